@@ -1,0 +1,123 @@
+/*
+ * libace: what a program needs to read and write gradient-shard streams.
+ * The format is ace-stream(5); this is the whole installed interface.
+ *
+ * A filter reads shards, each an ordered list of groups of f32 values, and
+ * writes shards.  Values arrive decoded, whatever codec carried them.
+ *
+ * Every function that can fail takes a struct ace_error and returns a negative
+ * number: -3 the data is bad, -4 the system failed, -2 the call is wrong,
+ * -5 refused.  The message is complete as it stands.
+ */
+#ifndef ACE_H
+#define ACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACE_API __attribute__((visibility("default")))
+
+struct ace_error {
+	int code;		/* 0, or one of the exit statuses */
+	char message[512];
+};
+
+/* What kind of thing a shard holds. */
+enum ace_kind {
+	ACE_GRADIENT = 0, ACE_DELTA = 1, ACE_SUM = 2, ACE_MEAN = 3,
+	ACE_RESIDUAL = 4, ACE_MODEL = 5, ACE_HISTORY = 6
+};
+
+enum ace_dtype {
+	ACE_F32 = 0, ACE_F16 = 1, ACE_BF16 = 2, ACE_F64 = 3, ACE_I32 = 4,
+	ACE_I64 = 5
+};
+
+struct ace_tensor {
+	const char *name;	/* unique, 1 to 255 bytes of UTF-8 */
+	enum ace_dtype dtype;	/* the model's own; values travel as f32 */
+	unsigned ndim;		/* at most 8; 0 is a scalar */
+	uint64_t dim[8];
+	uint64_t numel;		/* filled in when reading */
+};
+
+struct ace_shard {
+	char run[64], device[64];	/* names */
+	uint64_t step;
+	uint64_t base_version;	/* model version it was computed at */
+	double weight;		/* finite, > 0 */
+	uint64_t samples;
+	enum ace_kind kind;
+	uint32_t contributors;	/* devices summed in it; 1 for a device's own */
+};
+/* A shard with weight 1, one contributor, kind gradient, run and device "". */
+#define ACE_SHARD_INIT { "", "", 0, 0, 1.0, 0, ACE_GRADIENT, 1 }
+
+struct ace_group {
+	uint32_t index;		/* of the group in the shard */
+	uint32_t tensor;	/* of its tensor in the schema */
+	uint64_t offset;	/* of its first value in the tensor */
+	size_t n;		/* values */
+	const float *value;	/* f32[n]; valid until the next call */
+	int sent;		/* 0: not in the stream, values are zero */
+};
+
+/* ---- reading ---- */
+struct ace_reader;
+
+/* The descriptor stays the caller's. */
+ACE_API struct ace_reader *ace_reader_new(int fd, struct ace_error *e);
+/* 1: a shard begins.  0: the stream ended, verified.  < 0: an error; an end of
+ * file without the end marker is one. */
+ACE_API int ace_read_shard(struct ace_reader *r, struct ace_shard *s,
+    struct ace_error *e);
+/* The schema of the shard that ace_read_shard announced. */
+ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
+    size_t *n);
+/* 1: the next group, in order, none left out.  0: the shard is complete and
+ * verified: only now may its values reach a model. */
+ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
+    struct ace_error *e);
+/* The value of a key the policy put in this shard ("interval"), or NULL;
+ * complete once ace_read_group has returned 0. */
+ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
+ACE_API void ace_reader_free(struct ace_reader *r);
+
+/* ---- writing ---- */
+struct ace_writer;
+
+/* program: "name version arguments" for the provenance, NULL for none.
+ * group: elements per group, 0 for the default (65536). */
+ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
+    struct ace_error *e);
+/* The tensors of the shards to come; copied.  May be called again between
+ * shards. */
+ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
+    size_t n, uint32_t group, struct ace_error *e);
+/* The same tensors as r's current shard. */
+ACE_API int ace_write_tensors_of(struct ace_writer *w,
+    const struct ace_reader *r, struct ace_error *e);
+ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
+    struct ace_error *e);
+/* Values in canonical order: any number at a time, over tensor and group
+ * boundaries.  The shard wants exactly the schema's total. */
+ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
+    struct ace_error *e);
+/* Ends the shard and flushes, so that a waiting reader can go on. */
+ACE_API int ace_write_end(struct ace_writer *w, struct ace_error *e);
+/* Ends the stream.  Not called (or failed): the stream has no end marker, and
+ * every reader will refuse it. */
+ACE_API int ace_writer_close(struct ace_writer *w, struct ace_error *e);
+ACE_API void ace_writer_free(struct ace_writer *w);
+
+ACE_API const char *ace_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,113 @@
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+/* Counts allocations only while a test asks for a failure; this is the
+ * library's single piece of global state, and it is never read otherwise. */
+static long alloc_left = -2;		/* -2: not asked yet, -1: no limit */
+
+static int
+alloc_refuse(void)
+{
+	const char *s;
+
+	if (alloc_left == -1)
+		return 0;
+	if (alloc_left == -2) {
+		s = getenv("ACE_FAIL_ALLOC");
+		alloc_left = s != NULL ? strtol(s, NULL, 10) : -1;
+		if (alloc_left == -1)
+			return 0;
+	}
+	if (alloc_left <= 1)
+		return 1;
+	alloc_left--;
+	return 0;
+}
+
+void *
+alloc_get(size_t n, size_t size, struct err *e)
+{
+	void *p;
+
+	if (size != 0 && n > SIZE_MAX / size) {
+		(void)err_set(e, ERR_SYS, "out of memory: size overflows");
+		return NULL;
+	}
+	p = alloc_refuse() ? NULL : calloc(n != 0 ? n : 1, size != 0 ? size : 1);
+	if (p == NULL)
+		(void)err_set(e, ERR_SYS, "out of memory (%zu bytes)", n * size);
+	return p;
+}
+
+int
+alloc_grow(void *pp, size_t *cap, size_t need, size_t size, struct err *e)
+{
+	void *old, *p;
+	size_t want = *cap + *cap / 2;
+
+	if (need <= *cap)
+		return 0;
+	if (want < need)
+		want = need;
+	if (want < 16)
+		want = 16;
+	if (want > SIZE_MAX / size)
+		return err_set(e, ERR_SYS, "out of memory: size overflows");
+	memcpy(&old, pp, sizeof(old));
+	p = alloc_refuse() ? NULL : realloc(old, want * size);
+	if (p == NULL)
+		return err_set(e, ERR_SYS, "out of memory (%zu bytes)", want * size);
+	memcpy(pp, &p, sizeof(p));
+	*cap = want;
+	return 0;
+}
+
+char *
+alloc_dup(const char *s, struct err *e)
+{
+	size_t n = strlen(s) + 1;
+	char *p = alloc_get(n, 1, e);
+
+	if (p != NULL)
+		memcpy(p, s, n);
+	return p;
+}
+
+void
+alloc_free(void *p)
+{
+	free(p);
+}
+
+int
+buf_room(struct buf *b, size_t n, struct err *e)
+{
+	if (n > SIZE_MAX - b->n)
+		return err_set(e, ERR_SYS, "out of memory: size overflows");
+	return alloc_grow(&b->p, &b->cap, b->n + n, 1, e);
+}
+
+int
+buf_put(struct buf *b, const void *p, size_t n, struct err *e)
+{
+	int r = buf_room(b, n, e);
+
+	if (r < 0)
+		return r;
+	if (n != 0)
+		memcpy(b->p + b->n, p, n);
+	b->n += n;
+	return 0;
+}
+
+void
+buf_release(struct buf *b)
+{
+	free(b->p);
+	b->p = NULL;
+	b->n = b->cap = 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * The one place memory comes from, so that tests can make any allocation
+ * fail: ACE_FAIL_ALLOC=N in the environment fails the N-th and all after it.
+ */
+#ifndef ACE_ALLOC_H
+#define ACE_ALLOC_H
+
+#include <stddef.h>
+
+struct err;
+
+/* alloc_get(n, size, e): n*size zeroed bytes, overflow-checked; n*size may be
+ * 0.  NULL and e filled (ERR_SYS) when there is no memory. */
+void *alloc_get(size_t n, size_t size, struct err *e);
+
+/* alloc_grow(p, cap, need, size, e): make room for `need' elements in the
+ * array *p of *cap elements, growing by half.  0 or -ERR_SYS; on failure *p
+ * and *cap are as they were. */
+int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
+
+/* alloc_dup(s, e): a copy of a string. */
+char *alloc_dup(const char *s, struct err *e);
+
+void alloc_free(void *p);
+
+/* A byte buffer that grows: what encoders write to. */
+struct buf {
+	unsigned char *p;
+	size_t n, cap;
+};
+#define BUF_INIT { NULL, 0, 0 }
+
+/* buf_room(b, n, e): at least n free bytes after b->p[b->n]. */
+int buf_room(struct buf *b, size_t n, struct err *e);
+int buf_put(struct buf *b, const void *p, size_t n, struct err *e);
+void buf_release(struct buf *b);
+
+#endif

@@ -1,0 +1,142 @@
+#include "base/bytes.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BYTES_NATIVE 1
+#else
+#define BYTES_NATIVE 0
+#endif
+
+void
+bytes_put_f32(unsigned char *p, const float *x, size_t n)
+{
+	size_t i;
+
+	if (BYTES_NATIVE) {
+		if (n != 0)
+			memcpy(p, x, n * 4);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		bytes_set32(p + 4 * i, bytes_u32(x[i]));
+}
+
+void
+bytes_get_f32(float *x, const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	if (BYTES_NATIVE) {
+		if (n != 0)
+			memcpy(x, p, n * 4);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		x[i] = bytes_f32(bytes_le32(p + 4 * i));
+}
+
+const unsigned char *
+bytes_take(struct bytes *b, size_t n)
+{
+	const unsigned char *p;
+
+	if (b->bad || n > b->n - b->at) {
+		b->bad = 1;
+		return NULL;
+	}
+	p = b->p + b->at;
+	b->at += n;
+	return p;
+}
+
+uint8_t
+bytes_u8(struct bytes *b)
+{
+	const unsigned char *p = bytes_take(b, 1);
+
+	return p != NULL ? p[0] : 0;
+}
+
+uint16_t
+bytes_u16(struct bytes *b)
+{
+	const unsigned char *p = bytes_take(b, 2);
+
+	return p != NULL ? bytes_le16(p) : 0;
+}
+
+uint32_t
+bytes_next32(struct bytes *b)
+{
+	const unsigned char *p = bytes_take(b, 4);
+
+	return p != NULL ? bytes_le32(p) : 0;
+}
+
+uint64_t
+bytes_next64(struct bytes *b)
+{
+	const unsigned char *p = bytes_take(b, 8);
+
+	return p != NULL ? bytes_le64(p) : 0;
+}
+
+double
+bytes_f64(struct bytes *b)
+{
+	uint64_t u = bytes_next64(b);
+	double d;
+
+	memcpy(&d, &u, sizeof(d));
+	return d;
+}
+
+uint64_t
+bytes_varint(struct bytes *b)
+{
+	uint64_t v = 0;
+	unsigned shift;
+	uint8_t c;
+
+	for (shift = 0; shift < 64; shift += 7) {
+		c = bytes_u8(b);
+		if (b->bad)
+			return 0;
+		if (shift == 63 && c > 1)
+			break;
+		v |= (uint64_t)(c & 0x7f) << shift;
+		if ((c & 0x80) == 0) {
+			if (c == 0 && shift != 0)
+				break;		/* not the shortest form */
+			return v;
+		}
+	}
+	b->bad = 1;
+	return 0;
+}
+
+int
+bytes_zero(struct bytes *b, size_t n)
+{
+	const unsigned char *p = bytes_take(b, n);
+	size_t i;
+
+	if (p == NULL)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (p[i] != 0)
+			return 0;
+	return 1;
+}
+
+size_t
+bytes_set_varint(unsigned char *p, uint64_t v)
+{
+	size_t n = 0;
+
+	while (v >= 0x80) {
+		p[n++] = (unsigned char)(v | 0x80);
+		v >>= 7;
+	}
+	p[n++] = (unsigned char)v;
+	return n;
+}

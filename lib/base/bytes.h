@@ -1,0 +1,94 @@
+/*
+ * Bytes to numbers and back.  Everything on the wire is little-endian and is
+ * read through struct bytes, which knows where it ends: a read past the end
+ * gives zero and sets `bad', so a parser checks once, after its last field.
+ */
+#ifndef ACE_BYTES_H
+#define ACE_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint16_t
+bytes_le16(const unsigned char *p)
+{
+	return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static inline uint32_t
+bytes_le32(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	    (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t
+bytes_le64(const unsigned char *p)
+{
+	return (uint64_t)bytes_le32(p) | (uint64_t)bytes_le32(p + 4) << 32;
+}
+
+static inline void
+bytes_set16(unsigned char *p, uint16_t v)
+{
+	p[0] = (unsigned char)v;
+	p[1] = (unsigned char)(v >> 8);
+}
+
+static inline void
+bytes_set32(unsigned char *p, uint32_t v)
+{
+	bytes_set16(p, (uint16_t)v);
+	bytes_set16(p + 2, (uint16_t)(v >> 16));
+}
+
+static inline void
+bytes_set64(unsigned char *p, uint64_t v)
+{
+	bytes_set32(p, (uint32_t)v);
+	bytes_set32(p + 4, (uint32_t)(v >> 32));
+}
+
+static inline float
+bytes_f32(uint32_t u)
+{
+	float f;
+
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+static inline uint32_t
+bytes_u32(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, sizeof(u));
+	return u;
+}
+
+/* f32 arrays <-> little-endian bytes; memcpy where the machine agrees. */
+void bytes_put_f32(unsigned char *p, const float *x, size_t n);
+void bytes_get_f32(float *x, const unsigned char *p, size_t n);
+
+struct bytes {
+	const unsigned char *p;
+	size_t n, at;
+	int bad;
+};
+#define BYTES(ptr, len) { (ptr), (len), 0, 0 }
+
+const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: bad */
+uint8_t bytes_u8(struct bytes *b);
+uint16_t bytes_u16(struct bytes *b);
+uint32_t bytes_next32(struct bytes *b);
+uint64_t bytes_next64(struct bytes *b);
+double bytes_f64(struct bytes *b);
+uint64_t bytes_varint(struct bytes *b);	/* LEB128, shortest form only */
+int bytes_zero(struct bytes *b, size_t n);	/* must be zero: 1 yes, 0 no */
+
+/* bytes_set_varint(p, v): writes at most 10 bytes, returns how many. */
+size_t bytes_set_varint(unsigned char *p, uint64_t v);
+
+#endif

@@ -1,0 +1,300 @@
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "base/version.h"
+
+enum { CLI_MAX = 64 };		/* options of one program */
+
+const char *(*cli_version_more)(void);
+
+static const struct cli_opt cli_common[] = {
+	{ 'q', "quiet", NULL, "say nothing but errors" },
+	{ 'v', "verbose", NULL, "say what was decided" },
+	{ 'h', "help", NULL, "print this and exit" },
+	{ 'V', "version", NULL, "print the version and exit" },
+	{ 0, NULL, NULL, NULL }
+};
+
+static void
+cli_help_one(const struct cli_opt *o)
+{
+	char left[64];
+	int n = 0;
+
+	if (o->key < CLI_LONG)
+		n = snprintf(left, sizeof(left), "-%c, ", o->key);
+	else
+		n = snprintf(left, sizeof(left), "    ");
+	(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", o->name,
+	    o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
+	(void)printf("  %-28s %s\n", left, o->help);
+}
+
+static void
+cli_help(const struct cli *c)
+{
+	const struct cli_opt *o;
+
+	(void)printf("usage: %s %s\n\n%s\n\n", c->prog, c->usage, c->about);
+	for (o = c->opt; o->key != 0; o++)
+		cli_help_one(o);
+	for (o = cli_common; o->key != 0; o++)
+		cli_help_one(o);
+	(void)printf("\nExit status: 0 done, 1 the answer is no, 2 usage, "
+	    "3 bad data, 4 the system failed, 5 refused.\nSee %s(1).\n", c->prog);
+}
+
+static void
+cli_version(const struct cli *c)
+{
+	(void)printf("%s (ace) %s\n%s\n", c->prog, ACE_VERSION, pack_versions());
+	if (cli_version_more != NULL)
+		(void)printf("%s\n", cli_version_more());
+}
+
+/* getopt_long accepts any unique prefix; scripts written against one would
+ * break when an option is added, so only whole names pass. */
+static int
+cli_whole(const char *word, const struct option *lo, struct err *e)
+{
+	size_t n = strcspn(word, "=");
+
+	for (; lo->name != NULL; lo++)
+		if (strlen(lo->name) == n && strncmp(lo->name, word, n) == 0)
+			return 0;
+	return err_set(e, ERR_USAGE, "unknown option '--%.*s'", (int)n, word);
+}
+
+struct cli_table {
+	char letters[2 * CLI_MAX + 3];
+	struct option longs[CLI_MAX + 1];
+};
+
+static void
+cli_add(struct cli_table *t, const struct cli_opt *o, size_t *nl, size_t *ns)
+{
+	for (; o->key != 0 && *nl < CLI_MAX; o++) {
+		t->longs[*nl].name = o->name;
+		t->longs[*nl].has_arg = o->arg != NULL ? required_argument :
+		    no_argument;
+		t->longs[*nl].flag = NULL;
+		t->longs[(*nl)++].val = o->key;
+		if (o->key >= CLI_LONG)
+			continue;
+		t->letters[(*ns)++] = (char)o->key;
+		if (o->arg != NULL)
+			t->letters[(*ns)++] = ':';
+	}
+}
+
+static int
+cli_bad(const struct cli *c, int k, char **argv, struct err *e)
+{
+	const char *why = k == ':' ? "needs a value" : "is unknown";
+
+	(void)c;
+	if (optopt != 0 && optopt < CLI_LONG)
+		return err_set(e, ERR_USAGE, "option '-%c' %s", optopt, why);
+	return err_set(e, ERR_USAGE, "option '%s' %s", argv[optind - 1],
+	    k == ':' ? why : "takes no value");
+}
+
+int
+cli_parse(struct cli *c, int argc, char **argv,
+    int (*set)(void *, int, const char *, struct err *), void *o, struct err *e)
+{
+	struct cli_table t;
+	size_t nl = 0, ns = 0;
+	int k, r;
+
+	memset(&t, 0, sizeof(t));
+	t.letters[ns++] = '+';
+	t.letters[ns++] = ':';
+	cli_add(&t, c->opt, &nl, &ns);
+	cli_add(&t, cli_common, &nl, &ns);
+	optind = 0;
+	opterr = 0;
+	for (;;) {
+		int at = optind != 0 ? optind : 1;
+
+		if (at < argc && strncmp(argv[at], "--", 2) == 0 &&
+		    argv[at][2] != '\0' &&
+		    (r = cli_whole(argv[at] + 2, t.longs, e)) < 0)
+			return r;
+		k = getopt_long(argc, argv, t.letters, t.longs, NULL);
+		if (k == -1)
+			break;
+		if (k == '?' || k == ':')
+			return cli_bad(c, k, argv, e);
+		if (k == 'h') {
+			cli_help(c);
+			return 1;
+		} else if (k == 'V') {
+			cli_version(c);
+			return 1;
+		} else if (k == 'q') {
+			c->quiet = 1;
+		} else if (k == 'v') {
+			c->verbose = 1;
+		} else if ((r = set(o, k, optarg, e)) < 0) {
+			return r;
+		}
+	}
+	c->first = optind;
+	return 0;
+}
+
+int
+cli_exit(const struct cli *c, int r, const struct err *e)
+{
+	/* only --help and text reports use stdio; data goes through io */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		if (errno != EPIPE)
+			(void)fprintf(stderr, "%s: '<stdout>': %s\n", c->prog,
+			    strerror(errno));
+		return r < 0 ? -r : ERR_SYS;
+	}
+	if (r >= 0)
+		return 0;
+	if (e->msg[0] != '\0' && !e->quiet)
+		(void)fprintf(stderr, "%s: %s\n", c->prog, e->msg);
+	if (r == -ERR_USAGE)
+		(void)fprintf(stderr, "Try '%s --help'.\n", c->prog);
+	return -r;
+}
+
+void
+cli_say(const struct cli *c, int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level == 0 ? c->quiet : !c->verbose)
+		return;
+	(void)fprintf(stderr, "%s: ", c->prog);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+}
+
+int
+cli_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi, const char *what,
+    struct err *e)
+{
+	char *end;
+	unsigned long long x;
+
+	errno = 0;
+	x = strtoull(s, &end, 10);
+	if (s[0] < '0' || s[0] > '9' || *end != '\0' || errno != 0 || x < lo ||
+	    x > hi)
+		return err_set(e, ERR_USAGE,
+		    "%s '%s' is not a whole number from %llu to %llu", what, s,
+		    (unsigned long long)lo, (unsigned long long)hi);
+	*v = x;
+	return 0;
+}
+
+int
+cli_f64(double *v, const char *s, double lo, double hi, const char *what,
+    struct err *e)
+{
+	char *end;
+	double x;
+
+	errno = 0;
+	x = strtod(s, &end);
+	if (end == s || *end != '\0' || !isfinite(x) || x < lo || x > hi)
+		return err_set(e, ERR_USAGE,
+		    "%s '%s' is not a number from %g to %g", what, s, lo, hi);
+	*v = x;
+	return 0;
+}
+
+struct cli_unit {
+	const char *name;
+	double factor;
+};
+
+static int
+cli_unit(double *v, const char *s, const struct cli_unit *u, const char *what,
+    const char *want, struct err *e)
+{
+	char *end;
+	double x;
+
+	errno = 0;
+	x = strtod(s, &end);
+	if (end != s && isfinite(x) && x >= 0 && strchr("xX", s[1]) == NULL)
+		for (; u->name != NULL; u++)
+			if (strcmp(end, u->name) == 0) {
+				*v = x * u->factor;
+				return 0;
+			}
+	return err_set(e, ERR_USAGE, "%s '%s' is not %s", what, s, want);
+}
+
+int
+cli_size(uint64_t *v, const char *s, const char *what, struct err *e)
+{
+	static const struct cli_unit u[] = {
+		{ "", 1 }, { "k", 1e3 }, { "K", 1e3 }, { "M", 1e6 },
+		{ "G", 1e9 }, { "T", 1e12 }, { "Ki", 1024.0 },
+		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 }, { NULL, 0 }
+	};
+	double x;
+	int r = cli_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M, 64Mi",
+	    e);
+
+	if (r < 0)
+		return r;
+	if (x >= 9e18)
+		return err_set(e, ERR_USAGE, "%s '%s' is too large", what, s);
+	*v = (uint64_t)x;
+	return 0;
+}
+
+int
+cli_rate(double *v, const char *s, const char *what, struct err *e)
+{
+	static const struct cli_unit u[] = {
+		{ "bit", 1 }, { "kbit", 1e3 }, { "Mbit", 1e6 }, { "Gbit", 1e9 },
+		{ "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 },
+		{ "Gbit/s", 1e9 }, { NULL, 0 }
+	};
+
+	return cli_unit(v, s, u, what, "a rate such as 5Mbit or 200kbit", e);
+}
+
+int
+cli_time(double *v, const char *s, const char *what, struct err *e)
+{
+	static const struct cli_unit u[] = {
+		{ "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 },
+		{ "m", 60 }, { "h", 3600 }, { NULL, 0 }
+	};
+
+	return cli_unit(v, s, u, what, "a time such as 10ms, 1.5s, 2m", e);
+}
+
+int
+cli_choice(int *v, const char *s, const char *const *names, const char *what,
+    struct err *e)
+{
+	int i;
+
+	for (i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], s) == 0) {
+			*v = i;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "%s '%s' is unknown", what, s);
+}

@@ -1,0 +1,67 @@
+/*
+ * The command line, the same in every program: an option table, --help made
+ * from it, strict numbers, one way to end.
+ */
+#ifndef ACE_CLI_H
+#define ACE_CLI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+struct cli_opt {
+	int key;		/* the letter, or >= CLI_LONG for long only */
+	const char *name;	/* long name without dashes */
+	const char *arg;	/* NULL: none; else its name in --help */
+	const char *help;	/* one line */
+};
+enum { CLI_LONG = 256 };
+
+struct cli {
+	const char *prog;	/* "ace-score" */
+	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
+	const char *about;	/* one sentence */
+	const struct cli_opt *opt;	/* ends with key 0 */
+	int quiet, verbose;	/* set by -q, -v */
+	int first;		/* index of the first operand in argv */
+};
+
+/*
+ * cli_parse(c, argc, argv, set, o, e): calls set(o, key, arg, e) for each
+ * option; -q -v -h -V are dealt with here (every program has them).
+ * Returns 0, 1 when --help or --version was printed (exit 0), -ERR_USAGE.
+ * Abbreviated long options are refused; options end at the first operand.
+ */
+int cli_parse(struct cli *c, int argc, char **argv,
+    int (*set)(void *o, int key, const char *arg, struct err *e), void *o,
+    struct err *e);
+
+/* cli_exit(c, r, e): what main returns.  r >= 0 is 0; otherwise prints
+ * "prog: message" once and returns -r.  Standard output is checked. */
+int cli_exit(const struct cli *c, int r, const struct err *e);
+
+/* cli_say(c, level, fmt...): to standard error; level 0 unless -q, level 1
+ * only with -v. */
+void cli_say(const struct cli *c, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Numbers: the whole argument or an error (-ERR_USAGE) that names it. */
+int cli_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi,
+    const char *what, struct err *e);
+int cli_f64(double *v, const char *s, double lo, double hi, const char *what,
+    struct err *e);	/* finite, lo <= v <= hi */
+int cli_size(uint64_t *v, const char *s, const char *what, struct err *e);
+					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
+int cli_rate(double *v, const char *s, const char *what, struct err *e);
+					/* bit/s: 5Mbit, 200kbit, 1Gbit */
+int cli_time(double *v, const char *s, const char *what, struct err *e);
+					/* seconds: 10ms, 1.5s, 2m; plain = s */
+/* cli_choice(v, s, names, what, e): *v = index in the NULL-ended list. */
+int cli_choice(int *v, const char *s, const char *const *names,
+    const char *what, struct err *e);
+
+/* What --version prints after the program's name, by the top layer. */
+extern const char *(*cli_version_more)(void);
+
+#endif

@@ -1,0 +1,510 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+
+enum { IO_BUF = 64 * 1024 };
+
+struct io {
+	int fd;			/* -1: memory */
+	int writing;
+	int own;		/* close fd */
+	int seekable;
+	char *name;		/* for messages */
+	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	uint64_t count;		/* bytes handed out or taken */
+
+	unsigned char *buf;	/* IO_BUF bytes */
+	size_t at, have;	/* reading: unread part of buf; writing: have */
+
+	const unsigned char *mem;	/* memory source */
+	size_t mem_n, mem_at;
+	struct buf sink;		/* memory destination */
+
+	int marked;		/* bytes since the mark are kept, or seekable */
+	uint64_t mark_count;
+	size_t rec_limit, rec_at;
+	int rec_lost;
+	struct buf rec;		/* pipes: what was read since the mark */
+};
+
+void
+io_pipe_size(int fd)
+{
+#ifdef F_SETPIPE_SZ
+	(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+#else
+	(void)fd;
+#endif
+}
+
+static int
+io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
+{
+	struct io *io = alloc_get(1, sizeof(*io), e);
+
+	*out = NULL;
+	if (io == NULL)
+		return -ERR_SYS;
+	io->fd = fd;
+	io->writing = writing;
+	io->name = alloc_dup(name, e);
+	if (fd >= 0)
+		io->buf = alloc_get(IO_BUF, 1, e);
+	if (io->name == NULL || (fd >= 0 && io->buf == NULL)) {
+		io_free(io);
+		return -ERR_SYS;
+	}
+	*out = io;
+	return 0;
+}
+
+static int
+io_wait(int fd, short events, const char *name, struct err *e)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	while (poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "'%s'", name);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+int
+io_open_fd(struct io **out, int fd, const char *name, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	*out = NULL;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, "'%s'", name);
+	if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return err_sys(e, "'%s'", name);
+	}
+	if (isatty(fd))
+		return err_set(e, ERR_USAGE,
+		    "'%s' is a terminal: a shard stream is binary", name);
+	r = io_new(out, fd, 0, name, e);
+	if (r < 0)
+		return r;
+	(*out)->seekable = S_ISREG(st.st_mode);
+	if (S_ISFIFO(st.st_mode))
+		io_pipe_size(fd);
+	return 0;
+}
+
+int
+io_open(struct io **out, const char *path, struct err *e)
+{
+	int fd, r;
+
+	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
+		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
+	*out = NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "'%s'", path);
+	r = io_open_fd(out, fd, path, e);
+	if (r < 0)
+		(void)close(fd);
+	else
+		(*out)->own = 1;
+	return r;
+}
+
+int
+io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
+{
+	int r = io_new(out, -1, 0, "<memory>", e);
+
+	if (r < 0)
+		return r;
+	(*out)->mem = p;
+	(*out)->mem_n = n;
+	(*out)->seekable = 1;
+	return 0;
+}
+
+/* One read of at most n bytes from below the buffer: 0 is the end. */
+static int
+io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+{
+	ssize_t k;
+	int r;
+
+	*got = 0;
+	if (io->fd < 0) {
+		*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
+		if (*got != 0)
+			memcpy(p, io->mem + io->mem_at, *got);
+		io->mem_at += *got;
+		return 0;
+	}
+	for (;;) {
+		k = read(io->fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
+		if (k >= 0) {
+			*got = (size_t)k;
+			return 0;
+		}
+		if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			if ((r = io_wait(io->fd, POLLIN, io->name, e)) < 0)
+				return r;
+		} else if (errno != EINTR) {
+			return err_sys(e, "'%s'", io->name);
+		}
+	}
+}
+
+static int
+io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
+{
+	int r;
+
+	if (io->rec_lost || n > io->rec_limit - io->rec.n) {
+		io->rec_lost = 1;
+		return 0;
+	}
+	r = buf_put(&io->rec, p, n, e);
+	io->rec_at = io->rec.n;
+	return r;
+}
+
+/* As io_fill, through the buffer; small reads share one system call. */
+static int
+io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+{
+	size_t k;
+	int r;
+
+	if (io->rec_at < io->rec.n) {		/* replay after a rewind */
+		k = io->rec.n - io->rec_at < n ? io->rec.n - io->rec_at : n;
+		memcpy(p, io->rec.p + io->rec_at, k);
+		io->rec_at += k;
+		*got = k;
+		return 0;
+	}
+	if (io->at == io->have) {
+		if (io->fd < 0 || n >= IO_BUF)
+			r = io_fill(io, p, n, got, e);
+		else {
+			io->at = io->have = 0;
+			r = io_fill(io, io->buf, IO_BUF, &io->have, e);
+			*got = io->have < n ? io->have : n;
+			memcpy(p, io->buf, *got);
+			io->at = *got;
+		}
+		if (r < 0)
+			return r;
+	} else {
+		k = io->have - io->at < n ? io->have - io->at : n;
+		memcpy(p, io->buf + io->at, k);
+		io->at += k;
+		*got = k;
+	}
+	if (io->marked && !io->seekable)
+		return io_record(io, p, *got, e);
+	return 0;
+}
+
+int
+io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e)
+{
+	size_t done = 0, k;
+	int r;
+
+	while (done < n) {
+		r = io_some(io, (unsigned char *)p + done, n - done, &k, e);
+		if (r < 0)
+			return r;
+		if (k == 0)
+			break;
+		done += k;
+	}
+	io->count += done;
+	*got = done;
+	return 0;
+}
+
+int
+io_can_seek(const struct io *io)
+{
+	return io->seekable;
+}
+
+int
+io_mark(struct io *io, size_t limit, struct err *e)
+{
+	size_t left = io->rec.n - io->rec_at;
+
+	(void)e;
+	/* bytes still to be replayed stay ahead of the new mark */
+	if (left != 0)
+		memmove(io->rec.p, io->rec.p + io->rec_at, left);
+	io->rec.n = left;
+	io->rec_at = 0;
+	io->rec_limit = limit > left ? limit : left;
+	io->rec_lost = 0;
+	io->marked = 1;
+	io->mark_count = io->count;
+	return 0;
+}
+
+int
+io_rewind(struct io *io, struct err *e)
+{
+	uint64_t back = io->count - io->mark_count;
+
+	if (!io->marked || io->rec_lost)
+		return err_set(e, ERR_REFUSED,
+		    "'%s': more than %zu bytes to go back", io->name,
+		    io->rec_limit);
+	if (io->fd < 0) {
+		io->mem_at -= (size_t)back;
+	} else if (io->seekable) {
+		back += io->have - io->at;
+		if (lseek(io->fd, -(off_t)back, SEEK_CUR) < 0)
+			return err_sys(e, "'%s'", io->name);
+		io->at = io->have = 0;
+	} else {
+		io->rec_at = 0;
+	}
+	io->count = io->mark_count;
+	return 0;
+}
+
+void
+io_unmark(struct io *io)
+{
+	io->marked = 0;
+	if (io->rec_at == io->rec.n) {
+		buf_release(&io->rec);
+		io->rec_at = 0;
+	}
+}
+
+/* ---- writing ---- */
+
+int
+io_create_fd(struct io **out, int fd, const char *name, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	*out = NULL;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, "'%s'", name);
+	r = io_new(out, fd, 1, name, e);
+	if (r == 0 && S_ISFIFO(st.st_mode))
+		io_pipe_size(fd);
+	return r;
+}
+
+int
+io_stdout(struct io **out, int force, struct err *e)
+{
+	*out = NULL;
+	if (!force && isatty(STDOUT_FILENO))
+		return err_set(e, ERR_USAGE,
+		    "standard output is a terminal: a shard stream is binary");
+	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
+}
+
+int
+io_create(struct io **out, const char *path, int force, struct err *e)
+{
+	size_t n;
+	char *tmp;
+	int fd, r;
+
+	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
+		return io_stdout(out, force, e);
+	*out = NULL;
+	n = strlen(path) + sizeof(".XXXXXX");
+	if ((tmp = alloc_get(n, 1, e)) == NULL)
+		return -ERR_SYS;
+	(void)snprintf(tmp, n, "%s.XXXXXX", path);
+	if ((fd = mkostemp(tmp, O_CLOEXEC)) < 0) {
+		r = err_sys(e, "'%s'", path);
+		alloc_free(tmp);
+		return r;
+	}
+	r = io_new(out, fd, 1, path, e);
+	if (r < 0) {
+		(void)close(fd);
+		(void)unlink(tmp);
+		alloc_free(tmp);
+		return r;
+	}
+	(*out)->own = 1;
+	(*out)->tmp = tmp;
+	if (((*out)->path = alloc_dup(path, e)) == NULL) {
+		io_free(*out);
+		*out = NULL;
+		return -ERR_SYS;
+	}
+	return 0;
+}
+
+int
+io_create_mem(struct io **out, struct err *e)
+{
+	return io_new(out, -1, 1, "<memory>", e);
+}
+
+static int
+io_drain(struct io *io, const unsigned char *p, size_t n, struct err *e)
+{
+	ssize_t k;
+	int r;
+
+	while (n != 0) {
+		k = write(io->fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
+		if (k > 0) {
+			p += k;
+			n -= (size_t)k;
+		} else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			if ((r = io_wait(io->fd, POLLOUT, io->name, e)) < 0)
+				return r;
+		} else if (k < 0 && errno != EINTR) {
+			if (e != NULL && errno == EPIPE)
+				e->quiet = 1;	/* SIGPIPE was ignored */
+			return err_sys(e, "'%s'", io->name);
+		}
+	}
+	return 0;
+}
+
+int
+io_flush(struct io *io, struct err *e)
+{
+	int r;
+
+	if (io->fd < 0 || io->have == 0)
+		return 0;
+	r = io_drain(io, io->buf, io->have, e);
+	io->have = 0;
+	return r;
+}
+
+int
+io_write(struct io *io, const void *p, size_t n, struct err *e)
+{
+	int r;
+
+	io->count += n;
+	if (io->fd < 0)
+		return buf_put(&io->sink, p, n, e);
+	if (n > IO_BUF - io->have && (r = io_flush(io, e)) < 0)
+		return r;
+	if (n >= IO_BUF)
+		return io_drain(io, p, n, e);
+	memcpy(io->buf + io->have, p, n);
+	io->have += n;
+	return 0;
+}
+
+/* fsync of the directory that holds path, so that the rename is durable. */
+static int
+io_sync_dir(const char *path, struct err *e)
+{
+	char *dir = alloc_dup(path, e), *slash;
+	int fd, r = 0;
+
+	if (dir == NULL)
+		return -ERR_SYS;
+	slash = strrchr(dir, '/');
+	if (slash != NULL)
+		slash[slash == dir] = '\0';
+	fd = open(slash != NULL ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (fd >= 0)
+		(void)close(fd);
+	alloc_free(dir);
+	return r;
+}
+
+static mode_t
+io_umask(void)
+{
+	mode_t m = umask(0);
+
+	(void)umask(m);
+	return m;
+}
+
+int
+io_commit(struct io *io, enum io_sync sync, struct err *e)
+{
+	int fd, r = io_flush(io, e);
+
+	if (r < 0 || io->fd < 0)
+		return r;
+	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
+		return err_sys(e, "'%s'", io->name);
+	if (io->tmp != NULL && fchmod(io->fd, 0666 & ~io_umask()) < 0)
+		return err_sys(e, "'%s'", io->name);
+	fd = io->fd;
+	io->fd = -1;
+	if (close(fd) < 0 && errno != EINTR)
+		return err_sys(e, "'%s'", io->name);
+	if (io->tmp == NULL)
+		return 0;
+	if (rename(io->tmp, io->path) < 0)
+		return err_sys(e, "'%s'", io->path);
+	alloc_free(io->tmp);
+	io->tmp = NULL;
+	return sync == IO_SYNC_FULL ? io_sync_dir(io->path, e) : 0;
+}
+
+/* ---- both ---- */
+
+const unsigned char *
+io_mem(const struct io *io, size_t *n)
+{
+	*n = io->sink.n;
+	return io->sink.p;
+}
+
+uint64_t
+io_bytes(const struct io *io)
+{
+	return io->count;
+}
+
+const char *
+io_name(const struct io *io)
+{
+	return io->name;
+}
+
+void
+io_free(struct io *io)
+{
+	if (io == NULL)
+		return;
+	if (io->own && io->fd >= 0)
+		(void)close(io->fd);
+	if (io->tmp != NULL)
+		(void)unlink(io->tmp);
+	alloc_free(io->name);
+	alloc_free(io->path);
+	alloc_free(io->tmp);
+	alloc_free(io->buf);
+	buf_release(&io->sink);
+	buf_release(&io->rec);
+	alloc_free(io);
+}

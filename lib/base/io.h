@@ -1,0 +1,68 @@
+/*
+ * One end of a byte stream: a descriptor, a file that appears whole or not at
+ * all, or memory (for tests).  Every read and write of the programs' data goes
+ * through here: EINTR, short counts and O_NONBLOCK are dealt with once.
+ */
+#ifndef ACE_IO_H
+#define ACE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct io;
+
+/* ---- reading ---- */
+
+/* io_open(out, path, e): a file for reading; NULL or "-" is standard input.
+ * A directory, a missing file: -ERR_SYS.  Binary from a terminal: -ERR_USAGE. */
+int io_open(struct io **out, const char *path, struct err *e);
+int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
+int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
+
+/* io_read(io, p, n, got, e): n bytes, fewer only at the end of the input. */
+int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
+
+/* io_mark(io, limit, e) remembers this place; io_rewind goes back to it, once
+ * or many times.  A file that can seek costs nothing; anything else keeps the
+ * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */
+int io_mark(struct io *io, size_t limit, struct err *e);
+int io_rewind(struct io *io, struct err *e);
+void io_unmark(struct io *io);
+int io_can_seek(const struct io *io);
+
+/* ---- writing ---- */
+
+/* io_stdout(out, force, e): standard output; a terminal is refused
+ * (-ERR_USAGE) unless force. */
+int io_stdout(struct io **out, int force, struct err *e);
+
+/* io_create(out, path, e): a temporary beside path, which becomes path at
+ * io_commit and is removed by io_free otherwise.  NULL or "-": io_stdout. */
+int io_create(struct io **out, const char *path, int force, struct err *e);
+int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
+int io_create_mem(struct io **out, struct err *e);
+
+int io_write(struct io *io, const void *p, size_t n, struct err *e);
+int io_flush(struct io *io, struct err *e);
+
+enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
+
+/* io_commit(io, sync, e): everything out, checked to the last byte.  A created
+ * file is renamed over its path (after fsync, and with fsync of the directory,
+ * at IO_SYNC_FULL); a descriptor is closed and the close checked. */
+int io_commit(struct io *io, enum io_sync sync, struct err *e);
+
+/* The bytes written to a memory end so far. */
+const unsigned char *io_mem(const struct io *io, size_t *n);
+
+/* ---- both ---- */
+uint64_t io_bytes(const struct io *io);		/* read or written so far */
+const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
+void io_free(struct io *io);
+
+/* io_pipe_size(fd): ask for 1 MiB pipes, four times as fast as the default;
+ * what is refused is not an error. */
+void io_pipe_size(int fd);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * Other people's tensor files, behind two small interfaces: a source gives a
+ * schema and then all its values in canonical order; a sink takes a schema
+ * and then all values.  One file per format; format.c names them.
+ */
+#ifndef ACE_FORMAT_H
+#define ACE_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stream/schema.h"
+
+struct err;
+struct io;
+
+enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
+
+struct format_opts {
+	uint32_t group_size;
+	int round;		/* accept f64, i32, i64 values not exact in f32 */
+	const char *name;	/* raw, npy: the tensor's name */
+	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
+	unsigned ndim;
+};
+
+/* format_guess(path): by file name's ending; -1 when it does not tell. */
+int format_guess(const char *path);
+extern const char *const format_names[];	/* for cli_choice */
+
+struct format_source;
+/* Opens path (NULL or "-": standard input).  The schema's tensors are in the
+ * order the values come in. */
+int format_open(struct format_source **out, enum format_id f, const char *path,
+    const struct format_opts *o, struct err *e);
+const struct schema *format_schema(const struct format_source *s);
+/* The next n values in canonical order, as f32; exactly n or an error.  A
+ * value not exact in f32 is refused with tensor name and index unless round. */
+int format_read(struct format_source *s, float *x, size_t n, struct err *e);
+/* After the last value: the file ends where it should, checksums agree. */
+int format_end(struct format_source *s, struct err *e);
+void format_close(struct format_source *s);
+
+struct format_sink;
+/* io stays the caller's (commit and free).  note: key=value metadata for
+ * formats that have a place for it (safetensors), may be NULL. */
+int format_create(struct format_sink **out, enum format_id f, struct io *io,
+    const struct schema *s, struct err *e);
+int format_write(struct format_sink *s, const float *x, size_t n,
+    struct err *e);
+int format_finish(struct format_sink *s, struct err *e);
+void format_free(struct format_sink *s);
+
+#endif

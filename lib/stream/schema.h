@@ -1,0 +1,87 @@
+/*
+ * The tensor table (frame SCHM, ace-stream(5)): names, shapes, and from them
+ * the cut into groups.
+ */
+#ifndef ACE_SCHEMA_H
+#define ACE_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+
+struct err;
+
+enum {
+	SCHEMA_MAX_DIM = 8,
+	SCHEMA_MAX_TENSORS = 1 << 20,
+	SCHEMA_MAX_NAME = 255,
+	SCHEMA_GROUP = 65536,		/* default group size */
+	SCHEMA_MAX_GROUP = 1 << 22	/* 16 MiB of f32: one frame */
+};
+#define SCHEMA_MAX_TOTAL ((uint64_t)1 << 40)
+
+enum schema_dtype {
+	SCHEMA_F32 = 0, SCHEMA_F16 = 1, SCHEMA_BF16 = 2, SCHEMA_F64 = 3,
+	SCHEMA_I32 = 4, SCHEMA_I64 = 5, SCHEMA_NDTYPE = 6
+};
+enum schema_kind {
+	SCHEMA_OTHER = 0, SCHEMA_WEIGHT = 1, SCHEMA_BIAS = 2, SCHEMA_NORM = 3,
+	SCHEMA_EMBEDDING = 4, SCHEMA_CONV = 5, SCHEMA_NKIND = 6
+};
+#define SCHEMA_ROLE_DENSE ((uint64_t)1)	/* roles bit 0: never sparsify */
+
+struct schema_tensor {
+	char *name;
+	uint8_t dtype, ndim;
+	uint32_t kind;
+	uint64_t roles;
+	uint64_t dim[SCHEMA_MAX_DIM];
+	uint64_t numel;
+	uint64_t base;		/* elements before it */
+	uint32_t group;		/* its first group */
+	uint32_t ngroups;
+};
+
+struct schema {
+	struct schema_tensor *t;
+	size_t n, cap;
+	uint32_t group_size;
+	uint32_t ngroups;
+	uint64_t total;
+	unsigned char id[16];	/* XXH3-128 of the canonical encoding */
+};
+#define SCHEMA_INIT { NULL, 0, 0, SCHEMA_GROUP, 0, 0, { 0 } }
+
+/* schema_add(s, t, e): appends a copy of t (numel, base, groups are derived;
+ * kind and roles as given).  Checks the name, dims, limits. */
+int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
+/* schema_guess(t): kind and roles from name and shape: biases, norms and
+ * vectors are never sparsified. */
+void schema_guess(struct schema_tensor *t);
+/* After the last tensor: unique names, id.  Needed before anything below. */
+int schema_finish(struct schema *s, struct err *e);
+int schema_copy(struct schema *to, const struct schema *from, struct err *e);
+void schema_release(struct schema *s);
+
+/* Where group g lies. */
+struct schema_span {
+	uint32_t tensor;
+	uint32_t cols;		/* last dim of the tensor, at least 1 */
+	uint64_t offset;	/* of its first element in the tensor */
+	size_t n;
+};
+void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
+
+/* schema_diff(a, b, why): 0 the same; 1 and the first difference in words. */
+int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
+
+int schema_encode(const struct schema *s, struct buf *out, struct err *e);
+/* max_elements: the operator's limit on the dense size. */
+int schema_decode(struct schema *s, const unsigned char *p, size_t n,
+    uint64_t max_elements, struct err *e);
+
+const char *schema_dtype_name(unsigned dtype);	/* "f32", ... */
+const char *schema_kind_name(unsigned kind);	/* "weight", ... */
+
+#endif
