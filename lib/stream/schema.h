@@ -17,7 +17,7 @@ enum {
 	SCHEMA_MAX_TENSORS = 1 << 20,
 	SCHEMA_MAX_NAME = 255,
 	SCHEMA_GROUP = 65536,		/* default group size */
-	SCHEMA_MAX_GROUP = 1 << 22	/* 16 MiB of f32: one frame */
+	SCHEMA_MAX_GROUP = 1 << 21	/* 8 MiB of f32, half a frame */
 };
 #define SCHEMA_MAX_TOTAL ((uint64_t)1 << 40)
 

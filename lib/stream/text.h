@@ -1,0 +1,45 @@
+/*
+ * Text inside the stream: UTF-8 without control characters, and sorted
+ * key=value pairs.
+ */
+#ifndef ACE_TEXT_H
+#define ACE_TEXT_H
+
+#include <stddef.h>
+
+#include "base/alloc.h"
+
+struct err;
+
+/* text_clean(s, n): 1 when s is UTF-8 (no overlong forms, no surrogates)
+ * without control characters. */
+int text_clean(const char *s, size_t n);
+
+/* Key/value pairs, kept sorted by key.  Keys are [a-z0-9._-]{1,64}. */
+enum { TEXT_MAX_KV = 64 * 1024, TEXT_MAX_KEY = 64 };
+struct text_kv {
+	struct text_pair {
+		char *key, *value;
+	} *p;
+	size_t n, cap;
+};
+#define TEXT_KV_INIT { NULL, 0, 0 }
+
+/* text_set: replaces; value NULL removes. */
+int text_set(struct text_kv *kv, const char *key, const char *value,
+    struct err *e);
+const char *text_get(const struct text_kv *kv, const char *key);
+int text_copy(struct text_kv *to, const struct text_kv *from, struct err *e);
+void text_release(struct text_kv *kv);
+
+/* The pairs' bytes: {u16 klen, u16 vlen, key, value}*, sorted, unique. */
+int text_encode(const struct text_kv *kv, struct buf *out, struct err *e);
+int text_decode(struct text_kv *kv, const unsigned char *p, size_t n,
+    struct err *e);
+
+/* Lines "key=value\n", the form of pOLi, lINk and tEXt frames. */
+int text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e);
+int text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n,
+    struct err *e);
+
+#endif
