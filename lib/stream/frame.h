@@ -1,0 +1,87 @@
+/*
+ * One frame: a 64-byte header, the payload, zeros to a multiple of 64
+ * (ace-stream(5), FRAMES).
+ */
+#ifndef ACE_FRAME_H
+#define ACE_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+enum {
+	FRAME_HEAD_SIZE = 64,
+	FRAME_MAX = 16 << 20,		/* payload, by default */
+	FRAME_MAX_HARD = 64 << 20,
+	FRAME_VERSION = 1
+};
+
+#define FRAME_TYPE(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | \
+	(uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+#define FRAME_SYNC FRAME_TYPE(0xac, 'A', 'C', 'E')
+#define FRAME_HEAD FRAME_TYPE(0x0d, 0x0a, 0x1a, 0x0a)
+#define FRAME_SCHM FRAME_TYPE('S', 'C', 'H', 'M')
+#define FRAME_SHRD FRAME_TYPE('S', 'H', 'R', 'D')
+#define FRAME_DATA FRAME_TYPE('D', 'A', 'T', 'A')
+#define FRAME_SEND FRAME_TYPE('S', 'E', 'N', 'D')
+#define FRAME_TAIL FRAME_TYPE('T', 'A', 'I', 'L')
+#define FRAME_RCPT FRAME_TYPE('R', 'C', 'P', 'T')
+#define FRAME_TEXT FRAME_TYPE('t', 'E', 'X', 't')	/* notes */
+#define FRAME_PROV FRAME_TYPE('p', 'R', 'O', 'v')	/* provenance */
+#define FRAME_STAT FRAME_TYPE('s', 'T', 'A', 'T')	/* statistics */
+#define FRAME_SCOR FRAME_TYPE('s', 'C', 'O', 'R')	/* importance */
+#define FRAME_PLAN FRAME_TYPE('p', 'L', 'A', 'N')	/* codec per group */
+#define FRAME_POLI FRAME_TYPE('p', 'O', 'L', 'i')	/* policy */
+#define FRAME_LINK FRAME_TYPE('l', 'I', 'N', 'k')	/* link measurements */
+#define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
+
+/* The case of the letters speaks (PNG's idea): first lower, may be skipped;
+ * second lower, private; fourth lower, still true when the shard changed. */
+static inline int
+frame_ancillary(uint32_t type)
+{
+	return (type & 0x20) != 0;
+}
+
+static inline int
+frame_safe_to_copy(uint32_t type)
+{
+	return (type & 0x20000000u) != 0;
+}
+
+/* Flags.  An unknown bit of the low byte is refused, of the high one not. */
+#define FRAME_LZ4 ((uint16_t)1)
+
+struct frame_head {
+	uint32_t type;
+	uint16_t flags;
+	uint32_t seq;
+	uint32_t wire_len, raw_len;
+	uint64_t stream_id, shard_key;
+	uint64_t payload_hash;
+	uint64_t offset;
+};
+
+void frame_encode(const struct frame_head *h, unsigned char out[64]);
+
+/*
+ * frame_decode(h, p, max, at, e): in this order: sync, the header's own
+ * checksum (corrupt), version, length, critical flags (unsupported), lengths
+ * (limit).  at: where the header starts, for the message.
+ */
+int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
+    uint64_t at, struct err *e);
+
+/* frame_name(type, out): the four letters, "HEAD", or hex. */
+const char *frame_name(uint32_t type, char out[16]);
+
+/* Zeros after n bytes of payload. */
+static inline size_t
+frame_padding(size_t n)
+{
+	return (64 - n % 64) % 64;
+}
+
+#endif
