@@ -1,59 +1,191 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
 #   make            programs and library, under build/
-#   make check      all tests            make asan     the same, sanitized
+#   make check      all tests           make asan     the same, sanitized
 #   make demo       train a model through the pipes
+#   make sweep      the demo's learning rates         make bench    figures
 #   make lint       style, layers, symbols, pages, shell
-#   make install    PREFIX, DESTDIR      make clean
+#   make install    PREFIX, DESTDIR     make uninstall, make clean
+#   make deps       install what is missing (check, demo, lint call it; DEPS=no)
+#
+# CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
-PKGS     = libarchive liblz4 libxxhash jansson
+DEPS    ?= yes
+JOBS    ?= 2
 
-ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(shell pkg-config --cflags $(PKGS)) $(CPPFLAGS)
+# asked once, and only when something is compiled: make deps comes before
+once = $(eval $(1) := $$(shell $(2)))$($(1))
+PKGS        = libarchive liblz4 libxxhash jansson
+PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
+PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
+ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
+BLAS_CFLAGS = $(call once,BLAS_CFLAGS,.ci/deps blas --cflags)
+BLAS_LIBS   = $(call once,BLAS_LIBS,.ci/deps blas --libs)
+
+ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
-ALL_LDLIBS   = $(shell pkg-config --libs $(PKGS)) -lm $(LDLIBS)
+LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@
+SANITIZE     = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+               -fsanitize=address,undefined
 
-LIBSRC = $(wildcard lib/*.c lib/*/*.c)
-LIBOBJ = $(LIBSRC:%.c=$(BUILD)/%.o)
+objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/ace-*.c))
-UNITS  = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*/test_*.c))
-LIB    = $(BUILD)/libace_all.a
+UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
+TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c tests/clip.c,\
+           $(wildcard tests/*.c)))
+DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
+CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c))
+SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
+TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
+TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
+LIBALL = $(BUILD)/liball.a
+LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
 
-all: $(PROGS)
+all: $(PROGS) $(LIBS)
 
+# ---- objects; changed flags rebuild ----
+
+ifneq ($(filter x86_64% amd64% i%86-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 $(BUILD)/lib/kern/kern_avx2.o: ISA = -mavx2 -mf16c
 $(BUILD)/lib/kern/kern_avx512.o: ISA = -mavx512f -mavx512bw -mavx512vl -mavx512dq
+endif
+$(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
+
+COMPILE = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+	$(COMPILE)
+
+# a program as a function, for tests/damage.c
+$(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
 $(BUILD)/flags: force
+	@pkg-config --exists $(PKGS) || { echo 'libraries missing: make deps'; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
 	 echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' >$@
 
-$(LIB): $(LIBOBJ)
+# ---- libraries: ours with everything, theirs with ace_* and nothing else ----
+
+$(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(PROGS): $(BUILD)/%: $(BUILD)/cmd/%.o $(LIB)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
+PUBLIC = $(call objs,$(addsuffix *.c,lib/ lib/stream/ lib/codec/ lib/kern/ lib/base/))
 
-$(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB)
+$(BUILD)/libace.a: $(PUBLIC)
+	$(LD) -r -o $(BUILD)/libace.o $^
+	objcopy --localize-hidden $(BUILD)/libace.o
+	@rm -f $@
+	$(AR) rcs $@ $(BUILD)/libace.o
+
+$(BUILD)/libace.so.0: $(PUBLIC)
+	$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
+
+# ---- programs, tests, examples ----
+
+$(PROGS): $(BUILD)/%: $(BUILD)/cmd/%.o $(LIBALL)
+	$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
+
+$(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
+	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-check: all $(UNITS)
-	BUILD='$(abspath $(BUILD))' prove $(PROVE) -e tests/run $(wildcard tests/cli/*.bats) $(UNITS)
+$(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
+	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+
+$(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
+	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+
+$(CLIP): tests/clip.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
+
+$(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
+	$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
+
+$(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
+	$(LINK) $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
+
+examples: $(SCALE) $(TRAIN)
+
+# ---- what one runs; each installs what it needs first ----
+
+deps:
+	@test $(DEPS) = no || .ci/deps
+
+check: deps
+	@+$(MAKE) --no-print-directory run-check
+
+run-check: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP)
+	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
+	 $(sort $(wildcard tests/cli/*.bats)) $(UNITS) $(DAMAGE)
+
+asan: deps
+	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
+	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 \
+	 $(MAKE) --no-print-directory run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+
+demo sweep: deps
+	@+$(MAKE) --no-print-directory run-$@
+
+run-demo run-sweep: all examples
+	BUILD='$(abspath $(BUILD))' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
+
+bench: deps
+	@+$(MAKE) --no-print-directory run-bench
+
+run-bench: all examples $(TOOLS)
+	BUILD='$(abspath $(BUILD))' tests/bench
+
+lint:
+	@test $(DEPS) = no || .ci/deps lint
+	@+$(MAKE) --no-print-directory all examples $(TOOLS)
+	BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/lint
+
+# ---- install ----
+
+VERSION = $(shell sed -n 's/.*VERSION "\(.*\)"/\1/p' lib/base/version.h)
+TO      = $(DESTDIR)$(PREFIX)
+SHARE   = $(TO)/share
+COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
+          fish/vendor_completions.d/ace.fish
+
+install: all
+	mkdir -p $(addprefix $(TO)/,bin include lib/pkgconfig) \
+	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace $(dir $(COMPL)))
+	install -m 755 $(PROGS) $(TO)/bin/
+	install -m 644 lib/ace.h $(TO)/include/
+	install -m 644 $(BUILD)/libace.a $(TO)/lib/
+	install -m 755 $(BUILD)/libace.so.0 $(TO)/lib/
+	ln -sf libace.so.0 $(TO)/lib/libace.so
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' lib/libace.pc.in \
+	 >$(TO)/lib/pkgconfig/libace.pc
+	for f in man/*.[157]; do \
+	 install -m 644 $$f $(SHARE)/man/man$${f##*.}/ || exit 1; done
+	install -m 644 man/ace.magic $(SHARE)/ace/
+	for f in $(COMPL); do case $$f in \
+	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
+	 install -m 644 completions/$$s $(SHARE)/$$f || exit 1; done
+
+uninstall:
+	rm -f $(patsubst $(BUILD)/%,$(TO)/bin/%,$(PROGS)) $(TO)/include/ace.h \
+	 $(addprefix $(TO)/lib/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
+	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
+	 $(SHARE)/ace/ace.magic $(addprefix $(SHARE)/,$(COMPL))
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check clean force
+.PHONY: all examples deps check run-check asan demo sweep bench run-demo run-sweep \
+	run-bench lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
