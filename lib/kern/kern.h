@@ -5,6 +5,11 @@
  * Sums run in 16 lanes: lane[i % 16] += term(i), f64 where the name says f64;
  * then the lanes fold by halves (lane[j] += lane[j + 8], 4, 2, 1).
  *
+ * NaN: a conversion keeps the sign and the top bits of the payload and makes
+ * the NaN quiet (what the hardware does); where add_scaled, sub and narrow
+ * give a NaN it is 7fc00000.  The payload of a NaN in axpy64's accumulator is
+ * not promised.
+ *
  * kern sees base and nothing else.
  */
 #ifndef ACE_KERN_H
@@ -29,6 +34,9 @@ struct kern {
 
 	/* one pass over x[n] */
 	void (*stat)(const float *x, size_t n, struct kern_stat *s);
+	/* the bits of the largest magnitude; 0x7f800000 and above: some value
+	 * is not finite; 0 for n = 0 */
+	uint32_t (*max_bits)(const float *x, size_t n);
 	/* index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
 	/* acc[i] += w * x[i], in f64, product rounded before the sum */
@@ -40,7 +48,7 @@ struct kern {
 	    size_t n);
 	/* y[i] = a[i] - b[i] */
 	void (*sub)(float *y, const float *a, const float *b, size_t n);
-	/* to nearest even; f16 overflow gives infinity, NaN stays NaN */
+	/* to nearest even; overflow gives infinity */
 	void (*to_f16)(uint16_t *h, const float *x, size_t n);
 	void (*from_f16)(float *x, const uint16_t *h, size_t n);
 	void (*to_bf16)(uint16_t *h, const float *x, size_t n);

@@ -1,0 +1,158 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "kern/kern.h"
+
+static const struct codec_impl *const table[CODEC_MAX] = {
+	[CODEC_F32] = &raw_f32,
+	[CODEC_F16] = &raw_f16,
+	[CODEC_BF16] = &raw_bf16,
+};
+
+static const struct codec_impl *
+find(uint8_t codec)
+{
+	return codec < CODEC_MAX ? table[codec] : NULL;
+}
+
+int
+codec_corrupt(const char *codec, const char *what, struct err *e)
+{
+	return err_set(e, ERR_DATA, "corrupt: %s in a group coded %s", what,
+	    codec);
+}
+
+int
+codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	(void)plan;
+	if (arg != NULL)
+		return err_set(e, ERR_USAGE, "takes no argument");
+	return 0;
+}
+
+const char *
+codec_name(uint8_t codec)
+{
+	const struct codec_impl *c = find(codec);
+
+	if (codec == CODEC_NONE)
+		return "none";
+	return c != NULL ? c->name : NULL;
+}
+
+int
+codec_parse(const char *s, struct codec_plan *plan, struct err *e)
+{
+	const char *colon = strchr(s, ':');
+	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
+	struct err why = ERR_INIT;
+	unsigned i;
+
+	memset(plan, 0, sizeof(*plan));
+	if (strcmp(s, "none") == 0) {
+		plan->codec = CODEC_NONE;
+		return 0;
+	}
+	for (i = 0; i < CODEC_MAX; i++)
+		if (table[i] != NULL && strlen(table[i]->name) == len &&
+		    memcmp(table[i]->name, s, len) == 0)
+			break;
+	if (i == CODEC_MAX)
+		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
+	plan->codec = (uint8_t)i;
+	if (table[i]->parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
+		return err_set(e, ERR_USAGE, "codec '%s': %s", s, why.msg);
+	return 0;
+}
+
+const char *
+codec_format(const struct codec_plan *plan, char buf[32])
+{
+	const struct codec_impl *c = find(plan->codec);
+	char arg[24] = "";
+
+	if (c == NULL && plan->codec != CODEC_NONE) {
+		(void)snprintf(buf, 32, "codec-%u", plan->codec);
+		return buf;
+	}
+	if (c != NULL && c->format != NULL)
+		c->format(plan, arg);
+	(void)snprintf(buf, 32, "%.8s%.23s", codec_name(plan->codec), arg);
+	return buf;
+}
+
+int
+codec_exact(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return c != NULL && c->exact;
+}
+
+size_t
+codec_bound(const struct codec_plan *plan, size_t n)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return c != NULL ? c->bound(plan, n) : 0;
+}
+
+int
+codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
+    const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e)
+{
+	const struct codec_impl *c = find(plan->codec);
+	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0 };
+	size_t start = out->n;
+	int r;
+
+	if (in.kern == NULL)
+		return -ERR_USAGE;
+	if (c == NULL)
+		return err_set(e, ERR_USAGE, "no codec %u", plan->codec);
+	in.max_bits = in.kern->max_bits(x, n);
+	if (in.max_bits >= 0x7f800000)
+		return err_set(e, ERR_DATA,
+		    "corrupt: value %zu of a group is not finite",
+		    in.kern->first_nonfinite(x, n));
+	*param = 0;
+	if (n == 0)
+		return 0;			/* nothing is an empty body */
+	if ((r = buf_room(out, c->bound(plan, n), e)) < 0)
+		return r;
+	r = c->encode(&in, out, param, e);
+	if (r < 0)
+		out->n = start;
+	return r;
+}
+
+int
+codec_decode(uint8_t codec, uint8_t param, const struct codec_ctx *ctx,
+    const unsigned char *body, size_t len, float *x, size_t n, struct err *e)
+{
+	const struct codec_impl *c = find(codec);
+	struct codec_out o = { param, ctx, kern_get(e), x, n };
+	struct bytes b = BYTES(body, len);
+	int r;
+
+	if (o.kern == NULL)
+		return -ERR_USAGE;
+	if (c == NULL)
+		return err_set(e, ERR_DATA, "unsupported: codec %u", codec);
+	if (param > c->max_param)
+		return err_set(e, ERR_DATA,
+		    "unsupported: parameter %u of codec %s", param, c->name);
+	if (n == 0)
+		return len == 0 ? 0 : codec_corrupt(c->name, "body too long", e);
+	if ((r = c->decode(&o, &b, e)) < 0)
+		return r;
+	if (b.bad || b.at != b.n)
+		return codec_corrupt(c->name, "body too long", e);
+	if (!c->raw && o.kern->max_bits(x, n) >= 0x7f800000)
+		return codec_corrupt(c->name, "value not finite", e);
+	return 0;
+}

@@ -1,0 +1,200 @@
+/*
+ * F32, F16, BF16: the values one after another.
+ *
+ * The difference x - code(x) is exact in f32.  In range that is arithmetic:
+ * it is a multiple of x's last place and no larger than half a place of the
+ * short format.  Past the largest finite value the code is not infinity but
+ * the largest finite value cut to a multiple of x's last place, so that the
+ * difference, less than 2^24 such places, is exact too; the residual keeps
+ * it.  (For F16 and |x| >= 2^40 that leaves zero: the wrong codec.)
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "kern/kern.h"
+
+enum { CHUNK = 1024 };
+
+#define F16_OVER 0x477ff000u	/* 65520: the first that rounds to infinity */
+#define BF16_OVER 0x7f7f8000u	/* 2^128 - 2^119 */
+
+static size_t
+bound32(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return n * 4;
+}
+
+static size_t
+bound16(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return n * 2;
+}
+
+static int
+encode_f32(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	(void)e;
+	(void)param;
+	bytes_put_f32(out->p + out->n, in->x, in->n);
+	out->n += in->n * 4;
+	return 0;
+}
+
+static int
+decode_f32(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	const unsigned char *p = bytes_take(b, o->n * 4);
+
+	if (p == NULL)
+		return codec_corrupt("f32", "body too short", e);
+	bytes_get_f32(o->x, p, o->n);
+	return 0;
+}
+
+/* The magnitude of f16 for a magnitude m that overflows it. */
+static uint16_t
+largest_f16(uint32_t m)
+{
+	uint32_t top = 65504, ulp;
+	int s = (int)(m >> 23) - 150;		/* last place of x: 2^s */
+	uint16_t h;
+
+	if (s > 15)
+		return 0;
+	ulp = s > 0 ? (uint32_t)1 << s : 1;
+	top -= top % ulp;
+	/* top < 2^16 has at most 11 bits from its first to its last */
+	for (h = 30; top < 32768 && top != 0; top *= 2)
+		h--;
+	return top != 0 ? (uint16_t)(h << 10 | (top >> 5 & 0x3ff)) : 0;
+}
+
+static void
+limit_f16(uint16_t *h, const float *x, size_t n)
+{
+	size_t i;
+	uint32_t u;
+
+	for (i = 0; i < n; i++) {
+		u = bytes_u32(x[i]);
+		if ((u & 0x7fffffff) >= F16_OVER)
+			h[i] = (uint16_t)((u >> 16 & 0x8000) |
+			    largest_f16(u & 0x7fffffff));
+	}
+}
+
+static void
+limit_bf16(uint16_t *h, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((h[i] & 0x7fff) == 0x7f80)
+			h[i]--;
+}
+
+static void
+put16(struct buf *out, const uint16_t *h, size_t n)
+{
+	unsigned char *p = out->p + out->n;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		bytes_set16(p + 2 * i, h[i]);
+	out->n += 2 * n;
+}
+
+static void
+get16(uint16_t *h, const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h[i] = bytes_le16(p + 2 * i);
+}
+
+static int
+encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	uint16_t h[CHUNK];
+	size_t i, m;
+
+	(void)e;
+	(void)param;
+	for (i = 0; i < in->n; i += m) {
+		m = in->n - i < CHUNK ? in->n - i : CHUNK;
+		in->kern->to_f16(h, in->x + i, m);
+		if (in->max_bits >= F16_OVER)
+			limit_f16(h, in->x + i, m);
+		put16(out, h, m);
+	}
+	return 0;
+}
+
+static int
+encode_bf16(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	uint16_t h[CHUNK];
+	size_t i, m;
+
+	(void)e;
+	(void)param;
+	for (i = 0; i < in->n; i += m) {
+		m = in->n - i < CHUNK ? in->n - i : CHUNK;
+		in->kern->to_bf16(h, in->x + i, m);
+		if (in->max_bits >= BF16_OVER)
+			limit_bf16(h, m);
+		put16(out, h, m);
+	}
+	return 0;
+}
+
+static int
+decode16(const struct codec_out *o, struct bytes *b, const char *name,
+    void (*from)(float *, const uint16_t *, size_t), struct err *e)
+{
+	const unsigned char *p = bytes_take(b, o->n * 2);
+	uint16_t h[CHUNK];
+	size_t i, m;
+
+	if (p == NULL)
+		return codec_corrupt(name, "body too short", e);
+	for (i = 0; i < o->n; i += m) {
+		m = o->n - i < CHUNK ? o->n - i : CHUNK;
+		get16(h, p + 2 * i, m);
+		from(o->x + i, h, m);
+	}
+	return 0;
+}
+
+static int
+decode_f16(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	return decode16(o, b, "f16", o->kern->from_f16, e);
+}
+
+static int
+decode_bf16(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	return decode16(o, b, "bf16", o->kern->from_bf16, e);
+}
+
+const struct codec_impl raw_f32 = {
+	.name = "f32", .parse = codec_no_arg, .bound = bound32,
+	.encode = encode_f32, .decode = decode_f32, .exact = 1, .raw = 1
+};
+const struct codec_impl raw_f16 = {
+	.name = "f16", .parse = codec_no_arg, .bound = bound16,
+	.encode = encode_f16, .decode = decode_f16, .exact = 1, .raw = 1
+};
+const struct codec_impl raw_bf16 = {
+	.name = "bf16", .parse = codec_no_arg, .bound = bound16,
+	.encode = encode_bf16, .decode = decode_bf16, .exact = 1, .raw = 1
+};

@@ -1,0 +1,4 @@
+#include "kern/kern.h"
+#include "kern/ref.h"
+
+const struct kern kern_avx512 = { .name = NULL };

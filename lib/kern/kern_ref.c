@@ -1,0 +1,229 @@
+#include <string.h>
+
+#include "base/bytes.h"
+#include "kern/kern.h"
+#include "kern/ref.h"
+
+#define MAG 0x7fffffffu			/* everything but the sign */
+#define INF 0x7f800000u
+#define NAN_BITS 0x7fc00000u		/* the one NaN of arithmetic */
+
+static float
+canonical(float y)
+{
+	return y == y ? y : bytes_f32(NAN_BITS);
+}
+
+void
+kern_ref_lanes(const float *x, size_t i0, size_t n, struct kern_lanes *l)
+{
+	size_t i;
+
+	for (i = i0; i < n; i++) {
+		uint32_t m = bytes_u32(x[i]) & MAG;
+		size_t j = i % KERN_LANES;
+
+		if (m >= INF) {
+			l->nonfinite++;
+			continue;
+		}
+		l->sum[j] += (double)x[i];
+		l->sumsq[j] += (double)x[i] * (double)x[i];
+		l->sumabs[j] += (double)bytes_f32(m);
+		l->nonzero += m != 0;
+		if (m > l->max_bits)
+			l->max_bits = m;
+	}
+}
+
+static double
+fold(const double lane[KERN_LANES])
+{
+	double v[KERN_LANES];
+	size_t h, j;
+
+	memcpy(v, lane, sizeof(v));
+	for (h = KERN_LANES / 2; h > 0; h /= 2)
+		for (j = 0; j < h; j++)
+			v[j] += v[j + h];
+	return v[0];
+}
+
+void
+kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s)
+{
+	s->sum = fold(l->sum);
+	s->sumsq = fold(l->sumsq);
+	s->sumabs = fold(l->sumabs);
+	s->max_abs = bytes_f32(l->max_bits);
+	s->nonzero = l->nonzero;
+	s->nonfinite = l->nonfinite;
+}
+
+void
+kern_ref_stat(const float *x, size_t n, struct kern_stat *s)
+{
+	struct kern_lanes l;
+
+	memset(&l, 0, sizeof(l));
+	kern_ref_lanes(x, 0, n, &l);
+	kern_ref_fold(&l, s);
+}
+
+uint32_t
+kern_ref_max_bits(const float *x, size_t n)
+{
+	uint32_t m, max = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		m = bytes_u32(x[i]) & MAG;
+		if (m > max)
+			max = m;
+	}
+	return max;
+}
+
+size_t
+kern_ref_first_nonfinite(const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((bytes_u32(x[i]) & MAG) >= INF)
+			break;
+	return i;
+}
+
+void
+kern_ref_axpy64(double *acc, double w, const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		acc[i] += w * (double)x[i];
+}
+
+void
+kern_ref_narrow(float *y, const double *acc, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		y[i] = canonical((float)acc[i]);
+}
+
+void
+kern_ref_add_scaled(float *y, const float *a, float g, const float *b,
+    size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		y[i] = canonical(a[i] + g * b[i]);
+}
+
+void
+kern_ref_sub(float *y, const float *a, const float *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		y[i] = canonical(a[i] - b[i]);
+}
+
+static uint16_t
+to_f16(uint32_t u)
+{
+	uint32_t sign = u >> 16 & 0x8000, m = u & MAG, half, shift;
+
+	if (m >= INF)
+		return (uint16_t)(sign | 0x7c00 |
+		    (m > INF ? 0x200 | (m >> 13 & 0x3ff) : 0));
+	if (m >= 0x477ff000)			/* 65520: rounds past 65504 */
+		return (uint16_t)(sign | 0x7c00);
+	if (m >= 0x38800000) {			/* 2^-14: normal in f16 */
+		m += 0xfff + (m >> 13 & 1);	/* to nearest even */
+		return (uint16_t)(sign | (m - 0x38000000) >> 13);
+	}
+	if (m <= 0x33000000)			/* 2^-25, a tie with zero */
+		return (uint16_t)sign;
+	shift = 126 - (m >> 23);		/* subnormal: units of 2^-24 */
+	m = (m & 0x7fffff) | 0x800000;
+	half = ((uint32_t)1 << (shift - 1)) - 1 + (m >> shift & 1);
+	return (uint16_t)(sign | (m + half) >> shift);
+}
+
+void
+kern_ref_to_f16(uint16_t *h, const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h[i] = to_f16(bytes_u32(x[i]));
+}
+
+static uint32_t
+from_f16(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16, m = h & 0x7fff;
+
+	if (m > 0x7c00)
+		return sign | NAN_BITS | (m & 0x3ff) << 13;
+	if (m == 0x7c00)
+		return sign | INF;
+	if (m >= 0x400)
+		return sign | ((m << 13) + 0x38000000);
+	/* m units of 2^-24, exact in f32 */
+	return sign | bytes_u32((float)m * 0x1p-24f);
+}
+
+void
+kern_ref_from_f16(float *x, const uint16_t *h, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		x[i] = bytes_f32(from_f16(h[i]));
+}
+
+static uint16_t
+to_bf16(uint32_t u)
+{
+	if ((u & MAG) > INF)
+		return (uint16_t)(u >> 16 | 0x40);
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+void
+kern_ref_to_bf16(uint16_t *h, const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h[i] = to_bf16(bytes_u32(x[i]));
+}
+
+void
+kern_ref_from_bf16(float *x, const uint16_t *h, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		x[i] = bytes_f32((uint32_t)h[i] << 16);
+}
+
+const struct kern kern_ref = {
+	.name = "ref",
+	.stat = kern_ref_stat,
+	.max_bits = kern_ref_max_bits,
+	.first_nonfinite = kern_ref_first_nonfinite,
+	.axpy64 = kern_ref_axpy64,
+	.narrow = kern_ref_narrow,
+	.add_scaled = kern_ref_add_scaled,
+	.sub = kern_ref_sub,
+	.to_f16 = kern_ref_to_f16,
+	.from_f16 = kern_ref_from_f16,
+	.to_bf16 = kern_ref_to_bf16,
+	.from_bf16 = kern_ref_from_bf16,
+};

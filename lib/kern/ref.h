@@ -1,0 +1,39 @@
+/*
+ * The reference loops by name, for the tables that use one as it is or for
+ * the values a vector does not reach.
+ */
+#ifndef ACE_KERN_REF_H
+#define ACE_KERN_REF_H
+
+#include "kern/kern.h"
+
+enum { KERN_LANES = 16 };
+
+/* What kern_stat sums before the lanes are folded. */
+struct kern_lanes {
+	double sum[KERN_LANES], sumsq[KERN_LANES], sumabs[KERN_LANES];
+	uint32_t max_bits;
+	uint64_t nonzero, nonfinite;
+};
+
+/* kern_ref_lanes(x, i0, n, l): adds x[i0..n) to the lanes; i0 % 16 == 0. */
+void kern_ref_lanes(const float *x, size_t i0, size_t n, struct kern_lanes *l);
+void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
+
+void kern_ref_stat(const float *x, size_t n, struct kern_stat *s);
+uint32_t kern_ref_max_bits(const float *x, size_t n);
+size_t kern_ref_first_nonfinite(const float *x, size_t n);
+void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
+void kern_ref_narrow(float *y, const double *acc, size_t n);
+void kern_ref_add_scaled(float *y, const float *a, float g, const float *b,
+    size_t n);
+void kern_ref_sub(float *y, const float *a, const float *b, size_t n);
+void kern_ref_to_f16(uint16_t *h, const float *x, size_t n);
+void kern_ref_from_f16(float *x, const uint16_t *h, size_t n);
+void kern_ref_to_bf16(uint16_t *h, const float *x, size_t n);
+void kern_ref_from_bf16(float *x, const uint16_t *h, size_t n);
+
+/* The tables; name is NULL where the build lacks the instruction set. */
+extern const struct kern kern_ref, kern_avx2, kern_avx512, kern_neon;
+
+#endif

@@ -1,0 +1,335 @@
+/*
+ * What holds for every codec: names, bounds, sizes, exactness, and bodies that
+ * lie.  What holds for one of them is in its own test.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+#include "kern/kern.h"
+
+enum { MAXN = 5000 };
+
+static const char *const specs[] = {
+	"f32", "f16", "bf16", NULL
+};
+
+static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
+
+/* Data of a kind; what kinds there are, kind_name says. */
+enum { GAUSS, TAILS, SPARSE, ZERO, EQUAL, SUBNORMAL, OUTLIER, HUGE_ALL, BITS,
+	KINDS };
+static const char *const kind_name[] = {
+	"gaussian", "heavy tails", "sparse", "zero", "equal", "subnormal",
+	"one outlier", "huge", "any finite bits"
+};
+
+static float
+normal(uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(99, 0, 0, i, r);
+	return (float)(sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
+	    cos(6.283185307179586 * r[1] / 4294967296.0));
+}
+
+static float
+value(int kind, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(17, 0, (uint32_t)kind, i, r);
+	switch (kind) {
+	case GAUSS:
+		return 1e-3f * normal(i);
+	case TAILS:
+		return 1e-4f * normal(i) * expf(2 * normal(i + 1000000));
+	case SPARSE:
+		return r[0] % 50 == 0 ? normal(i) : 0.0f;
+	case ZERO:
+		return r[0] % 2 ? -0.0f : 0.0f;
+	case EQUAL:
+		return -0.3f;
+	case SUBNORMAL:
+		return bytes_f32(r[0] & 0x807fffff);
+	case OUTLIER:
+		return i == 5 ? 3e38f : 1e-3f * normal(i);
+	case HUGE_ALL:
+		return bytes_f32((r[0] & 0x80ffffff) | 0x7e000000);
+	default:
+		return (r[0] >> 23 & 255) == 255 ? 0.0f : bytes_f32(r[0]);
+	}
+}
+
+static void
+fill(float *x, size_t n, int kind)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		x[i] = value(kind, (uint32_t)i);
+}
+
+/* Encodes x under spec and decodes it into y; the length, or < 0. */
+static long
+trip(const char *spec, const float *x, float *y, size_t n, struct buf *out)
+{
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	uint8_t param;
+
+	out->n = 0;
+	if (codec_parse(spec, &p, &e) < 0 ||
+	    codec_encode(&p, &ctx, x, n, out, &param, &e) < 0 ||
+	    out->n > codec_bound(&p, n) ||
+	    codec_decode(p.codec, param, &ctx, out->p, out->n, y, n, &e) < 0) {
+		(void)printf("# %s, %zu values: %s\n", spec, n, e.msg);
+		return -1;
+	}
+	return (long)out->n;
+}
+
+static double
+nmse(const float *x, const float *y, size_t n)
+{
+	double d = 0, s = 0, t;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		t = (double)x[i] - (double)y[i];
+		d += t * t;
+		s += (double)x[i] * (double)x[i];
+	}
+	return s > 0 ? d / s : d;
+}
+
+/* Each size and kind comes back with no more error than the values have. */
+static void
+test_sizes(const char *spec)
+{
+	static const size_t size[] = {
+		0, 1, 2, 3, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, MAXN
+	};
+	static float x[MAXN], y[MAXN];
+	struct buf out = BUF_INIT;
+	size_t i, j;
+	int kind, good, exact;
+	struct codec_plan p;
+
+	(void)codec_parse(spec, &p, NULL);
+	exact = codec_exact(&p);
+	for (kind = 0; kind < KINDS; kind++) {
+		good = 1;
+		for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+			fill(x, size[i], kind);
+			for (j = 0; j < MAXN; j++)
+				y[j] = NAN;
+			good &= trip(spec, x, y, size[i], &out) >= 0;
+			for (j = size[i]; j < MAXN; j++)
+				good &= y[j] != y[j];
+			for (j = 0; j < size[i]; j++)
+				good &= isfinite(y[j]) != 0;
+			for (j = 0; exact && j < size[i]; j++)
+				good &= (double)(x[j] - y[j]) ==
+				    (double)x[j] - (double)y[j];
+			if (kind == ZERO || kind == GAUSS || kind == TAILS)
+				good &= nmse(x, y, size[i]) < 1.05;
+		}
+		ok(good, "%s: every size of %s%s", spec, kind_name[kind],
+		    exact ? ", x - y exact" : "");
+	}
+	buf_release(&out);
+}
+
+/* The same values give the same body whatever the kernel table. */
+static void
+test_tables(const char *spec)
+{
+	static float x[MAXN], y[MAXN], z[MAXN];
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	const struct kern *const *l;
+	int kind, good = 1;
+
+	for (kind = 0; kind < KINDS; kind++) {
+		fill(x, MAXN, kind);
+		(void)setenv("ACE_KERNEL", "ref", 1);
+		good &= trip(spec, x, y, MAXN, &a) >= 0;
+		for (l = kern_list(); *l != NULL; l++) {
+			(void)setenv("ACE_KERNEL", (*l)->name, 1);
+			good &= trip(spec, x, z, MAXN, &b) >= 0;
+			good &= a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+			good &= memcmp(y, z, sizeof(y)) == 0;
+		}
+	}
+	unsetenv("ACE_KERNEL");
+	ok(good, "%s: the same bytes from every kernel table", spec);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static int
+said_why(int r, const struct err *e)
+{
+	return r == 0 || (r == -3 && (strncmp(e->msg, "corrupt", 7) == 0 ||
+	    strncmp(e->msg, "unsupported", 11) == 0));
+}
+
+/* One damaged copy of body, in memory of exactly its length. */
+static int
+decode_damaged(const struct codec_plan *p, uint8_t param, const struct buf *b,
+    uint32_t seed, float *y, size_t n)
+{
+	struct err e = ERR_INIT;
+	uint32_t r[4], i, flips;
+	size_t len = b->n, at;
+	unsigned char *copy;
+	int res, good;
+
+	rng_block(seed, 1, 1, 0, r);
+	if (r[0] % 4 == 0)
+		len = r[1] % (b->n + 1);
+	else if (r[0] % 4 == 1)
+		len = b->n + r[1] % 9;
+	copy = malloc(len != 0 ? len : 1);
+	if (copy == NULL)
+		return 0;
+	memset(copy, (int)(r[2] & 255), len);
+	memcpy(copy, b->p, len < b->n ? len : b->n);
+	flips = r[2] >> 8 & 7;
+	for (i = 0; i < flips && len != 0; i++) {
+		rng_block(seed, 1, 2, i, r);
+		at = r[3] % 3 == 0 && len > 8 ? r[0] % 8 : r[0] % len;
+		copy[at] = r[3] % 5 == 0 ? (unsigned char)r[1] :
+		    (unsigned char)(copy[at] ^ 1u << r[2] % 8);
+	}
+	res = codec_decode(p->codec, param, &ctx, copy, len, y, n, &e);
+	good = said_why(res, &e);
+	free(copy);
+	return good;
+}
+
+static void
+test_damage(const char *spec)
+{
+	static const size_t size[] = { 1, 33, 300, 2000 };
+	struct buf b = BUF_INIT;
+	struct codec_plan p;
+	uint32_t seed, k;
+	float *x, *y;
+	uint8_t param;
+	size_t i, n;
+	int good = 1;
+
+	(void)codec_parse(spec, &p, NULL);
+	for (i = 0; i < 8; i++) {
+		n = size[i % 4];
+		x = malloc(n * sizeof(*x));
+		y = malloc(n * sizeof(*y));
+		if (x == NULL || y == NULL)
+			exit(1);
+		fill(x, n, i < 4 ? GAUSS : SPARSE);
+		b.n = 0;
+		good &= codec_encode(&p, &ctx, x, n, &b, &param, NULL) == 0;
+		for (seed = 0; seed < 1500; seed++)
+			good &= decode_damaged(&p, param, &b, seed, y, n);
+		/* the right body for another number of values, and another
+		 * parameter */
+		for (k = 0; k < 256; k++)
+			good &= decode_damaged(&p, (uint8_t)k, &b, k, y, n);
+		free(x);
+		free(y);
+	}
+	ok(good, "%s: 16000 damaged bodies decode or say why not", spec);
+	buf_release(&b);
+}
+
+static void
+test_noise(void)
+{
+	unsigned char body[256];
+	struct err e;
+	uint32_t r[4], i, j;
+	float y[100];
+	int good = 1, res;
+
+	for (i = 0; i < 40000; i++) {
+		for (j = 0; j < 256; j += 4) {
+			rng_block(i, 4, 4, j, r);
+			bytes_set32(body + j, j < 8 ? r[0] & r[1] : r[0]);
+		}
+		err_clear(&e);
+		memset(&e, 0, sizeof(e));
+		res = codec_decode((uint8_t)(i % 17), (uint8_t)(r[1] % 3), &ctx,
+		    body, r[2] % 257, y, r[3] % 101, &e);
+		good &= said_why(res, &e);
+	}
+	ok(good, "40000 bodies of noise decode or say why not");
+}
+
+static void
+test_names(void)
+{
+	static const char *const bad[] = {
+		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", NULL
+	};
+	struct codec_plan p;
+	struct err e;
+	char s[32];
+	size_t i;
+
+	for (i = 0; specs[i] != NULL; i++)
+		ok(codec_parse(specs[i], &p, NULL) == 0 &&
+		    strcmp(codec_format(&p, s), specs[i]) == 0,
+		    "%s parses and is written %s", specs[i], s);
+	ok(codec_parse("none", &p, NULL) == 0 && p.codec == CODEC_NONE &&
+	    strcmp(codec_format(&p, s), "none") == 0, "none");
+	for (i = 0; bad[i] != NULL; i++) {
+		memset(&e, 0, sizeof(e));
+		ok(codec_parse(bad[i], &p, &e) == -ERR_USAGE && e.msg[0],
+		    "refused: %s", e.msg);
+	}
+	ok(codec_name(CODEC_F16) != NULL && codec_name(200) == NULL,
+	    "codec_name");
+}
+
+static void
+test_refusals(void)
+{
+	struct codec_plan p = { CODEC_F32, 0, 0 };
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	float x[3] = { 1, 2, NAN };
+	uint8_t param;
+
+	ok(codec_encode(&p, &ctx, x, 3, &b, &param, &e) == -ERR_DATA &&
+	    b.n == 0, "a NaN is refused: %s", e.msg);
+	memset(&e, 0, sizeof(e));
+	ok(codec_decode(99, 0, &ctx, NULL, 0, x, 0, &e) == -ERR_DATA &&
+	    strncmp(e.msg, "unsupported", 11) == 0, "%s", e.msg);
+	memset(&e, 0, sizeof(e));
+	ok(codec_decode(CODEC_F32, 9, &ctx, NULL, 0, x, 0, &e) == -ERR_DATA &&
+	    strncmp(e.msg, "unsupported", 11) == 0, "%s", e.msg);
+	buf_release(&b);
+}
+
+int
+main(void)
+{
+	size_t i;
+
+	test_names();
+	test_refusals();
+	for (i = 0; specs[i] != NULL; i++) {
+		test_sizes(specs[i]);
+		test_tables(specs[i]);
+		test_damage(specs[i]);
+	}
+	test_noise();
+	return done_testing();
+}

@@ -1,0 +1,39 @@
+#include <math.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "codec/stat.h"
+
+int
+main(void)
+{
+	/* by hand: octaves of 4 are [4,8), [2,4), ... */
+	static const float x[] = {
+		4, -7.9f, 3.9f, 2, 1, 0, -0.0f, 0x1p-27f, 0x1p-28f, 0x1p-29f,
+		1e-40f
+	};
+	static const float tiny[] = { 0x1p-127f, -0x1p-128f, 0x1p-149f };
+	static const float bad[] = { 1, 2, INFINITY, NAN };
+	static const float huge[] = { 3e38f, -3e38f };
+	struct stat_group s;
+	uint32_t total = 0;
+	size_t i;
+
+	ok(stat_group_of(x, 11, &s) == 0, "finite");
+	ok(s.n == 11 && s.nonzero == 9 && s.max_abs == 7.9f, "counts");
+	ok(s.hist[0] == 2 && s.hist[1] == 2 && s.hist[2] == 1, "octaves");
+	ok(s.hist[29] == 1 && s.hist[30] == 1 && s.hist[31] == 2,
+	    "the last bin is all below");
+	for (i = 0; i < STAT_BINS; i++)
+		total += s.hist[i];
+	ok(total == s.nonzero, "the bins sum to the non-zero values");
+	ok(stat_group_of(tiny, 3, &s) == 0 && s.hist[0] == 1 &&
+	    s.hist[1] == 1 && s.hist[22] == 1, "octaves of subnormals");
+	ok(stat_group_of(bad, 4, &s) == 3, "first value not finite");
+	ok(stat_group_of(huge, 2, &s) == 0 && isfinite(s.sumsq) &&
+	    isfinite(s.sumabs), "huge values stay finite");
+	ok(stat_group_of(NULL, 0, &s) == 0 && s.n == 0 && s.max_abs == 0,
+	    "an empty group");
+	return done_testing();
+}

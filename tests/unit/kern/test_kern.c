@@ -1,0 +1,346 @@
+/*
+ * Every table gives the bits of kern_ref: all lengths 0..300 at offsets 0..8,
+ * against unreadable pages on both sides, on values of every kind.
+ */
+#include <sys/mman.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "kern/kern.h"
+
+enum { LEN = 300, OFF = 8 };
+
+/* Memory whose first byte follows, and whose last byte precedes, a page that
+ * cannot be touched. */
+struct guard {
+	unsigned char *lo, *hi;
+};
+
+static struct guard
+guard_new(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char *p = mmap(NULL, 3 * page, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct guard g = { NULL, NULL };
+
+	if (p == MAP_FAILED ||
+	    mprotect(p + page, page, PROT_READ | PROT_WRITE) < 0)
+		exit(1);
+	g.lo = p + page;
+	g.hi = g.lo + page;
+	return g;
+}
+
+/* Where n elements of some size start: off elements after the first page, or
+ * (off == 0) so that they end at the last. */
+static void *
+place(struct guard g, size_t n, size_t size, size_t off)
+{
+	return off == 0 ? g.hi - n * size : g.lo + (off - 1) * size;
+}
+
+static uint32_t
+pick(uint32_t i, int finite)
+{
+	static const uint32_t odd[] = {
+		0, 0x80000000, 1, 0x80000001, 0x7fffff, 0x7f7fffff,
+		0xff7fffff, 0x00800000, 0x3f800000, 0x477fe000, 0x477fefff,
+		0x477ff000, 0x33000000, 0x33000001, 0x38800000, 0x387fffff,
+		0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001
+	};
+	uint32_t r[4], n = sizeof(odd) / sizeof(odd[0]);
+
+	rng_block(1, 2, 3, i, r);
+	if (r[0] % 8 == 0)
+		return odd[r[1] % (finite ? n - 5 : n)];
+	if (r[0] % 8 < 3 && !(finite && (r[1] >> 23 & 255) == 255))
+		return r[1];
+	return (r[1] & 0x807fffff) | (100 + r[2] % 40) << 23;
+}
+
+static void
+fill(float *x, size_t n, uint32_t from, int finite)
+{
+	size_t i;
+	uint32_t u;
+
+	for (i = 0; i < n; i++) {
+		u = pick(from + (uint32_t)i, finite);
+		memcpy(x + i, &u, 4);
+	}
+}
+
+struct arena {
+	struct guard a, b, y;
+};
+
+static int
+same(const void *y, const void *want, size_t n)
+{
+	return n == 0 || memcmp(y, want, n) == 0;
+}
+
+static int
+one_stat(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off, int finite)
+{
+	float *x = place(m->a, n, 4, off);
+	struct kern_stat s, t;
+
+	fill(x, n, (uint32_t)(n * 16 + off), finite);
+	memset(&s, 0, sizeof(s));
+	memset(&t, 0, sizeof(t));
+	k->stat(x, n, &s);
+	ref->stat(x, n, &t);
+	return memcmp(&s, &t, sizeof(s)) == 0 &&
+	    k->max_bits(x, n) == ref->max_bits(x, n) &&
+	    k->first_nonfinite(x, n) == ref->first_nonfinite(x, n);
+}
+
+/* A NaN in the accumulator may have any payload. */
+static int
+same64(const double *a, const double *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (memcmp(a + i, b + i, 8) != 0 &&
+		    !(a[i] != a[i] && b[i] != b[i]))
+			return 0;
+	return 1;
+}
+
+static int
+one_f64(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	float *x = place(m->a, n, 4, off), *y = place(m->b, n, 4, off);
+	double *acc = place(m->y, n, 8, off), want[LEN];
+	float yr[LEN];
+	size_t i;
+	int good;
+
+	fill(x, n, (uint32_t)(n * 16 + off), 0);
+	for (i = 0; i < n; i++) {
+		want[i] = i % 7 == 3 ? 1e300 * (double)x[i] : 1e-3 / 3.0;
+		acc[i] = want[i];
+	}
+	k->axpy64(acc, 0.3, x, n);
+	ref->axpy64(want, 0.3, x, n);
+	good = same64(acc, want, n);
+	k->narrow(y, acc, n);
+	ref->narrow(yr, acc, n);
+	return good && same(y, yr, n * 4);
+}
+
+static int
+one_f32(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	float *a = place(m->a, n, 4, off), *b = place(m->b, n, 4, off);
+	float *y = place(m->y, n, 4, off), want[LEN];
+	int good;
+
+	fill(a, n, (uint32_t)(n * 16 + off), 0);
+	fill(b, n, (uint32_t)(n * 16 + off + 90000), 0);
+	k->add_scaled(y, a, 0.7f, b, n);
+	ref->add_scaled(want, a, 0.7f, b, n);
+	good = same(y, want, n * 4);
+	k->sub(y, a, b, n);
+	ref->sub(want, a, b, n);
+	good = good && same(y, want, n * 4);
+	memcpy(y, a, n * 4);			/* in place */
+	k->add_scaled(y, y, 0.7f, b, n);
+	ref->add_scaled(want, a, 0.7f, b, n);
+	return good && same(y, want, n * 4);
+}
+
+static int
+one_half(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	float *x = place(m->a, n, 4, off), back[LEN];
+	uint16_t *h = place(m->b, n, 2, off), want[LEN];
+	float *y = place(m->y, n, 4, off);
+	int good;
+
+	fill(x, n, (uint32_t)(n * 16 + off), 0);
+	k->to_f16(h, x, n);
+	ref->to_f16(want, x, n);
+	good = same(h, want, n * 2);
+	k->from_f16(y, h, n);
+	ref->from_f16(back, want, n);
+	good = good && same(y, back, n * 4);
+	k->to_bf16(h, x, n);
+	ref->to_bf16(want, x, n);
+	good = good && same(h, want, n * 2);
+	k->from_bf16(y, h, n);
+	ref->from_bf16(back, want, n);
+	return good && same(y, back, n * 4);
+}
+
+static void
+test_table(const struct kern *k, const struct kern *ref, struct arena *m)
+{
+	size_t n, off;
+	int stat = 1, f64 = 1, f32 = 1, half = 1;
+
+	for (n = 0; n <= LEN; n++)
+		for (off = 0; off <= OFF + 1; off++) {
+			stat &= one_stat(k, ref, m, n, off, 0);
+			stat &= one_stat(k, ref, m, n, off, 1);
+			f64 &= one_f64(k, ref, m, n, off);
+			f32 &= one_f32(k, ref, m, n, off);
+			half &= one_half(k, ref, m, n, off);
+		}
+	ok(stat, "%s: stat, max_bits, first_nonfinite give ref's bits", k->name);
+	ok(f64, "%s: axpy64, narrow give ref's bits", k->name);
+	ok(f32, "%s: add_scaled, sub give ref's bits", k->name);
+	ok(half, "%s: f16, bf16 conversions give ref's bits", k->name);
+}
+
+/* IEEE 754 binary16 from its definition. */
+static double
+f16_value(uint32_t h)
+{
+	uint32_t e = h >> 10 & 31, f = h & 0x3ff;
+	double v = e == 0 ? ldexp(f, -24) : ldexp(1024 + f, (int)e - 25);
+
+	return h & 0x8000 ? -v : v;
+}
+
+static void
+test_f16(const struct kern *k)
+{
+	uint32_t h, e;
+	uint16_t in, back;
+	float x;
+	int from = 1, to = 1, ties = 1;
+
+	for (h = 0; h < 65536; h++) {
+		in = (uint16_t)h;
+		k->from_f16(&x, &in, 1);
+		k->to_f16(&back, &x, 1);
+		e = h >> 10 & 31;
+		if (e == 31) {
+			from &= (h & 0x3ff) == 0 ? isinf(x) : isnan(x);
+			from &= !!signbit(x) == (int)(h >> 15);
+			to &= back == ((h & 0x3ff) == 0 ? h : (h | 0x200));
+			continue;
+		}
+		from &= (double)x == f16_value(h);
+		to &= back == h;
+		if ((h & 0x7fff) == 0x7bff)
+			continue;
+		/* halfway to the next: to the even one */
+		x = (float)((f16_value(h) + f16_value(h + 1)) / 2);
+		k->to_f16(&back, &x, 1);
+		ties &= back == h + (h & 1);
+		x = nextafterf(x, 0);
+		k->to_f16(&back, &x, 1);
+		ties &= back == h;
+	}
+	ok(from, "%s: from_f16 of all 65536", k->name);
+	ok(to, "%s: to_f16 of all 65536; NaN keeps sign and payload", k->name);
+	ok(ties, "%s: to_f16 halfway and just below", k->name);
+	x = 65519.996f;
+	k->to_f16(&back, &x, 1);
+	ok(back == 0x7bff, "%s: below 65520 is 65504", k->name);
+	x = -65520.0f;
+	k->to_f16(&back, &x, 1);
+	ok(back == 0xfc00, "%s: 65520 is infinity", k->name);
+}
+
+#ifdef __FLT16_MAX__
+static void
+test_f16_compiler(const struct kern *k)
+{
+	uint32_t i, u, r[4];
+	uint16_t h, want;
+	_Float16 f;
+	float x;
+	int good = 1;
+
+	for (i = 0; i < 200000; i++) {
+		rng_block(5, 0, 0, i, r);
+		u = (r[0] & 0x807fffff) | (95 + r[1] % 60) << 23;
+		memcpy(&x, &u, 4);
+		f = (_Float16)x;
+		memcpy(&want, &f, 2);
+		k->to_f16(&h, &x, 1);
+		good &= h == want;
+	}
+	ok(good, "%s: to_f16 as the compiler's _Float16", k->name);
+}
+#else
+static void
+test_f16_compiler(const struct kern *k)
+{
+	(void)k;
+}
+#endif
+
+static void
+test_choice(void)
+{
+	struct err e = ERR_INIT;
+	const struct kern *const *l = kern_list();
+
+	unsetenv("ACE_KERNEL");
+	ok(kern_get(&e) != NULL, "a table by itself: %s", kern_get(&e)->name);
+	for (; *l != NULL; l++) {
+		(void)setenv("ACE_KERNEL", (*l)->name, 1);
+		ok(kern_get(&e) == *l, "ACE_KERNEL=%s", (*l)->name);
+	}
+	(void)setenv("ACE_KERNEL", "abacus", 1);
+	ok(kern_get(&e) == NULL && strstr(e.msg, "abacus") != NULL,
+	    "an unknown kernel is refused: %s", e.msg);
+	unsetenv("ACE_KERNEL");
+}
+
+static void
+test_known(const struct kern *k)
+{
+	/* by hand: sum, squares, magnitudes, largest, counts */
+	static const float x[] = { 1, -2, 0, -0.0f, 3, INFINITY, NAN, 0.5f };
+	float y[2], a[2] = { INFINITY, 1 }, b[2] = { -INFINITY, 2 };
+	struct kern_stat s;
+	uint32_t u;
+
+	k->stat(x, 8, &s);
+	ok(s.sum == 2.5 && s.sumsq == 14.25 && s.sumabs == 6.5 &&
+	    s.max_abs == 3.0f && s.nonzero == 4 && s.nonfinite == 2,
+	    "%s: stat by hand", k->name);
+	k->add_scaled(y, a, 1.0f, b, 2);
+	memcpy(&u, y, 4);
+	ok(u == 0x7fc00000 && y[1] == 3.0f, "%s: inf - inf is 7fc00000",
+	    k->name);
+}
+
+int
+main(void)
+{
+	const struct kern *const *l = kern_list();
+	static struct arena m;
+	size_t i;
+
+	m.a = guard_new();
+	m.b = guard_new();
+	m.y = guard_new();
+	test_choice();
+	for (i = 0; l[i] != NULL; i++) {
+		test_known(l[i]);
+		test_f16(l[i]);
+		test_f16_compiler(l[i]);
+		test_table(l[i], l[0], &m);
+	}
+	return done_testing();
+}
