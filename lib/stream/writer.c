@@ -453,7 +453,7 @@ writer_flush(struct writer *w, struct err *e)
 }
 
 int
-writer_end(struct writer *w, enum io_sync sync, struct err *e)
+writer_finish(struct writer *w, struct err *e)
 {
 	int r = 0;
 
@@ -462,9 +462,17 @@ writer_end(struct writer *w, enum io_sync sync, struct err *e)
 	if (r == 0 && w->open)
 		r = writer_tail(w, SHARD_COMPLETE, e);
 	if (r == 0)
-		r = io_commit(w->io, sync, e);
+		r = io_flush(w->io, e);
 	w->done = r == 0;
 	return r;
+}
+
+int
+writer_end(struct writer *w, enum io_sync sync, struct err *e)
+{
+	int r = writer_finish(w, e);
+
+	return r < 0 ? r : io_commit(w->io, sync, e);
 }
 
 void

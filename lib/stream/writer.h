@@ -59,7 +59,10 @@ int writer_receipt(struct writer *w, const void *p, size_t n, struct err *e);
 
 int writer_flush(struct writer *w, struct err *e);
 
-/* writer_end(w, sync, e): the tail, and io_commit. */
+/* writer_finish(w, e): the tail, flushed; the descriptor stays open. */
+int writer_finish(struct writer *w, struct err *e);
+
+/* writer_end(w, sync, e): writer_finish and io_commit. */
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
 /* writer_abort(w): an end that says "aborted", so that the reader can tell it

@@ -1,0 +1,385 @@
+/*
+ * The installed interface: a thin coat over stream/, for programs that are
+ * not ours.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ace.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/version.h"
+#include "stream/reader.h"
+#include "stream/values.h"
+#include "stream/writer.h"
+
+struct ace_reader {
+	struct reader *r;
+	struct values v;
+	struct text_kv policy;
+	struct ace_tensor *t;
+	size_t nt;
+	unsigned char schema_id[16];
+};
+
+struct ace_writer {
+	struct writer *w;
+	struct schema schema;
+	int have_schema, in_shard;
+	struct schema_span span;
+	uint32_t group;		/* being filled */
+	float *x;
+	size_t n;		/* values in x */
+};
+
+const char *
+ace_version(void)
+{
+	return ACE_VERSION;
+}
+
+static int
+ace_fail(struct ace_error *out, int r, const struct err *e)
+{
+	if (out != NULL && r < 0) {
+		out->code = -r;
+		(void)snprintf(out->message, sizeof(out->message), "%s",
+		    e->msg[0] != '\0' ? e->msg : "wrong use of libace");
+	}
+	return r;
+}
+
+/* ---- reading ---- */
+
+static int
+ace_note(void *arg, const struct reader *r, struct err *e)
+{
+	const struct reader_frame *f = reader_frame(r);
+	struct text_kv kv = TEXT_KV_INIT;
+	struct ace_reader *a = arg;
+	size_t i;
+	int k;
+
+	if (f->type != FRAME_POLI)
+		return 0;
+	k = text_get_lines(&kv, f->raw, f->raw_len, e);
+	for (i = 0; i < kv.n && k == 0; i++)
+		k = text_set(&a->policy, kv.p[i].key, kv.p[i].value, e);
+	text_release(&kv);
+	return k;
+}
+
+struct ace_reader *
+ace_reader_new(int fd, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	struct ace_reader *a = alloc_get(1, sizeof(*a), &e);
+	struct io *io;
+	int r = -ERR_SYS;
+
+	if (a == NULL || (r = io_open_fd(&io, fd, "<input>", &e)) < 0 ||
+	    (r = reader_open(&a->r, io, NULL, &e)) < 0) {
+		alloc_free(a);
+		(void)ace_fail(out, r, &e);
+		return NULL;
+	}
+	a->v = (struct values)VALUES_INIT;
+	a->v.note = ace_note;
+	a->v.arg = a;
+	return a;
+}
+
+static int
+ace_load_tensors(struct ace_reader *a, struct err *e)
+{
+	const struct schema *s = reader_schema(a->r);
+	size_t i;
+
+	if (a->t != NULL && memcmp(a->schema_id, s->id, 16) == 0)
+		return 0;
+	alloc_free(a->t);
+	if ((a->t = alloc_get(s->n, sizeof(*a->t), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < s->n; i++) {
+		a->t[i].name = s->t[i].name;
+		a->t[i].dtype = (enum ace_dtype)s->t[i].dtype;
+		a->t[i].ndim = s->t[i].ndim;
+		memcpy(a->t[i].dim, s->t[i].dim, sizeof(a->t[i].dim));
+		a->t[i].numel = s->t[i].numel;
+	}
+	a->nt = s->n;
+	memcpy(a->schema_id, s->id, 16);
+	return 0;
+}
+
+static void
+ace_name(char out[64], const struct shard *from, const char *key)
+{
+	const char *name = text_get(&from->kv, key);
+
+	(void)snprintf(out, 64, "%s", name != NULL ? name : "");
+}
+
+static void
+ace_describe(struct ace_shard *s, const struct shard *from)
+{
+	memset(s, 0, sizeof(*s));
+	ace_name(s->run, from, SHARD_KEY_RUN);
+	ace_name(s->device, from, SHARD_KEY_DEVICE);
+	s->step = from->step;
+	s->base_version = from->base_version;
+	s->weight = from->weight;
+	s->samples = from->samples;
+	s->kind = (enum ace_kind)from->kind;
+	s->contributors = from->contributors;
+}
+
+int
+ace_read_shard(struct ace_reader *a, struct ace_shard *s, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	int k;
+
+	while ((k = reader_next(a->r, &e)) > 0 && k != READER_SHARD)
+		if (k == READER_HEAD) {
+			alloc_free(a->t);	/* names belong to the schema */
+			a->t = NULL;
+		}
+	if (k <= 0)
+		return ace_fail(out, k, &e);
+	text_release(&a->policy);
+	if ((k = ace_load_tensors(a, &e)) < 0 ||
+	    (k = values_begin(&a->v, a->r, &e)) < 0)
+		return ace_fail(out, k, &e);
+	ace_describe(s, reader_shard(a->r));
+	return 1;
+}
+
+const struct ace_tensor *
+ace_tensors(const struct ace_reader *a, size_t *n)
+{
+	*n = a->nt;
+	return a->t;
+}
+
+int
+ace_read_group(struct ace_reader *a, struct ace_group *g, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	struct schema_span span;
+	int k = values_next(&a->v, &e);
+
+	if (k <= 0)
+		return ace_fail(out, k, &e);
+	schema_span(reader_schema(a->r), a->v.group, &span);
+	g->index = a->v.group;
+	g->tensor = span.tensor;
+	g->offset = span.offset;
+	g->n = a->v.n;
+	g->value = a->v.x;
+	g->sent = a->v.sent;
+	return 1;
+}
+
+const char *
+ace_policy(const struct ace_reader *a, const char *key)
+{
+	return text_get(&a->policy, key);
+}
+
+void
+ace_reader_free(struct ace_reader *a)
+{
+	if (a == NULL)
+		return;
+	reader_free(a->r);
+	values_release(&a->v);
+	text_release(&a->policy);
+	alloc_free(a->t);
+	alloc_free(a);
+}
+
+/* ---- writing ---- */
+
+struct ace_writer *
+ace_writer_new(int fd, const char *program, struct ace_error *out)
+{
+	struct writer_opts o = { "libace", program, 0 };
+	struct err e = ERR_INIT;
+	struct ace_writer *a = alloc_get(1, sizeof(*a), &e);
+	struct io *io;
+	int r = -ERR_SYS;
+
+	if (isatty(fd)) {
+		(void)ace_fail(out, err_set(&e, ERR_USAGE, "the output is a "
+		    "terminal: a shard stream is binary"), &e);
+		alloc_free(a);
+		return NULL;
+	}
+	if (a == NULL || (r = io_create_fd(&io, fd, "<output>", &e)) < 0 ||
+	    (r = writer_open(&a->w, io, &o, &e)) < 0) {
+		alloc_free(a);
+		(void)ace_fail(out, r, &e);
+		return NULL;
+	}
+	a->schema = (struct schema)SCHEMA_INIT;
+	return a;
+}
+
+static int
+ace_adopt(struct ace_writer *a, struct schema *s, struct err *e)
+{
+	alloc_free(a->x);
+	a->have_schema = 0;
+	if ((a->x = alloc_get(s->group_size, sizeof(*a->x), e)) == NULL) {
+		schema_release(s);
+		return -ERR_SYS;
+	}
+	schema_release(&a->schema);
+	a->schema = *s;
+	a->have_schema = 1;
+	return 0;
+}
+
+int
+ace_write_tensors(struct ace_writer *a, const struct ace_tensor *t, size_t n,
+    uint32_t group, struct ace_error *out)
+{
+	struct schema s = SCHEMA_INIT;
+	struct schema_tensor st;
+	struct err e = ERR_INIT;
+	size_t i;
+	int r = a->in_shard ? err_set(&e, ERR_USAGE,
+	    "tensors change inside a shard") : 0;
+
+	if (group != 0)
+		s.group_size = group;
+	for (i = 0; i < n && r == 0; i++) {
+		memset(&st, 0, sizeof(st));
+		st.name = (char *)(uintptr_t)t[i].name;	/* only read */
+		st.dtype = (uint8_t)t[i].dtype;
+		st.ndim = (uint8_t)(t[i].ndim <= 255 ? t[i].ndim : 255);
+		memcpy(st.dim, t[i].dim, sizeof(st.dim));
+		schema_guess(&st);
+		r = schema_add(&s, &st, &e);
+	}
+	if (r == 0)
+		r = schema_finish(&s, &e);
+	if (r < 0) {
+		schema_release(&s);
+		return ace_fail(out, r, &e);
+	}
+	return ace_fail(out, ace_adopt(a, &s, &e), &e);
+}
+
+int
+ace_write_tensors_of(struct ace_writer *a, const struct ace_reader *from,
+    struct ace_error *out)
+{
+	struct schema s = SCHEMA_INIT;
+	struct err e = ERR_INIT;
+	int r;
+
+	if (a->have_schema && memcmp(a->schema.id,
+	    reader_schema(from->r)->id, 16) == 0)
+		return 0;
+	if ((r = schema_copy(&s, reader_schema(from->r), &e)) < 0 ||
+	    (r = ace_adopt(a, &s, &e)) < 0 ||
+	    (r = writer_history(a->w, reader_provenance(from->r), &e)) < 0)
+		return ace_fail(out, r, &e);
+	return 0;
+}
+
+int
+ace_write_shard(struct ace_writer *a, const struct ace_shard *from,
+    struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	struct shard s;
+	int r;
+
+	shard_init(&s);
+	if (!a->have_schema || a->in_shard)
+		return ace_fail(out, err_set(&e, ERR_USAGE,
+		    "a shard before its tensors or inside another"), &e);
+	s.step = from->step;
+	s.base_version = from->base_version;
+	s.weight = from->weight;
+	s.samples = from->samples;
+	s.kind = (uint32_t)from->kind;
+	s.contributors = from->contributors;
+	if ((r = shard_set_run(&s, from->run, &e)) == 0 &&
+	    (r = shard_set_device(&s, from->device, &e)) == 0)
+		r = writer_shard(a->w, &s, &a->schema, &e);
+	shard_release(&s);
+	a->in_shard = r == 0;
+	a->group = 0;
+	a->n = 0;
+	if (a->schema.ngroups != 0)
+		schema_span(&a->schema, 0, &a->span);
+	return ace_fail(out, r, &e);
+}
+
+int
+ace_write_values(struct ace_writer *a, const float *x, size_t n,
+    struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	size_t k;
+	int r;
+
+	while (n != 0) {
+		if (!a->in_shard || a->group == a->schema.ngroups)
+			return ace_fail(out, err_set(&e, ERR_USAGE,
+			    "more values than the tensors have"), &e);
+		k = a->span.n - a->n < n ? a->span.n - a->n : n;
+		memcpy(a->x + a->n, x, k * sizeof(*x));
+		a->n += k;
+		x += k;
+		n -= k;
+		if (a->n < a->span.n)
+			break;
+		if ((r = writer_values(a->w, a->group, a->x, a->n, &e)) < 0)
+			return ace_fail(out, r, &e);
+		a->n = 0;
+		if (++a->group < a->schema.ngroups)
+			schema_span(&a->schema, a->group, &a->span);
+	}
+	return 0;
+}
+
+int
+ace_write_end(struct ace_writer *a, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+
+	if (!a->in_shard || a->group != a->schema.ngroups)
+		return ace_fail(out, err_set(&e, ERR_USAGE,
+		    "fewer values than the tensors have"), &e);
+	a->in_shard = 0;
+	return ace_fail(out, writer_send(a->w, NULL, &e), &e);
+}
+
+int
+ace_writer_close(struct ace_writer *a, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+
+	if (a->in_shard)
+		return ace_fail(out, err_set(&e, ERR_USAGE,
+		    "the last shard has no end"), &e);
+	return ace_fail(out, writer_finish(a->w, &e), &e);
+}
+
+void
+ace_writer_free(struct ace_writer *a)
+{
+	if (a == NULL)
+		return;
+	writer_free(a->w);
+	schema_release(&a->schema);
+	alloc_free(a->x);
+	alloc_free(a);
+}

@@ -1,0 +1,146 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/version.h"
+#include "stream/filter.h"
+
+/* Arguments on one line; what is not plain text becomes '?'. */
+static void
+filter_line(char *out, size_t cap, const char *tool, int argc, char **argv)
+{
+	size_t n, i;
+	int k;
+
+	(void)snprintf(out, cap, "%s %s", tool, ACE_VERSION);
+	for (k = 1; k < argc; k++) {
+		n = strlen(out);
+		if (n + 2 < cap)
+			(void)snprintf(out + n, cap - n, " %s", argv[k]);
+	}
+	for (i = 0; out[i] != '\0'; i++)
+		if ((unsigned char)out[i] < 0x20 ||
+		    (unsigned char)out[i] >= 0x7f)
+			out[i] = '?';
+}
+
+void
+filter_init(struct filter *f, const char *tool, int argc, char **argv)
+{
+	memset(f, 0, sizeof(*f));
+	f->tool = tool;
+	f->schema = (struct schema)SCHEMA_INIT;
+	filter_line(f->line, sizeof(f->line), tool, argc, argv);
+}
+
+void
+filter_release(struct filter *f)
+{
+	schema_release(&f->schema);
+}
+
+/* The schema of the first stream in path that has one. */
+static int
+filter_schema(struct filter *f, const char *path, struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if ((k = io_open(&io, path, e)) < 0 ||
+	    (k = reader_open(&r, io, &f->in, e)) < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
+		continue;
+	if (k >= 0 && reader_schema(r) == NULL)
+		k = err_set(e, ERR_DATA, "mismatch: no schema in '%s'", path);
+	if (k >= 0)
+		k = schema_copy(&f->schema, reader_schema(r), e);
+	reader_free(r);
+	return k;
+}
+
+int
+filter_set(struct filter *f, int key, const char *arg, struct err *e)
+{
+	int r = 0;
+
+	switch (key) {
+	case 'o':
+		f->output = arg;
+		break;
+	case FILTER_FORCE:
+		f->force = 1;
+		break;
+	case FILTER_NOPROV:
+		f->no_provenance = 1;
+		break;
+	case FILTER_OMIT:
+		f->omit_schema = 1;
+		break;
+	case FILTER_MAX:
+		r = cli_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,
+		    "--max-elements", e);
+		break;
+	case FILTER_SCHEMA:
+		if ((r = filter_schema(f, arg, e)) == 0)
+			f->in.schema = &f->schema;
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+int
+filter_one(const struct cli *c, int argc, char **argv, const char **path,
+    struct err *e)
+{
+	*path = c->first < argc ? argv[c->first] : NULL;
+	if (argc - c->first > 1)
+		return err_set(e, ERR_USAGE, "one FILE at most, not also '%s'",
+		    argv[c->first + 1]);
+	return 0;
+}
+
+int
+filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
+{
+	struct io *io;
+	int k = io_open(&io, path, e);
+
+	*r = NULL;
+	return k < 0 ? k : reader_open(r, io, &f->in, e);
+}
+
+int
+filter_out(const struct filter *f, struct writer **w, struct err *e)
+{
+	struct writer_opts o = { f->tool, f->line, f->omit_schema };
+	struct io *io;
+	int k = io_create(&io, f->output, f->force, e);
+
+	*w = NULL;
+	if (f->no_provenance)
+		o.line = NULL;
+	return k < 0 ? k : writer_open(w, io, &o, e);
+}
+
+int
+filter_pass(const struct reader *r, struct writer *w, int changed,
+    struct err *e)
+{
+	if (changed && !frame_safe_to_copy(reader_frame(r)->type))
+		return 0;
+	return writer_pass(w, r, e);
+}
+
+int
+filter_end(struct writer *w, int r, struct err *e)
+{
+	if (r >= 0)
+		r = writer_end(w, IO_SYNC_FULL, e);
+	if (r < 0 && w != NULL)
+		writer_abort(w);
+	return r;
+}
