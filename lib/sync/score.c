@@ -1,0 +1,315 @@
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "sync/elem.h"
+#include "sync/score.h"
+
+#define SCORE_EPS 1e-30		/* inside the logarithms: below any f32 square
+				 * that matters, above an underflow */
+#define SCORE_ZMAX 4.0
+#define SCORE_WMAX 8.0f
+#define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
+
+struct score_moments {
+	double n, sum, sum2;
+};
+
+static void
+score_add(struct score_moments *m, double x)
+{
+	m->n += 1;
+	m->sum += x;
+	m->sum2 += x * x;
+}
+
+static void
+score_moments(const struct score_moments *m, double *mean, double *dev)
+{
+	double v;
+
+	*mean = m->n > 0 ? m->sum / m->n : 0;
+	v = m->n > 0 ? m->sum2 / m->n - *mean * *mean : 0;
+	/* rounding leaves 1e-16 of sum2 where all are equal */
+	*dev = v > 1e-12 * (1 + *mean * *mean) ? sqrt(v) : 0;
+}
+
+static double
+score_z(double x, double mean, double dev)
+{
+	double z = dev > 0 ? (x - mean) / dev : 0;
+
+	return z < -SCORE_ZMAX ? -SCORE_ZMAX : z > SCORE_ZMAX ? SCORE_ZMAX : z;
+}
+
+/* place[][f] := z-score over the groups of its logarithm */
+static void
+score_place_z(struct score *s, unsigned f)
+{
+	struct score_moments m = { 0, 0, 0 };
+	double mean, dev;
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		score_add(&m, (double)s->place[i][f]);
+	score_moments(&m, &mean, &dev);
+	for (i = 0; i < s->n; i++)
+		s->place[i][f] = (float)score_z((double)s->place[i][f], mean,
+		    dev);
+}
+
+int
+score_new(struct score **out, const struct score_place *place, size_t n,
+    struct err *e)
+{
+	struct score *s;
+	size_t i;
+
+	if ((s = alloc_get(1, sizeof(*s), e)) == NULL)
+		return -ERR_SYS;
+	s->group = alloc_get(n, sizeof(*s->group), e);
+	s->place = alloc_get(n, sizeof(*s->place), e);
+	if (s->group == NULL || s->place == NULL) {
+		score_free(s);
+		return -ERR_SYS;
+	}
+	s->n = n;
+	for (i = 0; i < n; i++) {
+		s->place[i][0] = (float)(2 * place[i].depth - 1);
+		s->place[i][1] = (float)elem_log(fmax(place[i].params, 1));
+		s->place[i][2] = (float)elem_log(fmax(place[i].field, 1));
+	}
+	score_place_z(s, 1);
+	score_place_z(s, 2);
+	s->all.w[0] = 1;
+	s->all.w[1] = 0.5f;
+	s->all.u[1] = -0.25f;
+	s->alpha = 0.5;
+	s->decay = 0.9;
+	*out = s;
+	return 0;
+}
+
+void
+score_free(struct score *s)
+{
+	if (s == NULL)
+		return;
+	alloc_free(s->group);
+	alloc_free(s->place);
+	alloc_free(s);
+}
+
+void
+score_observe(struct score *s, size_t g, const struct stat_group *stat)
+{
+	struct score_group *h = &s->group[g];
+	double n = stat->n > 0 ? (double)stat->n : 1;
+	double d = h->m2 > 0 ? s->decay : 0;
+
+	h->m1 = (float)(d * (double)h->m1 + (1 - d) * (double)stat->sumabs / n);
+	h->m2 = (float)(d * (double)h->m2 + (1 - d) * (double)stat->sumsq / n);
+	h->mean = (float)(d * (double)h->mean + (1 - d) * (double)stat->sum / n);
+}
+
+/* log m1 and log Var */
+static void
+score_features(const struct score_group *h, double f[2])
+{
+	double var = (double)h->m2 - (double)h->mean * (double)h->mean;
+
+	f[0] = elem_log((double)h->m1 + SCORE_EPS);
+	f[1] = elem_log((var > 0 ? var : 0) + SCORE_EPS);
+}
+
+void
+score_scale(struct score *s)
+{
+	struct score_moments m[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+	double f[2], mean, dev;
+	size_t i;
+	int j;
+
+	for (i = 0; i < s->n; i++) {
+		if (!(s->group[i].m2 > 0))
+			continue;
+		score_features(&s->group[i], f);
+		score_add(&m[0], f[0]);
+		score_add(&m[1], f[1]);
+	}
+	for (j = 0; j < 2; j++) {
+		score_moments(&m[j], &mean, &dev);
+		s->all.mean[j] = (float)mean;
+		s->all.dev[j] = (float)dev;
+	}
+	if (s->all.shards < 16777215.0f)
+		s->all.shards += 1;
+}
+
+float
+score_of(struct score *s, size_t g)
+{
+	struct score_group *h = &s->group[g];
+	const struct score_all *a = &s->all;
+	const float *p = s->place[g];
+	double f[2], temporal, structural, v;
+
+	score_features(h, f);
+	h->z1 = (float)score_z(f[0], (double)a->mean[0], (double)a->dev[0]);
+	h->z2 = (float)score_z(f[1], (double)a->mean[1], (double)a->dev[1]);
+	if (!(h->m2 > 0)) {
+		h->z1 = (float)-SCORE_ZMAX;
+		h->z2 = (float)-SCORE_ZMAX;
+	}
+	temporal = elem_sigmoid((double)a->w[0] * (double)h->z1 +
+	    (double)a->w[1] * (double)h->z2 + (double)a->w[2]);
+	structural = elem_sigmoid((double)a->u[0] * (double)p[0] +
+	    (double)a->u[1] * (double)p[1] + (double)a->u[2] * (double)p[2] +
+	    (double)a->u[3]);
+	v = s->alpha * temporal + (1 - s->alpha) * structural;
+	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
+	    v;
+	h->score = (float)v;
+	return h->score;
+}
+
+static int
+score_cmp(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int
+score_median(const float *x, size_t n, float *median, struct err *e)
+{
+	float *v = alloc_get(n, sizeof(*v), e);
+
+	if (v == NULL)
+		return -ERR_SYS;
+	memcpy(v, x, n * sizeof(*v));
+	qsort(v, n, sizeof(*v), score_cmp);
+	*median = v[(n - 1) / 2];
+	alloc_free(v);
+	return 0;
+}
+
+static void
+score_step(float *w, const double *g, unsigned n, double rate)
+{
+	unsigned j;
+
+	for (j = 0; j < n; j++) {
+		w[j] += (float)(rate * g[j]);
+		w[j] = w[j] < -SCORE_WMAX ? -SCORE_WMAX :
+		    w[j] > SCORE_WMAX ? SCORE_WMAX : w[j];
+	}
+}
+
+int
+score_learn(struct score *s, const float *benefit, double rate, struct err *e)
+{
+	double gw[SCORE_TEMPORAL] = { 0 }, gu[SCORE_STRUCTURAL] = { 0 }, d;
+	float median;
+	size_t i;
+	int j, r;
+
+	if (s->n == 0)
+		return 0;
+	for (i = 0; i < s->n; i++)
+		if (!isfinite(benefit[i]))
+			return err_set(e, ERR_DATA,
+			    "corrupt: the benefit of group %zu is not finite",
+			    i);
+	if ((r = score_median(benefit, s->n, &median, e)) < 0)
+		return r;
+	for (i = 0; i < s->n; i++) {
+		struct score_group *h = &s->group[i];
+
+		d = (double)(benefit[i] > median) - (double)h->score;
+		gw[0] += d * (double)h->z1;
+		gw[1] += d * (double)h->z2;
+		gw[2] += d;
+		for (j = 0; j < SCORE_PLACE; j++)
+			gu[j] += d * (double)s->place[i][j];
+		gu[3] += d;
+		h->benefit = s->all.lessons > 0 ?
+		    (float)(s->decay * (double)h->benefit + (1 - s->decay) *
+		    (double)benefit[i]) : benefit[i];
+	}
+	score_step(s->all.w, gw, SCORE_TEMPORAL, rate / (double)s->n);
+	score_step(s->all.u, gu, SCORE_STRUCTURAL, rate / (double)s->n);
+	if (s->all.lessons < 16777215.0f)
+		s->all.lessons += 1;
+	return 0;
+}
+
+/* ---- the history as arrays ---- */
+
+const char *const score_columns[SCORE_COLUMNS] = {
+	"m1", "m2", "mean", "z1", "z2", "score", "benefit"
+};
+
+static float *
+score_cell(struct score_group *h, unsigned c)
+{
+	float *const cell[SCORE_COLUMNS] = { &h->m1, &h->m2, &h->mean, &h->z1,
+	    &h->z2, &h->score, &h->benefit };
+
+	return cell[c];
+}
+
+void
+score_get_column(const struct score *s, unsigned c, float *x)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		x[i] = *score_cell(&s->group[i], c);
+}
+
+int
+score_put_column(struct score *s, unsigned c, const float *x, struct err *e)
+{
+	int nonneg = c < 2 || c > 4;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (!isfinite(x[i]) || (nonneg && x[i] < 0))
+			return err_set(e, ERR_DATA,
+			    "corrupt: %s of group %zu in the score history",
+			    score_columns[c], i);
+		*score_cell(&s->group[i], c) = x[i];
+	}
+	return 0;
+}
+
+void
+score_get_all(const struct score *s, float x[SCORE_ALL])
+{
+	memset(x, 0, SCORE_ALL * sizeof(*x));
+	memcpy(x, &s->all, sizeof(s->all));
+}
+
+int
+score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
+{
+	size_t i;
+
+	_Static_assert(sizeof(struct score_all) <= SCORE_ALL * sizeof(float),
+	    "fits");
+	for (i = 0; i < SCORE_ALL; i++)
+		if (!isfinite(x[i]))
+			return err_set(e, ERR_DATA,
+			    "corrupt: number %zu of the score history", i);
+	memcpy(&s->all, x, sizeof(s->all));
+	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.shards < 0 ||
+	    s->all.lessons < 0)
+		return err_set(e, ERR_DATA,
+		    "corrupt: a negative count in the score history");
+	return 0;
+}

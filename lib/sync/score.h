@@ -1,0 +1,111 @@
+/*
+ * How much each group matters: two attention branches over what the groups
+ * have been like and where in the model they stand.
+ *
+ *   A_temp   = sigmoid(W1 z1 + W2 z2 + W0)		(ACE-Sync, eq. 3)
+ *   A_struct = sigmoid(u1 depth' + u2 dens' + u3 field' + u0)
+ *   I        = alpha A_temp + (1 - alpha) A_struct	(ACE-Sync, eq. 4)
+ *
+ *   z1 = z-score over the groups of log m1, m1 = moving average of mean |g|
+ *   z2 = z-score over the groups of log Var, Var = m2 - mean^2 from the moving
+ *        averages of mean g^2 and mean g: over the group and over time
+ *   depth' = 2 l / (L - 1) - 1; dens', field' = z-scores of log parameters and
+ *        log fan-in
+ *
+ * The paper gives the two branches and their sum; the features, the constants
+ * and the learning rule are ours.  Groups without energy are left out of the
+ * z-scores and get the lowest; z-scores stop at +-4; the score of a constant
+ * feature is 0.  Everything kept is f32, so a run that keeps its history in
+ * memory and one that saves it after every shard give the same bits.
+ */
+#ifndef ACE_SCORE_H
+#define ACE_SCORE_H
+
+#include <stddef.h>
+
+#include "codec/stat.h"
+
+struct err;
+
+enum { SCORE_TEMPORAL = 3, SCORE_STRUCTURAL = 4, SCORE_PLACE = 3 };
+
+/* Where a group stands. */
+struct score_place {
+	double depth;		/* of its tensor, 0 first to 1 last */
+	double params;		/* values of its tensor, >= 1 */
+	double field;		/* fan-in times kernel, >= 1 */
+};
+
+/* What is remembered of a group. */
+struct score_group {
+	float m1, m2, mean;	/* moving averages of |g|, g^2, g */
+	float z1, z2;		/* the features it was last scored by */
+	float score;		/* I, last */
+	float benefit;		/* moving average of what feedback said */
+};
+
+/* What is remembered of all groups. */
+struct score_all {
+	float w[SCORE_TEMPORAL];	/* W1, W2, W0 */
+	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
+	float mean[2], dev[2];		/* of log m1 and log Var: z = (x-mean)/dev */
+	float shards;			/* seen */
+	float lessons;			/* taken from feedback */
+};
+
+struct score {
+	size_t n;
+	struct score_group *group;
+	float (*place)[SCORE_PLACE];	/* depth', dens', field' */
+	struct score_all all;
+	double alpha;			/* default 0.5 */
+	double decay;			/* of the moving averages, default 0.9 */
+};
+
+/* score_new(out, place[n], n, e): no history, W = (1, 0.5, 0),
+ * u = (0, -0.25, 0, 0). */
+int score_new(struct score **out, const struct score_place *place, size_t n,
+    struct err *e);
+void score_free(struct score *s);
+
+/* score_observe(s, g, stat): m' = decay m + (1 - decay) x; a group without
+ * history takes x whole. */
+void score_observe(struct score *s, size_t g, const struct stat_group *stat);
+
+/* score_scale(s): the means and deviations of log m1 and log Var over the
+ * groups as they are now. */
+void score_scale(struct score *s);
+
+/* score_of(s, g): I of a group by its averages and the scale as they are;
+ * remembers the features for score_learn.  In (0,1). */
+float score_of(struct score *s, size_t g);
+
+/*
+ * score_learn(s, benefit, rate, e): one step of logistic regression on every
+ * group scored last, the mean over the groups (ours; the paper trains its
+ * predictor from snapshots of gradients and does not say how):
+ *
+ *   y_i = 1 if benefit[i] > median(benefit), else 0
+ *   W  += rate * mean_i (y_i - I_i) (z1_i, z2_i, 1), and u alike
+ *
+ * benefit  f32[n]  >= 0: what sending group i was worth, per bit
+ * Weights stop at +-8.  -ERR_DATA if a benefit is not finite: nothing learnt.
+ */
+int score_learn(struct score *s, const float *benefit, double rate,
+    struct err *e);
+
+/*
+ * The history as arrays, for the state: score_columns names them; column c is
+ * f32[n], "all" is f32[SCORE_ALL], of which the rest is zero, for later.
+ * score_put_* refuse what is not finite or a negative average (-ERR_DATA,
+ * "corrupt").
+ */
+enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
+extern const char *const score_columns[SCORE_COLUMNS];
+void score_get_column(const struct score *s, unsigned c, float *x);
+int score_put_column(struct score *s, unsigned c, const float *x,
+    struct err *e);
+void score_get_all(const struct score *s, float x[SCORE_ALL]);
+int score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e);
+
+#endif

@@ -1,0 +1,33 @@
+#include <math.h>
+
+#include "../tap.h"
+#include "sync/interval.h"
+
+int
+main(void)
+{
+	struct interval o = INTERVAL_INIT;
+	uint64_t h = 50;
+	double r;
+	int t;
+
+	ok(interval_drift(4, 100) == 0.2, "relative drift");
+	ok(interval_drift(4, 0) == 0, "of a zero model: 0");
+	ok(interval_next(&o, 10, 0.01) == 10, "on target: stays");
+	ok(interval_next(&o, 10, 0.0225) == 7, "sqrt(target/r), rounded");
+	ok(interval_next(&o, 10, 1) == 5, "at most halved");
+	ok(interval_next(&o, 10, 1e-9) == 20, "at most doubled");
+	ok(interval_next(&o, 10, 0) == 20, "no drift: doubled");
+	ok(interval_next(&o, 1, 5) == 1 && interval_next(&o, 900, 0) == 1000,
+	    "inside its limits");
+	ok(!interval_force(&o, 0.04) && interval_force(&o, 0.041),
+	    "forced above four times the target");
+	/* drift linear in H, 0.0004 a step: the interval that hits 0.01 is 25 */
+	for (t = 0; t < 30; t++)
+		h = interval_next(&o, h, 0.0004 * (double)h);
+	ok(h >= 24 && h <= 26, "settles where the drift is the target: %u",
+	    (unsigned)h);
+	r = interval_weight(100, 2, 2, 1, 0.5);
+	ok(fabs(r - 100 * exp(-1) / 1.5) < 1e-9, "late and drifted counts less");
+	return done_testing();
+}

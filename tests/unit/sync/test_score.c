@@ -1,0 +1,207 @@
+#include <math.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "sync/elem.h"
+#include "sync/score.h"
+
+static void
+elem(void)
+{
+	double x, bad = 0;
+
+	for (x = -40; x <= 40; x += 0.37)
+		bad = fmax(bad, fabs(elem_exp(x) / exp(x) - 1));
+	for (x = 1e-30; x < 1e30; x *= 3.7)
+		bad = fmax(bad, fabs(elem_log(x) - log(x)) /
+		    fmax(1, fabs(log(x))));
+	ok(bad < 1e-14, "exp and log agree with libm's (%g)", bad);
+	ok(elem_log(1) == 0 && elem_exp(0) == 1 && elem_sigmoid(0) == 0.5 &&
+	    elem_exp(-1000) == 0, "exact where exact is expected");
+}
+
+static struct stat_group
+stat_of(float rms, float mean)
+{
+	struct stat_group s;
+
+	memset(&s, 0, sizeof(s));
+	s.n = 100;
+	s.sumsq = 100 * rms * rms;
+	s.sumabs = 80 * rms;
+	s.sum = 100 * mean;
+	return s;
+}
+
+static struct score *
+make(size_t n)
+{
+	struct score_place p[8];
+	struct score *s = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		p[i].depth = n > 1 ? (double)i / (double)(n - 1) : 0;
+		p[i].params = 1000;
+		p[i].field = 10;
+	}
+	(void)score_new(&s, p, n, NULL);
+	return s;
+}
+
+static void
+branches(void)
+{
+	struct score *s = make(3);
+	struct stat_group st;
+	double z = sqrt(1.5), want;
+	float got[3];
+	size_t i;
+
+	/* m1 in ratio 1:e:e^2 and no mean: log m1 = c, c+1, c+2, so
+	 * z1 = -sqrt(1.5), 0, sqrt(1.5), and z2 the same */
+	for (i = 0; i < 3; i++) {
+		st = stat_of((float)exp((double)i), 0);
+		score_observe(s, i, &st);
+	}
+	score_scale(s);
+	for (i = 0; i < 3; i++)
+		got[i] = score_of(s, i);
+	want = 0.5 / (1 + exp(-1.5 * z)) + 0.25;
+	ok(fabs((double)got[2] - want) < 1e-6, "I = alpha A_temp + (1-alpha) A_struct"
+	    ": %.6f is %.6f", (double)got[2], want);
+	ok(fabs((double)got[1] - 0.5) < 1e-6 && fabs((double)got[0] + (double)got[2] - 1) < 1e-6,
+	    "and symmetric about 0.5");
+	st = stat_of(2, 0);
+	score_observe(s, 0, &st);
+	ok(fabs((double)s->group[0].m2 - (0.9 * 1 + 0.1 * 4)) < 1e-6,
+	    "the second observation moves the average by a tenth");
+	score_free(s);
+}
+
+static void
+edges(void)
+{
+	struct score *s = make(4);
+	struct stat_group st = stat_of(0, 0);
+	float one;
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		score_observe(s, i, &st);
+	score_scale(s);
+	for (i = 0; i < 4; i++)
+		one = score_of(s, i);
+	ok(one > 0 && one < 1, "all zeros: still inside (0,1)");
+	for (i = 0; i < 3; i++) {
+		st = stat_of(1, 0);
+		score_observe(s, i, &st);
+	}
+	score_scale(s);
+	ok(fabs((double)score_of(s, 0) - 0.5) < 1e-6, "equal groups: 0.5");
+	ok(score_of(s, 3) < 0.27f, "a group without energy is least");
+	s->all.w[0] = 8;
+	s->all.w[2] = 8;
+	s->alpha = 1;
+	ok(score_of(s, 0) < 1, "large weights do not reach 1");
+	score_free(s);
+	s = make(1);
+	st = stat_of(3, 1);
+	score_observe(s, 0, &st);
+	score_scale(s);
+	ok(score_of(s, 0) == 0.5f, "one group alone: 0.5");
+	score_free(s);
+}
+
+static void
+learn(void)
+{
+	struct score *s = make(8);
+	struct stat_group st;
+	struct err e = ERR_INIT;
+	float b[8];
+	size_t i;
+	int t;
+
+	/* the benefit grows with depth and falls with the norm: the default
+	 * weights are wrong, the learnt ones are not */
+	for (i = 0; i < 8; i++) {
+		st = stat_of(8 - (float)i, 0);
+		score_observe(s, i, &st);
+		b[i] = (float)i;
+	}
+	score_scale(s);
+	ok(score_of(s, 0) > score_of(s, 7), "before: the largest norm first");
+	for (t = 0; t < 200; t++) {
+		for (i = 0; i < 8; i++)
+			(void)score_of(s, i);
+		if (score_learn(s, b, 0.5, &e) < 0)
+			break;
+	}
+	for (i = 1; i < 8 && score_of(s, i) >= score_of(s, i - 1); i++)
+		;
+	ok(t == 200 && i == 8, "after 200 lessons: the most useful first");
+	ok(score_of(s, 7) > 0.9f && score_of(s, 0) < 0.1f,
+	    "and surely: %.3f %.3f", (double)score_of(s, 0),
+	    (double)score_of(s, 7));
+	b[3] = NAN;
+	ok(score_learn(s, b, 0.5, &e) == -ERR_DATA &&
+	    strncmp(e.msg, "corrupt", 7) == 0, "a NaN is refused");
+	score_free(s);
+}
+
+static void
+history(void)
+{
+	struct score *a = make(5), *b = make(5);
+	struct stat_group st;
+	float col[5], all[SCORE_ALL], x, y;
+	unsigned c;
+	size_t i, t;
+	int same = 1, r = 0;
+	struct err e = ERR_INIT;
+
+	for (t = 0; t < 3; t++) {
+		for (i = 0; i < 5; i++) {
+			st = stat_of((float)(1 + (i * 7 + t) % 5), 0.3f);
+			score_observe(a, i, &st);
+			score_observe(b, i, &st);
+		}
+		score_scale(a);
+		score_scale(b);
+		/* b goes through arrays after every shard */
+		for (c = 0; c < SCORE_COLUMNS; c++) {
+			score_get_column(b, c, col);
+			r |= score_put_column(b, c, col, &e);
+		}
+		score_get_all(b, all);
+		r |= score_put_all(b, all, &e);
+		for (i = 0; i < 5; i++) {
+			x = score_of(a, i);
+			y = score_of(b, i);
+			same &= memcmp(&x, &y, sizeof(x)) == 0;
+		}
+	}
+	ok(r == 0 && same, "kept in memory or saved each time: the same bits");
+	ok(all[SCORE_ALL - 1] == 0, "room left in the globals");
+	col[2] = -1;
+	ok(score_put_column(a, 1, col, &e) == -ERR_DATA,
+	    "a negative average is refused");
+	all[0] = INFINITY;
+	ok(score_put_all(a, all, NULL) == -ERR_DATA,
+	    "an infinite weight is refused");
+	score_free(a);
+	score_free(b);
+}
+
+int
+main(void)
+{
+	elem();
+	branches();
+	edges();
+	learn();
+	history();
+	return done_testing();
+}
