@@ -1,0 +1,279 @@
+/*
+ * mkshards: deterministic shard streams for the tests, never installed.
+ * The same options give the same bytes, on every machine.
+ *
+ *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
+ *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
+ *            [-i BAD] [-a] [-p] >STREAM
+ *
+ *   -t   a tensor and its shape; without any, three small ones
+ *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
+ *   -k   gauss; layered: scales and zeros differ by group; zeros; ramp: i;
+ *        fast: gaussian values repeated every 65521, for gigabytes;
+ *        nan, inf: gauss with a bad value at -i (default 3)
+ *   -c   a codec as ace-compress -c takes it, default f32; none: not sent
+ *   -N   shards, of steps STEP, STEP+1, ...
+ *   -a   an annotation nobody knows in each shard, -p a provenance line
+ */
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+#include "stream/frame.h"
+#include "stream/values.h"
+#include "stream/writer.h"
+
+enum kind { GAUSS, LAYERED, ZEROS, RAMP, FAST, NOTNUM, INFINITE };
+static const char *const kinds[] = {
+	"gauss", "layered", "zeros", "ramp", "fast", "nan", "inf", NULL
+};
+
+enum { TABLE = 65521 };
+
+struct opts {
+	struct schema sc;
+	enum kind kind;
+	struct codec_plan plan;
+	const char *device, *run;
+	uint64_t step, shards, seed, bad;
+	double weight;
+	int note, prov;
+	float *table;
+};
+
+static void
+die(const struct err *e)
+{
+	(void)fprintf(stderr, "mkshards: %s\n", e->msg);
+	exit(ERR_SYS);
+}
+
+static uint64_t
+number(const char *s)
+{
+	char *end;
+	uint64_t v = strtoull(s, &end, 10);
+
+	switch (*end) {
+	case 'G':
+		v <<= 10;
+		/* FALLTHROUGH */
+	case 'M':
+		v <<= 10;
+		/* FALLTHROUGH */
+	case 'k':
+		v <<= 10;
+		end++;
+	}
+	if (end == s || *end != '\0') {
+		(void)fprintf(stderr, "mkshards: '%s' is not a number\n", s);
+		exit(ERR_USAGE);
+	}
+	return v;
+}
+
+/* Box and Muller's, from counter i; f32 of an f64 value. */
+static float
+gauss(uint64_t seed, uint64_t step, uint64_t i)
+{
+	uint32_t r[4];
+	double u, v;
+
+	rng_block(seed, step, (uint32_t)(i >> 32), (uint32_t)i, r);
+	u = (r[0] + 1.0) / 4294967297.0;
+	v = r[1] / 4294967296.0;
+	return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
+}
+
+/* Values base.. of the shard at `step', which are group g. */
+static void
+fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
+    size_t n)
+{
+	static const float scale[] = { 1.0f, 0.01f, 30.0f, 1e-4f };
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		switch (o->kind) {
+		case ZEROS:
+			x[i] = 0;
+			break;
+		case RAMP:
+			x[i] = (float)(base + i) + (float)step;
+			break;
+		case FAST:
+			x[i] = o->table[(base + i + step * 7) % TABLE];
+			break;
+		default:
+			x[i] = gauss(o->seed, step, base + i);
+			if (o->kind == LAYERED)
+				x[i] *= (base + i) % 10 < 3 + g % 7 ? 0 :
+				    scale[g % 4];
+		}
+	if (o->kind >= NOTNUM && o->bad >= base && o->bad < base + n)
+		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
+}
+
+static int
+shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
+    float *y, struct err *e)
+{
+	struct buf body = BUF_INIT;
+	struct codec_ctx ctx;
+	struct schema_span span;
+	struct shard s;
+	uint8_t param;
+	uint32_t g;
+	int r;
+
+	shard_init(&s);
+	s.step = step;
+	s.weight = o->weight;
+	s.samples = 32;
+	if ((r = shard_set_run(&s, o->run, e)) < 0 ||
+	    (r = shard_set_device(&s, o->device, e)) < 0 ||
+	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
+	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
+	    e)) < 0))
+		goto out;
+	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
+		schema_span(&o->sc, g, &span);
+		fill(o, step, o->sc.t[span.tensor].base + span.offset, g, x,
+		    span.n);
+		if (o->plan.codec == CODEC_F32) {
+			if ((r = writer_values(w, g, x, span.n, e)) < 0)
+				goto out;
+			continue;
+		}
+		values_ctx(&o->sc, &s, g, &ctx);
+		body.n = 0;
+		param = o->plan.param;
+		if ((r = codec_encode(&o->plan, &ctx, x, span.n, &body, &param,
+		    e)) < 0 || (r = codec_decode(o->plan.codec, param, &ctx,
+		    body.p, body.n, y, span.n, e)) < 0 ||
+		    (r = writer_record(w, g, o->plan.codec, param, body.p,
+		    body.n, y, span.n, e)) < 0)
+			goto out;
+	}
+	r = writer_send(w, NULL, e);
+out:
+	buf_release(&body);
+	shard_release(&s);
+	return r;
+}
+
+static void
+tensor(struct schema *sc, const char *spec, struct err *e)
+{
+	struct schema_tensor t;
+	const char *p = strrchr(spec, ':');
+	char name[256];
+	char *end;
+
+	memset(&t, 0, sizeof(t));
+	(void)snprintf(name, sizeof(name), "%.*s",
+	    (int)(p != NULL ? p - spec : 255), spec);
+	t.name = name;
+	while (p != NULL && p[1] != '\0' && t.ndim < SCHEMA_MAX_DIM) {
+		t.dim[t.ndim++] = strtoull(p + 1, &end, 10);
+		p = *end == ',' ? end : NULL;
+	}
+	schema_guess(&t);
+	if (schema_add(sc, &t, e) < 0)
+		die(e);
+}
+
+static void
+one(struct opts *o, int key, const char *arg, struct err *e)
+{
+	char spec[64];
+	int i;
+
+	switch (key) {
+	case 't': tensor(&o->sc, arg, e); break;
+	case 'n':
+		(void)snprintf(spec, sizeof(spec), "w:%llu",
+		    (unsigned long long)number(arg));
+		tensor(&o->sc, spec, e);
+		break;
+	case 'g': o->sc.group_size = (uint32_t)number(arg); break;
+	case 'k':
+		for (i = 0; kinds[i] != NULL && strcmp(kinds[i], arg) != 0;)
+			i++;
+		o->kind = (enum kind)i;
+		break;
+	case 'c':
+		if (strcmp(arg, "none") == 0)
+			o->plan.codec = CODEC_NONE;
+		else if (strcmp(arg, "f32") != 0 &&
+		    codec_parse(arg, &o->plan, e) < 0)
+			die(e);
+		break;
+	case 'd': o->device = arg; break;
+	case 'r': o->run = arg; break;
+	case 's': o->step = number(arg); break;
+	case 'N': o->shards = number(arg); break;
+	case 'w': o->weight = strtod(arg, NULL); break;
+	case 'x': o->seed = number(arg); break;
+	case 'i': o->bad = number(arg); break;
+	case 'a': o->note = 1; break;
+	case 'p': o->prov = 1; break;
+	default: exit(ERR_USAGE);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .sc = SCHEMA_INIT, .device = "edge1", .run = "test",
+	    .shards = 1, .seed = 1, .bad = 3, .weight = 1 };
+	struct writer_opts wo = { "mkshards", NULL, 0 };
+	struct err e = ERR_INIT;
+	struct writer *w = NULL;
+	struct io *io = NULL;
+	float *x, *y;
+	uint64_t i;
+	int k;
+
+	/* the group size goes first: tensors are cut as they are added */
+	for (k = 1; k + 1 < argc; k++)
+		if (strcmp(argv[k], "-g") == 0)
+			o.sc.group_size = (uint32_t)number(argv[k + 1]);
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:ap")) != -1)
+		one(&o, k, optarg, &e);
+	if (o.sc.n == 0) {
+		tensor(&o.sc, "embed:24,8", &e);
+		tensor(&o.sc, "layer.weight:8,16", &e);
+		tensor(&o.sc, "layer.bias:16", &e);
+	}
+	x = alloc_get(o.sc.group_size, sizeof(float), &e);
+	y = alloc_get(o.sc.group_size, sizeof(float), &e);
+	o.table = alloc_get(TABLE, sizeof(float), &e);
+	if (x == NULL || y == NULL || o.table == NULL)
+		die(&e);
+	for (i = 0; i < TABLE; i++)
+		o.table[i] = gauss(o.seed, 0, i);
+	wo.line = o.prov ? "mkshards 1" : NULL;
+	if (schema_finish(&o.sc, &e) < 0 || io_stdout(&io, 0, &e) < 0 ||
+	    writer_open(&w, io, &wo, &e) < 0)
+		die(&e);
+	for (i = 0; i < o.shards; i++)
+		if (shard(&o, w, o.step + i, x, y, &e) < 0)
+			die(&e);
+	if (writer_end(w, IO_SYNC_NONE, &e) < 0)
+		die(&e);
+	writer_free(w);
+	schema_release(&o.sc);
+	alloc_free(x);
+	alloc_free(y);
+	alloc_free(o.table);
+	return 0;
+}
