@@ -1,0 +1,215 @@
+# The questions every program answers the same way.  contract.bats asks them;
+# a new program is one line in its table.
+#
+# Each function takes KIND PROGRAM ARGUMENTS...
+#   filter   stream in, stream out          sink    stream in, other data out
+#   source   other data in, stream out      report  stream in, text out
+# and finds a good input in the file `in' (small) and `big' (several MB).
+
+# reads_streams, writes_streams, writes_data KIND
+reads_streams() { [ "$1" != source ]; }
+writes_streams() { [ "$1" = filter ] || [ "$1" = source ]; }
+writes_data() { [ "$1" != report ]; }
+
+# data_error PROG: status 3's message begins with one of five words.
+data_error() {
+	says "^$1: (corrupt|truncated|unsupported|limit|mismatch): "
+	[ "$(wc -l <err)" -eq 1 ] || { cat err; return 1; }
+}
+
+# poisoned KIND: what came out is refused by the next reader.
+poisoned() {
+	writes_streams "$1" || return 0
+	mv out poisoned
+	if ace-inspect --verify poisoned >/dev/null 2>verify; then
+		echo "bad input, yet the output is a whole stream"
+		return 1
+	fi
+}
+
+contract_good() {
+	shift
+	exits 0 "$@" <in
+	[ -s out ]
+	[ ! -s err ] || { cat err; return 1; }
+}
+
+contract_file() {
+	shift
+	exits 0 "$@" <in
+	mv out piped
+	exits 0 "$@" in </dev/null
+	same out piped || [ "$1" = ace-inspect ]
+	exits 0 "$@" - <in
+	same out piped
+}
+
+contract_empty() {
+	local kind=$1
+	shift
+	exits 3 "$@" </dev/null
+	if reads_streams "$kind"; then
+		says "^$1: truncated: "
+	fi
+	data_error "$1"
+	poisoned "$kind"
+}
+
+contract_cut() {
+	local kind=$1 at
+	shift
+	for at in 1 7 63 $(frames in | while read -r o _; do
+		echo "$o $((o + 40)) $((o + 70))"; done); do
+		[ "$at" -gt 0 ] && [ "$at" -lt "$(wc -c <in)" ] || continue
+		head -c "$at" in >cut
+		exits 3 "$@" <cut || { echo "cut at $at"; return 1; }
+		says "^$1: truncated: " || { echo "cut at $at"; return 1; }
+		poisoned "$kind"
+	done
+}
+
+contract_flip() {
+	local kind=$1 o
+	shift
+	for o in $(frames in | while read -r o _; do
+		echo "$((o + 5)) $((o + 64))"; done); do
+		cp in flipped
+		flip flipped "$o"
+		exits 3 "$@" <flipped || { echo "flipped at $o"; return 1; }
+		data_error "$1"
+		poisoned "$kind"
+	done
+}
+
+contract_garbage() {
+	local kind=$1
+	shift
+	{ cat in; echo more; } >tailed
+	exits 3 "$@" <tailed
+	data_error "$1"
+	poisoned "$kind"
+}
+
+contract_terminal_damage() {
+	local kind=$1
+	shift
+	perl -pe 's/\r?\n/\r\r\n/g' <in >tty
+	exits 3 "$@" <tty
+	says "passed a terminal"
+	perl -pe 's/\r\n/\n/g' <in >unix
+	exits 3 "$@" <unix
+	says "passed a terminal|text mode"
+}
+
+contract_two() {
+	shift
+	cat in in >two
+	[ "$1" = ace-export ] && return
+	exits 0 "$@" <two
+	[ -s out ]
+}
+
+contract_full() {
+	shift
+	local got=0
+	"$@" <in >/dev/full 2>err || got=$?
+	[ "$got" -eq 4 ] || { echo "status $got: $*"; cat err; return 1; }
+	says "^$1: .*No space left"
+}
+
+contract_closed() {
+	shift
+	local got=0
+	"$@" <in >&- 2>err || got=$?
+	[ "$got" -eq 4 ] || { echo "status $got: $*"; cat err; return 1; }
+}
+
+contract_reader_gone() {
+	writes_data "$1" || return 0
+	shift
+	local got=0
+	{ got=0; "$@" <big 2>err || got=$?; echo "$got" >status; } | head -c 100 >/dev/null
+	[ "$(cat status)" -eq 141 ] || { cat status err; return 1; }
+	[ ! -s err ]
+	{ trap '' PIPE; got=0; "$@" <big 2>err || got=$?; echo "$got" >status; } |
+	    head -c 100 >/dev/null
+	[ "$(cat status)" -eq 4 ] || { cat status err; return 1; }
+	[ ! -s err ] || { cat err; return 1; }
+}
+
+contract_help() {
+	shift
+	exits 0 "$1" --help
+	grep -q "^usage: $1 " out
+	[ ! -s err ]
+	exits 0 "$1" -h
+	exits 0 "$1" --version
+	grep -qF "$1 (ace) " out
+	local got=0
+	"$1" --help >/dev/full 2>err || got=$?
+	[ "$got" -eq 4 ]
+}
+
+contract_usage() {
+	shift
+	exits 2 "$1" --no-such-option </dev/null
+	says "^$1: .*--no-such-option"
+	[ ! -s out ]
+	exits 2 "$1" --hel </dev/null
+	exits 2 "$1" -Z </dev/null
+	says "^$1: "
+}
+
+contract_to_terminal() {
+	local kind=$1
+	shift
+	if writes_data "$kind"; then
+		exits 2 pty "$@" <in 2>err
+		says "^$1: .*terminal"
+		[ ! -s out ] || { cat out; return 1; }
+	else
+		exits 0 pty "$@" <in
+	fi
+}
+
+contract_from_terminal() {
+	shift
+	exits 2 pty -i sh -c '"$@" >/dev/null' sh "$@"
+	says "^$1: .*terminal"
+}
+
+contract_missing() {
+	shift
+	exits 4 "$@" nowhere.aceg
+	says "^$1: .*'nowhere.aceg'.*No such file"
+	mkdir -p folder
+	exits 4 "$@" folder
+	says "^$1: .*'folder'.*directory"
+}
+
+# the same bytes through slow pipes, short reads and writes, O_NONBLOCK
+contract_transfer() {
+	shift
+	local pre=$BUILD/tests/clip.so
+	exits 0 "$@" <in
+	mv out whole
+	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
+	exits 0 env LD_PRELOAD="$pre" "$@" <in
+	same out whole
+	exits 0 env LD_PRELOAD="$pre" ACE_CLIP=1 "$@" <in
+	same out whole
+	exits 0 nonblock "$@" <in
+	same out whole
+}
+
+# the same bytes again, and with the reference kernels
+contract_same() {
+	shift
+	exits 0 "$@" <big
+	mv out once
+	exits 0 "$@" <big
+	same out once
+	exits 0 env ACE_KERNEL=ref "$@" <big
+	same out once
+	exits 2 env ACE_KERNEL=none-such "$@" <big
+}

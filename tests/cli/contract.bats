@@ -1,0 +1,129 @@
+# Every program answers the same questions the same way (contract.bash).
+
+load helper
+
+# program arguments, by what flows in and out; see contract.bash
+table() {
+	cat <<-'EOT'
+	filter ace-expand
+	filter ace-score
+	filter ace-select -p 0.5
+	filter ace-compress -c q8
+	filter ace-aggregate
+	filter ace-policy
+	sink   ace-export -f raw
+	source ace-import -f safetensors
+	report ace-inspect
+	EOT
+}
+
+# ask QUESTION [KINDS]: of every program of one of these kinds.
+ask() {
+	local failed=0 kind call dir
+	while read -r kind call; do
+		[[ " ${2:-filter sink source report} " = *" $kind "* ]] || continue
+		[ -x "$BUILD/${call%% *}" ] || continue
+		dir=${call%% *}
+		mkdir "$dir"
+		inputs "$kind" "$dir"
+		# shellcheck disable=SC2086 # the call is words
+		if ! (cd "$dir" && bash -eux -c '. "$ROOT/tests/cli/helper.bash"
+		    . "$ROOT/tests/cli/contract.bash"; "$@"' contract "contract_$1" \
+		    "$kind" $call >answer 2>trace); then
+			echo "$call: contract_$1"
+			cat "$dir/answer"
+			tail -n 4 "$dir/trace"
+			failed=1
+		fi
+	done < <(table)
+	return $failed
+}
+
+inputs() {
+	if [ "$1" = source ]; then
+		safetensors >"$2/in"
+		safetensors 1000000 >"$2/big"
+	else
+		mkshards -a -p >"$2/in"
+		mkshards -n 1M -k layered >"$2/big"
+	fi
+}
+
+@test "every program is in the table" {
+	for c in "$ROOT"/cmd/ace-*.c; do
+		name=${c##*/}
+		table | grep -qE " ${name%.c}( |$)" || { echo "$name"; false; }
+	done
+}
+
+@test "good input: status 0, output, nothing on standard error" {
+	ask good
+}
+
+@test "a file, standard input and - are the same" {
+	ask file
+}
+
+@test "empty input is truncated: status 3" {
+	ask empty
+}
+
+@test "cut at and inside every frame: status 3, truncated" {
+	ask cut "filter sink report"
+}
+
+@test "one byte flipped in every frame: status 3" {
+	ask flip "filter sink report"
+}
+
+@test "garbage after the end: status 3" {
+	ask garbage
+}
+
+@test "damage by a terminal has a message of its own" {
+	ask terminal_damage "filter sink report"
+}
+
+@test "streams one after another are a stream" {
+	ask two "filter sink report"
+}
+
+@test "no space left: status 4" {
+	ask full
+}
+
+@test "standard output closed: status 4" {
+	ask closed
+}
+
+@test "the reader is gone: SIGPIPE, or status 4 without a word" {
+	ask reader_gone
+}
+
+@test "--help and --version: standard output, status 0" {
+	ask help
+}
+
+@test "a wrong option: standard error, status 2" {
+	ask usage
+}
+
+@test "binary is not written to a terminal" {
+	ask to_terminal
+}
+
+@test "binary is not read from a terminal" {
+	ask from_terminal
+}
+
+@test "a missing file, a directory: status 4" {
+	ask missing
+}
+
+@test "short reads and writes, O_NONBLOCK: the same bytes" {
+	ask transfer
+}
+
+@test "the same input gives the same bytes, with every kernel" {
+	ask same
+}

@@ -1,0 +1,80 @@
+# What every .bats file loads: the programs of $BUILD in PATH, an empty
+# directory to be in, and a way to say what is expected.
+[ -z "${BATS_VERSION:-}" ] || bats_require_minimum_version 1.5.0
+
+ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
+: "${BUILD:=$ROOT/build}"
+PATH=$BUILD:$BUILD/tests:$PATH
+export BUILD PATH ROOT
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# exits N CMD...: its output in the files out and err, its status N.
+exits() {
+	local want=$1 got=0
+	shift
+	"$@" >out 2>err || got=$?
+	[ "$got" -eq "$want" ] && return
+	echo "status $got, not $want: $*"
+	head -c 2000 err
+	return 1
+}
+
+# says REGEX: the last exits' standard error has such a line.
+says() {
+	grep -qE -e "$1" err && return
+	echo "no line like '$1' in:"
+	head -c 2000 err
+	return 1
+}
+
+# same A B: two files, byte for byte.
+same() {
+	cmp "$1" "$2" && return
+	ls -l "$1" "$2"
+	return 1
+}
+
+# flip FILE OFFSET [MASK]: exclusive-or of one byte, in place.
+flip() {
+	perl -e 'open(F, "+<", $ARGV[0]) or die; binmode F; seek(F, $ARGV[1], 0);
+	    read(F, $c, 1) == 1 or die; seek(F, $ARGV[1], 0);
+	    print F chr(ord($c) ^ oct($ARGV[2] // "0x10")); close(F) or die' "$@"
+}
+
+# frames FILE: "offset type" of each frame, without checking anything.
+frames() {
+	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
+	    for ($o = 0; $o + 64 <= length; $o += 64 + 64 * int(($n + 63) / 64)) {
+		$n = unpack("V", substr($_, $o + 16, 4));
+		$t = substr($_, $o + 4, 4);
+		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
+}
+
+# sanitized: the build has asan; skip what cannot be measured under it.
+sanitized() {
+	[ -n "${ACE_SANITIZED:-}" ]
+}
+
+# standard_inputs: what the pages' EXAMPLES take for given, here.
+standard_inputs() {
+	mkshards -d edge1 -x 1 >edge1.aceg
+	mkshards -d edge2 -x 2 >edge2.aceg
+	safetensors >grad.safetensors
+}
+
+# safetensors [N]: a file of that format, three tensors or one of N values,
+# made without us.
+safetensors() {
+	perl -e 'binmode STDOUT; $n = $ARGV[0]; $b = 4 * $n;
+	    $h = $n ? qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}})
+	      : q({"embed":{"dtype":"F32","shape":[24,8],"data_offsets":[0,768]},)
+	      . q("layer.weight":{"dtype":"F32","shape":[8,16],"data_offsets":[768,1280]},)
+	      . q("layer.bias":{"dtype":"F32","shape":[16],"data_offsets":[1280,1344]}});
+	    $h .= " " while length($h) % 8;
+	    print pack("Q<", length $h), $h;
+	    print pack("f<*", map { sin($_ * $_) / (1 + $_ % 7) } 1 .. $n || 336)' \
+	    "${1:-0}"
+}
