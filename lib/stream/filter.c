@@ -127,6 +127,18 @@ filter_out(const struct filter *f, struct writer **w, struct err *e)
 }
 
 int
+filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
+    struct err *e)
+{
+	int k = writer_history(w, reader_provenance(r), e);
+
+	if (k < 0)
+		return k;
+	return writer_shard(w, s != NULL ? s : reader_shard(r),
+	    reader_schema(r), e);
+}
+
+int
 filter_pass(const struct reader *r, struct writer *w, int changed,
     struct err *e)
 {

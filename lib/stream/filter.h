@@ -54,6 +54,11 @@ int filter_in(struct filter *f, struct reader **r, const char *path,
     struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
 
+/* filter_shard(r, w, s, e): r's shard begins in w too; s: what to say of it,
+ * NULL for what r's says.  Carries the provenance. */
+int filter_shard(const struct reader *r, struct writer *w,
+    const struct shard *s, struct err *e);
+
 /* filter_pass(r, w, changed, e): the annotation r stands at goes on, unless
  * the shard changed and its type says that it is then no longer true. */
 int filter_pass(const struct reader *r, struct writer *w, int changed,

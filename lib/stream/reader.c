@@ -355,7 +355,7 @@ reader_on_schema(struct reader *r, struct err *e)
 {
 	int k;
 
-	if (r->pos.at != AT_HEAD || r->have_schema)
+	if (r->pos.at != AT_HEAD || r->have_schema || r->prov.n > 1)
 		return reader_corrupt(r, e, "misplaced");
 	k = schema_decode(&r->own_schema, r->frame.raw, r->frame.raw_len,
 	    r->o.max_elements, e);
@@ -561,6 +561,8 @@ reader_on_prov(struct reader *r, struct err *e)
 	const char *s = (const char *)r->frame.raw;
 	size_t i, n = r->frame.raw_len, line = 0;
 
+	if (r->pos.at != AT_HEAD || r->prov.n > 1)
+		return reader_corrupt(r, e, "misplaced");
 	if (n > TEXT_MAX_KV)
 		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
 	for (i = 0; i < n; i++)
@@ -603,7 +605,8 @@ reader_on_frame(struct reader *r, struct err *e)
 		return READER_RCPT;
 	default:
 		if (frame_ancillary(r->head.type))
-			return READER_NOTE;
+			return r->pos.at == AT_SHARD ? READER_NOTE :
+			    reader_corrupt(r, e, "outside a shard");
 		return err_set(e, ERR_DATA, "unsupported: critical frame %s",
 		    frame_name(r->head.type, name));
 	}
@@ -631,9 +634,10 @@ reader_step(struct reader *r, struct err *e)
 		if ((k = reader_fetch(r, e)) < 0 ||
 		    (k = reader_on_frame(r, e)) < 0)
 			return k;
-		/* the tail: look whether another stream follows; the schema
-		 * is not an event */
-		if (k != READER_END && r->head.type != FRAME_SCHM)
+		/* the tail: look whether another stream follows; schema and
+		 * provenance are not events */
+		if (k != READER_END && r->head.type != FRAME_SCHM &&
+		    r->head.type != FRAME_PROV)
 			return k;
 	}
 }

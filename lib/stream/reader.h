@@ -4,7 +4,7 @@
  * where the stream does not end is an error ("truncated").
  *
  *   file   := stream+
- *   stream := HEAD SCHM? annotation* (shard | RCPT)* TAIL
+ *   stream := HEAD SCHM? pROv? (shard | RCPT)* TAIL
  *   shard  := SHRD (DATA | annotation)* SEND
  */
 #ifndef ACE_READER_H
@@ -23,8 +23,7 @@ struct reader;
 
 enum reader_event {
 	READER_END = 0,		/* the file ended where it may, all verified */
-	READER_HEAD,		/* a stream began; its schema (if it has one)
-				   and its annotations come as events first */
+	READER_HEAD,		/* a stream began */
 	READER_SHARD,		/* a shard began: reader_shard, reader_schema */
 	READER_DATA,		/* some records: reader_records */
 	READER_NOTE,		/* an ancillary frame: reader_frame */

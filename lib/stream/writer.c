@@ -383,8 +383,6 @@ writer_pass(struct writer *w, const struct reader *r, struct err *e)
 	size_t i, n;
 	int k;
 
-	if (f->type == FRAME_PROV && !w->in_shard)
-		return 0;		/* goes with the head */
 	if ((k = writer_batch(w, e)) < 0)
 		return k;
 	if (f->type == FRAME_DATA) {
