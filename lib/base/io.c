@@ -138,6 +138,12 @@ io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 	return 0;
 }
 
+void
+io_own(struct io *io)
+{
+	io->own = 1;
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)

@@ -20,6 +20,9 @@ int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
+/* io_own(io): io_free closes the descriptor. */
+void io_own(struct io *io);
+
 /* io_read(io, p, n, got, e): n bytes, fewer only at the end of the input. */
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 

@@ -1,0 +1,29 @@
+/*
+ * A device's state directory: made with mode 0700, refused when another user
+ * could change it, locked by the one program that commits to it.
+ */
+#ifndef ACE_STATE_H
+#define ACE_STATE_H
+
+struct err;
+
+struct state {
+	char *dir;
+	int lock;		/* descriptor, or -1 */
+};
+#define STATE_INIT { NULL, -1 }
+
+/* state_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
+ * belongs to somebody else or others may write to it. */
+int state_open(struct state *s, const char *dir, struct err *e);
+/* state_lock: for the whole run; -ERR_REFUSED when another process has it. */
+int state_lock(struct state *s, struct err *e);
+void state_close(struct state *s);
+
+/* state_path(s, name, e): dir/name, allocated. */
+char *state_path(const struct state *s, const char *name, struct err *e);
+
+/* state_scratch(s, fd, e): an unnamed temporary file in the directory. */
+int state_scratch(const struct state *s, int *fd, struct err *e);
+
+#endif
