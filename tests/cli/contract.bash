@@ -61,8 +61,8 @@ contract_cut() {
 	for at in 1 7 63 $(frames in | while read -r o _; do
 		echo "$o $((o + 40)) $((o + 70))"; done); do
 		[ "$at" -gt 0 ] && [ "$at" -lt "$(wc -c <in)" ] || continue
-		head -c "$at" in >cut
-		exits 3 "$@" <cut || { echo "cut at $at"; return 1; }
+		head -c "$at" in >part
+		exits 3 "$@" <part || { echo "cut at $at"; return 1; }
 		says "^$1: truncated: " || { echo "cut at $at"; return 1; }
 		poisoned "$kind"
 	done
@@ -93,8 +93,8 @@ contract_garbage() {
 contract_terminal_damage() {
 	local kind=$1
 	shift
-	perl -pe 's/\r?\n/\r\r\n/g' <in >tty
-	exits 3 "$@" <tty
+	perl -pe 's/\r?\n/\r\r\n/g' <in >term
+	exits 3 "$@" <term
 	says "passed a terminal"
 	perl -pe 's/\r\n/\n/g' <in >unix
 	exits 3 "$@" <unix

@@ -62,11 +62,12 @@ sanitized() {
 standard_inputs() {
 	mkshards -d edge1 -x 1 >edge1.aceg
 	mkshards -d edge2 -x 2 >edge2.aceg
-	safetensors >grad.safetensors
+	safetensors 0 >grad.safetensors
 }
 
 # safetensors [N]: a file of that format, three tensors or one of N values,
 # made without us.
+# shellcheck disable=SC2120
 safetensors() {
 	perl -e 'binmode STDOUT; $n = $ARGV[0]; $b = 4 * $n;
 	    $h = $n ? qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}})
