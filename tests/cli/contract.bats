@@ -19,11 +19,12 @@ table() {
 
 # ask QUESTION [KINDS]: of every program of one of these kinds.
 ask() {
-	local failed=0 kind call dir
+	local failed=0 asked=0 kind call dir
 	while read -r kind call; do
 		[[ " ${2:-filter sink source report} " = *" $kind "* ]] || continue
 		[ -x "$BUILD/${call%% *}" ] || continue
 		dir=${call%% *}
+		asked=1
 		mkdir "$dir"
 		inputs "$kind" "$dir"
 		# shellcheck disable=SC2086 # the call is words
@@ -36,7 +37,7 @@ ask() {
 			failed=1
 		fi
 	done < <(table)
-	return $failed
+	[ "$asked" -eq 1 ] && return "$failed"
 }
 
 inputs() {

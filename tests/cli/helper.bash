@@ -1,6 +1,8 @@
 # What every .bats file loads: the programs of $BUILD in PATH, an empty
 # directory to be in, and a way to say what is expected.
-[ -z "${BATS_VERSION:-}" ] || bats_require_minimum_version 1.5.0
+if declare -F bats_require_minimum_version >/dev/null; then
+	bats_require_minimum_version 1.5.0
+fi
 
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 : "${BUILD:=$ROOT/build}"
