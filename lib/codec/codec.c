@@ -10,6 +10,13 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	[CODEC_F32] = &raw_f32,
 	[CODEC_F16] = &raw_f16,
 	[CODEC_BF16] = &raw_bf16,
+	[CODEC_LOSSLESS] = &lossless_planes,
+	[CODEC_Q8] = &block_q8,
+	[CODEC_Q4] = &block_q4,
+	[CODEC_SIGN] = &block_sign,
+	[CODEC_TOPK] = &topk_codec,
+	[CODEC_QSGD] = &qsgd_codec,
+	[CODEC_I64] = &fixed_i64,
 };
 
 static const struct codec_impl *

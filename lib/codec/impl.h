@@ -56,5 +56,10 @@ int codec_corrupt(const char *codec, const char *what, struct err *e);
 int codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e);
 
 extern const struct codec_impl raw_f32, raw_f16, raw_bf16;
+extern const struct codec_impl lossless_planes;
+extern const struct codec_impl block_q8, block_q4, block_sign;
+extern const struct codec_impl topk_codec;
+extern const struct codec_impl qsgd_codec;
+extern const struct codec_impl fixed_i64;
 
 #endif

@@ -62,7 +62,7 @@ largest_f16(uint32_t m)
 {
 	uint32_t top = 65504, ulp;
 	int s = (int)(m >> 23) - 150;		/* last place of x: 2^s */
-	uint16_t h;
+	uint32_t h;
 
 	if (s > 15)
 		return 0;

@@ -53,7 +53,43 @@ struct kern {
 	void (*from_f16)(float *x, const uint16_t *h, size_t n);
 	void (*to_bf16)(uint16_t *h, const float *x, size_t n);
 	void (*from_bf16)(float *x, const uint16_t *h, size_t n);
+
+	/*
+	 * Blocks of 32: a scale s, then codes c of 8 or 4 bits, x ~ s * c.
+	 * m is the value of largest magnitude (the negative one of two):
+	 *
+	 *   s = bf16(m / -128)  or  bf16(m / -8), cut to KERN_Q8_TOP, _Q4_TOP
+	 *   c = x / s, to nearest even, cut to -128..127 or -8..7
+	 *
+	 * so m itself gets the most negative code, of which there is one more
+	 * (ggml's q4_0); s = 0: all codes 0.  A block is s little-endian and
+	 * the codes; 4-bit codes lie in pairs, the first one low.  The last
+	 * block may be short: n values, KERN_Q8_SIZE(n) bytes.  x is finite;
+	 * the scales of a block to decode are at most _TOP in magnitude.
+	 */
+	void (*q8)(unsigned char *p, const float *x, size_t n);
+	void (*unq8)(float *x, const unsigned char *p, size_t n);
+	void (*q4)(unsigned char *p, const float *x, size_t n);
+	void (*unq4)(float *x, const unsigned char *p, size_t n);
+	/*
+	 * Blocks of 256: bf16 of the mean magnitude (f64 lanes), cut to the
+	 * largest finite one, then the sign bits, least significant first.
+	 */
+	void (*sign)(unsigned char *p, const float *x, size_t n);
+	void (*unsign)(float *x, const unsigned char *p, size_t n);
 };
+
+enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
+
+/* The largest scales whose product with the largest code is finite. */
+#define KERN_Q8_TOP 0x7bffu
+#define KERN_Q4_TOP 0x7dffu
+#define KERN_SIGN_TOP 0x7f7fu
+
+/* Bytes for n values. */
+#define KERN_Q8_SIZE(n) (((n) + 31) / 32 * 2 + (n))
+#define KERN_Q4_SIZE(n) (((n) + 31) / 32 * 2 + ((n) + 1) / 2)
+#define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 
 /*
  * kern_get(e): the best table this machine runs, or the one ACE_KERNEL names;

@@ -213,6 +213,170 @@ kern_ref_from_bf16(float *x, const uint16_t *h, size_t n)
 		x[i] = bytes_f32((uint32_t)h[i] << 16);
 }
 
+uint16_t
+kern_ref_scale(float m, float codes, uint16_t top)
+{
+	uint16_t s = to_bf16(bytes_u32(m / -codes));
+
+	if ((s & 0x7fff) == 0)
+		return 0;
+	if ((s & 0x7fff) > top)
+		s = (uint16_t)((s & 0x8000) | top);
+	return s;
+}
+
+/* The value of largest magnitude, the negative one of two. */
+static float
+extreme(const float *x, size_t n)
+{
+	float lo = 0, hi = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		lo = x[i] < lo ? x[i] : lo;
+		hi = x[i] > hi ? x[i] : hi;
+	}
+	return -lo >= hi ? lo : hi;
+}
+
+/* x / s to nearest even, between -codes and codes - 1. */
+static int
+quantise(float x, float s, float codes)
+{
+	const float magic = 12582912.0f;	/* 1.5 * 2^23 */
+	float v = x / s;
+
+	v = v < -codes ? -codes : v;
+	v = v > codes - 1 ? codes - 1 : v;
+	return (int)((v + magic) - magic);
+}
+
+/* The codes of a block, n <= 32; returns the scale. */
+static uint16_t
+quantise_block(int c[KERN_QBLOCK], const float *x, size_t n, float codes,
+    uint16_t top)
+{
+	uint16_t s = kern_ref_scale(extreme(x, n), codes, top);
+	float f = bytes_f32((uint32_t)s << 16);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		c[i] = s != 0 ? quantise(x[i], f, codes) : 0;
+	return s;
+}
+
+void
+kern_ref_q8(unsigned char *p, const float *x, size_t n)
+{
+	int c[KERN_QBLOCK];
+	size_t i, m;
+
+	for (; n > 0; n -= m, x += m) {
+		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
+		bytes_set16(p, quantise_block(c, x, m, 128, KERN_Q8_TOP));
+		p += 2;
+		for (i = 0; i < m; i++)
+			*p++ = (unsigned char)c[i];
+	}
+}
+
+void
+kern_ref_unq8(float *x, const unsigned char *p, size_t n)
+{
+	size_t i, m;
+	float s;
+
+	for (; n > 0; n -= m, x += m) {
+		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
+		s = bytes_f32((uint32_t)bytes_le16(p) << 16);
+		p += 2;
+		for (i = 0; i < m; i++)
+			x[i] = s * (float)(int8_t)*p++;
+	}
+}
+
+void
+kern_ref_q4(unsigned char *p, const float *x, size_t n)
+{
+	int c[KERN_QBLOCK];
+	size_t i, m;
+
+	for (; n > 0; n -= m, x += m) {
+		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
+		bytes_set16(p, quantise_block(c, x, m, 8, KERN_Q4_TOP));
+		p += 2;
+		if (m % 2 != 0)
+			c[m] = 0;
+		for (i = 0; i < m; i += 2)
+			*p++ = (unsigned char)((c[i] & 15) | (c[i + 1] & 15) << 4);
+	}
+}
+
+void
+kern_ref_unq4(float *x, const unsigned char *p, size_t n)
+{
+	size_t i, m;
+	float s;
+	int c;
+
+	for (; n > 0; n -= m, x += m) {
+		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
+		s = bytes_f32((uint32_t)bytes_le16(p) << 16);
+		p += 2;
+		for (i = 0; i < m; i++) {
+			c = p[i / 2] >> (i % 2 * 4) & 15;
+			x[i] = s * (float)((c ^ 8) - 8);
+		}
+		p += (m + 1) / 2;
+	}
+}
+
+uint16_t
+kern_ref_sign_scale(const double lane[KERN_LANES], size_t n)
+{
+	uint16_t s = to_bf16(bytes_u32((float)(fold(lane) / (double)n)));
+
+	return s > KERN_SIGN_TOP ? KERN_SIGN_TOP : s;
+}
+
+void
+kern_ref_sign(unsigned char *p, const float *x, size_t n)
+{
+	double lane[KERN_LANES];
+	size_t i, m;
+	uint32_t u;
+
+	for (; n > 0; n -= m, x += m) {
+		m = n < KERN_SIGN_BLOCK ? n : KERN_SIGN_BLOCK;
+		memset(lane, 0, sizeof(lane));
+		memset(p + 2, 0, (m + 7) / 8);
+		for (i = 0; i < m; i++) {
+			u = bytes_u32(x[i]);
+			lane[i % KERN_LANES] += (double)bytes_f32(u & MAG);
+			p[2 + i / 8] = (unsigned char)(p[2 + i / 8] |
+			    (u >> 31) << i % 8);
+		}
+		bytes_set16(p, kern_ref_sign_scale(lane, m));
+		p += 2 + (m + 7) / 8;
+	}
+}
+
+void
+kern_ref_unsign(float *x, const unsigned char *p, size_t n)
+{
+	size_t i, m;
+	uint32_t s;
+
+	for (; n > 0; n -= m, x += m) {
+		m = n < KERN_SIGN_BLOCK ? n : KERN_SIGN_BLOCK;
+		s = (uint32_t)bytes_le16(p) << 16;
+		for (i = 0; i < m; i++)
+			x[i] = bytes_f32(s |
+			    (uint32_t)(p[2 + i / 8] >> i % 8 & 1) << 31);
+		p += 2 + (m + 7) / 8;
+	}
+}
+
 const struct kern kern_ref = {
 	.name = "ref",
 	.stat = kern_ref_stat,
@@ -226,4 +390,10 @@ const struct kern kern_ref = {
 	.from_f16 = kern_ref_from_f16,
 	.to_bf16 = kern_ref_to_bf16,
 	.from_bf16 = kern_ref_from_bf16,
+	.q8 = kern_ref_q8,
+	.unq8 = kern_ref_unq8,
+	.q4 = kern_ref_q4,
+	.unq4 = kern_ref_unq4,
+	.sign = kern_ref_sign,
+	.unsign = kern_ref_unsign,
 };

@@ -32,6 +32,17 @@ void kern_ref_to_f16(uint16_t *h, const float *x, size_t n);
 void kern_ref_from_f16(float *x, const uint16_t *h, size_t n);
 void kern_ref_to_bf16(uint16_t *h, const float *x, size_t n);
 void kern_ref_from_bf16(float *x, const uint16_t *h, size_t n);
+void kern_ref_q8(unsigned char *p, const float *x, size_t n);
+void kern_ref_unq8(float *x, const unsigned char *p, size_t n);
+void kern_ref_q4(unsigned char *p, const float *x, size_t n);
+void kern_ref_unq4(float *x, const unsigned char *p, size_t n);
+void kern_ref_sign(unsigned char *p, const float *x, size_t n);
+void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
+
+/* kern_ref_scale(m, codes, top): the bf16 scale of a block, m / -codes. */
+uint16_t kern_ref_scale(float m, float codes, uint16_t top);
+/* ... and of a sign block from the sum of magnitudes' lanes. */
+uint16_t kern_ref_sign_scale(const double lane[KERN_LANES], size_t n);
 
 /* The tables; name is NULL where the build lacks the instruction set. */
 extern const struct kern kern_ref, kern_avx2, kern_avx512, kern_neon;

@@ -16,7 +16,9 @@
 enum { MAXN = 5000 };
 
 static const char *const specs[] = {
-	"f32", "f16", "bf16", NULL
+	"f32", "f16", "bf16", "lossless", "lossless:bf16", "q8", "q4", "sign",
+	"topk:0.01", "topk:0.5", "topk:1", "qsgd:1", "qsgd:127", "qsgd:255",
+	"i64", NULL
 };
 
 static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
@@ -138,7 +140,8 @@ test_sizes(const char *spec)
 			for (j = 0; exact && j < size[i]; j++)
 				good &= (double)(x[j] - y[j]) ==
 				    (double)x[j] - (double)y[j];
-			if (kind == ZERO || kind == GAUSS || kind == TAILS)
+			if ((kind == ZERO || kind == GAUSS || kind == TAILS) &&
+			    p.codec != CODEC_QSGD)
 				good &= nmse(x, y, size[i]) < 1.05;
 		}
 		ok(good, "%s: every size of %s%s", spec, kind_name[kind],
@@ -205,8 +208,8 @@ decode_damaged(const struct codec_plan *p, uint8_t param, const struct buf *b,
 	for (i = 0; i < flips && len != 0; i++) {
 		rng_block(seed, 1, 2, i, r);
 		at = r[3] % 3 == 0 && len > 8 ? r[0] % 8 : r[0] % len;
-		copy[at] = r[3] % 5 == 0 ? (unsigned char)r[1] :
-		    (unsigned char)(copy[at] ^ 1u << r[2] % 8);
+		copy[at] = (unsigned char)(r[3] % 5 == 0 ? r[1] :
+		    copy[at] ^ (1u << r[2] % 8));
 	}
 	res = codec_decode(p->codec, param, &ctx, copy, len, y, n, &e);
 	good = said_why(res, &e);
@@ -245,7 +248,7 @@ test_damage(const char *spec)
 		free(x);
 		free(y);
 	}
-	ok(good, "%s: 16000 damaged bodies decode or say why not", spec);
+	ok(good, "%s: 14048 damaged bodies decode or say why not", spec);
 	buf_release(&b);
 }
 
@@ -276,7 +279,10 @@ static void
 test_names(void)
 {
 	static const char *const bad[] = {
-		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", NULL
+		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", "topk",
+		"topk:0", "topk:1.5", "topk:-1", "topk:x", "topk:nan", "topk:101%",
+		"topk:0%", "topk:%", "qsgd", "qsgd:0", "qsgd:256", "qsgd:2.5",
+		"lossless:f64", NULL
 	};
 	struct codec_plan p;
 	struct err e;

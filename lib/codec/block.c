@@ -1,0 +1,136 @@
+/*
+ * Q8, Q4, SIGN: blocks with a bf16 scale; the arithmetic is kern.h's.
+ *
+ * The scale is bf16, not f16: below 6e-8 an f16 scale is zero and the block
+ * with it.  The codes are taken against the rounded scale.
+ */
+#include "base/err.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "kern/kern.h"
+
+static size_t
+bound_q8(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return KERN_Q8_SIZE(n);
+}
+
+static size_t
+bound_q4(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return KERN_Q4_SIZE(n);
+}
+
+static size_t
+bound_sign(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return KERN_SIGN_SIZE(n);
+}
+
+static int
+encode_q8(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	(void)param;
+	(void)e;
+	in->kern->q8(out->p + out->n, in->x, in->n);
+	out->n += KERN_Q8_SIZE(in->n);
+	return 0;
+}
+
+static int
+encode_q4(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	(void)param;
+	(void)e;
+	in->kern->q4(out->p + out->n, in->x, in->n);
+	out->n += KERN_Q4_SIZE(in->n);
+	return 0;
+}
+
+static int
+encode_sign(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	(void)param;
+	(void)e;
+	in->kern->sign(out->p + out->n, in->x, in->n);
+	out->n += KERN_SIGN_SIZE(in->n);
+	return 0;
+}
+
+/* 1 when every block's scale has a magnitude of at most top. */
+static int
+scales_good(const unsigned char *p, size_t len, size_t stride, uint32_t mask,
+    uint32_t top)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += stride)
+		if ((bytes_le16(p + i) & mask) > top)
+			return 0;
+	return 1;
+}
+
+static int
+decode_q8(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	size_t len = KERN_Q8_SIZE(o->n);
+	const unsigned char *p = bytes_take(b, len);
+
+	if (p == NULL)
+		return codec_corrupt("q8", "body too short", e);
+	if (!scales_good(p, len, 34, 0x7fff, KERN_Q8_TOP))
+		return codec_corrupt("q8", "scale too large", e);
+	o->kern->unq8(o->x, p, o->n);
+	return 0;
+}
+
+static int
+decode_q4(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	size_t len = KERN_Q4_SIZE(o->n);
+	const unsigned char *p = bytes_take(b, len);
+
+	if (p == NULL)
+		return codec_corrupt("q4", "body too short", e);
+	if (!scales_good(p, len, 18, 0x7fff, KERN_Q4_TOP))
+		return codec_corrupt("q4", "scale too large", e);
+	if (o->n % 2 != 0 && p[len - 1] >> 4 != 0)
+		return codec_corrupt("q4", "padding not zero", e);
+	o->kern->unq4(o->x, p, o->n);
+	return 0;
+}
+
+static int
+decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	size_t len = KERN_SIGN_SIZE(o->n);
+	const unsigned char *p = bytes_take(b, len);
+
+	if (p == NULL)
+		return codec_corrupt("sign", "body too short", e);
+	if (!scales_good(p, len, 34, 0xffff, KERN_SIGN_TOP))
+		return codec_corrupt("sign", "mean not finite", e);
+	if (o->n % 8 != 0 && p[len - 1] >> o->n % 8 != 0)
+		return codec_corrupt("sign", "padding not zero", e);
+	o->kern->unsign(o->x, p, o->n);
+	return 0;
+}
+
+const struct codec_impl block_q8 = {
+	.name = "q8", .parse = codec_no_arg, .bound = bound_q8,
+	.encode = encode_q8, .decode = decode_q8
+};
+const struct codec_impl block_q4 = {
+	.name = "q4", .parse = codec_no_arg, .bound = bound_q4,
+	.encode = encode_q4, .decode = decode_q4
+};
+const struct codec_impl block_sign = {
+	.name = "sign", .parse = codec_no_arg, .bound = bound_sign,
+	.encode = encode_sign, .decode = decode_sign
+};

@@ -1,0 +1,234 @@
+/*
+ * LOSSLESS: the bytes of f32 (param 0), or of the nearest bf16 (param 1), in
+ * planes, each coded as suits it.
+ *
+ *   body  := plane[4] or plane[2], most significant first
+ *   plane := u8 mode  data
+ *   mode 0: the bytes as they are      1: one byte, all are it
+ *        2: varint length, LZ4 block   3: varint length, rans.h
+ *
+ * The sign is moved below the mantissa first, so that the exponent is a plane
+ * by itself: it is where gradients have little entropy (2.6 bits).
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/pack.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "codec/rans.h"
+#include "kern/kern.h"
+
+enum { STORED, CONSTANT, LZ4, RANS };
+enum { F32 = 0, BF16 = 1 };
+
+static int
+parse(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	if (arg == NULL || strcmp(arg, "f32") == 0)
+		plan->param = F32;
+	else if (strcmp(arg, "bf16") == 0)
+		plan->param = BF16;
+	else
+		return err_set(e, ERR_USAGE, "planes of f32 or of bf16");
+	return 0;
+}
+
+static void
+format(const struct codec_plan *plan, char buf[24])
+{
+	if (plan->param == BF16)
+		memcpy(buf, ":bf16", 6);
+}
+
+static size_t
+bound(const struct codec_plan *plan, size_t n)
+{
+	/* a plane's code is never kept when longer than the plane, but is
+	 * written before that is known */
+	return (plan->param == BF16 ? 2 : 4) * (n + 16) + rans_bound(n);
+}
+
+static unsigned char *
+put_plane(unsigned char *out, const unsigned char *s, size_t n)
+{
+	uint32_t count[2][RANS_SYMBOLS];
+	size_t i, guess, len;
+	unsigned char head[16];
+
+	memset(count, 0, sizeof(count));
+	for (i = 0; i < n; i++)
+		count[i % 2][s[i]]++;
+	for (i = 0; i < RANS_SYMBOLS; i++)
+		count[0][i] += count[1][i];
+	if (count[0][s[0]] == n) {
+		*out++ = CONSTANT;
+		*out++ = s[0];
+		return out;
+	}
+	guess = rans_estimate(count[0], n);
+	guess = guess < n ? guess : n - 1;
+	/* LZ4 where it beats entropy: repeats longer than a byte */
+	*out = LZ4;
+	len = pack_lz4(out + 11, guess, s, n);
+	if (len == 0 && guess < n - n / 64) {
+		*out = RANS;
+		len = rans_put(out + 11, s, n, count[0]);
+	}
+	if (len == 0 || len + 3 >= n) {
+		*out++ = STORED;
+		memcpy(out, s, n);
+		return out + n;
+	}
+	i = bytes_set_varint(head, len);
+	memcpy(out + 1, head, i);
+	memmove(out + 1 + i, out + 11, len);
+	return out + 1 + i + len;
+}
+
+static int
+get_plane(struct bytes *b, unsigned char *s, size_t n)
+{
+	unsigned mode = bytes_u8(b);
+	const unsigned char *p;
+	struct bytes part = BYTES(NULL, 0);
+	uint64_t len;
+
+	if (mode == STORED || mode == CONSTANT) {
+		p = bytes_take(b, mode == STORED ? n : 1);
+		if (p == NULL)
+			return -1;
+		if (mode == STORED)
+			memcpy(s, p, n);
+		else
+			memset(s, p[0], n);
+		return 0;
+	}
+	len = bytes_varint(b);
+	if (b->bad || len > b->n - b->at ||
+	    (p = bytes_take(b, (size_t)len)) == NULL)
+		return -1;
+	if (mode == LZ4)
+		return pack_unlz4(s, n, p, (size_t)len);
+	part.p = p;
+	part.n = (size_t)len;
+	return mode == RANS ? rans_get(&part, s, n) : -1;
+}
+
+static int
+encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
+{
+	size_t n = in->n, i;
+	unsigned char *s = alloc_get(n, 4, e);
+	uint32_t u;
+
+	if (s == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < n; i++) {
+		u = bytes_u32(in->x[i]);
+		u = u << 1 | u >> 31;
+		s[i] = (unsigned char)(u >> 24);
+		s[n + i] = (unsigned char)(u >> 16);
+		s[2 * n + i] = (unsigned char)(u >> 8);
+		s[3 * n + i] = (unsigned char)u;
+	}
+	for (i = 0; i < 4; i++)
+		*out = put_plane(*out, s + i * n, n);
+	alloc_free(s);
+	return 0;
+}
+
+static int
+encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
+{
+	size_t n = in->n, i;
+	uint16_t *h = alloc_get(n, 2, e);
+	unsigned char *s = h != NULL ? alloc_get(n, 2, e) : NULL;
+	uint32_t u;
+
+	if (s == NULL) {
+		alloc_free(h);
+		return -ERR_SYS;
+	}
+	in->kern->to_bf16(h, in->x, n);
+	for (i = 0; i < n; i++) {
+		u = h[i];
+		u -= (u & 0x7fff) == 0x7f80;	/* as BF16: never infinite */
+		u = u << 1 | u >> 15;
+		s[i] = (unsigned char)(u >> 8);
+		s[n + i] = (unsigned char)u;
+	}
+	for (i = 0; i < 2; i++)
+		*out = put_plane(*out, s + i * n, n);
+	alloc_free(s);
+	alloc_free(h);
+	return 0;
+}
+
+static int
+encode(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	unsigned char *p = out->p + out->n;
+	int r;
+
+	*param = in->plan->param;
+	if (*param > BF16)
+		return err_set(e, ERR_USAGE, "codec lossless: parameter %u",
+		    *param);
+	r = *param == BF16 ? encode_bf16(in, &p, e) : encode_f32(in, &p, e);
+	if (r == 0)
+		out->n = (size_t)(p - out->p);
+	return r;
+}
+
+static void
+join_f32(float *x, const unsigned char *s, size_t n)
+{
+	size_t i;
+	uint32_t u;
+
+	for (i = 0; i < n; i++) {
+		u = (uint32_t)s[i] << 24 | (uint32_t)s[n + i] << 16 |
+		    (uint32_t)s[2 * n + i] << 8 | s[3 * n + i];
+		x[i] = bytes_f32(u >> 1 | u << 31);
+	}
+}
+
+static void
+join_bf16(float *x, const unsigned char *s, size_t n)
+{
+	size_t i;
+	uint32_t u;
+
+	for (i = 0; i < n; i++) {
+		u = (uint32_t)s[i] << 8 | s[n + i];
+		x[i] = bytes_f32((u >> 1 | (u & 1) << 15) << 16);
+	}
+}
+
+static int
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	size_t planes = o->param == BF16 ? 2 : 4, i;
+	unsigned char *s = alloc_get(o->n, 4, e);
+	int r = 0;
+
+	if (s == NULL)
+		return -ERR_SYS;
+	for (i = 0; r == 0 && i < planes; i++)
+		if (get_plane(b, s + i * o->n, o->n) < 0)
+			r = codec_corrupt("lossless", "bad plane", e);
+	if (r == 0 && o->param == BF16)
+		join_bf16(o->x, s, o->n);
+	else if (r == 0)
+		join_f32(o->x, s, o->n);
+	alloc_free(s);
+	return r;
+}
+
+const struct codec_impl lossless_planes = {
+	.name = "lossless", .parse = parse, .format = format, .bound = bound,
+	.encode = encode, .decode = decode, .max_param = BF16, .exact = 1,
+	.raw = 1
+};
