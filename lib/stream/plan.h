@@ -1,0 +1,36 @@
+/*
+ * The plan as it arrives: pLAN annotations, before or after the data they
+ * speak of, asked for group by group in rising order.
+ */
+#ifndef ACE_PLAN_H
+#define ACE_PLAN_H
+
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "codec/codec.h"
+
+struct err;
+
+enum { PLAN_MAX = 32 << 20 };	/* bytes of plan waiting for their data */
+
+struct plan {
+	struct plan_part {
+		uint32_t first, n;
+		unsigned char *entry;	/* NOTE_PLAN bytes each */
+	} *part;
+	size_t n, cap, bytes;
+	int any;		/* some plan was seen in this shard */
+};
+#define PLAN_INIT { NULL, 0, 0, 0, 0 }
+
+/* plan_add: the payload of one pLAN frame. */
+int plan_add(struct plan *p, const unsigned char *payload, size_t len,
+    uint32_t ngroups, struct err *e);
+/* plan_get(p, g, out): 1 known, 0 not yet.  What lies before g is forgotten. */
+int plan_get(struct plan *p, uint32_t g, struct codec_plan *out);
+/* For the next shard. */
+void plan_clear(struct plan *p);
+void plan_release(struct plan *p);
+
+#endif
