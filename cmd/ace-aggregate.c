@@ -1,0 +1,283 @@
+/*
+ * ace-aggregate: G = sum_k w_k * g~_k  (ACE-Sync, equation 8), over K streams
+ * in lockstep, one group of each in memory at a time.  Sums run in f64 in the
+ * order of the devices' ids, so the order of arrival changes nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "kern/kern.h"
+#include "stream/filter.h"
+#include "stream/gather.h"
+#include "stream/values.h"
+
+enum { OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE };
+enum weight_by { BY_WEIGHT, BY_SAMPLES, BY_EQUAL };
+
+static const struct cli_opt options[] = {
+	{ OPT_MEAN, "mean", NULL, "weighted mean (default)" },
+	{ OPT_SUM, "sum", NULL, "weighted sum" },
+	{ OPT_WEIGHT, "weight-by", "WHAT",
+	    "weight (default), samples or equal" },
+	{ OPT_EXPECT, "expect", "N", "so many contributions, no fewer" },
+	{ OPT_NONFINITE, "nonfinite", "HOW", "refuse (default) or zero" },
+	{ 'd', "device", "NAME", "name of the aggregate (default aggregate)" },
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	{ 0, NULL, NULL, NULL }
+};
+
+struct opts {
+	struct filter f;
+	int sum, by, zero;
+	uint64_t expect;
+	const char *device;
+};
+
+static int
+set(void *arg, int key, const char *val, struct err *e)
+{
+	static const char *const bys[] = { "weight", "samples", "equal", NULL };
+	static const char *const how[] = { "refuse", "zero", NULL };
+	struct opts *o = arg;
+	int r;
+
+	switch (key) {
+	case OPT_MEAN:
+	case OPT_SUM:
+		o->sum = key == OPT_SUM;
+		return 0;
+	case OPT_WEIGHT:
+		return cli_choice(&o->by, val, bys, "--weight-by", e);
+	case OPT_EXPECT:
+		return cli_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
+	case OPT_NONFINITE:
+		return cli_choice(&o->zero, val, how, "--nonfinite", e);
+	case 'd':
+		o->device = val;
+		return 0;
+	default:
+		r = filter_set(&o->f, key, val, e);
+		return r < 0 ? r : 0;
+	}
+}
+
+struct run {
+	const struct opts *o;
+	const struct cli *c;
+	const struct kern *kern;
+	struct gather *g;
+	struct writer *out;
+	double *acc;
+	float *mean;
+	size_t cap;
+	double total;		/* sum of the weights of this step */
+	uint64_t dropped;
+};
+
+static double
+weight(const struct run *x, const struct shard *s)
+{
+	switch (x->o->by) {
+	case BY_SAMPLES:
+		return (double)s->samples;
+	case BY_EQUAL:
+		return (double)s->contributors;
+	default:
+		return s->weight;
+	}
+}
+
+/* The factor of a contribution: a sum has its weights in it already. */
+static double
+factor(const struct run *x, const struct shard *s)
+{
+	return s->kind == SHARD_SUM ? 1 : weight(x, s);
+}
+
+static int
+room(struct run *x, size_t n, struct err *e)
+{
+	if (n <= x->cap)
+		return 0;
+	alloc_free(x->acc);
+	alloc_free(x->mean);
+	x->cap = 0;
+	x->acc = alloc_get(n, sizeof(*x->acc), e);
+	x->mean = alloc_get(n, sizeof(*x->mean), e);
+	if (x->acc == NULL || x->mean == NULL)
+		return -ERR_SYS;
+	x->cap = n;
+	return 0;
+}
+
+/* What the aggregate says of itself: weights and contributors add up, so an
+ * aggregate of aggregates weighs right. */
+static int
+describe(struct run *x, struct shard *out, struct err *e)
+{
+	size_t i, n = gather_count(x->g);
+	const struct shard *s = gather_shard(x->g, 0);
+	int r;
+
+	out->step = s->step;
+	out->base_version = s->base_version;
+	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
+	out->kind = x->o->sum ? SHARD_SUM : SHARD_MEAN;
+	out->weight = 0;
+	out->contributors = 0;
+	x->total = 0;
+	for (i = 0; i < n; i++) {
+		s = gather_shard(x->g, i);
+		out->weight += s->weight;
+		out->samples += s->samples;
+		out->contributors += s->contributors;
+		if (s->base_version < out->base_version)
+			out->base_version = s->base_version;
+		x->total += weight(x, s);
+	}
+	if (!(x->total > 0))
+		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
+		    "to zero", (unsigned long long)out->step);
+	s = gather_shard(x->g, 0);
+	memcpy(out->run, s->run, SHARD_ID);
+	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
+	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
+	    (r = shard_set_device(out, x->o->device, e)) < 0)
+		return r;
+	return gather_members(x->g, &out->kv, e);
+}
+
+static int
+check_finite(struct run *x, size_t i, uint32_t g, float *v, size_t n,
+    struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	struct schema_span span;
+	size_t at = x->kern->first_nonfinite(v, n);
+
+	if (at == n)
+		return 0;
+	schema_span(sc, g, &span);
+	if (!x->o->zero)
+		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
+		    "'%s' at index %llu from '%s'", sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + at),
+		    shard_device(gather_shard(x->g, i)));
+	for (; at < n; at += 1 + x->kern->first_nonfinite(v + at + 1,
+	    n - at - 1)) {
+		v[at] = 0;
+		x->dropped++;
+	}
+	return 0;
+}
+
+static int
+do_group(struct run *x, uint32_t g, struct err *e)
+{
+	struct schema_span span;
+	size_t i, k, n = gather_count(x->g), sent = 0;
+	float *v;
+	int r;
+
+	schema_span(gather_schema(x->g), g, &span);
+	memset(x->acc, 0, span.n * sizeof(*x->acc));
+	for (i = 0; i < n; i++) {
+		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
+			return r;
+		if (v == NULL)
+			continue;
+		sent++;
+		if ((r = check_finite(x, i, g, v, span.n, e)) < 0)
+			return r;
+		x->kern->axpy64(x->acc, factor(x, gather_shard(x->g, i)), v,
+		    span.n);
+	}
+	if (sent == 0)
+		return 0;		/* nobody sent it: nor do we */
+	if (!x->o->sum)
+		for (k = 0; k < span.n; k++)
+			x->acc[k] /= x->total;
+	x->kern->narrow(x->mean, x->acc, span.n);
+	if (x->kern->first_nonfinite(x->mean, span.n) != span.n)
+		return err_set(e, ERR_REFUSED, "the sum of tensor '%s' "
+		    "overflows f32", gather_schema(x->g)->t[span.tensor].name);
+	return writer_values(x->out, g, x->mean, span.n, e);
+}
+
+static int
+do_step(struct run *x, struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	struct shard s;
+	uint32_t g;
+	int r;
+
+	shard_init(&s);
+	x->dropped = 0;
+	if ((r = room(x, sc->group_size, e)) < 0 ||
+	    (r = describe(x, &s, e)) < 0 ||
+	    (r = writer_shard(x->out, &s, sc, e)) < 0)
+		goto out;
+	for (g = 0; g < sc->ngroups && r == 0; g++)
+		r = do_group(x, g, e);
+	if (r < 0 || (r = gather_finish(x->g, e)) < 0)
+		goto out;
+	writer_dropped(x->out, x->dropped);
+	r = writer_send(x->out, NULL, e);
+	cli_say(x->c, 1, "step %llu: %zu contributions, weight %g",
+	    (unsigned long long)s.step, gather_count(x->g), x->total);
+out:
+	shard_release(&s);
+	return r;
+}
+
+static int
+run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
+{
+	struct run x = { .o = o, .c = c };
+	int r;
+
+	if ((x.kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
+	if ((r = gather_open(&x.g, paths, n, o->expect, &o->f.in, e)) < 0 ||
+	    (r = filter_out(&o->f, &x.out, e)) < 0)
+		goto out;
+	while ((r = gather_step(x.g, e)) > 0)
+		if ((r = do_step(&x, e)) < 0)
+			break;
+	r = filter_end(x.out, r, e);
+out:
+	gather_free(x.g);
+	writer_free(x.out);
+	alloc_free(x.acc);
+	alloc_free(x.mean);
+	return r;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cli c = {
+		.prog = "ace-aggregate",
+		.usage = "[--mean | --sum] [--weight-by WHAT] [--expect N] "
+		    "[FILE...]",
+		.about = "Weighted mean or sum of the shards of a step, one "
+		    "from each FILE, or all from one.",
+		.opt = options
+	};
+	struct opts o = { .device = "aggregate" };
+	struct err e = ERR_INIT;
+	int r;
+
+	filter_init(&o.f, c.prog, argc, argv);
+	r = cli_parse(&c, argc, argv, set, &o, &e);
+	if (r == 0)
+		r = run(&o, &c, argv + c.first, (size_t)(argc - c.first), &e);
+	filter_release(&o.f);
+	return cli_exit(&c, r, &e);
+}

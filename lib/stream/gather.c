@@ -1,0 +1,375 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "stream/gather.h"
+#include "stream/values.h"
+#include "stream/writer.h"
+
+struct gather_in {
+	struct reader *r;
+	struct values v;
+};
+
+struct gather {
+	struct reader_opts o;
+	uint64_t expect;
+	struct reader *one;	/* the single input, NULL with several */
+	int ahead;		/* `one' stands at a shard of the next step */
+	struct gather_in *in;	/* one per contribution of this step, sorted */
+	size_t n, cap;
+};
+
+int
+gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+    const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	struct io *io;
+	int r = 0;
+
+	*out = g;
+	if (g == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	g->expect = expect;
+	if (n <= 1) {
+		if ((r = io_open(&io, n == 1 ? paths[0] : NULL, e)) == 0)
+			r = reader_open(&g->one, io, o, e);
+		return r;
+	}
+	if (expect != 0 && expect != n)
+		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
+		    (unsigned long long)expect);
+	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
+		return r;
+	for (; g->n < n; g->n++) {
+		struct gather_in *in = &g->in[g->n];
+
+		in->v = (struct values)VALUES_INIT;
+		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
+		    (r = reader_open(&in->r, io, o, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void
+gather_drop(struct gather *g)
+{
+	while (g->n != 0) {
+		struct gather_in *in = &g->in[--g->n];
+
+		values_release(&in->v);
+		reader_free(in->r);
+	}
+}
+
+void
+gather_free(struct gather *g)
+{
+	if (g == NULL)
+		return;
+	gather_drop(g);
+	reader_free(g->one);
+	alloc_free(g->in);
+	alloc_free(g);
+}
+
+/* Which input it was, before a message that only knows its offsets. */
+static int
+gather_name(int k, const struct reader *r, struct err *e)
+{
+	char msg[512];
+
+	if (k != -ERR_DATA || e == NULL)
+		return k;
+	memcpy(msg, e->msg, sizeof(msg));
+	err_clear(e);
+	return err_set(e, ERR_DATA, "%.330s, of '%.150s'", msg, reader_name(r));
+}
+
+/* To the next shard: 1, or 0 at the end. */
+static int
+gather_next(struct reader *r, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD)
+			return 1;
+	return gather_name(k, r, e);
+}
+
+/* ---- the single input: shards set aside ---- */
+
+/* r's shard, whole, to an unnamed file, and a reader at its beginning. */
+static int
+gather_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+
+	if (k < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k == READER_SEND) {
+			k = writer_send(w, &reader_end_of_shard(r)->sums, e);
+			return k < 0 ? k : writer_finish(w, e);
+		}
+		if (k == READER_DATA && (k = writer_pass(w, r, e)) < 0)
+			return k;
+	}
+	return gather_name(k, r, e);
+}
+
+static int
+gather_temp(int *fd, struct err *e)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/ace-aggregate.XXXXXX",
+	    dir != NULL && dir[0] != '\0' ? dir : "/tmp");
+	*fd = mkstemp(path);
+	if (*fd < 0)
+		return err_sys(e, "'%s'", path);
+	(void)unlink(path);
+	return 0;
+}
+
+static int
+gather_aside(struct gather *g, struct err *e)
+{
+	struct writer_opts wo = { "ace-aggregate", NULL, 0 };
+	struct gather_in *in;
+	struct writer *w;
+	struct io *io;
+	int fd, k;
+
+	if ((k = alloc_grow(&g->in, &g->cap, g->n + 1, sizeof(*in), e)) < 0 ||
+	    (k = gather_temp(&fd, e)) < 0)
+		return k;
+	if ((k = io_create_fd(&io, fd, "<temporary>", e)) == 0 &&
+	    (k = writer_open(&w, io, &wo, e)) == 0) {
+		k = gather_copy(g->one, w, e);
+		writer_free(w);
+	}
+	if (k == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		k = err_sys(e, "<temporary>");
+	if (k < 0 || (k = io_open_fd(&io, fd, "<temporary>", e)) < 0) {
+		(void)close(fd);
+		return k;
+	}
+	io_own(io);
+	in = &g->in[g->n];
+	in->v = (struct values)VALUES_INIT;
+	if ((k = reader_open(&in->r, io, &g->o, e)) < 0)
+		return k;
+	g->n++;
+	k = gather_next(in->r, e);
+	return k < 0 ? k : 0;
+}
+
+/* Shards of one step from the single input.  With a number to expect the step
+ * is over when they are here, otherwise when another step or the end comes. */
+static int
+gather_collect(struct gather *g, struct err *e)
+{
+	uint64_t step;
+	int k;
+
+	gather_drop(g);
+	if (!g->ahead && (k = gather_next(g->one, e)) <= 0)
+		return k;
+	g->ahead = 0;
+	step = reader_shard(g->one)->step;
+	for (;;) {
+		if ((k = gather_aside(g, e)) < 0)
+			return k;
+		if (g->expect != 0 && g->n == g->expect)
+			return 1;
+		if ((k = gather_next(g->one, e)) < 0)
+			return k;
+		if (k == 0)
+			break;
+		if (reader_shard(g->one)->step != step) {
+			g->ahead = 1;
+			break;
+		}
+	}
+	if (g->expect != 0)
+		return err_set(e, ERR_REFUSED, "%zu contributions to step %llu, "
+		    "expected %llu", g->n, (unsigned long long)step,
+		    (unsigned long long)g->expect);
+	return 1;
+}
+
+/* ---- several inputs ---- */
+
+static int
+gather_advance(struct gather *g, struct err *e)
+{
+	size_t i, ended = 0, first = 0;
+	int k;
+
+	for (i = 0; i < g->n; i++) {
+		if ((k = gather_next(g->in[i].r, e)) < 0)
+			return k;
+		if (k == 0 && ended++ == 0)
+			first = i;
+	}
+	if (ended == 0)
+		return 1;
+	if (ended == g->n)
+		return 0;
+	return err_set(e, ERR_REFUSED, "'%s' ended, %zu of %zu inputs go on",
+	    reader_name(g->in[first].r), g->n - ended, g->n);
+}
+
+/* ---- a step ---- */
+
+static int
+gather_order(const void *a, const void *b)
+{
+	const struct gather_in *x = a, *y = b;
+	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
+	int c = memcmp(s->device, t->device, SHARD_ID);
+
+	return c != 0 ? c : (s->part > t->part) - (s->part < t->part);
+}
+
+static int
+gather_agree(const struct gather_in *x, const struct gather_in *y,
+    struct err *e)
+{
+	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
+	char why[256];
+
+	if (memcmp(s->run, t->run, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: run '%s' of '%s' and "
+		    "run '%s' of '%s'", shard_run(s), shard_device(s),
+		    shard_run(t), shard_device(t));
+	if (s->step != t->step)
+		return err_set(e, ERR_DATA, "mismatch: step %llu of '%s' and "
+		    "step %llu of '%s'", (unsigned long long)s->step,
+		    shard_device(s), (unsigned long long)t->step,
+		    shard_device(t));
+	if (schema_diff(reader_schema(x->r), reader_schema(y->r), why) != 0)
+		return err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
+		    "'%s': %s", shard_device(s), shard_device(t), why);
+	if (gather_order(x, y) == 0)
+		return err_set(e, ERR_REFUSED, "two shards of '%s' for step "
+		    "%llu", shard_device(s), (unsigned long long)s->step);
+	return 0;
+}
+
+int
+gather_step(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k = g->one != NULL ? gather_collect(g, e) : gather_advance(g, e);
+
+	if (k <= 0)
+		return k;
+	qsort(g->in, g->n, sizeof(*g->in), gather_order);
+	for (i = 1; i < g->n; i++)
+		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
+			return k;
+	for (i = 0; i < g->n; i++) {
+		const struct shard *s = gather_shard(g, i);
+
+		if ((s->flags & SHARD_RECOVERED) != 0)
+			return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
+			    "recovered from a damaged file",
+			    (unsigned long long)s->step, shard_device(s));
+		if ((k = values_begin(&g->in[i].v, g->in[i].r, e)) < 0)
+			return k;
+	}
+	return 1;
+}
+
+size_t
+gather_count(const struct gather *g)
+{
+	return g->n;
+}
+
+const struct shard *
+gather_shard(const struct gather *g, size_t i)
+{
+	return reader_shard(g->in[i].r);
+}
+
+const struct schema *
+gather_schema(const struct gather *g)
+{
+	return reader_schema(g->in[0].r);
+}
+
+int
+gather_group(struct gather *g, size_t i, uint32_t group, float **x,
+    struct err *e)
+{
+	struct gather_in *in = &g->in[i];
+	int k = values_next(&in->v, e);
+
+	if (k < 0)
+		return gather_name(k, in->r, e);
+	if (k == 0 || in->v.group != group)
+		return err_set(e, ERR_USAGE, "groups asked out of order");
+	*x = in->v.sent ? in->v.x : NULL;
+	return 0;
+}
+
+int
+gather_finish(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k;
+
+	for (i = 0; i < g->n; i++)
+		if ((k = values_next(&g->in[i].v, e)) != 0)
+			return k < 0 ? gather_name(k, g->in[i].r, e) :
+			    err_set(e, ERR_USAGE, "groups left over");
+	return 0;
+}
+
+/* ---- names ---- */
+
+static int
+gather_by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+int
+gather_members(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const char **name = alloc_get(g->n, sizeof(*name), e);
+	struct buf b = BUF_INIT;
+	size_t i;
+	int r = name != NULL ? 0 : -ERR_SYS;
+
+	for (i = 0; i < g->n && r == 0; i++) {
+		name[i] = text_get(&gather_shard(g, i)->kv, SHARD_KEY_MEMBERS);
+		if (name[i] == NULL)
+			name[i] = shard_device(gather_shard(g, i));
+	}
+	if (r == 0)
+		qsort(name, g->n, sizeof(*name), gather_by_name);
+	for (i = 0; i < g->n && r == 0; i++)
+		if ((i == 0 || (r = buf_put(&b, ",", 1, e)) == 0))
+			r = buf_put(&b, name[i], strlen(name[i]), e);
+	/* a list too long for a key/value is left out; the count is not */
+	if (r == 0 && b.n < TEXT_MAX_KV / 2 &&
+	    (r = buf_put(&b, "", 1, e)) == 0)
+		r = text_set(kv, SHARD_KEY_MEMBERS, (const char *)b.p, e);
+	buf_release(&b);
+	alloc_free(name);
+	return r;
+}

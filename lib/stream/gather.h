@@ -1,0 +1,42 @@
+/*
+ * The shards of one step from many devices, in lockstep.
+ *
+ * Several inputs: each gives one shard a step.  One input: it holds the
+ * devices' shards one after another (cat, GNU parallel); they are set aside in
+ * an unnamed temporary file first, since their sums go group by group.
+ * Shards are ordered by device id, never by arrival.
+ */
+#ifndef ACE_GATHER_H
+#define ACE_GATHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stream/reader.h"
+
+struct err;
+struct gather;
+
+/* gather_open(out, paths, n, expect, o, e): n == 0 is standard input.
+ * expect: contributions a step must have, 0 for as many as there are. */
+int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+    const struct reader_opts *o, struct err *e);
+void gather_free(struct gather *g);
+
+/* gather_step: 1 the shards of the next step are here: their heads agree on
+ * run, step and schema (else -ERR_DATA, "mismatch: ..." with both names; a
+ * device twice is -ERR_REFUSED); 0 all inputs ended. */
+int gather_step(struct gather *g, struct err *e);
+size_t gather_count(const struct gather *g);
+const struct shard *gather_shard(const struct gather *g, size_t i);
+const struct schema *gather_schema(const struct gather *g);
+/* Names of all contributors, sorted, into key SHARD_KEY_MEMBERS. */
+int gather_members(const struct gather *g, struct text_kv *kv, struct err *e);
+/* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
+ * group must be asked for, in order. */
+int gather_group(struct gather *g, size_t i, uint32_t group, float **x,
+    struct err *e);
+/* After the last group: all shards are whole and verified. */
+int gather_finish(struct gather *g, struct err *e);
+
+#endif
