@@ -1,0 +1,20 @@
+/*
+ * The end of a zip file, looked at before libarchive sees it: libarchive reads
+ * on where an archive was cut inside its directory, and keeps the directory in
+ * memory whatever its size.
+ */
+#ifndef ACE_ZIPEND_H
+#define ACE_ZIPEND_H
+
+#include <stdint.h>
+
+struct err;
+
+enum { ZIPEND_MAX_DIRECTORY = 8 << 20 };	/* bytes: some 80,000 entries */
+
+/* zipend_check(fd, size, name, e): a file of size bytes is a zip that ends
+ * with its end record (no comment), the directory just before it, of bearable
+ * size. */
+int zipend_check(int fd, uint64_t size, const char *name, struct err *e);
+
+#endif
