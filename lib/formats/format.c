@@ -225,7 +225,7 @@ format_advance(struct format_source *s, struct err *e)
 int
 format_read(struct format_source *s, float *x, size_t n, struct err *e)
 {
-	size_t k;
+	size_t k = 0;
 	int r;
 
 	while (n != 0) {

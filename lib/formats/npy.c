@@ -202,7 +202,7 @@ static int
 npy_exact(npy_get *get, void *from, void *p, size_t n, const char *what,
     struct err *e)
 {
-	size_t got;
+	size_t got = 0;
 	int r = get(from, p, n, &got, e);
 
 	if (r < 0 || got == n)

@@ -252,7 +252,7 @@ npz_bytes(struct format_source *s, void *p, size_t n, struct err *e)
 {
 	char what[NPZ_WHAT];
 	struct npz_from f = { s->own, what };
-	size_t got;
+	size_t got = 0;
 	int r;
 
 	npz_what(s, what);
@@ -269,7 +269,7 @@ npz_end(struct format_source *s, struct err *e)
 	char what[NPZ_WHAT];
 	struct npz_from f = { s->own, what };
 	unsigned char c;
-	size_t got;
+	size_t got = 0;
 	int r;
 
 	npz_what(s, what);
