@@ -1,22 +1,25 @@
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/version.h"
 #include "stream/filter.h"
 
-/* Arguments on one line; what is not plain text becomes '?'. */
+/* The options on one line; what is not plain text becomes '?'.  Operands are
+ * left out: the same shards under other file names, or in another order, give
+ * the same bytes. */
 static void
-filter_line(char *out, size_t cap, const char *tool, int argc, char **argv)
+filter_line(const struct filter *f, char *out, size_t cap)
 {
 	size_t n, i;
 	int k;
 
-	(void)snprintf(out, cap, "%s %s", tool, ACE_VERSION);
-	for (k = 1; k < argc; k++) {
+	(void)snprintf(out, cap, "%s %s", f->tool, ACE_VERSION);
+	for (k = 1; k < f->argc && k < optind; k++) {
 		n = strlen(out);
 		if (n + 2 < cap)
-			(void)snprintf(out + n, cap - n, " %s", argv[k]);
+			(void)snprintf(out + n, cap - n, " %s", f->argv[k]);
 	}
 	for (i = 0; out[i] != '\0'; i++)
 		if ((unsigned char)out[i] < 0x20 ||
@@ -30,7 +33,8 @@ filter_init(struct filter *f, const char *tool, int argc, char **argv)
 	memset(f, 0, sizeof(*f));
 	f->tool = tool;
 	f->schema = (struct schema)SCHEMA_INIT;
-	filter_line(f->line, sizeof(f->line), tool, argc, argv);
+	f->argc = argc;
+	f->argv = argv;
 }
 
 void
@@ -116,10 +120,12 @@ filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 int
 filter_out(const struct filter *f, struct writer **w, struct err *e)
 {
-	struct writer_opts o = { f->tool, f->line, f->omit_schema };
+	char line[1024];
+	struct writer_opts o = { f->tool, line, f->omit_schema };
 	struct io *io;
 	int k = io_create(&io, f->output, f->force, e);
 
+	filter_line(f, line, sizeof(line));
 	*w = NULL;
 	if (f->no_provenance)
 		o.line = NULL;

@@ -31,7 +31,8 @@ enum {
 
 struct filter {
 	const char *tool;
-	char line[1024];	/* provenance: name, version, arguments */
+	int argc;		/* for the provenance line */
+	char **argv;
 	const char *output;
 	int force, no_provenance, omit_schema;
 	struct reader_opts in;
