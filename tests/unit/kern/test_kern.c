@@ -187,6 +187,74 @@ one_half(const struct kern *k, const struct kern *ref, struct arena *m,
 	return good && same(y, back, n * 4);
 }
 
+typedef void (*coder)(unsigned char *, const float *, size_t);
+typedef void (*decoder)(float *, const unsigned char *, size_t);
+
+static int
+one_coder(coder put, coder put_ref, decoder get, decoder get_ref,
+    struct arena *m, size_t n, size_t off, size_t size)
+{
+	float *x = place(m->a, n, 4, off), *y = place(m->y, n, 4, off);
+	unsigned char *p = place(m->b, size, 1, off), want[2 * LEN];
+	float back[LEN];
+	int good;
+
+	fill(x, n, (uint32_t)(n * 16 + off), 1);
+	if (n % 3 == 0)
+		memset(x, 0, n / 2 * 4);
+	put(p, x, n);
+	put_ref(want, x, n);
+	good = same(p, want, size);
+	get(y, p, n);
+	get_ref(back, want, n);
+	return good && same(y, back, n * 4);
+}
+
+static void
+test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
+{
+	size_t n, off;
+	int a = 1, b = 1, c = 1;
+
+	for (n = 0; n <= LEN; n++)
+		for (off = 0; off <= OFF + 1; off++) {
+			a &= one_coder(k->q8, ref->q8, k->unq8, ref->unq8, m,
+			    n, off, KERN_Q8_SIZE(n));
+			b &= one_coder(k->q4, ref->q4, k->unq4, ref->unq4, m,
+			    n, off, KERN_Q4_SIZE(n));
+			c &= one_coder(k->sign, ref->sign, k->unsign,
+			    ref->unsign, m, n, off, KERN_SIGN_SIZE(n));
+		}
+	ok(a, "%s: q8 gives ref's bits", k->name);
+	ok(b, "%s: q4 gives ref's bits", k->name);
+	ok(c, "%s: sign gives ref's bits", k->name);
+}
+
+/* One block by hand. */
+static void
+test_blocks_known(const struct kern *k)
+{
+	float x[32] = { 4, -1, 0.5f, 1.75f, -4, 0.26f, 3.9f }, y[32];
+	static const unsigned char q4[] = {
+		/* m = -4, s = 0.5: -8 is -4; 4 is 8, cut to 7 */
+		0x00, 0x3f, 0xe7, 0x41, 0x18, 0x07
+	};
+	unsigned char p[64];
+
+	k->q4(p, x, 32);
+	ok(memcmp(p, q4, 6) == 0 && p[6] == 0, "%s: a q4 block by hand",
+	    k->name);
+	k->unq4(y, p, 32);
+	ok(y[0] == 3.5f && y[1] == -1 && y[4] == -4 && y[5] == 0.5f && y[7] == 0,
+	    "%s: and back", k->name);
+	k->q8(p, x, 32);	/* s = 4/128; 0.26 is 8.32 of it */
+	ok(p[0] == 0 && p[1] == 0x3d && p[2] == 127 && p[3] == 0xe0 &&
+	    p[6] == 0x80 && p[7] == 8, "%s: a q8 block by hand", k->name);
+	k->sign(p, x, 32);	/* the mean is 15.41 / 32 = 0.4816 */
+	ok(p[0] == 0xf7 && p[1] == 0x3e && p[2] == 0x12 && p[3] == 0,
+	    "%s: a sign block by hand", k->name);
+}
+
 static void
 test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 {
@@ -338,6 +406,8 @@ main(void)
 	test_choice();
 	for (i = 0; l[i] != NULL; i++) {
 		test_known(l[i]);
+		test_blocks_known(l[i]);
+		test_blocks(l[i], l[0], &m);
 		test_f16(l[i]);
 		test_f16_compiler(l[i]);
 		test_table(l[i], l[0], &m);
