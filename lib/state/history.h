@@ -1,0 +1,53 @@
+/*
+ * The small state files (score, select, link, policy): each a stream with one
+ * shard of kind history, whose tensors are rows of numbers and whose keys are
+ * text.  Who reads one takes the rows and keys it knows; so a row or a key can
+ * be added without changing the format.
+ *
+ * Losing one of these files costs quality, never gradient mass: they are
+ * renamed into place, not synced.
+ */
+#ifndef ACE_HISTORY_H
+#define ACE_HISTORY_H
+
+#include <stddef.h>
+
+#include "state/state.h"
+#include "stream/shard.h"
+
+struct err;
+
+struct history_row {
+	char *name;
+	float *x;
+	size_t n;
+};
+
+struct history {
+	struct text_kv kv;
+	struct history_row *row;
+	size_t n, cap;
+};
+#define HISTORY_INIT { TEXT_KV_INIT, NULL, 0, 0 }
+
+/* history_load(h, s, name, e): 1 read; 0 there is no such file, h is empty;
+ * < 0 an error ("corrupt: ..., of 'DIR/score'"). */
+int history_load(struct history *h, const struct state *s, const char *name,
+    struct err *e);
+
+/* history_save(h, s, name, sh, tool, e): writes the file anew; run, device and
+ * step are sh's, which may be NULL. */
+int history_save(const struct history *h, const struct state *s,
+    const char *name, const struct shard *sh, const char *tool, struct err *e);
+
+/* history_put(h, name, x, n, e): appends a row f32[n], n > 0; names differ. */
+int history_put(struct history *h, const char *name, const float *x, size_t n,
+    struct err *e);
+
+/* history_row(h, name, n): the row, or NULL when it is not there or does not
+ * have n numbers. */
+const float *history_row(const struct history *h, const char *name, size_t n);
+
+void history_release(struct history *h);
+
+#endif
