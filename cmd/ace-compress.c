@@ -361,7 +361,7 @@ out:
 static int
 on_note(struct run *x, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(x->in);
+	const struct reader_frame *f = reader_frame(x->in);
 	int r;
 
 	if (f->type == FRAME_PLAN) {

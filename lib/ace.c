@@ -56,7 +56,7 @@ ace_fail(struct ace_error *out, int r, const struct err *e)
 static int
 ace_note(void *arg, const struct reader *r, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
+	const struct reader_frame *f = reader_frame(r);
 	struct text_kv kv = TEXT_KV_INIT;
 	struct ace_reader *a = arg;
 	size_t i;

@@ -75,6 +75,9 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 		return err_set(e, ERR_DATA, "unsupported: %s frame's header "
 		    "length or flags, at byte %llu", frame_name(h->type, name),
 		    where);
+	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')
+		return err_set(e, ERR_DATA, "corrupt: frame type %s, at byte "
+		    "%llu", name, where);
 	if (h->wire_len > max || h->raw_len > max)
 		return err_set(e, ERR_DATA, "limit: %s frame of %lu bytes, at "
 		    "most %lu, at byte %llu", frame_name(h->type, name),

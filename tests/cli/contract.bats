@@ -46,6 +46,7 @@ inputs() {
 		safetensors 1000000 >"$2/big"
 	else
 		mkshards -a -p >"$2/in"
+		mkshards -s 1 >"$2/next"
 		mkshards -n 1M -k layered >"$2/big"
 	fi
 }

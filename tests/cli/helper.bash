@@ -26,7 +26,7 @@ exits() {
 
 # says REGEX: the last exits' standard error has such a line.
 says() {
-	grep -qE -e "$1" err && return
+	LC_ALL=C grep -qE -e "$1" err && return
 	echo "no line like '$1' in:"
 	head -c 2000 err
 	return 1

@@ -1,0 +1,67 @@
+# Files with a reason each (tests/golden/README.md): good ones are read
+# forever, bad ones are refused for ever, and for that reason.
+
+load helper
+
+GOLDEN=$ROOT/tests/golden
+
+@test "good files are whole, and give the values they gave" {
+	command -v ace-inspect >/dev/null || skip "no ace-inspect yet"
+	n=0
+	for f in "$GOLDEN"/good-*.aceg; do
+		exits 0 ace-inspect --verify "$f"
+		exits 0 ace-expand "$f"
+		if [ -f "${f%.aceg}.f32" ]; then
+			mv out dense
+			exits 0 ace-export -f raw dense
+			same out "${f%.aceg}.f32"
+		fi
+		n=$((n + 1))
+	done
+	[ "$n" -ge 12 ]
+}
+
+# refused PROGRAM...: every bad file, with status 3 and the word in its name
+refused() {
+	n=0
+	for f in "$GOLDEN"/bad-*.aceg; do
+		w=${f##*/bad-}
+		exits 3 "$@" <"$f" || { echo "$f"; return 1; }
+		says "^$1: ${w%%-*}: .*at byte [0-9]+" || { echo "$f"; return 1; }
+		n=$((n + 1))
+	done
+	[ "$n" -ge 120 ]
+}
+
+@test "bad files are refused by ace-expand, each for its reason" {
+	refused ace-expand
+}
+
+@test "bad files are refused by ace-inspect" {
+	command -v ace-inspect >/dev/null || skip "no ace-inspect yet"
+	refused ace-inspect --verify
+}
+
+@test "bad files cost neither time nor memory" {
+	sanitized && skip "the sanitizer's own memory"
+	for f in "$GOLDEN"/bad-*.aceg; do
+		exits 3 timeout 5 peak kib ace-expand "$f"
+		[ "$(cat kib)" -le 65536 ] || { echo "$f: $(cat kib) KiB"; false; }
+	done
+}
+
+@test "bad files are what their generator makes" {
+	mkdir again
+	mkgolden again <"$GOLDEN/good-notes.aceg"
+	diff -rq again "$GOLDEN" | grep -v 'Only in .*golden' >differ || :
+	cat differ
+	[ ! -s differ ]
+}
+
+@test "magic(5) knows a stream" {
+	mkshards >x.aceg
+	run file -b -m "$ROOT/man/ace.magic" x.aceg
+	[ "$output" = "ACE gradient-shard stream, format v1" ]
+	run file -b --mime-type -m "$ROOT/man/ace.magic" x.aceg
+	[ "$output" = "application/vnd.ace.gradient-shard" ]
+}

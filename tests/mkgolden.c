@@ -1,0 +1,574 @@
+/*
+ * mkgolden DIR <good.aceg: streams that break one rule of ace-stream(5) each
+ * and are right in everything else, as DIR/bad-WORD-what.aceg.  WORD is how
+ * the message of a reader begins.
+ *
+ * The good stream is HEAD SCHM pROv SHRD xyZz DATA SEND TAIL, of
+ * mkshards -a -p -n 16.  Two come out that a reader of this version has to
+ * accept, DIR/good-later.aceg and DIR/good-no-shard.aceg.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "forge.h"
+
+enum { HEAD, SCHM, PROV, SHRD, NOTE, DATA, SEND, TAIL };
+
+struct bad {
+	const char *name;	/* WORD-what */
+	void (*change)(struct forge *s, unsigned long arg);
+	unsigned long arg;
+};
+
+/* ---- frame headers ---- */
+
+static void
+head8(struct forge *s, unsigned long arg)	/* frame, byte, value */
+{
+	struct forge_frame *f = &s->f[arg >> 16];
+
+	f->keep |= KEEP_SEQ | KEEP_ID | KEEP_OFFSET | KEEP_KEY | KEEP_LENGTHS |
+	    KEEP_PAYLOAD_HASH | KEEP_VERSION;
+	f->head[arg >> 8 & 255] = (unsigned char)arg;
+}
+#define HEAD8(frame, byte, value) head8, \
+	(unsigned long)(frame) << 16 | (byte) << 8 | (value)
+
+static void
+head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
+{
+	struct forge_frame *f = &s->f[arg >> 16];
+
+	f->keep |= KEEP_LENGTHS | KEEP_SEQ | KEEP_OFFSET;
+	bytes_set32(f->head + (arg >> 8 & 255),
+	    (uint32_t)(((uint64_t)1 << (arg & 255)) - 1));
+}
+#define HEAD32(frame, byte, shift) head32, \
+	(unsigned long)(frame) << 16 | (byte) << 8 | (shift)
+
+static void
+raw_bomb(struct forge *s, unsigned long arg)
+{
+	struct forge_frame *f = &s->f[SCHM];
+
+	f->head[8] |= FRAME_LZ4;
+	f->raw = (size_t)1 << arg;
+}
+
+/* An LZ4 block of 64 KiB of zeros where raw_len says arg. */
+static void
+lz4_block(struct forge *s, unsigned long arg)
+{
+	static unsigned char zeros[65536], out[1024];
+	struct forge_frame *f = &s->f[SCHM];
+	size_t n = pack_lz4(out, sizeof(out), zeros, sizeof(zeros));
+
+	assert(n != 0);
+	forge_payload(f, out, n);
+	f->head[8] |= FRAME_LZ4;
+	f->raw = arg;
+}
+
+static void
+padding(struct forge *s, unsigned long arg)
+{
+	s->f[SHRD].pad = (unsigned char)arg;
+}
+
+static void
+hash(struct forge *s, unsigned long arg)
+{
+	s->f[DATA].keep |= (unsigned)arg;
+	s->f[DATA].head[arg == KEEP_HEAD_HASH ? 56 : 40] ^= 1;
+}
+
+/* ---- payloads: one byte, a whole number, a bit ---- */
+
+static void
+pay8(struct forge *s, unsigned long arg)
+{
+	struct forge_frame *f = &s->f[arg >> 24];
+
+	assert((arg >> 8 & 0xffff) < f->n);
+	f->keep |= KEEP_BODY;
+	f->p[arg >> 8 & 0xffff] = (unsigned char)arg;
+}
+#define PAY8(frame, byte, value) pay8, \
+	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
+
+static void
+pay64(struct forge *s, unsigned long arg)	/* all ones below a shift */
+{
+	struct forge_frame *f = &s->f[arg >> 24];
+
+	f->keep |= KEEP_BODY;
+	bytes_set64(f->p + (arg >> 8 & 0xffff), (arg & 255) == 64 ?
+	    ~(uint64_t)0 : ((uint64_t)1 << (arg & 255)) - 1);
+}
+#define PAY64(frame, byte, shift) pay64, \
+	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (shift)
+
+static void
+cut_payload(struct forge *s, unsigned long arg)	/* frame, bytes less */
+{
+	struct forge_frame *f = &s->f[arg >> 16];
+
+	f->keep |= KEEP_BODY;
+	f->n -= arg & 0xffff;
+	f->raw = f->n;
+}
+#define CUT(frame, bytes) cut_payload, (unsigned long)(frame) << 16 | (bytes)
+
+static void
+longer(struct forge *s, unsigned long arg)
+{
+	struct forge_frame *f = &s->f[arg];
+
+	f->p = realloc(f->p, f->n + 8);
+	assert(f->p != NULL);
+	memset(f->p + f->n, 0, 8);
+	f->n += 8;
+	f->raw = f->n;
+	f->keep |= KEEP_BODY;
+}
+
+/* ---- the grammar ---- */
+
+static void
+drop(struct forge *s, unsigned long at)
+{
+	forge_delete(s, at);
+}
+
+static void
+twice(struct forge *s, unsigned long at)
+{
+	struct forge_frame f = s->f[at];
+
+	(void)forge_insert(s, at + 1, forge_type(&f), f.p, f.n);
+}
+
+static void
+move(struct forge *s, unsigned long arg)	/* from, to */
+{
+	size_t from = arg >> 8, to = arg & 255;
+
+	for (; from < to; from++)
+		forge_swap(s, from, from + 1);
+	for (; from > to; from--)
+		forge_swap(s, from, from - 1);
+}
+#define MOVE(from, to) move, (unsigned long)(from) << 8 | (to)
+
+static void
+stranger(struct forge *s, unsigned long type)
+{
+	(void)forge_insert(s, DATA, (uint32_t)type, "?", 1);
+}
+
+static void
+receipt(struct forge *s, unsigned long arg)
+{
+	(void)arg;
+	(void)forge_insert(s, DATA, FRAME_RCPT, "?", 1);
+}
+
+static void
+nothing(struct forge *s, unsigned long arg)
+{
+	(void)s;
+	(void)arg;
+}
+
+static void
+long_provenance(struct forge *s, unsigned long n)
+{
+	unsigned char *p = malloc(n), out[1024];
+
+	assert(p != NULL);
+	memset(p, 'x', n);
+	p[n - 1] = '\n';
+	forge_payload(&s->f[PROV], out, pack_lz4(out, sizeof(out), p, n));
+	s->f[PROV].head[8] |= FRAME_LZ4;
+	s->f[PROV].raw = n;
+	free(p);
+}
+
+/* Key/values of the shard: the last ones, with the length before them. */
+static void
+shard_kv(struct forge *s, unsigned long which)
+{
+	static const char *const kv[] = {
+		"\1\0\1\0ba\1\0\1\0ab", "\1\0\1\0ab\1\0\1\0ab",
+		"\1\0\1\0Ab\1\0\1\0bb", "\1\0\1\0a\n\1\0\1\0bb",
+		"\1\0\1\0ab\1\0\2\0bb", "\1\0\1\0ab\0\0\1\0bb"
+	};
+	struct forge_frame *f = &s->f[SHRD];
+	unsigned char b[192 + 12];
+
+	memcpy(b, f->p, 192);
+	memcpy(b + 192, kv[which], 12);
+	bytes_set32(b + 168, 12);
+	forge_payload(f, b, sizeof(b));
+}
+
+/* ---- the schema: one tensor, given whole ---- */
+
+struct tensor {
+	uint64_t numel, base, dim[9];
+	unsigned ndim, dtype, dims;	/* dims: in the table; 0: ndim */
+	const char *name;
+	size_t len;
+	uint32_t group, n;		/* n tensors claimed; 0: 1 */
+	uint64_t total;
+	uint32_t name_off;
+};
+
+static const struct tensor tensors[] = {
+	/* 0 */ { .dim = { (uint64_t)1 << 32, (uint64_t)1 << 32 }, .ndim = 2 },
+	/* 1 */ { .dim = { (uint64_t)1 << 41 }, .ndim = 1,
+	    .numel = (uint64_t)1 << 41, .total = (uint64_t)1 << 41 },
+	/* 2: small file, terabytes of zeros */
+	{ .dim = { (uint64_t)1 << 40 }, .ndim = 1,
+	    .numel = (uint64_t)1 << 40, .total = (uint64_t)1 << 40 },
+	/* 3 */ { .dim = { 8 }, .ndim = 1, .numel = 7, .total = 7 },
+	/* 4 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .base = 8, .total = 16 },
+	/* 5 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 9 },
+	/* 6 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "a\nb", .len = 3 },
+	/* 7 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "a\033[2J", .len = 5 },
+	/* 8 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "a\0b", .len = 3 },
+	/* 9: an overlong slash */ { .dim = { 8 }, .ndim = 1, .numel = 8,
+	    .total = 8, .name = "a\300\257", .len = 3 },
+	/* 10 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "", .len = (size_t)-1 },
+	/* 11 */ { .ndim = 255, .dims = 1, .numel = 1, .total = 1 },
+	/* 12 */ { .dim = { 1, 1, 1, 1, 1, 1, 1, 1, 1 }, .ndim = 9,
+	    .numel = 1, .total = 1 },
+	/* 13 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8, .dtype = 6 },
+	/* 14 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .group = UINT32_MAX },
+	/* 15 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .n = 1000000 },
+	/* 16 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .n = UINT32_MAX },
+	/* 17 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name_off = 1 },
+	/* 18 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name_off = UINT32_MAX },
+	/* 19 */ { .dim = { 8 }, .ndim = 1, .dims = 7, .numel = 8, .total = 8 },
+	/* 20 */ { .dim = { 1u << 31 }, .ndim = 1, .group = 1,
+	    .numel = (uint64_t)1 << 31, .total = (uint64_t)1 << 31 }
+};
+
+static void
+schema(struct forge *s, unsigned long which)
+{
+	const struct tensor *t = &tensors[which];
+	unsigned dims = t->dims != 0 ? t->dims : t->ndim, i;
+	size_t len = t->len == (size_t)-1 ? 0 : t->len != 0 ? t->len : 1;
+	unsigned char b[512];
+	unsigned char *p = b + 32;
+
+	memset(b, 0, sizeof(b));
+	bytes_set32(b, t->n != 0 ? t->n : 1);
+	bytes_set32(b + 4, t->group != 0 ? t->group == 1 ? 0 : t->group :
+	    65536);
+	bytes_set64(b + 8, t->total);
+	bytes_set32(b + 16, (uint32_t)len);
+	bytes_set32(b + 20, dims);
+	bytes_set64(p, t->numel);
+	bytes_set64(p + 8, t->base);
+	bytes_set32(p + 16, t->name_off);
+	bytes_set16(p + 20, (uint16_t)len);
+	p[22] = (unsigned char)t->ndim;
+	p[23] = (unsigned char)t->dtype;
+	for (i = 0; i < dims && i < 9; i++)
+		bytes_set64(p + 40 + 8 * i, t->dim[i]);
+	memcpy(p + 40 + 8 * dims, t->name != NULL ? t->name : "w", len);
+	forge_payload(&s->f[SCHM], b, 32 + 40 + 8 * dims + len);
+}
+
+/* n tensors of one value; two are of one name. */
+static void
+schema_many(struct forge *s, unsigned long n)
+{
+	size_t len = 32 + 40 * n + n * 6, i;
+	unsigned char *b = calloc(len, 1), *p;
+	char name[32];
+
+	assert(b != NULL);
+	bytes_set32(b, (uint32_t)n);
+	bytes_set32(b + 4, 65536);
+	bytes_set64(b + 8, n);
+	bytes_set32(b + 16, (uint32_t)n * 6);
+	for (i = 0; i < n; i++) {
+		p = b + 32 + 40 * i;
+		bytes_set64(p, 1);
+		bytes_set64(p + 8, i);
+		bytes_set32(p + 16, (uint32_t)i * 6);
+		bytes_set16(p + 20, 6);
+		(void)snprintf(name, sizeof(name), "%06lu",
+		    n == 2 ? 0 : (unsigned long)i);
+		memcpy(b + 32 + 40 * n + 6 * i, name, 6);
+	}
+	forge_payload(&s->f[SCHM], b, len);
+	free(b);
+}
+
+/* ---- DATA: a directory of our own, no bodies but zeros ---- */
+
+static void
+data(struct forge *s, unsigned long which)
+{
+	static const struct {
+		uint32_t n, len;	/* len: directory bytes given */
+		unsigned char dir[24];
+		uint32_t dir_len;	/* as written; 0: len */
+		size_t bodies;
+	} d[] = {
+	/* 0: no record */ { 0, 0, { 0 }, 0, 0 },
+	/* 1: more than the directory can hold */
+	    { UINT32_MAX, 2, { 0x10, 64 }, 0, 64 },
+	/* 2: group beyond the schema */
+	    { 1, 5, { 0xf0, 0xff, 0xff, 0x03, 0 }, 0, 0 },
+	/* 3: gap that would wrap round */
+	    { 1, 12, { 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0x01, 64 }, 0, 64 },
+	/* 4: body beyond the frame */
+	    { 1, 4, { 0x10, 0xff, 0xff, 0x03 }, 0, 64 },
+	/* 5: body length of 2^64 - 1 */
+	    { 1, 11, { 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0x01 }, 0, 64 },
+	/* 6: bytes after the last body */ { 1, 2, { 0x10, 64 }, 0, 65 },
+	/* 7: bytes after the last entry */ { 1, 3, { 0x10, 64, 0 }, 0, 64 },
+	/* 8: directory longer than the frame */
+	    { 1, 2, { 0x10, 64 }, UINT32_MAX, 64 },
+	/* 9: a varint not in its shortest form */
+	    { 1, 3, { 0x10, 0xc0, 0 }, 0, 64 },
+	/* 10: codec 15 */ { 1, 2, { 0x1f, 64 }, 0, 64 },
+	/* 11: f32 with a parameter */ { 1, 3, { 0x00, 1, 64 }, 0, 64 },
+	/* 12: f32 of the wrong length */ { 1, 2, { 0x10, 63 }, 0, 63 },
+	/* 13: f32 of no length */ { 1, 2, { 0x10, 0 }, 0, 0 },
+	/* 14: q8 of the wrong length */ { 1, 2, { 0x14, 64 }, 0, 64 },
+	/* 15: topk of nothing at all */ { 1, 2, { 0x17, 0 }, 0, 0 },
+	/* 16: lossless of nothing at all */ { 1, 2, { 0x13, 0 }, 0, 0 },
+	/* 17: a codec of a later version */ { 1, 2, { 0x1b, 64 }, 0, 64 }
+	};
+	size_t at = 8 + d[which].len, head = at + frame_padding(at);
+	unsigned char b[1024] = { 0 };
+
+	bytes_set32(b, d[which].n);
+	bytes_set32(b + 4, d[which].dir_len != 0 ? d[which].dir_len :
+	    d[which].len);
+	memcpy(b + 8, d[which].dir, d[which].len);
+	forge_payload(&s->f[DATA], b, head + d[which].bodies);
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
+/* What a later minor version may do: the fields that never gate reading. */
+static void
+later(struct forge *s, unsigned long arg)
+{
+	(void)arg;
+	s->f[HEAD].p[2] = 9;		/* minor version */
+	s->f[HEAD].p[8] = 0xff;		/* optional features */
+	s->f[HEAD].p[16] = 1;		/* created */
+	s->f[NOTE].head[9] = 0x80;	/* a flag to be ignored */
+}
+
+static void
+no_shard(struct forge *s, unsigned long arg)
+{
+	(void)arg;
+	while (s->n > SHRD + 1)
+		forge_delete(s, SHRD);
+}
+
+static const struct bad bads[] = {
+	{ "good-later", later, 0 },
+	{ "good-no-shard", no_shard, 0 },
+
+	{ "corrupt-magic", HEAD8(HEAD, 0, 0xad) },
+	{ "unsupported-version", HEAD8(HEAD, 11, 2) },
+	{ "unsupported-version-later", HEAD8(DATA, 11, 2) },
+	{ "unsupported-header-length", HEAD8(SHRD, 10, 9) },
+	{ "unsupported-flag", HEAD8(DATA, 8, 2) },
+	{ "unsupported-flag-head", HEAD8(HEAD, 8, 0x80) },
+	{ "corrupt-header-hash", hash, KEEP_HEAD_HASH },
+	{ "corrupt-payload-hash", hash, KEEP_PAYLOAD_HASH },
+	{ "corrupt-padding", padding, 1 },
+	{ "corrupt-seq-gap", HEAD8(DATA, 12, 6) },
+	{ "corrupt-seq-back", HEAD8(DATA, 12, 4) },
+	{ "corrupt-seq-first", HEAD8(HEAD, 12, 1) },
+	{ "corrupt-stream-id", HEAD8(DATA, 24, 0x55) },
+	{ "corrupt-shard-key", HEAD8(DATA, 32, 0x55) },
+	{ "corrupt-shard-key-own", HEAD8(SHRD, 32, 0x55) },
+	{ "corrupt-shard-key-outside", HEAD8(TAIL, 32, 0x55) },
+	{ "corrupt-offset", HEAD8(DATA, 48, 0x40) },
+	{ "corrupt-lengths", HEAD32(SEND, 20, 7) },
+	{ "limit-wire-length", HEAD32(DATA, 16, 32) },
+	{ "limit-wire-length-hard", HEAD32(DATA, 16, 25) },
+	{ "limit-raw-length", raw_bomb, 30 },
+	{ "limit-announced", PAY8(HEAD, 15, 0x7f) },
+	{ "corrupt-lz4-short", lz4_block, 65535 },
+	{ "corrupt-lz4-long", lz4_block, 65537 },
+	{ "corrupt-lz4-bomb", lz4_block, 16u << 20 },
+	{ "corrupt-lz4-zeros", lz4_block, 65536 },
+	{ "corrupt-lz4-none", raw_bomb, 10 },
+
+	{ "unsupported-major", PAY8(HEAD, 0, 2) },
+	{ "unsupported-feature", PAY8(HEAD, 4, 1) },
+	{ "corrupt-head-mbz", PAY8(HEAD, 63, 1) },
+	{ "corrupt-head-short", CUT(HEAD, 1) },
+	{ "corrupt-head-long", longer, HEAD },
+	{ "corrupt-head-schema-id", PAY8(HEAD, 24, 0x55) },
+
+	{ "corrupt-no-head", drop, HEAD },
+	{ "corrupt-head-twice", twice, HEAD },
+	{ "mismatch-no-schema", drop, SCHM },
+	{ "corrupt-schema-twice", twice, SCHM },
+	{ "mismatch-schema-late", MOVE(SCHM, DATA) },
+	{ "corrupt-no-shard", drop, SHRD },
+	{ "corrupt-shard-twice", twice, SHRD },
+	{ "corrupt-data-after-shard", MOVE(DATA, SEND) },
+	{ "corrupt-data-before-shard", MOVE(DATA, SHRD) },
+	{ "truncated-no-send", drop, SEND },
+	{ "truncated-no-tail", drop, TAIL },
+	{ "corrupt-send-twice", twice, SEND },
+	{ "corrupt-tail-twice", twice, TAIL },
+	{ "corrupt-receipt-inside", receipt, 0 },
+	{ "unsupported-critical-frame", stranger, FRAME_TYPE('Z', 'Z', 'Z', 'Z') },
+	{ "corrupt-frame-type", stranger, FRAME_TYPE('a', 0, 'C', 0) },
+	{ "corrupt-garbage", nothing, 1 },
+	{ "corrupt-zeros", nothing, 2 },
+
+	{ "limit-dims-product", schema, 0 },
+	{ "limit-elements-hard", schema, 1 },
+	{ "limit-elements", schema, 2 },
+	{ "corrupt-schema-numel", schema, 3 },
+	{ "corrupt-schema-base", schema, 4 },
+	{ "corrupt-schema-total", schema, 5 },
+	{ "unsupported-name-newline", schema, 6 },
+	{ "unsupported-name-escape", schema, 7 },
+	{ "corrupt-name-nul", schema, 8 },
+	{ "unsupported-name-overlong", schema, 9 },
+	{ "unsupported-name-empty", schema, 10 },
+	{ "limit-ndim-255", schema, 11 },
+	{ "limit-ndim-9", schema, 12 },
+	{ "unsupported-dtype", schema, 13 },
+	{ "limit-group-size", schema, 14 },
+	{ "corrupt-schema-million", schema, 15 },
+	{ "limit-tensors", schema, 16 },
+	{ "corrupt-name-offset", schema, 17 },
+	{ "corrupt-name-offset-far", schema, 18 },
+	{ "corrupt-schema-dims", schema, 19 },
+	{ "limit-group-size-zero", schema, 20 },
+	{ "corrupt-name-twice", schema_many, 2 },
+	{ "corrupt-schema-cut", CUT(SCHM, 1) },
+	{ "corrupt-schema-longer", longer, SCHM },
+	{ "corrupt-schema-head", CUT(SCHM, 60) },
+
+	{ "mismatch-shard-schema", PAY8(SHRD, 72, 0x55) },
+	{ "corrupt-weight-zero", PAY64(SHRD, 104, 0) },
+	{ "corrupt-weight-nan", PAY64(SHRD, 104, 64) },
+	{ "corrupt-parts", PAY8(SHRD, 44, 0) },
+	{ "corrupt-part", PAY8(SHRD, 40, 1) },
+	{ "unsupported-kind", PAY8(SHRD, 120, 99) },
+	{ "corrupt-shard-mbz", PAY8(SHRD, 191, 1) },
+	{ "corrupt-shard-kv-length", PAY8(SHRD, 171, 0xff) },
+	{ "corrupt-shard-short", CUT(SHRD, 1) },
+	{ "corrupt-shard-kv-order", shard_kv, 0 },
+	{ "corrupt-shard-kv-twice", shard_kv, 1 },
+	{ "corrupt-shard-kv-key", shard_kv, 2 },
+	{ "corrupt-shard-kv-value", shard_kv, 3 },
+	{ "corrupt-shard-kv-end", shard_kv, 4 },
+	{ "corrupt-shard-kv-empty", shard_kv, 5 },
+	{ "corrupt-provenance", PAY8(PROV, 2, 033) },
+	{ "corrupt-provenance-end", CUT(PROV, 1) },
+	{ "limit-provenance", long_provenance, 65537 },
+
+	{ "corrupt-data-empty", data, 0 },
+	{ "corrupt-data-count", data, 1 },
+	{ "corrupt-data-group", data, 2 },
+	{ "corrupt-data-gap", data, 3 },
+	{ "corrupt-data-length", data, 4 },
+	{ "corrupt-data-length-wrap", data, 5 },
+	{ "corrupt-data-bytes-after", data, 6 },
+	{ "corrupt-data-entry-after", data, 7 },
+	{ "corrupt-data-directory", data, 8 },
+	{ "corrupt-data-varint", data, 9 },
+	{ "unsupported-codec-15", data, 10 },
+	{ "unsupported-f32-parameter", data, 11 },
+	{ "corrupt-f32-length", data, 12 },
+	{ "corrupt-f32-empty", data, 13 },
+	{ "corrupt-q8-length", data, 14 },
+	{ "corrupt-topk-empty", data, 15 },
+	{ "corrupt-lossless-empty", data, 16 },
+	{ "unsupported-codec-11", data, 17 },
+	{ "corrupt-directory-padding", PAY8(DATA, 63, 1) },
+
+	{ "corrupt-digest", PAY8(SEND, 32, 0x55) },
+	{ "corrupt-n-data", PAY8(SEND, 0, 9) },
+	{ "corrupt-n-records", PAY8(SEND, 4, 9) },
+	{ "corrupt-raw-bytes", PAY8(SEND, 16, 1) },
+	{ "corrupt-wire-bytes", PAY8(SEND, 24, 1) },
+	{ "truncated-aborted", PAY8(SEND, 68, 1) },
+	{ "corrupt-send-status", PAY8(SEND, 68, 2) },
+	{ "corrupt-send-mbz", PAY8(SEND, 87, 1) },
+	{ "corrupt-send-short", CUT(SEND, 1) },
+	{ "corrupt-tail-frames", PAY8(TAIL, 0, 9) },
+	{ "corrupt-tail-shards", PAY8(TAIL, 4, 9) },
+	{ "corrupt-tail-before", PAY8(TAIL, 8, 1) },
+	{ "corrupt-tail-headers", PAY8(TAIL, 16, 0x55) },
+	{ "corrupt-tail-raw", PAY8(TAIL, 32, 1) },
+	{ "truncated-tail-aborted", PAY8(TAIL, 40, 1) },
+	{ "corrupt-tail-status", PAY8(TAIL, 40, 2) },
+	{ "corrupt-tail-mbz", PAY8(TAIL, 63, 1) },
+	{ "corrupt-tail-short", CUT(TAIL, 1) }
+};
+
+static void
+put(const char *dir, const struct bad *b, const unsigned char *p, size_t n)
+{
+	char path[512];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s%s.aceg", dir,
+	    strncmp(b->name, "good-", 5) == 0 ? "" : "bad-", b->name);
+	f = fopen(path, "wb");
+	assert(f != NULL && fwrite(p, 1, n, f) == n);
+	if (b->change == nothing)
+		assert(fwrite(b->arg == 1 ? "more and more" :
+		    "\0\0\0\0\0\0\0\0\0\0\0\0", 1, 12, f) == 12);
+	assert(fclose(f) == 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	static unsigned char good[65536];
+	unsigned char *p;
+	struct forge s;
+	size_t n = 0, i, len;
+	ssize_t k;
+
+	while ((k = read(STDIN_FILENO, good + n, sizeof(good) - n)) > 0)
+		n += (size_t)k;
+	if (argc != 2 || n == 0) {
+		(void)fprintf(stderr, "usage: mkgolden DIR <good.aceg\n");
+		return 2;
+	}
+	for (i = 0; i < sizeof(bads) / sizeof(bads[0]); i++) {
+		forge_open(&s, good, n);
+		assert(s.n == TAIL + 1);
+		bads[i].change(&s, bads[i].arg);
+		p = forge_seal(&s, &len);
+		put(argv[1], &bads[i], p, len);
+		forge_free(&s);
+		free(p);
+	}
+	return 0;
+}
