@@ -233,7 +233,7 @@ cli_unit(double *v, const char *s, const struct cli_unit *u, const char *what,
 
 	errno = 0;
 	x = strtod(s, &end);
-	if (end != s && isfinite(x) && x >= 0 && strchr("xX", s[1]) == NULL)
+	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
 		for (; u->name != NULL; u++)
 			if (strcmp(end, u->name) == 0) {
 				*v = x * u->factor;

@@ -1,0 +1,482 @@
+/*
+ * Every damage to a small file, through every program: cut at each byte, each
+ * bit flipped, bytes inserted and deleted, frames dropped, doubled, swapped,
+ * taken from another stream, bursts of noise.  Each must end with status 3, a
+ * message that begins with one of five words, an output that no reader
+ * accepts, and the state as it was.
+ *
+ * The programs' own main functions are called, thousands of times a second,
+ * with memory for standard input and output.
+ *
+ * ACE_DAMAGE=N tries every N-th damage only.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/rng.h"
+#include "forge.h"
+#include "stream/values.h"
+
+enum { MAX = 1 << 16, ARGS = 12 };
+
+/* weak: a program that is not there yet is not asked */
+#define MAIN(name) int name##_main(int argc, char **argv) __attribute__((weak))
+MAIN(ace_expand);
+MAIN(ace_score);
+MAIN(ace_select);
+MAIN(ace_compress);
+MAIN(ace_aggregate);
+MAIN(ace_policy);
+MAIN(ace_export);
+MAIN(ace_inspect);
+
+struct prog {
+	const char *name;
+	int (*main)(int, char **);
+	const char *arg[6];	/* ends with a NULL */
+	int state;		/* with -S DIR; then what comes after the
+				   shard is left alone */
+};
+
+static const struct prog progs[] = {
+	{ "ace-expand", ace_expand_main, { NULL }, 0 },
+	{ "ace-score", ace_score_main, { NULL }, 0 },
+	{ "ace-select", ace_select_main, { "-p", "0.5" }, 0 },
+	{ "ace-select", ace_select_main, { "-b", "300" }, 0 },
+	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, 0 },
+	{ "ace-aggregate", ace_aggregate_main, { NULL }, 0 },
+	{ "ace-policy", ace_policy_main, { NULL }, 0 },
+	{ "ace-export", ace_export_main, { "-f", "raw" }, 0 },
+	{ "ace-inspect", ace_inspect_main, { "--verify" }, 0 },
+	{ "ace-inspect", ace_inspect_main, { "--stats" }, 0 },
+	{ "ace-expand", ace_expand_main, { "--wait", "0" }, 1 },
+	{ "ace-score", ace_score_main, { NULL }, 1 },
+	{ "ace-select", ace_select_main, { "-b", "300" }, 1 },
+	{ "ace-policy", ace_policy_main, { NULL }, 1 },
+	{ "ace-compress", ace_compress_main, { "-c", "q8", "--sync", "none" }, 1 }
+};
+
+static const char *const files[] = {
+	"good-f32", "good-f16", "good-bf16", "good-lossless", "good-q8",
+	"good-q4", "good-sign", "good-topk", "good-qsgd", "good-i64",
+	"good-notes", "good-absent"
+};
+
+/* ---- one call of a program ---- */
+
+static FILE *tap;
+static int fd_in, fd_out, fd_err;
+static unsigned char out[MAX];
+static size_t nout;
+static char message[1024];
+static char now[256];		/* for a crash: what was tried */
+
+static void
+crashed(int sig)
+{
+	static const char text[] = "\nnot ok - crashed in: ";
+
+	(void)!write(fileno(tap), text, sizeof(text) - 1);
+	(void)!write(fileno(tap), now, strlen(now));
+	(void)!write(fileno(tap), "\n", 1);
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+}
+
+static void
+must(int good, const char *what)
+{
+	if (good)
+		return;
+	(void)fprintf(tap, "Bail out! %s: %s\n", what, strerror(errno));
+	exit(99);
+}
+
+static int
+memory(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+
+	must(fd >= 0, name);
+	return fd;
+}
+
+/* The bytes as standard input: a file that can seek, or a pipe. */
+static void
+input(const unsigned char *p, size_t n, int pipe_it)
+{
+	int pfd[2];
+
+	if (!pipe_it) {
+		must(ftruncate(fd_in, 0) == 0 &&
+		    pwrite(fd_in, p, n, 0) == (ssize_t)n &&
+		    lseek(fd_in, 0, SEEK_SET) == 0 && dup2(fd_in, 0) == 0,
+		    "input");
+		return;
+	}
+	must(pipe(pfd) == 0 && write(pfd[1], p, n) == (ssize_t)n &&
+	    dup2(pfd[0], 0) == 0 && close(pfd[0]) == 0 && close(pfd[1]) == 0,
+	    "pipe");
+}
+
+static int
+call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
+    int pipe_it)
+{
+	const char *argv[ARGS + 1] = { g->name };
+	int argc = 1, i, r;
+	ssize_t k;
+
+	for (i = 0; g->arg[i] != NULL; i++)
+		argv[argc++] = g->arg[i];
+	if (dir != NULL) {
+		argv[argc++] = "-S";
+		argv[argc++] = dir;
+	}
+	input(p, n, pipe_it);
+	must(ftruncate(fd_out, 0) == 0 && lseek(fd_out, 0, SEEK_SET) == 0 &&
+	    dup2(fd_out, 1) == 1 && ftruncate(fd_err, 0) == 0 &&
+	    lseek(fd_err, 0, SEEK_SET) == 0 && dup2(fd_err, 2) == 2, "output");
+	r = g->main(argc, (char **)(uintptr_t)argv);
+	k = pread(fd_out, out, sizeof(out), 0);
+	must(k >= 0, "out");
+	nout = (size_t)k;
+	k = pread(fd_err, message, sizeof(message) - 1, 0);
+	must(k >= 0, "err");
+	message[k] = '\0';
+	return r;
+}
+
+/* Would another program take these bytes for a whole stream? */
+static int
+accepted(const unsigned char *p, size_t n)
+{
+	struct err e = ERR_INIT;
+	struct reader *r;
+	struct io *io;
+	int k;
+
+	must(io_open_mem(&io, p, n, &e) == 0 &&
+	    reader_open(&r, io, NULL, &e) == 0, "reader");
+	while ((k = reader_next(r, &e)) > 0)
+		;
+	reader_free(r);
+	return k == 0;
+}
+
+/* ---- the state directory ---- */
+
+static uint64_t
+dir_sum(const char *dir)
+{
+	static unsigned char b[MAX];
+	char path[512];
+	uint64_t sum = 0;
+	struct dirent *d;
+	struct stat st;
+	DIR *h = opendir(dir);
+	ssize_t k;
+	int fd;
+
+	must(h != NULL, dir);
+	while ((d = readdir(h)) != NULL) {
+		if (d->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
+		must((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0, path);
+		must(fstat(fd, &st) == 0 && st.st_size < MAX, path);
+		k = read(fd, b, sizeof(b));
+		must(k >= 0 && close(fd) == 0, path);
+		/* a sum: in whatever order the names come */
+		sum += pack_hash64(b, (size_t)k) ^
+		    pack_hash64(d->d_name, strlen(d->d_name)) * 3;
+	}
+	must(closedir(h) == 0, dir);
+	return sum;
+}
+
+static void
+dir_remove(const char *dir)
+{
+	char path[512];
+	struct dirent *d;
+	DIR *h = opendir(dir);
+
+	must(h != NULL, dir);
+	while ((d = readdir(h)) != NULL) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
+		if (d->d_name[0] != '.')
+			must(unlink(path) == 0, path);
+	}
+	must(closedir(h) == 0 && rmdir(dir) == 0, dir);
+}
+
+/* ---- trying ---- */
+
+struct trial {
+	const struct prog *g;
+	const unsigned char *good;
+	size_t ngood;
+	const char *dir;
+	uint64_t before;	/* dir_sum */
+	unsigned long tried, failed, every, turn;
+};
+
+static const char *
+wrong(const struct trial *t, int r, int cut)
+{
+	static const char *const words[] = {
+		"truncated: ", "corrupt: ", "unsupported: ", "limit: ",
+		"mismatch: "
+	};
+	size_t n = strlen(t->g->name), i;
+
+	if (r != ERR_DATA)
+		return "status";
+	if (strncmp(message, t->g->name, n) != 0 ||
+	    strncmp(message + n, ": ", 2) != 0)
+		return "message";
+	for (i = 0; i < (cut ? 1u : 5u); i++)
+		if (strncmp(message + n + 2, words[i], strlen(words[i])) == 0)
+			break;
+	if (i == (cut ? 1u : 5u))
+		return "word";
+	if (accepted(out, nout))
+		return "output accepted";
+	if (t->dir != NULL && dir_sum(t->dir) != t->before)
+		return "state changed";
+	return NULL;
+}
+
+static void
+try(struct trial *t, const unsigned char *p, size_t n, int cut,
+    const char *what, unsigned long at)
+{
+	const char *why;
+	int r;
+
+	if (n == t->ngood && memcmp(p, t->good, n) == 0)
+		return;
+	if (t->turn++ % t->every != 0)
+		return;
+	(void)snprintf(now, sizeof(now), "%s, %s %lu", t->g->name, what, at);
+	r = call(t->g, t->dir, p, n, (int)(t->tried++ & 1));
+	if ((why = wrong(t, r, cut)) == NULL)
+		return;
+	if (t->failed++ < 4)
+		(void)fprintf(tap, "# %s: %s: status %d, %s", now, why, r,
+		    message[0] != '\0' ? message : "\n");
+	if (t->dir != NULL)
+		t->before = dir_sum(t->dir);
+}
+
+static void
+bytes(struct trial *t, unsigned char *b, size_t end)
+{
+	const unsigned char *p = t->good;
+	size_t n = t->ngood, i;
+	uint32_t r[4];
+	int bit;
+
+	for (i = 0; i < end; i++)
+		try(t, p, i, 1, "cut at", i);
+	memcpy(b, p, n);
+	for (i = 0; i < end; i++)
+		for (bit = 0; bit < 8; bit++) {
+			b[i] ^= (unsigned char)(1 << bit);
+			try(t, b, n, 0, "flipped bit", i * 8 + (size_t)bit);
+			b[i] = p[i];
+		}
+	for (i = 0; i < end; i++) {
+		memcpy(b + i, p + i + 1, n - i - 1);
+		try(t, b, n - 1, 0, "deleted byte", i);
+		memcpy(b + i + 1, p + i, n - i);
+		b[i] = (unsigned char)(i * 37);
+		try(t, b, n + 1, 0, "inserted before byte", i);
+		b[i] = p[i];
+	}
+	for (i = 0; i < 1000; i++) {	/* bursts of 2 to 64 bytes */
+		rng_block(1, 2, 3, (uint32_t)i, r);
+		memcpy(b, p, n);
+		for (size_t k = r[0] % end, m = k + 2 + r[1] % 63; k < m &&
+		    k < end; k++)
+			b[k] = (unsigned char)(r[2] >> k % 23);
+		try(t, b, n, 0, "burst", i);
+	}
+}
+
+/* Frames as they are, their headers untouched, in another order. */
+static void
+frames(struct trial *t, unsigned char *b, const unsigned char *other,
+    size_t nother, size_t end)
+{
+	const unsigned char *p = t->good;
+	size_t at[FORGE_MAX + 1], bt[FORGE_MAX + 1], n = 0, m = 0, i, len;
+
+	for (at[0] = 0; at[n] < end && n < FORGE_MAX; n++) {
+		len = bytes_le32(p + at[n] + 16);
+		at[n + 1] = at[n] + 64 + len + frame_padding(len);
+	}
+	for (bt[0] = 0; bt[m] < nother && m < FORGE_MAX; m++) {
+		len = bytes_le32(other + bt[m] + 16);
+		bt[m + 1] = bt[m] + 64 + len + frame_padding(len);
+	}
+	for (i = 0; i < n; i++) {
+		len = t->ngood - at[i + 1];
+		memcpy(b, p, at[i]);				/* dropped */
+		memcpy(b + at[i], p + at[i + 1], len);
+		try(t, b, at[i] + len, 0, "dropped frame", i);
+		memcpy(b, p, at[i + 1]);			/* doubled */
+		memcpy(b + at[i + 1], p + at[i], t->ngood - at[i]);
+		if (at[i + 1] < end || end == t->ngood)
+			try(t, b, at[i + 1] + t->ngood - at[i], 0,
+			    "doubled frame", i);
+		if (i + 1 < n) {				/* swapped */
+			memcpy(b, p, t->ngood);
+			len = at[i + 2] - at[i + 1];
+			memcpy(b + at[i], p + at[i + 1], len);
+			memcpy(b + at[i] + len, p + at[i], at[i + 1] - at[i]);
+			try(t, b, t->ngood, 0, "swapped frame", i);
+		}
+		if (i >= m)
+			continue;
+		memcpy(b, p, at[i]);			/* one from the other */
+		len = bt[i + 1] - bt[i];
+		memcpy(b + at[i], other + bt[i], len);
+		memcpy(b + at[i] + len, p + at[i + 1], t->ngood - at[i + 1]);
+		try(t, b, at[i] + len + t->ngood - at[i + 1], 0,
+		    "foreign frame", i);
+		if (i == 0)
+			continue;
+		memcpy(b, p, at[i]);			/* the rest from it */
+		memcpy(b + at[i], other + bt[i], nother - bt[i]);
+		try(t, b, at[i] + nother - bt[i], 0, "spliced at frame", i);
+	}
+}
+
+/* ---- the inputs ---- */
+
+static size_t
+load(const char *name, unsigned char *b, size_t cap)
+{
+	const char *root = getenv("ROOT");
+	char path[512];
+	size_t n;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/tests/golden/%s.aceg",
+	    root != NULL ? root : ".", name);
+	f = fopen(path, "rb");
+	must(f != NULL, path);
+	n = fread(b, 1, cap, f);
+	must(n > 0 && n < cap && fclose(f) == 0, path);
+	return n;
+}
+
+/* The same stream with another step: its neighbour, a twin of its shape. */
+static unsigned char *
+at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
+{
+	unsigned char *q;
+	struct forge s;
+	size_t i;
+
+	forge_open(&s, p, n);
+	bytes_set64(forge_find(&s, FRAME_SHRD, 0)->p + 32, step);
+	for (i = 0; i < s.n; i++)
+		bytes_set64(s.f[i].head + 24, 77 + step);
+	q = forge_seal(&s, len);
+	forge_free(&s);
+	return q;
+}
+
+static int tests, bad;
+
+static void
+report(const struct trial *t, const char *file)
+{
+	const char *const *a = t->g->arg;
+
+	(void)fprintf(tap, "%sok %d - %s", t->failed != 0 ? "not " : "",
+	    ++tests, t->g->name);
+	for (; *a != NULL; a++)
+		(void)fprintf(tap, " %s", *a);
+	(void)fprintf(tap, "%s <%s: %lu damages, %lu not refused as they "
+	    "should be\n", t->dir != NULL ? " -S" : "", file, t->tried,
+	    t->failed);
+	(void)fflush(tap);
+	bad |= t->failed != 0 || t->tried == 0;
+}
+
+static void
+one(const struct prog *g, const char *file, unsigned long every)
+{
+	static unsigned char good[MAX / 4], b[MAX];
+	char dir[] = "/tmp/ace-damage-XXXXXX";
+	struct trial t = { .g = g, .good = good, .every = every };
+	unsigned char *other, *first;
+	size_t nother, nfirst, end;
+	int r;
+
+	t.ngood = end = load(file, good, sizeof(good));
+	other = at_step(good, t.ngood, 7, &nother);
+	if (g->state) {
+		must(mkdtemp(dir) != NULL, dir);
+		first = at_step(good, t.ngood, 0, &nfirst);
+		free(other);
+		other = at_step(good, t.ngood, 1, &nother);
+		memcpy(good, other, nother);
+		t.ngood = nother;
+		r = call(g, dir, first, nfirst, 0);
+		free(first);
+		if (r != 0)
+			(void)fprintf(tap, "# %s: %s", g->name, message);
+		t.failed += r != 0;
+		t.dir = dir;
+		t.before = dir_sum(dir);
+		end = t.ngood - 128;	/* a shard that ended has ended */
+	} else if ((r = call(g, NULL, good, t.ngood, 0)) != 0) {
+		(void)fprintf(tap, "# good input: status %d, %s", r, message);
+		t.failed++;
+	}
+	bytes(&t, b, end);
+	frames(&t, b, other, nother, end);
+	if (g->state)
+		dir_remove(dir);
+	report(&t, file);
+	free(other);
+}
+
+int
+main(void)
+{
+	const char *every = getenv("ACE_DAMAGE");
+	size_t i, k;
+
+	tap = fdopen(dup(1), "w");
+	must(tap != NULL, "stdout");
+	fd_in = memory("in");
+	fd_out = memory("out");
+	fd_err = memory("err");
+	(void)signal(SIGSEGV, crashed);
+	(void)signal(SIGABRT, crashed);
+	for (i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
+		if (progs[i].main == NULL)
+			continue;
+		for (k = 0; k < sizeof(files) / sizeof(files[0]); k++)
+			if (!progs[i].state || k == 0)
+				one(&progs[i], files[k], every != NULL ?
+				    strtoul(every, NULL, 10) : 1);
+	}
+	(void)fprintf(tap, "1..%d\n", tests);
+	(void)fflush(tap);
+	return bad;
+}
