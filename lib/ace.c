@@ -2,6 +2,7 @@
  * The installed interface: a thin coat over stream/, for programs that are
  * not ours.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ struct ace_reader {
 	struct ace_tensor *t;
 	size_t nt;
 	unsigned char schema_id[16];
+	struct ace_writer *to;	/* annotations go there; it points back */
 };
 
 struct ace_writer {
@@ -32,6 +34,7 @@ struct ace_writer {
 	uint32_t group;		/* being filled */
 	float *x;
 	size_t n;		/* values in x */
+	struct ace_reader *from;
 };
 
 const char *
@@ -53,6 +56,15 @@ ace_fail(struct ace_error *out, int r, const struct err *e)
 
 /* ---- reading ---- */
 
+static void
+ace_unlink(struct ace_reader *from, struct ace_writer *to)
+{
+	if (from != NULL)
+		from->to = NULL;
+	if (to != NULL)
+		to->from = NULL;
+}
+
 static int
 ace_note(void *arg, const struct reader *r, struct err *e)
 {
@@ -62,6 +74,9 @@ ace_note(void *arg, const struct reader *r, struct err *e)
 	size_t i;
 	int k;
 
+	if (a->to != NULL && frame_safe_to_copy(f->type) &&
+	    (k = writer_pass(a->to->w, r, e)) < 0)
+		return k;
 	if (f->type != FRAME_POLI)
 		return 0;
 	k = text_get_lines(&kv, f->raw, f->raw_len, e);
@@ -194,6 +209,7 @@ ace_reader_free(struct ace_reader *a)
 {
 	if (a == NULL)
 		return;
+	ace_unlink(a, a->to);
 	reader_free(a->r);
 	values_release(&a->v);
 	text_release(&a->policy);
@@ -215,6 +231,14 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 	if (isatty(fd)) {
 		(void)ace_fail(out, err_set(&e, ERR_USAGE, "the output is a "
 		    "terminal: a shard stream is binary"), &e);
+		alloc_free(a);
+		return NULL;
+	}
+	if (program != NULL && (strlen(program) > 1024 ||
+	    !text_clean(program, strlen(program)))) {
+		(void)ace_fail(out, err_set(&e, ERR_USAGE, "provenance line: "
+		    "want at most 1024 bytes of UTF-8 without control "
+		    "characters"), &e);
 		alloc_free(a);
 		return NULL;
 	}
@@ -285,10 +309,42 @@ ace_write_tensors_of(struct ace_writer *a, const struct ace_reader *from,
 	if (a->have_schema && memcmp(a->schema.id,
 	    reader_schema(from->r)->id, 16) == 0)
 		return 0;
+	if (a->in_shard)
+		return ace_fail(out, err_set(&e, ERR_USAGE,
+		    "tensors change inside a shard"), &e);
 	if ((r = schema_copy(&s, reader_schema(from->r), &e)) < 0 ||
 	    (r = ace_adopt(a, &s, &e)) < 0 ||
 	    (r = writer_history(a->w, reader_provenance(from->r), &e)) < 0)
 		return ace_fail(out, r, &e);
+	return 0;
+}
+
+/* s: what `from' does not say, empty or another shard's. */
+static int
+ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
+    struct err *e)
+{
+	int r;
+
+	if (!a->have_schema || a->in_shard)
+		return err_set(e, ERR_USAGE,
+		    "a shard before its tensors or inside another");
+	if (!isfinite(from->weight) || from->weight <= 0 ||
+	    (unsigned)from->kind >= SHARD_NKIND)
+		return err_set(e, ERR_USAGE, "weight or kind of a shard");
+	s->step = from->step;
+	s->base_version = from->base_version;
+	s->weight = from->weight;
+	s->samples = from->samples;
+	s->kind = (uint32_t)from->kind;
+	s->contributors = from->contributors;
+	if ((r = writer_shard(a->w, s, &a->schema, e)) < 0)
+		return r;
+	a->in_shard = 1;
+	a->group = 0;
+	a->n = 0;
+	if (a->schema.ngroups != 0)
+		schema_span(&a->schema, 0, &a->span);
 	return 0;
 }
 
@@ -301,24 +357,39 @@ ace_write_shard(struct ace_writer *a, const struct ace_shard *from,
 	int r;
 
 	shard_init(&s);
-	if (!a->have_schema || a->in_shard)
-		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "a shard before its tensors or inside another"), &e);
-	s.step = from->step;
-	s.base_version = from->base_version;
-	s.weight = from->weight;
-	s.samples = from->samples;
-	s.kind = (uint32_t)from->kind;
-	s.contributors = from->contributors;
 	if ((r = shard_set_run(&s, from->run, &e)) == 0 &&
 	    (r = shard_set_device(&s, from->device, &e)) == 0)
-		r = writer_shard(a->w, &s, &a->schema, &e);
+		r = ace_start(a, &s, from, &e);
 	shard_release(&s);
-	a->in_shard = r == 0;
-	a->group = 0;
-	a->n = 0;
-	if (a->schema.ngroups != 0)
-		schema_span(&a->schema, 0, &a->span);
+	return ace_fail(out, r, &e);
+}
+
+int
+ace_write_shard_of(struct ace_writer *a, struct ace_reader *of,
+    const struct ace_shard *from, struct ace_error *out)
+{
+	struct ace_shard was;
+	struct err e = ERR_INIT;
+	struct shard s;
+	int r = ace_write_tensors_of(a, of, out);
+
+	if (r < 0)
+		return r;
+	shard_init(&s);
+	ace_describe(&was, reader_shard(of->r));
+	/* names longer than struct ace_shard's stay whole */
+	if ((r = shard_copy(&s, reader_shard(of->r), &e)) == 0 &&
+	    strcmp(was.run, from->run) != 0)
+		r = shard_set_run(&s, from->run, &e);
+	if (r == 0 && strcmp(was.device, from->device) != 0)
+		r = shard_set_device(&s, from->device, &e);
+	if (r == 0 && (r = ace_start(a, &s, from, &e)) == 0) {
+		ace_unlink(of, of->to);
+		ace_unlink(a->from, a);
+		of->to = a;
+		a->from = of;
+	}
+	shard_release(&s);
 	return ace_fail(out, r, &e);
 }
 
@@ -358,6 +429,7 @@ ace_write_end(struct ace_writer *a, struct ace_error *out)
 	if (!a->in_shard || a->group != a->schema.ngroups)
 		return ace_fail(out, err_set(&e, ERR_USAGE,
 		    "fewer values than the tensors have"), &e);
+	ace_unlink(a->from, a);
 	a->in_shard = 0;
 	return ace_fail(out, writer_send(a->w, NULL, &e), &e);
 }
@@ -378,6 +450,7 @@ ace_writer_free(struct ace_writer *a)
 {
 	if (a == NULL)
 		return;
+	ace_unlink(a->from, a);
 	writer_free(a->w);
 	schema_release(&a->schema);
 	alloc_free(a->x);

@@ -103,6 +103,11 @@ ACE_API int ace_write_tensors_of(struct ace_writer *w,
     const struct ace_reader *r, struct ace_error *e);
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
+/* The same, for a filter: with the tensors of r's current shard, and what it
+ * says beyond struct ace_shard; while ace_read_group goes on, annotations that
+ * stay true of a changed shard go from r to w. */
+ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
+    const struct ace_shard *s, struct ace_error *e);
 /* Values in canonical order: any number at a time, over tensor and group
  * boundaries.  The shard wants exactly the schema's total. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,

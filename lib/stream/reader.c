@@ -427,15 +427,15 @@ reader_entry(struct reader *r, struct bytes *dir, struct record *rec,
     uint8_t *param, struct err *e)
 {
 	uint8_t c = bytes_u8(dir);
-	uint64_t gap = c >> 5, g, len;
+	uint64_t gap = c >> 5, more = 0, g, len;
 
 	if (gap == 7)
-		gap += bytes_varint(dir) & UINT32_MAX;
+		more = bytes_varint(dir);
 	if ((c & 0x10) == 0)
 		*param = bytes_u8(dir);
 	len = bytes_varint(dir);
-	g = r->pos.next_group + gap;
-	if (dir->bad || len > FRAME_MAX_HARD)
+	g = r->pos.next_group + gap + more;
+	if (dir->bad || len > FRAME_MAX_HARD || more > UINT32_MAX)
 		return reader_corrupt(r, e, "directory");
 	if (g >= reader_schema(r)->ngroups)
 		return reader_corrupt(r, e, "group beyond the schema");

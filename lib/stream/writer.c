@@ -153,17 +153,21 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 static int
 writer_provenance(struct writer *w, struct err *e)
 {
+	const char *h = w->history;
 	struct buf b = BUF_INIT;
-	size_t nh = strlen(w->history);
+	size_t n;
 	int r;
 
 	if (w->line == NULL)
 		return 0;
 	/* what would burst the limit loses its oldest lines, never its newest */
-	if (nh + strlen(w->line) + 1 > TEXT_MAX_KV)
-		nh = 0;
-	if ((r = buf_put(&b, w->history, nh, e)) == 0 &&
-	    (r = buf_put(&b, w->line, strlen(w->line), e)) == 0 &&
+	n = strlen(w->line) + 1;
+	while (*h != '\0' && strlen(h) + n > TEXT_MAX_KV) {
+		h += strcspn(h, "\n");
+		h += *h != '\0';
+	}
+	if ((r = buf_put(&b, h, strlen(h), e)) == 0 &&
+	    (r = buf_put(&b, w->line, n - 1, e)) == 0 &&
 	    (r = buf_put(&b, "\n", 1, e)) == 0)
 		r = writer_plain(w, FRAME_PROV, b.p, b.n, 1, e);
 	buf_release(&b);
