@@ -1,0 +1,182 @@
+# ace-stream(5): what the page shows is what is there.
+
+load helper
+
+PAGE=$ROOT/man/ace-stream.5
+
+# shown NAME: the text between the page's marks, without roff.
+shown() {
+	sed -n "/^\.\\\\\" $1 begins/,/^\.\\\\\" $1 ends/p" "$PAGE" |
+	    sed -e '/^\./d' -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" \
+	    -e 's/\\(ga/`/g' -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\e/\\/g'
+}
+
+# decode <STREAM: what the page's tables say of a stream of f32 records,
+# checksums aside; fields as text, the values to the file f32.
+decode() {
+	perl -we 'use strict; local $/; binmode STDIN; my $f = <STDIN>;
+	my ($o, $seq, @n, @name, $g, %x, $run) = (0, 0);
+	open(my $out, ">", "f32") or die;
+	sub kv { my %h; for (my $i = 0; $i < length $_[0];) {
+		my ($k, $v) = unpack("vv", substr($_[0], $i));
+		$h{substr($_[0], $i + 4, $k)} = substr($_[0], $i + 4 + $k, $v);
+		$i += 4 + $k + $v } join ",", map { "$_=$h{$_}" } sort keys %h }
+	sub varint { my ($v, $s, $c) = (0, 0);
+		do { $c = ord substr($_[0], $_[1]++, 1);
+			$v |= ($c & 127) << $s; $s += 7 } while $c & 128; $v }
+	sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
+		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
+			my ($l, $m) = ($t >> 4, $t & 15); my $c;
+			if ($l == 15) { do { $c = ord substr($p, $i++, 1);
+				$l += $c } while $c == 255 }
+			$y .= substr($p, $i, $l); $i += $l;
+			last if $i >= length $p;
+			my $d = unpack("v", substr($p, $i)); $i += 2;
+			if ($m == 15) { do { $c = ord substr($p, $i++, 1);
+				$m += $c } while $c == 255 }
+			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
+	while ($o < length $f) {
+		my ($sync, $t, $fl, $hl, $ma, $no, $w, $r, $id, $key, $h, $at) =
+		    unpack("a4a4vCCVVVQ<Q<Q<Q<", substr($f, $o, 56));
+		$sync eq "\xacACE" && $hl == 8 && $ma == 1 && $no == $seq++ &&
+		    $at == $o or die "frame at $o";
+		my $p = substr($f, $o + 64, $w);
+		$p = unlz4($p) if $fl & 1;
+		length $p == $r or die "length at $o";
+		$o += 64 + 64 * int(($w + 63) / 64);
+		if ($t eq "\r\n\x1a\n") {
+			my ($a, $b, $q, $op, $m, $c, $s, $n, $k) =
+			    unpack("vvVVVQ<a16Q<V", $p);
+			printf "HEAD %d %d\n", $a, $m;
+		} elsif ($t eq "SCHM") {
+			my ($n, $gs, $tot, $ns, $nd) = unpack("VVQ<VV", $p);
+			$g = $gs;
+			for my $i (0 .. $n - 1) {
+				my ($ne, $ba, $no, $nl, $d, $dt, $d0) =
+				    unpack("Q<Q<VvCCV", substr($p, 32 + 40 * $i));
+				printf "tensor %s %d dims %s\n", substr($p,
+				    32 + 40 * $n + 8 * $nd + $no, $nl), $ne,
+				    join "x", unpack("Q<$d", substr($p,
+				    32 + 40 * $n + 8 * $d0));
+				push @n, $g x int($ne / $g) ? ($g) x int($ne / $g)
+				    : (), $ne % $g ? $ne % $g : () }
+		} elsif ($t eq "pROv") { print "pROv $p"
+		} elsif ($t eq "SHRD") { $run = 0;
+			my ($st, $pa, $ps, $bv) = unpack("Q<VVQ<", substr($p, 32));
+			my ($we, $sa, $ki, $fg, $co) =
+			    unpack("d<Q<VVV", substr($p, 104));
+			printf "SHRD step %d weight %g samples %d %s\n", $st, $we,
+			    $sa, kv(substr($p, 192));
+		} elsif ($t eq "DATA") { my ($n, $dl) = unpack("VV", $p);
+			my ($i, $pa, $b) = (8, 0, 8 + $dl + (-8 - $dl) % 64);
+			for (1 .. $n) { my $c = ord substr($p, $i++, 1);
+				my $gap = $c >> 5; $gap += varint($p, $i) if $gap == 7;
+				$pa = ord substr($p, $i++, 1) unless $c & 16;
+				my $l = varint($p, $i); $run += $gap;
+				($c & 15) == 0 && $l == 4 * $n[$run] or die "record";
+				$x{$run++} = substr($p, $b, $l); $b += $l }
+			$b == length $p or die "bodies"
+		} elsif ($t eq "SEND") {
+			my ($nd, $nr, $nz, $ra, $wi, $dg, $su, $sq, $mx, $st, $dr) =
+			    unpack("VVQ<Q<Q<a16d<d<f<VQ<", $p);
+			print $out $x{$_} // "\0" x (4 * $n[$_]) for 0 .. $#n;
+			%x = ();
+			printf "SEND %d %d %d sum %.9g max %.9g %d\n", $nr, $nz,
+			    $ra, $su, $mx, $st
+		} elsif ($t eq "TAIL") { my ($nf, $ns, $by) = unpack("VVQ<", $p);
+			$nf == $no && $by == $at or die "tail";
+			print "TAIL $ns\n"
+		} else { print "$t $p\n" } }'
+}
+
+@test "the page shows examples/scale.c and ace.magic to the letter" {
+	shown scale.c >a
+	same a "$ROOT/examples/scale.c"
+	shown magic >a
+	same a "$ROOT/man/ace.magic"
+}
+
+@test "the page's tables are enough to read a stream" {
+	mkshards -a -p -g 64 -s 41 -w 2.5 -N 2 >in
+	decode <in >text
+	cat >want <<-'EOT'
+	HEAD 1 16777216
+	tensor embed 192 dims 24x8
+	tensor layer.weight 128 dims 8x16
+	tensor layer.bias 16 dims 16
+	pROv mkshards 1
+	SHRD step 41 weight 2.5 samples 32 device=edge1,run=test
+	xyZz hello
+	SEND 6 336 1344 sum S max M 0
+	SHRD step 42 weight 2.5 samples 32 device=edge1,run=test
+	xyZz hello
+	SEND 6 336 1344 sum S max M 0
+	TAIL 2
+	EOT
+	perl -pe 's/sum \S+ max \S+/sum S max M/' text | diff -u want -
+	mkshards -g 64 -s 41 | ace-export -f raw >a
+	mkshards -g 64 -s 42 | ace-export -f raw >>a
+	same f32 a
+	# the sums, counted again
+	perl -e 'local $/; binmode STDIN; $s = $m = 0;
+	    for (unpack "f<336", <STDIN>) { $s += $_; $m = abs if abs > $m }
+	    printf "SEND 6 336 1344 sum %.9g max %.9g 0\n", $s, $m' <a >want
+	grep SEND text | head -n 1 | diff want -
+}
+
+# built SCALE: with the installed header and library alone
+built() {
+	local san=
+	mkdir -p include lib
+	cp "$ROOT/lib/ace.h" include/
+	cp "$BUILD/libace.a" lib/
+	sanitized && san=-fsanitize=address,undefined
+	shown scale.c >scale.c
+	# shellcheck disable=SC2046,SC2086 # words are meant
+	${CC:-cc} $san -Wall -Wextra -Iinclude -o "$1" scale.c lib/libace.a \
+	    $(pkg-config --libs liblz4 libxxhash) -lm
+}
+
+@test "the page's filter compiles against ace.h and libace alone, and scales" {
+	built scale
+	mkshards -a -p -N 3 -c f16 -w 3 >in
+	exits 0 ./scale 2 <in
+	mv out twice
+	exits 0 ./scale 0.5 <twice
+	mv out back
+	exits 0 ace-expand --no-provenance <in
+	decode <out | grep -v pROv >want
+	mv f32 values
+	decode <back | grep -v 'scale 1 \|pROv' | diff want -
+	same f32 values
+	ace-export -f raw --step 2 twice >a
+	ace-export -f raw --step 2 in >b
+	perl -e 'local $/; for (@ARGV) { open F, $_; binmode F;
+	    push @v, [unpack "f<*", <F>] } for (0 .. 335) {
+	    $v[0][$_] == 2 * $v[1][$_] or die "$_" } @{$v[0]} == 336 or die' a b
+	# what it does not know stays: the annotation, keys, provenance in order
+	grep -c hello twice
+	decode <twice | grep -A2 pROv | diff - <(echo "pROv mkshards 1
+	scale 1 2" | sed 's/^\t*//' && decode <twice | grep -m1 SHRD)
+}
+
+@test "the page's filter passes no damage on" {
+	built scale
+	mkshards -N 2 >in
+	for at in 0 63 64 700 1500 2000 $(($(wc -c <in) - 1)); do
+		head -c "$at" in >part
+		exits 3 ./scale 2 <part
+		says '^scale: truncated: '
+		mv out part
+		exits 3 ace-expand part
+	done
+	flip in 800
+	exits 3 ./scale 2 <in
+	says '^scale: corrupt: '
+	exits 2 ./scale x </dev/null
+	mkshards >in
+	got=0
+	./scale 2 <in >/dev/full 2>err || got=$?
+	[ "$got" -eq 4 ]
+	says 'No space left'
+}
