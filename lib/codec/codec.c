@@ -16,6 +16,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	[CODEC_SIGN] = &block_sign,
 	[CODEC_TOPK] = &topk_codec,
 	[CODEC_QSGD] = &qsgd_codec,
+	[CODEC_ECQ] = &ecq_codec,
 	[CODEC_I64] = &fixed_i64,
 };
 

@@ -60,6 +60,7 @@ extern const struct codec_impl lossless_planes;
 extern const struct codec_impl block_q8, block_q4, block_sign;
 extern const struct codec_impl topk_codec;
 extern const struct codec_impl qsgd_codec;
+extern const struct codec_impl ecq_codec;
 extern const struct codec_impl fixed_i64;
 
 #endif

@@ -77,7 +77,16 @@ struct kern {
 	 */
 	void (*sign)(unsigned char *p, const float *x, size_t n);
 	void (*unsign)(float *x, const unsigned char *p, size_t n);
+	/*
+	 * A uniform quantiser with a dead zone, a = |x| * inv (f32):
+	 * q = sign(x) * trunc(a + r), 0 where a < dead; at most KERN_QMAX.
+	 * 0 <= r <= 0.5, dead + r >= 1.
+	 */
+	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
+	    float dead, float r);
 };
+
+#define KERN_QMAX 32767
 
 enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 

@@ -415,6 +415,37 @@ unsign(float *x, const unsigned char *p, size_t n)
 	kern_ref_unsign(x + i, p, n - i);
 }
 
+/* Eight quantised values as 32-bit numbers. */
+static __m256i
+deadzone8(const float *x, __m256 inv, __m256 dead, __m256 r)
+{
+	__m256 v = _mm256_loadu_ps(x);
+	__m256 a = _mm256_mul_ps(_mm256_castsi256_ps(mag8(v)), inv);
+	__m256i q = _mm256_cvttps_epi32(_mm256_min_ps(_mm256_add_ps(a, r),
+	    _mm256_set1_ps(KERN_QMAX)));
+
+	q = _mm256_andnot_si256(_mm256_castps_si256(
+	    _mm256_cmp_ps(a, dead, _CMP_LT_OQ)), q);
+	/* the sign of x, or of 1 where x is 0 */
+	return _mm256_sign_epi32(q, _mm256_or_si256(_mm256_castps_si256(v),
+	    _mm256_set1_epi32(1)));
+}
+
+static void
+deadzone(int16_t *q, const float *x, size_t n, float inv, float dead, float r)
+{
+	__m256 vi = _mm256_set1_ps(inv), vd = _mm256_set1_ps(dead);
+	__m256 vr = _mm256_set1_ps(r);
+	size_t i;
+
+	for (i = 0; i < WHOLE(n, 16); i += 16)
+		_mm256_storeu_si256((__m256i *)(void *)(q + i),
+		    _mm256_permute4x64_epi64(_mm256_packs_epi32(
+		    deadzone8(x + i, vi, vd, vr),
+		    deadzone8(x + i + 8, vi, vd, vr)), 0xd8));
+	kern_ref_deadzone(q + i, x + i, n - i, inv, dead, r);
+}
+
 const struct kern kern_avx2 = {
 	.name = "avx2",
 	.stat = stat,
@@ -434,6 +465,7 @@ const struct kern kern_avx2 = {
 	.unq4 = unq4,
 	.sign = sign,
 	.unsign = unsign,
+	.deadzone = deadzone,
 };
 
 #else

@@ -369,6 +369,30 @@ unsign(float *x, const unsigned char *p, size_t n)
 	kern_ref_unsign(x + i, p, n - i);
 }
 
+static void
+deadzone(int16_t *q, const float *x, size_t n, float inv, float dead, float r)
+{
+	__m512 vi = _mm512_set1_ps(inv), vd = _mm512_set1_ps(dead);
+	__m512 vr = _mm512_set1_ps(r), v, a;
+	__m512i t;
+	size_t i;
+
+	for (i = 0; i < WHOLE(n, 16); i += 16) {
+		v = _mm512_loadu_ps(x + i);
+		a = _mm512_mul_ps(_mm512_castsi512_ps(mag16(v)), vi);
+		t = _mm512_maskz_cvttps_epi32(
+		    _mm512_cmp_ps_mask(a, vd, _CMP_NLT_UQ),
+		    _mm512_min_ps(_mm512_add_ps(a, vr),
+		    _mm512_set1_ps(KERN_QMAX)));
+		t = _mm512_mask_sub_epi32(t,
+		    _mm512_movepi32_mask(_mm512_castps_si512(v)),
+		    _mm512_setzero_si512(), t);
+		_mm256_storeu_si256((__m256i *)(void *)(q + i),
+		    _mm512_cvtepi32_epi16(t));
+	}
+	kern_ref_deadzone(q + i, x + i, n - i, inv, dead, r);
+}
+
 const struct kern kern_avx512 = {
 	.name = "avx512",
 	.stat = stat,
@@ -388,6 +412,7 @@ const struct kern kern_avx512 = {
 	.unq4 = unq4,
 	.sign = sign,
 	.unsign = unsign,
+	.deadzone = deadzone,
 };
 
 #else

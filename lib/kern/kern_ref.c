@@ -377,6 +377,21 @@ kern_ref_unsign(float *x, const unsigned char *p, size_t n)
 	}
 }
 
+void
+kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead,
+    float r)
+{
+	size_t i;
+	float a;
+	int v;
+
+	for (i = 0; i < n; i++) {
+		a = bytes_f32(bytes_u32(x[i]) & MAG) * inv;
+		v = a < dead ? 0 : a + r < KERN_QMAX ? (int)(a + r) : KERN_QMAX;
+		q[i] = (int16_t)(x[i] < 0 ? -v : v);
+	}
+}
+
 const struct kern kern_ref = {
 	.name = "ref",
 	.stat = kern_ref_stat,
@@ -396,4 +411,5 @@ const struct kern kern_ref = {
 	.unq4 = kern_ref_unq4,
 	.sign = kern_ref_sign,
 	.unsign = kern_ref_unsign,
+	.deadzone = kern_ref_deadzone,
 };

@@ -38,6 +38,8 @@ void kern_ref_q4(unsigned char *p, const float *x, size_t n);
 void kern_ref_unq4(float *x, const unsigned char *p, size_t n);
 void kern_ref_sign(unsigned char *p, const float *x, size_t n);
 void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
+void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
+    float dead, float r);
 
 /* kern_ref_scale(m, codes, top): the bf16 scale of a block, m / -codes. */
 uint16_t kern_ref_scale(float m, float codes, uint16_t top);

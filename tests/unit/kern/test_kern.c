@@ -210,11 +210,25 @@ one_coder(coder put, coder put_ref, decoder get, decoder get_ref,
 	return good && same(y, back, n * 4);
 }
 
+static int
+one_deadzone(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	static const float inv[] = { 1e3f, 1, 1e-3f, 3e38f, 1e38f };
+	float *x = place(m->a, n, 4, off), f = inv[n % 5];
+	int16_t *q = place(m->b, n, 2, off), want[LEN];
+
+	fill(x, n, (uint32_t)(n * 16 + off), 1);
+	k->deadzone(q, x, n, f, 0.75f, 0.375f);
+	ref->deadzone(want, x, n, f, 0.75f, 0.375f);
+	return same(q, want, n * 2);
+}
+
 static void
 test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int a = 1, b = 1, c = 1;
+	int a = 1, b = 1, c = 1, d = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
@@ -224,10 +238,12 @@ test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 			    n, off, KERN_Q4_SIZE(n));
 			c &= one_coder(k->sign, ref->sign, k->unsign,
 			    ref->unsign, m, n, off, KERN_SIGN_SIZE(n));
+			d &= one_deadzone(k, ref, m, n, off);
 		}
 	ok(a, "%s: q8 gives ref's bits", k->name);
 	ok(b, "%s: q4 gives ref's bits", k->name);
 	ok(c, "%s: sign gives ref's bits", k->name);
+	ok(d, "%s: deadzone gives ref's bits", k->name);
 }
 
 /* One block by hand. */
@@ -253,6 +269,17 @@ test_blocks_known(const struct kern *k)
 	k->sign(p, x, 32);	/* the mean is 15.41 / 32 = 0.4816 */
 	ok(p[0] == 0xf7 && p[1] == 0x3e && p[2] == 0x12 && p[3] == 0,
 	    "%s: a sign block by hand", k->name);
+}
+
+static void
+test_deadzone_known(const struct kern *k)
+{
+	static const float x[] = { 0, -0.74f, 0.76f, -1.6f, 1.7f, 9e9f, -1e9f };
+	static const int16_t want[] = { 0, 0, 1, -1, 2, 32767, -32767 };
+	int16_t q[7];
+
+	k->deadzone(q, x, 7, 1, 0.75f, 0.375f);
+	ok(memcmp(q, want, sizeof(q)) == 0, "%s: dead zone by hand", k->name);
 }
 
 static void
@@ -407,6 +434,7 @@ main(void)
 	for (i = 0; l[i] != NULL; i++) {
 		test_known(l[i]);
 		test_blocks_known(l[i]);
+		test_deadzone_known(l[i]);
 		test_blocks(l[i], l[0], &m);
 		test_f16(l[i]);
 		test_f16_compiler(l[i]);

@@ -1,0 +1,117 @@
+#include <string.h>
+
+#include "codec/range.h"
+
+const uint16_t range_rate[RANGE_LIMIT + 1] = {
+	43691, 26214, 18725, 14564, 11916, 10082, 8738, 7710,
+	6899, 6242, 5699, 5243, 4855, 4520, 4228, 3972,
+	3745, 3542, 3361, 3197, 3048, 2913, 2789, 2675,
+	2570, 2473, 2383, 2300, 2222, 2149, 2081, 2016,
+	1956, 1900, 1846, 1796, 1748, 1702, 1659, 1618,
+	1579, 1542, 1507, 1473, 1440, 1409, 1380, 1351,
+	1324, 1298, 1273, 1248, 1225, 1202, 1181, 1160,
+	1140, 1120, 1101, 1083, 1066, 1049, 1032, 1016,
+	1001, 986, 971, 957, 943, 930, 917, 904,
+	892, 880, 868, 857, 846, 835, 824, 814,
+	804, 794, 785, 776, 767, 758, 749, 741,
+	732, 724, 716, 708, 701, 694, 686, 679,
+	672, 665, 659, 652, 646, 639, 633, 627,
+	621, 615, 610, 604, 599, 593, 588, 583,
+	577, 572, 567, 563, 558, 553, 548, 544,
+	539, 535, 531, 526, 522, 518, 514, 510,
+};
+
+void
+range_start(struct range_bit *b, size_t n)
+{
+	while (n-- > 0) {
+		b[n].p = 1 << (RANGE_BITS - 1);
+		b[n].n = 0;
+	}
+}
+
+void
+range_put_start(struct range_put *w, unsigned char *p)
+{
+	w->low = 0;
+	w->range = UINT64_MAX;
+	w->start = w->p = p;
+}
+
+/* One is added to what was written. */
+void
+range_put_carry(struct range_put *w)
+{
+	unsigned char *p = w->p;
+
+	while (p > w->start && ++*--p == 0)
+		;
+}
+
+/* The number in [low, low + range), mod 2^64, with the fewest leading bytes
+ * that are not zero: *k of them. */
+static uint64_t
+shortest(uint64_t low, uint64_t range, unsigned *k)
+{
+	uint64_t mask;
+
+	*k = 0;
+	if (low == 0)
+		return 0;
+	for (; *k < 8; ++*k) {
+		mask = UINT64_MAX >> 8 * *k;
+		if (((low - 1) | mask) - (low - 1) < range)
+			return ((low - 1) | mask) + 1;
+	}
+	return low;
+}
+
+size_t
+range_put_end(struct range_put *w)
+{
+	unsigned k, i;
+	uint64_t v = shortest(w->low, w->range, &k);
+
+	if (v == 0 && w->low != 0)
+		range_put_carry(w);
+	for (i = 0; i < k; i++)
+		*w->p++ = (unsigned char)(v >> (56 - 8 * i));
+	while (w->p > w->start && w->p[-1] == 0)
+		w->p--;
+	return (size_t)(w->p - w->start);
+}
+
+void
+range_get_start(struct range_get *r, const unsigned char *p, size_t n)
+{
+	r->code = r->seen = 0;
+	r->range = UINT64_MAX;
+	r->start = r->p = p;
+	r->end = p + n;
+	range_get_shift(r);
+	range_get_shift(r);
+	r->range = UINT64_MAX;
+}
+
+void
+range_get_last(struct range_get *r)
+{
+	unsigned v;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		v = r->p < r->end ? *r->p++ : 0;
+		r->code = r->code << 8 | v;
+		r->seen = r->seen << 8 | v;
+	}
+}
+
+int
+range_get_end(const struct range_get *r)
+{
+	unsigned k;
+
+	if (r->p != r->end || (r->p != r->start && r->p[-1] == 0))
+		return -1;
+	return shortest(r->seen - r->code, r->range, &k) == r->seen ? 0 : -1;
+}

@@ -1,0 +1,119 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/rng.h"
+#include "codec/range.h"
+
+enum { N = 100000, CONTEXTS = 5 };
+
+static unsigned char body[4 * N];
+
+/* Decision i: its context, its value; raw ones now and then. */
+static int
+decision(uint32_t seed, uint32_t i, unsigned *ctx, unsigned *raw)
+{
+	static const uint32_t p[CONTEXTS] = {
+		1u << 31, 1u << 28, 1u << 20, 0xffff0000, 0
+	};
+	uint32_t r[4];
+
+	rng_block(seed, 0, 0, i, r);
+	*ctx = seed % 7 == 0 ? 4 : r[0] % CONTEXTS;
+	*raw = r[2] % 16 == 0 ? r[3] % 1024 : 1024;
+	return r[1] < p[*ctx];
+}
+
+static long
+put(uint32_t seed, uint32_t n)
+{
+	struct range_bit b[CONTEXTS];
+	struct range_put w;
+	unsigned ctx, raw;
+	uint32_t i;
+	int bit;
+
+	range_start(b, CONTEXTS);
+	range_put_start(&w, body);
+	for (i = 0; i < n; i++) {
+		bit = decision(seed, i, &ctx, &raw);
+		range_put_bit(&w, b + ctx, bit);
+		if (raw < 1024)
+			range_put_raw(&w, raw, 10);
+	}
+	return (long)range_put_end(&w);
+}
+
+static int
+get(uint32_t seed, uint32_t n, size_t len, int *end)
+{
+	struct range_bit b[CONTEXTS];
+	struct range_get r;
+	unsigned ctx, raw;
+	uint32_t i;
+	int good = 1;
+
+	range_start(b, CONTEXTS);
+	range_get_start(&r, body, len);
+	for (i = 0; i < n && good; i++) {
+		int bit = decision(seed, i, &ctx, &raw);
+
+		good = range_get_bit(&r, b + ctx) == bit;
+		if (good && raw < 1024)
+			good = range_get_raw(&r, 10) == raw;
+	}
+	*end = range_get_end(&r);
+	return good;
+}
+
+/* Bits of n draws of one decision of probability p, above the entropy. */
+static double
+excess(double p, uint32_t n)
+{
+	struct range_bit b;
+	struct range_put w;
+	uint32_t r[4], i, ones = 0;
+	double q;
+	int bit;
+
+	range_start(&b, 1);
+	range_put_start(&w, body);
+	for (i = 0; i < n; i++) {
+		rng_block(77, 0, 0, i, r);
+		bit = r[0] < p * 4294967296.0;
+		ones += (uint32_t)bit;
+		range_put_bit(&w, &b, bit);
+	}
+	q = (double)ones / n;
+	return 8.0 * (double)range_put_end(&w) / n +
+	    q * log2(q) + (1 - q) * log2(1 - q);
+}
+
+int
+main(void)
+{
+	uint32_t seed, n;
+	long len;
+	int good = 1, end, ends = 1;
+
+	for (seed = 0; seed < 60; seed++) {
+		n = seed < 40 ? seed * seed : N;
+		len = put(seed, n);
+		good &= get(seed, n, (size_t)len, &end);
+		ends &= end == 0 && (len == 0 || body[len - 1] != 0);
+	}
+	ok(good, "what was put is got, %d sequences", seed);
+	ok(ends, "and all of it is used");
+	len = put(5, 1000);
+	body[len] = 1;
+	(void)get(5, 1000, (size_t)len + 1, &end);
+	ok(end < 0, "a byte too many is seen");
+	(void)get(5, 1000, (size_t)len / 2, &end);
+	ok(1, "half of it is read without harm");
+	ok(excess(0.5, N) < 0.004, "p = 0.5: %.5f bit over", excess(0.5, N));
+	ok(excess(0.1, N) < 0.004, "p = 0.1: %.5f bit over", excess(0.1, N));
+	ok(excess(0.01, N) < 0.003, "p = 0.01: %.5f bit over",
+	    excess(0.01, N));
+	return done_testing();
+}
