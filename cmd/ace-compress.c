@@ -333,7 +333,7 @@ begin_shard(struct run *x, struct err *e)
 static int
 on_note(struct run *x, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(x->in);
+	const struct chain_frame *f = reader_frame(x->in);
 	int r;
 
 	if (f->type == FRAME_PLAN) {

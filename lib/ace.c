@@ -68,7 +68,7 @@ ace_unlink(struct ace_reader *from, struct ace_writer *to)
 static int
 ace_note(void *arg, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	struct text_kv kv = TEXT_KV_INIT;
 	struct ace_reader *a = arg;
 	size_t i;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stream/chain.h"
 #include "stream/frame.h"
 #include "stream/schema.h"
 #include "stream/shard.h"
@@ -44,16 +45,6 @@ struct record {
 	size_t len;
 };
 
-struct reader_frame {
-	uint32_t type;
-	uint16_t flags;
-	const unsigned char *wire;	/* as it came */
-	size_t wire_len;
-	const unsigned char *raw;	/* after LZ4 */
-	size_t raw_len;
-	uint64_t wire_hash;
-};
-
 /* reader_open(out, io, o, e): takes io (freed by reader_free), also when it
  * fails.  o may be NULL. */
 int reader_open(struct reader **out, struct io *io,
@@ -67,7 +58,7 @@ int reader_next(struct reader *r, struct err *e);
 const struct shard *reader_shard(const struct reader *r); /* NULL outside */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
-const struct reader_frame *reader_frame(const struct reader *r);
+const struct chain_frame *reader_frame(const struct reader *r);
 const struct shard_end *reader_end_of_shard(const struct reader *r);
 
 /* Provenance of the stream, one line per program, NULL-terminated; "" none. */

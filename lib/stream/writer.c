@@ -381,7 +381,7 @@ writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
 int
 writer_pass(struct writer *w, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	const struct record *rec;
 	struct schema_span span;
 	size_t i, n;
