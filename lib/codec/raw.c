@@ -99,23 +99,26 @@ limit_bf16(uint16_t *h, size_t n)
 }
 
 static void
-put16(struct buf *out, const uint16_t *h, size_t n)
+put16(struct buf *out, uint16_t *h, size_t n)
 {
-	unsigned char *p = out->p + out->n;
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		bytes_set16(p + 2 * i, h[i]);
+		h[i] = __builtin_bswap16(h[i]);
+#endif
+	memcpy(out->p + out->n, h, 2 * n);
 	out->n += 2 * n;
 }
 
 static void
 get16(uint16_t *h, const unsigned char *p, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		h[i] = bytes_le16(p + 2 * i);
+	memcpy(h, p, 2 * n);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+	while (n-- > 0)
+		h[n] = __builtin_bswap16(h[n]);
+#endif
 }
 
 static int
