@@ -143,8 +143,12 @@ put_values(unsigned char *p, const struct codec_in *in, const uint32_t *pos,
 		for (j = 0; j < m; j++)
 			v[j] = (float)((double)in->x[pos[i + j]] * scale);
 		in->kern->to_f16(h, v, m);
-		for (j = 0; j < m; j++)
+		for (j = 0; j < m; j++) {
+			/* 2^15 * 2^113 is no f32: what rounds up to it, down */
+			if (exp == 127 - TOP_EXP && (h[j] & 0x7fff) == 0x7800)
+				h[j]--;
 			bytes_set16(p + 2 * (i + j), h[j]);
+		}
 	}
 }
 
