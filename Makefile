@@ -4,6 +4,7 @@
 #   make check      all tests           make asan     the same, sanitized
 #   make demo       train a model through the pipes
 #   make sweep      the demo's learning rates         make bench    figures
+#   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR     make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -15,6 +16,8 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 DEPS    ?= yes
 JOBS    ?= 2
+FUZZ_TIME ?= 60
+comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
@@ -43,6 +46,7 @@ CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c))
 SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
 TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
+FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
 LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
 
@@ -117,6 +121,11 @@ $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 
 examples: $(SCALE) $(TRAIN)
 
+build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP)
+
+$(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
+	$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
+
 # ---- what one runs; each installs what it needs first ----
 
 deps:
@@ -125,7 +134,7 @@ deps:
 check: deps
 	@+$(MAKE) --no-print-directory run-check
 
-run-check: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP)
+run-check: build-all
 	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
 	 $(sort $(wildcard tests/cli/*.bats)) $(UNITS) $(DAMAGE)
 
@@ -133,6 +142,15 @@ asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
 	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 \
 	 $(MAKE) --no-print-directory run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+
+fuzz:
+	@+$(MAKE) --no-print-directory run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
+	 CPPFLAGS=-DACE_FUZZING CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
+
+run-fuzz: $(FUZZ)
+	for f in $(FUZZ); do mkdir -p $$f.corpus; \
+	 $$f -max_total_time=$(FUZZ_TIME) -timeout=5 -rss_limit_mb=512 -print_final_stats=1 \
+	 -artifact_prefix=$$f- $$f.corpus tests/golden tests/fuzz/found || exit 1; done
 
 demo sweep: deps
 	@+$(MAKE) --no-print-directory run-$@
@@ -185,7 +203,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all examples deps check run-check asan demo sweep bench run-demo run-sweep \
+.PHONY: all build-all fuzz run-fuzz examples deps check run-check asan demo sweep bench run-demo run-sweep \
 	run-bench lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
