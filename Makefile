@@ -136,7 +136,7 @@ check: deps
 
 run-check: build-all
 	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
-	 $(sort $(wildcard tests/cli/*.bats)) $(UNITS) $(DAMAGE)
+	 $(DAMAGE) $(UNITS) $(sort $(wildcard tests/cli/*.bats))
 
 asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
