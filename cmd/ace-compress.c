@@ -11,16 +11,26 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
-#include "state/residual.h"
+#include "state/feedback.h"
 #include "stream/filter.h"
 #include "stream/plan.h"
 
-enum { OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE };
+enum {
+	OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
+	OPT_MOMENTUM, OPT_DECAY
+};
 enum { HOLD_MAX = 32 << 20 };	/* bytes of values waiting for their plan */
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR" },
 	{ 'c', "codec", "CODEC", "code all groups so, whatever the plan says" },
+	{ OPT_FEEDBACK, "feedback", "HOW",
+	    "ef (default), momentum, ef21 or cache" },
+	{ OPT_GAMMA, "gamma", "G", "times the residual (default 1)" },
+	{ OPT_MOMENTUM, "momentum", "M",
+	    "of --feedback momentum (default 0.9)" },
+	{ OPT_DECAY, "decay", "R",
+	    "of the history, --feedback cache (default 0.9)" },
 	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
 	{ OPT_GAP, "allow-gap", NULL, "steps may be missing" },
 	{ OPT_NONFINITE, "nonfinite", "HOW", "refuse (default) or zero" },
@@ -32,8 +42,9 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *dir;
-	int have_codec, sync, gap, zero;
+	int have_codec, zero;
 	struct codec_plan codec;
+	struct feedback_opts fb;
 };
 
 static int
@@ -42,7 +53,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
 	struct opts *o = arg;
-	int r;
+	int r, k;
 
 	switch (key) {
 	case 'S':
@@ -52,9 +63,23 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->have_codec = 1;
 		return codec_parse(val, &o->codec, e);
 	case OPT_SYNC:
-		return cli_choice(&o->sync, val, syncs, "--sync", e);
+		r = cli_choice(&k, val, syncs, "--sync", e);
+		if (r == 0)
+			o->fb.sync = (enum io_sync)k;
+		return r;
+	case OPT_FEEDBACK:
+		r = cli_choice(&k, val, feedback_names, "--feedback", e);
+		if (r == 0)
+			o->fb.kind = (enum feedback_kind)k;
+		return r;
+	case OPT_GAMMA:
+		return cli_f64(&o->fb.gamma, val, 0, 1, "--gamma", e);
+	case OPT_MOMENTUM:
+		return cli_f64(&o->fb.momentum, val, 0, 1, "--momentum", e);
+	case OPT_DECAY:
+		return cli_f64(&o->fb.decay, val, 0, 1, "--decay", e);
 	case OPT_GAP:
-		o->gap = 1;
+		o->fb.gap = 1;
 		return 0;
 	case OPT_NONFINITE:
 		return cli_choice(&o->zero, val, how, "--nonfinite", e);
@@ -70,10 +95,7 @@ struct run {
 	const struct kern *kern;
 	struct reader *in;
 	struct writer *out;
-	struct state state;
-	struct residual res;		/* before this shard */
-	struct residual_new *next;	/* after it */
-	int compensated;		/* e was added upstream */
+	struct feedback *fb;		/* NULL: nothing is kept */
 	struct plan plan;
 	struct buf hold;		/* f32 values without a plan yet */
 	struct held {
@@ -111,86 +133,80 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 		v[i] = 0;
 		dropped++;
 	}
-	if (x->next != NULL)
-		residual_dropped(x->next, dropped);
+	if (x->fb != NULL)
+		feedback_dropped(x->fb, dropped);
 	else
 		writer_dropped(x->out, dropped);
 	return 0;
 }
 
-/* acc is coded as pl says; acc becomes what is left. */
+/* acc is coded as pl says: 1 it goes on the wire, in c; 0 it does not. */
 static int
 code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
-    struct err *e)
+    struct feedback_code *c, struct err *e)
 {
 	struct codec_ctx ctx;
-	uint8_t param;
+	size_t i;
 	int r;
 
-	if (pl->codec == CODEC_NONE) {
+	/* all zero: absent says the same */
+	for (i = 0; i < n && x->acc[i] == 0; i++)
+		continue;
+	if (i == n || pl->codec == CODEC_NONE) {
 		x->none++;
 		return 0;
 	}
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
 	x->body.n = 0;
-	if ((r = codec_encode(pl, &ctx, x->acc, n, &x->body, &param, e)) < 0 ||
-	    (r = codec_decode(pl->codec, param, &ctx, x->body.p, x->body.n,
-	    x->dec, n, e)) < 0)
+	if ((r = codec_encode(pl, &ctx, x->acc, n, &x->body, &c->param,
+	    e)) < 0 || (r = codec_decode(pl->codec, c->param, &ctx, x->body.p,
+	    x->body.n, x->dec, n, e)) < 0)
 		return r;
+	c->codec = pl->codec;
+	c->body = &x->body;
+	c->dec = x->dec;
 	x->sent++;
-	if (x->next != NULL)
-		r = residual_record(x->next, g, pl->codec, param, &x->body,
-		    x->dec, n, e);
-	else
-		r = writer_record(x->out, g, pl->codec, param, x->body.p,
-		    x->body.n, x->dec, n, e);
-	x->kern->sub(x->acc, x->acc, x->dec, n);
-	return r;
+	return 1;
 }
 
-/* v f32[n] or NULL, when the group is not in the input: then only what the
- * residual holds of it is coded. */
+/* v f32[n] or NULL, when the group is not in the input: then only what is kept
+ * of it is coded. */
 static int
-do_group(struct run *x, uint32_t g, const float *v, struct err *e)
+do_group(struct run *x, uint32_t g, float *v, struct err *e)
 {
-	static const struct codec_plan none = { CODEC_NONE, 0, 0 };
-	struct codec_plan pl = none;
+	struct codec_plan pl = { CODEC_NONE, 0, 0 };
+	struct feedback_code c;
 	struct schema_span span;
-	const float *res = NULL;
-	size_t i;
 	int r;
 
 	schema_span(reader_schema(x->in), g, &span);
-	if (x->next != NULL && !x->compensated &&
-	    (r = residual_group(&x->res, g, &res, e)) < 0)
+	if (v != NULL && (r = check_finite(x, g, v, span.n, e)) < 0)
 		return r;
-	if (v == NULL && res == NULL)
-		return 0;
-	if (v == NULL)
-		memset(x->acc, 0, span.n * sizeof(*x->acc));
-	else
+	if (x->fb != NULL) {
+		r = feedback_target(x->fb, g, v, span.n, x->acc, e);
+		if (r != 0)
+			return r < 0 ? r : 0;
+	} else if (v != NULL) {
 		memcpy(x->acc, v, span.n * sizeof(*x->acc));
-	if ((r = check_finite(x, g, x->acc, span.n, e)) < 0)
-		return r;
-	if (res != NULL)
-		x->kern->add_scaled(x->acc, x->acc, 1, res, span.n);
+	} else {
+		return 0;
+	}
 	if (x->o->have_codec)
 		pl = x->o->codec;
 	else
 		(void)plan_get(&x->plan, g, &pl);
-	/* all zero: absent says the same */
-	for (i = 0; i < span.n && x->acc[i] == 0; i++)
-		continue;
-	if (i == span.n)
-		return 0;
-	if ((r = code_group(x, g, &pl, span.n, e)) < 0)
+	if ((r = code_group(x, g, &pl, span.n, &c, e)) < 0)
 		return r;
-	return x->next != NULL ? residual_put(x->next, g, x->acc, span.n, e) : 0;
+	if (x->fb != NULL)
+		return feedback_settle(x->fb, g, x->acc, span.n,
+		    r != 0 ? &c : NULL, e);
+	return r == 0 ? 0 : writer_record(x->out, g, c.codec, c.param,
+	    c.body->p, c.body->n, c.dec, span.n, e);
 }
 
 /* Group g comes now; those between the last one and it are not in the input. */
 static int
-do_upto(struct run *x, uint32_t g, const float *v, struct err *e)
+do_upto(struct run *x, uint32_t g, float *v, struct err *e)
 {
 	int r = 0;
 
@@ -230,7 +246,7 @@ flush_held(struct run *x, int last, struct err *e)
 				return no_plan(x, h->group, e);
 			break;
 		}
-		if ((r = do_upto(x, h->group, (const float *)(void *)
+		if ((r = do_upto(x, h->group, (float *)(void *)
 		    (x->hold.p + h->at), e)) < 0)
 			return r;
 	}
@@ -291,70 +307,26 @@ room(struct run *x, struct err *e)
 	return 0;
 }
 
-/* 1: this step was coded before, and the outcome is waiting: only send it. */
-static int
-check_state(struct run *x, struct err *e)
-{
-	const struct shard *sh = reader_shard(x->in);
-	const char *stamp = text_get(&sh->kv, SHARD_KEY_STAMP);
-	const struct residual *q = &x->res;
-	int r;
-
-	if ((r = residual_check(q, sh, reader_schema(x->in), e)) < 0)
-		return r;
-	if (q->r != NULL && sh->step == q->step)
-		return 1;
-	if (q->r != NULL && sh->step < q->step)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
-		    "step %llu was absorbed", (unsigned long long)sh->step,
-		    shard_device(sh), (unsigned long long)q->step);
-	if (q->r != NULL && sh->step != q->step + 1 && !x->o->gap)
-		return err_set(e, ERR_REFUSED, "steps missing between %llu "
-		    "and %llu of '%s'", (unsigned long long)q->step,
-		    (unsigned long long)sh->step, shard_device(sh));
-	x->compensated = stamp != NULL;
-	if (stamp != NULL && strcmp(stamp, q->stamp) != 0)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
-		    "compensated with another residual than the state's",
-		    (unsigned long long)sh->step, shard_device(sh));
-	return 0;
-}
-
-/* The stamp has done its work; it would only cost bytes on the wire. */
-static int
-coded_shard(struct run *x, struct shard *s, struct err *e)
-{
-	int r = shard_copy(s, reader_shard(x->in), e);
-
-	return r < 0 ? r : text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
-}
-
+/* 1: this step was coded before, the outcome only waits to be sent. */
 static int
 begin_shard(struct run *x, struct err *e)
 {
-	struct shard s;
 	int r;
 
-	shard_init(&s);
 	plan_clear(&x->plan);
 	x->hold.n = x->nheld = x->done = 0;
 	x->sent = x->none = 0;
-	x->compensated = 0;
-	if ((r = room(x, e)) < 0 || (r = coded_shard(x, &s, e)) < 0 ||
-	    (r = writer_history(x->out, reader_provenance(x->in), e)) < 0)
-		goto out;
-	if (x->o->dir == NULL) {
-		r = filter_shard(x->in, x->out, &s, e);
-		goto out;
-	}
-	if ((r = residual_open(&x->res, &x->state, e)) < 0 ||
-	    (r = check_state(x, e)) != 0)
-		goto out;
-	r = residual_begin(&x->next, &x->state, &s, reader_schema(x->in),
-	    "ace-compress", e);
-out:
-	shard_release(&s);
-	return r;
+	if ((reader_shard(x->in)->flags & SHARD_PREDICTED) != 0)
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
+		    "difference to a history (ace-expand --cache)",
+		    shard_device(reader_shard(x->in)));
+	if ((r = room(x, e)) < 0)
+		return r;
+	if (x->fb == NULL)
+		return filter_shard(x->in, x->out, NULL, e);
+	if ((r = writer_history(x->out, reader_provenance(x->in), e)) < 0)
+		return r;
+	return feedback_begin(x->fb, x->in, e);
 }
 
 /* An annotation: a plan is obeyed, what stays true goes on. */
@@ -374,24 +346,8 @@ on_note(struct run *x, struct err *e)
 	}
 	if (!frame_safe_to_copy(f->type))
 		return 0;
-	return x->next != NULL ? residual_note(x->next, x->in, e) :
+	return x->fb != NULL ? feedback_note(x->fb, x->in, e) :
 	    writer_pass(x->out, x->in, e);
-}
-
-static int
-resend(struct run *x, struct err *e)
-{
-	struct residual q;
-	int r;
-
-	if ((r = residual_open(&q, &x->state, e)) == 0 &&
-	    (r = residual_pending(&q, e)) > 0)
-		r = residual_send(&q, x->out, e);
-	else if (r == 0)
-		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
-		    "not pending", (unsigned long long)q.step);
-	residual_close(&q);
-	return r;
 }
 
 static int
@@ -406,17 +362,14 @@ end_shard(struct run *x, struct err *e)
 	cli_say(x->c, 1, "%s: %llu groups coded, %llu not sent",
 	    reader_where(x->in, where), (unsigned long long)x->sent,
 	    (unsigned long long)x->none);
-	if (x->next == NULL) {
+	if (x->fb == NULL) {
 		writer_dropped(x->out,
 		    reader_end_of_shard(x->in)->sums.dropped);
 		return writer_send(x->out, NULL, e);
 	}
-	residual_dropped(x->next, reader_end_of_shard(x->in)->sums.dropped);
-	r = residual_commit(x->next, (enum io_sync)x->o->sync, e);
-	residual_free(x->next);
-	x->next = NULL;
-	residual_close(&x->res);
-	return r < 0 ? r : resend(x, e);
+	feedback_dropped(x->fb, reader_end_of_shard(x->in)->sums.dropped);
+	r = feedback_commit(x->fb, e);
+	return r < 0 ? r : feedback_send(x->fb, x->out, e);
 }
 
 static int
@@ -437,21 +390,19 @@ compress_shard(struct run *x, struct err *e)
 		    on_note(x, e)) < 0)
 			return r;
 	}
-	residual_close(&x->res);
-	return r < 0 ? r : resend(x, e);
+	return r < 0 ? r : feedback_send(x->fb, x->out, e);
 }
 
 static int
 run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 {
-	struct run x = { .o = o, .c = c, .state = STATE_INIT,
-	    .plan = PLAN_INIT };
+	struct run x = { .o = o, .c = c, .plan = PLAN_INIT };
 	int r;
 
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	if ((o->dir != NULL && ((r = state_open(&x.state, o->dir, e)) < 0 ||
-	    (r = state_lock(&x.state, e)) < 0)) ||
+	if ((o->dir != NULL &&
+	    (r = feedback_open(&x.fb, o->dir, &o->fb, e)) < 0) ||
 	    (r = filter_in(&o->f, &x.in, path, e)) < 0 ||
 	    (r = filter_out(&o->f, &x.out, e)) < 0)
 		goto out;
@@ -460,8 +411,7 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 			break;
 	r = filter_end(x.out, r, e);
 out:
-	residual_free(x.next);
-	residual_close(&x.res);
+	feedback_free(x.fb);
 	plan_release(&x.plan);
 	buf_release(&x.hold);
 	buf_release(&x.body);
@@ -470,7 +420,6 @@ out:
 	alloc_free(x.dec);
 	writer_free(x.out);
 	reader_free(x.in);
-	state_close(&x.state);
 	return r;
 }
 
@@ -479,12 +428,14 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-compress",
-		.usage = "[-S DIR [--sync WHEN]] [-c CODEC] [FILE]",
+		.usage = "[-S DIR [--feedback HOW] [--sync WHEN]] [-c CODEC] "
+		    "[FILE]",
 		.about = "Codes a shard stream group by group as planned; with "
 		    "-S keeps what was lost for the next step.",
 		.opt = options
 	};
-	struct opts o = { .sync = IO_SYNC_FULL };
+	struct opts o = { .fb = { .gamma = 1, .momentum = 0.9, .decay = 0.9,
+	    .sync = IO_SYNC_FULL } };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

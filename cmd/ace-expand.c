@@ -9,10 +9,10 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
-#include "state/residual.h"
+#include "state/feedback.h"
 #include "stream/filter.h"
 
-enum { OPT_GAMMA = CLI_LONG, OPT_WAIT, OPT_GAP };
+enum { OPT_GAMMA = CLI_LONG, OPT_WAIT, OPT_GAP, OPT_CACHE, OPT_SYNC };
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR" },
@@ -20,6 +20,9 @@ static const struct cli_opt options[] = {
 	{ OPT_WAIT, "wait", "TIME",
 	    "wait for the step before to be committed (default 60s)" },
 	{ OPT_GAP, "allow-gap", NULL, "the step before may be missing" },
+	{ OPT_CACHE, "cache", "DIR",
+	    "undo ef21 and cache feedback with the history kept in DIR" },
+	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -27,14 +30,15 @@ static const struct cli_opt options[] = {
 
 struct opts {
 	struct filter f;
-	const char *dir;
+	const char *dir, *cache;
 	double gamma, wait;
-	int gap;
+	int gap, sync;
 };
 
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
+	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	struct opts *o = arg;
 	int r;
 
@@ -42,6 +46,11 @@ set(void *arg, int key, const char *val, struct err *e)
 	case 'S':
 		o->dir = val;
 		return 0;
+	case OPT_CACHE:
+		o->cache = val;
+		return 0;
+	case OPT_SYNC:
+		return cli_choice(&o->sync, val, syncs, "--sync", e);
 	case OPT_GAMMA:
 		return cli_f64(&o->gamma, val, 0, 1, "--gamma", e);
 	case OPT_WAIT:
@@ -60,7 +69,7 @@ static int
 ready(const struct opts *o, const struct residual *q, const struct shard *sh,
     int first)
 {
-	if (q->r == NULL)
+	if (q->d.r == NULL)
 		return first;
 	return q->step + 1 >= sh->step || o->gap;
 }
@@ -84,7 +93,7 @@ wait_residual(const struct opts *o, const struct state *s, struct residual *q,
 		if (t.tv_nsec < 10000000)
 			t.tv_nsec *= 2;
 	}
-	if (q->r == NULL)
+	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
 		    "committed for the step before %llu in %g s", s->dir,
 		    (unsigned long long)sh->step, o->wait);
@@ -100,6 +109,7 @@ struct run {
 	struct writer *out;
 	struct state state;
 	struct residual res;
+	struct feedback_cache *cache;
 	struct values v;
 	int first;
 };
@@ -120,15 +130,20 @@ begin_shard(struct run *x, struct err *e)
 	int r;
 
 	shard_init(&s);
-	if ((r = shard_copy(&s, sh, e)) < 0)
+	if ((r = shard_copy(&s, sh, e)) < 0 || (x->cache != NULL &&
+	    (r = feedback_cache_begin(x->cache, x->in, e)) < 0))
+		goto out;
+	s.flags &= ~SHARD_PREDICTED;
+	if ((r = text_set(&s.kv, FEEDBACK_KEY, NULL, e)) < 0 ||
+	    (r = text_set(&s.kv, FEEDBACK_KEY_BASE, NULL, e)) < 0)
 		goto out;
 	if (x->o->dir != NULL) {
 		if ((r = wait_residual(x->o, &x->state, &x->res, sh, x->first,
-		    e)) < 0 || (r = residual_check(&x->res, sh,
+		    e)) < 0 || (r = dense_check(&x->res.d, sh,
 		    reader_schema(x->in), e)) < 0)
 			goto out;
 		s.flags |= SHARD_ERROR_FEEDBACK;
-		r = text_set(&s.kv, SHARD_KEY_STAMP, x->res.stamp, e);
+		r = text_set(&s.kv, SHARD_KEY_STAMP, x->res.d.stamp, e);
 	}
 	if (r == 0)
 		r = filter_shard(x->in, x->out, &s, e);
@@ -148,8 +163,11 @@ expand_shard(struct run *x, struct err *e)
 	    (r = values_begin(&x->v, x->in, e)) < 0)
 		return r;
 	while ((r = values_next(&x->v, e)) > 0) {
+		if (x->cache != NULL && (r = feedback_cache_group(x->cache,
+		    x->v.group, x->v.sent, x->v.x, x->v.n, e)) < 0)
+			return r;
 		if (x->o->dir != NULL) {
-			if ((r = residual_group(&x->res, x->v.group, &res,
+			if ((r = dense_group(&x->res.d, x->v.group, &res,
 			    e)) < 0)
 				return r;
 			if (res != NULL)
@@ -161,6 +179,9 @@ expand_shard(struct run *x, struct err *e)
 			return r;
 	}
 	residual_close(&x->res);
+	if (r == 0 && x->cache != NULL)
+		r = feedback_cache_commit(x->cache, (enum io_sync)x->o->sync,
+		    e);
 	if (r == 0)
 		writer_dropped(x->out,
 		    reader_end_of_shard(x->in)->sums.dropped);
@@ -178,7 +199,10 @@ run(struct opts *o, const char *path, struct err *e)
 		return -ERR_USAGE;
 	x.v.note = pass_note;
 	x.v.arg = &x;
-	if ((o->dir != NULL && (r = state_open(&x.state, o->dir, e)) < 0) ||
+	x.v.differences = o->cache != NULL;
+	if ((o->cache != NULL &&
+	    (r = feedback_cache_open(&x.cache, o->cache, e)) < 0) ||
+	    (o->dir != NULL && (r = state_open(&x.state, o->dir, e)) < 0) ||
 	    (r = filter_in(&o->f, &x.in, path, e)) < 0 ||
 	    (r = filter_out(&o->f, &x.out, e)) < 0)
 		goto out;
@@ -188,6 +212,7 @@ run(struct opts *o, const char *path, struct err *e)
 	r = filter_end(x.out, r, e);
 out:
 	residual_close(&x.res);
+	feedback_cache_free(x.cache);
 	values_release(&x.v);
 	writer_free(x.out);
 	reader_free(x.in);
@@ -200,12 +225,13 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-expand",
-		.usage = "[-S DIR [--gamma G] [--wait TIME]] [FILE]",
+		.usage = "[-S DIR [--gamma G] [--wait TIME]] [--cache DIR] "
+		    "[FILE]",
 		.about = "Decodes a shard stream to dense; with -S adds the "
 		    "residual of error feedback.",
 		.opt = options
 	};
-	struct opts o = { .gamma = 1, .wait = 60 };
+	struct opts o = { .gamma = 1, .wait = 60, .sync = IO_SYNC_FULL };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

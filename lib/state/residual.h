@@ -2,8 +2,7 @@
  * The residual of error feedback, and the shard that was coded but may not
  * have been delivered yet: one file, `residual', that is itself a stream:
  *
- *   first shard    kind residual, step = the last step absorbed, dense f32;
- *                  groups that are all zero are left out
+ *   first shard    kind residual, step = the last step absorbed, dense f32
  *   second shard   the pending one, payload for payload as it was sent
  *
  * It changes by one rename: whoever looks finds the old one or the new one.
@@ -13,38 +12,20 @@
 
 #include <stdint.h>
 
-#include "base/io.h"
-#include "state/state.h"
-#include "stream/values.h"
-#include "stream/writer.h"
+#include "state/dense.h"
 
 struct err;
-
-enum { RESIDUAL_STAMP = 33 };	/* 32 hex digits and a zero */
 
 /* ---- looking ---- */
 
 struct residual {
-	struct reader *r;	/* NULL: there is none yet, all zeros */
-	struct values v;
-	int k;			/* what values_next said last: 1 while in v */
+	struct dense d;		/* d.r NULL: there is none yet */
 	uint64_t step;		/* last absorbed */
-	int stamped;
-	char stamp[RESIDUAL_STAMP];	/* identifies the file's contents */
 };
 
-/* residual_open(q, s, e): opens the file as it is now; a later commit does not
- * disturb it.  No file is not an error (q->r == NULL, stamp "none"). */
+/* residual_open(q, s, e): as it is now; no file is not an error. */
 int residual_open(struct residual *q, const struct state *s, struct err *e);
-/* residual_check(q, sh, sc, e): is it the residual of this device's run and
- * model?  -ERR_DATA "mismatch: ..." when not. */
-int residual_check(const struct residual *q, const struct shard *sh,
-    const struct schema *sc, struct err *e);
-/* residual_group(q, g, x, e): *x = f32[n] of group g, or NULL when it is all
- * zero.  g must rise from call to call. */
-int residual_group(struct residual *q, uint32_t g, const float **x,
-    struct err *e);
-/* residual_pending(q, e): reads on to the pending shard.  1: q->r stands at
+/* residual_pending(q, e): reads on to the pending shard.  1: q->d.r stands at
  * its READER_SHARD; 0: there is none. */
 int residual_pending(struct residual *q, struct err *e);
 /* residual_send(q, w, e): after residual_pending gave 1: that shard to w. */
@@ -55,12 +36,12 @@ void residual_close(struct residual *q);
 
 struct residual_new;
 
-/* residual_begin(out, s, sh, sc, tool, e): the state after shard sh of schema
- * sc.  Needs state_lock. */
+/* residual_begin(out, s, sh, kv, sc, e): the state after shard sh of schema
+ * sc; kv: keys the residual keeps, or NULL.  Needs state_lock. */
 int residual_begin(struct residual_new **out, const struct state *s,
-    const struct shard *sh, const struct schema *sc, const char *tool,
+    const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
     struct err *e);
-/* e' of group g, in rising order; all zero is left out. */
+/* e' of group g, in rising order. */
 int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
     struct err *e);
 /* One record of the pending shard, in rising order; x f32[len] what it decodes

@@ -20,6 +20,7 @@ enum shard_kind {
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* e was added to it (7) */
 #define SHARD_MOMENTUM ((uint32_t)2)		/* momentum corrected */
 #define SHARD_CLIPPED ((uint32_t)4)
+#define SHARD_PREDICTED ((uint32_t)16)		/* a difference to a history */
 #define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
 
 /* Well-known keys of a shard. */

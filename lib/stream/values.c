@@ -55,6 +55,10 @@ values_begin(struct values *v, struct reader *r, struct err *e)
 	v->at = v->nlist = 0;
 	v->next = 0;
 	v->ended = 0;
+	if ((reader_shard(r)->flags & SHARD_PREDICTED) != 0 && !v->differences)
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
+		    "difference to a history (ace-expand --cache)",
+		    shard_device(reader_shard(r)));
 	if (v->cap >= want)
 		return 0;
 	alloc_free(v->x);

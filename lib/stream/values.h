@@ -37,13 +37,15 @@ struct values {
 	const struct record *rec;	/* as it came, NULL when not sent */
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
+	int differences;	/* take a shard that is a difference to a
+				   history; otherwise it is a mismatch */
 	/* below: private */
 	const struct record *list;
 	size_t at, nlist;
 	uint32_t next;
 	int ended;
 };
-#define VALUES_INIT { NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+#define VALUES_INIT { NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
 
 int values_begin(struct values *v, struct reader *r, struct err *e);
 int values_next(struct values *v, struct err *e);

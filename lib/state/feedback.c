@@ -1,0 +1,378 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "state/feedback.h"
+
+#define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
+
+const char *const feedback_names[] = {
+	"ef", "momentum", "ef21", "cache", NULL
+};
+
+struct feedback {
+	struct feedback_opts o;
+	const struct kern *kern;
+	struct state state;
+	struct residual old;
+	struct dense side;		/* momentum or history, before */
+	struct residual_new *next;
+	struct writer *side_next;
+	char side_old[64], side_new[64];	/* file names, "" none */
+	int compensated;		/* e was added upstream */
+	float *u;			/* momentum of the group at hand */
+	size_t cap;
+};
+
+/* ---- opening ---- */
+
+int
+feedback_open(struct feedback **out, const char *dir,
+    const struct feedback_opts *o, struct err *e)
+{
+	struct feedback *f = alloc_get(1, sizeof(*f), e);
+	int r;
+
+	*out = NULL;
+	if (f == NULL)
+		return -ERR_SYS;
+	f->o = *o;
+	f->state = (struct state)STATE_INIT;
+	f->kern = kern_get(e);
+	r = f->kern != NULL ? 0 : -ERR_USAGE;
+	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
+	    (r = state_lock(&f->state, e)) < 0) {
+		feedback_free(f);
+		return r;
+	}
+	*out = f;
+	return 0;
+}
+
+static void
+feedback_drop(struct feedback *f)
+{
+	residual_close(&f->old);
+	dense_close(&f->side);
+	residual_free(f->next);
+	writer_free(f->side_next);
+	f->next = NULL;
+	f->side_next = NULL;
+}
+
+void
+feedback_free(struct feedback *f)
+{
+	if (f == NULL)
+		return;
+	feedback_drop(f);
+	state_close(&f->state);
+	alloc_free(f->u);
+	alloc_free(f);
+}
+
+/* ---- a shard ---- */
+
+/* "cache:0.9": how the state was made, and what the receiver must know. */
+static void
+feedback_format(const struct feedback *f, char out[64])
+{
+	const char *name = feedback_names[f->o.kind];
+
+	if (f->o.kind == FEEDBACK_CACHE)
+		(void)snprintf(out, 64, "%s:%.9g", name, f->o.decay);
+	else if (f->o.kind == FEEDBACK_MOMENTUM)
+		(void)snprintf(out, 64, "%s:%.9g", name, f->o.momentum);
+	else
+		(void)snprintf(out, 64, "%s", name);
+}
+
+static int
+feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
+{
+	const struct residual *q = &f->old;
+	unsigned long long step = sh->step, old = q->step;
+
+	if (q->d.r == NULL)
+		return 0;
+	if (sh->step < q->step)
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
+		    "step %llu was absorbed", step, shard_device(sh), old);
+	if (sh->step > q->step + 1 && !f->o.gap)
+		return err_set(e, ERR_REFUSED, "steps missing between %llu "
+		    "and %llu of '%s'", old, step, shard_device(sh));
+	return sh->step == q->step;
+}
+
+static int
+feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
+{
+	const char *stamp = text_get(&sh->kv, SHARD_KEY_STAMP);
+
+	f->compensated = stamp != NULL;
+	if (stamp == NULL)
+		return 0;
+	if (f->o.kind == FEEDBACK_MOMENTUM)
+		return err_set(e, ERR_USAGE, "momentum correction adds the "
+		    "residual itself: take ace-expand -S out of the pipeline");
+	if (strcmp(stamp, f->old.d.stamp) != 0)
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
+		    "compensated with another residual than the state's",
+		    (unsigned long long)sh->step, shard_device(sh));
+	return 0;
+}
+
+/* Opens what was kept beside the residual, of the step it speaks of. */
+static int
+feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
+{
+	static const char *const base[] = {
+		NULL, "momentum", NULL, NULL
+	};
+	const char *name = base[f->o.kind], *made;
+	char want[64];
+	int r;
+
+	f->side_old[0] = f->side_new[0] = '\0';
+	feedback_format(f, want);
+	if (f->old.d.r != NULL) {
+		made = text_get(&reader_shard(f->old.d.r)->kv,
+		    FEEDBACK_KEY_STATE);
+		if (made == NULL || strcmp(made, want) != 0)
+			return err_set(e, ERR_REFUSED, "state '%s' was made "
+			    "with feedback %s, not %s", f->state.dir,
+			    made != NULL ? made : "?", want);
+	}
+	if (f->o.kind == FEEDBACK_EF)
+		return 0;
+	if (name == NULL)
+		name = "history";
+	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu", name,
+	    (unsigned long long)sh->step);
+	if (f->old.d.r == NULL)
+		return 0;
+	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu", name,
+	    (unsigned long long)f->old.step);
+	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
+	if (r == 0 && f->side.r == NULL)
+		r = err_set(e, ERR_DATA, "mismatch: no '%s' in state '%s'",
+		    f->side_old, f->state.dir);
+	return r;
+}
+
+static int
+feedback_predicts(const struct feedback *f)
+{
+	return f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE;
+}
+
+/* What the coded shard says of itself. */
+static int
+feedback_describe(const struct feedback *f, struct shard *s,
+    const struct shard *from, struct err *e)
+{
+	char how[64];
+	int r = shard_copy(s, from, e);
+
+	/* the stamp has done its work, it would only cost bytes on the wire */
+	if (r == 0)
+		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
+	s->flags |= SHARD_ERROR_FEEDBACK;
+	if (f->o.kind == FEEDBACK_MOMENTUM)
+		s->flags |= SHARD_MOMENTUM;
+	if (r < 0 || !feedback_predicts(f))
+		return r;
+	s->flags |= SHARD_PREDICTED;
+	feedback_format(f, how);
+	if ((r = text_set(&s->kv, FEEDBACK_KEY, how, e)) == 0)
+		r = text_set(&s->kv, FEEDBACK_KEY_BASE,
+		    f->side.r != NULL ? f->side.stamp : "none", e);
+	return r;
+}
+
+static int
+feedback_create(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct shard s;
+	char how[64];
+	int r;
+
+	shard_init(&s);
+	feedback_format(f, how);
+	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
+	    (r = feedback_describe(f, &s, sh, e)) == 0)
+		r = residual_begin(&f->next, &f->state, &s, &kv, sc, e);
+	if (r == 0 && f->side_new[0] != '\0')
+		r = dense_create(&f->side_next, &f->state, f->side_new, sh,
+		    SHARD_HISTORY, NULL, sc, e);
+	shard_release(&s);
+	text_release(&kv);
+	return r;
+}
+
+int
+feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
+{
+	const struct schema *sc = reader_schema(in);
+	const struct shard *sh = reader_shard(in);
+	int r;
+
+	feedback_drop(f);
+	if ((r = residual_open(&f->old, &f->state, e)) < 0 ||
+	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
+	    (r = feedback_steps(f, sh, e)) != 0 ||
+	    (r = feedback_stamp(f, sh, e)) < 0 ||
+	    (r = feedback_side(f, sh, e)) < 0)
+		return r;
+	if (sc->group_size > f->cap) {
+		alloc_free(f->u);
+		f->cap = 0;
+		if ((f->u = alloc_get(sc->group_size, sizeof(float),
+		    e)) == NULL)
+			return -ERR_SYS;
+		f->cap = sc->group_size;
+	}
+	return feedback_create(f, sh, sc, e);
+}
+
+/* ---- one group ---- */
+
+int
+feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
+    float *a, struct err *e)
+{
+	const float *res = NULL, *side = NULL;
+	int r;
+
+	if ((!f->compensated && f->o.kind != FEEDBACK_EF21 &&
+	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
+	    (r = dense_group(&f->side, g, &side, e)) < 0)
+		return r;
+	if (v == NULL && res == NULL && side == NULL)
+		return 1;
+	if (v != NULL)
+		memcpy(a, v, n * sizeof(*a));
+	else
+		memset(a, 0, n * sizeof(*a));
+	if (f->o.kind == FEEDBACK_MOMENTUM) {
+		if (side != NULL)
+			f->kern->add_scaled(a, a, (float)f->o.momentum, side,
+			    n);
+		memcpy(f->u, a, n * sizeof(*a));
+	} else if (side != NULL) {
+		memcpy(f->u, side, n * sizeof(*a));
+	} else {
+		memset(f->u, 0, n * sizeof(*a));
+	}
+	if (f->o.kind == FEEDBACK_EF21)
+		f->kern->sub(a, a, f->u, n);
+	if (res != NULL)
+		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
+	return 0;
+}
+
+/* u forgets what was sent (momentum factor masking). */
+static void
+feedback_mask(float *u, const float *dec, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (dec[i] != 0)
+			u[i] = 0;
+}
+
+int
+feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+    const struct feedback_code *c, struct err *e)
+{
+	const float *dec = c != NULL ? c->dec : NULL;
+	size_t i;
+	int r;
+
+	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
+	    c->body, dec, n, e)) < 0)
+		return r;
+	switch (f->o.kind) {
+	case FEEDBACK_MOMENTUM:
+		if (dec != NULL)
+			feedback_mask(f->u, dec, n);
+		break;
+	case FEEDBACK_EF21:
+		if (dec != NULL)
+			f->kern->add_scaled(f->u, f->u, 1, dec, n);
+		return dense_put(f->side_next, g, f->u, n, e);
+	case FEEDBACK_CACHE:
+		if (dec != NULL)
+			memcpy(f->u, dec, n * sizeof(*dec));
+		else
+			for (i = 0; i < n; i++)
+				f->u[i] *= (float)f->o.decay;
+		dec = f->u;
+		break;
+	default:
+		break;
+	}
+	if (dec != NULL)
+		f->kern->sub(a, a, dec, n);
+	if (f->side_next != NULL &&
+	    (r = dense_put(f->side_next, g, f->u, n, e)) < 0)
+		return r;
+	return residual_put(f->next, g, a, n, e);
+}
+
+void
+feedback_dropped(struct feedback *f, uint64_t count)
+{
+	residual_dropped(f->next, count);
+}
+
+int
+feedback_note(struct feedback *f, const struct reader *r, struct err *e)
+{
+	return residual_note(f->next, r, e);
+}
+
+/* ---- the end ---- */
+
+int
+feedback_commit(struct feedback *f, struct err *e)
+{
+	char *path;
+	int r;
+
+	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
+	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
+		return r;
+	if ((r = residual_commit(f->next, f->o.sync, e)) < 0)
+		return r;
+	if (f->side_old[0] != '\0' && strcmp(f->side_old, f->side_new) != 0) {
+		if ((path = state_path(&f->state, f->side_old, e)) == NULL)
+			return -ERR_SYS;
+		(void)unlink(path);	/* nothing refers to it any more */
+		alloc_free(path);
+	}
+	feedback_drop(f);
+	return 0;
+}
+
+int
+feedback_send(struct feedback *f, struct writer *w, struct err *e)
+{
+	struct residual q;
+	int r;
+
+	feedback_drop(f);
+	if ((r = residual_open(&q, &f->state, e)) == 0 &&
+	    (r = residual_pending(&q, e)) > 0)
+		r = residual_send(&q, w, e);
+	else if (r == 0)
+		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
+		    "not pending", (unsigned long long)q.step);
+	residual_close(&q);
+	return r;
+}
