@@ -1,0 +1,297 @@
+/*
+ * train: a small language model, trained by several devices through pipes.
+ *
+ *   train --local text                              all devices in here
+ *   train --index 1 --of 4 --apply down1 text >up1  one of them
+ *
+ * Its shards go to standard output; the aggregate of each round comes from
+ * the file given with --apply.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train_run.h"
+
+/* OpenBLAS's own; without it there is nothing to set.  One process per device
+ * is the parallelism here, and more threads would change the sums. */
+extern void openblas_set_num_threads(int n) __attribute__((weak));
+
+struct opts {
+	struct run_options run;
+	int check, help;
+	int warmup_set;
+};
+
+enum {
+	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP,
+	OPT_CONTEXT, OPT_DECAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY, OPT_GRADIENT,
+	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
+	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_OF, OPT_OUTER_MOMENTUM,
+	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RUN, OPT_SAVE, OPT_SEED,
+	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
+};
+
+static const struct option options[] = {
+	{ "apply", required_argument, NULL, OPT_APPLY },
+	{ "batch", required_argument, NULL, OPT_BATCH },
+	{ "beta2", required_argument, NULL, OPT_BETA2 },
+	{ "check-gradient", no_argument, NULL, OPT_CHECK },
+	{ "clip", required_argument, NULL, OPT_CLIP },
+	{ "context", required_argument, NULL, OPT_CONTEXT },
+	{ "decay", required_argument, NULL, OPT_DECAY },
+	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "eval", no_argument, NULL, OPT_EVAL },
+	{ "every", required_argument, NULL, OPT_EVERY },
+	{ "gradient", no_argument, NULL, OPT_GRADIENT },
+	{ "group", required_argument, NULL, OPT_GROUP },
+	{ "heads", required_argument, NULL, OPT_HEADS },
+	{ "help", no_argument, NULL, 'h' },
+	{ "index", required_argument, NULL, OPT_INDEX },
+	{ "interleaved", no_argument, NULL, OPT_INTERLEAVED },
+	{ "interval", required_argument, NULL, 'H' },
+	{ "layers", required_argument, NULL, OPT_LAYERS },
+	{ "load", required_argument, NULL, OPT_LOAD },
+	{ "local", no_argument, NULL, OPT_LOCAL },
+	{ "log", required_argument, NULL, OPT_LOG },
+	{ "of", required_argument, NULL, OPT_OF },
+	{ "outer-momentum", required_argument, NULL, OPT_OUTER_MOMENTUM },
+	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
+	{ "policy", no_argument, NULL, OPT_POLICY },
+	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "run", required_argument, NULL, OPT_RUN },
+	{ "save", required_argument, NULL, OPT_SAVE },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "steps", required_argument, NULL, OPT_STEPS },
+	{ "valid", required_argument, NULL, OPT_VALID },
+	{ "warmup", required_argument, NULL, OPT_WARMUP },
+	{ "width", required_argument, NULL, OPT_WIDTH },
+	{ "windows", required_argument, NULL, OPT_WINDOWS },
+	{ NULL, 0, NULL, 0 }
+};
+
+static const char usage[] =
+"usage: train [options] TEXT...\n"
+"  one of several devices: shards to standard output\n"
+"      --index K --of N    this device, counted from 1, of N (1 of 1)\n"
+"      --device NAME       its name in the shards (edgeK)\n"
+"      --run NAME          the run's name in the shards\n"
+"      --apply FILE        reads the aggregate of each round; without it the\n"
+"                          device applies what it sent\n"
+"      --local             all N devices in this process, no streams\n"
+"      --interleaved       stripes of the text in turn, not one part each\n"
+"      --group N           values per group of the stream\n"
+"  what a round is\n"
+"  -H, --interval STEPS    so many AdamW steps, then their difference\n"
+"      --gradient          one gradient, AdamW on the average (the default)\n"
+"      --policy            obey the interval that comes with the aggregate\n"
+"      --outer-rate X      of the step with the differences (1)\n"
+"      --outer-momentum X  Nesterov (0)\n"
+"  training\n"
+"      --steps N           batches per device (1000)\n"
+"      --batch N           sequences per batch (16)\n"
+"      --rate X            AdamW's, at its highest (0.01)\n"
+"      --warmup N          steps to get there (a twentieth), then a cosine\n"
+"      --decay X --beta2 X --clip NORM     (0.1, 0.95, none)\n"
+"      --seed N            same seed, same bits (1)\n"
+"  the model\n"
+"      --layers N --width N --heads N --context N      (2, 96, 3, 64)\n"
+"      --load FILE --save FILE     a shard stream of kind model\n"
+"  evaluation\n"
+"      --eval              loss, perplexity, top-1 on the text kept for it\n"
+"      --log FILE          as a table (standard error)\n"
+"      --every N           rounds between (only at start and end)\n"
+"      --valid X           share of the text that is kept (0.1)\n"
+"      --windows N         places in it (256)\n"
+"      --check-gradient    against finite differences; 1 if wrong\n";
+
+static int
+size_arg(size_t *x, const char *s, size_t least, size_t most)
+{
+	char *end;
+	unsigned long long v;
+
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (end == s || *end != '\0' || *s == '-' || errno != 0 || v < least ||
+	    v > most)
+		return -1;
+	*x = (size_t)v;
+	return 0;
+}
+
+static int
+real_arg(double *x, const char *s, double least, double most)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (end == s || *end != '\0' || !(v >= least && v <= most))
+		return -1;
+	*x = v;
+	return 0;
+}
+
+static int
+set_name(struct run_options *o, int key, const char *s)
+{
+	switch (key) {
+	case OPT_APPLY: o->apply = s; return 0;
+	case OPT_DEVICE: o->device = s; return 0;
+	case OPT_LOAD: o->load = s; return 0;
+	case OPT_LOG: o->log = s; return 0;
+	case OPT_RUN: o->run = s; return 0;
+	case OPT_SAVE: o->save = s; return 0;
+	default: return 1;
+	}
+}
+
+static int
+set_flag(struct opts *o, int key)
+{
+	switch (key) {
+	case OPT_CHECK: o->check = 1; return 0;
+	case OPT_EVAL: o->run.eval = 1; return 0;
+	case OPT_GRADIENT: o->run.local = 0; return 0;
+	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;
+	case OPT_LOCAL: o->run.alone = 1; return 0;
+	case OPT_POLICY: o->run.obey = 1; return 0;
+	case 'h': o->help = 1; return 0;
+	default: return 1;
+	}
+}
+
+static int
+set_real(struct run_options *o, int key, const char *s)
+{
+	struct optim_rule *r = &o->rule;
+
+	switch (key) {
+	case OPT_BETA2: return real_arg(&r->beta2, s, 0, 0.999999);
+	case OPT_CLIP: return real_arg(&r->clip, s, 0, 1e9);
+	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
+	case OPT_OUTER_MOMENTUM:
+		return real_arg(&r->outer_momentum, s, 0, 0.999999);
+	case OPT_OUTER_RATE: return real_arg(&r->outer_rate, s, 0, 100);
+	case OPT_RATE: return real_arg(&r->rate, s, 0, 10);
+	case OPT_VALID: return real_arg(&o->valid, s, 0, 0.9);
+	default: return 1;
+	}
+}
+
+static int
+set_size(struct opts *p, int key, const char *s)
+{
+	struct run_options *o = &p->run;
+	size_t v = 0;
+	int r;
+
+	switch (key) {
+	case OPT_BATCH: return size_arg(&o->batch, s, 1, 4096);
+	case OPT_CONTEXT: return size_arg(&o->shape.context, s, 1, 4096);
+	case OPT_EVERY: return size_arg(&o->every, s, 0, SIZE_MAX);
+	case OPT_HEADS: return size_arg(&o->shape.heads, s, 1, 256);
+	case OPT_INDEX: return size_arg(&o->share.index, s, 1, 65536);
+	case 'H': return size_arg(&o->local, s, 1, 1000000);
+	case OPT_LAYERS: return size_arg(&o->shape.layers, s, 1, 64);
+	case OPT_OF: return size_arg(&o->share.of, s, 1, 65536);
+	case OPT_STEPS: return size_arg(&o->rule.steps, s, 0, 1000000000);
+	case OPT_WARMUP:
+		p->warmup_set = 1;
+		return size_arg(&o->rule.warmup, s, 0, 1000000000);
+	case OPT_WIDTH: return size_arg(&o->shape.width, s, 1, 4096);
+	case OPT_WINDOWS: return size_arg(&o->windows, s, 1, 1000000);
+	case OPT_GROUP:
+		r = size_arg(&v, s, 1, 1 << 24);
+		o->group = (uint32_t)v;
+		return r;
+	case OPT_SEED:
+		r = size_arg(&v, s, 0, SIZE_MAX);
+		o->seed = v;
+		return r;
+	default: return 1;
+	}
+}
+
+static int
+parse(struct opts *o, int argc, char **argv)
+{
+	int key, r;
+
+	while ((key = getopt_long(argc, argv, "+H:h", options, NULL)) != -1) {
+		r = set_flag(o, key);
+		if (r > 0)
+			r = set_name(&o->run, key, optarg);
+		if (r > 0)
+			r = set_real(&o->run, key, optarg);
+		if (r > 0)
+			r = set_size(o, key, optarg);
+		if (r < 0)
+			(void)fprintf(stderr, "train: bad value '%s'\n",
+			    optarg);
+		if (r != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What follows from several options at once. */
+static int
+settle(struct opts *o, char *device, size_t room, const char **why)
+{
+	struct run_options *r = &o->run;
+
+	if (r->share.index > r->share.of)
+		*why = "--index is more than --of";
+	else if (r->shape.width % r->shape.heads != 0)
+		*why = "the width is no multiple of the heads";
+	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))
+		*why = "not writing a stream to a terminal";
+	if (*why != NULL)
+		return -1;
+	(void)snprintf(device, room, "edge%zu", r->share.index);
+	if (r->device == NULL)
+		r->device = device;
+	r->share.index--;
+	r->steps = r->rule.steps;
+	if (!o->warmup_set)
+		r->rule.warmup = r->steps / 20;
+	if (r->rule.warmup > r->rule.steps)
+		r->rule.warmup = r->rule.steps;
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .run = {
+	    .shape = { 2, 96, 3, 64 }, .batch = 16, .seed = 1,
+	    .share = { 1, 1, 0 }, .valid = 0.1, .windows = 256, .run = "train",
+	    .rule = { 0.01, 0.9, 0.95, 0.1, 0, 0.05, 0, 1000, 1, 0 } } };
+	struct ace_error e = { 0, "" };
+	const char *why = NULL;
+	char device[32];
+	int r;
+
+	if (openblas_set_num_threads != NULL)
+		openblas_set_num_threads(1);
+	if (parse(&o, argc, argv) < 0)
+		return 2;
+	if (o.help)
+		return fputs(usage, stdout) < 0 || fflush(stdout) != 0 ? 4 : 0;
+	if (optind == argc)
+		why = "no text";
+	if (why != NULL || settle(&o, device, sizeof device, &why) < 0) {
+		(void)fprintf(stderr, "train: %s\n", why);
+		return 2;
+	}
+	r = (o.check ? run_check : run_train)(&o.run, argv + optind,
+	    (size_t)(argc - optind), &e);
+	if (r < 0)
+		(void)fprintf(stderr, "train: %s\n", e.message);
+	return r < 0 ? -r : r;
+}

@@ -1,0 +1,123 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train_data.h"
+#include "train_model.h"
+
+enum { STRIPE = 8 };	/* windows in a stripe of interleaved data */
+
+static int
+append(struct data *d, size_t *room, FILE *f)
+{
+	size_t r;
+
+	do {
+		if (*room - d->n < 65536) {
+			size_t more = *room + *room / 2 + 1048576;
+			uint8_t *p = realloc(d->text, more);
+
+			if (p == NULL)
+				return -1;
+			d->text = p;
+			*room = more;
+		}
+		r = fread(d->text + d->n, 1, *room - d->n, f);
+		d->n += r;
+	} while (r > 0);
+	return ferror(f) ? -1 : 0;
+}
+
+int
+data_read(struct data *d, char *const *file, size_t n, double valid,
+    const char **bad)
+{
+	size_t room = 0, i;
+	int r = 0;
+
+	memset(d, 0, sizeof *d);
+	for (i = 0; i < n && r == 0; i++) {
+		FILE *f = fopen(file[i], "rb");
+
+		*bad = file[i];
+		if (f == NULL)
+			return -1;
+		r = append(d, &room, f);
+		(void)fclose(f);
+	}
+	d->train = d->n - (size_t)((double)d->n * valid);
+	return r;
+}
+
+void
+data_free(struct data *d)
+{
+	free(d->text);
+	memset(d, 0, sizeof *d);
+}
+
+int
+data_enough(const struct data *d, size_t of, size_t t)
+{
+	return d->train / of >= (STRIPE * of + STRIPE) * (t + 1) &&
+	    d->n - d->train >= 2 * (t + 1);
+}
+
+static size_t
+start(const struct data *d, const struct data_share *s, size_t t, uint64_t x)
+{
+	const size_t stripe = STRIPE * (t + 1);
+	size_t from, to, mine;
+
+	if (!s->interleaved) {
+		from = d->train / s->of * s->index;
+		to = from + d->train / s->of;
+		return from + (size_t)(x % (to - from - t));
+	}
+	mine = (d->train / stripe - s->index + s->of - 1) / s->of;
+	return ((size_t)(x % mine) * s->of + s->index) * stripe +
+	    (size_t)((x >> 32) % (stripe - t));
+}
+
+void
+data_batch(const struct data *d, const struct data_share *s, size_t b,
+    size_t t, uint64_t seed, uint64_t step, uint8_t *out)
+{
+	size_t i;
+
+	for (i = 0; i < b; i++)
+		memcpy(out + i * (t + 1), d->text + start(d, s, t,
+		    model_random(seed, 1000 + s->index, step * b + i)), t + 1);
+}
+
+void
+data_window(const struct data *d, size_t i, size_t count, size_t t,
+    uint8_t *out)
+{
+	const size_t room = d->n - d->train - (t + 1);
+
+	memcpy(out, d->text + d->train + (size_t)((double)room * (double)i /
+	    (double)count), t + 1);
+}
+
+void
+data_unigram(const struct data *d, double *loss, double *top1)
+{
+	double seen[256], sum = 0;
+	size_t i, best = 0, hits = 0;
+
+	for (i = 0; i < 256; i++)
+		seen[i] = 1;		/* as if each had been seen once more */
+	for (i = 0; i < d->train; i++)
+		seen[d->text[i]]++;
+	for (i = 1; i < 256; i++)
+		best = seen[i] > seen[best] ? i : best;
+	for (i = d->train; i < d->n; i++) {
+		sum -= log(seen[d->text[i]] / (double)(d->train + 256));
+		hits += d->text[i] == best;
+	}
+	*loss = sum / (double)(d->n - d->train);
+	*top1 = (double)hits / (double)(d->n - d->train);
+}

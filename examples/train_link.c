@@ -1,0 +1,228 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train_link.h"
+
+static int
+fail(struct ace_error *e, int code, const char *what, const char *name)
+{
+	e->code = code;
+	(void)snprintf(e->message, sizeof e->message, "%s '%s'%s%s", what,
+	    name, code == 4 ? ": " : "", code == 4 ? strerror(errno) : "");
+	return -code;
+}
+
+static int
+tensors_put(struct ace_writer *w, const struct model *m, uint32_t group,
+    struct ace_error *e)
+{
+	struct ace_tensor *t = calloc(m->ntensors, sizeof *t);
+	size_t i;
+	int r;
+
+	if (t == NULL)
+		return fail(e, 4, "cannot describe", "the model");
+	for (i = 0; i < m->ntensors; i++) {
+		t[i].name = m->tensor[i].name;
+		t[i].dtype = ACE_F32;
+		t[i].ndim = m->tensor[i].ndim;
+		t[i].dim[0] = m->tensor[i].dim[0];
+		t[i].dim[1] = t[i].ndim == 2 ? m->tensor[i].dim[1] : 0;
+		t[i].numel = m->tensor[i].n;
+	}
+	r = ace_write_tensors(w, t, m->ntensors, group, e);
+	free(t);
+	return r;
+}
+
+/* What came must be this model: same names, same shapes, same order. */
+static int
+tensors_match(const struct ace_reader *r, const struct model *m,
+    struct ace_error *e)
+{
+	size_t n, i;
+	const struct ace_tensor *t = ace_tensors(r, &n);
+
+	if (n != m->ntensors)
+		return fail(e, 3, "mismatch: not as many tensors as", "model");
+	for (i = 0; i < n; i++)
+		if (strcmp(t[i].name, m->tensor[i].name) != 0 ||
+		    t[i].ndim != m->tensor[i].ndim ||
+		    t[i].dim[0] != m->tensor[i].dim[0] ||
+		    (t[i].ndim == 2 && t[i].dim[1] != m->tensor[i].dim[1]))
+			return fail(e, 3, "mismatch: another tensor than",
+			    m->tensor[i].name);
+	return 0;
+}
+
+static int
+shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
+    size_t n, struct ace_error *e)
+{
+	int r;
+
+	if ((r = ace_write_shard(w, s, e)) < 0 ||
+	    (r = ace_write_values(w, x, n, e)) < 0)
+		return r;
+	return ace_write_end(w, e);
+}
+
+/* The groups of the shard that was announced, into x. */
+static int
+shard_get(struct ace_reader *r, const struct model *m, float *x,
+    struct ace_error *e)
+{
+	struct ace_group g;
+	int got;
+
+	if ((got = tensors_match(r, m, e)) < 0)
+		return got;
+	while ((got = ace_read_group(r, &g, e)) > 0)
+		memcpy(x + m->tensor[g.tensor].at + g.offset, g.value,
+		    g.n * sizeof *x);
+	return got;
+}
+
+int
+link_open(struct link *l, int out, uint32_t group, struct ace_error *e)
+{
+	l->fd = -1;
+	l->out = ace_writer_new(out, "train", e);
+	return l->out == NULL ? -e->code : tensors_put(l->out, l->m, group, e);
+}
+
+int
+link_send(struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t samples, const float *x, struct ace_error *e)
+{
+	struct ace_shard s = ACE_SHARD_INIT;
+
+	(void)snprintf(s.run, sizeof s.run, "%s", l->run);
+	(void)snprintf(s.device, sizeof s.device, "%s", l->device);
+	s.step = round;
+	s.base_version = round;
+	s.samples = samples;
+	s.kind = kind;
+	return shard_put(l->out, &s, x, l->m->n, e);
+}
+
+static int
+apply_open(struct link *l, struct ace_error *e)
+{
+	l->fd = strcmp(l->apply, "-") == 0 ? dup(STDIN_FILENO) :
+	    open(l->apply, O_RDONLY | O_CLOEXEC);
+	if (l->fd < 0)
+		return fail(e, 4, "cannot open", l->apply);
+	l->in = ace_reader_new(l->fd, e);
+	return l->in == NULL ? -e->code : 0;
+}
+
+int
+link_receive(struct link *l, uint64_t round, float *x, size_t *interval,
+    struct ace_error *e)
+{
+	struct ace_shard s;
+	const char *v;
+	size_t i;
+	int r;
+
+	if (l->in == NULL && (r = apply_open(l, e)) < 0)
+		return r;
+	if ((r = ace_read_shard(l->in, &s, e)) < 0)
+		return r;
+	if (r == 0)
+		return fail(e, 3, "truncated: no more aggregates in",
+		    l->apply);
+	if (s.step != round)
+		return fail(e, 3, "mismatch: another round's aggregate in",
+		    l->apply);
+	if ((r = shard_get(l->in, l->m, x, e)) < 0)
+		return r;
+	if (s.kind == ACE_SUM)
+		for (i = 0; i < l->m->n; i++)
+			x[i] = (float)((double)x[i] / s.weight);
+	v = ace_policy(l->in, "interval");
+	if (v != NULL && strtoul(v, NULL, 10) > 0)
+		*interval = strtoul(v, NULL, 10);
+	return 0;
+}
+
+int
+link_close(struct link *l, int out, struct ace_error *e)
+{
+	struct ace_shard s;
+	int r = ace_writer_close(l->out, e);
+
+	if (r < 0)
+		return r;
+	if (close(out) < 0)
+		return fail(e, 4, "cannot close", "standard output");
+	if (l->in == NULL)
+		return 0;
+	r = ace_read_shard(l->in, &s, e);
+	return r > 0 ? fail(e, 3, "mismatch: more aggregates than rounds in",
+	    l->apply) : r;
+}
+
+void
+link_release(struct link *l)
+{
+	ace_writer_free(l->out);
+	ace_reader_free(l->in);
+	if (l->fd >= 0)
+		(void)close(l->fd);
+	l->out = NULL;
+	l->in = NULL;
+	l->fd = -1;
+}
+
+int
+link_save(const char *file, const struct model *m, uint64_t step,
+    struct ace_error *e)
+{
+	struct ace_shard s = ACE_SHARD_INIT;
+	struct ace_writer *w = NULL;
+	int r = 0, fd;
+
+	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(e, 4, "cannot open", file);
+	s.step = step;
+	s.kind = ACE_MODEL;
+	(void)strcpy(s.device, "train");
+	if ((w = ace_writer_new(fd, "train", e)) == NULL)
+		r = -e->code;
+	if (r < 0 || (r = tensors_put(w, m, 0, e)) < 0 ||
+	    (r = shard_put(w, &s, m->theta, m->n, e)) < 0)
+		goto out;
+	r = ace_writer_close(w, e);
+out:
+	ace_writer_free(w);
+	if (close(fd) < 0 && r == 0)
+		r = fail(e, 4, "cannot close", file);
+	return r;
+}
+
+int
+link_load(const char *file, struct model *m, struct ace_error *e)
+{
+	struct ace_reader *in = NULL;
+	struct ace_shard s;
+	int r, fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail(e, 4, "cannot open", file);
+	if ((in = ace_reader_new(fd, e)) == NULL)
+		r = -e->code;
+	else if ((r = ace_read_shard(in, &s, e)) == 0)
+		r = fail(e, 3, "truncated: no model in", file);
+	if (r > 0)
+		r = shard_get(in, m, m->theta, e);
+	ace_reader_free(in);
+	(void)close(fd);
+	return r;
+}

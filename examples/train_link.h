@@ -1,0 +1,49 @@
+/*
+ * The trainer's ends of the pipes: a shard out, the aggregate in, models in
+ * files.  All of it through the installed header; a trainer in any language
+ * needs no more than this.
+ */
+#ifndef TRAIN_LINK_H
+#define TRAIN_LINK_H
+
+#include <ace.h>
+
+#include "train_model.h"
+
+struct link {
+	const struct model *m;
+	const char *device, *run;
+	const char *apply;	/* file to read aggregates from, "-" stdin */
+	struct ace_writer *out;
+	struct ace_reader *in;
+	int fd;			/* of apply, or -1 */
+};
+
+/* Starts the stream of shards on descriptor out.  group: values per group, 0
+ * for the default. */
+int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
+
+/* One shard of m->n values. */
+int link_send(struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t samples, const float *x, struct ace_error *e);
+
+/*
+ * The aggregate of this round into x f32[n]; -3 if it is of another round or
+ * model.  A sum is divided by its weight.  interval becomes what the policy
+ * says, if it says anything.  The file is opened at the first call: with
+ * named pipes the other end opens only after our first shard.
+ */
+int link_receive(struct link *l, uint64_t round, float *x, size_t *interval,
+    struct ace_error *e);
+
+/* Ends our stream, closes descriptor out, and wants the other to have ended
+ * too. */
+int link_close(struct link *l, int out, struct ace_error *e);
+void link_release(struct link *l);
+
+/* A model as a stream of one shard of kind model. */
+int link_save(const char *file, const struct model *m, uint64_t step,
+    struct ace_error *e);
+int link_load(const char *file, struct model *m, struct ace_error *e);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * A decoder-only transformer over bytes, forward and backward by hand: what
+ * the example trainer trains.
+ *
+ *   x   = wte[byte] + wpe[position]
+ *   x  += Wo attention(rms(x) g1)          per layer, causal, several heads
+ *   x  += W2 relu(W1 rms(x) g2)^2          squared ReLU (So et al. 2021)
+ *   p   = softmax(wte rms(x) gf)           the embedding is the output matrix too
+ *
+ * No biases; rms(x) = x / sqrt(mean(x^2) + 1e-5) (Zhang, Sennrich 2019).
+ * Matrices are [out][in], as PyTorch has them.
+ *
+ * In this file: B sequences, T positions, N = B T, C width, H heads, V = 256.
+ * real is float; train_check.c compiles the same source with double, to hold
+ * it against finite differences.
+ */
+#ifndef TRAIN_MODEL_H
+#define TRAIN_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef real
+#define real float
+#endif
+
+enum { MODEL_VOCAB = 256, MODEL_FAN = 4 };
+
+struct shape {
+	size_t layers, width, heads, context;
+};
+
+struct tensor {
+	char name[32];
+	unsigned ndim;
+	size_t dim[2];
+	size_t at, n;		/* its place in theta */
+};
+
+/* What the forward pass keeps of one layer for the backward pass. */
+struct layer {
+	real *x, *rms1, *xn1;	/* [N][C] [N] [N][C] */
+	real *qkv;		/* [N][3C] */
+	real *p;		/* [B][H][T][T] */
+	real *att;		/* [N][C] */
+	real *y, *rms2, *xn2;	/* [N][C] [N] [N][C]: after the attention */
+	real *r, *a;		/* [N][4C]: relu, its square */
+};
+
+struct model {
+	struct shape s;
+	struct tensor *tensor;
+	size_t ntensors, n;	/* n: parameters in all */
+	real *theta, *grad;	/* [n] */
+	size_t batch;		/* most sequences in one call */
+	struct layer *layer;
+	real *x, *rmsf, *xnf;	/* the last layer's output */
+	real *logits;		/* [N][V], then its gradient */
+	real *dx, *dn, *dwide;	/* [N][C] [N][C] [N][4C]: scratch */
+	real *dp;		/* [T][T] */
+	void *memory;
+};
+
+/* NULL when memory runs out.  width must be a multiple of heads. */
+struct model *model_new(const struct shape *s, size_t batch);
+void model_free(struct model *m);
+
+/* theta from the seed: uniform, variance 1/(3 in) for matrices, 0.02^2 for the
+ * embeddings, 0 for what writes into the residual stream, gains 1. */
+void model_init(struct model *m, uint64_t seed);
+
+/* Every parameter uniform in [-a,a]: a point where no gradient is 0. */
+void model_scatter(struct model *m, uint64_t seed, real a);
+
+/*
+ * model_loss(m, text, b, hits): mean over N of -log p(next byte), in nats.
+ *
+ * text   u8[b][T+1]   inputs text[i][0..T-1], targets text[i][1..T]
+ * hits   counts the positions whose likeliest byte was right; may be NULL
+ *
+ * Leaves what model_backward needs.
+ */
+double model_loss(struct model *m, const uint8_t *text, size_t b,
+    size_t *hits);
+
+/* grad += d loss / d theta for the text model_loss has just seen. */
+void model_backward(struct model *m, const uint8_t *text, size_t b);
+
+/* A number that is a function of its place: (seed, stream, counter). */
+uint64_t model_random(uint64_t seed, uint64_t stream, uint64_t counter);
+
+#endif

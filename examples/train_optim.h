@@ -1,0 +1,56 @@
+/*
+ * What turns gradients into steps: AdamW inside (Loshchilov, Hutter 2019), a
+ * plain or Nesterov step outside.  Arrays of n values, one order of summing,
+ * so two workers that apply the same numbers hold the same bits.
+ */
+#ifndef TRAIN_OPTIM_H
+#define TRAIN_OPTIM_H
+
+#include "train_model.h"
+
+struct optim_rule {
+	double rate;		/* at its highest */
+	double beta1, beta2;
+	double decay;		/* of matrices, times the rate */
+	double clip;		/* largest norm of a gradient; 0: none */
+	double last;		/* rate at the end, as a share of the highest */
+	size_t warmup, steps;	/* linear to warmup, cosine to steps */
+	double outer_rate, outer_momentum;
+};
+
+struct optim {
+	float *m, *v;		/* moments of the gradient */
+	float *outer;		/* the outer step's momentum */
+	size_t n;
+	size_t t;		/* steps taken */
+};
+
+/* NULL when memory runs out. */
+struct optim *optim_new(size_t n);
+void optim_free(struct optim *o);
+
+/* The rate of step t, counted from 0. */
+double optim_rate(const struct optim_rule *r, size_t t);
+
+/*
+ * One AdamW step of theta with m->grad (which it clips in place):
+ *
+ *   m = b1 m + (1-b1) g      v = b2 v + (1-b2) g^2
+ *   theta -= rate (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + 1e-8)
+ *            + rate decay theta                                (matrices)
+ */
+void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
+
+/*
+ * The outer step, with delta = theta_start - theta_local, averaged: it acts
+ * like a gradient (DiLoCo, Douillard et al. 2023).
+ *
+ *   u = momentum u + delta
+ *   theta = start - rate (delta + momentum u)
+ *
+ * rate 1 and momentum 0 is the average of the workers' models.
+ */
+void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
+    const float *start, const float *delta);
+
+#endif

@@ -1,0 +1,324 @@
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train_check.h"
+#include "train_run.h"
+
+struct run {
+	const struct run_options *o;
+	struct data data;
+	struct model *m;
+	struct optim **optim;	/* one, or one per device when alone */
+	size_t noptim;
+	float *start;		/* f32[n] the round's first weights */
+	float *sent;		/* f32[n] what this device says */
+	float *mean;		/* f32[n] what all said */
+	double *sum;		/* f64[n] alone only */
+	uint8_t *text;		/* [batch][T+1] */
+	size_t local;		/* H now */
+	size_t steps, round;	/* done */
+	struct link link;
+	FILE *log;
+};
+
+static int __attribute__((format(printf, 3, 4)))
+fail(struct ace_error *e, int code, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(e->message, sizeof e->message, format, ap);
+	va_end(ap);
+	e->code = code;
+	return -code;
+}
+
+/* ---- evaluation ---- */
+
+static int
+log_line(struct run *r, const char *what, double loss, double top1,
+    struct ace_error *e)
+{
+	if (fprintf(r->log, "%s\t%zu\t%zu\t%.4f\t%.3f\t%.2f\n", what, r->round,
+	    r->steps, loss, exp(loss), 100 * top1) < 0 ||
+	    fflush(r->log) != 0)
+		return fail(e, 4, "cannot write the log: %s", strerror(errno));
+	return 0;
+}
+
+static int
+evaluate(struct run *r, const char *what, struct ace_error *e)
+{
+	const size_t t = r->o->shape.context, all = r->o->windows;
+	size_t hits = 0, i, j, b;
+	double loss = 0;
+
+	if (!r->o->eval)
+		return 0;
+	for (i = 0; i < all; i += b) {
+		b = all - i < r->o->batch ? all - i : r->o->batch;
+		for (j = 0; j < b; j++)
+			data_window(&r->data, i + j, all, t,
+			    r->text + j * (t + 1));
+		loss += (double)b * model_loss(r->m, r->text, b, &hits);
+	}
+	return log_line(r, what, loss / (double)all,
+	    (double)hits / (double)(all * t), e);
+}
+
+static int
+log_begin(struct run *r, struct ace_error *e)
+{
+	double loss, top1;
+
+	if (!r->o->eval)
+		return 0;
+	r->log = r->o->log == NULL ? stderr : fopen(r->o->log, "w");
+	if (r->log == NULL)
+		return fail(e, 4, "cannot open '%s': %s", r->o->log,
+		    strerror(errno));
+	(void)fprintf(r->log, "what\tround\tstep\tloss\tperplexity\ttop1\n");
+	data_unigram(&r->data, &loss, &top1);
+	return log_line(r, "unigram", loss, top1, e);
+}
+
+static int
+log_end(struct run *r, struct ace_error *e)
+{
+	FILE *f = r->log;
+
+	r->log = NULL;
+	if (f != NULL && f != stderr && fclose(f) != 0)
+		return fail(e, 4, "cannot write the log: %s", strerror(errno));
+	return 0;
+}
+
+/* ---- one round ---- */
+
+/* m->grad from device i's batch of this step. */
+static void
+gradient(struct run *r, size_t i, size_t step)
+{
+	struct data_share s = r->o->share;
+
+	s.index = i;
+	data_batch(&r->data, &s, r->o->batch, r->o->shape.context, r->o->seed,
+	    step, r->text);
+	memset(r->m->grad, 0, r->m->n * sizeof *r->m->grad);
+	(void)model_loss(r->m, r->text, r->o->batch, NULL);
+	model_backward(r->m, r->text, r->o->batch);
+}
+
+/* What device i says this round into out; the weights are left anywhere. */
+static void
+contribution(struct run *r, size_t i, size_t h, float *out)
+{
+	struct optim *opt = r->optim[r->o->alone ? i : 0];
+	size_t n = r->m->n, j;
+
+	if (r->o->local == 0) {
+		gradient(r, i, r->steps);
+		memcpy(out, r->m->grad, n * sizeof *out);
+		return;
+	}
+	for (j = 0; j < h; j++) {
+		gradient(r, i, r->steps + j);
+		optim_step(opt, &r->o->rule, r->m);
+	}
+	for (j = 0; j < n; j++)
+		out[j] = r->start[j] - r->m->theta[j];
+}
+
+/* Every device in turn, and the mean in double as ace-aggregate forms it. */
+static void
+together_alone(struct run *r, size_t h)
+{
+	const size_t n = r->m->n, k = r->o->share.of;
+	size_t i, j;
+
+	memset(r->sum, 0, n * sizeof *r->sum);
+	for (i = 0; i < k; i++) {
+		memcpy(r->m->theta, r->start, n * sizeof *r->start);
+		contribution(r, i, h, r->sent);
+		for (j = 0; j < n; j++)
+			r->sum[j] += (double)r->sent[j] / (double)k;
+	}
+	for (j = 0; j < n; j++)
+		r->mean[j] = (float)r->sum[j];
+}
+
+static int
+together_streams(struct run *r, size_t h, struct ace_error *e)
+{
+	const struct run_options *o = r->o;
+	const size_t tokens = h * o->batch * o->shape.context;
+	size_t interval = 0;
+	int c;
+
+	contribution(r, o->share.index, h, r->sent);
+	c = link_send(&r->link, o->local == 0 ? ACE_GRADIENT : ACE_DELTA,
+	    r->round, tokens, r->sent, e);
+	if (c < 0)
+		return c;
+	if (o->apply == NULL)
+		memcpy(r->mean, r->sent, r->m->n * sizeof *r->mean);
+	else if ((c = link_receive(&r->link, r->round, r->mean, &interval,
+	    e)) < 0)
+		return c;
+	if (o->obey && o->local > 0 && interval > 0)
+		r->local = interval;
+	return 0;
+}
+
+static int
+one_round(struct run *r, struct ace_error *e)
+{
+	const struct run_options *o = r->o;
+	size_t h = o->local == 0 ? 1 : r->local, n = r->m->n;
+	int c;
+
+	if (h > o->steps - r->steps)
+		h = o->steps - r->steps;
+	memcpy(r->start, r->m->theta, n * sizeof *r->start);
+	if (o->alone)
+		together_alone(r, h);
+	else if ((c = together_streams(r, h, e)) < 0)
+		return c;
+	if (o->local == 0) {
+		memcpy(r->m->theta, r->start, n * sizeof *r->start);
+		memcpy(r->m->grad, r->mean, n * sizeof *r->mean);
+		optim_step(r->optim[0], &o->rule, r->m);
+	} else
+		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
+		    r->mean);
+	r->steps += h;
+	r->round++;
+	return 0;
+}
+
+static int
+rounds(struct run *r, struct ace_error *e)
+{
+	const struct run_options *o = r->o;
+	int c = evaluate(r, "start", e);
+
+	while (c == 0 && r->steps < o->steps) {
+		c = one_round(r, e);
+		if (c == 0 && o->every > 0 && r->round % o->every == 0 &&
+		    r->steps < o->steps)
+			c = evaluate(r, "now", e);
+	}
+	return c < 0 ? c : evaluate(r, "end", e);
+}
+
+/* ---- around it ---- */
+
+static int
+prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
+{
+	const struct run_options *o = r->o;
+	const char *bad = "";
+	size_t i;
+
+	if (data_read(&r->data, file, nfiles, o->valid, &bad) < 0)
+		return fail(e, 4, "cannot read '%s': %s", bad,
+		    strerror(errno));
+	if (!data_enough(&r->data, o->share.of, o->shape.context))
+		return fail(e, 3, "truncated: %zu bytes of text are too few",
+		    r->data.n);
+	if ((r->m = model_new(&o->shape, o->batch)) == NULL)
+		goto memory;
+	r->noptim = o->alone && o->local > 0 ? o->share.of : 1;
+	r->optim = calloc(o->share.of, sizeof(struct optim *));
+	r->text = malloc(o->batch * (o->shape.context + 1));
+	r->start = calloc(r->m->n, sizeof *r->start);
+	r->sent = calloc(r->m->n, sizeof *r->sent);
+	r->mean = calloc(r->m->n, sizeof *r->mean);
+	r->sum = calloc(o->alone ? r->m->n : 1, sizeof *r->sum);
+	if (r->optim == NULL || r->text == NULL || r->start == NULL ||
+	    r->sent == NULL || r->mean == NULL || r->sum == NULL)
+		goto memory;
+	for (i = 0; i < r->noptim; i++)
+		if ((r->optim[i] = optim_new(r->m->n)) == NULL)
+			goto memory;
+	model_init(r->m, o->seed);
+	r->local = o->local;
+	return o->load == NULL ? 0 : link_load(o->load, r->m, e);
+memory:
+	return fail(e, 4, "out of memory");
+}
+
+static void
+release(struct run *r)
+{
+	size_t i;
+
+	for (i = 0; r->optim != NULL && i < r->noptim; i++)
+		optim_free(r->optim[i]);
+	free(r->optim);
+	free(r->text);
+	free(r->start);
+	free(r->sent);
+	free(r->mean);
+	free(r->sum);
+	model_free(r->m);
+	data_free(&r->data);
+	link_release(&r->link);
+	if (r->log != NULL && r->log != stderr)
+		(void)fclose(r->log);
+}
+
+int
+run_train(const struct run_options *o, char *const *file, size_t nfiles,
+    struct ace_error *e)
+{
+	struct run r = { .o = o, .link = { .fd = -1 } };
+	int c;
+
+	if ((c = prepare(&r, file, nfiles, e)) < 0 ||
+	    (c = log_begin(&r, e)) < 0)
+		goto out;
+	r.link.m = r.m;
+	r.link.device = o->device;
+	r.link.run = o->run;
+	r.link.apply = o->apply;
+	if (!o->alone &&
+	    (c = link_open(&r.link, STDOUT_FILENO, o->group, e)) < 0)
+		goto out;
+	if ((c = rounds(&r, e)) < 0)
+		goto out;
+	if (!o->alone && (c = link_close(&r.link, STDOUT_FILENO, e)) < 0)
+		goto out;
+	if (o->save != NULL && (c = link_save(o->save, r.m, r.round, e)) < 0)
+		goto out;
+	c = log_end(&r, e);
+out:
+	release(&r);
+	return c;
+}
+
+int
+run_check(const struct run_options *o, char *const *file, size_t nfiles,
+    struct ace_error *e)
+{
+	struct run r = { .o = o, .link = { .fd = -1 } };
+	int c;
+
+	if ((c = prepare(&r, file, nfiles, e)) < 0)
+		goto out;
+	if (o->load == NULL)
+		model_scatter(r.m, o->seed, 0.3f);
+	gradient(&r, o->share.index, 0);
+	c = check_gradient(&o->shape, r.m->theta, r.m->grad, r.text, o->batch,
+	    stdout);
+	if (c < 0)
+		c = fail(e, 4, "out of memory");
+out:
+	release(&r);
+	return c;
+}

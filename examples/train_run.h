@@ -1,0 +1,35 @@
+/* The rounds of a training run: alone, or as one device of several. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include "train_data.h"
+#include "train_link.h"
+#include "train_optim.h"
+
+struct run_options {
+	struct shape shape;
+	size_t batch;
+	size_t local;		/* H: AdamW steps per round; 0: send gradients */
+	size_t steps;		/* batches in all, per device */
+	uint64_t seed;
+	struct data_share share;
+	struct optim_rule rule;
+	double valid;		/* share of the text */
+	size_t windows;		/* of the validation text */
+	size_t every;		/* rounds between evaluations; 0: only at the end */
+	int alone;		/* all devices in this process, no streams */
+	int eval;		/* evaluate and log */
+	int obey;		/* the policy's interval */
+	uint32_t group;
+	const char *device, *run, *apply, *log, *save, *load;
+};
+
+/* Trains.  0, or -2, -3, -4 with the message in e. */
+int run_train(const struct run_options *o, char *const *file, size_t nfiles,
+    struct ace_error *e);
+
+/* Checks the gradients: 0 right, 1 wrong, < 0 an error. */
+int run_check(const struct run_options *o, char *const *file, size_t nfiles,
+    struct ace_error *e);
+
+#endif
