@@ -95,8 +95,8 @@ static const char usage[] =
 "      --steps N           batches per device (1000)\n"
 "      --batch N           sequences per batch (16)\n"
 "      --rate X            AdamW's, at its highest (0.01)\n"
-"      --warmup N          steps to get there (a twentieth), then a cosine\n"
-"      --decay X --beta2 X --clip NORM     (0.1, 0.95, none)\n"
+"      --warmup N          steps to get there (a tenth), then a cosine\n"
+"      --decay X --beta2 X --clip NORM     (0.1, 0.95, 1; 0: none)\n"
 "      --seed N            same seed, same bits (1)\n"
 "  the model\n"
 "      --layers N --width N --heads N --context N      (2, 96, 3, 64)\n"
@@ -259,7 +259,7 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	r->share.index--;
 	r->steps = r->rule.steps;
 	if (!o->warmup_set)
-		r->rule.warmup = r->steps / 20;
+		r->rule.warmup = r->steps / 10;
 	if (r->rule.warmup > r->rule.steps)
 		r->rule.warmup = r->rule.steps;
 	return 0;
@@ -271,7 +271,7 @@ main(int argc, char **argv)
 	struct opts o = { .run = {
 	    .shape = { 2, 96, 3, 64 }, .batch = 16, .seed = 1,
 	    .share = { 1, 1, 0 }, .valid = 0.1, .windows = 256, .run = "train",
-	    .rule = { 0.01, 0.9, 0.95, 0.1, 0, 0.05, 0, 1000, 1, 0 } } };
+	    .rule = { 0.01, 0.9, 0.95, 0.1, 1, 0.05, 0, 1000, 1, 0 } } };
 	struct ace_error e = { 0, "" };
 	const char *why = NULL;
 	char device[32];
