@@ -23,7 +23,7 @@ enum { PROBES = 24 };
 static double
 probe(struct model *m, const struct tensor *t, const uint8_t *text, size_t b)
 {
-	const double h = 1e-4;
+	const double h = 1e-5;
 	double worst = 0, most = 0;
 	size_t i;
 

@@ -1,0 +1,126 @@
+# examples/train: the gradients, the same bits every time, and what it refuses.
+load helper
+
+PATH=$BUILD/examples:$PATH
+small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
+
+# 30 kB of text that a model can learn something from
+text() {
+	awk 'BEGIN { for (i = 0; i < 1200; i++)
+	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
+	export OPENBLAS_NUM_THREADS=1
+}
+
+@test "gradients agree with finite differences" {
+	text
+	exits 0 train --check-gradient $small text
+	[ "$(grep -c '^layer0' out)" -eq 6 ]
+	exits 0 train --check-gradient --layers 3 --width 24 --heads 3 \
+	    --context 9 --batch 2 --seed 7 text
+	[ "$(wc -l <out)" -eq 22 ]
+}
+
+@test "the gradient check can fail: a gradient that is not there" {
+	text
+	# zeros out of a model whose matrices are all zero: nothing to compare
+	exits 0 train --local --steps 0 $small --save zero text
+	exits 1 train --check-gradient --load zero $small text
+	grep -q wrong out
+}
+
+@test "same seed, same bits; another seed, others" {
+	text
+	train --index 2 --of 3 --steps 5 $small text >a
+	train --index 2 --of 3 --steps 5 $small text >b
+	same a b
+	train --index 2 --of 3 --steps 5 --seed 2 $small text >b
+	exits 1 cmp a b
+	train --index 1 --of 3 --steps 5 $small text >b
+	exits 1 cmp a b
+}
+
+@test "it learns: better than untrained, better than counting bytes" {
+	text
+	exits 0 train --local --of 2 -H 5 --steps 150 --eval --log log $small \
+	    text
+	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
+	    loss["end"] < loss["start"] && loss["end"] < loss["unigram"]) }' log
+}
+
+@test "a model saved and loaded is the same model" {
+	text
+	train --local --steps 20 --save a $small --eval --log log text
+	train --local --steps 0 --load a --save b $small text
+	train --local --steps 0 --load b --save c $small --eval --log log2 text
+	same b c
+	[ "$(awk '$1 == "end" { print $4, $6 }' log)" = \
+	    "$(awk '$1 == "end" { print $4, $6 }' log2)" ]
+	exits 0 ace-expand -o d a
+	train --local --steps 0 --load d --save e $small text
+	same b e
+}
+
+@test "a model of another shape is refused" {
+	text
+	train --local --steps 0 --save a $small text
+	exits 3 train --local --load a $small --width 48 text
+	says '^train: mismatch: another tensor than '
+	exits 3 train --local --load a $small --layers 2 text
+	says '^train: mismatch: not as many tensors as '
+	head -c 3000 a >cut
+	exits 3 train --local --load cut $small text
+	says '^train: truncated'
+}
+
+@test "devices that apply the same aggregates hold the same bits" {
+	text
+	for way in --gradient '-H 3 --outer-momentum 0.5 --outer-rate 0.9'; do
+		train --index 1 --of 2 --steps 9 $way --save a $small text >up
+		exits 0 train --index 2 --of 2 --steps 9 $way --apply up \
+		    --save b $small text
+		same a b
+	done
+}
+
+@test "two devices and ace-aggregate are the run in one process" {
+	text
+	for way in --gradient '-H 3 --outer-momentum 0.5'; do
+		rm -f up? down?
+		mkfifo up1 up2 down1 down2
+		for k in 1 2; do
+			train --index $k --of 2 --steps 9 $way --apply down$k \
+			    --save m$k $small text >up$k &
+		done
+		ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		wait
+		same m1 m2
+		train --local --of 2 --steps 9 $way --save m $small text
+		same m1 m
+	done
+}
+
+@test "aggregates that do not fit are refused" {
+	text
+	train --steps 3 $small text >up
+	exits 3 train --steps 5 --apply up $small text
+	says "^train: truncated: no more aggregates in 'up'"
+	exits 3 train --steps 2 --apply up $small text
+	says "^train: mismatch: more aggregates than rounds in 'up'"
+	head -c 20000 up >cut
+	exits 3 train --steps 3 --apply cut $small text
+	says '^train: truncated'
+	exits 3 train --steps 3 --apply up $small --context 8 text
+	says "^train: mismatch: another tensor than 'wpe'"
+	exits 4 train --steps 3 --apply nowhere $small text
+	says "^train: cannot open 'nowhere'"
+	exits 4 train --steps 3 $small nowhere
+	exits 4 sh -c "train --steps 3 $small text >/dev/full"
+	printf 'too little' >few
+	exits 3 train --steps 3 $small few
+	says '^train: truncated: 10 bytes of text are too few'
+	exits 2 train --steps 3
+	exits 2 train --width 10 --heads 3 text
+	exits 2 train --index 3 --of 2 text
+	exits 2 train --rate fast text
+	exits 2 train --nonsense text
+}
