@@ -17,7 +17,6 @@ EDGES=4
 STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 1000)}
 RATE=${RATE:-0.005}		# FullSync's best: make sweep
 INTERVAL=10			# local steps per round
-BITS=1.3			# per parameter and round, up and down
 
 # one thread per process; and newer processors than the BLAS knows should get
 # its AVX-512 loops all the same

@@ -67,8 +67,8 @@ text() {
 	says '^train: mismatch: another tensor than '
 	exits 3 train --local --load a $small --layers 2 text
 	says '^train: mismatch: not as many tensors as '
-	head -c 3000 a >cut
-	exits 3 train --local --load cut $small text
+	head -c 3000 a >part
+	exits 3 train --local --load part $small text
 	says '^train: truncated'
 }
 
@@ -106,8 +106,8 @@ text() {
 	says "^train: truncated: no more aggregates in 'up'"
 	exits 3 train --steps 2 --apply up $small text
 	says "^train: mismatch: more aggregates than rounds in 'up'"
-	head -c 20000 up >cut
-	exits 3 train --steps 3 --apply cut $small text
+	head -c 20000 up >part
+	exits 3 train --steps 3 --apply part $small text
 	says '^train: truncated'
 	exits 3 train --steps 3 --apply up $small --context 8 text
 	says "^train: mismatch: another tensor than 'wpe'"
