@@ -1,0 +1,106 @@
+# No filter keeps the model in memory: at most 64 MiB, whatever flows through,
+# and the first output before the end of the input.
+#
+# ACE_BIG is how many values flow: 1G (4 GiB) under CI, else 64M.
+
+load helper
+
+: "${ACE_BIG:=$([ "${CI:-}" = true ] && echo 1G || echo 64M)}"
+case $ACE_BIG in
+*G) count=$((${ACE_BIG%G} << 30)) ;;
+*M) count=$((${ACE_BIG%M} << 20)) ;;
+esac
+
+# bounded CMD...: standard input big, output thrown away.
+bounded() {
+	command -v "$1" >/dev/null || return 0
+	sanitized && skip "the sanitizer's own memory"
+	local start=$SECONDS
+	exits 0 peak kib sh -c 'exec "$@" >/dev/null' sh "$@"
+	echo "# $*: $(cat kib) KiB, $((SECONDS - start)) s for $count values" >&3
+	[ "$(cat kib)" -le 65536 ]
+}
+
+@test "ace-expand" {
+	bounded ace-expand < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "ace-score" {
+	bounded ace-score < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "ace-select, one pass" {
+	bounded ace-select -b 1M < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "ace-compress: q8, topk, lossless" {
+	bounded ace-compress -c q8 < <(mkshards -n "$ACE_BIG" -k fast)
+	bounded ace-compress -c topk:0.01 < <(mkshards -n "$ACE_BIG" -k fast)
+	bounded ace-compress -c lossless < <(mkshards -n 64M -k fast)
+}
+
+@test "ace-compress -S and ace-expand -S" {
+	bounded ace-compress -S s -c q8 --sync none < <(mkshards -n 64M -k fast)
+	bounded ace-expand -S s < <(mkshards -n 64M -s 1 -k fast)
+}
+
+@test "ace-aggregate, of one and of eight" {
+	bounded ace-aggregate < <(mkshards -n "$ACE_BIG" -k fast)
+	bounded ace-aggregate \
+	    <(mkshards -n 8M -k fast -d a) <(mkshards -n 8M -k fast -d b) \
+	    <(mkshards -n 8M -k fast -d c) <(mkshards -n 8M -k fast -d d) \
+	    <(mkshards -n 8M -k fast -d e -c q8) <(mkshards -n 8M -d f -c none) \
+	    <(mkshards -n 8M -k fast -d g -c f16) <(mkshards -n 8M -k fast -d h)
+}
+
+@test "ace-policy" {
+	bounded ace-policy < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "ace-import and ace-export, raw" {
+	bounded ace-import -f raw --shape "$count" < <(head -c $((4 * count)) /dev/zero)
+	bounded ace-export -f raw < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "ace-inspect" {
+	bounded ace-inspect --verify < <(mkshards -n "$ACE_BIG" -k fast)
+	bounded ace-inspect --stats < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "a thousand shards cost no more than one" {
+	for p in "ace-expand" "ace-score" "ace-compress -c q8" "ace-aggregate"; do
+		# shellcheck disable=SC2086 # words
+		bounded $p < <(mkshards -N 1000)
+		[ "$(cat kib)" -le 16384 ]
+	done
+}
+
+# early PROG...: half a shard goes in; something has to come out before the
+# other half does.
+early() {
+	command -v "$1" >/dev/null || return 0
+	local i half
+	half=$(($(wc -c <big) / 2))
+	{
+		head -c $half big
+		for ((i = 0; i < 600; i++)); do
+			[ -s early ] && break
+			sleep 0.1
+		done
+		[ -s early ] && touch seen
+		tail -c +$((half + 1)) big
+	} | "$@" >early
+	[ -f seen ] || { echo "$*: nothing before the end"; return 1; }
+	rm seen early
+}
+
+@test "the first output comes before the end of the input" {
+	mkshards -n 4M -k fast >big
+	early ace-expand
+	early ace-score
+	early ace-compress -c q8
+	mkshards -n 4M -k fast -d edge2 >big2	# all from one needs a second look
+	early ace-aggregate - big2
+	early ace-policy
+	early ace-export -f raw
+}
