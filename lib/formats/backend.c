@@ -42,6 +42,7 @@ backend_add(struct format_source *s, struct schema_tensor *t, const char *name,
     struct err *e)
 {
 	struct schema *sc = &s->schema;
+	struct err own = ERR_INIT;
 	int r;
 
 	if (sc->n == FORMAT_MAX_TENSORS)
@@ -50,7 +51,8 @@ backend_add(struct format_source *s, struct schema_tensor *t, const char *name,
 	if ((t->name = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	schema_guess(t);
-	r = schema_add(sc, t, e);
+	if ((r = schema_add(sc, t, &own)) < 0)
+		r = err_set(e, -r, "%s, in '%s'", own.msg, s->name);
 	alloc_free(t->name);
 	t->name = NULL;
 	return r;

@@ -27,6 +27,7 @@ struct npz {
 	locale_t utf8;
 	struct err *e;		/* where the write callback reports */
 	struct format_sink *sink;
+	int drop;		/* nothing is written any more */
 };
 
 /* libarchive turns names into the locale's charset and back: only UTF-8 keeps
@@ -296,7 +297,7 @@ npz_write(struct archive *a, void *arg, const void *p, size_t n)
 {
 	struct npz *z = arg;
 
-	if (io_write(z->sink->io, p, n, z->e) < 0) {
+	if (!z->drop && io_write(z->sink->io, p, n, z->e) < 0) {
 		archive_set_error(a, EIO, "write failed");
 		return -1;
 	}
@@ -411,15 +412,15 @@ npz_put_finish(struct format_sink *s, struct err *e)
 	return npz_check(z, archive_write_close(z->a), e);
 }
 
-/* After a failure archive_free would still write the directory: it goes
- * nowhere. */
+/* After a failure archive_free still writes the directory: it goes nowhere,
+ * or what was cut would look whole.  (archive_write_fail leaks.) */
 static void
 npz_put_close(struct format_sink *s)
 {
 	struct npz *z = s->own;
 
-	if (z != NULL && z->a != NULL)
-		(void)archive_write_fail(z->a);
+	if (z != NULL)
+		z->drop = 1;
 	npz_free(z);
 }
 
