@@ -28,7 +28,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	int format;		/* -1: by the output's name */
-	int has_step, f32;
+	int has_step;
 	uint64_t step;
 	const char *device;
 	struct format_sink_opts so;
@@ -50,7 +50,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->device = val;
 		return 0;
 	case OPT_F32:
-		o->f32 = 1;
+		o->so.f32 = 1;
 		return 0;
 	case OPT_DEFLATE:
 		o->so.deflate = 1;
@@ -77,27 +77,19 @@ struct run {
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
 };
 
-/* The dtypes of the file: the model's own, or f32. */
 static int
 create(struct run *x, struct err *e)
 {
 	struct format_sink_opts so = x->o->so;
-	struct schema sc = SCHEMA_INIT;
-	int f = x->o->format, r = schema_copy(&sc, reader_schema(x->in), e);
-	size_t i;
+	int f = x->o->format;
 
 	if (f < 0)
 		f = format_guess(x->o->f.output);
 	if (f < 0)
 		f = FORMAT_SAFETENSORS;
-	for (i = 0; x->o->f32 && i < sc.n; i++)
-		sc.t[i].dtype = SCHEMA_F32;
 	so.note = &reader_shard(x->in)->kv;
-	if (r == 0)
-		r = format_create(&x->sink, (enum format_id)f, x->out, &sc, &so,
-		    e);
-	schema_release(&sc);
-	return r;
+	return format_create(&x->sink, (enum format_id)f, x->out,
+	    reader_schema(x->in), &so, e);
 }
 
 static int
@@ -118,8 +110,12 @@ export_shard(struct run *x, struct err *e)
 		return r;
 	while ((r = values_next(&x->v, e)) > 0)
 		if ((r = format_write(x->sink, x->v.x, x->v.n, e)) < 0)
-			return r;
-	return r < 0 ? r : format_finish(x->sink, e);
+			break;
+	if (r == 0)
+		r = format_finish(x->sink, e);
+	format_free(x->sink);
+	x->sink = NULL;
+	return r;
 }
 
 static int

@@ -191,9 +191,9 @@ import_file(const struct opts *o, size_t i, struct schema *first,
 	if ((r = which(o, path, e)) < 0 ||
 	    (r = format_open(&src, (enum format_id)r, path, &o->fo, e)) < 0)
 		goto out;
-	if (i == 0)
+	if (i == 0 && o->npath > 1)
 		r = schema_copy(first, format_schema(src), e);
-	else if (schema_diff(first, format_schema(src), why))
+	else if (i > 0 && schema_diff(first, format_schema(src), why))
 		r = err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': %s",
 		    path, o->path[0], why);
 	if (r == 0 && (r = describe(o, i, src, &sh, e)) == 0 &&

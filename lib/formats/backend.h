@@ -41,7 +41,8 @@ struct format_sink {
 	const struct backend_out *out;
 	void *own;
 	struct io *io;
-	struct schema schema;	/* dtypes as the file has them */
+	const struct schema *schema;
+	uint8_t *dtype;		/* of each tensor in the file */
 	const struct format_sink_opts *opts;	/* only during create */
 	size_t cur;
 	int open;

@@ -284,6 +284,7 @@ format_create(struct format_sink **out, enum format_id f, struct io *io,
 {
 	static const struct format_sink_opts none;
 	struct format_sink *s = alloc_get(1, sizeof(*s), e);
+	size_t i;
 	int r = 0;
 
 	*out = NULL;
@@ -291,12 +292,13 @@ format_create(struct format_sink **out, enum format_id f, struct io *io,
 		return -ERR_SYS;
 	s->out = format_out[f];
 	s->io = io;
-	s->schema = (struct schema)SCHEMA_INIT;
+	s->schema = schema;
 	s->opts = o != NULL ? o : &none;
-	if ((s->raw = alloc_get(BACKEND_CHUNK, 1, e)) == NULL)
+	if ((s->raw = alloc_get(BACKEND_CHUNK, 1, e)) == NULL ||
+	    (s->dtype = alloc_get(schema->n, 1, e)) == NULL)
 		r = -ERR_SYS;
-	if (r == 0)
-		r = schema_copy(&s->schema, schema, e);
+	for (i = 0; r == 0 && i < schema->n; i++)
+		s->dtype[i] = s->opts->f32 ? SCHEMA_F32 : schema->t[i].dtype;
 	if (r == 0 && s->out->create != NULL)
 		r = s->out->create(s, e);
 	s->opts = NULL;
@@ -312,12 +314,12 @@ format_fill(struct format_sink *s, struct err *e)
 {
 	int r;
 
-	while (s->cur < s->schema.n) {
+	while (s->cur < s->schema->n) {
 		if (!s->open && s->out->begin != NULL &&
 		    (r = s->out->begin(s, e)) < 0)
 			return r;
 		s->open = 1;
-		if (s->at < s->schema.t[s->cur].numel)
+		if (s->at < s->schema->t[s->cur].numel)
 			return 0;
 		if (s->out->end != NULL && (r = s->out->end(s, e)) < 0)
 			return r;
@@ -331,15 +333,15 @@ format_fill(struct format_sink *s, struct err *e)
 static int
 format_put(struct format_sink *s, const float *x, size_t n, struct err *e)
 {
-	const struct schema_tensor *t = &s->schema.t[s->cur];
-	size_t k = dtype_from_f32(t->dtype, x, s->raw, n);
+	unsigned dtype = s->dtype[s->cur];
+	size_t k = dtype_from_f32(dtype, x, s->raw, n);
 
 	if (k < n)
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu]: "
-		    "%.9g is beyond %s", t->name,
+		    "%.9g is beyond %s", s->schema->t[s->cur].name,
 		    (unsigned long long)(s->at + k), (double)x[k],
-		    schema_dtype_name(t->dtype));
-	return s->out->bytes(s, s->raw, n * dtype_size(t->dtype), e);
+		    schema_dtype_name(dtype));
+	return s->out->bytes(s, s->raw, n * dtype_size(dtype), e);
 }
 
 int
@@ -352,11 +354,11 @@ format_write(struct format_sink *s, const float *x, size_t n, struct err *e)
 	while (n != 0) {
 		if ((r = format_fill(s, e)) < 0)
 			return r;
-		if (s->cur == s->schema.n)
+		if (s->cur == s->schema->n)
 			return err_set(e, ERR_DATA,
 			    "mismatch: more values than the schema has");
-		t = &s->schema.t[s->cur];
-		k = BACKEND_CHUNK / dtype_size(t->dtype);
+		t = &s->schema->t[s->cur];
+		k = BACKEND_CHUNK / dtype_size(s->dtype[s->cur]);
 		if (k > n)
 			k = n;
 		if (k > t->numel - s->at)
@@ -377,7 +379,7 @@ format_finish(struct format_sink *s, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (s->cur < s->schema.n)
+	if (s->cur < s->schema->n)
 		return err_set(e, ERR_DATA,
 		    "mismatch: fewer values than the schema has");
 	return s->out->finish != NULL ? s->out->finish(s, e) : 0;
@@ -390,7 +392,7 @@ format_free(struct format_sink *s)
 		return;
 	if (s->out->close != NULL)
 		s->out->close(s);
-	schema_release(&s->schema);
+	alloc_free(s->dtype);
 	alloc_free(s->raw);
 	alloc_free(s);
 }

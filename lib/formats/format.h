@@ -55,12 +55,14 @@ void format_close(struct format_source *s);
 
 struct format_sink_opts {
 	const struct text_kv *note;	/* metadata (safetensors), or NULL */
+	int f32;			/* all tensors as f32 */
 	int deflate;			/* npz: compress */
 };
 
 struct format_sink;
-/* io stays the caller's (commit and free).  o may be NULL.  Values are written
- * in the schema's dtypes, to nearest even (bf16, which numpy does not have, as
+/* io stays the caller's (commit and free), and so does the schema, which must
+ * last as long as the sink.  o may be NULL.  Values are written in the
+ * schema's dtypes, to nearest even (bf16, which numpy does not have, as
  * f32 in npz and npy; raw is f32 throughout); a finite one outside the dtype's
  * range is refused. */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,

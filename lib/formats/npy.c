@@ -244,9 +244,9 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 }
 
 int
-npy_make(struct buf *out, const struct schema_tensor *t, struct err *e)
+npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
+    struct err *e)
 {
-	/* numpy has no bf16: such a tensor is f32 by the time it is here */
 	static const char *const descr[SCHEMA_NDTYPE] = {
 		"<f4", "<f2", "<f4", "<f8", "<i4", "<i8"
 	};
@@ -257,7 +257,7 @@ npy_make(struct buf *out, const struct schema_tensor *t, struct err *e)
 
 	n = (size_t)snprintf(s, sizeof(s),
 	    "{'descr': '%s', 'fortran_order': False, 'shape': (",
-	    descr[t->dtype]);
+	    descr[dtype]);
 	for (d = 0; d < t->ndim; d++)
 		n += (size_t)snprintf(s + n, sizeof(s) - n, "%llu%s",
 		    (unsigned long long)t->dim[d],
@@ -313,12 +313,12 @@ npy_create(struct format_sink *s, struct err *e)
 	struct buf b = BUF_INIT;
 	int r;
 
-	if (s->schema.n != 1)
+	if (s->schema->n != 1)
 		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, "
-		    "the shard has %zu", s->schema.n);
-	if (s->schema.t[0].dtype == SCHEMA_BF16)
-		s->schema.t[0].dtype = SCHEMA_F32;
-	if ((r = npy_make(&b, &s->schema.t[0], e)) == 0)
+		    "the shard has %zu", s->schema->n);
+	if (s->dtype[0] == SCHEMA_BF16)
+		s->dtype[0] = SCHEMA_F32;
+	if ((r = npy_make(&b, &s->schema->t[0], s->dtype[0], e)) == 0)
 		r = io_write(s->io, b.p, b.n, e);
 	buf_release(&b);
 	return r;

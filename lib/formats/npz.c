@@ -328,9 +328,9 @@ npz_create(struct format_sink *s, struct err *e)
 		return r;
 	z->sink = s;
 	z->e = e;
-	for (i = 0; i < s->schema.n; i++)
-		if (s->schema.t[i].dtype == SCHEMA_BF16)
-			s->schema.t[i].dtype = SCHEMA_F32;
+	for (i = 0; i < s->schema->n; i++)
+		if (s->dtype[i] == SCHEMA_BF16)
+			s->dtype[i] = SCHEMA_F32;
 	if ((z->a = archive_write_new()) == NULL)
 		return err_set(e, ERR_SYS, "out of memory");
 	if ((r = npz_check(z, archive_write_set_format_zip(z->a), e)) < 0 ||
@@ -378,7 +378,8 @@ npz_put_bytes(struct format_sink *s, const void *p, size_t n, struct err *e)
 static int
 npz_put_begin(struct format_sink *s, struct err *e)
 {
-	const struct schema_tensor *t = &s->schema.t[s->cur];
+	const struct schema_tensor *t = &s->schema->t[s->cur];
+	unsigned dtype = s->dtype[s->cur];
 	char path[SCHEMA_MAX_NAME + sizeof(".npy")];
 	struct npz *z = s->own;
 	struct buf b = BUF_INIT;
@@ -386,8 +387,8 @@ npz_put_begin(struct format_sink *s, struct err *e)
 
 	z->e = e;
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
-	if ((r = npy_make(&b, t, e)) == 0 &&
-	    (r = npz_put_entry(z, path, b.n + t->numel * dtype_size(t->dtype),
+	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
+	    (r = npz_put_entry(z, path, b.n + t->numel * dtype_size(dtype),
 	    e)) == 0)
 		r = npz_put_bytes(s, b.p, b.n, e);
 	buf_release(&b);

@@ -45,11 +45,8 @@ const struct backend_in raw_in = {
 static int
 raw_create(struct format_sink *s, struct err *e)
 {
-	size_t i;
-
 	(void)e;
-	for (i = 0; i < s->schema.n; i++)
-		s->schema.t[i].dtype = SCHEMA_F32;
+	memset(s->dtype, SCHEMA_F32, s->schema->n);
 	return 0;
 }
 

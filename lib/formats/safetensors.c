@@ -446,22 +446,20 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 
 static int
 safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
-    uint64_t *at, struct err *e)
+    unsigned dtype, uint64_t *at, struct err *e)
 {
 	char text[96 + 21 * SCHEMA_MAX_DIM];
-	uint64_t end = *at + t->numel * dtype_size(t->dtype);
+	uint64_t end = *at + t->numel * dtype_size(dtype);
 	int n, r;
 	unsigned d;
 
 	if (strcmp(t->name, SAFETENSORS_META) == 0)
 		return err_set(e, ERR_DATA, "unsupported: no tensor can be "
 		    "called '" SAFETENSORS_META "' in safetensors");
-	if (b->n > 1 && (r = safetensors_puts(b, ",", e)) < 0)
-		return r;
 	if ((r = safetensors_quote(b, t->name, e)) < 0)
 		return r;
 	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",
-	    safetensors_dtype[t->dtype]);
+	    safetensors_dtype[dtype]);
 	for (d = 0; d < t->ndim; d++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%llu",
 		    d != 0 ? "," : "", (unsigned long long)t->dim[d]);
@@ -472,30 +470,58 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	return safetensors_puts(b, text, e);
 }
 
+/* The whole header, entry by entry, to nowhere or to the file; *size grows by
+ * its length. */
 static int
-safetensors_create(struct format_sink *s, struct err *e)
+safetensors_header(struct format_sink *s, int write, uint64_t *size,
+    struct err *e)
 {
 	struct buf b = BUF_INIT;
-	unsigned char head[8];
 	uint64_t at = 0;
 	size_t i;
 	int r;
 
 	if ((r = safetensors_puts(&b, "{", e)) == 0)
 		r = safetensors_put_notes(&b, s->opts->note, e);
-	for (i = 0; i < s->schema.n && r == 0; i++)
-		r = safetensors_put_tensor(&b, &s->schema.t[i], &at, e);
-	if (r == 0)
-		r = safetensors_puts(&b, "}", e);
-	while (r == 0 && b.n % 8 != 0)		/* data at a multiple of 8 */
-		r = safetensors_puts(&b, " ", e);
-	if (r == 0 && b.n > SAFETENSORS_MAX_HEADER)
-		r = err_set(e, ERR_DATA, "limit: a safetensors header of %zu "
-		    "bytes, at most %d", b.n, SAFETENSORS_MAX_HEADER);
-	bytes_set64(head, b.n);
-	if (r == 0 && (r = io_write(s->io, head, 8, e)) == 0)
+	for (i = 0; i < s->schema->n && r == 0; i++) {
+		if (*size + b.n > 1)
+			r = safetensors_puts(&b, ",", e);
+		if (r == 0)
+			r = safetensors_put_tensor(&b, &s->schema->t[i],
+			    s->dtype[i], &at, e);
+		if (r == 0 && write)
+			r = io_write(s->io, b.p, b.n, e);
+		*size += b.n;
+		b.n = 0;
+	}
+	if (r == 0 && (r = safetensors_puts(&b, "}", e)) == 0 && write)
 		r = io_write(s->io, b.p, b.n, e);
+	*size += b.n;
 	buf_release(&b);
+	return r;
+}
+
+/* Its length comes before it: made twice, never held. */
+static int
+safetensors_create(struct format_sink *s, struct err *e)
+{
+	static const char blanks[8] = "        ";
+	uint64_t n = 0, again = 0;
+	unsigned char head[8];
+	size_t pad;
+	int r = safetensors_header(s, 0, &n, e);
+
+	if (r < 0)
+		return r;
+	pad = (size_t)(-n % 8);			/* data at a multiple of 8 */
+	if (n + pad > SAFETENSORS_MAX_HEADER)
+		return err_set(e, ERR_DATA, "limit: a safetensors header of "
+		    "%llu bytes, at most %d", (unsigned long long)n,
+		    SAFETENSORS_MAX_HEADER);
+	bytes_set64(head, n + pad);
+	if ((r = io_write(s->io, head, 8, e)) == 0 &&
+	    (r = safetensors_header(s, 1, &again, e)) == 0)
+		r = io_write(s->io, blanks, pad, e);
 	return r;
 }
 

@@ -10,7 +10,7 @@
 
 struct err;
 
-enum { ZIPEND_MAX_DIRECTORY = 8 << 20 };	/* bytes: some 80,000 entries */
+enum { ZIPEND_MAX_DIRECTORY = 16 << 20 };	/* bytes: some 150,000 entries */
 
 /* zipend_check(fd, size, name, e): a file of size bytes is a zip that ends
  * with its end record (no comment), the directory just before it, of bearable

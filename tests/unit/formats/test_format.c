@@ -124,7 +124,7 @@ round_trip(enum format_id f, const struct schema *sc,
 static void
 test_round_trips(void)
 {
-	static const struct format_sink_opts deflate = { NULL, 1 };
+	static const struct format_sink_opts deflate = { NULL, 0, 1 };
 	struct schema one = SCHEMA_INIT, ints = SCHEMA_INIT;
 	struct stat a, b;
 
@@ -237,7 +237,7 @@ test_inexact(void)
 static void
 test_note(void)
 {
-	struct format_sink_opts o = { NULL, 0 };
+	struct format_sink_opts o = { NULL, 0, 0 };
 	struct text_kv kv = TEXT_KV_INIT;
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;

@@ -209,7 +209,7 @@ test_make(void)
 	t.ndim = 2;
 	t.dim[0] = 1;
 	t.dim[1] = 2;
-	ok(npy_make(&b, &t, &e) == 0 && b.n == 128 && b.p[127] == '\n' &&
+	ok(npy_make(&b, &t, SCHEMA_F32, &e) == 0 && b.n == 128 && b.p[127] == '\n' &&
 	    b.p[126] == ' ' && memcmp(b.p, want, sizeof(want) - 1) == 0,
 	    "a head as numpy writes it");
 	buf_release(&b);

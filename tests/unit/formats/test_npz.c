@@ -285,28 +285,28 @@ test_structure(void)
 	bytes_set32(z.b + n - 6, 0);
 	files_put("f.npz", z.b, n);
 	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "directory elsewhere");
-	bytes_set32(z.b + n - 10, 9 << 20);
+	bytes_set32(z.b + n - 10, 17 << 20);
 	bytes_set32(z.b + n - 6, 100);
 	memset(z.b, 0, 4);
 	files_put("f.npz", z.b, n);
 	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "no zip");
 }
 
-/* A directory of 9 MiB, nearly all of it a hole in the file. */
+/* A directory of 17 MiB, nearly all of it a hole in the file. */
 static void
 test_large(void)
 {
 	unsigned char h[22] = "PK\5\6";
 	FILE *f;
 
-	bytes_set32(h + 12, 9 << 20);
+	bytes_set32(h + 12, 17 << 20);
 	bytes_set32(h + 16, 4);
 	f = fopen("f.npz", "wb");
 	if (f == NULL || fwrite("PK\3\4", 1, 4, f) != 4 ||
-	    fseek(f, 4 + (9 << 20), SEEK_SET) != 0 ||
+	    fseek(f, 4 + (17 << 20), SEEK_SET) != 0 ||
 	    fwrite(h, 1, 22, f) != 22 || fclose(f) != 0)
 		abort();
-	files_refused(FORMAT_NPZ, "f.npz", "limit", "a directory of 9 MiB");
+	files_refused(FORMAT_NPZ, "f.npz", "limit", "a directory of 17 MiB");
 }
 
 /* Names stay as they are whatever the locale of the process says. */
