@@ -1,0 +1,152 @@
+load helper
+
+@test "one shard of many: --step and --device, else the choices are named" {
+	for d in a b; do for s in 1 2; do
+		mkshards -d $d -s $s
+	done; done >all
+	exits 2 ace-export -o x.npz all
+	says "ace-export: more than one shard in 'all', 'a/1' and 'a/2'"
+	[ ! -e x.npz ]
+	exits 2 ace-export --step 1 -o x.npz all
+	says "'a/1' and 'b/1'"
+	exits 2 ace-export --device b -o x.npz all
+	says "'b/1' and 'b/2'"
+	exits 0 ace-export --device b --step 2 -o x.npz all
+	[ -s x.npz ]
+	exits 3 ace-export --step 9 -o y.npz all
+	says "mismatch: no such shard in 'all'"
+	exits 3 ace-export --device c -o y.npz all
+	[ ! -e y.npz ]
+}
+
+@test "coded shards are decoded" {
+	mkshards -n 10k -x 1 >dense
+	mkshards -n 10k -x 1 -c f16 >coded
+	exits 0 ace-export -f raw dense
+	mv out want
+	exits 0 ace-export -f raw coded
+	perl -e 'local $/; for (@ARGV) { open F, $_; binmode F; push @v, [unpack "f<*", <F>] }
+	    die unless @{$v[0]} == 10240 && @{$v[1]} == 10240;
+	    for (0 .. 10239) { $d = abs($v[0][$_] - $v[1][$_]);
+	    die $_ if $d > 1e-3 * abs($v[0][$_]) + 1e-7; $n += $d > 0 }
+	    die unless $n' want out
+}
+
+@test "groups that were not sent are zeros" {
+	mkshards -n 1000 -c none >none
+	exits 0 ace-export -f raw none
+	head -c 4000 /dev/zero >want
+	same out want
+}
+
+@test "a stream that is cut or damaged leaves no file" {
+	mkshards -n 1000 >in
+	for n in 1 64 200 3000 $(($(wc -c <in) - 1)); do
+		head -c "$n" in >"cut"
+		exits 3 ace-export -o x.safetensors cut
+		says "^ace-export: truncated: "
+	done
+	cp in bad
+	flip bad 2000
+	exits 3 ace-export -o x.safetensors bad
+	says "^ace-export: corrupt: "
+	[ "$(ls)" = "$(printf '%s\n' bad cut err in out)" ]
+}
+
+@test "a damaged file does not replace a good one" {
+	mkshards -n 1000 >in
+	exits 0 ace-export -o x.npz in
+	cp x.npz good.npz
+	head -c 3000 in >"cut"
+	exits 3 ace-export -o x.npz cut
+	same x.npz good.npz
+}
+
+@test "the format is told by the name, by -f, or is safetensors" {
+	mkshards -t w:4 >in
+	exits 0 ace-export -o x.npy in
+	[ "$(head -c 6 x.npy | tail -c 5)" = NUMPY ]
+	exits 0 ace-export -o x.f32 in
+	[ "$(wc -c <x.f32)" -eq 16 ]
+	exits 0 ace-export -o x.npz in
+	[ "$(head -c 2 x.npz)" = PK ]
+	exits 0 ace-export in
+	[ "$(head -c 9 out | tail -c 1)" = '{' ]
+	exits 0 ace-export -f npy -o y.npz in
+	same x.npy y.npz
+}
+
+@test "npy holds one tensor" {
+	mkshards -t a:4 -t b:4 >in
+	exits 3 ace-export -f npy in
+	says "unsupported: npy holds one tensor, the shard has 2"
+}
+
+@test "dtypes of the model; --f32 leaves them" {
+	perl -e 'binmode STDOUT; $h = q({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)
+	    . q("b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]}});
+	    print pack("Q<", length $h), $h, pack("v4", 0x3c00, 0xc100, 0x3f80, 0xc020)' \
+	    >in.safetensors
+	ace-import -o in.aceg in.safetensors
+	exits 0 ace-export -f raw in.aceg
+	perl -e 'binmode STDOUT; print pack("f<4", 1, -2.5, 1, -2.5)' >want
+	same out want
+	exits 0 ace-export --f32 in.aceg
+	[ "$(grep -ao '"F32"' out | wc -l)" -eq 2 ]
+	tail -c 16 out >got
+	same got want
+	exits 0 ace-export in.aceg
+	tail -c 8 in.safetensors >want
+	tail -c 8 out >got
+	same got want
+}
+
+@test "beyond the range of the dtype: refused by name and index" {
+	perl -e 'binmode STDOUT; $h = q({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}});
+	    print pack("Q<", length $h), $h, pack("v2", 0, 0x7bff)' >in.safetensors
+	ace-import -d a -o a.aceg in.safetensors
+	ace-import -d b -o b.aceg in.safetensors
+	exits 0 ace-aggregate --sum -o sum.aceg a.aceg b.aceg
+	exits 3 ace-export -o x.safetensors sum.aceg
+	says "unsupported: tensor 'h' \[1\]: 131008 is beyond f16"
+	[ ! -e x.safetensors ]
+	exits 0 ace-export --f32 -o x.safetensors sum.aceg
+}
+
+@test "metadata of safetensors comes back" {
+	perl -e 'binmode STDOUT; $h = q({"__metadata__":{"format":"pt"},)
+	    . q("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
+	    $h .= " " while length($h) % 8;
+	    print pack("Q<", length $h), $h, pack("f<", 5)' >in.safetensors
+	ace-import -o in.aceg in.safetensors
+	exits 0 ace-export in.aceg
+	same out in.safetensors
+}
+
+@test "the same npz whatever the time zone and the locale" {
+	mkshards -t w:4 >in
+	exits 0 env TZ=UTC ace-export -f npz in
+	mv out want
+	exits 0 env TZ=Asia/Tokyo LC_ALL=C.UTF-8 ace-export -f npz in
+	same out want
+}
+
+@test "memory: any allocation may fail" {
+	mkshards >in
+	for f in safetensors npz; do
+		ace-export -f $f -o good in
+		for n in $(seq 1 400); do
+			got=0
+			ACE_FAIL_ALLOC=$n ace-export -f $f -o x in 2>err || got=$?
+			[ "$got" -ne 0 ] || break
+			[ "$got" -eq 4 ] || { echo "$f: $n: $got"; cat err; false; }
+			says "out of memory"
+			# after the rename only the directory is left to sync
+			[ ! -e x ] || same x good
+			rm -f x
+		done
+		[ "$n" -gt 20 ] && [ "$n" -lt 400 ]
+		same x good
+		rm x
+	done
+}

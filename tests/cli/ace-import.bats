@@ -1,0 +1,225 @@
+load helper
+
+# npy DESCR SHAPE <DATA: a file of that format, made without us
+npy() {
+	perl -e 'binmode STDIN; binmode STDOUT; local $/;
+	    $h = "{\x27descr\x27: $ARGV[0], \x27fortran_order\x27: False, " .
+	      "\x27shape\x27: $ARGV[1], }";
+	    $h .= " " while (11 + length $h) % 64;
+	    print "\x93NUMPY\1\0", pack("v", 1 + length $h), "$h\n", <STDIN> // ""' \
+	    "$1" "$2"
+}
+# pack TEMPLATE VALUES...
+pack() { perl -e 'binmode STDOUT; print pack(shift, @ARGV)' "$@"; }
+# shrd STREAM TEMPLATE: a field of every shard's head
+shrd() {
+	frames "$1" | awk '$2 == "SHRD" { print $1 }' | while read -r o; do
+		tail -c +$((o + 65)) "$1" | perl -e 'local $/; binmode STDIN;
+		    print unpack($ARGV[0], <STDIN>), "\n"' "$2"
+	done | paste -sd ' '
+}
+# raw_of STREAM [OPTIONS...]: its values as f32
+raw_of() { ace-export -f raw "${@:2}" "$1"; }
+
+@test "values, names, shapes and dtypes come back equal" {
+	safetensors >in.safetensors
+	exits 0 ace-import -d edge1 -s 3 -o s.aceg in.safetensors
+	exits 0 ace-export -o out.safetensors s.aceg
+	same in.safetensors out.safetensors
+}
+
+@test "from safetensors to npz and back, stored and deflated" {
+	safetensors >in.safetensors
+	exits 0 ace-import -o a.aceg in.safetensors
+	for how in '' --deflate; do
+		# shellcheck disable=SC2086 # nothing or a word
+		exits 0 ace-export $how -o mid.npz a.aceg
+		exits 0 ace-import --no-provenance -o b.aceg mid.npz
+		exits 0 ace-export -o back.safetensors b.aceg
+		same in.safetensors back.safetensors
+		exits 0 ace-import --no-provenance -f npz -o c.aceg < <(cat mid.npz)
+		same b.aceg c.aceg
+	done
+}
+
+@test "the format is told by the name, by -f, or is safetensors on a pipe" {
+	safetensors >in
+	exits 2 ace-import in
+	says "'in': which format"
+	exits 0 ace-import -f safetensors in
+	exits 0 ace-import <in
+	exits 3 ace-import -f npz in
+	says "corrupt: 'in' is no zip file"
+	exits 3 ace-import -f npy in
+	says "corrupt: 'in' is no npy array"
+	exits 2 ace-import -f gguf in
+}
+
+@test "several files are steps of one stream" {
+	for i in 1 2 3; do pack 'f<4' "$i" 0 0 "$i" >"$i.f32"; done
+	exits 0 ace-import -d e -r run -s 41 --shape 2,2 --base-version 7 \
+	    -o all.aceg 1.f32 2.f32 3.f32
+	for i in 1 2 3; do
+		raw_of all.aceg --step $((40 + i)) >"got$i"
+		same "got$i" "$i.f32"
+	done
+	exits 2 ace-export all.aceg
+	says "'e/41' and 'e/42'"
+	[ "$(shrd all.aceg 'x48 Q<')" = "7 8 9" ]
+	pack 'f<5' 1 2 3 4 5 >5.f32
+	exits 3 ace-import 1.f32 5.f32
+	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
+	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
+}
+
+@test "what a shard says of itself" {
+	pack 'f<4' 1 2 3 4 >v.raw
+	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -n 640 -k delta \
+	    --name layer.w --shape 2,2 -o s.aceg v.raw
+	[ "$(shrd s.aceg 'x32 Q<')" = 9 ]		# step
+	[ "$(shrd s.aceg 'x104 d<')" = 2.5 ]		# weight
+	[ "$(shrd s.aceg 'x112 Q<')" = 640 ]		# samples
+	[ "$(shrd s.aceg 'x120 V')" = 1 ]		# kind: delta
+	for word in 'edge 7' big layer.w; do
+		grep -qaF -e "$word" s.aceg || { echo "$word"; false; }
+	done
+	exits 2 ace-import -w 0 v.raw
+	exits 2 ace-import -w nan v.raw
+	exits 2 ace-import -g 0 v.raw
+	exits 2 ace-import -k sum v.raw
+	exits 2 ace-import --shape 2,x v.raw
+	exits 2 ace-import --shape 1,1,1,1,1,1,1,1,4 v.raw
+	exits 2 ace-import -d "$(printf 'a\nb')" v.raw
+}
+
+@test "what f32 does not hold is refused by name and index, or rounded" {
+	pack 'd<3' 0.5 0.1 2 | npy "'<f8'" '(3,)' >d.npy
+	exits 3 ace-import --name w d.npy
+	says "unsupported: tensor 'w' \[1\] in 'd.npy': f64 0.10000000000000001 is not exact"
+	exits 0 ace-import -v --round -o d.aceg d.npy
+	says "'d.npy': 1 of 3 values rounded to f32"
+	raw_of d.aceg >got
+	pack 'f<3' 0.5 0.1 2 >want
+	same got want
+	pack 'l<2' 16777216 16777217 | npy "'<i4'" '(2,)' >i.npy
+	exits 3 ace-import i.npy
+	says "unsupported: tensor 'data' \[1\] in 'i.npy': i32 16777217"
+	pack 'q<2' -5 9007199254740993 | npy "'<i8'" '(2,)' >l.npy
+	exits 3 ace-import l.npy
+	says "unsupported: .*\[1\].*i64 9007199254740993"
+	pack 'd<1' 1e39 | npy "'<f8'" '(1,)' >big.npy
+	exits 3 ace-import --round big.npy
+	says "unsupported: .*\[0\].*f64 .*e\+38"
+}
+
+@test "NaN and infinity pass" {
+	pack 'L<4' 0x7fc00000 0xff800000 0x7f800001 0x80000000 >odd.raw
+	exits 0 ace-import -o odd.aceg odd.raw
+	raw_of odd.aceg >got
+	same got odd.raw
+}
+
+@test "big-endian" {
+	pack 'f>3' 1 -2.5 3e-40 | npy "'>f4'" '(3,)' >b.npy
+	exits 0 ace-import -o b.aceg b.npy
+	raw_of b.aceg >got
+	pack 'f<3' 1 -2.5 3e-40 >want
+	same got want
+}
+
+@test "a pickled object is refused by name" {
+	pack 'C4' 0x80 4 0x4e 0x2e | npy "'|O'" '(1,)' >o.npy
+	exits 3 ace-import o.npy
+	says "unsupported: 'o.npy' holds pickled Python objects"
+	[ ! -s out ] || ! ace-inspect --verify out
+}
+
+@test "a header that lies about its length" {
+	{ pack 'Q<' 99999999; printf '{}'; } >a.safetensors
+	exits 3 ace-import a.safetensors
+	says "truncated: header of 'a.safetensors'"
+	{ pack 'Q<' 9223372036854775807; printf '{}'; } >b.safetensors
+	exits 3 ace-import b.safetensors
+	says "limit: header of 'b.safetensors'"
+}
+
+@test "a file that is cut leaves no whole stream and no file" {
+	safetensors >in.safetensors
+	for n in 0 1 8 100 250 300 1000 $(($(wc -c <in.safetensors) - 1)); do
+		head -c "$n" in.safetensors >cut.safetensors
+		exits 3 ace-import cut.safetensors
+		says "^ace-import: truncated: "
+		! ace-inspect --verify out >/dev/null 2>&1 || false
+		exits 3 ace-import -o cut.aceg cut.safetensors
+		[ ! -e cut.aceg ]
+	done
+	[ "$(ls)" = "$(printf '%s\n' cut.safetensors err in.safetensors out)" ]
+}
+
+@test "a pipe is spooled in TMPDIR, and nothing is left there" {
+	safetensors >in.safetensors
+	ace-import in.safetensors | ace-export -o a.npz
+	mkdir spool
+	exits 0 env TMPDIR="$PWD/spool" ace-import -f npz < <(cat a.npz)
+	[ -z "$(ls spool)" ]
+	exits 4 env TMPDIR="$PWD/none" ace-import -f npz < <(cat a.npz)
+	says "'.*/none/.*No such file"
+	# a regular file needs no room
+	exits 0 env TMPDIR="$PWD/none" ace-import -f npz <a.npz
+}
+
+@test "raw: as long as the file, or as the shape says" {
+	pack 'f<6' 1 2 3 4 5 6 >v.raw
+	exits 0 ace-import -o a.aceg v.raw
+	exits 0 ace-export -o a.npy a.aceg
+	grep -aq "'shape': (6,)" a.npy
+	exits 0 ace-import --shape 3,2 -o b.aceg v.raw
+	exits 0 ace-export -o b.npy b.aceg
+	grep -aq "'shape': (3, 2)" b.npy
+	exits 3 ace-import --shape 7 v.raw
+	says truncated
+	exits 3 ace-import --shape 5 v.raw
+	says "corrupt: 'v.raw' goes on after its last value"
+	head -c 5 v.raw >odd.raw
+	exits 3 ace-import odd.raw
+	says truncated
+}
+
+@test "memory: any allocation may fail" {
+	safetensors >in.safetensors
+	ace-import in.safetensors | ace-export --deflate -o in.npz
+	for f in in.safetensors in.npz; do
+		ace-import --no-provenance -o good "$f"
+		for n in $(seq 1 400); do
+			got=0
+			ACE_FAIL_ALLOC=$n ace-import --no-provenance -o x "$f" 2>err || got=$?
+			[ "$got" -ne 0 ] || break
+			[ "$got" -eq 4 ] || { echo "$f: $n: $got"; cat err; false; }
+			says "out of memory"
+			# after the rename only the directory is left to sync
+			[ ! -e x ] || same x good
+			rm -f x
+		done
+		[ "$n" -gt 20 ] && [ "$n" -lt 400 ]
+		same x good
+		rm x
+	done
+}
+
+@test "64 MiB are enough for 256 MiB of values and for 50,000 tensors" {
+	sanitized && skip "the sanitizer's own memory"
+	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[67108864],) .
+	    q("data_offsets":[0,268435456]}}); print pack("Q<", length $h), $h' \
+	    >large.safetensors
+	truncate -s $(($(wc -c <large.safetensors) + 268435456)) large.safetensors
+	peak rss ace-import large.safetensors | peak rss2 ace-export -f npz >/dev/null
+	for f in rss rss2; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
+	perl -e 'binmode STDOUT; $h = "{" . join(",", map { $b = 4 * (49999 - $_);
+	    qq("layer.$_.weight":{"dtype":"F32","shape":[1],"data_offsets":[$b,)
+	    . ($b + 4) . "]}" } 0 .. 49999) . "}";
+	    print pack("Q<", length $h), $h, "\0" x 200000' >many.safetensors
+	peak rss ace-import -o many.aceg many.safetensors
+	peak rss2 ace-export -o many.npz many.aceg
+	peak rss3 ace-import -o again.aceg many.npz
+	for f in rss rss2 rss3; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
+}
