@@ -1,0 +1,235 @@
+/*
+ * ace-inspect: what is in shard streams, as text or JSON: a listing,
+ * statistics, histograms, a verdict, a comparison.
+ */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "kern/kern.h"
+#include "report/diff.h"
+#include "report/histogram.h"
+#include "report/list.h"
+#include "report/report.h"
+#include "report/stats.h"
+#include "report/verify.h"
+#include "stream/filter.h"
+
+enum {
+	OPT_LIST = CLI_LONG, OPT_STATS, OPT_HISTOGRAM, OPT_VERIFY, OPT_DIFF,
+	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE
+};
+
+static const struct cli_opt options[] = {
+	{ OPT_LIST, "list", NULL, "shards and tensors, undecoded (default)" },
+	{ OPT_STATS, "stats", NULL, "statistics of the values" },
+	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
+	{ OPT_VERIFY, "verify", NULL, "decode all, hold it against the sums" },
+	{ OPT_DIFF, "diff", "OTHER", "compare with the stream in OTHER" },
+	{ OPT_JSON, "json", NULL, "JSON, one document a line" },
+	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
+	{ OPT_TOLERANCE, "tolerance", "NMSE",
+	    "with --diff: up to it is no difference" },
+	FILTER_OPTS_IN,
+	{ 0, NULL, NULL, NULL }
+};
+
+struct opts {
+	struct filter f;
+	int mode, stats, json;
+	const char *other, *glob;
+	double tolerance;
+};
+
+/* --stats and --diff go together, no other two. */
+static int
+set_mode(struct opts *o, int key, struct err *e)
+{
+	if (key == OPT_STATS)
+		o->stats = 1;
+	if (o->mode == 0 || o->mode == key ||
+	    (o->mode == OPT_STATS && key == OPT_DIFF))
+		o->mode = key;
+	else if (!(o->mode == OPT_DIFF && key == OPT_STATS))
+		return err_set(e, ERR_USAGE, "one of --list, --stats, "
+		    "--histogram, --verify, --diff");
+	return 0;
+}
+
+static int
+set(void *arg, int key, const char *val, struct err *e)
+{
+	struct opts *o = arg;
+	int r;
+
+	switch (key) {
+	case OPT_DIFF:
+		o->other = val;
+		/* FALLTHROUGH */
+	case OPT_LIST:
+	case OPT_STATS:
+	case OPT_HISTOGRAM:
+	case OPT_VERIFY:
+		return set_mode(o, key, e);
+	case OPT_JSON:
+		o->json = 1;
+		return 0;
+	case OPT_TENSOR:
+		o->glob = val;
+		return 0;
+	case OPT_TOLERANCE:
+		return cli_f64(&o->tolerance, val, 0, 1e300, "--tolerance", e);
+	default:
+		r = filter_set(&o->f, key, val, e);
+		return r < 0 ? r : 0;
+	}
+}
+
+/* $COLUMNS, or the terminal's own, or 80. */
+static int
+width(void)
+{
+	const char *s = getenv("COLUMNS");
+	struct winsize w;
+	uint64_t v;
+
+	if (s != NULL && cli_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
+		return (int)v;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
+		return w.ws_col;
+	return 80;
+}
+
+/* Blocks only where a person looks at them through UTF-8. */
+static int
+utf8(void)
+{
+	int yes;
+
+	if (!isatty(STDOUT_FILENO) || setlocale(LC_CTYPE, "") == NULL)
+		return 0;
+	yes = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	(void)setlocale(LC_CTYPE, "C");
+	return yes;
+}
+
+static int
+diff(const struct opts *o, struct report *p, struct reader *x, struct err *e)
+{
+	struct report_in y;
+	int r = report_open(&y, o->other, &o->f.in, e);
+
+	if (r == 0)
+		r = diff_streams(p, x, y.r, e);
+	report_close(&y);
+	return r;
+}
+
+static int
+one(const struct opts *o, struct report *p, const char *path, struct err *e)
+{
+	struct report_in in;
+	int r = report_open(&in, path, &o->f.in, e);
+
+	if (r < 0)
+		return r;
+	switch (o->mode) {
+	case OPT_STATS:
+		r = stats_stream(p, in.r, e);
+		break;
+	case OPT_HISTOGRAM:
+		r = histogram_stream(p, in.r, e);
+		break;
+	case OPT_VERIFY:
+		r = verify_file(p, &in, e);
+		break;
+	case OPT_DIFF:
+		r = diff(o, p, in.r, e);
+		break;
+	default:
+		r = list_stream(p, in.r, e);
+	}
+	report_close(&in);
+	return r;
+}
+
+/* Every file; each that fails says so, the worst status is the answer. */
+static int
+all(const struct opts *o, struct report *p, const struct cli *c, int n,
+    char **path, struct err *e)
+{
+	struct err own;
+	int i, r, worst = 0;
+
+	for (i = 0; i < n; i++) {
+		own = (struct err)ERR_INIT;
+		p->shard = 0;
+		p->file = path[i];
+		if ((r = one(o, p, path[i], &own)) == 0)
+			continue;
+		worst = r < worst ? r : worst;
+		if (own.msg[0] != '\0' && !own.quiet)
+			(void)fprintf(stderr, "%s: %s, of '%s'\n", c->prog,
+			    own.msg, path[i]);
+		if (ferror(p->f))
+			break;
+	}
+	e->quiet = 1;		/* all was said */
+	return worst;
+}
+
+static int
+run(const struct opts *o, const struct cli *c, int n, char **path,
+    struct err *e)
+{
+	struct report p;
+
+	report_init(&p, stdout, kern_get(e));
+	if (p.kern == NULL)
+		return -ERR_USAGE;
+	p.verbose = c->verbose;
+	p.quiet = c->quiet;
+	p.stats = o->stats;
+	p.as_json = o->json;
+	p.glob = o->glob;
+	p.tolerance = o->tolerance;
+	p.width = width();
+	p.utf8 = utf8();
+	if (o->mode == OPT_DIFF && n > 1)
+		return err_set(e, ERR_USAGE, "--diff compares one FILE, not "
+		    "also '%s'", path[1]);
+	if (o->mode == OPT_DIFF && strcmp(o->other, "-") == 0 &&
+	    (n == 0 || strcmp(path[0], "-") == 0))
+		return err_set(e, ERR_USAGE, "both streams from standard input");
+	if (n > 1)
+		return all(o, &p, c, n, path, e);
+	return one(o, &p, n == 1 ? path[0] : NULL, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cli c = {
+		.prog = "ace-inspect",
+		.usage = "[--list|--stats|--histogram|--verify|--diff OTHER] "
+		    "[--json] [FILE...]",
+		.about = "Tells what is in gradient-shard streams.",
+		.opt = options
+	};
+	struct opts o = { .tolerance = 0 };
+	struct err e = ERR_INIT;
+	int r;
+
+	filter_init(&o.f, c.prog, argc, argv);
+	r = cli_parse(&c, argc, argv, set, &o, &e);
+	if (r == 0)
+		r = run(&o, &c, argc - c.first, argv + c.first, &e);
+	filter_release(&o.f);
+	return cli_exit(&c, r, &e);
+}

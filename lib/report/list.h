@@ -1,0 +1,14 @@
+/*
+ * What is in a stream, without decoding it: the shards, their tensors, how
+ * each was coded, what it weighs.
+ */
+#ifndef ACE_LIST_H
+#define ACE_LIST_H
+
+struct err;
+struct reader;
+struct report;
+
+int list_stream(struct report *p, struct reader *r, struct err *e);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Moments of values that come group by group, in any number.
+ *
+ *   mean = sum x / n,  m2 = sum (x - mean)^2,  std = sqrt(m2 / n)
+ *
+ * merged pairwise (Chan, Golub, LeVeque 1979), so that a large mean does not
+ * eat a small deviation.  f64, in stream order: the same on every machine.
+ * What is not finite is counted and left out.
+ */
+#ifndef ACE_MOMENTS_H
+#define ACE_MOMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kern;
+
+struct moments {
+	uint64_t n, nonzero;	/* finite values; of those, not zero */
+	uint64_t nan, inf;
+	float min, max, max_abs;	/* 0 when n is 0 */
+	double mean, m2, sumsq;
+};
+#define MOMENTS_INIT { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* moments_add: x f32[n]. */
+void moments_add(struct moments *m, const struct kern *k, const float *x,
+    size_t n);
+/* n zeros, what was not sent. */
+void moments_zeros(struct moments *m, uint64_t n);
+void moments_merge(struct moments *m, const struct moments *other);
+double moments_std(const struct moments *m);
+
+#endif

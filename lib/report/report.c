@@ -1,0 +1,242 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "report/report.h"
+
+void
+report_init(struct report *p, FILE *f, const struct kern *k)
+{
+	memset(p, 0, sizeof(*p));
+	p->f = f;
+	p->kern = k;
+	p->width = 80;
+	json_init(&p->json, f);
+}
+
+int
+report_open(struct report_in *in, const char *path,
+    const struct reader_opts *o, struct err *e)
+{
+	int k = io_open(&in->io, path, e);
+
+	in->r = NULL;
+	return k < 0 ? k : reader_open(&in->r, in->io, o, e);
+}
+
+void
+report_close(struct report_in *in)
+{
+	reader_free(in->r);
+	in->r = NULL;
+	in->io = NULL;
+}
+
+int
+report_next(struct report *p, struct reader *r, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(r, e)) > 0) {
+		if (k == READER_HEAD)
+			p->fresh = 1;
+		if (k == READER_SHARD) {
+			p->shard++;
+			return 1;
+		}
+		if (k != READER_RCPT || p->quiet)
+			continue;
+		if (p->as_json) {
+			json_open(&p->json, NULL, '{');
+			if (p->file != NULL)
+				json_string(&p->json, "file", p->file);
+			json_u64(&p->json, "receipt_bytes",
+			    reader_frame(r)->raw_len);
+			json_end(&p->json);
+		} else {
+			(void)fprintf(p->f, "receipt, %zu bytes\n",
+			    reader_frame(r)->raw_len);
+		}
+	}
+	return k;
+}
+
+int
+report_flush(struct report *p, struct err *e)
+{
+	if (fflush(p->f) == 0 && !ferror(p->f))
+		return 0;
+	if (e != NULL && errno == EPIPE)
+		e->quiet = 1;
+	return err_sys(e, "'<stdout>'");
+}
+
+void
+report_heading(const struct report *p, const struct shard *s)
+{
+	if (p->file != NULL)
+		(void)fprintf(p->f, "%s: ", p->file);
+	(void)fprintf(p->f, "shard %llu '%s/%llu'",
+	    (unsigned long long)p->shard, shard_device(s),
+	    (unsigned long long)s->step);
+}
+
+void
+report_object(struct report *p, const struct shard *s)
+{
+	struct json *j = &p->json;
+
+	json_open(j, NULL, '{');
+	if (p->file != NULL)
+		json_string(j, "file", p->file);
+	json_u64(j, "shard", p->shard);
+	json_string(j, "run", shard_run(s));
+	json_string(j, "device", shard_device(s));
+	json_u64(j, "step", s->step);
+	json_string(j, "kind", shard_kind_name(s->kind));
+}
+
+/* ---- tables ---- */
+
+/* Columns of a terminal, nearly: characters, not bytes. */
+static int
+report_chars(const char *s)
+{
+	int n = 0;
+
+	for (; *s != '\0'; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+static int
+report_digits(uint64_t v)
+{
+	int n = 1;
+
+	while (v >= 10) {
+		v /= 10;
+		n++;
+	}
+	return n;
+}
+
+void
+report_columns(struct report *p, const struct schema *sc)
+{
+	char shape[200];
+	uint64_t sum = 0;
+	size_t i;
+	int n;
+
+	p->wname = (int)sizeof("tensor") - 1;
+	p->wshape = (int)sizeof("shape") - 1;
+	for (i = 0; i < sc->n; i++) {
+		if (!walk_wants(p->glob, &sc->t[i]))
+			continue;
+		n = report_chars(sc->t[i].name);
+		p->wname = n > p->wname ? n : p->wname;
+		n = (int)strlen(report_shape(&sc->t[i], shape));
+		p->wshape = n > p->wshape ? n : p->wshape;
+		sum += sc->t[i].numel;
+	}
+	n = report_digits(sum);
+	p->wnum = n > 8 ? n : 8;
+}
+
+void
+report_name(const struct report *p, const char *name)
+{
+	(void)fprintf(p->f, "%s%*s", name, p->wname - report_chars(name), "");
+}
+
+const char *
+report_shape(const struct schema_tensor *t, char buf[200])
+{
+	size_t n = 0;
+	unsigned d;
+
+	(void)snprintf(buf, 200, "scalar");
+	for (d = 0; d < t->ndim && n < 200; d++)
+		n += (size_t)snprintf(buf + n, 200 - n, "%s%llu",
+		    d != 0 ? "x" : "", (unsigned long long)t->dim[d]);
+	return buf;
+}
+
+static const char *
+report_codec(unsigned c, char buf[16])
+{
+	const char *name = codec_name((uint8_t)c);
+
+	if (name != NULL)
+		return name;
+	(void)snprintf(buf, 16, "codec-%u", c);
+	return buf;
+}
+
+const char *
+report_codecs(const struct tally *y, char buf[512])
+{
+	char name[16];
+	size_t n = 0;
+	unsigned c;
+
+	(void)snprintf(buf, 512, "-");
+	for (c = 0; c < CODEC_MAX && n < 480; c++) {
+		if (y->codec[c] == 0)
+			continue;
+		n += (size_t)snprintf(buf + n, 512 - n, "%s%s",
+		    n != 0 ? "," : "", report_codec(c, name));
+		if (y->codec[c] != y->sent_groups)
+			n += (size_t)snprintf(buf + n, 512 - n, ":%llu",
+			    (unsigned long long)y->codec[c]);
+	}
+	return buf;
+}
+
+void
+report_tensor(struct report *p, const struct schema_tensor *t)
+{
+	struct json *j = &p->json;
+	unsigned d;
+
+	json_string(j, "name", t->name);
+	json_string(j, "dtype", schema_dtype_name(t->dtype));
+	json_string(j, "kind", schema_kind_name(t->kind));
+	json_open(j, "shape", '[');
+	for (d = 0; d < t->ndim; d++)
+		json_u64(j, NULL, t->dim[d]);
+	json_close(j);
+}
+
+void
+report_tally(struct report *p, const struct tally *y)
+{
+	struct json *j = &p->json;
+	char name[16];
+	unsigned c;
+
+	json_u64(j, "elements", y->elements);
+	json_u64(j, "groups", y->groups);
+	json_u64(j, "groups_sent", y->sent_groups);
+	json_u64(j, "bytes", y->bytes);
+	json_f64(j, "bits_per_parameter", walk_bits(y));
+	json_open(j, "codecs", '{');
+	for (c = 0; c < CODEC_MAX; c++)
+		if (y->codec[c] != 0)
+			json_u64(j, report_codec(c, name), y->codec[c]);
+	json_close(j);
+}
+
+int
+report_fail(struct report *p, int k, const struct err *e)
+{
+	if (k >= 0 || !p->as_json || p->json.depth == 0)
+		return k;
+	json_unwind(&p->json, 1);
+	json_string(&p->json, "error", e->msg);
+	json_end(&p->json);
+	return k;
+}

@@ -1,0 +1,76 @@
+/*
+ * What all reports on streams share: where they go, how a shard is named, how
+ * a table of tensors is laid out.  Text is for people and diff(1): the same
+ * stream gives the same bytes.  JSON is one document a line.
+ */
+#ifndef ACE_REPORT_H
+#define ACE_REPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "report/json.h"
+#include "report/walk.h"
+
+struct err;
+struct io;
+struct kern;
+
+struct report {
+	FILE *f;
+	const struct kern *kern;
+	const char *file;	/* the operand, to be shown; NULL: only one */
+	const char *glob;	/* --tensor */
+	int verbose, quiet, stats;
+	int as_json;
+	int width, utf8;	/* of the terminal, for what is drawn */
+	double tolerance;	/* NMSE below it is no difference */
+	struct json json;
+	uint64_t shard;		/* number of the current shard, from 1 */
+	int listed;		/* some shard was, a blank line goes between */
+	int fresh;		/* the head of its stream was not shown yet */
+	int wname, wshape, wnum;	/* widths of a table's columns */
+};
+
+/* report_init: to f, as text. */
+void report_init(struct report *p, FILE *f, const struct kern *k);
+
+/* A file being reported on; io lives as long as r. */
+struct report_in {
+	struct io *io;
+	struct reader *r;
+};
+int report_open(struct report_in *in, const char *path,
+    const struct reader_opts *o, struct err *e);
+void report_close(struct report_in *in);
+
+/* report_next(p, r, e): to the next shard: 1, or 0 at the end of the input.
+ * Receipts on the way are shown. */
+int report_next(struct report *p, struct reader *r, struct err *e);
+
+/* report_flush(p, e): what was reported has arrived, or -ERR_SYS. */
+int report_flush(struct report *p, struct err *e);
+
+/* A heading, "shard 1 'edge1/42'", the file before it when there are several;
+ * what follows the heading is printed by the caller. */
+void report_heading(const struct report *p, const struct shard *s);
+/* JSON: opens the shard's object with the members that identify it. */
+void report_object(struct report *p, const struct shard *s);
+
+/* Widths of the columns for the tensors that match. */
+void report_columns(struct report *p, const struct schema *sc);
+/* A name, left aligned in wname columns of the terminal. */
+void report_name(const struct report *p, const char *name);
+/* "24x8"; "scalar" for rank 0. */
+const char *report_shape(const struct schema_tensor *t, char buf[200]);
+/* "f32", "q8:3,topk:5", "-" when nothing was sent. */
+const char *report_codecs(const struct tally *y, char buf[512]);
+/* JSON members of a tensor that every report gives. */
+void report_tensor(struct report *p, const struct schema_tensor *t);
+void report_tally(struct report *p, const struct tally *y);
+
+/* report_fail(p, k, e): after an error: in JSON closes what is open, with the
+ * message.  Returns k. */
+int report_fail(struct report *p, int k, const struct err *e);
+
+#endif

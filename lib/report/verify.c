@@ -1,0 +1,120 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "kern/kern.h"
+#include "report/report.h"
+#include "report/verify.h"
+
+struct verify {
+	const struct kern *kern;
+	uint64_t shard;
+	struct shard_sums sums;
+	double sumabs;
+};
+
+static int
+verify_group(void *arg, const struct schema_tensor *t, const float *x,
+    size_t n, struct err *e)
+{
+	struct verify *v = arg;
+	struct kern_stat s;
+
+	(void)t;
+	(void)e;
+	v->kern->stat(x, n, &s);
+	v->sums.nonzero += s.nonzero;
+	v->sums.sum += s.sum;
+	v->sums.sumsq += s.sumsq;
+	v->sumabs += s.sumabs;
+	if (s.max_abs > v->sums.max_abs)
+		v->sums.max_abs = s.max_abs;
+	return 0;
+}
+
+/* Sums of f64 by another writer may run in another order: 2^-40 of what was
+ * summed is far above that and far below any value gone wrong unnoticed. */
+static int
+verify_near(double a, double b, double scale)
+{
+	return fabs(a - b) <= ldexp(scale, -40);
+}
+
+static int
+verify_sums(const struct verify *v, const struct reader *r, struct err *e)
+{
+	const struct shard_sums *want = &reader_end_of_shard(r)->sums;
+	const struct shard_sums *got = &v->sums;
+	const struct shard *s = reader_shard(r);
+	char where[160];
+
+	(void)snprintf(where, sizeof(where), "shard %llu '%.80s/%llu'",
+	    (unsigned long long)v->shard, shard_device(s),
+	    (unsigned long long)s->step);
+	if (got->nonzero != want->nonzero)
+		return err_set(e, ERR_NO, "%llu values are not zero, its end "
+		    "says %llu, %s", (unsigned long long)got->nonzero,
+		    (unsigned long long)want->nonzero, where);
+	if (!verify_near(got->sum, want->sum, v->sumabs))
+		return err_set(e, ERR_NO, "the sum is %.17g, its end says "
+		    "%.17g, %s", got->sum, want->sum, where);
+	if (!verify_near(got->sumsq, want->sumsq, got->sumsq))
+		return err_set(e, ERR_NO, "the sum of squares is %.17g, its "
+		    "end says %.17g, %s", got->sumsq, want->sumsq, where);
+	if (!(got->max_abs == want->max_abs))
+		return err_set(e, ERR_NO, "the largest magnitude is %.9g, its "
+		    "end says %.9g, %s", (double)got->max_abs,
+		    (double)want->max_abs, where);
+	return 0;
+}
+
+static int
+verify_shards(struct report *p, struct reader *r, struct err *e)
+{
+	struct verify v = { .kern = p->kern };
+	struct walk w = { .group = verify_group, .arg = &v };
+	struct err sums = ERR_INIT;
+	int k, no = 0;
+
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		v.shard = ++p->shard;
+		memset(&v.sums, 0, sizeof(v.sums));
+		v.sumabs = 0;
+		if ((k = walk_shard(&w, r, e)) < 0)
+			break;
+		if (no == 0)
+			no = verify_sums(&v, r, &sums);
+	}
+	walk_release(&w);
+	/* damage says more than a sum */
+	return k < 0 || no == 0 ? k : err_set(e, ERR_NO, "%s", sums.msg);
+}
+
+int
+verify_file(struct report *p, struct report_in *in, struct err *e)
+{
+	struct json *j = &p->json;
+	const char *name = io_name(in->io);
+	int k = verify_shards(p, in->r, e);
+
+	if (p->as_json) {
+		json_open(j, NULL, '{');
+		json_string(j, "file", name);
+		json_bool(j, "ok", k == 0);
+		json_u64(j, "shards", p->shard);
+		json_u64(j, "bytes", io_bytes(in->io));
+		json_u64(j, "status", (uint64_t)-k);
+		if (k < 0)
+			json_string(j, "error", e->msg);
+		json_end(j);
+	} else if (k == 0 && !p->quiet) {
+		(void)fprintf(p->f, "%s: ok, %llu shards, %llu bytes\n", name,
+		    (unsigned long long)p->shard,
+		    (unsigned long long)io_bytes(in->io));
+	}
+	return k < 0 ? k : report_flush(p, e);
+}

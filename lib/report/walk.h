@@ -1,0 +1,52 @@
+/*
+ * A walk over the current shard, tensor by tensor, by what was sent: groups
+ * that are absent cost nothing, however many there are.
+ */
+#ifndef ACE_WALK_H
+#define ACE_WALK_H
+
+#include <stdint.h>
+
+#include "codec/codec.h"
+#include "stream/reader.h"
+
+struct err;
+
+/* What was sent of a tensor, or of several. */
+struct tally {
+	uint64_t elements, groups;	/* of the schema */
+	uint64_t sent, sent_groups;	/* of those, in the shard */
+	uint64_t bytes;			/* of the bodies */
+	uint64_t codec[CODEC_MAX];	/* groups coded with each */
+};
+
+struct walk {
+	const char *glob;	/* only tensors whose name matches, or NULL */
+	/* each group that was sent, decoded; NULL: nothing is decoded */
+	int (*group)(void *arg, const struct schema_tensor *t, const float *x,
+	    size_t n, struct err *e);
+	/* each tensor, after its groups */
+	int (*tensor)(void *arg, const struct schema_tensor *t,
+	    const struct tally *y, struct err *e);
+	int (*note)(void *arg, const struct reader *r, struct err *e);
+	void *arg;
+	struct tally total;	/* of all that matched */
+	uint64_t framed;	/* bytes of all the shard's frames */
+	/* below: private */
+	struct tally now;
+	float *x;
+	size_t cap, at;
+	int wanted;		/* tensor `at' matches */
+};
+
+/* walk_shard(w, r, e): after READER_SHARD, until READER_SEND.  Whatever is not
+ * a callback is set here. */
+int walk_shard(struct walk *w, struct reader *r, struct err *e);
+void walk_release(struct walk *w);
+
+int walk_wants(const char *glob, const struct schema_tensor *t);
+void walk_add(struct tally *to, const struct tally *y);
+/* Bits for each of a tensor's elements, sent or not. */
+double walk_bits(const struct tally *y);
+
+#endif
