@@ -345,8 +345,10 @@ diff_rest(struct diff *d, struct reader *r, int more, struct err *e)
 		json_u64(&d->p->json, "shards", n);
 		json_end(&d->p->json);
 	} else if (!d->p->quiet) {
-		(void)fprintf(d->p->f, "only in %s: %llu shards\n",
-		    reader_name(r), (unsigned long long)n);
+		(void)fputs("only in ", d->p->f);
+		report_path(d->p, reader_name(r));
+		(void)fprintf(d->p->f, ": %llu shards\n",
+		    (unsigned long long)n);
 	}
 	return report_flush(d->p, e);
 }

@@ -120,8 +120,11 @@ list_text(struct report *p, const struct reader *r)
 	const struct shard *s = reader_shard(r);
 	const struct schema *sc = reader_schema(r);
 
-	if (p->file != NULL)
-		list_row(p, "file", p->file);
+	if (p->file != NULL) {
+		(void)fprintf(p->f, "%-13s ", "file");
+		report_path(p, p->file);
+		(void)fputc('\n', p->f);
+	}
 	list_num(p, "shard", p->shard);
 	list_row(p, "run", shard_run(s));
 	list_row(p, "device", shard_device(s));

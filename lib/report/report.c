@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "report/report.h"
+#include "stream/text.h"
 
 void
 report_init(struct report *p, FILE *f, const struct kern *k)
@@ -74,10 +75,22 @@ report_flush(struct report *p, struct err *e)
 }
 
 void
+report_path(const struct report *p, const char *name)
+{
+	int clean = text_clean(name, strlen(name));
+
+	for (; *name != '\0'; name++)
+		(void)fputc(clean || (*name >= 0x20 && *name < 0x7f) ?
+		    *name : '?', p->f);
+}
+
+void
 report_heading(const struct report *p, const struct shard *s)
 {
-	if (p->file != NULL)
-		(void)fprintf(p->f, "%s: ", p->file);
+	if (p->file != NULL) {
+		report_path(p, p->file);
+		(void)fputs(": ", p->f);
+	}
 	(void)fprintf(p->f, "shard %llu '%s/%llu'",
 	    (unsigned long long)p->shard, shard_device(s),
 	    (unsigned long long)s->step);

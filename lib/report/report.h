@@ -57,6 +57,8 @@ void report_heading(const struct report *p, const struct shard *s);
 /* JSON: opens the shard's object with the members that identify it. */
 void report_object(struct report *p, const struct shard *s);
 
+/* A file's name, without what a terminal would obey. */
+void report_path(const struct report *p, const char *name);
 /* Widths of the columns for the tensors that match. */
 void report_columns(struct report *p, const struct schema *sc);
 /* A name, left aligned in wname columns of the terminal. */

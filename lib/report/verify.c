@@ -112,7 +112,8 @@ verify_file(struct report *p, struct report_in *in, struct err *e)
 			json_string(j, "error", e->msg);
 		json_end(j);
 	} else if (k == 0 && !p->quiet) {
-		(void)fprintf(p->f, "%s: ok, %llu shards, %llu bytes\n", name,
+		report_path(p, name);
+		(void)fprintf(p->f, ": ok, %llu shards, %llu bytes\n",
 		    (unsigned long long)p->shard,
 		    (unsigned long long)io_bytes(in->io));
 	}

@@ -1,0 +1,284 @@
+load helper
+
+# json PERL: for every document of `out', $j is true of the expression
+json() {
+	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
+	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \
+	    "$1" <out
+}
+
+@test "the list: one line per tensor, sizes from the directory" {
+	mkshards -t wide.weight:50,30 -t b:7 -t s: -t none:0,4 -g 512 -c q8 -s 5 -w 2.5 >in
+	exits 0 ace-inspect in
+	[ ! -s err ]
+	grep -qx 'device        edge1' out
+	grep -qx 'run           test' out
+	grep -qx 'step          5' out
+	grep -qx 'weight        2.5' out
+	grep -qx 'tensors       4, 1508 elements, 5 groups of 512' out
+	# 1500 values of q8 in groups of 512: 34 bytes for 32 values, 30 for 28
+	grep -qE '^wide.weight  f32    50x30 +1500 +3/3 +1594 +8.5013  q8$' out
+	grep -qE '^b            f32    7 +7 +1/1 +9 +10.2857  q8$' out
+	grep -qE '^s            f32    scalar +1 +1/1 +3 +24.0000  q8$' out
+	grep -qE '^none         f32    0x4 +0 +0/0 +0 +0.0000  -$' out
+	grep -qE '^total +1508 +5/5 +1606 +8.5199  q8$' out
+}
+
+@test "what was not sent is counted, and is zero" {
+	mkshards -c none >none
+	exits 0 ace-inspect none
+	grep -qE '^total +336 +0/3 +0 +0.0000  -$' out
+	exits 0 ace-inspect --stats none
+	grep -qE '^total +336 +0 +0 +0 +0 +0 +0 +336 +0 +0 +0.0000  -$' out
+	exits 0 ace-inspect --histogram none
+	grep -qE '^ +zero +336 100.000%$' out
+}
+
+@test "a mix of codecs, provenance, keys and annotations" {
+	command -v ace-select >/dev/null || skip "no ace-select yet"
+	mkshards -g 64 -p -a >dense
+	exits 0 ace-score dense
+	mv out scored
+	exits 0 ace-select -p 0.5 scored
+	mv out planned
+	exits 0 ace-compress -c q4 planned
+	mv out coded
+	exits 0 ace-inspect -v coded
+	grep -q '^provenance    mkshards 1$' out
+	grep -q '^provenance    ace-compress .* -c q4$' out
+	grep -q '^key           device=edge1$' out
+	grep -q '^annotation    xyZz, 1 frames, 5 bytes$' out
+	exits 0 ace-inspect --json coded
+	json '$j->{provenance}[0] eq "mkshards 1" && $j->{keys}{device} eq "edge1"'
+	json '$j->{total}{codecs}{q4} + 0 > 0'
+	json '$j->{total}{groups_sent} < $j->{total}{groups}'
+}
+
+@test "statistics: known values" {
+	# 0, 1, ..., 99: mean 49.5, std sqrt((100^2-1)/12), |x|^2 = 328350
+	mkshards -k ramp -t w:100 -g 17 >in
+	exits 0 ace-inspect --stats in
+	grep -qE '^w +100 +0 +99 +49.5 +28.866 +573.02 +99 +1 +0 +0 +32.0000  f32$' out
+	exits 0 ace-inspect --stats --json in
+	json '$j->{total}{mean} == 49.5 && $j->{total}{max} == 99 && $j->{total}{zeros} == 1'
+	json 'abs($j->{tensors}[0]{std} - sqrt(9999 / 12)) < 1e-12'
+	json 'abs($j->{tensors}[0]{l2} - sqrt(328350)) < 1e-12'
+}
+
+@test "a small deviation beside a large mean is not lost" {
+	# 2^20 + i, i = 0..9999: the deviation is sqrt((10^8-1)/12)
+	mkshards -k ramp -s 1048576 -t w:10000 -g 100 >in
+	exits 0 ace-inspect --stats --json in
+	json 'abs($j->{total}{std} - sqrt((1e8 - 1) / 12)) < 1e-9'
+}
+
+@test "NaN and infinity are counted, and null in JSON" {
+	mkshards -k nan -t w:100 -i 5 >nan
+	mkshards -k inf -t w:100 -i 5 >inf
+	exits 0 ace-inspect --stats --json nan
+	json '$j->{total}{nan} == 1 && $j->{total}{inf} == 0 && $j->{total}{max} < 5'
+	exits 0 ace-inspect --stats --json inf
+	json '$j->{total}{nan} == 0 && $j->{total}{inf} == 1 && $j->{total}{max} < 5'
+	exits 0 ace-inspect --histogram nan
+	grep -qE '^ +nan +1 ' out
+	exits 1 ace-inspect --diff inf --json nan
+	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0'
+	exits 0 ace-inspect --diff nan nan
+}
+
+@test "the histogram: every octave counted once" {
+	# 1..255 and 0: 2^b values in octave b
+	mkshards -k ramp -t w:256 >in
+	exits 0 ace-inspect --histogram in
+	for b in 0 1 2 3 4 5 6 7; do
+		grep -qE "^ +2\^$b +$((1 << b)) " out
+	done
+	grep -qE '^ +zero +1 ' out
+	[ "$(wc -l <out)" -eq 10 ]
+	exits 0 ace-inspect --histogram --json in
+	json '$j->{octaves}{7} == 128 && $j->{zero} == 1 && keys %{$j->{octaves}} == 8'
+}
+
+@test "the histogram keeps to COLUMNS; blocks only on a UTF-8 terminal" {
+	mkshards -n 1000 >in
+	exits 0 env COLUMNS=60 ace-inspect --histogram in
+	[ "$(awk '{ if (length > n) n = length } END { print n }' out)" -eq 60 ]
+	exits 0 env COLUMNS=100 LC_ALL=C.UTF-8 ace-inspect --histogram in
+	[ "$(awk '{ if (length > n) n = length } END { print n }' out)" -eq 100 ]
+	LC_ALL=C grep -qv '[^ -~]' out
+	exits 0 env LC_ALL=C pty ace-inspect --histogram in
+	grep -q '####' out
+	exits 0 env LC_ALL=C.UTF-8 pty ace-inspect --histogram in
+	grep -q "$(printf '\342\226\210\342\226\210')" out
+}
+
+@test "--tensor: only those that match, totals too" {
+	mkshards >in
+	exits 0 ace-inspect --tensor 'layer.*' in
+	run ! grep -q '^embed' out
+	grep -qE '^total +144 ' out
+	exits 0 ace-inspect --stats --tensor embed in
+	grep -qE '^total +192 ' out
+	exits 0 ace-inspect --histogram --tensor 'layer.*' in
+	[ "$(grep -c "tensor '" out)" -eq 2 ]
+	exits 0 ace-inspect --tensor 'nothing*' in
+	grep -qE '^total +0 ' out
+}
+
+@test "verify: one line a file; the worst status; damage is named" {
+	mkshards >a
+	mkshards -N 3 -c q8 >b
+	cat a b >c
+	exits 0 ace-inspect --verify a b c
+	echo "a: ok, 1 shards, $(wc -c <a) bytes
+b: ok, 3 shards, $(wc -c <b) bytes
+c: ok, 4 shards, $(wc -c <c) bytes" >want
+	same out want
+	exits 0 ace-inspect -q --verify a b c
+	[ ! -s out ]
+	cp b bad
+	flip bad 700
+	exits 3 ace-inspect --verify a bad b
+	[ "$(grep -c ': ok, ' out)" -eq 2 ]
+	says "^ace-inspect: corrupt: .*at byte [0-9]+, of 'bad'$"
+	[ "$(wc -l <err)" -eq 1 ]
+	exits 4 ace-inspect --verify a nowhere bad
+	exits 3 ace-inspect --verify --json a bad
+	json '$j->{ok} ? $j->{status} == 0 : $j->{status} == 3 && $j->{error} =~ /^corrupt/'
+}
+
+@test "diff: equal is 0, different is 1, NMSE as q8 and q4 have it" {
+	mkshards -n 1M >x
+	mkshards -n 1M -c q8 >q8
+	mkshards -n 1M -c q4 >q4
+	exits 0 ace-inspect --diff x x
+	exits 0 ace-expand q8
+	mv out dense
+	exits 0 ace-inspect --diff dense q8
+	exits 1 ace-inspect --diff q8 --json x
+	json '$j->{total}{nmse} < 3e-5 && $j->{total}{nmse} > 1e-5 && $j->{total}{cosine} > 0.99998'
+	exits 1 ace-inspect --diff q4 --json x
+	json '$j->{total}{nmse} < 8e-3 && $j->{total}{nmse} > 5e-3'
+	exits 0 ace-inspect --diff q8 --tolerance 3e-5 x
+	exits 1 ace-inspect --diff q8 --tolerance 1e-5 x
+	exits 1 ace-inspect -q --diff q8 x
+	[ ! -s out ]
+	[ ! -s err ]
+	exits 1 ace-inspect --diff - x <q8
+}
+
+@test "diff: known values, also where one side sent nothing" {
+	# x = i, y = i + 1 for i = 0..99: |x-y|^2 = 100, |x|^2 = 328350
+	mkshards -k ramp -t w:100 -g 17 -s 0 >x
+	mkshards -k ramp -t w:100 -g 17 -s 1 >y
+	exits 1 ace-inspect --diff y --json x
+	json '$j->{total}{max_abs_difference} == 1 && $j->{total}{differ} == 100'
+	json 'abs($j->{total}{nmse} - 100 / 328350) < 1e-15'
+	json 'abs($j->{total}{cosine} - 333300 / sqrt(328350 * 338350)) < 1e-12'
+	mkshards -k ramp -t w:100 -g 17 -c none >none
+	exits 1 ace-inspect --diff none --json x
+	json '$j->{total}{nmse} == 1 && $j->{total}{cosine} == 0 && $j->{total}{differ} == 99'
+	exits 1 ace-inspect --diff x --json none
+	json '!defined $j->{total}{nmse}'
+	mkshards -k zeros -t w:100 -g 17 >zeros
+	exits 0 ace-inspect --diff zeros none
+}
+
+@test "diff: another schema is a mismatch, with its first difference" {
+	mkshards -t w:10,10 >a
+	mkshards -t w:10,11 >b
+	mkshards -t v:10,10 >c
+	exits 3 ace-inspect --diff b a
+	says "^ace-inspect: mismatch: .*'a' and 'b'.*tensor 'w'"
+	exits 3 ace-inspect --diff c a
+	says "mismatch: .*'w' and 'v'"
+}
+
+@test "diff: shards without a partner are a difference, damage is damage" {
+	mkshards -N 2 >two
+	mkshards -N 3 >three
+	exits 1 ace-inspect --diff three two
+	grep -qx 'only in three: 1 shards' out
+	exits 1 ace-inspect --diff two three
+	grep -qx 'only in three: 1 shards' out
+	head -c 4000 three >part
+	exits 3 ace-inspect --diff part two
+	exits 3 ace-inspect --diff two part
+}
+
+@test "diff with statistics" {
+	mkshards >a
+	mkshards -c q8 >b
+	exits 1 ace-inspect --stats --diff b a
+	grep -qE '^tensor .* std .* nmse +cosine$' out
+	exits 1 ace-inspect --diff b --stats --json a
+	json '$j->{total}{std} > 0.9 && $j->{total}{nmse} < 1e-4'
+}
+
+@test "state files are streams" {
+	mkshards >in
+	exits 0 ace-compress -S dir -c q4 in
+	exits 0 ace-inspect --verify dir/residual
+	exits 0 ace-inspect dir/residual
+	grep -qx 'kind          residual' out
+}
+
+@test "JSON: hostile names are escaped, what was cut is closed" {
+	mkshards -t 'a"b\c:4' -t 'é:4' >in
+	exits 0 ace-inspect --json in
+	json '$j->{tensors}[0]{name} eq "a\"b\\c" && $j->{tensors}[1]{name} eq "\x{e9}"'
+	mkshards -n 1M >big
+	head -c 1000000 big >part
+	exits 3 ace-inspect --json part
+	json '$j->{error} =~ /^truncated: /'
+	exits 3 ace-inspect --stats --json part
+	json '$j->{error} =~ /^truncated: /'
+	cp in "$(printf 'a\033b\377')"
+	exits 0 ace-inspect --verify --json a*
+	json '$j->{file} eq "a\x{1b}b\x{fffd}"'
+	exits 0 ace-inspect --verify a*
+	grep -q '^a?b?: ok' out
+}
+
+@test "many files: each named" {
+	mkshards >a
+	mkshards -d edge2 >b
+	exits 0 ace-inspect a b
+	[ "$(grep -c '^file ' out)" -eq 2 ]
+	exits 0 ace-inspect --stats a b
+	grep -qx "b: shard 1 'edge2/0'" out
+}
+
+@test "the calls that make no sense" {
+	mkshards >in
+	exits 2 ace-inspect --list --verify in
+	exits 2 ace-inspect --stats --histogram in
+	exits 2 ace-inspect --diff in in in
+	exits 2 ace-inspect --diff - <in
+	exits 2 ace-inspect --tolerance -1 --diff in in
+	exits 2 ace-inspect --tolerance nan --diff in in
+	exits 2 ace-inspect --diff
+	exits 4 ace-inspect --diff nowhere in
+}
+
+@test "memory does not grow with the stream" {
+	sanitized && skip "the sanitizer's own memory"
+	for o in --list --stats --histogram --verify "--stats --json"; do
+		mkshards -n 32M -k fast | {
+			# shellcheck disable=SC2086 # words
+			exits 0 peak kib ace-inspect $o
+		}
+		[ "$(cat kib)" -le 65536 ] || { echo "$o: $(cat kib) KiB"; false; }
+	done
+	mkfifo x y
+	mkshards -n 32M -k fast >x &
+	mkshards -n 32M -k fast >y &
+	exits 0 peak kib ace-inspect --diff y x
+	[ "$(cat kib)" -le 65536 ] || { cat kib; false; }
+}
+
+@test "a schema of three hundred bytes that promises much costs nothing" {
+	mkshards -t w:1000,1000,2000 -g 1 -c none >huge
+	exits 0 timeout 5 ace-inspect --stats huge
+	exits 0 timeout 5 ace-inspect --diff huge huge
+}
