@@ -233,7 +233,7 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	char name[16], line[2 * TEXT_MAX_KEY], where[160];
 	struct err own = ERR_INIT;
 	size_t i;
@@ -257,7 +257,7 @@ list_lines(struct list *l, const struct reader *r, struct err *e)
 static int
 list_note(void *arg, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	struct list *l = arg;
 	size_t i;
 
