@@ -165,10 +165,7 @@ dense_create(struct writer **w, const struct state *s, const char *name,
 	shard_init(&sh);
 	sh.kind = kind;
 	sh.step = from->step;
-	if ((k = shard_set_run(&sh, shard_run(from), e)) == 0)
-		k = shard_set_device(&sh, shard_device(from), e);
-	memcpy(sh.run, from->run, SHARD_ID);
-	memcpy(sh.device, from->device, SHARD_ID);
+	k = shard_same(&sh, from, e);
 	for (i = 0; kv != NULL && i < kv->n && k == 0; i++)
 		k = text_set(&sh.kv, kv->p[i].key, kv->p[i].value, e);
 	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0 &&

@@ -188,11 +188,11 @@ history_write(const struct history *h, struct writer *w, const struct shard *of,
 		goto out;
 	s.kind = SHARD_HISTORY;
 	if (of != NULL) {
-		memcpy(s.run, of->run, sizeof(s.run));
-		memcpy(s.device, of->device, sizeof(s.device));
+		k = shard_same(&s, of, e);
 		s.step = of->step;
 	}
-	k = writer_shard(w, &s, &sc, e);
+	if (k == 0)
+		k = writer_shard(w, &s, &sc, e);
 	for (g = 0; k >= 0 && g < sc.ngroups; g++) {
 		schema_span(&sc, g, &span);
 		k = writer_values(w, g, h->row[span.tensor].x + span.offset,

@@ -75,6 +75,20 @@ shard_set_device(struct shard *s, const char *name, struct err *e)
 	return shard_set_name(s, s->device, SHARD_KEY_DEVICE, name, e);
 }
 
+int
+shard_same(struct shard *s, const struct shard *from, struct err *e)
+{
+	int r = text_set(&s->kv, SHARD_KEY_RUN,
+	    text_get(&from->kv, SHARD_KEY_RUN), e);
+
+	if (r == 0)
+		r = text_set(&s->kv, SHARD_KEY_DEVICE,
+		    text_get(&from->kv, SHARD_KEY_DEVICE), e);
+	memcpy(s->run, from->run, SHARD_ID);
+	memcpy(s->device, from->device, SHARD_ID);
+	return r;
+}
+
 const char *
 shard_run(const struct shard *s)
 {
@@ -153,6 +167,20 @@ shard_check(const struct shard *s, struct err *e)
 	return 0;
 }
 
+/* The name, where there is one, is what the id is the hash of. */
+static int
+shard_named(const struct shard *s, const unsigned char id[16], const char *key)
+{
+	static const unsigned char zero[SHARD_ID];
+	const char *name = text_get(&s->kv, key);
+	unsigned char want[16];
+
+	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0,
+	    want);
+	return memcmp(id, want, SHARD_ID) == 0 ||
+	    (name == NULL && memcmp(id, zero, SHARD_ID) == 0);
+}
+
 static void
 shard_take16(struct bytes *b, unsigned char out[16])
 {
@@ -193,7 +221,13 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
 	if ((r = shard_check(s, e)) < 0)
 		return r;
-	return text_decode(&s->kv, p + b.at, kv_len, e);
+	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
+		return r;
+	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
+	    !shard_named(s, s->device, SHARD_KEY_DEVICE))
+		return err_set(e, ERR_DATA,
+		    "corrupt: run or device id is not that of its name");
+	return 0;
 }
 
 void

@@ -58,6 +58,8 @@ void shard_release(struct shard *s);
 /* Names in and out: the id is the hash, the name rides as a key. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
+/* The same run and device as from. */
+int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
 
