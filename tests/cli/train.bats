@@ -124,3 +124,15 @@ text() {
 	exits 2 train --rate fast text
 	exits 2 train --nonsense text
 }
+
+@test "train_torch.py: its syntax; torch's presence decides whether it is run" {
+	command -v python3 >/dev/null || skip "no python3"
+	exits 0 python3 -c 'import sys; compile(open(sys.argv[1]).read(),
+	    sys.argv[1], "exec")' "$ROOT/examples/train_torch.py"
+	python3 -c 'import torch, safetensors.torch' 2>err ||
+	    skip "syntax checked, not run: no torch"
+	text
+	exits 0 python3 "$ROOT/examples/train_torch.py" --rounds 2 \
+	    --interval 2 text
+	grep -q '^round 1 loss ' out
+}
