@@ -37,7 +37,7 @@ class Model(nn.Module):
         n = x.shape[1]
         mask = nn.Transformer.generate_square_subsequent_mask(n)
         x = self.bytes(x) + self.places(torch.arange(n))
-        return self.out(self.layers(x, mask=mask, is_causal=True))
+        return self.out(self.layers(x, mask=mask))
 
 
 def loss_of(model, windows):
