@@ -291,7 +291,7 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 		select_repair(level, n, m, budget, choice, res);
 	if (!res->exact && effort != SELECT_FAST && (n <= SELECT_SMALL ||
 	    effort == SELECT_EXACT || select_gap(res) > SELECT_GAP)) {
-		r = select_core(level, n, m, budget, choice, res, e);
+		r = select_core_search(level, n, m, budget, choice, res, e);
 		select_totals(level, n, m, choice, res);
 		if (res->exact)
 			res->bound = res->dist;

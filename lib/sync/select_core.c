@@ -271,7 +271,7 @@ core_take(const struct core *c, uint8_t *choice)
 }
 
 int
-select_core(const struct select_level *level, size_t n, size_t m,
+select_core_search(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res, struct err *e)
 {
 	struct core c;

@@ -7,7 +7,7 @@
 #include "sync/select.h"
 
 /*
- * select_core(level, n, m, budget, choice, res, e): improves choice, whose
+ * select_core_search(level, n, m, budget, choice, res, e): improves choice, whose
  * totals and bound are in res; sets res->exact when the result is proved best.
  *
  * With c(l) = dist + lambda * rate, a level of group i can be part of a better
@@ -17,7 +17,7 @@
  * dist) pairs, capped at 4000; the rest stays as it is.
  * Returns 0 or -ERR_SYS (choice as it was).
  */
-int select_core(const struct select_level *level, size_t n, size_t m,
+int select_core_search(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res, struct err *e);
 
 #endif
