@@ -19,23 +19,40 @@ estimate_exp2(double x)
 	return elem_exp(x * ESTIMATE_LN2);
 }
 
-/* How the density falls over bin b, per octave upwards: p(x) ~ x^-slope. */
-static double
-estimate_slope(const struct stat_group *s, int b)
+/* log2 of the density of bin b at *at octaves above bin 0's lower end; 0 when
+ * the bin is too thin to tell.  Bin 0 ends at the largest value. */
+static int
+estimate_density(const struct stat_group *s, int b, double top, double *at,
+    double *density)
 {
-	int hi = b > 0 && s->hist[b - 1] > 0 ? b - 1 : b;
-	int lo = b + 1 < STAT_BINS - 1 && s->hist[b + 1] > 0 ? b + 1 : b;
-	double v;
+	double width = b == 0 ? top - 1 : estimate_exp2(-b);
 
-	if (hi == lo || hi == 0)		/* the top bin may be narrow */
-		hi = b;
-	if (hi == lo)
+	if (b < 0 || b >= STAT_BINS - 1 || s->hist[b] < (b == 0 ? 3 : 1) ||
+	    (b == 0 && width < 0.01))
 		return 0;
-	/* bin widths double from one to the next */
-	v = estimate_log2((double)s->hist[lo] / (double)s->hist[hi]) +
-	    (double)(lo - hi);
-	v /= (double)(lo - hi);
-	return v < -1 ? -1 : v > 8 ? 8 : v;
+	*at = b == 0 ? estimate_log2(top) / 2 : 0.5 - b;
+	*density = estimate_log2((double)s->hist[b] / width);
+	return 1;
+}
+
+/* How the density falls over bin b, per octave upwards: p(x) ~ x^-slope, from
+ * its neighbours' densities.  top: the largest value over bin 0's lower end. */
+static double
+estimate_slope(const struct stat_group *s, int b, double top)
+{
+	double at[3] = { 0 }, d[3] = { 0 }, sum = 0;
+	int have[3], i, n = 0;
+
+	for (i = 0; i < 3; i++)
+		have[i] = estimate_density(s, b + 1 - i, top, &at[i], &d[i]);
+	for (i = 0; i < 2; i++) {
+		if (!have[i] || !have[i + 1])
+			continue;
+		sum += (d[i] - d[i + 1]) / (at[i + 1] - at[i]);
+		n++;
+	}
+	sum = n > 0 ? sum / n : 0;
+	return sum < -1 ? -1 : sum > 12 ? 12 : sum;
 }
 
 /* count values between lo and hi, geometrically spaced, largest first */
@@ -80,12 +97,12 @@ estimate_init(struct estimate *m, const struct stat_group *s)
 	m->w[0] = 1;
 	m->points = 1;
 	if (s->hist[0] > 1)
-		estimate_bin(m, lo, m->max > lo ? m->max : 2 * lo,
-		    (double)(s->hist[0] - 1), 0);
+		estimate_bin(m, lo, m->max, (double)(s->hist[0] - 1),
+		    estimate_slope(s, 0, m->max / lo));
 	for (b = 1; b < STAT_BINS; b++)
 		if (s->hist[b] > 0)
 			estimate_bin(m, ldexp(lo, -b), ldexp(lo, 1 - b),
-			    (double)s->hist[b], estimate_slope(s, b));
+			    (double)s->hist[b], estimate_slope(s, b, m->max / lo));
 	/* the energy is known: all but the largest move to meet it */
 	for (i = 1; i < m->points; i++)
 		e += m->w[i] * m->x[i] * m->x[i];
@@ -219,8 +236,10 @@ estimate_topk_error(const struct estimate *m, const struct codec_plan *plan)
 		kept += take * m->x[i] * m->x[i];
 		left -= take;
 	}
+	if (kept > m->sumsq)
+		kept = m->sumsq;
 	/* the values as f16: 2^-20 / 12 of an octave's low end squared */
-	return fmax(m->sumsq - kept, 0) + kept * 3.5e-8;
+	return m->sumsq - kept + kept * 3.5e-8;
 }
 
 /* Stochastic rounding to multiples of the norm / levels. */

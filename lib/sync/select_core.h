@@ -7,7 +7,7 @@
 #include "sync/select.h"
 
 /*
- * select_core_search(level, n, m, budget, choice, res, e): improves choice, whose
+ * select_core_search(level, n, m, budget, choice, res, e): a better choice, whose
  * totals and bound are in res; sets res->exact when the result is proved best.
  *
  * With c(l) = dist + lambda * rate, a level of group i can be part of a better
