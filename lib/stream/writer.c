@@ -11,11 +11,6 @@
 #include "stream/text.h"
 #include "stream/writer.h"
 
-enum {
-	WRITER_BATCH = 256 * 1024,	/* bodies of one DATA frame, about */
-	WRITER_ENTRY = 32		/* no directory entry is longer */
-};
-
 struct writer {
 	struct io *io;
 	struct writer_opts o;

@@ -17,6 +17,11 @@ struct err;
 struct reader;
 struct writer;
 
+enum {
+	WRITER_BATCH = 256 * 1024,	/* bodies of one DATA frame, about */
+	WRITER_ENTRY = 32		/* no directory entry is longer */
+};
+
 struct writer_opts {
 	const char *tool;	/* "ace-score": also makes the stream id */
 	const char *line;	/* provenance line, NULL: none, and none passed */
