@@ -1,0 +1,89 @@
+/*
+ * From statistics to a plan that keeps its budget: every level of every group
+ * is foretold first; what the knapsack then chooses and only coding can tell
+ * is measured, and the knapsack solved again.  Ours.
+ *
+ *   allot_new; allot_group for each group
+ *   while (allot_wants(...) of some group)    measure, allot_measured
+ *       allot_solve
+ */
+#ifndef ACE_ALLOT_H
+#define ACE_ALLOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "codec/codec.h"
+#include "codec/stat.h"
+#include "sync/select.h"
+
+struct err;
+
+enum allot_known {
+	ALLOT_FORETOLD, ALLOT_EXACT,
+	ALLOT_BLIND,		/* to be measured before anything is solved */
+	ALLOT_BARRED		/* not for this group */
+};
+
+struct allot {
+	size_t n, m;
+	const struct codec_plan *plan;	/* [m], the levels; plan[0] is none */
+	struct select_level *level;	/* [n][m]; body and directory entry */
+	uint8_t *known;			/* [n][m], enum allot_known */
+	double *weight;			/* [n] */
+	double (*told)[2], (*was)[2];	/* [m]: sums of rates and errors, as
+					 * measured and as foretold */
+	double (*fix)[2];		/* [m]: learnt: measured / foretold */
+	uint8_t *choice;		/* [n], by allot_solve */
+	struct select_result res;
+	size_t unknown;			/* groups whose choice is not known */
+	int solved, learnt;
+};
+
+/* allot_new(out, plan, m, n, e): plan stays the caller's. */
+int allot_new(struct allot **out, const struct codec_plan *plan, size_t m,
+    size_t n, struct err *e);
+void allot_free(struct allot *a);
+
+/*
+ * allot_group(a, g, stat, weight, dense): the row of group g.  A group without
+ * energy is not sent.  dense: the tensor is not to be sparsified: only levels
+ * that code every value in 8 bits or more, where there is one.
+ */
+void allot_group(struct allot *a, size_t g, const struct stat_group *stat,
+    double weight, int dense);
+
+/* allot_cost(body): bytes of a body and its directory entry, about. */
+int64_t allot_cost(size_t body);
+
+/* allot_dense(plan): 1 when every value takes 8 bits or more. */
+int allot_dense(const struct codec_plan *plan);
+
+/* allot_body(a, g): bytes of the body of group g as chosen. */
+size_t allot_body(const struct allot *a, size_t g);
+
+/* allot_solve(a, budget, e): the knapsack.  0, 1 when the least of all levels
+ * does not fit, < 0.  Fills choice, res, unknown. */
+int allot_solve(struct allot *a, int64_t budget, struct err *e);
+
+/* allot_wants(a, g): the level of group g to measure next, -1 when nothing is
+ * wanted.  Before the first allot_solve: the levels nothing foretells, and as
+ * long as nothing was learnt, all levels of eight groups. */
+int allot_wants(const struct allot *a, size_t g);
+/* allot_measured(a, g, l, body, error): what coding told; error as the sum of
+ * squares, not weighted. */
+void allot_measured(struct allot *a, size_t g, size_t l, size_t body,
+    double error);
+
+/* allot_learn(a): what is only foretold is scaled, level by level, by what was
+ * measured since the last call; so are the rows still to come. */
+void allot_learn(struct allot *a);
+
+/* allot_reset(a): the next shard of the same model; keeps what was learnt. */
+void allot_reset(struct allot *a);
+
+/* allot_settle(a): from now on only levels whose rate is known can be
+ * chosen. */
+void allot_settle(struct allot *a);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * The price of a byte when a shard may be seen only once: carried over from
+ * the shard before, corrected while the budget is spent, as a video encoder
+ * controls its rate (ours).
+ *
+ * Kept of a shard, whatever the model's size: how many bytes its groups were
+ * ready to take at each slope of error per byte, and how bytes and energy lay
+ * along it.
+ */
+#ifndef ACE_PRICE_H
+#define ACE_PRICE_H
+
+#include <stddef.h>
+
+#include "sync/select.h"
+
+struct err;
+
+enum { PRICE_SLOPES = 960, PRICE_PLACES = 256 };
+
+/* One shard.  f32, so that what is saved is what is used. */
+struct price_shard {
+	float slope[PRICE_SLOPES];	/* bytes of the hulls' steps, by log2 of
+					 * their slope, six bins an octave */
+	float spent[PRICE_PLACES];	/* bytes chosen, by place */
+	float energy[PRICE_PLACES];	/* weighted squares, by place */
+};
+enum { PRICE_NUMBERS = PRICE_SLOPES + 2 * PRICE_PLACES };
+
+struct price {
+	struct price_shard before, now;
+	int known;		/* there is a shard before */
+	double budget, total;	/* bytes; values of the shard */
+	double at, spent, energy;
+};
+
+/* price_begin(p, budget, total): a shard of so many values. */
+void price_begin(struct price *p, double budget, double total);
+
+/* price_look(p, level, m): the next group's levels; before price_of. */
+void price_look(struct price *p, const struct select_level *level, size_t m);
+
+/*
+ * price_of(p, n): the price at which the group of n values just looked at
+ * should buy.  With a shard before: the price at which that one would have
+ * spent the budget times what is left here over what was left there, scaled
+ * by the energy seen here over there.  Without: the price at which the groups
+ * so far would have spent their share.
+ */
+double price_of(const struct price *p, double n);
+
+/* price_paid(p, n, bytes, energy): what it took. */
+void price_paid(struct price *p, double n, double bytes, double energy);
+
+/* price_end(p): now becomes before. */
+void price_end(struct price *p);
+
+/* before as numbers, for the state.  price_put: -ERR_DATA "corrupt" when one
+ * is negative or not finite. */
+void price_get(const struct price *p, float x[PRICE_NUMBERS]);
+int price_put(struct price *p, const float x[PRICE_NUMBERS], struct err *e);
+
+#endif
