@@ -49,7 +49,7 @@ survey_sound(const struct stat_group *s, size_t n)
 static int
 survey_stats(struct survey *s, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	struct schema_span span;
 	struct note note;
 	char where[160];
@@ -73,7 +73,7 @@ survey_stats(struct survey *s, const struct reader *r, struct err *e)
 static int
 survey_scores(struct survey *s, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	struct note note;
 	char where[160];
 	uint32_t i;
@@ -96,7 +96,7 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 }
 
 static int
-survey_policy(struct survey *s, const struct reader_frame *f, struct err *e)
+survey_policy(struct survey *s, const struct chain_frame *f, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
 	size_t i;
@@ -112,7 +112,7 @@ int
 survey_event(struct survey *s, const struct reader *r, int event,
     struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	const struct record *rec;
 	size_t n, i;
 

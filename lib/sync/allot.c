@@ -59,9 +59,14 @@ allot_free(struct allot *a)
 void
 allot_reset(struct allot *a)
 {
-	allot_learn(a);
+	size_t l;
+
+	for (l = 0; l < a->m; l++) {
+		a->fix[l][0] = a->fix[l][1] = 1;
+		a->told[l][0] = a->told[l][1] = 0;
+		a->was[l][0] = a->was[l][1] = 0;
+	}
 	a->solved = 0;
-	a->learnt = 1;
 }
 
 int64_t
@@ -169,7 +174,7 @@ allot_probe(const struct allot *a, size_t g)
 {
 	size_t stride = (a->n + 7) / 8;
 
-	return !a->learnt && g % (stride > 0 ? stride : 1) == 0;
+	return g % (stride > 0 ? stride : 1) == 0;
 }
 
 int

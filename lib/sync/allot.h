@@ -37,7 +37,7 @@ struct allot {
 	uint8_t *choice;		/* [n], by allot_solve */
 	struct select_result res;
 	size_t unknown;			/* groups whose choice is not known */
-	int solved, learnt;
+	int solved;
 };
 
 /* allot_new(out, plan, m, n, e): plan stays the caller's. */
@@ -67,8 +67,8 @@ size_t allot_body(const struct allot *a, size_t g);
 int allot_solve(struct allot *a, int64_t budget, struct err *e);
 
 /* allot_wants(a, g): the level of group g to measure next, -1 when nothing is
- * wanted.  Before the first allot_solve: the levels nothing foretells, and as
- * long as nothing was learnt, all levels of eight groups. */
+ * wanted.  Before the first allot_solve: the levels nothing foretells, and
+ * all levels of eight groups, evenly spread. */
 int allot_wants(const struct allot *a, size_t g);
 /* allot_measured(a, g, l, body, error): what coding told; error as the sum of
  * squares, not weighted. */
@@ -79,7 +79,8 @@ void allot_measured(struct allot *a, size_t g, size_t l, size_t body,
  * measured since the last call; so are the rows still to come. */
 void allot_learn(struct allot *a);
 
-/* allot_reset(a): the next shard of the same model; keeps what was learnt. */
+/* allot_reset(a): the next shard of the same model; nothing is kept, so that a
+ * plan depends on its shard alone. */
 void allot_reset(struct allot *a);
 
 /* allot_settle(a): from now on only levels whose rate is known can be
