@@ -760,7 +760,8 @@ one_report(struct run *x)
 	char where[160];
 
 	cli_say(x->o->cli, 1, "%s: one pass, %llu of %llu bytes",
-	    name(x, where), (unsigned long long)size_send(&x->one.size), (unsigned long long)x->budget);
+	    name(x, where), (unsigned long long)size_send(&x->one.size),
+	    (unsigned long long)x->budget);
 }
 
 static int
