@@ -19,7 +19,7 @@ coded() {
 }
 
 layered() {
-	mkshards -n 1M -g 16384 -k layered "$@" >shard
+	mkshards -n 1M -g 16384 -k layered >shard
 	exits 0 ace-score shard
 	mv out scored
 }
