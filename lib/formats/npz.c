@@ -28,6 +28,10 @@ struct npz {
 	struct err *e;		/* where the write callback reports */
 	struct format_sink *sink;
 	int drop;		/* nothing is written any more */
+	int fd;			/* reading: the file, */
+	uint64_t at, size;	/* its position and length, */
+	int failed;		/* errno of a read that failed */
+	unsigned char block[NPZ_BLOCK];
 };
 
 /* libarchive turns names into the locale's charset and back: only UTF-8 keeps
@@ -83,16 +87,54 @@ npz_free(struct npz *z)
 
 /* ---- reading ---- */
 
+/* libarchive's own reader of descriptors would turn a failed read into an
+ * archive that is cut. */
+static la_ssize_t
+npz_in_read(struct archive *a, void *arg, const void **p)
+{
+	struct npz *z = arg;
+	ssize_t n;
+
+	do
+		n = pread(z->fd, z->block, NPZ_BLOCK, (off_t)z->at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		z->failed = errno;
+		archive_set_error(a, errno, "read failed");
+		return ARCHIVE_FATAL;
+	}
+	z->at += (uint64_t)n;
+	*p = z->block;
+	return n;
+}
+
+static la_int64_t
+npz_in_seek(struct archive *a, void *arg, la_int64_t to, int whence)
+{
+	struct npz *z = arg;
+	la_int64_t from = whence == SEEK_CUR ? (la_int64_t)z->at :
+	    whence == SEEK_END ? (la_int64_t)z->size : 0;
+
+	(void)a;
+	if (to < -from || to > (la_int64_t)z->size - from)
+		return ARCHIVE_FATAL;
+	z->at = (uint64_t)(from + to);
+	return from + to;
+}
+
 /* Data errors have no errno of their own; the words are libarchive's. */
 static int
 npz_fail(const struct npz *z, const char *what, struct err *e)
 {
 	const char *why = archive_error_string(z->a), *kind = "corrupt";
-	int code = archive_errno(z->a);
 
+	if (z->failed != 0) {
+		errno = z->failed;
+		return err_sys(e, "%s", what);
+	}
 	if (why == NULL)
 		why = "unreadable";
-	if (code == ENOMEM || code == EIO)
+	if (archive_errno(z->a) == ENOMEM)
 		return err_set(e, ERR_SYS, "%s: %s", what, why);
 	if (strstr(why, "runcated") != NULL)
 		kind = "truncated";
@@ -111,10 +153,13 @@ npz_start(struct format_source *s, struct err *e)
 	(void)archive_free(z->a);
 	if ((z->a = archive_read_new()) == NULL)
 		return err_set(e, ERR_SYS, "out of memory");
-	if (lseek(s->fd, 0, SEEK_SET) < 0)
-		return err_sys(e, "'%s'", s->name);
+	z->fd = s->fd;
+	z->at = 0;
 	if (archive_read_support_format_zip_seekable(z->a) != ARCHIVE_OK ||
-	    archive_read_open_fd(z->a, s->fd, NPZ_BLOCK) != ARCHIVE_OK)
+	    archive_read_set_read_callback(z->a, npz_in_read) != ARCHIVE_OK ||
+	    archive_read_set_seek_callback(z->a, npz_in_seek) != ARCHIVE_OK ||
+	    archive_read_set_callback_data(z->a, z) != ARCHIVE_OK ||
+	    archive_read_open1(z->a) != ARCHIVE_OK)
 		return npz_fail(z, what, e);
 	return 0;
 }
@@ -201,8 +246,10 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	r = npz_new(&z, e);
 	s->own = z;
 	if (r == 0 && (r = spool_open(&s->fd, &size, s->path, e)) == 0 &&
-	    (r = zipend_check(s->fd, size, s->name, e)) == 0)
+	    (r = zipend_check(s->fd, size, s->name, e)) == 0) {
+		z->size = size;
 		r = npz_start(s, e);
+	}
 	while (r == 0 && (r = npz_entry(s, name, sizeof(name), what, e)) == 0 &&
 	    name[0] != '\0') {
 		if ((r = npz_head(s, what, &h, e)) < 0)
