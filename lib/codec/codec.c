@@ -18,6 +18,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	[CODEC_QSGD] = &qsgd_codec,
 	[CODEC_ECQ] = &ecq_codec,
 	[CODEC_I64] = &fixed_i64,
+	[CODEC_EDEN] = &eden_codec,
 };
 
 static const struct codec_impl *

@@ -84,6 +84,15 @@ struct kern {
 	 */
 	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
 	    float dead, float r);
+
+	/* y[i] = s * x[i], negated where bit i (bits[i / 32] >> i % 32 & 1) is
+	 * 1; in f64, rounded once; y may be x */
+	void (*flip)(float *y, const float *x, double s, const uint32_t *bits,
+	    size_t n);
+	/* Walsh-Hadamard transform in place, n a power of 2: for h = 1, 2, 4
+	 * ... n / 2: (a, b) = (a + b, a - b) of the values a at j and b at
+	 * j + h, for all j with bit h clear; f32 */
+	void (*fwht)(float *x, size_t n);
 };
 
 #define KERN_QMAX 32767

@@ -1,3 +1,4 @@
+#include "kern/fwht.h"
 #include "kern/kern.h"
 #include "kern/ref.h"
 
@@ -466,6 +467,8 @@ const struct kern kern_avx2 = {
 	.sign = sign,
 	.unsign = unsign,
 	.deadzone = deadzone,
+	.flip = flip_avx2,
+	.fwht = fwht_avx2,
 };
 
 #else

@@ -1,3 +1,4 @@
+#include "kern/fwht.h"
 #include "kern/kern.h"
 #include "kern/ref.h"
 
@@ -413,6 +414,8 @@ const struct kern kern_avx512 = {
 	.sign = sign,
 	.unsign = unsign,
 	.deadzone = deadzone,
+	.flip = flip_avx2,
+	.fwht = fwht_avx2,
 };
 
 #else

@@ -392,6 +392,33 @@ kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead,
 	}
 }
 
+void
+kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
+    size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		y[i] = (float)((double)x[i] *
+		    (bits[i / 32] >> i % 32 & 1 ? -s : s));
+}
+
+void
+kern_ref_fwht(float *x, size_t n)
+{
+	size_t h, i, j;
+	float a, b;
+
+	for (h = 1; h < n; h *= 2)
+		for (i = 0; i < n; i += 2 * h)
+			for (j = i; j < i + h; j++) {
+				a = x[j];
+				b = x[j + h];
+				x[j] = a + b;
+				x[j + h] = a - b;
+			}
+}
+
 const struct kern kern_ref = {
 	.name = "ref",
 	.stat = kern_ref_stat,
@@ -412,4 +439,6 @@ const struct kern kern_ref = {
 	.sign = kern_ref_sign,
 	.unsign = kern_ref_unsign,
 	.deadzone = kern_ref_deadzone,
+	.flip = kern_ref_flip,
+	.fwht = kern_ref_fwht,
 };

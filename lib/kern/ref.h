@@ -38,6 +38,9 @@ void kern_ref_q4(unsigned char *p, const float *x, size_t n);
 void kern_ref_unq4(float *x, const unsigned char *p, size_t n);
 void kern_ref_sign(unsigned char *p, const float *x, size_t n);
 void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
+void kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
+    size_t n);
+void kern_ref_fwht(float *x, size_t n);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
     float dead, float r);
 

@@ -224,11 +224,85 @@ one_deadzone(const struct kern *k, const struct kern *ref, struct arena *m,
 	return same(q, want, n * 2);
 }
 
+static int
+one_flip(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	float *x = place(m->a, n, 4, off), *y = place(m->y, n, 4, off);
+	float want[LEN];
+	uint32_t *bits = place(m->b, (n + 31) / 32, 4, off), r[4];
+	size_t i;
+	int good;
+
+	for (i = 0; i < (n + 31) / 32; i++) {
+		rng_block(8, 0, 0, (uint32_t)(n + i), r);
+		bits[i] = r[0];
+	}
+	fill(x, n, (uint32_t)(n * 16 + off), 1);
+	k->flip(y, x, 0.3, bits, n);
+	ref->flip(want, x, 0.3, bits, n);
+	good = same(y, want, n * 4);
+	k->flip(x, x, 0.3, bits, n);		/* in place */
+	return good && same(x, want, n * 4);
+}
+
+static void
+test_fwht(const struct kern *k, const struct kern *ref, struct arena *m)
+{
+	static float x[1 << 16], y[1 << 16];
+	size_t n, off, i;
+	float *z, want[256];
+	int small = 1, large = 1;
+
+	for (n = 1; n <= 256; n *= 2)
+		for (off = 0; off <= OFF + 1; off++) {
+			z = place(m->a, n, 4, off);
+			fill(z, n, (uint32_t)(n * 16 + off), 1);
+			for (i = 0; i < n; i++)	/* a sum stays finite */
+				z[i] *= 0x1p-18f;
+			memcpy(want, z, n * 4);
+			k->fwht(z, n);
+			ref->fwht(want, n);
+			small &= same(z, want, n * 4);
+		}
+	for (n = 512; n <= 1 << 16; n *= 2) {
+		fill(x, n, (uint32_t)n, 1);
+		for (i = 0; i < n; i++)
+			x[i] *= 0x1p-18f;
+		memcpy(y, x, n * 4);
+		k->fwht(x, n);
+		ref->fwht(y, n);
+		large &= same(x, y, n * 4);
+	}
+	ok(small, "%s: fwht of up to 256 values gives ref's bits", k->name);
+	ok(large, "%s: fwht of up to 65536 values gives ref's bits", k->name);
+}
+
+/* Row i of the matrix is the transform of the i-th unit vector: the entry is
+ * the parity of i & j. */
+static void
+test_fwht_known(const struct kern *k)
+{
+	float x[64];
+	size_t i, j;
+	int good = 1;
+
+	for (i = 0; i < 64; i++) {
+		memset(x, 0, sizeof(x));
+		x[i] = 3;
+		k->fwht(x, 64);
+		for (j = 0; j < 64; j++)
+			good &= x[j] ==
+			    (__builtin_parity((unsigned)(i & j)) ? -3 : 3);
+	}
+	ok(good, "%s: fwht is the Sylvester-Hadamard matrix", k->name);
+}
+
 static void
 test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int a = 1, b = 1, c = 1, d = 1;
+	int a = 1, b = 1, c = 1, d = 1, f = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
@@ -239,11 +313,13 @@ test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 			c &= one_coder(k->sign, ref->sign, k->unsign,
 			    ref->unsign, m, n, off, KERN_SIGN_SIZE(n));
 			d &= one_deadzone(k, ref, m, n, off);
+			f &= one_flip(k, ref, m, n, off);
 		}
 	ok(a, "%s: q8 gives ref's bits", k->name);
 	ok(b, "%s: q4 gives ref's bits", k->name);
 	ok(c, "%s: sign gives ref's bits", k->name);
 	ok(d, "%s: deadzone gives ref's bits", k->name);
+	ok(f, "%s: flip gives ref's bits", k->name);
 }
 
 /* One block by hand. */
@@ -435,7 +511,9 @@ main(void)
 		test_known(l[i]);
 		test_blocks_known(l[i]);
 		test_deadzone_known(l[i]);
+		test_fwht_known(l[i]);
 		test_blocks(l[i], l[0], &m);
+		test_fwht(l[i], l[0], &m);
 		test_f16(l[i]);
 		test_f16_compiler(l[i]);
 		test_table(l[i], l[0], &m);

@@ -1,0 +1,321 @@
+/*
+ * eden: the quantiser from its definition, the published errors, and that the
+ * rotation is one.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+#include "codec/rotate.h"
+#include "kern/kern.h"
+
+enum { N = 65536 };
+
+static struct codec_ctx ctx = { 5, 6, 7, 256, 0 };
+static float x[N], y[N];
+static struct buf body = BUF_INIT;
+
+static double
+normal(uint32_t seed, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(seed, 0, 0, i, r);
+	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
+	    cos(6.283185307179586 * r[1] / 4294967296.0);
+}
+
+static double
+density(double t)
+{
+	return 2 * exp(-t * t / 2) / sqrt(6.283185307179586);
+}
+
+/* Lloyd's iteration for |N(0,1)|: a level is the mean of its cell, a border
+ * the middle of two levels; D the error that is left. */
+static double
+lloyd(double *c, unsigned levels)
+{
+	double t[9], mass, d = 1;
+	unsigned i, k;
+
+	for (i = 0; i < levels; i++)
+		c[i] = (i + 0.5) * 3 / levels;
+	for (k = 0; k < 20000; k++) {
+		t[0] = 0;
+		t[levels] = 40;
+		for (i = 1; i < levels; i++)
+			t[i] = (c[i - 1] + c[i]) / 2;
+		for (i = 0, d = 1; i < levels; i++) {
+			mass = erf(t[i + 1] / sqrt(2)) - erf(t[i] / sqrt(2));
+			c[i] = (density(t[i]) - density(t[i + 1])) / mass;
+			d -= c[i] * c[i] * mass;
+		}
+	}
+	return d;
+}
+
+static size_t
+trip(const char *spec, size_t n)
+{
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	uint8_t param;
+
+	body.n = 0;
+	if (codec_parse(spec, &p, &e) < 0 ||
+	    codec_encode(&p, &ctx, x, n, &body, &param, &e) < 0 ||
+	    codec_decode(p.codec, param, &ctx, body.p, body.n, y, n, &e) < 0) {
+		(void)printf("# %s: %s\n", spec, e.msg);
+		exit(1);
+	}
+	return body.n;
+}
+
+static double
+nmse(size_t n)
+{
+	double d = 0, s = 0, t;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		t = (double)x[i] - (double)y[i];
+		d += t * t;
+		s += (double)x[i] * (double)x[i];
+	}
+	return d / s;
+}
+
+/* EDEN's own figures for Gaussian data, b = 1 to 4: D / (1 - D) and D. */
+static void
+test_published(void)
+{
+	static const double want[] = { .36338, .11748, .03454, .00950 };
+	char spec[16], mse[16];
+	double c[8], d, a, b;
+	size_t i, len;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(1e-3 * normal(1, (uint32_t)i));
+	for (i = 0; i < 4; i++) {
+		d = lloyd(c, 1u << i);
+		(void)snprintf(spec, sizeof(spec), "eden:%zu", i + 1);
+		(void)snprintf(mse, sizeof(mse), "eden:%zu:mse", i + 1);
+		len = trip(spec, N);
+		a = nmse(N);
+		(void)trip(mse, N);
+		b = nmse(N);
+		ok(fabs(d - want[i]) < 1e-5 &&
+		    fabs(a / (d / (1 - d)) - 1) < 0.015 &&
+		    fabs(b / d - 1) < 0.015 && len == 8 + (i + 1) * N / 8,
+		    "%s: NMSE %.4f, smallest %.4f, %zu bytes", spec, a, b, len);
+	}
+}
+
+/* A rotation of one value is a sign, so a body of one shows the table. */
+static void
+test_levels(void)
+{
+	double c[8], s;
+	unsigned bits, j, good;
+	unsigned char p[9] = { 0 };
+	float v;
+
+	for (bits = 1; bits <= 4; bits++) {
+		(void)lloyd(c, 1u << (bits - 1));
+		good = 1;
+		for (j = 0; j < 1u << (bits - 1); j++) {
+			bytes_set16(p, (uint16_t)(bits * 4096));
+			bytes_set32(p + 4, 0x3f800000);
+			p[8] = (unsigned char)(2 * j);
+			good &= codec_decode(CODEC_EDEN, 0, &ctx, p, 9, &v, 1,
+			    NULL) == 0;
+			s = fabs((double)v);
+			good &= fabs(s / c[j] - 1) < 1e-7;
+		}
+		ok((int)good, "%u bits: the levels are Lloyd and Max's", bits);
+	}
+}
+
+/* Mean over many seeds: the error shrinks as 1 / runs. */
+static void
+test_unbiased(const char *spec, size_t n)
+{
+	enum { RUNS = 400 };
+	static double mean[N];
+	double d = 0, s = 0, one = 0;
+	size_t i, k;
+
+	memset(mean, 0, sizeof(mean));
+	for (i = 0; i < n; i++)		/* heavy tails */
+		x[i] = (float)(normal(3, (uint32_t)i) *
+		    exp(normal(4, (uint32_t)i)));
+	for (k = 0; k < RUNS; k++) {
+		ctx.step = 1000 + k;
+		(void)trip(spec, n);
+		one += nmse(n) / RUNS;
+		for (i = 0; i < n; i++)
+			mean[i] += (double)y[i] / RUNS;
+	}
+	for (i = 0; i < n; i++) {
+		d += (mean[i] - (double)x[i]) * (mean[i] - (double)x[i]);
+		s += (double)x[i] * (double)x[i];
+	}
+	ok(d / s < 2 * one / RUNS, "%s of %zu values is unbiased: error %.3f "
+	    "of one, %.5f of the mean of %d", spec, n, one, d / s, RUNS);
+}
+
+/* Lengths that are no power of two: exact bits, the same error. */
+static void
+test_odd(void)
+{
+	static const size_t size[] = { 40000, 65535, 33000, 777, 1025 };
+	size_t i, j, len;
+	double e;
+
+	for (i = 0; i < N; i++)		/* the energy is in the tail */
+		x[i] = (float)(normal(1, (uint32_t)i) *
+		    (i % 1000 < 10 ? 1000 : 1e-3));
+	for (j = 0; j < sizeof(size) / sizeof(size[0]); j++) {
+		len = trip("eden:2:mse", size[j]);
+		e = nmse(size[j]);
+		ok(e < 0.15 && e > 0.09 && len == 12 + (size[j] + 3) / 4,
+		    "%zu values, spikes: NMSE %.4f, %zu bytes", size[j], e,
+		    len);
+	}
+}
+
+static void
+test_fractions(void)
+{
+	static const char *const spec[] = {
+		"eden:0.1:mse", "eden:0.5:mse", "eden:1:mse", "eden:1.3:mse",
+		"eden:2:mse", "eden:2.75:mse", "eden:3:mse", "eden:3.999:mse"
+	};
+	static const double bits[] = { .1, .5, 1, 1.3, 2, 2.75, 3, 3.999 };
+	static const double d[] = { 1, .36338, .11748, .03454, .0095 };
+	double want, e, f;
+	size_t i, len, lo;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)normal(9, (uint32_t)i);
+	for (i = 0; i < 8; i++) {
+		len = trip(spec[i], N);
+		e = nmse(N);
+		lo = (size_t)bits[i];
+		f = bits[i] - (double)lo;
+		want = lo == 4 ? d[4] : (1 - f) * d[lo] + f * d[lo + 1];
+		ok(fabs(e / want - 1) < 0.03 &&
+		    fabs((double)len - bits[i] * N / 8) < 20,
+		    "%s: NMSE %.4f (%.4f), %zu bytes", spec[i], e, want, len);
+	}
+}
+
+static void
+test_rotation(void)
+{
+	static const size_t size[] = { 1, 2, 3, 5, 64, 100, 4097, 65536 };
+	const struct kern *k = kern_get(NULL);
+	size_t i, j;
+	double a, b, far;
+
+	for (j = 0; j < sizeof(size) / sizeof(size[0]); j++) {
+		size_t n = size[j];
+
+		a = b = far = 0;
+		for (i = 0; i < n; i++)
+			x[i] = (float)normal(11, (uint32_t)i);
+		rotate_there(k, &ctx, y, x, n, 2);
+		for (i = 0; i < n; i++) {
+			a += (double)x[i] * (double)x[i];
+			b += (double)y[i] * (double)y[i];
+		}
+		rotate_back(k, &ctx, y, n, 0.5);
+		for (i = 0; i < n; i++)
+			far = fmax(far, fabs((double)x[i] - (double)y[i]));
+		ok(fabs(b / a / 4 - 1) < 1e-5 && far < 1e-5,
+		    "a rotation of %zu values keeps the norm and comes back",
+		    n);
+	}
+}
+
+static void
+test_edges(void)
+{
+	size_t i;
+
+	x[0] = -3.25f;
+	ok(trip("eden:1", 1) == 9 && fabsf(y[0] + 3.25f) < 1e-6f,
+	    "one value is exact");
+	memset(x, 0, sizeof(x));
+	ok(trip("eden:3", 1000) == 0 && y[999] == 0, "zeros are no bytes");
+	for (i = 0; i < N; i++)
+		x[i] = 3e38f;
+	(void)trip("eden:4", N);
+	ok(isfinite(y[0]) && y[0] > 2e38f, "huge values stay finite");
+	for (i = 0; i < N; i++)
+		x[i] = bytes_f32((uint32_t)(i & 63));
+	(void)trip("eden:4:mse", N);
+	ok(nmse(N) < 0.02, "subnormal values: NMSE %.4f", nmse(N));
+	memset(x, 0, sizeof(x));
+	x[777] = 1;
+	(void)trip("eden:1", N);
+	ok(nmse(N) < 1e-6, "one spike is exact: all magnitudes are equal");
+}
+
+static void
+test_lies(void)
+{
+	unsigned char p[32] = { 0 };
+	float v[16];
+
+	bytes_set16(p, 4096);
+	bytes_set32(p + 4, 0x3f800000);
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == 0,
+	    "sixteen bits are sixteen values");
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 9, v, 16, NULL) == -ERR_DATA &&
+	    codec_decode(CODEC_EDEN, 0, &ctx, p, 11, v, 16, NULL) == -ERR_DATA,
+	    "a byte less, a byte more");
+	bytes_set16(p, 0);
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 8, v, 16, NULL) == -ERR_DATA,
+	    "no bits");
+	bytes_set16(p, 16385);
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 18, v, 16, NULL) == -ERR_DATA,
+	    "more than four bits");
+	bytes_set16(p, 4096);
+	bytes_set32(p + 4, 0xbf800000);
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == -ERR_DATA,
+	    "a negative scale");
+	bytes_set32(p + 4, 0x7fc00000);
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == -ERR_DATA,
+	    "a scale that is no number");
+	bytes_set32(p + 4, 0x3f800000);
+	p[9] = 0x80;
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 15, NULL) == -ERR_DATA,
+	    "padding that is not zero");
+	bytes_set16(p + 2, 300);
+	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == -ERR_DATA,
+	    "an exponent out of range");
+}
+
+int
+main(void)
+{
+	test_published();
+	test_levels();
+	test_fractions();
+	test_odd();
+	test_unbiased("eden:1", 4096);
+	test_unbiased("eden:0.5", 3000);
+	test_unbiased("eden:2.5", 1000);
+	test_rotation();
+	test_edges();
+	test_lies();
+	buf_release(&body);
+	return done_testing();
+}
