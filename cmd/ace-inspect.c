@@ -1,6 +1,7 @@
 /*
  * ace-inspect: what is in shard streams, as text or JSON: a listing,
- * statistics, histograms, a verdict, a comparison.
+ * statistics, histograms, a verdict, a comparison; and what is whole in
+ * a damaged file, saved.
  */
 #include <langinfo.h>
 #include <locale.h>
@@ -16,6 +17,7 @@
 #include "report/diff.h"
 #include "report/histogram.h"
 #include "report/list.h"
+#include "report/recover.h"
 #include "report/report.h"
 #include "report/stats.h"
 #include "report/verify.h"
@@ -23,7 +25,7 @@
 
 enum {
 	OPT_LIST = CLI_LONG, OPT_STATS, OPT_HISTOGRAM, OPT_VERIFY, OPT_DIFF,
-	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE
+	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_RECOVER
 };
 
 static const struct cli_opt options[] = {
@@ -32,11 +34,14 @@ static const struct cli_opt options[] = {
 	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
 	{ OPT_VERIFY, "verify", NULL, "decode all, hold it against the sums" },
 	{ OPT_DIFF, "diff", "OTHER", "compare with the stream in OTHER" },
+	{ OPT_RECOVER, "recover", NULL,
+	    "write the whole shards of a damaged FILE as a stream" },
 	{ OPT_JSON, "json", NULL, "JSON, one document a line" },
 	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
 	{ OPT_TOLERANCE, "tolerance", "NMSE",
 	    "with --diff: up to it is no difference" },
 	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
 };
 
@@ -58,7 +63,7 @@ set_mode(struct opts *o, int key, struct err *e)
 		o->mode = key;
 	else if (!(o->mode == OPT_DIFF && key == OPT_STATS))
 		return err_set(e, ERR_USAGE, "one of --list, --stats, "
-		    "--histogram, --verify, --diff");
+		    "--histogram, --verify, --diff, --recover");
 	return 0;
 }
 
@@ -76,6 +81,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_STATS:
 	case OPT_HISTOGRAM:
 	case OPT_VERIFY:
+	case OPT_RECOVER:
 		return set_mode(o, key, e);
 	case OPT_JSON:
 		o->json = 1;
@@ -131,6 +137,33 @@ diff(const struct opts *o, struct report *p, struct reader *x, struct err *e)
 	return r;
 }
 
+/* Done when nothing was damaged, no when some shards were saved; with none
+ * there is no output, and the damage is the error. */
+static int
+recover(const struct opts *o, const struct cli *c, const char *path,
+    struct err *e)
+{
+	struct writer *w = NULL;
+	struct report_in in;
+	struct recover x;
+	int r;
+
+	if ((r = report_open(&in, path, &o->f.in, e)) == 0 &&
+	    (r = filter_out(&o->f, &w, e)) == 0 &&
+	    (r = recover_stream(&x, in.r, w, e)) == 0) {
+		if (x.saved == 0 && x.damages != 0)
+			r = err_set(e, ERR_DATA, "%s", x.first.msg);
+		r = filter_end(w, r, e);
+	}
+	if (r == 0)
+		cli_say(c, 0, "%llu shards saved", (unsigned long long)x.saved);
+	if (r == 0 && x.damages != 0)
+		r = err_set(e, ERR_NO, "damaged: %s", x.first.msg);
+	writer_free(w);
+	report_close(&in);
+	return r;
+}
+
 static int
 one(const struct opts *o, struct report *p, const char *path, struct err *e)
 {
@@ -157,6 +190,23 @@ one(const struct opts *o, struct report *p, const char *path, struct err *e)
 	}
 	report_close(&in);
 	return r;
+}
+
+/* What goes together. */
+static int
+check(const struct opts *o, int n, char **path, struct err *e)
+{
+	if (n > 1 && (o->mode == OPT_DIFF || o->mode == OPT_RECOVER))
+		return err_set(e, ERR_USAGE, "%s takes one FILE, not also '%s'",
+		    o->mode == OPT_DIFF ? "--diff" : "--recover", path[1]);
+	if (o->mode == OPT_DIFF && strcmp(o->other, "-") == 0 &&
+	    (n == 0 || strcmp(path[0], "-") == 0))
+		return err_set(e, ERR_USAGE, "both streams from standard input");
+	if (o->mode != OPT_RECOVER && (o->f.output != NULL || o->f.force ||
+	    o->f.no_provenance || o->f.omit_schema))
+		return err_set(e, ERR_USAGE, "-o, --force, --no-provenance, "
+		    "--omit-schema go with --recover");
+	return 0;
 }
 
 /* Every file; each that fails says so, the worst status is the answer. */
@@ -189,7 +239,10 @@ run(const struct opts *o, const struct cli *c, int n, char **path,
     struct err *e)
 {
 	struct report p;
+	int r = check(o, n, path, e);
 
+	if (r < 0)
+		return r;
 	report_init(&p, stdout, kern_get(e));
 	if (p.kern == NULL)
 		return -ERR_USAGE;
@@ -201,12 +254,8 @@ run(const struct opts *o, const struct cli *c, int n, char **path,
 	p.tolerance = o->tolerance;
 	p.width = width();
 	p.utf8 = utf8();
-	if (o->mode == OPT_DIFF && n > 1)
-		return err_set(e, ERR_USAGE, "--diff compares one FILE, not "
-		    "also '%s'", path[1]);
-	if (o->mode == OPT_DIFF && strcmp(o->other, "-") == 0 &&
-	    (n == 0 || strcmp(path[0], "-") == 0))
-		return err_set(e, ERR_USAGE, "both streams from standard input");
+	if (o->mode == OPT_RECOVER)
+		return recover(o, c, n == 1 ? path[0] : NULL, e);
 	if (n > 1)
 		return all(o, &p, c, n, path, e);
 	return one(o, &p, n == 1 ? path[0] : NULL, e);
@@ -217,8 +266,8 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-inspect",
-		.usage = "[--list|--stats|--histogram|--verify|--diff OTHER] "
-		    "[--json] [FILE...]",
+		.usage = "[--list|--stats|--histogram|--verify|--diff OTHER|"
+		    "--recover] [--json] [FILE...]",
 		.about = "Tells what is in gradient-shard streams.",
 		.opt = options
 	};

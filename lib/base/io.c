@@ -251,6 +251,27 @@ io_can_seek(const struct io *io)
 }
 
 int
+io_seek(struct io *io, uint64_t at, struct err *e)
+{
+	if (!io->seekable)
+		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
+		    io->name);
+	io->marked = 0;
+	if (io->fd < 0) {
+		io->mem_at = at < io->mem_n ? (size_t)at : io->mem_n;
+	} else {
+		/* what is in the buffer was read and not yet handed out */
+		off_t back = (off_t)(io->count + (io->have - io->at));
+
+		if (lseek(io->fd, (off_t)at - back, SEEK_CUR) < 0)
+			return err_sys(e, "'%s'", io->name);
+		io->at = io->have = 0;
+	}
+	io->count = at;
+	return 0;
+}
+
+int
 io_mark(struct io *io, size_t limit, struct err *e)
 {
 	size_t left = io->rec.n - io->rec_at;

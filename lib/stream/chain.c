@@ -265,6 +265,61 @@ chain_next(struct chain *c, struct err *e)
 	return r < 0 ? r : 1;
 }
 
+/* ---- after damage ---- */
+
+/* Where the next good header is, in c->head and c->pos.offset. */
+static int
+chain_scan(struct chain *c, uint64_t from, struct err *e)
+{
+	static const unsigned char sync[] = { 0xac, 'A', 'C', 'E' };
+	unsigned char b[4096], *p;
+	size_t have = 0, got, i;
+	int r;
+
+	for (;;) {
+		if ((r = io_read(c->io, b + have, sizeof(b) - have, &got,
+		    e)) < 0)
+			return r;
+		have += got;
+		if (have < FRAME_HEAD_SIZE)
+			return 0;
+		for (i = 0; i + FRAME_HEAD_SIZE <= have; i++) {
+			p = memmem(b + i, have - i, sync, sizeof(sync));
+			i = p != NULL ? (size_t)(p - b) : have;
+			if (i + FRAME_HEAD_SIZE <= have && frame_decode(
+			    &c->head, b + i, FRAME_MAX, from + i, NULL) == 0) {
+				c->pos.offset = from + i;
+				return 1;
+			}
+		}
+		/* a header may have begun in what is left */
+		i = have - (FRAME_HEAD_SIZE - 1);
+		memmove(b, b + i, have - i);
+		from += i;
+		have -= i;
+		if (got == 0)
+			return 0;
+	}
+}
+
+int
+chain_find(struct chain *c, uint64_t from, struct err *e)
+{
+	struct chain_pos *p = &c->pos;
+	int r;
+
+	if ((r = io_seek(c->io, from, e)) < 0 ||
+	    (r = chain_scan(c, from, e)) <= 0 ||
+	    (r = io_seek(c->io, p->offset, e)) < 0)
+		return r;
+	p->open = c->head.type != FRAME_HEAD;
+	p->seq = c->head.seq;
+	p->stream_id = c->head.stream_id;
+	p->start = p->offset - c->head.offset;	/* may wrap: only for sums */
+	c->max_frame = FRAME_MAX;
+	return 1;
+}
+
 int
 chain_mark(struct chain *c, size_t limit, struct err *e)
 {

@@ -64,6 +64,14 @@ int chain_next(struct chain *c, struct err *e);
 /* -ERR_DATA "corrupt: what (TYPE frame), at byte N". */
 int chain_corrupt(const struct chain *c, struct err *e, const char *what);
 
+/*
+ * chain_find(c, from, e): after damage, looks for the next header whose
+ * checksum is right, from byte `from' on, and stands before it: 1, the header
+ * in c->head; 0 there is none.  If it is not a HEAD, chain_next takes it and
+ * what follows it for the chain; the tail's sums are then wrong.
+ */
+int chain_find(struct chain *c, uint64_t from, struct err *e);
+
 int chain_mark(struct chain *c, size_t limit, struct err *e);
 int chain_rewind(struct chain *c, struct err *e);
 

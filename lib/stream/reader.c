@@ -505,3 +505,40 @@ reader_unmark(struct reader *r)
 {
 	io_unmark(r->c.io);
 }
+
+/* A frame that is neither: skipped, its schema taken. */
+static uint64_t
+reader_skip(struct reader *r)
+{
+	uint64_t at = r->c.pos.offset;
+
+	if (chain_next(&r->c, NULL) <= 0)
+		return at + 1;		/* what is in it may be anything */
+	if (r->c.frame.type == FRAME_SCHM)
+		r->have_schema = schema_decode(&r->own_schema, r->c.frame.raw,
+		    r->c.frame.raw_len, r->o.max_elements, NULL) == 0;
+	return io_bytes(r->c.io);
+}
+
+int
+reader_recover(struct reader *r, uint64_t from, struct err *e)
+{
+	int k;
+
+	while ((k = chain_find(&r->c, from, e)) > 0) {
+		r->pos.at = AT_BODY;
+		if (r->c.head.type == FRAME_HEAD)
+			r->pos.at = AT_START;
+		if (r->c.head.type == FRAME_HEAD ||
+		    r->c.head.type == FRAME_SHRD)
+			return 1;
+		from = reader_skip(r);
+	}
+	return k;
+}
+
+uint64_t
+reader_offset(const struct reader *r)
+{
+	return r->c.pos.offset;
+}

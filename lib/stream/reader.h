@@ -76,6 +76,17 @@ int reader_rewind(struct reader *r, struct err *e);
 void reader_unmark(struct reader *r);
 int reader_can_seek(const struct reader *r);
 
+/*
+ * reader_recover(r, from, e): after an error, or to begin with: looks from
+ * byte `from' on for the next stream or shard and stands before it: 1, and
+ * reader_next goes on from there; 0 there is none.  A schema on the way is
+ * taken.  For files that can seek.  What is read after that is as verified as
+ * ever, shard by shard; that nothing is missing between them is not.
+ */
+int reader_recover(struct reader *r, uint64_t from, struct err *e);
+/* Where the current frame begins, or the one that was refused. */
+uint64_t reader_offset(const struct reader *r);
+
 /* The bytes of the digest that one SHRD or DATA frame adds. */
 struct pack_sum;
 void reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,

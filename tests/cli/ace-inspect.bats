@@ -261,6 +261,60 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 4 ace-inspect --diff nowhere in
 }
 
+@test "recover: what is whole, marked; nobody aggregates it" {
+	mkshards -N 5 -c q8 >in
+	cp in bad
+	flip bad 3000
+	exits 3 ace-expand bad
+	exits 1 ace-inspect --recover -o saved bad
+	says '^ace-inspect: 4 shards saved$'
+	says "^ace-inspect: damaged: corrupt: .*shard 3 'edge1/2', at byte"
+	exits 0 ace-inspect --verify saved
+	exits 0 ace-inspect saved
+	[ "$(grep -cx 'flags         recovered' out)" -eq 4 ]
+	[ "$(awk '$1 == "step" { printf("%s ", $2) }' out)" = "0 1 3 4 " ]
+	exits 5 ace-aggregate saved
+	says 'recovered'
+	# each as it was
+	for s in 0 1 3 4; do
+		exits 0 ace-export -f raw --step "$s" in
+		mv out want
+		exits 0 ace-export -f raw --step "$s" saved
+		same out want
+	done
+}
+
+@test "recover: nothing damaged, nothing whole, nothing to seek" {
+	mkshards -N 2 >in
+	exits 0 ace-inspect -q --recover in
+	[ ! -s err ]
+	mv out saved
+	exits 0 ace-inspect --diff saved in
+	mkshards >one
+	cp one bad
+	flip bad 2000
+	exits 3 ace-inspect --recover -o none bad
+	says '^ace-inspect: corrupt: '
+	[ ! -e none ]
+	exits 3 ace-inspect --recover bad
+	[ ! -s out ]
+	exits 2 bash -c 'cat in | ace-inspect --recover'
+	says 'seek'
+	exits 2 ace-inspect --recover in in
+	exits 2 ace-inspect -o x in
+	exits 2 ace-inspect --recover --verify in
+}
+
+@test "recover: a lost schema comes from --schema" {
+	mkshards -N 3 >in
+	cp in bad
+	flip bad 200
+	exits 3 ace-inspect --recover bad
+	exits 1 ace-inspect --recover --schema in bad
+	mv out saved
+	exits 0 ace-inspect --diff saved in
+}
+
 @test "memory does not grow with the stream" {
 	sanitized && skip "the sanitizer's own memory"
 	for o in --list --stats --histogram --verify "--stats --json"; do
@@ -270,6 +324,9 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 		}
 		[ "$(cat kib)" -le 65536 ] || { echo "$o: $(cat kib) KiB"; false; }
 	done
+	mkshards -n 32M -k fast >big
+	exits 0 peak kib ace-inspect --recover -o saved big
+	[ "$(cat kib)" -le 65536 ] || { cat kib; false; }
 	mkfifo x y
 	mkshards -n 32M -k fast >x &
 	mkshards -n 32M -k fast >y &
