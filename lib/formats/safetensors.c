@@ -411,7 +411,7 @@ safetensors_puts(struct buf *b, const char *s, struct err *e)
 static int
 safetensors_quote(struct buf *b, const char *s, struct err *e)
 {
-	json_t *j = json_stringn(s, strlen(s));	/* report/json.c has the other */
+	json_t *j = json_string(s);
 	char *text = j != NULL ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
 	int r;
 

@@ -144,15 +144,15 @@ static void
 diff_members(struct report *p, const struct diff_sums *s,
     const struct moments *m, const struct tally *t)
 {
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 
-	json_u64(j, "elements", t->elements);
+	emit_u64(j, "elements", t->elements);
 	if (p->stats)
 		stats_members(p, m);
-	json_u64(j, "differ", s->differ);
-	json_f64(j, "max_abs_difference", s->max);
-	json_f64(j, "nmse", diff_nmse(s));
-	json_f64(j, "cosine", diff_cosine(s));
+	emit_u64(j, "differ", s->differ);
+	emit_f64(j, "max_abs_difference", s->max);
+	emit_f64(j, "nmse", diff_nmse(s));
+	emit_f64(j, "cosine", diff_cosine(s));
 }
 
 static int
@@ -165,10 +165,10 @@ diff_tensor(struct diff *d, const struct schema_tensor *t, struct err *e)
 	d->t.groups = t->ngroups;
 	d->differ |= diff_counts(d, &d->now);
 	if (p->as_json) {
-		json_open(&p->json, NULL, '{');
+		emit_open(&p->json, NULL, '{');
 		report_tensor(p, t);
 		diff_members(p, &d->now, &d->m, &d->t);
-		json_close(&p->json);
+		emit_close(&p->json);
 	} else if (!p->quiet) {
 		diff_line(d, t->name, &d->now, &d->m, &d->t);
 	}
@@ -276,9 +276,9 @@ diff_begin(struct diff *d, const struct schema *sc, struct err *e)
 	report_columns(p, sc);
 	if (p->as_json) {
 		report_object(p, reader_shard(d->x.r));
-		json_string(&p->json, "other_device", shard_device(y));
-		json_u64(&p->json, "other_step", y->step);
-		json_open(&p->json, "tensors", '[');
+		emit_string(&p->json, "other_device", shard_device(y));
+		emit_u64(&p->json, "other_step", y->step);
+		emit_open(&p->json, "tensors", '[');
 	} else if (!p->quiet) {
 		report_heading(p, reader_shard(d->x.r));
 		(void)fprintf(p->f, " and '%s/%llu'\n", shard_device(y),
@@ -315,10 +315,10 @@ diff_shard(struct diff *d, struct err *e)
 	if ((k = diff_leave(d, sc, sc->n, e)) < 0)
 		return k;
 	if (p->as_json) {
-		json_close(&p->json);
-		json_open(&p->json, "total", '{');
+		emit_close(&p->json);
+		emit_open(&p->json, "total", '{');
 		diff_members(p, &d->total, &d->m_total, &d->t_total);
-		json_end(&p->json);
+		emit_end(&p->json);
 	} else if (!p->quiet) {
 		diff_line(d, "total", &d->total, &d->m_total, &d->t_total);
 	}
@@ -340,10 +340,10 @@ diff_rest(struct diff *d, struct reader *r, int more, struct err *e)
 		return more;
 	d->differ = 1;
 	if (d->p->as_json) {
-		json_open(&d->p->json, NULL, '{');
-		json_string(&d->p->json, "only_in", reader_name(r));
-		json_u64(&d->p->json, "shards", n);
-		json_end(&d->p->json);
+		emit_open(&d->p->json, NULL, '{');
+		emit_string(&d->p->json, "only_in", reader_name(r));
+		emit_u64(&d->p->json, "shards", n);
+		emit_end(&d->p->json);
 	} else if (!d->p->quiet) {
 		(void)fputs("only in ", d->p->f);
 		report_path(d->p, reader_name(r));

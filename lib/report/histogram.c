@@ -134,25 +134,25 @@ histogram_draw(const struct histogram *h, const char *tensor, uint64_t all)
 static void
 histogram_json(const struct histogram *h, const char *tensor, uint64_t all)
 {
-	struct json *j = &h->p->json;
+	struct emit *j = &h->p->json;
 	int i;
 
 	report_object(h->p, h->shard);
 	if (tensor != NULL)
-		json_string(j, "tensor", tensor);
-	json_u64(j, "values", all);
-	json_u64(j, "zero", h->zero);
-	json_u64(j, "nan", h->nan);
-	json_u64(j, "inf", h->inf);
-	json_open(j, "octaves", '{');
+		emit_string(j, "tensor", tensor);
+	emit_u64(j, "values", all);
+	emit_u64(j, "zero", h->zero);
+	emit_u64(j, "nan", h->nan);
+	emit_u64(j, "inf", h->inf);
+	emit_open(j, "octaves", '{');
 	for (i = 0; i < OCTAVES; i++) {
 		char key[16];
 
 		(void)snprintf(key, sizeof(key), "%d", i + LOWEST);
 		if (h->octave[i] != 0)
-			json_u64(j, key, h->octave[i]);
+			emit_u64(j, key, h->octave[i]);
 	}
-	json_end(j);
+	emit_end(j);
 }
 
 /* y: what the values so far were of; absent ones are zeros. */

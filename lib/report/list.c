@@ -46,7 +46,7 @@ list_hex(struct report *p, const char *key, const unsigned char id[16])
 
 	shard_hex(id, hex);
 	if (p->as_json)
-		json_string(&p->json, key, hex);
+		emit_string(&p->json, key, hex);
 	else
 		list_row(p, key, hex);
 }
@@ -58,20 +58,20 @@ list_flags(struct report *p, uint32_t flags)
 	unsigned i;
 
 	if (p->as_json)
-		json_open(&p->json, "flags", '[');
+		emit_open(&p->json, "flags", '[');
 	else
 		(void)fprintf(p->f, "%-13s ", "flags");
 	for (i = 0; i < NFLAGS; i++) {
 		if ((flags & (uint32_t)1 << i) == 0)
 			continue;
 		if (p->as_json)
-			json_string(&p->json, NULL, flag_names[i]);
+			emit_string(&p->json, NULL, flag_names[i]);
 		else
 			(void)fprintf(p->f, "%s%s", sep, flag_names[i]);
 		sep = ", ";
 	}
 	if (p->as_json)
-		json_close(&p->json);
+		emit_close(&p->json);
 	else
 		(void)fprintf(p->f, "%s\n", *sep == '\0' ? "-" : "");
 }
@@ -84,16 +84,16 @@ list_provenance(struct report *p, const struct reader *r)
 	char line[1200];
 
 	if (p->as_json)
-		json_open(&p->json, "provenance", '[');
+		emit_open(&p->json, "provenance", '[');
 	for (; (nl = strchr(s, '\n')) != NULL; s = nl + 1) {
 		(void)snprintf(line, sizeof(line), "%.*s", (int)(nl - s), s);
 		if (p->as_json)
-			json_string(&p->json, NULL, line);
+			emit_string(&p->json, NULL, line);
 		else
 			list_row(p, "provenance", line);
 	}
 	if (p->as_json)
-		json_close(&p->json);
+		emit_close(&p->json);
 }
 
 static void
@@ -153,19 +153,19 @@ list_json(struct report *p, const struct reader *r)
 {
 	const struct shard *s = reader_shard(r);
 	const struct schema *sc = reader_schema(r);
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 	size_t i;
 
 	report_object(p, s);
-	json_u64(j, "part", s->part);
-	json_u64(j, "parts", s->parts);
-	json_f64(j, "weight", s->weight);
-	json_u64(j, "samples", s->samples);
-	json_u64(j, "base_version", s->base_version);
-	json_u64(j, "contributors", s->contributors);
-	json_u64(j, "incarnation", s->incarnation);
-	json_u64(j, "created", s->created);
-	json_u64(j, "deadline", s->deadline);
+	emit_u64(j, "part", s->part);
+	emit_u64(j, "parts", s->parts);
+	emit_f64(j, "weight", s->weight);
+	emit_u64(j, "samples", s->samples);
+	emit_u64(j, "base_version", s->base_version);
+	emit_u64(j, "contributors", s->contributors);
+	emit_u64(j, "incarnation", s->incarnation);
+	emit_u64(j, "created", s->created);
+	emit_u64(j, "deadline", s->deadline);
 	list_flags(p, s->flags);
 	list_hex(p, "run_id", s->run);
 	list_hex(p, "device_id", s->device);
@@ -173,11 +173,11 @@ list_json(struct report *p, const struct reader *r)
 	list_hex(p, "policy_id", s->policy_id);
 	list_hex(p, "previous", s->previous);
 	list_hex(p, "schema", sc->id);
-	json_u64(j, "group_size", sc->group_size);
-	json_open(j, "keys", '{');
+	emit_u64(j, "group_size", sc->group_size);
+	emit_open(j, "keys", '{');
 	for (i = 0; i < s->kv.n; i++)
-		json_string(j, s->kv.p[i].key, s->kv.p[i].value);
-	json_close(j);
+		emit_string(j, s->kv.p[i].key, s->kv.p[i].value);
+	emit_close(j);
 	list_provenance(p, r);
 }
 
@@ -216,10 +216,10 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 	char shape[200];
 
 	if (p->as_json) {
-		json_open(&p->json, NULL, '{');
+		emit_open(&p->json, NULL, '{');
 		report_tensor(p, t);
 		report_tally(p, y);
-		json_close(&p->json);
+		emit_close(&p->json);
 	} else {
 		list_line(p, t->name, schema_dtype_name(t->dtype),
 		    report_shape(t, shape), y);
@@ -286,15 +286,15 @@ list_notes(const struct list *l)
 	size_t i;
 
 	if (p->as_json)
-		json_open(&p->json, "annotations", '[');
+		emit_open(&p->json, "annotations", '[');
 	for (i = 0; i < l->notes; i++) {
 		if (p->as_json) {
-			json_open(&p->json, NULL, '{');
-			json_string(&p->json, "type",
+			emit_open(&p->json, NULL, '{');
+			emit_string(&p->json, "type",
 			    frame_name(l->note[i].type, name));
-			json_u64(&p->json, "frames", l->note[i].n);
-			json_u64(&p->json, "bytes", l->note[i].bytes);
-			json_close(&p->json);
+			emit_u64(&p->json, "frames", l->note[i].n);
+			emit_u64(&p->json, "bytes", l->note[i].bytes);
+			emit_close(&p->json);
 		} else {
 			(void)fprintf(p->f, "%-13s %s, %llu frames, %llu "
 			    "bytes\n", "annotation",
@@ -304,7 +304,7 @@ list_notes(const struct list *l)
 		}
 	}
 	if (p->as_json)
-		json_close(&p->json);
+		emit_close(&p->json);
 	else
 		(void)fwrite(l->text.p != NULL ? l->text.p :
 		    (const unsigned char *)"", 1, l->text.n, p->f);
@@ -316,23 +316,23 @@ static void
 list_end(struct list *l, const struct walk *w, const struct shard_end *end)
 {
 	struct report *p = l->p;
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 	double n = (double)w->total.elements;
 
 	if (p->as_json) {
-		json_close(j);
-		json_open(j, "total", '{');
+		emit_close(j);
+		emit_open(j, "total", '{');
 		report_tally(p, &w->total);
-		json_close(j);
-		json_u64(j, "framed_bytes", w->framed);
-		json_u64(j, "nonzero", end->sums.nonzero);
-		json_u64(j, "dropped", end->sums.dropped);
-		json_f64(j, "sum", end->sums.sum);
-		json_f64(j, "sum_of_squares", end->sums.sumsq);
-		json_f32(j, "max_abs", end->sums.max_abs);
+		emit_close(j);
+		emit_u64(j, "framed_bytes", w->framed);
+		emit_u64(j, "nonzero", end->sums.nonzero);
+		emit_u64(j, "dropped", end->sums.dropped);
+		emit_f64(j, "sum", end->sums.sum);
+		emit_f64(j, "sum_of_squares", end->sums.sumsq);
+		emit_f32(j, "max_abs", end->sums.max_abs);
 		list_hex(p, "digest", end->digest);
 		list_notes(l);
-		json_end(j);
+		emit_end(j);
 		return;
 	}
 	list_line(p, "total", "", "", &w->total);
@@ -360,7 +360,7 @@ list_shard(struct report *p, struct reader *r, struct err *e)
 
 	if (p->as_json) {
 		list_json(p, r);
-		json_open(&p->json, "tensors", '[');
+		emit_open(&p->json, "tensors", '[');
 	} else {
 		if (p->listed++)
 			(void)fputs("\n", p->f);

@@ -14,7 +14,7 @@ report_init(struct report *p, FILE *f, const struct kern *k)
 	p->f = f;
 	p->kern = k;
 	p->width = 80;
-	json_init(&p->json, f);
+	emit_init(&p->json, f);
 }
 
 int
@@ -50,12 +50,12 @@ report_next(struct report *p, struct reader *r, struct err *e)
 		if (k != READER_RCPT || p->quiet)
 			continue;
 		if (p->as_json) {
-			json_open(&p->json, NULL, '{');
+			emit_open(&p->json, NULL, '{');
 			if (p->file != NULL)
-				json_string(&p->json, "file", p->file);
-			json_u64(&p->json, "receipt_bytes",
+				emit_string(&p->json, "file", p->file);
+			emit_u64(&p->json, "receipt_bytes",
 			    reader_frame(r)->raw_len);
-			json_end(&p->json);
+			emit_end(&p->json);
 		} else {
 			(void)fprintf(p->f, "receipt, %zu bytes\n",
 			    reader_frame(r)->raw_len);
@@ -99,16 +99,16 @@ report_heading(const struct report *p, const struct shard *s)
 void
 report_object(struct report *p, const struct shard *s)
 {
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 
-	json_open(j, NULL, '{');
+	emit_open(j, NULL, '{');
 	if (p->file != NULL)
-		json_string(j, "file", p->file);
-	json_u64(j, "shard", p->shard);
-	json_string(j, "run", shard_run(s));
-	json_string(j, "device", shard_device(s));
-	json_u64(j, "step", s->step);
-	json_string(j, "kind", shard_kind_name(s->kind));
+		emit_string(j, "file", p->file);
+	emit_u64(j, "shard", p->shard);
+	emit_string(j, "run", shard_run(s));
+	emit_string(j, "device", shard_device(s));
+	emit_u64(j, "step", s->step);
+	emit_string(j, "kind", shard_kind_name(s->kind));
 }
 
 /* ---- tables ---- */
@@ -212,35 +212,35 @@ report_codecs(const struct tally *y, char buf[512])
 void
 report_tensor(struct report *p, const struct schema_tensor *t)
 {
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 	unsigned d;
 
-	json_string(j, "name", t->name);
-	json_string(j, "dtype", schema_dtype_name(t->dtype));
-	json_string(j, "kind", schema_kind_name(t->kind));
-	json_open(j, "shape", '[');
+	emit_string(j, "name", t->name);
+	emit_string(j, "dtype", schema_dtype_name(t->dtype));
+	emit_string(j, "kind", schema_kind_name(t->kind));
+	emit_open(j, "shape", '[');
 	for (d = 0; d < t->ndim; d++)
-		json_u64(j, NULL, t->dim[d]);
-	json_close(j);
+		emit_u64(j, NULL, t->dim[d]);
+	emit_close(j);
 }
 
 void
 report_tally(struct report *p, const struct tally *y)
 {
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 	char name[16];
 	unsigned c;
 
-	json_u64(j, "elements", y->elements);
-	json_u64(j, "groups", y->groups);
-	json_u64(j, "groups_sent", y->sent_groups);
-	json_u64(j, "bytes", y->bytes);
-	json_f64(j, "bits_per_parameter", walk_bits(y));
-	json_open(j, "codecs", '{');
+	emit_u64(j, "elements", y->elements);
+	emit_u64(j, "groups", y->groups);
+	emit_u64(j, "groups_sent", y->sent_groups);
+	emit_u64(j, "bytes", y->bytes);
+	emit_f64(j, "bits_per_parameter", walk_bits(y));
+	emit_open(j, "codecs", '{');
 	for (c = 0; c < CODEC_MAX; c++)
 		if (y->codec[c] != 0)
-			json_u64(j, report_codec(c, name), y->codec[c]);
-	json_close(j);
+			emit_u64(j, report_codec(c, name), y->codec[c]);
+	emit_close(j);
 }
 
 int
@@ -248,8 +248,8 @@ report_fail(struct report *p, int k, const struct err *e)
 {
 	if (k >= 0 || !p->as_json || p->json.depth == 0)
 		return k;
-	json_unwind(&p->json, 1);
-	json_string(&p->json, "error", e->msg);
-	json_end(&p->json);
+	emit_unwind(&p->json, 1);
+	emit_string(&p->json, "error", e->msg);
+	emit_end(&p->json);
 	return k;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/json.h"
+#include "report/emit.h"
 #include "report/walk.h"
 
 struct err;
@@ -25,7 +25,7 @@ struct report {
 	int as_json;
 	int width, utf8;	/* of the terminal, for what is drawn */
 	double tolerance;	/* NMSE below it is no difference */
-	struct json json;
+	struct emit json;
 	uint64_t shard;		/* number of the current shard, from 1 */
 	int listed;		/* some shard was, a blank line goes between */
 	int fresh;		/* the head of its stream was not shown yet */

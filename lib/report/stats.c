@@ -47,17 +47,17 @@ stats_codec(const struct report *p, const struct tally *y)
 void
 stats_members(struct report *p, const struct moments *m)
 {
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 
-	json_f32(j, "min", m->min);
-	json_f32(j, "max", m->max);
-	json_f64(j, "mean", m->mean);
-	json_f64(j, "std", moments_std(m));
-	json_f64(j, "l2", sqrt(m->sumsq));
-	json_f32(j, "max_abs", m->max_abs);
-	json_u64(j, "zeros", m->n - m->nonzero);
-	json_u64(j, "nan", m->nan);
-	json_u64(j, "inf", m->inf);
+	emit_f32(j, "min", m->min);
+	emit_f32(j, "max", m->max);
+	emit_f64(j, "mean", m->mean);
+	emit_f64(j, "std", moments_std(m));
+	emit_f64(j, "l2", sqrt(m->sumsq));
+	emit_f32(j, "max_abs", m->max_abs);
+	emit_u64(j, "zeros", m->n - m->nonzero);
+	emit_u64(j, "nan", m->nan);
+	emit_u64(j, "inf", m->inf);
 }
 
 static int
@@ -81,11 +81,11 @@ stats_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 
 	moments_zeros(&s->now, y->elements - y->sent);
 	if (p->as_json) {
-		json_open(&p->json, NULL, '{');
+		emit_open(&p->json, NULL, '{');
 		report_tensor(p, t);
 		report_tally(p, y);
 		stats_members(p, &s->now);
-		json_close(&p->json);
+		emit_close(&p->json);
 	} else {
 		stats_line(p, t->name, &s->now, y);
 		stats_codec(p, y);
@@ -101,11 +101,11 @@ stats_end(struct stats *s, const struct tally *total)
 	struct report *p = s->p;
 
 	if (p->as_json) {
-		json_close(&p->json);
-		json_open(&p->json, "total", '{');
+		emit_close(&p->json);
+		emit_open(&p->json, "total", '{');
 		report_tally(p, total);
 		stats_members(p, &s->total);
-		json_end(&p->json);
+		emit_end(&p->json);
 	} else {
 		stats_line(p, "total", &s->total, total);
 		stats_codec(p, total);
@@ -124,7 +124,7 @@ stats_stream(struct report *p, struct reader *r, struct err *e)
 		memset(&s.total, 0, sizeof(s.total));
 		if (p->as_json) {
 			report_object(p, reader_shard(r));
-			json_open(&p->json, "tensors", '[');
+			emit_open(&p->json, "tensors", '[');
 		} else {
 			report_heading(p, reader_shard(r));
 			(void)fputs("\n", p->f);

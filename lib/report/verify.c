@@ -97,20 +97,20 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 int
 verify_file(struct report *p, struct report_in *in, struct err *e)
 {
-	struct json *j = &p->json;
+	struct emit *j = &p->json;
 	const char *name = io_name(in->io);
 	int k = verify_shards(p, in->r, e);
 
 	if (p->as_json) {
-		json_open(j, NULL, '{');
-		json_string(j, "file", name);
-		json_bool(j, "ok", k == 0);
-		json_u64(j, "shards", p->shard);
-		json_u64(j, "bytes", io_bytes(in->io));
-		json_u64(j, "status", (uint64_t)-k);
+		emit_open(j, NULL, '{');
+		emit_string(j, "file", name);
+		emit_bool(j, "ok", k == 0);
+		emit_u64(j, "shards", p->shard);
+		emit_u64(j, "bytes", io_bytes(in->io));
+		emit_u64(j, "status", (uint64_t)-k);
 		if (k < 0)
-			json_string(j, "error", e->msg);
-		json_end(j);
+			emit_string(j, "error", e->msg);
+		emit_end(j);
 	} else if (k == 0 && !p->quiet) {
 		report_path(p, name);
 		(void)fprintf(p->f, ": ok, %llu shards, %llu bytes\n",

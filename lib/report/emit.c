@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/json.h"
+#include "report/emit.h"
 #include "stream/text.h"
 
 void
-json_init(struct json *j, FILE *f)
+emit_init(struct emit *j, FILE *f)
 {
 	memset(j, 0, sizeof(*j));
 	j->f = f;
 }
 
 static void
-json_text(struct json *j, const char *s)
+emit_text(struct emit *j, const char *s)
 {
 	size_t left = strlen(s), k;
 
@@ -41,23 +41,23 @@ json_text(struct json *j, const char *s)
 
 /* The comma before and the name of what comes now. */
 static void
-json_place(struct json *j, const char *key)
+emit_place(struct emit *j, const char *key)
 {
 	if (j->used[j->depth] && j->depth != 0)
 		(void)fputc(',', j->f);
 	j->used[j->depth] = 1;
 	if (key == NULL)
 		return;
-	json_text(j, key);
+	emit_text(j, key);
 	(void)fputc(':', j->f);
 }
 
 void
-json_open(struct json *j, const char *key, char bracket)
+emit_open(struct emit *j, const char *key, char bracket)
 {
-	json_place(j, key);
+	emit_place(j, key);
 	(void)fputc(bracket, j->f);
-	if (j->depth == JSON_DEPTH)
+	if (j->depth == EMIT_DEPTH)
 		return;			/* no caller goes so deep */
 	j->depth++;
 	j->used[j->depth] = 0;
@@ -65,7 +65,7 @@ json_open(struct json *j, const char *key, char bracket)
 }
 
 void
-json_close(struct json *j)
+emit_close(struct emit *j)
 {
 	if (j->depth == 0)
 		return;
@@ -74,33 +74,33 @@ json_close(struct json *j)
 }
 
 void
-json_string(struct json *j, const char *key, const char *s)
+emit_string(struct emit *j, const char *key, const char *s)
 {
-	json_place(j, key);
-	json_text(j, s);
+	emit_place(j, key);
+	emit_text(j, s);
 }
 
 void
-json_bool(struct json *j, const char *key, int v)
+emit_bool(struct emit *j, const char *key, int v)
 {
-	json_place(j, key);
+	emit_place(j, key);
 	(void)fputs(v ? "true" : "false", j->f);
 }
 
 void
-json_u64(struct json *j, const char *key, uint64_t v)
+emit_u64(struct emit *j, const char *key, uint64_t v)
 {
-	json_place(j, key);
+	emit_place(j, key);
 	(void)fprintf(j->f, "%llu", (unsigned long long)v);
 }
 
 void
-json_f64(struct json *j, const char *key, double v)
+emit_f64(struct emit *j, const char *key, double v)
 {
 	char s[32];
 	int digits = 15;
 
-	json_place(j, key);
+	emit_place(j, key);
 	if (!isfinite(v)) {
 		(void)fputs("null", j->f);
 		return;
@@ -112,12 +112,12 @@ json_f64(struct json *j, const char *key, double v)
 }
 
 void
-json_f32(struct json *j, const char *key, float v)
+emit_f32(struct emit *j, const char *key, float v)
 {
 	char s[32];
 	int digits = 6;
 
-	json_place(j, key);
+	emit_place(j, key);
 	if (!isfinite(v)) {
 		(void)fputs("null", j->f);
 		return;
@@ -129,16 +129,16 @@ json_f32(struct json *j, const char *key, float v)
 }
 
 void
-json_unwind(struct json *j, int depth)
+emit_unwind(struct emit *j, int depth)
 {
 	while (j->depth > depth)
-		json_close(j);
+		emit_close(j);
 }
 
 void
-json_end(struct json *j)
+emit_end(struct emit *j)
 {
-	json_unwind(j, 0);
+	emit_unwind(j, 0);
 	(void)fputc('\n', j->f);
 	j->used[0] = 0;
 }
