@@ -237,8 +237,8 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	char name[SCHEMA_MAX_NAME + 1], what[NPZ_WHAT];
 	struct schema_tensor t;
 	struct npy_head h;
+	uint64_t size, entries = 0;
 	size_t cap = 0;
-	uint64_t size;
 	struct npz *z = NULL;
 	int r;
 
@@ -246,7 +246,9 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	r = npz_new(&z, e);
 	s->own = z;
 	if (r == 0 && (r = spool_open(&s->fd, &size, s->path, e)) == 0 &&
-	    (r = zipend_check(s->fd, size, s->name, e)) == 0) {
+	    (r = zipend_check(s->fd, size, s->name, &entries, e)) == 0) {
+		if (entries == 0)	/* libarchive knows no such zip */
+			return 0;
 		z->size = size;
 		r = npz_start(s, e);
 	}
@@ -262,6 +264,11 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		    (r = alloc_grow(&s->lay, &cap, s->schema.n, 1, e)) == 0)
 			s->lay[s->schema.n - 1] = (unsigned char)h.lay;
 	}
+	/* two entries at one place are one to libarchive */
+	if (r == 0 && s->schema.n != entries)
+		r = err_set(e, ERR_DATA, "corrupt: '%s' should have %llu "
+		    "entries, %zu can be read", s->name,
+		    (unsigned long long)entries, s->schema.n);
 	return r == 0 ? npz_start(s, e) : r;
 }
 

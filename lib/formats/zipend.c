@@ -14,7 +14,7 @@ enum {
 
 struct zipend {
 	uint64_t at;			/* of the first end record */
-	uint64_t directory, size;
+	uint64_t directory, size, entries;
 };
 
 static int
@@ -46,15 +46,17 @@ zipend_64(struct zipend *z, int fd, const char *name, struct err *e)
 	if (memcmp(b, "PK\6\6", 4) != 0 ||
 	    bytes_le64(b + 4) != at - ZIPEND_LOCATOR - z->at - 12)
 		return zipend_bad(name, e);
+	z->entries = bytes_le64(b + 32);
 	z->size = bytes_le64(b + 40);
 	z->directory = bytes_le64(b + 48);
 	return 0;
 }
 
 int
-zipend_check(int fd, uint64_t size, const char *name, struct err *e)
+zipend_check(int fd, uint64_t size, const char *name, uint64_t *n,
+    struct err *e)
 {
-	struct zipend z = { 0, 0, 0 };
+	struct zipend z = { 0, 0, 0, 0 };
 	unsigned char b[ZIPEND_SIZE];
 	int r;
 
@@ -72,15 +74,18 @@ zipend_check(int fd, uint64_t size, const char *name, struct err *e)
 	if (memcmp(b, "PK\5\6", 4) != 0 || bytes_le16(b + 20) != 0)
 		return err_set(e, ERR_DATA, "truncated: '%s' does not end with "
 		    "the end record of a zip file", name);
+	z.entries = bytes_le16(b + 10);
 	z.size = bytes_le32(b + 12);
 	z.directory = bytes_le32(b + 16);
 	if ((r = zipend_64(&z, fd, name, e)) < 0)
 		return r;
-	if (z.size > z.at || z.directory != z.at - z.size)
+	if (z.size > z.at || z.directory != z.at - z.size ||
+	    (z.size == 0) != (z.entries == 0))
 		return zipend_bad(name, e);
 	if (z.size > ZIPEND_MAX_DIRECTORY)
 		return err_set(e, ERR_DATA, "limit: directory of '%s' has %llu "
 		    "bytes, at most %d", name, (unsigned long long)z.size,
 		    ZIPEND_MAX_DIRECTORY);
+	*n = z.entries;
 	return 0;
 }

@@ -12,9 +12,10 @@ struct err;
 
 enum { ZIPEND_MAX_DIRECTORY = 16 << 20 };	/* bytes: some 150,000 entries */
 
-/* zipend_check(fd, size, name, e): a file of size bytes is a zip that ends
+/* zipend_check(fd, size, name, n, e): a file of size bytes is a zip that ends
  * with its end record (no comment), the directory just before it, of bearable
- * size. */
-int zipend_check(int fd, uint64_t size, const char *name, struct err *e);
+ * size; *n entries are said to be in it. */
+int zipend_check(int fd, uint64_t size, const char *name, uint64_t *n,
+    struct err *e);
 
 #endif

@@ -76,6 +76,17 @@ load helper
 	same x.npy y.npz
 }
 
+@test "a model without tensors" {
+	{ printf '\2\0\0\0\0\0\0\0{}'; } >in.safetensors
+	exits 0 ace-import -o in.aceg in.safetensors
+	exits 0 ace-export -o x.npz in.aceg
+	[ "$(wc -c <x.npz)" -eq 22 ]
+	exits 0 ace-import --no-provenance -o x.aceg x.npz
+	exits 0 ace-export -o y.npz x.aceg
+	same x.npz y.npz
+	exits 3 ace-export -f npy x.aceg
+}
+
 @test "npy holds one tensor" {
 	mkshards -t a:4 -t b:4 >in
 	exits 3 ace-export -f npy in

@@ -259,7 +259,8 @@ test_bad(void)
 static void
 test_structure(void)
 {
-	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 };
+	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 },
+	    b = { "b.npy", F4, 8, 0, 0, 0, 0 };
 	static char name[300];
 	struct zip_entry longer = { name, F4, 8, 0, 0, 0, 0 };
 	static struct zip z;
@@ -269,6 +270,19 @@ test_structure(void)
 	zip_add(&z, &a);
 	files_put("f.npz", z.b, zip_end(&z));
 	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two of one name");
+
+	memset(&z, 0, sizeof(z));
+	zip_add(&z, &a);
+	zip_add(&z, &b);
+	bytes_set32(z.dir + z.ndir - 5 - 4, 0);
+	files_put("f.npz", z.b, zip_end(&z));
+	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two at one place");
+
+	memset(&z, 0, sizeof(z));
+	zip_add(&z, &a);
+	z.entries = 2;
+	files_put("f.npz", z.b, zip_end(&z));
+	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two entries, one there");
 
 	memset(&z, 0, sizeof(z));
 	memset(name, 'n', 256);
@@ -299,6 +313,7 @@ test_large(void)
 	unsigned char h[22] = "PK\5\6";
 	FILE *f;
 
+	bytes_set16(h + 10, 1);
 	bytes_set32(h + 12, 17 << 20);
 	bytes_set32(h + 16, 4);
 	f = fopen("f.npz", "wb");
