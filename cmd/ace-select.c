@@ -160,6 +160,7 @@ struct run {
 		size_t n, cap, group_cap;
 		struct buf values;
 		int begun;
+		double dist, energy;
 	} one;
 };
 
@@ -618,7 +619,8 @@ one_begin(struct run *x, struct err *e)
 	if (o->reserve + fixed > x->budget)
 		o->reserve = UINT64_MAX;	/* too few: none is dense */
 	price_begin(o->price, x->budget > fixed ?
-	    (double)(x->budget - fixed) : 0, (double)reader_schema(x->in)->total);
+	    (double)(x->budget - fixed) : 0,
+	    (double)reader_schema(x->in)->total);
 	return 0;
 }
 
@@ -695,6 +697,8 @@ one_group(struct run *x, uint32_t g, const float *v, size_t n,
 	if (l != 0)
 		add_size(&o->size, g, &x->o->level[l], allot_body(a, 0));
 	price_paid(o->price, (double)n, (double)a->level[l].rate, energy);
+	o->dist += a->level[l].dist;
+	o->energy += energy;
 	*plan = x->o->level[l];
 	return 0;
 }
@@ -759,9 +763,10 @@ one_report(struct run *x)
 {
 	char where[160];
 
-	cli_say(x->o->cli, 1, "%s: one pass, %llu of %llu bytes",
-	    name(x, where), (unsigned long long)size_send(&x->one.size),
-	    (unsigned long long)x->budget);
+	cli_say(x->o->cli, 1, "%s: one pass, %llu of %llu bytes, D %.6g of "
+	    "%.6g", name(x, where),
+	    (unsigned long long)size_send(&x->one.size),
+	    (unsigned long long)x->budget, x->one.dist, x->one.energy);
 }
 
 static int
@@ -771,6 +776,7 @@ one_pass(struct run *x, struct err *e)
 	int r, k;
 
 	o->begun = 0;
+	o->dist = o->energy = 0;
 	o->n = 0;
 	o->reserve = 0;
 	o->values.n = 0;

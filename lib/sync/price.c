@@ -6,43 +6,15 @@
 #include "sync/price.h"
 
 #define PRICE_LN2 0.69314718055994530942
-enum { PRICE_LOW = -100, PRICE_OCTAVE = 6 };	/* 2^-100 to 2^60 a byte */
+/* A little is left for the last groups: one of them starved costs more than
+ * half a per cent for all. */
+#define PRICE_AIM 0.995
+enum { PRICE_LOW = -100, PRICE_OCTAVE = 16 };	/* 2^-100 to 2^60 a byte */
 
 static double
 price_clamp(double v, double lo, double hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
-}
-
-void
-price_begin(struct price *p, double budget, double total)
-{
-	memset(&p->now, 0, sizeof(p->now));
-	p->budget = budget;
-	p->total = total > 0 ? total : 1;
-	p->at = p->spent = p->energy = 0;
-}
-
-void
-price_look(struct price *p, const struct select_level *l, size_t m)
-{
-	uint8_t hull[SELECT_LEVELS];
-	size_t n = select_hull(l, m, hull), i;
-	double bytes, s;
-	int b;
-
-	if (n > 0)		/* what it takes at any price */
-		p->now.slope[PRICE_SLOPES - 1] += (float)l[hull[0]].rate;
-	for (i = 1; i < n; i++) {
-		bytes = (double)(l[hull[i]].rate - l[hull[i - 1]].rate);
-		s = (l[hull[i - 1]].dist - l[hull[i]].dist) / bytes;
-		if (!(s > 0))
-			continue;
-		b = (int)floor((elem_log(s) / PRICE_LN2 - PRICE_LOW) *
-		    PRICE_OCTAVE);
-		b = b < 0 ? 0 : b >= PRICE_SLOPES ? PRICE_SLOPES - 1 : b;
-		p->now.slope[b] += (float)bytes;
-	}
 }
 
 /* The price at which a shard spends so many bytes: 0 when it has not got so
@@ -66,6 +38,40 @@ price_at(const float slope[PRICE_SLOPES], double bytes)
 		    PRICE_LN2);
 	}
 	return 0;
+}
+
+void
+price_begin(struct price *p, double budget, double total)
+{
+	memset(&p->now, 0, sizeof(p->now));
+	p->budget = budget * PRICE_AIM;
+	p->total = total > 0 ? total : 1;
+	p->at = p->spent = p->energy = p->want = 0;
+	p->base = p->known ? price_at(p->before.slope, p->budget) : 0;
+}
+
+void
+price_look(struct price *p, const struct select_level *l, size_t m)
+{
+	uint8_t hull[SELECT_LEVELS];
+	size_t n = select_hull(l, m, hull), i;
+	double bytes, s;
+	int b;
+
+	i = select_price(l, m, p->base);
+	p->want = i < m ? (double)l[i].rate : 0;
+	if (n > 0)		/* what it takes at any price */
+		p->now.slope[PRICE_SLOPES - 1] += (float)l[hull[0]].rate;
+	for (i = 1; i < n; i++) {
+		bytes = (double)(l[hull[i]].rate - l[hull[i - 1]].rate);
+		s = (l[hull[i - 1]].dist - l[hull[i]].dist) / bytes;
+		if (!(s > 0))
+			continue;
+		b = (int)floor((elem_log(s) / PRICE_LN2 - PRICE_LOW) *
+		    PRICE_OCTAVE);
+		b = b < 0 ? 0 : b >= PRICE_SLOPES ? PRICE_SLOPES - 1 : b;
+		p->now.slope[b] += (float)bytes;
+	}
 }
 
 /* Of a quantity by place, what lies before place v (a share of the shard). */
@@ -93,15 +99,17 @@ price_of(const struct price *p, double n)
 	if (!p->known)
 		return price_at(p->now.slope, p->budget * (p->at + n) /
 		    p->total * left / (p->budget * (1 - v)));
-	there = price_before(p->before.spent, v, &all);
+	there = price_before(p->before.wanted, v, &all);
 	if (!(all > 0))
 		return 0;
 	ratio = all > there ? left / p->budget * all / (all - there) : 1;
 	price = price_at(p->before.slope,
 	    p->budget * price_clamp(ratio, 0.1, 10));
 	energy = price_before(p->before.energy, v, &all);
-	if (p->energy > 0 && energy > 0.01 * all)
-		price *= price_clamp(p->energy / energy, 1.0 / 64, 64);
+	/* a tenth of all as known beforehand: few groups tell little */
+	if (all > 0)
+		price *= price_clamp((p->energy + 0.1 * all) /
+		    (energy + 0.1 * all), 1.0 / 64, 64);
 	return price;
 }
 
@@ -124,7 +132,8 @@ void
 price_paid(struct price *p, double n, double bytes, double energy)
 {
 	if (n > 0) {
-		price_spread(p->now.spent, p->at, n, p->total, bytes);
+		price_spread(p->now.wanted, p->at, n, p->total,
+		    p->known ? p->want : bytes);
 		price_spread(p->now.energy, p->at, n, p->total, energy);
 	}
 	p->at += n;

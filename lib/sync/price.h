@@ -4,8 +4,9 @@
  * controls its rate (ours).
  *
  * Kept of a shard, whatever the model's size: how many bytes its groups were
- * ready to take at each slope of error per byte, and how bytes and energy lay
- * along it.
+ * ready to take at each slope of error per byte, and how their demand and their
+ * energy lay along it.  Demand and not what was spent: a shard whose end was
+ * starved must not teach the next that its end needs little.
  */
 #ifndef ACE_PRICE_H
 #define ACE_PRICE_H
@@ -16,13 +17,14 @@
 
 struct err;
 
-enum { PRICE_SLOPES = 960, PRICE_PLACES = 256 };
+enum { PRICE_SLOPES = 2560, PRICE_PLACES = 256 };
 
 /* One shard.  f32, so that what is saved is what is used. */
 struct price_shard {
 	float slope[PRICE_SLOPES];	/* bytes of the hulls' steps, by log2 of
-					 * their slope, six bins an octave */
-	float spent[PRICE_PLACES];	/* bytes chosen, by place */
+					 * their slope, 16 bins an octave */
+	float wanted[PRICE_PLACES];	/* bytes its groups would take at one
+					 * and the same price, by place */
 	float energy[PRICE_PLACES];	/* weighted squares, by place */
 };
 enum { PRICE_NUMBERS = PRICE_SLOPES + 2 * PRICE_PLACES };
@@ -32,6 +34,8 @@ struct price {
 	int known;		/* there is a shard before */
 	double budget, total;	/* bytes; values of the shard */
 	double at, spent, energy;
+	double base;		/* the price the shard before would pay */
+	double want;		/* bytes the group looked at takes at it */
 };
 
 /* price_begin(p, budget, total): a shard of so many values. */
@@ -44,7 +48,7 @@ void price_look(struct price *p, const struct select_level *level, size_t m);
  * price_of(p, n): the price at which the group of n values just looked at
  * should buy.  With a shard before: the price at which that one would have
  * spent the budget times what is left here over what was left there, scaled
- * by the energy seen here over there.  Without: the price at which the groups
+ * by the energy seen here over there, as far as that tells.  Without: the price at which the groups
  * so far would have spent their share.
  */
 double price_of(const struct price *p, double n);

@@ -179,10 +179,7 @@ layered() {
 	says "corrupt: .*st/select"
 }
 
-@test "statistics and scores that lie are corrupt" {
-	layered
-	# an sTAT of other data: its counts do not fit
-	mkshards -t a:64 >a
+@test "a value that is not finite is refused by name and place" {
 	mkshards -t a:64 -k nan -i 3 >bad
 	exits 5 ace-select -b 1k bad
 	says "value 3 of tensor 'a' is not finite"
