@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RANGE_BITS = 16, RANGE_LIMIT = 127 };
+enum { RANGE_BITS = 16, RANGE_LIMIT = 1023 };
 
 /* P(1) in units of 2^-16, and how often it was used. */
 struct range_bit {
