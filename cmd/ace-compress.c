@@ -118,8 +118,10 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 	const struct schema *sc = reader_schema(x->in);
 	struct schema_span span;
 	char where[160];
+	const float *res = NULL;
 	uint64_t dropped = 0;
 	size_t i = x->kern->first_nonfinite(v, n);
+	int r;
 
 	if (i == n)
 		return 0;
@@ -129,8 +131,12 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 		    "'%s' at index %llu, %s", sc->t[span.tensor].name,
 		    (unsigned long long)(span.offset + i),
 		    reader_where(x->in, where));
+	/* what ace-expand added to it is not lost with it */
+	if (x->compensated && x->next != NULL &&
+	    (r = residual_group(&x->res, g, &res, e)) < 0)
+		return r;
 	for (; i < n; i += 1 + x->kern->first_nonfinite(v + i + 1, n - i - 1)) {
-		v[i] = 0;
+		v[i] = res != NULL ? res[i] : 0;
 		dropped++;
 	}
 	if (x->fb != NULL)

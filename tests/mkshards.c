@@ -4,7 +4,7 @@
  *
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
- *            [-i BAD] [-a] [-p] >STREAM
+ *            [-i BAD] [-l | -L CODEC,CODEC...] [-a] [-p] >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
@@ -13,6 +13,8 @@
  *        nan, inf: gauss with a bad value at -i (default 3)
  *   -c   a codec as ace-compress -c takes it, default f32; none: not sent
  *   -N   shards, of steps STEP, STEP+1, ...
+ *   -l   a plan after the data: these codecs, by commas, for the groups by
+ *        turns; -L: before the data
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  */
 #include <getopt.h>
@@ -28,6 +30,7 @@
 #include "base/rng.h"
 #include "codec/codec.h"
 #include "stream/frame.h"
+#include "stream/note.h"
 #include "stream/values.h"
 #include "stream/writer.h"
 
@@ -46,6 +49,9 @@ struct opts {
 	uint64_t step, shards, seed, bad;
 	double weight;
 	int note, prov;
+	struct codec_plan *turn;	/* -l, -L */
+	size_t nturn;
+	int plan_first;
 	float *table;
 };
 
@@ -122,6 +128,40 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
 		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
 }
 
+/* The annotation of -l and -L. */
+static int
+plan(const struct opts *o, struct writer *w, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	struct codec_plan *p = alloc_get(o->sc.ngroups, sizeof(*p), e);
+	uint32_t g;
+	int r = p != NULL ? 0 : -ERR_SYS;
+
+	for (g = 0; p != NULL && g < o->sc.ngroups; g++)
+		p[g] = o->turn[g % o->nturn];
+	if (r == 0 && (r = note_put_plan(&b, 0, p, o->sc.ngroups, e)) == 0)
+		r = writer_note(w, FRAME_PLAN, b.p, b.n, e);
+	buf_release(&b);
+	alloc_free(p);
+	return r;
+}
+
+static void
+turns(struct opts *o, const char *list, struct err *e)
+{
+	char name[64];
+	size_t n;
+
+	for (; list[0] != '\0'; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		(void)snprintf(name, sizeof(name), "%.*s", (int)n, list);
+		o->turn = realloc(o->turn, (o->nturn + 1) * sizeof(*o->turn));
+		if (o->turn == NULL ||
+		    codec_parse(name, &o->turn[o->nturn++], e) < 0)
+			die(e);
+	}
+}
+
 static int
 shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
     float *y, struct err *e)
@@ -142,7 +182,8 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 	    (r = shard_set_device(&s, o->device, e)) < 0 ||
 	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
 	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
-	    e)) < 0))
+	    e)) < 0) ||
+	    (o->plan_first && (r = plan(o, w, e)) < 0))
 		goto out;
 	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
 		schema_span(&o->sc, g, &span);
@@ -163,7 +204,8 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 		    body.n, y, span.n, e)) < 0)
 			goto out;
 	}
-	r = writer_send(w, NULL, e);
+	if (o->nturn == 0 || o->plan_first || (r = plan(o, w, e)) == 0)
+		r = writer_send(w, NULL, e);
 out:
 	buf_release(&body);
 	shard_release(&s);
@@ -224,6 +266,11 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 	case 'w': o->weight = strtod(arg, NULL); break;
 	case 'x': o->seed = number(arg); break;
 	case 'i': o->bad = number(arg); break;
+	case 'l':
+	case 'L':
+		turns(o, arg, e);
+		o->plan_first = key == 'L';
+		break;
 	case 'a': o->note = 1; break;
 	case 'p': o->prov = 1; break;
 	default: exit(ERR_USAGE);
@@ -247,7 +294,7 @@ main(int argc, char **argv)
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:ap")) != -1)
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:ap")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);
@@ -275,5 +322,6 @@ main(int argc, char **argv)
 	alloc_free(x);
 	alloc_free(y);
 	alloc_free(o.table);
+	free(o.turn);
 	return 0;
 }
