@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,6 +33,26 @@ state_open(struct state *s, const char *dir, struct err *e)
 	return s->dir != NULL ? 0 : -ERR_SYS;
 }
 
+/* What a killed process was writing; only who has the lock makes such files. */
+static void
+state_tidy(const struct state *s)
+{
+	static const char *const stem[] = { "residual.", "scratch." };
+	const struct dirent *d;
+	DIR *dir = opendir(s->dir);
+	size_t i, n;
+
+	while (dir != NULL && (d = readdir(dir)) != NULL)
+		for (i = 0; i < 2; i++) {
+			n = strlen(stem[i]);
+			if (strncmp(d->d_name, stem[i], n) == 0 &&
+			    strlen(d->d_name) == n + 6)
+				(void)unlinkat(dirfd(dir), d->d_name, 0);
+		}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
 int
 state_lock(struct state *s, struct err *e)
 {
@@ -47,6 +68,8 @@ state_lock(struct state *s, struct err *e)
 		r = errno == EWOULDBLOCK ? err_set(e, ERR_REFUSED,
 		    "state '%s' is in use by another process", s->dir) :
 		    err_sys(e, "'%s'", path);
+	if (r == 0)
+		state_tidy(s);
 	alloc_free(path);
 	return r;
 }

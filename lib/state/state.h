@@ -16,7 +16,8 @@ struct state {
 /* state_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
  * belongs to somebody else or others may write to it. */
 int state_open(struct state *s, const char *dir, struct err *e);
-/* state_lock: for the whole run; -ERR_REFUSED when another process has it. */
+/* state_lock: for the whole run; -ERR_REFUSED when another process has it.
+ * Removes what a killed one left unfinished. */
 int state_lock(struct state *s, struct err *e);
 void state_close(struct state *s);
 

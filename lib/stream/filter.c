@@ -56,6 +56,7 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
+	k = reader_blame(r, k, e);
 	if (k >= 0 && reader_schema(r) == NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no schema in '%s'", path);
 	if (k >= 0)

@@ -79,19 +79,6 @@ gather_free(struct gather *g)
 	alloc_free(g);
 }
 
-/* Which input it was, before a message that only knows its offsets. */
-static int
-gather_name(int k, const struct reader *r, struct err *e)
-{
-	char msg[512];
-
-	if (k != -ERR_DATA || e == NULL)
-		return k;
-	memcpy(msg, e->msg, sizeof(msg));
-	err_clear(e);
-	return err_set(e, ERR_DATA, "%.330s, of '%.150s'", msg, reader_name(r));
-}
-
 /* To the next shard: 1, or 0 at the end. */
 static int
 gather_next(struct reader *r, struct err *e)
@@ -101,7 +88,7 @@ gather_next(struct reader *r, struct err *e)
 	while ((k = reader_next(r, e)) > 0)
 		if (k == READER_SHARD)
 			return 1;
-	return gather_name(k, r, e);
+	return reader_blame(r, k, e);
 }
 
 /* ---- the single input: shards set aside ---- */
@@ -122,7 +109,7 @@ gather_copy(struct reader *r, struct writer *w, struct err *e)
 		if (k == READER_DATA && (k = writer_pass(w, r, e)) < 0)
 			return k;
 	}
-	return gather_name(k, r, e);
+	return reader_blame(r, k, e);
 }
 
 static int
@@ -317,7 +304,7 @@ gather_group(struct gather *g, size_t i, uint32_t group, float **x,
 	int k = values_next(&in->v, e);
 
 	if (k < 0)
-		return gather_name(k, in->r, e);
+		return reader_blame(in->r, k, e);
 	if (k == 0 || in->v.group != group)
 		return err_set(e, ERR_USAGE, "groups asked out of order");
 	*x = in->v.sent ? in->v.x : NULL;
@@ -332,7 +319,7 @@ gather_finish(struct gather *g, struct err *e)
 
 	for (i = 0; i < g->n; i++)
 		if ((k = values_next(&g->in[i].v, e)) != 0)
-			return k < 0 ? gather_name(k, g->in[i].r, e) :
+			return k < 0 ? reader_blame(g->in[i].r, k, e) :
 			    err_set(e, ERR_USAGE, "groups left over");
 	return 0;
 }

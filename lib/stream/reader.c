@@ -105,6 +105,18 @@ reader_name(const struct reader *r)
 	return io_name(r->c.io);
 }
 
+int
+reader_blame(const struct reader *r, int k, struct err *e)
+{
+	char msg[512];
+
+	if (k != -ERR_DATA || e == NULL)
+		return k;
+	memcpy(msg, e->msg, sizeof(msg));
+	err_clear(e);
+	return err_set(e, ERR_DATA, "%.330s, of '%.150s'", msg, reader_name(r));
+}
+
 static int
 reader_corrupt(struct reader *r, struct err *e, const char *what)
 {

@@ -68,6 +68,9 @@ const char *reader_provenance(const struct reader *r);
  * reader_name: the file's. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
+/* reader_blame(r, k, e): k; to the message of bad data it adds which file, for
+ * programs that read several. */
+int reader_blame(const struct reader *r, int k, struct err *e);
 
 /* reader_mark(r, limit, e), just after READER_SHARD; reader_rewind goes back,
  * so that the shard's frames come once more.  See io_mark. */

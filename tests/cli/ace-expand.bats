@@ -1,0 +1,204 @@
+load helper
+load values
+
+@test "coded becomes dense: every group is there, values as they decode" {
+	mkshards -n 200k -c topk:0.1 -N 2 >in
+	exits 0 ace-expand in
+	[ ! -s err ]
+	mv out dense
+	[ "$(field records dense)" = "$(printf '4\n4')" ]
+	[ "$(field nonzero dense)" = "$(field nonzero in)" ]
+	for s in 0 1; do
+		raw in --step "$s" >a
+		raw dense --step "$s" >b
+		same a b
+	done
+	# dense already: the same again
+	exits 0 ace-expand --no-provenance dense
+	mv out once
+	exits 0 ace-expand --no-provenance once
+	same out once
+}
+
+@test "a shard that sent nothing becomes zeros" {
+	mkshards -c none >in
+	exits 0 ace-expand in
+	[ "$(field records out)" -eq 3 ]
+	raw out >a
+	each '$v[0] == 0' a
+}
+
+@test "-S adds the residual, in f32; --gamma scales it" {
+	mkshards -s 1 -x 5 >g1
+	mkshards -s 2 -x 6 >g2
+	exits 0 ace-compress -S st -c q4 -o c1 g1
+	for g in 1 0.5 0; do
+		exits 0 ace-expand -S st --gamma "$g" g2
+		mv out e2
+		for f in g1 c1 g2 e2; do raw "$f" >"$f.f32"; done
+		G=$g each '$v[3] == f($v[2] + f($ENV{G} * f($v[0] - $v[1])))' \
+		    g1.f32 c1.f32 g2.f32 e2.f32
+	done
+	exits 2 ace-expand -S st --gamma 1.5 g2
+	exits 2 ace-expand -S st --gamma nan g2
+}
+
+@test "-S stamps the shard: none, then the residual's" {
+	mkshards -s 1 >g1
+	exits 0 ace-expand -S st g1
+	[ "$(field residual out)" = none ]
+	[ "$(field flags out)" -eq 1 ]
+	raw out >a
+	raw g1 >b
+	same a b
+	exits 0 ace-compress -S st -c q8 g1
+	mkshards -s 2 >g2
+	exits 0 ace-expand -S st g2
+	field residual out | grep -qxE '[0-9a-f]{32}'
+	# without a state nothing is said
+	exits 0 ace-expand g2
+	[ -z "$(field residual out)" ]
+	[ "$(field flags out)" -eq 0 ]
+}
+
+@test "-S makes the directory, for its owner only" {
+	mkshards >in
+	exits 0 ace-expand -S st in
+	[ "$(stat -c %a st)" = 700 ]
+	chmod 770 st
+	exits 5 ace-expand -S st in
+	says "state 'st' can be changed by other users"
+	echo >file
+	exits 4 ace-expand -S file in
+	exits 4 ace-expand -S no/such in
+}
+
+@test "one long pipe: each step waits for the one before it" {
+	mkshards -n 100k -N 12 >in
+	ace-expand -S st --wait 20s in 2>err1 |
+	    ace-compress -S st -c topk:0.05 >out 2>err2
+	[ ! -s err1 ]
+	[ ! -s err2 ]
+	mv out long
+	for s in 0 1 2 3 4 5 6 7 8 9 10 11; do
+		mkshards -n 100k -s "$s" >one
+		exits 0 ace-expand -S st2 -o e one
+		exits 0 ace-compress -S st2 -c topk:0.05 e
+		digest out
+	done >steps
+	digest long | diff - steps
+	same st/residual st2/residual
+}
+
+@test "the step before was not committed: refused after --wait" {
+	mkshards -N 2 >in
+	exits 5 ace-expand -S st --wait 0 in
+	says "state 'st': nothing was committed for the step before 1"
+	exits 3 ace-expand out
+	mkshards -s 0 | ace-compress -S st -c q8 >c
+	mkshards -s 3 >g3
+	exits 5 ace-expand -S st --wait 10ms g3
+	says "state 'st' is at step 0, the shard at 3"
+	exits 0 ace-expand -S st --wait 0 --allow-gap g3
+}
+
+@test "the residual of another device, run or model is a mismatch" {
+	mkshards | ace-compress -S st -c q8 >c
+	mkshards -s 1 -d edge2 >in
+	exits 3 ace-expand -S st in
+	says "mismatch: shard of device 'edge2', the state is of device 'edge1'"
+	mkshards -s 1 -r other >in
+	exits 3 ace-expand -S st in
+	says "mismatch: shard of run 'other', the state is of run 'test'"
+	mkshards -s 1 -t embed:24,8 -t layer.weight:16,8 -t layer.bias:16 >in
+	exits 3 ace-expand -S st in
+	says "mismatch: the state is of another model: tensor 'layer.weight' differs in shape"
+	exits 3 ace-expand out
+}
+
+@test "a damaged residual is named" {
+	mkshards | ace-compress -S st -c q8 >c
+	mkshards -s 1 >in
+	cp st/residual good
+	for at in 70 200 600 900; do
+		cp good st/residual
+		flip st/residual "$at"
+		exits 3 ace-expand -S st in
+		says "corrupt: .*'st/residual'"
+		exits 3 ace-expand out
+	done
+	for n in 0 100 640; do
+		head -c "$n" good >st/residual
+		exits 3 ace-expand -S st in
+		says "(truncated|corrupt): .*'st/residual'"
+	done
+	rm st/residual
+	ln -s ../good st/residual
+	exits 4 ace-expand -S st in
+}
+
+@test "annotations: what stays true goes on" {
+	mkshards -a >in
+	ace-score in >scored
+	exits 0 ace-expand scored
+	frames out | grep -q ' sTAT$'
+	frames out | grep -q ' xyZz$'
+	exits 0 ace-expand -S st scored
+	! frames out | grep -q ' sTAT$' || false
+	frames out | grep -q ' xyZz$'
+}
+
+@test "--schema reads streams without one" {
+	mkshards >in
+	exits 0 ace-expand --omit-schema in
+	mv out bare
+	! frames bare | grep -q SCHM || false
+	exits 3 ace-expand bare
+	says "mismatch: the stream has no schema of its own"
+	exits 0 ace-expand --schema in --no-provenance bare
+	mv out back
+	exits 0 ace-expand --no-provenance in
+	same out back
+	mkshards -t w:336 >other
+	exits 3 ace-expand --schema other bare
+	says "mismatch: the shard's schema is not the stream's"
+	exits 3 ace-expand --schema bare bare
+	says "mismatch: the stream has no schema of its own .*'bare'"
+	exits 4 ace-expand --schema nowhere bare
+}
+
+@test "--max-elements is checked before anything is expanded" {
+	mkshards -n 1M -c none >in
+	exits 3 ace-expand --max-elements 1048575 in
+	says "limit: 1048576 elements, at most 1048575"
+	exits 0 ace-expand --max-elements 1048576 in
+}
+
+@test "first output before the end of the input" {
+	mkfifo in
+	mkshards -n 1M -N 2 >all
+	(exec 3>in; head -c 5000000 all >&3; read -r _ <go) &
+	mkfifo go
+	timeout 20 ace-expand in >out 2>err &
+	pid=$!
+	for _ in $(seq 100); do
+		[ "$(wc -c <out)" -gt 4194304 ] && break
+		sleep 0.1
+	done
+	[ "$(wc -c <out)" -gt 4194304 ]
+	echo >go
+	wait "$pid" || [ "$?" -eq 3 ]
+}
+
+@test "-o writes all or nothing" {
+	mkshards >in
+	exits 0 ace-expand -o x in
+	[ ! -s out ]
+	exits 0 ace-expand in
+	cmp <(field nonzero x) <(field nonzero out)
+	echo precious >y
+	head -c 900 in >part
+	exits 3 ace-expand -o y part
+	[ "$(cat y)" = precious ]
+	[ "$(ls)" = "$(printf '%s\n' err in out part x y | sort)" ]
+}

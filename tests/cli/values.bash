@@ -1,0 +1,55 @@
+# Values and fields of streams, for the tests of the programs that change them.
+
+# raw FILE [OPTION...]: its values as f32, to standard output.
+raw() { ace-export -f raw "${@:2}" "$1"; }
+
+# each EXPR FILE...: EXPR is true for every i, with $v[0], $v[1]... the i-th
+# f32 of each file; f(x) rounds to f32.
+each() {
+	perl -we 'use strict; sub f { unpack "f<", pack "f<", $_[0] }
+	my $e = shift; my (@f, $i, @v); local $/;
+	for (@ARGV) { open my $h, "<", $_ or die; binmode $h;
+		push @f, [unpack "f<*", <$h>] }
+	my $n = @{$f[0]}; $n > 0 or die "no values\n";
+	$_ != $n and die "not as many values\n" for map { scalar @$_ } @f;
+	my $t = eval "sub { $e }" or die $@;
+	for $i (0 .. $n - 1) { @v = map { $_->[$i] } @f;
+		&$t or die "value $i: @v\n" }' "$@"
+}
+
+# shards FILE: what SHRD and SEND say, a line each:
+#   NAME=VALUE... of every key, then the fields, then those of SEND
+shards() {
+	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
+	my ($o, $n) = (0);
+	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+		$n = unpack "V", substr $s, $o + 16, 4;
+		my ($t, $p) = (substr($s, $o + 4, 4), substr $s, $o + 64, $n);
+		if ($t eq "SHRD") {
+			for (my $i = 192; $i < $n;) {
+				my ($k, $v) = unpack "vv", substr $p, $i, 4;
+				print substr($p, $i + 4, $k), "=",
+				    substr($p, $i + 4 + $k, $v), " ";
+				$i += 4 + $k + $v }
+			printf "step=%d base=%d weight=%.9g samples=%d kind=%d " .
+			    "flags=%d n=%d ", unpack("Q<", substr $p, 32),
+			    unpack("Q<", substr $p, 48),
+			    unpack("d<Q<VVV", substr $p, 104)
+		} elsif ($t eq "SEND") {
+			my @f = unpack "VVQ<Q<Q<a16d<d<f<VQ<", $p;
+			print "records=$f[1] nonzero=$f[2] dropped=$f[10] " .
+			    "status=$f[9]\n" } }' <"$1"
+}
+
+# field NAME FILE: one of them, of every shard
+field() { shards "$2" | grep -oE "(^| )$1=[^ ]*" | sed 's/.*=//'; }
+
+# digest FILE: of each shard's contents
+digest() {
+	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
+	my ($o, $n) = (0);
+	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+		$n = unpack "V", substr $s, $o + 16, 4;
+		print unpack("H32", substr $s, $o + 64 + 32, 16), "\n"
+		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"
+}
