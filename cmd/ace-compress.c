@@ -132,8 +132,7 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 		    (unsigned long long)(span.offset + i),
 		    reader_where(x->in, where));
 	/* what ace-expand added to it is not lost with it */
-	if (x->compensated && x->next != NULL &&
-	    (r = residual_group(&x->res, g, &res, e)) < 0)
+	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
 		return r;
 	for (; i < n; i += 1 + x->kern->first_nonfinite(v + i + 1, n - i - 1)) {
 		v[i] = res != NULL ? res[i] : 0;
@@ -359,15 +358,15 @@ on_note(struct run *x, struct err *e)
 static int
 end_shard(struct run *x, struct err *e)
 {
-	char where[160];
+	const struct shard *sh = reader_shard(x->in);
 	int r;
 
 	if ((r = flush_held(x, 1, e)) < 0 ||
 	    (r = do_upto(x, reader_schema(x->in)->ngroups, NULL, e)) < 0)
 		return r;
-	cli_say(x->c, 1, "%s: %llu groups coded, %llu not sent",
-	    reader_where(x->in, where), (unsigned long long)x->sent,
-	    (unsigned long long)x->none);
+	cli_say(x->c, 1, "%s/%llu: %llu groups coded, %llu not sent",
+	    shard_device(sh), (unsigned long long)sh->step,
+	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	if (x->fb == NULL) {
 		writer_dropped(x->out,
 		    reader_end_of_shard(x->in)->sums.dropped);

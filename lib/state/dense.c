@@ -32,21 +32,6 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 	return 0;
 }
 
-/* The file's name after the message: the stream on standard input has offsets
- * too. */
-int
-dense_named(const struct dense *d, int k, struct err *e)
-{
-	char msg[512];
-
-	if (k != -ERR_DATA || e == NULL)
-		return k;
-	memcpy(msg, e->msg, sizeof(msg));
-	err_clear(e);
-	return err_set(e, ERR_DATA, "%.300s, of '%.150s'", msg,
-	    reader_name(d->r));
-}
-
 static int
 dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 {
@@ -58,7 +43,7 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 		k = err_set(e, ERR_DATA, "corrupt: no shard of kind %s",
 		    shard_kind_name(kind));
 	if (k < 0)
-		return dense_named(d, k, e);
+		return reader_blame(d->r, k, e);
 	return values_begin(&d->v, d->r, e);
 }
 
@@ -129,7 +114,7 @@ dense_group(struct dense *d, uint32_t g, const float **x, struct err *e)
 	do {
 		k = values_next(&d->v, e);
 		if (k < 0)
-			return dense_named(d, k, e);
+			return reader_blame(d->r, k, e);
 		if (k == 0)
 			return err_set(e, ERR_DATA, "corrupt: group %lu not in "
 			    "'%s'", (unsigned long)g, reader_name(d->r));

@@ -38,8 +38,6 @@ int dense_check(const struct dense *d, const struct shard *sh,
  * zero.  g must rise from call to call. */
 int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 
-/* dense_named(d, k, e): k with the file's name in the message. */
-int dense_named(const struct dense *d, int k, struct err *e);
 void dense_close(struct dense *d);
 
 /* dense_create(w, s, name, sh, kind, sc, e): a file that appears at writer_end.

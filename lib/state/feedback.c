@@ -242,6 +242,13 @@ feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
 /* ---- one group ---- */
 
 int
+feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
+{
+	*x = NULL;
+	return f->compensated ? dense_group(&f->old.d, g, x, e) : 0;
+}
+
+int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, struct err *e)
 {
@@ -342,7 +349,6 @@ feedback_note(struct feedback *f, const struct reader *r, struct err *e)
 int
 feedback_commit(struct feedback *f, struct err *e)
 {
-	char *path;
 	int r;
 
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
@@ -350,12 +356,9 @@ feedback_commit(struct feedback *f, struct err *e)
 		return r;
 	if ((r = residual_commit(f->next, f->o.sync, e)) < 0)
 		return r;
-	if (f->side_old[0] != '\0' && strcmp(f->side_old, f->side_new) != 0) {
-		if ((path = state_path(&f->state, f->side_old, e)) == NULL)
-			return -ERR_SYS;
-		(void)unlink(path);	/* nothing refers to it any more */
-		alloc_free(path);
-	}
+	/* nothing refers to those of other steps any more */
+	if (f->side_new[0] != '\0')
+		state_prune(&f->state, f->side_new);
 	feedback_drop(f);
 	return 0;
 }

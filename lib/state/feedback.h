@@ -55,6 +55,11 @@ void feedback_free(struct feedback *f);
  * residual; mismatches (3) of run, device, model. */
 int feedback_begin(struct feedback *f, const struct reader *in, struct err *e);
 
+/* feedback_added(f, g, x, e), before feedback_target and at most once: *x f32[n]
+ * of the residual that ace-expand added to group g, or NULL when it did not. */
+int feedback_added(struct feedback *f, uint32_t g, const float **x,
+    struct err *e);
+
 /* feedback_target(f, g, v, n, a, e): v f32[n], or NULL when the input does not
  * have the group; a f32[n] becomes what is to be coded.  1: there is nothing
  * to code and nothing to keep.  Then, for the others, feedback_settle. */

@@ -28,7 +28,7 @@ residual_pending(struct residual *q, struct err *e)
 	while ((k = reader_next(q->d.r, e)) > 0)
 		if (k == READER_SHARD)
 			return 1;
-	return k == 0 ? 0 : dense_named(&q->d, k, e);
+	return k == 0 ? 0 : reader_blame(q->d.r, k, e);
 }
 
 void

@@ -33,29 +33,59 @@ state_open(struct state *s, const char *dir, struct err *e)
 	return s->dir != NULL ? 0 : -ERR_SYS;
 }
 
-/* What a killed process was writing; only who has the lock makes such files. */
-static void
-state_tidy(const struct state *s)
+/* name is stem.STEP: 1; stem.XXXXXX or stem.STEP.XXXXXX, a temporary of
+ * mkostemp: 2; else 0.  Six digits may be either, and are a step. */
+static int
+state_kind(const char *name, const char *stem)
 {
-	static const char *const stem[] = { "residual.", "scratch." };
+	size_t n = strlen(stem), digits;
+
+	if (strncmp(name, stem, n) != 0 || name[n] != '.')
+		return 0;
+	name += n + 1;
+	digits = strspn(name, "0123456789");
+	if (digits != 0 && name[digits] == '\0')
+		return 1;
+	if (digits != 0 && name[digits] == '.')
+		name += digits + 1;
+	return strlen(name) == 6 && strchr(name, '.') == NULL ? 2 : 0;
+}
+
+/* Removes the files of these stems and this kind, but for keep. */
+static void
+state_remove(const struct state *s, const char *const *stem, int kind,
+    const char *keep)
+{
 	const struct dirent *d;
 	DIR *dir = opendir(s->dir);
-	size_t i, n;
 
-	while (dir != NULL && (d = readdir(dir)) != NULL)
-		for (i = 0; i < 2; i++) {
-			n = strlen(stem[i]);
-			if (strncmp(d->d_name, stem[i], n) == 0 &&
-			    strlen(d->d_name) == n + 6)
-				(void)unlinkat(dirfd(dir), d->d_name, 0);
-		}
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		const char *const *p = stem;
+
+		while (*p != NULL && state_kind(d->d_name, *p) != kind)
+			p++;
+		if (*p != NULL && (keep == NULL ||
+		    strcmp(d->d_name, keep) != 0))
+			(void)unlinkat(dirfd(dir), d->d_name, 0);
+	}
 	if (dir != NULL)
 		(void)closedir(dir);
+}
+
+void
+state_prune(const struct state *s, const char *keep)
+{
+	static const char *const all[] = { "momentum", "history", NULL };
+
+	state_remove(s, all, 1, keep);
 }
 
 int
 state_lock(struct state *s, struct err *e)
 {
+	static const char *const all[] = {
+		"residual", "scratch", "momentum", "history", NULL
+	};
 	char *path = state_path(s, "lock", e);
 	int r = 0;
 
@@ -69,7 +99,7 @@ state_lock(struct state *s, struct err *e)
 		    "state '%s' is in use by another process", s->dir) :
 		    err_sys(e, "'%s'", path);
 	if (r == 0)
-		state_tidy(s);
+		state_remove(s, all, 2, NULL);
 	alloc_free(path);
 	return r;
 }

@@ -21,6 +21,10 @@ int state_open(struct state *s, const char *dir, struct err *e);
 int state_lock(struct state *s, struct err *e);
 void state_close(struct state *s);
 
+/* state_prune(s, keep): removes what was kept for other steps than keep, such
+ * as "momentum.12", is for.  Needs state_lock. */
+void state_prune(const struct state *s, const char *keep);
+
 /* state_path(s, name, e): dir/name, allocated. */
 char *state_path(const struct state *s, const char *name, struct err *e);
 

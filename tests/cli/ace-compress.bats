@@ -1,0 +1,420 @@
+load helper
+load values
+
+# records FILE: "group codec length" of every record of the first shard
+records() {
+	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
+	my ($o, $n, $g) = (0, 0, 0);
+	sub varint { my ($v, $k, $c) = (0, 0);
+		do { $c = ord substr $_[0], $_[1]++, 1;
+		$v |= ($c & 127) << $k; $k += 7 } while $c & 128; $v }
+	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+		$n = unpack "V", substr $s, $o + 16, 4;
+		my $t = substr $s, $o + 4, 4;
+		last if $t eq "SEND";
+		next if $t ne "DATA";
+		my $p = substr $s, $o + 64, $n;
+		my ($m, $i) = (unpack("V", $p), 8);
+		while ($m--) {
+			my $c = ord substr $p, $i++, 1;
+			my $gap = $c >> 5;
+			$gap += varint($p, $i) if $gap == 7;
+			$i++ unless $c & 16;
+			printf "%d %d %d\n", $g += $gap, $c & 15, varint($p, $i);
+			$g++ } }' <"$1"
+}
+
+@test "each codec: the error and the size it is known for" {
+	mkshards -n 1M >in
+	raw in >in.f32
+	size=$(wc -c <in)
+	# codec, at least so many times smaller, relative error at most
+	while read -r codec ratio error; do
+		exits 0 ace-compress -c "$codec" --no-provenance in
+		[ ! -s err ]
+		mv out coded
+		raw coded >out.f32
+		perl -e 'local $/; for (@ARGV[0, 1]) { open F, $_; binmode F;
+		    push @v, [unpack "f<*", <F>] }
+		    for (0 .. $#{$v[0]}) { $d += ($v[0][$_] - $v[1][$_]) ** 2;
+			$n += $v[0][$_] ** 2 }
+		    $r = $ARGV[2] / $ARGV[3];
+		    printf "# %-10s %7.2f times smaller, NMSE %.3g\n", $ARGV[6],
+			$r, $d / $n;
+		    exit !($d <= $ARGV[4] * $n && $r >= $ARGV[5])' in.f32 \
+		    out.f32 "$size" "$(wc -c <coded)" "$error" "$ratio" \
+		    "$codec" >&3 || { echo "$codec"; false; }
+	done <<-'EOT'
+	f32        0.999 0
+	lossless   1.08  0
+	f16        1.99  5e-8
+	bf16       1.99  3e-6
+	q8         3.76  3.0e-5
+	q4         7.1   7.4e-3
+	sign       29.9  0.37
+	topk:1%    120   0.95
+	qsgd:127   3.9   0.7
+	EOT
+}
+
+@test "the plan is obeyed, before or behind the data" {
+	for l in -l -L; do
+		mkshards -n 640 -g 64 "$l" f16,none,topk:0.5,q8,f32 -a >in
+		exits 0 ace-compress in
+		[ ! -s err ]
+		mv out coded
+		records coded | awk '{ print $1, $2 }' >got
+		diff got - <<-'EOT'
+		0 1
+		2 7
+		3 4
+		4 0
+		5 1
+		7 7
+		8 4
+		9 0
+		EOT
+		! frames coded | grep -q pLAN || false
+		frames coded | grep -q xyZz
+	done
+	exits 0 ace-compress -v in
+	says "edge1/0: 8 groups coded, 2 not sent"
+	# -c is stronger
+	exits 0 ace-compress -c q4 in
+	records out | awk '$2 != 5 { exit 1 }'
+	[ "$(records out | wc -l)" -eq 10 ]
+}
+
+@test "no plan and no codec: status 2" {
+	mkshards >in
+	exits 2 ace-compress in
+	says 'no plan in the stream'
+	exits 2 ace-compress -c zip in
+	says "codec 'zip': no such codec"
+	exits 2 ace-compress -c topk in
+	exits 2 ace-compress -c topk:0 in
+	exits 2 ace-compress -c q8:3 in
+	exits 2 ace-compress --sync often in
+	exits 2 ace-compress --nonfinite keep in
+}
+
+@test "groups of zeros are not sent" {
+	mkshards -k zeros >in
+	exits 0 ace-compress -c q8 in
+	[ -z "$(records out)" ]
+	[ "$(field records out)" -eq 0 ]
+}
+
+@test "nothing sent: all of it is in the residual, and comes later" {
+	mkshards -L none -s 1 -k ramp >g1
+	mkshards -L none -s 2 -k ramp >g2
+	mkshards -L f32 -s 3 -k ramp >g3
+	for s in 1 2 3; do
+		exits 0 ace-compress -S st "g$s"
+		mv out "c$s"
+		raw "g$s" >"g$s.f32"
+	done
+	[ "$(field records c1)" -eq 0 ]
+	[ "$(field records c2)" -eq 0 ]
+	raw c3 >c3.f32
+	each '$v[3] == $v[0] + $v[1] + $v[2]' g1.f32 g2.f32 g3.f32 c3.f32
+	# and nothing is left
+	[ "$(field records st/residual | head -n 1)" -eq 0 ]
+}
+
+@test "the same step again: the same bytes, whatever the input says now" {
+	mkshards -s 1 -n 100k >g
+	mkshards -s 1 -n 100k -x 9 >other
+	exits 0 ace-compress -S st -c topk:0.1 g
+	mv out once
+	cp st/residual residual
+	exits 0 ace-compress -S st -c topk:0.1 g
+	same out once
+	exits 0 ace-compress -S st -c topk:0.1 other
+	same out once
+	same st/residual residual
+	# compensated again, as a pipe run again does it
+	exits 0 ace-expand -S st -o e g
+	exits 0 ace-compress -S st -c q8 e
+	digest out | diff - <(digest once)
+	same st/residual residual
+	[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+}
+
+@test "steps go on by one" {
+	mkshards -s 5 | ace-compress -S st -c q8 >c
+	cp st/residual residual
+	mkshards -s 4 >g
+	exits 5 ace-compress -S st -c q8 g
+	says "step 4 of 'edge1' comes after step 5 was absorbed"
+	mkshards -s 7 >g
+	exits 5 ace-compress -S st -c q8 g
+	says "steps missing between 5 and 7 of 'edge1'"
+	same st/residual residual
+	exits 3 ace-expand out
+	exits 0 ace-compress -S st -c q8 --allow-gap g
+	mkshards -s 5 >g
+	exits 5 ace-compress -S st -c q8 --allow-gap g
+}
+
+@test "another device, run, model: a mismatch that names it" {
+	mkshards | ace-compress -S st -c q8 >c
+	cp st/residual residual
+	mkshards -s 1 -d edge2 >g
+	exits 3 ace-compress -S st -c q8 g
+	says "^ace-compress: mismatch: shard of device 'edge2', the state is of device 'edge1'"
+	mkshards -s 1 -r run2 >g
+	exits 3 ace-compress -S st -c q8 g
+	says "^ace-compress: mismatch: shard of run 'run2', the state is of run 'test'"
+	mkshards -s 1 -t layer.weight:8,16 -t embed:24,8 -t layer.bias:16 >g
+	exits 3 ace-compress -S st -c q8 g
+	says "^ace-compress: mismatch: .*tensor 0 is 'layer.weight' and 'embed'"
+	mkshards -s 1 -g 64 >g
+	exits 3 ace-compress -S st -c q8 g
+	says "^ace-compress: mismatch: .*group size 64 and 65536"
+	same st/residual residual
+}
+
+@test "a stamp of another residual is refused" {
+	mkshards -s 1 | ace-compress -S st -c q4 >c
+	mkshards -s 2 >g2
+	mkshards -s 3 >g3
+	exits 0 ace-expand -S st -o e2 g2
+	exits 0 ace-expand -S st --allow-gap -o e3 g3
+	exits 0 ace-compress -S st -c q4 e2
+	# e3 had the residual of step 1 added
+	exits 5 ace-compress -S st -c q4 e3
+	says "step 3 of 'edge1' was compensated with another residual"
+	exits 0 ace-expand -S st -o e3 g3
+	exits 0 ace-compress -S st -c q4 e3
+	# added by nobody: by ace-compress itself, to the same end
+	mkshards -s 1 | ace-compress -S st2 -c q4 >c
+	exits 0 ace-compress -S st2 -c q4 g2
+	exits 0 ace-compress -S st2 -c q4 g3
+	same st/residual st2/residual
+	# a stamp where there was no state
+	exits 5 ace-compress -S st3 -c q4 e3
+}
+
+@test "a state that others can change is refused" {
+	mkshards >in
+	mkdir st
+	chmod 777 st
+	exits 5 ace-compress -S st -c q8 in
+	says "state 'st' can be changed by other users"
+	[ -z "$(ls st)" ]
+}
+
+@test "a state in use is refused" {
+	mkfifo slow
+	ace-compress -S st -c q8 slow >c 3>&- &
+	pid=$!
+	exec 9>slow
+	for _ in $(seq 100); do
+		[ -e st/lock ] && break
+		sleep 0.05
+	done
+	sleep 0.1
+	mkshards >in
+	exits 5 ace-compress -S st -c q8 in
+	says "state 'st' is in use by another process"
+	cat in >&9
+	exec 9>&-
+	wait "$pid"
+	exits 0 ace-compress -S st -c q8 in
+	same out c
+}
+
+@test "a value that is not finite: refused by name and place" {
+	for k in nan inf; do
+		mkshards -k "$k" -i 200 >in
+		exits 5 ace-compress -S st -c q8 in
+		says "non-finite value in tensor 'layer.weight' at index 8, shard 1 'edge1/0'"
+		[ ! -e st/residual ]
+		exits 3 ace-expand out
+	done
+}
+
+@test "--nonfinite zero counts them and changes nothing else" {
+	mkshards -k nan -i 200 >bad
+	mkshards >good
+	for c in f32 f16 q8 topk:0.5; do
+		exits 0 ace-compress -c "$c" --nonfinite zero bad
+		[ "$(field dropped out)" -eq 1 ]
+		raw out >a
+		each '$v[0] - $v[0] == 0' a
+	done
+	exits 0 ace-compress -c f32 --nonfinite zero bad
+	raw out >a
+	raw good >b
+	N=200 each '$v[0] == $v[1] || $v[0] == 0 && $i++ == 0' a b
+	# the count stays with the shard
+	mv out coded
+	exits 0 ace-expand coded
+	[ "$(field dropped out)" -eq 1 ]
+}
+
+@test "--nonfinite zero keeps what the residual has of the value" {
+	mkshards -s 1 >g1
+	mkshards -s 2 -k inf -i 200 >g2
+	for s in compress expand; do
+		exits 0 ace-compress -S "$s" -c none -o c1 g1
+		if [ "$s" = expand ]; then
+			exits 0 ace-expand -S "$s" -o e2 g2
+		else
+			cp g2 e2
+		fi
+		exits 0 ace-compress -S "$s" -c f32 --nonfinite zero -o "$s.c2" e2
+		[ "$(field dropped "$s.c2")" -eq 1 ]
+		raw "$s.c2" >"$s.f32"
+	done
+	same compress.f32 expand.f32
+	raw g1 | dd bs=4 skip=200 count=1 2>dd >a
+	dd bs=4 skip=200 count=1 <expand.f32 2>dd >b
+	same a b
+}
+
+@test "bad input leaves the state alone" {
+	mkshards -s 1 | ace-compress -S st -c q8 >c
+	cp st/residual residual
+	mkshards -s 2 -p >in
+	# up to the shard's end: after it the shard is whole, and absorbed
+	for at in $(frames in | grep -v TAIL | cut -d' ' -f1); do
+		head -c $((at + 32)) in >part
+		exits 3 ace-compress -S st -c q8 part
+		cp in part
+		flip part $((at + 64))
+		exits 3 ace-compress -S st -c q8 part
+		same st/residual residual
+	done
+	[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+	head -c -1 in >part
+	exits 3 ace-compress -S st -c q8 part
+	exits 3 ace-expand out
+	exits 0 ace-compress -S st2 --allow-gap -c q8 in
+	exits 0 ace-compress -S st -c q8 in
+}
+
+@test "no space for the state: status 4, the old one stays" {
+	mkshards -s 1 -n 100k | ace-compress -S st -c q8 >c
+	cp st/residual residual
+	mkshards -s 2 -n 100k >in
+	for k in 8 128 400; do
+		got=0
+		(trap '' XFSZ; ulimit -f "$k"; ace-compress -S st -c q8 in) \
+		    2>err >out || got=$?
+		[ "$got" -eq 4 ]
+		same st/residual residual
+		[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+	done
+	exits 0 ace-compress -S st -c q8 in
+}
+
+@test "no space for the output: committed, and sent when asked again" {
+	mkshards -s 1 -n 100k >in
+	got=0
+	ace-compress -S st -c q8 in >/dev/full 2>err || got=$?
+	[ "$got" -eq 4 ]
+	exits 0 ace-compress -S st2 -c q8 --no-provenance in
+	mv out want
+	same st/residual st2/residual
+	exits 0 ace-compress -S st -c q8 --no-provenance in
+	same out want
+	same st/residual st2/residual
+}
+
+# killed N CMD...: CMD, ended as by kill -9 at its N-th change
+killed() {
+	local pre=$BUILD/tests/clip.so
+	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
+	ACE_CLIP=65536 ACE_KILL=$1 LD_PRELOAD=$pre "${@:2}"
+}
+
+@test "kill -9 anywhere: run again, and it is as if nothing had happened" {
+	mkshards -s 1 -n 100k | ace-compress -S before -c topk:0.1 >c
+	mkshards -s 2 -n 100k >g
+	exits 0 ace-expand -S before -o e g
+	cp -r before after
+	exits 0 ace-compress -S after -c topk:0.1 e
+	mv out want
+	for n in $(seq 1000); do
+		rm -rf st
+		cp -r before st
+		got=0
+		killed "$n" ace-compress -S st -c topk:0.1 e >out 2>err || got=$?
+		[ "$got" -eq 137 ] || break
+		# one or the other, never something else
+		cmp -s st/residual before/residual ||
+		    same st/residual after/residual
+		# what came out is not taken for whole, unless it is
+		cmp -s out want || exits 3 ace-expand out
+		# the whole pipe again, blindly
+		exits 0 ace-expand -S st -o e2 g
+		exits 0 ace-compress -S st -c topk:0.1 --no-provenance e2
+		digest out | diff - <(digest want)
+		same st/residual after/residual
+		[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+	done
+	[ "$got" -eq 0 ]
+	[ "$n" -gt 10 ]
+	echo "# $((n - 1)) places" >&3
+}
+
+@test "--sync none and rename give the same state" {
+	mkshards -N 3 >in
+	for s in full rename none; do
+		exits 0 ace-compress -S "$s" --sync "$s" --no-provenance -c q4 in
+		mv out "$s.out"
+	done
+	same full.out rename.out
+	same full.out none.out
+	same full/residual none/residual
+}
+
+@test "first output before the end of the input" {
+	mkfifo in go
+	mkshards -n 1M >all
+	(exec 9>in; head -c 4000000 all >&9; read -r _ <go) 3>&- &
+	ace-compress -c q8 in >out 2>err 3>&- &
+	pid=$!
+	for _ in $(seq 100); do
+		[ "$(wc -c <out)" -gt 500000 ] && break
+		sleep 0.1
+	done
+	[ "$(wc -c <out)" -gt 500000 ]
+	echo >go
+	wait "$pid" || [ "$?" -eq 3 ]
+}
+
+@test "framing: 0.1 % of a dense stream, 1 KiB of a coded shard" {
+	mkshards -n 1M >in
+	for c in f32 q8 topk:0.01 topk:0.001 sign lossless; do
+		exits 0 ace-compress -c "$c" --no-provenance --omit-schema in
+		records out >list
+		body=$(awk '{ n += $3 } END { print n }' list)
+		groups=$(wc -l <list)
+		[ "$groups" -eq 16 ]
+		over=$(($(wc -c <out) - body))
+		echo "# $c: $over bytes around $body in $groups groups" >&3
+		if [ "$c" = f32 ]; then
+			[ $((over * 1000)) -le "$body" ]
+		else
+			[ "$over" -le $((1024 + body / 1000)) ]
+		fi
+	done
+	# of the directory: 4 bytes at most for a group
+	mkshards -n 16M >in
+	for c in f32 f16 q8 q4 sign topk:0.01 topk:0.001; do
+		exits 0 ace-compress -c "$c" in
+		perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
+		my ($o, $n, $d, $r) = (0, 0, 0, 0);
+		for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+			$n = unpack "V", substr $s, $o + 16, 4;
+			next if substr($s, $o + 4, 4) ne "DATA";
+			my ($m, $l) = unpack "VV", substr $s, $o + 64;
+			$r += $m; $d += $l }
+		printf "# %s: %.2f bytes of directory a group\n", $ARGV[0],
+		    $d / $r;
+		exit($r != 256 || $d > 4 * $r)' "$c" <out >&3
+	done
+}
