@@ -247,7 +247,7 @@ records() {
 	exits 0 ace-compress -c f32 --nonfinite zero bad
 	raw out >a
 	raw good >b
-	N=200 each '$v[0] == $v[1] || $v[0] == 0 && $i++ == 0' a b
+	each '$v[0] == $v[1] || $v[0] == 0 && $k++ == 0' a b
 	# the count stays with the shard
 	mv out coded
 	exits 0 ace-expand coded
@@ -269,8 +269,8 @@ records() {
 		raw "$s.c2" >"$s.f32"
 	done
 	same compress.f32 expand.f32
-	raw g1 | dd bs=4 skip=200 count=1 2>dd >a
-	dd bs=4 skip=200 count=1 <expand.f32 2>dd >b
+	raw g1 | dd bs=4 skip=200 count=1 2>err >a
+	dd bs=4 skip=200 count=1 <expand.f32 2>err >b
 	same a b
 }
 

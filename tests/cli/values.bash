@@ -4,16 +4,16 @@
 raw() { ace-export -f raw "${@:2}" "$1"; }
 
 # each EXPR FILE...: EXPR is true for every i, with $v[0], $v[1]... the i-th
-# f32 of each file; f(x) rounds to f32.
+# f32 of each file; f(x) rounds to f32, $k is 0 at first.
 each() {
 	perl -we 'use strict; sub f { unpack "f<", pack "f<", $_[0] }
-	my $e = shift; my (@f, $i, @v); local $/;
+	my $e = shift; my ($k, @f, @v) = (0); local $/;
 	for (@ARGV) { open my $h, "<", $_ or die; binmode $h;
 		push @f, [unpack "f<*", <$h>] }
 	my $n = @{$f[0]}; $n > 0 or die "no values\n";
 	$_ != $n and die "not as many values\n" for map { scalar @$_ } @f;
 	my $t = eval "sub { $e }" or die $@;
-	for $i (0 .. $n - 1) { @v = map { $_->[$i] } @f;
+	for my $i (0 .. $n - 1) { @v = map { $_->[$i] } @f;
 		&$t or die "value $i: @v\n" }' "$@"
 }
 

@@ -1,0 +1,354 @@
+load helper
+load values
+
+# edges N OPTION...: e1 ... eN, the same step of N devices
+edges() {
+	local i
+	for i in $(seq "$1"); do
+		mkshards -d "edge$i" -x "$i" "${@:2}" >"e$i"
+	done
+}
+
+# ones VALUE: a safetensors file of one tensor w of 4 values, made without us
+ones() {
+	perl -e 'binmode STDOUT;
+	    $h = q({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}});
+	    $h .= " " while length($h) % 8;
+	    print pack("Q<", length $h), $h, pack("f<4", ($ARGV[0]) x 4)' "$1"
+}
+
+@test "weighted mean and sum" {
+	mkshards -d a -k ramp -w 1 >a
+	mkshards -d b -k ramp -w 2 -c bf16 >b
+	mkshards -d c -k ramp -w 0.25 -s 0 >c
+	for f in a b c; do raw $f >$f.f32; done
+	exits 0 ace-aggregate a b c
+	[ ! -s err ]
+	raw out >m.f32
+	each '$v[3] == f(($v[0] + 2 * $v[1] + 0.25 * $v[2]) / 3.25)' \
+	    a.f32 b.f32 c.f32 m.f32
+	[ "$(shards out)" = "contributors=a,b,c device=aggregate run=test step=0 base=0 weight=3.25 samples=96 kind=3 flags=0 n=3 records=3 nonzero=335 dropped=0 status=0" ]
+	exits 0 ace-aggregate --sum -d cloud a b c
+	raw out >s.f32
+	each '$v[3] == $v[0] + 2 * $v[1] + 0.25 * $v[2]' \
+	    a.f32 b.f32 c.f32 s.f32
+	[ "$(field kind out)" -eq 2 ]
+	[ "$(field device out)" = cloud ]
+	exits 0 ace-aggregate --weight-by equal a b c
+	raw out >q.f32
+	each '$v[3] == f(($v[0] + $v[1] + $v[2]) / 3)' a.f32 b.f32 c.f32 q.f32
+}
+
+@test "weights by samples" {
+	ones 1 | ace-import -f safetensors -d a -n 30 -w 5 -s 1 >a
+	ones 5 | ace-import -f safetensors -d b -n 10 -w 1 -s 1 >b
+	ones 2 | ace-import -f safetensors -d c -n 0 -s 1 >c
+	exits 0 ace-aggregate --weight-by samples a b c
+	[ "$(field samples out)" -eq 40 ]
+	[ "$(field step out)" -eq 1 ]
+	raw out >m
+	each '$v[0] == 2' m
+	exits 0 ace-aggregate a b
+	raw out >m
+	each '$v[0] == f(10 / 6)' m
+	exits 5 ace-aggregate --weight-by samples c
+	says 'the weights of step 1 sum to zero'
+}
+
+@test "the order of arrival changes no bit, nor does the way in" {
+	edges 4 -n 70000 -c topk:0.2
+	mkshards -d edge5 -x 5 -n 70000 -w 0.3 >e5
+	exits 0 ace-aggregate e1 e2 e3 e4 e5
+	mv out want
+	for order in "e5 e4 e3 e2 e1" "e3 e1 e5 e2 e4" "e2 e5 e1 e4 e3"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 0 ace-aggregate $order
+		same out want
+		# shellcheck disable=SC2086
+		cat $order >all
+		exits 0 ace-aggregate all
+		same out want
+		exits 0 ace-aggregate <all
+		same out want
+	done
+	exits 0 ace-aggregate <(cat e1) <(cat e4) e5 <(cat e2) e3
+	same out want
+}
+
+@test "many steps at once, from files and from one stream" {
+	for i in 1 2 3; do
+		mkshards -d "edge$i" -x "$i" -s 7 -N 4 >"e$i"
+	done
+	exits 0 ace-aggregate e1 e2 e3
+	[ "$(field step out | tr '\n' ' ')" = "7 8 9 10 " ]
+	mv out want
+	# step by step in one stream, as a server receives them
+	for s in 7 8 9 10; do
+		for i in 2 3 1; do mkshards -d "edge$i" -x "$i" -s "$s"; done
+	done >all
+	exits 0 ace-aggregate all
+	same out want
+	exits 0 ace-aggregate --no-provenance --expect 3 all
+	mv out expected
+	exits 0 ace-aggregate --no-provenance all
+	same out expected
+}
+
+@test "an aggregate of aggregates is the aggregate of all" {
+	for i in 1 2 3 4 5; do
+		mkshards -d "edge$i" -x "$i" -w "0.$i" >"e$i"
+	done
+	for by in weight samples equal; do
+		exits 0 ace-aggregate --weight-by "$by" -o flat e1 e2 e3 e4 e5
+		exits 0 ace-aggregate --weight-by "$by" -d west -o w e1 e2
+		exits 0 ace-aggregate --weight-by "$by" -d east -o e e3 e4 e5
+		exits 0 ace-aggregate --weight-by "$by" -o deep e w
+		for f in flat deep; do raw $f >$f.f32; done
+		# each stage rounds to f32 once
+		each 'abs($v[0] - $v[1]) <= 2 ** -22 * (abs($v[0]) + 1)' \
+		    flat.f32 deep.f32
+		[ "$(field weight deep)" = 1.5 ]
+		[ "$(field samples deep)" = 160 ]
+		[ "$(field n deep)" = 5 ]
+		[ "$(field contributors deep)" = "edge1,edge2,edge3,edge4,edge5" ]
+	done
+	# sums keep their weights inside: exact here
+	for i in 1 2 3; do mkshards -d "edge$i" -k ramp -w "$i" >"e$i"; done
+	exits 0 ace-aggregate --sum -d west -o w e1 e2
+	exits 0 ace-aggregate --sum -o deep e3 w
+	exits 0 ace-aggregate --sum -o flat e1 e2 e3
+	for f in flat deep; do raw $f >$f.f32; done
+	same flat.f32 deep.f32
+	# a mean of a sum and a device, too
+	exits 0 ace-aggregate -o deep e3 w
+	exits 0 ace-aggregate -o flat e1 e2 e3
+	for f in flat deep; do raw $f >$f.f32; done
+	same flat.f32 deep.f32
+}
+
+@test "a group that was not sent is zero; one that nobody sent is not sent" {
+	mkshards -d a -n 256 -g 64 -L f32,none,none,f32 | ace-compress >a
+	mkshards -d b -n 256 -g 64 -L f32,none,f32,none | ace-compress >b
+	exits 0 ace-aggregate --sum a b
+	[ "$(field records out)" -eq 3 ]
+	for f in a b out; do raw $f >$f.f32; done
+	each '$v[2] == f($v[0] + $v[1])' a.f32 b.f32 out.f32
+}
+
+@test "dense and coded in any mix" {
+	edges 6
+	raw e1 >e1.f32
+	n=1
+	for c in f16 q8 topk:0.3 lossless qsgd:15; do
+		n=$((n + 1))
+		mkshards -d "edge$n" -x "$n" -c "$c" >"e$n"
+		raw "e$n" >"e$n.f32"
+	done
+	exits 0 ace-aggregate --sum e1 e2 e3 e4 e5 e6
+	raw out >s.f32
+	each 'my $s = 0; $s += $_ for @v[0 .. 5];
+	    abs($s - $v[6]) <= 2 ** -23 * abs($v[6])' e?.f32 s.f32
+	# the same values dense, the same sum
+	for i in 1 2 3 4 5 6; do ace-expand "e$i" >"d$i"; done
+	mv out want
+	exits 0 ace-aggregate --sum d1 e2 d3 e4 d5 d6
+	same out want
+}
+
+@test "--expect: so many, no fewer and no more" {
+	edges 3
+	exits 5 ace-aggregate --expect 4 e1 e2 e3
+	says '3 inputs, expected 4'
+	cat e1 e2 e3 >all
+	exits 5 ace-aggregate --expect 4 all
+	says '3 contributions to step 0, expected 4'
+	exits 3 ace-expand out
+	exits 5 ace-aggregate --expect 2 all
+	exits 0 ace-aggregate --expect 3 all
+	exits 2 ace-aggregate --expect 0 all
+	# a cut between two streams is seen by nothing else
+	cat e1 e2 >short
+	exits 0 ace-aggregate short
+	exits 5 ace-aggregate --expect 3 short
+}
+
+@test "a device twice is refused" {
+	edges 2
+	cp e1 again
+	exits 5 ace-aggregate e1 e2 again
+	says "two shards of 'edge1' for step 0"
+	cat e1 e2 e1 >all
+	exits 5 ace-aggregate all
+	says "two shards of 'edge1' for step 0"
+}
+
+@test "what does not belong together is a mismatch, with both names" {
+	mkshards -d a >a
+	mkshards -d b -r other >b
+	exits 3 ace-aggregate a b
+	says "^ace-aggregate: mismatch: run '(test|other)' of '[ab]' and run '(test|other)' of '[ab]'"
+	mkshards -d b -s 1 >b
+	exits 3 ace-aggregate a b
+	says "^ace-aggregate: mismatch: step [01] of '[ab]' and step [01] of '[ab]'"
+	mkshards -d b -t embed:24,8 -t layer.bias:16 -t layer.weight:8,16 >b
+	exits 3 ace-aggregate a b
+	says "^ace-aggregate: mismatch: schemas of '[ab]' and '[ab]': tensor 1 is 'layer"
+	mkshards -d b -t embed:8,24 -t layer.weight:8,16 -t layer.bias:16 >b
+	exits 3 ace-aggregate a b
+	says "^ace-aggregate: mismatch: .*tensor 'embed' differs in shape or dtype"
+	mkshards -d b -g 64 >b
+	exits 3 ace-aggregate a b
+	says "^ace-aggregate: mismatch: .*group size"
+	mkshards -d b -t embed:24,8 -t layer.weight:8,16 >b
+	exits 3 ace-aggregate a b
+	says "^ace-aggregate: mismatch: .* (2 and 3|3 and 2) tensors"
+}
+
+@test "an input that breaks is named, and the output says aborted" {
+	for i in 1 2 3; do mkshards -d "edge$i" -n 600k -x "$i" >"e$i"; done
+	for at in 100 500 1000000 2400000 $(($(wc -c <e2) - 64)); do
+		head -c "$at" e2 >part
+		exits 3 ace-aggregate e1 part e3
+		says "truncated: .*'part'"
+		mv out broken
+		exits 3 ace-expand broken
+		if [ "$at" -gt 1000000 ]; then
+			says 'truncated: .*aborted by its producer'
+		fi
+	done
+	cp e2 part
+	flip part 1200000
+	exits 3 ace-aggregate e1 part e3
+	says "corrupt: payload checksum .*'part'"
+	# in one stream the message names the place
+	cat e1 part e3 >all
+	exits 3 ace-aggregate all
+	says "corrupt: .*shard 1 'edge2/0', at byte"
+}
+
+@test "an input that ends early is refused" {
+	mkshards -d a -N 3 >a
+	mkshards -d b -N 2 >b
+	exits 5 ace-aggregate a b
+	says "'b' ended, 1 of 2 inputs go on"
+	exits 3 ace-expand out
+}
+
+@test "a value that is not finite is refused, or counted" {
+	edges 2
+	mkshards -d edge3 -k inf -i 200 >e3
+	exits 5 ace-aggregate e1 e2 e3
+	says "non-finite value in tensor 'layer.weight' at index 8 from 'edge3'"
+	exits 3 ace-expand out
+	exits 0 ace-aggregate --sum --nonfinite zero e1 e2 e3
+	[ "$(field dropped out)" -eq 1 ]
+	for f in e1 e2 out; do raw $f >$f.f32; done
+	# edge3's values are edge1's
+	each '$v[2] == f(2 * $v[0] + $v[1]) || $v[2] == f($v[0] + $v[1]) &&
+	    $k++ == 0' e1.f32 e2.f32 out.f32
+	# finite, but not their sum
+	ones 3e38 | ace-import -f safetensors -d a >a
+	ones 2e38 | ace-import -f safetensors -d b >b
+	exits 5 ace-aggregate --sum a b
+	says "the sum of tensor 'w' overflows f32"
+	exits 0 ace-aggregate a b
+	raw out >m
+	each '$v[0] == f(2.5e38) || abs($v[0] - 2.5e38) < 1e32' m
+}
+
+# until_shards N: the file out holds N whole shards, in ten seconds
+until_shards() {
+	for _ in $(seq 200); do
+		[ "$(frames out | grep -c SEND)" -ge "$1" ] && return
+		sleep 0.05
+	done
+	echo "no shard $1 in time"
+	return 1
+}
+
+# piece FILE N: shard N of it (from 0), with the head before the first and the
+# tail behind the last
+piece() {
+	frames "$1" | awk -v n="$2" -v size="$(wc -c <"$1")" '
+	    /SEND/ { end[k++] = $1 + 192 }
+	    END { from = n ? end[n - 1] : 0
+		to = n == k - 1 ? size : end[n]
+		print from, to - from }' | {
+		read -r from len
+		tail -c +$((from + 1)) "$1" | head -c "$len"
+	}
+}
+
+@test "long-lived pipes: a step is out before the next one is in" {
+	mkfifo p1 p2
+	mkshards -d edge1 -x 1 -N 3 >e1
+	mkshards -d edge2 -x 2 -N 3 -c q8 >e2
+	cat <(piece e2 0) <(piece e2 1) <(piece e2 2) | cmp - e2
+	ace-aggregate p1 p2 >out 2>err 3>&- &
+	pid=$!
+	exec 8>p1 9>p2
+	for s in 0 1 2; do
+		piece e2 "$s" >&9
+		piece e1 "$s" >&8
+		until_shards $((s + 1))
+	done
+	exec 8>&- 9>&-
+	wait "$pid"
+	mv out long
+	exits 0 ace-aggregate e1 e2
+	same out long
+}
+
+@test "one long-lived pipe with --expect" {
+	mkfifo p
+	ace-aggregate --expect 2 p >out 2>err 3>&- &
+	pid=$!
+	exec 9>p
+	for s in 0 1 2; do
+		for i in 2 1; do mkshards -d "edge$i" -s "$s"; done >&9
+		until_shards $((s + 1))
+	done
+	exec 9>&-
+	wait "$pid"
+	[ "$(field step out | tr '\n' ' ')" = "0 1 2 " ]
+}
+
+@test "first output before the end of the input; memory does not grow" {
+	mkshards -d edge1 -n 4M >e1
+	mkshards -d edge2 -n 4M -x 2 >e2
+	mkfifo p
+	(exec 9>p; head -c 9000000 e2 >&9; read -r _ <go) 3>&- &
+	mkfifo go
+	ace-aggregate e1 p >out 2>err 3>&- &
+	pid=$!
+	for _ in $(seq 200); do
+		[ "$(wc -c <out)" -gt 8000000 ] && break
+		sleep 0.05
+	done
+	[ "$(wc -c <out)" -gt 8000000 ]
+	echo >go
+	wait "$pid" || [ "$?" -eq 3 ]
+	sanitized && return
+	exits 0 peak kib ace-aggregate e1 e2
+	small=$(cat kib)
+	mkshards -d edge1 -n 16M -k fast >e1
+	mkshards -d edge2 -n 16M -k fast -x 2 >e2
+	exits 0 peak kib ace-aggregate e1 e2
+	echo "# two inputs: $(cat kib) KiB" >&3
+	[ "$(cat kib)" -le $((small + 1024)) ]
+	cat e1 e2 >all
+	exits 0 peak kib ace-aggregate all
+	echo "# set aside: $(cat kib) KiB" >&3
+	[ "$(cat kib)" -le 65536 ]
+}
+
+@test "shards set aside leave nothing behind" {
+	mkdir tmp
+	edges 3
+	cat e1 e2 e3 >all
+	TMPDIR=$PWD/tmp exits 0 ace-aggregate all
+	[ -z "$(ls tmp)" ]
+	TMPDIR=$PWD/nowhere exits 4 ace-aggregate all
+	says 'nowhere/ace-aggregate'
+	exits 3 ace-expand out
+}
