@@ -62,6 +62,7 @@ extern const struct codec_impl topk_codec;
 extern const struct codec_impl qsgd_codec;
 extern const struct codec_impl ecq_codec;
 extern const struct codec_impl fixed_i64;
+extern const struct codec_impl tern_codec, natural_codec;
 extern const struct codec_impl eden_codec;
 
 #endif

@@ -7,8 +7,12 @@
  * (Alistarh et al. 2017, section 3.1), unbiased.  ||g||_2 is the group's norm.
  * The noise is base/rng.h's, keyed by seed, step, group and element.
  *
- *   body := f32 norm  ( packed codes s + sign * l, each as wide as 2s )  the
- *   codes only when the norm is not 0
+ *   body := f32 norm  codes s + sign * l, each as wide as 2s, packed, or
+ *   (shorter, s < 128) their rANS, rans.h; the codes only when the norm is
+ *   not 0
+ *
+ * The paper codes the levels with Elias's integers; rANS is within a percent
+ * of their entropy, which Elias's are not.
  */
 #include <math.h>
 #include <string.h>
@@ -16,8 +20,10 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "codec/arg.h"
+#include "codec/bits.h"
 #include "codec/codec.h"
 #include "codec/impl.h"
+#include "codec/rans.h"
 #include "kern/kern.h"
 
 static int
@@ -52,9 +58,7 @@ width(unsigned s)
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	unsigned w = width(plan->param);
-
-	return 4 + n / 8 * w + (n % 8 * w + 7) / 8;
+	return 4 + bits_size(n, width(plan->param));
 }
 
 static float
@@ -79,45 +83,139 @@ code(float x, double inv, unsigned s, uint32_t noise)
 	return x < 0 ? s - (unsigned)l : s + (unsigned)l;
 }
 
+/* Codes of nine bits. */
+static void
+pack_wide(unsigned char *p, const uint16_t *q, size_t n)
+{
+	uint32_t acc = 0;
+	unsigned have = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		acc |= (uint32_t)q[i] << have;
+		for (have += 9; have >= 8; have -= 8, acc >>= 8)
+			*p++ = (unsigned char)acc;
+	}
+	if (have != 0)
+		*p = (unsigned char)acc;
+}
+
+/* Codes of at most eight bits; rc has room for their rANS.  The length. */
+static size_t
+pack_narrow(unsigned char *p, const uint16_t *q, size_t n, unsigned w,
+    unsigned char *c, unsigned char *rc)
+{
+	uint32_t count[RANS_SYMBOLS] = { 0 };
+	size_t i, len = bits_size(n, w), coded = len;
+
+	for (i = 0; i < n; i++) {
+		c[i] = (unsigned char)q[i];
+		count[c[i]]++;
+	}
+	if (rans_estimate(count, n) < len)
+		coded = rans_put(rc, c, n, count);
+	if (coded < len) {
+		memcpy(p, rc, coded);
+		return coded;
+	}
+	bits_pack(p, c, n, w);
+	return len;
+}
+
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
-	unsigned s = in->plan->param, w = width(s), have = 0;
+	unsigned s = in->plan->param, w = width(s);
 	const struct codec_ctx *c = in->ctx;
-	unsigned char *p = out->p + out->n;
+	unsigned char *p = out->p + out->n, *tmp;
 	float norm = norm_of(in);
 	double inv = 1 / (double)norm;
-	uint32_t noise[4], acc = 0;
-	size_t i;
+	uint32_t noise[4];
+	size_t i, n = in->n;
+	uint16_t *q;
 
 	if (s == 0)
 		return err_set(e, ERR_USAGE, "codec qsgd: 0 levels");
 	*param = (uint8_t)s;
 	bytes_put_f32(p, &norm, 1);
-	p += 4;
-	for (i = 0; norm > 0 && i < in->n; i++) {
+	out->n += 4;
+	if (!(norm > 0))
+		return 0;
+	q = alloc_get(n, 2, e);
+	tmp = q != NULL ? alloc_get(n + rans_bound(n), 1, e) : NULL;
+	if (tmp == NULL) {
+		alloc_free(q);
+		return -ERR_SYS;
+	}
+	for (i = 0; i < n; i++) {
 		if (i % 4 == 0)
 			rng_block(c->seed, c->step, c->group,
 			    (uint32_t)(i / 4), noise);
-		acc |= code(in->x[i], inv, s, noise[i % 4]) << have;
-		for (have += w; have >= 8; have -= 8, acc >>= 8)
-			*p++ = (unsigned char)acc;
+		q[i] = (uint16_t)code(in->x[i], inv, s, noise[i % 4]);
 	}
-	if (have != 0)
-		*p++ = (unsigned char)acc;
-	out->n = (size_t)(p - out->p);
+	if (w > 8) {
+		pack_wide(p + 4, q, n);
+		out->n += bits_size(n, w);
+	} else
+		out->n += pack_narrow(p + 4, q, n, w, tmp, tmp + n);
+	alloc_free(tmp);
+	alloc_free(q);
 	return 0;
+}
+
+static int
+unpack_wide(const struct codec_out *o, const unsigned char *p, double unit)
+{
+	unsigned s = o->param, have = 0, c;
+	uint32_t acc = 0;
+	size_t i;
+
+	for (i = 0; i < o->n; i++) {
+		for (; have < 9; have += 8)
+			acc |= (uint32_t)*p++ << have;
+		c = acc & 511;
+		acc >>= 9;
+		have -= 9;
+		if (c > 2 * s)
+			return -1;
+		o->x[i] = (float)(((double)c - (double)s) * unit);
+	}
+	return acc == 0 ? 0 : -1;
+}
+
+/* len bytes of codes of at most eight bits; tmp: n bytes of room */
+static int
+unpack_narrow(const struct codec_out *o, const unsigned char *p, size_t len,
+    double unit, unsigned char *tmp)
+{
+	unsigned s = o->param, w = width(s), c, most = 0;
+	struct bytes b = BYTES(p, len);
+	float value[RANS_SYMBOLS];
+	size_t i;
+
+	if (len < bits_size(o->n, w) ? rans_get(&b, tmp, o->n) < 0 :
+	    bits_unpack(tmp, p, o->n, w) < 0)
+		return -1;
+	for (c = 0; c < RANS_SYMBOLS; c++)
+		value[c] = (float)(((double)c - (double)s) * unit);
+	for (i = 0; i < o->n; i++) {
+		most = tmp[i] > most ? tmp[i] : most;
+		o->x[i] = value[tmp[i]];
+	}
+	return most <= 2 * s ? 0 : -1;
 }
 
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	unsigned s = o->param, w = width(s), have = 0, c;
-	uint32_t bits = bytes_next32(b), acc = 0;
+	unsigned s = o->param, w = width(s);
+	uint32_t bits = bytes_next32(b);
+	size_t len = b->n - b->at;
 	const unsigned char *p;
+	unsigned char *tmp;
 	double unit;
-	size_t i;
+	int r;
 
 	if (s == 0)
 		return err_set(e, ERR_DATA, "unsupported: qsgd with 0 levels");
@@ -126,21 +224,17 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 		return codec_corrupt("qsgd", "bad norm", e);
 	if (bits == 0)
 		return 0;
-	p = bytes_take(b, o->n / 8 * w + (o->n % 8 * w + 7) / 8);
-	if (p == NULL)
-		return codec_corrupt("qsgd", "body too short", e);
+	if (len > bits_size(o->n, w) || (w > 8 && len < bits_size(o->n, w)))
+		return codec_corrupt("qsgd", "bad length", e);
 	unit = (double)bytes_f32(bits) / (double)s;
-	for (i = 0; i < o->n; i++) {
-		for (; have < w; have += 8)
-			acc |= (uint32_t)*p++ << have;
-		c = acc & ((1u << w) - 1);
-		acc >>= w;
-		have -= w;
-		if (c > 2 * s)
-			return codec_corrupt("qsgd", "level too large", e);
-		o->x[i] = (float)(((double)c - (double)s) * unit);
-	}
-	return acc == 0 ? 0 : codec_corrupt("qsgd", "padding not zero", e);
+	tmp = alloc_get(o->n, 1, e);
+	if (tmp == NULL)
+		return -ERR_SYS;
+	p = bytes_take(b, len);
+	r = w > 8 ? unpack_wide(o, p, unit) :
+	    unpack_narrow(o, p, len, unit, tmp);
+	alloc_free(tmp);
+	return r == 0 ? 0 : codec_corrupt("qsgd", "bad codes", e);
 }
 
 const struct codec_impl qsgd_codec = {

@@ -123,7 +123,6 @@ estimate_fixed(const struct codec_plan *plan)
 	case CODEC_Q8:
 	case CODEC_Q4:
 	case CODEC_SIGN:
-	case CODEC_QSGD:
 	case CODEC_I64:
 		return 1;
 	default:
@@ -158,12 +157,45 @@ estimate_topk_rate(const struct estimate *m, const struct codec_plan *plan)
 	return (int64_t)ceil((bits + 0.17 * k) / 8 + 2 * k + k / 85) + 8;
 }
 
+/* The entropy of the levels and their signs, three percent for chance, rANS
+ * and its table; packed where that is less. */
+static int64_t
+estimate_qsgd_rate(const struct estimate *m, const struct codec_plan *plan)
+{
+	double count[256] = { 0 }, f, bits = 0, s = (double)plan->param;
+	double unit = sqrt(m->sumsq) / s;
+	double all = (double)codec_bound(plan, (size_t)m->n);
+	unsigned i, l, used = 0;
+
+	if (!(unit > 0))
+		return 4;
+	count[0] = m->n;
+	for (i = 0; i < m->points; i++) {
+		f = m->x[i] / unit;
+		l = f < s ? (unsigned)f : plan->param - 1u;
+		f = f - l < 1 ? f - l : 1;
+		count[l] += m->w[i] * (1 - f);
+		count[l + 1] += m->w[i] * f;
+		count[0] -= m->w[i];
+	}
+	for (l = 0; l <= plan->param; l++)
+		if (count[l] > 0) {
+			bits += count[l] * ((l > 0) - estimate_log2(count[l] /
+			    m->n));
+			used += count[l] > 0.5;
+		}
+	bits = bits / 8 * 1.03 + 4 * used + 24;
+	return (int64_t)(plan->param < 128 && bits < all ? bits : all);
+}
+
 int64_t
 estimate_rate(const struct estimate *m, const struct codec_plan *plan)
 {
 	if (estimate_fixed(plan))
 		return plan->codec == CODEC_NONE ? 0 :
 		    (int64_t)codec_bound(plan, (size_t)m->n);
+	if (plan->codec == CODEC_QSGD)
+		return estimate_qsgd_rate(m, plan);
 	if (plan->codec == CODEC_TOPK)
 		return estimate_topk_rate(m, plan);
 	return -1;

@@ -19,7 +19,8 @@ static const char *const specs[] = {
 	"f32", "f16", "bf16", "lossless", "lossless:bf16", "q8", "q4", "sign",
 	"topk:0.01", "topk:0.5", "topk:1", "qsgd:1", "qsgd:127", "qsgd:255",
 	"i64", "ecq:0.004", "ecq:0.001", "ecq:1e-05",
-	"eden:1", "eden:4", "eden:0.25:mse", "eden:2.5:mse", NULL
+	"eden:1", "eden:4", "eden:0.25:mse", "eden:2.5:mse",
+	"tern", "tern:clip", "tern:mse", "natural", NULL
 };
 
 static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
@@ -142,7 +143,7 @@ test_sizes(const char *spec)
 				good &= (double)(x[j] - y[j]) ==
 				    (double)x[j] - (double)y[j];
 			if ((kind == ZERO || kind == GAUSS || kind == TAILS) &&
-			    p.codec != CODEC_QSGD)
+			    p.codec != CODEC_QSGD && p.codec != CODEC_TERN)
 				good &= nmse(x, y, size[i]) < 1.05;
 		}
 		ok(good, "%s: every size of %s%s", spec, kind_name[kind],
@@ -280,7 +281,7 @@ static void
 test_names(void)
 {
 	static const char *const bad[] = {
-		"eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",
+		"tern:max", "tern:", "natural:1", "eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",
 		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", "topk",
 		"topk:0", "topk:1.5", "topk:-1", "topk:x", "topk:nan", "topk:101%",
 		"topk:0%", "topk:%", "qsgd", "qsgd:0", "qsgd:256", "qsgd:2.5",

@@ -2,38 +2,18 @@
  * eden: the quantiser from its definition, the published errors, and that the
  * rotation is one.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../tap.h"
-#include "base/bytes.h"
-#include "base/err.h"
-#include "base/rng.h"
-#include "codec/codec.h"
 #include "codec/rotate.h"
 #include "kern/kern.h"
+#include "trip.h"
 
-enum { N = 65536 };
+enum { N = TRIP_N };
 
-static struct codec_ctx ctx = { 5, 6, 7, 256, 0 };
-static float x[N], y[N];
-static struct buf body = BUF_INIT;
-
-static double
-normal(uint32_t seed, uint32_t i)
-{
-	uint32_t r[4];
-
-	rng_block(seed, 0, 0, i, r);
-	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
-	    cos(6.283185307179586 * r[1] / 4294967296.0);
-}
+static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
 static double
-density(double t)
+density(double v)
 {
-	return 2 * exp(-t * t / 2) / sqrt(6.283185307179586);
+	return 2 * exp(-v * v / 2) / sqrt(6.283185307179586);
 }
 
 /* Lloyd's iteration for |N(0,1)|: a level is the mean of its cell, a border
@@ -41,54 +21,23 @@ density(double t)
 static double
 lloyd(double *c, unsigned levels)
 {
-	double t[9], mass, d = 1;
+	double b[9], mass, d = 1;
 	unsigned i, k;
 
 	for (i = 0; i < levels; i++)
 		c[i] = (i + 0.5) * 3 / levels;
 	for (k = 0; k < 20000; k++) {
-		t[0] = 0;
-		t[levels] = 40;
+		b[0] = 0;
+		b[levels] = 40;
 		for (i = 1; i < levels; i++)
-			t[i] = (c[i - 1] + c[i]) / 2;
+			b[i] = (c[i - 1] + c[i]) / 2;
 		for (i = 0, d = 1; i < levels; i++) {
-			mass = erf(t[i + 1] / sqrt(2)) - erf(t[i] / sqrt(2));
-			c[i] = (density(t[i]) - density(t[i + 1])) / mass;
+			mass = erf(b[i + 1] / sqrt(2)) - erf(b[i] / sqrt(2));
+			c[i] = (density(b[i]) - density(b[i + 1])) / mass;
 			d -= c[i] * c[i] * mass;
 		}
 	}
 	return d;
-}
-
-static size_t
-trip(const char *spec, size_t n)
-{
-	struct codec_plan p;
-	struct err e = ERR_INIT;
-	uint8_t param;
-
-	body.n = 0;
-	if (codec_parse(spec, &p, &e) < 0 ||
-	    codec_encode(&p, &ctx, x, n, &body, &param, &e) < 0 ||
-	    codec_decode(p.codec, param, &ctx, body.p, body.n, y, n, &e) < 0) {
-		(void)printf("# %s: %s\n", spec, e.msg);
-		exit(1);
-	}
-	return body.n;
-}
-
-static double
-nmse(size_t n)
-{
-	double d = 0, s = 0, t;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		t = (double)x[i] - (double)y[i];
-		d += t * t;
-		s += (double)x[i] * (double)x[i];
-	}
-	return d / s;
 }
 
 /* EDEN's own figures for Gaussian data, b = 1 to 4: D / (1 - D) and D. */
@@ -100,16 +49,15 @@ test_published(void)
 	double c[8], d, a, b;
 	size_t i, len;
 
-	for (i = 0; i < N; i++)
-		x[i] = (float)(1e-3 * normal(1, (uint32_t)i));
+	trip_gauss(&t, 1, N, 1e-3);
 	for (i = 0; i < 4; i++) {
 		d = lloyd(c, 1u << i);
 		(void)snprintf(spec, sizeof(spec), "eden:%zu", i + 1);
 		(void)snprintf(mse, sizeof(mse), "eden:%zu:mse", i + 1);
-		len = trip(spec, N);
-		a = nmse(N);
-		(void)trip(mse, N);
-		b = nmse(N);
+		len = trip(&t, spec, N);
+		a = trip_nmse(&t, N);
+		(void)trip(&t, mse, N);
+		b = trip_nmse(&t, N);
 		ok(fabs(d - want[i]) < 1e-5 &&
 		    fabs(a / (d / (1 - d)) - 1) < 0.015 &&
 		    fabs(b / d - 1) < 0.015 && len == 8 + (i + 1) * N / 8,
@@ -133,7 +81,7 @@ test_levels(void)
 			bytes_set16(p, (uint16_t)(bits * 4096));
 			bytes_set32(p + 4, 0x3f800000);
 			p[8] = (unsigned char)(2 * j);
-			good &= codec_decode(CODEC_EDEN, 0, &ctx, p, 9, &v, 1,
+			good &= codec_decode(CODEC_EDEN, 0, &t.ctx, p, 9, &v, 1,
 			    NULL) == 0;
 			s = fabs((double)v);
 			good &= fabs(s / c[j] - 1) < 1e-7;
@@ -142,32 +90,15 @@ test_levels(void)
 	}
 }
 
-/* Mean over many seeds: the error shrinks as 1 / runs. */
 static void
 test_unbiased(const char *spec, size_t n)
 {
-	enum { RUNS = 400 };
-	static double mean[N];
-	double d = 0, s = 0, one = 0;
-	size_t i, k;
+	size_t i;
 
-	memset(mean, 0, sizeof(mean));
 	for (i = 0; i < n; i++)		/* heavy tails */
-		x[i] = (float)(normal(3, (uint32_t)i) *
-		    exp(normal(4, (uint32_t)i)));
-	for (k = 0; k < RUNS; k++) {
-		ctx.step = 1000 + k;
-		(void)trip(spec, n);
-		one += nmse(n) / RUNS;
-		for (i = 0; i < n; i++)
-			mean[i] += (double)y[i] / RUNS;
-	}
-	for (i = 0; i < n; i++) {
-		d += (mean[i] - (double)x[i]) * (mean[i] - (double)x[i]);
-		s += (double)x[i] * (double)x[i];
-	}
-	ok(d / s < 2 * one / RUNS, "%s of %zu values is unbiased: error %.3f "
-	    "of one, %.5f of the mean of %d", spec, n, one, d / s, RUNS);
+		t.x[i] = (float)(trip_normal(3, (uint32_t)i) *
+		    exp(trip_normal(4, (uint32_t)i)));
+	trip_unbiased(&t, spec, n, 400);
 }
 
 /* Lengths that are no power of two: exact bits, the same error. */
@@ -179,11 +110,11 @@ test_odd(void)
 	double e;
 
 	for (i = 0; i < N; i++)		/* the energy is in the tail */
-		x[i] = (float)(normal(1, (uint32_t)i) *
+		t.x[i] = (float)(trip_normal(1, (uint32_t)i) *
 		    (i % 1000 < 10 ? 1000 : 1e-3));
 	for (j = 0; j < sizeof(size) / sizeof(size[0]); j++) {
-		len = trip("eden:2:mse", size[j]);
-		e = nmse(size[j]);
+		len = trip(&t, "eden:2:mse", size[j]);
+		e = trip_nmse(&t, size[j]);
 		ok(e < 0.15 && e > 0.09 && len == 12 + (size[j] + 3) / 4,
 		    "%zu values, spikes: NMSE %.4f, %zu bytes", size[j], e,
 		    len);
@@ -202,11 +133,10 @@ test_fractions(void)
 	double want, e, f;
 	size_t i, len, lo;
 
-	for (i = 0; i < N; i++)
-		x[i] = (float)normal(9, (uint32_t)i);
+	trip_gauss(&t, 9, N, 1);
 	for (i = 0; i < 8; i++) {
-		len = trip(spec[i], N);
-		e = nmse(N);
+		len = trip(&t, spec[i], N);
+		e = trip_nmse(&t, N);
 		lo = (size_t)bits[i];
 		f = bits[i] - (double)lo;
 		want = lo == 4 ? d[4] : (1 - f) * d[lo] + f * d[lo + 1];
@@ -228,16 +158,15 @@ test_rotation(void)
 		size_t n = size[j];
 
 		a = b = far = 0;
-		for (i = 0; i < n; i++)
-			x[i] = (float)normal(11, (uint32_t)i);
-		rotate_there(k, &ctx, y, x, n, 2);
+		trip_gauss(&t, 11, n, 1);
+		rotate_there(k, &t.ctx, t.y, t.x, n, 2);
 		for (i = 0; i < n; i++) {
-			a += (double)x[i] * (double)x[i];
-			b += (double)y[i] * (double)y[i];
+			a += (double)t.x[i] * (double)t.x[i];
+			b += (double)t.y[i] * (double)t.y[i];
 		}
-		rotate_back(k, &ctx, y, n, 0.5);
+		rotate_back(k, &t.ctx, t.y, n, 0.5);
 		for (i = 0; i < n; i++)
-			far = fmax(far, fabs((double)x[i] - (double)y[i]));
+			far = fmax(far, fabs((double)t.x[i] - (double)t.y[i]));
 		ok(fabs(b / a / 4 - 1) < 1e-5 && far < 1e-5,
 		    "a rotation of %zu values keeps the norm and comes back",
 		    n);
@@ -249,23 +178,23 @@ test_edges(void)
 {
 	size_t i;
 
-	x[0] = -3.25f;
-	ok(trip("eden:1", 1) == 9 && fabsf(y[0] + 3.25f) < 1e-6f,
+	t.x[0] = -3.25f;
+	ok(trip(&t, "eden:1", 1) == 9 && fabsf(t.y[0] + 3.25f) < 1e-6f,
 	    "one value is exact");
-	memset(x, 0, sizeof(x));
-	ok(trip("eden:3", 1000) == 0 && y[999] == 0, "zeros are no bytes");
+	memset(t.x, 0, sizeof(t.x));
+	ok(trip(&t, "eden:3", 1000) == 0 && t.y[999] == 0, "zeros are no bytes");
 	for (i = 0; i < N; i++)
-		x[i] = 3e38f;
-	(void)trip("eden:4", N);
-	ok(isfinite(y[0]) && y[0] > 2e38f, "huge values stay finite");
+		t.x[i] = 3e38f;
+	(void)trip(&t, "eden:4", N);
+	ok(isfinite(t.y[0]) && t.y[0] > 2e38f, "huge values stay finite");
 	for (i = 0; i < N; i++)
-		x[i] = bytes_f32((uint32_t)(i & 63));
-	(void)trip("eden:4:mse", N);
-	ok(nmse(N) < 0.02, "subnormal values: NMSE %.4f", nmse(N));
-	memset(x, 0, sizeof(x));
-	x[777] = 1;
-	(void)trip("eden:1", N);
-	ok(nmse(N) < 1e-6, "one spike is exact: all magnitudes are equal");
+		t.x[i] = bytes_f32((uint32_t)(i & 63));
+	(void)trip(&t, "eden:4:mse", N);
+	ok(trip_nmse(&t, N) < 0.02, "subnormal values: NMSE %.4f", trip_nmse(&t, N));
+	memset(t.x, 0, sizeof(t.x));
+	t.x[777] = 1;
+	(void)trip(&t, "eden:1", N);
+	ok(trip_nmse(&t, N) < 1e-6, "one spike is exact: all magnitudes are equal");
 }
 
 static void
@@ -276,30 +205,30 @@ test_lies(void)
 
 	bytes_set16(p, 4096);
 	bytes_set32(p + 4, 0x3f800000);
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == 0,
+	ok(codec_decode(CODEC_EDEN, 0, &t.ctx, p, 10, v, 16, NULL) == 0,
 	    "sixteen bits are sixteen values");
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 9, v, 16, NULL) == -ERR_DATA &&
-	    codec_decode(CODEC_EDEN, 0, &ctx, p, 11, v, 16, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 9, 16) &&
+	    trip_refused(&t, CODEC_EDEN, 0, p, 11, 16),
 	    "a byte less, a byte more");
 	bytes_set16(p, 0);
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 8, v, 16, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 8, 16),
 	    "no bits");
 	bytes_set16(p, 16385);
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 18, v, 16, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 18, 16),
 	    "more than four bits");
 	bytes_set16(p, 4096);
 	bytes_set32(p + 4, 0xbf800000);
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 10, 16),
 	    "a negative scale");
 	bytes_set32(p + 4, 0x7fc00000);
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 10, 16),
 	    "a scale that is no number");
 	bytes_set32(p + 4, 0x3f800000);
 	p[9] = 0x80;
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 15, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 10, 15),
 	    "padding that is not zero");
 	bytes_set16(p + 2, 300);
-	ok(codec_decode(CODEC_EDEN, 0, &ctx, p, 10, v, 16, NULL) == -ERR_DATA,
+	ok(trip_refused(&t, CODEC_EDEN, 0, p, 10, 16),
 	    "an exponent out of range");
 }
 
@@ -316,6 +245,6 @@ main(void)
 	test_rotation();
 	test_edges();
 	test_lies();
-	buf_release(&body);
+	buf_release(&t.body);
 	return done_testing();
 }

@@ -1,0 +1,139 @@
+/*
+ * NATURAL: a power of two, rounded up or down at random (Horvath et al. 2019,
+ * section 2):
+ *
+ *   2^k <= |x| < 2^(k+1),  x' = sign(x) 2^(k+1) with P = |x| / 2^k - 1,
+ *   else sign(x) 2^k:  E x' = x,  E (x' - x)^2 <= x^2 / 8
+ *
+ * The paper sends a sign and eight bits of exponent.  Here the exponent counts
+ * down from the group's largest, and the bytes are entropy coded, which takes
+ * less than four bits of most gradients.
+ *
+ *   body := nothing               all values are 0
+ *         | i16 E  u8[n] code or  (shorter) rANS of them  (rans.h)
+ *
+ * code 0 is 0, otherwise sign * 128 + d, d = 1..127: 2^(E + 1 - d).  What is
+ * below 2^(E - 126) becomes that or 0 at random.  The noise is base/rng.h's.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "codec/rans.h"
+#include "kern/kern.h"
+
+enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, BIAS = 1023 };
+
+static size_t
+bound(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return 2 + n;
+}
+
+static uint64_t
+f64_bits(double v)
+{
+	uint64_t u;
+
+	memcpy(&u, &v, sizeof(u));
+	return u;
+}
+
+/* noise: 32 bits, of which the mantissa's 23 are asked for. */
+static unsigned
+code(float x, int top, uint32_t noise)
+{
+	uint64_t u = f64_bits(fabs((double)x));
+	int k = (int)(u >> 52) - BIAS;
+	uint32_t part = (uint32_t)(u >> 29) & 0x7fffff;
+	unsigned sign = x < 0 ? 128 : 0;
+
+	if (x == 0)
+		return 0;
+	if (k < top + 1 - DEPTH)	/* all of it or nothing */
+		return (double)noise * 0x1p-32 < ldexp(fabs((double)x),
+		    DEPTH - 1 - top) ? sign + DEPTH : 0;
+	k += noise >> 9 < part;
+	return sign + (unsigned)((k < top ? top - k : 0) + 1);
+}
+
+static int
+encode(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	const struct codec_ctx *c = in->ctx;
+	unsigned char *p = out->p + out->n, *s, *coded = NULL;
+	uint32_t count[RANS_SYMBOLS] = { 0 }, noise[4];
+	size_t i, n = in->n, len = n;
+	int top;
+
+	(void)param;
+	if (in->max_bits == 0)
+		return 0;
+	top = ilogbf(bytes_f32(in->max_bits)) + 1;
+	top = top < TOP ? top : TOP;
+	bytes_set16(p, (uint16_t)top);
+	s = p + 2;
+	for (i = 0; i < n; i++) {
+		if (i % 4 == 0)
+			rng_block(c->seed, c->step, c->group,
+			    (uint32_t)(i / 4), noise);
+		s[i] = (unsigned char)code(in->x[i], top, noise[i % 4]);
+		count[s[i]]++;
+	}
+	if (rans_estimate(count, n) < n) {
+		coded = alloc_get(rans_bound(n), 1, e);
+		if (coded == NULL)
+			return -ERR_SYS;
+		len = rans_put(coded, s, n, count);
+		if (len < n)
+			memcpy(s, coded, len);
+		alloc_free(coded);
+	}
+	out->n += 2 + (len < n ? len : n);
+	return 0;
+}
+
+static int
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	int top, r = 0, d;
+	unsigned char *s;
+	float value[256];
+	size_t i;
+
+	memset(o->x, 0, o->n * sizeof(*o->x));
+	if (b->n == 0)
+		return 0;
+	top = (int16_t)bytes_u16(b);
+	if (b->bad || top < MIN_TOP || top > TOP || b->n - b->at > o->n)
+		return codec_corrupt("natural", "bad header", e);
+	s = alloc_get(o->n, 1, e);
+	if (s == NULL)
+		return -ERR_SYS;
+	if (b->n - b->at == o->n)
+		memcpy(s, bytes_take(b, o->n), o->n);
+	else if (rans_get(b, s, o->n) < 0)
+		r = codec_corrupt("natural", "bad codes", e);
+	value[0] = value[128] = 0;
+	for (d = 1; d <= DEPTH; d++) {
+		value[d] = (float)ldexp(1, top + 1 - d);
+		value[128 + d] = -value[d];
+	}
+	for (i = 0; r == 0 && i < o->n; i++) {
+		if (s[i] == 128)
+			r = codec_corrupt("natural", "a negative zero", e);
+		o->x[i] = value[s[i]];
+	}
+	alloc_free(s);
+	return r;
+}
+
+const struct codec_impl natural_codec = {
+	.name = "natural", .parse = codec_no_arg, .bound = bound,
+	.encode = encode, .decode = decode
+};

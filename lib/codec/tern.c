@@ -1,0 +1,245 @@
+/*
+ * TERN: -s, 0 or s, in blocks of 320 with their own s.
+ *
+ *   tern       P(x' = sign(x) s) = |x| / s, else 0; s = max |x|: unbiased
+ *              (TernGrad, Wen et al. 2017, equation 3)
+ *   tern:clip  s = 2.5 rms where that is less: TernGrad's gradient clipping
+ *              (equation 8), without its few outliers' noise
+ *   tern:mse   x' = sign(x) s where |x| > s / 2, s the mean of those |x|:
+ *              the smallest error (Lloyd's iteration, 12 steps from 1.224 rms,
+ *              the optimum of Gaussian values)
+ *
+ *   body := nothing                     all values are 0
+ *         | per block: bf16 s  bytes of 5 values, t0 + 3 t1 + ... + 81 t4
+ *
+ * t = 0, 1, 2 stands for 0, s, -s; what is missing to a last five is 0.  The
+ * noise is base/rng.h's, keyed by seed, step, group and element.  A scale per
+ * block is ours: TernGrad has one a layer.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "kern/kern.h"
+
+enum { BLOCK = 320, FIVE = 5, STEPS = 12, TOP = 0x7f7f, BYTES = 243,
+	LANES = 8 };
+enum { MAXIMUM = 0, CLIP = 1, MSE = 2 };
+
+static const char *const name[] = { "", "clip", "mse" };
+
+static int
+parse(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	for (plan->param = MSE; plan->param > MAXIMUM; plan->param--)
+		if (arg != NULL && strcmp(arg, name[plan->param]) == 0)
+			return 0;
+	return arg == NULL ? 0 :
+	    err_set(e, ERR_USAGE, "nothing, 'clip' or 'mse'");
+}
+
+static void
+format(const struct codec_plan *plan, char buf[24])
+{
+	buf[0] = '\0';
+	if (plan->param == CLIP || plan->param == MSE) {
+		buf[0] = ':';
+		memcpy(buf + 1, name[plan->param], strlen(name[plan->param]) + 1);
+	}
+}
+
+static size_t
+size_of(size_t n)
+{
+	return n / BLOCK * (2 + BLOCK / FIVE) + (n % BLOCK == 0 ? 0 :
+	    2 + (n % BLOCK + FIVE - 1) / FIVE);
+}
+
+static size_t
+bound(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return size_of(n);
+}
+
+/* The least bf16 that is not below v. */
+static uint16_t
+bf16_up(double v)
+{
+	float f = v < 0x1.fep127 ? (float)v : 0x1.fep127f;
+	uint32_t u = bytes_u32((double)f < v ? nextafterf(f, INFINITY) : f);
+
+	u = (u + 0xffff) >> 16;
+	return (uint16_t)(u < TOP ? u : TOP);
+}
+
+static uint16_t
+bf16_near(double v)
+{
+	uint32_t u = bytes_u32(v < 0x1.fep127 ? (float)v : 0x1.fep127f);
+
+	u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+	return (uint16_t)(u < TOP ? u : TOP);
+}
+
+/* The mean of those a[i] that are above t, value i summed in lane i % 8; 0
+ * when none is. */
+static double
+mean_above(const float a[BLOCK], float t)
+{
+	float v, sum[LANES] = { 0 };
+	double all = 0;
+	int m[LANES] = { 0 }, count = 0;
+	size_t i, l;
+
+	for (i = 0; i < BLOCK; i += LANES)
+		for (l = 0; l < LANES; l++) {
+			v = a[i + l] > t ? a[i + l] : 0;
+			m[l] += a[i + l] > t;
+			sum[l] += v;
+		}
+	for (l = 0; l < LANES; l++) {
+		all += (double)sum[l];
+		count += m[l];
+	}
+	return count != 0 ? all / count : 0;
+}
+
+/* s of least error for values of this rms, relative to it. */
+static double
+lloyd(const float *x, size_t n, double rms)
+{
+	float a[BLOCK] = { 0 };
+	double s = 1.224, last = 0;
+	size_t i;
+	int k;
+
+	if (!(rms > 0))
+		return 0;
+	for (i = 0; i < n; i++)
+		a[i] = (float)(fabs((double)x[i]) / rms);
+	for (k = 0; k < STEPS && s != last && s > 0; k++) {
+		last = s;
+		s = mean_above(a, (float)(s / 2));
+	}
+	return s;
+}
+
+static uint16_t
+scale(const struct codec_in *in, const float *x, size_t n, unsigned mode)
+{
+	struct kern_stat st;
+	double rms;
+
+	in->kern->stat(x, n, &st);
+	rms = sqrt(st.sumsq / (double)n);
+	if (mode == MSE)
+		return bf16_near(lloyd(x, n, rms) * rms);
+	if (mode == CLIP && 2.5 * rms < (double)st.max_abs)
+		return bf16_up(2.5 * rms);
+	return bf16_up((double)st.max_abs);
+}
+
+/* t[i] of the values at, at + 1, ... of the group. */
+static void
+digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
+    unsigned char *t)
+{
+	const struct codec_ctx *c = in->ctx;
+	const float *x = in->x + at;
+	double a, half = (double)s / 2;
+	uint32_t noise[4];
+	size_t i;
+	unsigned sent;
+
+	for (i = 0; i < n; i++) {
+		a = fabs((double)x[i]);
+		if (mode == MSE)
+			sent = a > half;
+		else {
+			if (i % 4 == 0)		/* BLOCK is a multiple of 4 */
+				rng_block(c->seed, c->step, c->group,
+				    (uint32_t)((at + i) / 4), noise);
+			sent = (double)noise[i % 4] * (double)s <
+			    a * 4294967296.0;
+		}
+		t[i] = (unsigned char)(sent << (x[i] < 0));
+	}
+}
+
+static int
+encode(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	unsigned char t[BLOCK], *p = out->p + out->n;
+	unsigned mode = in->plan->param;
+	size_t at, i, n;
+	uint16_t h;
+
+	if (mode > MSE)
+		return err_set(e, ERR_USAGE, "codec tern: parameter %u", mode);
+	*param = (uint8_t)mode;
+	if (in->max_bits == 0)
+		return 0;
+	for (at = 0; at < in->n; at += n) {
+		n = in->n - at < BLOCK ? in->n - at : BLOCK;
+		h = scale(in, in->x + at, n, mode);
+		memset(t, 0, sizeof(t));
+		digits(in, at, n, bytes_f32((uint32_t)h << 16), mode, t);
+		bytes_set16(p, h);
+		for (p += 2, i = 0; i < n; i += FIVE)
+			*p++ = (unsigned char)(t[i] + 3 * t[i + 1] +
+			    9 * t[i + 2] + 27 * t[i + 3] + 81 * t[i + 4]);
+	}
+	out->n = (size_t)(p - out->p);
+	return 0;
+}
+
+static int
+decode_block(float *x, const unsigned char *p, size_t n)
+{
+	uint32_t h = bytes_le16(p), v = 0;
+	float value[3] = { 0, 0, 0 };
+	size_t i, j;
+
+	if (h > TOP)
+		return -1;
+	value[1] = bytes_f32(h << 16);
+	value[2] = -value[1];
+	for (p += 2, i = 0; i < n; i += FIVE) {
+		v = *p++;
+		if (v >= BYTES)
+			return -1;
+		for (j = i; j < i + FIVE && j < n; j++, v /= 3)
+			x[j] = value[v % 3];
+	}
+	return v == 0 ? 0 : -1;
+}
+
+static int
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	const unsigned char *p;
+	size_t at, n;
+
+	memset(o->x, 0, o->n * sizeof(*o->x));
+	if (b->n == 0)
+		return 0;
+	p = bytes_take(b, size_of(o->n));
+	if (p == NULL)
+		return codec_corrupt("tern", "body too short", e);
+	for (at = 0; at < o->n; at += n, p += size_of(n)) {
+		n = o->n - at < BLOCK ? o->n - at : BLOCK;
+		if (decode_block(o->x + at, p, n) < 0)
+			return codec_corrupt("tern", "bad block", e);
+	}
+	return 0;
+}
+
+const struct codec_impl tern_codec = {
+	.name = "tern", .parse = parse, .format = format, .bound = bound,
+	.encode = encode, .decode = decode, .max_param = MSE
+};

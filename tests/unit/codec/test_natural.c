@@ -1,0 +1,85 @@
+/*
+ * natural: powers of two, unbiased, with the paper's variance.
+ */
+#include "trip.h"
+
+static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
+
+static void
+test_figures(void)
+{
+	size_t i, len;
+	int power = 1, exp;
+	double worst = 0;
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	len = trip(&t, "natural", TRIP_N);
+	/* measured .081 to .082, entropy 3.7 to 4.1 bits; 1/8 at most */
+	ok(fabs(trip_nmse(&t, TRIP_N) - 0.0815) < 0.002 &&
+	    8.0 * (double)len / TRIP_N < 3.7,
+	    "Gaussian: NMSE %.4f, %.2f bits", trip_nmse(&t, TRIP_N),
+	    8.0 * (double)len / TRIP_N);
+	for (i = 0; i < TRIP_N; i++) {
+		power &= fabs(frexp((double)t.y[i], &exp)) == 0.5;
+		worst = fmax(worst, fabs(log2((double)t.y[i] /
+		    (double)t.x[i])));
+	}
+	ok(power && worst < 1, "powers of two next to the values");
+}
+
+static void
+test_known(void)
+{
+	static const float x[4] = { 4, -0.5f, 0, 2 };
+	float v;
+	size_t i, len;
+
+	memcpy(t.x, x, sizeof(x));
+	len = trip(&t, "natural", 4);
+	ok(len == 6 && t.body.p[0] == 3 && t.body.p[1] == 0 &&
+	    t.body.p[2] == 2 && t.body.p[3] == 128 + 5 && t.body.p[4] == 0 &&
+	    t.body.p[5] == 3, "four values by hand");
+	ok(memcmp(t.x, t.y, sizeof(x)) == 0, "powers of two are exact");
+	memset(t.x, 0, sizeof(t.x));
+	ok(trip(&t, "natural", 1000) == 0 && t.y[0] == 0, "zeros are no bytes");
+	for (i = 0; i < 64; i++)
+		t.x[i] = bytes_f32((uint32_t)i);
+	(void)trip(&t, "natural", 64);
+	ok(t.y[1] == t.x[1] && t.y[2] == t.x[2] && t.y[3] >= t.x[2] &&
+	    t.y[3] <= t.x[4] && t.y[32] == t.x[32], "subnormal values");
+	v = 0x1.fffffep127f;
+	t.x[0] = v;
+	t.x[1] = 0x1p-149f;
+	(void)trip(&t, "natural", 2);
+	ok(t.y[0] == 0x1p127f && t.y[1] == 0,
+	    "the largest has no power of two above, the smallest is far below");
+}
+
+static void
+test_lies(void)
+{
+	unsigned char p[8] = { 1, 0, 1, 2, 3, 4, 5, 6 };
+
+	ok(!trip_refused(&t, CODEC_NATURAL, 0, p, 8, 6), "six codes");
+	ok(trip_refused(&t, CODEC_NATURAL, 0, p, 8, 5) &&
+	    trip_refused(&t, CODEC_NATURAL, 0, p, 8, 7) &&
+	    trip_refused(&t, CODEC_NATURAL, 0, p, 1, 6) &&
+	    trip_refused(&t, CODEC_NATURAL, 0, p, 2, 6), "and nothing else");
+	p[4] = 128;
+	ok(trip_refused(&t, CODEC_NATURAL, 0, p, 8, 6), "a negative zero");
+	p[4] = 0;
+	p[0] = 128;
+	ok(trip_refused(&t, CODEC_NATURAL, 0, p, 8, 6), "2^128");
+}
+
+int
+main(void)
+{
+	test_figures();
+	trip_gauss(&t, 2, 3000, 1);
+	trip_unbiased(&t, "natural", 3000, 400);
+	test_known();
+	test_lies();
+	buf_release(&t.body);
+	return done_testing();
+}

@@ -1,0 +1,84 @@
+/*
+ * qsgd: equation (6) of ACE-Sync, packed or entropy coded.
+ */
+#include "trip.h"
+
+static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
+
+/* E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
+static void
+test_figures(const char *spec, double s, double bits)
+{
+	double norm = 0, want = 0, u, f;
+	size_t i, len;
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	for (i = 0; i < TRIP_N; i++)
+		norm += (double)t.x[i] * (double)t.x[i];
+	u = sqrt(norm) / s;
+	for (i = 0; i < TRIP_N; i++) {
+		f = fabs((double)t.x[i]) / u;
+		f -= floor(f);
+		want += u * u * f * (1 - f) / norm;
+	}
+	len = trip(&t, spec, TRIP_N);
+	ok(fabs(trip_nmse(&t, TRIP_N) / want - 1) < 0.06 &&
+	    8.0 * (double)len / TRIP_N < bits,
+	    "%s: NMSE %.3f, %.3f foretold; %.3f bits", spec,
+	    trip_nmse(&t, TRIP_N), want, 8.0 * (double)len / TRIP_N);
+}
+
+/* The length against the entropy of its own symbols. */
+static void
+test_entropy(void)
+{
+	size_t count[64] = { 0 }, i, len;
+	double h = 0, u = 0;
+
+	trip_gauss(&t, 3, TRIP_N, 1);
+	len = trip(&t, "qsgd:31", TRIP_N);
+	for (i = 0; i < TRIP_N; i++)
+		u += (double)t.x[i] * (double)t.x[i];
+	u = sqrt(u) / 31;
+	for (i = 0; i < TRIP_N; i++)
+		count[31 + lrint((double)t.y[i] / u)]++;
+	for (i = 0; i < 64; i++)
+		if (count[i] != 0)
+			h -= (double)count[i] * log2((double)count[i] / TRIP_N);
+	ok((double)len * 8 < h * 1.01 + 200, "qsgd:31: %zu bytes, entropy %.0f",
+	    len, h / 8);
+}
+
+static void
+test_lies(void)
+{
+	unsigned char p[8] = { 0, 0, 0x80, 0x3f, 0x12, 0x02 };
+
+	/* s = 1, two bits a code: packed 2 0 1 0 2 0 0 0 */
+	ok(!trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "eight packed codes");
+	ok(trip_refused(&t, CODEC_QSGD, 1, p, 7, 8) &&
+	    trip_refused(&t, CODEC_QSGD, 1, p, 5, 8) &&
+	    trip_refused(&t, CODEC_QSGD, 0, p, 6, 8), "and nothing else");
+	p[5] = 0x03;
+	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "a level too large");
+	p[5] = 0x12;
+	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 6), "padding that is not zero");
+	p[3] = 0xbf;
+	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "a negative norm");
+	p[3] = 0x7f;
+	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "an infinite norm");
+}
+
+int
+main(void)
+{
+	test_figures("qsgd:16", 16, 0.5);
+	test_figures("qsgd:127", 127, 1.5);
+	test_figures("qsgd:255", 255, 9.01);
+	test_entropy();
+	trip_gauss(&t, 2, 300, 1);
+	trip_unbiased(&t, "qsgd:7", 300, 400);
+	test_lies();
+	buf_release(&t.body);
+	return done_testing();
+}

@@ -1,0 +1,99 @@
+/*
+ * tern: TernGrad's noise and figures, and the ternary quantiser of least
+ * error.
+ */
+#include "trip.h"
+
+static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
+
+/* 320 values and their sum of |x| s - x^2: TernGrad's variance (equation 3). */
+static void
+test_figures(void)
+{
+	double max, want = 0, s = 0;
+	size_t i, j, len;
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	for (i = 0; i < TRIP_N; i += 320) {
+		max = 0;
+		for (j = i; j < i + 320 && j < TRIP_N; j++)
+			max = fmax(max, fabs((double)t.x[j]));
+		for (j = i; j < i + 320 && j < TRIP_N; j++) {
+			want += fabs((double)t.x[j]) * max -
+			    (double)t.x[j] * (double)t.x[j];
+			s += (double)t.x[j] * (double)t.x[j];
+		}
+	}
+	len = trip(&t, "tern", TRIP_N);
+	ok(fabs(trip_nmse(&t, TRIP_N) / (want / s) - 1) < 0.02 &&
+	    len == 204 * 66 + 2 + 52,
+	    "tern: NMSE %.3f, %.3f foretold; %zu bytes, 1.65 bits",
+	    trip_nmse(&t, TRIP_N), want / s, len);
+	/* 2.5 E|x| / E x^2 - 1 = 0.995, and what is clipped */
+	(void)trip(&t, "tern:clip", TRIP_N);
+	ok(fabs(trip_nmse(&t, TRIP_N) - 1.01) < 0.03,
+	    "tern:clip: NMSE %.3f (GRACE's TernGrad 1.01)",
+	    trip_nmse(&t, TRIP_N));
+	/* three levels: Max 1960, table I, N = 3: 0.1902 */
+	(void)trip(&t, "tern:mse", TRIP_N);
+	ok(fabs(trip_nmse(&t, TRIP_N) - 0.1902) < 0.003,
+	    "tern:mse: NMSE %.4f (0.1902)", trip_nmse(&t, TRIP_N));
+}
+
+static void
+test_known(void)
+{
+	static const float x[6] = { 1, -1, 0, 0.25f, 1, -1 };
+	size_t i;
+
+	memcpy(t.x, x, sizeof(x));
+	ok(trip(&t, "tern:mse", 6) == 4 && t.body.p[0] == 0x80 &&
+	    t.body.p[1] == 0x3f && t.body.p[2] == 1 + 2 * 3 + 81 &&
+	    t.body.p[3] == 2, "six values by hand");
+	ok(t.y[0] == 1 && t.y[1] == -1 && t.y[2] == 0 && t.y[3] == 0 &&
+	    t.y[5] == -1, "and back");
+	memset(t.x, 0, sizeof(t.x));
+	ok(trip(&t, "tern", 1000) == 0 && t.y[999] == 0, "zeros are no bytes");
+	t.x[500] = 0x1p-133f;
+	ok(trip(&t, "tern", 1000) > 0 && t.y[500] == t.x[500] &&
+	    t.y[0] == 0,
+	    "one subnormal value");
+	for (i = 0; i < 1000; i++)
+		t.x[i] = i % 2 != 0 ? 3.4e38f : -3.4e38f;
+	(void)trip(&t, "tern:mse", 1000);
+	ok(isfinite(t.y[0]) && t.y[0] < -3.3e38f, "huge values stay finite");
+}
+
+static void
+test_lies(void)
+{
+	unsigned char p[66] = { 0x80, 0x3f };
+
+	ok(!trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "66 bytes are 320");
+	ok(trip_refused(&t, CODEC_TERN, 0, p, 65, 320) &&
+	    trip_refused(&t, CODEC_TERN, 0, p, 66, 321) &&
+	    trip_refused(&t, CODEC_TERN, 0, p, 66, 315), "and nothing else");
+	ok(trip_refused(&t, CODEC_TERN, 3, p, 66, 320), "a parameter too many");
+	p[65] = 242;
+	ok(!trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "242 is five digits");
+	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 319), "a digit past the end");
+	p[65] = 243;
+	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "243 is none");
+	p[65] = 0;
+	p[1] = 0xbf;
+	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "a negative scale");
+	p[1] = 0x7f;
+	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "an infinite scale");
+}
+
+int
+main(void)
+{
+	test_figures();
+	trip_gauss(&t, 2, 3000, 1);
+	trip_unbiased(&t, "tern", 3000, 400);
+	test_known();
+	test_lies();
+	buf_release(&t.body);
+	return done_testing();
+}

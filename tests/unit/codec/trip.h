@@ -1,0 +1,128 @@
+/*
+ * There and back through a codec: what the codecs' own tests share.
+ */
+#ifndef TRIP_H
+#define TRIP_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+
+enum { TRIP_N = 65536 };
+
+struct trip {
+	struct codec_ctx ctx;
+	float x[TRIP_N], y[TRIP_N];
+	struct buf body;
+	uint8_t codec, param;
+};
+
+/* N(0,1), the i-th of a seed. */
+static inline double
+trip_normal(uint32_t seed, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(seed, 0, 0, i, r);
+	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
+	    cos(6.283185307179586 * r[1] / 4294967296.0);
+}
+
+static inline void
+trip_gauss(struct trip *t, uint32_t seed, size_t n, double sigma)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		t->x[i] = (float)(sigma * trip_normal(seed, (uint32_t)i));
+}
+
+/* Codes n values of x into body and decodes them into y; the body's length. */
+static inline size_t
+trip(struct trip *t, const char *spec, size_t n)
+{
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+
+	t->body.n = 0;
+	if (codec_parse(spec, &p, &e) < 0 ||
+	    codec_encode(&p, &t->ctx, t->x, n, &t->body, &t->param, &e) < 0 ||
+	    codec_decode(p.codec, t->param, &t->ctx, t->body.p, t->body.n,
+	    t->y, n, &e) < 0) {
+		(void)printf("Bail out! %s: %s\n", spec, e.msg);
+		exit(1);
+	}
+	t->codec = p.codec;
+	return t->body.n;
+}
+
+/* |x - y|^2 / |x|^2 */
+static inline double
+trip_nmse(const struct trip *t, size_t n)
+{
+	double d = 0, s = 0, v;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		v = (double)t->x[i] - (double)t->y[i];
+		d += v * v;
+		s += (double)t->x[i] * (double)t->x[i];
+	}
+	return d / s;
+}
+
+/* The mean of `runs' steps: its error is the variance of one / runs. */
+static inline void
+trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
+{
+	double *mean = calloc(n, sizeof(*mean)), d = 0, s = 0, one = 0, v;
+	size_t i, k;
+
+	if (mean == NULL)
+		exit(1);
+	for (k = 0; k < runs; k++) {
+		t->ctx.step = 1000 + k;
+		(void)trip(t, spec, n);
+		one += trip_nmse(t, n) / (double)runs;
+		for (i = 0; i < n; i++)
+			mean[i] += (double)t->y[i] / (double)runs;
+	}
+	for (i = 0; i < n; i++) {
+		v = mean[i] - (double)t->x[i];
+		d += v * v;
+		s += (double)t->x[i] * (double)t->x[i];
+	}
+	ok(d / s < 2 * one / (double)runs,
+	    "%s of %zu values is unbiased: error %.4f of one, %.6f of the mean "
+	    "of %zu", spec, n, one, d / s, runs);
+	free(mean);
+}
+
+/* 1 when exactly these bytes are refused for n values. */
+static inline int
+trip_refused(const struct trip *t, uint8_t codec, uint8_t param,
+    const unsigned char *p, size_t len, size_t n)
+{
+	float *y = calloc(n + 1, sizeof(*y));
+	unsigned char *copy = malloc(len + 1);
+	struct err e = ERR_INIT;
+	int r;
+
+	if (y == NULL || copy == NULL)
+		exit(1);
+	memcpy(copy, p, len);
+	r = codec_decode(codec, param, &t->ctx, copy, len, y, n, &e);
+	free(copy);
+	free(y);
+	return r == -ERR_DATA && (strncmp(e.msg, "corrupt", 7) == 0 ||
+	    strncmp(e.msg, "unsupported", 11) == 0);
+}
+
+#endif
