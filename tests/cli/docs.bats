@@ -1,0 +1,54 @@
+# What is written down is run.
+
+load helper
+
+# examples PAGE: the commands of its EXAMPLES, without roff.
+examples() {
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" |
+	    sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
+	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
+	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
+}
+
+@test "the EXAMPLES of every page run as they stand" {
+	failed=0
+	for page in "$ROOT"/man/*.[17]; do
+		dir=${page##*/}
+		mkdir "$dir"
+		examples "$page" >"$dir.sh"
+		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
+		if ! (cd "$dir" && standard_inputs &&
+		    bash -euo pipefail "../$dir.sh" >out 2>err </dev/null); then
+			echo "$dir:"
+			cat "$dir.sh" "$dir/err"
+			failed=1
+		fi
+	done
+	[ "$failed" -eq 0 ]
+}
+
+@test "README's commands run as they stand" {
+	standard_inputs
+	sed -n '/^```sh/,/^```/{/^```/d;p}' "$ROOT/README.md" |
+	    grep -vE '^(make|git|cd|sudo) ' >readme.sh
+	[ -s readme.sh ]
+	bash -euo pipefail readme.sh >out 2>err || { cat readme.sh err; false; }
+}
+
+@test "completions complete" {
+	run bash -c '. "$ROOT/completions/ace.bash"
+	    COMP_WORDS=(ace-compress --sy) COMP_CWORD=1
+	    _ace ace-compress && echo "${COMPREPLY[*]}"
+	    COMP_WORDS=(ace-compress -c q) COMP_CWORD=2
+	    _ace ace-compress && echo "${COMPREPLY[*]}"'
+	[ "${lines[0]}" = "--sync" ]
+	[ "${lines[1]}" = "q8 q4 qsgd" ]
+	if command -v zsh; then
+		zsh -n "$ROOT/completions/_ace"
+	fi
+	if command -v fish; then
+		fish -n "$ROOT/completions/ace.fish"
+		[ "$(fish -c "source $ROOT/completions/ace.fish
+		    complete -C 'ace-compress --syn'" | cut -f1)" = --sync ]
+	fi
+}
