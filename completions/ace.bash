@@ -1,0 +1,71 @@
+# bash completion for the ace programs; made by completions/update
+
+_ace() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local opts='' kind=file w
+
+	case ${1##*/}:$prev in
+	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
+		kind='file' ;;
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+		kind='free' ;;
+	ace-compress:-S | ace-compress:--state)
+		kind='dir' ;;
+	ace-compress:-c | ace-compress:--codec)
+		kind='f32 f16 bf16 lossless q8 q4 sign topk qsgd' ;;
+	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
+		kind='file' ;;
+	ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
+		kind='free' ;;
+	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
+		kind='dir' ;;
+	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
+		kind='file' ;;
+	ace-expand:--gamma | ace-expand:--wait | ace-expand:--sync | ace-expand:--max-elements)
+		kind='free' ;;
+	ace-export:-o | ace-export:--output | ace-export:--schema)
+		kind='file' ;;
+	ace-export:--step | ace-export:--device | ace-export:--max-elements)
+		kind='free' ;;
+	ace-export:-f | ace-export:--format)
+		kind='safetensors npz npy raw' ;;
+	ace-import:-o | ace-import:--output)
+		kind='file' ;;
+	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--base-version | ace-import:--name | ace-import:--shape)
+		kind='free' ;;
+	ace-import:-k | ace-import:--kind)
+		kind='gradient delta model' ;;
+	ace-import:-f | ace-import:--format)
+		kind='safetensors npz npy raw' ;;
+	ace-score:-S | ace-score:--state)
+		kind='dir' ;;
+	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
+		kind='file' ;;
+	ace-score:--alpha | ace-score:--decay | ace-score:--max-elements)
+		kind='free' ;;
+	esac
+	case ${1##*/} in
+	ace-aggregate)
+		opts='--mean --sum --weight-by --expect --nonfinite -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-compress)
+		opts='-S --state -c --codec --feedback --gamma --momentum --decay --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-expand)
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-export)
+		opts='-f --format --step --device --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-import)
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-score)
+		opts='-S --state --alpha --decay --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	esac
+	COMPREPLY=()
+	[[ $cur != -* || $kind != file ]] || kind=$opts
+	case $kind in
+	free) ;;
+	dir) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -d -- "$cur") ;;
+	file) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -f -- "$cur") ;;
+	*) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -W "$kind" -- "$cur") ;;
+	esac
+}
+
+complete -o filenames -F _ace ace-aggregate ace-compress ace-expand ace-export ace-import ace-score
