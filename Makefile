@@ -74,7 +74,7 @@ $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
 $(BUILD)/flags: force
-	@pkg-config --exists $(PKGS) || { echo 'libraries missing: make deps'; exit 1; }
+	@pkg-config --exists $(PKGS) 2>/dev/null || { echo 'libraries missing: make deps'; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
 	 echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' >$@
