@@ -3,8 +3,7 @@
 load helper
 
 build() {
-	make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr \
-	    ${ACE_SANITIZED:+"CFLAGS=$(cat "$BUILD/cflags" 2>/dev/null)"} "$@"
+	make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr "$@"
 }
 
 @test "install, use, uninstall" {
