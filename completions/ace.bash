@@ -37,11 +37,29 @@ _ace() {
 		kind='gradient delta model' ;;
 	ace-import:-f | ace-import:--format)
 		kind='safetensors npz npy raw' ;;
+	ace-inspect:--diff | ace-inspect:--schema)
+		kind='file' ;;
+	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
+		kind='free' ;;
+	ace-policy:-S | ace-policy:--state)
+		kind='dir' ;;
+	ace-policy:--schema | ace-policy:-o | ace-policy:--output)
+		kind='file' ;;
+	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--max-elements)
+		kind='free' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
 	ace-score:--alpha | ace-score:--decay | ace-score:--max-elements)
+		kind='free' ;;
+	ace-select:-S | ace-select:--state)
+		kind='dir' ;;
+	ace-select:--keep | ace-select:--rest)
+		kind='f32 f16 bf16 lossless q8 q4 sign topk qsgd' ;;
+	ace-select:--schema | ace-select:-o | ace-select:--output)
+		kind='file' ;;
+	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--levels | ace-select:--memory | ace-select:--max-elements)
 		kind='free' ;;
 	esac
 	case ${1##*/} in
@@ -55,8 +73,14 @@ _ace() {
 		opts='-f --format --step --device --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-inspect)
+		opts='--list --stats --histogram --verify --diff --json --tensor --tolerance --max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-policy)
+		opts='-S --state --cmin --cmax --beta --half --bandwidth --target-divergence --model-norm --interval --min-interval --max-interval --divergence --values --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --decay --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-select)
+		opts='-p --share -b --budget --bits --policy --levels --keep --rest --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
@@ -68,4 +92,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-aggregate ace-compress ace-expand ace-export ace-import ace-score
+complete -o filenames -F _ace ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-policy ace-score ace-select
