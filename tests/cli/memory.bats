@@ -30,7 +30,7 @@ bounded() {
 }
 
 @test "ace-select, one pass" {
-	bounded ace-select -b 1M < <(mkshards -n "$ACE_BIG" -k fast)
+	bounded ace-select --one-pass -b 1M < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
 @test "ace-compress: q8, topk, lossless" {
