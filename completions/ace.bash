@@ -37,7 +37,7 @@ _ace() {
 		kind='gradient delta model' ;;
 	ace-import:-f | ace-import:--format)
 		kind='safetensors npz npy raw' ;;
-	ace-inspect:--diff | ace-inspect:--schema)
+	ace-inspect:--diff | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
 		kind='file' ;;
 	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
@@ -74,7 +74,7 @@ _ace() {
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --stats --histogram --verify --diff --json --tensor --tolerance --max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--list --stats --histogram --verify --diff --recover --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --beta --half --bandwidth --target-divergence --model-norm --interval --min-interval --max-interval --divergence --values --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)

@@ -28,7 +28,8 @@ examples() {
 }
 
 @test "README's commands run as they stand" {
-	standard_inputs
+	ln -s "$ROOT/lib" "$ROOT/man" .
+	PATH=$BUILD/examples:$PATH
 	sed -n '/^```sh/,/^```/{/^```/d;p}' "$ROOT/README.md" |
 	    grep -vE '^(make|git|cd|sudo) ' >readme.sh
 	[ -s readme.sh ]
