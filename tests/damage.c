@@ -50,7 +50,7 @@ static const struct prog progs[] = {
 	{ "ace-expand", ace_expand_main, { NULL }, 0 },
 	{ "ace-score", ace_score_main, { NULL }, 0 },
 	{ "ace-select", ace_select_main, { "-p", "0.5" }, 0 },
-	{ "ace-select", ace_select_main, { "-b", "300" }, 0 },
+	{ "ace-select", ace_select_main, { "-b", "1200" }, 0 },
 	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, 0 },
 	{ "ace-aggregate", ace_aggregate_main, { NULL }, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, 0 },
@@ -59,7 +59,7 @@ static const struct prog progs[] = {
 	{ "ace-inspect", ace_inspect_main, { "--stats" }, 0 },
 	{ "ace-expand", ace_expand_main, { "--wait", "0" }, 1 },
 	{ "ace-score", ace_score_main, { NULL }, 1 },
-	{ "ace-select", ace_select_main, { "-b", "300" }, 1 },
+	{ "ace-select", ace_select_main, { "-b", "1200" }, 1 },
 	{ "ace-policy", ace_policy_main, { NULL }, 1 },
 	{ "ace-compress", ace_compress_main, { "-c", "q8", "--sync", "none" }, 1 }
 };
