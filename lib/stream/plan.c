@@ -4,6 +4,13 @@
 #include "stream/note.h"
 #include "stream/plan.h"
 
+/* What a part costs in memory: many small or empty ones count too. */
+static size_t
+plan_cost(uint32_t n)
+{
+	return sizeof(struct plan_part) + 48 + (size_t)n * NOTE_PLAN;
+}
+
 int
 plan_add(struct plan *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e)
@@ -16,7 +23,7 @@ plan_add(struct plan *p, const unsigned char *payload, size_t len,
 	if ((r = note_get(&note, payload, len, NOTE_PLAN, ngroups, e)) < 0)
 		return r;
 	size = (size_t)note.n * NOTE_PLAN;
-	if (size > PLAN_MAX - p->bytes)
+	if (p->bytes + plan_cost(note.n) > PLAN_MAX)
 		return err_set(e, ERR_DATA, "limit: plans of more than %d bytes "
 		    "wait for their data", PLAN_MAX);
 	if ((r = alloc_grow(&p->part, &p->cap, p->n + 1, sizeof(*p->part),
@@ -29,7 +36,7 @@ plan_add(struct plan *p, const unsigned char *payload, size_t len,
 		return -ERR_SYS;
 	memcpy(part->entry, note.entry, size);
 	p->n++;
-	p->bytes += size;
+	p->bytes += plan_cost(note.n);
 	p->any = 1;
 	return 0;
 }
@@ -37,7 +44,7 @@ plan_add(struct plan *p, const unsigned char *payload, size_t len,
 static void
 plan_drop(struct plan *p, size_t i)
 {
-	p->bytes -= (size_t)p->part[i].n * NOTE_PLAN;
+	p->bytes -= plan_cost(p->part[i].n);
 	alloc_free(p->part[i].entry);
 	memmove(&p->part[i], &p->part[i + 1],
 	    (p->n - i - 1) * sizeof(*p->part));

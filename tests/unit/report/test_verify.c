@@ -1,0 +1,104 @@
+/* A shard whose end promises other sums than its values have, every checksum
+ * right: the answer is no, and says which. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "kern/kern.h"
+#include "report/report.h"
+#include "report/verify.h"
+#include "stream/writer.h"
+
+#include "../tap.h"
+
+static struct err e;
+
+/* Verifies a shard of 1, -2, 0, 4 whose end has these sums. */
+static int
+verify(const struct shard_sums *sums, char **text)
+{
+	static const float x[] = { 1, -2, 0, 4 };
+	struct writer_opts o = { "test", NULL, 0 };
+	struct schema sc = SCHEMA_INIT;
+	struct report_in in = { NULL, NULL };
+	struct schema_tensor t;
+	const unsigned char *p;
+	struct writer *w;
+	struct report rep;
+	struct shard s;
+	struct io *io;
+	size_t n, size;
+	FILE *f;
+	int k;
+
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.ndim = 1;
+	t.dim[0] = 4;
+	shard_init(&s);
+	err_clear(&e);
+	(void)schema_add(&sc, &t, &e);
+	(void)schema_finish(&sc, &e);
+	(void)io_create_mem(&io, &e);
+	(void)writer_open(&w, io, &o, &e);
+	(void)writer_shard(w, &s, &sc, &e);
+	(void)writer_values(w, 0, x, 4, &e);
+	(void)writer_send(w, sums, &e);
+	(void)writer_finish(w, &e);
+	p = io_mem(io, &n);
+	f = open_memstream(text, &size);
+	report_init(&rep, f, kern_list()[0]);
+	(void)io_open_mem(&in.io, p, n, &e);
+	k = reader_open(&in.r, in.io, NULL, &e);
+	if (k == 0)
+		k = verify_file(&rep, &in, &e);
+	report_close(&in);
+	(void)fclose(f);
+	writer_free(w);
+	schema_release(&sc);
+	return k;
+}
+
+static void
+no(const struct shard_sums *s, const char *what)
+{
+	char *text;
+
+	ok(verify(s, &text) == -ERR_NO && strstr(e.msg, what) != NULL &&
+	    strstr(e.msg, "shard 1 ") != NULL && text[0] == '\0', "%s", e.msg);
+	free(text);
+}
+
+int
+main(void)
+{
+	struct shard_sums good = { 3, 0, 3, 21, 4 }, s;
+	char *text;
+
+	ok(verify(NULL, &text) == 0 && strstr(text, ": ok, 1 shards, ") != NULL,
+	    "as the writer sums: %s", e.msg);
+	free(text);
+	ok(verify(&good, &text) == 0, "3 values, sum 3, 21, 4: %s", e.msg);
+	free(text);
+	s = good;
+	s.sum = 3 + 1e-14;
+	ok(verify(&s, &text) == 0, "summed in another order: %s", e.msg);
+	free(text);
+	s = good;
+	s.nonzero = 4;
+	no(&s, "not zero");
+	s = good;
+	s.sum = 3 + 1e-9;
+	no(&s, "the sum is");
+	s = good;
+	s.sumsq = 21.00001;
+	no(&s, "squares");
+	s = good;
+	s.max_abs = 4.5f;
+	no(&s, "largest");
+	s = good;
+	s.sum = (double)__builtin_nanf("");
+	no(&s, "the sum is");
+	return done_testing();
+}
