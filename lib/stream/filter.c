@@ -6,17 +6,30 @@
 #include "base/version.h"
 #include "stream/filter.h"
 
-/* The options on one line; what is not plain text becomes '?'.  Operands are
- * left out: the same shards under other file names, or in another order, give
- * the same bytes. */
+/* 1: word is -o in one of its forms; *two: and its FILE is the next one. */
+static int
+filter_is_output(const char *word, int *two)
+{
+	*two = strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0;
+	return *two || strncmp(word, "-o", 2) == 0 ||
+	    strncmp(word, "--output=", 9) == 0;
+}
+
+/* The options on one line; what is not plain text becomes '?'.  Operands and
+ * the output are left out: the same shards under other file names, or in
+ * another order, give the same bytes. */
 static void
 filter_line(const struct filter *f, char *out, size_t cap)
 {
 	size_t n, i;
-	int k;
+	int k, two;
 
 	(void)snprintf(out, cap, "%s %s", f->tool, ACE_VERSION);
 	for (k = 1; k < f->argc && k < optind; k++) {
+		if (filter_is_output(f->argv[k], &two)) {
+			k += two;
+			continue;
+		}
 		n = strlen(out);
 		if (n + 2 < cap)
 			(void)snprintf(out + n, cap - n, " %s", f->argv[k]);

@@ -194,7 +194,12 @@ load values
 	exits 0 ace-expand -o x in
 	[ ! -s out ]
 	exits 0 ace-expand in
-	cmp <(field nonzero x) <(field nonzero out)
+	same x out
+	for o in -ox "--output=x" "--output x" "-q -o x"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 0 ace-expand $o in
+		strings x | grep -E '^ace-expand [0-9.]+( -q)?$'
+	done
 	echo precious >y
 	head -c 900 in >part
 	exits 3 ace-expand -o y part
