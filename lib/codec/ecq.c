@@ -48,7 +48,7 @@ bit_length(uint32_t v)
 
 /* ---- writing ---- */
 
-static void
+RANGE_INLINE void
 put_magnitude(struct range_put *w, struct ecq_model *m, unsigned l, uint32_t a)
 {
 	struct range_bit *more = m->more[l / 2];
@@ -67,9 +67,9 @@ put_magnitude(struct range_put *w, struct ecq_model *m, unsigned l, uint32_t a)
 	range_put_raw(w, a, k);
 }
 
-static void
+RANGE_INLINE void
 put_block(struct range_put *w, struct ecq_model *m, const int16_t *q,
-    const float *x, size_t at, size_t k)
+    const float *x, int16_t *mag, size_t at, size_t k)
 {
 	unsigned state = 0, l;
 	uint32_t a, sum = 0;
@@ -89,7 +89,9 @@ put_block(struct range_put *w, struct ecq_model *m, const int16_t *q,
 		put_magnitude(w, m, l, a);
 		if (a == ESCAPE)
 			range_put_raw(w, bytes_u32(x[i]), 31);
-		sum += a < ECQ_CAP ? a : ECQ_CAP;
+		a = a < ECQ_CAP ? a : ECQ_CAP;
+		mag[i] = (int16_t)a;
+		sum += a;
 	}
 	ecq_model_left(m, sum, k);
 }
@@ -113,15 +115,17 @@ any(const int16_t *q, size_t k)
 	return t != 0;
 }
 
-static void
+RANGE_INLINE void
 put_segment(struct range_put *w, struct ecq_model *m, const int16_t *q,
     const float *x, size_t k)
 {
-	unsigned l = ecq_model_level(m, 0, k), state = 0;
+	int16_t mag[ECQ_SEG] = { 0 };
 	int full = any(q, k), some;
+	unsigned state = 0;
 	size_t i, b;
 
-	range_put_bit(w, &m->seg[l], full);
+	ecq_model_look(m);
+	range_put_bit(w, &m->seg[ecq_model_level(m, 0, k)], full);
 	for (i = 0; i < k; i += b) {
 		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
 		if (!full) {
@@ -129,19 +133,19 @@ put_segment(struct range_put *w, struct ecq_model *m, const int16_t *q,
 			continue;
 		}
 		some = any(q + i, b);
-		if (state == ECQ_FOUND || i + b < k) {
-			l = ecq_model_level(m, i, b);
-			range_put_bit(w, &m->block[l][state], some);
-		}
+		ecq_model_look(m);
+		if (state == ECQ_FOUND || i + b < k)
+			range_put_bit(w,
+			    &m->block[ecq_model_level(m, i, b)][state], some);
 		if (some) {
-			put_block(w, m, q + i, x + i, i, b);
+			put_block(w, m, q + i, x + i, mag + i, i, b);
 			state = ECQ_FOUND;
 		} else {
 			ecq_model_left(m, 0, b);
 			state += state < ECQ_FOUND - 1;
 		}
 	}
-	ecq_model_above(m, full ? q : NULL, k);
+	ecq_model_above(m, mag, k);
 }
 
 /* The mean of the values quantised to k (3: and more), as delta. */
@@ -216,14 +220,14 @@ put_all(struct ecq_model *m, const struct codec_in *in, const int16_t *q,
 	struct range_put w;
 	size_t i, k;
 
-	range_put_start(&w, p);
+	w = range_put_start(p);
 	for (i = 0; i < in->n; i += k) {
 		if ((size_t)(w.p - p) > limit)
 			return 0;
 		k = ecq_model_next(m, in->n - i);
 		put_segment(&w, m, q + i, in->x + i, k);
 	}
-	return range_put_end(&w);
+	return range_put_end(w);
 }
 
 static int
@@ -266,7 +270,7 @@ out:
 
 /* ---- reading ---- */
 
-static uint32_t
+RANGE_INLINE uint32_t
 get_magnitude(struct range_get *r, struct ecq_model *m, unsigned l)
 {
 	struct range_bit *more = m->more[l / 2];
@@ -289,9 +293,9 @@ struct scale {
 	float step, delta[4];
 };
 
-static void
+RANGE_INLINE void
 get_block(struct range_get *r, struct ecq_model *m, const struct scale *f,
-    int16_t *q, float *x, size_t at, size_t k)
+    float *x, int16_t *mag, size_t at, size_t k)
 {
 	unsigned state = 0, l, neg;
 	uint32_t a, sum = 0;
@@ -308,25 +312,28 @@ get_block(struct range_get *r, struct ecq_model *m, const struct scale *f,
 		state = ECQ_FOUND;
 		neg = range_get_raw(r, 1);
 		a = get_magnitude(r, m, l);
-		q[i] = (int16_t)a;
 		v = ((float)a + f->delta[a < 3 ? a : 3]) * f->step;
 		if (a == ESCAPE)
 			v = bytes_f32(range_get_raw(r, 31));
 		x[i] = neg ? -v : v;
-		sum += a < ECQ_CAP ? a : ECQ_CAP;
+		a = a < ECQ_CAP ? a : ECQ_CAP;
+		mag[i] = (int16_t)a;
+		sum += a;
 	}
 	ecq_model_left(m, sum, k);
 }
 
-static void
+RANGE_INLINE void
 get_segment(struct range_get *r, struct ecq_model *m, const struct scale *f,
     float *x, size_t k)
 {
-	unsigned l = ecq_model_level(m, 0, k), state = 0;
-	int full = range_get_bit(r, &m->seg[l]), some;
-	int16_t q[ECQ_SEG] = { 0 };
+	int16_t mag[ECQ_SEG] = { 0 };
+	unsigned state = 0;
+	int full, some;
 	size_t i, b;
 
+	ecq_model_look(m);
+	full = range_get_bit(r, &m->seg[ecq_model_level(m, 0, k)]);
 	for (i = 0; i < k; i += b) {
 		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
 		if (!full) {
@@ -334,19 +341,19 @@ get_segment(struct range_get *r, struct ecq_model *m, const struct scale *f,
 			continue;
 		}
 		some = 1;
-		if (state == ECQ_FOUND || i + b < k) {
-			l = ecq_model_level(m, i, b);
-			some = range_get_bit(r, &m->block[l][state]);
-		}
+		ecq_model_look(m);
+		if (state == ECQ_FOUND || i + b < k)
+			some = range_get_bit(r,
+			    &m->block[ecq_model_level(m, i, b)][state]);
 		if (some) {
-			get_block(r, m, f, q + i, x + i, i, b);
+			get_block(r, m, f, x + i, mag + i, i, b);
 			state = ECQ_FOUND;
 		} else {
 			ecq_model_left(m, 0, b);
 			state += state < ECQ_FOUND - 1;
 		}
 	}
-	ecq_model_above(m, full ? q : NULL, k);
+	ecq_model_above(m, mag, k);
 }
 
 /* x is all zero before. */
@@ -362,13 +369,13 @@ get_all(const struct codec_out *o, struct bytes *b, struct ecq_model *m,
 		f.delta[i] = (float)(int8_t)bytes_u8(b) / 256;
 	if (b->bad)
 		return -1;
-	range_get_start(&r, b->p + b->at, b->n - b->at);
+	r = range_get_start(b->p + b->at, b->n - b->at);
 	for (i = 0; i < o->n; i += k) {
 		k = ecq_model_next(m, o->n - i);
 		get_segment(&r, m, &f, o->x + i, k);
 	}
 	b->at = b->n;
-	return range_get_end(&r);
+	return range_get_end(r);
 }
 
 static int

@@ -5,18 +5,18 @@
 #include "codec/codec.h"
 #include "codec/ecq_model.h"
 
-enum { CONFIDENCE = 4 };	/* uses that the start is worth */
+enum { CONFIDENCE = 6 };	/* uses that the start is worth */
 
 /*
  * 2^16 z, z = 1 / (1 + u): the probability of 0 where magnitudes are geometric
- * with mean u = 2^(l / 2 - 8 + 1/4), the middle of level l (of the first,
- * 2^-9).
+ * with mean u = 2^(l / 2 - 10 + 1/4), the middle of level l (of the first,
+ * 2^-11).
  */
 static const uint32_t zero[ECQ_LEVELS] = {
-	65408, 65108, 64933, 64686, 64340, 63858, 63188, 62264,
-	61002, 59303, 57055, 54152, 50517, 46138, 41099, 35600,
-	29936, 24437, 19398, 15019, 11384, 8481, 6233, 4534,
-	3272, 2348, 1678, 1196, 850, 603, 428, 303,
+	65504, 65429, 65384, 65321, 65233, 65108, 64933, 64686, 64340,
+	63858, 63188, 62264, 61002, 59303, 57055, 54152, 50517, 46138,
+	41099, 35600, 29936, 24437, 19398, 15019, 11384, 8481, 6233,
+	4534, 3272, 2348, 1678, 1196, 850, 603, 428, 303,
 };
 
 static void

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "codec/range.h"
 
@@ -23,7 +24,7 @@ struct err;
 
 enum {
 	ECQ_SEG = 16, ECQ_BLOCK = 4,
-	ECQ_LEVELS = 32,	/* half octaves of a mean from 2^-8 to 2^8 */
+	ECQ_LEVELS = 36,	/* half octaves of a mean from 2^-10 to 2^8 */
 	ECQ_CLASSES = 15,	/* bits of a magnitude */
 	ECQ_CAP = 255		/* a magnitude counts as no more than this */
 };
@@ -41,7 +42,8 @@ struct ecq_model {
 	/* of c bits: the three after the first, as a tree */
 	struct range_bit mantissa[ECQ_CLASSES + 1][8];
 	uint32_t near, far;	/* means to the left, 2^-16 */
-	uint64_t sum, count;	/* of all so far */
+	uint64_t sum, count;	/* of all rows so far */
+	unsigned left;		/* half octaves of near and far */
 	int16_t *col;		/* means above, 2^-7; NULL: no rows */
 	size_t cols, at;	/* at: column of the next value */
 	unsigned rows;		/* whole rows so far, at most 3 */
@@ -70,16 +72,20 @@ ecq_model_next(struct ecq_model *m, size_t left)
 	return k < left ? k : left;
 }
 
-/* Half octaves of v < 2^16 in 2^-8; 0 below 2^-8. */
+/* Half octaves of v < 2^18 in 2^-10. */
 static inline unsigned
 ecq_half_octaves(uint32_t v)
 {
-	unsigned o;
+	unsigned o = 31 - (unsigned)__builtin_clz(v | 1);
 
-	if (v < 2)
-		return v;
-	o = 31 - (unsigned)__builtin_clz(v);
-	return 2 * o + (v >> (o - 1) & 1);
+	return 2 * o + (v << 1 >> o & 1);
+}
+
+/* ecq_model_look(m): to the left, once for all levels of a block. */
+static inline void
+ecq_model_look(struct ecq_model *m)
+{
+	m->left = ecq_half_octaves((m->near + m->far) >> 7);
 }
 
 /* ecq_model_level(m, i, k): the context of the k values from the i-th of the
@@ -87,26 +93,27 @@ ecq_half_octaves(uint32_t v)
 static inline unsigned
 ecq_model_level(const struct ecq_model *m, size_t i, size_t k)
 {
-	unsigned l = ecq_half_octaves((m->near + m->far) >> 9);
 	const int16_t *c;
 	int s = 0;
 	size_t j;
 
 	if (m->rows == 0 || m->col == NULL)
-		return l;
+		return m->left;
 	c = m->col + m->at + i;
-	if (k == ECQ_SEG) {
+	if (k == 1)
+		s = c[0] << 3;
+	else if (k == ECQ_BLOCK)
+		s = (c[0] + c[1] + c[2] + c[3]) << 1;
+	else if (k == ECQ_SEG) {
 		for (j = 0; j < ECQ_SEG; j++)
 			s += c[j];
-		s >>= 3;
-	} else if (k == ECQ_BLOCK)
-		s = (c[0] + c[1] + c[2] + c[3]) >> 1;
-	else {
+		s >>= 1;
+	} else {
 		for (j = 0; j < k; j++)
 			s += c[j];
-		s = 2 * s / (int)k;
+		s = 8 * s / (int)k;
 	}
-	return (l + ecq_half_octaves((uint32_t)s) + 1) / 2;
+	return (m->left + ecq_half_octaves((uint32_t)s) + 1) / 2;
 }
 
 /* ecq_model_left(m, sum, k): k values with this sum of magnitudes went by. */
@@ -118,35 +125,35 @@ ecq_model_left(struct ecq_model *m, uint32_t sum, size_t k)
 	m->near = m->near - (m->near >> 2) + (mean >> 2);
 	m->far = m->far - (m->far >> 5) + (mean >> 5);
 	m->sum += sum;
-	m->count += k;
 }
 
+/*
+ * ecq_model_above(m, a, k): the segment is done; a[i] are its magnitudes, at
+ * most ECQ_CAP.  c += (a - c) / 2^rows, to minus infinity.
+ */
 static inline void
-ecq_model_decay(int16_t *c, const int16_t *q, size_t k, unsigned shift)
+ecq_model_above(struct ecq_model *m, const int16_t a[ECQ_SEG], size_t k)
 {
-	int16_t a;
+	typedef int16_t vec __attribute__((vector_size(16)));
+	int16_t *c = m->col + m->at;
+	unsigned shift = m->rows;
+	vec v[2], w[2];
 	size_t i;
 
-	for (i = 0; i < k; i++) {
-		a = (int16_t)(q[i] < 0 ? -q[i] : q[i]);
-		a = (int16_t)((a < ECQ_CAP ? a : ECQ_CAP) << 7);
-		a = (int16_t)(a - c[i]);
-		c[i] = (int16_t)(c[i] + (a >> shift));
-	}
-}
-
-/* ecq_model_above(m, q, k): the segment is done; q NULL: all zero. */
-static inline void
-ecq_model_above(struct ecq_model *m, const int16_t *q, size_t k)
-{
-	static const int16_t none[ECQ_SEG];
-
-	q = q != NULL ? q : none;
-	if (m->col != NULL && k == ECQ_SEG)	/* of a length known here */
-		ecq_model_decay(m->col + m->at, q, ECQ_SEG, m->rows);
-	else if (m->col != NULL)
-		ecq_model_decay(m->col + m->at, q, k, m->rows);
 	m->at += k;
+	m->count += k;
+	if (m->col == NULL)
+		return;
+	if (k == ECQ_SEG) {
+		memcpy(v, c, sizeof(v));
+		memcpy(w, a, sizeof(w));
+		v[0] += ((w[0] << 7) - v[0]) >> shift;
+		v[1] += ((w[1] << 7) - v[1]) >> shift;
+		memcpy(c, v, sizeof(v));
+		return;
+	}
+	for (i = 0; i < k; i++)
+		c[i] = (int16_t)(c[i] + (((a[i] << 7) - c[i]) >> shift));
 }
 
 #endif

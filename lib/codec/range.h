@@ -4,9 +4,10 @@
  *
  * A decision has a probability that learns: p moves towards what was seen by
  * 1/(n + 1.5) of the way the n-th time, as Krichevsky and Trofimov's estimate
- * does, and by 1/RANGE_WINDOW once n is large.
+ * does, down to 1/256, which forgets slowly.
  *
- * Inline, because a decision costs a few nanoseconds.
+ * Inline, and nothing takes the address of a coder, so that it lives in
+ * registers: a decision costs a few nanoseconds.
  */
 #ifndef ACE_RANGE_H
 #define ACE_RANGE_H
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RANGE_BITS = 16, RANGE_LIMIT = 1023 };
+enum { RANGE_BITS = 16, RANGE_LIMIT = 255 };
 
 /* P(1) in units of 2^-16, and how often it was used. */
 struct range_bit {
@@ -27,7 +28,9 @@ extern const uint16_t range_rate[RANGE_LIMIT + 1];
 /* range_start(b, n): n decisions that know nothing. */
 void range_start(struct range_bit *b, size_t n);
 
-static inline void
+#define RANGE_INLINE static inline __attribute__((always_inline))
+
+RANGE_INLINE void
 range_learn(struct range_bit *b, int bit)
 {
 	uint32_t rate = range_rate[b->n], p = b->p;
@@ -46,14 +49,15 @@ struct range_put {
 	unsigned char *start, *p;
 };
 
-/* range_put_start(w, p): to p; the caller has room. */
-void range_put_start(struct range_put *w, unsigned char *p);
+/* range_put_start(p): to p; the caller has room. */
+struct range_put range_put_start(unsigned char *p);
 /* range_put_end(w): the bytes written; what zeros past the end say is left
- * out. */
-size_t range_put_end(struct range_put *w);
-void range_put_carry(struct range_put *w);
+ * out.  w is done. */
+size_t range_put_end(struct range_put w);
+/* range_put_carry(start, p): one is added to what was written up to p. */
+void range_put_carry(unsigned char *start, unsigned char *p);
 
-static inline void
+RANGE_INLINE void
 range_put_shift(struct range_put *w)
 {
 	uint32_t v = (uint32_t)(w->low >> 32);
@@ -66,7 +70,7 @@ range_put_shift(struct range_put *w)
 	w->range <<= 32;
 }
 
-static inline void
+RANGE_INLINE void
 range_put_bit(struct range_put *w, struct range_bit *b, int bit)
 {
 	uint64_t bound = (w->range >> RANGE_BITS) * b->p;
@@ -77,7 +81,7 @@ range_put_bit(struct range_put *w, struct range_bit *b, int bit)
 		w->low += bound;
 		w->range -= bound;
 		if (w->low < bound)
-			range_put_carry(w);
+			range_put_carry(w->start, w->p);
 	}
 	range_learn(b, bit);
 	if (w->range >> 32 == 0)
@@ -85,7 +89,7 @@ range_put_bit(struct range_put *w, struct range_bit *b, int bit)
 }
 
 /* n bits of v, each as likely as not. */
-static inline void
+RANGE_INLINE void
 range_put_raw(struct range_put *w, uint32_t v, unsigned n)
 {
 	uint64_t half;
@@ -98,7 +102,7 @@ range_put_raw(struct range_put *w, uint32_t v, unsigned n)
 			w->low += half;
 			w->range -= half;
 			if (w->low < half)
-				range_put_carry(w);
+				range_put_carry(w->start, w->p);
 		}
 		if (w->range >> 32 == 0)
 			range_put_shift(w);
@@ -112,13 +116,14 @@ struct range_get {
 	const unsigned char *start, *p, *end;
 };
 
-void range_get_start(struct range_get *r, const unsigned char *p, size_t n);
+struct range_get range_get_start(const unsigned char *p, size_t n);
 /* range_get_end(r): 0 when the bytes end as range_put_end ends them, -1
  * otherwise.  Past the end are zeros, as many as are asked for. */
-int range_get_end(const struct range_get *r);
-void range_get_last(struct range_get *r);	/* near the end */
+int range_get_end(struct range_get r);
+/* range_get_tail(p, n): four bytes of which only n < 4 are there. */
+uint32_t range_get_tail(const unsigned char *p, size_t n);
 
-static inline void
+RANGE_INLINE void
 range_get_shift(struct range_get *r)
 {
 	uint32_t v;
@@ -127,14 +132,16 @@ range_get_shift(struct range_get *r)
 	if (r->end - r->p >= 4) {
 		v = (uint32_t)r->p[0] << 24 | (uint32_t)r->p[1] << 16 |
 		    (uint32_t)r->p[2] << 8 | r->p[3];
-		r->code = r->code << 32 | v;
-		r->seen = r->seen << 32 | v;
 		r->p += 4;
-	} else
-		range_get_last(r);
+	} else {
+		v = range_get_tail(r->p, (size_t)(r->end - r->p));
+		r->p = r->end;
+	}
+	r->code = r->code << 32 | v;
+	r->seen = r->seen << 32 | v;
 }
 
-static inline int
+RANGE_INLINE int
 range_get_bit(struct range_get *r, struct range_bit *b)
 {
 	uint64_t bound = (r->range >> RANGE_BITS) * b->p;
@@ -152,7 +159,7 @@ range_get_bit(struct range_get *r, struct range_bit *b)
 	return bit;
 }
 
-static inline uint32_t
+RANGE_INLINE uint32_t
 range_get_raw(struct range_get *r, unsigned n)
 {
 	uint64_t half;

@@ -35,14 +35,14 @@ put(uint32_t seed, uint32_t n)
 	int bit;
 
 	range_start(b, CONTEXTS);
-	range_put_start(&w, body);
+	w = range_put_start(body);
 	for (i = 0; i < n; i++) {
 		bit = decision(seed, i, &ctx, &raw);
 		range_put_bit(&w, b + ctx, bit);
 		if (raw < 1024)
 			range_put_raw(&w, raw, 10);
 	}
-	return (long)range_put_end(&w);
+	return (long)range_put_end(w);
 }
 
 static int
@@ -55,7 +55,7 @@ get(uint32_t seed, uint32_t n, size_t len, int *end)
 	int good = 1;
 
 	range_start(b, CONTEXTS);
-	range_get_start(&r, body, len);
+	r = range_get_start(body, len);
 	for (i = 0; i < n && good; i++) {
 		int bit = decision(seed, i, &ctx, &raw);
 
@@ -63,7 +63,7 @@ get(uint32_t seed, uint32_t n, size_t len, int *end)
 		if (good && raw < 1024)
 			good = range_get_raw(&r, 10) == raw;
 	}
-	*end = range_get_end(&r);
+	*end = range_get_end(r);
 	return good;
 }
 
@@ -78,7 +78,7 @@ excess(double p, uint32_t n)
 	int bit;
 
 	range_start(&b, 1);
-	range_put_start(&w, body);
+	w = range_put_start(body);
 	for (i = 0; i < n; i++) {
 		rng_block(77, 0, 0, i, r);
 		bit = r[0] < p * 4294967296.0;
@@ -86,7 +86,7 @@ excess(double p, uint32_t n)
 		range_put_bit(&w, &b, bit);
 	}
 	q = (double)ones / n;
-	return 8.0 * (double)range_put_end(&w) / n +
+	return 8.0 * (double)range_put_end(w) / n +
 	    q * log2(q) + (1 - q) * log2(1 - q);
 }
 

@@ -1,0 +1,223 @@
+/*
+ * ECQ against the bounds it is measured by: Shannon's for normal values, the
+ * order-0 entropy of what it codes, and less where rows and columns differ.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/codec.h"
+
+enum { N = 65536, COLS = 512 };
+
+static float x[N], y[N];
+static struct buf out;
+
+static double
+normal(uint32_t key, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(31, 0, key, i, r);
+	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
+	    cos(6.283185307179586 * r[1] / 4294967296.0);
+}
+
+struct result {
+	double bits, nmse, entropy;	/* bits per value */
+};
+
+static int
+up(const void *a, const void *b)
+{
+	uint32_t u, v;
+
+	memcpy(&u, a, 4);
+	memcpy(&v, b, 4);
+	return u < v ? -1 : u > v;
+}
+
+/* Of the symbols y, as if their counts were known. */
+static double
+entropy(void)
+{
+	static float s[N];
+	double bits = 0;
+	size_t i, j;
+
+	memcpy(s, y, sizeof(s));
+	qsort(s, N, sizeof(*s), up);
+	for (i = 0; i < N; i = j) {
+		for (j = i; j < N && up(s + i, s + j) == 0; j++)
+			;
+		bits -= (double)(j - i) * log2((double)(j - i) / N);
+	}
+	return bits / N;
+}
+
+static int
+run(double step, uint32_t cols, struct result *r)
+{
+	struct codec_plan p = { CODEC_ECQ, 0, (float)step };
+	struct codec_ctx ctx = { 1, 2, 3, cols, 0 };
+	struct err e = ERR_INIT;
+	double d = 0, s = 0, t;
+	uint8_t param;
+	size_t i;
+
+	out.n = 0;
+	if (codec_encode(&p, &ctx, x, N, &out, &param, &e) < 0 ||
+	    codec_decode(p.codec, param, &ctx, out.p, out.n, y, N, &e) < 0) {
+		(void)printf("# %s\n", e.msg);
+		return -1;
+	}
+	for (i = 0; i < N; i++) {
+		t = (double)x[i] - (double)y[i];
+		d += t * t;
+		s += (double)x[i] * (double)x[i];
+	}
+	r->bits = 8.0 * (double)out.n / N;
+	r->nmse = d / s;
+	return 0;
+}
+
+/* The step that takes `bits' per value. */
+static int
+at_bits(double bits, uint32_t cols, struct result *r)
+{
+	double lo = 1e-6, hi = 1e3, step;
+	int i;
+
+	for (i = 0; i < 30; i++) {
+		step = sqrt(lo * hi);
+		if (run(step, cols, r) < 0)
+			return -1;
+		if (r->bits > bits)
+			lo = step;
+		else
+			hi = step;
+	}
+	r->entropy = entropy();
+	return 0;
+}
+
+static void
+test_normal(void)
+{
+	static const double rate[] = { 0.5, 1, 2, 3, 4 };
+	struct result r;
+	double gap;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(1e-3 * normal(1, (uint32_t)i));
+	for (i = 0; i < 5; i++) {
+		if (!ok(at_bits(rate[i], COLS, &r) == 0, "%g bit", rate[i]))
+			continue;
+		gap = r.bits - 0.5 * log2(1 / r.nmse);
+		ok(gap < 0.28, "normal, %.3f bit: NMSE %.4g, %.3f bit over "
+		    "Shannon's bound", r.bits, r.nmse, gap);
+		ok(r.bits < 1.011 * r.entropy, "%.2f %% over the entropy",
+		    100 * (r.bits / r.entropy - 1));
+	}
+}
+
+/* Rows and columns of different scales, as in the gradient of a matrix. */
+static void
+test_matrix(void)
+{
+	struct result with, without;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(normal(2, (uint32_t)i) *
+		    exp(normal(3, (uint32_t)i / COLS) +
+		    normal(4, (uint32_t)i % COLS)));
+	ok(at_bits(0.5, COLS, &with) == 0 && at_bits(0.5, 1, &without) == 0,
+	    "with columns and without");
+	ok(with.bits < 0.85 * with.entropy,
+	    "a matrix takes %.1f %% less than its entropy",
+	    100 * (1 - with.bits / with.entropy));
+	ok(with.nmse < 0.85 * without.nmse, "NMSE %.4f, without columns %.4f",
+	    with.nmse, without.nmse);
+}
+
+static void
+test_small(void)
+{
+	struct result r;
+	int good;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(1e-3 * normal(1, (uint32_t)i));
+	ok(run(0.1, COLS, &r) == 0 && out.n == 0, "all in the dead zone: empty");
+	x[77] = 3e38f;
+	good = run(0.1, COLS, &r) == 0 && y[77] == 3e38f;
+	ok(good && out.n < 80, "one huge value: exact, %zu bytes", out.n);
+	x[78] = -1e38f;
+	good = run(1e-3, COLS, &r) == 0 && y[78] == -1e38f;
+	ok(good && fabsf(y[100] - x[100]) < 1e-3f && out.n < N * 22 / 80,
+	    "two among many: the others keep their bits, %zu bytes", out.n);
+	for (i = 0; i < N; i++)
+		x[i] = 1e20f * (float)normal(5, (uint32_t)i);
+	ok(run(1e-9, COLS, &r) == 0 && out.n == 3 + 4 * N && r.nmse == 0,
+	    "a step far too small: as they are");
+	memset(x, 0, sizeof(x));
+	ok(run(1e-9, COLS, &r) == 0 && out.n == 0, "zeros: empty");
+	for (i = 0; i < N; i++)
+		x[i] = i / 4096 % 4 == 3 ? 1.0f : 0.0f;
+	good = run(0.5, COLS, &r) == 0 && r.nmse == 0;
+	ok(good && out.n < N / 4 / 8 + 400,
+	    "stripes that are there or not, but for the sign: %zu bytes",
+	    out.n);
+}
+
+static int
+decode(const unsigned char *p, size_t n)
+{
+	struct codec_ctx ctx = { 1, 2, 3, COLS, 0 };
+	struct err e = ERR_INIT;
+
+	return codec_decode(CODEC_ECQ, 0, &ctx, p, n, y, 100, &e);
+}
+
+static void
+test_lies(void)
+{
+	/* step 1, deltas 0; nothing follows: a code of zeros */
+	unsigned char b[64] = { 0x00, 0x80, 0x3f };
+
+	ok(decode(b, 0) == 0, "empty");
+	ok(decode(b, 1) < 0 && decode(b, 2) < 0 && decode(b, 5) < 0,
+	    "cut in the header");
+	ok(decode(b, 7) < 0, "a code that ends in 0");
+	b[2] = 0x00;
+	b[1] = 0x01;
+	ok(decode(b, 7) < 0, "a step too small");
+	b[2] = 0x7f;
+	ok(decode(b, 7) < 0, "a step that is infinite");
+	b[2] = 0xbf;
+	b[1] = 0x80;
+	ok(decode(b, 7) < 0, "a step below 0");
+	memset(b, 0, 3);
+	ok(decode(b, 63) < 0, "stored, too short");
+	b[2] = 0x3f;
+	memset(b + 6, 0xff, 58);
+	ok(decode(b, 64) < 0, "noise that runs past 100 values");
+}
+
+int
+main(void)
+{
+	test_normal();
+	test_matrix();
+	test_small();
+	test_lies();
+	buf_release(&out);
+	return done_testing();
+}
