@@ -34,7 +34,7 @@ struct format_source {
 	int open;
 	uint64_t at;		/* its values read so far */
 	unsigned char *raw;	/* BACKEND_CHUNK bytes */
-	unsigned char *whole;	/* a Fortran-ordered tensor */
+	struct fortran *fortran;	/* tensor cur, when it lies so */
 };
 
 struct format_sink {

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "formats/backend.h"
 #include "formats/dtype.h"
+#include "formats/fortran.h"
 #include "formats/format.h"
 
 const char *const format_names[] = {
@@ -92,39 +93,21 @@ format_rounded(const struct format_source *s)
 	return s->rounded;
 }
 
-/* Where the k-th value in C order lies in a tensor in Fortran order. */
-static uint64_t
-format_fortran(const struct schema_tensor *t, uint64_t k)
-{
-	uint64_t at = 0, stride[SCHEMA_MAX_DIM], m = 1;
-	unsigned d;
-
-	for (d = 0; d < t->ndim; d++) {
-		stride[d] = m;
-		m *= t->dim[d];
-	}
-	for (d = t->ndim; d-- > 0;) {
-		at += k % t->dim[d] * stride[d];
-		k /= t->dim[d];
-	}
-	return at;
-}
-
-/* The rest of a Fortran-ordered tensor can only come once all of it is here:
- * its size was checked when the file was opened. */
+/* All of a Fortran-ordered tensor, before its first value can go out. */
 static int
 format_load(struct format_source *s, struct err *e)
 {
 	const struct schema_tensor *t = &s->schema.t[s->cur];
-	size_t n = (size_t)t->numel * dtype_size(t->dtype);
+	size_t size = dtype_size(t->dtype), n = 0;
+	uint64_t left = t->numel * size;
+	int r = fortran_open(&s->fortran, t, size, 0, e);
 
-	if (n > FORMAT_MAX_FORTRAN)
-		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' is in "
-		    "Fortran order and larger than %d MiB", t->name, s->name,
-		    FORMAT_MAX_FORTRAN >> 20);
-	if ((s->whole = alloc_get(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	return s->in->bytes(s, s->whole, n, e);
+	for (; left != 0 && r == 0; left -= n) {
+		n = left < BACKEND_CHUNK ? (size_t)left : BACKEND_CHUNK;
+		if ((r = s->in->bytes(s, s->raw, n, e)) == 0)
+			r = fortran_put(s->fortran, s->raw, n, e);
+	}
+	return r;
 }
 
 static int
@@ -150,8 +133,8 @@ format_end_tensor(struct format_source *s, struct err *e)
 
 	if (s->in->end != NULL)
 		r = s->in->end(s, e);
-	alloc_free(s->whole);
-	s->whole = NULL;
+	fortran_free(s->fortran);
+	s->fortran = NULL;
 	s->open = 0;
 	s->cur++;
 	return r;
@@ -161,16 +144,14 @@ static int
 format_bytes(struct format_source *s, size_t n, struct err *e)
 {
 	const struct schema_tensor *t = &s->schema.t[s->cur];
-	size_t size = dtype_size(t->dtype), i;
 	int r;
 
-	if (s->whole != NULL) {
-		for (i = 0; i < n; i++)
-			memcpy(s->raw + i * size, s->whole +
-			    format_fortran(t, s->at + i) * size, size);
-	} else if ((r = s->in->bytes(s, s->raw, n * size, e)) < 0) {
+	if (s->fortran != NULL)
+		r = fortran_get(s->fortran, s->raw, n, e);
+	else
+		r = s->in->bytes(s, s->raw, n * dtype_size(t->dtype), e);
+	if (r < 0)
 		return r;
-	}
 	if (s->lay != NULL && (s->lay[s->cur] & BACKEND_SWAP))
 		dtype_swap(t->dtype, s->raw, n);
 	return 0;
@@ -270,7 +251,7 @@ format_close(struct format_source *s)
 	text_release(&s->note);
 	alloc_free(s->lay);
 	alloc_free(s->raw);
-	alloc_free(s->whole);
+	fortran_free(s->fortran);
 	alloc_free(s->path);
 	alloc_free(s);
 }

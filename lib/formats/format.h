@@ -18,8 +18,7 @@ struct text_kv;
 enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
 
 enum {
-	FORMAT_MAX_TENSORS = 1 << 17,	/* of one file: bounds the memory */
-	FORMAT_MAX_FORTRAN = 1 << 25	/* bytes of a tensor to transpose */
+	FORMAT_MAX_TENSORS = 1 << 17	/* of one file: bounds the memory */
 };
 
 struct format_opts {

@@ -13,7 +13,7 @@
 
 enum { SPOOL_CHUNK = 256 * 1024 };
 
-static int
+int
 spool_temp(int *fd, struct err *e)
 {
 	const char *dir = getenv("TMPDIR");

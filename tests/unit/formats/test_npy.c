@@ -191,7 +191,8 @@ test_files(void)
 	n = make(b, 1, "{'descr': '<f4', 'fortran_order': True, "
 	    "'shape': (3000, 3000)}\n", x, 8);
 	files_put("f.npy", b, n);
-	files_refused(FORMAT_NPY, "f.npy", "limit", "Fortran order, 36 MB");
+	files_refused(FORMAT_NPY, "f.npy", "truncated",
+	    "Fortran order, 36 MB that are not there");
 }
 
 /* numpy.save of numpy.float32([[1, 2]]), numpy 1.24, up to the padding that
