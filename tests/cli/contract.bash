@@ -217,3 +217,60 @@ contract_same() {
 	same out once
 	exits 2 env ACE_KERNEL=none-such "$@" <big
 }
+
+# whatever allocation fails: status 4, no crash, nothing whole comes out
+contract_alloc() {
+	local kind=$1 n got
+	shift
+	for ((n = 1; n < 2000; n++)); do
+		got=0
+		ACE_FAIL_ALLOC=$n "$@" <in >out 2>err || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 4 ] || { echo "status $got at $n"; cat err; return 1; }
+		says "^$1: .*memory" || { echo "at $n"; return 1; }
+		poisoned "$kind"
+	done
+	[ "$n" -gt 5 ] && [ "$n" -lt 2000 ]
+}
+
+# a reader that goes away at each frame of our output
+contract_leaves() {
+	writes_streams "$1" || return 0
+	shift
+	local o got
+	exits 0 "$@" <in
+	frames out >list
+	while read -r o _; do
+		{ got=0; "$@" <in 2>err || got=$?; echo "$got" >status; } |
+		    head -c "$((o + 1))" >/dev/null
+		case $(cat status) in
+		0 | 141) ;;
+		*) cat status err; return 1 ;;
+		esac
+		[ ! -s err ] || { cat err; return 1; }
+	done <list
+}
+
+# -o FILE appears whole or not at all, and leaves nothing else behind
+contract_output() {
+	writes_data "$1" || return 0
+	local kind=$1 got=0
+	shift
+	writes_streams "$kind" && set -- "$1" --no-provenance "${@:2}"
+	exits 0 "$@" <in
+	mv out plain
+	mkdir made
+	exits 0 "$@" -o made/file <in
+	[ ! -s out ]
+	same made/file plain
+	head -c 700 in >part
+	exits 3 "$@" -o made/other <part
+	exits 4 "$@" -o nowhere/file <in
+	# no space: a limit on file sizes stands in for it
+	(trap '' XFSZ; ulimit -f 64; "$@" -o made/big <big 2>err) || got=$?
+	[ "$got" -eq 4 ] || { echo "status $got"; cat err; return 1; }
+	[ "$(ls made)" = file ] || { ls -la made; return 1; }
+	echo old >made/other
+	exits 3 "$@" -o made/other <part
+	[ "$(cat made/other)" = old ]
+}

@@ -129,3 +129,15 @@ inputs() {
 @test "the same input gives the same bytes, with every kernel" {
 	ask same
 }
+
+@test "an allocation fails: status 4, whichever it is" {
+	ask alloc
+}
+
+@test "a reader that leaves at any frame: no word" {
+	ask leaves
+}
+
+@test "-o FILE: whole or not at all" {
+	ask output
+}

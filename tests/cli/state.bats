@@ -1,0 +1,91 @@
+# State directories when things go wrong around them.
+
+load helper
+
+step() {
+	mkshards -n 64k -s "$1" >in
+}
+
+# files DIR: names and contents
+files() {
+	(cd "$1" && find . -type f -size +0 ! -name lock -exec cksum {} + | sort -k 3)
+}
+
+with_state() {
+	local c
+	for c in "ace-compress -c q8" "ace-score" "ace-select --one-pass -b 20k" \
+	    "ace-policy --bandwidth 1Mbit"; do
+		"$1" "$c" || { echo "$c"; return 1; }
+	done
+}
+
+no_space() {
+	local got=0 dir="${1%% *}"
+	step 0
+	# shellcheck disable=SC2086 # words
+	exits 0 $1 -S "$dir" <in
+	files "$dir" >before
+	step 1
+	# a limit on file sizes stands in for a full disk
+	# shellcheck disable=SC2086 # words
+	(trap '' XFSZ; ulimit -f 0; $1 -S "$dir" <in 2>err | cat >/dev/null
+	    exit "${PIPESTATUS[0]}") || got=$?
+	[ "$got" -eq 4 ] || { echo "status $got"; cat err; return 1; }
+	files "$dir" >after
+	same before after
+	[ "$(find "$dir" -type f | wc -l)" -le 2 ] || { ls -la "$dir"; return 1; }
+	# shellcheck disable=SC2086 # words
+	exits 0 $1 -S "$dir" <in
+	files "$dir" >after
+	! cmp -s before after
+}
+
+@test "no space for the state: status 4, the old one stays, then all is well" {
+	with_state no_space
+}
+
+private() {
+	step 0
+	# shellcheck disable=SC2086 # words
+	exits 0 $1 -S "p-${1%% *}" <in
+	[ "$(stat -c %a "p-${1%% *}")" = 700 ]
+}
+
+@test "the directory is made, mode 0700" {
+	with_state private
+}
+
+garbage() {
+	local dir="g-${1%% *}" f
+	step 0
+	# shellcheck disable=SC2086 # words
+	exits 0 $1 -S "$dir" <in
+	for f in "$dir"/*; do
+		[ -s "$f" ] || continue
+		flip "$f" 200
+	done
+	files "$dir" >before
+	step 1
+	# shellcheck disable=SC2086 # words
+	exits 3 $1 -S "$dir" <in
+	says "'$dir/[a-z]+'"
+	files "$dir" >after
+	same before after
+}
+
+@test "a damaged state is refused by name and left alone" {
+	with_state garbage
+}
+
+unreachable() {
+	# shellcheck disable=SC2086 # words
+	exits 4 $1 -S nowhere/state <in
+	touch plain
+	# shellcheck disable=SC2086 # words
+	exits 4 $1 -S plain <in
+}
+
+@test "a state that cannot be made: status 4" {
+	step 0
+	with_state unreachable
+}
