@@ -255,7 +255,9 @@ flush_held(struct run *x, int last, struct err *e)
 		    (x->hold.p + h->at), e)) < 0)
 			return r;
 	}
-	memmove(x->held, x->held + i, (x->nheld - i) * sizeof(*x->held));
+	if (i != 0)
+		memmove(x->held, x->held + i,
+		    (x->nheld - i) * sizeof(*x->held));
 	x->nheld -= i;
 	if (x->nheld == 0)
 		x->hold.n = 0;
