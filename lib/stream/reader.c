@@ -518,18 +518,20 @@ reader_unmark(struct reader *r)
 	io_unmark(r->c.io);
 }
 
-/* A frame that is neither: skipped, its schema taken. */
-static uint64_t
-reader_skip(struct reader *r)
+/* A frame that is neither: skipped, its schema taken.  *from: what is next. */
+static int
+reader_skip(struct reader *r, uint64_t *from, struct err *e)
 {
-	uint64_t at = r->c.pos.offset;
+	struct err own = ERR_INIT;
+	int k = chain_next(&r->c, &own);
 
-	if (chain_next(&r->c, NULL) <= 0)
-		return at + 1;		/* what is in it may be anything */
-	if (r->c.frame.type == FRAME_SCHM)
-		r->have_schema = schema_decode(&r->own_schema, r->c.frame.raw,
-		    r->c.frame.raw_len, r->o.max_elements, NULL) == 0;
-	return io_bytes(r->c.io);
+	*from = k > 0 ? io_bytes(r->c.io) : r->c.pos.offset + 1;
+	if (k > 0 && r->c.frame.type == FRAME_SCHM) {
+		k = schema_decode(&r->own_schema, r->c.frame.raw,
+		    r->c.frame.raw_len, r->o.max_elements, &own);
+		r->have_schema = k == 0;
+	}
+	return k < 0 && k != -ERR_DATA ? err_set(e, -k, "%s", own.msg) : 0;
 }
 
 int
@@ -544,7 +546,8 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 		if (r->c.head.type == FRAME_HEAD ||
 		    r->c.head.type == FRAME_SHRD)
 			return 1;
-		from = reader_skip(r);
+		if ((k = reader_skip(r, &from, e)) < 0)
+			return k;
 	}
 	return k;
 }
