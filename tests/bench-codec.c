@@ -1,9 +1,5 @@
 /*
- * What each codec makes of two data sets, beside its peers:
- *
- *   gauss    N(0, 1e-3)
- *   layered  73 layers with scales from 10^-5 to 10^-2, N(0,1) exp(0.7 N(0,1)),
- *            every fifth layer 30 % exact zeros
+ * What each codec makes of the data sets of bench.h, beside its peers.
  *
  * Ratio of bytes (bodies, f32 in), NMSE = |x - y|^2 / |x|^2, speed in GB/s of
  * f32 on one core, best of three.  Groups of 65,536 as in a stream.
@@ -11,22 +7,16 @@
  * bench-codec [-q] [SPEC...]: those codecs only, without the peers' lines;
  * -w FILE writes `layered' as raw f32, for programs that want a file.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
-#include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/stat.h"
 #include "kern/kern.h"
 
-enum { GROUP = 65536, LAYERS = 73, TRIES = 3 };
-static const size_t total = 4u << 20;
+#include "bench.h"
 
 struct row {
 	const char *spec;
@@ -51,50 +41,6 @@ static const struct row rows[] = {
 	{ "qsgd:7", "GRACE QSGD 7/128: 3.88@0.44, 3.88@0.37" },
 	{ "i64", "" },
 };
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void
-pair(uint32_t key, uint32_t i, double *a, double *b, double *u)
-{
-	uint32_t r[4];
-	double m;
-
-	rng_block(42, 0, key, i, r);
-	m = sqrt(-2 * log((r[0] + 1.0) / 4294967297.0));
-	*a = m * cos(6.283185307179586 * r[1] / 4294967296.0);
-	*b = m * sin(6.283185307179586 * r[1] / 4294967296.0);
-	*u = r[2] / 4294967296.0;
-}
-
-static void
-make(float *gauss, float *layered)
-{
-	double a, b, u, scale = 0, v;
-	size_t i, layer = LAYERS, l;
-
-	for (i = 0; i < total; i++) {
-		pair(0, (uint32_t)i, &a, &b, &u);
-		gauss[i] = (float)(1e-3 * a);
-		l = i * LAYERS / total;
-		if (l != layer) {
-			layer = l;
-			/* each 73rd of the range once, in some order */
-			scale = pow(10, -5 + 3 * ((double)(l * 29 % LAYERS) +
-			    0.5) / LAYERS);
-		}
-		pair(2, (uint32_t)i, &a, &b, &u);
-		v = scale * a * exp(0.7 * b);
-		layered[i] = l % 5 == 4 && u < 0.3 ? 0 : (float)v;
-	}
-}
 
 struct result {
 	double ratio, nmse, code, decode;
