@@ -236,17 +236,30 @@ no_plan(struct run *x, uint32_t g, struct err *e)
 	    (unsigned long)g, reader_where(x->in, where));
 }
 
+/* The first k are done. */
+static void
+drop_held(struct run *x, size_t k)
+{
+	size_t from = k < x->nheld ? x->held[k].at : x->hold.n, i;
+
+	memmove(x->held, x->held + k, (x->nheld - k) * sizeof(*x->held));
+	x->nheld -= k;
+	x->hold.n -= from;
+	memmove(x->hold.p, x->hold.p + from, x->hold.n);
+	for (i = 0; i < x->nheld; i++)
+		x->held[i].at -= from;
+}
+
 static int
 flush_held(struct run *x, int last, struct err *e)
 {
-	struct codec_plan pl;
 	size_t i;
 	int r;
 
 	for (i = 0; i < x->nheld; i++) {
 		const struct held *h = &x->held[i];
 
-		if (!x->o->have_codec && !plan_get(&x->plan, h->group, &pl)) {
+		if (!x->o->have_codec && !plan_has(&x->plan, h->group)) {
 			if (last)
 				return no_plan(x, h->group, e);
 			break;
@@ -256,11 +269,7 @@ flush_held(struct run *x, int last, struct err *e)
 			return r;
 	}
 	if (i != 0)
-		memmove(x->held, x->held + i,
-		    (x->nheld - i) * sizeof(*x->held));
-	x->nheld -= i;
-	if (x->nheld == 0)
-		x->hold.n = 0;
+		drop_held(x, i);
 	return 0;
 }
 

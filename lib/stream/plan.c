@@ -52,6 +52,17 @@ plan_drop(struct plan *p, size_t i)
 }
 
 int
+plan_has(const struct plan *p, uint32_t g)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (g >= p->part[i].first && g - p->part[i].first < p->part[i].n)
+			return 1;
+	return 0;
+}
+
+int
 plan_get(struct plan *p, uint32_t g, struct codec_plan *out)
 {
 	struct note note;

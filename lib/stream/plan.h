@@ -27,6 +27,8 @@ struct plan {
 /* plan_add: the payload of one pLAN frame. */
 int plan_add(struct plan *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
+/* plan_has(p, g): 1 known, 0 not yet; nothing is forgotten. */
+int plan_has(const struct plan *p, uint32_t g);
 /* plan_get(p, g, out): 1 known, 0 not yet.  What lies before g is forgotten. */
 int plan_get(struct plan *p, uint32_t g, struct codec_plan *out);
 /* For the next shard. */
