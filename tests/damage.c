@@ -160,8 +160,8 @@ static int
 accepted(const unsigned char *p, size_t n)
 {
 	struct err e = ERR_INIT;
-	struct reader *r;
-	struct io *io;
+	struct reader *r = NULL;
+	struct io *io = NULL;
 	int k;
 
 	must(io_open_mem(&io, p, n, &e) == 0 &&

@@ -102,7 +102,7 @@ forge_find(struct forge *s, uint32_t type, size_t i)
 	for (k = 0; k < s->n; k++)
 		if (forge_type(&s->f[k]) == type && i-- == 0)
 			return &s->f[k];
-	assert(!"no such frame");
+	assert(0);	/* no such frame */
 	return NULL;
 }
 

@@ -1,0 +1,70 @@
+# What is promised in numbers, on streams; speed and peers are in make bench.
+
+load helper
+
+# json EXPRESSION FILE: of ace-inspect --json, in perl
+json() {
+	ace-inspect --json "$2" | perl -MJSON::PP -e '$j = decode_json(<STDIN>);
+	    print eval $ARGV[0], "\n"; die $@ if $@' "$1"
+}
+
+size() {
+	wc -c <"$1"
+}
+
+# is EXPRESSION: in awk, for numbers with a point
+is() {
+	awk "BEGIN { exit !($1) }" || { echo "not so: $1"; return 1; }
+}
+
+nmse() {
+	ace-inspect --json --diff "$2" "$1" >diff.json || [ $? -eq 1 ]
+	perl -MJSON::PP -e '$j = decode_json(<STDIN>);
+	    print $j->{nmse} // $j->{total}{nmse}, "\n"' <diff.json
+}
+
+@test "framing of a dense stream: at most 0.1 %" {
+	mkshards -n 4M -k fast >dense
+	extra=$(($(size dense) - 4 * (4 << 20)))
+	echo "# $extra bytes of $(size dense)" >&3
+	[ $((extra * 1000)) -le $((4 * (4 << 20))) ]
+}
+
+@test "framing of a coded shard without schema: at most 1 KiB, 4 bytes a group" {
+	# many small groups; then few, all in one frame
+	for g in 256 65536; do
+		mkshards -n 1M -g $g |
+		    ace-compress -c topk:0.01 --omit-schema --no-provenance >coded
+		mkshards -n 1M -g $g | ace-compress -c topk:0.01 >whole
+		bodies=$(json '$j->{total}{bytes}' whole)
+		groups=$((1048576 / g))
+		extra=$(($(size coded) - bodies))
+		echo "# $groups groups: $extra bytes besides the $bodies coded" >&3
+		[ "$extra" -le $((1024 + 4 * groups)) ]
+	done
+	mkshards -n 64 | ace-compress -c q8 --omit-schema --no-provenance >one
+	[ "$(size one)" -le $((1024 + 68)) ]
+}
+
+# ratio CODEC LEAST [NMSE]: smaller so many times, with no more error
+ratio() {
+	mkshards -n 4M -k gauss >dense
+	ace-compress -c "$1" --no-provenance dense >coded
+	r=$(awk "BEGIN { print $(size dense) / $(size coded) }")
+	d=$(nmse dense coded)
+	echo "# $1: $r times smaller, nmse $d" >&3
+	is "$r >= $2"
+	[ -z "${3:-}" ] || is "$d <= $3"
+}
+
+@test "q8: 3.76 times, 3e-5" {
+	ratio q8 3.76 3e-5
+}
+
+@test "q4: 7.1 times, 7.4e-3" {
+	ratio q4 7.1 7.4e-3
+}
+
+@test "topk 1 %, values f16: 120 times" {
+	ratio topk:0.01 120
+}
