@@ -17,7 +17,7 @@
 
 enum {
 	OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
-	OPT_MOMENTUM, OPT_DECAY
+	OPT_MOMENTUM, OPT_DECAY, OPT_WINDOW, OPT_WAIT, OPT_RESEND
 };
 enum { HOLD_MAX = 32 << 20 };	/* bytes of values waiting for their plan */
 
@@ -31,6 +31,11 @@ static const struct cli_opt options[] = {
 	    "of --feedback momentum (default 0.9)" },
 	{ OPT_DECAY, "decay", "R",
 	    "of the history, --feedback cache (default 0.9)" },
+	{ OPT_WINDOW, "window", "N",
+	    "wait for receipts, at most N shards without (1 to 8)" },
+	{ OPT_WAIT, "wait", "TIME", "for a receipt (default 60s)" },
+	{ OPT_RESEND, "resend", NULL,
+	    "send what has no receipt once more, read nothing" },
 	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
 	{ OPT_GAP, "allow-gap", NULL, "steps may be missing" },
 	{ OPT_NONFINITE, "nonfinite", "HOW", "refuse (default) or zero" },
@@ -42,7 +47,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *dir;
-	int have_codec, zero;
+	int have_codec, zero, resend;
 	struct codec_plan codec;
 	struct feedback_opts fb;
 };
@@ -53,6 +58,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
 	struct opts *o = arg;
+	uint64_t n;
 	int r, k;
 
 	switch (key) {
@@ -78,6 +84,15 @@ set(void *arg, int key, const char *val, struct err *e)
 		return cli_f64(&o->fb.momentum, val, 0, 1, "--momentum", e);
 	case OPT_DECAY:
 		return cli_f64(&o->fb.decay, val, 0, 1, "--decay", e);
+	case OPT_WINDOW:
+		if ((r = cli_u64(&n, val, 1, 8, "--window", e)) == 0)
+			o->fb.window = (unsigned)n;
+		return r;
+	case OPT_WAIT:
+		return cli_time(&o->fb.wait, val, "--wait", e);
+	case OPT_RESEND:
+		o->resend = 1;
+		return 0;
 	case OPT_GAP:
 		o->fb.gap = 1;
 		return 0;
@@ -96,6 +111,7 @@ struct run {
 	struct reader *in;
 	struct writer *out;
 	struct feedback *fb;		/* NULL: nothing is kept */
+	int resumed;
 	struct plan plan;
 	struct buf hold;		/* f32 values without a plan yet */
 	struct held {
@@ -342,6 +358,10 @@ begin_shard(struct run *x, struct err *e)
 		return filter_shard(x->in, x->out, NULL, e);
 	if ((r = writer_history(x->out, reader_provenance(x->in), e)) < 0)
 		return r;
+	if (!x->resumed && (r = feedback_resume(x->fb,
+	    reader_shard(x->in)->step, x->out, e)) < 0)
+		return r;
+	x->resumed = 1;
 	return feedback_begin(x->fb, x->in, e);
 }
 
@@ -384,8 +404,9 @@ end_shard(struct run *x, struct err *e)
 		return writer_send(x->out, NULL, e);
 	}
 	feedback_dropped(x->fb, reader_end_of_shard(x->in)->sums.dropped);
-	r = feedback_commit(x->fb, e);
-	return r < 0 ? r : feedback_send(x->fb, x->out, e);
+	r = feedback_commit(x->fb, reader_shard(x->in)->step, e);
+	return r < 0 ? r : feedback_send(x->fb, reader_shard(x->in)->step,
+	    x->out, e);
 }
 
 static int
@@ -406,7 +427,8 @@ compress_shard(struct run *x, struct err *e)
 		    on_note(x, e)) < 0)
 			return r;
 	}
-	return r < 0 ? r : feedback_send(x->fb, x->out, e);
+	return r < 0 ? r : feedback_send(x->fb, reader_shard(x->in)->step,
+	    x->out, e);
 }
 
 static int
@@ -415,13 +437,20 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	struct run x = { .o = o, .c = c, .plan = PLAN_INIT };
 	int r;
 
+	if (o->resend && o->dir == NULL)
+		return err_set(e, ERR_USAGE, "whose shards? (-S DIR)");
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	if ((o->dir != NULL &&
 	    (r = feedback_open(&x.fb, o->dir, &o->fb, e)) < 0) ||
-	    (r = filter_in(&o->f, &x.in, path, e)) < 0 ||
+	    (!o->resend && (r = filter_in(&o->f, &x.in, path, e)) < 0) ||
 	    (r = filter_out(&o->f, &x.out, e)) < 0)
 		goto out;
+	if (o->resend) {
+		r = feedback_resume(x.fb, UINT64_MAX, x.out, e);
+		r = filter_end(x.out, r, e);
+		goto out;
+	}
 	while ((r = reader_next(x.in, e)) > 0)
 		if (r == READER_SHARD && (r = compress_shard(&x, e)) < 0)
 			break;
@@ -451,7 +480,7 @@ main(int argc, char **argv)
 		.opt = options
 	};
 	struct opts o = { .fb = { .gamma = 1, .momentum = 0.9, .decay = 0.9,
-	    .sync = IO_SYNC_FULL } };
+	    .wait = 60, .sync = IO_SYNC_FULL } };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

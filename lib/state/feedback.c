@@ -1,12 +1,16 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "state/feedback.h"
+#include "state/pending.h"
 
 #define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
+#define FEEDBACK_KEY_BEFORE "before"	/* step of the history before */
 
 const char *const feedback_names[] = {
 	"ef", "momentum", "ef21", "cache", NULL
@@ -21,6 +25,10 @@ struct feedback {
 	struct residual_new *next;
 	struct writer *side_next;
 	char side_old[64], side_new[64];	/* file names, "" none */
+	int scanned;			/* pending is what the file holds */
+	struct pending pending;
+	struct dense back[PENDING_MAX];	/* rejected: taken back */
+	size_t nback;
 	int compensated;		/* e was added upstream */
 	float *u;			/* momentum of the group at hand */
 	size_t cap;
@@ -56,6 +64,8 @@ feedback_drop(struct feedback *f)
 {
 	residual_close(&f->old);
 	dense_close(&f->side);
+	while (f->nback != 0)
+		dense_close(&f->back[--f->nback]);
 	residual_free(f->next);
 	writer_free(f->side_next);
 	f->next = NULL;
@@ -124,16 +134,117 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	return 0;
 }
 
+/* ---- what is pending ---- */
+
+/* Receipts make room in the window; without a ledger there is nothing to wait
+ * for, and what was sent is taken for delivered. */
+static int
+feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
+{
+	struct timespec t = { 0, 500000 };
+	struct receipts q;
+	double left = f->o.wait;
+	size_t i, window;
+	int r;
+
+	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
+		return r;
+	f->scanned = 1;
+	for (;;) {
+		if ((r = receipts_load(&q, &f->state, e)) < 0 ||
+		    (r = pending_judge(&f->pending, &q, sh, e)) < 0)
+			return r;
+		if (!q.managed && f->o.window == 0) {
+			for (i = 0; i < f->pending.n; i++)
+				f->pending.p[i].fate = PENDING_ACCEPTED;
+			return 0;
+		}
+		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
+		/* the receiver's history must be known before the next
+		 * difference to it */
+		if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+			window = 1;
+		if (pending_count(&f->pending) < window)
+			return 0;
+		if (left <= 0)
+			break;
+		(void)nanosleep(&t, NULL);
+		left -= (double)t.tv_nsec / 1e9;
+		if (t.tv_nsec < 10000000)
+			t.tv_nsec *= 2;
+	}
+	return err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
+	    "receipt after %g s", f->state.dir, pending_count(&f->pending),
+	    f->o.wait);
+}
+
+/* Opens the rejected shards, whose values the next target takes back. */
+static int
+feedback_take_back(struct feedback *f, struct err *e)
+{
+	size_t i;
+	int r;
+
+	/* ef21 codes differences to what the receiver has: a difference that
+	 * it does not have needs no taking back */
+	if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+		return 0;
+	for (i = 0; i < f->pending.n; i++) {
+		if (f->pending.p[i].fate != PENDING_REJECTED)
+			continue;
+		if ((r = pending_values(&f->back[f->nback++], &f->state,
+		    f->pending.p[i].step, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static const char *
+feedback_side_name(const struct feedback *f)
+{
+	return f->o.kind == FEEDBACK_MOMENTUM ? "momentum" : "history";
+}
+
+/* The history that the receiver has: of the last step, or, when that was
+ * rejected, of the one before; then the last one is what it reconstructed in
+ * vain, r, and the target takes it back. */
+static int
+feedback_history(struct feedback *f, struct err *e)
+{
+	const struct shard *own = reader_shard(f->old.d.r);
+	const char *before = text_get(&own->kv, FEEDBACK_KEY_BEFORE);
+	const struct pending_one *p = pending_find(&f->pending, f->old.step);
+	const char *name = feedback_side_name(f);
+	int r;
+
+	if (f->o.kind != FEEDBACK_MOMENTUM && p != NULL &&
+	    p->fate == PENDING_REJECTED) {
+		if (f->o.kind == FEEDBACK_CACHE) {
+			r = dense_open(&f->back[f->nback], &f->state,
+			    f->side_old, SHARD_HISTORY, e);
+			f->nback++;
+			if (r < 0)
+				return r;
+		}
+		f->side_old[0] = '\0';
+		if (before == NULL)
+			return 0;	/* there was none: zeros */
+		(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%.20s",
+		    name, before);
+	}
+	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
+	if (r == 0 && f->side.r == NULL)
+		r = err_set(e, ERR_DATA, "mismatch: no '%s' in state '%s'",
+		    f->side_old, f->state.dir);
+	return r;
+}
+
 /* Opens what was kept beside the residual, of the step it speaks of. */
 static int
 feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 {
-	static const char *const base[] = {
-		NULL, "momentum", NULL, NULL
-	};
-	const char *name = base[f->o.kind], *made;
+	const char *made;
 	char want[64];
-	int r;
 
 	f->side_old[0] = f->side_new[0] = '\0';
 	feedback_format(f, want);
@@ -147,19 +258,13 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 	}
 	if (f->o.kind == FEEDBACK_EF)
 		return 0;
-	if (name == NULL)
-		name = "history";
-	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu", name,
-	    (unsigned long long)sh->step);
+	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu",
+	    feedback_side_name(f), (unsigned long long)sh->step);
 	if (f->old.d.r == NULL)
 		return 0;
-	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu", name,
-	    (unsigned long long)f->old.step);
-	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
-	if (r == 0 && f->side.r == NULL)
-		r = err_set(e, ERR_DATA, "mismatch: no '%s' in state '%s'",
-		    f->side_old, f->state.dir);
-	return r;
+	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu",
+	    feedback_side_name(f), (unsigned long long)f->old.step);
+	return feedback_history(f, e);
 }
 
 static int
@@ -192,6 +297,17 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	return r;
 }
 
+/* The residual says which history was there before its own. */
+static int
+feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
+{
+	const char *dot = strchr(f->side_old, '.');
+
+	if (!feedback_predicts(f) || dot == NULL)
+		return 0;
+	return text_set(kv, FEEDBACK_KEY_BEFORE, dot + 1, e);
+}
+
 static int
 feedback_create(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e)
@@ -204,6 +320,7 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	shard_init(&s);
 	feedback_format(f, how);
 	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
+	    (r = feedback_before(f, &kv, e)) == 0 &&
 	    (r = feedback_describe(f, &s, sh, e)) == 0)
 		r = residual_begin(&f->next, &f->state, &s, &kv, sc, e);
 	if (r == 0 && f->side_new[0] != '\0')
@@ -226,7 +343,9 @@ feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
 	    (r = feedback_steps(f, sh, e)) != 0 ||
 	    (r = feedback_stamp(f, sh, e)) < 0 ||
-	    (r = feedback_side(f, sh, e)) < 0)
+	    (r = feedback_judge(f, sh, e)) < 0 ||
+	    (r = feedback_side(f, sh, e)) < 0 ||
+	    (r = feedback_take_back(f, e)) < 0)
 		return r;
 	if (sc->group_size > f->cap) {
 		alloc_free(f->u);
@@ -252,14 +371,20 @@ int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, struct err *e)
 {
-	const float *res = NULL, *side = NULL;
+	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
+	size_t i, nback = 0;
 	int r;
 
+	for (i = 0; i < f->nback; i++) {
+		if ((r = dense_group(&f->back[i], g, &back[nback], e)) < 0)
+			return r;
+		nback += back[nback] != NULL;
+	}
 	if ((!f->compensated && f->o.kind != FEEDBACK_EF21 &&
 	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
 	    (r = dense_group(&f->side, g, &side, e)) < 0)
 		return r;
-	if (v == NULL && res == NULL && side == NULL)
+	if (v == NULL && res == NULL && side == NULL && nback == 0)
 		return 1;
 	if (v != NULL)
 		memcpy(a, v, n * sizeof(*a));
@@ -279,6 +404,8 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 		f->kern->sub(a, a, f->u, n);
 	if (res != NULL)
 		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
+	for (i = 0; i < nback; i++)
+		f->kern->add_scaled(a, a, 1, back[i], n);
 	return 0;
 }
 
@@ -346,36 +473,84 @@ feedback_note(struct feedback *f, const struct reader *r, struct err *e)
 
 /* ---- the end ---- */
 
-int
-feedback_commit(struct feedback *f, struct err *e)
+/* The list of pending shards as the new file has it. */
+static void
+feedback_renew(struct feedback *f, uint64_t step,
+    const unsigned char digest[SHARD_DIGEST])
 {
+	struct pending *p = &f->pending;
+	size_t i, n = 0;
+
+	for (i = 0; i < p->n; i++)
+		if (p->p[i].fate == PENDING_OPEN)
+			p->p[n++] = p->p[i];
+	p->p[n].step = step;
+	p->p[n].fate = PENDING_OPEN;
+	memcpy(p->p[n].digest, digest, SHARD_DIGEST);
+	p->n = n + 1;
+}
+
+int
+feedback_commit(struct feedback *f, uint64_t step, struct err *e)
+{
+	unsigned char digest[SHARD_DIGEST];
 	int r;
 
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
 	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
 		return r;
-	if ((r = residual_commit(f->next, f->o.sync, e)) < 0)
+	if ((r = residual_commit(f->next, &f->old, &f->pending, f->o.sync,
+	    digest, e)) < 0)
 		return r;
-	/* nothing refers to those of other steps any more */
+	feedback_renew(f, step, digest);
+	/* the history before is what counts if this step is rejected */
 	if (f->side_new[0] != '\0')
-		state_prune(&f->state, f->side_new);
+		state_prune(&f->state, f->side_new,
+		    feedback_predicts(f) ? f->side_old : NULL);
 	feedback_drop(f);
 	return 0;
 }
 
 int
-feedback_send(struct feedback *f, struct writer *w, struct err *e)
+feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
+    struct err *e)
+{
+	struct residual q;
+	struct receipts rc;
+	int r;
+
+	if ((r = residual_open(&q, &f->state, e)) < 0 || q.d.r == NULL ||
+	    (r = receipts_load(&rc, &f->state, e)) < 0 ||
+	    (!rc.managed && f->o.window == 0))
+		goto out;
+	if ((r = pending_scan(&f->pending, &f->state, e)) < 0)
+		goto out;
+	f->scanned = 1;
+	if ((r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e)) == 0)
+		r = pending_copy(&f->pending, &q, w, before, e);
+out:
+	residual_close(&q);
+	return r;
+}
+
+int
+feedback_send(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e)
 {
 	struct residual q;
 	int r;
 
 	feedback_drop(f);
-	if ((r = residual_open(&q, &f->state, e)) == 0 &&
-	    (r = residual_pending(&q, e)) > 0)
-		r = residual_send(&q, w, e);
-	else if (r == 0)
+	if ((r = residual_open(&q, &f->state, e)) < 0)
+		return r;
+	while ((r = residual_pending(&q, e)) > 0)
+		if (reader_shard(q.d.r)->step == step) {
+			r = residual_send(&q, w, e);
+			break;
+		}
+	if (r == 0 && (q.d.r == NULL || reader_shard(q.d.r)->step != step))
 		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
-		    "not pending", (unsigned long long)q.step);
+		    "not pending", (unsigned long long)step);
 	residual_close(&q);
 	return r;
 }

@@ -17,6 +17,10 @@
  * r + e' = a; bit for bit where the code is exact.  ef21 keeps h on both sides
  * equal instead, and h + (g - h) = g trivially.
  *
+ * A shard that was rejected (its receipt says so) never happened: its decoded
+ * values are part of the next target, and for cache the history before it
+ * counts again.
+ *
  * Files: `residual' (the commit), and beside it `momentum.STEP' or
  * `history.STEP', written and synced before it, which it refers to by step.
  */
@@ -40,6 +44,9 @@ struct feedback_opts {
 	double momentum;	/* m */
 	double decay;		/* rho */
 	int gap;		/* steps may be missing */
+	unsigned window;	/* shards in flight; 0: delivery is taken for
+				   granted until a receipt has been seen */
+	double wait;		/* seconds for a receipt to make room */
 	enum io_sync sync;
 };
 
@@ -49,7 +56,12 @@ int feedback_open(struct feedback **out, const char *dir,
     const struct feedback_opts *o, struct err *e);
 void feedback_free(struct feedback *f);
 
-/* feedback_begin(f, in, e): r stands at a shard.  1: this step was coded
+/* feedback_resume(f, before, w, e): sends again what is pending of steps
+ * before `before' and has no receipt.  Once, before the first shard. */
+int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
+    struct err *e);
+
+/* feedback_begin(f, in, e): in stands at a shard.  1: this step was coded
  * before, only feedback_send is left to do; 0: go on with the groups.
  * Refuses (5) steps that are missing, repeated or compensated with another
  * residual; mismatches (3) of run, device, model. */
@@ -78,10 +90,11 @@ int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 void feedback_dropped(struct feedback *f, uint64_t count);
 int feedback_note(struct feedback *f, const struct reader *r, struct err *e);
 
-/* The commit. */
-int feedback_commit(struct feedback *f, struct err *e);
-/* The pending shard, as committed, to w. */
-int feedback_send(struct feedback *f, struct writer *w, struct err *e);
+/* The commit of that step. */
+int feedback_commit(struct feedback *f, uint64_t step, struct err *e);
+/* The shard of that step, as committed, to w. */
+int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e);
 
 /* ---- the receiver's side of ef21 and cache ---- */
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "state/pending.h"
 #include "state/residual.h"
 
 #define RESIDUAL_FILE "residual"
@@ -123,7 +124,9 @@ residual_note(struct residual_new *n, const struct reader *r, struct err *e)
 }
 
 int
-residual_commit(struct residual_new *n, enum io_sync sync, struct err *e)
+residual_commit(struct residual_new *n, struct residual *old,
+    const struct pending *p, enum io_sync sync,
+    unsigned char digest[SHARD_DIGEST], struct err *e)
 {
 	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
 	struct reader *r = NULL;
@@ -132,8 +135,10 @@ residual_commit(struct residual_new *n, enum io_sync sync, struct err *e)
 
 	if ((k = writer_send(n->c, NULL, e)) < 0 ||
 	    (k = writer_finish(n->c, e)) < 0 ||
-	    (k = writer_send(n->w, NULL, e)) < 0)
+	    (k = writer_send(n->w, NULL, e)) < 0 ||
+	    (k = pending_copy(p, old, n->w, UINT64_MAX, e)) < 0)
 		return k;
+	memcpy(digest, writer_sent(n->c)->digest, SHARD_DIGEST);
 	if (lseek(n->scratch, 0, SEEK_SET) < 0)
 		return err_sys(e, "scratch file");
 	if ((k = io_open_fd(&io, n->scratch, "<scratch>", e)) < 0 ||

@@ -3,7 +3,8 @@
  * have been delivered yet: one file, `residual', that is itself a stream:
  *
  *   first shard    kind residual, step = the last step absorbed, dense f32
- *   second shard   the pending one, payload for payload as it was sent
+ *   then           the pending shards, payload for payload as they were sent,
+ *                  oldest first
  *
  * It changes by one rename: whoever looks finds the old one or the new one.
  */
@@ -25,8 +26,8 @@ struct residual {
 
 /* residual_open(q, s, e): as it is now; no file is not an error. */
 int residual_open(struct residual *q, const struct state *s, struct err *e);
-/* residual_pending(q, e): reads on to the pending shard.  1: q->d.r stands at
- * its READER_SHARD; 0: there is none. */
+/* residual_pending(q, e): reads on to the next pending shard.  1: q->d.r stands
+ * at its READER_SHARD; 0: there is none. */
 int residual_pending(struct residual *q, struct err *e);
 /* residual_send(q, w, e): after residual_pending gave 1: that shard to w. */
 int residual_send(struct residual *q, struct writer *w, struct err *e);
@@ -53,8 +54,12 @@ void residual_dropped(struct residual_new *n, uint64_t count);
 /* Annotations that go with the pending shard. */
 int residual_note(struct residual_new *n, const struct reader *r,
     struct err *e);
-/* The commit: after it, and not before, the shard may be sent. */
-int residual_commit(struct residual_new *n, enum io_sync sync, struct err *e);
+/* The commit: after it, and not before, the shard may be sent.  What `old'
+ * still holds of p's open shards stays in the file; digest: of the new one. */
+struct pending;
+int residual_commit(struct residual_new *n, struct residual *old,
+    const struct pending *p, enum io_sync sync,
+    unsigned char digest[SHARD_DIGEST], struct err *e);
 void residual_free(struct residual_new *n);
 
 #endif

@@ -51,10 +51,10 @@ state_kind(const char *name, const char *stem)
 	return strlen(name) == 6 && strchr(name, '.') == NULL ? 2 : 0;
 }
 
-/* Removes the files of these stems and this kind, but for keep. */
+/* Removes the files of these stems and this kind, but for keep and too. */
 static void
 state_remove(const struct state *s, const char *const *stem, int kind,
-    const char *keep)
+    const char *keep, const char *too)
 {
 	const struct dirent *d;
 	DIR *dir = opendir(s->dir);
@@ -64,8 +64,9 @@ state_remove(const struct state *s, const char *const *stem, int kind,
 
 		while (*p != NULL && state_kind(d->d_name, *p) != kind)
 			p++;
-		if (*p != NULL && (keep == NULL ||
-		    strcmp(d->d_name, keep) != 0))
+		if (*p != NULL &&
+		    (keep == NULL || strcmp(d->d_name, keep) != 0) &&
+		    (too == NULL || strcmp(d->d_name, too) != 0))
 			(void)unlinkat(dirfd(dir), d->d_name, 0);
 	}
 	if (dir != NULL)
@@ -73,20 +74,17 @@ state_remove(const struct state *s, const char *const *stem, int kind,
 }
 
 void
-state_prune(const struct state *s, const char *keep)
+state_prune(const struct state *s, const char *keep, const char *too)
 {
 	static const char *const all[] = { "momentum", "history", NULL };
 
-	state_remove(s, all, 1, keep);
+	state_remove(s, all, 1, keep, too);
 }
 
 int
-state_lock(struct state *s, struct err *e)
+state_lock_as(struct state *s, const char *name, struct err *e)
 {
-	static const char *const all[] = {
-		"residual", "scratch", "momentum", "history", NULL
-	};
-	char *path = state_path(s, "lock", e);
+	char *path = state_path(s, name, e);
 	int r = 0;
 
 	if (path == NULL)
@@ -98,9 +96,20 @@ state_lock(struct state *s, struct err *e)
 		r = errno == EWOULDBLOCK ? err_set(e, ERR_REFUSED,
 		    "state '%s' is in use by another process", s->dir) :
 		    err_sys(e, "'%s'", path);
-	if (r == 0)
-		state_remove(s, all, 2, NULL);
 	alloc_free(path);
+	return r;
+}
+
+int
+state_lock(struct state *s, struct err *e)
+{
+	static const char *const all[] = {
+		"residual", "scratch", "momentum", "history", NULL
+	};
+	int r = state_lock_as(s, "lock", e);
+
+	if (r == 0)
+		state_remove(s, all, 2, NULL, NULL);
 	return r;
 }
 

@@ -19,11 +19,13 @@ int state_open(struct state *s, const char *dir, struct err *e);
 /* state_lock: for the whole run; -ERR_REFUSED when another process has it.
  * Removes what a killed one left unfinished. */
 int state_lock(struct state *s, struct err *e);
+/* The same with another lock than the committing program's. */
+int state_lock_as(struct state *s, const char *name, struct err *e);
 void state_close(struct state *s);
 
-/* state_prune(s, keep): removes what was kept for other steps than keep, such
- * as "momentum.12", is for.  Needs state_lock. */
-void state_prune(const struct state *s, const char *keep);
+/* state_prune(s, keep, too): removes what was kept for other steps than these,
+ * such as "momentum.12", are for.  Needs state_lock. */
+void state_prune(const struct state *s, const char *keep, const char *too);
 
 /* state_path(s, name, e): dir/name, allocated. */
 char *state_path(const struct state *s, const char *name, struct err *e);

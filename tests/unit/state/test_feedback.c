@@ -150,11 +150,12 @@ sender(struct feedback *f, struct reader *in, const float *g,
 			break;
 	}
 	buf_release(&body);
-	if (r != 0 || (r = feedback_commit(f, e)) < 0)
+	if (r != 0 || (r = feedback_commit(f, reader_shard(in)->step,
+	    e)) < 0)
 		return r;
 	(void)io_create_mem(wire, e);
 	(void)writer_open(&w, *wire, &o, e);
-	if ((r = feedback_send(f, w, e)) == 0)
+	if ((r = feedback_send(f, reader_shard(in)->step, w, e)) == 0)
 		r = writer_finish(w, e);
 	{
 		static unsigned char copy[1 << 16];
@@ -289,7 +290,8 @@ main(void)
 	static const char *const exact[] = { "f32", "f16", "bf16", NULL };
 	static const char *const lossy[] = { "q8", "q4", "sign", "topk:0.1",
 	    NULL };
-	struct feedback_opts o = { FEEDBACK_EF, 1, 0.9, 0.8, 0, IO_SYNC_NONE };
+	struct feedback_opts o = { FEEDBACK_EF, 1, 0.9, 0.8, 0, 0, 0,
+	    IO_SYNC_NONE };
 	int i, k;
 
 	(void)snprintf(dir, sizeof(dir), "/tmp/ace-feedback.%ld",
