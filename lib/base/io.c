@@ -443,9 +443,8 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* fsync of the directory that holds path, so that the rename is durable. */
-static int
-io_sync_dir(const char *path, struct err *e)
+int
+io_sync_path(const char *path, struct err *e)
 {
 	char *dir = alloc_dup(path, e), *slash;
 	int fd, r = 0;
@@ -494,7 +493,7 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 		return err_sys(e, "'%s'", io->path);
 	alloc_free(io->tmp);
 	io->tmp = NULL;
-	return sync == IO_SYNC_FULL ? io_sync_dir(io->path, e) : 0;
+	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
 }
 
 /* ---- both ---- */

@@ -59,6 +59,10 @@ enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
  * at IO_SYNC_FULL); a descriptor is closed and the close checked. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
+/* io_sync_path(path, e): fsync of the directory that holds path, so that a
+ * link or a rename is durable. */
+int io_sync_path(const char *path, struct err *e);
+
 /* The bytes written to a memory end so far. */
 const unsigned char *io_mem(const struct io *io, size_t *n);
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "state/pending.h"
 #include "state/residual.h"
+#include "stream/filter.h"
 
 #define RESIDUAL_FILE "residual"
 
@@ -38,27 +39,10 @@ residual_close(struct residual *q)
 	dense_close(&q->d);
 }
 
-/* The shard r stands at, whole, payload for payload, to w. */
-static int
-residual_copy(struct reader *r, struct writer *w, struct err *e)
-{
-	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
-
-	if (k < 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k == READER_SEND)
-			return writer_send(w, &reader_end_of_shard(r)->sums, e);
-		if ((k = writer_pass(w, r, e)) < 0)
-			return k;
-	}
-	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no pending shard");
-}
-
 int
 residual_send(struct residual *q, struct writer *w, struct err *e)
 {
-	return residual_copy(q->d.r, w, e);
+	return filter_copy(q->d.r, w, e);
 }
 
 /* ---- changing ---- */
@@ -147,7 +131,7 @@ residual_commit(struct residual_new *n, struct residual *old,
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
 	if (k > 0)
-		k = residual_copy(r, n->w, e);
+		k = filter_copy(r, n->w, e);
 	reader_free(r);
 	return k < 0 ? k : writer_end(n->w, sync, e);
 }

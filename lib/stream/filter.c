@@ -168,6 +168,22 @@ filter_pass(const struct reader *r, struct writer *w, int changed,
 }
 
 int
+filter_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+
+	if (k < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k == READER_SEND)
+			return writer_send(w, &reader_end_of_shard(r)->sums, e);
+		if ((k = writer_pass(w, r, e)) < 0)
+			return k;
+	}
+	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no whole shard");
+}
+
+int
 filter_end(struct writer *w, int r, struct err *e)
 {
 	if (r >= 0)

@@ -65,6 +65,10 @@ int filter_shard(const struct reader *r, struct writer *w,
 int filter_pass(const struct reader *r, struct writer *w, int changed,
     struct err *e);
 
+/* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
+ * payload, to w. */
+int filter_copy(struct reader *r, struct writer *w, struct err *e);
+
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
  * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */
 int filter_end(struct writer *w, int r, struct err *e);

@@ -182,6 +182,9 @@ reader_on_shard(struct reader *r, struct err *e)
 
 	if (r->pos.at == AT_SHARD)
 		return reader_corrupt(r, e, "shard inside a shard");
+	/* the digest is over the bytes on the wire: there is one form */
+	if (r->c.frame.flags != 0)
+		return reader_corrupt(r, e, "flags");
 	if ((k = shard_decode(&r->shard, r->c.frame.raw, r->c.frame.raw_len, e)) < 0)
 		return k;
 	r->pos.key = shard_key(&r->shard);

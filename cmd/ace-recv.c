@@ -1,0 +1,423 @@
+/*
+ * ace-recv: the receiving end of a device's connection.  Every shard is
+ * verified whole, put into the spool, and answered with a receipt; with
+ * --reply aggregate the step's aggregate follows as soon as there is one.
+ *
+ * Two processes: one reads and spools, the other answers.  A device that
+ * writes its next shard while the answer to the last one is on its way would
+ * otherwise block us both.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "kern/kern.h"
+#include "state/inbox.h"
+#include "stream/filter.h"
+#include "stream/values.h"
+
+enum {
+	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
+	OPT_STALE, OPT_PUBLISH
+};
+
+static const struct cli_opt options[] = {
+	{ OPT_SPOOL, "spool", "DIR", "where shards are kept (needed)" },
+	{ OPT_REPLY, "reply", "WHAT", "receipt (default) or aggregate" },
+	{ 'd', "device", "NAME", "shards of this device only" },
+	{ OPT_MAX, "max-shard", "SIZE", "refuse larger ones (on the wire)" },
+	{ OPT_STALE, "max-staleness", "N",
+	    "refuse those computed at a model N steps older" },
+	{ OPT_ONCE, "once", NULL, "end after one shard" },
+	{ OPT_PUBLISH, "publish", NULL,
+	    "the input is the aggregate: hand it to those who wait" },
+	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	{ 0, NULL, NULL, NULL }
+};
+
+struct opts {
+	struct filter f;
+	const char *spool, *device;
+	int aggregate, once, sync, publish;
+	uint64_t max_shard, max_stale;
+};
+
+static int
+set(void *arg, int key, const char *val, struct err *e)
+{
+	static const char *const syncs[] = { "none", "rename", "full", NULL };
+	static const char *const what[] = { "receipt", "aggregate", NULL };
+	struct opts *o = arg;
+	int r;
+
+	switch (key) {
+	case OPT_SPOOL:
+		o->spool = val;
+		return 0;
+	case OPT_REPLY:
+		return cli_choice(&o->aggregate, val, what, "--reply", e);
+	case 'd':
+		o->device = val;
+		return 0;
+	case OPT_MAX:
+		return cli_size(&o->max_shard, val, "--max-shard", e);
+	case OPT_STALE:
+		return cli_u64(&o->max_stale, val, 0, 1u << 30,
+		    "--max-staleness", e);
+	case OPT_ONCE:
+		o->once = 1;
+		return 0;
+	case OPT_PUBLISH:
+		o->publish = 1;
+		return 0;
+	case OPT_SYNC:
+		return cli_choice(&o->sync, val, syncs, "--sync", e);
+	default:
+		r = filter_set(&o->f, key, val, e);
+		return r < 0 ? r : 0;
+	}
+}
+
+/* What the reading process tells the answering one; less than PIPE_BUF, so it
+ * arrives whole. */
+struct answer {
+	struct receipt r;
+	char run[SHARD_NAME + 1];
+};
+
+struct run {
+	struct opts *o;
+	const struct cli *c;
+	struct inbox inbox;
+	struct reader *in;
+	const struct kern *kern;
+	struct values v;
+	int to;			/* the pipe to the answering process */
+};
+
+/* ---- reading ---- */
+
+static void
+refuse(struct receipt *r, const char *why)
+{
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return;		/* the first reason stays */
+	r->verdict = RECEIPT_INVALID;
+	(void)snprintf(r->reason, sizeof(r->reason), "%.150s", why);
+}
+
+static void
+check_head(struct run *x, const struct shard *sh, struct receipt *r)
+{
+	memset(r, 0, sizeof(*r));
+	memcpy(r->run, sh->run, SHARD_ID);
+	memcpy(r->device, sh->device, SHARD_ID);
+	r->step = sh->step;
+	r->part = sh->part;
+	if (x->o->device != NULL &&
+	    strcmp(shard_device(sh), x->o->device) != 0)
+		refuse(r, "mismatch: another device's shard");
+	if ((sh->flags & SHARD_RECOVERED) != 0)
+		refuse(r, "recovered from a damaged file");
+}
+
+/* The records of one frame: decoded, so that what is accepted can be summed.
+ * What cannot be decoded is the end of the connection: it is damage, not an
+ * opinion. */
+static int
+check_data(struct run *x, struct receipt *r, struct err *e)
+{
+	const struct schema *sc = reader_schema(x->in);
+	const struct record *rec;
+	struct schema_span span;
+	size_t i, n, count, at;
+	char why[320];
+	int k;
+
+	rec = reader_records(x->in, &count);
+	for (i = 0; i < count; i++) {
+		if ((k = values_decode(x->in, &rec[i], x->v.x, x->v.cap, &n,
+		    e)) < 0)
+			return k;
+		if ((at = x->kern->first_nonfinite(x->v.x, n)) == n)
+			continue;
+		schema_span(sc, rec[i].group, &span);
+		(void)snprintf(why, sizeof(why), "non-finite value in tensor "
+		    "'%.80s' at index %llu", sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + at));
+		refuse(r, why);
+	}
+	return 0;
+}
+
+/* The shard, frame for frame, to a temporary file; once it is refused, only
+ * its digest is still wanted. */
+static int
+take_data(struct run *x, struct writer *w, struct receipt *r, struct err *e)
+{
+	uint64_t bytes = 0;
+	int k;
+
+	if ((k = values_begin(&x->v, x->in, e)) < 0)
+		return k;
+	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND) {
+		bytes += reader_frame(x->in)->wire_len;
+		if (x->o->max_shard != 0 && bytes > x->o->max_shard)
+			refuse(r, "limit: larger than --max-shard");
+		if ((k == READER_DATA && (k = check_data(x, r, e)) < 0) ||
+		    (r->verdict == RECEIPT_ACCEPTED &&
+		    (k = writer_pass(w, x->in, e)) < 0))
+			return k;
+	}
+	return k < 0 ? k : 0;
+}
+
+static int
+tell(struct run *x, const struct receipt *r, const struct shard *sh,
+    struct err *e)
+{
+	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
+	struct answer a;
+	ssize_t n;
+
+	memset(&a, 0, sizeof(a));
+	a.r = *r;
+	(void)snprintf(a.run, sizeof(a.run), "%s", run != NULL ? run : "");
+	cli_say(x->c, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
+	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
+	    r->reason[0] != '\0' ? ": " : "", r->reason);
+	do
+		n = write(x->to, &a, sizeof(a));
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(a))
+		return err_sys(e, "the answering process is gone");
+	return 0;
+}
+
+static int
+take_shard(struct run *x, struct err *e)
+{
+	const struct shard *sh = reader_shard(x->in);
+	struct writer *w = NULL;
+	struct receipt r;
+	char *temp = NULL;
+	int k;
+
+	check_head(x, sh, &r);
+	if ((k = inbox_begin(&x->inbox, sh, e)) == 0 &&
+	    (k = inbox_temp(&x->inbox, sh, &temp, &w, e)) == 0 &&
+	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
+		k = take_data(x, w, &r, e);
+	if (k == 0 && r.verdict == RECEIPT_ACCEPTED &&
+	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
+		k = writer_finish(w, e);
+	writer_free(w);
+	if (k == 0) {
+		memcpy(r.digest, reader_end_of_shard(x->in)->digest,
+		    SHARD_DIGEST);
+		k = inbox_settle(&x->inbox, sh, reader_schema(x->in), temp, &r,
+		    e);
+	} else if (temp != NULL) {
+		(void)unlink(temp);
+	}
+	alloc_free(temp);
+	return k < 0 ? k : tell(x, &r, sh, e);
+}
+
+static int
+take(struct run *x, struct err *e)
+{
+	int r;
+
+	while ((r = reader_next(x->in, e)) > 0) {
+		if (r != READER_SHARD)
+			continue;
+		if ((r = take_shard(x, e)) < 0 || x->o->once)
+			break;
+	}
+	return r;
+}
+
+/* ---- answering ---- */
+
+/* The shard in path, which appears when it is whole, to w. */
+static int
+send_aggregate(const struct inbox *s, const struct answer *a, struct writer *w,
+    struct err *e)
+{
+	struct timespec t = { 0, 1000000 };
+	char *path = inbox_path(s, a->run, &a->r.step, "aggregate.aceg", e);
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	while (access(path, F_OK) < 0) {
+		(void)nanosleep(&t, NULL);
+		if (t.tv_nsec < 20000000)
+			t.tv_nsec += t.tv_nsec / 2;
+	}
+	if ((k = io_open(&io, path, e)) == 0)
+		k = reader_open(&r, io, NULL, e);
+	alloc_free(path);
+	while (k == 0 && (k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD)
+			k = filter_copy(r, w, e);
+		else
+			k = 0;
+	reader_free(r);
+	return k;
+}
+
+static int
+answer_all(const struct run *x, int from, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	struct writer *w;
+	struct answer a;
+	ssize_t n;
+	int r;
+
+	if ((r = filter_out(&x->o->f, &w, e)) < 0)
+		return r;
+	while ((n = read(from, &a, sizeof(a))) != 0 && r == 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != (ssize_t)sizeof(a)) {
+			r = err_sys(e, "the reading process");
+			break;
+		}
+		b.n = 0;
+		if ((r = receipt_encode(&a.r, &b, e)) == 0 &&
+		    (r = writer_receipt(w, b.p, b.n, e)) == 0 &&
+		    x->o->aggregate)
+			r = send_aggregate(&x->inbox, &a, w, e);
+	}
+	r = filter_end(w, r, e);
+	writer_free(w);
+	buf_release(&b);
+	return r;
+}
+
+/* Reads in this process, answers in a child. */
+static int
+serve(struct run *x, struct err *e)
+{
+	int fd[2], r, status = 0;
+	pid_t pid;
+
+	if (pipe(fd) < 0 || (pid = fork()) < 0)
+		return err_sys(e, "cannot answer");
+	if (pid == 0) {
+		(void)close(fd[1]);
+		_exit(cli_exit(x->c, answer_all(x, fd[0], e), e));
+	}
+	(void)close(fd[0]);
+	x->to = fd[1];
+	(void)signal(SIGPIPE, SIG_IGN);	/* the child's death has a message */
+	r = take(x, e);
+	(void)close(fd[1]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (r >= 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+		e->quiet = 1;		/* the child has said why */
+		r = WIFEXITED(status) ? -WEXITSTATUS(status) : -ERR_SYS;
+	}
+	return r;
+}
+
+/* ---- publishing ---- */
+
+static int
+publish_shard(struct run *x, struct err *e)
+{
+	const struct shard *sh = reader_shard(x->in);
+	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
+	struct writer_opts wo = { "ace-recv", NULL, 0 };
+	struct writer *w = NULL;
+	struct io *io;
+	char *path;
+	int r;
+
+	if ((r = inbox_begin(&x->inbox, sh, e)) < 0)
+		return r;
+	path = inbox_path(&x->inbox, run != NULL ? run : "", &sh->step,
+	    "aggregate.aceg", e);
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((r = io_create(&io, path, 0, e)) == 0 &&
+	    (r = writer_open(&w, io, &wo, e)) == 0 &&
+	    (r = filter_copy(x->in, w, e)) == 0)
+		r = writer_end(w, x->inbox.sync, e);
+	writer_free(w);
+	alloc_free(path);
+	return r;
+}
+
+static int
+publish(struct run *x, struct err *e)
+{
+	int r;
+
+	while ((r = reader_next(x->in, e)) > 0)
+		if (r == READER_SHARD && (r = publish_shard(x, e)) < 0)
+			break;
+	return r;
+}
+
+static int
+run(struct opts *o, const struct cli *c, const char *path, struct err *e)
+{
+	struct run x = { .o = o, .c = c, .inbox = INBOX_INIT,
+	    .v = VALUES_INIT };
+	int r;
+
+	if (o->spool == NULL)
+		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
+	if ((x.kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
+	x.inbox.sync = (enum io_sync)o->sync;
+	x.inbox.max_stale = o->max_stale;
+	x.v.differences = 1;
+	if ((r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
+	    (r = filter_in(&o->f, &x.in, path, e)) == 0)
+		r = o->publish ? publish(&x, e) : serve(&x, e);
+	values_release(&x.v);
+	reader_free(x.in);
+	inbox_close(&x.inbox);
+	return r;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cli c = {
+		.prog = "ace-recv",
+		.usage = "--spool DIR [--reply WHAT] [--device NAME] "
+		    "[--max-shard SIZE] [--once] [FILE]",
+		.about = "Receives a device's shards into a spool and answers "
+		    "with receipts, or with the aggregate.",
+		.opt = options
+	};
+	struct opts o = { .sync = IO_SYNC_FULL, .max_stale = UINT64_MAX };
+	struct err e = ERR_INIT;
+	const char *path;
+	int r;
+
+	filter_init(&o.f, c.prog, argc, argv);
+	r = cli_parse(&c, argc, argv, set, &o, &e);
+	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
+		r = run(&o, &c, path, &e);
+	filter_release(&o.f);
+	return cli_exit(&c, r, &e);
+}

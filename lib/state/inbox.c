@@ -1,0 +1,409 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "state/ledger.h"
+#include "state/inbox.h"
+
+int
+inbox_open(struct inbox *s, const char *dir, struct err *e)
+{
+	return state_open(&s->state, dir, e);
+}
+
+void
+inbox_close(struct inbox *s)
+{
+	state_close(&s->state);
+}
+
+/* ---- names ---- */
+
+void
+inbox_escape(const char *name, char out[INBOX_NAME])
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	unsigned char id[16];
+	size_t n = 0;
+
+	for (; *name != '\0' && n + 4 < 128; name++) {
+		if (strchr(plain, *name) != NULL)
+			out[n++] = *name;
+		else
+			n += (size_t)snprintf(out + n, 4, "%%%02X",
+			    (unsigned char)*name);
+	}
+	if (n == 0)
+		out[n++] = '%';		/* a run or device without a name */
+	out[n] = '\0';
+	if (*name != '\0') {
+		/* too long for a file's name: the rest as a hash */
+		ledger_hash(name, id);
+		out[n++] = '%';
+		shard_hex(id, out + n);
+	}
+}
+
+char *
+inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
+    const char *file, struct err *e)
+{
+	char name[INBOX_NAME], *path;
+	size_t n;
+
+	inbox_escape(run, name);
+	n = strlen(s->state.dir) + strlen(name) + strlen(file) + 32;
+	if ((path = alloc_get(n, 1, e)) == NULL)
+		return NULL;
+	if (step != NULL)
+		(void)snprintf(path, n, "%s/%s/%llu/%s", s->state.dir, name,
+		    (unsigned long long)*step, file);
+	else
+		(void)snprintf(path, n, "%s/%s/%s", s->state.dir, name, file);
+	return path;
+}
+
+/* DEVICE.PART */
+static void
+inbox_file(const struct shard *sh, const char *end, char out[INBOX_NAME + 32])
+{
+	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
+	char name[INBOX_NAME];
+
+	inbox_escape(device != NULL ? device : "", name);
+	(void)snprintf(out, INBOX_NAME + 32, "%.200s.%lu.%s", name,
+	    (unsigned long)sh->part, end);
+}
+
+static const char *
+inbox_run_of(const struct shard *sh)
+{
+	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
+
+	return run != NULL ? run : "";
+}
+
+/* ---- receiving ---- */
+
+static int
+inbox_mkdir(const char *path, struct err *e)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "'%s'", path);
+	return 0;
+}
+
+int
+inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e)
+{
+	char *run = inbox_path(s, inbox_run_of(sh), NULL, "", e);
+	char *step = inbox_path(s, inbox_run_of(sh), &sh->step, "", e);
+	int r = -ERR_SYS;
+
+	if (run != NULL && step != NULL && (r = inbox_mkdir(run, e)) == 0)
+		r = inbox_mkdir(step, e);
+	alloc_free(run);
+	alloc_free(step);
+	return r;
+}
+
+int
+inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
+    struct writer **w, struct err *e)
+{
+	struct writer_opts o = { "ace-recv", NULL, 0 };
+	struct io *io;
+	int fd, r;
+
+	*w = NULL;
+	*path = inbox_path(s, inbox_run_of(sh), NULL, "tmp.XXXXXX", e);
+	if (*path == NULL)
+		return -ERR_SYS;
+	if ((fd = mkostemp(*path, O_CLOEXEC)) < 0)
+		return err_sys(e, "'%s'", *path);
+	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
+		(void)close(fd);
+		return r;
+	}
+	io_own(io);
+	return writer_open(w, io, &o, e);
+}
+
+/* The step's lock, shared or exclusive; closed to give it back. */
+static int
+inbox_lock(const struct inbox *s, const char *run, uint64_t step, int how,
+    int *fd, struct err *e)
+{
+	char *path = inbox_path(s, run, &step, "lock", e);
+	int r = 0;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*fd < 0)
+		r = err_sys(e, "'%s'", path);
+	while (r == 0 && flock(*fd, how) < 0)
+		if (errno != EINTR)
+			r = err_sys(e, "'%s'", path);
+	if (r < 0 && *fd >= 0)
+		(void)close(*fd);
+	alloc_free(path);
+	return r;
+}
+
+/* Puts the temporary under its name: 1 there, 0 the name is taken. */
+static int
+inbox_link(const struct inbox *s, const char *from, const char *to,
+    struct err *e)
+{
+	int fd;
+
+	if (s->sync == IO_SYNC_FULL) {
+		if ((fd = open(from, O_RDONLY | O_CLOEXEC)) < 0)
+			return err_sys(e, "'%s'", from);
+		if (fsync(fd) < 0) {
+			(void)err_sys(e, "'%s'", from);
+			(void)close(fd);
+			return -ERR_SYS;
+		}
+		(void)close(fd);
+	}
+	if (link(from, to) < 0) {
+		if (errno == EEXIST)
+			return 0;
+		if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
+			return err_set(e, ERR_SYS, "'%s': the file system of "
+			    "the spool has no hard links", to);
+		return err_sys(e, "'%s'", to);
+	}
+	if (s->sync == IO_SYNC_FULL && io_sync_path(to, e) < 0)
+		return -ERR_SYS;
+	return 1;
+}
+
+/* A rejection on disk, so that it is the same for ever. */
+static int
+inbox_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	char file[INBOX_NAME + 32], *path;
+	struct ledger l;
+	int k;
+
+	inbox_file(sh, "no", file);
+	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+	if (path == NULL)
+		return -ERR_SYS;
+	memset(&l, 0, sizeof(l));
+	if ((k = ledger_add(&l, r, file, e)) == 0)
+		k = ledger_write(&l, path, s->sync, e);
+	ledger_release(&l);
+	alloc_free(path);
+	return k;
+}
+
+/* What was decided about this name before: 1 and r filled, or 0. */
+static int
+inbox_known(const struct inbox *s, const struct shard *sh, const char *path,
+    struct receipt *r, struct err *e)
+{
+	char file[INBOX_NAME + 32], *no;
+	unsigned char digest[SHARD_DIGEST];
+	struct receipt old;
+	int k;
+
+	inbox_file(sh, "no", file);
+	no = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+	if (no == NULL)
+		return -ERR_SYS;
+	k = ledger_first(no, &old, e);
+	alloc_free(no);
+	if (k < 0)
+		return k;
+	if (k > 0) {
+		if (memcmp(old.digest, r->digest, SHARD_DIGEST) == 0)
+			*r = old;
+		else
+			r->verdict = RECEIPT_EQUIVOCATION;
+		return 1;
+	}
+	if ((k = ledger_digest(path, digest, e)) <= 0)
+		return k;
+	r->verdict = memcmp(digest, r->digest, SHARD_DIGEST) == 0 ?
+	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
+	return 1;
+}
+
+/* The step is closed: 1 and the verdict, or 0 it is open. */
+static int
+inbox_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	char *path = inbox_path(s, inbox_run_of(sh), &sh->step, "manifest", e);
+	struct ledger l;
+	size_t i;
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	memset(&l, 0, sizeof(l));
+	k = ledger_read(&l, path, e);
+	alloc_free(path);
+	if (k <= 0)
+		return k;
+	r->verdict = RECEIPT_LATE;
+	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
+	    (unsigned long long)sh->step);
+	for (i = 0; i < l.n; i++)
+		if (receipt_is_for(&l.r[i], sh)) {
+			k = memcmp(l.r[i].digest, r->digest, SHARD_DIGEST);
+			r->verdict = k == 0 ? RECEIPT_ACCEPTED :
+			    RECEIPT_EQUIVOCATION;
+			r->reason[0] = '\0';
+		}
+	ledger_release(&l);
+	return 1;
+}
+
+/* The model of the run is that of its first shard. */
+static int
+inbox_model(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e)
+{
+	char *path = inbox_path(s, inbox_run_of(sh), NULL, "schema.aceg", e);
+	char why[256];
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	k = ledger_schema(path, sc, sh, why, e);
+	alloc_free(path);
+	if (k > 0) {
+		r->verdict = RECEIPT_INVALID;
+		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: %.140s",
+		    why);
+	}
+	return k < 0 ? k : 0;
+}
+
+/* An older incarnation of a device (a restored backup) is fenced off. */
+static int
+inbox_fence(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	char file[INBOX_NAME + 32], *path;
+	uint64_t newest = 0;
+	int k;
+
+	inbox_file(sh, "incarnation", file);
+	path = inbox_path(s, inbox_run_of(sh), NULL, file, e);
+	if (path == NULL)
+		return -ERR_SYS;
+	k = ledger_number(path, &newest, e);
+	if (k >= 0 && sh->incarnation < newest) {
+		r->verdict = RECEIPT_FENCED;
+		(void)snprintf(r->reason, sizeof(r->reason), "incarnation %lu, "
+		    "%llu is known", (unsigned long)sh->incarnation,
+		    (unsigned long long)newest);
+	} else if (k >= 0 && sh->incarnation > newest) {
+		k = ledger_set_number(path, sh->incarnation, s->sync, e);
+	}
+	alloc_free(path);
+	return k < 0 ? k : 0;
+}
+
+int
+inbox_last(const struct inbox *s, const char *run, uint64_t *step)
+{
+	char *last = inbox_path(s, run, NULL, "last", NULL);
+	int r = last != NULL && ledger_number(last, step, NULL) > 0;
+
+	alloc_free(last);
+	return r;
+}
+
+static int
+inbox_stale(const struct inbox *s, const struct shard *sh, struct receipt *r)
+{
+	uint64_t last;
+
+	if (s->max_stale == UINT64_MAX ||
+	    !inbox_last(s, inbox_run_of(sh), &last) ||
+	    last <= sh->base_version || last - sh->base_version <= s->max_stale)
+		return 0;
+	r->verdict = RECEIPT_LATE;
+	(void)snprintf(r->reason, sizeof(r->reason), "stale: model version "
+	    "%llu, now %llu", (unsigned long long)sh->base_version,
+	    (unsigned long long)last);
+	return 1;
+}
+
+/* Under the step's lock. */
+static int
+inbox_decide(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *temp, const char *path,
+    struct receipt *r, struct err *e)
+{
+	int k;
+
+	if ((k = inbox_closed(s, sh, r, e)) != 0 ||
+	    (k = inbox_known(s, sh, path, r, e)) != 0)
+		return k < 0 ? k : 0;
+	if (r->verdict == RECEIPT_ACCEPTED &&
+	    (k = inbox_fence(s, sh, r, e)) < 0)
+		return k;
+	if (r->verdict == RECEIPT_FENCED)
+		return 0;
+	if (r->verdict == RECEIPT_ACCEPTED &&
+	    (k = inbox_model(s, sh, sc, r, e)) < 0)
+		return k;
+	if (r->verdict == RECEIPT_ACCEPTED)
+		(void)inbox_stale(s, sh, r);
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return inbox_refuse(s, sh, r, e);
+	if ((k = inbox_link(s, temp, path, e)) != 0)
+		return k < 0 ? k : 0;
+	/* somebody was faster: his bytes decide */
+	k = inbox_known(s, sh, path, r, e);
+	return k < 0 ? k : 0;
+}
+
+int
+inbox_settle(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *temp, struct receipt *r,
+    struct err *e)
+{
+	char file[INBOX_NAME + 32], *path;
+	struct timespec t;
+	uint64_t last = 0;
+	int fd, k;
+
+	inbox_file(sh, "aceg", file);
+	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = inbox_lock(s, inbox_run_of(sh), sh->step, LOCK_SH, &fd,
+	    e)) == 0) {
+		k = inbox_decide(s, sh, sc, temp, path, r, e);
+		(void)close(fd);
+	}
+	alloc_free(path);
+	if (temp != NULL)
+		(void)unlink(temp);
+	if (clock_gettime(CLOCK_REALTIME, &t) == 0)
+		r->clock = (uint64_t)t.tv_sec * 1000000000u +
+		    (uint64_t)t.tv_nsec;
+	if (inbox_last(s, inbox_run_of(sh), &last))
+		r->version = last;
+	return k;
+}

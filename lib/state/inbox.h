@@ -1,0 +1,71 @@
+/*
+ * The receiver's ledger: shards of a run by step, one file each, and what was
+ * decided about them.
+ *
+ *   DIR/RUN/schema.aceg              the model: of the first shard accepted
+ *   DIR/RUN/last                     "STEP\n": the last step that was closed
+ *   DIR/RUN/STEP/DEVICE.PART.aceg    an accepted shard, a stream of its own
+ *   DIR/RUN/STEP/DEVICE.PART.no      the receipt of one that was rejected
+ *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
+ *   DIR/RUN/STEP/done                the aggregate left the aggregator
+ *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
+ *   DIR/RUN/STEP/lock                shared to add, exclusive to close
+ *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
+ *
+ * Names are ids escaped: what is not [A-Za-z0-9_-] becomes %XX.  A shard's
+ * name gets one verdict, on disk before anyone is told; bytes under a name
+ * never change; a closed step stays closed.
+ */
+#ifndef ACE_INBOX_H
+#define ACE_INBOX_H
+
+#include <limits.h>
+
+#include "base/io.h"
+#include "state/state.h"
+#include "stream/receipt.h"
+#include "stream/writer.h"
+
+struct err;
+
+enum { INBOX_NAME = 256 };
+
+struct inbox {
+	struct state state;	/* checked as a state directory is */
+	enum io_sync sync;
+	uint64_t max_stale;	/* versions behind; UINT64_MAX any */
+};
+#define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX }
+
+int inbox_open(struct inbox *s, const char *dir, struct err *e);
+void inbox_close(struct inbox *s);
+
+/* inbox_escape(name, out): a path component for any name. */
+void inbox_escape(const char *name, char out[INBOX_NAME]);
+/* inbox_path(s, run, step, file, e): DIR/RUN/STEP/file, allocated; step NULL:
+ * DIR/RUN/file. */
+char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
+    const char *file, struct err *e);
+
+/* ---- receiving ---- */
+
+/* inbox_begin(s, sh, e): directories for the shard's run and step. */
+int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
+/* inbox_temp(s, sh, path, w, e): a stream for the shard to be written to; the
+ * file at *path stays until inbox_settle or unlink. */
+int inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
+    struct writer **w, struct err *e);
+/*
+ * inbox_settle(s, sh, sc, path, r, e): the verdict on a shard that was read to
+ * its verified end.  r comes with key and digest; with verdict accepted it is a
+ * proposal (whole, finite, of this device), otherwise final.  On disk when
+ * this returns 0.  -ERR_SYS: no verdict was given.
+ */
+int inbox_settle(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *path, struct receipt *r,
+    struct err *e);
+
+/* inbox_last(s, run, step): 1 and the last closed step, or 0. */
+int inbox_last(const struct inbox *s, const char *run, uint64_t *step);
+
+#endif
