@@ -6,16 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
+#include "state/closing.h"
 #include "stream/filter.h"
 #include "stream/gather.h"
 #include "stream/values.h"
 
-enum { OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE };
+enum {
+	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
+	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
+	OPT_SYNC
+};
 enum weight_by { BY_WEIGHT, BY_SAMPLES, BY_EQUAL };
 
 static const struct cli_opt options[] = {
@@ -25,6 +31,18 @@ static const struct cli_opt options[] = {
 	    "weight (default), samples or equal" },
 	{ OPT_EXPECT, "expect", "N", "so many contributions, no fewer" },
 	{ OPT_NONFINITE, "nonfinite", "HOW", "refuse (default) or zero" },
+	{ OPT_SPOOL, "spool", "DIR",
+	    "aggregate what ace-recv puts there, step after step" },
+	{ OPT_QUORUM, "quorum", "N",
+	    "of a spool: enough at the deadline (default 1)" },
+	{ OPT_DEADLINE, "deadline", "TIME",
+	    "of a spool: after a step's first shard (default none)" },
+	{ OPT_RUN, "run", "NAME", "of a spool with several runs" },
+	{ OPT_STEPS, "steps", "N", "of a spool: end after N (default never)" },
+	{ OPT_KEEP, "keep", "N",
+	    "of a spool: remove shards N steps after (default never)" },
+	{ OPT_SYNC, "sync", "WHEN",
+	    "of a spool: full, rename or none (default full)" },
 	{ 'd', "device", "NAME", "name of the aggregate (default aggregate)" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -34,8 +52,10 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	int sum, by, zero;
-	uint64_t expect;
-	const char *device;
+	uint64_t expect, quorum, steps, keep;
+	double deadline;
+	const char *device, *spool, *run;
+	int sync;
 };
 
 static int
@@ -43,10 +63,27 @@ set(void *arg, int key, const char *val, struct err *e)
 {
 	static const char *const bys[] = { "weight", "samples", "equal", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
+	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	struct opts *o = arg;
 	int r;
 
 	switch (key) {
+	case OPT_SPOOL:
+		o->spool = val;
+		return 0;
+	case OPT_QUORUM:
+		return cli_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
+	case OPT_DEADLINE:
+		return cli_time(&o->deadline, val, "--deadline", e);
+	case OPT_RUN:
+		o->run = val;
+		return 0;
+	case OPT_STEPS:
+		return cli_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
+	case OPT_KEEP:
+		return cli_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
+	case OPT_SYNC:
+		return cli_choice(&o->sync, val, syncs, "--sync", e);
 	case OPT_MEAN:
 	case OPT_SUM:
 		o->sum = key == OPT_SUM;
@@ -236,22 +273,112 @@ out:
 	return r;
 }
 
+/* ---- from a spool ---- */
+
+/* The run to aggregate: the one that was named, or the only one there is. */
+static int
+which_run(struct run *x, const struct inbox *in, char **name, struct err *e)
+{
+	struct timespec t = { 0, 10000000 };
+	int several = 0;
+
+	if (x->o->run != NULL) {
+		*name = alloc_dup(x->o->run, e);
+		return *name != NULL ? 0 : -ERR_SYS;
+	}
+	while ((*name = closing_run(in, &several, e)) == NULL && !several &&
+	    e->msg[0] == '\0')
+		(void)nanosleep(&t, NULL);
+	if (several)
+		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
+		    in->state.dir);
+	return *name != NULL ? 0 : -ERR_SYS;
+}
+
+/* The shards of the manifest, in its order: a restarted aggregator computes
+ * the same bytes. */
+static int
+do_manifest(struct run *x, const struct inbox *in, const char *run,
+    uint64_t step, struct err *e)
+{
+	struct ledger l;
+	char **paths = NULL;
+	size_t i;
+	int r;
+
+	if ((r = closing_manifest(in, run, step, &l, e)) == 0 &&
+	    (paths = alloc_get(l.n + 1, sizeof(*paths), e)) == NULL)
+		r = -ERR_SYS;
+	for (i = 0; r == 0 && i < l.n; i++)
+		if ((paths[i] = inbox_path(in, run, &step, l.name[i],
+		    e)) == NULL)
+			r = -ERR_SYS;
+	if (r == 0 && (r = gather_open(&x->g, paths, l.n, 0, &x->o->f.in,
+	    e)) == 0 && (r = gather_step(x->g, e)) >= 0)
+		r = do_step(x, e);
+	gather_free(x->g);
+	x->g = NULL;
+	for (i = 0; paths != NULL && i < l.n; i++)
+		alloc_free(paths[i]);
+	alloc_free(paths);
+	ledger_release(&l);
+	return r;
+}
+
+static int
+do_spool(struct run *x, struct err *e)
+{
+	struct closing_rule rule = { (size_t)x->o->expect,
+	    (size_t)x->o->quorum, x->o->deadline };
+	struct inbox in = INBOX_INIT;
+	uint64_t step = UINT64_MAX, n;
+	char *run = NULL;
+	int r;
+
+	in.sync = (enum io_sync)x->o->sync;
+	if ((r = inbox_open(&in, x->o->spool, e)) == 0)
+		r = which_run(x, &in, &run, e);
+	for (n = 0; r == 0 && (x->o->steps == 0 || n < x->o->steps); n++) {
+		if ((r = closing_wait(&in, run, &step, &rule, e)) == 0 &&
+		    (r = do_manifest(x, &in, run, step, e)) == 0)
+			r = closing_done(&in, run, step, e);
+		if (r == 0 && x->o->keep != 0 && step >= x->o->keep)
+			r = closing_forget(&in, run, step - x->o->keep, e);
+	}
+	alloc_free(run);
+	inbox_close(&in);
+	return r;
+}
+
+static int
+do_files(struct run *x, char **paths, size_t n, struct err *e)
+{
+	int r;
+
+	if ((r = gather_open(&x->g, paths, n, x->o->expect, &x->o->f.in,
+	    e)) < 0)
+		return r;
+	while ((r = gather_step(x->g, e)) > 0)
+		if ((r = do_step(x, e)) < 0)
+			break;
+	return r;
+}
+
 static int
 run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
 {
 	struct run x = { .o = o, .c = c };
 	int r;
 
+	if (o->spool != NULL && n != 0)
+		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	if ((r = gather_open(&x.g, paths, n, o->expect, &o->f.in, e)) < 0 ||
-	    (r = filter_out(&o->f, &x.out, e)) < 0)
-		goto out;
-	while ((r = gather_step(x.g, e)) > 0)
-		if ((r = do_step(&x, e)) < 0)
-			break;
-	r = filter_end(x.out, r, e);
-out:
+	if ((r = filter_out(&o->f, &x.out, e)) == 0) {
+		r = o->spool != NULL ? do_spool(&x, e) :
+		    do_files(&x, paths, n, e);
+		r = filter_end(x.out, r, e);
+	}
 	gather_free(x.g);
 	writer_free(x.out);
 	alloc_free(x.acc);
@@ -265,12 +392,13 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-aggregate",
 		.usage = "[--mean | --sum] [--weight-by WHAT] [--expect N] "
-		    "[FILE...]",
+		    "[--spool DIR [--quorum N] [--deadline TIME] | FILE...]",
 		.about = "Weighted mean or sum of the shards of a step, one "
 		    "from each FILE, or all from one.",
 		.opt = options
 	};
-	struct opts o = { .device = "aggregate" };
+	struct opts o = { .device = "aggregate", .quorum = 1,
+	    .sync = IO_SYNC_FULL };
 	struct err e = ERR_INIT;
 	int r;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -192,6 +193,64 @@ closing_count(const struct inbox *s, const char *run, uint64_t step, size_t *n,
     struct err *e)
 {
 	return closing_list(s, run, step, NULL, n, e);
+}
+
+static double
+closing_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);	/* wall clocks jump */
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The next step that is not done: 1, or 0 not there yet. */
+static int
+closing_step(const struct inbox *s, const char *run, uint64_t after,
+    uint64_t *step, struct err *e)
+{
+	int r;
+
+	*step = after;
+	while ((r = closing_next(s, run, step, e)) > 0 &&
+	    closing_is_done(s, run, *step))
+		continue;
+	return r;
+}
+
+int
+closing_wait(const struct inbox *s, const char *run, uint64_t *step,
+    const struct closing_rule *w, struct err *e)
+{
+	struct timespec t = { 0, 1000000 };
+	size_t want = w->want != 0 ? w->want : w->quorum, n;
+	uint64_t at = 0;
+	double since = 0;
+	int r;
+
+	for (;;) {
+		n = 0;
+		if ((r = closing_step(s, run, *step, &at, e)) < 0 ||
+		    (r > 0 && (r = closing_count(s, run, at, &n, e)) < 0))
+			return r;
+		if (n != 0 && since == 0)
+			since = closing_now();
+		if (n >= want && n != 0)
+			break;
+		if (n != 0 && w->deadline > 0 &&
+		    closing_now() - since >= w->deadline) {
+			if (n >= w->quorum)
+				break;
+			return err_set(e, ERR_REFUSED, "quorum not reached: "
+			    "%zu of %zu shards of step %llu after %g s", n,
+			    w->quorum, (unsigned long long)at, w->deadline);
+		}
+		(void)nanosleep(&t, NULL);
+		if (t.tv_nsec < 10000000)
+			t.tv_nsec += t.tv_nsec / 2;
+	}
+	*step = at;
+	return 0;
 }
 
 static int
