@@ -27,7 +27,6 @@ pending_scan(struct pending *p, const struct state *s, struct err *e)
 			    reader_end_of_shard(q.d.r)->digest, SHARD_DIGEST);
 		}
 	}
-	k = dense_named(&q.d, k, e);
 out:
 	residual_close(&q);
 	return k;
@@ -111,6 +110,6 @@ pending_values(struct dense *d, const struct state *s, uint64_t step,
 		if (k == READER_SHARD && reader_shard(d->r)->step == step)
 			return values_begin(&d->v, d->r, e);
 	k = k == 0 ? err_set(e, ERR_DATA, "mismatch: step %llu is not pending",
-	    (unsigned long long)step) : dense_named(d, k, e);
+	    (unsigned long long)step) : k;
 	return k;
 }
