@@ -4,6 +4,8 @@
  *
  *   body  := plane[4] or plane[2], most significant first
  *   plane := u8 mode  data
+ *   mode 128 + ... of the first plane: the others leave out the values whose
+ *        byte in the first is 0; they are 0
  *   mode 0: the bytes as they are      1: one byte, all are it
  *        2: varint length, LZ4 block   3: varint length, rans.h
  *
@@ -19,7 +21,8 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { STORED, CONSTANT, LZ4, RANS };
+enum { STORED, CONSTANT, LZ4, RANS, SPARSE = 128 };
+enum { SAMPLE = 4096 };
 enum { F32 = 0, BF16 = 1 };
 
 static int
@@ -49,31 +52,58 @@ bound(const struct codec_plan *plan, size_t n)
 	return (plan->param == BF16 ? 2 : 4) * (n + 16) + rans_bound(n);
 }
 
+static void
+count_bytes(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
+{
+	uint32_t way[4][RANS_SYMBOLS];
+	size_t i;
+
+	memset(way, 0, sizeof(way));	/* equal neighbours do not wait */
+	for (i = 0; i + 4 <= n; i += 4) {
+		way[0][s[i]]++;
+		way[1][s[i + 1]]++;
+		way[2][s[i + 2]]++;
+		way[3][s[i + 3]]++;
+	}
+	for (; i < n; i++)
+		way[0][s[i]]++;
+	for (i = 0; i < RANS_SYMBOLS; i++)
+		count[i] = way[0][i] + way[1][i] + way[2][i] + way[3][i];
+}
+
+/* LZ4 where it beats entropy (repeats longer than a byte), to less than limit
+ * bytes, 0 otherwise; a sample of a long plane is asked first. */
+static size_t
+put_lz4(unsigned char *out, size_t limit, const unsigned char *s, size_t n)
+{
+	if (n > 4 * SAMPLE && pack_lz4(out, limit / (n / SAMPLE) + 64,
+	    s + n / 2, SAMPLE) == 0)
+		return 0;
+	return pack_lz4(out, limit, s, n);
+}
+
 static unsigned char *
 put_plane(unsigned char *out, const unsigned char *s, size_t n)
 {
-	uint32_t count[2][RANS_SYMBOLS];
+	uint32_t count[RANS_SYMBOLS];
 	size_t i, guess, len;
 	unsigned char head[16];
 
-	memset(count, 0, sizeof(count));
-	for (i = 0; i < n; i++)
-		count[i % 2][s[i]]++;
-	for (i = 0; i < RANS_SYMBOLS; i++)
-		count[0][i] += count[1][i];
-	if (count[0][s[0]] == n) {
+	if (n == 0)
+		return out;
+	count_bytes(s, n, count);
+	if (count[s[0]] == n) {
 		*out++ = CONSTANT;
 		*out++ = s[0];
 		return out;
 	}
-	guess = rans_estimate(count[0], n);
+	guess = rans_estimate(count, n);
 	guess = guess < n ? guess : n - 1;
-	/* LZ4 where it beats entropy: repeats longer than a byte */
 	*out = LZ4;
-	len = pack_lz4(out + 11, guess, s, n);
+	len = put_lz4(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {
 		*out = RANS;
-		len = rans_put(out + 11, s, n, count[0]);
+		len = rans_put(out + 11, s, n, count);
 	}
 	if (len == 0 || len + 3 >= n) {
 		*out++ = STORED;
@@ -86,10 +116,39 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n)
 	return out + 1 + i + len;
 }
 
-static int
-get_plane(struct bytes *b, unsigned char *s, size_t n)
+/* The planes s[n] each; where a 0 in the first means 0 in all, the others
+ * without those values. */
+static unsigned char *
+put_planes(unsigned char *out, unsigned char *s, size_t n, size_t planes)
 {
-	unsigned mode = bytes_u8(b);
+	unsigned char *first = out, rest = 0, *p;
+	size_t i, j, zeros = 0, k;
+
+	for (i = 0; i < n; i++) {
+		if (s[i] != 0)
+			continue;
+		zeros++;
+		for (j = 1; j < planes; j++)
+			rest |= s[j * n + i];
+	}
+	out = put_plane(out, s, n);
+	k = n;
+	if (zeros > n / 64 && rest == 0) {
+		*first |= SPARSE;
+		for (j = 1, p = s + n; j < planes; j++, p += n)
+			for (i = k = 0; i < n; i++) {
+				p[k] = p[i];
+				k += s[i] != 0;
+			}
+	}
+	for (j = 1; j < planes; j++)
+		out = put_plane(out, s + j * n, k);
+	return out;
+}
+
+static int
+get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
+{
 	const unsigned char *p;
 	struct bytes part = BYTES(NULL, 0);
 	uint64_t len;
@@ -132,8 +191,7 @@ encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
 		s[2 * n + i] = (unsigned char)(u >> 8);
 		s[3 * n + i] = (unsigned char)u;
 	}
-	for (i = 0; i < 4; i++)
-		*out = put_plane(*out, s + i * n, n);
+	*out = put_planes(*out, s, n, 4);
 	alloc_free(s);
 	return 0;
 }
@@ -158,8 +216,7 @@ encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
 		s[i] = (unsigned char)(u >> 8);
 		s[n + i] = (unsigned char)u;
 	}
-	for (i = 0; i < 2; i++)
-		*out = put_plane(*out, s + i * n, n);
+	*out = put_planes(*out, s, n, 2);
 	alloc_free(s);
 	alloc_free(h);
 	return 0;
@@ -207,21 +264,50 @@ join_bf16(float *x, const unsigned char *s, size_t n)
 	}
 }
 
+/* k values of a plane to where the first plane is not 0. */
+static void
+spread(unsigned char *p, const unsigned char *first, size_t n, size_t k)
+{
+	size_t i;
+
+	for (i = n; i-- > 0;)
+		p[i] = first[i] != 0 ? p[--k] : 0;
+}
+
+static int
+get_planes(struct bytes *b, unsigned char *s, size_t n, size_t planes)
+{
+	unsigned mode = bytes_u8(b);
+	size_t i, j, k = n;
+
+	if (get_plane(b, mode & ~(unsigned)SPARSE, s, n) < 0)
+		return -1;
+	if ((mode & SPARSE) != 0)
+		for (i = 0; i < n; i++)
+			k -= s[i] == 0;
+	for (j = 1; j < planes; j++) {
+		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
+			return -1;
+		if (k < n)
+			spread(s + j * n, s, n, k);
+	}
+	return 0;
+}
+
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	size_t planes = o->param == BF16 ? 2 : 4, i;
+	size_t planes = o->param == BF16 ? 2 : 4;
 	unsigned char *s = alloc_get(o->n, 4, e);
 	int r = 0;
 
 	if (s == NULL)
 		return -ERR_SYS;
-	for (i = 0; r == 0 && i < planes; i++)
-		if (get_plane(b, s + i * o->n, o->n) < 0)
-			r = codec_corrupt("lossless", "bad plane", e);
-	if (r == 0 && o->param == BF16)
+	if (get_planes(b, s, o->n, planes) < 0)
+		r = codec_corrupt("lossless", "bad plane", e);
+	else if (o->param == BF16)
 		join_bf16(o->x, s, o->n);
-	else if (r == 0)
+	else
 		join_f32(o->x, s, o->n);
 	alloc_free(s);
 	return r;

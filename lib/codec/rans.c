@@ -117,64 +117,121 @@ get_table(struct bytes *b, uint16_t freq[RANS_SYMBOLS])
 	return b->bad || sum != TOTAL ? -1 : 0;
 }
 
+/*
+ * What it takes to put a symbol of frequency f into a state x:
+ *
+ *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base
+ *
+ * x / f by the upper half of x * ceil(2^64 / f), exact for x, f < 2^32
+ * (Granlund and Montgomery 1994); f = 1, where 2^64 does not fit, gives
+ * x - 1, and base makes up for it.
+ */
+struct step {
+	uint64_t inverse;
+	uint64_t top;		/* a state not below it sheds 16 bits first */
+	uint32_t base, rest;
+};
+
+static void
+fill_steps(struct step t[RANS_SYMBOLS], const uint16_t freq[RANS_SYMBOLS])
+{
+	uint32_t at = 0, f;
+	size_t i;
+
+	for (i = 0; i < RANS_SYMBOLS; i++) {
+		f = freq[i];
+		t[i].top = (uint64_t)f << (32 - BITS);
+		t[i].rest = TOTAL - f;
+		t[i].base = at;
+		t[i].inverse = f > 1 ? UINT64_MAX / f + 1 : UINT64_MAX;
+		if (f == 1)
+			t[i].base += t[i].rest;
+		at += f;
+	}
+}
+
+static inline uint32_t
+put_symbol(uint32_t x, const struct step *t, unsigned char **w)
+{
+	uint64_t q;
+
+	if (x >= t->top) {
+		*w -= 2;
+		bytes_set16(*w, (uint16_t)x);
+		x >>= 16;
+	}
+	q = x * (t->inverse >> 32) + (x * (t->inverse & 0xffffffff) >> 32);
+	return x + (uint32_t)(q >> 32) * t->rest + t->base;
+}
+
 size_t
 rans_put(unsigned char *p, const unsigned char *s, size_t n,
     const uint32_t count[RANS_SYMBOLS])
 {
 	unsigned char *start = p, *room = p + rans_bound(n), *w = room;
-	uint16_t freq[RANS_SYMBOLS], base[RANS_SYMBOLS];
-	uint32_t x[STATES] = { LOW, LOW, LOW, LOW }, f, at = 0;
+	uint32_t x[STATES] = { LOW, LOW, LOW, LOW }, a, b, c, d;
+	uint16_t freq[RANS_SYMBOLS];
+	struct step t[RANS_SYMBOLS];
 	size_t i;
 
 	scale(count, n, freq);
 	p = put_table(p, freq);
-	for (i = 0; i < RANS_SYMBOLS; i++) {
-		base[i] = (uint16_t)at;
-		at += freq[i];
+	fill_steps(t, freq);
+	for (i = n; i % STATES != 0; i--)	/* backwards, to the end */
+		x[(i - 1) % STATES] = put_symbol(x[(i - 1) % STATES],
+		    &t[s[i - 1]], &w);
+	a = x[0];
+	b = x[1];
+	c = x[2];
+	d = x[3];
+	for (; i > 0; i -= STATES) {
+		d = put_symbol(d, &t[s[i - 1]], &w);
+		c = put_symbol(c, &t[s[i - 2]], &w);
+		b = put_symbol(b, &t[s[i - 3]], &w);
+		a = put_symbol(a, &t[s[i - 4]], &w);
 	}
-	for (i = n; i-- > 0;) {			/* backwards, to the end */
-		uint32_t *y = &x[i % STATES];
-
-		f = freq[s[i]];
-		if ((uint64_t)*y >= (uint64_t)f << (32 - BITS)) {
-			w -= 2;
-			bytes_set16(w, (uint16_t)*y);
-			*y >>= 16;
-		}
-		*y = (*y / f << BITS) + *y % f + base[s[i]];
-	}
-	for (i = 0; i < STATES; i++, p += 4)
-		bytes_set32(p, x[i]);
+	bytes_set32(p, a);
+	bytes_set32(p + 4, b);
+	bytes_set32(p + 8, c);
+	bytes_set32(p + 12, d);
+	p += 4 * STATES;
 	memmove(p, w, (size_t)(room - w));
 	return (size_t)(p - start) + (size_t)(room - w);
 }
 
-/* What the low BITS of a state say. */
-struct slot {
-	uint16_t freq, off;		/* off: place in the symbol's range */
-	unsigned char symbol;
-};
-
+/* What the low BITS of a state say: freq - 1 and the place in the symbol's
+ * range, 12 bits each, and the symbol. */
 static void
-fill_slots(struct slot slot[TOTAL], const uint16_t freq[RANS_SYMBOLS])
+fill_slots(uint32_t slot[TOTAL], const uint16_t freq[RANS_SYMBOLS])
 {
 	uint32_t at = 0, j;
 	size_t i;
 
 	for (i = 0; i < RANS_SYMBOLS; i++)
-		for (j = 0; j < freq[i]; j++, at++) {
-			slot[at].freq = freq[i];
-			slot[at].off = (uint16_t)j;
-			slot[at].symbol = (unsigned char)i;
-		}
+		for (j = 0; j < freq[i]; j++)
+			slot[at++] = (uint32_t)i | j << 8 |
+			    (freq[i] - 1u) << 20;
+}
+
+static inline unsigned char
+get_symbol(uint32_t *x, const uint32_t slot[TOTAL], const unsigned char **p)
+{
+	uint32_t t = slot[*x & (TOTAL - 1)];
+	uint32_t y = ((t >> 20) + 1) * (*x >> BITS) + (t >> 8 & (TOTAL - 1));
+
+	if (y < LOW) {
+		y = y << 16 | bytes_le16(*p);
+		*p += 2;
+	}
+	*x = y;
+	return (unsigned char)t;
 }
 
 int
 rans_get(struct bytes *b, unsigned char *s, size_t n)
 {
-	struct slot slot[TOTAL];
+	uint32_t slot[TOTAL], x[STATES], w, y, z, u;
 	uint16_t freq[RANS_SYMBOLS];
-	uint32_t x[STATES];
 	const unsigned char *p, *end;
 	size_t i;
 
@@ -187,21 +244,31 @@ rans_get(struct bytes *b, unsigned char *s, size_t n)
 	fill_slots(slot, freq);
 	p = b->p + b->at;
 	end = b->p + b->n;
-	for (i = 0; i < n; i++) {
-		uint32_t y = x[i % STATES];
-		const struct slot *t = &slot[y & (TOTAL - 1)];
-
-		s[i] = t->symbol;
-		y = t->freq * (y >> BITS) + t->off;
-		if (y < LOW) {
-			if (p == end)
-				return -1;
-			y = y << 16 | bytes_le16(p);
-			p += 2;
-		}
-		x[i % STATES] = y;
-	}
 	b->at = b->n;
+	w = x[0];
+	y = x[1];
+	z = x[2];
+	u = x[3];
+	for (i = 0; i + STATES <= n && end - p >= 2 * STATES; i += STATES) {
+		s[i] = get_symbol(&w, slot, &p);
+		s[i + 1] = get_symbol(&y, slot, &p);
+		s[i + 2] = get_symbol(&z, slot, &p);
+		s[i + 3] = get_symbol(&u, slot, &p);
+	}
+	x[0] = w;
+	x[1] = y;
+	x[2] = z;
+	x[3] = u;
+	for (; i < n; i++) {			/* near the end of the body */
+		unsigned char t[2] = { 0, 0 };
+		const unsigned char *q = p < end ? p : t;
+		const unsigned char *was = q;
+
+		s[i] = get_symbol(&x[i % STATES], slot, &q);
+		if (q != was && p == end)
+			return -1;
+		p += q - was;
+	}
 	/* the encoder began here */
 	return p == end && x[0] == LOW && x[1] == LOW && x[2] == LOW &&
 	    x[3] == LOW ? 0 : -1;
