@@ -157,7 +157,7 @@ estimate_topk_rate(const struct estimate *m, const struct codec_plan *plan)
 	return (int64_t)ceil((bits + 0.17 * k) / 8 + 2 * k + k / 85) + 8;
 }
 
-/* The entropy of the levels and their signs, three percent for chance, rANS
+/* The entropy of the levels and their signs, half a percent and chance for rANS
  * and its table; packed where that is less. */
 static int64_t
 estimate_qsgd_rate(const struct estimate *m, const struct codec_plan *plan)
@@ -184,7 +184,7 @@ estimate_qsgd_rate(const struct estimate *m, const struct codec_plan *plan)
 			    m->n));
 			used += count[l] > 0.5;
 		}
-	bits = bits / 8 * 1.03 + 4 * used + 24;
+	bits = (bits * 1.005 + 1.4 * sqrt(bits)) / 8 + 4 * used + 24;
 	return (int64_t)(plan->param < 128 && bits < all ? bits : all);
 }
 
