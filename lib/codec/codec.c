@@ -23,6 +23,16 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	[CODEC_EDEN] = &eden_codec,
 };
 
+/* Other names: parse says what they mean. */
+static const struct {
+	const struct codec_impl *impl;
+	uint8_t codec;
+} alias[] = {
+	{ &topk_threshold, CODEC_TOPK },
+	{ &topk_chunk, CODEC_TOPK },
+};
+enum { ALIASES = sizeof(alias) / sizeof(alias[0]) };
+
 static const struct codec_impl *
 find(uint8_t codec)
 {
@@ -55,27 +65,41 @@ codec_name(uint8_t codec)
 	return c != NULL ? c->name : NULL;
 }
 
+/* The codec whose name is the first len bytes of s; its number. */
+static const struct codec_impl *
+named(const char *s, size_t len, uint8_t *codec)
+{
+	const struct codec_impl *c;
+	unsigned i;
+
+	for (i = 0; i < CODEC_MAX + ALIASES; i++) {
+		c = i < CODEC_MAX ? table[i] : alias[i - CODEC_MAX].impl;
+		*codec = i < CODEC_MAX ? (uint8_t)i :
+		    alias[i - CODEC_MAX].codec;
+		if (c != NULL && strlen(c->name) == len &&
+		    memcmp(c->name, s, len) == 0)
+			return c;
+	}
+	return NULL;
+}
+
 int
 codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 {
 	const char *colon = strchr(s, ':');
 	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
+	const struct codec_impl *c;
 	struct err why = ERR_INIT;
-	unsigned i;
 
 	memset(plan, 0, sizeof(*plan));
 	if (strcmp(s, "none") == 0) {
 		plan->codec = CODEC_NONE;
 		return 0;
 	}
-	for (i = 0; i < CODEC_MAX; i++)
-		if (table[i] != NULL && strlen(table[i]->name) == len &&
-		    memcmp(table[i]->name, s, len) == 0)
-			break;
-	if (i == CODEC_MAX)
+	c = named(s, len, &plan->codec);
+	if (c == NULL)
 		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
-	plan->codec = (uint8_t)i;
-	if (table[i]->parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
+	if (c->parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
 		return err_set(e, ERR_USAGE, "codec '%s': %s", s, why.msg);
 	return 0;
 }
@@ -84,15 +108,18 @@ const char *
 codec_format(const struct codec_plan *plan, char buf[32])
 {
 	const struct codec_impl *c = find(plan->codec);
+	const char *name = codec_name(plan->codec);
 	char arg[24] = "";
 
-	if (c == NULL && plan->codec != CODEC_NONE) {
+	if (name == NULL) {
 		(void)snprintf(buf, 32, "codec-%u", plan->codec);
 		return buf;
 	}
+	if (c != NULL && c->title != NULL)
+		name = c->title(plan);
 	if (c != NULL && c->format != NULL)
 		c->format(plan, arg);
-	(void)snprintf(buf, 32, "%.8s%.23s", codec_name(plan->codec), arg);
+	(void)snprintf(buf, 32, "%.9s%.22s", name, arg);
 	return buf;
 }
 

@@ -44,6 +44,9 @@ struct codec_impl {
 	/* b holds the body; may leave bytes, which the table refuses */
 	int (*decode)(const struct codec_out *o, struct bytes *b,
 	    struct err *e);
+	/* another name for some plans, which format's text follows; may be
+	 * NULL */
+	const char *(*title)(const struct codec_plan *plan);
 	uint8_t max_param;	/* greater: unsupported */
 	uint8_t exact;		/* x - dec(code(x)) is exact in f32 */
 	uint8_t raw;		/* may carry values that are not finite */
@@ -59,6 +62,7 @@ extern const struct codec_impl raw_f32, raw_f16, raw_bf16;
 extern const struct codec_impl lossless_planes;
 extern const struct codec_impl block_q8, block_q4, block_sign;
 extern const struct codec_impl topk_codec;
+extern const struct codec_impl topk_threshold, topk_chunk;	/* names only */
 extern const struct codec_impl qsgd_codec;
 extern const struct codec_impl ecq_codec;
 extern const struct codec_impl fixed_i64;

@@ -1,35 +1,158 @@
 /*
  * TOPK: the largest magnitudes, the rest is zero.
  *
- *   body := varint k  ( int8 e  RICE128 positions  f16[k] )  in brackets
- *   unless k = 0;  x[pos[i]] = f16[i] * 2^e
+ *   topk:F       the fraction F of the group; topk:F:sample, about as many
+ *   chunk:K/C    K of every C, a power of two (SparseLoCo: 64/4096)
+ *   threshold:T  all of at least T
  *
- * The shared exponent puts the largest value just below 2^15, so that f16
- * neither overflows nor loses the bits of gradients below its 6e-8.
+ * Their values are f16 (with a shared exponent, so that f16 neither overflows
+ * nor loses the bits of gradients below its 6e-8) or, after another colon,
+ *
+ *   q4   a sign and 8 magnitudes a r^j
+ *   q2   a sign and 2 magnitudes a, a r
+ *   mag  a sign, one magnitude a
+ *
+ *   body := varint k  ( head  plain or coded, sparse.h ) brackets: unless k = 0
+ *   head := int8 e: x = h * 2^e  |  bf16 a  bf16 r  |  bf16 a
+ *
+ * The record's parameter is the kind, + 4 when coded, which is smaller and
+ * slower: what ":rice" leaves out, and what does not happen when it would be
+ * longer than plain may be.
  */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/impl.h"
-#include "codec/rice.h"
+#include "codec/levels.h"
+#include "codec/pick.h"
+#include "codec/sparse.h"
+#include "codec/topk.h"
 #include "kern/kern.h"
 
-enum { TOP_BITS = 11, MID_BITS = 10, TOP_EXP = 14, MIN_EXP = -128 };
-#define MAG 0x7fffffffu
+enum { CODED = 4, TOP_EXP = 14, MIN_EXP = -128, MAX_CHUNK = 20, HEAD = 14 };
+
+static const char *const kind_name[] = { "f16", "q4", "q2", "mag" };
+static const unsigned kind_width[] = { SPARSE_HALF, 4, 2, 1 };
+static const unsigned kind_levels[] = { 0, 8, 2, 1 };
+
+/* ---- names ---- */
+
+/* What may follow the number. */
+static int
+parse_rest(const char *s, struct codec_plan *plan, struct err *e)
+{
+	static const char *const extra[] = { "f16", "q4", "q2", "mag", "rice",
+	    "sample" };
+	size_t i, len;
+
+	for (; *s != '\0'; s += len) {
+		len = strcspn(++s, ":");
+		for (i = 0; i < 6; i++)
+			if (strlen(extra[i]) == len &&
+			    memcmp(extra[i], s, len) == 0)
+				break;
+		if (i < 4)
+			plan->param = (uint8_t)(plan->param /
+			    (TOPK_KIND + 1) * (TOPK_KIND + 1) + i);
+		else if (i == 4)
+			plan->param |= TOPK_RICE;
+		else if (i == 5 && plan->param >> TOPK_PICK <= TOPK_SAMPLED)
+			plan->param |= TOPK_SAMPLED << TOPK_PICK;
+		else
+			return err_set(e, ERR_USAGE, "no '%.*s'", (int)len, s);
+	}
+	return 0;
+}
+
+/* The number in front of the first colon into t. */
+static const char *
+first(const char *arg, char t[32])
+{
+	size_t len = strcspn(arg, ":");
+
+	(void)snprintf(t, 32, "%.*s", (int)(len < 31 ? len : 31), arg);
+	return arg + len;
+}
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	return arg_fraction(arg, &plan->arg, e);
+	char t[32] = "";
+	const char *rest = arg != NULL ? first(arg, t) : "";
+	int r = arg_fraction(arg != NULL ? t : NULL, &plan->arg, e);
+
+	return r < 0 ? r : parse_rest(rest, plan, e);
+}
+
+static int
+parse_threshold(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	char t[32] = "";
+	const char *rest = arg != NULL ? first(arg, t) : "";
+	int r = arg_number(arg != NULL ? t : NULL, 0, 3e38f, &plan->arg, e);
+
+	if (r == 0 && !(plan->arg > 0))
+		return err_set(e, ERR_USAGE, "a threshold is above 0");
+	plan->param = TOPK_THRESHOLD << TOPK_PICK;
+	return r < 0 ? r : parse_rest(rest, plan, e);
+}
+
+static int
+parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	char t[32] = "", *slash;
+	const char *rest = arg != NULL ? first(arg, t) : "";
+	float k, c = 0;
+	unsigned log;
+	int r;
+
+	if ((slash = strchr(t, '/')) == NULL)
+		return err_set(e, ERR_USAGE, "how many of how many: 64/4096");
+	*slash = '\0';
+	if ((r = arg_number(t, 1, 1 << MAX_CHUNK, &k, e)) < 0 ||
+	    (r = arg_number(slash + 1, 1, 1 << MAX_CHUNK, &c, e)) < 0)
+		return r;
+	for (log = TOPK_CHUNK; log < MAX_CHUNK && 1u << log < c; log++)
+		;
+	if (c != (float)(1u << log) || k > c || k != floorf(k))
+		return err_set(e, ERR_USAGE, "chunks are a power of two, 16 to "
+		    "1048576, and keep a whole number");
+	plan->param = (uint8_t)(log << TOPK_PICK);
+	plan->arg = k / c;
+	return parse_rest(rest, plan, e);
+}
+
+static const char *
+title(const struct codec_plan *plan)
+{
+	unsigned pick = plan->param >> TOPK_PICK;
+
+	return pick >= TOPK_CHUNK ? "chunk" :
+	    pick == TOPK_THRESHOLD ? "threshold" : "topk";
 }
 
 static void
 format(const struct codec_plan *plan, char buf[24])
 {
-	arg_print(plan->arg, buf);
+	unsigned pick = plan->param >> TOPK_PICK;
+	unsigned kind = plan->param & TOPK_KIND;
+	size_t at;
+
+	if (pick >= TOPK_CHUNK)
+		(void)snprintf(buf, 24, ":%.0f/%lu",
+		    ldexp((double)plan->arg, (int)pick), 1ul << pick);
+	else
+		arg_print(plan->arg, buf);
+	at = strlen(buf);
+	(void)snprintf(buf + at, 24 - at, "%s%s%s%s", kind != 0 ? ":" : "",
+	    kind != 0 ? kind_name[kind] : "",
+	    plan->param & TOPK_RICE ? ":rice" : "",
+	    pick == TOPK_SAMPLED ? ":sample" : "");
 }
 
 /* k = fraction * n to the nearest, at least 1. */
@@ -46,138 +169,179 @@ kept(const struct codec_plan *plan, size_t n)
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
+	unsigned pick = plan->param >> TOPK_PICK;
 	size_t k = kept(plan, n);
 
-	return 11 + rice_bound(k, n) + 2 * k;
+	if (pick == TOPK_THRESHOLD)
+		k = n;
+	else if (pick != TOPK_EXACT)	/* about: 1.3 k, a last chunk's half */
+		k = k + k / 2 + 1 < n ? k + k / 2 + 1 : n;
+	return HEAD + sparse_bound(k, n, kind_width[plan->param & TOPK_KIND]);
 }
 
-/*
- * The bin, counted from the top, in which the k-th largest lies; *k becomes
- * its rank in that bin.
- */
-static uint32_t
-find_bin(const uint32_t *count, uint32_t bins, size_t *k)
+static size_t
+pick(const struct codec_in *in, uint32_t *at)
 {
-	uint32_t b = bins - 1;
+	const struct codec_plan *p = in->plan;
+	unsigned how = p->param >> TOPK_PICK;
+	size_t c = (size_t)1 << (how < 31 ? how : 31);
 
-	while (b > 0 && count[b] < *k)
-		*k -= count[b--];
-	return b;
+	if (how >= TOPK_CHUNK)
+		return pick_chunks(in->x, in->n, kept(p, c), c, at);
+	if (how == TOPK_THRESHOLD)
+		return pick_above(in->x, in->n, p->arg, at);
+	if (how == TOPK_SAMPLED)
+		return pick_sampled(in->x, in->n, kept(p, in->n), at);
+	return pick_top(in->x, in->n, kept(p, in->n), at);
 }
 
-/* The k-th largest (k from 1) of those of u[m] whose bits above shift equal
- * prefix; *k becomes its rank among its equals. */
-static uint32_t
-refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
+/* Codes of the values at s->pos; the head, to p, how long it is. */
+static size_t
+code_f16(const struct codec_in *in, struct sparse *s, unsigned char *p)
 {
-	uint32_t count[1 << MID_BITS], u;
-	unsigned shift;
-	size_t i;
-
-	for (shift = 2 * MID_BITS; shift > 0; shift -= MID_BITS) {
-		memset(count, 0, sizeof(count));
-		for (i = 0; i < m; i++) {
-			u = bytes_u32(x[at[i]]) & MAG;
-			if (u >> shift == prefix)
-				count[u >> (shift - MID_BITS) &
-				    ((1 << MID_BITS) - 1)]++;
-		}
-		prefix = prefix << MID_BITS |
-		    find_bin(count, 1 << MID_BITS, k);
-	}
-	return prefix;
-}
-
-/*
- * The positions of the k largest magnitudes, in order; ties go to the lower
- * position, zeros are never taken.  Two passes over x: a count by the leading
- * bits, then the candidates.  Returns how many, or < 0.
- */
-static int
-choose(const float *x, size_t n, size_t k, uint32_t **out, size_t *got,
-    struct err *e)
-{
-	uint32_t count[1 << TOP_BITS], *at, bin, t, u;
-	const unsigned shift = 2 * MID_BITS;
-	size_t i, m, c = 0, rank = k;
-
-	memset(count, 0, sizeof(count));
-	for (i = 0; i < n; i++)
-		count[(bytes_u32(x[i]) & MAG) >> shift]++;
-	bin = find_bin(count, 1 << TOP_BITS, &rank);
-	for (i = bin; i < 1 << TOP_BITS; i++)
-		c += count[i];
-	at = alloc_get(c + 1, sizeof(*at), e);	/* one is written past */
-	if (at == NULL)
-		return -ERR_SYS;
-	for (i = m = 0; i < n && m < c; i++) {
-		at[m] = (uint32_t)i;
-		m += (bytes_u32(x[i]) & MAG) >> shift >= bin;
-	}
-	t = refine(x, at, m, bin, &rank);
-	if (t == 0)
-		rank = 0;
-	for (i = m = 0; i < c; i++) {
-		u = bytes_u32(x[at[i]]) & MAG;
-		if (u > t || (u == t && rank > 0)) {
-			rank -= u == t;
-			at[m++] = at[i];
-		}
-	}
-	*out = at;
-	*got = m;
-	return 0;
-}
-
-static void
-put_values(unsigned char *p, const struct codec_in *in, const uint32_t *pos,
-    size_t k, int exp)
-{
-	double scale = ldexp(1, -exp);
+	int exp = ilogbf(bytes_f32(in->max_bits)) - TOP_EXP;
+	double scale;
 	float v[128];
-	uint16_t h[128];
 	size_t i, j, m;
 
-	for (i = 0; i < k; i += m) {
-		m = k - i < 128 ? k - i : 128;
+	exp = exp < MIN_EXP ? MIN_EXP : exp;
+	scale = ldexp(1, -exp);
+	*p = (unsigned char)exp;
+	for (i = 0; i < s->k; i += m) {
+		m = s->k - i < 128 ? s->k - i : 128;
 		for (j = 0; j < m; j++)
-			v[j] = (float)((double)in->x[pos[i + j]] * scale);
-		in->kern->to_f16(h, v, m);
-		for (j = 0; j < m; j++) {
-			/* 2^15 * 2^113 is no f32: what rounds up to it, down */
-			if (exp == 127 - TOP_EXP && (h[j] & 0x7fff) == 0x7800)
-				h[j]--;
-			bytes_set16(p + 2 * (i + j), h[j]);
-		}
+			v[j] = (float)((double)in->x[s->pos[i + j]] * scale);
+		in->kern->to_f16(s->code + i, v, m);
 	}
+	return 1;
+}
+
+/* m: room for k magnitudes */
+static size_t
+code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
+    unsigned char *p)
+{
+	struct levels l = { .n = n };
+	size_t i;
+
+	for (i = 0; i < s->k; i++)
+		m[i] = fabsf(in->x[s->pos[i]]);
+	levels_fit(&l, m, s->k);
+	levels_code(&l, m, s->k, s->code);
+	for (i = 0; i < s->k; i++)
+		s->code[i] = (uint16_t)(s->code[i] * 2 +
+		    (in->x[s->pos[i]] < 0));
+	bytes_set16(p, l.a);
+	bytes_set16(p + 2, l.r);
+	return n == 1 ? 2 : 4;
+}
+
+/* s has its positions; what follows k. */
+static int
+encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
+    uint8_t *param, struct err *e)
+{
+	unsigned kind = in->plan->param & TOPK_KIND, coded = 0;
+	size_t cap = sparse_bound(s->k, s->n, s->width), len = 0;
+	unsigned char *p, *t = alloc_get(1, cap + SPARSE_SLACK + s->k * 4, e);
+
+	if (t == NULL)
+		return -ERR_SYS;
+	p = out->p + out->n;
+	p += bytes_set_varint(p, s->k);
+	p += kind == TOPK_F16 ? code_f16(in, s, p) :
+	    code_levels(in, s, kind_levels[kind], (float *)(void *)t, p);
+	if (!(in->plan->param & TOPK_RICE))
+		len = sparse_put_coded(t, cap, s);
+	if (len != 0) {
+		memcpy(p, t, len);
+		coded = CODED;
+	} else
+		len = sparse_put_plain(p, s);
+	*param = (uint8_t)(kind + coded);
+	out->n = (size_t)(p - out->p) + len;
+	alloc_free(t);
+	return 0;
 }
 
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
-	unsigned char *p = out->p + out->n;
-	uint32_t *pos = NULL;
-	size_t k;
-	int r, exp;
+	struct sparse s = { .n = in->n };
+	int r = 0;
 
-	(void)param;
-	if (in->n > UINT32_MAX)
+	if (in->n > INT32_MAX)
 		return err_set(e, ERR_DATA, "limit: group too large for topk");
-	r = choose(in->x, in->n, kept(in->plan, in->n), &pos, &k, e);
-	if (r < 0)
-		return r;
-	p += bytes_set_varint(p, k);
-	if (k > 0) {
-		exp = ilogbf(bytes_f32(in->max_bits)) - TOP_EXP;
-		exp = exp < MIN_EXP ? MIN_EXP : exp;
-		*p++ = (unsigned char)exp;
-		p += rice_put(p, pos, k);
-		put_values(p, in, pos, k, exp);
-		p += 2 * k;
+	s.width = kind_width[in->plan->param & TOPK_KIND];
+	s.pos = alloc_get(in->n + 1, sizeof(*s.pos), e);
+	if (s.pos == NULL)
+		return -ERR_SYS;
+	s.k = pick(in, s.pos);
+	if (s.k == 0) {
+		*param = in->plan->param & TOPK_KIND;
+		out->p[out->n++] = 0;
+	} else if ((s.code = alloc_get(s.k, sizeof(*s.code), e)) == NULL)
+		r = -ERR_SYS;
+	else
+		r = encode_kept(in, &s, out, param, e);
+	alloc_free(s.code);
+	alloc_free(s.pos);
+	return r;
+}
+
+/* ---- back ---- */
+
+static void
+place_f16(const struct codec_out *o, const struct sparse *s, double scale)
+{
+	float v[128];
+	size_t i, j, m;
+
+	for (i = 0; i < s->k; i += m) {
+		m = s->k - i < 128 ? s->k - i : 128;
+		o->kern->from_f16(v, s->code + i, m);
+		for (j = 0; j < m; j++)
+			o->x[s->pos[i + j]] = (float)((double)v[j] * scale);
 	}
-	out->n = (size_t)(p - out->p);
-	alloc_free(pos);
+}
+
+static void
+place_levels(const struct codec_out *o, const struct sparse *s,
+    const struct levels *l)
+{
+	size_t i;
+	float v;
+
+	for (i = 0; i < s->k; i++) {
+		v = l->v[s->code[i] / 2];
+		o->x[s->pos[i]] = s->code[i] & 1 ? -v : v;
+	}
+}
+
+static int
+decode_kept(const struct codec_out *o, struct bytes *b, struct sparse *s)
+{
+	unsigned kind = o->param & TOPK_KIND;
+	struct levels l = { .n = kind_levels[kind] };
+	double scale = 1;
+
+	if (kind == TOPK_F16)
+		scale = ldexp(1, (int8_t)bytes_u8(b));
+	else {
+		l.a = bytes_u16(b);
+		l.r = l.n == 1 ? 0 : bytes_u16(b);
+		if (l.a > LEVELS_TOP || l.r > LEVELS_TOP)
+			return -1;
+		levels_make(&l);
+	}
+	if (b->bad || (o->param & CODED ? sparse_get_coded(b, s) :
+	    sparse_get_plain(b, s)) < 0)
+		return -1;
+	if (kind == TOPK_F16)
+		place_f16(o, s, scale);
+	else
+		place_levels(o, s, &l);
 	return 0;
 }
 
@@ -185,37 +349,33 @@ static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	uint64_t k = bytes_varint(b);
-	const unsigned char *p;
-	uint32_t *pos = NULL;
-	uint16_t h;
-	double scale;
-	float v;
-	size_t i;
+	struct sparse s = { .n = o->n };
 	int r = 0;
 
 	memset(o->x, 0, o->n * sizeof(*o->x));
-	if (b->bad || k > o->n)
+	if (b->bad || k > o->n || o->n > INT32_MAX)
 		return codec_corrupt("topk", "bad count", e);
 	if (k == 0)
 		return 0;
-	scale = ldexp(1, (int8_t)bytes_u8(b));
-	pos = alloc_get(k, sizeof(*pos), e);
-	if (pos == NULL)
-		return -ERR_SYS;
-	if (rice_get(b, pos, k, o->n) < 0)
-		r = codec_corrupt("topk", "bad positions", e);
-	else if ((p = bytes_take(b, k * 2)) == NULL)
-		r = codec_corrupt("topk", "body too short", e);
-	for (i = 0; r == 0 && i < k; i++) {
-		h = bytes_le16(p + 2 * i);
-		o->kern->from_f16(&v, &h, 1);
-		o->x[pos[i]] = (float)((double)v * scale);
-	}
-	alloc_free(pos);
+	s.k = (size_t)k;
+	s.width = kind_width[o->param & TOPK_KIND];
+	s.pos = alloc_get(s.k, sizeof(*s.pos), e);
+	s.code = s.pos != NULL ? alloc_get(s.k, sizeof(*s.code), e) : NULL;
+	if (s.code == NULL)
+		r = -ERR_SYS;
+	else if (decode_kept(o, b, &s) < 0)
+		r = codec_corrupt("topk", "bad body", e);
+	alloc_free(s.code);
+	alloc_free(s.pos);
 	return r;
 }
 
 const struct codec_impl topk_codec = {
 	.name = "topk", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode
+	.encode = encode, .decode = decode, .title = title,
+	.max_param = CODED + TOPK_KIND
 };
+const struct codec_impl topk_threshold = {
+	.name = "threshold", .parse = parse_threshold
+};
+const struct codec_impl topk_chunk = { .name = "chunk", .parse = parse_chunk };

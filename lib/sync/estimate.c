@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "codec/topk.h"
 #include "sync/elem.h"
 #include "sync/estimate.h"
 
@@ -136,17 +137,49 @@ static double
 estimate_kept(const struct estimate *m, const struct codec_plan *plan)
 {
 	double k = floor((double)plan->arg * m->n + 0.5);
+	unsigned i;
 
-	if (!(k >= 1))
+	if (plan->param >> TOPK_PICK == TOPK_THRESHOLD)
+		for (i = 0, k = 0; i < m->points &&
+		    m->x[i] >= (double)plan->arg; i++)
+			k += m->w[i];
+	else if (!(k >= 1))
 		k = 1;
 	return k < m->nonzero ? k : m->nonzero;
 }
 
-/* RICE128 on uniform positions: entropy and 0.17 bit an index at most
- * (measured 0.12 to 0.15), then a byte and a half a block of 128 */
+/* The bits a kept magnitude takes: the entropy of its eighth between two powers
+ * of two, where the model's pieces are eighths of octaves, and what a half has
+ * below. */
+static double
+estimate_topk_bits(const struct estimate *m, unsigned kind, double k)
+{
+	double left = k, take, h = 0, q;
+	unsigned i;
+	int exp;
+
+	if (kind != TOPK_F16)
+		return kind == TOPK_Q4 ? 3 : kind == TOPK_Q2;
+	for (i = 0; i < m->points && left > 0; i++) {
+		take = m->w[i] < left ? m->w[i] : left;
+		q = i > 0 && i + 1 < m->points ? m->x[i] / m->x[i + 1] : 1;
+		q = q > 1 && q < 1.09 ? q : 1.09;
+		if (take > 0)
+			h += take / k * (estimate_log2(16 * (q - 1) *
+			    frexp(m->x[i], &exp)) - estimate_log2(take / k));
+		left -= take;
+	}
+	return h + 7;
+}
+
+/* Uniform positions.  RICE128: entropy and 0.17 bit an index at most (measured
+ * 0.12 to 0.15), then a byte and a half a block of 128.  Coded: entropy, 1.2
+ * per cent, and what it costs to learn the values' distribution. */
 static int64_t
 estimate_topk_rate(const struct estimate *m, const struct codec_plan *plan)
 {
+	static const double width[] = { 16, 4, 2, 1 };
+	unsigned kind = plan->param & TOPK_KIND;
 	double k = estimate_kept(m, plan), p, bits;
 
 	if (!(k > 0))
@@ -154,7 +187,12 @@ estimate_topk_rate(const struct estimate *m, const struct codec_plan *plan)
 	p = k / m->n;
 	bits = p < 1 ? -k * estimate_log2(p) -
 	    (m->n - k) * estimate_log2(1 - p) : 0;
-	return (int64_t)ceil((bits + 0.17 * k) / 8 + 2 * k + k / 85) + 8;
+	if (plan->param & TOPK_RICE)
+		return (int64_t)ceil((bits + 0.17 * k + width[kind] * k) / 8 +
+		    k / 85) + 8;
+	bits += k * (1.01 + estimate_topk_bits(m, kind, k));
+	return (int64_t)ceil((bits * 1.012 + 10 * estimate_log2(1 + k)) / 8) +
+	    10;
 }
 
 /* The entropy of the levels and their signs, half a percent and chance for rANS

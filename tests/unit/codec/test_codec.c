@@ -17,7 +17,10 @@ enum { MAXN = 5000 };
 
 static const char *const specs[] = {
 	"f32", "f16", "bf16", "lossless", "lossless:bf16", "q8", "q4", "sign",
-	"topk:0.01", "topk:0.5", "topk:1", "qsgd:1", "qsgd:127", "qsgd:255",
+	"topk:0.01", "topk:0.5", "topk:1", "topk:0.01:rice", "topk:0.1:q4",
+	"topk:0.2:q2:rice", "topk:0.05:mag", "topk:0.05:sample",
+	"topk:0.5:q4:rice:sample", "chunk:64/4096:q2", "chunk:1/16",
+	"threshold:0.001", "threshold:1e-05:mag:rice", "qsgd:1", "qsgd:127", "qsgd:255",
 	"i64", "ecq:0.004", "ecq:0.001", "ecq:1e-05",
 	"eden:1", "eden:4", "eden:0.25:mse", "eden:2.5:mse",
 	"tern", "tern:clip", "tern:mse", "natural", NULL
@@ -281,7 +284,10 @@ static void
 test_names(void)
 {
 	static const char *const bad[] = {
-		"tern:max", "tern:", "natural:1", "eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",
+		"topk:0.1:q3", "topk:0.1:", "topk::q4", "chunk", "chunk:64",
+		"chunk:0/64", "chunk:2.5/64", "chunk:64/4000", "chunk:65/64",
+		"chunk:1/2097152", "chunk:1/16:sample", "threshold:0",
+		"threshold", "threshold:inf", "threshold:1:sample", "tern:max", "tern:", "natural:1", "eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",
 		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", "topk",
 		"topk:0", "topk:1.5", "topk:-1", "topk:x", "topk:nan", "topk:101%",
 		"topk:0%", "topk:%", "qsgd", "qsgd:0", "qsgd:256", "qsgd:2.5",

@@ -141,7 +141,7 @@ int
 main(void)
 {
 	static const char *const codecs[] = { "f16", "bf16", "q8", "q4",
-	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "qsgd:4",
+	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "topk:0.01:rice", "qsgd:4",
 	    "qsgd:127" };
 	size_t i;
 	int s;

@@ -1,0 +1,99 @@
+#include <math.h>
+
+#include "base/bytes.h"
+#include "codec/levels.h"
+
+enum { STEPS = 16 };
+
+static double
+wide(uint16_t h)
+{
+	return (double)bytes_f32((uint32_t)h << 16);
+}
+
+/* bf16, to nearest even, cut to the largest. */
+static uint16_t
+narrow(double v)
+{
+	uint32_t u = bytes_u32(v < 0x1.fep127 ? (float)v : 0x1.fep127f);
+
+	u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+	return (uint16_t)(u < LEVELS_TOP ? u : LEVELS_TOP);
+}
+
+void
+levels_make(struct levels *l)
+{
+	double v = wide(l->a);
+	unsigned j;
+
+	for (j = 0; j < l->n; j++) {
+		l->v[j] = v < 0x1.fffffep127 ? (float)v : 0x1.fffffep127f;
+		v *= wide(l->r);
+	}
+}
+
+/* The lower of the two means of m[k], and *upper. */
+static double
+two_means(const float *m, size_t k, double mean, double *upper)
+{
+	double t = mean, last = 0, sum[2], low = mean;
+	size_t i, count;
+	int step;
+
+	*upper = mean;
+	for (step = 0; step < STEPS && t != last; step++) {
+		last = t;
+		sum[0] = sum[1] = 0;
+		for (i = count = 0; i < k; i++) {
+			sum[(double)m[i] > t] += (double)m[i];
+			count += (double)m[i] > t;
+		}
+		if (count == 0 || count == k)
+			break;
+		*upper = sum[1] / (double)count;
+		low = sum[0] / (double)(k - count);
+		t = (low + *upper) / 2;
+	}
+	return low;
+}
+
+void
+levels_fit(struct levels *l, const float *m, size_t k)
+{
+	double sum = 0, low = (double)m[0], high = low, a, r = 1;
+	size_t i;
+
+	for (i = 0; i < k; i++) {
+		sum += (double)m[i];
+		low = (double)m[i] < low ? (double)m[i] : low;
+		high = (double)m[i] > high ? (double)m[i] : high;
+	}
+	a = sum / (double)k;
+	if (l->n == 8) {		/* eight cells, their middles */
+		r = low > 0 ? sqrt(sqrt(sqrt(high / low))) : 1;
+		a = low * sqrt(r);
+	} else if (l->n == 2)
+		a = two_means(m, k, a, &high);
+	l->a = narrow(a);
+	if (l->n == 2)
+		r = l->a > 0 ? high / wide(l->a) : 1;
+	l->r = narrow(r);
+	levels_make(l);
+}
+
+void
+levels_code(const struct levels *l, const float *m, size_t k, uint16_t *c)
+{
+	float t[LEVELS_MAX];
+	size_t i;
+	unsigned j, q;
+
+	for (j = 0; j + 1 < l->n; j++)
+		t[j] = (float)(((double)l->v[j] + (double)l->v[j + 1]) / 2);
+	for (i = 0; i < k; i++) {
+		for (q = j = 0; j + 1 < l->n; j++)
+			q += m[i] > t[j];
+		c[i] = (uint16_t)q;
+	}
+}

@@ -1,0 +1,255 @@
+/*
+ * topk, chunk and threshold: what is kept, what it costs against the entropy,
+ * and bodies that lie.
+ */
+#include "codec/gaps.h"
+#include "codec/levels.h"
+#include "codec/pick.h"
+#include "codec/topk.h"
+#include "trip.h"
+
+static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
+
+static double
+entropy(double p)
+{
+	return -p * log2(p) - (1 - p) * log2(1 - p);
+}
+
+static size_t
+nonzero(size_t from, size_t n)
+{
+	size_t i, k = 0;
+
+	for (i = from; i < from + n; i++)
+		k += t.y[i] != 0;
+	return k;
+}
+
+/* Positions at their entropy: with one magnitude nothing but them and the
+ * signs is in the body. */
+static void
+test_positions(const char *spec, double p)
+{
+	double bits;
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	bits = (double)trip(&t, spec, TRIP_N) * 8 / TRIP_N;
+	ok(bits < (entropy(p) + p) * 1.01 + 40.0 / TRIP_N,
+	    "%s: %.5f bits, entropy and signs %.5f", spec, bits,
+	    entropy(p) + p);
+}
+
+/* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign
+ * if one knew. */
+static void
+test_clusters(void)
+{
+	size_t i, k = 0;
+	double bits;
+
+	for (i = 0; i < TRIP_N; i++) {
+		uint32_t r[4];
+
+		rng_block(3, 0, 0, (uint32_t)i, r);
+		t.x[i] = i / 256 % 16 == 5 && r[0] & 1 ? 1 : 0;
+		k += t.x[i] != 0;
+	}
+	bits = (double)trip(&t, "threshold:0.5:mag", TRIP_N) * 8 / (double)k;
+	ok(bits < 3.7 && memcmp(t.x, t.y, sizeof(t.x)) == 0,
+	    "hot rows: %.2f bits a position and sign, %.2f at random", bits,
+	    entropy((double)k / TRIP_N) * TRIP_N / (double)k + 1);
+}
+
+/* SparseLoCo, 64 of 4096 with 2 bits: 0.219 bits a parameter there, 0.147 for
+ * the entropy of the positions and 2 bits; NMSE 0.882 there. */
+static void
+test_sparseloco(void)
+{
+	size_t i, len, good = 1;
+	double bits, mass = 0, all = 0;
+
+	trip_gauss(&t, 2, TRIP_N, 1e-3);
+	len = trip(&t, "chunk:64/4096:q2", TRIP_N);
+	bits = (double)len * 8 / TRIP_N;
+	for (i = 0; i < TRIP_N; i += 4096)
+		good &= nonzero(i, 4096) == 64;
+	for (i = 0; i < TRIP_N; i++) {
+		all += (double)t.x[i] * (double)t.x[i];
+		mass += t.y[i] != 0 ? (double)t.x[i] * (double)t.x[i] : 0;
+	}
+	ok(good && bits <= 0.15, "chunk:64/4096:q2: 64 of each 4096, %.4f bits",
+	    bits);
+	ok(trip_nmse(&t, TRIP_N) < 0.883 &&
+	    trip_nmse(&t, TRIP_N) < 1 - mass / all * 0.985,
+	    "NMSE %.4f, exact values %.4f", trip_nmse(&t, TRIP_N),
+	    1 - mass / all);
+	(void)trip(&t, "chunk:64/4096", 5000);
+	ok(nonzero(0, 4096) == 64 && nonzero(4096, 904) == 14,
+	    "a short chunk keeps its share");
+	(void)trip(&t, "chunk:64/4096", 20);
+	ok(nonzero(0, 20) == 1, "a short group keeps one");
+}
+
+static void
+test_f16(void)
+{
+	size_t i, a, b;
+	float y[3];
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	a = trip(&t, "topk:0.01:rice", TRIP_N);
+	memcpy(t.x, t.y, sizeof(t.x));
+	b = trip(&t, "topk:0.01", TRIP_N);
+	ok(memcmp(t.x, t.y, sizeof(t.x)) == 0 && nonzero(0, TRIP_N) == 655,
+	    "topk:0.01 keeps 655, coded or not");
+	ok((double)TRIP_N * 4 / (double)b >= 160 &&
+	    (double)TRIP_N * 4 / (double)a >= 130,
+	    "%.1f times coded, %.1f plain (130)", TRIP_N * 4.0 / (double)b,
+	    TRIP_N * 4.0 / (double)a);
+	for (i = 0; i < 3; i++)
+		t.x[i] = (float)i * -0x1p-149f;
+	(void)trip(&t, "topk:1", 3);
+	y[0] = t.y[0];
+	ok(y[0] == 0 && t.y[1] == t.x[1] && t.y[2] == t.x[2],
+	    "subnormal values are kept");
+}
+
+static void
+test_picks(void)
+{
+	static uint32_t at[TRIP_N + 1];
+	size_t k, i, good = 1;
+
+	trip_gauss(&t, 5, TRIP_N, 1);
+	k = pick_above(t.x, TRIP_N, 1.5f, at);
+	for (i = 0; i < k; i++)
+		good &= fabsf(t.x[at[i]]) >= 1.5f &&
+		    (i == 0 || at[i] > at[i - 1]);
+	(void)trip(&t, "threshold:1.5", TRIP_N);
+	ok(good && k > 8000 && k < 9600 && nonzero(0, TRIP_N) == k,
+	    "threshold: %zu above 1.5 of 65536", k);
+	k = pick_sampled(t.x, TRIP_N, 1000, at);
+	ok(k >= 750 && k <= 1300, "a sample's threshold: %zu for 1000", k);
+	for (i = 0; i < TRIP_N; i++)
+		t.x[i] = i % 64 == 32 ? 100 : t.x[i];
+	k = pick_sampled(t.x, TRIP_N, 2000, at);
+	ok(k == 2000, "a sample that misleads: %zu for 2000", k);
+	for (i = 0; i < 100; i++)
+		t.x[i] = i % 3 == 0 ? 0 : 2;
+	k = pick_top(t.x, 100, 5, at);
+	ok(k == 5 && at[0] == 1 && at[4] == 7, "ties: the first ones");
+	ok(pick_top(t.x, 100, 90, at) == 66 && pick_top(t.x, 100, 0, at) == 0,
+	    "zeros are not taken");
+}
+
+static void
+test_levels(void)
+{
+	static const float m[] = { 1, 1, 1.5f, 4, 4, 4.5f };
+	uint16_t c[TRIP_N], i;
+	struct levels l = { .n = 2 };
+	double d = 0, s = 0, e;
+	float *a = t.x;
+
+	levels_fit(&l, m, 6);
+	levels_code(&l, m, 6, c);
+	ok(fabsf(l.v[0] - 3.5f / 3) < 0.005f && fabsf(l.v[1] - 12.5f / 3) <
+	    0.03f && c[2] == 0 && c[3] == 1, "two means: %g, %g",
+	    (double)l.v[0], (double)l.v[1]);
+	l.n = 8;
+	for (i = 0; i < 1000; i++)
+		a[i] = expf(0.003f * (float)i);	/* 1 to 20 */
+	levels_fit(&l, a, 1000);
+	levels_code(&l, a, 1000, c);
+	for (i = 0; i < 1000; i++) {
+		e = (double)(a[i] - l.v[c[i]]);
+		d += e * e;
+		s += (double)(a[i] * a[i]);
+	}
+	/* eight cells of 0.375 in the logarithm: 0.375^2 / 12 = 0.0117 */
+	ok(d / s < 0.0125, "eight levels of 1 to 20: NMSE %.4f", d / s);
+	l.n = 8;
+	a[0] = 0x1p-149f;
+	a[1] = 0x1.fffffep127f;
+	levels_fit(&l, a, 2);
+	ok(isfinite(l.v[7]), "levels of everything are finite");
+}
+
+static void
+test_kinds(void)
+{
+	static const char *const spec[] = { "topk:0.05", "topk:0.05:q4",
+	    "topk:0.05:q2", "topk:0.05:mag" };
+	static const double most[] = { 1e-6, 0.004, 0.02, 0.08 };
+	double mass, all, lost;
+	size_t i, j;
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	for (j = 0; j < 4; j++) {
+		(void)trip(&t, spec[j], TRIP_N);
+		mass = all = 0;
+		for (i = 0; i < TRIP_N; i++) {
+			all += (double)t.x[i] * (double)t.x[i];
+			mass += t.y[i] != 0 ?
+			    (double)t.x[i] * (double)t.x[i] : 0;
+		}
+		lost = trip_nmse(&t, TRIP_N) - (1 - mass / all);
+		ok(lost <= most[j] && nonzero(0, TRIP_N) == 3277,
+		    "%s: %.5f of the energy for the values' sake", spec[j],
+		    lost);
+	}
+}
+
+static void
+test_lies(void)
+{
+	unsigned char p[400];
+	size_t len, i;
+	uint8_t param;
+
+	for (i = 0; i < 300; i++)
+		t.x[i] = i % 7 == 0 ? (float)i : 0;
+	for (param = 0; param < 8; param++) {
+		static const char *const spec[] = { "topk:0.1:rice",
+		    "topk:0.1:q4:rice", "topk:0.1:q2:rice",
+		    "topk:0.1:mag:rice", "topk:0.1", "topk:0.1:q4",
+		    "topk:0.1:q2", "topk:0.1:mag" };
+
+		len = trip(&t, spec[param], 300);
+		memcpy(p, t.body.p, len);
+		memset(p + len, 0, 2);
+		ok(t.param == param &&
+		    !trip_refused(&t, CODEC_TOPK, param, p, len, 300) &&
+		    (trip_refused(&t, CODEC_TOPK, param, p, len - 1, 300) ||
+		    param > 3) &&
+		    trip_refused(&t, CODEC_TOPK, param, p, len + 1, 300) &&
+		    trip_refused(&t, CODEC_TOPK, param, p, len, 29),
+		    "%s: the wrong length, fewer values", spec[param]);
+	}
+	p[0] = 200;
+	p[1] = 0x03;
+	ok(trip_refused(&t, CODEC_TOPK, 7, p, len, 300), "456 of 300");
+	p[0] = 30;
+	p[2] = 0xff;
+	ok(trip_refused(&t, CODEC_TOPK, 7, p, len, 300), "a negative magnitude");
+	ok(trip_refused(&t, CODEC_TOPK, 8, p, len, 300), "a kind too many");
+}
+
+int
+main(void)
+{
+	test_positions("topk:0.001:mag", 66.0 / TRIP_N);
+	test_positions("topk:0.01:mag", 655.0 / TRIP_N);
+	test_positions("topk:0.1:mag", 6554.0 / TRIP_N);
+	test_positions("topk:0.5:mag", 0.5);
+	test_clusters();
+	test_sparseloco();
+	test_f16();
+	test_picks();
+	test_levels();
+	test_kinds();
+	test_lies();
+	buf_release(&t.body);
+	return done_testing();
+}
