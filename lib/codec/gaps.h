@@ -32,7 +32,7 @@ struct gaps {
 /* gaps_start(g, k, n): for k positions below n; 0 < k <= n <= 2^31. */
 void gaps_start(struct gaps *g, size_t k, size_t n);
 
-static inline struct range_bit *
+RANGE_INLINE struct range_bit *
 gaps_class(struct gaps *g)
 {
 	int c = 63 - __builtin_clzll(g->mean) - g->expect + GAPS_CLASSES / 2;
@@ -41,13 +41,13 @@ gaps_class(struct gaps *g)
 	return g->octave[c];
 }
 
-static inline void
+RANGE_INLINE void
 gaps_learn(struct gaps *g, uint64_t v)
 {
 	g->mean = g->mean - (g->mean >> 2) + (v << 6);
 }
 
-static inline void
+RANGE_INLINE void
 gaps_put(struct gaps *g, struct range_put *w, uint32_t gap)
 {
 	uint64_t v = (uint64_t)gap + 1;
@@ -65,7 +65,7 @@ gaps_put(struct gaps *g, struct range_put *w, uint32_t gap)
 	gaps_learn(g, v);
 }
 
-static inline uint64_t
+RANGE_INLINE uint64_t
 gaps_get(struct gaps *g, struct range_get *r)
 {
 	struct range_bit *o = gaps_class(g);

@@ -75,7 +75,7 @@ model_start(struct model *m, const struct sparse *s)
 	range_start(m->level, 8);
 }
 
-static void
+RANGE_INLINE void
 put_half(struct model *m, struct range_put *w, unsigned h)
 {
 	unsigned down = FIELD - (h >> 10 & 31), i, at = 1;
@@ -91,7 +91,7 @@ put_half(struct model *m, struct range_put *w, unsigned h)
 	}
 }
 
-static unsigned
+RANGE_INLINE unsigned
 get_half(struct model *m, struct range_get *r)
 {
 	unsigned down = 0, at = 1;
@@ -106,7 +106,7 @@ get_half(struct model *m, struct range_get *r)
 }
 
 /* j of width - 1 bits */
-static void
+RANGE_INLINE void
 put_level(struct model *m, struct range_put *w, unsigned width, unsigned j)
 {
 	unsigned at = 1;
@@ -117,7 +117,7 @@ put_level(struct model *m, struct range_put *w, unsigned width, unsigned j)
 	}
 }
 
-static unsigned
+RANGE_INLINE unsigned
 get_level(struct model *m, struct range_get *r, unsigned width)
 {
 	unsigned at = 1, end = 1u << (width - 1);
@@ -153,7 +153,7 @@ sparse_put_coded(unsigned char *p, size_t cap, const struct sparse *s)
 			p[i / 8] |= (unsigned char)((c & 1) << i % 8);
 	}
 	model_start(&m, s);
-	range_put_start(&w, p + side);
+	w = range_put_start(p + side);
 	for (i = 0; i < s->k; i++) {
 		gaps_put(&m.gaps, &w, s->pos[i] - next);
 		next = s->pos[i] + 1;
@@ -164,7 +164,7 @@ sparse_put_coded(unsigned char *p, size_t cap, const struct sparse *s)
 		if ((size_t)(w.p - p) >= cap)
 			return 0;
 	}
-	side += range_put_end(&w);
+	side += range_put_end(w);
 	return side < cap ? side : 0;
 }
 
@@ -184,7 +184,7 @@ sparse_get_coded(struct bytes *b, struct sparse *s)
 	    p[s->k / 8] >> s->k % 8 != 0)
 		return -1;
 	model_start(&m, s);
-	range_get_start(&r, b->p + b->at, b->n - b->at);
+	r = range_get_start(b->p + b->at, b->n - b->at);
 	for (i = 0; i < s->k; i++) {
 		next += gaps_get(&m.gaps, &r);
 		if (next >= s->n)
@@ -201,5 +201,5 @@ sparse_get_coded(struct bytes *b, struct sparse *s)
 		}
 	}
 	b->at = b->n;
-	return range_get_end(&r);
+	return range_get_end(r);
 }
