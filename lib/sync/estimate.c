@@ -131,6 +131,111 @@ estimate_fixed(const struct codec_plan *plan)
 	}
 }
 
+/* ---- ECQ ---- */
+
+enum { ESTIMATE_CELLS = 16 };
+#define ESTIMATE_DEAD 0.6	/* the encoder's thresholds, codec/ecq.c */
+#define ESTIMATE_ROUND 0.45
+
+struct estimate_cells {
+	double mass[ESTIMATE_CELLS + 1], sum[ESTIMATE_CELLS + 1],
+	    sum2[ESTIMATE_CELLS + 1];
+	double bits, error;	/* of the values beyond the cells */
+	double nonzero;
+};
+
+static double
+estimate_edge(int k)
+{
+	return k == 0 ? 0 : k == 1 ? ESTIMATE_DEAD : k - ESTIMATE_ROUND;
+}
+
+/* w values evenly between a and b, in steps */
+static void
+estimate_spread(struct estimate_cells *c, double a, double b, double w)
+{
+	double lo, hi, m;
+	int k = (int)(a + ESTIMATE_ROUND);
+
+	for (k = k > 0 ? k - 1 : 0; k <= ESTIMATE_CELLS; k++) {
+		lo = fmax(a, estimate_edge(k));
+		hi = fmin(b, k < ESTIMATE_CELLS ? estimate_edge(k + 1) : b);
+		if (hi <= lo)
+			continue;
+		m = w * (hi - lo) / (b - a);
+		c->mass[k] += m;
+		c->sum[k] += m * (lo + hi) / 2;
+		c->sum2[k] += m * (lo * lo + lo * hi + hi * hi) / 3;
+	}
+}
+
+/*
+ * The quantised values' distribution: cell by cell while they are few; above
+ * sixteen steps a value costs the logarithm of its density and errs by a
+ * twelfth of a squared step.
+ */
+static void
+estimate_cells(const struct estimate *m, double step, struct estimate_cells *c)
+{
+	double half = estimate_exp2(0.5 / ESTIMATE_PIECES), a, b, p;
+	unsigned i;
+
+	memset(c, 0, sizeof(*c));
+	for (i = 0; i < m->points; i++) {
+		a = m->x[i] / half / step;
+		b = m->x[i] * half / step;
+		if (a < ESTIMATE_CELLS - 1) {
+			estimate_spread(c, a, b, m->w[i]);
+			continue;
+		}
+		p = m->w[i] / (b - a) / m->n;
+		c->bits += m->w[i] * (p < 1 ? -estimate_log2(p) : 0);
+		c->error += m->w[i] / 12;
+		c->nonzero += m->w[i];
+	}
+	c->mass[0] += m->n - m->nonzero;
+}
+
+/* Order-0 entropy and signs; what the context gains is learnt later. */
+static int64_t
+estimate_ecq_rate(const struct estimate *m, double step)
+{
+	struct estimate_cells c;
+	double bits;
+	int k;
+
+	if (m->max < ESTIMATE_DEAD * step)
+		return 0;
+	estimate_cells(m, step, &c);
+	bits = c.bits + c.nonzero;
+	for (k = 0; k <= ESTIMATE_CELLS; k++) {
+		if (!(c.mass[k] > 0))
+			continue;
+		bits -= c.mass[k] * estimate_log2(fmin(c.mass[k] / m->n, 1));
+		bits += k > 0 ? c.mass[k] : 0;
+	}
+	bits /= 8;		/* bytes from here on */
+	bits += fmin(0.3 * bits, 350) + 16;	/* what adapting costs, about */
+	return (int64_t)ceil(fmin(bits, 4 * m->n + 2));
+}
+
+static double
+estimate_ecq_error(const struct estimate *m, double step)
+{
+	struct estimate_cells c;
+	double sum;
+	int k;
+
+	if (m->max < ESTIMATE_DEAD * step)
+		return m->sumsq;
+	estimate_cells(m, step, &c);
+	sum = c.error + c.sum2[0];
+	for (k = 1; k <= ESTIMATE_CELLS; k++)
+		if (c.mass[k] > 0)
+			sum += c.sum2[k] - c.sum[k] * c.sum[k] / c.mass[k];
+	return fmin(sum * step * step, m->sumsq);
+}
+
 /* ---- rates ---- */
 
 static double
@@ -236,6 +341,8 @@ estimate_rate(const struct estimate *m, const struct codec_plan *plan)
 		return estimate_qsgd_rate(m, plan);
 	if (plan->codec == CODEC_TOPK)
 		return estimate_topk_rate(m, plan);
+	if (plan->codec == CODEC_ECQ && plan->arg > 0)
+		return estimate_ecq_rate(m, (double)plan->arg);
 	return -1;
 }
 
@@ -364,6 +471,9 @@ estimate_error(const struct estimate *m, const struct codec_plan *plan)
 		return estimate_topk_error(m, plan);
 	case CODEC_QSGD:
 		return estimate_qsgd_error(m, (double)plan->param);
+	case CODEC_ECQ:
+		return plan->arg > 0 ?
+		    estimate_ecq_error(m, (double)plan->arg) : -1;
 	case CODEC_I64:
 		return m->n * ldexp(1, -80) / 12;
 	default:
