@@ -7,6 +7,7 @@
  * the data and its size was measured.  Otherwise one pass: the plan of a frame
  * follows it, at a price of a byte that is corrected as the budget is spent.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,18 +21,20 @@
 #include "stream/survey.h"
 #include "stream/values.h"
 #include "sync/allot.h"
+#include "sync/elem.h"
 #include "sync/price.h"
 #include "sync/ratio.h"
 
 #define FILE_NAME "select"	/* in the state directory */
-#define LEVELS "topk:0.001,topk:0.002,topk:0.005,topk:0.01,topk:0.02," \
-	"topk:0.05,topk:0.1,sign,q4,q8,f16,f32"
+#define LEVELS "ecq,q8,f16,f32"
 
 enum {
 	OPT_BITS = CLI_LONG, OPT_POLICY, OPT_LEVELS, OPT_MEMORY, OPT_KEEP,
 	OPT_REST, OPT_PASSES
 };
 enum { ROUNDS = 6, NOTE_MOST = 65536, FRAME_COST = 200, REFINE = 3 };
+#define LN2 0.69314718055994530942
+enum { LADDER = 19 };		/* steps that "ecq" without a step stands for */
 
 static const struct cli_opt options[] = {
 	{ 'p', "share", "FRACTION", "keep the groups with this share of all "
@@ -63,7 +66,7 @@ struct opts {
 	int one_pass;
 	struct codec_plan keep, rest;
 	struct codec_plan level[SELECT_LEVELS];
-	size_t m;
+	size_t m, ladder;	/* ladder: where its steps begin, 0 none */
 };
 
 static int
@@ -85,17 +88,29 @@ set_levels(struct opts *o, const char *list, struct err *e)
 
 	memset(&o->level[0], 0, sizeof(o->level[0]));
 	o->level[0].codec = CODEC_NONE;
+	o->ladder = 0;
 	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");
-		if (n == 0 || n >= sizeof(word) || o->m == SELECT_LEVELS)
+		if (n == 0 || n >= sizeof(word) ||
+		    o->m + LADDER > SELECT_LEVELS)
 			return err_set(e, ERR_USAGE, "--levels: up to %d "
-			    "codecs, separated by commas", SELECT_LEVELS - 1);
+			    "codecs, separated by commas", SELECT_LEVELS -
+			    LADDER);
 		memcpy(word, list, n);
 		word[n] = '\0';
+		if (strcmp(word, "ecq") == 0 && o->ladder == 0) {
+			o->ladder = o->m;
+			o->m += LADDER;
+			continue;
+		}
 		if ((r = codec_parse(word, &o->level[o->m], e)) < 0)
 			return r;
 		o->m += o->level[o->m].codec != CODEC_NONE;
 	}
+	for (n = o->ladder; n != 0 && n < o->ladder + LADDER; n++)
+		o->level[n] = (struct codec_plan){ CODEC_ECQ, 0,
+		    (float)elem_exp(((double)n - (double)o->ladder -
+		    LADDER / 2) * LN2 / 4) };
 	return 0;
 }
 
@@ -151,9 +166,12 @@ struct run {
 	size_t cap;
 	struct buf note;
 	uint64_t budget;
+	uint32_t polish;		/* the group being polished */
+	struct size empty;		/* of a shard without groups */
 	struct one {			/* one pass */
 		struct price *price;
 		struct allot *row;
+		struct codec_plan level[SELECT_LEVELS];
 		struct size size;
 		uint64_t reserve;	/* for dense groups to come */
 		uint32_t *group;	/* of the frame that passed */
@@ -244,14 +262,14 @@ static int
 measure(struct run *x, struct allot *a, size_t row, size_t l, uint32_t g,
     const float *v, size_t n, struct err *e)
 {
+	struct codec_plan p = allot_plan(a, row, l);
 	struct codec_ctx ctx;
 	double error;
 	size_t len;
 	int r;
 
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
-	r = measure_group(&x->measure, &x->o->level[l], &ctx, v, n, &len,
-	    &error, e);
+	r = measure_group(&x->measure, &p, &ctx, v, n, &len, &error, e);
 	if (r == 0)
 		allot_measured(a, row, l, len, error);
 	return r;
@@ -262,7 +280,7 @@ measure(struct run *x, struct allot *a, size_t row, size_t l, uint32_t g,
 static void
 add_size(struct size *z, uint32_t g, const struct codec_plan *p, size_t len)
 {
-	int open = p->codec == CODEC_LOSSLESS || p->codec >= CODEC_ECQ;
+	int open = p->codec == CODEC_LOSSLESS || p->codec > CODEC_ECQ;
 
 	size_record(z, g, open ? (uint8_t)~z->param : p->param, len);
 }
@@ -326,14 +344,17 @@ do_level(struct run *x, uint32_t g, const float *v, size_t n, struct err *e)
 }
 
 static void
-fill_rows(struct run *x, int dense)
+fill_rows(struct run *x, double step, int dense)
 {
 	const struct schema *sc = reader_schema(x->in);
+	double w;
 	uint32_t g;
 
-	for (g = 0; g < sc->ngroups; g++)
-		allot_group(x->allot, g, &x->survey.stat[g],
-		    (double)x->survey.score[g], dense && is_dense(sc, g));
+	for (g = 0; g < sc->ngroups; g++) {
+		w = (double)x->survey.score[g];
+		allot_group(x->allot, g, &x->survey.stat[g], w,
+		    w > 0 ? step / sqrt(w) : step, dense && is_dense(sc, g));
+	}
 }
 
 /* The coded shard's bytes, as chosen. */
@@ -356,6 +377,7 @@ struct fit {
 	struct size empty;
 	uint8_t *best;		/* the best choice that keeps the budget */
 	int found, relaxed;
+	double step;		/* of ECQ for a weight of 1, about */
 	uint64_t bytes;
 	struct select_result res;
 };
@@ -366,18 +388,18 @@ fit_round(struct run *x, struct fit *f, int64_t *room, int measured,
     struct err *e)
 {
 	struct allot *a = x->allot;
-	int r = allot_solve(a, *room, e);
+	int r = allot_solve(a, *room, SELECT_FAST, e);
 
 	if (r == 1 && !f->relaxed) {
 		f->relaxed = 1;
-		fill_rows(x, 0);
-		return allot_solve(a, *room, e);
+		fill_rows(x, f->step, 0);
+		return allot_solve(a, *room, SELECT_FAST, e);
 	}
 	if (r != 0 || a->unknown == 0)
 		return r;
 	if (measured >= REFINE) {
 		allot_settle(a);
-		return allot_solve(a, *room, e);
+		return allot_solve(a, *room, SELECT_FAST, e);
 	}
 	if ((r = again(x, want_level, do_level, e)) == 0)
 		allot_learn(a);
@@ -395,6 +417,22 @@ fit_keep(struct run *x, struct fit *f, uint64_t bytes)
 	memcpy(f->best, x->allot->choice, x->allot->n);
 }
 
+/* The exact search, when all that may be chosen is known and it is small. */
+static int
+fit_best(struct run *x, struct fit *f, int64_t room, struct err *e)
+{
+	uint64_t bytes;
+	int r;
+
+	if (f->res.exact)
+		return 0;
+	allot_settle(x->allot);
+	r = allot_solve(x->allot, room, SELECT_AUTO, e);
+	if (r == 0 && coded_size(x, &f->empty, &bytes))
+		fit_keep(x, f, bytes);
+	return r < 0 ? r : 0;
+}
+
 static int
 fit(struct run *x, struct fit *f, struct err *e)
 {
@@ -405,7 +443,9 @@ fit(struct run *x, struct fit *f, struct err *e)
 	memset(x->allot->choice, 0, x->allot->n);
 	(void)coded_size(x, &f->empty, &bytes);
 	room = (int64_t)x->budget - (int64_t)bytes;
-	fill_rows(x, 1);
+	f->step = x->o->ladder == 0 ? 1 : allot_step(x->survey.stat,
+	    x->survey.score, x->survey.n, room > 0 ? (double)room : 0);
+	fill_rows(x, f->step, 1);
 	if ((r = again(x, want_level, do_level, e)) < 0)
 		return r;
 	allot_learn(x->allot);
@@ -428,7 +468,7 @@ fit(struct run *x, struct fit *f, struct err *e)
 			break;
 		room += step;
 	}
-	return 0;
+	return f->found ? fit_best(x, f, room, e) : 0;
 }
 
 /* "shard 'edge1/42'": for what is said at its end. */
@@ -440,6 +480,92 @@ name(const struct run *x, char buf[160])
 	(void)snprintf(buf, 160, "shard '%.100s/%llu'", shard_device(s),
 	    (unsigned long long)s->step);
 	return buf;
+}
+
+/* ---- the last bytes ---- */
+
+static int
+want_polish(const struct run *x, uint32_t g)
+{
+	return g == x->polish;
+}
+
+/* The finest knob of this one group at which the shard keeps its budget. */
+static int
+do_polish(struct run *x, uint32_t g, const float *v, size_t n, struct err *e)
+{
+	struct codec_plan p = x->plan[g];
+	struct select_level *l = &x->allot->level[g * x->allot->m +
+	    x->allot->choice[g]], good = *l;
+	double fits = (double)p.arg, over, error;
+	struct codec_ctx ctx;
+	uint64_t bytes;
+	size_t len;
+	int i, r;
+
+	over = p.codec == CODEC_ECQ ? fits / 8 : fits < 0.125 ? fits * 8 : 1;
+	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
+	for (i = 0; i < 10; i++) {
+		p.arg = (float)sqrt(fits * over);
+		if ((r = measure_group(&x->measure, &p, &ctx, v, n, &len,
+		    &error, e)) < 0)
+			return r;
+		l->rate = allot_cost(len);
+		l->dist = x->allot->weight[g] * error;
+		if (!coded_size(x, &x->empty, &bytes) ||
+		    l->dist > good.dist) {
+			over = (double)p.arg;
+			continue;
+		}
+		fits = (double)p.arg;
+		x->plan[g].arg = p.arg;
+		good = *l;
+		if (x->budget - bytes < x->budget / 1000)
+			break;
+	}
+	*l = good;
+	return 0;
+}
+
+/* What the knapsack's steps left over is given to the groups that take most:
+ * their knob is free. */
+static int
+polish(struct run *x, struct fit *f, struct err *e)
+{
+	struct allot *a = x->allot;
+	int64_t most, last = INT64_MAX;
+	size_t g, k;
+	int r, tries;
+
+	x->empty = f->empty;
+	memcpy(a->choice, f->best, a->n);
+	for (tries = 0; tries < 4 && f->found; tries++) {
+		(void)coded_size(x, &f->empty, &f->bytes);
+		if (x->budget - f->bytes <= x->budget / 500 + 64)
+			break;
+		for (most = -1, k = g = 0; g < a->n; g++) {
+			int64_t rate = a->level[g * a->m + a->choice[g]].rate;
+
+			if ((x->plan[g].codec == CODEC_ECQ ||
+			    x->plan[g].codec == CODEC_TOPK) && rate > most &&
+			    rate < last) {
+				most = rate;
+				k = g;
+			}
+		}
+		if (most < 0)
+			break;
+		last = most;
+		x->polish = (uint32_t)k;
+		f->res.dist -= a->level[k * a->m + a->choice[k]].dist;
+		if ((r = again(x, want_polish, do_polish, e)) < 0)
+			return r;
+		f->res.dist += a->level[k * a->m + a->choice[k]].dist;
+		f->res.exact = 0;
+	}
+	if (f->found)
+		(void)coded_size(x, &f->empty, &f->bytes);
+	return 0;
 }
 
 static void
@@ -492,13 +618,17 @@ plan_budget(struct run *x, struct err *e)
 		if ((r = allot_new(&x->allot, x->o->level, x->o->m,
 		    sc->ngroups, e)) < 0)
 			return r;
+		x->allot->scaled = x->o->ladder;
+		x->allot->scaled_end = x->o->ladder != 0 ?
+		    x->o->ladder + LADDER : 0;
 	}
 	if ((f.best = alloc_get(sc->ngroups, 1, e)) == NULL)
 		return -ERR_SYS;
 	if ((r = fit(x, &f, e)) == 0) {
 		for (g = 0; g < sc->ngroups; g++)
-			x->plan[g] = x->o->level[f.best[g]];
-		report(x, &f);
+			x->plan[g] = allot_plan(x->allot, g, f.best[g]);
+		if ((r = polish(x, &f, e)) == 0)
+			report(x, &f);
 	}
 	alloc_free(f.best);
 	return r;
@@ -641,7 +771,7 @@ one_fits(const struct run *x, uint32_t g, size_t l)
 /* The best level at this price that fits, its rate measured. */
 static int
 one_choose(struct run *x, uint32_t g, const float *v, size_t n, double price,
-    struct err *e)
+    double *told, struct err *e)
 {
 	struct allot *a = x->one.row;
 	size_t l;
@@ -652,6 +782,8 @@ one_choose(struct run *x, uint32_t g, const float *v, size_t n, double price,
 		if (l == a->m)
 			l = 0;
 		a->choice[0] = (uint8_t)l;
+		if (*told < 0)
+			*told = (double)a->level[l].rate;
 		if (a->known[l] != ALLOT_EXACT &&
 		    (r = measure(x, a, 0, l, g, v, n, e)) < 0)
 			return r;
@@ -667,15 +799,44 @@ one_choose(struct run *x, uint32_t g, const float *v, size_t n, double price,
 	}
 }
 
+/* From a 1024th of the root mean square to where all becomes zero: what the
+ * group would take at any price. */
+static void
+one_ladder(struct run *x, const struct stat_group *s)
+{
+	double rms = s->n > 0 ? sqrt((double)s->sumsq / (double)s->n) : 0;
+	double lo = rms / 1024, hi = 1.3 * (double)s->max_abs;
+	size_t i;
+
+	for (i = 0; x->o->ladder != 0 && i < LADDER; i++)
+		x->one.level[x->o->ladder + i].arg = lo > 0 ?
+		    (float)(lo * elem_exp(elem_log(hi / lo) * (double)i /
+		    (LADDER - 1))) : 1;
+}
+
+/* Around the step that is best at this price where the rate is high:
+ * error = step^2 / 12, and a bit for every halving of the step, make
+ * price = 16 ln 2 / 12 * weight * step^2 a byte. */
+static void
+one_near(struct run *x, double price, double weight)
+{
+	double step = sqrt(price / (weight * 16 * LN2 / 12));
+	size_t i;
+
+	for (i = 0; i < LADDER; i++)
+		x->one.level[x->o->ladder + i].arg = (float)(step *
+		    (double)x->o->level[x->o->ladder + i].arg);
+}
+
 static int
 one_group(struct run *x, uint32_t g, const float *v, size_t n,
     struct codec_plan *plan, struct err *e)
 {
 	struct one *o = &x->one;
 	struct allot *a = o->row;
-	double weight = (double)x->survey.score[g], energy;
+	double weight = (double)x->survey.score[g], energy, price, told = -1;
 	size_t bad, l;
-	int r = 0;
+	int r = 0, dense;
 
 	if ((x->survey.have[g] & SURVEY_STAT) == 0 &&
 	    (bad = survey_values(&x->survey, g, v, n)) != 0)
@@ -683,23 +844,30 @@ one_group(struct run *x, uint32_t g, const float *v, size_t n,
 	if (o->reserve != UINT64_MAX)
 		o->reserve -= dense_least(x, g);
 	allot_reset(a);
-	allot_group(a, 0, &x->survey.stat[g], weight,
-	    o->reserve != UINT64_MAX && is_dense(reader_schema(x->in), g));
+	one_ladder(x, &x->survey.stat[g]);
+	dense = o->reserve != UINT64_MAX && is_dense(reader_schema(x->in), g);
+	allot_group(a, 0, &x->survey.stat[g], weight, 1, dense);
 	for (l = 0; l < a->m && r == 0; l++)
 		if (a->known[l] == ALLOT_BLIND)
 			r = measure(x, a, 0, l, g, v, n, e);
 	energy = weight * (double)x->survey.stat[g].sumsq;
 	price_look(o->price, a->level, a->m);
-	if (r < 0 || (r = one_choose(x, g, v, n, price_of(o->price,
-	    (double)n), e)) < 0)
+	price = price_of(o->price, (double)n);
+	if (r == 0 && x->o->ladder != 0 && price > 0 && isfinite(price) &&
+	    weight > 0) {
+		one_near(x, price, weight);
+		allot_group(a, 0, &x->survey.stat[g], weight, 1, dense);
+	}
+	if (r < 0 || (r = one_choose(x, g, v, n, price, &told, e)) < 0)
 		return r;
 	l = a->choice[0];
 	if (l != 0)
 		add_size(&o->size, g, &x->o->level[l], allot_body(a, 0));
-	price_paid(o->price, (double)n, (double)a->level[l].rate, energy);
+	price_paid(o->price, (double)n, told, (double)a->level[l].rate,
+	    energy);
 	o->dist += a->level[l].dist;
 	o->energy += energy;
-	*plan = x->o->level[l];
+	*plan = allot_plan(a, 0, l);
 	return 0;
 }
 
@@ -873,7 +1041,8 @@ begin(struct run *x, struct opts *o, const char *path, struct err *e)
 		    "how much to send: -p, -b, --bits or --policy");
 	if ((x->one.price = alloc_get(1, sizeof(*x->one.price), e)) == NULL)
 		return -ERR_SYS;
-	if ((r = allot_new(&x->one.row, o->level, o->m, 1, e)) < 0 ||
+	memcpy(x->one.level, o->level, sizeof(o->level));
+	if ((r = allot_new(&x->one.row, x->one.level, o->m, 1, e)) < 0 ||
 	    (o->dir != NULL && ((r = state_open(&x->state, o->dir, e)) < 0 ||
 	    (r = load_price(x, e)) < 0)) ||
 	    (r = filter_in(&o->f, &x->in, path, e)) < 0)

@@ -12,7 +12,6 @@ allot_new(struct allot **out, const struct codec_plan *plan, size_t m, size_t n,
     struct err *e)
 {
 	struct allot *a;
-	size_t l;
 
 	if (m == 0 || m > SELECT_LEVELS || plan[0].codec != CODEC_NONE)
 		return err_set(e, ERR_USAGE, "1 to %d levels, the first none",
@@ -28,15 +27,13 @@ allot_new(struct allot **out, const struct codec_plan *plan, size_t m, size_t n,
 	a->choice = alloc_get(n, 1, e);
 	a->told = alloc_get(m, sizeof(*a->told), e);
 	a->was = alloc_get(m, sizeof(*a->was), e);
-	a->fix = alloc_get(m, sizeof(*a->fix), e);
+	a->scale = alloc_get(n, sizeof(*a->scale), e);
 	if (a->level == NULL || a->known == NULL || a->weight == NULL ||
 	    a->choice == NULL || a->told == NULL || a->was == NULL ||
-	    a->fix == NULL) {
+	    a->scale == NULL) {
 		allot_free(a);
 		return -ERR_SYS;
 	}
-	for (l = 0; l < m; l++)
-		a->fix[l][0] = a->fix[l][1] = 1;
 	*out = a;
 	return 0;
 }
@@ -52,7 +49,7 @@ allot_free(struct allot *a)
 	alloc_free(a->choice);
 	alloc_free(a->told);
 	alloc_free(a->was);
-	alloc_free(a->fix);
+	alloc_free(a->scale);
 	alloc_free(a);
 }
 
@@ -62,11 +59,26 @@ allot_reset(struct allot *a)
 	size_t l;
 
 	for (l = 0; l < a->m; l++) {
-		a->fix[l][0] = a->fix[l][1] = 1;
 		a->told[l][0] = a->told[l][1] = 0;
 		a->was[l][0] = a->was[l][1] = 0;
 	}
 	a->solved = 0;
+}
+
+static int
+allot_ladder(const struct allot *a, size_t l)
+{
+	return l >= a->scaled && l < a->scaled_end;
+}
+
+struct codec_plan
+allot_plan(const struct allot *a, size_t g, size_t l)
+{
+	struct codec_plan p = a->plan[l];
+
+	if (allot_ladder(a, l))
+		p.arg = (float)((double)p.arg * a->scale[g]);
+	return p;
 }
 
 int64_t
@@ -110,7 +122,7 @@ allot_level(struct allot *a, size_t g, size_t l, const struct estimate *m)
 {
 	struct select_level *v = &a->level[g * a->m + l];
 	uint8_t *known = &a->known[g * a->m + l];
-	const struct codec_plan *p = &a->plan[l];
+	const struct codec_plan pl = allot_plan(a, g, l), *p = &pl;
 	int64_t body = estimate_rate(m, p);
 	double error = estimate_error(m, p);
 
@@ -123,19 +135,19 @@ allot_level(struct allot *a, size_t g, size_t l, const struct estimate *m)
 	if (body < 0 || error < 0)
 		return;
 	*known = p->codec == CODEC_NONE ? ALLOT_EXACT : ALLOT_FORETOLD;
-	v->rate = p->codec == CODEC_NONE ? 0 :
-	    (int64_t)ceil((double)allot_cost((size_t)body) * a->fix[l][0]);
-	v->dist = a->weight[g] * error * a->fix[l][1];
+	v->rate = p->codec == CODEC_NONE ? 0 : allot_cost((size_t)body);
+	v->dist = a->weight[g] * error;
 }
 
 void
 allot_group(struct allot *a, size_t g, const struct stat_group *stat,
-    double weight, int dense)
+    double weight, double scale, int dense)
 {
 	struct estimate m;
 	size_t l, can = 0;
 
 	a->weight[g] = weight;
+	a->scale[g] = scale;
 	a->choice[g] = 0;
 	estimate_init(&m, stat);
 	for (l = 0; l < a->m; l++) {
@@ -155,12 +167,13 @@ allot_group(struct allot *a, size_t g, const struct stat_group *stat,
 }
 
 int
-allot_solve(struct allot *a, int64_t budget, struct err *e)
+allot_solve(struct allot *a, int64_t budget, enum select_effort effort,
+    struct err *e)
 {
 	size_t g;
 	int r;
 
-	r = select_budget(a->level, a->n, a->m, budget, SELECT_AUTO, a->choice,
+	r = select_budget(a->level, a->n, a->m, budget, effort, a->choice,
 	    &a->res, e);
 	a->solved = 1;
 	for (a->unknown = g = 0; r >= 0 && g < a->n; g++)
@@ -168,13 +181,14 @@ allot_solve(struct allot *a, int64_t budget, struct err *e)
 	return r;
 }
 
-/* eight groups, evenly spread */
+/* eight groups, evenly spread, and of a ladder every sixth step */
 static int
-allot_probe(const struct allot *a, size_t g)
+allot_probe(const struct allot *a, size_t g, size_t l)
 {
 	size_t stride = (a->n + 7) / 8;
 
-	return g % (stride > 0 ? stride : 1) == 0;
+	return g % (stride > 0 ? stride : 1) == 0 &&
+	    (!allot_ladder(a, l) || (l - a->scaled) % 6 == 3);
 }
 
 int
@@ -187,9 +201,36 @@ allot_wants(const struct allot *a, size_t g)
 		return k[a->choice[g]] == ALLOT_EXACT ? -1 : a->choice[g];
 	for (l = 0; l < a->m; l++)
 		if (k[l] == ALLOT_BLIND ||
-		    (k[l] == ALLOT_FORETOLD && allot_probe(a, g)))
+		    (k[l] == ALLOT_FORETOLD && allot_probe(a, g, l)))
 			return (int)l;
 	return -1;
+}
+
+/* Of group g, level l is f[0] times the bytes and f[1] times the error that
+ * were foretold: so will its other levels of the same codec be. */
+static void
+allot_alike(struct allot *a, size_t g, size_t l, const double f[2])
+{
+	size_t i;
+
+	for (i = 0; i < a->m; i++) {
+		struct select_level *v = &a->level[g * a->m + i];
+
+		if (a->known[g * a->m + i] != ALLOT_FORETOLD ||
+		    a->plan[i].codec != a->plan[l].codec)
+			continue;
+		if (!estimate_fixed(&a->plan[i]))
+			v->rate = (int64_t)ceil((double)v->rate * f[0]);
+		v->dist *= f[1];
+	}
+}
+
+static double
+allot_factor(double told, double was)
+{
+	double f = was > 0 ? told / was : 1;
+
+	return f < 0.05 ? 0.05 : f > 20 ? 20 : f;
 }
 
 void
@@ -197,15 +238,22 @@ allot_measured(struct allot *a, size_t g, size_t l, size_t body, double error)
 {
 	struct select_level *v = &a->level[g * a->m + l];
 	uint8_t *known = &a->known[g * a->m + l];
+	struct select_level was = *v;
+	double f[2];
 
-	if (*known == ALLOT_FORETOLD) {
-		a->was[l][0] += (double)v->rate;
-		a->was[l][1] += v->dist;
-		a->told[l][0] += (double)allot_cost(body);
-		a->told[l][1] += a->weight[g] * error;
-	}
 	v->rate = allot_cost(body);
 	v->dist = a->weight[g] * error;
+	if (*known == ALLOT_FORETOLD && a->solved) {
+		f[0] = allot_factor((double)v->rate, (double)was.rate);
+		f[1] = allot_factor(v->dist, was.dist);
+		*known = ALLOT_EXACT;
+		allot_alike(a, g, l, f);
+	} else if (*known == ALLOT_FORETOLD) {
+		a->was[l][0] += (double)was.rate;
+		a->was[l][1] += was.dist;
+		a->told[l][0] += (double)v->rate;
+		a->told[l][1] += v->dist;
+	}
 	*known = ALLOT_EXACT;
 }
 
@@ -224,25 +272,38 @@ allot_scale(struct allot *a, size_t l, const double f[2])
 	}
 }
 
-void
-allot_learn(struct allot *a)
+/* Of levels from .. to before. */
+static void
+allot_learn_of(struct allot *a, size_t from, size_t to)
 {
-	double f[2];
+	double told[2] = { 0, 0 }, was[2] = { 0, 0 }, f[2];
 	size_t l;
 	int i;
 
-	for (l = 0; l < a->m; l++) {
+	for (l = from; l < to; l++)
 		for (i = 0; i < 2; i++) {
-			f[i] = a->was[l][i] > 0 ? a->told[l][i] / a->was[l][i] :
-			    1;
-			f[i] = f[i] < 0.05 ? 0.05 : f[i] > 20 ? 20 : f[i];
+			told[i] += a->told[l][i];
+			was[i] += a->was[l][i];
 			a->told[l][i] = a->was[l][i] = 0;
-			a->fix[l][i] *= f[i];
 		}
-		if (estimate_fixed(&a->plan[l]))
-			f[0] = a->fix[l][0] = 1;
+	for (i = 0; i < 2; i++)
+		f[i] = allot_factor(told[i], was[i]);
+	if (estimate_fixed(&a->plan[from]))
+		f[0] = 1;
+	for (l = from; l < to; l++)
 		allot_scale(a, l, f);
-	}
+}
+
+void
+allot_learn(struct allot *a)
+{
+	size_t l;
+
+	for (l = 0; l < a->m; l++)
+		if (!allot_ladder(a, l))
+			allot_learn_of(a, l, l + 1);
+	if (a->scaled < a->scaled_end)
+		allot_learn_of(a, a->scaled, a->scaled_end);
 }
 
 void
@@ -256,4 +317,58 @@ allot_settle(struct allot *a)
 			a->known[i] = ALLOT_BARRED;
 			a->level[i].rate = -1;
 		}
+}
+
+/* ---- one step for all ---- */
+
+static double
+allot_bytes(const struct stat_group *stat, const float *weight, size_t n,
+    double step)
+{
+	struct codec_plan p = { CODEC_ECQ, 0, 0 };
+	size_t stride = (n + 255) / 256, g;
+	struct estimate m;
+	double bytes = 0, seen = 0, all = 0;
+
+	for (g = 0; g < n; g++) {
+		all += (double)stat[g].n;
+		if (g % stride != 0)
+			continue;
+		seen += (double)stat[g].n;
+		if (stat[g].nonzero == 0 || !(weight[g] > 0))
+			continue;
+		estimate_init(&m, &stat[g]);
+		p.arg = (float)(step / sqrt((double)weight[g]));
+		bytes += (double)estimate_rate(&m, &p);
+	}
+	return seen > 0 ? bytes * all / seen : 0;
+}
+
+double
+allot_step(const struct stat_group *stat, const float *weight, size_t n,
+    double budget)
+{
+	double lo = HUGE_VAL, hi = 0, v;
+	size_t g;
+	int i;
+
+	for (g = 0; g < n; g++) {
+		if (stat[g].nonzero == 0 || !(weight[g] > 0))
+			continue;
+		v = (double)stat[g].max_abs * sqrt((double)weight[g]);
+		hi = v > hi ? v : hi;
+		lo = v < lo ? v : lo;
+	}
+	if (!(hi > 0))
+		return 1;
+	hi *= 2;		/* at which all is zero */
+	lo *= 1e-6;		/* at which f32 costs no more */
+	for (i = 0; i < 24 && hi > 1.02 * lo; i++) {
+		v = sqrt(lo * hi);
+		if (allot_bytes(stat, weight, n, v) > budget)
+			lo = v;
+		else
+			hi = v;
+	}
+	return hi;
 }

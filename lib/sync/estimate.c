@@ -136,6 +136,7 @@ estimate_fixed(const struct codec_plan *plan)
 enum { ESTIMATE_CELLS = 16 };
 #define ESTIMATE_DEAD 0.6	/* the encoder's thresholds, codec/ecq.c */
 #define ESTIMATE_ROUND 0.45
+#define ESTIMATE_ESCAPE 32767
 
 struct estimate_cells {
 	double mass[ESTIMATE_CELLS + 1], sum[ESTIMATE_CELLS + 1],
@@ -188,10 +189,14 @@ estimate_cells(const struct estimate *m, double step, struct estimate_cells *c)
 			estimate_spread(c, a, b, m->w[i]);
 			continue;
 		}
+		c->nonzero += m->w[i];
+		if (a > ESTIMATE_ESCAPE) {
+			c->bits += m->w[i] * 46;	/* exact, and dear */
+			continue;
+		}
 		p = m->w[i] / (b - a) / m->n;
 		c->bits += m->w[i] * (p < 1 ? -estimate_log2(p) : 0);
 		c->error += m->w[i] / 12;
-		c->nonzero += m->w[i];
 	}
 	c->mass[0] += m->n - m->nonzero;
 }

@@ -40,6 +40,19 @@ price_at(const float slope[PRICE_SLOPES], double bytes)
 	return 0;
 }
 
+/* Bytes there are for a byte foretold. */
+static double
+price_bias(const struct price *p)
+{
+	double told = (double)p->now.told, took = (double)p->now.took;
+
+	if (p->known) {
+		told += (double)p->before.told;
+		took += (double)p->before.took;
+	}
+	return told > 0 && took > 0 ? price_clamp(took / told, 0.25, 4) : 1;
+}
+
 void
 price_begin(struct price *p, double budget, double total)
 {
@@ -47,7 +60,8 @@ price_begin(struct price *p, double budget, double total)
 	p->budget = budget * PRICE_AIM;
 	p->total = total > 0 ? total : 1;
 	p->at = p->spent = p->energy = p->want = 0;
-	p->base = p->known ? price_at(p->before.slope, p->budget) : 0;
+	p->base = p->known ? price_at(p->before.slope,
+	    p->budget / price_bias(p)) : 0;
 }
 
 void
@@ -97,14 +111,14 @@ price_of(const struct price *p, double n)
 	if (left <= 0)
 		return HUGE_VAL;
 	if (!p->known)
-		return price_at(p->now.slope, p->budget * (p->at + n) /
-		    p->total * left / (p->budget * (1 - v)));
+		return price_at(p->now.slope, (p->at + n) / p->total * left /
+		    (1 - v) / price_bias(p));
 	there = price_before(p->before.wanted, v, &all);
 	if (!(all > 0))
 		return 0;
 	ratio = all > there ? left / p->budget * all / (all - there) : 1;
-	price = price_at(p->before.slope,
-	    p->budget * price_clamp(ratio, 0.1, 10));
+	price = price_at(p->before.slope, p->budget / price_bias(p) *
+	    price_clamp(ratio, 0.1, 10));
 	energy = price_before(p->before.energy, v, &all);
 	/* a tenth of all as known beforehand: few groups tell little */
 	if (all > 0)
@@ -129,13 +143,16 @@ price_spread(float place[PRICE_PLACES], double at, double n, double total,
 }
 
 void
-price_paid(struct price *p, double n, double bytes, double energy)
+price_paid(struct price *p, double n, double told, double bytes,
+    double energy)
 {
 	if (n > 0) {
 		price_spread(p->now.wanted, p->at, n, p->total,
 		    p->known ? p->want : bytes);
 		price_spread(p->now.energy, p->at, n, p->total, energy);
 	}
+	p->now.told += (float)told;
+	p->now.took += (float)bytes;
 	p->at += n;
 	p->spent += bytes;
 	p->energy += energy;

@@ -26,8 +26,10 @@ struct price_shard {
 	float wanted[PRICE_PLACES];	/* bytes its groups would take at one
 					 * and the same price, by place */
 	float energy[PRICE_PLACES];	/* weighted squares, by place */
+	float told, took;		/* bytes of the levels chosen, as
+					 * foretold and as they were */
 };
-enum { PRICE_NUMBERS = PRICE_SLOPES + 2 * PRICE_PLACES };
+enum { PRICE_NUMBERS = PRICE_SLOPES + 2 * PRICE_PLACES + 2 };
 
 struct price {
 	struct price_shard before, now;
@@ -53,8 +55,10 @@ void price_look(struct price *p, const struct select_level *level, size_t m);
  */
 double price_of(const struct price *p, double n);
 
-/* price_paid(p, n, bytes, energy): what it took. */
-void price_paid(struct price *p, double n, double bytes, double energy);
+/* price_paid(p, n, told, bytes, energy): what it took, after told bytes were
+ * foretold: from then on what is foretold is believed by that much less. */
+void price_paid(struct price *p, double n, double told, double bytes,
+    double energy);
 
 /* price_end(p): now becomes before. */
 void price_end(struct price *p);

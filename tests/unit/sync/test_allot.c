@@ -39,7 +39,7 @@ rows(struct allot *a, int dense)
 	size_t g;
 
 	for (g = 0; g < GROUPS; g++)
-		allot_group(a, g, &stat[g], 1, dense && g == 0);
+		allot_group(a, g, &stat[g], 1, 1, dense && g == 0);
 }
 
 static int
@@ -78,7 +78,7 @@ main(void)
 	ok(measure_wanted(a, &m) > 0, "a few groups are measured first");
 	allot_learn(a);
 	for (rounds = 0; rounds < 6; rounds++) {
-		r = allot_solve(a, 6000, &e);
+		r = allot_solve(a, 6000, SELECT_AUTO, &e);
 		if (r != 0 || a->unknown == 0)
 			break;
 		(void)measure_wanted(a, &m);
@@ -96,14 +96,14 @@ main(void)
 	allot_reset(a);
 	rows(a, 1);
 	(void)measure_wanted(a, &m);
-	r = allot_solve(a, 6000, &e);
+	r = allot_solve(a, 6000, SELECT_AUTO, &e);
 	ok(r == 0 && allot_dense(&plan[a->choice[0]]),
 	    "a dense group has 8 bits a value");
-	ok(allot_solve(a, 100, &e) == 1, "or the budget is too small: said");
+	ok(allot_solve(a, 100, SELECT_AUTO, &e) == 1, "or the budget is too small: said");
 	allot_settle(a);
-	r = allot_solve(a, 20000, &e);
+	r = allot_solve(a, 20000, SELECT_AUTO, &e);
 	ok(r == 0 && a->unknown == 0, "settled: only what is known");
-	ok(allot_solve(a, 1 << 30, &e) == 0 && a->res.dist == 0,
+	ok(allot_solve(a, 1 << 30, SELECT_AUTO, &e) == 0 && a->res.dist == 0,
 	    "all the bytes in the world: no error");
 	allot_free(a);
 	measure_release(&m);

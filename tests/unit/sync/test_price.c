@@ -51,7 +51,8 @@ pass(struct price *p, struct select_level l[N][M], const double *energy,
 		k = select_price(l[g], M, price_of(p, 65536));
 		while ((double)l[g][k].rate > left)
 			k--;
-		price_paid(p, 65536, (double)l[g][k].rate, energy[g]);
+		price_paid(p, 65536, (double)l[g][k].rate,
+		    (double)l[g][k].rate, energy[g]);
 		left -= (double)l[g][k].rate;
 		dist += l[g][k].dist;
 	}
