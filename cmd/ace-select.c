@@ -7,22 +7,19 @@
  * the data and its size was measured.  Otherwise one pass: the plan of a frame
  * follows it, at a price of a byte that is corrected as the budget is spent.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "codec/measure.h"
 #include "state/history.h"
 #include "stream/filter.h"
 #include "stream/note.h"
 #include "stream/size.h"
 #include "stream/survey.h"
 #include "stream/values.h"
-#include "sync/allot.h"
-#include "sync/elem.h"
-#include "sync/price.h"
+#include "sync/fit.h"
+#include "sync/once.h"
 #include "sync/ratio.h"
 
 #define FILE_NAME "select"	/* in the state directory */
@@ -32,9 +29,7 @@ enum {
 	OPT_BITS = CLI_LONG, OPT_POLICY, OPT_LEVELS, OPT_MEMORY, OPT_KEEP,
 	OPT_REST, OPT_PASSES
 };
-enum { ROUNDS = 6, NOTE_MOST = 65536, FRAME_COST = 200, REFINE = 3 };
-#define LN2 0.69314718055994530942
-enum { LADDER = 19 };		/* steps that "ecq" without a step stands for */
+enum { NOTE_MOST = 65536, FRAME_COST = 200 };
 
 static const struct cli_opt options[] = {
 	{ 'p', "share", "FRACTION", "keep the groups with this share of all "
@@ -92,25 +87,22 @@ set_levels(struct opts *o, const char *list, struct err *e)
 	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");
 		if (n == 0 || n >= sizeof(word) ||
-		    o->m + LADDER > SELECT_LEVELS)
+		    o->m + FIT_LADDER > SELECT_LEVELS)
 			return err_set(e, ERR_USAGE, "--levels: up to %d "
 			    "codecs, separated by commas", SELECT_LEVELS -
-			    LADDER);
+			    FIT_LADDER);
 		memcpy(word, list, n);
 		word[n] = '\0';
 		if (strcmp(word, "ecq") == 0 && o->ladder == 0) {
 			o->ladder = o->m;
-			o->m += LADDER;
+			fit_ladder(o->level + o->m);
+			o->m += FIT_LADDER;
 			continue;
 		}
 		if ((r = codec_parse(word, &o->level[o->m], e)) < 0)
 			return r;
 		o->m += o->level[o->m].codec != CODEC_NONE;
 	}
-	for (n = o->ladder; n != 0 && n < o->ladder + LADDER; n++)
-		o->level[n] = (struct codec_plan){ CODEC_ECQ, 0,
-		    (float)elem_exp(((double)n - (double)o->ladder -
-		    LADDER / 2) * LN2 / 4) };
 	return 0;
 }
 
@@ -158,28 +150,22 @@ struct run {
 	struct writer *out;
 	struct state state;
 	struct survey survey;
-	struct allot *allot;		/* two passes: all groups */
-	struct measure measure;
+	uint8_t *dense;			/* [groups] */
+	size_t dense_cap;
 	struct codec_plan *plan;	/* of all groups, or of a frame's */
 	size_t plan_cap;
 	float *x;
 	size_t cap;
 	struct buf note;
 	uint64_t budget;
-	uint32_t polish;		/* the group being polished */
-	struct size empty;		/* of a shard without groups */
-	struct one {			/* one pass */
-		struct price *price;
-		struct allot *row;
-		struct codec_plan level[SELECT_LEVELS];
-		struct size size;
-		uint64_t reserve;	/* for dense groups to come */
-		uint32_t *group;	/* of the frame that passed */
-		size_t n, cap, group_cap;
-		struct buf values;
-		int begun;
-		double dist, energy;
-	} one;
+	struct size size;		/* of the coded shard so far */
+	/* one pass */
+	struct once *once;
+	uint64_t reserve;		/* for dense groups to come */
+	uint32_t *group;		/* of the frame that passed */
+	size_t n, group_cap;
+	struct buf values;		/* theirs */
+	int begun;
 };
 
 /* ---- both ways ---- */
@@ -236,15 +222,6 @@ pass_note(struct run *x, struct err *e)
 }
 
 static int
-is_dense(const struct schema *sc, uint32_t g)
-{
-	struct schema_span span;
-
-	schema_span(sc, g, &span);
-	return (sc->t[span.tensor].roles & SCHEMA_ROLE_DENSE) != 0;
-}
-
-static int
 not_finite(struct run *x, uint32_t g, size_t bad, struct err *e)
 {
 	const struct schema *sc = reader_schema(x->in);
@@ -255,24 +232,6 @@ not_finite(struct run *x, uint32_t g, size_t bad, struct err *e)
 	return err_set(e, ERR_REFUSED, "value %llu of tensor '%s' is not "
 	    "finite, %s", (unsigned long long)(span.offset + bad - 1),
 	    sc->t[span.tensor].name, reader_where(x->in, where));
-}
-
-/* Group g, measured at its level l. */
-static int
-measure(struct run *x, struct allot *a, size_t row, size_t l, uint32_t g,
-    const float *v, size_t n, struct err *e)
-{
-	struct codec_plan p = allot_plan(a, row, l);
-	struct codec_ctx ctx;
-	double error;
-	size_t len;
-	int r;
-
-	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
-	r = measure_group(&x->measure, &p, &ctx, v, n, &len, &error, e);
-	if (r == 0)
-		allot_measured(a, row, l, len, error);
-	return r;
 }
 
 /* A record of a codec whose parameter only coding tells is taken to differ
@@ -287,188 +246,67 @@ add_size(struct size *z, uint32_t g, const struct codec_plan *p, size_t len)
 
 /* ---- two passes ---- */
 
-/* The shard's groups once more, those that want it decoded and handed to f. */
 static int
-again(struct run *x, int (*want)(const struct run *, uint32_t),
-    int (*f)(struct run *, uint32_t, const float *, size_t, struct err *),
-    struct err *e)
+make_stat(struct run *x, uint32_t g, size_t n, struct err *e)
 {
-	const struct record *rec;
-	size_t n, i, len;
-	int r;
-
-	if ((r = reader_rewind(x->in, e)) < 0)
-		return r;
-	while ((r = reader_next(x->in, e)) > 0 && r != READER_SEND) {
-		if (r != READER_DATA)
-			continue;
-		rec = reader_records(x->in, &n);
-		for (i = 0; i < n; i++)
-			if (want(x, rec[i].group) &&
-			    ((r = values_decode(x->in, &rec[i], x->x, x->cap,
-			    &len, e)) < 0 ||
-			    (r = f(x, rec[i].group, x->x, len, e)) < 0))
-				return r;
-	}
-	return r < 0 ? r : 0;
-}
-
-static int
-want_stat(const struct run *x, uint32_t g)
-{
-	return (x->survey.have[g] & SURVEY_STAT) == 0;
-}
-
-static int
-do_stat(struct run *x, uint32_t g, const float *v, size_t n, struct err *e)
-{
-	size_t bad = survey_values(&x->survey, g, v, n);
+	size_t bad = survey_values(&x->survey, g, x->x, n);
 
 	return bad != 0 ? not_finite(x, g, bad, e) : 0;
 }
 
+/* One pass over the shard's groups: for fit, or (f NULL) for what the stream
+ * does not say of them. */
 static int
-want_level(const struct run *x, uint32_t g)
+again(void *arg, int (*want)(const struct fit *, uint32_t),
+    int (*each)(struct fit *, uint32_t, const float *, size_t, struct err *),
+    struct fit *f, struct err *e)
 {
-	return allot_wants(x->allot, g) >= 0;
-}
+	struct run *x = arg;
+	const struct record *rec;
+	size_t n, i, len;
+	int r, k;
 
-static int
-do_level(struct run *x, uint32_t g, const float *v, size_t n, struct err *e)
-{
-	int l, r = 0;
-
-	while (r == 0 && (l = allot_wants(x->allot, g)) >= 0)
-		r = measure(x, x->allot, g, (size_t)l, g, v, n, e);
-	return r;
+	if ((r = reader_rewind(x->in, e)) < 0)
+		return r;
+	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND) {
+		if (k != READER_DATA)
+			continue;
+		rec = reader_records(x->in, &n);
+		for (i = 0; i < n; i++) {
+			if (f != NULL ? !want(f, rec[i].group) :
+			    (x->survey.have[rec[i].group] & SURVEY_STAT) != 0)
+				continue;
+			if ((r = values_decode(x->in, &rec[i], x->x, x->cap,
+			    &len, e)) < 0 || (r = f != NULL ?
+			    each(f, rec[i].group, x->x, len, e) :
+			    make_stat(x, rec[i].group, len, e)) < 0)
+				return r;
+		}
+	}
+	return k < 0 ? k : 0;
 }
 
 static void
-fill_rows(struct run *x, double step, int dense)
+group_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 {
-	const struct schema *sc = reader_schema(x->in);
-	double w;
-	uint32_t g;
+	const struct run *x = arg;
 
-	for (g = 0; g < sc->ngroups; g++) {
-		w = (double)x->survey.score[g];
-		allot_group(x->allot, g, &x->survey.stat[g], w,
-		    w > 0 ? step / sqrt(w) : step, dense && is_dense(sc, g));
-	}
+	values_ctx(reader_schema(x->in), reader_shard(x->in), g, ctx);
 }
 
 /* The coded shard's bytes, as chosen. */
-static int
-coded_size(struct run *x, const struct size *empty, uint64_t *bytes)
+static uint64_t
+coded_size(void *arg, const struct fit *f)
 {
-	struct size z = *empty;
-	size_t g;
+	const struct run *x = arg;
+	struct size z = x->size;
+	struct codec_plan p;
+	uint32_t g;
 
-	for (g = 0; g < x->allot->n; g++)
-		if (x->allot->choice[g] != 0)
-			add_size(&z, (uint32_t)g,
-			    &x->o->level[x->allot->choice[g]],
-			    allot_body(x->allot, g));
-	*bytes = size_send(&z) + x->survey.notes;
-	return *bytes <= x->budget;
-}
-
-struct fit {
-	struct size empty;
-	uint8_t *best;		/* the best choice that keeps the budget */
-	int found, relaxed;
-	double step;		/* of ECQ for a weight of 1, about */
-	uint64_t bytes;
-	struct select_result res;
-};
-
-/* Solve, measure what was chosen, solve again, until the whole is known. */
-static int
-fit_round(struct run *x, struct fit *f, int64_t *room, int measured,
-    struct err *e)
-{
-	struct allot *a = x->allot;
-	int r = allot_solve(a, *room, SELECT_FAST, e);
-
-	if (r == 1 && !f->relaxed) {
-		f->relaxed = 1;
-		fill_rows(x, f->step, 0);
-		return allot_solve(a, *room, SELECT_FAST, e);
-	}
-	if (r != 0 || a->unknown == 0)
-		return r;
-	if (measured >= REFINE) {
-		allot_settle(a);
-		return allot_solve(a, *room, SELECT_FAST, e);
-	}
-	if ((r = again(x, want_level, do_level, e)) == 0)
-		allot_learn(a);
-	return r < 0 ? r : 2;
-}
-
-static void
-fit_keep(struct run *x, struct fit *f, uint64_t bytes)
-{
-	if (f->found && x->allot->res.dist >= f->res.dist)
-		return;
-	f->found = 1;
-	f->res = x->allot->res;
-	f->bytes = bytes;
-	memcpy(f->best, x->allot->choice, x->allot->n);
-}
-
-/* The exact search, when all that may be chosen is known and it is small. */
-static int
-fit_best(struct run *x, struct fit *f, int64_t room, struct err *e)
-{
-	uint64_t bytes;
-	int r;
-
-	if (f->res.exact)
-		return 0;
-	allot_settle(x->allot);
-	r = allot_solve(x->allot, room, SELECT_AUTO, e);
-	if (r == 0 && coded_size(x, &f->empty, &bytes))
-		fit_keep(x, f, bytes);
-	return r < 0 ? r : 0;
-}
-
-static int
-fit(struct run *x, struct fit *f, struct err *e)
-{
-	int64_t room, step;
-	uint64_t bytes;
-	int round, measured = 0, r;
-
-	memset(x->allot->choice, 0, x->allot->n);
-	(void)coded_size(x, &f->empty, &bytes);
-	room = (int64_t)x->budget - (int64_t)bytes;
-	f->step = x->o->ladder == 0 ? 1 : allot_step(x->survey.stat,
-	    x->survey.score, x->survey.n, room > 0 ? (double)room : 0);
-	fill_rows(x, f->step, 1);
-	if ((r = again(x, want_level, do_level, e)) < 0)
-		return r;
-	allot_learn(x->allot);
-	for (round = 0; round < 40 && room > 0; round++) {
-		if ((r = fit_round(x, f, &room, measured, e)) < 0)
-			return r;
-		measured += r == 2;
-		if (r == 2)
-			continue;
-		if (r == 1)
-			break;
-		step = coded_size(x, &f->empty, &bytes) ?
-		    (int64_t)(x->budget - bytes) :
-		    -(int64_t)(bytes - x->budget);
-		if (step >= 0)
-			fit_keep(x, f, bytes);
-		/* a budget that is met, or that took all there is to take */
-		if (step >= 0 && (round >= ROUNDS || step < 64 ||
-		    x->allot->res.lambda == 0))
-			break;
-		room += step;
-	}
-	return f->found ? fit_best(x, f, room, e) : 0;
+	for (g = 0; g < f->n; g++)
+		if ((p = fit_choice(f, g)).codec != CODEC_NONE)
+			add_size(&z, g, &p, fit_body(f, g));
+	return size_send(&z) + x->survey.notes;
 }
 
 /* "shard 'edge1/42'": for what is said at its end. */
@@ -482,117 +320,29 @@ name(const struct run *x, char buf[160])
 	return buf;
 }
 
-/* ---- the last bytes ---- */
-
-static int
-want_polish(const struct run *x, uint32_t g)
-{
-	return g == x->polish;
-}
-
-/* The finest knob of this one group at which the shard keeps its budget. */
-static int
-do_polish(struct run *x, uint32_t g, const float *v, size_t n, struct err *e)
-{
-	struct codec_plan p = x->plan[g];
-	struct select_level *l = &x->allot->level[g * x->allot->m +
-	    x->allot->choice[g]], good = *l;
-	double fits = (double)p.arg, over, error;
-	struct codec_ctx ctx;
-	uint64_t bytes;
-	size_t len;
-	int i, r;
-
-	over = p.codec == CODEC_ECQ ? fits / 8 : fits < 0.125 ? fits * 8 : 1;
-	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
-	for (i = 0; i < 10; i++) {
-		p.arg = (float)sqrt(fits * over);
-		if ((r = measure_group(&x->measure, &p, &ctx, v, n, &len,
-		    &error, e)) < 0)
-			return r;
-		l->rate = allot_cost(len);
-		l->dist = x->allot->weight[g] * error;
-		if (!coded_size(x, &x->empty, &bytes) ||
-		    l->dist > good.dist) {
-			over = (double)p.arg;
-			continue;
-		}
-		fits = (double)p.arg;
-		x->plan[g].arg = p.arg;
-		good = *l;
-		if (x->budget - bytes < x->budget / 1000)
-			break;
-	}
-	*l = good;
-	return 0;
-}
-
-/* What the knapsack's steps left over is given to the groups that take most:
- * their knob is free. */
-static int
-polish(struct run *x, struct fit *f, struct err *e)
-{
-	struct allot *a = x->allot;
-	int64_t most, last = INT64_MAX;
-	size_t g, k;
-	int r, tries;
-
-	x->empty = f->empty;
-	memcpy(a->choice, f->best, a->n);
-	for (tries = 0; tries < 4 && f->found; tries++) {
-		(void)coded_size(x, &f->empty, &f->bytes);
-		if (x->budget - f->bytes <= x->budget / 500 + 64)
-			break;
-		for (most = -1, k = g = 0; g < a->n; g++) {
-			int64_t rate = a->level[g * a->m + a->choice[g]].rate;
-
-			if ((x->plan[g].codec == CODEC_ECQ ||
-			    x->plan[g].codec == CODEC_TOPK) && rate > most &&
-			    rate < last) {
-				most = rate;
-				k = g;
-			}
-		}
-		if (most < 0)
-			break;
-		last = most;
-		x->polish = (uint32_t)k;
-		f->res.dist -= a->level[k * a->m + a->choice[k]].dist;
-		if ((r = again(x, want_polish, do_polish, e)) < 0)
-			return r;
-		f->res.dist += a->level[k * a->m + a->choice[k]].dist;
-		f->res.exact = 0;
-	}
-	if (f->found)
-		(void)coded_size(x, &f->empty, &f->bytes);
-	return 0;
-}
-
 static void
 report(struct run *x, const struct fit *f)
 {
 	double energy = 0;
-	char where[160];
-	uint32_t g, sent = 0;
+	char who[160];
+	uint32_t g;
 
-	(void)name(x, where);
-	for (g = 0; g < x->survey.n; g++) {
+	(void)name(x, who);
+	for (g = 0; g < x->survey.n; g++)
 		energy += (double)x->survey.score[g] *
 		    (double)x->survey.stat[g].sumsq;
-		sent += f->best[g] != 0;
-	}
-	if (f->relaxed && sent > 0)
+	if (f->relaxed && f->sent > 0)
 		cli_say(x->o->cli, 0, "%s: too few bytes to keep norms and "
-		    "biases dense", where);
-	if (sent == 0 && energy > 0) {
+		    "biases dense", who);
+	if (f->sent == 0 && energy > 0) {
 		cli_say(x->o->cli, 0, "%s: %llu bytes are too few for any "
-		    "group: nothing is sent, all is kept", where,
+		    "group: nothing is sent, all is kept", who,
 		    (unsigned long long)x->budget);
 		return;
 	}
-	cli_say(x->o->cli, 1, "%s: %lu of %lu groups, %llu of %llu bytes, "
-	    "D %.6g of %.6g, bound %.6g, gap %.4g %%%s, lambda %.6g", where,
-	    (unsigned long)sent, (unsigned long)x->survey.n,
+	cli_say(x->o->cli, 1, "%s: %zu of %lu groups, %llu of %llu bytes, "
+	    "D %.6g of %.6g, bound %.6g, gap %.4g %%%s, lambda %.6g", who,
+	    f->sent, (unsigned long)x->survey.n,
 	    (unsigned long long)f->bytes, (unsigned long long)x->budget,
 	    f->res.dist, energy, f->res.bound, 100 * select_gap(&f->res),
 	    f->res.exact ? " (proved best)" : "", f->res.lambda);
@@ -601,36 +351,28 @@ report(struct run *x, const struct fit *f)
 static int
 plan_budget(struct run *x, struct err *e)
 {
-	const struct schema *sc = reader_schema(x->in);
 	struct fit f;
-	uint32_t g;
 	int r;
 
 	memset(&f, 0, sizeof(f));
 	if ((r = find_budget(x, e)) < 0 ||
-	    (r = size_shard(&f.empty, reader_shard(x->in), e)) < 0)
+	    (r = size_shard(&x->size, reader_shard(x->in), e)) < 0)
 		return r;
-	if (x->allot != NULL && x->allot->n == sc->ngroups) {
-		allot_reset(x->allot);
-	} else {
-		allot_free(x->allot);
-		x->allot = NULL;
-		if ((r = allot_new(&x->allot, x->o->level, x->o->m,
-		    sc->ngroups, e)) < 0)
-			return r;
-		x->allot->scaled = x->o->ladder;
-		x->allot->scaled_end = x->o->ladder != 0 ?
-		    x->o->ladder + LADDER : 0;
+	f.n = x->survey.n;
+	f.stat = x->survey.stat;
+	f.weight = x->survey.score;
+	f.dense = x->dense;
+	f.budget = x->budget;
+	f.arg = x;
+	f.pass = again;
+	f.ctx = group_ctx;
+	f.size = coded_size;
+	r = fit_plan(&f, x->o->level, x->o->m, x->o->ladder, e);
+	if (r == 0) {
+		memcpy(x->plan, f.plan, f.n * sizeof(*x->plan));
+		report(x, &f);
 	}
-	if ((f.best = alloc_get(sc->ngroups, 1, e)) == NULL)
-		return -ERR_SYS;
-	if ((r = fit(x, &f, e)) == 0) {
-		for (g = 0; g < sc->ngroups; g++)
-			x->plan[g] = allot_plan(x->allot, g, f.best[g]);
-		if ((r = polish(x, &f, e)) == 0)
-			report(x, &f);
-	}
-	alloc_free(f.best);
+	fit_release(&f);
 	return r;
 }
 
@@ -697,7 +439,7 @@ two_passes(struct run *x, struct err *e)
 		if ((r = survey_event(&x->survey, x->in, r, e)) < 0)
 			return r;
 	if (r < 0 || (survey_lacks(&x->survey) &&
-	    (r = again(x, want_stat, do_stat, e)) < 0))
+	    (r = again(x, NULL, NULL, NULL, e)) < 0))
 		return r;
 	r = x->o->mode == MODE_SHARE ? plan_share(x, e) : plan_budget(x, e);
 	return r < 0 ? r : replay(x, e);
@@ -705,169 +447,83 @@ two_passes(struct run *x, struct err *e)
 
 /* ---- one pass ---- */
 
-/* The least a dense group can be coded in, exactly known beforehand. */
-static uint64_t
-dense_least(const struct run *x, uint32_t g)
-{
-	const struct schema *sc = reader_schema(x->in);
-	struct schema_span span;
-	uint64_t least = UINT64_MAX, v;
-	size_t l;
-
-	if (!is_dense(sc, g))
-		return 0;
-	schema_span(sc, g, &span);
-	for (l = 1; l < x->o->m; l++) {
-		if (!allot_dense(&x->o->level[l]))
-			continue;
-		v = (uint64_t)allot_cost(codec_bound(&x->o->level[l], span.n));
-		least = v < least ? v : least;
-	}
-	return least != UINT64_MAX ? least : 0;
-}
-
 /* At the first data: what comes before it may still say the budget. */
 static int
 one_begin(struct run *x, struct err *e)
 {
-	struct one *o = &x->one;
+	const struct schema *sc = reader_schema(x->in);
+	struct schema_span span;
 	struct size z;
 	uint64_t fixed;
 	uint32_t g;
 	int r;
 
-	if (o->begun)
+	if (x->begun)
 		return 0;
-	o->begun = 1;
+	x->begun = 1;
 	if ((r = find_budget(x, e)) < 0 ||
-	    (r = size_shard(&o->size, reader_shard(x->in), e)) < 0)
+	    (r = size_shard(&x->size, reader_shard(x->in), e)) < 0)
 		return r;
-	z = o->size;
+	z = x->size;
 	fixed = size_send(&z) + x->survey.notes + FRAME_COST;
-	for (g = 0; g < x->survey.n; g++)
-		o->reserve += dense_least(x, g);
-	if (o->reserve + fixed > x->budget)
-		o->reserve = UINT64_MAX;	/* too few: none is dense */
-	price_begin(o->price, x->budget > fixed ?
-	    (double)(x->budget - fixed) : 0,
-	    (double)reader_schema(x->in)->total);
+	for (x->reserve = g = 0; g < sc->ngroups; g++) {
+		schema_span(sc, g, &span);
+		if (x->dense[g])
+			x->reserve += once_least(x->once, span.n);
+	}
+	if (x->reserve + fixed > x->budget) {
+		x->reserve = 0;			/* too few: none is dense */
+		memset(x->dense, 0, sc->ngroups);
+	}
+	once_begin(x->once, x->budget > fixed ? (double)(x->budget - fixed) :
+	    0, (double)sc->total);
 	return 0;
 }
 
-/* 1 when the shard keeps its budget with the group at level l added. */
+struct one {
+	struct run *x;
+	uint32_t group;
+};
+
+/* 1 when the shard keeps its budget with this body added. */
 static int
-one_fits(const struct run *x, uint32_t g, size_t l)
+one_fits(void *arg, const struct codec_plan *p, size_t body)
 {
-	const struct one *o = &x->one;
-	struct size z = o->size;
-	uint64_t reserve = o->reserve != UINT64_MAX ? o->reserve : 0;
+	const struct one *o = arg;
+	struct size z = o->x->size;
 
-	if (l == 0)
-		return 1;
-	add_size(&z, g, &x->o->level[l], allot_body(o->row, 0));
-	return size_send(&z) + x->survey.notes + reserve <= x->budget;
-}
-
-/* The best level at this price that fits, its rate measured. */
-static int
-one_choose(struct run *x, uint32_t g, const float *v, size_t n, double price,
-    double *told, struct err *e)
-{
-	struct allot *a = x->one.row;
-	size_t l;
-	int r;
-
-	for (;;) {
-		l = select_price(a->level, a->m, price);
-		if (l == a->m)
-			l = 0;
-		a->choice[0] = (uint8_t)l;
-		if (*told < 0)
-			*told = (double)a->level[l].rate;
-		if (a->known[l] != ALLOT_EXACT &&
-		    (r = measure(x, a, 0, l, g, v, n, e)) < 0)
-			return r;
-		if (l == select_price(a->level, a->m, price) &&
-		    one_fits(x, g, l))
-			return 0;
-		if (l == 0)
-			return 0;
-		if (!one_fits(x, g, l)) {
-			a->known[l] = ALLOT_BARRED;
-			a->level[l].rate = -1;
-		}
-	}
-}
-
-/* From a 1024th of the root mean square to where all becomes zero: what the
- * group would take at any price. */
-static void
-one_ladder(struct run *x, const struct stat_group *s)
-{
-	double rms = s->n > 0 ? sqrt((double)s->sumsq / (double)s->n) : 0;
-	double lo = rms / 1024, hi = 1.3 * (double)s->max_abs;
-	size_t i;
-
-	for (i = 0; x->o->ladder != 0 && i < LADDER; i++)
-		x->one.level[x->o->ladder + i].arg = lo > 0 ?
-		    (float)(lo * elem_exp(elem_log(hi / lo) * (double)i /
-		    (LADDER - 1))) : 1;
-}
-
-/* Around the step that is best at this price where the rate is high:
- * error = step^2 / 12, and a bit for every halving of the step, make
- * price = 16 ln 2 / 12 * weight * step^2 a byte. */
-static void
-one_near(struct run *x, double price, double weight)
-{
-	double step = sqrt(price / (weight * 16 * LN2 / 12));
-	size_t i;
-
-	for (i = 0; i < LADDER; i++)
-		x->one.level[x->o->ladder + i].arg = (float)(step *
-		    (double)x->o->level[x->o->ladder + i].arg);
+	add_size(&z, o->group, p, body);
+	return size_send(&z) + o->x->survey.notes + o->x->reserve <=
+	    o->x->budget;
 }
 
 static int
 one_group(struct run *x, uint32_t g, const float *v, size_t n,
     struct codec_plan *plan, struct err *e)
 {
-	struct one *o = &x->one;
-	struct allot *a = o->row;
-	double weight = (double)x->survey.score[g], energy, price, told = -1;
-	size_t bad, l;
-	int r = 0, dense;
+	struct one o = { x, g };
+	struct once_group in;
+	size_t bad;
+	int r;
 
 	if ((x->survey.have[g] & SURVEY_STAT) == 0 &&
 	    (bad = survey_values(&x->survey, g, v, n)) != 0)
 		return not_finite(x, g, bad, e);
-	if (o->reserve != UINT64_MAX)
-		o->reserve -= dense_least(x, g);
-	allot_reset(a);
-	one_ladder(x, &x->survey.stat[g]);
-	dense = o->reserve != UINT64_MAX && is_dense(reader_schema(x->in), g);
-	allot_group(a, 0, &x->survey.stat[g], weight, 1, dense);
-	for (l = 0; l < a->m && r == 0; l++)
-		if (a->known[l] == ALLOT_BLIND)
-			r = measure(x, a, 0, l, g, v, n, e);
-	energy = weight * (double)x->survey.stat[g].sumsq;
-	price_look(o->price, a->level, a->m);
-	price = price_of(o->price, (double)n);
-	if (r == 0 && x->o->ladder != 0 && price > 0 && isfinite(price) &&
-	    weight > 0) {
-		one_near(x, price, weight);
-		allot_group(a, 0, &x->survey.stat[g], weight, 1, dense);
-	}
-	if (r < 0 || (r = one_choose(x, g, v, n, price, &told, e)) < 0)
+	if (x->dense[g])
+		x->reserve -= once_least(x->once, n);
+	in.stat = &x->survey.stat[g];
+	in.weight = (double)x->survey.score[g];
+	in.dense = x->dense[g];
+	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &in.ctx);
+	in.x = v;
+	in.n = n;
+	in.fits = one_fits;
+	in.arg = &o;
+	if ((r = once_group(x->once, &in, e)) < 0)
 		return r;
-	l = a->choice[0];
-	if (l != 0)
-		add_size(&o->size, g, &x->o->level[l], allot_body(a, 0));
-	price_paid(o->price, (double)n, told, (double)a->level[l].rate,
-	    energy);
-	o->dist += a->level[l].dist;
-	o->energy += energy;
-	*plan = allot_plan(a, 0, l);
+	*plan = x->once->plan;
+	if (plan->codec != CODEC_NONE)
+		add_size(&x->size, g, plan, x->once->body);
 	return 0;
 }
 
@@ -875,34 +531,32 @@ one_group(struct run *x, uint32_t g, const float *v, size_t n,
 static int
 one_flush(struct run *x, struct err *e)
 {
-	struct one *o = &x->one;
-	const float *v = (const float *)(void *)o->values.p;
+	const float *v = (const float *)(void *)x->values.p;
 	struct schema_span span;
 	size_t i, from = 0;
 	int r;
 
-	for (i = 0; i < o->n; i++) {
-		schema_span(reader_schema(x->in), o->group[i], &span);
-		if ((r = one_group(x, o->group[i], v, span.n, &x->plan[i],
+	for (i = 0; i < x->n; i++) {
+		schema_span(reader_schema(x->in), x->group[i], &span);
+		if ((r = one_group(x, x->group[i], v, span.n, &x->plan[i],
 		    e)) < 0)
 			return r;
 		v += span.n;
-		if (i + 1 < o->n && o->group[i + 1] == o->group[i] + 1)
+		if (i + 1 < x->n && x->group[i + 1] == x->group[i] + 1)
 			continue;
-		if ((r = put_plan(x, o->group[from], x->plan + from,
+		if ((r = put_plan(x, x->group[from], x->plan + from,
 		    (uint32_t)(i + 1 - from), e)) < 0)
 			return r;
 		from = i + 1;
 	}
-	o->n = 0;
-	o->values.n = 0;
+	x->n = 0;
+	x->values.n = 0;
 	return 0;
 }
 
 static int
 one_data(struct run *x, struct err *e)
 {
-	struct one *o = &x->one;
 	const struct record *rec;
 	size_t n, i, len;
 	int r;
@@ -911,46 +565,33 @@ one_data(struct run *x, struct err *e)
 	    (r = writer_pass(x->out, x->in, e)) < 0)
 		return r;
 	rec = reader_records(x->in, &n);
-	if ((r = alloc_grow(&o->group, &o->group_cap, n, sizeof(*o->group),
+	if ((r = alloc_grow(&x->group, &x->group_cap, n, sizeof(*x->group),
 	    e)) < 0 || (r = alloc_grow(&x->plan, &x->plan_cap, n,
 	    sizeof(*x->plan), e)) < 0)
 		return r;
 	for (i = 0; i < n; i++) {
-		if ((r = buf_room(&o->values, 4 * x->cap, e)) < 0 ||
+		if ((r = buf_room(&x->values, 4 * x->cap, e)) < 0 ||
 		    (r = values_decode(x->in, &rec[i], (float *)(void *)
-		    (o->values.p + o->values.n), x->cap, &len, e)) < 0)
+		    (x->values.p + x->values.n), x->cap, &len, e)) < 0)
 			return r;
-		o->values.n += 4 * len;
-		o->group[o->n++] = rec[i].group;
+		x->values.n += 4 * len;
+		x->group[x->n++] = rec[i].group;
 	}
 	return 0;
-}
-
-static void
-one_report(struct run *x)
-{
-	char where[160];
-
-	cli_say(x->o->cli, 1, "%s: one pass, %llu of %llu bytes, D %.6g of "
-	    "%.6g", name(x, where),
-	    (unsigned long long)size_send(&x->one.size),
-	    (unsigned long long)x->budget, x->one.dist, x->one.energy);
 }
 
 static int
 one_pass(struct run *x, struct err *e)
 {
-	struct one *o = &x->one;
+	char who[160];
 	int r, k;
 
-	o->begun = 0;
-	o->dist = o->energy = 0;
-	o->n = 0;
-	o->reserve = 0;
-	o->values.n = 0;
 	if (x->o->mode == MODE_SHARE)
 		return err_set(e, ERR_REFUSED, "a share of the importance "
 		    "needs the whole shard: it does not fit --memory");
+	x->begun = 0;
+	x->n = 0;
+	x->values.n = 0;
 	if ((r = filter_shard(x->in, x->out, NULL, e)) < 0)
 		return r;
 	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND)
@@ -961,8 +602,11 @@ one_pass(struct run *x, struct err *e)
 	if ((r = k) < 0 || (r = one_begin(x, e)) < 0 ||
 	    (r = one_flush(x, e)) < 0)
 		return r;
-	price_end(o->price);
-	one_report(x);
+	price_end(&x->once->price);
+	cli_say(x->o->cli, 1, "%s: one pass, %llu of %llu bytes, D %.6g of "
+	    "%.6g", name(x, who),
+	    (unsigned long long)size_send(&x->size) + x->survey.notes,
+	    (unsigned long long)x->budget, x->once->dist, x->once->energy);
 	return writer_send(x->out, &reader_end_of_shard(x->in)->sums, e);
 }
 
@@ -978,7 +622,7 @@ load_price(struct run *x, struct err *e)
 	/* of another model or other levels it is only a worse beginning */
 	row = history_row(&h, "price", PRICE_NUMBERS);
 	if (r > 0 && row != NULL)
-		r = price_put(x->one.price, row, e);
+		r = price_put(&x->once->price, row, e);
 	history_release(&h);
 	return r < 0 ? r : 0;
 }
@@ -992,7 +636,7 @@ save_price(struct run *x, struct err *e)
 
 	if (x->o->dir == NULL)
 		return 0;
-	price_get(x->one.price, row);
+	price_get(&x->once->price, row);
 	if ((r = history_put(&h, "price", row, PRICE_NUMBERS, e)) == 0)
 		r = history_save(&h, &x->state, FILE_NAME,
 		    reader_shard(x->in), x->o->f.tool, e);
@@ -1016,11 +660,17 @@ static int
 select_shard(struct run *x, struct err *e)
 {
 	const struct schema *sc = reader_schema(x->in);
+	size_t t;
 	int r;
 
 	if ((r = alloc_grow(&x->x, &x->cap, sc->group_size, sizeof(*x->x),
-	    e)) < 0 || (r = survey_begin(&x->survey, sc->ngroups, e)) < 0)
+	    e)) < 0 || (r = alloc_grow(&x->dense, &x->dense_cap, sc->ngroups,
+	    1, e)) < 0 || (r = survey_begin(&x->survey, sc->ngroups, e)) < 0)
 		return r;
+	for (t = 0; t < sc->n; t++)
+		if (sc->t[t].ngroups != 0)
+			memset(x->dense + sc->t[t].group, (sc->t[t].roles &
+			    SCHEMA_ROLE_DENSE) != 0, sc->t[t].ngroups);
 	if (x->o->one_pass || (!reader_can_seek(x->in) && !fits_memory(x))) {
 		r = one_pass(x, e);
 		return r < 0 ? r : save_price(x, e);
@@ -1039,10 +689,7 @@ begin(struct run *x, struct opts *o, const char *path, struct err *e)
 	if (o->mode == MODE_NONE)
 		return err_set(e, ERR_USAGE,
 		    "how much to send: -p, -b, --bits or --policy");
-	if ((x->one.price = alloc_get(1, sizeof(*x->one.price), e)) == NULL)
-		return -ERR_SYS;
-	memcpy(x->one.level, o->level, sizeof(o->level));
-	if ((r = allot_new(&x->one.row, x->one.level, o->m, 1, e)) < 0 ||
+	if ((r = once_new(&x->once, o->level, o->m, o->ladder, e)) < 0 ||
 	    (o->dir != NULL && ((r = state_open(&x->state, o->dir, e)) < 0 ||
 	    (r = load_price(x, e)) < 0)) ||
 	    (r = filter_in(&o->f, &x->in, path, e)) < 0)
@@ -1054,7 +701,7 @@ static int
 run(struct opts *o, const char *path, struct err *e)
 {
 	struct run x = { .o = o, .state = STATE_INIT,
-	    .survey = SURVEY_INIT, .measure = MEASURE_INIT };
+	    .survey = SURVEY_INIT };
 	int r;
 
 	if ((r = begin(&x, o, path, e)) < 0)
@@ -1065,13 +712,11 @@ run(struct opts *o, const char *path, struct err *e)
 	r = filter_end(x.out, r, e);
 out:
 	survey_release(&x.survey);
-	measure_release(&x.measure);
-	allot_free(x.allot);
-	allot_free(x.one.row);
-	alloc_free(x.one.price);
-	alloc_free(x.one.group);
-	buf_release(&x.one.values);
+	once_free(x.once);
+	alloc_free(x.group);
+	buf_release(&x.values);
 	alloc_free(x.plan);
+	alloc_free(x.dense);
 	alloc_free(x.x);
 	buf_release(&x.note);
 	writer_free(x.out);

@@ -76,8 +76,8 @@ int allot_dense(const struct codec_plan *plan);
 /* allot_body(a, g): bytes of the body of group g as chosen. */
 size_t allot_body(const struct allot *a, size_t g);
 
-/* allot_solve(a, budget, effort, e): the knapsack.  0, 1 when the least of all levels
- * does not fit, < 0.  Fills choice, res, unknown. */
+/* allot_solve(a, budget, effort, e): the knapsack.  0, 1 when the least of all
+ * levels does not fit, < 0.  Fills choice, res, unknown. */
 int allot_solve(struct allot *a, int64_t budget, enum select_effort effort,
     struct err *e);
 

@@ -50,8 +50,8 @@ void price_look(struct price *p, const struct select_level *level, size_t m);
  * price_of(p, n): the price at which the group of n values just looked at
  * should buy.  With a shard before: the price at which that one would have
  * spent the budget times what is left here over what was left there, scaled
- * by the energy seen here over there, as far as that tells.  Without: the price at which the groups
- * so far would have spent their share.
+ * by the energy seen here over there, as far as that tells.  Without: the price
+ * at which the groups so far would have spent their share.
  */
 double price_of(const struct price *p, double n);
 

@@ -7,8 +7,8 @@
 #include "sync/select.h"
 
 /*
- * select_core_search(level, n, m, budget, choice, res, e): a better choice, whose
- * totals and bound are in res; sets res->exact when the result is proved best.
+ * select_core_search(level, n, m, budget, choice, res, e): a better choice,
+ * whose totals and bound are in res; sets res->exact when it is proved best.
  *
  * With c(l) = dist + lambda * rate, a level of group i can be part of a better
  * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
