@@ -323,41 +323,66 @@ records() {
 	same st/residual st2/residual
 }
 
-# killed N CMD...: CMD, ended as by kill -9 at its N-th change
-killed() {
-	local pre=$BUILD/tests/clip.so
-	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
-	ACE_CLIP=65536 ACE_KILL=$1 LD_PRELOAD=$pre "${@:2}"
+# anywhere INPUT OPTION...: the step of INPUT on a copy of the state before,
+# killed at every place, then run again: as if it had been run once.
+anywhere() {
+	local n got in=$1
+	shift
+	rm -rf after
+	cp -r before after
+	exits 0 ace-compress -S after "$@" "$in"
+	mv out want
+	ls after >files
+	for n in $(seq 1000); do
+		rm -rf st
+		cp -r before st
+		got=0
+		killed "$n" ace-compress -S st "$@" "$in" >out 2>err || got=$?
+		[ "$got" -eq 137 ] || break
+		# one or the other, never something else
+		cmp -s st/residual before/residual ||
+		    same st/residual after/residual
+		# what came out is not taken for whole, unless it is
+		cmp -s out want || exits 3 ace-inspect --verify out
+		again "$@"
+		digest out | diff - <(digest want)
+		# and nothing half done is left
+		for f in st/*; do
+			[[ $f =~ ^st/(lock|residual|(momentum|history)\.[12])$ ]]
+		done
+		for f in $(cat files); do same "st/$f" "after/$f"; done
+	done
+	[ "$got" -eq 0 ] || { cat err; return 1; }
+	[ "$n" -gt 10 ]
+	echo "# $*: $((n - 1)) places" >&3
 }
 
 @test "kill -9 anywhere: run again, and it is as if nothing had happened" {
 	mkshards -s 1 -n 100k | ace-compress -S before -c topk:0.1 >c
 	mkshards -s 2 -n 100k >g
 	exits 0 ace-expand -S before -o e g
-	cp -r before after
-	exits 0 ace-compress -S after -c topk:0.1 e
-	mv out want
-	for n in $(seq 1000); do
-		rm -rf st
-		cp -r before st
-		got=0
-		killed "$n" ace-compress -S st -c topk:0.1 e >out 2>err || got=$?
-		[ "$got" -eq 137 ] || break
-		# one or the other, never something else
-		cmp -s st/residual before/residual ||
-		    same st/residual after/residual
-		# what came out is not taken for whole, unless it is
-		cmp -s out want || exits 3 ace-expand out
-		# the whole pipe again, blindly
+	# the whole pipe again, blindly
+	again() {
 		exits 0 ace-expand -S st -o e2 g
-		exits 0 ace-compress -S st -c topk:0.1 --no-provenance e2
-		digest out | diff - <(digest want)
-		same st/residual after/residual
-		[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+		exits 0 ace-compress -S st "$@" e2
+	}
+	anywhere e -c topk:0.1
+}
+
+@test "kill -9 anywhere, with what other kinds of feedback keep" {
+	again() { exits 0 ace-compress -S st "$@" g; }
+	mkshards -s 2 -n 10k >g
+	for how in momentum ef21 cache; do
+		rm -rf before
+		mkshards -s 1 -n 10k |
+		    ace-compress -S before --feedback "$how" -c topk:0.1 >c
+		anywhere g --feedback "$how" -c topk:0.1
+		[ -e after/momentum.2 ] || [ -e after/history.2 ]
 	done
-	[ "$got" -eq 0 ]
-	[ "$n" -gt 10 ]
-	echo "# $((n - 1)) places" >&3
+	# what is not needed any more goes with the next step
+	mkshards -s 3 -n 10k >g
+	exits 0 ace-compress -S st --feedback cache -c q8 g
+	[ "$(ls st)" = "$(printf 'history.2\nhistory.3\nlock\nresidual')" ]
 }
 
 @test "--sync none and rename give the same state" {

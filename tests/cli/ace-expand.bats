@@ -206,3 +206,51 @@ load values
 	[ "$(cat y)" = precious ]
 	[ "$(ls)" = "$(printf '%s\n' err in out part x y | sort)" ]
 }
+
+@test "--cache undoes differences, killed anywhere or not; without it they are refused" {
+	for how in ef21 cache; do
+		rm -rf st st.here before after
+		for s in 1 2; do
+			mkshards -s "$s" -n 10k >"g$s"
+			exits 0 ace-compress -S st --feedback "$how" \
+			    -c topk:0.2 -o "c$s" "g$s"
+		done
+		exits 3 ace-expand c2
+		says "^ace-expand: mismatch: "
+		exits 3 ace-aggregate c1
+		says "^ace-aggregate: mismatch: "
+		exits 3 ace-export -f raw c1
+		# not the first one first
+		exits 5 ace-expand --cache st.here c2
+		says 'difference to another history'
+		rm -rf st.here
+		exits 0 ace-expand --no-provenance --cache before c1
+		cp -r before after
+		exits 0 ace-expand --no-provenance --cache after c2
+		mv out want
+		# the same once more
+		exits 0 ace-expand --no-provenance --cache after c2
+		same out want
+		# what the sender keeps: h' itself, or a - r, in f32
+		raw want >r.f32
+		if [ "$how" = ef21 ]; then
+			raw "st/history.2" >h.f32
+			same r.f32 h.f32
+		fi
+		for n in $(seq 1000); do
+			rm -rf here
+			cp -r before here
+			got=0
+			killed "$n" ace-expand --no-provenance --cache \
+			    here c2 >out 2>err ||
+			    got=$?
+			[ "$got" -eq 137 ] || break
+			exits 0 ace-expand --no-provenance --cache here c2
+			same out want
+			same here/history after/history
+			[ "$(ls here)" = "$(printf 'history\nlock')" ]
+		done
+		[ "$got" -eq 0 ]
+		[ "$n" -gt 5 ]
+	done
+}

@@ -81,3 +81,10 @@ safetensors() {
 	    print pack("f<*", map { sin($_ * $_) / (1 + $_ % 7) } 1 .. $n || 336)' \
 	    "${1:-0}"
 }
+
+# killed N CMD...: CMD, ended as by kill -9 at its N-th change
+killed() {
+	local pre=$BUILD/tests/clip.so
+	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
+	ACE_CLIP=65536 ACE_KILL=$1 LD_PRELOAD=$pre "${@:2}"
+}
