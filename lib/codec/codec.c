@@ -18,6 +18,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	[CODEC_QSGD] = &qsgd_codec,
 	[CODEC_ECQ] = &ecq_codec,
 	[CODEC_TERN] = &tern_codec,
+	[CODEC_LOWRANK] = &lowrank_codec,
 	[CODEC_I64] = &fixed_i64,
 	[CODEC_NATURAL] = &natural_codec,
 	[CODEC_EDEN] = &eden_codec,

@@ -66,7 +66,7 @@ extern const struct codec_impl topk_threshold, topk_chunk;	/* names only */
 extern const struct codec_impl qsgd_codec;
 extern const struct codec_impl ecq_codec;
 extern const struct codec_impl fixed_i64;
-extern const struct codec_impl tern_codec, natural_codec;
+extern const struct codec_impl tern_codec, natural_codec, lowrank_codec;
 extern const struct codec_impl eden_codec;
 
 #endif

@@ -23,7 +23,8 @@ static const char *const specs[] = {
 	"threshold:0.001", "threshold:1e-05:mag:rice", "qsgd:1", "qsgd:127", "qsgd:255",
 	"i64", "ecq:0.004", "ecq:0.001", "ecq:1e-05",
 	"eden:1", "eden:4", "eden:0.25:mse", "eden:2.5:mse",
-	"tern", "tern:clip", "tern:mse", "natural", NULL
+	"tern", "tern:clip", "tern:mse", "lowrank:2", "lowrank:64",
+	"lowrank:5:q8", "natural", NULL
 };
 
 static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
@@ -284,7 +285,8 @@ static void
 test_names(void)
 {
 	static const char *const bad[] = {
-		"topk:0.1:q3", "topk:0.1:", "topk::q4", "chunk", "chunk:64",
+		"lowrank", "lowrank:0", "lowrank:65", "lowrank:1.5",
+		"lowrank:4:q9", "topk:0.1:q3", "topk:0.1:", "topk::q4", "chunk", "chunk:64",
 		"chunk:0/64", "chunk:2.5/64", "chunk:64/4000", "chunk:65/64",
 		"chunk:1/2097152", "chunk:1/16:sample", "threshold:0",
 		"threshold", "threshold:inf", "threshold:1:sample", "tern:max", "tern:", "natural:1", "eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",

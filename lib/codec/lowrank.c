@@ -1,0 +1,386 @@
+/*
+ * LOWRANK: the group as a matrix of low rank (PowerSGD, Vogels et al. 2019,
+ * algorithm 1), M ~ P Q^T.
+ *
+ *   Q random;  twice:  P = orthonormal(M Q),  Q = M^T P
+ *
+ * PowerSGD iterates once and starts from the last step's Q.  A group has no
+ * last step (and may be another's), so the start is random, seeded, and there
+ * are two iterations; the first stands in for the warm start.
+ *
+ * The matrix has the tensor's rows: C columns (its last dimension), the first
+ * value of the group in column offset mod C; what the first and the last row
+ * lack is 0 and not decoded.  Where C is 1 or above n / 2, C = floor(sqrt n)
+ * and the first column is 0 (ours).
+ *
+ *   body := nothing                             all values are 0
+ *         | i16 e  P columns  Q columns         of 2^-e times the values
+ *
+ * min(rank, rows, C) columns each, bf16, or blocks as Q8's with parameter
+ * 128 + rank; column by column.  x = 2^e sum_r P[row][r] Q[col][r], products
+ * and sums in f32 in the order of r.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/arg.h"
+#include "codec/codec.h"
+#include "codec/impl.h"
+#include "kern/kern.h"
+
+enum { MAX_RANK = 64, Q8 = 128, ROUNDS = 2, LANES = 16, MAX_E = 200 };
+
+static int
+parse(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	const char *colon = arg != NULL ? strchr(arg, ':') : NULL;
+	char t[16];
+	size_t len = colon != NULL ? (size_t)(colon - arg) : 0;
+	int r;
+
+	if (colon != NULL && strcmp(colon, ":q8") == 0 && len < sizeof(t)) {
+		memcpy(t, arg, len);
+		t[len] = '\0';
+		arg = t;
+		plan->param = Q8;
+	}
+	if ((r = arg_number(arg, 1, MAX_RANK, &plan->arg, e)) < 0)
+		return r;
+	if (plan->arg != floorf(plan->arg))
+		return err_set(e, ERR_USAGE, "a rank is a whole number");
+	plan->param = (uint8_t)(plan->param + (unsigned)plan->arg);
+	return 0;
+}
+
+static void
+format(const struct codec_plan *plan, char buf[24])
+{
+	arg_print((float)(plan->param & (Q8 - 1)), buf);
+	if (plan->param & Q8)
+		memcpy(buf + strlen(buf), ":q8", 4);
+}
+
+/* How the group lies in its matrix. */
+struct shape {
+	size_t n, cols, rows, first;	/* first: column of value 0 */
+	unsigned rank;
+};
+
+static size_t
+root(size_t n)
+{
+	size_t r = (size_t)sqrt((double)n);
+
+	while (r * r > n)
+		r--;
+	while ((r + 1) * (r + 1) <= n)
+		r++;
+	return r;
+}
+
+static void
+shape_of(struct shape *s, const struct codec_ctx *c, unsigned rank, size_t n)
+{
+	s->n = n;
+	s->cols = c->cols;
+	s->first = 0;
+	if (s->cols < 2 || s->cols > n / 2)
+		s->cols = root(n);
+	else
+		s->first = (size_t)(c->offset % s->cols);
+	s->rows = (s->first + n + s->cols - 1) / s->cols;
+	if (rank > s->rows)
+		rank = (unsigned)s->rows;
+	s->rank = rank < s->cols ? rank : (unsigned)s->cols;
+}
+
+/* The values of row i: from x[*at] on, from column *col on; how many. */
+static size_t
+row_of(const struct shape *s, size_t i, size_t *at, size_t *col)
+{
+	size_t end = (i + 1) * s->cols - s->first;
+
+	*col = i == 0 ? s->first : 0;
+	*at = i == 0 ? 0 : i * s->cols - s->first;
+	return (end < s->n ? end : s->n) - *at;
+}
+
+static size_t
+column_size(size_t n, unsigned param)
+{
+	return param & Q8 ? KERN_Q8_SIZE(n) : 2 * n;
+}
+
+static size_t
+size_of(const struct shape *s, unsigned param)
+{
+	return s->rank * (column_size(s->rows, param) +
+	    column_size(s->cols, param));
+}
+
+static size_t
+bound(const struct codec_plan *plan, size_t n)
+{
+	size_t rank = plan->param & (Q8 - 1);
+
+	/* r c < n + 2 c and 2 <= c <= n / 2 (or r, c <= sqrt n + 2), so r + c
+	 * <= n / 2 + 5; and min(r, c) (r + c) <= 2 r c <= 4 n + 16.  A column
+	 * of m takes 2 m + 1 bytes at most. */
+	if (rank > 8)
+		return 2 + 2 * rank + 8 * n + 32;
+	return 2 + 2 * rank + rank * (n + 10);
+}
+
+/* sum a[i] b[i], term i in lane i % 16. */
+static double
+dot(const float *a, const float *b, size_t n)
+{
+	float lane[LANES] = { 0 };
+	double sum = 0;
+	size_t i, l;
+
+	for (i = 0; i + LANES <= n; i += LANES)
+		for (l = 0; l < LANES; l++)
+			lane[l] += a[i + l] * b[i + l];
+	for (l = 0; i + l < n; l++)
+		lane[l] += a[i + l] * b[i + l];
+	for (l = 0; l < LANES; l++)
+		sum += (double)lane[l];
+	return sum;
+}
+
+/* y += f x */
+static void
+add(float *restrict y, float f, const float *restrict x, size_t n)
+{
+	size_t i, l;
+
+	for (i = 0; i + LANES <= n; i += LANES)
+		for (l = 0; l < LANES; l++)
+			y[i + l] += f * x[i + l];
+	for (; i < n; i++)
+		y[i] += f * x[i];
+}
+
+/* P = M Q; columns one after the other */
+static void
+times(const struct shape *s, const float *m, const float *q, float *p)
+{
+	size_t i, at, col, n;
+	unsigned r;
+
+	for (i = 0; i < s->rows; i++) {
+		n = row_of(s, i, &at, &col);
+		for (r = 0; r < s->rank; r++)
+			p[r * s->rows + i] = (float)dot(m + at,
+			    q + r * s->cols + col, n);
+	}
+}
+
+/* Q = M^T P */
+static void
+times_back(const struct shape *s, const float *m, const float *p, float *q)
+{
+	size_t i, at, col, n;
+	unsigned r;
+
+	memset(q, 0, s->rank * s->cols * sizeof(*q));
+	for (i = 0; i < s->rows; i++) {
+		n = row_of(s, i, &at, &col);
+		for (r = 0; r < s->rank; r++)
+			add(q + r * s->cols + col, p[r * s->rows + i], m + at,
+			    n);
+	}
+}
+
+/* Gram and Schmidt's, modified; a column that the others explain becomes 0. */
+static void
+orthonormal(float *p, size_t rows, unsigned rank)
+{
+	unsigned r, t;
+	double before, after;
+	float *c, f;
+	size_t i;
+
+	for (r = 0; r < rank; r++) {
+		c = p + r * rows;
+		before = dot(c, c, rows);
+		for (t = 0; t < r; t++)
+			add(c, (float)-dot(p + t * rows, c, rows),
+			    p + t * rows, rows);
+		after = dot(c, c, rows);
+		f = after > before * 1e-10 && after > 0x1p-100 ?
+		    (float)(1 / sqrt(after)) : 0;
+		for (i = 0; i < rows; i++)
+			c[i] *= f;
+	}
+}
+
+/* Rounds the columns to what is sent, and sends it. */
+static unsigned char *
+put_columns(const struct codec_in *in, unsigned char *out, float *c, size_t n,
+    unsigned rank)
+{
+	uint16_t h[256];
+	unsigned r;
+	size_t i, j, m;
+
+	for (r = 0; r < rank; r++, c += n) {
+		if (in->plan->param & Q8) {
+			in->kern->q8(out, c, n);
+			in->kern->unq8(c, out, n);
+			out += KERN_Q8_SIZE(n);
+			continue;
+		}
+		for (i = 0; i < n; i += m) {
+			m = n - i < 256 ? n - i : 256;
+			in->kern->to_bf16(h, c + i, m);
+			in->kern->from_bf16(c + i, h, m);
+			for (j = 0; j < m; j++, out += 2)
+				bytes_set16(out, h[j]);
+		}
+	}
+	return out;
+}
+
+static int
+encode(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	unsigned char *o = out->p + out->n;
+	unsigned rank = in->plan->param & (Q8 - 1);
+	const struct codec_ctx *c = in->ctx;
+	struct shape s;
+	uint32_t noise[4];
+	float *m, *p, *q;
+	double scale;
+	size_t i;
+	int exp, k;
+
+	if (rank < 1 || rank > MAX_RANK)
+		return err_set(e, ERR_USAGE, "codec lowrank: rank %u", rank);
+	*param = in->plan->param;
+	if (in->max_bits == 0)
+		return 0;
+	shape_of(&s, c, rank, in->n);
+	m = alloc_get(in->n + s.rank * (s.rows + s.cols), sizeof(*m), e);
+	if (m == NULL)
+		return -ERR_SYS;
+	p = m + in->n;
+	q = p + s.rank * s.rows;
+	exp = ilogbf(bytes_f32(in->max_bits));
+	scale = ldexp(1, -exp);
+	for (i = 0; i < in->n; i++)
+		m[i] = (float)((double)in->x[i] * scale);
+	for (i = 0; i < s.rank * s.cols; i++) {
+		if (i % 4 == 0)
+			rng_block(c->seed, c->step, c->group, (uint32_t)(i / 4),
+			    noise);
+		q[i] = rng_unit(noise[i % 4]) - 0.5f;
+	}
+	for (k = 0; k < ROUNDS; k++) {
+		if (k > 0)
+			times_back(&s, m, p, q);
+		times(&s, m, q, p);
+		orthonormal(p, s.rows, s.rank);
+	}
+	bytes_set16(o, (uint16_t)exp);
+	o = put_columns(in, o + 2, p, s.rows, s.rank);
+	times_back(&s, m, p, q);
+	o = put_columns(in, o, q, s.cols, s.rank);
+	out->n = (size_t)(o - out->p);
+	alloc_free(m);
+	return 0;
+}
+
+/* ---- back ---- */
+
+static int
+get_columns(const struct codec_out *o, const unsigned char *p, float *c,
+    size_t n, unsigned rank)
+{
+	uint16_t h;
+	unsigned r;
+	size_t i;
+
+	for (r = 0; r < rank; r++, c += n, p += column_size(n, o->param)) {
+		for (i = 0; o->param & Q8 && i < n; i += KERN_QBLOCK)
+			if ((bytes_le16(p + i / KERN_QBLOCK *
+			    (KERN_QBLOCK + 2)) & 0x7fff) > KERN_Q8_TOP)
+				return -1;
+		if (o->param & Q8)
+			o->kern->unq8(c, p, n);
+		for (i = 0; !(o->param & Q8) && i < n; i++) {
+			h = bytes_le16(p + 2 * i);
+			if ((h & 0x7fff) >= 0x7f80)
+				return -1;
+			c[i] = bytes_f32((uint32_t)h << 16);
+		}
+	}
+	return 0;
+}
+
+static void
+multiply(const struct codec_out *o, const struct shape *s, const float *p,
+    const float *q, double scale)
+{
+	size_t i, j, at, col, n;
+	unsigned r;
+	double v;
+
+	memset(o->x, 0, o->n * sizeof(*o->x));
+	for (i = 0; i < s->rows; i++) {
+		n = row_of(s, i, &at, &col);
+		for (r = 0; r < s->rank; r++)
+			add(o->x + at, p[r * s->rows + i],
+			    q + r * s->cols + col, n);
+		for (j = at; j < at + n; j++) {
+			v = (double)o->x[j] * scale;
+			o->x[j] = v > 0x1.fffffep127 ? 0x1.fffffep127f :
+			    v < -0x1.fffffep127 ? -0x1.fffffep127f : (float)v;
+		}
+	}
+}
+
+static int
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	unsigned rank = o->param & (Q8 - 1);
+	const unsigned char *body;
+	struct shape s;
+	float *p, *q;
+	int exp, r;
+
+	if (rank < 1 || rank > MAX_RANK)
+		return err_set(e, ERR_DATA, "unsupported: lowrank of rank %u",
+		    rank);
+	memset(o->x, 0, o->n * sizeof(*o->x));
+	if (b->n == 0)
+		return 0;
+	shape_of(&s, o->ctx, rank, o->n);
+	exp = (int16_t)bytes_u16(b);
+	body = bytes_take(b, size_of(&s, o->param));
+	if (body == NULL || exp < -MAX_E || exp > MAX_E)
+		return codec_corrupt("lowrank", "bad header", e);
+	p = alloc_get(s.rank * (s.rows + s.cols), sizeof(*p), e);
+	if (p == NULL)
+		return -ERR_SYS;
+	q = p + s.rank * s.rows;
+	r = get_columns(o, body, p, s.rows, s.rank);
+	body += s.rank * column_size(s.rows, o->param);
+	if (r == 0)
+		r = get_columns(o, body, q, s.cols, s.rank);
+	if (r < 0)
+		r = codec_corrupt("lowrank", "factor not finite", e);
+	else
+		multiply(o, &s, p, q, ldexp(1, exp));
+	alloc_free(p);
+	return r;
+}
+
+const struct codec_impl lowrank_codec = {
+	.name = "lowrank", .parse = parse, .format = format, .bound = bound,
+	.encode = encode, .decode = decode, .max_param = 255
+};

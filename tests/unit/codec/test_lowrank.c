@@ -1,0 +1,152 @@
+/*
+ * lowrank: matrices of low rank come back, others as near as may be.
+ */
+#include "trip.h"
+
+static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
+
+/* x = sum of `rank' products, as rows of cols from column `first' on */
+static void
+product(size_t n, size_t cols, size_t first, unsigned rank, double fall)
+{
+	size_t i, row, col;
+	unsigned r;
+	double v, f;
+
+	for (i = 0; i < n; i++) {
+		row = (first + i) / cols;
+		col = (first + i) % cols;
+		for (v = 0, f = 1, r = 0; r < rank; r++, f *= fall)
+			v += f * trip_normal(20 + r, (uint32_t)row) *
+			    trip_normal(60 + r, (uint32_t)col);
+		t.x[i] = (float)(1e-3 * v);
+	}
+}
+
+static void
+exact(const char *spec, size_t n, uint32_t cols, uint64_t offset,
+    unsigned rank, double most, size_t want)
+{
+	size_t len;
+
+	t.ctx.cols = cols;
+	t.ctx.offset = offset;
+	product(n, cols, (size_t)(offset % cols), rank, 1);
+	len = trip(&t, spec, n);
+	ok(trip_nmse(&t, n) < most && len == want, "%s of rank %u in %zu of "
+	    "%u columns from %lu: NMSE %.2g, %zu bytes", spec, rank, n, cols,
+	    (unsigned long)offset, trip_nmse(&t, n), len);
+}
+
+/* A falling spectrum and noise, against forty rounds of the same in f64: what
+ * PowerSGD's warm start comes to. */
+static void
+test_near_best(void)
+{
+	enum { ROWS = 256, COLS = 256, RANK = 4 };
+	static double p[RANK][ROWS], q[RANK][COLS], d;
+	double best = 0, all = 0;
+	size_t i, j, r, s, k;
+
+	t.ctx.cols = COLS;
+	t.ctx.offset = 0;
+	product(ROWS * COLS, COLS, 0, 12, 0.8);
+	for (i = 0; i < ROWS * COLS; i++) {
+		t.x[i] += (float)(5e-4 * trip_normal(5, (uint32_t)i));
+		all += (double)t.x[i] * (double)t.x[i];
+	}
+	for (r = 0; r < RANK; r++)
+		for (j = 0; j < COLS; j++)
+			q[r][j] = trip_normal(6, (uint32_t)(r * COLS + j));
+	for (k = 0; k < 40; k++) {
+		for (r = 0; r < RANK; r++) {
+			for (i = 0; i < ROWS; i++)
+				for (p[r][i] = 0, j = 0; j < COLS; j++)
+					p[r][i] += q[r][j] *
+					    (double)t.x[i * COLS + j];
+			for (s = 0; s <= r; s++) {
+				for (d = 0, i = 0; i < ROWS; i++)
+					d += p[r][i] * p[s][i];
+				for (i = 0; i < ROWS; i++)
+					p[r][i] = s == r ?
+					    p[r][i] / sqrt(d) :
+					    p[r][i] - d * p[s][i];
+			}
+		}
+		for (r = 0, best = 0; r < RANK; r++)
+			for (j = 0; j < COLS; j++) {
+				for (q[r][j] = 0, i = 0; i < ROWS; i++)
+					q[r][j] += p[r][i] *
+					    (double)t.x[i * COLS + j];
+				best += q[r][j] * q[r][j];
+			}
+	}
+	best = 1 - best / all;
+	(void)trip(&t, "lowrank:4:q8", ROWS * COLS);
+	ok(trip_nmse(&t, ROWS * COLS) < best * 1.03,
+	    "two rounds and q8: NMSE %.4f, the best %.4f",
+	    trip_nmse(&t, ROWS * COLS), best);
+}
+
+static void
+test_edges(void)
+{
+	size_t i;
+
+	t.ctx.cols = 1;
+	t.ctx.offset = 0;
+	t.x[0] = -5;
+	ok(trip(&t, "lowrank:4", 1) == 6 && fabsf(t.y[0] + 5) < 0.05f,
+	    "one value");
+	memset(t.x, 0, sizeof(t.x));
+	ok(trip(&t, "lowrank:4", 1000) == 0 && t.y[5] == 0, "zeros");
+	for (i = 0; i < 10000; i++)
+		t.x[i] = 3.4e38f;
+	ok(trip(&t, "lowrank:2", 10000) == 2 + 2 * 2 * 200 && t.y[0] > 3e38f &&
+	    isfinite(t.y[0]), "huge values, as a square");
+	for (i = 0; i < 10000; i++)
+		t.x[i] = 0x1p-140f;
+	(void)trip(&t, "lowrank:2:q8", 10000);
+	ok(trip_nmse(&t, 10000) < 0.01, "subnormal values");
+}
+
+static void
+test_lies(void)
+{
+	unsigned char p[32] = { 0 };
+
+	/* 16 values, 2 columns, 8 rows: 8 + 2 factors of rank 1 */
+	t.ctx.cols = 2;
+	t.ctx.offset = 0;
+	ok(!trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 16), "ten factors");
+	ok(trip_refused(&t, CODEC_LOWRANK, 1, p, 21, 16) &&
+	    trip_refused(&t, CODEC_LOWRANK, 1, p, 23, 16) &&
+	    trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 18) &&
+	    trip_refused(&t, CODEC_LOWRANK, 2, p, 22, 16), "and no other");
+	ok(trip_refused(&t, CODEC_LOWRANK, 0, p, 22, 16) &&
+	    trip_refused(&t, CODEC_LOWRANK, 65, p, 22, 16) &&
+	    trip_refused(&t, CODEC_LOWRANK, 128, p, 22, 16), "ranks");
+	p[3] = 0x7f;
+	p[2] = 0x80;
+	ok(trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 16), "an infinite factor");
+	p[3] = 0;
+	p[1] = 1;
+	ok(trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 16),
+	    "an exponent out of range");
+}
+
+int
+main(void)
+{
+	exact("lowrank:1", 65536, 256, 0, 1, 2e-5, 2 + 2 * 512);
+	exact("lowrank:3", 65536, 256, 65536, 3, 2e-5, 2 + 6 * 512);
+	exact("lowrank:3:q8", 65536, 256, 0, 3, 2e-4, 2 + 3 * 544);
+	/* the half rows at both ends are not of low rank */
+	exact("lowrank:2", 5000, 300, 1000, 2, 1e-2, 2 + 4 * (300 + 17));
+	exact("lowrank:5", 1000, 3, 7, 3, 2e-5, 2 + 6 * (334 + 3));
+	test_near_best();
+	test_edges();
+	test_lies();
+	buf_release(&t.body);
+	return done_testing();
+}
