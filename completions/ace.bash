@@ -5,17 +5,25 @@ _ace() {
 	local opts='' kind=file w
 
 	case ${1##*/}:$prev in
+	ace-ack:-S | ace-ack:--state)
+		kind='dir' ;;
+	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
+		kind='file' ;;
+	ace-ack:--sync | ace-ack:--max-elements)
+		kind='free' ;;
+	ace-aggregate:--spool)
+		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--sync | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk qsgd' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
+	ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
 		kind='free' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
@@ -47,6 +55,12 @@ _ace() {
 		kind='file' ;;
 	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--max-elements)
 		kind='free' ;;
+	ace-recv:--spool)
+		kind='dir' ;;
+	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
+		kind='file' ;;
+	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--sync | ace-recv:--max-elements)
+		kind='free' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
@@ -56,17 +70,19 @@ _ace() {
 	ace-select:-S | ace-select:--state)
 		kind='dir' ;;
 	ace-select:--keep | ace-select:--rest)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk qsgd' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
 	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--levels | ace-select:--memory | ace-select:--max-elements)
 		kind='free' ;;
 	esac
 	case ${1##*/} in
+	ace-ack)
+		opts='-S --state --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --nonfinite -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--mean --sum --weight-by --expect --nonfinite --spool --quorum --deadline --run --steps --keep --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --feedback --gamma --momentum --decay --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state -c --codec --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-export)
@@ -77,6 +93,8 @@ _ace() {
 		opts='--list --stats --histogram --verify --diff --recover --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --beta --half --bandwidth --target-divergence --model-norm --interval --min-interval --max-interval --divergence --values --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-recv)
+		opts='--spool --reply -d --device --max-shard --max-staleness --once --publish --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --decay --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
@@ -92,4 +110,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-policy ace-score ace-select
+complete -o filenames -F _ace ace-ack ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-policy ace-recv ace-score ace-select

@@ -35,10 +35,27 @@ static const struct row rows[] = {
 	{ "q4", "ggml q4_0: 7.11@7.4e-3, 7.11@1.6e-2, 3.5 / 13" },
 	{ "sign", "BytePS 1 bit: 32.0@0.363, 32.0@0.872, 4.4 / 7.2" },
 	{ "topk:0.01", "BytePS: 50@0.916, 50@0.430, .55-.70 / 25" },
+	{ "topk:0.01:rice", "" },
+	{ "topk:0.01:sample", "DGC 1 %: 67@0.916, 67@0.431, .25 / 6-8" },
+	{ "topk:0.01:q4", "" },
+	{ "topk:0.01:mag", "" },
+	{ "chunk:64/4096:q2", "SparseLoCo 4 bins: 102@.882, 102@.688, .43/.6; "
+	    "its bits, packed: 146" },
 	{ "topk:0.1", "GRACE: 5.0@0.561, 5.0@6.0e-2, .25 / 2.7" },
 	{ "topk:0.001", "DGC: 700@0.988, 690@0.779, 1.2 / 8" },
 	{ "qsgd:127", "GRACE QSGD 127/128: 3.88@1.3e-3, same, .14 / .61" },
 	{ "qsgd:7", "GRACE QSGD 7/128: 3.88@0.44, 3.88@0.37" },
+	{ "tern", "" },
+	{ "tern:clip", "GRACE TernGrad: 4.00@1.01, 4.00@0.64, .2 / 1.3" },
+	{ "tern:mse", "ggml tq1_0: 19.0@0.65, same, 2.1 / 20" },
+	{ "natural", "9 bits: 3.56@.081" },
+	{ "eden:1", "EDEN: 32@.571, same, .03-.04 / .04" },
+	{ "eden:2", "EDEN: 16@.133, same" },
+	{ "eden:4", "EDEN: 8@9.6e-3, same" },
+	{ "eden:1:mse", "BytePS 1 bit: 32.0@.363, 32.0@.872, 4.4 / 7.2" },
+	{ "eden:2:mse", "ggml q2_K: 12.2@8.8e-2, 12.2@.137, .10 / 6.5" },
+	{ "lowrank:4", "" },
+	{ "lowrank:4:q8", "" },
 	{ "i64", "" },
 };
 
@@ -100,9 +117,10 @@ measure(const struct codec_plan *p, const float *x, float *y, struct result *r)
 }
 
 static void
-line(const char *spec, const char *peer, const float *gauss,
+line(const char *name, const char *peer, const float *gauss,
     const float *layered, float *y)
 {
+	const char *spec = strcmp(name, "bf16 in f32") == 0 ? "lossless" : name;
 	struct codec_plan p;
 	struct err e = ERR_INIT;
 	struct result a, b;
@@ -111,10 +129,24 @@ line(const char *spec, const char *peer, const float *gauss,
 		die(&e);
 	measure(&p, gauss, y, &a);
 	measure(&p, layered, y, &b);
-	(void)printf("%-14s %7.2f %8.3g %5.2f %5.2f  %7.2f %8.3g %5.2f %5.2f"
-	    "  %s\n", spec, a.ratio, a.nmse, a.code, a.decode, b.ratio, b.nmse,
+	(void)printf("%-17s %7.2f %8.3g %5.2f %5.2f  %7.2f %8.3g %5.2f %5.2f"
+	    "  %s\n", name, a.ratio, a.nmse, a.code, a.decode, b.ratio, b.nmse,
 	    b.code, b.decode, peer);
 	(void)fflush(stdout);
+}
+
+/* What was bf16 and is held in f32: x loses its lower half. */
+static void
+truncate_all(float *x)
+{
+	uint32_t u;
+	size_t i;
+
+	for (i = 0; i < total; i++) {
+		memcpy(&u, x + i, 4);
+		u &= 0xffff0000;
+		memcpy(x + i, &u, 4);
+	}
 }
 
 /* The loops below the codecs, in cache. */
@@ -168,9 +200,9 @@ main(int argc, char **argv)
 		return f == NULL || fwrite(layered, 4, total, f) != total ||
 		    fclose(f) != 0 ? 4 : 0;
 	}
-	(void)printf("%-14s %33s  %33s\n", "", "---------------- gauss",
+	(void)printf("%-17s %33s  %33s\n", "", "---------------- gauss",
 	    "-------------- layered");
-	(void)printf("%-14s %7s %8s %5s %5s  %7s %8s %5s %5s  %s\n", "codec",
+	(void)printf("%-17s %7s %8s %5s %5s  %7s %8s %5s %5s  %s\n", "codec",
 	    "ratio", "NMSE", "code", "dec.", "ratio", "NMSE", "code", "dec.",
 	    "peer: ratio@NMSE gauss, layered, GB/s");
 	if (argc > 1) {
@@ -180,6 +212,10 @@ main(int argc, char **argv)
 		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			line(rows[i].spec, rows[i].peer, gauss, layered, y);
 		loops(gauss);
+		truncate_all(gauss);
+		truncate_all(layered);
+		(void)putchar('\n');
+		line("bf16 in f32", "pco: 3.05, .16 / 1.3", gauss, layered, y);
 	}
 	free(gauss);
 	free(layered);
