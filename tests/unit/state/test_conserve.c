@@ -186,7 +186,7 @@ step(struct feedback *f, const struct codec_plan *pl, uint64_t t, int exact,
 	for (k = 0; k < schema.ngroups && r == 0; k++)
 		r = group(f, in, pl, k, b, e);
 	if (r == 0)
-		r = feedback_commit(f, e);
+		r = feedback_commit(f, t, e);
 	reader_free(in);
 	if (r == 0 && (r = load(b->e1, e)) == 0)
 		check(b, exact);
@@ -247,7 +247,8 @@ main(void)
 	};
 	static const char *const lossy[] = {
 		"q8", "q4", "sign", "topk:0.01", "topk:0.3", "qsgd:31",
-		"qsgd:127", "ecq:0.01", "ecq:1", "eden:1", "eden:3:mse"
+		"qsgd:127", "ecq:0.01", "ecq:1", "eden:1", "eden:3:mse", "topk:0.3:q4", "chunk:8/64",
+		"threshold:0.2:q2", "tern:mse", "natural", "lowrank:4"
 	};
 	size_t i;
 
