@@ -15,8 +15,6 @@
 #include "sync/ratio.h"
 
 #define FILE_NAME "policy"		/* in the state directory */
-#define FILE_LINK "link"		/* ace-meter's */
-#define KEY_BANDWIDTH "bandwidth"	/* bit/s; in link and in pOLi */
 #define KEY_NORM "model.norm"		/* of a shard: || theta || */
 
 enum {
@@ -262,24 +260,14 @@ save(struct run *x, struct err *e)
 static int
 bandwidth(struct run *x, double *v, struct err *e)
 {
-	struct history h = HISTORY_INIT;
-	const char *s;
-	int r = 0;
-
 	if (x->o->bandwidth >= 0) {
 		*v = x->o->bandwidth;
 		return 1;
 	}
-	if (x->o->dir == NULL || (r = history_load(&h, &x->state, FILE_LINK,
-	    e)) <= 0)
-		return r;
-	s = text_get(&h.kv, KEY_BANDWIDTH);
-	r = s != NULL;
-	if (s != NULL && cli_f64(v, s, 0, BIG, KEY_BANDWIDTH, NULL) < 0)
-		r = err_set(e, ERR_DATA, "corrupt: bandwidth in '%s/link'",
-		    x->o->dir);
-	history_release(&h);
-	return r;
+	if (x->o->dir == NULL)
+		return 0;
+	return history_number(&x->state, HISTORY_LINK, HISTORY_BANDWIDTH, v,
+	    e);
 }
 
 static int
@@ -333,7 +321,7 @@ on_shard(struct run *x, struct err *e)
 	    rate, c, (unsigned long long)budget);
 	if ((r = put_real(&kv, "ratio", c, e)) == 0 &&
 	    (r = put_whole(&kv, "budget_bytes", (double)budget, e)) == 0 &&
-	    (!known || (r = put_whole(&kv, KEY_BANDWIDTH, rate, e)) == 0))
+	    (!known || (r = put_whole(&kv, HISTORY_BANDWIDTH, rate, e)) == 0))
 		r = put_policy(x, &kv, e);
 	text_release(&kv);
 	return r;
@@ -392,7 +380,7 @@ static int
 on_policy(struct run *x, struct err *e)
 {
 	static const char *const ours[] = { "ratio", "budget_bytes",
-	    KEY_BANDWIDTH, "divergence", "interval", "force" };
+	    HISTORY_BANDWIDTH, "divergence", "interval", "force" };
 	const struct chain_frame *f = reader_frame(x->in);
 	struct text_kv kv = TEXT_KV_INIT;
 	size_t i, n = x->o->interval.target > 0 ? 6 : 3;

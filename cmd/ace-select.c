@@ -15,6 +15,7 @@
 #include "state/history.h"
 #include "stream/filter.h"
 #include "stream/note.h"
+#include "stream/plan_text.h"
 #include "stream/size.h"
 #include "stream/survey.h"
 #include "stream/values.h"
@@ -27,7 +28,7 @@
 
 enum {
 	OPT_BITS = CLI_LONG, OPT_POLICY, OPT_LEVELS, OPT_MEMORY, OPT_KEEP,
-	OPT_REST, OPT_PASSES
+	OPT_REST, OPT_REST_SHARE, OPT_PASSES, OPT_PLAN, OPT_TEXT, OPT_SECONDS
 };
 enum { NOTE_MOST = 65536, FRAME_COST = 200 };
 
@@ -36,10 +37,16 @@ static const struct cli_opt options[] = {
 	    "importance" },
 	{ 'b', "budget", "SIZE", "least error in so many bytes a shard" },
 	{ OPT_BITS, "bits", "N", "the same, N bits a value" },
+	{ OPT_SECONDS, "seconds", "TIME",
+	    "the same, what the link carries in TIME" },
 	{ OPT_POLICY, "policy", NULL, "the same, as ace-policy says" },
 	{ OPT_LEVELS, "levels", "LIST", "codecs to choose from, by commas" },
 	{ OPT_KEEP, "keep", "CODEC", "with -p: of those kept (default f16)" },
 	{ OPT_REST, "rest", "CODEC", "with -p: of the others (default none)" },
+	{ OPT_REST_SHARE, "rest-share", "FRACTION", "with -p: share up to "
+	    "which --rest holds; beyond, none" },
+	{ OPT_PLAN, "plan", "FILE", "the plan in FILE, as --text wrote it" },
+	{ OPT_TEXT, "text", NULL, "write the plan as text, not the stream" },
 	{ OPT_MEMORY, "memory", "SIZE",
 	    "hold shards up to SIZE for a second pass (default 256Mi)" },
 	{ OPT_PASSES, "one-pass", NULL, "never read the input twice" },
@@ -49,16 +56,18 @@ static const struct cli_opt options[] = {
 	{ 0, NULL, NULL, NULL }
 };
 
-enum mode { MODE_NONE, MODE_SHARE, MODE_BYTES, MODE_BITS, MODE_POLICY };
+enum mode { MODE_NONE, MODE_SHARE, MODE_BYTES, MODE_BITS, MODE_POLICY,
+	MODE_SECONDS, MODE_PLAN };
 
 struct opts {
 	struct filter f;
 	const struct cli *cli;
 	const char *dir, *levels;
 	enum mode mode;
-	double share, bits;
+	double share, rest_share, bits, seconds;
 	uint64_t bytes, memory;
-	int one_pass;
+	int one_pass, text;
+	struct plan_text given;		/* --plan */
 	struct codec_plan keep, rest;
 	struct codec_plan level[SELECT_LEVELS];
 	size_t m, ladder;	/* ladder: where its steps begin, 0 none */
@@ -69,7 +78,7 @@ set_mode(struct opts *o, enum mode mode, struct err *e)
 {
 	if (o->mode != MODE_NONE && o->mode != mode)
 		return err_set(e, ERR_USAGE,
-		    "one of -p, -b, --bits and --policy");
+		    "one of -p, -b, --bits, --seconds, --policy and --plan");
 	o->mode = mode;
 	return 0;
 }
@@ -122,6 +131,17 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_BITS:
 		r = cli_f64(&o->bits, val, 0, 64, "--bits", e);
 		return r < 0 ? r : set_mode(o, MODE_BITS, e);
+	case OPT_SECONDS:
+		r = cli_time(&o->seconds, val, "--seconds", e);
+		return r < 0 ? r : set_mode(o, MODE_SECONDS, e);
+	case OPT_PLAN:
+		r = plan_text_read(&o->given, val, e);
+		return r < 0 ? r : set_mode(o, MODE_PLAN, e);
+	case OPT_TEXT:
+		o->text = 1;
+		return 0;
+	case OPT_REST_SHARE:
+		return cli_f64(&o->rest_share, val, 0, 1, "--rest-share", e);
 	case OPT_POLICY:
 		return set_mode(o, MODE_POLICY, e);
 	case OPT_LEVELS:
@@ -147,7 +167,8 @@ set(void *arg, int key, const char *val, struct err *e)
 struct run {
 	const struct opts *o;
 	struct reader *in;
-	struct writer *out;
+	struct writer *out;		/* NULL: text */
+	struct io *text;
 	struct state state;
 	struct survey survey;
 	uint8_t *dense;			/* [groups] */
@@ -170,6 +191,24 @@ struct run {
 
 /* ---- both ways ---- */
 
+/* Bits a second: as the stream says, or else the state. */
+static int
+link_rate(struct run *x, double *v, struct err *e)
+{
+	const char *s = text_get(&x->survey.policy, HISTORY_BANDWIDTH);
+	int r;
+
+	if (s != NULL)
+		return cli_f64(v, s, 0, 1e300, "the policy's bandwidth", e);
+	r = x->o->dir == NULL ? 0 : history_number(&x->state, HISTORY_LINK,
+	    HISTORY_BANDWIDTH, v, e);
+	if (r == 0)
+		return err_set(e, ERR_USAGE, "--seconds: no measured link: "
+		    "put ace-meter -S DIR in the pipe, or ace-policy "
+		    "--bandwidth before");
+	return r < 0 ? r : 0;
+}
+
 /* The bytes the coded shard may take. */
 static int
 find_budget(struct run *x, struct err *e)
@@ -177,6 +216,7 @@ find_budget(struct run *x, struct err *e)
 	double total = (double)reader_schema(x->in)->total, v;
 	const char *s;
 	char where[160];
+	int r;
 
 	switch (x->o->mode) {
 	case MODE_BYTES:
@@ -184,6 +224,12 @@ find_budget(struct run *x, struct err *e)
 		return 0;
 	case MODE_BITS:
 		x->budget = (uint64_t)(x->o->bits * total / 8);
+		return 0;
+	case MODE_SECONDS:
+		if ((r = link_rate(x, &v, e)) < 0)
+			return r;
+		v = v / 8 * x->o->seconds;
+		x->budget = v < 9e18 ? (uint64_t)v : (uint64_t)9e18;
 		return 0;
 	default:
 		break;
@@ -200,25 +246,59 @@ find_budget(struct run *x, struct err *e)
 	return 0;
 }
 
+/* ---- out: the stream, or the plan as text ---- */
+
 static int
 put_plan(struct run *x, uint32_t first, const struct codec_plan *p, uint32_t n,
     struct err *e)
 {
-	int r;
+	uint32_t i;
+	int r = 0;
 
 	x->note.n = 0;
-	if ((r = note_put_plan(&x->note, first, p, n, e)) < 0)
-		return r;
-	return writer_note(x->out, FRAME_PLAN, x->note.p, x->note.n, e);
+	if (x->out != NULL) {
+		if ((r = note_put_plan(&x->note, first, p, n, e)) < 0)
+			return r;
+		return writer_note(x->out, FRAME_PLAN, x->note.p, x->note.n,
+		    e);
+	}
+	for (i = 0; i < n && r == 0; i++)
+		r = plan_text_put(&x->note, reader_schema(x->in), first + i,
+		    &p[i], e);
+	return r < 0 ? r : io_write(x->text, x->note.p, x->note.n, e);
 }
 
-/* An annotation goes on, but for an older plan. */
 static int
-pass_note(struct run *x, struct err *e)
+put_shard(struct run *x, struct err *e)
 {
-	if (reader_frame(x->in)->type == FRAME_PLAN)
+	int r;
+
+	if (x->out != NULL)
+		return filter_shard(x->in, x->out, NULL, e);
+	x->note.n = 0;
+	r = plan_text_head(&x->note, reader_shard(x->in), e);
+	return r < 0 ? r : io_write(x->text, x->note.p, x->note.n, e);
+}
+
+/* DATA, or an annotation, which goes on, but for an older plan. */
+static int
+put_frame(struct run *x, int event, struct err *e)
+{
+	if (x->out == NULL)
+		return 0;
+	if (event == READER_DATA)
+		return writer_pass(x->out, x->in, e);
+	if (event != READER_NOTE || reader_frame(x->in)->type == FRAME_PLAN)
 		return 0;
 	return filter_pass(x->in, x->out, 0, e);
+}
+
+static int
+put_send(struct run *x, struct err *e)
+{
+	if (x->out == NULL)
+		return io_flush(x->text, e);
+	return writer_send(x->out, &reader_end_of_shard(x->in)->sums, e);
 }
 
 static int
@@ -381,17 +461,18 @@ static int
 plan_share(struct run *x, struct err *e)
 {
 	uint32_t g, n = reader_schema(x->in)->ngroups;
-	uint8_t *chosen = alloc_get(n, 1, e);
+	uint8_t *chosen = alloc_get(n, 1, e), *some = alloc_get(n, 1, e);
+	static const struct codec_plan none = { CODEC_NONE, 0, 0 };
 	char where[160];
 	size_t kept = 0;
-	int r;
+	int r = -ERR_SYS;
 
-	if (chosen == NULL)
-		return -ERR_SYS;
-	if ((r = select_share(x->survey.score, n, x->o->share, chosen,
-	    e)) == 0) {
+	if (chosen != NULL && some != NULL && (r = select_share(x->survey.score,
+	    n, x->o->share, chosen, e)) == 0 && (r = select_share(
+	    x->survey.score, n, x->o->rest_share, some, e)) == 0) {
 		for (g = 0; g < n; g++) {
-			x->plan[g] = chosen[g] ? x->o->keep : x->o->rest;
+			x->plan[g] = chosen[g] ? x->o->keep : some[g] ?
+			    x->o->rest : none;
 			kept += chosen[g];
 		}
 		cli_say(x->o->cli, 1, "%s: %zu of %lu groups hold %g of the "
@@ -399,6 +480,21 @@ plan_share(struct run *x, struct err *e)
 		    (unsigned long)n, x->o->share);
 	}
 	alloc_free(chosen);
+	alloc_free(some);
+	return r;
+}
+
+/* The shard begins, all of its plan before its data. */
+static int
+put_planned(struct run *x, struct err *e)
+{
+	uint32_t g, n, all = reader_schema(x->in)->ngroups;
+	int r = put_shard(x, e);
+
+	for (g = 0; g < all && r == 0; g += n) {
+		n = all - g < NOTE_MOST ? all - g : NOTE_MOST;
+		r = put_plan(x, g, x->plan + g, n, e);
+	}
 	return r;
 }
 
@@ -406,26 +502,17 @@ plan_share(struct run *x, struct err *e)
 static int
 replay(struct run *x, struct err *e)
 {
-	uint32_t g, n, all = reader_schema(x->in)->ngroups;
 	int r, k;
 
-	if ((r = filter_shard(x->in, x->out, NULL, e)) < 0)
+	if ((r = put_planned(x, e)) < 0)
 		return r;
-	for (g = 0; g < all; g += n) {
-		n = all - g < NOTE_MOST ? all - g : NOTE_MOST;
-		if ((r = put_plan(x, g, x->plan + g, n, e)) < 0)
-			return r;
-	}
 	if ((r = reader_rewind(x->in, e)) < 0)
 		return r;
 	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND)
-		if ((k == READER_DATA &&
-		    (r = writer_pass(x->out, x->in, e)) < 0) ||
-		    (k == READER_NOTE && (r = pass_note(x, e)) < 0))
+		if ((r = put_frame(x, k, e)) < 0)
 			return r;
 	reader_unmark(x->in);
-	return k < 0 ? k : writer_send(x->out,
-	    &reader_end_of_shard(x->in)->sums, e);
+	return k < 0 ? k : put_send(x, e);
 }
 
 static int
@@ -443,6 +530,28 @@ two_passes(struct run *x, struct err *e)
 		return r;
 	r = x->o->mode == MODE_SHARE ? plan_share(x, e) : plan_budget(x, e);
 	return r < 0 ? r : replay(x, e);
+}
+
+/* The plan of --plan: nothing needs to be known. */
+static int
+as_given(struct run *x, struct err *e)
+{
+	static const struct codec_plan none = { CODEC_NONE, 0, 0 };
+	const struct plan_text *t = &x->o->given;
+	uint32_t g, all = reader_schema(x->in)->ngroups;
+	int r, k;
+
+	if (t->n > all)
+		return err_set(e, ERR_DATA, "mismatch: the plan has %zu "
+		    "groups, the shard %lu", t->n, (unsigned long)all);
+	for (g = 0; g < all; g++)
+		x->plan[g] = g < t->n ? t->p[g] : none;
+	if ((r = put_planned(x, e)) < 0)
+		return r;
+	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND)
+		if ((r = put_frame(x, k, e)) < 0)
+			return r;
+	return k < 0 ? k : put_send(x, e);
 }
 
 /* ---- one pass ---- */
@@ -562,7 +671,7 @@ one_data(struct run *x, struct err *e)
 	int r;
 
 	if ((r = one_begin(x, e)) < 0 || (r = one_flush(x, e)) < 0 ||
-	    (r = writer_pass(x->out, x->in, e)) < 0)
+	    (r = put_frame(x, READER_DATA, e)) < 0)
 		return r;
 	rec = reader_records(x->in, &n);
 	if ((r = alloc_grow(&x->group, &x->group_cap, n, sizeof(*x->group),
@@ -592,11 +701,11 @@ one_pass(struct run *x, struct err *e)
 	x->begun = 0;
 	x->n = 0;
 	x->values.n = 0;
-	if ((r = filter_shard(x->in, x->out, NULL, e)) < 0)
+	if ((r = put_shard(x, e)) < 0)
 		return r;
 	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND)
 		if ((k == READER_DATA && (r = one_data(x, e)) < 0) ||
-		    (k == READER_NOTE && (r = pass_note(x, e)) < 0) ||
+		    (k == READER_NOTE && (r = put_frame(x, k, e)) < 0) ||
 		    (r = survey_event(&x->survey, x->in, k, e)) < 0)
 			return r;
 	if ((r = k) < 0 || (r = one_begin(x, e)) < 0 ||
@@ -607,7 +716,7 @@ one_pass(struct run *x, struct err *e)
 	    "%.6g", name(x, who),
 	    (unsigned long long)size_send(&x->size) + x->survey.notes,
 	    (unsigned long long)x->budget, x->once->dist, x->once->energy);
-	return writer_send(x->out, &reader_end_of_shard(x->in)->sums, e);
+	return put_send(x, e);
 }
 
 /* ---- the price in the state ---- */
@@ -671,14 +780,15 @@ select_shard(struct run *x, struct err *e)
 		if (sc->t[t].ngroups != 0)
 			memset(x->dense + sc->t[t].group, (sc->t[t].roles &
 			    SCHEMA_ROLE_DENSE) != 0, sc->t[t].ngroups);
-	if (x->o->one_pass || (!reader_can_seek(x->in) && !fits_memory(x))) {
+	if (x->o->mode != MODE_PLAN &&
+	    (x->o->one_pass || (!reader_can_seek(x->in) && !fits_memory(x)))) {
 		r = one_pass(x, e);
 		return r < 0 ? r : save_price(x, e);
 	}
 	if ((r = alloc_grow(&x->plan, &x->plan_cap, sc->ngroups,
 	    sizeof(*x->plan), e)) < 0)
 		return r;
-	return two_passes(x, e);
+	return x->o->mode == MODE_PLAN ? as_given(x, e) : two_passes(x, e);
 }
 
 static int
@@ -688,13 +798,15 @@ begin(struct run *x, struct opts *o, const char *path, struct err *e)
 
 	if (o->mode == MODE_NONE)
 		return err_set(e, ERR_USAGE,
-		    "how much to send: -p, -b, --bits or --policy");
+		    "how much to send: -p, -b, --bits, --seconds, --policy "
+		    "or --plan");
 	if ((r = once_new(&x->once, o->level, o->m, o->ladder, e)) < 0 ||
 	    (o->dir != NULL && ((r = state_open(&x->state, o->dir, e)) < 0 ||
 	    (r = load_price(x, e)) < 0)) ||
 	    (r = filter_in(&o->f, &x->in, path, e)) < 0)
 		return r;
-	return filter_out(&o->f, &x->out, e);
+	return o->text ? io_create(&x->text, o->f.output, 1, e) :
+	    filter_out(&o->f, &x->out, e);
 }
 
 static int
@@ -709,7 +821,10 @@ run(struct opts *o, const char *path, struct err *e)
 	while ((r = reader_next(x.in, e)) > 0)
 		if (r == READER_SHARD && (r = select_shard(&x, e)) < 0)
 			break;
-	r = filter_end(x.out, r, e);
+	if (!o->text)
+		r = filter_end(x.out, r, e);
+	else if (r >= 0)
+		r = io_commit(x.text, IO_SYNC_FULL, e);
 out:
 	survey_release(&x.survey);
 	once_free(x.once);
@@ -719,6 +834,7 @@ out:
 	alloc_free(x.dense);
 	alloc_free(x.x);
 	buf_release(&x.note);
+	io_free(x.text);
 	writer_free(x.out);
 	reader_free(x.in);
 	state_close(&x.state);
@@ -730,13 +846,15 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-select",
-		.usage = "-p FRACTION | -b SIZE | --bits N | --policy "
-		    "[--levels LIST] [FILE]",
+		.usage = "-p FRACTION | -b SIZE | --bits N | --seconds TIME | "
+		    "--policy | --plan FILE\n    [--levels LIST] [--text] "
+		    "[FILE]",
 		.about = "Chooses a codec for every group of a shard stream.",
 		.opt = options
 	};
 	struct opts o = { .cli = &c, .memory = (uint64_t)256 << 20,
-	    .keep = { CODEC_F16, 0, 0 }, .rest = { CODEC_NONE, 0, 0 } };
+	    .keep = { CODEC_F16, 0, 0 }, .rest = { CODEC_NONE, 0, 0 },
+	    .rest_share = 1 };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;
@@ -746,6 +864,7 @@ main(int argc, char **argv)
 		r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
 		r = run(&o, path, &e);
+	plan_text_release(&o.given);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cli.h"
 #include "base/err.h"
 #include "state/history.h"
 #include "stream/reader.h"
@@ -149,6 +150,25 @@ history_load(struct history *h, const struct state *s, const char *name,
 	reader_free(r);
 	alloc_free(path);
 	return k;
+}
+
+int
+history_number(const struct state *s, const char *file, const char *key,
+    double *v, struct err *e)
+{
+	struct history h = HISTORY_INIT;
+	const char *text;
+	int r = history_load(&h, s, file, e);
+
+	if (r > 0) {
+		text = text_get(&h.kv, key);
+		r = text != NULL;
+		if (text != NULL && cli_f64(v, text, 0, 1e300, key, NULL) < 0)
+			r = err_set(e, ERR_DATA, "corrupt: %s in '%s/%s'", key,
+			    s->dir, file);
+	}
+	history_release(&h);
+	return r;
 }
 
 /* ---- writing ---- */

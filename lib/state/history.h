@@ -48,6 +48,15 @@ int history_put(struct history *h, const char *name, const float *x, size_t n,
  * have n numbers. */
 const float *history_row(const struct history *h, const char *name, size_t n);
 
+/* history_number(s, file, key, v, e): a number among the keys of one of these
+ * files.  1 there, finite and not negative; 0 no such file or key; < 0. */
+int history_number(const struct state *s, const char *file, const char *key,
+    double *v, struct err *e);
+
+/* What ace-meter says of the link, and others read. */
+#define HISTORY_LINK "link"
+#define HISTORY_BANDWIDTH "bandwidth"	/* bit/s */
+
 void history_release(struct history *h);
 
 #endif

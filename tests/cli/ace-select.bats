@@ -125,6 +125,64 @@ layered() {
 	says "4 groups coded, 0 not sent"
 }
 
+@test "three classes: in full, by equation (6), not at all" {
+	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
+	exits 0 ace-score shard
+	mv out scored
+	exits 0 ace-select -p 0.3 --keep f32 --rest qsgd:4 --rest-share 0.8 --text scored
+	[ "$(cut -d ' ' -f 2 out | sort | uniq -c | tr -s ' \n' ' ')" = \
+	    " 1 # 1 f32 1 none 2 qsgd:4 " ] || { cat out; false; }
+}
+
+@test "the plan as text, given back, changed, and refused" {
+	layered
+	exits 0 ace-select --no-provenance -b 50k scored
+	mv out planned
+	exits 0 ace-select --text -b 50k scored
+	mv out text
+	head -n 1 text | grep -qx "# shard 'edge1/0'"
+	[ "$(grep -vc '^#' text)" -eq 64 ]
+	exits 0 ace-select --no-provenance --plan text scored
+	same out planned
+	# it does not matter how the shard comes
+	cat scored | ace-select --no-provenance --plan text --one-pass >piped
+	same piped planned
+	exits 0 ace-select --text --plan text scored
+	same out text
+	# only what has a line is sent
+	echo '5 q8' >few
+	exits 0 ace-select --plan few scored
+	mv out planned
+	exits 0 ace-compress -v planned
+	says "1 groups coded, 63 not sent"
+	exits 0 ace-select --text -o file -b 50k scored
+	same file text
+	echo '64 q8' >long
+	exits 3 ace-select --plan long scored
+	says "mismatch: the plan has 65 groups, the shard 64"
+	for bad in '5' '5 nonsense' 'x q8' '-1 q8' '99999999999 q8'; do
+		printf '# fine\n0 q8 w\n%s\n' "$bad" >bad
+		exits 2 ace-select --plan bad scored
+		says "plan 'bad', line 3: "
+	done
+	printf '5 q8\n5 q4\n' >bad
+	exits 2 ace-select --plan bad scored
+	head -c 100 scored >bad
+	exits 2 ace-select --plan bad scored
+	exits 4 ace-select --plan nowhere scored
+}
+
+@test "what the link carries in a time" {
+	layered
+	exits 2 ace-select --seconds 2 scored
+	says "no measured link"
+	exits 2 ace-select --seconds 2 -S st scored
+	exits 0 ace-policy --bandwidth 200kbit scored
+	mv out policed
+	exits 0 ace-select -v --seconds 2 policed
+	says " of 50000 bytes"
+}
+
 @test "bits a value are the same as bytes" {
 	layered
 	exits 0 ace-select --no-provenance --bits 0.5 scored
