@@ -60,7 +60,11 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 const char *codec_format(const struct codec_plan *plan, char buf[32]);
 const char *codec_name(uint8_t codec);	/* "topk"; NULL when unknown */
 
-/* codec_exact(plan): 1 when x - dec(code(x)) is exact in f32. */
+/*
+ * codec_exact(plan): 1 when x - dec(code(x)) is exact in f32.  For F16, BF16
+ * and I64 that holds for every finite x: what does not fit becomes the largest
+ * value that leaves an exact difference (for F16 and |x| >= 2^40, zero).
+ */
 int codec_exact(const struct codec_plan *plan);
 
 /*
