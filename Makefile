@@ -123,7 +123,7 @@ $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 
 examples: $(SCALE) $(TRAIN)
 
-build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP)
+build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
 	$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
@@ -152,7 +152,7 @@ fuzz:
 run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
 	 $$f -max_total_time=$(FUZZ_TIME) -timeout=5 -rss_limit_mb=512 -print_final_stats=1 \
-	 -artifact_prefix=$$f- $$f.corpus tests/golden tests/fuzz/found || exit 1; done
+	 -artifact_prefix=$$f- $$f.corpus tests/golden tests/fuzz/seeds || exit 1; done
 
 demo sweep: deps
 	@+$(MAKE) --no-print-directory run-$@

@@ -7,6 +7,8 @@
 #include "base/io.h"
 #include "stream/frame.h"
 #include "stream/note.h"
+#include "stream/reader.h"
+#include "stream/text.h"
 #include "stream/values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -14,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 static int
 note(void *arg, const struct reader *r, struct err *e)
 {
-	const struct reader_frame *f = reader_frame(r);
+	const struct chain_frame *f = reader_frame(r);
 	uint32_t groups = reader_schema(r)->ngroups, entry, i;
 	struct text_kv kv = TEXT_KV_INIT;
 	struct codec_plan plan;
