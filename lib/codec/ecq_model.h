@@ -135,14 +135,15 @@ static inline void
 ecq_model_above(struct ecq_model *m, const int16_t a[ECQ_SEG], size_t k)
 {
 	typedef int16_t vec __attribute__((vector_size(16)));
-	int16_t *c = m->col + m->at;
+	int16_t *c;
 	unsigned shift = m->rows;
 	vec v[2], w[2];
 	size_t i;
 
+	c = m->col != NULL ? m->col + m->at : NULL;
 	m->at += k;
 	m->count += k;
-	if (m->col == NULL)
+	if (c == NULL)
 		return;
 	if (k == ECQ_SEG) {
 		memcpy(v, c, sizeof(v));
