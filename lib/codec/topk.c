@@ -212,6 +212,10 @@ code_f16(const struct codec_in *in, struct sparse *s, unsigned char *p)
 		for (j = 0; j < m; j++)
 			v[j] = (float)((double)in->x[s->pos[i + j]] * scale);
 		in->kern->to_f16(s->code + i, v, m);
+		/* 2^15 * 2^113 is no f32: what rounds up to it, down */
+		for (j = 0; j < m && exp == 127 - TOP_EXP; j++)
+			if ((s->code[i + j] & 0x7fff) == 0x7800)
+				s->code[i + j]--;
 	}
 	return 1;
 }
