@@ -113,6 +113,9 @@ test_f16(void)
 	y[0] = t.y[0];
 	ok(y[0] == 0 && t.y[1] == t.x[1] && t.y[2] == t.x[2],
 	    "subnormal values are kept");
+	t.x[1] = 0x1.fffffep127f;
+	(void)trip(&t, "topk:1", 3);
+	ok(t.y[1] == 0x1.ffcp127f, "the largest f32 stays finite");
 }
 
 static void
