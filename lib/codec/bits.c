@@ -32,9 +32,12 @@ void
 bits_pack(unsigned char *p, const unsigned char *c, size_t n, unsigned w)
 {
 	unsigned char last[8] = { 0 }, t[8];
+	const unsigned char *end = p + bits_size(n, w);
 	size_t i;
 
-	for (i = 0; i + 8 <= n; i += 8, p += w) {
+	for (i = 0; i + 8 <= n && end - p >= 8; i += 8, p += w)
+		bytes_set64(p, join(bytes_le64(c + i), w));
+	for (; i + 8 <= n; i += 8, p += w) {
 		bytes_set64(t, join(bytes_le64(c + i), w));
 		memcpy(p, t, w);
 	}
@@ -49,10 +52,13 @@ int
 bits_unpack(unsigned char *c, const unsigned char *p, size_t n, unsigned w)
 {
 	unsigned char t[8] = { 0 };
+	const unsigned char *end = p + bits_size(n, w);
 	uint64_t v;
 	size_t i, size;
 
-	for (i = 0; i + 8 <= n; i += 8, p += w) {
+	for (i = 0; i + 8 <= n && end - p >= 8; i += 8, p += w)
+		bytes_set64(c + i, part(bytes_le64(p), w));
+	for (; i + 8 <= n; i += 8, p += w) {
 		memcpy(t, p, w);
 		bytes_set64(c + i, part(bytes_le64(t), w));
 	}

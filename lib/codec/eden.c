@@ -121,48 +121,18 @@ bound(const struct codec_plan *plan, size_t n)
 	return 12 + bits_size(hi, lo + 1) + bits_size(n - hi, lo) + 1;
 }
 
-/* What a quantiser has to say about values and their codes. */
-struct fit {
-	double dot, norm;	/* <c, y> and |c|^2 */
-};
-
-/*
- * code[i] of y[i] in units of 1 / inv, y apart from code; adds to f, value i
- * to lane i % 4.
- */
+/* Adds <c, y> and |c|^2, y in units of 1 / inv, to fit. */
 static void
-quantise(unsigned char *code, const float *y, size_t n, float inv,
-    unsigned bits, struct fit *f)
+quantise(const struct kern *k, unsigned char *code, const float *y, size_t n,
+    float inv, unsigned bits, double fit[2])
 {
 	const float *c = centroid[bits];
 	unsigned levels = 1u << (bits - 1), j;
-	float t[8], a[16], v;
-	double dot[4] = { 0 }, norm[4] = { 0 };
-	unsigned idx[16];
-	size_t i, k, m;
+	float t[8];
 
 	for (j = 0; j + 1 < levels; j++)
 		t[j] = (c[j] + c[j + 1]) / 2;
-	for (i = 0; i < n; i += 16) {
-		m = n - i < 16 ? n - i : 16;
-		memset(a, 0, sizeof(a));
-		memcpy(a, y + i, m * sizeof(*a));
-		memset(idx, 0, sizeof(idx));
-		for (k = 0; k < 16; k++)
-			a[k] = fabsf(a[k] * inv);
-		for (j = 0; j + 1 < levels; j++)
-			for (k = 0; k < 16; k++)
-				idx[k] += a[k] > t[j];
-		for (k = 0; k < m; k++) {
-			v = c[idx[k]];
-			dot[k % 4] += (double)v * (double)a[k];
-			norm[k % 4] += (double)v * (double)v;
-			code[i + k] = (unsigned char)(idx[k] * 2 +
-			    (bytes_u32(y[i + k]) >> 31));
-		}
-	}
-	f->dot += (dot[0] + dot[2]) + (dot[1] + dot[3]);
-	f->norm += (norm[0] + norm[2]) + (norm[1] + norm[3]);
+	k->nearest(code, y, n, inv, t, c, levels, fit);
 }
 
 /* One part of the group on its way. */
@@ -178,18 +148,20 @@ static float
 encode_part(const struct codec_in *in, const struct rate *r, struct part *p)
 {
 	struct kern_stat s;
-	struct fit f = { 0, 0 };
-	double rms, scale;
+	double rms, scale, fit[2] = { 0, 0 };	/* <c, y>, |c|^2 */
+	const struct kern *k = in->kern;
+	float inv;
 	float *hi = p->tmp, *lo;
 	uint64_t acc;
 	size_t i, nhi;
 
-	in->kern->stat(p->y, p->n, &s);
+	k->stat(p->y, p->n, &s);
 	rms = sqrt(s.sumsq / (double)p->n);
-	if (!(rms > 0))
-		rms = 1;
+	if (!(rms > 0x1p-100))		/* nothing beside the largest, 1 */
+		rms = 0x1p-100;
+	inv = (float)(1 / rms);
 	if (r->step == 0) {
-		quantise(p->lo, p->y, p->n, (float)(1 / rms), r->lo, &f);
+		quantise(k, p->lo, p->y, p->n, inv, r->lo, fit);
 		nhi = 0;
 	} else {
 		acc = (uint32_t)(r->start + (uint64_t)r->step * p->at);
@@ -201,17 +173,17 @@ encode_part(const struct codec_in *in, const struct rate *r, struct part *p)
 			hi += acc >> 32;
 			lo += acc >> 32 ^ 1;
 		}
-		quantise(p->hi, p->tmp, nhi, (float)(1 / rms), r->lo + 1, &f);
+		quantise(k, p->hi, p->tmp, nhi, inv, r->lo + 1, fit);
 		if (r->lo != 0)
-			quantise(p->lo, hi + 1, p->n - nhi,
-			    (float)(1 / rms), r->lo, &f);
+			quantise(k, p->lo, hi + 1, p->n - nhi, inv, r->lo,
+			    fit);
 	}
 	p->hi += nhi;
 	p->lo += p->n - nhi;
-	if (!(f.dot > 0))
+	if (!(fit[0] > 0))
 		return 0;
-	scale = in->plan->param == MSE ? f.dot / f.norm * rms :
-	    s.sumsq / (rms * f.dot);
+	scale = in->plan->param == MSE ? fit[0] / fit[1] * rms :
+	    s.sumsq / (rms * fit[0]);
 	return scale < (double)MAX_SCALE ? (float)scale : MAX_SCALE;
 }
 

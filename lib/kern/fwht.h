@@ -1,5 +1,5 @@
 /*
- * fwht and flip of kern.h for vectors of eight, shared by the tables of x86;
+ * fwht, flip and nearest of kern.h for vectors of eight, shared by the tables of x86;
  * not for other layers.  Stages run in kern.h's order on every value, so the
  * bits are kern_ref's whichever values are worked on first.
  */
@@ -11,10 +11,11 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kern/ref.h"
 
-enum { FWHT_LEAF = 64, FWHT_CACHED = 4096 };
+enum { FWHT_LEAF = 64, FWHT_CACHED = 8192 };
 
 /* Stages 1, 2, 4: inside a vector. */
 static inline __m256
@@ -126,6 +127,73 @@ flip_avx2(float *y, const float *x, double s, const uint32_t *bits, size_t n)
 	for (; i < n; i++)
 		kern_ref_flip(y + i, x + i, bits[i / 32] >> i % 32 & 1 ?
 		    -s : s, &(uint32_t){ 0 }, 1);
+}
+
+/* dot += v * a, norm += v * v of four values */
+static inline void
+fit_four(__m256d *dot, __m256d *norm, __m128 v, __m128 a)
+{
+	__m256d w = _mm256_cvtps_pd(v);
+
+	*dot = _mm256_add_pd(*dot, _mm256_mul_pd(w, _mm256_cvtps_pd(a)));
+	*norm = _mm256_add_pd(*norm, _mm256_mul_pd(w, w));
+}
+
+/* The codes of eight values. */
+static inline __m256i
+fit_eight(__m256d dot[2], __m256d norm[2], const float *x, __m256 inv,
+    const __m256 *t, __m256 c, unsigned levels)
+{
+	__m256 y = _mm256_loadu_ps(x), v, a;
+	__m256i j = _mm256_setzero_si256();
+	unsigned k;
+
+	a = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), _mm256_mul_ps(y, inv));
+	for (k = 0; k + 1 < levels; k++)
+		j = _mm256_sub_epi32(j, _mm256_castps_si256(
+		    _mm256_cmp_ps(a, t[k], _CMP_GT_OQ)));
+	v = _mm256_permutevar8x32_ps(c, j);
+	fit_four(&dot[0], &norm[0], _mm256_castps256_ps128(v),
+	    _mm256_castps256_ps128(a));
+	fit_four(&dot[1], &norm[1], _mm256_extractf128_ps(v, 1),
+	    _mm256_extractf128_ps(a, 1));
+	return _mm256_add_epi32(_mm256_add_epi32(j, j),
+	    _mm256_srli_epi32(_mm256_castps_si256(y), 31));
+}
+
+static inline void
+nearest_avx2(unsigned char *code, const float *x, size_t n, float inv,
+    const float *t, const float *c, unsigned levels, double sum[2])
+{
+	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5);
+	__m256d dot[4], norm[4];
+	__m256 vt[8], vc, vi = _mm256_set1_ps(inv);
+	float table[8] = { 0 };
+	struct kern_fit f;
+	__m256i a, b;
+	size_t i;
+
+	memcpy(table, c, levels * sizeof(*c));
+	vc = _mm256_loadu_ps(table);
+	for (i = 0; i < 8; i++)
+		vt[i] = _mm256_set1_ps(i + 1 < levels ? t[i] : 0);
+	for (i = 0; i < 4; i++)
+		dot[i] = norm[i] = _mm256_setzero_pd();
+	for (i = 0; i < n / 16 * 16; i += 16) {
+		a = fit_eight(dot, norm, x + i, vi, vt, vc, levels);
+		b = fit_eight(dot + 2, norm + 2, x + i + 8, vi, vt, vc, levels);
+		a = _mm256_packs_epi32(a, b);
+		a = _mm256_packus_epi16(a, a);
+		a = _mm256_permutevar8x32_epi32(a, order);
+		_mm_storeu_si128((__m128i *)(void *)(code + i),
+		    _mm256_castsi256_si128(a));
+	}
+	for (i = 0; i < 4; i++) {
+		_mm256_storeu_pd(f.dot + 4 * i, dot[i]);
+		_mm256_storeu_pd(f.norm + 4 * i, norm[i]);
+	}
+	kern_ref_fit(code, x, n / 16 * 16, n, inv, t, c, levels, &f);
+	kern_ref_fit_fold(&f, sum);
 }
 
 #undef FWHT_PAIR

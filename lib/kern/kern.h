@@ -89,6 +89,14 @@ struct kern {
 	 * 1; in f64, rounded once; y may be x */
 	void (*flip)(float *y, const float *x, double s, const uint32_t *bits,
 	    size_t n);
+	/*
+	 * code[i] = 2 * j + (1 where x[i] has a minus), j: how many of the
+	 * levels - 1 rising t are below a = |x[i] * inv| (f32); levels from 1
+	 * to 8.  sum[0] += c[j] * a, sum[1] += c[j]^2 over all, f64 lanes.
+	 */
+	void (*nearest)(unsigned char *code, const float *x, size_t n,
+	    float inv, const float *t, const float *c, unsigned levels,
+	    double sum[2]);
 	/* Walsh-Hadamard transform in place, n a power of 2: for h = 1, 2, 4
 	 * ... n / 2: (a, b) = (a + b, a - b) of the values a at j and b at
 	 * j + h, for all j with bit h clear; f32 */

@@ -415,6 +415,7 @@ const struct kern kern_avx512 = {
 	.unsign = unsign,
 	.deadzone = deadzone,
 	.flip = flip_avx2,
+	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
 };
 

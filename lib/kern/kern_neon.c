@@ -480,6 +480,7 @@ const struct kern kern_neon = {
 	.unsign = unsign,
 	.deadzone = deadzone,
 	.flip = kern_ref_flip,
+	.nearest = kern_ref_nearest,
 	.fwht = fwht,
 };
 

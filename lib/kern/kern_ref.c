@@ -419,6 +419,43 @@ kern_ref_fwht(float *x, size_t n)
 			}
 }
 
+void
+kern_ref_fit(unsigned char *code, const float *x, size_t i0, size_t n,
+    float inv, const float *t, const float *c, unsigned levels,
+    struct kern_fit *f)
+{
+	unsigned j, k;
+	size_t i;
+	float a;
+
+	for (i = i0; i < n; i++) {
+		a = bytes_f32(bytes_u32(x[i] * inv) & MAG);
+		for (j = k = 0; k + 1 < levels; k++)
+			j += a > t[k];
+		f->dot[i % KERN_LANES] += (double)c[j] * (double)a;
+		f->norm[i % KERN_LANES] += (double)c[j] * (double)c[j];
+		code[i] = (unsigned char)(2 * j + (bytes_u32(x[i]) >> 31));
+	}
+}
+
+void
+kern_ref_fit_fold(const struct kern_fit *f, double sum[2])
+{
+	sum[0] += fold(f->dot);
+	sum[1] += fold(f->norm);
+}
+
+void
+kern_ref_nearest(unsigned char *code, const float *x, size_t n, float inv,
+    const float *t, const float *c, unsigned levels, double sum[2])
+{
+	struct kern_fit f;
+
+	memset(&f, 0, sizeof(f));
+	kern_ref_fit(code, x, 0, n, inv, t, c, levels, &f);
+	kern_ref_fit_fold(&f, sum);
+}
+
 const struct kern kern_ref = {
 	.name = "ref",
 	.stat = kern_ref_stat,
@@ -440,5 +477,6 @@ const struct kern kern_ref = {
 	.unsign = kern_ref_unsign,
 	.deadzone = kern_ref_deadzone,
 	.flip = kern_ref_flip,
+	.nearest = kern_ref_nearest,
 	.fwht = kern_ref_fwht,
 };

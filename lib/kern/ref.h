@@ -41,6 +41,19 @@ void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
 void kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
     size_t n);
 void kern_ref_fwht(float *x, size_t n);
+
+/* What kern_nearest sums before the lanes are folded. */
+struct kern_fit {
+	double dot[KERN_LANES], norm[KERN_LANES];
+};
+
+/* kern_ref_fit(...): code[i0..n) and their sums; i0 % 16 == 0. */
+void kern_ref_fit(unsigned char *code, const float *x, size_t i0, size_t n,
+    float inv, const float *t, const float *c, unsigned levels,
+    struct kern_fit *f);
+void kern_ref_fit_fold(const struct kern_fit *f, double sum[2]);
+void kern_ref_nearest(unsigned char *code, const float *x, size_t n, float inv,
+    const float *t, const float *c, unsigned levels, double sum[2]);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
     float dead, float r);
 

@@ -246,6 +246,36 @@ one_flip(const struct kern *k, const struct kern *ref, struct arena *m,
 	return good && same(x, want, n * 4);
 }
 
+static int
+one_nearest(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	static const float t[] = { 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+	static const float c[] = { 0.3f, 0.7f, 1.2f, 1.8f, 2.5f, 3.5f, 5, 7 };
+	float *x = place(m->a, n, 4, off);
+	unsigned char *code = place(m->b, n, 1, off), want[LEN];
+	unsigned levels = 1u << n % 4;
+	double a[2] = { 1, 2 }, b[2] = { 1, 2 };
+
+	fill(x, n, (uint32_t)(n * 16 + off), 1);
+	k->nearest(code, x, n, n % 3 ? 1 : 1e-3f, t, c, levels, a);
+	ref->nearest(want, x, n, n % 3 ? 1 : 1e-3f, t, c, levels, b);
+	return same(code, want, n) && memcmp(a, b, sizeof(a)) == 0;
+}
+
+static void
+test_nearest_known(const struct kern *k)
+{
+	static const float t[] = { 1 }, c[] = { 0.5f, 2 };
+	static const float x[] = { 0.5f, -0.5f, 1, -3, -0.0f };
+	unsigned char code[5];
+	double sum[2] = { 0, 0 };
+
+	k->nearest(code, x, 5, 2, t, c, 2, sum);
+	ok(memcmp(code, "\0\1\2\3\1", 5) == 0 && sum[0] == 17 &&
+	    sum[1] == 8.75, "%s: nearest by hand", k->name);
+}
+
 static void
 test_fwht(const struct kern *k, const struct kern *ref, struct arena *m)
 {
@@ -302,7 +332,7 @@ static void
 test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int a = 1, b = 1, c = 1, d = 1, f = 1;
+	int a = 1, b = 1, c = 1, d = 1, f = 1, g = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
@@ -314,12 +344,14 @@ test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 			    ref->unsign, m, n, off, KERN_SIGN_SIZE(n));
 			d &= one_deadzone(k, ref, m, n, off);
 			f &= one_flip(k, ref, m, n, off);
+			g &= one_nearest(k, ref, m, n, off);
 		}
 	ok(a, "%s: q8 gives ref's bits", k->name);
 	ok(b, "%s: q4 gives ref's bits", k->name);
 	ok(c, "%s: sign gives ref's bits", k->name);
 	ok(d, "%s: deadzone gives ref's bits", k->name);
 	ok(f, "%s: flip gives ref's bits", k->name);
+	ok(g, "%s: nearest gives ref's bits", k->name);
 }
 
 /* One block by hand. */
@@ -512,6 +544,7 @@ main(void)
 		test_blocks_known(l[i]);
 		test_deadzone_known(l[i]);
 		test_fwht_known(l[i]);
+		test_nearest_known(l[i]);
 		test_blocks(l[i], l[0], &m);
 		test_fwht(l[i], l[0], &m);
 		test_f16(l[i]);
