@@ -6,12 +6,18 @@
 #ifndef ACE_RNG_H
 #define ACE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* rng_block(seed, step, group, block, out): four 32-bit numbers.  Element i of
  * a group uses out[i % 4] of block i / 4. */
 void rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t out[4]);
+
+/* rng_fill(seed, step, group, block, out, n): those of n blocks from block on,
+ * out[4 * n]; several at a time, so faster than one by one. */
+void rng_fill(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
+    uint32_t *out, size_t n);
 
 /* rng_unit(u): [0,1) with 24 bits, exact in f32. */
 static inline float

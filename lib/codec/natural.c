@@ -25,7 +25,7 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, BIAS = 1023 };
+enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, BIAS = 127, NOISE = 256 };
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -34,31 +34,35 @@ bound(const struct codec_plan *plan, size_t n)
 	return 2 + n;
 }
 
-static uint64_t
-f64_bits(double v)
+/* A value that is subnormal, zero or far below the largest. */
+static unsigned
+code_small(double a, int top, uint32_t noise)
 {
-	uint64_t u;
+	double part;
+	int k;
 
-	memcpy(&u, &v, sizeof(u));
-	return u;
+	if (a < ldexp(1, top + 1 - DEPTH))	/* all of it or nothing */
+		return (double)noise * 0x1p-32 < ldexp(a, DEPTH - 1 - top) ?
+		    DEPTH : 0;
+	part = 2 * frexp(a, &k) - 1;
+	k += (double)noise * 0x1p-32 < part;
+	return (unsigned)(top - k + 2);
 }
 
-/* noise: 32 bits, of which the mantissa's 23 are asked for. */
+/* The noise goes into the mantissa and may carry into the exponent. */
 static unsigned
 code(float x, int top, uint32_t noise)
 {
-	uint64_t u = f64_bits(fabs((double)x));
-	int k = (int)(u >> 52) - BIAS;
-	uint32_t part = (uint32_t)(u >> 29) & 0x7fffff;
-	unsigned sign = x < 0 ? 128 : 0;
+	uint32_t u = bytes_u32(x), mag = u & 0x7fffffff, c;
+	int k = (int)((mag + (noise >> 9)) >> 23) - BIAS;
 
-	if (x == 0)
+	if (mag == 0)
 		return 0;
-	if (k < top + 1 - DEPTH)	/* all of it or nothing */
-		return (double)noise * 0x1p-32 < ldexp(fabs((double)x),
-		    DEPTH - 1 - top) ? sign + DEPTH : 0;
-	k += noise >> 9 < part;
-	return sign + (unsigned)((k < top ? top - k : 0) + 1);
+	if (mag >= 0x00800000 && (int)(mag >> 23) - BIAS > top + 1 - DEPTH)
+		c = (unsigned)(k < top ? top - k : 0) + 1;
+	else
+		c = code_small((double)bytes_f32(mag), top, noise);
+	return c == 0 ? 0 : (u >> 31 << 7) + c;
 }
 
 static int
@@ -67,7 +71,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 {
 	const struct codec_ctx *c = in->ctx;
 	unsigned char *p = out->p + out->n, *s, *coded = NULL;
-	uint32_t count[RANS_SYMBOLS] = { 0 }, noise[4];
+	uint32_t count[RANS_SYMBOLS] = { 0 }, noise[NOISE];
 	size_t i, n = in->n, len = n;
 	int top;
 
@@ -79,10 +83,10 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	bytes_set16(p, (uint16_t)top);
 	s = p + 2;
 	for (i = 0; i < n; i++) {
-		if (i % 4 == 0)
-			rng_block(c->seed, c->step, c->group,
-			    (uint32_t)(i / 4), noise);
-		s[i] = (unsigned char)code(in->x[i], top, noise[i % 4]);
+		if (i % NOISE == 0)
+			rng_fill(c->seed, c->step, c->group, (uint32_t)(i / 4),
+			    noise, NOISE / 4);
+		s[i] = (unsigned char)code(in->x[i], top, noise[i % NOISE]);
 		count[s[i]]++;
 	}
 	if (rans_estimate(count, n) < n) {

@@ -26,6 +26,8 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
+enum { NOISE = 256 };	/* numbers at a time */
+
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
@@ -75,12 +77,11 @@ norm_of(const struct codec_in *in)
 static unsigned
 code(float x, double inv, unsigned s, uint32_t noise)
 {
-	double a = fabs((double)x) * inv * (double)s, l = floor(a);
+	double a = fabs((double)x) * inv * (double)s;
+	unsigned l = a < (double)s ? (unsigned)a : s;
 
-	l += (double)rng_unit(noise) < a - l;
-	if (l > (double)s)
-		l = (double)s;
-	return x < 0 ? s - (unsigned)l : s + (unsigned)l;
+	l += l < s && (double)rng_unit(noise) < a - (double)l;
+	return x < 0 ? s - l : s + l;
 }
 
 /* Codes of nine bits. */
@@ -131,7 +132,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	unsigned char *p = out->p + out->n, *tmp;
 	float norm = norm_of(in);
 	double inv = 1 / (double)norm;
-	uint32_t noise[4];
+	uint32_t noise[NOISE];
 	size_t i, n = in->n;
 	uint16_t *q;
 
@@ -149,10 +150,10 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		return -ERR_SYS;
 	}
 	for (i = 0; i < n; i++) {
-		if (i % 4 == 0)
-			rng_block(c->seed, c->step, c->group,
-			    (uint32_t)(i / 4), noise);
-		q[i] = (uint16_t)code(in->x[i], inv, s, noise[i % 4]);
+		if (i % NOISE == 0)
+			rng_fill(c->seed, c->step, c->group, (uint32_t)(i / 4),
+			    noise, NOISE / 4);
+		q[i] = (uint16_t)code(in->x[i], inv, s, noise[i % NOISE]);
 	}
 	if (w > 8) {
 		pack_wide(p + 4, q, n);

@@ -151,21 +151,17 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 	const struct codec_ctx *c = in->ctx;
 	const float *x = in->x + at;
 	double a, half = (double)s / 2;
-	uint32_t noise[4];
+	uint32_t noise[BLOCK];
 	size_t i;
 	unsigned sent;
 
+	if (mode != MSE)
+		rng_fill(c->seed, c->step, c->group, (uint32_t)(at / 4), noise,
+		    (n + 3) / 4);
 	for (i = 0; i < n; i++) {
 		a = fabs((double)x[i]);
-		if (mode == MSE)
-			sent = a > half;
-		else {
-			if (i % 4 == 0)		/* BLOCK is a multiple of 4 */
-				rng_block(c->seed, c->step, c->group,
-				    (uint32_t)((at + i) / 4), noise);
-			sent = (double)noise[i % 4] * (double)s <
-			    a * 4294967296.0;
-		}
+		sent = mode == MSE ? a > half :
+		    (double)noise[i] * (double)s < a * 4294967296.0;
 		t[i] = (unsigned char)(sent << (x[i] < 0));
 	}
 }
