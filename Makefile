@@ -15,7 +15,7 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 DEPS    ?= yes
-JOBS    ?= 2
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_TIME ?= 60
 comma   = ,
 
@@ -130,11 +130,13 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
 
 # ---- what one runs; each installs what it needs first ----
 
+AGAIN = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+
 deps:
 	@test $(DEPS) = no || .ci/deps
 
 check: deps
-	@+$(MAKE) --no-print-directory run-check
+	@+$(AGAIN) run-check
 
 run-check: build-all
 	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
@@ -143,10 +145,10 @@ run-check: build-all
 asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
 	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 \
-	 $(MAKE) --no-print-directory run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
 
 fuzz:
-	@+$(MAKE) --no-print-directory run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
+	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
 	 CPPFLAGS=-DACE_FUZZING CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
 
 run-fuzz: $(FUZZ)
@@ -155,20 +157,20 @@ run-fuzz: $(FUZZ)
 	 -artifact_prefix=$$f- $$f.corpus tests/golden tests/fuzz/seeds || exit 1; done
 
 demo sweep: deps
-	@+$(MAKE) --no-print-directory run-$@
+	@+$(AGAIN) run-$@
 
 run-demo run-sweep: all examples
 	BUILD='$(abspath $(BUILD))' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
 bench: deps
-	@+$(MAKE) --no-print-directory run-bench
+	@+$(AGAIN) run-bench
 
 run-bench: all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' tests/bench
 
 lint:
 	@test $(DEPS) = no || .ci/deps lint
-	@+$(MAKE) --no-print-directory all examples $(TOOLS)
+	@+$(AGAIN) all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/lint
 
 # ---- install ----
