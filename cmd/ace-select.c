@@ -740,15 +740,19 @@ static int
 save_price(struct run *x, struct err *e)
 {
 	struct history h = HISTORY_INIT;
-	float row[PRICE_NUMBERS];
-	int r;
+	float *row;
+	int r = -ERR_SYS;
 
 	if (x->o->dir == NULL)
 		return 0;
-	price_get(&x->once->price, row);
-	if ((r = history_put(&h, "price", row, PRICE_NUMBERS, e)) == 0)
+	if ((row = alloc_get(PRICE_NUMBERS, sizeof(*row), e)) != NULL) {
+		price_get(&x->once->price, row);
+		r = history_put(&h, "price", row, PRICE_NUMBERS, e);
+	}
+	if (r == 0)
 		r = history_save(&h, &x->state, FILE_NAME,
 		    reader_shard(x->in), x->o->f.tool, e);
+	alloc_free(row);
 	history_release(&h);
 	return r;
 }

@@ -132,6 +132,7 @@ once_choose(struct once *o, const struct once_group *g, double price,
 	size_t l;
 	int r;
 
+	a->solved = 1;		/* what is measured tells of its like, too */
 	for (*told = -1;;) {
 		l = select_price(a->level, a->m, price);
 		if (l == a->m) {	/* a dense group that nothing fits */
@@ -168,8 +169,8 @@ once_group(struct once *o, const struct once_group *g, struct err *e)
 		once_wide(o, g->stat);
 	if ((r = once_row(o, g, e)) < 0)
 		return r;
-	price_look(&o->price, a->level, a->m);
-	price = price_of(&o->price, (double)g->n);
+	price_look(&o->price, a->level, a->m, (double)g->n);
+	price = price_of(&o->price);
 	if (o->ladder != 0 && price > 0 && isfinite(price) && g->weight > 0) {
 		once_near(o, price, g->weight);
 		if ((r = once_row(o, g, e)) < 0)
@@ -179,8 +180,8 @@ once_group(struct once *o, const struct once_group *g, struct err *e)
 		return r;
 	o->plan = o->level[a->choice[0]];
 	o->body = allot_body(a, 0);
-	price_paid(&o->price, (double)g->n, told,
-	    (double)a->level[a->choice[0]].rate, energy);
+	price_paid(&o->price, told, (double)a->level[a->choice[0]].rate,
+	    energy);
 	o->dist += a->level[a->choice[0]].dist;
 	o->energy += energy;
 	return 0;

@@ -1,12 +1,13 @@
 /*
- * The price of a byte when a shard may be seen only once: carried over from
- * the shard before, corrected while the budget is spent, as a video encoder
- * controls its rate (ours).
+ * The price of a byte when a shard may be seen only once: the price at which
+ * what is still to come would spend what is left, as the shards before make
+ * expect it (ours; a video encoder controls its rate so).
  *
- * Kept of a shard, whatever the model's size: how many bytes its groups were
- * ready to take at each slope of error per byte, and how their demand and their
- * energy lay along it.  Demand and not what was spent: a shard whose end was
- * starved must not teach the next that its end needs little.
+ * Kept of the past, whatever the model's size: for 64 places along the shard,
+ * how many bytes its groups were ready to take at each slope of error per byte
+ * (relative to the shard's energy), and how the energy lay.  Demand, and not
+ * what was spent: a shard whose end was starved must not teach the next that
+ * its end needs little.
  */
 #ifndef ACE_PRICE_H
 #define ACE_PRICE_H
@@ -17,50 +18,51 @@
 
 struct err;
 
-enum { PRICE_SLOPES = 2560, PRICE_PLACES = 256 };
+enum { PRICE_PLACES = 64, PRICE_SLOPES = 480 };
 
-/* One shard.  f32, so that what is saved is what is used. */
+/* f32, so that what is saved is what is used. */
 struct price_shard {
-	float slope[PRICE_SLOPES];	/* bytes of the hulls' steps, by log2 of
-					 * their slope, 16 bins an octave */
-	float wanted[PRICE_PLACES];	/* bytes its groups would take at one
-					 * and the same price, by place */
+	/* bytes of the hulls' steps, by place and by log2 of their slope, four
+	 * bins an octave */
+	float steps[PRICE_PLACES][PRICE_SLOPES];
 	float energy[PRICE_PLACES];	/* weighted squares, by place */
+	float all;			/* energy of the whole, the last */
 	float told, took;		/* bytes of the levels chosen, as
 					 * foretold and as they were */
 };
-enum { PRICE_NUMBERS = PRICE_SLOPES + 2 * PRICE_PLACES + 2 };
+enum { PRICE_NUMBERS = PRICE_PLACES * (PRICE_SLOPES + 1) + 3 };
 
 struct price {
-	struct price_shard before, now;
-	int known;		/* there is a shard before */
-	double budget, total;	/* bytes; values of the shard */
-	double at, spent, energy;
-	double base;		/* the price the shard before would pay */
-	double want;		/* bytes the group looked at takes at it */
+	struct price_shard before;	/* decaying mean; slopes and energies
+					 * are shares of `all' */
+	struct price_shard now;
+	int known;			/* there is a shard before */
+	double budget, total;		/* bytes; values of the shard */
+	double at, n, spent, energy;	/* n: of the group looked at */
+	float own[PRICE_SLOPES];	/* its steps */
 };
 
-/* price_begin(p, budget, total): a shard of so many values. */
+/* price_begin(p, budget, total): a shard of so many values.  Half a per cent
+ * is kept for the last groups: one of them starved costs more. */
 void price_begin(struct price *p, double budget, double total);
 
-/* price_look(p, level, m): the next group's levels; before price_of. */
-void price_look(struct price *p, const struct select_level *level, size_t m);
+/* price_look(p, level, m, n): the next group's levels and values. */
+void price_look(struct price *p, const struct select_level *level, size_t m,
+    double n);
 
 /*
- * price_of(p, n): the price at which the group of n values just looked at
- * should buy.  With a shard before: the price at which that one would have
- * spent the budget times what is left here over what was left there, scaled
- * by the energy seen here over there, as far as that tells.  Without: the price
- * at which the groups so far would have spent their share.
+ * price_of(p): the price at which the group just looked at should buy: the one
+ * at which it and what lies behind it, as the past has it, spend what is left.
+ * The past's slopes are scaled by this shard's energy, foretold from the part
+ * seen.  Without a past, what lies behind is like what was seen.
  */
-double price_of(const struct price *p, double n);
+double price_of(const struct price *p);
 
-/* price_paid(p, n, told, bytes, energy): what it took, after told bytes were
+/* price_paid(p, told, bytes, energy): what it took, after told bytes were
  * foretold: from then on what is foretold is believed by that much less. */
-void price_paid(struct price *p, double n, double told, double bytes,
-    double energy);
+void price_paid(struct price *p, double told, double bytes, double energy);
 
-/* price_end(p): now becomes before. */
+/* price_end(p): now goes into before. */
 void price_end(struct price *p);
 
 /* before as numbers, for the state.  price_put: -ERR_DATA "corrupt" when one
