@@ -197,7 +197,7 @@ sparse_get_coded(struct bytes *b, struct sparse *s)
 		} else {
 			c = get_level(&m, &r, s->width);
 			s->code[i] = (uint16_t)(c * 2 +
-			    (p[i / 8] >> i % 8 & 1u));
+			    ((unsigned)p[i / 8] >> i % 8 & 1));
 		}
 	}
 	b->at = b->n;

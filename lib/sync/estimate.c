@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec/topk.h"
 #include "sync/elem.h"
 #include "sync/estimate.h"
+#include "sync/estimate_topk.h"
 
 #define ESTIMATE_LN2 0.69314718055994530942
 enum { ESTIMATE_QBLOCK = 32, ESTIMATE_SIGNBLOCK = 256 };	/* ace-stream(5) */
@@ -243,68 +243,6 @@ estimate_ecq_error(const struct estimate *m, double step)
 
 /* ---- rates ---- */
 
-static double
-estimate_kept(const struct estimate *m, const struct codec_plan *plan)
-{
-	double k = floor((double)plan->arg * m->n + 0.5);
-	unsigned i;
-
-	if (plan->param >> TOPK_PICK == TOPK_THRESHOLD)
-		for (i = 0, k = 0; i < m->points &&
-		    m->x[i] >= (double)plan->arg; i++)
-			k += m->w[i];
-	else if (!(k >= 1))
-		k = 1;
-	return k < m->nonzero ? k : m->nonzero;
-}
-
-/* The bits a kept magnitude takes: the entropy of its eighth between two powers
- * of two, where the model's pieces are eighths of octaves, and what a half has
- * below. */
-static double
-estimate_topk_bits(const struct estimate *m, unsigned kind, double k)
-{
-	double left = k, take, h = 0, q;
-	unsigned i;
-	int exp;
-
-	if (kind != TOPK_F16)
-		return kind == TOPK_Q4 ? 3 : kind == TOPK_Q2;
-	for (i = 0; i < m->points && left > 0; i++) {
-		take = m->w[i] < left ? m->w[i] : left;
-		q = i > 0 && i + 1 < m->points ? m->x[i] / m->x[i + 1] : 1;
-		q = q > 1 && q < 1.09 ? q : 1.09;
-		if (take > 0)
-			h += take / k * (estimate_log2(16 * (q - 1) *
-			    frexp(m->x[i], &exp)) - estimate_log2(take / k));
-		left -= take;
-	}
-	return h + 7;
-}
-
-/* Uniform positions.  RICE128: entropy and 0.17 bit an index at most (measured
- * 0.12 to 0.15), then a byte and a half a block of 128.  Coded: entropy, 1.2
- * per cent, and what it costs to learn the values' distribution. */
-static int64_t
-estimate_topk_rate(const struct estimate *m, const struct codec_plan *plan)
-{
-	static const double width[] = { 16, 4, 2, 1 };
-	unsigned kind = plan->param & TOPK_KIND;
-	double k = estimate_kept(m, plan), p, bits;
-
-	if (!(k > 0))
-		return 1;
-	p = k / m->n;
-	bits = p < 1 ? -k * estimate_log2(p) -
-	    (m->n - k) * estimate_log2(1 - p) : 0;
-	if (plan->param & TOPK_RICE)
-		return (int64_t)ceil((bits + 0.17 * k + width[kind] * k) / 8 +
-		    k / 85) + 8;
-	bits += k * (1.01 + estimate_topk_bits(m, kind, k));
-	return (int64_t)ceil((bits * 1.012 + 10 * estimate_log2(1 + k)) / 8) +
-	    10;
-}
-
 /* The entropy of the levels and their signs, half a percent and chance for rANS
  * and its table; packed where that is less. */
 static int64_t
@@ -342,6 +280,8 @@ estimate_rate(const struct estimate *m, const struct codec_plan *plan)
 	if (estimate_fixed(plan))
 		return plan->codec == CODEC_NONE ? 0 :
 		    (int64_t)codec_bound(plan, (size_t)m->n);
+	if (plan->codec == CODEC_EDEN || plan->codec == CODEC_TERN)
+		return (int64_t)codec_bound(plan, (size_t)m->n);
 	if (plan->codec == CODEC_QSGD)
 		return estimate_qsgd_rate(m, plan);
 	if (plan->codec == CODEC_TOPK)
@@ -407,21 +347,17 @@ estimate_block_error(const struct estimate *m, double levels)
 	return sum;
 }
 
+/* After the rotation all is Gaussian; between whole bits the mixture of the
+ * two quantisers. */
 static double
-estimate_topk_error(const struct estimate *m, const struct codec_plan *plan)
+estimate_eden_error(const struct estimate *m, const struct codec_plan *plan)
 {
-	double left = estimate_kept(m, plan), kept = 0, take;
-	unsigned i;
+	/* test_eden.c's D */
+	static const double d[] = { 1, .36338, .11748, .03454, .00950, 0 };
+	unsigned lo = plan->arg < 4 ? (unsigned)plan->arg : 4;
+	double f = (double)plan->arg - lo, e = d[lo] + f * (d[lo + 1] - d[lo]);
 
-	for (i = 0; i < m->points && left > 0; i++) {
-		take = m->w[i] < left ? m->w[i] : left;
-		kept += take * m->x[i] * m->x[i];
-		left -= take;
-	}
-	if (kept > m->sumsq)
-		kept = m->sumsq;
-	/* the values as f16: 2^-20 / 12 of an octave's low end squared */
-	return m->sumsq - kept + kept * 3.5e-8;
+	return m->sumsq * (plan->param == 0 ? e / (1 - e) : e);
 }
 
 /* Stochastic rounding to multiples of the norm / levels. */
@@ -476,6 +412,8 @@ estimate_error(const struct estimate *m, const struct codec_plan *plan)
 		return estimate_topk_error(m, plan);
 	case CODEC_QSGD:
 		return estimate_qsgd_error(m, (double)plan->param);
+	case CODEC_EDEN:
+		return estimate_eden_error(m, plan);
 	case CODEC_ECQ:
 		return plan->arg > 0 ?
 		    estimate_ecq_error(m, (double)plan->arg) : -1;

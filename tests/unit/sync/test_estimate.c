@@ -146,7 +146,9 @@ main(void)
 	    "ecq:0.002", "ecq:0.001", "ecq:0.0005", "ecq:0.0001",
 	    "ecq:0.00001" };
 	static const char *const codecs[] = { "f16", "bf16", "q8", "q4",
-	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "topk:0.01:rice", "qsgd:4",
+	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "topk:0.01:rice", "topk:0.05:q2",
+	    "topk:0.05:mag", "eden:1", "eden:2.5:mse",
+	    "eden:0.3", "qsgd:4",
 	    "qsgd:127" };
 	size_t i;
 	int s;
