@@ -1,0 +1,313 @@
+#include "base/alloc.h"
+#include "base/err.h"
+#include "sync/dynacomm.h"
+
+#define MOST ((int64_t)1 << 61)
+
+int
+dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
+    size_t n, int64_t dt, struct err *e)
+{
+	int64_t sum = 0;
+	size_t i;
+
+	*d = (struct dynacomm)DYNACOMM_INIT;
+	if (n == 0 || n >= SIZE_MAX / sizeof(*d->pt) || dt < 0)
+		return err_set(e, ERR_USAGE, "layers: none, or dt negative");
+	if ((d->pt = alloc_get(n + 1, sizeof(*d->pt), e)) == NULL ||
+	    (d->fc = alloc_get(n + 1, sizeof(*d->fc), e)) == NULL) {
+		dynacomm_release(d);
+		return -ERR_SYS;
+	}
+	d->n = n;
+	d->dt = dt;
+	for (i = 0; i < n; i++) {
+		if (pt[i] < 0 || fc[i] < 0) {
+			dynacomm_release(d);
+			return err_set(e, ERR_USAGE, "layer %zu: a time is "
+			    "negative", i + 1);
+		}
+		if (pt[i] > MOST - sum || fc[i] > MOST - sum - pt[i] ||
+		    dt > MOST - sum - pt[i] - fc[i]) {
+			dynacomm_release(d);
+			return err_set(e, ERR_DATA, "limit: layer %zu: the "
+			    "times add up to more than 2^61 ns", i + 1);
+		}
+		sum += pt[i] + fc[i] + dt;
+		d->pt[i + 1] = d->pt[i] + pt[i];
+		d->fc[i + 1] = d->fc[i] + fc[i];
+	}
+	return 0;
+}
+
+void
+dynacomm_release(struct dynacomm *d)
+{
+	alloc_free(d->pt);
+	alloc_free(d->fc);
+	*d = (struct dynacomm)DYNACOMM_INIT;
+}
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+int64_t
+dynacomm_forward(const struct dynacomm *d, const size_t *cuts, size_t k)
+{
+	int64_t t = 0, link = 0;
+	size_t j, lo = 0;
+
+	for (j = 0; j < k; lo = cuts[j++]) {
+		link += d->dt + d->pt[cuts[j]] - d->pt[lo];
+		t = later(t, link) + d->fc[cuts[j]] - d->fc[lo];
+	}
+	return t;
+}
+
+int64_t
+dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k)
+{
+	int64_t link = 0;
+	size_t j, lo;
+
+	for (j = k; j-- > 0; ) {
+		lo = j > 0 ? cuts[j - 1] : 0;
+		link = later(link, d->fc[d->n] - d->fc[lo]) + d->dt +
+		    d->pt[cuts[j]] - d->pt[lo];
+	}
+	return link;
+}
+
+/* The largest b >= a with PT[b] <= lim: steps that double, then halves; the
+ * sum over a walk is O(L) at worst. */
+static size_t
+reach(const struct dynacomm *d, size_t a, int64_t lim)
+{
+	size_t lo = a, hi, step = 1, mid;
+
+	if (d->pt[a] > lim)
+		return a;
+	while (step <= d->n - lo && d->pt[lo + step] <= lim) {
+		lo += step;
+		step *= 2;
+	}
+	hi = step <= d->n - lo ? lo + step : d->n + 1;
+	while (hi - lo > 1) {
+		mid = lo + (hi - lo) / 2;
+		if (d->pt[mid] <= lim)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * Segments as long as T allows; 0: T is too short.  T >= j dt + PT[b_j] +
+ * FC[L] - FC[b_{j-1}] for each j, and a larger b_{j-1} only relaxes what
+ * follows: no other cuts reach further with as few.
+ */
+static size_t
+feasible(const struct dynacomm *d, int64_t t, size_t *cuts)
+{
+	int64_t left = t - d->fc[d->n];
+	size_t a = 0, b, j = 0;
+
+	for (; a < d->n; a = b) {
+		left -= d->dt;
+		if ((b = reach(d, a, left + d->fc[a])) == a)
+			return 0;
+		cuts[j++] = b;
+	}
+	return j;
+}
+
+int
+dynacomm_greedy(const struct dynacomm *d, size_t *cuts, size_t *k,
+    struct err *e)
+{
+	size_t n = d->n, m, *try = alloc_get(n, sizeof(*try), e);
+	const int64_t *pt = d->pt, *fc = d->fc;
+	int64_t hi = d->dt + pt[n] + fc[n], lo, mid;
+
+	if (try == NULL)
+		return -ERR_SYS;
+	/* below both: the first layer's way, and the last layer's */
+	lo = d->dt - 1 + later(pt[1] + fc[n], pt[n] + fc[n] - fc[n - 1]);
+	while (hi - lo > 1) {
+		mid = lo + (hi - lo) / 2;
+		if ((m = feasible(d, mid, try)) > 0)
+			hi = dynacomm_forward(d, try, m);
+		else
+			lo = mid;
+	}
+	alloc_free(try);
+	*k = feasible(d, hi, cuts);
+	return 0;
+}
+
+/* The layers from the top, as the recurrence has them. */
+static int64_t
+top_pt(const struct dynacomm *d, size_t m)
+{
+	return d->pt[d->n] - d->pt[d->n - m];
+}
+
+int
+dynacomm_dp(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
+{
+	size_t n = d->n, m, at = 0, head = 0, tail = 0;
+	int64_t *b = alloc_get(n + 1, sizeof(*b), e), done, best;
+	size_t *q = alloc_get(n + 1, sizeof(*q), e);	/* the window */
+	int r = -ERR_SYS;
+
+	if (b == NULL || q == NULL)
+		goto out;
+	for (m = 1; m <= n; m++) {
+		/* m - 1 enters; those it beats would leave later and never win */
+		while (tail > head && b[q[tail - 1]] - top_pt(d, q[tail - 1]) >=
+		    b[m - 1] - top_pt(d, m - 1))
+			tail--;
+		q[tail++] = m - 1;
+		done = d->fc[n] - d->fc[n - m];
+		while (at + 1 < m && b[at + 1] <= done)
+			at++;
+		while (head < tail && q[head] <= at)
+			head++;
+		best = done - top_pt(d, at);
+		if (head < tail && b[q[head]] - top_pt(d, q[head]) < best)
+			best = b[q[head]] - top_pt(d, q[head]);
+		b[m] = best + d->dt + top_pt(d, m);
+	}
+	*k = feasible(d, b[n], cuts);
+	r = 0;
+out:
+	alloc_free(b);
+	alloc_free(q);
+	return r;
+}
+
+/* The state of dp3: arg[m] for n transmissions is at row n, n <= m <= L. */
+struct dp3 {
+	int64_t *last, *next;	/* F[.][n-1], F[.][n] */
+	uint16_t *arg;
+};
+
+/* F[m][n] for all m; the first k that is best.  Before the first transmission
+ * there is no layer: F[0][0] = 0 and no other F[k][0]. */
+static void
+dp3_row(const struct dynacomm *d, struct dp3 *x, size_t n)
+{
+	size_t m, k, arg;
+	int64_t v, best;
+
+	for (m = n; m <= d->n; m++) {
+		best = INT64_MAX;
+		arg = 0;
+		for (k = n - 1; k < (n > 1 ? m : 1); k++) {
+			v = later(x->last[k], (int64_t)n * d->dt + d->pt[m]) +
+			    d->fc[m] - d->fc[k];
+			if (v < best) {
+				best = v;
+				arg = k;
+			}
+		}
+		x->next[m] = best;
+		x->arg[n * (d->n + 1) + m] = (uint16_t)arg;
+	}
+}
+
+int
+dynacomm_dp3(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
+{
+	size_t n = d->n, j, m, fewest = 0;
+	int64_t best = INT64_MAX, *swap;
+	struct dp3 x = { NULL, NULL, NULL };
+	int r = -ERR_SYS;
+
+	if (n > DYNACOMM_DP3_MOST)
+		return err_set(e, ERR_USAGE, "dp3: %zu layers, at most %d", n,
+		    DYNACOMM_DP3_MOST);
+	if ((x.last = alloc_get(n + 1, sizeof(*x.last), e)) == NULL ||
+	    (x.next = alloc_get(n + 1, sizeof(*x.next), e)) == NULL ||
+	    (x.arg = alloc_get((n + 1) * (n + 1), sizeof(*x.arg), e)) == NULL)
+		goto out;
+	for (j = 1; j <= n; j++) {
+		dp3_row(d, &x, j);
+		if (x.next[n] < best) {
+			best = x.next[n];
+			fewest = j;
+		}
+		swap = x.last;
+		x.last = x.next;
+		x.next = swap;
+	}
+	for (*k = fewest, m = n, j = fewest; j > 0; j--) {
+		cuts[j - 1] = m;
+		m = x.arg[j * (n + 1) + m];
+	}
+	r = 0;
+out:
+	alloc_free(x.last);
+	alloc_free(x.next);
+	alloc_free(x.arg);
+	return r;
+}
+
+size_t
+dynacomm_sequential(const struct dynacomm *d, size_t *cuts)
+{
+	cuts[0] = d->n;
+	return 1;
+}
+
+size_t
+dynacomm_layers(const struct dynacomm *d, size_t *cuts)
+{
+	size_t i;
+
+	for (i = 0; i < d->n; i++)
+		cuts[i] = i + 1;
+	return d->n;
+}
+
+size_t
+dynacomm_ibatch(const struct dynacomm *d, size_t *cuts)
+{
+	size_t k = 1, b = 1, next;
+
+	cuts[0] = 1;
+	for (; b < d->n; b = next) {
+		next = reach(d, b, d->pt[b] - d->dt + d->fc[b] -
+		    d->fc[k > 1 ? cuts[k - 2] : 0]);
+		if (next == b)
+			next++;
+		cuts[k++] = next;
+	}
+	return k;
+}
+
+size_t
+dynacomm_ibatch_backward(const struct dynacomm *d, size_t *cuts)
+{
+	size_t k = 0, i, hi = d->n, lo = d->n, swap;
+	int64_t link = 0;
+
+	for (; hi > 0; hi = lo) {
+		lo = hi - 1;
+		while (lo > 0 && d->fc[d->n] - d->fc[lo - 1] <= link)
+			lo--;
+		link = later(link, d->fc[d->n] - d->fc[lo]) + d->dt +
+		    d->pt[hi] - d->pt[lo];
+		cuts[k++] = hi;
+	}
+	for (i = 0; i < k / 2; i++) {
+		swap = cuts[i];
+		cuts[i] = cuts[k - 1 - i];
+		cuts[k - 1 - i] = swap;
+	}
+	return k;
+}

@@ -1,0 +1,245 @@
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "sync/dynacomm.h"
+
+enum { MOST = 12, CASES = 1500 };
+
+/* Hand-made profiles; the values are those of the model in the header. */
+static const struct {
+	const char *name;
+	size_t n;
+	int64_t pt[6], fc[6], dt, sequential, layers, best;
+	size_t k, cuts[6];
+} known[] = {
+	{ "mixed", 5, { 3, 1, 4, 1, 5 }, { 2, 7, 1, 8, 2 }, 2, 36, 27, 26, 3,
+	    { 2, 4, 5 } },
+	{ "even", 4, { 10, 10, 10, 10 }, { 10, 10, 10, 10 }, 1, 81, 54, 54, 4,
+	    { 1, 2, 3, 4 } },
+	{ "overhead", 6, { 5, 5, 5, 5, 5, 5 }, { 1, 1, 1, 1, 1, 1 }, 4, 40, 55,
+	    39, 2, { 5, 6 } },
+	{ "free layers", 3, { 0, 0, 9 }, { 4, 4, 4 }, 3, 24, 22, 19, 2,
+	    { 2, 3 } },
+	{ "one layer", 1, { 7 }, { 9 }, 2, 18, 18, 18, 1, { 1 } },
+};
+
+static void
+test_known(void)
+{
+	struct dynacomm d;
+	size_t i, k, cuts[6];
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		(void)dynacomm_init(&d, known[i].pt, known[i].fc, known[i].n,
+		    known[i].dt, NULL);
+		k = dynacomm_sequential(&d, cuts);
+		ok(dynacomm_forward(&d, cuts, k) == known[i].sequential &&
+		    dynacomm_backward(&d, cuts, k) == known[i].sequential,
+		    "%s: sequential", known[i].name);
+		k = dynacomm_layers(&d, cuts);
+		ok(dynacomm_forward(&d, cuts, k) == known[i].layers &&
+		    dynacomm_backward(&d, cuts, k) == known[i].layers,
+		    "%s: layer by layer", known[i].name);
+		(void)dynacomm_greedy(&d, cuts, &k, NULL);
+		ok(dynacomm_forward(&d, cuts, k) == known[i].best &&
+		    dynacomm_backward(&d, cuts, k) == known[i].best &&
+		    k == known[i].k &&
+		    memcmp(cuts, known[i].cuts, k * sizeof(*cuts)) == 0,
+		    "%s: optimum and cuts", known[i].name);
+		dynacomm_release(&d);
+	}
+}
+
+/* Layers computed one by one from the top; no formula shared with the
+ * library's: an event at a time. */
+static int64_t
+events_backward(const int64_t *gt, const int64_t *bc, size_t n, int64_t dt,
+    const size_t *cuts, size_t k)
+{
+	int64_t computed = 0, link = 0, size;
+	size_t j = k, i = n, lo;
+
+	while (j-- > 0) {
+		lo = j > 0 ? cuts[j - 1] : 0;
+		for (size = dt; i > lo; i--) {
+			computed += bc[i - 1];
+			size += gt[i - 1];
+		}
+		link = (link > computed ? link : computed) + size;
+	}
+	return link;
+}
+
+static int64_t
+events_forward(const int64_t *pt, const int64_t *fc, int64_t dt,
+    const size_t *cuts, size_t k)
+{
+	int64_t computed = 0, link = 0, work;
+	size_t j, i = 0;
+
+	for (j = 0; j < k; j++) {
+		link += dt;
+		for (work = 0; i < cuts[j]; i++) {
+			link += pt[i];
+			work += fc[i];
+		}
+		computed = (link > computed ? link : computed) + work;
+	}
+	return computed;
+}
+
+struct brute { int64_t forward, backward; size_t k; int wrong; };
+
+/* All 2^(n-1) sets of cuts. */
+static struct brute
+all_cuts(const struct dynacomm *d, const int64_t *pt, const int64_t *fc)
+{
+	struct brute b = { INT64_MAX, INT64_MAX, 0, 0 };
+	size_t cuts[MOST], k, i, set, n = d->n;
+	int64_t f, g;
+
+	for (set = 0; set < (size_t)1 << (n - 1); set++) {
+		for (k = i = 0; i < n; i++)
+			if (i == n - 1 || (set >> i & 1))
+				cuts[k++] = i + 1;
+		f = events_forward(pt, fc, d->dt, cuts, k);
+		g = events_backward(pt, fc, n, d->dt, cuts, k);
+		b.wrong += f != dynacomm_forward(d, cuts, k) ||
+		    g != dynacomm_backward(d, cuts, k);
+		if (f < b.forward || (f == b.forward && k < b.k))
+			b.k = k;
+		b.forward = f < b.forward ? f : b.forward;
+		b.backward = g < b.backward ? g : b.backward;
+	}
+	return b;
+}
+
+static void
+draw(uint32_t c, int64_t *pt, int64_t *fc, size_t *n, int64_t *dt)
+{
+	uint32_t r[4];
+	size_t i;
+
+	rng_block(7, c, 0, 0, r);
+	*n = 1 + r[0] % (c % 50 == 0 ? MOST : 10);
+	*dt = r[1] % 4 == 0 ? 0 : r[1] % 13;
+	for (i = 0; i < *n; i++) {
+		rng_block(7, c, 1, (uint32_t)i, r);
+		pt[i] = r[0] % 5 == 0 ? 0 : r[0] % 20;
+		fc[i] = r[1] % 5 == 0 ? 0 : r[1] % 20;
+	}
+}
+
+static void
+test_brute(void)
+{
+	static int (*const solver[])(const struct dynacomm *, size_t *,
+	    size_t *, struct err *) = { dynacomm_dp3, dynacomm_dp,
+	    dynacomm_greedy };
+	static const char *const name[] = { "dp3", "dp", "greedy" };
+	int model = 0, mirror = 0, bad[3] = { 0 }, many[3] = { 0 }, worse = 0;
+	int64_t pt[MOST], fc[MOST], dt;
+	size_t cuts[MOST], k, n, s;
+	struct dynacomm d;
+	struct brute b;
+	uint32_t c;
+
+	for (c = 0; c < CASES; c++) {
+		draw(c, pt, fc, &n, &dt);
+		(void)dynacomm_init(&d, pt, fc, n, dt, NULL);
+		b = all_cuts(&d, pt, fc);
+		model += b.wrong;
+		mirror += b.forward != b.backward;
+		for (s = 0; s < 3; s++) {
+			(void)solver[s](&d, cuts, &k, NULL);
+			bad[s] += dynacomm_forward(&d, cuts, k) != b.forward ||
+			    dynacomm_backward(&d, cuts, k) != b.forward ||
+			    cuts[k - 1] != n;
+			many[s] += k != b.k;
+		}
+		k = dynacomm_ibatch(&d, cuts);
+		worse += dynacomm_forward(&d, cuts, k) < b.forward ||
+		    cuts[k - 1] != n;
+		k = dynacomm_ibatch_backward(&d, cuts);
+		worse += dynacomm_backward(&d, cuts, k) < b.forward ||
+		    cuts[k - 1] != n;
+		dynacomm_release(&d);
+	}
+	ok(model == 0, "the times are those of the events");
+	ok(mirror == 0, "backward is forward in reversed time");
+	for (s = 0; s < 3; s++) {
+		ok(bad[s] == 0, "%s: as good as all sets of cuts", name[s]);
+		ok(many[s] == 0, "%s: with the fewest segments", name[s]);
+	}
+	ok(worse == 0, "ibatch: complete, and no better than the optimum");
+}
+
+static void
+test_ibatch(void)
+{
+	static const int64_t pt[] = { 4, 2, 2, 2, 9 }, fc[] = { 6, 1, 1, 1, 1 };
+	static const int64_t bt[] = { 1, 1, 1, 9 };
+	size_t cuts[5], k;
+	struct dynacomm d;
+
+	(void)dynacomm_init(&d, pt, fc, 5, 2, NULL);
+	k = dynacomm_ibatch(&d, cuts);
+	/* layers 2 and 3 fit in the 6 of layer 1; none in what follows */
+	ok(k == 4 && cuts[0] == 1 && cuts[1] == 3 && cuts[2] == 4,
+	    "ibatch forward: what fits, one at least");
+	dynacomm_release(&d);
+	(void)dynacomm_init(&d, bt, (const int64_t[]){ 3, 3, 3, 3 }, 4, 1,
+	    NULL);
+	k = dynacomm_ibatch_backward(&d, cuts);
+	/* the top one leaves at 3, the link is free at 13 */
+	ok(k == 2 && cuts[0] == 3 && cuts[1] == 4,
+	    "ibatch backward: what was collected");
+	dynacomm_release(&d);
+}
+
+enum { LARGE = 1000000 };
+
+static void
+test_large(void)
+{
+	static int64_t pt[LARGE], fc[LARGE];
+	static size_t a[LARGE], b[LARGE];
+	struct err e = ERR_INIT;
+	struct dynacomm d;
+	size_t i, k, m;
+	uint32_t r[4];
+
+	for (i = 0; i < LARGE; i++) {
+		rng_block(3, 0, 0, (uint32_t)i, r);
+		pt[i] = r[0] % 2000000;
+		fc[i] = r[1] % 2000000;
+	}
+	ok(dynacomm_init(&d, pt, fc, LARGE, 5000000, &e) == 0 &&
+	    dynacomm_dp(&d, a, &k, &e) == 0 &&
+	    dynacomm_greedy(&d, b, &m, &e) == 0 && k == m &&
+	    memcmp(a, b, k * sizeof(*a)) == 0, "a million layers: dp = greedy");
+	ok(dynacomm_dp3(&d, a, &k, &e) == -ERR_USAGE, "too many for dp3");
+	dynacomm_release(&d);
+	for (i = 0; i < LARGE; i++)
+		pt[i] = INT64_MAX / 8;
+	e = (struct err)ERR_INIT;
+	ok(dynacomm_init(&d, pt, fc, LARGE, 0, &e) == -ERR_DATA &&
+	    strstr(e.msg, "limit: layer 2") != NULL, "no overflow: %s", e.msg);
+	pt[0] = -1;
+	ok(dynacomm_init(&d, pt, fc, 1, 0, NULL) == -ERR_USAGE &&
+	    dynacomm_init(&d, fc, fc, 0, 0, NULL) == -ERR_USAGE &&
+	    dynacomm_init(&d, fc, fc, 1, -1, NULL) == -ERR_USAGE,
+	    "negative times and no layers are refused");
+}
+
+int
+main(void)
+{
+	test_known();
+	test_brute();
+	test_ibatch();
+	test_large();
+	return done_testing();
+}
