@@ -8,6 +8,7 @@
 #
 # CORPUS=FILE  text of your own; otherwise C headers of this machine
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
+# TRAIN="..."  further options of the trainer (train --help)
 set -um
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,7 +17,7 @@ PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
 EDGES=4
 STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 1000)}
 RATE=${RATE:-0.005}		# FullSync's best: make sweep
-INTERVAL=10			# local steps per round
+INTERVAL=5			# local steps of the first round
 
 # one thread per process; and newer processors than the BLAS knows should get
 # its AVX-512 loops all the same
@@ -30,7 +31,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/ace-demo.XXXXXX") || exit 4
 jobs=()
 
 stop() {
-	trap - EXIT USR1 INT TERM HUP
+	trap - EXIT
+	trap '' USR1 INT TERM HUP
 	local p
 	for p in ${jobs[@]+"${jobs[@]}"}; do
 		kill -TERM -- "-$p"
@@ -115,8 +117,9 @@ edge() {
 	local k=$1
 	shift
 	[ "$k" -ne 1 ] || set -- "$@" --eval --log "$dir/log"
+	# shellcheck disable=SC2086 # words are meant
 	exec train --index "$k" --of $EDGES --run demo --steps "$STEPS" \
-	    --rate "$RATE" --apply "$dir/apply$k" --save "$dir/model$k" "$@" \
+	    --rate "$RATE" ${TRAIN:-} --apply "$dir/apply$k" --save "$dir/model$k" "$@" \
 	    "$text"
 }
 
@@ -134,10 +137,20 @@ full_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
+# The links of the edges, by which equation (5) sets each one's compression.
+rate=(- 2Mbit 5Mbit 10Mbit 20Mbit)
+factor=(--cmin 16 --cmax 32 --half 10Mbit)
+# steps for the dead zone; a plan takes the one that suits each group
+levels=ecq:0.001,ecq:0.002,ecq:0.004,ecq:0.008,ecq:0.016,ecq:0.032,f16
+
 ace_edge() {
 	local s=$dir/state$1
-	edge "$1" -H $INTERVAL --outer-momentum 0.5 --outer-rate 0.9 |
-	    ace-expand -S "$s" | ace-compress -S "$s" --sync rename -c q4 |
+	edge "$1" --interval $INTERVAL --policy |
+	    ace-expand -S "$s" |
+	    ace-score -S "$s" |
+	    ace-policy -S "$s" "${factor[@]}" --bandwidth "${rate[$1]}" |
+	    ace-select --policy --levels $levels |
+	    ace-compress -S "$s" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
@@ -147,10 +160,19 @@ ace_back() {
 	good "${PIPESTATUS[@]}"
 }
 
+# The mean is coded again, with a residual of the cloud's own, and carries the
+# next interval, by equation (9).
 ace_cloud() {
 	local s=$dir/state
-	ace-aggregate --expect $EDGES "$dir"/up[1-$EDGES] | ace-expand -S "$s" |
-	    ace-compress -S "$s" --sync rename -c q4 | broadcast
+	ace-aggregate --expect $EDGES "$dir"/up[1-$EDGES] |
+	    ace-expand -S "$s" |
+	    ace-score -S "$s" |
+	    ace-policy -S "$s" "${factor[@]}" --bandwidth 20Mbit \
+		--target-divergence 0.02 --model-norm 50 \
+		--interval $INTERVAL --min-interval 4 --max-interval 12 |
+	    ace-select --policy --levels $levels |
+	    ace-compress -S "$s" --sync rename |
+	    broadcast
 	good "${PIPESTATUS[@]}"
 }
 
@@ -217,19 +239,36 @@ learnt() {
 	    die "$1: nothing was learnt"
 }
 
+# one TEXT RATE: a line of the sweep
+one() {
+	# shellcheck disable=SC2086 # words are meant
+	train --local --of $EDGES --steps "$STEPS" --rate "$2" ${TRAIN:-} \
+	    --eval --log "$work/log" "$1" || exit
+	printf '%s\t%s\t%s\n' "$2" "$(of "$work/log" end 4)" \
+	    "$(of "$work/log" end 6)"
+}
+
+# The last line of the table holds the ratio.
+saved() {
+	awk 'END { exit !($NF >= 10) }' "$1" ||
+	    die "the ratio of bytes is below 10"
+}
+
 sweep() {
 	local r
 	echo "FullSync, $EDGES devices, $STEPS steps"
 	printf 'rate\tloss\ttop-1\n'
 	for r in 0.001 0.002 0.003 0.005 0.007 0.01 0.014 0.02; do
 		echo "$r"
-	done | xargs -P 2 -I R sh -c 'train --local --of "$1" --steps "$2" \
-	    --rate R --eval "$3" 2>&1 |
-	    awk "\$1 == \"end\" { print R \"\\t\" \$4 \"\\t\" \$6 }"' \
-	    - $EDGES "$STEPS" "$text" | sort -n
+	done | xargs -P 2 -n 1 "$0" --one "$text" | sort -n
 }
 
-need train ace-aggregate ace-compress ace-expand awk cmp dd mkfifo tee xargs
+need train ace-aggregate ace-compress ace-expand ace-policy ace-score \
+    ace-select awk cmp dd mkfifo tee xargs
+if [ "${1:-}" = --one ]; then
+	one "$2" "$3"
+	exit
+fi
 text=${CORPUS:-$work/text}
 [ -n "${CORPUS:-}" ] || corpus >"$text" || die "cannot read the C headers"
 [ -r "$text" ] || die "cannot read '$text'"
@@ -241,6 +280,7 @@ if [ "${1:-}" = --sweep ]; then
 fi
 run full
 run ace
-table
+table | tee "$work/table"
 learnt full
 learnt ace
+saved "$work/table"

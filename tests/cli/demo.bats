@@ -1,0 +1,127 @@
+# examples/demo.sh on a very small model: what it prints, and that it ends, and
+# leaves nothing, whatever dies.
+load helper
+
+demo=$ROOT/examples/demo.sh
+
+# text that even this model learns, quickly
+prepare() {
+	awk 'BEGIN { for (i = 0; i < 9000; i++)
+	    printf("the %d of %d is %d\n", i % 10, i % 7, i * i % 97) }' >text
+	mkdir tmp bin bin/examples
+	ln -s "$BUILD"/ace-* bin/
+	ln -s "$BUILD/examples/train" bin/examples/
+	export CORPUS=$PWD/text TMPDIR=$PWD/tmp STEPS=40 \
+	    TRAIN='--layers 1 --width 32 --heads 2 --context 32 --batch 4'
+	unset SHORT RATE
+}
+
+# replace PROGRAM: by the script on standard input
+replace() {
+	rm -f "bin/$1"
+	{
+		echo '#!/bin/sh'
+		cat
+	} >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# demo CODE ARG...: its status; in time, and nothing left behind
+demo() {
+	local want=$1
+	shift
+	exits "$want" env PATH="/usr/local/bin:/usr/bin:/bin" BUILD="$PWD/bin" \
+	    timeout 120 "$demo" "$@"
+	[ -z "$(ls -A tmp)" ]
+}
+
+@test "the table: something is learnt, with a tenth of the bytes or less" {
+	prepare
+	demo 0
+	awk '$1 == "unigram" { u = $2 } $1 == "FullSync" { f = $2; up = $4
+	    down = $5 } $1 == "ACE-Sync" { a = $2; au = $4; ad = $5; r = $6 }
+	    END { print u, f, a, r; exit !(f > 0 && f < u && a > 0 && a < u &&
+	    r >= 10 && (up + down) / (au + ad) - r < 0.1 &&
+	    (up + down) / (au + ad) - r > -0.1) }' out
+}
+
+@test "nothing learnt is a failure" {
+	prepare
+	RATE=0 STEPS=5 demo 1
+	says '^demo: full: nothing was learnt'
+}
+
+@test "bytes that are not saved are a failure" {
+	prepare
+	replace ace-compress <<<"exec '$BUILD/ace-compress' -c f32 \"\$@\""
+	demo 1
+	says '^demo: the ratio of bytes is below 10'
+}
+
+@test "a program that dies ends the demo, whoever waits for it" {
+	prepare
+	for p in ace-aggregate ace-score ace-policy ace-select ace-compress; do
+		replace $p <<<"head -c 1000 >/dev/null; exit 3"
+		demo 1
+		says '^demo: .* failed'
+		ln -sf "$BUILD/$p" bin/$p
+	done
+	replace examples/train <<<'exit 4'
+	demo 1
+	says '^demo: .* failed'
+}
+
+@test "a trainer that is killed in the middle ends the demo" {
+	prepare
+	replace examples/train <<<"case \$* in
+	*'--index 3 '*) '$BUILD/examples/train' \"\$@\" &
+		sleep 1; kill -9 \$!; wait \$! ;;
+	*) exec '$BUILD/examples/train' \"\$@\" ;;
+	esac"
+	STEPS=100000 demo 1
+	says '^demo: full: .* failed'
+}
+
+@test "a stream that is cut without a word ends the demo" {
+	prepare
+	replace ace-expand <<<"case \$* in
+	*state3*) exec dd bs=1000 count=300 ;;
+	*) exec '$BUILD/ace-expand' \"\$@\" ;;
+	esac"
+	demo 1
+	says '^demo: ace: .* failed'
+	says 'truncated: '
+}
+
+@test "a program that is missing, a text that is missing, are named" {
+	prepare
+	rm bin/ace-policy
+	demo 1
+	says '^demo: program missing: ace-policy'
+	CORPUS=nowhere demo 1
+	says '^demo: '
+	ln -s "$BUILD/ace-policy" bin/
+	CORPUS=nowhere demo 1
+	says "^demo: cannot read 'nowhere'"
+	echo few >few
+	CORPUS=few demo 1
+	says "^demo: too little text in 'few'"
+}
+
+@test "stopped from outside, it stops everything" {
+	prepare
+	STEPS=100000 PATH="/usr/local/bin:/usr/bin:/bin" BUILD=$PWD/bin \
+	    "$demo" >out 2>err &
+	local pid=$!
+	until ls tmp/*/full/got1 >/dev/null 2>&1; do sleep 0.1; done
+	kill -TERM $pid
+	wait $pid && false
+	[ -z "$(ls -A tmp)" ]
+	! ps -ef | grep "[t]rain .*$PWD/text"
+}
+
+@test "the sweep prints a loss for every rate" {
+	prepare
+	STEPS=5 demo 0 --sweep
+	[ "$(grep -cE '^0\.[0-9]+	[0-9.]+	[0-9.]+$' out)" -ge 6 ]
+}
