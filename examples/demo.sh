@@ -15,8 +15,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
 
 EDGES=4
-STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 1000)}
-RATE=${RATE:-0.005}		# FullSync's best: make sweep
+STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
+RATE=${RATE:-0.007}		# FullSync's best: make sweep
 INTERVAL=5			# local steps of the first round
 
 # one thread per process; and newer processors than the BLAS knows should get
