@@ -140,8 +140,6 @@ full_cloud() {
 # The links of the edges, by which equation (5) sets each one's compression.
 rate=(- 2Mbit 5Mbit 10Mbit 20Mbit)
 factor=(--cmin 16 --cmax 32 --half 10Mbit)
-# steps for the dead zone; a plan takes the one that suits each group
-levels=ecq:0.001,ecq:0.002,ecq:0.004,ecq:0.008,ecq:0.016,ecq:0.032,f16
 
 ace_edge() {
 	local s=$dir/state$1
@@ -149,7 +147,7 @@ ace_edge() {
 	    ace-expand -S "$s" |
 	    ace-score -S "$s" |
 	    ace-policy -S "$s" "${factor[@]}" --bandwidth "${rate[$1]}" |
-	    ace-select --policy --levels $levels |
+	    ace-select --policy |
 	    ace-compress -S "$s" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
@@ -170,7 +168,7 @@ ace_cloud() {
 	    ace-policy -S "$s" "${factor[@]}" --bandwidth 20Mbit \
 		--target-divergence 0.02 --model-norm 50 \
 		--interval $INTERVAL --min-interval 4 --max-interval 12 |
-	    ace-select --policy --levels $levels |
+	    ace-select --policy |
 	    ace-compress -S "$s" --sync rename |
 	    broadcast
 	good "${PIPESTATUS[@]}"
