@@ -117,7 +117,7 @@ parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 	if ((r = arg_number(t, 1, 1 << MAX_CHUNK, &k, e)) < 0 ||
 	    (r = arg_number(slash + 1, 1, 1 << MAX_CHUNK, &c, e)) < 0)
 		return r;
-	for (log = TOPK_CHUNK; log < MAX_CHUNK && 1u << log < c; log++)
+	for (log = TOPK_CHUNK; log < MAX_CHUNK && (float)(1u << log) < c; log++)
 		;
 	if (c != (float)(1u << log) || k > c || k != floorf(k))
 		return err_set(e, ERR_USAGE, "chunks are a power of two, 16 to "
