@@ -11,12 +11,16 @@
 
 struct gather_in {
 	struct reader *r;
+	struct reader *from;	/* what r was set aside from; NULL: see one */
+	int fd;			/* of what was set aside, or -1 */
+	int left;		/* left out of the names */
 	struct values v;
 };
 
 struct gather {
 	struct reader_opts o;
 	uint64_t expect;
+	int twice;		/* all shards are set aside */
 	struct reader *one;	/* the single input, NULL with several */
 	int ahead;		/* `one' stands at a shard of the next step */
 	struct gather_in *in;	/* one per contribution of this step, sorted */
@@ -49,12 +53,32 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 	for (; g->n < n; g->n++) {
 		struct gather_in *in = &g->in[g->n];
 
-		in->v = (struct values)VALUES_INIT;
+		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1 };
 		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
 		    (r = reader_open(&in->r, io, o, e)) < 0)
 			return r;
 	}
 	return 0;
+}
+
+void
+gather_twice(struct gather *g)
+{
+	g->twice = 1;
+}
+
+/* What was set aside is no longer needed. */
+static void
+gather_unset(struct gather_in *in)
+{
+	if (in->fd < 0)
+		return;
+	values_release(&in->v);
+	reader_free(in->r);
+	(void)close(in->fd);
+	in->fd = -1;
+	in->r = in->from;
+	in->from = NULL;
 }
 
 static void
@@ -63,6 +87,7 @@ gather_drop(struct gather *g)
 	while (g->n != 0) {
 		struct gather_in *in = &g->in[--g->n];
 
+		gather_unset(in);
 		values_release(&in->v);
 		reader_free(in->r);
 	}
@@ -127,37 +152,77 @@ gather_temp(int *fd, struct err *e)
 	return 0;
 }
 
+/* A reader at the beginning of what was set aside, at its shard. */
 static int
-gather_aside(struct gather *g, struct err *e)
+gather_begin(struct gather *g, struct gather_in *in, struct err *e)
 {
-	struct writer_opts wo = { "ace-aggregate", NULL, 0 };
-	struct gather_in *in;
-	struct writer *w;
 	struct io *io;
-	int fd, k;
+	int k;
 
-	if ((k = alloc_grow(&g->in, &g->cap, g->n + 1, sizeof(*in), e)) < 0 ||
-	    (k = gather_temp(&fd, e)) < 0)
+	if (lseek(in->fd, 0, SEEK_SET) < 0)
+		return err_sys(e, "<temporary>");
+	if ((k = io_open_fd(&io, in->fd, "<temporary>", e)) < 0 ||
+	    (k = reader_open(&in->r, io, &g->o, e)) < 0)
 		return k;
-	if ((k = io_create_fd(&io, fd, "<temporary>", e)) == 0 &&
-	    (k = writer_open(&w, io, &wo, e)) == 0) {
-		k = gather_copy(g->one, w, e);
-		writer_free(w);
-	}
-	if (k == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		k = err_sys(e, "<temporary>");
-	if (k < 0 || (k = io_open_fd(&io, fd, "<temporary>", e)) < 0) {
-		(void)close(fd);
-		return k;
-	}
-	io_own(io);
-	in = &g->in[g->n];
-	in->v = (struct values)VALUES_INIT;
-	if ((k = reader_open(&in->r, io, &g->o, e)) < 0)
-		return k;
-	g->n++;
 	k = gather_next(in->r, e);
 	return k < 0 ? k : 0;
+}
+
+/* in: the shard that r stands at. */
+static int
+gather_aside(struct gather *g, struct gather_in *in, struct reader *r,
+    struct err *e)
+{
+	struct writer_opts wo = { "ace-aggregate", NULL, 0 };
+	struct writer *w;
+	struct io *io;
+	int k;
+
+	if ((k = gather_temp(&in->fd, e)) < 0)
+		return k;
+	in->r = NULL;
+	if ((k = io_create_fd(&io, in->fd, "<temporary>", e)) == 0 &&
+	    (k = writer_open(&w, io, &wo, e)) == 0) {
+		k = gather_copy(r, w, e);
+		writer_free(w);
+	}
+	return k < 0 ? k : gather_begin(g, in, e);
+}
+
+/* One more contribution, from the single input. */
+static int
+gather_more(struct gather *g, struct err *e)
+{
+	struct gather_in *in;
+	int k = alloc_grow(&g->in, &g->cap, g->n + 1, sizeof(*in), e);
+
+	if (k < 0)
+		return k;
+	in = &g->in[g->n++];
+	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1 };
+	return gather_aside(g, in, g->one, e);
+}
+
+int
+gather_again(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k;
+
+	for (i = 0; i < g->n; i++) {
+		struct gather_in *in = &g->in[i];
+
+		if (in->fd < 0)
+			return err_set(e, ERR_USAGE, "a step read twice that "
+			    "was not set aside");
+		values_release(&in->v);
+		reader_free(in->r);
+		in->r = NULL;
+		if ((k = gather_begin(g, in, e)) < 0 ||
+		    (k = values_begin(&in->v, in->r, e)) < 0)
+			return k;
+	}
+	return 0;
 }
 
 /* Shards of one step from the single input.  With a number to expect the step
@@ -174,7 +239,7 @@ gather_collect(struct gather *g, struct err *e)
 	g->ahead = 0;
 	step = reader_shard(g->one)->step;
 	for (;;) {
-		if ((k = gather_aside(g, e)) < 0)
+		if ((k = gather_more(g, e)) < 0)
 			return k;
 		if (g->expect != 0 && g->n == g->expect)
 			return 1;
@@ -203,10 +268,17 @@ gather_advance(struct gather *g, struct err *e)
 	int k;
 
 	for (i = 0; i < g->n; i++) {
+		gather_unset(&g->in[i]);
+		g->in[i].left = 0;
 		if ((k = gather_next(g->in[i].r, e)) < 0)
 			return k;
 		if (k == 0 && ended++ == 0)
 			first = i;
+	}
+	for (i = 0; i < g->n && ended == 0 && g->twice; i++) {
+		g->in[i].from = g->in[i].r;
+		if ((k = gather_aside(g, &g->in[i], g->in[i].from, e)) < 0)
+			return k;
 	}
 	if (ended == 0)
 		return 1;
@@ -326,6 +398,12 @@ gather_finish(struct gather *g, struct err *e)
 
 /* ---- names ---- */
 
+void
+gather_leave(struct gather *g, size_t i)
+{
+	g->in[i].left = 1;
+}
+
 static int
 gather_by_name(const void *a, const void *b)
 {
@@ -339,17 +417,20 @@ gather_members(const struct gather *g, struct text_kv *kv, struct err *e)
 {
 	const char **name = alloc_get(g->n, sizeof(*name), e);
 	struct buf b = BUF_INIT;
-	size_t i;
+	size_t i, n = 0;
 	int r = name != NULL ? 0 : -ERR_SYS;
 
 	for (i = 0; i < g->n && r == 0; i++) {
-		name[i] = text_get(&gather_shard(g, i)->kv, SHARD_KEY_MEMBERS);
-		if (name[i] == NULL)
-			name[i] = shard_device(gather_shard(g, i));
+		if (g->in[i].left)
+			continue;
+		name[n] = text_get(&gather_shard(g, i)->kv, SHARD_KEY_MEMBERS);
+		if (name[n] == NULL)
+			name[n] = shard_device(gather_shard(g, i));
+		n++;
 	}
 	if (r == 0)
-		qsort(name, g->n, sizeof(*name), gather_by_name);
-	for (i = 0; i < g->n && r == 0; i++)
+		qsort(name, n, sizeof(*name), gather_by_name);
+	for (i = 0; i < n && r == 0; i++)
 		if ((i == 0 || (r = buf_put(&b, ",", 1, e)) == 0))
 			r = buf_put(&b, name[i], strlen(name[i]), e);
 	/* a list too long for a key/value is left out; the count is not */

@@ -23,6 +23,13 @@ int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 
+/* gather_twice: before the first step, each step's shards may be read again,
+ * pipes too: all are set aside, whole and verified. */
+void gather_twice(struct gather *g);
+/* gather_again: back to the first group of this step; schemas and shards have
+ * to be asked for anew. */
+int gather_again(struct gather *g, struct err *e);
+
 /* gather_step: 1 the shards of the next step are here: their heads agree on
  * run, step and schema (else -ERR_DATA, "mismatch: ..." with both names; a
  * device twice is -ERR_REFUSED); 0 all inputs ended. */
@@ -30,6 +37,8 @@ int gather_step(struct gather *g, struct err *e);
 size_t gather_count(const struct gather *g);
 const struct shard *gather_shard(const struct gather *g, size_t i);
 const struct schema *gather_schema(const struct gather *g);
+/* gather_leave: shard i is not among the contributors of this step. */
+void gather_leave(struct gather *g, size_t i);
 /* Names of all contributors, sorted, into key SHARD_KEY_MEMBERS. */
 int gather_members(const struct gather *g, struct text_kv *kv, struct err *e);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every

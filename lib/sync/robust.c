@@ -1,0 +1,393 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "sync/robust.h"
+
+/* ---- what was asked for ---- */
+
+/* A number of devices after a colon; *s goes past it. */
+static int
+robust_devices(const char **s, size_t lo, size_t *v)
+{
+	char *end;
+	unsigned long n;
+
+	if (**s != ':' || (*s)[1] < '0' || (*s)[1] > '9')
+		return 0;
+	n = strtoul(*s + 1, &end, 10);
+	if (n < lo || n > 1 << 20)
+		return 0;
+	*s = end;
+	*v = (size_t)n;
+	return 1;
+}
+
+int
+robust_parse(struct robust_rule *q, const char *s, struct err *e)
+{
+	static const struct {
+		const char *name;
+		enum robust_kind kind;
+	} rules[] = {
+		{ "mean", ROBUST_MEAN }, { "clip", ROBUST_CLIP },
+		{ "trim", ROBUST_TRIM }, { "median", ROBUST_MEDIAN },
+		{ "krum", ROBUST_KRUM }, { "multikrum", ROBUST_MULTIKRUM }
+	};
+	size_t n = strcspn(s, ":"), i;
+	const char *p = s + n;
+	char *end;
+	int good = 0;
+
+	for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (strlen(rules[i].name) == n &&
+		    memcmp(rules[i].name, s, n) == 0) {
+			q->kind = rules[i].kind;
+			good = 1;
+		}
+	if (good && q->kind == ROBUST_CLIP) {
+		good = *p == ':' && p[1] >= '0' && p[1] <= '9';
+		q->clip = good ? strtod(p + 1, &end) : 0;
+		good = good && q->clip > 0 && isfinite(q->clip);
+		p = good ? end : p;
+	} else if (good && q->kind != ROBUST_MEAN && q->kind != ROBUST_MEDIAN) {
+		good = robust_devices(&p, 0, &q->f);
+		if (good && q->kind == ROBUST_MULTIKRUM)
+			good = robust_devices(&p, 1, &q->m);
+		else
+			q->m = 1;
+	}
+	if (!good || *p != '\0')
+		return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
+		    "trim:F, median, krum:F or multikrum:F:M", s);
+	return 0;
+}
+
+int
+robust_pairs(const struct robust_rule *q)
+{
+	return q->kind == ROBUST_KRUM || q->kind == ROBUST_MULTIKRUM;
+}
+
+int
+robust_elements(const struct robust_rule *q)
+{
+	return q->kind == ROBUST_TRIM || q->kind == ROBUST_MEDIAN;
+}
+
+int
+robust_active(const struct robust_rule *q)
+{
+	return q->kind != ROBUST_MEAN || q->max_norm > 0 || q->max_ratio > 0 ||
+	    q->max_share > 0;
+}
+
+int
+robust_step(struct robust_step *t, const struct robust_rule *q, size_t k,
+    struct err *e)
+{
+	robust_release(t);
+	t->k = k;
+	t->one = alloc_get(k, sizeof(*t->one), e);
+	t->x = alloc_get(k, sizeof(*t->x), e);
+	t->element = alloc_get(k, sizeof(*t->element), e);
+	if (t->one == NULL || t->x == NULL || t->element == NULL)
+		return -ERR_SYS;
+	if (!robust_pairs(q))
+		return 0;
+	if (k > ROBUST_MAX_PAIRS)
+		return err_set(e, ERR_REFUSED, "krum of %zu contributions, at "
+		    "most %d", k, ROBUST_MAX_PAIRS);
+	t->dist = alloc_get(k * k, sizeof(*t->dist), e);
+	return t->dist != NULL ? 0 : -ERR_SYS;
+}
+
+void
+robust_release(struct robust_step *t)
+{
+	alloc_free(t->one);
+	alloc_free(t->x);
+	alloc_free(t->element);
+	alloc_free(t->dist);
+	*t = (struct robust_step){ 0, NULL, NULL, NULL, NULL };
+}
+
+/* ---- who counts ---- */
+
+int
+robust_counts(const struct robust_one *o)
+{
+	return o->fate == ROBUST_COUNTS || o->fate == ROBUST_CLIPPED;
+}
+
+const char *
+robust_why(enum robust_fate fate)
+{
+	static const char *const why[] = { "counts", "clipped", "norm",
+	    "norm-ratio", "distance", "weight", "nonfinite" };
+
+	return why[fate];
+}
+
+static int
+robust_order(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static size_t
+robust_left(const struct robust_one *o, size_t k)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < k; i++)
+		n += robust_counts(&o[i]) != 0;
+	return n;
+}
+
+/* The norms of those that count, sorted, in tmp; how many. */
+static size_t
+robust_norms(const struct robust_one *o, size_t k, double *tmp)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < k; i++)
+		if (robust_counts(&o[i]))
+			tmp[n++] = sqrt(o[i].norm2);
+	qsort(tmp, n, sizeof(*tmp), robust_order);
+	return n;
+}
+
+static void
+robust_limits(const struct robust_rule *q, struct robust_one *o, size_t k,
+    double *tmp)
+{
+	double median = 0;
+	size_t i, n;
+
+	for (i = 0; i < k; i++) {
+		o[i].scale = o[i].share = 1;
+		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
+		    !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
+	}
+	/* a bad device's norm stays among the peers': that moves the median
+	 * by one place, and no limit has to come before the other */
+	if (q->max_ratio > 0 && (n = robust_norms(o, k, tmp)) != 0)
+		median = (tmp[(n - 1) / 2] + tmp[n / 2]) / 2;
+	for (i = 0; i < k; i++) {
+		double norm = sqrt(o[i].norm2);
+
+		if (!robust_counts(&o[i]))
+			continue;
+		if (q->max_norm > 0 && norm > q->max_norm) {
+			o[i].fate = ROBUST_BY_NORM;
+		} else if (q->max_ratio > 0 && norm > q->max_ratio * median) {
+			o[i].fate = ROBUST_BY_RATIO;
+		} else if (q->kind == ROBUST_CLIP && norm > q->clip) {
+			o[i].fate = ROBUST_CLIPPED;
+			o[i].scale = q->clip / norm;
+		}
+	}
+}
+
+/* The sums of the squared distances to the nearest; into the diagonal, which
+ * is nobody's distance. */
+static int
+robust_krum(const struct robust_rule *q, struct robust_one *o, size_t k,
+    double *dist, double *tmp, struct err *e)
+{
+	size_t n = robust_left(o, k), i, j, c, best;
+
+	if (n < 2 * q->f + 3)
+		return err_set(e, ERR_REFUSED, "krum with %zu bad devices needs "
+		    "%zu contributions, there are %zu", q->f, 2 * q->f + 3, n);
+	if (q->m > n - q->f)
+		return err_set(e, ERR_REFUSED, "multikrum cannot take %zu of "
+		    "%zu contributions, %zu of them bad", q->m, n, q->f);
+	for (i = 0; i < k; i++) {
+		if (!robust_counts(&o[i]))
+			continue;
+		for (j = c = 0; j < k; j++)
+			if (j != i && robust_counts(&o[j]))
+				tmp[c++] = dist[i * k + j];
+		qsort(tmp, c, sizeof(*tmp), robust_order);
+		dist[i * k + i] = 0;
+		for (j = 0; j < n - q->f - 2; j++)
+			dist[i * k + i] += tmp[j];
+	}
+	for (i = 0; i < k; i++)
+		if (robust_counts(&o[i]))
+			o[i].fate = ROBUST_BY_DISTANCE;
+	for (c = 0; c < q->m; c++) {
+		for (i = 0, best = k; i < k; i++)
+			if (o[i].fate == ROBUST_BY_DISTANCE && (best == k ||
+			    dist[i * k + i] < dist[best * k + best]))
+				best = i;
+		o[best].fate = ROBUST_COUNTS;
+	}
+	return 0;
+}
+
+/*
+ * No weight is more than a share S of all: with the j largest cut to c,
+ * c = S * (j * c + rest), so c = S * rest / (1 - j * S).  Below 1/K there is
+ * no such c, and all weigh the same.
+ */
+static void
+robust_shares(const struct robust_rule *q, struct robust_one *o, size_t k,
+    double *w)
+{
+	size_t i, j, n = 0;
+	double rest, c = 0;
+
+	for (i = 0; i < k; i++)
+		if (robust_counts(&o[i]))
+			w[n++] = o[i].weight;
+	qsort(w, n, sizeof(*w), robust_order);
+	for (j = 0; j < n; j++) {
+		for (i = 0, rest = 0; i < n - j; i++)
+			rest += w[i];
+		c = w[0];
+		if (!(1 - (double)j * q->max_share > 0))
+			break;
+		c = q->max_share * rest / (1 - (double)j * q->max_share);
+		if (w[n - 1 - j] <= c)
+			break;
+	}
+	if (j == n || c < w[0])
+		c = w[0];
+	for (i = 0; i < k; i++)
+		if (robust_counts(&o[i]) && o[i].weight > c)
+			o[i].share = c / o[i].weight;
+}
+
+/* Where most of what is put together is zero, so is the median. */
+static int
+robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
+    struct err *e)
+{
+	uint64_t all = 0, nonzero = 0;
+	size_t i;
+
+	for (i = 0; i < k; i++)
+		if (robust_counts(&o[i])) {
+			all += q->among == ROBUST_ALL ? o[i].values : o[i].sent;
+			nonzero += o[i].nonzero;
+		}
+	if (q->among == ROBUST_NONZERO || nonzero >= all - nonzero)
+		return 0;
+	return err_set(e, ERR_REFUSED, "%s of sparse shards is near zero: %llu "
+	    "of %llu values are not zero; --among %s takes it among those that "
+	    "sent one", q->kind == ROBUST_TRIM ? "the trimmed mean" :
+	    "the median", (unsigned long long)nonzero, (unsigned long long)all,
+	    q->among == ROBUST_ALL ? "reporters or nonzero" : "nonzero");
+}
+
+int
+robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
+{
+	struct robust_one *o = t->one;
+	size_t k = t->k;
+	double *tmp = alloc_get(k, sizeof(*tmp), e);
+	int r = 0;
+
+	if (tmp == NULL)
+		return -ERR_SYS;
+	robust_limits(q, o, k, tmp);
+	if (robust_left(o, k) == 0)
+		r = err_set(e, ERR_REFUSED, "the rules leave none of %zu "
+		    "contributions", k);
+	else if (robust_pairs(q))
+		r = robust_krum(q, o, k, t->dist, tmp, e);
+	else if (robust_elements(q))
+		r = robust_dense(q, o, k, e);
+	if (r == 0 && q->kind == ROBUST_TRIM && robust_left(o, k) <= 2 * q->f)
+		r = err_set(e, ERR_REFUSED, "%zu cut at each end leave none of "
+		    "%zu contributions", q->f, robust_left(o, k));
+	if (r == 0 && q->max_share > 0)
+		robust_shares(q, o, k, tmp);
+	alloc_free(tmp);
+	return r;
+}
+
+/* ---- values ---- */
+
+void
+robust_distances(double *dist, const float *const *x, size_t k, size_t n)
+{
+	size_t i, j, at;
+	double d, s;
+
+	for (i = 0; i < k; i++)
+		for (j = i + 1; j < k; j++) {
+			if (x[i] == NULL && x[j] == NULL)
+				continue;
+			for (at = 0, s = 0; at < n; at++) {
+				d = (x[i] != NULL ? (double)x[i][at] : 0) -
+				    (x[j] != NULL ? (double)x[j][at] : 0);
+				s += d * d;
+			}
+			dist[i * k + j] += s;
+			dist[j * k + i] = dist[i * k + j];
+		}
+}
+
+/* Few and nearly sorted is common: insertion, with Shell's strides for many. */
+static void
+robust_sort(float *v, size_t n)
+{
+	size_t gap, i, j;
+	float t;
+
+	for (gap = 1; gap < n / 9; gap = 3 * gap + 1)
+		;
+	for (; gap > 0; gap /= 3)
+		for (i = gap; i < n; i++) {
+			t = v[i];
+			for (j = i; j >= gap && v[j - gap] > t; j -= gap)
+				v[j] = v[j - gap];
+			v[j] = t;
+		}
+}
+
+/* One element: v[r] said, of k. */
+static double
+robust_element(const struct robust_rule *q, float *v, size_t r, size_t k)
+{
+	size_t lo, hi, i;
+	double s = 0;
+
+	if (r == 0 || (q->kind == ROBUST_TRIM && r <= 2 * q->f))
+		return 0;	/* F bad ones alone move nothing */
+	robust_sort(v, r);
+	lo = q->kind == ROBUST_TRIM ? q->f : (r - 1) / 2;
+	hi = q->kind == ROBUST_TRIM ? r - q->f : r / 2 + 1;
+	for (i = lo; i < hi; i++)
+		s += (double)v[i];
+	s /= (double)(hi - lo);
+	return r == k ? s : s * (double)r / (double)k;
+}
+
+void
+robust_combine(const struct robust_rule *q, double *y, const float *const *x,
+    size_t k, size_t n, float *tmp)
+{
+	size_t at, i, r;
+	float v;
+
+	for (at = 0; at < n; at++) {
+		for (i = r = 0; i < k; i++) {
+			if (x[i] == NULL && q->among != ROBUST_ALL)
+				continue;
+			/* + 0: one zero, whatever its sign */
+			v = x[i] != NULL ? x[i][at] + 0.0f : 0;
+			if (q->among != ROBUST_NONZERO || v < 0 || v > 0)
+				tmp[r++] = v;
+		}
+		y[at] = robust_element(q, tmp, r, k);
+	}
+}

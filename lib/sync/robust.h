@@ -1,0 +1,119 @@
+/*
+ * Rules against bad devices: which of a step's K contributions count, how
+ * much, and how their values are put together.
+ *
+ * Contributions come in the order of the devices' ids; where two are equal the
+ * first wins.  The other functions sort before they sum, so the order of their
+ * inputs changes no bit.
+ *
+ *   norm limits   left out when its norm is over max_norm, or over max_ratio
+ *                 times the median of the norms of this step
+ *   clip          g~ = g * min(1, X / ||g||)
+ *   trim          per element, the mean without the F largest and the F
+ *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
+ *   median        per element (ibid., definition 1); of an even number the
+ *                 mean of the middle two
+ *   krum          the one contribution whose K - F - 2 nearest others are
+ *                 nearest, sums of squared distances (Blanchard et al., NIPS
+ *                 2017, section 4), 2F + 2 < K; multikrum: the weighted mean
+ *                 of the M best
+ *
+ * Ours: the ratio to the median, the share of the weights, and `among': what
+ * was not sent is nobody's opinion, so trim and median can be taken among the
+ * r that sent it and multiplied by r / K, as a mean would be where what was
+ * not sent is zero.
+ */
+#ifndef ACE_ROBUST_H
+#define ACE_ROBUST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+enum robust_kind {
+	ROBUST_MEAN, ROBUST_CLIP, ROBUST_TRIM, ROBUST_MEDIAN, ROBUST_KRUM,
+	ROBUST_MULTIKRUM
+};
+
+enum robust_among {
+	ROBUST_ALL,		/* what was not sent is zero */
+	ROBUST_REPORTERS,	/* those that sent the group */
+	ROBUST_NONZERO		/* those whose value is not zero */
+};
+
+struct robust_rule {
+	enum robust_kind kind;
+	int among;		/* enum robust_among */
+	size_t f, m;
+	double clip;
+	double max_norm, max_ratio, max_share;	/* 0: no limit */
+};
+
+/* robust_parse(q, s, e): "mean", "clip:X", "trim:F", "median", "krum:F",
+ * "multikrum:F:M" into kind, f, m and clip; -ERR_USAGE. */
+int robust_parse(struct robust_rule *q, const char *s, struct err *e);
+
+/* robust_active(q): there is something to decide before values are summed. */
+int robust_active(const struct robust_rule *q);
+/* robust_pairs(q): and the decision needs distances. */
+int robust_pairs(const struct robust_rule *q);
+/* robust_elements(q): values are put together by robust_combine. */
+int robust_elements(const struct robust_rule *q);
+
+enum robust_fate {
+	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_NORM, ROBUST_BY_RATIO,
+	ROBUST_BY_DISTANCE, ROBUST_WEIGHTLESS, ROBUST_NONFINITE
+};
+
+enum { ROBUST_MAX_PAIRS = 4096 };	/* contributions to krum */
+
+struct robust_one {
+	/* in */
+	double weight;		/* >= 0 */
+	double norm2;		/* ||g||^2 */
+	uint64_t values;	/* of the model */
+	uint64_t sent, nonzero;	/* of those: in groups sent, not zero */
+	int nonfinite;		/* leave it out */
+	/* out */
+	enum robust_fate fate;
+	double scale;		/* of its values */
+	double share;		/* of its weight, less than 1 where capped */
+};
+
+/* What is known of a step, for k contributions. */
+struct robust_step {
+	size_t k;
+	struct robust_one *one;
+	const float **x;	/* for values of a group */
+	float *element;		/* scratch of robust_combine */
+	double *dist;		/* f64[k][k], zeros; NULL unless robust_pairs */
+};
+
+/* robust_step(t, q, k, e): empty, for k; t is zeros before the first. */
+int robust_step(struct robust_step *t, const struct robust_rule *q, size_t k,
+    struct err *e);
+void robust_release(struct robust_step *t);
+
+/* robust_counts(o): is it in the result? */
+int robust_counts(const struct robust_one *o);
+
+/* robust_judge(q, t, e): decides on t->one; overwrites t->dist.  -ERR_REFUSED
+ * when nothing is left, when there are too few for F, and when the data is too
+ * sparse for the rule. */
+int robust_judge(const struct robust_rule *q, struct robust_step *t,
+    struct err *e);
+
+/* "norm", "distance", ...: why it is left out. */
+const char *robust_why(enum robust_fate fate);
+
+/* robust_distances(dist, x, k, n): dist[i][j] += ||x[i] - x[j]||^2 over
+ * f32[n]; NULL is zeros. */
+void robust_distances(double *dist, const float *const *x, size_t k, size_t n);
+
+/* robust_combine(q, y, x, k, n, tmp): y[n] by trim or median of x[k][n], NULL
+ * is not sent; tmp is f32[k].  k: those that count. */
+void robust_combine(const struct robust_rule *q, double *y,
+    const float *const *x, size_t k, size_t n, float *tmp);
+
+#endif

@@ -1,0 +1,203 @@
+# Rules against bad devices.
+load helper
+load values
+
+# device NAME VALUE...: a file NAME, the shard of a tensor w of these values
+device() {
+	perl -e 'binmode STDOUT; $n = @ARGV; $b = 4 * $n;
+	    $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}});
+	    $h .= " " while length($h) % 8;
+	    print pack("Q<", length $h), $h, pack("f<*", @ARGV)' "${@:2}" |
+	    ace-import -f safetensors -d "$1" -s 1 ${WEIGHT:+-w "$WEIGHT"} >"$1"
+}
+
+# five good devices and one bad
+five() {
+	device a 1 2 3
+	device b 1.5 2.25 2.5
+	device c 1.25 1.75 3
+	device d 0.75 2.25 3.5
+	device z 1000 -2000 9000
+}
+
+# values: of the last output
+values() {
+	raw out | perl -e 'local $/; print join(" ", map { sprintf "%.6g", $_ }
+	    unpack "f<*", <STDIN>)'
+}
+
+@test "trimmed mean and median" {
+	five
+	exits 0 ace-aggregate --rule median a b c d z
+	[ ! -s err ]
+	[ "$(values)" = "1.25 2 3" ]
+	[ "$(field contributors out)" = a,b,c,d,z ]
+	[ "$(field rule out)" = median ]
+	exits 0 ace-aggregate --rule trim:1 a b c d z
+	[ "$(values)" = "1.25 2 3.16667" ]
+	exits 0 ace-aggregate --rule median a b c d
+	[ "$(values)" = "1.125 2.125 3" ]
+	exits 5 ace-aggregate --rule trim:2 a b c d
+	says '2 cut at each end leave none of 4 contributions'
+}
+
+@test "clip cuts and names" {
+	device a 3 4
+	device b 30 40
+	exits 0 ace-aggregate -v --rule clip:5 a b
+	says "step 1: 'b' cut: clipped, norm 50$"
+	[ "$(values)" = "3 4" ]
+	[ "$(field clipped out)" = b:clipped ]
+	[ "$(field rule out)" = clip:5 ]
+	exits 0 ace-aggregate --sum --rule clip:5 a b
+	[ "$(values)" = "6 8" ]
+	exits 0 ace-aggregate -v --rule clip:50 a b
+	[ "$(values)" = "16.5 22" ]
+	[ -z "$(field clipped out)" ]
+}
+
+@test "limits of the norm leave out, and name" {
+	five
+	exits 0 ace-aggregate a b c d
+	values >want
+	exits 0 ace-aggregate -v --max-norm 10 a z b c d
+	says "step 1: 'z' left out: norm, norm 9273"
+	[ "$(values)" = "$(cat want)" ]
+	[ "$(field contributors out)" = a,b,c,d ]
+	[ "$(field left-out out)" = z:norm ]
+	[ "$(field weight out)" = 4 ]
+	exits 0 ace-aggregate --max-norm-ratio 3 a b z c d
+	[ "$(values)" = "$(cat want)" ]
+	[ "$(field left-out out)" = z:norm-ratio ]
+	exits 5 ace-aggregate --max-norm 0.1 a b c
+	says 'the rules leave none of 3 contributions'
+}
+
+@test "krum takes one of the crowd, multi-krum the mean of some" {
+	five
+	exits 0 ace-aggregate -v --rule krum:1 a b c d z
+	says "'z' left out: distance"
+	[ "$(values)" = "1 2 3" ]
+	[ "$(field contributors out)" = a ]
+	exits 0 ace-aggregate --rule multikrum:1:4 z d c b a
+	[ "$(field left-out out)" = z:distance ]
+	values >got
+	exits 0 ace-aggregate a b c d
+	[ "$(values)" = "$(cat got)" ]
+	exits 5 ace-aggregate --rule krum:2 a b c d z
+	says 'krum with 2 bad devices needs 7 contributions, there are 5'
+}
+
+@test "no device weighs more than its share" {
+	device a 1
+	device b 2
+	device c 3
+	WEIGHT=97 device d 10
+	exits 0 ace-aggregate --max-weight-share 0.4 a b c d
+	[ "$(values)" = 5.2 ]
+	[ "$(field weight out)" = 5 ]
+}
+
+@test "nonfinite: the device that sent it is left out" {
+	mkshards -d a -x 1 >a
+	mkshards -d b -x 2 >b
+	mkshards -d c -k nan >c
+	exits 0 ace-aggregate a b
+	raw out >want
+	exits 0 ace-aggregate --nonfinite drop -v a b c
+	says "'c' left out: nonfinite"
+	raw out >got
+	same got want
+	exits 5 ace-aggregate --rule median a b c
+	says "non-finite value in tensor .* from 'c'"
+}
+
+@test "a median of sparse shards is refused, or taken among reporters" {
+	for i in 1 2 3 4 5; do
+		mkshards -d "e$i" -x "$i" -c topk:0.1 >"s$i"
+		mkshards -d "e$i" -x "$i" >"e$i"
+	done
+	for rule in median trim:1; do
+		exits 5 ace-aggregate --rule "$rule" s1 s2 s3 s4 s5
+		says 'of sparse shards is near zero: .* --among reporters'
+		exits 5 ace-aggregate --rule "$rule" --among reporters s1 s2 s3
+		says 'of sparse shards is near zero: .* --among nonzero'
+		exits 0 ace-aggregate --rule "$rule" --among nonzero s1 s2 s3 s4 s5
+	done
+	for i in 1 2 3 4 5; do ace-expand "s$i" >d && raw d >"s$i.f32"; done
+	exits 0 ace-aggregate --rule median --among nonzero s1 s2 s3 s4 s5
+	raw out >got
+	each 'my @x = sort { $a <=> $b } grep { $_ } @v[0 .. 4]; my $r = @x;
+	    $v[5] == ($r ? f(($x[($r - 1) / 2] + $x[$r / 2]) / 2 * $r / 5) : 0)' \
+	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got
+	# a group that one device did not send
+	mkshards -d none -c none >none
+	exits 0 ace-aggregate --rule median --among reporters e1 e2 e3 none
+	raw out >got
+	exits 0 ace-aggregate --rule median e1 e2 e3
+	raw out >all
+	each '$v[0] == f($v[1] * 3 / 4)' got all
+}
+
+@test "no order and no way in changes a bit" {
+	for i in 1 2 3 4 5; do
+		mkshards -d "e$i" -x "$i" -n 70000 -N 2 >"e$i"
+		mkshards -d "e$i" -x "$i" -n 70000 >"o$i"
+	done
+	for rule in clip:200 trim:1 median krum:1 multikrum:1:2; do
+		exits 0 ace-aggregate --no-provenance --rule "$rule" e1 e2 e3 e4 e5
+		mv out want
+		exits 0 ace-aggregate --no-provenance --rule "$rule" \
+		    <(cat e4) e2 <(cat e5) e1 <(cat e3)
+		same out want
+		exits 0 ace-aggregate --no-provenance --rule "$rule" o1 o2 o3 o4 o5
+		mv out want
+		cat o3 o5 o1 o2 o4 >all
+		exits 0 ace-aggregate --no-provenance --rule "$rule" <all
+		same out want
+		ACE_KERNEL=ref exits 0 ace-aggregate --no-provenance \
+		    --rule "$rule" o5 o4 o3 o2 o1
+		same out want
+	done
+}
+
+@test "from a spool" {
+	five
+	for f in a b c d z; do ace-recv --spool box "$f" >/dev/null; done
+	exits 0 ace-aggregate -v --rule krum:1 --spool box --expect 5 --steps 1
+	says "'z' left out: distance"
+	[ "$(values)" = "1 2 3" ]
+}
+
+@test "what is set aside twice leaves nothing behind; bad input is still named" {
+	five
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+	exits 0 ace-aggregate --rule median a b c
+	head -c 700 b >cut
+	exits 3 ace-aggregate --rule median a cut c
+	says '^ace-aggregate: truncated: .*cut'
+	cp b flipped
+	flip flipped "$(frames b | awk '$2 == "SDAT" { print $1 + 70 }')"
+	exits 3 ace-aggregate --rule median a flipped c
+	says '^ace-aggregate: corrupt: .*flipped'
+	[ -z "$(ls -A tmp)" ]
+	TMPDIR=$PWD/nowhere exits 4 ace-aggregate --rule median a b c
+	says 'nowhere'
+}
+
+@test "calls that are wrong" {
+	five
+	for rule in '' mode clip clip:0 trim median:1 krum multikrum:1; do
+		exits 2 ace-aggregate --rule "$rule" a b
+		says "^ace-aggregate: --rule '$rule': mean, clip:X"
+	done
+	exits 2 ace-aggregate --sum --rule median a b
+	says 'makes no --sum'
+	exits 2 ace-aggregate --among reporters a b
+	says 'is of trim and median'
+	exits 2 ace-aggregate --max-weight-share 2 a b
+	ace-aggregate --sum -d s a b >s
+	exits 5 ace-aggregate --max-norm 10 c s
+	says "'s' is a sum"
+}

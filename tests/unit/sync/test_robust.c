@@ -1,0 +1,248 @@
+#include <math.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "sync/robust.h"
+
+static struct err e;
+
+static struct robust_rule
+rule(const char *s)
+{
+	struct robust_rule q = { 0 };
+
+	e = (struct err)ERR_INIT;
+	ok(robust_parse(&q, s, &e) == 0, "rule %s", s);
+	return q;
+}
+
+static void
+parse(void)
+{
+	static const char *const bad[] = { "", "mode", "clip", "clip:", "clip:0",
+	    "clip:-1", "clip:nan", "clip:1x", "trim", "trim:-1", "trim:1:2",
+	    "median:1", "krum", "krum: 1", "multikrum:1", "multikrum:1:0",
+	    "krum:99999999999999999999" };
+	struct robust_rule q = { 0 };
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(robust_parse(&q, bad[i], &e) == -ERR_USAGE, "not '%s'",
+		    bad[i]);
+	q = rule("multikrum:2:3");
+	ok(q.f == 2 && q.m == 3 && robust_pairs(&q), "its numbers");
+	q = rule("clip:2.5");
+	ok(q.clip == 2.5 && robust_active(&q) && !robust_elements(&q),
+	    "a norm");
+	q = rule("mean");
+	ok(!robust_active(&q), "a mean decides nothing");
+}
+
+/* One element of k values, by a rule. */
+static double
+element(const char *s, int among, const float *v, size_t k)
+{
+	struct robust_rule q = rule(s);
+	const float *x[8];
+	float tmp[8];
+	double y;
+	size_t i;
+
+	q.among = among;
+	for (i = 0; i < k; i++)
+		x[i] = isnan(v[i]) ? NULL : &v[i];
+	robust_combine(&q, &y, x, k, 1, tmp);
+	return y;
+}
+
+static void
+elements(void)
+{
+	const float odd[] = { 5, 1e30f, -3, 2, 4 };
+	const float turned[] = { 2, 4, 5, -3, 1e30f };
+	const float sparse[] = { 0, 6, NAN, NAN, 4 }, lone[] = { 0, 0, 9 };
+
+	ok(element("median", 0, odd, 5) == 4, "median of five");
+	ok(element("median", 0, odd, 4) == 3.5, "of four: 2, 5 and their middle");
+	ok(element("trim:1", 0, odd, 5) == 11.0 / 3, "trimmed mean");
+	ok(element("trim:2", 0, odd, 5) == 4, "trimmed to the median");
+	ok(element("trim:1", 0, turned, 5) == 11.0 / 3, "in any order");
+	ok(element("median", ROBUST_ALL, sparse, 5) == 0, "sparse is zero");
+	ok(element("median", ROBUST_REPORTERS, sparse, 5) == 4 * 0.6,
+	    "among three of five reporters");
+	ok(element("median", ROBUST_NONZERO, sparse, 5) == 5 * 0.4,
+	    "among two that are not zero");
+	ok(element("trim:1", ROBUST_NONZERO, lone, 3) == 0,
+	    "one device alone moves nothing");
+}
+
+/* All orders of five columns give the same bits. */
+static void
+orders(void)
+{
+	float v[5][7], tmp[5];
+	const float *x[5];
+	double y[7], z[7];
+	struct robust_rule q = rule("trim:1");
+	size_t i, j, p;
+	int same = 1;
+
+	for (i = 0; i < 5; i++)
+		for (j = 0; j < 7; j++)
+			v[i][j] = j == 0 ? (i % 2 ? 0.0f : -0.0f) :
+			    (float)sin((double)(i * i * 7 + j * 3)) * 1e3f;
+	for (i = 0; i < 5; i++)
+		x[i] = v[i];
+	robust_combine(&q, y, x, 5, 7, tmp);
+	for (p = 1; p < 120; p++) {
+		size_t left[5] = { 0, 1, 2, 3, 4 }, n = 5, c = p;
+
+		for (i = 0; i < 5; i++, c /= n, n--) {
+			x[i] = v[left[c % n]];
+			left[c % n] = left[n - 1];
+		}
+		robust_combine(&q, z, x, 5, 7, tmp);
+		same &= memcmp(y, z, sizeof(y)) == 0;
+	}
+	ok(same, "120 orders, the same bits");
+}
+
+/* k contributions on a line: x, of weight 1. */
+static void
+line(struct robust_step *t, const struct robust_rule *q, const float *v,
+    size_t k)
+{
+	size_t i;
+
+	ok(robust_step(t, q, k, &e) == 0, "%zu contributions", k);
+	for (i = 0; i < k; i++) {
+		t->x[i] = &v[i];
+		t->one[i].weight = 1;
+		t->one[i].norm2 = (double)v[i] * (double)v[i];
+		t->one[i].values = t->one[i].sent = 1;
+		t->one[i].nonzero = v[i] < 0 || v[i] > 0;
+	}
+	if (robust_pairs(q))
+		robust_distances(t->dist, t->x, k, 1);
+}
+
+static unsigned
+counted(const struct robust_step *t)
+{
+	unsigned bits = 0;
+	size_t i;
+
+	for (i = 0; i < t->k; i++)
+		bits |= (unsigned)robust_counts(&t->one[i]) << i;
+	return bits;
+}
+
+static void
+krum(struct robust_step *t)
+{
+	/* by hand, F = 1, the two nearest others of 0 1 2 4 100:
+	 * 5, 2, 5, 13, 18820 */
+	const float v[] = { 100, 4, 1, 0, 2 };
+	struct robust_rule q = rule("krum:1");
+
+	line(t, &q, v, 5);
+	ok(t->dist[0 * 5 + 1] == 9216 && t->dist[1 * 5 + 0] == 9216 &&
+	    t->dist[2 * 5 + 4] == 1, "distances");
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1u << 2, "krum");
+	ok(t->dist[0] == 18820 && t->dist[6] == 13 && t->dist[12] == 2 &&
+	    t->dist[18] == 5 && t->dist[24] == 5, "scores");
+	q = rule("multikrum:1:2");
+	line(t, &q, v, 5);
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == (1u << 2 | 1u << 3),
+	    "the two best; of equal ones the first");
+	q = rule("multikrum:1:5");
+	line(t, &q, v, 5);
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "not all five, one is bad");
+	q = rule("krum:2");
+	line(t, &q, v, 5);
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "two bad need seven");
+}
+
+static void
+limits(struct robust_step *t)
+{
+	const float v[] = { 1, -2, 3, 40, 0 };
+	struct robust_rule q = rule("clip:2.5");
+
+	line(t, &q, v, 5);
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 31 &&
+	    t->one[1].scale == 1 && t->one[2].scale == 2.5 / 3 &&
+	    t->one[3].scale == 2.5 / 40 &&
+	    t->one[3].fate == ROBUST_CLIPPED, "clip");
+	q = rule("mean");
+	q.max_norm = 3;
+	line(t, &q, v, 5);
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2 + 4 + 16 &&
+	    t->one[3].fate == ROBUST_BY_NORM, "an absolute limit");
+	q.max_norm = 0;
+	q.max_ratio = 1.4;
+	line(t, &q, v, 5);
+	t->one[1].weight = 0;
+	t->one[4].nonfinite = 1;
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 4 &&
+	    t->one[1].fate == ROBUST_WEIGHTLESS &&
+	    t->one[3].fate == ROBUST_BY_RATIO &&
+	    t->one[4].fate == ROBUST_NONFINITE,
+	    "1.4 times the median of 1, 3 and 40");
+	q.max_ratio = 0;
+	q.max_norm = 1e-9;
+	line(t, &q, v, 4);
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nobody left");
+	q = rule("median");
+	line(t, &q, (const float[]){ 1, 0, 0, 0 }, 4);
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "a median of zeros");
+	q = rule("trim:2");
+	line(t, &q, v, 4);
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nothing to average");
+}
+
+static void
+shares(struct robust_step *t)
+{
+	const float v[] = { 1, 1, 1, 1 };
+	struct robust_rule q = rule("mean");
+
+	q.max_share = 0.4;
+	line(t, &q, v, 4);
+	t->one[2].weight = 97;
+	/* c = 0.4 * 3 / 0.6 = 2 */
+	ok(robust_judge(&q, t, &e) == 0 && t->one[0].share == 1 &&
+	    fabs(t->one[2].share * 97 - 2) < 1e-12, "one cut to 2 of 5");
+	line(t, &q, v, 4);
+	t->one[0].weight = 10;
+	t->one[2].weight = 97;
+	/* two at c: c = 0.4 * 2 / 0.2 = 4, 4 of 10 */
+	ok(robust_judge(&q, t, &e) == 0 &&
+	    fabs(t->one[0].share * 10 - 4) < 1e-12 &&
+	    fabs(t->one[2].share * 97 - 4) < 1e-12, "two cut to 4 of 10");
+	q.max_share = 0.1;
+	line(t, &q, v, 4);
+	t->one[2].weight = 97;
+	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 1.0 / 97 &&
+	    t->one[1].share == 1, "below 1/K: all alike");
+	q.max_share = 0.25;
+	line(t, &q, v, 4);
+	ok(robust_judge(&q, t, &e) == 0 && t->one[0].share == 1 &&
+	    t->one[3].share == 1, "alike already");
+}
+
+int
+main(void)
+{
+	struct robust_step t = { 0, NULL, NULL, NULL, NULL };
+
+	parse();
+	elements();
+	orders();
+	krum(&t);
+	limits(&t);
+	shares(&t);
+	robust_release(&t);
+	return done_testing();
+}
