@@ -15,7 +15,7 @@
 #define FILE_NAME "score"		/* in the state directory */
 #define KEY_MODEL "model"		/* the schema its rows belong to */
 #define ROW_ALL "all"
-#define LEARN_RATE 0.5
+#define LEARN_RATE 4
 
 enum { OPT_ALPHA = CLI_LONG, OPT_DECAY, OPT_FEEDBACK, NOTE_MOST = 65536 };
 
@@ -24,7 +24,7 @@ static const struct cli_opt options[] = {
 	{ OPT_ALPHA, "alpha", "A",
 	    "share of the temporal branch (default 0.5)" },
 	{ OPT_DECAY, "decay", "R",
-	    "of the moving averages (default 0.9)" },
+	    "of the moving averages (default 0.2)" },
 	{ OPT_FEEDBACK, "feedback", "FILE",
 	    "learn from the aggregates in FILE first" },
 	FILTER_OPTS_IN,
@@ -418,7 +418,7 @@ main(int argc, char **argv)
 		    "group to a shard stream.",
 		.opt = options
 	};
-	struct opts o = { .alpha = 0.5, .decay = 0.9, .cli = &c };
+	struct opts o = { .alpha = 0.5, .decay = 0.2, .cli = &c };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,6 +11,7 @@
 				 * that matters, above an underflow */
 #define SCORE_ZMAX 4.0
 #define SCORE_WMAX 8.0f
+enum { SCORE_STEPS = 4 };	/* of the gradient, for each lesson */
 #define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
 
 struct score_moments {
@@ -88,7 +88,7 @@ score_new(struct score **out, const struct score_place *place, size_t n,
 	s->all.w[1] = 0.5f;
 	s->all.u[1] = -0.25f;
 	s->alpha = 0.5;
-	s->decay = 0.9;
+	s->decay = 0.2;
 	*out = s;
 	return 0;
 }
@@ -149,12 +149,27 @@ score_scale(struct score *s)
 		s->all.shards += 1;
 }
 
+/* The two branches by the features group g was last scored by. */
+static void
+score_branches(const struct score *s, size_t g, double *temporal,
+    double *structural)
+{
+	const struct score_group *h = &s->group[g];
+	const struct score_all *a = &s->all;
+	const float *p = s->place[g];
+
+	*temporal = elem_sigmoid((double)a->w[0] * (double)h->z1 +
+	    (double)a->w[1] * (double)h->z2 + (double)a->w[2]);
+	*structural = elem_sigmoid((double)a->u[0] * (double)p[0] +
+	    (double)a->u[1] * (double)p[1] + (double)a->u[2] * (double)p[2] +
+	    (double)a->u[3]);
+}
+
 float
 score_of(struct score *s, size_t g)
 {
 	struct score_group *h = &s->group[g];
 	const struct score_all *a = &s->all;
-	const float *p = s->place[g];
 	double f[2], temporal, structural, v;
 
 	score_features(h, f);
@@ -164,38 +179,12 @@ score_of(struct score *s, size_t g)
 		h->z1 = (float)-SCORE_ZMAX;
 		h->z2 = (float)-SCORE_ZMAX;
 	}
-	temporal = elem_sigmoid((double)a->w[0] * (double)h->z1 +
-	    (double)a->w[1] * (double)h->z2 + (double)a->w[2]);
-	structural = elem_sigmoid((double)a->u[0] * (double)p[0] +
-	    (double)a->u[1] * (double)p[1] + (double)a->u[2] * (double)p[2] +
-	    (double)a->u[3]);
+	score_branches(s, g, &temporal, &structural);
 	v = s->alpha * temporal + (1 - s->alpha) * structural;
 	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
 	    v;
 	h->score = (float)v;
 	return h->score;
-}
-
-static int
-score_cmp(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int
-score_median(const float *x, size_t n, float *median, struct err *e)
-{
-	float *v = alloc_get(n, sizeof(*v), e);
-
-	if (v == NULL)
-		return -ERR_SYS;
-	memcpy(v, x, n * sizeof(*v));
-	qsort(v, n, sizeof(*v), score_cmp);
-	*median = v[(n - 1) / 2];
-	alloc_free(v);
-	return 0;
 }
 
 static void
@@ -210,39 +199,74 @@ score_step(float *w, const double *g, unsigned n, double rate)
 	}
 }
 
+/* What a lesson says of the groups: mean and deviation of log benefit. */
+static int
+score_labels(const struct score *s, const float *benefit, double *mean,
+    double *dev, struct err *e)
+{
+	struct score_moments m = { 0, 0, 0 };
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (!isfinite(benefit[i]) || benefit[i] < 0)
+			return err_set(e, ERR_DATA, "corrupt: the benefit of "
+			    "group %zu is %g", i, (double)benefit[i]);
+		if (benefit[i] > 0)
+			score_add(&m, elem_log((double)benefit[i] + SCORE_EPS));
+	}
+	score_moments(&m, mean, dev);
+	return 0;
+}
+
+/* Adds group i's part of the gradient; y its label. */
+static void
+score_gradient(const struct score *s, size_t i, double y,
+    double gw[SCORE_TEMPORAL], double gu[SCORE_STRUCTURAL])
+{
+	const struct score_group *h = &s->group[i];
+	double t, u, d;
+	int j;
+
+	score_branches(s, i, &t, &u);
+	d = y - (s->alpha * t + (1 - s->alpha) * u);
+	t = d * s->alpha * t * (1 - t);
+	u = d * (1 - s->alpha) * u * (1 - u);
+	gw[0] += t * (double)h->z1;
+	gw[1] += t * (double)h->z2;
+	gw[2] += t;
+	for (j = 0; j < SCORE_PLACE; j++)
+		gu[j] += u * (double)s->place[i][j];
+	gu[3] += u;
+}
+
 int
 score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 {
-	double gw[SCORE_TEMPORAL] = { 0 }, gu[SCORE_STRUCTURAL] = { 0 }, d;
-	float median;
+	double gw[SCORE_TEMPORAL], gu[SCORE_STRUCTURAL], mean, dev, y;
 	size_t i;
-	int j, r;
+	int r, k;
 
 	if (s->n == 0)
 		return 0;
-	for (i = 0; i < s->n; i++)
-		if (!isfinite(benefit[i]))
-			return err_set(e, ERR_DATA,
-			    "corrupt: the benefit of group %zu is not finite",
-			    i);
-	if ((r = score_median(benefit, s->n, &median, e)) < 0)
+	if ((r = score_labels(s, benefit, &mean, &dev, e)) < 0)
 		return r;
-	for (i = 0; i < s->n; i++) {
-		struct score_group *h = &s->group[i];
-
-		d = (double)(benefit[i] > median) - (double)h->score;
-		gw[0] += d * (double)h->z1;
-		gw[1] += d * (double)h->z2;
-		gw[2] += d;
-		for (j = 0; j < SCORE_PLACE; j++)
-			gu[j] += d * (double)s->place[i][j];
-		gu[3] += d;
-		h->benefit = s->all.lessons > 0 ?
-		    (float)(s->decay * (double)h->benefit + (1 - s->decay) *
-		    (double)benefit[i]) : benefit[i];
+	for (k = 0; k < SCORE_STEPS; k++) {
+		memset(gw, 0, sizeof(gw));
+		memset(gu, 0, sizeof(gu));
+		for (i = 0; i < s->n; i++) {
+			y = benefit[i] > 0 ? score_z(elem_log(
+			    (double)benefit[i] + SCORE_EPS), mean, dev) :
+			    -SCORE_ZMAX;
+			score_gradient(s, i, elem_sigmoid(y), gw, gu);
+		}
+		score_step(s->all.w, gw, SCORE_TEMPORAL, rate / (double)s->n);
+		score_step(s->all.u, gu, SCORE_STRUCTURAL,
+		    rate / (double)s->n);
 	}
-	score_step(s->all.w, gw, SCORE_TEMPORAL, rate / (double)s->n);
-	score_step(s->all.u, gu, SCORE_STRUCTURAL, rate / (double)s->n);
+	for (i = 0; i < s->n; i++)
+		s->group[i].benefit = s->all.lessons > 0 ? (float)(s->decay *
+		    (double)s->group[i].benefit + (1 - s->decay) *
+		    (double)benefit[i]) : benefit[i];
 	if (s->all.lessons < 16777215.0f)
 		s->all.lessons += 1;
 	return 0;

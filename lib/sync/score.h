@@ -59,7 +59,7 @@ struct score {
 	float (*place)[SCORE_PLACE];	/* depth', dens', field' */
 	struct score_all all;
 	double alpha;			/* default 0.5 */
-	double decay;			/* of the moving averages, default 0.9 */
+	double decay;			/* of the moving averages, default 0.2 */
 };
 
 /* score_new(out, place[n], n, e): no history, W = (1, 0.5, 0),
@@ -81,15 +81,19 @@ void score_scale(struct score *s);
 float score_of(struct score *s, size_t g);
 
 /*
- * score_learn(s, benefit, rate, e): one step of logistic regression on every
- * group scored last, the mean over the groups (ours; the paper trains its
- * predictor from snapshots of gradients and does not say how):
+ * score_learn(s, benefit, rate, e): a lesson on the groups as they were scored
+ * last (ours; the paper trains its predictor from snapshots of gradients and
+ * does not say how).  The label is where the group's benefit stands among all,
  *
- *   y_i = 1 if benefit[i] > median(benefit), else 0
- *   W  += rate * mean_i (y_i - I_i) (z1_i, z2_i, 1), and u alike
+ *   y_i = sigmoid(z-score of log benefit_i)
+ *
+ * and W and u take four steps of rate down the gradient of the mean of
+ * (y_i - I_i)^2 / 2.  Labels above and below the median, 0 and 1, with the
+ * steps of a logistic regression, were tried and made the order worse.
  *
  * benefit  f32[n]  >= 0: what sending group i was worth, per bit
- * Weights stop at +-8.  -ERR_DATA if a benefit is not finite: nothing learnt.
+ * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite:
+ * nothing learnt.
  */
 int score_learn(struct score *s, const float *benefit, double rate,
     struct err *e);

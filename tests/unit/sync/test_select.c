@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lgreco.h"
 #include "../tap.h"
 #include "base/err.h"
 #include "sync/select.h"
@@ -119,42 +120,6 @@ against_brute(void)
 	ok(sound, "within the budget, the bound below the best, proved");
 	ok(optimal == 600, "optimal in %d of 600 against all choices", optimal);
 	ok(small > 10, "%d of them too small for anything, told so", small);
-}
-
-/* L-GreCo's dynamic programme on its own objective (algorithms.md 3.4, after
- * lgreco_hook.py): least size with sum of error norms <= target, 10,000
- * buckets, errors rounded up. */
-enum { BUCKETS = 10000 };
-
-static double
-lgreco(const double *size, const double *error, size_t n, size_t m,
-    double target)
-{
-	double *row = calloc(2 * (BUCKETS + 1), sizeof(*row));
-	double *best = row, *next = row + BUCKETS + 1, *t, out;
-	size_t i, k, b, cost;
-
-	if (row == NULL)
-		return -1;
-	for (i = 0; i < n; i++) {
-		for (b = 0; b <= BUCKETS; b++) {
-			next[b] = HUGE_VAL;
-			for (k = 0; k < m; k++) {
-				cost = (size_t)ceil(error[i * m + k] / target *
-				    BUCKETS);
-				cost = cost < 1 ? 1 : cost;
-				if (cost <= b && best[b - cost] +
-				    size[i * m + k] < next[b])
-					next[b] = best[b - cost] + size[i * m + k];
-			}
-		}
-		t = best;
-		best = next;
-		next = t;
-	}
-	out = best[BUCKETS];
-	free(row);
-	return out;
 }
 
 static void
