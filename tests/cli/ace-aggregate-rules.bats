@@ -174,9 +174,9 @@ values() {
 	mkdir tmp
 	export TMPDIR=$PWD/tmp
 	exits 0 ace-aggregate --rule median a b c
-	head -c 700 b >cut
-	exits 3 ace-aggregate --rule median a cut c
-	says '^ace-aggregate: truncated: .*cut'
+	head -c 700 b >part
+	exits 3 ace-aggregate --rule median a part c
+	says '^ace-aggregate: truncated: .*part'
 	cp b flipped
 	flip flipped "$(frames b | awk '$2 == "SDAT" { print $1 + 70 }')"
 	exits 3 ace-aggregate --rule median a flipped c
