@@ -1,0 +1,180 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/table.h"
+
+/* The whole file, with a 0 behind it. */
+static int
+slurp(struct buf *b, const char *path, struct err *e)
+{
+	struct io *in = NULL;
+	size_t got = 0;
+	int r = io_open(&in, path, e);
+
+	while (r == 0) {
+		if ((r = buf_room(b, 65536, e)) < 0 ||
+		    (r = io_read(in, b->p + b->n, 65535, &got, e)) < 0)
+			break;
+		b->n += got;
+		if (b->n > TABLE_BYTES)
+			r = err_set(e, ERR_DATA, "limit: a table of more than "
+			    "%d MiB", TABLE_BYTES >> 20);
+		if (got < 65535)
+			break;
+	}
+	if (r == 0)
+		b->p[b->n] = '\0';
+	io_free(in);
+	return r < 0 ? r : 0;
+}
+
+struct parse {
+	struct table *t;
+	size_t cap, line_cap, cells, line;
+	int named;
+};
+
+/* The cells of one line, which ends in 0. */
+static int
+one_line(struct parse *x, char *s, struct err *e)
+{
+	struct table *t = x->t;
+	size_t n = 0;
+	char *save, *word;
+	int r;
+
+	s[strcspn(s, "#")] = '\0';
+	for (word = strtok_r(s, " \t\r\v\f", &save); word != NULL;
+	    word = strtok_r(NULL, " \t\r\v\f", &save), n++) {
+		if ((r = alloc_grow(&t->cell, &x->cap, x->cells + 1,
+		    sizeof(*t->cell), e)) < 0)
+			return r;
+		t->cell[x->cells++] = (size_t)(word - t->text);
+		if (n >= TABLE_COLUMNS)
+			return err_set(e, ERR_DATA, "limit: line %zu: more "
+			    "than %d columns", x->line, TABLE_COLUMNS);
+	}
+	if (n == 0)
+		return 0;
+	if (x->named && n != t->cols)
+		return err_set(e, ERR_DATA, "corrupt: line %zu: %zu cell%s "
+		    "under %zu name%s", x->line, n, n == 1 ? "" : "s", t->cols,
+		    t->cols == 1 ? "" : "s");
+	if ((r = alloc_grow(&t->line, &x->line_cap, t->rows + 2,
+	    sizeof(*t->line), e)) < 0)
+		return r;
+	t->rows += x->named ? 1 : 0;
+	t->line[t->rows] = x->line;
+	t->cols = n;
+	x->named = 1;
+	return 0;
+}
+
+static int
+check_names(const struct table *t, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < t->cols; i++)
+		if (table_column(t, table_name(t, i)) != i)
+			return err_set(e, ERR_DATA, "corrupt: line %zu: "
+			    "column '%.40s' twice", t->line[0],
+			    table_name(t, i));
+	return 0;
+}
+
+int
+table_read(struct table *t, const char *path, struct err *e)
+{
+	struct parse x = { t, 0, 0, 0, 0, 0 };
+	struct buf b = BUF_INIT;
+	char *s, *end;
+	int r;
+
+	*t = (struct table)TABLE_INIT;
+	if ((r = slurp(&b, path, e)) < 0) {
+		buf_release(&b);
+		return r;
+	}
+	t->text = (char *)b.p;
+	for (s = t->text; r == 0 && s < t->text + b.n; s = end + 1) {
+		x.line++;
+		end = memchr(s, '\n', (size_t)(t->text + b.n - s));
+		if (end == NULL)
+			end = t->text + b.n;
+		*end = '\0';
+		if (strlen(s) < (size_t)(end - s))
+			r = err_set(e, ERR_DATA, "corrupt: line %zu: a zero "
+			    "byte", x.line);
+		else
+			r = one_line(&x, s, e);
+	}
+	if (r == 0 && !x.named)
+		r = err_set(e, ERR_DATA, "truncated: a table without names");
+	if (r == 0)
+		r = check_names(t, e);
+	if (r == 0 && t->rows == 0)
+		r = err_set(e, ERR_DATA, "truncated: no row after line %zu",
+		    x.line);
+	if (r < 0)
+		table_release(t);
+	return r;
+}
+
+void
+table_release(struct table *t)
+{
+	alloc_free(t->text);
+	alloc_free(t->cell);
+	alloc_free(t->line);
+	*t = (struct table)TABLE_INIT;
+}
+
+const char *
+table_name(const struct table *t, size_t col)
+{
+	return t->text + t->cell[col];
+}
+
+const char *
+table_cell(const struct table *t, size_t row, size_t col)
+{
+	return t->text + t->cell[(row + 1) * t->cols + col];
+}
+
+size_t
+table_column(const struct table *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < t->cols; i++)
+		if (strcmp(table_name(t, i), name) == 0)
+			return i;
+	return TABLE_NONE;
+}
+
+int
+table_value(const struct table *t, size_t row, size_t col,
+    enum table_kind kind, double lo, double hi, double *v, struct err *e)
+{
+	const char *s = table_cell(t, row, col);
+	int r;
+
+	if ((r = cli_f64(v, s, -1e300, 1e300, "", NULL)) < 0 &&
+	    kind == TABLE_TIME)
+		r = cli_time(v, s, "", NULL);
+	else if (r < 0 && kind == TABLE_RATE)
+		r = cli_rate(v, s, "", NULL);
+	if (r < 0)
+		return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s' "
+		    "is not a %s", t->line[row + 1], table_name(t, col), s,
+		    kind == TABLE_TIME ? "time" : kind == TABLE_RATE ?
+		    "rate" : "number");
+	if (*v >= lo && *v <= hi)
+		return 0;
+	return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s' is not "
+	    "from %g to %g", t->line[row + 1], table_name(t, col), s, lo, hi);
+}

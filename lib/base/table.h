@@ -1,0 +1,47 @@
+/*
+ * A table as text: cells between blanks, one row a line, the first row the
+ * names of the columns; from # to the end of a line is a comment.
+ */
+#ifndef ACE_TABLE_H
+#define ACE_TABLE_H
+
+#include <stddef.h>
+
+struct err;
+
+enum {
+	TABLE_COLUMNS = 1024,		/* at most */
+	TABLE_BYTES = 256 << 20		/* of a file, at most */
+};
+#define TABLE_NONE ((size_t)-1)
+
+struct table {
+	size_t rows, cols;	/* without the names */
+	char *text;
+	size_t *cell;		/* offsets into text; row 0 is the names */
+	size_t *line;		/* of each row, from 1 */
+};
+#define TABLE_INIT { 0, 0, NULL, NULL, NULL }
+
+enum table_kind {
+	TABLE_NUMBER,
+	TABLE_TIME,		/* seconds, or 10ms, 1.5s */
+	TABLE_RATE		/* bit/s, or 5Mbit */
+};
+
+/* table_read(t, path, e): NULL or "-" is standard input.  Not as many cells as
+ * names, no rows, a name twice, a zero byte: -ERR_DATA with the line. */
+int table_read(struct table *t, const char *path, struct err *e);
+void table_release(struct table *t);
+
+/* table_column(t, name): its index or TABLE_NONE. */
+size_t table_column(const struct table *t, const char *name);
+const char *table_name(const struct table *t, size_t col);
+const char *table_cell(const struct table *t, size_t row, size_t col);
+
+/* table_value(t, row, col, kind, lo, hi, v, e): a number, lo <= *v <= hi;
+ * else -ERR_DATA with the line and the column. */
+int table_value(const struct table *t, size_t row, size_t col,
+    enum table_kind kind, double lo, double hi, double *v, struct err *e);
+
+#endif

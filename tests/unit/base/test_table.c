@@ -1,0 +1,72 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/table.h"
+
+/* Reads n bytes as a table, through a file. */
+static int
+read_text(struct table *t, const char *s, size_t n, struct err *e)
+{
+	char path[] = "/tmp/test_table.XXXXXX";
+	int fd = mkstemp(path), r;
+
+	*e = (struct err)ERR_INIT;
+	r = fd < 0 || write(fd, s, n) != (ssize_t)n ? -99 :
+	    table_read(t, path, e);
+	if (fd >= 0) {
+		(void)close(fd);
+		(void)unlink(path);
+	}
+	return r;
+}
+
+static void
+refused(const char *s, size_t n, const char *want)
+{
+	struct table t;
+	struct err e;
+
+	ok(read_text(&t, s, n, &e) == -ERR_DATA && strstr(e.msg, want) != NULL
+	    && t.text == NULL, "refused: %s", e.msg);
+}
+
+int
+main(void)
+{
+	static const char good[] = "# a comment\n\n a\tt  r # names\r\n"
+	    "1 10ms 5Mbit\n-2\t0.5 \t 7 # x\n#\nx 1h 1";
+	struct table t;
+	struct err e;
+	double v;
+
+	ok(read_text(&t, good, sizeof(good) - 1, &e) == 0 && t.rows == 3 &&
+	    t.cols == 3, "rows and columns");
+	ok(table_column(&t, "r") == 2 && table_column(&t, "z") == TABLE_NONE,
+	    "columns by name");
+	ok(table_value(&t, 1, 0, TABLE_NUMBER, -9, 9, &v, &e) == 0 && v == -2,
+	    "a number");
+	ok(table_value(&t, 0, 1, TABLE_TIME, 0, 9, &v, &e) == 0 && v == 0.01 &&
+	    table_value(&t, 1, 1, TABLE_TIME, 0, 9, &v, &e) == 0 && v == 0.5,
+	    "times");
+	ok(table_value(&t, 0, 2, TABLE_RATE, 0, 1e9, &v, &e) == 0 && v == 5e6 &&
+	    table_value(&t, 1, 2, TABLE_RATE, 0, 1e9, &v, &e) == 0 && v == 7,
+	    "rates");
+	ok(table_value(&t, 2, 0, TABLE_NUMBER, 0, 9, &v, &e) == -ERR_DATA &&
+	    strcmp(e.msg, "corrupt: line 7: a 'x' is not a number") == 0,
+	    "the line is named: %s", e.msg);
+	e = (struct err)ERR_INIT;
+	ok(table_value(&t, 1, 0, TABLE_NUMBER, 0, 9, &v, &e) == -ERR_DATA &&
+	    strstr(e.msg, "line 5: a '-2' is not from 0 to 9") != NULL,
+	    "so are the bounds: %s", e.msg);
+	table_release(&t);
+	refused("", 0, "truncated: a table without names");
+	refused("a b\n", 4, "truncated: no row after line 1");
+	refused("a b\n1 2\n3\n", 10, "line 3: 1 cell under 2 names");
+	refused("a b\n1 2 3\n", 10, "line 2: 3 cells under 2 names");
+	refused("a a\n1 2\n", 8, "column 'a' twice");
+	refused("a b\n1 \0 2\n", 10, "line 2: a zero byte");
+	return done_testing();
+}
