@@ -1,6 +1,7 @@
 /*
  * ace-policy: how hard to compress (5) and how often to synchronise (9), as an
- * annotation in every shard, or as text.
+ * annotation in every shard, or as text; and tables of advice for layers,
+ * links and devices.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +10,11 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/table.h"
+#include "report/advice.h"
 #include "state/history.h"
 #include "stream/filter.h"
+#include "sync/deco.h"
 #include "sync/interval.h"
 #include "sync/ratio.h"
 
@@ -20,7 +24,9 @@
 enum {
 	OPT_CMIN = CLI_LONG, OPT_CMAX, OPT_BETA, OPT_HALF, OPT_BANDWIDTH,
 	OPT_TARGET, OPT_NORM, OPT_INTERVAL, OPT_LEAST, OPT_MOST, OPT_DIVERGENCE,
-	OPT_VALUES
+	OPT_VALUES, OPT_DT, OPT_METHOD, OPT_COMPUTE, OPT_LATENCY, OPT_PHI,
+	OPT_MIN_RATIO, OPT_MAX_DELAY, OPT_KC, OPT_KD, OPT_LAMBDA, OPT_TIERS,
+	OPT_GROUPS, OPT_THETA, OPT_COSINE
 };
 
 static const struct cli_opt options[] = {
@@ -38,7 +44,21 @@ static const struct cli_opt options[] = {
 	{ OPT_LEAST, "min-interval", "STEPS", "the least (default 1)" },
 	{ OPT_MOST, "max-interval", "STEPS", "the largest (default 1000)" },
 	{ OPT_DIVERGENCE, "divergence", "X", "interval: the drift there was" },
-	{ OPT_VALUES, "values", "N", "ratio: of the model, for the budget" },
+	{ OPT_VALUES, "values", "N", "ratio, deco: of the model" },
+	{ OPT_DT, "dt", "TIME", "dynacomm: what each transmission costs more" },
+	{ OPT_METHOD, "method", "NAME", "dynacomm: dp, greedy or dp3" },
+	{ OPT_COMPUTE, "compute", "TIME", "deco: computation of a step" },
+	{ OPT_LATENCY, "latency", "TIME", "deco: of the link" },
+	{ OPT_PHI, "phi", "NAME", "deco: paper, s2, additive, tta or all" },
+	{ OPT_MIN_RATIO, "min-ratio", "X", "deco: least share (default 1e-5)" },
+	{ OPT_MAX_DELAY, "max-delay", "STEPS", "deco: the most (default 64)" },
+	{ OPT_KC, "kc", "X", "deco: price of compression (default 0.005)" },
+	{ OPT_KD, "kd", "X", "deco: price of a step's delay (default 0.3)" },
+	{ OPT_LAMBDA, "lambda", "TIME", "cluster: what a tier must save" },
+	{ OPT_TIERS, "tiers", "N", "cluster: so many, whatever they save" },
+	{ OPT_GROUPS, "groups", "N", "cluster: medoids in each tier" },
+	{ OPT_THETA, "theta", "X", "cluster: join groups up to this distance" },
+	{ OPT_COSINE, "cosine", NULL, "cluster: columns are sketches of updates" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -51,6 +71,9 @@ struct opts {
 	double cmin, cmax, beta, bandwidth, norm, divergence;
 	uint64_t steps, values;
 	struct interval interval;	/* target 0: none is asked for */
+	struct advice_cuts cuts;
+	struct advice_stale stale;
+	struct advice_tiers tiers;
 };
 
 #define BIG 1e300
@@ -75,6 +98,65 @@ set_ratio(struct opts *o, int key, const char *val, struct err *e)
 		if (!(o->beta > 0))
 			return err_set(e, ERR_USAGE, "--half must not be 0");
 		o->beta = ratio_beta(o->beta);
+		return 0;
+	}
+}
+
+static int
+set_deco(struct advice_stale *o, int key, const char *val, struct err *e)
+{
+	static const char *const phi[] = { "paper", "s2", "additive", "tta",
+	    "all", NULL };
+	uint64_t n;
+	int r;
+
+	switch (key) {
+	case OPT_COMPUTE:
+		return cli_time(&o->compute, val, "--compute", e);
+	case OPT_LATENCY:
+		return cli_time(&o->latency, val, "--latency", e);
+	case OPT_PHI:
+		if ((r = cli_choice(&o->phi, val, phi, "--phi", e)) == 0 &&
+		    o->phi > ADVICE_TTA)
+			o->phi = ADVICE_ALL;
+		return r;
+	case OPT_MIN_RATIO:
+		return cli_f64(&o->min, val, 1e-9, 1, "--min-ratio", e);
+	case OPT_KC:
+		return cli_f64(&o->kc, val, 0, 1e6, "--kc", e);
+	case OPT_KD:
+		return cli_f64(&o->kd, val, 0, 1e6, "--kd", e);
+	default:
+		if ((r = cli_u64(&n, val, 0, DECO_MOST, "--max-delay", e)) == 0)
+			o->most = (int)n;
+		return r;
+	}
+}
+
+/* dynacomm and cluster */
+static int
+set_table(struct opts *o, int key, const char *val, struct err *e)
+{
+	static const char *const method[] = { "dp", "greedy", "dp3", NULL };
+	int r, m;
+
+	switch (key) {
+	case OPT_DT:
+		return cli_time(&o->cuts.dt, val, "--dt", e);
+	case OPT_METHOD:
+		if ((r = cli_choice(&m, val, method, "--method", e)) == 0)
+			o->cuts.method = (enum advice_method)m;
+		return r;
+	case OPT_LAMBDA:
+		return cli_time(&o->tiers.lambda, val, "--lambda", e);
+	case OPT_TIERS:
+		return cli_u64(&o->tiers.tiers, val, 1, 64, "--tiers", e);
+	case OPT_GROUPS:
+		return cli_u64(&o->tiers.groups, val, 1, 2048, "--groups", e);
+	case OPT_THETA:
+		return cli_f64(&o->tiers.theta, val, 0, 1e9, "--theta", e);
+	default:
+		o->tiers.cosine = 1;
 		return 0;
 	}
 }
@@ -114,6 +196,10 @@ set(void *arg, int key, const char *val, struct err *e)
 		return cli_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
 		    e);
 	default:
+		if (key >= OPT_COMPUTE && key <= OPT_KD)
+			return set_deco(&o->stale, key, val, e);
+		if (key >= OPT_DT && key <= OPT_COSINE)
+			return set_table(o, key, val, e);
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
 	}
@@ -127,6 +213,13 @@ check(const struct opts *o, struct err *e)
 	if (o->interval.min > o->interval.max)
 		return err_set(e, ERR_USAGE,
 		    "--min-interval is above --max-interval");
+	if (o->tiers.tiers > 0 && o->tiers.lambda >= 0)
+		return err_set(e, ERR_USAGE, "--tiers or --lambda, not both");
+	if (o->tiers.groups > 0 && o->tiers.theta >= 0)
+		return err_set(e, ERR_USAGE, "--groups or --theta, not both");
+	if (o->tiers.cosine && o->tiers.groups == 0 && o->tiers.theta < 0)
+		return err_set(e, ERR_USAGE, "--cosine needs --groups or "
+		    "--theta");
 	return 0;
 }
 
@@ -146,11 +239,12 @@ put_ratio(const struct opts *o, double bandwidth)
 }
 
 static int
-text_ratio(const struct opts *o, struct err *e)
+text_ratio(const struct opts *o, const char *path, struct err *e)
 {
 	double half = o->beta > 0 ? ratio_beta(o->beta) : 1e6;
 	int i;
 
+	(void)path;
 	(void)e;
 	(void)printf("bandwidth\tratio\tbits%s\n",
 	    o->values > 0 ? "\tbudget_bytes" : "");
@@ -162,10 +256,11 @@ text_ratio(const struct opts *o, struct err *e)
 }
 
 static int
-text_interval(const struct opts *o, struct err *e)
+text_interval(const struct opts *o, const char *path, struct err *e)
 {
 	struct interval v = o->interval;
 
+	(void)path;
 	if (o->divergence < 0)
 		return err_set(e, ERR_USAGE, "interval: --divergence is "
 		    "missing");
@@ -177,13 +272,59 @@ text_interval(const struct opts *o, struct err *e)
 	return 0;
 }
 
+static int
+text_dynacomm(const struct opts *o, const char *path, struct err *e)
+{
+	struct advice_cuts cuts = o->cuts;
+	struct table t;
+	int r = table_read(&t, path, e);
+
+	cuts.bandwidth = o->bandwidth;
+	if (r == 0)
+		r = advice_dynacomm(stdout, &t, &cuts, e);
+	table_release(&t);
+	return r;
+}
+
+/* Without FILE, the options are the only row. */
+static int
+text_deco(const struct opts *o, const char *path, struct err *e)
+{
+	struct advice_stale stale = o->stale;
+	struct table t = TABLE_INIT;
+	int r = path != NULL ? table_read(&t, path, e) : 0;
+
+	stale.bandwidth = o->bandwidth;
+	stale.values = o->values;
+	if (r == 0)
+		r = advice_deco(stdout, path != NULL ? &t : NULL, &stale, e);
+	table_release(&t);
+	return r;
+}
+
+static int
+text_cluster(const struct opts *o, const char *path, struct err *e)
+{
+	struct table t;
+	int r = table_read(&t, path, e);
+
+	if (r == 0)
+		r = advice_cluster(stdout, &t, &o->tiers, e);
+	table_release(&t);
+	return r;
+}
+
 /* What ace-policy can be asked as text: `ace-policy NAME [options]'. */
 static const struct command {
 	const char *name;
-	int (*run)(const struct opts *o, struct err *e);
+	int file;		/* takes one */
+	int (*run)(const struct opts *o, const char *path, struct err *e);
 } commands[] = {
-	{ "interval", text_interval },
-	{ "ratio", text_ratio },
+	{ "cluster", 1, text_cluster },
+	{ "deco", 1, text_deco },
+	{ "dynacomm", 1, text_dynacomm },
+	{ "interval", 0, text_interval },
+	{ "ratio", 0, text_ratio },
 };
 
 /* The command that word names; NULL: it names a file.  A bare word that is
@@ -455,9 +596,9 @@ start(struct cli *c, int argc, char **argv, struct opts *o, struct err *e)
 		return r;
 	if (command == NULL)
 		return run(o, path, e);
-	if (path != NULL)
+	if (path != NULL && !command->file)
 		return err_set(e, ERR_USAGE, "%s takes no FILE", command->name);
-	return command->run(o, e);
+	return command->run(o, path, e);
 }
 
 int
@@ -465,14 +606,17 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-policy",
-		.usage = "[ratio | interval] [options] [FILE]",
+		.usage = "[ratio | interval | dynacomm | deco | cluster] "
+		    "[options] [FILE]",
 		.about = "Says how hard to compress and how often to "
 		    "synchronise, in the stream or as text.",
 		.opt = options
 	};
 	struct opts o = { .cli = &c, .cmin = 2, .cmax = 300,
 	    .beta = ratio_beta(10e6), .bandwidth = -1, .divergence = -1,
-	    .steps = 1, .interval = { 0, 1, 1000 } };
+	    .steps = 1, .interval = { 0, 1, 1000 },
+	    .cuts = { -1, -1, ADVICE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
+	    0.005, 0.3, 64, ADVICE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };
 	struct err e = ERR_INIT;
 	int r;
 

@@ -53,7 +53,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--max-elements)
+	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--dt | ace-policy:--method | ace-policy:--compute | ace-policy:--latency | ace-policy:--phi | ace-policy:--min-ratio | ace-policy:--max-delay | ace-policy:--kc | ace-policy:--kd | ace-policy:--lambda | ace-policy:--tiers | ace-policy:--groups | ace-policy:--theta | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
@@ -92,7 +92,7 @@ _ace() {
 	ace-inspect)
 		opts='--list --stats --histogram --verify --diff --recover --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --beta --half --bandwidth --target-divergence --model-norm --interval --min-interval --max-interval --divergence --values --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --beta --half --bandwidth --target-divergence --model-norm --interval --min-interval --max-interval --divergence --values --dt --method --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --max-shard --max-staleness --once --publish --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)

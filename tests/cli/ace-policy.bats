@@ -113,6 +113,7 @@ has() {
 	exits 2 ace-policy --interval 0 in
 	exits 2 ace-policy --min-interval 5 --max-interval 4 in
 	exits 2 ace-policy ratio in
+	exits 2 ace-policy interval in
 	exits 2 ace-policy clusters
 	says "'clusters' is neither a file nor known"
 }
@@ -121,4 +122,141 @@ has() {
 	sanitized && skip "the sanitizer's own memory"
 	mkshards -n 64M -k fast | peak rss ace-policy >/dev/null
 	[ "$(cat rss)" -gt 0 ] && [ "$(cat rss)" -lt 65536 ]
+}
+
+# layers: five of them, in seconds; the optimum of each pass is 26.
+layers() {
+	cat <<-'END'
+	# one row a layer
+	layer	pt	fc	gt	bc
+	a	3s	2	3	2
+	b	1000ms	7	1	7
+	c	4	1	4	1
+	d	1	8	1	8	# behind a row
+	e	5	2	5	2
+	END
+}
+
+@test "dynacomm: the cuts, forward and backward, by each method" {
+	layers >in
+	exits 0 ace-policy dynacomm --dt 2s in
+	grep -qx "$(printf 'forward\tsequential\t36.000000000\t0.00\t1\t5')" out
+	grep -qx "$(printf 'forward\tlayers\t27.000000000\t25.00\t5\tall')" out
+	grep -qx "$(printf 'forward\toptimal\t26.000000000\t27.78\t3\t2,4,5')" out
+	grep -qx "$(printf 'backward\toptimal\t26.000000000\t27.78\t3\t5,3,1')" out
+	grep -qx "$(printf 'both\toptimal\t52.000000000\t27.78\t-\t-')" out
+	mv out dp
+	for m in greedy dp3; do
+		exits 0 ace-policy dynacomm --dt 2s --method "$m" - <in
+		same out dp
+	done
+}
+
+@test "dynacomm: bytes over a bandwidth, one pass, one layer" {
+	printf 'fc bytes\n9s 875000\n' >in
+	exits 0 ace-policy dynacomm --dt 2s --bandwidth 1Mbit in
+	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
+	exits 2 ace-policy dynacomm --dt 2s in
+	says "needs --bandwidth"
+	exits 2 ace-policy dynacomm --dt 2s --bandwidth 0bit in
+}
+
+@test "dynacomm: a million layers" {
+	awk 'BEGIN { print "pt fc"; for (i = 0; i < 1000000; i++)
+	    print (i * 7919 % 1000) "us", (1 + i * 104729 % 1000) "us" }' >in
+	exits 0 ace-policy dynacomm --dt 5ms in
+	cut -f 1-5 out | grep optimal >a
+	exits 0 ace-policy dynacomm --dt 5ms --method greedy in
+	cut -f 1-5 out | grep optimal >b
+	same a b
+	exits 2 ace-policy dynacomm --dt 5ms --method dp3 in
+	says "at most 2048"
+}
+
+@test "deco: the plans of known links; from options or a table" {
+	exits 0 ace-policy deco --compute 500ms --bandwidth 50Mbit \
+	    --latency 100ms --values 350000000 --phi paper
+	[ "$(cut -f 4-7 out | tail -n 2 | tr '\n\t' '  ')" = \
+	    "sync 0 1.000000 224.6 paper 2 0.002232 0.5 " ]
+	printf '%s\n' 'compute bandwidth latency' '0.5 200Mbit 10ms' \
+	    '0.25 200Mbit 300ms' '2 1Gbit 100ms' >in
+	exits 0 ace-policy deco --values 350000000 --phi tta --kc 0.02 --kd 0.2 in
+	[ "$(grep -w tta out | cut -f 5-7 | tr '\n\t' '  ')" = \
+	    "1 0.009107 0.51 2 0.004911 0.275 1 0.169643 2 " ]
+	exits 0 ace-policy deco --values 350000000 in
+	[ "$(wc -l <out)" -eq 16 ]
+	! grep -qi nan out
+}
+
+@test "deco: a bandwidth of 0 or none, contradictions" {
+	exits 2 ace-policy deco --compute 1s --bandwidth 0bit --latency 0 --values 9
+	says "bandwidth"
+	exits 2 ace-policy deco --compute 1s --latency 0 --values 9
+	says "neither a column 'bandwidth' nor --bandwidth"
+	exits 2 ace-policy deco --bandwidth 1bit --latency 0 --values 9
+	exits 2 ace-policy deco --compute 1s --bandwidth 1Mbit --values 9
+	exits 2 ace-policy deco --compute 1s --bandwidth 1Mbit --latency 0
+	exits 2 ace-policy deco --compute 0s --bandwidth 1Mbit --latency 0 --values 9
+	exits 2 ace-policy deco --phi exact
+	exits 2 ace-policy deco --min-ratio 0
+	exits 2 ace-policy cluster --tiers 2 --lambda 1s
+	exits 2 ace-policy cluster --groups 2 --theta 1
+	exits 2 ace-policy cluster --cosine
+}
+
+@test "cluster: tiers, then groups in them" {
+	cat >in <<-'END'
+	device compute bandwidth rtt bytes jitter
+	slow1 3 1Mbit 100ms 1e6 1
+	fast1 1 8Mbit 10ms 1e6 1
+	fast2 1 8Mbit 10ms 1e6 9
+	slow2 3 1Mbit 0 1e6 1
+	END
+	exits 0 ace-policy cluster in
+	grep -qx "# 2 tiers, idle 0.100000000 s" out
+	[ "$(grep -v '#' out | cut -f 1-4 | tr '\n\t' '  ')" = "device time tier group \
+slow1 11.100000000 2 1 fast1 2.010000000 1 1 fast2 2.010000000 1 1 \
+slow2 11.000000000 2 1 " ]
+	exits 0 ace-policy cluster --groups 2 in
+	[ "$(grep -v '#' out | cut -f 3-4 | tail -n 4 | tr '\n\t' '  ')" = \
+	    "2 1 1 1 1 2 2 2 " ]
+	exits 0 ace-policy cluster --lambda 1h in
+	grep -q "^# 1 tier," out
+	exits 0 ace-policy cluster --tiers 3 in
+	grep -qx "# 3 tiers, idle 0.000000000 s" out
+	printf '%s\n' 'device time s1 s2' 'a 1 1 0' 'b 1 9 1' 'c 1 0 2' >in
+	exits 0 ace-policy cluster --tiers 1 --cosine --theta 0.7 in
+	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 112 ]
+}
+
+@test "bad tables are refused with the line" {
+	# COMMAND, what is said, the table
+	while IFS='|' read -r command what table; do
+		printf '%b' "$table" >in
+		exits 3 ace-policy $command in
+		says "$what"
+	done <<-'END'
+	dynacomm --dt 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
+	dynacomm --dt 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
+	dynacomm --dt 1s|line 2: fc '0' is not from|pt fc\n1 0\n
+	dynacomm --dt 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
+	dynacomm --dt 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
+	dynacomm --dt 1s|no column 'pt'|fc\n1\n
+	dynacomm --dt 1s|neither a column 'fc' nor 'bc'|pt\n1\n
+	dynacomm --dt 1s|both bytes and pt|pt fc bytes\n1 1 1\n
+	dynacomm --dt 1s|column 'fc' twice|fc fc\n1 1\n
+	dynacomm --dt 1s|no row after line 1|pt fc\n
+	dynacomm --dt 1s|without names|
+	dynacomm --dt 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
+	deco --values 9|line 2: bandwidth '0' is not from|compute bandwidth latency\n1 0 1\n
+	deco --values 9|line 3: compute '-' is not a time|compute bandwidth latency\n1 1 1\n- 1 1\n
+	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
+	cluster|neither a column 'time' nor 'bytes'|compute bandwidth rtt\n1 1 1\n
+	cluster|line 2: time '0' is not from|time\n0\n
+	cluster --groups 2|line 2: os 'linux' is not a number|time os\n1 linux\n
+	cluster --theta 1 --cosine|no column to compare devices by|device time\na 1\n
+	END
+	exits 4 ace-policy cluster nosuchfile
+	exits 2 ace-policy dynacomm in
+	says "dt is missing"
 }
