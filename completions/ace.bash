@@ -49,6 +49,10 @@ _ace() {
 		kind='file' ;;
 	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
+	ace-meter:-S | ace-meter:--state)
+		kind='dir' ;;
+	ace-meter:-L | ace-meter:--limit | ace-meter:--size | ace-meter:--wait)
+		kind='free' ;;
 	ace-policy:-S | ace-policy:--state)
 		kind='dir' ;;
 	ace-policy:--schema | ace-policy:-o | ace-policy:--output)
@@ -91,6 +95,8 @@ _ace() {
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-inspect)
 		opts='--list --stats --histogram --verify --diff --recover --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-meter)
+		opts='-S --state -L --limit --progress --size --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --beta --half --bandwidth --target-divergence --model-norm --interval --min-interval --max-interval --divergence --values --dt --method --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
@@ -110,4 +116,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-policy ace-recv ace-score ace-select
+complete -o filenames -F _ace ace-ack ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select

@@ -26,6 +26,12 @@ void io_own(struct io *io);
 /* io_read(io, p, n, got, e): n bytes, fewer only at the end of the input. */
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 
+/* io_take(io, p, n, ms, got, e): what there is, at most n bytes, without waiting
+ * for more.  1 with *got bytes; 0 the end; 2 nothing came for ms milliseconds,
+ * ms < 0: waits. */
+int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
+    struct err *e);
+
 /* io_mark(io, limit, e) remembers this place; io_rewind goes back to it, once
  * or many times.  A file that can seek costs nothing; anything else keeps the
  * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */

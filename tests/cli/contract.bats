@@ -14,6 +14,7 @@ table() {
 	sink   ace-export -f raw
 	source ace-import -f safetensors
 	report ace-inspect
+	pipe   ace-meter
 	EOT
 }
 

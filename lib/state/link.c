@@ -1,0 +1,281 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "state/link.h"
+#include "state/receipts.h"
+
+void
+link_init(struct link *l)
+{
+	memset(l, 0, sizeof(*l));
+}
+
+/* ---- bandwidth ---- */
+
+void
+link_idle(struct link *l, double secs)
+{
+	l->starved += secs;
+}
+
+void
+link_wrote(struct link *l, double from, double to, size_t n)
+{
+	struct link_window *w;
+	double secs;
+
+	l->bytes += n;
+	if (to - from < LINK_BLOCKED)
+		return;
+	secs = to - l->since;
+	if (l->running && l->starved < LINK_STARVED * secs) {
+		if (secs < LINK_WINDOW)
+			return;		/* a longer one is surer */
+		w = &l->w[l->n++ % LINK_WINDOWS];
+		w->rate = (double)l->bytes * 8 / secs;
+		w->secs = secs;
+	}
+	l->running = 1;
+	l->since = to;
+	l->starved = 0;
+	l->bytes = 0;
+}
+
+static int
+link_order(const void *a, const void *b)
+{
+	const struct link_window *x = a, *y = b;
+
+	return (x->rate > y->rate) - (x->rate < y->rate);
+}
+
+static size_t
+link_count(const struct link *l)
+{
+	return l->n < LINK_WINDOWS ? l->n : LINK_WINDOWS;
+}
+
+double
+link_bandwidth(const struct link *l)
+{
+	struct link_window w[LINK_WINDOWS];
+	size_t i, n = link_count(l);
+	double all = 0, sum = 0;
+
+	if (n == 0)
+		return 0;
+	memcpy(w, l->w, n * sizeof(w[0]));
+	qsort(w, n, sizeof(w[0]), link_order);
+	for (i = 0; i < n; i++)
+		all += w[i].secs;
+	for (i = 0; i < n - 1; i++)
+		if ((sum += w[i].secs) >= all / 2)
+			break;
+	return w[i].rate;
+}
+
+double
+link_pace(double *due, double rate, double now, size_t n)
+{
+	double wait;
+
+	if (*due < now - 0.2)
+		*due = *due > 0 ? now - 0.2 : now;
+	wait = *due > now ? *due - now : 0;
+	*due += (double)n * 8 / rate;
+	return wait;
+}
+
+/* ---- shards that pass ---- */
+
+static void
+link_sent(struct link *l, const unsigned char *digest, double now)
+{
+	l->shards++;
+	if (l->pending == LINK_SHARDS) {
+		memmove(&l->sent[0], &l->sent[1],
+		    (LINK_SHARDS - 1) * sizeof(l->sent[0]));
+		l->pending--;
+	}
+	memcpy(l->sent[l->pending].digest, digest, SHARD_DIGEST);
+	l->sent[l->pending].looked = 0;
+	l->sent[l->pending++].at = now;
+}
+
+/* A header, and of the end of a shard its payload, is in l->head. */
+static void
+link_frame(struct link *l, double now)
+{
+	struct frame_head h;
+	struct shard_end end;
+	struct err e = ERR_INIT;
+
+	if (frame_decode(&h, l->head, FRAME_MAX_HARD, 0, &e) < 0) {
+		l->deaf = 1;
+		return;
+	}
+	l->skip = FRAME_HEAD_SIZE + h.wire_len + frame_padding(h.wire_len);
+	if (h.type == FRAME_SEND && h.wire_len == SHARD_END_SIZE &&
+	    (h.flags & FRAME_LZ4) == 0) {
+		if (l->have < FRAME_HEAD_SIZE + SHARD_END_SIZE) {
+			l->skip = 0;	/* not yet */
+			return;
+		}
+		if (shard_end_decode(&end, l->head + FRAME_HEAD_SIZE,
+		    SHARD_END_SIZE, &e) == 0)
+			link_sent(l, end.digest, now);
+	}
+	l->skip -= l->have;
+	l->have = 0;
+}
+
+void
+link_bytes(struct link *l, const unsigned char *p, size_t n, double now)
+{
+	size_t want, k;
+
+	while (n != 0 && !l->deaf) {
+		if (l->skip != 0) {
+			k = l->skip < n ? (size_t)l->skip : n;
+			l->skip -= k;
+		} else {
+			want = l->have < FRAME_HEAD_SIZE ? FRAME_HEAD_SIZE :
+			    FRAME_HEAD_SIZE + SHARD_END_SIZE;
+			k = want - l->have < n ? want - l->have : n;
+			memcpy(l->head + l->have, p, k);
+			l->have += k;
+			if (l->have == want)
+				link_frame(l, now);
+		}
+		p += k;
+		n -= k;
+	}
+}
+
+/* ---- receipts ---- */
+
+static void
+link_trip(struct link *l, double secs)
+{
+	if (!(l->rtt > 0)) {
+		l->rtt = secs;
+		l->jitter = secs / 2;
+	} else {
+		l->jitter += (fabs(l->rtt - secs) - l->jitter) / 4;
+		l->rtt += (secs - l->rtt) / 8;
+	}
+	l->trips++;
+}
+
+int
+link_receipts(struct link *l, const struct state *s, double now, struct err *e)
+{
+	struct receipts q;
+	size_t i, j;
+	int r;
+
+	if (l->pending == 0)
+		return 0;
+	if ((r = receipts_load(&q, s, e)) < 0)
+		return r;
+	for (i = 0; i < q.n; i++)
+		for (j = 0; j < l->pending; j++) {
+			if (memcmp(q.r[i].digest, l->sent[j].digest,
+			    SHARD_DIGEST) != 0)
+				continue;
+			if (l->sent[j].looked)
+				link_trip(l, now - l->sent[j].at);
+			l->pending--;
+			memmove(&l->sent[j], &l->sent[j + 1],
+			    (l->pending - j) * sizeof(l->sent[0]));
+			break;
+		}
+	for (j = 0; j < l->pending; j++)
+		l->sent[j].looked = 1;
+	return 0;
+}
+
+double
+link_patience(const struct link *l, double now)
+{
+	double secs = l->pending == 0 ? 1 :
+	    (now - l->sent[l->pending - 1].at) / 50;
+
+	return secs < 0.002 ? 0.002 : secs > 1 ? 1 : secs;
+}
+
+/* ---- the state ---- */
+
+/* The key's number, 0 when it is not there. */
+static double
+link_number(const struct history *h, const char *key)
+{
+	const char *s = text_get(&h->kv, key);
+	double v = s != NULL ? strtod(s, NULL) : 0;
+
+	return v > 0 && v < 1e9 ? v : 0;
+}
+
+int
+link_load(struct link *l, const struct state *s, struct err *e)
+{
+	struct history h;
+	int r = history_load(&h, s, HISTORY_LINK, e);
+
+	if (r <= 0)
+		return r;
+	l->rtt = link_number(&h, LINK_RTT);
+	l->jitter = link_number(&h, LINK_JITTER);
+	history_release(&h);
+	return 0;
+}
+
+static int
+link_put(struct history *h, const char *key, const char *fmt, double v,
+    struct err *e)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), fmt, v);
+	return text_set(&h->kv, key, text, e);
+}
+
+int
+link_save(const struct link *l, const struct state *s, double limit,
+    struct err *e)
+{
+	struct history old = HISTORY_INIT, h = HISTORY_INIT;
+	double rate = link_bandwidth(l);
+	size_t i, n = link_count(l);
+	float x[LINK_WINDOWS];
+	int r;
+
+	for (i = 0; i < n; i++)
+		x[i] = (float)l->w[i].rate;
+	if (limit > 0 && !(rate > 0 && rate < limit))
+		rate = limit;
+	if (n == 0) {
+		x[0] = (float)rate;
+		n = 1;
+	}
+	if (!(rate > 0) && l->trips == 0)
+		return 0;		/* nothing new */
+	if ((r = history_load(&old, s, HISTORY_LINK, e)) < 0 ||
+	    (r = text_copy(&h.kv, &old.kv, e)) < 0 ||
+	    (r = history_put(&h, LINK_RATES, x, n, e)) < 0)
+		goto out;
+	if (rate > 0)
+		r = link_put(&h, HISTORY_BANDWIDTH, "%.0f", rate, e);
+	if (r == 0 && l->rtt > 0 &&
+	    (r = link_put(&h, LINK_RTT, "%.6f", l->rtt, e)) == 0)
+		r = link_put(&h, LINK_JITTER, "%.6f", l->jitter, e);
+	if (r == 0)
+		r = history_save(&h, s, HISTORY_LINK, NULL, "ace-meter", e);
+out:
+	history_release(&old);
+	history_release(&h);
+	return r;
+}

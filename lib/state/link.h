@@ -1,0 +1,96 @@
+/*
+ * What can be learned of a link from its near end: how fast it takes bytes,
+ * and how long a shard's receipt takes.  Times are in seconds of a clock that
+ * does not jump, and are given; nothing here waits.
+ *
+ * Bandwidth.  A write that blocked ended when the buffers below were full; so
+ * what was written from one such moment to a later one is what the link took
+ * meanwhile.  Such spans make windows of LINK_WINDOW at least; one in which we
+ * had nothing to send for a part of LINK_STARVED is dropped.  The estimate is the median
+ * of the windows' rates by time, the newest LINK_WINDOWS of them: a buffer that
+ * swallows megabytes at once (TCP's) is one short window (ours).
+ *
+ * Round trip: from a shard's last byte to its receipt in the state, smoothed
+ * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
+ */
+#ifndef ACE_LINK_H
+#define ACE_LINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "state/history.h"
+#include "stream/frame.h"
+
+struct err;
+
+enum { LINK_WINDOWS = 64, LINK_SHARDS = 64, LINK_WATCH = 160 };
+#define LINK_WINDOW 0.1
+#define LINK_STARVED 0.05	/* of a window */
+#define LINK_BLOCKED 0.0003	/* a write that took longer did block */
+
+#define LINK_RTT "rtt"		/* keys of the state file, seconds */
+#define LINK_JITTER "jitter"
+#define LINK_RATES "rates"	/* its row: the windows, bit/s */
+
+struct link {
+	/* bandwidth */
+	int running;		/* there was a full moment, at `since' */
+	double since, starved;
+	uint64_t bytes;		/* written since */
+	size_t n;		/* windows ever */
+	struct link_window {
+		double rate, secs;
+	} w[LINK_WINDOWS];
+	/* round trips */
+	double rtt, jitter;	/* 0: not known */
+	uint64_t trips;
+	size_t pending;
+	struct link_sent {
+		unsigned char digest[SHARD_DIGEST];
+		double at;
+		int looked;	/* its receipt was not there when it went */
+	} sent[LINK_SHARDS];
+	uint64_t shards;	/* whole ones that passed */
+	/* the stream, if it is one */
+	int deaf;		/* it is not */
+	size_t have;		/* of head */
+	uint64_t skip;		/* to the next frame */
+	unsigned char head[LINK_WATCH];
+};
+
+/* link_init: knows nothing. */
+void link_init(struct link *l);
+
+/* link_wrote(l, from, to, n): a write of n bytes took that time. */
+void link_wrote(struct link *l, double from, double to, size_t n);
+/* link_idle(l, secs): nothing was written, for want of input or by design. */
+void link_idle(struct link *l, double secs);
+/* link_bandwidth(l): bit/s, 0 not known. */
+double link_bandwidth(const struct link *l);
+
+/* link_bytes(l, p, n, now): these have passed; finds where shards end.  Any
+ * bytes are good. */
+void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
+/* link_receipts(l, s, now, e): looks for receipts of what has passed; to be
+ * called when pending has grown, since a receipt that is there already is for
+ * a shard that was sent before, and then again.
+ * link_patience(l, now): seconds to the next look, a 50th of the time since
+ * the newest shard. */
+int link_receipts(struct link *l, const struct state *s, double now,
+    struct err *e);
+double link_patience(const struct link *l, double now);
+
+/* link_load(l, s, e): round trips go on from what the state says.
+ * link_save(l, s, limit, e): writes what is known and keeps what others said
+ * there; limit, bit/s: the link is not let be faster, 0 none. */
+int link_load(struct link *l, const struct state *s, struct err *e);
+int link_save(const struct link *l, const struct state *s, double limit,
+    struct err *e);
+
+/* link_pace(due, rate, now, n): a bucket of tokens: seconds to wait before n
+ * bytes may go at rate bit/s; *due is 0 at first.  At most a fifth of a second
+ * is made up for. */
+double link_pace(double *due, double rate, double now, size_t n);
+
+#endif

@@ -1,0 +1,132 @@
+load helper
+load values
+
+# known KEY: what the state says of the link
+known() {
+	ace-inspect st/link >inspect || return
+	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
+	    exit 1 unless /\Q$ARGV[0]\E([0-9.]+)/; print $1' "$1" <st/link
+}
+
+@test "bytes pass as they are" {
+	mkshards -N 2 >in
+	exits 0 ace-meter <in
+	same out in
+	[ ! -s err ]
+	exits 0 ace-meter in
+	same out in
+	head -c 100001 /dev/urandom >any
+	exits 0 ace-meter -S st - <any
+	same out any
+	: >none
+	exits 0 ace-meter -S st <none
+	[ ! -s out ]
+	[ ! -e st/link ]
+	printf x | exits 0 ace-meter -S st
+	[ "$(cat out)" = x ]
+}
+
+@test "shards are counted, in any stream" {
+	mkshards -N 3 -a -p >in
+	cat in in >two
+	exits 0 ace-meter -v two
+	says '6 shards'
+	head -c 5000 /dev/zero | exits 0 ace-meter -v
+	says '5000 bytes, 0 shards'
+}
+
+@test "pieces go on when they come" {
+	mkfifo in out
+	ace-meter <in >out 3>&- &
+	exec 8>in 9<out
+	printf one >&8
+	read -r -N 3 -u 9 got
+	[ "$got" = one ]
+	printf two >&8
+	read -r -N 3 -u 9 got
+	[ "$got" = two ]
+	exec 8>&-
+	wait $!
+	exec 9<&-
+}
+
+@test "the rate of a slower link, into the state, for ace-policy" {
+	head -c 4000000 /dev/urandom >in
+	ace-meter -S st in | ace-meter -L 20Mbit >out
+	same out in
+	# loosely: how exact it is with an exact clock, test_link says
+	rate=$(known bandwidth)
+	[ "$rate" -gt 2000000 ]
+	[ "$rate" -lt 40000000 ]
+	mkshards >shard
+	exits 0 ace-policy -v -S st shard
+	says 'link [0-9.e+]+ bit/s'
+}
+
+@test "a limit is kept, and known" {
+	head -c 250000 /dev/zero >in
+	start=$(date +%s%N)
+	exits 0 ace-meter -S st -L 2Mbit in
+	same out in
+	# a second, less the fifth that may be ahead; a slow machine is slower
+	[ $(($(date +%s%N) - start)) -gt 750000000 ]
+	[ "$(known bandwidth)" = 2000000 ]
+}
+
+@test "round trips from receipts" {
+	mkshards -n 1000 >in
+	ace-recv --spool box in >receipt
+	# the receipt is there before the shard: it was sent before
+	ace-ack -S st <receipt
+	exits 0 ace-meter -S st -v in
+	says 'round trip 0 s'
+	rm -r st
+	# and after it
+	mkdir -m 700 st
+	{ sleep 0.3; ace-ack -S st <receipt; } &
+	exits 0 ace-meter -S st -v --wait 20s in
+	wait $!
+	says 'round trip 0\.[2-9]|round trip [1-9]'
+	trip=$(known rtt)
+	[ "${trip%.*}" -lt 20 ]
+	known jitter
+	# it stays when the bandwidth is written
+	exits 0 ace-meter -S st -L 100Mbit in
+	[ "$(known bandwidth)" = 100000000 ]
+	known rtt
+}
+
+@test "the bar: on a terminal" {
+	head -c 400000 /dev/zero >in
+	exits 0 ace-meter --progress in
+	[ ! -s err ]
+	exits 0 pty sh -c 'ace-meter --progress --size 800k in 2>&1 >/dev/null'
+	grep -q '\[============            \]  50%' out
+	exits 0 pty sh -c 'ace-meter --progress in 2>&1 >/dev/null'
+	grep -q '\[========================\] 100% 0:00:00 left' out
+}
+
+@test "what cannot be" {
+	exits 4 ace-meter nowhere
+	exits 4 ace-meter .
+	exits 2 ace-meter a b
+	exits 2 ace-meter -L fast
+	says "^ace-meter: --limit"
+	exits 2 ace-meter -L 1bit
+	exits 2 pty -i ace-meter
+	echo x >in
+	exits 2 pty ace-meter in
+	exits 0 pty ace-meter --force in
+	mkdir -m 777 open
+	chmod 777 open
+	exits 5 ace-meter -S open in
+	says 'can be changed by other users'
+	if [ -c /dev/full ]; then
+		ace-meter in 2>err >/dev/full && false
+		says 'No space left'
+	fi
+	mkdir -m 700 st
+	echo garbage >st/link
+	exits 3 ace-meter -S st in
+	says 'st/link'
+}
