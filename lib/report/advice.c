@@ -14,10 +14,12 @@
 
 /* ---- dynacomm ---- */
 
+/* What is too long stays so: the solvers say which limit it breaks. */
 static int64_t
 ns(double seconds)
 {
-	return (int64_t)floor(seconds * 1e9 + 0.5);
+	return seconds < 4e9 ? (int64_t)floor(seconds * 1e9 + 0.5) :
+	    INT64_MAX / 2;
 }
 
 /* One column of times; nothing is computed in no time. */
@@ -466,7 +468,7 @@ arrange(struct fleet *x, const struct table *t, const struct advice_tiers *o,
 	*k = o->tiers < t->rows ? (size_t)o->tiers : t->rows;
 	r = o->tiers > 0 ? cluster_tiers(x->time, t->rows, *k, x->tier, idle,
 	    e) : cluster_choose(x->time, t->rows, 16,
-	    ns(o->lambda < 0 ? sum : o->lambda), x->tier, idle, k, e);
+	    ns(o->lambda < 0 ? fmin(sum, 1e7) : o->lambda), x->tier, idle, k, e);
 	if (r < 0 || (o->groups == 0 && o->theta < 0))
 		return r;
 	if ((r = features(x, t, o->cosine, e)) < 0)

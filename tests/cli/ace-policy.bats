@@ -202,6 +202,11 @@ layers() {
 	exits 2 ace-policy cluster --tiers 2 --lambda 1s
 	exits 2 ace-policy cluster --groups 2 --theta 1
 	exits 2 ace-policy cluster --cosine
+	printf 'time\n1\n' >in
+	exits 2 ace-policy cluster --lambda 1e300 in
+	printf 'pt fc\n1 1\n' >in
+	exits 3 ace-policy dynacomm --dt 1e300 in
+	says "limit: layer 1"
 }
 
 @test "cluster: tiers, then groups in them" {
