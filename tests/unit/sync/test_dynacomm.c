@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "sync/dynacomm.h"
 
-enum { MOST = 12, CASES = 1500 };
+enum { MOST = 14, CASES = 1500 };
 
 /* Hand-made profiles; the values are those of the model in the header. */
 static const struct {
@@ -123,7 +123,7 @@ draw(uint32_t c, int64_t *pt, int64_t *fc, size_t *n, int64_t *dt)
 	size_t i;
 
 	rng_block(7, c, 0, 0, r);
-	*n = 1 + r[0] % (c % 50 == 0 ? MOST : 10);
+	*n = c < MOST ? c + 1 : 1 + r[0] % (c % 50 == 0 ? MOST : 10);
 	*dt = r[1] % 4 == 0 ? 0 : r[1] % 13;
 	for (i = 0; i < *n; i++) {
 		rng_block(7, c, 1, (uint32_t)i, r);
