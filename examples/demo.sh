@@ -139,7 +139,7 @@ full_cloud() {
 
 # The links of the edges, by which equation (5) sets each one's compression.
 rate=(- 2Mbit 5Mbit 10Mbit 20Mbit)
-factor=(--cmin 16 --cmax 32 --half 10Mbit)
+factor=(--cmin 12 --cmax 28 --half 10Mbit)
 
 ace_edge() {
 	local s=$dir/state$1
@@ -166,8 +166,8 @@ ace_cloud() {
 	    ace-expand -S "$s" |
 	    ace-score -S "$s" |
 	    ace-policy -S "$s" "${factor[@]}" --bandwidth 20Mbit \
-		--target-divergence 0.02 --model-norm 50 \
-		--interval $INTERVAL --min-interval 4 --max-interval 12 |
+		--target-divergence 0.04 --model-norm 50 \
+		--interval $INTERVAL --min-interval 4 --max-interval 10 |
 	    ace-select --policy |
 	    ace-compress -S "$s" --sync rename |
 	    broadcast
