@@ -180,7 +180,7 @@ broadcast() {
 
 # run WAY: full or ace; leaves log, models and counts in its directory.
 run() {
-	local way=$1 k p
+	local way=$1 k p from=$SECONDS
 	dir=$work/$way
 	mkdir "$dir" || exit 4
 	jobs=()
@@ -200,6 +200,8 @@ run() {
 		cmp -s "$dir/model1" "$dir/model$k" ||
 		    die "$way: edge 1 and edge $k hold different models"
 	done
+	echo "demo: $way: $STEPS steps in $(of "$dir/log" end 2) rounds," \
+	    "$((SECONDS - from)) s; the $EDGES edges hold the same model" >&2
 }
 
 # ---- what came of it ----
@@ -211,10 +213,10 @@ of() {
 
 table() {
 	local w f=$work/full/log up down all
-	printf '%-10s %8s %8s %14s %14s %8s\n' method loss top-1 'bytes up' \
-	    'bytes down' ratio
+	printf '%-10s %15s %8s %14s %14s %8s\n' method 'validation loss' \
+	    'top-1 %' 'bytes up' 'bytes down' ratio
 	for w in start unigram; do
-		printf '%-10s %8s %8s\n' "${w/start/untrained}" \
+		printf '%-10s %15s %8s\n' "${w/start/untrained}" \
 		    "$(of "$f" $w 4)" "$(of "$f" $w 6)"
 	done
 	for w in full ace; do
@@ -222,7 +224,7 @@ table() {
 		down=$(counted "$work/$w"/got?)
 		[ $w = ace ] || all=$((up + down))
 		ratio=$(awk "BEGIN { printf \"%.1f\", $all / ($up + $down) }")
-		printf '%-10s %8s %8s %14s %14s %8s\n' "${w/#full/FullSync}" \
+		printf '%-10s %15s %8s %14s %14s %8s\n' "${w/#full/FullSync}" \
 		    "$(of "$work/$w/log" end 4)" "$(of "$work/$w/log" end 6)" \
 		    "$up" "$down" "$ratio"
 	done | sed 's/^ace     /ACE-Sync/'
