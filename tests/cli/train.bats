@@ -20,7 +20,7 @@ text() {
 	[ "$(wc -l <out)" -eq 22 ]
 }
 
-@test "the gradient check can fail: a gradient that is not there" {
+@test "the gradient check says no where there is no gradient" {
 	text
 	# zeros out of a model whose matrices are all zero: nothing to compare
 	exits 0 train --local --steps 0 $small --save zero text
@@ -97,6 +97,19 @@ text() {
 		train --local --of 2 --steps 9 $way --save m $small text
 		same m1 m
 	done
+}
+
+@test "the interval that comes with the aggregate is obeyed, or not" {
+	text
+	mkfifo back
+	for obey in '' --policy; do
+		train -H 2 --steps 12 $obey --apply back --eval --log log \
+		    $small text | ace-policy --target-divergence 1000 \
+		    --model-norm 1 --interval 2 --max-interval 4 >back
+		awk '$1 == "end" { print $2, $3 }' log
+	done >out
+	# 2 at a time, or 2 and then 4, 4, 2
+	printf '6 12\n4 12\n' | cmp - out
 }
 
 @test "aggregates that do not fit are refused" {
