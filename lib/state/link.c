@@ -63,7 +63,7 @@ link_bandwidth(const struct link *l)
 {
 	struct link_window w[LINK_WINDOWS];
 	size_t i, n = link_count(l);
-	double all = 0, sum = 0;
+	double all = 0, at = 0, lo, hi, sum = 0;
 
 	if (n == 0)
 		return 0;
@@ -71,10 +71,13 @@ link_bandwidth(const struct link *l)
 	qsort(w, n, sizeof(w[0]), link_order);
 	for (i = 0; i < n; i++)
 		all += w[i].secs;
-	for (i = 0; i < n - 1; i++)
-		if ((sum += w[i].secs) >= all / 2)
-			break;
-	return w[i].rate;
+	/* the part of each window in the middle half of the time */
+	for (i = 0; i < n; at += w[i++].secs) {
+		lo = fmax(at, all / 4);
+		hi = fmin(at + w[i].secs, all * 3 / 4);
+		sum += hi > lo ? (hi - lo) * w[i].rate : 0;
+	}
+	return sum / (all / 2);
 }
 
 double

@@ -6,9 +6,9 @@
  * Bandwidth.  A write that blocked ended when the buffers below were full; so
  * what was written from one such moment to a later one is what the link took
  * meanwhile.  Such spans make windows of LINK_WINDOW at least; one in which we
- * had nothing to send for a part of LINK_STARVED is dropped.  The estimate is the median
- * of the windows' rates by time, the newest LINK_WINDOWS of them: a buffer that
- * swallows megabytes at once (TCP's) is one short window (ours).
+ * had nothing to send for a part of LINK_STARVED is dropped.  The estimate is
+ * the mean of the middle half, by time, of the rates of the newest LINK_WINDOWS:
+ * a buffer that swallows megabytes at once (TCP's) is one short window (ours).
  *
  * Round trip: from a shard's last byte to its receipt in the state, smoothed
  * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
@@ -25,7 +25,7 @@
 struct err;
 
 enum { LINK_WINDOWS = 64, LINK_SHARDS = 64, LINK_WATCH = 160 };
-#define LINK_WINDOW 0.1
+#define LINK_WINDOW 0.25
 #define LINK_STARVED 0.05	/* of a window */
 #define LINK_BLOCKED 0.0003	/* a write that took longer did block */
 
