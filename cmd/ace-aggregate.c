@@ -22,7 +22,8 @@
 enum {
 	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
-	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE
+	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
+	OPT_PUBLISHED
 };
 enum { NONFINITE_REFUSE, NONFINITE_ZERO, NONFINITE_DROP };
 enum weight_by { BY_WEIGHT, BY_SAMPLES, BY_EQUAL };
@@ -54,6 +55,8 @@ static const struct cli_opt options[] = {
 	{ OPT_STEPS, "steps", "N", "of a spool: end after N (default never)" },
 	{ OPT_KEEP, "keep", "N",
 	    "of a spool: remove shards N steps after (default never)" },
+	{ OPT_PUBLISHED, "published", NULL,
+	    "of a spool: go on when the aggregate is in it (ace-recv --publish)" },
 	{ OPT_SYNC, "sync", "WHEN",
 	    "of a spool: full, rename or none (default full)" },
 	{ 'd', "device", "NAME", "name of the aggregate (default aggregate)" },
@@ -66,7 +69,7 @@ struct opts {
 	struct filter f;
 	struct robust_rule rule;
 	const char *rule_text;
-	int sum, by, nonfinite;
+	int sum, by, nonfinite, published;
 	uint64_t expect, quorum, steps, keep;
 	double deadline;
 	const char *device, *spool, *run;
@@ -100,6 +103,9 @@ set(void *arg, int key, const char *val, struct err *e)
 		return cli_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
 	case OPT_KEEP:
 		return cli_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
+	case OPT_PUBLISHED:
+		o->published = 1;
+		return 0;
 	case OPT_SYNC:
 		return cli_choice(&o->sync, val, syncs, "--sync", e);
 	case OPT_MEAN:
@@ -478,52 +484,63 @@ which_run(struct run *x, const struct inbox *in, char **name, struct err *e)
  * the same bytes. */
 static int
 do_manifest(struct run *x, const struct inbox *in, const char *run,
-    uint64_t step, struct err *e)
+    uint64_t step, const struct ledger *l, struct err *e)
 {
-	struct ledger l;
-	char **paths = NULL;
+	char **paths = alloc_get(l->n + 1, sizeof(*paths), e);
 	size_t i;
-	int r;
+	int r = paths != NULL ? 0 : -ERR_SYS;
 
-	if ((r = closing_manifest(in, run, step, &l, e)) == 0 &&
-	    (paths = alloc_get(l.n + 1, sizeof(*paths), e)) == NULL)
-		r = -ERR_SYS;
-	for (i = 0; r == 0 && i < l.n; i++)
-		if ((paths[i] = inbox_path(in, run, &step, l.name[i],
+	for (i = 0; r == 0 && i < l->n; i++)
+		if ((paths[i] = inbox_path(in, run, &step, l->name[i],
 		    e)) == NULL)
 			r = -ERR_SYS;
-	if (r == 0 && (r = open_all(x, paths, l.n, 0, e)) == 0 &&
+	if (r == 0 && (r = open_all(x, paths, l->n, 0, e)) == 0 &&
 	    (r = gather_step(x->g, e)) >= 0)
 		r = do_step(x, e);
 	gather_free(x->g);
 	x->g = NULL;
-	for (i = 0; paths != NULL && i < l.n; i++)
+	for (i = 0; paths != NULL && i < l->n; i++)
 		alloc_free(paths[i]);
 	alloc_free(paths);
+	return r;
+}
+
+/* One step: closed, summed, handed out. */
+static int
+do_next(struct run *x, const struct inbox *in, const char *run, uint64_t *step,
+    struct err *e)
+{
+	struct closing_rule rule = { (size_t)x->o->expect,
+	    (size_t)x->o->quorum, x->o->deadline };
+	struct ledger l;
+	int r;
+
+	if ((r = closing_wait(in, run, step, &rule, &l, e)) == 0)
+		r = do_manifest(x, in, run, *step, &l, e);
 	ledger_release(&l);
+	if (r == 0 && x->o->published)
+		r = closing_published(in, run, *step, e);
+	if (r == 0)
+		r = closing_done(in, run, *step, e);
+	if (r == 0 && x->o->keep != 0 && *step >= x->o->keep)
+		r = closing_forget(in, run, *step - x->o->keep, e);
 	return r;
 }
 
 static int
 do_spool(struct run *x, struct err *e)
 {
-	struct closing_rule rule = { (size_t)x->o->expect,
-	    (size_t)x->o->quorum, x->o->deadline };
 	struct inbox in = INBOX_INIT;
 	uint64_t step = UINT64_MAX, n;
 	char *run = NULL;
 	int r;
 
 	in.sync = (enum io_sync)x->o->sync;
-	if ((r = inbox_open(&in, x->o->spool, e)) == 0)
-		r = which_run(x, &in, &run, e);
-	for (n = 0; r == 0 && (x->o->steps == 0 || n < x->o->steps); n++) {
-		if ((r = closing_wait(&in, run, &step, &rule, e)) == 0 &&
-		    (r = do_manifest(x, &in, run, step, e)) == 0)
-			r = closing_done(&in, run, step, e);
-		if (r == 0 && x->o->keep != 0 && step >= x->o->keep)
-			r = closing_forget(&in, run, step - x->o->keep, e);
-	}
+	if ((r = inbox_open(&in, x->o->spool, e)) == 0 &&
+	    (r = which_run(x, &in, &run, e)) == 0)
+		(void)inbox_last(&in, run, &step);
+	for (n = 0; r == 0 && (x->o->steps == 0 || n < x->o->steps); n++)
+		r = do_next(x, &in, run, &step, e);
 	alloc_free(run);
 	inbox_close(&in);
 	return r;

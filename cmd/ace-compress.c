@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "kern/kern.h"
 #include "state/feedback.h"
+#include "state/pending.h"
 #include "stream/filter.h"
 #include "stream/plan.h"
 
@@ -92,6 +93,8 @@ set(void *arg, int key, const char *val, struct err *e)
 		return cli_time(&o->fb.wait, val, "--wait", e);
 	case OPT_RESEND:
 		o->resend = 1;
+		if (o->fb.window == 0)	/* there is no receipt: believe it */
+			o->fb.window = PENDING_MAX;
 		return 0;
 	case OPT_GAP:
 		o->fb.gap = 1;

@@ -8,9 +8,12 @@
  * otherwise block us both.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,13 +28,14 @@
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
-	OPT_STALE, OPT_PUBLISH
+	OPT_STALE, OPT_PUBLISH, OPT_RUN
 };
 
 static const struct cli_opt options[] = {
 	{ OPT_SPOOL, "spool", "DIR", "where shards are kept (needed)" },
 	{ OPT_REPLY, "reply", "WHAT", "receipt (default) or aggregate" },
 	{ 'd', "device", "NAME", "shards of this device only" },
+	{ OPT_RUN, "run", "NAME", "shards of this run only" },
 	{ OPT_MAX, "max-shard", "SIZE", "refuse larger ones (on the wire)" },
 	{ OPT_STALE, "max-staleness", "N",
 	    "refuse those computed at a model N steps older" },
@@ -46,7 +50,7 @@ static const struct cli_opt options[] = {
 
 struct opts {
 	struct filter f;
-	const char *spool, *device;
+	const char *spool, *device, *run;
 	int aggregate, once, sync, publish;
 	uint64_t max_shard, max_stale;
 };
@@ -68,6 +72,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	case 'd':
 		o->device = val;
 		return 0;
+	case OPT_RUN:
+		o->run = val;
+		return 0;
 	case OPT_MAX:
 		return cli_size(&o->max_shard, val, "--max-shard", e);
 	case OPT_STALE:
@@ -87,11 +94,12 @@ set(void *arg, int key, const char *val, struct err *e)
 	}
 }
 
-/* What the reading process tells the answering one; less than PIPE_BUF, so it
- * arrives whole. */
+/* What the reading process tells the answering one. */
 struct answer {
 	struct receipt r;
 	char run[SHARD_NAME + 1];
+	int end;		/* all was read; without it the answers are
+				   an aborted stream */
 };
 
 struct run {
@@ -99,9 +107,10 @@ struct run {
 	const struct cli *c;
 	struct inbox inbox;
 	struct reader *in;
+	struct writer *out;
 	const struct kern *kern;
 	struct values v;
-	int to;			/* the pipe to the answering process */
+	struct io *to;		/* the pipe to the answering process */
 };
 
 /* ---- reading ---- */
@@ -115,6 +124,19 @@ refuse(struct receipt *r, const char *why)
 	(void)snprintf(r->reason, sizeof(r->reason), "%.150s", why);
 }
 
+/* Not ours to speak for: what we think of it must not stand in the way of those
+ * whose shard it is. */
+static const char *
+foreign(const struct run *x, const struct shard *sh)
+{
+	if (x->o->device != NULL &&
+	    strcmp(shard_device(sh), x->o->device) != 0)
+		return "mismatch: another device's shard";
+	if (x->o->run != NULL && strcmp(shard_run(sh), x->o->run) != 0)
+		return "mismatch: a shard of another run";
+	return NULL;
+}
+
 static void
 check_head(struct run *x, const struct shard *sh, struct receipt *r)
 {
@@ -123,9 +145,8 @@ check_head(struct run *x, const struct shard *sh, struct receipt *r)
 	memcpy(r->device, sh->device, SHARD_ID);
 	r->step = sh->step;
 	r->part = sh->part;
-	if (x->o->device != NULL &&
-	    strcmp(shard_device(sh), x->o->device) != 0)
-		refuse(r, "mismatch: another device's shard");
+	if (foreign(x, sh) != NULL)
+		refuse(r, foreign(x, sh));
 	if ((sh->flags & SHARD_RECOVERED) != 0)
 		refuse(r, "recovered from a damaged file");
 }
@@ -182,12 +203,19 @@ take_data(struct run *x, struct writer *w, struct receipt *r, struct err *e)
 }
 
 static int
-tell(struct run *x, const struct receipt *r, const struct shard *sh,
+tell(struct run *x, const struct answer *a, struct err *e)
+{
+	int r = io_write(x->to, a, sizeof(*a), e);
+
+	return r < 0 ? r : io_flush(x->to, e);
+}
+
+static int
+tell_receipt(struct run *x, const struct receipt *r, const struct shard *sh,
     struct err *e)
 {
 	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
 	struct answer a;
-	ssize_t n;
 
 	memset(&a, 0, sizeof(a));
 	a.r = *r;
@@ -195,42 +223,54 @@ tell(struct run *x, const struct receipt *r, const struct shard *sh,
 	cli_say(x->c, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
 	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
 	    r->reason[0] != '\0' ? ": " : "", r->reason);
-	do
-		n = write(x->to, &a, sizeof(a));
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(a))
-		return err_sys(e, "the answering process is gone");
-	return 0;
+	return tell(x, &a, e);
+}
+
+/* Into the spool, with a verdict that is on disk. */
+static int
+spool_shard(struct run *x, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	struct writer *w = NULL;
+	char *temp = NULL;
+	int k;
+
+	if ((k = inbox_begin(&x->inbox, sh, e)) == 0 &&
+	    (k = inbox_temp(&x->inbox, sh, &temp, &w, e)) == 0 &&
+	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
+		k = take_data(x, w, r, e);
+	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
+	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
+		k = writer_finish(w, e);
+	if (k == 0) {
+		memcpy(r->digest, reader_end_of_shard(x->in)->digest,
+		    SHARD_DIGEST);
+		k = inbox_settle(&x->inbox, sh, reader_schema(x->in), temp, r,
+		    e);
+	} else if (temp != NULL) {
+		(void)unlink(temp);
+	}
+	writer_free(w);
+	alloc_free(temp);
+	return k;
 }
 
 static int
 take_shard(struct run *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	struct writer *w = NULL;
 	struct receipt r;
-	char *temp = NULL;
 	int k;
 
 	check_head(x, sh, &r);
-	if ((k = inbox_begin(&x->inbox, sh, e)) == 0 &&
-	    (k = inbox_temp(&x->inbox, sh, &temp, &w, e)) == 0 &&
-	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
-		k = take_data(x, w, &r, e);
-	if (k == 0 && r.verdict == RECEIPT_ACCEPTED &&
-	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
-		k = writer_finish(w, e);
-	writer_free(w);
-	if (k == 0) {
+	if (foreign(x, sh) == NULL) {
+		k = spool_shard(x, sh, &r, e);
+	} else if ((k = take_data(x, NULL, &r, e)) == 0) {
 		memcpy(r.digest, reader_end_of_shard(x->in)->digest,
 		    SHARD_DIGEST);
-		k = inbox_settle(&x->inbox, sh, reader_schema(x->in), temp, &r,
-		    e);
-	} else if (temp != NULL) {
-		(void)unlink(temp);
+		inbox_sign(&x->inbox, shard_run(sh), &r);
 	}
-	alloc_free(temp);
-	return k < 0 ? k : tell(x, &r, sh, e);
+	return k < 0 ? k : tell_receipt(x, &r, sh, e);
 }
 
 static int
@@ -247,32 +287,67 @@ take(struct run *x, struct err *e)
 	return r;
 }
 
+/* The reading process. */
+static int
+receive(struct run *x, int to, struct err *e)
+{
+	struct answer a;
+	int r;
+
+	/* nobody would hear what we accept */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if ((r = io_create_fd(&x->to, to, "<answers>", e)) == 0 &&
+	    (r = take(x, e)) == 0) {
+		memset(&a, 0, sizeof(a));
+		a.end = 1;
+		r = tell(x, &a, e);
+	}
+	io_free(x->to);
+	return r;
+}
+
 /* ---- answering ---- */
 
-/* The shard in path, which appears when it is whole, to w. */
+/* Until there is an aggregate: 0, and *path is NULL if there never will be.  Or
+ * until the device is gone, and nobody waits. */
 static int
-send_aggregate(const struct inbox *s, const struct answer *a, struct writer *w,
+wait_for(const struct run *x, const struct answer *a, char **path,
     struct err *e)
 {
-	struct timespec t = { 0, 1000000 };
-	char *path = inbox_path(s, a->run, &a->r.step, "aggregate.aceg", e);
+	struct pollfd out = { .fd = STDOUT_FILENO };
+	int ms = 1, r;
+
+	while ((r = inbox_aggregate(&x->inbox, a->run, a->r.step, path,
+	    e)) == 0) {
+		if (poll(&out, 1, ms) > 0 &&
+		    (out.revents & (POLLERR | POLLHUP)) != 0) {
+			errno = EPIPE;
+			e->quiet = 1;
+			return err_sys(e, "<stdout>");
+		}
+		if (ms < 20)
+			ms++;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The step's aggregate, which appears when it is whole, to w. */
+static int
+send_aggregate(const struct run *x, const struct answer *a, struct err *e)
+{
 	struct reader *r = NULL;
+	char *path = NULL;
 	struct io *io;
 	int k;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	while (access(path, F_OK) < 0) {
-		(void)nanosleep(&t, NULL);
-		if (t.tv_nsec < 20000000)
-			t.tv_nsec += t.tv_nsec / 2;
-	}
+	if ((k = wait_for(x, a, &path, e)) < 0 || path == NULL)
+		return k;
 	if ((k = io_open(&io, path, e)) == 0)
-		k = reader_open(&r, io, NULL, e);
+		k = reader_open(&r, io, &x->o->f.in, e);
 	alloc_free(path);
 	while (k == 0 && (k = reader_next(r, e)) > 0)
 		if (k == READER_SHARD)
-			k = filter_copy(r, w, e);
+			k = filter_copy(r, x->out, e);
 		else
 			k = 0;
 	reader_free(r);
@@ -280,60 +355,83 @@ send_aggregate(const struct inbox *s, const struct answer *a, struct writer *w,
 }
 
 static int
-answer_all(const struct run *x, int from, struct err *e)
+answer_one(const struct run *x, const struct answer *a, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	struct writer *w;
-	struct answer a;
-	ssize_t n;
 	int r;
 
-	if ((r = filter_out(&x->o->f, &w, e)) < 0)
-		return r;
-	while ((n = read(from, &a, sizeof(a))) != 0 && r == 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n != (ssize_t)sizeof(a)) {
-			r = err_sys(e, "the reading process");
-			break;
-		}
-		b.n = 0;
-		if ((r = receipt_encode(&a.r, &b, e)) == 0 &&
-		    (r = writer_receipt(w, b.p, b.n, e)) == 0 &&
-		    x->o->aggregate)
-			r = send_aggregate(&x->inbox, &a, w, e);
-	}
-	r = filter_end(w, r, e);
-	writer_free(w);
+	if ((r = receipt_encode(&a->r, &b, e)) == 0)
+		r = writer_receipt(x->out, b.p, b.n, e);
 	buf_release(&b);
+	return r == 0 && x->o->aggregate ? send_aggregate(x, a, e) : r;
+}
+
+/* 1: the reading process ended before all was read. */
+static int
+answer_all(const struct run *x, int from, struct err *e)
+{
+	struct answer a;
+	struct io *io;
+	size_t n;
+	int r = io_open_fd(&io, from, "<answers>", e);
+
+	if (r < 0)
+		return r;
+	do {
+		if ((r = io_read(io, &a, sizeof(a), &n, e)) < 0)
+			break;
+		if (n != sizeof(a))
+			r = 1;
+		else if (!a.end)
+			r = answer_one(x, &a, e);
+	} while (r == 0 && !a.end);
+	io_free(io);
 	return r;
 }
 
-/* Reads in this process, answers in a child. */
+/* The end of the reading process, which is of no use any more (r < 0), has
+ * done its work (0) or has failed (1). */
+static int
+reap(pid_t pid, int r, struct err *e)
+{
+	int status = 0;
+
+	if (r < 0)
+		(void)kill(pid, SIGTERM);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (r <= 0)
+		return r;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == 0)
+		return err_set(e, ERR_SYS, "the reading process was killed");
+	e->quiet = 1;		/* it has said why */
+	return -WEXITSTATUS(status);
+}
+
+/* Answers in this process, reads in a child. */
 static int
 serve(struct run *x, struct err *e)
 {
-	int fd[2], r, status = 0;
+	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
+	int fd[2], r, k;
 	pid_t pid;
 
-	if (pipe(fd) < 0 || (pid = fork()) < 0)
+	if (pipe2(fd, O_CLOEXEC) < 0 || (pid = fork()) < 0)
 		return err_sys(e, "cannot answer");
 	if (pid == 0) {
-		(void)close(fd[1]);
-		_exit(cli_exit(x->c, answer_all(x, fd[0], e), e));
+		(void)close(fd[0]);
+		_exit(cli_exit(x->c, receive(x, fd[1], e), e));
 	}
-	(void)close(fd[0]);
-	x->to = fd[1];
-	(void)signal(SIGPIPE, SIG_IGN);	/* the child's death has a message */
-	r = take(x, e);
 	(void)close(fd[1]);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	if (r >= 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-		e->quiet = 1;		/* the child has said why */
-		r = WIFEXITED(status) ? -WEXITSTATUS(status) : -ERR_SYS;
-	}
-	return r;
+	reader_free(x->in);
+	x->in = NULL;
+	r = answer_all(x, fd[0], e);
+	(void)close(fd[0]);
+	k = filter_end(x->out, reap(pid, r, e), e);
+	(void)signal(SIGPIPE, was);
+	if (r <= 0 && k < 0 && e->quiet && was == SIG_DFL)
+		(void)raise(SIGPIPE);	/* as if we had left it alone */
+	return k;
 }
 
 /* ---- publishing ---- */
@@ -389,10 +487,12 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	x.inbox.sync = (enum io_sync)o->sync;
 	x.inbox.max_stale = o->max_stale;
 	x.v.differences = 1;
-	if ((r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
+	if ((o->publish || (r = filter_out(&o->f, &x.out, e)) == 0) &&
+	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
 	    (r = filter_in(&o->f, &x.in, path, e)) == 0)
 		r = o->publish ? publish(&x, e) : serve(&x, e);
 	values_release(&x.v);
+	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);
 	return r;
@@ -404,7 +504,7 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-recv",
 		.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-		    "[--max-shard SIZE] [--once] [FILE]",
+		    "[--max-shard SIZE] [--once | --publish] [FILE]",
 		.about = "Receives a device's shards into a spool and answers "
 		    "with receipts, or with the aggregate.",
 		.opt = options

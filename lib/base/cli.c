@@ -1,10 +1,12 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/err.h"
@@ -107,6 +109,18 @@ cli_bad(const struct cli *c, int k, char **argv, struct err *e)
 	    k == ':' ? why : "takes no value");
 }
 
+/* A descriptor that came closed stays of no use: the first file we open must
+ * not become standard output. */
+static void
+cli_standard(void)
+{
+	int fd;
+
+	for (fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int
 cli_parse(struct cli *c, int argc, char **argv,
     int (*set)(void *, int, const char *, struct err *), void *o, struct err *e)
@@ -122,6 +136,7 @@ cli_parse(struct cli *c, int argc, char **argv,
 	cli_add(&t, cli_common, &nl, &ns);
 	optind = 0;
 	opterr = 0;
+	cli_standard();
 	for (;;) {
 		int at = optind != 0 ? optind : 1;
 

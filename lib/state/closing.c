@@ -1,9 +1,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,48 +38,38 @@ closing_scan(const char *path, int (*each)(void *, const char *,
 /* ---- runs and steps ---- */
 
 struct closing_run {
+	const struct inbox *s;
 	char *name;
 	int n;
 };
 
+/* The directory's name may be a hash: the real one is in the schema's file,
+ * which comes before the first shard. */
 static int
 closing_each_run(void *arg, const char *name, struct err *e)
 {
 	struct closing_run *r = arg;
+	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
+	char *path = alloc_get(n, 1, e);
+	int k;
 
-	if (strcmp(name, "lock") == 0)
-		return 0;
-	if (r->n++ == 0 && (r->name = alloc_dup(name, e)) == NULL)
+	if (path == NULL)
 		return -ERR_SYS;
-	return 0;
-}
-
-/* %XX back to bytes; a hashed name cannot be turned back and is kept. */
-static void
-closing_unescape(char *s)
-{
-	char *to = s, hex[3] = "";
-
-	if (strcmp(s, "%") == 0) {
-		s[0] = '\0';
-		return;
-	}
-	for (; *s != '\0'; s++) {
-		if (s[0] == '%' && s[1] != '\0' && s[2] != '\0') {
-			memcpy(hex, s + 1, 2);
-			*to++ = (char)strtol(hex, NULL, 16);
-			s += 2;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
+	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
+	if (access(path, F_OK) < 0)
+		k = 0;
+	else if (r->n++ == 0)
+		k = ledger_run(path, &r->name, e);
+	else
+		k = 0;
+	alloc_free(path);
+	return k;
 }
 
 char *
 closing_run(const struct inbox *s, int *several, struct err *e)
 {
-	struct closing_run r = { NULL, 0 };
+	struct closing_run r = { s, NULL, 0 };
 
 	*several = 0;
 	if (closing_scan(s->state.dir, closing_each_run, &r, e) < 0 ||
@@ -85,7 +78,6 @@ closing_run(const struct inbox *s, int *several, struct err *e)
 		alloc_free(r.name);
 		return NULL;
 	}
-	closing_unescape(r.name);
 	return r.name;
 }
 
@@ -114,7 +106,8 @@ closing_each_step(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-int
+/* The first step after *step, or any, that has a directory: 1, or 0. */
+static int
 closing_next(const struct inbox *s, const char *run, uint64_t *step,
     struct err *e)
 {
@@ -131,12 +124,13 @@ closing_next(const struct inbox *s, const char *run, uint64_t *step,
 	return r < 0 ? r : q.found;
 }
 
-/* ---- one step ---- */
+/* ---- the shards of a step ---- */
 
-struct closing_count {
-	size_t n;
-	struct ledger *l;		/* NULL: only count */
+struct closing_list {
 	const char *dir;
+	const struct ledger *have;	/* looked at before, or NULL */
+	struct ledger *l;		/* NULL: only count */
+	size_t n;
 };
 
 static int
@@ -151,10 +145,11 @@ closing_is_shard(const char *name)
 static int
 closing_each_shard(void *arg, const char *name, struct err *e)
 {
-	struct closing_count *c = arg;
+	struct closing_list *c = arg;
+	const struct ledger *h = c->have;
 	struct receipt r;
 	char *path;
-	size_t n;
+	size_t i, n;
 	int k;
 
 	if (!closing_is_shard(name))
@@ -162,22 +157,26 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	c->n++;
 	if (c->l == NULL)
 		return 0;
+	for (i = 0; h != NULL && i < h->n; i++)
+		if (strcmp(h->name[i], name) == 0)
+			return ledger_add(c->l, &h->r[i], name, e);
 	n = strlen(c->dir) + strlen(name) + 1;
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
-	memcpy(path, c->dir, strlen(c->dir));
-	memcpy(path + strlen(c->dir), name, strlen(name) + 1);
+	(void)snprintf(path, n, "%s%s", c->dir, name);
 	k = ledger_shard(path, &r, e);
 	alloc_free(path);
 	return k < 0 ? k : ledger_add(c->l, &r, name, e);
 }
 
+/* How many are there; with l the list, which names what `have' names without
+ * reading it again. */
 static int
 closing_list(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, size_t *n, struct err *e)
+    const struct ledger *have, struct ledger *l, size_t *n, struct err *e)
 {
 	char *path = inbox_path(s, run, &step, "", e);
-	struct closing_count c = { 0, l, path };
+	struct closing_list c = { path, have, l, 0 };
 	int r;
 
 	if (path == NULL)
@@ -188,69 +187,20 @@ closing_list(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-int
-closing_count(const struct inbox *s, const char *run, uint64_t step, size_t *n,
-    struct err *e)
-{
-	return closing_list(s, run, step, NULL, n, e);
-}
-
-static double
-closing_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);	/* wall clocks jump */
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* The next step that is not done: 1, or 0 not there yet. */
 static int
-closing_step(const struct inbox *s, const char *run, uint64_t after,
-    uint64_t *step, struct err *e)
+closing_has(const struct inbox *s, const char *run, uint64_t step,
+    const char *name, struct err *e)
 {
+	char *path = inbox_path(s, run, &step, name, e);
 	int r;
 
-	*step = after;
-	while ((r = closing_next(s, run, step, e)) > 0 &&
-	    closing_is_done(s, run, *step))
-		continue;
+	if (path == NULL)
+		return -ERR_SYS;
+	r = access(path, F_OK) == 0;
+	if (r == 0 && errno != ENOENT)
+		r = err_sys(e, "'%s'", path);
+	alloc_free(path);
 	return r;
-}
-
-int
-closing_wait(const struct inbox *s, const char *run, uint64_t *step,
-    const struct closing_rule *w, struct err *e)
-{
-	struct timespec t = { 0, 1000000 };
-	size_t want = w->want != 0 ? w->want : w->quorum, n;
-	uint64_t at = 0;
-	double since = 0;
-	int r;
-
-	for (;;) {
-		n = 0;
-		if ((r = closing_step(s, run, *step, &at, e)) < 0 ||
-		    (r > 0 && (r = closing_count(s, run, at, &n, e)) < 0))
-			return r;
-		if (n != 0 && since == 0)
-			since = closing_now();
-		if (n >= want && n != 0)
-			break;
-		if (n != 0 && w->deadline > 0 &&
-		    closing_now() - since >= w->deadline) {
-			if (n >= w->quorum)
-				break;
-			return err_set(e, ERR_REFUSED, "quorum not reached: "
-			    "%zu of %zu shards of step %llu after %g s", n,
-			    w->quorum, (unsigned long long)at, w->deadline);
-		}
-		(void)nanosleep(&t, NULL);
-		if (t.tv_nsec < 10000000)
-			t.tv_nsec += t.tv_nsec / 2;
-	}
-	*step = at;
-	return 0;
 }
 
 static int
@@ -292,7 +242,7 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
 	int r;
 
 	memset(&have, 0, sizeof(have));
-	if ((r = closing_list(s, run, step, &have, &n, e)) == 0)
+	if ((r = closing_list(s, run, step, NULL, &have, &n, e)) == 0)
 		for (i = 0; i < l->n && r == 0; i++) {
 			for (j = 0; j < have.n; j++)
 				if (closing_order(&l->r[i],
@@ -310,86 +260,282 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-int
-closing_manifest(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e)
-{
-	char *path = inbox_path(s, run, &step, "manifest", e);
-	char *lock = inbox_path(s, run, &step, "lock", e);
-	size_t n;
-	int fd = -1, r = -ERR_SYS;
+/* ---- closing ---- */
 
-	memset(l, 0, sizeof(*l));
-	if (path == NULL || lock == NULL)
-		goto out;
-	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
-		r = err_sys(e, "'%s'", lock);
-		goto out;
+/* The first step after `after' that has shards: 1, with *n of them, SIZE_MAX
+ * when it is closed already; 0 there is none. */
+static int
+closing_first(const struct inbox *s, const char *run, uint64_t after,
+    uint64_t *step, size_t *n, struct err *e)
+{
+	int r;
+
+	*step = after;
+	while ((r = closing_next(s, run, step, e)) > 0) {
+		if ((r = closing_has(s, run, *step, "manifest", e)) < 0)
+			return r;
+		if (r > 0) {
+			*n = SIZE_MAX;
+			return 1;
+		}
+		if ((r = closing_list(s, run, *step, NULL, NULL, n, e)) < 0)
+			return r;
+		if (*n != 0)
+			return 1;
 	}
-	if ((r = ledger_read(l, path, e)) < 0)
-		goto out;
-	if (r > 0) {
-		r = closing_names(s, run, step, l, e);
-		goto out;
-	}
-	if ((r = closing_list(s, run, step, l, &n, e)) < 0)
-		goto out;
-	closing_sort(l);
-	r = ledger_write(l, path, s->sync, e);
-out:
-	if (fd >= 0)
-		(void)close(fd);
-	alloc_free(path);
-	alloc_free(lock);
 	return r;
 }
 
-int
-closing_is_done(const struct inbox *s, const char *run, uint64_t step)
+/* What killed processes left: names that end with mkostemp's six letters, and
+ * what ace-recv locks while it writes is not locked. */
+static int
+closing_sweep_one(void *arg, const char *name, struct err *e)
 {
-	char *path = inbox_path(s, run, &step, "done", NULL);
-	int r = path != NULL && access(path, F_OK) == 0;
+	const char *dot = strrchr(name, '.'), *dir = arg;
+	char path[PATH_MAX];
+	int fd;
 
+	(void)e;
+	if (dot == NULL || strlen(dot) != 7 ||
+	    snprintf(path, sizeof(path), "%s%s", dir, name) >= PATH_MAX)
+		return 0;
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)unlink(path);
+	(void)close(fd);
+	return 0;
+}
+
+/* Under the run's lock alone, which all who write such files hold. */
+static void
+closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
+{
+	char *path = inbox_path(s, run, step, "", NULL);
+
+	if (path != NULL)
+		(void)closing_scan(path, closing_sweep_one, path, NULL);
+	alloc_free(path);
+}
+
+/* Under the run's lock alone.  `closed' first: then there is no moment at
+ * which a step before this one could still grow. */
+static int
+closing_write(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *seen, struct ledger *l, struct err *e)
+{
+	char *path = inbox_path(s, run, &step, "manifest", e);
+	char *floor = inbox_path(s, run, NULL, "closed", e);
+	size_t n;
+	int r = -ERR_SYS;
+
+	if (path != NULL && floor != NULL &&
+	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
+	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
+		closing_sort(l);
+		r = ledger_write(l, path, s->sync, e);
+		closing_sweep(s, run, NULL);
+		closing_sweep(s, run, &step);
+	}
+	alloc_free(path);
+	alloc_free(floor);
+	return r;
+}
+
+/* Closes step, the first after `after': 0; 1 a shard of a step before it came
+ * in between, look again. */
+static int
+closing_close(const struct inbox *s, const char *run, uint64_t after,
+    uint64_t step, struct ledger *l, struct err *e)
+{
+	struct ledger seen;
+	uint64_t first;
+	size_t n;
+	int fd, r;
+
+	memset(&seen, 0, sizeof(seen));
+	memset(l, 0, sizeof(*l));
+	/* most of the reading is done while others may still add */
+	if ((r = closing_list(s, run, step, NULL, &seen, &n, e)) == 0 &&
+	    (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+		if ((r = closing_first(s, run, after, &first, &n, e)) > 0)
+			r = first == step ?
+			    closing_write(s, run, step, &seen, l, e) : 1;
+		(void)close(fd);
+	}
+	ledger_release(&seen);
+	return r;
+}
+
+static int
+closing_again(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	char *path = inbox_path(s, run, &step, "manifest", e);
+	int r;
+
+	memset(l, 0, sizeof(*l));
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((r = ledger_read(l, path, e)) > 0)
+		r = closing_names(s, run, step, l, e);
 	alloc_free(path);
 	return r;
+}
+
+static double
+closing_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);	/* wall clocks jump */
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A step that is being waited for. */
+struct closing_watch {
+	uint64_t step;
+	double since;		/* 0: nothing is there yet */
+};
+
+/* 1: it is time to close it. */
+static int
+closing_ripe(struct closing_watch *c, const struct closing_rule *w,
+    uint64_t step, size_t n, struct err *e)
+{
+	size_t want = w->want != 0 ? w->want : w->quorum;
+
+	if (c->since == 0 || c->step != step) {
+		c->step = step;
+		c->since = closing_now();
+	}
+	if (n >= want)
+		return 1;
+	if (w->deadline <= 0 || closing_now() - c->since < w->deadline)
+		return 0;
+	if (n >= w->quorum)
+		return 1;
+	return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu shards "
+	    "of step %llu after %g s", n, w->quorum, (unsigned long long)step,
+	    w->deadline);
+}
+
+int
+closing_wait(const struct inbox *s, const char *run, uint64_t *step,
+    const struct closing_rule *w, struct ledger *l, struct err *e)
+{
+	struct closing_watch c = { 0, 0 };
+	struct timespec t = { 0, 1000000 };
+	uint64_t at;
+	size_t n;
+	int r;
+
+	memset(l, 0, sizeof(*l));
+	for (;;) {
+		if ((r = closing_first(s, run, *step, &at, &n, e)) > 0) {
+			if (n == SIZE_MAX) {
+				r = closing_again(s, run, at, l, e);
+				break;
+			}
+			if ((r = closing_ripe(&c, w, at, n, e)) > 0 &&
+			    (r = closing_close(s, run, *step, at, l, e)) <= 0)
+				break;
+		}
+		if (r < 0)
+			return r;
+		(void)nanosleep(&t, NULL);
+		if (t.tv_nsec < 10000000)
+			t.tv_nsec += t.tv_nsec / 2;
+	}
+	*step = at;
+	return r;
+}
+
+/* ---- closed ---- */
+
+int
+closing_published(const struct inbox *s, const char *run, uint64_t step,
+    struct err *e)
+{
+	struct timespec t = { 0, 1000000 };
+	int r;
+
+	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
+		(void)nanosleep(&t, NULL);
+		if (t.tv_nsec < 10000000)
+			t.tv_nsec += t.tv_nsec / 2;
+	}
+	return r < 0 ? r : 0;
 }
 
 int
 closing_done(const struct inbox *s, const char *run, uint64_t step,
     struct err *e)
 {
-	char *done = inbox_path(s, run, &step, "done", e);
 	char *last = inbox_path(s, run, NULL, "last", e);
 	int r = -ERR_SYS;
 
-	if (done != NULL && last != NULL &&
-	    (r = ledger_set_number(done, step, s->sync, e)) == 0)
-		r = ledger_set_number(last, step, IO_SYNC_RENAME, e);
-	alloc_free(done);
+	if (last != NULL)
+		r = ledger_set_number(last, step, s->sync, e);
 	alloc_free(last);
 	return r;
 }
 
-int
-closing_forget(const struct inbox *s, const char *run, uint64_t step,
+static int
+closing_remove(void *arg, const char *name, struct err *e)
+{
+	const char *dir = arg;
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s%s", dir, name) < PATH_MAX &&
+	    unlink(path) < 0 && errno != ENOENT)
+		return err_sys(e, "'%s'", path);
+	return 0;
+}
+
+static int
+closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
     struct err *e)
 {
-	struct ledger l;
-	size_t i, n;
-	char *path;
+	char name[32];
+	char *dir = inbox_path(s, run, &step, "", e);
+	char *from = inbox_path(s, run, &step, "manifest", e);
+	char *old = inbox_path(s, run, NULL, "old", e), *to = NULL;
+	int r = -ERR_SYS;
+
+	(void)snprintf(name, sizeof(name), "old/%llu",
+	    (unsigned long long)step);
+	if (dir == NULL || from == NULL || old == NULL ||
+	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
+		goto out;
+	r = 0;
+	if (access(from, F_OK) == 0) {
+		if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
+		    rename(from, to) < 0)
+			r = err_sys(e, "'%s'", to);
+		else if (s->sync == IO_SYNC_FULL &&
+		    (r = io_sync_path(to, e)) == 0)
+			r = io_sync_path(old, e);
+	}
+	if (r == 0 && (r = closing_scan(dir, closing_remove, dir, e)) == 0)
+		(void)rmdir(dir);
+out:
+	alloc_free(dir);
+	alloc_free(from);
+	alloc_free(old);
+	alloc_free(to);
+	return r;
+}
+
+int
+closing_forget(const struct inbox *s, const char *run, uint64_t limit,
+    struct err *e)
+{
+	uint64_t step = UINT64_MAX;
 	int r;
 
-	memset(&l, 0, sizeof(l));
-	r = closing_list(s, run, step, &l, &n, e);
-	for (i = 0; i < l.n && r == 0; i++) {
-		path = inbox_path(s, run, &step, l.name[i], e);
-		if (path == NULL)
-			r = -ERR_SYS;
-		else
-			(void)unlink(path);
-		alloc_free(path);
-	}
-	ledger_release(&l);
-	return r;
+	while ((r = closing_next(s, run, &step, e)) > 0 && step <= limit)
+		if ((r = closing_forget_one(s, run, step, e)) < 0)
+			return r;
+	return r < 0 ? r : 0;
 }

@@ -14,6 +14,8 @@
 #include "state/ledger.h"
 #include "state/inbox.h"
 
+enum { INBOX_ALONE = 3 };	/* not without the lock for oneself */
+
 int
 inbox_open(struct inbox *s, const char *dir, struct err *e)
 {
@@ -73,7 +75,7 @@ inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 	return path;
 }
 
-/* DEVICE.PART */
+/* DEVICE.PART.end; end NULL: DEVICE.incarnation */
 static void
 inbox_file(const struct shard *sh, const char *end, char out[INBOX_NAME + 32])
 {
@@ -81,6 +83,11 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_NAME + 32])
 	char name[INBOX_NAME];
 
 	inbox_escape(device != NULL ? device : "", name);
+	if (end == NULL) {
+		(void)snprintf(out, INBOX_NAME + 32, "%.200s.incarnation",
+		    name);
+		return;
+	}
 	(void)snprintf(out, INBOX_NAME + 32, "%.200s.%lu.%s", name,
 	    (unsigned long)sh->part, end);
 }
@@ -95,12 +102,19 @@ inbox_run_of(const struct shard *sh)
 
 /* ---- receiving ---- */
 
+/* A directory, durable even when another process has
+ * just made it. */
 static int
-inbox_mkdir(const char *path, struct err *e)
+inbox_mkdir(const struct inbox *s, char *path, struct err *e)
 {
+	size_t n = strlen(path);
+
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", path);
-	return 0;
+	if (s->sync != IO_SYNC_FULL)
+		return 0;
+	path[n - 1] = '\0';		/* paths end with a slash */
+	return io_sync_path(path, e);
 }
 
 int
@@ -110,11 +124,30 @@ inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e)
 	char *step = inbox_path(s, inbox_run_of(sh), &sh->step, "", e);
 	int r = -ERR_SYS;
 
-	if (run != NULL && step != NULL && (r = inbox_mkdir(run, e)) == 0)
-		r = inbox_mkdir(step, e);
+	if (run != NULL && step != NULL && (r = inbox_mkdir(s, run, e)) == 0)
+		r = inbox_mkdir(s, step, e);
 	alloc_free(run);
 	alloc_free(step);
 	return r;
+}
+
+/* A new file, locked: who sweeps leaves it alone. */
+static int
+inbox_new(char *path, int *fd, struct err *e)
+{
+	size_t n = strlen(path);
+	struct stat st;
+
+	for (;;) {
+		memcpy(path + n - 6, "XXXXXX", 6);
+		if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
+			return err_sys(e, "'%s'", path);
+		if (flock(*fd, LOCK_EX | LOCK_NB) == 0 &&
+		    fstat(*fd, &st) == 0 && st.st_nlink == 1)
+			return 0;
+		/* swept away before the lock was there */
+		(void)close(*fd);
+	}
 }
 
 int
@@ -129,8 +162,8 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
 	*path = inbox_path(s, inbox_run_of(sh), NULL, "tmp.XXXXXX", e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if ((fd = mkostemp(*path, O_CLOEXEC)) < 0)
-		return err_sys(e, "'%s'", *path);
+	if ((r = inbox_new(*path, &fd, e)) < 0)
+		return r;
 	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
 		(void)close(fd);
 		return r;
@@ -139,14 +172,14 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
 	return writer_open(w, io, &o, e);
 }
 
-/* The step's lock, shared or exclusive; closed to give it back. */
-static int
-inbox_lock(const struct inbox *s, const char *run, uint64_t step, int how,
-    int *fd, struct err *e)
+int
+inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
+    struct err *e)
 {
-	char *path = inbox_path(s, run, &step, "lock", e);
+	char *path = inbox_path(s, run, NULL, "lock", e);
 	int r = 0;
 
+	*fd = -1;
 	if (path == NULL)
 		return -ERR_SYS;
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -161,23 +194,22 @@ inbox_lock(const struct inbox *s, const char *run, uint64_t step, int how,
 	return r;
 }
 
+static int
+inbox_sync_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
+
+	if (fd < 0 || fsync(fd) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
 /* Puts the temporary under its name: 1 there, 0 the name is taken. */
 static int
-inbox_link(const struct inbox *s, const char *from, const char *to,
-    struct err *e)
+inbox_link(const char *from, const char *to, struct err *e)
 {
-	int fd;
-
-	if (s->sync == IO_SYNC_FULL) {
-		if ((fd = open(from, O_RDONLY | O_CLOEXEC)) < 0)
-			return err_sys(e, "'%s'", from);
-		if (fsync(fd) < 0) {
-			(void)err_sys(e, "'%s'", from);
-			(void)close(fd);
-			return -ERR_SYS;
-		}
-		(void)close(fd);
-	}
 	if (link(from, to) < 0) {
 		if (errno == EEXIST)
 			return 0;
@@ -186,8 +218,6 @@ inbox_link(const struct inbox *s, const char *from, const char *to,
 			    "the spool has no hard links", to);
 		return err_sys(e, "'%s'", to);
 	}
-	if (s->sync == IO_SYNC_FULL && io_sync_path(to, e) < 0)
-		return -ERR_SYS;
 	return 1;
 }
 
@@ -244,23 +274,46 @@ inbox_known(const struct inbox *s, const struct shard *sh, const char *path,
 	return 1;
 }
 
+/* The list of a closed step: 1, or 0 it is open. */
+static int
+inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	char name[32], *path = inbox_path(s, run, &step, "manifest", e);
+	int k;
+
+	memset(l, 0, sizeof(*l));
+	if (path == NULL)
+		return -ERR_SYS;
+	k = ledger_read(l, path, e);
+	alloc_free(path);
+	if (k != 0)
+		return k;
+	(void)snprintf(name, sizeof(name), "old/%llu",
+	    (unsigned long long)step);
+	if ((path = inbox_path(s, run, NULL, name, e)) == NULL)
+		return -ERR_SYS;
+	k = ledger_read(l, path, e);
+	alloc_free(path);
+	return k;
+}
+
 /* The step is closed: 1 and the verdict, or 0 it is open. */
 static int
 inbox_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
 {
-	char *path = inbox_path(s, inbox_run_of(sh), &sh->step, "manifest", e);
+	const char *run = inbox_run_of(sh);
 	struct ledger l;
+	uint64_t floor;
 	size_t i;
 	int k;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	memset(&l, 0, sizeof(l));
-	k = ledger_read(&l, path, e);
-	alloc_free(path);
-	if (k <= 0)
+	if ((k = inbox_manifest(s, run, sh->step, &l, e)) < 0)
 		return k;
+	if (k == 0 && ((k = inbox_floor(s, run, &floor, e)) <= 0 ||
+	    sh->step >= floor))
+		return k < 0 ? k : 0;
 	r->verdict = RECEIPT_LATE;
 	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
 	    (unsigned long long)sh->step);
@@ -275,10 +328,11 @@ inbox_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	return 1;
 }
 
-/* The model of the run is that of its first shard. */
+/* The model of the run is that of its first shard: 1 it is this one, 0 and the
+ * verdict; INBOX_ALONE there is none yet. */
 static int
 inbox_model(const struct inbox *s, const struct shard *sh,
-    const struct schema *sc, struct receipt *r, struct err *e)
+    const struct schema *sc, int alone, struct receipt *r, struct err *e)
 {
 	char *path = inbox_path(s, inbox_run_of(sh), NULL, "schema.aceg", e);
 	char why[256];
@@ -286,50 +340,77 @@ inbox_model(const struct inbox *s, const struct shard *sh,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	k = ledger_schema(path, sc, sh, why, e);
-	alloc_free(path);
-	if (k > 0) {
+	if (!alone && access(path, F_OK) < 0)
+		k = INBOX_ALONE;
+	else if ((k = ledger_schema(path, sc, sh, why, e)) > 0) {
 		r->verdict = RECEIPT_INVALID;
 		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: %.140s",
 		    why);
+		k = 0;
+	} else if (k == 0) {
+		k = 1;
 	}
-	return k < 0 ? k : 0;
+	alloc_free(path);
+	return k;
 }
 
-/* An older incarnation of a device (a restored backup) is fenced off. */
+/* An older incarnation of a device (a restored backup) is fenced off: 0 and
+ * the verdict; 1 it is the newest; INBOX_ALONE it is newer. */
 static int
-inbox_fence(const struct inbox *s, const struct shard *sh, struct receipt *r,
-    struct err *e)
+inbox_fence(const struct inbox *s, const struct shard *sh, int alone,
+    struct receipt *r, struct err *e)
 {
 	char file[INBOX_NAME + 32], *path;
 	uint64_t newest = 0;
 	int k;
 
-	inbox_file(sh, "incarnation", file);
+	inbox_file(sh, NULL, file);
 	path = inbox_path(s, inbox_run_of(sh), NULL, file, e);
 	if (path == NULL)
 		return -ERR_SYS;
-	k = ledger_number(path, &newest, e);
-	if (k >= 0 && sh->incarnation < newest) {
+	if ((k = ledger_number(path, &newest, e)) < 0) {
+		alloc_free(path);
+		return k;
+	}
+	k = 1;
+	if (sh->incarnation < newest) {
 		r->verdict = RECEIPT_FENCED;
 		(void)snprintf(r->reason, sizeof(r->reason), "incarnation %lu, "
 		    "%llu is known", (unsigned long)sh->incarnation,
 		    (unsigned long long)newest);
-	} else if (k >= 0 && sh->incarnation > newest) {
-		k = ledger_set_number(path, sh->incarnation, s->sync, e);
+		k = 0;
+	} else if (sh->incarnation > newest) {
+		k = INBOX_ALONE;
+		if (alone && (k = ledger_set_number(path, sh->incarnation,
+		    s->sync, e)) == 0)
+			k = 1;
 	}
 	alloc_free(path);
-	return k < 0 ? k : 0;
+	return k;
+}
+
+static int
+inbox_number(const struct inbox *s, const char *run, const char *name,
+    uint64_t *v, struct err *e)
+{
+	char *path = inbox_path(s, run, NULL, name, e);
+	int r = path != NULL ? ledger_number(path, v, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return r;
 }
 
 int
 inbox_last(const struct inbox *s, const char *run, uint64_t *step)
 {
-	char *last = inbox_path(s, run, NULL, "last", NULL);
-	int r = last != NULL && ledger_number(last, step, NULL) > 0;
+	return inbox_number(s, run, "last", step, NULL) > 0;
+}
 
-	alloc_free(last);
-	return r;
+int
+inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
+    struct err *e)
+{
+	return inbox_number(s, run, "closed", step, e);
 }
 
 static int
@@ -348,10 +429,27 @@ inbox_stale(const struct inbox *s, const struct shard *sh, struct receipt *r)
 	return 1;
 }
 
-/* Under the step's lock. */
+/* Is it to be accepted?  1; 0 and the verdict, which is to be kept unless it is
+ * `fenced'; INBOX_ALONE. */
+static int
+inbox_judge(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, int alone, struct receipt *r, struct err *e)
+{
+	int k;
+
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return 0;
+	if ((k = inbox_fence(s, sh, alone, r, e)) != 1 ||
+	    (k = inbox_model(s, sh, sc, alone, r, e)) != 1)
+		return k;
+	return !inbox_stale(s, sh, r);
+}
+
+/* 0: r is decided.  INBOX_ALONE: what is to be decided changes what is decided
+ * next, and needs the lock for itself. */
 static int
 inbox_decide(const struct inbox *s, const struct shard *sh,
-    const struct schema *sc, const char *temp, const char *path,
+    const struct schema *sc, const char *temp, const char *path, int alone,
     struct receipt *r, struct err *e)
 {
 	int k;
@@ -359,23 +457,66 @@ inbox_decide(const struct inbox *s, const struct shard *sh,
 	if ((k = inbox_closed(s, sh, r, e)) != 0 ||
 	    (k = inbox_known(s, sh, path, r, e)) != 0)
 		return k < 0 ? k : 0;
-	if (r->verdict == RECEIPT_ACCEPTED &&
-	    (k = inbox_fence(s, sh, r, e)) < 0)
+	if ((k = inbox_judge(s, sh, sc, alone, r, e)) < 0 || k == INBOX_ALONE)
 		return k;
-	if (r->verdict == RECEIPT_FENCED)
+	if (k == 0 && r->verdict == RECEIPT_FENCED)
 		return 0;
-	if (r->verdict == RECEIPT_ACCEPTED &&
-	    (k = inbox_model(s, sh, sc, r, e)) < 0)
-		return k;
-	if (r->verdict == RECEIPT_ACCEPTED)
-		(void)inbox_stale(s, sh, r);
-	if (r->verdict != RECEIPT_ACCEPTED)
-		return inbox_refuse(s, sh, r, e);
-	if ((k = inbox_link(s, temp, path, e)) != 0)
+	if (k == 0)
+		return alone ? inbox_refuse(s, sh, r, e) : INBOX_ALONE;
+	if ((k = inbox_link(temp, path, e)) != 0)
 		return k < 0 ? k : 0;
 	/* somebody was faster: his bytes decide */
 	k = inbox_known(s, sh, path, r, e);
 	return k < 0 ? k : 0;
+}
+
+/* The same under the run's lock, shared if that is enough. */
+static int
+inbox_locked(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *temp, const char *path,
+    struct receipt *r, struct err *e)
+{
+	const struct receipt asked = *r;
+	int alone, fd, k = INBOX_ALONE;
+
+	for (alone = 0; alone <= 1 && k == INBOX_ALONE; alone++) {
+		*r = asked;
+		if ((k = inbox_lock(s, inbox_run_of(sh), alone ? LOCK_EX :
+		    LOCK_SH, &fd, e)) < 0)
+			return k;
+		k = inbox_decide(s, sh, sc, temp, path, alone, r, e);
+		/* whoever it was that made the name or the manifest may have
+		 * died before it was durable */
+		if (k == 0 && s->sync == IO_SYNC_FULL)
+			k = io_sync_path(path, e);
+		(void)close(fd);
+	}
+	return k;
+}
+
+/* Unix nanoseconds; what SOURCE_DATE_EPOCH says, where output is to be the
+ * same again. */
+static uint64_t
+inbox_clock(void)
+{
+	const char *fixed = getenv("SOURCE_DATE_EPOCH");
+	struct timespec t;
+
+	if (fixed != NULL)
+		return strtoull(fixed, NULL, 10) * 1000000000u;
+	if (clock_gettime(CLOCK_REALTIME, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void
+inbox_sign(const struct inbox *s, const char *run, struct receipt *r)
+{
+	uint64_t last = 0;
+
+	r->clock = inbox_clock();
+	if (inbox_last(s, run, &last))
+		r->version = last;
 }
 
 int
@@ -384,26 +525,47 @@ inbox_settle(const struct inbox *s, const struct shard *sh,
     struct err *e)
 {
 	char file[INBOX_NAME + 32], *path;
-	struct timespec t;
-	uint64_t last = 0;
-	int fd, k;
+	int k;
 
 	inbox_file(sh, "aceg", file);
 	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((k = inbox_lock(s, inbox_run_of(sh), sh->step, LOCK_SH, &fd,
-	    e)) == 0) {
-		k = inbox_decide(s, sh, sc, temp, path, r, e);
-		(void)close(fd);
-	}
+	k = r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL ?
+	    inbox_sync_file(temp, e) : 0;
+	if (k == 0)
+		k = inbox_locked(s, sh, sc, temp, path, r, e);
 	alloc_free(path);
 	if (temp != NULL)
 		(void)unlink(temp);
-	if (clock_gettime(CLOCK_REALTIME, &t) == 0)
-		r->clock = (uint64_t)t.tv_sec * 1000000000u +
-		    (uint64_t)t.tv_nsec;
-	if (inbox_last(s, inbox_run_of(sh), &last))
-		r->version = last;
+	inbox_sign(s, inbox_run_of(sh), r);
+	return k;
+}
+
+/* ---- handing out ---- */
+
+int
+inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
+    char **path, struct err *e)
+{
+	uint64_t floor;
+	int k;
+
+	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
+	if (*path == NULL)
+		return -ERR_SYS;
+	if (access(*path, F_OK) == 0)
+		return 1;
+	k = errno == ENOENT ? 0 : err_sys(e, "'%s'", *path);
+	alloc_free(*path);
+	if (k < 0 || (k = inbox_floor(s, run, &floor, e)) <= 0)
+		return k;
+	if (step > floor)
+		return 0;
+	/* closed before: by a manifest of its own, or by being passed over */
+	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
+		return -ERR_SYS;
+	k = access(*path, F_OK) < 0 && step < floor ? 2 : 0;
+	alloc_free(*path);
 	return k;
 }

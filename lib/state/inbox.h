@@ -2,15 +2,22 @@
  * The receiver's ledger: shards of a run by step, one file each, and what was
  * decided about them.
  *
+ *   DIR/RUN/lock                     shared to add a shard; exclusive to close
+ *                                    a step, and for all verdicts that change
+ *                                    what is decided next
  *   DIR/RUN/schema.aceg              the model: of the first shard accepted
- *   DIR/RUN/last                     "STEP\n": the last step that was closed
+ *   DIR/RUN/closed                   "STEP\n": nothing is added to steps
+ *                                    before it; itself is closed by its manifest
+ *   DIR/RUN/last                     "STEP\n": its aggregate was made
  *   DIR/RUN/STEP/DEVICE.PART.aceg    an accepted shard, a stream of its own
  *   DIR/RUN/STEP/DEVICE.PART.no      the receipt of one that was rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
- *   DIR/RUN/STEP/done                the aggregate left the aggregator
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
- *   DIR/RUN/STEP/lock                shared to add, exclusive to close
+ *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
+ *                                    removed
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
+ *   DIR/RUN/tmp.XXXXXX               on its way in; locked while somebody
+ *                                    writes it
  *
  * Names are ids escaped: what is not [A-Za-z0-9_-] becomes %XX.  A shard's
  * name gets one verdict, on disk before anyone is told; bytes under a name
@@ -52,7 +59,8 @@ char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 /* inbox_begin(s, sh, e): directories for the shard's run and step. */
 int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
 /* inbox_temp(s, sh, path, w, e): a stream for the shard to be written to; the
- * file at *path stays until inbox_settle or unlink. */
+ * file at *path stays until inbox_settle or unlink, and nobody sweeps it away
+ * while *w lives. */
 int inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
     struct writer **w, struct err *e);
 /*
@@ -65,7 +73,24 @@ int inbox_settle(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *path, struct receipt *r,
     struct err *e);
 
-/* inbox_last(s, run, step): 1 and the last closed step, or 0. */
+/* inbox_sign(s, run, r): clock and version of a receipt, without a verdict of
+ * ours: for a shard that is none of the spool's business. */
+void inbox_sign(const struct inbox *s, const char *run, struct receipt *r);
+
+/* inbox_last(s, run, step): 1 and the last step that was aggregated, or 0. */
 int inbox_last(const struct inbox *s, const char *run, uint64_t *step);
+/* inbox_floor(s, run, step): 1 and the step before which all are closed, or
+ * 0. */
+int inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
+    struct err *e);
+/* inbox_lock(s, run, how, fd, e): the run's, LOCK_SH or LOCK_EX; close(fd)
+ * gives it back. */
+int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
+    struct err *e);
+
+/* inbox_aggregate(s, run, step, path, e): 1 the step's aggregate is at *path,
+ * allocated; 0 it may come; 2 it will not. */
+int inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
+    char **path, struct err *e);
 
 #endif

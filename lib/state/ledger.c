@@ -206,6 +206,29 @@ ledger_schema(const char *path, const struct schema *sc,
 }
 
 int
+ledger_run(const char *path, char **name, struct err *e)
+{
+	const char *run = NULL;
+	struct reader *r;
+	int k;
+
+	*name = NULL;
+	if ((k = ledger_open(&r, path, e)) <= 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD && *name == NULL) {
+			run = text_get(&reader_shard(r)->kv, SHARD_KEY_RUN);
+			*name = alloc_dup(run != NULL ? run : "", e);
+			if (*name == NULL) {
+				k = -ERR_SYS;
+				break;
+			}
+		}
+	reader_free(r);
+	return k;
+}
+
+int
 ledger_number(const char *path, uint64_t *v, struct err *e)
 {
 	char s[32], *end;

@@ -37,6 +37,9 @@ int ledger_digest(const char *path, unsigned char digest[SHARD_DIGEST],
 /* ledger_shard(path, r, e): the same, and the shard's key: a receipt. */
 int ledger_shard(const char *path, struct receipt *r, struct err *e);
 
+/* ledger_run(path, name, e): the run's name in a file that ledger_schema made,
+ * allocated. */
+int ledger_run(const char *path, char **name, struct err *e);
 /* ledger_schema(path, sc, sh, why, e): 0 the file says the same model, or says
  * it from now on; 1 another, and why. */
 int ledger_schema(const char *path, const struct schema *sc,

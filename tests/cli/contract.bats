@@ -15,6 +15,8 @@ table() {
 	source ace-import -f safetensors
 	report ace-inspect
 	pipe   ace-meter
+	answer ace-recv --spool spool
+	filter ace-ack -S state
 	EOT
 }
 
@@ -22,7 +24,7 @@ table() {
 ask() {
 	local failed=0 asked=0 kind call dir
 	while read -r kind call; do
-		[[ " ${2:-filter sink source report} " = *" $kind "* ]] || continue
+		[[ " ${2:-filter sink source report answer} " = *" $kind "* ]] || continue
 		[ -x "$BUILD/${call%% *}" ] || continue
 		dir=${call%% *}
 		asked=1
@@ -72,11 +74,11 @@ inputs() {
 }
 
 @test "cut at and inside every frame: status 3, truncated" {
-	ask cut "filter sink report"
+	ask cut "filter sink report answer"
 }
 
 @test "one byte flipped in every frame: status 3" {
-	ask flip "filter sink report"
+	ask flip "filter sink report answer"
 }
 
 @test "garbage after the end: status 3" {
@@ -84,11 +86,11 @@ inputs() {
 }
 
 @test "damage by a terminal has a message of its own" {
-	ask terminal_damage "filter sink report"
+	ask terminal_damage "filter sink report answer"
 }
 
 @test "streams one after another are a stream" {
-	ask two "filter sink report"
+	ask two "filter sink report answer"
 }
 
 @test "no space left: status 4" {

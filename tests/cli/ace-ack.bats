@@ -1,0 +1,105 @@
+load helper
+
+# step N ARGS...: a step of the device goes through the coder, to `sent'.
+step() {
+	mkshards -s "$1" -c f32 "${@:2}" >in
+	exits 0 ace-compress -S state -c topk:0.1 --window 4 in
+	mv out sent
+}
+
+# resent: steps that are sent again
+resent() {
+	ace-compress -S state --resend >again
+	ace-inspect --json again | grep -o '"step": *[0-9]*' | grep -o '[0-9]*$' |
+	    sort -nu | paste -sd' '
+}
+
+# pending: steps the state holds without a receipt
+pending() {
+	ace-inspect --json state/residual | grep -o '"step":[0-9]*' |
+	    sed 1d | grep -o '[0-9]*' | paste -sd' '
+}
+
+@test "an accepted shard is forgotten at the next step" {
+	step 0
+	ace-recv --spool spool sent | ace-ack -S state >/dev/null
+	[ "$(pending)" = 0 ]
+	step 1
+	[ "$(pending)" = 1 ]
+}
+
+@test "without receipts shards are kept, and sent again by who comes next" {
+	step 0
+	step 1
+	step 2
+	[ "$(pending)" = "0 1 2" ]
+	[ "$(resent)" = "0 1 2" ]
+	ace-recv --spool spool again | ace-ack -S state >/dev/null
+	[ "$(resent)" = "" ]
+	step 3
+	[ "$(pending)" = 3 ]
+}
+
+@test "the same receipt twice, receipts in any order" {
+	local s
+	for s in 0 1 2; do
+		step $s
+		ace-recv --spool spool sent >/dev/null
+	done
+	ace-compress -S state --resend | ace-recv --spool spool >all
+	exits 0 ace-ack -S state all
+	cp state/receipts once
+	exits 0 ace-ack -S state all
+	same once state/receipts
+	step 3
+	[ "$(pending)" = 3 ]
+}
+
+@test "what is no receipt goes on" {
+	mkshards -N 3 -a -p >in
+	exits 0 ace-ack -S state in
+	ace-inspect --diff in out
+}
+
+@test "equivocation: status 5, all stays" {
+	step 0
+	mkshards -x 9 | ace-recv --spool spool >/dev/null
+	ace-recv --spool spool sent >receipt
+	cp state/residual before
+	exits 5 ace-ack -S state receipt
+	says "step 0 was refused as equivocation"
+	same before state/residual
+	[ "$(pending)" = 0 ]
+}
+
+@test "damage in a receipt: status 3, the state as it was" {
+	local o n
+	step 0
+	ace-recv --spool spool sent >receipt
+	exits 0 ace-ack -S state receipt
+	step 1
+	ace-recv --spool spool sent >receipt
+	cp state/receipts before
+	o=$(frames receipt | sed -n 's/ RCPT//p')
+	for n in 70 96 108 140; do
+		cp receipt flipped
+		flip flipped $((o + n))
+		exits 3 ace-ack -S state flipped
+		same before state/receipts
+	done
+}
+
+@test "two at a time on one state: status 5" {
+	mkfifo in
+	ace-ack -S state <in >/dev/null &
+	exec 9>in
+	until [ -e state/receipts ]; do sleep 0.01; done
+	exits 5 ace-ack -S state /dev/null
+	says "in use"
+	exec 9>&-
+	wait || true
+}
+
+@test "no -S: status 2" {
+	exits 2 ace-ack </dev/null
+}

@@ -1,0 +1,154 @@
+load helper
+
+# verdict FILE: what ace-ack says of the receipts in it, one line each.
+verdict() {
+	rm -rf scratch
+	ace-ack -S scratch -v <"$1" 2>&1 >/dev/null | sed 's/^ace-ack: //'
+}
+
+# recv VERDICT ARGS...: standard input into the spool, one receipt.
+recv() {
+	local want=$1
+	shift
+	exits 0 ace-recv --spool spool "$@"
+	verdict out >said
+	grep -qE "$want" said || { cat said; return 1; }
+}
+
+shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
+
+@test "a shard: accepted, in the spool as it came, then a duplicate" {
+	shard 3 >in
+	recv '^step 3: accepted$' <in
+	ace-inspect --verify spool/test/3/edge1.0.aceg
+	ace-inspect --diff in spool/test/3/edge1.0.aceg
+	cp spool/test/3/edge1.0.aceg before
+	recv '^step 3: duplicate$' <in
+	recv '^step 3: duplicate$' <in
+	same before spool/test/3/edge1.0.aceg
+	[ "$(find spool -name 'tmp*')" = "" ]
+}
+
+@test "other bytes under the same name: equivocation, the first stay" {
+	shard 0 edge1 -x 1 >one
+	shard 0 edge1 -x 2 >other
+	recv '^step 0: accepted$' <one
+	recv '^step 0: equivocation' <other
+	ace-inspect --diff one spool/test/0/edge1.0.aceg
+	exits 0 ace-recv --spool spool other
+	mv out receipt
+	exits 5 ace-ack -S state receipt
+	says "equivocation"
+}
+
+@test "many shards, one connection: a receipt each, in order" {
+	mkshards -N 20 >in
+	exits 0 ace-recv --spool spool in
+	[ "$(verdict out | grep -c accepted)" -eq 20 ]
+	verdict out | sort -c -k2n
+	exits 0 ace-recv --spool again --once in
+	[ "$(verdict out | wc -l)" -eq 1 ]
+}
+
+@test "a value that is not finite: invalid, named, the same for ever" {
+	shard 0 edge1 -k nan >in
+	recv "^step 0: invalid: non-finite value in tensor 'embed' at index 3" <in
+	recv "^step 0: invalid: non-finite" <in
+	shard 0 >good
+	recv "^step 0: equivocation" <good
+	[ ! -e spool/test/0/edge1.0.aceg ]
+}
+
+@test "another device than the key's: invalid, and the other one is not harmed" {
+	shard 0 edge2 >in
+	recv "^step 0: invalid: mismatch: another device" --device edge1 <in
+	recv "^step 0: accepted" --device edge2 <in
+}
+
+@test "another run than asked for: invalid" {
+	shard 0 >in
+	recv "^step 0: invalid: mismatch: a shard of another run" --run x <in
+	[ "$(ls spool)" = "" ]
+	recv "^step 0: accepted" --run test <in
+}
+
+@test "another model than the run's: invalid" {
+	shard 0 >in
+	recv accepted <in
+	mkshards -d edge2 -t other:7 >in
+	recv "^step 0: invalid: mismatch: .*other" <in
+	mkshards -d edge2 -r run2 -t other:7 >in
+	recv accepted <in
+}
+
+@test "larger than --max-shard: invalid" {
+	mkshards -n 10k >in
+	recv "^step 0: invalid: limit: larger" --max-shard 10k <in
+	mkshards -n 10k -s 1 >in
+	recv "^step 1: accepted" --max-shard 100k <in
+}
+
+@test "a closed step: accepted if it is in the manifest, else late" {
+	shard 0 edge1 >one
+	shard 0 edge2 >two
+	recv accepted <one
+	exits 0 ace-aggregate --spool spool --steps 1
+	recv '^step 0: accepted$' <one
+	recv '^step 0: late: step 0 is closed$' <two
+	[ ! -e spool/test/0/edge2.0.aceg ]
+}
+
+@test "cut in the middle of a shard: those before it count, it does not" {
+	{ shard 0; shard 1; } >in
+	head -c "$(($(wc -c <in) - 300))" in >part
+	exits 3 ace-recv --spool spool <part
+	says truncated
+	[ -e spool/test/0/edge1.0.aceg ] && [ ! -e spool/test/1/edge1.0.aceg ]
+	mv out receipts
+	exits 3 ace-ack -S state -v <receipts
+	says "step 0: accepted"
+	says "truncated"
+	[ "$(find spool -name 'tmp*')" = "" ]
+}
+
+@test "names that are no file names" {
+	local n
+	for n in a/../b ../../x "$(printf 'new\nline')" "$(printf '\033[31mred')" \
+	    . .. - "sp ace" "$(printf '%0255d' 7)" "x%2Fy" a.b; do
+		rm -rf spool
+		mkshards -d "$n" -r "$n" >in || { [[ $n = *[[:cntrl:]]* ]] && continue; }
+		recv accepted <in
+		recv duplicate <in
+		[ "$(find . -name '*.aceg' -newer in | grep -vc '^./spool/')" -eq 0 ]
+		find spool | LC_ALL=C grep -q '[^ -~]' && return 1
+		exits 0 ace-aggregate --spool spool --steps 1
+		ace-inspect --verify out
+	done
+	[ -z "$(ls -d ../x ../../x 2>/dev/null)" ]
+}
+
+@test "--reply aggregate: the receipt, then the step's aggregate" {
+	shard 0 edge1 >one
+	shard 0 edge2 -x 2 >two
+	ace-recv --spool spool --reply aggregate one >back &
+	recv accepted <two
+	ace-aggregate --spool spool --expect 2 --steps 1 |
+	    ace-recv --spool spool --publish
+	wait
+	exits 0 ace-ack -S state back
+	mv out got
+	ace-aggregate one two >want
+	ace-inspect --diff want got
+}
+
+@test "a spool that others can write is refused" {
+	mkdir -m 777 spool
+	shard 0 >in
+	exits 5 ace-recv --spool spool in
+	says "can be changed by other users"
+}
+
+@test "no --spool: status 2" {
+	exits 2 ace-recv </dev/null
+	says "spool"
+}
