@@ -537,8 +537,9 @@ do_spool(struct run *x, struct err *e)
 
 	in.sync = (enum io_sync)x->o->sync;
 	if ((r = inbox_open(&in, x->o->spool, e)) == 0 &&
-	    (r = which_run(x, &in, &run, e)) == 0)
-		(void)inbox_last(&in, run, &step);
+	    (r = which_run(x, &in, &run, e)) == 0 &&
+	    !inbox_last(&in, run, &step))
+		step = UINT64_MAX;	/* none is closed yet: any */
 	for (n = 0; r == 0 && (x->o->steps == 0 || n < x->o->steps); n++)
 		r = do_next(x, &in, run, &step, e);
 	alloc_free(run);
