@@ -23,7 +23,9 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "forge.h"
+#include "stream/receipt.h"
 #include "stream/values.h"
+#include "stream/writer.h"
 
 enum { MAX = 1 << 16, ARGS = 12 };
 
@@ -37,31 +39,39 @@ MAIN(ace_aggregate);
 MAIN(ace_policy);
 MAIN(ace_export);
 MAIN(ace_inspect);
+MAIN(ace_recv);
+MAIN(ace_ack);
 
 struct prog {
 	const char *name;
 	int (*main)(int, char **);
 	const char *arg[6];	/* ends with a NULL */
-	int state;		/* with -S DIR; then what comes after the
-				   shard is left alone */
+	enum { PLAIN, STATE, SPOOL } with;	/* -S DIR, --spool DIR; then
+						   what comes after the shard
+						   is left alone */
+	int receipts;		/* of a shard, not the shard */
+	unsigned long every;	/* slow: only so many; 0 all */
 };
 
 static const struct prog progs[] = {
-	{ "ace-expand", ace_expand_main, { NULL }, 0 },
-	{ "ace-score", ace_score_main, { NULL }, 0 },
-	{ "ace-select", ace_select_main, { "-p", "0.5" }, 0 },
-	{ "ace-select", ace_select_main, { "-b", "1200" }, 0 },
-	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, 0 },
-	{ "ace-aggregate", ace_aggregate_main, { NULL }, 0 },
-	{ "ace-policy", ace_policy_main, { NULL }, 0 },
-	{ "ace-export", ace_export_main, { "-f", "raw" }, 0 },
-	{ "ace-inspect", ace_inspect_main, { "--verify" }, 0 },
-	{ "ace-inspect", ace_inspect_main, { "--stats" }, 0 },
-	{ "ace-expand", ace_expand_main, { "--wait", "0" }, 1 },
-	{ "ace-score", ace_score_main, { NULL }, 1 },
-	{ "ace-select", ace_select_main, { "-b", "1200" }, 1 },
-	{ "ace-policy", ace_policy_main, { NULL }, 1 },
-	{ "ace-compress", ace_compress_main, { "-c", "q8", "--sync", "none" }, 1 }
+	{ "ace-expand", ace_expand_main, { NULL }, PLAIN, 0, 0 },
+	{ "ace-score", ace_score_main, { NULL }, PLAIN, 0, 0 },
+	{ "ace-select", ace_select_main, { "-p", "0.5" }, PLAIN, 0, 0 },
+	{ "ace-select", ace_select_main, { "-b", "1200" }, PLAIN, 0, 0 },
+	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, PLAIN, 0, 0 },
+	{ "ace-aggregate", ace_aggregate_main, { NULL }, PLAIN, 0, 0 },
+	{ "ace-policy", ace_policy_main, { NULL }, PLAIN, 0, 0 },
+	{ "ace-export", ace_export_main, { "-f", "raw" }, PLAIN, 0, 0 },
+	{ "ace-inspect", ace_inspect_main, { "--verify" }, PLAIN, 0, 0 },
+	{ "ace-inspect", ace_inspect_main, { "--stats" }, PLAIN, 0, 0 },
+	{ "ace-expand", ace_expand_main, { "--wait", "0" }, STATE, 0, 0 },
+	{ "ace-score", ace_score_main, { NULL }, STATE, 0, 0 },
+	{ "ace-select", ace_select_main, { "-b", "1200" }, STATE, 0, 0 },
+	{ "ace-policy", ace_policy_main, { NULL }, STATE, 0, 0 },
+	{ "ace-compress", ace_compress_main, { "-c", "q8", "--sync", "none" }, STATE, 0, 0 },
+	{ "ace-ack", ace_ack_main, { "--sync", "none" }, STATE, 0, 0 },
+	{ "ace-ack", ace_ack_main, { "--sync", "none" }, STATE, 1, 0 },
+	{ "ace-recv", ace_recv_main, { "--sync", "none" }, SPOOL, 0, 23 }
 };
 
 static const char *const files[] = {
@@ -140,7 +150,7 @@ call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
 	for (i = 0; g->arg[i] != NULL; i++)
 		argv[argc++] = g->arg[i];
 	if (dir != NULL) {
-		argv[argc++] = "-S";
+		argv[argc++] = g->with == SPOOL ? "--spool" : "-S";
 		argv[argc++] = dir;
 	}
 	input(p, n, pipe_it);
@@ -176,49 +186,77 @@ accepted(const unsigned char *p, size_t n)
 
 /* ---- the state directory ---- */
 
-static uint64_t
-dir_sum(const char *dir)
+/* Calls each for what is in dir. */
+static void
+dir_each(const char *dir, void (*each)(const char *path, const char *name,
+    void *arg), void *arg)
 {
-	static unsigned char b[MAX];
 	char path[512];
-	uint64_t sum = 0;
 	struct dirent *d;
-	struct stat st;
 	DIR *h = opendir(dir);
-	ssize_t k;
-	int fd;
 
 	must(h != NULL, dir);
 	while ((d = readdir(h)) != NULL) {
-		if (d->d_name[0] == '.')
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
-		must((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0, path);
-		must(fstat(fd, &st) == 0 && st.st_size < MAX, path);
-		k = read(fd, b, sizeof(b));
-		must(k >= 0 && close(fd) == 0, path);
-		/* a sum: in whatever order the names come */
-		sum += pack_hash64(b, (size_t)k) ^
-		    pack_hash64(d->d_name, strlen(d->d_name)) * 3;
+		(void)snprintf(path, sizeof(path), "%s/%.255s", dir, d->d_name);
+		if (d->d_name[0] != '.')
+			each(path, d->d_name, arg);
 	}
 	must(closedir(h) == 0, dir);
+}
+
+/* Of files; a directory more is nothing. */
+static void
+dir_add(const char *path, const char *name, void *arg)
+{
+	static unsigned char b[MAX];
+	uint64_t *sum = arg;
+	struct stat st;
+	ssize_t k;
+	int fd;
+
+	must(stat(path, &st) == 0, path);
+	if (S_ISDIR(st.st_mode)) {
+		dir_each(path, dir_add, arg);
+		return;
+	}
+	must(st.st_size < MAX, path);
+	must((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0, path);
+	k = read(fd, b, sizeof(b));
+	must(k >= 0 && close(fd) == 0, path);
+	/* a sum: in whatever order the names come */
+	*sum += pack_hash64(b, (size_t)k) ^
+	    pack_hash64(name, strlen(name)) * 3;
+}
+
+static uint64_t
+dir_sum(const char *dir)
+{
+	uint64_t sum = 0;
+
+	dir_each(dir, dir_add, &sum);
 	return sum;
+}
+
+static void
+dir_drop(const char *path, const char *name, void *arg)
+{
+	struct stat st;
+
+	(void)name;
+	must(stat(path, &st) == 0, path);
+	if (!S_ISDIR(st.st_mode)) {
+		must(unlink(path) == 0, path);
+		return;
+	}
+	dir_each(path, dir_drop, arg);
+	must(rmdir(path) == 0, path);
 }
 
 static void
 dir_remove(const char *dir)
 {
-	char path[512];
-	struct dirent *d;
-	DIR *h = opendir(dir);
-
-	must(h != NULL, dir);
-	while ((d = readdir(h)) != NULL) {
-		(void)snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
-		if (d->d_name[0] != '.')
-			must(unlink(path) == 0, path);
-	}
-	must(closedir(h) == 0 && rmdir(dir) == 0, dir);
+	dir_each(dir, dir_drop, NULL);
+	must(rmdir(dir) == 0, dir);
 }
 
 /* ---- trying ---- */
@@ -400,6 +438,33 @@ at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
 	return q;
 }
 
+/* The receipt for a shard of that step. */
+static unsigned char *
+receipt_of(uint64_t step, size_t *len)
+{
+	struct writer_opts o = { "ace-recv", NULL, 0 };
+	struct receipt r = { .step = step, .verdict = RECEIPT_LATE,
+	    .clock = 1000000000u, .reason = "too late" };
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	struct writer *w = NULL;
+	struct io *io = NULL;
+	const unsigned char *p;
+	unsigned char *q;
+
+	must(io_create_mem(&io, &e) == 0 && writer_open(&w, io, &o, &e) == 0 &&
+	    receipt_encode(&r, &b, &e) == 0 &&
+	    writer_receipt(w, b.p, b.n, &e) == 0 &&
+	    writer_finish(w, &e) == 0, "receipt");
+	p = io_mem(io, len);
+	q = malloc(*len);
+	must(q != NULL, "receipt");
+	memcpy(q, p, *len);
+	writer_free(w);
+	buf_release(&b);
+	return q;
+}
+
 static int tests, bad;
 
 static void
@@ -412,10 +477,21 @@ report(const struct trial *t, const char *file)
 	for (; *a != NULL; a++)
 		(void)fprintf(tap, " %s", *a);
 	(void)fprintf(tap, "%s <%s: %lu damages, %lu not refused as they "
-	    "should be\n", t->dir != NULL ? " -S" : "", file, t->tried,
+	    "should be\n", t->dir == NULL ? "" :
+	    t->g->with == SPOOL ? " --spool" : " -S", t->g->receipts ?
+	    "receipt" : file, t->tried,
 	    t->failed);
 	(void)fflush(tap);
 	bad |= t->failed != 0 || t->tried == 0;
+}
+
+/* The stream at one step, of a device; at step 0 it makes the state. */
+static unsigned char *
+input_at(const struct prog *g, const unsigned char *good, size_t n,
+    uint64_t step, size_t *len)
+{
+	return g->receipts ? receipt_of(step, len) :
+	    at_step(good, n, step, len);
 }
 
 static void
@@ -423,18 +499,19 @@ one(const struct prog *g, const char *file, unsigned long every)
 {
 	static unsigned char good[MAX / 4], b[MAX];
 	char dir[] = "/tmp/ace-damage-XXXXXX";
-	struct trial t = { .g = g, .good = good, .every = every };
+	struct trial t = { .g = g, .good = good,
+	    .every = every > g->every ? every : g->every };
 	unsigned char *other, *first;
 	size_t nother, nfirst, end;
 	int r;
 
 	t.ngood = end = load(file, good, sizeof(good));
 	other = at_step(good, t.ngood, 7, &nother);
-	if (g->state) {
+	if (g->with != PLAIN) {
 		must(mkdtemp(dir) != NULL, dir);
-		first = at_step(good, t.ngood, 0, &nfirst);
+		first = input_at(g, good, t.ngood, 0, &nfirst);
 		free(other);
-		other = at_step(good, t.ngood, 1, &nother);
+		other = input_at(g, good, t.ngood, 1, &nother);
 		memcpy(good, other, nother);
 		t.ngood = nother;
 		r = call(g, dir, first, nfirst, 0);
@@ -450,8 +527,10 @@ one(const struct prog *g, const char *file, unsigned long every)
 		t.failed++;
 	}
 	bytes(&t, b, end);
-	frames(&t, b, other, nother, end);
-	if (g->state)
+	/* receipts stand each for itself: any order of them is a stream */
+	if (!g->receipts)
+		frames(&t, b, other, nother, end);
+	if (t.dir != NULL)
 		dir_remove(dir);
 	report(&t, file);
 	free(other);
@@ -474,7 +553,7 @@ main(void)
 		if (progs[i].main == NULL)
 			continue;
 		for (k = 0; k < sizeof(files) / sizeof(files[0]); k++)
-			if (!progs[i].state || k == 0)
+			if (progs[i].with == PLAIN || k == 0)
 				one(&progs[i], files[k], every != NULL ?
 				    strtoul(every, NULL, 10) : 1);
 	}
