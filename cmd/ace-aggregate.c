@@ -7,16 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
-#include "state/closing.h"
+#include "state/rounds.h"
 #include "stream/filter.h"
 #include "stream/gather.h"
 #include "stream/values.h"
+#include "sync/combine.h"
 #include "sync/robust.h"
 
 enum {
@@ -147,9 +146,7 @@ struct run {
 	const struct kern *kern;
 	struct gather *g;
 	struct writer *out;
-	double *acc;
-	float *mean;
-	size_t cap;
+	struct combine sum;
 	int active;		/* the rules have something to decide */
 	struct robust_step step;
 	double total;		/* sum of the weights of this step */
@@ -191,22 +188,6 @@ factor(const struct run *x, size_t i)
 	if (x->active)
 		return weight(x, s) * x->step.one[i].share * x->step.one[i].scale;
 	return s->kind == SHARD_SUM ? 1 : weight(x, s);
-}
-
-static int
-room(struct run *x, size_t n, struct err *e)
-{
-	if (n <= x->cap)
-		return 0;
-	alloc_free(x->acc);
-	alloc_free(x->mean);
-	x->cap = 0;
-	x->acc = alloc_get(n, sizeof(*x->acc), e);
-	x->mean = alloc_get(n, sizeof(*x->mean), e);
-	if (x->acc == NULL || x->mean == NULL)
-		return -ERR_SYS;
-	x->cap = n;
-	return 0;
 }
 
 /* What the aggregate says of itself: weights and contributors add up, so an
@@ -384,12 +365,13 @@ do_group(struct run *x, uint32_t g, struct err *e)
 {
 	const struct robust_rule *q = &x->o->rule;
 	struct schema_span span;
-	size_t i, k, in = 0, n = gather_count(x->g), sent = 0;
+	size_t i, in = 0, n = gather_count(x->g), sent = 0;
+	const float *y;
 	float *v;
 	int r;
 
 	schema_span(gather_schema(x->g), g, &span);
-	memset(x->acc, 0, span.n * sizeof(*x->acc));
+	combine_begin(&x->sum, span.n);
 	for (i = 0; i < n; i++) {
 		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
 			return r;
@@ -401,21 +383,19 @@ do_group(struct run *x, uint32_t g, struct err *e)
 		if (robust_elements(q))
 			x->step.x[in++] = v;
 		else if (v != NULL)
-			x->kern->axpy64(x->acc, factor(x, i), v, span.n);
+			combine_add(&x->sum, factor(x, i), v);
 	}
 	if (sent == 0)
 		return 0;		/* nobody sent it: nor do we */
 	if (robust_elements(q))
-		robust_combine(q, x->acc, x->step.x, in, span.n,
+		robust_combine(q, x->sum.acc, x->step.x, in, span.n,
 		    x->step.element);
-	else if (!x->o->sum)
-		for (k = 0; k < span.n; k++)
-			x->acc[k] /= x->total;
-	x->kern->narrow(x->mean, x->acc, span.n);
-	if (x->kern->first_nonfinite(x->mean, span.n) != span.n)
+	y = combine_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
+	    x->total);
+	if (y == NULL)
 		return err_set(e, ERR_REFUSED, "the sum of tensor '%s' "
 		    "overflows f32", gather_schema(x->g)->t[span.tensor].name);
-	return writer_values(x->out, g, x->mean, span.n, e);
+	return writer_values(x->out, g, y, span.n, e);
 }
 
 static int
@@ -431,7 +411,7 @@ do_step(struct run *x, struct err *e)
 	if (x->active && (r = look(x, &s, e)) < 0)
 		goto out;
 	sc = gather_schema(x->g);
-	if ((r = room(x, sc->group_size, e)) < 0 ||
+	if ((r = combine_room(&x->sum, sc->group_size, e)) < 0 ||
 	    (r = describe(x, &s, e)) < 0 ||
 	    (r = writer_shard(x->out, &s, sc, e)) < 0)
 		goto out;
@@ -458,92 +438,38 @@ open_all(struct run *x, char **paths, size_t n, uint64_t expect, struct err *e)
 	return r;
 }
 
-/* ---- from a spool ---- */
-
-/* The run to aggregate: the one that was named, or the only one there is. */
+/* The shards of one step, each a file. */
 static int
-which_run(struct run *x, const struct inbox *in, char **name, struct err *e)
+do_paths(struct run *x, char **paths, size_t n, struct err *e)
 {
-	struct timespec t = { 0, 10000000 };
-	int several = 0;
+	int r;
 
-	if (x->o->run != NULL) {
-		*name = alloc_dup(x->o->run, e);
-		return *name != NULL ? 0 : -ERR_SYS;
-	}
-	while ((*name = closing_run(in, &several, e)) == NULL && !several &&
-	    e->msg[0] == '\0')
-		(void)nanosleep(&t, NULL);
-	if (several)
-		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
-		    in->state.dir);
-	return *name != NULL ? 0 : -ERR_SYS;
-}
-
-/* The shards of the manifest, in its order: a restarted aggregator computes
- * the same bytes. */
-static int
-do_manifest(struct run *x, const struct inbox *in, const char *run,
-    uint64_t step, const struct ledger *l, struct err *e)
-{
-	char **paths = alloc_get(l->n + 1, sizeof(*paths), e);
-	size_t i;
-	int r = paths != NULL ? 0 : -ERR_SYS;
-
-	for (i = 0; r == 0 && i < l->n; i++)
-		if ((paths[i] = inbox_path(in, run, &step, l->name[i],
-		    e)) == NULL)
-			r = -ERR_SYS;
-	if (r == 0 && (r = open_all(x, paths, l->n, 0, e)) == 0 &&
+	if ((r = open_all(x, paths, n, 0, e)) == 0 &&
 	    (r = gather_step(x->g, e)) >= 0)
 		r = do_step(x, e);
 	gather_free(x->g);
 	x->g = NULL;
-	for (i = 0; paths != NULL && i < l->n; i++)
-		alloc_free(paths[i]);
-	alloc_free(paths);
-	return r;
-}
-
-/* One step: closed, summed, handed out. */
-static int
-do_next(struct run *x, const struct inbox *in, const char *run, uint64_t *step,
-    struct err *e)
-{
-	struct closing_rule rule = { (size_t)x->o->expect,
-	    (size_t)x->o->quorum, x->o->deadline };
-	struct ledger l;
-	int r;
-
-	if ((r = closing_wait(in, run, step, &rule, &l, e)) == 0)
-		r = do_manifest(x, in, run, *step, &l, e);
-	ledger_release(&l);
-	if (r == 0 && x->o->published)
-		r = closing_published(in, run, *step, e);
-	if (r == 0)
-		r = closing_done(in, run, *step, e);
-	if (r == 0 && x->o->keep != 0 && *step >= x->o->keep)
-		r = closing_forget(in, run, *step - x->o->keep, e);
 	return r;
 }
 
 static int
 do_spool(struct run *x, struct err *e)
 {
-	struct inbox in = INBOX_INIT;
-	uint64_t step = UINT64_MAX, n;
-	char *run = NULL;
-	int r;
+	const struct opts *o = x->o;
+	const struct rounds_opts ro = { o->spool, o->run,
+	    (enum io_sync)o->sync, { (size_t)o->expect, (size_t)o->quorum,
+	    o->deadline }, o->published, o->keep };
+	struct rounds *steps;
+	uint64_t i;
+	char **paths;
+	size_t n;
+	int r = rounds_open(&steps, &ro, e);
 
-	in.sync = (enum io_sync)x->o->sync;
-	if ((r = inbox_open(&in, x->o->spool, e)) == 0 &&
-	    (r = which_run(x, &in, &run, e)) == 0 &&
-	    !inbox_last(&in, run, &step))
-		step = UINT64_MAX;	/* none is closed yet: any */
-	for (n = 0; r == 0 && (x->o->steps == 0 || n < x->o->steps); n++)
-		r = do_next(x, &in, run, &step, e);
-	alloc_free(run);
-	inbox_close(&in);
+	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
+		if ((r = rounds_next(steps, &paths, &n, e)) == 0 &&
+		    (r = do_paths(x, paths, n, e)) == 0)
+			r = rounds_done(steps, e);
+	rounds_free(steps);
 	return r;
 }
 
@@ -574,7 +500,7 @@ run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "--among is of trim and median");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
-	if ((x.kern = kern_get(e)) == NULL)
+	if ((x.kern = x.sum.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	if ((r = filter_out(&o->f, &x.out, e)) == 0) {
 		r = o->spool != NULL ? do_spool(&x, e) :
@@ -583,8 +509,7 @@ run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
 	}
 	gather_free(x.g);
 	writer_free(x.out);
-	alloc_free(x.acc);
-	alloc_free(x.mean);
+	combine_release(&x.sum);
 	robust_release(&x.step);
 	return r;
 }
