@@ -229,7 +229,9 @@ describe(struct run *x, struct shard *out, struct err *e)
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
 	    (r = shard_set_device(out, x->o->device, e)) < 0)
 		return r;
-	return gather_members(x->g, &out->kv, e);
+	if ((r = gather_members(x->g, &out->kv, e)) < 0)
+		return r;
+	return gather_norm(x->g, &out->kv, e);
 }
 
 static int

@@ -19,7 +19,6 @@
 #include "sync/ratio.h"
 
 #define FILE_NAME "policy"		/* in the state directory */
-#define KEY_NORM "model.norm"		/* of a shard: || theta || */
 
 enum {
 	OPT_CMIN = CLI_LONG, OPT_CMAX, OPT_BETA, OPT_HALF, OPT_BANDWIDTH,
@@ -472,16 +471,16 @@ on_shard(struct run *x, struct err *e)
 static int
 model_norm(const struct run *x, double *norm, struct err *e)
 {
-	const char *s = text_get(&reader_shard(x->in)->kv, KEY_NORM);
+	const char *s = text_get(&reader_shard(x->in)->kv, SHARD_KEY_NORM);
 
 	*norm = x->o->norm;
 	if (*norm > 0)
 		return 0;
 	if (s == NULL)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
-		    "--model-norm, or the key " KEY_NORM " in the shards");
-	if (cli_f64(norm, s, 1e-300, BIG, KEY_NORM, NULL) < 0)
-		return err_set(e, ERR_DATA, "corrupt: key " KEY_NORM);
+		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
+	if (cli_f64(norm, s, 1e-300, BIG, SHARD_KEY_NORM, NULL) < 0)
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM);
 	return 0;
 }
 

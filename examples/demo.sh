@@ -166,7 +166,7 @@ ace_cloud() {
 	    ace-expand -S "$s" |
 	    ace-score -S "$s" |
 	    ace-policy -S "$s" "${factor[@]}" --bandwidth 20Mbit \
-		--target-divergence 0.04 --model-norm 50 \
+		--target-divergence 0.04 \
 		--interval $INTERVAL --min-interval 4 --max-interval 10 |
 	    ace-select --policy |
 	    ace-compress -S "$s" --sync rename |

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +96,29 @@ link_open(struct link *l, int out, uint32_t group, struct ace_error *e)
 	return l->out == NULL ? -e->code : tensors_put(l->out, l->m, group, e);
 }
 
+/* || theta ||: what a policy compares the size of an update with. */
+static double
+model_norm(const struct model *m)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < m->n; i++)
+		sum += (double)m->theta[i] * (double)m->theta[i];
+	return sqrt(sum);
+}
+
 int
 link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t samples, const float *x, struct ace_error *e)
 {
 	struct ace_shard s = ACE_SHARD_INIT;
+	char norm[32];
+	int r;
 
+	(void)snprintf(norm, sizeof norm, "%.9g", model_norm(l->m));
+	if ((r = ace_write_key(l->out, "model.norm", norm, e)) < 0)
+		return r;
 	(void)snprintf(s.run, sizeof s.run, "%s", l->run);
 	(void)snprintf(s.device, sizeof s.device, "%s", l->device);
 	s.step = round;

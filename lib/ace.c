@@ -34,6 +34,7 @@ struct ace_writer {
 	uint32_t group;		/* being filled */
 	float *x;
 	size_t n;		/* values in x */
+	struct text_kv kv;	/* of the next shard */
 	struct ace_reader *from;
 };
 
@@ -204,6 +205,14 @@ ace_policy(const struct ace_reader *a, const char *key)
 	return text_get(&a->policy, key);
 }
 
+const char *
+ace_key(const struct ace_reader *a, const char *key)
+{
+	const struct shard *s = reader_shard(a->r);
+
+	return s != NULL ? text_get(&s->kv, key) : NULL;
+}
+
 void
 ace_reader_free(struct ace_reader *a)
 {
@@ -319,12 +328,25 @@ ace_write_tensors_of(struct ace_writer *a, const struct ace_reader *from,
 	return 0;
 }
 
+int
+ace_write_key(struct ace_writer *a, const char *key, const char *value,
+    struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	int r = text_set(&a->kv, key, value, &e);
+
+	if (r == -ERR_DATA)	/* the caller's fault: nothing was read */
+		r = err_set(&e, ERR_USAGE, "key or value of '%.64s'", key);
+	return ace_fail(out, r, &e);
+}
+
 /* s: what `from' does not say, empty or another shard's. */
 static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)
 {
-	int r;
+	size_t i;
+	int r = 0;
 
 	if (!a->have_schema || a->in_shard)
 		return err_set(e, ERR_USAGE,
@@ -338,8 +360,11 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 	s->samples = from->samples;
 	s->kind = (uint32_t)from->kind;
 	s->contributors = from->contributors;
-	if ((r = writer_shard(a->w, s, &a->schema, e)) < 0)
+	for (i = 0; i < a->kv.n && r == 0; i++)
+		r = text_set(&s->kv, a->kv.p[i].key, a->kv.p[i].value, e);
+	if (r < 0 || (r = writer_shard(a->w, s, &a->schema, e)) < 0)
 		return r;
+	text_release(&a->kv);
 	a->in_shard = 1;
 	a->group = 0;
 	a->n = 0;
@@ -453,6 +478,7 @@ ace_writer_free(struct ace_writer *a)
 	ace_unlink(a->from, a);
 	writer_free(a->w);
 	schema_release(&a->schema);
+	text_release(&a->kv);
 	alloc_free(a->x);
 	alloc_free(a);
 }

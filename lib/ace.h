@@ -85,6 +85,9 @@ ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
 /* The value of a key the policy put in this shard ("interval"), or NULL;
  * complete once ace_read_group has returned 0. */
 ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
+/* The value of a key of the shard itself ("model.norm"), or NULL; valid until
+ * the next shard. */
+ACE_API const char *ace_key(const struct ace_reader *r, const char *key);
 ACE_API void ace_reader_free(struct ace_reader *r);
 
 /* ---- writing ---- */
@@ -101,6 +104,10 @@ ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
 /* The same tensors as r's current shard. */
 ACE_API int ace_write_tensors_of(struct ace_writer *w,
     const struct ace_reader *r, struct ace_error *e);
+/* A key of the next shard and of no other; value NULL takes it back.  Keys are
+ * [a-z0-9._-]{1,64}; ace-stream(5) has those that the programs know. */
+ACE_API int ace_write_key(struct ace_writer *w, const char *key,
+    const char *value, struct ace_error *e);
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
 /* The same, for a filter: with the tensors of r's current shard, and what it

@@ -1,8 +1,10 @@
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "stream/gather.h"
@@ -440,4 +442,31 @@ gather_members(const struct gather *g, struct text_kv *kv, struct err *e)
 	buf_release(&b);
 	alloc_free(name);
 	return r;
+}
+
+int
+gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	char text[32];
+	double sum = 0, x;
+	size_t i, n = 0;
+	const char *s;
+
+	for (i = 0; i < g->n; i++) {
+		if (g->in[i].left)
+			continue;
+		s = text_get(&gather_shard(g, i)->kv, SHARD_KEY_NORM);
+		if (s == NULL)
+			return 0;
+		if (cli_f64(&x, s, 0, DBL_MAX, SHARD_KEY_NORM, NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: key "
+			    SHARD_KEY_NORM " of '%s'",
+			    shard_device(gather_shard(g, i)));
+		sum += x;
+		n++;
+	}
+	if (n == 0)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%.9g", sum / (double)n);
+	return text_set(kv, SHARD_KEY_NORM, text, e);
 }

@@ -112,6 +112,35 @@ text() {
 	printf '6 12\n4 12\n' | cmp - out
 }
 
+# norm STREAM: what its shard says of its model
+norm() {
+	ace-inspect --json "$1" | grep -o '"model.norm":"[0-9.]*' |
+	    grep -o '[0-9.]*$'
+}
+
+@test "the norm of the model travels, and is the policy's measure" {
+	text
+	for k in 1 2; do
+		train --steps 1 --device $k --seed $k $small text >e$k
+	done
+	ace-aggregate e1 e2 >mean
+	echo "$(norm e1) $(norm e2) $(norm mean)" >norms
+	awk '{ d = $3 - ($1 + $2) / 2
+	    exit !($1 > 5 && $1 != $2 && d < 1e-6 && d > -1e-6) }' norms
+	exits 0 ace-policy --no-provenance --target-divergence 0.01 mean
+	mv out with
+	exits 0 ace-policy --no-provenance --target-divergence 0.01 \
+	    --model-norm "$(norm mean)" mean
+	same out with
+	exits 0 ace-policy --no-provenance --target-divergence 0.01 \
+	    --model-norm 1 mean
+	! cmp -s out with
+	# one that says nothing: no mean of the others is made up
+	head -c 16 /dev/zero | ace-import -f raw --name w --shape 4 -d 3 >mute
+	exits 2 ace-policy --target-divergence 0.01 mute
+	says 'needs --model-norm, or the key model.norm'
+}
+
 @test "aggregates that do not fit are refused" {
 	text
 	train --steps 3 $small text >up

@@ -1,0 +1,74 @@
+/* The installed interface: keys of shards, there and back. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ace.h"
+
+#include "../tap.h"
+
+static const struct ace_tensor one = { "w", ACE_F32, 1, { 3 }, 0 };
+static const float values[3] = { 1, 2, 3 };
+
+static int
+put(struct ace_writer *w, uint64_t step, struct ace_error *e)
+{
+	struct ace_shard s = ACE_SHARD_INIT;
+
+	s.step = step;
+	return ace_write_shard(w, &s, e) < 0 ||
+	    ace_write_values(w, values, 3, e) < 0 || ace_write_end(w, e) < 0;
+}
+
+static void
+write_two(int fd)
+{
+	struct ace_error e = { 0, "" };
+	struct ace_writer *w = ace_writer_new(fd, "test", &e);
+
+	ok(w != NULL && ace_write_tensors(w, &one, 1, 0, &e) == 0, "a writer");
+	ok(ace_write_key(w, "model.norm", "12.5", &e) == 0 &&
+	    ace_write_key(w, "x", "1", &e) == 0 &&
+	    ace_write_key(w, "x", NULL, &e) == 0, "a key, and one taken back");
+	ok(ace_write_key(w, "Not a key", "1", &e) == -2 && e.code == 2,
+	    "a wrong key is wrong use: %s", e.message);
+	ok(put(w, 0, &e) == 0 && put(w, 1, &e) == 0 &&
+	    ace_writer_close(w, &e) == 0, "two shards");
+	ace_writer_free(w);
+}
+
+static void
+read_two(int fd)
+{
+	struct ace_error e = { 0, "" };
+	struct ace_reader *r = ace_reader_new(fd, &e);
+	struct ace_shard s;
+	struct ace_group g;
+	const char *v;
+
+	ok(ace_read_shard(r, &s, &e) == 1 &&
+	    (v = ace_key(r, "model.norm")) != NULL && strcmp(v, "12.5") == 0,
+	    "the first shard has the key");
+	ok(ace_key(r, "x") == NULL, "and not the one taken back");
+	while (ace_read_group(r, &g, &e) > 0)
+		continue;
+	ok(ace_read_shard(r, &s, &e) == 1 && s.step == 1 &&
+	    ace_key(r, "model.norm") == NULL, "the second has not");
+	ace_reader_free(r);
+}
+
+int
+main(void)
+{
+	char name[] = "/tmp/ace-test-XXXXXX";
+	int fd = mkstemp(name);
+
+	if (fd < 0 || unlink(name) < 0)
+		return 1;
+	write_two(fd);
+	(void)lseek(fd, 0, SEEK_SET);
+	read_two(fd);
+	(void)close(fd);
+	return done_testing();
+}
