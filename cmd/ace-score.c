@@ -287,20 +287,13 @@ static int
 observe(struct run *x, const struct record *rec, struct stat_group *s,
     struct err *e)
 {
-	struct schema_span span;
-	char where[160];
 	size_t n, bad;
 	int r;
 
 	if ((r = values_decode(x->in, rec, x->x, x->cap, &n, e)) < 0)
 		return r;
-	if ((bad = stat_group_of(x->x, n, s)) != 0) {
-		schema_span(reader_schema(x->in), rec->group, &span);
-		return err_set(e, ERR_REFUSED, "value %llu of tensor '%s' is "
-		    "not finite, %s", (unsigned long long)(span.offset + bad -
-		    1), reader_schema(x->in)->t[span.tensor].name,
-		    reader_where(x->in, where));
-	}
+	if ((bad = stat_group_of(x->x, n, s)) != 0)
+		return values_refuse(x->in, rec->group, bad - 1, e);
 	score_observe(x->score, rec->group, s);
 	return 0;
 }

@@ -46,6 +46,19 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
 }
 
 int
+values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
+{
+	const struct schema *sc = reader_schema(r);
+	struct schema_span span;
+	char where[160];
+
+	schema_span(sc, g, &span);
+	return err_set(e, ERR_REFUSED, "value %llu of tensor '%s' is not "
+	    "finite, %s", (unsigned long long)(span.offset + i),
+	    sc->t[span.tensor].name, reader_where(r, where));
+}
+
+int
 values_begin(struct values *v, struct reader *r, struct err *e)
 {
 	size_t want = reader_schema(r)->group_size;

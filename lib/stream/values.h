@@ -19,6 +19,10 @@ void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
+/* values_refuse(r, g, i, e): value i of group g of r's shard is not finite:
+ * -ERR_REFUSED, by name and place. */
+int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
+
 /*
  * Every group of the current shard in order, also those that were not sent.
  *

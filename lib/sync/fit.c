@@ -28,6 +28,39 @@ fit_ladder(struct codec_plan level[FIT_LADDER])
 	}
 }
 
+int
+fit_levels(struct codec_plan level[SELECT_LEVELS], size_t *m, size_t *ladder,
+    const char *list, const char *what, struct err *e)
+{
+	char word[64];
+	size_t n;
+	int r;
+
+	memset(&level[0], 0, sizeof(level[0]));
+	level[0].codec = CODEC_NONE;
+	*ladder = 0;
+	for (*m = 1; *list != '\0'; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		if (n == 0 || n >= sizeof(word) ||
+		    *m + FIT_LADDER > SELECT_LEVELS)
+			return err_set(e, ERR_USAGE, "%s: up to %d codecs, "
+			    "separated by commas", what, SELECT_LEVELS -
+			    FIT_LADDER);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		if (strcmp(word, "ecq") == 0 && *ladder == 0) {
+			*ladder = *m;
+			fit_ladder(level + *m);
+			*m += FIT_LADDER;
+			continue;
+		}
+		if ((r = codec_parse(word, &level[*m], e)) < 0)
+			return r;
+		*m += level[*m].codec != CODEC_NONE;
+	}
+	return 0;
+}
+
 void
 fit_release(struct fit *f)
 {

@@ -59,6 +59,14 @@ struct fit {
  * octave apart around 1. */
 void fit_ladder(struct codec_plan level[FIT_LADDER]);
 
+/*
+ * fit_levels(level, m, ladder, list, what, e): codecs separated by commas, for
+ * fit_plan; the first "ecq" without a step is a ladder.  what: the option, for
+ * messages.  -ERR_USAGE.
+ */
+int fit_levels(struct codec_plan level[SELECT_LEVELS], size_t *m,
+    size_t *ladder, const char *list, const char *what, struct err *e);
+
 /* fit_plan(f, level, m, ladder, e): level[m], the first none; ladder: where
  * fit_ladder's begin, 0 for none.  Fills in what is found.  A budget too small
  * for any group gives a plan that sends none (sent == 0). */
