@@ -21,11 +21,13 @@
 #include "report/report.h"
 #include "report/stats.h"
 #include "report/verify.h"
+#include "state/conserve.h"
 #include "stream/filter.h"
 
 enum {
 	OPT_LIST = CLI_LONG, OPT_STATS, OPT_HISTOGRAM, OPT_VERIFY, OPT_DIFF,
-	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_RECOVER
+	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_RECOVER, OPT_CONSERVE,
+	OPT_SPOOL
 };
 
 static const struct cli_opt options[] = {
@@ -36,6 +38,10 @@ static const struct cli_opt options[] = {
 	{ OPT_DIFF, "diff", "OTHER", "compare with the stream in OTHER" },
 	{ OPT_RECOVER, "recover", NULL,
 	    "write the whole shards of a damaged FILE as a stream" },
+	{ OPT_CONSERVE, "conservation", NULL,
+	    "do inputs FILE, state and spool balance?" },
+	{ 'S', "state", "DIR", "with --conservation: the device's" },
+	{ OPT_SPOOL, "spool", "DIR", "with --conservation: the receiver's" },
 	{ OPT_JSON, "json", NULL, "JSON, one document a line" },
 	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
 	{ OPT_TOLERANCE, "tolerance", "NMSE",
@@ -48,7 +54,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	int mode, stats, json;
-	const char *other, *glob;
+	const char *other, *glob, *state, *spool;
 	double tolerance;
 };
 
@@ -63,7 +69,8 @@ set_mode(struct opts *o, int key, struct err *e)
 		o->mode = key;
 	else if (!(o->mode == OPT_DIFF && key == OPT_STATS))
 		return err_set(e, ERR_USAGE, "one of --list, --stats, "
-		    "--histogram, --verify, --diff, --recover");
+		    "--histogram, --verify, --diff, --recover, "
+		    "--conservation");
 	return 0;
 }
 
@@ -82,7 +89,14 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_HISTOGRAM:
 	case OPT_VERIFY:
 	case OPT_RECOVER:
+	case OPT_CONSERVE:
 		return set_mode(o, key, e);
+	case 'S':
+		o->state = val;
+		return 0;
+	case OPT_SPOOL:
+		o->spool = val;
+		return 0;
 	case OPT_JSON:
 		o->json = 1;
 		return 0;
@@ -164,6 +178,57 @@ recover(const struct opts *o, const struct cli *c, const char *path,
 	return r;
 }
 
+static void
+conserved_json(struct emit *j, const struct conserve *c, int k,
+    const struct err *e)
+{
+	emit_open(j, NULL, '{');
+	emit_string(j, "device", c->device);
+	emit_bool(j, "ok", k == 0);
+	emit_u64(j, "step", c->step);
+	emit_u64(j, "inputs", c->steps);
+	emit_u64(j, "accepted", c->accepted);
+	emit_u64(j, "pending", c->pending);
+	emit_u64(j, "elements", c->elements);
+	emit_u64(j, "inexact", c->off);
+	emit_u64(j, "violated", c->violated);
+	emit_f64(j, "largest", c->worst);
+	emit_u64(j, "status", (uint64_t)-k);
+	if (k < 0)
+		emit_string(j, "error", e->msg);
+	emit_end(j);
+}
+
+/* Nothing lost, nothing twice. */
+static int
+conserved(const struct opts *o, struct report *p, char **path, size_t n,
+    struct err *e)
+{
+	const struct conserve_in in = { o->state, o->spool, path, n,
+	    &o->f.in };
+	struct conserve c;
+	int k;
+
+	if (o->state == NULL || o->spool == NULL)
+		return err_set(e, ERR_USAGE, "--conservation of what? (-S DIR "
+		    "--spool DIR FILE...)");
+	k = conserve_check(&c, &in, e);
+	if (p->as_json) {
+		conserved_json(&p->json, &c, k, e);
+	} else if (k == 0 && !p->quiet) {
+		(void)fprintf(p->f, "%s: %s, %llu inputs up to step %llu, "
+		    "%llu accepted, %llu pending", c.device, c.off == 0 ?
+		    "exact" : "within the bound",
+		    (unsigned long long)c.steps, (unsigned long long)c.step,
+		    (unsigned long long)c.accepted,
+		    (unsigned long long)c.pending);
+		if (c.off != 0)
+			(void)fprintf(p->f, ", off by at most %.3g", c.worst);
+		(void)fputc('\n', p->f);
+	}
+	return k < 0 ? k : report_flush(p, e);
+}
+
 static int
 one(const struct opts *o, struct report *p, const char *path, struct err *e)
 {
@@ -202,6 +267,9 @@ check(const struct opts *o, int n, char **path, struct err *e)
 	if (o->mode == OPT_DIFF && strcmp(o->other, "-") == 0 &&
 	    (n == 0 || strcmp(path[0], "-") == 0))
 		return err_set(e, ERR_USAGE, "both streams from standard input");
+	if (o->mode != OPT_CONSERVE && (o->state != NULL || o->spool != NULL))
+		return err_set(e, ERR_USAGE, "-S and --spool go with "
+		    "--conservation");
 	if (o->mode != OPT_RECOVER && (o->f.output != NULL || o->f.force ||
 	    o->f.no_provenance || o->f.omit_schema))
 		return err_set(e, ERR_USAGE, "-o, --force, --no-provenance, "
@@ -256,6 +324,8 @@ run(const struct opts *o, const struct cli *c, int n, char **path,
 	p.utf8 = utf8();
 	if (o->mode == OPT_RECOVER)
 		return recover(o, c, n == 1 ? path[0] : NULL, e);
+	if (o->mode == OPT_CONSERVE)
+		return conserved(o, &p, path, (size_t)n, e);
 	if (n > 1)
 		return all(o, &p, c, n, path, e);
 	return one(o, &p, n == 1 ? path[0] : NULL, e);
@@ -267,7 +337,8 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-inspect",
 		.usage = "[--list|--stats|--histogram|--verify|--diff OTHER|"
-		    "--recover] [--json] [FILE...]",
+		    "--recover|--conservation -S DIR --spool DIR] [--json] "
+		    "[FILE...]",
 		.about = "Tells what is in gradient-shard streams.",
 		.opt = options
 	};

@@ -1,0 +1,146 @@
+# ace-inspect --conservation: what was given is delivered or kept.
+
+load helper
+
+# deliver STEP CODEC [ARGS...]: an input is made, coded, received, answered
+deliver() {
+	mkshards -s "$1" "${@:3}" >"in$1"
+	ace-compress -S state -c "$2" --window 4 --sync none "in$1" |
+	    ace-recv --spool spool --sync none | ace-ack -S state --sync none >rest
+}
+
+balance() { ace-inspect --conservation -S state --spool spool "$@"; }
+
+@test "exact where the code is, whatever became of the shards" {
+	local s
+	for s in 0 1 2 3; do
+		deliver $s topk:0.1 -k ramp
+	done
+	mkshards -s 4 -k ramp >in4
+	ace-compress -S state -c topk:0.1 --window 4 in4 >sent
+	exits 0 balance in*
+	[ "$(cat out)" = "edge1: exact, 5 inputs up to step 4, 4 accepted, 1 pending" ]
+	# accepted, and the state does not know it yet
+	ace-recv --spool spool sent >receipt
+	exits 0 balance in*
+	[ "$(cat out)" = "edge1: exact, 5 inputs up to step 4, 5 accepted, 0 pending" ]
+	# what the device has not absorbed is not its business
+	mkshards -s 5 -k ramp >in5
+	mkshards -s 3 -d edge2 >in6
+	exits 0 balance in*
+	exits 0 balance -q in*
+	[ ! -s out ]
+}
+
+@test "rejected: taken back, and exact before and after" {
+	deliver 0 topk:0.1 -k ramp
+	mkshards -s 1 -d edge2 | ace-recv --spool spool >/dev/null
+	mkshards -s 1 -k ramp >in1
+	ace-compress -S state -c topk:0.1 --window 4 in1 >sent
+	cat sent >late
+	ace-aggregate --spool spool --steps 2 >/dev/null
+	ace-recv --spool spool late | ace-ack -S state -v 2>err >rest
+	says "step 1: late"
+	exits 0 balance in0 in1
+	grep -q "exact, 2 inputs up to step 1, 1 accepted, 1 pending" out
+	deliver 2 topk:0.1 -k ramp
+	exits 0 balance in0 in1 in2
+	grep -q "exact, 3 inputs up to step 2, 2 accepted, 0 pending" out
+}
+
+@test "other codes: within the bound, which is small" {
+	local s
+	for s in 0 1 2 3 4 5; do
+		deliver $s q4
+	done
+	exits 0 balance in*
+	grep -q "within the bound, 6 inputs up to step 5, .*off by at most .*e-0" out
+}
+
+@test "lost on purpose: status 3, the first element is named" {
+	deliver 0 f32 -k ramp
+	deliver 1 f32 -k ramp
+	rm -r spool/test/1
+	exits 3 balance in*
+	says "mismatch: tensor 'embed' at index 0: 1 was given, 0 is delivered or kept, of 'edge1' up to step 1; 336 elements"
+	exits 3 balance --json in*
+	grep -q '"ok":false,.*"violated":336' out
+}
+
+@test "doubled on purpose: status 3" {
+	deliver 0 f32 -k ramp
+	deliver 1 f32 -k ramp
+	cp spool/test/1/edge1.0.aceg spool/test/1/edge1.1.aceg
+	exits 3 balance in*
+	says "at index 0: 1 was given, 2 is delivered or kept"
+}
+
+@test "an emission before the commit is seen" {
+	deliver 0 topk:0.1 -k ramp
+	cp -r state before
+	deliver 1 topk:0.1 -k ramp
+	rm -r state
+	mv before state
+	exits 3 balance in*
+	says "mismatch: tensor"
+}
+
+@test "not a bit is overlooked: sums f64 cannot hold" {
+	local s v
+	set -- 1e30 1e-30 -1e30 1e-42
+	for s in 0 1 2 3; do
+		v=${*:s+1:1}
+		perl -e 'print pack("f<*", ($ARGV[0]) x 8)' -- "$v" >raw
+		ace-import -f raw --shape 8 -d edge1 -r test -s $s raw >"in$s"
+		ace-compress -S state -c f32 --window 4 "in$s" |
+		    ace-recv --spool spool | ace-ack -S state >rest
+	done
+	exits 0 balance in*
+	grep -q "edge1: exact, 4 inputs" out
+	exits 0 balance in0 in1 in2
+	grep -q "within the bound, .*, off by at most 1e-42" out
+}
+
+@test "a model larger than a pass" {
+	deliver 0 topk:0.01 -n 2200k -k ramp
+	deliver 1 topk:0.01 -n 2200k -k ramp
+	exits 0 balance in0 in1
+	grep -q "exact, 2 inputs" out
+	exits 2 balance <(cat in0) in1
+	says "needed several times"
+	mkshards -n 2200k -s 1 -k gauss >in1
+	exits 3 balance in0 in1
+	says "tensor 'w' at index 0: .*; 2252[0-9]* elements"
+}
+
+@test "what cannot be told is an error" {
+	deliver 0 f32
+	deliver 1 f32
+	exits 3 balance in0 in1 in1
+	says "mismatch: step 1 of 'edge1' is twice in the inputs"
+	ace-expand -S state in1 >again
+	exits 3 balance in0 again
+	says "mismatch: the residual is in the input already"
+	mkshards -s 1 -t other:7 >other
+	exits 3 balance in0 other
+	says "mismatch: the state is of another model"
+	exits 4 balance missing
+	exits 2 ace-inspect --conservation in0
+	exits 2 ace-inspect --list -S state in0
+	mkdir -m 700 empty
+	exits 3 ace-inspect --conservation -S empty --spool spool
+	says "mismatch: no residual in 'empty'"
+	exits 4 ace-inspect --conservation -S nowhere --spool spool
+	[ ! -e nowhere ]
+	ace-aggregate --spool spool --steps 2 --keep 1 >/dev/null
+	exits 5 balance in0 in1
+	says "step 0 of 'edge1' was accepted and is not in the spool any more"
+}
+
+@test "feedback that keeps no sum is said to" {
+	mkshards -s 0 >in
+	ace-compress -S state -c q8 --feedback momentum in |
+	    ace-recv --spool spool >/dev/null
+	exits 3 balance in
+	says "unsupported: feedback momentum"
+}
