@@ -11,14 +11,12 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/table.h"
+#include "decide/policy.h"
 #include "report/advice.h"
-#include "state/history.h"
+#include "state/state.h"
 #include "stream/filter.h"
 #include "sync/deco.h"
-#include "sync/interval.h"
 #include "sync/ratio.h"
-
-#define FILE_NAME "policy"		/* in the state directory */
 
 enum {
 	OPT_CMIN = CLI_LONG, OPT_CMAX, OPT_BETA, OPT_HALF, OPT_BANDWIDTH,
@@ -67,18 +65,16 @@ struct opts {
 	struct filter f;
 	const struct cli *cli;
 	const char *dir;
-	double cmin, cmax, beta, bandwidth, norm, divergence;
-	uint64_t steps, values;
-	struct interval interval;	/* target 0: none is asked for */
+	double divergence;
+	uint64_t values;
+	struct policy policy;
 	struct advice_cuts cuts;
 	struct advice_stale stale;
 	struct advice_tiers tiers;
 };
 
-#define BIG 1e300
-
 static int
-set_ratio(struct opts *o, int key, const char *val, struct err *e)
+set_ratio(struct policy *o, int key, const char *val, struct err *e)
 {
 	int r;
 
@@ -88,7 +84,7 @@ set_ratio(struct opts *o, int key, const char *val, struct err *e)
 	case OPT_CMAX:
 		return cli_f64(&o->cmax, val, 1, 1e9, "--cmax", e);
 	case OPT_BETA:
-		return cli_f64(&o->beta, val, 0, BIG, "--beta", e);
+		return cli_f64(&o->beta, val, 0, POLICY_BIG, "--beta", e);
 	case OPT_BANDWIDTH:
 		return cli_rate(&o->bandwidth, val, "--bandwidth", e);
 	default:
@@ -164,6 +160,7 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
+	struct policy *p = &o->policy;
 	int r;
 
 	switch (key) {
@@ -175,22 +172,24 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_BETA:
 	case OPT_HALF:
 	case OPT_BANDWIDTH:
-		return set_ratio(o, key, val, e);
+		return set_ratio(p, key, val, e);
 	case OPT_TARGET:
-		return cli_f64(&o->interval.target, val, 1e-300, BIG,
-		    "--target-divergence", e);
+		return cli_f64(&p->interval.target, val, 1e-300,
+		    POLICY_BIG, "--target-divergence", e);
 	case OPT_NORM:
-		return cli_f64(&o->norm, val, 1e-300, BIG, "--model-norm", e);
+		return cli_f64(&p->norm, val, 1e-300, POLICY_BIG,
+		    "--model-norm", e);
 	case OPT_INTERVAL:
-		return cli_u64(&o->steps, val, 1, 1000000, "--interval", e);
+		return cli_u64(&p->steps, val, 1, 1000000, "--interval", e);
 	case OPT_LEAST:
-		return cli_u64(&o->interval.min, val, 1, 1000000,
+		return cli_u64(&p->interval.min, val, 1, 1000000,
 		    "--min-interval", e);
 	case OPT_MOST:
-		return cli_u64(&o->interval.max, val, 1, 1000000,
+		return cli_u64(&p->interval.max, val, 1, 1000000,
 		    "--max-interval", e);
 	case OPT_DIVERGENCE:
-		return cli_f64(&o->divergence, val, 0, BIG, "--divergence", e);
+		return cli_f64(&o->divergence, val, 0, POLICY_BIG,
+		    "--divergence", e);
 	case OPT_VALUES:
 		return cli_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
 		    e);
@@ -207,9 +206,9 @@ set(void *arg, int key, const char *val, struct err *e)
 static int
 check(const struct opts *o, struct err *e)
 {
-	if (o->cmin > o->cmax)
+	if (o->policy.cmin > o->policy.cmax)
 		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
-	if (o->interval.min > o->interval.max)
+	if (o->policy.interval.min > o->policy.interval.max)
 		return err_set(e, ERR_USAGE,
 		    "--min-interval is above --max-interval");
 	if (o->tiers.tiers > 0 && o->tiers.lambda >= 0)
@@ -227,7 +226,8 @@ check(const struct opts *o, struct err *e)
 static int
 put_ratio(const struct opts *o, double bandwidth)
 {
-	double c = ratio_factor(o->cmin, o->cmax, o->beta, bandwidth);
+	double c = ratio_factor(o->policy.cmin, o->policy.cmax,
+	    o->policy.beta, bandwidth);
 
 	(void)printf("%.0f\t%.6g\t%.6g", bandwidth, c, 32 / c);
 	if (o->values > 0)
@@ -240,15 +240,15 @@ put_ratio(const struct opts *o, double bandwidth)
 static int
 text_ratio(const struct opts *o, const char *path, struct err *e)
 {
-	double half = o->beta > 0 ? ratio_beta(o->beta) : 1e6;
+	double half = o->policy.beta > 0 ? ratio_beta(o->policy.beta) : 1e6;
 	int i;
 
 	(void)path;
 	(void)e;
 	(void)printf("bandwidth\tratio\tbits%s\n",
 	    o->values > 0 ? "\tbudget_bytes" : "");
-	if (o->bandwidth >= 0)
-		return put_ratio(o, o->bandwidth);
+	if (o->policy.bandwidth >= 0)
+		return put_ratio(o, o->policy.bandwidth);
 	for (i = -6; i <= 4; i++)
 		(void)put_ratio(o, half * ldexp(1, i));
 	return 0;
@@ -257,7 +257,7 @@ text_ratio(const struct opts *o, const char *path, struct err *e)
 static int
 text_interval(const struct opts *o, const char *path, struct err *e)
 {
-	struct interval v = o->interval;
+	struct interval v = o->policy.interval;
 
 	(void)path;
 	if (o->divergence < 0)
@@ -266,7 +266,7 @@ text_interval(const struct opts *o, const char *path, struct err *e)
 	if (!(v.target > 0))
 		v.target = 0.01;
 	(void)printf("interval=%llu\nforce=%d\n", (unsigned long long)
-	    interval_next(&v, o->steps, o->divergence),
+	    interval_next(&v, o->policy.steps, o->divergence),
 	    interval_force(&v, o->divergence));
 	return 0;
 }
@@ -278,7 +278,7 @@ text_dynacomm(const struct opts *o, const char *path, struct err *e)
 	struct table t;
 	int r = table_read(&t, path, e);
 
-	cuts.bandwidth = o->bandwidth;
+	cuts.bandwidth = o->policy.bandwidth;
 	if (r == 0)
 		r = advice_dynacomm(stdout, &t, &cuts, e);
 	table_release(&t);
@@ -293,7 +293,7 @@ text_deco(const struct opts *o, const char *path, struct err *e)
 	struct table t = TABLE_INIT;
 	int r = path != NULL ? table_read(&t, path, e) : 0;
 
-	stale.bandwidth = o->bandwidth;
+	stale.bandwidth = o->policy.bandwidth;
 	stale.values = o->values;
 	if (r == 0)
 		r = advice_deco(stdout, path != NULL ? &t : NULL, &stale, e);
@@ -348,231 +348,47 @@ find_command(const char *word, const struct command **c, struct err *e)
 
 /* ---- in the stream ---- */
 
-struct run {
-	struct opts *o;
-	struct reader *in;
-	struct writer *out;
-	struct state state;
-	uint64_t steps;		/* the interval that led to the next shard */
-};
-
-static int
-load(struct run *x, struct err *e)
+/* What the policy has to say, line by line. */
+static void
+say(const struct opts *o, struct policy *p)
 {
-	struct history h = HISTORY_INIT;
-	const char *v;
-	int r;
+	const char *line = (const char *)p->said.p;
+	size_t i;
 
-	if (x->o->dir == NULL)
-		return 0;
-	if ((r = history_load(&h, &x->state, FILE_NAME, e)) < 0)
-		return r;
-	v = text_get(&h.kv, "interval");
-	if (v != NULL && cli_u64(&x->steps, v, 1, 1000000, "interval",
-	    NULL) < 0)
-		r = err_set(e, ERR_DATA, "corrupt: interval in '%s/policy'",
-		    x->o->dir);
-	history_release(&h);
-	return r < 0 ? r : 0;
-}
-
-static int
-save(struct run *x, struct err *e)
-{
-	struct history h = HISTORY_INIT;
-	float row = (float)x->steps;
-	char v[32];
-	int r;
-
-	if (x->o->dir == NULL || !(x->o->interval.target > 0))
-		return 0;
-	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)x->steps);
-	if ((r = text_set(&h.kv, "interval", v, e)) == 0 &&
-	    (r = history_put(&h, "interval", &row, 1, e)) == 0)
-		r = history_save(&h, &x->state, FILE_NAME,
-		    reader_shard(x->in), x->o->f.tool, e);
-	history_release(&h);
-	return r;
-}
-
-/* What the link was last measured at: 1 known, 0 not.  Read for every shard,
- * since ace-meter is at work in the same pipe. */
-static int
-bandwidth(struct run *x, double *v, struct err *e)
-{
-	if (x->o->bandwidth >= 0) {
-		*v = x->o->bandwidth;
-		return 1;
-	}
-	if (x->o->dir == NULL)
-		return 0;
-	return history_number(&x->state, HISTORY_LINK, HISTORY_BANDWIDTH, v,
-	    e);
-}
-
-static int
-put_real(struct text_kv *kv, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.9g", v);
-	return text_set(kv, key, s, e);
-}
-
-static int
-put_whole(struct text_kv *kv, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.0f", v);
-	return text_set(kv, key, s, e);
-}
-
-static int
-put_policy(struct run *x, const struct text_kv *kv, struct err *e)
-{
-	struct buf b = BUF_INIT;
-	int r = text_put_lines(kv, &b, e);
-
-	if (r == 0)
-		r = writer_note(x->out, FRAME_POLI, b.p, b.n, e);
-	buf_release(&b);
-	return r;
-}
-
-/* Equation (5), before the data. */
-static int
-on_shard(struct run *x, struct err *e)
-{
-	const struct opts *o = x->o;
-	struct text_kv kv = TEXT_KV_INIT;
-	char where[160];
-	double rate = 0, c;
-	uint64_t budget;
-	int r, known;
-
-	if ((r = filter_shard(x->in, x->out, NULL, e)) < 0 ||
-	    (known = bandwidth(x, &rate, e)) < 0)
-		return r < 0 ? r : known;
-	c = ratio_factor(o->cmin, o->cmax, o->beta, rate);
-	budget = ratio_budget(reader_schema(x->in)->total, c);
-	cli_say(o->cli, 1, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
-	    reader_where(x->in, where), known ? "link" : "link unknown,",
-	    rate, c, (unsigned long long)budget);
-	if ((r = put_real(&kv, "ratio", c, e)) == 0 &&
-	    (r = put_whole(&kv, "budget_bytes", (double)budget, e)) == 0 &&
-	    (!known || (r = put_whole(&kv, HISTORY_BANDWIDTH, rate, e)) == 0))
-		r = put_policy(x, &kv, e);
-	text_release(&kv);
-	return r;
-}
-
-/* || theta ||, as the option or the shard says. */
-static int
-model_norm(const struct run *x, double *norm, struct err *e)
-{
-	const char *s = text_get(&reader_shard(x->in)->kv, SHARD_KEY_NORM);
-
-	*norm = x->o->norm;
-	if (*norm > 0)
-		return 0;
-	if (s == NULL)
-		return err_set(e, ERR_USAGE, "--target-divergence needs "
-		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
-	if (cli_f64(norm, s, 1e-300, BIG, SHARD_KEY_NORM, NULL) < 0)
-		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM);
-	return 0;
-}
-
-/* Equation (9), when the shard's energy is known. */
-static int
-on_send(struct run *x, struct err *e)
-{
-	const struct shard_sums *sums = &reader_end_of_shard(x->in)->sums;
-	const struct shard *s = reader_shard(x->in);
-	const struct interval *o = &x->o->interval;
-	struct text_kv kv = TEXT_KV_INIT;
-	double norm, drift;
-	int r;
-
-	if (!(o->target > 0))
-		return writer_send(x->out, sums, e);
-	if ((r = model_norm(x, &norm, e)) < 0)
-		return r;
-	drift = interval_drift(sums->sumsq, norm * norm);
-	if (s->kind == SHARD_SUM)
-		drift /= s->weight;
-	x->steps = interval_next(o, x->steps, drift);
-	cli_say(x->o->cli, 1, "'%s/%llu': relative drift %.4g, interval %llu",
-	    shard_device(s), (unsigned long long)s->step, drift,
-	    (unsigned long long)x->steps);
-	if ((r = put_real(&kv, "divergence", drift, e)) == 0 &&
-	    (r = put_whole(&kv, "interval", (double)x->steps, e)) == 0 &&
-	    (r = put_whole(&kv, "force", interval_force(o, drift), e)) == 0 &&
-	    (r = put_policy(x, &kv, e)) == 0)
-		r = save(x, e);
-	text_release(&kv);
-	return r < 0 ? r : writer_send(x->out, sums, e);
-}
-
-/* An older policy loses the keys that are said anew. */
-static int
-on_policy(struct run *x, struct err *e)
-{
-	static const char *const ours[] = { "ratio", "budget_bytes",
-	    HISTORY_BANDWIDTH, "divergence", "interval", "force" };
-	const struct chain_frame *f = reader_frame(x->in);
-	struct text_kv kv = TEXT_KV_INIT;
-	size_t i, n = x->o->interval.target > 0 ? 6 : 3;
-	int r = text_get_lines(&kv, f->raw, f->raw_len, e);
-
-	for (i = 0; i < n && r == 0; i++)
-		r = text_set(&kv, ours[i], NULL, e);
-	if (r == 0 && kv.n > 0)
-		r = put_policy(x, &kv, e);
-	text_release(&kv);
-	return r;
-}
-
-static int
-on_event(struct run *x, int event, struct err *e)
-{
-	switch (event) {
-	case READER_SHARD:
-		return on_shard(x, e);
-	case READER_DATA:
-		return writer_pass(x->out, x->in, e);
-	case READER_SEND:
-		return on_send(x, e);
-	case READER_NOTE:
-		if (reader_shard(x->in) == NULL)
-			return 0;
-		return reader_frame(x->in)->type == FRAME_POLI ?
-		    on_policy(x, e) : filter_pass(x->in, x->out, 0, e);
-	default:
-		return 0;
-	}
+	for (i = 0; i < p->said.n; i += strlen(line + i) + 1)
+		cli_say(o->cli, 1, "%s", line + i);
+	p->said.n = 0;
 }
 
 static int
 run(struct opts *o, const char *path, struct err *e)
 {
-	struct run x = { .o = o, .state = STATE_INIT, .steps = o->steps };
+	struct policy *p = &o->policy;
+	struct state state = STATE_INIT;
 	int r;
 
-	if ((o->dir != NULL && ((r = state_open(&x.state, o->dir, e)) < 0 ||
-	    (r = load(&x, e)) < 0)) ||
-	    (r = filter_in(&o->f, &x.in, path, e)) < 0 ||
-	    (r = filter_out(&o->f, &x.out, e)) < 0)
+	p->tool = o->f.tool;
+	if (o->dir != NULL) {
+		p->state = &state;
+		if ((r = state_open(&state, o->dir, e)) < 0 ||
+		    (r = policy_load(p, e)) < 0)
+			goto out;
+	}
+	if ((r = filter_in(&o->f, &p->in, path, e)) < 0 ||
+	    (r = filter_out(&o->f, &p->out, e)) < 0)
 		goto out;
-	while ((r = reader_next(x.in, e)) > 0)
-		if ((r = on_event(&x, r, e)) < 0)
+	while ((r = reader_next(p->in, e)) > 0) {
+		r = policy_event(p, r, e);
+		say(o, p);
+		if (r < 0)
 			break;
-	r = filter_end(x.out, r, e);
+	}
+	r = filter_end(p->out, r, e);
 out:
-	writer_free(x.out);
-	reader_free(x.in);
-	state_close(&x.state);
+	policy_release(p);
+	writer_free(p->out);
+	reader_free(p->in);
+	state_close(&state);
 	return r;
 }
 
@@ -611,9 +427,9 @@ main(int argc, char **argv)
 		    "synchronise, in the stream or as text.",
 		.opt = options
 	};
-	struct opts o = { .cli = &c, .cmin = 2, .cmax = 300,
-	    .beta = ratio_beta(10e6), .bandwidth = -1, .divergence = -1,
-	    .steps = 1, .interval = { 0, 1, 1000 },
+	struct opts o = { .cli = &c, .divergence = -1,
+	    .policy = { .cmin = 2, .cmax = 300, .beta = ratio_beta(10e6),
+	    .bandwidth = -1, .steps = 1, .interval = { 0, 1, 1000 } },
 	    .cuts = { -1, -1, ADVICE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
 	    0.005, 0.3, 64, ADVICE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };
 	struct err e = ERR_INIT;

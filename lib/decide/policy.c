@@ -1,0 +1,230 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "decide/policy.h"
+#include "state/history.h"
+#include "stream/filter.h"
+#include "sync/ratio.h"
+
+#define POLICY_FILE "policy"		/* in the state directory */
+
+/* One more line of what there is to say; words are not worth an error. */
+static void __attribute__((format(printf, 2, 3)))
+policy_say(struct policy *p, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	n = n < (int)sizeof(line) ? n : (int)sizeof(line) - 1;
+	if (n >= 0)
+		(void)buf_put(&p->said, line, (size_t)n + 1, NULL);
+}
+
+int
+policy_load(struct policy *p, struct err *e)
+{
+	struct history h = HISTORY_INIT;
+	const char *v;
+	int r;
+
+	if (p->state == NULL)
+		return 0;
+	if ((r = history_load(&h, p->state, POLICY_FILE, e)) < 0)
+		return r;
+	v = text_get(&h.kv, "interval");
+	if (v != NULL && cli_u64(&p->steps, v, 1, 1000000, "interval",
+	    NULL) < 0)
+		r = err_set(e, ERR_DATA, "corrupt: interval in '%s/policy'",
+		    p->state->dir);
+	history_release(&h);
+	return r < 0 ? r : 0;
+}
+
+static int
+policy_save(struct policy *p, struct err *e)
+{
+	struct history h = HISTORY_INIT;
+	float row = (float)p->steps;
+	char v[32];
+	int r;
+
+	if (p->state == NULL || !(p->interval.target > 0))
+		return 0;
+	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->steps);
+	if ((r = text_set(&h.kv, "interval", v, e)) == 0 &&
+	    (r = history_put(&h, "interval", &row, 1, e)) == 0)
+		r = history_save(&h, p->state, POLICY_FILE,
+		    reader_shard(p->in), p->tool, e);
+	history_release(&h);
+	return r;
+}
+
+/* What the link was last measured at: 1 known, 0 not.  Read for every shard,
+ * since ace-meter is at work in the same pipe. */
+static int
+policy_rate(struct policy *p, double *v, struct err *e)
+{
+	if (p->bandwidth >= 0) {
+		*v = p->bandwidth;
+		return 1;
+	}
+	if (p->state == NULL)
+		return 0;
+	return history_number(p->state, HISTORY_LINK, HISTORY_BANDWIDTH, v,
+	    e);
+}
+
+static int
+policy_real(struct text_kv *kv, const char *key, double v, struct err *e)
+{
+	char s[40];
+
+	(void)snprintf(s, sizeof(s), "%.9g", v);
+	return text_set(kv, key, s, e);
+}
+
+static int
+policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
+{
+	char s[40];
+
+	(void)snprintf(s, sizeof(s), "%.0f", v);
+	return text_set(kv, key, s, e);
+}
+
+static int
+policy_put(struct policy *p, const struct text_kv *kv, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int r = text_put_lines(kv, &b, e);
+
+	if (r == 0)
+		r = writer_note(p->out, FRAME_POLI, b.p, b.n, e);
+	buf_release(&b);
+	return r;
+}
+
+/* Equation (5), before the data. */
+static int
+policy_on_shard(struct policy *p, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	char where[160];
+	double rate = 0, c;
+	uint64_t budget;
+	int r, known;
+
+	if ((r = filter_shard(p->in, p->out, NULL, e)) < 0 ||
+	    (known = policy_rate(p, &rate, e)) < 0)
+		return r < 0 ? r : known;
+	c = ratio_factor(p->cmin, p->cmax, p->beta, rate);
+	budget = ratio_budget(reader_schema(p->in)->total, c);
+	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
+	    reader_where(p->in, where), known ? "link" : "link unknown,",
+	    rate, c, (unsigned long long)budget);
+	if ((r = policy_real(&kv, "ratio", c, e)) == 0 &&
+	    (r = policy_whole(&kv, "budget_bytes", (double)budget, e)) == 0 &&
+	    (!known || (r = policy_whole(&kv, HISTORY_BANDWIDTH, rate, e)) == 0))
+		r = policy_put(p, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+/* || theta ||, as the option or the shard says. */
+static int
+policy_norm(const struct policy *p, double *norm, struct err *e)
+{
+	const char *s = text_get(&reader_shard(p->in)->kv, SHARD_KEY_NORM);
+
+	*norm = p->norm;
+	if (*norm > 0)
+		return 0;
+	if (s == NULL)
+		return err_set(e, ERR_USAGE, "--target-divergence needs "
+		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
+	if (cli_f64(norm, s, 1e-300, POLICY_BIG, SHARD_KEY_NORM, NULL) < 0)
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM);
+	return 0;
+}
+
+/* Equation (9), when the shard's energy is known. */
+static int
+policy_on_send(struct policy *p, struct err *e)
+{
+	const struct shard_sums *sums = &reader_end_of_shard(p->in)->sums;
+	const struct shard *s = reader_shard(p->in);
+	const struct interval *o = &p->interval;
+	struct text_kv kv = TEXT_KV_INIT;
+	double norm, drift;
+	int r;
+
+	if (!(o->target > 0))
+		return writer_send(p->out, sums, e);
+	if ((r = policy_norm(p, &norm, e)) < 0)
+		return r;
+	drift = interval_drift(sums->sumsq, norm * norm);
+	if (s->kind == SHARD_SUM)
+		drift /= s->weight;
+	p->steps = interval_next(o, p->steps, drift);
+	policy_say(p, "'%s/%llu': relative drift %.4g, interval %llu",
+	    shard_device(s), (unsigned long long)s->step, drift,
+	    (unsigned long long)p->steps);
+	if ((r = policy_real(&kv, "divergence", drift, e)) == 0 &&
+	    (r = policy_whole(&kv, "interval", (double)p->steps, e)) == 0 &&
+	    (r = policy_whole(&kv, "force", interval_force(o, drift), e)) == 0 &&
+	    (r = policy_put(p, &kv, e)) == 0)
+		r = policy_save(p, e);
+	text_release(&kv);
+	return r < 0 ? r : writer_send(p->out, sums, e);
+}
+
+/* An older policy loses the keys that are said anew. */
+static int
+policy_on_policy(struct policy *p, struct err *e)
+{
+	static const char *const ours[] = { "ratio", "budget_bytes",
+	    HISTORY_BANDWIDTH, "divergence", "interval", "force" };
+	const struct chain_frame *f = reader_frame(p->in);
+	struct text_kv kv = TEXT_KV_INIT;
+	size_t i, n = p->interval.target > 0 ? 6 : 3;
+	int r = text_get_lines(&kv, f->raw, f->raw_len, e);
+
+	for (i = 0; i < n && r == 0; i++)
+		r = text_set(&kv, ours[i], NULL, e);
+	if (r == 0 && kv.n > 0)
+		r = policy_put(p, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+int
+policy_event(struct policy *p, int event, struct err *e)
+{
+	switch (event) {
+	case READER_SHARD:
+		return policy_on_shard(p, e);
+	case READER_DATA:
+		return writer_pass(p->out, p->in, e);
+	case READER_SEND:
+		return policy_on_send(p, e);
+	case READER_NOTE:
+		if (reader_shard(p->in) == NULL)
+			return 0;
+		return reader_frame(p->in)->type == FRAME_POLI ?
+		    policy_on_policy(p, e) : filter_pass(p->in, p->out, 0, e);
+	default:
+		return 0;
+	}
+}
+
+void
+policy_release(struct policy *p)
+{
+	buf_release(&p->said);
+}

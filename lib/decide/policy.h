@@ -1,0 +1,43 @@
+/*
+ * The policy of a stream: how hard to compress each shard (5), before its
+ * data, and how many local steps to take until the next (9), behind it.  What
+ * is decided goes into the stream as pOLi annotations, keys and values; what
+ * it was decided from, into words.
+ */
+#ifndef ACE_POLICY_H
+#define ACE_POLICY_H
+
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "sync/interval.h"
+
+struct err;
+struct reader;
+struct state;
+struct writer;
+
+#define POLICY_BIG 1e300
+
+struct policy {
+	/* given */
+	struct reader *in;
+	struct writer *out;
+	const struct state *state;	/* NULL: none */
+	const char *tool;		/* for the state */
+	double cmin, cmax, beta;	/* as ratio_factor */
+	double bandwidth;		/* bit/s; < 0: the state's */
+	double norm;			/* of the model; 0: the shard's */
+	struct interval interval;	/* target 0: none is asked for */
+	uint64_t steps;			/* local steps before the next shard */
+	/* found */
+	struct buf said;		/* words, each line ends with a zero */
+};
+
+/* policy_load(p, e): the interval goes on from what the state says. */
+int policy_load(struct policy *p, struct err *e);
+/* policy_event(p, event, e): in's event goes to out, with what is decided. */
+int policy_event(struct policy *p, int event, struct err *e);
+void policy_release(struct policy *p);
+
+#endif
