@@ -20,7 +20,7 @@
 #include "stream/filter.h"
 
 enum { OPT_PROGRESS = CLI_LONG, OPT_SIZE, OPT_WAIT, OPT_FORCE };
-enum { BUF = 256 * 1024, BAR = 24 };
+enum { BUF = 64 * 1024, BAR = 24 };
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "write the estimates to its file link" },
@@ -252,7 +252,9 @@ begin(struct run *x, const char *path, struct err *e)
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
-	return io_stdout(&x->out, x->o->force, e);
+	if ((r = io_stdout(&x->out, x->o->force, e)) == 0)
+		io_pipe_small(x->out);	/* what it holds is not on its way */
+	return r;
 }
 
 static int

@@ -38,13 +38,20 @@ struct io {
 };
 
 void
-io_pipe_size(int fd)
+io_pipe_size(int fd, int n)
 {
 #ifdef F_SETPIPE_SZ
-	(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+	(void)fcntl(fd, F_SETPIPE_SZ, n);
 #else
 	(void)fd;
+	(void)n;
 #endif
+}
+
+void
+io_pipe_small(const struct io *io)
+{
+	io_pipe_size(io->fd, IO_BUF);
 }
 
 static int
@@ -102,7 +109,7 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 		return r;
 	(*out)->seekable = S_ISREG(st.st_mode);
 	if (S_ISFIFO(st.st_mode))
-		io_pipe_size(fd);
+		io_pipe_size(fd, 1 << 20);
 	return 0;
 }
 
@@ -356,7 +363,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 		return err_sys(e, "'%s'", name);
 	r = io_new(out, fd, 1, name, e);
 	if (r == 0 && S_ISFIFO(st.st_mode))
-		io_pipe_size(fd);
+		io_pipe_size(fd, 1 << 20);
 	return r;
 }
 

@@ -77,8 +77,11 @@ uint64_t io_bytes(const struct io *io);		/* read or written so far */
 const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 
-/* io_pipe_size(fd): ask for 1 MiB pipes, four times as fast as the default;
- * what is refused is not an error. */
-void io_pipe_size(int fd);
+/* io_pipe_size(fd, n): ask for a pipe of n bytes; what is refused is not an
+ * error.  Both ends that io opens ask for 1 MiB, four times as fast as the
+ * default.  io_pipe_small(io): what io writes to holds 64 KiB, for who wants to
+ * know when it is read. */
+void io_pipe_size(int fd, int n);
+void io_pipe_small(const struct io *io);
 
 #endif

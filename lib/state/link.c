@@ -34,9 +34,14 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	if (l->running && l->starved < LINK_STARVED * secs) {
 		if (secs < LINK_WINDOW)
 			return;		/* a longer one is surer */
-		w = &l->w[l->n++ % LINK_WINDOWS];
-		w->rate = (double)l->bytes * 8 / secs;
-		w->secs = secs;
+		if (l->since > l->rested) {	/* the first filled buffers */
+			w = &l->w[l->n++ % LINK_WINDOWS];
+			w->rate = (double)l->bytes * 8 / secs;
+			w->secs = secs;
+			w->age = l->since - l->rested;
+		}
+	} else {
+		l->rested = to;
 	}
 	l->running = 1;
 	l->since = to;
@@ -45,11 +50,20 @@ link_wrote(struct link *l, double from, double to, size_t n)
 }
 
 static int
-link_order(const void *a, const void *b)
+link_by_rate(const void *a, const void *b)
 {
 	const struct link_window *x = a, *y = b;
 
 	return (x->rate > y->rate) - (x->rate < y->rate);
+}
+
+/* The oldest in their spell first. */
+static int
+link_by_age(const void *a, const void *b)
+{
+	const struct link_window *x = a, *y = b;
+
+	return (x->age < y->age) - (x->age > y->age);
 }
 
 static size_t
@@ -62,17 +76,20 @@ double
 link_bandwidth(const struct link *l)
 {
 	struct link_window w[LINK_WINDOWS];
-	size_t i, n = link_count(l);
-	double all = 0, at = 0, lo, hi, sum = 0;
+	size_t i, n = link_count(l), kept;
+	double all = 0, half, at = 0, lo, hi, sum = 0;
 
-	if (n == 0)
-		return 0;
 	memcpy(w, l->w, n * sizeof(w[0]));
-	qsort(w, n, sizeof(w[0]), link_order);
-	for (i = 0; i < n; i++)
-		all += w[i].secs;
+	for (i = 0, half = 0; i < n; i++)
+		half += w[i].secs / 2;
+	if (half < LINK_WINDOW)
+		return 0;		/* one alone says little */
+	qsort(w, n, sizeof(w[0]), link_by_age);
+	for (kept = 0; kept < n && (all < half || w[kept].age >= LINK_SETTLE);)
+		all += w[kept++].secs;
 	/* the part of each window in the middle half of the time */
-	for (i = 0; i < n; at += w[i++].secs) {
+	qsort(w, kept, sizeof(w[0]), link_by_rate);
+	for (i = 0; i < kept; at += w[i++].secs) {
 		lo = fmax(at, all / 4);
 		hi = fmin(at + w[i].secs, all * 3 / 4);
 		sum += hi > lo ? (hi - lo) * w[i].rate : 0;

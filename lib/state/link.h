@@ -6,9 +6,14 @@
  * Bandwidth.  A write that blocked ended when the buffers below were full; so
  * what was written from one such moment to a later one is what the link took
  * meanwhile.  Such spans make windows of LINK_WINDOW at least; one in which we
- * had nothing to send for a part of LINK_STARVED is dropped.  The estimate is
- * the mean of the middle half, by time, of the rates of the newest LINK_WINDOWS:
- * a buffer that swallows megabytes at once (TCP's) is one short window (ours).
+ * had nothing to send for a part of LINK_STARVED is dropped.
+ *
+ * After a rest, buffers swallow megabytes that the link has not carried yet
+ * (TCP's grow as they do).  So the first window after a rest is dropped, and of
+ * the newest LINK_WINDOWS of the others those count that began LINK_SETTLE after
+ * the last rest; where these are not half of the time, those that come nearest.
+ * The estimate is the mean of the middle half, by time, of their rates (ours);
+ * less than two windows are none.
  *
  * Round trip: from a shard's last byte to its receipt in the state, smoothed
  * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
@@ -26,6 +31,7 @@ struct err;
 
 enum { LINK_WINDOWS = 64, LINK_SHARDS = 64, LINK_WATCH = 160 };
 #define LINK_WINDOW 0.25
+#define LINK_SETTLE 2.0
 #define LINK_STARVED 0.05	/* of a window */
 #define LINK_BLOCKED 0.0003	/* a write that took longer did block */
 
@@ -37,10 +43,11 @@ struct link {
 	/* bandwidth */
 	int running;		/* there was a full moment, at `since' */
 	double since, starved;
+	double rested;		/* the first full moment after the last rest */
 	uint64_t bytes;		/* written since */
 	size_t n;		/* windows ever */
 	struct link_window {
-		double rate, secs;
+		double rate, secs, age;
 	} w[LINK_WINDOWS];
 	/* round trips */
 	double rtt, jitter;	/* 0: not known */
