@@ -119,7 +119,7 @@ $(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
 	$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
-	$(LINK) $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
+	$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
 examples: $(SCALE) $(TRAIN)
 

@@ -14,6 +14,7 @@
 #include "state/rounds.h"
 #include "stream/filter.h"
 #include "stream/gather.h"
+#include "stream/keys.h"
 #include "stream/values.h"
 #include "sync/combine.h"
 #include "sync/robust.h"
@@ -22,7 +23,7 @@ enum {
 	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
 	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
-	OPT_PUBLISHED
+	OPT_PUBLISHED, OPT_DELAY
 };
 enum { NONFINITE_REFUSE, NONFINITE_ZERO, NONFINITE_DROP };
 enum weight_by { BY_WEIGHT, BY_SAMPLES, BY_EQUAL };
@@ -44,6 +45,8 @@ static const struct cli_opt options[] = {
 	    "and what has R times the step's median norm" },
 	{ OPT_SHARE, "max-weight-share", "S",
 	    "cut weights to a share of the step's" },
+	{ OPT_DELAY, "delay", "STEPS", "say that it is applied so much later "
+	    "(default: the most that a device asks for)" },
 	{ OPT_SPOOL, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step" },
 	{ OPT_QUORUM, "quorum", "N",
@@ -71,7 +74,7 @@ struct opts {
 	int sum, by, nonfinite, published;
 	uint64_t expect, quorum, steps, keep;
 	double deadline;
-	const char *device, *spool, *run;
+	const char *device, *spool, *run, *delay;
 	int sync;
 };
 
@@ -85,6 +88,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	    NULL };
 	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	struct opts *o = arg;
+	uint64_t n;
 	int r;
 
 	switch (key) {
@@ -93,6 +97,9 @@ set(void *arg, int key, const char *val, struct err *e)
 		return 0;
 	case OPT_QUORUM:
 		return cli_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
+	case OPT_DELAY:
+		o->delay = val;
+		return cli_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 	case OPT_DEADLINE:
 		return cli_time(&o->deadline, val, "--deadline", e);
 	case OPT_RUN:
@@ -400,6 +407,22 @@ do_group(struct run *x, uint32_t g, struct err *e)
 	return writer_values(x->out, g, y, span.n, e);
 }
 
+/* How much later the devices apply it, all of them the same: with it, since it
+ * is what they all get. */
+static int
+put_delay(struct run *x, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	int r = x->o->delay != NULL ?
+	    text_set(&kv, KEYS_DELAY, x->o->delay, e) :
+	    gather_delay(x->g, &kv, e);
+
+	if (r == 0 && kv.n != 0)
+		r = keys_put(x->out, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
 static int
 do_step(struct run *x, struct err *e)
 {
@@ -419,7 +442,8 @@ do_step(struct run *x, struct err *e)
 		goto out;
 	for (g = 0; g < sc->ngroups && r == 0; g++)
 		r = do_group(x, g, e);
-	if (r < 0 || (r = gather_finish(x->g, e)) < 0)
+	if (r < 0 || (r = gather_finish(x->g, e)) < 0 ||
+	    (r = put_delay(x, e)) < 0)
 		goto out;
 	writer_dropped(x->out, x->dropped);
 	r = writer_send(x->out, NULL, e);

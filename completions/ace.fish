@@ -23,6 +23,7 @@ complete -c ace-aggregate -l among -x -d 'of trim and median: all (default), rep
 complete -c ace-aggregate -l max-norm -x -d 'leave out what has a larger norm'
 complete -c ace-aggregate -l max-norm-ratio -x -d 'and what has R times the step\'s median norm'
 complete -c ace-aggregate -l max-weight-share -x -d 'cut weights to a share of the step\'s'
+complete -c ace-aggregate -l delay -x -d 'say that it is applied so much later (default: the most that a device asks for)'
 complete -c ace-aggregate -l spool -x -a '(__fish_complete_directories)' -d 'aggregate what ace-recv puts there, step after step'
 complete -c ace-aggregate -l quorum -x -d 'of a spool: enough at the deadline (default 1)'
 complete -c ace-aggregate -l deadline -x -d 'of a spool: after a step\'s first shard (default none)'

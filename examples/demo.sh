@@ -8,6 +8,7 @@
 #
 # CORPUS=FILE  text of your own; otherwise C headers of this machine
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
+# DELAY=T      averages are applied T rounds later
 # TRAIN="..."  further options of the trainer (train --help)
 set -um
 export LC_ALL=C
@@ -119,7 +120,7 @@ edge() {
 	[ "$k" -ne 1 ] || set -- "$@" --eval --log "$dir/log"
 	# shellcheck disable=SC2086 # words are meant
 	exec train --index "$k" --of $EDGES --run demo --steps "$STEPS" \
-	    --rate "$RATE" ${TRAIN:-} --apply "$dir/apply$k" --save "$dir/model$k" "$@" \
+	    --rate "$RATE" --delay "${DELAY:-0}" ${TRAIN:-} --apply "$dir/apply$k" --save "$dir/model$k" "$@" \
 	    "$text"
 }
 

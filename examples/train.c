@@ -29,8 +29,8 @@ struct opts {
 
 enum {
 	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP,
-	OPT_CONTEXT, OPT_DECAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY, OPT_GRADIENT,
-	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
+	OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
+	OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
 	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_OF, OPT_OUTER_MOMENTUM,
 	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
@@ -44,6 +44,7 @@ static const struct option options[] = {
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "decay", required_argument, NULL, OPT_DECAY },
+	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
@@ -88,7 +89,9 @@ static const char usage[] =
 "  what a round is\n"
 "  -H, --interval STEPS    so many AdamW steps, then their difference\n"
 "      --gradient          one gradient, AdamW on the average (the default)\n"
-"      --policy            obey the interval that comes with the aggregate\n"
+"      --delay T           apply the average of a round T rounds later (0)\n"
+"      --policy            obey the interval and the delay that come with the\n"
+"                          aggregate\n"
 "      --outer-rate X      of the step with the differences (1)\n"
 "      --outer-momentum X  Nesterov (0)\n"
 "  training\n"
@@ -193,6 +196,7 @@ set_size(struct opts *p, int key, const char *s)
 	switch (key) {
 	case OPT_BATCH: return size_arg(&o->batch, s, 1, 4096);
 	case OPT_CONTEXT: return size_arg(&o->shape.context, s, 1, 4096);
+	case OPT_DELAY: return size_arg(&o->delay, s, 0, 1000);
 	case OPT_EVERY: return size_arg(&o->every, s, 0, SIZE_MAX);
 	case OPT_HEADS: return size_arg(&o->shape.heads, s, 1, 256);
 	case OPT_INDEX: return size_arg(&o->share.index, s, 1, 65536);

@@ -110,7 +110,7 @@ model_norm(const struct model *m)
 
 int
 link_send(struct link *l, enum ace_kind kind, uint64_t round,
-    uint64_t samples, const float *x, struct ace_error *e)
+    uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
 {
 	struct ace_shard s = ACE_SHARD_INIT;
 	char norm[32];
@@ -122,7 +122,7 @@ link_send(struct link *l, enum ace_kind kind, uint64_t round,
 	(void)snprintf(s.run, sizeof s.run, "%s", l->run);
 	(void)snprintf(s.device, sizeof s.device, "%s", l->device);
 	s.step = round;
-	s.base_version = round;
+	s.base_version = version;
 	s.samples = samples;
 	s.kind = kind;
 	return shard_put(l->out, &s, x, l->m->n, e);
@@ -139,12 +139,26 @@ apply_open(struct link *l, struct ace_error *e)
 	return l->in == NULL ? -e->code : 0;
 }
 
+static void
+hear(const struct ace_reader *in, struct link_word *word)
+{
+	const char *v = ace_policy(in, "interval");
+	char *end;
+
+	memset(word, 0, sizeof *word);
+	if (v != NULL)
+		word->interval = strtoul(v, NULL, 10);
+	if ((v = ace_policy(in, "delay")) == NULL)
+		return;
+	word->delay = strtoul(v, &end, 10);
+	word->delayed = end != v && *end == '\0' && word->delay <= 1000;
+}
+
 int
-link_receive(struct link *l, uint64_t round, float *x, size_t *interval,
+link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
     struct ace_error *e)
 {
 	struct ace_shard s;
-	const char *v;
 	size_t i;
 	int r;
 
@@ -163,9 +177,7 @@ link_receive(struct link *l, uint64_t round, float *x, size_t *interval,
 	if (s.kind == ACE_SUM)
 		for (i = 0; i < l->m->n; i++)
 			x[i] = (float)((double)x[i] / s.weight);
-	v = ace_policy(l->in, "interval");
-	if (v != NULL && strtoul(v, NULL, 10) > 0)
-		*interval = strtoul(v, NULL, 10);
+	hear(l->in, word);
 	return 0;
 }
 

@@ -19,22 +19,28 @@ struct link {
 	int fd;			/* of apply, or -1 */
 };
 
+/* What the policy says with an aggregate. */
+struct link_word {
+	size_t interval;	/* 0: nothing */
+	size_t delay;
+	int delayed;		/* delay is said */
+};
+
 /* Starts the stream of shards on descriptor out.  group: values per group, 0
  * for the default. */
 int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 
-/* One shard of m->n values. */
+/* One shard of m->n values; version: the averages in the model it is of. */
 int link_send(struct link *l, enum ace_kind kind, uint64_t round,
-    uint64_t samples, const float *x, struct ace_error *e);
+    uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
 /*
  * The aggregate of this round into x f32[n]; -3 if it is of another round or
- * model.  A sum is divided by its weight.  interval becomes what the policy
- * says, if it says anything.  The file is opened at the first call: with
+ * model.  A sum is divided by its weight.  The file is opened at the first call: with
  * named pipes the other end opens only after our first shard.
  */
-int link_receive(struct link *l, uint64_t round, float *x, size_t *interval,
-    struct ace_error *e);
+int link_receive(struct link *l, uint64_t round, float *x,
+    struct link_word *word, struct ace_error *e);
 
 /* Ends our stream, closes descriptor out, and wants the other to have ended
  * too. */

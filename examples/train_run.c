@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "train_check.h"
+#include "train_queue.h"
 #include "train_run.h"
 
 struct run {
@@ -17,12 +18,13 @@ struct run {
 	size_t noptim;
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device says */
-	float *mean;		/* f32[n] what all said */
 	double *sum;		/* f64[n] alone only */
 	uint8_t *text;		/* [batch][T+1] */
-	size_t local;		/* H now */
+	size_t local, delay;	/* now */
 	size_t steps, round;	/* done */
+	size_t applied;		/* averages in the model */
 	struct link link;
+	struct queue queue;
 	FILE *log;
 };
 
@@ -135,8 +137,8 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 }
 
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
-static void
-together_alone(struct run *r, size_t h)
+static int
+together_alone(struct run *r, size_t h, struct ace_error *e)
 {
 	const size_t n = r->m->n, k = r->o->share.of;
 	size_t i, j;
@@ -149,7 +151,8 @@ together_alone(struct run *r, size_t h)
 			r->sum[j] += (double)r->sent[j] / (double)k;
 	}
 	for (j = 0; j < n; j++)
-		r->mean[j] = (float)r->sum[j];
+		r->sent[j] = (float)r->sum[j];
+	return queue_put(&r->queue, r->sent, e);
 }
 
 static int
@@ -157,21 +160,56 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 {
 	const struct run_options *o = r->o;
 	const size_t tokens = h * o->batch * o->shape.context;
-	size_t interval = 0;
 	int c;
 
 	contribution(r, o->share.index, h, r->sent);
 	c = link_send(&r->link, o->local == 0 ? ACE_GRADIENT : ACE_DELTA,
-	    r->round, tokens, r->sent, e);
+	    r->round, r->applied, tokens, r->sent, e);
 	if (c < 0)
 		return c;
 	if (o->apply == NULL)
-		memcpy(r->mean, r->sent, r->m->n * sizeof *r->mean);
-	else if ((c = link_receive(&r->link, r->round, r->mean, &interval,
-	    e)) < 0)
-		return c;
-	if (o->obey && o->local > 0 && interval > 0)
-		r->local = interval;
+		return queue_put(&r->queue, r->sent, e);
+	queue_sent(&r->queue);
+	return 0;
+}
+
+/* One average into the model, and the policy's word with it. */
+static void
+apply(struct run *r, const struct message *q)
+{
+	const struct run_options *o = r->o;
+	const size_t n = r->m->n;
+
+	if (o->local == 0) {
+		memcpy(r->m->grad, q->x, n * sizeof *q->x);
+		optim_step(r->optim[0], &o->rule, r->m);
+	} else {
+		memcpy(r->start, r->m->theta, n * sizeof *r->start);
+		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
+		    q->x);
+	}
+	r->applied++;
+	if (o->obey && o->local > 0 && q->word.interval > 0)
+		r->local = q->word.interval;
+	if (o->obey && q->word.delayed)
+		r->delay = q->word.delay;
+}
+
+/* The averages that are due, in their order: all up to the one `delay' rounds
+ * ago.  A delay that grew lets some rounds pass without any, one that shrank
+ * brings several; at the end the rest. */
+static int
+apply_due(struct run *r, int end, struct ace_error *e)
+{
+	struct message *q;
+	int c;
+
+	while (r->applied + (end ? 0 : r->delay) < r->round) {
+		if ((c = queue_get(&r->queue, &q, e)) < 0)
+			return c;
+		apply(r, q);
+		free(q);
+	}
 	return 0;
 }
 
@@ -185,20 +223,13 @@ one_round(struct run *r, struct ace_error *e)
 	if (h > o->steps - r->steps)
 		h = o->steps - r->steps;
 	memcpy(r->start, r->m->theta, n * sizeof *r->start);
-	if (o->alone)
-		together_alone(r, h);
-	else if ((c = together_streams(r, h, e)) < 0)
+	c = o->alone ? together_alone(r, h, e) : together_streams(r, h, e);
+	if (c < 0)
 		return c;
-	if (o->local == 0) {
-		memcpy(r->m->theta, r->start, n * sizeof *r->start);
-		memcpy(r->m->grad, r->mean, n * sizeof *r->mean);
-		optim_step(r->optim[0], &o->rule, r->m);
-	} else
-		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
-		    r->mean);
+	memcpy(r->m->theta, r->start, n * sizeof *r->start);
 	r->steps += h;
 	r->round++;
-	return 0;
+	return apply_due(r, r->steps == o->steps, e);
 }
 
 static int
@@ -238,16 +269,16 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	r->text = malloc(o->batch * (o->shape.context + 1));
 	r->start = calloc(r->m->n, sizeof *r->start);
 	r->sent = calloc(r->m->n, sizeof *r->sent);
-	r->mean = calloc(r->m->n, sizeof *r->mean);
 	r->sum = calloc(o->alone ? r->m->n : 1, sizeof *r->sum);
 	if (r->optim == NULL || r->text == NULL || r->start == NULL ||
-	    r->sent == NULL || r->mean == NULL || r->sum == NULL)
+	    r->sent == NULL || r->sum == NULL)
 		goto memory;
 	for (i = 0; i < r->noptim; i++)
 		if ((r->optim[i] = optim_new(r->m->n)) == NULL)
 			goto memory;
 	model_init(r->m, o->seed);
 	r->local = o->local;
+	r->delay = o->delay;
 	return o->load == NULL ? 0 : link_load(o->load, r->m, e);
 memory:
 	return fail(e, 4, "out of memory");
@@ -264,10 +295,10 @@ release(struct run *r)
 	free(r->text);
 	free(r->start);
 	free(r->sent);
-	free(r->mean);
 	free(r->sum);
 	model_free(r->m);
 	data_free(&r->data);
+	queue_release(&r->queue);
 	link_release(&r->link);
 	if (r->log != NULL && r->log != stderr)
 		(void)fclose(r->log);
@@ -290,8 +321,10 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	if (!o->alone &&
 	    (c = link_open(&r.link, STDOUT_FILENO, o->group, e)) < 0)
 		goto out;
-	if ((c = rounds(&r, e)) < 0)
+	if ((c = queue_init(&r.queue, !o->alone && o->apply != NULL ?
+	    &r.link : NULL, r.m->n, e)) < 0 || (c = rounds(&r, e)) < 0)
 		goto out;
+	queue_end(&r.queue);
 	if (!o->alone && (c = link_close(&r.link, STDOUT_FILENO, e)) < 0)
 		goto out;
 	if (o->save != NULL && (c = link_save(o->save, r.m, r.round, e)) < 0)

@@ -10,6 +10,7 @@ struct run_options {
 	struct shape shape;
 	size_t batch;
 	size_t local;		/* H: AdamW steps per round; 0: send gradients */
+	size_t delay;		/* rounds before an average is applied */
 	size_t steps;		/* batches in all, per device */
 	uint64_t seed;
 	struct data_share share;

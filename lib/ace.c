@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/version.h"
+#include "stream/keys.h"
 #include "stream/reader.h"
 #include "stream/values.h"
 #include "stream/writer.h"
@@ -69,22 +70,13 @@ ace_unlink(struct ace_reader *from, struct ace_writer *to)
 static int
 ace_note(void *arg, const struct reader *r, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
-	struct text_kv kv = TEXT_KV_INIT;
 	struct ace_reader *a = arg;
-	size_t i;
 	int k;
 
-	if (a->to != NULL && frame_safe_to_copy(f->type) &&
+	if (a->to != NULL && frame_safe_to_copy(reader_frame(r)->type) &&
 	    (k = writer_pass(a->to->w, r, e)) < 0)
 		return k;
-	if (f->type != FRAME_POLI)
-		return 0;
-	k = text_get_lines(&kv, f->raw, f->raw_len, e);
-	for (i = 0; i < kv.n && k == 0; i++)
-		k = text_set(&a->policy, kv.p[i].key, kv.p[i].value, e);
-	text_release(&kv);
-	return k;
+	return keys_add(&a->policy, r, e);
 }
 
 struct ace_reader *

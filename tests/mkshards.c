@@ -4,7 +4,8 @@
  *
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
- *            [-i BAD] [-l | -L CODEC,CODEC...] [-a] [-p] >STREAM
+ *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-a] [-p]
+ *            >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
@@ -15,6 +16,7 @@
  *   -N   shards, of steps STEP, STEP+1, ...
  *   -l   a plan after the data: these codecs, by commas, for the groups by
  *        turns; -L: before the data
+ *   -P   a policy before the data: KEY=VALUE
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  */
 #include <getopt.h>
@@ -45,7 +47,7 @@ struct opts {
 	struct schema sc;
 	enum kind kind;
 	struct codec_plan plan;
-	const char *device, *run;
+	const char *device, *run, *policy;
 	uint64_t step, shards, seed, bad;
 	double weight;
 	int note, prov;
@@ -163,6 +165,15 @@ turns(struct opts *o, const char *list, struct err *e)
 }
 
 static int
+policy(const struct opts *o, struct writer *w, struct err *e)
+{
+	char line[256];
+	int n = snprintf(line, sizeof(line), "%s\n", o->policy);
+
+	return writer_note(w, FRAME_POLI, line, (size_t)n, e);
+}
+
+static int
 shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
     float *y, struct err *e)
 {
@@ -183,6 +194,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
 	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
 	    e)) < 0) ||
+	    (o->policy != NULL && (r = policy(o, w, e)) < 0) ||
 	    (o->plan_first && (r = plan(o, w, e)) < 0))
 		goto out;
 	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
@@ -271,6 +283,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		turns(o, arg, e);
 		o->plan_first = key == 'L';
 		break;
+	case 'P': o->policy = arg; break;
 	case 'a': o->note = 1; break;
 	case 'p': o->prov = 1; break;
 	default: exit(ERR_USAGE);
@@ -294,7 +307,7 @@ main(int argc, char **argv)
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:ap")) != -1)
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:ap")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);

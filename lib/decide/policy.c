@@ -6,6 +6,7 @@
 #include "decide/policy.h"
 #include "state/history.h"
 #include "stream/filter.h"
+#include "stream/keys.h"
 #include "sync/ratio.h"
 
 #define POLICY_FILE "policy"		/* in the state directory */
@@ -98,18 +99,6 @@ policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
 	return text_set(kv, key, s, e);
 }
 
-static int
-policy_put(struct policy *p, const struct text_kv *kv, struct err *e)
-{
-	struct buf b = BUF_INIT;
-	int r = text_put_lines(kv, &b, e);
-
-	if (r == 0)
-		r = writer_note(p->out, FRAME_POLI, b.p, b.n, e);
-	buf_release(&b);
-	return r;
-}
-
 /* Equation (5), before the data. */
 static int
 policy_on_shard(struct policy *p, struct err *e)
@@ -131,7 +120,7 @@ policy_on_shard(struct policy *p, struct err *e)
 	if ((r = policy_real(&kv, "ratio", c, e)) == 0 &&
 	    (r = policy_whole(&kv, "budget_bytes", (double)budget, e)) == 0 &&
 	    (!known || (r = policy_whole(&kv, HISTORY_BANDWIDTH, rate, e)) == 0))
-		r = policy_put(p, &kv, e);
+		r = keys_put(p->out, &kv, e);
 	text_release(&kv);
 	return r;
 }
@@ -178,7 +167,7 @@ policy_on_send(struct policy *p, struct err *e)
 	if ((r = policy_real(&kv, "divergence", drift, e)) == 0 &&
 	    (r = policy_whole(&kv, "interval", (double)p->steps, e)) == 0 &&
 	    (r = policy_whole(&kv, "force", interval_force(o, drift), e)) == 0 &&
-	    (r = policy_put(p, &kv, e)) == 0)
+	    (r = keys_put(p->out, &kv, e)) == 0)
 		r = policy_save(p, e);
 	text_release(&kv);
 	return r < 0 ? r : writer_send(p->out, sums, e);
@@ -198,7 +187,7 @@ policy_on_policy(struct policy *p, struct err *e)
 	for (i = 0; i < n && r == 0; i++)
 		r = text_set(&kv, ours[i], NULL, e);
 	if (r == 0 && kv.n > 0)
-		r = policy_put(p, &kv, e);
+		r = keys_put(p->out, &kv, e);
 	text_release(&kv);
 	return r;
 }

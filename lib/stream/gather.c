@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "stream/gather.h"
+#include "stream/keys.h"
 #include "stream/values.h"
 #include "stream/writer.h"
 
@@ -17,6 +18,7 @@ struct gather_in {
 	int fd;			/* of what was set aside, or -1 */
 	int left;		/* left out of the names */
 	struct values v;
+	struct text_kv policy;	/* of this step's shard */
 };
 
 struct gather {
@@ -55,7 +57,8 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 	for (; g->n < n; g->n++) {
 		struct gather_in *in = &g->in[g->n];
 
-		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1 };
+		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
+		    .policy = TEXT_KV_INIT };
 		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
 		    (r = reader_open(&in->r, io, o, e)) < 0)
 			return r;
@@ -91,6 +94,7 @@ gather_drop(struct gather *g)
 
 		gather_unset(in);
 		values_release(&in->v);
+		text_release(&in->policy);
 		reader_free(in->r);
 	}
 }
@@ -133,7 +137,9 @@ gather_copy(struct reader *r, struct writer *w, struct err *e)
 			k = writer_send(w, &reader_end_of_shard(r)->sums, e);
 			return k < 0 ? k : writer_finish(w, e);
 		}
-		if (k == READER_DATA && (k = writer_pass(w, r, e)) < 0)
+		if ((k == READER_DATA || (k == READER_NOTE &&
+		    reader_frame(r)->type == FRAME_POLI)) &&
+		    (k = writer_pass(w, r, e)) < 0)
 			return k;
 	}
 	return reader_blame(r, k, e);
@@ -201,8 +207,27 @@ gather_more(struct gather *g, struct err *e)
 	if (k < 0)
 		return k;
 	in = &g->in[g->n++];
-	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1 };
+	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
+	    .policy = TEXT_KV_INIT };
 	return gather_aside(g, in, g->one, e);
+}
+
+static int
+gather_hear(void *arg, const struct reader *r, struct err *e)
+{
+	struct gather_in *in = arg;
+
+	return keys_add(&in->policy, r, e);
+}
+
+/* The values from the first group on. */
+static int
+gather_values(struct gather_in *in, struct err *e)
+{
+	in->v.note = gather_hear;
+	in->v.arg = in;
+	text_release(&in->policy);
+	return values_begin(&in->v, in->r, e);
 }
 
 int
@@ -221,7 +246,7 @@ gather_again(struct gather *g, struct err *e)
 		reader_free(in->r);
 		in->r = NULL;
 		if ((k = gather_begin(g, in, e)) < 0 ||
-		    (k = values_begin(&in->v, in->r, e)) < 0)
+		    (k = gather_values(in, e)) < 0)
 			return k;
 	}
 	return 0;
@@ -346,7 +371,7 @@ gather_step(struct gather *g, struct err *e)
 			return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
 			    "recovered from a damaged file",
 			    (unsigned long long)s->step, shard_device(s));
-		if ((k = values_begin(&g->in[i].v, g->in[i].r, e)) < 0)
+		if ((k = gather_values(&g->in[i], e)) < 0)
 			return k;
 	}
 	return 1;
@@ -469,4 +494,31 @@ gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
 		return 0;
 	(void)snprintf(text, sizeof(text), "%.9g", sum / (double)n);
 	return text_set(kv, SHARD_KEY_NORM, text, e);
+}
+
+int
+gather_delay(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	char text[32];
+	uint64_t most = 0, v;
+	int said = 0;
+	size_t i;
+	const char *s;
+
+	for (i = 0; i < g->n; i++) {
+		s = text_get(&g->in[i].policy, KEYS_DELAY);
+		if (g->in[i].left || s == NULL)
+			continue;
+		if (cli_u64(&v, s, 0, KEYS_DELAY_MOST, KEYS_DELAY,
+		    NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: policy "
+			    KEYS_DELAY " of '%s'",
+			    shard_device(gather_shard(g, i)));
+		most = v > most ? v : most;
+		said = 1;
+	}
+	if (!said)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)most);
+	return text_set(kv, KEYS_DELAY, text, e);
 }

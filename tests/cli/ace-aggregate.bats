@@ -352,3 +352,71 @@ piece() {
 	says 'nowhere/ace-aggregate'
 	exits 3 ace-expand out
 }
+
+# delay_of FILE: what its policy says
+delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
+
+@test "the delay that devices ask for: the largest, in every aggregate" {
+	edges 3
+	exits 0 ace-aggregate e1 e2 e3
+	exits 1 delay_of out
+	mkshards -d edge1 -P delay=4 >e1
+	mkshards -d edge3 -P delay=11 -x 3 >e3
+	exits 0 ace-aggregate --no-provenance e1 e2 e3
+	mv out mean
+	[ "$(delay_of mean)" = delay=11 ]
+	# from one input, where they are set aside, and with rules
+	cat e3 e1 e2 >all
+	exits 0 ace-aggregate --no-provenance --expect 3 all
+	same out mean
+	exits 0 ace-aggregate --rule trim:1 e1 e2 e3
+	[ "$(delay_of out)" = delay=11 ]
+	# coded, through another aggregate, and as the cloud wants it
+	exits 0 ace-compress -c q8 -o c3 e3
+	exits 0 ace-aggregate c3 e1
+	[ "$(delay_of out)" = delay=11 ]
+	exits 0 ace-aggregate mean
+	[ "$(delay_of out)" = delay=11 ]
+	exits 0 ace-aggregate --delay 3 mean
+	[ "$(delay_of out)" = delay=3 ]
+	# who is left out does not ask
+	mkshards -d edge3 -P delay=11 -k nan >e3
+	exits 0 ace-aggregate --nonfinite drop e1 e2 e3
+	[ "$(delay_of out)" = delay=4 ]
+	mkshards -d edge1 -P delay=1001 >e1
+	exits 3 ace-aggregate e1 e2
+	says "^ace-aggregate: corrupt: policy delay of 'edge1'"
+	exits 2 ace-aggregate --delay 1001 e2
+	exits 2 ace-aggregate --delay -1 e2
+}
+
+# What DD-EF-SGD rests on, whatever share of the averages is applied already:
+# sum(averages) + mean(residuals) = mean(sum(gradients)), bit for bit.
+@test "averages and residuals are the gradients, exactly" {
+	n=500
+	for s in 0 1 2 3 4 5 6 7; do
+		for k in 1 2; do
+			# whole numbers: no sum is rounded, f16 holds them
+			perl -e 'srand($ARGV[0]); print pack("f<*",
+			    map { int(rand(200)) - 100 } 1 .. $ARGV[1])' \
+			    $((10 * s + k)) $n >"g$k.$s"
+			ace-import -f raw -d edge$k -s $s --name w --shape $n \
+			    "g$k.$s" | ace-expand -S st$k |
+			    ace-compress -S st$k --sync none \
+			    -c topk:0.0$((s % 3 + 1)):f16 >c$k
+		done
+		ace-aggregate c1 c2 >m
+		raw m >m.$s
+	done
+	head -c $((4 * n)) /dev/zero >g0
+	for k in 1 2; do
+		ace-import -f raw -d edge$k -s 8 --name w --shape $n g0 |
+		    ace-expand -S st$k >left
+		raw left >e$k.f32
+	done
+	each '$k = 0; $k += $_ for @v[0 .. 15]; $k /= 2;
+	    $k -= $_ for @v[16 .. 23]; $k == ($v[24] + $v[25]) / 2' \
+	    g[12].? m.? e[12].f32
+	# and there is something left to be late
+	perl -e 'local $/; exit !(grep { $_ } unpack "f<*", <>) > 100' e1.f32
+}

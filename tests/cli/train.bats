@@ -141,6 +141,57 @@ norm() {
 	says 'needs --model-norm, or the key model.norm'
 }
 
+# delays D...: the averages of `up', a round each, with these delays
+delays() {
+	local d s=0
+	for d; do
+		ace-export --step $s -o one.safetensors up
+		ace-import -s $s -r train -d all one.safetensors |
+		    ace-aggregate ${d:+--delay $d}
+		s=$((s + 1))
+	done
+}
+
+@test "delay: every average is applied, once and in order" {
+	text
+	for way in '--gradient --steps 8' '-H 2 --steps 16 --outer-momentum 0.5'; do
+		train --index 1 --of 2 $way --save all $small text >up
+		set -- train --index 2 --of 2 $way --save m $small
+		for t in 1 3 100; do
+			exits 0 "$@" --apply up --delay $t text
+			same all m
+		done
+		# up, down, and far up again while some are under way
+		delays 0 3 '' 1 0 2 5 0 >back
+		exits 0 "$@" --apply back text
+		mv out punctual
+		exits 0 "$@" --apply back --policy text
+		same all m
+		# and yet what was sent is of other models
+		exits 1 cmp out punctual
+	done
+}
+
+@test "delay: two devices, an aggregate and a late start are the run in one process" {
+	text
+	for way in --gradient '-H 3 --outer-momentum 0.5'; do
+		rm -f up? down?
+		mkfifo up1 up2 down1 down2
+		for k in 1 2; do
+			train --index $k --of 2 --steps 12 $way --delay 2 \
+			    --apply down$k --save m$k $small text >up$k &
+		done
+		timeout 60 ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		wait
+		same m1 m2
+		train --local --of 2 --steps 12 $way --delay 2 --save m \
+		    $small text
+		same m1 m
+		train --local --of 2 --steps 12 $way --save n $small text
+		exits 1 cmp m n
+	done
+}
+
 @test "aggregates that do not fit are refused" {
 	text
 	train --steps 3 $small text >up

@@ -1,0 +1,32 @@
+#include "stream/keys.h"
+#include "stream/reader.h"
+#include "stream/writer.h"
+
+int
+keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	struct text_kv said = TEXT_KV_INIT;
+	size_t i;
+	int k;
+
+	if (f->type != FRAME_POLI)
+		return 0;
+	k = text_get_lines(&said, f->raw, f->raw_len, e);
+	for (i = 0; i < said.n && k == 0; i++)
+		k = text_set(kv, said.p[i].key, said.p[i].value, e);
+	text_release(&said);
+	return k;
+}
+
+int
+keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int r = text_put_lines(kv, &b, e);
+
+	if (r == 0)
+		r = writer_note(w, FRAME_POLI, b.p, b.n, e);
+	buf_release(&b);
+	return r;
+}
