@@ -10,6 +10,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "decide/contrib.h"
 #include "kern/kern.h"
 #include "state/rounds.h"
 #include "stream/filter.h"
@@ -17,16 +18,14 @@
 #include "stream/keys.h"
 #include "stream/values.h"
 #include "sync/combine.h"
-#include "sync/robust.h"
 
 enum {
 	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
 	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
-	OPT_PUBLISHED, OPT_DELAY
+	OPT_PUBLISHED, OPT_CLUSTER, OPT_PER, OPT_DELAY
 };
-enum { NONFINITE_REFUSE, NONFINITE_ZERO, NONFINITE_DROP };
-enum weight_by { BY_WEIGHT, BY_SAMPLES, BY_EQUAL };
+enum { PER_NOTHING, PER_MEAN, PER_OFFSET };
 
 static const struct cli_opt options[] = {
 	{ OPT_MEAN, "mean", NULL, "weighted mean (default)" },
@@ -47,6 +46,10 @@ static const struct cli_opt options[] = {
 	    "cut weights to a share of the step's" },
 	{ OPT_DELAY, "delay", "STEPS", "say that it is applied so much later "
 	    "(default: the most that a device asks for)" },
+	{ OPT_CLUSTER, "cluster", "THETA",
+	    "name the clusters of devices, merged up to 1 - cos THETA" },
+	{ OPT_PER, "per-cluster", "WHAT",
+	    "and write each one's mean, or its offset from the aggregate" },
 	{ OPT_SPOOL, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step" },
 	{ OPT_QUORUM, "quorum", "N",
@@ -69,9 +72,8 @@ static const struct cli_opt options[] = {
 
 struct opts {
 	struct filter f;
-	struct robust_rule rule;
-	const char *rule_text;
-	int sum, by, nonfinite, published;
+	struct contrib_opts who;
+	int sum, published, per;
 	uint64_t expect, quorum, steps, keep;
 	double deadline;
 	const char *device, *spool, *run, *delay;
@@ -83,6 +85,8 @@ set(void *arg, int key, const char *val, struct err *e)
 {
 	static const char *const bys[] = { "weight", "samples", "equal", NULL };
 	static const char *const how[] = { "refuse", "zero", "drop",
+	    NULL };
+	static const char *const pers[] = { "nothing", "mean", "offset",
 	    NULL };
 	static const char *const whom[] = { "all", "reporters", "nonzero",
 	    NULL };
@@ -119,25 +123,29 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->sum = key == OPT_SUM;
 		return 0;
 	case OPT_WEIGHT:
-		return cli_choice(&o->by, val, bys, "--weight-by", e);
+		return cli_choice(&o->who.by, val, bys, "--weight-by", e);
 	case OPT_EXPECT:
 		return cli_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
 	case OPT_NONFINITE:
-		return cli_choice(&o->nonfinite, val, how, "--nonfinite", e);
+		return cli_choice(&o->who.nonfinite, val, how, "--nonfinite", e);
 	case OPT_RULE:
-		o->rule_text = val;
-		return robust_parse(&o->rule, val, e);
+		o->who.rule_text = val;
+		return robust_parse(&o->who.rule, val, e);
 	case OPT_AMONG:
-		return cli_choice(&o->rule.among, val, whom, "--among", e);
+		return cli_choice(&o->who.rule.among, val, whom, "--among", e);
 	case OPT_NORM:
-		return cli_f64(&o->rule.max_norm, val, 1e-300, 1e300,
+		return cli_f64(&o->who.rule.max_norm, val, 1e-300, 1e300,
 		    "--max-norm", e);
 	case OPT_RATIO:
-		return cli_f64(&o->rule.max_ratio, val, 1, 1e300,
+		return cli_f64(&o->who.rule.max_ratio, val, 1, 1e300,
 		    "--max-norm-ratio", e);
 	case OPT_SHARE:
-		return cli_f64(&o->rule.max_share, val, 1e-6, 1,
+		return cli_f64(&o->who.rule.max_share, val, 1e-6, 1,
 		    "--max-weight-share", e);
+	case OPT_CLUSTER:
+		return cli_f64(&o->who.theta, val, 0, 2, "--cluster", e);
+	case OPT_PER:
+		return cli_choice(&o->per, val, pers, "--per-cluster", e);
 	case 'd':
 		o->device = val;
 		return 0;
@@ -149,83 +157,53 @@ set(void *arg, int key, const char *val, struct err *e)
 
 struct run {
 	const struct opts *o;
-	const struct cli *c;
-	const struct kern *kern;
+	const struct cli *cli;
+	struct contrib c;
 	struct gather *g;
 	struct writer *out;
 	struct combine sum;
-	int active;		/* the rules have something to decide */
-	struct robust_step step;
 	double total;		/* sum of the weights of this step */
-	uint64_t dropped;
+	struct combine all;	/* for a cluster's offset from all */
+	double all_total;
 };
 
-static double
-weight(const struct run *x, const struct shard *s)
-{
-	switch (x->o->by) {
-	case BY_SAMPLES:
-		return (double)s->samples;
-	case BY_EQUAL:
-		return (double)s->contributors;
-	default:
-		return s->weight;
-	}
-}
-
-/* Is contribution i in the result? */
+/* Writing a cluster's offset from the aggregate. */
 static int
-counts(const struct run *x, size_t i)
+is_offset(const struct run *x)
 {
-	return !x->active || robust_counts(&x->step.one[i]);
-}
-
-static double
-share(const struct run *x, size_t i)
-{
-	return x->active ? x->step.one[i].share : 1;
-}
-
-/* The factor of a contribution: a sum has its weights in it already. */
-static double
-factor(const struct run *x, size_t i)
-{
-	const struct shard *s = gather_shard(x->g, i);
-
-	if (x->active)
-		return weight(x, s) * x->step.one[i].share * x->step.one[i].scale;
-	return s->kind == SHARD_SUM ? 1 : weight(x, s);
+	return x->c.only != SKETCH_NONE && x->o->per == PER_OFFSET;
 }
 
 /* What the aggregate says of itself: weights and contributors add up, so an
  * aggregate of aggregates weighs right. */
 static int
-describe(struct run *x, struct shard *out, struct err *e)
+describe(struct run *x, struct shard *out, const char *device, struct err *e)
 {
 	size_t i, n = gather_count(x->g);
 	const struct shard *s;
 	int r;
 
-	for (i = 0; i + 1 < n && !counts(x, i); i++)
+	for (i = 0; i + 1 < n && !contrib_counts(&x->c, i); i++)
 		;
 	s = gather_shard(x->g, i);
 	out->step = s->step;
 	out->base_version = s->base_version;
 	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
-	out->kind = x->o->sum ? SHARD_SUM : SHARD_MEAN;
+	out->kind = x->o->sum ? SHARD_SUM :
+	    is_offset(x) ? SHARD_DELTA : SHARD_MEAN;
 	out->weight = 0;
 	out->contributors = 0;
 	x->total = 0;
 	for (i = 0; i < n; i++) {
 		s = gather_shard(x->g, i);
-		if (!counts(x, i))
+		if (!contrib_counts(&x->c, i))
 			continue;
-		out->weight += s->weight * share(x, i);
+		out->weight += s->weight * contrib_share(&x->c, i);
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)
 			out->base_version = s->base_version;
-		x->total += weight(x, s) * share(x, i);
+		x->total += contrib_weight(&x->c, i);
 	}
 	if (!(x->total > 0))
 		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
@@ -234,137 +212,11 @@ describe(struct run *x, struct shard *out, struct err *e)
 	memcpy(out->run, s->run, SHARD_ID);
 	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
-	    (r = shard_set_device(out, x->o->device, e)) < 0)
+	    (r = shard_set_device(out, device, e)) < 0)
 		return r;
 	if ((r = gather_members(x->g, &out->kv, e)) < 0)
 		return r;
 	return gather_norm(x->g, &out->kv, e);
-}
-
-static int
-check_finite(struct run *x, size_t i, uint32_t g, float *v, size_t n,
-    struct err *e)
-{
-	const struct schema *sc = gather_schema(x->g);
-	struct schema_span span;
-	size_t at = x->kern->first_nonfinite(v, n);
-
-	if (at == n)
-		return 0;
-	schema_span(sc, g, &span);
-	if (x->o->nonfinite == NONFINITE_DROP) {
-		x->step.one[i].nonfinite = 1;
-		return 0;
-	}
-	if (x->o->nonfinite != NONFINITE_ZERO)
-		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
-		    "'%s' at index %llu from '%s'", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + at),
-		    shard_device(gather_shard(x->g, i)));
-	for (; at < n; at += 1 + x->kern->first_nonfinite(v + at + 1,
-	    n - at - 1)) {
-		v[at] = 0;
-		x->dropped++;
-	}
-	return 0;
-}
-
-/* ---- rules: a first look at all values ---- */
-
-static int
-look_group(struct run *x, uint32_t g, struct err *e)
-{
-	struct schema_span span;
-	struct kern_stat st;
-	size_t i, n = gather_count(x->g);
-	float *v;
-	int r;
-
-	schema_span(gather_schema(x->g), g, &span);
-	for (i = 0; i < n; i++) {
-		struct robust_one *one = &x->step.one[i];
-
-		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
-			return r;
-		x->step.x[i] = v;
-		one->values += span.n;
-		if (v == NULL)
-			continue;
-		if ((r = check_finite(x, i, g, v, span.n, e)) < 0)
-			return r;
-		x->kern->stat(v, span.n, &st);
-		one->norm2 += st.sumsq;
-		one->sent += span.n;
-		one->nonzero += st.nonzero;
-	}
-	if (robust_pairs(&x->o->rule))
-		robust_distances(x->step.dist, x->step.x, n, span.n);
-	return 0;
-}
-
-/* Names who is left out or cut, to the user and in key of out. */
-static int
-name_those(struct run *x, enum robust_fate lo, enum robust_fate hi,
-    const char *key, struct shard *out, struct err *e)
-{
-	struct buf b = BUF_INIT;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < gather_count(x->g) && r == 0; i++) {
-		const struct robust_one *one = &x->step.one[i];
-		const struct shard *s = gather_shard(x->g, i);
-		const char *name = shard_device(s);
-		const char *why = robust_why(one->fate);
-
-		if (one->fate < lo || one->fate > hi)
-			continue;
-		cli_say(x->c, 1, "step %llu: '%s' %s: %s, norm %g",
-		    (unsigned long long)s->step, name,
-		    one->fate == ROBUST_CLIPPED ? "cut" : "left out", why,
-		    sqrt(one->norm2));
-		if (!robust_counts(one))
-			gather_leave(x->g, i);
-		if ((b.n == 0 || (r = buf_put(&b, ",", 1, e)) == 0) &&
-		    (r = buf_put(&b, name, strlen(name), e)) == 0 &&
-		    (r = buf_put(&b, ":", 1, e)) == 0)
-			r = buf_put(&b, why, strlen(why), e);
-	}
-	/* as with the contributors: a list too long is left out */
-	if (r == 0 && b.n != 0 && b.n < TEXT_MAX_KV / 4 &&
-	    (r = buf_put(&b, "", 1, e)) == 0)
-		r = text_set(&out->kv, key, (const char *)b.p, e);
-	buf_release(&b);
-	return r;
-}
-
-static int
-look(struct run *x, struct shard *out, struct err *e)
-{
-	size_t i, n = gather_count(x->g);
-	uint32_t g, ngroups = gather_schema(x->g)->ngroups;
-	int r = robust_step(&x->step, &x->o->rule, n, e);
-
-	for (i = 0; i < n && r == 0; i++) {
-		const struct shard *s = gather_shard(x->g, i);
-
-		x->step.one[i].weight = weight(x, s);
-		if (s->kind == SHARD_SUM)
-			r = err_set(e, ERR_REFUSED, "'%s' is a sum: rules "
-			    "compare means and gradients", shard_device(s));
-	}
-	for (g = 0; g < ngroups && r == 0; g++)
-		r = look_group(x, g, e);
-	if (r < 0 || (r = gather_finish(x->g, e)) < 0 ||
-	    (r = robust_judge(&x->o->rule, &x->step, e)) < 0 ||
-	    (r = name_those(x, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",
-	    out, e)) < 0 ||
-	    (r = name_those(x, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",
-	    out, e)) < 0 ||
-	    (r = text_set(&out->kv, "rule", x->o->rule_text, e)) < 0)
-		return r;
-	x->dropped = 0;		/* the second look counts them again */
-	return gather_again(x->g, e);
 }
 
 /* ---- a step ---- */
@@ -372,7 +224,8 @@ look(struct run *x, struct shard *out, struct err *e)
 static int
 do_group(struct run *x, uint32_t g, struct err *e)
 {
-	const struct robust_rule *q = &x->o->rule;
+	const struct robust_rule *q = &x->o->who.rule;
+	const int offset = is_offset(x);
 	struct schema_span span;
 	size_t i, in = 0, n = gather_count(x->g), sent = 0;
 	const float *y;
@@ -381,26 +234,38 @@ do_group(struct run *x, uint32_t g, struct err *e)
 
 	schema_span(gather_schema(x->g), g, &span);
 	combine_begin(&x->sum, span.n);
+	if (offset)
+		combine_begin(&x->all, span.n);
 	for (i = 0; i < n; i++) {
 		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
 			return r;
-		if (!counts(x, i))
+		if (!contrib_counts(&x->c, i) &&
+		    !(offset && contrib_whole(&x->c, i)))
 			continue;
-		if (v != NULL && (r = check_finite(x, i, g, v, span.n, e)) < 0)
+		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, span.n,
+		    e)) < 0)
 			return r;
 		sent += v != NULL;
-		if (robust_elements(q))
-			x->step.x[in++] = v;
-		else if (v != NULL)
-			combine_add(&x->sum, factor(x, i), v);
+		if (robust_elements(q)) {
+			x->c.step.x[in++] = v;
+			continue;
+		}
+		if (v == NULL)
+			continue;
+		if (offset)
+			combine_add(&x->all, contrib_factor(&x->c, i), v);
+		if (contrib_counts(&x->c, i))
+			combine_add(&x->sum, contrib_factor(&x->c, i), v);
 	}
 	if (sent == 0)
 		return 0;		/* nobody sent it: nor do we */
 	if (robust_elements(q))
-		robust_combine(q, x->sum.acc, x->step.x, in, span.n,
-		    x->step.element);
-	y = combine_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
-	    x->total);
+		robust_combine(q, x->sum.acc, x->c.step.x, in, span.n,
+		    x->c.step.element);
+	if (offset)
+		combine_less(&x->sum, x->total, &x->all, x->all_total);
+	y = combine_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
+	    1 : x->total);
 	if (y == NULL)
 		return err_set(e, ERR_REFUSED, "the sum of tensor '%s' "
 		    "overflows f32", gather_schema(x->g)->t[span.tensor].name);
@@ -423,34 +288,96 @@ put_delay(struct run *x, struct err *e)
 	return r;
 }
 
+/* Those that count, put together, as s. */
 static int
-do_step(struct run *x, struct err *e)
+put_step(struct run *x, struct shard *s, const char *device, struct err *e)
 {
-	const struct schema *sc;
-	struct shard s;
+	const struct schema *sc = gather_schema(x->g);
 	uint32_t g;
 	int r;
 
-	shard_init(&s);
-	x->dropped = 0;
-	if (x->active && (r = look(x, &s, e)) < 0)
-		goto out;
-	sc = gather_schema(x->g);
 	if ((r = combine_room(&x->sum, sc->group_size, e)) < 0 ||
-	    (r = describe(x, &s, e)) < 0 ||
-	    (r = writer_shard(x->out, &s, sc, e)) < 0)
-		goto out;
+	    (r = combine_room(&x->all, is_offset(x) ? sc->group_size : 0,
+	    e)) < 0 || (r = describe(x, s, device, e)) < 0 ||
+	    (r = writer_shard(x->out, s, sc, e)) < 0)
+		return r;
 	for (g = 0; g < sc->ngroups && r == 0; g++)
 		r = do_group(x, g, e);
 	if (r < 0 || (r = gather_finish(x->g, e)) < 0 ||
 	    (r = put_delay(x, e)) < 0)
-		goto out;
-	writer_dropped(x->out, x->dropped);
-	r = writer_send(x->out, NULL, e);
-	cli_say(x->c, 1, "step %llu: %zu contributions, weight %g",
-	    (unsigned long long)s.step, gather_count(x->g), x->total);
-out:
+		return r;
+	writer_dropped(x->out, x->c.dropped);
+	if ((r = writer_send(x->out, NULL, e)) == 0)
+		cli_say(x->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
+		    (unsigned long long)s->step, device, gather_count(x->g),
+		    x->total);
+	return r;
+}
+
+/* The same for the members of cluster c, after the step's own shard. */
+static int
+put_cluster(struct run *x, size_t c, struct err *e)
+{
+	char device[SHARD_NAME + 1];
+	struct shard s;
+	int r;
+
+	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
+	    c) >= sizeof(device))
+		return err_set(e, ERR_USAGE, "--device is too long for the "
+		    "names of its clusters");
+	if ((r = contrib_cluster(&x->c, c, e)) < 0)
+		return r;
+	shard_init(&s);
+	r = put_step(x, &s, device, e);
 	shard_release(&s);
+	return r;
+}
+
+/* Who is left out or cut, and who is alike. */
+static void
+tell(const struct run *x, const struct shard *s)
+{
+	const char *clusters = text_get(&s->kv, "clusters");
+	size_t i;
+
+	for (i = 0; i < gather_count(x->g); i++) {
+		const struct robust_one *one = &x->c.step.one[i];
+		const struct shard *from = gather_shard(x->g, i);
+
+		if (one->fate != ROBUST_COUNTS)
+			cli_say(x->cli, 1, "step %llu: '%s' %s: %s, norm %g",
+			    (unsigned long long)from->step, shard_device(from),
+			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",
+			    robust_why(one->fate), sqrt(one->norm2));
+	}
+	if (clusters != NULL)
+		cli_say(x->cli, 1, "clusters: %s", clusters);
+}
+
+static int
+do_step(struct run *x, struct err *e)
+{
+	struct shard s;
+	size_t c;
+	int r = 0;
+
+	shard_init(&s);
+	x->c.g = x->g;
+	x->c.only = SKETCH_NONE;
+	x->c.dropped = 0;
+	if (contrib_active(&x->o->who)) {
+		r = contrib_look(&x->c, &s, e);
+		if (r == 0)
+			tell(x, &s);
+	}
+	if (r == 0)
+		r = put_step(x, &s, x->o->device, e);
+	shard_release(&s);
+	x->all_total = x->total;
+	if (x->o->per != PER_NOTHING)
+		for (c = 0; c < x->c.like.clusters && r == 0; c++)
+			r = put_cluster(x, c, e);
 	return r;
 }
 
@@ -459,7 +386,7 @@ open_all(struct run *x, char **paths, size_t n, uint64_t expect, struct err *e)
 {
 	int r = gather_open(&x->g, paths, n, expect, &x->o->f.in, e);
 
-	if (r == 0 && x->active)
+	if (r == 0 && contrib_active(&x->o->who))
 		gather_twice(x->g);
 	return r;
 }
@@ -515,19 +442,26 @@ do_files(struct run *x, char **paths, size_t n, struct err *e)
 static int
 run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
 {
-	struct run x = { .o = o, .c = c, .active = robust_active(&o->rule) ||
-	    o->nonfinite == NONFINITE_DROP };
+	struct run x = { .o = o, .cli = c };
+	const struct kern *kern = kern_get(e);
 	int r;
 
-	if (o->sum && (robust_elements(&o->rule) || robust_pairs(&o->rule)))
+	if (kern == NULL)
+		return -ERR_USAGE;
+	if (o->sum && (robust_elements(&o->who.rule) || robust_pairs(&o->who.rule)))
 		return err_set(e, ERR_USAGE, "--rule %s makes no --sum",
-		    o->rule_text);
-	if (o->rule.among != ROBUST_ALL && !robust_elements(&o->rule))
+		    o->who.rule_text);
+	if (o->per != PER_NOTHING && o->who.theta < 0)
+		return err_set(e, ERR_USAGE, "--per-cluster is of --cluster");
+	if (o->per != PER_NOTHING && (o->sum || robust_elements(&o->who.rule) ||
+	    robust_pairs(&o->who.rule)))
+		return err_set(e, ERR_USAGE, "--per-cluster is of means");
+	if (o->who.rule.among != ROBUST_ALL && !robust_elements(&o->who.rule))
 		return err_set(e, ERR_USAGE, "--among is of trim and median");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
-	if ((x.kern = x.sum.kern = kern_get(e)) == NULL)
-		return -ERR_USAGE;
+	x.sum.kern = x.all.kern = kern;
+	contrib_init(&x.c, &o->who, kern);
 	if ((r = filter_out(&o->f, &x.out, e)) == 0) {
 		r = o->spool != NULL ? do_spool(&x, e) :
 		    do_files(&x, paths, n, e);
@@ -536,7 +470,8 @@ run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
 	gather_free(x.g);
 	writer_free(x.out);
 	combine_release(&x.sum);
-	robust_release(&x.step);
+	combine_release(&x.all);
+	contrib_release(&x.c);
 	return r;
 }
 
@@ -552,7 +487,7 @@ main(int argc, char **argv)
 		.opt = options
 	};
 	struct opts o = { .device = "aggregate", .quorum = 1,
-	    .rule_text = "mean",
+	    .who = { .rule_text = "mean", .theta = -1 },
 	    .sync = IO_SYNC_FULL };
 	struct err e = ERR_INIT;
 	int r;

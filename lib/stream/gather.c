@@ -426,9 +426,9 @@ gather_finish(struct gather *g, struct err *e)
 /* ---- names ---- */
 
 void
-gather_leave(struct gather *g, size_t i)
+gather_leave(struct gather *g, size_t i, int left)
 {
-	g->in[i].left = 1;
+	g->in[i].left = left;
 }
 
 static int

@@ -37,8 +37,9 @@ int gather_step(struct gather *g, struct err *e);
 size_t gather_count(const struct gather *g);
 const struct shard *gather_shard(const struct gather *g, size_t i);
 const struct schema *gather_schema(const struct gather *g);
-/* gather_leave: shard i is not among the contributors of this step. */
-void gather_leave(struct gather *g, size_t i);
+/* gather_leave: shard i is (left 0) or is not among the contributors that
+ * gather_members and gather_norm speak of. */
+void gather_leave(struct gather *g, size_t i, int left);
 /* Names of all contributors, sorted, into key SHARD_KEY_MEMBERS. */
 int gather_members(const struct gather *g, struct text_kv *kv, struct err *e);
 /* Mean of the norms of the contributors' models (SHARD_KEY_NORM), when each

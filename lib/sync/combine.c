@@ -39,6 +39,15 @@ combine_add(struct combine *c, double f, const float *x)
 	c->kern->axpy64(c->acc, f, x, c->n);
 }
 
+void
+combine_less(struct combine *c, double d, const struct combine *b, double f)
+{
+	size_t k;
+
+	for (k = 0; k < c->n; k++)
+		c->acc[k] = c->acc[k] / d - b->acc[k] / f;
+}
+
 const float *
 combine_round(struct combine *c, double d)
 {

@@ -32,6 +32,9 @@ void combine_release(struct combine *c);
 /* combine_begin(c, n): n zeros.  combine_add(c, f, x): adds f * x[n]. */
 void combine_begin(struct combine *c, size_t n);
 void combine_add(struct combine *c, double f, const float *x);
+/* combine_less(c, d, b, f): c / d - b / f, of as many values each. */
+void combine_less(struct combine *c, double d, const struct combine *b,
+    double f);
 /* combine_round(c, d): y[n], after division by d; NULL when a value is not
  * finite in f32.  d = 1 divides nothing. */
 const float *combine_round(struct combine *c, double d);

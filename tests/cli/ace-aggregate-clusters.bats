@@ -1,0 +1,152 @@
+# Devices that pull the model the same way.
+load helper
+load values
+
+# device NAME DIRECTION SEED [WEIGHT]: 2,000 values about a direction, with
+# noise of half its size, that no other device has
+device() {
+	perl -e 'my ($d, $seed) = @ARGV; binmode STDOUT; my $n = 2000;
+	    my $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,8000]}});
+	    $h .= " " while length($h) % 8;
+	    sub noise { my $s = 0; $s += rand for 1 .. 12; $s - 6 }
+	    srand($d); my @mean = map { noise } 1 .. $n;
+	    srand($seed + 100); my @x = map { $_ + noise() / 2 } @mean;
+	    print pack("Q<", length $h), $h, pack("f<*", @x)' "$2" "$3" |
+	    ace-import -f safetensors -d "$1" -s 7 -w "${4:-1}" >"$1"
+}
+
+six() {
+	device a 1 1 2
+	device b 2 2
+	device c 1 3
+	device d 3 4
+	device e 2 5 3
+	device f 1 6
+}
+
+# clusters FILE: a line each, sorted
+clusters() {
+	local line
+	field clusters "$1" | tr ';' '\n' | while read -r line; do
+		tr ',' '\n' <<<"$line" | sort | paste -sd, -
+	done | sort
+}
+
+@test "those that are alike are found, whatever their order" {
+	six
+	exits 0 ace-aggregate -v --no-provenance --cluster 0.7 a b c d e f
+	says 'clusters: '
+	clusters out >got
+	printf '%s\n' a,c,f b,e d | cmp - got
+	mv out one
+	exits 0 ace-aggregate --no-provenance --cluster 0.7 f e d c b a
+	same out one
+	exits 0 ace-aggregate --cluster 0 a b c d e f
+	[ "$(field clusters out | tr -cd ';' | wc -c)" -eq 5 ]
+	exits 0 ace-aggregate --cluster 2 a b c d e f
+	[ "$(field clusters out | tr -cd ';' | wc -c)" -eq 0 ]
+	# the aggregate itself is as ever
+	exits 0 ace-aggregate a b c d e f
+	raw out >plain
+	raw one | cmp - plain
+}
+
+@test "each cluster's mean is the aggregate of its members" {
+	six
+	exits 0 ace-aggregate --cluster 0.7 --per-cluster mean a b c d e f
+	[ "$(field device out | tr '\n' ' ')" = \
+	    "aggregate aggregate.0 aggregate.1 aggregate.2 " ]
+	ace-expand out >all
+	for k in 0 1 2; do
+		raw all --device aggregate.$k >got
+		members=$(field contributors all | sed -n "$((k + 2))p")
+		# shellcheck disable=SC2086 # one file a name
+		ace-aggregate ${members//,/ } >want
+		raw want | cmp - got
+		[ "$(field weight want)" = \
+		    "$(field weight all | sed -n "$((k + 2))p")" ]
+	done
+	field contributors all | sed 1d | sort >got
+	printf '%s\n' a,c,f b,e d | cmp - got
+}
+
+@test "offsets: what a cluster's members add to the aggregate; they cancel" {
+	six
+	exits 0 ace-aggregate --cluster 0.7 --per-cluster mean a b c d e f
+	mv out means
+	exits 0 ace-aggregate --cluster 0.7 --per-cluster offset a b c d e f
+	mv out offsets
+	raw means --device aggregate >all
+	for k in 0 1 2; do
+		raw means --device aggregate.$k >mean$k
+		raw offsets --device aggregate.$k >offset$k
+		each 'abs($v[0] - $v[1] - $v[2]) < 1e-5' mean$k all offset$k
+	done
+	[ "$(field kind offsets | tr '\n' ' ')" = "3 1 1 1 " ]
+	# weighted by the clusters' weights the offsets sum to nothing
+	w=$(field weight offsets | sed 1d | tr '\n' ',')
+	each "my @w = ($w); abs(\$v[0] * \$w[0] + \$v[1] * \$w[1] +
+	    \$v[2] * \$w[2]) < 1e-5" offset0 offset1 offset2
+}
+
+@test "one plan for a cluster" {
+	six
+	ace-aggregate --cluster 0.7 --per-cluster mean a b c d e f >means
+	for k in 0 1 2; do
+		members=$(field contributors means | sed -n "$((k + 2))p")
+		ace-export -f npz --device aggregate.$k -o k.npz means
+		ace-import k.npz | ace-score |
+		    ace-select --text -b 900 >plan
+		for d in ${members//,/ }; do
+			exits 0 sh -c "ace-select --plan plan $d |
+			    ace-compress -S state.$d"
+			[ "$(wc -c <out)" -lt 4000 ]
+		done
+	done
+}
+
+@test "who does not count is in no cluster" {
+	six
+	perl -e 'binmode STDOUT; $h = qq({"w":{"dtype":"F32","shape":[2000],) .
+	    qq("data_offsets":[0,8000]}}); $h .= " " while length($h) % 8;
+	    print pack("Q<", length $h), $h, pack("f<*", (1e6) x 2000)' |
+	    ace-import -f safetensors -d z -s 7 >z
+	exits 0 ace-aggregate --max-norm 1000 --cluster 0.7 \
+	    --per-cluster offset a b c d e f z
+	[ "$(field left-out out)" = z:norm ]
+	clusters out >got
+	printf '%s\n' a,c,f b,e d | cmp - got
+	raw out --device aggregate.0 >with
+	ace-aggregate --cluster 0.7 --per-cluster offset a b c d e f >want
+	raw want --device aggregate.0 | cmp - with
+}
+
+@test "a real model: texts of two kinds make two clusters" {
+	awk 'BEGIN { for (i = 0; i < 4000; i++)
+	    printf("%d,%d;%d\n", i * i % 97, i % 10, i * 7 % 1000) }' >numbers
+	head -c 40000 "$ROOT/man/ace-stream.5" >words
+	for k in 1 2; do
+		for kind in numbers words; do
+			"$BUILD/examples/train" -H 4 --steps 4 --layers 1 \
+			    --width 32 --heads 2 --context 32 --batch 8 \
+			    --index $k --of 2 --device $kind$k --run r $kind \
+			    >$kind$k.aceg
+		done
+	done
+	exits 0 ace-aggregate --cluster 0.7 ./*.aceg
+	clusters out >got
+	printf '%s\n' numbers1,numbers2 words1,words2 | cmp - got
+}
+
+@test "what makes no sense is refused" {
+	six
+	exits 2 ace-aggregate --per-cluster mean a b
+	says -- '--per-cluster is of --cluster'
+	exits 2 ace-aggregate --cluster 0.7 --per-cluster mean --sum a b
+	exits 2 ace-aggregate --cluster 0.7 --per-cluster mean --rule median a b
+	exits 2 ace-aggregate --cluster -1 a b
+	exits 2 ace-aggregate --cluster nan a b
+	exits 2 ace-aggregate --cluster 0.7 --per-cluster model a b
+	ace-aggregate --sum a b >sum
+	exits 5 ace-aggregate --cluster 0.7 sum c
+}
