@@ -4,20 +4,24 @@
 #include "base/err.h"
 #include "decide/chooser.h"
 #include "decide/flow.h"
+#include "decide/window.h"
 #include "state/history.h"
 #include "stream/values.h"
+#include "sync/fit.h"
 #include "sync/once.h"
 
 #define FLOW_FILE "select"	/* in the state directory */
-enum { FLOW_FRAME = 200 };	/* bytes a frame of the coded shard may cost */
+enum {
+	FLOW_FRAME = 200,	/* bytes a frame of the coded shard may cost */
+	FLOW_AHEAD = 8 << 20,	/* bytes of values that are held */
+	FLOW_GROUPS = 4096	/* and groups */
+};
 
 struct flow {
 	struct chooser *c;
 	struct once *once;
 	uint64_t reserve;		/* for dense groups to come */
-	uint32_t *group;		/* of the frame that passed */
-	size_t n, group_cap;
-	struct buf values;		/* theirs */
+	struct window w;		/* what passed and is undecided */
 	int begun;
 };
 
@@ -81,12 +85,17 @@ flow_free(struct flow *f)
 	if (f == NULL)
 		return;
 	once_free(f->once);
-	alloc_free(f->group);
-	buf_release(&f->values);
+	window_release(&f->w);
 	alloc_free(f);
 }
 
 /* ---- a shard ---- */
+
+static size_t
+flow_ahead(const struct flow *f)
+{
+	return f->c->memory < FLOW_AHEAD ? (size_t)f->c->memory : FLOW_AHEAD;
+}
 
 /* At the first data: what comes before it may still say the budget. */
 static int
@@ -112,7 +121,7 @@ flow_begin(struct flow *f, struct err *e)
 		if (c->dense[g])
 			f->reserve += once_least(f->once, span.n);
 	}
-	if (f->reserve + fixed > c->budget) {
+	if (f->reserve + fixed > c->budget && 4 * sc->total > flow_ahead(f)) {
 		f->reserve = 0;			/* too few: none is dense */
 		memset(c->dense, 0, sc->ngroups);
 	}
@@ -120,6 +129,17 @@ flow_begin(struct flow *f, struct err *e)
 	    0, (double)sc->total);
 	return 0;
 }
+
+static int
+flow_stat(struct flow *f, size_t i, struct err *e)
+{
+	const struct window_group *g = &f->w.g[i];
+
+	return (f->c->survey.have[g->group] & SURVEY_STAT) != 0 ? 0 :
+	    chooser_stat(f->c, g->group, window_values(&f->w, i), g->n, e);
+}
+
+/* ---- group by group, at a price ---- */
 
 struct flow_one {
 	struct flow *f;
@@ -138,88 +158,224 @@ flow_fits(void *arg, const struct codec_plan *p, size_t body)
 	return size_send(&z) + c->survey.notes + o->f->reserve <= c->budget;
 }
 
+static void
+flow_once(const struct flow *f, size_t i, struct once_group *in)
+{
+	const struct chooser *c = f->c;
+	uint32_t g = f->w.g[i].group;
+
+	in->stat = &c->survey.stat[g];
+	in->weight = (double)c->survey.score[g];
+	in->dense = c->dense[g];
+	values_ctx(reader_schema(c->to.in), reader_shard(c->to.in), g,
+	    &in->ctx);
+	in->x = window_values(&f->w, i);
+	in->n = f->w.g[i].n;
+	in->fits = flow_fits;
+}
+
+/* All that is held, now that its annotations are known. */
 static int
-flow_group(struct flow *f, uint32_t g, const float *v, size_t n,
-    struct codec_plan *plan, struct err *e)
+flow_look(struct flow *f, struct err *e)
+{
+	struct once_group in;
+	size_t i;
+	int r;
+
+	for (i = 0; i < f->w.n; i++) {
+		if (f->w.g[i].looked)
+			continue;
+		if ((r = flow_stat(f, i, e)) < 0)
+			return r;
+		flow_once(f, i, &in);
+		once_look(f->once, &in, &f->w.g[i].own);
+		f->w.g[i].looked = 1;
+	}
+	return 0;
+}
+
+static int
+flow_group(struct flow *f, size_t i, struct codec_plan *plan, struct err *e)
 {
 	struct chooser *c = f->c;
-	struct flow_one o = { f, g };
+	struct flow_one o = { f, f->w.g[i].group };
 	struct once_group in;
 	int r;
 
-	if ((c->survey.have[g] & SURVEY_STAT) == 0 &&
-	    (r = chooser_stat(c, g, v, n, e)) < 0)
-		return r;
-	if (c->dense[g])
-		f->reserve -= once_least(f->once, n);
-	in.stat = &c->survey.stat[g];
-	in.weight = (double)c->survey.score[g];
-	in.dense = c->dense[g];
-	values_ctx(reader_schema(c->to.in), reader_shard(c->to.in), g,
-	    &in.ctx);
-	in.x = v;
-	in.n = n;
-	in.fits = flow_fits;
+	flow_once(f, i, &in);
 	in.arg = &o;
-	if ((r = once_group(f->once, &in, e)) < 0)
+	if (in.dense)
+		f->reserve -= once_least(f->once, in.n);
+	if ((r = once_group(f->once, &in, &f->w.g[i].own, e)) < 0)
 		return r;
 	*plan = f->once->plan;
 	if (plan->codec != CODEC_NONE)
-		chooser_add(&c->size, g, plan, f->once->body);
+		chooser_add(&c->size, o.group, plan, f->once->body);
 	return 0;
 }
 
-/* The frame that passed, now that its annotations are known. */
+/* The plans c->plan of the oldest k: out with them. */
 static int
-flow_flush(struct flow *f, struct err *e)
+flow_put(struct flow *f, size_t k, struct err *e)
 {
-	const float *v = (const float *)(void *)f->values.p;
-	struct chooser *c = f->c;
-	struct schema_span span;
+	const struct window_group *g = f->w.g;
 	size_t i, from = 0;
 	int r;
 
-	for (i = 0; i < f->n; i++) {
-		schema_span(reader_schema(c->to.in), f->group[i], &span);
-		if ((r = flow_group(f, f->group[i], v, span.n, &c->plan[i],
-		    e)) < 0)
-			return r;
-		v += span.n;
-		if (i + 1 < f->n && f->group[i + 1] == f->group[i] + 1)
+	for (i = 0; i < k; i++) {
+		if (i + 1 < k && g[i + 1].group == g[i].group + 1)
 			continue;
-		if ((r = planned_groups(&c->to, f->group[from],
-		    c->plan + from, (uint32_t)(i + 1 - from), e)) < 0)
+		if ((r = planned_groups(&f->c->to, g[from].group,
+		    f->c->plan + from, (uint32_t)(i + 1 - from), e)) < 0)
 			return r;
 		from = i + 1;
 	}
-	f->n = 0;
-	f->values.n = 0;
+	window_drop(&f->w, k);
 	return 0;
 }
+
+/* What is held above the limit is decided, and a quarter more, so that plans
+ * come in long runs. */
+static int
+flow_decide(struct flow *f, struct err *e)
+{
+	size_t most = flow_ahead(f), k = 0;
+	int r;
+
+	if (f->w.values.n <= most && f->w.n <= FLOW_GROUPS)
+		return 0;
+	if ((r = flow_look(f, e)) < 0 ||
+	    (r = chooser_room(f->c, f->w.n, e)) < 0)
+		return r;
+	for (; k < f->w.n && (f->w.values.n - f->w.g[k].at > most / 4 * 3 ||
+	    f->w.n - k > FLOW_GROUPS / 4 * 3); k++)
+		if ((r = flow_group(f, k, &f->c->plan[k], e)) < 0)
+			return r;
+	return flow_put(f, k, e);
+}
+
+/* ---- the last ones, together ---- */
+
+static int
+flow_pass(void *arg, int (*want)(const struct fit *, uint32_t),
+    int (*each)(struct fit *, uint32_t, const float *, size_t, struct err *),
+    struct fit *fit, struct err *e)
+{
+	const struct flow *f = arg;
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < fit->n; i++)
+		if (want(fit, i) && (r = each(fit, i, window_values(&f->w, i),
+		    f->w.g[i].n, e)) < 0)
+			return r;
+	return 0;
+}
+
+static void
+flow_ctx(void *arg, uint32_t i, struct codec_ctx *ctx)
+{
+	const struct flow *f = arg;
+
+	values_ctx(reader_schema(f->c->to.in), reader_shard(f->c->to.in),
+	    f->w.g[i].group, ctx);
+}
+
+static uint64_t
+flow_size(void *arg, const struct fit *fit)
+{
+	const struct flow *f = arg;
+	struct size z = f->c->size;
+	struct codec_plan p;
+	uint32_t i;
+
+	for (i = 0; i < fit->n; i++)
+		if ((p = fit_choice(fit, i)).codec != CODEC_NONE)
+			chooser_add(&z, f->w.g[i].group, &p, fit_body(fit, i));
+	return size_send(&z) + f->c->survey.notes;
+}
+
+struct flow_tail {
+	struct stat_group *stat;
+	float *weight;
+	uint8_t *dense;
+};
+
+static int
+flow_fit(struct flow *f, const struct flow_tail *t, struct err *e)
+{
+	const struct survey *s = &f->c->survey;
+	struct fit fit;
+	size_t i;
+	int r;
+
+	for (i = 0; i < f->w.n; i++) {
+		t->stat[i] = s->stat[f->w.g[i].group];
+		t->weight[i] = s->score[f->w.g[i].group];
+		t->dense[i] = f->c->dense[f->w.g[i].group];
+		f->once->energy += (double)t->weight[i] *
+		    (double)t->stat[i].sumsq;
+	}
+	memset(&fit, 0, sizeof(fit));
+	fit.n = f->w.n;
+	fit.stat = t->stat;
+	fit.weight = t->weight;
+	fit.dense = t->dense;
+	fit.budget = f->c->budget;
+	fit.arg = f;
+	fit.pass = flow_pass;
+	fit.ctx = flow_ctx;
+	fit.size = flow_size;
+	if ((r = fit_plan(&fit, f->c->level, f->c->m, f->c->ladder,
+	    e)) == 0) {
+		memcpy(f->c->plan, fit.plan, fit.n * sizeof(*fit.plan));
+		f->once->dist += fit.res.dist;
+		f->c->found.bytes = fit.bytes;
+	}
+	fit_release(&fit);
+	return r;
+}
+
+/* What is held at the end: with what is left of the budget, as in two passes,
+ * which a shard that was held whole has therefore had. */
+static int
+flow_tail(struct flow *f, struct err *e)
+{
+	struct flow_tail t;
+	size_t n = f->w.n;
+	int r;
+
+	if ((r = flow_look(f, e)) < 0 || (r = chooser_room(f->c, n, e)) < 0)
+		return r;
+	t.stat = alloc_get(n, sizeof(*t.stat), e);
+	t.weight = alloc_get(n, sizeof(*t.weight), e);
+	t.dense = alloc_get(n, 1, e);
+	r = -ERR_SYS;
+	if (t.stat != NULL && t.weight != NULL && t.dense != NULL)
+		r = flow_fit(f, &t, e);
+	alloc_free(t.stat);
+	alloc_free(t.weight);
+	alloc_free(t.dense);
+	return r < 0 ? r : flow_put(f, n, e);
+}
+
+/* ---- the stream ---- */
 
 static int
 flow_data(struct flow *f, struct err *e)
 {
 	struct chooser *c = f->c;
 	const struct record *rec;
-	size_t n, i, len;
+	size_t n, i;
 	int r;
 
-	if ((r = flow_begin(f, e)) < 0 || (r = flow_flush(f, e)) < 0 ||
+	if ((r = flow_begin(f, e)) < 0 || (r = flow_decide(f, e)) < 0 ||
 	    (r = planned_frame(&c->to, READER_DATA, e)) < 0)
 		return r;
 	rec = reader_records(c->to.in, &n);
-	if ((r = alloc_grow(&f->group, &f->group_cap, n, sizeof(*f->group),
-	    e)) < 0 || (r = chooser_room(c, n, e)) < 0)
-		return r;
-	for (i = 0; i < n; i++) {
-		if ((r = buf_room(&f->values, 4 * c->cap, e)) < 0 ||
-		    (r = values_decode(c->to.in, &rec[i], (float *)(void *)
-		    (f->values.p + f->values.n), c->cap, &len, e)) < 0)
+	for (i = 0; i < n; i++)
+		if ((r = window_add(&f->w, c->to.in, &rec[i], c->cap, e)) < 0)
 			return r;
-		f->values.n += 4 * len;
-		f->group[f->n++] = rec[i].group;
-	}
 	return 0;
 }
 
@@ -229,10 +385,10 @@ flow_end(struct flow *f, struct err *e)
 	struct chooser *c = f->c;
 	int r;
 
-	if ((r = flow_begin(f, e)) < 0 || (r = flow_flush(f, e)) < 0)
+	if ((r = flow_begin(f, e)) < 0 || (r = flow_decide(f, e)) < 0 ||
+	    (r = flow_tail(f, e)) < 0)
 		return r;
 	price_end(&f->once->price);
-	c->found.bytes = size_send(&c->size) + c->survey.notes;
 	c->found.dist = f->once->dist;
 	c->found.energy = f->once->energy;
 	return planned_send(&c->to, e);
@@ -245,8 +401,7 @@ flow_shard(struct flow *f, const char *tool, struct err *e)
 	int r, k;
 
 	f->begun = 0;
-	f->n = 0;
-	f->values.n = 0;
+	window_drop(&f->w, f->w.n);
 	if ((r = planned_shard(&c->to, e)) < 0)
 		return r;
 	while ((k = reader_next(c->to.in, e)) > 0 && k != READER_SEND)

@@ -157,32 +157,37 @@ once_choose(struct once *o, const struct once_group *g, double price,
 	}
 }
 
+void
+once_look(struct once *o, const struct once_group *g, struct price_own *own)
+{
+	allot_reset(o->row);
+	if (o->ladder != 0)
+		once_wide(o, g->stat);
+	allot_group(o->row, 0, g->stat, g->weight, 1, g->dense);
+	price_look(&o->price, o->row->level, o->m, (double)g->n, own);
+}
+
 int
-once_group(struct once *o, const struct once_group *g, struct err *e)
+once_group(struct once *o, const struct once_group *g,
+    const struct price_own *own, struct err *e)
 {
 	struct allot *a = o->row;
-	double price, told, energy = g->weight * (double)g->stat->sumsq;
+	double price = price_of(&o->price), told;
 	int r;
 
 	allot_reset(a);
-	if (o->ladder != 0)
-		once_wide(o, g->stat);
-	if ((r = once_row(o, g, e)) < 0)
-		return r;
-	price_look(&o->price, a->level, a->m, (double)g->n);
-	price = price_of(&o->price);
-	if (o->ladder != 0 && price > 0 && isfinite(price) && g->weight > 0) {
+	if (o->ladder != 0 && price > 0 && isfinite(price) && g->weight > 0)
 		once_near(o, price, g->weight);
-		if ((r = once_row(o, g, e)) < 0)
-			return r;
-	}
-	if ((r = once_choose(o, g, price, &told, e)) < 0)
+	else if (o->ladder != 0)
+		once_wide(o, g->stat);
+	if ((r = once_row(o, g, e)) < 0 ||
+	    (r = once_choose(o, g, price, &told, e)) < 0)
 		return r;
 	o->plan = o->level[a->choice[0]];
 	o->body = allot_body(a, 0);
-	price_paid(&o->price, told, (double)a->level[a->choice[0]].rate,
-	    energy);
+	price_paid(&o->price, own, told,
+	    (double)a->level[a->choice[0]].rate);
 	o->dist += a->level[a->choice[0]].dist;
-	o->energy += energy;
+	o->energy += g->weight * (double)g->stat->sumsq;
 	return 0;
 }

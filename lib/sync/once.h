@@ -51,7 +51,12 @@ void once_free(struct once *o);
 /* once_begin(o, budget, total): a shard of total values, budget bytes for its
  * groups.  Ends with price_end(&o->price). */
 void once_begin(struct once *o, double budget, double total);
-int once_group(struct once *o, const struct once_group *g, struct err *e);
+/* once_look(o, g, own): g comes next, of which only the statistics count.
+ * once_group(o, g, own, e): it is decided, of those looked at the first. */
+void once_look(struct once *o, const struct once_group *g,
+    struct price_own *own);
+int once_group(struct once *o, const struct once_group *g,
+    const struct price_own *own, struct err *e);
 
 /* once_least(o, n): bytes of the cheapest level for n values that are not to
  * be sparsified, 0 when there is none. */

@@ -46,7 +46,7 @@ layered() {
 		got=$(coded "$b" scored)
 		[ "$got" -le "$n" ] || { echo "$b: $got"; false; }
 		[ "$((got + 150 + n / 100))" -ge "$n" ] || { echo "$b: $got"; false; }
-		got=$(coded "$b" scored --one-pass)
+		got=$(coded "$b" scored --one-pass --memory 256Ki)
 		[ "$got" -le "$n" ] || { echo "$b: $got in one pass"; false; }
 	done
 }
@@ -87,7 +87,7 @@ layered() {
 	same piped file
 	# it does not fit: one pass
 	cat scored | ace-select --no-provenance -b 50k --memory 1M >small
-	exits 0 ace-select --no-provenance -b 50k --one-pass scored
+	exits 0 ace-select --no-provenance -b 50k --one-pass --memory 1M scored
 	same small out
 }
 
@@ -215,16 +215,27 @@ layered() {
 	says "of 41527 bytes"
 }
 
+@test "one pass over what can be held is as good as two" {
+	layered
+	exits 0 ace-select --text -v -b 50k scored
+	mv out two
+	sed -nE 's/.*groups, ([0-9]+ of 50000 bytes, D [^ ]+) .*/\1/p' err >said
+	exits 0 ace-select --text -v --one-pass -b 50k scored
+	same out two
+	[ -s said ] && grep -F "one pass, $(cat said) " err
+}
+
 @test "one pass: the price is carried from shard to shard, and in the state" {
 	mkshards -n 1M -g 16384 -k layered -N 4 >shards
-	exits 0 ace-select --one-pass --no-provenance -v -b 50k shards
+	one="ace-select --one-pass --memory 256Ki --no-provenance -b 50k"
+	exits 0 $one -v shards
 	mv out long
 	for n in $(sed -nE 's/.*one pass, ([0-9]+) of.*/\1/p' err | tail -n 3); do
 		[ "$n" -le 50000 ] && [ "$n" -ge 49000 ]
 	done
 	for s in 0 1 2 3; do
 		mkshards -n 1M -g 16384 -k layered -s $s >shard
-		exits 0 ace-select --one-pass --no-provenance -S st -b 50k shard
+		exits 0 $one -S st shard
 		mv out "part$s"
 		ace-compress "part$s" >"coded$s"
 	done
@@ -233,7 +244,7 @@ layered() {
 	    $(shard_bytes coded1) + $(shard_bytes coded2) +
 	    $(shard_bytes coded3))) ]
 	flip st/select 700
-	exits 3 ace-select --one-pass -S st -b 50k shard
+	exits 3 $one -S st shard
 	says "corrupt: .*st/select"
 }
 

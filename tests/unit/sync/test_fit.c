@@ -160,6 +160,7 @@ one_pass(uint64_t budget, double two)
 {
 	struct once *o = NULL;
 	struct once_group in;
+	struct price_own own;
 	struct codec_plan plan[GROUPS];
 	struct budget b = { 0, budget };
 	struct err e = ERR_INIT;
@@ -181,7 +182,8 @@ one_pass(uint64_t budget, double two)
 			in.n = N;
 			in.fits = fits;
 			in.arg = &b;
-			r = once_group(o, &in, &e);
+			once_look(o, &in, &own);
+			r = once_group(o, &in, &own, &e);
 			plan[g] = o->plan;
 			if (plan[g].codec != CODEC_NONE)
 				b.used += o->body + 5;

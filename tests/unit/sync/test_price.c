@@ -39,20 +39,21 @@ fill(struct select_level l[N][M], double energy[N], int step)
 
 /* One shard in one pass: error reached, bytes in *spent. */
 static double
-pass(struct price *p, struct select_level l[N][M], const double *energy,
+pass(struct price *p, struct select_level l[N][M],
     double budget, double *spent)
 {
+	struct price_own own;
 	double dist = 0, left = budget;
 	size_t g, k;
 
 	price_begin(p, budget, N * 65536.0);
 	for (g = 0; g < N; g++) {
-		price_look(p, l[g], M, 65536);
+		price_look(p, l[g], M, 65536, &own);
 		k = select_price(l[g], M, price_of(p));
 		while ((double)l[g][k].rate > left)
 			k--;
-		price_paid(p, (double)l[g][k].rate, (double)l[g][k].rate,
-		    energy[g]);
+		price_paid(p, &own, (double)l[g][k].rate,
+		    (double)l[g][k].rate);
 		left -= (double)l[g][k].rate;
 		dist += l[g][k].dist;
 	}
@@ -74,7 +75,7 @@ a_run(double budget)
 	memset(&p, 0, sizeof(p));
 	for (t = 0; t < 10; t++) {
 		fill(l, energy, t);
-		dist = pass(&p, l, energy, budget, &spent);
+		dist = pass(&p, l, budget, &spent);
 		if (select_budget(&l[0][0], N, M, (int64_t)budget, SELECT_FAST,
 		    choice, &r, NULL) != 0)
 			break;
@@ -98,12 +99,12 @@ first_shard(void)
 
 	memset(&p, 0, sizeof(p));
 	fill(l, energy, 0);
-	(void)pass(&p, l, energy, 2e6, &spent);
+	(void)pass(&p, l, 2e6, &spent);
 	ok(spent > 1.9e6 && spent <= 2e6, "without a past: %.0f of 2000000",
 	    spent);
-	(void)pass(&p, l, energy, 0, &spent);
+	(void)pass(&p, l, 0, &spent);
 	ok(spent == 0, "no budget, nothing spent");
-	(void)pass(&p, l, energy, 1e12, &spent);
+	(void)pass(&p, l, 1e12, &spent);
 	ok(spent == N * 36000.0, "too much budget: all of the best");
 }
 
@@ -119,12 +120,12 @@ saved(void)
 	memset(&a, 0, sizeof(a));
 	memset(&b, 0, sizeof(b));
 	fill(l, energy, 0);
-	(void)pass(&a, l, energy, 2e6, &sa);
+	(void)pass(&a, l, 2e6, &sa);
 	price_get(&a, x);
 	ok(price_put(&b, x, &e) == 0, "saved and read back");
 	fill(l, energy, 1);
-	da = pass(&a, l, energy, 2e6, &sa);
-	db = pass(&b, l, energy, 2e6, &sb);
+	da = pass(&a, l, 2e6, &sa);
+	db = pass(&b, l, 2e6, &sb);
 	ok(memcmp(&da, &db, sizeof(da)) == 0 && sa == sb,
 	    "kept or saved: the same");
 	x[5] = -1;
