@@ -5,6 +5,7 @@
 #   make demo       train a model through the pipes
 #   make sweep      the demo's learning rates         make bench    figures
 #   make fuzz       FUZZ_TIME seconds each, needs clang
+#   make torture    KILLS programs killed at random places, from SEED on
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR     make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -17,6 +18,8 @@ CFLAGS  ?= -O2 -g
 DEPS    ?= yes
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_TIME ?= 60
+KILLS   ?= 5000
+SEED    ?= 1
 comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
@@ -111,7 +114,7 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
 	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-$(CLIP): tests/clip.c
+$(CLIP): tests/clip.c tests/clip.h
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
@@ -155,6 +158,12 @@ run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
 	 $$f -max_total_time=$(FUZZ_TIME) -timeout=5 -rss_limit_mb=512 -print_final_stats=1 \
 	 -artifact_prefix=$$f- $$f.corpus tests/golden tests/fuzz/seeds || exit 1; done
+
+torture: deps
+	@+$(AGAIN) run-torture
+
+run-torture: all $(TOOLS) $(CLIP)
+	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
 
 demo sweep: deps
 	@+$(AGAIN) run-$@
@@ -207,7 +216,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all build-all fuzz run-fuzz examples deps check run-check asan demo sweep bench run-demo run-sweep \
+.PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check run-check asan demo sweep bench run-demo run-sweep \
 	run-bench lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

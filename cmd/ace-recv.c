@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -314,17 +313,12 @@ static int
 wait_for(const struct run *x, const struct answer *a, char **path,
     struct err *e)
 {
-	struct pollfd out = { .fd = STDOUT_FILENO };
 	int ms = 1, r;
 
 	while ((r = inbox_aggregate(&x->inbox, a->run, a->r.step, path,
 	    e)) == 0) {
-		if (poll(&out, 1, ms) > 0 &&
-		    (out.revents & (POLLERR | POLLHUP)) != 0) {
-			errno = EPIPE;
-			e->quiet = 1;
-			return err_sys(e, "<stdout>");
-		}
+		if ((r = io_orphan(STDOUT_FILENO, ms, e)) < 0)
+			return r;
 		if (ms < 20)
 			ms++;
 	}

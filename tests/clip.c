@@ -1,85 +1,413 @@
 /*
- * Preloaded under a program (LD_PRELOAD): every read and write of descriptors
- * 0 and 1 moves at most ACE_CLIP bytes (default 1, which then cycles through
- * 1..7), as slow pipes and sockets do.
+ * Preloaded under a program (LD_PRELOAD), to make its world a worse one.
  *
- * ACE_KILL=N: where the N-th of the calls that change something begins (write,
- * fsync, rename, ...) the process ends as by kill -9.
+ * ACE_CLIP=N     every read and write of descriptors 0 and 1 moves at most N
+ *                bytes (0: 1..7 by turns), as slow pipes and sockets do
+ * ACE_KILL=N     where the N-th of the calls that change something begins
+ *                (write, fsync, rename, ...) the process ends as by kill -9
+ * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
+ * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
  */
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include "clip.h"
+
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t m);
+void *__libc_realloc(void *p, size_t n);
+
+static struct clip *page;
+static long alone;		/* ACE_KILL: calls left */
+static int log_fd = -1;
+
+__attribute__((constructor)) static void
+begin(void)
+{
+	const char *s = getenv("CLIP_PAGE");
+	int fd;
+
+	if (s != NULL && (fd = (int)syscall(SYS_openat, AT_FDCWD, s,
+	    O_RDWR | O_CLOEXEC, 0)) >= 0) {
+		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
+		if (page == MAP_FAILED)
+			page = NULL;
+		(void)syscall(SYS_close, fd);
+	}
+	if ((s = getenv("CLIP_LOG")) != NULL)
+		log_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
+		    O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+	if ((s = getenv("ACE_KILL")) != NULL)
+		alone = atol(s);
+}
+
+/* 1: this call fails, errno is set. */
+static int
+hit(enum clip_call call, const char *what)
+{
+	int64_t left;
+
+	if (alone > 0 && (CLIP_CHANGES >> call & 1) != 0 && --alone == 0)
+		(void)kill(getpid(), SIGKILL);
+	if (page == NULL || (page->mask >> call & 1) == 0)
+		return 0;
+	left = __atomic_sub_fetch(&page->left, 1, __ATOMIC_SEQ_CST);
+	if (page->action == CLIP_COUNT || left > 0 ||
+	    (left < 0 && page->action != CLIP_FAIL_ON))
+		return 0;
+	(void)snprintf(page->what, sizeof(page->what), "%s", what);
+	(void)__atomic_add_fetch(&page->fired, 1, __ATOMIC_SEQ_CST);
+	if (page->action == CLIP_KILL)
+		(void)kill(getpid(), SIGKILL);
+	errno = page->error;
+	return 1;
+}
+
+/* ---- the log ---- */
+
+static void
+record(uint32_t op, uint64_t ino, uint64_t at, const char *path,
+    const char *other, const void *data, size_t n)
+{
+	struct clip_rec r = { op, (uint32_t)strlen(path),
+	    (uint32_t)strlen(other), (uint32_t)n, ino, at };
+	struct iovec v[4] = {
+		{ &r, sizeof(r) }, { (void *)path, r.npath },
+		{ (void *)other, r.nother }, { (void *)data, n }
+	};
+
+	(void)!syscall(SYS_writev, log_fd, v, 4);
+}
+
+static void
+path_of(int fd, char out[PATH_MAX])
+{
+	char name[64];
+	ssize_t n;
+
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlink(name, out, PATH_MAX - 1);
+	out[n > 0 ? n : 0] = '\0';
+}
+
+static void
+record_fd(uint32_t op, int fd, uint64_t at, const void *data, size_t n)
+{
+	int saved = errno;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (log_fd >= 0 && fstat(fd, &st) == 0) {
+		path_of(fd, path);
+		if (op == CLIP_OP_WRITE && !S_ISREG(st.st_mode))
+			op = CLIP_OP_OUT;
+		if (op == CLIP_OP_SYNC && S_ISDIR(st.st_mode))
+			op = CLIP_OP_SYNCDIR;
+		if (op != CLIP_OP_OUT || fd == 1)
+			record(op, (uint64_t)st.st_ino, at, path, "", data, n);
+	}
+	errno = saved;
+}
+
+static void
+record_names(uint32_t op, const char *path, const char *other)
+{
+	int saved = errno;
+
+	if (log_fd >= 0)
+		record(op, 0, 0, path, other, "", 0);
+	errno = saved;
+}
+
+/* ---- bytes ---- */
 
 static size_t
 clip(int fd, size_t n)
 {
 	static size_t turn;
 	const char *s = getenv("ACE_CLIP");
-	size_t max = s != NULL ? (size_t)atol(s) : 1 + turn++ % 7;
+	size_t max;
 
-	return fd <= 1 && n > max ? max : n;
-}
-
-static void
-count(void)
-{
-	static long left = -1;
-	const char *s = getenv("ACE_KILL");
-
-	if (left < 0)
-		left = s != NULL ? atol(s) : 0;
-	if (left > 0 && --left == 0)
-		(void)kill(getpid(), SIGKILL);
+	if (s == NULL || fd > 1)
+		return n;
+	max = atol(s) > 0 ? (size_t)atol(s) : 1 + turn++ % 7;
+	return n > max ? max : n;
 }
 
 ssize_t
 read(int fd, void *p, size_t n)
 {
+	if (hit(CLIP_READ, "read"))
+		return -1;
 	return syscall(SYS_read, fd, p, clip(fd, n));
+}
+
+ssize_t
+pread(int fd, void *p, size_t n, off_t at)
+{
+	if (hit(CLIP_READ, "pread"))
+		return -1;
+	return syscall(SYS_pread64, fd, p, n, at);
 }
 
 ssize_t
 write(int fd, const void *p, size_t n)
 {
-	count();
-	return syscall(SYS_write, fd, p, clip(fd, n));
+	off_t at = 0;
+	ssize_t k;
+
+	if (hit(CLIP_WRITE, "write"))
+		return -1;
+	if (log_fd >= 0)
+		at = syscall(SYS_lseek, fd, 0, SEEK_CUR);
+	k = syscall(SYS_write, fd, p, clip(fd, n));
+	if (k > 0)
+		record_fd(CLIP_OP_WRITE, fd, at > 0 ? (uint64_t)at : 0, p,
+		    (size_t)k);
+	return k;
+}
+
+off_t
+lseek(int fd, off_t at, int whence)
+{
+	return hit(CLIP_SEEK, "lseek") ? -1 :
+	    (off_t)syscall(SYS_lseek, fd, at, whence);
 }
 
 int
-fsync(int fd)
+poll(struct pollfd *p, nfds_t n, int ms)
 {
-	count();
-	return (int)syscall(SYS_fsync, fd);
+	return hit(CLIP_OTHER, "poll") ? -1 :
+	    (int)syscall(SYS_poll, p, n, ms);
+}
+
+/* ---- files ---- */
+
+int
+open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+	int fd;
+
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	if (hit(CLIP_OPEN, "open"))
+		return -1;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	/* of a file that was there this says nothing new */
+	if (fd >= 0 && (flags & O_CREAT) != 0)
+		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
+	return fd;
 }
 
 int
-fchmod(int fd, mode_t mode)
+mkostemp(char *path, int flags)
 {
-	count();
-	return (int)syscall(SYS_fchmod, fd, mode);
-}
+	static const char set[] = "abcdefghijklmnopqrstuvwxyz";
+	static unsigned turn;
+	size_t n = strlen(path), i;
+	unsigned v;
+	int fd;
 
-int
-rename(const char *from, const char *to)
-{
-	count();
-	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-}
-
-int
-unlink(const char *path)
-{
-	count();
-	return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+	if (hit(CLIP_OPEN, "mkostemp"))
+		return -1;
+	do {
+		v = (unsigned)getpid() * 97u + turn++;
+		for (i = 0; i < 6; i++, v /= 26)
+			path[n - 6 + i] = set[v % 26];
+		fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_RDWR |
+		    O_CREAT | O_EXCL, 0600);
+	} while (fd < 0 && errno == EEXIST);
+	if (fd >= 0)
+		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
+	return fd;
 }
 
 int
 close(int fd)
 {
-	count();
-	return (int)syscall(SYS_close, fd);
+	int r;
+
+	if (!hit(CLIP_CLOSE, "close"))
+		return (int)syscall(SYS_close, fd);
+	r = errno;
+	(void)syscall(SYS_close, fd);	/* Linux closes it in any case */
+	errno = r;
+	return -1;
+}
+
+int
+fsync(int fd)
+{
+	int r;
+
+	if (hit(CLIP_FSYNC, "fsync"))
+		return -1;
+	if ((r = (int)syscall(SYS_fsync, fd)) == 0)
+		record_fd(CLIP_OP_SYNC, fd, 0, "", 0);
+	return r;
+}
+
+int
+fchmod(int fd, mode_t mode)
+{
+	return hit(CLIP_WRITE, "fchmod") ? -1 :
+	    (int)syscall(SYS_fchmod, fd, mode);
+}
+
+int
+ftruncate(int fd, off_t n)
+{
+	return hit(CLIP_WRITE, "ftruncate") ? -1 :
+	    (int)syscall(SYS_ftruncate, fd, n);
+}
+
+int
+flock(int fd, int how)
+{
+	return hit(CLIP_FLOCK, "flock") ? -1 :
+	    (int)syscall(SYS_flock, fd, how);
+}
+
+int
+fstat(int fd, struct stat *st)
+{
+	return hit(CLIP_STAT, "fstat") ? -1 :
+	    (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+}
+
+int
+stat(const char *path, struct stat *st)
+{
+	return hit(CLIP_STAT, "stat") ? -1 :
+	    (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+int
+access(const char *path, int how)
+{
+	return hit(CLIP_STAT, "access") ? -1 :
+	    (int)syscall(SYS_faccessat, AT_FDCWD, path, how);
+}
+
+/* ---- names ---- */
+
+int
+rename(const char *from, const char *to)
+{
+	int r;
+
+	if (hit(CLIP_RENAME, "rename"))
+		return -1;
+	if ((r = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to,
+	    0)) == 0)
+		record_names(CLIP_OP_RENAME, from, to);
+	return r;
+}
+
+int
+link(const char *from, const char *to)
+{
+	int r;
+
+	if (hit(CLIP_LINK, "link"))
+		return -1;
+	if ((r = (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to,
+	    0)) == 0)
+		record_names(CLIP_OP_LINK, from, to);
+	return r;
+}
+
+int
+unlink(const char *path)
+{
+	int r;
+
+	if (hit(CLIP_UNLINK, "unlink"))
+		return -1;
+	if ((r = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0)) == 0)
+		record_names(CLIP_OP_UNLINK, path, "");
+	return r;
+}
+
+int
+unlinkat(int fd, const char *path, int flags)
+{
+	char dir[PATH_MAX], full[2 * PATH_MAX];
+	int r;
+
+	if (hit(CLIP_UNLINK, "unlinkat"))
+		return -1;
+	r = (int)syscall(SYS_unlinkat, fd, path, flags);
+	if (r == 0 && log_fd >= 0) {
+		path_of(fd, dir);
+		(void)snprintf(full, sizeof(full), "%s/%s", dir, path);
+		record_names(CLIP_OP_UNLINK, full, "");
+	}
+	return r;
+}
+
+int
+mkdir(const char *path, mode_t mode)
+{
+	int r;
+
+	if (hit(CLIP_MKDIR, "mkdir"))
+		return -1;
+	r = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+	if (r == 0)
+		record_names(CLIP_OP_MKDIR, path, "");
+	return r;
+}
+
+int
+rmdir(const char *path)
+{
+	int r;
+
+	if (hit(CLIP_UNLINK, "rmdir"))
+		return -1;
+	r = (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+	if (r == 0)
+		record_names(CLIP_OP_UNLINK, path, "");
+	return r;
+}
+
+/* ---- memory; a sanitizer's own comes first and is left alone ---- */
+
+void *
+malloc(size_t n)
+{
+	return hit(CLIP_MALLOC, "malloc") ? NULL : __libc_malloc(n);
+}
+
+void *
+calloc(size_t n, size_t m)
+{
+	return hit(CLIP_MALLOC, "calloc") ? NULL : __libc_calloc(n, m);
+}
+
+void *
+realloc(void *p, size_t n)
+{
+	return hit(CLIP_MALLOC, "realloc") ? NULL : __libc_realloc(p, n);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -378,6 +379,37 @@ io_stdout(struct io **out, int force, struct err *e)
 }
 
 int
+io_temp(char *path, int *fd, struct err *e)
+{
+	size_t n = strlen(path);
+	struct stat st;
+
+	for (;;) {
+		memcpy(path + n - 6, "XXXXXX", 6);
+		if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
+			return err_sys(e, "'%s'", path);
+		/* a file system without locks has nobody who sweeps */
+		if (flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno != EWOULDBLOCK)
+			return 0;
+		if (fstat(*fd, &st) == 0 && st.st_nlink == 1)
+			return 0;
+		/* swept away before the lock was there */
+		(void)close(*fd);
+	}
+}
+
+void
+io_sweep(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)unlink(path);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+int
 io_create(struct io **out, const char *path, int force, struct err *e)
 {
 	size_t n;
@@ -391,8 +423,7 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	if ((tmp = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(tmp, n, "%s.XXXXXX", path);
-	if ((fd = mkostemp(tmp, O_CLOEXEC)) < 0) {
-		r = err_sys(e, "'%s'", path);
+	if ((r = io_temp(tmp, &fd, e)) < 0) {
 		alloc_free(tmp);
 		return r;
 	}
@@ -440,6 +471,19 @@ io_drain(struct io *io, const unsigned char *p, size_t n, struct err *e)
 		}
 	}
 	return 0;
+}
+
+int
+io_orphan(int fd, int ms, struct err *e)
+{
+	struct pollfd p = { .fd = fd };
+
+	if (poll(&p, 1, ms) <= 0 || (p.revents & (POLLERR | POLLHUP)) == 0)
+		return 0;
+	errno = EPIPE;
+	if (e != NULL)
+		e->quiet = 1;	/* as when SIGPIPE is ignored */
+	return err_sys(e, "<stdout>");
 }
 
 int
@@ -500,6 +544,31 @@ io_umask(void)
 	return m;
 }
 
+/* The temporary, closed and checked, under its name; lock: a descriptor that
+ * keeps it locked until then. */
+static int
+io_place(struct io *io, int lock, enum io_sync sync, struct err *e)
+{
+	int fd = io->fd, r = 0;
+
+	io->fd = -1;
+	if (lock < 0) {
+		r = err_sys(e, "'%s'", io->name);
+		(void)close(fd);
+	} else if (close(fd) < 0 && errno != EINTR) {
+		r = err_sys(e, "'%s'", io->name);
+	} else if (rename(io->tmp, io->path) < 0) {
+		r = err_sys(e, "'%s'", io->path);
+	}
+	if (lock >= 0)
+		(void)close(lock);
+	if (r < 0)
+		return r;
+	alloc_free(io->tmp);
+	io->tmp = NULL;
+	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
+}
+
 int
 io_commit(struct io *io, enum io_sync sync, struct err *e)
 {
@@ -511,17 +580,13 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 		return err_sys(e, "'%s'", io->name);
 	if (io->tmp != NULL && fchmod(io->fd, 0666 & ~io_umask()) < 0)
 		return err_sys(e, "'%s'", io->name);
+	if (io->tmp != NULL)
+		return io_place(io, fcntl(io->fd, F_DUPFD_CLOEXEC, 0), sync,
+		    e);
 	fd = io->fd;
 	io->fd = -1;
-	if (close(fd) < 0 && errno != EINTR)
-		return err_sys(e, "'%s'", io->name);
-	if (io->tmp == NULL)
-		return 0;
-	if (rename(io->tmp, io->path) < 0)
-		return err_sys(e, "'%s'", io->path);
-	alloc_free(io->tmp);
-	io->tmp = NULL;
-	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
+	return close(fd) < 0 && errno != EINTR ?
+	    err_sys(e, "'%s'", io->name) : 0;
 }
 
 /* ---- both ---- */

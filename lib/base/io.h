@@ -65,9 +65,19 @@ enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
  * at IO_SYNC_FULL); a descriptor is closed and the close checked. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
+/* io_temp(path, fd, e): a new file, path ends with XXXXXX as for mkostemp.  It
+ * is locked while it is open (flock), so that io_sweep(path), which removes what
+ * a killed process left, leaves it alone. */
+int io_temp(char *path, int *fd, struct err *e);
+void io_sweep(const char *path);
+
 /* io_sync_path(path, e): fsync of the directory that holds path, so that a
  * link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
+
+/* io_orphan(fd, ms, e): waits up to ms milliseconds: 0, or the error that
+ * writing there would be, when nobody reads what is written to the pipe. */
+int io_orphan(int fd, int ms, struct err *e);
 
 /* The bytes written to a memory end so far. */
 const unsigned char *io_mem(const struct io *io, size_t *n);

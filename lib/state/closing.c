@@ -286,28 +286,20 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
 	return r;
 }
 
-/* What killed processes left: names that end with mkostemp's six letters, and
- * what ace-recv locks while it writes is not locked. */
+/* What killed processes left: names that end with mkostemp's six letters. */
 static int
 closing_sweep_one(void *arg, const char *name, struct err *e)
 {
 	const char *dot = strrchr(name, '.'), *dir = arg;
 	char path[PATH_MAX];
-	int fd;
 
 	(void)e;
-	if (dot == NULL || strlen(dot) != 7 ||
-	    snprintf(path, sizeof(path), "%s%s", dir, name) >= PATH_MAX)
-		return 0;
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
-		return 0;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		(void)unlink(path);
-	(void)close(fd);
+	if (dot != NULL && strlen(dot) == 7 &&
+	    snprintf(path, sizeof(path), "%s%s", dir, name) < PATH_MAX)
+		io_sweep(path);
 	return 0;
 }
 
-/* Under the run's lock alone, which all who write such files hold. */
 static void
 closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
 {
@@ -455,15 +447,16 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 
 int
 closing_published(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
+    int out, struct err *e)
 {
-	struct timespec t = { 0, 1000000 };
-	int r;
+	int ms = 1, r, gone = 0;
 
 	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
-		(void)nanosleep(&t, NULL);
-		if (t.tv_nsec < 10000000)
-			t.tv_nsec += t.tv_nsec / 2;
+		if (gone < 0)
+			return gone;
+		/* look once more: it may have done its work and ended */
+		if ((gone = io_orphan(out, ms, e)) == 0 && ms < 10)
+			ms++;
 	}
 	return r < 0 ? r : 0;
 }
@@ -477,6 +470,7 @@ closing_done(const struct inbox *s, const char *run, uint64_t step,
 
 	if (last != NULL)
 		r = ledger_set_number(last, step, s->sync, e);
+	closing_sweep(s, run, &step);
 	alloc_free(last);
 	return r;
 }

@@ -31,9 +31,10 @@ struct closing_rule {
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct closing_rule *w, struct ledger *l, struct err *e);
 
-/* closing_published(s, run, step, e): until the aggregate is in the spool. */
+/* closing_published(s, run, step, out, e): until the aggregate is in the spool,
+ * or nobody reads descriptor out, who was to put it there. */
 int closing_published(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e);
+    int out, struct err *e);
 /* closing_done(s, run, step, e): the aggregate went out; `last' is step. */
 int closing_done(const struct inbox *s, const char *run, uint64_t step,
     struct err *e);

@@ -131,25 +131,6 @@ inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e)
 	return r;
 }
 
-/* A new file, locked: who sweeps leaves it alone. */
-static int
-inbox_new(char *path, int *fd, struct err *e)
-{
-	size_t n = strlen(path);
-	struct stat st;
-
-	for (;;) {
-		memcpy(path + n - 6, "XXXXXX", 6);
-		if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
-			return err_sys(e, "'%s'", path);
-		if (flock(*fd, LOCK_EX | LOCK_NB) == 0 &&
-		    fstat(*fd, &st) == 0 && st.st_nlink == 1)
-			return 0;
-		/* swept away before the lock was there */
-		(void)close(*fd);
-	}
-}
-
 int
 inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
     struct writer **w, struct err *e)
@@ -162,7 +143,7 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
 	*path = inbox_path(s, inbox_run_of(sh), NULL, "tmp.XXXXXX", e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if ((r = inbox_new(*path, &fd, e)) < 0)
+	if ((r = io_temp(*path, &fd, e)) < 0)
 		return r;
 	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
 		(void)close(fd);

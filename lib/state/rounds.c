@@ -1,4 +1,5 @@
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -104,7 +105,8 @@ rounds_done(struct rounds *r, struct err *e)
 
 	rounds_forget(r);
 	if (o->published)
-		k = closing_published(&r->in, r->run, r->step, e);
+		k = closing_published(&r->in, r->run, r->step,
+		    STDOUT_FILENO, e);
 	if (k == 0)
 		k = closing_done(&r->in, r->run, r->step, e);
 	if (k == 0 && o->keep != 0 && r->step >= o->keep)

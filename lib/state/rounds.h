@@ -15,7 +15,8 @@ struct rounds_opts {
 	const char *run;	/* NULL: the only one there is */
 	enum io_sync sync;
 	struct closing_rule rule;
-	int published;		/* done is what is in the spool */
+	int published;		/* done is what is in the spool; who puts it there
+				   reads standard output */
 	uint64_t keep;		/* steps whose shards stay; 0: all */
 };
 

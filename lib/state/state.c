@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "state/state.h"
 
 int
@@ -58,16 +59,23 @@ state_remove(const struct state *s, const char *const *stem, int kind,
 {
 	const struct dirent *d;
 	DIR *dir = opendir(s->dir);
+	char *path;
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
 		const char *const *p = stem;
 
 		while (*p != NULL && state_kind(d->d_name, *p) != kind)
 			p++;
-		if (*p != NULL &&
-		    (keep == NULL || strcmp(d->d_name, keep) != 0) &&
-		    (too == NULL || strcmp(d->d_name, too) != 0))
+		if (*p == NULL ||
+		    (keep != NULL && strcmp(d->d_name, keep) == 0) ||
+		    (too != NULL && strcmp(d->d_name, too) == 0))
+			continue;
+		if (kind != 2)
 			(void)unlinkat(dirfd(dir), d->d_name, 0);
+		else if ((path = state_path(s, d->d_name, NULL)) != NULL) {
+			io_sweep(path);
+			alloc_free(path);
+		}
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -84,6 +92,10 @@ state_prune(const struct state *s, const char *keep, const char *too)
 int
 state_lock_as(struct state *s, const char *name, struct err *e)
 {
+	static const char *const all[] = {
+		"residual", "scratch", "momentum", "history", "receipts",
+		"score", "select", "link", "policy", NULL
+	};
 	char *path = state_path(s, name, e);
 	int r = 0;
 
@@ -97,20 +109,15 @@ state_lock_as(struct state *s, const char *name, struct err *e)
 		    "state '%s' is in use by another process", s->dir) :
 		    err_sys(e, "'%s'", path);
 	alloc_free(path);
+	if (r == 0)
+		state_remove(s, all, 2, NULL, NULL);
 	return r;
 }
 
 int
 state_lock(struct state *s, struct err *e)
 {
-	static const char *const all[] = {
-		"residual", "scratch", "momentum", "history", NULL
-	};
-	int r = state_lock_as(s, "lock", e);
-
-	if (r == 0)
-		state_remove(s, all, 2, NULL, NULL);
-	return r;
+	return state_lock_as(s, "lock", e);
 }
 
 void

@@ -17,7 +17,7 @@ struct state {
  * belongs to somebody else or others may write to it. */
 int state_open(struct state *s, const char *dir, struct err *e);
 /* state_lock: for the whole run; -ERR_REFUSED when another process has it.
- * Removes what a killed one left unfinished. */
+ * Removes what killed programs left unfinished. */
 int state_lock(struct state *s, struct err *e);
 /* The same with another lock than the committing program's. */
 int state_lock_as(struct state *s, const char *name, struct err *e);

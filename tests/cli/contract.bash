@@ -204,7 +204,7 @@ contract_transfer() {
 	anew "$@" <in
 	mv out whole
 	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
-	anew env LD_PRELOAD="$pre" "$@" <in
+	anew env LD_PRELOAD="$pre" ACE_CLIP=0 "$@" <in
 	same out whole
 	anew env LD_PRELOAD="$pre" ACE_CLIP=1 "$@" <in
 	same out whole

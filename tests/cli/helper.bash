@@ -82,9 +82,13 @@ safetensors() {
 	    "${1:-0}"
 }
 
+# preload: what LD_PRELOAD has to be for clip.so
+preload() {
+	sanitized && ${CC:-cc} -print-file-name=libasan.so
+	echo "$BUILD/tests/clip.so"
+}
+
 # killed N CMD...: CMD, ended as by kill -9 at its N-th change
 killed() {
-	local pre=$BUILD/tests/clip.so
-	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
-	ACE_CLIP=65536 ACE_KILL=$1 LD_PRELOAD=$pre "${@:2}"
+	ACE_KILL=$1 LD_PRELOAD=$(preload | paste -sd ' ') "${@:2}"
 }

@@ -1,0 +1,14 @@
+# Programs that are killed and refused everything (tests/torture.c and others).
+
+load helper
+
+torture_env() {
+	CLIP_PRELOAD=$(preload | paste -sd ' ')
+	export CLIP_PRELOAD
+}
+
+@test "kill -9 anywhere: nothing lost, nothing twice, nobody hangs" {
+	torture_env
+	exits 0 torture -n "$(sanitized && echo 40 || echo 200)" || { cat out; return 1; }
+	grep -q '^ok 1' out
+}

@@ -1,0 +1,45 @@
+/*
+ * How a test talks to clip.so in the programs it starts: one page, shared by
+ * all of them.  Calls are counted over all processes.
+ */
+#ifndef TESTS_CLIP_H
+#define TESTS_CLIP_H
+
+#include <stdint.h>
+
+enum clip_call {
+	CLIP_READ, CLIP_WRITE, CLIP_OPEN, CLIP_FSYNC, CLIP_RENAME, CLIP_LINK,
+	CLIP_CLOSE, CLIP_FLOCK, CLIP_MALLOC, CLIP_UNLINK, CLIP_MKDIR,
+	CLIP_STAT, CLIP_SEEK, CLIP_OTHER, CLIP_NCALL
+};
+/* what leaves a trace */
+#define CLIP_CHANGES (1u << CLIP_WRITE | 1u << CLIP_OPEN | 1u << CLIP_FSYNC | \
+	1u << CLIP_RENAME | 1u << CLIP_LINK | 1u << CLIP_CLOSE | \
+	1u << CLIP_FLOCK | 1u << CLIP_UNLINK | 1u << CLIP_MKDIR)
+
+enum clip_action { CLIP_COUNT, CLIP_KILL, CLIP_FAIL, CLIP_FAIL_ON };
+
+struct clip {
+	uint32_t mask;		/* which calls count, a bit for each */
+	uint32_t action;	/* what becomes of the call at which left is 0;
+				   CLIP_FAIL_ON: and of all after it */
+	int64_t left;		/* set to N: the N-th */
+	int32_t error;		/* errno of those that fail */
+	uint32_t fired;		/* calls that did not go well */
+	char what[24];		/* the last of them */
+};
+
+/* One change of a file system, as written to the file CLIP_LOG names; then
+ * npath, nother and ndata bytes. */
+enum clip_op {
+	CLIP_OP_CREATE = 1, CLIP_OP_WRITE, CLIP_OP_SYNC, CLIP_OP_SYNCDIR,
+	CLIP_OP_RENAME, CLIP_OP_LINK, CLIP_OP_UNLINK, CLIP_OP_MKDIR,
+	CLIP_OP_OUT		/* bytes went to standard output */
+};
+struct clip_rec {
+	uint32_t op;
+	uint32_t npath, nother, ndata;
+	uint64_t ino, at;
+};
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * Programs started from a test in C: pipelines with a page of clip.so under
+ * them, waited for with a limit, and killed.
+ *
+ * CLIP_PRELOAD: what LD_PRELOAD is to be for them; BUILD: where they are.
+ */
+#ifndef TESTS_PROC_H
+#define TESTS_PROC_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clip.h"
+
+enum { PROC_MAX = 64, PROC_WORDS = 40, PROC_HANG = 60 };
+
+struct proc {
+	pid_t pid;
+	int line;		/* the pipeline it is of, as it was started */
+	int status;		/* when it has ended */
+	int ended, killed;	/* by us */
+	char name[24];
+};
+
+static struct proc procs[PROC_MAX];
+static int nproc, nline;
+static char proc_dir[256];		/* a directory of our own */
+static struct clip *proc_page;
+
+static inline void
+proc_must(int good, const char *what)
+{
+	if (good)
+		return;
+	(void)printf("Bail out! %s: %s\n", what, strerror(errno));
+	(void)fflush(stdout);
+	exit(99);
+}
+
+static inline double
+proc_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A directory in memory, if there is one, and the page in it. */
+static inline void
+proc_begin(const char *name)
+{
+	const char *tmp = getenv("TORTURE_DIR"), *pre = getenv("CLIP_PRELOAD");
+	const char *build = getenv("BUILD");
+	char path[PATH_MAX + 16];
+	sigset_t set;
+	int fd;
+
+	if (tmp == NULL)
+		tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	(void)snprintf(proc_dir, sizeof(proc_dir), "%.200s/%.40s-XXXXXX", tmp,
+	    name);
+	proc_must(mkdtemp(proc_dir) != NULL, proc_dir);
+	(void)snprintf(path, sizeof(path), "%s/page", proc_dir);
+	proc_must((fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0 &&
+	    ftruncate(fd, sizeof(*proc_page)) == 0, path);
+	proc_page = mmap(NULL, sizeof(*proc_page), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0);
+	proc_must(proc_page != MAP_FAILED && setenv("CLIP_PAGE", path, 1) == 0,
+	    path);
+	(void)close(fd);
+	if (pre == NULL) {
+		(void)snprintf(path, sizeof(path), "%s/tests/clip.so",
+		    build != NULL ? build : "build");
+		(void)setenv("CLIP_PRELOAD", path, 1);
+	}
+	/* whoever loses his parent becomes our child, and is waited for */
+	proc_must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "subreaper");
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* A page for the calls to come. */
+static inline void
+proc_arm(enum clip_action action, uint32_t mask, int64_t left, int error)
+{
+	memset(proc_page, 0, sizeof(*proc_page));
+	proc_page->mask = mask;
+	proc_page->error = error;
+	proc_page->action = action;
+	proc_page->left = left;
+}
+
+static inline void
+proc_remove(const char *dir)
+{
+	char command[PATH_MAX + 16];
+
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	proc_must(system(command) == 0, command);
+}
+
+/* In the child. */
+static inline void
+proc_exec(char **word, int in, int out, const char *log)
+{
+	const char *build = getenv("BUILD");
+	char path[PATH_MAX];
+	sigset_t set;
+	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	(void)sigemptyset(&set);
+	(void)sigprocmask(SIG_SETMASK, &set, NULL);
+	(void)dup2(in, 0);
+	(void)dup2(out, 1);
+	(void)dup2(fd, 2);
+	(void)snprintf(path, sizeof(path), "%s/%s", build != NULL ? build :
+	    "build", word[0]);
+	(void)setenv("LD_PRELOAD", getenv("CLIP_PRELOAD"), 1);
+	(void)execv(path, word);
+	_exit(127);
+}
+
+/*
+ * proc_start("< FILE ace-a ARGS | ace-b ARGS > FILE"): words are divided by
+ * blanks.  Returns the pipeline's number.  What they say goes to `log'.
+ */
+static inline int __attribute__((format(printf, 1, 2)))
+proc_start(const char *fmt, ...)
+{
+	char text[4096], log[PATH_MAX + 8], *word[PROC_WORDS], *s, *save;
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out, fd[2], n;
+	int more = 1;
+	va_list ap;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	proc_must(n > 0 && n < (int)sizeof(text), fmt);
+	(void)snprintf(log, sizeof(log), "%s/log", proc_dir);
+	s = strtok_r(text, " ", &save);
+	if (strcmp(s, "<") == 0) {
+		s = strtok_r(NULL, " ", &save);
+		(void)close(in);
+		proc_must((in = open(s, O_RDONLY | O_CLOEXEC)) >= 0, s);
+		s = strtok_r(NULL, " ", &save);
+	}
+	while (more) {
+		struct proc *p = &procs[nproc];
+
+		for (n = 0; s != NULL && s[0] != '|' && s[0] != '>' &&
+		    n + 1 < PROC_WORDS; s = strtok_r(NULL, " ", &save))
+			word[n++] = s;
+		word[n] = NULL;
+		more = s != NULL && s[0] == '|';
+		fd[0] = -1;
+		if (more) {
+			proc_must(pipe2(fd, O_CLOEXEC) == 0, "pipe");
+			out = fd[1];
+			s = strtok_r(NULL, " ", &save);
+		} else {
+			out = open(s != NULL ? strtok_r(NULL, " ", &save) :
+			    "/dev/null", O_WRONLY | O_CREAT | O_TRUNC |
+			    O_CLOEXEC, 0600);
+		}
+		proc_must(out >= 0 && nproc < PROC_MAX, "pipeline");
+		memset(p, 0, sizeof(*p));
+		(void)snprintf(p->name, sizeof(p->name), "%s", word[0]);
+		p->line = nline;
+		if ((p->pid = fork()) == 0)
+			proc_exec(word, in, out, log);
+		proc_must(p->pid > 0, "fork");
+		nproc++;
+		(void)close(in);
+		(void)close(out);
+		in = fd[0];
+	}
+	return nline++;
+}
+
+/* Those that have ended; 1 while there are others, orphans too. */
+static inline int
+proc_reap(void)
+{
+	int status, i;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < nproc; i++)
+			if (procs[i].pid == pid && !procs[i].ended) {
+				procs[i].ended = 1;
+				procs[i].status = status;
+			}
+	return pid == 0;
+}
+
+static inline void
+proc_nap(double secs)
+{
+	struct timespec t = { (time_t)secs,
+	    (long)((secs - (double)(time_t)secs) * 1e9) };
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigtimedwait(&set, NULL, &t);
+}
+
+static inline int
+proc_kill(int i)
+{
+	if (i < 0 || i >= nproc || procs[i].ended)
+		return 0;
+	procs[i].killed = 1;
+	return kill(procs[i].pid, SIGKILL) == 0;
+}
+
+static inline void
+proc_kill_all(void)
+{
+	int i;
+
+	for (i = 0; i < nproc; i++)
+		(void)proc_kill(i);
+}
+
+/* All of them, for at most secs: 0, or -1 somebody hangs. */
+static inline int
+proc_wait(double secs)
+{
+	double end = proc_now() + secs;
+
+	while (proc_reap()) {
+		if (proc_now() > end)
+			return -1;
+		proc_nap(0.01);
+	}
+	return 0;
+}
+
+/* The exit status of one that ended, 128 and the signal's number. */
+static inline int
+proc_status(int i)
+{
+	return WIFEXITED(procs[i].status) ? WEXITSTATUS(procs[i].status) :
+	    128 + WTERMSIG(procs[i].status);
+}
+
+/* Did all of the pipeline end with 0? */
+static inline int
+proc_good(int line)
+{
+	int i;
+
+	for (i = 0; i < nproc; i++)
+		if (procs[i].line == line && (!procs[i].ended ||
+		    proc_status(i) != 0))
+			return 0;
+	return 1;
+}
+
+static inline void
+proc_forget(void)
+{
+	nproc = 0;
+}
+
+#endif

@@ -1,0 +1,728 @@
+/*
+ * kill -9 anywhere: three devices send their steps through whole pipelines to
+ * one spool, an aggregator closes the steps, and all of them are killed at
+ * random places, at system calls and by the clock.  After every kill, and after
+ * everything was run once more, blindly:
+ *
+ *   - the books of every device balance to the bit (state/conserve.h)
+ *   - every aggregate is the sum of the shards in its manifest, each once
+ *   - nobody hangs
+ *   - what the dead left lying about is gone after the next whole step
+ *
+ *   torture [-n KILLS] [-s SEED] [-v]
+ *
+ * The same seed makes the same choices, but for what the scheduler decides.
+ */
+#include <dirent.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/rng.h"
+#include "proc.h"
+#include "state/conserve.h"
+#include "state/inbox.h"
+#include "state/ledger.h"
+#include "state/residual.h"
+#include "stream/values.h"
+#include "stream/writer.h"
+
+enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6 };
+
+struct device {
+	const char *codec;
+	uint64_t next;		/* step not yet through */
+	uint64_t upto;		/* this round: steps next .. upto - 1 */
+	int away;		/* rounds it stays out of reach */
+	int todo, line;
+	unsigned mail;		/* copies of what was sent */
+};
+
+struct world {
+	struct device d[DEVICES];
+	struct schema sc;
+	uint64_t top;		/* the step all are to reach */
+	int agg_line;
+};
+
+static uint64_t seed = 1, kills, runs, checks, rounds, sums, in_calls;
+static int verbose;
+static struct world w;
+
+static uint32_t
+choose(uint32_t below)
+{
+	static uint32_t at;
+	uint32_t r[4];
+
+	rng_block(seed, 77, 0, at++, r);
+	return r[0] % below;
+}
+
+static void
+fail(const char *what, const char *more)
+{
+	char command[PATH_MAX + 32];
+
+	(void)printf("not ok - %s: %s (seed %llu, after %llu kills; %s)\n",
+	    what, more, (unsigned long long)seed, (unsigned long long)kills,
+	    proc_dir);
+	(void)fflush(stdout);
+	(void)snprintf(command, sizeof(command),
+	    "tail -n 20 %s/log | sed 's/^/# /'", proc_dir);
+	if (system(command) < 0)
+		exit(99);
+	exit(1);
+}
+
+static void
+must(int r, const struct err *e, const char *what)
+{
+	if (r < 0)
+		fail(what, e->msg);
+}
+
+/* ---- inputs: multiples of 2^-6, so that f32 sums are exact ---- */
+
+static void
+values(int d, uint64_t step, float *x)
+{
+	uint32_t r[4];
+	uint32_t i;
+
+	for (i = 0; i < N; i++) {
+		rng_block(seed, (uint64_t)d * 1000 + step, 1, i, r);
+		x[i] = r[1] % 4 == 0 ? 0 : ldexpf((float)(r[0] % 129) - 64, -6);
+	}
+}
+
+static void
+make_schema(struct schema *sc)
+{
+	struct schema_tensor t;
+	struct err e = ERR_INIT;
+
+	*sc = (struct schema)SCHEMA_INIT;
+	sc->group_size = GROUP;
+	memset(&t, 0, sizeof(t));
+	t.name = (char *)(uintptr_t)"w";
+	t.ndim = 1;
+	t.dim[0] = N;
+	must(schema_add(sc, &t, &e), &e, "schema");
+	must(schema_finish(sc, &e), &e, "schema");
+}
+
+static void
+make_input(int d, uint64_t step)
+{
+	struct writer_opts o = { "torture", NULL, 0 };
+	char path[PATH_MAX + 64], name[16];
+	struct writer *v = NULL;
+	struct err e = ERR_INIT;
+	struct schema_span span;
+	struct shard sh;
+	struct io *io;
+	float x[N];
+	uint32_t g;
+	FILE *f;
+
+	values(d, step, x);
+	(void)snprintf(path, sizeof(path), "%s/raw.%d.%llu", proc_dir, d,
+	    (unsigned long long)step);
+	f = fopen(path, "wb");
+	proc_must(f != NULL && fwrite(x, sizeof(x), 1, f) == 1 &&
+	    fclose(f) == 0, path);
+	(void)snprintf(path, sizeof(path), "%s/in.%d.%llu", proc_dir, d,
+	    (unsigned long long)step);
+	(void)snprintf(name, sizeof(name), "edge%d", d);
+	shard_init(&sh);
+	sh.step = step;
+	must(shard_set_device(&sh, name, &e), &e, name);
+	must(shard_set_run(&sh, "run", &e), &e, name);
+	must(io_create(&io, path, 0, &e), &e, path);
+	must(writer_open(&v, io, &o, &e), &e, path);
+	must(writer_shard(v, &sh, &w.sc, &e), &e, path);
+	for (g = 0; g < w.sc.ngroups; g++) {
+		schema_span(&w.sc, g, &span);
+		must(writer_values(v, g, x + span.offset, span.n, &e), &e,
+		    path);
+	}
+	must(writer_send(v, NULL, &e), &e, path);
+	must(writer_end(v, IO_SYNC_NONE, &e), &e, path);
+	writer_free(v);
+	shard_release(&sh);
+}
+
+/* ---- what is on disk ---- */
+
+/* The step the device's residual is at: 1, or 0 none. */
+static int
+absorbed(int d, uint64_t *step)
+{
+	char path[PATH_MAX + 16];
+	struct state s = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct residual q;
+	int have;
+
+	(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
+	if (access(path, F_OK) < 0)
+		return 0;
+	must(state_open(&s, path, &e), &e, path);
+	must(residual_open(&q, &s, &e), &e, path);
+	have = q.d.r != NULL;
+	*step = q.step;
+	residual_close(&q);
+	state_close(&s);
+	return have;
+}
+
+static int
+last_step(uint64_t *step)
+{
+	char path[PATH_MAX + 32];
+	struct err e = ERR_INIT;
+	int k;
+
+	(void)snprintf(path, sizeof(path), "%s/D/run/last", proc_dir);
+	k = ledger_number(path, step, &e);
+	must(k, &e, "last");
+	return k;
+}
+
+/* Calls each for the names in a directory. */
+static void
+names(const char *dir, void (*each)(const char *dir, const char *name,
+    void *arg), void *arg)
+{
+	struct dirent *de;
+	DIR *h = opendir(dir);
+
+	while (h != NULL && (de = readdir(h)) != NULL)
+		if (de->d_name[0] != '.')
+			each(dir, de->d_name, arg);
+	if (h != NULL)
+		(void)closedir(h);
+}
+
+struct open_step {
+	uint64_t last;
+	int any, found;
+};
+
+static void
+each_shard(const char *dir, const char *name, void *arg)
+{
+	const char *dot = strrchr(name, '.');
+
+	(void)dir;
+	if (dot != NULL && strcmp(dot, ".aceg") == 0 &&
+	    strcmp(name, "aggregate.aceg") != 0)
+		*(int *)arg = 1;
+}
+
+static void
+each_step(const char *dir, const char *name, void *arg)
+{
+	struct open_step *o = arg;
+	char path[2 * PATH_MAX];
+
+	if (name[0] < '0' || name[0] > '9' ||
+	    (o->any && strtoull(name, NULL, 10) <= o->last))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	names(path, each_shard, &o->found);
+}
+
+/* Is there a step that the aggregator has still to do? */
+static int
+work_left(void)
+{
+	struct open_step o = { 0, 0, 0 };
+	char path[PATH_MAX + 16];
+
+	o.any = last_step(&o.last);
+	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	names(path, each_step, &o);
+	return o.found;
+}
+
+static void
+each_stray(const char *dir, const char *name, void *arg)
+{
+	const char *dot = strrchr(name, '.');
+	char path[2 * PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (dot != NULL && strlen(dot) == 7 &&
+	    strspn(dot + 1, "0123456789") != 6) {
+		if (verbose)
+			(void)printf("# left: %s\n", path);
+		++*(int *)arg;
+	}
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		names(path, each_stray, arg);
+}
+
+static int
+strays(void)
+{
+	char path[PATH_MAX + 16];
+	int n = 0, d;
+
+	(void)snprintf(path, sizeof(path), "%s/D", proc_dir);
+	names(path, each_stray, &n);
+	for (d = 0; d < DEVICES; d++) {
+		(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
+		names(path, each_stray, &n);
+	}
+	return n;
+}
+
+/* ---- is all well? ---- */
+
+static void
+check_books(void)
+{
+	char state[PATH_MAX + 16], spool[PATH_MAX + 16];
+	char path[STEPS + BURST][PATH_MAX + 64], *list[STEPS + BURST];
+	struct conserve_in in = { state, spool, list, 0, NULL };
+	struct conserve c;
+	uint64_t step, i;
+	int d, r;
+
+	(void)snprintf(spool, sizeof(spool), "%s/D", proc_dir);
+	for (d = 0; d < DEVICES; d++) {
+		struct err e = ERR_INIT;
+
+		(void)snprintf(state, sizeof(state), "%s/S%d", proc_dir, d);
+		if (access(spool, F_OK) < 0 || !absorbed(d, &step))
+			continue;
+		for (i = 0; i <= step; i++) {
+			(void)snprintf(path[i], sizeof(path[i]),
+			    "%s/in.%d.%llu", proc_dir, d,
+			    (unsigned long long)i);
+			list[i] = path[i];
+		}
+		in.n = step + 1;
+		r = conserve_check(&c, &in, &e);
+		must(r, &e, "the books of a device");
+		if (c.off != 0)
+			fail("the books of a device", "not exact");
+		checks++;
+	}
+}
+
+/* The values of the one shard in a file, times sign, onto acc. */
+static void
+add_file(const char *path, double sign, double *acc)
+{
+	struct values v = VALUES_INIT;
+	struct schema_span span;
+	struct err e = ERR_INIT;
+	struct reader *r;
+	struct io *io;
+	size_t i;
+	int k;
+
+	must(io_open(&io, path, &e), &e, path);
+	must(reader_open(&r, io, NULL, &e), &e, path);
+	while ((k = reader_next(r, &e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		must(values_begin(&v, r, &e), &e, path);
+		while ((k = values_next(&v, &e)) > 0) {
+			schema_span(reader_schema(r), v.group, &span);
+			for (i = 0; i < v.n; i++)
+				acc[span.offset + i] += sign * (double)v.x[i];
+		}
+		must(k, &e, path);
+	}
+	must(k, &e, path);
+	values_release(&v);
+	reader_free(r);
+}
+
+static void
+each_aggregate(const char *dir, const char *name, void *arg)
+{
+	char path[2 * PATH_MAX], device[INBOX_NAME];
+	unsigned char id[SHARD_ID];
+	double acc[N] = { 0 };
+	struct err e = ERR_INIT;
+	struct ledger l;
+	size_t i, d;
+
+	(void)arg;
+	if (name[0] < '0' || name[0] > '9')
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s/aggregate.aceg", dir, name);
+	if (access(path, F_OK) < 0)
+		return;
+	add_file(path, -1, acc);
+	memset(&l, 0, sizeof(l));
+	(void)snprintf(path, sizeof(path), "%s/%s/manifest", dir, name);
+	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
+		fail("no manifest", path);
+	for (i = 0; i < l.n; i++) {
+		if (i > 0 && memcmp(l.r[i].device, l.r[i - 1].device,
+		    SHARD_ID) == 0)
+			fail("a device is twice in the manifest", path);
+		for (d = 0; d < DEVICES; d++) {
+			(void)snprintf(device, sizeof(device), "edge%zu", d);
+			ledger_hash(device, id);
+			if (memcmp(id, l.r[i].device, SHARD_ID) != 0)
+				continue;
+			(void)snprintf(path, sizeof(path), "%s/%s/%s.0.aceg",
+			    dir, name, device);
+			add_file(path, 1, acc);
+		}
+	}
+	for (i = 0; i < N; i++)
+		if (acc[i] != 0)
+			fail("an aggregate is not the sum of its manifest",
+			    path);
+	ledger_release(&l);
+	sums++;
+}
+
+static void
+check_sums(void)
+{
+	char path[PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	names(path, each_aggregate, NULL);
+}
+
+/* ---- pipelines ---- */
+
+static void
+start_one_step(struct device *v, int d)
+{
+	static const char *const feedback[] = { "", " --sync rename" };
+	char mail[PATH_MAX + 32] = "";
+	int how = (int)choose(8);
+
+	/* the return pipe may be missing: then receipts come later */
+	if (how == 0)
+		(void)snprintf(mail, sizeof(mail), "> %s/back.%d", proc_dir, d);
+	else
+		(void)snprintf(mail, sizeof(mail), "| ace-ack -S %s/S%d",
+		    proc_dir, d);
+	v->line = proc_start("ace-import -f raw --shape %d -g %d --name w "
+	    "-d edge%d -r run -s %llu %s/raw.%d.%llu | "
+	    "ace-expand -S %s/S%d --wait 100ms | "
+	    "ace-compress -S %s/S%d --window 4 --wait 5s -c %s%s | "
+	    "ace-recv --spool %s/D %s", N, GROUP, d,
+	    (unsigned long long)v->next, proc_dir, d,
+	    (unsigned long long)v->next, proc_dir, d, proc_dir, d, v->codec,
+	    feedback[choose(4) == 0], proc_dir, mail);
+}
+
+/* Several steps in one stream: from the one the state is at, once more. */
+static void
+start_stream(struct device *v, int d)
+{
+	char path[PATH_MAX + 16], command[4 * PATH_MAX];
+	uint64_t from, i;
+	size_t n;
+
+	if (!absorbed(d, &from) || from >= v->upto)
+		from = v->next;
+	(void)snprintf(path, sizeof(path), "%s/stream.%d", proc_dir, d);
+	n = (size_t)snprintf(command, sizeof(command), "cat");
+	for (i = from; i < v->upto; i++)
+		n += (size_t)snprintf(command + n, sizeof(command) - n,
+		    " %s/in.%d.%llu", proc_dir, d, (unsigned long long)i);
+	(void)snprintf(command + n, sizeof(command) - n, " >%s", path);
+	proc_must(system(command) == 0, command);
+	v->line = proc_start("ace-expand -S %s/S%d --wait 5s %s | "
+	    "ace-compress -S %s/S%d --window 4 --wait 5s -c %s | "
+	    "ace-recv --spool %s/D | ace-ack -S %s/S%d", proc_dir, d, path,
+	    proc_dir, d, v->codec, proc_dir, proc_dir, d);
+}
+
+/* Coded, and on its way for longer than the step is open. */
+static void
+start_away(struct device *v, int d)
+{
+	v->line = proc_start("ace-compress -S %s/S%d --window 4 --wait 5s -c "
+	    "%s %s/in.%d.%llu > %s/mail.%d.%u", proc_dir, d, v->codec,
+	    proc_dir, d, (unsigned long long)v->next, proc_dir, d,
+	    v->mail++ % MAIL);
+}
+
+static void
+start_mail(int d)
+{
+	char path[PATH_MAX + 32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/mail.%d.%u", proc_dir, d,
+	    choose(MAIL));
+	if (stat(path, &st) < 0 || st.st_size == 0)
+		return;
+	if (!w.d[d].todo && choose(2) == 0)	/* one ace-ack at a time */
+		(void)proc_start("ace-recv --spool %s/D %s | ace-ack -S %s/S%d",
+		    proc_dir, path, proc_dir, d);
+	else
+		(void)proc_start("ace-recv --spool %s/D %s", proc_dir, path);
+}
+
+static void
+start_aggregator(void)
+{
+	w.agg_line = proc_start("ace-aggregate --sum --spool %s/D --run run "
+	    "--expect %d --quorum 1 --deadline %ums --steps 1 --published | "
+	    "ace-recv --spool %s/D --publish", proc_dir, DEVICES,
+	    5 + choose(60), proc_dir);
+}
+
+/* ---- a try: everything that is left to do at once ---- */
+
+struct killer {
+	int left;		/* kills this try may see */
+	uint32_t seen;
+	double at;		/* the next by the clock; 0: by calls */
+};
+
+static void
+killer_next(struct killer *k)
+{
+	k->at = 0;
+	proc_page->action = CLIP_COUNT;
+	if (k->left-- <= 0)
+		return;
+	if (choose(3) == 0) {
+		k->at = proc_now() + choose(20000) / 1e6;
+		return;
+	}
+	__atomic_store_n(&proc_page->left, 1 + choose(500), __ATOMIC_SEQ_CST);
+	proc_page->action = CLIP_KILL;
+}
+
+/* By the clock: one to three of them. */
+static void
+killer_strike(struct killer *k)
+{
+	uint32_t n = 1 + choose(3);
+
+	while (n-- != 0)
+		kills += proc_kill((int)choose((uint32_t)nproc)) != 0;
+	killer_next(k);
+}
+
+static void
+killer_look(struct killer *k)
+{
+	if (k->at != 0 && proc_now() >= k->at)
+		killer_strike(k);
+	if (proc_page->fired != k->seen) {
+		in_calls += proc_page->fired - k->seen;
+		kills += proc_page->fired - k->seen;
+		k->seen = proc_page->fired;
+		killer_next(k);
+	}
+}
+
+static int
+only_aggregator(void)
+{
+	int i;
+
+	for (i = 0; i < nproc; i++)
+		if (!procs[i].ended && procs[i].line != w.agg_line)
+			return 0;
+	return 1;
+}
+
+/* Until all have ended.  An aggregator for which there is nothing to do waits
+ * for more, as it should, and is killed. */
+static void
+watch(struct killer *k)
+{
+	double end = proc_now() + PROC_HANG, idle = 0;
+
+	while (proc_reap()) {
+		killer_look(k);
+		proc_nap(0.0005);
+		if (proc_now() > end) {
+			int i;
+
+			for (i = 0; i < nproc && procs[i].ended; i++)
+				continue;
+			fail("hangs", i < nproc ? procs[i].name : "a child");
+		}
+		if (w.agg_line < 0 || !only_aggregator() || work_left())
+			idle = 0;
+		else if (idle == 0)
+			idle = proc_now() + 0.03;
+		else if (proc_now() > idle)
+			proc_kill_all();
+	}
+	killer_look(k);
+}
+
+static void
+start_device(int d)
+{
+	struct device *v = &w.d[d];
+
+	if (v->away > 0 && v->upto == v->next + 1)
+		start_away(v, d);
+	else if (v->upto == v->next + 1)
+		start_one_step(v, d);
+	else
+		start_stream(v, d);
+	runs++;
+}
+
+static void
+try(int with_kills)
+{
+	struct killer k = { with_kills, 0, 0 };
+	int d, first = (int)choose(DEVICES), i;
+
+	proc_forget();
+	proc_arm(CLIP_COUNT, CLIP_CHANGES, 0, 0);
+	w.agg_line = -1;
+	if (work_left() || choose(2) == 0)
+		start_aggregator();
+	killer_next(&k);
+	for (i = 0; i < DEVICES; i++) {
+		d = (first + i) % DEVICES;
+		if (w.d[d].todo)
+			start_device(d);
+		if (choose(3) == 0)
+			start_mail(d);
+		if (choose(4) == 0)
+			proc_nap(choose(3000) / 1e6);
+		killer_look(&k);
+	}
+	watch(&k);
+	for (d = 0; d < DEVICES; d++)
+		if (w.d[d].todo && proc_good(w.d[d].line))
+			w.d[d].todo = 0;
+	check_books();
+	for (i = 0; i < nproc && with_kills == 0; i++)
+		if (!procs[i].killed && proc_status(i) != 0)
+			fail("without a kill", procs[i].name);
+}
+
+/* A round: every device goes on by one step or several. */
+static void
+one_round(int with_kills)
+{
+	int d, tries = 0, left;
+
+	for (d = 0; d < DEVICES; d++) {
+		struct device *v = &w.d[d];
+
+		v->upto = v->next + 1;
+		if (v->away > 0 || !with_kills)
+			v->away--;
+		else if (choose(8) == 0)
+			v->away = 1 + (int)choose(3);
+		else if (choose(6) == 0)
+			v->upto += choose(BURST);
+		v->todo = 1;
+	}
+	do {
+		try(with_kills && tries < 3 ? 1 + (int)choose(3) : 0);
+		left = work_left() || (tries == 0 && with_kills);
+		for (d = 0; d < DEVICES; d++)
+			left |= w.d[d].todo;
+		if (++tries > 20)
+			fail("no end of it", "20 tries");
+	} while (left);
+	for (d = 0; d < DEVICES; d++)
+		w.d[d].next = w.d[d].upto;
+	check_sums();
+	rounds++;
+}
+
+static void
+one_world(uint64_t until)
+{
+	static const char *const codecs[] = {
+		"topk:0.2", "f32", "i64", "f16", "topk:0.05", "sign"
+	};
+	char path[PATH_MAX + 32];
+	uint64_t i;
+	int d, n;
+
+	for (d = 0; d < DEVICES; d++) {
+		memset(&w.d[d], 0, sizeof(w.d[d]));
+		w.d[d].codec = codecs[choose(5)];
+		for (i = 0; i < STEPS + BURST; i++)
+			make_input(d, i);
+	}
+	for (i = 0; i < STEPS && kills < until; i++) {
+		for (d = 0, n = 0; d < DEVICES; d++)
+			n += w.d[d].next + BURST < STEPS + BURST;
+		if (n < DEVICES)
+			break;
+		one_round(1);
+	}
+	/* and one in peace, after which all is tidy */
+	for (d = 0; d < DEVICES; d++)
+		w.d[d].away = 0;
+	one_round(0);
+	if (strays() != 0) {
+		verbose = 1;
+		(void)strays();
+		fail("left lying about", "temporary files");
+	}
+	(void)snprintf(path, sizeof(path), "rm -rf %s/[SDmsbi]*", proc_dir);
+	proc_must(system(path) == 0, path);
+	(void)snprintf(path, sizeof(path), "%s/log", proc_dir);
+	(void)unlink(path);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t until = 200, s;
+	double start;
+	int c;
+
+	while ((c = getopt(argc, argv, "n:s:v")) != -1)
+		switch (c) {
+		case 'n':
+			until = strtoull(optarg, NULL, 10);
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'v':
+			verbose = 1;
+			break;
+		default:
+			return 2;
+		}
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	proc_begin("ace-torture");
+	make_schema(&w.sc);
+	start = proc_now();
+	for (s = seed; kills < until; seed++) {
+		one_world(until);
+		if (verbose)
+			(void)printf("# seed %llu: %llu kills\n",
+			    (unsigned long long)seed,
+			    (unsigned long long)kills);
+	}
+	(void)printf("ok 1 - %llu kills (%llu at system calls), %llu pipelines in "
+	    "%llu rounds: %llu books balance to the bit, %llu sums are those of "
+	    "their manifests, nobody hung\n1..1\n",
+	    (unsigned long long)kills, (unsigned long long)in_calls,
+	    (unsigned long long)runs, (unsigned long long)rounds,
+	    (unsigned long long)checks, (unsigned long long)sums);
+	(void)printf("# seeds %llu to %llu, %.0f s\n", (unsigned long long)s,
+	    (unsigned long long)seed - 1, proc_now() - start);
+	proc_remove(proc_dir);
+	schema_release(&w.sc);
+	return 0;
+}
