@@ -4,6 +4,7 @@
 #   make check      all tests           make asan     the same, sanitized
 #   make demo       train a model through the pipes
 #   make sweep      the demo's learning rates         make bench    figures
+#   make dynacomm   its cuts on four networks: table and picture
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on
 #   make lint       style, layers, symbols, pages, shell
@@ -177,6 +178,17 @@ bench: deps
 run-bench: all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' tests/bench
 
+# ---- experiments: examples/NAME.sh, tables and pictures ----
+
+EXPERIMENTS = dynacomm
+
+$(EXPERIMENTS): deps
+	@test $(DEPS) = no || .ci/deps plot
+	@+$(AGAIN) run-$@
+
+$(EXPERIMENTS:%=run-%): run-%: all examples
+	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(BUILD)/results'
+
 lint:
 	@test $(DEPS) = no || .ci/deps lint
 	@+$(AGAIN) all examples $(TOOLS)
@@ -216,7 +228,8 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check run-check asan demo sweep bench run-demo run-sweep \
-	run-bench lint install uninstall clean force
+.PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check \
+	run-check asan demo sweep bench run-demo run-sweep run-bench \
+	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -80,18 +80,11 @@ struct opts {
 	int sync;
 };
 
+/* Where shards come from, and when a step is over. */
 static int
-set(void *arg, int key, const char *val, struct err *e)
+set_step(struct opts *o, int key, const char *val, struct err *e)
 {
-	static const char *const bys[] = { "weight", "samples", "equal", NULL };
-	static const char *const how[] = { "refuse", "zero", "drop",
-	    NULL };
-	static const char *const pers[] = { "nothing", "mean", "offset",
-	    NULL };
-	static const char *const whom[] = { "all", "reporters", "nonzero",
-	    NULL };
 	static const char *const syncs[] = { "none", "rename", "full", NULL };
-	struct opts *o = arg;
 	uint64_t n;
 	int r;
 
@@ -99,59 +92,78 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_SPOOL:
 		o->spool = val;
 		return 0;
-	case OPT_QUORUM:
-		return cli_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
-	case OPT_DELAY:
-		o->delay = val;
-		return cli_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
-	case OPT_DEADLINE:
-		return cli_time(&o->deadline, val, "--deadline", e);
 	case OPT_RUN:
 		o->run = val;
 		return 0;
+	case OPT_PUBLISHED:
+		o->published = 1;
+		return 0;
+	case OPT_EXPECT:
+		return cli_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
+	case OPT_QUORUM:
+		return cli_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
+	case OPT_DEADLINE:
+		return cli_time(&o->deadline, val, "--deadline", e);
+	case OPT_DELAY:
+		o->delay = val;
+		return cli_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 	case OPT_STEPS:
 		return cli_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
 	case OPT_KEEP:
 		return cli_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
-	case OPT_PUBLISHED:
-		o->published = 1;
-		return 0;
 	case OPT_SYNC:
 		return cli_choice(&o->sync, val, syncs, "--sync", e);
+	default:
+		r = filter_set(&o->f, key, val, e);
+		return r < 0 ? r : 0;
+	}
+}
+
+/* How they become one. */
+static int
+set(void *arg, int key, const char *val, struct err *e)
+{
+	static const char *const bys[] = { "weight", "samples", "equal", NULL };
+	static const char *const how[] = { "refuse", "zero", "drop", NULL };
+	static const char *const pers[] = { "nothing", "mean", "offset", NULL };
+	static const char *const whom[] = { "all", "reporters", "nonzero",
+	    NULL };
+	struct opts *o = arg;
+	struct robust_rule *q = &o->who.rule;
+
+	switch (key) {
 	case OPT_MEAN:
 	case OPT_SUM:
 		o->sum = key == OPT_SUM;
 		return 0;
+	case 'd':
+		o->device = val;
+		return 0;
 	case OPT_WEIGHT:
 		return cli_choice(&o->who.by, val, bys, "--weight-by", e);
-	case OPT_EXPECT:
-		return cli_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
 	case OPT_NONFINITE:
-		return cli_choice(&o->who.nonfinite, val, how, "--nonfinite", e);
+		return cli_choice(&o->who.nonfinite, val, how, "--nonfinite",
+		    e);
 	case OPT_RULE:
 		o->who.rule_text = val;
-		return robust_parse(&o->who.rule, val, e);
+		return robust_parse(q, val, e);
 	case OPT_AMONG:
-		return cli_choice(&o->who.rule.among, val, whom, "--among", e);
+		return cli_choice(&q->among, val, whom, "--among", e);
 	case OPT_NORM:
-		return cli_f64(&o->who.rule.max_norm, val, 1e-300, 1e300,
-		    "--max-norm", e);
+		return cli_f64(&q->max_norm, val, 1e-300, 1e300, "--max-norm",
+		    e);
 	case OPT_RATIO:
-		return cli_f64(&o->who.rule.max_ratio, val, 1, 1e300,
+		return cli_f64(&q->max_ratio, val, 1, 1e300,
 		    "--max-norm-ratio", e);
 	case OPT_SHARE:
-		return cli_f64(&o->who.rule.max_share, val, 1e-6, 1,
+		return cli_f64(&q->max_share, val, 1e-6, 1,
 		    "--max-weight-share", e);
 	case OPT_CLUSTER:
 		return cli_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 	case OPT_PER:
 		return cli_choice(&o->per, val, pers, "--per-cluster", e);
-	case 'd':
-		o->device = val;
-		return 0;
 	default:
-		r = filter_set(&o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return set_step(o, key, val, e);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* L-GreCo's dynamic programme on its own objective (algorithms.md 3.4, after
+/* L-GreCo's dynamic programme on its own objective (after
  * lgreco_hook.py): least size with sum of error norms <= target, 10,000
  * buckets, errors rounded up. */
 enum { BUCKETS = 10000 };

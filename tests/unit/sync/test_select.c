@@ -19,7 +19,7 @@ rnd(void)
 static void
 known(void)
 {
-	/* algorithms.md 3.3, test vector; checked by hand and by brute force */
+	/* three groups, every budget: by hand and by brute force */
 	static const struct select_level l[9] = {
 		{ 0, 10 }, { 4, 4 }, { 9, 1 },
 		{ 0, 6 }, { 3, 2.5 }, { 8, 0.5 },

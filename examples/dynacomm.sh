@@ -1,0 +1,78 @@
+#!/bin/bash
+# What DynaComm's cuts save: four networks, links and costs of a transmission.
+#
+#	dynacomm.sh [DIR]	writes DIR/dynacomm.tsv and .svg (default .)
+#
+# The profiles are a batch of 32 at 4 TFLOP/s; a line of the table is one
+# network on one link, in per cent of the time that one transmission for each
+# pass takes.
+set -euo pipefail
+here=$(cd "${0%/*}" && pwd)
+PATH=${BUILD:-$here/../build}:$PATH
+out=${1:-.}
+mkdir -p "$out"
+
+nets='vgg-19 googlenet inception-v4 resnet-152'
+gbit='1 2 3 4 5 7 10'
+dt='0.1 0.5 1 2 5 10'
+
+# row NET GBIT DT: both passes, in ms, and what is saved
+row() {
+	ace-policy dynacomm --bandwidth "$(($2 * 1000))Mbit" --dt "$3ms" \
+	    "$here/profiles/$1.tsv" | awk -v OFS='\t' -v net="$1" -v g="$2" \
+	    -v dt="$3" '
+		$1 == "both" { s[$2] = $4; t[$2] = $3 }
+		$1 != "both" && $2 == "optimal" { k = k sep $5; sep = "+" }
+		END { print net, g, dt, sprintf("%.1f", 1000 * t["sequential"]),
+		    s["layers"], s["ibatch"], s["optimal"], k }'
+}
+
+{
+	printf 'net\tGbit/s\tdt ms\tsequential ms\tlayers %%\tibatch %%\t'
+	printf 'optimal %%\tsegments\n'
+	for n in $nets; do
+		for g in $gbit; do
+			for d in $dt; do
+				row "$n" "$g" "$d"
+			done
+		done
+	done
+} >"$out/dynacomm.tsv"
+
+# the best point of each network, beside what the paper reports as its best
+awk -F'\t' '
+	BEGIN { paper["vgg-19"] = "41.10"; paper["resnet-152"] = "41.92"
+	    printf "%-14s %8s %8s %10s %10s %10s %8s\n", "net", "Gbit/s",
+		"dt ms", "optimal %", "layers %", "ibatch %", "paper %" }
+	NR > 1 && !($1 in best) { order[++n] = $1 }
+	NR > 1 && $7 + 0 > best[$1] + 0 { best[$1] = $7; at[$1] = $0 }
+	NR > 1 && ($7 + 0.005 < $5 || $7 + 0.005 < $6 || $7 < 0) {
+	    print "worse than another schedule: " $0; bad = 1 }
+	END { for (i = 1; i <= n; i++) { split(at[order[i]], f, "\t")
+		printf "%-14s %8s %8s %10s %10s %10s %8s\n", f[1], f[2], f[3],
+		    f[7], f[5], f[6],
+		    (f[1] in paper) ? paper[f[1]] : "-" }
+	    exit bad }' "$out/dynacomm.tsv"
+
+command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
+gnuplot <<END
+set terminal svg size 900,640 font 'sans,12'
+set output '$out/dynacomm.svg'
+set multiplot layout 2,2 title 'Iteration time saved against one transmission, 2 ms for each'
+set datafile separator tab
+set datafile missing NaN
+set xlabel 'Gbit/s'
+set ylabel '%'
+set yrange [-30:50]
+set key bottom right
+do for [net in '$nets'] {
+	set title net
+	plot '$out/dynacomm.tsv' using (strcol(1) eq net && \$3 == 2 ? \$2 : NaN):7 \
+	    with linespoints title 'optimal', \
+	    '' using (strcol(1) eq net && \$3 == 2 ? \$2 : NaN):6 \
+	    with linespoints title 'iBatch', \
+	    '' using (strcol(1) eq net && \$3 == 2 ? \$2 : NaN):5 \
+	    with linespoints title 'layer by layer'
+}
+unset multiplot
+END
