@@ -23,7 +23,7 @@ enum {
 	OPT_TARGET, OPT_NORM, OPT_INTERVAL, OPT_LEAST, OPT_MOST, OPT_DIVERGENCE,
 	OPT_VALUES, OPT_DT, OPT_METHOD, OPT_COMPUTE, OPT_LATENCY, OPT_PHI,
 	OPT_MIN_RATIO, OPT_MAX_DELAY, OPT_KC, OPT_KD, OPT_LAMBDA, OPT_TIERS,
-	OPT_GROUPS, OPT_THETA, OPT_COSINE
+	OPT_GROUPS, OPT_THETA, OPT_COSINE, OPT_DECO
 };
 
 static const struct cli_opt options[] = {
@@ -44,6 +44,7 @@ static const struct cli_opt options[] = {
 	{ OPT_VALUES, "values", "N", "ratio, deco: of the model" },
 	{ OPT_DT, "dt", "TIME", "dynacomm: what each transmission costs more" },
 	{ OPT_METHOD, "method", "NAME", "dynacomm: dp, greedy or dp3" },
+	{ OPT_DECO, "deco", NULL, "the budget and the delay after DeCo-SGD" },
 	{ OPT_COMPUTE, "compute", "TIME", "deco: computation of a step" },
 	{ OPT_LATENCY, "latency", "TIME", "deco: of the link" },
 	{ OPT_PHI, "phi", "NAME", "deco: paper, s2, additive, tta or all" },
@@ -193,6 +194,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_VALUES:
 		return cli_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
 		    e);
+	case OPT_DECO:
+		o->policy.stale.on = 1;
+		return 0;
 	default:
 		if (key >= OPT_COMPUTE && key <= OPT_KD)
 			return set_deco(&o->stale, key, val, e);
@@ -360,6 +364,21 @@ say(const struct opts *o, struct policy *p)
 	p->said.n = 0;
 }
 
+/* The options that `deco' has as text count in the stream too. */
+static void
+set_stale(struct stale *s, const struct advice_stale *o)
+{
+	s->compute = o->compute;
+	s->latency = o->latency;
+	s->rule = o->phi == ADVICE_ALL ? TRACK_TTA : o->phi;
+	s->d = (struct deco)DECO_INIT;
+	s->d.min = o->min;
+	s->d.most = o->most;
+	s->d.kc = o->kc;
+	s->d.kd = o->kd;
+	s->track = (struct track)TRACK_INIT;
+}
+
 static int
 run(struct opts *o, const char *path, struct err *e)
 {
@@ -368,6 +387,7 @@ run(struct opts *o, const char *path, struct err *e)
 	int r;
 
 	p->tool = o->f.tool;
+	set_stale(&p->stale, &o->stale);
 	if (o->dir != NULL) {
 		p->state = &state;
 		if ((r = state_open(&state, o->dir, e)) < 0 ||

@@ -29,7 +29,7 @@ struct opts {
 
 enum {
 	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP,
-	OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
+	OPT_CLOCK, OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
 	OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
 	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_OF, OPT_OUTER_MOMENTUM,
 	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RUN, OPT_SAVE, OPT_SEED,
@@ -42,6 +42,7 @@ static const struct option options[] = {
 	{ "beta2", required_argument, NULL, OPT_BETA2 },
 	{ "check-gradient", no_argument, NULL, OPT_CHECK },
 	{ "clip", required_argument, NULL, OPT_CLIP },
+	{ "clock", no_argument, NULL, OPT_CLOCK },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "decay", required_argument, NULL, OPT_DECAY },
 	{ "delay", required_argument, NULL, OPT_DELAY },
@@ -85,6 +86,7 @@ static const char usage[] =
 "                          device applies what it sent\n"
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
+"      --clock             say in each shard how long it was computed\n"
 "      --group N           values per group of the stream\n"
 "  what a round is\n"
 "  -H, --interval STEPS    so many AdamW steps, then their difference\n"
@@ -158,6 +160,7 @@ set_flag(struct opts *o, int key)
 {
 	switch (key) {
 	case OPT_CHECK: o->check = 1; return 0;
+	case OPT_CLOCK: o->run.clock = 1; return 0;
 	case OPT_EVAL: o->run.eval = 1; return 0;
 	case OPT_GRADIENT: o->run.local = 0; return 0;
 	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;

@@ -113,11 +113,15 @@ link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
 {
 	struct ace_shard s = ACE_SHARD_INIT;
-	char norm[32];
+	char text[32];
 	int r;
 
-	(void)snprintf(norm, sizeof norm, "%.9g", model_norm(l->m));
-	if ((r = ace_write_key(l->out, "model.norm", norm, e)) < 0)
+	(void)snprintf(text, sizeof text, "%.9g", model_norm(l->m));
+	if ((r = ace_write_key(l->out, "model.norm", text, e)) < 0)
+		return r;
+	(void)snprintf(text, sizeof text, "%.9g", l->compute);
+	if (l->compute >= 0 && (r = ace_write_key(l->out, "compute.seconds",
+	    text, e)) < 0)
 		return r;
 	(void)snprintf(s.run, sizeof s.run, "%s", l->run);
 	(void)snprintf(s.device, sizeof s.device, "%s", l->device);

@@ -13,6 +13,7 @@
 struct link {
 	const struct model *m;
 	const char *device, *run;
+	double compute;		/* seconds for the next shard; < 0: untold */
 	const char *apply;	/* file to read aggregates from, "-" stdin */
 	struct ace_writer *out;
 	struct ace_reader *in;

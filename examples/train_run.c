@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "train_check.h"
@@ -155,14 +156,25 @@ together_alone(struct run *r, size_t h, struct ace_error *e)
 	return queue_put(&r->queue, r->sent, e);
 }
 
+static double
+now(void)
+{
+	struct timespec t = { 0, 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static int
 together_streams(struct run *r, size_t h, struct ace_error *e)
 {
 	const struct run_options *o = r->o;
 	const size_t tokens = h * o->batch * o->shape.context;
+	const double from = now();
 	int c;
 
 	contribution(r, o->share.index, h, r->sent);
+	r->link.compute = o->clock ? now() - from : -1;
 	c = link_send(&r->link, o->local == 0 ? ACE_GRADIENT : ACE_DELTA,
 	    r->round, r->applied, tokens, r->sent, e);
 	if (c < 0)

@@ -20,7 +20,8 @@ struct run_options {
 	size_t every;		/* rounds between evaluations; 0: only at the end */
 	int alone;		/* all devices in this process, no streams */
 	int eval;		/* evaluate and log */
-	int obey;		/* the policy's interval */
+	int obey;		/* the policy's interval and delay */
+	int clock;		/* say how long the computation took */
 	uint32_t group;
 	const char *device, *run, *apply, *log, *save, *load;
 };

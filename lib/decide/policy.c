@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -43,6 +44,8 @@ policy_load(struct policy *p, struct err *e)
 	    NULL) < 0)
 		r = err_set(e, ERR_DATA, "corrupt: interval in '%s/policy'",
 		    p->state->dir);
+	if (r >= 0 && p->stale.on)
+		r = stale_load(&p->stale, &h, e);
 	history_release(&h);
 	return r < 0 ? r : 0;
 }
@@ -55,10 +58,11 @@ policy_save(struct policy *p, struct err *e)
 	char v[32];
 	int r;
 
-	if (p->state == NULL || !(p->interval.target > 0))
+	if (p->state == NULL || !(p->interval.target > 0 || p->stale.on))
 		return 0;
 	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->steps);
 	if ((r = text_set(&h.kv, "interval", v, e)) == 0 &&
+	    (!p->stale.on || (r = stale_save(&p->stale, &h, e)) == 0) &&
 	    (r = history_put(&h, "interval", &row, 1, e)) == 0)
 		r = history_save(&h, p->state, POLICY_FILE,
 		    reader_shard(p->in), p->tool, e);
@@ -99,27 +103,44 @@ policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
 	return text_set(kv, key, s, e);
 }
 
-/* Equation (5), before the data. */
+/* Equation (5). */
+static int
+policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
+{
+	double c = ratio_factor(p->cmin, p->cmax, p->beta, fmax(rate, 0));
+	uint64_t budget = ratio_budget(reader_schema(p->in)->total, c);
+	char where[160];
+	int r;
+
+	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
+	    reader_where(p->in, where), rate >= 0 ? "link" : "link unknown,",
+	    fmax(rate, 0), c, (unsigned long long)budget);
+	if ((r = policy_real(kv, "ratio", c, e)) < 0 || (r = policy_whole(kv,
+	    "budget_bytes", (double)budget, e)) < 0)
+		return r;
+	return rate >= 0 ? policy_whole(kv, HISTORY_BANDWIDTH, rate, e) : 0;
+}
+
+/* Before the data. */
 static int
 policy_on_shard(struct policy *p, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	char where[160];
-	double rate = 0, c;
-	uint64_t budget;
-	int r, known;
+	char where[160], words[256];
+	double rate = -1;
+	int r, decided = 0;
 
 	if ((r = filter_shard(p->in, p->out, NULL, e)) < 0 ||
-	    (known = policy_rate(p, &rate, e)) < 0)
-		return r < 0 ? r : known;
-	c = ratio_factor(p->cmin, p->cmax, p->beta, rate);
-	budget = ratio_budget(reader_schema(p->in)->total, c);
-	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
-	    reader_where(p->in, where), known ? "link" : "link unknown,",
-	    rate, c, (unsigned long long)budget);
-	if ((r = policy_real(&kv, "ratio", c, e)) == 0 &&
-	    (r = policy_whole(&kv, "budget_bytes", (double)budget, e)) == 0 &&
-	    (!known || (r = policy_whole(&kv, HISTORY_BANDWIDTH, rate, e)) == 0))
+	    (r = policy_rate(p, &rate, e)) < 0)
+		return r;
+	if (p->stale.on) {
+		r = decided = stale_decide(&p->stale, reader_shard(p->in),
+		    reader_schema(p->in)->total, rate, p->state, &kv, words, e);
+		if (r >= 0)
+			policy_say(p, "%s: %s", reader_where(p->in, where),
+			    words);
+	}
+	if (r >= 0 && (decided || (r = policy_ratio(p, rate, &kv, e)) == 0))
 		r = keys_put(p->out, &kv, e);
 	text_release(&kv);
 	return r;
@@ -154,7 +175,8 @@ policy_on_send(struct policy *p, struct err *e)
 	int r;
 
 	if (!(o->target > 0))
-		return writer_send(p->out, sums, e);
+		return (r = policy_save(p, e)) < 0 ? r :
+		    writer_send(p->out, sums, e);
 	if ((r = policy_norm(p, &norm, e)) < 0)
 		return r;
 	drift = interval_drift(sums->sumsq, norm * norm);
@@ -177,15 +199,24 @@ policy_on_send(struct policy *p, struct err *e)
 static int
 policy_on_policy(struct policy *p, struct err *e)
 {
-	static const char *const ours[] = { "ratio", "budget_bytes",
-	    HISTORY_BANDWIDTH, "divergence", "interval", "force" };
-	const struct chain_frame *f = reader_frame(p->in);
+	static const struct {
+		const char *key;
+		enum { ALWAYS, INTERVAL, STALE } when;
+	} ours[] = {
+		{ "ratio", ALWAYS }, { "budget_bytes", ALWAYS },
+		{ HISTORY_BANDWIDTH, ALWAYS }, { "divergence", INTERVAL },
+		{ "interval", INTERVAL }, { "force", INTERVAL },
+		{ KEYS_DELAY, STALE }, { "latency", STALE },
+		{ "compute", STALE }, { "kc", STALE }
+	};
+	const int on[] = { 1, p->interval.target > 0, p->stale.on };
 	struct text_kv kv = TEXT_KV_INIT;
-	size_t i, n = p->interval.target > 0 ? 6 : 3;
-	int r = text_get_lines(&kv, f->raw, f->raw_len, e);
+	size_t i;
+	int r = keys_add(&kv, p->in, e);
 
-	for (i = 0; i < n && r == 0; i++)
-		r = text_set(&kv, ours[i], NULL, e);
+	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)
+		if (on[ours[i].when])
+			r = text_set(&kv, ours[i].key, NULL, e);
 	if (r == 0 && kv.n > 0)
 		r = keys_put(p->out, &kv, e);
 	text_release(&kv);

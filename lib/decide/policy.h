@@ -1,6 +1,6 @@
 /*
- * The policy of a stream: how hard to compress each shard (5), before its
- * data, and how many local steps to take until the next (9), behind it.  What
+ * The policy of a stream: how hard to compress each shard, by (5) or after
+ * DeCo-SGD with a delay, before its data, and how many local steps to take until the next (9), behind it.  What
  * is decided goes into the stream as pOLi annotations, keys and values; what
  * it was decided from, into words.
  */
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "decide/stale.h"
 #include "sync/interval.h"
 
 struct err;
@@ -29,12 +30,13 @@ struct policy {
 	double bandwidth;		/* bit/s; < 0: the state's */
 	double norm;			/* of the model; 0: the shard's */
 	struct interval interval;	/* target 0: none is asked for */
+	struct stale stale;
 	uint64_t steps;			/* local steps before the next shard */
 	/* found */
 	struct buf said;		/* words, each line ends with a zero */
 };
 
-/* policy_load(p, e): the interval goes on from what the state says. */
+/* policy_load(p, e): goes on from what the state says. */
 int policy_load(struct policy *p, struct err *e);
 /* policy_event(p, event, e): in's event goes to out, with what is decided. */
 int policy_event(struct policy *p, int event, struct err *e);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "state/contract.h"
 #include "state/feedback.h"
 #include "state/pending.h"
 
@@ -30,6 +31,7 @@ struct feedback {
 	struct dense back[PENDING_MAX];	/* rejected: taken back */
 	size_t nback;
 	int compensated;		/* e was added upstream */
+	struct contract contract;	/* of the shard at hand */
 	float *u;			/* momentum of the group at hand */
 	size_t cap;
 };
@@ -339,6 +341,7 @@ feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
 	int r;
 
 	feedback_drop(f);
+	f->contract = (struct contract)CONTRACT_INIT;
 	if ((r = residual_open(&f->old, &f->state, e)) < 0 ||
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
 	    (r = feedback_steps(f, sh, e)) != 0 ||
@@ -428,6 +431,8 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	size_t i;
 	int r;
 
+	contract_group(&f->contract, f->kern, a, dec, n,
+	    c != NULL ? c->body->n : 0);
 	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
 	    c->body, dec, n, e)) < 0)
 		return r;
@@ -496,6 +501,9 @@ feedback_commit(struct feedback *f, uint64_t step, struct err *e)
 	unsigned char digest[SHARD_DIGEST];
 	int r;
 
+	/* first: a step that is committed is not coded again */
+	if ((r = contract_save(&f->contract, &f->state, e)) < 0)
+		return r;
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
 	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
 		return r;

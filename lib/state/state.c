@@ -94,7 +94,7 @@ state_lock_as(struct state *s, const char *name, struct err *e)
 {
 	static const char *const all[] = {
 		"residual", "scratch", "momentum", "history", "receipts",
-		"score", "select", "link", "policy", NULL
+		"score", "select", "link", "policy", "code", NULL
 	};
 	char *path = state_path(s, name, e);
 	int r = 0;

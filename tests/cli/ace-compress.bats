@@ -138,7 +138,7 @@ records() {
 	exits 0 ace-compress -S st -c q8 e
 	digest out | diff - <(digest once)
 	same st/residual residual
-	[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+	[ "$(ls st)" = "$(printf 'code\nlock\nresidual')" ]
 }
 
 @test "steps go on by one" {
@@ -287,7 +287,7 @@ records() {
 		exits 3 ace-compress -S st -c q8 part
 		same st/residual residual
 	done
-	[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+	[ "$(ls st)" = "$(printf 'code\nlock\nresidual')" ]
 	head -c -1 in >part
 	exits 3 ace-compress -S st -c q8 part
 	exits 3 ace-expand out
@@ -305,7 +305,7 @@ records() {
 		    2>err >out || got=$?
 		[ "$got" -eq 4 ]
 		same st/residual residual
-		[ "$(ls st)" = "$(printf 'lock\nresidual')" ]
+		[ "$(ls st)" = "$(printf 'code\nlock\nresidual')" ]
 	done
 	exits 0 ace-compress -S st -c q8 in
 }
@@ -348,7 +348,7 @@ anywhere() {
 		digest out | diff - <(digest want)
 		# and nothing half done is left
 		for f in st/*; do
-			[[ $f =~ ^st/(lock|residual|(momentum|history)\.[12])$ ]]
+			[[ $f =~ ^st/(code|lock|residual|(momentum|history)\.[12])$ ]]
 		done
 		for f in $(cat files); do same "st/$f" "after/$f"; done
 	done
@@ -382,7 +382,7 @@ anywhere() {
 	# what is not needed any more goes with the next step
 	mkshards -s 3 -n 10k >g
 	exits 0 ace-compress -S st --feedback cache -c q8 g
-	[ "$(ls st)" = "$(printf 'history.2\nhistory.3\nlock\nresidual')" ]
+	[ "$(ls st)" = "$(printf 'code\nhistory.2\nhistory.3\nlock\nresidual')" ]
 }
 
 @test "--sync none and rename give the same state" {

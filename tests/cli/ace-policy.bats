@@ -265,3 +265,92 @@ slow2 11.000000000 2 1 " ]
 	exits 2 ace-policy dynacomm in
 	says "dt is missing"
 }
+
+# ---- --deco ----
+
+# asked FILE: what the policy in it says, one key a line
+asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
+
+@test "deco in the stream: the budget and the delay of six links" {
+	mkshards -n 350000000 -c none >in
+	while read -r compute rate latency rule delay share; do
+		exits 0 ace-policy --deco --compute "$compute" \
+		    --bandwidth "${rate}Mbit" --latency "${latency}ms" \
+		    --phi "$rule" --kc 0.02 --kd 0.2 in
+		asked out >keys
+		[ "$(sed -n 's/delay=//p' keys)" = "$delay" ]
+		awk -F = -v share="$share" '$1 == "budget_bytes" {
+		    d = $2 / 1.4e9 - share; bad = d > 6e-7 || d < -6e-7; n++ }
+		    END { exit bad || n != 1 }' keys
+	done <<-'END'
+		0.5   5    300 paper 2 0.000223
+		0.5   50   100 paper 2 0.002232
+		0.5   200  10  paper 2 0.008929
+		1     100  200 tta   2 0.008929
+		0.5   200  10  tta   1 0.009107
+		0.25  200  300 tta   2 0.004911
+		0.25  200  300 all   2 0.004911
+	END
+}
+
+@test "deco: what is not known yet is said, and equation (5) stands in" {
+	mkshards >in
+	exits 0 ace-policy -v --deco --latency 1ms --compute 1s in
+	says 'deco: bandwidth not known yet'
+	asked out >keys
+	! grep -q delay keys || false
+	exits 0 ace-policy --no-provenance in
+	asked out | cmp - keys
+	exits 0 ace-policy -v --deco --latency 1ms --bandwidth 1Mbit in
+	says 'deco: computation not known yet'
+	exits 0 ace-policy -v --deco --compute 1s --bandwidth 1Mbit in
+	says 'deco: latency not known yet'
+	exits 0 ace-policy -v --deco --compute 1s --bandwidth 0bit --latency 0ms in
+	says 'deco: bandwidth not known yet'
+}
+
+@test "deco: an older policy's delay is replaced, or kept without --deco" {
+	mkshards -P delay=9 >in
+	exits 0 ace-policy --bandwidth 1Mbit in
+	asked out | grep -qx delay=9
+	exits 0 ace-policy --deco --bandwidth 1kbit --compute 1s --latency 5s in
+	[ "$(asked out | grep -c delay=)" -eq 1 ]
+	! asked out | grep -qx delay=9 || false
+}
+
+@test "deco: measured contraction sets the price; the state goes on" {
+	mkshards -n 100k -N 3 >in
+	for s in 0 1 2; do mkshards -n 100k -s $s >"in$s"; done
+	set -- --deco --bandwidth 1Mbit --compute 100ms --latency 50ms
+	ace-policy "$@" in0 >out
+	asked out | grep -qx kc=0.005
+	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
+	ace-inspect -v st/code | grep -oE '(contraction|share)=.*' >code
+	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
+	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
+	    printf("kc=%.5g\n", 0.2 * (1 - a) / a * d / (1 - d)) }' code >price
+	ace-policy -S st "$@" in0 >o0
+	asked o0 | awk -F = '$1 == "kc" { printf("kc=%.5g\n", $2) }' | cmp - price
+	# three runs decide as one does
+	cp -R st st2
+	for s in 1 2; do ace-policy --no-provenance -S st "$@" in$s >o$s; done
+	asked o2 >three
+	rm st2/policy
+	ace-policy --no-provenance -S st2 "$@" in >o
+	asked o | tail -n "$(wc -l <three)" | cmp - three
+	cmp st/policy st2/policy
+}
+
+@test "deco: computation as the shard says, link as the state says; what is corrupt" {
+	mkdir -m 700 st
+	mkshards -d edge1 >in
+	ace-meter -S st -L 8Mbit in >/dev/null
+	exits 0 ace-policy -v -S st --deco --latency 20ms --compute 3ms in
+	asked out | grep -qx bandwidth=8000000
+	exits 2 ace-policy --deco --phi none in
+	exits 2 ace-policy --deco --min-ratio 0 in
+	# one shard after another of a state that is not one
+	perl -pi -e 's/deco/dec0/' st/policy
+	exits 3 ace-policy -S st --deco --latency 20ms --compute 3ms in
+	says 'corrupt'
+}

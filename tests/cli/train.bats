@@ -192,6 +192,32 @@ delays() {
 	done
 }
 
+@test "deco in the loop: its delay and its budget are obeyed by all" {
+	text
+	rm -f up? down? mean
+	mkfifo up1 up2 down1 down2
+	for k in 1 2; do
+		(train --index $k --of 2 --steps 20 --clock --policy \
+		    --apply down$k --save m$k $small text |
+		    ace-expand -S st$k |
+		    ace-policy -S st$k --deco --bandwidth ${k}00Mbit \
+			--latency ${k}ms |
+		    ace-select --policy |
+		    ace-compress -S st$k --sync none >up$k) 3>&- &
+	done
+	timeout 60 ace-aggregate --expect 2 up1 up2 | tee mean down1 |
+	    ace-expand >down2
+	wait
+	same m1 m2
+	# the computation was measured, and what the code keeps
+	ace-inspect -v mean | grep -q 'delay=[0-9]'
+	for k in 1 2; do
+		ace-inspect -v st$k/policy | grep -qE 'deco=[0-9.e+]+ '
+		ace-inspect -v st$k/code | grep -qE 'contraction=[01]'
+		ace-inspect -v st$k/residual | grep -qE 'compute=[0-9.e-]+$'
+	done
+}
+
 @test "aggregates that do not fit are refused" {
 	text
 	train --steps 3 $small text >up

@@ -1,0 +1,152 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "decide/stale.h"
+#include "state/contract.h"
+#include "state/link.h"
+#include "stream/keys.h"
+#include "stream/shard.h"
+
+#define STALE_STATE "deco"		/* key in the policy's file */
+
+/* ---- what is known ---- */
+
+/* A number of the state; < 0 when it does not have it. */
+static int
+stale_number(const struct state *s, const char *file, const char *key,
+    double *v, struct err *e)
+{
+	int r;
+
+	*v = -1;
+	if (s == NULL)
+		return 0;
+	r = history_number(s, file, key, v, e);
+	return r < 0 ? r : 0;
+}
+
+static int
+stale_sample(const struct stale *s, const struct shard *sh,
+    const struct state *state, struct track_sample *m, struct err *e)
+{
+	const char *v = text_get(&sh->kv, STALE_COMPUTE);
+	int r;
+
+	m->compute = s->compute;
+	if (m->compute < 0 && v != NULL &&
+	    cli_f64(&m->compute, v, 0, 1e9, STALE_COMPUTE, NULL) < 0)
+		return err_set(e, ERR_DATA, "corrupt: key " STALE_COMPUTE
+		    " of '%s'", shard_device(sh));
+	if ((r = stale_number(state, HISTORY_LINK, LINK_RTT, &m->latency,
+	    e)) < 0 ||
+	    (r = stale_number(state, CONTRACT_FILE, CONTRACT_ALPHA, &m->alpha,
+	    e)) < 0 ||
+	    (r = stale_number(state, CONTRACT_FILE, CONTRACT_SHARE, &m->share,
+	    e)) < 0)
+		return r;
+	if (s->latency >= 0)
+		m->latency = s->latency;
+	return 0;
+}
+
+/* ---- what is decided ---- */
+
+static int
+stale_real(struct text_kv *kv, const char *key, double v, struct err *e)
+{
+	char s[40];
+
+	(void)snprintf(s, sizeof(s), "%.9g", v);
+	return text_set(kv, key, s, e);
+}
+
+static int
+stale_put(const struct stale *s, const struct deco *d, uint64_t values,
+    struct text_kv *kv, struct err *e)
+{
+	char bytes[40];
+	int r;
+
+	(void)snprintf(bytes, sizeof(bytes), "%.0f",
+	    fmax(1, floor(s->track.delta * 4 * (double)values)));
+	if ((r = stale_real(kv, "ratio", 1 / s->track.delta, e)) < 0 ||
+	    (r = text_set(kv, "budget_bytes", bytes, e)) < 0 ||
+	    (r = stale_real(kv, KEYS_DELAY, s->track.tau, e)) < 0 ||
+	    (r = stale_real(kv, HISTORY_BANDWIDTH, d->bandwidth, e)) < 0 ||
+	    (r = stale_real(kv, "latency", d->latency, e)) < 0 ||
+	    (r = stale_real(kv, "compute", d->compute, e)) < 0)
+		return r;
+	return stale_real(kv, "kc", d->kc, e);
+}
+
+int
+stale_decide(struct stale *s, const struct shard *sh, uint64_t values,
+    double bandwidth, const struct state *state, struct text_kv *kv,
+    char words[256], struct err *e)
+{
+	static const char *const rule[] = { "paper", "s2", "additive", "tta" };
+	struct track_sample m = { bandwidth, -1, -1, -1, -1 };
+	struct track *t = &s->track;
+	struct deco d = s->d;
+	int r, changed;
+
+	if ((r = stale_sample(s, sh, state, &m, e)) < 0)
+		return r;
+	track_see(t, &m);
+	if (!(t->bandwidth.v > 0) || !(t->compute.v > 0) || t->nlatency == 0) {
+		(void)snprintf(words, 256, "deco: %s not known yet",
+		    !(t->bandwidth.v > 0) ? "bandwidth" :
+		    !(t->compute.v > 0) ? "computation" : "latency");
+		return 0;
+	}
+	d.size = fmax(32 * (double)values, 1);
+	changed = track_plan(t, &d, s->rule, e);
+	if (changed < 0)
+		return changed;
+	(void)snprintf(words, 256, "deco (%s): %s delay %.0f, %.4g of the "
+	    "bits; computation %.4g s, %.4g bit/s, latency %.4g s, price of "
+	    "compression %.3g%s", rule[s->rule], changed ? "now" : "still",
+	    t->tau, t->delta, d.compute, d.bandwidth, d.latency, d.kc,
+	    t->kc.v > 0 ? ", measured" : "");
+	r = stale_put(s, &d, values, kv, e);
+	return r < 0 ? r : 1;
+}
+
+/* ---- between runs ---- */
+
+int
+stale_load(struct stale *s, const struct history *h, struct err *e)
+{
+	const char *p = text_get(&h->kv, STALE_STATE);
+	double *v = (double *)&s->track;
+	char *end = NULL;
+	int i;
+
+	if (p == NULL)
+		return 0;
+	for (i = 0; i < TRACK_NUMBERS; i++, p = end) {
+		v[i] = strtod(p, &end);
+		if (end == p)
+			break;
+	}
+	if (i == TRACK_NUMBERS && *p == '\0' && track_check(&s->track) == 0)
+		return 0;
+	return err_set(e, ERR_DATA, "corrupt: " STALE_STATE);
+}
+
+int
+stale_save(const struct stale *s, struct history *h, struct err *e)
+{
+	const double *v = (const double *)&s->track;
+	char text[40 * TRACK_NUMBERS];
+	size_t at = 0;
+	int i;
+
+	for (i = 0; i < TRACK_NUMBERS; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%.17g",
+		    i == 0 ? "" : " ", v[i]);
+	return text_set(&h->kv, STALE_STATE, text, e);
+}
