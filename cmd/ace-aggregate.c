@@ -53,9 +53,9 @@ static const struct cli_opt options[] = {
 	{ OPT_SPOOL, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step" },
 	{ OPT_QUORUM, "quorum", "N",
-	    "of a spool: enough at the deadline (default 1)" },
+	    "so many are enough at the deadline (default 1)" },
 	{ OPT_DEADLINE, "deadline", "TIME",
-	    "of a spool: after a step's first shard (default none)" },
+	    "so long after a step's first shard (default none)" },
 	{ OPT_RUN, "run", "NAME", "of a spool with several runs" },
 	{ OPT_STEPS, "steps", "N", "of a spool: end after N (default never)" },
 	{ OPT_KEEP, "keep", "N",
@@ -393,6 +393,29 @@ do_step(struct run *x, struct err *e)
 	return r;
 }
 
+/* What is passed over costs its device a step: it is always said. */
+static void
+passed_over(void *arg, const char *what)
+{
+	cli_say(arg, 0, "%s", what);
+}
+
+/* A quorum or a deadline: no input is waited for alone. */
+static int
+open_patient(struct run *x, char **paths, size_t n, struct err *e)
+{
+	const struct opts *o = x->o;
+	const struct intake_rule q = {
+		.want = o->expect != 0 ? (size_t)o->expect :
+		    o->deadline > 0 ? 0 : (size_t)o->quorum,
+		.quorum = o->quorum != 0 ? (size_t)o->quorum : 1,
+		.deadline = o->deadline, .say = passed_over,
+		.arg = (void *)(uintptr_t)x->cli
+	};
+
+	return gather_patient(&x->g, paths, n, &q, &o->f.in, e);
+}
+
 static int
 open_all(struct run *x, char **paths, size_t n, uint64_t expect, struct err *e)
 {
@@ -422,7 +445,8 @@ do_spool(struct run *x, struct err *e)
 {
 	const struct opts *o = x->o;
 	const struct rounds_opts ro = { o->spool, o->run,
-	    (enum io_sync)o->sync, { (size_t)o->expect, (size_t)o->quorum,
+	    (enum io_sync)o->sync, { (size_t)o->expect,
+	    o->quorum != 0 ? (size_t)o->quorum : 1,
 	    o->deadline }, o->published, o->keep };
 	struct rounds *steps;
 	uint64_t i;
@@ -443,7 +467,10 @@ do_files(struct run *x, char **paths, size_t n, struct err *e)
 {
 	int r;
 
-	if ((r = open_all(x, paths, n, x->o->expect, e)) < 0)
+	r = x->o->quorum != 0 || x->o->deadline > 0 ?
+	    open_patient(x, paths, n, e) :
+	    open_all(x, paths, n, x->o->expect, e);
+	if (r < 0)
 		return r;
 	while ((r = gather_step(x->g, e)) > 0)
 		if ((r = do_step(x, e)) < 0)
@@ -493,12 +520,13 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-aggregate",
 		.usage = "[--mean | --sum] [--weight-by WHAT] [--expect N] "
-		    "[--rule RULE] [--spool DIR [--quorum N] [--deadline TIME] | FILE...]",
+		    "[--quorum N] [--deadline TIME] [--rule RULE] "
+		    "[--spool DIR | FILE...]",
 		.about = "Weighted mean or sum of the shards of a step, one "
 		    "from each FILE, or all from one.",
 		.opt = options
 	};
-	struct opts o = { .device = "aggregate", .quorum = 1,
+	struct opts o = { .device = "aggregate",
 	    .who = { .rule_text = "mean", .theta = -1 },
 	    .sync = IO_SYNC_FULL };
 	struct err e = ERR_INIT;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/temp.h"
 #include "formats/fortran.h"
 #include "formats/spool.h"
 
@@ -56,7 +57,7 @@ fortran_open(struct fortran **out, const struct schema_tensor *t, size_t size,
 		    -ERR_SYS : 0;
 	else if ((f->window = alloc_get(FORTRAN_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
-	else if ((r = spool_temp(&f->fd, e)) == 0)
+	else if ((r = temp_open(&f->fd, e)) == 0)
 		r = io_create_fd(&f->io, f->fd, "<temporary>", e);
 	if (r < 0)
 		fortran_free(f);

@@ -9,31 +9,10 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/temp.h"
 #include "formats/spool.h"
 
 enum { SPOOL_CHUNK = 256 * 1024 };
-
-int
-spool_temp(int *fd, struct err *e)
-{
-	const char *dir = getenv("TMPDIR");
-	size_t n;
-	char *path;
-	int r = 0;
-
-	if (dir == NULL || dir[0] == '\0')
-		dir = "/tmp";
-	n = strlen(dir) + sizeof("/ace.XXXXXX");
-	if ((path = alloc_get(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/ace.XXXXXX", dir);
-	if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
-		r = err_sys(e, "'%s'", path);
-	else
-		(void)unlink(path);
-	alloc_free(path);
-	return r;
-}
 
 static int
 spool_copy(int *fd, uint64_t *size, struct io *in, struct err *e)
@@ -44,7 +23,7 @@ spool_copy(int *fd, uint64_t *size, struct io *in, struct err *e)
 	int r = p != NULL ? 0 : -ERR_SYS;
 
 	*size = 0;
-	if (r == 0 && (r = spool_temp(fd, e)) == 0)
+	if (r == 0 && (r = temp_open(fd, e)) == 0)
 		r = io_create_fd(&out, *fd, "<temporary>", e);
 	while (r == 0 && got == SPOOL_CHUNK) {
 		if ((r = io_read(in, p, SPOOL_CHUNK, &got, e)) == 0)

@@ -16,9 +16,6 @@ struct err;
  */
 int spool_open(int *fd, uint64_t *size, const char *path, struct err *e);
 
-/* spool_temp(&fd, e): an empty file of that kind. */
-int spool_temp(int *fd, struct err *e);
-
 /* spool_pread: exactly n bytes from offset at; -ERR_DATA "truncated". */
 int spool_pread(int fd, void *p, uint64_t n, uint64_t at, const char *name,
     struct err *e);

@@ -125,53 +125,22 @@ link_sent(struct link *l, const unsigned char *digest, double now)
 	l->sent[l->pending++].at = now;
 }
 
-/* A header, and of the end of a shard its payload, is in l->head. */
-static void
-link_frame(struct link *l, double now)
-{
-	struct frame_head h;
-	struct shard_end end;
-	struct err e = ERR_INIT;
-
-	if (frame_decode(&h, l->head, FRAME_MAX_HARD, 0, &e) < 0) {
-		l->deaf = 1;
-		return;
-	}
-	l->skip = FRAME_HEAD_SIZE + h.wire_len + frame_padding(h.wire_len);
-	if (h.type == FRAME_SEND && h.wire_len == SHARD_END_SIZE &&
-	    (h.flags & FRAME_LZ4) == 0) {
-		if (l->have < FRAME_HEAD_SIZE + SHARD_END_SIZE) {
-			l->skip = 0;	/* not yet */
-			return;
-		}
-		if (shard_end_decode(&end, l->head + FRAME_HEAD_SIZE,
-		    SHARD_END_SIZE, &e) == 0)
-			link_sent(l, end.digest, now);
-	}
-	l->skip -= l->have;
-	l->have = 0;
-}
-
 void
 link_bytes(struct link *l, const unsigned char *p, size_t n, double now)
 {
-	size_t want, k;
+	const struct track *t = &l->track;
+	struct err e = ERR_INIT;
+	struct shard_end end;
+	uint32_t type;
+	size_t k;
 
-	while (n != 0 && !l->deaf) {
-		if (l->skip != 0) {
-			k = l->skip < n ? (size_t)l->skip : n;
-			l->skip -= k;
-		} else {
-			want = l->have < FRAME_HEAD_SIZE ? FRAME_HEAD_SIZE :
-			    FRAME_HEAD_SIZE + SHARD_END_SIZE;
-			k = want - l->have < n ? want - l->have : n;
-			memcpy(l->head + l->have, p, k);
-			l->have += k;
-			if (l->have == want)
-				link_frame(l, now);
-		}
-		p += k;
-		n -= k;
+	for (; n != 0 && !t->lost; p += k, n -= k) {
+		k = track_bytes(&l->track, p, n, &type);
+		if (type == FRAME_SEND && t->h.wire_len == SHARD_END_SIZE &&
+		    (t->h.flags & FRAME_LZ4) == 0 &&
+		    shard_end_decode(&end, t->head + FRAME_HEAD_SIZE,
+		    SHARD_END_SIZE, &e) == 0)
+			link_sent(l, end.digest, now);
 	}
 }
 

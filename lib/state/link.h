@@ -25,11 +25,11 @@
 #include <stdint.h>
 
 #include "state/history.h"
-#include "stream/frame.h"
+#include "stream/track.h"
 
 struct err;
 
-enum { LINK_WINDOWS = 64, LINK_SHARDS = 64, LINK_WATCH = 160 };
+enum { LINK_WINDOWS = 64, LINK_SHARDS = 64 };
 #define LINK_WINDOW 0.25
 #define LINK_SETTLE 2.0
 #define LINK_STARVED 0.05	/* of a window */
@@ -59,11 +59,7 @@ struct link {
 		int looked;	/* its receipt was not there when it went */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* whole ones that passed */
-	/* the stream, if it is one */
-	int deaf;		/* it is not */
-	size_t have;		/* of head */
-	uint64_t skip;		/* to the next frame */
-	unsigned char head[LINK_WATCH];
+	struct track track;	/* of the stream, if it is one */
 };
 
 /* link_init: knows nothing. */

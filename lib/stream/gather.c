@@ -7,6 +7,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "stream/aside.h"
 #include "stream/gather.h"
 #include "stream/keys.h"
 #include "stream/values.h"
@@ -16,6 +17,7 @@ struct gather_in {
 	struct reader *r;
 	struct reader *from;	/* what r was set aside from; NULL: see one */
 	int fd;			/* of what was set aside, or -1 */
+	size_t lent;		/* r is the intake's, its number + 1 */
 	int left;		/* left out of the names */
 	struct values v;
 	struct text_kv policy;	/* of this step's shard */
@@ -26,6 +28,7 @@ struct gather {
 	uint64_t expect;
 	int twice;		/* all shards are set aside */
 	struct reader *one;	/* the single input, NULL with several */
+	struct intake *intake;	/* or all inputs */
 	int ahead;		/* `one' stands at a shard of the next step */
 	struct gather_in *in;	/* one per contribution of this step, sorted */
 	size_t n, cap;
@@ -66,6 +69,19 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 	return 0;
 }
 
+int
+gather_patient(struct gather **out, char **paths, size_t n,
+    const struct intake_rule *q, const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+
+	*out = g;
+	if (g == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	return intake_open(&g->intake, paths, n, q, &g->o, e);
+}
+
 void
 gather_twice(struct gather *g)
 {
@@ -95,7 +111,8 @@ gather_drop(struct gather *g)
 		gather_unset(in);
 		values_release(&in->v);
 		text_release(&in->policy);
-		reader_free(in->r);
+		if (!in->lent)
+			reader_free(in->r);
 	}
 }
 
@@ -105,6 +122,7 @@ gather_free(struct gather *g)
 	if (g == NULL)
 		return;
 	gather_drop(g);
+	intake_free(g->intake);
 	reader_free(g->one);
 	alloc_free(g->in);
 	alloc_free(g);
@@ -124,79 +142,6 @@ gather_next(struct reader *r, struct err *e)
 
 /* ---- the single input: shards set aside ---- */
 
-/* r's shard, whole, to an unnamed file, and a reader at its beginning. */
-static int
-gather_copy(struct reader *r, struct writer *w, struct err *e)
-{
-	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
-
-	if (k < 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k == READER_SEND) {
-			k = writer_send(w, &reader_end_of_shard(r)->sums, e);
-			return k < 0 ? k : writer_finish(w, e);
-		}
-		if ((k == READER_DATA || (k == READER_NOTE &&
-		    reader_frame(r)->type == FRAME_POLI)) &&
-		    (k = writer_pass(w, r, e)) < 0)
-			return k;
-	}
-	return reader_blame(r, k, e);
-}
-
-static int
-gather_temp(int *fd, struct err *e)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/ace-aggregate.XXXXXX",
-	    dir != NULL && dir[0] != '\0' ? dir : "/tmp");
-	*fd = mkstemp(path);
-	if (*fd < 0)
-		return err_sys(e, "'%s'", path);
-	(void)unlink(path);
-	return 0;
-}
-
-/* A reader at the beginning of what was set aside, at its shard. */
-static int
-gather_begin(struct gather *g, struct gather_in *in, struct err *e)
-{
-	struct io *io;
-	int k;
-
-	if (lseek(in->fd, 0, SEEK_SET) < 0)
-		return err_sys(e, "<temporary>");
-	if ((k = io_open_fd(&io, in->fd, "<temporary>", e)) < 0 ||
-	    (k = reader_open(&in->r, io, &g->o, e)) < 0)
-		return k;
-	k = gather_next(in->r, e);
-	return k < 0 ? k : 0;
-}
-
-/* in: the shard that r stands at. */
-static int
-gather_aside(struct gather *g, struct gather_in *in, struct reader *r,
-    struct err *e)
-{
-	struct writer_opts wo = { "ace-aggregate", NULL, 0 };
-	struct writer *w;
-	struct io *io;
-	int k;
-
-	if ((k = gather_temp(&in->fd, e)) < 0)
-		return k;
-	in->r = NULL;
-	if ((k = io_create_fd(&io, in->fd, "<temporary>", e)) == 0 &&
-	    (k = writer_open(&w, io, &wo, e)) == 0) {
-		k = gather_copy(r, w, e);
-		writer_free(w);
-	}
-	return k < 0 ? k : gather_begin(g, in, e);
-}
-
 /* One more contribution, from the single input. */
 static int
 gather_more(struct gather *g, struct err *e)
@@ -209,7 +154,7 @@ gather_more(struct gather *g, struct err *e)
 	in = &g->in[g->n++];
 	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
 	    .policy = TEXT_KV_INIT };
-	return gather_aside(g, in, g->one, e);
+	return aside_shard(&in->r, &in->fd, g->one, &g->o, e);
 }
 
 static int
@@ -234,22 +179,23 @@ int
 gather_again(struct gather *g, struct err *e)
 {
 	size_t i;
-	int k;
+	int k = g->intake != NULL ? intake_again(g->intake, e) : 0;
 
-	for (i = 0; i < g->n; i++) {
+	for (i = 0; i < g->n && k == 0; i++) {
 		struct gather_in *in = &g->in[i];
 
-		if (in->fd < 0)
+		if (in->fd < 0 && !in->lent)
 			return err_set(e, ERR_USAGE, "a step read twice that "
 			    "was not set aside");
 		values_release(&in->v);
-		reader_free(in->r);
-		in->r = NULL;
-		if ((k = gather_begin(g, in, e)) < 0 ||
-		    (k = gather_values(in, e)) < 0)
-			return k;
+		if (in->lent)
+			in->r = intake_reader(g->intake, in->lent - 1);
+		else
+			k = aside_again(&in->r, in->fd, &g->o, e);
+		if (k == 0)
+			k = gather_values(in, e);
 	}
-	return 0;
+	return k;
 }
 
 /* Shards of one step from the single input.  With a number to expect the step
@@ -304,7 +250,8 @@ gather_advance(struct gather *g, struct err *e)
 	}
 	for (i = 0; i < g->n && ended == 0 && g->twice; i++) {
 		g->in[i].from = g->in[i].r;
-		if ((k = gather_aside(g, &g->in[i], g->in[i].from, e)) < 0)
+		if ((k = aside_shard(&g->in[i].r, &g->in[i].fd,
+		    g->in[i].from, &g->o, e)) < 0)
 			return k;
 	}
 	if (ended == 0)
@@ -313,6 +260,27 @@ gather_advance(struct gather *g, struct err *e)
 		return 0;
 	return err_set(e, ERR_REFUSED, "'%s' ended, %zu of %zu inputs go on",
 	    reader_name(g->in[first].r), g->n - ended, g->n);
+}
+
+/* ---- many that are not waited for ---- */
+
+static int
+gather_await(struct gather *g, struct err *e)
+{
+	size_t i, n;
+	int k;
+
+	gather_drop(g);
+	if ((k = intake_step(g->intake, e)) <= 0)
+		return k;
+	n = intake_count(g->intake);
+	if ((k = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
+		return k;
+	for (i = 0; i < n; i++)
+		g->in[g->n++] = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
+		    .policy = TEXT_KV_INIT, .lent = i + 1,
+		    .r = intake_reader(g->intake, i) };
+	return 1;
 }
 
 /* ---- a step ---- */
@@ -356,7 +324,8 @@ int
 gather_step(struct gather *g, struct err *e)
 {
 	size_t i;
-	int k = g->one != NULL ? gather_collect(g, e) : gather_advance(g, e);
+	int k = g->intake != NULL ? gather_await(g, e) :
+	    g->one != NULL ? gather_collect(g, e) : gather_advance(g, e);
 
 	if (k <= 0)
 		return k;

@@ -5,6 +5,9 @@
  * devices' shards one after another (cat, GNU parallel); they are set aside in
  * an unnamed temporary file first, since their sums go group by group.
  * Shards are ordered by device id, never by arrival.
+ *
+ * With a rule for the intake no input is waited for alone, and what is
+ * damaged or does not belong is passed over instead of an error.
  */
 #ifndef ACE_GATHER_H
 #define ACE_GATHER_H
@@ -12,15 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stream/intake.h"
 #include "stream/reader.h"
 
 struct err;
 struct gather;
 
 /* gather_open(out, paths, n, expect, o, e): n == 0 is standard input.
- * expect: contributions a step must have, 0 for as many as there are. */
+ * expect: contributions a step must have, 0 for as many as there are.
+ * gather_patient: by the rule q. */
 int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
     const struct reader_opts *o, struct err *e);
+int gather_patient(struct gather **out, char **paths, size_t n,
+    const struct intake_rule *q, const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 
 /* gather_twice: before the first step, each step's shards may be read again,

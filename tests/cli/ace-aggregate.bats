@@ -349,7 +349,7 @@ piece() {
 	TMPDIR=$PWD/tmp exits 0 ace-aggregate all
 	[ -z "$(ls tmp)" ]
 	TMPDIR=$PWD/nowhere exits 4 ace-aggregate all
-	says 'nowhere/ace-aggregate'
+	says 'nowhere/ace'
 	exits 3 ace-expand out
 }
 

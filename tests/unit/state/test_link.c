@@ -146,14 +146,14 @@ stream(void)
 		link_init(&l);
 		for (at = 0; at < n; at += step)
 			link_bytes(&l, p + at, n - at < step ? n - at : step, 1);
-		ok(!l.deaf && l.shards == 3 && l.pending == 3,
+		ok(!l.track.lost && l.shards == 3 && l.pending == 3,
 		    "three shards in pieces of %zu", step);
 	}
 	link_init(&l);
 	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
 	    "which is 64 bytes long and a few more.....", 68, 1);
 	link_bytes(&l, p, n, 1);
-	ok(l.deaf && l.shards == 0, "other bytes are not listened to");
+	ok(l.track.lost && l.shards == 0, "other bytes are not listened to");
 	writer_free(w);
 	schema_release(&sc);
 	shard_release(&s);

@@ -1,0 +1,201 @@
+# Devices that are slow, stopped, dead or damaged, at the pipes of
+# ace-aggregate --quorum --deadline: they cost the others the deadline and
+# nothing else, and nothing of what they half sent is in the sum.
+load helper
+load values
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	for i in 1 2 3; do
+		mkshards -d "edge$i" -x "$i" -n 100k >"e$i"
+	done
+	ace-aggregate --no-provenance e1 e2 >want
+	pids=()
+}
+
+teardown() {
+	for p in "${pids[@]}"; do
+		kill -9 "$p" 2>/dev/null || true
+	done
+}
+
+# dribble FILE [FROM]: a byte a second, after the first FROM at once
+dribble() {
+	exec perl -e '$| = 1; binmode STDOUT; open(F, "<", $ARGV[0]) or die;
+	    binmode F; read(F, $_, $ARGV[1] // 0); print;
+	    while (read(F, $c, 1)) { print $c; sleep 1 }' "$@"
+}
+
+# sum STATUS ARGS...: ends by itself, long before it is ended
+sum() {
+	local want=$1
+	shift
+	exits "$want" timeout 60 ace-aggregate --no-provenance "$@"
+}
+
+@test "a byte a second does not hold the others, nor is it in the sum" {
+	mkfifo p
+	dribble e3 >p 3>&- &
+	pids+=($!)
+	sum 0 --quorum 2 --deadline 1s e1 p e2
+	same out want
+	[ "$(field contributors out)" = edge1,edge2 ]
+}
+
+@test "nor does all but the last byte" {
+	mkfifo p
+	size=$(wc -c <e3)
+	# its tail apart, a shard is whole with its SEND: cut before that
+	send=$(frames e3 | sed -n 's/ SEND//p')
+	for at in "$size" $((send + 192)); do
+		dribble e3 "$at" >p 3>&- &
+		pids+=($!)
+		sum 0 --quorum 2 --deadline 2s e1 p e2
+		[ "$(field contributors out)" = edge1,edge2,edge3 ]
+	done
+	for at in $((send + 191)) $((send + 64)) $((send + 1)) 100000 64 1; do
+		{ head -c "$at" e3; sleep 60; } >p 3>&- &
+		pids+=($!)
+		sum 0 --quorum 2 --deadline 500ms e1 p e2
+		same out want
+	done
+}
+
+@test "a producer that is stopped in the middle" {
+	mkfifo p
+	sh -c 'head -c 200000 e3; kill -STOP $$; tail -c +200001 e3' >p 3>&- &
+	stopped=$!
+	pids+=("$stopped")
+	sum 0 --quorum 2 --deadline 1s e1 p e2
+	same out want
+	kill -9 "$stopped"
+}
+
+@test "a pipe that nobody has opened, one that is silent, a file not there" {
+	mkfifo p q
+	exec 9<>q
+	sum 0 --quorum 2 --deadline 1s p e1 q e2 nowhere
+	same out want
+	says "lost 'nowhere': cannot open"
+	exec 9>&-
+}
+
+@test "a producer that dies, damage, an empty input: lost, said, no waiting" {
+	head -c 200000 e3 >part
+	cp e3 flipped
+	flip flipped 150000
+	: >empty
+	head -c 70000 /dev/urandom >noise
+	# a deadline that the test would not survive
+	sum 0 --quorum 2 --deadline 1h e1 part flipped e2 empty noise
+	same out want
+	says "lost 'part': truncated: "
+	says "lost 'flipped': corrupt: "
+	says "lost 'empty': truncated: "
+	says "lost 'noise': "
+	sum 0 --quorum 2 --deadline 1h e1 <(head -c 3000 e3; kill -9 $BASHPID) e2
+	same out want
+	# with less left than the quorum there is nothing to wait for
+	sum 5 --quorum 3 --deadline 1h e1 part e2
+	says 'quorum not reached: 1 inputs lost, 2 of 3 left'
+	exits 3 ace-expand out
+}
+
+@test "what does not belong is passed over, and said" {
+	mkshards -d edge3 -r other -n 100k >run
+	mkshards -d edge4 -n 99k >model
+	cp e1 again
+	# who comes first says what the run is: files are read in turn
+	sum 0 --quorum 2 --deadline 1s e1 run model again e2
+	same out want
+	says "step 0 of 'edge3' passed over: mismatch: another run"
+	says "step 0 of 'edge4' passed over: mismatch: another model"
+	says "step 0 of 'edge1' passed over: the device has sent that step before"
+}
+
+@test "fewer than the quorum at the deadline: refused" {
+	mkfifo p q
+	exec 8<>p 9<>q
+	sum 5 --quorum 2 --deadline 1s e1 p q
+	says 'quorum not reached: 1 of 2 shards of step 0 at the deadline'
+	exec 8>&- 9>&-
+}
+
+@test "nobody late: the deadline is not waited for, and changes no byte" {
+	ace-aggregate --no-provenance e1 e2 e3 >all
+	sum 0 --deadline 1h e1 e2 e3
+	same out all
+	sum 0 --deadline 1h <(cat e2) e3 <(cat e1)
+	same out all
+	cat e3 e1 e2 >one
+	sum 0 --deadline 1h --expect 3 one
+	same out all
+	sum 0 --deadline 1h - <one
+	same out all
+	for i in 1 2 3; do mkshards -d "edge$i" -x "$i" -n 100k -N 5 >"l$i"; done
+	ace-aggregate --no-provenance l1 l2 l3 >all
+	sum 0 --deadline 1h l3 <(cat l1) l2
+	same out all
+	# of three the first two
+	mkfifo p
+	exec 9<>p
+	sum 0 --quorum 2 p e1 e2
+	same out want
+	exec 9>&-
+}
+
+# until_shards N: the file out holds N whole shards, in twenty seconds
+until_shards() {
+	for _ in $(seq 400); do
+		[ "$(frames out | grep -c SEND)" -ge "$1" ] && return
+		sleep 0.05
+	done
+	echo "no shard $1 in time"
+	return 1
+}
+
+@test "many steps: who is late to one is there in the next" {
+	mkfifo p1 p2 p3
+	timeout 60 ace-aggregate --no-provenance --quorum 2 --deadline 2s \
+	    p1 p2 p3 >out 2>err 3>&- &
+	pid=$!
+	exec 7>p1 8>p2 9>p3
+	step() { mkshards -d "edge$1" -x "$1" -s "$2"; }
+	step 3 0 >&9
+	step 1 0 >&7
+	step 2 0 >&8
+	until_shards 1
+	step 1 1 >&7
+	step 2 1 >&8
+	until_shards 2
+	step 3 1 >&9
+	for s in 2 3; do
+		step 3 $s >&9
+		step 1 $s >&7
+		step 2 $s >&8
+	done
+	exec 7>&- 8>&- 9>&-
+	wait "$pid"
+	says "step 1 of 'edge3' passed over: late, the step is over"
+	[ "$(field step out | paste -sd' ')" = "0 1 2 3" ]
+	[ "$(field contributors out | paste -sd' ')" = \
+	    "edge1,edge2,edge3 edge1,edge2 edge1,edge2,edge3 edge1,edge2,edge3" ]
+}
+
+@test "from one pipe: what is late is passed over, what is cut is not in" {
+	{ cat e1 e2; sleep 4; cat e3; mkshards -d edge1 -n 100k -s 1; } |
+	    sum 0 --quorum 1 --deadline 1s --expect 3
+	says "step 0 of 'edge3' passed over: late, the step is over"
+	[ "$(field contributors out | paste -sd' ')" = "edge1,edge2 edge1" ]
+}
+
+@test "rules read a step twice, here too" {
+	for rule in median krum:0 "clip:5"; do
+		ace-aggregate --no-provenance --rule "$rule" e1 e2 e3 >all
+		sum 0 --deadline 1h --rule "$rule" e3 e1 e2
+		same out all
+		cat e3 e1 e2 >one
+		sum 0 --deadline 1h --rule "$rule" one
+		same out all
+	done
+}
