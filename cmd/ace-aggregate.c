@@ -23,7 +23,7 @@ enum {
 	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
 	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
-	OPT_PUBLISHED, OPT_CLUSTER, OPT_PER, OPT_DELAY
+	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY
 };
 enum { PER_NOTHING, PER_MEAN, PER_OFFSET };
 
@@ -46,6 +46,10 @@ static const struct cli_opt options[] = {
 	    "cut weights to a share of the step's" },
 	{ OPT_DELAY, "delay", "STEPS", "say that it is applied so much later "
 	    "(default: the most that a device asks for)" },
+	{ OPT_STALE, "staleness", "N",
+	    "what is N model versions behind weighs 1/e (default as much)" },
+	{ OPT_RHO, "rho", "X",
+	    "what drifts by r weighs 1 / (1 + X r) (default 0)" },
 	{ OPT_CLUSTER, "cluster", "THETA",
 	    "name the clusters of devices, merged up to 1 - cos THETA" },
 	{ OPT_PER, "per-cluster", "WHAT",
@@ -158,6 +162,10 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_SHARE:
 		return cli_f64(&q->max_share, val, 1e-6, 1,
 		    "--max-weight-share", e);
+	case OPT_STALE:
+		return cli_f64(&o->who.age, val, 1e-3, 1e9, "--staleness", e);
+	case OPT_RHO:
+		return cli_f64(&o->who.rho, val, 0, 1e9, "--rho", e);
 	case OPT_CLUSTER:
 		return cli_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 	case OPT_PER:

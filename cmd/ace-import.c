@@ -11,7 +11,7 @@
 #include "stream/filter.h"
 
 enum {
-	OPT_NAME = CLI_LONG, OPT_SHAPE, OPT_ROUND, OPT_BASE
+	OPT_NAME = CLI_LONG, OPT_SHAPE, OPT_ROUND, OPT_BASE, OPT_NORM
 };
 
 static const struct cli_opt options[] = {
@@ -23,6 +23,8 @@ static const struct cli_opt options[] = {
 	{ 'n', "samples", "N", "samples behind a shard" },
 	{ 'g', "group", "N", "values per group (default 65536)" },
 	{ 'k', "kind", "KIND", "gradient, delta or model" },
+	{ OPT_NORM, "model-norm", "X",
+	    "the norm of the model, for ace-policy and ace-aggregate" },
 	{ OPT_BASE, "base-version", "N", "model version of the first FILE" },
 	{ OPT_NAME, "name", "NAME", "npy, raw: the tensor's name" },
 	{ OPT_SHAPE, "shape", "N,N...", "raw: the tensor's shape" },
@@ -85,6 +87,7 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
+	double norm;
 	uint64_t u;
 	int r;
 
@@ -112,6 +115,10 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_BASE:
 		return cli_u64(&o->sh.base_version, val, 0, UINT64_MAX,
 		    "--base-version", e);
+	case OPT_NORM:
+		if ((r = cli_f64(&norm, val, 0, 1e300, "--model-norm", e)) < 0)
+			return r;
+		return text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 	case OPT_NAME:
 		o->fo.name = val;
 		return 0;

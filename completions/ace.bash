@@ -15,7 +15,7 @@ _ace() {
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--sync | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--sync | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
@@ -39,7 +39,7 @@ _ace() {
 		kind='safetensors npz npy raw' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
-	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--base-version | ace-import:--name | ace-import:--shape)
+	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape)
 		kind='free' ;;
 	ace-import:-k | ace-import:--kind)
 		kind='gradient delta model' ;;
@@ -86,7 +86,7 @@ _ace() {
 	ace-ack)
 		opts='-S --state --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-weight-share --delay --cluster --per-cluster --spool --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
@@ -94,7 +94,7 @@ _ace() {
 	ace-export)
 		opts='-f --format --step --device --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-inspect)
 		opts='--list --stats --histogram --verify --diff --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-meter)

@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/cli.h"
 #include "decide/contrib.h"
 #include "stream/gather.h"
+#include "sync/interval.h"
 
 void
 contrib_init(struct contrib *c, const struct contrib_opts *o,
@@ -19,6 +21,7 @@ void
 contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
+	alloc_free(c->late);
 	sketch_release(&c->like);
 }
 
@@ -26,7 +29,7 @@ int
 contrib_active(const struct contrib_opts *o)
 {
 	return robust_active(&o->rule) || o->nonfinite == CONTRIB_DROP ||
-	    o->theta >= 0;
+	    o->theta >= 0 || o->age > 0 || o->rho > 0;
 }
 
 /* As the shard says it. */
@@ -59,7 +62,7 @@ contrib_counts(const struct contrib *c, size_t i)
 double
 contrib_share(const struct contrib *c, size_t i)
 {
-	return contrib_active(c->o) ? c->step.one[i].share : 1;
+	return contrib_active(c->o) ? c->step.one[i].share * c->late[i] : 1;
 }
 
 double
@@ -230,6 +233,53 @@ contrib_leave(struct contrib *c)
 		gather_leave(c->g, i, !contrib_counts(c, i));
 }
 
+/* || g || / || theta ||, equation (9), of contribution i. */
+static int
+contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
+{
+	const struct shard *s = gather_shard(c->g, i);
+	const char *norm = text_get(&s->kv, SHARD_KEY_NORM);
+	double theta;
+
+	if (norm == NULL)
+		return err_set(e, ERR_REFUSED, "--rho: '%s' has no key "
+		    SHARD_KEY_NORM, shard_device(s));
+	if (cli_f64(&theta, norm, 1e-300, 1e300, SHARD_KEY_NORM, NULL) < 0)
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
+		    " of '%s'", shard_device(s));
+	/* what is not finite is left out later, and not by its weight */
+	if (c->step.one[i].nonfinite)
+		*drift = 0;
+	else
+		*drift = interval_drift(c->step.one[i].norm2, theta * theta);
+	return 0;
+}
+
+/* Weights, less what is taken from those that are late or have drifted. */
+static int
+contrib_weights(struct contrib *c, struct err *e)
+{
+	size_t i, n = gather_count(c->g);
+	uint64_t newest = 0;
+	double drift = 0, age = 0;
+	int r = alloc_grow(&c->late, &c->late_cap, n, sizeof(*c->late), e);
+
+	for (i = 0; i < n; i++)
+		if (gather_shard(c->g, i)->base_version > newest)
+			newest = gather_shard(c->g, i)->base_version;
+	for (i = 0; i < n && r == 0; i++) {
+		const struct shard *s = gather_shard(c->g, i);
+
+		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
+			return r;
+		if (c->o->age > 0)
+			age = (double)(newest - s->base_version) / c->o->age;
+		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
+		c->step.one[i].weight = contrib_told(c, s) * c->late[i];
+	}
+	return r;
+}
+
 int
 contrib_look(struct contrib *c, struct shard *out, struct err *e)
 {
@@ -243,7 +293,6 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	for (i = 0; i < n && r == 0; i++) {
 		const struct shard *s = gather_shard(c->g, i);
 
-		c->step.one[i].weight = contrib_told(c, s);
 		if (s->kind == SHARD_SUM)
 			r = err_set(e, ERR_REFUSED, "'%s' is a sum: rules "
 			    "compare means and gradients", shard_device(s));
@@ -251,6 +300,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	for (g = 0; g < ngroups && r == 0; g++)
 		r = contrib_group(c, g, e);
 	if (r < 0 || (r = gather_finish(c->g, e)) < 0 ||
+	    (r = contrib_weights(c, e)) < 0 ||
 	    (r = robust_judge(&c->o->rule, &c->step, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",
 	    out, e)) < 0 ||

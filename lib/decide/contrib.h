@@ -29,6 +29,8 @@ struct contrib_opts {
 	int by;			/* enum contrib_by */
 	int nonfinite;		/* enum contrib_nonfinite */
 	double theta;		/* of clusters; < 0: none */
+	double age;		/* versions behind that weigh 1/e; 0: any */
+	double rho;		/* of interval_weight; 0: drift is nothing */
 };
 
 struct contrib {
@@ -36,6 +38,8 @@ struct contrib {
 	const struct kern *kern;
 	struct gather *g;		/* the caller's, set before a step */
 	struct robust_step step;
+	double *late;			/* f64[k]: what age and drift leave */
+	size_t late_cap;
 	struct sketch like;		/* like.of, like.clusters: after a look */
 	size_t only;			/* count this cluster; SKETCH_NONE: all */
 	uint64_t dropped;		/* values set to zero */

@@ -201,3 +201,41 @@ values() {
 	exits 5 ace-aggregate --max-norm 10 c s
 	says "'s' is a sum"
 }
+
+@test "what is late, and what has drifted, weighs less" {
+	grad() {
+		perl -e 'print pack "f<*", @ARGV' "${@:4}" |
+		    ace-import -f raw --name w --shape 2 -d "$1" \
+			--base-version "$2" --model-norm "$3" >"$1"
+	}
+	grad a 10 10 3 4
+	grad b 8 50 30 40
+	exits 0 ace-aggregate --staleness 2 a b
+	# weights 1 and exp(-1)
+	raw out >got
+	perl -e '$w = exp -1; print pack "f<*", map { ($_ + 10 * $w * $_) /
+	    (1 + $w) } 3, 4' >want
+	each 'abs($v[0] - $v[1]) < 1e-5' got want
+	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
+	# drifts 0.5 and 1
+	exits 0 ace-aggregate --rho 3 a b
+	raw out >got
+	perl -e '@w = (1 / 2.5, 1 / 4); print pack "f<*", map { ($w[0] * $_ +
+	    10 * $w[1] * $_) / ($w[0] + $w[1]) } 3, 4' >want
+	each 'abs($v[0] - $v[1]) < 1e-5' got want
+	# both, in an aggregate of aggregates: as if all at once
+	grad c 10 10 1 2
+	exits 0 ace-aggregate --staleness 2 --rho 3 a b c
+	raw out >flat
+	ace-aggregate --staleness 2 --rho 3 -d region a b >r
+	ace-aggregate --staleness 2 --rho 3 -d other c >o
+	exits 0 ace-aggregate r o
+	raw out >tree
+	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
+	device z 1 2
+	exits 5 ace-aggregate --rho 1 z
+	says "'z' has no key model.norm"
+	exits 0 ace-aggregate --staleness 1 z
+	exits 2 ace-aggregate --staleness 0 a b
+	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want
+}
