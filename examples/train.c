@@ -31,7 +31,7 @@ enum {
 	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP,
 	OPT_CLOCK, OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
 	OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
-	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_OF, OPT_OUTER_MOMENTUM,
+	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM,
 	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
@@ -60,6 +60,7 @@ static const struct option options[] = {
 	{ "load", required_argument, NULL, OPT_LOAD },
 	{ "local", no_argument, NULL, OPT_LOCAL },
 	{ "log", required_argument, NULL, OPT_LOG },
+	{ "muon", required_argument, NULL, OPT_MUON },
 	{ "of", required_argument, NULL, OPT_OF },
 	{ "outer-momentum", required_argument, NULL, OPT_OUTER_MOMENTUM },
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
@@ -101,6 +102,7 @@ static const char usage[] =
 "      --batch N           sequences per batch (16)\n"
 "      --rate X            AdamW's, at its highest (0.01)\n"
 "      --warmup N          steps to get there (a tenth), then a cosine\n"
+"      --muon X            Muon for the matrices inside the layers, at rate X\n"
 "      --decay X --beta2 X --clip NORM     (0.1, 0.95, 1; 0: none)\n"
 "      --seed N            same seed, same bits (1)\n"
 "  the model\n"
@@ -180,6 +182,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_BETA2: return real_arg(&r->beta2, s, 0, 0.999999);
 	case OPT_CLIP: return real_arg(&r->clip, s, 0, 1e9);
 	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
+	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
 	case OPT_OUTER_MOMENTUM:
 		return real_arg(&r->outer_momentum, s, 0, 0.999999);
 	case OPT_OUTER_RATE: return real_arg(&r->outer_rate, s, 0, 100);

@@ -35,6 +35,7 @@ struct tensor {
 	unsigned ndim;
 	size_t dim[2];
 	size_t at, n;		/* its place in theta */
+	int hidden;		/* a matrix inside a layer */
 };
 
 /* What the forward pass keeps of one layer for the backward pass. */

@@ -1,20 +1,29 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "train_muon.h"
 #include "train_optim.h"
 
+static const float muon_momentum = 0.95f;
+
 struct optim *
-optim_new(size_t n)
+optim_new(const struct model *m)
 {
 	struct optim *o = calloc(1, sizeof *o);
+	const size_t n = m->n;
+	size_t i, most = 0;
 
 	if (o == NULL)
 		return NULL;
+	for (i = 0; i < m->ntensors; i++)
+		most = m->tensor[i].n > most ? m->tensor[i].n : most;
 	o->n = n;
+	o->scratch = calloc(MUON_SCRATCH(most), sizeof *o->scratch);
 	o->m = calloc(n, sizeof *o->m);
 	o->v = calloc(n, sizeof *o->v);
 	o->outer = calloc(n, sizeof *o->outer);
-	if (o->m == NULL || o->v == NULL || o->outer == NULL) {
+	if (o->m == NULL || o->v == NULL || o->outer == NULL ||
+	    o->scratch == NULL) {
 		optim_free(o);
 		return NULL;
 	}
@@ -29,21 +38,21 @@ optim_free(struct optim *o)
 	free(o->m);
 	free(o->v);
 	free(o->outer);
+	free(o->scratch);
 	free(o);
 }
 
 double
-optim_rate(const struct optim_rule *r, size_t t)
+optim_share(const struct optim_rule *r, size_t t)
 {
 	double x;
 
 	if (t < r->warmup)
-		return r->rate * (double)(t + 1) / (double)r->warmup;
+		return (double)(t + 1) / (double)r->warmup;
 	if (t >= r->steps)
-		return r->rate * r->last;
+		return r->last;
 	x = (double)(t - r->warmup) / (double)(r->steps - r->warmup);
-	return r->rate * (r->last + (1 - r->last) * 0.5 *
-	    (1 + cos(3.14159265358979 * x)));
+	return r->last + (1 - r->last) * 0.5 * (1 + cos(3.14159265358979 * x));
 }
 
 static void
@@ -62,31 +71,58 @@ clip(float *g, size_t n, double most)
 		g[i] *= a;
 }
 
-void
-optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
+static void
+adamw(struct optim *o, const struct optim_rule *r, const struct tensor *s,
+    float *theta, float *grad)
 {
 	const float b1 = (float)r->beta1, b2 = (float)r->beta2;
-	const double rate = optim_rate(r, o->t);
+	const double rate = r->rate * optim_share(r, o->t);
 	const double t = (double)(o->t + 1);
 	const float a = (float)(rate / (1 - pow(r->beta1, t)));
 	const float c = (float)(1 / (1 - pow(r->beta2, t)));
-	size_t i, j;
+	const float keep = s->ndim == 2 ? (float)(1 - rate * r->decay) : 1.0f;
+	size_t j;
+
+	for (j = s->at; j < s->at + s->n; j++) {
+		const float g = grad[j];
+
+		o->m[j] = b1 * o->m[j] + (1 - b1) * g;
+		o->v[j] = b2 * o->v[j] + (1 - b2) * (g * g);
+		theta[j] = keep * theta[j] - a * o->m[j] /
+		    (sqrtf(c * o->v[j]) + 1e-8f);
+	}
+}
+
+/* grad is overwritten. */
+static void
+muon_step(struct optim *o, const struct optim_rule *r, const struct tensor *s,
+    float *theta, float *grad)
+{
+	const double rate = r->muon * optim_share(r, o->t);
+	const float keep = (float)(1 - rate * r->decay);
+	const double tall = (double)s->dim[0] / (double)s->dim[1];
+	const float a = (float)(rate * sqrt(tall > 1 ? tall : 1));
+	float *g = grad + s->at, *m = o->m + s->at;
+	size_t j;
+
+	for (j = 0; j < s->n; j++) {
+		m[j] = muon_momentum * m[j] + g[j];
+		g[j] += muon_momentum * m[j];
+	}
+	muon_orthogonal(g, g, s->dim[0], s->dim[1], o->scratch);
+	for (j = 0; j < s->n; j++)
+		theta[s->at + j] = keep * theta[s->at + j] - a * g[j];
+}
+
+void
+optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
+{
+	size_t i;
 
 	clip(m->grad, m->n, r->clip);
-	for (i = 0; i < m->ntensors; i++) {
-		const struct tensor *s = &m->tensor[i];
-		const float keep = s->ndim == 2 ?
-		    (float)(1 - rate * r->decay) : 1.0f;
-
-		for (j = s->at; j < s->at + s->n; j++) {
-			const float g = m->grad[j];
-
-			o->m[j] = b1 * o->m[j] + (1 - b1) * g;
-			o->v[j] = b2 * o->v[j] + (1 - b2) * (g * g);
-			m->theta[j] = keep * m->theta[j] - a * o->m[j] /
-			    (sqrtf(c * o->v[j]) + 1e-8f);
-		}
-	}
+	for (i = 0; i < m->ntensors; i++)
+		(r->muon > 0 && m->tensor[i].hidden ? muon_step : adamw)(o, r,
+		    &m->tensor[i], m->theta, m->grad);
 	o->t++;
 }
 

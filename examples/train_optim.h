@@ -1,6 +1,6 @@
 /*
- * What turns gradients into steps: AdamW inside (Loshchilov, Hutter 2019), a
- * plain or Nesterov step outside.  Arrays of n values, one order of summing,
+ * What turns gradients into steps: AdamW (Loshchilov, Hutter 2019) or Muon
+ * (Jordan et al. 2024) inside, a plain or Nesterov step outside.  Arrays of n values, one order of summing,
  * so two workers that apply the same numbers hold the same bits.
  */
 #ifndef TRAIN_OPTIM_H
@@ -16,21 +16,23 @@ struct optim_rule {
 	double last;		/* rate at the end, as a share of the highest */
 	size_t warmup, steps;	/* linear to warmup, cosine to steps */
 	double outer_rate, outer_momentum;
+	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
 };
 
 struct optim {
 	float *m, *v;		/* moments of the gradient */
 	float *outer;		/* the outer step's momentum */
+	float *scratch;		/* Muon's */
 	size_t n;
 	size_t t;		/* steps taken */
 };
 
 /* NULL when memory runs out. */
-struct optim *optim_new(size_t n);
+struct optim *optim_new(const struct model *m);
 void optim_free(struct optim *o);
 
-/* The rate of step t, counted from 0. */
-double optim_rate(const struct optim_rule *r, size_t t);
+/* The rate of step t, counted from 0, as a share of the highest. */
+double optim_share(const struct optim_rule *r, size_t t);
 
 /*
  * One AdamW step of theta with m->grad (which it clips in place):
@@ -38,6 +40,12 @@ double optim_rate(const struct optim_rule *r, size_t t);
  *   m = b1 m + (1-b1) g      v = b2 v + (1-b2) g^2
  *   theta -= rate (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + 1e-8)
  *            + rate decay theta                                (matrices)
+ *
+ * With Muon, the matrices inside the layers instead, o->m being their plain
+ * momentum and s = muon times the share of the rate that the schedule is at:
+ *
+ *   m = 0.95 m + g
+ *   theta -= s (sqrt(max(1, rows / cols)) orthogonal(g + 0.95 m) + decay theta)
  */
 void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
 

@@ -286,7 +286,7 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	    r->sent == NULL || r->sum == NULL)
 		goto memory;
 	for (i = 0; i < r->noptim; i++)
-		if ((r->optim[i] = optim_new(r->m->n)) == NULL)
+		if ((r->optim[i] = optim_new(r->m)) == NULL)
 			goto memory;
 	model_init(r->m, o->seed);
 	r->local = o->local;

@@ -45,6 +45,12 @@ text() {
 	    text
 	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
 	    loss["end"] < loss["start"] && loss["end"] < loss["unigram"]) }' log
+	# with Muon inside, too
+	exits 0 train --local --of 2 -H 5 --steps 150 --muon 0.02 --eval \
+	    --log muon $small text
+	exits 1 cmp log muon
+	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
+	    loss["end"] < 1.5 && loss["unigram"] > 2) }' muon
 }
 
 @test "a model saved and loaded is the same model" {
@@ -84,7 +90,8 @@ text() {
 
 @test "two devices and ace-aggregate are the run in one process" {
 	text
-	for way in --gradient '-H 3 --outer-momentum 0.5'; do
+	for way in --gradient '-H 3 --outer-momentum 0.5' \
+	    '-H 3 --muon 0.02'; do
 		rm -f up? down?
 		mkfifo up1 up2 down1 down2
 		for k in 1 2; do

@@ -1,0 +1,66 @@
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "train_muon.h"
+
+enum { ROUNDS = 5 };
+
+static const float ca = 3.4445f, cb = -4.7750f, cc = 2.0315f;
+
+/* y = x, or its transpose, times a. */
+static void
+copy(float *y, const float *x, size_t rows, size_t cols, int transposed,
+    float a)
+{
+	size_t i, j;
+
+	for (i = 0; i < rows; i++)
+		for (j = 0; j < cols; j++)
+			y[transposed ? j * rows + i : i * cols + j] =
+			    a * x[i * cols + j];
+}
+
+static float
+inverse_norm(const float *x, size_t n)
+{
+	double s = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		s += (double)x[i] * (double)x[i];
+	return (float)(1 / (sqrt(s) + 1e-7));
+}
+
+/* x f32[r][c], r <= c; a, b f32[r][r]; y f32[r][c] scratch */
+static void
+iterate(float *x, float *y, float *a, float *b, size_t r, size_t c)
+{
+	const int ri = (int)r, ci = (int)c;
+	size_t i;
+
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, ri, ri, ci, 1, x,
+	    ci, x, ci, 0, a, ri);
+	memcpy(b, a, r * r * sizeof *b);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, ri, ri, ri, cc,
+	    a, ri, a, ri, cb, b, ri);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, ri, ci, ri, 1,
+	    b, ri, x, ci, 0, y, ci);
+	for (i = 0; i < r * c; i++)
+		x[i] = ca * x[i] + y[i];
+}
+
+void
+muon_orthogonal(const float *g, float *out, size_t rows, size_t cols,
+    float *scratch)
+{
+	const int tall = rows > cols;
+	const size_t r = tall ? cols : rows, c = tall ? rows : cols, n = r * c;
+	float *x = scratch, *y = x + n, *a = y + n, *b = a + n;
+	int i;
+
+	copy(x, g, rows, cols, tall, inverse_norm(g, n));
+	for (i = 0; i < ROUNDS; i++)
+		iterate(x, y, a, b, r, c);
+	copy(out, x, r, c, tall, 1);
+}
