@@ -1,0 +1,19 @@
+#!/bin/sh
+# The cloud's end of plain netcat.  ONLY on a wire that nobody else can reach:
+# anyone who can connect can speak for any device, anyone on the way can read and
+# change what passes.
+#
+#   nc-cloud.sh SPOOL [ADDRESS]
+#
+# The edges have netcat; we need socat, because no netcat that listens can answer
+# once the other end has said its last byte.  Neither of them can tell an end from
+# a break: when a sender is killed, all end with status 0.  The shard can: it has
+# an end of its own, and ace-recv says "truncated", status 3, and takes nothing.
+set -eu
+spool=$1 address=${2:-0.0.0.0}
+ace_spool=$spool
+export ace_spool
+
+# -t: how long the receipt may take
+exec socat -t 60 "TCP-LISTEN:7000,bind=$address,reuseaddr,fork" \
+    SYSTEM:'exec ace-recv --spool "$ace_spool"'

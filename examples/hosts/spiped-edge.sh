@@ -1,0 +1,18 @@
+#!/bin/sh
+# One step of an edge through netcat inside spiped (spiped-cloud.sh is the other
+# end):
+#
+#   spiped-edge.sh HOST KEY STATE [CODEC] <gradient.aceg
+#
+# spiped listens on a socket that only we can open.  Status 0 when there is a
+# receipt; anything else: run the same line again.
+set -eu
+host=$1 key=$2 state=$3 codec=${4:-topk:0.01}
+
+dir=$(mktemp -d)
+trap 'kill "$(cat "$dir/pid")"; rm -r "$dir"' EXIT
+spiped -e -s "$dir/socket" -t "$host:7443" -k "$key" -p "$dir/pid"
+
+ace-compress -S "$state" --window 1 -c "$codec" |
+    nc -N -U "$dir/socket" |
+    ace-ack -v -S "$state" >/dev/null

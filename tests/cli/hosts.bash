@@ -1,0 +1,163 @@
+# Hosts of their own on this machine, for tests of what goes over a network: name
+# spaces for network, processes and mounts.  They end, with whatever runs in
+# them, when the test does, and no file of the system is touched.
+
+# need COMMAND...: skip where one is missing, or where we may not
+need() {
+	local p
+	[ "$(id -u)" -eq 0 ] || skip 'name spaces need root'
+	for p; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "$p" >/dev/null ||
+		    skip "no $p here"
+	done
+	unshare --net --mount --pid --fork --mount-proc true ||
+	    skip 'no name spaces here'
+}
+
+# apart: makes them; `on CMD...` runs CMD in them, in this directory, for a minute
+# at most
+apart() {
+	need unshare nsenter ip
+	export PATH=$PATH:/usr/sbin:/sbin
+	mkdir bin
+	# one address beside lo: without it names are not looked up
+	unshare --net --mount --pid --uts --fork --kill-child --mount-proc \
+	    sh -ec 'mount -t tmpfs none /run
+	    mkdir -m 755 /run/sshd
+	    hostname localhost
+	    ip link set lo up
+	    ip link add net0 type veth peer name net1
+	    ip addr add 192.0.2.1/24 dev net0
+	    ip link set net0 up
+	    ip link set net1 up
+	    : >ready
+	    exec sleep infinity' >/dev/null 2>&1 3>&- &
+	keeper=$!
+	disown
+	wait_for test -e ready
+	inside=$(ps -o pid= --ppid $keeper)
+	inside=${inside// /}
+}
+
+on() {
+	nsenter -t "$inside" -n -m -p -u --wd="$PWD" -- timeout 60 \
+	    env PATH="$PWD/bin:$ROOT/examples/hosts:$PATH" "$@"
+}
+
+teardown() {
+	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
+}
+
+# wait_for CMD...: until it succeeds, 30 seconds at most
+wait_for() {
+	local n=300
+	until "$@" >/dev/null 2>&1; do
+		[ $((n -= 1)) -gt 0 ] || { echo "waited in vain: $*"; return 1; }
+		sleep 0.1
+	done
+}
+
+# listens PORT [ADDRESS]: is somebody there
+listens() {
+	on ss -Hltn "sport = :$1" | grep -q .
+}
+
+# script NAME: in the PATH of all hosts, from standard input
+script() {
+	{
+		echo '#!/bin/bash'
+		cat
+	} >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# key NAME: of a user; KEY=NAME in the environment of ssh takes it
+key() { on ssh-keygen -q -t ed25519 -N '' -C "$1" -f "ssh/$1"; }
+
+# ssh_ready: a key and a configuration that knows the hosts of `host`
+ssh_ready() {
+	mkdir -m 700 ssh
+	key user
+	touch ssh/hosts ssh/known
+	cat >ssh/config <<-END
+		Include $PWD/ssh/hosts
+		Host *
+			User root
+			IdentitiesOnly yes
+			UserKnownHostsFile $PWD/ssh/known
+			StrictHostKeyChecking yes
+		Include $ROOT/examples/hosts/ssh_config
+	END
+	script ssh <<-END
+		exec $(command -v ssh) -F '$PWD/ssh/config' \
+		    -i '$PWD'/ssh/\${KEY:-user} -S /run/\${KEY:-user}-%C "\$@"
+	END
+}
+
+# host NAME ADDRESS [AUTHORIZED_KEYS]: an sshd, and its name for ssh.  HOST says
+# in its sessions which host it is.
+host() {
+	local d=$PWD/$1
+	mkdir -p "$d"
+	on ssh-keygen -q -t ed25519 -N '' -f "$d/key"
+	cat >"$d/sshd_config" <<-END
+		ListenAddress $2:22
+		HostKey $d/key
+		PidFile none
+		AuthorizedKeysFile ${3:-$PWD/ssh/user.pub}
+		StrictModes no
+		UsePAM no
+		PasswordAuthentication no
+		KbdInteractiveAuthentication no
+		PermitRootLogin prohibit-password
+		SetEnv PATH=$PWD/bin:$PATH HOME=$d HOST=$1
+	END
+	printf 'Host %s\n\tHostName %s\n' "$1" "$2" >>ssh/hosts
+	printf '%s %s\n' "$2" "$(cut -d ' ' -f 1,2 "$d/key.pub")" >>ssh/known
+	on "$(command -v sshd)" -f "$d/sshd_config" -E "$d/log"
+	wait_for on nc -z "$2" 22
+}
+
+# slurm_ready: a controller and three nodes, with munge, all in the directory
+# slurm
+slurm_ready() {
+	local name n d=$PWD/slurm
+	name=$(on hostname)
+	mkdir -p slurm/state
+	dd if=/dev/urandom bs=128 count=1 2>/dev/null >slurm/munge.key
+	chmod 600 slurm/munge.key
+	on munged --force --key-file="$d/munge.key" --socket=/run/munge.socket \
+	    --pid-file=/run/munge.pid --log-file="$d/munge.log" \
+	    --seed-file="$d/munge.seed"
+	cat >slurm/slurm.conf <<-END
+		ClusterName=test
+		SlurmctldHost=$name(127.0.0.1)
+		SlurmUser=root
+		SlurmctldPort=16817
+		SlurmdPort=16818
+		AuthType=auth/munge
+		AuthInfo=socket=/run/munge.socket
+		CryptoType=crypto/munge
+		ProctrackType=proctrack/pgid
+		TaskPlugin=task/none
+		MpiDefault=none
+		ReturnToService=2
+		SlurmctldPidFile=/run/slurmctld.pid
+		SlurmdPidFile=/run/slurmd.%n.pid
+		SlurmctldLogFile=$d/slurmctld.log
+		SlurmdLogFile=$d/%n.log
+		SlurmdSpoolDir=$d/%n
+		StateSaveLocation=$d/state
+		SchedulerType=sched/backfill
+		SelectType=select/cons_tres
+		SelectTypeParameters=CR_Core
+		NodeName=node[1-3] NodeHostname=$name NodeAddr=127.0.0.1 Port=[16821-16823] CPUs=1
+		PartitionName=all Nodes=ALL Default=YES State=UP
+	END
+	export SLURM_CONF=$d/slurm.conf
+	on slurmctld -c
+	for n in 1 2 3; do on slurmd -N node$n; done
+	wait_for idle
+}
+
+idle() { [ "$(on sinfo -h -N -t idle -o %N | wc -l)" -eq 3 ]; }
