@@ -295,13 +295,13 @@ do_group(struct run *x, uint32_t g, struct err *e)
 /* How much later the devices apply it, all of them the same: with it, since it
  * is what they all get. */
 static int
-put_delay(struct run *x, struct err *e)
+put_policy(struct run *x, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	int r = x->o->delay != NULL ?
-	    text_set(&kv, KEYS_DELAY, x->o->delay, e) :
-	    gather_delay(x->g, &kv, e);
+	int r = gather_policy(x->g, &kv, e);
 
+	if (r == 0 && x->o->delay != NULL)
+		r = text_set(&kv, KEYS_DELAY, x->o->delay, e);
 	if (r == 0 && kv.n != 0)
 		r = keys_put(x->out, &kv, e);
 	text_release(&kv);
@@ -324,7 +324,7 @@ put_step(struct run *x, struct shard *s, const char *device, struct err *e)
 	for (g = 0; g < sc->ngroups && r == 0; g++)
 		r = do_group(x, g, e);
 	if (r < 0 || (r = gather_finish(x->g, e)) < 0 ||
-	    (r = put_delay(x, e)) < 0)
+	    (r = put_policy(x, e)) < 0)
 		return r;
 	writer_dropped(x->out, x->c.dropped);
 	if ((r = writer_send(x->out, NULL, e)) == 0)

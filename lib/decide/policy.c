@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cli.h"
 #include "base/err.h"
@@ -40,8 +41,8 @@ policy_load(struct policy *p, struct err *e)
 	if ((r = history_load(&h, p->state, POLICY_FILE, e)) < 0)
 		return r;
 	v = text_get(&h.kv, "interval");
-	if (v != NULL && cli_u64(&p->steps, v, 1, 1000000, "interval",
-	    NULL) < 0)
+	if (v != NULL && cli_u64(&p->steps, v, 1, KEYS_INTERVAL_MOST,
+	    KEYS_INTERVAL, NULL) < 0)
 		r = err_set(e, ERR_DATA, "corrupt: interval in '%s/policy'",
 		    p->state->dir);
 	if (r >= 0 && p->stale.on)
@@ -172,7 +173,7 @@ policy_on_send(struct policy *p, struct err *e)
 	const struct interval *o = &p->interval;
 	struct text_kv kv = TEXT_KV_INIT;
 	double norm, drift;
-	int r;
+	int force, r;
 
 	if (!(o->target > 0))
 		return (r = policy_save(p, e)) < 0 ? r :
@@ -183,16 +184,35 @@ policy_on_send(struct policy *p, struct err *e)
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
 	p->steps = interval_next(o, p->steps, drift);
+	force = interval_force(o, drift);
+	if (p->asked != 0 && p->asked < p->steps) {
+		p->steps = p->asked < o->min ? o->min : p->asked;
+		force = 1;
+	}
+	p->asked = 0;
 	policy_say(p, "'%s/%llu': relative drift %.4g, interval %llu",
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)p->steps);
 	if ((r = policy_real(&kv, "divergence", drift, e)) == 0 &&
-	    (r = policy_whole(&kv, "interval", (double)p->steps, e)) == 0 &&
-	    (r = policy_whole(&kv, "force", interval_force(o, drift), e)) == 0 &&
+	    (r = policy_whole(&kv, KEYS_INTERVAL, (double)p->steps, e)) == 0 &&
+	    (r = policy_whole(&kv, KEYS_FORCE, force, e)) == 0 &&
 	    (r = keys_put(p->out, &kv, e)) == 0)
 		r = policy_save(p, e);
 	text_release(&kv);
 	return r < 0 ? r : writer_send(p->out, sums, e);
+}
+
+/* A device that diverges is heard, whatever the mean of all says. */
+static void
+policy_asked(struct policy *p, const struct text_kv *kv)
+{
+	const char *force = text_get(kv, KEYS_FORCE);
+	const char *steps = text_get(kv, KEYS_INTERVAL);
+
+	if (force == NULL || strcmp(force, "1") != 0 || steps == NULL ||
+	    cli_u64(&p->asked, steps, 1, KEYS_INTERVAL_MOST, KEYS_INTERVAL,
+	    NULL) < 0)
+		p->asked = 0;
 }
 
 /* An older policy loses the keys that are said anew. */
@@ -205,7 +225,7 @@ policy_on_policy(struct policy *p, struct err *e)
 	} ours[] = {
 		{ "ratio", ALWAYS }, { "budget_bytes", ALWAYS },
 		{ HISTORY_BANDWIDTH, ALWAYS }, { "divergence", INTERVAL },
-		{ "interval", INTERVAL }, { "force", INTERVAL },
+		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
 		{ KEYS_DELAY, STALE }, { "latency", STALE },
 		{ "compute", STALE }, { "kc", STALE }
 	};
@@ -214,6 +234,8 @@ policy_on_policy(struct policy *p, struct err *e)
 	size_t i;
 	int r = keys_add(&kv, p->in, e);
 
+	if (r == 0 && on[INTERVAL])
+		policy_asked(p, &kv);
 	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)
 		if (on[ours[i].when])
 			r = text_set(&kv, ours[i].key, NULL, e);

@@ -33,6 +33,7 @@ struct policy {
 	struct stale stale;
 	uint64_t steps;			/* local steps before the next shard */
 	/* found */
+	uint64_t asked;			/* interval of a device that diverges */
 	struct buf said;		/* words, each line ends with a zero */
 };
 

@@ -465,29 +465,54 @@ gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
 	return text_set(kv, SHARD_KEY_NORM, text, e);
 }
 
-int
-gather_delay(const struct gather *g, struct text_kv *kv, struct err *e)
+/* *v: the most, or least, that a contributor asks for; 1 when one does. */
+static int
+gather_asked(const struct gather *g, const char *key, int most, uint64_t limit,
+    uint64_t *v, struct err *e)
 {
-	char text[32];
-	uint64_t most = 0, v;
+	const char *s;
+	uint64_t x;
 	int said = 0;
 	size_t i;
-	const char *s;
 
 	for (i = 0; i < g->n; i++) {
-		s = text_get(&g->in[i].policy, KEYS_DELAY);
+		s = text_get(&g->in[i].policy, key);
 		if (g->in[i].left || s == NULL)
 			continue;
-		if (cli_u64(&v, s, 0, KEYS_DELAY_MOST, KEYS_DELAY,
-		    NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: policy "
-			    KEYS_DELAY " of '%s'",
-			    shard_device(gather_shard(g, i)));
-		most = v > most ? v : most;
+		if (cli_u64(&x, s, 0, limit, key, NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: policy %s of "
+			    "'%s'", key, shard_device(gather_shard(g, i)));
+		if (!said || (most ? x > *v : x < *v))
+			*v = x;
 		said = 1;
 	}
-	if (!said)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)most);
-	return text_set(kv, KEYS_DELAY, text, e);
+	return said;
+}
+
+int
+gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	static const struct {
+		const char *key;
+		int most;
+		uint64_t limit;
+	} asked[] = {
+		{ KEYS_DELAY, 1, KEYS_DELAY_MOST },
+		{ KEYS_INTERVAL, 0, KEYS_INTERVAL_MOST },
+		{ KEYS_FORCE, 1, 1 }
+	};
+	char text[32];
+	uint64_t v = 0;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(asked) / sizeof(*asked) && r == 0; i++) {
+		if ((r = gather_asked(g, asked[i].key, asked[i].most,
+		    asked[i].limit, &v, e)) <= 0)
+			continue;
+		(void)snprintf(text, sizeof(text), "%llu",
+		    (unsigned long long)v);
+		r = text_set(kv, asked[i].key, text, e);
+	}
+	return r;
 }

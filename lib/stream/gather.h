@@ -52,9 +52,11 @@ int gather_members(const struct gather *g, struct text_kv *kv, struct err *e);
 /* Mean of the norms of the contributors' models (SHARD_KEY_NORM), when each
  * says it: what a policy divides the aggregate's energy by. */
 int gather_norm(const struct gather *g, struct text_kv *kv, struct err *e);
-/* The most steps of delay that the policy of a contributor asks for, into key
- * KEYS_DELAY, if any does; after gather_finish. */
-int gather_delay(const struct gather *g, struct text_kv *kv, struct err *e);
+/* What the policies of the contributors ask for, after gather_finish: the most
+ * steps of delay, the fewest between synchronisations, and whether one of them
+ * wants the next at once; keys KEYS_DELAY, KEYS_INTERVAL and KEYS_FORCE, each
+ * if somebody asks. */
+int gather_policy(const struct gather *g, struct text_kv *kv, struct err *e);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
  * group must be asked for, in order. */
 int gather_group(struct gather *g, size_t i, uint32_t group, float **x,

@@ -11,7 +11,9 @@ struct text_kv;
 struct writer;
 
 #define KEYS_DELAY "delay"	/* steps before an average is applied */
-enum { KEYS_DELAY_MOST = 1000 };
+#define KEYS_INTERVAL "interval"	/* local steps before the next shard */
+#define KEYS_FORCE "force"	/* 1: a device diverges, synchronise at once */
+enum { KEYS_DELAY_MOST = 1000, KEYS_INTERVAL_MOST = 1000000 };
 
 /* keys_add(kv, r, e): if r stands at a policy, what it says comes to kv. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);

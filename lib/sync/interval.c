@@ -14,6 +14,8 @@ interval_next(const struct interval *o, uint64_t steps, double drift)
 {
 	double h = (double)steps, f = 2;
 
+	if (interval_force(o, drift))
+		return o->min;
 	if (drift > 0)
 		f = sqrt(o->target / drift);
 	f = f < 0.5 ? 0.5 : f > 2 ? 2 : f;

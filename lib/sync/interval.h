@@ -3,7 +3,8 @@
  *
  *   D_k = || theta_k - theta ||_2			(ACE-Sync, eq. 9)
  *   r_k = D_k / || theta ||
- *   H'  = clamp(H * sqrt(target / r_k), H/2, 2H), then into [min, max]
+ *   H'  = clamp(H * sqrt(target / r_k), H/2, 2H), then into [min, max];
+ *         min at once when r_k > 4 * target
  *
  * The paper gives D_k and no rule; the controller is ours.
  */
@@ -24,7 +25,7 @@ double interval_drift(double d2, double t2);
 
 /* interval_next(o, steps, drift): local steps until the next synchronisation,
  * given the last interval and the drift it led to.  Rounds to nearest; a drift
- * of 0 doubles. */
+ * of 0 doubles, one that interval_force sees is answered with the least. */
 uint64_t interval_next(const struct interval *o, uint64_t steps, double drift);
 
 /* interval_force(o, drift): 1 when drift > 4 * target: synchronise now. */

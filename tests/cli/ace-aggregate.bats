@@ -390,6 +390,35 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 2 ace-aggregate --delay -1 e2
 }
 
+@test "a device that diverges is heard: the least interval, and at once" {
+	# of three models one moved far
+	for k in 1 2 3; do
+		mkshards -d edge$k -x $k | ace-policy \
+		    --target-divergence 0.01 --interval 8 --max-interval 16 \
+		    --model-norm $((k == 2 ? 100 : 400000)) >e$k
+	done
+	asked() {
+		ace-inspect -v "$1" | grep -oE '(interval|force)=[0-9]+' |
+		    tail -n 2 | sort | tr '\n' ' '
+	}
+	for k in 1 2 3; do asked e$k; echo; done >each
+	printf '%s\n' 'force=0 interval=16 ' 'force=1 interval=1 ' \
+	    'force=0 interval=16 ' | cmp - each
+	exits 0 ace-aggregate e1 e3
+	[ "$(asked out)" = 'force=0 interval=16 ' ]
+	exits 0 ace-aggregate e1 e2 e3
+	[ "$(asked out)" = 'force=1 interval=1 ' ]
+	mv out mean
+	# the cloud's own rule does not overrule it, nor does it forget its own
+	cloud='ace-policy --target-divergence 0.01 --model-norm 400000'
+	exits 0 $cloud --interval 8 --max-interval 16 mean
+	[ "$(asked out)" = 'force=1 interval=1 ' ]
+	exits 0 $cloud --interval 8 --max-interval 16 --min-interval 3 mean
+	[ "$(asked out)" = 'force=1 interval=3 ' ]
+	exits 0 sh -c "ace-aggregate e1 e3 | $cloud --interval 3"
+	[ "$(asked out)" = 'force=0 interval=6 ' ]
+}
+
 # What DD-EF-SGD rests on, whatever share of the averages is applied already:
 # sum(averages) + mean(residuals) = mean(sum(gradients)), bit for bit.
 @test "averages and residuals are the gradients, exactly" {

@@ -39,8 +39,12 @@ has() {
 	exits 0 ace-policy interval --divergence 0.0225 --interval 10
 	grep -qx interval=7 out
 	grep -qx force=0 out
-	exits 0 ace-policy interval --divergence 0.05 --interval 10
+	exits 0 ace-policy interval --divergence 0.04 --interval 10
 	grep -qx interval=5 out
+	grep -qx force=0 out
+	# above four times the target: at once
+	exits 0 ace-policy interval --divergence 0.05 --interval 10
+	grep -qx interval=1 out
 	grep -qx force=1 out
 	exits 0 ace-policy interval --divergence 0 --interval 10 --max-interval 12
 	grep -qx interval=12 out

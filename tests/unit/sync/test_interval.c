@@ -15,7 +15,12 @@ main(void)
 	ok(interval_drift(4, 0) == 0, "of a zero model: 0");
 	ok(interval_next(&o, 10, 0.01) == 10, "on target: stays");
 	ok(interval_next(&o, 10, 0.0225) == 7, "sqrt(target/r), rounded");
-	ok(interval_next(&o, 10, 1) == 5, "at most halved");
+	o.target = 0.25;
+	ok(interval_next(&o, 10, 1) == 5 && interval_next(&o, 10, 0.9) == 5,
+	    "at most halved");
+	ok(interval_next(&o, 10, 1.01) == 1, "or, above four times the target, "
+	    "the least at once");
+	o.target = 0.01;
 	ok(interval_next(&o, 10, 1e-9) == 20, "at most doubled");
 	ok(interval_next(&o, 10, 0) == 20, "no drift: doubled");
 	ok(interval_next(&o, 1, 5) == 1 && interval_next(&o, 900, 0) == 1000,
