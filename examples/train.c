@@ -32,7 +32,7 @@ enum {
 	OPT_CLOCK, OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
 	OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
 	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM,
-	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RUN, OPT_SAVE, OPT_SEED,
+	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -66,6 +66,7 @@ static const struct option options[] = {
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
 	{ "policy", no_argument, NULL, OPT_POLICY },
 	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "run", required_argument, NULL, OPT_RUN },
 	{ "save", required_argument, NULL, OPT_SAVE },
 	{ "seed", required_argument, NULL, OPT_SEED },
@@ -108,6 +109,8 @@ static const char usage[] =
 "  the model\n"
 "      --layers N --width N --heads N --context N      (2, 96, 3, 64)\n"
 "      --load FILE --save FILE     a shard stream of kind model\n"
+"      --resume FILE       each round leaves there what it takes to go on;\n"
+"                          go on from it if it is there (not with --delay)\n"
 "  evaluation\n"
 "      --eval              loss, perplexity, top-1 on the text kept for it\n"
 "      --log FILE          as a table (standard error)\n"
@@ -151,6 +154,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_DEVICE: o->device = s; return 0;
 	case OPT_LOAD: o->load = s; return 0;
 	case OPT_LOG: o->log = s; return 0;
+	case OPT_RESUME: o->resume = s; return 0;
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
 	default: return 1;
@@ -259,6 +263,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--index is more than --of";
 	else if (r->shape.width % r->shape.heads != 0)
 		*why = "the width is no multiple of the heads";
+	else if (r->resume != NULL && (r->alone || r->delay > 0))
+		*why = "--resume is for one device without delay";
 	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))
 		*why = "not writing a stream to a terminal";
 	if (*why != NULL)

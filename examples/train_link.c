@@ -168,16 +168,19 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
 		return r;
-	if ((r = ace_read_shard(l->in, &s, e)) < 0)
-		return r;
-	if (r == 0)
-		return fail(e, 3, "truncated: no more aggregates in",
-		    l->apply);
-	if (s.step != round)
-		return fail(e, 3, "mismatch: another round's aggregate in",
-		    l->apply);
-	if ((r = shard_get(l->in, l->m, x, e)) < 0)
-		return r;
+	do {
+		if ((r = ace_read_shard(l->in, &s, e)) < 0)
+			return r;
+		if (r == 0)
+			return fail(e, 3, "truncated: no more aggregates in",
+			    l->apply);
+		if (s.step > round)
+			return fail(e, 3, "mismatch: a later round's "
+			    "aggregate in", l->apply);
+		if ((r = shard_get(l->in, l->m, x, e)) < 0)
+			return r;
+	} while (s.step < round);
+	l->rounds = round + 1;
 	if (s.kind == ACE_SUM)
 		for (i = 0; i < l->m->n; i++)
 			x[i] = (float)((double)x[i] / s.weight);
@@ -197,7 +200,8 @@ link_close(struct link *l, int out, struct ace_error *e)
 		return fail(e, 4, "cannot close", "standard output");
 	if (l->in == NULL)
 		return 0;
-	r = ace_read_shard(l->in, &s, e);
+	while ((r = ace_read_shard(l->in, &s, e)) > 0 && s.step < l->rounds)
+		;
 	return r > 0 ? fail(e, 3, "mismatch: more aggregates than rounds in",
 	    l->apply) : r;
 }
@@ -214,48 +218,69 @@ link_release(struct link *l)
 	l->fd = -1;
 }
 
-int
-link_save(const char *file, const struct model *m, uint64_t step,
-    struct ace_error *e)
+static int
+save(int fd, const struct model *m, struct ace_shard *s, const float *const *x,
+    size_t nx, struct ace_error *e)
 {
-	struct ace_shard s = ACE_SHARD_INIT;
-	struct ace_writer *w = NULL;
-	int r = 0, fd;
+	struct ace_writer *w = ace_writer_new(fd, "train", e);
+	int r = w == NULL ? -e->code : tensors_put(w, m, 0, e);
+	size_t i;
 
-	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return fail(e, 4, "cannot open", file);
-	s.step = step;
-	s.kind = ACE_MODEL;
-	(void)strcpy(s.device, "train");
-	if ((w = ace_writer_new(fd, "train", e)) == NULL)
-		r = -e->code;
-	if (r < 0 || (r = tensors_put(w, m, 0, e)) < 0 ||
-	    (r = shard_put(w, &s, m->theta, m->n, e)) < 0)
-		goto out;
-	r = ace_writer_close(w, e);
-out:
+	for (i = 0; r >= 0 && i < nx; i++) {
+		s->kind = i == 0 ? ACE_MODEL : ACE_HISTORY;
+		r = shard_put(w, s, x[i], m->n, e);
+	}
+	if (r >= 0)
+		r = ace_writer_close(w, e);
 	ace_writer_free(w);
-	if (close(fd) < 0 && r == 0)
-		r = fail(e, 4, "cannot close", file);
 	return r;
 }
 
 int
-link_load(const char *file, struct model *m, struct ace_error *e)
+link_save(const char *file, const struct model *m, struct ace_shard s,
+    const float *const *x, size_t nx, struct ace_error *e)
+{
+	char temp[4096];
+	int r, fd;
+
+	if ((size_t)snprintf(temp, sizeof temp, "%s.new", file) >= sizeof temp)
+		return fail(e, 2, "too long a name", file);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(e, 4, "cannot open", file);
+	(void)strcpy(s.device, "train");
+	r = save(fd, m, &s, x, nx, e);
+	if (r >= 0 && fsync(fd) < 0)
+		r = fail(e, 4, "cannot sync", file);
+	if (close(fd) < 0 && r >= 0)
+		r = fail(e, 4, "cannot close", file);
+	if (r >= 0 && rename(temp, file) < 0)
+		r = fail(e, 4, "cannot rename to", file);
+	if (r < 0)
+		(void)unlink(temp);
+	return r < 0 ? r : 0;
+}
+
+int
+link_load(const char *file, const struct model *m, struct ace_shard *s,
+    float *const *x, size_t nx, struct ace_error *e)
 {
 	struct ace_reader *in = NULL;
-	struct ace_shard s;
-	int r, fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct ace_shard other;
+	int r = 0, fd = open(file, O_RDONLY | O_CLOEXEC);
+	size_t i;
 
 	if (fd < 0)
 		return fail(e, 4, "cannot open", file);
 	if ((in = ace_reader_new(fd, e)) == NULL)
 		r = -e->code;
-	else if ((r = ace_read_shard(in, &s, e)) == 0)
-		r = fail(e, 3, "truncated: no model in", file);
-	if (r > 0)
-		r = shard_get(in, m, m->theta, e);
+	for (i = 0; r >= 0 && i < nx; i++) {
+		r = ace_read_shard(in, i == 0 ? s : &other, e);
+		if (r == 0)
+			r = fail(e, 3, "truncated: no model in", file);
+		if (r > 0)
+			r = shard_get(in, m, x[i], e);
+	}
 	ace_reader_free(in);
 	(void)close(fd);
 	return r;

@@ -18,6 +18,7 @@ struct link {
 	struct ace_writer *out;
 	struct ace_reader *in;
 	int fd;			/* of apply, or -1 */
+	uint64_t rounds;	/* whose aggregates have come */
 };
 
 /* What the policy says with an aggregate. */
@@ -36,9 +37,11 @@ int link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
 /*
- * The aggregate of this round into x f32[n]; -3 if it is of another round or
- * model.  A sum is divided by its weight.  The file is opened at the first call: with
- * named pipes the other end opens only after our first shard.
+ * The aggregate of this round into x f32[n]; -3 if it is of a later round or of
+ * another model.  Those of earlier rounds are passed over: who was killed and
+ * sends again is answered again.  A sum is divided by its weight.  The file is
+ * opened at the first call: with named pipes the other end opens only after our
+ * first shard.
  */
 int link_receive(struct link *l, uint64_t round, float *x,
     struct link_word *word, struct ace_error *e);
@@ -48,9 +51,12 @@ int link_receive(struct link *l, uint64_t round, float *x,
 int link_close(struct link *l, int out, struct ace_error *e);
 void link_release(struct link *l);
 
-/* A model as a stream of one shard of kind model. */
-int link_save(const char *file, const struct model *m, uint64_t step,
-    struct ace_error *e);
-int link_load(const char *file, struct model *m, struct ace_error *e);
+/* nx arrays f32[m->n] as a stream: one shard of kind model, as s says, the
+ * others of kind history.  The file is replaced whole, on disk, or not at all. */
+int link_save(const char *file, const struct model *m, struct ace_shard s,
+    const float *const *x, size_t nx, struct ace_error *e);
+/* The first nx of them, and in s what the first says. */
+int link_load(const char *file, const struct model *m, struct ace_shard *s,
+    float *const *x, size_t nx, struct ace_error *e);
 
 #endif

@@ -68,10 +68,12 @@ take(void *arg)
 }
 
 int
-queue_init(struct queue *q, struct link *link, size_t n, struct ace_error *e)
+queue_init(struct queue *q, struct link *link, size_t n, uint64_t from,
+    struct ace_error *e)
 {
 	memset(q, 0, sizeof *q);
 	q->link = link;
+	q->sent = q->taken = from;
 	q->n = n;
 	q->last = &q->first;
 	(void)pthread_mutex_init(&q->lock, NULL);

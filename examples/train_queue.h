@@ -32,9 +32,9 @@ struct queue {
 	pthread_cond_t change;
 };
 
-/* queue_init(q, link, n, e): averages of n values from link, or, NULL, only
- * what queue_put puts. */
-int queue_init(struct queue *q, struct link *link, size_t n,
+/* queue_init(q, link, n, from, e): averages of n values from link, of round
+ * `from' and later, or, NULL, only what queue_put puts. */
+int queue_init(struct queue *q, struct link *link, size_t n, uint64_t from,
     struct ace_error *e);
 /* queue_sent(q): one more round was sent, so one more average may come. */
 void queue_sent(struct queue *q);

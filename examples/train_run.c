@@ -81,10 +81,13 @@ log_begin(struct run *r, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
-	r->log = r->o->log == NULL ? stderr : fopen(r->o->log, "w");
+	r->log = r->o->log == NULL ? stderr :
+	    fopen(r->o->log, r->round > 0 ? "a" : "w");
 	if (r->log == NULL)
 		return fail(e, 4, "cannot open '%s': %s", r->o->log,
 		    strerror(errno));
+	if (r->round > 0)
+		return 0;
 	(void)fprintf(r->log, "what\tround\tstep\tloss\tperplexity\ttop1\n");
 	data_unigram(&r->data, &loss, &top1);
 	return log_line(r, "unigram", loss, top1, e);
@@ -244,14 +247,66 @@ one_round(struct run *r, struct ace_error *e)
 	return apply_due(r, r->steps == o->steps, e);
 }
 
+/* ---- being killed, and going on ---- */
+
+enum { KEPT = 4 };
+
+/* Everything that a round leaves to the next; without a delay no average is
+ * under way then. */
+static void
+kept(const struct run *r, float *x[KEPT])
+{
+	x[0] = r->m->theta;
+	x[1] = r->optim[0]->m;
+	x[2] = r->optim[0]->v;
+	x[3] = r->optim[0]->outer;
+}
+
+static int
+keep(const struct run *r, struct ace_error *e)
+{
+	struct ace_shard s = ACE_SHARD_INIT;
+	float *x[KEPT];
+
+	if (r->o->resume == NULL)
+		return 0;
+	kept(r, x);
+	s.step = r->round;
+	s.samples = r->steps;
+	s.base_version = r->local;
+	return link_save(r->o->resume, r->m, s, (const float *const *)x, KEPT,
+	    e);
+}
+
+static int
+resume(struct run *r, struct ace_error *e)
+{
+	struct ace_shard s;
+	float *x[KEPT];
+	int c;
+
+	if (r->o->resume == NULL || access(r->o->resume, F_OK) < 0)
+		return 0;
+	kept(r, x);
+	if ((c = link_load(r->o->resume, r->m, &s, x, KEPT, e)) < 0)
+		return c;
+	r->round = r->applied = s.step;
+	r->steps = r->optim[0]->t = s.samples;
+	r->local = s.base_version;
+	return 0;
+}
+
+/* ---- all rounds ---- */
+
 static int
 rounds(struct run *r, struct ace_error *e)
 {
 	const struct run_options *o = r->o;
-	int c = evaluate(r, "start", e);
+	int c = r->round > 0 ? 0 : evaluate(r, "start", e);
 
 	while (c == 0 && r->steps < o->steps) {
-		c = one_round(r, e);
+		if ((c = one_round(r, e)) == 0)
+			c = keep(r, e);
 		if (c == 0 && o->every > 0 && r->round % o->every == 0 &&
 		    r->steps < o->steps)
 			c = evaluate(r, "now", e);
@@ -291,9 +346,18 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	model_init(r->m, o->seed);
 	r->local = o->local;
 	r->delay = o->delay;
-	return o->load == NULL ? 0 : link_load(o->load, r->m, e);
+	return 0;
 memory:
 	return fail(e, 4, "out of memory");
+}
+
+static int
+load(struct run *r, struct ace_error *e)
+{
+	struct ace_shard s;
+
+	return r->o->load == NULL ? 0 : link_load(r->o->load, r->m, &s,
+	    (float *const[]){ r->m->theta }, 1, e);
 }
 
 static void
@@ -321,10 +385,11 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
 {
 	struct run r = { .o = o, .link = { .fd = -1 } };
+	struct ace_shard s = ACE_SHARD_INIT;
 	int c;
 
-	if ((c = prepare(&r, file, nfiles, e)) < 0 ||
-	    (c = log_begin(&r, e)) < 0)
+	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0 ||
+	    (c = resume(&r, e)) < 0 || (c = log_begin(&r, e)) < 0)
 		goto out;
 	r.link.m = r.m;
 	r.link.device = o->device;
@@ -334,13 +399,17 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	    (c = link_open(&r.link, STDOUT_FILENO, o->group, e)) < 0)
 		goto out;
 	if ((c = queue_init(&r.queue, !o->alone && o->apply != NULL ?
-	    &r.link : NULL, r.m->n, e)) < 0 || (c = rounds(&r, e)) < 0)
+	    &r.link : NULL, r.m->n, r.round, e)) < 0 || (c = rounds(&r, e)) < 0)
 		goto out;
 	queue_end(&r.queue);
 	if (!o->alone && (c = link_close(&r.link, STDOUT_FILENO, e)) < 0)
 		goto out;
-	if (o->save != NULL && (c = link_save(o->save, r.m, r.round, e)) < 0)
-		goto out;
+	if (o->save != NULL) {
+		s.step = r.round;
+		if ((c = link_save(o->save, r.m, s,
+		    (const float *const[]){ r.m->theta }, 1, e)) < 0)
+			goto out;
+	}
 	c = log_end(&r, e);
 out:
 	release(&r);
@@ -354,7 +423,7 @@ run_check(const struct run_options *o, char *const *file, size_t nfiles,
 	struct run r = { .o = o, .link = { .fd = -1 } };
 	int c;
 
-	if ((c = prepare(&r, file, nfiles, e)) < 0)
+	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0)
 		goto out;
 	if (o->load == NULL)
 		model_scatter(r.m, o->seed, 0.3f);

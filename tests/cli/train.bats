@@ -225,6 +225,41 @@ delays() {
 	done
 }
 
+@test "killed anywhere, it goes on where it was: the same model" {
+	text
+	local n bytes how
+	for how in --gradient '-H 3 --outer-momentum 0.9' '-H 2 --muon 0.01'; do
+		set -- --steps 14 $how --eval $small
+		rm -f kept log*
+		train "$@" --save want --log log1 text >all
+		bytes=$(wc -c <all)
+		for n in 3 2 1; do
+			train "$@" --resume kept --log log2 text 2>err |
+			    head -c $((bytes / n - bytes / 9)) >part || :
+			[ -e kept ]
+		done
+		train "$@" --resume kept --log log2 --save got text >rest
+		same want got
+		same <(tail -n 1 log1) <(tail -n 1 log2)
+		[ "$(grep -c start log2)" -eq 1 ]
+		# and once more, when all is done
+		train "$@" --resume kept --log log2 --save got text >rest
+		same want got
+	done
+	exits 2 train --resume kept --delay 1 $small text
+	echo nonsense >kept
+	exits 3 train --resume kept $small text
+}
+
+@test "what comes twice, since it was sent twice, is passed over" {
+	text
+	train --steps 3 $small --save want text >up
+	train --steps 1 $small text >first
+	cat first first up >twice
+	train --steps 3 --apply up $small --save got text >/dev/null
+	same want got
+}
+
 @test "aggregates that do not fit are refused" {
 	text
 	train --steps 3 $small text >up
