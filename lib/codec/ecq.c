@@ -2,174 +2,33 @@
  * ECQ: a uniform quantiser with a dead zone, entropy coded.
  *
  *   q = sign(x) * trunc(|x| / step + r),  0 where |x| / step < dead
- *   x ~ sign(q) * (|q| + delta[min(|q|, 3)] / 256) * step
+ *   x ~ sign(q) * (|q| + delta[min(|q|, 3)]) * step
  *
  *   body := nothing                                 all values are 0
  *         | 00 00 00  f32[n]                        as they are
- *         | step[3]  int8 delta[3]  range code      (range.h)
+ *         | step[3]  i8 delta  i4 delta[2]  u8 level  code
  *
- * step is the f32 of which these are the upper 24 bits, least first.
- *
- * The range code says, segment by segment: is anything in it not 0; then
- * block by block; then value by value (what the others rule out is not
- * asked); for a value that is not 0 its sign, the bits of |q| in unary, those
- * bits below the first, three of them learnt; |q| = 32767 is an escape that
- * 31 bits of f32 follow.
- *
- * dead and r are the encoder's choice and not in the body.
+ * step is the f32 of which these are the upper 24 bits, least first; the first
+ * delta is in units of 2^-8, the others of 2^-5; level is that of the mean |q|
+ * of the first values, or 128 more, of all of them, which then have no context
+ * (ecq_model.h).  code: ecq_code.h.  dead and r are the encoder's choice and
+ * not in the body.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "codec/arg.h"
 #include "codec/codec.h"
+#include "codec/ecq_code.h"
 #include "codec/ecq_model.h"
 #include "codec/impl.h"
-#include "codec/range.h"
 #include "kern/kern.h"
 
-enum { HEADER = 6, CENTROIDS = 3, ESCAPE = KERN_QMAX };
+enum { HEADER = 6, FIRST = 4096 };
 /* Steps, 24 bits of f32: 2^-125 to 2^100.  1 / step is finite, |q| * step is. */
 enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
-enum { SEG_ROOM = ECQ_SEG * 48 };	/* no segment takes more bytes */
-
-static uint32_t
-magnitude(int16_t q)
-{
-	return (uint32_t)(q < 0 ? -q : q);
-}
-
-static unsigned
-bit_length(uint32_t v)
-{
-	return 32 - (unsigned)__builtin_clz(v);
-}
-
-/* ---- writing ---- */
-
-RANGE_INLINE void
-put_magnitude(struct range_put *w, struct ecq_model *m, unsigned l, uint32_t a)
-{
-	struct range_bit *more = m->more[l / 2];
-	unsigned c = bit_length(a), k, t, node = 1;
-
-	for (k = 1; k < c; k++)
-		range_put_bit(w, &more[k - 1], 1);
-	if (c < ECQ_CLASSES)
-		range_put_bit(w, &more[c - 1], 0);
-	for (k = c - 1, t = 0; k > 0 && t < 3; t++) {
-		int bit = (int)(a >> --k & 1);
-
-		range_put_bit(w, &m->mantissa[c][node], bit);
-		node = 2 * node + (unsigned)bit;
-	}
-	range_put_raw(w, a, k);
-}
-
-RANGE_INLINE void
-put_block(struct range_put *w, struct ecq_model *m, const int16_t *q,
-    const float *x, int16_t *mag, size_t at, size_t k)
-{
-	unsigned state = 0, l;
-	uint32_t a, sum = 0;
-	size_t i;
-
-	for (i = 0; i < k; i++) {
-		l = ecq_model_level(m, at + i, 1);
-		a = magnitude(q[i]);
-		if (state == ECQ_FOUND || i < k - 1)
-			range_put_bit(w, &m->value[l][state], a != 0);
-		if (a == 0) {
-			state += state < ECQ_FOUND - 1;
-			continue;
-		}
-		state = ECQ_FOUND;
-		range_put_raw(w, q[i] < 0, 1);
-		put_magnitude(w, m, l, a);
-		if (a == ESCAPE)
-			range_put_raw(w, bytes_u32(x[i]), 31);
-		a = a < ECQ_CAP ? a : ECQ_CAP;
-		mag[i] = (int16_t)a;
-		sum += a;
-	}
-	ecq_model_left(m, sum, k);
-}
-
-static int
-any(const int16_t *q, size_t k)
-{
-	uint64_t v[4];
-	int16_t t = 0;
-
-	if (k == ECQ_SEG) {
-		memcpy(v, q, sizeof(v));
-		return (v[0] | v[1] | v[2] | v[3]) != 0;
-	}
-	if (k == ECQ_BLOCK) {
-		memcpy(v, q, sizeof(*v));
-		return v[0] != 0;
-	}
-	while (k-- > 0)
-		t |= q[k];
-	return t != 0;
-}
-
-RANGE_INLINE void
-put_segment(struct range_put *w, struct ecq_model *m, const int16_t *q,
-    const float *x, size_t k)
-{
-	int16_t mag[ECQ_SEG] = { 0 };
-	int full = any(q, k), some;
-	unsigned state = 0;
-	size_t i, b;
-
-	ecq_model_look(m);
-	range_put_bit(w, &m->seg[ecq_model_level(m, 0, k)], full);
-	for (i = 0; i < k; i += b) {
-		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
-		if (!full) {
-			ecq_model_left(m, 0, b);
-			continue;
-		}
-		some = any(q + i, b);
-		ecq_model_look(m);
-		if (state == ECQ_FOUND || i + b < k)
-			range_put_bit(w,
-			    &m->block[ecq_model_level(m, i, b)][state], some);
-		if (some) {
-			put_block(w, m, q + i, x + i, mag + i, i, b);
-			state = ECQ_FOUND;
-		} else {
-			ecq_model_left(m, 0, b);
-			state += state < ECQ_FOUND - 1;
-		}
-	}
-	ecq_model_above(m, mag, k);
-}
-
-/* The mean of the values quantised to k (3: and more), as delta. */
-static void
-centroids(const struct codec_in *in, const int16_t *q, float inv,
-    int8_t delta[CENTROIDS])
-{
-	double sum[CENTROIDS] = { 0 }, d;
-	uint32_t count[CENTROIDS] = { 0 }, a;
-	size_t i, j;
-
-	for (i = 0; i < in->n; i++) {
-		a = magnitude(q[i]);
-		if (a == 0 || a == ESCAPE)
-			continue;
-		j = a < CENTROIDS ? a - 1 : CENTROIDS - 1;
-		sum[j] += fabs((double)(in->x[i] * inv)) - a;
-		count[j]++;
-	}
-	for (j = 0; j < CENTROIDS; j++) {
-		d = count[j] != 0 ? rint(256 * sum[j] / count[j]) : 0;
-		delta[j] = (int8_t)(d < -128 ? -128 : d > 127 ? 127 : d);
-	}
-}
 
 struct knob {
 	float step, inv, dead, r;
@@ -212,22 +71,37 @@ store(const struct codec_in *in, struct buf *out)
 	return 0;
 }
 
-/* The range code of q[n] at p; 0 when it is longer than limit. */
-static size_t
-put_all(struct ecq_model *m, const struct codec_in *in, const int16_t *q,
-    unsigned char *p, size_t limit)
+/* The level of the first values. */
+static uint8_t
+level(const int16_t *q, size_t n)
 {
-	struct range_put w;
-	size_t i, k;
+	uint32_t sum = 0;
+	size_t i;
 
-	w = range_put_start(p);
-	for (i = 0; i < in->n; i += k) {
-		if ((size_t)(w.p - p) > limit)
-			return 0;
-		k = ecq_model_next(m, in->n - i);
-		put_segment(&w, m, q + i, in->x + i, k);
-	}
-	return range_put_end(w);
+	n = n < FIRST ? n : FIRST;
+	for (i = 0; i < n; i++)
+		sum += (uint32_t)abs(q[i]);
+	return ecq_model_mean(sum, n);
+}
+
+/* The code with the model that suits: 0, *len 0 when that is more than limit,
+ * or -ERR_SYS. */
+static int
+code(const struct codec_in *in, const struct ecq_in *q, unsigned char *p,
+    size_t limit, struct ecq_side *s, size_t *len, struct err *e)
+{
+	struct ecq_model m;
+	int r, plain;
+
+	*s = (struct ecq_side){ .level = level(q->q, q->n) };
+	do {
+		plain = s->plain;
+		r = ecq_model_init(&m, in->ctx, in->n, plain, e);
+		if (r == 0)
+			*len = ecq_put(&m, q, p, limit, s);
+		ecq_model_free(&m);
+	} while (r == 0 && *len == 0 && s->plain > plain);
+	return r;
 }
 
 static int
@@ -235,153 +109,58 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
 	unsigned char *p = out->p + out->n;
-	struct ecq_model m = { .col = NULL };
-	int8_t delta[CENTROIDS];
+	struct ecq_side s;
+	struct ecq_in q;
 	struct knob k;
-	size_t len, i;
-	int16_t *q;
+	size_t len;
+	int16_t *v;
 	int r;
 
 	(void)param;
 	choose(&k, in);
 	if (bytes_f32(in->max_bits) * k.inv < k.dead)
 		return 0;			/* nothing: all are 0 */
-	q = alloc_get(in->n, sizeof(*q), e);
-	r = q != NULL ? ecq_model_init(&m, in->ctx, in->n, e) : -ERR_SYS;
+	v = alloc_get(in->n, sizeof(*v), e);
+	if (v == NULL)
+		return -ERR_SYS;
+	in->kern->deadzone(v, in->x, in->n, k.inv, k.dead, k.r);
+	q = (struct ecq_in){ v, in->x, in->n, k.inv };
+	r = code(in, &q, p + HEADER, 4 * in->n, &s, &len, e);
+	alloc_free(v);
 	if (r < 0)
-		goto out;
-	in->kern->deadzone(q, in->x, in->n, k.inv, k.dead, k.r);
-	centroids(in, q, k.inv, delta);
-	len = put_all(&m, in, q, p + HEADER, 4 * in->n);
-	if (len == 0 || HEADER + len >= 3 + 4 * in->n) {
-		r = store(in, out);
-		goto out;
-	}
+		return r;
+	if (len == 0 || HEADER + len >= 3 + 4 * in->n)
+		return store(in, out);
 	bytes_set16(p, (uint16_t)k.bits);
 	p[2] = (unsigned char)(k.bits >> 16);
-	for (i = 0; i < CENTROIDS; i++)
-		p[3 + i] = (unsigned char)delta[i];
+	p[3] = (unsigned char)s.delta[0];
+	p[4] = (unsigned char)((s.delta[1] & 15) | (s.delta[2] & 15) << 4);
+	p[5] = (unsigned char)(s.plain << 7 | s.level);
 	out->n += HEADER + len;
-out:
-	ecq_model_free(&m);
-	alloc_free(q);
-	return r;
+	return 0;
 }
 
-/* ---- reading ---- */
-
-RANGE_INLINE uint32_t
-get_magnitude(struct range_get *r, struct ecq_model *m, unsigned l)
-{
-	struct range_bit *more = m->more[l / 2];
-	unsigned c = 1, k, t, node = 1;
-	uint32_t a = 1;
-
-	while (c < ECQ_CLASSES && range_get_bit(r, &more[c - 1]))
-		c++;
-	for (k = c - 1, t = 0; k > 0 && t < 3; k--, t++) {
-		unsigned bit = (unsigned)range_get_bit(r, &m->mantissa[c][node]);
-
-		node = 2 * node + bit;
-		a = a << 1 | bit;
-	}
-	return a << k | range_get_raw(r, k);
-}
-
-/* What the decoder knows besides the model. */
-struct scale {
-	float step, delta[4];
-};
-
-RANGE_INLINE void
-get_block(struct range_get *r, struct ecq_model *m, const struct scale *f,
-    float *x, int16_t *mag, size_t at, size_t k)
-{
-	unsigned state = 0, l, neg;
-	uint32_t a, sum = 0;
-	size_t i;
-	float v;
-
-	for (i = 0; i < k; i++) {
-		l = ecq_model_level(m, at + i, 1);
-		if ((state == ECQ_FOUND || i < k - 1) &&
-		    !range_get_bit(r, &m->value[l][state])) {
-			state += state < ECQ_FOUND - 1;
-			continue;
-		}
-		state = ECQ_FOUND;
-		neg = range_get_raw(r, 1);
-		a = get_magnitude(r, m, l);
-		v = ((float)a + f->delta[a < 3 ? a : 3]) * f->step;
-		if (a == ESCAPE)
-			v = bytes_f32(range_get_raw(r, 31));
-		x[i] = neg ? -v : v;
-		a = a < ECQ_CAP ? a : ECQ_CAP;
-		mag[i] = (int16_t)a;
-		sum += a;
-	}
-	ecq_model_left(m, sum, k);
-}
-
-RANGE_INLINE void
-get_segment(struct range_get *r, struct ecq_model *m, const struct scale *f,
-    float *x, size_t k)
-{
-	int16_t mag[ECQ_SEG] = { 0 };
-	unsigned state = 0;
-	int full, some;
-	size_t i, b;
-
-	ecq_model_look(m);
-	full = range_get_bit(r, &m->seg[ecq_model_level(m, 0, k)]);
-	for (i = 0; i < k; i += b) {
-		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
-		if (!full) {
-			ecq_model_left(m, 0, b);
-			continue;
-		}
-		some = 1;
-		ecq_model_look(m);
-		if (state == ECQ_FOUND || i + b < k)
-			some = range_get_bit(r,
-			    &m->block[ecq_model_level(m, i, b)][state]);
-		if (some) {
-			get_block(r, m, f, x + i, mag + i, i, b);
-			state = ECQ_FOUND;
-		} else {
-			ecq_model_left(m, 0, b);
-			state += state < ECQ_FOUND - 1;
-		}
-	}
-	ecq_model_above(m, mag, k);
-}
-
-/* x is all zero before. */
+/* What follows the step; -1 when it is not what encode() writes. */
 static int
-get_all(const struct codec_out *o, struct bytes *b, struct ecq_model *m,
-    uint32_t step)
+side(struct bytes *b, struct ecq_side *s)
 {
-	struct scale f = { bytes_f32(step << 8), { 0 } };
-	struct range_get r;
-	size_t i, k;
+	unsigned d, l;
 
-	for (i = 1; i <= CENTROIDS; i++)
-		f.delta[i] = (float)(int8_t)bytes_u8(b) / 256;
-	if (b->bad)
-		return -1;
-	r = range_get_start(b->p + b->at, b->n - b->at);
-	for (i = 0; i < o->n; i += k) {
-		k = ecq_model_next(m, o->n - i);
-		get_segment(&r, m, &f, o->x + i, k);
-	}
-	b->at = b->n;
-	return range_get_end(r);
+	s->delta[0] = (int8_t)bytes_u8(b);
+	d = bytes_u8(b);
+	s->delta[1] = (int8_t)(((d & 15) ^ 8) - 8);
+	s->delta[2] = (int8_t)((d >> 4 ^ 8) - 8);
+	l = bytes_u8(b);
+	s->plain = (uint8_t)(l >> 7);
+	s->level = l & 127;
+	return b->bad || s->level >= ECQ_LEVELS ? -1 : 0;
 }
 
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	struct ecq_model m = { .col = NULL };
+	struct ecq_model m;
+	struct ecq_side s;
 	const unsigned char *p;
 	uint32_t step;
 	int r;
@@ -400,11 +179,13 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 		bytes_get_f32(o->x, p, o->n);
 		return 0;
 	}
-	if (step < STEP_MIN || step > STEP_MAX)
-		return codec_corrupt("ecq", "bad step", e);
-	r = ecq_model_init(&m, o->ctx, o->n, e);
-	if (r == 0 && get_all(o, b, &m, step) < 0)
+	if (step < STEP_MIN || step > STEP_MAX || side(b, &s) < 0)
+		return codec_corrupt("ecq", "bad header", e);
+	r = ecq_model_init(&m, o->ctx, o->n, s.plain, e);
+	if (r == 0 && ecq_get(&m, o->x, o->n, bytes_f32(step << 8), &s,
+	    b->p + b->at, b->n - b->at) < 0)
 		r = codec_corrupt("ecq", "bad code", e);
+	b->at = b->n;
 	ecq_model_free(&m);
 	return r;
 }
@@ -431,8 +212,8 @@ static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
 	(void)plan;
-	/* what put_all writes before it sees that it is too long */
-	return HEADER + 4 * n + SEG_ROOM + 8;
+	/* what ecq_put wants */
+	return HEADER + 4 * n + ECQ_SEG_ROOM;
 }
 
 const struct codec_impl ecq_codec = {

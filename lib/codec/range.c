@@ -61,20 +61,21 @@ range_put_carry(unsigned char *start, unsigned char *p)
 		;
 }
 
-/* The number in [low, low + range), mod 2^64, with the fewest leading bytes
- * that are not zero: *k of them. */
+/*
+ * The fewest bytes, *k of them, that say that a number is in [low, low +
+ * range) whatever follows them: the number of 64 bits that they begin, zeros
+ * behind.  It wraps where the bytes before must be one more.
+ */
 static uint64_t
 shortest(uint64_t low, uint64_t range, unsigned *k)
 {
-	uint64_t mask;
+	uint64_t mask, v;
 
-	*k = 0;
-	if (low == 0)
-		return 0;
-	for (; *k < 8; ++*k) {
+	for (*k = 1; *k < 8; ++*k) {
 		mask = UINT64_MAX >> 8 * *k;
-		if (((low - 1) | mask) - (low - 1) < range)
-			return ((low - 1) | mask) + 1;
+		v = (low + mask) & ~mask;
+		if (v - low + mask < range)
+			return v;
 	}
 	return low;
 }
@@ -85,43 +86,45 @@ range_put_end(struct range_put w)
 	unsigned k, i;
 	uint64_t v = shortest(w.low, w.range, &k);
 
-	if (v == 0 && w.low != 0)
+	if (v < w.low)
 		range_put_carry(w.start, w.p);
 	for (i = 0; i < k; i++)
 		*w.p++ = (unsigned char)(v >> (56 - 8 * i));
-	while (w.p > w.start && w.p[-1] == 0)
-		w.p--;
 	return (size_t)(w.p - w.start);
+}
+
+/* The eight bytes at p[at], zeros from p[n] on. */
+static uint64_t
+eight(const unsigned char *p, size_t at, size_t n)
+{
+	uint64_t v = 0;
+	size_t i;
+
+	for (i = at; i < at + 8; i++)
+		v = v << 8 | (i < n ? p[i] : 0u);
+	return v;
 }
 
 struct range_get
 range_get_start(const unsigned char *p, size_t n)
 {
-	struct range_get r = { 0, UINT64_MAX, 0, p, p, p + n };
+	struct range_get r = { eight(p, 0, n), UINT64_MAX, p, 8, n };
 
-	range_get_shift(&r);
-	range_get_shift(&r);
-	r.range = UINT64_MAX;
 	return r;
 }
 
 uint32_t
-range_get_tail(const unsigned char *p, size_t n)
+range_get_tail(const unsigned char *p, size_t at, size_t n)
 {
-	uint32_t v = 0;
-	size_t i;
-
-	for (i = 0; i < 4; i++)
-		v = v << 8 | (i < n ? p[i] : 0u);
-	return v;
+	return (uint32_t)(eight(p, at, n) >> 32);
 }
 
-int
+size_t
 range_get_end(struct range_get r)
 {
+	uint64_t seen = eight(r.p, r.at - 8, r.n), v;
 	unsigned k;
 
-	if (r.p != r.end || (r.p != r.start && r.p[-1] == 0))
-		return -1;
-	return shortest(r.seen - r.code, r.range, &k) == r.seen ? 0 : -1;
+	v = shortest(seen - r.code, r.range, &k);
+	return (seen ^ v) >> (64 - 8 * k) == 0 ? r.at - 8 + k : SIZE_MAX;
 }

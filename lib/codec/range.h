@@ -51,8 +51,8 @@ struct range_put {
 
 /* range_put_start(p): to p; the caller has room. */
 struct range_put range_put_start(unsigned char *p);
-/* range_put_end(w): the bytes written; what zeros past the end say is left
- * out.  w is done. */
+/* range_put_end(w): the bytes written, at least one; whatever follows them,
+ * they mean the same.  w is done. */
 size_t range_put_end(struct range_put w);
 /* range_put_carry(start, p): one is added to what was written up to p. */
 void range_put_carry(unsigned char *start, unsigned char *p);
@@ -84,7 +84,7 @@ range_put_bit(struct range_put *w, struct range_bit *b, int bit)
 			range_put_carry(w->start, w->p);
 	}
 	range_learn(b, bit);
-	if (w->range >> 32 == 0)
+	if (__builtin_expect(w->range >> 32 == 0, 0))
 		range_put_shift(w);
 }
 
@@ -104,7 +104,7 @@ range_put_raw(struct range_put *w, uint32_t v, unsigned n)
 			if (w->low < half)
 				range_put_carry(w->start, w->p);
 		}
-		if (w->range >> 32 == 0)
+		if (__builtin_expect(w->range >> 32 == 0, 0))
 			range_put_shift(w);
 	}
 }
@@ -112,33 +112,33 @@ range_put_raw(struct range_put *w, uint32_t v, unsigned n)
 /* ---- reading ---- */
 struct range_get {
 	uint64_t code, range;
-	uint64_t seen;		/* the last eight bytes */
-	const unsigned char *start, *p, *end;
+	const unsigned char *p;
+	size_t at, n;		/* the next byte; past n are zeros */
 };
 
+/* range_get_start(p, n): a code that ends in p[n] at the latest. */
 struct range_get range_get_start(const unsigned char *p, size_t n);
-/* range_get_end(r): 0 when the bytes end as range_put_end ends them, -1
- * otherwise.  Past the end are zeros, as many as are asked for. */
-int range_get_end(struct range_get r);
-/* range_get_tail(p, n): four bytes of which only n < 4 are there. */
-uint32_t range_get_tail(const unsigned char *p, size_t n);
+/* range_get_end(r): its length, which may be above n; SIZE_MAX when it does
+ * not end as range_put_end ends it. */
+size_t range_get_end(struct range_get r);
+/* range_get_tail(p, at, n): four bytes of which some are not there. */
+uint32_t range_get_tail(const unsigned char *p, size_t at, size_t n);
 
 RANGE_INLINE void
 range_get_shift(struct range_get *r)
 {
+	const unsigned char *p;
 	uint32_t v;
 
+	if (r->at + 4 <= r->n) {
+		p = r->p + r->at;
+		v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+		    (uint32_t)p[2] << 8 | p[3];
+	} else
+		v = range_get_tail(r->p, r->at, r->n);
+	r->at += 4;
 	r->range <<= 32;
-	if (r->end - r->p >= 4) {
-		v = (uint32_t)r->p[0] << 24 | (uint32_t)r->p[1] << 16 |
-		    (uint32_t)r->p[2] << 8 | r->p[3];
-		r->p += 4;
-	} else {
-		v = range_get_tail(r->p, (size_t)(r->end - r->p));
-		r->p = r->end;
-	}
 	r->code = r->code << 32 | v;
-	r->seen = r->seen << 32 | v;
 }
 
 RANGE_INLINE int
@@ -154,7 +154,7 @@ range_get_bit(struct range_get *r, struct range_bit *b)
 		r->range -= bound;
 	}
 	range_learn(b, bit);
-	if (r->range >> 32 == 0)
+	if (__builtin_expect(r->range >> 32 == 0, 0))
 		range_get_shift(r);
 	return bit;
 }
@@ -175,7 +175,7 @@ range_get_raw(struct range_get *r, unsigned n)
 			r->code -= half;
 			r->range -= half;
 		}
-		if (r->range >> 32 == 0)
+		if (__builtin_expect(r->range >> 32 == 0, 0))
 			range_get_shift(r);
 	}
 	return v;

@@ -23,18 +23,25 @@ log2_fixed(uint32_t v)
 }
 
 size_t
-rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n)
+rans_entropy(const uint32_t *count, size_t symbols, size_t n)
 {
 	uint64_t bits = (uint64_t)n * log2_fixed((uint32_t)n);
-	size_t i, used = 0;
+	size_t i;
+
+	for (i = 0; i < symbols; i++)
+		if (count[i] != 0)
+			bits -= count[i] * log2_fixed(count[i]);
+	return (size_t)(bits >> 19);
+}
+
+size_t
+rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n)
+{
+	size_t i, used = 0, bytes = rans_entropy(count, RANS_SYMBOLS, n);
 
 	for (i = 0; i < RANS_SYMBOLS; i++)
-		if (count[i] != 0) {
-			bits -= count[i] * log2_fixed(count[i]);
-			used++;
-		}
-	bits >>= 19;				/* bytes */
-	return (size_t)(bits + bits / 512) + 2 * used + 20;
+		used += count[i] != 0;
+	return bytes + bytes / 512 + 2 * used + 20;
 }
 
 size_t

@@ -18,6 +18,10 @@ struct bytes;
 
 enum { RANS_SYMBOLS = 256 };
 
+/* rans_entropy(count, symbols, n): of n symbols with these counts, in whole
+ * bytes; the same on every machine. */
+size_t rans_entropy(const uint32_t *count, size_t symbols, size_t n);
+
 /* rans_estimate(count, n): the bytes n symbols with these counts will take,
  * within a few; never less than their entropy. */
 size_t rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n);

@@ -200,6 +200,8 @@ sparse_get_coded(struct bytes *b, struct sparse *s)
 			    ((unsigned)p[i / 8] >> i % 8 & 1));
 		}
 	}
+	if (range_get_end(r) != b->n - b->at)
+		return -1;
 	b->at = b->n;
-	return range_get_end(r);
+	return 0;
 }

@@ -41,22 +41,27 @@ up(const void *a, const void *b)
 	return u < v ? -1 : u > v;
 }
 
-/* Of the symbols y, as if their counts were known. */
+/*
+ * Of the symbols y, adaptive: what Krichevsky and Trofimov's estimate takes
+ * for K symbols, the i-th of which occurs n_i times of n.
+ *
+ *   -log2 (prod_i G(n_i + 1/2) / G(1/2)) G(K/2) / G(n + K/2)
+ */
 static double
 entropy(void)
 {
 	static float s[N];
-	double bits = 0;
+	double bits = 0, k = 0;
 	size_t i, j;
 
 	memcpy(s, y, sizeof(s));
 	qsort(s, N, sizeof(*s), up);
-	for (i = 0; i < N; i = j) {
+	for (i = 0; i < N; i = j, k++) {
 		for (j = i; j < N && up(s + i, s + j) == 0; j++)
 			;
-		bits -= (double)(j - i) * log2((double)(j - i) / N);
+		bits -= lgamma((double)(j - i) + 0.5) - lgamma(0.5);
 	}
-	return bits / N;
+	return (bits + lgamma(N + k / 2) - lgamma(k / 2)) / log(2) / N;
 }
 
 static int
@@ -108,20 +113,20 @@ at_bits(double bits, uint32_t cols, struct result *r)
 static void
 test_normal(void)
 {
-	static const double rate[] = { 0.5, 1, 2, 3, 4 };
+	static const double rate[] = { 0.1, 0.25, 0.5, 1, 2, 3, 4 };
 	struct result r;
 	double gap;
 	size_t i;
 
 	for (i = 0; i < N; i++)
 		x[i] = (float)(1e-3 * normal(1, (uint32_t)i));
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 7; i++) {
 		if (!ok(at_bits(rate[i], COLS, &r) == 0, "%g bit", rate[i]))
 			continue;
 		gap = r.bits - 0.5 * log2(1 / r.nmse);
 		ok(gap < 0.28, "normal, %.3f bit: NMSE %.4g, %.3f bit over "
 		    "Shannon's bound", r.bits, r.nmse, gap);
-		ok(r.bits < 1.011 * r.entropy, "%.2f %% over the entropy",
+		ok(r.bits < 1.01 * r.entropy, "%.2f %% over the entropy",
 		    100 * (r.bits / r.entropy - 1));
 	}
 }
@@ -178,37 +183,70 @@ test_small(void)
 }
 
 static int
-decode(const unsigned char *p, size_t n)
+decode(const unsigned char *p, size_t len, size_t n)
 {
 	struct codec_ctx ctx = { 1, 2, 3, COLS, 0 };
 	struct err e = ERR_INIT;
 
-	return codec_decode(CODEC_ECQ, 0, &ctx, p, n, y, 100, &e);
+	return codec_decode(CODEC_ECQ, 0, &ctx, p, len, y, n, &e);
+}
+
+/* Every end of a body, and a bit more or less at its seams. */
+static void
+test_cut(void)
+{
+	struct result r;
+	size_t i, len;
+	int good = 1, bad = 0, cuts = 0;
+	unsigned char *p;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)normal(6, (uint32_t)i);
+	good = run(1.5, COLS, &r) == 0;
+	len = out.n;
+	p = malloc(len + 1);
+	if (!ok(good && p != NULL, "%zu bytes", len))
+		return;
+	memcpy(p, out.p, len);
+	for (i = 0; i < len; i += i < 16 || i > len - 16 ? 1 : len / 40)
+		bad += decode(p, i, N) < 0 || i == 0, cuts++;
+	for (i = 0; i < 8; i++) {
+		p[len] = (unsigned char)i;
+		good &= decode(p, len + 1, N) < 0;
+	}
+	ok(bad == cuts && decode(p, len, N) == 0, "cut in %d places", cuts);
+	ok(good, "a byte more");
+	free(p);
 }
 
 static void
 test_lies(void)
 {
-	/* step 1, deltas 0; nothing follows: a code of zeros */
-	unsigned char b[64] = { 0x00, 0x80, 0x3f };
+	/* step 1, deltas 0, level 20; nothing follows: a code of zeros */
+	unsigned char b[64] = { 0x00, 0x80, 0x3f, 0, 0, 20 };
 
-	ok(decode(b, 0) == 0, "empty");
-	ok(decode(b, 1) < 0 && decode(b, 2) < 0 && decode(b, 5) < 0,
-	    "cut in the header");
-	ok(decode(b, 7) < 0, "a code that ends in 0");
+	ok(decode(b, 0, 100) == 0, "empty");
+	ok(decode(b, 1, 100) < 0 && decode(b, 2, 100) < 0 &&
+	    decode(b, 5, 100) < 0, "cut in the header");
+	ok(decode(b, 6, 100) < 0, "no code");
+	b[5] = 36;
+	ok(decode(b, 64, 100) < 0, "no such level");
+	b[5] = 20;
 	b[2] = 0x00;
 	b[1] = 0x01;
-	ok(decode(b, 7) < 0, "a step too small");
+	ok(decode(b, 7, 100) < 0, "a step too small");
 	b[2] = 0x7f;
-	ok(decode(b, 7) < 0, "a step that is infinite");
+	ok(decode(b, 7, 100) < 0, "a step that is infinite");
 	b[2] = 0xbf;
 	b[1] = 0x80;
-	ok(decode(b, 7) < 0, "a step below 0");
+	ok(decode(b, 7, 100) < 0, "a step below 0");
 	memset(b, 0, 3);
-	ok(decode(b, 63) < 0, "stored, too short");
+	ok(decode(b, 63, 100) < 0, "stored, too short");
 	b[2] = 0x3f;
 	memset(b + 6, 0xff, 58);
-	ok(decode(b, 64) < 0, "noise that runs past 100 values");
+	ok(decode(b, 64, 100) < 0, "noise that runs past 100 values");
+	b[5] = 128;
+	ok(decode(b, 64, 100) < 0, "and plain");
 }
 
 int
@@ -217,6 +255,7 @@ main(void)
 	test_normal();
 	test_matrix();
 	test_small();
+	test_cut();
 	test_lies();
 	buf_release(&out);
 	return done_testing();

@@ -45,8 +45,9 @@ put(uint32_t seed, uint32_t n)
 	return (long)range_put_end(w);
 }
 
+/* The code, *end bytes long, and what follows up to len. */
 static int
-get(uint32_t seed, uint32_t n, size_t len, int *end)
+get(uint32_t seed, uint32_t n, size_t len, size_t *end)
 {
 	struct range_bit b[CONTEXTS];
 	struct range_get r;
@@ -94,23 +95,26 @@ int
 main(void)
 {
 	uint32_t seed, n;
-	long len;
-	int good = 1, end, ends = 1;
+	size_t len, end;
+	int good = 1, ends = 1;
 
 	for (seed = 0; seed < 60; seed++) {
 		n = seed < 40 ? seed * seed : N;
-		len = put(seed, n);
-		good &= get(seed, n, (size_t)len, &end);
-		ends &= end == 0 && (len == 0 || body[len - 1] != 0);
+		len = (size_t)put(seed, n);
+		good &= get(seed, n, len, &end);
+		ends &= end == len;
+		memset(body + len, seed % 2 ? 0xff : 0, 16);
+		good &= get(seed, n, len + 16, &end);
+		ends &= end == len;
 	}
-	ok(good, "what was put is got, %d sequences", seed);
-	ok(ends, "and all of it is used");
-	len = put(5, 1000);
-	body[len] = 1;
-	(void)get(5, 1000, (size_t)len + 1, &end);
-	ok(end < 0, "a byte too many is seen");
-	(void)get(5, 1000, (size_t)len / 2, &end);
-	ok(1, "half of it is read without harm");
+	ok(good, "what was put is got, %u sequences, whatever follows", seed);
+	ok(ends, "and the end is found");
+	len = (size_t)put(5, 1000);
+	body[len - 1] ^= 1;
+	(void)get(5, 1000, len, &end);
+	ok(end != len, "another last bit is seen");
+	(void)get(5, 1000, len / 2, &end);
+	ok(end > len / 2, "half of it is read without harm");
 	ok(excess(0.5, N) < 0.004, "p = 0.5: %.5f bit over", excess(0.5, N));
 	ok(excess(0.1, N) < 0.004, "p = 0.1: %.5f bit over", excess(0.1, N));
 	ok(excess(0.01, N) < 0.003, "p = 0.01: %.5f bit over",
