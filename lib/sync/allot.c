@@ -5,7 +5,14 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "sync/allot.h"
+#include "sync/elem.h"
 #include "sync/estimate.h"
+
+enum {
+	ALLOT_PROBES = 8,	/* groups whose levels are all measured */
+	ALLOT_LADDERS = 64,	/* and some of whose steps are */
+	ALLOT_STRIDE = 6	/* every so many of a ladder's */
+};
 
 int
 allot_new(struct allot **out, const struct codec_plan *plan, size_t m, size_t n,
@@ -28,9 +35,10 @@ allot_new(struct allot **out, const struct codec_plan *plan, size_t m, size_t n,
 	a->told = alloc_get(m, sizeof(*a->told), e);
 	a->was = alloc_get(m, sizeof(*a->was), e);
 	a->scale = alloc_get(n, sizeof(*a->scale), e);
+	a->own = alloc_get(n, sizeof(*a->own), e);
 	if (a->level == NULL || a->known == NULL || a->weight == NULL ||
 	    a->choice == NULL || a->told == NULL || a->was == NULL ||
-	    a->scale == NULL) {
+	    a->scale == NULL || a->own == NULL) {
 		allot_free(a);
 		return -ERR_SYS;
 	}
@@ -50,6 +58,7 @@ allot_free(struct allot *a)
 	alloc_free(a->told);
 	alloc_free(a->was);
 	alloc_free(a->scale);
+	alloc_free(a->own);
 	alloc_free(a);
 }
 
@@ -148,6 +157,7 @@ allot_group(struct allot *a, size_t g, const struct stat_group *stat,
 
 	a->weight[g] = weight;
 	a->scale[g] = scale;
+	a->own[g][0] = a->own[g][1] = 1;
 	a->choice[g] = 0;
 	estimate_init(&m, stat);
 	for (l = 0; l < a->m; l++) {
@@ -181,14 +191,21 @@ allot_solve(struct allot *a, int64_t budget, enum select_effort effort,
 	return r;
 }
 
-/* eight groups, evenly spread, and of a ladder every sixth step */
+/* Groups evenly spread, up to so many. */
+static int
+allot_some(const struct allot *a, size_t g, size_t most)
+{
+	size_t stride = (a->n + most - 1) / most;
+
+	return g % (stride > 0 ? stride : 1) == 0;
+}
+
 static int
 allot_probe(const struct allot *a, size_t g, size_t l)
 {
-	size_t stride = (a->n + 7) / 8;
-
-	return g % (stride > 0 ? stride : 1) == 0 &&
-	    (!allot_ladder(a, l) || (l - a->scaled) % 6 == 3);
+	return allot_ladder(a, l) ? allot_some(a, g, ALLOT_LADDERS) &&
+	    (l - a->scaled) % ALLOT_STRIDE == ALLOT_STRIDE / 2 :
+	    allot_some(a, g, ALLOT_PROBES);
 }
 
 int
@@ -233,6 +250,31 @@ allot_factor(double told, double was)
 	return f < 0.05 ? 0.05 : f > 20 ? 20 : f;
 }
 
+/* Of group g's ladder, step l was measured at f[] times what was thought of it:
+ * so were the steps after it, and less and less so those down to the one that
+ * was measured before. */
+static void
+allot_bend(struct allot *a, size_t g, size_t l, const double f[2])
+{
+	size_t i;
+	double part;
+
+	for (i = a->scaled; i < a->scaled_end; i++) {
+		struct select_level *v = &a->level[g * a->m + i];
+
+		if (a->known[g * a->m + i] != ALLOT_FORETOLD)
+			continue;
+		part = l < a->scaled + ALLOT_STRIDE || i >= l ? 1 :
+		    i + ALLOT_STRIDE <= l ? 0 :
+		    1 - (double)(l - i) / ALLOT_STRIDE;
+		v->rate = (int64_t)ceil((double)v->rate *
+		    elem_exp(part * elem_log(f[0])));
+		v->dist *= elem_exp(part * elem_log(f[1]));
+	}
+	a->own[g][0] *= f[0];
+	a->own[g][1] *= f[1];
+}
+
 void
 allot_measured(struct allot *a, size_t g, size_t l, size_t body, double error)
 {
@@ -249,10 +291,15 @@ allot_measured(struct allot *a, size_t g, size_t l, size_t body, double error)
 		*known = ALLOT_EXACT;
 		allot_alike(a, g, l, f);
 	} else if (*known == ALLOT_FORETOLD) {
-		a->was[l][0] += (double)was.rate;
-		a->was[l][1] += was.dist;
+		a->was[l][0] += (double)was.rate / a->own[g][0];
+		a->was[l][1] += was.dist / a->own[g][1];
 		a->told[l][0] += (double)v->rate;
 		a->told[l][1] += v->dist;
+		*known = ALLOT_EXACT;
+		f[0] = allot_factor((double)v->rate, (double)was.rate);
+		f[1] = allot_factor(v->dist, was.dist);
+		if (allot_ladder(a, l))
+			allot_bend(a, g, l, f);
 	}
 	*known = ALLOT_EXACT;
 }
@@ -265,7 +312,8 @@ allot_scale(struct allot *a, size_t l, const double f[2])
 	for (g = 0; g < a->n; g++) {
 		struct select_level *v = &a->level[g * a->m + l];
 
-		if (a->known[g * a->m + l] != ALLOT_FORETOLD)
+		if (a->known[g * a->m + l] != ALLOT_FORETOLD ||
+		    (allot_ladder(a, l) && allot_some(a, g, ALLOT_LADDERS)))
 			continue;
 		v->rate = (int64_t)ceil((double)v->rate * f[0]);
 		v->dist *= f[1];

@@ -36,6 +36,8 @@ struct allot {
 	double *weight;			/* [n] */
 	double (*told)[2], (*was)[2];	/* [m]: sums of rates and errors, as
 					 * measured and as foretold */
+	double (*own)[2];		/* [n]: of a group's ladder, the same
+					 * of its last step measured */
 	uint8_t *choice;		/* [n], by allot_solve */
 	struct select_result res;
 	size_t unknown;			/* groups whose choice is not known */
@@ -83,7 +85,8 @@ int allot_solve(struct allot *a, int64_t budget, enum select_effort effort,
 
 /* allot_wants(a, g): the level of group g to measure next, -1 when nothing is
  * wanted.  Before the first allot_solve: the levels nothing foretells, and
- * of eight groups, evenly spread, all levels (every sixth of a ladder). */
+ * of eight groups, evenly spread, all levels, and of 64 every sixth step of a
+ * ladder. */
 int allot_wants(const struct allot *a, size_t g);
 /* allot_measured(a, g, l, body, error): what coding told; error as the sum of
  * squares, not weighted.  After the first allot_solve the other levels of the
