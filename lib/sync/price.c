@@ -7,7 +7,7 @@
 
 #define PRICE_LN2 0.69314718055994530942
 #define PRICE_DECAY 0.5		/* of the past, from shard to shard */
-#define PRICE_TRUST 0.05	/* of the budget is believed beforehand */
+#define PRICE_TRUST 0.2	/* of the budget is believed beforehand */
 #define PRICE_JUMP 20		/* octaves that all may move by at once */
 enum {
 	PRICE_LOW = -120, PRICE_OCTAVE = 4,	/* 2^-120 to 2^40 a byte */
