@@ -23,7 +23,8 @@ enum {
 	OPT_TARGET, OPT_NORM, OPT_INTERVAL, OPT_LEAST, OPT_MOST, OPT_DIVERGENCE,
 	OPT_VALUES, OPT_DT, OPT_METHOD, OPT_COMPUTE, OPT_LATENCY, OPT_PHI,
 	OPT_MIN_RATIO, OPT_MAX_DELAY, OPT_KC, OPT_KD, OPT_LAMBDA, OPT_TIERS,
-	OPT_GROUPS, OPT_THETA, OPT_COSINE, OPT_DECO
+	OPT_GROUPS, OPT_THETA, OPT_COSINE, OPT_DECO,
+	OPT_RISE, OPT_STILL, OPT_WARMUP, OPT_ACCORDION, OPT_EASE
 };
 
 static const struct cli_opt options[] = {
@@ -34,6 +35,15 @@ static const struct cli_opt options[] = {
 	{ OPT_BETA, "beta", "X", "how fast it falls, per bit/s" },
 	{ OPT_HALF, "half", "RATE", "where it is half way (default 10Mbit)" },
 	{ OPT_BANDWIDTH, "bandwidth", "RATE", "of the link, if not measured" },
+	{ OPT_RISE, "rise", "X",
+	    "of a faster link, taken at each shard (default 0.5)" },
+	{ OPT_STILL, "hysteresis", "X",
+	    "a link that changes by less has not (default 0.05)" },
+	{ OPT_WARMUP, "warmup", "STEPS",
+	    "reach the factor over so many (default 0)" },
+	{ OPT_ACCORDION, "accordion", "STEPS",
+	    "compress less after windows whose norm changes" },
+	{ OPT_EASE, "ease", "X", "accordion: so much less (default 2)" },
 	{ OPT_TARGET, "target-divergence", "X",
 	    "relative drift to aim at; gives the interval" },
 	{ OPT_NORM, "model-norm", "X", "the norm of the model" },
@@ -95,6 +105,23 @@ set_ratio(struct policy *o, int key, const char *val, struct err *e)
 			return err_set(e, ERR_USAGE, "--half must not be 0");
 		o->beta = ratio_beta(o->beta);
 		return 0;
+	}
+}
+
+static int
+set_pace(struct pace *o, int key, const char *val, struct err *e)
+{
+	switch (key) {
+	case OPT_RISE:
+		return cli_f64(&o->rise, val, 1e-3, 1, "--rise", e);
+	case OPT_STILL:
+		return cli_f64(&o->still, val, 0, 0.9, "--hysteresis", e);
+	case OPT_WARMUP:
+		return cli_u64(&o->warmup, val, 0, UINT64_MAX, "--warmup", e);
+	case OPT_ACCORDION:
+		return cli_u64(&o->window, val, 1, 1000000, "--accordion", e);
+	default:
+		return cli_f64(&o->ease, val, 1, 1e6, "--ease", e);
 	}
 }
 
@@ -200,6 +227,8 @@ set(void *arg, int key, const char *val, struct err *e)
 	default:
 		if (key >= OPT_COMPUTE && key <= OPT_KD)
 			return set_deco(&o->stale, key, val, e);
+		if (key >= OPT_RISE && key <= OPT_EASE)
+			return set_pace(&p->pace, key, val, e);
 		if (key >= OPT_DT && key <= OPT_COSINE)
 			return set_table(o, key, val, e);
 		r = filter_set(&o->f, key, val, e);
@@ -215,6 +244,10 @@ check(const struct opts *o, struct err *e)
 	if (o->policy.interval.min > o->policy.interval.max)
 		return err_set(e, ERR_USAGE,
 		    "--min-interval is above --max-interval");
+	if (o->policy.stale.on && (o->policy.pace.warmup > 0 ||
+	    o->policy.pace.window > 0))
+		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
+		    "--accordion");
 	if (o->tiers.tiers > 0 && o->tiers.lambda >= 0)
 		return err_set(e, ERR_USAGE, "--tiers or --lambda, not both");
 	if (o->tiers.groups > 0 && o->tiers.theta >= 0)
@@ -449,7 +482,8 @@ main(int argc, char **argv)
 	};
 	struct opts o = { .cli = &c, .divergence = -1,
 	    .policy = { .cmin = 2, .cmax = 300, .beta = ratio_beta(10e6),
-	    .bandwidth = -1, .steps = 1, .interval = { 0, 1, 1000 } },
+	    .bandwidth = -1, .steps = 1, .interval = { 0, 1, 1000 },
+	    .pace = PACE_INIT },
 	    .cuts = { -1, -1, ADVICE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
 	    0.005, 0.3, 64, ADVICE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };
 	struct err e = ERR_INIT;

@@ -12,6 +12,7 @@
 #include "sync/ratio.h"
 
 #define POLICY_FILE "policy"		/* in the state directory */
+#define POLICY_PACE "pace"		/* key in it */
 
 /* One more line of what there is to say; words are not worth an error. */
 static void __attribute__((format(printf, 2, 3)))
@@ -47,6 +48,11 @@ policy_load(struct policy *p, struct err *e)
 		    p->state->dir);
 	if (r >= 0 && p->stale.on)
 		r = stale_load(&p->stale, &h, e);
+	if (r >= 0 && (r = history_list(&h, POLICY_PACE,
+	    (double *)&p->pace.seen, PACE_NUMBERS, e)) > 0 &&
+	    pace_check(&p->pace) < 0)
+		r = err_set(e, ERR_DATA, "corrupt: " POLICY_PACE " in "
+		    "'%s/policy'", p->state->dir);
 	history_release(&h);
 	return r < 0 ? r : 0;
 }
@@ -59,11 +65,14 @@ policy_save(struct policy *p, struct err *e)
 	char v[32];
 	int r;
 
-	if (p->state == NULL || !(p->interval.target > 0 || p->stale.on))
-		return 0;
+	if (p->state == NULL || (p->pace.seen.rate < 0 && p->pace.window == 0 &&
+	    !(p->interval.target > 0) && !p->stale.on))
+		return 0;		/* nothing to remember */
 	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->steps);
 	if ((r = text_set(&h.kv, "interval", v, e)) == 0 &&
 	    (!p->stale.on || (r = stale_save(&p->stale, &h, e)) == 0) &&
+	    (r = history_put_list(&h, POLICY_PACE,
+	    (const double *)&p->pace.seen, PACE_NUMBERS, e)) == 0 &&
 	    (r = history_put(&h, "interval", &row, 1, e)) == 0)
 		r = history_save(&h, p->state, POLICY_FILE,
 		    reader_shard(p->in), p->tool, e);
@@ -108,14 +117,21 @@ policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
 static int
 policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 {
-	double c = ratio_factor(p->cmin, p->cmax, p->beta, fmax(rate, 0));
+	double acted = pace_rate(&p->pace, rate);
+	double c = pace_factor(&p->pace, ratio_factor(p->cmin, p->cmax, p->beta,
+	    fmax(acted, 0)), reader_shard(p->in)->step);
 	uint64_t budget = ratio_budget(reader_schema(p->in)->total, c);
 	char where[160];
 	int r;
 
-	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
-	    reader_where(p->in, where), rate >= 0 ? "link" : "link unknown,",
-	    fmax(rate, 0), c, (unsigned long long)budget);
+	policy_say(p, "%s: %s %.4g bit/s, taken as %.4g, factor %.4g%s, %llu "
+	    "bytes", reader_where(p->in, where), rate >= 0 ? "link" :
+	    "link unknown,", fmax(rate, 0), fmax(acted, 0), c,
+	    p->pace.window == 0 ? "" : p->pace.seen.critical > 0 ?
+	    ", critical" : ", not critical", (unsigned long long)budget);
+	if (p->pace.window > 0 && (r = policy_whole(kv, "critical",
+	    p->pace.seen.critical, e)) < 0)
+		return r;
 	if ((r = policy_real(kv, "ratio", c, e)) < 0 || (r = policy_whole(kv,
 	    "budget_bytes", (double)budget, e)) < 0)
 		return r;
@@ -175,6 +191,7 @@ policy_on_send(struct policy *p, struct err *e)
 	double norm, drift;
 	int force, r;
 
+	pace_see(&p->pace, sums->sumsq);
 	if (!(o->target > 0))
 		return (r = policy_save(p, e)) < 0 ? r :
 		    writer_send(p->out, sums, e);
@@ -224,6 +241,7 @@ policy_on_policy(struct policy *p, struct err *e)
 		enum { ALWAYS, INTERVAL, STALE } when;
 	} ours[] = {
 		{ "ratio", ALWAYS }, { "budget_bytes", ALWAYS },
+		{ "critical", ALWAYS },
 		{ HISTORY_BANDWIDTH, ALWAYS }, { "divergence", INTERVAL },
 		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
 		{ KEYS_DELAY, STALE }, { "latency", STALE },

@@ -1,8 +1,8 @@
 /*
  * The policy of a stream: how hard to compress each shard, by (5) or after
- * DeCo-SGD with a delay, before its data, and how many local steps to take until the next (9), behind it.  What
- * is decided goes into the stream as pOLi annotations, keys and values; what
- * it was decided from, into words.
+ * DeCo-SGD with a delay, before its data, and how many local steps to take
+ * until the next (9), behind it.  What is decided goes into the stream as pOLi
+ * annotations, keys and values; what it was decided from, into words.
  */
 #ifndef ACE_POLICY_H
 #define ACE_POLICY_H
@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "decide/stale.h"
 #include "sync/interval.h"
+#include "sync/pace.h"
 
 struct err;
 struct reader;
@@ -31,6 +32,7 @@ struct policy {
 	double norm;			/* of the model; 0: the shard's */
 	struct interval interval;	/* target 0: none is asked for */
 	struct stale stale;
+	struct pace pace;
 	uint64_t steps;			/* local steps before the next shard */
 	/* found */
 	uint64_t asked;			/* interval of a device that diverges */

@@ -120,33 +120,17 @@ stale_decide(struct stale *s, const struct shard *sh, uint64_t values,
 int
 stale_load(struct stale *s, const struct history *h, struct err *e)
 {
-	const char *p = text_get(&h->kv, STALE_STATE);
-	double *v = (double *)&s->track;
-	char *end = NULL;
-	int i;
+	int r = history_list(h, STALE_STATE, (double *)&s->track,
+	    TRACK_NUMBERS, e);
 
-	if (p == NULL)
-		return 0;
-	for (i = 0; i < TRACK_NUMBERS; i++, p = end) {
-		v[i] = strtod(p, &end);
-		if (end == p)
-			break;
-	}
-	if (i == TRACK_NUMBERS && *p == '\0' && track_check(&s->track) == 0)
-		return 0;
-	return err_set(e, ERR_DATA, "corrupt: " STALE_STATE);
+	if (r > 0 && track_check(&s->track) < 0)
+		r = err_set(e, ERR_DATA, "corrupt: " STALE_STATE);
+	return r < 0 ? r : 0;
 }
 
 int
 stale_save(const struct stale *s, struct history *h, struct err *e)
 {
-	const double *v = (const double *)&s->track;
-	char text[40 * TRACK_NUMBERS];
-	size_t at = 0;
-	int i;
-
-	for (i = 0; i < TRACK_NUMBERS; i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%.17g",
-		    i == 0 ? "" : " ", v[i]);
-	return text_set(&h->kv, STALE_STATE, text, e);
+	return history_put_list(h, STALE_STATE, (const double *)&s->track,
+	    TRACK_NUMBERS, e);
 }

@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +12,45 @@
 #include "stream/reader.h"
 #include "stream/values.h"
 #include "stream/writer.h"
+
+int
+history_put_list(struct history *h, const char *key, const double *v, size_t n,
+    struct err *e)
+{
+	struct buf b = BUF_INIT;
+	char text[32];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		(void)snprintf(text, sizeof(text), "%s%.17g",
+		    i == 0 ? "" : " ", v[i]);
+		r = buf_put(&b, text, strlen(text) + (i + 1 == n), e);
+	}
+	if (r == 0 && n > 0)
+		r = text_set(&h->kv, key, (const char *)b.p, e);
+	buf_release(&b);
+	return r;
+}
+
+int
+history_list(const struct history *h, const char *key, double *v, size_t n,
+    struct err *e)
+{
+	const char *p = text_get(&h->kv, key);
+	char *end = NULL;
+	size_t i;
+
+	if (p == NULL)
+		return 0;
+	for (i = 0; i < n; i++, p = end) {
+		v[i] = strtod(p, &end);
+		if (end == p)
+			break;
+	}
+	return i == n && *p == '\0' ? 1 :
+	    err_set(e, ERR_DATA, "corrupt: %s", key);
+}
 
 void
 history_release(struct history *h)

@@ -53,6 +53,14 @@ const float *history_row(const struct history *h, const char *name, size_t n);
 int history_number(const struct state *s, const char *file, const char *key,
     double *v, struct err *e);
 
+/* history_put_list(h, key, v, n, e): numbers, exactly, as the text of a key.
+ * history_list(h, key, v, n, e): 1 and v[n]; 0 there is no such key; -ERR_DATA
+ * "corrupt: ..." when it does not hold n of them. */
+int history_put_list(struct history *h, const char *key, const double *v,
+    size_t n, struct err *e);
+int history_list(const struct history *h, const char *key, double *v,
+    size_t n, struct err *e);
+
 /* What ace-meter says of the link, and others read. */
 #define HISTORY_LINK "link"
 #define HISTORY_BANDWIDTH "bandwidth"	/* bit/s */

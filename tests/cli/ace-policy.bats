@@ -358,3 +358,64 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	exits 3 ace-policy -S st --deco --latency 20ms --compute 3ms in
 	says 'corrupt'
 }
+
+# budgets: of the last output's shards
+budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
+
+@test "a link that falls is believed at once, one that rises by and by" {
+	link() {
+		mkshards -s "$2" >shard
+		exits 0 ace-policy -S state --bandwidth "$1" --cmin 2 --cmax 200 \
+		    shard
+		budgets
+	}
+	# 200 Mbit/s, then 5: the very next shard has the small budget
+	fast=$(link 200Mbit 0)
+	slow=$(link 5Mbit 1)
+	exits 0 ace-policy --bandwidth 5Mbit --cmin 2 --cmax 200 shard
+	[ "$slow" = "$(budgets)" ]
+	[ "${slow% }" -lt $((${fast% } / 3)) ]
+	[ "$(link 5Mbit 2)" = "$slow" ]
+	# within the hysteresis nothing moves, beyond it by half of what is new
+	[ "$(link 5.2Mbit 3)" = "$slow" ]
+	up=$(link 25Mbit 4)
+	exits 0 ace-policy --bandwidth 15Mbit --cmin 2 --cmax 200 shard
+	[ "$up" = "$(budgets)" ]
+	link 25Mbit 5
+	exits 0 ace-policy --bandwidth 20Mbit --cmin 2 --cmax 200 shard
+	want=$(budgets)
+	ace-policy -S state --bandwidth 25Mbit --rise 1 --hysteresis 0 \
+	    --cmin 2 --cmax 200 shard >out
+	[ "${want% }" -lt "$(budgets)" ]
+}
+
+@test "warm-up: the share that is sent falls exponentially" {
+	mkshards -n 1M -N 6 >in
+	exits 0 ace-policy --bandwidth 0bit --cmax 256 --warmup 4 in
+	# 256^(1/4) = 4: factors 4, 16, 64, 256, 256, 256
+	[ "$(budgets)" = "1048576 262144 65536 16384 16384 16384 " ]
+	exits 0 ace-policy --bandwidth 0bit --cmax 256 in
+	[ "$(budgets)" = "16384 16384 16384 16384 16384 16384 " ]
+}
+
+@test "accordion: less compression after a window whose norm changed" {
+	for s in 0 1 2 3 4 5 6 7; do
+		k=gauss
+		[ $s -lt 6 ] || k=ramp	# of a much larger norm
+		mkshards -n 64k -k $k -s $s -x $s
+	done >in
+	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 in
+	# windows of two: the first is critical, and so is the second, since
+	# there is none before the first; the norms stay, then they change
+	[ "$(policy out | sed -n 's/^critical=//p' | tr -d '\n')" = 11110000 ]
+	[ "$(budgets)" = \
+	    "4096 4096 4096 4096 2048 2048 2048 2048 " ]
+	# the state goes on where the stream ended
+	mkshards -n 64k -k ramp -s 8 >more
+	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 \
+	    --ease 4 more
+	[ "$(budgets)" = "8192 " ]
+	exits 2 ace-policy --deco --accordion 2 in
+	exits 2 ace-policy --deco --warmup 2 in
+	exits 2 ace-policy --accordion 0 in
+}
