@@ -411,9 +411,9 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	[ "$(budgets)" = \
 	    "4096 4096 4096 4096 2048 2048 2048 2048 " ]
 	# the state goes on where the stream ended
-	mkshards -n 64k -k ramp -s 8 >more
+	mkshards -n 64k -k ramp -s 8 >next
 	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 \
-	    --ease 4 more
+	    --ease 4 next
 	[ "$(budgets)" = "8192 " ]
 	exits 2 ace-policy --deco --accordion 2 in
 	exits 2 ace-policy --deco --warmup 2 in
