@@ -140,6 +140,16 @@ codec_bound(const struct codec_plan *plan, size_t n)
 	return c != NULL ? c->bound(plan, n) : 0;
 }
 
+size_t
+codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	if (c == NULL || n == 0)
+		return 0;
+	return c->size != NULL ? c->size(plan, ctx, n) : c->bound(plan, n);
+}
+
 int
 codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e)

@@ -89,4 +89,9 @@ int codec_decode(uint8_t codec, uint8_t param, const struct codec_ctx *ctx,
 /* codec_bound(plan, n): no body of n values is longer. */
 size_t codec_bound(const struct codec_plan *plan, size_t n);
 
+/* codec_size(plan, ctx, n): the bytes of n values that are not all 0, where
+ * they do not depend on the values; codec_bound otherwise. */
+size_t codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx,
+    size_t n);
+
 #endif

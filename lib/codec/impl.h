@@ -38,6 +38,9 @@ struct codec_impl {
 	/* what follows the name, ":0.01" or "", into buf[24] */
 	void (*format)(const struct codec_plan *plan, char buf[24]);
 	size_t (*bound)(const struct codec_plan *plan, size_t n);
+	/* of values that are not all 0; NULL: the bound, or they matter */
+	size_t (*size)(const struct codec_plan *plan,
+	    const struct codec_ctx *ctx, size_t n);
 	/* appends to out; room for bound() bytes is there, *param is 0 */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);

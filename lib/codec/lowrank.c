@@ -133,6 +133,15 @@ bound(const struct codec_plan *plan, size_t n)
 	return 2 + 2 * rank + rank * (n + 10);
 }
 
+static size_t
+size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
+{
+	struct shape s;
+
+	shape_of(&s, ctx, plan->param & (Q8 - 1), n);
+	return 2 + size_of(&s, plan->param);
+}
+
 /* sum a[i] b[i], term i in lane i % 16. */
 static double
 dot(const float *a, const float *b, size_t n)
@@ -382,5 +391,5 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl lowrank_codec = {
 	.name = "lowrank", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = 255
+	.size = size, .encode = encode, .decode = decode, .max_param = 255
 };

@@ -150,7 +150,7 @@ allot_level(struct allot *a, size_t g, size_t l, const struct estimate *m)
 
 void
 allot_group(struct allot *a, size_t g, const struct stat_group *stat,
-    double weight, double scale, int dense)
+    double weight, double scale, int dense, const struct codec_ctx *ctx)
 {
 	struct estimate m;
 	size_t l, can = 0;
@@ -159,7 +159,7 @@ allot_group(struct allot *a, size_t g, const struct stat_group *stat,
 	a->scale[g] = scale;
 	a->own[g][0] = a->own[g][1] = 1;
 	a->choice[g] = 0;
-	estimate_init(&m, stat);
+	estimate_init(&m, stat, ctx);
 	for (l = 0; l < a->m; l++) {
 		allot_level(a, g, l, &m);
 		if (l > 0 && stat->nonzero == 0) {
@@ -385,7 +385,7 @@ allot_bytes(const struct stat_group *stat, const float *weight, size_t n,
 		seen += (double)stat[g].n;
 		if (stat[g].nonzero == 0 || !(weight[g] > 0))
 			continue;
-		estimate_init(&m, &stat[g]);
+		estimate_init(&m, &stat[g], NULL);
 		p.arg = (float)(step / sqrt((double)weight[g]));
 		bytes += (double)estimate_rate(&m, &p);
 	}

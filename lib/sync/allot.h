@@ -51,12 +51,13 @@ int allot_new(struct allot **out, const struct codec_plan *plan, size_t m,
 void allot_free(struct allot *a);
 
 /*
- * allot_group(a, g, stat, weight, dense): the row of group g.  A group without
- * energy is not sent.  dense: the tensor is not to be sparsified: only levels
+ * allot_group(a, g, stat, weight, scale, dense, ctx): the row of group g.  A
+ * group without energy is not sent.  dense: the tensor is not to be sparsified: only levels
  * that code every value in 8 bits or more, where there is one.
  */
 void allot_group(struct allot *a, size_t g, const struct stat_group *stat,
-    double weight, double scale, int dense);
+    double weight, double scale, int dense,
+    const struct codec_ctx *ctx);
 
 /*
  * allot_step(stat, weight, n, budget): the one step at which the groups, coded

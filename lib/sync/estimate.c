@@ -3,6 +3,7 @@
 
 #include "sync/elem.h"
 #include "sync/estimate.h"
+#include "sync/estimate_draw.h"
 #include "sync/estimate_topk.h"
 
 #define ESTIMATE_LN2 0.69314718055994530942
@@ -78,13 +79,16 @@ estimate_bin(struct estimate *m, double lo, double hi, double count,
 }
 
 void
-estimate_init(struct estimate *m, const struct stat_group *s)
+estimate_init(struct estimate *m, const struct stat_group *s,
+    const struct codec_ctx *ctx)
 {
 	double lo, e = 0, fix;
 	unsigned i;
 	int exp, b;
 
 	memset(m, 0, sizeof(*m));
+	if (ctx != NULL)
+		m->ctx = *ctx;
 	m->n = (double)s->n;
 	m->nonzero = (double)s->nonzero;
 	m->sumsq = (double)s->sumsq;
@@ -124,6 +128,8 @@ estimate_fixed(const struct codec_plan *plan)
 	case CODEC_Q8:
 	case CODEC_Q4:
 	case CODEC_SIGN:
+	case CODEC_TERN:
+	case CODEC_LOWRANK:
 	case CODEC_I64:
 		return 1;
 	default:
@@ -243,15 +249,31 @@ estimate_ecq_error(const struct estimate *m, double step)
 
 /* ---- rates ---- */
 
-/* The entropy of the levels and their signs, half a percent and chance for rANS
- * and its table; packed where that is less. */
+/* The entropy and the signs, half a percent and chance for rANS and its
+ * table. */
+double
+estimate_coded(const struct estimate *m, const double *count, unsigned levels)
+{
+	double bits = 0;
+	unsigned l, used = 0;
+
+	for (l = 0; l <= levels; l++)
+		if (count[l] > 0) {
+			bits += count[l] * ((l > 0) - estimate_log2(count[l] /
+			    m->n));
+			used += count[l] > 0.5;
+		}
+	return (bits * 1.005 + 1.4 * sqrt(bits)) / 8 + 4 * used + 24;
+}
+
+/* Packed where that is less. */
 static int64_t
 estimate_qsgd_rate(const struct estimate *m, const struct codec_plan *plan)
 {
-	double count[256] = { 0 }, f, bits = 0, s = (double)plan->param;
+	double count[256] = { 0 }, f, bytes, s = (double)plan->param;
 	double unit = sqrt(m->sumsq) / s;
 	double all = (double)codec_bound(plan, (size_t)m->n);
-	unsigned i, l, used = 0;
+	unsigned i, l;
 
 	if (!(unit > 0))
 		return 4;
@@ -264,14 +286,8 @@ estimate_qsgd_rate(const struct estimate *m, const struct codec_plan *plan)
 		count[l + 1] += m->w[i] * f;
 		count[0] -= m->w[i];
 	}
-	for (l = 0; l <= plan->param; l++)
-		if (count[l] > 0) {
-			bits += count[l] * ((l > 0) - estimate_log2(count[l] /
-			    m->n));
-			used += count[l] > 0.5;
-		}
-	bits = (bits * 1.005 + 1.4 * sqrt(bits)) / 8 + 4 * used + 24;
-	return (int64_t)(plan->param < 128 && bits < all ? bits : all);
+	bytes = estimate_coded(m, count, plan->param);
+	return (int64_t)(plan->param < 128 && bytes < all ? bytes : all);
 }
 
 int64_t
@@ -279,9 +295,11 @@ estimate_rate(const struct estimate *m, const struct codec_plan *plan)
 {
 	if (estimate_fixed(plan))
 		return plan->codec == CODEC_NONE ? 0 :
-		    (int64_t)codec_bound(plan, (size_t)m->n);
-	if (plan->codec == CODEC_EDEN || plan->codec == CODEC_TERN)
+		    (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
+	if (plan->codec == CODEC_EDEN)
 		return (int64_t)codec_bound(plan, (size_t)m->n);
+	if (plan->codec == CODEC_NATURAL)
+		return estimate_draw_natural_rate(m);
 	if (plan->codec == CODEC_QSGD)
 		return estimate_qsgd_rate(m, plan);
 	if (plan->codec == CODEC_TOPK)
@@ -360,21 +378,6 @@ estimate_eden_error(const struct estimate *m, const struct codec_plan *plan)
 	return m->sumsq * (plan->param == 0 ? e / (1 - e) : e);
 }
 
-/* Stochastic rounding to multiples of the norm / levels. */
-static double
-estimate_qsgd_error(const struct estimate *m, double levels)
-{
-	double unit = sqrt(m->sumsq) / levels, sum = 0, f;
-	unsigned i;
-
-	for (i = 0; i < m->points && unit > 0; i++) {
-		f = m->x[i] / unit;
-		f -= floor(f);
-		sum += m->w[i] * unit * unit * f * (1 - f);
-	}
-	return sum;
-}
-
 /* The mean magnitude of 256: what a block's own mean explains is not lost. */
 static double
 estimate_sign_error(const struct estimate *m)
@@ -385,6 +388,31 @@ estimate_sign_error(const struct estimate *m)
 	if (var < 0)
 		var = 0;
 	return m->n * var * (1 - 1.0 / ESTIMATE_SIGNBLOCK);
+}
+
+/*
+ * The share of an R x C matrix of independent values that a direction of the
+ * codec's two rounds holds, v random: |M^T M M^T M v|^2 / |M M^T M v|^2 =
+ * R m4 / m3, with the moments of M^T M / R for C / R = g (Marchenko, Pastur
+ * 1967).  Then what rounding the columns loses.
+ */
+static double
+estimate_lowrank_error(const struct estimate *m, const struct codec_plan *plan)
+{
+	double c = m->ctx.cols, g, rank = plan->param & 127, held;
+
+	if (c < 2 || c > m->n / 2)
+		c = floor(sqrt(m->n));
+	if (!(c >= 1))
+		return 0;
+	g = c * c / m->n;
+	rank = fmin(rank, fmin(c, m->n / c));
+	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) /
+	    (1 + 3 * g + g * g);
+	/* no more than as many directions as there are hold all */
+	held = fmax(fmin(held, 1), rank / fmin(c, m->n / c));
+	return m->sumsq * (1 - held * (plan->param & 128 ? 1 - 6e-5 :
+	    1 - 0x1p-16));
 }
 
 double
@@ -411,9 +439,15 @@ estimate_error(const struct estimate *m, const struct codec_plan *plan)
 	case CODEC_TOPK:
 		return estimate_topk_error(m, plan);
 	case CODEC_QSGD:
-		return estimate_qsgd_error(m, (double)plan->param);
+		return estimate_draw_qsgd(m, (double)plan->param);
 	case CODEC_EDEN:
 		return estimate_eden_error(m, plan);
+	case CODEC_TERN:
+		return estimate_draw_tern(m, plan->param);
+	case CODEC_NATURAL:
+		return estimate_draw_natural(m);
+	case CODEC_LOWRANK:
+		return estimate_lowrank_error(m, plan);
 	case CODEC_ECQ:
 		return plan->arg > 0 ?
 		    estimate_ecq_error(m, (double)plan->arg) : -1;

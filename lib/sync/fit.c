@@ -117,13 +117,15 @@ fit_measure(struct fit *f, uint32_t g, const float *x, size_t n, struct err *e)
 static void
 fit_rows(struct fit *f, int dense)
 {
+	struct codec_ctx ctx;
 	double w;
 	size_t g;
 
 	for (g = 0; g < f->n; g++) {
 		w = (double)f->weight[g];
+		f->ctx(f->arg, (uint32_t)g, &ctx);
 		allot_group(f->a, g, &f->stat[g], w, w > 0 ?
-		    f->step / sqrt(w) : f->step, dense && f->dense[g]);
+		    f->step / sqrt(w) : f->step, dense && f->dense[g], &ctx);
 	}
 }
 

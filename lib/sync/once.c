@@ -115,7 +115,8 @@ once_row(struct once *o, const struct once_group *g, struct err *e)
 	size_t l;
 	int r = 0;
 
-	allot_group(o->row, 0, g->stat, g->weight, 1, g->dense);
+	allot_group(o->row, 0, g->stat, g->weight, 1, g->dense,
+	    &g->ctx);
 	for (l = 0; l < o->m && r == 0; l++)
 		if (o->row->known[l] == ALLOT_BLIND)
 			r = once_measure(o, g, l, e);
@@ -163,7 +164,8 @@ once_look(struct once *o, const struct once_group *g, struct price_own *own)
 	allot_reset(o->row);
 	if (o->ladder != 0)
 		once_wide(o, g->stat);
-	allot_group(o->row, 0, g->stat, g->weight, 1, g->dense);
+	allot_group(o->row, 0, g->stat, g->weight, 1, g->dense,
+	    &g->ctx);
 	price_look(&o->price, o->row->level, o->m, (double)g->n, own);
 }
 

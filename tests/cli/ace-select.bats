@@ -51,6 +51,21 @@ layered() {
 	done
 }
 
+@test "codecs that draw or factor are foretold, chosen, and the budget met" {
+	layered
+	l=natural,tern,tern:mse,lowrank:2,lowrank:8:q8,eden:2,eden:0.5,qsgd:7
+	for b in 20000 150000 250000; do
+		got=$(coded $b scored --levels $l)
+		[ "$got" -le $b ] || { echo "$b: $got"; false; }
+		[ $((got + b / 50)) -ge $b ] || { echo "$b: $got"; false; }
+		got=$(coded $b scored --levels $l --one-pass --memory 256Ki)
+		[ "$got" -le $b ] || { echo "$b: $got in one pass"; false; }
+		[ $((got + b / 5)) -ge $b ] || { echo "$b: $got in one pass"; false; }
+	done
+	exits 0 ace-select --text -b 150000 --levels $l scored
+	awk '{ n[$2]++ } END { for (c in n) k++; exit k < 3 }' out
+}
+
 @test "what coding will take is foretold to the byte" {
 	layered
 	exits 0 ace-select -v -b 50k scored

@@ -36,10 +36,11 @@ setup(void)
 static void
 rows(struct allot *a, int dense)
 {
+	struct codec_ctx ctx = { 1, 1, 0, 64, 0 };
 	size_t g;
 
 	for (g = 0; g < GROUPS; g++)
-		allot_group(a, g, &stat[g], 1, 1, dense && g == 0);
+		allot_group(a, g, &stat[g], 1, 1, dense && g == 0, &ctx);
 }
 
 static int
