@@ -14,17 +14,19 @@
 
 #define FILE_NAME "score"		/* in the state directory */
 #define KEY_MODEL "model"		/* the schema its rows belong to */
-#define ROW_ALL "all"
+#define KEY_FORM "form"
+#define ROW_ALL "weights"
 #define LEARN_RATE 4
 
-enum { OPT_ALPHA = CLI_LONG, OPT_DECAY, OPT_FEEDBACK, NOTE_MOST = 65536 };
+enum { OPT_ALPHA = CLI_LONG, OPT_DECAY, OPT_FEEDBACK, OPT_FORM, NOTE_MOST = 65536 };
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "keep the history of the groups in DIR" },
 	{ OPT_ALPHA, "alpha", "A",
 	    "share of the temporal branch (default 0.5)" },
 	{ OPT_DECAY, "decay", "R",
-	    "of the moving averages (default 0.2)" },
+	    "of the moving averages (default 0.3, paper 0.2)" },
+	{ OPT_FORM, "form", "NAME", "level (default) or paper" },
 	{ OPT_FEEDBACK, "feedback", "FILE",
 	    "learn from the aggregates in FILE first" },
 	FILTER_OPTS_IN,
@@ -32,10 +34,13 @@ static const struct cli_opt options[] = {
 	{ 0, NULL, NULL, NULL }
 };
 
+static const char *const forms[] = { "level", "paper", NULL };
+
 struct opts {
 	struct filter f;
 	const char *dir, *feedback;
-	double alpha, decay;
+	double alpha, decay;		/* decay < 0: as the form has it */
+	enum score_form form;
 	const struct cli *cli;
 };
 
@@ -43,7 +48,7 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
+	int r, form;
 
 	switch (key) {
 	case 'S':
@@ -53,6 +58,10 @@ set(void *arg, int key, const char *val, struct err *e)
 		return cli_f64(&o->alpha, val, 0, 1, "--alpha", e);
 	case OPT_DECAY:
 		return cli_f64(&o->decay, val, 0, 1, "--decay", e);
+	case OPT_FORM:
+		if ((r = cli_choice(&form, val, forms, "--form", e)) == 0)
+			o->form = (enum score_form)form;
+		return r;
 	case OPT_FEEDBACK:
 		o->feedback = val;
 		return 0;
@@ -84,18 +93,24 @@ load(struct run *x, struct err *e)
 {
 	struct history h = HISTORY_INIT;
 	char id[33];
-	const char *model;
+	const char *model, *form;
 	const float *row;
 	unsigned c;
 	int r;
 
 	if ((r = history_load(&h, &x->state, FILE_NAME, e)) <= 0)
 		return r;
+	form = text_get(&h.kv, KEY_FORM);
 	shard_hex(x->model, id);
 	model = text_get(&h.kv, KEY_MODEL);
 	if (model == NULL || strcmp(model, id) != 0) {
 		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
 		    "is of another model", x->o->dir);
+		goto out;
+	}
+	if (form == NULL || strcmp(form, forms[x->o->form]) != 0) {
+		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
+		    "is of another form", x->o->dir);
 		goto out;
 	}
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
@@ -126,7 +141,8 @@ save(struct run *x, struct err *e)
 	if ((row = alloc_get(x->score->n, sizeof(*row), e)) == NULL)
 		return -ERR_SYS;
 	shard_hex(x->model, id);
-	r = text_set(&h.kv, KEY_MODEL, id, e);
+	if ((r = text_set(&h.kv, KEY_MODEL, id, e)) == 0)
+		r = text_set(&h.kv, KEY_FORM, forms[x->o->form], e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
 		score_get_column(x->score, c, row);
 		r = history_put(&h, score_columns[c], row, x->score->n, e);
@@ -238,13 +254,14 @@ begin_model(struct run *x, struct err *e)
 	if ((p = alloc_get(sc->ngroups, sizeof(*p), e)) == NULL)
 		return -ERR_SYS;
 	places(sc, p);
-	r = score_new(&x->score, p, sc->ngroups, e);
+	r = score_new(&x->score, x->o->form, p, sc->ngroups, e);
 	alloc_free(p);
 	if (r < 0 || (r = alloc_grow(&x->x, &x->cap, sc->group_size,
 	    sizeof(*x->x), e)) < 0)
 		return r;
 	x->score->alpha = x->o->alpha;
-	x->score->decay = x->o->decay;
+	if (x->o->decay >= 0)
+		x->score->decay = x->o->decay;
 	if (x->o->dir != NULL && (r = load(x, e)) < 0)
 		return r;
 	return x->o->feedback != NULL ? learn(x, e) : 0;
@@ -411,7 +428,7 @@ main(int argc, char **argv)
 		    "group to a shard stream.",
 		.opt = options
 	};
-	struct opts o = { .alpha = 0.5, .decay = 0.2, .cli = &c };
+	struct opts o = { .alpha = 0.5, .decay = -1, .cli = &c };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

@@ -15,9 +15,11 @@
 #include "stream/values.h"
 #include "sync/score.h"
 
-enum { LAST, AVERAGE, SCORE, LEARNT, WAYS, WARM = 4 };
+enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, LEVEL, LEVEL_LEARNT, WAYS,
+	WARM = 4, SCORES = WAYS - PAPER };
 static const char *const names[WAYS] = {
-	"last norm", "average of norms, 0.9", "score", "score, learnt"
+	"last norm", "average of norms, 0.9", "score of the paper",
+	"  learnt", "score", "  learnt"
 };
 
 static size_t n;
@@ -83,7 +85,7 @@ judge(const double *foretold, const double *real, double sum[2])
 }
 
 static struct score *
-make(const struct schema *sc)
+make(const struct schema *sc, enum score_form form)
 {
 	struct score_place *p = zeros(sizeof(*p));
 	struct score *s;
@@ -103,7 +105,7 @@ make(const struct schema *sc)
 			p[g].field = field;
 		}
 	}
-	if (score_new(&s, p, n, NULL) < 0)
+	if (score_new(&s, form, p, n, NULL) < 0)
 		exit(1);
 	free(p);
 	return s;
@@ -111,32 +113,29 @@ make(const struct schema *sc)
 
 /* What is known after the shard: foretells the next. */
 static void
-know(double *const way[WAYS], struct score *plain, struct score *learnt,
+know(double *const way[WAYS], struct score *const score[SCORES],
     const double *real, int first)
 {
-	float *b = zeros(sizeof(*b));
 	size_t i;
+	int k;
 
 	for (i = 0; i < n; i++) {
 		way[LAST][i] = real[i];
 		way[AVERAGE][i] = first ? real[i] :
 		    0.9 * way[AVERAGE][i] + 0.1 * real[i];
-		b[i] = (float)real[i];
 	}
-	score_scale(plain);
-	score_scale(learnt);
-	for (i = 0; i < n; i++) {
-		way[SCORE][i] = (double)score_of(plain, i);
-		way[LEARNT][i] = (double)score_of(learnt, i);
+	for (k = 0; k < SCORES; k++) {
+		score_scale(score[k]);
+		for (i = 0; i < n; i++)
+			way[PAPER + k][i] = (double)score_of(score[k], i);
 	}
-	free(b);
 }
 
 static int
 shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 {
 	struct values v = VALUES_INIT;
-	struct score *plain = NULL, *learnt = NULL;
+	struct score *score[SCORES] = { NULL };
 	double *way[WAYS] = { NULL }, *real = NULL;
 	float *b = NULL;
 	struct stat_group s;
@@ -145,10 +144,11 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
-		if (plain == NULL) {
+		if (score[0] == NULL) {
 			n = reader_schema(r)->ngroups;
-			plain = make(reader_schema(r));
-			learnt = make(reader_schema(r));
+			for (i = 0; i < SCORES; i++)
+				score[i] = make(reader_schema(r), i < 2 ?
+				    SCORE_PAPER : SCORE_LEVEL);
 			real = zeros(sizeof(*real));
 			b = zeros(sizeof(*b));
 			for (i = 0; i < WAYS; i++)
@@ -160,20 +160,21 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 				return -ERR_DATA;
 			real[v.group] = (double)s.sumsq / (double)v.n;
 			b[v.group] = (float)real[v.group];
-			score_observe(plain, v.group, &s);
-			score_observe(learnt, v.group, &s);
+			for (i = 0; i < SCORES; i++)
+				score_observe(score[i], v.group, &s);
 		}
 		if (k < 0)
 			return k;
 		for (i = 0; i < WAYS && t >= WARM; i++)
 			judge(way[i], real, sum[i]);
 		*count += t >= WARM;
-		if (t > 0 && score_learn(learnt, b, 4, e) < 0)
-			return -ERR_DATA;
-		know(way, plain, learnt, real, t++ == 0);
+		for (i = 1; i < SCORES && t > 0; i += 2)
+			if (score_learn(score[i], b, 4, e) < 0)
+				return -ERR_DATA;
+		know(way, score, real, t++ == 0);
 	}
-	score_free(plain);
-	score_free(learnt);
+	for (i = 0; i < SCORES; i++)
+		score_free(score[i]);
 	for (i = 0; i < WAYS; i++)
 		free(way[i]);
 	free(real);

@@ -12,7 +12,16 @@
 #define SCORE_ZMAX 4.0
 #define SCORE_WMAX 8.0f
 enum { SCORE_STEPS = 4 };	/* of the gradient, for each lesson */
+#define SCORE_MEMORY 0.9	/* of how good weights have been */
 #define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
+
+static const struct score_first {
+	float w[SCORE_TEMPORAL], u[SCORE_STRUCTURAL];
+	double decay;		/* of the averages */
+} score_first[] = {
+	[SCORE_LEVEL] = { { 0, 0, 1.5f, 0 }, { 0, 0, 0, 0 }, 0.3 },
+	[SCORE_PAPER] = { { 1, 0.5f, 0, 0 }, { 0, -0.25f, 0, 0 }, 0.2 }
+};
 
 struct score_moments {
 	double n, sum, sum2;
@@ -62,8 +71,8 @@ score_place_z(struct score *s, unsigned f)
 }
 
 int
-score_new(struct score **out, const struct score_place *place, size_t n,
-    struct err *e)
+score_new(struct score **out, enum score_form form,
+    const struct score_place *place, size_t n, struct err *e)
 {
 	struct score *s;
 	size_t i;
@@ -84,11 +93,11 @@ score_new(struct score **out, const struct score_place *place, size_t n,
 	}
 	score_place_z(s, 1);
 	score_place_z(s, 2);
-	s->all.w[0] = 1;
-	s->all.w[1] = 0.5f;
-	s->all.u[1] = -0.25f;
+	memcpy(s->all.w, score_first[form].w, sizeof(s->all.w));
+	memcpy(s->all.u, score_first[form].u, sizeof(s->all.u));
 	s->alpha = 0.5;
-	s->decay = 0.2;
+	s->decay = score_first[form].decay;
+	s->form = form;
 	*out = s;
 	return 0;
 }
@@ -108,28 +117,32 @@ score_observe(struct score *s, size_t g, const struct stat_group *stat)
 {
 	struct score_group *h = &s->group[g];
 	double n = stat->n > 0 ? (double)stat->n : 1;
-	double d = h->m2 > 0 ? s->decay : 0;
+	double d = h->m2 > 0 ? s->decay : 0, energy = (double)stat->sumsq / n;
 
+	if (energy > 0)
+		h->level = (float)(d * (double)h->level + (1 - d) *
+		    elem_log(energy + SCORE_EPS));
 	h->m1 = (float)(d * (double)h->m1 + (1 - d) * (double)stat->sumabs / n);
-	h->m2 = (float)(d * (double)h->m2 + (1 - d) * (double)stat->sumsq / n);
+	h->m2 = (float)(d * (double)h->m2 + (1 - d) * energy);
 	h->mean = (float)(d * (double)h->mean + (1 - d) * (double)stat->sum / n);
 }
 
-/* log m1 and log Var */
+/* log m1, log Var, level */
 static void
-score_features(const struct score_group *h, double f[2])
+score_features(const struct score_group *h, double f[SCORE_FEATURES])
 {
 	double var = (double)h->m2 - (double)h->mean * (double)h->mean;
 
 	f[0] = elem_log((double)h->m1 + SCORE_EPS);
 	f[1] = elem_log((var > 0 ? var : 0) + SCORE_EPS);
+	f[2] = (double)h->level;
 }
 
 void
 score_scale(struct score *s)
 {
-	struct score_moments m[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-	double f[2], mean, dev;
+	struct score_moments m[SCORE_FEATURES] = { { 0, 0, 0 } };
+	double f[SCORE_FEATURES], mean, dev;
 	size_t i;
 	int j;
 
@@ -137,10 +150,10 @@ score_scale(struct score *s)
 		if (!(s->group[i].m2 > 0))
 			continue;
 		score_features(&s->group[i], f);
-		score_add(&m[0], f[0]);
-		score_add(&m[1], f[1]);
+		for (j = 0; j < SCORE_FEATURES; j++)
+			score_add(&m[j], f[j]);
 	}
-	for (j = 0; j < 2; j++) {
+	for (j = 0; j < SCORE_FEATURES; j++) {
 		score_moments(&m[j], &mean, &dev);
 		s->all.mean[j] = (float)mean;
 		s->all.dev[j] = (float)dev;
@@ -149,20 +162,23 @@ score_scale(struct score *s)
 		s->all.shards += 1;
 }
 
-/* The two branches by the features group g was last scored by. */
-static void
-score_branches(const struct score *s, size_t g, double *temporal,
+/* I by the features group g was last scored by; learnt: with those weights, not
+ * the first ones. */
+static double
+score_mix(const struct score *s, size_t g, int learnt, double *temporal,
     double *structural)
 {
-	const struct score_group *h = &s->group[g];
-	const struct score_all *a = &s->all;
-	const float *p = s->place[g];
+	const float *w = learnt ? s->all.w : score_first[s->form].w;
+	const float *u = learnt ? s->all.u : score_first[s->form].u;
+	const float *z = s->group[g].z, *p = s->place[g];
 
-	*temporal = elem_sigmoid((double)a->w[0] * (double)h->z1 +
-	    (double)a->w[1] * (double)h->z2 + (double)a->w[2]);
-	*structural = elem_sigmoid((double)a->u[0] * (double)p[0] +
-	    (double)a->u[1] * (double)p[1] + (double)a->u[2] * (double)p[2] +
-	    (double)a->u[3]);
+	*temporal = elem_sigmoid((double)w[0] * (double)z[0] +
+	    (double)w[1] * (double)z[1] + (double)w[2] * (double)z[2] +
+	    (double)w[3]);
+	*structural = elem_sigmoid((double)u[0] * (double)p[0] +
+	    (double)u[1] * (double)p[1] + (double)u[2] * (double)p[2] +
+	    (double)u[3]);
+	return s->alpha * *temporal + (1 - s->alpha) * *structural;
 }
 
 float
@@ -170,17 +186,15 @@ score_of(struct score *s, size_t g)
 {
 	struct score_group *h = &s->group[g];
 	const struct score_all *a = &s->all;
-	double f[2], temporal, structural, v;
+	double f[SCORE_FEATURES], t, u, v;
+	int j;
 
 	score_features(h, f);
-	h->z1 = (float)score_z(f[0], (double)a->mean[0], (double)a->dev[0]);
-	h->z2 = (float)score_z(f[1], (double)a->mean[1], (double)a->dev[1]);
-	if (!(h->m2 > 0)) {
-		h->z1 = (float)-SCORE_ZMAX;
-		h->z2 = (float)-SCORE_ZMAX;
-	}
-	score_branches(s, g, &temporal, &structural);
-	v = s->alpha * temporal + (1 - s->alpha) * structural;
+	for (j = 0; j < SCORE_FEATURES; j++)
+		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
+		    (double)a->mean[j], (double)a->dev[j]) :
+		    (float)-SCORE_ZMAX;
+	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
 	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
 	    v;
 	h->score = (float)v;
@@ -227,22 +241,77 @@ score_gradient(const struct score *s, size_t i, double y,
 	double t, u, d;
 	int j;
 
-	score_branches(s, i, &t, &u);
-	d = y - (s->alpha * t + (1 - s->alpha) * u);
+	d = y - score_mix(s, i, 1, &t, &u);
 	t = d * s->alpha * t * (1 - t);
 	u = d * (1 - s->alpha) * u * (1 - u);
-	gw[0] += t * (double)h->z1;
-	gw[1] += t * (double)h->z2;
-	gw[2] += t;
+	gw[0] += t * (double)h->z[0];
+	gw[1] += t * (double)h->z[1];
+	gw[2] += s->form == SCORE_PAPER ? 0 : t * (double)h->z[2];
+	gw[3] += t;
 	for (j = 0; j < SCORE_PLACE; j++)
 		gu[j] += u * (double)s->place[i][j];
 	gu[3] += u;
 }
 
+/* y_i */
+static double
+score_label(float benefit, double mean, double dev)
+{
+	return elem_sigmoid(benefit > 0 ? score_z(elem_log((double)benefit +
+	    SCORE_EPS), mean, dev) : -SCORE_ZMAX);
+}
+
+/* The correlation of I, with either weights, and the labels; 0 when one of
+ * them is constant. */
+static double
+score_worth(const struct score *s, int learnt, const float *benefit,
+    double mean, double dev)
+{
+	double x, y, t, u, sx = 0, sy = 0, xx = 0, yy = 0, xy = 0;
+	double n = (double)s->n;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		x = score_mix(s, i, learnt, &t, &u) - 0.5;
+		y = score_label(benefit[i], mean, dev) - 0.5;
+		sx += x;
+		sy += y;
+		xx += x * x;
+		yy += y * y;
+		xy += x * y;
+	}
+	xx -= sx * sx / n;
+	yy -= sy * sy / n;
+	return xx > 1e-12 && yy > 1e-12 ? (xy - sx * sy / n) / sqrt(xx * yy) :
+	    0;
+}
+
+/* The weights, from one lesson. */
+static void
+score_steps(struct score *s, const float *benefit, double mean, double dev,
+    double rate)
+{
+	double gw[SCORE_TEMPORAL], gu[SCORE_STRUCTURAL];
+	size_t i;
+	int k;
+
+	for (k = 0; k < SCORE_STEPS; k++) {
+		memset(gw, 0, sizeof(gw));
+		memset(gu, 0, sizeof(gu));
+		for (i = 0; i < s->n; i++)
+			score_gradient(s, i, score_label(benefit[i], mean,
+			    dev), gw, gu);
+		score_step(s->all.w, gw, SCORE_TEMPORAL, rate / (double)s->n);
+		score_step(s->all.u, gu, SCORE_STRUCTURAL,
+		    rate / (double)s->n);
+	}
+}
+
 int
 score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 {
-	double gw[SCORE_TEMPORAL], gu[SCORE_STRUCTURAL], mean, dev, y;
+	double mean, dev, keep;
+	float *worth = s->all.worth;
 	size_t i;
 	int r, k;
 
@@ -250,19 +319,11 @@ score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 		return 0;
 	if ((r = score_labels(s, benefit, &mean, &dev, e)) < 0)
 		return r;
-	for (k = 0; k < SCORE_STEPS; k++) {
-		memset(gw, 0, sizeof(gw));
-		memset(gu, 0, sizeof(gu));
-		for (i = 0; i < s->n; i++) {
-			y = benefit[i] > 0 ? score_z(elem_log(
-			    (double)benefit[i] + SCORE_EPS), mean, dev) :
-			    -SCORE_ZMAX;
-			score_gradient(s, i, elem_sigmoid(y), gw, gu);
-		}
-		score_step(s->all.w, gw, SCORE_TEMPORAL, rate / (double)s->n);
-		score_step(s->all.u, gu, SCORE_STRUCTURAL,
-		    rate / (double)s->n);
-	}
+	keep = s->all.lessons > 0 ? SCORE_MEMORY : 0;
+	for (k = 0; k < 2; k++)
+		worth[k] = (float)(keep * (double)worth[k] + (1 - keep) *
+		    score_worth(s, k, benefit, mean, dev));
+	score_steps(s, benefit, mean, dev, rate);
 	for (i = 0; i < s->n; i++)
 		s->group[i].benefit = s->all.lessons > 0 ? (float)(s->decay *
 		    (double)s->group[i].benefit + (1 - s->decay) *
@@ -275,14 +336,14 @@ score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 /* ---- the history as arrays ---- */
 
 const char *const score_columns[SCORE_COLUMNS] = {
-	"m1", "m2", "mean", "z1", "z2", "score", "benefit"
+	"m1", "m2", "mean", "level", "z1", "z2", "z3", "score", "benefit"
 };
 
 static float *
 score_cell(struct score_group *h, unsigned c)
 {
-	float *const cell[SCORE_COLUMNS] = { &h->m1, &h->m2, &h->mean, &h->z1,
-	    &h->z2, &h->score, &h->benefit };
+	float *const cell[SCORE_COLUMNS] = { &h->m1, &h->m2, &h->mean,
+	    &h->level, &h->z[0], &h->z[1], &h->z[2], &h->score, &h->benefit };
 
 	return cell[c];
 }
@@ -299,7 +360,7 @@ score_get_column(const struct score *s, unsigned c, float *x)
 int
 score_put_column(struct score *s, unsigned c, const float *x, struct err *e)
 {
-	int nonneg = c < 2 || c > 4;
+	int nonneg = c < 2 || c > 6;
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
@@ -331,8 +392,8 @@ score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
 			return err_set(e, ERR_DATA,
 			    "corrupt: number %zu of the score history", i);
 	memcpy(&s->all, x, sizeof(s->all));
-	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.shards < 0 ||
-	    s->all.lessons < 0)
+	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.dev[2] < 0 ||
+	    s->all.shards < 0 || s->all.lessons < 0)
 		return err_set(e, ERR_DATA,
 		    "corrupt: a negative count in the score history");
 	return 0;

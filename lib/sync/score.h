@@ -2,21 +2,27 @@
  * How much each group matters: two attention branches over what the groups
  * have been like and where in the model they stand.
  *
- *   A_temp   = sigmoid(W1 z1 + W2 z2 + W0)		(ACE-Sync, eq. 3)
+ *   A_temp   = sigmoid(W1 z1 + W2 z2 + W3 z3 + W0)	(ACE-Sync, eq. 3)
  *   A_struct = sigmoid(u1 depth' + u2 dens' + u3 field' + u0)
  *   I        = alpha A_temp + (1 - alpha) A_struct	(ACE-Sync, eq. 4)
  *
  *   z1 = z-score over the groups of log m1, m1 = moving average of mean |g|
  *   z2 = z-score over the groups of log Var, Var = m2 - mean^2 from the moving
  *        averages of mean g^2 and mean g: over the group and over time
+ *   z3 = z-score over the groups of the moving average of log mean g^2 (ours)
  *   depth' = 2 l / (L - 1) - 1; dens', field' = z-scores of log parameters and
  *        log fan-in
  *
- * The paper gives the two branches and their sum; the features, the constants
- * and the learning rule are ours.  Groups without energy are left out of the
- * z-scores and get the lowest; z-scores stop at +-4; the score of a constant
- * feature is 0.  Everything kept is f32, so a run that keeps its history in
- * memory and one that saves it after every shard give the same bits.
+ * The paper gives the two branches, with z1 and z2, and their sum; the
+ * constants and the learning rule are ours, and so is z3: of a group whose
+ * energy jumps, the mean of the logarithm foretells more than the logarithm of
+ * the mean, and more than the last norm.  SCORE_LEVEL begins with z3 alone, so
+ * that what was not learnt is in its order; SCORE_PAPER is without it.
+ *
+ * Groups without energy are left out of the z-scores and get the lowest;
+ * z-scores stop at +-4; the score of a constant feature is 0.  Everything kept
+ * is f32, so a run that keeps its history in memory and one that saves it after
+ * every shard give the same bits.
  */
 #ifndef ACE_SCORE_H
 #define ACE_SCORE_H
@@ -27,7 +33,12 @@
 
 struct err;
 
-enum { SCORE_TEMPORAL = 3, SCORE_STRUCTURAL = 4, SCORE_PLACE = 3 };
+enum {
+	SCORE_FEATURES = 3, SCORE_TEMPORAL = SCORE_FEATURES + 1,
+	SCORE_PLACE = 3, SCORE_STRUCTURAL = SCORE_PLACE + 1
+};
+
+enum score_form { SCORE_LEVEL, SCORE_PAPER };
 
 /* Where a group stands. */
 struct score_place {
@@ -39,18 +50,23 @@ struct score_place {
 /* What is remembered of a group. */
 struct score_group {
 	float m1, m2, mean;	/* moving averages of |g|, g^2, g */
-	float z1, z2;		/* the features it was last scored by */
+	float level;		/* moving average of log of mean g^2 */
+	float z[SCORE_FEATURES];	/* what it was last scored by */
 	float score;		/* I, last */
 	float benefit;		/* moving average of what feedback said */
 };
 
 /* What is remembered of all groups. */
 struct score_all {
-	float w[SCORE_TEMPORAL];	/* W1, W2, W0 */
+	float w[SCORE_TEMPORAL];	/* W1, W2, W3, W0 */
 	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
-	float mean[2], dev[2];		/* of log m1 and log Var: z = (x-mean)/dev */
+	float mean[SCORE_FEATURES], dev[SCORE_FEATURES];	/* z = (x -
+					 * mean) / dev of log m1, log Var, level */
 	float shards;			/* seen */
 	float lessons;			/* taken from feedback */
+	float worth[2];			/* moving averages of the correlation of
+					 * I and label, before the lesson, of
+					 * the first weights and the learnt */
 };
 
 struct score {
@@ -59,13 +75,18 @@ struct score {
 	float (*place)[SCORE_PLACE];	/* depth', dens', field' */
 	struct score_all all;
 	double alpha;			/* default 0.5 */
-	double decay;			/* of the moving averages, default 0.2 */
+	double decay;			/* of the moving averages */
+	enum score_form form;
 };
 
-/* score_new(out, place[n], n, e): no history, W = (1, 0.5, 0),
- * u = (0, -0.25, 0, 0). */
-int score_new(struct score **out, const struct score_place *place, size_t n,
-    struct err *e);
+/*
+ * score_new(out, form, place[n], n, e): no history.
+ *
+ * SCORE_LEVEL  W = (0, 0, 1.5, 0)   u = (0, 0, 0, 0)      decay 0.3
+ * SCORE_PAPER  W = (1, 0.5, 0, 0)   u = (0, -0.25, 0, 0)  decay 0.2
+ */
+int score_new(struct score **out, enum score_form form,
+    const struct score_place *place, size_t n, struct err *e);
 void score_free(struct score *s);
 
 /* score_observe(s, g, stat): m' = decay m + (1 - decay) x; a group without
@@ -88,7 +109,9 @@ float score_of(struct score *s, size_t g);
  *   y_i = sigmoid(z-score of log benefit_i)
  *
  * and W and u take four steps of rate down the gradient of the mean of
- * (y_i - I_i)^2 / 2.  Labels above and below the median, 0 and 1, with the
+ * (y_i - I_i)^2 / 2.  They are used while they have lately foretold the labels
+ * better, by correlation, than the first ones would have: what lessons say by
+ * chance does no harm.  Labels above and below the median, 0 and 1, with the
  * steps of a logistic regression, were tried and made the order worse.
  *
  * benefit  f32[n]  >= 0: what sending group i was worth, per bit
@@ -104,7 +127,7 @@ int score_learn(struct score *s, const float *benefit, double rate,
  * score_put_* refuse what is not finite or a negative average (-ERR_DATA,
  * "corrupt").
  */
-enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
+enum { SCORE_COLUMNS = 9, SCORE_ALL = 32 };
 extern const char *const score_columns[SCORE_COLUMNS];
 void score_get_column(const struct score *s, unsigned c, float *x);
 int score_put_column(struct score *s, unsigned c, const float *x,

@@ -70,6 +70,23 @@ count() { frames "$1" | grep -c " $2\$"; }
 	says "corrupt: .*st/score"
 }
 
+@test "the form of the paper: other importances, another history" {
+	mkshards -n 300k -k layered -N 2 >in
+	exits 0 ace-score --no-provenance in
+	mv out level
+	exits 0 ace-score --no-provenance --form level --decay 0.3 in
+	same out level
+	exits 0 ace-score --no-provenance --form paper -S st in
+	mv out paper
+	! cmp -s paper level || false
+	exits 0 ace-score --no-provenance --form paper --decay 0.2 in
+	same out paper
+	exits 3 ace-score -S st in
+	says "mismatch: the score history in 'st' is of another form"
+	exits 2 ace-score --form other in
+	says "form"
+}
+
 @test "feedback moves the weights, and only then" {
 	mkshards -n 1M -k layered >in
 	mkshards -n 1M -k layered -s 1 >next

@@ -35,7 +35,7 @@ stat_of(float rms, float mean)
 }
 
 static struct score *
-make(size_t n)
+make_as(enum score_form form, size_t n)
 {
 	struct score_place p[8];
 	struct score *s = NULL;
@@ -46,8 +46,58 @@ make(size_t n)
 		p[i].params = 1000;
 		p[i].field = 10;
 	}
-	(void)score_new(&s, p, n, NULL);
+	(void)score_new(&s, form, p, n, NULL);
 	return s;
+}
+
+static struct score *
+make(size_t n)
+{
+	return make_as(SCORE_PAPER, n);
+}
+
+/* One group jumps: the mean of logarithms is in between, and what lessons say
+ * counts once it is better. */
+static void
+level(void)
+{
+	struct score *s = make_as(SCORE_LEVEL, 3);
+	struct stat_group st;
+	float b[3] = { 3, 2, 1 };
+	size_t i;
+	int t;
+
+	for (i = 0; i < 3; i++) {
+		st = stat_of((float)exp((double)i), 0);
+		score_observe(s, i, &st);
+	}
+	st = stat_of((float)exp(-1), 0);
+	score_observe(s, 2, &st);
+	ok(fabs((double)s->group[2].level - (0.3 * 4 - 0.7 * 2)) < 1e-5,
+	    "the average of logarithms: %g", (double)s->group[2].level);
+	score_scale(s);
+	ok(score_of(s, 1) > score_of(s, 0) && score_of(s, 0) > score_of(s, 2),
+	    "its order is that of the importance");
+	for (t = 0; t < 100; t++) {
+		for (i = 0; i < 3; i++)
+			(void)score_of(s, i);
+		if (score_learn(s, b, 4, NULL) < 0)
+			break;
+	}
+	ok(t == 100 && s->all.worth[1] > s->all.worth[0] &&
+	    score_of(s, 0) > score_of(s, 1) && score_of(s, 1) > score_of(s, 2),
+	    "learnt: %.3f, first %.3f", (double)s->all.worth[1],
+	    (double)s->all.worth[0]);
+	for (b[0] = 1, b[1] = 3, b[2] = 0.5, t = 0; t < 2; t++) {
+		for (i = 0; i < 3; i++)
+			(void)score_of(s, i);
+		(void)score_learn(s, b, 0, NULL);
+	}
+	for (; t < 40 && s->all.worth[1] > s->all.worth[0]; t++)
+		(void)score_learn(s, b, 0, NULL);
+	ok(t < 40 && score_of(s, 1) > score_of(s, 0),
+	    "and forgotten when it is no longer better");
+	score_free(s);
 }
 
 static void
@@ -200,6 +250,7 @@ main(void)
 {
 	elem();
 	branches();
+	level();
 	edges();
 	learn();
 	history();
