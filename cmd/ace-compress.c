@@ -170,8 +170,9 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
     struct feedback_code *c, struct err *e)
 {
 	struct codec_ctx ctx;
+	struct codec_last last;
 	size_t i;
-	int r;
+	int r = 0;
 
 	/* all zero: absent says the same */
 	for (i = 0; i < n && x->acc[i] == 0; i++)
@@ -182,8 +183,11 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
 	}
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
 	x->body.n = 0;
-	if ((r = codec_encode(pl, &ctx, x->acc, n, &x->body, &c->param,
-	    e)) < 0 || (r = codec_decode(pl->codec, c->param, &ctx, x->body.p,
+	if (pl->codec == CODEC_LOWRANK && x->fb != NULL &&
+	    (r = feedback_last(x->fb, g, &last, e)) < 0)
+		return r;
+	if ((r = codec_encode_after(pl, &ctx, r > 0 ? &last : NULL, x->acc, n,
+	    &x->body, &c->param, e)) < 0 || (r = codec_decode(pl->codec, c->param, &ctx, x->body.p,
 	    x->body.n, x->dec, n, e)) < 0)
 		return r;
 	c->codec = pl->codec;

@@ -154,8 +154,16 @@ int
 codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e)
 {
+	return codec_encode_after(plan, ctx, NULL, x, n, out, param, e);
+}
+
+int
+codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
+    const struct codec_last *last, const float *x, size_t n, struct buf *out,
+    uint8_t *param, struct err *e)
+{
 	const struct codec_impl *c = find(plan->codec);
-	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0 };
+	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last };
 	size_t start = out->n;
 	int r;
 

@@ -76,6 +76,20 @@ int codec_exact(const struct codec_plan *plan);
 int codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e);
 
+/* The body of the same group one step before: lowrank starts from what it
+ * found then.  No reader needs it. */
+struct codec_last {
+	uint8_t codec, param;
+	const unsigned char *body;
+	size_t len;
+};
+
+/* codec_encode_after: the same when that is known; last may be NULL, of
+ * another codec, or no body at all. */
+int codec_encode_after(const struct codec_plan *plan,
+    const struct codec_ctx *ctx, const struct codec_last *last, const float *x,
+    size_t n, struct buf *out, uint8_t *param, struct err *e);
+
 /*
  * codec_decode(codec, param, ctx, body, len, x, n, e): exactly len bytes give
  * exactly n values, or -ERR_DATA with a message that begins with "corrupt" or

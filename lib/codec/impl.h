@@ -20,6 +20,7 @@ struct codec_in {
 	const float *x;
 	size_t n;
 	uint32_t max_bits;	/* of the largest magnitude */
+	const struct codec_last *last;	/* or NULL */
 };
 
 /* One body on its way to a group; n > 0, param was accepted. */

@@ -2,11 +2,12 @@
  * LOWRANK: the group as a matrix of low rank (PowerSGD, Vogels et al. 2019,
  * algorithm 1), M ~ P Q^T.
  *
- *   Q random;  twice:  P = orthonormal(M Q),  Q = M^T P
+ *   Q of the step before;  twice:  P = orthonormal(M Q),  Q = M^T P
  *
- * PowerSGD iterates once and starts from the last step's Q.  A group has no
- * last step (and may be another's), so the start is random, seeded, and there
- * are two iterations; the first stands in for the warm start.
+ * PowerSGD keeps Q and iterates once.  Here it is taken out of the body that
+ * was sent last (codec_encode_after), which a sender's state has anyway; where
+ * there is none, or another codec's, Q is random, seeded, and the second
+ * iteration stands in for the warm start.
  *
  * The matrix has the tensor's rows: C columns (its last dimension), the first
  * value of the group in column offset mod C; what the first and the last row
@@ -255,14 +256,82 @@ put_columns(const struct codec_in *in, unsigned char *out, float *c, size_t n,
 }
 
 static int
+get_columns(const struct kern *kern, unsigned param, const unsigned char *p,
+    float *c, size_t n, unsigned rank)
+{
+	uint16_t h;
+	unsigned r;
+	size_t i;
+
+	for (r = 0; r < rank; r++, c += n, p += column_size(n, param)) {
+		for (i = 0; param & Q8 && i < n; i += KERN_QBLOCK)
+			if ((bytes_le16(p + i / KERN_QBLOCK *
+			    (KERN_QBLOCK + 2)) & 0x7fff) > KERN_Q8_TOP)
+				return -1;
+		if (param & Q8)
+			kern->unq8(c, p, n);
+		for (i = 0; !(param & Q8) && i < n; i++) {
+			h = bytes_le16(p + 2 * i);
+			if ((h & 0x7fff) >= 0x7f80)
+				return -1;
+			c[i] = bytes_f32((uint32_t)h << 16);
+		}
+	}
+	return 0;
+}
+
+/* The Q that was sent last, as far as there is one: up to s->rank columns into
+ * q, how many. */
+static unsigned
+warm(const struct codec_in *in, const struct shape *s, float *q)
+{
+	const struct codec_last *l = in->last;
+	const unsigned char *body;
+	struct shape was;
+
+	if (l == NULL || l->codec != CODEC_LOWRANK || l->len == 0 ||
+	    (l->param & (Q8 - 1)) < 1 || (l->param & (Q8 - 1)) > MAX_RANK)
+		return 0;
+	shape_of(&was, in->ctx, l->param & (Q8 - 1), in->n);
+	if (l->len != 2 + size_of(&was, l->param))
+		return 0;
+	body = l->body + 2 + was.rank * column_size(was.rows, l->param);
+	if (was.rank > s->rank)
+		was.rank = s->rank;
+	return get_columns(in->kern, l->param, body, q, s->cols, was.rank) < 0 ?
+	    0 : was.rank;
+}
+
+/* q where the iteration begins. */
+static void
+start(const struct codec_in *in, const struct shape *s, float *q)
+{
+	const struct codec_ctx *c = in->ctx;
+	unsigned have = warm(in, s, q), r;
+	uint32_t noise[4];
+	size_t i, at;
+
+	for (r = 0; r < s->rank; r++) {
+		if (r < have && dot(q + r * s->cols, q + r * s->cols,
+		    s->cols) > 0)
+			continue;
+		for (i = 0; i < s->cols; i++) {
+			at = r * s->cols + i;
+			if (at % 4 == 0 || i == 0)
+				rng_block(c->seed, c->step, c->group,
+				    (uint32_t)(at / 4), noise);
+			q[at] = rng_unit(noise[at % 4]) - 0.5f;
+		}
+	}
+}
+
+static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
 	unsigned char *o = out->p + out->n;
 	unsigned rank = in->plan->param & (Q8 - 1);
-	const struct codec_ctx *c = in->ctx;
 	struct shape s;
-	uint32_t noise[4];
 	float *m, *p, *q;
 	double scale;
 	size_t i;
@@ -273,7 +342,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	*param = in->plan->param;
 	if (in->max_bits == 0)
 		return 0;
-	shape_of(&s, c, rank, in->n);
+	shape_of(&s, in->ctx, rank, in->n);
 	m = alloc_get(in->n + s.rank * (s.rows + s.cols), sizeof(*m), e);
 	if (m == NULL)
 		return -ERR_SYS;
@@ -283,12 +352,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	scale = ldexp(1, -exp);
 	for (i = 0; i < in->n; i++)
 		m[i] = (float)((double)in->x[i] * scale);
-	for (i = 0; i < s.rank * s.cols; i++) {
-		if (i % 4 == 0)
-			rng_block(c->seed, c->step, c->group, (uint32_t)(i / 4),
-			    noise);
-		q[i] = rng_unit(noise[i % 4]) - 0.5f;
-	}
+	start(in, &s, q);
 	for (k = 0; k < ROUNDS; k++) {
 		if (k > 0)
 			times_back(&s, m, p, q);
@@ -305,31 +369,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 }
 
 /* ---- back ---- */
-
-static int
-get_columns(const struct codec_out *o, const unsigned char *p, float *c,
-    size_t n, unsigned rank)
-{
-	uint16_t h;
-	unsigned r;
-	size_t i;
-
-	for (r = 0; r < rank; r++, c += n, p += column_size(n, o->param)) {
-		for (i = 0; o->param & Q8 && i < n; i += KERN_QBLOCK)
-			if ((bytes_le16(p + i / KERN_QBLOCK *
-			    (KERN_QBLOCK + 2)) & 0x7fff) > KERN_Q8_TOP)
-				return -1;
-		if (o->param & Q8)
-			o->kern->unq8(c, p, n);
-		for (i = 0; !(o->param & Q8) && i < n; i++) {
-			h = bytes_le16(p + 2 * i);
-			if ((h & 0x7fff) >= 0x7f80)
-				return -1;
-			c[i] = bytes_f32((uint32_t)h << 16);
-		}
-	}
-	return 0;
-}
 
 static void
 multiply(const struct codec_out *o, const struct shape *s, const float *p,
@@ -377,10 +416,11 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (p == NULL)
 		return -ERR_SYS;
 	q = p + s.rank * s.rows;
-	r = get_columns(o, body, p, s.rows, s.rank);
+	r = get_columns(o->kern, o->param, body, p, s.rows, s.rank);
 	body += s.rank * column_size(s.rows, o->param);
 	if (r == 0)
-		r = get_columns(o, body, q, s.cols, s.rank);
+		r = get_columns(o->kern, o->param, body, q, s.cols,
+		    s.rank);
 	if (r < 0)
 		r = codec_corrupt("lowrank", "factor not finite", e);
 	else

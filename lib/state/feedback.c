@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "state/contract.h"
 #include "state/feedback.h"
+#include "state/last.h"
 #include "state/pending.h"
 
 #define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
@@ -22,6 +23,7 @@ struct feedback {
 	const struct kern *kern;
 	struct state state;
 	struct residual old;
+	struct last last;		/* the shard before, as it was sent */
 	struct dense side;		/* momentum or history, before */
 	struct residual_new *next;
 	struct writer *side_next;
@@ -65,6 +67,7 @@ static void
 feedback_drop(struct feedback *f)
 {
 	residual_close(&f->old);
+	last_close(&f->last);
 	dense_close(&f->side);
 	while (f->nback != 0)
 		dense_close(&f->back[--f->nback]);
@@ -368,6 +371,14 @@ feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
 {
 	*x = NULL;
 	return f->compensated ? dense_group(&f->old.d, g, x, e) : 0;
+}
+
+int
+feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
+    struct err *e)
+{
+	return f->old.d.r == NULL ? 0 :
+	    last_group(&f->last, &f->state, f->old.step, g, c, e);
 }
 
 int

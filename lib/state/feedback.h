@@ -72,6 +72,11 @@ int feedback_begin(struct feedback *f, const struct reader *in, struct err *e);
 int feedback_added(struct feedback *f, uint32_t g, const float **x,
     struct err *e);
 
+/* feedback_last(f, g, c, e): 1 and *c is how group g was coded the last time,
+ * 0: it was not. */
+int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
+    struct err *e);
+
 /* feedback_target(f, g, v, n, a, e): v f32[n], or NULL when the input does not
  * have the group; a f32[n] becomes what is to be coded.  1: there is nothing
  * to code and nothing to keep.  Then, for the others, feedback_settle. */

@@ -369,6 +369,23 @@ anywhere() {
 	anywhere e -c topk:0.1
 }
 
+@test "lowrank starts from what was sent last, also after a kill" {
+	again() { exits 0 ace-compress -S st "$@" g; }
+	mkshards -s 1 -t w:256,64 -g 8192 |
+	    ace-compress -S before -c lowrank:2 >c
+	mkshards -s 2 -t w:256,64 -g 8192 >g
+	anywhere g -c lowrank:2
+	# without a residual the start is all that is left of the step before
+	for first in lowrank:2 lowrank:1 f32; do
+		mkshards -s 1 -t w:256,64 -g 8192 |
+		    ace-compress -S "$first" -c "$first" >c
+		exits 0 ace-compress -S "$first" --gamma 0 -c lowrank:2 g
+		digest out >"$first.digest"
+	done
+	run ! diff lowrank:2.digest f32.digest
+	run ! diff lowrank:1.digest f32.digest
+}
+
 @test "kill -9 anywhere, with what other kinds of feedback keep" {
 	again() { exits 0 ace-compress -S st "$@" g; }
 	mkshards -s 2 -n 10k >g

@@ -88,6 +88,100 @@ test_near_best(void)
 	    trip_nmse(&t, ROWS * COLS), best);
 }
 
+/* The matrix of step k: twelve products whose factors turn slowly, and noise. */
+static void
+turned(size_t n, size_t cols, unsigned k)
+{
+	double angle = 0.05 * k, u, w;
+	size_t i, row, col;
+	unsigned r;
+
+	for (i = 0; i < n; i++) {
+		row = i / cols;
+		col = i % cols;
+		t.x[i] = (float)(0.5 * trip_normal(200 + k, (uint32_t)i));
+		for (r = 0; r < 12; r++) {
+			u = trip_normal(20 + r, (uint32_t)row);
+			w = cos(angle) * trip_normal(60 + r, (uint32_t)col) +
+			    sin(angle) * trip_normal(90 + r, (uint32_t)col);
+			t.x[i] += (float)(pow(0.9, r) * u * w);
+		}
+	}
+}
+
+/* The error after what was coded before, or (was NULL) after nothing. */
+static double
+after(const char *spec, size_t n, const struct buf *was, struct buf *now)
+{
+	struct codec_last last = { 0 };
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+
+	if (codec_parse(spec, &p, &e) < 0)
+		return -1;
+	if (was != NULL) {
+		last.codec = CODEC_LOWRANK;
+		last.param = p.param;
+		last.body = was->p;
+		last.len = was->n;
+	}
+	now->n = 0;
+	if (codec_encode_after(&p, &t.ctx, was != NULL ? &last : NULL, t.x, n,
+	    now, &t.param, &e) < 0 || codec_decode(p.codec, t.param, &t.ctx,
+	    now->p, now->n, t.y, n, &e) < 0)
+		return -1;
+	return trip_nmse(&t, n);
+}
+
+/* PowerSGD's warm start, out of the body before. */
+static void
+test_warm(const char *spec)
+{
+	enum { COLS = 128, M = 128 * COLS, STEPS = 10 };
+	struct buf was = BUF_INIT, now = BUF_INIT, again = BUF_INIT, s;
+	double cold = 0, warm = 0;
+	unsigned k;
+	int same = 1, worse = 0;
+
+	t.ctx.cols = COLS;
+	t.ctx.offset = 0;
+	for (k = 0; k < STEPS; k++) {
+		double c, w;
+
+		turned(M, COLS, k);
+		c = after(spec, M, NULL, &now);
+		w = after(spec, M, k > 0 ? &was : NULL, &now);
+		(void)after(spec, M, k > 0 ? &was : NULL, &again);
+		same &= now.n == again.n && memcmp(now.p, again.p, now.n) == 0;
+		worse += k > 0 && w >= c;
+		cold += k > 0 ? c : 0;
+		warm += k > 0 ? w : 0;
+		s = was;
+		was = now;
+		now = s;
+	}
+	ok(warm < 0.995 * cold && worse == 0, "%s, %d steps of a matrix that "
+	    "turns: NMSE %.4f warm, %.4f cold", spec, STEPS - 1,
+	    warm / (STEPS - 1), cold / (STEPS - 1));
+	ok(same, "the same bytes after the same body");
+	/* what is no body of it is no start */
+	(void)after(spec, M, NULL, &now);
+	was.n--;
+	(void)after(spec, M, &was, &again);
+	same = now.n == again.n && memcmp(now.p, again.p, now.n) == 0;
+	was.n++;
+	memset(was.p, 0xff, was.n);
+	(void)after(spec, M, &was, &again);
+	ok(same && now.n == again.n && memcmp(now.p, again.p, now.n) == 0,
+	    "a body that is none is no start");
+	memset(was.p, 0, was.n);
+	ok(after(spec, M, &was, &again) < 1.01 * cold / (STEPS - 1),
+	    "nor are zeros");
+	buf_release(&was);
+	buf_release(&now);
+	buf_release(&again);
+}
+
 static void
 test_edges(void)
 {
@@ -145,6 +239,8 @@ main(void)
 	exact("lowrank:2", 5000, 300, 1000, 2, 1e-2, 2 + 4 * (300 + 17));
 	exact("lowrank:5", 1000, 3, 7, 3, 2e-5, 2 + 6 * (334 + 3));
 	test_near_best();
+	test_warm("lowrank:4");
+	test_warm("lowrank:4:q8");
 	test_edges();
 	test_lies();
 	buf_release(&t.body);
