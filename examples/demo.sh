@@ -10,133 +10,16 @@
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
 # DELAY=T      averages are applied T rounds later
 # TRAIN="..."  further options of the trainer (train --help)
-set -um
-export LC_ALL=C
-here=$(cd "$(dirname "$0")/.." && pwd)
-PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
+name=demo
+# shellcheck source=examples/pipes.sh
+. "$(dirname "$0")/pipes.sh"
 
 EDGES=4
 STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
 RATE=${RATE:-0.007}		# FullSync's best: make sweep
 INTERVAL=5			# local steps of the first round
-
-# one thread per process; and newer processors than the BLAS knows should get
-# its AVX-512 loops all the same
-export OPENBLAS_NUM_THREADS=1
-if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
-    grep -qs 'avx512f.*avx512bw.*avx512vl' /proc/cpuinfo; then
-	export OPENBLAS_CORETYPE=SkylakeX
-fi
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/ace-demo.XXXXXX") || exit 4
-jobs=()
-
-stop() {
-	trap - EXIT
-	trap '' USR1 INT TERM HUP
-	local p
-	for p in ${jobs[@]+"${jobs[@]}"}; do
-		kill -TERM -- "-$p"
-	done
-	wait
-	rm -rf "$work"
-} 2>/dev/null
-
-die() {
-	echo "demo: $*" >&2
-	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2
-	exit 1
-}
-
-trap stop EXIT
-trap 'die "$(head -n 1 "$work/failed") failed"' USR1
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-
-# start NAME CMD...: in the background and in its own process group; when it
-# fails, so do we, at once, whatever the others are waiting for.
-start() {
-	local name=$1
-	shift
-	{
-		"$@" 2>>"$work/stderr" || {
-			echo "$name" >>"$work/failed"
-			kill -USR1 $$
-		}
-	} &
-	jobs+=($!)
-}
-
-# good "${PIPESTATUS[@]}": every stage of the last pipeline succeeded.
-good() {
-	local s
-	for s; do
-		[ "$s" -eq 0 ] || return 1
-	done
-}
-
-# count FILE: passes everything on; dd says in FILE how much it was.
-count() {
-	dd bs=256k 2>"$1"
-}
-
-counted() {
-	cat "$@" | awk '/bytes/ { n += $1 } END { printf "%.0f\n", n }'
-}
-
-need() {
-	local p
-	for p; do
-		command -v "$p" >/dev/null && continue
-		die "program missing: $p (make, make examples)"
-	done
-}
-
-# ---- the text ----
-
-# The files in an order that is no order, so that what is kept for validation
-# (the end) is of the same kind; the training part sorted again, so that the
-# four devices see different things.
-corpus() {
-	local size=3000000
-	find /usr/include -name '*.h' -type f | sort |
-	    awk '{ print (NR * 7919) % 10007 "\t" $0 }' | sort -n | cut -f 2- |
-	    tr '\n' '\0' | xargs -0 wc -c | awk -v size=$size '
-		$2 == "total" { next }
-		{ n += $1; sub(/^ *[0-9]+ /, "") }
-		n <= 0.9 * size { print | "sort"; next }
-		!kept { close("sort"); kept = 1 }
-		n <= size { print }' | tr '\n' '\0' | xargs -0 cat
-}
-
-# ---- the two ways ----
-
-# edge K OPTIONS...: the trainer of edge K, its stream to standard output.  It
-# becomes the trainer: a shell that waited for it would hold the pipe open, and
-# nobody would see the stream's end.
-edge() {
-	local k=$1
-	shift
-	[ "$k" -ne 1 ] || set -- "$@" --eval --log "$dir/log"
-	# shellcheck disable=SC2086 # words are meant
-	exec train --index "$k" --of $EDGES --run demo --steps "$STEPS" \
-	    --rate "$RATE" --delay "${DELAY:-0}" ${TRAIN:-} --apply "$dir/apply$k" --save "$dir/model$k" "$@" \
-	    "$text"
-}
-
-full_edge() {
-	edge "$1" | count "$dir/sent$1" >"$dir/up$1"
-	good "${PIPESTATUS[@]}"
-}
-
-full_back() {
-	count "$dir/got$1" <"$dir/down$1" >"$dir/apply$1"
-}
-
-full_cloud() {
-	ace-aggregate --expect $EDGES "$dir"/up[1-$EDGES] | broadcast
-	good "${PIPESTATUS[@]}"
-}
+# shellcheck disable=SC2206 # words are meant
+options=(--rate "$RATE" --delay "${DELAY:-0}" ${TRAIN:-})
 
 # The links of the edges, by which equation (5) sets each one's compression.
 rate=(- 2Mbit 5Mbit 10Mbit 20Mbit)
@@ -151,11 +34,6 @@ ace_edge() {
 	    ace-select --policy |
 	    ace-compress -S "$s" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
-	good "${PIPESTATUS[@]}"
-}
-
-ace_back() {
-	count "$dir/got$1" <"$dir/down$1" | ace-expand >"$dir/apply$1"
 	good "${PIPESTATUS[@]}"
 }
 
@@ -175,42 +53,7 @@ ace_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-broadcast() {
-	tee "$dir"/down[2-$EDGES] >"$dir/down1"
-}
-
-# run WAY: full or ace; leaves log, models and counts in its directory.
-run() {
-	local way=$1 k p from=$SECONDS
-	dir=$work/$way
-	mkdir "$dir" || exit 4
-	jobs=()
-	for k in $(seq $EDGES); do
-		mkfifo "$dir/up$k" "$dir/down$k" "$dir/apply$k" || exit 4
-	done
-	start "$way: cloud" "${way}_cloud"
-	for k in $(seq $EDGES); do
-		start "$way: edge $k" "${way}_edge" "$k"
-		start "$way: the way back to edge $k" "${way}_back" "$k"
-	done
-	for p in "${jobs[@]}"; do
-		wait "$p" || die "a process of $way failed"
-	done
-	jobs=()
-	for k in $(seq 2 $EDGES); do
-		cmp -s "$dir/model1" "$dir/model$k" ||
-		    die "$way: edge 1 and edge $k hold different models"
-	done
-	echo "demo: $way: $STEPS steps in $(of "$dir/log" end 2) rounds," \
-	    "$((SECONDS - from)) s; the $EDGES edges hold the same model" >&2
-}
-
 # ---- what came of it ----
-
-# of FILE WHAT COLUMN: from a log
-of() {
-	awk -v what="$2" -v n="$3" '$1 == what { print $n }' "$1"
-}
 
 table() {
 	local w f=$work/full/log up down all
@@ -221,8 +64,8 @@ table() {
 		    "$(of "$f" $w 4)" "$(of "$f" $w 6)"
 	done
 	for w in full ace; do
-		up=$(counted "$work/$w"/sent?)
-		down=$(counted "$work/$w"/got?)
+		up=$(counted "$work/$w"/sent*)
+		down=$(counted "$work/$w"/got*)
 		[ $w = ace ] || all=$((up + down))
 		ratio=$(awk "BEGIN { printf \"%.1f\", $all / ($up + $down) }")
 		printf '%-10s %15s %8s %14s %14s %8s\n' "${w/#full/FullSync}" \
@@ -270,17 +113,13 @@ if [ "${1:-}" = --one ]; then
 	one "$2" "$3"
 	exit
 fi
-text=${CORPUS:-$work/text}
-[ -n "${CORPUS:-}" ] || corpus >"$text" || die "cannot read the C headers"
-[ -r "$text" ] || die "cannot read '$text'"
-[ "$(wc -c <"$text")" -ge 100000 ] ||
-    die "too little text in '$text': give some with CORPUS=FILE"
+find_text
 if [ "${1:-}" = --sweep ]; then
 	sweep
 	exit
 fi
-run full
-run ace
+run full dense_edge dense_back dense_cloud
+run ace ace_edge coded_back ace_cloud
 table | tee "$work/table"
 learnt full
 learnt ace

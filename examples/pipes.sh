@@ -1,0 +1,185 @@
+# shellcheck shell=bash disable=SC2154 # name, options: set by who reads this
+# One cloud and several edges on this machine, joined by named pipes in which
+# every byte is counted: what demo.sh and table1.sh have in common, read by them
+# with ".".  They set
+#
+#   name       of the program, for its messages
+#   EDGES, STEPS, text
+#   options    array: what the trainer is told, on every edge
+#
+# and say with NAME_edge, NAME_back and NAME_cloud what stands between trainer
+# and trainer; run does the rest.
+set -um
+export LC_ALL=C
+here=$(cd "$(dirname "$0")/.." && pwd)
+PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
+
+# one thread per process; and newer processors than the BLAS knows should get
+# its AVX-512 loops all the same
+export OPENBLAS_NUM_THREADS=1
+if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
+    grep -qs 'avx512f.*avx512bw.*avx512vl' /proc/cpuinfo; then
+	export OPENBLAS_CORETYPE=SkylakeX
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ace-$name.XXXXXX") || exit 4
+jobs=()
+
+stop() {
+	trap - EXIT
+	trap '' USR1 INT TERM HUP
+	local p
+	for p in ${jobs[@]+"${jobs[@]}"}; do
+		kill -TERM -- "-$p"
+	done
+	wait
+	rm -rf "$work"
+} 2>/dev/null
+
+die() {
+	echo "$name: $*" >&2
+	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2
+	exit 1
+}
+
+trap stop EXIT
+trap 'die "$(head -n 1 "$work/failed") failed"' USR1
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# start NAME CMD...: in the background and in its own process group; when it
+# fails, so do we, at once, whatever the others are waiting for.
+start() {
+	local what=$1
+	shift
+	{
+		"$@" 2>>"$work/stderr" || {
+			echo "$what" >>"$work/failed"
+			kill -USR1 $$
+		}
+	} &
+	jobs+=($!)
+}
+
+# good "${PIPESTATUS[@]}": every stage of the last pipeline succeeded.
+good() {
+	local s
+	for s; do
+		[ "$s" -eq 0 ] || return 1
+	done
+}
+
+# count FILE: passes everything on; dd says in FILE how much it was.
+count() {
+	dd bs=256k 2>"$1"
+}
+
+counted() {
+	cat "$@" | awk '/bytes/ { n += $1 } END { printf "%.0f\n", n }'
+}
+
+need() {
+	local p
+	for p; do
+		command -v "$p" >/dev/null && continue
+		die "program missing: $p (make, make examples)"
+	done
+}
+
+# ---- the text ----
+
+# The files in an order that is no order, so that what is kept for validation
+# (the end) is of the same kind; the training part sorted again, so that the
+# devices see different things.
+corpus() {
+	local size=3000000
+	find /usr/include -name '*.h' -type f | sort |
+	    awk '{ print (NR * 7919) % 10007 "\t" $0 }' | sort -n | cut -f 2- |
+	    tr '\n' '\0' | xargs -0 wc -c | awk -v size=$size '
+		$2 == "total" { next }
+		{ n += $1; sub(/^ *[0-9]+ /, "") }
+		n <= 0.9 * size { print | "sort"; next }
+		!kept { close("sort"); kept = 1 }
+		n <= size { print }' | tr '\n' '\0' | xargs -0 cat
+}
+
+# Sets text: CORPUS, or the C headers of this machine.
+find_text() {
+	text=${CORPUS:-$work/text}
+	[ -n "${CORPUS:-}" ] || corpus >"$text" ||
+	    die "cannot read the C headers"
+	[ -r "$text" ] || die "cannot read '$text'"
+	[ "$(wc -c <"$text")" -ge 100000 ] ||
+	    die "too little text in '$text': give some with CORPUS=FILE"
+}
+
+# ---- a run ----
+
+# edge K OPTIONS...: the trainer of edge K, its stream to standard output.  It
+# becomes the trainer: a shell that waited for it would hold the pipe open, and
+# nobody would see the stream's end.
+edge() {
+	local k=$1
+	shift
+	[ "$k" -ne 1 ] || set -- "$@" --eval --log "$dir/log"
+	exec train --index "$k" --of "$EDGES" --run "$name" --steps "$STEPS" \
+	    "${options[@]}" --apply "$dir/apply$k" --save "$dir/model$k" \
+	    "$@" "$text"
+}
+
+broadcast() {
+	tee "$dir"/down* >/dev/null
+}
+
+# Nothing between: dense values both ways.
+dense_edge() {
+	edge "$1" | count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+
+dense_back() {
+	count "$dir/got$1" <"$dir/down$1" >"$dir/apply$1"
+}
+
+dense_cloud() {
+	ace-aggregate --expect "$EDGES" "$dir"/up* | broadcast
+	good "${PIPESTATUS[@]}"
+}
+
+# Whatever is coded on the way down is decoded.
+coded_back() {
+	count "$dir/got$1" <"$dir/down$1" | ace-expand >"$dir/apply$1"
+	good "${PIPESTATUS[@]}"
+}
+
+# run WHAT EDGE BACK CLOUD: with these three functions; leaves log, models and
+# counts in the directory dir, which is called WHAT.
+run() {
+	local what=$1 k p from=$SECONDS
+	dir=$work/$what
+	mkdir "$dir" || exit 4
+	jobs=()
+	for k in $(seq "$EDGES"); do
+		mkfifo "$dir/up$k" "$dir/down$k" "$dir/apply$k" || exit 4
+	done
+	start "$what: cloud" "$4"
+	for k in $(seq "$EDGES"); do
+		start "$what: edge $k" "$2" "$k"
+		start "$what: the way back to edge $k" "$3" "$k"
+	done
+	for p in "${jobs[@]}"; do
+		wait "$p" || die "a process of $what failed"
+	done
+	jobs=()
+	for k in $(seq 2 "$EDGES"); do
+		cmp -s "$dir/model1" "$dir/model$k" ||
+		    die "$what: edge 1 and edge $k hold different models"
+	done
+	echo "$name: $what: $STEPS steps in $(of "$dir/log" end 2) rounds," \
+	    "$((SECONDS - from)) s; the $EDGES edges hold the same model" >&2
+}
+
+# of FILE WHAT COLUMN: from a log
+of() {
+	awk -v what="$2" -v n="$3" '$1 == what { print $n }' "$1"
+}
