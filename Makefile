@@ -5,6 +5,8 @@
 #   make demo       train a model through the pipes
 #   make sweep      the demo's learning rates         make bench    figures
 #   make dynacomm   its cuts on four networks: table and picture
+#   make table1     five ways of training, four edges, three seeds (an hour)
+#   make frontier   what saving 10 to 1000 times the bytes costs
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on
 #   make lint       style, layers, symbols, pages, shell
@@ -180,7 +182,7 @@ run-bench: all examples $(TOOLS)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
-EXPERIMENTS = dynacomm
+EXPERIMENTS = dynacomm table1 frontier
 
 $(EXPERIMENTS): deps
 	@test $(DEPS) = no || .ci/deps plot

@@ -1,0 +1,275 @@
+#!/usr/bin/env bash
+# Table 1 of ACE-Sync, and more: the same small model trained to where it learns
+# little more, by several edges through real pipes, in five ways; and how many
+# bytes can be saved for how much accuracy.
+#
+#	table1.sh [DIR]		writes DIR/table1.tsv, -curves.tsv, .svg
+#	frontier.sh [DIR]	ACE-Sync from 10 to 1000 times fewer bytes
+#
+# SEEDS=N EDGES=N STEPS=N	3, 4, 6000
+# TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
+#		otherwise one that swings between 5 and 200 Mbit/s and 10 and
+#		300 ms.  What a step takes on it is reckoned, not waited for.
+# STEP_MS=X	what a step of training takes on an edge there (20)
+# ONLY="..."	of the ways or points, these
+# CORPUS=FILE	text of your own; otherwise C headers of this machine
+# MODEL="..."	the trainer's options for another model
+name=${0##*/}
+name=${name%.sh}
+# shellcheck source=examples/pipes.sh
+. "$(dirname "$0")/pipes.sh"
+
+EDGES=${EDGES:-4}
+STEPS=${STEPS:-6000}
+SEEDS=${SEEDS:-3}
+model=${MODEL:---layers 1 --width 48 --heads 3 --context 32 --batch 16}
+points=30			# of a curve
+
+# ---- the ways; each rate is the best of the sweep ----
+
+# options WORDS: for every trainer of the next run.  Last: how many steps a
+# round has.
+set_options() {
+	# shellcheck disable=SC2206 # words are meant
+	options=($model --windows 2048 --seed "$seed" $1
+	    --every $((STEPS / ($2 * points) + 1)))
+}
+
+share=0.01			# of the values, top-k sends
+
+topk_edge() {
+	local s=$dir/state$1
+	edge "$1" | ace-expand -S "$s" |
+	    ace-compress -S "$s" -c "topk:$share" --sync rename |
+	    count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+
+# At most so many values of the mean are not zero.
+topk_cloud() {
+	local all
+	all=$(awk -v s="$share" -v n="$EDGES" 'BEGIN { s *= n
+	    print s < 1 ? s : 1 }')
+	ace-aggregate --expect "$EDGES" "$dir"/up* |
+	    ace-compress -c "topk:$all" | broadcast
+	good "${PIPESTATUS[@]}"
+}
+
+# The links of the edges, by which equation (5) sets each one's compression:
+# 5 to 200 Mbit/s, in equal steps of their logarithm.
+rate() {
+	awk -v k="$1" -v n="$EDGES" 'BEGIN { printf "%.1fMbit\n",
+	    5 * 40 ^ (n > 1 ? (k - 1) / (n - 1) : 0.5) }'
+}
+
+ace_edge() {
+	local s=$dir/state$1
+	edge "$1" | ace-expand -S "$s" | ace-score -S "$s" |
+	    ace-policy -S "$s" "${factor[@]}" --bandwidth "$(rate "$1")" |
+	    ace-select --policy | ace-compress -S "$s" --sync rename |
+	    count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+
+ace_cloud() {
+	local s=$dir/state
+	ace-aggregate --expect "$EDGES" "$dir"/up* | ace-expand -S "$s" |
+	    ace-score -S "$s" |
+	    ace-policy -S "$s" --cmin "$down" --cmax "$down" --bandwidth 1000Mbit |
+	    ace-select --policy | ace-compress -S "$s" --sync rename |
+	    broadcast
+	good "${PIPESTATUS[@]}"
+}
+
+# ace H UP DOWN: so many local steps, then so many times fewer bytes
+ace() {
+	set_options "$ACE --interval $1" "$1"
+	factor=(--cmin "$(awk "BEGIN { print $2 * 0.8 }")"
+	    --cmax "$(awk "BEGIN { print $2 * 1.35 }")" --half 30Mbit)
+	down=$3
+	run "$what" ace_edge coded_back ace_cloud
+}
+
+FULL='--gradient --rate 0.007 --muon 0.02'
+ADAMW='--gradient --rate 0.007'
+TOPK='--gradient --rate 0.007'
+FEDAVG='--interval 10 --rate 0.007 --muon 0.02'
+ACE='--rate 0.007 --muon 0.02'
+
+way() {
+	case $1 in
+	FullSync) set_options "$FULL" 1 ;;
+	FullSync-AdamW) set_options "$ADAMW" 1 ;;
+	Top-k) set_options "$TOPK" 1
+		run "$what" topk_edge coded_back topk_cloud
+		return ;;
+	FedAvg) set_options "$FEDAVG" 10 ;;
+	ACE-Sync) ace 10 35 20; return ;;
+	ACE-[0-9]*) frontier_point "${1#ACE-}"; return ;;
+	*) die "no way is called '$1'" ;;
+	esac
+	run "$what" dense_edge dense_back dense_cloud
+}
+
+# H, and the factors up and down
+frontier_point() {
+	case $1 in
+	10) ace 2 6 4 ;;
+	30) ace 4 9 6 ;;
+	100) ace 8 16 10 ;;
+	250) ace 10 35 20 ;;
+	500) ace 16 45 24 ;;
+	1000) ace 25 55 32 ;;
+	*) die "no point is called '$1'" ;;
+	esac
+}
+
+# ---- the network ----
+
+trace() {
+	if [ -n "${TRACE:-}" ]; then
+		cat "$TRACE"
+		return
+	fi
+	awk -v n="$EDGES" 'BEGIN { for (t = 0; t < 1200; t++)
+	    for (k = 1; k <= n; k++) {
+		u = (sin(t / 95.5 + 2.1 * k) + sin(t / 19.1 + 1.3 * k) + 2) / 4
+		v = (sin(t / 57.3 + 3.7 * k) + sin(t / 9.55 + k) + 2) / 4
+		printf "%d\t%d\t%.2f\t%.1f\n", t, k, 5 * 40 ^ u, 10 * 30 ^ v
+	    } }'
+}
+
+# clock: the log of a run, with the bytes and the time of the network until
+# then.  A round is over when the slowest edge has its aggregate:
+#
+#	max over edges of  steps * STEP_MS + RTT + bits up and down / rate
+clock() {
+	local k
+	for k in $(seq "$EDGES"); do
+		echo "$k $(counted "$dir/sent$k") $(counted "$dir/got$k")"
+	done >"$work/bytes"
+	awk -v OFS='\t' -v method="$1" -v seed="$seed" \
+	    -v step="${STEP_MS:-20}" '
+	FILENAME == ARGV[1] { mbit[$1, $2] = $3; ms[$1, $2] = $4
+	    last = $1 + 1; next }
+	FILENAME == ARGV[2] { bits[$1] = 8 * ($2 + $3); all += $2 + $3; n++
+	    next }
+	$1 == "start" || $1 == "now" || $1 == "end" { line[++lines] = $0 }
+	END {
+		split(line[lines], f, "\t")
+		rounds = f[2]; steps = f[3]
+		for (i = 1; i <= lines; i++) {
+			split(line[i], f, "\t")
+			for (; r < f[2]; r++) {
+				most = 0
+				for (k = 1; k <= n; k++) {
+					s = int(t) % last
+					x = bits[k] / rounds / 1e6 / mbit[s, k]
+					x += ms[s, k] / 1000
+					most = x > most ? x : most
+				}
+				t += most + steps / rounds * step / 1000
+			}
+			print method, seed, f[2], f[3], f[4], f[5], f[6],
+			    sprintf("%.0f", all * r / rounds),
+			    sprintf("%.1f", t)
+		}
+	}' "$work/trace" "$work/bytes" "$dir/log"
+}
+
+# ---- tables ----
+
+# result: a line for a run, from its curve
+result() {
+	local up got
+	up=$(counted "$dir"/sent*)
+	got=$(counted "$dir"/got*)
+	awk -v OFS='\t' -v up="$up" -v got="$got" -v epoch="$epoch" '
+	{ step[NR] = $4; top[NR] = $7; time[NR] = $9; m = $1; s = $2
+	    loss = $5; ppl = $6; rounds = $3 }
+	END {
+		for (i = 1; top[i] < 0.99 * top[NR]; i++);
+		print m, s, top[NR], ppl, loss, rounds, up, got,
+		    sprintf("%.2f", step[i] / epoch), time[i], time[NR]
+	}' "$1"
+}
+
+# Means over the seeds; the bytes of the first way are what the others save.
+summary() {
+	awk -F '\t' -v OFS='\t' '
+	NR == 1 { next }
+	!($1 in n) { order[++ways] = $1 }
+	{ m = $1; n[m]++; top[m] += $3; sq[m] += $3 * $3; ppl[m] += $4
+	    up[m] += $7; down[m] += $8; ep[m] += $9; t1[m] += $10; t[m] += $11 }
+	END {
+		print "method", "seeds", "top-1 %", "+-", "lost",
+		    "perplexity", "MB up", "MB down", "ratio",
+		    "epochs to 1 %", "s to 1 %", "s in all"
+		a = order[1]
+		for (i = 1; i <= ways; i++) {
+			m = order[i]; k = n[m]
+			d = k > 1 ? (sq[m] - top[m] * top[m] / k) / (k - 1) : 0
+			r = (up[a] + down[a]) / n[a] * k / (up[m] + down[m])
+			print m, k, sprintf("%.2f", top[m] / k),
+			    sprintf("%.2f", d > 0 ? sqrt(d) : 0),
+			    sprintf("%.2f", top[a] / n[a] - top[m] / k),
+			    sprintf("%.3f", ppl[m] / k),
+			    sprintf("%.2f", up[m] / k / 1e6),
+			    sprintf("%.2f", down[m] / k / 1e6),
+			    sprintf("%.1f", r), sprintf("%.2f", ep[m] / k),
+			    sprintf("%.0f", t1[m] / k), sprintf("%.0f", t[m] / k)
+		}
+	}' "$1"
+}
+
+# all DIR/PREFIX WAY...: every way with every seed; lines are kept as they come
+# and not run again, so that what was stopped goes on.
+all() {
+	local out=$1 w
+	shift
+	[ -s "$out-runs.tsv" ] || printf '%s\t' method seed top1 ppl loss \
+	    rounds up down epochs s_to_1% s | sed 's/\t$/\n/' >"$out-runs.tsv"
+	for seed in $(seq "$SEEDS"); do
+		for w in "$@"; do
+			awk -F '\t' -v w="$w" -v s="$seed" '$1 == w &&
+			    $2 == s { f = 1 } END { exit f }' \
+			    "$out-runs.tsv" || continue
+			what=$w-$seed
+			dir=$work/$what
+			way "$w"
+			clock "$w" >"$work/curve"
+			cat "$work/curve" >>"$out-curves.tsv"
+			result "$work/curve" >>"$out-runs.tsv"
+			rm -rf "$dir"
+		done
+	done
+	summary "$out-runs.tsv" >"$out.tsv"
+	column -t -s "$(printf '\t')" <"$out.tsv"
+}
+
+pictures() {
+	gnuplot -e "curves='$1-curves.tsv'; ways='$2'; out='$1.svg'" \
+	    "$here/examples/table1.gnuplot"
+}
+
+need train ace-aggregate ace-compress ace-expand ace-policy ace-score \
+    ace-select awk cmp dd mkfifo tee column gnuplot
+out=${1:-.}
+mkdir -p "$out"
+find_text
+trace >"$work/trace"
+# steps in which the devices together see as many bytes as there are
+epoch=$(wc -c <"$text" | awk -v k="$EDGES" -v m="$model" '{
+    n = split(m, f, " ")
+    for (i = 1; i < n; i++) v[f[i]] = f[i + 1]
+    print 0.9 * $1 / (k * v["--batch"] * v["--context"]) }')
+if [ "$name" = frontier ]; then
+	ways=${ONLY:-FullSync ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
+	# shellcheck disable=SC2086 # words are meant
+	all "$out/frontier" $ways
+	exit
+fi
+ways=${ONLY:-FullSync FullSync-AdamW Top-k FedAvg ACE-Sync}
+# shellcheck disable=SC2086 # words are meant
+all "$out/table1" $ways
+pictures "$out/table1" "$ways"

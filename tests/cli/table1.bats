@@ -1,0 +1,61 @@
+# examples/table1.sh and frontier.sh on a very small model: what they print, and
+# that the reckoning is right.
+load helper
+
+prepare() {
+	awk 'BEGIN { for (i = 0; i < 9000; i++)
+	    printf("the %d of %d is %d\n", i % 10, i % 7, i * i % 97) }' >text
+	mkdir tmp
+	export CORPUS=$PWD/text TMPDIR=$PWD/tmp STEPS=40 SEEDS=1 \
+	    MODEL='--layers 1 --width 32 --heads 2 --context 32 --batch 4'
+	unset EDGES TRACE ONLY STEP_MS
+}
+
+# table CODE NAME: its status; in time, and nothing left behind
+table() {
+	exits "$1" timeout 120 "$ROOT/examples/$2.sh" results
+	[ -z "$(ls -A tmp)" ]
+}
+
+@test "five ways: what each learns and costs" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	prepare
+	table 0 table1
+	awk -F '\t' 'NR == 1 { next } { n++; top[$1] = $3; ratio[$1] = $9 }
+	    NF != 12 || $3 <= 0 || $8 <= 0 || $12 <= 0 { bad = 1; print }
+	    END { exit bad || n != 5 || ratio["FullSync"] != 1 ||
+	    ratio["FedAvg"] < 9.8 || ratio["FedAvg"] > 10.2 ||
+	    ratio["Top-k"] < 5 || ratio["ACE-Sync"] < 100 }' \
+	    results/table1.tsv
+	grep -q '</svg>' results/table1.svg
+	# as many bytes as values: 4 for each, both ways, for every edge and step
+	awk -F '\t' '$1 == "FullSync" { n = $7 + $8 }
+	    END { m = 256 * 32 + 32 * 32 + 12 * 32 * 32 + 3 * 32
+	    m *= 40 * 4 * 8
+	    exit n < m || n > 1.02 * m }' results/table1-runs.tsv
+}
+
+@test "the clock: the slowest edge's bytes, its round trip, the computation" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	prepare
+	printf '0\t1\t8\t100\n0\t2\t80\t10\n' >trace
+	EDGES=2 STEP_MS=50 STEPS=10 TRACE=trace ONLY=FullSync table 0 table1
+	# a megabit and more up and down at 8 Mbit/s, 0.1 s, 0.05 s; ten times
+	awk -F '\t' 'NR == 2 { b = ($7 + $8) / 2 / 10 * 8 / 8e6
+	    t = 10 * (b + 0.1 + 0.05); exit $11 < t - 0.1 || $11 > t + 0.1 }' \
+	    results/table1-runs.tsv
+}
+
+@test "what was run is not run again; another seed is" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	prepare
+	export STEPS=4
+	ONLY='FullSync ACE-1000' table 0 frontier
+	cp results/frontier-runs.tsv before
+	ONLY='FullSync ACE-1000' table 0 frontier
+	same before results/frontier-runs.tsv
+	ONLY='FullSync' SEEDS=2 table 0 frontier
+	[ "$(wc -l <results/frontier-runs.tsv)" -eq 4 ]
+	ONLY=Nothing table 1 frontier
+	says "^frontier: no way is called 'Nothing'"
+}
