@@ -244,7 +244,9 @@ all() {
 		done
 	done
 	summary "$out-runs.tsv" >"$out.tsv"
-	column -t -s "$(printf '\t')" <"$out.tsv"
+	awk -F '\t' '{ printf "%-14s", $1
+	    for (i = 2; i <= NF; i++) printf " %13s", $i
+	    print "" }' "$out.tsv"
 }
 
 pictures() {
@@ -253,7 +255,7 @@ pictures() {
 }
 
 need train ace-aggregate ace-compress ace-expand ace-policy ace-score \
-    ace-select awk cmp dd mkfifo tee column gnuplot
+    ace-select awk cmp dd mkfifo tee gnuplot
 out=${1:-.}
 mkdir -p "$out"
 find_text
