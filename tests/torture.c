@@ -24,11 +24,13 @@
 #include "state/conserve.h"
 #include "state/inbox.h"
 #include "state/ledger.h"
+#include "state/pending.h"
 #include "state/residual.h"
 #include "stream/values.h"
 #include "stream/writer.h"
 
-enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6 };
+enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
+    WINDOW = 4 };
 
 struct device {
 	const char *codec;
@@ -176,6 +178,35 @@ absorbed(int d, uint64_t *step)
 	residual_close(&q);
 	state_close(&s);
 	return have;
+}
+
+/* Is there room in the window for one more shard that gets no receipt? */
+static int
+roomy(int d)
+{
+	char path[PATH_MAX + 16];
+	struct state s = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct residual q;
+	struct receipts rc;
+	struct pending p;
+	int room = 1;
+
+	(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
+	if (access(path, F_OK) < 0)
+		return 1;
+	must(state_open(&s, path, &e), &e, path);
+	must(residual_open(&q, &s, &e), &e, path);
+	if (q.d.r != NULL) {
+		must(pending_scan(&p, &s, &e), &e, path);
+		must(receipts_load(&rc, &s, &e), &e, path);
+		must(pending_judge(&p, &rc, reader_shard(q.d.r), &e), &e,
+		    path);
+		room = pending_count(&p) + 2 <= WINDOW;
+	}
+	residual_close(&q);
+	state_close(&s);
+	return room;
 }
 
 static int
@@ -402,12 +433,12 @@ check_sums(void)
 static void
 start_one_step(struct device *v, int d)
 {
-	static const char *const feedback[] = { "", " --sync rename" };
+	static const char *const sync[] = { "", " --sync rename" };
 	char mail[PATH_MAX + 32] = "";
 	int how = (int)choose(8);
 
 	/* the return pipe may be missing: then receipts come later */
-	if (how == 0)
+	if (how == 0 && roomy(d))
 		(void)snprintf(mail, sizeof(mail), "> %s/back.%d", proc_dir, d);
 	else
 		(void)snprintf(mail, sizeof(mail), "| ace-ack -S %s/S%d",
@@ -415,11 +446,11 @@ start_one_step(struct device *v, int d)
 	v->line = proc_start("ace-import -f raw --shape %d -g %d --name w "
 	    "-d edge%d -r run -s %llu %s/raw.%d.%llu | "
 	    "ace-expand -S %s/S%d --wait 100ms | "
-	    "ace-compress -S %s/S%d --window 4 --wait 5s -c %s%s | "
+	    "ace-compress -S %s/S%d --window %d --wait 5s -c %s%s | "
 	    "ace-recv --spool %s/D %s", N, GROUP, d,
 	    (unsigned long long)v->next, proc_dir, d,
-	    (unsigned long long)v->next, proc_dir, d, proc_dir, d, v->codec,
-	    feedback[choose(4) == 0], proc_dir, mail);
+	    (unsigned long long)v->next, proc_dir, d, proc_dir, d, WINDOW, v->codec,
+	    sync[choose(4) == 0], proc_dir, mail);
 }
 
 /* Several steps in one stream: from the one the state is at, once more. */
@@ -440,17 +471,17 @@ start_stream(struct device *v, int d)
 	(void)snprintf(command + n, sizeof(command) - n, " >%s", path);
 	proc_must(system(command) == 0, command);
 	v->line = proc_start("ace-expand -S %s/S%d --wait 5s %s | "
-	    "ace-compress -S %s/S%d --window 4 --wait 5s -c %s | "
+	    "ace-compress -S %s/S%d --window %d --wait 5s -c %s | "
 	    "ace-recv --spool %s/D | ace-ack -S %s/S%d", proc_dir, d, path,
-	    proc_dir, d, v->codec, proc_dir, proc_dir, d);
+	    proc_dir, d, WINDOW, v->codec, proc_dir, proc_dir, d);
 }
 
 /* Coded, and on its way for longer than the step is open. */
 static void
 start_away(struct device *v, int d)
 {
-	v->line = proc_start("ace-compress -S %s/S%d --window 4 --wait 5s -c "
-	    "%s %s/in.%d.%llu > %s/mail.%d.%u", proc_dir, d, v->codec,
+	v->line = proc_start("ace-compress -S %s/S%d --window %d --wait 5s "
+	    "-c %s %s/in.%d.%llu > %s/mail.%d.%u", proc_dir, d, WINDOW, v->codec,
 	    proc_dir, d, (unsigned long long)v->next, proc_dir, d,
 	    v->mail++ % MAIL);
 }
@@ -571,7 +602,7 @@ start_device(int d)
 {
 	struct device *v = &w.d[d];
 
-	if (v->away > 0 && v->upto == v->next + 1)
+	if (v->away > 0 && v->upto == v->next + 1 && roomy(d))
 		start_away(v, d);
 	else if (v->upto == v->next + 1)
 		start_one_step(v, d);

@@ -321,8 +321,11 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	size_t n;
 	int r = -ERR_SYS;
 
+	/* what the manifest lists is durable before it is: who linked it may
+	 * have died in between */
 	if (path != NULL && floor != NULL &&
 	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
+	    (s->sync != IO_SYNC_FULL || (r = io_sync_path(path, e)) == 0) &&
 	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
 		closing_sort(l);
 		r = ledger_write(l, path, s->sync, e);

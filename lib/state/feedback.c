@@ -40,6 +40,23 @@ struct feedback {
 
 /* ---- opening ---- */
 
+/* What is there is going to be sent again; who made it may have been killed
+ * before it was durable. */
+static int
+feedback_durable(const struct feedback *f, struct err *e)
+{
+	char *path;
+	int r;
+
+	if (f->o.sync != IO_SYNC_FULL)
+		return 0;
+	if ((path = state_path(&f->state, "residual", e)) == NULL)
+		return -ERR_SYS;
+	r = io_sync_path(path, e);
+	alloc_free(path);
+	return r;
+}
+
 int
 feedback_open(struct feedback **out, const char *dir,
     const struct feedback_opts *o, struct err *e)
@@ -55,7 +72,8 @@ feedback_open(struct feedback **out, const char *dir,
 	f->kern = kern_get(e);
 	r = f->kern != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
-	    (r = state_lock(&f->state, e)) < 0) {
+	    (r = state_lock(&f->state, e)) < 0 ||
+	    (r = feedback_durable(f, e)) < 0) {
 		feedback_free(f);
 		return r;
 	}

@@ -451,6 +451,26 @@ inbox_decide(const struct inbox *s, const struct shard *sh,
 	return k < 0 ? k : 0;
 }
 
+/* Whoever it was that made the name, the manifest or the number of the last
+ * closed step may have died before it was durable. */
+static int
+inbox_sync(const struct inbox *s, const char *run, const char *path,
+    const struct receipt *r, struct err *e)
+{
+	char *closed;
+	int k;
+
+	if (s->sync != IO_SYNC_FULL)
+		return 0;
+	if ((k = io_sync_path(path, e)) < 0 || r->verdict != RECEIPT_LATE)
+		return k;
+	if ((closed = inbox_path(s, run, NULL, "closed", e)) == NULL)
+		return -ERR_SYS;
+	k = io_sync_path(closed, e);
+	alloc_free(closed);
+	return k;
+}
+
 /* The same under the run's lock, shared if that is enough. */
 static int
 inbox_locked(const struct inbox *s, const struct shard *sh,
@@ -466,10 +486,8 @@ inbox_locked(const struct inbox *s, const struct shard *sh,
 		    LOCK_SH, &fd, e)) < 0)
 			return k;
 		k = inbox_decide(s, sh, sc, temp, path, alone, r, e);
-		/* whoever it was that made the name or the manifest may have
-		 * died before it was durable */
-		if (k == 0 && s->sync == IO_SYNC_FULL)
-			k = io_sync_path(path, e);
+		if (k == 0)
+			k = inbox_sync(s, inbox_run_of(sh), path, r, e);
 		(void)close(fd);
 	}
 	return k;

@@ -1,0 +1,40 @@
+# The model of the delivery protocol (tests/ef_acc.pml): without an error, and
+# each wrong design has one that is found.
+
+load helper
+
+# model BUG ARGS...: 0 no error, 1 an error, in $BUG.out
+model() {
+	local d=bug$1
+	mkdir "$d"
+	(cd "$d" && spin -a "-DBUG=$1" "${@:2}" "$ROOT/tests/ef_acc.pml" &&
+	    ${CC:-cc} -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -o pan pan.c &&
+	    timeout 600 ./pan -m1000000) >"$d.out" 2>&1 || return 2
+	grep -qE 'out of memory|depth too small' "$d.out" && return 2
+	grep -q 'errors: 0' "$d.out" && return
+	grep -qE 'errors: [1-9]' "$d.out" || return 2
+	return 1
+}
+
+have_spin() {
+	command -v spin >/dev/null || skip "no spin"
+}
+
+@test "three steps, two in flight, any losses, kills and power cuts: no error" {
+	have_spin
+	model 0 || { tail -n 40 bug0.out; return 1; }
+	sed -n 's/^ *\(.* states, stored\)/# \1/p' bug0.out >&3
+}
+
+@test "each of the wrong designs is caught" {
+	local bug got
+	have_spin
+
+	for bug in 1 2 3 4 5 6 7 8 9 10 11; do
+		got=0
+		model $bug -DSTEPS=2 || got=$?
+		[ $got -eq 1 ] || { echo "BUG=$bug: $got"; tail -n 40 "bug$bug.out"
+		    return 1; }
+		grep -q "assertion violated" "bug$bug.out"
+	done
+}
