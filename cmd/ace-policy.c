@@ -24,7 +24,8 @@ enum {
 	OPT_VALUES, OPT_DT, OPT_METHOD, OPT_COMPUTE, OPT_LATENCY, OPT_PHI,
 	OPT_MIN_RATIO, OPT_MAX_DELAY, OPT_KC, OPT_KD, OPT_LAMBDA, OPT_TIERS,
 	OPT_GROUPS, OPT_THETA, OPT_COSINE, OPT_DECO,
-	OPT_RISE, OPT_STILL, OPT_WARMUP, OPT_ACCORDION, OPT_EASE
+	OPT_RISE, OPT_STILL, OPT_WARMUP, OPT_ACCORDION, OPT_EASE,
+	OPT_REPLAY, OPT_EXPLAIN
 };
 
 static const struct cli_opt options[] = {
@@ -50,6 +51,8 @@ static const struct cli_opt options[] = {
 	{ OPT_INTERVAL, "interval", "STEPS", "the first interval (default 1)" },
 	{ OPT_LEAST, "min-interval", "STEPS", "the least (default 1)" },
 	{ OPT_MOST, "max-interval", "STEPS", "the largest (default 1000)" },
+	{ OPT_REPLAY, "replay", "FILE", "decide as in FILE, a stream" },
+	{ OPT_EXPLAIN, "explain", NULL, "say what was decided, and why" },
 	{ OPT_DIVERGENCE, "divergence", "X", "interval: the drift there was" },
 	{ OPT_VALUES, "values", "N", "ratio, deco: of the model" },
 	{ OPT_DT, "dt", "TIME", "dynacomm: what each transmission costs more" },
@@ -75,7 +78,8 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const struct cli *cli;
-	const char *dir;
+	const char *dir, *replay;
+	int explain;
 	double divergence;
 	uint64_t values;
 	struct policy policy;
@@ -221,6 +225,12 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_VALUES:
 		return cli_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
 		    e);
+	case OPT_REPLAY:
+		o->replay = val;
+		return 0;
+	case OPT_EXPLAIN:
+		o->explain = 1;
+		return 0;
 	case OPT_DECO:
 		o->policy.stale.on = 1;
 		return 0;
@@ -244,6 +254,10 @@ check(const struct opts *o, struct err *e)
 	if (o->policy.interval.min > o->policy.interval.max)
 		return err_set(e, ERR_USAGE,
 		    "--min-interval is above --max-interval");
+	if (o->replay != NULL && (o->dir != NULL || o->policy.stale.on ||
+	    o->policy.interval.target > 0))
+		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
+		    "with no -S, --deco or --target-divergence");
 	if (o->policy.stale.on && (o->policy.pace.warmup > 0 ||
 	    o->policy.pace.window > 0))
 		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
@@ -393,7 +407,7 @@ say(const struct opts *o, struct policy *p)
 	size_t i;
 
 	for (i = 0; i < p->said.n; i += strlen(line + i) + 1)
-		cli_say(o->cli, 1, "%s", line + i);
+		cli_say(o->cli, o->explain ? 0 : 1, "%s", line + i);
 	p->said.n = 0;
 }
 
@@ -420,6 +434,7 @@ run(struct opts *o, const char *path, struct err *e)
 	int r;
 
 	p->tool = o->f.tool;
+	p->explain = o->explain;
 	set_stale(&p->stale, &o->stale);
 	if (o->dir != NULL) {
 		p->state = &state;
@@ -427,7 +442,9 @@ run(struct opts *o, const char *path, struct err *e)
 		    (r = policy_load(p, e)) < 0)
 			goto out;
 	}
-	if ((r = filter_in(&o->f, &p->in, path, e)) < 0 ||
+	if ((o->replay != NULL &&
+	    (r = filter_in(&o->f, &p->replay.from, o->replay, e)) < 0) ||
+	    (r = filter_in(&o->f, &p->in, path, e)) < 0 ||
 	    (r = filter_out(&o->f, &p->out, e)) < 0)
 		goto out;
 	while ((r = reader_next(p->in, e)) > 0) {

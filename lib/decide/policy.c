@@ -113,22 +113,58 @@ policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
 	return text_set(kv, key, s, e);
 }
 
+/* From which numbers the factor and the budget come. */
+static void
+policy_why_ratio(struct policy *p, double rate, double acted, double base,
+    double c, uint64_t budget)
+{
+	const struct pace *q = &p->pace;
+	uint64_t step = reader_shard(p->in)->step;
+
+	if (rate < 0)
+		policy_say(p, "  link: never measured, so taken as %.4g bit/s",
+		    fmax(acted, 0));
+	else
+		policy_say(p, "  link: %.4g bit/s, %s; taken as %.4g: a fall "
+		    "counts at once, a rise by %.3g of it, less than %.3g is "
+		    "no change", rate, p->bandwidth >= 0 ? "as the option says" :
+		    "as ace-meter measured", acted, q->rise, q->still);
+	policy_say(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = %.4g, "
+	    "equation (5)", p->cmin, p->cmax, p->cmin, p->beta, fmax(acted, 0),
+	    base);
+	if (q->window > 0)
+		policy_say(p, "  accordion: %s the last windows of %llu shards "
+		    "%s%s", q->seen.critical > 0 ? "critical," :
+		    "not critical,", (unsigned long long)q->window,
+		    q->seen.critical > 0 ? "differ, or are not two yet; factor "
+		    "divided" : "are alike", q->seen.critical > 0 ?
+		    " by --ease" : "");
+	if (step < q->warmup)
+		policy_say(p, "  warm-up: step %llu of %llu, so the power "
+		    "%.4g of it", (unsigned long long)step,
+		    (unsigned long long)q->warmup, ((double)step + 1) /
+		    (double)q->warmup);
+	policy_say(p, "  budget: 4 bytes * %llu values / %.4g = %llu bytes",
+	    (unsigned long long)reader_schema(p->in)->total, c,
+	    (unsigned long long)budget);
+}
+
 /* Equation (5). */
 static int
 policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 {
 	double acted = pace_rate(&p->pace, rate);
-	double c = pace_factor(&p->pace, ratio_factor(p->cmin, p->cmax, p->beta,
-	    fmax(acted, 0)), reader_shard(p->in)->step);
+	double base = ratio_factor(p->cmin, p->cmax, p->beta, fmax(acted, 0));
+	double c = pace_factor(&p->pace, base, reader_shard(p->in)->step);
 	uint64_t budget = ratio_budget(reader_schema(p->in)->total, c);
 	char where[160];
 	int r;
 
-	policy_say(p, "%s: %s %.4g bit/s, taken as %.4g, factor %.4g%s, %llu "
-	    "bytes", reader_where(p->in, where), rate >= 0 ? "link" :
-	    "link unknown,", fmax(rate, 0), fmax(acted, 0), c,
-	    p->pace.window == 0 ? "" : p->pace.seen.critical > 0 ?
-	    ", critical" : ", not critical", (unsigned long long)budget);
+	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
+	    reader_where(p->in, where), rate >= 0 ? "link" : "link unknown,",
+	    fmax(acted, 0), c, (unsigned long long)budget);
+	if (p->explain)
+		policy_why_ratio(p, rate, acted, base, c, budget);
 	if (p->pace.window > 0 && (r = policy_whole(kv, "critical",
 	    p->pace.seen.critical, e)) < 0)
 		return r;
@@ -180,6 +216,27 @@ policy_norm(const struct policy *p, double *norm, struct err *e)
 	return 0;
 }
 
+/* From which numbers the interval comes. */
+static void
+policy_why_interval(struct policy *p, double norm, double drift, uint64_t was,
+    int force)
+{
+	const struct interval *o = &p->interval;
+
+	policy_say(p, "  drift: || shard || / || model || = %.4g / %.4g = "
+	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
+	    o->target);
+	if (force)
+		policy_say(p, "  interval: %s%s", interval_force(o, drift) ?
+		    "above four times that, so the least" : "a device diverges "
+		    "and asks for it", ", at once");
+	else
+		policy_say(p, "  interval: %llu * sqrt(%.4g / %.4g), at most "
+		    "halved or doubled, within %llu to %llu",
+		    (unsigned long long)was, o->target, drift,
+		    (unsigned long long)o->min, (unsigned long long)o->max);
+}
+
 /* Equation (9), when the shard's energy is known. */
 static int
 policy_on_send(struct policy *p, struct err *e)
@@ -189,6 +246,7 @@ policy_on_send(struct policy *p, struct err *e)
 	const struct interval *o = &p->interval;
 	struct text_kv kv = TEXT_KV_INIT;
 	double norm, drift;
+	uint64_t was;
 	int force, r;
 
 	pace_see(&p->pace, sums->sumsq);
@@ -200,7 +258,8 @@ policy_on_send(struct policy *p, struct err *e)
 	drift = interval_drift(sums->sumsq, norm * norm);
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
-	p->steps = interval_next(o, p->steps, drift);
+	was = p->steps;
+	p->steps = interval_next(o, was, drift);
 	force = interval_force(o, drift);
 	if (p->asked != 0 && p->asked < p->steps) {
 		p->steps = p->asked < o->min ? o->min : p->asked;
@@ -210,6 +269,8 @@ policy_on_send(struct policy *p, struct err *e)
 	policy_say(p, "'%s/%llu': relative drift %.4g, interval %llu",
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)p->steps);
+	if (p->explain)
+		policy_why_interval(p, norm, drift, was, force);
 	if ((r = policy_real(&kv, "divergence", drift, e)) == 0 &&
 	    (r = policy_whole(&kv, KEYS_INTERVAL, (double)p->steps, e)) == 0 &&
 	    (r = policy_whole(&kv, KEYS_FORCE, force, e)) == 0 &&
@@ -266,6 +327,8 @@ policy_on_policy(struct policy *p, struct err *e)
 int
 policy_event(struct policy *p, int event, struct err *e)
 {
+	if (p->replay.from != NULL)
+		return replay_event(&p->replay, event, p->in, p->out, e);
 	switch (event) {
 	case READER_SHARD:
 		return policy_on_shard(p, e);
@@ -287,4 +350,6 @@ void
 policy_release(struct policy *p)
 {
 	buf_release(&p->said);
+	reader_free(p->replay.from);
+	p->replay.from = NULL;
 }

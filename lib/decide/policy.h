@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "decide/replay.h"
 #include "decide/stale.h"
 #include "sync/interval.h"
 #include "sync/pace.h"
@@ -33,7 +34,9 @@ struct policy {
 	struct interval interval;	/* target 0: none is asked for */
 	struct stale stale;
 	struct pace pace;
+	struct replay replay;		/* instead of deciding */
 	uint64_t steps;			/* local steps before the next shard */
+	int explain;			/* say from which numbers, too */
 	/* found */
 	uint64_t asked;			/* interval of a device that diverges */
 	struct buf said;		/* words, each line ends with a zero */

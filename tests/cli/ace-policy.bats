@@ -419,3 +419,65 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 2 ace-policy --deco --warmup 2 in
 	exits 2 ace-policy --accordion 0 in
 }
+
+@test "--explain: the numbers, and the equations they went through" {
+	mkshards >in
+	exits 0 ace-policy --explain --bandwidth 5Mbit --cmin 2 --cmax 200 \
+	    --half 5Mbit --warmup 2 --accordion 3 --target-divergence 0.01 \
+	    --model-norm 1000 --interval 4 in
+	says 'link: 5e\+06 bit/s, as the option says'
+	says 'factor: 2 \+ \(200 - 2\) exp\(.* \* 5e\+06\) = 101, equation \(5\)'
+	says 'accordion: critical'
+	says 'warm-up: step 0 of 2, so the power 0.5 of it'
+	# 101 / 2 to the power of a half is 7.106, of 4 * 336 bytes
+	says 'budget: 4 bytes \* 336 values / 7.106 = 189 bytes'
+	has budget_bytes=189
+	says 'drift: .* = 18.82 / 1000 = 0.01882, equation \(9\); aimed at 0.01'
+	says 'interval: 4 \* sqrt\(0.01 / 0.01882\)'
+	has interval=3
+	mv out explained
+	exits 0 ace-policy -q --explain --bandwidth 5Mbit in
+	[ ! -s err ]
+	exits 0 ace-policy --explain -S st in
+	says 'link: never measured'
+}
+
+# said FILE: the policy of its shards
+said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
+
+@test "--replay: the same decisions, byte for byte" {
+	mkshards -n 64k -N 6 -P other=kept >in
+	decide='ace-policy --no-provenance -S st --warmup 3 --accordion 2
+	    --target-divergence 0.01 --model-norm 9000'
+	# a link that changes under way, in three parts
+	for k in 1 2 3; do
+		mkshards -n 64k -N 2 -s $((2 * k - 2)) -P other=kept |
+		    $decide --bandwidth $((k * k))Mbit >part$k
+	done
+	for k in 1 2 3; do cat part$k; done >recorded
+	said recorded >want
+	[ "$(sort -u want | grep -c budget_bytes)" -ge 4 ]
+	exits 0 ace-policy --no-provenance --replay recorded in
+	said out | cmp - want
+	# what it wrote, replayed: the same bytes again
+	mv out once
+	exits 0 ace-policy --no-provenance --replay once in
+	same out once
+	# from what was coded and delivered, too
+	ace-score recorded | ace-select --policy | ace-compress >coded
+	exits 0 ace-policy --no-provenance --replay coded in
+	said out | cmp - want
+	# of several devices', the right one's; of another, none
+	mkshards -d other -N 6 -P budget_bytes=1 >foreign
+	cat foreign recorded >both
+	exits 0 ace-policy --no-provenance --replay both in
+	said out | cmp - want
+	exits 3 ace-policy --replay foreign in
+	says "^ace-policy: mismatch: the recording has no shard 'edge1/0' here"
+	exits 3 ace-policy --replay part2 in
+	head -c 3000 recorded >cut
+	exits 3 ace-policy --replay cut in
+	exits 2 ace-policy --replay recorded -S st in
+	exits 2 ace-policy --replay recorded --deco in
+	exits 4 ace-policy --replay nowhere in
+}
