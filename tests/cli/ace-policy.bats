@@ -475,8 +475,8 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 3 ace-policy --replay foreign in
 	says "^ace-policy: mismatch: the recording has no shard 'edge1/0' here"
 	exits 3 ace-policy --replay part2 in
-	head -c 3000 recorded >cut
-	exits 3 ace-policy --replay cut in
+	head -c 3000 recorded >short
+	exits 3 ace-policy --replay short in
 	exits 2 ace-policy --replay recorded -S st in
 	exits 2 ace-policy --replay recorded --deco in
 	exits 4 ace-policy --replay nowhere in
