@@ -3,6 +3,7 @@
 #   make            programs and library, under build/
 #   make check      all tests           make asan     the same, sanitized
 #   make demo       train a model through the pipes
+#   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates         make bench    figures
 #   make dynacomm   its cuts on four networks: table and picture
 #   make table1     five ways of training, four edges, three seeds (an hour)
@@ -174,6 +175,13 @@ demo sweep: deps
 run-demo run-sweep: all examples
 	BUILD='$(abspath $(BUILD))' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
+demo-hosts:
+	@test $(DEPS) = no || .ci/deps hosts
+	@+$(AGAIN) run-demo-hosts
+
+run-demo-hosts: all examples
+	BUILD='$(abspath $(BUILD))' examples/demo-hosts.sh
+
 bench: deps
 	@+$(AGAIN) run-bench
 
@@ -231,7 +239,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check asan demo sweep bench run-demo run-sweep run-bench \
+	run-check asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

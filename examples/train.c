@@ -32,7 +32,8 @@ enum {
 	OPT_CLOCK, OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
 	OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
 	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM,
-	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
+	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RECORD,
+	OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -66,6 +67,7 @@ static const struct option options[] = {
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
 	{ "policy", no_argument, NULL, OPT_POLICY },
 	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "run", required_argument, NULL, OPT_RUN },
 	{ "save", required_argument, NULL, OPT_SAVE },
@@ -88,6 +90,7 @@ static const char usage[] =
 "                          device applies what it sent\n"
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
+"      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --clock             say in each shard how long it was computed\n"
 "      --group N           values per group of the stream\n"
 "  what a round is\n"
@@ -154,6 +157,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_DEVICE: o->device = s; return 0;
 	case OPT_LOAD: o->load = s; return 0;
 	case OPT_LOG: o->log = s; return 0;
+	case OPT_RECORD: o->record = s; return 0;
 	case OPT_RESUME: o->resume = s; return 0;
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;

@@ -108,6 +108,19 @@ model_norm(const struct model *m)
 	return sqrt(sum);
 }
 
+/* The shard in a file of its own; the same again after being killed. */
+static int
+record(const struct link *l, struct ace_shard s, const float *x,
+    struct ace_error *e)
+{
+	char file[4096];
+
+	if ((size_t)snprintf(file, sizeof file, "%s/%llu.aceg", l->record,
+	    (unsigned long long)s.step) >= sizeof file)
+		return fail(e, 2, "too long a name", l->record);
+	return link_save(file, l->m, s, &x, 1, e);
+}
+
 int
 link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
@@ -129,6 +142,8 @@ link_send(struct link *l, enum ace_kind kind, uint64_t round,
 	s.base_version = version;
 	s.samples = samples;
 	s.kind = kind;
+	if (l->record != NULL && (r = record(l, s, x, e)) < 0)
+		return r;
 	return shard_put(l->out, &s, x, l->m->n, e);
 }
 
@@ -227,7 +242,7 @@ save(int fd, const struct model *m, struct ace_shard *s, const float *const *x,
 	size_t i;
 
 	for (i = 0; r >= 0 && i < nx; i++) {
-		s->kind = i == 0 ? ACE_MODEL : ACE_HISTORY;
+		s->kind = i == 0 ? s->kind : ACE_HISTORY;
 		r = shard_put(w, s, x[i], m->n, e);
 	}
 	if (r >= 0)
@@ -248,7 +263,6 @@ link_save(const char *file, const struct model *m, struct ace_shard s,
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail(e, 4, "cannot open", file);
-	(void)strcpy(s.device, "train");
 	r = save(fd, m, &s, x, nx, e);
 	if (r >= 0 && fsync(fd) < 0)
 		r = fail(e, 4, "cannot sync", file);

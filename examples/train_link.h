@@ -14,6 +14,7 @@ struct link {
 	const struct model *m;
 	const char *device, *run;
 	double compute;		/* seconds for the next shard; < 0: untold */
+	const char *record;	/* directory for a copy of each shard, or NULL */
 	const char *apply;	/* file to read aggregates from, "-" stdin */
 	struct ace_writer *out;
 	struct ace_reader *in;
@@ -51,8 +52,8 @@ int link_receive(struct link *l, uint64_t round, float *x,
 int link_close(struct link *l, int out, struct ace_error *e);
 void link_release(struct link *l);
 
-/* nx arrays f32[m->n] as a stream: one shard of kind model, as s says, the
- * others of kind history.  The file is replaced whole, on disk, or not at all. */
+/* nx arrays f32[m->n] as a stream: a shard as s says, the others of kind
+ * history.  The file is replaced whole, on disk, or not at all. */
 int link_save(const char *file, const struct model *m, struct ace_shard s,
     const float *const *x, size_t nx, struct ace_error *e);
 /* The first nx of them, and in s what the first says. */

@@ -271,6 +271,8 @@ keep(const struct run *r, struct ace_error *e)
 	if (r->o->resume == NULL)
 		return 0;
 	kept(r, x);
+	(void)strcpy(s.device, "train");
+	s.kind = ACE_MODEL;
 	s.step = r->round;
 	s.samples = r->steps;
 	s.base_version = r->local;
@@ -395,6 +397,7 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	r.link.device = o->device;
 	r.link.run = o->run;
 	r.link.apply = o->apply;
+	r.link.record = o->record;
 	if (!o->alone &&
 	    (c = link_open(&r.link, STDOUT_FILENO, o->group, e)) < 0)
 		goto out;
@@ -405,6 +408,8 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	if (!o->alone && (c = link_close(&r.link, STDOUT_FILENO, e)) < 0)
 		goto out;
 	if (o->save != NULL) {
+		(void)strcpy(s.device, "train");
+		s.kind = ACE_MODEL;
 		s.step = r.round;
 		if ((c = link_save(o->save, r.m, s,
 		    (const float *const[]){ r.m->theta }, 1, e)) < 0)

@@ -24,6 +24,7 @@ struct run_options {
 	int clock;		/* say how long the computation took */
 	uint32_t group;
 	const char *device, *run, *apply, *log, *save, *load;
+	const char *record;	/* directory for a copy of each shard */
 	const char *resume;	/* file that each round leaves, to go on from */
 };
 

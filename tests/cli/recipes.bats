@@ -90,7 +90,7 @@ killed_half() {
 		on authorize.sh $e ssh/$e.pub "$PWD/spool" >>keys
 	done
 	grep -qE '^restrict,command="ace-recv --spool [^"]*" ssh-ed25519 ' keys
-	exits 2 on authorize.sh 'a" b' ssh/user.pub
+	exits 2 on authorize.sh 'a" b' ssh/user.pub spool
 	host cloud 127.0.0.2 "$PWD/keys"
 	spooled
 

@@ -251,6 +251,15 @@ delays() {
 	exits 3 train --resume kept $small text
 }
 
+@test "--record: the shards that were sent, a file for each round" {
+	text
+	mkdir in
+	train --steps 6 -H 2 --record in $small text >all
+	cat in/0.aceg in/1.aceg in/2.aceg >copy
+	ace-inspect --diff all copy
+	[ "$(ls in | wc -l)" -eq 3 ]
+}
+
 @test "what comes twice, since it was sent twice, is passed over" {
 	text
 	train --steps 3 $small --save want text >up

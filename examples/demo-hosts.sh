@@ -1,0 +1,293 @@
+#!/bin/bash
+# Four edges, a relay and a cloud, each in a network of its own on this machine,
+# train a small language model over ssh.  Every link has another rate; each edge
+# measures its own and sends accordingly.  On the way an edge and the relay are
+# killed and started again.  In the end all hold the same model, and not a bit of
+# gradient is missing.
+#
+#             5 Mbit/s               100 Mbit/s
+#     edge1 ----------.                              50 Mbit/s
+#                      relay ------------- cloud ---------------- edge3
+#     edge2 ----------'                      '------------------- edge4
+#            20 Mbit/s                               200 Mbit/s
+#
+#   examples/demo-hosts.sh      make demo-hosts; as root
+#
+# CORPUS=FILE  text of your own; otherwise the sources of this project
+# STEPS=N      training steps        SHORT=1  a few, to see that it works
+# KEEP=DIR     leave everything there, spools and states
+# What runs on each host is in examples/hosts, measure.sh and train-*.sh.
+set -u
+export LC_ALL=C
+here=$(cd "$(dirname "$0")/.." && pwd)
+bin=${BUILD:-$here/build}
+PATH=$here/examples/hosts:$bin:$bin/examples:$PATH:/usr/sbin:/sbin
+
+die() {
+	echo "demo-hosts: $*" >&2
+	exit 1
+}
+
+# First a world of our own: processes, mounts and networks that end with it.
+if [ "${1:-}" != inside ]; then
+	[ "$(id -u)" -eq 0 ] || die 'networks of our own need root'
+	for p in ssh sshd ssh-keygen ip tc unshare train ace-recv; do
+		command -v "$p" >/dev/null || die "program missing: $p"
+	done
+	if [ -n "${KEEP:-}" ]; then
+		mkdir "$KEEP" && work=$(realpath "$KEEP") || exit 4
+	else
+		work=$(mktemp -d "${TMPDIR:-/tmp}/ace-hosts.XXXXXX") || exit 4
+		trap 'rm -rf "$work"' EXIT
+	fi
+	trap 'kill $!; wait $!; exit 143' INT TERM HUP
+	timeout -k 10 600 unshare --mount --net --pid --fork --kill-child --mount-proc \
+	    "$0" inside "$work" &
+	wait $!
+	exit
+fi
+work=$2
+cd "$work" || exit 4
+mount -t tmpfs none /run && mkdir -m 755 /run/sshd || exit 4
+
+# netns_up, netns_link, netns_ip, netns_on
+NETNS=ace
+# shellcheck source=tests/cli/netns.bash
+. "$here/tests/cli/netns.bash"
+
+STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 300)}
+edges='edge1 edge2 edge3 edge4'
+declare -A above=([edge1]=relay [edge2]=relay [edge3]=cloud [edge4]=cloud
+    [relay]=cloud)
+declare -A rate=([edge1]=5 [edge2]=20 [edge3]=50 [edge4]=200 [relay]=100)
+export OPENBLAS_NUM_THREADS=1
+
+# ---- the network ----
+
+# a host below another: a cable, a key that the other one takes, a user's key to
+# measure with, and where ssh finds it
+connect() {
+	local h=$1 to=${above[$1]} key
+	mkdir -p "$h/bin" "$h/in" "$to"
+	netns_link "$to" "$h" "${rate[$h]}mbit"
+	for key in key login; do
+		ssh-keygen -q -t ed25519 -N '' -C "$h" -f "$h/$key"
+	done
+	authorize.sh "$h" "$h/key.pub" "$work/$to/spool" --reply aggregate \
+	    >>"$to/keys"
+	cat "$h/login.pub" >>"$to/keys"
+	[ -e "$to/host_key" ] ||
+	    ssh-keygen -q -t ed25519 -N '' -f "$to/host_key"
+	printf '%s %s\n' "$to" "$(cut -d ' ' -f 1,2 "$to/host_key.pub")" >"$h/known"
+	cat >"$h/ssh_config" <<-END
+		Host $to
+			HostName $(netns_ip "$to" "$h")
+			HostKeyAlias $to
+			User root
+			IdentitiesOnly yes
+			UserKnownHostsFile $work/$h/known
+			StrictHostKeyChecking yes
+			BatchMode yes
+			ConnectTimeout 5
+			ServerAliveInterval 5
+			ServerAliveCountMax 3
+	END
+	printf '#!/bin/sh\nexec %s -F %s -i %s/${KEY:-key} "$@"\n' \
+	    "$(command -v ssh)" "$work/$h/ssh_config" "$work/$h" >"$h/bin/ssh"
+	chmod +x "$h/bin/ssh"
+}
+
+# on HOST CMD...
+on() {
+	local h=$1
+	shift
+	netns_on "$h" env PATH="$work/$h/bin:$PATH" "$@"
+}
+
+# serve HOST: sshd, if there is none
+serve() {
+	[ ! -e "$1/sshd.pid" ] || return 0
+	cat >"$1/sshd_config" <<-END
+		HostKey $work/$1/host_key
+		AuthorizedKeysFile $work/$1/keys
+		PidFile $work/$1/sshd.pid
+		StrictModes no
+		UsePAM no
+		PasswordAuthentication no
+		KbdInteractiveAuthentication no
+		PermitRootLogin prohibit-password
+		SetEnv PATH=$PATH
+	END
+	on "$1" "$(command -v sshd)" -f "$work/$1/sshd_config" -E "$work/$1/sshd.log"
+}
+
+# ---- the hosts ----
+
+# boot HOST: what its rc file would do
+boot() {
+	local h=$1
+	case $h in
+	cloud)
+		serve cloud
+		on cloud train-cloud.sh cloud 3
+		;;
+	relay)
+		serve relay
+		on relay train-relay.sh cloud relay relay 2
+		;;
+	*)
+		on "$h" train-edge.sh "${above[$h]}" "$h" \
+		    train --index "${h#edge}" --of 4 --run demo \
+		    --steps "$STEPS" --rate 0.007 --interval 5 --policy \
+		    --resume "$h/kept" --record "$h/in" --apply "$h/apply" \
+		    --save "$h/model" --eval --windows 64 --log "$h/log" "$text"
+		;;
+	esac >>"$h/messages" 2>&1
+}
+
+declare -A pid=() born=()
+
+start() {
+	local h
+	for h; do
+		boot "$h" &
+		pid[$h]=$!
+		born[$h]=$((${born[$h]:-0} + 1))
+	done
+}
+
+# crash HOST: everything on it at once, as when the power fails
+crash() {
+	local p
+	for p in $(ip netns pids "$NETNS-$1"); do
+		kill -9 "$p"
+	done
+	wait "${pid[$1]}"
+	rm -f "$1/sshd.pid"
+} 2>/dev/null
+
+# reached N: has the cloud's aggregate of round N left
+reached() { [ -e "cloud/spool/demo/$1/aggregate.aceg" ]; }
+
+# until_reached N: or nothing happens any more
+until_reached() {
+	local n=1200
+	until reached "$1"; do
+		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached"
+		sleep 0.1
+	done
+}
+
+say() { echo "demo-hosts: $((SECONDS))s: $*" >&2; }
+
+# ---- what came of it ----
+
+# wire HOST: bytes from and to it on its cable, heads of ssh and TCP included
+wire() {
+	ip -n "$NETNS-$1" -s link show "to-${above[$1]}" |
+	    awk '/RX:/ { getline; down = $1 } /TX:/ { getline; up = $1 }
+		END { print up, down }'
+}
+
+# bandwidth HOST: what ace-meter thinks, in Mbit/s
+bandwidth() {
+	ace-inspect -v "$1/state/link" |
+	    awk -F = '/bandwidth=/ { printf "%.1f", $2 / 1e6 }'
+}
+
+# verdicts HOST WORD: of how many rounds, and how many receipts came again
+verdicts() { receipts "$1" | grep "$2" | sort -u | wc -l; }
+again() { receipts "$1" | sort | uniq -d | wc -l; }
+receipts() { sed -n 's/^ace-ack: \(step [0-9]*: [a-z]*\).*/\1/p' "$1/messages"; }
+
+# books HOST: what it was given is with those above it, or kept
+books() {
+	[ "$1" != relay ] || relay_inputs
+	ace-inspect --conservation -S "$1/state" --spool "${above[$1]}/spool" \
+	    "$1"/in/* || die "the books of $1 do not balance"
+}
+
+# The relay was given means, of what is in its spool.
+relay_inputs() {
+	local d
+	for d in relay/spool/demo/[0-9]*; do
+		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
+		    die 'the relay has no mean'
+	done
+}
+
+of() { awk -v what="$1" -v n="$2" '$1 == what { print $n }' edge1/log; }
+
+table() {
+	local h up down was
+	printf '%-6s %8s %9s %11s %11s %8s %5s %4s %6s\n' host Mbit/s measured \
+	    'bytes up' 'bytes down' accepted twice late starts
+	for h in $edges relay; do
+		read -r up down < <(wire "$h")
+		read -r -a was <"$h/wire"
+		printf '%-6s %8s %9s %11s %11s %8s %5s %4s %6s\n' "$h" \
+		    "${rate[$h]}" "$(bandwidth "$h")" $((up - was[0])) \
+		    $((down - was[1])) "$(verdicts "$h" accepted)" \
+		    "$(again "$h")" "$(verdicts "$h" late)" \
+		    "${born[$h]}"
+	done
+	printf 'validation loss %s, top-1 %s %%; untrained %s; a count of bytes %s\n' \
+	    "$(of end 4)" "$(of end 6)" "$(of start 4)" "$(of unigram 4)"
+}
+
+# ---- the play ----
+
+trap 'exit 143' INT TERM HUP
+trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT
+text=${CORPUS:-text}
+[ -n "${CORPUS:-}" ] ||
+    find "$here"/lib "$here"/cmd "$here"/examples "$here"/tests "$here"/man \
+	-name '*.[ch1]' -type f | sort | tr '\n' '\0' | xargs -0 cat >text
+# shellcheck disable=SC2086 # words are meant
+netns_up cloud relay $edges || die 'cannot make networks'
+for h in relay $edges; do
+	connect "$h" || die "cannot connect $h"
+done
+serve cloud
+serve relay
+say 'measuring the links'
+measured=()
+for h in relay $edges; do
+	KEY=login on "$h" measure.sh "${above[$h]}" "$h/state" 2>"$h/measured" &
+	measured+=($!)
+done
+for p in "${measured[@]}"; do
+	wait "$p" || die 'a link could not be measured'
+done
+for h in relay $edges; do
+	wire "$h" >"$h/wire"
+done
+
+say 'training'
+# shellcheck disable=SC2086
+start cloud relay $edges
+rounds=$((STEPS / 10))
+until_reached $((rounds / 4))
+crash edge3
+say "edge3 is dead, after round $((rounds / 4))"
+sleep 7
+start edge3
+say 'edge3 is back'
+until_reached $((rounds / 2))
+crash relay
+say "the relay is dead, after round $((rounds / 2))"
+sleep 7
+start relay
+say 'the relay is back'
+for h in $edges; do
+	wait "${pid[$h]}" || die "$h failed"
+done
+say "done: $(of end 2) rounds"
+for h in edge2 edge3 edge4; do
+	cmp edge1/model $h/model || die 'the models differ'
+done
+say 'all hold the same model; the books:'
+for h in $edges relay; do
+	books "$h"
+done
+table

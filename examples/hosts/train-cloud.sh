@@ -1,0 +1,34 @@
+#!/bin/bash
+# The cloud of a training run:
+#
+#   train-cloud.sh DIR EDGES
+#
+# sshd runs ace-recv for each edge (authorize.sh ... --reply aggregate), which put
+# what they get into DIR/spool.  This takes the mean of each round, codes it with
+# a residual of the cloud's own, says when the next one is due, and hands it back
+# through them.  An edge counts as one, a relay too.
+set -uo pipefail
+dir=$1 edges=$2 state=$1/state spool=$1/spool
+
+# edit: when to go on without an edge, how much to send, how often
+rule=(--quorum 1 --deadline 5s)
+policy=(--cmin 8 --cmax 60 --half 20Mbit --bandwidth 50Mbit)
+interval=(--target-divergence 0.04 --interval 5 --min-interval 4
+    --max-interval 10)
+
+run() {
+	ace-aggregate --spool "$spool" --expect "$edges" "${rule[@]}" \
+	    --published |
+	    ace-expand -S "$state" |
+	    ace-score -S "$state" |
+	    ace-policy -S "$state" "${policy[@]}" "${interval[@]}" |
+	    ace-select --policy |
+	    ace-compress -S "$state" |
+	    ace-recv --spool "$spool" --publish
+}
+
+mkdir -p "$dir" || exit 4
+until run; do
+	echo "train-cloud.sh: broken, and again" >&2
+	sleep 1
+done

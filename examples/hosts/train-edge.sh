@@ -1,0 +1,37 @@
+#!/bin/bash
+# A whole training run of one edge, over one ssh connection:
+#
+#   train-edge.sh HOST DIR COMMAND...
+#
+# COMMAND writes a shard for each round to standard output, reads the aggregate of
+# each round from the named pipe DIR/apply, and can go on where it was killed, as
+# train --resume does.  The state is in DIR/state.  When the connection breaks, or
+# the other end is not there, everything is started again; when this machine
+# breaks, start this script again.
+set -uo pipefail
+host=$1 dir=$2 state=$2/state
+shift 2
+
+# edit: how much to send, by what the link is worth
+policy=(--cmin 8 --cmax 60 --half 20Mbit)
+
+run() {
+	rm -f "$dir/apply"
+	mkfifo "$dir/apply" || exit 4
+	"$@" |
+	    ace-expand -S "$state" |
+	    ace-score -S "$state" |
+	    ace-policy -S "$state" "${policy[@]}" |
+	    ace-select --policy |
+	    ace-compress -S "$state" --window 1 |
+	    ace-meter -S "$state" |
+	    ssh -T "$host" |
+	    ace-ack -v -S "$state" |
+	    ace-expand >"$dir/apply"
+}
+
+mkdir -p "$dir" || exit 4
+until run "$@"; do
+	echo "train-edge.sh: broken, and again" >&2
+	sleep 1
+done

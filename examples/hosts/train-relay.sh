@@ -1,0 +1,34 @@
+#!/bin/bash
+# A region's relay: the edges' cloud, and the cloud's edge.
+#
+#   train-relay.sh HOST DIR NAME EDGES
+#
+# It takes the mean of what its EDGES edges send to its spool DIR/spool, codes it
+# with a residual of its own, sends it on to HOST, and hands back what comes from
+# there.  It may be killed at any time and started again.
+set -uo pipefail
+host=$1 dir=$2 name=$3 edges=$4 state=$2/state spool=$2/spool
+
+# edit: when to go on without an edge, and how much to send
+rule=(--quorum 1 --deadline 3s)
+policy=(--cmin 8 --cmax 60 --half 20Mbit)
+
+run() {
+	ace-aggregate --spool "$spool" --expect "$edges" "${rule[@]}" \
+	    --published --device "$name" |
+	    ace-expand -S "$state" |
+	    ace-score -S "$state" |
+	    ace-policy -S "$state" "${policy[@]}" |
+	    ace-select --policy |
+	    ace-compress -S "$state" --window 1 |
+	    ace-meter -S "$state" |
+	    ssh -T "$host" |
+	    ace-ack -v -S "$state" |
+	    ace-recv --spool "$spool" --publish
+}
+
+mkdir -p "$dir" || exit 4
+until run; do
+	echo "train-relay.sh: broken, and again" >&2
+	sleep 1
+done
