@@ -1,0 +1,58 @@
+# An independent decoder, tests/decoder, written from ace-stream(5): what it
+# reads is what the programs read.  DECODER_SHARDS: shards of each kind.
+
+load helper
+
+export PYTHONDONTWRITEBYTECODE=1
+DECODE="python3 $ROOT/tests/decoder/decode"
+SHARDS=${DECODER_SHARDS:-4}
+
+@test "every golden file" {
+	for f in "$ROOT"/tests/golden/good-*.f32; do
+		exits 0 $DECODE "${f%.f32}.aceg"
+		same out "$f"
+	done
+}
+
+@test "every codec of random shards, of whatever shape" {
+	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,eden:1.3,eden:3.7:mse
+	codecs=$codecs,eden:0.2,lowrank:2,lowrank:5:q8,topk:0.1,topk:0.05:q4
+	codecs=$codecs,topk:0.2:q2:rice,topk:0.1:mag,chunk:4/64:q2
+	codecs=$codecs,threshold:0.001,topk:1,natural,tern,tern:clip,tern:mse
+	codecs=$codecs,qsgd:3,qsgd:130,lossless,lossless:bf16,q8,q4,sign,i64
+	codecs=$codecs,f16,bf16,f32
+	i=0
+	for kind in layered gauss ramp; do
+		for shape in "-g 300 -t a:61,16 -t b:7,33 -t c:5 -t d: -t e:3,1" \
+		    "-g 512 -t a:40,24 -t b:30,100 -t c:1000" \
+		    "-g 97 -t a:33,40 -t b:2,800" \
+		    "-g 4096 -t a:170,48 -t b:12288"; do
+			i=$((i + 1))
+			# the list begins elsewhere each time
+			codecs=${codecs#*,},${codecs%%,*}
+			# shellcheck disable=SC2086
+			mkshards $shape -k $kind -N "$SHARDS" -x $i -L "$codecs" |
+			    ace-compress -q -o coded
+			exits 0 ace-expand coded
+			mv out dense
+			exits 0 $DECODE dense
+			mv out want
+			[ -s want ]
+			exits 0 $DECODE coded
+			same out want || { echo "$kind $shape $codecs"; false; }
+		done
+	done
+}
+
+@test "it is not always content" {
+	mkshards -n 1000 -c f32 >good
+	cp good bad
+	# among the values
+	printf '\377' |
+	    dd of=bad bs=1 seek=$(($(wc -c <good) - 2000)) conv=notrunc 2>/dev/null
+	$DECODE good >want
+	exits 0 $DECODE bad
+	run ! cmp out want
+	head -c 3000 good >bad
+	run ! $DECODE bad
+}

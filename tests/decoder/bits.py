@@ -1,0 +1,152 @@
+"""Numbers out of bytes, as ace-stream(5) has them."""
+import struct
+
+
+class Corrupt(Exception):
+    """What the page calls corrupt."""
+
+
+def need(true, what):
+    if not true:
+        raise Corrupt(what)
+
+
+class Bytes:
+    """A body, read from the front; at the end nothing may be left."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, n):
+        need(self.at + n <= len(self.data), 'too short')
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def rest(self):
+        return self.take(len(self.data) - self.at)
+
+    def left(self):
+        return len(self.data) - self.at
+
+    def number(self, form):
+        size = struct.calcsize('<' + form)
+        return struct.unpack('<' + form, self.take(size))[0]
+
+    def numbers(self, form, n):
+        size = struct.calcsize('<' + form)
+        return struct.unpack('<%d%s' % (n, form), self.take(n * size))
+
+    def u8(self):
+        return self.number('B')
+
+    def bf16(self):
+        return bf16(self.number('H'))
+
+    def varint(self):
+        value, shift = 0, 0
+        while True:
+            byte = self.u8()
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                need(byte != 0 or shift == 7, 'varint not its shortest')
+                need(value < 1 << 64, 'varint above 64 bits')
+                return value
+
+    def codes(self, n, width):
+        """n codes of so many bits, the least significant bit first, padded
+        with 0 to a byte."""
+        size = (n * width + 7) // 8
+        value = int.from_bytes(self.take(size), 'little')
+        mask = (1 << width) - 1
+        # in pieces: shifting one long number n times takes n^2
+        out = []
+        while len(out) < n:
+            piece = min(n - len(out), 64)
+            low = value & ((1 << (piece * width)) - 1)
+            value >>= piece * width
+            out.extend(low >> (i * width) & mask for i in range(piece))
+        need(value == 0, 'padding')
+        return out
+
+
+def of_bits(u):
+    return struct.unpack('<f', struct.pack('<I', u & 0xffffffff))[0]
+
+
+def bf16(h):
+    return of_bits(h << 16)
+
+
+FLT_MAX = of_bits(0x7f7fffff)
+
+
+def f32(x):
+    """x, a double, rounded to f32; infinite where it is beyond it.  Sums,
+    differences and products of two f32 are right so: a double holds twice
+    their digits."""
+    try:
+        return struct.unpack('<f', struct.pack('<f', x))[0]
+    except OverflowError:
+        return float('inf') if x > 0 else float('-inf')
+
+
+def cut(x):
+    """The same, but what is beyond f32 is its largest value."""
+    return max(-FLT_MAX, min(FLT_MAX, f32(x)))
+
+
+def lz4(data, size):
+    """An LZ4 block."""
+    b, out = Bytes(data), bytearray()
+    while True:
+        token = b.u8()
+        run = token >> 4
+        while run >= 15 and (run - 15) % 255 == 0:
+            more = b.u8()
+            run += more
+            if more < 255:
+                break
+        out += b.take(run)
+        if b.left() == 0:
+            break
+        back = b.number('H')
+        need(0 < back <= len(out), 'LZ4 offset')
+        run = token & 15
+        while run >= 15 and (run - 15) % 255 == 0:
+            more = b.u8()
+            run += more
+            if more < 255:
+                break
+        for _ in range(run + 4):
+            out.append(out[-back])
+    need(len(out) == size, 'LZ4 length')
+    return bytes(out)
+
+
+def rans(data, n):
+    """The rANS code of n bytes."""
+    b = Bytes(data)
+    freq, symbol = [0] * 256, 0
+    while symbol < 256:
+        freq[symbol] = b.varint()
+        symbol += 1
+        if freq[symbol - 1] == 0:
+            symbol += b.varint()
+    need(symbol == 256 and sum(freq) == 4096, 'frequencies')
+    base, owner = [0] * 256, []
+    for s in range(256):
+        base[s] = len(owner)
+        owner += [s] * freq[s]
+    state = list(b.numbers('I', 4))
+    out = bytearray()
+    for i in range(n):
+        x = state[i % 4]
+        s = owner[x % 4096]
+        out.append(s)
+        x = freq[s] * (x // 4096) + x % 4096 - base[s]
+        if x < 65536:
+            x = 65536 * x + b.number('H')
+        state[i % 4] = x
+    need(b.left() == 0 and state == [65536] * 4, 'end of the rANS code')
+    return bytes(out)

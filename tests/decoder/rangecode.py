@@ -1,0 +1,126 @@
+"""The range code, its numbers that learn, and the positions of topk."""
+import math
+
+from bits import need
+
+MASK = (1 << 64) - 1
+
+
+class Learnt:
+    """A p that learns."""
+
+    def __init__(self, p=1 << 15, used=0):
+        self.p, self.used = p, used
+
+    def learn(self, bit):
+        # 2^16 / (u + 1.5) to the nearest
+        rate = (2 * (1 << 17) + 2 * self.used + 3) // (2 * (2 * self.used + 3))
+        if bit:
+            self.p += (65512 - self.p) * rate >> 16
+        else:
+            self.p -= (self.p - 24) * rate >> 16
+        self.used = min(self.used + 1, 255)
+
+
+class RangeCode:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+        self.range = MASK
+        self.code = self.next(4) << 32 | self.next(4)
+
+    def next(self, n):
+        got = self.data[self.at:self.at + n]
+        self.at += n
+        return int.from_bytes(got + bytes(n - len(got)), 'big')
+
+    def decide(self, bound):
+        if self.code < bound:
+            self.range, bit = bound, 1
+        else:
+            self.code, self.range, bit = \
+                self.code - bound, self.range - bound, 0
+        if self.range < 1 << 32:
+            self.range = self.range << 32 & MASK
+            self.code = (self.code << 32 | self.next(4)) & MASK
+        return bit
+
+    def bit(self, learnt):
+        bit = self.decide((self.range >> 16) * learnt.p)
+        learnt.learn(bit)
+        return bit
+
+    def raw(self, n):
+        value = 0
+        for _ in range(n):
+            value = value << 1 | self.decide(self.range >> 1)
+        return value
+
+    def tree(self, nodes, width):
+        """A number of so many bits; nodes: by the bits before, 1 in front."""
+        at = 1
+        for _ in range(width):
+            at = 2 * at + self.bit(nodes[at])
+        return at - (1 << width)
+
+    def end(self):
+        """How many bytes it has."""
+        seen = int.from_bytes((self.data + bytes(self.at))[
+            self.at - 8:self.at], 'big')
+        low = seen - self.code & MASK
+        for k in range(1, 9):
+            unit = 1 << 64 - 8 * k
+            v = -(-low // unit) * unit
+            if v - low + unit - 1 < self.range:
+                break
+        v &= MASK
+        need(v >> 64 - 8 * k == seen >> 64 - 8 * k, 'end of the range code')
+        return self.at - 8 + k
+
+
+def log2(v):
+    return v.bit_length() - 1
+
+
+class Gaps:
+    """Gaps of k positions below n."""
+
+    def __init__(self, code, k, n):
+        self.code = code
+        self.first = self.mean = 256 * n // k
+        p, above = [1 - k / n], [1.0]
+        for i in range(31):
+            above.append(above[i] * p[i])
+            p.append(p[i] * p[i])
+        above.append(0.0)
+        self.octave = [self.octaves(above) for _ in range(5)]
+        self.top = [self.tops(p, b) for b in range(32)]
+
+    @staticmethod
+    def known(p):
+        return Learnt(max(32, min(65504, math.floor(p * 65536))), 40)
+
+    def octaves(self, above):
+        nodes = [None] * 32
+        for at in range(1, 32):
+            level = log2(at)
+            w = 32 >> level
+            j = (at - (1 << level)) * w
+            all_, low = above[j] - above[j + w], above[j] - above[j + w // 2]
+            nodes[at] = self.known(1 - low / all_ if all_ > 0 else 0)
+        return nodes
+
+    def tops(self, p, b):
+        nodes = [None] * 8
+        for at in range(1, 8):
+            m = b - 1 - log2(at)
+            nodes[at] = self.known(p[m] / (1 + p[m])) if m >= 0 else None
+        return nodes
+
+    def next(self):
+        c = max(0, min(4, log2(self.mean) - log2(self.first) + 2))
+        b = self.code.tree(self.octave[c], 5)
+        known = min(b, 3)
+        v = 1 << known | self.code.tree(self.top[b], known)
+        v = v << b - known | self.code.raw(b - known)
+        self.mean += 64 * v - self.mean // 4
+        return v - 1

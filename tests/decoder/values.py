@@ -1,0 +1,282 @@
+"""The value codecs of ace-stream(5): a body and a group to f32 values."""
+import math
+
+from bits import Bytes, bf16, cut, f32, lz4, need, of_bits, rans
+from ecq import ecq
+from eden import eden
+from rangecode import Gaps, Learnt, RangeCode
+
+
+def f32s(body, n, group):
+    return list(Bytes(body).numbers('f', n))
+
+
+def f16s(body, n, group):
+    return list(Bytes(body).numbers('e', n))
+
+
+def bf16s(body, n, group):
+    return [bf16(h) for h in Bytes(body).numbers('H', n)]
+
+
+def plane(b, kind, n):
+    if kind == 0:
+        return b.take(n)
+    if kind == 1:
+        return b.take(1) * n
+    need(kind in (2, 3), 'plane')
+    data = b.take(b.varint())
+    return lz4(data, n) if kind == 2 else rans(data, n)
+
+
+def lossless(body, n, group):
+    b, size = Bytes(body), 2 if group.param == 1 else 4
+    kind = b.u8()
+    first = plane(b, kind & 127, n)
+    value = list(first)
+    there = [i for i in range(n) if kind < 128 or first[i] != 0]
+    for _ in range(size - 1):
+        value = [v << 8 for v in value]
+        if there:
+            for i, byte in zip(there, plane(b, b.u8(), len(there))):
+                value[i] |= byte
+    need(b.left() == 0, 'too long')
+    top = 8 * size - 1
+    value = [v >> 1 | (v & 1) << top for v in value]
+    return [of_bits(v << 32 - 8 * size) for v in value]
+
+
+def q8_part(b, n):
+    """One body of q8 out of a longer one."""
+    out = []
+    while len(out) < n:
+        k = min(32, n - len(out))
+        h = b.number('H')
+        need(h & 0x7fff <= 0x7bff, 'scale')
+        out += [f32(bf16(h) * c) for c in b.numbers('b', k)]
+    return out
+
+
+def q8(body, n, group):
+    return q8_part(Bytes(body), n)
+
+
+def q4(body, n, group):
+    b, out = Bytes(body), []
+    while len(out) < n:
+        k = min(32, n - len(out))
+        h = b.number('H')
+        need(h & 0x7fff <= 0x7dff, 'scale')
+        out += [f32(bf16(h) * ((c ^ 8) - 8)) for c in b.codes(k, 4)]
+    return out
+
+
+def sign(body, n, group):
+    b, out = Bytes(body), []
+    while len(out) < n:
+        k = min(256, n - len(out))
+        h = b.number('H')
+        need(h < 0x7f80, 'mean')
+        out += [-bf16(h) if c else bf16(h) for c in b.codes(k, 1)]
+    return out
+
+
+# ---- topk ----
+
+def rice(b, k):
+    """k positions, RICE128."""
+    pos, last = [], -1
+    while len(pos) < k:
+        m = min(128, k - len(pos))
+        r = b.u8()
+        need(r <= 30, 'r')
+        low = b.codes(m, r)
+        high, zeros, byte = [], 0, 0
+        while len(high) < m:
+            byte = b.u8()
+            for i in range(8):
+                if len(high) == m:
+                    need(byte >> i == 0, 'padding')
+                    break
+                if byte >> i & 1:
+                    high.append(zeros)
+                    zeros = 0
+                else:
+                    zeros += 1
+        for h, l in zip(high, low):
+            last += 1 + (h << r | l)
+            pos.append(last)
+    return pos
+
+
+def rest_of_half(code, field, top):
+    """The bits of h above the lowest seven, but for the sign."""
+    counts = 0
+    while counts < 30 and code.bit(field[counts]):
+        counts += 1
+    return 30 - counts << 10 | code.tree(top[min(counts, 3)], 3) << 7
+
+
+def coded(b, k, n, width):
+    """Positions and codes, as they are when not coded."""
+    half = width == 16
+    if half:
+        side = [(h >> 7) << 15 | h & 127 for h in b.numbers('B', k)]
+    else:
+        side = b.codes(k, 1)
+    data = b.rest()
+    code = RangeCode(data)
+    gaps = Gaps(code, k, n)
+    field = [Learnt() for _ in range(30)]
+    top = [[Learnt() for _ in range(8)] for _ in range(4)]
+    level = [Learnt() for _ in range(8)]
+    pos, codes, at = [], [], -1
+    for s in side:
+        at += 1 + gaps.next()
+        pos.append(at)
+        codes.append(s | rest_of_half(code, field, top) if half else
+                     2 * code.tree(level, width - 1) + s)
+    need(code.end() == len(data), 'too long')
+    return pos, codes
+
+
+def topk(body, n, group):
+    b, out = Bytes(body), [0.0] * n
+    kind, width = group.param & 3, (16, 4, 2, 1)[group.param & 3]
+    need(group.param < 8, 'kind')
+    k = b.varint()
+    need(k <= n, 'k')
+    if k == 0:
+        need(b.left() == 0, 'too long')
+        return out
+    if kind == 0:
+        e = b.number('b')
+    else:
+        a, r = b.bf16(), b.bf16() if kind < 3 else 0.0
+        need(0 <= a < math.inf and 0 <= r < math.inf, 'magnitudes')
+        mag = [a]
+        while len(mag) < 8:
+            mag.append(mag[-1] * r)
+        mag = [cut(m) for m in mag]
+    if group.param & 4:
+        pos, codes = coded(b, k, n, width)
+    else:
+        pos = rice(b, k)
+        codes = b.numbers('H', k) if kind == 0 else b.codes(k, width)
+        need(b.left() == 0, 'too long')
+    need(pos[-1] < n, 'position')
+    for i, c in zip(pos, codes):
+        if kind == 0:
+            half = Bytes(c.to_bytes(2, 'little')).number('e')
+            out[i] = f32(math.ldexp(half, e))
+        else:
+            out[i] = -mag[c >> 1] if c & 1 else mag[c >> 1]
+    return out
+
+
+# ---- the others ----
+
+def qsgd(body, n, group):
+    b, s = Bytes(body), group.param
+    need(s >= 1, 'levels')
+    norm = b.number('f')
+    need(0 <= norm < math.inf, 'norm')
+    if norm == 0:
+        need(b.left() == 0, 'too long')
+        return [0.0] * n
+    width = (2 * s).bit_length()
+    if b.left() == (n * width + 7) // 8:
+        codes = b.codes(n, width)
+    else:
+        codes = rans(b.rest(), n)
+    need(max(codes) <= 2 * s, 'code')
+    return [f32((c - s) * (norm / s)) for c in codes]
+
+
+def tern(body, n, group):
+    b, out = Bytes(body), []
+    if len(body) == 0:
+        return [0.0] * n
+    while len(out) < n:
+        k = min(320, n - len(out))
+        s = b.bf16()
+        need(0 <= s < math.inf, 'scale')
+        digits = []
+        for _ in range((k + 4) // 5):
+            v = b.u8()
+            need(v <= 242, 'digits')
+            digits += [v // 3 ** i % 3 for i in range(5)]
+        need(not any(digits[k:]), 'padding')
+        out += [(0.0, s, -s)[t] for t in digits[:k]]
+    need(b.left() == 0, 'too long')
+    return out
+
+
+def lowrank(body, n, group):
+    b = Bytes(body)
+    rank, q8s = group.param & 127, group.param >> 7
+    need(1 <= rank <= 64, 'rank')
+    if len(body) == 0:
+        return [0.0] * n
+    cols, first = group.cols, 0
+    if cols < 2 or cols > n // 2:
+        cols = math.isqrt(n)
+    else:
+        first = group.offset % cols
+    rows = -(-(first + n) // cols)
+    rank = min(rank, rows, cols)
+    e = b.number('h')
+    need(-200 <= e <= 200, 'e')
+
+    def column(size):
+        c = q8_part(b, size) if q8s else \
+            [bf16(h) for h in b.numbers('H', size)]
+        need(all(map(math.isfinite, c)), 'factor')
+        return c
+    p = [column(rows) for _ in range(rank)]
+    q = [column(cols) for _ in range(rank)]
+    need(b.left() == 0, 'too long')
+    out = []
+    for i in range(first, first + n):
+        x = 0.0
+        for u, v in zip(p, q):
+            x = f32(x + f32(u[i // cols] * v[i % cols]))
+        out.append(cut(math.ldexp(x, e)))
+    return out
+
+
+def i64(body, n, group):
+    b = Bytes(body)
+    f = b.number('b')
+    return [f32(math.ldexp(float(q), -f)) for q in b.numbers('q', n)]
+
+
+def natural(body, n, group):
+    b = Bytes(body)
+    if len(body) == 0:
+        return [0.0] * n
+    e = b.number('h')
+    need(-150 <= e <= 127, 'E')
+    codes = b.take(n) if b.left() == n else rans(b.rest(), n)
+    out = []
+    for c in codes:
+        d = c & 127
+        need(d > 0 or c == 0, 'negative zero')
+        x = f32(math.ldexp(1, e + 1 - d)) if d else 0.0
+        out.append(-x if c >> 7 else x)
+    return out
+
+
+CODECS = [f32s, f16s, bf16s, lossless, q8, q4, sign, topk, qsgd, ecq, tern,
+          lowrank, i64, natural, eden]
+
+
+def decode(codec, body, n, group):
+    """n values of a group: its param, cols, offset, number, and the noise of
+    its shard."""
+    if n == 0:
+        need(len(body) == 0, 'not empty')
+        return []
+    out = CODECS[codec](body, n, group)
+    need(codec < 4 or all(map(math.isfinite, out)), 'not finite')
+    return out
