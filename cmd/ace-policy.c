@@ -25,7 +25,7 @@ enum {
 	OPT_MIN_RATIO, OPT_MAX_DELAY, OPT_KC, OPT_KD, OPT_LAMBDA, OPT_TIERS,
 	OPT_GROUPS, OPT_THETA, OPT_COSINE, OPT_DECO,
 	OPT_RISE, OPT_STILL, OPT_WARMUP, OPT_ACCORDION, OPT_EASE,
-	OPT_REPLAY, OPT_EXPLAIN
+	OPT_REPLAY, OPT_EXPLAIN, OPT_DEADLINE
 };
 
 static const struct cli_opt options[] = {
@@ -45,6 +45,8 @@ static const struct cli_opt options[] = {
 	{ OPT_ACCORDION, "accordion", "STEPS",
 	    "compress less after windows whose norm changes" },
 	{ OPT_EASE, "ease", "X", "accordion: so much less (default 2)" },
+	{ OPT_DEADLINE, "deadline", "TIME",
+	    "no more than the link carries in TIME" },
 	{ OPT_TARGET, "target-divergence", "X",
 	    "relative drift to aim at; gives the interval" },
 	{ OPT_NORM, "model-norm", "X", "the norm of the model" },
@@ -225,6 +227,8 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_VALUES:
 		return cli_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
 		    e);
+	case OPT_DEADLINE:
+		return cli_time(&p->deadline, val, "--deadline", e);
 	case OPT_REPLAY:
 		o->replay = val;
 		return 0;
@@ -259,9 +263,9 @@ check(const struct opts *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
 		    "with no -S, --deco or --target-divergence");
 	if (o->policy.stale.on && (o->policy.pace.warmup > 0 ||
-	    o->policy.pace.window > 0))
+	    o->policy.pace.window > 0 || o->policy.deadline >= 0))
 		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
-		    "--accordion");
+		    "--accordion nor --deadline");
 	if (o->tiers.tiers > 0 && o->tiers.lambda >= 0)
 		return err_set(e, ERR_USAGE, "--tiers or --lambda, not both");
 	if (o->tiers.groups > 0 && o->tiers.theta >= 0)
@@ -499,7 +503,7 @@ main(int argc, char **argv)
 	};
 	struct opts o = { .cli = &c, .divergence = -1,
 	    .policy = { .cmin = 2, .cmax = 300, .beta = ratio_beta(10e6),
-	    .bandwidth = -1, .steps = 1, .interval = { 0, 1, 1000 },
+	    .bandwidth = -1, .deadline = -1, .steps = 1, .interval = { 0, 1, 1000 },
 	    .pace = PACE_INIT },
 	    .cuts = { -1, -1, ADVICE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
 	    0.005, 0.3, 64, ADVICE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };

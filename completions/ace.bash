@@ -59,7 +59,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--rise | ace-policy:--hysteresis | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--ease | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--dt | ace-policy:--method | ace-policy:--compute | ace-policy:--latency | ace-policy:--phi | ace-policy:--min-ratio | ace-policy:--max-delay | ace-policy:--kc | ace-policy:--kd | ace-policy:--lambda | ace-policy:--tiers | ace-policy:--groups | ace-policy:--theta | ace-policy:--max-elements)
+	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--rise | ace-policy:--hysteresis | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--ease | ace-policy:--deadline | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--dt | ace-policy:--method | ace-policy:--compute | ace-policy:--latency | ace-policy:--phi | ace-policy:--min-ratio | ace-policy:--max-delay | ace-policy:--kc | ace-policy:--kd | ace-policy:--lambda | ace-policy:--tiers | ace-policy:--groups | ace-policy:--theta | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
@@ -100,7 +100,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --limit --progress --size --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --deadline --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)

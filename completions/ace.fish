@@ -169,6 +169,7 @@ complete -c ace-policy -l hysteresis -x -d 'a link that changes by less has not 
 complete -c ace-policy -l warmup -x -d 'reach the factor over so many (default 0)'
 complete -c ace-policy -l accordion -x -d 'compress less after windows whose norm changes'
 complete -c ace-policy -l ease -x -d 'accordion: so much less (default 2)'
+complete -c ace-policy -l deadline -x -d 'no more than the link carries in TIME'
 complete -c ace-policy -l target-divergence -x -d 'relative drift to aim at; gives the interval'
 complete -c ace-policy -l model-norm -x -d 'the norm of the model'
 complete -c ace-policy -l interval -x -d 'the first interval (default 1)'

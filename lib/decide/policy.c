@@ -149,6 +149,21 @@ policy_why_ratio(struct policy *p, double rate, double acted, double base,
 	    (unsigned long long)budget);
 }
 
+/* No more than the link carries in time; the factor follows. */
+static int
+policy_late(const struct policy *p, double rate, double acted,
+    uint64_t *budget, double *c)
+{
+	double most = acted / 8 * p->deadline;
+
+	if (p->deadline < 0 || rate < 0 || most >= (double)*budget)
+		return 0;
+	*budget = (uint64_t)most;
+	*c = 4 * (double)reader_schema(p->in)->total /
+	    fmax((double)*budget, 1);
+	return 1;
+}
+
 /* Equation (5). */
 static int
 policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
@@ -158,13 +173,16 @@ policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 	double c = pace_factor(&p->pace, base, reader_shard(p->in)->step);
 	uint64_t budget = ratio_budget(reader_schema(p->in)->total, c);
 	char where[160];
-	int r;
+	int r, late = policy_late(p, rate, acted, &budget, &c);
 
 	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
 	    reader_where(p->in, where), rate >= 0 ? "link" : "link unknown,",
 	    fmax(acted, 0), c, (unsigned long long)budget);
 	if (p->explain)
 		policy_why_ratio(p, rate, acted, base, c, budget);
+	if (p->explain && late)
+		policy_say(p, "  the link carries no more in the %.4g s that a "
+		    "shard may take", p->deadline);
 	if (p->pace.window > 0 && (r = policy_whole(kv, "critical",
 	    p->pace.seen.critical, e)) < 0)
 		return r;

@@ -30,6 +30,7 @@ struct policy {
 	const char *tool;		/* for the state */
 	double cmin, cmax, beta;	/* as ratio_factor */
 	double bandwidth;		/* bit/s; < 0: the state's */
+	double deadline;		/* seconds a shard may take; < 0: any */
 	double norm;			/* of the model; 0: the shard's */
 	struct interval interval;	/* target 0: none is asked for */
 	struct stale stale;

@@ -85,7 +85,7 @@ diff_nmse(const struct diff_sums *s)
 {
 	if (s->dd == 0)
 		return 0;
-	return s->xx != 0 ? s->dd / s->xx : INFINITY;
+	return s->yy != 0 ? s->dd / s->yy : INFINITY;
 }
 
 static double
@@ -120,7 +120,8 @@ diff_columns(const struct diff *d)
 		(void)fprintf(p->f, "  %*s  %*s  %12s", p->wnum, "elements",
 		    p->wnum, "differ", "max |x-y|");
 	}
-	(void)fprintf(p->f, "  %12s  %11s\n", "nmse", "cosine");
+	(void)fprintf(p->f, "  %12s  %11s%s\n", "nmse", "cosine",
+	    p->stats ? "  codec" : "");
 }
 
 static void
@@ -128,6 +129,7 @@ diff_line(const struct diff *d, const char *name, const struct diff_sums *s,
     const struct moments *m, const struct tally *t)
 {
 	struct report *p = d->p;
+	char codecs[512];
 
 	if (p->stats) {
 		stats_line(p, name, m, t);
@@ -137,7 +139,10 @@ diff_line(const struct diff *d, const char *name, const struct diff_sums *s,
 		    (unsigned long long)t->elements, p->wnum,
 		    (unsigned long long)s->differ, s->max);
 	}
-	(void)fprintf(p->f, "  %12.5g  %11.8f\n", diff_nmse(s), diff_cosine(s));
+	(void)fprintf(p->f, "  %12.5g  %11.8f", diff_nmse(s), diff_cosine(s));
+	if (p->stats)
+		(void)fprintf(p->f, "  %s", report_codecs(t, codecs));
+	(void)fputc('\n', p->f);
 }
 
 static void
@@ -146,9 +151,12 @@ diff_members(struct report *p, const struct diff_sums *s,
 {
 	struct emit *j = &p->json;
 
-	emit_u64(j, "elements", t->elements);
-	if (p->stats)
+	if (p->stats) {
+		report_tally(p, t);
 		stats_members(p, m);
+	} else {
+		emit_u64(j, "elements", t->elements);
+	}
 	emit_u64(j, "differ", s->differ);
 	emit_f64(j, "max_abs_difference", s->max);
 	emit_f64(j, "nmse", diff_nmse(s));

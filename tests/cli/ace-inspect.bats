@@ -154,12 +154,12 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 ace-expand q8
 	mv out dense
 	exits 0 ace-inspect --diff dense q8
-	exits 1 ace-inspect --diff q8 --json x
+	exits 1 ace-inspect --diff x --json q8
 	json '$j->{total}{nmse} < 3e-5 && $j->{total}{nmse} > 1e-5 && $j->{total}{cosine} > 0.99998'
-	exits 1 ace-inspect --diff q4 --json x
+	exits 1 ace-inspect --diff x --json q4
 	json '$j->{total}{nmse} < 8e-3 && $j->{total}{nmse} > 5e-3'
-	exits 0 ace-inspect --diff q8 --tolerance 3e-5 x
-	exits 1 ace-inspect --diff q8 --tolerance 1e-5 x
+	exits 0 ace-inspect --diff x --tolerance 3e-5 q8
+	exits 1 ace-inspect --diff x --tolerance 1e-5 q8
 	exits 1 ace-inspect -q --diff q8 x
 	[ ! -s out ]
 	[ ! -s err ]
@@ -167,17 +167,17 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 }
 
 @test "diff: known values, also where one side sent nothing" {
-	# x = i, y = i + 1 for i = 0..99: |x-y|^2 = 100, |x|^2 = 328350
+	# x = i, y = i + 1 for i = 0..99: |x-y|^2 = 100, |y|^2 = 338350
 	mkshards -k ramp -t w:100 -g 17 -s 0 >x
 	mkshards -k ramp -t w:100 -g 17 -s 1 >y
 	exits 1 ace-inspect --diff y --json x
 	json '$j->{total}{max_abs_difference} == 1 && $j->{total}{differ} == 100'
-	json 'abs($j->{total}{nmse} - 100 / 328350) < 1e-15'
+	json 'abs($j->{total}{nmse} - 100 / 338350) < 1e-15'
 	json 'abs($j->{total}{cosine} - 333300 / sqrt(328350 * 338350)) < 1e-12'
 	mkshards -k ramp -t w:100 -g 17 -c none >none
-	exits 1 ace-inspect --diff none --json x
-	json '$j->{total}{nmse} == 1 && $j->{total}{cosine} == 0 && $j->{total}{differ} == 99'
 	exits 1 ace-inspect --diff x --json none
+	json '$j->{total}{nmse} == 1 && $j->{total}{cosine} == 0 && $j->{total}{differ} == 99'
+	exits 1 ace-inspect --diff none --json x
 	json '!defined $j->{total}{nmse}'
 	mkshards -k zeros -t w:100 -g 17 >zeros
 	exits 0 ace-inspect --diff zeros none
@@ -209,9 +209,11 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards >a
 	mkshards -c q8 >b
 	exits 1 ace-inspect --stats --diff b a
-	grep -qE '^tensor .* std .* nmse +cosine$' out
+	grep -qE '^tensor .* bits/param +nmse +cosine +codec$' out
+	grep -qE '^total .* [0-9.]+ +[0-9.e-]+ +0\.9[0-9]+  [a-z0-9]+$' out
 	exits 1 ace-inspect --diff b --stats --json a
 	json '$j->{total}{std} > 0.9 && $j->{total}{nmse} < 1e-4'
+	json '$j->{total}{bits_per_parameter} > 0 && %{$j->{total}{codecs}} == 1'
 }
 
 @test "state files are streams" {

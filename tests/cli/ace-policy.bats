@@ -481,3 +481,29 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 2 ace-policy --replay recorded --deco in
 	exits 4 ace-policy --replay nowhere in
 }
+
+@test "a deadline: no more than the link carries in it, 3 shards after it fell" {
+	mkshards -n 1M >shard
+	mkshards -n 100k >small
+	mkdir -m 700 st
+	# what ace-meter leaves in the state, as the link falls
+	link() { ace-meter -S st -L "$1" small >/dev/null; }
+	link 200Mbit
+	ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms shard >out
+	fast=$(budgets)
+	[ "${fast% }" -gt 500000 ]
+	link 5Mbit
+	for s in 1 2 3; do
+		mkshards -n 1M -s $s >shard
+		exits 0 ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms \
+		    --explain shard
+		says "no more in the 0.1 s that a shard may take"
+		got=$(budgets)
+		mv out policed
+		# 5 Mbit/s carry 62500 bytes in a tenth of a second
+		[ "$got" = "62500 " ]
+		ace-select --policy policed | ace-compress >coded
+		[ "$(wc -c <coded)" -le 63500 ]
+	done
+	exits 2 ace-policy --deco --deadline 1s shard
+}

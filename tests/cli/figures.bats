@@ -18,7 +18,7 @@ is() {
 }
 
 nmse() {
-	ace-inspect --json --diff "$2" "$1" >diff.json || [ $? -eq 1 ]
+	ace-inspect --json --diff "$1" "$2" >diff.json || [ $? -eq 1 ]
 	perl -MJSON::PP -e '$j = decode_json(<STDIN>);
 	    print $j->{nmse} // $j->{total}{nmse}, "\n"' <diff.json
 }
