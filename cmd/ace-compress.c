@@ -494,6 +494,7 @@ main(int argc, char **argv)
 
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
+	o.fb.piped = o.f.output == NULL;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
 		r = run(&o, &c, path, &e);
 	filter_release(&o.f);

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/err.h"
@@ -78,9 +78,8 @@ static int
 wait_residual(const struct opts *o, const struct state *s, struct residual *q,
     const struct shard *sh, int first, struct err *e)
 {
-	struct timespec t = { 0, 500000 };
 	double left = o->wait;
-	int r;
+	int r, ms = 1;
 
 	for (;;) {
 		if ((r = residual_open(q, s, e)) < 0 || ready(o, q, sh, first))
@@ -88,10 +87,11 @@ wait_residual(const struct opts *o, const struct state *s, struct residual *q,
 		if (left <= 0)
 			break;
 		residual_close(q);
-		(void)nanosleep(&t, NULL);
-		left -= (double)t.tv_nsec / 1e9;
-		if (t.tv_nsec < 10000000)
-			t.tv_nsec *= 2;
+		if ((r = io_orphan(o->f.output == NULL ? STDOUT_FILENO : -1,
+		    ms, e)) < 0)
+			return r;
+		left -= ms / 1e3;
+		ms = ms < 10 ? 2 * ms : ms;
 	}
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': nothing was "

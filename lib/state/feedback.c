@@ -1,7 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -164,11 +163,10 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {
-	struct timespec t = { 0, 500000 };
 	struct receipts q;
 	double left = f->o.wait;
 	size_t i, window;
-	int r;
+	int r, ms = 1;
 
 	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
 		return r;
@@ -191,10 +189,11 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			return 0;
 		if (left <= 0)
 			break;
-		(void)nanosleep(&t, NULL);
-		left -= (double)t.tv_nsec / 1e9;
-		if (t.tv_nsec < 10000000)
-			t.tv_nsec *= 2;
+		if ((r = io_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
+		    e)) < 0)
+			return r;
+		left -= ms / 1e3;
+		ms = ms < 10 ? 2 * ms : ms;
 	}
 	return err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
 	    "receipt after %g s", f->state.dir, pending_count(&f->pending),

@@ -47,6 +47,8 @@ struct feedback_opts {
 	unsigned window;	/* shards in flight; 0: delivery is taken for
 				   granted until a receipt has been seen */
 	double wait;		/* seconds for a receipt to make room */
+	int piped;		/* to standard output: who waits for a receipt
+				   leaves when nobody reads any more */
 	enum io_sync sync;
 };
 

@@ -1,0 +1,230 @@
+# One connection for a whole run: step after step in constant memory, the
+# aggregate back in the same pipe; what breaks resumes where it was.
+load helper
+load values
+
+teardown() {
+	set +e
+	for p in $(jobs -p); do
+		kill -9 "$p" 2>/dev/null || true
+	done
+}
+
+# edge N FROM STEPS: device N's whole way from one step on, there and back
+edge() {
+	mkshards -d "edge$1" -x "$1" -s "$2" -N "$3" -k ramp |
+	    peak "kib.compress$1" ace-compress -S "st$1" -c topk:0.1 \
+	    --window 4 --sync none |
+	    peak "kib.recv$1" ace-recv --spool spool --reply aggregate \
+	    --sync none |
+	    peak "kib.ack$1" ace-ack -S "st$1" --sync none >"back$1"
+}
+
+# cloud STEPS DEVICES ARGS...: and the other end of it
+cloud() {
+	peak kib.aggregate ace-aggregate --spool spool --expect "$2" \
+	    --steps "$1" --published --sync none "${@:3}" |
+	    peak kib.publish ace-recv --spool spool --publish --sync none
+}
+
+# steps N: two devices and a cloud, all the way
+steps() {
+	rm -rf spool st1 st2
+	cloud "$1" 2 --keep 3 3>&- &
+	local cloud=$!
+	edge 1 0 "$1" 3>&- &
+	local one=$!
+	edge 2 0 "$1" 3>&-
+	wait $one
+	wait $cloud
+}
+export -f edge cloud steps
+
+@test "two hundred steps take the memory of twenty, and end as they should" {
+	timeout 100 bash -c 'set -o pipefail; steps 20'
+	for f in kib.*; do cp "$f" "20.$f"; done
+	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 19)" ]
+	ace-inspect --diff back1 back2 >/dev/null
+	timeout 300 bash -c 'set -o pipefail; steps 200'
+	ace-inspect --diff back1 back2 >/dev/null
+	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 199)" ]
+	[ "$(field contributors back2 | sort | uniq -c)" = "    200 edge1,edge2" ]
+	sanitized || for f in kib.*; do
+		echo "# ${f#kib.}: $(cat "20.$f") KiB, $(cat "$f") KiB" >&3
+		[ "$(cat "$f")" -le $(($(cat "20.$f") + 512)) ]
+	done
+	# on disk as well: the shards of the last steps, and who was in them
+	[ "$(find spool -name '*.aceg' | wc -l)" -le 20 ]
+}
+
+# at: the step that device N has to do next
+at() {
+	if [ -e "st$1/residual" ]; then
+		echo $(($(field step "st$1/residual" | head -n 1) + 1))
+	else
+		echo 0
+	fi
+}
+
+# breaks K: passes K bytes as they come, then both ends see it broken
+breaks() {
+	perl -e 'binmode STDIN; binmode STDOUT; $left = $ARGV[0];
+	    while ($left && ($n = sysread(STDIN, $_, $left))) {
+		$left -= $n; syswrite(STDOUT, $_) }' "$1"
+}
+
+@test "a connection cut in the middle of a shard resumes: nothing lost, nothing twice" {
+	n=24
+	timeout 60 bash -c "set -o pipefail; steps $n"
+	mv back1 want
+	rm -r spool st1 st2
+	timeout 100 bash -c "cloud $n 2" 3>&- &
+	cloud=$!
+	# edge2 as it should be
+	timeout 100 bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
+	other=$!
+	cuts=0
+	for k in 900 5000 2500 100 7777 3000 1200 4444 2000 10000; do
+		from=$(at 1)
+		[ "$from" -lt "$n" ] || break
+		# the connection, there, breaks after k bytes
+		mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
+		    timeout 60 ace-compress -S st1 -c topk:0.1 --window 4 \
+		    --sync none | breaks $k |
+		    timeout 60 ace-recv --spool spool --reply aggregate \
+		    --sync none 2>err |
+		    ace-ack -S st1 --sync none >rest 2>err2 || true
+		[ -s err ] || break
+		says 'truncated: '
+		grep -q 'truncated: ' err2
+		cuts=$((cuts + 1))
+	done
+	[ "$cuts" -ge 5 ]
+	from=$(at 1)
+	mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
+	    timeout 60 ace-compress -S st1 -c topk:0.1 --window 4 --sync none |
+	    timeout 60 ace-recv --spool spool --reply aggregate --sync none |
+	    ace-ack -S st1 --sync none >rest
+	wait "$other"
+	wait "$cloud"
+	# who was not cut off has got what he would have
+	ace-inspect --diff want back2 >/dev/null
+	mkshards -d edge1 -x 1 -N $n -k ramp >in1
+	mkshards -d edge2 -x 2 -N $n -k ramp >in2
+	for i in 1 2; do
+		exits 0 ace-inspect --conservation -S "st$i" --spool spool "in$i"
+		grep -q "edge$i: exact, $n inputs" out
+	done
+}
+
+@test "broken on the way back: the aggregate comes again" {
+	for i in 1 2; do
+		mkshards -d "edge$i" -x "$i" -k ramp >"in$i"
+		ace-compress -S "st$i" -c topk:0.1 --window 4 --sync none \
+		    "in$i" >"c$i"
+	done
+	ace-recv --spool spool --sync none c2 >/dev/null
+	{ timeout 60 ace-recv --spool spool --reply aggregate --sync none c1 ||
+	    true; } 3>&- | head -c 300 >cut &
+	timeout 60 ace-aggregate --spool spool --expect 2 --steps 1 --published |
+	    ace-recv --spool spool --publish
+	wait
+	exits 3 ace-ack -S st1 --sync none cut
+	# the receipt got through or not: the same shard again, the same answer
+	ace-compress -S st1 -c topk:0.1 --window 4 --sync none in1 |
+	    timeout 60 ace-recv --spool spool --reply aggregate --sync none |
+	    ace-ack -S st1 --sync none >back
+	ace-aggregate c1 c2 >want
+	ace-inspect --diff want back
+}
+
+@test "late: answered so, taken back, in the next shard; all on one connection" {
+	mkfifo p
+	ace-compress -S st2 -c topk:0.1 --window 4 --sync none <p 2>err1 3>&- |
+	    timeout 60 ace-recv --spool spool --reply aggregate --sync none \
+	    3>&- | timeout 60 ace-ack -v -S st2 --sync none >back 2>said 3>&- &
+	pipe=$!
+	exec 9>p
+	for s in 0 1 2; do
+		mkshards -d edge1 -x 1 -s $s -k ramp |
+		    ace-recv --spool spool --sync none >/dev/null
+		# edge2 is late to step 1 alone
+		[ $s -eq 1 ] || {
+			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
+			cat in$s >&9
+			until [ -e "spool/test/$s/edge2.0.aceg" ]; do
+				sleep 0.02
+			done
+		}
+		timeout 60 ace-aggregate --spool spool --steps 1 --quorum 1 \
+		    --published --sync none |
+		    ace-recv --spool spool --publish --sync none
+		[ $s -ne 1 ] || {
+			mkshards -d edge2 -x 2 -s 1 -k ramp >in1
+			cat in1 >&9
+			until grep -q 'step 1: late' said; do sleep 0.02; done
+		}
+	done
+	exec 9>&-
+	wait "$pipe"
+	grep -q 'step 0: accepted' said
+	grep -q 'step 1: late: step 1 is closed' said
+	grep -q 'step 2: accepted' said
+	[ "$(field step back | paste -sd' ')" = "0 1 2" ]
+	exits 0 ace-inspect --conservation -S st2 --spool spool in0 in1 in2
+	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
+}
+
+@test "an aggregator killed anywhere, run again: the same bytes" {
+	for i in 1 2 3; do
+		mkshards -d "edge$i" -x "$i" -k ramp |
+		    ace-recv --spool box --sync none >/dev/null
+	done
+	cp -r box spool
+	ace-aggregate --no-provenance --spool spool --expect 3 --steps 1 >want
+	for n in $(seq 100); do
+		rm -rf spool
+		cp -r box spool
+		got=0
+		killed "$n" ace-aggregate --no-provenance --spool spool \
+		    --expect 3 --steps 1 >out 2>err || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 137 ]
+		# in between somebody comes too late, or in time
+		mkshards -d edge4 -x 4 -k ramp |
+		    ace-recv --spool spool --sync none >/dev/null
+		closed=$(ls spool/test/0/manifest 2>/dev/null || true)
+		[ ! -e spool/test/last ] || continue	# done but for the end
+		timeout 60 ace-aggregate --no-provenance --spool spool \
+		    --expect 3 --steps 1 >again
+		if [ -n "$closed" ]; then
+			same again want
+		else
+			[ "$(field n again)" -eq 4 ]
+		fi
+	done
+	echo "# $n places" >&3
+	[ "$n" -gt 8 ]
+}
+
+@test "killed between the manifest and the aggregate in the spool: made again" {
+	for i in 1 2; do
+		mkshards -d "edge$i" -x "$i" -k ramp >"in$i"
+		ace-recv --spool spool --sync none "in$i" >/dev/null
+	done
+	# the one that publishes is not there: the step is closed, not done
+	timeout 60 ace-aggregate --spool spool --expect 2 --steps 1 --published \
+	    >first 3>&- &
+	pid=$!
+	until [ -s first ] && frames first | grep -q SEND; do sleep 0.02; done
+	[ -e spool/test/0/manifest ]
+	kill -9 "$pid"
+	wait "$pid" || true
+	ace-recv --spool spool --reply aggregate --sync none in1 >back 3>&- &
+	timeout 60 ace-aggregate --spool spool --expect 2 --steps 1 --published |
+	    ace-recv --spool spool --publish
+	wait $!
+	ace-ack -S st back >got
+	ace-aggregate in1 in2 >want
+	ace-inspect --diff want got
+}
