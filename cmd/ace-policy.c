@@ -83,6 +83,7 @@ struct opts {
 	const char *dir, *replay;
 	int explain;
 	double divergence;
+	int curve;			/* OPT_BETA or OPT_HALF was said */
 	uint64_t values;
 	struct policy policy;
 	struct advice_cuts cuts;
@@ -91,27 +92,24 @@ struct opts {
 };
 
 static int
-set_ratio(struct policy *o, int key, const char *val, struct err *e)
+set_beta(struct opts *o, int key, const char *val, struct err *e)
 {
-	int r;
+	double *beta = &o->policy.beta;
+	int r = key == OPT_BETA ?
+	    cli_f64(beta, val, 0, POLICY_BIG, "--beta", e) :
+	    cli_rate(beta, val, "--half", e);
 
-	switch (key) {
-	case OPT_CMIN:
-		return cli_f64(&o->cmin, val, 1, 1e9, "--cmin", e);
-	case OPT_CMAX:
-		return cli_f64(&o->cmax, val, 1, 1e9, "--cmax", e);
-	case OPT_BETA:
-		return cli_f64(&o->beta, val, 0, POLICY_BIG, "--beta", e);
-	case OPT_BANDWIDTH:
-		return cli_rate(&o->bandwidth, val, "--bandwidth", e);
-	default:
-		if ((r = cli_rate(&o->beta, val, "--half", e)) < 0)
-			return r;
-		if (!(o->beta > 0))
-			return err_set(e, ERR_USAGE, "--half must not be 0");
-		o->beta = ratio_beta(o->beta);
+	if (r < 0)
+		return r;
+	if (o->curve != 0 && o->curve != key)
+		return err_set(e, ERR_USAGE, "--beta or --half, not both");
+	o->curve = key;
+	if (key == OPT_BETA)
 		return 0;
-	}
+	if (!(*beta > 0))
+		return err_set(e, ERR_USAGE, "--half must not be 0");
+	*beta = ratio_beta(*beta);
+	return 0;
 }
 
 static int
@@ -202,11 +200,14 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->dir = val;
 		return 0;
 	case OPT_CMIN:
+		return cli_f64(&p->cmin, val, 1, 1e9, "--cmin", e);
 	case OPT_CMAX:
+		return cli_f64(&p->cmax, val, 1, 1e9, "--cmax", e);
 	case OPT_BETA:
 	case OPT_HALF:
+		return set_beta(o, key, val, e);
 	case OPT_BANDWIDTH:
-		return set_ratio(p, key, val, e);
+		return cli_rate(&p->bandwidth, val, "--bandwidth", e);
 	case OPT_TARGET:
 		return cli_f64(&p->interval.target, val, 1e-300,
 		    POLICY_BIG, "--target-divergence", e);

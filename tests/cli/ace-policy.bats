@@ -507,3 +507,64 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	done
 	exits 2 ace-policy --deco --deadline 1s shard
 }
+
+@test "one layer, and a million" {
+	printf 'pt fc\n1ms 2ms\n' >in
+	for m in dp greedy dp3; do
+		exits 0 ace-policy dynacomm --dt 1ms --method $m in
+		[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
+	done
+	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
+	exits 0 timeout 20 ace-policy dynacomm --dt 1ms in
+	# the last of 1000 segments arrives at 1000 dt + 1 s, and computes 2 ms
+	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
+	exits 0 timeout 20 ace-policy dynacomm --dt 1ms --method greedy in
+	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
+	exits 2 ace-policy dynacomm --dt 1ms --method dp3 in
+	says "at most 2048"
+	echo '1us nan' >>in
+	exits 3 timeout 20 ace-policy dynacomm --dt 1ms in
+	says "line 1000002: fc 'nan' is not a time"
+}
+
+@test "contradictions, and numbers that are none" {
+	while read -r options; do
+		exits 2 ace-policy $options </dev/null
+	done <<-'END'
+		ratio --beta 1 --half 5Mbit
+		ratio --cmin 5 --cmax 2
+		ratio --half 0bit
+		ratio --bandwidth nan
+		ratio --bandwidth 1e400bit
+		ratio --bandwidth -1bit
+		interval --divergence nan
+		interval --divergence inf
+		interval --divergence 1 --min-interval 5 --max-interval 2
+		cluster --tiers 2 --lambda 1
+		cluster --groups 2 --theta 1
+		dynacomm --dt -1ms
+		deco --compute 0s --bandwidth 1Mbit --latency 0 --values 9
+		--target-divergence 0
+		--target-divergence 0.01 --model-norm 0
+		--target-divergence 0.01 --model-norm nan
+		--deco --warmup 3
+		--deadline -1s
+	END
+	# the ends of what is allowed: no number is lost
+	for options in "ratio --bandwidth 0bit --values 0" "ratio --beta 0" \
+	    "ratio --beta 1e300 --bandwidth 1bit" "interval --divergence 0" \
+	    "interval --divergence 1e300"; do
+		exits 0 ace-policy $options
+		! grep -qiE 'nan|inf' out || { cat out; false; }
+	done
+	mkshards -t w:0 >in
+	for options in "--deadline 0s --bandwidth 1Mbit" "--bandwidth 0bit" \
+	    "--target-divergence 1e-300 --model-norm 1e300 --bandwidth 1bit" \
+	    "--deco --compute 1s --bandwidth 1bit --latency 0s"; do
+		mkshards -k zeros -t w:9 >zeros
+		for f in in zeros; do
+			exits 0 ace-policy $options $f
+			! policy out | grep -iE 'nan|inf$' || false
+		done
+	done
+}
