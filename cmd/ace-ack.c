@@ -6,13 +6,16 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "state/fence.h"
 #include "state/receipts.h"
 #include "stream/filter.h"
 
-enum { OPT_SYNC = CLI_LONG };
+enum { OPT_SYNC = CLI_LONG, OPT_FENCE };
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "the device's state (needed)" },
+	{ OPT_FENCE, "fence", NULL,
+	    "the state was restored: take what ace-recv --fence says" },
 	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -22,7 +25,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *dir;
-	int sync;
+	int sync, fence;
 };
 
 static int
@@ -35,6 +38,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	switch (key) {
 	case 'S':
 		o->dir = val;
+		return 0;
+	case OPT_FENCE:
+		o->fence = 1;
 		return 0;
 	case OPT_SYNC:
 		return cli_choice(&o->sync, val, syncs, "--sync", e);
@@ -94,6 +100,25 @@ on_event(struct run *x, int event, struct err *e)
 	}
 }
 
+/* Alone with the state: no other program may be at it. */
+static int
+fence(struct opts *o, const struct cli *c, const char *path, struct err *e)
+{
+	struct state s = STATE_INIT;
+	struct reader *in = NULL;
+	uint64_t n;
+	int r;
+
+	if ((r = state_open(&s, o->dir, e)) == 0 &&
+	    (r = state_lock(&s, e)) == 0 &&
+	    (r = filter_in(&o->f, &in, path, e)) == 0 &&
+	    (r = fence_take(&s, in, (enum io_sync)o->sync, &n, e)) == 0)
+		cli_say(c, 0, "incarnation %llu", (unsigned long long)n);
+	reader_free(in);
+	state_close(&s);
+	return r;
+}
+
 static int
 run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 {
@@ -102,6 +127,8 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 
 	if (o->dir == NULL)
 		return err_set(e, ERR_USAGE, "whose receipts? (-S DIR)");
+	if (o->fence)
+		return fence(o, c, path, e);
 	if ((r = state_open(&x.state, o->dir, e)) < 0 ||
 	    (r = state_lock_as(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
@@ -129,7 +156,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-ack",
-		.usage = "-S DIR [--sync WHEN] [FILE]",
+		.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
 		.about = "Takes delivery receipts out of a return stream and "
 		    "into the device's state; passes the rest on.",
 		.opt = options

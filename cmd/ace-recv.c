@@ -21,13 +21,14 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
+#include "state/fence.h"
 #include "state/inbox.h"
 #include "stream/filter.h"
 #include "stream/values.h"
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
-	OPT_STALE, OPT_PUBLISH, OPT_RUN
+	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE
 };
 
 static const struct cli_opt options[] = {
@@ -41,6 +42,8 @@ static const struct cli_opt options[] = {
 	{ OPT_ONCE, "once", NULL, "end after one shard" },
 	{ OPT_PUBLISH, "publish", NULL,
 	    "the input is the aggregate: hand it to those who wait" },
+	{ OPT_FENCE, "fence", "STEP",
+	    "the device's state was restored, as of STEP" },
 	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -50,8 +53,8 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *spool, *device, *run;
-	int aggregate, once, sync, publish;
-	uint64_t max_shard, max_stale;
+	int aggregate, once, sync, publish, fence;
+	uint64_t max_shard, max_stale, fence_step;
 };
 
 static int
@@ -85,6 +88,10 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_PUBLISH:
 		o->publish = 1;
 		return 0;
+	case OPT_FENCE:
+		o->fence = 1;
+		return cli_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
+		    e);
 	case OPT_SYNC:
 		return cli_choice(&o->sync, val, syncs, "--sync", e);
 	default:
@@ -467,6 +474,20 @@ publish(struct run *x, struct err *e)
 	return r;
 }
 
+/* What the spool has of the device, and a new incarnation for it. */
+static int
+fence(struct run *x, struct err *e)
+{
+	const struct opts *o = x->o;
+	int r;
+
+	if (o->device == NULL || o->run == NULL)
+		return err_set(e, ERR_USAGE, "--fence of what? (--device NAME "
+		    "--run NAME)");
+	r = fence_send(&x->inbox, o->run, o->device, o->fence_step, x->out, e);
+	return filter_end(x->out, r, e);
+}
+
 static int
 run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 {
@@ -482,9 +503,10 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	x.inbox.max_stale = o->max_stale;
 	x.v.differences = 1;
 	if ((o->publish || (r = filter_out(&o->f, &x.out, e)) == 0) &&
-	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
-	    (r = filter_in(&o->f, &x.in, path, e)) == 0)
-		r = o->publish ? publish(&x, e) : serve(&x, e);
+	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 && (o->fence ||
+	    (r = filter_in(&o->f, &x.in, path, e)) == 0))
+		r = o->fence ? fence(&x, e) :
+		    o->publish ? publish(&x, e) : serve(&x, e);
 	values_release(&x.v);
 	writer_free(x.out);
 	reader_free(x.in);
@@ -498,7 +520,8 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-recv",
 		.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-		    "[--max-shard SIZE] [--once | --publish] [FILE]",
+		    "[--max-shard SIZE] [--once | --publish | --fence STEP] "
+		    "[FILE]",
 		.about = "Receives a device's shards into a spool and answers "
 		    "with receipts, or with the aggregate.",
 		.opt = options

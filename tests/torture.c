@@ -539,7 +539,7 @@ killer_next(struct killer *k)
 static void
 killer_strike(struct killer *k)
 {
-	uint32_t n = 1 + choose(3);
+	uint32_t n = nproc != 0 ? 1 + choose(3) : 0;
 
 	while (n-- != 0)
 		kills += proc_kill((int)choose((uint32_t)nproc)) != 0;

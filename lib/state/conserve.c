@@ -1,5 +1,3 @@
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "state/accepted.h"
 #include "state/conserve.h"
 #include "state/inbox.h"
 #include "state/ledger.h"
@@ -98,163 +97,21 @@ conserve_value(const struct conserve_sum *s)
 
 /* ---- what there is ---- */
 
-/* Entries of the directory at path to each; 0 when it is not there. */
-static int
-conserve_scan(struct conserve_run *x, const char *path, uint64_t step,
-    int (*each)(struct conserve_run *, const char *path, const char *name,
-    uint64_t step, struct err *), struct err *e)
-{
-	struct dirent *de;
-	DIR *d = opendir(path);
-	int r = 0;
-
-	if (d == NULL)
-		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
-	while (r == 0 && (errno = 0, de = readdir(d)) != NULL)
-		if (de->d_name[0] != '.')
-			r = each(x, path, de->d_name, step, e);
-	if (r == 0 && errno != 0)
-		r = err_sys(e, "'%s'", path);
-	(void)closedir(d);
-	return r;
-}
-
-static int
-conserve_number(const char *name, uint64_t *v)
-{
-	char *end;
-
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	*v = strtoull(name, &end, 10);
-	return *end == '\0';
-}
-
-static int
-conserve_ours(const struct conserve_run *x, const struct receipt *r)
-{
-	const struct shard *sh = reader_shard(x->now.d.r);
-
-	return memcmp(r->run, sh->run, SHARD_ID) == 0 &&
-	    memcmp(r->device, sh->device, SHARD_ID) == 0;
-}
-
-/* A file in an open step, or one that the manifest names. */
-static int
-conserve_shard(struct conserve_run *x, const char *path, const char *name,
-    uint64_t step, struct err *e)
-{
-	size_t n = strlen(name), len;
-	struct receipt r;
-	char *file;
-	int k;
-
-	(void)step;
-	if (n < 5 || strcmp(name + n - 5, ".aceg") != 0 ||
-	    strcmp(name, "aggregate.aceg") == 0)
-		return 0;
-	len = strlen(path) + n + 2;
-	if ((file = alloc_get(len, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(file, len, "%s%s", path, name);
-	k = ledger_shard(file, &r, e);
-	alloc_free(file);
-	if (k <= 0 || !conserve_ours(x, &r))
-		return k < 0 ? k : 0;
-	return ledger_add(&x->got, &r, name, e);
-}
-
-/* Of the shards found since `from', those stay that the manifest lists; one it
- * lists must be there. */
-static int
-conserve_listed(struct conserve_run *x, size_t from, const struct ledger *l,
-    struct err *e)
-{
-	size_t i, j, n = from, ours = 0;
-
-	for (i = 0; i < l->n; i++)
-		ours += conserve_ours(x, &l->r[i]) != 0;
-	for (i = from; i < x->got.n; i++) {
-		for (j = 0; j < l->n; j++)
-			if (conserve_ours(x, &l->r[j]) &&
-			    l->r[j].part == x->got.r[i].part &&
-			    memcmp(l->r[j].digest, x->got.r[i].digest,
-			    SHARD_DIGEST) == 0)
-				break;
-		if (j == l->n)
-			continue;
-		x->got.r[n] = x->got.r[i];
-		memmove(x->got.name[n++], x->got.name[i], LEDGER_NAME);
-	}
-	x->got.n = n;
-	if (n - from == ours)
-		return 0;
-	return err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' was "
-	    "accepted and is not in the spool any more (ace-aggregate --keep)",
-	    (unsigned long long)l->r[0].step, x->c->device);
-}
-
-static int
-conserve_step(struct conserve_run *x, const char *path, const char *name,
-    uint64_t step, struct err *e)
-{
-	const char *run = x->c->run;
-	struct ledger l;
-	size_t from = x->got.n;
-	char *dir, *list;
-	int k = -ERR_SYS;
-
-	(void)path;
-	if (!conserve_number(name, &step))
-		return 0;
-	memset(&l, 0, sizeof(l));
-	dir = inbox_path(&x->spool, run, &step, "", e);
-	list = inbox_path(&x->spool, run, &step, "manifest", e);
-	if (dir != NULL && list != NULL &&
-	    (k = conserve_scan(x, dir, step, conserve_shard, e)) == 0 &&
-	    (k = ledger_read(&l, list, e)) > 0)
-		k = conserve_listed(x, from, &l, e);
-	ledger_release(&l);
-	alloc_free(dir);
-	alloc_free(list);
-	return k;
-}
-
-/* The manifest of a step whose directory was removed. */
-static int
-conserve_old(struct conserve_run *x, const char *path, const char *name,
-    uint64_t step, struct err *e)
-{
-	struct ledger l;
-	char file[32], *list;
-	int k;
-
-	(void)path;
-	if (!conserve_number(name, &step))
-		return 0;
-	(void)snprintf(file, sizeof(file), "old/%.20s", name);
-	if ((list = inbox_path(&x->spool, x->c->run, NULL, file, e)) == NULL)
-		return -ERR_SYS;
-	memset(&l, 0, sizeof(l));
-	if ((k = ledger_read(&l, list, e)) > 0)
-		k = conserve_listed(x, x->got.n, &l, e);
-	ledger_release(&l);
-	alloc_free(list);
-	return k;
-}
-
 static int
 conserve_find(struct conserve_run *x, struct err *e)
 {
-	char *run = inbox_path(&x->spool, x->c->run, NULL, "", e);
-	char *old = inbox_path(&x->spool, x->c->run, NULL, "old/", e);
-	int k = -ERR_SYS;
+	struct ledger gone;
+	int k;
 
-	if (run != NULL && old != NULL &&
-	    (k = conserve_scan(x, run, 0, conserve_step, e)) == 0)
-		k = conserve_scan(x, old, 0, conserve_old, e);
-	alloc_free(run);
-	alloc_free(old);
+	memset(&gone, 0, sizeof(gone));
+	k = accepted_find(&x->spool, reader_shard(x->now.d.r), &x->got, &gone,
+	    e);
+	if (k == 0 && gone.n != 0)
+		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' "
+		    "was accepted and is not in the spool any more "
+		    "(ace-aggregate --keep)",
+		    (unsigned long long)gone.r[0].step, x->c->device);
+	ledger_release(&gone);
 	return k;
 }
 

@@ -150,6 +150,7 @@ dense_create(struct writer **w, const struct state *s, const char *name,
 	shard_init(&sh);
 	sh.kind = kind;
 	sh.step = from->step;
+	sh.incarnation = from->incarnation;
 	k = shard_same(&sh, from, e);
 	for (i = 0; kv != NULL && i < kv->n && k == 0; i++)
 		k = text_set(&sh.kv, kv->p[i].key, kv->p[i].value, e);

@@ -41,7 +41,7 @@ int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 void dense_close(struct dense *d);
 
 /* dense_create(w, s, name, sh, kind, sc, e): a file that appears at writer_end.
- * It says run, device and step of sh and nothing else, so that two parties who
+ * It says run, device, step and incarnation of sh and nothing else, so that two parties who
  * keep the same array have the same bytes, and the same stamp.  kv: keys to
  * add, or NULL. */
 int dense_create(struct writer **w, const struct state *s, const char *name,

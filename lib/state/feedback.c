@@ -307,6 +307,8 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
 	s->flags |= SHARD_ERROR_FEEDBACK;
+	if (f->old.d.r != NULL)
+		s->incarnation = reader_shard(f->old.d.r)->incarnation;
 	if (f->o.kind == FEEDBACK_MOMENTUM)
 		s->flags |= SHARD_MOMENTUM;
 	if (r < 0 || !feedback_predicts(f))

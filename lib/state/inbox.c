@@ -255,8 +255,7 @@ inbox_known(const struct inbox *s, const struct shard *sh, const char *path,
 	return 1;
 }
 
-/* The list of a closed step: 1, or 0 it is open. */
-static int
+int
 inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e)
 {
@@ -367,6 +366,30 @@ inbox_fence(const struct inbox *s, const struct shard *sh, int alone,
 			k = 1;
 	}
 	alloc_free(path);
+	return k;
+}
+
+int
+inbox_raise(const struct inbox *s, const char *run, const char *device,
+    uint64_t *n, struct err *e)
+{
+	char file[INBOX_NAME + 32], *path = NULL;
+	struct shard sh;
+	int fd = -1, k;
+
+	shard_init(&sh);
+	if ((k = shard_set_run(&sh, run, e)) == 0 &&
+	    (k = shard_set_device(&sh, device, e)) == 0 &&
+	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+		inbox_file(&sh, NULL, file);
+		path = inbox_path(s, run, NULL, file, e);
+		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
+		if (k >= 0)
+			k = ledger_set_number(path, ++*n, s->sync, e);
+		(void)close(fd);
+	}
+	alloc_free(path);
+	shard_release(&sh);
 	return k;
 }
 

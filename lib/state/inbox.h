@@ -83,6 +83,15 @@ int inbox_last(const struct inbox *s, const char *run, uint64_t *step);
  * 0. */
 int inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
     struct err *e);
+/* inbox_manifest(s, run, step, l, e): the list of a closed step: 1, or 0 it is
+ * open.  ledger_release. */
+struct ledger;
+int inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e);
+/* inbox_raise(s, run, device, n, e): a new incarnation of a device, *n; the
+ * ones before it are fenced off from now on. */
+int inbox_raise(const struct inbox *s, const char *run, const char *device,
+    uint64_t *n, struct err *e);
 /* inbox_lock(s, run, how, fd, e): the run's, LOCK_SH or LOCK_EX; close(fd)
  * gives it back. */
 int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,

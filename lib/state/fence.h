@@ -1,0 +1,37 @@
+/*
+ * A state that was restored from a backup.  What the device sent after the
+ * backup may have been accepted, and the backup knows nothing of it; so the
+ * receiver is asked:
+ *
+ *   it raises the device's incarnation, which fences off whatever of the old
+ *   one is still on its way, and answers with the number, with receipts for
+ *   what it has accepted up to the backup's step, and with the shards it has
+ *   accepted since;
+ *
+ *   the device gives up what was pending and not accepted (e += dec(C)), counts
+ *   what was accepted since (e -= dec(C)), and goes on as that incarnation after
+ *   the last of these steps.
+ *
+ * So what was delivered and what is kept are again the sum of the inputs that
+ * the restored state knows of.  The method is ours.
+ */
+#ifndef ACE_FENCE_H
+#define ACE_FENCE_H
+
+#include "state/inbox.h"
+#include "stream/reader.h"
+
+struct err;
+
+/* fence_send(s, run, device, step, w, e): the receiver's part; step: the
+ * backup's. */
+int fence_send(const struct inbox *s, const char *run, const char *device,
+    uint64_t step, struct writer *w, struct err *e);
+
+/* fence_take(s, in, sync, n, e): the device's part; *n the new incarnation.
+ * Every change is one commit after which the invariant holds: if it fails in
+ * between, it can be done again, with a new answer. */
+int fence_take(struct state *s, struct reader *in, enum io_sync sync,
+    uint64_t *n, struct err *e);
+
+#endif

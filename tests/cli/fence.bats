@@ -1,0 +1,145 @@
+# A state restored from a backup: ace-recv --fence, ace-ack --fence.
+
+load helper
+
+# code STEP [ARGS...]: step of the device, coded to `sent'
+code() {
+	mkshards -s "$1" -k ramp "${@:2}" >"in$1"
+	exits 0 ace-compress -S state -c topk:0.2 --window 4 --allow-gap "in$1"
+	mv out sent
+}
+
+deliver() {
+	code "$@"
+	ace-recv --spool spool sent | ace-ack -S state >rest
+}
+
+balance() { ace-inspect --conservation -S state --spool spool "$@"; }
+
+# to the backup at step 2, on to step 5, and back
+lost_disk() {
+	deliver 0
+	deliver 1
+	code 2			# pending in the backup, accepted after it
+	cp -r state backup
+	ace-recv --spool spool sent | ace-ack -S state >rest
+	deliver 3
+	deliver 4
+	code 5			# still on its way when the disk dies
+	mv sent zombie
+	rm -r state
+	mv backup state
+}
+
+fence() {
+	ace-recv --spool spool --run test --device edge1 --fence 2 >answer
+	exits 0 ace-ack -S state --fence answer
+}
+
+@test "restored without a fence: equivocation, and it stops" {
+	lost_disk
+	code 3 -x 7 -k gauss
+	ace-recv --spool spool sent >receipt
+	exits 5 ace-ack -S state receipt
+	says "step 3 was refused as equivocation"
+	exits 3 balance in0 in1 in2 in3
+}
+
+@test "restored with a fence: goes on as another incarnation, exact" {
+	lost_disk
+	exits 3 balance in0 in1 in2
+	fence
+	says "incarnation 1"
+	# what was given is what the backup knows: 3 and 4 are taken back
+	exits 0 balance in0 in1 in2
+	[ "$(cat out)" = "edge1: exact, 3 inputs up to step 4, 5 accepted, 0 pending" ]
+	deliver 5 -x 9
+	deliver 6 -x 9
+	exits 0 balance in0 in1 in2 in5 in6
+	grep -q "exact, 5 inputs up to step 6, 7 accepted" out
+	ace-inspect --verify spool/test/6/edge1.0.aceg
+}
+
+@test "what the old incarnation still had on its way is fenced" {
+	lost_disk
+	fence
+	ace-recv --spool spool zombie >receipt
+	exits 5 ace-ack -S old receipt
+	says "step 5 was refused as fenced: incarnation 0, 1 is known"
+	[ ! -e spool/test/5/edge1.0.aceg ]
+	deliver 5 -x 9
+	exits 0 balance in0 in1 in2 in5
+	# what it had delivered is still a duplicate
+	ace-recv --spool spool -v spool/test/4/edge1.0.aceg 2>err >receipt
+	says "step 4: duplicate"
+}
+
+@test "pending and never accepted: taken back, not sent again" {
+	deliver 0
+	code 1
+	mv sent zombie
+	ace-recv --spool spool --run test --device edge1 --fence 1 >answer
+	exits 0 ace-ack -S state --fence answer
+	exits 0 balance in0 in1
+	grep -q "exact, 2 inputs up to step 1, 1 accepted, 0 pending" out
+	ace-recv --spool spool -v zombie 2>err >receipt
+	says "step 1: fenced"
+	exits 0 ace-compress -S state --resend
+	[ "$(ace-inspect --json out | wc -l)" -eq 0 ]
+	deliver 2
+	exits 0 balance in0 in1 in2
+	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
+}
+
+@test "killed at any place and done again: the same" {
+	local n got
+	lost_disk
+	cp -r state before
+	for ((n = 1; ; n++)); do
+		rm -rf state
+		cp -r before state
+		ace-recv --spool spool --run test --device edge1 --fence 2 >answer
+		got=0
+		killed "$n" ace-ack -S state --fence answer 2>err || got=$?
+		[ "$got" -eq 0 ] && break
+		[ "$got" -eq 137 ]
+		# in between: the books are right for what is counted so far
+		ace-recv --spool spool --run test --device edge1 --fence 2 >answer
+		exits 0 ace-ack -S state --fence answer
+		exits 0 balance in0 in1 in2
+		grep -q "exact, 3 inputs up to step 4, 5 accepted" out
+	done
+	[ "$n" -gt 20 ]
+	[ "$(find state -name '*.??????' | wc -l)" -eq 0 ]
+}
+
+@test "a step that was removed from the spool cannot be counted: status 5" {
+	lost_disk
+	exits 0 ace-aggregate --spool spool --steps 5 --keep 1
+	cp -r state before
+	ace-recv --spool spool --run test --device edge1 --fence 2 >answer
+	exits 5 ace-ack -S state --fence answer
+	says "the shard of step 3 was accepted and cannot be had any more"
+	same before/residual state/residual
+}
+
+@test "damage and other streams: status 3, the state as it was" {
+	lost_disk
+	cp state/residual before
+	ace-recv --spool spool --run test --device edge1 --fence 2 >answer
+	head -c 700 answer >cut
+	exits 3 ace-ack -S state --fence cut
+	same before state/residual
+	exits 3 ace-ack -S state --fence in0
+	says "mismatch: not what ace-recv --fence answers"
+	ace-recv --spool spool zombie >receipt
+	exits 3 ace-ack -S state --fence receipt
+	same before state/residual
+	mkshards -d edge2 -t other:5 | ace-recv --spool spool2 >/dev/null
+	mkshards -s 3 -t other:5 | ace-recv --spool spool2 >/dev/null
+	ace-recv --spool spool2 --run test --device edge1 --fence 2 >answer
+	exits 3 ace-ack -S state --fence answer
+	says "mismatch: the state is of another model"
+	exits 2 ace-recv --spool spool --fence 2
+	says "of what"
+}
