@@ -65,7 +65,7 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--sync | ace-recv:--max-elements)
+	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--sync | ace-recv:--max-elements)
 		kind='free' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
@@ -84,7 +84,7 @@ _ace() {
 	esac
 	case ${1##*/} in
 	ace-ack)
-		opts='-S --state --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
@@ -102,7 +102,7 @@ _ace() {
 	ace-policy)
 		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --deadline --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --decay --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)

@@ -1,6 +1,7 @@
 # fish completion for the ace programs; made by completions/update
 
 complete -c ace-ack -s S -l state -x -a '(__fish_complete_directories)' -d 'the device\'s state (needed)'
+complete -c ace-ack -l fence -d 'the state was restored: take what ace-recv --fence says'
 complete -c ace-ack -l sync -x -d 'full, rename or none (default full)'
 complete -c ace-ack -l max-elements -x -d 'refuse larger models (default 2147483648)'
 complete -c ace-ack -l schema -r -d 'take the schema from FILE, for streams without one'
@@ -213,6 +214,7 @@ complete -c ace-recv -l max-shard -x -d 'refuse larger ones (on the wire)'
 complete -c ace-recv -l max-staleness -x -d 'refuse those computed at a model N steps older'
 complete -c ace-recv -l once -d 'end after one shard'
 complete -c ace-recv -l publish -d 'the input is the aggregate: hand it to those who wait'
+complete -c ace-recv -l fence -x -d 'the device\'s state was restored, as of STEP'
 complete -c ace-recv -l sync -x -d 'full, rename or none (default full)'
 complete -c ace-recv -l max-elements -x -d 'refuse larger models (default 2147483648)'
 complete -c ace-recv -l schema -r -d 'take the schema from FILE, for streams without one'

@@ -282,13 +282,11 @@ work_left(void)
 static void
 each_stray(const char *dir, const char *name, void *arg)
 {
-	const char *dot = strrchr(name, '.');
 	char path[2 * PATH_MAX];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (dot != NULL && strlen(dot) == 7 &&
-	    strspn(dot + 1, "0123456789") != 6) {
+	if (strstr(name, ".new-") != NULL) {
 		if (verbose)
 			(void)printf("# left: %s\n", path);
 		++*(int *)arg;
@@ -491,16 +489,20 @@ start_mail(int d)
 {
 	char path[PATH_MAX + 32];
 	struct stat st;
+	int line, i;
 
 	(void)snprintf(path, sizeof(path), "%s/mail.%d.%u", proc_dir, d,
 	    choose(MAIL));
 	if (stat(path, &st) < 0 || st.st_size == 0)
 		return;
 	if (!w.d[d].todo && choose(2) == 0)	/* one ace-ack at a time */
-		(void)proc_start("ace-recv --spool %s/D %s | ace-ack -S %s/S%d",
+		line = proc_start("ace-recv --spool %s/D %s | ace-ack -S %s/S%d",
 		    proc_dir, path, proc_dir, d);
 	else
-		(void)proc_start("ace-recv --spool %s/D %s", proc_dir, path);
+		line = proc_start("ace-recv --spool %s/D %s", proc_dir, path);
+	/* it may have been cut when it was written */
+	for (i = 0; i < nproc; i++)
+		procs[i].killed |= procs[i].line == line;
 }
 
 static void

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -399,14 +400,28 @@ io_temp(char *path, int *fd, struct err *e)
 }
 
 void
-io_sweep(const char *path)
+io_sweep(const char *dir)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const size_t fixed = sizeof(IO_TEMP) - 7;	/* less the Xs */
+	const struct dirent *de;
+	DIR *d = opendir(dir);
+	size_t n;
+	int fd;
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		(void)unlink(path);
-	if (fd >= 0)
-		(void)close(fd);
+	while (d != NULL && (de = readdir(d)) != NULL) {
+		n = strlen(de->d_name);
+		if (n < fixed + 6 || strncmp(de->d_name + n - fixed - 6,
+		    IO_TEMP, fixed) != 0)
+			continue;
+		fd = openat(dirfd(d), de->d_name, O_RDONLY | O_CLOEXEC |
+		    O_NOFOLLOW | O_NONBLOCK);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			(void)unlinkat(dirfd(d), de->d_name, 0);
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	if (d != NULL)
+		(void)closedir(d);
 }
 
 int
@@ -419,10 +434,10 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_stdout(out, force, e);
 	*out = NULL;
-	n = strlen(path) + sizeof(".XXXXXX");
+	n = strlen(path) + sizeof(IO_TEMP);
 	if ((tmp = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
-	(void)snprintf(tmp, n, "%s.XXXXXX", path);
+	(void)snprintf(tmp, n, "%s" IO_TEMP, path);
 	if ((r = io_temp(tmp, &fd, e)) < 0) {
 		alloc_free(tmp);
 		return r;

@@ -286,27 +286,14 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
 	return r;
 }
 
-/* What killed processes left: names that end with mkostemp's six letters. */
-static int
-closing_sweep_one(void *arg, const char *name, struct err *e)
-{
-	const char *dot = strrchr(name, '.'), *dir = arg;
-	char path[PATH_MAX];
-
-	(void)e;
-	if (dot != NULL && strlen(dot) == 7 &&
-	    snprintf(path, sizeof(path), "%s%s", dir, name) < PATH_MAX)
-		io_sweep(path);
-	return 0;
-}
-
+/* What killed processes left. */
 static void
 closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
 {
 	char *path = inbox_path(s, run, step, "", NULL);
 
 	if (path != NULL)
-		(void)closing_scan(path, closing_sweep_one, path, NULL);
+		io_sweep(path);
 	alloc_free(path);
 }
 

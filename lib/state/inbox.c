@@ -140,7 +140,7 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
 	int fd, r;
 
 	*w = NULL;
-	*path = inbox_path(s, inbox_run_of(sh), NULL, "tmp.XXXXXX", e);
+	*path = inbox_path(s, inbox_run_of(sh), NULL, "shard" IO_TEMP, e);
 	if (*path == NULL)
 		return -ERR_SYS;
 	if ((r = io_temp(*path, &fd, e)) < 0)

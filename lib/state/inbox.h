@@ -16,7 +16,7 @@
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
  *                                    removed
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
- *   DIR/RUN/tmp.XXXXXX               on its way in; locked while somebody
+ *   DIR/RUN/shard.new-XXXXXX         on its way in; locked while somebody
  *                                    writes it
  *
  * Names are ids escaped: what is not [A-Za-z0-9_-] becomes %XX.  A shard's

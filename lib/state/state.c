@@ -34,68 +34,37 @@ state_open(struct state *s, const char *dir, struct err *e)
 	return s->dir != NULL ? 0 : -ERR_SYS;
 }
 
-/* name is stem.STEP: 1; stem.XXXXXX or stem.STEP.XXXXXX, a temporary of
- * mkostemp: 2; else 0.  Six digits may be either, and are a step. */
+/* name is stem.STEP */
 static int
-state_kind(const char *name, const char *stem)
+state_kept(const char *name, const char *stem)
 {
-	size_t n = strlen(stem), digits;
+	size_t n = strlen(stem);
 
 	if (strncmp(name, stem, n) != 0 || name[n] != '.')
 		return 0;
 	name += n + 1;
-	digits = strspn(name, "0123456789");
-	if (digits != 0 && name[digits] == '\0')
-		return 1;
-	if (digits != 0 && name[digits] == '.')
-		name += digits + 1;
-	return strlen(name) == 6 && strchr(name, '.') == NULL ? 2 : 0;
-}
-
-/* Removes the files of these stems and this kind, but for keep and too. */
-static void
-state_remove(const struct state *s, const char *const *stem, int kind,
-    const char *keep, const char *too)
-{
-	const struct dirent *d;
-	DIR *dir = opendir(s->dir);
-	char *path;
-
-	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		const char *const *p = stem;
-
-		while (*p != NULL && state_kind(d->d_name, *p) != kind)
-			p++;
-		if (*p == NULL ||
-		    (keep != NULL && strcmp(d->d_name, keep) == 0) ||
-		    (too != NULL && strcmp(d->d_name, too) == 0))
-			continue;
-		if (kind != 2)
-			(void)unlinkat(dirfd(dir), d->d_name, 0);
-		else if ((path = state_path(s, d->d_name, NULL)) != NULL) {
-			io_sweep(path);
-			alloc_free(path);
-		}
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
+	return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0';
 }
 
 void
 state_prune(const struct state *s, const char *keep, const char *too)
 {
-	static const char *const all[] = { "momentum", "history", NULL };
+	const struct dirent *d;
+	DIR *dir = opendir(s->dir);
 
-	state_remove(s, all, 1, keep, too);
+	while (dir != NULL && (d = readdir(dir)) != NULL)
+		if ((state_kept(d->d_name, "momentum") ||
+		    state_kept(d->d_name, "history")) &&
+		    (keep == NULL || strcmp(d->d_name, keep) != 0) &&
+		    (too == NULL || strcmp(d->d_name, too) != 0))
+			(void)unlinkat(dirfd(dir), d->d_name, 0);
+	if (dir != NULL)
+		(void)closedir(dir);
 }
 
 int
 state_lock_as(struct state *s, const char *name, struct err *e)
 {
-	static const char *const all[] = {
-		"residual", "scratch", "momentum", "history", "receipts",
-		"score", "select", "link", "policy", "code", NULL
-	};
 	char *path = state_path(s, name, e);
 	int r = 0;
 
@@ -110,7 +79,7 @@ state_lock_as(struct state *s, const char *name, struct err *e)
 		    err_sys(e, "'%s'", path);
 	alloc_free(path);
 	if (r == 0)
-		state_remove(s, all, 2, NULL, NULL);
+		io_sweep(s->dir);
 	return r;
 }
 
@@ -143,7 +112,7 @@ state_path(const struct state *s, const char *name, struct err *e)
 int
 state_scratch(const struct state *s, int *fd, struct err *e)
 {
-	char *path = state_path(s, "scratch.XXXXXX", e);
+	char *path = state_path(s, "scratch" IO_TEMP, e);
 	int r = 0;
 
 	if (path == NULL)

@@ -26,7 +26,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 3: duplicate$' <in
 	recv '^step 3: duplicate$' <in
 	same before spool/test/3/edge1.0.aceg
-	[ "$(find spool -name 'tmp*')" = "" ]
+	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
 @test "other bytes under the same name: equivocation, the first stay" {
@@ -108,7 +108,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 3 ace-ack -S state -v <receipts
 	says "step 0: accepted"
 	says "truncated"
-	[ "$(find spool -name 'tmp*')" = "" ]
+	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
 @test "names that are no file names" {

@@ -110,7 +110,7 @@ fence() {
 		grep -q "exact, 3 inputs up to step 4, 5 accepted" out
 	done
 	[ "$n" -gt 20 ]
-	[ "$(find state -name '*.??????' | wc -l)" -eq 0 ]
+	[ "$(find state -name '*.new-*' | wc -l)" -eq 0 ]
 }
 
 @test "a step that was removed from the spool cannot be counted: status 5" {
