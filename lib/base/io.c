@@ -384,17 +384,19 @@ io_temp(char *path, int *fd, struct err *e)
 {
 	size_t n = strlen(path);
 	struct stat st;
+	int locked;
 
 	for (;;) {
 		memcpy(path + n - 6, "XXXXXX", 6);
 		if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
 			return err_sys(e, "'%s'", path);
+		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
 		/* a file system without locks has nobody who sweeps */
-		if (flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno != EWOULDBLOCK)
+		if (!locked && errno != EWOULDBLOCK)
 			return 0;
-		if (fstat(*fd, &st) == 0 && st.st_nlink == 1)
+		if (locked && fstat(*fd, &st) == 0 && st.st_nlink == 1)
 			return 0;
-		/* swept away before the lock was there */
+		/* swept away before the lock was there, or about to be */
 		(void)close(*fd);
 	}
 }
