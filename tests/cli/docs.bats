@@ -2,18 +2,12 @@
 
 load helper
 
-# examples PAGE: the commands of its EXAMPLES, without roff.
-examples() {
-	sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" |
-	    sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
-	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
-	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
-}
-
+# those of ace-deploy(7) need hosts, and are in recipes.bats
 @test "the EXAMPLES of every page run as they stand" {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		dir=${page##*/}
+		[ "$dir" != ace-deploy.7 ] || continue
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }

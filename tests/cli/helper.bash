@@ -60,6 +60,14 @@ sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
+# examples PAGE: the commands of its EXAMPLES, without roff.
+examples() {
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" |
+	    sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
+	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
+	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
+}
+
 # standard_inputs: what the pages' EXAMPLES take for given, here.
 standard_inputs() {
 	mkshards -d edge1 -x 1 >edge1.aceg

@@ -23,6 +23,7 @@ apart() {
 	# one address beside lo: without it names are not looked up
 	unshare --net --mount --pid --uts --fork --kill-child --mount-proc \
 	    sh -ec 'mount -t tmpfs none /run
+	    mount -t tmpfs none /srv
 	    mkdir -m 755 /run/sshd
 	    hostname localhost
 	    ip link set lo up

@@ -272,3 +272,30 @@ killed_half() {
 	exits 0 on salloc --ntasks=3 --nodes=3 slurm-gather.sh 7
 	same want mean-7.aceg
 }
+
+@test "the EXAMPLES of ace-deploy(7) run as they stand" {
+	apart
+	need sshd ssh ssh-keygen nc ss parallel
+	ssh_ready
+	edges edge1 edge2
+	standard_inputs
+	host edge1 127.0.0.11
+	host edge2 127.0.0.12
+	host cloud 127.0.0.2 "$PWD/authorized_keys $PWD/ssh/user.pub"
+	examples "$ROOT/man/ace-deploy.7" >deploy.sh
+	# the edge's own key, but to measure
+	script ssh <<-END
+		case \$* in
+		*"cloud cat "*) key=ssh/user ;;
+		*cloud*) key=key ;;
+		*) key=ssh/user ;;
+		esac
+		exec $(command -v ssh) -F '$PWD/ssh/config' -i '$PWD'/\$key \
+		    -S "/run/\${key##*/}-%C" "\$@"
+	END
+	exits 0 on bash -euo pipefail deploy.sh
+	grep -q 'accepted' err
+	grep -q 'duplicate' err
+	grep -q 'edge1: .*1 inputs up to step 0, 1 accepted' out
+	same want mean.aceg
+}
