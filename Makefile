@@ -214,7 +214,7 @@ COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
 
 install: all
 	mkdir -p $(addprefix $(TO)/,bin include lib/pkgconfig) \
-	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace $(dir $(COMPL)))
+	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts $(dir $(COMPL)))
 	install -m 755 $(PROGS) $(TO)/bin/
 	install -m 644 lib/ace.h $(TO)/include/
 	install -m 644 $(BUILD)/libace.a $(TO)/lib/
@@ -225,6 +225,8 @@ install: all
 	for f in man/*.[157]; do \
 	 install -m 644 $$f $(SHARE)/man/man$${f##*.}/ || exit 1; done
 	install -m 644 man/ace.magic $(SHARE)/ace/
+	install -m 644 examples/hosts/ssh_config $(SHARE)/ace/hosts/
+	install -m 755 examples/hosts/*.sh $(SHARE)/ace/hosts/
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
 	 install -m 644 completions/$$s $(SHARE)/$$f || exit 1; done
@@ -233,7 +235,7 @@ uninstall:
 	rm -f $(patsubst $(BUILD)/%,$(TO)/bin/%,$(PROGS)) $(TO)/include/ace.h \
 	 $(addprefix $(TO)/lib/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(SHARE)/ace/ace.magic $(addprefix $(SHARE)/,$(COMPL))
+	 $(SHARE)/ace/ace.magic $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*)) $(addprefix $(SHARE)/,$(COMPL))
 
 clean:
 	rm -rf $(BUILD)
