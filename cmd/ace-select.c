@@ -24,7 +24,8 @@
 
 enum {
 	OPT_BITS = CLI_LONG, OPT_POLICY, OPT_LEVELS, OPT_MEMORY, OPT_KEEP,
-	OPT_REST, OPT_REST_SHARE, OPT_PASSES, OPT_PLAN, OPT_TEXT, OPT_SECONDS
+	OPT_REST, OPT_REST_SHARE, OPT_PASSES, OPT_PLAN, OPT_TEXT, OPT_SECONDS,
+	OPT_ROLES
 };
 static const struct cli_opt options[] = {
 	{ 'p', "share", "FRACTION", "keep the groups with this share of all "
@@ -39,6 +40,8 @@ static const struct cli_opt options[] = {
 	{ OPT_REST, "rest", "CODEC", "with -p: of the others (default none)" },
 	{ OPT_REST_SHARE, "rest-share", "FRACTION", "with -p: share up to "
 	    "which --rest holds; beyond, none" },
+	{ OPT_ROLES, "roles", "HOW",
+	    "keep (default) norms and biases dense, or ignore that" },
 	{ OPT_PLAN, "plan", "FILE", "the plan in FILE, as --text wrote it" },
 	{ OPT_TEXT, "text", NULL, "write the plan as text, not the stream" },
 	{ OPT_MEMORY, "memory", "SIZE",
@@ -104,10 +107,13 @@ set_budget(struct opts *o, int key, const char *val, struct err *e)
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
+	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct opts *o = arg;
 	int r;
 
 	switch (key) {
+	case OPT_ROLES:
+		return cli_choice(&o->c.no_roles, val, roles, "--roles", e);
 	case 'p':
 		r = cli_f64(&o->share.share, val, 0, 1, "-p", e);
 		return r < 0 ? r : set_mode(o, key, MODE_SHARE, e);

@@ -79,7 +79,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
-	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--memory | ace-select:--max-elements)
+	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--roles | ace-select:--memory | ace-select:--max-elements)
 		kind='free' ;;
 	esac
 	case ${1##*/} in
@@ -106,7 +106,7 @@ _ace() {
 	ace-score)
 		opts='-S --state --alpha --decay --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
-		opts='-p --share -b --budget --bits --seconds --policy --levels --keep --rest --rest-share --plan --text --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-p --share -b --budget --bits --seconds --policy --levels --keep --rest --rest-share --roles --plan --text --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts

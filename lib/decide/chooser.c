@@ -11,8 +11,9 @@ chooser_roles(struct chooser *c, const struct schema *sc)
 
 	for (t = 0; t < sc->n; t++)
 		if (sc->t[t].ngroups != 0)
-			memset(c->dense + sc->t[t].group, (sc->t[t].roles &
-			    SCHEMA_ROLE_DENSE) != 0, sc->t[t].ngroups);
+			memset(c->dense + sc->t[t].group, !c->no_roles &&
+			    (sc->t[t].roles & SCHEMA_ROLE_DENSE) != 0,
+			    sc->t[t].ngroups);
 }
 
 int

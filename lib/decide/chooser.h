@@ -35,6 +35,7 @@ struct chooser {
 	struct codec_plan level[SELECT_LEVELS];
 	size_t m, ladder;		/* ladder: where its steps begin */
 	uint64_t memory;		/* bytes of a shard that is held */
+	int no_roles;			/* norms and biases are like all */
 	/* of the shard */
 	struct survey survey;
 	uint8_t *dense;			/* [groups] */
