@@ -219,7 +219,10 @@ layered() {
 		exits 0 ace-select $pass --text -b 5k shard
 		grep -qE '^1 (q8|f16|f32) w_bias' out
 	done
-	exits 0 ace-select --text --roles ignore -b 5k shard
+	mkshards -t w:256,256 -t w_bias:2560 >large
+	exits 0 ace-select --text -b 5k large
+	grep -qE "^1 q8 w_bias" out
+	exits 0 ace-select --text --roles ignore -b 5k large
 	grep -qE '^1 (ecq|none).* w_bias' out
 	exits 2 ace-select --roles what -b 5k shard
 	exits 0 ace-select -b 700 shard
