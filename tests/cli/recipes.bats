@@ -286,7 +286,7 @@ killed_half() {
 	# the edge's own key, but to measure
 	script ssh <<-END
 		case \$* in
-		*"cloud cat "*) key=ssh/user ;;
+		*"cloud cat "* | *"cloud ace-recv "*) key=ssh/user ;;
 		*cloud*) key=key ;;
 		*) key=ssh/user ;;
 		esac
@@ -298,4 +298,46 @@ killed_half() {
 	grep -q 'duplicate' err
 	grep -q 'edge1: .*1 inputs up to step 0, 1 accepted' out
 	same want mean.aceg
+}
+
+# trains K ABOVE: an edge's whole run, in the background
+trains() {
+	local k=$1
+	mkdir -p "edge$k/in"
+	KEY=edge$k on train-edge.sh "$2" "edge$k" \
+	    "$BUILD/examples/train" --index "$k" --of 2 --steps 24 --interval 4 \
+	    --policy --layers 1 --width 32 --heads 2 --context 16 --batch 4 \
+	    --resume "edge$k/kept" --record "edge$k/in" --apply "edge$k/apply" \
+	    --save "edge$k/model" text >"log$k" 2>&1 3>&- &
+}
+
+@test "a whole run, one connection each: an edge, and one behind a relay" {
+	apart
+	need sshd ssh ssh-keygen nc ss
+	ssh_ready
+	key edge1
+	key edge2
+	key relay
+	for d in edge2 relay; do
+		on authorize.sh $d ssh/$d.pub "$PWD/cloud/spool" \
+		    --reply aggregate >>cloud.keys
+	done
+	on authorize.sh edge1 ssh/edge1.pub "$PWD/relay/spool" \
+	    --reply aggregate >relay.keys
+	host cloud 127.0.0.2 "$PWD/cloud.keys"
+	host relay 127.0.0.3 "$PWD/relay.keys"
+	on train-cloud.sh cloud 2 >cloud.log 2>&1 3>&- &
+	KEY=relay on train-relay.sh cloud relay relay 1 >relay.log 2>&1 3>&- &
+	awk 'BEGIN { for (i = 0; i < 1200; i++)
+	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
+	trains 1 relay
+	edge1=$!
+	trains 2 cloud
+	wait $! $edge1
+	same edge1/model edge2/model
+	exits 0 ace-inspect --conservation -S edge1/state --spool relay/spool \
+	    edge1/in/*
+	exits 0 ace-inspect --conservation -S edge2/state --spool cloud/spool \
+	    edge2/in/*
+	grep -q accepted relay.log
 }

@@ -1,0 +1,23 @@
+#!/bin/sh
+# A state that came out of a backup, or was copied to another machine, asks what
+# the cloud has had from it since.  Before anything else is done with it:
+#
+#   restore.sh HOST SPOOL STATE
+#
+# What is still under way of the state as it was is fenced from now on.  It takes
+# a login on HOST that may run ace-recv in the spool's account: not the key with a
+# forced command.
+set -eu
+host=$1 spool=$2 state=$3
+
+# of the shard of kind residual
+read -r run device step <<END
+$(ace-inspect "$state/residual" | awk '
+	$1 == "run" { run = $2 }
+	$1 == "device" { device = $2 }
+	$1 == "step" { step = $2 }
+	$1 == "kind" && $2 == "residual" { print run, device, step; exit }')
+END
+ssh -T "$host" ace-recv --spool "$spool" --run "$run" --device "$device" \
+    --fence "$step" |
+    ace-ack -S "$state" --fence
