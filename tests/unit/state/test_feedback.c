@@ -290,8 +290,8 @@ main(void)
 	static const char *const exact[] = { "f32", "f16", "bf16", NULL };
 	static const char *const lossy[] = { "q8", "q4", "sign", "topk:0.1",
 	    NULL };
-	struct feedback_opts o = { FEEDBACK_EF, 1, 0.9, 0.8, 0, 0, 0,
-	    IO_SYNC_NONE };
+	struct feedback_opts o = { .kind = FEEDBACK_EF, .gamma = 1,
+	    .momentum = 0.9, .decay = 0.8, .sync = IO_SYNC_NONE };
 	int i, k;
 
 	(void)snprintf(dir, sizeof(dir), "/tmp/ace-feedback.%ld",
