@@ -135,6 +135,42 @@ line(const char *name, const char *peer, const float *gauss,
 	(void)fflush(stdout);
 }
 
+/* The ratio of bytes, of bf16 where the codec says so. */
+static double
+ratio(const char *spec, const float *x, float *y)
+{
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	struct result r;
+
+	if (codec_parse(spec, &p, &e) < 0)
+		die(&e);
+	measure(&p, x, y, &r);
+	return strcmp(spec, "lossless:bf16") == 0 ? r.ratio / 2 : r.ratio;
+}
+
+static void
+goals(const float *gauss, const float *layered, float *y)
+{
+	(void)putchar('\n');
+	goal("64 of 4096 at 2 bit, gauss: bits", 32 / ratio("chunk:64/4096:q2",
+	    gauss, y), 1, 0.15, "SparseLoCo .219");
+	goal("64 of 4096 at 2 bit, layered: bits",
+	    32 / ratio("chunk:64/4096:q2", layered, y), 1, 0.15,
+	    "SparseLoCo .219");
+	goal("1 % as f16, gauss: times smaller", ratio("topk:0.01", gauss, y),
+	    0, 130, "DGC 67, SparseLoCo (2 bit) 102");
+	goal("1 % as f16, layered: times smaller",
+	    ratio("topk:0.01", layered, y), 0, 130,
+	    "DGC 67, SparseLoCo (2 bit) 102");
+	goal("lossless f32, gauss: times smaller", ratio("lossless", gauss, y),
+	    0, 1.20, "pco 1.21, ZipNN 1.20");
+	goal("lossless f32, layered: times smaller",
+	    ratio("lossless", layered, y), 0, 1.20, "pco 1.27, ZipNN 1.24");
+	goal("lossless bf16, gauss: times smaller",
+	    ratio("lossless:bf16", gauss, y), 0, 1.50, "ZipNN 1.50");
+}
+
 /* What was bf16 and is held in f32: x loses its lower half. */
 static void
 truncate_all(float *x)
@@ -212,10 +248,13 @@ main(int argc, char **argv)
 		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			line(rows[i].spec, rows[i].peer, gauss, layered, y);
 		loops(gauss);
+		goals(gauss, layered, y);
 		truncate_all(gauss);
 		truncate_all(layered);
-		(void)putchar('\n');
-		line("bf16 in f32", "pco: 3.05, .16 / 1.3", gauss, layered, y);
+		goal("bf16 in f32, gauss: times smaller",
+		    ratio("lossless", gauss, y), 0, 2.9, "pco 3.05");
+		goal("bf16 in f32, layered: times smaller",
+		    ratio("lossless", layered, y), 0, 2.9, "pco 3.05");
 	}
 	free(gauss);
 	free(layered);

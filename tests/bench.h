@@ -12,6 +12,7 @@
 #define BENCH_H
 
 #include <math.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/rng.h"
@@ -26,6 +27,16 @@ now(void)
 
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A goal: got is to be at most or at least want. */
+static inline void
+goal(const char *what, double got, int most, double want, const char *peer)
+{
+	(void)printf("%-44s %8.3g  %s %-5g %-6s  %s\n", what, got,
+	    most ? "<=" : ">=", want, (most ? got <= want : got >= want) ?
+	    "met" : "MISSED", peer);
+	(void)fflush(stdout);
 }
 
 static inline void
