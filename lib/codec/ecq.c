@@ -5,6 +5,7 @@
  *   x ~ sign(q) * (|q| + delta[min(|q|, 3)]) * step
  *
  *   body := nothing                                 all values are 0
+ *         | f32                                     all are that
  *         | 00 00 00  f32[n]                        as they are
  *         | step[3]  i8 delta  i4 delta[2]  u8 level  code
  *
@@ -26,7 +27,7 @@
 #include "codec/impl.h"
 #include "kern/kern.h"
 
-enum { HEADER = 6, FIRST = 4096 };
+enum { HEADER = 6, SAME = 4, FIRST = 4096 };
 /* Steps, 24 bits of f32: 2^-125 to 2^100.  1 / step is finite, |q| * step is. */
 enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
 
@@ -105,6 +106,16 @@ code(const struct codec_in *in, const struct ecq_in *q, unsigned char *p,
 }
 
 static int
+all_equal(const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 1; i < n && x[i] == x[0]; i++)
+		continue;
+	return i == n;
+}
+
+static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
@@ -120,6 +131,11 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	choose(&k, in);
 	if (bytes_f32(in->max_bits) * k.inv < k.dead)
 		return 0;			/* nothing: all are 0 */
+	if (all_equal(in->x, in->n)) {
+		bytes_put_f32(p, in->x, 1);
+		out->n += SAME;
+		return 0;
+	}
 	v = alloc_get(in->n, sizeof(*v), e);
 	if (v == NULL)
 		return -ERR_SYS;
@@ -163,11 +179,18 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	struct ecq_side s;
 	const unsigned char *p;
 	uint32_t step;
+	size_t i;
 	int r;
 
 	memset(o->x, 0, o->n * sizeof(*o->x));
 	if (b->n == 0)
 		return 0;
+	if (b->n == SAME) {
+		bytes_get_f32(o->x, bytes_take(b, SAME), 1);
+		for (i = 1; i < o->n; i++)
+			o->x[i] = o->x[0];
+		return 0;
+	}
 	step = bytes_u16(b);
 	step |= (uint32_t)bytes_u8(b) << 16;
 	if (b->bad)

@@ -58,6 +58,78 @@ two_means(const float *m, size_t k, double mean, double *upper)
 	return low;
 }
 
+/* Between neighbours' middles: t[j] between v[j] and v[j + 1]. */
+static void
+thresholds(const struct levels *l, float t[LEVELS_MAX])
+{
+	unsigned j;
+
+	for (j = 0; j + 1 < l->n; j++)
+		t[j] = (float)(((double)l->v[j] + (double)l->v[j + 1]) / 2);
+}
+
+static unsigned
+nearest(const struct levels *l, const float t[LEVELS_MAX], float m)
+{
+	unsigned j, q = 0;
+
+	for (j = 0; j + 1 < l->n; j++)
+		q += m > t[j];
+	return q;
+}
+
+/* Eight levels from a on, r apart; their squared error. */
+static double
+eight(struct levels *l, double a, double r, const float *m, size_t k)
+{
+	float t[LEVELS_MAX];
+	double sum = 0, d;
+	size_t i;
+
+	l->a = narrow(a);
+	l->r = narrow(r);
+	levels_make(l);
+	thresholds(l, t);
+	for (i = 0; i < k; i++) {
+		d = (double)m[i] - (double)l->v[nearest(l, t, m[i])];
+		sum += d * d;
+	}
+	return sum;
+}
+
+static double
+eighth(double x)
+{
+	return sqrt(sqrt(sqrt(x)));
+}
+
+/* 1/7 = 1/8 + 1/64 + ...: by square roots, which are the same everywhere. */
+static double
+seventh(double x)
+{
+	double root = 1;
+	int i;
+
+	for (i = 0; i < 7; i++) {
+		x = eighth(x);
+		root *= x;
+	}
+	return root;
+}
+
+static void
+fit_eight(struct levels *l, double low, double high, const float *m, size_t k)
+{
+	double r = low > 0 ? eighth(high / low) : 1;
+	double ends = low > 0 ? seventh(high / low) : 1;
+	struct levels other = *l;
+	double error = eight(l, low * sqrt(r), r, m, k);
+
+	/* a few large ones among small ones: they are the error */
+	if (eight(&other, low, ends, m, k) < error)
+		*l = other;
+}
+
 void
 levels_fit(struct levels *l, const float *m, size_t k)
 {
@@ -69,12 +141,17 @@ levels_fit(struct levels *l, const float *m, size_t k)
 		low = (double)m[i] < low ? (double)m[i] : low;
 		high = (double)m[i] > high ? (double)m[i] : high;
 	}
+	if (l->n == LEVELS_MAX) {
+		fit_eight(l, low, high, m, k);
+		return;
+	}
 	a = sum / (double)k;
-	if (l->n == 8) {		/* eight cells, their middles */
-		r = low > 0 ? sqrt(sqrt(sqrt(high / low))) : 1;
-		a = low * sqrt(r);
-	} else if (l->n == 2)
+	if (l->n == 2) {
 		a = two_means(m, k, a, &high);
+		/* no ratio is above LEVELS_TOP: then the upper one is right */
+		if (a < high / wide(LEVELS_TOP))
+			a = high / wide(LEVELS_TOP);
+	}
 	l->a = narrow(a);
 	if (l->n == 2)
 		r = l->a > 0 ? high / wide(l->a) : 1;
@@ -87,13 +164,8 @@ levels_code(const struct levels *l, const float *m, size_t k, uint16_t *c)
 {
 	float t[LEVELS_MAX];
 	size_t i;
-	unsigned j, q;
 
-	for (j = 0; j + 1 < l->n; j++)
-		t[j] = (float)(((double)l->v[j] + (double)l->v[j + 1]) / 2);
-	for (i = 0; i < k; i++) {
-		for (q = j = 0; j + 1 < l->n; j++)
-			q += m[i] > t[j];
-		c[i] = (uint16_t)q;
-	}
+	thresholds(l, t);
+	for (i = 0; i < k; i++)
+		c[i] = (uint16_t)nearest(l, t, m[i]);
 }

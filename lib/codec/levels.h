@@ -23,7 +23,8 @@ void levels_make(struct levels *l);
  *
  *   1   their mean
  *   2   their two means (Lloyd's iteration from the mean)
- *   8   from the least to the largest in equal ratios (ours)
+ *   8   from the least to the largest in equal ratios, these as the middles
+ *       of cells or as levels, whichever errs less (ours)
  */
 void levels_fit(struct levels *l, const float *m, size_t k);
 

@@ -172,6 +172,8 @@ def ecq(body, n, group):
     b = Bytes(body)
     if len(body) == 0:
         return [0.0] * n
+    if len(body) == 4:
+        return [b.number('f')] * n
     step = int.from_bytes(b.take(3), 'little')
     if step == 0:
         return list(b.numbers('f', n)) if b.left() == 4 * n else need(0, 'long')

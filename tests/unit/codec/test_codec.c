@@ -156,6 +156,65 @@ test_sizes(const char *spec)
 	buf_release(&out);
 }
 
+/*
+ * Zeros and equal values take as few bytes as a codec can give them, and come
+ * back as well as it can; so does one huge value among small ones, where a codec
+ * has a scale for it (sign and mag have one for many).
+ */
+static void
+test_hard(void)
+{
+	static const struct {
+		const char *spec;
+		long zero, equal;	/* bytes of 5000 values */
+		double equal_nmse, outlier_nmse;
+	} want[] = {
+		{ "f32", 20000, 20000, 0, 0 },
+		{ "bf16", 10000, 10000, 1e-5, 1e-5 },
+		{ "lossless", 700, 8, 0, 0 },
+		{ "q8", 5314, 5314, 1e-5, 1e-5 },
+		{ "q4", 2814, 2814, 1e-5, 1e-5 },
+		{ "sign", 665, 665, 1e-5, 1.01 },
+		{ "topk:1", 1, 5019, 1e-7, 1e-7 },
+		{ "topk:0.1:q4", 1, 110, 0.901, 1e-3 },
+		{ "topk:0.2:q2:rice", 1, 390, 0.801, 1e-5 },
+		{ "chunk:64/4096:q2", 1, 60, 0.99, 1e-5 },
+		{ "threshold:0.001", 1, 5019, 1e-7, 1e-7 },
+		{ "qsgd:127", 4, 480, 0.06, 1e-9 },
+		{ "i64", 40001, 40001, 0, 1e-9 },
+		{ "ecq:0.001", 0, 4, 0, 1e-9 },
+		{ "eden:1", 0, 640, 0.7, 0.7 },
+		{ "eden:4", 0, 2520, 0.02, 0.02 },
+		{ "tern", 0, 1032, 0.01, 1e-5 },
+		{ "tern:mse", 0, 1032, 1e-5, 1e-5 },
+		{ "lowrank:2", 0, 574, 1e-4, 1e-5 },
+		{ "lowrank:5:q8", 0, 767, 1e-4, 1e-5 },
+		{ "natural", 0, 480, 0.2, 0.2 },
+	};
+	static float x[MAXN], y[MAXN];
+	struct buf out = BUF_INIT;
+	long zero, equal;
+	double e, o;
+	size_t i;
+
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		fill(x, MAXN, ZERO);
+		zero = trip(want[i].spec, x, y, MAXN, &out);
+		fill(x, MAXN, EQUAL);
+		equal = trip(want[i].spec, x, y, MAXN, &out);
+		e = nmse(x, y, MAXN);
+		fill(x, MAXN, OUTLIER);
+		(void)trip(want[i].spec, x, y, MAXN, &out);
+		o = nmse(x, y, MAXN);
+		ok(zero >= 0 && zero <= want[i].zero && equal > 0 &&
+		    equal <= want[i].equal && e <= want[i].equal_nmse &&
+		    o <= want[i].outlier_nmse, "%s: zeros in %ld bytes, equal "
+		    "ones in %ld, NMSE %.2g, with one huge %.2g", want[i].spec,
+		    zero, equal, e, o);
+	}
+	buf_release(&out);
+}
+
 /* The same values give the same body whatever the kernel table. */
 static void
 test_tables(const char *spec)
@@ -348,6 +407,7 @@ main(void)
 		test_tables(specs[i]);
 		test_damage(specs[i]);
 	}
+	test_hard();
 	test_noise();
 	return done_testing();
 }
