@@ -13,10 +13,12 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "kern/kern.h"
 #include "report/diff.h"
 #include "report/histogram.h"
 #include "report/list.h"
+#include "report/plot.h"
 #include "report/recover.h"
 #include "report/report.h"
 #include "report/stats.h"
@@ -27,7 +29,7 @@
 enum {
 	OPT_LIST = CLI_LONG, OPT_STATS, OPT_HISTOGRAM, OPT_VERIFY, OPT_DIFF,
 	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_RECOVER, OPT_CONSERVE,
-	OPT_SPOOL
+	OPT_SPOOL, OPT_PLOT
 };
 
 static const struct cli_opt options[] = {
@@ -36,6 +38,7 @@ static const struct cli_opt options[] = {
 	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
 	{ OPT_VERIFY, "verify", NULL, "decode all, hold it against the sums" },
 	{ OPT_DIFF, "diff", "OTHER", "compare with the stream in OTHER" },
+	{ OPT_PLOT, "plot", "FILE.svg", "magnitudes and bits as a picture" },
 	{ OPT_RECOVER, "recover", NULL,
 	    "write the whole shards of a damaged FILE as a stream" },
 	{ OPT_CONSERVE, "conservation", NULL,
@@ -54,7 +57,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	int mode, stats, json;
-	const char *other, *glob, *state, *spool;
+	const char *other, *picture, *glob, *state, *spool;
 	double tolerance;
 };
 
@@ -69,7 +72,7 @@ set_mode(struct opts *o, int key, struct err *e)
 		o->mode = key;
 	else if (!(o->mode == OPT_DIFF && key == OPT_STATS))
 		return err_set(e, ERR_USAGE, "one of --list, --stats, "
-		    "--histogram, --verify, --diff, --recover, "
+		    "--histogram, --verify, --diff, --plot, --recover, "
 		    "--conservation");
 	return 0;
 }
@@ -82,7 +85,8 @@ set(void *arg, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case OPT_DIFF:
-		o->other = val;
+	case OPT_PLOT:
+		*(key == OPT_DIFF ? &o->other : &o->picture) = val;
 		/* FALLTHROUGH */
 	case OPT_LIST:
 	case OPT_STATS:
@@ -148,6 +152,18 @@ diff(const struct opts *o, struct report *p, struct reader *x, struct err *e)
 	if (r == 0)
 		r = diff_streams(p, x, y.r, e);
 	report_close(&y);
+	return r;
+}
+
+static int
+plot(const struct opts *o, struct report *p, struct reader *x, struct err *e)
+{
+	struct io *out = NULL;
+	int r = io_create(&out, o->picture, 1, e);
+
+	if (r == 0 && (r = plot_stream(p, x, out, e)) == 0)
+		r = io_commit(out, IO_SYNC_NONE, e);
+	io_free(out);
 	return r;
 }
 
@@ -250,6 +266,9 @@ one(const struct opts *o, struct report *p, const char *path, struct err *e)
 	case OPT_DIFF:
 		r = diff(o, p, in.r, e);
 		break;
+	case OPT_PLOT:
+		r = plot(o, p, in.r, e);
+		break;
 	default:
 		r = list_stream(p, in.r, e);
 	}
@@ -261,9 +280,11 @@ one(const struct opts *o, struct report *p, const char *path, struct err *e)
 static int
 check(const struct opts *o, int n, char **path, struct err *e)
 {
-	if (n > 1 && (o->mode == OPT_DIFF || o->mode == OPT_RECOVER))
+	if (n > 1 && (o->mode == OPT_DIFF || o->mode == OPT_RECOVER ||
+	    o->mode == OPT_PLOT))
 		return err_set(e, ERR_USAGE, "%s takes one FILE, not also '%s'",
-		    o->mode == OPT_DIFF ? "--diff" : "--recover", path[1]);
+		    o->mode == OPT_DIFF ? "--diff" : o->mode == OPT_PLOT ?
+		    "--plot" : "--recover", path[1]);
 	if (o->mode == OPT_DIFF && strcmp(o->other, "-") == 0 &&
 	    (n == 0 || strcmp(path[0], "-") == 0))
 		return err_set(e, ERR_USAGE, "both streams from standard input");
@@ -337,6 +358,7 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-inspect",
 		.usage = "[--list|--stats|--histogram|--verify|--diff OTHER|"
+		    "--plot FILE.svg|\n    "
 		    "--recover|--conservation -S DIR --spool DIR] [--json] "
 		    "[FILE...]",
 		.about = "Tells what is in gradient-shard streams.",

@@ -47,7 +47,7 @@ _ace() {
 		kind='safetensors npz npy raw' ;;
 	ace-inspect:-S | ace-inspect:--state | ace-inspect:--spool)
 		kind='dir' ;;
-	ace-inspect:--diff | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
+	ace-inspect:--diff | ace-inspect:--plot | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
 		kind='file' ;;
 	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
@@ -96,7 +96,7 @@ _ace() {
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --stats --histogram --verify --diff --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --progress --size --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)

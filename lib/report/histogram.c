@@ -1,14 +1,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
 #include "report/histogram.h"
+#include "report/octaves.h"
 #include "report/report.h"
 
 enum {
-	OCTAVES = 277,		/* 2^-149 to 2^127 */
-	LOWEST = -149,
 	ROWS = 40,		/* octaves drawn; those below share one row */
 	BARS_MIN = 10
 };
@@ -16,7 +14,7 @@ enum {
 struct histogram {
 	struct report *p;
 	const struct shard *shard;
-	uint64_t zero, nan, inf, octave[OCTAVES];
+	struct octaves o;
 };
 
 static int
@@ -24,24 +22,10 @@ histogram_group(void *arg, const struct schema_tensor *t, const float *x,
     size_t n, struct err *e)
 {
 	struct histogram *h = arg;
-	uint32_t m;
-	size_t i;
 
 	(void)t;
 	(void)e;
-	for (i = 0; i < n; i++) {
-		m = bytes_u32(x[i]) & 0x7fffffff;
-		if (m >= 0x00800000 && m < 0x7f800000)
-			h->octave[(int)(m >> 23) - 127 - LOWEST]++;
-		else if (m == 0)
-			h->zero++;
-		else if (m < 0x00800000)	/* subnormal: m * 2^-149 */
-			h->octave[31 - __builtin_clz(m)]++;
-		else if (m == 0x7f800000)
-			h->inf++;
-		else
-			h->nan++;
-	}
+	octaves_add(&h->o, x, n);
 	return 0;
 }
 
@@ -87,33 +71,30 @@ histogram_row(const struct histogram *h, const char *label, uint64_t v,
 static void
 histogram_rows(const struct histogram *h, uint64_t all)
 {
-	int hi = OCTAVES - 1, lo = 0, end, i;
+	int hi, lo, end, i;
 	uint64_t top = 0, below = 0;
 	char label[16];
 
-	while (hi >= 0 && h->octave[hi] == 0)
-		hi--;
-	while (lo < hi && h->octave[lo] == 0)
-		lo++;
+	octaves_ends(&h->o, &lo, &hi);
 	end = hi - lo >= ROWS ? hi - ROWS + 1 : lo;
 	for (i = lo; i < end; i++)
-		below += h->octave[i];
+		below += h->o.n[i];
 	top = below;
 	for (i = end; i <= hi; i++)
-		top = h->octave[i] > top ? h->octave[i] : top;
+		top = h->o.n[i] > top ? h->o.n[i] : top;
 	for (i = hi; i >= end; i--) {
-		(void)snprintf(label, sizeof(label), "2^%d", i + LOWEST);
-		histogram_row(h, label, h->octave[i], all, top);
+		(void)snprintf(label, sizeof(label), "2^%d", i + OCTAVES_LOWEST);
+		histogram_row(h, label, h->o.n[i], all, top);
 	}
 	if (below != 0) {
-		(void)snprintf(label, sizeof(label), "<2^%d", end + LOWEST);
+		(void)snprintf(label, sizeof(label), "<2^%d", end + OCTAVES_LOWEST);
 		histogram_row(h, label, below, all, top);
 	}
-	histogram_row(h, "zero", h->zero, all, 0);
-	if (h->nan != 0)
-		histogram_row(h, "nan", h->nan, all, 0);
-	if (h->inf != 0)
-		histogram_row(h, "inf", h->inf, all, 0);
+	histogram_row(h, "zero", h->o.zero, all, 0);
+	if (h->o.nan != 0)
+		histogram_row(h, "nan", h->o.nan, all, 0);
+	if (h->o.inf != 0)
+		histogram_row(h, "inf", h->o.inf, all, 0);
 }
 
 static void
@@ -141,16 +122,16 @@ histogram_json(const struct histogram *h, const char *tensor, uint64_t all)
 	if (tensor != NULL)
 		emit_string(j, "tensor", tensor);
 	emit_u64(j, "values", all);
-	emit_u64(j, "zero", h->zero);
-	emit_u64(j, "nan", h->nan);
-	emit_u64(j, "inf", h->inf);
+	emit_u64(j, "zero", h->o.zero);
+	emit_u64(j, "nan", h->o.nan);
+	emit_u64(j, "inf", h->o.inf);
 	emit_open(j, "octaves", '{');
 	for (i = 0; i < OCTAVES; i++) {
 		char key[16];
 
-		(void)snprintf(key, sizeof(key), "%d", i + LOWEST);
-		if (h->octave[i] != 0)
-			emit_u64(j, key, h->octave[i]);
+		(void)snprintf(key, sizeof(key), "%d", i + OCTAVES_LOWEST);
+		if (h->o.n[i] != 0)
+			emit_u64(j, key, h->o.n[i]);
 	}
 	emit_end(j);
 }
@@ -160,13 +141,12 @@ static int
 histogram_done(struct histogram *h, const char *tensor, const struct tally *y,
     struct err *e)
 {
-	h->zero += y->elements - y->sent;
+	h->o.zero += y->elements - y->sent;
 	if (h->p->as_json)
 		histogram_json(h, tensor, y->elements);
 	else
 		histogram_draw(h, tensor, y->elements);
-	memset(h->octave, 0, sizeof(h->octave));
-	h->zero = h->nan = h->inf = 0;
+	memset(&h->o, 0, sizeof(h->o));
 	return report_flush(h->p, e);
 }
 

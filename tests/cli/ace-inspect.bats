@@ -340,3 +340,38 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 timeout 5 ace-inspect --stats huge
 	exits 0 timeout 5 ace-inspect --diff huge huge
 }
+
+@test "a picture: well formed, the same each time, its numbers those of the text" {
+	mkshards -t w:64,64 -t 'a<b:64' -t c:10 -k layered -N 3 | ace-score |
+	    ace-select --bits 4 | ace-compress >in
+	exits 0 ace-inspect --plot p.svg in
+	[ ! -s out ]
+	! command -v xmllint >/dev/null || xmllint --noout p.svg
+	head -n 1 p.svg | grep -q '^<svg xmlns=.* width="[0-9]*" height="[0-9]*"'
+	tail -n 1 p.svg | grep -qx '</svg>'
+	grep -q '>a?b<' p.svg
+	exits 0 ace-inspect --plot - <in
+	same out p.svg
+	# the bits of the first shard alone
+	mkshards -t w:64,64 -k layered -c q8 >one
+	exits 0 ace-inspect --stats one
+	bits=$(awk '$1 == "w" { print $(NF - 1) }' out)
+	exits 0 ace-inspect --plot one.svg one
+	grep -q ">w</text>.*>$bits  q8</text>" one.svg
+	! grep -q 'by shard' one.svg || false
+	grep -q 'by shard' p.svg
+	# three hundred share 64 rows
+	for s in $(seq 300); do mkshards -t w:8 -s "$s"; done >many
+	exits 0 ace-inspect --plot many.svg many
+	[ "$(sed '1,/by shard/d' many.svg | grep -c '<rect')" -eq 38 ]
+	grep -q '>297 to 300<' many.svg
+	exits 2 ace-inspect --plot x.svg one in
+	cat one in >both
+	exits 3 ace-inspect --plot x.svg both
+	says "mismatch: shards of several models"
+	head -c 4000 in >cut
+	exits 3 ace-inspect --plot x.svg cut
+	[ ! -e x.svg ]
+	exits 4 ace-inspect --plot /nowhere/x.svg one
+	exits 2 ace-inspect --plot x.svg --stats one
+}
