@@ -17,13 +17,14 @@ name=demo
 EDGES=4
 STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
 RATE=${RATE:-0.007}		# FullSync's best: make sweep
-INTERVAL=5			# local steps of the first round
+MUON=${MUON:-0.02}		# likewise
+INTERVAL=8			# local steps of the first round
 # shellcheck disable=SC2206 # words are meant
-options=(--rate "$RATE" --delay "${DELAY:-0}" ${TRAIN:-})
+options=(--rate "$RATE" --muon "$MUON" --delay "${DELAY:-0}" ${TRAIN:-})
 
 # The links of the edges, by which equation (5) sets each one's compression.
 rate=(- 2Mbit 5Mbit 10Mbit 20Mbit)
-factor=(--cmin 12 --cmax 28 --half 10Mbit)
+factor=(--cmin 16.5 --cmax 43 --half 10Mbit)
 
 ace_edge() {
 	local s=$dir/state$1
@@ -46,7 +47,7 @@ ace_cloud() {
 	    ace-score -S "$s" |
 	    ace-policy -S "$s" "${factor[@]}" --bandwidth 20Mbit \
 		--target-divergence 0.04 \
-		--interval $INTERVAL --min-interval 4 --max-interval 10 |
+		--interval $INTERVAL --min-interval 8 --max-interval 14 |
 	    ace-select --policy |
 	    ace-compress -S "$s" --sync rename |
 	    broadcast
@@ -83,12 +84,12 @@ learnt() {
 	    die "$1: nothing was learnt"
 }
 
-# one TEXT RATE: a line of the sweep
+# one TEXT RATE MUON: a line of the sweep
 one() {
 	# shellcheck disable=SC2086 # words are meant
-	train --local --of $EDGES --steps "$STEPS" --rate "$2" ${TRAIN:-} \
-	    --eval --log "$work/log" "$1" || exit
-	printf '%s\t%s\t%s\n' "$2" "$(of "$work/log" end 4)" \
+	train --local --of $EDGES --steps "$STEPS" --rate "$2" --muon "$3" \
+	    ${TRAIN:-} --eval --log "$work/log" "$1" || exit
+	printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$(of "$work/log" end 4)" \
 	    "$(of "$work/log" end 6)"
 }
 
@@ -99,18 +100,20 @@ saved() {
 }
 
 sweep() {
-	local r
-	echo "FullSync, $EDGES devices, $STEPS steps"
-	printf 'rate\tloss\ttop-1\n'
-	for r in 0.001 0.002 0.003 0.005 0.007 0.01 0.014 0.02; do
-		echo "$r"
-	done | xargs -P 2 -n 1 "$0" --one "$text" | sort -n
+	local r m
+	echo "FullSync, $EDGES devices, $STEPS steps (muon 0: AdamW everywhere)"
+	printf 'rate\tmuon\tloss\ttop-1\n'
+	for m in 0 0.01 0.02 0.04; do
+		for r in 0.0035 0.007 0.014; do
+			echo "$r $m"
+		done
+	done | xargs -P 2 -L 1 "$0" --one "$text" | sort -k 2,2n -k 1,1n
 }
 
 need train ace-aggregate ace-compress ace-expand ace-policy ace-score \
     ace-select awk cmp dd mkfifo tee xargs
 if [ "${1:-}" = --one ]; then
-	one "$2" "$3"
+	one "$2" "$3" "$4"
 	exit
 fi
 find_text

@@ -90,15 +90,16 @@ need() {
 
 # The files in an order that is no order, so that what is kept for validation
 # (the end) is of the same kind; the training part sorted again, so that the
-# devices see different things.
+# devices see different things.  So many bytes, and the share for training:
+size=3000000 share=0.9
+
 corpus() {
-	local size=3000000
 	find /usr/include -name '*.h' -type f | sort |
 	    awk '{ print (NR * 7919) % 10007 "\t" $0 }' | sort -n | cut -f 2- |
-	    tr '\n' '\0' | xargs -0 wc -c | awk -v size=$size '
+	    tr '\n' '\0' | xargs -0 wc -c | awk -v size=$size -v share=$share '
 		$2 == "total" { next }
 		{ n += $1; sub(/^ *[0-9]+ /, "") }
-		n <= 0.9 * size { print | "sort"; next }
+		n <= share * size { print | "sort"; next }
 		!kept { close("sort"); kept = 1 }
 		n <= size { print }' | tr '\n' '\0' | xargs -0 cat
 }

@@ -13,7 +13,7 @@ prepare() {
 	ln -s "$BUILD/examples/train" bin/examples/
 	export CORPUS=$PWD/text TMPDIR=$PWD/tmp STEPS=40 \
 	    TRAIN='--layers 1 --width 32 --heads 2 --context 32 --batch 4'
-	unset SHORT RATE
+	unset SHORT RATE MUON
 }
 
 # replace PROGRAM: by the script on standard input
@@ -47,7 +47,7 @@ demo() {
 
 @test "nothing learnt is a failure" {
 	prepare
-	RATE=0 STEPS=5 demo 1
+	RATE=0 MUON=0 STEPS=5 demo 1
 	says '^demo: full: nothing was learnt'
 }
 
@@ -123,5 +123,5 @@ demo() {
 @test "the sweep prints a loss for every rate" {
 	prepare
 	STEPS=5 demo 0 --sweep
-	[ "$(grep -cE '^0\.[0-9]+	[0-9.]+	[0-9.]+$' out)" -ge 6 ]
+	[ "$(grep -cE '^0\.[0-9]+	[0-9.]+	[0-9.]+	[0-9.]+$' out)" -ge 6 ]
 }
