@@ -6,7 +6,7 @@
 #	table1.sh [DIR]		writes DIR/table1.tsv, -curves.tsv, .svg
 #	frontier.sh [DIR]	ACE-Sync from 10 to 1000 times fewer bytes
 #
-# SEEDS=N EDGES=N STEPS=N	3, 4, 6000
+# SEEDS=N EDGES=N STEPS=N	3, 4, 2500
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
@@ -20,10 +20,12 @@ name=${name%.sh}
 . "$(dirname "$0")/pipes.sh"
 
 EDGES=${EDGES:-4}
-STEPS=${STEPS:-6000}
+STEPS=${STEPS:-2500}
 SEEDS=${SEEDS:-3}
-model=${MODEL:---layers 1 --width 48 --heads 3 --context 32 --batch 16}
-points=30			# of a curve
+model=${MODEL:---layers 2 --width 64 --heads 2 --context 64 --batch 8}
+# shellcheck disable=SC2034 # used in pipes.sh
+size=800000 share=0.5		# a dozen epochs in all: where training ends
+points=25			# of a curve
 
 # ---- the ways; each rate is the best of the sweep ----
 
@@ -31,16 +33,16 @@ points=30			# of a curve
 # round has.
 set_options() {
 	# shellcheck disable=SC2206 # words are meant
-	options=($model --windows 2048 --seed "$seed" $1
+	options=($model --valid "$valid" --windows 1024 --seed "$seed" $1
 	    --every $((STEPS / ($2 * points) + 1)))
 }
 
-share=0.01			# of the values, top-k sends
+sparse=0.01			# share of the values that top-k sends
 
 topk_edge() {
 	local s=$dir/state$1
 	edge "$1" | ace-expand -S "$s" |
-	    ace-compress -S "$s" -c "topk:$share" --sync rename |
+	    ace-compress -S "$s" -c "topk:$sparse" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
@@ -48,7 +50,7 @@ topk_edge() {
 # At most so many values of the mean are not zero.
 topk_cloud() {
 	local all
-	all=$(awk -v s="$share" -v n="$EDGES" 'BEGIN { s *= n
+	all=$(awk -v s="$sparse" -v n="$EDGES" 'BEGIN { s *= n
 	    print s < 1 ? s : 1 }')
 	ace-aggregate --expect "$EDGES" "$dir"/up* |
 	    ace-compress -c "topk:$all" | broadcast
@@ -90,11 +92,11 @@ ace() {
 	run "$what" ace_edge coded_back ace_cloud
 }
 
-FULL='--gradient --rate 0.007 --muon 0.02'
+FULL='--gradient --rate 0.007 --muon 0.01'
 ADAMW='--gradient --rate 0.007'
 TOPK='--gradient --rate 0.007'
-FEDAVG='--interval 10 --rate 0.007 --muon 0.02'
-ACE='--rate 0.007 --muon 0.02'
+FEDAVG='--interval 10 --rate 0.007 --muon 0.01'
+ACE='--rate 0.007 --muon 0.01'
 
 way() {
 	case $1 in
@@ -194,17 +196,20 @@ result() {
 	}' "$1"
 }
 
-# Means over the seeds; the bytes of the first way are what the others save.
+# summary FILE WAY...: means over the seeds; the first way is what the others
+# are held against.
 summary() {
-	awk -F '\t' -v OFS='\t' '
+	local file=$1
+	shift
+	awk -F '\t' -v OFS='\t' -v list="$*" '
 	NR == 1 { next }
-	!($1 in n) { order[++ways] = $1 }
 	{ m = $1; n[m]++; top[m] += $3; sq[m] += $3 * $3; ppl[m] += $4
 	    up[m] += $7; down[m] += $8; ep[m] += $9; t1[m] += $10; t[m] += $11 }
 	END {
 		print "method", "seeds", "top-1 %", "+-", "lost",
 		    "perplexity", "MB up", "MB down", "ratio",
 		    "epochs to 1 %", "s to 1 %", "s in all"
+		ways = split(list, order, " ")
 		a = order[1]
 		for (i = 1; i <= ways; i++) {
 			m = order[i]; k = n[m]
@@ -219,7 +224,7 @@ summary() {
 			    sprintf("%.1f", r), sprintf("%.2f", ep[m] / k),
 			    sprintf("%.0f", t1[m] / k), sprintf("%.0f", t[m] / k)
 		}
-	}' "$1"
+	}' "$file"
 }
 
 # all DIR/PREFIX WAY...: every way with every seed; lines are kept as they come
@@ -243,7 +248,7 @@ all() {
 			rm -rf "$dir"
 		done
 	done
-	summary "$out-runs.tsv" >"$out.tsv"
+	summary "$out-runs.tsv" "$@" >"$out.tsv"
 	awk -F '\t' '{ printf "%-14s", $1
 	    for (i = 2; i <= NF; i++) printf " %13s", $i
 	    print "" }' "$out.tsv"
@@ -260,11 +265,12 @@ out=${1:-.}
 mkdir -p "$out"
 find_text
 trace >"$work/trace"
+valid=$(awk "BEGIN { print 1 - $share }")
 # steps in which the devices together see as many bytes as there are
-epoch=$(wc -c <"$text" | awk -v k="$EDGES" -v m="$model" '{
+epoch=$(wc -c <"$text" | awk -v k="$EDGES" -v m="$model" -v s="$share" '{
     n = split(m, f, " ")
     for (i = 1; i < n; i++) v[f[i]] = f[i + 1]
-    print 0.9 * $1 / (k * v["--batch"] * v["--context"]) }')
+    print s * $1 / (k * v["--batch"] * v["--context"]) }')
 if [ "$name" = frontier ]; then
 	ways=${ONLY:-FullSync ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
 	# shellcheck disable=SC2086 # words are meant
