@@ -369,8 +369,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	cat one in >both
 	exits 3 ace-inspect --plot x.svg both
 	says "mismatch: shards of several models"
-	head -c 4000 in >cut
-	exits 3 ace-inspect --plot x.svg cut
+	head -c 4000 in >part
+	exits 3 ace-inspect --plot x.svg part
 	[ ! -e x.svg ]
 	exits 4 ace-inspect --plot /nowhere/x.svg one
 	exits 2 ace-inspect --plot x.svg --stats one
