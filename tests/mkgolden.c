@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "forge.h"
+#include "lies.h"
 
 enum { HEAD, SCHM, PROV, SHRD, NOTE, DATA, SEND, TAIL };
 
@@ -368,6 +369,21 @@ data(struct forge *s, unsigned long which)
 	s->f[SEND].keep |= KEEP_BODY;
 }
 
+/* One record, as lies.h has it. */
+static void
+body(struct forge *s, unsigned long which)
+{
+	const struct lie *l = &lies[which];
+	unsigned char b[256] = { 1, 0, 0, 0, 4, 0, 0, 0, l->codec, l->param };
+	size_t dir = bytes_set_varint(b + 10, l->n);
+
+	b[4] = (unsigned char)(2 + dir);
+	memcpy(b + 64, l->body, l->n < sizeof(l->body) ? l->n :
+	    sizeof(l->body));
+	forge_payload(&s->f[DATA], b, 64u + l->n);
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
 /* What a later minor version may do: the fields that never gate reading. */
 static void
 later(struct forge *s, unsigned long arg)
@@ -508,6 +524,7 @@ static const struct bad bads[] = {
 	{ "corrupt-topk-empty", data, 15 },
 	{ "corrupt-lossless-empty", data, 16 },
 	{ "unsupported-codec-11", data, 17 },
+	LIES(body),
 	{ "corrupt-directory-padding", PAY8(DATA, 63, 1) },
 
 	{ "corrupt-digest", PAY8(SEND, 32, 0x55) },

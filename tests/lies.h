@@ -1,0 +1,61 @@
+/*
+ * Bodies that lie, one for each codec: for 16 values in one row, each breaks
+ * one rule of ace-stream(5), VALUE CODECS.
+ */
+#ifndef LIES_H
+#define LIES_H
+
+enum {
+	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
+	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_TERN,
+	LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN
+};
+
+#define LIE_FF8 255, 255, 255, 255, 255, 255, 255, 255
+
+static const struct lie {
+	unsigned char codec, param, n, body[40];
+} lies[] = {
+	[LIE_F16] = { 1, 0, 31, { 0 } },	/* not 2 bytes each */
+	[LIE_BF16] = { 2, 0, 33, { 0 } },
+	/* frequencies that sum to 3 */
+	[LIE_LOSSLESS] = { 3, 0, 8, { 3, 6, 1, 1, 1, 0, 252, 1 } },
+	[LIE_Q4] = { 5, 0, 10, { 0, 0x7e } },	/* scale above 7DFF */
+	[LIE_SIGN] = { 6, 0, 4, { 0x80, 0x7f } },	/* infinite mean */
+	[LIE_TOPK] = { 7, 0, 8, { 1, 0, 31 } },	/* r of RICE128 */
+	[LIE_TOPK_CODED] = { 7, 4, 20, { 17 } },	/* 17 of 16 */
+	/* s = 3, codes of 7 */
+	[LIE_QSGD] = { 8, 3, 10, { 0, 0, 0x80, 0x3f, 255, 255, 255, 255, 255,
+	    255 } },
+	/* the code does not end where the body does */
+	[LIE_ECQ] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, LIE_FF8, LIE_FF8,
+	    LIE_FF8 } },
+	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 128 + 20 } },
+	/* five digits of three are at most 242 */
+	[LIE_TERN] = { 10, 0, 6, { 0x80, 0x3f, 243 } },
+	/* 2^201 */
+	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },
+	[LIE_I64] = { 12, 0, 128, { 0 } },	/* one byte too few */
+	[LIE_NATURAL] = { 13, 0, 18, { 0, 0, 128 } },	/* negative zero */
+	[LIE_EDEN] = { 14, 0, 10, { 1, 0x40 } },	/* more than 4 bits */
+};
+
+/* Files of them, made by f. */
+#define LIES(f) \
+	{ "corrupt-f16-body", f, LIE_F16 }, \
+	{ "corrupt-bf16-body", f, LIE_BF16 }, \
+	{ "corrupt-lossless-body", f, LIE_LOSSLESS }, \
+	{ "corrupt-q4-body", f, LIE_Q4 }, \
+	{ "corrupt-sign-body", f, LIE_SIGN }, \
+	{ "corrupt-topk-body", f, LIE_TOPK }, \
+	{ "corrupt-topk-coded-body", f, LIE_TOPK_CODED }, \
+	{ "corrupt-qsgd-body", f, LIE_QSGD }, \
+	{ "corrupt-ecq-body", f, LIE_ECQ }, \
+	{ "corrupt-ecq-plain-body", f, LIE_ECQ_PLAIN }, \
+	{ "corrupt-tern-body", f, LIE_TERN }, \
+	{ "corrupt-lowrank-body", f, LIE_LOWRANK }, \
+	{ "corrupt-i64-body", f, LIE_I64 }, \
+	{ "corrupt-natural-body", f, LIE_NATURAL }, \
+	{ "corrupt-eden-body", f, LIE_EDEN }
+
+#endif
