@@ -11,7 +11,8 @@
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
 # STEP_MS=X	what a step of training takes on an edge there (20)
-# ONLY="..."	of the ways or points, these
+# ONLY="..."	of the ways or points, these; with WAY+--decay,0.3 the trainer is
+#		told more, which is how the rates were found
 # CORPUS=FILE	text of your own; otherwise C headers of this machine
 # MODEL="..."	the trainer's options for another model
 name=${0##*/}
@@ -34,6 +35,7 @@ points=25			# of a curve
 set_options() {
 	# shellcheck disable=SC2206 # words are meant
 	options=($model --valid "$valid" --windows 1024 --seed "$seed" $1
+	    ${more//,/ }
 	    --every $((STEPS / ($2 * points) + 1)))
 }
 
@@ -96,18 +98,20 @@ FULL='--gradient --rate 0.007 --muon 0.01'
 ADAMW='--gradient --rate 0.007'
 TOPK='--gradient --rate 0.007'
 FEDAVG='--interval 10 --rate 0.007 --muon 0.01'
-ACE='--rate 0.007 --muon 0.01'
+ACE='--rate 0.007 --muon 0.02'
 
 way() {
-	case $1 in
+	more=
+	[ "${1%%+*}" = "$1" ] || more=${1#*+}
+	case ${1%%+*} in
 	FullSync) set_options "$FULL" 1 ;;
 	FullSync-AdamW) set_options "$ADAMW" 1 ;;
 	Top-k) set_options "$TOPK" 1
 		run "$what" topk_edge coded_back topk_cloud
 		return ;;
 	FedAvg) set_options "$FEDAVG" 10 ;;
-	ACE-Sync) ace 10 35 20; return ;;
-	ACE-[0-9]*) frontier_point "${1#ACE-}"; return ;;
+	ACE-Sync) ace 10 26 25; return ;;
+	ACE-[0-9]*) frontier_point "${1%%+*}"; return ;;
 	*) die "no way is called '$1'" ;;
 	esac
 	run "$what" dense_edge dense_back dense_cloud
@@ -116,12 +120,12 @@ way() {
 # H, and the factors up and down
 frontier_point() {
 	case $1 in
-	10) ace 2 6 4 ;;
-	30) ace 4 9 6 ;;
-	100) ace 8 16 10 ;;
-	250) ace 10 35 20 ;;
-	500) ace 16 45 24 ;;
-	1000) ace 25 55 32 ;;
+	ACE-10) ace 2 5 5 ;;
+	ACE-30) ace 4 7.5 7.5 ;;
+	ACE-100) ace 5 21 20 ;;
+	ACE-250) ace 10 26 25 ;;
+	ACE-500) ace 20 26 25 ;;
+	ACE-1000) ace 40 26 25 ;;
 	*) die "no point is called '$1'" ;;
 	esac
 }
@@ -254,6 +258,15 @@ all() {
 	    print "" }' "$out.tsv"
 }
 
+# What table1 has run in this directory is on the frontier too.
+known() {
+	[ -s "$out/table1-runs.tsv" ] && [ ! -e "$out/frontier-runs.tsv" ] ||
+	    return 0
+	awk -F '\t' -v OFS='\t' 'NR == 1 || $1 == "FullSync"
+	    $1 == "ACE-Sync" { $1 = "ACE-250"; print }' \
+	    "$out/table1-runs.tsv" >"$out/frontier-runs.tsv"
+}
+
 pictures() {
 	gnuplot -e "curves='$1-curves.tsv'; ways='$2'; out='$1.svg'" \
 	    "$here/examples/table1.gnuplot"
@@ -273,8 +286,11 @@ epoch=$(wc -c <"$text" | awk -v k="$EDGES" -v m="$model" -v s="$share" '{
     print s * $1 / (k * v["--batch"] * v["--context"]) }')
 if [ "$name" = frontier ]; then
 	ways=${ONLY:-FullSync ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
+	known
 	# shellcheck disable=SC2086 # words are meant
 	all "$out/frontier" $ways
+	gnuplot -e "table='$out/frontier.tsv'; out='$out/frontier.svg'" \
+	    "$here/examples/frontier.gnuplot"
 	exit
 fi
 ways=${ONLY:-FullSync FullSync-AdamW Top-k FedAvg ACE-Sync}

@@ -46,6 +46,22 @@ table() {
 	    results/table1-runs.tsv
 }
 
+@test "the frontier begins with what the table has; more may be told" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	prepare
+	export STEPS=20
+	ONLY='FullSync FullSync+--decay,3 ACE-Sync' table 0 table1
+	awk -F '\t' '{ v[$1] = $5 } END { exit !(v["FullSync"] > 0 &&
+	    v["FullSync"] != v["FullSync+--decay,3"]) }' \
+	    results/table1-runs.tsv
+	ONLY='FullSync ACE-250 ACE-1000' table 0 frontier
+	cut -f 1 results/frontier.tsv | tail -n 3 | paste -sd ' ' >got
+	echo 'FullSync ACE-250 ACE-1000' | cmp - got
+	[ "$(sed -n '/^ACE-Sync/p' results/table1-runs.tsv | cut -f 2-)" = \
+	    "$(sed -n '/^ACE-250/p' results/frontier-runs.tsv | cut -f 2-)" ]
+	grep -q '</svg>' results/frontier.svg
+}
+
 @test "what was run is not run again; another seed is" {
 	command -v gnuplot >/dev/null || skip "no gnuplot"
 	prepare
