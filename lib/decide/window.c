@@ -36,6 +36,8 @@ window_drop(struct window *w, size_t k)
 {
 	size_t from = k < w->n ? w->g[k].at : w->values.n, i;
 
+	if (k == 0)
+		return;
 	memmove(w->g, w->g + k, (w->n - k) * sizeof(*w->g));
 	w->n -= k;
 	w->values.n -= from;
