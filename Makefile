@@ -9,7 +9,8 @@
 #   make table1     five ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make fuzz       FUZZ_TIME seconds each, needs clang
-#   make torture    KILLS programs killed at random places, from SEED on
+#   make torture    KILLS programs killed at random places, from SEED on, and
+#                   each call that may fail failing, or every FAULTS-th
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR     make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -24,6 +25,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_TIME ?= 60
 KILLS   ?= 5000
 SEED    ?= 1
+FAULTS  ?= 1
 comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
@@ -168,6 +170,7 @@ torture: deps
 
 run-torture: all $(TOOLS) $(CLIP)
 	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
+	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/fault -e $(FAULTS)
 
 demo sweep: deps
 	@+$(AGAIN) run-$@

@@ -6,8 +6,9 @@
 #include "base/err.h"
 
 /* Counts allocations only while a test asks for a failure; this is the
- * library's single piece of global state, and it is never read otherwise. */
+ * library's only global state, and it is never read otherwise. */
 static long alloc_left = -2;		/* -2: not asked yet, -1: no limit */
+static int alloc_once;			/* the N-th, none after it */
 
 static int
 alloc_refuse(void)
@@ -18,14 +19,20 @@ alloc_refuse(void)
 		return 0;
 	if (alloc_left == -2) {
 		s = getenv("ACE_FAIL_ALLOC");
-		alloc_left = s != NULL ? strtol(s, NULL, 10) : -1;
+		if (s != NULL && strncmp(s, "once:", 5) == 0)
+			alloc_once = 1;
+		alloc_left = s != NULL ? strtol(s + 5 * alloc_once, NULL, 10) :
+		    -1;
 		if (alloc_left == -1)
 			return 0;
 	}
-	if (alloc_left <= 1)
-		return 1;
-	alloc_left--;
-	return 0;
+	if (alloc_left > 1) {
+		alloc_left--;
+		return 0;
+	}
+	if (alloc_once)
+		alloc_left = -1;
+	return 1;
 }
 
 void *

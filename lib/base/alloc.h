@@ -1,6 +1,7 @@
 /*
  * The one place memory comes from, so that tests can make any allocation
- * fail: ACE_FAIL_ALLOC=N in the environment fails the N-th and all after it.
+ * fail: ACE_FAIL_ALLOC=N in the environment fails the N-th and all after it,
+ * ACE_FAIL_ALLOC=once:N the N-th alone.
  */
 #ifndef ACE_ALLOC_H
 #define ACE_ALLOC_H

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -6,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024 };
 
@@ -380,53 +379,6 @@ io_stdout(struct io **out, int force, struct err *e)
 }
 
 int
-io_temp(char *path, int *fd, struct err *e)
-{
-	size_t n = strlen(path);
-	struct stat st;
-	int locked;
-
-	for (;;) {
-		memcpy(path + n - 6, "XXXXXX", 6);
-		if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
-			return err_sys(e, "'%s'", path);
-		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
-		/* a file system without locks has nobody who sweeps */
-		if (!locked && errno != EWOULDBLOCK)
-			return 0;
-		if (locked && fstat(*fd, &st) == 0 && st.st_nlink == 1)
-			return 0;
-		/* swept away before the lock was there, or about to be */
-		(void)close(*fd);
-	}
-}
-
-void
-io_sweep(const char *dir)
-{
-	const size_t fixed = sizeof(IO_TEMP) - 7;	/* less the Xs */
-	const struct dirent *de;
-	DIR *d = opendir(dir);
-	size_t n;
-	int fd;
-
-	while (d != NULL && (de = readdir(d)) != NULL) {
-		n = strlen(de->d_name);
-		if (n < fixed + 6 || strncmp(de->d_name + n - fixed - 6,
-		    IO_TEMP, fixed) != 0)
-			continue;
-		fd = openat(dirfd(d), de->d_name, O_RDONLY | O_CLOEXEC |
-		    O_NOFOLLOW | O_NONBLOCK);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			(void)unlinkat(dirfd(d), de->d_name, 0);
-		if (fd >= 0)
-			(void)close(fd);
-	}
-	if (d != NULL)
-		(void)closedir(d);
-}
-
-int
 io_create(struct io **out, const char *path, int force, struct err *e)
 {
 	size_t n;
@@ -436,11 +388,11 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_stdout(out, force, e);
 	*out = NULL;
-	n = strlen(path) + sizeof(IO_TEMP);
+	n = strlen(path) + sizeof(TEMP_NAME);
 	if ((tmp = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
-	(void)snprintf(tmp, n, "%s" IO_TEMP, path);
-	if ((r = io_temp(tmp, &fd, e)) < 0) {
+	(void)snprintf(tmp, n, "%s" TEMP_NAME, path);
+	if ((r = temp_create(tmp, &fd, e)) < 0) {
 		alloc_free(tmp);
 		return r;
 	}

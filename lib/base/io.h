@@ -65,13 +65,6 @@ enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
  * at IO_SYNC_FULL); a descriptor is closed and the close checked. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
-/* io_temp(path, fd, e): a new file, path ends with IO_TEMP.  It is locked while
- * it is open (flock), so that io_sweep(dir), which removes what killed processes
- * left there under such names, leaves it alone. */
-#define IO_TEMP ".new-XXXXXX"
-int io_temp(char *path, int *fd, struct err *e);
-void io_sweep(const char *dir);
-
 /* io_sync_path(path, e): fsync of the directory that holds path, so that a
  * link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);

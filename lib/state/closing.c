@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/temp.h"
 #include "state/closing.h"
 
 /* Calls each(arg, name) for the entries of a directory; 0 when it is not
@@ -293,7 +294,7 @@ closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
 	char *path = inbox_path(s, run, step, "", NULL);
 
 	if (path != NULL)
-		io_sweep(path);
+		temp_sweep(path);
 	alloc_free(path);
 }
 

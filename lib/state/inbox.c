@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/temp.h"
 #include "state/ledger.h"
 #include "state/inbox.h"
 
@@ -140,10 +141,10 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
 	int fd, r;
 
 	*w = NULL;
-	*path = inbox_path(s, inbox_run_of(sh), NULL, "shard" IO_TEMP, e);
+	*path = inbox_path(s, inbox_run_of(sh), NULL, "shard" TEMP_NAME, e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if ((r = io_temp(*path, &fd, e)) < 0)
+	if ((r = temp_create(*path, &fd, e)) < 0)
 		return r;
 	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
 		(void)close(fd);

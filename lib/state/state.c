@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/temp.h"
 #include "state/state.h"
 
 int
@@ -79,7 +80,7 @@ state_lock_as(struct state *s, const char *name, struct err *e)
 		    err_sys(e, "'%s'", path);
 	alloc_free(path);
 	if (r == 0)
-		io_sweep(s->dir);
+		temp_sweep(s->dir);
 	return r;
 }
 
@@ -112,7 +113,7 @@ state_path(const struct state *s, const char *name, struct err *e)
 int
 state_scratch(const struct state *s, int *fd, struct err *e)
 {
-	char *path = state_path(s, "scratch" IO_TEMP, e);
+	char *path = state_path(s, "scratch" TEMP_NAME, e);
 	int r = 0;
 
 	if (path == NULL)

@@ -12,3 +12,9 @@ torture_env() {
 	exits 0 torture -n "$(sanitized && echo 40 || echo 200)" || { cat out; return 1; }
 	grep -q '^ok 1' out
 }
+
+@test "every call that can fail fails: said or tolerated, the state old or new" {
+	torture_env
+	exits 0 fault -e "$(sanitized && echo 211 || echo 53)" || { cat out; return 1; }
+	[ "$(grep -c '^ok' out)" -eq 20 ]
+}

@@ -1,0 +1,480 @@
+/*
+ * Every system call that can fail fails: for each program that keeps a state,
+ * each read, write, open, fsync, rename, link, close, flock, malloc and some
+ * more, once and from then on, with each error it may have.  Then
+ *
+ *   - it ends, with 0 or a documented status, and when not with 0 it says why
+ *   - with 0 its output and its state are what they are without the failure
+ *   - otherwise each file of its state is the old one or the new one
+ *   - run again, all is as if nothing had been
+ *
+ *   fault [-e EVERY] [-v] [NAME]
+ *
+ * -e: only every so-manieth of the failures.  NAME: of these cases only.
+ */
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "base/pack.h"
+#include "proc.h"
+
+enum { FILES = 64, BIG = 1 << 20 };
+
+struct fault_case {
+	const char *name, *setup, *command;
+	int loose;
+};
+enum {
+	FUZZY = 1,	/* what is measured differs from run to run */
+	LEARNS = 2,	/* a second time gives another answer */
+	COMMITS = 4,	/* several times: there are states in between */
+	ENDLESS = 8	/* a second time waits for more when it was done */
+};
+
+/* Run in an empty directory; the last step of each device is left to do. */
+#define MADE "mkshards -s 0 >in0; mkshards -s 1 >in1; "
+#define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "
+#define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \
+	"cp -r S S1; ace-compress -S S1 -c topk:0.2 --window 4 in1 >sent1; "
+#define CLOSED BOTH "ace-aggregate --spool D --steps 1 >agg0; "
+
+static const struct fault_case cases[] = {
+	{ "compress-first", MADE, "ace-compress -S S -c topk:0.2 in0 > out", 0 },
+	{ "compress", BOTH "ace-ack -S S rcpt0 >rest; ",
+	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
+	{ "compress-pending", CODED,
+	    "ace-compress -S S -c q8 --window 4 in1 > out", 0 },
+	{ "compress-rejected", CODED "mkshards -d other | "
+	    "ace-recv --spool D >rest; ace-aggregate --spool D --steps 1 >rest; "
+	    "ace-recv --spool D sent0 | ace-ack -S S >rest; ",
+	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
+	{ "compress-momentum", MADE "ace-compress -S S --feedback momentum "
+	    "-c q8 in0 >rest; ",
+	    "ace-compress -S S --feedback momentum -c q8 in1 > out", 0 },
+	{ "compress-resend", CODED, "ace-compress -S S --resend > out", 0 },
+	{ "expand", CODED, "ace-expand -S S in1 > out", 0 },
+	{ "expand-cache", MADE "ace-compress -S S --feedback ef21 -c q8 in0 "
+	    ">sent0; ", "ace-expand --cache C sent0 > out", 0 },
+	{ "score", MADE "ace-score -S S in0 >rest; ",
+	    "ace-score -S S in1 > out", LEARNS },
+	{ "policy", MADE "ace-policy -S S in0 >rest; ",
+	    "ace-policy -S S in1 > out", 0 },
+	{ "select", MADE "ace-score in1 >scored; ace-select -S S --one-pass "
+	    "-b 600 in0 >rest; ",
+	    "ace-select -S S --one-pass -b 600 scored > out", LEARNS },
+	{ "recv-first", CODED, "ace-recv --spool D sent0 > out", LEARNS },
+	{ "recv", BOTH, "ace-recv --spool D sent1 > out", LEARNS },
+	{ "recv-late", CLOSED "mkshards -d other >late; ",
+	    "ace-recv --spool D late > out", 0 },
+	{ "recv-invalid", BOTH "mkshards -s 1 -k nan >bad; ",
+	    "ace-recv --spool D bad > out", 0 },
+	{ "recv-publish", CLOSED, "ace-recv --spool D --publish agg0 > out", 0 },
+	{ "ack", BOTH "ace-ack -S S in0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
+	{ "ack-fence", BOTH "ace-recv --spool D sent1 >rest; "
+	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; ",
+	    "ace-ack -S S --fence answer > out", COMMITS },
+	{ "meter", BOTH, "ace-meter -S S sent1 > out", FUZZY },
+	{ "aggregate", BOTH, "ace-aggregate --spool D --steps 1 > out", ENDLESS }
+};
+
+static const struct {
+	enum clip_call call;
+	const char *name;
+	int error[6];
+} faults[] = {
+	{ CLIP_READ, "read", { EIO, EINTR, EAGAIN } },
+	{ CLIP_WRITE, "write", { EIO, ENOSPC, EDQUOT, EINTR, EAGAIN } },
+	{ CLIP_OPEN, "open", { EIO, EMFILE, ENOSPC, EDQUOT } },
+	{ CLIP_FSYNC, "fsync", { EIO, ENOSPC, EDQUOT } },
+	{ CLIP_RENAME, "rename", { EIO, ENOSPC, EDQUOT } },
+	{ CLIP_LINK, "link", { EIO, ENOSPC, EDQUOT, EPERM } },
+	{ CLIP_CLOSE, "close", { EIO, ENOSPC, EINTR } },
+	{ CLIP_FLOCK, "flock", { EIO, ENOLCK, EINTR } },
+	{ CLIP_UNLINK, "unlink", { EIO } },
+	{ CLIP_MKDIR, "mkdir", { EIO, ENOSPC, EDQUOT } },
+	{ CLIP_STAT, "stat", { EIO } },
+	{ CLIP_SEEK, "lseek", { EIO } },
+	{ CLIP_OTHER, "poll", { EINTR } },
+	{ CLIP_MALLOC, "malloc", { ENOMEM } }
+};
+
+/* ---- files ---- */
+
+struct tree {
+	struct tree_file {
+		char name[200];
+		uint64_t sum;
+	} f[FILES];
+	size_t n;
+};
+
+static void
+tree_add(struct tree *t, const char *dir)
+{
+	static unsigned char b[BIG];
+	struct dirent *de;
+	struct stat st;
+	char path[200];
+	DIR *d = opendir(dir);
+	ssize_t k;
+	int fd;
+
+	while (d != NULL && (de = readdir(d)) != NULL) {
+		if (de->d_name[0] == '.' ||
+		    strstr(de->d_name, "lock") != NULL ||
+		    strstr(de->d_name, ".new-") != NULL ||
+		    snprintf(path, sizeof(path), "%s/%s", dir, de->d_name) >=
+		    (int)sizeof(path) || stat(path, &st) < 0)
+			continue;
+		if (S_ISDIR(st.st_mode)) {
+			tree_add(t, path);
+			continue;
+		}
+		proc_must(t->n < FILES && (fd = open(path, O_RDONLY)) >= 0 &&
+		    (k = read(fd, b, sizeof(b))) >= 0 && k < BIG, path);
+		(void)close(fd);
+		(void)snprintf(t->f[t->n].name, sizeof(t->f[t->n].name), "%s",
+		    path);
+		t->f[t->n++].sum = pack_hash64(b, (size_t)k);
+	}
+	if (d != NULL)
+		(void)closedir(d);
+}
+
+/* S, D and C: states, spools, caches. */
+static void
+tree_take(struct tree *t)
+{
+	t->n = 0;
+	tree_add(t, "S");
+	tree_add(t, "D");
+	tree_add(t, "C");
+}
+
+static const struct tree_file *
+tree_find(const struct tree *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (strcmp(t->f[i].name, name) == 0)
+			return &t->f[i];
+	return NULL;
+}
+
+static int
+tree_has(const struct tree *t, const struct tree_file *f)
+{
+	const struct tree_file *g = tree_find(t, f->name);
+
+	return g != NULL && g->sum == f->sum;
+}
+
+/* Everything is as it should be; old files that nobody needs may be left. */
+static int
+tree_done(const struct tree *now, const struct tree *was,
+    const struct tree *will)
+{
+	size_t i;
+
+	for (i = 0; i < will->n; i++)
+		if (!tree_has(now, &will->f[i]))
+			return 0;
+	for (i = 0; i < now->n; i++)
+		if (!tree_has(will, &now->f[i]) && !tree_has(was, &now->f[i]))
+			return 0;
+	return 1;
+}
+
+/* Every file is the old one or the new one. */
+static int
+tree_between(const struct tree *now, const struct tree *was,
+    const struct tree *will)
+{
+	size_t i;
+
+	for (i = 0; i < now->n; i++)
+		if (!tree_has(was, &now->f[i]) && !tree_has(will, &now->f[i]))
+			return 0;
+	for (i = 0; i < was->n; i++)
+		if (tree_find(will, was->f[i].name) != NULL &&
+		    tree_find(now, was->f[i].name) == NULL)
+			return 0;
+	return 1;
+}
+
+static uint64_t
+file_sum(const char *path)
+{
+	static unsigned char b[BIG];
+	int fd = open(path, O_RDONLY);
+	ssize_t k = fd < 0 ? -1 : read(fd, b, sizeof(b));
+
+	if (fd >= 0)
+		(void)close(fd);
+	return k < 0 ? 0 : pack_hash64(b, (size_t)k);
+}
+
+/* ---- a case ---- */
+
+struct fault_run {
+	const struct fault_case *c;
+	struct tree was, will;
+	uint64_t out;
+	unsigned long tried, clean, tolerated, bad;
+};
+
+static int verbose;
+static unsigned long every = 1, turn;
+
+static void
+shell(const char *command)
+{
+	char text[2100];
+
+	(void)snprintf(text, sizeof(text), "set -e; %s", command);
+	proc_must(system(text) == 0, command);
+}
+
+static void
+fresh(void)
+{
+	shell("rm -rf work; cp -r template work");
+}
+
+/* One run of the command in work: its status, -1 it hung. */
+static int
+run(const struct fault_case *c)
+{
+	char log[300];
+	int r;
+
+	(void)snprintf(log, sizeof(log), "%s/log", proc_dir);
+	(void)truncate(log, 0);
+	proc_must(chdir("work") == 0, "work");
+	proc_forget();
+	(void)proc_start("%s", c->command);
+	r = proc_wait(PROC_HANG);
+	if (r < 0) {
+		proc_kill_all();
+		(void)proc_wait(PROC_HANG);
+	} else {
+		r = proc_status(0);
+	}
+	proc_must(chdir("..") == 0, "..");
+	return r;
+}
+
+static int
+said_something(void)
+{
+	struct stat st;
+	char log[300];
+
+	(void)snprintf(log, sizeof(log), "%s/log", proc_dir);
+	return stat(log, &st) == 0 && st.st_size > 0;
+}
+
+static void
+look(struct tree *now)
+{
+	proc_must(chdir("work") == 0, "work");
+	tree_take(now);
+	proc_must(chdir("..") == 0, "..");
+}
+
+/* What is wrong with how it ended, or NULL. */
+static const char *
+judge(struct fault_run *f, int status, int error)
+{
+	struct tree now;
+
+	look(&now);
+	if (status < 0)
+		return "hangs";
+	if (status == 0) {
+		f->tolerated++;
+		if (file_sum("work/out") != f->out)
+			return "silent: another output";
+		return f->c->loose == FUZZY ||
+		    tree_done(&now, &f->was, &f->will) ? NULL :
+		    "silent: another state";
+	}
+	if (error == EINTR && strcmp(proc_page->what, "close") != 0 &&
+	    strcmp(proc_page->what, "flock") != 0 && status != 4)
+		return "an interrupt has an effect";
+	f->clean++;
+	if (status > 5)
+		return "crashes";
+	if (status != 4 && status != 5 && status != 3)
+		return "status";
+	if (!said_something())
+		return "says nothing";
+	if ((f->c->loose & (FUZZY | COMMITS)) == 0 && !tree_between(&now, &f->was, &f->will))
+		return "a state neither old nor new";
+	return NULL;
+}
+
+static void
+one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
+{
+	const char *wrong;
+	struct tree now;
+	int status;
+
+	if (turn++ % every != 0)
+		return;
+	f->tried++;
+	status = run(f->c);
+	wrong = judge(f, status, error);
+	proc_arm(CLIP_COUNT, 0, 0, 0);
+	(void)unsetenv("ACE_FAIL_ALLOC");
+	if (wrong == NULL && (f->c->loose != ENDLESS ||
+	    access("work/D/test/last", F_OK) < 0)) {
+		status = run(f->c);
+		look(&now);
+		if (status != 0)
+			wrong = "not the second time";
+		else if (f->c->loose != LEARNS && file_sum("work/out") !=
+		    f->out)
+			wrong = "another output the second time";
+		else if ((f->c->loose & (FUZZY | LEARNS)) == 0 &&
+		    !tree_done(&now, &f->was, &f->will))
+			wrong = "another state the second time";
+	}
+	if (wrong != NULL && f->bad++ < 10) {
+		(void)printf("# %s: %s %lld %s%s: %s (status %d)\n",
+		    f->c->name, what, (long long)nth,
+		    error != 0 ? strerror(error) : "",
+		    action == CLIP_FAIL_ON ? ", from then on" : "", wrong,
+		    status);
+		if (verbose)
+			shell("sed 's/^/#   /' log");
+	}
+	fresh();
+}
+
+/* How many calls of that kind there are. */
+static int64_t
+count(const struct fault_case *c, enum clip_call call)
+{
+	proc_arm(CLIP_COUNT, 1u << call, BIG, 0);
+	if (run(c) != 0)
+		return -1;
+	return BIG - proc_page->left;
+}
+
+static void
+all_calls(struct fault_run *f)
+{
+	size_t i, k;
+	int64_t n, at;
+	int action;
+
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		n = count(f->c, faults[i].call);
+		fresh();
+		for (at = 1; at <= n; at++)
+			for (k = 0; k < 6 && faults[i].error[k] != 0; k++)
+				for (action = CLIP_FAIL;
+				    action <= CLIP_FAIL_ON; action++) {
+					/* for ever interrupted is for ever */
+					if (action == CLIP_FAIL_ON &&
+					    (faults[i].error[k] == EINTR ||
+					    faults[i].error[k] == EAGAIN))
+						continue;
+					proc_arm((enum clip_action)action,
+					    1u << faults[i].call, at,
+					    faults[i].error[k]);
+					one(f, faults[i].name, at,
+					    faults[i].error[k], action);
+				}
+	}
+}
+
+/* Our own allocations, also under a sanitizer, which looks for leaks. */
+static void
+all_allocations(struct fault_run *f)
+{
+	char text[24];
+	int n, once, status;
+
+	for (once = 0; once < 2; once++)
+		for (n = 1; n < 2000; n++) {
+			(void)snprintf(text, sizeof(text), "%s%d",
+			    once ? "once:" : "", n);
+			proc_arm(CLIP_COUNT, 0, 0, 0);
+			if (n % 16 == 1) {	/* is there such a one? */
+				(void)snprintf(text, sizeof(text), "%d", n);
+				(void)setenv("ACE_FAIL_ALLOC", text, 1);
+				status = run(f->c);
+				fresh();
+				if (status == 0)
+					break;
+				(void)snprintf(text, sizeof(text), "%s%d",
+				    once ? "once:" : "", n);
+			}
+			(void)setenv("ACE_FAIL_ALLOC", text, 1);
+			one(f, once ? "allocation once" : "allocation", n, 0,
+			    0);
+		}
+	(void)unsetenv("ACE_FAIL_ALLOC");
+}
+
+static int
+one_case(const struct fault_case *c, int number)
+{
+	static struct fault_run f;
+	char text[2048];
+
+	memset(&f, 0, sizeof(f));
+	f.c = c;
+	(void)snprintf(text, sizeof(text), "rm -rf template work; mkdir -m 700 "
+	    "template; cd template; PATH=$BUILD:$BUILD/tests:$PATH; %s",
+	    c->setup);
+	shell(text);
+	fresh();
+	look(&f.was);
+	proc_arm(CLIP_COUNT, 0, 0, 0);
+	proc_must(run(c) == 0, c->name);
+	look(&f.will);
+	f.out = file_sum("work/out");
+	fresh();
+	all_calls(&f);
+	all_allocations(&f);
+	(void)printf("%sok %d - %s: %lu failures, %lu refused cleanly, %lu "
+	    "tolerated, %lu wrong\n", f.bad != 0 || f.tried == 0 ? "not " : "",
+	    number, c->name, f.tried, f.clean, f.tolerated, f.bad);
+	return f.bad != 0 || f.tried == 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	size_t i, n = 0;
+	int c, bad = 0;
+
+	while ((c = getopt(argc, argv, "e:v")) != -1)
+		switch (c) {
+		case 'e':
+			every = strtoul(optarg, NULL, 10);
+			break;
+		case 'v':
+			verbose = 1;
+			break;
+		default:
+			return 2;
+		}
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	(void)setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
+	proc_begin("ace-fault");
+	proc_must(chdir(proc_dir) == 0, proc_dir);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (optind == argc || strncmp(cases[i].name, argv[optind],
+		    strlen(argv[optind])) == 0)
+			bad |= one_case(&cases[i], (int)++n);
+	(void)printf("1..%zu\n", n);
+	proc_must(chdir("/") == 0, "/");
+	proc_remove(proc_dir);
+	return bad;
+}

@@ -1,0 +1,420 @@
+/*
+ * What torture.c plays with: devices, their inputs, what is on disk, and whether
+ * all is well there.
+ */
+#ifndef TESTS_WORLD_H
+#define TESTS_WORLD_H
+
+#include <dirent.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/rng.h"
+#include "proc.h"
+#include "state/conserve.h"
+#include "state/inbox.h"
+#include "state/ledger.h"
+#include "state/pending.h"
+#include "state/residual.h"
+#include "stream/values.h"
+#include "stream/writer.h"
+
+enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
+    WINDOW = 4 };
+
+struct device {
+	const char *codec;
+	uint64_t next;		/* step not yet through */
+	uint64_t upto;		/* this round: steps next .. upto - 1 */
+	int away;		/* rounds it stays out of reach */
+	int todo, line;
+	unsigned mail;		/* copies of what was sent */
+};
+
+struct world {
+	struct device d[DEVICES];
+	struct schema sc;
+	int agg_line;
+};
+
+static uint64_t seed = 1, kills, runs, checks, rounds, sums, in_calls;
+static uint32_t choices;
+static int verbose;
+static struct world w;
+
+static uint32_t
+choose(uint32_t below)
+{
+	uint32_t r[4];
+
+	rng_block(seed, 77, 0, choices++, r);
+	return r[0] % below;
+}
+
+static void
+fail(const char *what, const char *more)
+{
+	char command[PATH_MAX + 32];
+
+	(void)printf("not ok - %s: %s (seed %llu, after %llu kills; %s)\n",
+	    what, more, (unsigned long long)seed, (unsigned long long)kills,
+	    proc_dir);
+	(void)fflush(stdout);
+	(void)snprintf(command, sizeof(command),
+	    "tail -n 20 %s/log | sed 's/^/# /'", proc_dir);
+	if (system(command) < 0)
+		exit(99);
+	exit(1);
+}
+
+static void
+must(int r, const struct err *e, const char *what)
+{
+	if (r < 0)
+		fail(what, e->msg);
+}
+
+/* ---- inputs: multiples of 2^-6, so that f32 sums are exact ---- */
+
+static void
+values(int d, uint64_t step, float *x)
+{
+	uint32_t r[4];
+	uint32_t i;
+
+	for (i = 0; i < N; i++) {
+		rng_block(seed, (uint64_t)d * 1000 + step, 1, i, r);
+		x[i] = r[1] % 4 == 0 ? 0 : ldexpf((float)(r[0] % 129) - 64, -6);
+	}
+}
+
+static void
+make_schema(struct schema *sc)
+{
+	struct schema_tensor t;
+	struct err e = ERR_INIT;
+
+	*sc = (struct schema)SCHEMA_INIT;
+	sc->group_size = GROUP;
+	memset(&t, 0, sizeof(t));
+	t.name = (char *)(uintptr_t)"w";
+	t.ndim = 1;
+	t.dim[0] = N;
+	must(schema_add(sc, &t, &e), &e, "schema");
+	must(schema_finish(sc, &e), &e, "schema");
+}
+
+static void
+make_input(int d, uint64_t step)
+{
+	struct writer_opts o = { "torture", NULL, 0 };
+	char path[PATH_MAX + 64], name[16];
+	struct writer *v = NULL;
+	struct err e = ERR_INIT;
+	struct schema_span span;
+	struct shard sh;
+	struct io *io;
+	float x[N];
+	uint32_t g;
+	FILE *f;
+
+	values(d, step, x);
+	(void)snprintf(path, sizeof(path), "%s/raw.%d.%llu", proc_dir, d,
+	    (unsigned long long)step);
+	f = fopen(path, "wb");
+	proc_must(f != NULL && fwrite(x, sizeof(x), 1, f) == 1 &&
+	    fclose(f) == 0, path);
+	(void)snprintf(path, sizeof(path), "%s/in.%d.%llu", proc_dir, d,
+	    (unsigned long long)step);
+	(void)snprintf(name, sizeof(name), "edge%d", d);
+	shard_init(&sh);
+	sh.step = step;
+	must(shard_set_device(&sh, name, &e), &e, name);
+	must(shard_set_run(&sh, "run", &e), &e, name);
+	must(io_create(&io, path, 0, &e), &e, path);
+	must(writer_open(&v, io, &o, &e), &e, path);
+	must(writer_shard(v, &sh, &w.sc, &e), &e, path);
+	for (g = 0; g < w.sc.ngroups; g++) {
+		schema_span(&w.sc, g, &span);
+		must(writer_values(v, g, x + span.offset, span.n, &e), &e,
+		    path);
+	}
+	must(writer_send(v, NULL, &e), &e, path);
+	must(writer_end(v, IO_SYNC_NONE, &e), &e, path);
+	writer_free(v);
+	shard_release(&sh);
+}
+
+/* ---- what is on disk ---- */
+
+/* The step the device's residual is at: 1, or 0 none. */
+static int
+absorbed(int d, uint64_t *step)
+{
+	char path[PATH_MAX + 16];
+	struct state s = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct residual q;
+	int have;
+
+	(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
+	if (access(path, F_OK) < 0)
+		return 0;
+	must(state_open(&s, path, &e), &e, path);
+	must(residual_open(&q, &s, &e), &e, path);
+	have = q.d.r != NULL;
+	*step = q.step;
+	residual_close(&q);
+	state_close(&s);
+	return have;
+}
+
+/* Is there room in the window for one more shard that gets no receipt? */
+static int
+roomy(int d)
+{
+	char path[PATH_MAX + 16];
+	struct state s = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct residual q;
+	struct receipts rc;
+	struct pending p;
+	int room = 1;
+
+	(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
+	if (access(path, F_OK) < 0)
+		return 1;
+	must(state_open(&s, path, &e), &e, path);
+	must(residual_open(&q, &s, &e), &e, path);
+	if (q.d.r != NULL) {
+		must(pending_scan(&p, &s, &e), &e, path);
+		must(receipts_load(&rc, &s, &e), &e, path);
+		must(pending_judge(&p, &rc, reader_shard(q.d.r), &e), &e,
+		    path);
+		room = pending_count(&p) + 2 <= WINDOW;
+	}
+	residual_close(&q);
+	state_close(&s);
+	return room;
+}
+
+static int
+last_step(uint64_t *step)
+{
+	char path[PATH_MAX + 32];
+	struct err e = ERR_INIT;
+	int k;
+
+	(void)snprintf(path, sizeof(path), "%s/D/run/last", proc_dir);
+	k = ledger_number(path, step, &e);
+	must(k, &e, "last");
+	return k;
+}
+
+/* Calls each for the names in a directory. */
+static void
+names(const char *dir, void (*each)(const char *dir, const char *name,
+    void *arg), void *arg)
+{
+	struct dirent *de;
+	DIR *h = opendir(dir);
+
+	while (h != NULL && (de = readdir(h)) != NULL)
+		if (de->d_name[0] != '.')
+			each(dir, de->d_name, arg);
+	if (h != NULL)
+		(void)closedir(h);
+}
+
+struct open_step {
+	uint64_t last;
+	int any, found;
+};
+
+static void
+each_shard(const char *dir, const char *name, void *arg)
+{
+	const char *dot = strrchr(name, '.');
+
+	(void)dir;
+	if (dot != NULL && strcmp(dot, ".aceg") == 0 &&
+	    strcmp(name, "aggregate.aceg") != 0)
+		*(int *)arg = 1;
+}
+
+static void
+each_step(const char *dir, const char *name, void *arg)
+{
+	struct open_step *o = arg;
+	char path[2 * PATH_MAX];
+
+	if (name[0] < '0' || name[0] > '9' ||
+	    (o->any && strtoull(name, NULL, 10) <= o->last))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	names(path, each_shard, &o->found);
+}
+
+/* Is there a step that the aggregator has still to do? */
+static int
+work_left(void)
+{
+	struct open_step o = { 0, 0, 0 };
+	char path[PATH_MAX + 16];
+
+	o.any = last_step(&o.last);
+	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	names(path, each_step, &o);
+	return o.found;
+}
+
+static void
+each_stray(const char *dir, const char *name, void *arg)
+{
+	char path[2 * PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (strstr(name, ".new-") != NULL) {
+		if (verbose)
+			(void)printf("# left: %s\n", path);
+		++*(int *)arg;
+	}
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		names(path, each_stray, arg);
+}
+
+static int
+strays(void)
+{
+	char path[PATH_MAX + 16];
+	int n = 0, d;
+
+	(void)snprintf(path, sizeof(path), "%s/D", proc_dir);
+	names(path, each_stray, &n);
+	for (d = 0; d < DEVICES; d++) {
+		(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
+		names(path, each_stray, &n);
+	}
+	return n;
+}
+
+/* ---- is all well? ---- */
+
+static void
+check_books(void)
+{
+	char state[PATH_MAX + 16], spool[PATH_MAX + 16];
+	char path[STEPS + BURST][PATH_MAX + 64], *list[STEPS + BURST];
+	struct conserve_in in = { state, spool, list, 0, NULL };
+	struct conserve c;
+	uint64_t step, i;
+	int d, r;
+
+	(void)snprintf(spool, sizeof(spool), "%s/D", proc_dir);
+	for (d = 0; d < DEVICES; d++) {
+		struct err e = ERR_INIT;
+
+		(void)snprintf(state, sizeof(state), "%s/S%d", proc_dir, d);
+		if (access(spool, F_OK) < 0 || !absorbed(d, &step))
+			continue;
+		for (i = 0; i <= step; i++) {
+			(void)snprintf(path[i], sizeof(path[i]),
+			    "%s/in.%d.%llu", proc_dir, d,
+			    (unsigned long long)i);
+			list[i] = path[i];
+		}
+		in.n = step + 1;
+		r = conserve_check(&c, &in, &e);
+		must(r, &e, "the books of a device");
+		if (c.off != 0)
+			fail("the books of a device", "not exact");
+		checks++;
+	}
+}
+
+/* The values of the one shard in a file, times sign, onto acc. */
+static void
+add_file(const char *path, double sign, double *acc)
+{
+	struct values v = VALUES_INIT;
+	struct schema_span span;
+	struct err e = ERR_INIT;
+	struct reader *r;
+	struct io *io;
+	size_t i;
+	int k;
+
+	must(io_open(&io, path, &e), &e, path);
+	must(reader_open(&r, io, NULL, &e), &e, path);
+	while ((k = reader_next(r, &e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		must(values_begin(&v, r, &e), &e, path);
+		while ((k = values_next(&v, &e)) > 0) {
+			schema_span(reader_schema(r), v.group, &span);
+			for (i = 0; i < v.n; i++)
+				acc[span.offset + i] += sign * (double)v.x[i];
+		}
+		must(k, &e, path);
+	}
+	must(k, &e, path);
+	values_release(&v);
+	reader_free(r);
+}
+
+static void
+each_aggregate(const char *dir, const char *name, void *arg)
+{
+	char path[2 * PATH_MAX], device[INBOX_NAME];
+	unsigned char id[SHARD_ID];
+	double acc[N] = { 0 };
+	struct err e = ERR_INIT;
+	struct ledger l;
+	size_t i, d;
+
+	(void)arg;
+	if (name[0] < '0' || name[0] > '9')
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s/aggregate.aceg", dir, name);
+	if (access(path, F_OK) < 0)
+		return;
+	add_file(path, -1, acc);
+	memset(&l, 0, sizeof(l));
+	(void)snprintf(path, sizeof(path), "%s/%s/manifest", dir, name);
+	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
+		fail("no manifest", path);
+	for (i = 0; i < l.n; i++) {
+		if (i > 0 && memcmp(l.r[i].device, l.r[i - 1].device,
+		    SHARD_ID) == 0)
+			fail("a device is twice in the manifest", path);
+		for (d = 0; d < DEVICES; d++) {
+			(void)snprintf(device, sizeof(device), "edge%zu", d);
+			ledger_hash(device, id);
+			if (memcmp(id, l.r[i].device, SHARD_ID) != 0)
+				continue;
+			(void)snprintf(path, sizeof(path), "%s/%s/%s.0.aceg",
+			    dir, name, device);
+			add_file(path, 1, acc);
+		}
+	}
+	for (i = 0; i < N; i++)
+		if (acc[i] != 0)
+			fail("an aggregate is not the sum of its manifest",
+			    path);
+	ledger_release(&l);
+	sums++;
+}
+
+static void
+check_sums(void)
+{
+	char path[PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	names(path, each_aggregate, NULL);
+}
+
+#endif
