@@ -455,7 +455,7 @@ do_spool(struct run *x, struct err *e)
 	const struct rounds_opts ro = { o->spool, o->run,
 	    (enum io_sync)o->sync, { (size_t)o->expect,
 	    o->quorum != 0 ? (size_t)o->quorum : 1,
-	    o->deadline }, o->published, o->keep };
+	    o->deadline }, o->published, o->keep, o->f.output == NULL };
 	struct rounds *steps;
 	uint64_t i;
 	char **paths;

@@ -86,7 +86,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->once = 1;
 		return 0;
 	case OPT_PUBLISH:
-		o->publish = 1;
+		o->publish = o->f.mute = 1;
 		return 0;
 	case OPT_FENCE:
 		o->fence = 1;

@@ -20,6 +20,7 @@ struct io {
 	int writing;
 	int own;		/* close fd */
 	int seekable;
+	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
 	uint64_t count;		/* bytes handed out or taken */
@@ -65,6 +66,7 @@ io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 		return -ERR_SYS;
 	io->fd = fd;
 	io->writing = writing;
+	io->watch = -1;
 	io->name = alloc_dup(name, e);
 	if (fd >= 0)
 		io->buf = alloc_get(IO_BUF, 1, e);
@@ -152,6 +154,25 @@ io_own(struct io *io)
 	io->own = 1;
 }
 
+void
+io_watch(struct io *io, int fd)
+{
+	io->watch = fd;
+}
+
+/* Until there is input, or nobody to write to. */
+static int
+io_either(const struct io *io, struct err *e)
+{
+	struct pollfd p[2] = { { .fd = io->fd, .events = POLLIN },
+	    { .fd = io->watch } };
+
+	while (poll(p, 2, -1) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "'%s'", io->name);
+	return p[0].revents != 0 ? 0 : io_orphan(io->watch, 0, e);
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
@@ -168,6 +189,8 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 		return 0;
 	}
 	for (;;) {
+		if (io->watch >= 0 && (r = io_either(io, e)) < 0)
+			return r;
 		k = read(io->fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
 		if (k >= 0) {
 			*got = (size_t)k;

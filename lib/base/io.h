@@ -69,6 +69,11 @@ int io_commit(struct io *io, enum io_sync sync, struct err *e);
  * link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
 
+/* io_watch(io, fd): while io waits for input, io_orphan's error about fd is one
+ * of its own: so a long-lived pipe that breaks behind us ends us at once, not
+ * when there is something to write. */
+void io_watch(struct io *io, int fd);
+
 /* io_orphan(fd, ms, e): waits up to ms milliseconds: 0, or the error that
  * writing there would be, when nobody reads what is written to the pipe. */
 int io_orphan(int fd, int ms, struct err *e);

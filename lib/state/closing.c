@@ -405,13 +405,12 @@ closing_ripe(struct closing_watch *c, const struct closing_rule *w,
 
 int
 closing_wait(const struct inbox *s, const char *run, uint64_t *step,
-    const struct closing_rule *w, struct ledger *l, struct err *e)
+    const struct closing_rule *w, int out, struct ledger *l, struct err *e)
 {
 	struct closing_watch c = { 0, 0 };
-	struct timespec t = { 0, 1000000 };
 	uint64_t at;
 	size_t n;
-	int r;
+	int r, ms = 1;
 
 	memset(l, 0, sizeof(*l));
 	for (;;) {
@@ -424,11 +423,10 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 			    (r = closing_close(s, run, *step, at, l, e)) <= 0)
 				break;
 		}
-		if (r < 0)
+		if (r < 0 || (r = io_orphan(out, ms, e)) < 0)
 			return r;
-		(void)nanosleep(&t, NULL);
-		if (t.tv_nsec < 10000000)
-			t.tv_nsec += t.tv_nsec / 2;
+		if (ms < 10)
+			ms++;
 	}
 	*step = at;
 	return r;

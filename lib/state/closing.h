@@ -20,16 +20,17 @@ struct closing_rule {
 	double deadline;	/* seconds; 0: none */
 };
 /*
- * closing_wait(s, run, step, w, l, e): until there is a step after *step (any,
+ * closing_wait(s, run, step, w, out, l, e): until there is a step after *step (any,
  * when *step is UINT64_MAX) that can be closed: w->want shards of it are there,
  * or w->deadline is over since its first was seen and w->quorum are.  Closes
  * it: what is accepted now is in, what comes later, to it or to steps before
  * it, is late.  *step and l are the step and its list, in the order to sum in.
  * A step that was closed before, by a process that died, is the same list at
- * once.  A deadline without a quorum is -ERR_REFUSED.
+ * once.  A deadline without a quorum is -ERR_REFUSED.  When nobody reads the pipe
+ * `out' any more (-1 none) there is nothing to wait for: io_orphan's error.
  */
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
-    const struct closing_rule *w, struct ledger *l, struct err *e);
+    const struct closing_rule *w, int out, struct ledger *l, struct err *e);
 
 /* closing_published(s, run, step, out, e): until the aggregate is in the spool,
  * or nobody reads descriptor out, who was to put it there. */

@@ -581,6 +581,7 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 		return 1;
 	k = errno == ENOENT ? 0 : err_sys(e, "'%s'", *path);
 	alloc_free(*path);
+	*path = NULL;
 	if (k < 0 || (k = inbox_floor(s, run, &floor, e)) <= 0)
 		return k;
 	if (step > floor)
@@ -590,5 +591,6 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 		return -ERR_SYS;
 	k = access(*path, F_OK) < 0 && step < floor ? 2 : 0;
 	alloc_free(*path);
+	*path = NULL;
 	return k;
 }

@@ -1,4 +1,3 @@
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -14,20 +13,25 @@ struct rounds {
 	size_t n;
 };
 
+static int
+rounds_out(const struct rounds *r)
+{
+	return r->o->piped ? STDOUT_FILENO : -1;
+}
+
 /* The run to aggregate: the one that was named, or the only one there is. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
-	struct timespec t = { 0, 10000000 };
-	int several = 0;
+	int several = 0, k = 0;
 
 	if (r->o->run != NULL) {
 		r->run = alloc_dup(r->o->run, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
 	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
-	    !several && e->msg[0] == '\0')
-		(void)nanosleep(&t, NULL);
+	    !several && e->msg[0] == '\0' && k == 0)
+		k = io_orphan(rounds_out(r), 10, e);
 	if (several)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
@@ -81,7 +85,8 @@ rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 	int k;
 
 	rounds_forget(r);
-	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule, &l,
+	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
+	    rounds_out(r), &l,
 	    e)) == 0 &&
 	    (r->path = alloc_get(l.n + 1, sizeof(*r->path), e)) == NULL)
 		k = -ERR_SYS;
@@ -105,8 +110,8 @@ rounds_done(struct rounds *r, struct err *e)
 
 	rounds_forget(r);
 	if (o->published)
-		k = closing_published(&r->in, r->run, r->step,
-		    STDOUT_FILENO, e);
+		k = closing_published(&r->in, r->run, r->step, rounds_out(r),
+		    e);
 	if (k == 0)
 		k = closing_done(&r->in, r->run, r->step, e);
 	if (k == 0 && o->keep != 0 && r->step >= o->keep)

@@ -18,6 +18,8 @@ struct rounds_opts {
 	int published;		/* done is what is in the spool; who puts it there
 				   reads standard output */
 	uint64_t keep;		/* steps whose shards stay; 0: all */
+	int piped;		/* to standard output: when nobody reads it any
+				   more there is nothing to wait for */
 };
 
 /* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there are

@@ -128,7 +128,11 @@ filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 	int k = io_open(&io, path, e);
 
 	*r = NULL;
-	return k < 0 ? k : reader_open(r, io, &f->in, e);
+	if (k < 0)
+		return k;
+	if (f->output == NULL && !f->mute)
+		io_watch(io, STDOUT_FILENO);
+	return reader_open(r, io, &f->in, e);
 }
 
 int

@@ -35,6 +35,7 @@ struct filter {
 	char **argv;
 	const char *output;
 	int force, no_provenance, omit_schema;
+	int mute;		/* nothing goes to standard output */
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
 };
@@ -51,6 +52,8 @@ int filter_set(struct filter *f, int key, const char *arg, struct err *e);
 int filter_one(const struct cli *c, int argc, char **argv, const char **path,
     struct err *e);
 
+/* filter_in: input, and an end (quiet, status 4) when a pipe at standard output
+ * is not read any more and nothing more comes to be written. */
 int filter_in(struct filter *f, struct reader **r, const char *path,
     struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);

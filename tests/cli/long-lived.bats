@@ -30,7 +30,7 @@ cloud() {
 # steps N: two devices and a cloud, all the way
 steps() {
 	rm -rf spool st1 st2
-	cloud "$1" 2 --keep 3 3>&- &
+	cloud "$1" 2 --keep 8 3>&- &
 	local cloud=$!
 	edge 1 0 "$1" 3>&- &
 	local one=$!
@@ -54,7 +54,7 @@ export -f edge cloud steps
 		[ "$(cat "$f")" -le $(($(cat "20.$f") + 512)) ]
 	done
 	# on disk as well: the shards of the last steps, and who was in them
-	[ "$(find spool -name '*.aceg' | wc -l)" -le 20 ]
+	[ "$(find spool -name '*.aceg' | wc -l)" -le 30 ]
 }
 
 # at: the step that device N has to do next
@@ -136,6 +136,19 @@ breaks() {
 	    ace-ack -S st1 --sync none >back
 	ace-aggregate c1 c2 >want
 	ace-inspect --diff want back
+}
+
+@test "an aggregate that is gone: the receipt alone" {
+	mkshards -k ramp >in
+	ace-recv --spool spool in >/dev/null
+	mkshards -d edge2 -k ramp -N 5 | ace-recv --spool spool >/dev/null
+	ace-aggregate --spool spool --steps 4 --keep 2 >/dev/null
+	[ ! -e spool/test/0 ]
+	exits 0 timeout 60 ace-recv --spool spool --reply aggregate in
+	mv out back
+	exits 0 ace-ack -v -S st back
+	says 'step 0: accepted'
+	[ -z "$(field step out)" ]
 }
 
 @test "late: answered so, taken back, in the next shard; all on one connection" {
