@@ -461,6 +461,9 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	while ((r = reader_next(x.in, e)) > 0)
 		if (r == READER_SHARD && (r = compress_shard(&x, e)) < 0)
 			break;
+	/* a trainer that is done already: what is pending all the same */
+	if (r == 0 && x.fb != NULL && !x.resumed)
+		r = feedback_resume(x.fb, UINT64_MAX, x.out, e);
 	r = filter_end(x.out, r, e);
 out:
 	feedback_free(x.fb);
