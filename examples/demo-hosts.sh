@@ -139,7 +139,7 @@ boot() {
 		on "$h" train-edge.sh "${above[$h]}" "$h" \
 		    train --index "${h#edge}" --of 4 --run demo \
 		    --steps "$STEPS" --rate 0.007 --interval 5 --policy \
-		    --resume "$h/kept" --record "$h/in" --apply "$h/apply" \
+		    --resume "$h/kept" --record "$h/in" --apply - \
 		    --save "$h/model" --eval --windows 64 --log "$h/log" "$text"
 		;;
 	esac >>"$h/messages" 2>&1

@@ -25,10 +25,14 @@ run() {
 	    ace-select --policy |
 	    ace-compress -S "$state" |
 	    ace-recv --spool "$spool" --publish
+	status=("${PIPESTATUS[@]}")
+	[[ "${status[*]}" != *[1-9]* ]]
 }
 
 mkdir -p "$dir" || exit 4
 until run; do
+	# a wrong call does not get better
+	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
 	echo "train-cloud.sh: broken, and again" >&2
 	sleep 1
 done

@@ -4,10 +4,10 @@
 #   train-edge.sh HOST DIR COMMAND...
 #
 # COMMAND writes a shard for each round to standard output, reads the aggregate of
-# each round from the named pipe DIR/apply, and can go on where it was killed, as
-# train --resume does.  The state is in DIR/state.  When the connection breaks, or
-# the other end is not there, everything is started again; when this machine
-# breaks, start this script again.
+# each round from standard input, and can go on where it was killed, as
+# train --apply - --resume FILE does.  The state is in DIR/state.  When the
+# connection breaks, or the other end is not there, everything is started again;
+# when this machine breaks, start this script again.
 set -uo pipefail
 host=$1 dir=$2 state=$2/state
 shift 2
@@ -16,9 +16,10 @@ shift 2
 policy=(--cmin 8 --cmax 60 --half 20Mbit)
 
 run() {
-	rm -f "$dir/apply"
-	mkfifo "$dir/apply" || exit 4
-	"$@" |
+	rm -f "$dir/back"
+	mkfifo "$dir/back" || exit 4
+	# shellcheck disable=SC2094 # the circle is meant
+	"$@" <"$dir/back" |
 	    ace-expand -S "$state" |
 	    ace-score -S "$state" |
 	    ace-policy -S "$state" "${policy[@]}" |
@@ -27,11 +28,17 @@ run() {
 	    ace-meter -S "$state" |
 	    ssh -T "$host" |
 	    ace-ack -v -S "$state" |
-	    ace-expand >"$dir/apply"
+	    ace-expand >"$dir/back"
+	status=("${PIPESTATUS[@]}")
+	[[ "${status[*]}" != *[1-9]* ]]
 }
 
 mkdir -p "$dir" || exit 4
 until run "$@"; do
+	# a wrong call does not get better
+	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
+	# two states act for this device: a person has to look
+	[ "${status[-2]}" -ne 5 ] || exit 5
 	echo "train-edge.sh: broken, and again" >&2
 	sleep 1
 done

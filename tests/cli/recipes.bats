@@ -307,7 +307,7 @@ trains() {
 	KEY=edge$k on train-edge.sh "$2" "edge$k" \
 	    "$BUILD/examples/train" --index "$k" --of 2 --steps 24 --interval 4 \
 	    --policy --layers 1 --width 32 --heads 2 --context 16 --batch 4 \
-	    --resume "edge$k/kept" --record "edge$k/in" --apply "edge$k/apply" \
+	    --resume "edge$k/kept" --record "edge$k/in" --apply - \
 	    --save "edge$k/model" text >"log$k" 2>&1 3>&- &
 }
 
@@ -340,4 +340,14 @@ trains() {
 	exits 0 ace-inspect --conservation -S edge2/state --spool cloud/spool \
 	    edge2/in/*
 	grep -q accepted relay.log
+
+	# what does not get better is not tried for ever
+	KEY=edge2 exits 2 on train-edge.sh cloud other \
+	    "$BUILD/examples/train" --nonsense text
+	# other things under the same names
+	mkdir other/in
+	KEY=edge2 exits 5 on train-edge.sh cloud other "$BUILD/examples/train" \
+	    --index 2 --of 2 --steps 24 --interval 3 --layers 1 --width 32 \
+	    --heads 2 --context 16 --batch 4 --apply - text
+	says "equivocation"
 }
