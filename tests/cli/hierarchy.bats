@@ -1,0 +1,124 @@
+# Edges, two regional relays, a cloud: the same programs at every level, as
+# ace(7) tells it.  What dies is started again, and nothing is lost or doubled
+# between any two levels.
+load helper
+load values
+
+# edge N REGION STEPS: until all is delivered
+edge() {
+	local from
+	while :; do
+		from=0
+		[ ! -e "st$1/residual" ] ||
+		    from=$(($(field step "st$1/residual" | head -n 1) + 1))
+		mkshards -d "edge$1" -x "$1" -w "$1" -s "$from" \
+		    -N $(($3 - from)) -k ramp |
+		    ace-compress -S "st$1" -c topk:0.2 --window 4 --sync none |
+		    as "recv$1" ace-recv --spool "region$2" --reply aggregate \
+		    --sync none |
+		    ace-ack -S "st$1" --sync none >"back$1" && return
+	done 2>>"err.edge$1"
+}
+
+# as NAME CMD...: CMD, whose process somebody may want to kill
+as() { sh -c 'echo $$ >"pid.$0"; exec "$@"' "$@"; }
+
+# relay N CODEC: one pipe, from its edges' spool to the cloud and back; when one
+# of it dies all leave, and it begins again
+relay() {
+	while [ ! -e stop ]; do
+		as "up$1" ace-aggregate --spool "region$1" --expect 2 --sum \
+		    -d "region$1" --published --sync none |
+		    as "code$1" ace-compress -S "rs$1" -c "$2" --window 4 \
+		    --sync none |
+		    as "link$1" ace-recv --spool cloud --device "region$1" \
+		    --reply aggregate --sync none |
+		    as "ack$1" ace-ack -S "rs$1" --sync none |
+		    as "down$1" ace-recv --spool "region$1" --publish \
+		    --sync none || true
+	done 2>>"err.relay$1"
+}
+
+# cloud STEPS
+cloud() {
+	ace-aggregate --spool cloud --expect 2 --steps "$1" --published \
+	    --sync none | ace-recv --spool cloud --publish --sync none
+	: >stop
+}
+
+# levels STEPS CODEC KILLS: four edges, two relays, a cloud
+levels() {
+	local i k victims e=()
+	relay 1 "$2" 3>&- &
+	relay 2 "$2" 3>&- &
+	for i in 1 2 3 4; do
+		edge "$i" $(((i + 1) / 2)) "$1" 3>&- &
+		e+=("$!")
+	done
+	cloud "$1" 3>&- &
+	e+=("$!")
+	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
+	for ((k = 0; k < $3; k++)); do
+		sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
+		[ ! -e stop ] || break
+		i=$(cat "pid.${victims[k % ${#victims[@]}]}" 2>/dev/null) ||
+		    continue
+		kill -9 "$i" 2>/dev/null && echo "$i" >>kills
+	done
+	wait "${e[@]}"
+	# the relays wait for a step that nobody makes
+	for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
+	wait
+}
+export -f field shards edge as relay cloud levels
+
+# conserved STEPS: between edges and relays, between relays and the cloud
+conserved() {
+	local i s
+	for i in 1 2 3 4; do
+		mkshards -d "edge$i" -x "$i" -w "$i" -N "$1" -k ramp >"in$i"
+		exits 0 ace-inspect --conservation -S "st$i" \
+		    --spool "region$(((i + 1) / 2))" "in$i"
+		grep -q "edge$i: exact, $1 inputs" out
+	done
+	for i in 1 2; do
+		for s in $(seq 0 $(($1 - 1))); do
+			ace-aggregate --sum -d "region$i" \
+			    "region$i/test/$s/"edge*.aceg
+		done >"sums$i"
+		exits 0 ace-inspect --conservation -S "rs$i" --spool cloud \
+		    "sums$i"
+		grep -q "region$i: exact, $1 inputs" out
+	done
+}
+
+@test "relays, edges' connections and codecs are killed: exact at both levels, weights as if flat" {
+	n=40
+	RANDOM=7
+	timeout 120 bash -c "RANDOM=7; levels $n f32 22" || true
+	[ -e stop ]
+	echo "# $(wc -l <kills) killed" >&3
+	[ "$(wc -l <kills)" -ge 5 ]
+	conserved $n
+	# the mean of the sums is the mean of all, by their weights
+	for s in 0 7 $((n - 1)); do
+		ace-aggregate region?/test/$s/edge*.aceg >flat
+		cp "cloud/test/$s/aggregate.aceg" deep
+		[ "$(field weight deep)" = 10 ]
+		[ "$(field n deep)" = 4 ]
+		[ "$(field contributors deep)" = edge1,edge2,edge3,edge4 ]
+		raw flat >flat.f32
+		raw deep >deep.f32
+		same flat.f32 deep.f32
+		# and what the edges of both regions were given
+		same "region1/test/$s/aggregate.aceg" \
+		    "region2/test/$s/aggregate.aceg"
+	done
+}
+
+@test "relays that lose something keep it" {
+	timeout 60 bash -c "levels 12 topk:0.1 0" || true
+	[ -e stop ]
+	conserved 12
+	[ "$(field weight cloud/test/11/aggregate.aceg)" = 10 ]
+}
