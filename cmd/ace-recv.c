@@ -130,29 +130,30 @@ refuse(struct receipt *r, const char *why)
 	(void)snprintf(r->reason, sizeof(r->reason), "%.150s", why);
 }
 
-/* Not ours to speak for: what we think of it must not stand in the way of those
- * whose shard it is. */
-static const char *
-foreign(const struct run *x, const struct shard *sh)
+/* Not ours to speak for: no receipt, which would have to be kept and would stand
+ * in the way of those whose shard it is.  The connection ends. */
+static int
+check_sender(const struct run *x, const struct shard *sh, struct err *e)
 {
 	if (x->o->device != NULL &&
 	    strcmp(shard_device(sh), x->o->device) != 0)
-		return "mismatch: another device's shard";
+		return err_set(e, ERR_DATA, "mismatch: a shard of device "
+		    "'%.80s' where '%.80s' sends", shard_device(sh),
+		    x->o->device);
 	if (x->o->run != NULL && strcmp(shard_run(sh), x->o->run) != 0)
-		return "mismatch: a shard of another run";
-	return NULL;
+		return err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', "
+		    "not '%.80s'", shard_run(sh), x->o->run);
+	return 0;
 }
 
 static void
-check_head(struct run *x, const struct shard *sh, struct receipt *r)
+check_head(const struct shard *sh, struct receipt *r)
 {
 	memset(r, 0, sizeof(*r));
 	memcpy(r->run, sh->run, SHARD_ID);
 	memcpy(r->device, sh->device, SHARD_ID);
 	r->step = sh->step;
 	r->part = sh->part;
-	if (foreign(x, sh) != NULL)
-		refuse(r, foreign(x, sh));
 	if ((sh->flags & SHARD_RECOVERED) != 0)
 		refuse(r, "recovered from a damaged file");
 }
@@ -268,14 +269,10 @@ take_shard(struct run *x, struct err *e)
 	struct receipt r;
 	int k;
 
-	check_head(x, sh, &r);
-	if (foreign(x, sh) == NULL) {
-		k = spool_shard(x, sh, &r, e);
-	} else if ((k = take_data(x, NULL, &r, e)) == 0) {
-		memcpy(r.digest, reader_end_of_shard(x->in)->digest,
-		    SHARD_DIGEST);
-		inbox_sign(&x->inbox, shard_run(sh), &r);
-	}
+	if ((k = check_sender(x, sh, e)) < 0)
+		return k;
+	check_head(sh, &r);
+	k = spool_shard(x, sh, &r, e);
 	return k < 0 ? k : tell_receipt(x, &r, sh, e);
 }
 

@@ -5,6 +5,7 @@
  *                bytes (0: 1..7 by turns), as slow pipes and sockets do
  * ACE_KILL=N     where the N-th of the calls that change something begins
  *                (write, fsync, rename, ...) the process ends as by kill -9
+ * ACE_NOLINK=1   a file system without hard links
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
  * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
  */
@@ -331,6 +332,10 @@ link(const char *from, const char *to)
 
 	if (hit(CLIP_LINK, "link"))
 		return -1;
+	if (getenv("ACE_NOLINK") != NULL) {
+		errno = EPERM;
+		return -1;
+	}
 	if ((r = (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to,
 	    0)) == 0)
 		record_names(CLIP_OP_LINK, from, to);

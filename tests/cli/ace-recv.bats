@@ -59,15 +59,18 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -e spool/test/0/edge1.0.aceg ]
 }
 
-@test "another device than the key's: invalid, and the other one is not harmed" {
+@test "another device than the key's: no receipt, and the other one is not harmed" {
 	shard 0 edge2 >in
-	recv "^step 0: invalid: mismatch: another device" --device edge1 <in
+	exits 3 ace-recv --spool spool --device edge1 <in
+	says "mismatch: a shard of device 'edge2' where 'edge1' sends"
+	[ "$(ls spool)" = "" ]
 	recv "^step 0: accepted" --device edge2 <in
 }
 
-@test "another run than asked for: invalid" {
+@test "another run than asked for: no receipt" {
 	shard 0 >in
-	recv "^step 0: invalid: mismatch: a shard of another run" --run x <in
+	exits 3 ace-recv --spool spool --run x <in
+	says "mismatch: a shard of run 'test', not 'x'"
 	[ "$(ls spool)" = "" ]
 	recv "^step 0: accepted" --run test <in
 }

@@ -127,8 +127,8 @@ fence() {
 	lost_disk
 	cp state/residual before
 	ace-recv --spool spool --run test --device edge1 --fence 2 >answer
-	head -c 700 answer >cut
-	exits 3 ace-ack -S state --fence cut
+	head -c 700 answer >short
+	exits 3 ace-ack -S state --fence short
 	same before state/residual
 	exits 3 ace-ack -S state --fence in0
 	says "mismatch: not what ace-recv --fence answers"
