@@ -58,6 +58,8 @@ static const struct prog progs[] = {
 	{ "ace-score", ace_score_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-select", ace_select_main, { "-p", "0.5" }, PLAIN, 0, 0 },
 	{ "ace-select", ace_select_main, { "-b", "1200" }, PLAIN, 0, 0 },
+	{ "ace-select", ace_select_main, { "-b", "1200", "--one-pass",
+	    "--memory", "1" }, PLAIN, 0, 11 },
 	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, PLAIN, 0, 0 },
 	{ "ace-aggregate", ace_aggregate_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, PLAIN, 0, 0 },
