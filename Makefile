@@ -37,8 +37,13 @@ ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
 BLAS_CFLAGS = $(call once,BLAS_CFLAGS,.ci/deps blas --cflags)
 BLAS_LIBS   = $(call once,BLAS_LIBS,.ci/deps blas --libs)
 
+# float means float: what s390x (1) and the x87 (2) need for the same bits
+FLOAT_1     = -fexcess-precision=fast
+FLOAT_2     = -msse2 -mfpmath=sse
+FLOAT       = $(FLOAT_$(call once,EVAL,$(CC) -std=c11 -dM -E -xc /dev/null | sed -n 's/.*FLT_EVAL_METHOD__ //p'))
+
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
-ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off \
+ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
 LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@

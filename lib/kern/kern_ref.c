@@ -1,8 +1,12 @@
+#include <float.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/ref.h"
+
+/* otherwise this machine's bits are not the others' (Makefile, FLOAT) */
+_Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
 #define MAG 0x7fffffffu			/* everything but the sign */
 #define INF 0x7f800000u
