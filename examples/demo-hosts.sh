@@ -253,7 +253,8 @@ serve relay
 say 'measuring the links'
 measured=()
 for h in relay $edges; do
-	KEY=login on "$h" measure.sh "${above[$h]}" "$h/state" 2>"$h/measured" &
+	KEY=login on "$h" measure.sh "${above[$h]}" "$h/state" \
+	    >"$h/measured" 2>&1 &
 	measured+=($!)
 done
 for p in "${measured[@]}"; do

@@ -8,6 +8,7 @@
 set -eu
 host=$1 state=$2
 
-timeout 5 cat /dev/zero |
-    ace-meter -v -S "$state" |
+# what is measured is in the state every two seconds
+timeout 5 ace-meter -S "$state" /dev/zero |
     ssh -T "$host" 'cat >/dev/null'
+ace-inspect -v "$state/link" | grep bandwidth

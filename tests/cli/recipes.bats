@@ -294,6 +294,7 @@ killed_half() {
 		    -S "/run/\${key##*/}-%C" "\$@"
 	END
 	exits 0 on bash -euo pipefail deploy.sh
+	grep -q '^key .*bandwidth=[1-9]' out
 	grep -q 'accepted' err
 	grep -q 'duplicate' err
 	grep -q 'edge1: .*1 inputs up to step 0, 1 accepted' out
