@@ -23,6 +23,7 @@ enum {
 	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
 	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
+	OPT_RUNNING,
 	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY
 };
 enum { PER_NOTHING, PER_MEAN, PER_OFFSET };
@@ -42,6 +43,8 @@ static const struct cli_opt options[] = {
 	{ OPT_NORM, "max-norm", "X", "leave out what has a larger norm" },
 	{ OPT_RATIO, "max-norm-ratio", "R",
 	    "and what has R times the step's median norm" },
+	{ OPT_RUNNING, "max-norm-running", "R",
+	    "and what has R times that of the steps before" },
 	{ OPT_SHARE, "max-weight-share", "S",
 	    "cut weights to a share of the step's" },
 	{ OPT_DELAY, "delay", "STEPS", "say that it is applied so much later "
@@ -159,6 +162,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_RATIO:
 		return cli_f64(&q->max_ratio, val, 1, 1e300,
 		    "--max-norm-ratio", e);
+	case OPT_RUNNING:
+		return cli_f64(&q->max_running, val, 1, 1e300,
+		    "--max-norm-running", e);
 	case OPT_SHARE:
 		return cli_f64(&q->max_share, val, 1e-6, 1,
 		    "--max-weight-share", e);
@@ -448,6 +454,15 @@ do_paths(struct run *x, char **paths, size_t n, struct err *e)
 	return r;
 }
 
+/* The norms of the steps before, in the spool: who is started again decides
+ * the same. */
+static int
+remember(struct run *x, char *path, struct err *e)
+{
+	return path == NULL ? -ERR_SYS : norms_open(&x->c.norms, path,
+	    (enum io_sync)x->o->sync, e);
+}
+
 static int
 do_spool(struct run *x, struct err *e)
 {
@@ -462,6 +477,8 @@ do_spool(struct run *x, struct err *e)
 	size_t n;
 	int r = rounds_open(&steps, &ro, e);
 
+	if (r == 0 && o->who.rule.max_running > 0)
+		r = remember(x, rounds_file(steps, "norms", e), e);
 	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
 		if ((r = rounds_next(steps, &paths, &n, e)) == 0 &&
 		    (r = do_paths(x, paths, n, e)) == 0)

@@ -23,6 +23,7 @@ complete -c ace-aggregate -l rule -x -d 'mean (default), clip:X, trim:F, median,
 complete -c ace-aggregate -l among -x -d 'of trim and median: all (default), reporters or nonzero'
 complete -c ace-aggregate -l max-norm -x -d 'leave out what has a larger norm'
 complete -c ace-aggregate -l max-norm-ratio -x -d 'and what has R times the step\'s median norm'
+complete -c ace-aggregate -l max-norm-running -x -d 'and what has R times that of the steps before'
 complete -c ace-aggregate -l max-weight-share -x -d 'cut weights to a share of the step\'s'
 complete -c ace-aggregate -l delay -x -d 'say that it is applied so much later (default: the most that a device asks for)'
 complete -c ace-aggregate -l staleness -x -d 'what is N model versions behind weighs 1/e (default as much)'

@@ -21,6 +21,7 @@ void
 contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
+	norms_release(&c->norms);
 	alloc_free(c->late);
 	sketch_release(&c->like);
 }
@@ -280,6 +281,20 @@ contrib_weights(struct contrib *c, struct err *e)
 	return r;
 }
 
+/* The running median is that of steps before this one. */
+static int
+contrib_judge(struct contrib *c, struct err *e)
+{
+	const struct robust_rule *q = &c->o->rule;
+	uint64_t step = gather_shard(c->g, 0)->step;
+	int r;
+
+	c->step.running = norms_median(&c->norms, step);
+	if ((r = robust_judge(q, &c->step, e)) < 0 || !(q->max_running > 0))
+		return r;
+	return norms_add(&c->norms, step, c->step.median, e);
+}
+
 int
 contrib_look(struct contrib *c, struct shard *out, struct err *e)
 {
@@ -301,7 +316,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 		r = contrib_group(c, g, e);
 	if (r < 0 || (r = gather_finish(c->g, e)) < 0 ||
 	    (r = contrib_weights(c, e)) < 0 ||
-	    (r = robust_judge(&c->o->rule, &c->step, e)) < 0 ||
+	    (r = contrib_judge(c, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",
 	    out, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",

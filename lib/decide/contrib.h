@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "kern/kern.h"
+#include "state/norms.h"
 #include "sync/robust.h"
 #include "sync/sketch.h"
 
@@ -38,6 +39,7 @@ struct contrib {
 	const struct kern *kern;
 	struct gather *g;		/* the caller's, set before a step */
 	struct robust_step step;
+	struct norms norms;		/* of the steps before */
 	double *late;			/* f64[k]: what age and drift leave */
 	size_t late_cap;
 	struct sketch like;		/* like.of, like.clusters: after a look */

@@ -9,6 +9,7 @@
  *   DIR/RUN/closed                   "STEP\n": nothing is added to steps
  *                                    before it; itself is closed by its manifest
  *   DIR/RUN/last                     "STEP\n": its aggregate was made
+ *   DIR/RUN/norms                    see state/norms.h
  *   DIR/RUN/STEP/DEVICE.PART.aceg    an accepted shard, a stream of its own
  *   DIR/RUN/STEP/DEVICE.PART.no      the receipt of one that was rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate

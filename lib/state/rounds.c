@@ -78,6 +78,12 @@ rounds_free(struct rounds *r)
 	alloc_free(r);
 }
 
+char *
+rounds_file(const struct rounds *r, const char *name, struct err *e)
+{
+	return inbox_path(&r->in, r->run, NULL, name, e);
+}
+
 int
 rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 {

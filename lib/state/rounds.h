@@ -28,6 +28,9 @@ int rounds_open(struct rounds **out, const struct rounds_opts *o,
     struct err *e);
 void rounds_free(struct rounds *r);
 
+/* rounds_file(r, name, e): the path of a file of the run, allocated. */
+char *rounds_file(const struct rounds *r, const char *name, struct err *e);
+
 /* rounds_next(r, paths, n, e): waits for the next step that can be closed and
  * closes it (closing_wait); *paths are its shards, in the order to sum in, until
  * rounds_done.  A step that was closed before and not done comes again, the

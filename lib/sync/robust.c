@@ -81,7 +81,7 @@ int
 robust_active(const struct robust_rule *q)
 {
 	return q->kind != ROBUST_MEAN || q->max_norm > 0 || q->max_ratio > 0 ||
-	    q->max_share > 0;
+	    q->max_running > 0 || q->max_share > 0;
 }
 
 int
@@ -111,7 +111,7 @@ robust_release(struct robust_step *t)
 	alloc_free(t->x);
 	alloc_free(t->element);
 	alloc_free(t->dist);
-	*t = (struct robust_step){ 0, NULL, NULL, NULL, NULL };
+	*t = (struct robust_step){ .k = 0 };
 }
 
 /* ---- who counts ---- */
@@ -126,7 +126,7 @@ const char *
 robust_why(enum robust_fate fate)
 {
 	static const char *const why[] = { "counts", "clipped", "norm",
-	    "norm-ratio", "distance", "weight", "nonfinite" };
+	    "norm-ratio", "norm-running", "distance", "weight", "nonfinite" };
 
 	return why[fate];
 }
@@ -163,11 +163,10 @@ robust_norms(const struct robust_one *o, size_t k, double *tmp)
 }
 
 static void
-robust_limits(const struct robust_rule *q, struct robust_one *o, size_t k,
-    double *tmp)
+robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 {
-	double median = 0;
-	size_t i, n;
+	struct robust_one *o = t->one;
+	size_t i, n, k = t->k;
 
 	for (i = 0; i < k; i++) {
 		o[i].scale = o[i].share = 1;
@@ -176,8 +175,8 @@ robust_limits(const struct robust_rule *q, struct robust_one *o, size_t k,
 	}
 	/* a bad device's norm stays among the peers': that moves the median
 	 * by one place, and no limit has to come before the other */
-	if (q->max_ratio > 0 && (n = robust_norms(o, k, tmp)) != 0)
-		median = (tmp[(n - 1) / 2] + tmp[n / 2]) / 2;
+	if ((n = robust_norms(o, k, tmp)) != 0)
+		t->median = (tmp[(n - 1) / 2] + tmp[n / 2]) / 2;
 	for (i = 0; i < k; i++) {
 		double norm = sqrt(o[i].norm2);
 
@@ -185,8 +184,12 @@ robust_limits(const struct robust_rule *q, struct robust_one *o, size_t k,
 			continue;
 		if (q->max_norm > 0 && norm > q->max_norm) {
 			o[i].fate = ROBUST_BY_NORM;
-		} else if (q->max_ratio > 0 && norm > q->max_ratio * median) {
+		} else if (q->max_ratio > 0 && norm > q->max_ratio *
+		    t->median) {
 			o[i].fate = ROBUST_BY_RATIO;
+		} else if (q->max_running > 0 && t->running > 0 &&
+		    norm > q->max_running * t->running) {
+			o[i].fate = ROBUST_BY_RUNNING;
 		} else if (q->kind == ROBUST_CLIP && norm > q->clip) {
 			o[i].fate = ROBUST_CLIPPED;
 			o[i].scale = q->clip / norm;
@@ -297,7 +300,7 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 
 	if (tmp == NULL)
 		return -ERR_SYS;
-	robust_limits(q, o, k, tmp);
+	robust_limits(q, t, tmp);
 	if (robust_left(o, k) == 0)
 		r = err_set(e, ERR_REFUSED, "the rules leave none of %zu "
 		    "contributions", k);

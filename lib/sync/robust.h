@@ -6,8 +6,9 @@
  * first wins.  The other functions sort before they sum, so the order of their
  * inputs changes no bit.
  *
- *   norm limits   left out when its norm is over max_norm, or over max_ratio
- *                 times the median of the norms of this step
+ *   norm limits   left out when its norm is over max_norm, over max_ratio times
+ *                 the median of the norms of this step, or over max_running
+ *                 times that of steps before
  *   clip          g~ = g * min(1, X / ||g||)
  *   trim          per element, the mean without the F largest and the F
  *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
@@ -47,7 +48,7 @@ struct robust_rule {
 	int among;		/* enum robust_among */
 	size_t f, m;
 	double clip;
-	double max_norm, max_ratio, max_share;	/* 0: no limit */
+	double max_norm, max_ratio, max_running, max_share;	/* 0: no limit */
 };
 
 /* robust_parse(q, s, e): "mean", "clip:X", "trim:F", "median", "krum:F",
@@ -63,7 +64,7 @@ int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
 	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_NORM, ROBUST_BY_RATIO,
-	ROBUST_BY_DISTANCE, ROBUST_WEIGHTLESS, ROBUST_NONFINITE
+	ROBUST_BY_RUNNING, ROBUST_BY_DISTANCE, ROBUST_WEIGHTLESS, ROBUST_NONFINITE
 };
 
 enum { ROBUST_MAX_PAIRS = 4096 };	/* contributions to krum */
@@ -88,6 +89,8 @@ struct robust_step {
 	const float **x;	/* for values of a group */
 	float *element;		/* scratch of robust_combine */
 	double *dist;		/* f64[k][k], zeros; NULL unless robust_pairs */
+	double running;		/* in: the median norm of steps before, 0 none */
+	double median;		/* out: of this one, bad devices' among them */
 };
 
 /* robust_step(t, q, k, e): empty, for k; t is zeros before the first. */

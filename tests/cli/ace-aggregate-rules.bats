@@ -239,3 +239,70 @@ values() {
 	exits 2 ace-aggregate --staleness 0 a b
 	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want
 }
+
+# growing NAME VALUE...: shards of steps 0, 1, ... of a tensor of one value
+growing() {
+	local s=0 v
+	for v in "${@:2}"; do
+		perl -e 'binmode STDOUT;
+		    $h = q({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
+		    $h .= " " while length($h) % 8;
+		    print pack("Q<", length $h), $h, pack("f<", $ARGV[0])' "$v" |
+		    ace-import -f safetensors -d "$1" -s $s
+		s=$((s + 1))
+	done >"$1"
+}
+
+@test "the running median sees what the step's own does not" {
+	# in step 3 the bad ones are the majority
+	growing a 1 1 2 1 1.5
+	growing b 2 1 1 90 1.5
+	growing c 1 2 1 80 30
+	exits 0 ace-aggregate -v --max-norm-ratio 3 a b c
+	grep -q "step 3: .* left out" err && return 1
+	exits 0 ace-aggregate -v --max-norm-running 3 a b c
+	[ "$(grep -c "left out: norm-running" err)" -eq 3 ]
+	says "step 3: 'b' left out: norm-running, norm 90$"
+	says "step 3: 'c' left out: norm-running, norm 80$"
+	# the median of step 3 was 80: one of four, 1, 1, 1, 80
+	exits 0 ace-aggregate -v --max-norm-running 20 a b c
+	says "step 4: 'c' left out: norm-running, norm 30$"
+	growing a 1 9
+	growing b 1 9
+	exits 5 ace-aggregate --max-norm-running 3 a b
+	says 'the rules leave none of 2 contributions'
+	exits 2 ace-aggregate --max-norm-running 0.5 a b
+}
+
+@test "the running median of a spool lasts, and a step made again is the same" {
+	growing a 1 1 2 1 1
+	growing b 2 1 1 1 50
+	growing c 1 2 1 80 1
+	for f in a b c; do ace-recv --spool box --sync none "$f" >/dev/null; done
+	agg=(ace-aggregate --no-provenance --spool spool --expect 3 --sync none
+	    --max-norm-running 3)
+	cp -r box spool
+	"${agg[@]}" --steps 5 >want
+	[ "$(cut -d' ' -f2 spool/*/norms | paste -sd' ')" = "1 1 1 1 1" ]
+	[ "$(field left-out want | grep -c norm-running)" -eq 2 ]
+	# one process for each step; and each killed at every place
+	rm -r spool
+	cp -r box spool
+	for s in 0 1 2 3; do "${agg[@]}" --steps 1 >"one$s"; done
+	cp -r spool fifth
+	for n in $(seq 100); do
+		rm -r spool
+		cp -r fifth spool
+		got=0
+		killed "$n" "${agg[@]}" --steps 1 >out || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$(cat spool/*/last)" = 3 ] || continue
+		"${agg[@]}" --steps 1 >out
+		[ "$(field left-out out)" = b:norm-running ]
+	done
+	[ "$n" -gt 8 ]
+	# damage is not believed
+	echo x >>"$(ls spool/*/norms)"
+	exits 3 "${agg[@]}" --steps 1
+	says 'corrupt: .*norms'
+}

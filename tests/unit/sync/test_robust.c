@@ -191,6 +191,17 @@ limits(struct robust_step *t)
 	    t->one[4].fate == ROBUST_NONFINITE,
 	    "1.4 times the median of 1, 3 and 40");
 	q.max_ratio = 0;
+	q.max_running = 2;
+	line(t, &q, v, 5);
+	t->running = 0;
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 31,
+	    "no step before: no limit");
+	line(t, &q, v, 5);
+	t->running = 1.6;
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2 + 4 + 16 &&
+	    t->one[3].fate == ROBUST_BY_RUNNING,
+	    "twice the median of steps before: %x", counted(t));
+	q.max_running = 0;
 	q.max_norm = 1e-9;
 	line(t, &q, v, 4);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nobody left");
@@ -235,7 +246,7 @@ shares(struct robust_step *t)
 int
 main(void)
 {
-	struct robust_step t = { 0, NULL, NULL, NULL, NULL };
+	struct robust_step t = { .k = 0 };
 
 	parse();
 	elements();
