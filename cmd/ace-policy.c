@@ -422,13 +422,13 @@ set_stale(struct stale *s, const struct advice_stale *o)
 {
 	s->compute = o->compute;
 	s->latency = o->latency;
-	s->rule = o->phi == ADVICE_ALL ? TRACK_TTA : o->phi;
+	s->rule = o->phi == ADVICE_ALL ? REPLAN_TTA : o->phi;
 	s->d = (struct deco)DECO_INIT;
 	s->d.min = o->min;
 	s->d.most = o->most;
 	s->d.kc = o->kc;
 	s->d.kd = o->kd;
-	s->track = (struct track)TRACK_INIT;
+	s->plan = (struct replan)REPLAN_INIT;
 }
 
 static int

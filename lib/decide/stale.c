@@ -30,7 +30,7 @@ stale_number(const struct state *s, const char *file, const char *key,
 
 static int
 stale_sample(const struct stale *s, const struct shard *sh,
-    const struct state *state, struct track_sample *m, struct err *e)
+    const struct state *state, struct replan_sample *m, struct err *e)
 {
 	const char *v = text_get(&sh->kv, STALE_COMPUTE);
 	int r;
@@ -71,10 +71,10 @@ stale_put(const struct stale *s, const struct deco *d, uint64_t values,
 	int r;
 
 	(void)snprintf(bytes, sizeof(bytes), "%.0f",
-	    fmax(1, floor(s->track.delta * 4 * (double)values)));
-	if ((r = stale_real(kv, "ratio", 1 / s->track.delta, e)) < 0 ||
+	    fmax(1, floor(s->plan.delta * 4 * (double)values)));
+	if ((r = stale_real(kv, "ratio", 1 / s->plan.delta, e)) < 0 ||
 	    (r = text_set(kv, "budget_bytes", bytes, e)) < 0 ||
-	    (r = stale_real(kv, KEYS_DELAY, s->track.tau, e)) < 0 ||
+	    (r = stale_real(kv, KEYS_DELAY, s->plan.tau, e)) < 0 ||
 	    (r = stale_real(kv, HISTORY_BANDWIDTH, d->bandwidth, e)) < 0 ||
 	    (r = stale_real(kv, "latency", d->latency, e)) < 0 ||
 	    (r = stale_real(kv, "compute", d->compute, e)) < 0)
@@ -88,14 +88,14 @@ stale_decide(struct stale *s, const struct shard *sh, uint64_t values,
     char words[256], struct err *e)
 {
 	static const char *const rule[] = { "paper", "s2", "additive", "tta" };
-	struct track_sample m = { bandwidth, -1, -1, -1, -1 };
-	struct track *t = &s->track;
+	struct replan_sample m = { bandwidth, -1, -1, -1, -1 };
+	struct replan *t = &s->plan;
 	struct deco d = s->d;
 	int r, changed;
 
 	if ((r = stale_sample(s, sh, state, &m, e)) < 0)
 		return r;
-	track_see(t, &m);
+	replan_see(t, &m);
 	if (!(t->bandwidth.v > 0) || !(t->compute.v > 0) || t->nlatency == 0) {
 		(void)snprintf(words, 256, "deco: %s not known yet",
 		    !(t->bandwidth.v > 0) ? "bandwidth" :
@@ -103,7 +103,7 @@ stale_decide(struct stale *s, const struct shard *sh, uint64_t values,
 		return 0;
 	}
 	d.size = fmax(32 * (double)values, 1);
-	changed = track_plan(t, &d, s->rule, e);
+	changed = replan_plan(t, &d, s->rule, e);
 	if (changed < 0)
 		return changed;
 	(void)snprintf(words, 256, "deco (%s): %s delay %.0f, %.4g of the "
@@ -120,10 +120,10 @@ stale_decide(struct stale *s, const struct shard *sh, uint64_t values,
 int
 stale_load(struct stale *s, const struct history *h, struct err *e)
 {
-	int r = history_list(h, STALE_STATE, (double *)&s->track,
-	    TRACK_NUMBERS, e);
+	int r = history_list(h, STALE_STATE, (double *)&s->plan,
+	    REPLAN_NUMBERS, e);
 
-	if (r > 0 && track_check(&s->track) < 0)
+	if (r > 0 && replan_check(&s->plan) < 0)
 		r = err_set(e, ERR_DATA, "corrupt: " STALE_STATE);
 	return r < 0 ? r : 0;
 }
@@ -131,6 +131,6 @@ stale_load(struct stale *s, const struct history *h, struct err *e)
 int
 stale_save(const struct stale *s, struct history *h, struct err *e)
 {
-	return history_put_list(h, STALE_STATE, (const double *)&s->track,
-	    TRACK_NUMBERS, e);
+	return history_put_list(h, STALE_STATE, (const double *)&s->plan,
+	    REPLAN_NUMBERS, e);
 }

@@ -7,7 +7,7 @@
 #define ACE_STALE_H
 
 #include "state/history.h"
-#include "sync/track.h"
+#include "sync/replan.h"
 
 struct err;
 struct shard;
@@ -17,11 +17,11 @@ struct state;
 
 struct stale {
 	/* given */
-	int on, rule;		/* enum deco_phi or TRACK_TTA */
+	int on, rule;		/* enum deco_phi or REPLAN_TTA */
 	double compute, latency;	/* seconds; < 0: measured */
 	struct deco d;		/* min, most, kc, kd */
 	/* found */
-	struct track track;
+	struct replan plan;
 };
 
 /*

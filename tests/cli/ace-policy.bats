@@ -332,7 +332,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-inspect -v st/code | grep -oE '(contraction|share)=.*' >code
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
-	    printf("kc=%.5g\n", 0.2 * (1 - a) / a * d / (1 - d)) }' code >price
+	    printf("kc=%.5g\n", 0.05 * (1 - a) / a * d / (1 - d)) }' code >price
 	ace-policy -S st "$@" in0 >o0
 	asked o0 | awk -F = '$1 == "kc" { printf("kc=%.5g\n", $2) }' | cmp - price
 	# three runs decide as one does

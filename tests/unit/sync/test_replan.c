@@ -4,7 +4,7 @@
 #include "../tap.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "sync/track.h"
+#include "sync/replan.h"
 
 static struct deco
 model(void)
@@ -17,15 +17,15 @@ model(void)
 	return d;
 }
 
-static struct track_sample
+static struct replan_sample
 sample(double mbit, double ms, double compute)
 {
-	return (struct track_sample){ mbit * 1e6, ms * 1e-3, compute, -1, -1 };
+	return (struct replan_sample){ mbit * 1e6, ms * 1e-3, compute, -1, -1 };
 }
 
 /* n samples of one link, a plan asked for after each; how many were new. */
 static int
-steps(struct track *t, struct track_sample s, int n, int rule)
+steps(struct replan *t, struct replan_sample s, int n, int rule)
 {
 	struct err e = ERR_INIT;
 	struct deco d;
@@ -33,8 +33,8 @@ steps(struct track *t, struct track_sample s, int n, int rule)
 
 	for (i = 0; i < n; i++) {
 		d = model();
-		track_see(t, &s);
-		if ((r = track_plan(t, &d, rule, &e)) < 0)
+		replan_see(t, &s);
+		if ((r = replan_plan(t, &d, rule, &e)) < 0)
 			return -1000;
 		changed += r;
 	}
@@ -45,43 +45,43 @@ static void
 test_plans(void)
 {
 	/* the examples of test_deco.c */
-	struct track t = TRACK_INIT;
+	struct replan t = REPLAN_INIT;
 
-	ok(steps(&t, sample(5, 300, 0.5), 1, TRACK_TTA) == 1 && t.tau == 2 &&
+	ok(steps(&t, sample(5, 300, 0.5), 1, REPLAN_TTA) == 1 && t.tau == 2 &&
 	    fabs(t.delta - 0.000223) < 6e-7, "the first sample gives a plan");
-	ok(steps(&t, sample(5, 300, 0.5), 500, TRACK_TTA) == 0,
+	ok(steps(&t, sample(5, 300, 0.5), 500, REPLAN_TTA) == 0,
 	    "nothing changes, nothing new");
-	t = (struct track)TRACK_INIT;
+	t = (struct replan)REPLAN_INIT;
 	ok(steps(&t, sample(200, 300, 0.25), 1, DECO_PAPER) == 1 &&
 	    t.tau == 3 && fabs(t.delta - 0.004464) < 6e-7, "paper's rule");
-	t = (struct track)TRACK_INIT;
-	ok(steps(&t, sample(200, 300, 0.25), 1, TRACK_TTA) == 1 &&
+	t = (struct replan)REPLAN_INIT;
+	ok(steps(&t, sample(200, 300, 0.25), 1, REPLAN_TTA) == 1 &&
 	    t.tau == 2 && fabs(t.delta - 0.004911) < 6e-7, "the other rule");
 }
 
 static void
 test_change(void)
 {
-	struct track t = TRACK_INIT;
+	struct replan t = REPLAN_INIT;
 	int n;
 
-	(void)steps(&t, sample(200, 100, 0.5), 60, TRACK_TTA);
-	n = steps(&t, sample(5, 100, 0.5), 1, TRACK_TTA);
+	(void)steps(&t, sample(200, 100, 0.5), 60, REPLAN_TTA);
+	n = steps(&t, sample(5, 100, 0.5), 1, REPLAN_TTA);
 	ok(n == 0 && t.bandwidth.v == 200e6, "one sample far off is nothing");
-	(void)steps(&t, sample(200, 100, 0.5), 1, TRACK_TTA);
+	(void)steps(&t, sample(200, 100, 0.5), 1, REPLAN_TTA);
 	ok(fabs(t.bandwidth.v - 200e6) < 1, "forgotten by the next");
-	n = steps(&t, sample(5, 100, 0.5), 2, TRACK_TTA);
+	n = steps(&t, sample(5, 100, 0.5), 2, REPLAN_TTA);
 	ok(n == 1 && fabs(t.bandwidth.v - 5e6) < 1 && t.delta * 11.2e9 / 5e6 <=
 	    0.5001, "two are a change: 200 to 5 Mbit/s within two shards");
-	n = steps(&t, sample(200, 100, 0.5), 2, TRACK_TTA);
+	n = steps(&t, sample(200, 100, 0.5), 2, REPLAN_TTA);
 	ok(n == 1 && t.bandwidth.v > 199e6, "and back");
 }
 
 static void
 test_smooth(void)
 {
-	struct track t = TRACK_INIT;
-	struct track_sample s = sample(100, 50, 0.5);
+	struct replan t = REPLAN_INIT;
+	struct replan_sample s = sample(100, 50, 0.5);
 	double off, worst = 0;
 	uint32_t u[4];
 	int i, changed = 0;
@@ -90,87 +90,87 @@ test_smooth(void)
 		rng_block(1, 2, 3, (uint32_t)i, u);
 		s.bandwidth = 100e6 * exp2(0.3 * (rng_unit(u[0]) - 0.5));
 		s.latency = 0.05 + 0.1 * rng_unit(u[1]) * (i % 7 != 0);
-		changed += steps(&t, s, 1, TRACK_TTA);
+		changed += steps(&t, s, 1, REPLAN_TTA);
 		off = fabs(t.bandwidth.v / 100e6 - 1);
 		worst = i > 20 && off > worst ? off : worst;
 	}
 	ok(worst < 0.06, "ten per cent of noise become %.1f", 100 * worst);
-	ok(track_latency(&t) == 0.05, "latency without the queue");
+	ok(replan_latency(&t) == 0.05, "latency without the queue");
 	ok(changed <= 8, "plans changed %d times in 400", changed);
-	t = (struct track)TRACK_INIT;
-	track_see(&t, &(struct track_sample){ 100, 1, 1, -1, -1 });
-	for (i = 0; i < TRACK_HALF; i++)
-		track_see(&t, &(struct track_sample){ 144, 1, 1, -1, -1 });
+	t = (struct replan)REPLAN_INIT;
+	replan_see(&t, &(struct replan_sample){ 100, 1, 1, -1, -1 });
+	for (i = 0; i < REPLAN_HALF; i++)
+		replan_see(&t, &(struct replan_sample){ 144, 1, 1, -1, -1 });
 	ok(fabs(t.bandwidth.v - 120) < 1e-9, "half is forgotten in ten");
 }
 
 static void
 test_price(void)
 {
-	struct track t = TRACK_INIT;
-	struct track_sample s = sample(100, 50, 0.5);
+	struct replan t = REPLAN_INIT;
+	struct replan_sample s = sample(100, 50, 0.5);
 	struct err e = ERR_INIT;
 	struct deco d = model();
 
-	track_see(&t, &s);
-	ok(track_plan(&t, &d, TRACK_TTA, &e) == 1 && d.kc == 0.02,
+	replan_see(&t, &s);
+	ok(replan_plan(&t, &d, REPLAN_TTA, &e) == 1 && d.kc == 0.02,
 	    "the nominal price while none is measured");
 	s.alpha = 0.5;
 	s.share = 0.01;
-	track_see(&t, &s);
-	ok(fabs(t.kc.v - 0.2 * 0.01 / 0.99) < 1e-12,
+	replan_see(&t, &s);
+	ok(fabs(t.kc.v - REPLAN_KC * 0.01 / 0.99) < 1e-12,
 	    "half is kept by a hundredth of the bits");
 	d = model();
-	ok(track_plan(&t, &d, TRACK_TTA, &e) >= 0 && d.kc == t.kc.v,
+	ok(replan_plan(&t, &d, REPLAN_TTA, &e) >= 0 && d.kc == t.kc.v,
 	    "the measured price");
 	s.alpha = 0;
-	track_see(&t, &s);
-	track_see(&t, &s);
-	ok(fabs(t.kc.v - 0.2 * 99 * 0.01 / 0.99) < 1e-9,
+	replan_see(&t, &s);
+	replan_see(&t, &s);
+	ok(fabs(t.kc.v - REPLAN_KC * 99 * 0.01 / 0.99) < 1e-9,
 	    "a code that keeps nothing has the price of a hundredth");
 	s.share = 0;
-	track_see(&t, &s);
-	track_see(&t, &s);
-	ok(t.planned == 1 && fabs(t.kc.v - 0.2 * 99 * t.delta / (1 - t.delta)) <
+	replan_see(&t, &s);
+	replan_see(&t, &s);
+	ok(t.planned == 1 && fabs(t.kc.v - REPLAN_KC * 99 * t.delta / (1 - t.delta)) <
 	    1e-9, "nothing sent: the plan was too little");
 	s.alpha = 1;
 	s.share = 1;
 	d.kc = t.kc.v;
-	track_see(&t, &s);
+	replan_see(&t, &s);
 	ok(t.kc.v == d.kc, "what is not coded has no price");
 }
 
 static void
 test_bad(void)
 {
-	struct track t = TRACK_INIT;
+	struct replan t = REPLAN_INIT;
 	struct deco d = model();
 	struct err e = ERR_INIT;
 	double *v = (double *)&t;
 	int i, bad = 0;
 
-	track_see(&t, &(struct track_sample){ 0, -1, 0, -1, -1 });
-	ok(t.bandwidth.v == 0 && t.compute.v == 0 && track_latency(&t) < 0,
+	replan_see(&t, &(struct replan_sample){ 0, -1, 0, -1, -1 });
+	ok(t.bandwidth.v == 0 && t.compute.v == 0 && replan_latency(&t) < 0,
 	    "nothing measured is nothing known");
-	ok(track_plan(&t, &d, TRACK_TTA, &e) == -ERR_USAGE, "and no plan: %s",
+	ok(replan_plan(&t, &d, REPLAN_TTA, &e) == -ERR_USAGE, "and no plan: %s",
 	    e.msg);
-	(void)steps(&t, sample(5, 300, 0.5), 3, TRACK_TTA);
-	ok(track_check(&t) == 0, "what it leaves is good");
-	for (i = 0; i < TRACK_NUMBERS; i++) {
+	(void)steps(&t, sample(5, 300, 0.5), 3, REPLAN_TTA);
+	ok(replan_check(&t) == 0, "what it leaves is good");
+	for (i = 0; i < REPLAN_NUMBERS; i++) {
 		double was = v[i];
 
 		v[i] = NAN;
-		bad += track_check(&t) < 0;
+		bad += replan_check(&t) < 0;
 		v[i] = INFINITY;
-		bad += track_check(&t) < 0;
+		bad += replan_check(&t) < 0;
 		v[i] = was;
 	}
-	ok(bad == 2 * TRACK_NUMBERS, "not a number: refused");
+	ok(bad == 2 * REPLAN_NUMBERS, "not a number: refused");
 	t.tau = 1.5;
-	ok(track_check(&t) < 0, "half a step");
+	ok(replan_check(&t) < 0, "half a step");
 	t.tau = 1;
 	t.delta = 0;
-	ok(track_check(&t) < 0, "no bits");
+	ok(replan_check(&t) < 0, "no bits");
 }
 
 int

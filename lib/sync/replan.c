@@ -1,22 +1,22 @@
 #include <math.h>
 
 #include "base/err.h"
-#include "sync/track.h"
+#include "sync/replan.h"
 
-#define TRACK_LEAST 0.01	/* contraction that is believed */
-#define TRACK_ODD 1.5		/* times the estimate, or a part of it */
+#define REPLAN_LEAST 0.01	/* contraction that is believed */
+#define REPLAN_ODD 1.5		/* times the estimate, or a part of it */
 
 static void
-track_mean(struct track_mean *m, double x)
+replan_mean(struct replan_mean *m, double x)
 {
-	double off, gain = 1 - exp2(-1.0 / TRACK_HALF);
+	double off, gain = 1 - exp2(-1.0 / REPLAN_HALF);
 
 	if (!(x > 0))
 		return;
 	off = m->v > 0 ? x / m->v : 0;
-	if (off >= TRACK_ODD)
+	if (off >= REPLAN_ODD)
 		m->odd = m->odd > 0 ? m->odd + 1 : 1;
-	else if (off <= 1 / TRACK_ODD)
+	else if (off <= 1 / REPLAN_ODD)
 		m->odd = m->odd < 0 ? m->odd - 1 : -1;
 	else
 		m->odd = 0;
@@ -29,29 +29,29 @@ track_mean(struct track_mean *m, double x)
 }
 
 void
-track_see(struct track *t, const struct track_sample *s)
+replan_see(struct replan *t, const struct replan_sample *s)
 {
-	double alpha = fmin(fmax(s->alpha, TRACK_LEAST), 1 - 1e-9);
+	double alpha = fmin(fmax(s->alpha, REPLAN_LEAST), 1 - 1e-9);
 	/* nothing was sent: what was planned was too little */
 	double share = s->share > 0 ? s->share : t->planned * t->delta;
 
-	track_mean(&t->bandwidth, s->bandwidth);
-	track_mean(&t->compute, s->compute);
+	replan_mean(&t->bandwidth, s->bandwidth);
+	replan_mean(&t->compute, s->compute);
 	/* near d = 1 the measure says nothing */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
-		track_mean(&t->kc, TRACK_KC * (1 - alpha) / alpha * share /
+		replan_mean(&t->kc, REPLAN_KC * (1 - alpha) / alpha * share /
 		    (1 - share));
 	if (s->latency >= 0) {
-		t->latency[(int)fmod(t->nlatency, TRACK_WINDOW)] = s->latency;
+		t->latency[(int)fmod(t->nlatency, REPLAN_WINDOW)] = s->latency;
 		t->nlatency++;
 	}
 	t->age++;
 }
 
 double
-track_latency(const struct track *t)
+replan_latency(const struct replan *t)
 {
-	int i, n = t->nlatency < TRACK_WINDOW ? (int)t->nlatency : TRACK_WINDOW;
+	int i, n = t->nlatency < REPLAN_WINDOW ? (int)t->nlatency : REPLAN_WINDOW;
 	double least = INFINITY;
 
 	for (i = 0; i < n; i++)
@@ -60,48 +60,50 @@ track_latency(const struct track *t)
 }
 
 static int
-track_moved(double now, double was)
+replan_moved(double now, double was)
 {
-	return fabs(now - was) > TRACK_MOVED * was;
+	return fabs(now - was) > REPLAN_MOVED * was;
 }
 
 /* What a plan is compared by; a term may be infinite, the time is not. */
 static double
-track_cost(const struct deco *d, struct deco_plan p, int rule)
+replan_cost(const struct deco *d, struct deco_plan p, int rule)
 {
-	return deco_time(d, p) * (rule == TRACK_TTA ? deco_steps(d, p) :
+	return deco_time(d, p) * (rule == REPLAN_TTA ? deco_steps(d, p) :
 	    1 + deco_phi(d, (enum deco_phi)rule, p));
 }
 
 int
-track_plan(struct track *t, struct deco *d, int rule, struct err *e)
+replan_plan(struct replan *t, struct deco *d, int rule, struct err *e)
 {
 	struct deco_plan old = { (int)t->tau, t->delta }, p;
+	double gain;
 	int r;
 
 	d->bandwidth = t->bandwidth.v;
 	d->compute = t->compute.v;
-	d->latency = track_latency(t);
+	d->latency = replan_latency(t);
 	d->kc = t->kc.v > 0 ? t->kc.v : d->kc;
 	if ((r = deco_check(d, e)) < 0)
 		return r;
-	if (t->planned != 0 && t->age < TRACK_EVERY &&
-	    !track_moved(d->bandwidth, t->from[0]) &&
-	    !track_moved(d->compute, t->from[1]) &&
-	    !track_moved(d->kc, t->from[2]) &&
-	    !track_moved(d->latency, t->from[3]))
+	if (t->planned != 0 && t->age < REPLAN_EVERY &&
+	    !replan_moved(d->bandwidth, t->from[0]) &&
+	    !replan_moved(d->compute, t->from[1]) &&
+	    !replan_moved(d->kc, t->from[2]) &&
+	    !replan_moved(d->latency, t->from[3]))
 		return 0;
 	t->age = 0;
 	t->from[0] = d->bandwidth;
 	t->from[1] = d->compute;
 	t->from[2] = d->kc;
 	t->from[3] = d->latency;
-	if (rule == TRACK_TTA)
+	if (rule == REPLAN_TTA)
 		p = deco_best(d);
 	else
 		(void)deco_bubbles(d, (enum deco_phi)rule, &p);
-	if (t->planned != 0 && !(track_cost(d, p, rule) <
-	    (1 - TRACK_GAIN) * track_cost(d, old, rule)))
+	gain = p.tau != old.tau ? REPLAN_GAIN : REPLAN_GAIN / 3;
+	if (t->planned != 0 && !(replan_cost(d, p, rule) <
+	    (1 - gain) * replan_cost(d, old, rule)))
 		return 0;
 	t->planned = 1;
 	t->tau = p.tau;
@@ -110,15 +112,15 @@ track_plan(struct track *t, struct deco *d, int rule, struct err *e)
 }
 
 int
-track_check(const struct track *t)
+replan_check(const struct replan *t)
 {
 	const double *v = (const double *)t;
 	int i;
 
-	for (i = 0; i < TRACK_NUMBERS; i++)
+	for (i = 0; i < REPLAN_NUMBERS; i++)
 		if (!(fabs(v[i]) <= 1e300))
 			return -1;
-	for (i = 0; i < TRACK_WINDOW; i++)
+	for (i = 0; i < REPLAN_WINDOW; i++)
 		if (t->latency[i] < 0)
 			return -1;
 	return floor(t->tau) == t->tau && floor(t->nlatency) == t->nlatency &&
