@@ -6,6 +6,7 @@
 #   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates         make bench    figures
 #   make dynacomm   its cuts on four networks: table and picture
+#   make deco       time to a target loss over slow and changing links
 #   make table1     five ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make fuzz       FUZZ_TIME seconds each, needs clang
@@ -75,6 +76,8 @@ endif
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math
+
+$(BUILD)/tests/emulate.o: ISA = -O3
 
 COMPILE = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 
@@ -198,13 +201,13 @@ run-bench: all examples $(TOOLS)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
-EXPERIMENTS = dynacomm table1 frontier
+EXPERIMENTS = dynacomm deco table1 frontier
 
 $(EXPERIMENTS): deps
 	@test $(DEPS) = no || .ci/deps plot
 	@+$(AGAIN) run-$@
 
-$(EXPERIMENTS:%=run-%): run-%: all examples
+$(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(BUILD)/results'
 
 lint:

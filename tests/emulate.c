@@ -1,0 +1,401 @@
+/*
+ * emulate: time to a target loss over a network that is only computed, by
+ * training that is real.  For examples/deco.sh.
+ *
+ *   emulate fixed SHARE DELAY RATE SEED    trains with a fixed plan; prints
+ *	share delay rate seed steps bits contraction (the steps to the target,
+ *	or 0; bits and contraction are means per message)
+ *   emulate dga DELAY RATE SEED            the same, dense, with delayed
+ *	averages that correct what each device has applied of its own
+ *   emulate time LINK                      lines of `fixed' on its input, each
+ *	with the seconds this takes over LINK
+ *   emulate deco LINK SEED DELAY RATE...   trains with the plans that ace-policy
+ *	makes from what the network does; rates by delay, interpolated: prints
+ *	seconds steps changes delay share
+ *   emulate pace LINK COMPUTE BITS DELAY STEPS    seconds a step, when each
+ *	takes COMPUTE seconds and sends BITS
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/codec.h"
+#include "sync/replan.h"
+
+#include "emu_problem.h"
+#include "emu_link.h"
+
+#define TARGET 1.1		/* loss, smoothed */
+#define SMOOTH 0.8		/* of the tries before, one every EVERY steps */
+enum { EVERY = 5 };
+
+struct device {
+	float grad[VALUES], acc[VALUES];	/* acc: with the residual */
+	double keep;		/* share of the values that is coded */
+	double bits, energy, lost;	/* of this step's message */
+};
+
+struct run {
+	struct problem p;
+	struct device d[DEVICES];
+	float w[VALUES], *queue[STEPS];
+	float own[DEVICES][VALUES];	/* dga: each device's model */
+	uint64_t seed;
+	size_t step, applied;
+	double smooth, before, at;	/* losses; at: steps to the target */
+	double bits, alpha;		/* sums */
+};
+
+static void
+die(const char *why)
+{
+	(void)fprintf(stderr, "emulate: %s\n", why);
+	exit(2);
+}
+
+static double
+number(const char *s, double lo, double hi)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (end == s || *end != '\0' || !(v >= lo && v <= hi))
+		die("a number that is none");
+	return v;
+}
+
+/* ---- one step ---- */
+
+/* acc coded so that about the share of the dense bits is used; dec of it. */
+static void
+code(struct run *r, struct device *d, size_t k, double share, float *dec)
+{
+	struct codec_ctx ctx = { k, r->step, 0, HIDDEN, 0 };
+	struct codec_plan pl = { CODEC_TOPK, 0, 0 };
+	struct err e = ERR_INIT;
+	struct buf b = BUF_INIT;
+	uint8_t param;
+
+	if (share >= 1) {
+		memcpy(dec, d->acc, VALUES * sizeof(*dec));
+		d->bits = 32.0 * VALUES;
+		return;
+	}
+	if (!(d->keep > 0))
+		d->keep = share * 32 / 26;
+	pl.arg = (float)fmin(1, fmax(d->keep, 1.0 / VALUES));
+	if (codec_encode(&pl, &ctx, d->acc, VALUES, &b, &param, &e) < 0 ||
+	    codec_decode(CODEC_TOPK, param, &ctx, b.p, b.n, dec, VALUES,
+	    &e) < 0)
+		die(e.msg);
+	d->bits = 8.0 * (double)b.n;
+	/* the next one nearer */
+	d->keep *= fmin(2, fmax(0.5, share * 32 * VALUES / d->bits));
+	buf_release(&b);
+}
+
+/* One device's message into mean; its residual stays in acc. */
+static void
+speak(struct run *r, size_t k, double share, const float *w, float *mean)
+{
+	static float dec[VALUES];
+	struct device *d = &r->d[k];
+	double v;
+	size_t i;
+
+	(void)gradient(&r->p, w, r->seed, k, r->step, d->grad);
+	for (i = 0; i < VALUES; i++)
+		d->acc[i] += d->grad[i];
+	code(r, d, k, share, dec);
+	d->energy = d->lost = 0;
+	for (i = 0; i < VALUES; i++) {
+		v = (double)d->acc[i];
+		d->energy += v * v;
+		d->acc[i] -= dec[i];
+		v = (double)d->acc[i];
+		d->lost += v * v;
+		mean[i] += dec[i] / DEVICES;
+	}
+	r->bits += d->bits / DEVICES;
+	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / DEVICES;
+}
+
+/* The target, between two tries. */
+static void
+judge(struct run *r, const float *w)
+{
+	double now;
+
+	if (r->step % EVERY != 0 || r->at > 0)
+		return;
+	r->before = r->smooth;
+	now = evaluate(&r->p, w);
+	r->smooth = r->step == EVERY ? now :
+	    SMOOTH * r->before + (1 - SMOOTH) * now;
+	if (!(r->smooth < 1e6))
+		r->step = STEPS;	/* it has diverged */
+	else if (r->smooth < TARGET)
+		r->at = (double)r->step - EVERY * (TARGET - r->smooth) /
+		    (r->before - r->smooth);
+}
+
+/* The averages of all steps but the last `delay', each once and in order. */
+static void
+apply(struct run *r, size_t delay, double rate)
+{
+	size_t i;
+
+	for (; r->applied + delay < r->step; r->applied++)
+		for (i = 0; i < VALUES; i++)
+			r->w[i] -= (float)rate * r->queue[r->applied][i];
+}
+
+static void
+step(struct run *r, double share, size_t delay, double rate)
+{
+	float *mean = calloc(VALUES, sizeof(*mean));
+	size_t k;
+
+	if (mean == NULL)
+		die("out of memory");
+	for (k = 0; k < DEVICES; k++)
+		speak(r, k, share, r->w, mean);
+	r->queue[r->step++] = mean;
+	apply(r, delay, rate);
+	judge(r, r->w);
+}
+
+static int
+going(const struct run *r)
+{
+	return r->at == 0 && r->step < STEPS;
+}
+
+static struct run *
+start(uint64_t seed)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	size_t k;
+
+	if (r == NULL)
+		die("out of memory");
+	r->seed = seed;
+	problem_make(&r->p, 1);
+	memcpy(r->w, r->p.start, sizeof(r->w));
+	for (k = 0; k < DEVICES; k++)
+		memcpy(r->own[k], r->p.start, sizeof(r->w));
+	return r;
+}
+
+static void
+report(const struct run *r, double share, size_t delay, double rate,
+    const char *what)
+{
+	double n = (double)r->step;
+
+	(void)printf("%g\t%zu\t%g\t%llu\t%.2f\t%.1f\t%.4g\t%s\n", share, delay,
+	    rate, (unsigned long long)r->seed, r->at,
+	    r->bits / n / (32.0 * VALUES) * SIZE, r->alpha / n, what);
+}
+
+/* ---- what can be asked ---- */
+
+static void
+fixed(char **v)
+{
+	double share = number(v[0], 1e-6, 1), rate = number(v[2], 0, 100);
+	size_t delay = (size_t)number(v[1], 0, 1000);
+	struct run *r = start((uint64_t)number(v[3], 0, 1e9));
+
+	while (going(r))
+		step(r, share, delay, rate);
+	report(r, share, delay, rate, "fixed");
+}
+
+/* DGA (dga.hanlab.ai): a device's own gradient counts at once, and what the
+ * others' average makes of it when that arrives. */
+static void
+dga(char **v)
+{
+	double rate = number(v[1], 0, 100);
+	size_t delay = (size_t)number(v[0], 0, 1000), k, i, t;
+	struct run *r = start((uint64_t)number(v[2], 0, 1e9));
+	float *mine[DEVICES], *mean;
+	static float *kept[STEPS][DEVICES];
+
+	while (going(r)) {
+		mean = calloc(VALUES, sizeof(*mean));
+		for (k = 0; k < DEVICES; k++) {
+			mine[k] = kept[r->step][k] = malloc(sizeof(r->w));
+			if (mean == NULL || mine[k] == NULL)
+				die("out of memory");
+			speak(r, k, 1, r->own[k], mean);
+			memcpy(mine[k], r->d[k].grad, sizeof(r->w));
+			for (i = 0; i < VALUES; i++)
+				r->own[k][i] -= (float)rate * mine[k][i];
+		}
+		r->queue[r->step++] = mean;
+		for (; r->applied + delay < r->step; r->applied++)
+			for (t = r->applied, k = 0; k < DEVICES; k++)
+				for (i = 0; i < VALUES; i++)
+					r->own[k][i] -= (float)rate *
+					    (r->queue[t][i] - kept[t][k][i]);
+		/* the devices differ by what is under way */
+		memset(r->w, 0, sizeof(r->w));
+		for (k = 0; k < DEVICES; k++)
+			for (i = 0; i < VALUES; i++)
+				r->w[i] += r->own[k][i] / DEVICES;
+		judge(r, r->w);
+	}
+	report(r, 1, delay, rate, "dga");
+}
+
+/* The seconds of so many steps, the last one in part. */
+static double
+seconds(const struct link *line, size_t delay, double steps, double bits)
+{
+	static struct link l;
+	double each[DEVICES], before = 0, now = 0;
+	size_t k;
+
+	l = *line;
+	for (k = 0; k < DEVICES; k++)
+		each[k] = bits;
+	while ((double)l.step < steps && l.step < STEPS) {
+		before = now;
+		link_step(&l, l.step > delay ? l.step - delay : 0, each);
+		now = fmax(l.done, l.step > delay ?
+		    l.back[l.step - 1 - delay] : 0);
+	}
+	return now - (now - before) * ((double)l.step - steps);
+}
+
+static void
+times(char **v)
+{
+	static struct link l;
+	char line[512];
+	double share, rate, seed, steps, bits;
+	unsigned long delay;
+
+	if (link_parse(&l, v[0]) < 0)
+		die("LINK: Mbit/s ms [seconds ...]");
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%lf %lu %lf %lf %lf %lf", &share, &delay,
+		    &rate, &seed, &steps, &bits) != 6)
+			die("a line that is none of fixed");
+		if (steps > 0)
+			(void)printf("%s\t%.4f\n", line, seconds(&l, delay,
+			    steps, bits));
+		else
+			(void)printf("%s\t0\n", line);
+	}
+}
+
+/* What ace-meter and ace-compress would have measured of the step before. */
+static struct replan_sample
+measured(const struct run *r, const struct link *l)
+{
+	struct replan_sample s = { 0, 0, COMPUTE, 0, 0 };
+	double end, noise;
+	uint32_t u[4];
+	size_t i = link_phase(l, l->done, &end), k;
+
+	rng_block(r->seed, r->step, 99, 0, u);
+	noise = exp2(0.2 * ((double)rng_unit(u[0]) - 0.5));
+	s.bandwidth = l->phase[i].rate * noise;
+	s.latency = l->phase[i].latency * (1 + (double)rng_unit(u[1]) / 4);
+	for (k = 0; k < DEVICES; k++) {
+		s.alpha += (1 - r->d[k].lost / r->d[k].energy) / DEVICES;
+		s.share += r->d[k].bits / (32.0 * VALUES) / DEVICES;
+	}
+	if (r->step == 0)
+		s.alpha = s.share = -1;
+	return s;
+}
+
+static double
+rate_of(size_t delay, char **v, size_t n)
+{
+	size_t i;
+
+	for (i = 2; i + 1 < n && (double)delay > atof(v[i]); i += 2)
+		;
+	if (i + 1 >= n || (double)delay <= atof(v[0]))
+		return atof(v[i + 1 >= n ? n - 1 : 1]);
+	return atof(v[i - 1]) + (atof(v[i + 1]) - atof(v[i - 1])) *
+	    ((double)delay - atof(v[i - 2])) / (atof(v[i]) - atof(v[i - 2]));
+}
+
+static void
+deco(char **v, size_t n)
+{
+	static struct link l;
+	struct replan t = REPLAN_INIT;
+	struct err e = ERR_INIT;
+	double bits[DEVICES], now = 0, before = 0;
+	size_t delay = 0, k, had, changes = 0;
+	struct run *r;
+
+	if (link_parse(&l, v[0]) < 0 || n < 4 || n % 2 != 0)
+		die("deco LINK SEED DELAY RATE...");
+	r = start((uint64_t)number(v[1], 0, 1e9));
+	while (going(r)) {
+		struct replan_sample s = measured(r, &l);
+		struct deco d = DECO_INIT;
+		int c;
+
+		d.size = SIZE;
+		d.min = 1e-4;
+		replan_see(&t, &s);
+		if ((c = replan_plan(&t, &d, REPLAN_TTA, &e)) < 0)
+			die(e.msg);
+		changes += (size_t)c;
+		before = now;
+		had = r->applied;
+		delay = (size_t)t.tau;
+		step(r, t.delta, delay, rate_of(delay, v + 2, n - 2));
+		for (k = 0; k < DEVICES; k++)
+			bits[k] = r->d[k].bits / (32.0 * VALUES) * SIZE;
+		link_step(&l, had, bits);
+		now = fmax(l.done, r->applied > 0 ? l.back[r->applied - 1] : 0);
+	}
+	(void)printf("%.4f\t%.2f\t%zu\t%zu\t%.5g\n", r->at > 0 ?
+	    now - (now - before) * ((double)r->step - r->at) : 0, r->at,
+	    changes, delay, t.delta);
+}
+
+static void
+pace(char **v)
+{
+	static struct link l;
+	double compute = number(v[1], 0, 1e6), bits = number(v[2], 0, 1e15);
+	size_t delay = (size_t)number(v[3], 0, 1000);
+	double steps = number(v[4], 1, STEPS);
+
+	if (link_parse(&l, v[0]) < 0)
+		die("LINK: Mbit/s ms [seconds ...]");
+	l.compute = compute;
+	(void)printf("%.4f\n", seconds(&l, delay, steps, bits) / steps);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 6 && strcmp(argv[1], "fixed") == 0)
+		fixed(argv + 2);
+	else if (argc == 5 && strcmp(argv[1], "dga") == 0)
+		dga(argv + 2);
+	else if (argc == 3 && strcmp(argv[1], "time") == 0)
+		times(argv + 2);
+	else if (argc >= 6 && strcmp(argv[1], "deco") == 0)
+		deco(argv + 2, (size_t)argc - 2);
+	else if (argc == 7 && strcmp(argv[1], "pace") == 0)
+		pace(argv + 2);
+	else
+		die("fixed, dga, time, deco or pace");
+	return 0;
+}
