@@ -321,7 +321,8 @@ hold_data(struct run *x, struct err *e)
 		if (x->o->have_codec && (r = flush_held(x, 0, e)) < 0)
 			return r;
 	}
-	if ((r = flush_held(x, 0, e)) < 0)
+	if ((r = flush_held(x, 0, e)) < 0 ||
+	    (x->fb == NULL && (r = filter_cut(x->in, x->out, e)) < 0))
 		return r;
 	return x->hold.n > HOLD_MAX ? no_plan(x, x->held[0].group, e) : 0;
 }

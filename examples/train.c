@@ -28,12 +28,12 @@ struct opts {
 };
 
 enum {
-	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP,
-	OPT_CLOCK, OPT_CONTEXT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
-	OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS,
-	OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM,
-	OPT_OUTER_RATE, OPT_POLICY, OPT_RATE, OPT_RECORD,
-	OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
+	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP, OPT_CLOCK,
+	OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
+	OPT_EVERY, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
+	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
+	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE,
+	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -45,6 +45,7 @@ static const struct option options[] = {
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "clock", no_argument, NULL, OPT_CLOCK },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
+	{ "cuts", required_argument, NULL, OPT_CUTS },
 	{ "decay", required_argument, NULL, OPT_DECAY },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "device", required_argument, NULL, OPT_DEVICE },
@@ -66,6 +67,7 @@ static const struct option options[] = {
 	{ "outer-momentum", required_argument, NULL, OPT_OUTER_MOMENTUM },
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
 	{ "policy", no_argument, NULL, OPT_POLICY },
+	{ "profile", required_argument, NULL, OPT_PROFILE },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "resume", required_argument, NULL, OPT_RESUME },
@@ -91,6 +93,9 @@ static const char usage[] =
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
+"      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
+"                          last layer first, at these rows of the profile\n"
+"      --profile FILE      with --cuts: a table for ace-policy dynacomm\n"
 "      --clock             say in each shard how long it was computed\n"
 "      --group N           values per group of the stream\n"
 "  what a round is\n"
@@ -154,11 +159,13 @@ set_name(struct run_options *o, int key, const char *s)
 {
 	switch (key) {
 	case OPT_APPLY: o->apply = s; return 0;
+	case OPT_CUTS: o->cuts = s; return 0;
 	case OPT_DEVICE: o->device = s; return 0;
 	case OPT_LOAD: o->load = s; return 0;
 	case OPT_LOG: o->log = s; return 0;
 	case OPT_RECORD: o->record = s; return 0;
 	case OPT_RESUME: o->resume = s; return 0;
+	case OPT_PROFILE: o->profile = s; return 0;
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
 	default: return 1;
@@ -265,6 +272,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 
 	if (r->share.index > r->share.of)
 		*why = "--index is more than --of";
+	else if (r->cuts != NULL && (r->local > 0 || r->alone))
+		*why = "--cuts are of --gradient, and of one device";
 	else if (r->shape.width % r->shape.heads != 0)
 		*why = "the width is no multiple of the heads";
 	else if (r->resume != NULL && (r->alone || r->delay > 0))

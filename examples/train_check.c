@@ -12,6 +12,7 @@
 #define model_loss	model64_loss
 #define model_backward	model64_backward
 #define model_random	model64_random
+#define model_order	model64_order
 #include "train_model.c"
 
 #include "train_check.h"

@@ -17,9 +17,16 @@ fail(struct ace_error *e, int code, const char *what, const char *name)
 	return -code;
 }
 
+/* Tensor i of the stream. */
+static const struct tensor *
+tensor_at(const struct model *m, const size_t *order, size_t i)
+{
+	return &m->tensor[order != NULL ? order[i] : i];
+}
+
 static int
-tensors_put(struct ace_writer *w, const struct model *m, uint32_t group,
-    struct ace_error *e)
+tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
+    uint32_t group, struct ace_error *e)
 {
 	struct ace_tensor *t = calloc(m->ntensors, sizeof *t);
 	size_t i;
@@ -28,12 +35,14 @@ tensors_put(struct ace_writer *w, const struct model *m, uint32_t group,
 	if (t == NULL)
 		return fail(e, 4, "cannot describe", "the model");
 	for (i = 0; i < m->ntensors; i++) {
-		t[i].name = m->tensor[i].name;
+		const struct tensor *s = tensor_at(m, order, i);
+
+		t[i].name = s->name;
 		t[i].dtype = ACE_F32;
-		t[i].ndim = m->tensor[i].ndim;
-		t[i].dim[0] = m->tensor[i].dim[0];
-		t[i].dim[1] = t[i].ndim == 2 ? m->tensor[i].dim[1] : 0;
-		t[i].numel = m->tensor[i].n;
+		t[i].ndim = s->ndim;
+		t[i].dim[0] = s->dim[0];
+		t[i].dim[1] = t[i].ndim == 2 ? s->dim[1] : 0;
+		t[i].numel = s->n;
 	}
 	r = ace_write_tensors(w, t, m->ntensors, group, e);
 	free(t);
@@ -43,20 +52,22 @@ tensors_put(struct ace_writer *w, const struct model *m, uint32_t group,
 /* What came must be this model: same names, same shapes, same order. */
 static int
 tensors_match(const struct ace_reader *r, const struct model *m,
-    struct ace_error *e)
+    const size_t *order, struct ace_error *e)
 {
+	const struct tensor *s;
 	size_t n, i;
 	const struct ace_tensor *t = ace_tensors(r, &n);
 
 	if (n != m->ntensors)
 		return fail(e, 3, "mismatch: not as many tensors as", "model");
-	for (i = 0; i < n; i++)
-		if (strcmp(t[i].name, m->tensor[i].name) != 0 ||
-		    t[i].ndim != m->tensor[i].ndim ||
-		    t[i].dim[0] != m->tensor[i].dim[0] ||
-		    (t[i].ndim == 2 && t[i].dim[1] != m->tensor[i].dim[1]))
+	for (i = 0; i < n; i++) {
+		s = tensor_at(m, order, i);
+		if (strcmp(t[i].name, s->name) != 0 || t[i].ndim != s->ndim ||
+		    t[i].dim[0] != s->dim[0] ||
+		    (t[i].ndim == 2 && t[i].dim[1] != s->dim[1]))
 			return fail(e, 3, "mismatch: another tensor than",
-			    m->tensor[i].name);
+			    s->name);
+	}
 	return 0;
 }
 
@@ -74,16 +85,16 @@ shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
 
 /* The groups of the shard that was announced, into x. */
 static int
-shard_get(struct ace_reader *r, const struct model *m, float *x,
-    struct ace_error *e)
+shard_get(struct ace_reader *r, const struct model *m, const size_t *order,
+    float *x, struct ace_error *e)
 {
 	struct ace_group g;
 	int got;
 
-	if ((got = tensors_match(r, m, e)) < 0)
+	if ((got = tensors_match(r, m, order, e)) < 0)
 		return got;
 	while ((got = ace_read_group(r, &g, e)) > 0)
-		memcpy(x + m->tensor[g.tensor].at + g.offset, g.value,
+		memcpy(x + tensor_at(m, order, g.tensor)->at + g.offset, g.value,
 		    g.n * sizeof *x);
 	return got;
 }
@@ -93,7 +104,8 @@ link_open(struct link *l, int out, uint32_t group, struct ace_error *e)
 {
 	l->fd = -1;
 	l->out = ace_writer_new(out, "train", e);
-	return l->out == NULL ? -e->code : tensors_put(l->out, l->m, group, e);
+	return l->out == NULL ? -e->code : tensors_put(l->out, l->m, l->order,
+	    group, e);
 }
 
 /* || theta ||: what a policy compares the size of an update with. */
@@ -121,11 +133,26 @@ record(const struct link *l, struct ace_shard s, const float *x,
 	return link_save(file, l->m, s, &x, 1, e);
 }
 
-int
-link_send(struct link *l, enum ace_kind kind, uint64_t round,
-    uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
+static struct ace_shard
+describe(const struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t version, uint64_t samples)
 {
 	struct ace_shard s = ACE_SHARD_INIT;
+
+	(void)snprintf(s.run, sizeof s.run, "%s", l->run);
+	(void)snprintf(s.device, sizeof s.device, "%s", l->device);
+	s.step = round;
+	s.base_version = version;
+	s.samples = samples;
+	s.kind = kind;
+	return s;
+}
+
+int
+link_begin(struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t version, uint64_t samples, struct ace_error *e)
+{
+	struct ace_shard s = describe(l, kind, round, version, samples);
 	char text[32];
 	int r;
 
@@ -136,15 +163,41 @@ link_send(struct link *l, enum ace_kind kind, uint64_t round,
 	if (l->compute >= 0 && (r = ace_write_key(l->out, "compute.seconds",
 	    text, e)) < 0)
 		return r;
-	(void)snprintf(s.run, sizeof s.run, "%s", l->run);
-	(void)snprintf(s.device, sizeof s.device, "%s", l->device);
-	s.step = round;
-	s.base_version = version;
-	s.samples = samples;
-	s.kind = kind;
-	if (l->record != NULL && (r = record(l, s, x, e)) < 0)
+	return ace_write_shard(l->out, &s, e);
+}
+
+int
+link_tensor(struct link *l, size_t tensor, const float *x, int flush,
+    struct ace_error *e)
+{
+	const struct tensor *t = &l->m->tensor[tensor];
+	int r = ace_write_values(l->out, x + t->at, t->n, e);
+
+	return r < 0 || !flush ? r : ace_write_flush(l->out, e);
+}
+
+int
+link_end(struct link *l, struct ace_error *e)
+{
+	return ace_write_end(l->out, e);
+}
+
+int
+link_send(struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
+{
+	size_t i;
+	int r = 0;
+
+	if (l->record != NULL)
+		r = record(l, describe(l, kind, round, version, samples), x,
+		    e);
+	if (r < 0 ||
+	    (r = link_begin(l, kind, round, version, samples, e)) < 0)
 		return r;
-	return shard_put(l->out, &s, x, l->m->n, e);
+	for (i = 0; i < l->m->ntensors && r == 0; i++)
+		r = link_tensor(l, i, x, 0, e);
+	return r < 0 ? r : link_end(l, e);
 }
 
 static int
@@ -192,7 +245,7 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 		if (s.step > round)
 			return fail(e, 3, "mismatch: a later round's "
 			    "aggregate in", l->apply);
-		if ((r = shard_get(l->in, l->m, x, e)) < 0)
+		if ((r = shard_get(l->in, l->m, l->order, x, e)) < 0)
 			return r;
 	} while (s.step < round);
 	l->rounds = round + 1;
@@ -238,7 +291,7 @@ save(int fd, const struct model *m, struct ace_shard *s, const float *const *x,
     size_t nx, struct ace_error *e)
 {
 	struct ace_writer *w = ace_writer_new(fd, "train", e);
-	int r = w == NULL ? -e->code : tensors_put(w, m, 0, e);
+	int r = w == NULL ? -e->code : tensors_put(w, m, NULL, 0, e);
 	size_t i;
 
 	for (i = 0; r >= 0 && i < nx; i++) {
@@ -293,7 +346,7 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 		if (r == 0)
 			r = fail(e, 3, "truncated: no model in", file);
 		if (r > 0)
-			r = shard_get(in, m, x[i], e);
+			r = shard_get(in, m, NULL, x[i], e);
 	}
 	ace_reader_free(in);
 	(void)close(fd);

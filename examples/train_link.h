@@ -12,6 +12,7 @@
 
 struct link {
 	const struct model *m;
+	const size_t *order;	/* of the tensors; NULL: the model's */
 	const char *device, *run;
 	double compute;		/* seconds for the next shard; < 0: untold */
 	const char *record;	/* directory for a copy of each shard, or NULL */
@@ -36,6 +37,14 @@ int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 /* One shard of m->n values; version: the averages in the model it is of. */
 int link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
+
+/* The same bit by bit: the head, each tensor in the link's order, the end.
+ * flush: what there is goes out at once. */
+int link_begin(struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t version, uint64_t samples, struct ace_error *e);
+int link_tensor(struct link *l, size_t tensor, const float *x, int flush,
+    struct ace_error *e);
+int link_end(struct link *l, struct ace_error *e);
 
 /*
  * The aggregate of this round into x f32[n]; -3 if it is of a later round or of

@@ -434,6 +434,28 @@ model_loss(struct model *m, const uint8_t *text, size_t b, size_t *hits)
 
 /* ---- backward ---- */
 
+static const enum part backward[PARTS] = { FC2, FC1, GAIN2, OUT, QKV, GAIN1 };
+
+void
+model_order(const struct model *m, size_t *order)
+{
+	size_t i, p;
+
+	*order++ = m->ntensors - 1;
+	for (i = m->s.layers; i-- > 0;)
+		for (p = 0; p < PARTS; p++)
+			*order++ = place(i, backward[p]);
+	*order++ = 1;
+	*order = 0;
+}
+
+static void
+ready(const struct model *m, size_t tensor)
+{
+	if (m->ready != NULL)
+		m->ready(m->arg, tensor);
+}
+
 /* dx is d loss / d (this layer's output) and becomes that of its input. */
 static void
 layer_backward(struct model *m, size_t i, size_t b)
@@ -444,19 +466,25 @@ layer_backward(struct model *m, size_t i, size_t b)
 
 	linear_back(m->dwide, at(g, m, i, FC2), m->dx, l->a,
 	    at(w, m, i, FC2), n, f, c);
+	ready(m, place(i, FC2));
 	square_relu_back(m->dwide, l->r, n * f);
 	linear_back(m->dn, at(g, m, i, FC1), m->dwide, l->xn2,
 	    at(w, m, i, FC1), n, c, f);
+	ready(m, place(i, FC1));
 	norm_back(m->dx, at(g, m, i, GAIN2), m->dn, l->rms2, l->y,
 	    at(w, m, i, GAIN2), n, c);
+	ready(m, place(i, GAIN2));
 
 	linear_back(m->dn, at(g, m, i, OUT), m->dx, l->att,
 	    at(w, m, i, OUT), n, c, c);
+	ready(m, place(i, OUT));
 	attention_back(m, l, m->dn, m->dwide, b);
 	linear_back(m->dn, at(g, m, i, QKV), m->dwide, l->xn1,
 	    at(w, m, i, QKV), n, c, 3 * c);
+	ready(m, place(i, QKV));
 	norm_back(m->dx, at(g, m, i, GAIN1), m->dn, l->rms1, l->x,
 	    at(w, m, i, GAIN1), n, c);
+	ready(m, place(i, GAIN1));
 }
 
 static void
@@ -492,7 +520,10 @@ model_backward(struct model *m, const uint8_t *text, size_t b)
 	memset(m->dx, 0, n * c * sizeof *m->dx);
 	norm_back(m->dx, at_gain(m->grad, m), m->dn, m->rmsf, m->x,
 	    at_gain(m->theta, m), n, c);
+	ready(m, m->ntensors - 1);
 	for (i = m->s.layers; i-- > 0;)
 		layer_backward(m, i, b);
 	embed_back(m, text, b);
+	ready(m, 1);
+	ready(m, 0);
 }

@@ -59,6 +59,10 @@ struct model {
 	real *logits;		/* [N][V], then its gradient */
 	real *dx, *dn, *dwide;	/* [N][C] [N][C] [N][4C]: scratch */
 	real *dp;		/* [T][T] */
+	/* told of each tensor whose gradient is whole, from the last layer on,
+	 * while model_backward goes on; NULL: nobody */
+	void (*ready)(void *arg, size_t tensor);
+	void *arg;
 	void *memory;
 };
 
@@ -83,6 +87,9 @@ void model_scatter(struct model *m, uint64_t seed, real a);
  */
 double model_loss(struct model *m, const uint8_t *text, size_t b,
     size_t *hits);
+
+/* The tensors as model_backward finishes them: order[0] first; [ntensors]. */
+void model_order(const struct model *m, size_t *order);
 
 /* grad += d loss / d theta for the text model_loss has just seen. */
 void model_backward(struct model *m, const uint8_t *text, size_t b);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "train_check.h"
+#include "train_emit.h"
 #include "train_queue.h"
 #include "train_run.h"
 
@@ -26,6 +27,7 @@ struct run {
 	size_t applied;		/* averages in the model */
 	struct link link;
 	struct queue queue;
+	struct emit emit;
 	FILE *log;
 };
 
@@ -174,12 +176,17 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	const struct run_options *o = r->o;
 	const size_t tokens = h * o->batch * o->shape.context;
 	const double from = now();
-	int c;
+	int c = 0;
 
-	contribution(r, o->share.index, h, r->sent);
+	if (o->cuts != NULL)
+		c = emit_begin(&r->emit, r->round, r->applied, tokens, e);
+	if (c == 0)
+		contribution(r, o->share.index, h, r->sent);
 	r->link.compute = o->clock ? now() - from : -1;
-	c = link_send(&r->link, o->local == 0 ? ACE_GRADIENT : ACE_DELTA,
-	    r->round, r->applied, tokens, r->sent, e);
+	if (c == 0)
+		c = o->cuts != NULL ? emit_end(&r->emit, e) :
+		    link_send(&r->link, o->local == 0 ? ACE_GRADIENT :
+		    ACE_DELTA, r->round, r->applied, tokens, r->sent, e);
 	if (c < 0)
 		return c;
 	if (o->apply == NULL)
@@ -377,6 +384,7 @@ release(struct run *r)
 	model_free(r->m);
 	data_free(&r->data);
 	queue_release(&r->queue);
+	emit_release(&r->emit);
 	link_release(&r->link);
 	if (r->log != NULL && r->log != stderr)
 		(void)fclose(r->log);
@@ -398,6 +406,9 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	r.link.run = o->run;
 	r.link.apply = o->apply;
 	r.link.record = o->record;
+	if (o->cuts != NULL &&
+	    (c = emit_init(&r.emit, &r.link, r.m, o->cuts, e)) < 0)
+		goto out;
 	if (!o->alone &&
 	    (c = link_open(&r.link, STDOUT_FILENO, o->group, e)) < 0)
 		goto out;
@@ -415,6 +426,9 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 		    (const float *const[]){ r.m->theta }, 1, e)) < 0)
 			goto out;
 	}
+	if (o->profile != NULL && o->cuts != NULL &&
+	    (c = emit_profile(&r.emit, o->profile, e)) < 0)
+		goto out;
 	c = log_end(&r, e);
 out:
 	release(&r);

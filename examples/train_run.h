@@ -23,6 +23,8 @@ struct run_options {
 	int obey;		/* the policy's interval and delay */
 	int clock;		/* say how long the computation took */
 	uint32_t group;
+	const char *cuts;	/* gradients leave while more are computed */
+	const char *profile;	/* how long each took, for those cuts */
 	const char *device, *run, *apply, *log, *save, *load;
 	const char *record;	/* directory for a copy of each shard */
 	const char *resume;	/* file that each round leaves, to go on from */

@@ -439,6 +439,14 @@ ace_write_values(struct ace_writer *a, const float *x, size_t n,
 }
 
 int
+ace_write_flush(struct ace_writer *a, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+
+	return ace_fail(out, writer_flush(a->w, &e), &e);
+}
+
+int
 ace_write_end(struct ace_writer *a, struct ace_error *out)
 {
 	struct err e = ERR_INIT;

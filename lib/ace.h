@@ -119,6 +119,10 @@ ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
  * boundaries.  The shard wants exactly the schema's total. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
     struct ace_error *e);
+/* Sends what is whole so far, up to a tensor's or a group's end, inside a shard:
+ * a waiting reader gets it while the rest is still computed.  Filters that need
+ * no more than a group to decide hand it on at once. */
+ACE_API int ace_write_flush(struct ace_writer *w, struct ace_error *e);
 /* Ends the shard and flushes, so that a waiting reader can go on. */
 ACE_API int ace_write_end(struct ace_writer *w, struct ace_error *e);
 /* Ends the stream.  Not called (or failed): the stream has no end marker, and

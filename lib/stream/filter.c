@@ -188,6 +188,13 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 }
 
 int
+filter_cut(const struct reader *r, struct writer *w, struct err *e)
+{
+	return (reader_frame(r)->flags & FRAME_CUT) == 0 ? 0 :
+	    writer_flush(w, e);
+}
+
+int
 filter_end(struct writer *w, int r, struct err *e)
 {
 	if (r >= 0)

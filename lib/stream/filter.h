@@ -72,6 +72,10 @@ int filter_pass(const struct reader *r, struct writer *w, int changed,
  * payload, to w. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
 
+/* filter_cut(r, w, e): after the frame r stands at: if it was cut off to go on
+ * at once (writer_flush), what has become of it does too. */
+int filter_cut(const struct reader *r, struct writer *w, struct err *e);
+
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
  * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */
 int filter_end(struct writer *w, int r, struct err *e);

@@ -53,6 +53,7 @@ frame_safe_to_copy(uint32_t type)
 
 /* Flags.  An unknown bit of the low byte is refused, of the high one not. */
 #define FRAME_LZ4 ((uint16_t)1)
+#define FRAME_CUT ((uint16_t)0x100)	/* DATA that ends early, to go on at once */
 
 struct frame_head {
 	uint32_t type;

@@ -122,7 +122,8 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	if ((r = io_write(w->io, head, sizeof(head), e)) < 0 ||
 	    (r = io_write(w->io, p, n, e)) < 0)
 		return r;
-	return io_write(w->io, zeros, frame_padding(n), e);
+	r = io_write(w->io, zeros, frame_padding(n), e);
+	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
 /* One payload, LZ4'd if that is asked for and pays. */
@@ -256,7 +257,7 @@ out:
 
 /* The records so far as one DATA frame. */
 static int
-writer_batch(struct writer *w, struct err *e)
+writer_batch(struct writer *w, uint16_t flags, struct err *e)
 {
 	static const unsigned char zeros[64];
 	struct buf *b = &w->pack;
@@ -276,7 +277,7 @@ writer_batch(struct writer *w, struct err *e)
 	w->end.n_data++;
 	w->n_batch = 0;
 	w->dir.n = w->body.n = 0;
-	return writer_frame(w, FRAME_DATA, 0, b->p, b->n, b->n,
+	return writer_frame(w, FRAME_DATA, flags, b->p, b->n, b->n,
 	    pack_hash64(b->p, b->n), e);
 }
 
@@ -332,7 +333,7 @@ writer_record(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
 	if (group < w->next_group || codec >= CODEC_MAX)
 		return err_set(e, ERR_USAGE, "group %lu out of order",
 		    (unsigned long)group);
-	if (w->body.n + len > WRITER_BATCH && (r = writer_batch(w, e)) < 0)
+	if (w->body.n + len > WRITER_BATCH && (r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
 		return err_set(e, ERR_DATA, "limit: group %lu coded in %zu "
@@ -346,7 +347,7 @@ writer_record(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
 	w->end.wire += len;
 	if (x != NULL)
 		writer_sums(w, x, n);
-	return w->body.n >= WRITER_BATCH ? writer_batch(w, e) : 0;
+	return w->body.n >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
 }
 
 int
@@ -368,7 +369,7 @@ writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
 {
 	int r;
 
-	if ((r = writer_batch(w, e)) < 0)
+	if ((r = writer_batch(w, 0, e)) < 0)
 		return r;
 	return writer_plain(w, type, p, n, 1, e);
 }
@@ -382,7 +383,7 @@ writer_pass(struct writer *w, const struct reader *r, struct err *e)
 	size_t i, n;
 	int k;
 
-	if ((k = writer_batch(w, e)) < 0)
+	if ((k = writer_batch(w, 0, e)) < 0)
 		return k;
 	if (f->type == FRAME_DATA) {
 		rec = reader_records(r, &n);
@@ -411,7 +412,7 @@ writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
 	unsigned char p[SHARD_END_SIZE];
 	int r;
 
-	if ((r = writer_batch(w, e)) < 0)
+	if ((r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (sums != NULL)
 		w->end.sums = *sums;
@@ -444,7 +445,7 @@ writer_receipt(struct writer *w, const void *p, size_t n, struct err *e)
 int
 writer_flush(struct writer *w, struct err *e)
 {
-	int r = writer_batch(w, e);
+	int r = writer_batch(w, FRAME_CUT, e);
 
 	return r < 0 ? r : io_flush(w->io, e);
 }

@@ -62,6 +62,7 @@ const struct shard_end *writer_sent(const struct writer *w);
 /* A receipt, between shards.  Flushes. */
 int writer_receipt(struct writer *w, const void *p, size_t n, struct err *e);
 
+/* What there is goes out, and what filters make of it should go on at once. */
 int writer_flush(struct writer *w, struct err *e);
 
 /* writer_finish(w, e): the tail, flushed; the descriptor stays open. */

@@ -269,6 +269,48 @@ delays() {
 	same want got
 }
 
+# by_name FILE: the values of each tensor, sorted by name
+by_name() {
+	ace-export --step 0 -f safetensors -o x.safetensors "$1"
+	ace-import -f safetensors x.safetensors | ace-inspect --stats - |
+	    awk '$1 ~ /^(layer[0-9]|w.e$|norm)/' | sort
+}
+
+@test "gradients that leave while the rest is computed are the same gradients" {
+	text
+	train --steps 3 --save m $small text >up
+	rows=9
+	for cuts in none all "$rows" 1,4,$rows; do
+		exits 0 train --steps 3 --save m2 --cuts $cuts \
+		    --profile table $small text
+		same m m2
+		mv out "cut-$cuts"
+		exits 0 ace-inspect --verify "cut-$cuts"
+	done
+	# last layer first; the values of the first step are the same
+	ace-inspect cut-all | awk '$2 == "f32" { print $1 }' >names
+	printf 'norm\nlayer0.fc2\nlayer0.fc1\n' | cmp - <(head -n 3 names)
+	by_name up >a
+	by_name cut-all >b
+	cmp a b
+	# a frame at each cut, one without
+	[ "$(frames cut-all | grep -c DATA)" -eq $((3 * rows)) ]
+	[ "$(frames cut-none | grep -c DATA)" -eq 3 ]
+	[ "$(frames "cut-1,4,$rows" | grep -c DATA)" -eq 9 ]
+	# coded at the same cuts
+	exits 0 ace-compress -c q8 "cut-1,4,$rows"
+	[ "$(frames out | grep -c DATA)" -eq 9 ]
+	exits 0 ace-compress -c q8 cut-none
+	[ "$(frames out | grep -c DATA)" -eq 3 ]
+	# what the profile is for
+	exits 0 ace-policy dynacomm --bandwidth 10Mbit --dt 100us table
+	grep -q '^backward.optimal' out
+	exits 2 train --cuts 0 $small text
+	exits 2 train --cuts 1,x $small text
+	exits 2 train --cuts $((rows + 1)) $small text
+	exits 2 train -H 2 --cuts all $small text
+}
+
 @test "aggregates that do not fit are refused" {
 	text
 	train --steps 3 $small text >up

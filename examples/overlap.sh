@@ -1,0 +1,79 @@
+#!/bin/bash
+# DynaComm's cuts in real pipes: the example trainer's gradients leave, last
+# layer first, while the rest is still computed.
+#
+#	overlap.sh [DIR]	writes DIR/overlap.tsv (default .)
+#
+# One device, whose gradients go through ace-compress and a link of so many
+# bits a second on which each transmission costs so much, and come back at
+# once.  What a layer takes is measured by the trainer, what the link takes from
+# its transmissions; ace-policy dynacomm makes the cuts of both.
+#
+# RATE, COST	of the link, Mbit/s and ms; 50, 5
+# STEPS=N	of each run; 10
+# MODEL="..."	the trainer's options
+set -euo pipefail
+here=$(cd "${0%/*}" && pwd)
+build=${BUILD:-$here/../build}
+PATH=$build:$build/examples:$build/tests:$PATH
+export OPENBLAS_NUM_THREADS=1 LC_ALL=C
+out=${1:-.}
+mkdir -p "$out"
+work=$(mktemp -d) || exit 4
+trap 'rm -rf "$work"' EXIT
+rate=${RATE:-50} cost=${COST:-5} steps=${STEPS:-10}
+read -ra model <<<"${MODEL:---layers 4 --width 96 --heads 3 --context 64 --batch 24}"
+cat "$here"/../lib/*/*.c >"$work/text"
+
+# run CUTS STEPS: seconds
+run() {
+	local from
+	rm -f "$work/back"
+	mkfifo "$work/back"
+	from=$EPOCHREALTIME
+	train "${model[@]}" --steps "$2" --cuts "$1" --rate 0.001 \
+	    --profile "$work/profile" --apply "$work/back" --clip 0 \
+	    "$work/text" | ace-compress -c f16 |
+	    late -r "${rate}e6" -c "$(awk "BEGIN { print $cost / 1000 }")" \
+	    -l "$work/sent" >"$work/back"
+	awk "BEGIN { print $EPOCHREALTIME - $from }"
+}
+
+# slope and intercept of seconds over bytes: what a transmission costs more
+fit() {
+	awk '{ n++; x += $1; y += $2; xx += $1 * $1; xy += $1 * $2 }
+	    END { b = (n * xy - x * y) / (n * xx - x * x)
+		printf("%.0f %.6f\n", 8 / b, (y - b * x) / n) }' "$work/sent"
+}
+
+# the link and the layers, as a run layer by layer finds them
+run all "$steps" >"$work/all"
+awk 'NR > 1 { $2 = $2 / 2 } { print $1, $2, $3 }' "$work/profile" >"$work/table"
+read -r bits dt <<<"$(fit)"
+echo "link: $bits bit/s, ${dt} s a transmission, as measured"
+ace-policy dynacomm --bandwidth "${bits}bit" --dt "${dt}s" "$work/table" |
+    grep '^backward' >"$work/plan"
+
+cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
+
+ways='sequential layers ibatch optimal'
+# in turn, thrice, since the machine has other work too; and what is not a step
+for _ in 1 2 3; do
+	run none 1 >>"$work/begin"
+	for w in $ways; do run "$(cuts $w)" $((steps + 1)) >>"$work/$w"; done
+done
+least() { sort -g "$1" | head -n 1; }
+
+{
+	printf 'cuts\tsegments\tbackward s\tstep s\tsaved s\tpredicted s\n'
+	for w in $ways; do
+		awk -v w="$w" -v n="$steps" -v begin="$(least "$work/begin")" \
+		    -v t="$(least "$work/$w")" \
+		    -v base="$(least "$work/sequential")" '
+		    $2 == "sequential" { whole = $3 }
+		    $2 == w { printf("%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\n", w,
+			$5, $3, (t - begin) / n, (base - t) / n, whole - $3) }' \
+		    "$work/plan"
+	done
+} >"$out/overlap.tsv"
+cat "$out/overlap.tsv"

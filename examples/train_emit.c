@@ -1,0 +1,131 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "train_emit.h"
+
+static int
+fail(struct ace_error *e, int code, const char *what, const char *name)
+{
+	e->code = code;
+	(void)snprintf(e->message, sizeof e->message, "%s '%s'%s%s", what,
+	    name, code == 4 ? ": " : "", code == 4 ? strerror(errno) : "");
+	return -code;
+}
+
+static double
+now(void)
+{
+	struct timespec t = { 0, 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int
+set_cuts(struct emit *x, const char *cuts, struct ace_error *e)
+{
+	const size_t n = x->m->ntensors;
+	const char *s;
+	char *end;
+	unsigned long row;
+
+	if (strcmp(cuts, "all") == 0)
+		memset(x->cut, 1, n);
+	if (strcmp(cuts, "all") == 0 || strcmp(cuts, "none") == 0)
+		return 0;
+	for (s = cuts; *s != '\0'; s = *end == ',' ? end + 1 : end) {
+		row = strtoul(s, &end, 10);
+		if (end == s || row < 1 || row > n ||
+		    (*end != ',' && *end != '\0'))
+			return fail(e, 2, "bad cuts", cuts);
+		x->cut[n - row] = 1;
+	}
+	return 0;
+}
+
+/* The next tensor is whole. */
+static void
+emit_ready(void *arg, size_t tensor)
+{
+	struct emit *x = arg;
+	double t = now();
+
+	x->secs[x->next] += t - x->last;
+	if (x->error == 0)
+		x->error = link_tensor(x->link, tensor, x->m->grad,
+		    x->cut[x->next], &x->why);
+	x->next++;
+	x->last = now();
+}
+
+int
+emit_init(struct emit *x, struct link *link, struct model *m,
+    const char *cuts, struct ace_error *e)
+{
+	memset(x, 0, sizeof *x);
+	x->link = link;
+	x->m = m;
+	x->order = calloc(m->ntensors, sizeof *x->order);
+	x->cut = calloc(m->ntensors, sizeof *x->cut);
+	x->secs = calloc(m->ntensors, sizeof *x->secs);
+	if (x->order == NULL || x->cut == NULL || x->secs == NULL)
+		return fail(e, 4, "no memory for", "the cuts");
+	model_order(m, x->order);
+	link->order = x->order;
+	return set_cuts(x, cuts, e);
+}
+
+int
+emit_begin(struct emit *x, uint64_t round, uint64_t version, uint64_t samples,
+    struct ace_error *e)
+{
+	x->next = 0;
+	x->m->ready = emit_ready;
+	x->m->arg = x;
+	x->last = now();
+	return link_begin(x->link, ACE_GRADIENT, round, version, samples, e);
+}
+
+int
+emit_end(struct emit *x, struct ace_error *e)
+{
+	x->m->ready = NULL;
+	x->rounds++;
+	if (x->error < 0) {
+		*e = x->why;
+		return x->error;
+	}
+	return link_end(x->link, e);
+}
+
+int
+emit_profile(const struct emit *x, const char *file, struct ace_error *e)
+{
+	const size_t n = x->m->ntensors;
+	FILE *f = fopen(file, "w");
+	size_t i;
+	int bad;
+
+	if (f == NULL)
+		return fail(e, 4, "cannot open", file);
+	(void)fprintf(f, "layer\tbytes\tbc\n");
+	for (i = n; i-- > 0;)
+		(void)fprintf(f, "%s\t%zu\t%.9f\n",
+		    x->m->tensor[x->order[i]].name,
+		    4 * x->m->tensor[x->order[i]].n,
+		    x->secs[i] / (double)(x->rounds > 0 ? x->rounds : 1) +
+		    1e-9);
+	bad = ferror(f);
+	return fclose(f) != 0 || bad ? fail(e, 4, "cannot write", file) : 0;
+}
+
+void
+emit_release(struct emit *x)
+{
+	free(x->order);
+	free(x->cut);
+	free(x->secs);
+}

@@ -1,0 +1,38 @@
+/*
+ * Gradients that leave while the rest is still computed: tensor by tensor from
+ * the last layer on, handed to the link at the cuts (DynaComm, JSAC 2022).
+ *
+ * Rows, as ace-policy(1) counts layers, are the tensors from the first layer
+ * on: row ntensors leaves first.
+ */
+#ifndef TRAIN_EMIT_H
+#define TRAIN_EMIT_H
+
+#include "train_link.h"
+
+struct emit {
+	struct link *link;
+	struct model *m;
+	size_t *order;		/* [ntensors], for the link */
+	unsigned char *cut;	/* [ntensors]: something leaves after it */
+	double *secs;		/* [ntensors]: computing it, all rounds */
+	double last;
+	size_t next, rounds;
+	int error;
+	struct ace_error why;
+};
+
+/* emit_init(x, link, m, cuts, e): cuts: "all", "none" or rows by commas. */
+int emit_init(struct emit *x, struct link *link, struct model *m,
+    const char *cuts, struct ace_error *e);
+
+/* Around m's backward pass: its shard leaves. */
+int emit_begin(struct emit *x, uint64_t round, uint64_t version,
+    uint64_t samples, struct ace_error *e);
+int emit_end(struct emit *x, struct ace_error *e);
+
+/* emit_profile(x, file, e): a table for ace-policy dynacomm. */
+int emit_profile(const struct emit *x, const char *file, struct ace_error *e);
+void emit_release(struct emit *x);
+
+#endif
