@@ -117,8 +117,8 @@ adaptive() {
 			    cut -d' ' -f3-)"
 			printf '\t%s' "$(measured "$l" $w "${plan[@]}")"
 		done
-		printf '\t%s\t%s,%s\n' "$(adaptive "$l")" \
-		    $(grep "^$l fixed " "$work/choices" | cut -d' ' -f3,4)
+		printf '\t%s\t%s\n' "$(adaptive "$l")" "$(grep "^$l fixed " \
+		    "$work/choices" | cut -d' ' -f3,4 | tr ' ' ',')"
 	done | awk -F'\t' -v OFS='\t' '{ print $1, $2, $3, $4, $5, $6, $7, $11,
 	    $9 "," $10, $8, sprintf("%.2f", $2 / $7), sprintf("%.3f", $6 / $7),
 	    sprintf("%.3f", $5 / $7) }'

@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "emu_problem.h"
+
 enum { PHASES = 64, STEPS = 6000 };
 #define COMPUTE 0.1		/* seconds a step */
 #define SIZE (32.0 * 252384)	/* bits: the example's transformer */
