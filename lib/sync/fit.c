@@ -11,7 +11,8 @@ enum {
 	FIT_MOST = 40,		/* and no more in any case */
 	FIT_MEASURES = 3,	/* passes to measure what was chosen */
 	FIT_KNOBS = 4,		/* groups whose knob is turned at the end */
-	FIT_HALVINGS = 10
+	FIT_HALVINGS = 10,
+	FIT_FINE = 64		/* groups: above, steps average out */
 };
 #define FIT_LN2 0.69314718055994530942
 
@@ -319,9 +320,9 @@ fit_begin(struct fit *f, const struct codec_plan *level, size_t m,
 	return 0;
 }
 
-int
-fit_plan(struct fit *f, const struct codec_plan *level, size_t m,
-    size_t ladder, struct err *e)
+static int
+fit_run(struct fit *f, const struct codec_plan *level, size_t m,
+    size_t ladder, double step, struct err *e)
 {
 	int64_t room;
 	size_t g;
@@ -331,8 +332,8 @@ fit_plan(struct fit *f, const struct codec_plan *level, size_t m,
 		return r;
 	f->bytes = f->size(f->arg, f);		/* of a shard without groups */
 	room = (int64_t)f->budget - (int64_t)f->bytes;
-	f->step = ladder == 0 ? 1 : allot_step(f->stat, f->weight, f->n,
-	    room > 0 ? (double)room : 0);
+	f->step = ladder == 0 ? 1 : step > 0 ? step : allot_step(f->stat,
+	    f->weight, f->n, room > 0 ? (double)room : 0);
 	fit_rows(f, 1);
 	if ((r = f->pass(f->arg, fit_want, fit_measure, f, e)) < 0)
 		return r;
@@ -345,4 +346,44 @@ fit_plan(struct fit *f, const struct codec_plan *level, size_t m,
 		f->sent += f->best[g] != 0;
 	}
 	return f->found ? fit_knobs(f, e) : 0;
+}
+
+/* Between the steps of the ladder: once more, with steps a sixteenth of an
+ * octave apart around the one that was found; the better plan stays. */
+static int
+fit_finer(struct fit *f, const struct codec_plan *level, size_t m,
+    size_t ladder, struct err *e)
+{
+	size_t g = fit_largest(f, INT64_MAX), i;
+	struct fit fine = *f;
+	int r;
+
+	if (g == f->n || f->plan[g].codec != CODEC_ECQ ||
+	    !(f->weight[g] > 0))
+		return 0;
+	memcpy(fine.fine, level, m * sizeof(*level));
+	for (i = 0; i < FIT_LADDER; i++)
+		fine.fine[ladder + i].arg = (float)elem_exp(((double)i -
+		    FIT_LADDER / 2) * FIT_LN2 / 16);
+	r = fit_run(&fine, fine.fine, m, ladder, (double)f->plan[g].arg *
+	    sqrt((double)f->weight[g]), e);
+	if (r < 0 || !fine.found || !(fine.res.dist < f->res.dist)) {
+		fit_release(&fine);
+		return r;
+	}
+	fit_release(f);
+	*f = fine;
+	f->a->plan = f->fine;
+	return 0;
+}
+
+int
+fit_plan(struct fit *f, const struct codec_plan *level, size_t m,
+    size_t ladder, struct err *e)
+{
+	int r = fit_run(f, level, m, ladder, 0, e);
+
+	if (r < 0 || ladder == 0 || !f->found || f->n > FIT_FINE)
+		return r;
+	return fit_finer(f, level, m, ladder, e);
 }

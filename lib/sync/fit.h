@@ -2,7 +2,8 @@
  * A plan for a whole shard within its budget, when the shard can be seen again
  * and again: foretell, solve, measure what was chosen, solve again, until all
  * that is chosen is known; then give what the knapsack's steps left over to
- * the groups that take most, whose knob is free.  Ours.
+ * the groups that take most, whose knob is free.  Few groups: all of it once
+ * more, with finer steps, and the better plan stays.  Ours.
  *
  * The shard stays the caller's: this asks for passes over it.
  */
@@ -51,6 +52,7 @@ struct fit {
 	struct measure m;
 	uint8_t *best;
 	double step;
+	struct codec_plan fine[SELECT_LEVELS];	/* the finer levels */
 	int found, measured;
 	uint32_t knob;
 };
