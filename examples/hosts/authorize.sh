@@ -5,7 +5,7 @@
 #   authorize.sh DEVICE KEY.pub SPOOL [OPTION...] >>~/.ssh/authorized_keys
 #
 # OPTION is one of ace-recv, such as --reply aggregate.  Who speaks is said by the
-# key.  A shard that says it is another device's is answered "invalid: mismatch"
+# key.  A shard that says it is another device's is a mismatch, ends the connection
 # and leaves no trace in the spool; whatever command the other end asks for, it
 # gets this one.
 set -eu
