@@ -11,7 +11,7 @@
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
-#                   each call that may fail failing, or every FAULTS-th
+#                   each call failing, each power cut, or every FAULTS-th
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR     make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -179,6 +179,7 @@ torture: deps
 run-torture: all $(TOOLS) $(CLIP)
 	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
 	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/fault -e $(FAULTS)
+	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/power -e $(FAULTS)
 
 demo sweep: deps
 	@+$(AGAIN) run-$@

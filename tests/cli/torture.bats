@@ -18,3 +18,9 @@ torture_env() {
 	exits 0 fault -e "$(sanitized && echo 211 || echo 53)" || { cat out; return 1; }
 	[ "$(grep -c '^ok' out)" -eq 20 ]
 }
+
+@test "the power fails: every tree that may be left holds what it should" {
+	torture_env
+	exits 0 power -e "$(sanitized && echo 41 || echo 9)" || { cat out; return 1; }
+	[ "$(grep -c '^ok' out)" -eq 8 ]
+}
