@@ -92,11 +92,12 @@ gather_twice(struct gather *g)
 static void
 gather_unset(struct gather_in *in)
 {
-	if (in->fd < 0)
+	if (in->fd < 0 && in->from == NULL)
 		return;
 	values_release(&in->v);
 	reader_free(in->r);
-	(void)close(in->fd);
+	if (in->fd >= 0)
+		(void)close(in->fd);
 	in->fd = -1;
 	in->r = in->from;
 	in->from = NULL;

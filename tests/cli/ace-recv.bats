@@ -144,6 +144,37 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	ace-inspect --diff want got
 }
 
+@test "in any order, again and again: each once, and the same bytes" {
+	local seed d s
+	for d in 1 2 3; do
+		for s in 0 1 2; do
+			shard $s "edge$d" -x "$d" >"in$d$s"
+		done
+	done
+	for seed in 1 2 3 4; do
+		rm -rf spool
+		# each of nine three times, as the seed has it
+		perl -e 'srand $ARGV[0]; my @f = (glob "in??") x 3;
+		    while (@f) { print splice(@f, rand @f, 1), "\n" }' $seed |
+		    xargs cat >all
+		exits 0 ace-recv --spool spool --sync none all
+		verdict out >said
+		[ "$(grep -c ': accepted$' said)" -eq 9 ]
+		[ "$(grep -c ': duplicate$' said)" -eq 18 ]
+		exits 0 ace-aggregate --no-provenance --spool spool --expect 3 \
+		    --steps 3 --sync none
+		[ $seed -eq 1 ] && mv out want || same out want
+		# replayed when all is closed: the same answer, nothing new
+		exits 0 ace-recv --spool spool --sync none all
+		verdict out >said
+		[ "$(grep -c ': accepted$' said)" -eq 27 ]
+		[ "$(find spool -name 'edge*.aceg' | wc -l)" -eq 9 ]
+	done
+	# other bytes of what is closed
+	shard 1 edge2 -x 9 >other
+	recv '^step 1: equivocation' <other
+}
+
 @test "a spool that others can write is refused" {
 	mkdir -m 777 spool
 	shard 0 >in
