@@ -3,6 +3,8 @@
 #
 #	dynacomm.sh [DIR]	writes DIR/dynacomm.tsv and .svg (default .)
 #
+# GRID=1	without the run in pipes, overlap.sh
+#
 # The profiles are a batch of 32 at 4 TFLOP/s; a line of the table is one
 # network on one link, in per cent of the time that one transmission for each
 # pass takes.
@@ -53,6 +55,9 @@ awk -F'\t' '
 		    f[7], f[5], f[6],
 		    (f[1] in paper) ? paper[f[1]] : "-" }
 	    exit bad }' "$out/dynacomm.tsv"
+
+# and once in real pipes
+[ -n "${GRID:-}" ] || "$here/overlap.sh" "$out"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
 gnuplot <<END

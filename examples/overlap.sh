@@ -9,8 +9,8 @@
 # once.  What a layer takes is measured by the trainer, what the link takes from
 # its transmissions; ace-policy dynacomm makes the cuts of both.
 #
-# RATE, COST	of the link, Mbit/s and ms; 50, 5
-# STEPS=N	of each run; 10
+# RATE, COST	of the link, Mbit/s and ms; 25, 10
+# STEPS=N	of each run; 6
 # MODEL="..."	the trainer's options
 set -euo pipefail
 here=$(cd "${0%/*}" && pwd)
@@ -21,8 +21,8 @@ out=${1:-.}
 mkdir -p "$out"
 work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
-rate=${RATE:-50} cost=${COST:-5} steps=${STEPS:-10}
-read -ra model <<<"${MODEL:---layers 4 --width 96 --heads 3 --context 64 --batch 24}"
+rate=${RATE:-25} cost=${COST:-10} steps=${STEPS:-6}
+read -ra model <<<"${MODEL:---layers 4 --width 96 --heads 3 --context 64 --batch 48}"
 cat "$here"/../lib/*/*.c >"$work/text"
 
 # run CUTS STEPS: seconds
@@ -57,8 +57,9 @@ ace-policy dynacomm --bandwidth "${bits}bit" --dt "${dt}s" "$work/table" |
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
-# in turn, thrice, since the machine has other work too; and what is not a step
-for _ in 1 2 3; do
+# in turn, and of five the least, since the machine has other work too; and what
+# is not a step
+for _ in 1 2 3 4 5; do
 	run none 1 >>"$work/begin"
 	for w in $ways; do run "$(cuts $w)" $((steps + 1)) >>"$work/$w"; done
 done

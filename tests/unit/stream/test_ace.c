@@ -1,4 +1,4 @@
-/* The installed interface: keys of shards, there and back. */
+/* The installed interface: keys of shards, there and back; a shard in parts. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +58,40 @@ read_two(int fd)
 	ace_reader_free(r);
 }
 
+/* A tensor is there before the next one is written. */
+static void
+flush(int fd)
+{
+	const struct ace_tensor two[2] = { one, { "v", ACE_F32, 1, { 3 }, 0 } };
+	struct ace_shard s = ACE_SHARD_INIT;
+	struct ace_error e = { 0, "" };
+	struct ace_writer *w = ace_writer_new(fd, NULL, &e);
+	struct ace_group g;
+	struct ace_reader *r;
+	off_t before, after = 0;
+
+	ok(w != NULL && ace_write_tensors(w, two, 2, 0, &e) == 0 &&
+	    ace_write_shard(w, &s, &e) == 0 &&
+	    ace_write_flush(w, &e) == 0, "a shard begins");
+	before = lseek(fd, 0, SEEK_CUR);
+	ok(ace_write_values(w, values, 3, &e) == 0 &&
+	    lseek(fd, 0, SEEK_CUR) == before, "values wait");
+	ok(ace_write_flush(w, &e) == 0 &&
+	    (after = lseek(fd, 0, SEEK_CUR)) > before, "and go");
+	ok(ace_write_flush(w, &e) == 0 && lseek(fd, 0, SEEK_CUR) == after,
+	    "nothing new, nothing goes");
+	ok(ace_write_values(w, values, 3, &e) == 0 &&
+	    ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0,
+	    "the rest");
+	ace_writer_free(w);
+	(void)lseek(fd, 0, SEEK_SET);
+	r = ace_reader_new(fd, &e);
+	ok(ace_read_shard(r, &s, &e) == 1 && ace_read_group(r, &g, &e) == 1 &&
+	    g.value[2] == 3 && ace_read_group(r, &g, &e) == 1 &&
+	    g.value[0] == 1 && ace_read_group(r, &g, &e) == 0, "all of it");
+	ace_reader_free(r);
+}
+
 int
 main(void)
 {
@@ -69,6 +103,9 @@ main(void)
 	write_two(fd);
 	(void)lseek(fd, 0, SEEK_SET);
 	read_two(fd);
+	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return 1;
+	flush(fd);
 	(void)close(fd);
 	return done_testing();
 }
