@@ -48,7 +48,7 @@ ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
 LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@
-SANITIZE     = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-recover=all \
                -fsanitize=address,undefined
 
 objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))

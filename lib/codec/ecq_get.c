@@ -105,7 +105,7 @@ get_block(struct range_get *r, struct ecq_model *m, struct ecq_left *f,
 	uint32_t sum = 0, a;
 	size_t i;
 
-#pragma GCC unroll 4
+	ECQ_UNROLL
 	for (i = 0; i < k; i++) {
 		level = ecq_model_value(m, mode, left, c + i);
 		if ((state == ECQ_FOUND || i < k - 1) &&
@@ -132,7 +132,6 @@ get_segment(struct range_get *r, struct ecq_model *m, struct ecq_left *f,
 
 	level = ecq_model_seg(m, mode, ecq_model_look(f, mode), c);
 	full = range_get_bit(r, &m->seg[level]);
-#pragma GCC unroll 4
 	for (i = 0; i < k; i += b) {
 		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
 		some = full;
@@ -162,6 +161,7 @@ ecq_get(struct ecq_model *m, float *x, size_t n, float step,
 	struct tail_get t = { 0, 0, p, len, 0 };
 	struct list l = { .n = 0 };
 	unsigned code, more;
+	enum ecq_mode mode;
 	size_t i, k;
 
 	for (i = 0; i < ECQ_CENTROIDS; i++)
@@ -172,14 +172,11 @@ ecq_get(struct ecq_model *m, float *x, size_t n, float step,
 		if (l.n > LIST - ECQ_SEG)
 			finish(&v, &t, &l);
 		k = ecq_model_next(m, &f, i, n);
-		if (s->plain)
-			get_segment(&r, m, &f, &l, i, k, ECQ_PLAIN);
-		else if (k != ECQ_SEG)
-			get_segment(&r, m, &f, &l, i, k, ecq_model_mode(m));
-		else if (ecq_model_mode(m) == ECQ_ABOVE)
-			get_segment(&r, m, &f, &l, i, ECQ_SEG, ECQ_ABOVE);
+		mode = s->plain ? ECQ_PLAIN : ecq_model_mode(m);
+		if (k == ECQ_SEG)
+			get_segment(&r, m, &f, &l, i, ECQ_SEG, mode);
 		else
-			get_segment(&r, m, &f, &l, i, ECQ_SEG, ECQ_LEFT);
+			get_segment(&r, m, &f, &l, i, k, mode);
 	}
 	finish(&v, &t, &l);
 	return tail_get_end(&t, range_get_end(r));

@@ -97,7 +97,7 @@ put_block(struct range_put *w, struct tail_put *t, struct put *s,
 	uint32_t sum = 0, a;
 	size_t i;
 
-#pragma GCC unroll 4
+	ECQ_UNROLL
 	for (i = 0; i < k; i++) {
 		level = ecq_model_value(s->m, mode, left, c + i);
 		if (state == ECQ_FOUND || i < k - 1)
@@ -126,7 +126,6 @@ put_segment(struct range_put *w, struct tail_put *t, struct put *s,
 
 	level = ecq_model_seg(s->m, mode, ecq_model_look(f, mode), c);
 	range_put_bit(w, &s->m->seg[level], full);
-#pragma GCC unroll 4
 	for (i = 0; i < k; i += b) {
 		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
 		some = full && any(s->q + at + i, b);
@@ -184,6 +183,7 @@ ecq_put(struct ecq_model *m, const struct ecq_in *in, unsigned char *p,
 	struct tail_put t = { 0, 0, end };
 	struct ecq_left f = ecq_model_start(side->level);
 	struct put s = { .m = m, .q = in->q, .x = in->x, .inv = in->inv };
+	enum ecq_mode mode;
 	size_t i, k, len, half = side->plain ? SIZE_MAX : in->n / 2;
 
 	for (i = 0; i < in->n; i += k) {
@@ -196,14 +196,11 @@ ecq_put(struct ecq_model *m, const struct ecq_in *in, unsigned char *p,
 				return 0;
 		}
 		k = ecq_model_next(m, &f, i, in->n);
-		if (side->plain)
-			put_segment(&w, &t, &s, &f, i, k, ECQ_PLAIN);
-		else if (k != ECQ_SEG)
-			put_segment(&w, &t, &s, &f, i, k, ecq_model_mode(m));
-		else if (ecq_model_mode(m) == ECQ_ABOVE)
-			put_segment(&w, &t, &s, &f, i, ECQ_SEG, ECQ_ABOVE);
+		mode = side->plain ? ECQ_PLAIN : ecq_model_mode(m);
+		if (k == ECQ_SEG)
+			put_segment(&w, &t, &s, &f, i, ECQ_SEG, mode);
 		else
-			put_segment(&w, &t, &s, &f, i, ECQ_SEG, ECQ_LEFT);
+			put_segment(&w, &t, &s, &f, i, k, mode);
 	}
 	if ((size_t)(w.p - p) + (size_t)(end - t.p) > limit)
 		return 0;
