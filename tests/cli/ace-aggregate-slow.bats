@@ -3,6 +3,7 @@
 # nothing else, and nothing of what they half sent is in the sum.
 load helper
 load values
+load netns
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -17,6 +18,7 @@ teardown() {
 	for p in "${pids[@]}"; do
 		kill -9 "$p" 2>/dev/null || true
 	done
+	netns_down
 }
 
 # dribble FILE [FROM]: a byte a second, after the first FROM at once
@@ -198,4 +200,35 @@ until_shards() {
 		sum 0 --deadline 1h --rule "$rule" one
 		same out all
 	done
+}
+
+@test "a cable that is pulled out in the middle" {
+	netns_can || skip "needs root and network namespaces"
+	command -v nc ss >/dev/null || skip "needs nc and ss"
+	netns_up cloud edge1 edge2 edge3
+	for i in 1 2 3; do
+		netns_link cloud "edge$i" 8mbit
+		mkfifo "p$i"
+		netns_on cloud nc -l -p "500$i" </dev/null >"p$i" 3>&- &
+	done
+	timeout 60 ace-aggregate --no-provenance --quorum 2 --deadline 2s \
+	    p1 p2 p3 >out 2>err 3>&- &
+	pid=$!
+	until [ "$(netns_on cloud ss -ltn | grep -c ':500[123]')" -eq 3 ]; do
+		sleep 0.05
+	done
+	# the third sends a part, and then nothing can be heard of it
+	{ head -c 50000 e3; sleep 60; } | netns_on edge3 nc \
+	    "$(netns_ip cloud edge3)" 5003 3>&- &
+	until netns_on cloud ss -tn | grep -q ':5003.*ESTAB\|ESTAB.*:5003'; do
+		sleep 0.05
+	done
+	ip -n "$NETNS-edge3" link set to-cloud down
+	for i in 1 2; do
+		netns_on "edge$i" nc -N "$(netns_ip cloud "edge$i")" "500$i" \
+		    <"e$i" 3>&- &
+	done
+	wait "$pid"
+	same out want
+	netns_down
 }
