@@ -218,9 +218,12 @@ summary() {
 		for (i = 1; i <= ways; i++) {
 			m = order[i]; k = n[m]
 			d = k > 1 ? (sq[m] - top[m] * top[m] / k) / (k - 1) : 0
+			dev = "-"
+			if (k > 1)
+				dev = sprintf("%.2f", sqrt(d > 0 ? d : 0))
 			r = (up[a] + down[a]) / n[a] * k / (up[m] + down[m])
 			print m, k, sprintf("%.2f", top[m] / k),
-			    sprintf("%.2f", d > 0 ? sqrt(d) : 0),
+			    dev,
 			    sprintf("%.2f", top[a] / n[a] - top[m] / k),
 			    sprintf("%.3f", ppl[m] / k),
 			    sprintf("%.2f", up[m] / k / 1e6),
