@@ -76,6 +76,8 @@ dense_open(struct dense *d, const struct state *s, const char *name,
 		if ((k = reader_open(&d->r, io, &o, e)) == 0)
 			k = dense_first(d, kind, e);
 	}
+	if (k < 0)
+		dense_close(d);
 	alloc_free(path);
 	return k;
 }
