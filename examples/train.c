@@ -300,7 +300,8 @@ main(int argc, char **argv)
 	struct opts o = { .run = {
 	    .shape = { 2, 96, 3, 64 }, .batch = 16, .seed = 1,
 	    .share = { 1, 1, 0 }, .valid = 0.1, .windows = 256, .run = "train",
-	    .rule = { 0.01, 0.9, 0.95, 0.1, 1, 0.05, 0, 1000, 1, 0 } } };
+	    .rule = { .rate = 0.01, .beta1 = 0.9, .beta2 = 0.95, .decay = 0.1,
+	    .clip = 1, .last = 0.05, .steps = 1000, .outer_rate = 1 } } };
 	struct ace_error e = { 0, "" };
 	const char *why = NULL;
 	char device[32];

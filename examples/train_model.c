@@ -218,7 +218,7 @@ tensors_set(struct model *m)
 			    part[p].name);
 			tensor_add(m, 2 + l * PARTS + p, name,
 			    part[p].rows * c, part[p].cols * c);
-			m->tensor[place(l, p)].hidden = part[p].rows > 0;
+			m->tensor[2 + l * PARTS + p].hidden = part[p].rows > 0;
 		}
 	tensor_add(m, m->ntensors - 1, "norm", 0, c);
 }
