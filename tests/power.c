@@ -130,8 +130,6 @@ load(void)
 	size_t k, i;
 	int n;
 
-	for (i = 0; i < nfirst; i++)
-		free(first[i]);
 	begin.n = nnode = 0;
 	list = popen("cd template && find S D S2 2>/dev/null | sort", "r");
 	proc_must(list != NULL, "find");
@@ -216,26 +214,34 @@ read_log(const char *path)
 		o->n = r.ndata;
 		i = tree_find(&now, o->path);
 		if (o->op == CLIP_OP_CREATE) {
-			if (i >= 0)
+			if (i >= 0) {
+				free(o->data);
 				continue;	/* it was there */
+			}
 			o->node = node_new(o->ino, 0);
 			tree_set(&now, o->path, o->node);
 		} else if (o->op == CLIP_OP_MKDIR) {
 			o->node = node_new(0, 1);
 			tree_set(&now, o->path, o->node);
 		} else if (o->op == CLIP_OP_WRITE || o->op == CLIP_OP_SYNC) {
-			if ((o->node = by_ino(o->ino)) < 0)
+			if ((o->node = by_ino(o->ino)) < 0) {
+				free(o->data);
 				continue;
+			}
 		} else if (o->op == CLIP_OP_RENAME || o->op == CLIP_OP_LINK) {
-			if (i < 0)
+			if (i < 0) {
+				free(o->data);
 				continue;
+			}
 			o->node = now.f[i].node;
 			if (o->op == CLIP_OP_RENAME)
 				tree_drop(&now, o->path);
 			tree_set(&now, o->other, o->node);
 		} else if (o->op == CLIP_OP_UNLINK) {
-			if (i < 0)
+			if (i < 0) {
+				free(o->data);
 				continue;
+			}
 			tree_drop(&now, o->path);
 		}
 		nops++;
@@ -516,6 +522,20 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 	shell("tail -n 4 says | sed 's/^/#   /'%s", "");
 }
 
+static void
+forget(void)
+{
+	size_t i;
+
+	for (i = 0; i < nops; i++)
+		free(ops[i].data);
+	for (i = 0; i < nnode; i++)
+		free(nodes[i].p);
+	for (i = 0; i < nfirst; i++)
+		free(first[i]);
+	nops = nnode = nfirst = 0;
+}
+
 static int
 one_scene(const struct scene *s, int number)
 {
@@ -555,7 +575,9 @@ one_scene(const struct scene *s, int number)
 	(void)printf("%sok %d - %s: %zu changes, %lu trees, %lu wrong\n",
 	    bad != 0 || nops < 5 ? "not " : "", number, s->name, nops,
 	    trees - before, bad);
-	return bad != 0 || nops < 5;
+	k = nops;
+	forget();
+	return bad != 0 || k < 5;
 }
 
 int
