@@ -28,9 +28,11 @@ jobs=()
 stop() {
 	trap - EXIT
 	trap '' USR1 INT TERM HUP
+	# as the shell has them: the last may have begun and not be in our list;
+	# and a shell that waits for the other end of a named pipe heeds no TERM
 	local p
-	for p in ${jobs[@]+"${jobs[@]}"}; do
-		kill -TERM -- "-$p"
+	for p in $(jobs -p); do
+		kill -KILL -- "-$p"
 	done
 	wait
 	rm -rf "$work"

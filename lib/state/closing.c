@@ -58,7 +58,8 @@ closing_each_run(void *arg, const char *name, struct err *e)
 		return -ERR_SYS;
 	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
 	if (access(path, F_OK) < 0)
-		k = 0;
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
 	else if (r->n++ == 0)
 		k = ledger_run(path, &r->name, e);
 	else
@@ -455,8 +456,13 @@ closing_done(const struct inbox *s, const char *run, uint64_t step,
     struct err *e)
 {
 	char *last = inbox_path(s, run, NULL, "last", e);
+	uint64_t before;
 	int r = -ERR_SYS;
 
+	/* the one before too: who published it may have lived longer than who
+	 * closed it, and have been killed since */
+	if (inbox_last(s, run, &before) && before != step)
+		closing_sweep(s, run, &before);
 	if (last != NULL)
 		r = ledger_set_number(last, step, s->sync, e);
 	closing_sweep(s, run, &step);
@@ -499,6 +505,8 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 		else if (s->sync == IO_SYNC_FULL &&
 		    (r = io_sync_path(to, e)) == 0)
 			r = io_sync_path(old, e);
+	} else if (errno != ENOENT) {
+		r = err_sys(e, "'%s'", from);
 	}
 	if (r == 0 && (r = closing_scan(dir, closing_remove, dir, e)) == 0)
 		(void)rmdir(dir);

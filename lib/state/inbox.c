@@ -589,7 +589,12 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	/* closed before: by a manifest of its own, or by being passed over */
 	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
 		return -ERR_SYS;
-	k = access(*path, F_OK) < 0 && step < floor ? 2 : 0;
+	if (access(*path, F_OK) == 0)
+		k = 0;
+	else if (errno != ENOENT)
+		k = err_sys(e, "'%s'", *path);
+	else
+		k = step < floor ? 2 : 0;
 	alloc_free(*path);
 	*path = NULL;
 	return k;
