@@ -190,6 +190,16 @@ start(uint64_t seed)
 }
 
 static void
+end(struct run *r)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(r->queue) / sizeof(*r->queue); i++)
+		free(r->queue[i]);
+	free(r);
+}
+
+static void
 report(const struct run *r, double share, size_t delay, double rate,
     const char *what)
 {
@@ -212,6 +222,7 @@ fixed(char **v)
 	while (going(r))
 		step(r, share, delay, rate);
 	report(r, share, delay, rate, "fixed");
+	end(r);
 }
 
 /* DGA (dga.hanlab.ai): a device's own gradient counts at once, and what the
@@ -250,6 +261,7 @@ dga(char **v)
 		judge(r, r->w);
 	}
 	report(r, 1, delay, rate, "dga");
+	end(r);
 }
 
 /* The seconds of so many steps, the last one in part. */
@@ -366,6 +378,7 @@ deco(char **v, size_t n)
 	(void)printf("%.4f\t%.2f\t%zu\t%zu\t%.5g\n", r->at > 0 ?
 	    now - (now - before) * ((double)r->step - r->at) : 0, r->at,
 	    changes, delay, t.delta);
+	end(r);
 }
 
 static void
