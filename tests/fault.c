@@ -221,7 +221,7 @@ struct fault_run {
 	const struct fault_case *c;
 	struct tree was, will;
 	uint64_t out;
-	unsigned long tried, clean, tolerated, bad;
+	unsigned long seen, tried, clean, tolerated, bad;
 };
 
 static int verbose;
@@ -322,6 +322,7 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 	struct tree now;
 	int status;
 
+	f->seen++;
 	if (turn++ % every != 0)
 		return;
 	f->tried++;
@@ -443,9 +444,9 @@ one_case(const struct fault_case *c, int number)
 	all_calls(&f);
 	all_allocations(&f);
 	(void)printf("%sok %d - %s: %lu failures, %lu refused cleanly, %lu "
-	    "tolerated, %lu wrong\n", f.bad != 0 || f.tried == 0 ? "not " : "",
+	    "tolerated, %lu wrong\n", f.bad != 0 || f.seen == 0 ? "not " : "",
 	    number, c->name, f.tried, f.clean, f.tolerated, f.bad);
-	return f.bad != 0 || f.tried == 0;
+	return f.bad != 0 || f.seen == 0;
 }
 
 int

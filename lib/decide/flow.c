@@ -328,7 +328,9 @@ flow_fit(struct flow *f, const struct flow_tail *t, struct err *e)
 	fit.size = flow_size;
 	if ((r = fit_plan(&fit, f->c->level, f->c->m, f->c->ladder,
 	    e)) == 0) {
-		memcpy(f->c->plan, fit.plan, fit.n * sizeof(*fit.plan));
+		if (fit.n != 0)
+			memcpy(f->c->plan, fit.plan,
+			    fit.n * sizeof(*fit.plan));
 		f->once->dist += fit.res.dist;
 		f->c->found.bytes = fit.bytes;
 	}

@@ -18,8 +18,15 @@ netns_cables=()
 
 netns_can() {
 	[ "$(id -u)" -eq 0 ] && command -v ip tc >/dev/null || return
-	ip netns add "$NETNS-can" 2>/dev/null || return
-	ip netns del "$NETNS-can"
+	local can=0
+	# a chroot or a container may give names to namespaces and no more
+	{
+		ip netns add "$NETNS-can" || return
+		ip -n "$NETNS-can" link set lo up &&
+		    ip netns exec "$NETNS-can" true || can=1
+		ip netns del "$NETNS-can"
+	} 2>/dev/null
+	return $can
 }
 
 netns_up() {
