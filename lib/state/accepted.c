@@ -1,5 +1,3 @@
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "state/accepted.h"
+#include "state/scan.h"
 
 struct accepted {
 	const struct inbox *s;
@@ -20,32 +19,30 @@ struct accepted {
 /* ---- which steps ---- */
 
 static int
+accepted_number(void *arg, const char *name, struct err *e)
+{
+	struct accepted *a = arg;
+	char *end;
+	uint64_t v;
+	int r;
+
+	if (name[0] < '0' || name[0] > '9')
+		return 0;
+	v = strtoull(name, &end, 10);
+	if (*end != '\0')
+		return 0;
+	if ((r = alloc_grow(&a->step, &a->cap, a->n + 1, sizeof(*a->step),
+	    e)) == 0)
+		a->step[a->n++] = v;
+	return r;
+}
+
+static int
 accepted_steps(struct accepted *a, const char *dir, struct err *e)
 {
-	char *path = inbox_path(a->s, a->run, NULL, dir, e), *end;
-	struct dirent *de;
-	DIR *d;
-	uint64_t v;
-	int r = 0;
+	char *path = inbox_path(a->s, a->run, NULL, dir, e);
+	int r = path != NULL ? scan(path, accepted_number, a, e) : -ERR_SYS;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	d = opendir(path);
-	if (d == NULL && errno != ENOENT)
-		r = err_sys(e, "'%s'", path);
-	while (d != NULL && r == 0 && (errno = 0, de = readdir(d)) != NULL) {
-		if (de->d_name[0] < '0' || de->d_name[0] > '9')
-			continue;
-		v = strtoull(de->d_name, &end, 10);
-		if (*end == '\0' && (r = alloc_grow(&a->step, &a->cap,
-		    a->n + 1, sizeof(*a->step), e)) == 0)
-			a->step[a->n++] = v;
-		errno = 0;
-	}
-	if (r == 0 && d != NULL && errno != 0)
-		r = err_sys(e, "'%s'", path);
-	if (d != NULL)
-		(void)closedir(d);
 	alloc_free(path);
 	return r;
 }
@@ -67,11 +64,17 @@ accepted_ours(const struct accepted *a, const struct receipt *r)
 	    memcmp(r->device, a->of->device, SHARD_ID) == 0;
 }
 
+struct accepted_dir {
+	struct accepted *a;
+	const char *path;
+	struct ledger *l;
+};
+
 static int
-accepted_file(struct accepted *a, const char *dir, const char *name,
-    struct ledger *l, struct err *e)
+accepted_file(void *arg, const char *name, struct err *e)
 {
-	size_t n = strlen(name), len = strlen(dir) + n + 1;
+	const struct accepted_dir *d = arg;
+	size_t n = strlen(name), len = strlen(d->path) + n + 1;
 	struct receipt r;
 	char *path;
 	int k;
@@ -81,12 +84,12 @@ accepted_file(struct accepted *a, const char *dir, const char *name,
 		return 0;
 	if ((path = alloc_get(len, 1, e)) == NULL)
 		return -ERR_SYS;
-	(void)snprintf(path, len, "%s%s", dir, name);
+	(void)snprintf(path, len, "%s%s", d->path, name);
 	k = ledger_shard(path, &r, e);
 	alloc_free(path);
-	if (k <= 0 || !accepted_ours(a, &r))
+	if (k <= 0 || !accepted_ours(d->a, &r))
 		return k < 0 ? k : 0;
-	return ledger_add(l, &r, name, e);
+	return ledger_add(d->l, &r, name, e);
 }
 
 static int
@@ -94,23 +97,9 @@ accepted_files(struct accepted *a, uint64_t step, struct ledger *l,
     struct err *e)
 {
 	char *path = inbox_path(a->s, a->run, &step, "", e);
-	struct dirent *de;
-	DIR *d;
-	int r = 0;
+	struct accepted_dir d = { a, path, l };
+	int r = path != NULL ? scan(path, accepted_file, &d, e) : -ERR_SYS;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	d = opendir(path);
-	if (d == NULL && errno != ENOENT)
-		r = err_sys(e, "'%s'", path);
-	while (d != NULL && r == 0 && (errno = 0, de = readdir(d)) != NULL) {
-		r = accepted_file(a, path, de->d_name, l, e);
-		errno = 0;
-	}
-	if (r == 0 && d != NULL && errno != 0)
-		r = err_sys(e, "'%s'", path);
-	if (d != NULL)
-		(void)closedir(d);
 	alloc_free(path);
 	return r;
 }

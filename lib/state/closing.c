@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,27 +13,7 @@
 #include "base/err.h"
 #include "base/temp.h"
 #include "state/closing.h"
-
-/* Calls each(arg, name) for the entries of a directory; 0 when it is not
- * there. */
-static int
-closing_scan(const char *path, int (*each)(void *, const char *,
-    struct err *), void *arg, struct err *e)
-{
-	DIR *d = opendir(path);
-	struct dirent *de;
-	int r = 0;
-
-	if (d == NULL)
-		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
-	while (r == 0 && (errno = 0, de = readdir(d)) != NULL)
-		if (de->d_name[0] != '.')
-			r = each(arg, de->d_name, e);
-	if (r == 0 && errno != 0)
-		r = err_sys(e, "'%s'", path);
-	(void)closedir(d);
-	return r;
-}
+#include "state/scan.h"
 
 /* ---- runs and steps ---- */
 
@@ -74,7 +53,7 @@ closing_run(const struct inbox *s, int *several, struct err *e)
 	struct closing_run r = { s, NULL, 0 };
 
 	*several = 0;
-	if (closing_scan(s->state.dir, closing_each_run, &r, e) < 0 ||
+	if (scan(s->state.dir, closing_each_run, &r, e) < 0 ||
 	    r.n != 1) {
 		*several = r.n > 1;
 		alloc_free(r.name);
@@ -119,7 +98,7 @@ closing_next(const struct inbox *s, const char *run, uint64_t *step,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	r = closing_scan(path, closing_each_step, &q, e);
+	r = scan(path, closing_each_step, &q, e);
 	alloc_free(path);
 	if (r == 0 && q.found)
 		*step = q.best;
@@ -183,7 +162,7 @@ closing_list(const struct inbox *s, const char *run, uint64_t step,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	r = closing_scan(path, closing_each_shard, &c, e);
+	r = scan(path, closing_each_shard, &c, e);
 	alloc_free(path);
 	*n = c.n;
 	return r;
@@ -508,7 +487,7 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	} else if (errno != ENOENT) {
 		r = err_sys(e, "'%s'", from);
 	}
-	if (r == 0 && (r = closing_scan(dir, closing_remove, dir, e)) == 0)
+	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
 		(void)rmdir(dir);
 out:
 	alloc_free(dir);

@@ -1,0 +1,15 @@
+/*
+ * The names in a directory, in no order.
+ */
+#ifndef ACE_SCAN_H
+#define ACE_SCAN_H
+
+struct err;
+
+/* scan(path, each, arg, e): each(arg, name, e) for every name that does not
+ * begin with a dot, until one returns other than 0; what it returned.  A
+ * directory that is not there has no names. */
+int scan(const char *path, int (*each)(void *, const char *, struct err *),
+    void *arg, struct err *e);
+
+#endif
