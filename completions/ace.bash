@@ -1,4 +1,4 @@
-# bash completion for the ace programs; made by completions/update
+# bash completion for the ace programs; made by tests/mkcompletions
 
 _ace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}

@@ -1,4 +1,4 @@
-# fish completion for the ace programs; made by completions/update
+# fish completion for the ace programs; made by tests/mkcompletions
 
 complete -c ace-ack -s S -l state -x -a '(__fish_complete_directories)' -d 'the device\'s state (needed)'
 complete -c ace-ack -l fence -d 'the state was restored: take what ace-recv --fence says'
