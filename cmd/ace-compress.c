@@ -18,13 +18,15 @@
 
 enum {
 	OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
-	OPT_MOMENTUM, OPT_DECAY, OPT_WINDOW, OPT_WAIT, OPT_RESEND
+	OPT_MOMENTUM, OPT_DECAY, OPT_WINDOW, OPT_WAIT, OPT_RESEND, OPT_ROLES
 };
 enum { HOLD_MAX = 32 << 20 };	/* bytes of values waiting for their plan */
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR" },
 	{ 'c', "codec", "CODEC", "code all groups so, whatever the plan says" },
+	{ OPT_ROLES, "roles", "HOW",
+	    "keep (default) norms and biases dense, or ignore that" },
 	{ OPT_FEEDBACK, "feedback", "HOW",
 	    "ef (default), momentum, ef21 or cache" },
 	{ OPT_GAMMA, "gamma", "G", "times the residual (default 1)" },
@@ -48,7 +50,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *dir;
-	int have_codec, zero, resend;
+	int have_codec, no_roles, zero, resend;
 	struct codec_plan codec;
 	struct feedback_opts fb;
 };
@@ -58,6 +60,7 @@ set(void *arg, int key, const char *val, struct err *e)
 {
 	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
+	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct opts *o = arg;
 	uint64_t n;
 	int r, k;
@@ -69,6 +72,8 @@ set(void *arg, int key, const char *val, struct err *e)
 	case 'c':
 		o->have_codec = 1;
 		return codec_parse(val, &o->codec, e);
+	case OPT_ROLES:
+		return cli_choice(&o->no_roles, val, roles, "--roles", e);
 	case OPT_SYNC:
 		r = cli_choice(&k, val, syncs, "--sync", e);
 		if (r == 0)
@@ -197,6 +202,18 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
 	return 1;
 }
 
+/* With -c: norms and biases are few and matter, so that they stay dense. */
+static struct codec_plan
+one_codec(const struct run *x, const struct schema_span *span)
+{
+	const struct schema *sc = reader_schema(x->in);
+	int dense = (sc->t[span->tensor].roles & SCHEMA_ROLE_DENSE) != 0;
+
+	if (dense && !x->o->no_roles && codec_sparse(&x->o->codec))
+		return (struct codec_plan){ CODEC_F16, 0, 0 };
+	return x->o->codec;
+}
+
 /* v f32[n] or NULL, when the group is not in the input: then only what is kept
  * of it is coded. */
 static int
@@ -220,7 +237,7 @@ do_group(struct run *x, uint32_t g, float *v, struct err *e)
 		return 0;
 	}
 	if (x->o->have_codec)
-		pl = x->o->codec;
+		pl = one_codec(x, &span);
 	else
 		(void)plan_get(&x->plan, g, &pl);
 	if ((r = code_group(x, g, &pl, span.n, &c, e)) < 0)

@@ -23,7 +23,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
+	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
 		kind='free' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
@@ -88,7 +88,7 @@ _ace() {
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state -c --codec --roles --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-export)

@@ -52,6 +52,7 @@ complete -c ace-aggregate -s V -l version -d 'print the version and exit'
 
 complete -c ace-compress -s S -l state -x -a '(__fish_complete_directories)' -d 'keep the residual and the coded shard in DIR'
 complete -c ace-compress -s c -l codec -x -a 'f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' -d 'code all groups so, whatever the plan says'
+complete -c ace-compress -l roles -x -d 'keep (default) norms and biases dense, or ignore that'
 complete -c ace-compress -l feedback -x -d 'ef (default), momentum, ef21 or cache'
 complete -c ace-compress -l gamma -x -d 'times the residual (default 1)'
 complete -c ace-compress -l momentum -x -d 'of --feedback momentum (default 0.9)'

@@ -132,6 +132,13 @@ codec_exact(const struct codec_plan *plan)
 	return c != NULL && c->exact;
 }
 
+int
+codec_sparse(const struct codec_plan *plan)
+{
+	return plan->codec == CODEC_TOPK || plan->codec == CODEC_ECQ ||
+	    (plan->codec == CODEC_EDEN && plan->arg < 1);
+}
+
 size_t
 codec_bound(const struct codec_plan *plan, size_t n)
 {

@@ -67,6 +67,9 @@ const char *codec_name(uint8_t codec);	/* "topk"; NULL when unknown */
  */
 int codec_exact(const struct codec_plan *plan);
 
+/* codec_sparse(plan): 1 when most values, or all small ones, become zero. */
+int codec_sparse(const struct codec_plan *plan);
+
 /*
  * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.
  *

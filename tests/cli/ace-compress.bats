@@ -85,6 +85,35 @@ records() {
 	[ "$(records out | wc -l)" -eq 10 ]
 }
 
+@test "norms and biases are not made sparse, unless that is asked for" {
+	mkshards -g 128 -t w:16,16 -t w.bias:64 -t norm.weight:64 >in
+	for c in topk:0.05 topk:0.05:q2 chunk:2/32 threshold:2.5 ecq:2 eden:0.2; do
+		exits 0 ace-compress -c "$c" in
+		# f16 is codec 1
+		[ "$(records out | tail -n 2 | cut -d' ' -f1,2 | tr '\n' ' ')" = \
+		    "2 1 3 1 " ]
+		[ "$(records out | awk '$1 < 2 && $2 == 1' | wc -l)" -eq 0 ]
+		exits 0 ace-compress -c "$c" --roles ignore in
+		[ "$(records out | awk '$2 == 1' | wc -l)" -eq 0 ]
+	done
+	# what leaves no value out is as asked for
+	for c in q4 sign eden:2 f32; do
+		ace-compress --no-provenance -c "$c" in >keep
+		exits 0 ace-compress --no-provenance -c "$c" --roles ignore in
+		raw out | cmp - <(raw keep)
+	done
+	# with a state the residual is theirs no more
+	exits 0 ace-compress -S st -c topk:0.05 in
+	raw out | tail -c 512 >got
+	raw in | tail -c 512 >want
+	each 'abs($v[0] - $v[1]) <= abs($v[0]) / 1000' want got
+	# a plan is obeyed
+	mkshards -t w.bias:64 -l topk:0.5 >planned
+	exits 0 ace-compress planned
+	records out | awk '$2 != 7 { exit 1 }'
+	exits 2 ace-compress -c topk:0.1 --roles maybe in
+}
+
 @test "no plan and no codec: status 2" {
 	mkshards >in
 	exits 2 ace-compress in
