@@ -7,6 +7,8 @@
 #include "state/link.h"
 #include "state/receipts.h"
 
+enum { LINK_PAIRS = LINK_WINDOWS * (LINK_WINDOWS + 1) / 2 };
+
 void
 link_init(struct link *l)
 {
@@ -28,6 +30,7 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	double secs;
 
 	l->bytes += n;
+	l->total += n;
 	if (to - from < LINK_BLOCKED)
 		return;
 	secs = to - l->since;
@@ -36,9 +39,11 @@ link_wrote(struct link *l, double from, double to, size_t n)
 			return;		/* a longer one is surer */
 		if (l->since > l->rested) {	/* the first filled buffers */
 			w = &l->w[l->n++ % LINK_WINDOWS];
-			w->rate = (double)l->bytes * 8 / secs;
-			w->secs = secs;
-			w->age = l->since - l->rested;
+			w->spell = l->rested;
+			w->from = l->since;
+			w->to = to;
+			w->before = l->total - l->bytes;
+			w->after = l->total;
 		}
 	} else {
 		l->rested = to;
@@ -49,12 +54,11 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	l->bytes = 0;
 }
 
-static int
-link_by_rate(const void *a, const void *b)
+/* What went from the beginning of a to the end of b, a or later: bit/s. */
+static double
+link_rate(const struct link_window *a, const struct link_window *b)
 {
-	const struct link_window *x = a, *y = b;
-
-	return (x->rate > y->rate) - (x->rate < y->rate);
+	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
 /* The oldest in their spell first. */
@@ -62,8 +66,22 @@ static int
 link_by_age(const void *a, const void *b)
 {
 	const struct link_window *x = a, *y = b;
+	double p = x->from - x->spell, q = y->from - y->spell;
 
-	return (x->age < y->age) - (x->age > y->age);
+	return (p < q) - (p > q);
+}
+
+/* One slope, and the time it is measured over. */
+struct link_slope {
+	double rate, secs;
+};
+
+static int
+link_by_rate(const void *a, const void *b)
+{
+	const struct link_slope *x = a, *y = b;
+
+	return (x->rate > y->rate) - (x->rate < y->rate);
 }
 
 static size_t
@@ -72,29 +90,49 @@ link_count(const struct link *l)
 	return l->n < LINK_WINDOWS ? l->n : LINK_WINDOWS;
 }
 
+/* The windows that count, moved to the front; how many. */
+static size_t
+link_settled(struct link_window *w, size_t n)
+{
+	double all = 0, kept = 0, enough;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		all += w[i].to - w[i].from;
+	if (all < 2 * LINK_WINDOW)
+		return 0;		/* one alone says little */
+	enough = fmax(all / 2, LINK_ENOUGH);
+	qsort(w, n, sizeof(w[0]), link_by_age);
+	for (i = 0; i < n && (kept < enough ||
+	    w[i].from - w[i].spell >= LINK_SETTLE); i++)
+		kept += w[i].to - w[i].from;
+	return i;
+}
+
 double
 link_bandwidth(const struct link *l)
 {
 	struct link_window w[LINK_WINDOWS];
-	size_t i, n = link_count(l), kept;
-	double all = 0, half, at = 0, lo, hi, sum = 0;
+	struct link_slope s[LINK_PAIRS];
+	size_t i, j, k = 0, n = link_count(l);
+	double all = 0, at = 0;
 
 	memcpy(w, l->w, n * sizeof(w[0]));
-	for (i = 0, half = 0; i < n; i++)
-		half += w[i].secs / 2;
-	if (half < LINK_WINDOW)
-		return 0;		/* one alone says little */
-	qsort(w, n, sizeof(w[0]), link_by_age);
-	for (kept = 0; kept < n && (all < half || w[kept].age >= LINK_SETTLE);)
-		all += w[kept++].secs;
-	/* the part of each window in the middle half of the time */
-	qsort(w, kept, sizeof(w[0]), link_by_rate);
-	for (i = 0; i < kept; at += w[i++].secs) {
-		lo = fmax(at, all / 4);
-		hi = fmin(at + w[i].secs, all * 3 / 4);
-		sum += hi > lo ? (hi - lo) * w[i].rate : 0;
-	}
-	return sum / (all / 2);
+	n = link_settled(w, n);
+	for (i = 0; i < n; i++)
+		for (j = 0; j < n; j++) {
+			if (w[i].spell < w[j].spell ||
+			    w[i].spell > w[j].spell || w[i].from > w[j].from)
+				continue;
+			s[k].rate = link_rate(&w[i], &w[j]);
+			s[k].secs = w[j].to - w[i].from;
+			all += s[k++].secs;
+		}
+	qsort(s, k, sizeof(s[0]), link_by_rate);
+	for (i = 0; i < k; i++)
+		if ((at += s[i].secs) >= all / 2)
+			return s[i].rate;
+	return 0;
 }
 
 double
@@ -243,7 +281,7 @@ link_save(const struct link *l, const struct state *s, double limit,
 	int r;
 
 	for (i = 0; i < n; i++)
-		x[i] = (float)l->w[i].rate;
+		x[i] = (float)link_rate(&l->w[i], &l->w[i]);
 	if (limit > 0 && !(rate > 0 && rate < limit))
 		rate = limit;
 	if (n == 0) {

@@ -11,9 +11,18 @@
  * After a rest, buffers swallow megabytes that the link has not carried yet
  * (TCP's grow as they do).  So the first window after a rest is dropped, and of
  * the newest LINK_WINDOWS of the others those count that began LINK_SETTLE after
- * the last rest; where these are not half of the time, those that come nearest.
- * The estimate is the mean of the middle half, by time, of their rates (ours);
- * less than two windows are none.
+ * the last rest; where these are not half of the time or LINK_ENOUGH, those that
+ * come nearest.
+ *
+ * One window may mislead: what stands between us and the link (a pipe, ssh) may
+ * wait for a processor while the link lives on its buffers, and fills them at
+ * once when it runs.  Bytes that one window lacks, the next has.  So the
+ * estimate is a slope: of the bytes written over the time, through the windows'
+ * ends, for every two ends of one spell between rests; of these the median, each
+ * with the weight of the time between (Sen, Estimates of the Regression
+ * Coefficient Based on Kendall's Tau, 1968; the weights: Sievers, Weighted Rank
+ * Statistics for Simple Linear Regression, 1978).  Less than two windows are
+ * none.
  *
  * Round trip: from a shard's last byte to its receipt in the state, smoothed
  * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
@@ -32,6 +41,7 @@ struct err;
 enum { LINK_WINDOWS = 64, LINK_SHARDS = 64 };
 #define LINK_WINDOW 0.25
 #define LINK_SETTLE 2.0
+#define LINK_ENOUGH 5.0
 #define LINK_STARVED 0.05	/* of a window */
 #define LINK_BLOCKED 0.0003	/* a write that took longer did block */
 
@@ -45,9 +55,12 @@ struct link {
 	double since, starved;
 	double rested;		/* the first full moment after the last rest */
 	uint64_t bytes;		/* written since */
+	uint64_t total;		/* ever */
 	size_t n;		/* windows ever */
 	struct link_window {
-		double rate, secs, age;
+		double spell;		/* `rested' of then: which it is of */
+		double from, to;
+		uint64_t before, after;	/* `total' then */
 	} w[LINK_WINDOWS];
 	/* round trips */
 	double rtt, jitter;	/* 0: not known */

@@ -92,6 +92,67 @@ bandwidth(void)
 	    link_bandwidth(&s.l));
 }
 
+/*
+ * A link of that rate behind two buffers: a pipe of 64 KiB that we fill, and the
+ * connection's, of cap bytes, into which another program moves what is in the
+ * pipe.  That one halts for `wait' seconds, `often' times a second, when the
+ * generator says so.  What the link carried in secs seconds: bit/s.
+ */
+static double
+halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
+{
+	const double tick = 1e-3, pipe = 65536;
+	const size_t piece = 65536;
+	double stop = -1, in_pipe = 0, in_cap = 0, began = 0, went = 0, k;
+	size_t left = piece;
+
+	for (s->now = 0; s->now < secs; s->now += tick) {
+		seed = seed * 1664525 + 1013904223;
+		if (seed / 4294967296.0 < often * tick)
+			stop = s->now + wait;
+		k = fmin(in_cap, s->rate / 8 * tick);
+		in_cap -= k;
+		went += k;
+		while (s->now >= stop || in_pipe < pipe) {
+			k = s->now < stop ? 0 : fmin(in_pipe, s->cap - in_cap);
+			in_pipe -= k;
+			in_cap += k;
+			if (pipe - in_pipe < 1)
+				break;
+			k = fmin((double)left, pipe - in_pipe);
+			in_pipe += k;
+			left -= (size_t)k;
+			if (left == 0) {
+				link_wrote(&s->l, began, s->now, piece);
+				began = s->now;
+				left = piece;
+			}
+		}
+	}
+	return went * 8 / secs;
+}
+
+/* The rates of windows are far off then; what is made of them is not. */
+static void
+halts(void)
+{
+	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
+	struct sim s;
+	uint32_t seed;
+	double took;
+	size_t i;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		for (seed = 1; seed <= 5; seed++) {
+			s = sim(rates[i], rates[i] / 8 * 0.6);
+			took = halting(&s, 6, 0.25, 0.7, seed);
+			ok(took > 0.95 * rates[i] &&
+			    near(link_bandwidth(&s.l), took),
+			    "%g bit/s through a program that often halts: %g "
+			    "of %g", rates[i], link_bandwidth(&s.l), took);
+		}
+}
+
 static void
 pace(void)
 {
@@ -163,6 +224,7 @@ int
 main(void)
 {
 	bandwidth();
+	halts();
 	pace();
 	stream();
 	return done_testing();
