@@ -39,6 +39,15 @@ same() {
 	return 1
 }
 
+# wait_for CMD...: until it succeeds; the limit is against hanging.
+wait_for() {
+	local n=1200
+	until "$@" >/dev/null 2>&1; do
+		[ $((n -= 1)) -gt 0 ] || { echo "waited in vain: $*"; return 1; }
+		sleep 0.1
+	done
+}
+
 # flip FILE OFFSET [MASK]: exclusive-or of one byte, in place.
 flip() {
 	perl -e 'open(F, "+<", $ARGV[0]) or die; binmode F; seek(F, $ARGV[1], 0);

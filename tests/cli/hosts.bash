@@ -49,15 +49,6 @@ teardown() {
 	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
 }
 
-# wait_for CMD...: until it succeeds, 30 seconds at most
-wait_for() {
-	local n=300
-	until "$@" >/dev/null 2>&1; do
-		[ $((n -= 1)) -gt 0 ] || { echo "waited in vain: $*"; return 1; }
-		sleep 0.1
-	done
-}
-
 # listens PORT [ADDRESS]: is somebody there
 listens() {
 	on ss -Hltn "sport = :$1" | grep -q .
