@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "decide/policy.h"
 #include "report/advice.h"
+#include "report/profile.h"
 #include "state/state.h"
 #include "stream/filter.h"
 #include "sync/deco.h"
@@ -25,7 +26,7 @@ enum {
 	OPT_MIN_RATIO, OPT_MAX_DELAY, OPT_KC, OPT_KD, OPT_LAMBDA, OPT_TIERS,
 	OPT_GROUPS, OPT_THETA, OPT_COSINE, OPT_DECO,
 	OPT_RISE, OPT_STILL, OPT_WARMUP, OPT_ACCORDION, OPT_EASE,
-	OPT_REPLAY, OPT_EXPLAIN, OPT_DEADLINE
+	OPT_REPLAY, OPT_EXPLAIN, OPT_DEADLINE, OPT_CUTS
 };
 
 static const struct cli_opt options[] = {
@@ -47,6 +48,7 @@ static const struct cli_opt options[] = {
 	{ OPT_EASE, "ease", "X", "accordion: so much less (default 2)" },
 	{ OPT_DEADLINE, "deadline", "TIME",
 	    "no more than the link carries in TIME" },
+	{ OPT_CUTS, "cuts", NULL, "at which layers to send, after DynaComm" },
 	{ OPT_TARGET, "target-divergence", "X",
 	    "relative drift to aim at; gives the interval" },
 	{ OPT_NORM, "model-norm", "X", "the norm of the model" },
@@ -57,7 +59,7 @@ static const struct cli_opt options[] = {
 	{ OPT_EXPLAIN, "explain", NULL, "say what was decided, and why" },
 	{ OPT_DIVERGENCE, "divergence", "X", "interval: the drift there was" },
 	{ OPT_VALUES, "values", "N", "ratio, deco: of the model" },
-	{ OPT_DT, "dt", "TIME", "dynacomm: what each transmission costs more" },
+	{ OPT_DT, "dt", "TIME", "cuts, dynacomm: what a transmission costs more" },
 	{ OPT_METHOD, "method", "NAME", "dynacomm: dp, greedy or dp3" },
 	{ OPT_DECO, "deco", NULL, "the budget and the delay after DeCo-SGD" },
 	{ OPT_COMPUTE, "compute", "TIME", "deco: computation of a step" },
@@ -189,6 +191,21 @@ set_table(struct opts *o, int key, const char *val, struct err *e)
 }
 
 static int
+set_flag(struct opts *o, int key)
+{
+	switch (key) {
+	case OPT_EXPLAIN:
+		return o->explain = 1;
+	case OPT_CUTS:
+		return o->policy.cuts.on = 1;
+	case OPT_DECO:
+		return o->policy.stale.on = 1;
+	default:
+		return 0;
+	}
+}
+
+static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
@@ -233,13 +250,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_REPLAY:
 		o->replay = val;
 		return 0;
-	case OPT_EXPLAIN:
-		o->explain = 1;
-		return 0;
-	case OPT_DECO:
-		o->policy.stale.on = 1;
-		return 0;
 	default:
+		if (set_flag(o, key))
+			return 0;
 		if (key >= OPT_COMPUTE && key <= OPT_KD)
 			return set_deco(&o->stale, key, val, e);
 		if (key >= OPT_RISE && key <= OPT_EASE)
@@ -260,9 +273,11 @@ check(const struct opts *o, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--min-interval is above --max-interval");
 	if (o->replay != NULL && (o->dir != NULL || o->policy.stale.on ||
-	    o->policy.interval.target > 0))
+	    o->policy.interval.target > 0 || o->policy.cuts.on))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
-		    "with no -S, --deco or --target-divergence");
+		    "with no -S, --deco, --cuts or --target-divergence");
+	if (o->policy.cuts.on && !(o->cuts.dt >= 0))
+		return err_set(e, ERR_USAGE, "--cuts needs --dt");
 	if (o->policy.stale.on && (o->policy.pace.warmup > 0 ||
 	    o->policy.pace.window > 0 || o->policy.deadline >= 0))
 		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
@@ -294,7 +309,7 @@ put_ratio(const struct opts *o, double bandwidth)
 }
 
 static int
-text_ratio(const struct opts *o, const char *path, struct err *e)
+text_ratio(struct opts *o, const char *path, struct err *e)
 {
 	double half = o->policy.beta > 0 ? ratio_beta(o->policy.beta) : 1e6;
 	int i;
@@ -311,7 +326,7 @@ text_ratio(const struct opts *o, const char *path, struct err *e)
 }
 
 static int
-text_interval(const struct opts *o, const char *path, struct err *e)
+text_interval(struct opts *o, const char *path, struct err *e)
 {
 	struct interval v = o->policy.interval;
 
@@ -328,7 +343,7 @@ text_interval(const struct opts *o, const char *path, struct err *e)
 }
 
 static int
-text_dynacomm(const struct opts *o, const char *path, struct err *e)
+text_dynacomm(struct opts *o, const char *path, struct err *e)
 {
 	struct advice_cuts cuts = o->cuts;
 	struct table t;
@@ -343,7 +358,7 @@ text_dynacomm(const struct opts *o, const char *path, struct err *e)
 
 /* Without FILE, the options are the only row. */
 static int
-text_deco(const struct opts *o, const char *path, struct err *e)
+text_deco(struct opts *o, const char *path, struct err *e)
 {
 	struct advice_stale stale = o->stale;
 	struct table t = TABLE_INIT;
@@ -358,7 +373,7 @@ text_deco(const struct opts *o, const char *path, struct err *e)
 }
 
 static int
-text_cluster(const struct opts *o, const char *path, struct err *e)
+text_cluster(struct opts *o, const char *path, struct err *e)
 {
 	struct table t;
 	int r = table_read(&t, path, e);
@@ -369,16 +384,29 @@ text_cluster(const struct opts *o, const char *path, struct err *e)
 	return r;
 }
 
+static int
+text_profile(struct opts *o, const char *path, struct err *e)
+{
+	struct reader *in = NULL;
+	int r = filter_in(&o->f, &in, path, e);
+
+	if (r == 0)
+		r = profile_print(stdout, in, e);
+	reader_free(in);
+	return r;
+}
+
 /* What ace-policy can be asked as text: `ace-policy NAME [options]'. */
 static const struct command {
 	const char *name;
 	int file;		/* takes one */
-	int (*run)(const struct opts *o, const char *path, struct err *e);
+	int (*run)(struct opts *o, const char *path, struct err *e);
 } commands[] = {
 	{ "cluster", 1, text_cluster },
 	{ "deco", 1, text_deco },
 	{ "dynacomm", 1, text_dynacomm },
 	{ "interval", 0, text_interval },
+	{ "profile", 1, text_profile },
 	{ "ratio", 0, text_ratio },
 };
 
@@ -440,6 +468,7 @@ run(struct opts *o, const char *path, struct err *e)
 
 	p->tool = o->f.tool;
 	p->explain = o->explain;
+	p->cuts.dt = o->cuts.dt;
 	set_stale(&p->stale, &o->stale);
 	if (o->dir != NULL) {
 		p->state = &state;
@@ -496,8 +525,8 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-policy",
-		.usage = "[ratio | interval | dynacomm | deco | cluster] "
-		    "[options] [FILE]",
+		.usage = "[ratio | interval | profile | dynacomm | deco | "
+		    "cluster] [options] [FILE]",
 		.about = "Says how hard to compress and how often to "
 		    "synchronise, in the stream or as text.",
 		.opt = options
@@ -505,7 +534,7 @@ main(int argc, char **argv)
 	struct opts o = { .cli = &c, .divergence = -1,
 	    .policy = { .cmin = 2, .cmax = 300, .beta = ratio_beta(10e6),
 	    .bandwidth = -1, .deadline = -1, .steps = 1, .interval = { 0, 1, 1000 },
-	    .pace = PACE_INIT },
+	    .cuts = CUTS_INIT, .pace = PACE_INIT },
 	    .cuts = { -1, -1, ADVICE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
 	    0.005, 0.3, 64, ADVICE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };
 	struct err e = ERR_INIT;

@@ -100,7 +100,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --limit --progress --size --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --deadline --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --deadline --cuts --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)

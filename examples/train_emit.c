@@ -32,18 +32,25 @@ set_cuts(struct emit *x, const char *cuts, struct ace_error *e)
 	char *end;
 	unsigned long row;
 
-	if (strcmp(cuts, "all") == 0)
-		memset(x->cut, 1, n);
-	if (strcmp(cuts, "all") == 0 || strcmp(cuts, "none") == 0)
-		return 0;
-	for (s = cuts; *s != '\0'; s = *end == ',' ? end + 1 : end) {
+	memset(x->next_cut, strcmp(cuts, "all") == 0, n);
+	s = strcmp(cuts, "all") == 0 || strcmp(cuts, "none") == 0 ? "" : cuts;
+	for (; *s != '\0'; s = *end == ',' ? end + 1 : end) {
 		row = strtoul(s, &end, 10);
 		if (end == s || row < 1 || row > n ||
 		    (*end != ',' && *end != '\0'))
 			return fail(e, 2, "bad cuts", cuts);
-		x->cut[n - row] = 1;
+		x->next_cut[n - row] = 1;
 	}
+	memcpy(x->cut, x->next_cut, n);
 	return 0;
+}
+
+void
+emit_obey(struct emit *x, const char *cuts)
+{
+	struct ace_error e;
+
+	(void)set_cuts(x, cuts, &e);
 }
 
 /* The next tensor is whole. */
@@ -53,7 +60,8 @@ emit_ready(void *arg, size_t tensor)
 	struct emit *x = arg;
 	double t = now();
 
-	x->secs[x->next] += t - x->last;
+	x->took[x->next] = t - x->last;
+	x->secs[x->next] += x->took[x->next];
 	if (x->error == 0)
 		x->error = link_tensor(x->link, tensor, x->m->grad,
 		    x->cut[x->next], &x->why);
@@ -70,18 +78,45 @@ emit_init(struct emit *x, struct link *link, struct model *m,
 	x->m = m;
 	x->order = calloc(m->ntensors, sizeof *x->order);
 	x->cut = calloc(m->ntensors, sizeof *x->cut);
+	x->next_cut = calloc(m->ntensors, sizeof *x->next_cut);
 	x->secs = calloc(m->ntensors, sizeof *x->secs);
-	if (x->order == NULL || x->cut == NULL || x->secs == NULL)
+	x->took = calloc(m->ntensors, sizeof *x->took);
+	if (x->order == NULL || x->cut == NULL || x->next_cut == NULL ||
+	    x->secs == NULL || x->took == NULL)
 		return fail(e, 4, "no memory for", "the cuts");
 	model_order(m, x->order);
 	link->order = x->order;
 	return set_cuts(x, cuts, e);
 }
 
+/* The times of the round before, in the order in which the tensors leave. */
+static int
+tell_times(struct emit *x, struct ace_error *e)
+{
+	const size_t n = x->m->ntensors;
+	char *text = malloc(n * 16 + 1);
+	size_t i, at = 0;
+	int c;
+
+	if (text == NULL)
+		return fail(e, 4, "no memory for", "the times");
+	for (i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, 16, "%s%.6g", i > 0 ? "," :
+		    "", x->took[i] < 9e6 ? x->took[i] : 9e6);
+	c = ace_write_key(x->link->out, "layer.seconds", text, e);
+	free(text);
+	return c;
+}
+
 int
 emit_begin(struct emit *x, uint64_t round, uint64_t version, uint64_t samples,
     struct ace_error *e)
 {
+	int c;
+
+	if (x->link->compute >= 0 && x->rounds > 0 &&
+	    (c = tell_times(x, e)) < 0)
+		return c;
 	x->next = 0;
 	x->m->ready = emit_ready;
 	x->m->arg = x;
@@ -127,5 +162,7 @@ emit_release(struct emit *x)
 {
 	free(x->order);
 	free(x->cut);
+	free(x->next_cut);
 	free(x->secs);
+	free(x->took);
 }

@@ -15,18 +15,23 @@ struct emit {
 	struct model *m;
 	size_t *order;		/* [ntensors], for the link */
 	unsigned char *cut;	/* [ntensors]: something leaves after it */
+	unsigned char *next_cut;	/* as it is being read */
 	double *secs;		/* [ntensors]: computing it, all rounds */
+	double *took;		/* [ntensors]: the last round */
 	double last;
 	size_t next, rounds;
 	int error;
 	struct ace_error why;
 };
 
-/* emit_init(x, link, m, cuts, e): cuts: "all", "none" or rows by commas. */
+/* emit_init(x, link, m, cuts, e): cuts: "all", "none" or rows by commas.
+ * emit_obey(x, cuts): others from now on, if they are such rows. */
 int emit_init(struct emit *x, struct link *link, struct model *m,
     const char *cuts, struct ace_error *e);
+void emit_obey(struct emit *x, const char *cuts);
 
-/* Around m's backward pass: its shard leaves. */
+/* Around m's backward pass: its shard leaves; where the link tells the time, it
+ * says what each tensor took in the round before. */
 int emit_begin(struct emit *x, uint64_t round, uint64_t version,
     uint64_t samples, struct ace_error *e);
 int emit_end(struct emit *x, struct ace_error *e);

@@ -220,6 +220,9 @@ hear(const struct ace_reader *in, struct link_word *word)
 	memset(word, 0, sizeof *word);
 	if (v != NULL)
 		word->interval = strtoul(v, NULL, 10);
+	if ((v = ace_policy(in, "cuts")) != NULL &&
+	    strlen(v) < sizeof word->cuts)
+		(void)strcpy(word->cuts, v);
 	if ((v = ace_policy(in, "delay")) == NULL)
 		return;
 	word->delay = strtoul(v, &end, 10);

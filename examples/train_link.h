@@ -28,6 +28,7 @@ struct link_word {
 	size_t interval;	/* 0: nothing */
 	size_t delay;
 	int delayed;		/* delay is said */
+	char cuts[1024];	/* "": nothing, or longer */
 };
 
 /* Starts the stream of shards on descriptor out.  group: values per group, 0

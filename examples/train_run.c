@@ -215,6 +215,8 @@ apply(struct run *r, const struct message *q)
 		r->local = q->word.interval;
 	if (o->obey && q->word.delayed)
 		r->delay = q->word.delay;
+	if (o->obey && o->cuts != NULL && q->word.cuts[0] != '\0')
+		emit_obey(&r->emit, q->word.cuts);
 }
 
 /* The averages that are due, in their order: all up to the one `delay' rounds
@@ -394,7 +396,7 @@ int
 run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
 {
-	struct run r = { .o = o, .link = { .fd = -1 } };
+	struct run r = { .o = o, .link = { .fd = -1, .compute = -1 } };
 	struct ace_shard s = ACE_SHARD_INIT;
 	int c;
 

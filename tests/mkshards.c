@@ -4,7 +4,7 @@
  *
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
- *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-a] [-p]
+ *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY] [-a] [-p]
  *            >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
@@ -17,6 +17,7 @@
  *   -l   a plan after the data: these codecs, by commas, for the groups by
  *        turns; -L: before the data
  *   -P   a policy before the data: KEY=VALUE
+ *   -K   a key of each shard: KEY=VALUE
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  */
 #include <getopt.h>
@@ -47,7 +48,7 @@ struct opts {
 	struct schema sc;
 	enum kind kind;
 	struct codec_plan plan;
-	const char *device, *run, *policy;
+	const char *device, *run, *policy, *key;
 	uint64_t step, shards, seed, bad;
 	double weight;
 	int note, prov;
@@ -174,6 +175,19 @@ policy(const struct opts *o, struct writer *w, struct err *e)
 }
 
 static int
+key(const struct opts *o, struct shard *s, struct err *e)
+{
+	char name[64];
+	const char *value = strchr(o->key, '=');
+
+	if (value == NULL)
+		exit(ERR_USAGE);
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(value - o->key),
+	    o->key);
+	return text_set(&s->kv, name, value + 1, e);
+}
+
+static int
 shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
     float *y, struct err *e)
 {
@@ -191,6 +205,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 	s.samples = 32;
 	if ((r = shard_set_run(&s, o->run, e)) < 0 ||
 	    (r = shard_set_device(&s, o->device, e)) < 0 ||
+	    (o->key != NULL && (r = key(o, &s, e)) < 0) ||
 	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
 	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
 	    e)) < 0) ||
@@ -284,6 +299,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		o->plan_first = key == 'L';
 		break;
 	case 'P': o->policy = arg; break;
+	case 'K': o->key = arg; break;
 	case 'a': o->note = 1; break;
 	case 'p': o->prov = 1; break;
 	default: exit(ERR_USAGE);
@@ -307,7 +323,7 @@ main(int argc, char **argv)
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:ap")) != -1)
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:ap")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);

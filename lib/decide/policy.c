@@ -1,11 +1,13 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cli.h"
 #include "base/err.h"
 #include "decide/policy.h"
+#include "state/contract.h"
 #include "state/history.h"
 #include "stream/filter.h"
 #include "stream/keys.h"
@@ -192,6 +194,29 @@ policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 	return rate >= 0 ? policy_whole(kv, HISTORY_BANDWIDTH, rate, e) : 0;
 }
 
+/* DynaComm, once it is known how many bytes there will be: as many as were coded
+ * of the last shard, if a state says that, or as were just decided. */
+static int
+policy_cuts(struct policy *p, double rate, struct text_kv *kv, struct err *e)
+{
+	const char *ratio = text_get(kv, "ratio");
+	double share = ratio != NULL ? 1 / fmax(strtod(ratio, NULL), 1) : 1;
+	char where[160], words[256];
+	double v;
+	int r = p->state == NULL ? 0 : history_number(p->state, CONTRACT_FILE,
+	    CONTRACT_SHARE, &v, e);
+
+	if (r < 0)
+		return r;
+	if (r > 0 && v > 0)
+		share = v;
+	r = cuts_decide(&p->cuts, reader_shard(p->in), reader_schema(p->in),
+	    rate, share, kv, words, e);
+	if (r >= 0)
+		policy_say(p, "%s: %s", reader_where(p->in, where), words);
+	return r < 0 ? r : 0;
+}
+
 /* Before the data. */
 static int
 policy_on_shard(struct policy *p, struct err *e)
@@ -211,7 +236,8 @@ policy_on_shard(struct policy *p, struct err *e)
 			policy_say(p, "%s: %s", reader_where(p->in, where),
 			    words);
 	}
-	if (r >= 0 && (decided || (r = policy_ratio(p, rate, &kv, e)) == 0))
+	if (r >= 0 && (decided || (r = policy_ratio(p, rate, &kv, e)) == 0) &&
+	    (!p->cuts.on || (r = policy_cuts(p, rate, &kv, e)) == 0))
 		r = keys_put(p->out, &kv, e);
 	text_release(&kv);
 	return r;
@@ -317,16 +343,18 @@ policy_on_policy(struct policy *p, struct err *e)
 {
 	static const struct {
 		const char *key;
-		enum { ALWAYS, INTERVAL, STALE } when;
+		enum { ALWAYS, INTERVAL, STALE, CUTS } when;
 	} ours[] = {
 		{ "ratio", ALWAYS }, { "budget_bytes", ALWAYS },
 		{ "critical", ALWAYS },
 		{ HISTORY_BANDWIDTH, ALWAYS }, { "divergence", INTERVAL },
 		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
 		{ KEYS_DELAY, STALE }, { "latency", STALE },
-		{ "compute", STALE }, { "kc", STALE }
+		{ "compute", STALE }, { "kc", STALE },
+		{ KEYS_CUTS, CUTS }, { KEYS_CUTS_SECONDS, CUTS }
 	};
-	const int on[] = { 1, p->interval.target > 0, p->stale.on };
+	const int on[] = { 1, p->interval.target > 0, p->stale.on,
+	    p->cuts.on };
 	struct text_kv kv = TEXT_KV_INIT;
 	size_t i;
 	int r = keys_add(&kv, p->in, e);
@@ -345,13 +373,16 @@ policy_on_policy(struct policy *p, struct err *e)
 int
 policy_event(struct policy *p, int event, struct err *e)
 {
+	int r;
+
 	if (p->replay.from != NULL)
 		return replay_event(&p->replay, event, p->in, p->out, e);
 	switch (event) {
 	case READER_SHARD:
 		return policy_on_shard(p, e);
 	case READER_DATA:
-		return writer_pass(p->out, p->in, e);
+		r = writer_pass(p->out, p->in, e);
+		return r < 0 ? r : filter_cut(p->in, p->out, e);
 	case READER_SEND:
 		return policy_on_send(p, e);
 	case READER_NOTE:
@@ -368,6 +399,7 @@ void
 policy_release(struct policy *p)
 {
 	buf_release(&p->said);
+	cuts_release(&p->cuts);
 	reader_free(p->replay.from);
 	p->replay.from = NULL;
 }

@@ -1,7 +1,7 @@
 /*
  * The policy of a stream: how hard to compress each shard, by (5) or after
- * DeCo-SGD with a delay, before its data, and how many local steps to take
- * until the next (9), behind it.  What is decided goes into the stream as pOLi
+ * DeCo-SGD with a delay, and at which layers to cut it, before its data, and how
+ * many local steps to take until the next (9), behind it.  What is decided goes into the stream as pOLi
  * annotations, keys and values; what it was decided from, into words.
  */
 #ifndef ACE_POLICY_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "decide/cuts.h"
 #include "decide/replay.h"
 #include "decide/stale.h"
 #include "sync/interval.h"
@@ -34,6 +35,7 @@ struct policy {
 	double norm;			/* of the model; 0: the shard's */
 	struct interval interval;	/* target 0: none is asked for */
 	struct stale stale;
+	struct cuts cuts;
 	struct pace pace;
 	struct replay replay;		/* instead of deciding */
 	uint64_t steps;			/* local steps before the next shard */

@@ -490,6 +490,37 @@ gather_asked(const struct gather *g, const char *key, int most, uint64_t limit,
 	return said;
 }
 
+static int
+gather_cuts(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const char *cuts, *s;
+	double most = -1, x;
+	size_t i, last = g->n;
+	int r;
+
+	for (i = 0; i < g->n; i++) {
+		s = text_get(&g->in[i].policy, KEYS_CUTS_SECONDS);
+		if (g->in[i].left || s == NULL ||
+		    text_get(&g->in[i].policy, KEYS_CUTS) == NULL)
+			continue;
+		if (cli_f64(&x, s, 0, DBL_MAX, KEYS_CUTS_SECONDS, NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: policy "
+			    KEYS_CUTS_SECONDS " of '%s'",
+			    shard_device(gather_shard(g, i)));
+		if (x < most || (x <= most && strcmp(shard_device(gather_shard(
+		    g, i)), shard_device(gather_shard(g, last))) > 0))
+			continue;
+		most = x;
+		last = i;
+	}
+	if (last == g->n)
+		return 0;
+	cuts = text_get(&g->in[last].policy, KEYS_CUTS);
+	s = text_get(&g->in[last].policy, KEYS_CUTS_SECONDS);
+	r = text_set(kv, KEYS_CUTS, cuts, e);
+	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS, s, e);
+}
+
 int
 gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
 {
@@ -515,5 +546,5 @@ gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
 		    (unsigned long long)v);
 		r = text_set(kv, asked[i].key, text, e);
 	}
-	return r;
+	return r < 0 ? r : gather_cuts(g, kv, e);
 }

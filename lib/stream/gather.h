@@ -54,8 +54,9 @@ int gather_members(const struct gather *g, struct text_kv *kv, struct err *e);
 int gather_norm(const struct gather *g, struct text_kv *kv, struct err *e);
 /* What the policies of the contributors ask for, after gather_finish: the most
  * steps of delay, the fewest between synchronisations, and whether one of them
- * wants the next at once; keys KEYS_DELAY, KEYS_INTERVAL and KEYS_FORCE, each
- * if somebody asks. */
+ * wants the next at once; and the cuts of the one whose backward pass is said to
+ * take longest, since all wait for that one.  Keys KEYS_DELAY, KEYS_INTERVAL,
+ * KEYS_FORCE, KEYS_CUTS and KEYS_CUTS_SECONDS, each if somebody asks. */
 int gather_policy(const struct gather *g, struct text_kv *kv, struct err *e);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
  * group must be asked for, in order. */

@@ -1,3 +1,6 @@
+#include <stdlib.h>
+
+#include "base/err.h"
 #include "stream/keys.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
@@ -29,4 +32,24 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);
 	buf_release(&b);
 	return r;
+}
+
+int
+keys_times(const struct shard *sh, size_t n, double *v, struct err *e)
+{
+	const char *s = text_get(&sh->kv, SHARD_KEY_LAYERS);
+	char *end;
+	size_t i;
+
+	if (s == NULL)
+		return 0;
+	for (i = n; i-- > 0; s = end + 1) {
+		v[i] = strtod(s, &end);
+		if (end == s || !(v[i] >= 0 && v[i] <= 1e7) ||
+		    *end != (i > 0 ? ',' : '\0'))
+			return err_set(e, ERR_DATA, "corrupt: key "
+			    SHARD_KEY_LAYERS " of '%s': not %zu times",
+			    shard_device(sh), n);
+	}
+	return 1;
 }

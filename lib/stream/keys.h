@@ -5,14 +5,19 @@
 #ifndef ACE_KEYS_H
 #define ACE_KEYS_H
 
+#include <stddef.h>
+
 struct err;
 struct reader;
+struct shard;
 struct text_kv;
 struct writer;
 
 #define KEYS_DELAY "delay"	/* steps before an average is applied */
 #define KEYS_INTERVAL "interval"	/* local steps before the next shard */
 #define KEYS_FORCE "force"	/* 1: a device diverges, synchronise at once */
+#define KEYS_CUTS "cuts"	/* layers at which gradients leave */
+#define KEYS_CUTS_SECONDS "cuts.seconds"	/* the backward pass with them */
 enum { KEYS_DELAY_MOST = 1000, KEYS_INTERVAL_MOST = 1000000 };
 
 /* keys_add(kv, r, e): if r stands at a policy, what it says comes to kv. */
@@ -20,5 +25,10 @@ int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
 /* keys_put(w, kv, e): a frame that says kv. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
+
+/* keys_times(sh, n, v, e): the key SHARD_KEY_LAYERS of shard sh into v[n],
+ * seconds, the first layer first; 1, 0 it has none, -ERR_DATA it is not n times
+ * from 0 to 1e7. */
+int keys_times(const struct shard *sh, size_t n, double *v, struct err *e);
 
 #endif
