@@ -299,7 +299,7 @@ policy_on_send(struct policy *p, struct err *e)
 		    writer_send(p->out, sums, e);
 	if ((r = policy_norm(p, &norm, e)) < 0)
 		return r;
-	drift = interval_drift(sums->sumsq, norm * norm);
+	drift = interval_drift(sums->sumsq / norm / norm, 1);
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
 	was = p->steps;
@@ -315,8 +315,11 @@ policy_on_send(struct policy *p, struct err *e)
 	    (unsigned long long)p->steps);
 	if (p->explain)
 		policy_why_interval(p, norm, drift, was, force);
-	if ((r = policy_real(&kv, "divergence", drift, e)) == 0 &&
-	    (r = policy_whole(&kv, KEYS_INTERVAL, (double)p->steps, e)) == 0 &&
+	/* what is no number is no key; it forces */
+	if (drift <= POLICY_BIG)
+		r = policy_real(&kv, "divergence", drift, e);
+	if (r == 0 && (r = policy_whole(&kv, KEYS_INTERVAL,
+	    (double)p->steps, e)) == 0 &&
 	    (r = policy_whole(&kv, KEYS_FORCE, force, e)) == 0 &&
 	    (r = keys_put(p->out, &kv, e)) == 0)
 		r = policy_save(p, e);

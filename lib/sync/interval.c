@@ -28,7 +28,7 @@ interval_next(const struct interval *o, uint64_t steps, double drift)
 int
 interval_force(const struct interval *o, double drift)
 {
-	return drift > 4 * o->target;
+	return !(drift <= 4 * o->target);
 }
 
 double

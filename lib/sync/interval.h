@@ -28,7 +28,8 @@ double interval_drift(double d2, double t2);
  * of 0 doubles, one that interval_force sees is answered with the least. */
 uint64_t interval_next(const struct interval *o, uint64_t steps, double drift);
 
-/* interval_force(o, drift): 1 when drift > 4 * target: synchronise now. */
+/* interval_force(o, drift): 1 when drift > 4 * target, or not a number:
+ * synchronise now. */
 int interval_force(const struct interval *o, double drift);
 
 /* interval_weight(samples, age, age0, rho, drift): what a device that is late

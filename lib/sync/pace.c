@@ -35,6 +35,11 @@ pace_see(struct pace *p, double sumsq)
 
 	if (p->window == 0)
 		return;
+	if (!(p->seen.sum + sumsq <= 1e300)) {	/* it diverges */
+		p->seen.last = p->seen.sum = p->seen.shards = 0;
+		p->seen.critical = 1;
+		return;
+	}
 	p->seen.sum += sumsq;
 	p->seen.shards++;
 	if (p->seen.shards < (double)p->window)

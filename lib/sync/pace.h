@@ -42,7 +42,8 @@ double pace_rate(struct pace *p, double rate);
  * least 1. */
 double pace_factor(const struct pace *p, double c, uint64_t step);
 
-/* pace_see(p, sumsq): a shard went by with that sum of squares. */
+/* pace_see(p, sumsq): a shard went by with that sum of squares; one that is no
+ * number, or beyond 1e300, begins anew and is critical. */
 void pace_see(struct pace *p, double sumsq);
 
 /* pace_check(p): 0 when p->seen is such as pace_see leaves behind, else -1. */

@@ -527,6 +527,23 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	says "line 1000002: fc 'nan' is not a time"
 }
 
+@test "a shard that is no number synchronises at once, and leaves none behind" {
+	for k in nan inf; do
+		mkshards -k $k >in
+		exits 0 ace-policy -S st$k --bandwidth 1Mbit --accordion 1 \
+		    --target-divergence 0.01 --model-norm 100 --interval 50 in
+		has interval=1
+		has force=1
+		! policy out | grep -iE 'nan|inf$' || false
+		# and the state can go on
+		mkshards -s 1 >next
+		exits 0 ace-policy -S st$k --bandwidth 1Mbit --accordion 1 \
+		    --target-divergence 0.01 --model-norm 100000 next
+		has critical=1
+		has interval=2
+	done
+}
+
 @test "contradictions, and numbers that are none" {
 	while read -r options; do
 		exits 2 ace-policy $options </dev/null

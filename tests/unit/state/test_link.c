@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "state/link.h"
 #include "stream/writer.h"
+#include "sync/pace.h"
 
 /*
  * A link of that rate behind a buffer, fed by writes of n bytes, on a clock of
@@ -153,6 +154,53 @@ halts(void)
 		}
 }
 
+/* One shard of so many bytes, to its last at the other end, and a rest before
+ * the next; how long it took. */
+static double
+send(struct sim *s, double bytes, double rest)
+{
+	double from = s->now, took;
+
+	for (; bytes > 0; bytes -= 65536)
+		feed(s, 1e-9, bytes < 65536 ? (size_t)bytes : 65536, 1e-6);
+	rest += s->fill * 8 / s->rate;
+	took = s->now - from + s->fill * 8 / s->rate;
+	drain(s, rest);
+	link_idle(&s->l, rest);
+	return took;
+}
+
+/* Shards of as many bytes as the link is believed to carry in the deadline,
+ * while it falls from 200 to 5 Mbit/s: of the three after that, the first was
+ * planned before, the others must be in time. */
+static void
+falls(void)
+{
+	static const double deadline[] = { 0.4, 1, 3, 10 };
+	double took[3] = { 0 }, rate;
+	size_t i, k;
+	struct sim s;
+
+	for (i = 0; i < sizeof(deadline) / sizeof(deadline[0]); i++) {
+		struct pace p = PACE_INIT;
+
+		s = sim(200e6, 1 << 20);
+		for (k = 0; k < 40; k++)
+			(void)send(&s, 200e6 / 8 * fmax(deadline[i], 1), 0.1);
+		rate = pace_rate(&p, link_bandwidth(&s.l));
+		ok(rate > 180e6, "%g s: %g bit/s before", deadline[i], rate);
+		s.rate = 5e6;
+		for (k = 0; k < 3; k++) {
+			took[k] = send(&s, rate / 8 * deadline[i], 0.1);
+			rate = pace_rate(&p, link_bandwidth(&s.l));
+		}
+		ok(rate <= 5.1e6 && fmax(took[1], took[2]) <= 1.02 * deadline[i],
+		    "%g s: three shards after the fall %g bit/s, the last took "
+		    "%.3g s (%.3g, %.3g)", deadline[i], rate, took[2], took[0],
+		    took[1]);
+	}
+}
+
 static void
 pace(void)
 {
@@ -224,6 +272,7 @@ int
 main(void)
 {
 	bandwidth();
+	falls();
 	halts();
 	pace();
 	stream();

@@ -65,6 +65,16 @@ test_windows(void)
 	ok(pace_check(&p) < 0, "what is not a number is not");
 	p = (struct pace)PACE_INIT;
 	p.window = 1;
+	for (i = 0; i < 3; i++)
+		pace_see(&p, 4);
+	right = p.seen.critical == 0;
+	pace_see(&p, INFINITY);
+	right += p.seen.critical == 1;
+	pace_see(&p, NAN);
+	ok(right == 2 && p.seen.critical == 1 && pace_check(&p) == 0,
+	    "what is no number is critical");
+	p = (struct pace)PACE_INIT;
+	p.window = 1;
 	pace_see(&p, 0);
 	pace_see(&p, 0);
 	ok(p.seen.critical == 1, "a norm of zero before: critical");
