@@ -24,7 +24,7 @@
 
 #include "clip.h"
 
-enum { PROC_MAX = 64, PROC_WORDS = 40, PROC_HANG = 30 };
+enum { PROC_MAX = 64, PROC_WORDS = 40, PROC_HANG = 600 };
 
 struct proc {
 	pid_t pid;

@@ -93,7 +93,7 @@ pending() {
 	mkfifo in
 	ace-ack -S state <in >/dev/null &
 	exec 9>in
-	until [ -e state/receipts ]; do sleep 0.01; done
+	wait_for test -e state/receipts
 	exits 5 ace-ack -S state /dev/null
 	says "in use"
 	exec 9>&-

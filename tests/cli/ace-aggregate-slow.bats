@@ -11,7 +11,7 @@ setup() {
 		mkshards -d "edge$i" -x "$i" -n 100k >"e$i"
 	done
 	ace-aggregate --no-provenance e1 e2 >want
-	pids=()
+	pids=() fed=
 }
 
 teardown() {
@@ -28,57 +28,72 @@ dribble() {
 	    while (read(F, $c, 1)) { print $c; sleep 1 }' "$@"
 }
 
+# fed CMD...: what CMD writes is in the pipe p, which is made anew
+fed() {
+	[ -z "$fed" ] || kill -9 "$fed" 2>/dev/null
+	rm -f p
+	mkfifo p
+	"$@" >p 3>&- &
+	fed=$!
+	pids+=("$fed")
+}
+
+# begins N: so much of the third, and then nothing
+begins() {
+	head -c "$1" e3
+	exec sleep "$HANG"
+}
+
 # sum STATUS ARGS...: ends by itself, long before it is ended
 sum() {
 	local want=$1
 	shift
-	exits "$want" timeout 60 ace-aggregate --no-provenance "$@"
+	exits "$want" timeout "$HANG" ace-aggregate --no-provenance "$@"
+}
+
+# late_one CMD...: of CMD, which is late, nothing is in the sum
+late_one() {
+	fed "$@"
+	sum 0 --quorum 2 --deadline "$deadline" e1 p e2 && same out want &&
+	    [ "$(field contributors out)" = edge1,edge2 ]
 }
 
 @test "a byte a second does not hold the others, nor is it in the sum" {
-	mkfifo p
-	dribble e3 >p 3>&- &
-	pids+=($!)
-	sum 0 --quorum 2 --deadline 1s e1 p e2
-	same out want
-	[ "$(field contributors out)" = edge1,edge2 ]
+	in_time late_one dribble e3
+}
+
+# early_one CMD...: what matters of CMD comes in time
+early_one() {
+	fed "$@"
+	sum 0 --quorum 2 --deadline "$deadline" e1 p e2 &&
+	    [ "$(field contributors out)" = edge1,edge2,edge3 ]
 }
 
 @test "nor does all but the last byte" {
-	mkfifo p
 	size=$(wc -c <e3)
 	# its tail apart, a shard is whole with its SEND: cut before that
 	send=$(frames e3 | sed -n 's/ SEND//p')
 	for at in "$size" $((send + 192)); do
-		dribble e3 "$at" >p 3>&- &
-		pids+=($!)
-		sum 0 --quorum 2 --deadline 2s e1 p e2
-		[ "$(field contributors out)" = edge1,edge2,edge3 ]
+		in_time early_one dribble e3 "$at"
 	done
 	for at in $((send + 191)) $((send + 64)) $((send + 1)) 100000 64 1; do
-		{ head -c "$at" e3; sleep 60; } >p 3>&- &
-		pids+=($!)
-		sum 0 --quorum 2 --deadline 500ms e1 p e2
-		same out want
+		in_time late_one begins "$at"
 	done
 }
 
 @test "a producer that is stopped in the middle" {
-	mkfifo p
-	sh -c 'head -c 200000 e3; kill -STOP $$; tail -c +200001 e3' >p 3>&- &
-	stopped=$!
-	pids+=("$stopped")
-	sum 0 --quorum 2 --deadline 1s e1 p e2
-	same out want
-	kill -9 "$stopped"
+	in_time late_one \
+	    sh -c 'head -c 200000 e3; kill -STOP $$; tail -c +200001 e3'
 }
 
 @test "a pipe that nobody has opened, one that is silent, a file not there" {
 	mkfifo p q
 	exec 9<>q
-	sum 0 --quorum 2 --deadline 1s p e1 q e2 nowhere
-	same out want
-	says "lost 'nowhere': cannot open"
+	silent() {
+		sum 0 --quorum 2 --deadline "$deadline" p e1 q e2 nowhere &&
+		    same out want && says "lost 'nowhere': cannot open"
+	}
+	in_time silent
 	exec 9>&-
 }
 
@@ -108,7 +123,7 @@ sum() {
 	mkshards -d edge4 -n 99k >model
 	cp e1 again
 	# who comes first says what the run is: files are read in turn
-	sum 0 --quorum 2 --deadline 1s e1 run model again e2
+	sum 0 --quorum 2 --deadline 1h e1 run model again e2
 	same out want
 	says "step 0 of 'edge3' passed over: mismatch: another run"
 	says "step 0 of 'edge4' passed over: mismatch: another model"
@@ -146,30 +161,25 @@ sum() {
 	exec 9>&-
 }
 
-# until_shards N: the file out holds N whole shards, in twenty seconds
-until_shards() {
-	for _ in $(seq 400); do
-		[ "$(frames out | grep -c SEND)" -ge "$1" ] && return
-		sleep 0.05
-	done
-	echo "no shard $1 in time"
-	return 1
-}
+# over N: N shards are in out, or nobody makes any
+over() { sent out "$1" || ! kill -0 "$pid" 2>/dev/null; }
 
-@test "many steps: who is late to one is there in the next" {
+# four steps: the third is late to the second
+four() {
+	rm -f p? out
 	mkfifo p1 p2 p3
-	timeout 60 ace-aggregate --no-provenance --quorum 2 --deadline 2s \
-	    p1 p2 p3 >out 2>err 3>&- &
+	timeout "$HANG" ace-aggregate --no-provenance --quorum 2 \
+	    --deadline "$deadline" p1 p2 p3 >out 2>err 3>&- &
 	pid=$!
 	exec 7>p1 8>p2 9>p3
 	step() { mkshards -d "edge$1" -x "$1" -s "$2"; }
 	step 3 0 >&9
 	step 1 0 >&7
 	step 2 0 >&8
-	until_shards 1
+	wait_for over 1
 	step 1 1 >&7
 	step 2 1 >&8
-	until_shards 2
+	wait_for over 2
 	step 3 1 >&9
 	for s in 2 3; do
 		step 3 $s >&9
@@ -177,18 +187,31 @@ until_shards() {
 		step 2 $s >&8
 	done
 	exec 7>&- 8>&- 9>&-
-	wait "$pid"
-	says "step 1 of 'edge3' passed over: late, the step is over"
-	[ "$(field step out | paste -sd' ')" = "0 1 2 3" ]
-	[ "$(field contributors out | paste -sd' ')" = \
+	wait "$pid" &&
+	    says "step 1 of 'edge3' passed over: late, the step is over" &&
+	    [ "$(field step out | paste -sd' ')" = "0 1 2 3" ] &&
+	    [ "$(field contributors out | paste -sd' ')" = \
 	    "edge1,edge2,edge3 edge1,edge2 edge1,edge2,edge3 edge1,edge2,edge3" ]
 }
 
+@test "many steps: who is late to one is there in the next" {
+	in_time four
+}
+
+one_pipe() {
+	rm -f out
+	{
+		cat e1 e2
+		wait_for sent out 1
+		cat e3
+		mkshards -d edge1 -n 100k -s 1
+	} | sum 0 --quorum 1 --deadline "$deadline" --expect 3 &&
+	    says "step 0 of 'edge3' passed over: late, the step is over" &&
+	    [ "$(field contributors out | paste -sd' ')" = "edge1,edge2 edge1" ]
+}
+
 @test "from one pipe: what is late is passed over, what is cut is not in" {
-	{ cat e1 e2; sleep 4; cat e3; mkshards -d edge1 -n 100k -s 1; } |
-	    sum 0 --quorum 1 --deadline 1s --expect 3
-	says "step 0 of 'edge3' passed over: late, the step is over"
-	[ "$(field contributors out | paste -sd' ')" = "edge1,edge2 edge1" ]
+	in_time one_pipe
 }
 
 @test "rules read a step twice, here too" {
@@ -202,33 +225,39 @@ until_shards() {
 	done
 }
 
-@test "a cable that is pulled out in the middle" {
-	netns_can || skip "needs root and network namespaces"
-	command -v nc ss >/dev/null || skip "needs nc and ss"
+listening() { [ "$(netns_on cloud ss -ltn | grep -c ':500[123]')" -eq 3 ]; }
+
+third() { netns_on cloud ss -tn | grep -q ':5003.*ESTAB\|ESTAB.*:5003'; }
+
+cable() {
+	rm -f p?
 	netns_up cloud edge1 edge2 edge3
 	for i in 1 2 3; do
 		netns_link cloud "edge$i" 8mbit
 		mkfifo "p$i"
 		netns_on cloud nc -l -p "500$i" </dev/null >"p$i" 3>&- &
 	done
-	timeout 60 ace-aggregate --no-provenance --quorum 2 --deadline 2s \
-	    p1 p2 p3 >out 2>err 3>&- &
+	timeout "$HANG" ace-aggregate --no-provenance --quorum 2 \
+	    --deadline "$deadline" p1 p2 p3 >out 2>err 3>&- &
 	pid=$!
-	until [ "$(netns_on cloud ss -ltn | grep -c ':500[123]')" -eq 3 ]; do
-		sleep 0.05
-	done
+	wait_for listening
 	# the third sends a part, and then nothing can be heard of it
-	{ head -c 50000 e3; sleep 60; } | netns_on edge3 nc \
+	begins 50000 3>&- | netns_on edge3 nc \
 	    "$(netns_ip cloud edge3)" 5003 3>&- &
-	until netns_on cloud ss -tn | grep -q ':5003.*ESTAB\|ESTAB.*:5003'; do
-		sleep 0.05
-	done
+	wait_for third
 	ip -n "$NETNS-edge3" link set to-cloud down
 	for i in 1 2; do
 		netns_on "edge$i" nc -N "$(netns_ip cloud "edge$i")" "500$i" \
 		    <"e$i" 3>&- &
 	done
-	wait "$pid"
-	same out want
+	got=0
+	wait "$pid" || got=$?
 	netns_down
+	[ "$got" -eq 0 ] && same out want
+}
+
+@test "a cable that is pulled out in the middle" {
+	netns_can || skip "needs root and network namespaces"
+	command -v nc ss >/dev/null || skip "needs nc and ss"
+	in_time cable
 }

@@ -256,16 +256,6 @@ ones() {
 	each '$v[0] == f(2.5e38) || abs($v[0] - 2.5e38) < 1e32' m
 }
 
-# until_shards N: the file out holds N whole shards, in ten seconds
-until_shards() {
-	for _ in $(seq 200); do
-		[ "$(frames out | grep -c SEND)" -ge "$1" ] && return
-		sleep 0.05
-	done
-	echo "no shard $1 in time"
-	return 1
-}
-
 # piece FILE N: shard N of it (from 0), with the head before the first and the
 # tail behind the last
 piece() {
@@ -290,7 +280,7 @@ piece() {
 	for s in 0 1 2; do
 		piece e2 "$s" >&9
 		piece e1 "$s" >&8
-		until_shards $((s + 1))
+		wait_for sent out $((s + 1))
 	done
 	exec 8>&- 9>&-
 	wait "$pid"
@@ -306,7 +296,7 @@ piece() {
 	exec 9>p
 	for s in 0 1 2; do
 		for i in 2 1; do mkshards -d "edge$i" -s "$s"; done >&9
-		until_shards $((s + 1))
+		wait_for sent out $((s + 1))
 	done
 	exec 9>&-
 	wait "$pid"
@@ -321,11 +311,7 @@ piece() {
 	mkfifo go
 	ace-aggregate e1 p >out 2>err 3>&- &
 	pid=$!
-	for _ in $(seq 200); do
-		[ "$(wc -c <out)" -gt 8000000 ] && break
-		sleep 0.05
-	done
-	[ "$(wc -c <out)" -gt 8000000 ]
+	wait_for larger out 8000000
 	echo >go
 	wait "$pid" || [ "$?" -eq 3 ]
 	sanitized && return

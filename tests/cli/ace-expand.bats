@@ -75,7 +75,7 @@ load values
 
 @test "one long pipe: each step waits for the one before it" {
 	mkshards -n 100k -N 12 >in
-	ace-expand -S st --wait 20s in 2>err1 |
+	ace-expand -S st --wait 10m in 2>err1 |
 	    ace-compress -S st -c topk:0.05 >out 2>err2
 	[ ! -s err1 ]
 	[ ! -s err2 ]
@@ -180,11 +180,7 @@ load values
 	(exec 9>in; head -c 5000000 all >&9; read -r _ <go) 3>&- &
 	ace-expand in >out 2>err 3>&- &
 	pid=$!
-	for _ in $(seq 100); do
-		[ "$(wc -c <out)" -gt 4194304 ] && break
-		sleep 0.1
-	done
-	[ "$(wc -c <out)" -gt 4194304 ]
+	wait_for larger out 4194304
 	echo >go
 	wait "$pid" || [ "$?" -eq 3 ]
 }

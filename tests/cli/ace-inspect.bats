@@ -337,8 +337,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 
 @test "a schema of three hundred bytes that promises much costs nothing" {
 	mkshards -t w:1000,1000,2000 -g 1 -c none >huge
-	exits 0 timeout 5 ace-inspect --stats huge
-	exits 0 timeout 5 ace-inspect --diff huge huge
+	exits 0 cpu 5 ace-inspect --stats huge
+	exits 0 cpu 5 ace-inspect --diff huge huge
 }
 
 @test "a picture: well formed, the same each time, its numbers those of the text" {

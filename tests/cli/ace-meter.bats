@@ -52,11 +52,13 @@ known() {
 
 @test "the rate of a slower link, into the state, for ace-policy" {
 	head -c 4000000 /dev/urandom >in
+	start=$(date +%s%N)
 	ace-meter -S st in | ace-meter -L 20Mbit >out
 	same out in
 	# loosely: how exact it is with an exact clock, test_link says
 	rate=$(known bandwidth)
-	[ "$rate" -gt 2000000 ]
+	mean=$((4000000 * 8 * 1000 / (($(date +%s%N) - start) / 1000000)))
+	[ "$rate" -gt $((mean / 4)) ]
 	[ "$rate" -lt 40000000 ]
 	mkshards >shard
 	exits 0 ace-policy -v -S st shard
@@ -70,7 +72,11 @@ known() {
 	same out in
 	# a second, less the fifth that may be ahead; a slow machine is slower
 	[ $(($(date +%s%N) - start)) -gt 750000000 ]
-	[ "$(known bandwidth)" = 2000000 ]
+	[ "$(known bandwidth)" -le 2000000 ]
+	# too little to measure more than the limit
+	head -c 20000 in >few
+	exits 0 ace-meter -S st2 -L 2Mbit few
+	grep -q -a bandwidth2000000 st2/link
 }
 
 @test "round trips from receipts" {
@@ -82,13 +88,19 @@ known() {
 	says 'round trip 0 s'
 	rm -r st
 	# and after it
-	mkdir -m 700 st
-	{ sleep 0.3; ace-ack -S st <receipt; } &
-	exits 0 ace-meter -S st -v --wait 20s in
-	wait $!
-	says 'round trip 0\.[2-9]|round trip [1-9]'
-	trip=$(known rtt)
-	[ "${trip%.*}" -lt 20 ]
+	later() {
+		rm -rf st out
+		mkdir -m 700 st
+		{
+			wait_for cmp out in
+			sleep 0.3
+			ace-ack -S st <receipt
+		} 3>&- &
+		exits 0 ace-meter -S st -v --wait "${HANG}s" in && wait $! &&
+		    says 'round trip 0\.[2-9]|round trip [1-9]'
+	}
+	tries 5 later
+	known rtt
 	known jitter
 	# it stays when the bandwidth is written
 	exits 0 ace-meter -S st -L 100Mbit in

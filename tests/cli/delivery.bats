@@ -188,7 +188,7 @@ sums() {
 		exits 0 ace-ack -S state r
 		balance "1 inputs up to step 0, 1 accepted, 0 pending"
 		# a deadline is of a clock that does not jump
-		SOURCE_DATE_EPOCH=$t timeout 30 ace-aggregate --spool spool \
+		SOURCE_DATE_EPOCH=$t timeout "$HANG" ace-aggregate --spool spool \
 		    --expect 2 --quorum 1 --deadline 50ms --steps 1 >"sum$t"
 		[ "$t" = 0 ] || same sum0 "sum$t"
 	done

@@ -31,7 +31,7 @@ demo() {
 	local want=$1
 	shift
 	exits "$want" env PATH="/usr/local/bin:/usr/bin:/bin" BUILD="$PWD/bin" \
-	    timeout 120 "$demo" "$@"
+	    timeout "$HANG" "$demo" "$@"
 	[ -z "$(ls -A tmp)" ]
 }
 
@@ -113,7 +113,7 @@ demo() {
 	STEPS=100000 PATH="/usr/local/bin:/usr/bin:/bin" BUILD=$PWD/bin \
 	    "$demo" >out 2>err &
 	local pid=$!
-	until ls tmp/*/full/got1 >/dev/null 2>&1; do sleep 0.1; done
+	wait_for compgen -G 'tmp/*/full/got1'
 	kill -TERM $pid
 	wait $pid && false
 	[ -z "$(ls -A tmp)" ]

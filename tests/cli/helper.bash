@@ -39,14 +39,58 @@ same() {
 	return 1
 }
 
-# wait_for CMD...: until it succeeds; the limit is against hanging.
+# How fast a machine is decides no test.  What could wait for ever waits HANG
+# seconds: who needs so many hangs.
+: "${HANG:=900}"
+export HANG
+
+# wait_for CMD...: until it succeeds
 wait_for() {
-	local n=1200
+	local end=$((SECONDS + HANG))
 	until "$@" >/dev/null 2>&1; do
-		[ $((n -= 1)) -gt 0 ] || { echo "waited in vain: $*"; return 1; }
-		sleep 0.1
+		[ $SECONDS -lt $end ] || {
+			echo "waited in vain: $*" >&2
+			return 1
+		}
+		sleep 0.05
 	done
 }
+
+# tries N CMD...: one of N times it succeeds; where a busy machine may spoil
+# some, but never makes the wrong right.  In CMD each command needs its own &&.
+tries() {
+	local n=$1 try
+	shift
+	for ((try = 1; try < n; try++)); do
+		"$@" && return
+		echo "# try $try: $*" >&2
+	done
+	"$@"
+}
+
+# in_time CMD...: CMD with a deadline, in $deadline, of a second or, where that
+# is too short for those who are not late, of more.
+in_time() {
+	for deadline in 1s 4s 16s 64s; do
+		"$@" && return
+		echo "# with $deadline: $*" >&2
+	done
+	return 1
+}
+
+# cpu SECS CMD...: CMD, with so many seconds of a processor and no more,
+# however long it waits for one
+cpu() (
+	ulimit -t "$1"
+	shift
+	exec "$@"
+)
+
+# sent FILE N: FILE holds N whole shards
+sent() { [ "$(frames "$1" | grep -c SEND)" -ge "$2" ]; }
+
+# larger FILE N: FILE has more than N bytes
+larger() { [ "$(wc -c <"$1")" -gt "$2" ]; }
 
 # flip FILE OFFSET [MASK]: exclusive-or of one byte, in place.
 flip() {

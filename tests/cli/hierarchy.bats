@@ -59,7 +59,9 @@ levels() {
 	e+=("$!")
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
-		sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
+		# all along the run, however fast that is
+		wait_for test -e "cloud/test/$((k * $1 / $3))/manifest" -o -e stop
+		sleep "0.0$((RANDOM % 10))"
 		[ ! -e stop ] || break
 		i=$(cat "pid.${victims[k % ${#victims[@]}]}" 2>/dev/null) ||
 		    continue
@@ -70,7 +72,7 @@ levels() {
 	for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
 	wait
 }
-export -f field shards edge as relay cloud levels
+export -f field shards edge as relay cloud levels wait_for
 
 # conserved STEPS: between edges and relays, between relays and the cloud
 conserved() {
@@ -95,7 +97,7 @@ conserved() {
 @test "relays, edges' connections and codecs are killed: exact at both levels, weights as if flat" {
 	n=40
 	RANDOM=7
-	timeout 120 bash -c "RANDOM=7; levels $n f32 22" || true
+	timeout "$HANG" bash -c "RANDOM=7; levels $n f32 22" || true
 	[ -e stop ]
 	echo "# $(wc -l <kills) killed" >&3
 	[ "$(wc -l <kills)" -ge 5 ]
@@ -117,7 +119,7 @@ conserved() {
 }
 
 @test "relays that lose something keep it" {
-	timeout 60 bash -c "levels 12 topk:0.1 0" || true
+	timeout "$HANG" bash -c "levels 12 topk:0.1 0" || true
 	[ -e stop ]
 	conserved 12
 	[ "$(field weight cloud/test/11/aggregate.aceg)" = 10 ]

@@ -41,7 +41,7 @@ apart() {
 }
 
 on() {
-	nsenter -t "$inside" -n -m -p -u --wd="$PWD" -- timeout 60 \
+	nsenter -t "$inside" -n -m -p -u --wd="$PWD" -- timeout "$HANG" \
 	    env PATH="$PWD/bin:$ROOT/examples/hosts:$PATH" "$@"
 }
 
@@ -133,6 +133,7 @@ slurm_ready() {
 		ProctrackType=proctrack/pgid
 		TaskPlugin=task/none
 		MpiDefault=none
+		MessageTimeout=100
 		ReturnToService=2
 		SlurmctldPidFile=/run/slurmctld.pid
 		SlurmdPidFile=/run/slurmd.%n.pid

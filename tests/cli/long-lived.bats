@@ -41,11 +41,11 @@ steps() {
 export -f edge cloud steps
 
 @test "two hundred steps take the memory of twenty, and end as they should" {
-	timeout 40 bash -c 'set -o pipefail; steps 20'
+	timeout "$HANG" bash -c 'set -o pipefail; steps 20'
 	for f in kib.*; do cp "$f" "20.$f"; done
 	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 19)" ]
 	ace-inspect --diff back1 back2 >/dev/null
-	timeout 120 bash -c 'set -o pipefail; steps 200'
+	timeout "$HANG" bash -c 'set -o pipefail; steps 200'
 	ace-inspect --diff back1 back2 >/dev/null
 	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 199)" ]
 	[ "$(field contributors back2 | sort | uniq -c)" = "    200 edge1,edge2" ]
@@ -75,13 +75,13 @@ breaks() {
 
 @test "a connection cut in the middle of a shard resumes: nothing lost, nothing twice" {
 	n=24
-	timeout 60 bash -c "set -o pipefail; steps $n"
+	timeout "$HANG" bash -c "set -o pipefail; steps $n"
 	mv back1 want
 	rm -r spool st1 st2
-	timeout 100 bash -c "cloud $n 2" 3>&- &
+	timeout "$HANG" bash -c "cloud $n 2" 3>&- &
 	cloud=$!
 	# edge2 as it should be
-	timeout 100 bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
+	timeout "$HANG" bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
 	other=$!
 	cuts=0
 	for k in 900 5000 2500 100 7777 3000 1200 4444 2000 10000; do
@@ -89,9 +89,9 @@ breaks() {
 		[ "$from" -lt "$n" ] || break
 		# the connection, there, breaks after k bytes
 		mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
-		    timeout 60 ace-compress -S st1 -c topk:0.1 --window 4 \
+		    timeout "$HANG" ace-compress -S st1 -c topk:0.1 --window 4 \
 		    --sync none | breaks $k |
-		    timeout 60 ace-recv --spool spool --reply aggregate \
+		    timeout "$HANG" ace-recv --spool spool --reply aggregate \
 		    --sync none 2>err |
 		    ace-ack -S st1 --sync none >rest 2>err2 || true
 		[ -s err ] || break
@@ -102,8 +102,8 @@ breaks() {
 	[ "$cuts" -ge 5 ]
 	from=$(at 1)
 	mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
-	    timeout 60 ace-compress -S st1 -c topk:0.1 --window 4 --sync none |
-	    timeout 60 ace-recv --spool spool --reply aggregate --sync none |
+	    timeout "$HANG" ace-compress -S st1 -c topk:0.1 --window 4 --sync none |
+	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none |
 	    ace-ack -S st1 --sync none >rest
 	wait "$other"
 	wait "$cloud"
@@ -124,15 +124,15 @@ breaks() {
 		    "in$i" >"c$i"
 	done
 	ace-recv --spool spool --sync none c2 >/dev/null
-	sh -c 'timeout 60 ace-recv --spool spool --reply aggregate --sync none c1 |
+	sh -c 'timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none c1 |
 	    head -c 300 >cut' 3>&- &
-	timeout 60 ace-aggregate --spool spool --expect 2 --steps 1 --published |
+	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 --published |
 	    ace-recv --spool spool --publish
 	wait
 	exits 3 ace-ack -S st1 --sync none cut
 	# the receipt got through or not: the same shard again, the same answer
 	ace-compress -S st1 -c topk:0.1 --window 4 --sync none in1 |
-	    timeout 60 ace-recv --spool spool --reply aggregate --sync none |
+	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none |
 	    ace-ack -S st1 --sync none >back
 	ace-aggregate c1 c2 >want
 	ace-inspect --diff want back
@@ -144,7 +144,7 @@ breaks() {
 	mkshards -d edge2 -k ramp -N 5 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --steps 4 --keep 2 >/dev/null
 	[ ! -e spool/test/0 ]
-	exits 0 timeout 60 ace-recv --spool spool --reply aggregate in
+	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate in
 	mv out back
 	exits 0 ace-ack -v -S st back
 	says 'step 0: accepted'
@@ -154,8 +154,8 @@ breaks() {
 @test "late: answered so, taken back, in the next shard; all on one connection" {
 	mkfifo p
 	ace-compress -S st2 -c topk:0.1 --window 4 --sync none <p 2>err1 3>&- |
-	    timeout 60 ace-recv --spool spool --reply aggregate --sync none \
-	    3>&- | timeout 60 ace-ack -v -S st2 --sync none >back 2>said 3>&- &
+	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none \
+	    3>&- | timeout "$HANG" ace-ack -v -S st2 --sync none >back 2>said 3>&- &
 	pipe=$!
 	exec 9>p
 	for s in 0 1 2; do
@@ -165,17 +165,15 @@ breaks() {
 		[ $s -eq 1 ] || {
 			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
 			cat in$s >&9
-			until [ -e "spool/test/$s/edge2.0.aceg" ]; do
-				sleep 0.02
-			done
+			wait_for test -e "spool/test/$s/edge2.0.aceg"
 		}
-		timeout 60 ace-aggregate --spool spool --steps 1 --quorum 1 \
+		timeout "$HANG" ace-aggregate --spool spool --steps 1 --quorum 1 \
 		    --published --sync none |
 		    ace-recv --spool spool --publish --sync none
 		[ $s -ne 1 ] || {
 			mkshards -d edge2 -x 2 -s 1 -k ramp >in1
 			cat in1 >&9
-			until grep -q 'step 1: late' said; do sleep 0.02; done
+			wait_for grep -q 'step 1: late' said
 		}
 	done
 	exec 9>&-
@@ -208,7 +206,7 @@ breaks() {
 		    ace-recv --spool spool --sync none >/dev/null
 		closed=$(ls spool/test/0/manifest 2>/dev/null || true)
 		[ ! -e spool/test/last ] || continue	# done but for the end
-		timeout 60 ace-aggregate --no-provenance --spool spool \
+		timeout "$HANG" ace-aggregate --no-provenance --spool spool \
 		    --expect 3 --steps 1 >again
 		if [ -n "$closed" ]; then
 			same again want
@@ -226,15 +224,15 @@ breaks() {
 		ace-recv --spool spool --sync none "in$i" >/dev/null
 	done
 	# the one that publishes is not there: the step is closed, not done
-	timeout 60 ace-aggregate --spool spool --expect 2 --steps 1 --published \
+	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 --published \
 	    >first 3>&- &
 	pid=$!
-	until [ -s first ] && frames first | grep -q SEND; do sleep 0.02; done
+	wait_for sent first 1
 	[ -e spool/test/0/manifest ]
 	kill -9 "$pid"
 	wait "$pid" || true
 	ace-recv --spool spool --reply aggregate --sync none in1 >back 3>&- &
-	timeout 60 ace-aggregate --spool spool --expect 2 --steps 1 --published |
+	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 --published |
 	    ace-recv --spool spool --publish
 	wait $!
 	ace-ack -S st back >got

@@ -84,11 +84,7 @@ early() {
 	half=$(($(wc -c <big) / 2))
 	{
 		head -c $half big
-		for ((i = 0; i < 600; i++)); do
-			[ -s early ] && break
-			sleep 0.1
-		done
-		[ -s early ] && touch seen
+		wait_for test -s early && touch seen
 		tail -c +$((half + 1)) big
 	} | "$@" >early
 	[ -f seen ] || { echo "$*: nothing before the end"; return 1; }

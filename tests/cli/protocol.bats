@@ -9,7 +9,7 @@ model() {
 	mkdir "$d"
 	(cd "$d" && spin -a "-DBUG=$1" "${@:2}" "$ROOT/tests/ef_acc.pml" &&
 	    ${CC:-cc} -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -o pan pan.c &&
-	    timeout 600 ./pan -m1000000) >"$d.out" 2>&1 || return 2
+	    cpu 600 ./pan -m1000000) >"$d.out" 2>&1 || return 2
 	grep -qE 'out of memory|depth too small' "$d.out" && return 2
 	grep -q 'errors: 0' "$d.out" && return
 	grep -qE 'errors: [1-9]' "$d.out" || return 2

@@ -23,7 +23,7 @@ edges() {
 		HOST=$e bin/edge-step 7 >local/$e
 		rm -r homes/$e/*
 	done
-	(cd local && timeout 20 ace-aggregate "$@") >want
+	(cd local && timeout "$HANG" ace-aggregate "$@") >want
 }
 
 # gradient DEVICE: a dense shard
@@ -40,7 +40,7 @@ spooled() {
 	mean local/spool >want
 }
 
-mean() { timeout 20 ace-aggregate --no-provenance --spool "$1" --expect 2 --steps 1; }
+mean() { timeout "$HANG" ace-aggregate --no-provenance --spool "$1" --expect 2 --steps 1; }
 
 # statuses: from now on ace-recv leaves its exit status in the file statuses
 statuses() {

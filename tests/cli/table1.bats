@@ -13,7 +13,7 @@ prepare() {
 
 # table CODE NAME: its status; in time, and nothing left behind
 table() {
-	exits "$1" timeout 120 "$ROOT/examples/$2.sh" results
+	exits "$1" timeout "$HANG" "$ROOT/examples/$2.sh" results
 	[ -z "$(ls -A tmp)" ]
 }
 

@@ -188,7 +188,7 @@ delays() {
 			train --index $k --of 2 --steps 12 $way --delay 2 \
 			    --apply down$k --save m$k $small text >up$k &
 		done
-		timeout 60 ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		timeout "$HANG" ace-aggregate --expect 2 up1 up2 | tee down1 >down2
 		wait
 		same m1 m2
 		train --local --of 2 --steps 12 $way --delay 2 --save m \
@@ -212,7 +212,7 @@ delays() {
 		    ace-select --policy |
 		    ace-compress -S st$k --sync none >up$k) 3>&- &
 	done
-	timeout 60 ace-aggregate --expect 2 up1 up2 | tee mean down1 |
+	timeout "$HANG" ace-aggregate --expect 2 up1 up2 | tee mean down1 |
 	    ace-expand >down2
 	wait
 	same m1 m2
