@@ -51,10 +51,10 @@ sum() {
 	exits "$want" timeout "$HANG" ace-aggregate --no-provenance "$@"
 }
 
-# late_one CMD...: of CMD, which is late, nothing is in the sum
+# late_one DEADLINE CMD...: of CMD, which is late, nothing is in the sum
 late_one() {
-	fed "$@"
-	sum 0 --quorum 2 --deadline "$deadline" e1 p e2 && same out want &&
+	fed "${@:2}"
+	sum 0 --quorum 2 --deadline "$1" e1 p e2 && same out want &&
 	    [ "$(field contributors out)" = edge1,edge2 ]
 }
 
@@ -62,10 +62,10 @@ late_one() {
 	in_time late_one dribble e3
 }
 
-# early_one CMD...: what matters of CMD comes in time
+# early_one DEADLINE CMD...: what matters of CMD comes in time
 early_one() {
-	fed "$@"
-	sum 0 --quorum 2 --deadline "$deadline" e1 p e2 &&
+	fed "${@:2}"
+	sum 0 --quorum 2 --deadline "$1" e1 p e2 &&
 	    [ "$(field contributors out)" = edge1,edge2,edge3 ]
 }
 
@@ -89,8 +89,8 @@ early_one() {
 @test "a pipe that nobody has opened, one that is silent, a file not there" {
 	mkfifo p q
 	exec 9<>q
-	silent() {
-		sum 0 --quorum 2 --deadline "$deadline" p e1 q e2 nowhere &&
+	silent() {	# DEADLINE
+		sum 0 --quorum 2 --deadline "$1" p e1 q e2 nowhere &&
 		    same out want && says "lost 'nowhere': cannot open"
 	}
 	in_time silent
@@ -164,12 +164,12 @@ early_one() {
 # over N: N shards are in out, or nobody makes any
 over() { sent out "$1" || ! kill -0 "$pid" 2>/dev/null; }
 
-# four steps: the third is late to the second
+# four DEADLINE: steps; the third is late to the second
 four() {
 	rm -f p? out
 	mkfifo p1 p2 p3
 	timeout "$HANG" ace-aggregate --no-provenance --quorum 2 \
-	    --deadline "$deadline" p1 p2 p3 >out 2>err 3>&- &
+	    --deadline "$1" p1 p2 p3 >out 2>err 3>&- &
 	pid=$!
 	exec 7>p1 8>p2 9>p3
 	step() { mkshards -d "edge$1" -x "$1" -s "$2"; }
@@ -198,6 +198,7 @@ four() {
 	in_time four
 }
 
+# one_pipe DEADLINE
 one_pipe() {
 	rm -f out
 	{
@@ -205,7 +206,7 @@ one_pipe() {
 		wait_for sent out 1
 		cat e3
 		mkshards -d edge1 -n 100k -s 1
-	} | sum 0 --quorum 1 --deadline "$deadline" --expect 3 &&
+	} | sum 0 --quorum 1 --deadline "$1" --expect 3 &&
 	    says "step 0 of 'edge3' passed over: late, the step is over" &&
 	    [ "$(field contributors out | paste -sd' ')" = "edge1,edge2 edge1" ]
 }
@@ -229,6 +230,7 @@ listening() { [ "$(netns_on cloud ss -ltn | grep -c ':500[123]')" -eq 3 ]; }
 
 third() { netns_on cloud ss -tn | grep -q ':5003.*ESTAB\|ESTAB.*:5003'; }
 
+# cable DEADLINE
 cable() {
 	rm -f p?
 	netns_up cloud edge1 edge2 edge3
@@ -238,7 +240,7 @@ cable() {
 		netns_on cloud nc -l -p "500$i" </dev/null >"p$i" 3>&- &
 	done
 	timeout "$HANG" ace-aggregate --no-provenance --quorum 2 \
-	    --deadline "$deadline" p1 p2 p3 >out 2>err 3>&- &
+	    --deadline "$1" p1 p2 p3 >out 2>err 3>&- &
 	pid=$!
 	wait_for listening
 	# the third sends a part, and then nothing can be heard of it

@@ -77,7 +77,7 @@ through() {
 	same got want
 }
 
-# at_deadline: with a part of the last; those before that are still on their way
+# at_deadline DEADLINE: with a part of the last; those before that are still on their way
 # are ended
 at_deadline() {
 	local got=0
@@ -88,7 +88,7 @@ at_deadline() {
 	exec 9<>p64
 	head -c 5000 e64 >&9
 	without=64 through exits 0 timeout "$HANG" ace-aggregate \
-	    --no-provenance --quorum 63 --deadline "$deadline" || got=$?
+	    --no-provenance --quorum 63 --deadline "$1" || got=$?
 	exec 9>&-
 	[ "$got" -eq 0 ] && same out want
 }

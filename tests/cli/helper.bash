@@ -68,12 +68,13 @@ tries() {
 	"$@"
 }
 
-# in_time CMD...: CMD with a deadline, in $deadline, of a second or, where that
-# is too short for those who are not late, of more.
+# in_time CMD ARGS...: CMD DEADLINE ARGS..., with a deadline of a second or, where
+# that is too short for those who are not late, of more
 in_time() {
-	for deadline in 1s 4s 16s 64s; do
-		"$@" && return
-		echo "# with $deadline: $*" >&2
+	local d
+	for d in 1s 4s 16s 64s; do
+		"$1" $d "${@:2}" && return
+		echo "# with $d: $*" >&2
 	done
 	return 1
 }

@@ -80,7 +80,7 @@ bounded() {
 # other half does.
 early() {
 	command -v "$1" >/dev/null || return 0
-	local i half
+	local half
 	half=$(($(wc -c <big) / 2))
 	{
 		head -c $half big
