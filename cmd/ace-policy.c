@@ -14,6 +14,7 @@
 #include "decide/policy.h"
 #include "report/advice.h"
 #include "report/profile.h"
+#include "state/history.h"
 #include "state/state.h"
 #include "stream/filter.h"
 #include "sync/deco.h"
@@ -308,6 +309,24 @@ put_ratio(const struct opts *o, double bandwidth)
 	return 0;
 }
 
+/* Today's point: what the state says of the link. */
+static int
+put_today(const struct opts *o, struct err *e)
+{
+	struct state state = STATE_INIT;
+	double rate = 0;
+	int r = state_open(&state, o->dir, e);
+
+	if (r == 0)
+		r = history_number(&state, HISTORY_LINK, HISTORY_BANDWIDTH,
+		    &rate, e);
+	state_close(&state);
+	if (r < 0)
+		return r;
+	(void)printf("# today's link%s\n", r == 0 ? ", never measured" : "");
+	return put_ratio(o, rate);
+}
+
 static int
 text_ratio(struct opts *o, const char *path, struct err *e)
 {
@@ -315,14 +334,13 @@ text_ratio(struct opts *o, const char *path, struct err *e)
 	int i;
 
 	(void)path;
-	(void)e;
 	(void)printf("bandwidth\tratio\tbits%s\n",
 	    o->values > 0 ? "\tbudget_bytes" : "");
 	if (o->policy.bandwidth >= 0)
 		return put_ratio(o, o->policy.bandwidth);
 	for (i = -6; i <= 4; i++)
 		(void)put_ratio(o, half * ldexp(1, i));
-	return 0;
+	return o->dir != NULL ? put_today(o, e) : 0;
 }
 
 static int

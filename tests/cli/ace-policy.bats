@@ -33,6 +33,20 @@ has() {
 	tail -n +2 out | cut -f 2 | sort -g -r -c
 }
 
+@test "today's point, behind the curve" {
+	mkdir -m 700 st
+	exits 0 ace-policy ratio -S st
+	[ "$(tail -n 2 out)" = "$(printf '%s\n0\t300\t0.106667' \
+	    "# today's link, never measured")" ]
+	mkshards -n 100k | ace-meter -S st -L 10Mbit >/dev/null
+	exits 0 ace-policy ratio -S st --values 1000
+	[ "$(wc -l <out)" -eq 14 ]
+	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921\t26' \
+	    "# today's link")" ]
+	flip st/link 400
+	exits 3 ace-policy ratio -S st
+}
+
 @test "the next interval" {
 	exits 0 ace-policy interval --divergence 0.01 --interval 10
 	grep -qx interval=10 out
