@@ -10,6 +10,10 @@
 #
 # Of each way, the plan that is best for a link is chosen with some seeds and
 # measured with others, as DeCo is, so that luck does not count as skill.
+#
+# Everything is tried twice: as DeCo-SGD has it, and ahead, where each device
+# applies what it sends at once and the average corrects that.  With nothing
+# compressed the latter is DGA.
 set -euo pipefail
 here=$(cd "${0%/*}" && pwd)
 PATH=${BUILD:-$here/../build}/tests:$PATH
@@ -19,7 +23,7 @@ cores=$(nproc 2>/dev/null || echo 2)
 work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
 
-read -ra choose <<<"${CHOOSE:-1 2 3}"		# seeds
+read -ra choose <<<"${CHOOSE:-1 2 3 4 5}"		# seeds
 read -ra measure <<<"${MEASURE:-11 12 13 14 15 16 17 18}"
 shares='1 0.3 0.1 0.06 0.03 0.01'
 delays='0 1 2 3 4'
@@ -36,26 +40,24 @@ runs() {
 	done | xargs -P "$cores" -L 1 nice emulate "$way"
 }
 
-# The rate that is best for a delay, of a dense gradient; all ways use it.
-for t in $delays; do
-	for r in $rates; do echo "1 $t $r"; done
-done | runs fixed "${choose[@]}" >"$work/sweep"
-awk -F'\t' '{ k = $2 FS $3; n[k]++; bad[k] += $5 == 0; s[k] += $5 }
-    END { for (k in n) if (!bad[k]) { split(k, f, FS)
-	if (!(f[1] in best) || s[k] / n[k] < best[f[1]]) {
-	    best[f[1]] = s[k] / n[k]; rate[f[1]] = f[2] } }
-	for (t in best) printf("%s %s %.0f\n", t, rate[t], best[t]) }' \
-    "$work/sweep" | sort -n >"$work/rates"
-echo 'delay, its best rate, steps to the target:'
-cat "$work/rates"
-read -ra by_delay <<<"$(cut -d' ' -f1,2 "$work/rates" | tr '\n' ' ')"
-
-while read -r t r _; do
-	for d in $shares; do echo "$d $t $r"; done
-done <"$work/rates" | runs fixed "${choose[@]}" >"$work/fixed"
-while read -r t r _; do
-	for f in 1 2; do echo "$t $(awk "BEGIN { print $r / $f }")"; done
-done <"$work/rates" | runs dga "${choose[@]}" >"$work/dga"
+# The rate that is best for a delay, of a dense gradient; all plans use it.
+for w in fixed ahead; do
+	for t in $delays; do
+		for r in $rates; do echo "1 $t $r"; done
+	done | runs $w "${choose[@]}" >"$work/sweep"
+	awk -F'\t' '{ k = $2 FS $3; n[k]++; bad[k] += $5 == 0; s[k] += $5 }
+	    END { for (k in n) if (!bad[k]) { split(k, f, FS)
+		if (!(f[1] in best) || s[k] / n[k] < best[f[1]]) {
+		    best[f[1]] = s[k] / n[k]; rate[f[1]] = f[2] } }
+		for (t in best) printf("%s %s %.0f\n", t, rate[t], best[t]) }' \
+	    "$work/sweep" | sort -n >"$work/rates.$w"
+	echo "$w: delay, its best rate, steps to the target:"
+	cat "$work/rates.$w"
+	while read -r t r _; do
+		for d in $shares; do echo "$d $t $r"; done
+	done <"$work/rates.$w" | runs $w "${choose[@]}" >"$work/$w"
+done
+by_delay() { cut -d' ' -f1,2 "$work/rates.$1" | paste -sd' '; }
 
 # mean LINK FILE [CONDITION]: share, delay, rate and mean seconds of each plan
 # that reaches the target with every seed, the fastest first
@@ -69,38 +71,42 @@ mean() {
 # choice LINK WAY: its best plan; kept: what DeCo begins with, for ever
 choice() {
 	case $2 in
-	sync) echo "1 0 ${by_delay[1]}" ;;
-	dga) mean "$1" "$work/dga" | head -n 1 | cut -f2,3 ;;
-	compressed) mean "$1" "$work/fixed" '$2 == 0' | head -n 1 | cut -f1-3 ;;
-	fixed) mean "$1" "$work/fixed" | head -n 1 | cut -f1-3 ;;
-	kept) emulate deco "$(cut -d_ -f1,2 <<<"$1" | tr _ ' ')" 1 \
-	    "${by_delay[@]}" | awk -v rates="${by_delay[*]}" '{
+	sync) mean "$1" "$work/fixed" "\$1 == 1 && \$2 == 0" ;;
+	dga) mean "$1" "$work/ahead" "\$1 == 1" ;;
+	compressed) mean "$1" "$work/fixed" "\$2 == 0" ;;
+	kept) xargs -L 1 emulate deco "$(cut -d_ -f1,2 <<<"$1" | tr _ ' ')" 1 \
+	    <<<"$(by_delay fixed)" | awk -v rates="$(by_delay fixed)" '{
 		split(rates, r, " "); print $5, $4, r[2 * $4 + 2] }' ;;
-	esac | tr '\t' ' '
+	*) mean "$1" "$work/$2" ;;
+	esac | head -n 1 | cut -f1-3 | tr '\t' ' '
 }
 
-ways='sync dga compressed fixed kept'
+# how WAY: it is run
+how() { [[ $1 =~ dga|ahead ]] && echo ahead || echo fixed; }
+
+ways='sync dga compressed fixed ahead kept'
 for l in $same $changing; do
-	for w in $ways; do echo "$l $w $(choice "$l" "$w")"; done
+	for w in $ways; do echo "$(how "$w") $l $w $(choice "$l" "$w")"; done
 done >"$work/choices"
-for w in dga fixed; do
-	awk -v dga=$w '($2 == "dga") == (dga == "dga") { $1 = $2 = ""; print }' \
-	    "$work/choices" | sort -u | runs $w "${measure[@]}" >"$work/$w.2"
+for h in fixed ahead; do
+	awk -v h=$h '$1 == h { print $4, $5, $6 }' "$work/choices" | sort -u |
+	    runs $h "${measure[@]}" >"$work/$h.2"
 done
 
-# measured LINK WAY PLAN...: its seconds, with the other seeds
+# measured LINK WAY SHARE DELAY: its seconds, with the other seeds
 measured() {
-	local f=$work/fixed.2 l=$1 d=$3 t=$4
-	[ "$2" != dga ] || f=$work/dga.2 d=1 t=$3
-	mean "$l" "$f" "\$1 == $d && \$2 == $t" | head -n 1 | cut -f4
+	mean "$1" "$work/$(how "$2").2" "\$1 == $3 && \$2 == $4" |
+	    head -n 1 | cut -f4
 }
 
-# adaptive LINK: seconds; how often the plan changed; share and delay at last
+# adaptive WAY LINK: seconds; how often the plan changed; share and delay at
+# last
 adaptive() {
-	local s
+	local s h=fixed
+	[ "$1" = deco ] || h=ahead
 	for s in "${measure[@]}"; do
-		printf '"%s" %s %s\n' "${1//_/ }" "$s" "${by_delay[*]}"
-	done | xargs -P "$cores" -L 1 nice emulate deco | awk -F'\t' '
+		printf '"%s" %s %s\n' "${2//_/ }" "$s" "$(by_delay $h)"
+	done | xargs -P "$cores" -L 1 nice emulate "$1" | awk -F'\t' '
 	    { s += $1; n++; c += $3 - 1; bad += !$1; d += $5; t += $4 }
 	    END { printf("%s\t%.1f\t%.2g\t%.2g\n",
 		bad ? "-" : sprintf("%.3f", s / n), c / n, d / n, t / n) }'
@@ -108,25 +114,28 @@ adaptive() {
 
 {
 	printf 'link'
-	for w in $ways deco; do printf '\t%s s' $w; done
-	printf '\tfixed plan\tdeco plan\tchanges\tby sync\tby kept\tby fixed\n'
+	for w in $ways deco deco-ahead; do printf '\t%s s' "$w"; done
+	printf '\tfixed plan\tdeco plan\tchanges'
+	printf '\tby sync\tby kept\tby fixed\tahead by dga\tby ahead\n'
 	for l in $same $changing; do
 		printf '%s' "$l"
 		for w in $ways; do
-			read -ra plan <<<"$(grep "^$l $w " "$work/choices" |
-			    cut -d' ' -f3-)"
-			printf '\t%s' "$(measured "$l" $w "${plan[@]}")"
+			read -ra plan <<<"$(grep "^[a-z]* $l $w " \
+			    "$work/choices" | cut -d' ' -f4-)"
+			printf '\t%s' "$(measured "$l" "$w" "${plan[@]}")"
 		done
-		printf '\t%s\t%s\n' "$(adaptive "$l")" "$(grep "^$l fixed " \
-		    "$work/choices" | cut -d' ' -f3,4 | tr ' ' ',')"
-	done | awk -F'\t' -v OFS='\t' '{ print $1, $2, $3, $4, $5, $6, $7, $11,
-	    $9 "," $10, $8, sprintf("%.2f", $2 / $7), sprintf("%.3f", $6 / $7),
-	    sprintf("%.3f", $5 / $7) }'
+		printf '\t%s\t%s\t%s\n' "$(adaptive deco-ahead "$l" |
+		    cut -f1)" "$(adaptive deco "$l")" "$(grep "fixed $l fixed" \
+		    "$work/choices" | cut -d' ' -f4,5 | tr ' ' ',')"
+	done | awk -F'\t' -v OFS='\t' '{ print $1, $2, $3, $4, $5, $6, $7, $9,
+	    $8, $13, $11 "," $12, $10, sprintf("%.2f", $2 / $9),
+	    sprintf("%.3f", $7 / $9), sprintf("%.3f", $5 / $9),
+	    sprintf("%.3f", $3 / $8), sprintf("%.3f", $6 / $8) }'
 } >"$out/deco.tsv"
 
-awk -F'\t' '{ printf "%-26s", $1; for (i = 2; i <= 7; i++) printf "%13s", $i
-    printf "%12s%18s%9s%9s%9s%9s\n", $8, $9, $10, $11, $12, $13 }' \
-    "$out/deco.tsv"
+awk -F'\t' '{ printf "%-26s", $1; for (i = 2; i <= 9; i++) printf "%13s", $i
+    printf "%12s%18s%9s", $10, $11, $12
+    for (i = 13; i <= 17; i++) printf "%13s", $i; print "" }' "$out/deco.tsv"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
 gnuplot <<END
@@ -139,6 +148,6 @@ set style fill solid border -1
 set logscale y
 set xtics rotate by -30 noenhanced
 set key top right
-plot for [i in '2 3 4 5 7'] '$out/deco.tsv' using int(i):xtic(1) \
+plot for [i in '2 3 4 5 8 9'] '$out/deco.tsv' using int(i):xtic(1) \
     title columnheader(int(i)) noenhanced
 END

@@ -5,13 +5,14 @@
  *   emulate fixed SHARE DELAY RATE SEED    trains with a fixed plan; prints
  *	share delay rate seed steps bits contraction (the steps to the target,
  *	or 0; bits and contraction are means per message)
- *   emulate dga DELAY RATE SEED            the same, dense, with delayed
- *	averages that correct what each device has applied of its own
- *   emulate time LINK                      lines of `fixed' on its input, each
+ *   emulate ahead SHARE DELAY RATE SEED    the same, but each device applies
+ *	what it sends at once, and the average corrects that; with share 1 this
+ *	is DGA (Zhu et al., NeurIPS 2021)
+ *   emulate time LINK                      lines of these on its input, each
  *	with the seconds this takes over LINK
- *   emulate deco LINK SEED DELAY RATE...   trains with the plans that ace-policy
- *	makes from what the network does; rates by delay, interpolated: prints
- *	seconds steps changes delay share
+ *   emulate deco|deco-ahead LINK SEED DELAY RATE...    trains with the plans
+ *	that ace-policy makes from what the network does; rates by delay,
+ *	interpolated: prints seconds steps changes delay share
  *   emulate pace LINK COMPUTE BITS DELAY STEPS    seconds a step, when each
  *	takes COMPUTE seconds and sends BITS
  */
@@ -40,8 +41,10 @@ struct device {
 struct run {
 	struct problem p;
 	struct device d[DEVICES];
-	float w[VALUES], *queue[STEPS];
-	float own[DEVICES][VALUES];	/* dga: each device's model */
+	float w[VALUES], *queue[STEPS];	/* what all have; averages */
+	int ahead;
+	float own[DEVICES][VALUES];	/* ahead: each device's model ... */
+	float *kept[STEPS];		/* ... with these of its own, x rate */
 	uint64_t seed;
 	size_t step, applied;
 	double smooth, before, at;	/* losses; at: steps to the target */
@@ -96,16 +99,16 @@ code(struct run *r, struct device *d, size_t k, double share, float *dec)
 	buf_release(&b);
 }
 
-/* One device's message into mean; its residual stays in acc. */
+/* One device's message, dec, into mean; its residual stays in acc. */
 static void
-speak(struct run *r, size_t k, double share, const float *w, float *mean)
+speak(struct run *r, size_t k, double share, float *dec, float *mean)
 {
-	static float dec[VALUES];
 	struct device *d = &r->d[k];
 	double v;
 	size_t i;
 
-	(void)gradient(&r->p, w, r->seed, k, r->step, d->grad);
+	(void)gradient(&r->p, r->ahead ? r->own[k] : r->w, r->seed, k, r->step,
+	    d->grad);
 	for (i = 0; i < VALUES; i++)
 		d->acc[i] += d->grad[i];
 	code(r, d, k, share, dec);
@@ -145,23 +148,37 @@ judge(struct run *r, const float *w)
 static void
 apply(struct run *r, size_t delay, double rate)
 {
-	size_t i;
+	size_t i, k;
 
-	for (; r->applied + delay < r->step; r->applied++)
+	for (; r->applied + delay < r->step; r->applied++) {
 		for (i = 0; i < VALUES; i++)
 			r->w[i] -= (float)rate * r->queue[r->applied][i];
+		for (k = 0; r->ahead && k < DEVICES; k++)
+			for (i = 0; i < VALUES; i++)
+				r->own[k][i] += r->kept[r->applied]
+				    [k * VALUES + i] - (float)rate *
+				    r->queue[r->applied][i];
+		free(r->kept[r->applied]);
+		r->kept[r->applied] = NULL;
+	}
 }
 
 static void
 step(struct run *r, double share, size_t delay, double rate)
 {
 	float *mean = calloc(VALUES, sizeof(*mean));
-	size_t k;
+	float *sent = calloc(DEVICES * VALUES, sizeof(*sent));
+	size_t i, k;
 
-	if (mean == NULL)
+	if (mean == NULL || sent == NULL)
 		die("out of memory");
 	for (k = 0; k < DEVICES; k++)
-		speak(r, k, share, r->w, mean);
+		speak(r, k, share, sent + k * VALUES, mean);
+	for (i = 0; i < DEVICES * VALUES; i++) {
+		sent[i] *= (float)rate;
+		r->own[i / VALUES][i % VALUES] -= sent[i];
+	}
+	r->kept[r->step] = sent;
 	r->queue[r->step++] = mean;
 	apply(r, delay, rate);
 	judge(r, r->w);
@@ -174,7 +191,7 @@ going(const struct run *r)
 }
 
 static struct run *
-start(uint64_t seed)
+start(uint64_t seed, int ahead)
 {
 	struct run *r = calloc(1, sizeof(*r));
 	size_t k;
@@ -182,6 +199,7 @@ start(uint64_t seed)
 	if (r == NULL)
 		die("out of memory");
 	r->seed = seed;
+	r->ahead = ahead;
 	problem_make(&r->p, 1);
 	memcpy(r->w, r->p.start, sizeof(r->w));
 	for (k = 0; k < DEVICES; k++)
@@ -194,8 +212,10 @@ end(struct run *r)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(r->queue) / sizeof(*r->queue); i++)
+	for (i = 0; i < STEPS; i++) {
 		free(r->queue[i]);
+		free(r->kept[i]);
+	}
 	free(r);
 }
 
@@ -213,54 +233,15 @@ report(const struct run *r, double share, size_t delay, double rate,
 /* ---- what can be asked ---- */
 
 static void
-fixed(char **v)
+fixed(char **v, int ahead)
 {
 	double share = number(v[0], 1e-6, 1), rate = number(v[2], 0, 100);
 	size_t delay = (size_t)number(v[1], 0, 1000);
-	struct run *r = start((uint64_t)number(v[3], 0, 1e9));
+	struct run *r = start((uint64_t)number(v[3], 0, 1e9), ahead);
 
 	while (going(r))
 		step(r, share, delay, rate);
-	report(r, share, delay, rate, "fixed");
-	end(r);
-}
-
-/* DGA (dga.hanlab.ai): a device's own gradient counts at once, and what the
- * others' average makes of it when that arrives. */
-static void
-dga(char **v)
-{
-	double rate = number(v[1], 0, 100);
-	size_t delay = (size_t)number(v[0], 0, 1000), k, i, t;
-	struct run *r = start((uint64_t)number(v[2], 0, 1e9));
-	float *mine[DEVICES], *mean;
-	static float *kept[STEPS][DEVICES];
-
-	while (going(r)) {
-		mean = calloc(VALUES, sizeof(*mean));
-		for (k = 0; k < DEVICES; k++) {
-			mine[k] = kept[r->step][k] = malloc(sizeof(r->w));
-			if (mean == NULL || mine[k] == NULL)
-				die("out of memory");
-			speak(r, k, 1, r->own[k], mean);
-			memcpy(mine[k], r->d[k].grad, sizeof(r->w));
-			for (i = 0; i < VALUES; i++)
-				r->own[k][i] -= (float)rate * mine[k][i];
-		}
-		r->queue[r->step++] = mean;
-		for (; r->applied + delay < r->step; r->applied++)
-			for (t = r->applied, k = 0; k < DEVICES; k++)
-				for (i = 0; i < VALUES; i++)
-					r->own[k][i] -= (float)rate *
-					    (r->queue[t][i] - kept[t][k][i]);
-		/* the devices differ by what is under way */
-		memset(r->w, 0, sizeof(r->w));
-		for (k = 0; k < DEVICES; k++)
-			for (i = 0; i < VALUES; i++)
-				r->w[i] += r->own[k][i] / DEVICES;
-		judge(r, r->w);
-	}
-	report(r, 1, delay, rate, "dga");
+	report(r, share, delay, rate, ahead ? "ahead" : "fixed");
 	end(r);
 }
 
@@ -343,7 +324,7 @@ rate_of(size_t delay, char **v, size_t n)
 }
 
 static void
-deco(char **v, size_t n)
+deco(char **v, size_t n, int ahead)
 {
 	static struct link l;
 	struct replan t = REPLAN_INIT;
@@ -354,7 +335,7 @@ deco(char **v, size_t n)
 
 	if (link_parse(&l, v[0]) < 0 || n < 4 || n % 2 != 0)
 		die("deco LINK SEED DELAY RATE...");
-	r = start((uint64_t)number(v[1], 0, 1e9));
+	r = start((uint64_t)number(v[1], 0, 1e9), ahead);
 	while (going(r)) {
 		struct replan_sample s = measured(r, &l);
 		struct deco d = DECO_INIT;
@@ -399,16 +380,18 @@ int
 main(int argc, char **argv)
 {
 	if (argc == 6 && strcmp(argv[1], "fixed") == 0)
-		fixed(argv + 2);
-	else if (argc == 5 && strcmp(argv[1], "dga") == 0)
-		dga(argv + 2);
+		fixed(argv + 2, 0);
+	else if (argc == 6 && strcmp(argv[1], "ahead") == 0)
+		fixed(argv + 2, 1);
 	else if (argc == 3 && strcmp(argv[1], "time") == 0)
 		times(argv + 2);
 	else if (argc >= 6 && strcmp(argv[1], "deco") == 0)
-		deco(argv + 2, (size_t)argc - 2);
+		deco(argv + 2, (size_t)argc - 2, 0);
+	else if (argc >= 6 && strcmp(argv[1], "deco-ahead") == 0)
+		deco(argv + 2, (size_t)argc - 2, 1);
 	else if (argc == 7 && strcmp(argv[1], "pace") == 0)
 		pace(argv + 2);
 	else
-		die("fixed, dga, time, deco or pace");
+		die("fixed, ahead, time, deco, deco-ahead or pace");
 	return 0;
 }

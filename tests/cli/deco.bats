@@ -33,3 +33,33 @@ load helper
 	awk -v sync="$(awk '{ print $NF }' sync)" \
 	    '{ exit !($1 > 0 && sync / $1 >= 5.07) }' deco
 }
+
+# seconds WAY DELAY RATE: of dense gradients over $link
+seconds() {
+	emulate "$1" 1 "$2" "$3" 11 | emulate time "$link" | awk '{ print $NF }'
+}
+
+@test "what DGA has before DeCo-SGD is what a device applies of its own at once" {
+	link='200 300'
+	# the same delays without compression, which deco could choose
+	exits 0 emulate deco "$link" 11 0 0.6 1 0.6 2 0.4 3 0.4 4 0.3
+	for plan in '2 0.4' '3 0.4' '4 0.3'; do
+		awk -v t="$(seconds fixed $plan)" '{ exit !($1 > 0 && $1 < t) }' out
+	done
+	# with its own applied at once, deco is before DGA, too
+	exits 0 emulate deco-ahead "$link" 11 0 0.6 1 0.6 2 0.6 3 0.4 4 0.4
+	for plan in '2 0.6' '3 0.4' '4 0.4'; do
+		awk -v t="$(seconds ahead $plan)" '{ exit !($1 > 0 && $1 < t) }' out
+	done
+}
+
+@test "without a delay there is nothing to be ahead of" {
+	exits 0 emulate fixed 1 0 0.6 11
+	mv out want
+	exits 0 emulate ahead 1 0 0.6 11
+	# but for roundings
+	awk 'NR == FNR { t = $5; next } { d = $5 / t - 1
+	    exit !(d > -0.01 && d < 0.01) }' want out
+	exits 2 emulate dga 1 0.6 11
+	exits 2 emulate pace "5 300 8 200" 0.1 1 0 10	# a trace that ends
+}
