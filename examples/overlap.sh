@@ -7,10 +7,12 @@
 # One device, whose gradients go through ace-compress and a link of so many
 # bits a second on which each transmission costs so much, and come back at
 # once.  What a layer takes is measured by the trainer, what the link takes from
-# its transmissions; ace-policy dynacomm makes the cuts of both.
+# its transmissions; ace-policy dynacomm makes the cuts of both.  The last line is
+# ace-policy --cuts in the stream, which the trainer obeys, from nothing known on.
 #
 # RATE, COST	of the link, Mbit/s and ms; 25, 10
 # STEPS=N	of each run; 6
+# TRIES=N	of which the fastest counts; 5
 # MODEL="..."	the trainer's options
 set -euo pipefail
 here=$(cd "${0%/*}" && pwd)
@@ -21,19 +23,26 @@ out=${1:-.}
 mkdir -p "$out"
 work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
-rate=${RATE:-25} cost=${COST:-10} steps=${STEPS:-6}
+rate=${RATE:-25} cost=${COST:-10} steps=${STEPS:-6} tries=${TRIES:-5}
 read -ra model <<<"${MODEL:---layers 4 --width 96 --heads 3 --context 64 --batch 48}"
 cat "$here"/../lib/*/*.c >"$work/text"
 
-# run CUTS STEPS: seconds
+decides() { ace-policy --cuts --dt "${dt}s" --bandwidth "${bits}bit" --cmin 2 \
+    --cmax 2 | tee "$work/decided"; }
+
+# run CUTS STEPS: seconds; policy: as that decides, from the third step on
 run() {
-	local from
+	local from cuts=(--cuts "$1") policy=cat
+	if [ "$1" = policy ]; then
+		cuts=(--cuts none --clock --policy)
+		policy=decides
+	fi
 	rm -f "$work/back"
 	mkfifo "$work/back"
 	from=$EPOCHREALTIME
-	train "${model[@]}" --steps "$2" --cuts "$1" --rate 0.001 \
+	train "${model[@]}" --steps "$2" "${cuts[@]}" --rate 0.001 \
 	    --profile "$work/profile" --apply "$work/back" --clip 0 \
-	    "$work/text" | ace-compress -c f16 |
+	    "$work/text" | $policy | ace-compress -c f16 |
 	    late -r "${rate}e6" -c "$(awk "BEGIN { print $cost / 1000 }")" \
 	    -l "$work/sent" >"$work/back"
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
@@ -57,23 +66,34 @@ ace-policy dynacomm --bandwidth "${bits}bit" --dt "${dt}s" "$work/table" |
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
-# in turn, and of five the least, since the machine has other work too; and what
+# in turn, and of some tries the least, since the machine has other work too; and what
 # is not a step
-for _ in 1 2 3 4 5; do
+for ((i = 0; i < tries; i++)); do
 	run none 1 >>"$work/begin"
-	for w in $ways; do run "$(cuts $w)" $((steps + 1)) >>"$work/$w"; done
+	for w in $ways; do run "$(cuts "$w")" $((steps + 1)) >>"$work/$w"; done
+	run policy 3 >>"$work/begin.policy"
+	run policy $((steps + 3)) >>"$work/policy"
 done
+# what it said last, as a line of the plan
+ace-inspect -v "$work/decided" | awk '{ sub(/^pOLi */, "") }
+    sub(/^cuts=/, "") { k = $0; n = gsub(/,/, "", k) + 1; cuts = $0 }
+    sub(/^cuts.seconds=/, "") { t = $0 }
+    END { print "backward", "policy", t, "-", n, cuts }' >>"$work/plan"
 least() { sort -g "$1" | head -n 1; }
 
 {
 	printf 'cuts\tsegments\tbackward s\tstep s\tsaved s\tpredicted s\n'
-	for w in $ways; do
-		awk -v w="$w" -v n="$steps" -v begin="$(least "$work/begin")" \
-		    -v t="$(least "$work/$w")" \
-		    -v base="$(least "$work/sequential")" '
+	base=$(echo "$(least "$work/sequential") $(least "$work/begin")" |
+	    awk -v n="$steps" '{ print ($1 - $2) / n }')
+	for w in $ways policy; do
+		begin=$work/begin
+		[ "$w" != policy ] || begin=$begin.policy
+		awk -v w="$w" -v n="$steps" -v begin="$(least "$begin")" \
+		    -v t="$(least "$work/$w")" -v base="$base" '
 		    $2 == "sequential" { whole = $3 }
 		    $2 == w { printf("%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\n", w,
-			$5, $3, (t - begin) / n, (base - t) / n, whole - $3) }' \
+			$5, $3, (t - begin) / n, base - (t - begin) / n,
+			whole - $3) }' \
 		    "$work/plan"
 	done
 } >"$out/overlap.tsv"
