@@ -9,6 +9,7 @@
 #   make deco       time to a target loss over slow and changing links
 #   make table1     five ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
+#   make table1-sweep  the five ways with other rates
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
@@ -202,7 +203,7 @@ run-bench: all examples $(TOOLS)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
-EXPERIMENTS = dynacomm deco table1 frontier
+EXPERIMENTS = dynacomm deco table1 frontier table1-sweep
 
 $(EXPERIMENTS): deps
 	@test $(DEPS) = no || .ci/deps plot

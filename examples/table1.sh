@@ -5,14 +5,15 @@
 #
 #	table1.sh [DIR]		writes DIR/table1.tsv, -curves.tsv, .svg
 #	frontier.sh [DIR]	ACE-Sync from 10 to 1000 times fewer bytes
+#	table1-sweep.sh [DIR]	each way with other rates, once: how they were found
 #
-# SEEDS=N EDGES=N STEPS=N	3, 4, 2500
+# SEEDS=N EDGES=N STEPS=N	3 (table1-sweep: 1), 4, 5000
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
 # STEP_MS=X	what a step of training takes on an edge there (20)
 # ONLY="..."	of the ways or points, these; with WAY+--decay,0.3 the trainer is
-#		told more, which is how the rates were found
+#		told more
 # CORPUS=FILE	text of your own; otherwise C headers of this machine
 # MODEL="..."	the trainer's options for another model
 name=${0##*/}
@@ -21,14 +22,15 @@ name=${name%.sh}
 . "$(dirname "$0")/pipes.sh"
 
 EDGES=${EDGES:-4}
-STEPS=${STEPS:-2500}
+STEPS=${STEPS:-5000}
+[ "$name" != table1-sweep ] || : "${SEEDS:=1}"
 SEEDS=${SEEDS:-3}
 model=${MODEL:---layers 2 --width 64 --heads 2 --context 64 --batch 8}
 # shellcheck disable=SC2034 # used in pipes.sh
-size=800000 share=0.5		# a dozen epochs in all: where training ends
+size=800000 share=0.5		# two dozen epochs in all: where training ends
 points=25			# of a curve
 
-# ---- the ways; each rate is the best of the sweep ----
+# ---- the ways; each rate is the best of the sweep (top-1) ----
 
 # options WORDS: for every trainer of the next run.  Last: how many steps a
 # round has.
@@ -94,10 +96,10 @@ ace() {
 	run "$what" ace_edge coded_back ace_cloud
 }
 
-FULL='--gradient --rate 0.007 --muon 0.01'
+FULL='--gradient --rate 0.007 --muon 0.02'
 ADAMW='--gradient --rate 0.007'
 TOPK='--gradient --rate 0.007'
-FEDAVG='--interval 10 --rate 0.007 --muon 0.01'
+FEDAVG='--interval 10 --rate 0.007 --muon 0.02'
 ACE='--rate 0.007 --muon 0.02'
 
 way() {
@@ -110,12 +112,19 @@ way() {
 		run "$what" topk_edge coded_back topk_cloud
 		return ;;
 	FedAvg) set_options "$FEDAVG" 10 ;;
-	ACE-Sync) ace 10 26 25; return ;;
+	ACE-Sync) ace 20 26 25; return ;;
 	ACE-[0-9]*) frontier_point "${1%%+*}"; return ;;
 	*) die "no way is called '$1'" ;;
 	esac
 	run "$what" dense_edge dense_back dense_cloud
 }
+
+grid='FullSync FullSync+--muon,0.01 FullSync+--muon,0.03
+    FullSync+--rate,0.01 FullSync+--decay,0.3
+    FullSync-AdamW FullSync-AdamW+--rate,0.004
+    Top-k Top-k+--rate,0.003
+    FedAvg FedAvg+--muon,0.01 FedAvg+--decay,0.3
+    ACE-Sync ACE-Sync+--muon,0.01 ACE-Sync+--decay,0.3'
 
 # H, and the factors up and down
 frontier_point() {
@@ -266,7 +275,7 @@ known() {
 	[ -s "$out/table1-runs.tsv" ] && [ ! -e "$out/frontier-runs.tsv" ] ||
 	    return 0
 	awk -F '\t' -v OFS='\t' 'NR == 1 || $1 == "FullSync"
-	    $1 == "ACE-Sync" { $1 = "ACE-250"; print }' \
+	    $1 == "ACE-Sync" { $1 = "ACE-500"; print }' \
 	    "$out/table1-runs.tsv" >"$out/frontier-runs.tsv"
 }
 
@@ -287,16 +296,23 @@ epoch=$(wc -c <"$text" | awk -v k="$EDGES" -v m="$model" -v s="$share" '{
     n = split(m, f, " ")
     for (i = 1; i < n; i++) v[f[i]] = f[i + 1]
     print s * $1 / (k * v["--batch"] * v["--context"]) }')
-if [ "$name" = frontier ]; then
+case $name in
+frontier)
 	ways=${ONLY:-FullSync ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
 	known
 	# shellcheck disable=SC2086 # words are meant
 	all "$out/frontier" $ways
 	gnuplot -e "table='$out/frontier.tsv'; out='$out/frontier.svg'" \
 	    "$here/examples/frontier.gnuplot"
-	exit
-fi
-ways=${ONLY:-FullSync FullSync-AdamW Top-k FedAvg ACE-Sync}
-# shellcheck disable=SC2086 # words are meant
-all "$out/table1" $ways
-pictures "$out/table1" "$ways"
+	;;
+table1-sweep)
+	# shellcheck disable=SC2086 # words are meant
+	all "$out/table1-sweep" ${ONLY:-$grid}
+	;;
+*)
+	ways=${ONLY:-FullSync FullSync-AdamW Top-k FedAvg ACE-Sync}
+	# shellcheck disable=SC2086 # words are meant
+	all "$out/table1" $ways
+	pictures "$out/table1" "$ways"
+	;;
+esac

@@ -1,4 +1,4 @@
-# examples/table1.sh and frontier.sh on a very small model: what they print, and
+# examples/table1.sh, frontier.sh and table1-sweep.sh on a very small model: what they print, and
 # that the reckoning is right.
 load helper
 
@@ -54,11 +54,11 @@ table() {
 	awk -F '\t' '{ v[$1] = $5 } END { exit !(v["FullSync"] > 0 &&
 	    v["FullSync"] != v["FullSync+--decay,3"]) }' \
 	    results/table1-runs.tsv
-	ONLY='FullSync ACE-250 ACE-1000' table 0 frontier
+	ONLY='FullSync ACE-500 ACE-1000' table 0 frontier
 	cut -f 1 results/frontier.tsv | tail -n 3 | paste -sd ' ' >got
-	echo 'FullSync ACE-250 ACE-1000' | cmp - got
+	echo 'FullSync ACE-500 ACE-1000' | cmp - got
 	[ "$(sed -n '/^ACE-Sync/p' results/table1-runs.tsv | cut -f 2-)" = \
-	    "$(sed -n '/^ACE-250/p' results/frontier-runs.tsv | cut -f 2-)" ]
+	    "$(sed -n '/^ACE-500/p' results/frontier-runs.tsv | cut -f 2-)" ]
 	grep -q '</svg>' results/frontier.svg
 }
 
@@ -74,4 +74,16 @@ table() {
 	[ "$(wc -l <results/frontier-runs.tsv)" -eq 4 ]
 	ONLY=Nothing table 1 frontier
 	says "^frontier: no way is called 'Nothing'"
+}
+
+@test "the sweep: once, whatever else is told, in the order asked for" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	prepare
+	unset SEEDS
+	ONLY='ACE-Sync ACE-Sync+--muon,0.1 ACE-Sync+--rate,0' \
+	    table 0 table1-sweep
+	cut -f 1,2 results/table1-sweep.tsv | tail -n +2 >got
+	printf '%s\t1\n' ACE-Sync ACE-Sync+--muon,0.1 ACE-Sync+--rate,0 |
+	    cmp - got
+	[ "$(cut -f 3 results/table1-sweep.tsv | sort -u | wc -l)" -gt 2 ]
 }
