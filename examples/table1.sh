@@ -98,7 +98,7 @@ ace() {
 
 FULL='--gradient --rate 0.007 --muon 0.02'
 ADAMW='--gradient --rate 0.007'
-TOPK='--gradient --rate 0.007'
+TOPK='--gradient --rate 0.007 --muon 0.01'
 FEDAVG='--interval 10 --rate 0.007 --muon 0.02'
 ACE='--rate 0.007 --muon 0.02'
 
