@@ -194,7 +194,8 @@ clock() {
 
 # ---- tables ----
 
-# result: a line for a run, from its curve
+# result: a line for a run, from its curve; when it was within 1 % of its last
+# accuracy is read off the line between two points.
 result() {
 	local up got
 	up=$(counted "$dir"/sent*)
@@ -203,9 +204,14 @@ result() {
 	{ step[NR] = $4; top[NR] = $7; time[NR] = $9; m = $1; s = $2
 	    loss = $5; ppl = $6; rounds = $3 }
 	END {
-		for (i = 1; top[i] < 0.99 * top[NR]; i++);
+		near = 0.99 * top[NR]
+		for (i = 1; top[i] < near; i++);
+		x = i > 1 ? (top[i] - near) / (top[i] - top[i - 1]) : 0
 		print m, s, top[NR], ppl, loss, rounds, up, got,
-		    sprintf("%.2f", step[i] / epoch), time[i], time[NR]
+		    sprintf("%.2f",
+		    (step[i] - x * (step[i] - step[i - 1])) / epoch),
+		    sprintf("%.1f", time[i] - x * (time[i] - time[i - 1])),
+		    time[NR]
 	}' "$1"
 }
 
