@@ -10,6 +10,8 @@
 #
 # Of each way, the plan that is best for a link is chosen with some seeds and
 # measured with others, as DeCo is, so that luck does not count as skill.
+# Hindsight is of all pairs measured the one that was fastest on this link with
+# just these seeds: no plan could have known it.
 #
 # Everything is tried twice: as DeCo-SGD has it, and ahead, where each device
 # applies what it sends at once and the average corrects that.  With nothing
@@ -93,6 +95,8 @@ for h in fixed ahead; do
 	    runs $h "${measure[@]}" >"$work/$h.2"
 done
 
+hindsight() { mean "$1" "$work/fixed.2" | head -n 1 | cut -f4; }
+
 # measured LINK WAY SHARE DELAY: its seconds, with the other seeds
 measured() {
 	mean "$1" "$work/$(how "$2").2" "\$1 == $3 && \$2 == $4" |
@@ -116,7 +120,7 @@ adaptive() {
 	printf 'link'
 	for w in $ways deco deco-ahead; do printf '\t%s s' "$w"; done
 	printf '\tfixed plan\tdeco plan\tchanges'
-	printf '\tby sync\tby kept\tby fixed\tahead by dga\tby ahead\n'
+	printf '\tby sync\tby kept\tby fixed\tahead by dga\tby ahead\thindsight s\n'
 	for l in $same $changing; do
 		printf '%s' "$l"
 		for w in $ways; do
@@ -124,18 +128,20 @@ adaptive() {
 			    "$work/choices" | cut -d' ' -f4-)"
 			printf '\t%s' "$(measured "$l" "$w" "${plan[@]}")"
 		done
-		printf '\t%s\t%s\t%s\n' "$(adaptive deco-ahead "$l" |
+		printf '\t%s\t%s\t%s\t%s\n' "$(adaptive deco-ahead "$l" |
 		    cut -f1)" "$(adaptive deco "$l")" "$(grep "fixed $l fixed" \
-		    "$work/choices" | cut -d' ' -f4,5 | tr ' ' ',')"
+		    "$work/choices" | cut -d' ' -f4,5 | tr ' ' ',')" \
+		    "$(hindsight "$l")"
 	done | awk -F'\t' -v OFS='\t' '{ print $1, $2, $3, $4, $5, $6, $7, $9,
 	    $8, $13, $11 "," $12, $10, sprintf("%.2f", $2 / $9),
 	    sprintf("%.3f", $7 / $9), sprintf("%.3f", $5 / $9),
-	    sprintf("%.3f", $3 / $8), sprintf("%.3f", $6 / $8) }'
+	    sprintf("%.3f", $3 / $8), sprintf("%.3f", $6 / $8),
+	    $14 }'
 } >"$out/deco.tsv"
 
 awk -F'\t' '{ printf "%-26s", $1; for (i = 2; i <= 9; i++) printf "%13s", $i
     printf "%12s%18s%9s", $10, $11, $12
-    for (i = 13; i <= 17; i++) printf "%13s", $i; print "" }' "$out/deco.tsv"
+    for (i = 13; i <= 18; i++) printf "%13s", $i; print "" }' "$out/deco.tsv"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
 gnuplot <<END

@@ -29,6 +29,9 @@
 #include "emu_link.h"
 
 #define TARGET 1.1		/* loss, smoothed */
+/* What a step of delay costs where each device applies its own at once: what the
+ * sweep of examples/deco.sh has for dense gradients. */
+#define AHEAD_KD 0.07
 #define SMOOTH 0.8		/* of the tries before, one every EVERY steps */
 enum { EVERY = 5 };
 
@@ -343,6 +346,7 @@ deco(char **v, size_t n, int ahead)
 
 		d.size = SIZE;
 		d.min = 1e-4;
+		d.kd = ahead ? AHEAD_KD : d.kd;
 		replan_see(&t, &s);
 		if ((c = replan_plan(&t, &d, REPLAN_TTA, &e)) < 0)
 			die(e.msg);
