@@ -6,6 +6,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "kern/kern.h"
 #include "state/fence.h"
 #include "state/receipts.h"
 #include "stream/filter.h"
@@ -159,7 +160,8 @@ main(int argc, char **argv)
 		.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
 		.about = "Takes delivery receipts out of a return stream and "
 		    "into the device's state; passes the rest on.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .sync = IO_SYNC_FULL };
 	struct err e = ERR_INIT;

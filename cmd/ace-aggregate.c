@@ -549,7 +549,8 @@ main(int argc, char **argv)
 		    "[--spool DIR | FILE...]",
 		.about = "Weighted mean or sum of the shards of a step, one "
 		    "from each FILE, or all from one.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .device = "aggregate",
 	    .who = { .rule_text = "mean", .theta = -1 },

@@ -505,7 +505,8 @@ main(int argc, char **argv)
 		    "[FILE]",
 		.about = "Codes a shard stream group by group as planned; with "
 		    "-S keeps what was lost for the next step.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .fb = { .gamma = 1, .momentum = 0.9, .decay = 0.9,
 	    .wait = 60, .sync = IO_SYNC_FULL } };

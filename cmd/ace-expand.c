@@ -229,7 +229,8 @@ main(int argc, char **argv)
 		    "[FILE]",
 		.about = "Decodes a shard stream to dense; with -S adds the "
 		    "residual of error feedback.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .gamma = 1, .wait = 60, .sync = IO_SYNC_FULL };
 	struct err e = ERR_INIT;

@@ -8,6 +8,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "formats/format.h"
+#include "kern/kern.h"
 #include "stream/filter.h"
 #include "stream/values.h"
 
@@ -152,7 +153,8 @@ main(int argc, char **argv)
 		.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
 		    "[FILE]",
 		.about = "Writes one shard of a stream as a tensor file.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .format = -1 };
 	struct err e = ERR_INIT;

@@ -8,6 +8,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "formats/format.h"
+#include "kern/kern.h"
 #include "stream/filter.h"
 
 enum {
@@ -242,7 +243,8 @@ main(int argc, char **argv)
 		.prog = "ace-import",
 		.usage = "[-f FORMAT] [-d DEVICE] [-s STEP] [FILE...]",
 		.about = "Makes a shard stream of tensor files, one step each.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .format = -1, .c = &c };
 	struct err e = ERR_INIT;

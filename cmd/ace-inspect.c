@@ -362,7 +362,8 @@ main(int argc, char **argv)
 		    "--recover|--conservation -S DIR --spool DIR] [--json] "
 		    "[FILE...]",
 		.about = "Tells what is in gradient-shard streams.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .tolerance = 0 };
 	struct err e = ERR_INIT;

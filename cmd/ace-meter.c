@@ -15,6 +15,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "kern/kern.h"
 #include "state/link.h"
 #include "state/receipts.h"
 #include "stream/filter.h"
@@ -285,7 +286,8 @@ main(int argc, char **argv)
 		.prog = "ace-meter",
 		.usage = "[-S DIR] [-L RATE] [--progress] [FILE]",
 		.about = "Pass bytes unchanged and measure the link behind.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .wait = -1 };
 	struct err e = ERR_INIT;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "decide/policy.h"
+#include "kern/kern.h"
 #include "report/advice.h"
 #include "report/profile.h"
 #include "state/history.h"
@@ -547,7 +548,8 @@ main(int argc, char **argv)
 		    "cluster] [options] [FILE]",
 		.about = "Says how hard to compress and how often to "
 		    "synchronise, in the stream or as text.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .cli = &c, .divergence = -1,
 	    .policy = { .cmin = 2, .cmax = 300, .beta = ratio_beta(10e6),

@@ -521,7 +521,8 @@ main(int argc, char **argv)
 		    "[FILE]",
 		.about = "Receives a device's shards into a spool and answers "
 		    "with receipts, or with the aggregate.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .sync = IO_SYNC_FULL, .max_stale = UINT64_MAX };
 	struct err e = ERR_INIT;

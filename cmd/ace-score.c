@@ -6,6 +6,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "kern/kern.h"
 #include "state/history.h"
 #include "stream/filter.h"
 #include "stream/note.h"
@@ -426,7 +427,8 @@ main(int argc, char **argv)
 		.usage = "[-S DIR] [--alpha A] [--feedback FILE] [FILE]",
 		.about = "Adds the statistics and the importance of every "
 		    "group to a shard stream.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .alpha = 0.5, .decay = -1, .cli = &c };
 	struct err e = ERR_INIT;

@@ -15,6 +15,7 @@
 #include "decide/chooser.h"
 #include "decide/flow.h"
 #include "decide/twice.h"
+#include "kern/kern.h"
 #include "state/state.h"
 #include "stream/filter.h"
 #include "stream/plan_text.h"
@@ -283,7 +284,8 @@ main(int argc, char **argv)
 		    "--policy | --plan FILE\n    [--levels LIST] [--text] "
 		    "[FILE]",
 		.about = "Chooses a codec for every group of a shard stream.",
-		.opt = options
+		.opt = options,
+		.loops = kern_name
 	};
 	struct opts o = { .cli = &c, .c = CHOOSER_INIT,
 	    .share = { 0, 1, { CODEC_F16, 0, 0 }, { CODEC_NONE, 0, 0 } } };

@@ -15,8 +15,6 @@
 
 enum { CLI_MAX = 64 };		/* options of one program */
 
-const char *(*cli_version_more)(void);
-
 static const struct cli_opt cli_common[] = {
 	{ 'q', "quiet", NULL, "say nothing but errors" },
 	{ 'v', "verbose", NULL, "say what was decided" },
@@ -58,8 +56,8 @@ static void
 cli_version(const struct cli *c)
 {
 	(void)printf("%s (ace) %s\n%s\n", c->prog, ACE_VERSION, pack_versions());
-	if (cli_version_more != NULL)
-		(void)printf("%s\n", cli_version_more());
+	if (c->loops() != NULL)
+		(void)printf("loops %s\n", c->loops());
 }
 
 /* getopt_long accepts any unique prefix; scripts written against one would

@@ -23,6 +23,7 @@ struct cli {
 	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
 	const char *about;	/* one sentence */
 	const struct cli_opt *opt;	/* ends with key 0 */
+	const char *(*loops)(void);	/* in use, for --version: kern_name */
 	int quiet, verbose;	/* set by -q, -v */
 	int first;		/* index of the first operand in argv */
 };
@@ -60,8 +61,5 @@ int cli_time(double *v, const char *s, const char *what, struct err *e);
 /* cli_choice(v, s, names, what, e): *v = index in the NULL-ended list. */
 int cli_choice(int *v, const char *s, const char *const *names,
     const char *what, struct err *e);
-
-/* What --version prints after the program's name, by the top layer. */
-extern const char *(*cli_version_more)(void);
 
 #endif

@@ -70,3 +70,11 @@ kern_get(struct err *e)
 		;
 	return l[i];
 }
+
+const char *
+kern_name(void)
+{
+	const struct kern *k = kern_get(NULL);
+
+	return k != NULL ? k->name : NULL;
+}

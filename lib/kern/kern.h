@@ -123,6 +123,9 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
  */
 const struct kern *kern_get(struct err *e);
 
+/* kern_name(): of that table; NULL as there. */
+const char *kern_name(void);
+
 /* The tables compiled in that this machine can run, NULL-ended, ref first. */
 const struct kern *const *kern_list(void);
 

@@ -155,6 +155,8 @@ contract_help() {
 	exits 0 "$1" -h
 	exits 0 "$1" --version
 	grep -qF "$1 (ace) " out
+	ACE_KERNEL=ref exits 0 "$1" --version
+	grep -qx "loops ref" out
 	local got=0
 	"$1" --help >/dev/full 2>err || got=$?
 	[ "$got" -eq 4 ]
