@@ -84,12 +84,6 @@ pack_sum_free(struct pack_sum *s)
 }
 
 size_t
-pack_lz4_bound(size_t n)
-{
-	return n <= LZ4_MAX_INPUT_SIZE ? (size_t)LZ4_compressBound((int)n) : 0;
-}
-
-size_t
 pack_lz4(void *out, size_t cap, const void *p, size_t n)
 {
 	int r;

@@ -24,7 +24,6 @@ void pack_sum_free(struct pack_sum *s);
 
 /* One LZ4 block (no frame).  pack_lz4 returns the bytes written, 0 when they
  * would not fit in cap; pack_unlz4 wants exactly n bytes out: 0, or -1. */
-size_t pack_lz4_bound(size_t n);
 size_t pack_lz4(void *out, size_t cap, const void *p, size_t n);
 int pack_unlz4(void *out, size_t n, const void *p, size_t len);
 

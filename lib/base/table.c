@@ -73,6 +73,12 @@ one_line(struct parse *x, char *s, struct err *e)
 	return 0;
 }
 
+static const char *
+table_name(const struct table *t, size_t col)
+{
+	return t->text + t->cell[col];
+}
+
 static int
 check_names(const struct table *t, struct err *e)
 {
@@ -131,12 +137,6 @@ table_release(struct table *t)
 	alloc_free(t->cell);
 	alloc_free(t->line);
 	*t = (struct table)TABLE_INIT;
-}
-
-const char *
-table_name(const struct table *t, size_t col)
-{
-	return t->text + t->cell[col];
 }
 
 const char *

@@ -36,7 +36,6 @@ void table_release(struct table *t);
 
 /* table_column(t, name): its index or TABLE_NONE. */
 size_t table_column(const struct table *t, const char *name);
-const char *table_name(const struct table *t, size_t col);
 const char *table_cell(const struct table *t, size_t row, size_t col);
 
 /* table_value(t, row, col, kind, lo, hi, v, e): a number, lo <= *v <= hi;

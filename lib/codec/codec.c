@@ -125,14 +125,6 @@ codec_format(const struct codec_plan *plan, char buf[32])
 }
 
 int
-codec_exact(const struct codec_plan *plan)
-{
-	const struct codec_impl *c = find(plan->codec);
-
-	return c != NULL && c->exact;
-}
-
-int
 codec_sparse(const struct codec_plan *plan)
 {
 	return plan->codec == CODEC_TOPK || plan->codec == CODEC_ECQ ||

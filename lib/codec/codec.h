@@ -60,18 +60,14 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 const char *codec_format(const struct codec_plan *plan, char buf[32]);
 const char *codec_name(uint8_t codec);	/* "topk"; NULL when unknown */
 
-/*
- * codec_exact(plan): 1 when x - dec(code(x)) is exact in f32.  For F16, BF16
- * and I64 that holds for every finite x: what does not fit becomes the largest
- * value that leaves an exact difference (for F16 and |x| >= 2^40, zero).
- */
-int codec_exact(const struct codec_plan *plan);
-
 /* codec_sparse(plan): 1 when most values, or all small ones, become zero. */
 int codec_sparse(const struct codec_plan *plan);
 
 /*
- * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.
+ * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.  Of
+ * f32, f16, bf16, i64 and lossless x - dec(code(x)) is exact in f32, for every
+ * finite x: what does not fit becomes the largest value that leaves an exact
+ * difference (for f16 and |x| >= 2^40, zero).
  *
  * x      f32[n]    finite (-ERR_DATA otherwise, nothing appended)
  * param            the record's parameter byte

@@ -64,5 +64,5 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl fixed_i64 = {
 	.name = "i64", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .decode = decode, .exact = 1
+	.encode = encode, .decode = decode
 };

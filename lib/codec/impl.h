@@ -52,7 +52,6 @@ struct codec_impl {
 	 * NULL */
 	const char *(*title)(const struct codec_plan *plan);
 	uint8_t max_param;	/* greater: unsupported */
-	uint8_t exact;		/* x - dec(code(x)) is exact in f32 */
 	uint8_t raw;		/* may carry values that are not finite */
 };
 

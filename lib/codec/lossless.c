@@ -315,6 +315,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl lossless_planes = {
 	.name = "lossless", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = BF16, .exact = 1,
+	.encode = encode, .decode = decode, .max_param = BF16,
 	.raw = 1
 };

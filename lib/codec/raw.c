@@ -191,13 +191,13 @@ decode_bf16(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl raw_f32 = {
 	.name = "f32", .parse = codec_no_arg, .bound = bound32,
-	.encode = encode_f32, .decode = decode_f32, .exact = 1, .raw = 1
+	.encode = encode_f32, .decode = decode_f32, .raw = 1
 };
 const struct codec_impl raw_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound16,
-	.encode = encode_f16, .decode = decode_f16, .exact = 1, .raw = 1
+	.encode = encode_f16, .decode = decode_f16, .raw = 1
 };
 const struct codec_impl raw_bf16 = {
 	.name = "bf16", .parse = codec_no_arg, .bound = bound16,
-	.encode = encode_bf16, .decode = decode_bf16, .exact = 1, .raw = 1
+	.encode = encode_bf16, .decode = decode_bf16, .raw = 1
 };

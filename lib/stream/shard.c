@@ -9,14 +9,13 @@
 
 enum { SHARD_FIXED = 192 };
 
-const char *const shard_kinds[] = {
-	"gradient", "delta", "sum", "mean", "residual", "model", "history", NULL
-};
-
 const char *
 shard_kind_name(unsigned kind)
 {
-	return kind < SHARD_NKIND ? shard_kinds[kind] : "?";
+	static const char *const names[SHARD_NKIND] = { "gradient", "delta",
+	    "sum", "mean", "residual", "model", "history" };
+
+	return kind < SHARD_NKIND ? names[kind] : "?";
 }
 
 void

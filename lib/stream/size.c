@@ -67,13 +67,6 @@ size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
 		size_batch(z);
 }
 
-void
-size_note(struct size *z, size_t wire_len)
-{
-	size_batch(z);
-	z->bytes += size_frame(wire_len);
-}
-
 uint64_t
 size_send(struct size *z)
 {

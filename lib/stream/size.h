@@ -23,8 +23,6 @@ struct size {
 int size_shard(struct size *z, const struct shard *s, struct err *e);
 /* size_record: as writer_record, groups rising. */
 void size_record(struct size *z, uint32_t group, uint8_t param, size_t len);
-/* size_note: an annotation of that many bytes on the wire; ends a frame. */
-void size_note(struct size *z, size_t wire_len);
 /* size_send(z): the end; the bytes of the whole shard. */
 uint64_t size_send(struct size *z);
 

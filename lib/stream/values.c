@@ -104,7 +104,8 @@ values_fill(struct values *v, struct err *e)
 	return 0;
 }
 
-int
+/* As values_next without decoding: v.rec or NULL, v.n; v.x untouched. */
+static int
 values_skip(struct values *v, struct err *e)
 {
 	const struct schema *s = reader_schema(v->r);

@@ -53,8 +53,6 @@ struct values {
 
 int values_begin(struct values *v, struct reader *r, struct err *e);
 int values_next(struct values *v, struct err *e);
-/* As values_next without decoding: v.rec or NULL, v.n; v.x untouched. */
-int values_skip(struct values *v, struct err *e);
 void values_release(struct values *v);
 
 #endif

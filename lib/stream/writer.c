@@ -492,9 +492,3 @@ writer_abort(struct writer *w)
 		(void)io_flush(w->io, NULL);
 	w->done = 1;
 }
-
-uint64_t
-writer_bytes(const struct writer *w)
-{
-	return io_bytes(w->io);
-}

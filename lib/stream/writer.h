@@ -75,7 +75,4 @@ int writer_end(struct writer *w, enum io_sync sync, struct err *e);
  * from a cut.  For a created file nothing is written: it will not appear. */
 void writer_abort(struct writer *w);
 
-/* Bytes written so far. */
-uint64_t writer_bytes(const struct writer *w);
-
 #endif
