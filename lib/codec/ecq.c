@@ -99,7 +99,7 @@ code(const struct codec_in *in, const struct ecq_in *q, unsigned char *p,
 		plain = s->plain;
 		r = ecq_model_init(&m, in->ctx, in->n, plain, e);
 		if (r == 0)
-			*len = ecq_put(&m, q, p, limit, s);
+			*len = ecq_code_put(&m, q, p, limit, s);
 		ecq_model_free(&m);
 	} while (r == 0 && *len == 0 && s->plain > plain);
 	return r;
@@ -205,7 +205,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (step < STEP_MIN || step > STEP_MAX || side(b, &s) < 0)
 		return codec_corrupt("ecq", "bad header", e);
 	r = ecq_model_init(&m, o->ctx, o->n, s.plain, e);
-	if (r == 0 && ecq_get(&m, o->x, o->n, bytes_f32(step << 8), &s,
+	if (r == 0 && ecq_code_get(&m, o->x, o->n, bytes_f32(step << 8), &s,
 	    b->p + b->at, b->n - b->at) < 0)
 		r = codec_corrupt("ecq", "bad code", e);
 	b->at = b->n;
@@ -235,7 +235,7 @@ static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
 	(void)plan;
-	/* what ecq_put wants */
+	/* what ecq_code_put wants */
 	return HEADER + 4 * n + ECQ_SEG_ROOM;
 }
 

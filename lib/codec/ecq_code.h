@@ -39,17 +39,17 @@ struct ecq_in {
 };
 
 /*
- * ecq_put(m, in, p, limit, s): to p, which has room for limit + ECQ_SEG_ROOM;
+ * ecq_code_put(m, in, p, limit, s): to p, which has room for limit + ECQ_SEG_ROOM;
  * the bytes written, 0 when they would be more than limit, or when after half
  * of the values the model foresaw nothing: then s is that of the plain one.
  * s->delta is set.
  */
-size_t ecq_put(struct ecq_model *m, const struct ecq_in *in, unsigned char *p,
+size_t ecq_code_put(struct ecq_model *m, const struct ecq_in *in, unsigned char *p,
     size_t limit, struct ecq_side *s);
 
-/* ecq_get(m, x, n, step, s, p, len): into x[n], all 0 before; -1 when p[len] is
+/* ecq_code_get(m, x, n, step, s, p, len): into x[n], all 0 before; -1 when p[len] is
  * no code of n values. */
-int ecq_get(struct ecq_model *m, float *x, size_t n, float step,
+int ecq_code_get(struct ecq_model *m, float *x, size_t n, float step,
     const struct ecq_side *s, const unsigned char *p, size_t len);
 
 #endif
