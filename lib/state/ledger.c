@@ -229,23 +229,48 @@ ledger_run(const char *path, char **name, struct err *e)
 }
 
 int
-ledger_number(const char *path, uint64_t *v, struct err *e)
+ledger_text(const char *path, char *s, size_t n, struct err *e)
 {
-	char s[32], *end;
 	struct io *io;
-	size_t n;
 	int k;
 
-	*v = 0;
+	s[0] = '\0';
 	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return 0;
 	if ((k = io_open(&io, path, e)) < 0)
 		return k;
-	k = io_read(io, s, sizeof(s) - 1, &n, e);
+	k = io_read(io, s, n - 1, &n, e);
 	io_free(io);
 	if (k < 0)
 		return k;
 	s[n] = '\0';
+	return 1;
+}
+
+int
+ledger_set_text(const char *path, const char *s, enum io_sync sync,
+    struct err *e)
+{
+	struct io *io;
+	int k;
+
+	if ((k = io_create(&io, path, 0, e)) < 0)
+		return k;
+	if ((k = io_write(io, s, strlen(s), e)) == 0)
+		k = io_commit(io, sync, e);
+	io_free(io);
+	return k;
+}
+
+int
+ledger_number(const char *path, uint64_t *v, struct err *e)
+{
+	char s[32], *end;
+	int k;
+
+	*v = 0;
+	if ((k = ledger_text(path, s, sizeof(s), e)) <= 0)
+		return k;
 	*v = strtoull(s, &end, 10);
 	if (end == s || *end != '\n' || end[1] != '\0')
 		return err_set(e, ERR_DATA, "corrupt: '%s' is not a number",
@@ -257,14 +282,8 @@ int
 ledger_set_number(const char *path, uint64_t v, enum io_sync sync,
     struct err *e)
 {
-	struct io *io;
 	char s[32];
-	int k, n = snprintf(s, sizeof(s), "%llu\n", (unsigned long long)v);
 
-	if ((k = io_create(&io, path, 0, e)) < 0)
-		return k;
-	if ((k = io_write(io, s, (size_t)n, e)) == 0)
-		k = io_commit(io, sync, e);
-	io_free(io);
-	return k;
+	(void)snprintf(s, sizeof(s), "%llu\n", (unsigned long long)v);
+	return ledger_set_text(path, s, sync, e);
 }

@@ -45,6 +45,13 @@ int ledger_run(const char *path, char **name, struct err *e);
 int ledger_schema(const char *path, const struct schema *sc,
     const struct shard *sh, char why[256], struct err *e);
 
+/* ledger_text(path, s, n, e): a file of less than n bytes (of what is longer
+ * the beginning) as a string: 1, or 0 when there is none.  ledger_set_text: such
+ * a file, whole or as it was. */
+int ledger_text(const char *path, char *s, size_t n, struct err *e);
+int ledger_set_text(const char *path, const char *s, enum io_sync sync,
+    struct err *e);
+
 /* A number in a file: 1, or 0 when there is none. */
 int ledger_number(const char *path, uint64_t *v, struct err *e);
 int ledger_set_number(const char *path, uint64_t v, enum io_sync sync,

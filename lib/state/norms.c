@@ -1,12 +1,11 @@
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "state/ledger.h"
 #include "state/norms.h"
 
 enum { NORMS_LINE = 64 };
@@ -44,21 +43,11 @@ int
 norms_open(struct norms *s, char *path, enum io_sync sync, struct err *e)
 {
 	char text[NORMS_WINDOW * NORMS_LINE + 1];
-	struct io *io;
-	size_t n;
 	int k;
 
 	*s = (struct norms){ .path = path, .sync = sync };
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		return 0;
-	if ((k = io_open(&io, path, e)) < 0)
-		return k;
-	k = io_read(io, text, sizeof(text) - 1, &n, e);
-	io_free(io);
-	if (k < 0)
-		return k;
-	text[n] = '\0';
-	return norms_parse(s, text, e);
+	k = ledger_text(path, text, sizeof(text), e);
+	return k > 0 ? norms_parse(s, text, e) : k;
 }
 
 void
@@ -93,24 +82,15 @@ norms_median(const struct norms *s, uint64_t step)
 static int
 norms_save(const struct norms *s, struct err *e)
 {
-	char line[NORMS_LINE];
-	struct io *io;
-	size_t i;
-	int k, n;
+	char text[NORMS_WINDOW * NORMS_LINE + 1];
+	size_t i, n = 0;
 
 	if (s->path == NULL)
 		return 0;
-	if ((k = io_create(&io, s->path, 0, e)) < 0)
-		return k;
-	for (i = 0; i < s->n && k == 0; i++) {
-		n = snprintf(line, sizeof(line), "%llu %.17g\n",
+	for (i = 0; i < s->n; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%llu %.17g\n",
 		    (unsigned long long)s->last[i].step, s->last[i].norm);
-		k = io_write(io, line, (size_t)n, e);
-	}
-	if (k == 0)
-		k = io_commit(io, s->sync, e);
-	io_free(io);
-	return k;
+	return ledger_set_text(s->path, text, s->sync, e);
 }
 
 int
