@@ -333,34 +333,21 @@ wait_for(const struct run *x, const struct answer *a, char **path,
 static int
 send_aggregate(const struct run *x, const struct answer *a, struct err *e)
 {
-	struct reader *r = NULL;
 	char *path = NULL;
-	struct io *io;
 	int k;
 
 	if ((k = wait_for(x, a, &path, e)) < 0 || path == NULL)
 		return k;
-	if ((k = io_open(&io, path, e)) == 0)
-		k = reader_open(&r, io, &x->o->f.in, e);
+	k = filter_copy_file(path, &x->o->f.in, x->out, e);
 	alloc_free(path);
-	while (k == 0 && (k = reader_next(r, e)) > 0)
-		if (k == READER_SHARD)
-			k = filter_copy(r, x->out, e);
-		else
-			k = 0;
-	reader_free(r);
 	return k;
 }
 
 static int
 answer_one(const struct run *x, const struct answer *a, struct err *e)
 {
-	struct buf b = BUF_INIT;
-	int r;
+	int r = writer_receipt(x->out, &a->r, e);
 
-	if ((r = receipt_encode(&a->r, &b, e)) == 0)
-		r = writer_receipt(x->out, b.p, b.n, e);
-	buf_release(&b);
 	return r == 0 && x->o->aggregate ? send_aggregate(x, a, e) : r;
 }
 

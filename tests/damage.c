@@ -447,7 +447,6 @@ receipt_of(uint64_t step, size_t *len)
 	struct writer_opts o = { "ace-recv", NULL, 0 };
 	struct receipt r = { .step = step, .verdict = RECEIPT_LATE,
 	    .clock = 1000000000u, .reason = "too late" };
-	struct buf b = BUF_INIT;
 	struct err e = ERR_INIT;
 	struct writer *w = NULL;
 	struct io *io = NULL;
@@ -455,15 +454,13 @@ receipt_of(uint64_t step, size_t *len)
 	unsigned char *q;
 
 	must(io_create_mem(&io, &e) == 0 && writer_open(&w, io, &o, &e) == 0 &&
-	    receipt_encode(&r, &b, &e) == 0 &&
-	    writer_receipt(w, b.p, b.n, &e) == 0 &&
+	    writer_receipt(w, &r, &e) == 0 &&
 	    writer_finish(w, &e) == 0, "receipt");
 	p = io_mem(io, len);
 	q = malloc(*len);
 	must(q != NULL, "receipt");
 	memcpy(q, p, *len);
 	writer_free(w);
-	buf_release(&b);
 	return q;
 }
 

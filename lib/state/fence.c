@@ -11,18 +11,6 @@
 
 /* ---- the receiver ---- */
 
-static int
-fence_receipt(const struct receipt *r, struct writer *w, struct err *e)
-{
-	struct buf b = BUF_INIT;
-	int k;
-
-	if ((k = receipt_encode(r, &b, e)) == 0)
-		k = writer_receipt(w, b.p, b.n, e);
-	buf_release(&b);
-	return k;
-}
-
 /* The shard in a file, frame for frame. */
 static int
 fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
@@ -30,16 +18,9 @@ fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
 {
 	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
 	char *path = inbox_path(s, run, &rc->step, name, e);
-	struct reader *r = NULL;
-	struct io *io;
-	int k = -ERR_SYS;
+	int k = path != NULL ? filter_copy_file(path, &any, w, e) : -ERR_SYS;
 
-	if (path != NULL && (k = io_open(&io, path, e)) == 0)
-		k = reader_open(&r, io, &any, e);
 	alloc_free(path);
-	while (k == 0 && (k = reader_next(r, e)) > 0)
-		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
-	reader_free(r);
 	return k;
 }
 
@@ -52,10 +33,10 @@ fence_answer(const struct inbox *s, const char *run, uint64_t step,
 	int k = 0;
 
 	for (i = 0; i < gone->n && k == 0; i++)
-		k = fence_receipt(&gone->r[i], w, e);
+		k = writer_receipt(w, &gone->r[i], e);
 	for (i = 0; i < got->n && k == 0; i++)
 		k = got->r[i].step <= step ?
-		    fence_receipt(&got->r[i], w, e) :
+		    writer_receipt(w, &got->r[i], e) :
 		    fence_shard(s, run, &got->r[i], got->name[i], w, e);
 	return k;
 }
@@ -84,7 +65,7 @@ fence_send(const struct inbox *s, const char *run, const char *device,
 		k = inbox_raise(s, run, device, &r.version, e);
 	}
 	if (k == 0 && (k = accepted_find(s, &of, &got, &gone, e)) == 0 &&
-	    (k = fence_receipt(&r, w, e)) == 0)
+	    (k = writer_receipt(w, &r, e)) == 0)
 		k = fence_answer(s, run, step, &got, &gone, w, e);
 	ledger_release(&got);
 	ledger_release(&gone);

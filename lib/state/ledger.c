@@ -66,7 +66,6 @@ ledger_write(const struct ledger *l, const char *path, enum io_sync sync,
     struct err *e)
 {
 	struct writer_opts o = { "spool", NULL, 0 };
-	struct buf b = BUF_INIT;
 	struct writer *w = NULL;
 	struct io *io;
 	size_t i;
@@ -74,15 +73,11 @@ ledger_write(const struct ledger *l, const char *path, enum io_sync sync,
 
 	if ((k = io_create(&io, path, 0, e)) == 0)
 		k = writer_open(&w, io, &o, e);
-	for (i = 0; i < l->n && k == 0; i++) {
-		b.n = 0;
-		if ((k = receipt_encode(&l->r[i], &b, e)) == 0)
-			k = writer_receipt(w, b.p, b.n, e);
-	}
+	for (i = 0; i < l->n && k == 0; i++)
+		k = writer_receipt(w, &l->r[i], e);
 	if (k == 0)
 		k = writer_end(w, sync, e);
 	writer_free(w);
-	buf_release(&b);
 	return k;
 }
 

@@ -86,7 +86,6 @@ receipts_save(const struct receipts *q, const struct state *s,
 {
 	struct writer_opts o = { "state", NULL, 0 };
 	char *path = state_path(s, RECEIPTS_FILE, e);
-	struct buf b = BUF_INIT;
 	struct writer *w = NULL;
 	struct io *io;
 	size_t i;
@@ -96,15 +95,11 @@ receipts_save(const struct receipts *q, const struct state *s,
 		return -ERR_SYS;
 	if ((k = io_create(&io, path, 0, e)) == 0)
 		k = writer_open(&w, io, &o, e);
-	for (i = 0; i < q->n && k == 0; i++) {
-		b.n = 0;
-		if ((k = receipt_encode(&q->r[i], &b, e)) == 0)
-			k = writer_receipt(w, b.p, b.n, e);
-	}
+	for (i = 0; i < q->n && k == 0; i++)
+		k = writer_receipt(w, &q->r[i], e);
 	if (k == 0)
 		k = writer_end(w, sync, e);
 	writer_free(w);
-	buf_release(&b);
 	alloc_free(path);
 	return k;
 }

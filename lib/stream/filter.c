@@ -188,6 +188,22 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 }
 
 int
+filter_copy_file(const char *path, const struct reader_opts *o,
+    struct writer *w, struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if ((k = io_open(&io, path, e)) == 0)
+		k = reader_open(&r, io, o, e);
+	while (k == 0 && (k = reader_next(r, e)) > 0)
+		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
+	reader_free(r);
+	return k;
+}
+
+int
 filter_cut(const struct reader *r, struct writer *w, struct err *e)
 {
 	return (reader_frame(r)->flags & FRAME_CUT) == 0 ? 0 :

@@ -71,6 +71,9 @@ int filter_pass(const struct reader *r, struct writer *w, int changed,
 /* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
  * payload, to w. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
+/* The same of every shard in a file. */
+int filter_copy_file(const char *path, const struct reader_opts *o,
+    struct writer *w, struct err *e);
 
 /* filter_cut(r, w, e): after the frame r stands at: if it was cut off to go on
  * at once (writer_flush), what has become of it does too. */

@@ -8,6 +8,7 @@
 #include "kern/kern.h"
 #include "stream/frame.h"
 #include "stream/reader.h"
+#include "stream/receipt.h"
 #include "stream/text.h"
 #include "stream/writer.h"
 
@@ -431,15 +432,17 @@ writer_sent(const struct writer *w)
 }
 
 int
-writer_receipt(struct writer *w, const void *p, size_t n, struct err *e)
+writer_receipt(struct writer *w, const struct receipt *r, struct err *e)
 {
-	int r;
+	struct buf b = BUF_INIT;
+	int k = receipt_encode(r, &b, e);
 
-	if (!w->open && (r = writer_head(w, NULL, NULL, e)) < 0)
-		return r;
-	if ((r = writer_plain(w, FRAME_RCPT, p, n, 0, e)) < 0)
-		return r;
-	return io_flush(w->io, e);
+	if (k == 0 && !w->open)
+		k = writer_head(w, NULL, NULL, e);
+	if (k == 0)
+		k = writer_plain(w, FRAME_RCPT, b.p, b.n, 0, e);
+	buf_release(&b);
+	return k < 0 ? k : io_flush(w->io, e);
 }
 
 int

@@ -15,6 +15,7 @@
 
 struct err;
 struct reader;
+struct receipt;
 struct writer;
 
 enum {
@@ -60,7 +61,7 @@ void writer_dropped(struct writer *w, uint64_t n);
 const struct shard_end *writer_sent(const struct writer *w);
 
 /* A receipt, between shards.  Flushes. */
-int writer_receipt(struct writer *w, const void *p, size_t n, struct err *e);
+int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
 
 /* What there is goes out, and what filters make of it should go on at once. */
 int writer_flush(struct writer *w, struct err *e);
