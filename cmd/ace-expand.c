@@ -8,6 +8,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "kern/kern.h"
 #include "state/feedback.h"
 #include "stream/filter.h"
@@ -87,7 +88,7 @@ wait_residual(const struct opts *o, const struct state *s, struct residual *q,
 		if (left <= 0)
 			break;
 		residual_close(q);
-		if ((r = io_orphan(o->f.output == NULL ? STDOUT_FILENO : -1,
+		if ((r = fd_orphan(o->f.output == NULL ? STDOUT_FILENO : -1,
 		    ms, e)) < 0)
 			return r;
 		left -= ms / 1e3;

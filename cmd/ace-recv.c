@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "kern/kern.h"
 #include "state/fence.h"
 #include "state/inbox.h"
@@ -321,7 +322,7 @@ wait_for(const struct run *x, const struct answer *a, char **path,
 
 	while ((r = inbox_aggregate(&x->inbox, a->run, a->r.step, path,
 	    e)) == 0) {
-		if ((r = io_orphan(STDOUT_FILENO, ms, e)) < 0)
+		if ((r = fd_orphan(STDOUT_FILENO, ms, e)) < 0)
 			return r;
 		if (ms < 20)
 			ms++;

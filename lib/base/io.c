@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/io.h"
 #include "base/temp.h"
 
@@ -40,20 +40,9 @@ struct io {
 };
 
 void
-io_pipe_size(int fd, int n)
-{
-#ifdef F_SETPIPE_SZ
-	(void)fcntl(fd, F_SETPIPE_SZ, n);
-#else
-	(void)fd;
-	(void)n;
-#endif
-}
-
-void
 io_pipe_small(const struct io *io)
 {
-	io_pipe_size(io->fd, IO_BUF);
+	fd_pipe_size(io->fd, IO_BUF);
 }
 
 static int
@@ -75,17 +64,6 @@ io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 		return -ERR_SYS;
 	}
 	*out = io;
-	return 0;
-}
-
-static int
-io_wait(int fd, short events, const char *name, struct err *e)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	while (poll(&p, 1, -1) < 0)
-		if (errno != EINTR)
-			return err_sys(e, "'%s'", name);
 	return 0;
 }
 
@@ -112,7 +90,7 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 		return r;
 	(*out)->seekable = S_ISREG(st.st_mode);
 	if (S_ISFIFO(st.st_mode))
-		io_pipe_size(fd, 1 << 20);
+		fd_pipe_size(fd, 1 << 20);
 	return 0;
 }
 
@@ -160,49 +138,17 @@ io_watch(struct io *io, int fd)
 	io->watch = fd;
 }
 
-/* Until there is input, or nobody to write to. */
-static int
-io_either(const struct io *io, struct err *e)
-{
-	struct pollfd p[2] = { { .fd = io->fd, .events = POLLIN },
-	    { .fd = io->watch } };
-
-	while (poll(p, 2, -1) < 0)
-		if (errno != EINTR)
-			return err_sys(e, "'%s'", io->name);
-	return p[0].revents != 0 ? 0 : io_orphan(io->watch, 0, e);
-}
-
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
-	ssize_t k;
-	int r;
-
-	*got = 0;
-	if (io->fd < 0) {
-		*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
-		if (*got != 0)
-			memcpy(p, io->mem + io->mem_at, *got);
-		io->mem_at += *got;
-		return 0;
-	}
-	for (;;) {
-		if (io->watch >= 0 && (r = io_either(io, e)) < 0)
-			return r;
-		k = read(io->fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
-		if (k >= 0) {
-			*got = (size_t)k;
-			return 0;
-		}
-		if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			if ((r = io_wait(io->fd, POLLIN, io->name, e)) < 0)
-				return r;
-		} else if (errno != EINTR) {
-			return err_sys(e, "'%s'", io->name);
-		}
-	}
+	if (io->fd >= 0)
+		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
+	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
+	if (*got != 0)
+		memcpy(p, io->mem + io->mem_at, *got);
+	io->mem_at += *got;
+	return 0;
 }
 
 static int
@@ -387,7 +333,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 		return err_sys(e, "'%s'", name);
 	r = io_new(out, fd, 1, name, e);
 	if (r == 0 && S_ISFIFO(st.st_mode))
-		io_pipe_size(fd, 1 << 20);
+		fd_pipe_size(fd, 1 << 20);
 	return r;
 }
 
@@ -442,42 +388,6 @@ io_create_mem(struct io **out, struct err *e)
 	return io_new(out, -1, 1, "<memory>", e);
 }
 
-static int
-io_drain(struct io *io, const unsigned char *p, size_t n, struct err *e)
-{
-	ssize_t k;
-	int r;
-
-	while (n != 0) {
-		k = write(io->fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
-		if (k > 0) {
-			p += k;
-			n -= (size_t)k;
-		} else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-			if ((r = io_wait(io->fd, POLLOUT, io->name, e)) < 0)
-				return r;
-		} else if (k < 0 && errno != EINTR) {
-			if (e != NULL && errno == EPIPE)
-				e->quiet = 1;	/* SIGPIPE was ignored */
-			return err_sys(e, "'%s'", io->name);
-		}
-	}
-	return 0;
-}
-
-int
-io_orphan(int fd, int ms, struct err *e)
-{
-	struct pollfd p = { .fd = fd };
-
-	if (poll(&p, 1, ms) <= 0 || (p.revents & (POLLERR | POLLHUP)) == 0)
-		return 0;
-	errno = EPIPE;
-	if (e != NULL)
-		e->quiet = 1;	/* as when SIGPIPE is ignored */
-	return err_sys(e, "<stdout>");
-}
-
 int
 io_flush(struct io *io, struct err *e)
 {
@@ -485,7 +395,7 @@ io_flush(struct io *io, struct err *e)
 
 	if (io->fd < 0 || io->have == 0)
 		return 0;
-	r = io_drain(io, io->buf, io->have, e);
+	r = fd_write(io->fd, io->buf, io->have, io->name, e);
 	io->have = 0;
 	return r;
 }
@@ -501,7 +411,7 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 	if (n > IO_BUF - io->have && (r = io_flush(io, e)) < 0)
 		return r;
 	if (n >= IO_BUF)
-		return io_drain(io, p, n, e);
+		return fd_write(io->fd, p, n, io->name, e);
 	memcpy(io->buf + io->have, p, n);
 	io->have += n;
 	return 0;

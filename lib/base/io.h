@@ -1,7 +1,7 @@
 /*
  * One end of a byte stream: a descriptor, a file that appears whole or not at
  * all, or memory (for tests).  Every read and write of the programs' data goes
- * through here: EINTR, short counts and O_NONBLOCK are dealt with once.
+ * through here.
  */
 #ifndef ACE_IO_H
 #define ACE_IO_H
@@ -69,14 +69,10 @@ int io_commit(struct io *io, enum io_sync sync, struct err *e);
  * link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
 
-/* io_watch(io, fd): while io waits for input, io_orphan's error about fd is one
+/* io_watch(io, fd): while io waits for input, fd_orphan's error about fd is one
  * of its own: so a long-lived pipe that breaks behind us ends us at once, not
  * when there is something to write. */
 void io_watch(struct io *io, int fd);
-
-/* io_orphan(fd, ms, e): waits up to ms milliseconds: 0, or the error that
- * writing there would be, when nobody reads what is written to the pipe. */
-int io_orphan(int fd, int ms, struct err *e);
 
 /* The bytes written to a memory end so far. */
 const unsigned char *io_mem(const struct io *io, size_t *n);
@@ -86,11 +82,9 @@ uint64_t io_bytes(const struct io *io);		/* read or written so far */
 const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 
-/* io_pipe_size(fd, n): ask for a pipe of n bytes; what is refused is not an
- * error.  Both ends that io opens ask for 1 MiB, four times as fast as the
+/* Both ends of a pipe that io opens ask for 1 MiB, four times as fast as the
  * default.  io_pipe_small(io): what io writes to holds 64 KiB, for who wants to
  * know when it is read. */
-void io_pipe_size(int fd, int n);
 void io_pipe_small(const struct io *io);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/temp.h"
 #include "state/closing.h"
 #include "state/scan.h"
@@ -403,7 +404,7 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 			    (r = closing_close(s, run, *step, at, l, e)) <= 0)
 				break;
 		}
-		if (r < 0 || (r = io_orphan(out, ms, e)) < 0)
+		if (r < 0 || (r = fd_orphan(out, ms, e)) < 0)
 			return r;
 		if (ms < 10)
 			ms++;
@@ -424,7 +425,7 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 		if (gone < 0)
 			return gone;
 		/* look once more: it may have done its work and ended */
-		if ((gone = io_orphan(out, ms, e)) == 0 && ms < 10)
+		if ((gone = fd_orphan(out, ms, e)) == 0 && ms < 10)
 			ms++;
 	}
 	return r < 0 ? r : 0;

@@ -27,7 +27,7 @@ struct closing_rule {
  * it, is late.  *step and l are the step and its list, in the order to sum in.
  * A step that was closed before, by a process that died, is the same list at
  * once.  A deadline without a quorum is -ERR_REFUSED.  When nobody reads the pipe
- * `out' any more (-1 none) there is nothing to wait for: io_orphan's error.
+ * `out' any more (-1 none) there is nothing to wait for: fd_orphan's error.
  */
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct closing_rule *w, int out, struct ledger *l, struct err *e);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "state/contract.h"
 #include "state/feedback.h"
 #include "state/last.h"
@@ -189,7 +190,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			return 0;
 		if (left <= 0)
 			break;
-		if ((r = io_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
+		if ((r = fd_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
 		    e)) < 0)
 			return r;
 		left -= ms / 1e3;

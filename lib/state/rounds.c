@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "state/rounds.h"
 
 struct rounds {
@@ -31,7 +32,7 @@ rounds_run(struct rounds *r, struct err *e)
 	}
 	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
 	    !several && e->msg[0] == '\0' && k == 0)
-		k = io_orphan(rounds_out(r), 10, e);
+		k = fd_orphan(rounds_out(r), 10, e);
 	if (several)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);

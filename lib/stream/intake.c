@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/io.h"
 #include "base/temp.h"
 #include "stream/aside.h"
@@ -483,7 +484,7 @@ intake_open_one(struct intake *t, struct intake_in *in, const char *path,
 	if (isatty(in->fd))
 		return err_set(e, ERR_USAGE,
 		    "'%s' is a terminal: a shard stream is binary", in->name);
-	io_pipe_size(in->fd, 1 << 20);
+	fd_pipe_size(in->fd, 1 << 20);
 	if ((k = temp_open(&in->temp, e)) < 0 ||
 	    (k = io_open_fd(&io, in->temp, in->name, e)) < 0)
 		return k;
