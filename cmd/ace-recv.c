@@ -23,7 +23,7 @@
 #include "base/fd.h"
 #include "kern/kern.h"
 #include "state/fence.h"
-#include "state/inbox.h"
+#include "state/verdict.h"
 #include "stream/filter.h"
 #include "stream/values.h"
 
@@ -253,7 +253,7 @@ spool_shard(struct run *x, const struct shard *sh, struct receipt *r,
 	if (k == 0) {
 		memcpy(r->digest, reader_end_of_shard(x->in)->digest,
 		    SHARD_DIGEST);
-		k = inbox_settle(&x->inbox, sh, reader_schema(x->in), temp, r,
+		k = verdict_settle(&x->inbox, sh, reader_schema(x->in), temp, r,
 		    e);
 	} else if (temp != NULL) {
 		(void)unlink(temp);

@@ -36,7 +36,7 @@
 
 struct err;
 
-enum { INBOX_NAME = 256 };
+enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 
 struct inbox {
 	struct state state;	/* checked as a state directory is */
@@ -48,32 +48,24 @@ struct inbox {
 int inbox_open(struct inbox *s, const char *dir, struct err *e);
 void inbox_close(struct inbox *s);
 
-/* inbox_escape(name, out): a path component for any name. */
-void inbox_escape(const char *name, char out[INBOX_NAME]);
 /* inbox_path(s, run, step, file, e): DIR/RUN/STEP/file, allocated; step NULL:
  * DIR/RUN/file. */
 char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
     const char *file, struct err *e);
+
+/* inbox_file(sh, end, out): DEVICE.PART.end; end NULL: DEVICE.incarnation. */
+void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 
 /* ---- receiving ---- */
 
 /* inbox_begin(s, sh, e): directories for the shard's run and step. */
 int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
 /* inbox_temp(s, sh, path, w, e): a stream for the shard to be written to; the
- * file at *path stays until inbox_settle or unlink, and nobody sweeps it away
+ * file at *path stays until verdict_settle or unlink, and nobody sweeps it away
  * while *w lives. */
 int inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
     struct writer **w, struct err *e);
-/*
- * inbox_settle(s, sh, sc, path, r, e): the verdict on a shard that was read to
- * its verified end.  r comes with key and digest; with verdict accepted it is a
- * proposal (whole, finite, of this device), otherwise final.  On disk when
- * this returns 0.  -ERR_SYS: no verdict was given.
- */
-int inbox_settle(const struct inbox *s, const struct shard *sh,
-    const struct schema *sc, const char *path, struct receipt *r,
-    struct err *e);
-
 /* inbox_sign(s, run, r): clock and version of a receipt, without a verdict of
  * ours: for a shard that is none of the spool's business. */
 void inbox_sign(const struct inbox *s, const char *run, struct receipt *r);
