@@ -15,6 +15,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/mono.h"
 #include "kern/kern.h"
 #include "state/link.h"
 #include "state/receipts.h"
@@ -82,15 +83,6 @@ struct run {
 	int bar;
 };
 
-static double
-now(void)
-{
-	struct timespec t = { 0, 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void
 doze(double secs)
 {
@@ -137,7 +129,7 @@ show(struct run *x, double t, int last)
 static int
 tick(struct run *x, int last, struct err *e)
 {
-	double t = now();
+	double t = mono_now();
 	int r = 0;
 
 	show(x, t, last);
@@ -163,14 +155,14 @@ pass(struct run *x, size_t n, struct err *e)
 	int r;
 
 	if (x->o->limit > 0 &&
-	    (wait = link_pace(&x->due, x->o->limit, now(), n)) > 0)
+	    (wait = link_pace(&x->due, x->o->limit, mono_now(), n)) > 0)
 		doze(wait);
-	t0 = now();
+	t0 = mono_now();
 	link_idle(&x->l, t0 - x->mark);
 	if ((r = io_write(x->out, x->buf, n, e)) < 0 ||
 	    (r = io_flush(x->out, e)) < 0)
 		return r;
-	t1 = now();
+	t1 = mono_now();
 	link_wrote(&x->l, t0, t1, n);
 	link_bytes(&x->l, x->buf, n, t1);
 	x->passed += n;
@@ -186,7 +178,7 @@ static int
 patience(const struct run *x)
 {
 	return x->o->dir == NULL || x->l.pending == 0 ? -1 :
-	    (int)(link_patience(&x->l, now()) * 1e3);
+	    (int)(link_patience(&x->l, mono_now()) * 1e3);
 }
 
 /* Small pieces, so that a limited rate is even: a fiftieth of a second. */
@@ -205,16 +197,16 @@ copy(struct run *x, struct err *e)
 	double end;
 	int r;
 
-	x->start = x->mark = x->saved = now();
+	x->start = x->mark = x->saved = mono_now();
 	while ((r = io_take(x->in, x->buf, most, patience(x), &n, e)) > 0)
 		if ((r = r == 1 ? pass(x, n, e) : tick(x, 0, e)) < 0)
 			return r;
 	if (r == 0)
 		r = io_commit(x->out, IO_SYNC_NONE, e);
-	end = now() + x->wait;
+	end = mono_now() + x->wait;
 	while (r == 0 && x->o->dir != NULL && x->l.pending != 0 &&
-	    now() < end) {
-		doze(link_patience(&x->l, now()));
+	    mono_now() < end) {
+		doze(link_patience(&x->l, mono_now()));
 		r = tick(x, 0, e);
 	}
 	return r == 0 ? tick(x, 1, e) : r;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/mono.h"
 #include "stream/frame.h"
 
 enum { PIECE = 1 << 16, MOST = 1 << 28 };
@@ -43,15 +44,6 @@ struct late {
 	size_t frame;		/* bytes of this DATA frame; 0 another */
 	double from;
 };
-
-static double
-now(void)
-{
-	struct timespec t = { 0, 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void
 fail(const char *what)
@@ -123,7 +115,7 @@ take(struct late *x)
 		free(q);
 		return n < 0;
 	}
-	x->free = fmax(x->free, now());
+	x->free = fmax(x->free, mono_now());
 	pass(x, q->p, (size_t)n);
 	q->n = (size_t)n;
 	q->due = x->free + x->delay;
@@ -160,7 +152,7 @@ turn(struct late *x, int open)
 	struct pollfd fd = { open && x->held < MOST ? STDIN_FILENO : -1, POLLIN,
 	    0 };
 	struct timespec t = { 0, 0 };
-	double wait = x->first != NULL ? fmax(0, x->first->due - now()) : 3600;
+	double wait = x->first != NULL ? fmax(0, x->first->due - mono_now()) : 3600;
 
 	t.tv_sec = (time_t)wait;
 	t.tv_nsec = (long)((wait - (double)t.tv_sec) * 1e9);
@@ -168,7 +160,7 @@ turn(struct late *x, int open)
 		fail("poll");
 	if (fd.fd >= 0 && fd.revents != 0)
 		open = take(x);
-	while (x->first != NULL && x->first->due <= now())
+	while (x->first != NULL && x->first->due <= mono_now())
 		give(x);
 	return open;
 }

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mono.h"
 #include "clip.h"
 
 enum { PROC_MAX = 64, PROC_WORDS = 40, PROC_HANG = 600 };
@@ -47,15 +48,6 @@ proc_must(int good, const char *what)
 	(void)printf("Bail out! %s: %s\n", what, strerror(errno));
 	(void)fflush(stdout);
 	exit(99);
-}
-
-static inline double
-proc_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* A directory in memory, if there is one, and the page in it. */
@@ -241,10 +233,10 @@ proc_kill_all(void)
 static inline int
 proc_wait(double secs)
 {
-	double end = proc_now() + secs;
+	double end = mono_now() + secs;
 
 	while (proc_reap()) {
-		if (proc_now() > end)
+		if (mono_now() > end)
 			return -1;
 		proc_nap(0.01);
 	}

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/mono.h"
 #include "base/temp.h"
 #include "state/closing.h"
 #include "state/scan.h"
@@ -347,15 +347,6 @@ closing_again(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-static double
-closing_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);	/* wall clocks jump */
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* A step that is being waited for. */
 struct closing_watch {
 	uint64_t step;
@@ -371,11 +362,11 @@ closing_ripe(struct closing_watch *c, const struct closing_rule *w,
 
 	if (c->since == 0 || c->step != step) {
 		c->step = step;
-		c->since = closing_now();
+		c->since = mono_now();
 	}
 	if (n >= want)
 		return 1;
-	if (w->deadline <= 0 || closing_now() - c->since < w->deadline)
+	if (w->deadline <= 0 || mono_now() - c->since < w->deadline)
 		return 0;
 	if (n >= w->quorum)
 		return 1;

@@ -3,13 +3,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/mono.h"
 #include "base/temp.h"
 #include "stream/aside.h"
 #include "stream/intake.h"
@@ -52,15 +52,6 @@ struct intake {
 	double since;		/* its first shard came; 0: none has */
 	double quiet;		/* the last step was over, an input ended */
 };
-
-static double
-intake_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);	/* wall clocks jump */
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* ---- what is said of those that are not taken ---- */
 
@@ -200,7 +191,7 @@ intake_verify(struct intake *t, struct intake_in *in, struct err *e)
 	if (k == 0) {
 		intake_end(in);
 		in->ended = 1;
-		t->quiet = intake_now();
+		t->quiet = mono_now();
 		return 0;
 	}
 	if (k > 0 && (k = reader_mark(in->r, 0, &own)) == 0 &&
@@ -287,7 +278,7 @@ intake_present(struct intake *t)
 		t->step = step;
 	}
 	if (!(t->since > 0))
-		t->since = intake_now();
+		t->since = mono_now();
 	return n;
 }
 
@@ -314,7 +305,7 @@ intake_over(const struct intake *t, size_t n, struct err *e)
 	if (n != 0 && t->q.want != 0 && n >= t->q.want)
 		return 1;
 	if (!all && (t->q.deadline <= 0 ||
-	    intake_now() - t->since < t->q.deadline))
+	    mono_now() - t->since < t->q.deadline))
 		return 0;
 	if (n >= t->q.quorum)
 		return 1;
@@ -341,7 +332,7 @@ intake_ended(struct intake *t, struct err *e)
 		    "lost, %zu of %zu left", t->n - live - ended, live + ended,
 		    t->q.quorum);
 	if (live >= t->q.quorum && (ended == 0 || t->q.deadline <= 0 ||
-	    intake_now() - t->quiet < t->q.deadline))
+	    mono_now() - t->quiet < t->q.deadline))
 		return 0;
 	for (i = 0; i < t->n; i++)
 		if (t->in[i].fd >= 0) {
@@ -357,7 +348,7 @@ static int
 intake_wait(struct intake *t, size_t present, struct err *e)
 {
 	double left = (present != 0 ? t->since : t->quiet) + t->q.deadline -
-	    intake_now();
+	    mono_now();
 	int ms = -1, k = 0;
 	size_t i;
 
