@@ -60,6 +60,7 @@ proc_begin(const char *name)
 	sigset_t set;
 	int fd;
 
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (tmp == NULL)
 		tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 	(void)snprintf(proc_dir, sizeof(proc_dir), "%.200s/%.40s-XXXXXX", tmp,
@@ -85,6 +86,15 @@ proc_begin(const char *name)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* The same, and in that directory, where programs make the same bytes again. */
+static inline void
+proc_enter(const char *name)
+{
+	(void)setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
+	proc_begin(name);
+	proc_must(chdir(proc_dir) == 0, proc_dir);
+}
+
 /* A page for the calls to come. */
 static inline void
 proc_arm(enum clip_action action, uint32_t mask, int64_t left, int error)
@@ -97,12 +107,12 @@ proc_arm(enum clip_action action, uint32_t mask, int64_t left, int error)
 }
 
 static inline void
-proc_remove(const char *dir)
+proc_end(void)
 {
 	char command[PATH_MAX + 16];
 
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	proc_must(system(command) == 0, command);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", proc_dir);
+	proc_must(chdir("/") == 0 && system(command) == 0, command);
 }
 
 /* In the child. */

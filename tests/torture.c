@@ -326,7 +326,6 @@ main(int argc, char **argv)
 		default:
 			return 2;
 		}
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	proc_begin("ace-torture");
 	make_schema(&w.sc);
 	start = mono_now();
@@ -345,7 +344,7 @@ main(int argc, char **argv)
 	    (unsigned long long)checks, (unsigned long long)sums);
 	(void)printf("# seeds %llu to %llu, %.0f s\n", (unsigned long long)s,
 	    (unsigned long long)seed - 1, mono_now() - start);
-	proc_remove(proc_dir);
+	proc_end();
 	schema_release(&w.sc);
 	return 0;
 }
