@@ -82,34 +82,14 @@ net_googlenet(struct net *x)
 	net_conv(x, 1, c, 1000, 1, 1);
 }
 
+/* A block: windows, from, to, of one side, with batch norm. */
 static inline void
-net_inception4_b(struct net *x)
+net_block(struct net *x, const int (*w)[3], int n, int side)
 {
-	net_conv(x, 1, 1024, 128, 17, 2);
-	net_conv(x, 1, 1024, 384, 17, 2);
-	net_conv(x, 1, 1024, 192, 17, 2);
-	net_conv(x, 7, 192, 224, 17, 2);
-	net_conv(x, 7, 224, 256, 17, 2);
-	net_conv(x, 1, 1024, 192, 17, 2);
-	net_conv(x, 7, 192, 192, 17, 2);
-	net_conv(x, 7, 192, 224, 17, 2);
-	net_conv(x, 7, 224, 224, 17, 2);
-	net_conv(x, 7, 224, 256, 17, 2);
-}
+	int i;
 
-static inline void
-net_inception4_c(struct net *x)
-{
-	net_conv(x, 1, 1536, 256, 8, 2);
-	net_conv(x, 1, 1536, 256, 8, 2);
-	net_conv(x, 1, 1536, 384, 8, 2);
-	net_conv(x, 3, 384, 256, 8, 2);
-	net_conv(x, 3, 384, 256, 8, 2);
-	net_conv(x, 1, 1536, 384, 8, 2);
-	net_conv(x, 3, 384, 448, 8, 2);
-	net_conv(x, 3, 448, 512, 8, 2);
-	net_conv(x, 3, 512, 256, 8, 2);
-	net_conv(x, 3, 512, 256, 8, 2);
+	for (i = 0; i < n; i++)
+		net_conv(x, w[i][0], w[i][1], w[i][2], side, 2);
 }
 
 static inline void
@@ -123,6 +103,14 @@ net_inception4(struct net *x)
 	static const int a[7][3] = { { 1, 384, 96 }, { 1, 384, 96 },
 	    { 1, 384, 64 }, { 9, 64, 96 }, { 1, 384, 64 }, { 9, 64, 96 },
 	    { 9, 96, 96 } };
+	static const int b[10][3] = { { 1, 1024, 128 }, { 1, 1024, 384 },
+	    { 1, 1024, 192 }, { 7, 192, 224 }, { 7, 224, 256 },
+	    { 1, 1024, 192 }, { 7, 192, 192 }, { 7, 192, 224 },
+	    { 7, 224, 224 }, { 7, 224, 256 } };
+	static const int c[10][3] = { { 1, 1536, 256 }, { 1, 1536, 256 },
+	    { 1, 1536, 384 }, { 3, 384, 256 }, { 3, 384, 256 },
+	    { 1, 1536, 384 }, { 3, 384, 448 }, { 3, 448, 512 },
+	    { 3, 512, 256 }, { 3, 512, 256 } };
 	static const int reduce[10][4] = { { 9, 384, 384, 17 },
 	    { 1, 384, 192, 35 }, { 9, 192, 224, 35 }, { 9, 224, 256, 17 },
 	    { 1, 1024, 192, 17 }, { 9, 192, 192, 8 }, { 1, 1024, 256, 17 },
@@ -132,18 +120,17 @@ net_inception4(struct net *x)
 	for (i = 0; i < 11; i++)
 		net_conv(x, stem[i][0], stem[i][1], stem[i][2], stem[i][3], 2);
 	for (j = 0; j < 4; j++)
-		for (i = 0; i < 7; i++)
-			net_conv(x, a[i][0], a[i][1], a[i][2], 35, 2);
+		net_block(x, a, 7, 35);
 	for (i = 0; i < 4; i++)
 		net_conv(x, reduce[i][0], reduce[i][1], reduce[i][2],
 		    reduce[i][3], 2);
 	for (j = 0; j < 7; j++)
-		net_inception4_b(x);
+		net_block(x, b, 10, 17);
 	for (; i < 10; i++)
 		net_conv(x, reduce[i][0], reduce[i][1], reduce[i][2],
 		    reduce[i][3], 2);
 	for (j = 0; j < 3; j++)
-		net_inception4_c(x);
+		net_block(x, c, 10, 8);
 	net_conv(x, 1, 1536, 1000, 1, 1);
 }
 
