@@ -119,12 +119,12 @@ way() {
 	run "$what" dense_edge dense_back dense_cloud
 }
 
-grid='FullSync FullSync+--muon,0.01 FullSync+--muon,0.03
-    FullSync+--rate,0.01 FullSync+--decay,0.3
-    FullSync-AdamW FullSync-AdamW+--rate,0.004
-    Top-k Top-k+--rate,0.003
+grid='FullSync FullSync+--muon,0.01 FullSync+--decay,0.3
+    FullSync+--rate,0.01 FullSync-AdamW
+    Top-k Top-k+--muon,0.02 Top-k+--rate,0.003
     FedAvg FedAvg+--muon,0.01 FedAvg+--decay,0.3
-    ACE-Sync ACE-Sync+--muon,0.01 ACE-Sync+--decay,0.3'
+    ACE-Sync ACE-Sync+--muon,0.01 ACE-Sync+--muon,0.03
+    ACE-Sync+--decay,0.3'
 
 # H, and the factors up and down
 frontier_point() {
