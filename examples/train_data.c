@@ -61,7 +61,7 @@ data_free(struct data *d)
 int
 data_enough(const struct data *d, size_t of, size_t t)
 {
-	return d->train / of >= (STRIPE * of + STRIPE) * (t + 1) &&
+	return d->train / of >= STRIPE * (t + 1) &&
 	    d->n - d->train >= 2 * (t + 1);
 }
 

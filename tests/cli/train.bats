@@ -348,3 +348,14 @@ by_name() {
 	    --interval 2 text
 	grep -q '^round 1 loss ' out
 }
+
+@test "a share is large enough when it holds a stripe, however many there are" {
+	seq 9999 | head -c $((64 * 8 * 9 * 10 / 9)) >just
+	for how in '' --interleaved; do
+		exits 0 train --steps 1 --index 63 --of 64 $small --context 8 \
+		    $how just
+	done
+	seq 9999 | head -c $((64 * 8 * 9 * 10 / 9 - 9)) >few
+	exits 3 train --steps 1 --index 63 --of 64 $small --context 8 few
+	says 'are too few'
+}
