@@ -32,7 +32,7 @@ bit_length(uint32_t v)
 	return 32 - (unsigned)__builtin_clz(v);
 }
 
-RANGE_INLINE int
+static int
 any(const int16_t *q, size_t k)
 {
 	uint64_t v[4];
@@ -206,7 +206,8 @@ decide(const struct side *s, struct range_bit *b, int bit)
 RANGE_INLINE int
 may(const struct side *s, size_t at, size_t k)
 {
-	return s->w == NULL || any(s->put->q + at, k);
+	return s->w == NULL ||
+	    (k == 1 ? s->put->q[at] != 0 : any(s->put->q + at, k));
 }
 
 /* k values from at and column c on, one of which at least is not 0. */
