@@ -37,6 +37,8 @@ enum {
 #define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \
 	"cp -r S S1; ace-compress -S S1 -c topk:0.2 --window 4 in1 >sent1; "
 #define CLOSED BOTH "ace-aggregate --spool D --steps 1 >agg0; "
+#define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
+	"ace-aggregate --spool D --steps 1 >agg1; "
 
 static const struct fault_case cases[] = {
 	{ "compress-first", MADE, "ace-compress -S S -c topk:0.2 in0 > out", 0 },
@@ -55,26 +57,42 @@ static const struct fault_case cases[] = {
 	{ "expand", CODED, "ace-expand -S S in1 > out", 0 },
 	{ "expand-cache", MADE "ace-compress -S S --feedback ef21 -c q8 in0 "
 	    ">sent0; ", "ace-expand --cache C sent0 > out", 0 },
+	{ "expand-cache-next", MADE "ace-compress -S S --feedback ef21 -c q8 "
+	    "in0 >sent0; ace-compress -S S --feedback ef21 -c q8 "
+	    "in1 >sent1; ace-expand --cache C sent0 >rest; ",
+	    "ace-expand --cache C sent1 > out", 0 },
 	{ "score", MADE "ace-score -S S in0 >rest; ",
 	    "ace-score -S S in1 > out", LEARNS },
 	{ "policy", MADE "ace-policy -S S in0 >rest; ",
 	    "ace-policy -S S in1 > out", 0 },
+	{ "policy-deco", MADE "ace-policy -S S --deco --bandwidth 5Mbit "
+	    "--latency 10ms in0 >rest; ",
+	    "ace-policy -S S --deco --bandwidth 5Mbit --latency 10ms in1 > out",
+	    LEARNS },
 	{ "select", MADE "ace-score in1 >scored; ace-select -S S --one-pass "
 	    "-b 600 in0 >rest; ",
 	    "ace-select -S S --one-pass -b 600 scored > out", LEARNS },
 	{ "recv-first", CODED, "ace-recv --spool D sent0 > out", LEARNS },
 	{ "recv", BOTH, "ace-recv --spool D sent1 > out", LEARNS },
-	{ "recv-late", CLOSED "mkshards -d other >late; ",
+	{ "recv-late", TWICE "mkshards -d other -s 1 >late; ",
 	    "ace-recv --spool D late > out", 0 },
 	{ "recv-invalid", BOTH "mkshards -s 1 -k nan >bad; ",
 	    "ace-recv --spool D bad > out", 0 },
 	{ "recv-publish", CLOSED, "ace-recv --spool D --publish agg0 > out", 0 },
+	{ "recv-reply", CLOSED "ace-recv --spool D --publish agg0 >rest; ",
+	    "ace-recv --spool D --reply aggregate sent0 > out", 0 },
 	{ "ack", BOTH "ace-ack -S S in0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
+	{ "recv-fence", TWICE, "ace-recv --spool D --run test --device edge1 "
+	    "--fence 0 > out", LEARNS },
+	{ "recv-stale", TWICE "mkshards -d other -s 2 >stale; ",
+	    "ace-recv --spool D --max-staleness 0 stale > out", LEARNS },
 	{ "ack-fence", BOTH "ace-recv --spool D sent1 >rest; "
 	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; ",
 	    "ace-ack -S S --fence answer > out", COMMITS },
 	{ "meter", BOTH, "ace-meter -S S sent1 > out", FUZZY },
-	{ "aggregate", BOTH, "ace-aggregate --spool D --steps 1 > out", ENDLESS }
+	{ "aggregate", BOTH, "ace-aggregate --spool D --steps 1 > out", ENDLESS },
+	{ "aggregate-keep", CLOSED "ace-recv --spool D sent1 >rest; ",
+	    "ace-aggregate --spool D --steps 1 --keep 1 > out", ENDLESS }
 };
 
 static const struct {

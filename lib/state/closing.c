@@ -428,13 +428,13 @@ closing_done(const struct inbox *s, const char *run, uint64_t step,
 {
 	char *last = inbox_path(s, run, NULL, "last", e);
 	uint64_t before;
-	int r = -ERR_SYS;
+	int r = last != NULL ? inbox_last(s, run, &before, e) : -ERR_SYS;
 
 	/* the one before too: who published it may have lived longer than who
 	 * closed it, and have been killed since */
-	if (inbox_last(s, run, &before) && before != step)
+	if (r > 0 && before != step)
 		closing_sweep(s, run, &before);
-	if (last != NULL)
+	if (r >= 0)
 		r = ledger_set_number(last, step, s->sync, e);
 	closing_sweep(s, run, &step);
 	alloc_free(last);

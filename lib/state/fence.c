@@ -55,8 +55,8 @@ fence_send(const struct inbox *s, const char *run, const char *device,
 	memset(&r, 0, sizeof(r));
 	shard_init(&of);
 	if ((k = shard_set_run(&of, run, e)) == 0 &&
-	    (k = shard_set_device(&of, device, e)) == 0) {
-		inbox_sign(s, run, &r);
+	    (k = shard_set_device(&of, device, e)) == 0 &&
+	    (k = inbox_sign(s, run, &r, e)) == 0) {
 		memcpy(r.run, of.run, SHARD_ID);
 		memcpy(r.device, of.device, SHARD_ID);
 		r.step = step;

@@ -231,9 +231,10 @@ inbox_number(const struct inbox *s, const char *run, const char *name,
 }
 
 int
-inbox_last(const struct inbox *s, const char *run, uint64_t *step)
+inbox_last(const struct inbox *s, const char *run, uint64_t *step,
+    struct err *e)
 {
-	return inbox_number(s, run, "last", step, NULL) > 0;
+	return inbox_number(s, run, "last", step, e);
 }
 
 int
@@ -258,14 +259,17 @@ inbox_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void
-inbox_sign(const struct inbox *s, const char *run, struct receipt *r)
+int
+inbox_sign(const struct inbox *s, const char *run, struct receipt *r,
+    struct err *e)
 {
 	uint64_t last = 0;
+	int k = inbox_last(s, run, &last, e);
 
 	r->clock = inbox_clock();
-	if (inbox_last(s, run, &last))
+	if (k > 0)
 		r->version = last;
+	return k < 0 ? k : 0;
 }
 
 /* ---- handing out ---- */

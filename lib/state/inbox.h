@@ -66,12 +66,15 @@ int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
  * while *w lives. */
 int inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
     struct writer **w, struct err *e);
-/* inbox_sign(s, run, r): clock and version of a receipt, without a verdict of
+/* inbox_sign(s, run, r, e): clock and version of a receipt, without a verdict of
  * ours: for a shard that is none of the spool's business. */
-void inbox_sign(const struct inbox *s, const char *run, struct receipt *r);
+int inbox_sign(const struct inbox *s, const char *run, struct receipt *r,
+    struct err *e);
 
-/* inbox_last(s, run, step): 1 and the last step that was aggregated, or 0. */
-int inbox_last(const struct inbox *s, const char *run, uint64_t *step);
+/* inbox_last(s, run, step, e): 1 and the last step that was aggregated, 0 there
+ * is none, < 0 that cannot be known. */
+int inbox_last(const struct inbox *s, const char *run, uint64_t *step,
+    struct err *e);
 /* inbox_floor(s, run, step): 1 and the step before which all are closed, or
  * 0. */
 int inbox_floor(const struct inbox *s, const char *run, uint64_t *step,

@@ -54,9 +54,9 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
 	    (k = rounds_run(r, e)) < 0)
 		return k;
-	if (!inbox_last(&r->in, r->run, &r->step))
+	if ((k = inbox_last(&r->in, r->run, &r->step, e)) == 0)
 		r->step = UINT64_MAX;	/* none is closed yet: any */
-	return 0;
+	return k < 0 ? k : 0;
 }
 
 static void

@@ -184,13 +184,18 @@ verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
 }
 
 static int
-verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r)
+verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
 {
 	uint64_t last;
+	int k;
 
 	if (s->max_stale == UINT64_MAX ||
-	    !inbox_last(s, inbox_run_of(sh), &last) ||
-	    last <= sh->base_version || last - sh->base_version <= s->max_stale)
+	    (k = inbox_last(s, inbox_run_of(sh), &last, e)) == 0)
+		return 0;
+	if (k < 0)
+		return k;
+	if (last <= sh->base_version || last - sh->base_version <= s->max_stale)
 		return 0;
 	r->verdict = RECEIPT_LATE;
 	(void)snprintf(r->reason, sizeof(r->reason), "stale: model version "
@@ -212,7 +217,8 @@ verdict_judge(const struct inbox *s, const struct shard *sh,
 	if ((k = verdict_fence(s, sh, alone, r, e)) != 1 ||
 	    (k = verdict_model(s, sh, sc, alone, r, e)) != 1)
 		return k;
-	return !verdict_stale(s, sh, r);
+	k = verdict_stale(s, sh, r, e);
+	return k < 0 ? k : !k;
 }
 
 /* 0: r is decided.  VERDICT_ALONE: what is to be decided changes what is decided
@@ -301,6 +307,5 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
 	alloc_free(path);
 	if (temp != NULL)
 		(void)unlink(temp);
-	inbox_sign(s, inbox_run_of(sh), r);
-	return k;
+	return k == 0 ? inbox_sign(s, inbox_run_of(sh), r, e) : k;
 }

@@ -238,12 +238,7 @@ records() {
 	mkfifo slow
 	ace-compress -S st -c q8 slow >c 3>&- &
 	pid=$!
-	exec 9>slow
-	for _ in $(seq 100); do
-		[ -e st/lock ] && break
-		sleep 0.05
-	done
-	sleep 0.1
+	exec 9>slow	# which it opens when it has the state
 	mkshards >in
 	exits 5 ace-compress -S st -c q8 in
 	says "state 'st' is in use by another process"
@@ -448,11 +443,7 @@ anywhere() {
 	(exec 9>in; head -c 4000000 all >&9; read -r _ <go) 3>&- &
 	ace-compress -c q8 in >out 2>err 3>&- &
 	pid=$!
-	for _ in $(seq 100); do
-		[ "$(wc -c <out)" -gt 500000 ] && break
-		sleep 0.1
-	done
-	[ "$(wc -c <out)" -gt 500000 ]
+	wait_for larger out 500000
 	echo >go
 	wait "$pid" || [ "$?" -eq 3 ]
 }
