@@ -7,9 +7,9 @@
 #   make sweep      the demo's learning rates         make bench    figures
 #   make dynacomm   its cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
-#   make table1     five ways of training, four edges, three seeds (an hour)
+#   make table1     four ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
-#   make table1-sweep  the five ways with other rates
+#   make table1-sweep  the four ways, and AdamW, with other rates
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Table 1 of ACE-Sync, and more: the same small model trained to where it learns
-# little more, by several edges through real pipes, in five ways; and how many
+# little more, by several edges through real pipes, in four ways; and how many
 # bytes can be saved for how much accuracy.
 #
 #	table1.sh [DIR]		writes DIR/table1.tsv, -curves.tsv, .svg
@@ -316,7 +316,7 @@ table1-sweep)
 	all "$out/table1-sweep" ${ONLY:-$grid}
 	;;
 *)
-	ways=${ONLY:-FullSync FullSync-AdamW Top-k FedAvg ACE-Sync}
+	ways=${ONLY:-FullSync Top-k FedAvg ACE-Sync}
 	# shellcheck disable=SC2086 # words are meant
 	all "$out/table1" $ways
 	pictures "$out/table1" "$ways"

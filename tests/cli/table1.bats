@@ -17,13 +17,13 @@ table() {
 	[ -z "$(ls -A tmp)" ]
 }
 
-@test "five ways: what each learns and costs" {
+@test "four ways: what each learns and costs" {
 	command -v gnuplot >/dev/null || skip "no gnuplot"
 	prepare
 	table 0 table1
 	awk -F '\t' 'NR == 1 { next } { n++; top[$1] = $3; ratio[$1] = $9 }
 	    NF != 12 || $3 <= 0 || $8 <= 0 || $12 <= 0 { bad = 1; print }
-	    END { exit bad || n != 5 || ratio["FullSync"] != 1 ||
+	    END { exit bad || n != 4 || ratio["FullSync"] != 1 ||
 	    ratio["FedAvg"] < 9.8 || ratio["FedAvg"] > 10.2 ||
 	    ratio["Top-k"] < 5 || ratio["ACE-Sync"] < 100 }' \
 	    results/table1.tsv
