@@ -87,3 +87,21 @@ table() {
 	    cmp - got
 	[ "$(cut -f 3 results/table1-sweep.tsv | sort -u | wc -l)" -gt 2 ]
 }
+
+@test "README's rows are those of the results" {
+	awk -F '\t' -v OFS=' | ' '
+	FNR == 1 { next }
+	{ top = $4 == "-" ? $3 : $3 " +- " $4 }
+	FILENAME ~ /table1/ { print "| " $1, top, $5, $6, $7, $8, $9, $10,
+	    $12 " |"; next }
+	{ print "| " $1, $2, top, $5, $6, $9, $12 " |" }' \
+	    "$ROOT"/examples/results/table1.tsv \
+	    "$ROOT"/examples/results/frontier.tsv >rows
+	[ "$(wc -l <rows)" -ge 11 ]
+	while read -r row; do
+		grep -qxF "$row" "$ROOT/README.md" || {
+			echo "not in README.md: $row"
+			return 1
+		}
+	done <rows
+}
