@@ -30,7 +30,7 @@ model=${MODEL:---layers 2 --width 64 --heads 2 --context 64 --batch 8}
 size=800000 share=0.5		# two dozen epochs in all: where training ends
 points=25			# of a curve
 
-# ---- the ways; each rate is the best of the sweep (top-1) ----
+# ---- the ways; what was tried for them: $grid ----
 
 # options WORDS: for every trainer of the next run.  Last: how many steps a
 # round has.

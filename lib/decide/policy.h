@@ -1,8 +1,9 @@
 /*
  * The policy of a stream: how hard to compress each shard, by (5) or after
- * DeCo-SGD with a delay, and at which layers to cut it, before its data, and how
- * many local steps to take until the next (9), behind it.  What is decided goes into the stream as pOLi
- * annotations, keys and values; what it was decided from, into words.
+ * DeCo-SGD with a delay, and at which layers to cut it, before its data, and
+ * how many local steps to take until the next (9), behind it.  What is decided
+ * goes into the stream as pOLi annotations, keys and values; what it was
+ * decided from, into words.
  */
 #ifndef ACE_POLICY_H
 #define ACE_POLICY_H

@@ -39,17 +39,24 @@ verdict_link(const char *from, const char *to, struct err *e)
 	return 1;
 }
 
+/* Where the rejection of such a shard is. */
+static char *
+verdict_no(const struct inbox *s, const struct shard *sh, char file[INBOX_FILE],
+    struct err *e)
+{
+	inbox_file(sh, "no", file);
+	return inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+}
+
 /* A rejection on disk, so that it is the same for ever. */
 static int
 verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
 {
-	char file[INBOX_FILE], *path;
+	char file[INBOX_FILE], *path = verdict_no(s, sh, file, e);
 	struct ledger l;
 	int k;
 
-	inbox_file(sh, "no", file);
-	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 	if (path == NULL)
 		return -ERR_SYS;
 	memset(&l, 0, sizeof(l));
@@ -65,13 +72,11 @@ static int
 verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
     struct receipt *r, struct err *e)
 {
-	char file[INBOX_FILE], *no;
+	char file[INBOX_FILE], *no = verdict_no(s, sh, file, e);
 	unsigned char digest[SHARD_DIGEST];
 	struct receipt old;
 	int k;
 
-	inbox_file(sh, "no", file);
-	no = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 	if (no == NULL)
 		return -ERR_SYS;
 	k = ledger_first(no, &old, e);
