@@ -101,15 +101,16 @@ $(BUILD)/flags: force
 
 $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) qcs $@ $^
 
-PUBLIC = $(call objs,$(addsuffix *.c,lib/ lib/stream/ lib/codec/ lib/kern/ lib/base/))
+# what libace carries: the format, no command line
+PUBLIC = $(filter-out %/base/cli.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
 	$(LD) -r -o $(BUILD)/libace.o $^
 	objcopy --localize-hidden $(BUILD)/libace.o
 	@rm -f $@
-	$(AR) rcs $@ $(BUILD)/libace.o
+	$(AR) qcs $@ $(BUILD)/libace.o
 
 $(BUILD)/libace.so.0: $(PUBLIC)
 	$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)

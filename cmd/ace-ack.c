@@ -6,10 +6,11 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/num.h"
+#include "device/receipts.h"
+#include "device/restore.h"
 #include "kern/kern.h"
-#include "state/fence.h"
-#include "state/receipts.h"
-#include "stream/filter.h"
+#include "pipe/filter.h"
 
 enum { OPT_SYNC = CLI_LONG, OPT_FENCE };
 
@@ -44,7 +45,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fence = 1;
 		return 0;
 	case OPT_SYNC:
-		return cli_choice(&o->sync, val, syncs, "--sync", e);
+		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -113,7 +114,7 @@ fence(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	if ((r = state_open(&s, o->dir, e)) == 0 &&
 	    (r = state_lock(&s, e)) == 0 &&
 	    (r = filter_in(&o->f, &in, path, e)) == 0 &&
-	    (r = fence_take(&s, in, (enum io_sync)o->sync, &n, e)) == 0)
+	    (r = restore_take(&s, in, (enum io_sync)o->sync, &n, e)) == 0)
 		cli_say(c, 0, "incarnation %llu", (unsigned long long)n);
 	reader_free(in);
 	state_close(&s);

@@ -10,13 +10,14 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "decide/contrib.h"
+#include "base/num.h"
+#include "format/keys.h"
+#include "format/values.h"
 #include "kern/kern.h"
-#include "state/rounds.h"
-#include "stream/filter.h"
-#include "stream/gather.h"
-#include "stream/keys.h"
-#include "stream/values.h"
+#include "pipe/filter.h"
+#include "pipe/gather.h"
+#include "spool/rounds.h"
+#include "stage/contrib.h"
 #include "sync/combine.h"
 
 enum {
@@ -106,20 +107,20 @@ set_step(struct opts *o, int key, const char *val, struct err *e)
 		o->published = 1;
 		return 0;
 	case OPT_EXPECT:
-		return cli_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
+		return num_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
 	case OPT_QUORUM:
-		return cli_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
+		return num_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
 	case OPT_DEADLINE:
-		return cli_time(&o->deadline, val, "--deadline", e);
+		return num_time(&o->deadline, val, "--deadline", e);
 	case OPT_DELAY:
 		o->delay = val;
-		return cli_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
+		return num_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 	case OPT_STEPS:
-		return cli_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
+		return num_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
 	case OPT_KEEP:
-		return cli_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
+		return num_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
 	case OPT_SYNC:
-		return cli_choice(&o->sync, val, syncs, "--sync", e);
+		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -147,35 +148,35 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->device = val;
 		return 0;
 	case OPT_WEIGHT:
-		return cli_choice(&o->who.by, val, bys, "--weight-by", e);
+		return num_choice(&o->who.by, val, bys, "--weight-by", e);
 	case OPT_NONFINITE:
-		return cli_choice(&o->who.nonfinite, val, how, "--nonfinite",
+		return num_choice(&o->who.nonfinite, val, how, "--nonfinite",
 		    e);
 	case OPT_RULE:
 		o->who.rule_text = val;
 		return robust_parse(q, val, e);
 	case OPT_AMONG:
-		return cli_choice(&q->among, val, whom, "--among", e);
+		return num_choice(&q->among, val, whom, "--among", e);
 	case OPT_NORM:
-		return cli_f64(&q->max_norm, val, 1e-300, 1e300, "--max-norm",
+		return num_f64(&q->max_norm, val, 1e-300, 1e300, "--max-norm",
 		    e);
 	case OPT_RATIO:
-		return cli_f64(&q->max_ratio, val, 1, 1e300,
+		return num_f64(&q->max_ratio, val, 1, 1e300,
 		    "--max-norm-ratio", e);
 	case OPT_RUNNING:
-		return cli_f64(&q->max_running, val, 1, 1e300,
+		return num_f64(&q->max_running, val, 1, 1e300,
 		    "--max-norm-running", e);
 	case OPT_SHARE:
-		return cli_f64(&q->max_share, val, 1e-6, 1,
+		return num_f64(&q->max_share, val, 1e-6, 1,
 		    "--max-weight-share", e);
 	case OPT_STALE:
-		return cli_f64(&o->who.age, val, 1e-3, 1e9, "--staleness", e);
+		return num_f64(&o->who.age, val, 1e-3, 1e9, "--staleness", e);
 	case OPT_RHO:
-		return cli_f64(&o->who.rho, val, 0, 1e9, "--rho", e);
+		return num_f64(&o->who.rho, val, 0, 1e9, "--rho", e);
 	case OPT_CLUSTER:
-		return cli_f64(&o->who.theta, val, 0, 2, "--cluster", e);
+		return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 	case OPT_PER:
-		return cli_choice(&o->per, val, pers, "--per-cluster", e);
+		return num_choice(&o->per, val, pers, "--per-cluster", e);
 	default:
 		return set_step(o, key, val, e);
 	}

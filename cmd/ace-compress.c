@@ -10,11 +10,12 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/num.h"
+#include "device/feedback.h"
+#include "device/pending.h"
+#include "format/plan.h"
 #include "kern/kern.h"
-#include "state/feedback.h"
-#include "state/pending.h"
-#include "stream/filter.h"
-#include "stream/plan.h"
+#include "pipe/filter.h"
 
 enum {
 	OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
@@ -73,29 +74,29 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->have_codec = 1;
 		return codec_parse(val, &o->codec, e);
 	case OPT_ROLES:
-		return cli_choice(&o->no_roles, val, roles, "--roles", e);
+		return num_choice(&o->no_roles, val, roles, "--roles", e);
 	case OPT_SYNC:
-		r = cli_choice(&k, val, syncs, "--sync", e);
+		r = num_choice(&k, val, syncs, "--sync", e);
 		if (r == 0)
 			o->fb.sync = (enum io_sync)k;
 		return r;
 	case OPT_FEEDBACK:
-		r = cli_choice(&k, val, feedback_names, "--feedback", e);
+		r = num_choice(&k, val, feedback_names, "--feedback", e);
 		if (r == 0)
 			o->fb.kind = (enum feedback_kind)k;
 		return r;
 	case OPT_GAMMA:
-		return cli_f64(&o->fb.gamma, val, 0, 1, "--gamma", e);
+		return num_f64(&o->fb.gamma, val, 0, 1, "--gamma", e);
 	case OPT_MOMENTUM:
-		return cli_f64(&o->fb.momentum, val, 0, 1, "--momentum", e);
+		return num_f64(&o->fb.momentum, val, 0, 1, "--momentum", e);
 	case OPT_DECAY:
-		return cli_f64(&o->fb.decay, val, 0, 1, "--decay", e);
+		return num_f64(&o->fb.decay, val, 0, 1, "--decay", e);
 	case OPT_WINDOW:
-		if ((r = cli_u64(&n, val, 1, 8, "--window", e)) == 0)
+		if ((r = num_u64(&n, val, 1, 8, "--window", e)) == 0)
 			o->fb.window = (unsigned)n;
 		return r;
 	case OPT_WAIT:
-		return cli_time(&o->fb.wait, val, "--wait", e);
+		return num_time(&o->fb.wait, val, "--wait", e);
 	case OPT_RESEND:
 		o->resend = 1;
 		if (o->fb.window == 0)	/* there is no receipt: believe it */
@@ -105,7 +106,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fb.gap = 1;
 		return 0;
 	case OPT_NONFINITE:
-		return cli_choice(&o->zero, val, how, "--nonfinite", e);
+		return num_choice(&o->zero, val, how, "--nonfinite", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;

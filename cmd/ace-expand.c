@@ -9,9 +9,10 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/num.h"
+#include "device/feedback.h"
 #include "kern/kern.h"
-#include "state/feedback.h"
-#include "stream/filter.h"
+#include "pipe/filter.h"
 
 enum { OPT_GAMMA = CLI_LONG, OPT_WAIT, OPT_GAP, OPT_CACHE, OPT_SYNC };
 
@@ -51,11 +52,11 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->cache = val;
 		return 0;
 	case OPT_SYNC:
-		return cli_choice(&o->sync, val, syncs, "--sync", e);
+		return num_choice(&o->sync, val, syncs, "--sync", e);
 	case OPT_GAMMA:
-		return cli_f64(&o->gamma, val, 0, 1, "--gamma", e);
+		return num_f64(&o->gamma, val, 0, 1, "--gamma", e);
 	case OPT_WAIT:
-		return cli_time(&o->wait, val, "--wait", e);
+		return num_time(&o->wait, val, "--wait", e);
 	case OPT_GAP:
 		o->gap = 1;
 		return 0;

@@ -7,10 +7,11 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "formats/format.h"
+#include "base/num.h"
+#include "files/format.h"
+#include "format/values.h"
 #include "kern/kern.h"
-#include "stream/filter.h"
-#include "stream/values.h"
+#include "pipe/filter.h"
 
 enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_F32, OPT_DEFLATE };
 
@@ -43,10 +44,10 @@ set(void *arg, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case 'f':
-		return cli_choice(&o->format, val, format_names, "format", e);
+		return num_choice(&o->format, val, format_names, "format", e);
 	case OPT_STEP:
 		o->has_step = 1;
-		return cli_u64(&o->step, val, 0, UINT64_MAX, "--step", e);
+		return num_u64(&o->step, val, 0, UINT64_MAX, "--step", e);
 	case OPT_DEVICE:
 		o->device = val;
 		return 0;

@@ -7,9 +7,10 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "formats/format.h"
+#include "base/num.h"
+#include "files/format.h"
 #include "kern/kern.h"
-#include "stream/filter.h"
+#include "pipe/filter.h"
 
 enum {
 	OPT_NAME = CLI_LONG, OPT_SHAPE, OPT_ROUND, OPT_BASE, OPT_NORM
@@ -59,7 +60,7 @@ set_shape(struct format_opts *fo, const char *arg, struct err *e)
 			    "numbers below 2^40", SCHEMA_MAX_DIM);
 		memcpy(word, arg, n);
 		word[n] = '\0';
-		if ((r = cli_u64(&fo->dim[fo->ndim++], word, 0,
+		if ((r = num_u64(&fo->dim[fo->ndim++], word, 0,
 		    SCHEMA_MAX_TOTAL, "--shape", e)) < 0)
 			return r;
 		if (arg[n] == '\0')
@@ -77,7 +78,7 @@ set_kind(struct shard *sh, const char *arg, struct err *e)
 	static const uint32_t kinds[] = {
 		SHARD_GRADIENT, SHARD_DELTA, SHARD_MODEL
 	};
-	int i, r = cli_choice(&i, arg, names, "--kind", e);
+	int i, r = num_choice(&i, arg, names, "--kind", e);
 
 	if (r == 0)
 		sh->kind = kinds[i];
@@ -94,30 +95,30 @@ set(void *arg, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case 'f':
-		return cli_choice(&o->format, val, format_names, "format", e);
+		return num_choice(&o->format, val, format_names, "format", e);
 	case 'd':
 		return shard_set_device(&o->sh, val, e);
 	case 's':
-		return cli_u64(&o->sh.step, val, 0, UINT64_MAX, "--step", e);
+		return num_u64(&o->sh.step, val, 0, UINT64_MAX, "--step", e);
 	case 'r':
 		return shard_set_run(&o->sh, val, e);
 	case 'w':
-		return cli_f64(&o->sh.weight, val, 1e-300, 1e300, "--weight",
+		return num_f64(&o->sh.weight, val, 1e-300, 1e300, "--weight",
 		    e);
 	case 'n':
-		return cli_u64(&o->sh.samples, val, 0, UINT64_MAX, "--samples",
+		return num_u64(&o->sh.samples, val, 0, UINT64_MAX, "--samples",
 		    e);
 	case 'g':
-		r = cli_u64(&u, val, 1, SCHEMA_MAX_GROUP, "--group", e);
+		r = num_u64(&u, val, 1, SCHEMA_MAX_GROUP, "--group", e);
 		o->fo.group_size = r == 0 ? (uint32_t)u : 0;
 		return r;
 	case 'k':
 		return set_kind(&o->sh, val, e);
 	case OPT_BASE:
-		return cli_u64(&o->sh.base_version, val, 0, UINT64_MAX,
+		return num_u64(&o->sh.base_version, val, 0, UINT64_MAX,
 		    "--base-version", e);
 	case OPT_NORM:
-		if ((r = cli_f64(&norm, val, 0, 1e300, "--model-norm", e)) < 0)
+		if ((r = num_f64(&norm, val, 0, 1e300, "--model-norm", e)) < 0)
 			return r;
 		return text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 	case OPT_NAME:

@@ -14,7 +14,10 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/num.h"
 #include "kern/kern.h"
+#include "pipe/filter.h"
+#include "report/conserve.h"
 #include "report/diff.h"
 #include "report/histogram.h"
 #include "report/list.h"
@@ -23,8 +26,6 @@
 #include "report/report.h"
 #include "report/stats.h"
 #include "report/verify.h"
-#include "state/conserve.h"
-#include "stream/filter.h"
 
 enum {
 	OPT_LIST = CLI_LONG, OPT_STATS, OPT_HISTOGRAM, OPT_VERIFY, OPT_DIFF,
@@ -108,7 +109,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->glob = val;
 		return 0;
 	case OPT_TOLERANCE:
-		return cli_f64(&o->tolerance, val, 0, 1e300, "--tolerance", e);
+		return num_f64(&o->tolerance, val, 0, 1e300, "--tolerance", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -123,7 +124,7 @@ width(void)
 	struct winsize w;
 	uint64_t v;
 
-	if (s != NULL && cli_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
+	if (s != NULL && num_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
 		return (int)v;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
 		return w.ws_col;

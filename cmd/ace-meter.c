@@ -16,10 +16,11 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mono.h"
+#include "base/num.h"
+#include "device/link.h"
+#include "device/receipts.h"
 #include "kern/kern.h"
-#include "state/link.h"
-#include "state/receipts.h"
-#include "stream/filter.h"
+#include "pipe/filter.h"
 
 enum { OPT_PROGRESS = CLI_LONG, OPT_SIZE, OPT_WAIT, OPT_FORCE };
 enum { BUF = 64 * 1024, BAR = 24 };
@@ -53,7 +54,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->dir = val;
 		return 0;
 	case 'L':
-		if (cli_rate(&o->limit, val, "--limit", e) < 0)
+		if (num_rate(&o->limit, val, "--limit", e) < 0)
 			return -ERR_USAGE;
 		return o->limit >= 8 ? 0 : err_set(e, ERR_USAGE,
 		    "--limit '%s': at least 8bit", val);
@@ -61,9 +62,9 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->progress = 1;
 		return 0;
 	case OPT_SIZE:
-		return cli_size(&o->size, val, "--size", e);
+		return num_size(&o->size, val, "--size", e);
 	case OPT_WAIT:
-		return cli_time(&o->wait, val, "--wait", e);
+		return num_time(&o->wait, val, "--wait", e);
 	default:
 		o->force = 1;
 		return 0;

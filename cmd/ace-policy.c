@@ -10,14 +10,15 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/num.h"
+#include "base/state.h"
 #include "base/table.h"
-#include "decide/policy.h"
+#include "device/memory.h"
 #include "kern/kern.h"
-#include "report/advice.h"
+#include "pipe/filter.h"
+#include "report/advise.h"
 #include "report/profile.h"
-#include "state/history.h"
-#include "state/state.h"
-#include "stream/filter.h"
+#include "stage/policy.h"
 #include "sync/deco.h"
 #include "sync/ratio.h"
 
@@ -90,9 +91,9 @@ struct opts {
 	int curve;			/* OPT_BETA or OPT_HALF was said */
 	uint64_t values;
 	struct policy policy;
-	struct advice_cuts cuts;
-	struct advice_stale stale;
-	struct advice_tiers tiers;
+	struct advise_cuts cuts;
+	struct advise_stale stale;
+	struct advise_tiers tiers;
 };
 
 static int
@@ -100,8 +101,8 @@ set_beta(struct opts *o, int key, const char *val, struct err *e)
 {
 	double *beta = &o->policy.beta;
 	int r = key == OPT_BETA ?
-	    cli_f64(beta, val, 0, POLICY_BIG, "--beta", e) :
-	    cli_rate(beta, val, "--half", e);
+	    num_f64(beta, val, 0, POLICY_BIG, "--beta", e) :
+	    num_rate(beta, val, "--half", e);
 
 	if (r < 0)
 		return r;
@@ -121,20 +122,20 @@ set_pace(struct pace *o, int key, const char *val, struct err *e)
 {
 	switch (key) {
 	case OPT_RISE:
-		return cli_f64(&o->rise, val, 1e-3, 1, "--rise", e);
+		return num_f64(&o->rise, val, 1e-3, 1, "--rise", e);
 	case OPT_STILL:
-		return cli_f64(&o->still, val, 0, 0.9, "--hysteresis", e);
+		return num_f64(&o->still, val, 0, 0.9, "--hysteresis", e);
 	case OPT_WARMUP:
-		return cli_u64(&o->warmup, val, 0, UINT64_MAX, "--warmup", e);
+		return num_u64(&o->warmup, val, 0, UINT64_MAX, "--warmup", e);
 	case OPT_ACCORDION:
-		return cli_u64(&o->window, val, 1, 1000000, "--accordion", e);
+		return num_u64(&o->window, val, 1, 1000000, "--accordion", e);
 	default:
-		return cli_f64(&o->ease, val, 1, 1e6, "--ease", e);
+		return num_f64(&o->ease, val, 1, 1e6, "--ease", e);
 	}
 }
 
 static int
-set_deco(struct advice_stale *o, int key, const char *val, struct err *e)
+set_deco(struct advise_stale *o, int key, const char *val, struct err *e)
 {
 	static const char *const phi[] = { "paper", "s2", "additive", "tta",
 	    "all", NULL };
@@ -143,22 +144,22 @@ set_deco(struct advice_stale *o, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case OPT_COMPUTE:
-		return cli_time(&o->compute, val, "--compute", e);
+		return num_time(&o->compute, val, "--compute", e);
 	case OPT_LATENCY:
-		return cli_time(&o->latency, val, "--latency", e);
+		return num_time(&o->latency, val, "--latency", e);
 	case OPT_PHI:
-		if ((r = cli_choice(&o->phi, val, phi, "--phi", e)) == 0 &&
-		    o->phi > ADVICE_TTA)
-			o->phi = ADVICE_ALL;
+		if ((r = num_choice(&o->phi, val, phi, "--phi", e)) == 0 &&
+		    o->phi > ADVISE_TTA)
+			o->phi = ADVISE_ALL;
 		return r;
 	case OPT_MIN_RATIO:
-		return cli_f64(&o->min, val, 1e-9, 1, "--min-ratio", e);
+		return num_f64(&o->min, val, 1e-9, 1, "--min-ratio", e);
 	case OPT_KC:
-		return cli_f64(&o->kc, val, 0, 1e6, "--kc", e);
+		return num_f64(&o->kc, val, 0, 1e6, "--kc", e);
 	case OPT_KD:
-		return cli_f64(&o->kd, val, 0, 1e6, "--kd", e);
+		return num_f64(&o->kd, val, 0, 1e6, "--kd", e);
 	default:
-		if ((r = cli_u64(&n, val, 0, DECO_MOST, "--max-delay", e)) == 0)
+		if ((r = num_u64(&n, val, 0, DECO_MOST, "--max-delay", e)) == 0)
 			o->most = (int)n;
 		return r;
 	}
@@ -173,19 +174,19 @@ set_table(struct opts *o, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case OPT_DT:
-		return cli_time(&o->cuts.dt, val, "--dt", e);
+		return num_time(&o->cuts.dt, val, "--dt", e);
 	case OPT_METHOD:
-		if ((r = cli_choice(&m, val, method, "--method", e)) == 0)
-			o->cuts.method = (enum advice_method)m;
+		if ((r = num_choice(&m, val, method, "--method", e)) == 0)
+			o->cuts.method = (enum advise_method)m;
 		return r;
 	case OPT_LAMBDA:
-		return cli_time(&o->tiers.lambda, val, "--lambda", e);
+		return num_time(&o->tiers.lambda, val, "--lambda", e);
 	case OPT_TIERS:
-		return cli_u64(&o->tiers.tiers, val, 1, 64, "--tiers", e);
+		return num_u64(&o->tiers.tiers, val, 1, 64, "--tiers", e);
 	case OPT_GROUPS:
-		return cli_u64(&o->tiers.groups, val, 1, 2048, "--groups", e);
+		return num_u64(&o->tiers.groups, val, 1, 2048, "--groups", e);
 	case OPT_THETA:
-		return cli_f64(&o->tiers.theta, val, 0, 1e9, "--theta", e);
+		return num_f64(&o->tiers.theta, val, 0, 1e9, "--theta", e);
 	default:
 		o->tiers.cosine = 1;
 		return 0;
@@ -219,36 +220,36 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->dir = val;
 		return 0;
 	case OPT_CMIN:
-		return cli_f64(&p->cmin, val, 1, 1e9, "--cmin", e);
+		return num_f64(&p->cmin, val, 1, 1e9, "--cmin", e);
 	case OPT_CMAX:
-		return cli_f64(&p->cmax, val, 1, 1e9, "--cmax", e);
+		return num_f64(&p->cmax, val, 1, 1e9, "--cmax", e);
 	case OPT_BETA:
 	case OPT_HALF:
 		return set_beta(o, key, val, e);
 	case OPT_BANDWIDTH:
-		return cli_rate(&p->bandwidth, val, "--bandwidth", e);
+		return num_rate(&p->bandwidth, val, "--bandwidth", e);
 	case OPT_TARGET:
-		return cli_f64(&p->interval.target, val, 1e-300,
+		return num_f64(&p->interval.target, val, 1e-300,
 		    POLICY_BIG, "--target-divergence", e);
 	case OPT_NORM:
-		return cli_f64(&p->norm, val, 1e-300, POLICY_BIG,
+		return num_f64(&p->norm, val, 1e-300, POLICY_BIG,
 		    "--model-norm", e);
 	case OPT_INTERVAL:
-		return cli_u64(&p->steps, val, 1, 1000000, "--interval", e);
+		return num_u64(&p->steps, val, 1, 1000000, "--interval", e);
 	case OPT_LEAST:
-		return cli_u64(&p->interval.min, val, 1, 1000000,
+		return num_u64(&p->interval.min, val, 1, 1000000,
 		    "--min-interval", e);
 	case OPT_MOST:
-		return cli_u64(&p->interval.max, val, 1, 1000000,
+		return num_u64(&p->interval.max, val, 1, 1000000,
 		    "--max-interval", e);
 	case OPT_DIVERGENCE:
-		return cli_f64(&o->divergence, val, 0, POLICY_BIG,
+		return num_f64(&o->divergence, val, 0, POLICY_BIG,
 		    "--divergence", e);
 	case OPT_VALUES:
-		return cli_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
+		return num_u64(&o->values, val, 0, UINT64_MAX >> 8, "--values",
 		    e);
 	case OPT_DEADLINE:
-		return cli_time(&p->deadline, val, "--deadline", e);
+		return num_time(&p->deadline, val, "--deadline", e);
 	case OPT_REPLAY:
 		o->replay = val;
 		return 0;
@@ -319,7 +320,7 @@ put_today(const struct opts *o, struct err *e)
 	int r = state_open(&state, o->dir, e);
 
 	if (r == 0)
-		r = history_number(&state, HISTORY_LINK, HISTORY_BANDWIDTH,
+		r = memory_number(&state, MEMORY_LINK, MEMORY_BANDWIDTH,
 		    &rate, e);
 	state_close(&state);
 	if (r < 0)
@@ -364,13 +365,13 @@ text_interval(struct opts *o, const char *path, struct err *e)
 static int
 text_dynacomm(struct opts *o, const char *path, struct err *e)
 {
-	struct advice_cuts cuts = o->cuts;
+	struct advise_cuts cuts = o->cuts;
 	struct table t;
 	int r = table_read(&t, path, e);
 
 	cuts.bandwidth = o->policy.bandwidth;
 	if (r == 0)
-		r = advice_dynacomm(stdout, &t, &cuts, e);
+		r = advise_dynacomm(stdout, &t, &cuts, e);
 	table_release(&t);
 	return r;
 }
@@ -379,14 +380,14 @@ text_dynacomm(struct opts *o, const char *path, struct err *e)
 static int
 text_deco(struct opts *o, const char *path, struct err *e)
 {
-	struct advice_stale stale = o->stale;
+	struct advise_stale stale = o->stale;
 	struct table t = TABLE_INIT;
 	int r = path != NULL ? table_read(&t, path, e) : 0;
 
 	stale.bandwidth = o->policy.bandwidth;
 	stale.values = o->values;
 	if (r == 0)
-		r = advice_deco(stdout, path != NULL ? &t : NULL, &stale, e);
+		r = advise_deco(stdout, path != NULL ? &t : NULL, &stale, e);
 	table_release(&t);
 	return r;
 }
@@ -398,7 +399,7 @@ text_cluster(struct opts *o, const char *path, struct err *e)
 	int r = table_read(&t, path, e);
 
 	if (r == 0)
-		r = advice_cluster(stdout, &t, &o->tiers, e);
+		r = advise_cluster(stdout, &t, &o->tiers, e);
 	table_release(&t);
 	return r;
 }
@@ -465,11 +466,11 @@ say(const struct opts *o, struct policy *p)
 
 /* The options that `deco' has as text count in the stream too. */
 static void
-set_stale(struct stale *s, const struct advice_stale *o)
+set_stale(struct policy_deco *s, const struct advise_stale *o)
 {
 	s->compute = o->compute;
 	s->latency = o->latency;
-	s->rule = o->phi == ADVICE_ALL ? REPLAN_TTA : o->phi;
+	s->rule = o->phi == ADVISE_ALL ? REPLAN_TTA : o->phi;
 	s->d = (struct deco)DECO_INIT;
 	s->d.min = o->min;
 	s->d.most = o->most;
@@ -554,9 +555,9 @@ main(int argc, char **argv)
 	struct opts o = { .cli = &c, .divergence = -1,
 	    .policy = { .cmin = 2, .cmax = 300, .beta = ratio_beta(10e6),
 	    .bandwidth = -1, .deadline = -1, .steps = 1, .interval = { 0, 1, 1000 },
-	    .cuts = CUTS_INIT, .pace = PACE_INIT },
-	    .cuts = { -1, -1, ADVICE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
-	    0.005, 0.3, 64, ADVICE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };
+	    .cuts = POLICY_DYNACOMM_INIT, .pace = PACE_INIT },
+	    .cuts = { -1, -1, ADVISE_DP }, .stale = { -1, -1, -1, 0, 1e-5,
+	    0.005, 0.3, 64, ADVISE_ALL }, .tiers = { -1, 0, 0, -1, 0 } };
 	struct err e = ERR_INIT;
 	int r;
 

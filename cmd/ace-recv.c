@@ -21,11 +21,12 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/num.h"
+#include "format/values.h"
 #include "kern/kern.h"
-#include "state/fence.h"
-#include "state/verdict.h"
-#include "stream/filter.h"
-#include "stream/values.h"
+#include "pipe/filter.h"
+#include "spool/fence.h"
+#include "spool/verdict.h"
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
@@ -71,7 +72,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->spool = val;
 		return 0;
 	case OPT_REPLY:
-		return cli_choice(&o->aggregate, val, what, "--reply", e);
+		return num_choice(&o->aggregate, val, what, "--reply", e);
 	case 'd':
 		o->device = val;
 		return 0;
@@ -79,9 +80,9 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->run = val;
 		return 0;
 	case OPT_MAX:
-		return cli_size(&o->max_shard, val, "--max-shard", e);
+		return num_size(&o->max_shard, val, "--max-shard", e);
 	case OPT_STALE:
-		return cli_u64(&o->max_stale, val, 0, 1u << 30,
+		return num_u64(&o->max_stale, val, 0, 1u << 30,
 		    "--max-staleness", e);
 	case OPT_ONCE:
 		o->once = 1;
@@ -91,10 +92,10 @@ set(void *arg, int key, const char *val, struct err *e)
 		return 0;
 	case OPT_FENCE:
 		o->fence = 1;
-		return cli_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
+		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
 		    e);
 	case OPT_SYNC:
-		return cli_choice(&o->sync, val, syncs, "--sync", e);
+		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;

@@ -6,11 +6,12 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/num.h"
+#include "device/memory.h"
+#include "format/note.h"
+#include "format/values.h"
 #include "kern/kern.h"
-#include "state/history.h"
-#include "stream/filter.h"
-#include "stream/note.h"
-#include "stream/values.h"
+#include "pipe/filter.h"
 #include "sync/score.h"
 
 #define FILE_NAME "score"		/* in the state directory */
@@ -56,11 +57,11 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->dir = val;
 		return 0;
 	case OPT_ALPHA:
-		return cli_f64(&o->alpha, val, 0, 1, "--alpha", e);
+		return num_f64(&o->alpha, val, 0, 1, "--alpha", e);
 	case OPT_DECAY:
-		return cli_f64(&o->decay, val, 0, 1, "--decay", e);
+		return num_f64(&o->decay, val, 0, 1, "--decay", e);
 	case OPT_FORM:
-		if ((r = cli_choice(&form, val, forms, "--form", e)) == 0)
+		if ((r = num_choice(&form, val, forms, "--form", e)) == 0)
 			o->form = (enum score_form)form;
 		return r;
 	case OPT_FEEDBACK:
@@ -92,14 +93,14 @@ struct run {
 static int
 load(struct run *x, struct err *e)
 {
-	struct history h = HISTORY_INIT;
+	struct memory h = MEMORY_INIT;
 	char id[33];
 	const char *model, *form;
 	const float *row;
 	unsigned c;
 	int r;
 
-	if ((r = history_load(&h, &x->state, FILE_NAME, e)) <= 0)
+	if ((r = memory_load(&h, &x->state, FILE_NAME, e)) <= 0)
 		return r;
 	form = text_get(&h.kv, KEY_FORM);
 	shard_hex(x->model, id);
@@ -115,22 +116,22 @@ load(struct run *x, struct err *e)
 		goto out;
 	}
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
-		row = history_row(&h, score_columns[c], x->score->n);
+		row = memory_row(&h, score_columns[c], x->score->n);
 		if (row != NULL)
 			r = score_put_column(x->score, c, row, e);
 	}
-	row = history_row(&h, ROW_ALL, SCORE_ALL);
+	row = memory_row(&h, ROW_ALL, SCORE_ALL);
 	if (r >= 0 && row != NULL)
 		r = score_put_all(x->score, row, e);
 out:
-	history_release(&h);
+	memory_release(&h);
 	return r;
 }
 
 static int
 save(struct run *x, struct err *e)
 {
-	struct history h = HISTORY_INIT;
+	struct memory h = MEMORY_INIT;
 	float all[SCORE_ALL];
 	char id[33];
 	float *row;
@@ -146,14 +147,14 @@ save(struct run *x, struct err *e)
 		r = text_set(&h.kv, KEY_FORM, forms[x->o->form], e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
 		score_get_column(x->score, c, row);
-		r = history_put(&h, score_columns[c], row, x->score->n, e);
+		r = memory_put(&h, score_columns[c], row, x->score->n, e);
 	}
 	score_get_all(x->score, all);
-	if (r >= 0 && (r = history_put(&h, ROW_ALL, all, SCORE_ALL, e)) >= 0)
-		r = history_save(&h, &x->state, FILE_NAME,
+	if (r >= 0 && (r = memory_put(&h, ROW_ALL, all, SCORE_ALL, e)) >= 0)
+		r = memory_save(&h, &x->state, FILE_NAME,
 		    reader_shard(x->in), x->o->f.tool, e);
 	alloc_free(row);
-	history_release(&h);
+	memory_release(&h);
 	return r;
 }
 

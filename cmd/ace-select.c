@@ -12,13 +12,14 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "decide/chooser.h"
-#include "decide/flow.h"
-#include "decide/twice.h"
+#include "base/num.h"
+#include "base/state.h"
+#include "format/plan_text.h"
 #include "kern/kern.h"
-#include "state/state.h"
-#include "stream/filter.h"
-#include "stream/plan_text.h"
+#include "pipe/filter.h"
+#include "stage/chooser.h"
+#include "stage/flow.h"
+#include "stage/twice.h"
 #include "sync/fit.h"
 
 #define LEVELS "ecq,q8,f16,f32"
@@ -88,15 +89,15 @@ set_budget(struct opts *o, int key, const char *val, struct err *e)
 	switch (key) {
 	case 'b':
 		b->by = BUDGET_BYTES;
-		r = cli_size(&b->bytes, val, "-b", e);
+		r = num_size(&b->bytes, val, "-b", e);
 		break;
 	case OPT_BITS:
 		b->by = BUDGET_BITS;
-		r = cli_f64(&b->bits, val, 0, 64, "--bits", e);
+		r = num_f64(&b->bits, val, 0, 64, "--bits", e);
 		break;
 	case OPT_SECONDS:
 		b->by = BUDGET_SECONDS;
-		r = cli_time(&b->seconds, val, "--seconds", e);
+		r = num_time(&b->seconds, val, "--seconds", e);
 		break;
 	default:
 		b->by = BUDGET_POLICY;
@@ -114,9 +115,9 @@ set(void *arg, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case OPT_ROLES:
-		return cli_choice(&o->c.no_roles, val, roles, "--roles", e);
+		return num_choice(&o->c.no_roles, val, roles, "--roles", e);
 	case 'p':
-		r = cli_f64(&o->share.share, val, 0, 1, "-p", e);
+		r = num_f64(&o->share.share, val, 0, 1, "-p", e);
 		return r < 0 ? r : set_mode(o, key, MODE_SHARE, e);
 	case 'b':
 	case OPT_BITS:
@@ -130,7 +131,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->text = 1;
 		return 0;
 	case OPT_REST_SHARE:
-		return cli_f64(&o->share.rest_share, val, 0, 1,
+		return num_f64(&o->share.rest_share, val, 0, 1,
 		    "--rest-share", e);
 	case OPT_LEVELS:
 		return fit_levels(o->c.level, &o->c.m, &o->c.ladder, val,
@@ -140,7 +141,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_REST:
 		return codec_parse(val, &o->share.rest, e);
 	case OPT_MEMORY:
-		return cli_size(&o->c.memory, val, "--memory", e);
+		return num_size(&o->c.memory, val, "--memory", e);
 	case OPT_PASSES:
 		o->one_pass = 1;
 		return 0;

@@ -12,10 +12,10 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/version.h"
-#include "stream/keys.h"
-#include "stream/reader.h"
-#include "stream/values.h"
-#include "stream/writer.h"
+#include "format/keys.h"
+#include "format/reader.h"
+#include "format/values.h"
+#include "format/writer.h"
 
 struct ace_reader {
 	struct reader *r;

@@ -14,9 +14,9 @@
 #include "base/err.h"
 #include "bench.h"
 #include "codec/codec.h"
-#include "state/pending.h"
-#include "state/residual.h"
-#include "stream/values.h"
+#include "device/pending.h"
+#include "device/residual.h"
+#include "format/values.h"
 
 enum { PARAMS = 25000000, ROUNDS = 5 };
 

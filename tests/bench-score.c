@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "codec/stat.h"
-#include "stream/values.h"
+#include "format/values.h"
 #include "sync/score.h"
 
 enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, LEVEL, LEVEL_LEARNT, WAYS,

@@ -23,9 +23,9 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "forge.h"
-#include "stream/receipt.h"
-#include "stream/values.h"
-#include "stream/writer.h"
+#include "format/receipt.h"
+#include "format/values.h"
+#include "format/writer.h"
 
 enum { MAX = 1 << 16, ARGS = 12 };
 

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/pack.h"
-#include "stream/frame.h"
+#include "format/frame.h"
 
 enum { FORGE_MAX = 64 };
 

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "base/mono.h"
-#include "stream/frame.h"
+#include "format/frame.h"
 
 enum { PIECE = 1 << 16, MOST = 1 << 28 };
 

@@ -32,10 +32,10 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "codec/codec.h"
-#include "stream/frame.h"
-#include "stream/note.h"
-#include "stream/values.h"
-#include "stream/writer.h"
+#include "format/frame.h"
+#include "format/note.h"
+#include "format/values.h"
+#include "format/writer.h"
 
 enum kind { GAUSS, LAYERED, ZEROS, RAMP, FAST, NOTNUM, INFINITE };
 static const char *const kinds[] = {

@@ -12,7 +12,7 @@
  */
 #include "base/err.h"
 #include "crash.h"
-#include "state/conserve.h"
+#include "report/conserve.h"
 
 static unsigned long every = 1, turn, trees;
 

@@ -13,13 +13,13 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "proc.h"
-#include "state/conserve.h"
-#include "state/inbox.h"
-#include "state/ledger.h"
-#include "state/pending.h"
-#include "state/residual.h"
-#include "stream/values.h"
-#include "stream/writer.h"
+#include "report/conserve.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+#include "device/pending.h"
+#include "device/residual.h"
+#include "format/values.h"
+#include "format/writer.h"
 
 enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
     WINDOW = 4 };

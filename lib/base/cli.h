@@ -47,19 +47,4 @@ int cli_exit(const struct cli *c, int r, const struct err *e);
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Numbers: the whole argument or an error (-ERR_USAGE) that names it. */
-int cli_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi,
-    const char *what, struct err *e);
-int cli_f64(double *v, const char *s, double lo, double hi, const char *what,
-    struct err *e);	/* finite, lo <= v <= hi */
-int cli_size(uint64_t *v, const char *s, const char *what, struct err *e);
-					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
-int cli_rate(double *v, const char *s, const char *what, struct err *e);
-					/* bit/s: 5Mbit, 200kbit, 1Gbit */
-int cli_time(double *v, const char *s, const char *what, struct err *e);
-					/* seconds: 10ms, 1.5s, 2m; plain = s */
-/* cli_choice(v, s, names, what, e): *v = index in the NULL-ended list. */
-int cli_choice(int *v, const char *s, const char *const *names,
-    const char *what, struct err *e);
-
 #endif

@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/num.h"
 #include "base/table.h"
 
 /* The whole file, with a 0 behind it. */
@@ -163,11 +163,11 @@ table_value(const struct table *t, size_t row, size_t col,
 	const char *s = table_cell(t, row, col);
 	int r;
 
-	if ((r = cli_f64(v, s, -1e300, 1e300, "", NULL)) < 0 &&
+	if ((r = num_f64(v, s, -1e300, 1e300, "", NULL)) < 0 &&
 	    kind == TABLE_TIME)
-		r = cli_time(v, s, "", NULL);
+		r = num_time(v, s, "", NULL);
 	else if (r < 0 && kind == TABLE_RATE)
-		r = cli_rate(v, s, "", NULL);
+		r = num_rate(v, s, "", NULL);
 	if (r < 0)
 		return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s' "
 		    "is not a %s", t->line[row + 1], table_name(t, col), s,

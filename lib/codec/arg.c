@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "codec/arg.h"
 
 int
@@ -14,7 +14,7 @@ arg_number(const char *s, float lo, float hi, float *v, struct err *e)
 
 	if (s == NULL)
 		return err_set(e, ERR_USAGE, "needs an argument");
-	if ((r = cli_f64(&d, s, (double)lo, (double)hi, "argument", e)) < 0)
+	if ((r = num_f64(&d, s, (double)lo, (double)hi, "argument", e)) < 0)
 		return r;
 	*v = (float)d;
 	return 0;

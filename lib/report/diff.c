@@ -5,11 +5,11 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "format/values.h"
 #include "report/diff.h"
 #include "report/moments.h"
 #include "report/report.h"
 #include "report/stats.h"
-#include "stream/values.h"
 
 enum { NO_GROUP = -1 };
 

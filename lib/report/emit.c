@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/text.h"
 #include "report/emit.h"
-#include "stream/text.h"
 
 void
 emit_init(struct emit *j, FILE *f)

@@ -5,11 +5,11 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "format/text.h"
 #include "report/octaves.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/walk.h"
-#include "stream/text.h"
 
 enum {
 	PLOT_ROWS = 64,		/* of shards; more share a row */

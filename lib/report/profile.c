@@ -3,9 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/keys.h"
+#include "format/reader.h"
 #include "report/profile.h"
-#include "stream/keys.h"
-#include "stream/reader.h"
 
 struct profile {
 	struct schema sc;		/* of the first shard */

@@ -1,8 +1,8 @@
 #include <string.h>
 
+#include "format/reader.h"
+#include "format/writer.h"
 #include "report/recover.h"
-#include "stream/reader.h"
-#include "stream/writer.h"
 
 /* r stands at a shard: 1 when it is whole, and r is back at its beginning. */
 static int

@@ -4,8 +4,8 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "format/text.h"
 #include "report/report.h"
-#include "stream/text.h"
 
 void
 report_init(struct report *p, FILE *f, const struct kern *k)

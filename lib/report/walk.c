@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/values.h"
 #include "report/walk.h"
-#include "stream/values.h"
 
 int
 walk_wants(const char *glob, const struct schema_tensor *t)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "codec/codec.h"
-#include "stream/reader.h"
+#include "format/reader.h"
 
 struct err;
 

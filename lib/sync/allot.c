@@ -3,9 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/elem.h"
 #include "base/err.h"
 #include "sync/allot.h"
-#include "sync/elem.h"
 #include "sync/estimate.h"
 
 enum {

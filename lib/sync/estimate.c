@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sync/elem.h"
+#include "base/elem.h"
 #include "sync/estimate.h"
 #include "sync/estimate_draw.h"
 #include "sync/estimate_topk.h"

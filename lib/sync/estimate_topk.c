@@ -1,7 +1,7 @@
 #include <math.h>
 
+#include "base/elem.h"
 #include "codec/topk.h"
-#include "sync/elem.h"
 #include "sync/estimate_topk.h"
 
 static double

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "sync/elem.h"
+#include "base/elem.h"
 #include "sync/interval.h"
 
 double

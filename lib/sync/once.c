@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/elem.h"
 #include "base/err.h"
-#include "sync/elem.h"
 #include "sync/fit.h"
 #include "sync/once.h"
 

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elem.h"
 #include "base/err.h"
-#include "sync/elem.h"
 #include "sync/price.h"
 
 #define PRICE_LN2 0.69314718055994530942

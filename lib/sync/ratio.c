@@ -1,4 +1,4 @@
-#include "sync/elem.h"
+#include "base/elem.h"
 #include "sync/ratio.h"
 
 double

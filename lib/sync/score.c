@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/elem.h"
 #include "base/err.h"
-#include "sync/elem.h"
 #include "sync/score.h"
 
 #define SCORE_EPS 1e-30		/* inside the logarithms: below any f32 square

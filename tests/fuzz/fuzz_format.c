@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "formats/format.h"
+#include "files/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

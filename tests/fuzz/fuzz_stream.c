@@ -5,11 +5,11 @@
  */
 #include "base/err.h"
 #include "base/io.h"
-#include "stream/frame.h"
-#include "stream/note.h"
-#include "stream/reader.h"
-#include "stream/text.h"
-#include "stream/values.h"
+#include "format/frame.h"
+#include "format/note.h"
+#include "format/reader.h"
+#include "format/text.h"
+#include "format/values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

@@ -10,9 +10,9 @@
 #include "base/pack.h"
 #include "base/rng.h"
 #include "report/recover.h"
-#include "stream/reader.h"
-#include "stream/values.h"
-#include "stream/writer.h"
+#include "format/reader.h"
+#include "format/values.h"
+#include "format/writer.h"
 
 #include "../tap.h"
 

@@ -8,7 +8,7 @@
 #include "kern/kern.h"
 #include "report/report.h"
 #include "report/verify.h"
-#include "stream/writer.h"
+#include "format/writer.h"
 
 #include "../tap.h"
 

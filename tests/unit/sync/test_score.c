@@ -3,7 +3,7 @@
 
 #include "../tap.h"
 #include "base/err.h"
-#include "sync/elem.h"
+#include "base/elem.h"
 #include "sync/score.h"
 
 static void

@@ -1,0 +1,121 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/num.h"
+
+int
+num_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi, const char *what,
+    struct err *e)
+{
+	char *end;
+	unsigned long long x;
+
+	errno = 0;
+	x = strtoull(s, &end, 10);
+	if (s[0] < '0' || s[0] > '9' || *end != '\0' || errno != 0 || x < lo ||
+	    x > hi)
+		return err_set(e, ERR_USAGE,
+		    "%s '%s' is not a whole number from %llu to %llu", what, s,
+		    (unsigned long long)lo, (unsigned long long)hi);
+	*v = x;
+	return 0;
+}
+
+int
+num_f64(double *v, const char *s, double lo, double hi, const char *what,
+    struct err *e)
+{
+	char *end;
+	double x;
+
+	errno = 0;
+	x = strtod(s, &end);
+	if (end == s || *end != '\0' || !isfinite(x) || x < lo || x > hi)
+		return err_set(e, ERR_USAGE,
+		    "%s '%s' is not a number from %g to %g", what, s, lo, hi);
+	*v = x;
+	return 0;
+}
+
+struct num_unit {
+	const char *name;
+	double factor;
+};
+
+static int
+num_unit(double *v, const char *s, const struct num_unit *u, const char *what,
+    const char *want, struct err *e)
+{
+	char *end;
+	double x;
+
+	errno = 0;
+	x = strtod(s, &end);
+	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
+		for (; u->name != NULL; u++)
+			if (strcmp(end, u->name) == 0) {
+				*v = x * u->factor;
+				return 0;
+			}
+	return err_set(e, ERR_USAGE, "%s '%s' is not %s", what, s, want);
+}
+
+int
+num_size(uint64_t *v, const char *s, const char *what, struct err *e)
+{
+	static const struct num_unit u[] = {
+		{ "", 1 }, { "k", 1e3 }, { "K", 1e3 }, { "M", 1e6 },
+		{ "G", 1e9 }, { "T", 1e12 }, { "Ki", 1024.0 },
+		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 }, { NULL, 0 }
+	};
+	double x;
+	int r = num_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M, 64Mi",
+	    e);
+
+	if (r < 0)
+		return r;
+	if (x >= 9e18)
+		return err_set(e, ERR_USAGE, "%s '%s' is too large", what, s);
+	*v = (uint64_t)x;
+	return 0;
+}
+
+int
+num_rate(double *v, const char *s, const char *what, struct err *e)
+{
+	static const struct num_unit u[] = {
+		{ "bit", 1 }, { "kbit", 1e3 }, { "Mbit", 1e6 }, { "Gbit", 1e9 },
+		{ "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 },
+		{ "Gbit/s", 1e9 }, { NULL, 0 }
+	};
+
+	return num_unit(v, s, u, what, "a rate such as 5Mbit or 200kbit", e);
+}
+
+int
+num_time(double *v, const char *s, const char *what, struct err *e)
+{
+	static const struct num_unit u[] = {
+		{ "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 },
+		{ "m", 60 }, { "h", 3600 }, { NULL, 0 }
+	};
+
+	return num_unit(v, s, u, what, "a time such as 10ms, 1.5s, 2m", e);
+}
+
+int
+num_choice(int *v, const char *s, const char *const *names, const char *what,
+    struct err *e)
+{
+	int i;
+
+	for (i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], s) == 0) {
+			*v = i;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "%s '%s' is unknown", what, s);
+}

@@ -1,0 +1,26 @@
+/*
+ * Numbers from text: options, tables, keys of a stream.  The whole word or an
+ * error (-ERR_USAGE) that names it; what: of what it is the value.
+ */
+#ifndef ACE_NUM_H
+#define ACE_NUM_H
+
+#include <stdint.h>
+
+struct err;
+
+int num_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi,
+    const char *what, struct err *e);
+int num_f64(double *v, const char *s, double lo, double hi, const char *what,
+    struct err *e);	/* finite, lo <= v <= hi */
+int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
+					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
+int num_rate(double *v, const char *s, const char *what, struct err *e);
+					/* bit/s: 5Mbit, 200kbit, 1Gbit */
+int num_time(double *v, const char *s, const char *what, struct err *e);
+					/* seconds: 10ms, 1.5s, 2m; plain = s */
+/* num_choice(v, s, names, what, e): *v = index in the NULL-ended list. */
+int num_choice(int *v, const char *s, const char *const *names,
+    const char *what, struct err *e);
+
+#endif

@@ -1,0 +1,25 @@
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/scan.h"
+
+int
+scan(const char *path, int (*each)(void *, const char *, struct err *),
+    void *arg, struct err *e)
+{
+	DIR *d = opendir(path);
+	struct dirent *de;
+	int r = 0;
+
+	if (d == NULL)
+		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
+	while (r == 0 && (errno = 0, de = readdir(d)) != NULL)
+		if (de->d_name[0] != '.')
+			r = each(arg, de->d_name, e);
+	if (r == 0 && errno != 0)
+		r = err_sys(e, "'%s'", path);
+	(void)closedir(d);
+	return r;
+}

@@ -1,0 +1,176 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "device/dense.h"
+
+/* The tail's checksum covers every header, and each header its payload: the
+ * last 128 bytes stand for the whole file. */
+static int
+dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
+{
+	unsigned char tail[128];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	if (st.st_size < (off_t)sizeof(tail))
+		return err_set(e, ERR_DATA, "truncated: '%s'", path);
+	do
+		n = pread(fd, tail, sizeof(tail), st.st_size -
+		    (off_t)sizeof(tail));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_sys(e, "'%s'", path);
+	if (n != (ssize_t)sizeof(tail))
+		return err_set(e, ERR_DATA, "truncated: '%s'", path);
+	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
+	return 0;
+}
+
+static int
+dense_first(struct dense *d, enum shard_kind kind, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(d->r, e)) > 0 && k != READER_SHARD)
+		continue;
+	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
+		k = err_set(e, ERR_DATA, "corrupt: no shard of kind %s",
+		    shard_kind_name(kind));
+	if (k < 0)
+		return reader_blame(d->r, k, e);
+	return values_begin(&d->v, d->r, e);
+}
+
+int
+dense_open(struct dense *d, const struct state *s, const char *name,
+    enum shard_kind kind, struct err *e)
+{
+	char *path = state_path(s, name, e);
+	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
+	struct io *io;
+	int fd, k;
+
+	memset(d, 0, sizeof(*d));
+	d->v = (struct values)VALUES_INIT;
+	memcpy(d->stamp, "none", 5);
+	if (path == NULL)
+		return -ERR_SYS;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT) {
+		alloc_free(path);
+		return 0;
+	}
+	if (fd < 0)
+		k = err_sys(e, "'%s'", path);
+	else if ((k = dense_stamp(d, fd, path, e)) < 0 ||
+	    (k = io_open_fd(&io, fd, path, e)) < 0)
+		(void)close(fd);
+	else {
+		io_own(io);
+		if ((k = reader_open(&d->r, io, &o, e)) == 0)
+			k = dense_first(d, kind, e);
+	}
+	if (k < 0)
+		dense_close(d);
+	alloc_free(path);
+	return k;
+}
+
+int
+dense_check(const struct dense *d, const struct shard *sh,
+    const struct schema *sc, struct err *e)
+{
+	const struct shard *own;
+	char why[256];
+
+	if (d->r == NULL)
+		return 0;
+	own = reader_shard(d->r);
+	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: shard of run '%s', the "
+		    "state is of run '%s'", shard_run(sh), shard_run(own));
+	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: shard of device '%s', "
+		    "the state is of device '%s'", shard_device(sh),
+		    shard_device(own));
+	if (schema_diff(sc, reader_schema(d->r), why) != 0)
+		return err_set(e, ERR_DATA,
+		    "mismatch: the state is of another model: %s", why);
+	return 0;
+}
+
+int
+dense_group(struct dense *d, uint32_t g, const float **x, struct err *e)
+{
+	int k;
+
+	*x = NULL;
+	if (d->r == NULL)
+		return 0;
+	do {
+		k = values_next(&d->v, e);
+		if (k < 0)
+			return reader_blame(d->r, k, e);
+		if (k == 0)
+			return err_set(e, ERR_DATA, "corrupt: group %lu not in "
+			    "'%s'", (unsigned long)g, reader_name(d->r));
+	} while (d->v.group < g);
+	if (d->v.sent)
+		*x = d->v.x;
+	return 0;
+}
+
+void
+dense_close(struct dense *d)
+{
+	reader_free(d->r);
+	values_release(&d->v);
+	d->r = NULL;
+}
+
+int
+dense_create(struct writer **w, const struct state *s, const char *name,
+    const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
+    const struct schema *sc, struct err *e)
+{
+	struct writer_opts o = { "state", NULL, 0 };
+	char *path = state_path(s, name, e);
+	struct shard sh;
+	struct io *io;
+	size_t i;
+	int k;
+
+	*w = NULL;
+	if (path == NULL)
+		return -ERR_SYS;
+	shard_init(&sh);
+	sh.kind = kind;
+	sh.step = from->step;
+	sh.incarnation = from->incarnation;
+	k = shard_same(&sh, from, e);
+	for (i = 0; kv != NULL && i < kv->n && k == 0; i++)
+		k = text_set(&sh.kv, kv->p[i].key, kv->p[i].value, e);
+	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0 &&
+	    (k = writer_open(w, io, &o, e)) == 0)
+		k = writer_shard(*w, &sh, sc, e);
+	shard_release(&sh);
+	alloc_free(path);
+	return k;
+}
+
+int
+dense_put(struct writer *w, uint32_t g, const float *x, size_t n,
+    struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < n && x[i] == 0; i++)
+		continue;
+	return i == n ? 0 : writer_values(w, g, x, n, e);
+}

@@ -1,0 +1,595 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "device/contraction.h"
+#include "device/feedback.h"
+#include "device/last.h"
+#include "device/pending.h"
+
+#define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
+#define FEEDBACK_KEY_BEFORE "before"	/* step of the history before */
+
+const char *const feedback_names[] = {
+	"ef", "momentum", "ef21", "cache", NULL
+};
+
+struct feedback {
+	struct feedback_opts o;
+	const struct kern *kern;
+	struct state state;
+	struct residual old;
+	struct last last;		/* the shard before, as it was sent */
+	struct dense side;		/* momentum or history, before */
+	struct residual_new *next;
+	struct writer *side_next;
+	char side_old[64], side_new[64];	/* file names, "" none */
+	int scanned;			/* pending is what the file holds */
+	struct pending pending;
+	struct dense back[PENDING_MAX];	/* rejected: taken back */
+	size_t nback;
+	int compensated;		/* e was added upstream */
+	struct contraction contract;	/* of the shard at hand */
+	float *u;			/* momentum of the group at hand */
+	size_t cap;
+};
+
+/* ---- opening ---- */
+
+/* What is there is going to be sent again; who made it may have been killed
+ * before it was durable. */
+static int
+feedback_durable(const struct feedback *f, struct err *e)
+{
+	char *path;
+	int r;
+
+	if (f->o.sync != IO_SYNC_FULL)
+		return 0;
+	if ((path = state_path(&f->state, "residual", e)) == NULL)
+		return -ERR_SYS;
+	r = io_sync_path(path, e);
+	alloc_free(path);
+	return r;
+}
+
+int
+feedback_open(struct feedback **out, const char *dir,
+    const struct feedback_opts *o, struct err *e)
+{
+	struct feedback *f = alloc_get(1, sizeof(*f), e);
+	int r;
+
+	*out = NULL;
+	if (f == NULL)
+		return -ERR_SYS;
+	f->o = *o;
+	f->state = (struct state)STATE_INIT;
+	f->kern = kern_get(e);
+	r = f->kern != NULL ? 0 : -ERR_USAGE;
+	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
+	    (r = state_lock(&f->state, e)) < 0 ||
+	    (r = feedback_durable(f, e)) < 0) {
+		feedback_free(f);
+		return r;
+	}
+	*out = f;
+	return 0;
+}
+
+static void
+feedback_drop(struct feedback *f)
+{
+	residual_close(&f->old);
+	last_close(&f->last);
+	dense_close(&f->side);
+	while (f->nback != 0)
+		dense_close(&f->back[--f->nback]);
+	residual_free(f->next);
+	writer_free(f->side_next);
+	f->next = NULL;
+	f->side_next = NULL;
+}
+
+void
+feedback_free(struct feedback *f)
+{
+	if (f == NULL)
+		return;
+	feedback_drop(f);
+	state_close(&f->state);
+	alloc_free(f->u);
+	alloc_free(f);
+}
+
+/* ---- a shard ---- */
+
+/* "cache:0.9": how the state was made, and what the receiver must know. */
+static void
+feedback_format(const struct feedback *f, char out[64])
+{
+	const char *name = feedback_names[f->o.kind];
+
+	if (f->o.kind == FEEDBACK_CACHE)
+		(void)snprintf(out, 64, "%s:%.9g", name, f->o.decay);
+	else if (f->o.kind == FEEDBACK_MOMENTUM)
+		(void)snprintf(out, 64, "%s:%.9g", name, f->o.momentum);
+	else
+		(void)snprintf(out, 64, "%s", name);
+}
+
+static int
+feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
+{
+	const struct residual *q = &f->old;
+	unsigned long long step = sh->step, old = q->step;
+
+	if (q->d.r == NULL)
+		return 0;
+	if (sh->step < q->step)
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
+		    "step %llu was absorbed", step, shard_device(sh), old);
+	if (sh->step > q->step + 1 && !f->o.gap)
+		return err_set(e, ERR_REFUSED, "steps missing between %llu "
+		    "and %llu of '%s'", old, step, shard_device(sh));
+	return sh->step == q->step;
+}
+
+static int
+feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
+{
+	const char *stamp = text_get(&sh->kv, SHARD_KEY_STAMP);
+
+	f->compensated = stamp != NULL;
+	if (stamp == NULL)
+		return 0;
+	if (f->o.kind == FEEDBACK_MOMENTUM)
+		return err_set(e, ERR_USAGE, "momentum correction adds the "
+		    "residual itself: take ace-expand -S out of the pipeline");
+	if (strcmp(stamp, f->old.d.stamp) != 0)
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
+		    "compensated with another residual than the state's",
+		    (unsigned long long)sh->step, shard_device(sh));
+	return 0;
+}
+
+/* ---- what is pending ---- */
+
+/* Receipts make room in the window; without a ledger there is nothing to wait
+ * for, and what was sent is taken for delivered. */
+static int
+feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
+{
+	struct receipts q;
+	double left = f->o.wait;
+	size_t i, window;
+	int r, ms = 1;
+
+	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
+		return r;
+	f->scanned = 1;
+	for (;;) {
+		if ((r = receipts_load(&q, &f->state, e)) < 0 ||
+		    (r = pending_judge(&f->pending, &q, sh, e)) < 0)
+			return r;
+		if (!q.managed && f->o.window == 0) {
+			for (i = 0; i < f->pending.n; i++)
+				f->pending.p[i].fate = PENDING_ACCEPTED;
+			return 0;
+		}
+		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
+		/* the receiver's history must be known before the next
+		 * difference to it */
+		if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+			window = 1;
+		if (pending_count(&f->pending) < window)
+			return 0;
+		if (left <= 0)
+			break;
+		if ((r = fd_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
+		    e)) < 0)
+			return r;
+		left -= ms / 1e3;
+		ms = ms < 10 ? 2 * ms : ms;
+	}
+	return err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
+	    "receipt after %g s", f->state.dir, pending_count(&f->pending),
+	    f->o.wait);
+}
+
+/* Opens the rejected shards, whose values the next target takes back. */
+static int
+feedback_take_back(struct feedback *f, struct err *e)
+{
+	size_t i;
+	int r;
+
+	/* ef21 codes differences to what the receiver has: a difference that
+	 * it does not have needs no taking back */
+	if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+		return 0;
+	for (i = 0; i < f->pending.n; i++) {
+		if (f->pending.p[i].fate != PENDING_REJECTED)
+			continue;
+		if ((r = pending_values(&f->back[f->nback++], &f->state,
+		    f->pending.p[i].step, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static const char *
+feedback_side_name(const struct feedback *f)
+{
+	return f->o.kind == FEEDBACK_MOMENTUM ? "momentum" : "history";
+}
+
+/* The history that the receiver has: of the last step, or, when that was
+ * rejected, of the one before; then the last one is what it reconstructed in
+ * vain, r, and the target takes it back. */
+static int
+feedback_history(struct feedback *f, struct err *e)
+{
+	const struct shard *own = reader_shard(f->old.d.r);
+	const char *before = text_get(&own->kv, FEEDBACK_KEY_BEFORE);
+	const struct pending_one *p = pending_find(&f->pending, f->old.step);
+	const char *name = feedback_side_name(f);
+	int r;
+
+	if (f->o.kind != FEEDBACK_MOMENTUM && p != NULL &&
+	    p->fate == PENDING_REJECTED) {
+		if (f->o.kind == FEEDBACK_CACHE) {
+			r = dense_open(&f->back[f->nback], &f->state,
+			    f->side_old, SHARD_HISTORY, e);
+			f->nback++;
+			if (r < 0)
+				return r;
+		}
+		f->side_old[0] = '\0';
+		if (before == NULL)
+			return 0;	/* there was none: zeros */
+		(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%.20s",
+		    name, before);
+	}
+	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
+	if (r == 0 && f->side.r == NULL)
+		r = err_set(e, ERR_DATA, "mismatch: no '%s' in state '%s'",
+		    f->side_old, f->state.dir);
+	return r;
+}
+
+/* Opens what was kept beside the residual, of the step it speaks of. */
+static int
+feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
+{
+	const char *made;
+	char want[64];
+
+	f->side_old[0] = f->side_new[0] = '\0';
+	feedback_format(f, want);
+	if (f->old.d.r != NULL) {
+		made = text_get(&reader_shard(f->old.d.r)->kv,
+		    FEEDBACK_KEY_STATE);
+		if (made == NULL || strcmp(made, want) != 0)
+			return err_set(e, ERR_REFUSED, "state '%s' was made "
+			    "with feedback %s, not %s", f->state.dir,
+			    made != NULL ? made : "?", want);
+	}
+	if (f->o.kind == FEEDBACK_EF)
+		return 0;
+	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu",
+	    feedback_side_name(f), (unsigned long long)sh->step);
+	if (f->old.d.r == NULL)
+		return 0;
+	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu",
+	    feedback_side_name(f), (unsigned long long)f->old.step);
+	return feedback_history(f, e);
+}
+
+static int
+feedback_predicts(const struct feedback *f)
+{
+	return f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE;
+}
+
+/* What the coded shard says of itself. */
+static int
+feedback_describe(const struct feedback *f, struct shard *s,
+    const struct shard *from, struct err *e)
+{
+	char how[64];
+	int r = shard_copy(s, from, e);
+
+	/* the stamp has done its work, it would only cost bytes on the wire */
+	if (r == 0)
+		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
+	s->flags |= SHARD_ERROR_FEEDBACK;
+	if (f->old.d.r != NULL)
+		s->incarnation = reader_shard(f->old.d.r)->incarnation;
+	if (f->o.kind == FEEDBACK_MOMENTUM)
+		s->flags |= SHARD_MOMENTUM;
+	if (r < 0 || !feedback_predicts(f))
+		return r;
+	s->flags |= SHARD_PREDICTED;
+	feedback_format(f, how);
+	if ((r = text_set(&s->kv, FEEDBACK_KEY, how, e)) == 0)
+		r = text_set(&s->kv, FEEDBACK_KEY_BASE,
+		    f->side.r != NULL ? f->side.stamp : "none", e);
+	return r;
+}
+
+/* The residual says which history was there before its own. */
+static int
+feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
+{
+	const char *dot = strchr(f->side_old, '.');
+
+	if (!feedback_predicts(f) || dot == NULL)
+		return 0;
+	return text_set(kv, FEEDBACK_KEY_BEFORE, dot + 1, e);
+}
+
+static int
+feedback_create(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct shard s;
+	char how[64];
+	int r;
+
+	shard_init(&s);
+	feedback_format(f, how);
+	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
+	    (r = feedback_before(f, &kv, e)) == 0 &&
+	    (r = feedback_describe(f, &s, sh, e)) == 0)
+		r = residual_begin(&f->next, &f->state, &s, &kv, sc, e);
+	if (r == 0 && f->side_new[0] != '\0')
+		r = dense_create(&f->side_next, &f->state, f->side_new, sh,
+		    SHARD_HISTORY, NULL, sc, e);
+	shard_release(&s);
+	text_release(&kv);
+	return r;
+}
+
+int
+feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
+{
+	const struct schema *sc = reader_schema(in);
+	const struct shard *sh = reader_shard(in);
+	int r;
+
+	feedback_drop(f);
+	f->contract = (struct contraction)CONTRACTION_INIT;
+	if ((r = residual_open(&f->old, &f->state, e)) < 0 ||
+	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
+	    (r = feedback_steps(f, sh, e)) != 0 ||
+	    (r = feedback_stamp(f, sh, e)) < 0 ||
+	    (r = feedback_judge(f, sh, e)) < 0 ||
+	    (r = feedback_side(f, sh, e)) < 0 ||
+	    (r = feedback_take_back(f, e)) < 0)
+		return r;
+	if (sc->group_size > f->cap) {
+		alloc_free(f->u);
+		f->cap = 0;
+		if ((f->u = alloc_get(sc->group_size, sizeof(float),
+		    e)) == NULL)
+			return -ERR_SYS;
+		f->cap = sc->group_size;
+	}
+	return feedback_create(f, sh, sc, e);
+}
+
+/* ---- one group ---- */
+
+int
+feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
+{
+	*x = NULL;
+	return f->compensated ? dense_group(&f->old.d, g, x, e) : 0;
+}
+
+int
+feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
+    struct err *e)
+{
+	return f->old.d.r == NULL ? 0 :
+	    last_group(&f->last, &f->state, f->old.step, g, c, e);
+}
+
+int
+feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
+    float *a, struct err *e)
+{
+	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
+	size_t i, nback = 0;
+	int r;
+
+	for (i = 0; i < f->nback; i++) {
+		if ((r = dense_group(&f->back[i], g, &back[nback], e)) < 0)
+			return r;
+		nback += back[nback] != NULL;
+	}
+	if ((!f->compensated && f->o.kind != FEEDBACK_EF21 &&
+	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
+	    (r = dense_group(&f->side, g, &side, e)) < 0)
+		return r;
+	if (v == NULL && res == NULL && side == NULL && nback == 0)
+		return 1;
+	if (v != NULL)
+		memcpy(a, v, n * sizeof(*a));
+	else
+		memset(a, 0, n * sizeof(*a));
+	if (f->o.kind == FEEDBACK_MOMENTUM) {
+		if (side != NULL)
+			f->kern->add_scaled(a, a, (float)f->o.momentum, side,
+			    n);
+		memcpy(f->u, a, n * sizeof(*a));
+	} else if (side != NULL) {
+		memcpy(f->u, side, n * sizeof(*a));
+	} else {
+		memset(f->u, 0, n * sizeof(*a));
+	}
+	if (f->o.kind == FEEDBACK_EF21)
+		f->kern->sub(a, a, f->u, n);
+	if (res != NULL)
+		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
+	for (i = 0; i < nback; i++)
+		f->kern->add_scaled(a, a, 1, back[i], n);
+	return 0;
+}
+
+/* u forgets what was sent (momentum factor masking). */
+static void
+feedback_mask(float *u, const float *dec, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (dec[i] != 0)
+			u[i] = 0;
+}
+
+int
+feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+    const struct feedback_code *c, struct err *e)
+{
+	const float *dec = c != NULL ? c->dec : NULL;
+	size_t i;
+	int r;
+
+	contraction_group(&f->contract, f->kern, a, dec, n,
+	    c != NULL ? c->body->n : 0);
+	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
+	    c->body, dec, n, e)) < 0)
+		return r;
+	switch (f->o.kind) {
+	case FEEDBACK_MOMENTUM:
+		if (dec != NULL)
+			feedback_mask(f->u, dec, n);
+		break;
+	case FEEDBACK_EF21:
+		if (dec != NULL)
+			f->kern->add_scaled(f->u, f->u, 1, dec, n);
+		return dense_put(f->side_next, g, f->u, n, e);
+	case FEEDBACK_CACHE:
+		if (dec != NULL)
+			memcpy(f->u, dec, n * sizeof(*dec));
+		else
+			for (i = 0; i < n; i++)
+				f->u[i] *= (float)f->o.decay;
+		dec = f->u;
+		break;
+	default:
+		break;
+	}
+	if (dec != NULL)
+		f->kern->sub(a, a, dec, n);
+	if (f->side_next != NULL &&
+	    (r = dense_put(f->side_next, g, f->u, n, e)) < 0)
+		return r;
+	return residual_put(f->next, g, a, n, e);
+}
+
+void
+feedback_dropped(struct feedback *f, uint64_t count)
+{
+	residual_dropped(f->next, count);
+}
+
+int
+feedback_note(struct feedback *f, const struct reader *r, struct err *e)
+{
+	return residual_note(f->next, r, e);
+}
+
+/* ---- the end ---- */
+
+/* The list of pending shards as the new file has it. */
+static void
+feedback_renew(struct feedback *f, uint64_t step,
+    const unsigned char digest[SHARD_DIGEST])
+{
+	struct pending *p = &f->pending;
+	size_t i, n = 0;
+
+	for (i = 0; i < p->n; i++)
+		if (p->p[i].fate == PENDING_OPEN)
+			p->p[n++] = p->p[i];
+	p->p[n].step = step;
+	p->p[n].fate = PENDING_OPEN;
+	memcpy(p->p[n].digest, digest, SHARD_DIGEST);
+	p->n = n + 1;
+}
+
+int
+feedback_commit(struct feedback *f, uint64_t step, struct err *e)
+{
+	unsigned char digest[SHARD_DIGEST];
+	int r;
+
+	/* first: a step that is committed is not coded again */
+	if ((r = contraction_save(&f->contract, &f->state, e)) < 0)
+		return r;
+	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
+	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
+		return r;
+	if ((r = residual_commit(f->next, &f->old, &f->pending, f->o.sync,
+	    digest, e)) < 0)
+		return r;
+	feedback_renew(f, step, digest);
+	/* the history before is what counts if this step is rejected */
+	if (f->side_new[0] != '\0')
+		state_prune(&f->state, f->side_new,
+		    feedback_predicts(f) ? f->side_old : NULL);
+	feedback_drop(f);
+	return 0;
+}
+
+int
+feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
+    struct err *e)
+{
+	struct residual q;
+	struct receipts rc;
+	int r;
+
+	if ((r = residual_open(&q, &f->state, e)) < 0 || q.d.r == NULL ||
+	    (r = receipts_load(&rc, &f->state, e)) < 0 ||
+	    (!rc.managed && f->o.window == 0))
+		goto out;
+	if ((r = pending_scan(&f->pending, &f->state, e)) < 0)
+		goto out;
+	f->scanned = 1;
+	if ((r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e)) == 0)
+		r = pending_copy(&f->pending, &q, w, before, e);
+out:
+	residual_close(&q);
+	return r;
+}
+
+int
+feedback_send(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e)
+{
+	struct residual q;
+	int r;
+
+	feedback_drop(f);
+	if ((r = residual_open(&q, &f->state, e)) < 0)
+		return r;
+	while ((r = residual_pending(&q, e)) > 0)
+		if (reader_shard(q.d.r)->step == step) {
+			r = residual_send(&q, w, e);
+			break;
+		}
+	if (r == 0 && (q.d.r == NULL || reader_shard(q.d.r)->step != step))
+		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
+		    "not pending", (unsigned long long)step);
+	residual_close(&q);
+	return r;
+}

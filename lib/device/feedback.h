@@ -1,0 +1,130 @@
+/*
+ * Error feedback: what a coder loses at one step is not lost.  The variants
+ * differ in what is coded (the target a) and what is kept, for gradient g,
+ * dec the decoded code, r what the receiver reconstructs:
+ *
+ *   ef        a = g + gamma e            e' = a - dec         r = dec
+ *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
+ *   momentum  u = m u + g, a = u + gamma e,  e' = a - dec     r = dec
+ *             u = 0 where dec != 0       (DGC, Lin et al. 2018, section 3)
+ *   ef21      a = g - h,  h' = h + dec                        r = h'
+ *             (EF21, Richtarik et al. 2021)
+ *   cache     a = g + gamma e,  r = dec if sent, else rho h,
+ *             e' = a - r,  h' = r        (ACE-Sync's reconstruction of what
+ *             was not sent from cached history; the form is ours)
+ *
+ * In every one but ef21 the sum is kept at each step, element by element:
+ * r + e' = a; bit for bit where the code is exact.  ef21 keeps h on both sides
+ * equal instead, and h + (g - h) = g trivially.
+ *
+ * A shard that was rejected (its receipt says so) never happened: its decoded
+ * values are part of the next target, and for cache the history before it
+ * counts again.
+ *
+ * Files: `residual' (the commit), and beside it `momentum.STEP' or
+ * `history.STEP', written and synced before it, which it refers to by step.
+ */
+#ifndef ACE_FEEDBACK_H
+#define ACE_FEEDBACK_H
+
+#include "base/num.h"
+#include "codec/codec.h"
+#include "device/residual.h"
+#include "kern/kern.h"
+
+struct err;
+
+enum feedback_kind {
+	FEEDBACK_EF, FEEDBACK_MOMENTUM, FEEDBACK_EF21, FEEDBACK_CACHE
+};
+extern const char *const feedback_names[];	/* for num_choice */
+
+struct feedback_opts {
+	enum feedback_kind kind;
+	double gamma;		/* (7), when e is added here; 1 */
+	double momentum;	/* m */
+	double decay;		/* rho */
+	int gap;		/* steps may be missing */
+	unsigned window;	/* shards in flight; 0: delivery is taken for
+				   granted until a receipt has been seen */
+	double wait;		/* seconds for a receipt to make room */
+	int piped;		/* to standard output: who waits for a receipt
+				   leaves when nobody reads any more */
+	enum io_sync sync;
+};
+
+struct feedback;
+
+int feedback_open(struct feedback **out, const char *dir,
+    const struct feedback_opts *o, struct err *e);
+void feedback_free(struct feedback *f);
+
+/* feedback_resume(f, before, w, e): sends again what is pending of steps
+ * before `before' and has no receipt.  Once, before the first shard. */
+int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
+    struct err *e);
+
+/* feedback_begin(f, in, e): in stands at a shard.  1: this step was coded
+ * before, only feedback_send is left to do; 0: go on with the groups.
+ * Refuses (5) steps that are missing, repeated or compensated with another
+ * residual; mismatches (3) of run, device, model. */
+int feedback_begin(struct feedback *f, const struct reader *in, struct err *e);
+
+/* feedback_added(f, g, x, e), before feedback_target and at most once: *x f32[n]
+ * of the residual that ace-expand added to group g, or NULL when it did not. */
+int feedback_added(struct feedback *f, uint32_t g, const float **x,
+    struct err *e);
+
+/* feedback_last(f, g, c, e): 1 and *c is how group g was coded the last time,
+ * 0: it was not. */
+int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
+    struct err *e);
+
+/* feedback_target(f, g, v, n, a, e): v f32[n], or NULL when the input does not
+ * have the group; a f32[n] becomes what is to be coded.  1: there is nothing
+ * to code and nothing to keep.  Then, for the others, feedback_settle. */
+int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
+    float *a, struct err *e);
+
+/* One coded group: what goes on the wire and what it decodes to. */
+struct feedback_code {
+	uint8_t codec, param;
+	const struct buf *body;
+	const float *dec;
+};
+/* c NULL: not sent.  a is overwritten. */
+int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+    const struct feedback_code *c, struct err *e);
+void feedback_dropped(struct feedback *f, uint64_t count);
+int feedback_note(struct feedback *f, const struct reader *r, struct err *e);
+
+/* The commit of that step. */
+int feedback_commit(struct feedback *f, uint64_t step, struct err *e);
+/* The shard of that step, as committed, to w. */
+int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e);
+
+/* ---- the receiver's side of ef21 and cache ---- */
+
+/* Keys of a shard that is a difference to a history: the variant ("ef21",
+ * "cache:0.9") and the stamp of the history it is a difference to. */
+#define FEEDBACK_KEY "predict"
+#define FEEDBACK_KEY_BASE "history"
+
+struct feedback_cache;
+/* feedback_cache_open: the receiver's directory; one for each device. */
+int feedback_cache_open(struct feedback_cache **out, const char *dir,
+    struct err *e);
+void feedback_cache_free(struct feedback_cache *c);
+/* feedback_cache_begin(c, in, e): 0 the shard is no difference; 1 it is, and
+ * its history is ours; -ERR_REFUSED when it is another. */
+int feedback_cache_begin(struct feedback_cache *c, const struct reader *in,
+    struct err *e);
+/* x f32[n], decoded and zero if it was not sent, becomes r. */
+int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
+    float *x, size_t n, struct err *e);
+/* After READER_SEND, before anything that depends on it is called done. */
+int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
+    struct err *e);
+
+#endif

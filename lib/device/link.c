@@ -1,0 +1,308 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "device/link.h"
+#include "device/receipts.h"
+
+enum { LINK_PAIRS = LINK_WINDOWS * (LINK_WINDOWS + 1) / 2 };
+
+void
+link_init(struct link *l)
+{
+	memset(l, 0, sizeof(*l));
+}
+
+/* ---- bandwidth ---- */
+
+void
+link_idle(struct link *l, double secs)
+{
+	l->starved += secs;
+}
+
+void
+link_wrote(struct link *l, double from, double to, size_t n)
+{
+	struct link_window *w;
+	double secs;
+
+	l->bytes += n;
+	l->total += n;
+	if (to - from < LINK_BLOCKED)
+		return;
+	secs = to - l->since;
+	if (l->running && l->starved < LINK_STARVED * secs) {
+		if (secs < LINK_WINDOW)
+			return;		/* a longer one is surer */
+		if (l->since > l->rested) {	/* the first filled buffers */
+			w = &l->w[l->n++ % LINK_WINDOWS];
+			w->spell = l->rested;
+			w->from = l->since;
+			w->to = to;
+			w->before = l->total - l->bytes;
+			w->after = l->total;
+		}
+	} else {
+		l->rested = to;
+	}
+	l->running = 1;
+	l->since = to;
+	l->starved = 0;
+	l->bytes = 0;
+}
+
+/* What went from the beginning of a to the end of b, a or later: bit/s. */
+static double
+link_rate(const struct link_window *a, const struct link_window *b)
+{
+	return (double)(b->after - a->before) * 8 / (b->to - a->from);
+}
+
+/* The oldest in their spell first. */
+static int
+link_by_age(const void *a, const void *b)
+{
+	const struct link_window *x = a, *y = b;
+	double p = x->from - x->spell, q = y->from - y->spell;
+
+	return (p < q) - (p > q);
+}
+
+/* One slope, and the time it is measured over. */
+struct link_slope {
+	double rate, secs;
+};
+
+static int
+link_by_rate(const void *a, const void *b)
+{
+	const struct link_slope *x = a, *y = b;
+
+	return (x->rate > y->rate) - (x->rate < y->rate);
+}
+
+static size_t
+link_count(const struct link *l)
+{
+	return l->n < LINK_WINDOWS ? l->n : LINK_WINDOWS;
+}
+
+/* The windows that count, moved to the front; how many. */
+static size_t
+link_settled(struct link_window *w, size_t n)
+{
+	double all = 0, kept = 0, enough;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		all += w[i].to - w[i].from;
+	if (all < 2 * LINK_WINDOW)
+		return 0;		/* one alone says little */
+	enough = fmax(all / 2, LINK_ENOUGH);
+	qsort(w, n, sizeof(w[0]), link_by_age);
+	for (i = 0; i < n && (kept < enough ||
+	    w[i].from - w[i].spell >= LINK_SETTLE); i++)
+		kept += w[i].to - w[i].from;
+	return i;
+}
+
+double
+link_bandwidth(const struct link *l)
+{
+	struct link_window w[LINK_WINDOWS];
+	struct link_slope s[LINK_PAIRS];
+	size_t i, j, k = 0, n = link_count(l);
+	double all = 0, at = 0;
+
+	memcpy(w, l->w, n * sizeof(w[0]));
+	n = link_settled(w, n);
+	for (i = 0; i < n; i++)
+		for (j = 0; j < n; j++) {
+			if (w[i].spell < w[j].spell ||
+			    w[i].spell > w[j].spell || w[i].from > w[j].from)
+				continue;
+			s[k].rate = link_rate(&w[i], &w[j]);
+			s[k].secs = w[j].to - w[i].from;
+			all += s[k++].secs;
+		}
+	qsort(s, k, sizeof(s[0]), link_by_rate);
+	for (i = 0; i < k; i++)
+		if ((at += s[i].secs) >= all / 2)
+			return s[i].rate;
+	return 0;
+}
+
+double
+link_pace(double *due, double rate, double now, size_t n)
+{
+	double wait;
+
+	if (*due < now - 0.2)
+		*due = *due > 0 ? now - 0.2 : now;
+	wait = *due > now ? *due - now : 0;
+	*due += (double)n * 8 / rate;
+	return wait;
+}
+
+/* ---- shards that pass ---- */
+
+static void
+link_sent(struct link *l, const unsigned char *digest, double now)
+{
+	l->shards++;
+	if (l->pending == LINK_SHARDS) {
+		memmove(&l->sent[0], &l->sent[1],
+		    (LINK_SHARDS - 1) * sizeof(l->sent[0]));
+		l->pending--;
+	}
+	memcpy(l->sent[l->pending].digest, digest, SHARD_DIGEST);
+	l->sent[l->pending].looked = 0;
+	l->sent[l->pending++].at = now;
+}
+
+void
+link_bytes(struct link *l, const unsigned char *p, size_t n, double now)
+{
+	const struct track *t = &l->track;
+	struct err e = ERR_INIT;
+	struct shard_end end;
+	uint32_t type;
+	size_t k;
+
+	for (; n != 0 && !t->lost; p += k, n -= k) {
+		k = track_bytes(&l->track, p, n, &type);
+		if (type == FRAME_SEND && t->h.wire_len == SHARD_END_SIZE &&
+		    (t->h.flags & FRAME_LZ4) == 0 &&
+		    shard_end_decode(&end, t->head + FRAME_HEAD_SIZE,
+		    SHARD_END_SIZE, &e) == 0)
+			link_sent(l, end.digest, now);
+	}
+}
+
+/* ---- receipts ---- */
+
+static void
+link_trip(struct link *l, double secs)
+{
+	if (!(l->rtt > 0)) {
+		l->rtt = secs;
+		l->jitter = secs / 2;
+	} else {
+		l->jitter += (fabs(l->rtt - secs) - l->jitter) / 4;
+		l->rtt += (secs - l->rtt) / 8;
+	}
+	l->trips++;
+}
+
+int
+link_receipts(struct link *l, const struct state *s, double now, struct err *e)
+{
+	struct receipts q;
+	size_t i, j;
+	int r;
+
+	if (l->pending == 0)
+		return 0;
+	if ((r = receipts_load(&q, s, e)) < 0)
+		return r;
+	for (i = 0; i < q.n; i++)
+		for (j = 0; j < l->pending; j++) {
+			if (memcmp(q.r[i].digest, l->sent[j].digest,
+			    SHARD_DIGEST) != 0)
+				continue;
+			if (l->sent[j].looked)
+				link_trip(l, now - l->sent[j].at);
+			l->pending--;
+			memmove(&l->sent[j], &l->sent[j + 1],
+			    (l->pending - j) * sizeof(l->sent[0]));
+			break;
+		}
+	for (j = 0; j < l->pending; j++)
+		l->sent[j].looked = 1;
+	return 0;
+}
+
+double
+link_patience(const struct link *l, double now)
+{
+	double secs = l->pending == 0 ? 1 :
+	    (now - l->sent[l->pending - 1].at) / 50;
+
+	return secs < 0.002 ? 0.002 : secs > 1 ? 1 : secs;
+}
+
+/* ---- the state ---- */
+
+/* The key's number, 0 when it is not there. */
+static double
+link_number(const struct memory *h, const char *key)
+{
+	const char *s = text_get(&h->kv, key);
+	double v = s != NULL ? strtod(s, NULL) : 0;
+
+	return v > 0 && v < 1e9 ? v : 0;
+}
+
+int
+link_load(struct link *l, const struct state *s, struct err *e)
+{
+	struct memory h;
+	int r = memory_load(&h, s, MEMORY_LINK, e);
+
+	if (r <= 0)
+		return r;
+	l->rtt = link_number(&h, LINK_RTT);
+	l->jitter = link_number(&h, LINK_JITTER);
+	memory_release(&h);
+	return 0;
+}
+
+static int
+link_put(struct memory *h, const char *key, const char *fmt, double v,
+    struct err *e)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), fmt, v);
+	return text_set(&h->kv, key, text, e);
+}
+
+int
+link_save(const struct link *l, const struct state *s, double limit,
+    struct err *e)
+{
+	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
+	double rate = link_bandwidth(l);
+	size_t i, n = link_count(l);
+	float x[LINK_WINDOWS];
+	int r;
+
+	for (i = 0; i < n; i++)
+		x[i] = (float)link_rate(&l->w[i], &l->w[i]);
+	if (limit > 0 && !(rate > 0 && rate < limit))
+		rate = limit;
+	if (n == 0) {
+		x[0] = (float)rate;
+		n = 1;
+	}
+	if (!(rate > 0) && l->trips == 0)
+		return 0;		/* nothing new */
+	if ((r = memory_load(&old, s, MEMORY_LINK, e)) < 0 ||
+	    (r = text_copy(&h.kv, &old.kv, e)) < 0 ||
+	    (r = memory_put(&h, LINK_RATES, x, n, e)) < 0)
+		goto out;
+	if (rate > 0)
+		r = link_put(&h, MEMORY_BANDWIDTH, "%.0f", rate, e);
+	if (r == 0 && l->rtt > 0 &&
+	    (r = link_put(&h, LINK_RTT, "%.6f", l->rtt, e)) == 0)
+		r = link_put(&h, LINK_JITTER, "%.6f", l->jitter, e);
+	if (r == 0)
+		r = memory_save(&h, s, MEMORY_LINK, NULL, "ace-meter", e);
+out:
+	memory_release(&old);
+	memory_release(&h);
+	return r;
+}

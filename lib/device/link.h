@@ -1,0 +1,112 @@
+/*
+ * What can be learned of a link from its near end: how fast it takes bytes,
+ * and how long a shard's receipt takes.  Times are in seconds of a clock that
+ * does not jump, and are given; nothing here waits.
+ *
+ * Bandwidth.  A write that blocked ended when the buffers below were full; so
+ * what was written from one such moment to a later one is what the link took
+ * meanwhile.  Such spans make windows of LINK_WINDOW at least; one in which we
+ * had nothing to send for a part of LINK_STARVED is dropped.
+ *
+ * After a rest, buffers swallow megabytes that the link has not carried yet
+ * (TCP's grow as they do).  So the first window after a rest is dropped, and of
+ * the newest LINK_WINDOWS of the others those count that began LINK_SETTLE after
+ * the last rest; where these are not half of the time or LINK_ENOUGH, those that
+ * come nearest.
+ *
+ * One window may mislead: what stands between us and the link (a pipe, ssh) may
+ * wait for a processor while the link lives on its buffers, and fills them at
+ * once when it runs.  Bytes that one window lacks, the next has.  So the
+ * estimate is a slope: of the bytes written over the time, through the windows'
+ * ends, for every two ends of one spell between rests; of these the median, each
+ * with the weight of the time between (Sen, Estimates of the Regression
+ * Coefficient Based on Kendall's Tau, 1968; the weights: Sievers, Weighted Rank
+ * Statistics for Simple Linear Regression, 1978).  Less than two windows are
+ * none.
+ *
+ * Round trip: from a shard's last byte to its receipt in the state, smoothed
+ * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
+ */
+#ifndef ACE_LINK_H
+#define ACE_LINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/memory.h"
+#include "pipe/track.h"
+
+struct err;
+
+enum { LINK_WINDOWS = 64, LINK_SHARDS = 64 };
+#define LINK_WINDOW 0.25
+#define LINK_SETTLE 2.0
+#define LINK_ENOUGH 5.0
+#define LINK_STARVED 0.05	/* of a window */
+#define LINK_BLOCKED 0.0003	/* a write that took longer did block */
+
+#define LINK_RTT "rtt"		/* keys of the state file, seconds */
+#define LINK_JITTER "jitter"
+#define LINK_RATES "rates"	/* its row: the windows, bit/s */
+
+struct link {
+	/* bandwidth */
+	int running;		/* there was a full moment, at `since' */
+	double since, starved;
+	double rested;		/* the first full moment after the last rest */
+	uint64_t bytes;		/* written since */
+	uint64_t total;		/* ever */
+	size_t n;		/* windows ever */
+	struct link_window {
+		double spell;		/* `rested' of then: which it is of */
+		double from, to;
+		uint64_t before, after;	/* `total' then */
+	} w[LINK_WINDOWS];
+	/* round trips */
+	double rtt, jitter;	/* 0: not known */
+	uint64_t trips;
+	size_t pending;
+	struct link_sent {
+		unsigned char digest[SHARD_DIGEST];
+		double at;
+		int looked;	/* its receipt was not there when it went */
+	} sent[LINK_SHARDS];
+	uint64_t shards;	/* whole ones that passed */
+	struct track track;	/* of the stream, if it is one */
+};
+
+/* link_init: knows nothing. */
+void link_init(struct link *l);
+
+/* link_wrote(l, from, to, n): a write of n bytes took that time. */
+void link_wrote(struct link *l, double from, double to, size_t n);
+/* link_idle(l, secs): nothing was written, for want of input or by design. */
+void link_idle(struct link *l, double secs);
+/* link_bandwidth(l): bit/s, 0 not known. */
+double link_bandwidth(const struct link *l);
+
+/* link_bytes(l, p, n, now): these have passed; finds where shards end.  Any
+ * bytes are good. */
+void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
+/* link_receipts(l, s, now, e): looks for receipts of what has passed; to be
+ * called when pending has grown, since a receipt that is there already is for
+ * a shard that was sent before, and then again.
+ * link_patience(l, now): seconds to the next look, a 50th of the time since
+ * the newest shard. */
+int link_receipts(struct link *l, const struct state *s, double now,
+    struct err *e);
+double link_patience(const struct link *l, double now);
+
+/* link_load(l, s, e): round trips go on from what the state says.
+ * link_save(l, s, limit, e): writes what is known and keeps what others said
+ * there; limit, bit/s: the link is not let be faster, 0 none. */
+int link_load(struct link *l, const struct state *s, struct err *e);
+int link_save(const struct link *l, const struct state *s, double limit,
+    struct err *e);
+
+/* link_pace(due, rate, now, n): a bucket of tokens: seconds to wait before n
+ * bytes may go at rate bit/s; *due is 0 at first.  At most a fifth of a second
+ * is made up for. */
+double link_pace(double *due, double rate, double now, size_t n);
+
+#endif

@@ -1,0 +1,115 @@
+#include <string.h>
+
+#include "base/err.h"
+#include "device/pending.h"
+
+int
+pending_scan(struct pending *p, const struct state *s, struct err *e)
+{
+	struct residual q;
+	int k, in = 0;
+
+	memset(p, 0, sizeof(*p));
+	if ((k = residual_open(&q, s, e)) < 0 || q.d.r == NULL)
+		goto out;
+	while ((k = reader_next(q.d.r, e)) > 0) {
+		if (k == READER_SHARD) {
+			in = 1;
+		} else if (k == READER_SEND && in) {
+			if (p->n == PENDING_MAX) {
+				k = err_set(e, ERR_DATA,
+				    "limit: more than %d pending shards",
+				    PENDING_MAX);
+				break;
+			}
+			p->p[p->n].step = reader_shard(q.d.r)->step;
+			memcpy(p->p[p->n++].digest,
+			    reader_end_of_shard(q.d.r)->digest, SHARD_DIGEST);
+		}
+	}
+out:
+	residual_close(&q);
+	return k;
+}
+
+int
+pending_judge(struct pending *p, const struct receipts *q,
+    const struct shard *of, struct err *e)
+{
+	struct shard key = *of;
+	const struct receipt *r;
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		key.step = p->p[i].step;
+		if ((r = receipts_find(q, &key)) == NULL)
+			continue;
+		if (memcmp(r->digest, p->p[i].digest, SHARD_DIGEST) != 0)
+			return err_set(e, ERR_REFUSED, "the receipt for step "
+			    "%llu of '%s' is for other bytes than were sent",
+			    (unsigned long long)key.step, shard_device(of));
+		p->p[i].fate = receipt_is_accepted(r) ? PENDING_ACCEPTED :
+		    PENDING_REJECTED;
+	}
+	return 0;
+}
+
+size_t
+pending_count(const struct pending *p)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < p->n; i++)
+		n += p->p[i].fate == PENDING_OPEN;
+	return n;
+}
+
+const struct pending_one *
+pending_find(const struct pending *p, uint64_t step)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->p[i].step == step)
+			return &p->p[i];
+	return NULL;
+}
+
+int
+pending_copy(const struct pending *p, struct residual *q, struct writer *w,
+    uint64_t before, struct err *e)
+{
+	const struct pending_one *one;
+	int k;
+
+	while ((k = residual_pending(q, e)) > 0) {
+		one = pending_find(p, reader_shard(q->d.r)->step);
+		if (one == NULL || one->fate != PENDING_OPEN ||
+		    one->step >= before)
+			continue;
+		if ((k = residual_send(q, w, e)) < 0)
+			return k;
+	}
+	return k;
+}
+
+int
+pending_values(struct dense *d, const struct state *s, uint64_t step,
+    struct err *e)
+{
+	struct residual q;
+	int k;
+
+	if ((k = residual_open(&q, s, e)) < 0) {
+		residual_close(&q);
+		return k;
+	}
+	*d = q.d;
+	d->v.differences = 1;
+	while ((k = reader_next(d->r, e)) > 0)
+		if (k == READER_SHARD && reader_shard(d->r)->step == step)
+			return values_begin(&d->v, d->r, e);
+	k = k == 0 ? err_set(e, ERR_DATA, "mismatch: step %llu is not pending",
+	    (unsigned long long)step) : k;
+	return k;
+}

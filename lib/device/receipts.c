@@ -1,0 +1,116 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "device/receipts.h"
+#include "format/reader.h"
+#include "format/writer.h"
+
+#define RECEIPTS_FILE "receipts"
+
+static int
+receipts_read(struct receipts *q, struct io *io, struct err *e)
+{
+	struct reader *r;
+	struct receipt rc;
+	int k;
+
+	if ((k = reader_open(&r, io, NULL, e)) < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_RCPT)
+			continue;
+		if ((k = receipt_decode(&rc, reader_frame(r)->raw,
+		    reader_frame(r)->raw_len, e)) < 0)
+			break;
+		receipts_add(q, &rc);
+	}
+	reader_free(r);
+	return k;
+}
+
+int
+receipts_load(struct receipts *q, const struct state *s, struct err *e)
+{
+	char *path = state_path(s, RECEIPTS_FILE, e);
+	struct io *io;
+	int k;
+
+	memset(q, 0, sizeof(*q));
+	if (path == NULL)
+		return -ERR_SYS;
+	if (access(path, F_OK) < 0 && errno == ENOENT) {
+		alloc_free(path);
+		return 0;
+	}
+	q->managed = 1;
+	if ((k = io_open(&io, path, e)) == 0)
+		k = receipts_read(q, io, e);
+	alloc_free(path);
+	return k;
+}
+
+static int
+receipts_same(const struct receipt *a, const struct receipt *b)
+{
+	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
+	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
+	    a->step == b->step && a->part == b->part &&
+	    memcmp(a->digest, b->digest, SHARD_DIGEST) == 0;
+}
+
+void
+receipts_add(struct receipts *q, const struct receipt *r)
+{
+	size_t i;
+
+	for (i = 0; i < q->n; i++)
+		if (receipts_same(&q->r[i], r)) {
+			if (!receipt_is_accepted(&q->r[i]))
+				q->r[i] = *r;
+			return;
+		}
+	if (q->n == RECEIPTS_MAX) {
+		memmove(&q->r[0], &q->r[1], (q->n - 1) * sizeof(q->r[0]));
+		q->n--;
+	}
+	q->r[q->n++] = *r;
+}
+
+int
+receipts_save(const struct receipts *q, const struct state *s,
+    enum io_sync sync, struct err *e)
+{
+	struct writer_opts o = { "state", NULL, 0 };
+	char *path = state_path(s, RECEIPTS_FILE, e);
+	struct writer *w = NULL;
+	struct io *io;
+	size_t i;
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = io_create(&io, path, 0, e)) == 0)
+		k = writer_open(&w, io, &o, e);
+	for (i = 0; i < q->n && k == 0; i++)
+		k = writer_receipt(w, &q->r[i], e);
+	if (k == 0)
+		k = writer_end(w, sync, e);
+	writer_free(w);
+	alloc_free(path);
+	return k;
+}
+
+const struct receipt *
+receipts_find(const struct receipts *q, const struct shard *s)
+{
+	size_t i;
+
+	for (i = 0; i < q->n; i++)
+		if (receipt_is_for(&q->r[i], s))
+			return &q->r[i];
+	return NULL;
+}

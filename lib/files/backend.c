@@ -1,0 +1,59 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "files/backend.h"
+
+int
+backend_take(struct format_source *s, void *p, size_t n, struct err *e)
+{
+	size_t got;
+	int r = io_read(s->io, p, n, &got, e);
+
+	if (r < 0 || got == n)
+		return r;
+	return err_set(e, ERR_DATA,
+	    "truncated: '%s' ends inside tensor '%s', at byte %llu", s->name,
+	    s->schema.t[s->cur].name, (unsigned long long)io_bytes(s->io));
+}
+
+int
+backend_last(struct format_source *s, struct err *e)
+{
+	unsigned char c;
+	size_t got;
+	int r = io_read(s->io, &c, 1, &got, e);
+
+	if (r < 0 || got == 0)
+		return r;
+	return err_set(e, ERR_DATA,
+	    "corrupt: '%s' goes on after its last value, at byte %llu", s->name,
+	    (unsigned long long)(io_bytes(s->io) - 1));
+}
+
+int
+backend_put(struct format_sink *s, const void *p, size_t n, struct err *e)
+{
+	return io_write(s->io, p, n, e);
+}
+
+int
+backend_add(struct format_source *s, struct schema_tensor *t, const char *name,
+    struct err *e)
+{
+	struct schema *sc = &s->schema;
+	struct err own = ERR_INIT;
+	int r;
+
+	if (sc->n == FORMAT_MAX_TENSORS)
+		return err_set(e, ERR_DATA, "limit: '%s' has more than %d "
+		    "tensors", s->name, FORMAT_MAX_TENSORS);
+	if ((t->name = alloc_dup(name, e)) == NULL)
+		return -ERR_SYS;
+	schema_guess(t);
+	if ((r = schema_add(sc, t, &own)) < 0)
+		r = err_set(e, -r, "%s, in '%s'", own.msg, s->name);
+	alloc_free(t->name);
+	t->name = NULL;
+	return r;
+}

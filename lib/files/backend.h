@@ -1,0 +1,91 @@
+/*
+ * What one file format implements, for format.c: it finds the tensors and
+ * hands out or takes their bytes; order, number types and chunks are
+ * format.c's.
+ */
+#ifndef ACE_BACKEND_H
+#define ACE_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/io.h"
+#include "files/format.h"
+#include "format/schema.h"
+#include "format/text.h"
+
+/* How a tensor's bytes lie in the file, where that is not the usual way. */
+enum { BACKEND_SWAP = 1, BACKEND_FORTRAN = 2 };
+
+struct format_source {
+	const struct backend_in *in;
+	void *own;		/* the backend's */
+	char *path;		/* NULL: standard input */
+	const char *name;	/* for messages */
+	struct io *io;		/* the file, where the backend streams it */
+	int fd;			/* below io, when it is not io's own; or -1 */
+	struct schema schema;
+	unsigned char *lay;	/* BACKEND_ bits per tensor; NULL: none */
+	struct text_kv note;
+	int round;
+	uint64_t rounded;
+
+	size_t cur;		/* tensor being read; begun when open */
+	int open;
+	uint64_t at;		/* its values read so far */
+	unsigned char *raw;	/* BACKEND_CHUNK bytes */
+	struct fortran *fortran;	/* tensor cur, when it lies so */
+};
+
+struct format_sink {
+	const struct backend_out *out;
+	void *own;
+	struct io *io;
+	const struct schema *schema;
+	uint8_t *dtype;		/* of each tensor in the file */
+	const struct format_sink_opts *opts;	/* only during create */
+	size_t cur;
+	int open;
+	uint64_t at;
+	unsigned char *raw;
+};
+
+enum { BACKEND_CHUNK = 64 * 1024 };
+
+/* Every member but open and bytes may be NULL: nothing to do. */
+struct backend_in {
+	/* fills schema (not finished), lay, note, own, io */
+	int (*open)(struct format_source *s, const struct format_opts *o,
+	    struct err *e);
+	int (*begin)(struct format_source *s, struct err *e);	/* tensor cur */
+	int (*bytes)(struct format_source *s, void *p, size_t n, struct err *e);
+	int (*end)(struct format_source *s, struct err *e);
+	int (*finish)(struct format_source *s, struct err *e);
+	void (*close)(struct format_source *s);
+};
+
+struct backend_out {
+	int (*create)(struct format_sink *s, struct err *e);
+	int (*begin)(struct format_sink *s, struct err *e);
+	int (*bytes)(struct format_sink *s, const void *p, size_t n,
+	    struct err *e);
+	int (*end)(struct format_sink *s, struct err *e);
+	int (*finish)(struct format_sink *s, struct err *e);
+	void (*close)(struct format_sink *s);
+};
+
+/* For backends that stream a file through io: exactly n bytes of tensor cur,
+ * or "truncated"; then nothing more, or "corrupt"; and bytes out. */
+int backend_take(struct format_source *s, void *p, size_t n, struct err *e);
+int backend_last(struct format_source *s, struct err *e);
+int backend_put(struct format_sink *s, const void *p, size_t n, struct err *e);
+
+/* backend_add: a tensor found by a backend: kind and roles guessed, the limit of
+ * a file checked, then schema_add.  t->name is not looked at. */
+int backend_add(struct format_source *s, struct schema_tensor *t,
+    const char *name, struct err *e);
+
+extern const struct backend_in safetensors_in, npz_in, npy_in, raw_in;
+extern const struct backend_out safetensors_out, npz_out, npy_out, raw_out;
+
+#endif

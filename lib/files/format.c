@@ -1,0 +1,379 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "files/backend.h"
+#include "files/dtype.h"
+#include "files/format.h"
+#include "files/fortran.h"
+
+const char *const format_names[] = {
+	"safetensors", "npz", "npy", "raw", NULL
+};
+
+static const struct backend_in *const format_in[] = {
+	&safetensors_in, &npz_in, &npy_in, &raw_in
+};
+static const struct backend_out *const format_out[] = {
+	&safetensors_out, &npz_out, &npy_out, &raw_out
+};
+
+int
+format_guess(const char *path)
+{
+	static const struct {
+		const char *end;
+		int id;
+	} known[] = {
+		{ ".safetensors", FORMAT_SAFETENSORS }, { ".npz", FORMAT_NPZ },
+		{ ".npy", FORMAT_NPY }, { ".raw", FORMAT_RAW },
+		{ ".f32", FORMAT_RAW }, { ".bin", FORMAT_RAW }
+	};
+	size_t n = path != NULL ? strlen(path) : 0, i, k;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		k = strlen(known[i].end);
+		if (n > k && strcmp(path + n - k, known[i].end) == 0)
+			return known[i].id;
+	}
+	return -1;
+}
+
+/* ---- source ---- */
+
+int
+format_open(struct format_source **out, enum format_id f, const char *path,
+    const struct format_opts *o, struct err *e)
+{
+	struct format_source *s = alloc_get(1, sizeof(*s), e);
+	struct err own = ERR_INIT;
+	int r = 0;
+
+	*out = NULL;
+	if (s == NULL)
+		return -ERR_SYS;
+	s->in = format_in[f];
+	s->fd = -1;
+	s->schema = (struct schema)SCHEMA_INIT;
+	if (o->group_size != 0)
+		s->schema.group_size = o->group_size;
+	s->round = o->round;
+	s->name = "<stdin>";
+	if (path != NULL && strcmp(path, "-") != 0)
+		s->name = s->path = alloc_dup(path, e);
+	if (s->name == NULL || (s->raw = alloc_get(BACKEND_CHUNK, 1, e)) == NULL)
+		r = -ERR_SYS;
+	if (r == 0)
+		r = s->in->open(s, o, e);
+	if (r == 0 && (r = schema_finish(&s->schema, &own)) < 0)
+		r = err_set(e, -r, "%s, in '%s'", own.msg, s->name);
+	if (r < 0)
+		format_close(s);
+	else
+		*out = s;
+	return r;
+}
+
+const struct schema *
+format_schema(const struct format_source *s)
+{
+	return &s->schema;
+}
+
+const struct text_kv *
+format_note(const struct format_source *s)
+{
+	return &s->note;
+}
+
+uint64_t
+format_rounded(const struct format_source *s)
+{
+	return s->rounded;
+}
+
+/* All of a Fortran-ordered tensor, before its first value can go out. */
+static int
+format_load(struct format_source *s, struct err *e)
+{
+	const struct schema_tensor *t = &s->schema.t[s->cur];
+	size_t size = dtype_size(t->dtype), n = 0;
+	uint64_t left = t->numel * size;
+	int r = fortran_open(&s->fortran, t, size, 0, e);
+
+	for (; left != 0 && r == 0; left -= n) {
+		n = left < BACKEND_CHUNK ? (size_t)left : BACKEND_CHUNK;
+		if ((r = s->in->bytes(s, s->raw, n, e)) == 0)
+			r = fortran_put(s->fortran, s->raw, n, e);
+	}
+	return r;
+}
+
+static int
+format_begin(struct format_source *s, struct err *e)
+{
+	const struct schema_tensor *t = &s->schema.t[s->cur];
+	int r = 0;
+
+	if (s->in->begin != NULL)
+		r = s->in->begin(s, e);
+	s->open = 1;
+	s->at = 0;
+	if (r == 0 && s->lay != NULL && (s->lay[s->cur] & BACKEND_FORTRAN) &&
+	    t->ndim > 1 && t->numel != 0)
+		r = format_load(s, e);
+	return r;
+}
+
+static int
+format_end_tensor(struct format_source *s, struct err *e)
+{
+	int r = 0;
+
+	if (s->in->end != NULL)
+		r = s->in->end(s, e);
+	fortran_free(s->fortran);
+	s->fortran = NULL;
+	s->open = 0;
+	s->cur++;
+	return r;
+}
+
+static int
+format_bytes(struct format_source *s, size_t n, struct err *e)
+{
+	const struct schema_tensor *t = &s->schema.t[s->cur];
+	int r;
+
+	if (s->fortran != NULL)
+		r = fortran_get(s->fortran, s->raw, n, e);
+	else
+		r = s->in->bytes(s, s->raw, n * dtype_size(t->dtype), e);
+	if (r < 0)
+		return r;
+	if (s->lay != NULL && (s->lay[s->cur] & BACKEND_SWAP))
+		dtype_swap(t->dtype, s->raw, n);
+	return 0;
+}
+
+/* At most one chunk of the open tensor; *done values. */
+static int
+format_some(struct format_source *s, float *x, size_t n, size_t *done,
+    struct err *e)
+{
+	const struct schema_tensor *t = &s->schema.t[s->cur];
+	size_t size = dtype_size(t->dtype), k;
+	char text[32];
+	int r;
+
+	if (n > BACKEND_CHUNK / size)
+		n = BACKEND_CHUNK / size;
+	if (n > t->numel - s->at)
+		n = (size_t)(t->numel - s->at);
+	if ((r = format_bytes(s, n, e)) < 0)
+		return r;
+	k = dtype_to_f32(t->dtype, s->round, s->raw, x, n, &s->rounded);
+	if (k < n) {
+		dtype_text(t->dtype, s->raw + k * size, text);
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu] in "
+		    "'%s': %s %s is not exact in f32", t->name,
+		    (unsigned long long)(s->at + k), s->name,
+		    schema_dtype_name(t->dtype), text);
+	}
+	s->at += n;
+	*done = n;
+	return 0;
+}
+
+/* Tensors that are full, or empty, are ended; the next is begun when there is
+ * one. */
+static int
+format_advance(struct format_source *s, struct err *e)
+{
+	int r;
+
+	while (s->cur < s->schema.n) {
+		if (!s->open && (r = format_begin(s, e)) < 0)
+			return r;
+		if (s->at < s->schema.t[s->cur].numel)
+			return 0;
+		if ((r = format_end_tensor(s, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+int
+format_read(struct format_source *s, float *x, size_t n, struct err *e)
+{
+	size_t k = 0;
+	int r;
+
+	while (n != 0) {
+		if ((r = format_advance(s, e)) < 0)
+			return r;
+		if (s->cur == s->schema.n)
+			return err_set(e, ERR_DATA,
+			    "truncated: '%s' has no more values", s->name);
+		if ((r = format_some(s, x, n, &k, e)) < 0)
+			return r;
+		x += k;
+		n -= k;
+	}
+	return 0;
+}
+
+int
+format_end(struct format_source *s, struct err *e)
+{
+	int r = format_advance(s, e);
+
+	if (r < 0)
+		return r;
+	if (s->cur < s->schema.n)
+		return err_set(e, ERR_DATA,
+		    "mismatch: '%s' was not read to its end", s->name);
+	return s->in->finish != NULL ? s->in->finish(s, e) : 0;
+}
+
+void
+format_close(struct format_source *s)
+{
+	if (s == NULL)
+		return;
+	if (s->in->close != NULL)
+		s->in->close(s);
+	io_free(s->io);
+	if (s->fd >= 0)
+		(void)close(s->fd);
+	schema_release(&s->schema);
+	text_release(&s->note);
+	alloc_free(s->lay);
+	alloc_free(s->raw);
+	fortran_free(s->fortran);
+	alloc_free(s->path);
+	alloc_free(s);
+}
+
+/* ---- sink ---- */
+
+int
+format_create(struct format_sink **out, enum format_id f, struct io *io,
+    const struct schema *schema, const struct format_sink_opts *o,
+    struct err *e)
+{
+	static const struct format_sink_opts none;
+	struct format_sink *s = alloc_get(1, sizeof(*s), e);
+	size_t i;
+	int r = 0;
+
+	*out = NULL;
+	if (s == NULL)
+		return -ERR_SYS;
+	s->out = format_out[f];
+	s->io = io;
+	s->schema = schema;
+	s->opts = o != NULL ? o : &none;
+	if ((s->raw = alloc_get(BACKEND_CHUNK, 1, e)) == NULL ||
+	    (s->dtype = alloc_get(schema->n, 1, e)) == NULL)
+		r = -ERR_SYS;
+	for (i = 0; r == 0 && i < schema->n; i++)
+		s->dtype[i] = s->opts->f32 ? SCHEMA_F32 : schema->t[i].dtype;
+	if (r == 0 && s->out->create != NULL)
+		r = s->out->create(s, e);
+	s->opts = NULL;
+	if (r < 0)
+		format_free(s);
+	else
+		*out = s;
+	return r;
+}
+
+static int
+format_fill(struct format_sink *s, struct err *e)
+{
+	int r;
+
+	while (s->cur < s->schema->n) {
+		if (!s->open && s->out->begin != NULL &&
+		    (r = s->out->begin(s, e)) < 0)
+			return r;
+		s->open = 1;
+		if (s->at < s->schema->t[s->cur].numel)
+			return 0;
+		if (s->out->end != NULL && (r = s->out->end(s, e)) < 0)
+			return r;
+		s->open = 0;
+		s->at = 0;
+		s->cur++;
+	}
+	return 0;
+}
+
+static int
+format_put(struct format_sink *s, const float *x, size_t n, struct err *e)
+{
+	unsigned dtype = s->dtype[s->cur];
+	size_t k = dtype_from_f32(dtype, x, s->raw, n);
+
+	if (k < n)
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu]: "
+		    "%.9g is beyond %s", s->schema->t[s->cur].name,
+		    (unsigned long long)(s->at + k), (double)x[k],
+		    schema_dtype_name(dtype));
+	return s->out->bytes(s, s->raw, n * dtype_size(dtype), e);
+}
+
+int
+format_write(struct format_sink *s, const float *x, size_t n, struct err *e)
+{
+	const struct schema_tensor *t;
+	size_t k;
+	int r;
+
+	while (n != 0) {
+		if ((r = format_fill(s, e)) < 0)
+			return r;
+		if (s->cur == s->schema->n)
+			return err_set(e, ERR_DATA,
+			    "mismatch: more values than the schema has");
+		t = &s->schema->t[s->cur];
+		k = BACKEND_CHUNK / dtype_size(s->dtype[s->cur]);
+		if (k > n)
+			k = n;
+		if (k > t->numel - s->at)
+			k = (size_t)(t->numel - s->at);
+		if ((r = format_put(s, x, k, e)) < 0)
+			return r;
+		s->at += k;
+		x += k;
+		n -= k;
+	}
+	return 0;
+}
+
+int
+format_finish(struct format_sink *s, struct err *e)
+{
+	int r = format_fill(s, e);
+
+	if (r < 0)
+		return r;
+	if (s->cur < s->schema->n)
+		return err_set(e, ERR_DATA,
+		    "mismatch: fewer values than the schema has");
+	return s->out->finish != NULL ? s->out->finish(s, e) : 0;
+}
+
+void
+format_free(struct format_sink *s)
+{
+	if (s == NULL)
+		return;
+	if (s->out->close != NULL)
+		s->out->close(s);
+	alloc_free(s->dtype);
+	alloc_free(s->raw);
+	alloc_free(s);
+}

@@ -1,0 +1,329 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "files/backend.h"
+#include "files/npy.h"
+
+/* A text that knows where it ends. */
+struct npy_text {
+	const char *p, *end;
+	const char *what;
+};
+
+static int
+npy_bad(const struct npy_text *t, struct err *e)
+{
+	return err_set(e, ERR_DATA, "corrupt: head of %s", t->what);
+}
+
+static void
+npy_space(struct npy_text *t)
+{
+	while (t->p < t->end && (*t->p == ' ' || *t->p == '\t' ||
+	    *t->p == '\n' || *t->p == '\r'))
+		t->p++;
+}
+
+/* One character, blanks before it skipped; 1 when it was there. */
+static int
+npy_char(struct npy_text *t, char c)
+{
+	npy_space(t);
+	if (t->p == t->end || *t->p != c)
+		return 0;
+	t->p++;
+	return 1;
+}
+
+static int
+npy_word(struct npy_text *t, const char *word)
+{
+	size_t n = strlen(word);
+
+	npy_space(t);
+	if ((size_t)(t->end - t->p) < n || memcmp(t->p, word, n) != 0)
+		return 0;
+	t->p += n;
+	return 1;
+}
+
+/* 'text' or "text", without escapes. */
+static int
+npy_string(struct npy_text *t, char *out, size_t cap, struct err *e)
+{
+	size_t n = 0;
+	char quote;
+
+	npy_space(t);
+	if (t->p == t->end || (*t->p != '\'' && *t->p != '"'))
+		return npy_bad(t, e);
+	quote = *t->p++;
+	while (t->p < t->end && *t->p != quote && *t->p != '\\' &&
+	    *t->p != '\n' && n < cap - 1)
+		out[n++] = *t->p++;
+	if (t->p == t->end || *t->p++ != quote)
+		return npy_bad(t, e);
+	out[n] = '\0';
+	return 0;
+}
+
+static int
+npy_int(struct npy_text *t, uint64_t *out, struct err *e)
+{
+	const char *from;
+	uint64_t v = 0;
+
+	npy_space(t);
+	from = t->p;
+	while (t->p < t->end && *t->p >= '0' && *t->p <= '9') {
+		if (v > (SCHEMA_MAX_TOTAL - (uint64_t)(*t->p - '0')) / 10)
+			return err_set(e, ERR_DATA,
+			    "limit: %s has more than 2^40 elements", t->what);
+		v = v * 10 + (uint64_t)(*t->p++ - '0');
+	}
+	if (t->p == from || (*from == '0' && t->p != from + 1))
+		return npy_bad(t, e);
+	if (t->p < t->end && *t->p == 'L')	/* Python 2 wrote these */
+		t->p++;
+	*out = v;
+	return 0;
+}
+
+/* (), (3,), (3, 4), (3, 4,); but (3) is a number in Python. */
+static int
+npy_shape(struct npy_text *t, struct npy_head *h, struct err *e)
+{
+	int r, comma = 0;
+
+	h->ndim = 0;
+	if (!npy_char(t, '('))
+		return npy_bad(t, e);
+	while (!npy_char(t, ')')) {
+		if (h->ndim != 0 && !comma)
+			return npy_bad(t, e);
+		if (h->ndim == SCHEMA_MAX_DIM)
+			return err_set(e, ERR_DATA, "limit: %s has more than "
+			    "%d dimensions", t->what, SCHEMA_MAX_DIM);
+		if ((r = npy_int(t, &h->dim[h->ndim++], e)) < 0)
+			return r;
+		comma = npy_char(t, ',');
+	}
+	return h->ndim == 1 && !comma ? npy_bad(t, e) : 0;
+}
+
+static int
+npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
+{
+	static const struct {
+		const char *name;
+		unsigned dtype;
+	} known[] = {
+		{ "f4", SCHEMA_F32 }, { "f2", SCHEMA_F16 },
+		{ "f8", SCHEMA_F64 }, { "i4", SCHEMA_I32 },
+		{ "i8", SCHEMA_I64 }
+	};
+	char s[24];
+	size_t i;
+	int r;
+
+	if (npy_char(t, '['))
+		return err_set(e, ERR_DATA,
+		    "unsupported: %s has a structured dtype", t->what);
+	if ((r = npy_string(t, s, sizeof(s), e)) < 0)
+		return r;
+	if (strchr(s, 'O') != NULL)
+		return err_set(e, ERR_DATA, "unsupported: %s holds pickled "
+		    "Python objects (dtype '%s')", t->what, s);
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if ((s[0] == '<' || s[0] == '>') &&
+		    strcmp(s + 1, known[i].name) == 0) {
+			h->dtype = known[i].dtype;
+			if (s[0] == '>')
+				h->lay |= BACKEND_SWAP;
+			return 0;
+		}
+	return err_set(e, ERR_DATA, "unsupported: %s has dtype '%s'", t->what, s);
+}
+
+/* One key and its value; seen: a bit per key. */
+static int
+npy_pair(struct npy_text *t, struct npy_head *h, unsigned *seen, struct err *e)
+{
+	static const char *const keys[] = { "descr", "fortran_order", "shape" };
+	char key[16];
+	unsigned k;
+	int r;
+
+	if ((r = npy_string(t, key, sizeof(key), e)) < 0)
+		return r;
+	for (k = 0; k < 3 && strcmp(key, keys[k]) != 0; k++)
+		continue;
+	if (k == 3 || (*seen & 1u << k) != 0 || !npy_char(t, ':'))
+		return npy_bad(t, e);
+	*seen |= 1u << k;
+	if (k == 0)
+		return npy_descr(t, h, e);
+	if (k == 2)
+		return npy_shape(t, h, e);
+	if (npy_word(t, "True"))
+		h->lay |= BACKEND_FORTRAN;
+	else if (!npy_word(t, "False"))
+		return npy_bad(t, e);
+	return 0;
+}
+
+int
+npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
+    struct err *e)
+{
+	struct npy_text t = { text, text + n, what };
+	unsigned seen = 0;
+	int r;
+
+	memset(h, 0, sizeof(*h));
+	if (n == 0 || text[n - 1] != '\n' || !npy_char(&t, '{'))
+		return npy_bad(&t, e);
+	while (!npy_char(&t, '}')) {
+		if ((r = npy_pair(&t, h, &seen, e)) < 0)
+			return r;
+		if (npy_char(&t, ','))
+			continue;
+		if (!npy_char(&t, '}'))
+			return npy_bad(&t, e);
+		break;
+	}
+	npy_space(&t);
+	return seen != 7 || t.p != t.end ? npy_bad(&t, e) : 0;
+}
+
+static int
+npy_exact(npy_get *get, void *from, void *p, size_t n, const char *what,
+    struct err *e)
+{
+	size_t got = 0;
+	int r = get(from, p, n, &got, e);
+
+	if (r < 0 || got == n)
+		return r;
+	return err_set(e, ERR_DATA, "truncated: head of %s", what);
+}
+
+int
+npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
+    struct err *e)
+{
+	unsigned char b[12];
+	char *text;
+	size_t n;
+	int r;
+
+	if ((r = npy_exact(get, from, b, 10, what, e)) < 0)
+		return r;
+	if (memcmp(b, "\x93NUMPY", 6) != 0)
+		return err_set(e, ERR_DATA, "corrupt: %s is no npy array", what);
+	if (b[6] < 1 || b[6] > 3 || b[7] != 0)
+		return err_set(e, ERR_DATA, "unsupported: %s has npy version "
+		    "%u.%u", what, b[6], b[7]);
+	n = bytes_le16(b + 8);
+	if (b[6] > 1) {
+		if ((r = npy_exact(get, from, b + 10, 2, what, e)) < 0)
+			return r;
+		n = bytes_le32(b + 8);
+	}
+	if (n > NPY_MAX_HEAD)
+		return err_set(e, ERR_DATA, "limit: head of %s has %zu bytes, "
+		    "at most %d", what, n, NPY_MAX_HEAD);
+	if ((text = alloc_get(n, 1, e)) == NULL)
+		return -ERR_SYS;
+	if ((r = npy_exact(get, from, text, n, what, e)) == 0)
+		r = npy_parse(h, text, n, what, e);
+	alloc_free(text);
+	return r;
+}
+
+int
+npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
+    struct err *e)
+{
+	static const char *const descr[SCHEMA_NDTYPE] = {
+		"<f4", "<f2", "<f4", "<f8", "<i4", "<i8"
+	};
+	char s[512];
+	size_t n, pad;
+	unsigned d;
+	int r;
+
+	n = (size_t)snprintf(s, sizeof(s),
+	    "{'descr': '%s', 'fortran_order': False, 'shape': (",
+	    descr[dtype]);
+	for (d = 0; d < t->ndim; d++)
+		n += (size_t)snprintf(s + n, sizeof(s) - n, "%llu%s",
+		    (unsigned long long)t->dim[d],
+		    d + 1 < t->ndim ? ", " : t->ndim == 1 ? "," : "");
+	n += (size_t)snprintf(s + n, sizeof(s) - n, "), }");
+	pad = 63 - (10 + n) % 64;
+	memset(s + n, ' ', pad);
+	n += pad;
+	s[n++] = '\n';
+	if ((r = buf_put(out, "\x93NUMPY\x01\0\0\0", 10, e)) < 0)
+		return r;
+	bytes_set16(out->p + out->n - 2, (uint16_t)n);
+	return buf_put(out, s, n, e);
+}
+
+/* ---- a .npy file: one tensor, streamed ---- */
+
+static int
+npy_from_io(void *from, void *p, size_t n, size_t *got, struct err *e)
+{
+	return io_read(from, p, n, got, e);
+}
+
+static int
+npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
+{
+	struct schema_tensor t;
+	struct npy_head h;
+	char what[256];
+	int r;
+
+	(void)snprintf(what, sizeof(what), "'%s'", s->name);
+	if ((r = io_open(&s->io, s->path, e)) < 0 ||
+	    (r = npy_read(&h, npy_from_io, s->io, what, e)) < 0)
+		return r;
+	if ((s->lay = alloc_get(1, 1, e)) == NULL)
+		return -ERR_SYS;
+	s->lay[0] = (unsigned char)h.lay;
+	memset(&t, 0, sizeof(t));
+	t.dtype = (uint8_t)h.dtype;
+	t.ndim = (uint8_t)h.ndim;
+	memcpy(t.dim, h.dim, sizeof(t.dim));
+	return backend_add(s, &t, o->name != NULL ? o->name : "data", e);
+}
+
+const struct backend_in npy_in = {
+	npy_open, NULL, backend_take, NULL, backend_last, NULL
+};
+
+static int
+npy_create(struct format_sink *s, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int r;
+
+	if (s->schema->n != 1)
+		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, "
+		    "the shard has %zu", s->schema->n);
+	if (s->dtype[0] == SCHEMA_BF16)
+		s->dtype[0] = SCHEMA_F32;
+	if ((r = npy_make(&b, &s->schema->t[0], s->dtype[0], e)) == 0)
+		r = io_write(s->io, b.p, b.n, e);
+	buf_release(&b);
+	return r;
+}
+
+const struct backend_out npy_out = {
+	npy_create, NULL, backend_put, NULL, NULL, NULL
+};

@@ -1,0 +1,55 @@
+/*
+ * Bare f32 values, little-endian, without a head: the shape comes from the
+ * command line or from the length of the file.
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "files/backend.h"
+#include "files/seekable.h"
+
+static int
+raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
+{
+	const char *name = o->name != NULL ? o->name : "data";
+	struct schema_tensor t;
+	uint64_t size;
+	int r;
+
+	memset(&t, 0, sizeof(t));
+	t.dtype = SCHEMA_F32;
+	t.ndim = (uint8_t)(o->ndim <= SCHEMA_MAX_DIM ? o->ndim : UINT8_MAX);
+	memcpy(t.dim, o->dim, sizeof(t.dim));
+	if (o->ndim != 0) {
+		r = io_open(&s->io, s->path, e);
+		return r < 0 ? r : backend_add(s, &t, name, e);
+	}
+	if ((r = seekable_open(&s->fd, &size, s->path, e)) < 0 ||
+	    (r = io_open_fd(&s->io, s->fd, s->name, e)) < 0)
+		return r;
+	if (size == 0)
+		return err_set(e, ERR_DATA, "truncated: '%s' is empty", s->name);
+	if (size % 4 != 0)
+		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, no "
+		    "whole number of f32", s->name, (unsigned long long)size);
+	t.ndim = 1;
+	t.dim[0] = size / 4;
+	return backend_add(s, &t, name, e);
+}
+
+const struct backend_in raw_in = {
+	raw_open, NULL, backend_take, NULL, backend_last, NULL
+};
+
+/* Whatever dtype the tensor had, raw is f32. */
+static int
+raw_create(struct format_sink *s, struct err *e)
+{
+	(void)e;
+	memset(s->dtype, SCHEMA_F32, s->schema->n);
+	return 0;
+}
+
+const struct backend_out raw_out = {
+	raw_create, NULL, backend_put, NULL, NULL, NULL
+};

@@ -1,0 +1,530 @@
+/*
+ * safetensors: a length, a JSON header, the data of all tensors without holes
+ * or overlaps.  The header is walked through a window and its entries are
+ * given to jansson one at a time, so that neither a long nor a hostile header
+ * costs memory.  The only includer of jansson.h.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "files/backend.h"
+#include "files/dtype.h"
+
+enum {
+	SAFETENSORS_MAX_HEADER = 100000000,	/* the reference's limit */
+	SAFETENSORS_WINDOW = 1 << 20,
+	SAFETENSORS_ENTRY = 4096,	/* bytes of one name or one entry */
+	SAFETENSORS_NOTES = 16,		/* metadata carried: pairs, */
+	SAFETENSORS_NOTE = 256		/* and bytes of a value */
+};
+#define SAFETENSORS_META "__metadata__"
+#define SAFETENSORS_PREFIX "safetensors."	/* of its keys in a shard */
+
+static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
+	"F32", "F16", "BF16", "F64", "I32", "I64"
+};
+
+/* ---- the header, through a window ---- */
+
+struct safetensors_text {
+	struct format_source *s;
+	char *p;		/* SAFETENSORS_WINDOW bytes */
+	size_t at, have;
+	uint64_t left;		/* of the header, beyond the window */
+	uint64_t base;		/* of p[0] in the file */
+};
+
+/* Where the data of a tensor lies. */
+struct safetensors_span {
+	uint64_t begin, end;
+	size_t tensor;
+};
+struct safetensors_spans {
+	struct safetensors_span *p;
+	size_t n, cap;
+};
+
+static int
+safetensors_bad(const struct safetensors_text *t, const char *why,
+    struct err *e)
+{
+	return err_set(e, ERR_DATA, "corrupt: header of '%s', at byte %llu: %s",
+	    t->s->name, (unsigned long long)(t->base + t->at), why);
+}
+
+/* At least half a window ahead, or all that is left. */
+static int
+safetensors_fill(struct safetensors_text *t, struct err *e)
+{
+	size_t n, got;
+	int r;
+
+	if (t->left == 0 || t->have - t->at >= SAFETENSORS_WINDOW / 2)
+		return 0;
+	memmove(t->p, t->p + t->at, t->have - t->at);
+	t->base += t->at;
+	t->have -= t->at;
+	t->at = 0;
+	n = SAFETENSORS_WINDOW - t->have;
+	if (n > t->left)
+		n = (size_t)t->left;
+	if ((r = io_read(t->s->io, t->p + t->have, n, &got, e)) < 0)
+		return r;
+	if (got < n)
+		return err_set(e, ERR_DATA, "truncated: header of '%s', at byte "
+		    "%llu", t->s->name,
+		    (unsigned long long)io_bytes(t->s->io));
+	t->have += n;
+	t->left -= n;
+	return 0;
+}
+
+/* The next character that is no blank, not taken; 0 at the end. */
+static int
+safetensors_peek(struct safetensors_text *t, char *c, struct err *e)
+{
+	int r;
+
+	for (;; t->at++) {
+		if (t->at == t->have && (r = safetensors_fill(t, e)) < 0)
+			return r;
+		*c = '\0';
+		if (t->at == t->have)
+			return 0;
+		*c = t->p[t->at];
+		if (*c != ' ' && *c != '\t' && *c != '\n' && *c != '\r')
+			return 0;
+	}
+}
+
+static int
+safetensors_want(struct safetensors_text *t, char want, struct err *e)
+{
+	char c, why[] = "'?' expected";
+	int r = safetensors_peek(t, &c, e);
+
+	if (r < 0)
+		return r;
+	if (c != want) {
+		why[1] = want;
+		return safetensors_bad(t, why, e);
+	}
+	t->at++;
+	return 0;
+}
+
+/* One JSON value that begins with `first', of at most max bytes. */
+static int
+safetensors_json(struct safetensors_text *t, char first, size_t max,
+    json_t **out, struct err *e)
+{
+	json_error_t je;
+	size_t n;
+	char c;
+	int r;
+
+	*out = NULL;
+	if ((r = safetensors_peek(t, &c, e)) < 0 ||
+	    (r = safetensors_fill(t, e)) < 0)
+		return r;
+	if (c != first)
+		return safetensors_bad(t, first == '"' ? "a string expected" :
+		    "an object expected", e);
+	n = t->have - t->at < max ? t->have - t->at : max;
+	*out = json_loadb(t->p + t->at, n, JSON_REJECT_DUPLICATES |
+	    JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &je);
+	if (*out != NULL) {
+		t->at += (size_t)je.position;
+		return 0;
+	}
+	if (json_error_code(&je) == json_error_out_of_memory)
+		return err_set(e, ERR_SYS, "out of memory");
+	if (t->left + (t->have - t->at) > n && (size_t)je.position + 16 > n)
+		return err_set(e, ERR_DATA, "limit: header of '%s', at byte "
+		    "%llu: an entry of more than %zu bytes", t->s->name,
+		    (unsigned long long)(t->base + t->at), n);
+	t->at += (size_t)je.position;
+	return safetensors_bad(t, je.text, e);
+}
+
+/* The next key of an object, as a string; NULL after its last. */
+static int
+safetensors_key(struct safetensors_text *t, int first, json_t **key,
+    struct err *e)
+{
+	char c;
+	int r = safetensors_peek(t, &c, e);
+
+	*key = NULL;
+	if (r < 0)
+		return r;
+	if (c == '}') {
+		t->at++;
+		return 0;
+	}
+	if (!first && (r = safetensors_want(t, ',', e)) < 0)
+		return r;
+	if ((r = safetensors_json(t, '"', SAFETENSORS_ENTRY, key, e)) < 0)
+		return r;
+	if ((r = safetensors_want(t, ':', e)) < 0) {
+		json_decref(*key);
+		*key = NULL;
+	}
+	return r;
+}
+
+/* ---- what the header says ---- */
+
+/* Best effort: short values under keys that a stream can carry. */
+static int
+safetensors_note(struct format_source *s, const char *key, const char *value,
+    struct err *e)
+{
+	char k[TEXT_MAX_KEY + 1];
+	int n = snprintf(k, sizeof(k), SAFETENSORS_PREFIX "%s", key);
+
+	if (n < 0 || (size_t)n >= sizeof(k) || key[0] == '\0' ||
+	    strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789._-") !=
+	    strlen(key) || s->note.n >= SAFETENSORS_NOTES ||
+	    strlen(value) > SAFETENSORS_NOTE ||
+	    !text_clean(value, strlen(value)))
+		return 0;
+	if (text_get(&s->note, k) != NULL)
+		return err_set(e, ERR_DATA, "corrupt: header of '%s': metadata "
+		    "'%s' twice", s->name, key);
+	return text_set(&s->note, k, value, e);
+}
+
+static int
+safetensors_metadata(struct safetensors_text *t, struct err *e)
+{
+	json_t *key, *value;
+	int first = 1, r = safetensors_want(t, '{', e);
+
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
+	    key != NULL) {
+		r = safetensors_json(t, '"', SAFETENSORS_WINDOW, &value, e);
+		if (r == 0)
+			r = safetensors_note(t->s, json_string_value(key),
+			    json_string_value(value), e);
+		json_decref(key);
+		json_decref(value);
+		first = 0;
+	}
+	return r;
+}
+
+/* A JSON array of whole numbers, none negative; -1 if it is something else or
+ * longer than cap. */
+static int
+safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
+{
+	size_t i, n = json_array_size(a);
+	const json_t *x;
+
+	if (!json_is_array(a) || n > cap)
+		return -1;
+	for (i = 0; i < n; i++) {
+		x = json_array_get(a, i);
+		if (!json_is_integer(x) || json_integer_value(x) < 0)
+			return -1;
+		v[i] = (uint64_t)json_integer_value(x);
+	}
+	return (int)n;
+}
+
+static int
+safetensors_tensor(struct safetensors_text *t, const char *name,
+    const json_t *entry, struct safetensors_spans *spans, struct err *e)
+{
+	const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+	const json_t *shape = json_object_get(entry, "shape");
+	struct schema *sc = &t->s->schema;
+	struct schema_tensor d;
+	uint64_t span[2], size;
+	int n, r;
+
+	memset(&d, 0, sizeof(d));
+	if (dtype == NULL || safetensors_numbers(
+	    json_object_get(entry, "data_offsets"), span, 2) != 2)
+		return err_set(e, ERR_DATA, "corrupt: entry of tensor '%s' in "
+		    "'%s'", name, t->s->name);
+	while (d.dtype < SCHEMA_NDTYPE &&
+	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
+		d.dtype++;
+	if (d.dtype == SCHEMA_NDTYPE)
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' "
+		    "has dtype '%.32s'", name, t->s->name, dtype);
+	if (json_array_size(shape) > SCHEMA_MAX_DIM)
+		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
+		    "%zu dimensions, at most %d", name, t->s->name,
+		    json_array_size(shape), SCHEMA_MAX_DIM);
+	if ((n = safetensors_numbers(shape, d.dim, SCHEMA_MAX_DIM)) < 0)
+		return err_set(e, ERR_DATA, "corrupt: shape of tensor '%s' in "
+		    "'%s'", name, t->s->name);
+	d.ndim = (uint8_t)n;
+	if ((r = backend_add(t->s, &d, name, e)) < 0)
+		return r;
+	size = sc->t[sc->n - 1].numel * dtype_size(d.dtype);
+	if (span[0] > span[1] || span[1] - span[0] != size)
+		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has "
+		    "bytes %llu to %llu, its shape needs %llu", name, t->s->name,
+		    (unsigned long long)span[0], (unsigned long long)span[1],
+		    (unsigned long long)size);
+	if ((r = alloc_grow(&spans->p, &spans->cap, spans->n + 1,
+	    sizeof(*spans->p), e)) < 0)
+		return r;
+	spans->p[spans->n].begin = span[0];
+	spans->p[spans->n].end = span[1];
+	spans->p[spans->n++].tensor = sc->n - 1;
+	return 0;
+}
+
+static int
+safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
+    struct err *e)
+{
+	json_t *key, *entry;
+	int first = 1, r = safetensors_want(t, '{', e);
+	char c;
+
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
+	    key != NULL) {
+		entry = NULL;
+		if (strcmp(json_string_value(key), SAFETENSORS_META) == 0)
+			r = safetensors_metadata(t, e);
+		else if ((r = safetensors_json(t, '{', SAFETENSORS_ENTRY,
+		    &entry, e)) == 0)
+			r = safetensors_tensor(t, json_string_value(key), entry,
+			    spans, e);
+		json_decref(key);
+		json_decref(entry);
+		first = 0;
+	}
+	if (r == 0 && (r = safetensors_peek(t, &c, e)) == 0 &&
+	    (t->at != t->have || t->left != 0))
+		r = safetensors_bad(t, "something after the last entry", e);
+	return r;
+}
+
+/* ---- order ---- */
+
+static int
+safetensors_by_place(const void *a, const void *b)
+{
+	const struct safetensors_span *x = a, *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->end != y->end)		/* empty ones come first */
+		return x->end < y->end ? -1 : 1;
+	return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
+}
+
+/* The schema in the order of the data; each name is given up as soon as it
+ * was copied. */
+static int
+safetensors_order(struct format_source *s, struct safetensors_spans *spans,
+    struct err *e)
+{
+	struct schema to = SCHEMA_INIT, *from = &s->schema;
+	uint64_t at = 0;
+	size_t i, moved = 0;
+	int r = 0;
+
+	if (spans->n > 1)
+		qsort(spans->p, spans->n, sizeof(*spans->p),
+		    safetensors_by_place);
+	for (i = 0; i < spans->n; i++) {
+		const struct safetensors_span *p = &spans->p[i];
+
+		moved += p->tensor != i;
+		if (p->begin != at)
+			return err_set(e, ERR_DATA, "corrupt: '%s' has %s before "
+			    "tensor '%s'", s->name, p->begin > at ? "a hole" :
+			    "an overlap", from->t[p->tensor].name);
+		at = p->end;
+	}
+	to.group_size = from->group_size;
+	for (i = 0; moved != 0 && i < spans->n && r == 0; i++) {
+		struct schema_tensor *t = &from->t[spans->p[i].tensor];
+
+		r = schema_add(&to, t, e);
+		alloc_free(t->name);
+		t->name = NULL;
+	}
+	if (moved != 0) {
+		schema_release(from);
+		*from = to;
+	}
+	return r;
+}
+
+static int
+safetensors_open(struct format_source *s, const struct format_opts *o,
+    struct err *e)
+{
+	struct safetensors_text t = { s, NULL, 0, 0, 0, 8 };
+	struct safetensors_spans spans = { NULL, 0, 0 };
+	unsigned char b[8];
+	size_t got;
+	int r;
+
+	(void)o;
+	if ((r = io_open(&s->io, s->path, e)) < 0 ||
+	    (r = io_read(s->io, b, 8, &got, e)) < 0)
+		return r;
+	if (got < 8)
+		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, no "
+		    "safetensors file", s->name, got);
+	t.left = bytes_le64(b);
+	if (t.left > SAFETENSORS_MAX_HEADER)
+		return err_set(e, ERR_DATA, "limit: header of '%s' has %llu "
+		    "bytes, at most %d", s->name, (unsigned long long)t.left,
+		    SAFETENSORS_MAX_HEADER);
+	if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
+		return -ERR_SYS;
+	if ((r = safetensors_walk(&t, &spans, e)) == 0)
+		r = safetensors_order(s, &spans, e);
+	alloc_free(t.p);
+	alloc_free(spans.p);
+	return r;
+}
+
+const struct backend_in safetensors_in = {
+	safetensors_open, NULL, backend_take, NULL, backend_last, NULL
+};
+
+/* ---- writing ---- */
+
+static int
+safetensors_puts(struct buf *b, const char *s, struct err *e)
+{
+	return buf_put(b, s, strlen(s), e);
+}
+
+/* A JSON string, quotes and all. */
+static int
+safetensors_quote(struct buf *b, const char *s, struct err *e)
+{
+	json_t *j = json_string(s);
+	char *text = j != NULL ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
+	int r;
+
+	if (text == NULL)
+		r = err_set(e, ERR_SYS, "out of memory");
+	else
+		r = safetensors_puts(b, text, e);
+	free(text);
+	json_decref(j);
+	return r;
+}
+
+static int
+safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
+{
+	const char *sep = "\"" SAFETENSORS_META "\":{";
+	size_t i, k = strlen(SAFETENSORS_PREFIX);
+	int r = 0, any = 0;
+
+	for (i = 0; kv != NULL && i < kv->n && r == 0; i++) {
+		if (strncmp(kv->p[i].key, SAFETENSORS_PREFIX, k) != 0)
+			continue;
+		if ((r = safetensors_puts(b, sep, e)) == 0 &&
+		    (r = safetensors_quote(b, kv->p[i].key + k, e)) == 0 &&
+		    (r = safetensors_puts(b, ":", e)) == 0)
+			r = safetensors_quote(b, kv->p[i].value, e);
+		sep = ",";
+		any = 1;
+	}
+	return any && r == 0 ? safetensors_puts(b, "}", e) : r;
+}
+
+static int
+safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
+    unsigned dtype, uint64_t *at, struct err *e)
+{
+	char text[96 + 21 * SCHEMA_MAX_DIM];
+	uint64_t end = *at + t->numel * dtype_size(dtype);
+	int n, r;
+	unsigned d;
+
+	if (strcmp(t->name, SAFETENSORS_META) == 0)
+		return err_set(e, ERR_DATA, "unsupported: no tensor can be "
+		    "called '" SAFETENSORS_META "' in safetensors");
+	if ((r = safetensors_quote(b, t->name, e)) < 0)
+		return r;
+	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",
+	    safetensors_dtype[dtype]);
+	for (d = 0; d < t->ndim; d++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%llu",
+		    d != 0 ? "," : "", (unsigned long long)t->dim[d]);
+	(void)snprintf(text + n, sizeof(text) - (size_t)n,
+	    "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)*at,
+	    (unsigned long long)end);
+	*at = end;
+	return safetensors_puts(b, text, e);
+}
+
+/* The whole header, entry by entry, to nowhere or to the file; *size grows by
+ * its length. */
+static int
+safetensors_header(struct format_sink *s, int write, uint64_t *size,
+    struct err *e)
+{
+	struct buf b = BUF_INIT;
+	uint64_t at = 0;
+	size_t i;
+	int r;
+
+	if ((r = safetensors_puts(&b, "{", e)) == 0)
+		r = safetensors_put_notes(&b, s->opts->note, e);
+	for (i = 0; i < s->schema->n && r == 0; i++) {
+		if (*size + b.n > 1)
+			r = safetensors_puts(&b, ",", e);
+		if (r == 0)
+			r = safetensors_put_tensor(&b, &s->schema->t[i],
+			    s->dtype[i], &at, e);
+		if (r == 0 && write)
+			r = io_write(s->io, b.p, b.n, e);
+		*size += b.n;
+		b.n = 0;
+	}
+	if (r == 0 && (r = safetensors_puts(&b, "}", e)) == 0 && write)
+		r = io_write(s->io, b.p, b.n, e);
+	*size += b.n;
+	buf_release(&b);
+	return r;
+}
+
+/* Its length comes before it: made twice, never held. */
+static int
+safetensors_create(struct format_sink *s, struct err *e)
+{
+	static const char blanks[8] = "        ";
+	uint64_t n = 0, again = 0;
+	unsigned char head[8];
+	size_t pad;
+	int r = safetensors_header(s, 0, &n, e);
+
+	if (r < 0)
+		return r;
+	pad = (size_t)(-n % 8);			/* data at a multiple of 8 */
+	if (n + pad > SAFETENSORS_MAX_HEADER)
+		return err_set(e, ERR_DATA, "limit: a safetensors header of "
+		    "%llu bytes, at most %d", (unsigned long long)n,
+		    SAFETENSORS_MAX_HEADER);
+	bytes_set64(head, n + pad);
+	if ((r = io_write(s->io, head, 8, e)) == 0 &&
+	    (r = safetensors_header(s, 1, &again, e)) == 0)
+		r = io_write(s->io, blanks, pad, e);
+	return r;
+}
+
+const struct backend_out safetensors_out = {
+	safetensors_create, NULL, backend_put, NULL, NULL, NULL
+};

@@ -1,0 +1,341 @@
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/pack.h"
+#include "format/chain.h"
+#include "format/shard.h"
+#include "format/text.h"
+
+#ifdef ACE_FUZZING
+#define CHAIN_CHECK 0		/* fuzzers get past the checksums */
+#else
+#define CHAIN_CHECK 1
+#endif
+
+int
+chain_init(struct chain *c, struct io *io, struct err *e)
+{
+	memset(c, 0, sizeof(*c));
+	c->io = io;
+	c->headers = pack_sum_new(e);
+	c->mark_headers = pack_sum_new(e);
+	if (c->headers == NULL || c->mark_headers == NULL) {
+		chain_release(c);
+		return -ERR_SYS;
+	}
+	return 0;
+}
+
+void
+chain_release(struct chain *c)
+{
+	io_free(c->io);
+	pack_sum_free(c->headers);
+	pack_sum_free(c->mark_headers);
+	buf_release(&c->payload);
+	buf_release(&c->unpacked);
+	memset(c, 0, sizeof(*c));
+}
+
+int
+chain_corrupt(const struct chain *c, struct err *e, const char *what)
+{
+	char name[16];
+
+	return err_set(e, ERR_DATA, "corrupt: %s (%s frame), at byte %llu",
+	    what, frame_name(c->head.type, name),
+	    (unsigned long long)c->pos.offset);
+}
+
+static int
+chain_truncated(const struct chain *c, struct err *e)
+{
+	unsigned long long at = c->pos.offset;
+
+	if (c->pos.open)
+		return err_set(e, ERR_DATA, "truncated: no end of the stream, "
+		    "at byte %llu", at);
+	if (io_bytes(c->io) == 0)
+		return err_set(e, ERR_DATA,
+		    "truncated: empty input, at byte 0");
+	return err_set(e, ERR_DATA, "truncated: no whole stream head, at byte "
+	    "%llu", at);
+}
+
+/* 1 a header, 0 the end of the file where one would be. */
+static int
+chain_header(struct chain *c, struct err *e)
+{
+	uint32_t max = c->pos.open ? c->max_frame : FRAME_MAX;
+	size_t got;
+	int r;
+
+	c->pos.offset = io_bytes(c->io);
+	if ((r = io_read(c->io, c->header, FRAME_HEAD_SIZE, &got, e)) < 0)
+		return r;
+	if (got == 0)
+		return 0;
+	/* say what it is before saying that it is cut: text is not a stream */
+	if (got < FRAME_HEAD_SIZE &&
+	    (got < 8 || bytes_le32(c->header) == FRAME_SYNC))
+		return chain_truncated(c, e);
+	if (got < FRAME_HEAD_SIZE)
+		memset(c->header + got, 0, FRAME_HEAD_SIZE - got);
+	r = frame_decode(&c->head, c->header, max, c->pos.offset, e);
+	return r < 0 ? r : 1;
+}
+
+static int
+chain_payload(struct chain *c, struct err *e)
+{
+	struct chain_frame *f = &c->frame;
+	size_t n = c->head.wire_len, pad = frame_padding(n), got, i;
+	int r;
+
+	c->payload.n = 0;
+	if ((r = buf_room(&c->payload, n + pad, e)) < 0 ||
+	    (r = io_read(c->io, c->payload.p, n + pad, &got, e)) < 0)
+		return r;
+	if (got < n + pad)
+		return chain_truncated(c, e);
+	f->type = c->head.type;
+	f->flags = c->head.flags;
+	f->shard_key = c->head.shard_key;
+	f->wire = c->payload.p;
+	f->wire_len = n;
+	f->wire_hash = c->head.payload_hash;
+	if (CHAIN_CHECK && pack_hash64(f->wire, n) != f->wire_hash)
+		return chain_corrupt(c, e, "payload checksum");
+	for (i = n; i < n + pad; i++)
+		if (c->payload.p[i] != 0)
+			return chain_corrupt(c, e, "padding is not zero");
+	return 0;
+}
+
+static int
+chain_unpack(struct chain *c, struct err *e)
+{
+	struct chain_frame *f = &c->frame;
+	int r;
+
+	f->raw = f->wire;
+	f->raw_len = f->wire_len;
+	if ((f->flags & FRAME_LZ4) == 0)
+		return 0;
+	c->unpacked.n = 0;
+	if ((r = buf_room(&c->unpacked, c->head.raw_len, e)) < 0)
+		return r;
+	if (pack_unlz4(c->unpacked.p, c->head.raw_len, f->wire,
+	    f->wire_len) < 0)
+		return chain_corrupt(c, e, "LZ4 block");
+	f->raw = c->unpacked.p;
+	f->raw_len = c->head.raw_len;
+	return 0;
+}
+
+/* ---- HEAD ---- */
+
+static int
+chain_on_head(struct chain *c, struct err *e)
+{
+	struct bytes b = BYTES(c->frame.wire, c->frame.wire_len);
+	struct text_kv kv = TEXT_KV_INIT;
+	const unsigned char *id;
+	uint32_t kv_len;
+	int r;
+
+	if (bytes_u16(&b) != FRAME_VERSION)
+		return err_set(e, ERR_DATA, "unsupported: major version, at "
+		    "byte %llu", (unsigned long long)c->pos.offset);
+	(void)bytes_u16(&b);			/* minor: never gates */
+	if (bytes_next32(&b) != 0)
+		return err_set(e, ERR_DATA, "unsupported: a required feature, "
+		    "at byte %llu", (unsigned long long)c->pos.offset);
+	(void)bytes_next32(&b);			/* optional features */
+	c->max_frame = bytes_next32(&b);
+	(void)bytes_next64(&b);			/* created */
+	if ((id = bytes_take(&b, 16)) != NULL)
+		memcpy(c->schema_id, id, 16);
+	(void)bytes_next64(&b);			/* n_shards, when known */
+	kv_len = bytes_next32(&b);
+	if (!bytes_zero(&b, 12) || b.bad || b.n - b.at != kv_len)
+		return chain_corrupt(c, e, "payload");
+	if (c->max_frame > FRAME_MAX)
+		return err_set(e, ERR_DATA, "limit: frames up to %lu bytes "
+		    "announced, at most %d, at byte %llu",
+		    (unsigned long)c->max_frame, FRAME_MAX,
+		    (unsigned long long)c->pos.offset);
+	r = text_decode(&kv, b.p + b.at, kv_len, e);
+	text_release(&kv);
+	return r;
+}
+
+int
+chain_begin(struct chain *c, struct err *e)
+{
+	struct chain_pos *p = &c->pos;
+	uint64_t off;
+	int r;
+
+	if ((r = chain_header(c, e)) < 0)
+		return r;
+	off = p->offset;
+	if (r == 0)
+		return off == 0 ? chain_truncated(c, e) : 0;
+	if (c->head.type != FRAME_HEAD)
+		return err_set(e, ERR_DATA, "corrupt: %s, at byte %llu",
+		    off == 0 ? "not the beginning of a stream" :
+		    "garbage after the end of a stream",
+		    (unsigned long long)off);
+	if ((r = chain_payload(c, e)) < 0)
+		return r;
+	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
+	    c->head.stream_id == 0 || c->head.flags != 0)
+		return chain_corrupt(c, e, "stream head");
+	memset(p, 0, sizeof(*p));
+	p->start = p->offset = off;
+	p->stream_id = c->head.stream_id;
+	p->seq = 1;
+	p->raw_total = c->head.raw_len;
+	pack_sum_reset(c->headers);
+	pack_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
+	if ((r = chain_on_head(c, e)) < 0)
+		return r;
+	p->open = 1;
+	return 1;
+}
+
+/* ---- TAIL ---- */
+
+static int
+chain_on_tail(struct chain *c, struct err *e)
+{
+	struct bytes b = BYTES(c->frame.wire, c->frame.wire_len);
+	uint32_t frames = bytes_next32(&b), shards = bytes_next32(&b), status;
+	uint64_t before = bytes_next64(&b), raw;
+	const unsigned char *want = bytes_take(&b, 16);
+	unsigned char sum[16];
+
+	raw = bytes_next64(&b);
+	status = bytes_next32(&b);
+	if (!bytes_zero(&b, 20) || b.bad || b.at != b.n ||
+	    status > SHARD_ABORTED || c->frame.flags != 0)
+		return chain_corrupt(c, e, "payload");
+	if (status == SHARD_ABORTED)
+		return err_set(e, ERR_DATA, "truncated: the stream was aborted "
+		    "by its producer, at byte %llu",
+		    (unsigned long long)c->pos.offset);
+	pack_sum_get(c->headers, sum);
+	if (CHAIN_CHECK && memcmp(sum, want, 16) != 0)
+		return chain_corrupt(c, e, "checksum of all headers");
+	if (frames != c->pos.seq || shards != c->pos.n_shards ||
+	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total)
+		return chain_corrupt(c, e, "totals of the stream");
+	c->pos.open = 0;
+	return 0;
+}
+
+int
+chain_next(struct chain *c, struct err *e)
+{
+	struct chain_pos *p = &c->pos;
+	int r;
+
+	if ((r = chain_header(c, e)) <= 0)
+		return r < 0 ? r : chain_truncated(c, e);
+	if ((r = chain_payload(c, e)) < 0)
+		return r;
+	if (c->head.type == FRAME_HEAD)
+		return chain_corrupt(c, e, "stream head inside a stream");
+	if (c->head.seq != p->seq)
+		return chain_corrupt(c, e, "frame out of sequence");
+	if (c->head.stream_id != p->stream_id)
+		return chain_corrupt(c, e, "frame of another stream");
+	if (c->head.offset != p->offset - p->start)
+		return chain_corrupt(c, e, "frame not where it was written");
+	if (c->head.type == FRAME_TAIL)
+		return chain_on_tail(c, e);
+	p->seq++;
+	p->n_shards += c->head.type == FRAME_SHRD;
+	p->raw_total += c->head.raw_len;
+	pack_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
+	r = chain_unpack(c, e);
+	return r < 0 ? r : 1;
+}
+
+/* ---- after damage ---- */
+
+/* Where the next good header is, in c->head and c->pos.offset. */
+static int
+chain_scan(struct chain *c, uint64_t from, struct err *e)
+{
+	static const unsigned char sync[] = { 0xac, 'A', 'C', 'E' };
+	unsigned char b[4096], *p;
+	size_t have = 0, got, i;
+	int r;
+
+	for (;;) {
+		if ((r = io_read(c->io, b + have, sizeof(b) - have, &got,
+		    e)) < 0)
+			return r;
+		have += got;
+		if (have < FRAME_HEAD_SIZE)
+			return 0;
+		for (i = 0; i + FRAME_HEAD_SIZE <= have; i++) {
+			p = memmem(b + i, have - i, sync, sizeof(sync));
+			i = p != NULL ? (size_t)(p - b) : have;
+			if (i + FRAME_HEAD_SIZE <= have && frame_decode(
+			    &c->head, b + i, FRAME_MAX, from + i, NULL) == 0) {
+				c->pos.offset = from + i;
+				return 1;
+			}
+		}
+		/* a header may have begun in what is left */
+		i = have - (FRAME_HEAD_SIZE - 1);
+		memmove(b, b + i, have - i);
+		from += i;
+		have -= i;
+		if (got == 0)
+			return 0;
+	}
+}
+
+int
+chain_find(struct chain *c, uint64_t from, struct err *e)
+{
+	struct chain_pos *p = &c->pos;
+	int r;
+
+	if ((r = io_seek(c->io, from, e)) < 0 ||
+	    (r = chain_scan(c, from, e)) <= 0 ||
+	    (r = io_seek(c->io, p->offset, e)) < 0)
+		return r;
+	p->open = c->head.type != FRAME_HEAD;
+	p->seq = c->head.seq;
+	p->stream_id = c->head.stream_id;
+	p->start = p->offset - c->head.offset;	/* may wrap: only for sums */
+	c->max_frame = FRAME_MAX;
+	return 1;
+}
+
+int
+chain_mark(struct chain *c, size_t limit, struct err *e)
+{
+	c->mark = c->pos;
+	pack_sum_copy(c->mark_headers, c->headers);
+	return io_mark(c->io, limit, e);
+}
+
+int
+chain_rewind(struct chain *c, struct err *e)
+{
+	int r = io_rewind(c->io, e);
+
+	if (r < 0)
+		return r;
+	c->pos = c->mark;
+	pack_sum_copy(c->headers, c->mark_headers);
+	return 0;
+}

@@ -1,0 +1,109 @@
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "format/frame.h"
+
+#ifdef ACE_FUZZING
+#define FRAME_CHECK 0		/* fuzzers get past the checksums */
+#else
+#define FRAME_CHECK 1
+#endif
+
+void
+frame_encode(const struct frame_head *h, unsigned char p[64])
+{
+	bytes_set32(p, FRAME_SYNC);
+	bytes_set32(p + 4, h->type);
+	bytes_set16(p + 8, h->flags);
+	p[10] = FRAME_HEAD_SIZE / 8;
+	p[11] = FRAME_VERSION;
+	bytes_set32(p + 12, h->seq);
+	bytes_set32(p + 16, h->wire_len);
+	bytes_set32(p + 20, h->raw_len);
+	bytes_set64(p + 24, h->stream_id);
+	bytes_set64(p + 32, h->shard_key);
+	bytes_set64(p + 40, h->payload_hash);
+	bytes_set64(p + 48, h->offset);
+	bytes_set64(p + 56, pack_hash64(p, 56));
+}
+
+/* What went wrong with bytes that do not even look like a frame. */
+static int
+frame_strange(const unsigned char *p, uint64_t at, struct err *e)
+{
+	unsigned long long where = at;
+
+	if (bytes_le32(p) == FRAME_SYNC && (p[4] == '\r' || p[4] == '\n'))
+		return err_set(e, ERR_DATA, "corrupt: line ends were translated: "
+		    "the stream passed a terminal or a text mode transfer "
+		    "(use ssh -T), at byte %llu", where);
+	if (at == 0)
+		return err_set(e, ERR_DATA,
+		    "corrupt: not a gradient-shard stream, at byte 0");
+	return err_set(e, ERR_DATA,
+	    "corrupt: no frame where one should begin, at byte %llu", where);
+}
+
+int
+frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
+    uint64_t at, struct err *e)
+{
+	unsigned long long where = at;
+	char name[16];
+
+	h->type = bytes_le32(p + 4);
+	if (bytes_le32(p) != FRAME_SYNC ||
+	    ((p[4] == '\r' || p[4] == '\n') && h->type != FRAME_HEAD))
+		return frame_strange(p, at, e);
+	if (FRAME_CHECK && pack_hash64(p, 56) != bytes_le64(p + 56))
+		return err_set(e, ERR_DATA,
+		    "corrupt: frame header checksum, at byte %llu", where);
+	h->flags = bytes_le16(p + 8);
+	h->seq = bytes_le32(p + 12);
+	h->wire_len = bytes_le32(p + 16);
+	h->raw_len = bytes_le32(p + 20);
+	h->stream_id = bytes_le64(p + 24);
+	h->shard_key = bytes_le64(p + 32);
+	h->payload_hash = bytes_le64(p + 40);
+	h->offset = bytes_le64(p + 48);
+	if (p[11] != FRAME_VERSION)
+		return err_set(e, ERR_DATA,
+		    "unsupported: format version %u, at byte %llu", p[11], where);
+	if (p[10] != FRAME_HEAD_SIZE / 8 || (h->flags & 0xff & ~FRAME_LZ4) != 0)
+		return err_set(e, ERR_DATA, "unsupported: %s frame's header "
+		    "length or flags, at byte %llu", frame_name(h->type, name),
+		    where);
+	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')
+		return err_set(e, ERR_DATA, "corrupt: frame type %s, at byte "
+		    "%llu", name, where);
+	if (h->wire_len > max || h->raw_len > max)
+		return err_set(e, ERR_DATA, "limit: %s frame of %lu bytes, at "
+		    "most %lu, at byte %llu", frame_name(h->type, name),
+		    (unsigned long)(h->raw_len > h->wire_len ? h->raw_len :
+		    h->wire_len), (unsigned long)max, where);
+	if ((h->flags & FRAME_LZ4) == 0 && h->raw_len != h->wire_len)
+		return err_set(e, ERR_DATA, "corrupt: %s frame's lengths, at "
+		    "byte %llu", frame_name(h->type, name), where);
+	return 0;
+}
+
+const char *
+frame_name(uint32_t type, char out[16])
+{
+	unsigned char c[4];
+	int i, plain = 1;
+
+	if (type == FRAME_HEAD)
+		return "HEAD";
+	bytes_set32(c, type);
+	for (i = 0; i < 4; i++)
+		if ((c[i] | 0x20) < 'a' || (c[i] | 0x20) > 'z')
+			plain = 0;
+	if (plain)
+		(void)snprintf(out, 16, "%c%c%c%c", c[0], c[1], c[2], c[3]);
+	else
+		(void)snprintf(out, 16, "0x%08lx", (unsigned long)type);
+	return out;
+}

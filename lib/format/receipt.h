@@ -1,0 +1,56 @@
+/*
+ * A delivery receipt (frame RCPT): what became of one shard, named by its key
+ * and its digest.
+ */
+#ifndef ACE_RECEIPT_H
+#define ACE_RECEIPT_H
+
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "format/shard.h"
+
+struct err;
+
+/* A shard's name gets one verdict for ever, but for `duplicate', which says
+ * that the same bytes had been accepted before. */
+enum receipt_verdict {
+	RECEIPT_ACCEPTED = 0,
+	RECEIPT_DUPLICATE = 1,
+	RECEIPT_LATE = 2,		/* its step is closed without it */
+	RECEIPT_INVALID = 3,		/* not finite, mismatch, a rule */
+	RECEIPT_EQUIVOCATION = 4,	/* other bytes under the same name */
+	RECEIPT_FENCED = 5,		/* an older incarnation of the device */
+	RECEIPT_NVERDICT = 6
+};
+
+enum { RECEIPT_REASON = 160 };
+
+struct receipt {
+	unsigned char run[SHARD_ID], device[SHARD_ID];
+	uint64_t step;
+	uint32_t part;
+	uint32_t verdict;
+	unsigned char digest[SHARD_DIGEST];
+	uint64_t clock;			/* server's, unix nanoseconds */
+	uint64_t version;		/* server's model version */
+	char reason[RECEIPT_REASON];	/* text, may be empty */
+};
+
+int receipt_encode(const struct receipt *r, struct buf *out, struct err *e);
+int receipt_decode(struct receipt *r, const unsigned char *p, size_t n,
+    struct err *e);
+const char *receipt_verdict_name(unsigned verdict);	/* "accepted", ... */
+
+/* The receiver has it: it must not be summed again. */
+static inline int
+receipt_is_accepted(const struct receipt *r)
+{
+	return r->verdict == RECEIPT_ACCEPTED ||
+	    r->verdict == RECEIPT_DUPLICATE;
+}
+
+/* receipt_is_for(r, s): is it about shard s? */
+int receipt_is_for(const struct receipt *r, const struct shard *s);
+
+#endif

@@ -1,0 +1,284 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "format/shard.h"
+
+enum { SHARD_FIXED = 192 };
+
+const char *
+shard_kind_name(unsigned kind)
+{
+	static const char *const names[SHARD_NKIND] = { "gradient", "delta",
+	    "sum", "mean", "residual", "model", "history" };
+
+	return kind < SHARD_NKIND ? names[kind] : "?";
+}
+
+void
+shard_init(struct shard *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->weight = 1;
+	s->parts = 1;
+	s->contributors = 1;
+}
+
+int
+shard_copy(struct shard *to, const struct shard *from, struct err *e)
+{
+	struct shard s = *from;
+	int r;
+
+	s.kv = (struct text_kv)TEXT_KV_INIT;
+	if ((r = text_copy(&s.kv, &from->kv, e)) < 0)
+		return r;
+	shard_release(to);
+	*to = s;
+	return 0;
+}
+
+void
+shard_release(struct shard *s)
+{
+	text_release(&s->kv);
+	shard_init(s);
+}
+
+static int
+shard_set_name(struct shard *s, unsigned char id[16], const char *key,
+    const char *name, struct err *e)
+{
+	size_t n = strlen(name);
+
+	if (n > SHARD_NAME || !text_clean(name, n))
+		return err_set(e, ERR_USAGE, "%s name '%.64s': want at most %d "
+		    "bytes of UTF-8 without control characters", key, name,
+		    SHARD_NAME);
+	pack_hash128(name, n, id);
+	return text_set(&s->kv, key, n != 0 ? name : NULL, e);
+}
+
+int
+shard_set_run(struct shard *s, const char *name, struct err *e)
+{
+	return shard_set_name(s, s->run, SHARD_KEY_RUN, name, e);
+}
+
+int
+shard_set_device(struct shard *s, const char *name, struct err *e)
+{
+	return shard_set_name(s, s->device, SHARD_KEY_DEVICE, name, e);
+}
+
+int
+shard_same(struct shard *s, const struct shard *from, struct err *e)
+{
+	int r = text_set(&s->kv, SHARD_KEY_RUN,
+	    text_get(&from->kv, SHARD_KEY_RUN), e);
+
+	if (r == 0)
+		r = text_set(&s->kv, SHARD_KEY_DEVICE,
+		    text_get(&from->kv, SHARD_KEY_DEVICE), e);
+	memcpy(s->run, from->run, SHARD_ID);
+	memcpy(s->device, from->device, SHARD_ID);
+	return r;
+}
+
+const char *
+shard_run(const struct shard *s)
+{
+	const char *name = text_get(&s->kv, SHARD_KEY_RUN);
+
+	return name != NULL ? name : "?";
+}
+
+const char *
+shard_device(const struct shard *s)
+{
+	const char *name = text_get(&s->kv, SHARD_KEY_DEVICE);
+
+	return name != NULL ? name : "?";
+}
+
+uint64_t
+shard_key(const struct shard *s)
+{
+	unsigned char b[44];
+
+	memcpy(b, s->run, 16);
+	memcpy(b + 16, s->device, 16);
+	bytes_set64(b + 32, s->step);
+	bytes_set32(b + 40, s->part);
+	return pack_hash64(b, sizeof(b));
+}
+
+int
+shard_encode(const struct shard *s, struct buf *out, struct err *e)
+{
+	unsigned char b[SHARD_FIXED];
+	size_t at = out->n;
+	uint64_t w;
+	int r;
+
+	memset(b, 0, sizeof(b));
+	memcpy(b, s->run, 16);
+	memcpy(b + 16, s->device, 16);
+	bytes_set64(b + 32, s->step);
+	bytes_set32(b + 40, s->part);
+	bytes_set32(b + 44, s->parts);
+	bytes_set64(b + 48, s->base_version);
+	memcpy(b + 56, s->base_model, 16);
+	memcpy(b + 72, s->schema_id, 16);
+	memcpy(b + 88, s->policy_id, 16);
+	memcpy(&w, &s->weight, sizeof(w));
+	bytes_set64(b + 104, w);
+	bytes_set64(b + 112, s->samples);
+	bytes_set32(b + 120, s->kind);
+	bytes_set32(b + 124, s->flags);
+	bytes_set32(b + 128, s->contributors);
+	bytes_set32(b + 132, s->incarnation);
+	bytes_set64(b + 136, s->created);
+	bytes_set64(b + 144, s->deadline);
+	memcpy(b + 152, s->previous, 16);
+	if ((r = buf_put(out, b, sizeof(b), e)) < 0 ||
+	    (r = text_encode(&s->kv, out, e)) < 0)
+		return r;
+	bytes_set32(out->p + at + 168, (uint32_t)(out->n - at - SHARD_FIXED));
+	return 0;
+}
+
+static int
+shard_check(const struct shard *s, struct err *e)
+{
+	if (!isfinite(s->weight) || s->weight <= 0)
+		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
+		    s->weight);
+	if (s->parts == 0 || s->part >= s->parts)
+		return err_set(e, ERR_DATA, "corrupt: part %lu of %lu",
+		    (unsigned long)s->part, (unsigned long)s->parts);
+	if (s->kind >= SHARD_NKIND)
+		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
+		    (unsigned long)s->kind);
+	return 0;
+}
+
+/* The name, where there is one, is what the id is the hash of. */
+static int
+shard_named(const struct shard *s, const unsigned char id[16], const char *key)
+{
+	static const unsigned char zero[SHARD_ID];
+	const char *name = text_get(&s->kv, key);
+	unsigned char want[16];
+
+	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0,
+	    want);
+	return memcmp(id, want, SHARD_ID) == 0 ||
+	    (name == NULL && memcmp(id, zero, SHARD_ID) == 0);
+}
+
+static void
+shard_take16(struct bytes *b, unsigned char out[16])
+{
+	const unsigned char *p = bytes_take(b, 16);
+
+	if (p != NULL)
+		memcpy(out, p, 16);
+}
+
+int
+shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
+{
+	struct bytes b = BYTES(p, n);
+	uint32_t kv_len;
+	int r;
+
+	shard_release(s);
+	shard_take16(&b, s->run);
+	shard_take16(&b, s->device);
+	s->step = bytes_next64(&b);
+	s->part = bytes_next32(&b);
+	s->parts = bytes_next32(&b);
+	s->base_version = bytes_next64(&b);
+	shard_take16(&b, s->base_model);
+	shard_take16(&b, s->schema_id);
+	shard_take16(&b, s->policy_id);
+	s->weight = bytes_f64(&b);
+	s->samples = bytes_next64(&b);
+	s->kind = bytes_next32(&b);
+	s->flags = bytes_next32(&b);
+	s->contributors = bytes_next32(&b);
+	s->incarnation = bytes_next32(&b);
+	s->created = bytes_next64(&b);
+	s->deadline = bytes_next64(&b);
+	shard_take16(&b, s->previous);
+	kv_len = bytes_next32(&b);
+	if (!bytes_zero(&b, 20) || b.bad || n - b.at != kv_len)
+		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
+	if ((r = shard_check(s, e)) < 0)
+		return r;
+	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
+		return r;
+	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
+	    !shard_named(s, s->device, SHARD_KEY_DEVICE))
+		return err_set(e, ERR_DATA,
+		    "corrupt: run or device id is not that of its name");
+	return 0;
+}
+
+void
+shard_end_encode(const struct shard_end *s, unsigned char p[88])
+{
+	uint64_t u;
+
+	memset(p, 0, SHARD_END_SIZE);
+	bytes_set32(p, s->n_data);
+	bytes_set32(p + 4, s->n_records);
+	bytes_set64(p + 8, s->sums.nonzero);
+	bytes_set64(p + 16, s->raw);
+	bytes_set64(p + 24, s->wire);
+	memcpy(p + 32, s->digest, 16);
+	memcpy(&u, &s->sums.sum, 8);
+	bytes_set64(p + 48, u);
+	memcpy(&u, &s->sums.sumsq, 8);
+	bytes_set64(p + 56, u);
+	bytes_set32(p + 64, bytes_u32(s->sums.max_abs));
+	bytes_set32(p + 68, s->status);
+	bytes_set64(p + 72, s->sums.dropped);
+}
+
+int
+shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
+    struct err *e)
+{
+	struct bytes b = BYTES(p, n);
+
+	memset(s, 0, sizeof(*s));
+	s->n_data = bytes_next32(&b);
+	s->n_records = bytes_next32(&b);
+	s->sums.nonzero = bytes_next64(&b);
+	s->raw = bytes_next64(&b);
+	s->wire = bytes_next64(&b);
+	shard_take16(&b, s->digest);
+	s->sums.sum = bytes_f64(&b);
+	s->sums.sumsq = bytes_f64(&b);
+	s->sums.max_abs = bytes_f32(bytes_next32(&b));
+	s->status = bytes_next32(&b);
+	s->sums.dropped = bytes_next64(&b);
+	if (!bytes_zero(&b, 8) || b.bad || b.at != n ||
+	    s->status > SHARD_ABORTED)
+		return err_set(e, ERR_DATA, "corrupt: SEND payload");
+	return 0;
+}
+
+void
+shard_hex(const unsigned char digest[16], char out[33])
+{
+	int i;
+
+	for (i = 0; i < 16; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}

@@ -1,0 +1,102 @@
+/*
+ * What a shard says of itself before its data (frame SHRD) and after it
+ * (frame SEND).
+ */
+#ifndef ACE_SHARD_H
+#define ACE_SHARD_H
+
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "format/text.h"
+
+struct err;
+
+enum shard_kind {
+	SHARD_GRADIENT = 0, SHARD_DELTA = 1, SHARD_SUM = 2, SHARD_MEAN = 3,
+	SHARD_RESIDUAL = 4, SHARD_MODEL = 5, SHARD_HISTORY = 6, SHARD_NKIND = 7
+};
+
+#define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* e was added to it (7) */
+#define SHARD_MOMENTUM ((uint32_t)2)		/* momentum corrected */
+#define SHARD_CLIPPED ((uint32_t)4)
+#define SHARD_PREDICTED ((uint32_t)16)		/* a difference to a history */
+#define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
+
+/* Well-known keys of a shard. */
+#define SHARD_KEY_RUN "run"		/* the names the ids are hashes of */
+#define SHARD_KEY_DEVICE "device"
+#define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
+#define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
+#define SHARD_KEY_LAYERS "layer.seconds"	/* of the step before, by tensor */
+#define SHARD_KEY_MEMBERS "contributors"	/* names, by commas */
+
+enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255 };
+
+struct shard {
+	unsigned char run[SHARD_ID];	/* XXH3-128 of the name */
+	unsigned char device[SHARD_ID];
+	uint64_t step;
+	uint32_t part, parts;
+	uint64_t base_version;
+	unsigned char base_model[16];
+	unsigned char schema_id[16];
+	unsigned char policy_id[16];
+	double weight;
+	uint64_t samples;
+	uint32_t kind, flags;
+	uint32_t contributors;
+	uint32_t incarnation;
+	uint64_t created, deadline;	/* unix nanoseconds, 0 unknown */
+	unsigned char previous[SHARD_DIGEST];
+	struct text_kv kv;
+};
+
+/* shard_init: weight 1, one part, one contributor, all else zero. */
+void shard_init(struct shard *s);
+int shard_copy(struct shard *to, const struct shard *from, struct err *e);
+void shard_release(struct shard *s);
+
+/* Names in and out: the id is the hash, the name rides as a key. */
+int shard_set_run(struct shard *s, const char *name, struct err *e);
+int shard_set_device(struct shard *s, const char *name, struct err *e);
+/* The same run and device as from. */
+int shard_same(struct shard *s, const struct shard *from, struct err *e);
+const char *shard_run(const struct shard *s);		/* "?" when nameless */
+const char *shard_device(const struct shard *s);
+
+/* XXH3-64 over run, device, step, part. */
+uint64_t shard_key(const struct shard *s);
+
+const char *shard_kind_name(unsigned kind);	/* "gradient", ... */
+
+int shard_encode(const struct shard *s, struct buf *out, struct err *e);
+int shard_decode(struct shard *s, const unsigned char *p, size_t n,
+    struct err *e);
+
+/* Sums over the decoded values of what was sent, group by group in order. */
+struct shard_sums {
+	uint64_t nonzero, dropped;	/* dropped: non-finite set to zero */
+	double sum, sumsq;
+	float max_abs;
+};
+
+enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
+
+struct shard_end {
+	uint32_t n_data, n_records;
+	uint64_t raw, wire;		/* bytes as f32, bytes of the bodies */
+	unsigned char digest[SHARD_DIGEST];
+	struct shard_sums sums;
+	uint32_t status;
+};
+enum { SHARD_END_SIZE = 88 };
+
+void shard_end_encode(const struct shard_end *s, unsigned char out[88]);
+int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
+    struct err *e);
+
+/* "0123...": 32 digits and a zero. */
+void shard_hex(const unsigned char digest[16], char out[33]);
+
+#endif

@@ -1,0 +1,262 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "format/text.h"
+
+/* Length of the UTF-8 sequence at s, 0 when it is none. */
+static size_t
+text_utf8(const unsigned char *s, size_t n)
+{
+	size_t len, i;
+	unsigned long c;
+
+	if (s[0] < 0x80)
+		return s[0] >= 0x20 && s[0] != 0x7f;
+	len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+	if (len == 0 || len > n || s[0] > 0xf4)
+		return 0;
+	c = s[0] & (0x7fu >> len);
+	for (i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if ((len == 3 && c < 0x800) || (len == 4 && c < 0x10000) ||
+	    c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < 0xa0)
+		return 0;
+	return len;
+}
+
+int
+text_clean(const char *s, size_t n)
+{
+	size_t i = 0, k;
+
+	while (i < n) {
+		k = text_utf8((const unsigned char *)s + i, n - i);
+		if (k == 0)
+			return 0;
+		i += k;
+	}
+	return 1;
+}
+
+static int
+text_is_key(const char *s, size_t n)
+{
+	size_t i;
+
+	if (n == 0 || n > TEXT_MAX_KEY)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (s[i] == '\0' || strchr("abcdefghijklmnopqrstuvwxyz"
+		    "0123456789._-", s[i]) == NULL)
+			return 0;
+	return 1;
+}
+
+/* Index of key, or of where it belongs. */
+static size_t
+text_find(const struct text_kv *kv, const char *key, int *found)
+{
+	size_t i;
+	int c = 1;
+
+	for (i = 0; i < kv->n; i++)
+		if ((c = strcmp(kv->p[i].key, key)) >= 0)
+			break;
+	*found = i < kv->n && c == 0;
+	return i;
+}
+
+const char *
+text_get(const struct text_kv *kv, const char *key)
+{
+	int found;
+	size_t i = text_find(kv, key, &found);
+
+	return found ? kv->p[i].value : NULL;
+}
+
+static void
+text_drop(struct text_kv *kv, size_t i)
+{
+	alloc_free(kv->p[i].key);
+	alloc_free(kv->p[i].value);
+	memmove(&kv->p[i], &kv->p[i + 1], (kv->n - i - 1) * sizeof(kv->p[0]));
+	kv->n--;
+}
+
+int
+text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
+{
+	struct text_pair new;
+	int found, r;
+	size_t i = text_find(kv, key, &found);
+
+	if (value == NULL) {
+		if (found)
+			text_drop(kv, i);
+		return 0;
+	}
+	if (!text_is_key(key, strlen(key)) || strlen(value) > 65535 ||
+	    !text_clean(value, strlen(value)))
+		return err_set(e, ERR_DATA, "unsupported: key or value of '%.64s'",
+		    key);
+	if ((r = alloc_grow(&kv->p, &kv->cap, kv->n + 1, sizeof(kv->p[0]),
+	    e)) < 0)
+		return r;
+	new.key = alloc_dup(key, e);
+	new.value = alloc_dup(value, e);
+	if (new.key == NULL || new.value == NULL) {
+		alloc_free(new.key);
+		alloc_free(new.value);
+		return -ERR_SYS;
+	}
+	if (found)
+		text_drop(kv, i);
+	memmove(&kv->p[i + 1], &kv->p[i], (kv->n - i) * sizeof(kv->p[0]));
+	kv->p[i] = new;
+	kv->n++;
+	return 0;
+}
+
+int
+text_copy(struct text_kv *to, const struct text_kv *from, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < from->n && r == 0; i++)
+		r = text_set(&kv, from->p[i].key, from->p[i].value, e);
+	text_release(r == 0 ? to : &kv);
+	if (r == 0)
+		*to = kv;
+	return r;
+}
+
+void
+text_release(struct text_kv *kv)
+{
+	while (kv->n != 0)
+		text_drop(kv, kv->n - 1);
+	alloc_free(kv->p);
+	*kv = (struct text_kv)TEXT_KV_INIT;
+}
+
+int
+text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
+{
+	unsigned char head[4];
+	size_t i, klen, vlen, start = out->n;
+	int r;
+
+	for (i = 0; i < kv->n; i++) {
+		klen = strlen(kv->p[i].key);
+		vlen = strlen(kv->p[i].value);
+		bytes_set16(head, (uint16_t)klen);
+		bytes_set16(head + 2, (uint16_t)vlen);
+		if ((r = buf_put(out, head, 4, e)) < 0 ||
+		    (r = buf_put(out, kv->p[i].key, klen, e)) < 0 ||
+		    (r = buf_put(out, kv->p[i].value, vlen, e)) < 0)
+			return r;
+	}
+	if (out->n - start > TEXT_MAX_KV)
+		return err_set(e, ERR_DATA, "limit: key/values over 64 KiB");
+	return 0;
+}
+
+/* Appends a pair that must come after all others. */
+static int
+text_append(struct text_kv *kv, const char *k, size_t klen, const char *v,
+    size_t vlen, struct err *e)
+{
+	char key[TEXT_MAX_KEY + 1];
+	char *value;
+	int r;
+
+	if (!text_is_key(k, klen) || !text_clean(v, vlen))
+		return err_set(e, ERR_DATA, "corrupt: key/values");
+	memcpy(key, k, klen);
+	key[klen] = '\0';
+	if (kv->n != 0 && strcmp(kv->p[kv->n - 1].key, key) >= 0)
+		return err_set(e, ERR_DATA,
+		    "corrupt: key/values are not sorted or not unique");
+	if ((value = alloc_get(vlen + 1, 1, e)) == NULL)
+		return -ERR_SYS;
+	memcpy(value, v, vlen);
+	r = text_set(kv, key, value, e);
+	alloc_free(value);
+	return r;
+}
+
+int
+text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
+{
+	struct bytes b = BYTES(p, n);
+	int r = 0;
+
+	text_release(kv);
+	if (n > TEXT_MAX_KV)
+		return err_set(e, ERR_DATA, "limit: key/values over 64 KiB");
+	while (b.at < n && r == 0) {
+		size_t klen = bytes_u16(&b), vlen = bytes_u16(&b);
+		const unsigned char *k = bytes_take(&b, klen);
+		const unsigned char *v = bytes_take(&b, vlen);
+
+		if (b.bad)
+			r = err_set(e, ERR_DATA, "corrupt: key/values");
+		else
+			r = text_append(kv, (const char *)k, klen,
+			    (const char *)v, vlen, e);
+	}
+	if (r < 0)
+		text_release(kv);
+	return r;
+}
+
+int
+text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < kv->n && r == 0; i++) {
+		if ((r = buf_put(out, kv->p[i].key, strlen(kv->p[i].key),
+		    e)) < 0 || (r = buf_put(out, "=", 1, e)) < 0 ||
+		    (r = buf_put(out, kv->p[i].value, strlen(kv->p[i].value),
+		    e)) < 0)
+			break;
+		r = buf_put(out, "\n", 1, e);
+	}
+	return r;
+}
+
+int
+text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n,
+    struct err *e)
+{
+	const char *s = (const char *)p, *end = s + n, *nl, *eq;
+	int r = 0;
+
+	text_release(kv);
+	if (n > TEXT_MAX_KV)
+		return err_set(e, ERR_DATA, "limit: key/values over 64 KiB");
+	while (s < end && r == 0) {
+		nl = memchr(s, '\n', (size_t)(end - s));
+		eq = nl != NULL ? memchr(s, '=', (size_t)(nl - s)) : NULL;
+		if (eq == NULL) {
+			r = err_set(e, ERR_DATA, "corrupt: a line without '='");
+			break;
+		}
+		r = text_append(kv, s, (size_t)(eq - s), eq + 1,
+		    (size_t)(nl - eq - 1), e);
+		s = nl + 1;
+	}
+	if (r < 0)
+		text_release(kv);
+	return r;
+}

@@ -1,0 +1,148 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "format/values.h"
+
+void
+values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
+    struct codec_ctx *ctx)
+{
+	struct schema_span span;
+
+	schema_span(sc, g, &span);
+	/* the ids are hashes already: mixing them is enough */
+	ctx->seed = bytes_le64(s->run) ^ (bytes_le64(s->device) * 3);
+	ctx->step = s->step;
+	ctx->group = g;
+	ctx->cols = span.cols != 0 ? span.cols : 1;
+	ctx->offset = span.offset;
+}
+
+int
+values_decode(const struct reader *r, const struct record *rec, float *x,
+    size_t cap, size_t *n, struct err *e)
+{
+	struct schema_span span;
+	struct codec_ctx ctx;
+	char where[160];
+	struct err own = ERR_INIT;
+	int k;
+
+	schema_span(reader_schema(r), rec->group, &span);
+	if (span.n > cap)
+		return err_set(e, ERR_USAGE, "group larger than the buffer");
+	*n = span.n;
+	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
+	k = codec_decode(rec->codec, rec->param, &ctx, rec->body, rec->len, x,
+	    span.n, &own);
+	if (k < 0)
+		return err_set(e, -k, "%.200s, in group %lu of tensor "
+		    "'%.80s', %s", own.msg, (unsigned long)rec->group,
+		    reader_schema(r)->t[span.tensor].name,
+		    reader_where(r, where));
+	return 0;
+}
+
+int
+values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
+{
+	const struct schema *sc = reader_schema(r);
+	struct schema_span span;
+	char where[160];
+
+	schema_span(sc, g, &span);
+	return err_set(e, ERR_REFUSED, "value %llu of tensor '%s' is not "
+	    "finite, %s", (unsigned long long)(span.offset + i),
+	    sc->t[span.tensor].name, reader_where(r, where));
+}
+
+int
+values_begin(struct values *v, struct reader *r, struct err *e)
+{
+	size_t want = reader_schema(r)->group_size;
+
+	v->r = r;
+	v->list = NULL;
+	v->at = v->nlist = 0;
+	v->next = 0;
+	v->ended = 0;
+	if ((reader_shard(r)->flags & SHARD_PREDICTED) != 0 && !v->differences)
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
+		    "difference to a history (ace-expand --cache)",
+		    shard_device(reader_shard(r)));
+	if (v->cap >= want)
+		return 0;
+	alloc_free(v->x);
+	v->cap = 0;
+	if ((v->x = alloc_get(want, sizeof(float), e)) == NULL)
+		return -ERR_SYS;
+	v->cap = want;
+	return 0;
+}
+
+/* The next record or the end of the shard. */
+static int
+values_fill(struct values *v, struct err *e)
+{
+	int k;
+
+	while (!v->ended && v->at == v->nlist) {
+		if ((k = reader_next(v->r, e)) < 0)
+			return k;
+		if (k == READER_DATA) {
+			v->list = reader_records(v->r, &v->nlist);
+			v->at = 0;
+		} else if (k == READER_SEND) {
+			v->ended = 1;
+		} else if (k == READER_NOTE && v->note != NULL &&
+		    (k = v->note(v->arg, v->r, e)) < 0) {
+			return k;
+		}
+	}
+	return 0;
+}
+
+/* As values_next without decoding: v.rec or NULL, v.n; v.x untouched. */
+static int
+values_skip(struct values *v, struct err *e)
+{
+	const struct schema *s = reader_schema(v->r);
+	struct schema_span span;
+	int k;
+
+	if ((k = values_fill(v, e)) < 0)
+		return k;
+	if (v->next == s->ngroups)
+		return 0;	/* nothing follows the last group but notes */
+	schema_span(s, v->next, &span);
+	v->group = v->next++;
+	v->n = span.n;
+	v->sent = !v->ended && v->list[v->at].group == v->group;
+	v->rec = v->sent ? &v->list[v->at++] : NULL;
+	return 1;
+}
+
+int
+values_next(struct values *v, struct err *e)
+{
+	size_t n;
+	int k = values_skip(v, e);
+
+	if (k <= 0)
+		return k;
+	if (!v->sent) {
+		memset(v->x, 0, v->n * sizeof(*v->x));
+		return 1;
+	}
+	k = values_decode(v->r, v->rec, v->x, v->cap, &n, e);
+	return k < 0 ? k : 1;
+}
+
+void
+values_release(struct values *v)
+{
+	alloc_free(v->x);
+	*v = (struct values)VALUES_INIT;
+}

@@ -1,0 +1,58 @@
+/*
+ * The values of a shard, group by group: records decoded, absent groups known.
+ */
+#ifndef ACE_VALUES_H
+#define ACE_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "codec/codec.h"
+#include "format/reader.h"
+
+/* What both sides know about group g of a shard without being told. */
+void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
+    struct codec_ctx *ctx);
+
+/* values_decode(r, rec, x, cap, n, e): one record of r's current frame into
+ * x f32[cap]; *n values. */
+int values_decode(const struct reader *r, const struct record *rec, float *x,
+    size_t cap, size_t *n, struct err *e);
+
+/* values_refuse(r, g, i, e): value i of group g of r's shard is not finite:
+ * -ERR_REFUSED, by name and place. */
+int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
+
+/*
+ * Every group of the current shard in order, also those that were not sent.
+ *
+ *   values_begin(&v, r, e);                 after READER_SHARD
+ *   while ((k = values_next(&v, e)) > 0)    v.group, v.x[v.n], v.sent
+ *   k == 0: READER_SEND was seen and verified
+ *
+ * Annotations met on the way are given to `note' (may be NULL), in order.
+ */
+struct values {
+	struct reader *r;
+	uint32_t group;		/* of the values in x */
+	float *x;		/* f32[n], zeros when not sent */
+	size_t n, cap;
+	int sent;
+	const struct record *rec;	/* as it came, NULL when not sent */
+	int (*note)(void *arg, const struct reader *r, struct err *e);
+	void *arg;
+	int differences;	/* take a shard that is a difference to a
+				   history; otherwise it is a mismatch */
+	/* below: private */
+	const struct record *list;
+	size_t at, nlist;
+	uint32_t next;
+	int ended;
+};
+#define VALUES_INIT { NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+
+int values_begin(struct values *v, struct reader *r, struct err *e);
+int values_next(struct values *v, struct err *e);
+void values_release(struct values *v);
+
+#endif

@@ -1,0 +1,497 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "codec/codec.h"
+#include "format/frame.h"
+#include "format/reader.h"
+#include "format/receipt.h"
+#include "format/text.h"
+#include "format/writer.h"
+#include "kern/kern.h"
+
+struct writer {
+	struct io *io;
+	struct writer_opts o;
+	const struct kern *kern;
+	char *tool, *line, *history;
+	int open, in_shard, done;	/* open: HEAD is out */
+	uint32_t seq, n_shards;
+	uint64_t id, key;
+	uint64_t start;			/* of this stream in the file */
+	uint64_t raw_total;
+	unsigned char schema_id[16];
+	struct pack_sum *headers, *digest;
+	struct buf dir, body, pack, f32;
+	uint32_t n_batch;		/* records in dir and body */
+	uint64_t next_group;
+	uint8_t param;			/* of the last entry */
+	struct shard_end end;
+};
+
+int
+writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
+    struct err *e)
+{
+	struct writer *w = alloc_get(1, sizeof(*w), e);
+
+	*out = NULL;
+	if (w == NULL) {
+		io_free(io);
+		return -ERR_SYS;
+	}
+	w->io = io;
+	w->o = *o;
+	w->tool = alloc_dup(o->tool, e);
+	w->line = o->line != NULL ? alloc_dup(o->line, e) : NULL;
+	w->history = alloc_dup("", e);
+	w->headers = pack_sum_new(e);
+	w->digest = pack_sum_new(e);
+	w->kern = kern_get(e);
+	if (w->tool == NULL || (o->line != NULL && w->line == NULL) ||
+	    w->history == NULL || w->headers == NULL || w->digest == NULL) {
+		writer_free(w);
+		return -ERR_SYS;
+	}
+	if (w->kern == NULL) {
+		writer_free(w);
+		return -ERR_USAGE;
+	}
+	*out = w;
+	return 0;
+}
+
+void
+writer_free(struct writer *w)
+{
+	if (w == NULL)
+		return;
+	io_free(w->io);
+	alloc_free(w->tool);
+	alloc_free(w->line);
+	alloc_free(w->history);
+	pack_sum_free(w->headers);
+	pack_sum_free(w->digest);
+	buf_release(&w->dir);
+	buf_release(&w->body);
+	buf_release(&w->pack);
+	buf_release(&w->f32);
+	alloc_free(w);
+}
+
+int
+writer_history(struct writer *w, const char *lines, struct err *e)
+{
+	char *s = alloc_dup(lines, e);
+
+	if (s == NULL)
+		return -ERR_SYS;
+	alloc_free(w->history);
+	w->history = s;
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static int
+writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
+    size_t n, size_t raw_len, uint64_t hash, struct err *e)
+{
+	static const unsigned char zeros[64];
+	struct frame_head h;
+	unsigned char head[FRAME_HEAD_SIZE];
+	int r;
+
+	memset(&h, 0, sizeof(h));
+	h.type = type;
+	h.flags = flags;
+	h.seq = w->seq++;
+	h.wire_len = (uint32_t)n;
+	h.raw_len = (uint32_t)raw_len;
+	h.stream_id = w->id;
+	h.shard_key = w->in_shard ? w->key : 0;
+	h.payload_hash = hash;
+	h.offset = io_bytes(w->io) - w->start;
+	frame_encode(&h, head);
+	if (type != FRAME_TAIL)
+		pack_sum_add(w->headers, head, sizeof(head));
+	w->raw_total += raw_len;
+	if (type == FRAME_DATA || type == FRAME_SHRD)
+		reader_digest_add(w->digest, type, n, hash);
+	if ((r = io_write(w->io, head, sizeof(head), e)) < 0 ||
+	    (r = io_write(w->io, p, n, e)) < 0)
+		return r;
+	r = io_write(w->io, zeros, frame_padding(n), e);
+	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
+}
+
+/* One payload, LZ4'd if that is asked for and pays. */
+static int
+writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
+    struct err *e)
+{
+	size_t k = 0;
+	int r;
+
+	if (lz4 && n > 64) {
+		w->pack.n = 0;
+		if ((r = buf_room(&w->pack, n, e)) < 0)
+			return r;
+		k = pack_lz4(w->pack.p, n - 1, p, n);
+	}
+	if (k != 0)
+		return writer_frame(w, type, FRAME_LZ4, w->pack.p, k, n,
+		    pack_hash64(w->pack.p, k), e);
+	return writer_frame(w, type, 0, p, n, n, pack_hash64(p, n), e);
+}
+
+static int
+writer_provenance(struct writer *w, struct err *e)
+{
+	const char *h = w->history;
+	struct buf b = BUF_INIT;
+	size_t n;
+	int r;
+
+	if (w->line == NULL)
+		return 0;
+	/* what would burst the limit loses its oldest lines, never its newest */
+	n = strlen(w->line) + 1;
+	while (*h != '\0' && strlen(h) + n > TEXT_MAX_KV) {
+		h += strcspn(h, "\n");
+		h += *h != '\0';
+	}
+	if ((r = buf_put(&b, h, strlen(h), e)) == 0 &&
+	    (r = buf_put(&b, w->line, n - 1, e)) == 0 &&
+	    (r = buf_put(&b, "\n", 1, e)) == 0)
+		r = writer_plain(w, FRAME_PROV, b.p, b.n, 1, e);
+	buf_release(&b);
+	return r;
+}
+
+/* HEAD, SCHM, provenance.  The id hashes the tool and the first shard. */
+static int
+writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
+    struct err *e)
+{
+	unsigned char p[64], seed[16];
+	struct buf b = BUF_INIT;
+	int r;
+
+	bytes_set64(seed, s != NULL ? shard_key(s) : 0);
+	bytes_set64(seed + 8, pack_hash64(w->tool, strlen(w->tool)));
+	w->id = pack_hash64(seed, sizeof(seed));
+	if (w->id == 0)
+		w->id = 1;
+	w->seq = w->n_shards = 0;
+	w->raw_total = 0;
+	w->start = io_bytes(w->io);
+	pack_sum_reset(w->headers);
+	memset(p, 0, sizeof(p));
+	bytes_set16(p, FRAME_VERSION);
+	bytes_set32(p + 12, FRAME_MAX);
+	if (sc != NULL)
+		memcpy(p + 24, sc->id, 16);
+	memcpy(w->schema_id, p + 24, 16);
+	w->open = 1;
+	r = writer_frame(w, FRAME_HEAD, 0, p, sizeof(p), sizeof(p),
+	    pack_hash64(p, sizeof(p)), e);
+	if (r == 0 && sc != NULL && !w->o.omit_schema &&
+	    (r = schema_encode(sc, &b, e)) == 0) {
+		if (b.n > FRAME_MAX)
+			r = err_set(e, ERR_DATA, "limit: schema of %zu bytes",
+			    b.n);
+		else
+			r = writer_plain(w, FRAME_SCHM, b.p, b.n, 1, e);
+	}
+	buf_release(&b);
+	return r < 0 ? r : writer_provenance(w, e);
+}
+
+static int
+writer_tail(struct writer *w, uint32_t status, struct err *e)
+{
+	unsigned char p[64];
+
+	memset(p, 0, sizeof(p));
+	bytes_set32(p, w->seq);
+	bytes_set32(p + 4, w->n_shards);
+	bytes_set64(p + 8, io_bytes(w->io) - w->start);
+	pack_sum_get(w->headers, p + 16);
+	bytes_set64(p + 32, w->raw_total);
+	bytes_set32(p + 40, status);
+	w->open = 0;
+	return writer_frame(w, FRAME_TAIL, 0, p, sizeof(p), sizeof(p),
+	    pack_hash64(p, sizeof(p)), e);
+}
+
+/* ---- shards ---- */
+
+int
+writer_shard(struct writer *w, const struct shard *shard,
+    const struct schema *sc, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	struct shard s = *shard;
+	int r = 0;
+
+	if (w->open && memcmp(w->schema_id, sc->id, 16) != 0)
+		r = writer_tail(w, SHARD_COMPLETE, e);
+	if (r == 0 && !w->open)
+		r = writer_head(w, shard, sc, e);
+	memcpy(s.schema_id, sc->id, 16);
+	if (r < 0 || (r = shard_encode(&s, &b, e)) < 0)
+		goto out;
+	w->key = shard_key(&s);
+	w->in_shard = 1;
+	w->n_shards++;
+	w->next_group = 0;
+	memset(&w->end, 0, sizeof(w->end));
+	pack_sum_reset(w->digest);
+	r = writer_plain(w, FRAME_SHRD, b.p, b.n, 0, e);
+out:
+	buf_release(&b);
+	return r;
+}
+
+/* The records so far as one DATA frame. */
+static int
+writer_batch(struct writer *w, uint16_t flags, struct err *e)
+{
+	static const unsigned char zeros[64];
+	struct buf *b = &w->pack;
+	unsigned char head[8];
+	int r;
+
+	if (w->n_batch == 0)
+		return 0;
+	bytes_set32(head, w->n_batch);
+	bytes_set32(head + 4, (uint32_t)w->dir.n);
+	b->n = 0;
+	if ((r = buf_put(b, head, sizeof(head), e)) < 0 ||
+	    (r = buf_put(b, w->dir.p, w->dir.n, e)) < 0 ||
+	    (r = buf_put(b, zeros, frame_padding(b->n), e)) < 0 ||
+	    (r = buf_put(b, w->body.p, w->body.n, e)) < 0)
+		return r;
+	w->end.n_data++;
+	w->n_batch = 0;
+	w->dir.n = w->body.n = 0;
+	return writer_frame(w, FRAME_DATA, flags, b->p, b->n, b->n,
+	    pack_hash64(b->p, b->n), e);
+}
+
+static void
+writer_sums(struct writer *w, const float *x, size_t n)
+{
+	struct kern_stat k;
+
+	w->kern->stat(x, n, &k);
+	w->end.sums.nonzero += k.nonzero;
+	w->end.sums.sum += k.sum;
+	w->end.sums.sumsq += k.sumsq;
+	if (k.max_abs > w->end.sums.max_abs)
+		w->end.sums.max_abs = k.max_abs;
+}
+
+/* See reader_entry for the bytes. */
+static int
+writer_entry(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
+    size_t len, struct err *e)
+{
+	uint64_t gap = group - w->next_group;
+	unsigned char *p;
+	size_t n = 1;
+	int r;
+
+	if ((r = buf_room(&w->dir, WRITER_ENTRY, e)) < 0)
+		return r;
+	if (w->n_batch == 0)
+		w->param = 0;
+	p = w->dir.p + w->dir.n;
+	p[0] = (unsigned char)(codec | (gap < 7 ? gap : 7) << 5);
+	if (gap >= 7)
+		n += bytes_set_varint(p + n, gap - 7);
+	if (param == w->param)
+		p[0] |= 0x10;
+	else
+		p[n++] = param;
+	n += bytes_set_varint(p + n, len);
+	w->dir.n += n;
+	w->param = param;
+	w->next_group = (uint64_t)group + 1;
+	return 0;
+}
+
+int
+writer_record(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
+    const unsigned char *body, size_t len, const float *x, size_t n,
+    struct err *e)
+{
+	int r;
+
+	if (group < w->next_group || codec >= CODEC_MAX)
+		return err_set(e, ERR_USAGE, "group %lu out of order",
+		    (unsigned long)group);
+	if (w->body.n + len > WRITER_BATCH && (r = writer_batch(w, 0, e)) < 0)
+		return r;
+	if (len > FRAME_MAX / 2 + 4096)
+		return err_set(e, ERR_DATA, "limit: group %lu coded in %zu "
+		    "bytes", (unsigned long)group, len);
+	if ((r = writer_entry(w, group, codec, param, len, e)) < 0 ||
+	    (r = buf_put(&w->body, body, len, e)) < 0)
+		return r;
+	w->n_batch++;
+	w->end.n_records++;
+	w->end.raw += 4 * (uint64_t)n;
+	w->end.wire += len;
+	if (x != NULL)
+		writer_sums(w, x, n);
+	return w->body.n >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
+}
+
+int
+writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e)
+{
+	int r;
+
+	w->f32.n = 0;
+	if ((r = buf_room(&w->f32, 4 * n, e)) < 0)
+		return r;
+	bytes_put_f32(w->f32.p, x, n);
+	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, x, n, e);
+}
+
+int
+writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
+    struct err *e)
+{
+	int r;
+
+	if ((r = writer_batch(w, 0, e)) < 0)
+		return r;
+	return writer_plain(w, type, p, n, 1, e);
+}
+
+int
+writer_pass(struct writer *w, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	const struct record *rec;
+	struct schema_span span;
+	size_t i, n;
+	int k;
+
+	if ((k = writer_batch(w, 0, e)) < 0)
+		return k;
+	if (f->type == FRAME_DATA) {
+		rec = reader_records(r, &n);
+		for (i = 0; i < n; i++) {
+			schema_span(reader_schema(r), rec[i].group, &span);
+			w->end.raw += 4 * (uint64_t)span.n;
+			w->end.wire += rec[i].len;
+		}
+		w->end.n_data++;
+		w->end.n_records += (uint32_t)n;
+		w->next_group = (uint64_t)rec[n - 1].group + 1;
+	}
+	return writer_frame(w, f->type, f->flags, f->wire, f->wire_len,
+	    f->raw_len, f->wire_hash, e);
+}
+
+void
+writer_dropped(struct writer *w, uint64_t n)
+{
+	w->end.sums.dropped += n;
+}
+
+int
+writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
+{
+	unsigned char p[SHARD_END_SIZE];
+	int r;
+
+	if ((r = writer_batch(w, 0, e)) < 0)
+		return r;
+	if (sums != NULL)
+		w->end.sums = *sums;
+	pack_sum_get(w->digest, w->end.digest);
+	shard_end_encode(&w->end, p);
+	if ((r = writer_plain(w, FRAME_SEND, p, sizeof(p), 0, e)) < 0)
+		return r;
+	w->in_shard = 0;
+	return io_flush(w->io, e);
+}
+
+const struct shard_end *
+writer_sent(const struct writer *w)
+{
+	return &w->end;
+}
+
+int
+writer_receipt(struct writer *w, const struct receipt *r, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int k = receipt_encode(r, &b, e);
+
+	if (k == 0 && !w->open)
+		k = writer_head(w, NULL, NULL, e);
+	if (k == 0)
+		k = writer_plain(w, FRAME_RCPT, b.p, b.n, 0, e);
+	buf_release(&b);
+	return k < 0 ? k : io_flush(w->io, e);
+}
+
+int
+writer_flush(struct writer *w, struct err *e)
+{
+	int r = writer_batch(w, FRAME_CUT, e);
+
+	return r < 0 ? r : io_flush(w->io, e);
+}
+
+int
+writer_finish(struct writer *w, struct err *e)
+{
+	int r = 0;
+
+	if (!w->open && w->start == 0 && io_bytes(w->io) == 0)
+		r = writer_head(w, NULL, NULL, e);
+	if (r == 0 && w->open)
+		r = writer_tail(w, SHARD_COMPLETE, e);
+	if (r == 0)
+		r = io_flush(w->io, e);
+	w->done = r == 0;
+	return r;
+}
+
+int
+writer_end(struct writer *w, enum io_sync sync, struct err *e)
+{
+	int r = writer_finish(w, e);
+
+	return r < 0 ? r : io_commit(w->io, sync, e);
+}
+
+void
+writer_abort(struct writer *w)
+{
+	unsigned char p[SHARD_END_SIZE];
+
+	if (w == NULL || w->done || !w->open)
+		return;
+	if (w->in_shard) {
+		w->end.status = SHARD_ABORTED;
+		pack_sum_get(w->digest, w->end.digest);
+		shard_end_encode(&w->end, p);
+		if (writer_plain(w, FRAME_SEND, p, sizeof(p), 0, NULL) < 0)
+			return;
+		w->in_shard = 0;
+	}
+	if (writer_tail(w, SHARD_ABORTED, NULL) == 0)
+		(void)io_flush(w->io, NULL);
+	w->done = 1;
+}

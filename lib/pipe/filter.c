@@ -1,0 +1,222 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "base/version.h"
+#include "pipe/filter.h"
+
+/* 1: word is -o in one of its forms; *two: and its FILE is the next one. */
+static int
+filter_is_output(const char *word, int *two)
+{
+	*two = strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0;
+	return *two || strncmp(word, "-o", 2) == 0 ||
+	    strncmp(word, "--output=", 9) == 0;
+}
+
+/* The options on one line; what is not plain text becomes '?'.  Operands and
+ * the output are left out: the same shards under other file names, or in
+ * another order, give the same bytes. */
+static void
+filter_line(const struct filter *f, char *out, size_t cap)
+{
+	size_t n, i;
+	int k, two;
+
+	(void)snprintf(out, cap, "%s %s", f->tool, ACE_VERSION);
+	for (k = 1; k < f->argc && k < optind; k++) {
+		if (filter_is_output(f->argv[k], &two)) {
+			k += two;
+			continue;
+		}
+		n = strlen(out);
+		if (n + 2 < cap)
+			(void)snprintf(out + n, cap - n, " %s", f->argv[k]);
+	}
+	for (i = 0; out[i] != '\0'; i++)
+		if ((unsigned char)out[i] < 0x20 ||
+		    (unsigned char)out[i] >= 0x7f)
+			out[i] = '?';
+}
+
+void
+filter_init(struct filter *f, const char *tool, int argc, char **argv)
+{
+	memset(f, 0, sizeof(*f));
+	f->tool = tool;
+	f->schema = (struct schema)SCHEMA_INIT;
+	f->argc = argc;
+	f->argv = argv;
+}
+
+void
+filter_release(struct filter *f)
+{
+	schema_release(&f->schema);
+}
+
+/* The schema of the first stream in path that has one. */
+static int
+filter_schema(struct filter *f, const char *path, struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if ((k = io_open(&io, path, e)) < 0 ||
+	    (k = reader_open(&r, io, &f->in, e)) < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
+		continue;
+	k = reader_blame(r, k, e);
+	if (k >= 0 && reader_schema(r) == NULL)
+		k = err_set(e, ERR_DATA, "mismatch: no schema in '%s'", path);
+	if (k >= 0)
+		k = schema_copy(&f->schema, reader_schema(r), e);
+	reader_free(r);
+	return k;
+}
+
+int
+filter_set(struct filter *f, int key, const char *arg, struct err *e)
+{
+	int r = 0;
+
+	switch (key) {
+	case 'o':
+		f->output = arg;
+		break;
+	case FILTER_FORCE:
+		f->force = 1;
+		break;
+	case FILTER_NOPROV:
+		f->no_provenance = 1;
+		break;
+	case FILTER_OMIT:
+		f->omit_schema = 1;
+		break;
+	case FILTER_MAX:
+		r = num_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,
+		    "--max-elements", e);
+		break;
+	case FILTER_SCHEMA:
+		if ((r = filter_schema(f, arg, e)) == 0)
+			f->in.schema = &f->schema;
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+int
+filter_one(const struct cli *c, int argc, char **argv, const char **path,
+    struct err *e)
+{
+	*path = c->first < argc ? argv[c->first] : NULL;
+	if (argc - c->first > 1)
+		return err_set(e, ERR_USAGE, "one FILE at most, not also '%s'",
+		    argv[c->first + 1]);
+	return 0;
+}
+
+int
+filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
+{
+	struct io *io;
+	int k = io_open(&io, path, e);
+
+	*r = NULL;
+	if (k < 0)
+		return k;
+	if (f->output == NULL && !f->mute)
+		io_watch(io, STDOUT_FILENO);
+	return reader_open(r, io, &f->in, e);
+}
+
+int
+filter_out(const struct filter *f, struct writer **w, struct err *e)
+{
+	char line[1024];
+	struct writer_opts o = { f->tool, line, f->omit_schema };
+	struct io *io;
+	int k = io_create(&io, f->output, f->force, e);
+
+	filter_line(f, line, sizeof(line));
+	*w = NULL;
+	if (f->no_provenance)
+		o.line = NULL;
+	return k < 0 ? k : writer_open(w, io, &o, e);
+}
+
+int
+filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
+    struct err *e)
+{
+	int k = writer_history(w, reader_provenance(r), e);
+
+	if (k < 0)
+		return k;
+	return writer_shard(w, s != NULL ? s : reader_shard(r),
+	    reader_schema(r), e);
+}
+
+int
+filter_pass(const struct reader *r, struct writer *w, int changed,
+    struct err *e)
+{
+	if (changed && !frame_safe_to_copy(reader_frame(r)->type))
+		return 0;
+	return writer_pass(w, r, e);
+}
+
+int
+filter_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+
+	if (k < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k == READER_SEND)
+			return writer_send(w, &reader_end_of_shard(r)->sums, e);
+		if ((k = writer_pass(w, r, e)) < 0)
+			return k;
+	}
+	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no whole shard");
+}
+
+int
+filter_copy_file(const char *path, const struct reader_opts *o,
+    struct writer *w, struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if ((k = io_open(&io, path, e)) == 0)
+		k = reader_open(&r, io, o, e);
+	while (k == 0 && (k = reader_next(r, e)) > 0)
+		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
+	reader_free(r);
+	return k;
+}
+
+int
+filter_cut(const struct reader *r, struct writer *w, struct err *e)
+{
+	return (reader_frame(r)->flags & FRAME_CUT) == 0 ? 0 :
+	    writer_flush(w, e);
+}
+
+int
+filter_end(struct writer *w, int r, struct err *e)
+{
+	if (r >= 0)
+		r = writer_end(w, IO_SYNC_FULL, e);
+	if (r < 0 && w != NULL)
+		writer_abort(w);
+	return r;
+}

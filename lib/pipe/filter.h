@@ -1,0 +1,86 @@
+/*
+ * What every program that reads or writes streams has in common: its options,
+ * its input, its output, its provenance line.
+ */
+#ifndef ACE_FILTER_H
+#define ACE_FILTER_H
+
+#include "base/cli.h"
+#include "format/reader.h"
+#include "format/writer.h"
+
+struct err;
+
+enum {
+	FILTER_MAX = CLI_LONG + 900, FILTER_SCHEMA, FILTER_FORCE,
+	FILTER_NOPROV, FILTER_OMIT
+};
+
+/* Rows for a program's option table. */
+#define FILTER_OPTS_IN \
+	{ FILTER_MAX, "max-elements", "N", \
+	    "refuse larger models (default 2147483648)" }, \
+	{ FILTER_SCHEMA, "schema", "FILE", \
+	    "take the schema from FILE, for streams without one" }
+#define FILTER_OPTS_OUT \
+	{ 'o', "output", "FILE", "write FILE, whole or not at all" }, \
+	{ FILTER_FORCE, "force", NULL, "write binary to a terminal" }, \
+	{ FILTER_NOPROV, "no-provenance", NULL, "leave provenance out" }, \
+	{ FILTER_OMIT, "omit-schema", NULL, \
+	    "leave the schema out (the reader has it)" }
+
+struct filter {
+	const char *tool;
+	int argc;		/* for the provenance line */
+	char **argv;
+	const char *output;
+	int force, no_provenance, omit_schema;
+	int mute;		/* nothing goes to standard output */
+	struct reader_opts in;
+	struct schema schema;	/* from --schema */
+};
+
+/* filter_init(f, argc, argv): tool is argv's program as in cli.prog. */
+void filter_init(struct filter *f, const char *tool, int argc, char **argv);
+void filter_release(struct filter *f);
+
+/* filter_set: 1 the option was one of ours, 0 it was not, < 0 an error. */
+int filter_set(struct filter *f, int key, const char *arg, struct err *e);
+
+/* filter_one(c, argc, argv, path, e): the single operand, NULL for none;
+ * more than one is a usage error. */
+int filter_one(const struct cli *c, int argc, char **argv, const char **path,
+    struct err *e);
+
+/* filter_in: input, and an end (quiet, status 4) when a pipe at standard output
+ * is not read any more and nothing more comes to be written. */
+int filter_in(struct filter *f, struct reader **r, const char *path,
+    struct err *e);
+int filter_out(const struct filter *f, struct writer **w, struct err *e);
+
+/* filter_shard(r, w, s, e): r's shard begins in w too; s: what to say of it,
+ * NULL for what r's says.  Carries the provenance. */
+int filter_shard(const struct reader *r, struct writer *w,
+    const struct shard *s, struct err *e);
+
+/* filter_pass(r, w, changed, e): the annotation r stands at goes on, unless
+ * the shard changed and its type says that it is then no longer true. */
+int filter_pass(const struct reader *r, struct writer *w, int changed,
+    struct err *e);
+
+/* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
+ * payload, to w. */
+int filter_copy(struct reader *r, struct writer *w, struct err *e);
+/* The same of every shard in a file. */
+int filter_copy_file(const char *path, const struct reader_opts *o,
+    struct writer *w, struct err *e);
+
+/* filter_cut(r, w, e): after the frame r stands at: if it was cut off to go on
+ * at once (writer_flush), what has become of it does too. */
+int filter_cut(const struct reader *r, struct writer *w, struct err *e);
+
+/* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
+ * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */
+int filter_end(struct writer *w, int r, struct err *e);
+
+#endif

@@ -1,0 +1,550 @@
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "format/keys.h"
+#include "format/values.h"
+#include "format/writer.h"
+#include "pipe/aside.h"
+#include "pipe/gather.h"
+
+struct gather_in {
+	struct reader *r;
+	struct reader *from;	/* what r was set aside from; NULL: see one */
+	int fd;			/* of what was set aside, or -1 */
+	size_t lent;		/* r is the intake's, its number + 1 */
+	int left;		/* left out of the names */
+	struct values v;
+	struct text_kv policy;	/* of this step's shard */
+};
+
+struct gather {
+	struct reader_opts o;
+	uint64_t expect;
+	int twice;		/* all shards are set aside */
+	struct reader *one;	/* the single input, NULL with several */
+	struct intake *intake;	/* or all inputs */
+	int ahead;		/* `one' stands at a shard of the next step */
+	struct gather_in *in;	/* one per contribution of this step, sorted */
+	size_t n, cap;
+};
+
+int
+gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+    const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	struct io *io;
+	int r = 0;
+
+	*out = g;
+	if (g == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	g->expect = expect;
+	if (n <= 1) {
+		if ((r = io_open(&io, n == 1 ? paths[0] : NULL, e)) == 0)
+			r = reader_open(&g->one, io, o, e);
+		return r;
+	}
+	if (expect != 0 && expect != n)
+		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
+		    (unsigned long long)expect);
+	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
+		return r;
+	for (; g->n < n; g->n++) {
+		struct gather_in *in = &g->in[g->n];
+
+		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
+		    .policy = TEXT_KV_INIT };
+		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
+		    (r = reader_open(&in->r, io, o, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+int
+gather_patient(struct gather **out, char **paths, size_t n,
+    const struct intake_rule *q, const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+
+	*out = g;
+	if (g == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	return intake_open(&g->intake, paths, n, q, &g->o, e);
+}
+
+void
+gather_twice(struct gather *g)
+{
+	g->twice = 1;
+}
+
+/* What was set aside is no longer needed. */
+static void
+gather_unset(struct gather_in *in)
+{
+	if (in->fd < 0 && in->from == NULL)
+		return;
+	values_release(&in->v);
+	reader_free(in->r);
+	if (in->fd >= 0)
+		(void)close(in->fd);
+	in->fd = -1;
+	in->r = in->from;
+	in->from = NULL;
+}
+
+static void
+gather_drop(struct gather *g)
+{
+	while (g->n != 0) {
+		struct gather_in *in = &g->in[--g->n];
+
+		gather_unset(in);
+		values_release(&in->v);
+		text_release(&in->policy);
+		if (!in->lent)
+			reader_free(in->r);
+	}
+}
+
+void
+gather_free(struct gather *g)
+{
+	if (g == NULL)
+		return;
+	gather_drop(g);
+	intake_free(g->intake);
+	reader_free(g->one);
+	alloc_free(g->in);
+	alloc_free(g);
+}
+
+/* To the next shard: 1, or 0 at the end. */
+static int
+gather_next(struct reader *r, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD)
+			return 1;
+	return reader_blame(r, k, e);
+}
+
+/* ---- the single input: shards set aside ---- */
+
+/* One more contribution, from the single input. */
+static int
+gather_more(struct gather *g, struct err *e)
+{
+	struct gather_in *in;
+	int k = alloc_grow(&g->in, &g->cap, g->n + 1, sizeof(*in), e);
+
+	if (k < 0)
+		return k;
+	in = &g->in[g->n++];
+	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
+	    .policy = TEXT_KV_INIT };
+	return aside_shard(&in->r, &in->fd, g->one, &g->o, e);
+}
+
+static int
+gather_hear(void *arg, const struct reader *r, struct err *e)
+{
+	struct gather_in *in = arg;
+
+	return keys_add(&in->policy, r, e);
+}
+
+/* The values from the first group on. */
+static int
+gather_values(struct gather_in *in, struct err *e)
+{
+	in->v.note = gather_hear;
+	in->v.arg = in;
+	text_release(&in->policy);
+	return values_begin(&in->v, in->r, e);
+}
+
+int
+gather_again(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k = g->intake != NULL ? intake_again(g->intake, e) : 0;
+
+	for (i = 0; i < g->n && k == 0; i++) {
+		struct gather_in *in = &g->in[i];
+
+		if (in->fd < 0 && !in->lent)
+			return err_set(e, ERR_USAGE, "a step read twice that "
+			    "was not set aside");
+		values_release(&in->v);
+		if (in->lent)
+			in->r = intake_reader(g->intake, in->lent - 1);
+		else
+			k = aside_again(&in->r, in->fd, &g->o, e);
+		if (k == 0)
+			k = gather_values(in, e);
+	}
+	return k;
+}
+
+/* Shards of one step from the single input.  With a number to expect the step
+ * is over when they are here, otherwise when another step or the end comes. */
+static int
+gather_collect(struct gather *g, struct err *e)
+{
+	uint64_t step;
+	int k;
+
+	gather_drop(g);
+	if (!g->ahead && (k = gather_next(g->one, e)) <= 0)
+		return k;
+	g->ahead = 0;
+	step = reader_shard(g->one)->step;
+	for (;;) {
+		if ((k = gather_more(g, e)) < 0)
+			return k;
+		if (g->expect != 0 && g->n == g->expect)
+			return 1;
+		if ((k = gather_next(g->one, e)) < 0)
+			return k;
+		if (k == 0)
+			break;
+		if (reader_shard(g->one)->step != step) {
+			g->ahead = 1;
+			break;
+		}
+	}
+	if (g->expect != 0)
+		return err_set(e, ERR_REFUSED, "%zu contributions to step %llu, "
+		    "expected %llu", g->n, (unsigned long long)step,
+		    (unsigned long long)g->expect);
+	return 1;
+}
+
+/* ---- several inputs ---- */
+
+static int
+gather_advance(struct gather *g, struct err *e)
+{
+	size_t i, ended = 0, first = 0;
+	int k;
+
+	for (i = 0; i < g->n; i++) {
+		gather_unset(&g->in[i]);
+		g->in[i].left = 0;
+		if ((k = gather_next(g->in[i].r, e)) < 0)
+			return k;
+		if (k == 0 && ended++ == 0)
+			first = i;
+	}
+	for (i = 0; i < g->n && ended == 0 && g->twice; i++) {
+		g->in[i].from = g->in[i].r;
+		if ((k = aside_shard(&g->in[i].r, &g->in[i].fd,
+		    g->in[i].from, &g->o, e)) < 0)
+			return k;
+	}
+	if (ended == 0)
+		return 1;
+	if (ended == g->n)
+		return 0;
+	return err_set(e, ERR_REFUSED, "'%s' ended, %zu of %zu inputs go on",
+	    reader_name(g->in[first].r), g->n - ended, g->n);
+}
+
+/* ---- many that are not waited for ---- */
+
+static int
+gather_await(struct gather *g, struct err *e)
+{
+	size_t i, n;
+	int k;
+
+	gather_drop(g);
+	if ((k = intake_step(g->intake, e)) <= 0)
+		return k;
+	n = intake_count(g->intake);
+	if ((k = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
+		return k;
+	for (i = 0; i < n; i++)
+		g->in[g->n++] = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
+		    .policy = TEXT_KV_INIT, .lent = i + 1,
+		    .r = intake_reader(g->intake, i) };
+	return 1;
+}
+
+/* ---- a step ---- */
+
+static int
+gather_order(const void *a, const void *b)
+{
+	const struct gather_in *x = a, *y = b;
+	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
+	int c = memcmp(s->device, t->device, SHARD_ID);
+
+	return c != 0 ? c : (s->part > t->part) - (s->part < t->part);
+}
+
+static int
+gather_agree(const struct gather_in *x, const struct gather_in *y,
+    struct err *e)
+{
+	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
+	char why[256];
+
+	if (memcmp(s->run, t->run, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: run '%s' of '%s' and "
+		    "run '%s' of '%s'", shard_run(s), shard_device(s),
+		    shard_run(t), shard_device(t));
+	if (s->step != t->step)
+		return err_set(e, ERR_DATA, "mismatch: step %llu of '%s' and "
+		    "step %llu of '%s'", (unsigned long long)s->step,
+		    shard_device(s), (unsigned long long)t->step,
+		    shard_device(t));
+	if (schema_diff(reader_schema(x->r), reader_schema(y->r), why) != 0)
+		return err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
+		    "'%s': %s", shard_device(s), shard_device(t), why);
+	if (gather_order(x, y) == 0)
+		return err_set(e, ERR_REFUSED, "two shards of '%s' for step "
+		    "%llu", shard_device(s), (unsigned long long)s->step);
+	return 0;
+}
+
+int
+gather_step(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k = g->intake != NULL ? gather_await(g, e) :
+	    g->one != NULL ? gather_collect(g, e) : gather_advance(g, e);
+
+	if (k <= 0)
+		return k;
+	qsort(g->in, g->n, sizeof(*g->in), gather_order);
+	for (i = 1; i < g->n; i++)
+		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
+			return k;
+	for (i = 0; i < g->n; i++) {
+		const struct shard *s = gather_shard(g, i);
+
+		if ((s->flags & SHARD_RECOVERED) != 0)
+			return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
+			    "recovered from a damaged file",
+			    (unsigned long long)s->step, shard_device(s));
+		if ((k = gather_values(&g->in[i], e)) < 0)
+			return k;
+	}
+	return 1;
+}
+
+size_t
+gather_count(const struct gather *g)
+{
+	return g->n;
+}
+
+const struct shard *
+gather_shard(const struct gather *g, size_t i)
+{
+	return reader_shard(g->in[i].r);
+}
+
+const struct schema *
+gather_schema(const struct gather *g)
+{
+	return reader_schema(g->in[0].r);
+}
+
+int
+gather_group(struct gather *g, size_t i, uint32_t group, float **x,
+    struct err *e)
+{
+	struct gather_in *in = &g->in[i];
+	int k = values_next(&in->v, e);
+
+	if (k < 0)
+		return reader_blame(in->r, k, e);
+	if (k == 0 || in->v.group != group)
+		return err_set(e, ERR_USAGE, "groups asked out of order");
+	*x = in->v.sent ? in->v.x : NULL;
+	return 0;
+}
+
+int
+gather_finish(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k;
+
+	for (i = 0; i < g->n; i++)
+		if ((k = values_next(&g->in[i].v, e)) != 0)
+			return k < 0 ? reader_blame(g->in[i].r, k, e) :
+			    err_set(e, ERR_USAGE, "groups left over");
+	return 0;
+}
+
+/* ---- names ---- */
+
+void
+gather_leave(struct gather *g, size_t i, int left)
+{
+	g->in[i].left = left;
+}
+
+static int
+gather_by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+int
+gather_members(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const char **name = alloc_get(g->n, sizeof(*name), e);
+	struct buf b = BUF_INIT;
+	size_t i, n = 0;
+	int r = name != NULL ? 0 : -ERR_SYS;
+
+	for (i = 0; i < g->n && r == 0; i++) {
+		if (g->in[i].left)
+			continue;
+		name[n] = text_get(&gather_shard(g, i)->kv, SHARD_KEY_MEMBERS);
+		if (name[n] == NULL)
+			name[n] = shard_device(gather_shard(g, i));
+		n++;
+	}
+	if (r == 0)
+		qsort(name, n, sizeof(*name), gather_by_name);
+	for (i = 0; i < n && r == 0; i++)
+		if ((i == 0 || (r = buf_put(&b, ",", 1, e)) == 0))
+			r = buf_put(&b, name[i], strlen(name[i]), e);
+	/* a list too long for a key/value is left out; the count is not */
+	if (r == 0 && b.n < TEXT_MAX_KV / 2 &&
+	    (r = buf_put(&b, "", 1, e)) == 0)
+		r = text_set(kv, SHARD_KEY_MEMBERS, (const char *)b.p, e);
+	buf_release(&b);
+	alloc_free(name);
+	return r;
+}
+
+int
+gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	char text[32];
+	double sum = 0, x;
+	size_t i, n = 0;
+	const char *s;
+
+	for (i = 0; i < g->n; i++) {
+		if (g->in[i].left)
+			continue;
+		s = text_get(&gather_shard(g, i)->kv, SHARD_KEY_NORM);
+		if (s == NULL)
+			return 0;
+		if (num_f64(&x, s, 0, DBL_MAX, SHARD_KEY_NORM, NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: key "
+			    SHARD_KEY_NORM " of '%s'",
+			    shard_device(gather_shard(g, i)));
+		sum += x;
+		n++;
+	}
+	if (n == 0)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%.9g", sum / (double)n);
+	return text_set(kv, SHARD_KEY_NORM, text, e);
+}
+
+/* *v: the most, or least, that a contributor asks for; 1 when one does. */
+static int
+gather_asked(const struct gather *g, const char *key, int most, uint64_t limit,
+    uint64_t *v, struct err *e)
+{
+	const char *s;
+	uint64_t x;
+	int said = 0;
+	size_t i;
+
+	for (i = 0; i < g->n; i++) {
+		s = text_get(&g->in[i].policy, key);
+		if (g->in[i].left || s == NULL)
+			continue;
+		if (num_u64(&x, s, 0, limit, key, NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: policy %s of "
+			    "'%s'", key, shard_device(gather_shard(g, i)));
+		if (!said || (most ? x > *v : x < *v))
+			*v = x;
+		said = 1;
+	}
+	return said;
+}
+
+static int
+gather_cuts(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const char *cuts, *s;
+	double most = -1, x;
+	size_t i, last = g->n;
+	int r;
+
+	for (i = 0; i < g->n; i++) {
+		s = text_get(&g->in[i].policy, KEYS_CUTS_SECONDS);
+		if (g->in[i].left || s == NULL ||
+		    text_get(&g->in[i].policy, KEYS_CUTS) == NULL)
+			continue;
+		if (num_f64(&x, s, 0, DBL_MAX, KEYS_CUTS_SECONDS, NULL) < 0)
+			return err_set(e, ERR_DATA, "corrupt: policy "
+			    KEYS_CUTS_SECONDS " of '%s'",
+			    shard_device(gather_shard(g, i)));
+		if (x < most || (x <= most && strcmp(shard_device(gather_shard(
+		    g, i)), shard_device(gather_shard(g, last))) > 0))
+			continue;
+		most = x;
+		last = i;
+	}
+	if (last == g->n)
+		return 0;
+	cuts = text_get(&g->in[last].policy, KEYS_CUTS);
+	s = text_get(&g->in[last].policy, KEYS_CUTS_SECONDS);
+	r = text_set(kv, KEYS_CUTS, cuts, e);
+	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS, s, e);
+}
+
+int
+gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	static const struct {
+		const char *key;
+		int most;
+		uint64_t limit;
+	} asked[] = {
+		{ KEYS_DELAY, 1, KEYS_DELAY_MOST },
+		{ KEYS_INTERVAL, 0, KEYS_INTERVAL_MOST },
+		{ KEYS_FORCE, 1, 1 }
+	};
+	char text[32];
+	uint64_t v = 0;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(asked) / sizeof(*asked) && r == 0; i++) {
+		if ((r = gather_asked(g, asked[i].key, asked[i].most,
+		    asked[i].limit, &v, e)) <= 0)
+			continue;
+		(void)snprintf(text, sizeof(text), "%llu",
+		    (unsigned long long)v);
+		r = text_set(kv, asked[i].key, text, e);
+	}
+	return r < 0 ? r : gather_cuts(g, kv, e);
+}

@@ -1,0 +1,49 @@
+/*
+ * Many inputs of which none is waited for alone.  What comes is set aside, byte
+ * for byte, in an unnamed file for each; a shard is handed out when it was read
+ * to its end, verified and decoded once.  So a device that is slow, stops in the
+ * middle or sends damage costs nobody but itself.
+ *
+ * An input that is damaged, cut or cannot be read is lost: it is not read any
+ * more.  A shard that does not belong to the others (another run or model, a
+ * device twice, recovered from a damaged file) or comes to a step that is over
+ * is passed over.  Both are said, by `say'.
+ */
+#ifndef ACE_INTAKE_H
+#define ACE_INTAKE_H
+
+#include <stddef.h>
+
+#include "format/reader.h"
+
+struct err;
+struct intake;
+
+struct intake_rule {
+	size_t want;		/* a step is over with so many shards; 0: with
+				   one of every input that has not ended */
+	size_t quorum;		/* at the deadline so many are enough */
+	double deadline;	/* seconds after the step's first shard; 0: none */
+	void (*say)(void *arg, const char *what);
+	void *arg;
+};
+
+/* intake_open(out, paths, n, q, o, e): n == 0 is standard input.  *q is copied,
+ * o has to live as long. */
+int intake_open(struct intake **out, char **paths, size_t n,
+    const struct intake_rule *q, const struct reader_opts *o, struct err *e);
+void intake_free(struct intake *t);
+
+/* intake_step(t, e): waits for the next step that is over: 1; 0 when all
+ * inputs have ended; -ERR_REFUSED when the quorum is not there at the deadline,
+ * or cannot be any more.  Several inputs give one shard each to a step, one
+ * gives all. */
+int intake_step(struct intake *t, struct err *e);
+
+/* The shards of that step: readers that stand at READER_SHARD.  They are the
+ * intake's, until the next intake_step; intake_again sets them back. */
+size_t intake_count(const struct intake *t);
+struct reader *intake_reader(const struct intake *t, size_t i);
+int intake_again(struct intake *t, struct err *e);
+
+#endif

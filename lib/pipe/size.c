@@ -1,0 +1,75 @@
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "format/frame.h"
+#include "format/shard.h"
+#include "format/writer.h"
+#include "pipe/size.h"
+
+static uint64_t
+size_frame(size_t payload)
+{
+	return FRAME_HEAD_SIZE + payload + frame_padding(payload);
+}
+
+static size_t
+size_varint(uint64_t v)
+{
+	unsigned char p[10];
+
+	return bytes_set_varint(p, v);
+}
+
+int
+size_shard(struct size *z, const struct shard *s, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int r = shard_encode(s, &b, e);
+
+	memset(z, 0, sizeof(*z));
+	if (r == 0)
+		z->bytes = size_frame(b.n);
+	buf_release(&b);
+	return r;
+}
+
+/* See writer_batch. */
+static void
+size_batch(struct size *z)
+{
+	size_t head = 8 + z->dir;
+
+	if (z->n == 0)
+		return;
+	z->bytes += size_frame(head + frame_padding(head) + z->body);
+	z->n = 0;
+	z->dir = z->body = 0;
+}
+
+/* See writer_record and writer_entry. */
+void
+size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
+{
+	uint64_t gap = group - z->next;
+
+	if (z->body + len > WRITER_BATCH)
+		size_batch(z);
+	if (z->n == 0)
+		z->param = 0;
+	z->dir += 1 + (gap >= 7 ? size_varint(gap - 7) : 0) +
+	    (param != z->param) + size_varint(len);
+	z->param = param;
+	z->next = (uint64_t)group + 1;
+	z->body += len;
+	z->n++;
+	if (z->body >= WRITER_BATCH)
+		size_batch(z);
+}
+
+uint64_t
+size_send(struct size *z)
+{
+	size_batch(z);
+	return z->bytes + size_frame(SHARD_END_SIZE);
+}

@@ -1,0 +1,439 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "device/pending.h"
+#include "format/values.h"
+#include "report/conserve.h"
+#include "spool/accepted.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+
+enum {
+	CONSERVE_WORDS = 5,	/* 2^-149 to 2^170: 2^42 of any f32 */
+	CONSERVE_BLOCK = 1 << 20	/* elements at a time */
+};
+
+struct conserve_sum {
+	uint64_t w[CONSERVE_WORDS];	/* two's complement, times 2^-149 */
+	double size, given;		/* sums of magnitudes, of inputs */
+};
+
+struct conserve_run {
+	struct conserve *c;
+	const struct conserve_in *in;
+	struct state state;
+	struct inbox spool;
+	struct residual now;		/* whose device, run, model */
+	struct pending pending;
+	struct ledger got;		/* accepted shards, with their files */
+	uint64_t *step;			/* of the inputs */
+	size_t nstep, step_cap;
+	uint64_t lo, hi;		/* elements of this pass */
+	size_t cap;
+	struct conserve_sum *sum;
+	float *x;
+	size_t nth;			/* shards of this file so far */
+};
+
+/* ---- exact sums ---- */
+
+/* s += sign * x, x finite. */
+static void
+conserve_add(struct conserve_sum *s, float x, int sign)
+{
+	uint64_t m, part[2], add, old;
+	unsigned char carry = 0;
+	int exp, at, i, minus = signbit(x) ? sign > 0 : sign < 0;
+
+	if (x == 0)
+		return;
+	s->size += fabs((double)x);
+	s->given += sign > 0 ? (double)x : 0;
+	m = (uint64_t)ldexpf(frexpf(fabsf(x), &exp), 24);
+	at = exp - 24 + 149;		/* of m's lowest bit */
+	if (at < 0) {			/* subnormal: those bits are zero */
+		m >>= -at;
+		at = 0;
+	}
+	part[0] = m << at % 64;
+	part[1] = at % 64 > 40 ? m >> (64 - at % 64) : 0;
+	for (i = at / 64; i < CONSERVE_WORDS; i++) {
+		add = i - at / 64 < 2 ? part[i - at / 64] : 0;
+		old = s->w[i];
+		if (minus) {
+			s->w[i] = old - add - carry;
+			carry = old < add || (carry && old == add);
+		} else {
+			s->w[i] = old + add + carry;
+			carry = s->w[i] < old || (carry && s->w[i] == old);
+		}
+	}
+}
+
+/* The nearest f64, nearly: for people. */
+static double
+conserve_value(const struct conserve_sum *s)
+{
+	int minus = s->w[CONSERVE_WORDS - 1] >> 63 != 0, i;
+	uint64_t w, carry = 1;
+	double v = 0;
+
+	for (i = 0; i < CONSERVE_WORDS; i++) {
+		w = s->w[i];
+		if (minus) {
+			w = ~w + carry;
+			carry = carry && w == 0;
+		}
+		v += ldexp((double)w, 64 * i - 149);
+	}
+	return minus ? -v : v;
+}
+
+/* ---- what there is ---- */
+
+static int
+conserve_find(struct conserve_run *x, struct err *e)
+{
+	struct ledger gone;
+	int k;
+
+	memset(&gone, 0, sizeof(gone));
+	k = accepted_find(&x->spool, reader_shard(x->now.d.r), &x->got, &gone,
+	    e);
+	if (k == 0 && gone.n != 0)
+		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' "
+		    "was accepted and is not in the spool any more "
+		    "(ace-aggregate --keep)",
+		    (unsigned long long)gone.r[0].step, x->c->device);
+	ledger_release(&gone);
+	return k;
+}
+
+/* A pending shard counts if it is not in the spool, and if no receipt says it
+ * is: the next step forgets it then. */
+static int
+conserve_judge(struct conserve_run *x, const struct receipts *q,
+    struct err *e)
+{
+	struct pending *p = &x->pending;
+	size_t i, j;
+	int k = pending_judge(p, q, reader_shard(x->now.d.r), e);
+
+	if (k < 0)
+		return k;
+	for (i = 0; i < p->n; i++)
+		for (j = 0; j < x->got.n; j++)
+			if (x->got.r[j].step == p->p[i].step &&
+			    memcmp(x->got.r[j].digest, p->p[i].digest,
+			    SHARD_DIGEST) == 0)
+				p->p[i].fate = PENDING_ACCEPTED;
+	x->c->accepted = x->got.n;
+	for (i = 0; i < p->n; i++)
+		x->c->pending += p->p[i].fate != PENDING_ACCEPTED;
+	return 0;
+}
+
+/* ---- adding up ---- */
+
+static int
+conserve_records(struct conserve_run *x, struct reader *r, int sign,
+    struct err *e)
+{
+	const struct schema *sc = reader_schema(r);
+	const struct record *rec;
+	struct schema_span span;
+	uint64_t at;
+	size_t i, k, n, count;
+	int err;
+
+	rec = reader_records(r, &count);
+	for (i = 0; i < count; i++) {
+		schema_span(sc, rec[i].group, &span);
+		at = sc->t[span.tensor].base + span.offset;
+		if (at + span.n <= x->lo || at >= x->hi)
+			continue;
+		if ((err = values_decode(r, &rec[i], x->x, x->cap, &n, e)) < 0)
+			return err;
+		/* what is not finite was refused or taken for zero */
+		for (k = 0; k < n; k++)
+			if (isfinite(x->x[k]) && at + k >= x->lo &&
+			    at + k < x->hi)
+				conserve_add(&x->sum[at + k - x->lo], x->x[k],
+				    sign);
+	}
+	return 0;
+}
+
+/* An input: does the shard that r stands at count? */
+static int
+conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
+{
+	const struct shard *sh = reader_shard(r);
+	int k;
+
+	if (memcmp(sh->device, reader_shard(x->now.d.r)->device,
+	    SHARD_ID) != 0 || sh->step > x->now.step)
+		return 0;
+	if ((k = dense_check(&x->now.d, sh, reader_schema(r), e)) < 0)
+		return k;
+	if (text_get(&sh->kv, SHARD_KEY_STAMP) != NULL)
+		return err_set(e, ERR_DATA, "mismatch: the residual is in the "
+		    "input already, '%s' step %llu (take what went into "
+		    "ace-expand)", shard_device(sh),
+		    (unsigned long long)sh->step);
+	if (x->lo != 0)
+		return 1;
+	if ((k = alloc_grow(&x->step, &x->step_cap, x->nstep + 1,
+	    sizeof(*x->step), e)) < 0)
+		return k;
+	x->step[x->nstep++] = sh->step;
+	return 1;
+}
+
+static int
+conserve_accepted(struct conserve_run *x, const struct reader *r,
+    struct err *e)
+{
+	int k = dense_check(&x->now.d, reader_shard(r), reader_schema(r), e);
+
+	return k < 0 ? k : 1;
+}
+
+/* The residual, then what is pending. */
+static int
+conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
+{
+	size_t n = x->nth;
+
+	(void)r;
+	(void)e;
+	return n == 0 || n > x->pending.n ||
+	    x->pending.p[n - 1].fate != PENDING_ACCEPTED;
+}
+
+static int
+conserve_file(struct conserve_run *x, const char *path, int sign,
+    const struct reader_opts *o, int (*counts)(struct conserve_run *,
+    const struct reader *, struct err *), struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	int k, on = 0;
+
+	x->nth = 0;
+	if ((k = io_open(&io, path, e)) < 0 ||
+	    (k = reader_open(&r, io, o, e)) < 0)
+		return k;
+	if (x->lo != 0 && !io_can_seek(io))
+		k = err_set(e, ERR_USAGE, "'%s' is needed several times and is "
+		    "not a file", io_name(io));
+	while (k == 0 && (k = reader_next(r, e)) > 0) {
+		if (k == READER_SHARD) {
+			k = on = counts(x, r, e);
+			x->nth++;
+		} else if (k == READER_DATA && on) {
+			k = conserve_records(x, r, sign, e);
+		}
+		k = k < 0 ? reader_blame(r, k, e) : 0;
+	}
+	reader_free(r);
+	return k;
+}
+
+static int
+conserve_pass(struct conserve_run *x, struct err *e)
+{
+	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
+	char *path;
+	size_t i;
+	int k = 0;
+
+	memset(x->sum, 0, (size_t)(x->hi - x->lo) * sizeof(*x->sum));
+	for (i = 0; i < x->in->n && k == 0; i++)
+		k = conserve_file(x, x->in->input[i], 1, x->in->in,
+		    conserve_input, e);
+	for (i = 0; i < x->got.n && k == 0; i++) {
+		path = inbox_path(&x->spool, x->c->run, &x->got.r[i].step,
+		    x->got.name[i], e);
+		k = path == NULL ? -ERR_SYS : conserve_file(x, path, -1, &any,
+		    conserve_accepted, e);
+		alloc_free(path);
+	}
+	if (k < 0 || (path = state_path(&x->state, "residual", e)) == NULL)
+		return k < 0 ? k : -ERR_SYS;
+	k = conserve_file(x, path, -1, &any, conserve_kept, e);
+	alloc_free(path);
+	return k;
+}
+
+static int
+conserve_order(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Every step once: after the first pass. */
+static int
+conserve_steps(struct conserve_run *x, struct err *e)
+{
+	size_t i;
+
+	if (x->nstep != 0)
+		qsort(x->step, x->nstep, sizeof(*x->step), conserve_order);
+	for (i = 1; i < x->nstep; i++)
+		if (x->step[i] == x->step[i - 1])
+			return err_set(e, ERR_DATA, "mismatch: step %llu of "
+			    "'%s' is twice in the inputs",
+			    (unsigned long long)x->step[i], x->c->device);
+	x->c->steps = x->nstep;
+	return 0;
+}
+
+static void
+conserve_compare(struct conserve_run *x, const struct schema *sc)
+{
+	struct conserve *c = x->c;
+	uint64_t i, at;
+	double v, bound;
+	size_t t = 0;
+	int k;
+
+	for (i = 0; i < x->hi - x->lo; i++) {
+		for (k = 0; k < CONSERVE_WORDS && x->sum[i].w[k] == 0; k++)
+			continue;
+		if (k == CONSERVE_WORDS)
+			continue;
+		c->off++;
+		v = conserve_value(&x->sum[i]);
+		c->worst = fmax(c->worst, fabs(v));
+		bound = ldexp(x->sum[i].size, -23) * (double)c->steps;
+		if (fabs(v) <= bound || c->violated++ != 0)
+			continue;
+		at = x->lo + i;
+		while (t + 1 < sc->n && sc->t[t + 1].base <= at)
+			t++;
+		(void)snprintf(c->tensor, sizeof(c->tensor), "%s",
+		    sc->t[t].name);
+		c->index = at - sc->t[t].base;
+		c->given = x->sum[i].given;
+		c->missing = v;
+		c->bound = bound;
+	}
+}
+
+/* ---- all of it ---- */
+
+/* Only where the sums are what is kept. */
+static int
+conserve_kind(const struct conserve_run *x, struct err *e)
+{
+	const char *how = text_get(&reader_shard(x->now.d.r)->kv, "feedback");
+
+	if (how == NULL || strcmp(how, "ef") == 0)
+		return 0;
+	return err_set(e, ERR_DATA, "unsupported: feedback %.40s does not keep "
+	    "the sum of the inputs", how);
+}
+
+static int
+conserve_open(struct conserve_run *x, struct err *e)
+{
+	const struct shard *sh;
+	struct stat st;
+	int k;
+
+	if (stat(x->in->state, &st) < 0 || stat(x->in->spool, &st) < 0)
+		return err_sys(e, "'%s'", stat(x->in->state, &st) < 0 ?
+		    x->in->state : x->in->spool);
+	if ((k = state_open(&x->state, x->in->state, e)) < 0 ||
+	    (k = inbox_open(&x->spool, x->in->spool, e)) < 0 ||
+	    (k = residual_open(&x->now, &x->state, e)) < 0)
+		return k;
+	if (x->now.d.r == NULL)
+		return err_set(e, ERR_DATA, "mismatch: no residual in '%s'",
+		    x->in->state);
+	sh = reader_shard(x->now.d.r);
+	x->c->step = sh->step;
+	(void)snprintf(x->c->run, sizeof(x->c->run), "%s",
+	    text_get(&sh->kv, SHARD_KEY_RUN) != NULL ? shard_run(sh) : "");
+	(void)snprintf(x->c->device, sizeof(x->c->device), "%s",
+	    shard_device(sh));
+	return 0;
+}
+
+/* The residual and the receipts before the spool: what is accepted meanwhile is
+ * pending in the one and accepted in the other, and counts once. */
+static int
+conserve_all(struct conserve_run *x, struct err *e)
+{
+	const struct schema *sc;
+	struct residual again;
+	struct receipts q;
+	uint64_t lo, block;
+	int k;
+
+	if ((k = conserve_open(x, e)) < 0 || (k = conserve_kind(x, e)) < 0 ||
+	    (k = pending_scan(&x->pending, &x->state, e)) < 0 ||
+	    (k = receipts_load(&q, &x->state, e)) < 0 ||
+	    (k = conserve_find(x, e)) < 0 ||
+	    (k = conserve_judge(x, &q, e)) < 0)
+		return k;
+	sc = reader_schema(x->now.d.r);
+	x->c->elements = sc->total;
+	block = sc->total < CONSERVE_BLOCK ? sc->total : CONSERVE_BLOCK;
+	x->cap = sc->group_size;
+	if ((x->sum = alloc_get((size_t)block, sizeof(*x->sum), e)) == NULL ||
+	    (x->x = alloc_get(x->cap, sizeof(*x->x), e)) == NULL)
+		return -ERR_SYS;
+	for (lo = 0; k == 0 && (lo < sc->total || lo == 0); lo += block) {
+		x->lo = lo;
+		x->hi = lo + block < sc->total ? lo + block : sc->total;
+		if ((k = conserve_pass(x, e)) == 0 && (lo != 0 ||
+		    (k = conserve_steps(x, e)) == 0))
+			conserve_compare(x, sc);
+		if (block == 0)
+			break;
+	}
+	if (k < 0)
+		return k;
+	k = residual_open(&again, &x->state, e);
+	if (k == 0 && strcmp(again.d.stamp, x->now.d.stamp) != 0)
+		k = err_set(e, ERR_REFUSED, "state '%s' changed while it was "
+		    "read", x->in->state);
+	residual_close(&again);
+	return k;
+}
+
+int
+conserve_check(struct conserve *c, const struct conserve_in *in,
+    struct err *e)
+{
+	struct conserve_run x = { .c = c, .in = in, .state = STATE_INIT,
+	    .spool = INBOX_INIT };
+	int k;
+
+	memset(c, 0, sizeof(*c));
+	k = conserve_all(&x, e);
+	residual_close(&x.now);
+	state_close(&x.state);
+	inbox_close(&x.spool);
+	ledger_release(&x.got);
+	alloc_free(x.step);
+	alloc_free(x.sum);
+	alloc_free(x.x);
+	if (k < 0 || c->violated == 0)
+		return k;
+	return err_set(e, ERR_DATA, "mismatch: tensor '%.80s' at index %llu: "
+	    "%.9g was given, %.9g is delivered or kept, of '%.80s' up to step "
+	    "%llu; %llu elements", c->tensor, (unsigned long long)c->index,
+	    c->given, c->given - c->missing, c->device,
+	    (unsigned long long)c->step, (unsigned long long)c->violated);
+}

@@ -1,0 +1,48 @@
+/*
+ * The aggregator's side of a spool: which step is next, who is in it, and the
+ * one moment at which it closes.
+ */
+#ifndef ACE_CLOSING_H
+#define ACE_CLOSING_H
+
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+
+struct err;
+
+/* closing_run(s, several, e): the only run in the spool, allocated, or NULL when
+ * there is none yet or there are several (*several). */
+char *closing_run(const struct inbox *s, int *several, struct err *e);
+
+struct closing_rule {
+	size_t want;		/* close at once with so many; 0: the quorum */
+	size_t quorum;
+	double deadline;	/* seconds; 0: none */
+};
+/*
+ * closing_wait(s, run, step, w, out, l, e): until there is a step after *step (any,
+ * when *step is UINT64_MAX) that can be closed: w->want shards of it are there,
+ * or w->deadline is over since its first was seen and w->quorum are.  Closes
+ * it: what is accepted now is in, what comes later, to it or to steps before
+ * it, is late.  *step and l are the step and its list, in the order to sum in.
+ * A step that was closed before, by a process that died, is the same list at
+ * once.  A deadline without a quorum is -ERR_REFUSED.  When nobody reads the pipe
+ * `out' any more (-1 none) there is nothing to wait for: fd_orphan's error.
+ */
+int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
+    const struct closing_rule *w, int out, struct ledger *l, struct err *e);
+
+/* closing_published(s, run, step, out, e): until the aggregate is in the spool,
+ * or nobody reads descriptor out, who was to put it there. */
+int closing_published(const struct inbox *s, const char *run, uint64_t step,
+    int out, struct err *e);
+/* closing_done(s, run, step, e): the aggregate went out; `last' is step. */
+int closing_done(const struct inbox *s, const char *run, uint64_t step,
+    struct err *e);
+/* closing_forget(s, run, limit, e): the directories of the steps up to limit,
+ * all closed, are removed, but their manifests are kept: they answer duplicates
+ * for ever. */
+int closing_forget(const struct inbox *s, const char *run, uint64_t limit,
+    struct err *e);
+
+#endif

@@ -1,0 +1,70 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "pipe/filter.h"
+#include "spool/accepted.h"
+#include "spool/fence.h"
+
+/* The shard in a file, frame for frame. */
+static int
+fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
+    const char *name, struct writer *w, struct err *e)
+{
+	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
+	char *path = inbox_path(s, run, &rc->step, name, e);
+	int k = path != NULL ? filter_copy_file(path, &any, w, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return k;
+}
+
+static int
+fence_answer(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *got, const struct ledger *gone, struct writer *w,
+    struct err *e)
+{
+	size_t i;
+	int k = 0;
+
+	for (i = 0; i < gone->n && k == 0; i++)
+		k = writer_receipt(w, &gone->r[i], e);
+	for (i = 0; i < got->n && k == 0; i++)
+		k = got->r[i].step <= step ?
+		    writer_receipt(w, &got->r[i], e) :
+		    fence_shard(s, run, &got->r[i], got->name[i], w, e);
+	return k;
+}
+
+int
+fence_send(const struct inbox *s, const char *run, const char *device,
+    uint64_t step, struct writer *w, struct err *e)
+{
+	struct ledger got, gone;
+	struct receipt r;
+	struct shard of;
+	int k;
+
+	memset(&got, 0, sizeof(got));
+	memset(&gone, 0, sizeof(gone));
+	memset(&r, 0, sizeof(r));
+	shard_init(&of);
+	if ((k = shard_set_run(&of, run, e)) == 0 &&
+	    (k = shard_set_device(&of, device, e)) == 0 &&
+	    (k = inbox_sign(s, run, &r, e)) == 0) {
+		memcpy(r.run, of.run, SHARD_ID);
+		memcpy(r.device, of.device, SHARD_ID);
+		r.step = step;
+		r.verdict = RECEIPT_FENCED;
+		/* first nothing old is accepted any more, then one looks */
+		k = inbox_raise(s, run, device, &r.version, e);
+	}
+	if (k == 0 && (k = accepted_find(s, &of, &got, &gone, e)) == 0 &&
+	    (k = writer_receipt(w, &r, e)) == 0)
+		k = fence_answer(s, run, step, &got, &gone, w, e);
+	ledger_release(&got);
+	ledger_release(&gone);
+	shard_release(&of);
+	return k;
+}
+

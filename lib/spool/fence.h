@@ -1,0 +1,18 @@
+/*
+ * The receiver's part in restoring a device from a backup (device/restore.h says
+ * what for): it raises the device's incarnation and says what it has accepted.
+ */
+#ifndef ACE_FENCE_H
+#define ACE_FENCE_H
+
+#include <stdint.h>
+
+#include "spool/inbox.h"
+
+struct err;
+
+/* fence_send(s, run, device, step, w, e): step: the backup's. */
+int fence_send(const struct inbox *s, const char *run, const char *device,
+    uint64_t step, struct writer *w, struct err *e);
+
+#endif

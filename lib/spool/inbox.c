@@ -1,0 +1,308 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/temp.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+
+int
+inbox_open(struct inbox *s, const char *dir, struct err *e)
+{
+	return state_open(&s->state, dir, e);
+}
+
+void
+inbox_close(struct inbox *s)
+{
+	state_close(&s->state);
+}
+
+/* ---- names ---- */
+
+static void
+inbox_escape(const char *name, char out[INBOX_NAME])
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	unsigned char id[16];
+	size_t n = 0;
+
+	for (; *name != '\0' && n + 4 < 128; name++) {
+		if (strchr(plain, *name) != NULL)
+			out[n++] = *name;
+		else
+			n += (size_t)snprintf(out + n, 4, "%%%02X",
+			    (unsigned char)*name);
+	}
+	if (n == 0)
+		out[n++] = '%';		/* a run or device without a name */
+	out[n] = '\0';
+	if (*name != '\0') {
+		/* too long for a file's name: the rest as a hash */
+		ledger_hash(name, id);
+		out[n++] = '%';
+		shard_hex(id, out + n);
+	}
+}
+
+char *
+inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
+    const char *file, struct err *e)
+{
+	char name[INBOX_NAME], *path;
+	size_t n;
+
+	inbox_escape(run, name);
+	n = strlen(s->state.dir) + strlen(name) + strlen(file) + 32;
+	if ((path = alloc_get(n, 1, e)) == NULL)
+		return NULL;
+	if (step != NULL)
+		(void)snprintf(path, n, "%s/%s/%llu/%s", s->state.dir, name,
+		    (unsigned long long)*step, file);
+	else
+		(void)snprintf(path, n, "%s/%s/%s", s->state.dir, name, file);
+	return path;
+}
+
+void
+inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
+{
+	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
+	char name[INBOX_NAME];
+
+	inbox_escape(device != NULL ? device : "", name);
+	if (end == NULL) {
+		(void)snprintf(out, INBOX_FILE, "%.200s.incarnation",
+		    name);
+		return;
+	}
+	(void)snprintf(out, INBOX_FILE, "%.200s.%lu.%s", name,
+	    (unsigned long)sh->part, end);
+}
+
+const char *
+inbox_run_of(const struct shard *sh)
+{
+	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
+
+	return run != NULL ? run : "";
+}
+
+/* ---- receiving ---- */
+
+/* A directory, durable even when another process has
+ * just made it. */
+static int
+inbox_mkdir(const struct inbox *s, char *path, struct err *e)
+{
+	size_t n = strlen(path);
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "'%s'", path);
+	if (s->sync != IO_SYNC_FULL)
+		return 0;
+	path[n - 1] = '\0';		/* paths end with a slash */
+	return io_sync_path(path, e);
+}
+
+int
+inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e)
+{
+	char *run = inbox_path(s, inbox_run_of(sh), NULL, "", e);
+	char *step = inbox_path(s, inbox_run_of(sh), &sh->step, "", e);
+	int r = -ERR_SYS;
+
+	if (run != NULL && step != NULL && (r = inbox_mkdir(s, run, e)) == 0)
+		r = inbox_mkdir(s, step, e);
+	alloc_free(run);
+	alloc_free(step);
+	return r;
+}
+
+int
+inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
+    struct writer **w, struct err *e)
+{
+	struct writer_opts o = { "ace-recv", NULL, 0 };
+	struct io *io;
+	int fd, r;
+
+	*w = NULL;
+	*path = inbox_path(s, inbox_run_of(sh), NULL, "shard" TEMP_NAME, e);
+	if (*path == NULL)
+		return -ERR_SYS;
+	if ((r = temp_create(*path, &fd, e)) < 0)
+		return r;
+	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
+		(void)close(fd);
+		return r;
+	}
+	io_own(io);
+	return writer_open(w, io, &o, e);
+}
+
+int
+inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
+    struct err *e)
+{
+	char *path = inbox_path(s, run, NULL, "lock", e);
+	int r = 0;
+
+	*fd = -1;
+	if (path == NULL)
+		return -ERR_SYS;
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*fd < 0)
+		r = err_sys(e, "'%s'", path);
+	while (r == 0 && flock(*fd, how) < 0)
+		if (errno != EINTR)
+			r = err_sys(e, "'%s'", path);
+	if (r < 0 && *fd >= 0)
+		(void)close(*fd);
+	alloc_free(path);
+	return r;
+}
+
+int
+inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	char name[32], *path = inbox_path(s, run, &step, "manifest", e);
+	int k;
+
+	memset(l, 0, sizeof(*l));
+	if (path == NULL)
+		return -ERR_SYS;
+	k = ledger_read(l, path, e);
+	alloc_free(path);
+	if (k != 0)
+		return k;
+	(void)snprintf(name, sizeof(name), "old/%llu",
+	    (unsigned long long)step);
+	if ((path = inbox_path(s, run, NULL, name, e)) == NULL)
+		return -ERR_SYS;
+	k = ledger_read(l, path, e);
+	alloc_free(path);
+	return k;
+}
+
+int
+inbox_raise(const struct inbox *s, const char *run, const char *device,
+    uint64_t *n, struct err *e)
+{
+	char file[INBOX_FILE], *path = NULL;
+	struct shard sh;
+	int fd = -1, k;
+
+	shard_init(&sh);
+	if ((k = shard_set_run(&sh, run, e)) == 0 &&
+	    (k = shard_set_device(&sh, device, e)) == 0 &&
+	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+		inbox_file(&sh, NULL, file);
+		path = inbox_path(s, run, NULL, file, e);
+		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
+		if (k >= 0)
+			k = ledger_set_number(path, ++*n, s->sync, e);
+		(void)close(fd);
+	}
+	alloc_free(path);
+	shard_release(&sh);
+	return k;
+}
+
+static int
+inbox_number(const struct inbox *s, const char *run, const char *name,
+    uint64_t *v, struct err *e)
+{
+	char *path = inbox_path(s, run, NULL, name, e);
+	int r = path != NULL ? ledger_number(path, v, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return r;
+}
+
+int
+inbox_last(const struct inbox *s, const char *run, uint64_t *step,
+    struct err *e)
+{
+	return inbox_number(s, run, "last", step, e);
+}
+
+int
+inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
+    struct err *e)
+{
+	return inbox_number(s, run, "closed", step, e);
+}
+
+/* Unix nanoseconds; what SOURCE_DATE_EPOCH says, where output is to be the
+ * same again. */
+static uint64_t
+inbox_clock(void)
+{
+	const char *fixed = getenv("SOURCE_DATE_EPOCH");
+	struct timespec t;
+
+	if (fixed != NULL)
+		return strtoull(fixed, NULL, 10) * 1000000000u;
+	if (clock_gettime(CLOCK_REALTIME, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int
+inbox_sign(const struct inbox *s, const char *run, struct receipt *r,
+    struct err *e)
+{
+	uint64_t last = 0;
+	int k = inbox_last(s, run, &last, e);
+
+	r->clock = inbox_clock();
+	if (k > 0)
+		r->version = last;
+	return k < 0 ? k : 0;
+}
+
+/* ---- handing out ---- */
+
+int
+inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
+    char **path, struct err *e)
+{
+	uint64_t floor;
+	int k;
+
+	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
+	if (*path == NULL)
+		return -ERR_SYS;
+	if (access(*path, F_OK) == 0)
+		return 1;
+	k = errno == ENOENT ? 0 : err_sys(e, "'%s'", *path);
+	alloc_free(*path);
+	*path = NULL;
+	if (k < 0 || (k = inbox_floor(s, run, &floor, e)) <= 0)
+		return k;
+	if (step > floor)
+		return 0;
+	/* closed before: by a manifest of its own, or by being passed over */
+	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
+		return -ERR_SYS;
+	if (access(*path, F_OK) == 0)
+		k = 0;
+	else if (errno != ENOENT)
+		k = err_sys(e, "'%s'", *path);
+	else
+		k = step < floor ? 2 : 0;
+	alloc_free(*path);
+	*path = NULL;
+	return k;
+}

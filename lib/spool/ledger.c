@@ -1,0 +1,284 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "format/reader.h"
+#include "format/writer.h"
+#include "spool/ledger.h"
+
+void
+ledger_hash(const char *s, unsigned char out[16])
+{
+	pack_hash128(s, strlen(s), out);
+}
+
+int
+ledger_add(struct ledger *l, const struct receipt *r, const char *file,
+    struct err *e)
+{
+	size_t cap = l->cap;
+	int k;
+
+	if ((k = alloc_grow(&l->r, &cap, l->n + 1, sizeof(*l->r), e)) < 0 ||
+	    (k = alloc_grow(&l->name, &l->cap, l->n + 1, sizeof(*l->name),
+	    e)) < 0)
+		return k;
+	l->cap = cap < l->cap ? cap : l->cap;
+	l->r[l->n] = *r;
+	(void)snprintf(l->name[l->n], LEDGER_NAME, "%s", file);
+	l->n++;
+	return 0;
+}
+
+void
+ledger_release(struct ledger *l)
+{
+	alloc_free(l->r);
+	alloc_free(l->name);
+	memset(l, 0, sizeof(*l));
+}
+
+/* A reader of path: 1, or 0 when there is no such file. */
+static int
+ledger_open(struct reader **r, const char *path, struct err *e)
+{
+	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
+	struct io *io;
+	int k;
+
+	*r = NULL;
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if ((k = io_open(&io, path, e)) < 0 ||
+	    (k = reader_open(r, io, &o, e)) < 0)
+		return k;
+	return 1;
+}
+
+int
+ledger_write(const struct ledger *l, const char *path, enum io_sync sync,
+    struct err *e)
+{
+	struct writer_opts o = { "spool", NULL, 0 };
+	struct writer *w = NULL;
+	struct io *io;
+	size_t i;
+	int k;
+
+	if ((k = io_create(&io, path, 0, e)) == 0)
+		k = writer_open(&w, io, &o, e);
+	for (i = 0; i < l->n && k == 0; i++)
+		k = writer_receipt(w, &l->r[i], e);
+	if (k == 0)
+		k = writer_end(w, sync, e);
+	writer_free(w);
+	return k;
+}
+
+int
+ledger_read(struct ledger *l, const char *path, struct err *e)
+{
+	const struct chain_frame *f;
+	struct receipt rc;
+	struct reader *r;
+	int k;
+
+	if ((k = ledger_open(&r, path, e)) <= 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_RCPT)
+			continue;
+		f = reader_frame(r);
+		if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 ||
+		    (k = ledger_add(l, &rc, "", e)) < 0)
+			break;
+	}
+	reader_free(r);
+	return k < 0 ? k : 1;
+}
+
+int
+ledger_first(const char *path, struct receipt *r, struct err *e)
+{
+	struct ledger l;
+	int k;
+
+	memset(&l, 0, sizeof(l));
+	k = ledger_read(&l, path, e);
+	if (k > 0 && l.n != 1)
+		k = err_set(e, ERR_DATA, "corrupt: '%s'", path);
+	if (k > 0)
+		*r = l.r[0];
+	ledger_release(&l);
+	return k;
+}
+
+int
+ledger_shard(const char *path, struct receipt *rc, struct err *e)
+{
+	const struct shard *sh;
+	struct reader *r;
+	int k, n = 0;
+
+	memset(rc, 0, sizeof(*rc));
+	if ((k = ledger_open(&r, path, e)) <= 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_SEND)
+			continue;
+		sh = reader_shard(r);
+		memcpy(rc->run, sh->run, SHARD_ID);
+		memcpy(rc->device, sh->device, SHARD_ID);
+		rc->step = sh->step;
+		rc->part = sh->part;
+		memcpy(rc->digest, reader_end_of_shard(r)->digest,
+		    SHARD_DIGEST);
+		n++;
+	}
+	reader_free(r);
+	if (k == 0 && n != 1)
+		k = err_set(e, ERR_DATA, "corrupt: %d shards in '%s'", n, path);
+	return k < 0 ? k : 1;
+}
+
+int
+ledger_digest(const char *path, unsigned char digest[SHARD_DIGEST],
+    struct err *e)
+{
+	struct receipt r;
+	int k = ledger_shard(path, &r, e);
+
+	if (k > 0)
+		memcpy(digest, r.digest, SHARD_DIGEST);
+	return k;
+}
+
+static int
+ledger_schema_new(const char *path, const struct schema *sc,
+    const struct shard *of, struct err *e)
+{
+	struct writer_opts o = { "spool", NULL, 0 };
+	struct writer *w = NULL;
+	struct shard sh;
+	struct io *io;
+	int k;
+
+	shard_init(&sh);
+	sh.kind = SHARD_HISTORY;
+	if ((k = shard_same(&sh, of, e)) == 0 &&
+	    (k = io_create(&io, path, 0, e)) == 0 &&
+	    (k = writer_open(&w, io, &o, e)) == 0 &&
+	    (k = writer_shard(w, &sh, sc, e)) == 0 &&
+	    (k = writer_send(w, NULL, e)) == 0)
+		k = writer_end(w, IO_SYNC_FULL, e);
+	writer_free(w);
+	shard_release(&sh);
+	return k;
+}
+
+int
+ledger_schema(const char *path, const struct schema *sc,
+    const struct shard *sh, char why[256], struct err *e)
+{
+	struct reader *r;
+	int k, differs = 0;
+
+	if ((k = ledger_open(&r, path, e)) < 0)
+		return k;
+	if (k == 0)
+		return ledger_schema_new(path, sc, sh, e);
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD)
+			differs = schema_diff(reader_schema(r), sc, why);
+	reader_free(r);
+	return k < 0 ? k : differs;
+}
+
+int
+ledger_run(const char *path, char **name, struct err *e)
+{
+	const char *run = NULL;
+	struct reader *r;
+	int k;
+
+	*name = NULL;
+	if ((k = ledger_open(&r, path, e)) <= 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD && *name == NULL) {
+			run = text_get(&reader_shard(r)->kv, SHARD_KEY_RUN);
+			*name = alloc_dup(run != NULL ? run : "", e);
+			if (*name == NULL) {
+				k = -ERR_SYS;
+				break;
+			}
+		}
+	reader_free(r);
+	return k;
+}
+
+int
+ledger_text(const char *path, char *s, size_t n, struct err *e)
+{
+	struct io *io;
+	int k;
+
+	s[0] = '\0';
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if ((k = io_open(&io, path, e)) < 0)
+		return k;
+	k = io_read(io, s, n - 1, &n, e);
+	io_free(io);
+	if (k < 0)
+		return k;
+	s[n] = '\0';
+	return 1;
+}
+
+int
+ledger_set_text(const char *path, const char *s, enum io_sync sync,
+    struct err *e)
+{
+	struct io *io;
+	int k;
+
+	if ((k = io_create(&io, path, 0, e)) < 0)
+		return k;
+	if ((k = io_write(io, s, strlen(s), e)) == 0)
+		k = io_commit(io, sync, e);
+	io_free(io);
+	return k;
+}
+
+int
+ledger_number(const char *path, uint64_t *v, struct err *e)
+{
+	char s[32], *end;
+	int k;
+
+	*v = 0;
+	if ((k = ledger_text(path, s, sizeof(s), e)) <= 0)
+		return k;
+	*v = strtoull(s, &end, 10);
+	if (end == s || *end != '\n' || end[1] != '\0')
+		return err_set(e, ERR_DATA, "corrupt: '%s' is not a number",
+		    path);
+	return 1;
+}
+
+int
+ledger_set_number(const char *path, uint64_t v, enum io_sync sync,
+    struct err *e)
+{
+	char s[32];
+
+	(void)snprintf(s, sizeof(s), "%llu\n", (unsigned long long)v);
+	return ledger_set_text(path, s, sync, e);
+}

@@ -1,0 +1,127 @@
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "spool/rounds.h"
+
+struct rounds {
+	const struct rounds_opts *o;
+	struct inbox in;
+	char *run;
+	uint64_t step;		/* UINT64_MAX: none was done yet */
+	char **path;
+	size_t n;
+};
+
+static int
+rounds_out(const struct rounds *r)
+{
+	return r->o->piped ? STDOUT_FILENO : -1;
+}
+
+/* The run to aggregate: the one that was named, or the only one there is. */
+static int
+rounds_run(struct rounds *r, struct err *e)
+{
+	int several = 0, k = 0;
+
+	if (r->o->run != NULL) {
+		r->run = alloc_dup(r->o->run, e);
+		return r->run != NULL ? 0 : -ERR_SYS;
+	}
+	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
+	    !several && e->msg[0] == '\0' && k == 0)
+		k = fd_orphan(rounds_out(r), 10, e);
+	if (several)
+		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
+		    r->in.state.dir);
+	return r->run != NULL ? 0 : -ERR_SYS;
+}
+
+int
+rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
+{
+	struct rounds *r = alloc_get(1, sizeof(*r), e);
+	int k;
+
+	*out = r;
+	if (r == NULL)
+		return -ERR_SYS;
+	r->o = o;
+	r->in = (struct inbox)INBOX_INIT;
+	r->in.sync = o->sync;
+	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
+	    (k = rounds_run(r, e)) < 0)
+		return k;
+	if ((k = inbox_last(&r->in, r->run, &r->step, e)) == 0)
+		r->step = UINT64_MAX;	/* none is closed yet: any */
+	return k < 0 ? k : 0;
+}
+
+static void
+rounds_forget(struct rounds *r)
+{
+	while (r->n != 0)
+		alloc_free(r->path[--r->n]);
+	alloc_free(r->path);
+	r->path = NULL;
+}
+
+void
+rounds_free(struct rounds *r)
+{
+	if (r == NULL)
+		return;
+	rounds_forget(r);
+	alloc_free(r->run);
+	inbox_close(&r->in);
+	alloc_free(r);
+}
+
+char *
+rounds_file(const struct rounds *r, const char *name, struct err *e)
+{
+	return inbox_path(&r->in, r->run, NULL, name, e);
+}
+
+int
+rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
+{
+	struct ledger l;
+	int k;
+
+	rounds_forget(r);
+	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
+	    rounds_out(r), &l,
+	    e)) == 0 &&
+	    (r->path = alloc_get(l.n + 1, sizeof(*r->path), e)) == NULL)
+		k = -ERR_SYS;
+	for (; k == 0 && r->n < l.n; r->n++)
+		if ((r->path[r->n] = inbox_path(&r->in, r->run, &r->step,
+		    l.name[r->n], e)) == NULL) {
+			k = -ERR_SYS;
+			break;
+		}
+	ledger_release(&l);
+	*paths = r->path;
+	*n = r->n;
+	return k;
+}
+
+int
+rounds_done(struct rounds *r, struct err *e)
+{
+	const struct rounds_opts *o = r->o;
+	int k = 0;
+
+	rounds_forget(r);
+	if (o->published)
+		k = closing_published(&r->in, r->run, r->step, rounds_out(r),
+		    e);
+	if (k == 0)
+		k = closing_done(&r->in, r->run, r->step, e);
+	if (k == 0 && o->keep != 0 && r->step >= o->keep)
+		k = closing_forget(&r->in, r->run, r->step - o->keep, e);
+	return k;
+}

@@ -1,0 +1,43 @@
+/*
+ * An aggregator's way through a spool: one step after another is closed, read
+ * and done.
+ */
+#ifndef ACE_ROUNDS_H
+#define ACE_ROUNDS_H
+
+#include "spool/closing.h"
+
+struct err;
+struct rounds;
+
+struct rounds_opts {
+	const char *dir;
+	const char *run;	/* NULL: the only one there is */
+	enum io_sync sync;
+	struct closing_rule rule;
+	int published;		/* done is what is in the spool; who puts it there
+				   reads standard output */
+	uint64_t keep;		/* steps whose shards stay; 0: all */
+	int piped;		/* to standard output: when nobody reads it any
+				   more there is nothing to wait for */
+};
+
+/* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there are
+ * several and none is named.  o has to live as long. */
+int rounds_open(struct rounds **out, const struct rounds_opts *o,
+    struct err *e);
+void rounds_free(struct rounds *r);
+
+/* rounds_file(r, name, e): the path of a file of the run, allocated. */
+char *rounds_file(const struct rounds *r, const char *name, struct err *e);
+
+/* rounds_next(r, paths, n, e): waits for the next step that can be closed and
+ * closes it (closing_wait); *paths are its shards, in the order to sum in, until
+ * rounds_done.  A step that was closed before and not done comes again, the
+ * same. */
+int rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e);
+/* The aggregate of that step went out, or with `published', waits until it is
+ * in the spool. */
+int rounds_done(struct rounds *r, struct err *e);
+
+#endif

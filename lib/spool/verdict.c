@@ -1,0 +1,316 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "spool/ledger.h"
+#include "spool/verdict.h"
+
+enum { VERDICT_ALONE = 3 };	/* not without the lock for oneself */
+
+static int
+verdict_sync_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
+
+	if (fd < 0 || fsync(fd) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+/* Puts the temporary under its name: 1 there, 0 the name is taken. */
+static int
+verdict_link(const char *from, const char *to, struct err *e)
+{
+	if (link(from, to) < 0) {
+		if (errno == EEXIST)
+			return 0;
+		if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
+			return err_set(e, ERR_SYS, "'%s': the file system of "
+			    "the spool has no hard links", to);
+		return err_sys(e, "'%s'", to);
+	}
+	return 1;
+}
+
+/* Where the rejection of such a shard is. */
+static char *
+verdict_no(const struct inbox *s, const struct shard *sh, char file[INBOX_FILE],
+    struct err *e)
+{
+	inbox_file(sh, "no", file);
+	return inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+}
+
+/* A rejection on disk, so that it is the same for ever. */
+static int
+verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	char file[INBOX_FILE], *path = verdict_no(s, sh, file, e);
+	struct ledger l;
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	memset(&l, 0, sizeof(l));
+	if ((k = ledger_add(&l, r, file, e)) == 0)
+		k = ledger_write(&l, path, s->sync, e);
+	ledger_release(&l);
+	alloc_free(path);
+	return k;
+}
+
+/* What was decided about this name before: 1 and r filled, or 0. */
+static int
+verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
+    struct receipt *r, struct err *e)
+{
+	char file[INBOX_FILE], *no = verdict_no(s, sh, file, e);
+	unsigned char digest[SHARD_DIGEST];
+	struct receipt old;
+	int k;
+
+	if (no == NULL)
+		return -ERR_SYS;
+	k = ledger_first(no, &old, e);
+	alloc_free(no);
+	if (k < 0)
+		return k;
+	if (k > 0) {
+		if (memcmp(old.digest, r->digest, SHARD_DIGEST) == 0)
+			*r = old;
+		else
+			r->verdict = RECEIPT_EQUIVOCATION;
+		return 1;
+	}
+	if ((k = ledger_digest(path, digest, e)) <= 0)
+		return k;
+	r->verdict = memcmp(digest, r->digest, SHARD_DIGEST) == 0 ?
+	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
+	return 1;
+}
+
+/* The step is closed: 1 and the verdict, or 0 it is open. */
+static int
+verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	const char *run = inbox_run_of(sh);
+	struct ledger l;
+	uint64_t floor;
+	size_t i;
+	int k;
+
+	if ((k = inbox_manifest(s, run, sh->step, &l, e)) < 0)
+		return k;
+	if (k == 0 && ((k = inbox_floor(s, run, &floor, e)) <= 0 ||
+	    sh->step >= floor))
+		return k < 0 ? k : 0;
+	r->verdict = RECEIPT_LATE;
+	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
+	    (unsigned long long)sh->step);
+	for (i = 0; i < l.n; i++)
+		if (receipt_is_for(&l.r[i], sh)) {
+			k = memcmp(l.r[i].digest, r->digest, SHARD_DIGEST);
+			r->verdict = k == 0 ? RECEIPT_ACCEPTED :
+			    RECEIPT_EQUIVOCATION;
+			r->reason[0] = '\0';
+		}
+	ledger_release(&l);
+	return 1;
+}
+
+/* The model of the run is that of its first shard: 1 it is this one, 0 and the
+ * verdict; VERDICT_ALONE there is none yet. */
+static int
+verdict_model(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, int alone, struct receipt *r, struct err *e)
+{
+	char *path = inbox_path(s, inbox_run_of(sh), NULL, "schema.aceg", e);
+	char why[256];
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	if (!alone && access(path, F_OK) < 0)
+		k = VERDICT_ALONE;
+	else if ((k = ledger_schema(path, sc, sh, why, e)) > 0) {
+		r->verdict = RECEIPT_INVALID;
+		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: %.140s",
+		    why);
+		k = 0;
+	} else if (k == 0) {
+		k = 1;
+	}
+	alloc_free(path);
+	return k;
+}
+
+/* An older incarnation of a device (a restored backup) is fenced off: 0 and
+ * the verdict; 1 it is the newest; VERDICT_ALONE it is newer. */
+static int
+verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
+    struct receipt *r, struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	uint64_t newest = 0;
+	int k;
+
+	inbox_file(sh, NULL, file);
+	path = inbox_path(s, inbox_run_of(sh), NULL, file, e);
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = ledger_number(path, &newest, e)) < 0) {
+		alloc_free(path);
+		return k;
+	}
+	k = 1;
+	if (sh->incarnation < newest) {
+		r->verdict = RECEIPT_FENCED;
+		(void)snprintf(r->reason, sizeof(r->reason), "incarnation %lu, "
+		    "%llu is known", (unsigned long)sh->incarnation,
+		    (unsigned long long)newest);
+		k = 0;
+	} else if (sh->incarnation > newest) {
+		k = VERDICT_ALONE;
+		if (alone && (k = ledger_set_number(path, sh->incarnation,
+		    s->sync, e)) == 0)
+			k = 1;
+	}
+	alloc_free(path);
+	return k;
+}
+
+static int
+verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	uint64_t last;
+	int k;
+
+	if (s->max_stale == UINT64_MAX ||
+	    (k = inbox_last(s, inbox_run_of(sh), &last, e)) == 0)
+		return 0;
+	if (k < 0)
+		return k;
+	if (last <= sh->base_version || last - sh->base_version <= s->max_stale)
+		return 0;
+	r->verdict = RECEIPT_LATE;
+	(void)snprintf(r->reason, sizeof(r->reason), "stale: model version "
+	    "%llu, now %llu", (unsigned long long)sh->base_version,
+	    (unsigned long long)last);
+	return 1;
+}
+
+/* Is it to be accepted?  1; 0 and the verdict, which is to be kept unless it is
+ * `fenced'; VERDICT_ALONE. */
+static int
+verdict_judge(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, int alone, struct receipt *r, struct err *e)
+{
+	int k;
+
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return 0;
+	if ((k = verdict_fence(s, sh, alone, r, e)) != 1 ||
+	    (k = verdict_model(s, sh, sc, alone, r, e)) != 1)
+		return k;
+	k = verdict_stale(s, sh, r, e);
+	return k < 0 ? k : !k;
+}
+
+/* 0: r is decided.  VERDICT_ALONE: what is to be decided changes what is decided
+ * next, and needs the lock for itself. */
+static int
+verdict_decide(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *temp, const char *path, int alone,
+    struct receipt *r, struct err *e)
+{
+	int k;
+
+	if ((k = verdict_closed(s, sh, r, e)) != 0 ||
+	    (k = verdict_known(s, sh, path, r, e)) != 0)
+		return k < 0 ? k : 0;
+	if ((k = verdict_judge(s, sh, sc, alone, r, e)) < 0 || k == VERDICT_ALONE)
+		return k;
+	if (k == 0 && r->verdict == RECEIPT_FENCED)
+		return 0;
+	if (k == 0)
+		return alone ? verdict_refuse(s, sh, r, e) : VERDICT_ALONE;
+	if ((k = verdict_link(temp, path, e)) != 0)
+		return k < 0 ? k : 0;
+	/* somebody was faster: his bytes decide */
+	k = verdict_known(s, sh, path, r, e);
+	return k < 0 ? k : 0;
+}
+
+/* Whoever it was that made the name, the manifest or the number of the last
+ * closed step may have died before it was durable. */
+static int
+verdict_sync(const struct inbox *s, const char *run, const char *path,
+    const struct receipt *r, struct err *e)
+{
+	char *closed;
+	int k;
+
+	if (s->sync != IO_SYNC_FULL)
+		return 0;
+	if ((k = io_sync_path(path, e)) < 0 || r->verdict != RECEIPT_LATE)
+		return k;
+	if ((closed = inbox_path(s, run, NULL, "closed", e)) == NULL)
+		return -ERR_SYS;
+	k = io_sync_path(closed, e);
+	alloc_free(closed);
+	return k;
+}
+
+/* The same under the run's lock, shared if that is enough. */
+static int
+verdict_locked(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *temp, const char *path,
+    struct receipt *r, struct err *e)
+{
+	const struct receipt asked = *r;
+	int alone, fd, k = VERDICT_ALONE;
+
+	for (alone = 0; alone <= 1 && k == VERDICT_ALONE; alone++) {
+		*r = asked;
+		if ((k = inbox_lock(s, inbox_run_of(sh), alone ? LOCK_EX :
+		    LOCK_SH, &fd, e)) < 0)
+			return k;
+		k = verdict_decide(s, sh, sc, temp, path, alone, r, e);
+		if (k == 0)
+			k = verdict_sync(s, inbox_run_of(sh), path, r, e);
+		(void)close(fd);
+	}
+	return k;
+}
+
+int
+verdict_settle(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, const char *temp, struct receipt *r,
+    struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	int k;
+
+	inbox_file(sh, "aceg", file);
+	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+	if (path == NULL)
+		return -ERR_SYS;
+	k = r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL ?
+	    verdict_sync_file(temp, e) : 0;
+	if (k == 0)
+		k = verdict_locked(s, sh, sc, temp, path, r, e);
+	alloc_free(path);
+	if (temp != NULL)
+		(void)unlink(temp);
+	return k == 0 ? inbox_sign(s, inbox_run_of(sh), r, e) : k;
+}

@@ -1,0 +1,340 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "pipe/gather.h"
+#include "stage/contrib.h"
+#include "sync/interval.h"
+
+void
+contrib_init(struct contrib *c, const struct contrib_opts *o,
+    const struct kern *kern)
+{
+	memset(c, 0, sizeof(*c));
+	c->o = o;
+	c->kern = kern;
+	c->only = SKETCH_NONE;
+}
+
+void
+contrib_release(struct contrib *c)
+{
+	robust_release(&c->step);
+	norms_release(&c->norms);
+	alloc_free(c->late);
+	sketch_release(&c->like);
+}
+
+int
+contrib_active(const struct contrib_opts *o)
+{
+	return robust_active(&o->rule) || o->nonfinite == CONTRIB_DROP ||
+	    o->theta >= 0 || o->age > 0 || o->rho > 0;
+}
+
+/* As the shard says it. */
+static double
+contrib_told(const struct contrib *c, const struct shard *s)
+{
+	switch (c->o->by) {
+	case CONTRIB_SAMPLES:
+		return (double)s->samples;
+	case CONTRIB_EQUAL:
+		return (double)s->contributors;
+	default:
+		return s->weight;
+	}
+}
+
+int
+contrib_whole(const struct contrib *c, size_t i)
+{
+	return !contrib_active(c->o) || robust_counts(&c->step.one[i]);
+}
+
+int
+contrib_counts(const struct contrib *c, size_t i)
+{
+	return contrib_whole(c, i) &&
+	    (c->only == SKETCH_NONE || c->like.of[i] == c->only);
+}
+
+double
+contrib_share(const struct contrib *c, size_t i)
+{
+	return contrib_active(c->o) ? c->step.one[i].share * c->late[i] : 1;
+}
+
+double
+contrib_weight(const struct contrib *c, size_t i)
+{
+	return contrib_told(c, gather_shard(c->g, i)) *
+	    contrib_share(c, i);
+}
+
+double
+contrib_factor(const struct contrib *c, size_t i)
+{
+	if (contrib_active(c->o))
+		return contrib_weight(c, i) * c->step.one[i].scale;
+	return gather_shard(c->g, i)->kind == SHARD_SUM ? 1 :
+	    contrib_weight(c, i);
+}
+
+int
+contrib_finite(struct contrib *c, size_t i, uint32_t g, float *v, size_t n,
+    struct err *e)
+{
+	const struct schema *sc = gather_schema(c->g);
+	struct schema_span span;
+	size_t at = c->kern->first_nonfinite(v, n);
+
+	if (at == n)
+		return 0;
+	schema_span(sc, g, &span);
+	if (c->o->nonfinite == CONTRIB_DROP) {
+		c->step.one[i].nonfinite = 1;
+		return 0;
+	}
+	if (c->o->nonfinite != CONTRIB_ZERO)
+		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
+		    "'%s' at index %llu from '%s'", sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + at),
+		    shard_device(gather_shard(c->g, i)));
+	for (; at < n; at += 1 + c->kern->first_nonfinite(v + at + 1,
+	    n - at - 1)) {
+		v[at] = 0;
+		c->dropped++;
+	}
+	return 0;
+}
+
+/* ---- the first look ---- */
+
+static int
+contrib_group(struct contrib *c, uint32_t g, struct err *e)
+{
+	struct schema_span span;
+	struct kern_stat st;
+	size_t i, n = gather_count(c->g);
+	float *v;
+	int r;
+
+	schema_span(gather_schema(c->g), g, &span);
+	if (c->o->theta >= 0 &&
+	    (r = sketch_group(&c->like, g, span.n, e)) < 0)
+		return r;
+	for (i = 0; i < n; i++) {
+		struct robust_one *one = &c->step.one[i];
+
+		if ((r = gather_group(c->g, i, g, &v, e)) < 0)
+			return r;
+		c->step.x[i] = v;
+		one->values += span.n;
+		if (v == NULL)
+			continue;
+		if ((r = contrib_finite(c, i, g, v, span.n, e)) < 0)
+			return r;
+		c->kern->stat(v, span.n, &st);
+		one->norm2 += st.sumsq;
+		one->sent += span.n;
+		one->nonzero += st.nonzero;
+		if (c->o->theta >= 0)
+			sketch_add(&c->like, i, v);
+	}
+	if (robust_pairs(&c->o->rule))
+		robust_distances(c->step.dist, c->step.x, n, span.n);
+	return 0;
+}
+
+/* ---- what it says of them ---- */
+
+/* Another word of a list. */
+static int
+contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
+{
+	int r = b->n != 0 ? buf_put(b, sep, strlen(sep), e) : 0;
+
+	return r < 0 ? r : buf_put(b, word, strlen(word), e);
+}
+
+/* The list as a key of out.  One too long is left out, as with the names of
+ * contributors. */
+static int
+contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
+{
+	int r = 0;
+
+	if (b->n != 0 && b->n < TEXT_MAX_KV / 4 &&
+	    (r = buf_put(b, "", 1, e)) == 0)
+		r = text_set(&out->kv, key, (const char *)b->p, e);
+	return r;
+}
+
+/* Those with a fate of lo to hi, each with why. */
+static int
+contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
+    const char *key, struct shard *out, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < gather_count(c->g) && r == 0; i++) {
+		const struct robust_one *one = &c->step.one[i];
+
+		if (one->fate < lo || one->fate > hi)
+			continue;
+		if ((r = contrib_word(&b, ",",
+		    shard_device(gather_shard(c->g, i)), e)) == 0)
+			r = contrib_word(&b, ":", robust_why(one->fate), e);
+	}
+	if (r == 0)
+		r = contrib_list(out, key, &b, e);
+	buf_release(&b);
+	return r;
+}
+
+/* The clusters' members: a,b;c. */
+static int
+contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	size_t i, k, n = gather_count(c->g);
+	const char *sep;
+	int r = 0;
+
+	for (i = 0; i < n; i++)
+		if (!contrib_counts(c, i))
+			sketch_drop(&c->like, i);
+	if ((r = sketch_judge(&c->like, c->o->theta, e)) < 0)
+		return r;
+	for (k = 0; k < c->like.clusters && r == 0; k++)
+		for (i = 0, sep = ";"; i < n && r == 0; i++) {
+			if (c->like.of[i] != k)
+				continue;
+			r = contrib_word(&b, sep,
+			    shard_device(gather_shard(c->g, i)), e);
+			sep = ",";
+		}
+	if (r == 0)
+		r = contrib_list(out, "clusters", &b, e);
+	buf_release(&b);
+	return r;
+}
+
+/* The names of the step's contributors are of those that count. */
+static void
+contrib_leave(struct contrib *c)
+{
+	size_t i;
+
+	for (i = 0; i < gather_count(c->g); i++)
+		gather_leave(c->g, i, !contrib_counts(c, i));
+}
+
+/* || g || / || theta ||, equation (9), of contribution i. */
+static int
+contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
+{
+	const struct shard *s = gather_shard(c->g, i);
+	const char *norm = text_get(&s->kv, SHARD_KEY_NORM);
+	double theta;
+
+	if (norm == NULL)
+		return err_set(e, ERR_REFUSED, "--rho: '%s' has no key "
+		    SHARD_KEY_NORM, shard_device(s));
+	if (num_f64(&theta, norm, 1e-300, 1e300, SHARD_KEY_NORM, NULL) < 0)
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
+		    " of '%s'", shard_device(s));
+	/* what is not finite is left out later, and not by its weight */
+	if (c->step.one[i].nonfinite)
+		*drift = 0;
+	else
+		*drift = interval_drift(c->step.one[i].norm2, theta * theta);
+	return 0;
+}
+
+/* Weights, less what is taken from those that are late or have drifted. */
+static int
+contrib_weights(struct contrib *c, struct err *e)
+{
+	size_t i, n = gather_count(c->g);
+	uint64_t newest = 0;
+	double drift = 0, age = 0;
+	int r = alloc_grow(&c->late, &c->late_cap, n, sizeof(*c->late), e);
+
+	for (i = 0; i < n; i++)
+		if (gather_shard(c->g, i)->base_version > newest)
+			newest = gather_shard(c->g, i)->base_version;
+	for (i = 0; i < n && r == 0; i++) {
+		const struct shard *s = gather_shard(c->g, i);
+
+		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
+			return r;
+		if (c->o->age > 0)
+			age = (double)(newest - s->base_version) / c->o->age;
+		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
+		c->step.one[i].weight = contrib_told(c, s) * c->late[i];
+	}
+	return r;
+}
+
+/* The running median is that of steps before this one. */
+static int
+contrib_judge(struct contrib *c, struct err *e)
+{
+	const struct robust_rule *q = &c->o->rule;
+	uint64_t step = gather_shard(c->g, 0)->step;
+	int r;
+
+	c->step.running = norms_median(&c->norms, step);
+	if ((r = robust_judge(q, &c->step, e)) < 0 || !(q->max_running > 0))
+		return r;
+	return norms_add(&c->norms, step, c->step.median, e);
+}
+
+int
+contrib_look(struct contrib *c, struct shard *out, struct err *e)
+{
+	size_t i, n = gather_count(c->g);
+	uint32_t g, ngroups = gather_schema(c->g)->ngroups;
+	int r = robust_step(&c->step, &c->o->rule, n, e);
+
+	c->only = SKETCH_NONE;
+	if (r == 0 && c->o->theta >= 0)
+		r = sketch_begin(&c->like, n, e);
+	for (i = 0; i < n && r == 0; i++) {
+		const struct shard *s = gather_shard(c->g, i);
+
+		if (s->kind == SHARD_SUM)
+			r = err_set(e, ERR_REFUSED, "'%s' is a sum: rules "
+			    "compare means and gradients", shard_device(s));
+	}
+	for (g = 0; g < ngroups && r == 0; g++)
+		r = contrib_group(c, g, e);
+	if (r < 0 || (r = gather_finish(c->g, e)) < 0 ||
+	    (r = contrib_weights(c, e)) < 0 ||
+	    (r = contrib_judge(c, e)) < 0 ||
+	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",
+	    out, e)) < 0 ||
+	    (r = contrib_fates(c, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",
+	    out, e)) < 0 ||
+	    (r = text_set(&out->kv, "rule", c->o->rule_text, e)) < 0)
+		return r;
+	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
+		return r;
+	c->dropped = 0;		/* the second look counts them again */
+	contrib_leave(c);
+	return gather_again(c->g, e);
+}
+
+int
+contrib_cluster(struct contrib *c, size_t k, struct err *e)
+{
+	c->only = k;
+	c->dropped = 0;
+	contrib_leave(c);
+	return gather_again(c->g, e);
+}

@@ -1,0 +1,165 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "format/keys.h"
+#include "format/schema.h"
+#include "format/shard.h"
+#include "stage/policy_dynacomm.h"
+#include "sync/dynacomm.h"
+
+#define POLICY_DYNACOMM_LONGEST 1e7	/* seconds, of a shard */
+enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* bytes of cuts, at most */
+
+/* One more sample: a mean that forgets. */
+static int
+policy_dynacomm_learn(struct policy_dynacomm *c, const struct shard *sh, size_t n, struct err *e)
+{
+	double *v = alloc_get(n, sizeof(*v), e);
+	double gain = 1 - exp2(-1.0 / POLICY_DYNACOMM_HALF);
+	size_t i;
+	int r;
+
+	if (v == NULL)
+		return -ERR_SYS;
+	if ((r = keys_times(sh, n, v, e)) <= 0) {
+		alloc_free(v);
+		return r;
+	}
+	if (c->n == n) {
+		for (i = 0; i < n; i++)
+			c->seconds[i] += gain * (v[i] - c->seconds[i]);
+		alloc_free(v);
+		return 1;
+	}
+	policy_dynacomm_release(c);	/* the first, or another model */
+	c->seconds = v;
+	if ((c->cut = alloc_get(n, sizeof(*c->cut), e)) == NULL)
+		return -ERR_SYS;
+	c->n = n;
+	return 1;
+}
+
+/* The problem in whole nanoseconds: 1, 0 the link is too slow to reckon with. */
+static int
+policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, double bits,
+    struct dynacomm *d, struct err *e)
+{
+	int64_t *gt = alloc_get(c->n, sizeof(*gt), e);
+	int64_t *bc = alloc_get(c->n, sizeof(*bc), e);
+	int r = gt != NULL && bc != NULL ? 1 : -ERR_SYS;
+	double all = 0, t;
+	size_t i;
+
+	for (i = 0; i < c->n && r > 0; i++) {
+		t = bits * (double)sc->t[c->n - 1 - i].numel;
+		all += t + c->seconds[i] + c->dt;
+		r = all <= POLICY_DYNACOMM_LONGEST;
+		if (r > 0) {
+			gt[i] = (int64_t)(t * 1e9 + 0.5);
+			bc[i] = (int64_t)(c->seconds[i] * 1e9 + 0.5);
+		}
+	}
+	if (r > 0 && (r = dynacomm_init(d, gt, bc, c->n, (int64_t)(c->dt *
+	    1e9 + 0.5), e)) == 0)
+		r = 1;
+	alloc_free(gt);
+	alloc_free(bc);
+	return r;
+}
+
+/* The optimum, if it is worth a change; *t: how long the plan takes. */
+static int
+policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_t *t, struct err *e)
+{
+	size_t *cut = alloc_get(c->n, sizeof(*cut), e), k;
+	int64_t best;
+	int r;
+
+	if (cut == NULL)
+		return -ERR_SYS;
+	if ((r = dynacomm_dp(d, cut, &k, e)) < 0) {
+		alloc_free(cut);
+		return r;
+	}
+	best = dynacomm_backward(d, cut, k);
+	*t = c->k > 0 ? dynacomm_backward(d, c->cut, c->k) : INT64_MAX;
+	if ((double)best < (1 - POLICY_DYNACOMM_GAIN) * (double)*t) {
+		memcpy(c->cut, cut, k * sizeof(*cut));
+		c->k = k;
+		*t = best;
+		r = 1;
+	}
+	alloc_free(cut);
+	return r;
+}
+
+/* The lowest layer of each transmission, in the order of sending; 1, or 0 if
+ * that is too long to be said. */
+static int
+policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text_kv *kv,
+    struct err *e)
+{
+	struct buf b = BUF_INIT;
+	char s[40];
+	size_t j;
+	int r = 0, n;
+
+	for (j = c->k; j-- > 0 && r == 0 && b.n <= POLICY_DYNACOMM_TEXT;) {
+		n = snprintf(s, sizeof(s), "%zu%s", (j > 0 ? c->cut[j - 1] :
+		    0) + 1, j > 0 ? "," : "");
+		r = buf_put(&b, s, (size_t)n + (j == 0), e);
+	}
+	(void)snprintf(s, sizeof(s), "%.9g", seconds);
+	if (r == 0 && b.n <= POLICY_DYNACOMM_TEXT && (r = text_set(kv, KEYS_CUTS,
+	    (const char *)b.p, e)) == 0 &&
+	    (r = text_set(kv, KEYS_CUTS_SECONDS, s, e)) == 0)
+		r = 1;
+	buf_release(&b);
+	return r;
+}
+
+int
+policy_dynacomm_decide(struct policy_dynacomm *c, const struct shard *sh, const struct schema *sc,
+    double bandwidth, double share, struct text_kv *kv, char words[256],
+    struct err *e)
+{
+	struct dynacomm d = DYNACOMM_INIT;
+	size_t one = sc->n;
+	int64_t t = 0;
+	int r, changed;
+
+	(void)snprintf(words, 256, "cuts: %s not known yet", !(bandwidth > 0) ?
+	    "bandwidth" : "times of the layers");
+	if (sc->n == 0 || (r = policy_dynacomm_learn(c, sh, sc->n, e)) == 0)
+		return 0;
+	if (r < 0 || !(bandwidth > 0) || c->n != sc->n)
+		return r < 0 ? r : 0;
+	if ((r = policy_dynacomm_model(c, sc, 32 * share / bandwidth, &d, e)) == 0)
+		(void)snprintf(words, 256, "cuts: a link of %.4g bit/s takes "
+		    "too long for any", bandwidth);
+	if (r <= 0)
+		return r;
+	changed = policy_dynacomm_plan(c, &d, &t, e);
+	if (changed >= 0)
+		(void)snprintf(words, 256, "cuts: %s %zu of %zu layers' ends, "
+		    "%.4g s to the last gradient's end, %.4g in one; %.4g "
+		    "bit/s, %.4g of the bytes, %.4g s a transmission", changed ?
+		    "now" : "still", c->k, c->n, (double)t * 1e-9,
+		    (double)dynacomm_backward(&d, &one, 1) * 1e-9, bandwidth,
+		    share, c->dt);
+	dynacomm_release(&d);
+	return changed < 0 ? changed : policy_dynacomm_put(c, (double)t * 1e-9, kv, e);
+}
+
+void
+policy_dynacomm_release(struct policy_dynacomm *c)
+{
+	alloc_free(c->seconds);
+	alloc_free(c->cut);
+	c->seconds = NULL;
+	c->cut = NULL;
+	c->n = c->k = 0;
+}

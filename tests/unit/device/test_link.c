@@ -1,0 +1,280 @@
+#include <math.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "device/link.h"
+#include "format/writer.h"
+#include "sync/pace.h"
+
+/*
+ * A link of that rate behind a buffer, fed by writes of n bytes, on a clock of
+ * our own: for secs seconds of writing, each after `gap' seconds of nothing.
+ */
+struct sim {
+	struct link l;
+	double rate, cap;	/* bit/s, bytes */
+	double now, fill;	/* bytes in the buffer */
+};
+
+static void
+drain(struct sim *s, double secs)
+{
+	s->now += secs;
+	s->fill -= secs * s->rate / 8;
+	if (s->fill < 0)
+		s->fill = 0;
+}
+
+static void
+feed(struct sim *s, double secs, size_t n, double gap)
+{
+	double end = s->now + secs, from;
+
+	while (s->now < end) {
+		drain(s, gap);
+		link_idle(&s->l, gap);
+		from = s->now;
+		drain(s, 1e-5);
+		s->fill += (double)n;
+		if (s->fill > s->cap)
+			drain(s, (s->fill - s->cap) * 8 / s->rate);
+		link_wrote(&s->l, from, s->now, n);
+	}
+}
+
+static struct sim
+sim(double rate, double cap)
+{
+	struct sim s = { .rate = rate, .cap = cap };
+
+	link_init(&s.l);
+	return s;
+}
+
+static int
+near(double x, double want)
+{
+	return fabs(x - want) <= 0.01 * want;
+}
+
+static void
+bandwidth(void)
+{
+	static const double rates[] = { 2e5, 5e6, 20e6, 50e6, 200e6, 1e9 };
+	struct sim s;
+	size_t i;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		s = sim(rates[i], 1 << 20);
+		feed(&s, 10 + 1e7 * 8 / rates[i], 256 * 1024, 1e-5);
+		ok(near(link_bandwidth(&s.l), rates[i]), "%g bit/s: %g",
+		    rates[i], link_bandwidth(&s.l));
+	}
+	s = sim(20e6, 8e6);
+	feed(&s, 8, 65536, 1e-5);
+	ok(near(link_bandwidth(&s.l), 20e6), "behind a buffer of 8 MB: %g",
+	    link_bandwidth(&s.l));
+	s = sim(20e6, 1 << 20);
+	feed(&s, 2, 65536, 1);
+	ok(link_bandwidth(&s.l) < 1, "a link that waits for us: not known");
+	feed(&s, 3, 65536, 1e-5);
+	for (i = 0; i < 5; i++) {
+		feed(&s, 1, 65536, 1e-5);
+		drain(&s, 3);
+		link_idle(&s.l, 3);
+	}
+	ok(near(link_bandwidth(&s.l), 20e6), "bursts with rests: %g",
+	    link_bandwidth(&s.l));
+	s.rate = 5e6;
+	feed(&s, 30, 65536, 1e-5);
+	ok(near(link_bandwidth(&s.l), 5e6), "it follows a change: %g",
+	    link_bandwidth(&s.l));
+}
+
+/*
+ * A link of that rate behind two buffers: a pipe of 64 KiB that we fill, and the
+ * connection's, of cap bytes, into which another program moves what is in the
+ * pipe.  That one halts for `wait' seconds, `often' times a second, when the
+ * generator says so.  What the link carried in secs seconds: bit/s.
+ */
+static double
+halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
+{
+	const double tick = 1e-3, pipe = 65536;
+	const size_t piece = 65536;
+	double stop = -1, in_pipe = 0, in_cap = 0, began = 0, went = 0, k;
+	size_t left = piece;
+
+	for (s->now = 0; s->now < secs; s->now += tick) {
+		seed = seed * 1664525 + 1013904223;
+		if (seed / 4294967296.0 < often * tick)
+			stop = s->now + wait;
+		k = fmin(in_cap, s->rate / 8 * tick);
+		in_cap -= k;
+		went += k;
+		while (s->now >= stop || in_pipe < pipe) {
+			k = s->now < stop ? 0 : fmin(in_pipe, s->cap - in_cap);
+			in_pipe -= k;
+			in_cap += k;
+			if (pipe - in_pipe < 1)
+				break;
+			k = fmin((double)left, pipe - in_pipe);
+			in_pipe += k;
+			left -= (size_t)k;
+			if (left == 0) {
+				link_wrote(&s->l, began, s->now, piece);
+				began = s->now;
+				left = piece;
+			}
+		}
+	}
+	return went * 8 / secs;
+}
+
+/* The rates of windows are far off then; what is made of them is not. */
+static void
+halts(void)
+{
+	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
+	struct sim s;
+	uint32_t seed;
+	double took;
+	size_t i;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		for (seed = 1; seed <= 5; seed++) {
+			s = sim(rates[i], rates[i] / 8 * 0.6);
+			took = halting(&s, 6, 0.25, 0.7, seed);
+			ok(took > 0.95 * rates[i] &&
+			    near(link_bandwidth(&s.l), took),
+			    "%g bit/s through a program that often halts: %g "
+			    "of %g", rates[i], link_bandwidth(&s.l), took);
+		}
+}
+
+/* One shard of so many bytes, to its last at the other end, and a rest before
+ * the next; how long it took. */
+static double
+send(struct sim *s, double bytes, double rest)
+{
+	double from = s->now, took;
+
+	for (; bytes > 0; bytes -= 65536)
+		feed(s, 1e-9, bytes < 65536 ? (size_t)bytes : 65536, 1e-6);
+	rest += s->fill * 8 / s->rate;
+	took = s->now - from + s->fill * 8 / s->rate;
+	drain(s, rest);
+	link_idle(&s->l, rest);
+	return took;
+}
+
+/* Shards of as many bytes as the link is believed to carry in the deadline,
+ * while it falls from 200 to 5 Mbit/s: of the three after that, the first was
+ * planned before, the others must be in time. */
+static void
+falls(void)
+{
+	static const double deadline[] = { 0.4, 1, 3, 10 };
+	double took[3] = { 0 }, rate;
+	size_t i, k;
+	struct sim s;
+
+	for (i = 0; i < sizeof(deadline) / sizeof(deadline[0]); i++) {
+		struct pace p = PACE_INIT;
+
+		s = sim(200e6, 1 << 20);
+		for (k = 0; k < 40; k++)
+			(void)send(&s, 200e6 / 8 * fmax(deadline[i], 1), 0.1);
+		rate = pace_rate(&p, link_bandwidth(&s.l));
+		ok(rate > 180e6, "%g s: %g bit/s before", deadline[i], rate);
+		s.rate = 5e6;
+		for (k = 0; k < 3; k++) {
+			took[k] = send(&s, rate / 8 * deadline[i], 0.1);
+			rate = pace_rate(&p, link_bandwidth(&s.l));
+		}
+		ok(rate <= 5.1e6 && fmax(took[1], took[2]) <= 1.02 * deadline[i],
+		    "%g s: three shards after the fall %g bit/s, the last took "
+		    "%.3g s (%.3g, %.3g)", deadline[i], rate, took[2], took[0],
+		    took[1]);
+	}
+}
+
+static void
+pace(void)
+{
+	double due = 0, now = 100, start = 100, w;
+	size_t sent = 0, i;
+
+	for (i = 0; i < 1000; i++) {
+		now += link_pace(&due, 8e6, now, 10000);
+		sent += 10000;
+		if (i == 500)
+			now += 0.1;	/* a stall that is made up for */
+	}
+	ok(fabs((double)(sent - 10000) / (now - start) - 1e6) < 1,
+	    "a megabyte a second");
+	now += 100;
+	for (i = 0, w = 0; i < 40; i++)
+		w += link_pace(&due, 8e6, now + w, 10000);
+	ok(fabs(w - 0.19) < 1e-6, "no more than a fifth of a second is saved");
+}
+
+static void
+stream(void)
+{
+	struct writer_opts wo = { "test", NULL, 0 };
+	struct schema sc = SCHEMA_INIT;
+	struct schema_tensor t;
+	struct err e = ERR_INIT;
+	struct shard s;
+	struct writer *w = NULL;
+	struct io *io;
+	const unsigned char *p;
+	float x[100] = { 1, 2, 3 };
+	size_t n = 0, at, step;
+	struct link l;
+
+	shard_init(&s);
+	memset(&t, 0, sizeof(t));
+	t.name = (char *)(uintptr_t)"w";
+	t.dtype = SCHEMA_F32;
+	t.ndim = 1;
+	t.dim[0] = 100;
+	ok(schema_add(&sc, &t, &e) == 0 && schema_finish(&sc, &e) == 0 &&
+	    io_create_mem(&io, &e) == 0 && writer_open(&w, io, &wo, &e) == 0,
+	    "a stream");
+	for (s.step = 0; s.step < 3; s.step++)
+		ok(writer_shard(w, &s, &sc, &e) == 0 &&
+		    writer_values(w, 0, x, 100, &e) == 0 &&
+		    writer_send(w, NULL, &e) == 0, "with a shard");
+	ok(writer_finish(w, &e) == 0, "to its end");
+	p = io_mem(io, &n);
+	for (step = 1; step < 200; step += 33) {
+		link_init(&l);
+		for (at = 0; at < n; at += step)
+			link_bytes(&l, p + at, n - at < step ? n - at : step, 1);
+		ok(!l.track.lost && l.shards == 3 && l.pending == 3,
+		    "three shards in pieces of %zu", step);
+	}
+	link_init(&l);
+	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
+	    "which is 64 bytes long and a few more.....", 68, 1);
+	link_bytes(&l, p, n, 1);
+	ok(l.track.lost && l.shards == 0, "other bytes are not listened to");
+	writer_free(w);
+	schema_release(&sc);
+	shard_release(&s);
+}
+
+int
+main(void)
+{
+	bandwidth();
+	falls();
+	halts();
+	pace();
+	stream();
+	return done_testing();
+}

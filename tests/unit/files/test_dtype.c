@@ -1,0 +1,239 @@
+/* Number types: every f16 and bf16, the edges of the others. */
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "files/dtype.h"
+#include "format/schema.h"
+
+#include "../tap.h"
+
+/* IEEE 754-2008, binary16. */
+static void
+test_known(void)
+{
+	static const struct {
+		uint16_t h;
+		float x;
+	} t[] = {
+		{ 0x0000, 0 }, { 0x3c00, 1 }, { 0xc000, -2 },
+		{ 0x0001, 0x1p-24f }, { 0x03ff, 0x1.ff8p-15f },
+		{ 0x0400, 0x1p-14f }, { 0x7bff, 65504 }, { 0x7c00, INFINITY },
+		{ 0x3555, 0x1.554p-2f }
+	};
+	unsigned char b[2];
+	uint64_t lost = 0;
+	size_t i;
+	float x;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		bytes_set16(b, t[i].h);
+		ok(dtype_to_f32(SCHEMA_F16, 0, b, &x, 1, &lost) == 1 &&
+		    x == t[i].x, "f16 %04x is %g", t[i].h, (double)t[i].x);
+		ok(dtype_from_f32(SCHEMA_F16, &t[i].x, b, 1) == 1 &&
+		    bytes_le16(b) == t[i].h, "and back");
+	}
+}
+
+static void
+test_halves(unsigned dtype, const char *name)
+{
+	unsigned bad = 0, h;
+	unsigned char b[2];
+	uint64_t lost = 0;
+	float x;
+
+	for (h = 0; h < 65536; h++) {
+		bytes_set16(b, (uint16_t)h);
+		if (dtype_to_f32(dtype, 0, b, &x, 1, &lost) != 1)
+			bad++;
+		memset(b, 0xa5, 2);
+		if (dtype_from_f32(dtype, &x, b, 1) != 1 || bytes_le16(b) != h)
+			bad++;
+	}
+	ok(bad == 0 && lost == 0, "every %s goes to f32 and back, NaNs too",
+	    name);
+}
+
+static float
+half(unsigned dtype, uint16_t h)
+{
+	unsigned char b[2];
+	uint64_t lost = 0;
+	float x;
+
+	bytes_set16(b, h);
+	(void)dtype_to_f32(dtype, 0, b, &x, 1, &lost);
+	return x;
+}
+
+/* Nothing nearer on either side; of two as near, the even one. */
+static void
+test_nearest(unsigned dtype, uint16_t top, const char *name)
+{
+	uint32_t i, u[4], bad = 0, used = 0;
+	unsigned char b[2];
+	double d, up, down;
+	uint16_t h;
+	float x;
+
+	for (i = 0; i < 200000; i++) {
+		rng_block(1, 2, i, 3, u);
+		/* magnitudes around the subnormals of f16, some on ties */
+		u[0] = (u[0] & 0x7fffff) | (96 + u[1] % 50) << 23;
+		if (u[2] % 4 == 0)
+			u[0] &= dtype == SCHEMA_F16 ? 0x7ffff000 : 0x7fff8000;
+		x = bytes_f32(u[0]);
+		if (dtype_from_f32(dtype, &x, b, 1) != 1)
+			continue;
+		used++;
+		h = bytes_le16(b);
+		d = fabs((double)half(dtype, h) - (double)x);
+		up = h < top ? fabs((double)half(dtype,
+		    (uint16_t)(h + 1)) - (double)x) : 1e300;
+		down = h > 0 ? fabs((double)half(dtype,
+		    (uint16_t)(h - 1)) - (double)x) : 1e300;
+		if (d > up || d > down || ((d == up || d == down) && (h & 1)))
+			bad++;
+	}
+	ok(bad == 0 && used > 100000, "%s: to nearest even, %lu values", name,
+	    (unsigned long)used);
+}
+
+static void
+test_range(void)
+{
+	static const float big[] = { 65519.996f, 65520.0f, 0x1.fep127f,
+		0x1.ffp127f, -65520.0f };
+	unsigned char b[8];
+	float x;
+
+	ok(dtype_from_f32(SCHEMA_F16, &big[0], b, 1) == 1 &&
+	    bytes_le16(b) == 0x7bff, "just below 65520 is the largest f16");
+	ok(dtype_from_f32(SCHEMA_F16, &big[1], b, 1) == 0,
+	    "65520 is beyond f16");
+	ok(dtype_from_f32(SCHEMA_F16, &big[4], b, 1) == 0, "so is -65520");
+	ok(dtype_from_f32(SCHEMA_BF16, &big[2], b, 1) == 1,
+	    "the largest bf16");
+	ok(dtype_from_f32(SCHEMA_BF16, &big[3], b, 1) == 0,
+	    "half a step more is beyond bf16");
+	x = 0x1p31f;
+	ok(dtype_from_f32(SCHEMA_I32, &x, b, 1) == 0, "2^31 is beyond i32");
+	x = -0x1p31f;
+	ok(dtype_from_f32(SCHEMA_I32, &x, b, 1) == 1 &&
+	    bytes_le32(b) == 0x80000000, "-2^31 is an i32");
+	x = 0x1p63f;
+	ok(dtype_from_f32(SCHEMA_I64, &x, b, 1) == 0, "2^63 is beyond i64");
+	x = NAN;
+	ok(dtype_from_f32(SCHEMA_I64, &x, b, 1) == 0, "NaN is no integer");
+	x = 2.5f;
+	ok(dtype_from_f32(SCHEMA_I32, &x, b, 1) == 1 && bytes_le32(b) == 2,
+	    "2.5 goes to the even integer");
+}
+
+/* One value in: how many came through, what it became, whether it lost. */
+static size_t
+wide(unsigned dtype, int round, uint64_t bits, float *x, uint64_t *lost)
+{
+	unsigned char b[8];
+
+	bytes_set64(b, bits);
+	*lost = 0;
+	return dtype_to_f32(dtype, round, b, x, 1, lost);
+}
+
+static uint64_t
+bits_of(double d)
+{
+	uint64_t u;
+
+	memcpy(&u, &d, sizeof(u));
+	return u;
+}
+
+static void
+test_wide(void)
+{
+	uint64_t lost;
+	float x;
+
+	ok(wide(SCHEMA_I32, 0, 1 << 24, &x, &lost) == 1 && x == 0x1p24f,
+	    "i32 2^24 is exact");
+	ok(wide(SCHEMA_I32, 0, (1 << 24) + 1, &x, &lost) == 0,
+	    "i32 2^24 + 1 is refused");
+	ok(wide(SCHEMA_I32, 1, (1 << 24) + 1, &x, &lost) == 1 &&
+	    x == 0x1p24f && lost == 1, "or rounded, and counted");
+	ok(wide(SCHEMA_I64, 0, INT64_MAX, &x, &lost) == 0,
+	    "i64 2^63 - 1 is refused");
+	ok(wide(SCHEMA_I64, 1, INT64_MAX, &x, &lost) == 1 && x == 0x1p63f,
+	    "or rounded");
+	ok(wide(SCHEMA_I64, 0, (uint64_t)INT64_MIN, &x, &lost) == 1 &&
+	    x == -0x1p63f, "i64 -2^63 is exact");
+	ok(wide(SCHEMA_F64, 0, bits_of(0.5), &x, &lost) == 1 && x == 0.5f,
+	    "f64 0.5 is exact");
+	ok(wide(SCHEMA_F64, 0, bits_of(0.1), &x, &lost) == 0,
+	    "f64 0.1 is refused");
+	ok(wide(SCHEMA_F64, 1, bits_of(0.1), &x, &lost) == 1 && x == 0.1f &&
+	    lost == 1, "or rounded");
+	ok(wide(SCHEMA_F64, 1, bits_of(1e39), &x, &lost) == 0,
+	    "f64 1e39 is refused even then");
+	ok(wide(SCHEMA_F64, 0, bits_of(-0.0), &x, &lost) == 1 &&
+	    bytes_u32(x) == 0x80000000, "-0 keeps its sign");
+	ok(wide(SCHEMA_F64, 0, bits_of(INFINITY), &x, &lost) == 1 &&
+	    isinf(x), "infinity passes");
+	ok(wide(SCHEMA_F64, 0, 0x7ff0000020000000, &x, &lost) == 1 &&
+	    bytes_u32(x) == 0x7f800001, "a NaN keeps what fits");
+	ok(wide(SCHEMA_F64, 0, 0x7ff0000000000001, &x, &lost) == 0 &&
+	    wide(SCHEMA_F64, 1, 0x7ff0000000000001, &x, &lost) == 1 &&
+	    isnan(x) && lost == 1, "what does not fit is refused, or stays NaN");
+}
+
+static void
+test_narrow_nan(void)
+{
+	static const unsigned types[] = { SCHEMA_F16, SCHEMA_BF16, SCHEMA_F64 };
+	float x = bytes_f32(0xff800001), y;
+	unsigned char b[8];
+	uint64_t lost = 0;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		ok(dtype_from_f32(types[i], &x, b, 1) == 1 &&
+		    dtype_to_f32(types[i], 0, b, &y, 1, &lost) == 1 &&
+		    isnan(y) && signbit(y) != 0,
+		    "a NaN whose payload is too small for %s stays one",
+		    schema_dtype_name(types[i]));
+	}
+}
+
+static void
+test_text(void)
+{
+	unsigned char b[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
+	char s[32];
+
+	dtype_swap(SCHEMA_I32, b, 3);
+	ok(memcmp(b, "\4\3\2\1\10\7\6\5\14\13\12\11", 12) == 0, "swapped");
+	bytes_set64(b, bits_of(0.1));
+	dtype_text(SCHEMA_F64, b, s);
+	ok(strcmp(s, "0.10000000000000001") == 0, "f64 in words: %s", s);
+	bytes_set64(b, (uint64_t)-16777217);
+	dtype_text(SCHEMA_I64, b, s);
+	ok(strcmp(s, "-16777217") == 0, "i64 in words: %s", s);
+}
+
+int
+main(void)
+{
+	test_known();
+	test_halves(SCHEMA_F16, "f16");
+	test_halves(SCHEMA_BF16, "bf16");
+	test_nearest(SCHEMA_F16, 0x7bff, "f16");
+	test_nearest(SCHEMA_BF16, 0x7f7f, "bf16");
+	test_range();
+	test_wide();
+	test_narrow_nan();
+	test_text();
+	return done_testing();
+}

@@ -1,0 +1,312 @@
+/* Every format: what goes in comes out, bit for bit. */
+#include <math.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "files/dtype.h"
+#include "format/text.h"
+
+#include "files.h"
+
+enum { TOTAL = 100000 };
+
+static struct schema schema = SCHEMA_INIT;
+static float value[TOTAL], back[TOTAL];
+
+static void
+add(struct schema *sc, const char *name, unsigned dtype, unsigned ndim,
+    uint64_t a, uint64_t b)
+{
+	struct schema_tensor t;
+	char copy[64];
+
+	memset(&t, 0, sizeof(t));
+	(void)snprintf(copy, sizeof(copy), "%s", name);
+	t.name = copy;
+	t.dtype = (uint8_t)dtype;
+	t.ndim = (uint8_t)ndim;
+	t.dim[0] = a;
+	t.dim[1] = b;
+	schema_guess(&t);
+	if (schema_add(sc, &t, NULL) < 0)
+		abort();
+}
+
+/* Values that the dtype of their tensor holds exactly, all bits used. */
+static void
+fill(const struct schema *sc)
+{
+	unsigned char b[8];
+	uint64_t i, lost = 0;
+	uint32_t u[4];
+	size_t k;
+
+	for (k = 0; k < sc->n; k++)
+		for (i = 0; i < sc->t[k].numel; i++) {
+			rng_block(7, 0, (uint32_t)k, (uint32_t)i, u);
+			bytes_set32(b, u[0]);
+			bytes_set32(b + 4, u[1]);
+			if (sc->t[k].dtype == SCHEMA_F64)
+				bytes_set64(b, (uint64_t)(0x3fe00000 |
+				    (u[0] & 0x800fffff)) << 32 |
+				    (u[1] & 0xe0000000));
+			if (sc->t[k].dtype >= SCHEMA_I32)
+				bytes_set64(b, (uint64_t)((int64_t)(u[0] %
+				    0x1ffffff) - 0xffffff));
+			(void)dtype_to_f32(sc->t[k].dtype, 0, b,
+			    &value[sc->t[k].base + i], 1, &lost);
+		}
+}
+
+static void
+make_schema(void)
+{
+	add(&schema, "odd.f16", SCHEMA_F16, 1, 3, 0);
+	add(&schema, "wide.f32", SCHEMA_F32, 2, 70, 1000);
+	add(&schema, "scalar", SCHEMA_F32, 0, 0, 0);
+	add(&schema, "none", SCHEMA_I32, 2, 0, 5);
+	add(&schema, "d/\xc3\xbc \"quoted\\\"", SCHEMA_F64, 2, 40, 50);
+	add(&schema, "b", SCHEMA_BF16, 1, 777, 0);
+	add(&schema, "i", SCHEMA_I32, 1, 200, 0);
+	add(&schema, "l", SCHEMA_I64, 1, 200, 0);
+	add(&schema, "last none", SCHEMA_F32, 1, 0, 0);
+	if (schema_finish(&schema, NULL) < 0 || schema.total > TOTAL)
+		abort();
+	fill(&schema);
+}
+
+/* In and out by pieces of any size, never the file's own. */
+static int
+read_pieces(struct format_source *s, size_t total, struct err *e)
+{
+	size_t at = 0, n, k = 1;
+	int r = 0;
+
+	for (; at < total && r == 0; at += n) {
+		n = total - at < k ? total - at : k;
+		r = format_read(s, back + at, n, e);
+		k = k * 3 % 10007;
+	}
+	return r < 0 ? r : format_end(s, e);
+}
+
+static void
+round_trip(enum format_id f, const struct schema *sc,
+    const struct format_sink_opts *o, const char *about)
+{
+	struct format_opts in = { .name = sc->t[0].name };
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	char why[256] = "";
+	int r = files_write(f, "f", sc, value, o, &e), bf16 = 0;
+	size_t i;
+
+	memset(back, 0xa5, sizeof(back));
+	if (f == FORMAT_RAW)
+		memcpy(in.dim, sc->t[0].dim, sizeof(in.dim));
+	in.ndim = sc->t[0].ndim;
+	if (r == 0 && (r = format_open(&s, f, "f", &in, &e)) == 0)
+		r = read_pieces(s, (size_t)sc->total, &e);
+	ok(r == 0, "%s: %s", about, e.msg);
+	if (r < 0)
+		return;
+	ok(memcmp(value, back, (size_t)sc->total * sizeof(*back)) == 0 &&
+	    format_rounded(s) == 0, "every bit of every value");
+	for (i = 0; i < sc->n; i++)
+		bf16 |= sc->t[i].dtype == SCHEMA_BF16;
+	if (f == FORMAT_SAFETENSORS || !bf16)
+		ok(schema_diff(sc, format_schema(s), why) == 0,
+		    "names, shapes and dtypes %s", why);
+	format_close(s);
+}
+
+static void
+test_round_trips(void)
+{
+	static const struct format_sink_opts deflate = { NULL, 0, 1 };
+	struct schema one = SCHEMA_INIT, ints = SCHEMA_INIT;
+	struct stat a, b;
+
+	round_trip(FORMAT_SAFETENSORS, &schema, NULL, "safetensors");
+	round_trip(FORMAT_NPZ, &schema, &deflate, "npz, deflated");
+	round_trip(FORMAT_NPZ, &schema, NULL, "npz, stored");
+	add(&one, "only", SCHEMA_F32, 2, 300, 300);
+	if (schema_finish(&one, NULL) < 0 || stat("f", &a) != 0)
+		abort();
+	fill(&one);
+	round_trip(FORMAT_NPY, &one, NULL, "npy");
+	round_trip(FORMAT_RAW, &one, NULL, "raw");
+	ok(stat("f", &b) == 0 && b.st_size == 4 * 300 * 300, "raw is bare");
+	schema_release(&one);
+	add(&ints, "a", SCHEMA_I64, 1, 90000, 0);
+	if (schema_finish(&ints, NULL) < 0)
+		abort();
+	fill(&ints);
+	round_trip(FORMAT_NPZ, &ints, &deflate, "integers, deflated");
+	ok(stat("f", &b) == 0 && b.st_size < 90000 * 5, "deflate makes it less");
+	schema_release(&ints);
+}
+
+/* The same values give the same file, wherever and whenever. */
+static void
+test_same(void)
+{
+	static unsigned char a[1 << 20], b[1 << 20];
+	static const char *const zones[] = { "UTC", "Asia/Tokyo", "EST5EDT" };
+	size_t i, n = 0, m;
+	struct err e = ERR_INIT;
+
+	fill(&schema);
+	for (i = 0; i < 3; i++) {
+		(void)setenv("TZ", zones[i], 1);
+		if (files_write(FORMAT_NPZ, "f", &schema, value, NULL, &e) < 0)
+			abort();
+		m = files_get("f", i == 0 ? a : b, sizeof(a));
+		if (i == 0)
+			n = m;
+		else
+			ok(m == n && memcmp(a, b, n) == 0,
+			    "the same npz in time zone %s", zones[i]);
+	}
+}
+
+static void
+refuse_write(enum format_id f, const struct schema *sc, const char *about)
+{
+	struct err e = ERR_INIT;
+	int r = files_write(f, "refused", sc, value, NULL, &e);
+
+	ok(r == -ERR_DATA && strncmp(e.msg, "unsupported: ", 13) == 0 &&
+	    access("refused", F_OK) != 0, "%s: %s", about,
+	    r == 0 ? "was written" : e.msg);
+}
+
+static void
+test_refused(void)
+{
+	struct schema h = SCHEMA_INIT, m = SCHEMA_INIT;
+	unsigned i;
+
+	add(&h, "h", SCHEMA_F16, 1, 2, 0);
+	if (schema_finish(&h, NULL) < 0)
+		abort();
+	value[0] = 1;
+	value[1] = 70000;
+	for (i = FORMAT_SAFETENSORS; i <= FORMAT_NPY; i++)
+		refuse_write((enum format_id)i, &h, "70000 as f16");
+	refuse_write(FORMAT_NPY, &schema, "nine tensors in an npy");
+	add(&m, "__metadata__", SCHEMA_F32, 1, 1, 0);
+	if (schema_finish(&m, NULL) < 0)
+		abort();
+	refuse_write(FORMAT_SAFETENSORS, &m, "a tensor called __metadata__");
+	schema_release(&h);
+	schema_release(&m);
+}
+
+static void
+test_inexact(void)
+{
+	static const unsigned char i4[] = { 0, 0, 0, 1, 1, 0, 0, 1, 3, 0, 0, 0 };
+	static const char dict[] =
+	    "\x93NUMPY\1\0\70\0{'descr': '<i4', 'fortran_order': False, "
+	    "'shape': (3,)}\n";
+	struct format_opts o = { .name = "w", .round = 1 };
+	unsigned char b[128];
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	float x[3];
+	int r;
+
+	memcpy(b, dict, sizeof(dict) - 1);
+	memcpy(b + sizeof(dict) - 1, i4, 12);
+	files_put("f", b, sizeof(dict) - 1 + 12);
+	o.round = 0;
+	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
+	ok(r == -ERR_DATA && strcmp(e.msg, "unsupported: tensor 'w' [1] in 'f': "
+	    "i32 16777217 is not exact in f32") == 0, "refused: %s", e.msg);
+	format_close(s);
+	o.round = 1;
+	err_clear(&e);
+	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
+	ok(r == 0 && x[0] == 16777216 && x[1] == 16777216 && x[2] == 3 &&
+	    format_rounded(s) == 1, "or rounded, and counted: %s", e.msg);
+	format_close(s);
+}
+
+static void
+test_note(void)
+{
+	struct format_sink_opts o = { NULL, 0, 0 };
+	struct text_kv kv = TEXT_KV_INIT;
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+
+	fill(&schema);
+	(void)text_set(&kv, "device", "edge1", NULL);
+	(void)text_set(&kv, "safetensors.format", "pt", NULL);
+	(void)text_set(&kv, "safetensors.said", "\"yes\" \\ \xc3\xbc", NULL);
+	o.note = &kv;
+	ok(files_write(FORMAT_SAFETENSORS, "f", &schema, value, &o, &e) == 0 &&
+	    files_read(&s, FORMAT_SAFETENSORS, "f", NULL, back, TOTAL, &e) == 0 &&
+	    format_note(s)->n == 2 && strcmp(text_get(format_note(s),
+	    "safetensors.format"), "pt") == 0 && strcmp(text_get(format_note(s),
+	    "safetensors.said"), "\"yes\" \\ \xc3\xbc") == 0,
+	    "metadata goes out and comes in: %s", e.msg);
+	format_close(s);
+	text_release(&kv);
+}
+
+static void
+test_raw(void)
+{
+	struct format_opts o = { .name = "w", .dim = { 2, 2 }, .ndim = 2 };
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+
+	files_put("f", "0123456789abcdef", 15);
+	files_refused(FORMAT_RAW, "f", "truncated", "raw, 15 bytes");
+	files_put("f", "", 0);
+	files_refused(FORMAT_RAW, "f", "truncated", "raw, nothing");
+	files_put("f", "0123456789abcdef", 12);
+	ok(files_read(&s, FORMAT_RAW, "f", &o, back, 4, &e) == -ERR_DATA &&
+	    strncmp(e.msg, "truncated: ", 11) == 0, "3 of 4 values: %s", e.msg);
+	format_close(s);
+	err_clear(&e);
+	files_put("f", "0123456789abcdef0", 17);
+	ok(files_read(&s, FORMAT_RAW, "f", &o, back, 4, &e) == -ERR_DATA &&
+	    strncmp(e.msg, "corrupt: ", 9) == 0, "4 and a bit: %s", e.msg);
+	format_close(s);
+}
+
+static void
+test_guess(void)
+{
+	ok(format_guess("a/b.safetensors") == FORMAT_SAFETENSORS &&
+	    format_guess("b.npz") == FORMAT_NPZ &&
+	    format_guess("b.npy") == FORMAT_NPY &&
+	    format_guess("b.raw") == FORMAT_RAW &&
+	    format_guess("b.f32") == FORMAT_RAW && format_guess("b") == -1 &&
+	    format_guess(".npz") == -1 && format_guess("npz") == -1 &&
+	    format_guess(NULL) == -1, "formats by the ends of names");
+}
+
+int
+main(void)
+{
+	static const char *const names[] = { "f", NULL };
+	char dir[32];
+
+	files_enter(dir);
+	make_schema();
+	test_round_trips();
+	test_same();
+	test_refused();
+	test_inexact();
+	test_note();
+	test_raw();
+	test_guess();
+	schema_release(&schema);
+	files_leave(dir, names);
+	return done_testing();
+}

@@ -1,0 +1,233 @@
+/* npy heads, strict; files in both byte orders and both element orders. */
+#include "base/bytes.h"
+#include "files/backend.h"
+#include "files/npy.h"
+
+#include "files.h"
+
+static void
+test_parse_good(void)
+{
+	static const struct {
+		const char *text;
+		unsigned dtype, lay, ndim;
+		uint64_t last;
+	} t[] = {
+		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }  \n",
+		    SCHEMA_F32, 0, 2, 4 },
+		{ "{\"shape\": (7,),\"descr\":\"<f8\",\"fortran_order\":True}\n",
+		    SCHEMA_F64, BACKEND_FORTRAN, 1, 7 },
+		{ "{'descr': '>i8', 'fortran_order': False, 'shape': ()}\n",
+		    SCHEMA_I64, BACKEND_SWAP, 0, 0 },
+		{ "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 5L)}\n",
+		    SCHEMA_F16, 0, 2, 5 },
+		{ " { 'descr' : '<i4' , 'fortran_order' : False , "
+		    "'shape' : ( 1 , 1 , 1 , 1 , 1 , 1 , 1 , 9 , ) , } \n",
+		    SCHEMA_I32, 0, 8, 9 }
+	};
+	struct npy_head h;
+	struct err e;
+	size_t i;
+	int r;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		e = (struct err)ERR_INIT;
+		r = npy_parse(&h, t[i].text, strlen(t[i].text), "'t'", &e);
+		ok(r == 0 && h.dtype == t[i].dtype && h.lay == t[i].lay &&
+		    h.ndim == t[i].ndim &&
+		    (h.ndim == 0 || h.dim[h.ndim - 1] == t[i].last),
+		    "head %zu: %s", i, e.msg);
+	}
+}
+
+#define REST "'fortran_order': False, 'shape': (3,)}\n"
+
+static void
+test_parse_bad(void)
+{
+	static const char *const bad[] = {
+		"", "\n", "{}\n", "{'descr': '<f4'}\n", "{'descr': '<f4', " REST "x\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
+		"{'descr': '<f4', 'descr': '<f4', " REST,
+		"{'descr': '<f4', 'more': 1, " REST,
+		"{'descr': '<f4' " REST, "{'descr' '<f4', " REST,
+		"{'descr': <f4, " REST, "{'descr': '\\x3cf4', " REST,
+		"{'descr': __import__('os').abort(), " REST,
+		"{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': [3,]}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3 4)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (03,)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (,)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3,,)}\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3,\n",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (1e3,)}\n"
+	}, *const beyond[] = {
+		"{'descr': '<f4', 'fortran_order': False, "
+		    "'shape': (99999999999999999999999,)}\n",
+		"{'descr': '<f4', 'fortran_order': False, "
+		    "'shape': (1,1,1,1,1,1,1,1,1)}\n"
+	}, *const other[] = {
+		"'|O'", "'O'", "[('a', '<f4'), ('b', 'O')]", "'<c8'", "'|b1'", "'<u4'",
+		"'|V2'", "'=f4'", "'<f16'", "'|S7'", "'<M8[ns]'"
+	};
+	struct npy_head h;
+	struct err e;
+	char text[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		e = (struct err)ERR_INIT;
+		ok(npy_parse(&h, bad[i], strlen(bad[i]), "'t'", &e) ==
+		    -ERR_DATA && strncmp(e.msg, "corrupt: ", 9) == 0,
+		    "bad head %zu: %s", i, e.msg);
+	}
+	for (i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		e = (struct err)ERR_INIT;
+		ok(npy_parse(&h, beyond[i], strlen(beyond[i]), "'t'", &e) ==
+		    -ERR_DATA && strncmp(e.msg, "limit: ", 7) == 0,
+		    "head beyond a limit %zu: %s", i, e.msg);
+	}
+	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		e = (struct err)ERR_INIT;
+		(void)snprintf(text, sizeof(text), "{'descr': %s, " REST,
+		    other[i]);
+		ok(npy_parse(&h, text, strlen(text), "'t'", &e) == -ERR_DATA &&
+		    strncmp(e.msg, "unsupported: 't' ", 17) == 0 &&
+		    (i > 1 || strstr(e.msg, "pickled") != NULL),
+		    "dtype %zu: %s", i, e.msg);
+	}
+}
+
+/* A file: version, dict, bytes. */
+static size_t
+make(unsigned char *b, unsigned version, const char *dict, const void *data,
+    size_t n)
+{
+	size_t head = strlen(dict), at = version == 1 ? 10 : 12;
+
+	memcpy(b, "\x93NUMPY\0\0\0\0\0\0", 12);
+	b[6] = (unsigned char)version;
+	if (version == 1)
+		bytes_set16(b + 8, (uint16_t)head);
+	else
+		bytes_set32(b + 8, (uint32_t)head);
+	memcpy(b + at, dict, head);
+	memcpy(b + at + head, data, n);
+	return at + head + n;
+}
+
+static void
+test_orders(void)
+{
+	/* {{0, 1, 2}, {3, 4, 5}} */
+	static const unsigned char fortran[] = { 0, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5 };
+	unsigned char b[512];
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	const struct schema *sc;
+	unsigned v;
+	float x[6];
+	size_t n;
+	int r;
+
+	for (v = 1; v <= 3; v++) {
+		static const char dict[] = "{'descr': '>f2', 'fortran_order': "
+		    "True, 'shape': (2, 3)}\n";
+		unsigned char half[12];
+		size_t i;
+
+		for (i = 0; i < 12; i++)	/* small integers as f16 */
+			half[i] = 0;
+		for (i = 0; i < 6; i++) {
+			static const unsigned char hi[] = { 0, 0x3c, 0x40, 0x42,
+				0x44, 0x45 };
+
+			half[2 * i] = hi[fortran[2 * i + 1]];
+		}
+		n = make(b, v, dict, half, 12);
+		files_put("f.npy", b, n);
+		r = files_read(&s, FORMAT_NPY, "f.npy", NULL, x, 6, &e);
+		sc = s != NULL ? format_schema(s) : NULL;
+		ok(r == 0 && sc->n == 1 && strcmp(sc->t[0].name, "data") == 0 &&
+		    sc->t[0].dtype == SCHEMA_F16 && sc->t[0].dim[1] == 3 &&
+		    x[0] == 0 && x[1] == 1 && x[2] == 2 && x[3] == 3 &&
+		    x[4] == 4 && x[5] == 5,
+		    "version %u, big-endian, Fortran order: %s", v, e.msg);
+		format_close(s);
+	}
+}
+
+static void
+test_files(void)
+{
+	static const char dict[] =
+	    "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}\n";
+	unsigned char b[512];
+	float x[2] = { 1, 2 };
+	size_t n = make(b, 1, dict, x, 8), i;
+
+	for (i = 0; i < n; i++) {
+		char about[32];
+
+		(void)snprintf(about, sizeof(about), "cut at %zu", i);
+		files_put("f.npy", b, i);
+		files_refused(FORMAT_NPY, "f.npy", "truncated", about);
+	}
+	b[n] = 0;
+	files_put("f.npy", b, n + 1);
+	files_refused(FORMAT_NPY, "f.npy", "corrupt", "one byte more");
+	b[0]++;
+	files_put("f.npy", b, n);
+	files_refused(FORMAT_NPY, "f.npy", "corrupt", "another magic");
+	(void)make(b, 4, dict, x, 8);
+	files_put("f.npy", b, n);
+	files_refused(FORMAT_NPY, "f.npy", "unsupported", "version 4");
+	(void)make(b, 2, dict, x, 8);
+	memset(b + 8, 0xff, 4);
+	files_put("f.npy", b, n);
+	files_refused(FORMAT_NPY, "f.npy", "limit", "a head of 4 GiB");
+	n = make(b, 1, "{'descr': '<f4', 'fortran_order': True, "
+	    "'shape': (3000, 3000)}\n", x, 8);
+	files_put("f.npy", b, n);
+	files_refused(FORMAT_NPY, "f.npy", "truncated",
+	    "Fortran order, 36 MB that are not there");
+}
+
+/* numpy.save of numpy.float32([[1, 2]]), numpy 1.24, up to the padding that
+ * later versions leave for the first dimension to grow. */
+static void
+test_make(void)
+{
+	static const char want[] = "\x93NUMPY\x01\0v\0{'descr': '<f4', "
+	    "'fortran_order': False, 'shape': (1, 2), }";
+	struct schema_tensor t;
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+
+	memset(&t, 0, sizeof(t));
+	t.ndim = 2;
+	t.dim[0] = 1;
+	t.dim[1] = 2;
+	ok(npy_make(&b, &t, SCHEMA_F32, &e) == 0 && b.n == 128 && b.p[127] == '\n' &&
+	    b.p[126] == ' ' && memcmp(b.p, want, sizeof(want) - 1) == 0,
+	    "a head as numpy writes it");
+	buf_release(&b);
+}
+
+int
+main(void)
+{
+	static const char *const names[] = { "f.npy", NULL };
+	char dir[32];
+
+	files_enter(dir);
+	test_parse_good();
+	test_parse_bad();
+	test_orders();
+	test_files();
+	test_make();
+	files_leave(dir, names);
+	return done_testing();
+}

@@ -1,0 +1,275 @@
+/* safetensors: a good file by hand, and headers that lie. */
+#include "base/bytes.h"
+#include "format/text.h"
+
+#include "files.h"
+
+#define ENTRY(name, dtype, shape, begin, end) "\"" name "\":{\"dtype\":\"" \
+    dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
+
+/* length, header, then n bytes 0, 1, 2, ... */
+static size_t
+make(unsigned char *b, const char *header, size_t n)
+{
+	size_t len = strlen(header), i;
+
+	bytes_set64(b, len);
+	memcpy(b + 8, header, len);
+	for (i = 0; i < n; i++)
+		b[8 + len + i] = (unsigned char)i;
+	return 8 + len + n;
+}
+
+static void
+put(const char *header, size_t n)
+{
+	static unsigned char b[1 << 16];
+
+	files_put("f.safetensors", b, make(b, header, n));
+}
+
+/* The order of the schema is that of the data, whatever the header's is. */
+static void
+test_order(void)
+{
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	const struct schema *sc;
+	float x[8];
+	int r;
+
+	put("{" ENTRY("last", "F32", "[1]", "12", "16") ","
+	    ENTRY("none", "F64", "[3,0]", "12", "12") ","
+	    "\"__metadata__\":{\"format\":\"pt\",\"Odd Key\":\"dropped\"},"
+	    ENTRY("f\\u00fc", "F16", "[2,2]", "4", "12") ","
+	    ENTRY("first", "BF16", "[2]", "0", "4") "}  \n", 16);
+	r = files_read(&s, FORMAT_SAFETENSORS, "f.safetensors", NULL, x, 8, &e);
+	sc = s != NULL ? format_schema(s) : NULL;
+	ok(r == 0, "a good file: %s", e.msg);
+	if (r < 0)
+		return;
+	ok(sc->n == 4 && strcmp(sc->t[0].name, "first") == 0 &&
+	    strcmp(sc->t[1].name, "f\xc3\xbc") == 0 &&
+	    strcmp(sc->t[2].name, "none") == 0 &&
+	    strcmp(sc->t[3].name, "last") == 0, "tensors in order of data");
+	ok(sc->t[0].dtype == SCHEMA_BF16 && sc->t[1].dtype == SCHEMA_F16 &&
+	    sc->t[1].ndim == 2 && sc->t[2].numel == 0 && sc->total == 7,
+	    "with their shapes and dtypes");
+	ok(bytes_u32(x[0]) == 0x01000000 && bytes_u32(x[1]) == 0x03020000 &&
+	    bytes_u32(x[6]) == 0x0f0e0d0c, "values as they lie");
+	ok(format_note(s)->n == 1 &&
+	    strcmp(text_get(format_note(s), "safetensors.format"), "pt") == 0,
+	    "metadata is carried where it can be");
+	format_close(s);
+}
+
+static const struct {
+	const char *header;
+	size_t data;
+	const char *word, *about;
+} bad[] = {
+	{ "", 0, "corrupt", "an empty header" },
+	{ "[]", 0, "corrupt", "no object" },
+	{ "{", 0, "corrupt", "not closed" },
+	{ "{}x", 0, "corrupt", "text after the object" },
+	{ "{}{}", 0, "corrupt", "two objects" },
+	{ "{\"a\"}", 0, "corrupt", "no value" },
+	{ "{,}", 0, "corrupt", "only a comma" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") ",}", 4, "corrupt",
+	    "a comma too many" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4")
+	    ENTRY("b", "F32", "[0]", "4", "4") "}", 4, "corrupt",
+	    "a comma too few" },
+	{ "{\"a\":5}", 0, "corrupt", "an entry that is a number" },
+	{ "{\"a\":{}}", 0, "corrupt", "an entry without anything" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") ","
+	    ENTRY("a", "F32", "[1]", "4", "8") "}", 8, "corrupt",
+	    "two tensors of one name" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") ","
+	    ENTRY("\\u0061", "F32", "[1]", "4", "8") "}", 8, "corrupt",
+	    "and one of them disguised" },
+	{ "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],"
+	    "\"data_offsets\":[0,4]}}", 4, "corrupt", "a key twice" },
+	{ "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "corrupt",
+	    "a metadata key twice" },
+	{ "{\"__metadata__\":{\"a\":1}}", 0, "corrupt",
+	    "metadata that is no string" },
+	{ "{\"__metadata__\":7}", 0, "corrupt", "metadata that is no object" },
+	{ "{" ENTRY("a", "F8_E4M3", "[4]", "0", "4") "}", 4, "unsupported",
+	    "a dtype we do not have" },
+	{ "{" ENTRY("a", "f32", "[1]", "0", "4") "}", 4, "unsupported",
+	    "a dtype in lower case" },
+	{ "{" ENTRY("a\\nb", "F32", "[1]", "0", "4") "}", 4, "unsupported",
+	    "a name with a line feed" },
+	{ "{" ENTRY("\\u001b[2J", "F32", "[1]", "0", "4") "}", 4,
+	    "unsupported", "a name that clears the screen" },
+	{ "{" ENTRY("", "F32", "[1]", "0", "4") "}", 4, "unsupported",
+	    "an empty name" },
+	{ "{" ENTRY("a\\u0000b", "F32", "[1]", "0", "4") "}", 4, "corrupt",
+	    "a name with a zero" },
+	{ "{" ENTRY("a\xff", "F32", "[1]", "0", "4") "}", 4, "corrupt",
+	    "a name that is no UTF-8" },
+	{ "{" ENTRY("a", "F32", "[2]", "0", "4") "}", 4, "corrupt",
+	    "a shape larger than the bytes" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "8") "}", 8, "corrupt",
+	    "bytes for more than the shape" },
+	{ "{" ENTRY("a", "F32", "[1]", "4", "0") "}", 4, "corrupt",
+	    "an end before the beginning" },
+	{ "{" ENTRY("a", "F32", "[-1]", "0", "4") "}", 4, "corrupt",
+	    "a negative dimension" },
+	{ "{" ENTRY("a", "F32", "[1.0]", "0", "4") "}", 4, "corrupt",
+	    "a broken dimension" },
+	{ "{" ENTRY("a", "F32", "1", "0", "4") "}", 4, "corrupt",
+	    "a shape that is a number" },
+	{ "{" ENTRY("a", "F32", "[1]", "-4", "0") "}", 4, "corrupt",
+	    "a negative offset" },
+	{ "{" ENTRY("a", "F32", "[4294967296,4294967296]", "0", "0") "}", 0,
+	    "limit", "2^64 elements" },
+	{ "{" ENTRY("a", "F64", "[2305843009213693952]", "0", "0") "}", 0,
+	    "limit", "2^64 bytes" },
+	{ "{" ENTRY("a", "F32", "[0,9223372036854775807,9223372036854775807]",
+	    "0", "4") "}", 4, "corrupt", "zero times much is zero" },
+	{ "{" ENTRY("a", "F32", "[99999999999999999999]", "0", "4") "}", 4,
+	    "corrupt", "a number beyond 2^63" },
+	{ "{" ENTRY("a", "F32", "[1,1,1,1,1,1,1,1,1]", "0", "4") "}", 4,
+	    "limit", "nine dimensions" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") ","
+	    ENTRY("b", "F32", "[1]", "8", "12") "}", 12, "corrupt", "a hole" },
+	{ "{" ENTRY("a", "F32", "[1]", "4", "8") "}", 8, "corrupt",
+	    "a hole at the front" },
+	{ "{" ENTRY("a", "F32", "[2]", "0", "8") ","
+	    ENTRY("b", "F32", "[1]", "4", "8") "}", 8, "corrupt",
+	    "an overlap" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") ","
+	    ENTRY("b", "F32", "[1]", "0", "4") "}", 4, "corrupt",
+	    "one place for two" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") "}", 5, "corrupt",
+	    "a byte after the last tensor" },
+	{ "{" ENTRY("a", "F32", "[1]", "0", "4") "}", 3, "truncated",
+	    "a byte missing" },
+	{ "{" ENTRY("a", "F32", "[1000000000]", "0", "4000000000") "}", 4,
+	    "truncated", "4 GB that are not there" }
+};
+
+static void
+test_bad(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		put(bad[i].header, bad[i].data);
+		files_refused(FORMAT_SAFETENSORS, "f.safetensors", bad[i].word,
+		    bad[i].about);
+	}
+}
+
+static void
+test_length(void)
+{
+	static const struct {
+		uint64_t len;
+		const char *word;
+	} t[] = {
+		{ 99, "truncated" }, { 100000000, "truncated" },
+		{ 100000001, "limit" }, { UINT64_MAX, "limit" },
+		{ 0, "corrupt" }, { 1, "corrupt" }
+	};
+	unsigned char b[64];
+	char about[64];
+	size_t i, n = make(b, "{}", 0);
+
+	for (i = 0; i < n; i++) {
+		(void)snprintf(about, sizeof(about), "cut at %zu", i);
+		files_put("f.safetensors", b, i);
+		files_refused(FORMAT_SAFETENSORS, "f.safetensors", "truncated",
+		    about);
+	}
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		(void)snprintf(about, sizeof(about), "a header length of %llu",
+		    (unsigned long long)t[i].len);
+		bytes_set64(b, t[i].len);
+		files_put("f.safetensors", b, n);
+		files_refused(FORMAT_SAFETENSORS, "f.safetensors", t[i].word,
+		    about);
+	}
+}
+
+/* Text repeated n times inside a header. */
+static void
+test_large(const char *head, const char *again, size_t n, const char *tail,
+    const char *word, const char *about)
+{
+	size_t len = strlen(head) + n * strlen(again) + strlen(tail), i;
+	char *p = malloc(len + 9), *q;
+
+	if (p == NULL)
+		abort();
+	bytes_set64((unsigned char *)p, len);
+	q = stpcpy(p + 8, head);
+	for (i = 0; i < n; i++)
+		q = stpcpy(q, again);
+	(void)stpcpy(q, tail);
+	files_put("f.safetensors", p, len + 8);
+	free(p);
+	files_refused(FORMAT_SAFETENSORS, "f.safetensors", word, about);
+}
+
+/* Names that straddle the window's edge, more text than it holds. */
+static void
+test_window(void)
+{
+	enum { N = 40000, LINE = 128 };
+	char *p = calloc(N + 1, LINE), *q;
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	size_t i, wrong = 0;
+	char name[32];
+	int r;
+
+	if (p == NULL)
+		abort();
+	q = p + 8;
+	for (i = 0; i < N; i++)
+		q += sprintf(q, "%c\"w%0*zu\":{\"dtype\":\"F32\",\"shape\":[0],"
+		    "\"data_offsets\":[0,0]}", i == 0 ? '{' : ',',
+		    (int)(i % 11) + 6, i);
+	*q++ = '}';
+	bytes_set64((unsigned char *)p, (uint64_t)(q - p - 8));
+	files_put("f.safetensors", p, (size_t)(q - p));
+	free(p);
+	r = files_read(&s, FORMAT_SAFETENSORS, "f.safetensors", NULL, NULL, 0,
+	    &e);
+	for (i = 0; r == 0 && i < N; i++) {
+		(void)snprintf(name, sizeof(name), "w%0*zu", (int)(i % 11) + 6,
+		    i);
+		wrong += strcmp(format_schema(s)->t[i].name, name) != 0;
+	}
+	ok(r == 0 && format_schema(s)->n == N && wrong == 0,
+	    "40,000 tensors, 2.6 MB of header: %s", e.msg);
+	format_close(s);
+}
+
+int
+main(void)
+{
+	static const char *const names[] = { "f.safetensors", NULL };
+	char dir[32];
+
+	files_enter(dir);
+	test_order();
+	test_bad();
+	test_length();
+	test_large("{\"a\":", "[", 100000, "}", "corrupt", "deep nesting");
+	test_large("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,0],"
+	    "\"shape\":", "[", 3000, "0}}", "corrupt", "deep inside an entry");
+	test_large("{\"a\":{\"shape\":[", "0,", 4000000, "0]}}", "limit",
+	    "an entry of 8 MB");
+	test_large("{\"", "a", 4000000, "\":{}}", "limit", "a name of 4 MB");
+	test_large("{\"__metadata__\":{\"a\":\"", "a", 4000000, "\"}}", "limit",
+	    "a note of 4 MB");
+	test_large("{", " ", 4000000, "\"a\":1}", "corrupt", "4 MB of blanks");
+	test_large("", "{\"a\":", 100000, "1", "limit", "objects in objects");
+	test_window();
+	files_leave(dir, names);
+	return done_testing();
+}

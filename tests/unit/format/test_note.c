@@ -1,0 +1,146 @@
+/* Annotations of groups, and the plan as it arrives in pieces. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "format/note.h"
+#include "format/plan.h"
+
+#include "../tap.h"
+
+static struct err e;
+
+static int
+get(struct note *n, const struct buf *b, uint32_t entry, uint32_t groups)
+{
+	err_clear(&e);
+	return note_get(n, b->p, b->n, entry, groups, &e);
+}
+
+static void
+test_stats(void)
+{
+	struct stat_group s[2], t;
+	struct buf b = BUF_INIT;
+	struct note n;
+	float x[3] = { 1, 0, -4 };
+
+	(void)stat_group_of(x, 3, &s[0]);
+	(void)stat_group_of(x, 2, &s[1]);
+	(void)note_put_stats(&b, 5, s, 2, &e);
+	ok(b.n == NOTE_HEAD + 2 * NOTE_STAT, "%zu bytes for two groups", b.n);
+	ok(get(&n, &b, NOTE_STAT, 7) == 0 && n.first == 5 && n.n == 2,
+	    "groups 5 and 6: %s", e.msg);
+	note_stat(&n, 0, &t);
+	ok(memcmp(&t, &s[0], sizeof(t)) == 0, "the first as it was");
+	note_stat(&n, 1, &t);
+	ok(memcmp(&t, &s[1], sizeof(t)) == 0, "the second as it was");
+	buf_release(&b);
+}
+
+static void
+test_plan(void)
+{
+	static const struct codec_plan want[] = {
+		{ CODEC_NONE, 0, 0 }, { CODEC_TOPK, 1, 0.25f }
+	};
+	struct buf b = BUF_INIT;
+	struct codec_plan p;
+	struct note n;
+
+	(void)note_put_plan(&b, 0, want, 2, &e);
+	ok(get(&n, &b, NOTE_PLAN, 2) == 0 && n.n == 2, "a plan");
+	note_plan(&n, 0, &p);
+	ok(p.codec == CODEC_NONE, "not sent");
+	note_plan(&n, 1, &p);
+	ok(p.codec == CODEC_TOPK && p.param == 1 && p.arg == 0.25f, "topk");
+	buf_release(&b);
+}
+
+static void
+test_hostile(void)
+{
+	float s[3] = { 1, 2, 3 };
+	struct buf b = BUF_INIT;
+	unsigned long wrong = 0;
+	struct note n;
+	size_t full, i;
+
+	(void)note_put_scores(&b, 2, s, 3, &e);
+	ok(get(&n, &b, NOTE_SCORE, 5) == 0 && note_score(&n, 2) == 3,
+	    "scores");
+	ok(get(&n, &b, NOTE_SCORE, 4) == -ERR_DATA, "beyond the schema: %s",
+	    e.msg);
+	ok(get(&n, &b, NOTE_PLAN, 5) == -ERR_DATA, "another entry size: %s",
+	    e.msg);
+	full = b.n;
+	for (i = 0; i < full; i++) {
+		struct buf part = { malloc(i != 0 ? i : 1), i, i };
+
+		memcpy(part.p, b.p, i);
+		wrong += get(&n, &part, NOTE_SCORE, 5) != -ERR_DATA;
+		free(part.p);
+	}
+	ok(wrong == 0, "every prefix is refused");
+	bytes_set32(b.p, UINT32_MAX);
+	ok(get(&n, &b, NOTE_SCORE, 5) == -ERR_DATA, "first + n overflows");
+	bytes_set32(b.p, 2);
+	bytes_set32(b.p + 4, 0x40000003);
+	ok(get(&n, &b, NOTE_SCORE, 5) == -ERR_DATA, "n * size overflows");
+	buf_release(&b);
+}
+
+static int
+add(struct plan *p, uint32_t first, uint32_t n, uint8_t codec, uint32_t groups)
+{
+	struct codec_plan c[8];
+	struct buf b = BUF_INIT;
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < n; i++)
+		c[i] = (struct codec_plan){ codec, 0, (float)(first + i) };
+	(void)note_put_plan(&b, first, c, n, &e);
+	err_clear(&e);
+	r = plan_add(p, b.p, b.n, groups, &e);
+	buf_release(&b);
+	return r;
+}
+
+static void
+test_pieces(void)
+{
+	struct plan p = PLAN_INIT;
+	struct codec_plan c;
+	uint32_t g, wrong = 0;
+
+	ok(plan_get(&p, 0, &c) == 0 && !p.any, "no plan yet");
+	ok(add(&p, 0, 3, CODEC_Q8, 10) == 0 && add(&p, 3, 4, CODEC_Q4, 10) == 0,
+	    "two pieces");
+	for (g = 0; g < 7; g++)
+		wrong += plan_get(&p, g, &c) != 1 || c.arg != (float)g ||
+		    c.codec != (g < 3 ? CODEC_Q8 : CODEC_Q4);
+	ok(wrong == 0 && p.any, "each group its own");
+	ok(plan_get(&p, 7, &c) == 0, "not told yet");
+	ok(add(&p, 9, 2, CODEC_Q4, 10) == -ERR_DATA, "beyond the schema: %s",
+	    e.msg);
+	plan_clear(&p);
+	for (g = 0; g < 1000000 && add(&p, 9, 0, CODEC_Q4, 10) == 0; g++)
+		continue;
+	ok(g < 600000 && strncmp(e.msg, "limit", 5) == 0,
+	    "%u empty pieces are too many: %s", g, e.msg);
+	plan_clear(&p);
+	ok(plan_get(&p, 8, &c) == 0 && !p.any, "the next shard has none");
+	plan_release(&p);
+}
+
+int
+main(void)
+{
+	test_stats();
+	test_plan();
+	test_hostile();
+	test_pieces();
+	return done_testing();
+}

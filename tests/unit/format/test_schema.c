@@ -1,0 +1,256 @@
+/* The tensor table: groups, limits, differences, and bytes nobody should trust. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "format/schema.h"
+
+#include "../tap.h"
+
+static struct err e;
+
+/* One tensor of up to three dims, 0-terminated by ndim. */
+static int
+add(struct schema *s, const char *name, unsigned ndim, uint64_t a, uint64_t b,
+    uint64_t c)
+{
+	struct schema_tensor t;
+
+	memset(&t, 0, sizeof(t));
+	t.name = (char *)(uintptr_t)name;
+	t.ndim = (uint8_t)ndim;
+	t.dim[0] = a;
+	t.dim[1] = b;
+	t.dim[2] = c;
+	err_clear(&e);
+	return schema_add(s, &t, &e);
+}
+
+static int
+word(int r, const char *w)
+{
+	return r == -ERR_DATA && strncmp(e.msg, w, strlen(w)) == 0;
+}
+
+/* embed 10x20 in 4 groups of 64, an empty one, a scalar, 3x5 */
+static void
+sample(struct schema *s)
+{
+	s->group_size = 64;
+	(void)add(s, "embed", 2, 10, 20, 0);
+	(void)add(s, "empty", 2, 0, 7, 0);
+	(void)add(s, "scalar", 0, 0, 0, 0);
+	(void)add(s, "last", 2, 3, 5, 0);
+	(void)schema_finish(s, &e);
+}
+
+static void
+test_groups(void)
+{
+	static const struct schema_span want[] = {
+		{ 0, 20, 0, 64 }, { 0, 20, 64, 64 }, { 0, 20, 128, 64 },
+		{ 0, 20, 192, 8 }, { 2, 1, 0, 1 }, { 3, 5, 0, 15 }
+	};
+	struct schema s = SCHEMA_INIT;
+	struct schema_span span;
+	unsigned g, bad = 0;
+
+	sample(&s);
+	ok(s.n == 4 && s.ngroups == 6 && s.total == 216, "6 groups, 216 "
+	    "elements");
+	for (g = 0; g < 6; g++) {
+		schema_span(&s, g, &span);
+		bad += span.tensor != want[g].tensor ||
+		    span.cols != want[g].cols ||
+		    span.offset != want[g].offset || span.n != want[g].n;
+	}
+	ok(bad == 0, "each group lies where it should");
+	schema_release(&s);
+}
+
+static void
+test_limits(void)
+{
+	struct schema s = SCHEMA_INIT;
+	struct schema_tensor t;
+	char name[300];
+
+	ok(word(add(&s, "", 0, 0, 0, 0), "unsupported"), "no name");
+	memset(name, 'x', sizeof(name));
+	name[256] = '\0';
+	ok(word(add(&s, name, 0, 0, 0, 0), "unsupported"), "256 bytes of name");
+	name[255] = '\0';
+	ok(add(&s, name, 0, 0, 0, 0) == 0, "255 bytes of name");
+	ok(word(add(&s, "a\nb", 0, 0, 0, 0), "unsupported"), "a line break");
+	ok(word(add(&s, "\xff", 0, 0, 0, 0), "unsupported"), "no UTF-8");
+	ok(word(add(&s, "w", 9, 1, 1, 1), "limit"), "9 dimensions");
+	ok(word(add(&s, "w", 2, (uint64_t)1 << 40, 2, 0), "limit"),
+	    "2^41 elements");
+	ok(word(add(&s, "w", 3, (uint64_t)1 << 32, (uint64_t)1 << 32,
+	    (uint64_t)1 << 32), "limit"), "a product that overflows");
+	ok(add(&s, "z", 3, (uint64_t)1 << 40, (uint64_t)1 << 40, 0) == 0,
+	    "a zero makes any product zero: %s", e.msg);
+	/* one element (the name of 255) is there already */
+	ok(add(&s, "most", 1, ((uint64_t)1 << 40) - 1, 0, 0) == 0,
+	    "2^40 elements in all");
+	ok(word(add(&s, "more", 1, 1, 0, 0), "limit"), "2^40 + 1 in all");
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.dtype = SCHEMA_NDTYPE;
+	err_clear(&e);
+	ok(word(schema_add(&s, &t, &e), "unsupported"), "unknown dtype");
+	schema_release(&s);
+	s.group_size = 0;
+	ok(word(add(&s, "w", 0, 0, 0, 0), "limit"), "groups of 0");
+	s.group_size = SCHEMA_MAX_GROUP + 1;
+	ok(word(add(&s, "w", 0, 0, 0, 0), "limit"), "groups of 2^21 + 1");
+	s.group_size = 1;
+	ok(word(add(&s, "w", 1, (uint64_t)1 << 33, 0, 0), "limit"),
+	    "2^33 groups");
+	schema_release(&s);
+	(void)add(&s, "w", 1, 3, 0, 0);
+	(void)add(&s, "w", 1, 3, 0, 0);
+	err_clear(&e);
+	ok(word(schema_finish(&s, &e), "corrupt"), "the same name twice: %s",
+	    e.msg);
+	schema_release(&s);
+}
+
+static void
+test_diff(void)
+{
+	struct schema a = SCHEMA_INIT, b = SCHEMA_INIT;
+	char why[256] = "";
+
+	sample(&a);
+	ok(schema_copy(&b, &a, &e) == 0 && schema_diff(&a, &b, why) == 0,
+	    "a copy is the same");
+	schema_release(&b);
+	b.group_size = 32;
+	(void)add(&b, "embed", 2, 10, 20, 0);
+	(void)schema_finish(&b, &e);
+	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "64 and 32") != NULL,
+	    "%s", why);
+	schema_release(&b);
+	b.group_size = 64;
+	(void)add(&b, "embed", 2, 20, 10, 0);
+	(void)schema_finish(&b, &e);
+	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "'embed'") != NULL,
+	    "%s", why);
+	schema_release(&b);
+	b.group_size = 64;
+	(void)add(&b, "embed", 2, 10, 20, 0);
+	(void)add(&b, "leer", 2, 0, 7, 0);
+	(void)schema_finish(&b, &e);
+	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "'empty'") != NULL &&
+	    strstr(why, "'leer'") != NULL, "%s", why);
+	schema_release(&b);
+	b.group_size = 64;
+	(void)add(&b, "embed", 2, 10, 20, 0);
+	(void)schema_finish(&b, &e);
+	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "4 and 1") != NULL,
+	    "%s", why);
+	schema_release(&a);
+	schema_release(&b);
+}
+
+/* Decodes p[n] from memory of exactly that size; does its id fit again? */
+static int
+decode(const unsigned char *p, size_t n, uint64_t most)
+{
+	unsigned char *q = malloc(n != 0 ? n : 1);
+	struct schema s = SCHEMA_INIT;
+	struct buf b = BUF_INIT;
+	int r;
+
+	if (n != 0)
+		memcpy(q, p, n);
+	err_clear(&e);
+	r = schema_decode(&s, q, n, most, &e);
+	if (r == 0 && (schema_encode(&s, &b, &e) < 0 || b.n != n ||
+	    memcmp(b.p, p, n) != 0))
+		r = -99;
+	buf_release(&b);
+	schema_release(&s);
+	free(q);
+	return r;
+}
+
+static void
+test_bytes(void)
+{
+	struct schema s = SCHEMA_INIT;
+	struct buf b = BUF_INIT;
+	unsigned long other = 0, cut = 0;
+	size_t i;
+	int bit, r;
+
+	sample(&s);
+	(void)schema_encode(&s, &b, &e);
+	ok(decode(b.p, b.n, 216) == 0, "%zu bytes there and back: %s", b.n,
+	    e.msg);
+	ok(word(decode(b.p, b.n, 215), "limit"), "%s", e.msg);
+	for (i = 0; i < b.n; i++)
+		cut += decode(b.p, i, 1 << 20) != -ERR_DATA;
+	ok(cut == 0, "every prefix is refused");
+	/* what is accepted is another schema, canonical in its bytes */
+	for (i = 0; i < 8 * b.n; i++) {
+		bit = 1 << i % 8;
+		b.p[i / 8] ^= (unsigned char)bit;
+		r = decode(b.p, b.n, 1 << 20);
+		other += r != 0 && r != -ERR_DATA;
+		b.p[i / 8] ^= (unsigned char)bit;
+	}
+	ok(other == 0, "flipped bits: refused, or canonical again");
+	/* a million tensors announced in 32 bytes */
+	memset(b.p, 0, 32);
+	bytes_set32(b.p, 1000000);
+	bytes_set32(b.p + 4, 64);
+	ok(word(decode(b.p, 32, 1 << 20), "corrupt"), "%s", e.msg);
+	bytes_set32(b.p, SCHEMA_MAX_TENSORS + 1);
+	ok(word(decode(b.p, 32, 1 << 20), "limit"), "%s", e.msg);
+	buf_release(&b);
+	schema_release(&s);
+}
+
+static void
+test_guess(void)
+{
+	static const struct {
+		const char *name;
+		uint8_t ndim;
+		uint32_t kind;
+		uint64_t roles;
+	} want[] = {
+		{ "h.0.ln_1.weight", 1, SCHEMA_NORM, SCHEMA_ROLE_DENSE },
+		{ "fc.bias", 1, SCHEMA_BIAS, SCHEMA_ROLE_DENSE },
+		{ "wte.weight", 2, SCHEMA_EMBEDDING, 0 },
+		{ "conv1.weight", 4, SCHEMA_CONV, 0 },
+		{ "fc.weight", 2, SCHEMA_WEIGHT, 0 },
+		{ "alpha", 1, SCHEMA_OTHER, 0 }
+	};
+	struct schema_tensor t;
+	size_t i;
+
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		memset(&t, 0, sizeof(t));
+		t.name = (char *)(uintptr_t)want[i].name;
+		t.ndim = want[i].ndim;
+		t.dim[0] = t.dim[1] = t.dim[2] = t.dim[3] = 3;
+		schema_guess(&t);
+		ok(t.kind == want[i].kind && t.roles == want[i].roles,
+		    "%s is %s", t.name, schema_kind_name(t.kind));
+	}
+}
+
+int
+main(void)
+{
+	test_groups();
+	test_limits();
+	test_diff();
+	test_bytes();
+	test_guess();
+	return done_testing();
+}

@@ -1,0 +1,152 @@
+/* UTF-8 that is let in, key/values, lines. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "format/text.h"
+
+#include "../tap.h"
+
+static struct err e;
+
+/* Well-formed and ill-formed sequences after Unicode 15, table 3-7. */
+static void
+test_clean(void)
+{
+	static const char *const good[] = {
+		"", "plain ~", "\xc2\xa0", "\xdf\xbf", "\xe0\xa0\x80",
+		"\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
+		"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"
+	};
+	static const char *const bad[] = {
+		"\x1b[2J", "a\nb", "\t", "\x7f", "\x80", "\xbf", "\xc0\x80",
+		"\xc1\xbf", "\xc2", "\xc2\x41", "\xc2\x80", "\xc2\x9f",
+		"\xe0\x80\x80", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
+		"\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
+		"\xf5\x80\x80\x80", "\xff", "\xfe"
+	};
+	unsigned wrong = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		wrong += !text_clean(good[i], strlen(good[i]));
+	ok(wrong == 0, "%zu well-formed texts", i);
+	for (wrong = 0, i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		wrong += text_clean(bad[i], strlen(bad[i])) != 0;
+	ok(wrong == 0, "%zu that are not, or control a terminal", i);
+	ok(!text_clean("a\0b", 3), "a zero byte");
+	ok(!text_clean("\xe2\x82\xac", 2), "never reads past the end");
+}
+
+static void
+test_set(void)
+{
+	struct text_kv kv = TEXT_KV_INIT, to = TEXT_KV_INIT;
+	char key[66];
+
+	ok(text_set(&kv, "run", "a", &e) == 0 &&
+	    text_set(&kv, "device", "b", &e) == 0 &&
+	    text_set(&kv, "zz.0_-", "", &e) == 0 && kv.n == 3, "three keys");
+	ok(strcmp(kv.p[0].key, "device") == 0 && strcmp(kv.p[2].key,
+	    "zz.0_-") == 0, "sorted");
+	ok(text_set(&kv, "run", "c", &e) == 0 && kv.n == 3 &&
+	    strcmp(text_get(&kv, "run"), "c") == 0, "replaced");
+	ok(text_copy(&to, &kv, &e) == 0 && to.n == 3 &&
+	    strcmp(text_get(&to, "run"), "c") == 0, "copied");
+	ok(text_set(&kv, "run", NULL, &e) == 0 && kv.n == 2 &&
+	    text_get(&kv, "run") == NULL, "removed");
+	ok(text_set(&kv, "run", NULL, &e) == 0, "removed again");
+	ok(text_set(&kv, "", "x", &e) == -ERR_DATA, "no key");
+	ok(text_set(&kv, "Run", "x", &e) == -ERR_DATA, "a capital");
+	ok(text_set(&kv, "a b", "x", &e) == -ERR_DATA, "a blank");
+	memset(key, 'k', 65);
+	key[65] = '\0';
+	ok(text_set(&kv, key, "x", &e) == -ERR_DATA, "65 letters");
+	key[64] = '\0';
+	ok(text_set(&kv, key, "x", &e) == 0, "64 letters");
+	ok(text_set(&kv, "a", "x\ny", &e) == -ERR_DATA, "two lines");
+	text_release(&kv);
+	text_release(&to);
+}
+
+/* From memory of exactly n bytes. */
+static int
+from(struct text_kv *kv, const void *p, size_t n, int lines)
+{
+	unsigned char *q = malloc(n != 0 ? n : 1);
+	int r;
+
+	if (n != 0)
+		memcpy(q, p, n);
+	err_clear(&e);
+	r = lines ? text_get_lines(kv, q, n, &e) : text_decode(kv, q, n, &e);
+	free(q);
+	return r;
+}
+
+static void
+test_bytes(void)
+{
+	static const unsigned char twice[] = "\1\0\1\0ax\1\0\1\0ay";
+	static const unsigned char back[] = "\1\0\1\0bx\1\0\1\0ay";
+	struct text_kv kv = TEXT_KV_INIT, to = TEXT_KV_INIT;
+	struct buf b = BUF_INIT;
+	unsigned long wrong = 0;
+	size_t i;
+
+	(void)text_set(&kv, "a", "x", &e);
+	(void)text_set(&kv, "bb", "\xe2\x82\xac", &e);
+	ok(text_encode(&kv, &b, &e) == 0 && b.n == 15 &&
+	    memcmp(b.p, "\1\0\1\0ax\2\0\3\0bb\xe2\x82\xac", 15) == 0,
+	    "15 bytes: {u16, u16, key, value}");
+	ok(from(&to, b.p, b.n, 0) == 0 && to.n == 2 &&
+	    strcmp(text_get(&to, "bb"), "\xe2\x82\xac") == 0, "and back");
+	for (i = 1; i < b.n; i++)
+		wrong += i != 6 && from(&to, b.p, i, 0) != -ERR_DATA;
+	ok(wrong == 0, "every prefix that cuts a pair is refused");
+	ok(to.n == 0, "what fails leaves nothing");
+	ok(from(&to, twice, 12, 0) == -ERR_DATA, "twice: %s", e.msg);
+	ok(from(&to, back, 12, 0) == -ERR_DATA, "not sorted: %s", e.msg);
+	b.n = 0;
+	ok(text_put_lines(&kv, &b, &e) == 0 && b.n == 11 &&
+	    memcmp(b.p, "a=x\nbb=\xe2\x82\xac\n", 11) == 0, "lines");
+	ok(from(&to, b.p, b.n, 1) == 0 && to.n == 2, "and back");
+	ok(from(&to, "a=x=y\n", 6, 1) == 0 &&
+	    strcmp(text_get(&to, "a"), "x=y") == 0, "the first = counts");
+	ok(from(&to, "a=x", 3, 1) == -ERR_DATA, "no line end");
+	ok(from(&to, "a\n", 2, 1) == -ERR_DATA, "no =");
+	ok(from(&to, "b=\na=\n", 6, 1) == -ERR_DATA, "not sorted");
+	ok(from(&to, "", 0, 1) == 0 && to.n == 0, "nothing is no pair");
+	buf_release(&b);
+	text_release(&kv);
+	text_release(&to);
+}
+
+static void
+test_limit(void)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct buf b = BUF_INIT;
+	char *v = calloc(1, 40001);
+
+	memset(v, 'v', 40000);
+	(void)text_set(&kv, "a", v, &e);
+	ok(text_encode(&kv, &b, &e) == 0, "40 kB of values");
+	(void)text_set(&kv, "b", v, &e);
+	err_clear(&e);
+	ok(text_encode(&kv, &b, &e) == -ERR_DATA &&
+	    strncmp(e.msg, "limit", 5) == 0, "80 kB: %s", e.msg);
+	free(v);
+	buf_release(&b);
+	text_release(&kv);
+}
+
+int
+main(void)
+{
+	test_clean();
+	test_set();
+	test_bytes();
+	test_limit();
+	return done_testing();
+}

@@ -1,0 +1,214 @@
+/* What a filter carries on, what it drops, and how it ends. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/version.h"
+#include "pipe/filter.h"
+
+#include "../tap.h"
+
+static struct err e;
+static char dir[] = "/tmp/ace-filter.XXXXXX";
+static char in_path[64], out_path[64], bare_path[64];
+
+static char *args[] = { (char []){ "test" }, (char []){ "-x" },
+    (char []){ "a\033b" }, (char []){ "operand" }, NULL };
+
+/* One shard, an annotation that survives a change and one that does not. */
+static void
+make(const char *path, int omit)
+{
+	struct writer_opts o = { "maker", "maker 1", omit };
+	struct schema sc = SCHEMA_INIT;
+	struct schema_tensor t;
+	struct writer *w;
+	struct shard s;
+	struct io *io;
+	float x[4] = { 1, 2, 3, 4 };
+
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.ndim = 1;
+	t.dim[0] = 4;
+	shard_init(&s);
+	(void)shard_set_device(&s, "edge1", &e);
+	(void)schema_add(&sc, &t, &e);
+	(void)schema_finish(&sc, &e);
+	(void)io_create(&io, path, 0, &e);
+	(void)writer_open(&w, io, &o, &e);
+	(void)writer_shard(w, &s, &sc, &e);
+	(void)writer_note(w, FRAME_TYPE('x', 'x', 'X', 'x'), "stays", 5, &e);
+	(void)writer_note(w, FRAME_TYPE('x', 'x', 'X', 'X'), "goes", 4, &e);
+	(void)writer_values(w, 0, x, 4, &e);
+	(void)writer_send(w, NULL, &e);
+	(void)writer_end(w, IO_SYNC_NONE, &e);
+	writer_free(w);
+	shard_release(&s);
+	schema_release(&sc);
+}
+
+/* A filter over in_path: fail < 0 is an error after the first frame. */
+static int
+filter(struct filter *f, const char *path, int changed, int fail)
+{
+	struct reader *r = NULL;
+	struct writer *w = NULL;
+	int k;
+
+	if ((k = filter_in(f, &r, path, &e)) < 0 ||
+	    (k = filter_out(f, &w, &e)) < 0)
+		goto out;
+	while ((k = reader_next(r, &e)) > 0) {
+		if (k == READER_SHARD)
+			k = filter_shard(r, w, NULL, &e);
+		else if (k == READER_NOTE || k == READER_DATA)
+			k = filter_pass(r, w, changed && k == READER_NOTE, &e);
+		else if (k == READER_SEND)
+			k = writer_send(w, &reader_end_of_shard(r)->sums, &e);
+		if (fail < 0)
+			k = fail;
+		if (k < 0)
+			break;
+	}
+	k = filter_end(w, k, &e);
+out:
+	writer_free(w);
+	reader_free(r);
+	return k;
+}
+
+struct seen {
+	int notes, shards, stays;
+	char prov[256];
+};
+
+static int
+look(const char *path, const struct schema *schema, struct seen *s)
+{
+	struct reader_opts o = { 0, schema };
+	struct reader *r;
+	struct io *io;
+	int k;
+
+	memset(s, 0, sizeof(*s));
+	if ((k = io_open(&io, path, &e)) < 0 ||
+	    (k = reader_open(&r, io, &o, &e)) < 0)
+		return k;
+	while ((k = reader_next(r, &e)) > 0) {
+		s->shards += k == READER_SHARD;
+		s->notes += k == READER_NOTE;
+		s->stays += k == READER_NOTE &&
+		    memcmp(reader_frame(r)->raw, "stays", 5) == 0;
+		(void)snprintf(s->prov, sizeof(s->prov), "%s",
+		    reader_provenance(r));
+	}
+	reader_free(r);
+	return k;
+}
+
+static void
+begin(struct filter *f)
+{
+	err_clear(&e);
+	filter_init(f, "test", 4, args);
+	optind = 3;			/* as after cli_parse */
+	f->output = out_path;
+}
+
+static void
+test_carry(void)
+{
+	struct filter f;
+	struct seen s;
+
+	begin(&f);
+	ok(filter(&f, in_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	    s.shards == 1 && s.notes == 2, "all passes: %s", e.msg);
+	ok(strcmp(s.prov, "maker 1\ntest " ACE_VERSION " -x a?b\n") == 0,
+	    "provenance: ours after theirs, options, no operand, no escape");
+	ok(filter(&f, in_path, 1, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	    s.notes == 1 && s.stays == 1, "a change drops what it must");
+	ok(filter_set(&f, FILTER_NOPROV, NULL, &e) == 1 &&
+	    filter(&f, in_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	    s.prov[0] == '\0', "no provenance, none passed");
+	filter_release(&f);
+}
+
+static void
+test_options(void)
+{
+	struct filter f;
+
+	begin(&f);
+	ok(filter_set(&f, 'z', NULL, &e) == 0, "not ours");
+	ok(filter_set(&f, 'o', "x", &e) == 1 && strcmp(f.output, "x") == 0,
+	    "-o");
+	ok(filter_set(&f, FILTER_MAX, "0", &e) == -ERR_USAGE, "%s", e.msg);
+	err_clear(&e);
+	ok(filter_set(&f, FILTER_MAX, "3", &e) == 1 && f.in.max_elements == 3,
+	    "--max-elements");
+	f.output = out_path;
+	ok(filter(&f, in_path, 0, 0) == -ERR_DATA &&
+	    strncmp(e.msg, "limit", 5) == 0, "is obeyed: %s", e.msg);
+	filter_release(&f);
+}
+
+static void
+test_schema(void)
+{
+	struct filter f;
+	struct seen s;
+
+	begin(&f);
+	ok(filter(&f, bare_path, 0, 0) == -ERR_DATA &&
+	    strncmp(e.msg, "mismatch", 8) == 0, "%s", e.msg);
+	err_clear(&e);
+	ok(filter_set(&f, FILTER_SCHEMA, bare_path, &e) == -ERR_DATA,
+	    "no schema to take: %s", e.msg);
+	err_clear(&e);
+	ok(filter_set(&f, FILTER_SCHEMA, in_path, &e) == 1, "--schema");
+	ok(filter(&f, bare_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	    s.shards == 1, "read with it, written with it: %s", e.msg);
+	ok(filter_set(&f, FILTER_OMIT, NULL, &e) == 1 &&
+	    filter(&f, in_path, 0, 0) == 0, "--omit-schema");
+	ok(look(out_path, NULL, &s) == -ERR_DATA, "it is not there");
+	err_clear(&e);
+	ok(look(out_path, &f.schema, &s) == 0, "it is not needed: %s", e.msg);
+	filter_release(&f);
+}
+
+static void
+test_failure(void)
+{
+	struct filter f;
+
+	begin(&f);
+	(void)unlink(out_path);
+	ok(filter(&f, in_path, 0, -ERR_REFUSED) == -ERR_REFUSED &&
+	    access(out_path, F_OK) != 0, "what fails leaves no file");
+	filter_release(&f);
+}
+
+int
+main(void)
+{
+	if (mkdtemp(dir) == NULL)
+		return 99;
+	(void)snprintf(in_path, sizeof(in_path), "%s/in", dir);
+	(void)snprintf(out_path, sizeof(out_path), "%s/out", dir);
+	(void)snprintf(bare_path, sizeof(bare_path), "%s/bare", dir);
+	make(in_path, 0);
+	make(bare_path, 1);
+	test_carry();
+	test_options();
+	test_schema();
+	test_failure();
+	(void)unlink(in_path);
+	(void)unlink(out_path);
+	(void)unlink(bare_path);
+	(void)rmdir(dir);
+	return done_testing();
+}

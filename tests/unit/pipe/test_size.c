@@ -1,0 +1,84 @@
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "pipe/size.h"
+#include "format/writer.h"
+
+static uint64_t seed = 5;
+
+static uint32_t
+rnd(uint32_t below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+/* The bytes between the first SHRD and the first byte after SEND. */
+static void
+one(uint32_t ngroups, uint32_t keep, size_t most)
+{
+	static unsigned char body[1 << 18];
+	struct schema_tensor t;
+	struct schema sc = SCHEMA_INIT;
+	struct writer_opts o = { "test", NULL, 0 };
+	struct writer *w = NULL;
+	struct io *io = NULL;
+	struct shard s;
+	struct size z;
+	struct err e = ERR_INIT;
+	uint64_t before, want = 0, got = 1;
+	uint32_t g;
+	int r;
+
+	shard_init(&s);
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.ndim = 1;
+	t.dim[0] = (uint64_t)ngroups << 16;
+	if ((r = schema_add(&sc, &t, &e)) < 0 ||
+	    (r = schema_finish(&sc, &e)) < 0 ||
+	    (r = shard_set_device(&s, "edge1", &e)) < 0 ||
+	    (r = io_create_mem(&io, &e)) < 0 ||
+	    (r = writer_open(&w, io, &o, &e)) < 0 ||
+	    (r = size_shard(&z, &s, &e)) < 0)
+		goto out;
+	/* HEAD and SCHM come with the first shard: measure the second */
+	if ((r = writer_shard(w, &s, &sc, &e)) < 0 ||
+	    (r = writer_send(w, NULL, &e)) < 0)
+		goto out;
+	before = io_bytes(io);
+	r = writer_shard(w, &s, &sc, &e);
+	for (g = 0; g < ngroups && r >= 0; g++) {
+		size_t len = rnd((uint32_t)most);
+		uint8_t param = rnd(4) == 0;
+
+		if (rnd(100) >= keep)
+			continue;
+		r = writer_record(w, g, 7, param, body, len, NULL, 0, &e);
+		size_record(&z, g, param, len);
+	}
+	if (r >= 0)
+		r = writer_send(w, NULL, &e);
+	got = io_bytes(io) - before;
+	want = size_send(&z);
+out:
+	ok(r >= 0 && got == want, "%u groups, %u %%, up to %zu bytes: %llu %s",
+	    ngroups, keep, most, (unsigned long long)want, e.msg);
+	writer_free(w);
+	shard_release(&s);
+	schema_release(&sc);
+}
+
+int
+main(void)
+{
+	one(1, 100, 10);
+	one(1, 0, 10);
+	one(300, 100, 300);
+	one(3000, 3, 300);
+	one(60, 80, 1 << 18);
+	one(800, 90, 20000);
+	return done_testing();
+}

@@ -1,0 +1,162 @@
+#include <math.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "format/note.h"
+#include "pipe/survey.h"
+#include "format/writer.h"
+
+enum { N = 64 };
+
+static float x[2][N];
+
+/* A shard of two groups with one annotation; what survey says of it. */
+static int
+survey(struct survey *s, uint32_t type, const void *p, size_t n, struct err *e)
+{
+	struct writer_opts o = { "test", NULL, 0 };
+	struct schema sc = SCHEMA_INIT;
+	struct schema_tensor t;
+	struct writer *w = NULL;
+	struct reader *r = NULL;
+	struct io *out = NULL, *in = NULL;
+	const unsigned char *bytes;
+	struct shard sh;
+	size_t len;
+	int k;
+
+	shard_init(&sh);
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.ndim = 1;
+	t.dim[0] = 2 * N;
+	sc.group_size = N;
+	if ((k = schema_add(&sc, &t, e)) < 0 ||
+	    (k = schema_finish(&sc, e)) < 0 ||
+	    (k = io_create_mem(&out, e)) < 0 ||
+	    (k = writer_open(&w, out, &o, e)) < 0 ||
+	    (k = writer_shard(w, &sh, &sc, e)) < 0 ||
+	    (k = writer_values(w, 0, x[0], N, e)) < 0 ||
+	    (k = writer_values(w, 1, x[1], N, e)) < 0 ||
+	    (k = writer_note(w, type, p, n, e)) < 0 ||
+	    (k = writer_send(w, NULL, e)) < 0 ||
+	    (k = writer_finish(w, e)) < 0)
+		goto out;
+	bytes = io_mem(out, &len);
+	if ((k = io_open_mem(&in, bytes, len, e)) < 0 ||
+	    (k = reader_open(&r, in, NULL, e)) < 0 ||
+	    (k = survey_begin(s, 2, e)) < 0)
+		goto out;
+	while ((k = reader_next(r, e)) > 0)
+		if ((k = survey_event(s, r, k, e)) < 0)
+			break;
+out:
+	reader_free(r);
+	writer_free(w);
+	schema_release(&sc);
+	shard_release(&sh);
+	return k;
+}
+
+static int
+stats(struct survey *s, const struct stat_group *g, uint32_t n, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int k;
+
+	*e = (struct err)ERR_INIT;
+	if ((k = note_put_stats(&b, 0, g, n, e)) == 0)
+		k = survey(s, FRAME_STAT, b.p, b.n, e);
+	buf_release(&b);
+	return k;
+}
+
+/* One field at a time of good statistics made to lie. */
+static void
+lies(struct survey *s, const struct stat_group good[2])
+{
+	static const char *const what[] = { "n", "nonzero", "hist", "sumsq nan",
+	    "sumsq negative", "max_abs inf", "sumabs negative", "sum nan",
+	    "max_abs zero", "top bin empty" };
+	struct stat_group g[2];
+	struct err e;
+	size_t i;
+	int k;
+
+	for (i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		memcpy(g, good, sizeof(g));
+		switch (i) {
+		case 0: g[1].n = 63; break;
+		case 1: g[1].nonzero++; break;
+		case 2: g[1].hist[7] += 1000; break;
+		case 3: g[1].sumsq = NAN; break;
+		case 4: g[1].sumsq = -1; break;
+		case 5: g[1].max_abs = INFINITY; break;
+		case 6: g[1].sumabs = -1; break;
+		case 7: g[1].sum = NAN; break;
+		case 8: g[1].max_abs = 0; break;
+		default:
+			g[1].hist[9] += g[1].hist[0];
+			g[1].hist[0] = 0;
+		}
+		k = stats(s, g, 2, &e);
+		ok(k == -ERR_DATA && strncmp(e.msg, "corrupt: statistics of "
+		    "group 1, shard", 37) == 0, "%s: %s", what[i], e.msg);
+	}
+}
+
+static void
+scores(struct survey *s)
+{
+	static const float bad[][2] = { { 0.5f, 1.5f }, { -0.1f, 0 },
+	    { NAN, 0 } };
+	float good[2] = { 0.25f, 0.75f };
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	size_t i;
+	int k;
+
+	(void)note_put_scores(&b, 0, good, 2, &e);
+	k = survey(s, FRAME_SCOR, b.p, b.n, &e);
+	ok(k == 0 && s->scored && s->score[1] == 0.75f && survey_lacks(s),
+	    "scores; the statistics are still lacking");
+	for (i = 0; i < 3; i++) {
+		b.n = 0;
+		(void)note_put_scores(&b, 0, bad[i], 2, &e);
+		e = (struct err)ERR_INIT;
+		ok(survey(s, FRAME_SCOR, b.p, b.n, &e) == -ERR_DATA,
+		    "%s", e.msg);
+	}
+	buf_release(&b);
+}
+
+int
+main(void)
+{
+	static const char lines[] = "budget_bytes=100\nratio=7\n";
+	struct survey s = SURVEY_INIT;
+	struct stat_group good[2];
+	struct err e = ERR_INIT;
+	size_t i;
+
+	for (i = 0; i < N; i++) {
+		x[0][i] = 0;
+		x[1][i] = (float)i - 20;
+	}
+	(void)stat_group_of(x[0], N, &good[0]);
+	(void)stat_group_of(x[1], N, &good[1]);
+	ok(stats(&s, good, 2, &e) == 0 && !survey_lacks(&s) &&
+	    s.stat[1].nonzero == 63 && !s.scored, "statistics %s", e.msg);
+	ok(stats(&s, good, 1, &e) == 0 && survey_lacks(&s),
+	    "of one group only: one lacks");
+	ok(survey_values(&s, 1, x[1], N) == 0 && !survey_lacks(&s),
+	    "made from its values");
+	lies(&s, good);
+	scores(&s);
+	ok(survey(&s, FRAME_POLI, lines, strlen(lines), &e) == 0 &&
+	    strcmp(text_get(&s.policy, "ratio"), "7") == 0 &&
+	    s.notes == 128, "policy; its frame stays");
+	survey_release(&s);
+	return done_testing();
+}
