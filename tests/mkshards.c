@@ -142,7 +142,8 @@ plan(const struct opts *o, struct writer *w, struct err *e)
 
 	for (g = 0; p != NULL && g < o->sc.ngroups; g++)
 		p[g] = o->turn[g % o->nturn];
-	if (r == 0 && (r = note_put_plan(&b, 0, p, o->sc.ngroups, e)) == 0)
+	if (r == 0 && (r = note_put_plan(&b, 0, p, o->sc.ngroups, NULL,
+	    e)) == 0)
 		r = writer_note(w, FRAME_PLAN, b.p, b.n, e);
 	buf_release(&b);
 	alloc_free(p);

@@ -68,6 +68,15 @@ bytes_u32(float f)
 	return u;
 }
 
+static inline void
+bytes_set_f64(unsigned char *p, double v)
+{
+	uint64_t u;
+
+	memcpy(&u, &v, sizeof(u));
+	bytes_set64(p, u);
+}
+
 /* f32 arrays <-> little-endian bytes; memcpy where the machine agrees. */
 void bytes_put_f32(unsigned char *p, const float *x, size_t n);
 void bytes_get_f32(float *x, const unsigned char *p, size_t n);

@@ -1,3 +1,4 @@
+#include <float.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -62,14 +63,19 @@ note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,
 
 int
 note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *pl,
-    uint32_t n, struct err *e)
+    uint32_t n, const struct note_terms *terms, struct err *e)
 {
 	unsigned char *p;
 	uint32_t i;
 	int r;
 
-	if ((r = note_head(out, first, n, NOTE_PLAN, e)) < 0)
+	if ((r = note_head(out, first, n, NOTE_PLAN, e)) < 0 ||
+	    (r = buf_room(out, NOTE_TERMS + (size_t)n * NOTE_PLAN, e)) < 0)
 		return r;
+	p = out->p + out->n;
+	bytes_set64(p, terms != NULL ? terms->budget : 0);
+	bytes_set_f64(p + 8, terms != NULL ? terms->price : 0);
+	out->n += NOTE_TERMS;
 	for (i = 0; i < n; i++) {
 		p = out->p + out->n;
 		p[0] = pl[i].codec;
@@ -86,13 +92,22 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
     uint32_t ngroups, struct err *e)
 {
 	struct bytes b = BYTES(p, len);
-	uint32_t size;
+	uint32_t size, terms = entry == NOTE_PLAN ? NOTE_TERMS : 0;
 
+	note->terms = (struct note_terms){ 0, 0 };
 	note->first = bytes_next32(&b);
 	note->n = bytes_next32(&b);
 	size = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || size != entry ||
-	    (len - b.at) / entry != note->n || (len - b.at) % entry != 0)
+	    len - b.at < terms)
+		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");
+	if (terms != 0) {
+		note->terms.budget = bytes_next64(&b);
+		note->terms.price = bytes_f64(&b);
+		if (!(note->terms.price >= 0 && note->terms.price <= DBL_MAX))
+			return err_set(e, ERR_DATA, "corrupt: a plan's price");
+	}
+	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
 		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,

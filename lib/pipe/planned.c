@@ -26,7 +26,7 @@ planned_some(struct planned *p, uint32_t first, const struct codec_plan *plan,
 
 	p->note.n = 0;
 	if (p->out != NULL) {
-		if ((r = note_put_plan(&p->note, first, plan, n, e)) < 0)
+		if ((r = note_put_plan(&p->note, first, plan, n, NULL, e)) < 0)
 			return r;
 		return writer_note(p->out, FRAME_PLAN, p->note.p, p->note.n,
 		    e);

@@ -49,8 +49,11 @@ test_plan(void)
 	struct codec_plan p;
 	struct note n;
 
-	(void)note_put_plan(&b, 0, want, 2, &e);
+	(void)note_put_plan(&b, 0, want, 2,
+	    &(struct note_terms){ 4096, 0.5 }, &e);
 	ok(get(&n, &b, NOTE_PLAN, 2) == 0 && n.n == 2, "a plan");
+	ok(n.terms.budget == 4096 && n.terms.price == 0.5,
+	    "its budget and the price of a byte");
 	note_plan(&n, 0, &p);
 	ok(p.codec == CODEC_NONE, "not sent");
 	note_plan(&n, 1, &p);
@@ -101,7 +104,7 @@ add(struct plan *p, uint32_t first, uint32_t n, uint8_t codec, uint32_t groups)
 
 	for (i = 0; i < n; i++)
 		c[i] = (struct codec_plan){ codec, 0, (float)(first + i) };
-	(void)note_put_plan(&b, first, c, n, &e);
+	(void)note_put_plan(&b, first, c, n, NULL, &e);
 	err_clear(&e);
 	r = plan_add(p, b.p, b.n, groups, &e);
 	buf_release(&b);
