@@ -233,7 +233,7 @@ complete -c ace-recv -s V -l version -d 'print the version and exit'
 
 complete -c ace-score -s S -l state -x -a '(__fish_complete_directories)' -d 'keep the history of the groups in DIR'
 complete -c ace-score -l alpha -x -d 'share of the temporal branch (default 0.5)'
-complete -c ace-score -l decay -x -d 'of the moving averages (default 0.3, paper 0.2)'
+complete -c ace-score -l smoothing -x -d 'of the moving averages (default 0.3, paper 0.2)'
 complete -c ace-score -l form -x -d 'level (default) or paper'
 complete -c ace-score -l feedback -r -d 'learn from the aggregates in FILE first'
 complete -c ace-score -l max-elements -x -d 'refuse larger models (default 2147483648)'

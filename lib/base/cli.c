@@ -188,7 +188,7 @@ cli_say(const struct cli *c, int level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level == 0 ? c->quiet : !c->verbose)
+	if (c == NULL || (level == 0 ? c->quiet : !c->verbose))
 		return;
 	(void)fprintf(stderr, "%s: ", c->prog);
 	va_start(ap, fmt);
