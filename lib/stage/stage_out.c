@@ -27,9 +27,13 @@ stage_out_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 static int
 stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
-	return d->whole != NULL ?
-	    writer_pass(stage_out_writer(s), d->whole, e) :
-	    writer_values(stage_out_writer(s), d->rec->group, d->x, d->nx, e);
+	struct writer *w = stage_out_writer(s);
+	int r;
+
+	if (d->whole == NULL)
+		return writer_values(w, d->rec->group, d->x, d->nx, e);
+	r = writer_pass(w, d->whole, e);
+	return r < 0 || !d->cut ? r : writer_flush(w, e);
 }
 
 static int
