@@ -90,7 +90,6 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	const char *colon = strchr(s, ':');
 	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
 	const struct codec_impl *c;
-	struct err why = ERR_INIT;
 
 	memset(plan, 0, sizeof(*plan));
 	if (strcmp(s, "none") == 0) {
@@ -100,8 +99,8 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	c = named(s, len, &plan->codec);
 	if (c == NULL)
 		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
-	if (c->parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
-		return err_set(e, ERR_USAGE, "codec '%s': %s", s, why.msg);
+	if (c->parse(colon != NULL ? colon + 1 : NULL, plan, e) < 0)
+		return err_before(e, -ERR_USAGE, "codec '%s': ", s);
 	return 0;
 }
 
