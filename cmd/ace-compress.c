@@ -143,7 +143,6 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 {
 	const struct schema *sc = reader_schema(x->in);
 	struct schema_span span;
-	char where[160];
 	const float *res = NULL;
 	uint64_t dropped = 0;
 	size_t i = x->kern->first_nonfinite(v, n);
@@ -153,10 +152,10 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 		return 0;
 	schema_span(sc, g, &span);
 	if (!x->o->zero)
-		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
-		    "'%s' at index %llu, %s", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + i),
-		    reader_where(x->in, where));
+		return reader_place(x->in, err_set(e, ERR_REFUSED, "non-finite "
+		    "value in tensor '%s' at index %llu",
+		    sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + i)), e);
 	/* what ace-expand added to it is not lost with it */
 	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
 		return r;
@@ -269,13 +268,11 @@ do_upto(struct run *x, uint32_t g, float *v, struct err *e)
 static int
 no_plan(struct run *x, uint32_t g, struct err *e)
 {
-	char where[160];
-
 	if (!x->plan.any)
 		return err_set(e, ERR_USAGE, "no plan in the stream: put "
 		    "ace-select before, or give -c CODEC");
-	return err_set(e, ERR_DATA, "mismatch: no plan for group %lu, %s",
-	    (unsigned long)g, reader_where(x->in, where));
+	return reader_place(x->in, err_set(e, ERR_DATA, "mismatch: no plan for "
+	    "group %lu", (unsigned long)g), e);
 }
 
 /* The first k are done. */

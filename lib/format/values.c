@@ -26,8 +26,6 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
 {
 	struct schema_span span;
 	struct codec_ctx ctx;
-	char where[160];
-	struct err own = ERR_INIT;
 	int k;
 
 	schema_span(reader_schema(r), rec->group, &span);
@@ -36,12 +34,11 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
 	*n = span.n;
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 	k = codec_decode(rec->codec, rec->param, &ctx, rec->body, rec->len, x,
-	    span.n, &own);
+	    span.n, e);
 	if (k < 0)
-		return err_set(e, -k, "%.200s, in group %lu of tensor "
-		    "'%.80s', %s", own.msg, (unsigned long)rec->group,
-		    reader_schema(r)->t[span.tensor].name,
-		    reader_where(r, where));
+		return reader_place(r, err_after(e, k, ", in group %lu of "
+		    "tensor '%.80s'", (unsigned long)rec->group,
+		    reader_schema(r)->t[span.tensor].name), e);
 	return 0;
 }
 
@@ -50,12 +47,11 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
 	struct schema_span span;
-	char where[160];
 
 	schema_span(sc, g, &span);
-	return err_set(e, ERR_REFUSED, "value %llu of tensor '%s' is not "
-	    "finite, %s", (unsigned long long)(span.offset + i),
-	    sc->t[span.tensor].name, reader_where(r, where));
+	return reader_place(r, err_set(e, ERR_REFUSED, "value %llu of tensor "
+	    "'%s' is not finite", (unsigned long long)(span.offset + i),
+	    sc->t[span.tensor].name), e);
 }
 
 int

@@ -249,7 +249,7 @@ report_fail(struct report *p, int k, const struct err *e)
 	if (k >= 0 || !p->as_json || p->json.depth == 0)
 		return k;
 	emit_unwind(&p->json, 1);
-	emit_string(&p->json, "error", e->msg);
+	emit_string(&p->json, "error", ERR_MSG(e));
 	emit_end(&p->json);
 	return k;
 }

@@ -275,7 +275,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 			worst = breach(o, &b);
 	}
 	ok(r == 0 && worst <= allow, "%s with %s: r + e' = a within %g (%s)",
-	    feedback_names[o->kind], codec, worst, e.msg);
+	    feedback_names[o->kind], codec, worst, ERR_MSG(&e));
 	if (side && o->kind != FEEDBACK_MOMENTUM)
 		ok(same, "%s with %s: both sides hold the same history",
 		    feedback_names[o->kind], codec);
