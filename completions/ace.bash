@@ -71,7 +71,7 @@ _ace() {
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
-	ace-score:--alpha | ace-score:--decay | ace-score:--form | ace-score:--max-elements)
+	ace-score:--alpha | ace-score:--smoothing | ace-score:--form | ace-score:--max-elements)
 		kind='free' ;;
 	ace-select:-S | ace-select:--state)
 		kind='dir' ;;
@@ -104,7 +104,7 @@ _ace() {
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --decay --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --alpha --smoothing --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
 		opts='-p --share -b --budget --bits --seconds --policy --levels --keep --rest --rest-share --roles --plan --text --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	esac

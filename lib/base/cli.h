@@ -43,7 +43,7 @@ int cli_parse(struct cli *c, int argc, char **argv,
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* cli_say(c, level, fmt...): to standard error; level 0 unless -q, level 1
- * only with -v. */
+ * only with -v.  c may be NULL: nothing is said. */
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

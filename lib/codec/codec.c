@@ -119,7 +119,6 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	const char *colon = strchr(s, ':');
 	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
 	codec_parser *parse;
-	struct err why = ERR_INIT;
 
 	memset(plan, 0, sizeof(*plan));
 	if (strcmp(s, "none") == 0) {
@@ -129,8 +128,8 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	parse = named(s, len, &plan->codec);
 	if (parse == NULL)
 		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
-	if (parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
-		return err_set(e, ERR_USAGE, "codec '%s': %s", s, why.msg);
+	if (parse(colon != NULL ? colon + 1 : NULL, plan, e) < 0)
+		return err_before(e, -ERR_USAGE, "codec '%s': ", s);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ rounds_run(struct rounds *r, struct err *e)
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
 	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
-	    !several && e->msg[0] == '\0' && k == 0)
+	    !several && e->code == ERR_OK && k == 0)
 		k = fd_orphan(rounds_out(r), 10, e);
 	if (several)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",

@@ -36,15 +36,14 @@ budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
     struct err *e)
 {
 	const char *text = text_get(&s->policy, "budget_bytes");
-	char where[160];
 	double v;
 
 	if (text != NULL)
 		return num_u64(bytes, text, 0, UINT64_MAX,
 		    "the policy's budget_bytes", e);
 	if ((text = text_get(&s->policy, "ratio")) == NULL)
-		return err_set(e, ERR_USAGE, "no policy in the stream: put "
-		    "ace-policy before; %s", reader_where(r, where));
+		return reader_place(r, err_set(e, ERR_USAGE, "no policy in the "
+		    "stream: put ace-policy before"), e);
 	if (num_f64(&v, text, 1e-6, 1e12, "the policy's ratio", e) < 0)
 		return -ERR_USAGE;
 	*bytes = ratio_budget(reader_schema(r)->total, v);
