@@ -14,8 +14,8 @@ rule=(--quorum 1 --deadline 3s)
 policy=(--cmin 8 --cmax 60 --half 20Mbit)
 
 run() {
-	ace-aggregate --spool "$spool" --expect "$edges" "${rule[@]}" \
-	    --published --device "$name" |
+	ace-aggregate --spool "$spool" --create --expect "$edges" \
+	    "${rule[@]}" --published --device "$name" |
 	    ace-expand -S "$state" |
 	    ace-score -S "$state" |
 	    ace-policy -S "$state" "${policy[@]}" |
