@@ -31,6 +31,7 @@ complete -c ace-aggregate -l rho -x -d 'what drifts by r weighs 1 / (1 + X r) (d
 complete -c ace-aggregate -l cluster -x -d 'name the clusters of devices, merged up to 1 - cos THETA'
 complete -c ace-aggregate -l per-cluster -x -d 'and write each one\'s mean, or its offset from the aggregate'
 complete -c ace-aggregate -l spool -x -a '(__fish_complete_directories)' -d 'aggregate what ace-recv puts there, step after step'
+complete -c ace-aggregate -l create -d 'of a spool: make it if it is not there'
 complete -c ace-aggregate -l quorum -x -d 'so many are enough at the deadline (default 1)'
 complete -c ace-aggregate -l deadline -x -d 'so long after a step\'s first shard (default none)'
 complete -c ace-aggregate -l run -x -d 'of a spool with several runs'

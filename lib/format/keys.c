@@ -1,21 +1,136 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "format/keys.h"
 #include "format/reader.h"
 #include "format/writer.h"
+
+/* Sorted by name; tests/lint compares it with the page. */
+const struct keys_row keys_table[] = {
+	{ KEYS_BANDWIDTH, KEYS_REAL, 0, KEYS_RATE_MOST,
+	    "of the link, bits a second" },
+	{ KEYS_BUDGET, KEYS_WHOLE, 0, 9e18, "that the coded shard may take" },
+	{ KEYS_COMPUTE, KEYS_REAL, 0, 1e15, "seconds that a step takes" },
+	{ SHARD_KEY_COMPUTE, KEYS_REAL, 0, 1e15, "of the shard: the same" },
+	{ KEYS_CRITICAL, KEYS_WHOLE, 0, 1, "1: the gradient changes" },
+	{ KEYS_CUTS, KEYS_LIST, 1, 1048576, "lowest layers, as they leave" },
+	{ KEYS_CUTS_SECONDS, KEYS_REAL, 0, 1e9, "of a backward pass so cut" },
+	{ KEYS_DELAY, KEYS_WHOLE, 0, KEYS_DELAY_MOST,
+	    "steps before the average counts" },
+	{ KEYS_DIVERGENCE, KEYS_REAL, 0, 1e300, "drift, relative to the model" },
+	{ KEYS_FORCE, KEYS_WHOLE, 0, 1, "1: synchronise at once" },
+	{ KEYS_INTERVAL, KEYS_WHOLE, 1, KEYS_INTERVAL_MOST,
+	    "steps before the next shard" },
+	{ KEYS_KC, KEYS_REAL, 0, 1e9, "the price of compression" },
+	{ KEYS_LATENCY, KEYS_REAL, 0, 1e15, "seconds from shard to average" },
+	{ SHARD_KEY_NORM, KEYS_REAL, 0, 1e300, "of the shard: its model's" },
+	{ KEYS_RATIO, KEYS_REAL, 1e-6, 1e12, "dense bytes over coded ones" },
+	{ NULL, KEYS_WHOLE, 0, 0, NULL }
+};
+
+/* Numbers that fall to 1: what leaves first is the last layer. */
+static int
+keys_list(const char *s, double most)
+{
+	unsigned long long x, last = (unsigned long long)most + 1;
+	char *end;
+
+	for (;; s = end + 1) {
+		if (*s < '0' || *s > '9')
+			return -1;
+		x = strtoull(s, &end, 10);	/* too large ones do not fall */
+		if (x < 1 || x >= last)
+			return -1;
+		last = x;
+		if (*end != ',')
+			return *end == '\0' && x == 1 ? 0 : -1;
+	}
+}
+
+static int
+keys_one(const struct keys_row *k, const char *s, const char *whose,
+    struct err *e)
+{
+	static const char *const type[] = { "a whole number",
+	    "a number", "a falling list" };
+	uint64_t u;
+	double x;
+	int r = k->type == KEYS_LIST ? keys_list(s, k->hi) :
+	    k->type == KEYS_REAL ? num_f64(&x, s, k->lo, k->hi, "", NULL) :
+	    num_u64(&u, s, (uint64_t)k->lo, (uint64_t)k->hi, "", NULL);
+
+	if (r == 0)
+		return 1;
+	return err_set(e, ERR_DATA, "corrupt: key %s of %.200s: '%.40s' is not "
+	    "%s from %g to %g", k->name, whose, s, type[k->type], k->lo, k->hi);
+}
+
+/* The row of key and the text it has: 1, 0 it has none. */
+static int
+keys_find(const struct text_kv *kv, const char *key, const char **s,
+    const char *whose, struct err *e)
+{
+	const struct keys_row *k = keys_table;
+
+	if ((*s = text_get(kv, key)) == NULL)
+		return 0;
+	while (k->name != NULL && strcmp(k->name, key) != 0)
+		k++;
+	return k->name != NULL ? keys_one(k, *s, whose, e) :
+	    err_set(e, ERR_DATA, "unsupported: key %s", key);
+}
+
+int
+keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
+    const char *whose, struct err *e)
+{
+	const char *s;
+	int r = keys_find(kv, key, &s, whose, e);
+
+	if (r > 0)
+		*v = strtoull(s, NULL, 10);
+	return r;
+}
+
+int
+keys_real(const struct text_kv *kv, const char *key, double *v,
+    const char *whose, struct err *e)
+{
+	const char *s;
+	int r = keys_find(kv, key, &s, whose, e);
+
+	if (r > 0)
+		*v = strtod(s, NULL);
+	return r;
+}
+
+int
+keys_check(const struct text_kv *kv, const char *whose, struct err *e)
+{
+	const struct keys_row *k;
+	const char *s;
+	int r = 0;
+
+	for (k = keys_table; k->name != NULL && r >= 0; k++)
+		r = keys_find(kv, k->name, &s, whose, e);
+	return r < 0 ? r : 0;
+}
 
 int
 keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
 	struct text_kv said = TEXT_KV_INIT;
+	char where[160];
 	size_t i;
 	int k;
 
 	if (f->type != FRAME_POLI)
 		return 0;
-	k = text_get_lines(&said, f->raw, f->raw_len, e);
+	if ((k = text_get_lines(&said, f->raw, f->raw_len, e)) == 0)
+		k = keys_check(&said, reader_where(r, where), e);
 	for (i = 0; i < said.n && k == 0; i++)
 		k = text_set(kv, said.p[i].key, said.p[i].value, e);
 	text_release(&said);

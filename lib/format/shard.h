@@ -28,6 +28,7 @@ enum shard_kind {
 #define SHARD_KEY_DEVICE "device"
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
 #define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
+#define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 #define SHARD_KEY_LAYERS "layer.seconds"	/* of the step before, by tensor */
 #define SHARD_KEY_MEMBERS "contributors"	/* names, by commas */
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/num.h"
 #include "device/contraction.h"
 #include "device/memory.h"
 #include "format/keys.h"
@@ -36,18 +35,13 @@ int
 policy_load(struct policy *p, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
-	const char *v;
 	int r;
 
 	if (p->state == NULL)
 		return 0;
 	if ((r = memory_load(&h, p->state, POLICY_FILE, e)) < 0)
 		return r;
-	v = text_get(&h.kv, "interval");
-	if (v != NULL && num_u64(&p->steps, v, 1, KEYS_INTERVAL_MOST,
-	    KEYS_INTERVAL, NULL) < 0)
-		r = err_set(e, ERR_DATA, "corrupt: interval in '%s/policy'",
-		    p->state->dir);
+	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->steps, "the state's policy", e);
 	if (r >= 0 && p->stale.on)
 		r = policy_deco_load(&p->stale, &h, e);
 	if (r >= 0 && (r = memory_list(&h, POLICY_PACE,
@@ -71,11 +65,11 @@ policy_save(struct policy *p, struct err *e)
 	    !(p->interval.target > 0) && !p->stale.on))
 		return 0;		/* nothing to remember */
 	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->steps);
-	if ((r = text_set(&h.kv, "interval", v, e)) == 0 &&
+	if ((r = text_set(&h.kv, KEYS_INTERVAL, v, e)) == 0 &&
 	    (!p->stale.on || (r = policy_deco_save(&p->stale, &h, e)) == 0) &&
 	    (r = memory_put_list(&h, POLICY_PACE,
 	    (const double *)&p->pace.seen, PACE_NUMBERS, e)) == 0 &&
-	    (r = memory_put(&h, "interval", &row, 1, e)) == 0)
+	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
 		r = memory_save(&h, p->state, POLICY_FILE,
 		    reader_shard(p->in), p->tool, e);
 	memory_release(&h);
@@ -185,13 +179,13 @@ policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 	if (p->explain && late)
 		policy_say(p, "  the link carries no more in the %.4g s that a "
 		    "shard may take", p->deadline);
-	if (p->pace.window > 0 && (r = policy_whole(kv, "critical",
+	if (p->pace.window > 0 && (r = policy_whole(kv, KEYS_CRITICAL,
 	    p->pace.seen.critical, e)) < 0)
 		return r;
-	if ((r = policy_real(kv, "ratio", c, e)) < 0 || (r = policy_whole(kv,
-	    "budget_bytes", (double)budget, e)) < 0)
+	if ((r = policy_real(kv, KEYS_RATIO, c, e)) < 0 || (r = policy_whole(kv,
+	    KEYS_BUDGET, (double)budget, e)) < 0)
 		return r;
-	return rate >= 0 ? policy_whole(kv, MEMORY_BANDWIDTH, rate, e) : 0;
+	return rate >= 0 ? policy_whole(kv, KEYS_BANDWIDTH, rate, e) : 0;
 }
 
 /* DynaComm, once it is known how many bytes there will be: as many as were coded
@@ -199,14 +193,14 @@ policy_ratio(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 static int
 policy_cuts(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 {
-	const char *ratio = text_get(kv, "ratio");
-	double share = ratio != NULL ? 1 / fmax(strtod(ratio, NULL), 1) : 1;
 	char where[160], words[256];
-	double v;
-	int r = p->state == NULL ? 0 : memory_number(p->state, CONTRACTION_FILE,
-	    CONTRACTION_SHARE, &v, e);
+	double share = 1, v;
+	int r = keys_real(kv, KEYS_RATIO, &v, "the policy", e);
 
-	if (r < 0)
+	if (r > 0)
+		share = 1 / fmax(v, 1);
+	if (r < 0 || (r = p->state == NULL ? 0 : memory_number(p->state,
+	    CONTRACTION_FILE, CONTRACTION_SHARE, &v, e)) < 0)
 		return r;
 	if (r > 0 && v > 0)
 		share = v;
@@ -247,17 +241,20 @@ policy_on_shard(struct policy *p, struct err *e)
 static int
 policy_norm(const struct policy *p, double *norm, struct err *e)
 {
-	const char *s = text_get(&reader_shard(p->in)->kv, SHARD_KEY_NORM);
+	const struct shard *s = reader_shard(p->in);
+	int r;
 
 	*norm = p->norm;
 	if (*norm > 0)
 		return 0;
-	if (s == NULL)
+	if ((r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
+	    e)) < 0)
+		return r;
+	if (r == 0)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
 		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
-	if (num_f64(norm, s, 1e-300, POLICY_BIG, SHARD_KEY_NORM, NULL) < 0)
-		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM);
-	return 0;
+	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
+	    SHARD_KEY_NORM " of %s: nothing is relative to 0", shard_device(s));
 }
 
 /* From which numbers the interval comes. */
@@ -317,7 +314,7 @@ policy_on_send(struct policy *p, struct err *e)
 		policy_why_interval(p, norm, drift, was, force);
 	/* what is no number is no key; it forces */
 	if (drift <= POLICY_BIG)
-		r = policy_real(&kv, "divergence", drift, e);
+		r = policy_real(&kv, KEYS_DIVERGENCE, drift, e);
 	if (r == 0 && (r = policy_whole(&kv, KEYS_INTERVAL,
 	    (double)p->steps, e)) == 0 &&
 	    (r = policy_whole(&kv, KEYS_FORCE, force, e)) == 0 &&
@@ -328,16 +325,17 @@ policy_on_send(struct policy *p, struct err *e)
 }
 
 /* A device that diverges is heard, whatever the mean of all says. */
-static void
-policy_asked(struct policy *p, const struct text_kv *kv)
+static int
+policy_asked(struct policy *p, const struct text_kv *kv, struct err *e)
 {
-	const char *force = text_get(kv, KEYS_FORCE);
-	const char *steps = text_get(kv, KEYS_INTERVAL);
+	uint64_t force = 0, steps = 0;
+	int r;
 
-	if (force == NULL || strcmp(force, "1") != 0 || steps == NULL ||
-	    num_u64(&p->asked, steps, 1, KEYS_INTERVAL_MOST, KEYS_INTERVAL,
-	    NULL) < 0)
-		p->asked = 0;
+	if ((r = keys_whole(kv, KEYS_FORCE, &force, "the policy", e)) < 0 ||
+	    (r = keys_whole(kv, KEYS_INTERVAL, &steps, "the policy", e)) < 0)
+		return r;
+	p->asked = force ? steps : 0;
+	return 0;
 }
 
 /* An older policy loses the keys that are said anew. */
@@ -348,12 +346,12 @@ policy_on_policy(struct policy *p, struct err *e)
 		const char *key;
 		enum { ALWAYS, INTERVAL, STALE, CUTS } when;
 	} ours[] = {
-		{ "ratio", ALWAYS }, { "budget_bytes", ALWAYS },
-		{ "critical", ALWAYS },
-		{ MEMORY_BANDWIDTH, ALWAYS }, { "divergence", INTERVAL },
+		{ KEYS_RATIO, ALWAYS }, { KEYS_BUDGET, ALWAYS },
+		{ KEYS_CRITICAL, ALWAYS },
+		{ KEYS_BANDWIDTH, ALWAYS }, { KEYS_DIVERGENCE, INTERVAL },
 		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
-		{ KEYS_DELAY, STALE }, { "latency", STALE },
-		{ "compute", STALE }, { "kc", STALE },
+		{ KEYS_DELAY, STALE }, { KEYS_LATENCY, STALE },
+		{ KEYS_COMPUTE, STALE }, { KEYS_KC, STALE },
 		{ KEYS_CUTS, CUTS }, { KEYS_CUTS_SECONDS, CUTS }
 	};
 	const int on[] = { 1, p->interval.target > 0, p->stale.on,
@@ -363,7 +361,7 @@ policy_on_policy(struct policy *p, struct err *e)
 	int r = keys_add(&kv, p->in, e);
 
 	if (r == 0 && on[INTERVAL])
-		policy_asked(p, &kv);
+		r = policy_asked(p, &kv, e);
 	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)
 		if (on[ours[i].when])
 			r = text_set(&kv, ours[i].key, NULL, e);

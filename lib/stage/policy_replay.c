@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "format/frame.h"
+#include "format/keys.h"
 #include "pipe/filter.h"
 #include "stage/policy_replay.h"
 
@@ -28,6 +29,17 @@ policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e
 	    (unsigned long long)s->step);
 }
 
+/* As it came, but only if it is a policy. */
+static int
+policy_replay_pass(struct policy_replay *p, struct writer *out, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	int r = keys_add(&kv, p->from, e);
+
+	text_release(&kv);
+	return r < 0 ? r : writer_pass(out, p->from, e);
+}
+
 /* What it says until its data, or until its end. */
 static int
 policy_replay_until(struct policy_replay *p, int event, struct writer *out, struct err *e)
@@ -41,7 +53,7 @@ policy_replay_until(struct policy_replay *p, int event, struct writer *out, stru
 			p->end = 1;
 		else if (k == READER_NOTE &&
 		    reader_frame(p->from)->type == FRAME_POLI &&
-		    (k = writer_pass(out, p->from, e)) < 0)
+		    (k = policy_replay_pass(p, out, e)) < 0)
 			return k;
 	}
 	return 0;
