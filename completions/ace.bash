@@ -20,7 +20,7 @@ _ace() {
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
@@ -59,7 +59,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--rise | ace-policy:--hysteresis | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--ease | ace-policy:--deadline | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--dt | ace-policy:--method | ace-policy:--compute | ace-policy:--latency | ace-policy:--phi | ace-policy:--min-ratio | ace-policy:--max-delay | ace-policy:--kc | ace-policy:--kd | ace-policy:--lambda | ace-policy:--tiers | ace-policy:--groups | ace-policy:--theta | ace-policy:--max-elements)
+	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
@@ -76,7 +76,7 @@ _ace() {
 	ace-select:-S | ace-select:--state)
 		kind='dir' ;;
 	ace-select:--keep | ace-select:--rest)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
 	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--roles | ace-select:--memory | ace-select:--max-elements)
@@ -85,6 +85,8 @@ _ace() {
 	case ${1##*/} in
 	ace-ack)
 		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise)
+		opts='-q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
@@ -100,7 +102,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --limit --progress --size --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --deadline --cuts --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
@@ -118,4 +120,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select
