@@ -29,13 +29,9 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
+	int r = stage_expand_set(&o->expand, key, val, e);
 
-	if (key == 'S') {
-		o->expand.dir = val;
-		return 0;
-	}
-	if ((r = stage_expand_set(&o->expand, key, val, e)) == 0)
+	if (r == 0)
 		r = filter_set(&o->f, key, val, e);
 	return r < 0 ? r : 0;
 }

@@ -59,7 +59,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--beta | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--rise | ace-policy:--hysteresis | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--ease | ace-policy:--deadline | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--divergence | ace-policy:--values | ace-policy:--dt | ace-policy:--method | ace-policy:--compute | ace-policy:--latency | ace-policy:--phi | ace-policy:--min-ratio | ace-policy:--max-delay | ace-policy:--kc | ace-policy:--kd | ace-policy:--lambda | ace-policy:--tiers | ace-policy:--groups | ace-policy:--theta | ace-policy:--max-elements)
+	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--min-interval | ace-policy:--max-interval | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
@@ -85,6 +85,8 @@ _ace() {
 	case ${1##*/} in
 	ace-ack)
 		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise)
+		opts='-q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
@@ -100,7 +102,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --limit --progress --size --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --beta --half --bandwidth --rise --hysteresis --warmup --accordion --ease --deadline --cuts --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --divergence --values --dt --method --deco --compute --latency --phi --min-ratio --max-delay --kc --kd --lambda --tiers --groups --theta --cosine --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
@@ -118,4 +120,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select

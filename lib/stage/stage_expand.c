@@ -17,6 +17,9 @@ stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
 	int r = 0;
 
 	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
 	case STAGE_EXPAND_CACHE:
 		o->cache = val;
 		break;
@@ -46,6 +49,7 @@ struct stage_expand {
 	struct state state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
+	struct shard_sums sums;		/* of what we make */
 	float *x;			/* one group */
 	size_t cap;
 	uint32_t next;			/* group */
@@ -122,6 +126,7 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 
 	x->sh = *sh;
 	x->next = 0;
+	x->sums = (struct shard_sums){ 0, 0, 0, 0, 0 };
 	if ((r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
 	    sizeof(*x->x), e)) < 0 || (r = x->cache != NULL ?
 	    feedback_cache_begin(x->cache, sh->shard, sh->schema, e) :
@@ -155,6 +160,7 @@ stage_expand_group(struct stage_expand *x, int sent, size_t n, struct err *e)
 		return r;
 	if (res != NULL)
 		x->kern->add_scaled(x->x, x->x, (float)x->o->gamma, res, n);
+	shard_sums_add(&x->sums, x->kern, x->x, n);
 	return stage_values(x->s.next, g, x->x, n, e);
 }
 
@@ -206,18 +212,18 @@ stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 }
 
 static int
-stage_expand_end(struct stage *st, const struct stage_sums *sums,
+stage_expand_end(struct stage *st, const struct shard_sums *sums,
     struct err *e)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
-	struct stage_sums now = { NULL, sums->dropped };
 	int r = stage_expand_upto(x, x->sh.schema->ngroups, e);
 
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
 		r = feedback_cache_commit(x->cache, (enum io_sync)x->o->sync,
 		    e);
-	return r < 0 ? r : stage_end(st->next, &now, e);
+	x->sums.dropped = sums->dropped;
+	return r < 0 ? r : stage_end(st->next, &x->sums, e);
 }
 
 static void
