@@ -49,8 +49,10 @@ struct codec_ctx {
  */
 int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 
-/* codec_format: the inverse, for reports: "topk:0.01".  Returns buf. */
-const char *codec_format(const struct codec_plan *plan, char buf[32]);
+/* codec_format: the inverse, "topk:0.01".  Returns buf.  CODEC_ARG: bytes of
+ * what follows the name, its end too. */
+enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
+const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
 
 /*
