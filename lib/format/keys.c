@@ -7,7 +7,7 @@
 #include "format/reader.h"
 #include "format/writer.h"
 
-/* Sorted by name; tests/lint compares it with the page. */
+/* Sorted by name; tests/cli/keys.bats compares it with the page. */
 const struct keys_row keys_table[] = {
 	{ KEYS_BANDWIDTH, KEYS_REAL, 0, KEYS_RATE_MOST,
 	    "of the link, bits a second" },
@@ -51,7 +51,7 @@ keys_list(const char *s, double most)
 
 static int
 keys_one(const struct keys_row *k, const char *s, const char *whose,
-    struct err *e)
+    const char *quote, struct err *e)
 {
 	static const char *const type[] = { "a whole number",
 	    "a number", "a falling list" };
@@ -63,11 +63,12 @@ keys_one(const struct keys_row *k, const char *s, const char *whose,
 
 	if (r == 0)
 		return 1;
-	return err_set(e, ERR_DATA, "corrupt: key %s of %.200s: '%.40s' is not "
-	    "%s from %g to %g", k->name, whose, s, type[k->type], k->lo, k->hi);
+	return err_set(e, ERR_DATA, "corrupt: key %s of %s%.200s%s: '%.40s' is "
+	    "not %s from %.10g to %.10g", k->name, quote, whose, quote, s,
+	    type[k->type], k->lo, k->hi);
 }
 
-/* The row of key and the text it has: 1, 0 it has none. */
+/* The text of a key, which its row allows: 1, 0 there is none. */
 static int
 keys_find(const struct text_kv *kv, const char *key, const char **s,
     const char *whose, struct err *e)
@@ -78,7 +79,7 @@ keys_find(const struct text_kv *kv, const char *key, const char **s,
 		return 0;
 	while (k->name != NULL && strcmp(k->name, key) != 0)
 		k++;
-	return k->name != NULL ? keys_one(k, *s, whose, e) :
+	return k->name != NULL ? keys_one(k, *s, whose, "'", e) :
 	    err_set(e, ERR_DATA, "unsupported: key %s", key);
 }
 
@@ -107,14 +108,15 @@ keys_real(const struct text_kv *kv, const char *key, double *v,
 }
 
 int
-keys_check(const struct text_kv *kv, const char *whose, struct err *e)
+keys_check(const struct text_kv *kv, const char *where, struct err *e)
 {
 	const struct keys_row *k;
 	const char *s;
 	int r = 0;
 
 	for (k = keys_table; k->name != NULL && r >= 0; k++)
-		r = keys_find(kv, k->name, &s, whose, e);
+		if ((s = text_get(kv, k->name)) != NULL)
+			r = keys_one(k, s, where, "", e);
 	return r < 0 ? r : 0;
 }
 
