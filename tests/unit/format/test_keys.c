@@ -84,7 +84,7 @@ test_getters(void)
 	    keys_real(&kv, KEYS_RATIO, &x, "here", &e) == 1 &&
 	    fabs(x - 2.5) < 1e-12, "values");
 	(void)text_set(&kv, KEYS_DELAY, "1001", &e);
-	ok(keys_whole(&kv, KEYS_DELAY, &u, "'edge1'", &e) == -ERR_DATA &&
+	ok(keys_whole(&kv, KEYS_DELAY, &u, "edge1", &e) == -ERR_DATA &&
 	    u == 12 && strcmp(e.msg, "corrupt: key delay of 'edge1': '1001' "
 	    "is not a whole number from 0 to 1000") == 0, "%s", e.msg);
 	text_release(&kv);
