@@ -2,14 +2,34 @@
 
 _ace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local opts='' kind=file w
+	local opts='' kind=file call=${1##*/} w
 
-	case ${1##*/}:$prev in
+	case $call:$COMP_CWORD in
+	ace-advise:1) ;;
+	ace-advise:*) call+=" ${COMP_WORDS[1]}" ;;
+	esac
+	case $call:$prev in
 	ace-ack:-S | ace-ack:--state)
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
 	ace-ack:--sync | ace-ack:--max-elements)
+		kind='free' ;;
+	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
+		kind='dir' ;;
+	ace-advise\ ratio:--cmin | ace-advise\ ratio:--cmax | ace-advise\ ratio:--half | ace-advise\ ratio:--bandwidth)
+		kind='free' ;;
+	ace-advise\ interval:--target-divergence)
+		kind='free' ;;
+	ace-advise\ profile:--schema)
+		kind='file' ;;
+	ace-advise\ profile:--max-elements)
+		kind='free' ;;
+	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth | ace-advise\ dynacomm:--method)
+		kind='free' ;;
+	ace-advise\ deco:--phi | ace-advise\ deco:--kc | ace-advise\ deco:--kd)
+		kind='free' ;;
+	ace-advise\ cluster:--tiers | ace-advise\ cluster:--groups | ace-advise\ cluster:--theta)
 		kind='free' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
@@ -20,7 +40,7 @@ _ace() {
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
@@ -71,24 +91,37 @@ _ace() {
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
-	ace-score:--alpha | ace-score:--smoothing | ace-score:--form | ace-score:--max-elements)
+	ace-score:--alpha | ace-score:--decay | ace-score:--form | ace-score:--max-elements)
 		kind='free' ;;
 	ace-select:-S | ace-select:--state)
 		kind='dir' ;;
 	ace-select:--keep | ace-select:--rest)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
 	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--roles | ace-select:--memory | ace-select:--max-elements)
 		kind='free' ;;
 	esac
-	case ${1##*/} in
+	case $call in
 	ace-ack)
 		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-advise)
-		opts='-q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-q --quiet -v --verbose -h --help -V --version'
+		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
+	ace-advise\ ratio)
+		opts='-S --state --cmin --cmax --half --bandwidth -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ interval)
+		opts='--target-divergence -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ profile)
+		opts='--max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ dynacomm)
+		opts='--dt --bandwidth --method -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ deco)
+		opts='--phi --kc --kd -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ cluster)
+		opts='--tiers --groups --theta -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --roles --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
@@ -106,7 +139,7 @@ _ace() {
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --smoothing --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --alpha --decay --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
 		opts='-p --share -b --budget --bits --seconds --policy --levels --keep --rest --rest-share --roles --plan --text --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	esac

@@ -259,11 +259,11 @@ policy_why_ratio(struct stage_policy *p, double rate, double acted, double base,
 	    base);
 	if (q->window > 0)
 		policy_say(p, "  accordion: %s the last windows of %llu shards "
-		    "%s%s", q->seen.critical > 0 ? "critical," :
-		    "not critical,", (unsigned long long)q->window,
-		    q->seen.critical > 0 ? "differ, or are not two yet; factor "
-		    "divided" : "are alike", q->seen.critical > 0 ?
-		    " by --ease" : "");
+		    "%s; factor divided by %.3g", q->seen.critical > 0 ?
+		    "critical," : "not critical,",
+		    (unsigned long long)q->window, q->seen.critical > 0 ?
+		    "differ, or are not two yet" : "are alike",
+		    q->seen.critical > 0 ? q->ease : 1);
 	if (step < q->warmup)
 		policy_say(p, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
@@ -402,7 +402,8 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
 		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
 	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of %s: nothing is relative to 0", shard_device(s));
+	    SHARD_KEY_NORM " of '%s': nothing is relative to 0",
+	    shard_device(s));
 }
 
 /* From which numbers the interval comes. */
