@@ -8,13 +8,13 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "device/feedback.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
 
-enum { OPT_GAMMA = CLI_LONG, OPT_WAIT, OPT_GAP, OPT_CACHE, OPT_SYNC };
+enum { OPT_GAMMA = CLI_LONG, OPT_WAIT, OPT_GAP, OPT_CACHE };
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR" },
@@ -24,7 +24,7 @@ static const struct cli_opt options[] = {
 	{ OPT_GAP, "allow-gap", NULL, "the step before may be missing" },
 	{ OPT_CACHE, "cache", "DIR",
 	    "undo ef21 and cache feedback with the history kept in DIR" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -34,13 +34,12 @@ struct opts {
 	struct filter f;
 	const char *dir, *cache;
 	double gamma, wait;
-	int gap, sync;
+	int gap;
 };
 
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	struct opts *o = arg;
 	int r;
 
@@ -51,8 +50,6 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_CACHE:
 		o->cache = val;
 		return 0;
-	case OPT_SYNC:
-		return num_choice(&o->sync, val, syncs, "--sync", e);
 	case OPT_GAMMA:
 		return num_f64(&o->gamma, val, 0, 1, "--gamma", e);
 	case OPT_WAIT:
@@ -80,21 +77,18 @@ static int
 wait_residual(const struct opts *o, const struct state *s, struct residual *q,
     const struct shard *sh, int first, struct err *e)
 {
-	double left = o->wait;
-	int r, ms = 1;
+	struct wait w = wait_begin(o->wait, filter_piped(&o->f));
+	int r;
 
-	for (;;) {
-		if ((r = residual_open(q, s, e)) < 0 || ready(o, q, sh, first))
-			return r;
-		if (left <= 0)
+	while ((r = residual_open(q, s, e)) == 0 && !ready(o, q, sh, first)) {
+		if ((r = wait_more(&w, e)) == WAIT_OVER)
 			break;
 		residual_close(q);
-		if ((r = fd_orphan(o->f.output == NULL ? STDOUT_FILENO : -1,
-		    ms, e)) < 0)
+		if (r < 0)
 			return r;
-		left -= ms / 1e3;
-		ms = ms < 10 ? 2 * ms : ms;
 	}
+	if (r < 0 || ready(o, q, sh, first))
+		return r;
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
 		    "committed for the step before %llu in %g s", s->dir,
@@ -182,8 +176,7 @@ expand_shard(struct run *x, struct err *e)
 	}
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
-		r = feedback_cache_commit(x->cache, (enum io_sync)x->o->sync,
-		    e);
+		r = feedback_cache_commit(x->cache, x->o->f.sync, e);
 	if (r == 0)
 		writer_dropped(x->out,
 		    reader_end_of_shard(x->in)->sums.dropped);
@@ -234,7 +227,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .gamma = 1, .wait = 60, .sync = IO_SYNC_FULL };
+	struct opts o = { .gamma = 1, .wait = 60 };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

@@ -9,28 +9,36 @@ _ace() {
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--sync | ace-ack:--max-elements)
+	ace-ack:--max-elements)
 		kind='free' ;;
+	ace-ack:--sync)
+		kind='full rename none' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--sync | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
+	ace-aggregate:--sync)
+		kind='full rename none' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
+	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--nonfinite | ace-compress:--max-elements)
 		kind='free' ;;
+	ace-compress:--sync)
+		kind='full rename none' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
 		kind='file' ;;
-	ace-expand:--gamma | ace-expand:--wait | ace-expand:--sync | ace-expand:--max-elements)
+	ace-expand:--gamma | ace-expand:--wait | ace-expand:--max-elements)
 		kind='free' ;;
+	ace-expand:--sync)
+		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
 	ace-export:--step | ace-export:--device | ace-export:--max-elements)
@@ -65,8 +73,10 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--sync | ace-recv:--max-elements)
+	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
+	ace-recv:--sync)
+		kind='full rename none' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
