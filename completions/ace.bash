@@ -2,35 +2,63 @@
 
 _ace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local opts='' kind=file w
+	local opts='' kind=file call=${1##*/} w
 
-	case ${1##*/}:$prev in
+	case $call:$COMP_CWORD in
+	ace-advise:1) ;;
+	ace-advise:*) call+=" ${COMP_WORDS[1]}" ;;
+	esac
+	case $call:$prev in
 	ace-ack:-S | ace-ack:--state)
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--sync | ace-ack:--max-elements)
+	ace-ack:--max-elements)
+		kind='free' ;;
+	ace-ack:--sync)
+		kind='full rename none' ;;
+	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
+		kind='dir' ;;
+	ace-advise\ ratio:--cmin | ace-advise\ ratio:--cmax | ace-advise\ ratio:--half | ace-advise\ ratio:--bandwidth)
+		kind='free' ;;
+	ace-advise\ interval:--target-divergence)
+		kind='free' ;;
+	ace-advise\ profile:--schema)
+		kind='file' ;;
+	ace-advise\ profile:--max-elements)
+		kind='free' ;;
+	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth | ace-advise\ dynacomm:--method)
+		kind='free' ;;
+	ace-advise\ deco:--phi | ace-advise\ deco:--kc | ace-advise\ deco:--kd)
+		kind='free' ;;
+	ace-advise\ cluster:--tiers | ace-advise\ cluster:--groups | ace-advise\ cluster:--theta)
 		kind='free' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--sync | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
+	ace-aggregate:--sync)
+		kind='full rename none' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
+	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--nonfinite | ace-compress:--max-elements)
 		kind='free' ;;
+	ace-compress:--sync)
+		kind='full rename none' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
 		kind='file' ;;
-	ace-expand:--gamma | ace-expand:--wait | ace-expand:--sync | ace-expand:--max-elements)
+	ace-expand:--gamma | ace-expand:--wait | ace-expand:--max-elements)
 		kind='free' ;;
+	ace-expand:--sync)
+		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
 	ace-export:--step | ace-export:--device | ace-export:--max-elements)
@@ -65,8 +93,10 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--sync | ace-recv:--max-elements)
+	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
+	ace-recv:--sync)
+		kind='full rename none' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
@@ -82,11 +112,24 @@ _ace() {
 	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--roles | ace-select:--memory | ace-select:--max-elements)
 		kind='free' ;;
 	esac
-	case ${1##*/} in
+	case $call in
 	ace-ack)
 		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-advise)
-		opts='-q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-q --quiet -v --verbose -h --help -V --version'
+		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
+	ace-advise\ ratio)
+		opts='-S --state --cmin --cmax --half --bandwidth -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ interval)
+		opts='--target-divergence -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ profile)
+		opts='--max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ dynacomm)
+		opts='--dt --bandwidth --method -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ deco)
+		opts='--phi --kc --kd -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-advise\ cluster)
+		opts='--tiers --groups --theta -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)

@@ -249,7 +249,7 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 		    SHARD_KEY_NORM, shard_device(s));
 	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
-		    " of %s: nothing is relative to 0", shard_device(s));
+		    " of '%s': nothing is relative to 0", shard_device(s));
 	/* what is not finite is left out later, and not by its weight */
 	if (c->step.one[i].nonfinite)
 		*drift = 0;

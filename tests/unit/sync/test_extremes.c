@@ -165,7 +165,7 @@ test_replan(void)
 	struct replan t = REPLAN_INIT;
 	struct replan_sample s;
 	struct deco d;
-	int i, k, r, planned = 0, bad = 0;
+	int i, r, planned = 0, bad = 0;
 
 	for (i = 0; i < CASES; i++) {
 		if (i % 30 == 0)
