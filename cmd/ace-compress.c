@@ -14,6 +14,7 @@
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "format/plan.h"
+#include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
 
@@ -142,7 +143,6 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 {
 	const struct schema *sc = reader_schema(x->in);
 	struct schema_span span;
-	char where[160];
 	const float *res = NULL;
 	uint64_t dropped = 0;
 	size_t i = x->kern->first_nonfinite(v, n);
@@ -152,10 +152,10 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 		return 0;
 	schema_span(sc, g, &span);
 	if (!x->o->zero)
-		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
-		    "'%s' at index %llu, %s", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + i),
-		    reader_where(x->in, where));
+		return reader_place(x->in, err_set(e, ERR_REFUSED, "non-finite "
+		    "value in tensor '%s' at index %llu",
+		    sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + i)), e);
 	/* what ace-expand added to it is not lost with it */
 	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
 		return r;
@@ -189,7 +189,7 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
 	}
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
 	x->body.n = 0;
-	if (pl->codec == CODEC_LOWRANK && x->fb != NULL &&
+	if (codec_after(pl) && x->fb != NULL &&
 	    (r = feedback_last(x->fb, g, &last, e)) < 0)
 		return r;
 	if ((r = codec_encode_after(pl, &ctx, r > 0 ? &last : NULL, x->acc, n,
@@ -268,13 +268,11 @@ do_upto(struct run *x, uint32_t g, float *v, struct err *e)
 static int
 no_plan(struct run *x, uint32_t g, struct err *e)
 {
-	char where[160];
-
 	if (!x->plan.any)
 		return err_set(e, ERR_USAGE, "no plan in the stream: put "
 		    "ace-select before, or give -c CODEC");
-	return err_set(e, ERR_DATA, "mismatch: no plan for group %lu, %s",
-	    (unsigned long)g, reader_where(x->in, where));
+	return reader_place(x->in, err_set(e, ERR_DATA, "mismatch: no plan for "
+	    "group %lu", (unsigned long)g), e);
 }
 
 /* The first k are done. */
@@ -374,11 +372,8 @@ begin_shard(struct run *x, struct err *e)
 	plan_clear(&x->plan);
 	x->hold.n = x->nheld = x->done = 0;
 	x->sent = x->none = 0;
-	if ((reader_shard(x->in)->flags & SHARD_PREDICTED) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history (ace-expand --cache)",
-		    shard_device(reader_shard(x->in)));
-	if ((r = room(x, e)) < 0)
+	if ((r = values_whole(reader_shard(x->in), e)) < 0 ||
+	    (r = room(x, e)) < 0)
 		return r;
 	if (x->fb == NULL)
 		return filter_shard(x->in, x->out, NULL, e);

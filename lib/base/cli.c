@@ -209,8 +209,8 @@ cli_exit(const struct cli *c, int r, const struct err *e)
 	}
 	if (r >= 0)
 		return 0;
-	if (e->msg[0] != '\0' && !e->quiet)
-		(void)fprintf(stderr, "%s: %s\n", c->prog, e->msg);
+	if (e->code != ERR_OK && !e->quiet)
+		(void)fprintf(stderr, "%s: %s\n", c->prog, ERR_MSG(e));
 	if (r == -ERR_USAGE)
 		(void)fprintf(stderr, "Try '%s%s%s --help'.\n", c->prog,
 		    c->command != NULL ? " " : "",
@@ -223,7 +223,7 @@ cli_say(const struct cli *c, int level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level == 0 ? c->quiet : !c->verbose)
+	if (c == NULL || (level == 0 ? c->quiet : !c->verbose))
 		return;
 	(void)fprintf(stderr, "%s: ", c->prog);
 	va_start(ap, fmt);

@@ -65,7 +65,7 @@ int cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e);
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* cli_say(c, level, fmt...): to standard error; level 0 unless -q, level 1
- * only with -v. */
+ * only with -v.  c may be NULL: nothing is said. */
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -133,22 +133,29 @@ keys_check(const struct text_kv *kv, const char *where, struct err *e)
 }
 
 int
-keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
+keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
+    const char *whose, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
 	struct text_kv said = TEXT_KV_INIT;
-	char where[160];
 	size_t i;
 	int k;
 
-	if (f->type != FRAME_POLI)
-		return 0;
-	if ((k = text_get_lines(&said, f->raw, f->raw_len, e)) == 0)
-		k = keys_check(&said, reader_where(r, where), e);
+	if ((k = text_get_lines(&said, p, n, e)) == 0)
+		k = keys_check(&said, whose, e);
 	for (i = 0; i < said.n && k == 0; i++)
 		k = text_set(kv, said.p[i].key, said.p[i].value, e);
 	text_release(&said);
 	return k;
+}
+
+int
+keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	char where[160];
+
+	return f->type != FRAME_POLI ? 0 : keys_read(kv, f->raw, f->raw_len,
+	    reader_where(r, where), e);
 }
 
 int

@@ -66,8 +66,11 @@ int keys_real(const struct text_kv *kv, const char *key, double *v,
  * say anything.  where: as reader_where says it. */
 int keys_check(const struct text_kv *kv, const char *where, struct err *e);
 
-/* keys_add(kv, r, e): if r stands at a policy, what it says comes to kv, once
- * keys_check has passed it. */
+/* keys_read(kv, p, n, whose, e): what the payload p of a policy says comes to kv,
+ * once keys_check has passed it. */
+int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
+    const char *whose, struct err *e);
+/* keys_add(kv, r, e): if r stands at a policy, the same of it. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
 /* keys_put(w, kv, e): a frame that says kv. */

@@ -82,6 +82,11 @@ struct shard_sums {
 	float max_abs;
 };
 
+/* shard_sums_add(s, k, x, n): of x f32[n], the next group's values. */
+struct kern;
+void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
+    size_t n);
+
 enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
 
 struct shard_end {

@@ -75,10 +75,10 @@ intake_end(struct intake_in *in)
 static int
 intake_lose(struct intake *t, struct intake_in *in, const struct err *why)
 {
-	char what[640];
+	char what[ERR_LINE + 128];
 
 	(void)snprintf(what, sizeof(what), "lost '%.100s': %s", in->name,
-	    why->msg);
+	    ERR_MSG(why));
 	intake_say(t, what);
 	intake_end(in);
 	return 0;
@@ -201,7 +201,7 @@ intake_verify(struct intake *t, struct intake_in *in, struct err *e)
 	if (k >= 0)
 		k = reader_rewind(in->r, &own);
 	if (k == -ERR_SYS)
-		return err_set(e, ERR_SYS, "%s", own.msg);
+		return err_move(e, &own);
 	if (k < 0)
 		return intake_lose(t, in, &own);
 	in->whole = 1;

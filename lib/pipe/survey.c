@@ -53,7 +53,6 @@ survey_stats(struct survey *s, const struct reader *r, struct err *e)
 	const struct chain_frame *f = reader_frame(r);
 	struct schema_span span;
 	struct note note;
-	char where[160];
 	uint32_t i;
 	int k;
 
@@ -63,9 +62,9 @@ survey_stats(struct survey *s, const struct reader *r, struct err *e)
 		note_stat(&note, i, &s->stat[note.first + i]);
 		schema_span(reader_schema(r), note.first + i, &span);
 		if (!survey_sound(&s->stat[note.first + i], span.n))
-			return err_set(e, ERR_DATA, "corrupt: statistics of "
-			    "group %lu, %s", (unsigned long)(note.first + i),
-			    reader_where(r, where));
+			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
+			    "statistics of group %lu",
+			    (unsigned long)(note.first + i)), e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}
 	return 0;
@@ -76,7 +75,6 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
 	struct note note;
-	char where[160];
 	uint32_t i;
 	float v;
 	int k;
@@ -86,9 +84,9 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 	for (i = 0; i < note.n; i++) {
 		v = note_score(&note, i);
 		if (!(v >= 0 && v <= 1))
-			return err_set(e, ERR_DATA, "corrupt: the score of "
-			    "group %lu, %s", (unsigned long)(note.first + i),
-			    reader_where(r, where));
+			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
+			    "the score of group %lu",
+			    (unsigned long)(note.first + i)), e);
 		s->score[note.first + i] = v;
 		s->have[note.first + i] |= SURVEY_SCORE;
 		s->scored = 1;

@@ -15,6 +15,7 @@
 #include "base/scan.h"
 #include "base/temp.h"
 #include "spool/closing.h"
+#include "spool/waiting.h"
 
 /* ---- runs and steps ---- */
 
@@ -375,6 +376,59 @@ closing_ripe(struct closing_watch *c, const struct closing_rule *w,
 	    w->deadline);
 }
 
+/* The devices whose shards are there, as their files are named. */
+struct closing_names {
+	char text[600];
+	size_t n;
+};
+
+static int
+closing_each_name(void *arg, const char *name, struct err *e)
+{
+	struct closing_names *c = arg;
+	const char *sep = c->n == 0 ? ": " : ", ";
+	int n = (int)strcspn(name, ".");
+
+	(void)e;
+	if (!closing_is_shard(name))
+		return 0;
+	if (c->n + (size_t)n + 8 > sizeof(c->text)) {
+		(void)snprintf(c->text + c->n, sizeof(c->text) - c->n,
+		    ", ...");
+		return 1;
+	}
+	c->n += (size_t)snprintf(c->text + c->n, sizeof(c->text) - c->n,
+	    "%s%.*s", sep, n, name);
+	return 0;
+}
+
+/* What keeps a step from being closed; n is the number of its shards, 0: there
+ * is no step after `step'. */
+static void
+closing_tell(const struct inbox *s, const char *run, uint64_t step, size_t n,
+    const struct closing_rule *w)
+{
+	struct closing_names names = { "", 0 };
+	char *dir;
+
+	if (n == 0 && step == UINT64_MAX) {
+		waiting_say(s->wait, "waiting for the first shard of run '%s'",
+		    run);
+		return;
+	}
+	if (n == 0) {
+		waiting_say(s->wait, "waiting for a shard of run '%s' after "
+		    "step %llu", run, (unsigned long long)step);
+		return;
+	}
+	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
+		(void)scan(dir, closing_each_name, &names, NULL);
+	alloc_free(dir);
+	waiting_say(s->wait, "waiting for step %llu of run '%s': %zu of %zu "
+	    "shards are there%s", (unsigned long long)step, run, n,
+	    w->want != 0 ? w->want : w->quorum, names.text);
+}
+
 int
 closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct closing_rule *w, int out, struct ledger *l, struct err *e)
@@ -385,7 +439,9 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 	int r, ms = 1;
 
 	memset(l, 0, sizeof(*l));
+	waiting_begin(s->wait);
 	for (;;) {
+		n = 0;
 		if ((r = closing_first(s, run, *step, &at, &n, e)) > 0) {
 			if (n == SIZE_MAX) {
 				r = closing_again(s, run, at, l, e);
@@ -395,6 +451,8 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 			    (r = closing_close(s, run, *step, at, l, e)) <= 0)
 				break;
 		}
+		if (r >= 0 && waiting_due(s->wait))
+			closing_tell(s, run, n != 0 ? at : *step, n, w);
 		if (r < 0 || (r = fd_orphan(out, ms, e)) < 0)
 			return r;
 		if (ms < 10)
@@ -412,9 +470,14 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 {
 	int ms = 1, r, gone = 0;
 
+	waiting_begin(s->wait);
 	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
 		if (gone < 0)
 			return gone;
+		if (waiting_due(s->wait))
+			waiting_say(s->wait, "waiting for the aggregate of step "
+			    "%llu of run '%s' in the spool (ace-recv "
+			    "--publish)", (unsigned long long)step, run);
 		/* look once more: it may have done its work and ended */
 		if ((gone = fd_orphan(out, ms, e)) == 0 && ms < 10)
 			ms++;

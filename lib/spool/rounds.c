@@ -1,9 +1,11 @@
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 
 struct rounds {
 	const struct rounds_opts *o;
@@ -30,9 +32,14 @@ rounds_run(struct rounds *r, struct err *e)
 		r->run = alloc_dup(r->o->run, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
+	waiting_begin(r->in.wait);
 	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
-	    !several && e->msg[0] == '\0' && k == 0)
+	    !several && e->code == ERR_OK && k == 0) {
+		if (waiting_due(r->in.wait))
+			waiting_say(r->in.wait, "waiting for a first shard in "
+			    "'%s' (ace-recv --spool)", r->in.state.dir);
 		k = fd_orphan(rounds_out(r), 10, e);
+	}
 	if (several)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
@@ -51,6 +58,10 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->o = o;
 	r->in = (struct inbox)INBOX_INIT;
 	r->in.sync = o->sync;
+	r->in.wait = o->wait;
+	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
+		    "or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
 	    (k = rounds_run(r, e)) < 0)
 		return k;

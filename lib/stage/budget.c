@@ -33,7 +33,6 @@ static int
 budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
     struct err *e)
 {
-	char where[160];
 	double v;
 	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
 
@@ -42,8 +41,8 @@ budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
 	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
 		return k;
 	if (k == 0)
-		return err_set(e, ERR_USAGE, "no policy in the stream: put "
-		    "ace-policy before; %s", reader_where(r, where));
+		return reader_place(r, err_set(e, ERR_USAGE, "no policy in the "
+		    "stream: put ace-policy before"), e);
 	*bytes = ratio_budget(reader_schema(r)->total, v);
 	return 0;
 }

@@ -150,7 +150,7 @@ test_bad(void)
 	ok(t.bandwidth.v == 0 && t.compute.v == 0 && replan_latency(&t) < 0,
 	    "nothing measured is nothing known");
 	ok(replan_plan(&t, &d, &e) == -ERR_USAGE, "and no plan: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 	(void)steps(&t, sample(5, 300, 0.5), 3);
 	ok(replan_check(&t) == 0, "what it leaves is good");
 	for (i = 0; i < REPLAN_NUMBERS; i++) {
