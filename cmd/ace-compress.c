@@ -19,7 +19,7 @@
 #include "pipe/filter.h"
 
 enum {
-	OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
+	OPT_GAP = CLI_LONG, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
 	OPT_MOMENTUM, OPT_DECAY, OPT_WINDOW, OPT_WAIT, OPT_RESEND, OPT_ROLES
 };
 enum { HOLD_MAX = 32 << 20 };	/* bytes of values waiting for their plan */
@@ -41,7 +41,7 @@ static const struct cli_opt options[] = {
 	{ OPT_WAIT, "wait", "TIME", "for a receipt (default 60s)" },
 	{ OPT_RESEND, "resend", NULL,
 	    "send what has no receipt once more, read nothing" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	{ OPT_GAP, "allow-gap", NULL, "steps may be missing" },
 	{ OPT_NONFINITE, "nonfinite", "HOW", "refuse (default) or zero" },
 	FILTER_OPTS_IN,
@@ -60,7 +60,6 @@ struct opts {
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
 	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct opts *o = arg;
@@ -76,11 +75,6 @@ set(void *arg, int key, const char *val, struct err *e)
 		return codec_parse(val, &o->codec, e);
 	case OPT_ROLES:
 		return num_choice(&o->no_roles, val, roles, "--roles", e);
-	case OPT_SYNC:
-		r = num_choice(&k, val, syncs, "--sync", e);
-		if (r == 0)
-			o->fb.sync = (enum io_sync)k;
-		return r;
 	case OPT_FEEDBACK:
 		r = num_choice(&k, val, feedback_names, "--feedback", e);
 		if (r == 0)
@@ -505,7 +499,7 @@ main(int argc, char **argv)
 		.loops = kern_name
 	};
 	struct opts o = { .fb = { .gamma = 1, .momentum = 0.9, .decay = 0.9,
-	    .wait = 60, .sync = IO_SYNC_FULL } };
+	    .wait = 60 } };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;
@@ -513,6 +507,7 @@ main(int argc, char **argv)
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	o.fb.piped = o.f.output == NULL;
+	o.fb.sync = o.f.sync;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
 		r = run(&o, &c, path, &e);
 	filter_release(&o.f);

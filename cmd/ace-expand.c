@@ -2,8 +2,6 @@
  * ace-expand: any shard stream becomes dense; with a state the residual of
  * error feedback is added, g~ = g + gamma * e  (ACE-Sync, equation 7).
  */
-#include <unistd.h>
-
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
@@ -13,8 +11,8 @@
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR" },
-	STAGE_EXPAND_OPTS_BOTH,
-	STAGE_EXPAND_OPTS_OWN,
+	STAGE_EXPAND_OPTS,
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -56,7 +54,8 @@ main(int argc, char **argv)
 
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
-	o.expand.reader = o.f.output == NULL ? STDOUT_FILENO : -1;
+	o.expand.reader = filter_piped(&o.f);
+	o.expand.sync = o.f.sync;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_expand_new(&s, &o.expand, &e)) == 0)
 		r = stage_program(&o.f, s, path, &e);

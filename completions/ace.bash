@@ -13,8 +13,10 @@ _ace() {
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--sync | ace-ack:--max-elements)
+	ace-ack:--max-elements)
 		kind='free' ;;
+	ace-ack:--sync)
+		kind='full rename none' ;;
 	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
 		kind='dir' ;;
 	ace-advise\ ratio:--cmin | ace-advise\ ratio:--cmax | ace-advise\ ratio:--half | ace-advise\ ratio:--bandwidth)
@@ -35,22 +37,28 @@ _ace() {
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--sync | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
+	ace-aggregate:--sync)
+		kind='full rename none' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--sync | ace-compress:--nonfinite | ace-compress:--max-elements)
+	ace-compress:--roles | ace-compress:--feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--nonfinite | ace-compress:--max-elements)
 		kind='free' ;;
+	ace-compress:--sync)
+		kind='full rename none' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
 		kind='file' ;;
-	ace-expand:--gamma | ace-expand:--wait | ace-expand:--sync | ace-expand:--max-elements)
+	ace-expand:--gamma | ace-expand:--wait | ace-expand:--max-elements)
 		kind='free' ;;
+	ace-expand:--sync)
+		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
 	ace-export:--step | ace-export:--device | ace-export:--max-elements)
@@ -85,18 +93,20 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--sync | ace-recv:--max-elements)
+	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
+	ace-recv:--sync)
+		kind='full rename none' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
-	ace-score:--alpha | ace-score:--decay | ace-score:--form | ace-score:--max-elements)
+	ace-score:--alpha | ace-score:--smoothing | ace-score:--form | ace-score:--max-elements)
 		kind='free' ;;
 	ace-select:-S | ace-select:--state)
 		kind='dir' ;;
 	ace-select:--keep | ace-select:--rest)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk threshold qsgd ecq eden tern natural lowrank i64' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
 	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--roles | ace-select:--memory | ace-select:--max-elements)
@@ -121,7 +131,7 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--tiers --groups --theta -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --roles --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
@@ -139,7 +149,7 @@ _ace() {
 	ace-recv)
 		opts='--spool --reply -d --device --run --max-shard --max-staleness --once --publish --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --decay --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --alpha --smoothing --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
 		opts='-p --share -b --budget --bits --seconds --policy --levels --keep --rest --rest-share --roles --plan --text --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	esac

@@ -48,6 +48,7 @@ filter_init(struct filter *f, const char *tool, int argc, char **argv)
 {
 	memset(f, 0, sizeof(*f));
 	f->tool = tool;
+	f->sync = IO_SYNC_FULL;
 	f->schema = (struct schema)SCHEMA_INIT;
 	f->argc = argc;
 	f->argv = argv;
@@ -84,7 +85,8 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 int
 filter_set(struct filter *f, int key, const char *arg, struct err *e)
 {
-	int r = 0;
+	static const char *const syncs[] = { "none", "rename", "full", NULL };
+	int r = 0, k;
 
 	switch (key) {
 	case 'o':
@@ -98,6 +100,10 @@ filter_set(struct filter *f, int key, const char *arg, struct err *e)
 		break;
 	case FILTER_OMIT:
 		f->omit_schema = 1;
+		break;
+	case FILTER_SYNC:
+		if ((r = num_choice(&k, arg, syncs, "--sync", e)) == 0)
+			f->sync = (enum io_sync)k;
 		break;
 	case FILTER_MAX:
 		r = num_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,
@@ -125,6 +131,12 @@ filter_one(const struct cli *c, int argc, char **argv, const char **path,
 }
 
 int
+filter_piped(const struct filter *f)
+{
+	return f->output == NULL && !f->mute ? STDOUT_FILENO : -1;
+}
+
+int
 filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 {
 	struct io *io;
@@ -133,8 +145,7 @@ filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 	*r = NULL;
 	if (k < 0)
 		return k;
-	if (f->output == NULL && !f->mute)
-		io_watch(io, STDOUT_FILENO);
+	io_watch(io, filter_piped(f));
 	return reader_open(r, io, &f->in, e);
 }
 

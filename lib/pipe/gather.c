@@ -32,24 +32,34 @@ struct gather {
 	size_t n, cap;
 };
 
-int
-gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+static int
+gather_input(struct reader **r, const char *path, int to,
     const struct reader_opts *o, struct err *e)
 {
-	struct gather *g = alloc_get(1, sizeof(*g), e);
 	struct io *io;
-	int r = 0;
+	int k = io_open(&io, path, e);
+
+	if (k < 0)
+		return k;
+	io_watch(io, to);
+	return reader_open(r, io, o, e);
+}
+
+int
+gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+    int to, const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	int r;
 
 	*out = g;
 	if (g == NULL)
 		return -ERR_SYS;
 	g->o = *o;
 	g->expect = expect;
-	if (n <= 1) {
-		if ((r = io_open(&io, n == 1 ? paths[0] : NULL, e)) == 0)
-			r = reader_open(&g->one, io, o, e);
-		return r;
-	}
+	if (n <= 1)
+		return gather_input(&g->one, n == 1 ? paths[0] : NULL, to, o,
+		    e);
 	if (expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
 		    (unsigned long long)expect);
@@ -60,8 +70,7 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 
 		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
 		    .policy = TEXT_KV_INIT };
-		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
-		    (r = reader_open(&in->r, io, o, e)) < 0)
+		if ((r = gather_input(&in->r, paths[g->n], to, o, e)) < 0)
 			return r;
 	}
 	return 0;

@@ -2,8 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "device/feedback.h"
 #include "format/values.h"
 #include "kern/kern.h"
@@ -13,7 +13,6 @@ int
 stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
     struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	int r = 0;
 
 	switch (key) {
@@ -22,9 +21,6 @@ stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
 		break;
 	case STAGE_EXPAND_CACHE:
 		o->cache = val;
-		break;
-	case STAGE_EXPAND_SYNC:
-		r = num_choice(&o->sync, val, syncs, "--sync", e);
 		break;
 	case STAGE_EXPAND_GAMMA:
 		r = num_f64(&o->gamma, val, 0, 1, "--gamma", e);
@@ -67,23 +63,22 @@ stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, 
 }
 
 static int
-stage_expand_wait(const struct stage_expand_opts *o, const struct state *s, struct residual *q,
-    const struct shard *sh, int first, struct err *e)
+stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
+    struct residual *q, const struct shard *sh, int first, struct err *e)
 {
-	double left = o->wait;
-	int r, ms = 1;
+	struct wait w = wait_begin(o->wait, o->reader);
+	int r;
 
-	for (;;) {
-		if ((r = residual_open(q, s, e)) < 0 || stage_expand_ready(o, q, sh, first))
-			return r;
-		if (left <= 0)
+	while ((r = residual_open(q, s, e)) == 0 &&
+	    !stage_expand_ready(o, q, sh, first)) {
+		if ((r = wait_more(&w, e)) == WAIT_OVER)
 			break;
 		residual_close(q);
-		if ((r = fd_orphan(o->reader, ms, e)) < 0)
+		if (r < 0)
 			return r;
-		left -= ms / 1e3;
-		ms = ms < 10 ? 2 * ms : ms;
 	}
+	if (r < 0 || stage_expand_ready(o, q, sh, first))
+		return r;
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
 		    "committed for the step before %llu in %g s", s->dir,
@@ -220,8 +215,7 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums,
 
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
-		r = feedback_cache_commit(x->cache, (enum io_sync)x->o->sync,
-		    e);
+		r = feedback_cache_commit(x->cache, x->o->sync, e);
 	x->sums.dropped = sums->dropped;
 	return r < 0 ? r : stage_end(st->next, &x->sums, e);
 }

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "sync/replan.h"
+#include "sync/smooth.h"
 
 #define REPLAN_LEAST 0.01	/* contraction that is believed */
 #define REPLAN_ODD 1.5		/* times the estimate, or a part of it */
@@ -24,7 +25,7 @@ replan_mean(struct replan_mean *m, double x)
 		m->v = x;
 		m->odd = 0;
 	} else if (m->odd == 0) {	/* one that is far off may be nothing */
-		m->v *= pow(off, gain);
+		m->v = exp(smooth(log(m->v), log(x), gain));
 	}
 }
 

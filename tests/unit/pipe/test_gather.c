@@ -112,7 +112,7 @@ once(char **list, size_t n, uint64_t expect, char out[256])
 
 	err_clear(&e);
 	out[0] = '\0';
-	if ((r = gather_open(&g, list, n, expect, &o, &e)) == 0)
+	if ((r = gather_open(&g, list, n, expect, -1, &o, &e)) == 0)
 		r = step(g, out);
 	gather_free(g);
 	return r;
@@ -197,7 +197,7 @@ test_steps(void)
 	make(2, mixed, 4);
 	for (i = 0; i < 2; i++) {
 		err_clear(&e);
-		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, &o, &e);
+		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, -1, &o, &e);
 		ok(step(g, one) == 1 && strstr(one, "a=1 ") != NULL &&
 		    strstr(one, "b=3 ") != NULL, "step 1: %s%s", one, ERR_MSG(&e));
 		ok(step(g, two) == 1 && strstr(two, "a=2 ") != NULL &&
@@ -206,7 +206,7 @@ test_steps(void)
 		gather_free(g);
 	}
 	make(1, b, 1);
-	(void)gather_open(&g, path, 2, 0, &o, &e);
+	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
 	ok(step(g, one) == 1 && step(g, two) == -ERR_REFUSED,
 	    "one ends before the other: %s", ERR_MSG(&e));
 	gather_free(g);
@@ -225,7 +225,7 @@ test_members(void)
 	make(0, b, 1);
 	make(1, a, 1);
 	err_clear(&e);
-	(void)gather_open(&g, path, 2, 0, &o, &e);
+	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
 	ok(step(g, out) == 1 && gather_members(g, &kv, &e) == 0 &&
 	    strcmp(text_get(&kv, SHARD_KEY_MEMBERS), "a,b") == 0,
 	    "members, sorted");
