@@ -27,7 +27,7 @@ refused() {
 	local key=$1
 	shift
 	exits 3 "$@"
-	says "^${1##*/}: corrupt: key $key of shard 1 'edge1/0', at byte [0-9]+: '"
+	says "^${1##*/}: corrupt: key $key: '.*, shard 1 'edge1/0', at byte [0-9]+"
 	! ace-inspect --verify out >/dev/null 2>&1
 }
 
