@@ -49,6 +49,9 @@ refused() {
 			refused $key ace-select --policy bad
 			refused $key ace-aggregate bad
 		done
+		# and by the library's reader, for a program of one's own
+		exits 3 "$BUILD/examples/scale" 2 <bad
+		says "corrupt: key $key: "
 		# who obeys nothing passes it on
 		exits 0 ace-expand bad
 	done < <(table)
