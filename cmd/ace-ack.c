@@ -2,6 +2,7 @@
  * ace-ack: takes the receipts out of a return stream and into the state; what
  * else the stream holds (the aggregate) goes on.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cli.h"
@@ -57,26 +58,51 @@ struct run {
 	struct receipts receipts;
 };
 
-/* On disk before anything that follows it in the stream goes on. */
+/* Known already, given once more or twice: who takes the same receipts again
+ * gets past one that ended the program. */
+static int
+is_known(const struct run *x, struct receipt r)
+{
+	const struct receipts *q = &x->receipts;
+	size_t i;
+
+	for (i = 0; i < q->n; i++) {
+		r.clock = q->r[i].clock;
+		r.version = q->r[i].version;
+		if (memcmp(&q->r[i], &r, sizeof(r)) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* On disk before anything that follows it in the stream goes on.  Where the
+ * shard was refused nothing does: no aggregate will come for it. */
 static int
 on_receipt(struct run *x, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(x->in);
 	struct receipt r;
-	int k;
+	char said[256];
+	int k, known;
 
 	if ((k = receipt_decode(&r, f->raw, f->raw_len, e)) < 0)
 		return k;
-	cli_say(x->c, 1, "step %llu: %s%s%s", (unsigned long long)r.step,
-	    receipt_verdict_name(r.verdict), r.reason[0] != '\0' ? ": " : "",
-	    r.reason);
+	(void)snprintf(said, sizeof(said), "step %llu: %s%s%s",
+	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
+	    r.reason[0] != '\0' ? ": " : "", r.reason);
 	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
-		return err_set(e, ERR_REFUSED, "step %llu was refused as %s: %s",
-		    (unsigned long long)r.step,
-		    receipt_verdict_name(r.verdict), r.reason);
+		return err_set(e, ERR_REFUSED, "%s (two states act for one "
+		    "device; one that was restored begins with ace-recv "
+		    "--fence | ace-ack --fence)", said);
+	known = is_known(x, r);
 	receipts_add(&x->receipts, &r);
-	return receipts_save(&x->receipts, &x->state,
-	    x->o->f.sync, e);
+	if ((k = receipts_save(&x->receipts, &x->state,
+	    x->o->f.sync, e)) < 0)
+		return k;
+	if (r.verdict == RECEIPT_INVALID && !known)
+		return err_set(e, ERR_REFUSED, "%s", said);
+	cli_say(x->c, receipt_is_accepted(&r), "%s", said);
+	return 0;
 }
 
 static int

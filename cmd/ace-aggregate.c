@@ -4,6 +4,7 @@
  * order of the devices' ids, so the order of arrival changes nothing.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "pipe/filter.h"
 #include "pipe/gather.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 #include "stage/contrib.h"
 #include "sync/combine.h"
 
@@ -25,7 +27,8 @@ enum {
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
 	OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
 	OPT_RUNNING,
-	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY
+	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY,
+	OPT_CREATE
 };
 enum { PER_NOTHING, PER_MEAN, PER_OFFSET };
 
@@ -60,6 +63,8 @@ static const struct cli_opt options[] = {
 	    "and write each one's mean, or its offset from the aggregate" },
 	{ OPT_SPOOL, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step" },
+	{ OPT_CREATE, "create", NULL,
+	    "of a spool: make it if it is not there" },
 	{ OPT_QUORUM, "quorum", "N",
 	    "so many are enough at the deadline (default 1)" },
 	{ OPT_DEADLINE, "deadline", "TIME",
@@ -80,7 +85,7 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	struct contrib_opts who;
-	int sum, published, per;
+	int sum, published, per, create;
 	uint64_t expect, quorum, steps, keep;
 	double deadline;
 	const char *device, *spool, *run, *delay;
@@ -102,6 +107,9 @@ set_step(struct opts *o, int key, const char *val, struct err *e)
 		return 0;
 	case OPT_PUBLISHED:
 		o->published = 1;
+		return 0;
+	case OPT_CREATE:
+		o->create = 1;
 		return 0;
 	case OPT_EXPECT:
 		return num_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
@@ -403,9 +411,10 @@ do_step(struct run *x, struct err *e)
 	return r;
 }
 
-/* What is passed over costs its device a step: it is always said. */
+/* What is passed over costs its device a step, what is waited for costs all of
+ * them: it is always said. */
 static void
-passed_over(void *arg, const char *what)
+always(void *arg, const char *what)
 {
 	cli_say(arg, 0, "%s", what);
 }
@@ -424,7 +433,7 @@ open_patient(struct run *x, char **paths, size_t n, struct err *e)
 	const struct opts *o = x->o;
 	const struct intake_rule q = {
 		.q = quorum(o), .out = filter_piped(&o->f),
-		.say = passed_over, .arg = (void *)(uintptr_t)x->cli
+		.say = always, .arg = (void *)(uintptr_t)x->cli
 	};
 
 	return gather_patient(&x->g, paths, n, &q, &o->f.in, e);
@@ -464,19 +473,34 @@ remember(struct run *x, char *path, struct err *e)
 	    x->o->f.sync, e);
 }
 
+static volatile sig_atomic_t asked;
+
+static void
+on_asked(int sig)
+{
+	(void)sig;
+	asked++;
+}
+
 static int
 do_spool(struct run *x, struct err *e)
 {
 	const struct opts *o = x->o;
+	struct waiting wait = { .say = always, .asked = &asked,
+	    .arg = (void *)(uintptr_t)x->cli };
+	const struct sigaction ask = { .sa_handler = on_asked,
+	    .sa_flags = SA_RESTART };
 	const struct rounds_opts ro = { o->spool, o->run,
-	    o->f.sync, quorum(o), o->published, o->keep,
+	    o->f.sync, quorum(o), o->published, o->keep, o->create, &wait,
 	    filter_piped(&o->f) };
 	struct rounds *steps;
 	uint64_t i;
 	char **paths;
 	size_t n;
-	int r = rounds_open(&steps, &ro, e);
+	int r;
 
+	(void)sigaction(SIGUSR1, &ask, NULL);
+	r = rounds_open(&steps, &ro, e);
 	if (r == 0 && o->who.rule.max_running > 0)
 		r = remember(x, rounds_file(steps, "norms", e), e);
 	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)

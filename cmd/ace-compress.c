@@ -14,6 +14,7 @@
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "format/plan.h"
+#include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
 
@@ -182,7 +183,7 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
 	}
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
 	x->body.n = 0;
-	if (pl->codec == CODEC_LOWRANK && x->fb != NULL &&
+	if (codec_after(pl) && x->fb != NULL &&
 	    (r = feedback_last(x->fb, g, &last, e)) < 0)
 		return r;
 	if ((r = codec_encode_after(pl, &ctx, r > 0 ? &last : NULL, x->acc, n,
@@ -365,11 +366,8 @@ begin_shard(struct run *x, struct err *e)
 	plan_clear(&x->plan);
 	x->hold.n = x->nheld = x->done = 0;
 	x->sent = x->none = 0;
-	if ((reader_shard(x->in)->flags & SHARD_PREDICTED) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history (ace-expand --cache)",
-		    shard_device(reader_shard(x->in)));
-	if ((r = room(x, e)) < 0)
+	if ((r = values_whole(reader_shard(x->in), e)) < 0 ||
+	    (r = room(x, e)) < 0)
 		return r;
 	if (x->fb == NULL)
 		return filter_shard(x->in, x->out, NULL, e);

@@ -345,7 +345,10 @@ answer_one(const struct run *x, const struct answer *a, struct err *e)
 {
 	int r = writer_receipt(x->out, &a->r, e);
 
-	return r == 0 && x->o->aggregate ? send_aggregate(x, a, e) : r;
+	/* who was refused ends with it, and waits for nothing */
+	if (r < 0 || !x->o->aggregate || receipt_is_refused(&a->r))
+		return r;
+	return send_aggregate(x, a, e);
 }
 
 /* 1: the reading process ended before all was read. */

@@ -50,8 +50,11 @@ int io_seek(struct io *io, uint64_t at, struct err *e);
  * (-ERR_USAGE) unless force. */
 int io_stdout(struct io **out, int force, struct err *e);
 
-/* io_create(out, path, e): a temporary beside path, which becomes path at
- * io_commit and is removed by io_free otherwise.  NULL or "-": io_stdout. */
+/* io_create(out, path, force, e): a temporary beside path, which becomes path at
+ * io_commit and is removed by io_free otherwise.  Links are followed: what they
+ * lead to is replaced, they stay.  What is neither a regular file nor nothing (a
+ * FIFO, a device) is written into as it is, a terminal only with force; a
+ * directory is -ERR_SYS.  NULL or "-": io_stdout. */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_create_mem(struct io **out, struct err *e);

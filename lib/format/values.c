@@ -55,19 +55,26 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 }
 
 int
+values_whole(const struct shard *s, struct err *e)
+{
+	return (s->flags & SHARD_PREDICTED) == 0 ? 0 : err_set(e, ERR_DATA,
+	    "mismatch: the shard of '%s' is a difference to a history "
+	    "(ace-expand --cache)", shard_device(s));
+}
+
+int
 values_begin(struct values *v, struct reader *r, struct err *e)
 {
 	size_t want = reader_schema(r)->group_size;
+	int k;
 
 	v->r = r;
 	v->list = NULL;
 	v->at = v->nlist = 0;
 	v->next = 0;
 	v->ended = 0;
-	if ((reader_shard(r)->flags & SHARD_PREDICTED) != 0 && !v->differences)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history (ace-expand --cache)",
-		    shard_device(reader_shard(r)));
+	if (!v->differences && (k = values_whole(reader_shard(r), e)) < 0)
+		return k;
 	if (v->cap >= want)
 		return 0;
 	alloc_free(v->x);

@@ -19,21 +19,23 @@ filter_is_output(const char *word, int *two)
 /* The options on one line; what is not plain text becomes '?'.  Operands and
  * the output are left out: the same shards under other file names, or in
  * another order, give the same bytes. */
-static void
-filter_line(const struct filter *f, char *out, size_t cap)
+void
+filter_line(const char *tool, int argc, char *const *argv,
+    char out[FILTER_LINE])
 {
 	size_t n, i;
 	int k, two;
 
-	(void)snprintf(out, cap, "%s %s", f->tool, ACE_VERSION);
-	for (k = 1; k < f->argc && k < optind; k++) {
-		if (filter_is_output(f->argv[k], &two)) {
+	(void)snprintf(out, FILTER_LINE, "%s %s", tool, ACE_VERSION);
+	for (k = 1; k < argc; k++) {
+		if (filter_is_output(argv[k], &two)) {
 			k += two;
 			continue;
 		}
 		n = strlen(out);
-		if (n + 2 < cap)
-			(void)snprintf(out + n, cap - n, " %s", f->argv[k]);
+		if (n + 2 < FILTER_LINE)
+			(void)snprintf(out + n, FILTER_LINE - n, " %s",
+			    argv[k]);
 	}
 	for (i = 0; out[i] != '\0'; i++)
 		if ((unsigned char)out[i] < 0x20 ||
@@ -150,12 +152,12 @@ filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 int
 filter_out(const struct filter *f, struct writer **w, struct err *e)
 {
-	char line[1024];
+	char line[FILTER_LINE];
 	struct writer_opts o = { f->tool, line, f->omit_schema };
 	struct io *io;
 	int k = io_create(&io, f->output, f->force, e);
 
-	filter_line(f, line, sizeof(line));
+	filter_line(f->tool, f->argc < optind ? f->argc : optind, f->argv, line);
 	*w = NULL;
 	if (f->no_provenance)
 		o.line = NULL;

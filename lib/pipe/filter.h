@@ -44,6 +44,12 @@ struct filter {
 	struct schema schema;	/* from --schema */
 };
 
+/* filter_line(tool, argc, argv, out): the provenance line of a program that was
+ * called with these words, of which the first is its name. */
+enum { FILTER_LINE = 1024 };
+void filter_line(const char *tool, int argc, char *const *argv,
+    char out[FILTER_LINE]);
+
 /* filter_init(f, argc, argv): tool is argv's program as in cli.prog. */
 void filter_init(struct filter *f, const char *tool, int argc, char **argv);
 void filter_release(struct filter *f);

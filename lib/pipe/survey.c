@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/keys.h"
 #include "format/note.h"
 #include "pipe/survey.h"
 
@@ -93,19 +94,6 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 	return 0;
 }
 
-static int
-survey_policy(struct survey *s, const struct chain_frame *f, struct err *e)
-{
-	struct text_kv kv = TEXT_KV_INIT;
-	size_t i;
-	int k = text_get_lines(&kv, f->raw, f->raw_len, e);
-
-	for (i = 0; k >= 0 && i < kv.n; i++)
-		k = text_set(&s->policy, kv.p[i].key, kv.p[i].value, e);
-	text_release(&kv);
-	return k;
-}
-
 int
 survey_event(struct survey *s, const struct reader *r, int event,
     struct err *e)
@@ -131,7 +119,7 @@ survey_event(struct survey *s, const struct reader *r, int event,
 	case FRAME_SCOR:
 		return survey_scores(s, r, e);
 	case FRAME_POLI:
-		return survey_policy(s, f, e);
+		return keys_add(&s->policy, r, e);
 	default:
 		return 0;
 	}

@@ -16,6 +16,7 @@
 #include "base/temp.h"
 #include "base/wait.h"
 #include "spool/closing.h"
+#include "spool/waiting.h"
 
 /* ---- runs and steps ---- */
 
@@ -431,6 +432,59 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 	    q->deadline);
 }
 
+/* The devices whose shards are there, as their files are named. */
+struct closing_names {
+	char text[600];
+	size_t n;
+};
+
+static int
+closing_each_name(void *arg, const char *name, struct err *e)
+{
+	struct closing_names *c = arg;
+	const char *sep = c->n == 0 ? ": " : ", ";
+	int n = (int)strcspn(name, ".");
+
+	(void)e;
+	if (!closing_is_shard(name))
+		return 0;
+	if (c->n + (size_t)n + 8 > sizeof(c->text)) {
+		(void)snprintf(c->text + c->n, sizeof(c->text) - c->n,
+		    ", ...");
+		return 1;
+	}
+	c->n += (size_t)snprintf(c->text + c->n, sizeof(c->text) - c->n,
+	    "%s%.*s", sep, n, name);
+	return 0;
+}
+
+/* What keeps a step from being closed; n is the number of its shards, 0: there
+ * is no step after `step'. */
+static void
+closing_tell(const struct inbox *s, const char *run, uint64_t step, size_t n,
+    const struct quorum *q)
+{
+	struct closing_names names = { "", 0 };
+	char *dir;
+
+	if (n == 0 && step == UINT64_MAX) {
+		waiting_say(s->wait, "waiting for the first shard of run '%s'",
+		    run);
+		return;
+	}
+	if (n == 0) {
+		waiting_say(s->wait, "waiting for a shard of run '%s' after "
+		    "step %llu", run, (unsigned long long)step);
+		return;
+	}
+	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
+		(void)scan(dir, closing_each_name, &names, NULL);
+	alloc_free(dir);
+	waiting_say(s->wait, "waiting for step %llu of run '%s': %zu of %zu "
+	    "shards are there%s", (unsigned long long)step, run, n,
+	    q->expect != 0 ? q->expect : q->quorum, names.text);
+}
+
 int
 closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e)
@@ -442,7 +496,9 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 	int r;
 
 	memset(l, 0, sizeof(*l));
+	waiting_begin(s->wait);
 	do {
+		n = 0;
 		r = closing_first(s, run, *step, &at, &n, e);
 		if (r == CLOSING_CLOSED) {
 			*step = at;
@@ -455,6 +511,8 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 			*step = at;
 			return 0;
 		}
+		if (r >= 0 && waiting_due(s->wait))
+			closing_tell(s, run, n != 0 ? at : *step, n, q);
 	} while (r >= 0 && (r = wait_more(&w, e)) >= 0);
 	return r;
 }
@@ -468,9 +526,14 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 	struct wait w = wait_begin(-1, out);
 	int r, gone = 0;
 
+	waiting_begin(s->wait);
 	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
 		if (gone < 0)
 			return gone;
+		if (waiting_due(s->wait))
+			waiting_say(s->wait, "waiting for the aggregate of step "
+			    "%llu of run '%s' in the spool (ace-recv "
+			    "--publish)", (unsigned long long)step, run);
 		/* look once more: it may have done its work and ended */
 		gone = wait_more(&w, e);
 	}

@@ -35,6 +35,7 @@
 #include "format/writer.h"
 
 struct err;
+struct waiting;
 
 enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 
@@ -42,8 +43,9 @@ struct inbox {
 	struct state state;	/* checked as a state directory is */
 	enum io_sync sync;
 	uint64_t max_stale;	/* versions behind; UINT64_MAX any */
+	struct waiting *wait;	/* what is waited for is said there, or NULL */
 };
-#define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX }
+#define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX, NULL }
 
 int inbox_open(struct inbox *s, const char *dir, struct err *e);
 void inbox_close(struct inbox *s);

@@ -1,7 +1,11 @@
+#include <errno.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/wait.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 
 struct rounds {
 	const struct rounds_opts *o;
@@ -23,9 +27,14 @@ rounds_run(struct rounds *r, struct err *e)
 		r->run = alloc_dup(r->o->run, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
-	while ((k = closing_run(&r->in, &r->run, e)) == CLOSING_NO_RUN)
+	waiting_begin(r->in.wait);
+	while ((k = closing_run(&r->in, &r->run, e)) == CLOSING_NO_RUN) {
+		if (waiting_due(r->in.wait))
+			waiting_say(r->in.wait, "waiting for a first shard in "
+			    "'%s' (ace-recv --spool)", r->in.state.dir);
 		if ((k = wait_more(&w, e)) < 0)
 			return k;
+	}
 	if (k == CLOSING_RUNS)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
@@ -44,6 +53,10 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->o = o;
 	r->in = (struct inbox)INBOX_INIT;
 	r->in.sync = o->sync;
+	r->in.wait = o->wait;
+	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
+		    "or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
 	    (k = rounds_run(r, e)) < 0)
 		return k;

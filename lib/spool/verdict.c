@@ -314,6 +314,9 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
 	    verdict_sync_file(temp, e) : 0;
 	if (k == 0)
 		k = verdict_locked(s, sh, sc, temp, path, r, e);
+	if (r->verdict == RECEIPT_EQUIVOCATION)
+		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
+		    "under this name before");
 	alloc_free(path);
 	if (temp != NULL)
 		(void)unlink(temp);

@@ -41,7 +41,7 @@ fence() {
 	code 3 -x 7 -k gauss
 	ace-recv --spool spool sent >receipt
 	exits 5 ace-ack -S state receipt
-	says "step 3 was refused as equivocation"
+	says "step 3: equivocation: other bytes .*--fence"
 	exits 3 balance in0 in1 in2 in3
 }
 
@@ -65,7 +65,7 @@ fence() {
 	fence
 	ace-recv --spool spool zombie >receipt
 	exits 5 ace-ack -S old receipt
-	says "step 5 was refused as fenced: incarnation 0, 1 is known"
+	says "step 5: fenced: incarnation 0, 1 is known"
 	[ ! -e spool/test/5/edge1.0.aceg ]
 	deliver 5 -x 9
 	exits 0 balance in0 in1 in2 in5

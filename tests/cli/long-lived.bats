@@ -22,7 +22,7 @@ edge() {
 
 # cloud STEPS DEVICES ARGS...: and the other end of it
 cloud() {
-	peak kib.aggregate ace-aggregate --spool spool --expect "$2" \
+	peak kib.aggregate ace-aggregate --spool spool --create --expect "$2" \
 	    --steps "$1" --published --sync none "${@:3}" |
 	    peak kib.publish ace-recv --spool spool --publish --sync none
 }

@@ -182,7 +182,7 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
-	if (k > 0 && (k = feedback_cache_begin(c, r, e)) >= 0 &&
+	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), e)) >= 0 &&
 	    (k = values_begin(&v, r, e)) == 0) {
 		while ((k = values_next(&v, e)) > 0) {
 			if ((k = feedback_cache_group(c, v.group, v.sent, v.x,
