@@ -17,7 +17,7 @@ passes(const char *key, const char *value)
 	if (r == 0)
 		r = keys_check(&kv, "here", &e);
 	text_release(&kv);
-	return r == 0 || (r == -ERR_DATA && strncmp(e.msg, "corrupt: key ",
+	return r == 0 || (r == -ERR_DATA && strncmp(ERR_MSG(&e), "corrupt: key ",
 	    13) == 0) ? r == 0 : -1;
 }
 
@@ -85,8 +85,8 @@ test_getters(void)
 	    fabs(x - 2.5) < 1e-12, "values");
 	(void)text_set(&kv, KEYS_DELAY, "1001", &e);
 	ok(keys_whole(&kv, KEYS_DELAY, &u, "edge1", &e) == -ERR_DATA &&
-	    u == 12 && strcmp(e.msg, "corrupt: key delay of 'edge1': '1001' "
-	    "is not a whole number from 0 to 1000") == 0, "%s", e.msg);
+	    u == 12 && strcmp(ERR_MSG(&e), "corrupt: key delay of 'edge1': '1001' "
+	    "is not a whole number from 0 to 1000") == 0, "%s", ERR_MSG(&e));
 	text_release(&kv);
 }
 
