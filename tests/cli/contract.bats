@@ -98,6 +98,7 @@ inputs() {
 }
 
 @test "no space left: status 4" {
+	needs_full
 	ask full
 }
 

@@ -12,7 +12,7 @@ load helper
 		examples "$page" >"$dir.sh"
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
 		if ! (cd "$dir" && standard_inputs &&
-		    bash -eu "../$dir.sh" >out 2>err </dev/null); then
+		    bash -euo pipefail "../$dir.sh" >out 2>err </dev/null); then
 			echo "$dir:"
 			cat "$dir.sh" "$dir/err"
 			failed=1
@@ -44,12 +44,17 @@ load helper
 	[ "${lines[1]}" = "q8 q4 qsgd" ]
 	[ "${lines[2]}" = "dynacomm deco" ]
 	[ "${lines[3]}" = "--tiers --theta" ]
-	if command -v zsh; then
-		zsh -n "$ROOT/completions/_ace"
-	fi
-	if command -v fish; then
-		fish -n "$ROOT/completions/ace.fish"
-		[ "$(fish -c "source $ROOT/completions/ace.fish
-		    complete -C 'ace-compress --syn'" | cut -f1)" = --sync ]
-	fi
+}
+
+@test "completions for zsh are zsh" {
+	needs zsh
+	zsh -n "$ROOT/completions/_ace"
+}
+
+@test "completions for fish complete" {
+	needs fish
+	fish -n "$ROOT/completions/ace.fish"
+	fish -c "source $ROOT/completions/ace.fish
+	    complete -C 'ace-compress --syn'" >out
+	[ "$(cut -f1 out)" = --sync ]
 }
