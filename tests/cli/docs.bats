@@ -38,12 +38,4 @@ load helper
 	    _ace ace-compress && echo "${COMPREPLY[*]}"'
 	[ "${lines[0]}" = "--sync" ]
 	[ "${lines[1]}" = "q8 q4 qsgd" ]
-	if command -v zsh; then
-		zsh -n "$ROOT/completions/_ace"
-	fi
-	if command -v fish; then
-		fish -n "$ROOT/completions/ace.fish"
-		[ "$(fish -c "source $ROOT/completions/ace.fish
-		    complete -C 'ace-compress --syn'" | cut -f1)" = --sync ]
-	fi
 }
