@@ -142,3 +142,19 @@ known() {
 	exits 3 ace-meter -S st in
 	says 'st/link'
 }
+
+@test "measure.sh counts from where the other side answers" {
+	mkdir bin
+	cat >bin/ssh <<-'E'
+	#!/bin/sh
+	sleep 6
+	exec sh -c "$3"
+	E
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH exits 0 "$ROOT/examples/hosts/measure.sh" cloud state
+	grep -qE 'bandwidth=[1-9]' out
+	# one that cannot be reached is a failure, at once
+	printf '#!/bin/sh\nexit 255\n' >bin/ssh
+	PATH=$PWD/bin:$PATH exits 255 timeout "$HANG" \
+	    "$ROOT/examples/hosts/measure.sh" cloud state
+}
