@@ -30,6 +30,25 @@ load helper
 	bash -euo pipefail readme.sh >out 2>err || { cat readme.sh err; false; }
 }
 
+@test "ace(7)'s example needs nothing but what it names" {
+	safetensors >grad.safetensors
+	examples "$ROOT/man/ace.7" >run.sh
+	bash -eu run.sh >out 2>err </dev/null || { cat run.sh err; false; }
+}
+
+@test "ace(7) lists what is in a state" {
+	mkshards -s 0 >in
+	ace-meter -S state <in | ace-score -S state | ace-policy -S state --cmin 1 --cmax 9 --half 1Mbit |
+	    ace-select -S state -b 1k | ace-compress -S state |
+	    ace-recv --spool spool | ace-ack -S state >/dev/null
+	ls state >files
+	grep -q '^residual$' files
+	while read -r f; do
+		case $f in lock | *-lock) continue ;; esac
+		grep -q "^\.It Pa $f$" "$ROOT/man/ace.7" || { echo "$f"; false; }
+	done <files
+}
+
 # listings FILE: each block of commands, with lines "== N" that say which, into
 # the file shown.sh, and what is shown behind it into the file shown.N.  A page
 # shows nothing but commands.
