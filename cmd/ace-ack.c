@@ -7,19 +7,18 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "device/receipts.h"
 #include "device/restore.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
 
-enum { OPT_SYNC = CLI_LONG, OPT_FENCE };
+enum { OPT_FENCE = CLI_LONG };
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "the device's state (needed)" },
 	{ OPT_FENCE, "fence", NULL,
 	    "the state was restored: take what ace-recv --fence says" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -28,13 +27,12 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *dir;
-	int sync, fence;
+	int fence;
 };
 
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	struct opts *o = arg;
 	int r;
 
@@ -45,8 +43,6 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_FENCE:
 		o->fence = 1;
 		return 0;
-	case OPT_SYNC:
-		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -101,7 +97,7 @@ on_receipt(struct run *x, struct err *e)
 	known = is_known(x, r);
 	receipts_add(&x->receipts, &r);
 	if ((k = receipts_save(&x->receipts, &x->state,
-	    (enum io_sync)x->o->sync, e)) < 0)
+	    x->o->f.sync, e)) < 0)
 		return k;
 	if (r.verdict == RECEIPT_INVALID && !known)
 		return err_set(e, ERR_REFUSED, "%s", said);
@@ -140,7 +136,7 @@ fence(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	if ((r = state_open(&s, o->dir, e)) == 0 &&
 	    (r = state_lock(&s, e)) == 0 &&
 	    (r = filter_in(&o->f, &in, path, e)) == 0 &&
-	    (r = restore_take(&s, in, (enum io_sync)o->sync, &n, e)) == 0)
+	    (r = restore_take(&s, in, o->f.sync, &n, e)) == 0)
 		cli_say(c, 0, "incarnation %llu", (unsigned long long)n);
 	reader_free(in);
 	state_close(&s);
@@ -163,7 +159,7 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 		goto out;
 	/* from now on nothing is forgotten without a receipt */
 	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
-	    (enum io_sync)o->sync, e)) < 0)
+	    o->f.sync, e)) < 0)
 		goto out;
 	if ((r = filter_in(&o->f, &x.in, path, e)) < 0 ||
 	    (r = filter_out(&o->f, &x.out, e)) < 0)
@@ -190,7 +186,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .sync = IO_SYNC_FULL };
+	struct opts o = { 0 };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

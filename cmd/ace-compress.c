@@ -14,11 +14,12 @@
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "format/plan.h"
+#include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
 
 enum {
-	OPT_SYNC = CLI_LONG, OPT_GAP, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
+	OPT_GAP = CLI_LONG, OPT_NONFINITE, OPT_FEEDBACK, OPT_GAMMA,
 	OPT_MOMENTUM, OPT_DECAY, OPT_WINDOW, OPT_WAIT, OPT_RESEND, OPT_ROLES
 };
 enum { HOLD_MAX = 32 << 20 };	/* bytes of values waiting for their plan */
@@ -40,7 +41,7 @@ static const struct cli_opt options[] = {
 	{ OPT_WAIT, "wait", "TIME", "for a receipt (default 60s)" },
 	{ OPT_RESEND, "resend", NULL,
 	    "send what has no receipt once more, read nothing" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	{ OPT_GAP, "allow-gap", NULL, "steps may be missing" },
 	{ OPT_NONFINITE, "nonfinite", "HOW", "refuse (default) or zero" },
 	FILTER_OPTS_IN,
@@ -59,7 +60,6 @@ struct opts {
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
 	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct opts *o = arg;
@@ -75,11 +75,6 @@ set(void *arg, int key, const char *val, struct err *e)
 		return codec_parse(val, &o->codec, e);
 	case OPT_ROLES:
 		return num_choice(&o->no_roles, val, roles, "--roles", e);
-	case OPT_SYNC:
-		r = num_choice(&k, val, syncs, "--sync", e);
-		if (r == 0)
-			o->fb.sync = (enum io_sync)k;
-		return r;
 	case OPT_FEEDBACK:
 		r = num_choice(&k, val, feedback_names, "--feedback", e);
 		if (r == 0)
@@ -142,7 +137,6 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 {
 	const struct schema *sc = reader_schema(x->in);
 	struct schema_span span;
-	char where[160];
 	const float *res = NULL;
 	uint64_t dropped = 0;
 	size_t i = x->kern->first_nonfinite(v, n);
@@ -152,10 +146,10 @@ check_finite(struct run *x, uint32_t g, float *v, size_t n, struct err *e)
 		return 0;
 	schema_span(sc, g, &span);
 	if (!x->o->zero)
-		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
-		    "'%s' at index %llu, %s", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + i),
-		    reader_where(x->in, where));
+		return reader_place(x->in, err_set(e, ERR_REFUSED, "non-finite "
+		    "value in tensor '%s' at index %llu",
+		    sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + i)), e);
 	/* what ace-expand added to it is not lost with it */
 	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
 		return r;
@@ -189,7 +183,7 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
 	}
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
 	x->body.n = 0;
-	if (pl->codec == CODEC_LOWRANK && x->fb != NULL &&
+	if (codec_after(pl) && x->fb != NULL &&
 	    (r = feedback_last(x->fb, g, &last, e)) < 0)
 		return r;
 	if ((r = codec_encode_after(pl, &ctx, r > 0 ? &last : NULL, x->acc, n,
@@ -268,13 +262,11 @@ do_upto(struct run *x, uint32_t g, float *v, struct err *e)
 static int
 no_plan(struct run *x, uint32_t g, struct err *e)
 {
-	char where[160];
-
 	if (!x->plan.any)
 		return err_set(e, ERR_USAGE, "no plan in the stream: put "
 		    "ace-select before, or give -c CODEC");
-	return err_set(e, ERR_DATA, "mismatch: no plan for group %lu, %s",
-	    (unsigned long)g, reader_where(x->in, where));
+	return reader_place(x->in, err_set(e, ERR_DATA, "mismatch: no plan for "
+	    "group %lu", (unsigned long)g), e);
 }
 
 /* The first k are done. */
@@ -374,11 +366,8 @@ begin_shard(struct run *x, struct err *e)
 	plan_clear(&x->plan);
 	x->hold.n = x->nheld = x->done = 0;
 	x->sent = x->none = 0;
-	if ((reader_shard(x->in)->flags & SHARD_PREDICTED) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history (ace-expand --cache)",
-		    shard_device(reader_shard(x->in)));
-	if ((r = room(x, e)) < 0)
+	if ((r = values_whole(reader_shard(x->in), e)) < 0 ||
+	    (r = room(x, e)) < 0)
 		return r;
 	if (x->fb == NULL)
 		return filter_shard(x->in, x->out, NULL, e);
@@ -510,7 +499,7 @@ main(int argc, char **argv)
 		.loops = kern_name
 	};
 	struct opts o = { .fb = { .gamma = 1, .momentum = 0.9, .decay = 0.9,
-	    .wait = 60, .sync = IO_SYNC_FULL } };
+	    .wait = 60 } };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;
@@ -518,6 +507,7 @@ main(int argc, char **argv)
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	o.fb.piped = o.f.output == NULL;
+	o.fb.sync = o.f.sync;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
 		r = run(&o, &c, path, &e);
 	filter_release(&o.f);

@@ -20,8 +20,8 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
@@ -29,7 +29,7 @@
 #include "spool/verdict.h"
 
 enum {
-	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
+	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
 	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE
 };
 
@@ -46,7 +46,7 @@ static const struct cli_opt options[] = {
 	    "the input is the aggregate: hand it to those who wait" },
 	{ OPT_FENCE, "fence", "STEP",
 	    "the device's state was restored, as of STEP" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -55,14 +55,13 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *spool, *device, *run;
-	int aggregate, once, sync, publish, fence;
+	int aggregate, once, publish, fence;
 	uint64_t max_shard, max_stale, fence_step;
 };
 
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const what[] = { "receipt", "aggregate", NULL };
 	struct opts *o = arg;
 	int r;
@@ -94,8 +93,6 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fence = 1;
 		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
 		    e);
-	case OPT_SYNC:
-		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -319,15 +316,13 @@ static int
 wait_for(const struct run *x, const struct answer *a, char **path,
     struct err *e)
 {
-	int ms = 1, r;
+	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	int k, r;
 
 	while ((r = inbox_aggregate(&x->inbox, a->run, a->r.step, path,
-	    e)) == 0) {
-		if ((r = fd_orphan(STDOUT_FILENO, ms, e)) < 0)
-			return r;
-		if (ms < 20)
-			ms++;
-	}
+	    e)) == INBOX_COMING)
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
 	return r < 0 ? r : 0;
 }
 
@@ -494,7 +489,7 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 		    "publishes nothing");
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	x.inbox.sync = (enum io_sync)o->sync;
+	x.inbox.sync = o->f.sync;
 	x.inbox.max_stale = o->max_stale;
 	x.v.differences = 1;
 	if ((o->publish || (r = filter_out(&o->f, &x.out, e)) == 0) &&
@@ -522,7 +517,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .sync = IO_SYNC_FULL, .max_stale = UINT64_MAX };
+	struct opts o = { .max_stale = UINT64_MAX };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

@@ -88,7 +88,7 @@ books(const char *when)
 	in.n += access("crash/in1", F_OK) == 0;
 	if (conserve_check(&c, &in, &e) < 0 || c.off != 0) {
 		(void)snprintf(text, sizeof(text), "%s: %s", when,
-		    e.msg[0] != '\0' ? e.msg : "not exact");
+		    e.code != ERR_OK ? ERR_MSG(&e) : "not exact");
 		return text;
 	}
 	return NULL;

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,22 +224,17 @@ io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 int
 io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 {
-	struct pollfd f = { .fd = io->fd, .events = POLLIN };
 	int r;
 
 	*got = 0;
 	if (io->fd >= 0 && ms >= 0 && io->at == io->have &&
-	    io->rec_at == io->rec.n) {
-		r = poll(&f, 1, ms);
-		if (r < 0 && errno != EINTR)
-			return err_sys(e, "'%s'", io->name);
-		if (r <= 0)
-			return 2;
-	}
+	    io->rec_at == io->rec.n &&
+	    (r = fd_ready(io->fd, io->watch, ms, io->name, e)) <= 0)
+		return r < 0 ? r : IO_NOT_YET;
 	if ((r = io_some(io, p, n, got, e)) < 0)
 		return r;
 	io->count += *got;
-	return *got != 0;
+	return *got != 0 ? IO_GOT : IO_END;
 }
 
 int

@@ -85,11 +85,9 @@ feedback_cache_how(struct feedback_cache *c, const char *how, struct err *e)
 }
 
 int
-feedback_cache_begin(struct feedback_cache *c, const struct reader *in,
-    struct err *e)
+feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
+    const struct schema *sc, struct err *e)
 {
-	const struct shard *sh = reader_shard(in);
-	const struct schema *sc = reader_schema(in);
 	const char *how = text_get(&sh->kv, FEEDBACK_KEY);
 	const char *base = text_get(&sh->kv, FEEDBACK_KEY_BASE);
 	int k;

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/keys.h"
 #include "format/note.h"
 #include "pipe/survey.h"
 
@@ -52,7 +53,6 @@ survey_stats(struct survey *s, const struct reader *r, struct err *e)
 	const struct chain_frame *f = reader_frame(r);
 	struct schema_span span;
 	struct note note;
-	char where[160];
 	uint32_t i;
 	int k;
 
@@ -62,9 +62,9 @@ survey_stats(struct survey *s, const struct reader *r, struct err *e)
 		note_stat(&note, i, &s->stat[note.first + i]);
 		schema_span(reader_schema(r), note.first + i, &span);
 		if (!survey_sound(&s->stat[note.first + i], span.n))
-			return err_set(e, ERR_DATA, "corrupt: statistics of "
-			    "group %lu, %s", (unsigned long)(note.first + i),
-			    reader_where(r, where));
+			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
+			    "statistics of group %lu",
+			    (unsigned long)(note.first + i)), e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}
 	return 0;
@@ -75,7 +75,6 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
 	struct note note;
-	char where[160];
 	uint32_t i;
 	float v;
 	int k;
@@ -85,27 +84,14 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 	for (i = 0; i < note.n; i++) {
 		v = note_score(&note, i);
 		if (!(v >= 0 && v <= 1))
-			return err_set(e, ERR_DATA, "corrupt: the score of "
-			    "group %lu, %s", (unsigned long)(note.first + i),
-			    reader_where(r, where));
+			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
+			    "the score of group %lu",
+			    (unsigned long)(note.first + i)), e);
 		s->score[note.first + i] = v;
 		s->have[note.first + i] |= SURVEY_SCORE;
 		s->scored = 1;
 	}
 	return 0;
-}
-
-static int
-survey_policy(struct survey *s, const struct chain_frame *f, struct err *e)
-{
-	struct text_kv kv = TEXT_KV_INIT;
-	size_t i;
-	int k = text_get_lines(&kv, f->raw, f->raw_len, e);
-
-	for (i = 0; k >= 0 && i < kv.n; i++)
-		k = text_set(&s->policy, kv.p[i].key, kv.p[i].value, e);
-	text_release(&kv);
-	return k;
 }
 
 int
@@ -133,7 +119,7 @@ survey_event(struct survey *s, const struct reader *r, int event,
 	case FRAME_SCOR:
 		return survey_scores(s, r, e);
 	case FRAME_POLI:
-		return survey_policy(s, f, e);
+		return keys_add(&s->policy, r, e);
 	default:
 		return 0;
 	}

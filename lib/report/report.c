@@ -231,7 +231,7 @@ report_shape(const struct schema_tensor *t, char buf[200])
 static const char *
 report_codec(unsigned c, char buf[16])
 {
-	const char *name = codec_name((uint8_t)c);
+	const char *name = codec_name(c);
 
 	if (name != NULL)
 		return name;
@@ -299,7 +299,7 @@ report_fail(struct report *p, int k, const struct err *e)
 	if (k >= 0 || !p->as_json || p->json.depth == 0)
 		return k;
 	emit_unwind(&p->json, 1);
-	emit_string(&p->json, "error", e->msg);
+	emit_string(&p->json, "error", ERR_MSG(e));
 	emit_end(&p->json);
 	return k;
 }

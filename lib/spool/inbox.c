@@ -285,23 +285,23 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	if (*path == NULL)
 		return -ERR_SYS;
 	if (access(*path, F_OK) == 0)
-		return 1;
+		return INBOX_HERE;
 	k = errno == ENOENT ? 0 : err_sys(e, "'%s'", *path);
 	alloc_free(*path);
 	*path = NULL;
 	if (k < 0 || (k = inbox_floor(s, run, &floor, e)) <= 0)
-		return k;
+		return k < 0 ? k : INBOX_COMING;
 	if (step > floor)
-		return 0;
+		return INBOX_COMING;
 	/* closed before: by a manifest of its own, or by being passed over */
 	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
 		return -ERR_SYS;
 	if (access(*path, F_OK) == 0)
-		k = 0;
+		k = INBOX_COMING;
 	else if (errno != ENOENT)
 		k = err_sys(e, "'%s'", *path);
 	else
-		k = step < floor ? 2 : 0;
+		k = step < floor ? INBOX_NEVER : INBOX_COMING;
 	alloc_free(*path);
 	*path = NULL;
 	return k;

@@ -95,8 +95,9 @@ int inbox_raise(const struct inbox *s, const char *run, const char *device,
 int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e);
 
-/* inbox_aggregate(s, run, step, path, e): 1 the step's aggregate is at *path,
- * allocated; 0 it may come; 2 it will not. */
+/* inbox_aggregate(s, run, step, path, e): where a step's aggregate is: an enum
+ * inbox_when; HERE: at *path, allocated. */
+enum inbox_when { INBOX_COMING, INBOX_HERE, INBOX_NEVER };
 int inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e);
 

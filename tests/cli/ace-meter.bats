@@ -118,6 +118,22 @@ known() {
 	grep -q '\[========================\] 100% 0:00:00 left' out
 }
 
+@test "when nobody reads what it writes, it does not wait for more" {
+	local args
+	mkfifo in
+	exec 8<>in
+	for args in in "-S st in" "-L 8kbit in"; do
+		# shellcheck disable=SC2086 # words are meant
+		{
+			got=0
+			timeout "$HANG" ace-meter $args 3>&- || got=$?
+			echo "$got" >status
+		} | true
+		[ "$(cat status)" -eq 4 ]
+	done
+	exec 8>&-
+}
+
 @test "what cannot be" {
 	exits 4 ace-meter nowhere
 	exits 4 ace-meter .

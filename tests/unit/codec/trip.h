@@ -21,7 +21,8 @@ struct trip {
 	struct codec_ctx ctx;
 	float x[TRIP_N], y[TRIP_N];
 	struct buf body;
-	uint8_t codec, param;
+	uint32_t codec;
+	uint8_t param;
 };
 
 /* N(0,1), the i-th of a seed. */
@@ -56,7 +57,7 @@ trip(struct trip *t, const char *spec, size_t n)
 	    codec_encode(&p, &t->ctx, t->x, n, &t->body, &t->param, &e) < 0 ||
 	    codec_decode(p.codec, t->param, &t->ctx, t->body.p, t->body.n,
 	    t->y, n, &e) < 0) {
-		(void)printf("Bail out! %s: %s\n", spec, e.msg);
+		(void)printf("Bail out! %s: %s\n", spec, ERR_MSG(&e));
 		exit(1);
 	}
 	t->codec = p.codec;
@@ -107,7 +108,7 @@ trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 
 /* 1 when exactly these bytes are refused for n values. */
 static inline int
-trip_refused(const struct trip *t, uint8_t codec, uint8_t param,
+trip_refused(const struct trip *t, uint32_t codec, uint8_t param,
     const unsigned char *p, size_t len, size_t n)
 {
 	float *y = calloc(n + 1, sizeof(*y));
@@ -121,8 +122,8 @@ trip_refused(const struct trip *t, uint8_t codec, uint8_t param,
 	r = codec_decode(codec, param, &t->ctx, copy, len, y, n, &e);
 	free(copy);
 	free(y);
-	return r == -ERR_DATA && (strncmp(e.msg, "corrupt", 7) == 0 ||
-	    strncmp(e.msg, "unsupported", 11) == 0);
+	return r == -ERR_DATA && (strncmp(ERR_MSG(&e), "corrupt", 7) == 0 ||
+	    strncmp(ERR_MSG(&e), "unsupported", 11) == 0);
 }
 
 #endif

@@ -123,7 +123,7 @@ two_passes(uint64_t budget)
 	f.ctx = ctx;
 	f.size = size;
 	if (fit_plan(&f, level, LEVELS, 1, &e) < 0) {
-		ok(0, "%s", e.msg);
+		ok(0, "%s", ERR_MSG(&e));
 		return HUGE_VAL;
 	}
 	truth(f.plan, &bytes, &dist);
