@@ -483,6 +483,12 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
+	if ((o->publish || o->fence) && (o->aggregate || o->once))
+		return err_set(e, ERR_USAGE, "--reply and --once are of "
+		    "shards that arrive");
+	if (o->fence && (o->publish || path != NULL))
+		return err_set(e, ERR_USAGE, "--fence reads no input and "
+		    "publishes nothing");
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	x.inbox.sync = o->f.sync;

@@ -163,3 +163,19 @@ known() {
 	[ "$got" -eq 4 ]
 	says 'No space left'
 }
+
+@test "measure.sh counts from where the other side answers" {
+	mkdir bin
+	cat >bin/ssh <<-'E'
+	#!/bin/sh
+	sleep 6
+	ace-meter -L 20Mbit | sh -c "$3"
+	E
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH exits 0 "$ROOT/examples/hosts/measure.sh" cloud state
+	grep -qE 'bandwidth=[1-9]' out
+	# one that cannot be reached is a failure, at once
+	printf '#!/bin/sh\nexit 255\n' >bin/ssh
+	PATH=$PWD/bin:$PATH exits 255 timeout "$HANG" \
+	    "$ROOT/examples/hosts/measure.sh" cloud state
+}
