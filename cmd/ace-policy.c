@@ -501,6 +501,7 @@ run(struct opts *o, const char *path, struct err *e)
 	    (r = filter_in(&o->f, &p->in, path, e)) < 0 ||
 	    (r = filter_out(&o->f, &p->out, e)) < 0)
 		goto out;
+	filter_loose(p->in, p->out, 0);
 	while ((r = reader_next(p->in, e)) > 0) {
 		r = policy_event(p, r, e);
 		say(o, p);

@@ -31,6 +31,9 @@ enum codec_id {
 	CODEC_NATURAL = 13,
 	CODEC_EDEN = 14,
 	CODEC_MAX = 15,
+	CODEC_ESCAPE = 15,	/* in a directory: the number follows */
+	CODEC_PRIVATE = 1 << 14,	/* and above: anybody's */
+	CODEC_ID_MOST = 65534,	/* the largest number that can be said */
 	CODEC_NONE = 255	/* in a plan: the group is not sent */
 };
 
@@ -59,6 +62,13 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 /* codec_format: the inverse, for reports: "topk:0.01".  Returns buf. */
 const char *codec_format(const struct codec_plan *plan, char buf[32]);
 const char *codec_name(uint8_t codec);	/* "topk"; NULL when unknown */
+
+/* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
+static inline int
+codec_exact(uint8_t codec, uint8_t param)
+{
+	return codec == CODEC_F32 || (codec == CODEC_LOSSLESS && param == 0);
+}
 
 /* codec_sparse(plan): 1 when most values, or all small ones, become zero. */
 int codec_sparse(const struct codec_plan *plan);

@@ -1,7 +1,6 @@
-#include <stdlib.h>
-
 #include "base/err.h"
 #include "format/keys.h"
+#include "format/array.h"
 #include "format/reader.h"
 #include "format/writer.h"
 
@@ -35,21 +34,24 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 }
 
 int
-keys_times(const struct shard *sh, size_t n, double *v, struct err *e)
+keys_times(const struct reader *r, size_t n, double *v, struct err *e)
 {
-	const char *s = text_get(&sh->kv, SHARD_KEY_LAYERS);
-	char *end;
+	const struct chain_frame *f = reader_frame(r);
+	struct err own = ERR_INIT;
+	char where[160];
+	double t;
 	size_t i;
+	int k;
 
-	if (s == NULL)
+	if (f->type != FRAME_TIME)
 		return 0;
-	for (i = n; i-- > 0; s = end + 1) {
-		v[i] = strtod(s, &end);
-		if (end == s || !(v[i] >= 0 && v[i] <= 1e7) ||
-		    *end != (i > 0 ? ',' : '\0'))
-			return err_set(e, ERR_DATA, "corrupt: key "
-			    SHARD_KEY_LAYERS " of '%s': not %zu times",
-			    shard_device(sh), n);
+	if ((k = array_get_times(f->raw, f->raw_len, n, v, &own)) < 0)
+		return err_set(e, -k, "%.200s, %s", own.msg,
+		    reader_where(r, where));
+	for (i = 0; i < n / 2; i++) {
+		t = v[i];
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = t;
 	}
 	return 1;
 }

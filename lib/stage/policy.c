@@ -210,24 +210,24 @@ policy_cuts(struct policy *p, double rate, struct text_kv *kv, struct err *e)
 		return r;
 	if (r > 0 && v > 0)
 		share = v;
-	r = policy_dynacomm_decide(&p->cuts, reader_shard(p->in), reader_schema(p->in),
-	    rate, share, kv, words, e);
+	r = policy_dynacomm_decide(&p->cuts, reader_schema(p->in), rate, share,
+	    kv, words, e);
 	if (r >= 0)
 		policy_say(p, "%s: %s", reader_where(p->in, where), words);
 	return r < 0 ? r : 0;
 }
 
-/* Before the data. */
+/* Before the data, and if cuts are to be decided after what stands before it. */
 static int
-policy_on_shard(struct policy *p, struct err *e)
+policy_decide(struct policy *p, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
 	char where[160], words[256];
 	double rate = -1;
 	int r, decided = 0;
 
-	if ((r = filter_shard(p->in, p->out, NULL, e)) < 0 ||
-	    (r = policy_rate(p, &rate, e)) < 0)
+	p->waits = 0;
+	if ((r = policy_rate(p, &rate, e)) < 0)
 		return r;
 	if (p->stale.on) {
 		r = decided = policy_deco_decide(&p->stale, reader_shard(p->in),
@@ -241,6 +241,25 @@ policy_on_shard(struct policy *p, struct err *e)
 		r = keys_put(p->out, &kv, e);
 	text_release(&kv);
 	return r;
+}
+
+static int
+policy_on_shard(struct policy *p, struct err *e)
+{
+	int r = filter_shard(p->in, p->out, NULL, e);
+
+	p->waits = p->cuts.on;
+	return r < 0 || p->waits ? r : policy_decide(p, e);
+}
+
+static int
+policy_on_data(struct policy *p, struct err *e)
+{
+	int r = p->waits ? policy_decide(p, e) : 0;
+
+	if (r < 0 || (r = writer_pass(p->out, p->in, e)) < 0)
+		return r;
+	return filter_cut(p->in, p->out, e);
 }
 
 /* || theta ||, as the option or the shard says. */
@@ -373,6 +392,18 @@ policy_on_policy(struct policy *p, struct err *e)
 	return r;
 }
 
+static int
+policy_on_note(struct policy *p, struct err *e)
+{
+	int r = p->cuts.on ? policy_dynacomm_hear(&p->cuts, p->in,
+	    reader_schema(p->in)->n, e) : 0;
+
+	if (r < 0)
+		return r;
+	return reader_frame(p->in)->type == FRAME_POLI ?
+	    policy_on_policy(p, e) : filter_pass(p->in, p->out, 0, e);
+}
+
 int
 policy_event(struct policy *p, int event, struct err *e)
 {
@@ -384,15 +415,12 @@ policy_event(struct policy *p, int event, struct err *e)
 	case READER_SHARD:
 		return policy_on_shard(p, e);
 	case READER_DATA:
-		r = writer_pass(p->out, p->in, e);
-		return r < 0 ? r : filter_cut(p->in, p->out, e);
+		return policy_on_data(p, e);
 	case READER_SEND:
-		return policy_on_send(p, e);
+		r = p->waits ? policy_decide(p, e) : 0;
+		return r < 0 ? r : policy_on_send(p, e);
 	case READER_NOTE:
-		if (reader_shard(p->in) == NULL)
-			return 0;
-		return reader_frame(p->in)->type == FRAME_POLI ?
-		    policy_on_policy(p, e) : filter_pass(p->in, p->out, 0, e);
+		return policy_on_note(p, e);
 	default:
 		return 0;
 	}

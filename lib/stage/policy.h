@@ -42,6 +42,7 @@ struct policy {
 	uint64_t steps;			/* local steps before the next shard */
 	int explain;			/* say from which numbers, too */
 	/* found */
+	int waits;			/* the shard's times may still come */
 	uint64_t asked;			/* interval of a device that diverges */
 	struct buf said;		/* words, each line ends with a zero */
 };
