@@ -22,19 +22,24 @@ each() {
 shards() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n) = (0);
-	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack "V", substr $s, $o + 16, 4;
 		my ($t, $p) = (substr($s, $o + 4, 4), substr $s, $o + 64, $n);
 		if ($t eq "SHRD") {
-			for (my $i = 192; $i < $n;) {
+			my ($f, $i, %f) = (unpack("V", substr $p, 76), 88);
+			for (0 .. 7) {
+				next unless $f >> $_ & 1;
+				$f{$_} = unpack "Q<", substr $p, $i;
+				$i += $_ == 1 || $_ == 2 || $_ == 6 ? 16 : 8 }
+			while ($i < $n) {
 				my ($k, $v) = unpack "vv", substr $p, $i, 4;
 				print substr($p, $i + 4, $k), "=",
 				    substr($p, $i + 4 + $k, $v), " ";
 				$i += 4 + $k + $v }
 			printf "step=%d base=%d weight=%.9g samples=%d kind=%d " .
 			    "flags=%d n=%d ", unpack("Q<", substr $p, 32),
-			    unpack("Q<", substr $p, 48),
-			    unpack("d<Q<VVV", substr $p, 104)
+			    $f{0} // 0, unpack("d<", substr $p, 56),
+			    $f{3} // 0, unpack("VVV", substr $p, 64)
 		} elsif ($t eq "SEND") {
 			my @f = unpack "VVQ<Q<Q<a16d<d<f<VQ<", $p;
 			print "records=$f[1] nonzero=$f[2] dropped=$f[10] " .
@@ -48,7 +53,7 @@ field() { shards "$2" | grep -oE "(^| )$1=[^ ]*" | sed 's/.*=//'; }
 digest() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n) = (0);
-	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack "V", substr $s, $o + 16, 4;
 		print unpack("H32", substr $s, $o + 64 + 32, 16), "\n"
 		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"
