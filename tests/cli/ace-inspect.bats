@@ -265,7 +265,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 @test "recover: what is whole, marked; nobody aggregates it" {
 	mkshards -N 5 -c q8 >in
 	cp in bad
-	flip bad 3000
+	flip bad 2400
 	exits 3 ace-expand bad
 	exits 1 ace-inspect --recover -o saved bad
 	says '^ace-inspect: 4 shards saved$'
