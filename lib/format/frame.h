@@ -12,6 +12,7 @@ struct err;
 
 enum {
 	FRAME_HEAD_SIZE = 64,
+	FRAME_TAIL_SIZE = 48,		/* payload of TAIL */
 	FRAME_MAX = 16 << 20,		/* payload, by default */
 	FRAME_MAX_HARD = 64 << 20,
 	FRAME_VERSION = 1

@@ -12,7 +12,7 @@
 #include "format/writer.h"
 #include "kern/kern.h"
 
-enum { WRITER_HEAD = 56, WRITER_TAIL = 48 };	/* bytes of the payloads */
+enum { WRITER_HEAD = 56 };	/* payload of HEAD */
 
 struct writer {
 	struct io *io;
@@ -229,7 +229,7 @@ writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
 static int
 writer_tail(struct writer *w, uint32_t status, struct err *e)
 {
-	unsigned char p[WRITER_TAIL];
+	unsigned char p[FRAME_TAIL_SIZE];
 
 	memset(p, 0, sizeof(p));
 	bytes_set32(p, w->seq);
