@@ -173,6 +173,7 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	if ((r = filter_in(&o->f, &x.in, path, e)) < 0 ||
 	    (r = filter_out(&o->f, &x.out, e)) < 0)
 		goto out;
+	filter_loose(x.in, x.out, 0);
 	while ((r = reader_next(x.in, e)) > 0)
 		if ((r = on_event(&x, r, e)) < 0)
 			break;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"
+#include "format/array.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
@@ -244,8 +245,6 @@ describe(struct run *x, struct shard *out, const char *device, struct err *e)
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
 	    (r = shard_set_device(out, device, e)) < 0)
 		return r;
-	if ((r = gather_members(x->g, &out->kv, e)) < 0)
-		return r;
 	return gather_norm(x->g, &out->kv, e);
 }
 
@@ -318,6 +317,21 @@ put_policy(struct run *x, struct err *e)
 	return r;
 }
 
+/* Whose shards are in it. */
+static int
+put_members(struct run *x, struct err *e)
+{
+	struct array_names l = ARRAY_NAMES_INIT;
+	struct buf b = BUF_INIT;
+	int r = gather_members(x->g, &l, e);
+
+	if (r == 0 && (r = array_put_names(&l, &b, e)) == 0)
+		r = writer_note(x->out, FRAME_MEMB, b.p, b.n, e);
+	buf_release(&b);
+	array_release(&l);
+	return r;
+}
+
 /* Those that count, put together, as s. */
 static int
 put_step(struct run *x, struct shard *s, const char *device, struct err *e)
@@ -334,7 +348,7 @@ put_step(struct run *x, struct shard *s, const char *device, struct err *e)
 	for (g = 0; g < sc->ngroups && r == 0; g++)
 		r = do_group(x, g, e);
 	if (r < 0 || (r = gather_finish(x->g, e)) < 0 ||
-	    (r = put_policy(x, e)) < 0)
+	    (r = put_members(x, e)) < 0 || (r = put_policy(x, e)) < 0)
 		return r;
 	writer_dropped(x->out, x->c.dropped);
 	if ((r = writer_send(x->out, NULL, e)) == 0)

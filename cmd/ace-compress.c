@@ -466,6 +466,7 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 		r = filter_end(x.out, r, e);
 		goto out;
 	}
+	filter_loose(x.in, x.out, 1);
 	while ((r = reader_next(x.in, e)) > 0)
 		if (r == READER_SHARD && (r = compress_shard(&x, e)) < 0)
 			break;

@@ -152,7 +152,6 @@ check_head(const struct shard *sh, struct receipt *r)
 	memcpy(r->run, sh->run, SHARD_ID);
 	memcpy(r->device, sh->device, SHARD_ID);
 	r->step = sh->step;
-	r->part = sh->part;
 	if ((sh->flags & SHARD_RECOVERED) != 0)
 		refuse(r, "recovered from a damaged file");
 }

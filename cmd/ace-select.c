@@ -264,6 +264,8 @@ run(struct opts *o, const char *path, struct err *e)
 	    (r = o->text ? io_create(&c->to.text, o->f.output, 1, e) :
 	    filter_out(&o->f, &c->to.out, e)) < 0)
 		goto out;
+	if (c->to.out != NULL)
+		filter_loose(c->to.in, c->to.out, 0);
 	while ((r = reader_next(c->to.in, e)) > 0)
 		if (r == READER_SHARD && (r = select_shard(o, flow, e)) < 0)
 			break;

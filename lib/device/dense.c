@@ -8,11 +8,11 @@
 #include "device/dense.h"
 
 /* The tail's checksum covers every header, and each header its payload: the
- * last 128 bytes stand for the whole file. */
+ * last frame stands for the whole file. */
 static int
 dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 {
-	unsigned char tail[128];
+	unsigned char tail[FRAME_HEAD_SIZE + FRAME_TAIL_SIZE];
 	struct stat st;
 	ssize_t n;
 

@@ -25,7 +25,8 @@ enum {
 #define SAFETENSORS_PREFIX "safetensors."	/* of its keys in a shard */
 
 static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
-	"F32", "F16", "BF16", "F64", "I32", "I64"
+	"F32", "F16", "BF16", "F64", "I32", "I64", "U8", "BOOL", "F8_E4M3",
+	"F8_E5M2", "I8", "I16"
 };
 
 /* ---- the header, through a window ---- */

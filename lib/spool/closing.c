@@ -189,9 +189,7 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 static int
 closing_order(const struct receipt *a, const struct receipt *b)
 {
-	int c = memcmp(a->device, b->device, SHARD_ID);
-
-	return c != 0 ? c : (a->part > b->part) - (a->part < b->part);
+	return memcmp(a->device, b->device, SHARD_ID);
 }
 
 /* Insertion: receipts and file names move together, steps are small. */

@@ -88,8 +88,7 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 		    name);
 		return;
 	}
-	(void)snprintf(out, INBOX_FILE, "%.200s.%lu.%s", name,
-	    (unsigned long)sh->part, end);
+	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
 }
 
 const char *

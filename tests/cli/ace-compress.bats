@@ -8,13 +8,14 @@ records() {
 	sub varint { my ($v, $k, $c) = (0, 0);
 		do { $c = ord substr $_[0], $_[1]++, 1;
 		$v |= ($c & 127) << $k; $k += 7 } while $c & 128; $v }
-	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack "V", substr $s, $o + 16, 4;
 		my $t = substr $s, $o + 4, 4;
 		last if $t eq "SEND";
 		next if $t ne "DATA";
 		my $p = substr $s, $o + 64, $n;
-		my ($m, $i) = (unpack("V", $p), 8);
+		my ($m, $i) = (unpack("V", $p), 12);
+		$g = unpack "V", substr $p, 8;
 		while ($m--) {
 			my $c = ord substr $p, $i++, 1;
 			my $gap = $c >> 5;
@@ -471,7 +472,7 @@ anywhere() {
 		exits 0 ace-compress -c "$c" in
 		perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 		my ($o, $n, $d, $r) = (0, 0, 0, 0);
-		for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+		for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 			$n = unpack "V", substr $s, $o + 16, 4;
 			next if substr($s, $o + 4, 4) ne "DATA";
 			my ($m, $l) = unpack "VV", substr $s, $o + 64;

@@ -85,8 +85,8 @@ layered() {
 
 @test "a budget too small for anything sends nothing and says so" {
 	layered
-	[ "$(coded 600 scored)" -le 600 ]
-	grep -q "600 bytes are too few for any group: nothing is sent, all is kept" said
+	[ "$(coded 500 scored)" -le 500 ]
+	grep -q "500 bytes are too few for any group: nothing is sent, all is kept" said
 	[ "$(count coded DATA)" -eq 0 ] || false
 	[ "$(coded 0 scored)" -gt 0 ]
 	[ "$(count coded DATA)" -eq 0 ]
@@ -225,7 +225,7 @@ layered() {
 	exits 0 ace-select --text --roles ignore -b 5k large
 	grep -qE '^1 (ecq|none).* w_bias' out
 	exits 2 ace-select --roles what -b 5k shard
-	exits 0 ace-select -b 700 shard
+	exits 0 ace-select -b 550 shard
 	says "too few"
 }
 

@@ -70,7 +70,7 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 @test "doubled on purpose: status 3" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
-	cp spool/test/1/edge1.0.aceg spool/test/1/edge1.1.aceg
+	cp spool/test/1/edge1.aceg spool/test/1/edge1.1.aceg
 	exits 3 balance in*
 	says "at index 0: 1 was given, 2 is delivered or kept"
 }

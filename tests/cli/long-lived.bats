@@ -165,7 +165,7 @@ breaks() {
 		[ $s -eq 1 ] || {
 			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
 			cat in$s >&9
-			wait_for test -e "spool/test/$s/edge2.0.aceg"
+			wait_for test -e "spool/test/$s/edge2.aceg"
 		}
 		timeout "$HANG" ace-aggregate --spool spool --steps 1 --quorum 1 \
 		    --published --sync none |

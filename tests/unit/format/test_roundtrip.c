@@ -132,7 +132,7 @@ main(void)
 	p = malloc(1 << 16);
 	memcpy(p, io_mem(io, &n), 0);
 	memcpy(p, io_mem(io, &n), n);
-	ok(n % 64 == 0, "%zu bytes, a multiple of 64", n);
+	ok(n % 8 == 0, "%zu bytes, a multiple of 8", n);
 	k = read_all(p, n, &e);
 	ok(k == 0, "read back: %d %s", k, ERR_MSG(&e));
 	for (i = 0; i < n; i++) {
