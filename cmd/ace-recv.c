@@ -442,6 +442,8 @@ publish_shard(struct run *x, struct err *e)
 	    (r = writer_open(&w, io, &wo, e)) == 0 &&
 	    (r = filter_copy(x->in, w, e)) == 0)
 		r = writer_end(w, x->inbox.sync, e);
+	if (r == 0)
+		r = inbox_durable(&x->inbox, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);
 	alloc_free(path);
 	return r;
@@ -481,6 +483,12 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
+	if ((o->publish || o->fence) && (o->aggregate || o->once))
+		return err_set(e, ERR_USAGE, "--reply and --once are of "
+		    "shards that arrive");
+	if (o->fence && (o->publish || path != NULL))
+		return err_set(e, ERR_USAGE, "--fence reads no input and "
+		    "publishes nothing");
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	x.inbox.sync = o->f.sync;

@@ -21,7 +21,8 @@ struct list {
 };
 
 static const char *const flag_names[] = {
-	"error-feedback", "momentum-corrected", "clipped", "recovered"
+	"error-feedback", "momentum-corrected", "clipped", "recovered",
+	"predicted"
 };
 enum { NFLAGS = sizeof(flag_names) / sizeof(flag_names[0]) };
 

@@ -256,26 +256,6 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 	return k < 0 ? k : 0;
 }
 
-/* Whoever it was that made the name, the manifest or the number of the last
- * closed step may have died before it was durable. */
-static int
-verdict_sync(const struct inbox *s, const char *run, const char *path,
-    const struct receipt *r, struct err *e)
-{
-	char *closed;
-	int k;
-
-	if (s->sync != IO_SYNC_FULL)
-		return 0;
-	if ((k = io_sync_path(path, e)) < 0 || r->verdict != RECEIPT_LATE)
-		return k;
-	if ((closed = inbox_path(s, run, NULL, "closed", e)) == NULL)
-		return -ERR_SYS;
-	k = io_sync_path(closed, e);
-	alloc_free(closed);
-	return k;
-}
-
 /* The same under the run's lock, shared if that is enough. */
 static int
 verdict_locked(const struct inbox *s, const struct shard *sh,
@@ -292,7 +272,7 @@ verdict_locked(const struct inbox *s, const struct shard *sh,
 			return k;
 		k = verdict_decide(s, sh, sc, temp, path, alone, r, e);
 		if (k == 0)
-			k = verdict_sync(s, inbox_run_of(sh), path, r, e);
+			k = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 		(void)close(fd);
 	}
 	return k;

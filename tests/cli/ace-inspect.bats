@@ -341,12 +341,19 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 cpu 5 ace-inspect --diff huge huge
 }
 
-@test "a picture: well formed, the same each time, its numbers those of the text" {
+@test "a picture is well-formed XML" {
+	needs xmllint
+	mkshards -t w:64,64 -t 'a<b:64' -t c:10 -k layered -N 3 | ace-score |
+	    ace-select --bits 4 | ace-compress >in
+	exits 0 ace-inspect --plot p.svg in
+	xmllint --noout p.svg
+}
+
+@test "a picture: the same each time, its numbers those of the text" {
 	mkshards -t w:64,64 -t 'a<b:64' -t c:10 -k layered -N 3 | ace-score |
 	    ace-select --bits 4 | ace-compress >in
 	exits 0 ace-inspect --plot p.svg in
 	[ ! -s out ]
-	! command -v xmllint >/dev/null || xmllint --noout p.svg
 	head -n 1 p.svg | grep -q '^<svg xmlns=.* width="[0-9]*" height="[0-9]*"'
 	tail -n 1 p.svg | grep -qx '</svg>'
 	grep -q '>a?b<' p.svg
@@ -416,4 +423,13 @@ receipt       edge1 step 7: accepted" ]
 		esac
 	done <files
 	exits 0 ace-inspect state/receipts
+}
+
+@test "a difference to a history says that it is one" {
+	mkshards -s 0 | ace-compress -S state --feedback cache -c q8 >/dev/null
+	mkshards -s 1 | ace-compress -S state --feedback cache -c q8 >second
+	exits 0 ace-inspect second
+	grep -qE '^flags .*predicted' out
+	exits 0 ace-inspect --json second
+	grep -q '"flags":\[.*"predicted".*\]' out
 }

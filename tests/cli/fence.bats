@@ -123,6 +123,18 @@ fence() {
 	same before/residual state/residual
 }
 
+@test "--fence with what it does not go with: status 2, the incarnation as it was" {
+	mkshards | ace-recv --spool spool >/dev/null
+	find spool | sort >before
+	for o in --publish "--reply aggregate" --once x.aceg; do
+		# shellcheck disable=SC2086 # words
+		exits 2 ace-recv --spool spool --run test --device edge1 \
+		    --fence 0 $o </dev/null
+	done
+	find spool | sort | cmp - before
+	exits 2 ace-recv --spool spool --publish --once </dev/null
+}
+
 @test "damage and other streams: status 3, the state as it was" {
 	lost_disk
 	cp state/residual before
