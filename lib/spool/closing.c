@@ -18,51 +18,7 @@
 #include "spool/closing.h"
 #include "spool/waiting.h"
 
-/* ---- runs and steps ---- */
-
-struct closing_run {
-	const struct inbox *s;
-	char *name;
-	int n;
-};
-
-/* The directory's name may be a hash: the real one is in the schema's file,
- * which comes before the first shard. */
-static int
-closing_each_run(void *arg, const char *name, struct err *e)
-{
-	struct closing_run *r = arg;
-	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e);
-	int k;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
-	if (access(path, F_OK) < 0)
-		k = errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
-	else if (r->n++ == 0)
-		k = ledger_run(path, &r->name, e);
-	else
-		k = 0;
-	alloc_free(path);
-	return k;
-}
-
-int
-closing_run(const struct inbox *s, char **name, struct err *e)
-{
-	struct closing_run r = { s, NULL, 0 };
-	int k = scan(s->state.dir, closing_each_run, &r, e);
-
-	if (k == 0 && r.n == 1) {
-		*name = r.name;
-		return CLOSING_ONE_RUN;
-	}
-	alloc_free(r.name);
-	return k < 0 ? k : r.n > 1 ? CLOSING_RUNS : CLOSING_NO_RUN;
-}
+/* ---- steps ---- */
 
 struct closing_step {
 	uint64_t after, best;
