@@ -467,6 +467,18 @@ data(struct forge *s, unsigned long which)
 	s->f[SEND].keep |= KEEP_BODY;
 }
 
+/* A tensor of u8, carried as f16. */
+static void
+exact(struct forge *s, unsigned long dtype)
+{
+	unsigned char b[16 + 32] = { 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
+		0x11, 32 };
+
+	s->f[SCHM].p[32 + 23] = (unsigned char)dtype;
+	forge_payload(&s->f[DATA], b, sizeof(b));
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
 /* One record, as lies.h has it. */
 static void
 body(struct forge *s, unsigned long which)
@@ -660,6 +672,7 @@ static const struct bad bads[] = {
 	{ "corrupt-codec-65535", data, 19 },
 	{ "corrupt-data-first-gap", data, 20 },
 	{ "corrupt-data-twice", twice, DATA },
+	{ "corrupt-exact-codec", exact, 6 },
 	LIES(body),
 	{ "corrupt-directory-padding", PAY8(DATA, 15, 1) },
 

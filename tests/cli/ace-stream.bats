@@ -143,6 +143,11 @@ built() {
 
 @test "the page's filter compiles against ace.h and libace alone, and scales" {
 	built scale
+	# what stands between shards goes through, where it stood
+	mkshards -A -N 2 >in
+	exits 0 ./scale 2 <in
+	[ "$(frames out | awk '$2 != "pROv" { printf("%s ", $2) }')" = \
+	    "HEAD SCHM xyZz SHRD DATA SEND xyZz SHRD DATA SEND TAIL " ]
 	mkshards -a -p -N 3 -c f16 -w 3 >in
 	exits 0 ./scale 2 <in
 	mv out twice
