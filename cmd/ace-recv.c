@@ -190,13 +190,16 @@ check_data(struct run *x, struct receipt *r, struct err *e)
 static int
 take_data(struct run *x, struct writer *w, struct receipt *r, struct err *e)
 {
+	const struct chain_frame *f;
 	uint64_t bytes = 0;
 	int k;
 
 	if ((k = values_begin(&x->v, x->in, e)) < 0)
 		return k;
 	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND) {
-		bytes += reader_frame(x->in)->wire_len;
+		f = reader_frame(x->in);
+		bytes += FRAME_HEAD_SIZE + f->wire_len +
+		    frame_padding(f->wire_len);
 		if (x->o->max_shard != 0 && bytes > x->o->max_shard)
 			refuse(r, "limit: larger than --max-shard");
 		if ((k == READER_DATA && (k = check_data(x, r, e)) < 0) ||

@@ -59,6 +59,16 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -e spool/test/0/edge1.aceg ]
 }
 
+@test "a value that is not finite is seen wherever it is in a group" {
+	local at
+	# groups of 100 and a last one of 37
+	for at in 0 1 63 64 98 99 100 199 936; do
+		rm -rf spool
+		mkshards -t w:937 -g 100 -k nan -i $at >in
+		recv "^step 0: invalid: non-finite value in tensor 'w' at index $at$" <in
+	done
+}
+
 @test "another device than the key's: no receipt, and the other one is not harmed" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in
@@ -89,6 +99,14 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 0: invalid: limit: larger" --max-shard 10k <in
 	mkshards -n 10k -s 1 >in
 	recv "^step 1: accepted" --max-shard 100k <in
+	# to the byte: its frames behind the head and before the end
+	mkshards -n 10k -s 2 >in
+	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
+	    !at && $2 == "DATA" { at = $1 }')
+	[ "$bytes" -gt 40000 ]
+	recv "^step 2: accepted" --max-shard "$bytes" <in
+	mkshards -n 10k -s 3 >in
+	recv "^step 3: invalid: limit: larger" --max-shard $((bytes - 1)) <in
 }
 
 @test "a closed step: accepted if it is in the manifest, else late" {
