@@ -189,7 +189,7 @@ code_group(struct run *x, uint32_t g, const struct codec_plan *pl, size_t n,
 	}
 	values_ctx(reader_schema(x->in), reader_shard(x->in), g, &ctx);
 	x->body.n = 0;
-	if (pl->codec == CODEC_LOWRANK && x->fb != NULL &&
+	if (codec_after(pl) && x->fb != NULL &&
 	    (r = feedback_last(x->fb, g, &last, e)) < 0)
 		return r;
 	if ((r = codec_encode_after(pl, &ctx, r > 0 ? &last : NULL, x->acc, n,

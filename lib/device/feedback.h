@@ -88,7 +88,8 @@ int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 
 /* One coded group: what goes on the wire and what it decodes to. */
 struct feedback_code {
-	uint8_t codec, param;
+	uint32_t codec;
+	uint8_t param;
 	const struct buf *body;
 	const float *dec;
 };

@@ -88,7 +88,7 @@ residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
 }
 
 int
-residual_record(struct residual_new *n, uint32_t g, uint8_t codec,
+residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     uint8_t param, const struct buf *body, const float *x, size_t len,
     struct err *e)
 {

@@ -47,7 +47,7 @@ int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
     struct err *e);
 /* One record of the pending shard, in rising order; x f32[len] what it decodes
  * to. */
-int residual_record(struct residual_new *n, uint32_t g, uint8_t codec,
+int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     uint8_t param, const struct buf *body, const float *x, size_t len,
     struct err *e);
 void residual_dropped(struct residual_new *n, uint64_t count);

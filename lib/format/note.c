@@ -78,7 +78,7 @@ note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *pl,
 	out->n += NOTE_TERMS;
 	for (i = 0; i < n; i++) {
 		p = out->p + out->n;
-		p[0] = pl[i].codec;
+		p[0] = (unsigned char)pl[i].codec;
 		p[1] = pl[i].param;
 		bytes_set16(p + 2, 0);
 		bytes_set32(p + 4, bytes_u32(pl[i].arg));

@@ -297,7 +297,7 @@ writer_sums(struct writer *w, const float *x, size_t n)
 
 /* See reader_entry for the bytes. */
 static int
-writer_entry(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
+writer_entry(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
     size_t len, struct err *e)
 {
 	uint64_t gap = group - w->next_group;
@@ -325,7 +325,7 @@ writer_entry(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
 }
 
 int
-writer_record(struct writer *w, uint32_t group, uint8_t codec, uint8_t param,
+writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
     const unsigned char *body, size_t len, const float *x, size_t n,
     struct err *e)
 {

@@ -43,7 +43,7 @@ int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
 /* x f32[n] is what the body decodes to, for the sums; NULL leaves it out of
  * them (then hand the sums to writer_send). */
-int writer_record(struct writer *w, uint32_t group, uint8_t codec,
+int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
 /* The same with codec F32. */

@@ -68,9 +68,10 @@ chooser_stat(struct chooser *c, uint32_t g, const float *x, size_t n,
 void
 chooser_add(struct size *z, uint32_t g, const struct codec_plan *p, size_t len)
 {
-	int open = p->codec == CODEC_LOSSLESS || p->codec > CODEC_ECQ;
+	int param = codec_param(p);
 
-	size_record(z, g, open ? (uint8_t)~z->param : p->param, len);
+	/* one that only coding tells: as if it were another than the last */
+	size_record(z, g, param < 0 ? (uint8_t)~z->param : (uint8_t)param, len);
 }
 
 void

@@ -6,7 +6,7 @@
 #include "base/elem.h"
 #include "base/err.h"
 #include "sync/allot.h"
-#include "sync/estimate.h"
+#include "codec/estimate.h"
 
 enum {
 	ALLOT_PROBES = 8,	/* groups whose levels are all measured */
@@ -110,31 +110,16 @@ allot_body(const struct allot *a, size_t g)
 	return (size_t)b;
 }
 
-int
-allot_dense(const struct codec_plan *p)
-{
-	switch (p->codec) {
-	case CODEC_F32:
-	case CODEC_F16:
-	case CODEC_BF16:
-	case CODEC_LOSSLESS:
-	case CODEC_Q8:
-	case CODEC_I64:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 static void
 allot_level(struct allot *a, size_t g, size_t l, const struct estimate *m)
 {
 	struct select_level *v = &a->level[g * a->m + l];
 	uint8_t *known = &a->known[g * a->m + l];
 	const struct codec_plan pl = allot_plan(a, g, l), *p = &pl;
-	int64_t body = estimate_rate(m, p);
-	double error = estimate_error(m, p);
+	int64_t body;
+	double error;
 
+	codec_foretell(p, m, &body, &error);
 	v->rate = -1;
 	v->dist = 0;
 	*known = ALLOT_BARRED;
@@ -166,11 +151,11 @@ allot_group(struct allot *a, size_t g, const struct stat_group *stat,
 			a->known[g * a->m + l] = ALLOT_BARRED;
 			a->level[g * a->m + l].rate = -1;
 		}
-		can += allot_dense(&a->plan[l]) &&
+		can += codec_dense(&a->plan[l]) &&
 		    a->known[g * a->m + l] != ALLOT_BARRED;
 	}
 	for (l = 0; dense && can > 0 && l < a->m; l++)
-		if (!allot_dense(&a->plan[l])) {
+		if (!codec_dense(&a->plan[l])) {
 			a->known[g * a->m + l] = ALLOT_BARRED;
 			a->level[g * a->m + l].rate = -1;
 		}
@@ -236,7 +221,7 @@ allot_alike(struct allot *a, size_t g, size_t l, const double f[2])
 		if (a->known[g * a->m + i] != ALLOT_FORETOLD ||
 		    a->plan[i].codec != a->plan[l].codec)
 			continue;
-		if (!estimate_fixed(&a->plan[i]))
+		if (!codec_fixed(&a->plan[i]))
 			v->rate = (int64_t)ceil((double)v->rate * f[0]);
 		v->dist *= f[1];
 	}
@@ -336,7 +321,7 @@ allot_learn_of(struct allot *a, size_t from, size_t to)
 		}
 	for (i = 0; i < 2; i++)
 		f[i] = allot_factor(told[i], was[i]);
-	if (estimate_fixed(&a->plan[from]))
+	if (codec_fixed(&a->plan[from]))
 		f[0] = 1;
 	for (l = from; l < to; l++)
 		allot_scale(a, l, f);
@@ -361,7 +346,7 @@ allot_settle(struct allot *a)
 
 	for (i = 0; i < a->n * a->m; i++)
 		if (a->known[i] != ALLOT_EXACT &&
-		    !estimate_fixed(&a->plan[i % a->m])) {
+		    !codec_fixed(&a->plan[i % a->m])) {
 			a->known[i] = ALLOT_BARRED;
 			a->level[i].rate = -1;
 		}
@@ -387,7 +372,7 @@ allot_bytes(const struct stat_group *stat, const float *weight, size_t n,
 			continue;
 		estimate_init(&m, &stat[g], NULL);
 		p.arg = (float)(step / sqrt((double)weight[g]));
-		bytes += (double)estimate_rate(&m, &p);
+		bytes += (double)codec_rate(&p, &m);
 	}
 	return seen > 0 ? bytes * all / seen : 0;
 }

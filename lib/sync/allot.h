@@ -73,9 +73,6 @@ struct codec_plan allot_plan(const struct allot *a, size_t g, size_t l);
 /* allot_cost(body): bytes of a body and its directory entry, about. */
 int64_t allot_cost(size_t body);
 
-/* allot_dense(plan): 1 when every value takes 8 bits or more. */
-int allot_dense(const struct codec_plan *plan);
-
 /* allot_body(a, g): bytes of the body of group g as chosen. */
 size_t allot_body(const struct allot *a, size_t g);
 

@@ -227,7 +227,7 @@ fit_turn(struct fit *f, uint32_t g, const float *x, size_t n, struct err *e)
 	size_t len;
 	int i, r;
 
-	over = p.codec == CODEC_ECQ ? fits / 8 : fits < 0.125 ? fits * 8 : 1;
+	over = (double)codec_turn(&p, 0.125).arg;
 	f->ctx(f->arg, g, &ctx);
 	for (i = 0; i < FIT_HALVINGS; i++) {
 		p.arg = (float)sqrt(fits * over);
@@ -260,9 +260,7 @@ fit_largest(const struct fit *f, int64_t below)
 
 	for (g = 0; g < f->n; g++) {
 		rate = f->a->level[g * f->a->m + f->a->choice[g]].rate;
-		if ((f->plan[g].codec == CODEC_ECQ ||
-		    f->plan[g].codec == CODEC_TOPK) && rate > most &&
-		    rate < below) {
+		if (codec_knob(&f->plan[g]) && rate > most && rate < below) {
 			most = rate;
 			at = g;
 		}
@@ -358,7 +356,7 @@ fit_finer(struct fit *f, const struct codec_plan *level, size_t m,
 	struct fit fine = *f;
 	int r;
 
-	if (g == f->n || f->plan[g].codec != CODEC_ECQ ||
+	if (g == f->n || f->plan[g].codec != level[ladder].codec ||
 	    !(f->weight[g] > 0))
 		return 0;
 	memcpy(fine.fine, level, m * sizeof(*level));

@@ -58,7 +58,7 @@ once_least(const struct once *o, size_t n)
 	size_t l;
 
 	for (l = 1; l < o->m; l++) {
-		if (!allot_dense(&o->level[l]))
+		if (!codec_dense(&o->level[l]))
 			continue;
 		v = (uint64_t)allot_cost(codec_bound(&o->level[l], n));
 		least = v < least ? v : least;

@@ -119,7 +119,7 @@ nmse(const float *x, const float *y, size_t n)
 
 /* x - dec(code(x)) is a float. */
 static int
-is_exact(uint8_t codec)
+is_exact(uint32_t codec)
 {
 	return codec == CODEC_F32 || codec == CODEC_F16 ||
 	    codec == CODEC_BF16 || codec == CODEC_I64 ||

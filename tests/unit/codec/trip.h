@@ -21,7 +21,8 @@ struct trip {
 	struct codec_ctx ctx;
 	float x[TRIP_N], y[TRIP_N];
 	struct buf body;
-	uint8_t codec, param;
+	uint32_t codec;
+	uint8_t param;
 };
 
 /* N(0,1), the i-th of a seed. */
@@ -107,7 +108,7 @@ trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 
 /* 1 when exactly these bytes are refused for n values. */
 static inline int
-trip_refused(const struct trip *t, uint8_t codec, uint8_t param,
+trip_refused(const struct trip *t, uint32_t codec, uint8_t param,
     const unsigned char *p, size_t len, size_t n)
 {
 	float *y = calloc(n + 1, sizeof(*y));

@@ -98,7 +98,7 @@ main(void)
 	rows(a, 1);
 	(void)measure_wanted(a, &m);
 	r = allot_solve(a, 6000, SELECT_AUTO, &e);
-	ok(r == 0 && allot_dense(&plan[a->choice[0]]),
+	ok(r == 0 && codec_dense(&plan[a->choice[0]]),
 	    "a dense group has 8 bits a value");
 	ok(allot_solve(a, 100, SELECT_AUTO, &e) == 1, "or the budget is too small: said");
 	allot_settle(a);

@@ -5,7 +5,7 @@
 #include "../tap.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "sync/estimate.h"
+#include "codec/estimate.h"
 
 enum { N = 65536 };
 
@@ -89,12 +89,12 @@ one(enum shape s, const char *name, double off)
 		return;
 	}
 	estimate_init(&m, &st, &shape);
-	want = estimate_error(&m, &p);
-	high = estimate_rate(&m, &p);
+	want = codec_error(&p, &m);
+	high = codec_rate(&p, &m);
 	ok(fabs(want - error) <= off * error, "%s %s: error %.4g, is %.4g",
 	    names[s], name, want, error);
 	/* ECQ learns as it goes, which costs, and has context, which gains */
-	ok(estimate_fixed(&p) ? high == rate : p.codec == CODEC_ECQ ?
+	ok(codec_fixed(&p) ? high == rate : p.codec == CODEC_ECQ ?
 	    fabs((double)(high - rate)) < 0.05 * (double)rate + 320 :
 	    high >= rate && (double)high < 1.03 * (double)rate + 16,
 	    "%s %s: rate %ld, is %ld", names[s], name, (long)high, (long)rate);
@@ -116,26 +116,26 @@ edges(void)
 	estimate_init(&m, &st, NULL);
 	for (i = 0; i < 9; i++)
 		good &= codec_parse(all[i], &p, NULL) == 0 &&
-		    estimate_error(&m, &p) < 1e-20 &&
-		    estimate_rate(&m, &p) >= 0;
+		    codec_error(&p, &m) < 1e-20 &&
+		    codec_rate(&p, &m) >= 0;
 	ok(good, "all zeros: no error, whatever the codec");
 	x[7] = 3e38f;
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, NULL);
 	(void)codec_parse("f16", &p, NULL);
-	ok(isinf(estimate_error(&m, &p)), "f16 cannot carry 3e38");
+	ok(isinf(codec_error(&p, &m)), "f16 cannot carry 3e38");
 	(void)codec_parse("topk:0.01", &p, NULL);
-	ok(estimate_error(&m, &p) < 1e-6 * (double)st.sumsq,
+	ok(codec_error(&p, &m) < 1e-6 * (double)st.sumsq,
 	    "one outlier: topk has it");
 	for (i = 0; i < N; i++)
 		x[i] = 0.25f;
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, NULL);
 	(void)codec_parse("sign", &p, NULL);
-	ok(estimate_error(&m, &p) < 1e-9 * (double)st.sumsq,
+	ok(codec_error(&p, &m) < 1e-9 * (double)st.sumsq,
 	    "all equal: sign has them");
 	(void)codec_parse("lossless", &p, NULL);
-	ok(estimate_rate(&m, &p) == -1, "what cannot be foretold says so");
+	ok(codec_rate(&p, &m) == -1, "what cannot be foretold says so");
 }
 
 int

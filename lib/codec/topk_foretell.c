@@ -1,17 +1,12 @@
 #include <math.h>
 
 #include "base/elem.h"
+#include "codec/estimate.h"
 #include "codec/topk.h"
-#include "sync/estimate_topk.h"
+#include "codec/topk_foretell.h"
 
 static double
-estimate_topk_log2(double x)
-{
-	return elem_log(x) / 0.69314718055994530942;
-}
-
-static double
-estimate_topk_kept(const struct estimate *m, const struct codec_plan *plan)
+topk_foretell_kept(const struct estimate *m, const struct codec_plan *plan)
 {
 	double k = floor((double)plan->arg * m->n + 0.5);
 	unsigned i;
@@ -27,7 +22,7 @@ estimate_topk_kept(const struct estimate *m, const struct codec_plan *plan)
 
 /* The kept magnitudes' weights, w[i] of x[i]: how many points. */
 static unsigned
-estimate_topk_weights(const struct estimate *m, double k, double *w)
+topk_foretell_weights(const struct estimate *m, double k, double *w)
 {
 	unsigned i;
 
@@ -41,7 +36,7 @@ estimate_topk_weights(const struct estimate *m, double k, double *w)
 /* What w[i] values of x[i] lose to the mean of those above t and the mean of
  * the others; *t: the middle of the two means. */
 static double
-estimate_topk_two_means(const double *x, const double *w, unsigned n, double *t)
+topk_foretell_two_means(const double *x, const double *w, unsigned n, double *t)
 {
 	double c[2] = { 0 }, s[2] = { 0 }, q[2] = { 0 };
 	unsigned i, up;
@@ -65,7 +60,7 @@ estimate_topk_two_means(const double *x, const double *w, unsigned n, double *t)
 /* q4's eight cells between x[n - 1] and x[0], in the logarithm: point i's
  * weight, spread to half way to its neighbours. */
 static void
-estimate_topk_cells(const double *x, const double *w, unsigned n, double c[8])
+topk_foretell_cells(const double *x, const double *w, unsigned n, double c[8])
 {
 	double unit = elem_log(x[0] / x[n - 1]) / 8, lo, hi, at;
 	unsigned i, k;
@@ -84,23 +79,23 @@ estimate_topk_cells(const double *x, const double *w, unsigned n, double c[8])
 /* The bits a kept level takes: the entropy of the cells; of q4's, which the
  * points are too few for, a third of a bit to be safe. */
 static double
-estimate_topk_level_bits(const struct estimate *m, unsigned kind, double k)
+topk_foretell_level_bits(const struct estimate *m, unsigned kind, double k)
 {
 	double w[ESTIMATE_POINTS], c[8] = { 0 }, h = 0, t;
-	unsigned n = estimate_topk_weights(m, k, w), i;
+	unsigned n = topk_foretell_weights(m, k, w), i;
 
 	if (n == 0 || kind == TOPK_MAG)
 		return 0;
 	t = m->x[n - 1];
 	for (i = 0; kind == TOPK_Q2 && i < 8; i++)
-		(void)estimate_topk_two_means(m->x, w, n, &t);
+		(void)topk_foretell_two_means(m->x, w, n, &t);
 	for (i = 0; kind == TOPK_Q2 && i < n; i++)
 		c[m->x[i] > t] += w[i];
 	if (kind == TOPK_Q4)
-		estimate_topk_cells(m->x, w, n, c);
+		topk_foretell_cells(m->x, w, n, c);
 	for (i = 0; i < 8; i++)
 		if (c[i] > 0)
-			h -= c[i] / k * estimate_topk_log2(c[i] / k);
+			h -= c[i] / k * estimate_log2(c[i] / k);
 	return kind == TOPK_Q4 ? fmin(h + 0.35, 3) : h;
 }
 
@@ -108,21 +103,21 @@ estimate_topk_level_bits(const struct estimate *m, unsigned kind, double k)
  * of two, where the model's pieces are eighths of octaves, and what a half has
  * below. */
 static double
-estimate_topk_bits(const struct estimate *m, unsigned kind, double k)
+topk_foretell_bits(const struct estimate *m, unsigned kind, double k)
 {
 	double left = k, take, h = 0, q;
 	unsigned i;
 	int exp;
 
 	if (kind != TOPK_F16)
-		return estimate_topk_level_bits(m, kind, k);
+		return topk_foretell_level_bits(m, kind, k);
 	for (i = 0; i < m->points && left > 0; i++) {
 		take = m->w[i] < left ? m->w[i] : left;
 		q = i > 0 && i + 1 < m->points ? m->x[i] / m->x[i + 1] : 1;
 		q = q > 1 && q < 1.09 ? q : 1.09;
 		if (take > 0)
-			h += take / k * (estimate_topk_log2(16 * (q - 1) *
-			    frexp(m->x[i], &exp)) - estimate_topk_log2(take / k));
+			h += take / k * (estimate_log2(16 * (q - 1) *
+			    frexp(m->x[i], &exp)) - estimate_log2(take / k));
 		left -= take;
 	}
 	return h + 7;
@@ -131,29 +126,29 @@ estimate_topk_bits(const struct estimate *m, unsigned kind, double k)
 /* Uniform positions.  RICE128: entropy and 0.17 bit an index at most (measured
  * 0.12 to 0.15), then a byte and a half a block of 128.  Coded: entropy, 1.2
  * per cent, and what it costs to learn the values' distribution. */
-int64_t
-estimate_topk_rate(const struct estimate *m, const struct codec_plan *plan)
+static int64_t
+topk_foretell_rate(const struct estimate *m, const struct codec_plan *plan)
 {
 	static const double width[] = { 16, 4, 2, 1 };
 	unsigned kind = plan->param & TOPK_KIND;
-	double k = estimate_topk_kept(m, plan), p, bits;
+	double k = topk_foretell_kept(m, plan), p, bits;
 
 	if (!(k > 0))
 		return 1;
 	p = k / m->n;
-	bits = p < 1 ? -k * estimate_topk_log2(p) -
-	    (m->n - k) * estimate_topk_log2(1 - p) : 0;
+	bits = p < 1 ? -k * estimate_log2(p) -
+	    (m->n - k) * estimate_log2(1 - p) : 0;
 	if (plan->param & TOPK_RICE)
 		return (int64_t)ceil((bits + 0.17 * k + width[kind] * k) / 8 +
 		    k / 85) + 8;
-	bits += k * (1.01 + estimate_topk_bits(m, kind, k));
-	return (int64_t)ceil((bits * 1.012 + 10 * estimate_topk_log2(1 + k)) / 8) +
+	bits += k * (1.01 + topk_foretell_bits(m, kind, k));
+	return (int64_t)ceil((bits * 1.012 + 10 * estimate_log2(1 + k)) / 8) +
 	    10;
 }
 
 /* Of w[i] kept magnitudes x[i], largest first, what their few levels lose. */
 static double
-estimate_topk_levels_error(const double *x, const double *w, unsigned n,
+topk_foretell_levels_error(const double *x, const double *w, unsigned n,
     unsigned kind)
 {
 	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0, r;
@@ -167,15 +162,15 @@ estimate_topk_levels_error(const double *x, const double *w, unsigned n,
 		return lost;
 	}
 	for (i = 0; i < 8; i++)
-		lost = estimate_topk_two_means(x, w, n, &t);
+		lost = topk_foretell_two_means(x, w, n, &t);
 	return lost;
 }
 
-double
-estimate_topk_error(const struct estimate *m, const struct codec_plan *plan)
+static double
+topk_foretell_error(const struct estimate *m, const struct codec_plan *plan)
 {
 	double w[ESTIMATE_POINTS], kept = 0;
-	unsigned n = estimate_topk_weights(m, estimate_topk_kept(m, plan), w), i;
+	unsigned n = topk_foretell_weights(m, topk_foretell_kept(m, plan), w), i;
 	unsigned kind = plan->param & TOPK_KIND;
 
 	for (i = 0; i < n; i++)
@@ -184,7 +179,15 @@ estimate_topk_error(const struct estimate *m, const struct codec_plan *plan)
 		kept = m->sumsq;
 	if (n > 0 && kind != TOPK_F16)
 		return m->sumsq - kept +
-		    estimate_topk_levels_error(m->x, w, n, kind);
+		    topk_foretell_levels_error(m->x, w, n, kind);
 	/* the values as f16: 2^-20 / 12 of an octave's low end squared */
 	return m->sumsq - kept + kept * 3.5e-8;
+}
+
+void
+topk_foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	*rate = topk_foretell_rate(m, plan);
+	*error = topk_foretell_error(m, plan);
 }
