@@ -6,23 +6,17 @@
 #include "stage/budget.h"
 #include "sync/ratio.h"
 
-/* Bits a second: as the stream says, or else the state. */
+/* Bits a second, as the stream says. */
 static int
-budget_rate(const struct survey *s, const struct state *state, double *v,
-    struct err *e)
+budget_rate(const struct survey *s, double *v, struct err *e)
 {
 	const char *text = text_get(&s->policy, MEMORY_BANDWIDTH);
-	int r;
 
-	if (text != NULL)
-		return num_f64(v, text, 0, 1e300, "the policy's bandwidth", e);
-	r = state == NULL ? 0 : memory_number(state, MEMORY_LINK,
-	    MEMORY_BANDWIDTH, v, e);
-	if (r == 0)
-		return err_set(e, ERR_USAGE, "--seconds: no measured link: "
-		    "put ace-meter -S DIR in the pipe, or ace-policy "
-		    "--bandwidth before");
-	return r < 0 ? r : 0;
+	if (text == NULL)
+		return err_set(e, ERR_USAGE, "--seconds: no bandwidth in the "
+		    "stream: put ace-policy before, with --bandwidth or the "
+		    "state of ace-meter");
+	return num_f64(v, text, 0, 1e300, "the policy's bandwidth", e);
 }
 
 static uint64_t
@@ -32,8 +26,7 @@ budget_whole(double v)
 }
 
 static int
-budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
-    struct err *e)
+budget_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 {
 	const char *text = text_get(&s->policy, "budget_bytes");
 	char where[160];
@@ -44,17 +37,16 @@ budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
 		    "the policy's budget_bytes", e);
 	if ((text = text_get(&s->policy, "ratio")) == NULL)
 		return err_set(e, ERR_USAGE, "no policy in the stream: put "
-		    "ace-policy before; %s", reader_where(r, where));
+		    "ace-policy before; %s", reader_where(s->in, where));
 	if (num_f64(&v, text, 1e-6, 1e12, "the policy's ratio", e) < 0)
 		return -ERR_USAGE;
-	*bytes = ratio_budget(reader_schema(r)->total, v);
+	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }
 
 int
-budget_find(const struct budget *b, const struct reader *r,
-    const struct survey *s, const struct state *state, uint64_t *bytes,
-    struct err *e)
+budget_find(const struct budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e)
 {
 	double v;
 	int k;
@@ -65,14 +57,14 @@ budget_find(const struct budget *b, const struct reader *r,
 		return 0;
 	case BUDGET_BITS:
 		*bytes = budget_whole(b->bits *
-		    (double)reader_schema(r)->total / 8);
+		    (double)s->schema->total / 8);
 		return 0;
 	case BUDGET_SECONDS:
-		if ((k = budget_rate(s, state, &v, e)) < 0)
+		if ((k = budget_rate(s, &v, e)) < 0)
 			return k;
 		*bytes = budget_whole(v / 8 * b->seconds);
 		return 0;
 	default:
-		return budget_policy(r, s, bytes, e);
+		return budget_policy(s, bytes, e);
 	}
 }
