@@ -21,6 +21,7 @@ struct writer {
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* of this stream in the file */
+	uint64_t shard_at;		/* of the shard at hand in it */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
 	struct pack_sum *headers, *digest;
@@ -245,6 +246,7 @@ writer_shard(struct writer *w, const struct shard *shard,
 	if (r < 0 || (r = shard_encode(&s, &b, e)) < 0)
 		goto out;
 	w->key = shard_key(&s);
+	w->shard_at = io_bytes(w->io);
 	w->in_shard = 1;
 	w->n_shards++;
 	w->next_group = 0;
@@ -423,6 +425,12 @@ writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
 		return r;
 	w->in_shard = 0;
 	return io_flush(w->io, e);
+}
+
+uint64_t
+writer_shard_bytes(const struct writer *w)
+{
+	return io_bytes(w->io) - w->shard_at;
 }
 
 const struct shard_end *
