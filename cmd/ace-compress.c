@@ -22,6 +22,7 @@ static const struct cli_opt options[] = {
 	STAGE_COMPRESS_OPTS,
 	{ OPT_RESEND, "resend", NULL,
 	    "send what has no receipt once more, read nothing" },
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -101,6 +102,7 @@ main(int argc, char **argv)
 	o.compress.cli = &c;
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	o.compress.fb.piped = o.f.output == NULL;
+	o.compress.fb.sync = o.f.sync;
 	if (r == 0)
 		r = filter_one(&c, argc, argv, &path, &e);
 	if (r == 0 && o.resend && o.compress.dir == NULL)

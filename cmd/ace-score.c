@@ -26,13 +26,9 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
+	int r = stage_score_set(&o->score, key, val, e);
 
-	if (key == 'S') {
-		o->score.dir = val;
-		return 0;
-	}
-	if ((r = stage_score_set(&o->score, key, val, e)) == 0)
+	if (r == 0)
 		r = filter_set(&o->f, key, val, e);
 	return r < 0 ? r : 0;
 }

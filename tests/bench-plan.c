@@ -299,23 +299,23 @@ from_stream(struct data *d)
 	int k;
 
 	if (io_open(&io, NULL, &e) < 0 || reader_open(&r, io, &o, &e) < 0)
-		die(e.msg);
+		die(ERR_MSG(&e));
 	while ((k = reader_next(r, &e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
 		clear(d);
 		if (values_begin(&v, r, &e) < 0)
-			die(e.msg);
+			die(ERR_MSG(&e));
 		while ((k = values_next(&v, &e)) > 0) {
 			values_ctx(reader_schema(r), reader_shard(r), v.group,
 			    &ctx);
 			add(d, v.x, v.n, &ctx);
 		}
 		if (k < 0)
-			die(e.msg);
+			die(ERR_MSG(&e));
 	}
 	if (k < 0)
-		die(e.msg);
+		die(ERR_MSG(&e));
 	values_release(&v);
 	reader_free(r);
 	ready(d);

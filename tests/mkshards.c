@@ -61,7 +61,7 @@ struct opts {
 static void
 die(const struct err *e)
 {
-	(void)fprintf(stderr, "mkshards: %s\n", e->msg);
+	(void)fprintf(stderr, "mkshards: %s\n", ERR_MSG(e));
 	exit(ERR_SYS);
 }
 

@@ -100,6 +100,7 @@ codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
 	unsigned i;
 
 	if (id < CODEC_PRIVATE || find(id) != NULL ||
+	    strcmp(row->name, "none") == 0 ||
 	    named(row->name, strlen(row->name), &other) != NULL)
 		return err_set(e, ERR_USAGE, "codec %lu, '%s': taken",
 		    (unsigned long)id, row->name);
@@ -119,7 +120,6 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	const char *colon = strchr(s, ':');
 	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
 	codec_parser *parse;
-	struct err why = ERR_INIT;
 
 	memset(plan, 0, sizeof(*plan));
 	if (strcmp(s, "none") == 0) {
@@ -129,20 +129,20 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	parse = named(s, len, &plan->codec);
 	if (parse == NULL)
 		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
-	if (parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
-		return err_set(e, ERR_USAGE, "codec '%s': %s", s, why.msg);
+	if (parse(colon != NULL ? colon + 1 : NULL, plan, e) < 0)
+		return err_before(e, -ERR_USAGE, "codec '%s': ", s);
 	return 0;
 }
 
 const char *
-codec_format(const struct codec_plan *plan, char buf[32])
+codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 {
 	const struct codec_impl *c = find(plan->codec);
 	const char *name = codec_name(plan->codec);
-	char arg[24] = "";
+	char arg[CODEC_ARG] = "";
 
 	if (name == NULL) {
-		(void)snprintf(buf, 32, "codec-%lu",
+		(void)snprintf(buf, CODEC_TEXT, "codec-%lu",
 		    (unsigned long)plan->codec);
 		return buf;
 	}
@@ -150,7 +150,7 @@ codec_format(const struct codec_plan *plan, char buf[32])
 		name = c->title(plan);
 	if (c != NULL && c->format != NULL)
 		c->format(plan, arg);
-	(void)snprintf(buf, 32, "%.9s%.22s", name, arg);
+	(void)snprintf(buf, CODEC_TEXT, "%.9s%.31s", name, arg);
 	return buf;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/wait.h"
 #include "device/contraction.h"
 #include "device/feedback.h"
 #include "device/last.h"
@@ -38,8 +38,8 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again; who made it may have been killed
- * before it was durable. */
+/* What is there is going to be sent again; who made it, or the directory, may
+ * have been killed before it was durable. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -48,6 +48,8 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
+	if ((r = state_durable(&f->state, e)) < 0)
+		return r;
 	if ((path = state_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
@@ -162,14 +164,14 @@ static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {
 	struct receipts q;
-	double left = f->o.wait;
+	struct wait w = wait_begin(f->o.wait, f->o.piped ? STDOUT_FILENO : -1);
 	size_t i, window;
-	int r, ms = 1;
+	int r;
 
 	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
 		return r;
 	f->scanned = 1;
-	for (;;) {
+	do {
 		if ((r = receipts_load(&q, &f->state, e)) < 0 ||
 		    (r = pending_judge(&f->pending, &q, sh, e)) < 0)
 			return r;
@@ -185,15 +187,8 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			window = 1;
 		if (pending_count(&f->pending) < window)
 			return 0;
-		if (left <= 0)
-			break;
-		if ((r = fd_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
-		    e)) < 0)
-			return r;
-		left -= ms / 1e3;
-		ms = ms < 10 ? 2 * ms : ms;
-	}
-	return err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
+	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
 	    "receipt after %g s", f->state.dir, pending_count(&f->pending),
 	    f->o.wait);
 }

@@ -128,14 +128,14 @@ struct feedback_cache;
 int feedback_cache_open(struct feedback_cache **out, const char *dir,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
-/* feedback_cache_begin(c, in, e): 0 the shard is no difference; 1 it is, and
+/* feedback_cache_begin(c, sh, sc, e): 0 the shard is no difference; 1 it is, and
  * its history is ours; -ERR_REFUSED when it is another. */
-int feedback_cache_begin(struct feedback_cache *c, const struct reader *in,
-    struct err *e);
+int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
+    const struct schema *sc, struct err *e);
 /* x f32[n], decoded and zero if it was not sent, becomes r. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
-/* After READER_SEND, before anything that depends on it is called done. */
+/* At the shard's end, before anything that depends on it is called done. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e);
 

@@ -47,7 +47,6 @@ format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e)
 {
 	struct format_source *s = alloc_get(1, sizeof(*s), e);
-	struct err own = ERR_INIT;
 	int r = 0;
 
 	*out = NULL;
@@ -66,8 +65,8 @@ format_open(struct format_source **out, enum format_id f, const char *path,
 		r = -ERR_SYS;
 	if (r == 0)
 		r = s->in->open(s, o, e);
-	if (r == 0 && (r = schema_finish(&s->schema, &own)) < 0)
-		r = err_set(e, -r, "%s, in '%s'", own.msg, s->name);
+	if (r == 0 && (r = schema_finish(&s->schema, e)) < 0)
+		r = err_file(e, r, s->name);
 	if (r < 0)
 		format_close(s);
 	else

@@ -52,8 +52,8 @@ static int
 safetensors_bad(const struct safetensors_text *t, const char *why,
     struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: header of '%s', at byte %llu: %s",
-	    t->s->name, (unsigned long long)(t->base + t->at), why);
+	return err_data(e, t->base + t->at, "corrupt: header of '%s': %s",
+	    t->s->name, why);
 }
 
 /* At least half a window ahead, or all that is left. */
@@ -75,9 +75,8 @@ safetensors_fill(struct safetensors_text *t, struct err *e)
 	if ((r = io_read(t->s->io, t->p + t->have, n, &got, e)) < 0)
 		return r;
 	if (got < n)
-		return err_set(e, ERR_DATA, "truncated: header of '%s', at byte "
-		    "%llu", t->s->name,
-		    (unsigned long long)io_bytes(t->s->io));
+		return err_data(e, io_bytes(t->s->io),
+		    "truncated: header of '%s'", t->s->name);
 	t->have += n;
 	t->left -= n;
 	return 0;
@@ -144,9 +143,8 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	if (json_error_code(&je) == json_error_out_of_memory)
 		return err_set(e, ERR_SYS, "out of memory");
 	if (t->left + (t->have - t->at) > n && (size_t)je.position + 16 > n)
-		return err_set(e, ERR_DATA, "limit: header of '%s', at byte "
-		    "%llu: an entry of more than %zu bytes", t->s->name,
-		    (unsigned long long)(t->base + t->at), n);
+		return err_data(e, t->base + t->at, "limit: header of '%s': an "
+		    "entry of more than %zu bytes", t->s->name, n);
 	t->at += (size_t)je.position;
 	return safetensors_bad(t, je.text, e);
 }

@@ -44,24 +44,16 @@ chain_corrupt(const struct chain *c, struct err *e, const char *what)
 {
 	char name[16];
 
-	return err_set(e, ERR_DATA, "corrupt: %s (%s frame), at byte %llu",
-	    what, frame_name(c->head.type, name),
-	    (unsigned long long)c->pos.offset);
+	return err_data(e, c->pos.offset, "corrupt: %s (%s frame)", what,
+	    frame_name(c->head.type, name));
 }
 
 static int
 chain_truncated(const struct chain *c, struct err *e)
 {
-	unsigned long long at = c->pos.offset;
-
-	if (c->pos.open)
-		return err_set(e, ERR_DATA, "truncated: no end of the stream, "
-		    "at byte %llu", at);
-	if (io_bytes(c->io) == 0)
-		return err_set(e, ERR_DATA,
-		    "truncated: empty input, at byte 0");
-	return err_set(e, ERR_DATA, "truncated: no whole stream head, at byte "
-	    "%llu", at);
+	return err_data(e, c->pos.offset, "truncated: %s",
+	    c->pos.open ? "no end of the stream" :
+	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
 }
 
 /* 1 a header, 0 the end of the file where one would be. */
@@ -147,12 +139,11 @@ chain_on_head(struct chain *c, struct err *e)
 	int r;
 
 	if (bytes_u16(&b) != FRAME_VERSION)
-		return err_set(e, ERR_DATA, "unsupported: major version, at "
-		    "byte %llu", (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset, "unsupported: major version");
 	(void)bytes_u16(&b);			/* minor: never gates */
 	if (bytes_next32(&b) != 0)
-		return err_set(e, ERR_DATA, "unsupported: a required feature, "
-		    "at byte %llu", (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset,
+		    "unsupported: a required feature");
 	(void)bytes_next32(&b);			/* optional features */
 	c->max_frame = bytes_next32(&b);
 	(void)bytes_next64(&b);			/* created */
@@ -163,10 +154,9 @@ chain_on_head(struct chain *c, struct err *e)
 	if (!bytes_zero(&b, 12) || b.bad || b.n - b.at != kv_len)
 		return chain_corrupt(c, e, "payload");
 	if (c->max_frame > FRAME_MAX)
-		return err_set(e, ERR_DATA, "limit: frames up to %lu bytes "
-		    "announced, at most %d, at byte %llu",
-		    (unsigned long)c->max_frame, FRAME_MAX,
-		    (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset, "limit: frames up to %lu "
+		    "bytes announced, at most %d",
+		    (unsigned long)c->max_frame, FRAME_MAX);
 	r = text_decode(&kv, b.p + b.at, kv_len, e);
 	text_release(&kv);
 	return r;
@@ -185,10 +175,9 @@ chain_begin(struct chain *c, struct err *e)
 	if (r == 0)
 		return off == 0 ? chain_truncated(c, e) : 0;
 	if (c->head.type != FRAME_HEAD)
-		return err_set(e, ERR_DATA, "corrupt: %s, at byte %llu",
-		    off == 0 ? "not the beginning of a stream" :
-		    "garbage after the end of a stream",
-		    (unsigned long long)off);
+		return err_data(e, off, "corrupt: %s", off == 0 ?
+		    "not the beginning of a stream" :
+		    "garbage after the end of a stream");
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
@@ -224,9 +213,8 @@ chain_on_tail(struct chain *c, struct err *e)
 	    status > SHARD_ABORTED || c->frame.flags != 0)
 		return chain_corrupt(c, e, "payload");
 	if (status == SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "truncated: the stream was aborted "
-		    "by its producer, at byte %llu",
-		    (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset,
+		    "truncated: the stream was aborted by its producer");
 	pack_sum_get(c->headers, sum);
 	if (CHAIN_CHECK && memcmp(sum, want, 16) != 0)
 		return chain_corrupt(c, e, "checksum of all headers");

@@ -284,19 +284,6 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	    pack_hash64(b->p, b->n), e);
 }
 
-static void
-writer_sums(struct writer *w, const float *x, size_t n)
-{
-	struct kern_stat k;
-
-	w->kern->stat(x, n, &k);
-	w->end.sums.nonzero += k.nonzero;
-	w->end.sums.sum += k.sum;
-	w->end.sums.sumsq += k.sumsq;
-	if (k.max_abs > w->end.sums.max_abs)
-		w->end.sums.max_abs = k.max_abs;
-}
-
 /* See reader_entry for the bytes. */
 static int
 writer_entry(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
@@ -349,12 +336,12 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	w->end.raw += 4 * (uint64_t)n;
 	w->end.wire += len;
 	if (x != NULL)
-		writer_sums(w, x, n);
+		shard_sums_add(&w->end.sums, w->kern, x, n);
 	return w->body.n >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
 }
 
 int
-writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e)
 {
 	int r;
@@ -363,7 +350,19 @@ writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
 	if ((r = buf_room(&w->f32, 4 * n, e)) < 0)
 		return r;
 	bytes_put_f32(w->f32.p, x, n);
-	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, x, n, e);
+	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, NULL, n,
+	    e);
+}
+
+int
+writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e)
+{
+	int r = writer_dense(w, group, x, n, e);
+
+	if (r == 0)
+		shard_sums_add(&w->end.sums, w->kern, x, n);
+	return r;
 }
 
 int

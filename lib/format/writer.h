@@ -46,8 +46,10 @@ int writer_shard(struct writer *w, const struct shard *s,
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* The same with codec F32. */
+/* The same with codec F32; writer_dense leaves them out of the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e);
+int writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/keys.h"
 #include "format/note.h"
 #include "pipe/survey.h"
 
@@ -55,7 +56,6 @@ survey_stats(struct survey *s, const unsigned char *p, size_t len,
 {
 	struct schema_span span;
 	struct note note;
-	char where[160];
 	uint32_t i;
 	int k;
 
@@ -65,9 +65,9 @@ survey_stats(struct survey *s, const unsigned char *p, size_t len,
 		note_stat(&note, i, &s->stat[note.first + i]);
 		schema_span(s->schema, note.first + i, &span);
 		if (!survey_sound(&s->stat[note.first + i], span.n))
-			return err_set(e, ERR_DATA, "corrupt: statistics of "
-			    "group %lu, %s", (unsigned long)(note.first + i),
-			    reader_where(s->in, where));
+			return reader_place(s->in, err_set(e, ERR_DATA,
+			    "corrupt: statistics of group %lu",
+			    (unsigned long)(note.first + i)), e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}
 	return 0;
@@ -78,7 +78,6 @@ survey_scores(struct survey *s, const unsigned char *p, size_t len,
     struct err *e)
 {
 	struct note note;
-	char where[160];
 	uint32_t i;
 	float v;
 	int k;
@@ -88,28 +87,14 @@ survey_scores(struct survey *s, const unsigned char *p, size_t len,
 	for (i = 0; i < note.n; i++) {
 		v = note_score(&note, i);
 		if (!(v >= 0 && v <= 1))
-			return err_set(e, ERR_DATA, "corrupt: the score of "
-			    "group %lu, %s", (unsigned long)(note.first + i),
-			    reader_where(s->in, where));
+			return reader_place(s->in, err_set(e, ERR_DATA,
+			    "corrupt: the score of group %lu",
+			    (unsigned long)(note.first + i)), e);
 		s->score[note.first + i] = v;
 		s->have[note.first + i] |= SURVEY_SCORE;
 		s->scored = 1;
 	}
 	return 0;
-}
-
-static int
-survey_policy(struct survey *s, const unsigned char *p, size_t len,
-    struct err *e)
-{
-	struct text_kv kv = TEXT_KV_INIT;
-	size_t i;
-	int k = text_get_lines(&kv, p, len, e);
-
-	for (i = 0; k >= 0 && i < kv.n; i++)
-		k = text_set(&s->policy, kv.p[i].key, kv.p[i].value, e);
-	text_release(&kv);
-	return k;
 }
 
 void
@@ -130,7 +115,7 @@ survey_note(struct survey *s, uint32_t type, const unsigned char *p, size_t n,
 	case FRAME_SCOR:
 		return survey_scores(s, p, n, e);
 	case FRAME_POLI:
-		return survey_policy(s, p, n, e);
+		return reader_place(s->in, keys_read(&s->policy, p, n, e), e);
 	default:
 		return 0;
 	}

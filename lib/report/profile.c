@@ -18,7 +18,7 @@ static int
 profile_shard(struct profile *x, const struct reader *r, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
-	char why[256], where[160];
+	char why[256];
 	size_t i;
 	int k;
 
@@ -32,8 +32,8 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 		for (i = 0; i < sc->n; i++)
 			x->bytes[i] = x->seconds[i] = 0;
 	} else if (schema_diff(&x->sc, sc, why) != 0) {
-		return err_set(e, ERR_DATA, "mismatch: %s, %s", why,
-		    reader_where(r, where));
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: %s",
+		    why), e);
 	}
 	if ((k = keys_times(reader_shard(r), sc->n, x->v, e)) <= 0)
 		return k;

@@ -1,9 +1,11 @@
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/wait.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 
 struct rounds {
 	const struct rounds_opts *o;
@@ -14,29 +16,29 @@ struct rounds {
 	size_t n;
 };
 
-static int
-rounds_out(const struct rounds *r)
-{
-	return r->o->piped ? STDOUT_FILENO : -1;
-}
-
 /* The run to aggregate: the one that was named, or the only one there is. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
-	int several = 0, k = 0;
+	struct wait w = wait_begin(-1, r->o->out);
+	int k;
 
 	if (r->o->run != NULL) {
 		r->run = alloc_dup(r->o->run, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
-	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
-	    !several && e->msg[0] == '\0' && k == 0)
-		k = fd_orphan(rounds_out(r), 10, e);
-	if (several)
+	waiting_begin(r->in.wait);
+	while ((k = closing_run(&r->in, &r->run, e)) == CLOSING_NO_RUN) {
+		if (waiting_due(r->in.wait))
+			waiting_say(r->in.wait, "waiting for a first shard in "
+			    "'%s' (ace-recv --spool)", r->in.state.dir);
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
+	}
+	if (k == CLOSING_RUNS)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
-	return r->run != NULL ? 0 : -ERR_SYS;
+	return k < 0 ? k : 0;
 }
 
 int
@@ -51,6 +53,10 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->o = o;
 	r->in = (struct inbox)INBOX_INIT;
 	r->in.sync = o->sync;
+	r->in.wait = o->wait;
+	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
+		    "or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
 	    (k = rounds_run(r, e)) < 0)
 		return k;
@@ -93,8 +99,7 @@ rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 
 	rounds_forget(r);
 	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
-	    rounds_out(r), &l,
-	    e)) == 0 &&
+	    r->o->out, &l, e)) == 0 &&
 	    (r->path = alloc_get(l.n + 1, sizeof(*r->path), e)) == NULL)
 		k = -ERR_SYS;
 	for (; k == 0 && r->n < l.n; r->n++)
@@ -117,7 +122,7 @@ rounds_done(struct rounds *r, struct err *e)
 
 	rounds_forget(r);
 	if (o->published)
-		k = closing_published(&r->in, r->run, r->step, rounds_out(r),
+		k = closing_published(&r->in, r->run, r->step, r->o->out,
 		    e);
 	if (k == 0)
 		k = closing_done(&r->in, r->run, r->step, e);

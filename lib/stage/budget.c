@@ -1,6 +1,5 @@
 #include "base/err.h"
-#include "base/num.h"
-#include "device/memory.h"
+#include "format/keys.h"
 #include "format/reader.h"
 #include "pipe/survey.h"
 #include "stage/budget.h"
@@ -10,13 +9,13 @@
 static int
 budget_rate(const struct survey *s, double *v, struct err *e)
 {
-	const char *text = text_get(&s->policy, MEMORY_BANDWIDTH);
+	int r = keys_real(&s->policy, KEYS_BANDWIDTH, v, "the policy", e);
 
-	if (text == NULL)
+	if (r == 0)
 		return err_set(e, ERR_USAGE, "--seconds: no bandwidth in the "
 		    "stream: put ace-policy before, with --bandwidth or the "
-		    "state of ace-meter");
-	return num_f64(v, text, 0, 1e300, "the policy's bandwidth", e);
+		    "state that ace-meter writes");
+	return r < 0 ? r : 0;
 }
 
 static uint64_t
@@ -28,18 +27,16 @@ budget_whole(double v)
 static int
 budget_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 {
-	const char *text = text_get(&s->policy, "budget_bytes");
-	char where[160];
 	double v;
+	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
 
-	if (text != NULL)
-		return num_u64(bytes, text, 0, UINT64_MAX,
-		    "the policy's budget_bytes", e);
-	if ((text = text_get(&s->policy, "ratio")) == NULL)
-		return err_set(e, ERR_USAGE, "no policy in the stream: put "
-		    "ace-policy before; %s", reader_where(s->in, where));
-	if (num_f64(&v, text, 1e-6, 1e12, "the policy's ratio", e) < 0)
-		return -ERR_USAGE;
+	if (k != 0)
+		return k < 0 ? k : 0;
+	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
+		return k;
+	if (k == 0)
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream: put ace-policy before"), e);
 	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }

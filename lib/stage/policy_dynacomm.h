@@ -4,7 +4,7 @@
  *
  * A shard that is sent while it is computed has its tensors in the order of the
  * backward pass, so the first tensor of the schema is the last layer.  Layers
- * count from the first, as in ace-policy dynacomm.
+ * count from the first, as in ace-advise dynacomm.
  */
 #ifndef ACE_POLICY_DYNACOMM_H
 #define ACE_POLICY_DYNACOMM_H

@@ -114,7 +114,7 @@ rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
 		return 0;
 	values_ctx(q->schema, q->shard, g, &ctx);
 	body->n = 0;
-	if (p->codec == CODEC_LOWRANK && q->fb != NULL &&
+	if (codec_after(p) && q->fb != NULL &&
 	    (r = feedback_last(q->fb, g, &last, e)) < 0)
 		return r;
 	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, body,

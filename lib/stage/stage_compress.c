@@ -16,17 +16,12 @@ int
 stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
     struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const how[] = { "refuse", "zero", NULL };
 	struct feedback_opts *fb = &o->fb;
 	uint64_t n;
 	int r = 0, k;
 
 	switch (key) {
-	case STAGE_COMPRESS_SYNC:
-		if ((r = num_choice(&k, val, syncs, "--sync", e)) == 0)
-			fb->sync = (enum io_sync)k;
-		break;
 	case STAGE_COMPRESS_FEEDBACK:
 		if ((r = num_choice(&k, val, feedback_names, "--feedback",
 		    e)) == 0)
@@ -88,7 +83,6 @@ stage_compress_finite(struct stage_compress *x, uint32_t g, float *v,
 {
 	const struct schema *sc = x->sh.schema;
 	struct schema_span span;
-	char where[160];
 	const float *res = NULL;
 	uint64_t dropped = 0;
 	size_t i = x->kern->first_nonfinite(v, n);
@@ -98,10 +92,10 @@ stage_compress_finite(struct stage_compress *x, uint32_t g, float *v,
 		return 0;
 	schema_span(sc, g, &span);
 	if (!x->o->zero)
-		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
-		    "'%s' at index %llu, %s", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + i),
-		    reader_where(x->sh.in, where));
+		return reader_place(x->sh.in, err_set(e, ERR_REFUSED,
+		    "non-finite value in tensor '%s' at index %llu",
+		    sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + i)), e);
 	/* what ace-expand added to it is not lost with it */
 	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
 		return r;
@@ -360,14 +354,13 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 {
 	const uint32_t all = x->sh.schema->ngroups;
 	struct note note;
-	char where[160];
 	int r;
 
 	if ((r = note_get(&note, n->p, n->n, NOTE_PLAN, all, e)) < 0)
 		return r;
 	if (x->plan.any && note.terms.budget != x->budget)
-		return err_set(e, ERR_DATA, "mismatch: two budgets in one "
-		    "plan, %s", reader_where(x->sh.in, where));
+		return reader_place(x->sh.in, err_set(e, ERR_DATA,
+		    "mismatch: two budgets in one plan"), e);
 	x->budget = note.terms.budget;
 	if ((r = plan_add(&x->plan, n->p, n->n, all, e)) < 0)
 		return r;
@@ -396,13 +389,12 @@ stage_compress_note(struct stage *s, const struct stage_note *n,
 static int
 stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 {
-	char where[160];
 
 	if (!x->plan.any)
 		return err_set(e, ERR_USAGE, "no plan in the stream: put "
 		    "ace-select before, or give -c CODEC");
-	return err_set(e, ERR_DATA, "mismatch: no plan for group %lu, %s",
-	    (unsigned long)g, reader_where(x->sh.in, where));
+	return reader_place(x->sh.in, err_set(e, ERR_DATA,
+	    "mismatch: no plan for group %lu", (unsigned long)g), e);
 }
 
 /* All that waits gets its plan. */
@@ -411,7 +403,6 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 {
 	struct rate_group *w;
 	struct codec_plan p;
-	char where[160];
 	uint32_t g;
 	size_t i = 0;
 
@@ -424,9 +415,9 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 		if (w != NULL)
 			w->plan = p;
 		else if (p.codec != CODEC_NONE)
-			return err_set(e, ERR_DATA, "mismatch: the plan of "
-			    "group %lu has no values, %s", (unsigned long)g,
-			    reader_where(x->sh.in, where));
+			return reader_place(x->sh.in, err_set(e, ERR_DATA,
+			    "mismatch: the plan of group %lu has no values",
+			    (unsigned long)g), e);
 	}
 	return 0;
 }
@@ -471,7 +462,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 }
 
 static int
-stage_compress_end(struct stage *s, const struct stage_sums *sums,
+stage_compress_end(struct stage *s, const struct shard_sums *sums,
     struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;

@@ -20,9 +20,9 @@ struct err;
 struct writer;
 
 enum {
-	STAGE_COMPRESS_SYNC = CLI_LONG + 400, STAGE_COMPRESS_GAP,
-	STAGE_COMPRESS_NONFINITE, STAGE_COMPRESS_FEEDBACK,
-	STAGE_COMPRESS_GAMMA, STAGE_COMPRESS_MOMENTUM, STAGE_COMPRESS_DECAY,
+	STAGE_COMPRESS_GAP = CLI_LONG + 400, STAGE_COMPRESS_NONFINITE,
+	STAGE_COMPRESS_FEEDBACK, STAGE_COMPRESS_GAMMA,
+	STAGE_COMPRESS_MOMENTUM, STAGE_COMPRESS_DECAY,
 	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT
 };
 
@@ -40,8 +40,6 @@ enum {
 	    "wait for receipts, at most N shards without (1 to 8)" }, \
 	{ STAGE_COMPRESS_WAIT, "wait", "TIME", \
 	    "for a receipt (default 60s)" }, \
-	{ STAGE_COMPRESS_SYNC, "sync", "WHEN", \
-	    "full, rename or none (default full)" }, \
 	{ STAGE_COMPRESS_GAP, "allow-gap", NULL, "steps may be missing" }, \
 	{ STAGE_COMPRESS_NONFINITE, "nonfinite", "HOW", \
 	    "refuse (default) or zero" }

@@ -27,9 +27,13 @@ stage_out_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 static int
 stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
-	return d->whole != NULL ?
-	    writer_pass(stage_out_writer(s), d->whole, e) :
-	    writer_values(stage_out_writer(s), d->rec->group, d->x, d->nx, e);
+	struct writer *w = stage_out_writer(s);
+	int r;
+
+	if (d->whole == NULL)
+		return writer_dense(w, d->rec->group, d->x, d->nx, e);
+	r = writer_pass(w, d->whole, e);
+	return r < 0 || !d->cut ? r : writer_flush(w, e);
 }
 
 static int
@@ -41,13 +45,9 @@ stage_out_note(struct stage *s, const struct stage_note *n, struct err *e)
 }
 
 static int
-stage_out_end(struct stage *s, const struct stage_sums *sums, struct err *e)
+stage_out_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
-	struct writer *w = stage_out_writer(s);
-
-	if (sums->all == NULL)
-		writer_dropped(w, sums->dropped);
-	return writer_send(w, sums->all, e);
+	return writer_send(stage_out_writer(s), sums, e);
 }
 
 static int

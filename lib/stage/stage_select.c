@@ -446,7 +446,7 @@ stage_select_share(struct stage_select *x, struct err *e)
 }
 
 static int
-stage_select_end(struct stage *s, const struct stage_sums *sums,
+stage_select_end(struct stage *s, const struct shard_sums *sums,
     struct err *e)
 {
 	struct stage_select *x = (struct stage_select *)s;

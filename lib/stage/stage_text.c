@@ -60,7 +60,7 @@ stage_text_note(struct stage *s, const struct stage_note *n, struct err *e)
 }
 
 static int
-stage_text_end(struct stage *s, const struct stage_sums *sums, struct err *e)
+stage_text_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
 	(void)sums;
 	return io_flush(((struct stage_text *)s)->to, e);

@@ -130,6 +130,21 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ -z "$(ls -d ../x ../../x 2>/dev/null)" ]
 }
 
+@test "--reply aggregate: nobody waits for one that cannot come" {
+	shard 0 >in
+	recv accepted <in
+	shard 0 edge1 -x 9 >other
+	mkshards -d edge2 -t other:7 >model
+	shard 0 edge3 -k inf >inf
+	for f in other model inf; do
+		exits 0 timeout "$HANG" ace-recv --spool spool \
+		    --reply aggregate $f
+		mv out back
+		exits 5 ace-ack -S state back
+		says '^ace-ack: step 0: (equivocation|invalid): '
+	done
+}
+
 @test "--reply aggregate: the receipt, then the step's aggregate" {
 	shard 0 edge1 >one
 	shard 0 edge2 -x 2 >two

@@ -57,7 +57,7 @@ trip(struct trip *t, const char *spec, size_t n)
 	    codec_encode(&p, &t->ctx, t->x, n, &t->body, &t->param, &e) < 0 ||
 	    codec_decode(p.codec, t->param, &t->ctx, t->body.p, t->body.n,
 	    t->y, n, &e) < 0) {
-		(void)printf("Bail out! %s: %s\n", spec, e.msg);
+		(void)printf("Bail out! %s: %s\n", spec, ERR_MSG(&e));
 		exit(1);
 	}
 	t->codec = p.codec;
@@ -122,8 +122,8 @@ trip_refused(const struct trip *t, uint32_t codec, uint8_t param,
 	r = codec_decode(codec, param, &t->ctx, copy, len, y, n, &e);
 	free(copy);
 	free(y);
-	return r == -ERR_DATA && (strncmp(e.msg, "corrupt", 7) == 0 ||
-	    strncmp(e.msg, "unsupported", 11) == 0);
+	return r == -ERR_DATA && (strncmp(ERR_MSG(&e), "corrupt", 7) == 0 ||
+	    strncmp(ERR_MSG(&e), "unsupported", 11) == 0);
 }
 
 #endif

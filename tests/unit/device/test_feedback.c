@@ -181,7 +181,7 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
-	if (k > 0 && (k = feedback_cache_begin(c, r, e)) >= 0 &&
+	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), e)) >= 0 &&
 	    (k = values_begin(&v, r, e)) == 0) {
 		while ((k = values_next(&v, e)) > 0) {
 			if ((k = feedback_cache_group(c, v.group, v.sent, v.x,
@@ -274,7 +274,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 			worst = breach(o, &b);
 	}
 	ok(r == 0 && worst <= allow, "%s with %s: r + e' = a within %g (%s)",
-	    feedback_names[o->kind], codec, worst, e.msg);
+	    feedback_names[o->kind], codec, worst, ERR_MSG(&e));
 	if (side && o->kind != FEEDBACK_MOMENTUM)
 		ok(same, "%s with %s: both sides hold the same history",
 		    feedback_names[o->kind], codec);

@@ -127,18 +127,18 @@ main(void)
 	make_schema();
 	ok(schema.ngroups == 6 && schema.total == N, "6 groups, 300 elements");
 	(void)io_create_mem(&io, &e);
-	ok(writer_open(&w, io, &o, &e) == 0, "writer opens: %s", e.msg);
-	ok(write_all(w, &e) == 0, "two shards written: %s", e.msg);
+	ok(writer_open(&w, io, &o, &e) == 0, "writer opens: %s", ERR_MSG(&e));
+	ok(write_all(w, &e) == 0, "two shards written: %s", ERR_MSG(&e));
 	p = malloc(1 << 16);
 	memcpy(p, io_mem(io, &n), 0);
 	memcpy(p, io_mem(io, &n), n);
 	ok(n % 64 == 0, "%zu bytes, a multiple of 64", n);
 	k = read_all(p, n, &e);
-	ok(k == 0, "read back: %d %s", k, e.msg);
+	ok(k == 0, "read back: %d %s", k, ERR_MSG(&e));
 	for (i = 0; i < n; i++) {
 		err_clear(&e);
 		if (read_all(p, i, &e) != -ERR_DATA ||
-		    strncmp(e.msg, "truncated", 9) != 0)
+		    strncmp(ERR_MSG(&e), "truncated", 9) != 0)
 			wrong++;
 	}
 	ok(wrong == 0, "every truncation is noticed (%zu not)", wrong);
@@ -152,7 +152,7 @@ main(void)
 	memcpy(p + n, p, n);
 	err_clear(&e);
 	k = read_all(p, 2 * n, &e);
-	ok(k == -99, "two streams, one after the other, are a file: %s", e.msg);
+	ok(k == -99, "two streams, one after the other, are a file: %s", ERR_MSG(&e));
 	writer_free(w);
 	schema_release(&schema);
 	free(p);

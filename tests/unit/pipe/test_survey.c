@@ -115,8 +115,8 @@ lies(struct survey *s, const struct stat_group good[2])
 			g[1].hist[0] = 0;
 		}
 		k = stats(s, g, 2, &e);
-		ok(k == -ERR_DATA && strncmp(e.msg, "corrupt: statistics of "
-		    "group 1, shard", 37) == 0, "%s: %s", what[i], e.msg);
+		ok(k == -ERR_DATA && strncmp(ERR_MSG(&e), "corrupt: statistics of "
+		    "group 1, shard", 37) == 0, "%s: %s", what[i], ERR_MSG(&e));
 	}
 }
 
@@ -140,7 +140,7 @@ scores(struct survey *s)
 		(void)note_put_scores(&b, 0, bad[i], 2, &e);
 		e = (struct err)ERR_INIT;
 		ok(survey(s, FRAME_SCOR, b.p, b.n, &e) == -ERR_DATA,
-		    "%s", e.msg);
+		    "%s", ERR_MSG(&e));
 	}
 	buf_release(&b);
 }
@@ -161,7 +161,7 @@ main(void)
 	(void)stat_group_of(x[0], N, &good[0]);
 	(void)stat_group_of(x[1], N, &good[1]);
 	ok(stats(&s, good, 2, &e) == 0 && !lacks(&s) &&
-	    s.stat[1].nonzero == 63 && !s.scored, "statistics %s", e.msg);
+	    s.stat[1].nonzero == 63 && !s.scored, "statistics %s", ERR_MSG(&e));
 	ok(stats(&s, good, 1, &e) == 0 && lacks(&s),
 	    "of one group only: one lacks");
 	ok(survey_values(&s, 1, x[1], N) == 0 && !lacks(&s),

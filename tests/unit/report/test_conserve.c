@@ -232,7 +232,7 @@ run(const char *codec, int exact)
 	for (t = 1; t <= STEPS && r == 0; t++)
 		r = step(f, &pl, t, exact, b, &e);
 	ok(r == 0 && b->lost == 0, "%s: dec + e' = e + g, %s, %d steps (%s)",
-	    codec, exact ? "bit for bit" : "within one rounding", STEPS, e.msg);
+	    codec, exact ? "bit for bit" : "within one rounding", STEPS, ERR_MSG(&e));
 	for (i = 0; i < N; i++)
 		worst = fmax(worst, fabs(b->sum_g[i] - b->sum_dec[i] -
 		    (double)b->e0[i]));

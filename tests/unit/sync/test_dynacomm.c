@@ -226,7 +226,7 @@ test_large(void)
 		pt[i] = INT64_MAX / 8;
 	e = (struct err)ERR_INIT;
 	ok(dynacomm_init(&d, pt, fc, LARGE, 0, &e) == -ERR_DATA &&
-	    strstr(e.msg, "limit: layer 2") != NULL, "no overflow: %s", e.msg);
+	    strstr(ERR_MSG(&e), "limit: layer 2") != NULL, "no overflow: %s", ERR_MSG(&e));
 	pt[0] = -1;
 	ok(dynacomm_init(&d, pt, fc, 1, 0, NULL) == -ERR_USAGE &&
 	    dynacomm_init(&d, fc, fc, 0, 0, NULL) == -ERR_USAGE &&
