@@ -130,7 +130,7 @@ open_state(struct state *s, const struct opts *o, struct err *e)
 {
 	int r = state_open(s, o->dir, e);
 
-	return r == 0 && o->sync == IO_SYNC_FULL ? state_durable(s, e) : r;
+	return r == 0 && o->f.sync == IO_SYNC_FULL ? state_durable(s, e) : r;
 }
 
 /* Alone with the state: no other program may be at it. */
