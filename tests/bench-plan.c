@@ -269,12 +269,6 @@ rate_of(struct data *d, const char *label, double bits)
 		    d->plan[i].codec != CODEC_NONE;
 		none += d->plan[i].codec == CODEC_NONE &&
 		    d->stat[i].nonzero > 0;
-		if (getenv("V") != NULL) {
-			char buf[32];
-			(void)printf("%zu n %zu %s max %g rms %g len %zu f %g\n", i, d->g[i].n,
-			    codec_format(&d->plan[i], buf), (double)d->stat[i].max_abs,
-			    sqrt((double)d->stat[i].sumsq / (double)d->g[i].n), d->code[i].len, d->code[i].f);
-		}
 	}
 	ours = error_of(d);
 	theirs = one_step(d, (double)l.bytes);

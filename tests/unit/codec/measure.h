@@ -28,7 +28,8 @@ measure_group(struct measure *m, const struct codec_plan *plan,
 	size_t i;
 	int r;
 
-	m->body.n = 0;
+	m->body.n = *len = 0;
+	*error = 0;
 	if ((r = alloc_grow(&m->y, &m->cap, n, sizeof(*m->y), e)) < 0 ||
 	    (r = codec_encode(plan, ctx, x, n, &m->body, &param, e)) < 0 ||
 	    (r = codec_decode(plan->codec, param, ctx, m->body.p, m->body.n,
