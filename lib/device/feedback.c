@@ -34,8 +34,6 @@ struct feedback {
 	size_t nback;
 	int compensated;		/* e was added upstream */
 	struct contraction contract;	/* of the shard at hand */
-	float *u;			/* momentum of the group at hand */
-	size_t cap;
 };
 
 /* ---- opening ---- */
@@ -104,7 +102,6 @@ feedback_free(struct feedback *f)
 		return;
 	feedback_drop(f);
 	state_close(&f->state);
-	alloc_free(f->u);
 	alloc_free(f);
 }
 
@@ -352,10 +349,9 @@ feedback_create(struct feedback *f, const struct shard *sh,
 }
 
 int
-feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
+feedback_begin(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e)
 {
-	const struct schema *sc = reader_schema(in);
-	const struct shard *sh = reader_shard(in);
 	int r;
 
 	feedback_drop(f);
@@ -368,18 +364,28 @@ feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
 	    (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
-	if (sc->group_size > f->cap) {
-		alloc_free(f->u);
-		f->cap = 0;
-		if ((f->u = alloc_get(sc->group_size, sizeof(float),
-		    e)) == NULL)
-			return -ERR_SYS;
-		f->cap = sc->group_size;
-	}
 	return feedback_create(f, sh, sc, e);
 }
 
+struct writer *
+feedback_writer(struct feedback *f)
+{
+	return residual_writer(f->next);
+}
+
+int
+feedback_scratch(const struct feedback *f, int *fd, struct err *e)
+{
+	return state_scratch(&f->state, fd, e);
+}
+
 /* ---- one group ---- */
+
+int
+feedback_beside(const struct feedback *f)
+{
+	return f->o.kind != FEEDBACK_EF;
+}
 
 int
 feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
@@ -398,7 +404,7 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
 
 int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, struct err *e)
+    float *a, float *u, struct err *e)
 {
 	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
 	size_t i, nback = 0;
@@ -423,14 +429,14 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 		if (side != NULL)
 			f->kern->add_scaled(a, a, (float)f->o.momentum, side,
 			    n);
-		memcpy(f->u, a, n * sizeof(*a));
-	} else if (side != NULL) {
-		memcpy(f->u, side, n * sizeof(*a));
-	} else {
-		memset(f->u, 0, n * sizeof(*a));
+		memcpy(u, a, n * sizeof(*a));
+	} else if (f->o.kind != FEEDBACK_EF && side != NULL) {
+		memcpy(u, side, n * sizeof(*a));
+	} else if (f->o.kind != FEEDBACK_EF) {
+		memset(u, 0, n * sizeof(*a));
 	}
 	if (f->o.kind == FEEDBACK_EF21)
-		f->kern->sub(a, a, f->u, n);
+		f->kern->sub(a, a, u, n);
 	if (res != NULL)
 		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
 	for (i = 0; i < nback; i++)
@@ -450,7 +456,7 @@ feedback_mask(float *u, const float *dec, size_t n)
 }
 
 int
-feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
     const struct feedback_code *c, struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
@@ -465,19 +471,19 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	switch (f->o.kind) {
 	case FEEDBACK_MOMENTUM:
 		if (dec != NULL)
-			feedback_mask(f->u, dec, n);
+			feedback_mask(u, dec, n);
 		break;
 	case FEEDBACK_EF21:
 		if (dec != NULL)
-			f->kern->add_scaled(f->u, f->u, 1, dec, n);
-		return dense_put(f->side_next, g, f->u, n, e);
+			f->kern->add_scaled(u, u, 1, dec, n);
+		return dense_put(f->side_next, g, u, n, e);
 	case FEEDBACK_CACHE:
 		if (dec != NULL)
-			memcpy(f->u, dec, n * sizeof(*dec));
+			memcpy(u, dec, n * sizeof(*dec));
 		else
 			for (i = 0; i < n; i++)
-				f->u[i] *= (float)f->o.decay;
-		dec = f->u;
+				u[i] *= (float)f->o.decay;
+		dec = u;
 		break;
 	default:
 		break;
@@ -485,7 +491,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	if (dec != NULL)
 		f->kern->sub(a, a, dec, n);
 	if (f->side_next != NULL &&
-	    (r = dense_put(f->side_next, g, f->u, n, e)) < 0)
+	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
 	return residual_put(f->next, g, a, n, e);
 }
@@ -494,12 +500,6 @@ void
 feedback_dropped(struct feedback *f, uint64_t count)
 {
 	residual_dropped(f->next, count);
-}
-
-int
-feedback_note(struct feedback *f, const struct reader *r, struct err *e)
-{
-	return residual_note(f->next, r, e);
 }
 
 /* ---- the end ---- */
@@ -522,7 +522,8 @@ feedback_renew(struct feedback *f, uint64_t step,
 }
 
 int
-feedback_commit(struct feedback *f, uint64_t step, struct err *e)
+feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
 	int r;
@@ -541,8 +542,9 @@ feedback_commit(struct feedback *f, uint64_t step, struct err *e)
 	if (f->side_new[0] != '\0')
 		state_prune(&f->state, f->side_new,
 		    feedback_predicts(f) ? f->side_old : NULL);
+	r = residual_made(f->next, w, e);
 	feedback_drop(f);
-	return 0;
+	return r;
 }
 
 int

@@ -23,6 +23,7 @@ struct writer {
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* of this stream in the file */
+	uint64_t shard_at;		/* of the shard at hand in it */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
 	const struct schema *schema;	/* of the shard */
@@ -261,6 +262,7 @@ writer_shard(struct writer *w, const struct shard *shard,
 	if (r < 0 || (r = shard_encode(&s, &b, e)) < 0)
 		goto out;
 	w->key = shard_key(&s);
+	w->shard_at = io_bytes(w->io);
 	w->in_shard = 1;
 	w->n_shards++;
 	w->next_group = 0;
@@ -486,6 +488,12 @@ writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
 		return r;
 	w->in_shard = 0;
 	return io_flush(w->io, e);
+}
+
+uint64_t
+writer_shard_bytes(const struct writer *w)
+{
+	return io_bytes(w->io) - w->shard_at;
 }
 
 const struct shard_end *

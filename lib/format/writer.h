@@ -65,6 +65,9 @@ int writer_loose(struct writer *w, const struct reader *r, struct err *e);
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Adds to the count of non-finite values set to zero, in SEND. */
 void writer_dropped(struct writer *w, uint64_t n);
+/* Bytes of the shard at hand that are written, without records that wait for
+ * their frame. */
+uint64_t writer_shard_bytes(const struct writer *w);
 /* The end of shard that writer_send wrote last. */
 const struct shard_end *writer_sent(const struct writer *w);
 

@@ -1,25 +1,20 @@
 #include "base/err.h"
-#include "device/memory.h"
 #include "format/keys.h"
 #include "format/reader.h"
 #include "pipe/survey.h"
 #include "stage/budget.h"
 #include "sync/ratio.h"
 
-/* Bits a second: as the stream says, or else the state. */
+/* Bits a second, as the stream says. */
 static int
-budget_rate(const struct survey *s, const struct state *state, double *v,
-    struct err *e)
+budget_rate(const struct survey *s, double *v, struct err *e)
 {
 	int r = keys_real(&s->policy, KEYS_BANDWIDTH, v, "the policy", e);
 
-	if (r == 0 && state != NULL)
-		r = memory_number(state, MEMORY_LINK, MEMORY_BANDWIDTH, v,
-		    e);
 	if (r == 0)
-		return err_set(e, ERR_USAGE, "--seconds: no measured link: "
-		    "put ace-meter -S DIR in the pipe, or ace-policy "
-		    "--bandwidth before");
+		return err_set(e, ERR_USAGE, "--seconds: no bandwidth in the "
+		    "stream: put ace-policy before, with --bandwidth or the "
+		    "state that ace-meter writes");
 	return r < 0 ? r : 0;
 }
 
@@ -30,8 +25,7 @@ budget_whole(double v)
 }
 
 static int
-budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
-    struct err *e)
+budget_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 {
 	double v;
 	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
@@ -41,16 +35,15 @@ budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
 	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
 		return k;
 	if (k == 0)
-		return reader_place(r, err_set(e, ERR_USAGE, "no policy in the "
-		    "stream: put ace-policy before"), e);
-	*bytes = ratio_budget(reader_schema(r)->total, v);
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream: put ace-policy before"), e);
+	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }
 
 int
-budget_find(const struct budget *b, const struct reader *r,
-    const struct survey *s, const struct state *state, uint64_t *bytes,
-    struct err *e)
+budget_find(const struct budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e)
 {
 	double v;
 	int k;
@@ -61,14 +54,14 @@ budget_find(const struct budget *b, const struct reader *r,
 		return 0;
 	case BUDGET_BITS:
 		*bytes = budget_whole(b->bits *
-		    (double)reader_schema(r)->total / 8);
+		    (double)s->schema->total / 8);
 		return 0;
 	case BUDGET_SECONDS:
-		if ((k = budget_rate(s, state, &v, e)) < 0)
+		if ((k = budget_rate(s, &v, e)) < 0)
 			return k;
 		*bytes = budget_whole(v / 8 * b->seconds);
 		return 0;
 	default:
-		return budget_policy(r, s, bytes, e);
+		return budget_policy(s, bytes, e);
 	}
 }

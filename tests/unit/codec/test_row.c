@@ -13,8 +13,9 @@
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/impl.h"
-#include "codec/measure.h"
 #include "sync/select.h"
+
+#include "measure.h"
 
 /*
  * GRID: the nearest multiple of a step, a byte a value; what is beyond 127

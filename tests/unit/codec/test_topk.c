@@ -123,7 +123,7 @@ static void
 test_printed(void)
 {
 	struct codec_plan p, q;
-	char text[32], want[48];
+	char text[CODEC_TEXT], want[48];
 	uint32_t r[4], i;
 	int good = 1, nine = 0;
 

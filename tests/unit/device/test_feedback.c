@@ -126,16 +126,16 @@ sender(struct feedback *f, struct reader *in, const float *g,
 	struct codec_ctx ctx;
 	struct buf body = BUF_INIT;
 	struct writer *w;
-	float a[G], dec[G];
+	float a[G], u[G], dec[G];
 	uint32_t k;
 	int r;
 
-	if ((r = feedback_begin(f, in, e)) != 0)
+	if ((r = feedback_begin(f, reader_shard(in), reader_schema(in), e)) != 0)
 		return r < 0 ? r : -99;
 	for (k = 0; k < schema.ngroups; k++) {
 		schema_span(&schema, k, &span);
 		if ((r = feedback_target(f, k, g + span.offset, span.n, a,
-		    e)) != 0)
+		    u, e)) != 0)
 			break;
 		values_ctx(&schema, reader_shard(in), k, &ctx);
 		body.n = 0;
@@ -145,17 +145,16 @@ sender(struct feedback *f, struct reader *in, const float *g,
 		if ((r = codec_encode(pl, &ctx, a, span.n, &body, &c.param,
 		    e)) < 0 || (r = codec_decode(pl->codec, c.param, &ctx,
 		    body.p, body.n, dec, span.n, e)) < 0 ||
-		    (r = feedback_settle(f, k, a, span.n,
+		    (r = feedback_settle(f, k, a, u, span.n,
 		    (reader_shard(in)->step + k) % 3 == 0 ? NULL : &c, e)) < 0)
 			break;
 	}
 	buf_release(&body);
-	if (r != 0 || (r = feedback_commit(f, reader_shard(in)->step,
-	    e)) < 0)
+	if (r != 0)
 		return r;
 	(void)io_create_mem(wire, e);
 	(void)writer_open(&w, *wire, &o, e);
-	if ((r = feedback_send(f, reader_shard(in)->step, w, e)) == 0)
+	if ((r = feedback_commit(f, reader_shard(in)->step, w, e)) == 0)
 		r = writer_finish(w, e);
 	{
 		static unsigned char copy[1 << 16];

@@ -63,7 +63,7 @@ main(void)
 	begin();
 	told(5, 99, RECEIPT_ACCEPTED);
 	ok(pending_judge(&p, &q, &sh, &e) == -ERR_REFUSED &&
-	    p.p[0].fate == PENDING_OPEN && strstr(e.msg, "for other bytes") != NULL,
+	    p.p[0].fate == PENDING_OPEN && strstr(ERR_MSG(&e), "for other bytes") != NULL,
 	    "a receipt for other bytes is refused");
 	begin();
 	told(5, 10, RECEIPT_ACCEPTED);

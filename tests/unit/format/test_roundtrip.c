@@ -147,7 +147,7 @@ test_large(void)
 	    (k = writer_shard(w, &s, &sc, &e)) == 0 &&
 	    (k = writer_send(w, NULL, &e)) == 0)
 		k = writer_finish(w, &e);
-	ok(k == 0, "2^20 tensors with names of 90 bytes %s", e.msg);
+	ok(k == 0, "2^20 tensors with names of 90 bytes %s", ERR_MSG(&e));
 	p = io_mem(io, &n);
 	if ((k = io_open_mem(&io, p, n, &e)) == 0 &&
 	    (k = reader_open(&r, io, NULL, &e)) == 0)
@@ -155,7 +155,7 @@ test_large(void)
 			continue;
 	ok(k == READER_SHARD && reader_schema(r)->n == SCHEMA_MAX_TENSORS &&
 	    memcmp(reader_schema(r)->id, sc.id, 16) == 0 &&
-	    reader_frame(r)->type == FRAME_SHRD, "and back %s", e.msg);
+	    reader_frame(r)->type == FRAME_SHRD, "and back %s", ERR_MSG(&e));
 	reader_free(r);
 	writer_free(w);
 	schema_release(&sc);
