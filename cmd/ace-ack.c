@@ -124,6 +124,15 @@ on_event(struct run *x, int event, struct err *e)
 	}
 }
 
+/* What is written into it is to outlive a power cut, so is the directory. */
+static int
+open_state(struct state *s, const struct opts *o, struct err *e)
+{
+	int r = state_open(s, o->dir, e);
+
+	return r == 0 && o->f.sync == IO_SYNC_FULL ? state_durable(s, e) : r;
+}
+
 /* Alone with the state: no other program may be at it. */
 static int
 fence(struct opts *o, const struct cli *c, const char *path, struct err *e)
@@ -133,7 +142,7 @@ fence(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	uint64_t n;
 	int r;
 
-	if ((r = state_open(&s, o->dir, e)) == 0 &&
+	if ((r = open_state(&s, o, e)) == 0 &&
 	    (r = state_lock(&s, e)) == 0 &&
 	    (r = filter_in(&o->f, &in, path, e)) == 0 &&
 	    (r = restore_take(&s, in, o->f.sync, &n, e)) == 0)
@@ -161,7 +170,7 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 		return err_set(e, ERR_USAGE, "whose receipts? (-S DIR)");
 	if (o->fence)
 		return fence(o, c, path, e);
-	if ((r = state_open(&x.state, o->dir, e)) < 0 ||
+	if ((r = open_state(&x.state, o, e)) < 0 ||
 	    (r = state_lock_as(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
 		goto out;

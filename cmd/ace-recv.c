@@ -442,6 +442,8 @@ publish_shard(struct run *x, struct err *e)
 	    (r = writer_open(&w, io, &wo, e)) == 0 &&
 	    (r = filter_copy(x->in, w, e)) == 0)
 		r = writer_end(w, x->inbox.sync, e);
+	if (r == 0)
+		r = inbox_durable(&x->inbox, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);
 	alloc_free(path);
 	return r;

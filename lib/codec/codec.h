@@ -85,8 +85,8 @@ int codec_param(const struct codec_plan *plan);
  * codec_knob(plan): 1 when the argument is a knob that turns as finely as one
  * likes.  codec_turn(plan, f): the plan coarser by the factor f > 0, fewer
  * bytes where f > 1: a step or a threshold times f; a fraction, or bits,
- * divided by f; within what the codec takes.  Without a knob the plan as it
- * is.
+ * divided by f (chunks keep whole numbers); within what the codec takes.
+ * Without a knob the plan as it is.
  */
 int codec_knob(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);

@@ -40,8 +40,8 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again; who made it may have been killed
- * before it was durable. */
+/* What is there is going to be sent again; who made it, or the directory, may
+ * have been killed before it was durable. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -50,6 +50,8 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
+	if ((r = state_durable(&f->state, e)) < 0)
+		return r;
 	if ((path = state_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);

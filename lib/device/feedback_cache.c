@@ -162,6 +162,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 	if (c->active && !c->replay && (k = writer_send(c->next, NULL,
 	    e)) == 0)
 		k = writer_end(c->next, sync, e);
+	if (k == 0 && sync == IO_SYNC_FULL)
+		k = state_durable(&c->state, e);
 	feedback_cache_drop(c);
 	return k;
 }

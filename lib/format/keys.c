@@ -61,9 +61,10 @@ keys_list(const char *s, double most)
 	}
 }
 
+/* whose: NULL where the place says it. */
 static int
 keys_one(const struct keys_row *k, const char *s, const char *whose,
-    const char *quote, struct err *e)
+    struct err *e)
 {
 	static const char *const type[] = { "a whole number",
 	    "a number", "a falling list" };
@@ -75,8 +76,9 @@ keys_one(const struct keys_row *k, const char *s, const char *whose,
 
 	if (r == 0)
 		return 1;
-	return err_set(e, ERR_DATA, "corrupt: key %s of %s%.200s%s: '%.40s' is "
-	    "not %s from %.10g to %.10g", k->name, quote, whose, quote, s,
+	return err_set(e, ERR_DATA, "corrupt: key %s%s%.200s%s: '%.40s' is not "
+	    "%s from %.10g to %.10g", k->name, whose != NULL ? " of '" : "",
+	    whose != NULL ? whose : "", whose != NULL ? "'" : "", s,
 	    type[k->type], k->lo, k->hi);
 }
 
@@ -91,7 +93,7 @@ keys_find(const struct text_kv *kv, const char *key, const char **s,
 		return 0;
 	while (k->name != NULL && strcmp(k->name, key) != 0)
 		k++;
-	return k->name != NULL ? keys_one(k, *s, whose, "'", e) :
+	return k->name != NULL ? keys_one(k, *s, whose, e) :
 	    err_set(e, ERR_DATA, "unsupported: key %s", key);
 }
 
@@ -120,7 +122,7 @@ keys_real(const struct text_kv *kv, const char *key, double *v,
 }
 
 int
-keys_check(const struct text_kv *kv, const char *where, struct err *e)
+keys_check(const struct text_kv *kv, struct err *e)
 {
 	const struct keys_row *k;
 	const char *s;
@@ -128,20 +130,19 @@ keys_check(const struct text_kv *kv, const char *where, struct err *e)
 
 	for (k = keys_table; k->name != NULL && r >= 0; k++)
 		if ((s = text_get(kv, k->name)) != NULL)
-			r = keys_one(k, s, where, "", e);
+			r = keys_one(k, s, NULL, e);
 	return r < 0 ? r : 0;
 }
 
 int
-keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
-    const char *whose, struct err *e)
+keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
 	struct text_kv said = TEXT_KV_INIT;
 	size_t i;
 	int k;
 
 	if ((k = text_get_lines(&said, p, n, e)) == 0)
-		k = keys_check(&said, whose, e);
+		k = keys_check(&said, e);
 	for (i = 0; i < said.n && k == 0; i++)
 		k = text_set(kv, said.p[i].key, said.p[i].value, e);
 	text_release(&said);
@@ -152,10 +153,10 @@ int
 keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	char where[160];
+	int k = f->type != FRAME_POLI ? 0 : keys_read(kv, f->raw, f->raw_len,
+	    e);
 
-	return f->type != FRAME_POLI ? 0 : keys_read(kv, f->raw, f->raw_len,
-	    reader_where(r, where), e);
+	return k < 0 ? reader_place(r, k, e) : k;
 }
 
 int

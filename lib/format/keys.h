@@ -62,15 +62,16 @@ int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
 int keys_real(const struct text_kv *kv, const char *key, double *v,
     const char *whose, struct err *e);
 
-/* keys_check(kv, where, e): every key of kv that is in the table; others may
- * say anything.  where: as reader_where says it. */
-int keys_check(const struct text_kv *kv, const char *where, struct err *e);
+/* keys_check(kv, e): every key of kv that is in the table; others may say
+ * anything. */
+int keys_check(const struct text_kv *kv, struct err *e);
 
-/* keys_read(kv, p, n, whose, e): what the payload p of a policy says comes to kv,
- * once keys_check has passed it. */
+/* keys_read(kv, p, n, e): what the payload p of a policy says comes to kv, once
+ * keys_check has passed it. */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
-    const char *whose, struct err *e);
-/* keys_add(kv, r, e): if r stands at a policy, the same of it. */
+    struct err *e);
+/* keys_add(kv, r, e): if r stands at a policy, the same of it; an error says
+ * where. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
 /* keys_put(w, kv, e): a frame that says kv. */

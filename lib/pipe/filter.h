@@ -88,8 +88,8 @@ int filter_copy(struct reader *r, struct writer *w, struct err *e);
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
 
-/* filter_cut(r, w, e): after the frame r stands at: if it was cut off to go on
- * at once (writer_flush), what has become of it does too. */
+/* filter_cut(r, w, e): after the frame r stands at.  If the input frame was
+ * flushed early (writer_flush), flush ours too. */
 int filter_cut(const struct reader *r, struct writer *w, struct err *e);
 
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,

@@ -51,7 +51,7 @@ struct intake {
 	int closed;		/* a step, `last' the latest */
 	uint64_t last, step;
 	double since;		/* its first shard came; 0: none has */
-	double quiet;		/* the last step was over, an input ended */
+	double quiet;		/* when the last input ended, or 0 */
 };
 
 /* ---- what is said of those that are not taken ---- */

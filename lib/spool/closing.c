@@ -299,7 +299,7 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	 * have died in between */
 	if (path != NULL && floor != NULL &&
 	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
-	    (s->sync != IO_SYNC_FULL || (r = io_sync_path(path, e)) == 0) &&
+	    (r = inbox_durable(s, run, &step, e)) == 0 &&
 	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
 		closing_sort(l);
 		r = ledger_write(l, path, s->sync, e);
@@ -351,7 +351,9 @@ closing_again(const struct inbox *s, const char *run, uint64_t step,
 	memset(l, 0, sizeof(*l));
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((r = ledger_read(l, path, e)) > 0)
+	/* who wrote it may have died before it was durable */
+	if ((r = inbox_durable(s, run, &step, e)) == 0 &&
+	    (r = ledger_read(l, path, e)) > 0)
 		r = closing_names(s, run, step, l, e);
 	alloc_free(path);
 	return r;
@@ -537,7 +539,8 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 		/* look once more: it may have done its work and ended */
 		gone = wait_more(&w, e);
 	}
-	return r < 0 ? r : 0;
+	/* who published it may have died before it was durable */
+	return r < 0 ? r : inbox_durable(s, run, &step, e);
 }
 
 int
@@ -587,16 +590,12 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
 		goto out;
 	r = 0;
-	if (access(from, F_OK) == 0) {
-		if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
-		    rename(from, to) < 0)
-			r = err_sys(e, "'%s'", to);
-		else if (s->sync == IO_SYNC_FULL &&
-		    (r = io_sync_path(to, e)) == 0)
-			r = io_sync_path(old, e);
-	} else if (errno != ENOENT) {
-		r = err_sys(e, "'%s'", from);
-	}
+	if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
+	    (rename(from, to) < 0 && errno != ENOENT))
+		r = err_sys(e, "'%s'", to);
+	/* durable before the shards go, also where who moved it was killed */
+	else if (s->sync == IO_SYNC_FULL && (r = io_sync_path(to, e)) == 0)
+		r = inbox_durable(s, run, &step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
 		(void)rmdir(dir);
 out:

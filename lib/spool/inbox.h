@@ -63,6 +63,12 @@ const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 
 /* inbox_begin(s, sh, e): directories for the shard's run and step. */
 int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
+/* inbox_durable(s, run, step, e): every name in DIR/RUN/STEP, DIR/RUN and DIR
+ * survives a power cut, whoever made it: that process may have been killed
+ * before it synced the directory.  To be called before anybody is told of what
+ * is there, or builds on it.  step NULL: DIR/RUN and DIR. */
+int inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
+    struct err *e);
 /* inbox_temp(s, sh, path, w, e): a stream for the shard to be written to; the
  * file at *path stays until verdict_settle or unlink, and nobody sweeps it away
  * while *w lives. */

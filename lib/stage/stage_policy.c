@@ -520,10 +520,11 @@ policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 	const int on[] = { 1, p->o.interval.target > 0, p->o.stale.on,
 	    p->o.cuts.on };
 	struct text_kv kv = TEXT_KV_INIT;
-	char where[160];
 	size_t i;
-	int r = keys_read(&kv, n->p, n->n, reader_where(p->sh.in, where), e);
+	int r = keys_read(&kv, n->p, n->n, e);
 
+	if (r < 0)
+		r = reader_place(p->sh.in, r, e);
 	if (r == 0 && on[INTERVAL])
 		r = policy_asked(p, &kv, e);
 	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)

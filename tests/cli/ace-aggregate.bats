@@ -371,7 +371,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(delay_of out)" = delay=4 ]
 	mkshards -d edge1 -P delay=1001 >e1
 	exits 3 ace-aggregate e1 e2
-	says "^ace-aggregate: corrupt: key delay of shard 1 'edge1/0', at byte [0-9]+: '1001' is not"
+	says "^ace-aggregate: corrupt: key delay: '1001' is not .*, shard 1 'edge1/0', at byte [0-9]+"
 	exits 2 ace-aggregate --delay 1001 e2
 	exits 2 ace-aggregate --delay -1 e2
 }

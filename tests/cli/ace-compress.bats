@@ -335,6 +335,7 @@ records() {
 }
 
 @test "no space for the output: committed, and sent when asked again" {
+	needs_full
 	mkshards -s 1 -n 100k >in
 	got=0
 	ace-compress -S st -c q8 in >/dev/full 2>err || got=$?

@@ -124,6 +124,9 @@ contract_full() {
 	"$@" <in >/dev/full 2>err || got=$?
 	[ "$got" -eq 4 ] || { echo "status $got: $*"; cat err; return 1; }
 	says "^$1: .*No space left"
+	got=0
+	"$1" --help >/dev/full 2>err || got=$?
+	[ "$got" -eq 4 ]
 }
 
 contract_closed() {
@@ -157,9 +160,6 @@ contract_help() {
 	grep -qF "$1 (ace) " out
 	ACE_KERNEL=ref exits 0 "$1" --version
 	grep -qx "loops ref" out
-	local got=0
-	"$1" --help >/dev/full 2>err || got=$?
-	[ "$got" -eq 4 ]
 }
 
 contract_usage() {

@@ -50,7 +50,7 @@ inputs() {
 		safetensors 1000000 >"$2/big"
 	elif [ "$1" = table ]; then
 		printf 'device time\na 1\nb 3\n' >"$2/in"
-		(echo device time && seq 200000 | sed 's/.*/& 9e8/') >"$2/big"
+		(echo device time && seq 20000 | sed 's/.*/& 1s/') >"$2/big"
 	else
 		mkshards -a -p >"$2/in"
 		mkshards -s 1 >"$2/next"
@@ -98,6 +98,7 @@ inputs() {
 }
 
 @test "no space left: status 4" {
+	needs_full
 	ask full
 }
 
@@ -134,7 +135,8 @@ inputs() {
 }
 
 @test "the same input gives the same bytes, with every kernel" {
-	ask same
+	# a table of advice goes through no kernel
+	ask same "filter sink source report answer"
 }
 
 @test "an allocation fails: status 4, whichever it is" {

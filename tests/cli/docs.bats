@@ -12,7 +12,7 @@ load helper
 		examples "$page" >"$dir.sh"
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
 		if ! (cd "$dir" && standard_inputs &&
-		    bash -eu "../$dir.sh" >out 2>err </dev/null); then
+		    bash -euo pipefail "../$dir.sh" >out 2>err </dev/null); then
 			echo "$dir:"
 			cat "$dir.sh" "$dir/err"
 			failed=1

@@ -27,7 +27,7 @@ refused() {
 	local key=$1
 	shift
 	exits 3 "$@"
-	says "^${1##*/}: corrupt: key $key of shard 1 'edge1/0', at byte [0-9]+: '"
+	says "^${1##*/}: corrupt: key $key: '.*, shard 1 'edge1/0', at byte [0-9]+"
 	! ace-inspect --verify out >/dev/null 2>&1
 }
 
@@ -49,6 +49,9 @@ refused() {
 			refused $key ace-select --policy bad
 			refused $key ace-aggregate bad
 		done
+		# and by the library's reader, for a program of one's own
+		exits 3 "$BUILD/examples/scale" 2 <bad
+		says "corrupt: key $key: "
 		# who obeys nothing passes it on
 		exits 0 ace-expand bad
 	done < <(table)

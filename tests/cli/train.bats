@@ -326,7 +326,8 @@ by_name() {
 	exits 4 train --steps 3 --apply nowhere $small text
 	says "^train: cannot open 'nowhere'"
 	exits 4 train --steps 3 $small nowhere
-	exits 4 sh -c "train --steps 3 $small text >/dev/full"
+	[ ! -c /dev/full ] ||	# the last of many: nothing else is left out
+	    exits 4 sh -c "train --steps 3 $small text >/dev/full"
 	printf 'too little' >few
 	exits 3 train --steps 3 $small few
 	says '^train: truncated: 10 bytes of text are too few'

@@ -15,10 +15,12 @@ passes(const char *key, const char *value)
 	int r = text_set(&kv, key, value, &e);
 
 	if (r == 0)
-		r = keys_check(&kv, "here", &e);
+		r = keys_check(&kv, &e);
 	text_release(&kv);
-	return r == 0 || (r == -ERR_DATA && strncmp(e.msg, "corrupt: key ",
-	    13) == 0) ? r == 0 : -1;
+	if (r == 0)
+		return 1;
+	return r == -ERR_DATA && e.kind == ERR_CORRUPT && strncmp(e.text,
+	    "key ", 4) == 0 ? 0 : -1;
 }
 
 /* Each row: both ends, what is beyond them, what is no number. */
@@ -85,8 +87,8 @@ test_getters(void)
 	    fabs(x - 2.5) < 1e-12, "values");
 	(void)text_set(&kv, KEYS_DELAY, "1001", &e);
 	ok(keys_whole(&kv, KEYS_DELAY, &u, "edge1", &e) == -ERR_DATA &&
-	    u == 12 && strcmp(e.msg, "corrupt: key delay of 'edge1': '1001' "
-	    "is not a whole number from 0 to 1000") == 0, "%s", e.msg);
+	    u == 12 && strcmp(e.text, "key delay of 'edge1': '1001' "
+	    "is not a whole number from 0 to 1000") == 0, "%s", e.text);
 	text_release(&kv);
 }
 

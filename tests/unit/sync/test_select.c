@@ -316,7 +316,8 @@ larger_problems(void)
 		double best;
 
 		for (i = 0; i < n * M; i++) {
-			l[i].rate = (int64_t)(i % M * top / 4 + rnd() * top / 4);
+			l[i].rate = (int64_t)((double)(i % M) * top / 4 +
+			    rnd() * top / 4);
 			l[i].dist = floor(16 * (2 * top - (double)l[i].rate) +
 			    noise * rnd());
 		}
