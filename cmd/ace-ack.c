@@ -152,6 +152,14 @@ fence(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	return r;
 }
 
+/* Nothing came back: that is the network, not the data, and a retry helps. */
+static int
+no_answer(const struct run *x, const struct err *e)
+{
+	return e->kind == ERR_TRUNCATED && e->has_byte && e->byte == 0 &&
+	    reader_is_pipe(x->in);
+}
+
 static int
 run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 {
@@ -177,6 +185,11 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 	while ((r = reader_next(x.in, e)) > 0)
 		if ((r = on_event(&x, r, e)) < 0)
 			break;
+	if (r < 0 && no_answer(&x, e)) {
+		err_clear(e);
+		r = err_set(e, ERR_SYS, "no answer: the other side was not "
+		    "reached, or ended at once (the same again, later)");
+	}
 	r = filter_end(x.out, r, e);
 out:
 	writer_free(x.out);

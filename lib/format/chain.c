@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/magic.h"
 #include "base/pack.h"
 #include "format/chain.h"
 #include "format/shard.h"
@@ -48,12 +49,41 @@ chain_corrupt(const struct chain *c, struct err *e, const char *what)
 	    frame_name(c->head.type, name));
 }
 
+int
+chain_aborted(const struct chain *c, struct err *e)
+{
+	int r = err_data(e, c->pos.offset, "truncated: the stream was aborted "
+	    "by its producer");
+
+	/* at the other end of the pipe somebody has said why */
+	if (e != NULL && io_is_pipe(c->io))
+		e->quiet = 1;
+	return r;
+}
+
 static int
 chain_truncated(const struct chain *c, struct err *e)
 {
 	return err_data(e, c->pos.offset, "truncated: %s",
 	    c->pos.open ? "no end of the stream" :
 	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
+}
+
+/* Not a stream, but maybe something that can be named: its first bytes and some
+ * more. */
+static int
+chain_strange(struct chain *c, int r, struct err *e)
+{
+	unsigned char p[MAGIC_SIZE];
+	const char *name;
+	size_t got;
+
+	memcpy(p, c->header, FRAME_HEAD_SIZE);
+	if (io_read(c->io, p + FRAME_HEAD_SIZE, sizeof(p) - FRAME_HEAD_SIZE,
+	    &got, NULL) < 0)
+		return r;
+	name = magic_name(p, FRAME_HEAD_SIZE + got);
+	return name == NULL ? r : err_after(e, r, ": this is %s", name);
 }
 
 /* 1 a header, 0 the end of the file where one would be. */
@@ -77,6 +107,9 @@ chain_header(struct chain *c, struct err *e)
 		memset(c->header + got, 0, FRAME_HEAD_SIZE - got);
 	c->unknown = frame_unknown(c->header);
 	r = frame_decode(&c->head, c->header, max, c->pos.offset, e);
+	if (r < 0 && c->pos.offset == 0 &&
+	    bytes_le32(c->header) != FRAME_SYNC)
+		return chain_strange(c, r, e);
 	return r < 0 ? r : 1;
 }
 
@@ -219,8 +252,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	if (c->frame.shard_key != 0)
 		return chain_corrupt(c, e, "frame of a shard");
 	if (status == SHARD_ABORTED)
-		return err_data(e, c->pos.offset,
-		    "truncated: the stream was aborted by its producer");
+		return chain_aborted(c, e);
 	pack_sum_get(c->headers, sum);
 	if (CHAIN_CHECK && memcmp(sum, want, 16) != 0)
 		return chain_corrupt(c, e, "checksum of all headers");

@@ -378,7 +378,7 @@ reader_on_send(struct reader *r, struct err *e)
 	    e)) < 0)
 		return k;
 	if (r->end.status == SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "truncated: aborted by its producer");
+		return chain_aborted(&r->c, e);
 	pack_sum_get(r->digest, digest);
 	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");
@@ -604,6 +604,12 @@ const char *
 reader_provenance(const struct reader *r)
 {
 	return (const char *)r->prov.p;
+}
+
+int
+reader_is_pipe(const struct reader *r)
+{
+	return io_is_pipe(r->c.io);
 }
 
 int

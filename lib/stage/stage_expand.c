@@ -84,7 +84,7 @@ stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
 		    "committed for the step before %llu in %g s", s->dir,
 		    (unsigned long long)sh->step, o->wait);
 	return err_set(e, ERR_REFUSED, "state '%s' is at step %llu, the shard "
-	    "at %llu, after %g s", s->dir, (unsigned long long)q->step,
+	    "at %llu, after %g s (--allow-gap, --wait)", s->dir, (unsigned long long)q->step,
 	    (unsigned long long)sh->step, o->wait);
 }
 

@@ -176,10 +176,10 @@ records() {
 	cp st/residual residual
 	mkshards -s 4 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "step 4 of 'edge1' comes after step 5 was absorbed"
+	says "step 4 of 'edge1' comes after step 5 was absorbed: the trainer is older than its state"
 	mkshards -s 7 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "steps missing between 5 and 7 of 'edge1'"
+	says "steps missing between 5 and 7 of 'edge1' \\(--allow-gap\\)"
 	same st/residual residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g

@@ -254,9 +254,9 @@ sums() {
 	chmod 700 state
 	mkshards -s 1 -t w:7 >other
 	exits 3 ace-compress -S state -c f32 other
-	says "mismatch: the state is of another model: "
+	says "mismatch: 'state/residual' is of another model: "
 	exits 3 ace-expand -S state other
-	says "mismatch: the state is of another model: "
+	says "mismatch: 'state/residual' is of another model: "
 	mkshards -s 1 -d edge2 >other
 	exits 3 ace-compress -S state -c f32 other
 	says "mismatch: shard of device 'edge2', the state is of device 'edge1'"

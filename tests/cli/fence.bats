@@ -151,7 +151,7 @@ fence() {
 	mkshards -s 3 -t other:5 | ace-recv --spool spool2 >/dev/null
 	ace-recv --spool spool2 --run test --device edge1 --fence 2 >answer
 	exits 3 ace-ack -S state --fence answer
-	says "mismatch: the state is of another model"
+	says "mismatch: '.*' is of another model"
 	exits 2 ace-recv --spool spool --fence 2
 	says "of what"
 }
