@@ -418,13 +418,13 @@ anywhere() {
 	for how in momentum ef21 cache; do
 		rm -rf before
 		mkshards -s 1 -n 10k |
-		    ace-compress -S before --feedback "$how" -c topk:0.1 >c
-		anywhere g --feedback "$how" -c topk:0.1
+		    ace-compress -S before --error-feedback "$how" -c topk:0.1 >c
+		anywhere g --error-feedback "$how" -c topk:0.1
 		[ -e after/momentum.2 ] || [ -e after/history.2 ]
 	done
 	# what is not needed any more goes with the next step
 	mkshards -s 3 -n 10k >g
-	exits 0 ace-compress -S st --feedback cache -c q8 g
+	exits 0 ace-compress -S st --error-feedback cache -c q8 g
 	[ "$(ls st)" = "$(printf 'code\nhistory.2\nhistory.3\nlock\nresidual')" ]
 }
 

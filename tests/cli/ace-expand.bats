@@ -208,7 +208,7 @@ load values
 		rm -rf st st.here before after
 		for s in 1 2; do
 			mkshards -s "$s" -n 10k >"g$s"
-			exits 0 ace-compress -S st --feedback "$how" \
+			exits 0 ace-compress -S st --error-feedback "$how" \
 			    -c topk:0.2 -o "c$s" "g$s"
 		done
 		exits 3 ace-expand c2

@@ -449,8 +449,8 @@ receipt       edge1 step 7: accepted" ]
 }
 
 @test "a difference to a history says that it is one" {
-	mkshards -s 0 | ace-compress -S state --feedback cache -c q8 >/dev/null
-	mkshards -s 1 | ace-compress -S state --feedback cache -c q8 >second
+	mkshards -s 0 | ace-compress -S state --error-feedback cache -c q8 >/dev/null
+	mkshards -s 1 | ace-compress -S state --error-feedback cache -c q8 >second
 	exits 0 ace-inspect second
 	grep -qE '^flags .*predicted' out
 	exits 0 ace-inspect --json second

@@ -139,7 +139,7 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 
 @test "feedback that keeps no sum is said to" {
 	mkshards -s 0 >in
-	ace-compress -S state -c q8 --feedback momentum in |
+	ace-compress -S state -c q8 --error-feedback momentum in |
 	    ace-recv --spool spool >/dev/null
 	exits 3 balance in
 	says "unsupported: feedback momentum"
