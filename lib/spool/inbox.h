@@ -57,6 +57,8 @@ char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 
 /* inbox_file(sh, end, out): DEVICE.end; end NULL: DEVICE.incarnation. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+/* inbox_is_shard(name): a file of a step's directory that is an accepted shard. */
+int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 
 /* ---- receiving ---- */
