@@ -60,37 +60,35 @@ alike() {
 }
 
 @test "one process for a run, or one for each step" {
-	run_of 5 >in
+	mkshards -n 300k -k layered -N 5 >in
 	exits 0 ace-step --no-provenance -S long --bits 0.5 in
-	mv out long.out
-	mkdir steps
 	for k in 0 1 2 3 4; do
-		ace-inspect --list in >/dev/null
-		shard "$k" in >"steps/$k"
-		exits 0 ace-step --no-provenance -S many --bits 0.5 "steps/$k"
+		mkshards -n 300k -k layered -s "$k" >one
+		exits 0 ace-step --no-provenance -S many --bits 0.5 one
 	done
 	same long/residual many/residual
 	same long/score many/score
 }
 
-@test "killed and run again: what was committed is sent again, nothing twice" {
-	run_of 3 >in
-	shard 0 in >one
-	exits 0 ace-step -S S --bits 0.5 one
+@test "run again, it sends what was committed, and counts nothing twice" {
+	mkshards -n 300k -k layered >in
+	exits 0 ace-step -S S --bits 0.5 in
 	mv out first
-	exits 0 ace-step -S S --bits 0.5 one
+	cp S/residual residual
+	exits 0 ace-step -S S --bits 0.5 in
 	same out first
+	same S/residual residual
 }
 
 @test "what is refused" {
-	run_of 1 >in
+	mkshards -n 300k -k layered >in
 	exits 2 ace-step in
 	says 'how much to send'
 	exits 2 ace-step -c q8 --bits 1 in
 	exits 2 ace-step -c q8 --alpha 0.5 in
 	says 'there is no ace-score'
 	exits 2 ace-step --tiers 3 in
-	head -c 1000 in >cut
-	exits 3 ace-step -S S --bits 1 cut
+	head -c 1000 in >short
+	exits 3 ace-step -S S --bits 1 short
 	[ ! -e S/residual ]
 }
