@@ -4,6 +4,7 @@
  * order of the devices' ids, so the order of arrival changes nothing.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +19,17 @@
 #include "pipe/filter.h"
 #include "pipe/gather.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 #include "stage/contrib.h"
 #include "sync/combine.h"
 
 enum {
 	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
 	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
-	OPT_SYNC, OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
+	OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
 	OPT_RUNNING,
-	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY
+	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY,
+	OPT_CREATE
 };
 enum { PER_NOTHING, PER_MEAN, PER_OFFSET };
 
@@ -61,6 +64,8 @@ static const struct cli_opt options[] = {
 	    "and write each one's mean, or its offset from the aggregate" },
 	{ OPT_SPOOL, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step" },
+	{ OPT_CREATE, "create", NULL,
+	    "of a spool: make it if it is not there" },
 	{ OPT_QUORUM, "quorum", "N",
 	    "so many are enough at the deadline (default 1)" },
 	{ OPT_DEADLINE, "deadline", "TIME",
@@ -71,8 +76,7 @@ static const struct cli_opt options[] = {
 	    "of a spool: remove shards N steps after (default never)" },
 	{ OPT_PUBLISHED, "published", NULL,
 	    "of a spool: go on when the aggregate is in it (ace-recv --publish)" },
-	{ OPT_SYNC, "sync", "WHEN",
-	    "of a spool: full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	{ 'd', "device", "NAME", "name of the aggregate (default aggregate)" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -82,18 +86,16 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	struct contrib_opts who;
-	int sum, published, per;
+	int sum, published, per, create;
 	uint64_t expect, quorum, steps, keep;
 	double deadline;
 	const char *device, *spool, *run, *delay;
-	int sync;
 };
 
 /* Where shards come from, and when a step is over. */
 static int
 set_step(struct opts *o, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	uint64_t n;
 	int r;
 
@@ -106,6 +108,9 @@ set_step(struct opts *o, int key, const char *val, struct err *e)
 		return 0;
 	case OPT_PUBLISHED:
 		o->published = 1;
+		return 0;
+	case OPT_CREATE:
+		o->create = 1;
 		return 0;
 	case OPT_EXPECT:
 		return num_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
@@ -120,8 +125,6 @@ set_step(struct opts *o, int key, const char *val, struct err *e)
 		return num_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
 	case OPT_KEEP:
 		return num_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
-	case OPT_SYNC:
-		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -422,11 +425,19 @@ do_step(struct run *x, struct err *e)
 	return r;
 }
 
-/* What is passed over costs its device a step: it is always said. */
+/* What is passed over costs its device a step, what is waited for costs all of
+ * them: it is always said. */
 static void
-passed_over(void *arg, const char *what)
+always(void *arg, const char *what)
 {
 	cli_say(arg, 0, "%s", what);
+}
+
+static struct quorum
+quorum(const struct opts *o)
+{
+	return (struct quorum){ (size_t)o->expect,
+	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline };
 }
 
 /* A quorum or a deadline: no input is waited for alone. */
@@ -435,11 +446,8 @@ open_patient(struct run *x, char **paths, size_t n, struct err *e)
 {
 	const struct opts *o = x->o;
 	const struct intake_rule q = {
-		.want = o->expect != 0 ? (size_t)o->expect :
-		    o->deadline > 0 ? 0 : (size_t)o->quorum,
-		.quorum = o->quorum != 0 ? (size_t)o->quorum : 1,
-		.deadline = o->deadline, .say = passed_over,
-		.arg = (void *)(uintptr_t)x->cli
+		.q = quorum(o), .out = filter_piped(&o->f),
+		.say = always, .arg = (void *)(uintptr_t)x->cli
 	};
 
 	return gather_patient(&x->g, paths, n, &q, &o->f.in, e);
@@ -448,7 +456,8 @@ open_patient(struct run *x, char **paths, size_t n, struct err *e)
 static int
 open_all(struct run *x, char **paths, size_t n, uint64_t expect, struct err *e)
 {
-	int r = gather_open(&x->g, paths, n, expect, &x->o->f.in, e);
+	int r = gather_open(&x->g, paths, n, expect, filter_piped(&x->o->f),
+	    &x->o->f.in, e);
 
 	if (r == 0 && contrib_active(&x->o->who))
 		gather_twice(x->g);
@@ -475,23 +484,37 @@ static int
 remember(struct run *x, char *path, struct err *e)
 {
 	return path == NULL ? -ERR_SYS : norms_open(&x->c.norms, path,
-	    (enum io_sync)x->o->sync, e);
+	    x->o->f.sync, e);
+}
+
+static volatile sig_atomic_t asked;
+
+static void
+on_asked(int sig)
+{
+	(void)sig;
+	asked++;
 }
 
 static int
 do_spool(struct run *x, struct err *e)
 {
 	const struct opts *o = x->o;
+	struct waiting wait = { .say = always, .asked = &asked,
+	    .arg = (void *)(uintptr_t)x->cli };
+	const struct sigaction ask = { .sa_handler = on_asked,
+	    .sa_flags = SA_RESTART };
 	const struct rounds_opts ro = { o->spool, o->run,
-	    (enum io_sync)o->sync, { (size_t)o->expect,
-	    o->quorum != 0 ? (size_t)o->quorum : 1,
-	    o->deadline }, o->published, o->keep, o->f.output == NULL };
+	    o->f.sync, quorum(o), o->published, o->keep, o->create, &wait,
+	    filter_piped(&o->f) };
 	struct rounds *steps;
 	uint64_t i;
 	char **paths;
 	size_t n;
-	int r = rounds_open(&steps, &ro, e);
+	int r;
 
+	(void)sigaction(SIGUSR1, &ask, NULL);
+	r = rounds_open(&steps, &ro, e);
 	if (r == 0 && o->who.rule.max_running > 0)
 		r = remember(x, rounds_file(steps, "norms", e), e);
 	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
@@ -530,6 +553,9 @@ run(struct opts *o, const struct cli *c, char **paths, size_t n, struct err *e)
 	if (o->sum && (robust_elements(&o->who.rule) || robust_pairs(&o->who.rule)))
 		return err_set(e, ERR_USAGE, "--rule %s makes no --sum",
 		    o->who.rule_text);
+	if (o->expect != 0 && o->quorum > o->expect)
+		return err_set(e, ERR_USAGE, "--quorum is more than "
+		    "--expect");
 	if (o->per != PER_NOTHING && o->who.theta < 0)
 		return err_set(e, ERR_USAGE, "--per-cluster is of --cluster");
 	if (o->per != PER_NOTHING && (o->sum || robust_elements(&o->who.rule) ||
@@ -568,8 +594,7 @@ main(int argc, char **argv)
 		.loops = kern_name
 	};
 	struct opts o = { .device = "aggregate",
-	    .who = { .rule_text = "mean", .theta = -1 },
-	    .sync = IO_SYNC_FULL };
+	    .who = { .rule_text = "mean", .theta = -1 } };
 	struct err e = ERR_INIT;
 	int r;
 

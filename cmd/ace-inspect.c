@@ -183,13 +183,13 @@ recover(const struct opts *o, const struct cli *c, const char *path,
 	    (r = filter_out(&o->f, &w, e)) == 0 &&
 	    (r = recover_stream(&x, in.r, w, e)) == 0) {
 		if (x.saved == 0 && x.damages != 0)
-			r = err_set(e, ERR_DATA, "%s", x.first.msg);
+			r = err_move(e, &x.first);
 		r = filter_end(w, r, e);
 	}
 	if (r == 0)
 		cli_say(c, 0, "%llu shards saved", (unsigned long long)x.saved);
 	if (r == 0 && x.damages != 0)
-		r = err_set(e, ERR_NO, "damaged: %s", x.first.msg);
+		r = err_set(e, ERR_NO, "damaged: %s", ERR_MSG(&x.first));
 	writer_free(w);
 	report_close(&in);
 	return r;
@@ -212,7 +212,7 @@ conserved_json(struct emit *j, const struct conserve *c, int k,
 	emit_f64(j, "largest", c->worst);
 	emit_u64(j, "status", (uint64_t)-k);
 	if (k < 0)
-		emit_string(j, "error", e->msg);
+		emit_string(j, "error", ERR_MSG(e));
 	emit_end(j);
 }
 
@@ -314,9 +314,10 @@ all(const struct opts *o, struct report *p, const struct cli *c, int n,
 		if ((r = one(o, p, path[i], &own)) == 0)
 			continue;
 		worst = r < worst ? r : worst;
-		if (own.msg[0] != '\0' && !own.quiet)
-			(void)fprintf(stderr, "%s: %s, of '%s'\n", c->prog,
-			    own.msg, path[i]);
+		(void)err_file(&own, r, path[i]);
+		if (own.code != ERR_OK && !own.quiet)
+			(void)fprintf(stderr, "%s: %s\n", c->prog,
+			    ERR_MSG(&own));
 		if (ferror(p->f))
 			break;
 	}

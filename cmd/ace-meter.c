@@ -3,12 +3,10 @@
  * and how long receipts take; what ace-policy and ace-select read from the
  * state.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,6 +15,7 @@
 #include "base/io.h"
 #include "base/mono.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "device/link.h"
 #include "device/receipts.h"
 #include "kern/kern.h"
@@ -84,16 +83,6 @@ struct run {
 	int bar;
 };
 
-static void
-doze(double secs)
-{
-	struct timespec t = { (time_t)secs,
-	    (long)((secs - (double)(time_t)secs) * 1e9) };
-
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		;
-}
-
 /* One line, over the one before. */
 static void
 show(struct run *x, double t, int last)
@@ -156,8 +145,9 @@ pass(struct run *x, size_t n, struct err *e)
 	int r;
 
 	if (x->o->limit > 0 &&
-	    (wait = link_pace(&x->due, x->o->limit, mono_now(), n)) > 0)
-		doze(wait);
+	    (wait = link_pace(&x->due, x->o->limit, mono_now(), n)) > 0 &&
+	    (r = wait_secs(wait, STDOUT_FILENO, e)) < 0)
+		return r;
 	t0 = mono_now();
 	link_idle(&x->l, t0 - x->mark);
 	if ((r = io_write(x->out, x->buf, n, e)) < 0 ||
@@ -199,16 +189,20 @@ copy(struct run *x, struct err *e)
 	int r;
 
 	x->start = x->mark = x->saved = mono_now();
-	while ((r = io_take(x->in, x->buf, most, patience(x), &n, e)) > 0)
-		if ((r = r == 1 ? pass(x, n, e) : tick(x, 0, e)) < 0)
+	while ((r = io_take(x->in, x->buf, most, patience(x), &n,
+	    e)) != IO_END)
+		if (r < 0 || (r = r == IO_GOT ? pass(x, n, e) :
+		    tick(x, 0, e)) < 0)
 			return r;
 	if (r == 0)
 		r = io_commit(x->out, IO_SYNC_NONE, e);
 	end = mono_now() + x->wait;
 	while (r == 0 && x->o->dir != NULL && x->l.pending != 0 &&
 	    mono_now() < end) {
-		doze(link_patience(&x->l, mono_now()));
-		r = tick(x, 0, e);
+		/* all of it was taken: who took it may have ended */
+		r = wait_secs(link_patience(&x->l, mono_now()), -1, e);
+		if (r == 0)
+			r = tick(x, 0, e);
 	}
 	return r == 0 ? tick(x, 1, e) : r;
 }
@@ -246,6 +240,7 @@ begin(struct run *x, const char *path, struct err *e)
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
+	io_watch(x->in, STDOUT_FILENO);
 	if ((r = io_stdout(&x->out, x->o->force, e)) == 0)
 		io_pipe_small(x->out);	/* what it holds is not on its way */
 	return r;

@@ -20,8 +20,8 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
@@ -29,7 +29,7 @@
 #include "spool/verdict.h"
 
 enum {
-	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
+	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
 	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE
 };
 
@@ -46,7 +46,7 @@ static const struct cli_opt options[] = {
 	    "the input is the aggregate: hand it to those who wait" },
 	{ OPT_FENCE, "fence", "STEP",
 	    "the device's state was restored, as of STEP" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -55,14 +55,13 @@ static const struct cli_opt options[] = {
 struct opts {
 	struct filter f;
 	const char *spool, *device, *run;
-	int aggregate, once, sync, publish, fence;
+	int aggregate, once, publish, fence;
 	uint64_t max_shard, max_stale, fence_step;
 };
 
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const what[] = { "receipt", "aggregate", NULL };
 	struct opts *o = arg;
 	int r;
@@ -94,8 +93,6 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fence = 1;
 		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
 		    e);
-	case OPT_SYNC:
-		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
@@ -193,13 +190,16 @@ check_data(struct run *x, struct receipt *r, struct err *e)
 static int
 take_data(struct run *x, struct writer *w, struct receipt *r, struct err *e)
 {
+	const struct chain_frame *f;
 	uint64_t bytes = 0;
 	int k;
 
 	if ((k = values_begin(&x->v, x->in, e)) < 0)
 		return k;
 	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND) {
-		bytes += reader_frame(x->in)->wire_len;
+		f = reader_frame(x->in);
+		bytes += FRAME_HEAD_SIZE + f->wire_len +
+		    frame_padding(f->wire_len);
 		if (x->o->max_shard != 0 && bytes > x->o->max_shard)
 			refuse(r, "limit: larger than --max-shard");
 		if ((k == READER_DATA && (k = check_data(x, r, e)) < 0) ||
@@ -318,15 +318,13 @@ static int
 wait_for(const struct run *x, const struct answer *a, char **path,
     struct err *e)
 {
-	int ms = 1, r;
+	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	int k, r;
 
 	while ((r = inbox_aggregate(&x->inbox, a->run, a->r.step, path,
-	    e)) == 0) {
-		if ((r = fd_orphan(STDOUT_FILENO, ms, e)) < 0)
-			return r;
-		if (ms < 20)
-			ms++;
-	}
+	    e)) == INBOX_COMING)
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
 	return r < 0 ? r : 0;
 }
 
@@ -349,7 +347,10 @@ answer_one(const struct run *x, const struct answer *a, struct err *e)
 {
 	int r = writer_receipt(x->out, &a->r, e);
 
-	return r == 0 && x->o->aggregate ? send_aggregate(x, a, e) : r;
+	/* who was refused ends with it, and waits for nothing */
+	if (r < 0 || !x->o->aggregate || receipt_is_refused(&a->r))
+		return r;
+	return send_aggregate(x, a, e);
 }
 
 /* 1: the reading process ended before all was read. */
@@ -443,6 +444,8 @@ publish_shard(struct run *x, struct err *e)
 	    (r = writer_open(&w, io, &wo, e)) == 0 &&
 	    (r = filter_copy(x->in, w, e)) == 0)
 		r = writer_end(w, x->inbox.sync, e);
+	if (r == 0)
+		r = inbox_durable(&x->inbox, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);
 	alloc_free(path);
 	return r;
@@ -482,9 +485,15 @@ run(struct opts *o, const struct cli *c, const char *path, struct err *e)
 
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
+	if ((o->publish || o->fence) && (o->aggregate || o->once))
+		return err_set(e, ERR_USAGE, "--reply and --once are of "
+		    "shards that arrive");
+	if (o->fence && (o->publish || path != NULL))
+		return err_set(e, ERR_USAGE, "--fence reads no input and "
+		    "publishes nothing");
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	x.inbox.sync = (enum io_sync)o->sync;
+	x.inbox.sync = o->f.sync;
 	x.inbox.max_stale = o->max_stale;
 	x.v.differences = 1;
 	if ((o->publish || (r = filter_out(&o->f, &x.out, e)) == 0) &&
@@ -512,7 +521,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .sync = IO_SYNC_FULL, .max_stale = UINT64_MAX };
+	struct opts o = { .max_stale = UINT64_MAX };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

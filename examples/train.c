@@ -95,7 +95,7 @@ static const char usage[] =
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
 "                          last layer first, at these rows of the profile\n"
-"      --profile FILE      with --cuts: a table for ace-policy dynacomm\n"
+"      --profile FILE      with --cuts: a table for ace-advise dynacomm\n"
 "      --clock             say in each shard how long it was computed, and\n"
 "                          with --cuts what each tensor of the one before took\n"
 "      --group N           values per group of the stream\n"

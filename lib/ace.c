@@ -57,7 +57,7 @@ ace_fail(struct ace_error *out, int r, const struct err *e)
 	if (out != NULL && r < 0) {
 		out->code = -r;
 		(void)snprintf(out->message, sizeof(out->message), "%s",
-		    e->msg[0] != '\0' ? e->msg : "wrong use of libace");
+		    e->code != ERR_OK ? ERR_MSG(e) : "wrong use of libace");
 	}
 	return r;
 }

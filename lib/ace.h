@@ -84,7 +84,8 @@ ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
 ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
     struct ace_error *e);
 /* The value of a key the policy put in this shard ("interval"), or NULL;
- * complete once ace_read_group has returned 0. */
+ * complete once ace_read_group has returned 0.  Keys that ace-stream(5) lists
+ * have a value in their range: with any other, reading ends with an error. */
 ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
 /* The value of a key of the shard itself ("model.norm"), or NULL; valid until
  * the next shard. */

@@ -66,7 +66,7 @@ struct result {
 static void
 die(const struct err *e)
 {
-	(void)fprintf(stderr, "bench-codec: %s\n", e->msg);
+	(void)fprintf(stderr, "bench-codec: %s\n", ERR_MSG(e));
 	exit(1);
 }
 

@@ -27,7 +27,7 @@ must(int r, const char *what)
 {
 	if (r >= 0)
 		return;
-	(void)fprintf(stderr, "bench-commit: %s: %s\n", what, e.msg);
+	(void)fprintf(stderr, "bench-commit: %s: %s\n", what, ERR_MSG(&e));
 	exit(4);
 }
 

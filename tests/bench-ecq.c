@@ -102,12 +102,12 @@ run(const struct data *d, double step, int last, struct result *r)
 		out.n = 0;
 		t = now();
 		if (codec_encode(&p, &ctx, x, g->n, &out, &param, &e) < 0)
-			die(e.msg);
+			die(ERR_MSG(&e));
 		r->code += now() - t;
 		t = now();
 		if (codec_decode(p.codec, param, &ctx, out.p, out.n, d->y,
 		    g->n, &e) < 0)
-			die(e.msg);
+			die(ERR_MSG(&e));
 		r->decode += now() - t;
 		bytes += (double)out.n;
 		for (j = 0; j < g->n; j++) {

@@ -194,7 +194,7 @@ main(int argc, char **argv)
 
 	if (io_open(&io, NULL, &e) < 0 || reader_open(&r, io, NULL, &e) < 0 ||
 	    shards(r, sum, &count, &e) < 0) {
-		(void)fprintf(stderr, "bench-score: %s\n", e.msg);
+		(void)fprintf(stderr, "bench-score: %s\n", ERR_MSG(&e));
 		return 1;
 	}
 	(void)printf("%s, %zu groups, %d steps ahead by one\n",

@@ -95,7 +95,7 @@ code(struct run *r, struct device *d, size_t k, double share, float *dec)
 	if (codec_encode(&pl, &ctx, d->acc, VALUES, &b, &param, &e) < 0 ||
 	    codec_decode(CODEC_TOPK, param, &ctx, b.p, b.n, dec, VALUES,
 	    &e) < 0)
-		die(e.msg);
+		die(ERR_MSG(&e));
 	d->bits = 8.0 * (double)b.n;
 	/* the next one nearer */
 	d->keep *= fmin(2, fmax(0.5, share * 32 * VALUES / d->bits));
@@ -348,8 +348,8 @@ deco(char **v, size_t n, int ahead)
 		d.min = 1e-4;
 		d.kd = ahead ? AHEAD_KD : d.kd;
 		replan_see(&t, &s);
-		if ((c = replan_plan(&t, &d, REPLAN_TTA, &e)) < 0)
-			die(e.msg);
+		if ((c = replan_plan(&t, &d, &e)) < 0)
+			die(ERR_MSG(&e));
 		changes += (size_t)c;
 		before = now;
 		had = r->applied;

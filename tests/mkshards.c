@@ -69,7 +69,7 @@ static uint8_t dtype;
 static void
 die(const struct err *e)
 {
-	(void)fprintf(stderr, "mkshards: %s\n", e->msg);
+	(void)fprintf(stderr, "mkshards: %s\n", ERR_MSG(e));
 	exit(ERR_SYS);
 }
 

@@ -73,7 +73,7 @@ static void
 must(int r, const struct err *e, const char *what)
 {
 	if (r < 0)
-		fail(what, e->msg);
+		fail(what, ERR_MSG(e));
 }
 
 /* ---- inputs: multiples of 2^-6, so that f32 sums are exact ---- */

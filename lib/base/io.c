@@ -1,6 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct io {
 	int fd;			/* -1: memory */
 	int writing;
 	int own;		/* close fd */
-	int seekable;
+	int seekable, pipe;
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
@@ -89,6 +89,7 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 	if (r < 0)
 		return r;
 	(*out)->seekable = S_ISREG(st.st_mode);
+	(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (S_ISFIFO(st.st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return 0;
@@ -224,28 +225,29 @@ io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 int
 io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 {
-	struct pollfd f = { .fd = io->fd, .events = POLLIN };
 	int r;
 
 	*got = 0;
 	if (io->fd >= 0 && ms >= 0 && io->at == io->have &&
-	    io->rec_at == io->rec.n) {
-		r = poll(&f, 1, ms);
-		if (r < 0 && errno != EINTR)
-			return err_sys(e, "'%s'", io->name);
-		if (r <= 0)
-			return 2;
-	}
+	    io->rec_at == io->rec.n &&
+	    (r = fd_ready(io->fd, io->watch, ms, io->name, e)) <= 0)
+		return r < 0 ? r : IO_NOT_YET;
 	if ((r = io_some(io, p, n, got, e)) < 0)
 		return r;
 	io->count += *got;
-	return *got != 0;
+	return *got != 0 ? IO_GOT : IO_END;
 }
 
 int
 io_can_seek(const struct io *io)
 {
 	return io->seekable;
+}
+
+int
+io_is_pipe(const struct io *io)
+{
+	return io->pipe;
 }
 
 int
@@ -347,39 +349,109 @@ io_stdout(struct io **out, int force, struct err *e)
 	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 }
 
-int
-io_create(struct io **out, const char *path, int force, struct err *e)
+/* Where path's last links lead, allocated: to the name that a rename would have
+ * to replace, which need not be there. */
+static char *
+io_target(const char *path, struct err *e)
 {
-	size_t n;
-	char *tmp;
+	enum { HOPS = 40 };	/* as many as the kernel follows */
+	char to[PATH_MAX], *at = alloc_dup(path, e), *slash, *next;
+	size_t dir, n;
+	ssize_t len;
+	int i;
+
+	for (i = 0; at != NULL && (len = readlink(at, to, sizeof(to))) >= 0;
+	    i++) {
+		if (i == HOPS || (size_t)len == sizeof(to)) {
+			errno = ELOOP;
+			(void)err_sys(e, "'%s'", path);
+			alloc_free(at);
+			return NULL;
+		}
+		slash = to[0] != '/' ? strrchr(at, '/') : NULL;
+		dir = slash != NULL ? (size_t)(slash - at) + 1 : 0;
+		n = dir + (size_t)len;
+		if ((next = alloc_get(n + 1, 1, e)) != NULL) {
+			memcpy(next, at, dir);
+			memcpy(next + dir, to, (size_t)len);
+			next[n] = '\0';
+		}
+		alloc_free(at);
+		at = next;
+	}
+	return at;
+}
+
+/* A device, a FIFO: what stands there is written into. */
+static int
+io_create_into(struct io **out, const char *path, int force, struct err *e)
+{
 	int fd, r;
 
-	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
-		return io_stdout(out, force, e);
-	*out = NULL;
-	n = strlen(path) + sizeof(TEMP_NAME);
-	if ((tmp = alloc_get(n, 1, e)) == NULL)
+	if ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
+		return err_sys(e, "'%s'", path);
+	if (!force && isatty(fd))
+		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "
+		    "is binary (--force)", path);
+	else
+		r = io_create_fd(out, fd, path, e);
+	if (r < 0)
+		(void)close(fd);
+	else
+		(*out)->own = 1;
+	return r;
+}
+
+/* A file, new or in the place of another, which is named target. */
+static int
+io_create_beside(struct io **out, const char *path, char *target, struct err *e)
+{
+	size_t n = strlen(target) + sizeof(TEMP_NAME);
+	char *tmp = alloc_get(n, 1, e);
+	int fd, r;
+
+	if (tmp == NULL)
 		return -ERR_SYS;
-	(void)snprintf(tmp, n, "%s" TEMP_NAME, path);
-	if ((r = temp_create(tmp, &fd, e)) < 0) {
-		alloc_free(tmp);
-		return r;
-	}
-	r = io_new(out, fd, 1, path, e);
-	if (r < 0) {
+	(void)snprintf(tmp, n, "%s" TEMP_NAME, target);
+	if ((r = temp_create(tmp, &fd, e)) == 0 &&
+	    (r = io_new(out, fd, 1, path, e)) < 0) {
 		(void)close(fd);
 		(void)unlink(tmp);
+	}
+	if (r < 0) {
 		alloc_free(tmp);
 		return r;
 	}
 	(*out)->own = 1;
 	(*out)->tmp = tmp;
-	if (((*out)->path = alloc_dup(path, e)) == NULL) {
-		io_free(*out);
-		*out = NULL;
-		return -ERR_SYS;
-	}
+	(*out)->path = target;
 	return 0;
+}
+
+int
+io_create(struct io **out, const char *path, int force, struct err *e)
+{
+	struct stat st;
+	char *target;
+	int r;
+
+	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
+		return io_stdout(out, force, e);
+	*out = NULL;
+	r = stat(path, &st);
+	if (r == 0 && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return err_sys(e, "'%s'", path);
+	}
+	if (r == 0 && !S_ISREG(st.st_mode))
+		return io_create_into(out, path, force, e);
+	if (r < 0 && errno != ENOENT)
+		return err_sys(e, "'%s'", path);
+	if ((target = io_target(path, e)) == NULL)
+		return -ERR_SYS;
+	if ((r = io_create_beside(out, path, target, e)) < 0)
+		alloc_free(target);
+	return r;
 }
 
 int

@@ -6,8 +6,11 @@
  */
 #include "base/err.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "kern/kern.h"
+
+enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values with a scale of their own */
 
 static size_t
 bound_q8(const struct codec_plan *plan, size_t n)
@@ -122,15 +125,83 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
+/* ---- foretold ---- */
+
+/*
+ * Blocks of 32 with a step of block maximum / levels: over the distribution of
+ * the maximum of 32 draws, P(max <= x) = F(x)^32; what is below half a step
+ * becomes zero, the rest errs by step^2 / 12.
+ */
+static double
+blocks(const struct estimate *m, double levels)
+{
+	double above = 0, p, was = 1, f, step, part, sum = 0, below;
+	unsigned i, k, j = 0;
+
+	for (i = 0; i < m->points; i++) {
+		above += m->w[i];
+		f = above < m->n ? 1 - above / m->n : 0;
+		for (p = f, k = 1; k < QBLOCK; k *= 2)
+			p *= p;
+		part = was - p;			/* the maximum is x[i] */
+		was = p;
+		step = m->x[i] / levels;
+		while (j < m->points && m->x[j] > step / 2)
+			j++;
+		/* of the values not above x[i], as a share of a block */
+		below = m->n - (above - m->w[i]);
+		if (j > i && below > 0)
+			sum += part * m->n / below * (m->energy[j] +
+			    (m->count[i] - m->count[j]) * step * step / 12);
+	}
+	return sum;
+}
+
+static void
+foretell_q8(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)rate;
+	*error = blocks(m, 127);
+}
+
+static void
+foretell_q4(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)rate;
+	*error = blocks(m, 8);
+}
+
+/* The mean magnitude of 256: what a block's own mean explains is not lost. */
+static void
+foretell_sign(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	double mean = m->n > 0 ? m->sumabs / m->n : 0;
+	double var = m->n > 0 ? m->sumsq / m->n - mean * mean : 0;
+
+	(void)plan;
+	(void)rate;
+	if (var < 0)
+		var = 0;
+	*error = m->n * var * (1 - 1.0 / SIGNBLOCK);
+}
+
 const struct codec_impl block_q8 = {
 	.name = "q8", .parse = codec_no_arg, .bound = bound_q8,
-	.encode = encode_q8, .decode = decode_q8
+	.encode = encode_q8, .decode = decode_q8, .dense = 1, .fixed = 1,
+	.foretell = foretell_q8
 };
 const struct codec_impl block_q4 = {
 	.name = "q4", .parse = codec_no_arg, .bound = bound_q4,
-	.encode = encode_q4, .decode = decode_q4
+	.encode = encode_q4, .decode = decode_q4, .fixed = 1,
+	.foretell = foretell_q4
 };
 const struct codec_impl block_sign = {
 	.name = "sign", .parse = codec_no_arg, .bound = bound_sign,
-	.encode = encode_sign, .decode = decode_sign
+	.encode = encode_sign, .decode = decode_sign, .fixed = 1,
+	.foretell = foretell_sign
 };

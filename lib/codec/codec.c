@@ -3,41 +3,33 @@
 
 #include "base/err.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "kern/kern.h"
 
+#define CODEC_AT(number, name, row) [number] = &row,
 static const struct codec_impl *const table[CODEC_MAX] = {
-	[CODEC_F32] = &raw_f32,
-	[CODEC_F16] = &raw_f16,
-	[CODEC_BF16] = &raw_bf16,
-	[CODEC_LOSSLESS] = &lossless_planes,
-	[CODEC_Q8] = &block_q8,
-	[CODEC_Q4] = &block_q4,
-	[CODEC_SIGN] = &block_sign,
-	[CODEC_TOPK] = &topk_codec,
-	[CODEC_QSGD] = &qsgd_codec,
-	[CODEC_ECQ] = &ecq_codec,
-	[CODEC_TERN] = &tern_codec,
-	[CODEC_LOWRANK] = &lowrank_codec,
-	[CODEC_I64] = &fixed_i64,
-	[CODEC_NATURAL] = &natural_codec,
-	[CODEC_EDEN] = &eden_codec,
+	CODEC_TABLE(CODEC_AT)
 };
 
-/* Other names: parse says what they mean. */
-static const struct {
-	const struct codec_impl *impl;
-	uint8_t codec;
-} alias[] = {
-	{ &topk_threshold, CODEC_TOPK },
-	{ &topk_chunk, CODEC_TOPK },
-};
-enum { ALIASES = sizeof(alias) / sizeof(alias[0]) };
+/* What codec_register added. */
+enum { EXTRA = 8 };
+static struct {
+	const struct codec_impl *row;
+	uint32_t id;
+} extra[EXTRA];
 
 static const struct codec_impl *
-find(uint8_t codec)
+find(uint32_t codec)
 {
-	return codec < CODEC_MAX ? table[codec] : NULL;
+	unsigned i;
+
+	if (codec < CODEC_MAX)
+		return table[codec];
+	for (i = 0; i < EXTRA; i++)
+		if (extra[i].row != NULL && extra[i].id == codec)
+			return extra[i].row;
+	return NULL;
 }
 
 int
@@ -57,7 +49,7 @@ codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 const char *
-codec_name(uint8_t codec)
+codec_name(uint32_t codec)
 {
 	const struct codec_impl *c = find(codec);
 
@@ -66,22 +58,60 @@ codec_name(uint8_t codec)
 	return c != NULL ? c->name : NULL;
 }
 
-/* The codec whose name is the first len bytes of s; its number. */
-static const struct codec_impl *
-named(const char *s, size_t len, uint8_t *codec)
+typedef int codec_parser(const char *, struct codec_plan *, struct err *);
+
+/* Whose name, or other name, is the first len bytes of s. */
+static codec_parser *
+parser(const struct codec_impl *c, const char *s, size_t len)
 {
-	const struct codec_impl *c;
+	const struct codec_alias *a;
+
+	if (strlen(c->name) == len && memcmp(c->name, s, len) == 0)
+		return c->parse;
+	for (a = c->alias; a != NULL && a->name != NULL; a++)
+		if (strlen(a->name) == len && memcmp(a->name, s, len) == 0)
+			return a->parse;
+	return NULL;
+}
+
+/* The parser of the codec with that name; its number. */
+static codec_parser *
+named(const char *s, size_t len, uint32_t *codec)
+{
+	codec_parser *parse = NULL;
 	unsigned i;
 
-	for (i = 0; i < CODEC_MAX + ALIASES; i++) {
-		c = i < CODEC_MAX ? table[i] : alias[i - CODEC_MAX].impl;
-		*codec = i < CODEC_MAX ? (uint8_t)i :
-		    alias[i - CODEC_MAX].codec;
-		if (c != NULL && strlen(c->name) == len &&
-		    memcmp(c->name, s, len) == 0)
-			return c;
+	for (i = 0; parse == NULL && i < CODEC_MAX; i++)
+		if (table[i] != NULL) {
+			parse = parser(table[i], s, len);
+			*codec = i;
+		}
+	for (i = 0; parse == NULL && i < EXTRA && extra[i].row != NULL; i++) {
+		parse = parser(extra[i].row, s, len);
+		*codec = extra[i].id;
 	}
-	return NULL;
+	return parse;
+}
+
+int
+codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
+{
+	uint32_t other;
+	unsigned i;
+
+	if (id < CODEC_PRIVATE || find(id) != NULL ||
+	    strcmp(row->name, "none") == 0 ||
+	    named(row->name, strlen(row->name), &other) != NULL)
+		return err_set(e, ERR_USAGE, "codec %lu, '%s': taken",
+		    (unsigned long)id, row->name);
+	for (i = 0; i < EXTRA && extra[i].row != NULL; i++)
+		;
+	if (i == EXTRA)
+		return err_set(e, ERR_USAGE, "codec '%s': one too many",
+		    row->name);
+	extra[i].id = id;
+	extra[i].row = row;
+	return 0;
 }
 
 int
@@ -89,47 +119,142 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 {
 	const char *colon = strchr(s, ':');
 	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
-	const struct codec_impl *c;
-	struct err why = ERR_INIT;
+	codec_parser *parse;
 
 	memset(plan, 0, sizeof(*plan));
 	if (strcmp(s, "none") == 0) {
 		plan->codec = CODEC_NONE;
 		return 0;
 	}
-	c = named(s, len, &plan->codec);
-	if (c == NULL)
+	parse = named(s, len, &plan->codec);
+	if (parse == NULL)
 		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
-	if (c->parse(colon != NULL ? colon + 1 : NULL, plan, &why) < 0)
-		return err_set(e, ERR_USAGE, "codec '%s': %s", s, why.msg);
+	if (parse(colon != NULL ? colon + 1 : NULL, plan, e) < 0)
+		return err_before(e, -ERR_USAGE, "codec '%s': ", s);
 	return 0;
 }
 
 const char *
-codec_format(const struct codec_plan *plan, char buf[32])
+codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 {
 	const struct codec_impl *c = find(plan->codec);
 	const char *name = codec_name(plan->codec);
-	char arg[24] = "";
+	char arg[CODEC_ARG] = "";
 
 	if (name == NULL) {
-		(void)snprintf(buf, 32, "codec-%u", plan->codec);
+		(void)snprintf(buf, CODEC_TEXT, "codec-%lu",
+		    (unsigned long)plan->codec);
 		return buf;
 	}
 	if (c != NULL && c->title != NULL)
 		name = c->title(plan);
 	if (c != NULL && c->format != NULL)
 		c->format(plan, arg);
-	(void)snprintf(buf, 32, "%.9s%.22s", name, arg);
+	(void)snprintf(buf, CODEC_TEXT, "%.9s%.31s", name, arg);
 	return buf;
+}
+
+/* ---- what a codec is ---- */
+
+int
+codec_dense(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return c != NULL && c->dense;
 }
 
 int
 codec_sparse(const struct codec_plan *plan)
 {
-	return plan->codec == CODEC_TOPK || plan->codec == CODEC_ECQ ||
-	    (plan->codec == CODEC_EDEN && plan->arg < 1);
+	const struct codec_impl *c = find(plan->codec);
+
+	return c != NULL && plan->arg < c->sparse_below;
 }
+
+int
+codec_fixed(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return plan->codec == CODEC_NONE || (c != NULL && c->fixed);
+}
+
+int
+codec_param(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return c == NULL || c->open ? -1 : plan->param;
+}
+
+int
+codec_after(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return c != NULL && c->after;
+}
+
+int
+codec_knob(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	return c != NULL && c->turn != NULL;
+}
+
+struct codec_plan
+codec_turn(const struct codec_plan *plan, double f)
+{
+	struct codec_plan p = *plan;
+
+	if (codec_knob(plan))
+		find(plan->codec)->turn(&p, f);
+	return p;
+}
+
+void
+codec_foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	const struct codec_impl *c = find(plan->codec);
+
+	*rate = -1;
+	*error = -1;
+	if (plan->codec == CODEC_NONE) {
+		*rate = 0;
+		*error = m->sumsq;
+	}
+	if (c == NULL)
+		return;
+	if (c->fixed)
+		*rate = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
+	if (c->foretell != NULL)
+		c->foretell(plan, m, rate, error);
+}
+
+int64_t
+codec_rate(const struct codec_plan *plan, const struct estimate *m)
+{
+	int64_t rate;
+	double error;
+
+	codec_foretell(plan, m, &rate, &error);
+	return rate;
+}
+
+double
+codec_error(const struct codec_plan *plan, const struct estimate *m)
+{
+	int64_t rate;
+	double error;
+
+	codec_foretell(plan, m, &rate, &error);
+	return error;
+}
+
+/* ---- the bytes ---- */
 
 size_t
 codec_bound(const struct codec_plan *plan, size_t n)
@@ -169,7 +294,8 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (in.kern == NULL)
 		return -ERR_USAGE;
 	if (c == NULL)
-		return err_set(e, ERR_USAGE, "no codec %u", plan->codec);
+		return err_set(e, ERR_USAGE, "no codec %lu",
+		    (unsigned long)plan->codec);
 	in.max_bits = in.kern->max_bits(x, n);
 	if (in.max_bits >= 0x7f800000)
 		return err_set(e, ERR_DATA,
@@ -187,7 +313,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 }
 
 int
-codec_decode(uint8_t codec, uint8_t param, const struct codec_ctx *ctx,
+codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e)
 {
 	const struct codec_impl *c = find(codec);
@@ -198,7 +324,8 @@ codec_decode(uint8_t codec, uint8_t param, const struct codec_ctx *ctx,
 	if (o.kern == NULL)
 		return -ERR_USAGE;
 	if (c == NULL)
-		return err_set(e, ERR_DATA, "unsupported: codec %u", codec);
+		return err_set(e, ERR_DATA, "unsupported: codec %lu",
+		    (unsigned long)codec);
 	if (param > c->max_param)
 		return err_set(e, ERR_DATA,
 		    "unsupported: parameter %u of codec %s", param, c->name);

@@ -23,6 +23,7 @@
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
+#include "codec/ecq_foretell.h"
 #include "codec/ecq_model.h"
 #include "codec/impl.h"
 #include "kern/kern.h"
@@ -226,9 +227,15 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	arg_print(plan->arg, buf);
+}
+
+static void
+turn(struct codec_plan *plan, double f)
+{
+	plan->arg = (float)fmax(fmin((double)plan->arg * f, 1e30), 0x1p-126);
 }
 
 static size_t
@@ -241,5 +248,6 @@ bound(const struct codec_plan *plan, size_t n)
 
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode
+	.encode = encode, .decode = decode, .turn = turn,
+	.sparse_below = HUGE_VALF, .foretell = ecq_foretell
 };

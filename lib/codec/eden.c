@@ -29,6 +29,7 @@
 #include "codec/arg.h"
 #include "codec/bits.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "codec/rotate.h"
 #include "kern/kern.h"
@@ -78,7 +79,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	arg_print(plan->arg, buf);
 	if (plan->param == MSE)
@@ -321,7 +322,33 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
+/* The bits; the length is exact, but for a value more or less. */
+static void
+turn(struct codec_plan *plan, double f)
+{
+	double bits = (double)plan->arg / f;
+
+	plan->arg = (float)(bits < 1.0 / UNIT ? 1.0 / UNIT : bits < MAX_BITS ?
+	    bits : MAX_BITS);
+}
+
+/* After the rotation all is Gaussian; between whole bits the mixture of the
+ * two quantisers. */
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	/* test_eden.c's D */
+	static const double d[] = { 1, .36338, .11748, .03454, .00950, 0 };
+	unsigned lo = plan->arg < 4 ? (unsigned)plan->arg : 4;
+	double f = (double)plan->arg - lo, e = d[lo] + f * (d[lo + 1] - d[lo]);
+
+	*rate = (int64_t)bound(plan, (size_t)m->n);
+	*error = m->sumsq * (plan->param == UNBIASED ? e / (1 - e) : e);
+}
+
 const struct codec_impl eden_codec = {
 	.name = "eden", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = MSE
+	.encode = encode, .decode = decode, .max_param = MSE,
+	.turn = turn, .sparse_below = 1, .foretell = foretell
 };

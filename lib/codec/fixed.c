@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 
 enum { FRACTION = 40, TOP = 62 };
@@ -62,7 +63,17 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)rate;
+	*error = m->n * ldexp(1, -2 * FRACTION) / 12;
+}
+
 const struct codec_impl fixed_i64 = {
 	.name = "i64", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .decode = decode
+	.encode = encode, .decode = decode, .dense = 1, .fixed = 1,
+	.foretell = foretell
 };

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/pack.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
@@ -38,7 +39,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	if (plan->param == BF16)
 		memcpy(buf, ":bf16", 6);
@@ -313,8 +314,18 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)m;
+	(void)rate;
+	*error = 0;
+}
+
 const struct codec_impl lossless_planes = {
 	.name = "lossless", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = BF16,
-	.raw = 1
+	.raw = 1, .dense = 1, .foretell = foretell
 };

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
@@ -137,7 +138,66 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
+/* ---- foretold ---- */
+
+/* x between 2^k, returned, and its double; *up: P of the double. */
+static double
+power(double x, int *k, double *up)
+{
+	double f = frexp(x, k);
+
+	*k -= 1;
+	*up = 2 * f - 1;
+	return ldexp(1, *k);
+}
+
+static double
+error_of(const struct estimate *m)
+{
+	double sum = 0, up, low;
+	unsigned i;
+	int k;
+
+	for (i = 0; i < m->points; i++) {
+		low = power(m->x[i], &k, &up);
+		sum += m->w[i] * low * low * up * (1 - up);
+	}
+	return sum;
+}
+
+static int64_t
+rate_of(const struct estimate *m)
+{
+	double count[DEPTH + 1] = { 0 }, up, bytes;
+	unsigned i, d;
+	int top, k;
+
+	if (m->points == 0)
+		return 0;
+	(void)power(m->max, &top, &up);
+	count[0] = m->n - m->nonzero;
+	for (i = 0; i < m->points; i++) {
+		(void)power(m->x[i], &k, &up);
+		d = (unsigned)(top - k) + 2;
+		d = d < DEPTH ? d : DEPTH;
+		count[d] += m->w[i] * (1 - up);
+		count[d - 1] += m->w[i] * up;
+	}
+	/* each has two signs in the table */
+	bytes = estimate_coded(m, count, DEPTH) + 2 * STAT_BINS;
+	return 2 + (int64_t)fmin(bytes, m->n);
+}
+
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	*rate = rate_of(m);
+	*error = error_of(m);
+}
+
 const struct codec_impl natural_codec = {
 	.name = "natural", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .decode = decode
+	.encode = encode, .decode = decode, .foretell = foretell
 };

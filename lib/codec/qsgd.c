@@ -22,6 +22,7 @@
 #include "codec/arg.h"
 #include "codec/bits.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
@@ -42,7 +43,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	arg_print((float)plan->param, buf);
 }
@@ -238,7 +239,57 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r == 0 ? 0 : codec_corrupt("qsgd", "bad codes", e);
 }
 
+/* ---- foretold ---- */
+
+/* Packed where that is less. */
+static int64_t
+rate_of(const struct estimate *m, const struct codec_plan *plan)
+{
+	double count[256] = { 0 }, f, bytes, s = (double)plan->param;
+	double unit = sqrt(m->sumsq) / s;
+	double all = (double)bound(plan, (size_t)m->n);
+	unsigned i, l;
+
+	if (!(unit > 0))
+		return 4;
+	count[0] = m->n;
+	for (i = 0; i < m->points; i++) {
+		f = m->x[i] / unit;
+		l = f < s ? (unsigned)f : plan->param - 1u;
+		f = f - l < 1 ? f - l : 1;
+		count[l] += m->w[i] * (1 - f);
+		count[l + 1] += m->w[i] * f;
+		count[0] -= m->w[i];
+	}
+	bytes = estimate_coded(m, count, plan->param);
+	return (int64_t)(plan->param < 128 && bytes < all ? bytes : all);
+}
+
+/* Stochastic rounding to multiples of the norm / levels. */
+static double
+error_of(const struct estimate *m, double levels)
+{
+	double unit = sqrt(m->sumsq) / levels, sum = 0, f;
+	unsigned i;
+
+	for (i = 0; i < m->points && unit > 0; i++) {
+		f = m->x[i] / unit;
+		f -= floor(f);
+		sum += m->w[i] * unit * unit * f * (1 - f);
+	}
+	return sum;
+}
+
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	*rate = rate_of(m, plan);
+	*error = error_of(m, (double)plan->param);
+}
+
 const struct codec_impl qsgd_codec = {
 	.name = "qsgd", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = 255
+	.encode = encode, .decode = decode, .max_param = 255,
+	.foretell = foretell
 };

@@ -8,10 +8,12 @@
  * difference, less than 2^24 such places, is exact too; the residual keeps
  * it.  (For F16 and |x| >= 2^40 that leaves zero: the wrong codec.)
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/impl.h"
 #include "kern/kern.h"
 
@@ -189,15 +191,65 @@ decode_bf16(const struct codec_out *o, struct bytes *b, struct err *e)
 	return decode16(o, b, "bf16", o->kern->from_bf16, e);
 }
 
+/* ---- foretold ---- */
+
+/* Rounding to a significand of `bits' after the point, down to `least'. */
+static double
+rounding(const struct estimate *m, int bits, int least)
+{
+	double sum = 0, ulp;
+	unsigned i;
+	int exp;
+
+	for (i = 0; i < m->points; i++) {
+		(void)frexp(m->x[i], &exp);
+		ulp = ldexp(1, (exp - 1 - bits > least ? exp - 1 - bits :
+		    least));
+		sum += m->w[i] * fmin(ulp * ulp / 12, m->x[i] * m->x[i]);
+	}
+	return sum;
+}
+
+static void
+foretell_f32(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)m;
+	(void)rate;
+	*error = 0;
+}
+
+static void
+foretell_f16(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)rate;
+	*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
+}
+
+static void
+foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	(void)plan;
+	(void)rate;
+	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
+}
+
 const struct codec_impl raw_f32 = {
 	.name = "f32", .parse = codec_no_arg, .bound = bound32,
-	.encode = encode_f32, .decode = decode_f32, .raw = 1
+	.encode = encode_f32, .decode = decode_f32, .raw = 1,
+	.dense = 1, .fixed = 1, .foretell = foretell_f32
 };
 const struct codec_impl raw_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound16,
-	.encode = encode_f16, .decode = decode_f16, .raw = 1
+	.encode = encode_f16, .decode = decode_f16, .raw = 1,
+	.dense = 1, .fixed = 1, .foretell = foretell_f16
 };
 const struct codec_impl raw_bf16 = {
 	.name = "bf16", .parse = codec_no_arg, .bound = bound16,
-	.encode = encode_bf16, .decode = decode_bf16, .raw = 1
+	.encode = encode_bf16, .decode = decode_bf16, .raw = 1,
+	.dense = 1, .fixed = 1, .foretell = foretell_bf16
 };

@@ -32,6 +32,7 @@
 #include "codec/pick.h"
 #include "codec/sparse.h"
 #include "codec/topk.h"
+#include "codec/topk_foretell.h"
 #include "kern/kern.h"
 
 enum { CODED = 4, TOP_EXP = 14, MIN_EXP = -128, MAX_CHUNK = 20, HEAD = 14 };
@@ -137,22 +138,39 @@ title(const struct codec_plan *plan)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	unsigned pick = plan->param >> TOPK_PICK;
 	unsigned kind = plan->param & TOPK_KIND;
 	size_t at;
 
 	if (pick >= TOPK_CHUNK)
-		(void)snprintf(buf, 24, ":%.0f/%lu",
+		(void)snprintf(buf, CODEC_ARG, ":%.0f/%lu",
 		    ldexp((double)plan->arg, (int)pick), 1ul << pick);
 	else
 		arg_print(plan->arg, buf);
 	at = strlen(buf);
-	(void)snprintf(buf + at, 24 - at, "%s%s%s%s", kind != 0 ? ":" : "",
+	(void)snprintf(buf + at, CODEC_ARG - at, "%s%s%s%s", kind != 0 ? ":" : "",
 	    kind != 0 ? kind_name[kind] : "",
 	    plan->param & TOPK_RICE ? ":rice" : "",
 	    pick == TOPK_SAMPLED ? ":sample" : "");
+}
+
+/* The threshold, or the fraction, which of chunks is a whole number of values
+ * and at least one. */
+static void
+turn(struct codec_plan *plan, double f)
+{
+	unsigned pick = plan->param >> TOPK_PICK;
+	double v = pick == TOPK_THRESHOLD ? (double)plan->arg * f :
+	    (double)plan->arg / f;
+
+	if (pick >= TOPK_CHUNK) {
+		v = floor(ldexp(v, (int)pick) + 0.5);
+		v = ldexp(v > 1 ? v : 1, -(int)pick);
+	}
+	v = v < 0x1p-126 ? 0x1p-126 : v;
+	plan->arg = (float)fmin(v, pick == TOPK_THRESHOLD ? 3e38 : 1);
 }
 
 /* k = fraction * n to the nearest, at least 1. */
@@ -374,12 +392,14 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
+static const struct codec_alias other[] = {
+	{ "threshold", parse_threshold }, { "chunk", parse_chunk },
+	{ NULL, NULL }
+};
+
 const struct codec_impl topk_codec = {
-	.name = "topk", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .title = title,
-	.max_param = CODED + TOPK_KIND
+	.name = "topk", .parse = parse, .format = format, .alias = other,
+	.title = title, .turn = turn, .bound = bound, .encode = encode,
+	.decode = decode, .max_param = CODED + TOPK_KIND, .open = 1,
+	.sparse_below = HUGE_VALF, .foretell = topk_foretell
 };
-const struct codec_impl topk_threshold = {
-	.name = "threshold", .parse = parse_threshold
-};
-const struct codec_impl topk_chunk = { .name = "chunk", .parse = parse_chunk };

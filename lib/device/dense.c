@@ -100,8 +100,9 @@ dense_check(const struct dense *d, const struct shard *sh,
 		    "the state is of device '%s'", shard_device(sh),
 		    shard_device(own));
 	if (schema_diff(sc, reader_schema(d->r), why) != 0)
-		return err_set(e, ERR_DATA,
-		    "mismatch: the state is of another model: %s", why);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is of another "
+		    "model: %s (a new model begins with another directory)",
+		    reader_name(d->r), why);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/wait.h"
 #include "device/contraction.h"
 #include "device/feedback.h"
 #include "device/last.h"
@@ -34,14 +34,12 @@ struct feedback {
 	size_t nback;
 	int compensated;		/* e was added upstream */
 	struct contraction contract;	/* of the shard at hand */
-	float *u;			/* momentum of the group at hand */
-	size_t cap;
 };
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again; who made it may have been killed
- * before it was durable. */
+/* What is there is going to be sent again; who made it, or the directory, may
+ * have been killed before it was durable. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -50,6 +48,8 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
+	if ((r = state_durable(&f->state, e)) < 0)
+		return r;
 	if ((path = state_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
@@ -102,7 +102,6 @@ feedback_free(struct feedback *f)
 		return;
 	feedback_drop(f);
 	state_close(&f->state);
-	alloc_free(f->u);
 	alloc_free(f);
 }
 
@@ -132,10 +131,13 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		return 0;
 	if (sh->step < q->step)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
-		    "step %llu was absorbed", step, shard_device(sh), old);
+		    "step %llu was absorbed: the trainer is older than its "
+		    "state (it needs the state of its step, or an empty one)",
+		    step, shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap)
 		return err_set(e, ERR_REFUSED, "steps missing between %llu "
-		    "and %llu of '%s'", old, step, shard_device(sh));
+		    "and %llu of '%s' (--allow-gap)", old, step,
+		    shard_device(sh));
 	return sh->step == q->step;
 }
 
@@ -165,14 +167,14 @@ static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {
 	struct receipts q;
-	double left = f->o.wait;
+	struct wait w = wait_begin(f->o.wait, f->o.piped ? STDOUT_FILENO : -1);
 	size_t i, window;
-	int r, ms = 1;
+	int r;
 
 	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
 		return r;
 	f->scanned = 1;
-	for (;;) {
+	do {
 		if ((r = receipts_load(&q, &f->state, e)) < 0 ||
 		    (r = pending_judge(&f->pending, &q, sh, e)) < 0)
 			return r;
@@ -188,15 +190,8 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			window = 1;
 		if (pending_count(&f->pending) < window)
 			return 0;
-		if (left <= 0)
-			break;
-		if ((r = fd_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
-		    e)) < 0)
-			return r;
-		left -= ms / 1e3;
-		ms = ms < 10 ? 2 * ms : ms;
-	}
-	return err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
+	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
 	    "receipt after %g s", f->state.dir, pending_count(&f->pending),
 	    f->o.wait);
 }
@@ -357,10 +352,9 @@ feedback_create(struct feedback *f, const struct shard *sh,
 }
 
 int
-feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
+feedback_begin(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e)
 {
-	const struct schema *sc = reader_schema(in);
-	const struct shard *sh = reader_shard(in);
 	int r;
 
 	feedback_drop(f);
@@ -373,18 +367,28 @@ feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
 	    (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
-	if (sc->group_size > f->cap) {
-		alloc_free(f->u);
-		f->cap = 0;
-		if ((f->u = alloc_get(sc->group_size, sizeof(float),
-		    e)) == NULL)
-			return -ERR_SYS;
-		f->cap = sc->group_size;
-	}
 	return feedback_create(f, sh, sc, e);
 }
 
+struct writer *
+feedback_writer(struct feedback *f)
+{
+	return residual_writer(f->next);
+}
+
+int
+feedback_scratch(const struct feedback *f, int *fd, struct err *e)
+{
+	return state_scratch(&f->state, fd, e);
+}
+
 /* ---- one group ---- */
+
+int
+feedback_beside(const struct feedback *f)
+{
+	return f->o.kind != FEEDBACK_EF;
+}
 
 int
 feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
@@ -403,7 +407,7 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
 
 int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, struct err *e)
+    float *a, float *u, struct err *e)
 {
 	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
 	size_t i, nback = 0;
@@ -428,14 +432,14 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 		if (side != NULL)
 			f->kern->add_scaled(a, a, (float)f->o.momentum, side,
 			    n);
-		memcpy(f->u, a, n * sizeof(*a));
-	} else if (side != NULL) {
-		memcpy(f->u, side, n * sizeof(*a));
-	} else {
-		memset(f->u, 0, n * sizeof(*a));
+		memcpy(u, a, n * sizeof(*a));
+	} else if (f->o.kind != FEEDBACK_EF && side != NULL) {
+		memcpy(u, side, n * sizeof(*a));
+	} else if (f->o.kind != FEEDBACK_EF) {
+		memset(u, 0, n * sizeof(*a));
 	}
 	if (f->o.kind == FEEDBACK_EF21)
-		f->kern->sub(a, a, f->u, n);
+		f->kern->sub(a, a, u, n);
 	if (res != NULL)
 		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
 	for (i = 0; i < nback; i++)
@@ -455,7 +459,7 @@ feedback_mask(float *u, const float *dec, size_t n)
 }
 
 int
-feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
     const struct feedback_code *c, struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
@@ -470,19 +474,19 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	switch (f->o.kind) {
 	case FEEDBACK_MOMENTUM:
 		if (dec != NULL)
-			feedback_mask(f->u, dec, n);
+			feedback_mask(u, dec, n);
 		break;
 	case FEEDBACK_EF21:
 		if (dec != NULL)
-			f->kern->add_scaled(f->u, f->u, 1, dec, n);
-		return dense_put(f->side_next, g, f->u, n, e);
+			f->kern->add_scaled(u, u, 1, dec, n);
+		return dense_put(f->side_next, g, u, n, e);
 	case FEEDBACK_CACHE:
 		if (dec != NULL)
-			memcpy(f->u, dec, n * sizeof(*dec));
+			memcpy(u, dec, n * sizeof(*dec));
 		else
 			for (i = 0; i < n; i++)
-				f->u[i] *= (float)f->o.decay;
-		dec = f->u;
+				u[i] *= (float)f->o.decay;
+		dec = u;
 		break;
 	default:
 		break;
@@ -490,7 +494,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	if (dec != NULL)
 		f->kern->sub(a, a, dec, n);
 	if (f->side_next != NULL &&
-	    (r = dense_put(f->side_next, g, f->u, n, e)) < 0)
+	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
 	return residual_put(f->next, g, a, n, e);
 }
@@ -499,12 +503,6 @@ void
 feedback_dropped(struct feedback *f, uint64_t count)
 {
 	residual_dropped(f->next, count);
-}
-
-int
-feedback_note(struct feedback *f, const struct reader *r, struct err *e)
-{
-	return residual_note(f->next, r, e);
 }
 
 /* ---- the end ---- */
@@ -527,7 +525,8 @@ feedback_renew(struct feedback *f, uint64_t step,
 }
 
 int
-feedback_commit(struct feedback *f, uint64_t step, struct err *e)
+feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
 	int r;
@@ -546,8 +545,9 @@ feedback_commit(struct feedback *f, uint64_t step, struct err *e)
 	if (f->side_new[0] != '\0')
 		state_prune(&f->state, f->side_new,
 		    feedback_predicts(f) ? f->side_old : NULL);
+	r = residual_made(f->next, w, e);
 	feedback_drop(f);
-	return 0;
+	return r;
 }
 
 int

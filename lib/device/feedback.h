@@ -64,11 +64,16 @@ void feedback_free(struct feedback *f);
 int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
     struct err *e);
 
-/* feedback_begin(f, in, e): in stands at a shard.  1: this step was coded
- * before, only feedback_send is left to do; 0: go on with the groups.
- * Refuses (5) steps that are missing, repeated or compensated with another
- * residual; mismatches (3) of run, device, model. */
-int feedback_begin(struct feedback *f, const struct reader *in, struct err *e);
+/* feedback_begin(f, sh, sc, e): a shard comes.  1: this step was coded before,
+ * only feedback_send is left to do; 0: go on with the groups.  Refuses (5)
+ * steps that are missing, repeated or compensated with another residual;
+ * mismatches (3) of run, device, model. */
+int feedback_begin(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e);
+/* The coded shard that is being made: annotations go there. */
+struct writer *feedback_writer(struct feedback *f);
+/* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
+int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 
 /* feedback_added(f, g, x, e), before feedback_target and at most once: *x f32[n]
  * of the residual that ace-expand added to group g, or NULL when it did not. */
@@ -80,27 +85,34 @@ int feedback_added(struct feedback *f, uint32_t g, const float **x,
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
-/* feedback_target(f, g, v, n, a, e): v f32[n], or NULL when the input does not
- * have the group; a f32[n] becomes what is to be coded.  1: there is nothing
- * to code and nothing to keep.  Then, for the others, feedback_settle. */
+/* feedback_beside(f): 1 when something is kept beside the residual, u of
+ * feedback_target and feedback_settle; 0: u is not used. */
+int feedback_beside(const struct feedback *f);
+
+/* feedback_target(f, g, v, n, a, u, e), in rising order: v f32[n], or NULL when
+ * the input does not have the group; a f32[n] becomes what is to be coded, u
+ * f32[n] what is kept beside it.  1: there is nothing to code and nothing to
+ * keep.  For the others, when all is known, feedback_settle in rising order. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, struct err *e);
+    float *a, float *u, struct err *e);
 
 /* One coded group: what goes on the wire and what it decodes to. */
 struct feedback_code {
-	uint8_t codec, param;
+	uint32_t codec;
+	uint8_t param;
 	const struct buf *body;
 	const float *dec;
 };
-/* c NULL: not sent.  a is overwritten. */
-int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
-    const struct feedback_code *c, struct err *e);
+/* c NULL: not sent.  a and u are overwritten. */
+int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
+    size_t n, const struct feedback_code *c, struct err *e);
 void feedback_dropped(struct feedback *f, uint64_t count);
-int feedback_note(struct feedback *f, const struct reader *r, struct err *e);
 
-/* The commit of that step. */
-int feedback_commit(struct feedback *f, uint64_t step, struct err *e);
-/* The shard of that step, as committed, to w. */
+/* feedback_commit(f, step, w, e): the commit of that step; after it, and not
+ * before, the coded shard goes to w. */
+int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e);
+/* The shard of that step, as committed before, to w. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 
@@ -116,14 +128,14 @@ struct feedback_cache;
 int feedback_cache_open(struct feedback_cache **out, const char *dir,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
-/* feedback_cache_begin(c, in, e): 0 the shard is no difference; 1 it is, and
+/* feedback_cache_begin(c, sh, sc, e): 0 the shard is no difference; 1 it is, and
  * its history is ours; -ERR_REFUSED when it is another. */
-int feedback_cache_begin(struct feedback_cache *c, const struct reader *in,
-    struct err *e);
+int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
+    const struct schema *sc, struct err *e);
 /* x f32[n], decoded and zero if it was not sent, becomes r. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
-/* After READER_SEND, before anything that depends on it is called done. */
+/* At the shard's end, before anything that depends on it is called done. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e);
 

@@ -85,11 +85,9 @@ feedback_cache_how(struct feedback_cache *c, const char *how, struct err *e)
 }
 
 int
-feedback_cache_begin(struct feedback_cache *c, const struct reader *in,
-    struct err *e)
+feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
+    const struct schema *sc, struct err *e)
 {
-	const struct shard *sh = reader_shard(in);
-	const struct schema *sc = reader_schema(in);
 	const char *how = text_get(&sh->kv, FEEDBACK_KEY);
 	const char *base = text_get(&sh->kv, FEEDBACK_KEY_BASE);
 	int k;
@@ -164,6 +162,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 	if (c->active && !c->replay && (k = writer_send(c->next, NULL,
 	    e)) == 0)
 		k = writer_end(c->next, sync, e);
+	if (k == 0 && sync == IO_SYNC_FULL)
+		k = state_durable(&c->state, e);
 	feedback_cache_drop(c);
 	return k;
 }

@@ -172,20 +172,17 @@ memory_load(struct memory *h, const struct state *s, const char *name,
     struct err *e)
 {
 	char *path = state_path(s, name, e);
-	struct err own = ERR_INIT;
 	struct reader *r = NULL;
 	int k;
 
 	*h = (struct memory)MEMORY_INIT;
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((k = memory_open(&r, path, &own)) > 0 &&
-	    (k = memory_read(h, r, &own)) == 0)
+	if ((k = memory_open(&r, path, e)) > 0 &&
+	    (k = memory_read(h, r, e)) == 0)
 		k = 1;
 	if (k == -ERR_DATA)
-		k = err_set(e, ERR_DATA, "%.300s, of '%.150s'", own.msg, path);
-	else if (k < 0)
-		k = err_set(e, -k, "%s", own.msg);
+		k = err_file(e, k, path);
 	if (k < 0)
 		memory_release(h);
 	reader_free(r);

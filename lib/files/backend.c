@@ -12,9 +12,8 @@ backend_take(struct format_source *s, void *p, size_t n, struct err *e)
 
 	if (r < 0 || got == n)
 		return r;
-	return err_set(e, ERR_DATA,
-	    "truncated: '%s' ends inside tensor '%s', at byte %llu", s->name,
-	    s->schema.t[s->cur].name, (unsigned long long)io_bytes(s->io));
+	return err_data(e, io_bytes(s->io), "truncated: '%s' ends inside "
+	    "tensor '%s'", s->name, s->schema.t[s->cur].name);
 }
 
 int
@@ -26,9 +25,8 @@ backend_last(struct format_source *s, struct err *e)
 
 	if (r < 0 || got == 0)
 		return r;
-	return err_set(e, ERR_DATA,
-	    "corrupt: '%s' goes on after its last value, at byte %llu", s->name,
-	    (unsigned long long)(io_bytes(s->io) - 1));
+	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' goes on after "
+	    "its last value", s->name);
 }
 
 int
@@ -42,7 +40,6 @@ backend_add(struct format_source *s, struct schema_tensor *t, const char *name,
     struct err *e)
 {
 	struct schema *sc = &s->schema;
-	struct err own = ERR_INIT;
 	int r;
 
 	if (sc->n == FORMAT_MAX_TENSORS)
@@ -51,8 +48,8 @@ backend_add(struct format_source *s, struct schema_tensor *t, const char *name,
 	if ((t->name = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	schema_guess(t);
-	if ((r = schema_add(sc, t, &own)) < 0)
-		r = err_set(e, -r, "%s, in '%s'", own.msg, s->name);
+	if ((r = schema_add(sc, t, e)) < 0)
+		r = err_file(e, r, s->name);
 	alloc_free(t->name);
 	t->name = NULL;
 	return r;

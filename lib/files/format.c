@@ -47,7 +47,6 @@ format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e)
 {
 	struct format_source *s = alloc_get(1, sizeof(*s), e);
-	struct err own = ERR_INIT;
 	int r = 0;
 
 	*out = NULL;
@@ -66,8 +65,8 @@ format_open(struct format_source **out, enum format_id f, const char *path,
 		r = -ERR_SYS;
 	if (r == 0)
 		r = s->in->open(s, o, e);
-	if (r == 0 && (r = schema_finish(&s->schema, &own)) < 0)
-		r = err_set(e, -r, "%s, in '%s'", own.msg, s->name);
+	if (r == 0 && (r = schema_finish(&s->schema, e)) < 0)
+		r = err_file(e, r, s->name);
 	if (r < 0)
 		format_close(s);
 	else
@@ -177,7 +176,7 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 	if (k < n) {
 		dtype_text(t->dtype, s->raw + k * size, text);
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu] in "
-		    "'%s': %s %s is not exact in f32", t->name,
+		    "'%s': %s %s is not exact in f32 (--round)", t->name,
 		    (unsigned long long)(s->at + k), s->name,
 		    schema_dtype_name(t->dtype), text);
 	}

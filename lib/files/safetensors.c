@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/magic.h"
 #include "files/backend.h"
 #include "files/dtype.h"
 
@@ -53,8 +54,8 @@ static int
 safetensors_bad(const struct safetensors_text *t, const char *why,
     struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: header of '%s', at byte %llu: %s",
-	    t->s->name, (unsigned long long)(t->base + t->at), why);
+	return err_data(e, t->base + t->at, "corrupt: header of '%s': %s",
+	    t->s->name, why);
 }
 
 /* At least half a window ahead, or all that is left. */
@@ -76,9 +77,8 @@ safetensors_fill(struct safetensors_text *t, struct err *e)
 	if ((r = io_read(t->s->io, t->p + t->have, n, &got, e)) < 0)
 		return r;
 	if (got < n)
-		return err_set(e, ERR_DATA, "truncated: header of '%s', at byte "
-		    "%llu", t->s->name,
-		    (unsigned long long)io_bytes(t->s->io));
+		return err_data(e, io_bytes(t->s->io),
+		    "truncated: header of '%s'", t->s->name);
 	t->have += n;
 	t->left -= n;
 	return 0;
@@ -145,9 +145,8 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	if (json_error_code(&je) == json_error_out_of_memory)
 		return err_set(e, ERR_SYS, "out of memory");
 	if (t->left + (t->have - t->at) > n && (size_t)je.position + 16 > n)
-		return err_set(e, ERR_DATA, "limit: header of '%s', at byte "
-		    "%llu: an entry of more than %zu bytes", t->s->name,
-		    (unsigned long long)(t->base + t->at), n);
+		return err_data(e, t->base + t->at, "limit: header of '%s': an "
+		    "entry of more than %zu bytes", t->s->name, n);
 	t->at += (size_t)je.position;
 	return safetensors_bad(t, je.text, e);
 }
@@ -365,6 +364,27 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
+/* Something else, that can be named: -ERR_DATA.  The first 8 bytes tell for
+ * most; where they cannot be right, look further. */
+static int
+safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
+    struct err *e)
+{
+	unsigned char p[MAGIC_SIZE];
+	const char *name;
+	size_t got;
+	int r;
+
+	if (!wrong && magic_name(b, 8) == NULL)
+		return 0;
+	memcpy(p, b, 8);
+	if ((r = io_read(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
+		return r;
+	name = magic_name(p, 8 + got);
+	return name == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' is no "
+	    "safetensors file: this is %s", s->name, name);
+}
+
 static int
 safetensors_open(struct format_source *s, const struct format_opts *o,
     struct err *e)
@@ -383,6 +403,9 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, no "
 		    "safetensors file", s->name, got);
 	t.left = bytes_le64(b);
+	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER,
+	    e)) < 0)
+		return r;
 	if (t.left > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: header of '%s' has %llu "
 		    "bytes, at most %d", s->name, (unsigned long long)t.left,

@@ -83,9 +83,7 @@ seekable_pread(int fd, void *p, uint64_t n, uint64_t at, const char *name,
 		if (k < 0)
 			return err_sys(e, "'%s'", name);
 		if (k == 0)
-			return err_set(e, ERR_DATA,
-			    "truncated: '%s', at byte %llu", name,
-			    (unsigned long long)at);
+			return err_data(e, at, "truncated: '%s'", name);
 		to += k;
 		at += (uint64_t)k;
 		n -= (uint64_t)k;

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/magic.h"
 #include "base/pack.h"
 #include "format/chain.h"
 #include "format/shard.h"
@@ -44,24 +45,45 @@ chain_corrupt(const struct chain *c, struct err *e, const char *what)
 {
 	char name[16];
 
-	return err_set(e, ERR_DATA, "corrupt: %s (%s frame), at byte %llu",
-	    what, frame_name(c->head.type, name),
-	    (unsigned long long)c->pos.offset);
+	return err_data(e, c->pos.offset, "corrupt: %s (%s frame)", what,
+	    frame_name(c->head.type, name));
+}
+
+int
+chain_aborted(const struct chain *c, struct err *e)
+{
+	int r = err_data(e, c->pos.offset, "truncated: the stream was aborted "
+	    "by its producer");
+
+	/* at the other end of the pipe somebody has said why */
+	if (e != NULL && io_is_pipe(c->io))
+		e->quiet = 1;
+	return r;
 }
 
 static int
 chain_truncated(const struct chain *c, struct err *e)
 {
-	unsigned long long at = c->pos.offset;
+	return err_data(e, c->pos.offset, "truncated: %s",
+	    c->pos.open ? "no end of the stream" :
+	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
+}
 
-	if (c->pos.open)
-		return err_set(e, ERR_DATA, "truncated: no end of the stream, "
-		    "at byte %llu", at);
-	if (io_bytes(c->io) == 0)
-		return err_set(e, ERR_DATA,
-		    "truncated: empty input, at byte 0");
-	return err_set(e, ERR_DATA, "truncated: no whole stream head, at byte "
-	    "%llu", at);
+/* Not a stream, but maybe something that can be named: its first bytes and some
+ * more. */
+static int
+chain_strange(struct chain *c, int r, struct err *e)
+{
+	unsigned char p[MAGIC_SIZE];
+	const char *name;
+	size_t got;
+
+	memcpy(p, c->header, FRAME_HEAD_SIZE);
+	if (io_read(c->io, p + FRAME_HEAD_SIZE, sizeof(p) - FRAME_HEAD_SIZE,
+	    &got, NULL) < 0)
+		return r;
+	name = magic_name(p, FRAME_HEAD_SIZE + got);
+	return name == NULL ? r : err_after(e, r, ": this is %s", name);
 }
 
 /* 1 a header, 0 the end of the file where one would be. */
@@ -85,6 +107,9 @@ chain_header(struct chain *c, struct err *e)
 		memset(c->header + got, 0, FRAME_HEAD_SIZE - got);
 	c->unknown = frame_unknown(c->header);
 	r = frame_decode(&c->head, c->header, max, c->pos.offset, e);
+	if (r < 0 && c->pos.offset == 0 &&
+	    bytes_le32(c->header) != FRAME_SYNC)
+		return chain_strange(c, r, e);
 	return r < 0 ? r : 1;
 }
 
@@ -149,12 +174,11 @@ chain_on_head(struct chain *c, struct err *e)
 
 	c->unknown = 1;
 	if (bytes_u16(&b) != FRAME_VERSION)
-		return err_set(e, ERR_DATA, "unsupported: major version, at "
-		    "byte %llu", (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset, "unsupported: major version");
 	(void)bytes_u16(&b);			/* minor: never gates */
 	if (bytes_next32(&b) != 0)
-		return err_set(e, ERR_DATA, "unsupported: a required feature, "
-		    "at byte %llu", (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset,
+		    "unsupported: a required feature");
 	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
 	max = bytes_next32(&b);
@@ -166,10 +190,9 @@ chain_on_head(struct chain *c, struct err *e)
 	if (!bytes_zero(&b, 4) || b.bad || b.n - b.at != kv_len)
 		return chain_corrupt(c, e, "payload");
 	if (max > FRAME_MAX)
-		return err_set(e, ERR_DATA, "limit: frames up to %lu bytes "
-		    "announced, at most %d, at byte %llu",
-		    (unsigned long)max, FRAME_MAX,
-		    (unsigned long long)c->pos.offset);
+		return err_data(e, c->pos.offset, "limit: frames up to %lu "
+		    "bytes announced, at most %d", (unsigned long)max,
+		    FRAME_MAX);
 	c->max_frame = max;
 	r = text_decode(&kv, b.p + b.at, kv_len, e);
 	text_release(&kv);
@@ -189,10 +212,9 @@ chain_begin(struct chain *c, struct err *e)
 	if (r == 0)
 		return off == 0 ? chain_truncated(c, e) : 0;
 	if (c->head.type != FRAME_HEAD)
-		return err_set(e, ERR_DATA, "corrupt: %s, at byte %llu",
-		    off == 0 ? "not the beginning of a stream" :
-		    "garbage after the end of a stream",
-		    (unsigned long long)off);
+		return err_data(e, off, "corrupt: %s", off == 0 ?
+		    "not the beginning of a stream" :
+		    "garbage after the end of a stream");
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
@@ -230,9 +252,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	if (c->frame.shard_key != 0)
 		return chain_corrupt(c, e, "frame of a shard");
 	if (status == SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "truncated: the stream was aborted "
-		    "by its producer, at byte %llu",
-		    (unsigned long long)c->pos.offset);
+		return chain_aborted(c, e);
 	pack_sum_get(c->headers, sum);
 	if (CHAIN_CHECK && memcmp(sum, want, 16) != 0)
 		return chain_corrupt(c, e, "checksum of all headers");

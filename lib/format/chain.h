@@ -57,6 +57,10 @@ struct chain {
 int chain_init(struct chain *c, struct io *io, struct err *e);
 void chain_release(struct chain *c);
 
+/* chain_aborted(c, e): -ERR_DATA, its producer has given up; without a word where
+ * it is a pipe, so that the first cause stands alone. */
+int chain_aborted(const struct chain *c, struct err *e);
+
 /* chain_begin: 1 a stream begins (HEAD verified), 0 the clean end of the file,
  * which no bytes at all are not. */
 int chain_begin(struct chain *c, struct err *e);

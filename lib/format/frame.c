@@ -33,17 +33,13 @@ frame_encode(const struct frame_head *h, unsigned char p[64])
 static int
 frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 {
-	unsigned long long where = at;
-
 	if (bytes_le32(p) == FRAME_SYNC && (p[4] == '\r' || p[4] == '\n'))
-		return err_set(e, ERR_DATA, "corrupt: line ends were translated: "
+		return err_data(e, at, "corrupt: line ends were translated: "
 		    "the stream passed a terminal or a text mode transfer "
-		    "(use ssh -T), at byte %llu", where);
-	if (at == 0)
-		return err_set(e, ERR_DATA,
-		    "corrupt: not a gradient-shard stream, at byte 0");
-	return err_set(e, ERR_DATA,
-	    "corrupt: no frame where one should begin, at byte %llu", where);
+		    "(use ssh -T)");
+	return err_data(e, at, "corrupt: %s", at == 0 ?
+	    "not a gradient-shard stream" :
+	    "no frame where one should begin");
 }
 
 int
@@ -59,7 +55,6 @@ int
 frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e)
 {
-	unsigned long long where = at;
 	char name[16];
 
 	h->type = bytes_le32(p + 4);
@@ -67,8 +62,7 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	    ((p[4] == '\r' || p[4] == '\n') && h->type != FRAME_HEAD))
 		return frame_strange(p, at, e);
 	if (FRAME_CHECK && pack_hash64(p, 56) != bytes_le64(p + 56))
-		return err_set(e, ERR_DATA,
-		    "corrupt: frame header checksum, at byte %llu", where);
+		return err_data(e, at, "corrupt: frame header checksum");
 	h->flags = bytes_le16(p + 8);
 	h->seq = bytes_le32(p + 12);
 	h->wire_len = bytes_le32(p + 16);
@@ -79,27 +73,24 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	h->offset = bytes_le64(p + 48);
 	/* version and length stood the other way round before version 1 */
 	if (p[10] == FRAME_HEAD_SIZE / 8 && p[11] == 1)
-		return err_set(e, ERR_DATA, "unsupported: a draft of the "
-		    "format, from before version 1, at byte %llu", where);
+		return err_data(e, at, "unsupported: a draft of the format, "
+		    "from before version 1");
 	if (p[10] != FRAME_VERSION)
-		return err_set(e, ERR_DATA,
-		    "unsupported: format version %u, at byte %llu", p[10], where);
+		return err_data(e, at, "unsupported: format version %u", p[10]);
 	if (p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (h->flags & FRAME_CRITICAL & ~FRAME_LZ4) != 0)
-		return err_set(e, ERR_DATA, "unsupported: %s frame's header "
-		    "length or flags, at byte %llu", frame_name(h->type, name),
-		    where);
+		return err_data(e, at, "unsupported: %s frame's header length "
+		    "or flags", frame_name(h->type, name));
 	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')
-		return err_set(e, ERR_DATA, "corrupt: frame type %s, at byte "
-		    "%llu", name, where);
+		return err_data(e, at, "corrupt: frame type %s", name);
 	if (h->wire_len > max || h->raw_len > max)
-		return err_set(e, ERR_DATA, "limit: %s frame of %lu bytes, at "
-		    "most %lu, at byte %llu", frame_name(h->type, name),
+		return err_data(e, at, "limit: %s frame of %lu bytes, at most "
+		    "%lu", frame_name(h->type, name),
 		    (unsigned long)(h->raw_len > h->wire_len ? h->raw_len :
-		    h->wire_len), (unsigned long)max, where);
+		    h->wire_len), (unsigned long)max);
 	if ((h->flags & FRAME_LZ4) == 0 && h->raw_len != h->wire_len)
-		return err_set(e, ERR_DATA, "corrupt: %s frame's lengths, at "
-		    "byte %llu", frame_name(h->type, name), where);
+		return err_data(e, at, "corrupt: %s frame's lengths",
+		    frame_name(h->type, name));
 	return 0;
 }
 

@@ -79,7 +79,7 @@ note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *pl,
 	out->n += NOTE_TERMS;
 	for (i = 0; i < n; i++) {
 		p = out->p + out->n;
-		bytes_set16(p, pl[i].codec != CODEC_NONE ? pl[i].codec :
+		bytes_set16(p, pl[i].codec != CODEC_NONE ? (uint16_t)pl[i].codec :
 		    NOTE_PLAN_NONE);
 		p[2] = pl[i].param;
 		p[3] = 0;

@@ -23,7 +23,7 @@ plan_text_put(struct buf *out, const struct schema *sc, uint32_t g,
     const struct codec_plan *p, struct err *e)
 {
 	struct schema_span span;
-	char line[400], codec[32];
+	char line[400], codec[CODEC_TEXT];
 	int n;
 
 	schema_span(sc, g, &span);
@@ -72,14 +72,12 @@ plan_text_lines(struct plan_text *t, char *text, const char *path,
 	int r = 0;
 
 	for (line = text; line != NULL && r == 0; line = next) {
-		struct err own = ERR_INIT;
-
 		n++;
 		if ((next = strchr(line, '\n')) != NULL)
 			*next++ = '\0';
-		if ((r = plan_text_line(t, line, &own)) < 0)
-			r = err_set(e, -r, "plan '%s', line %lu: %.300s", path,
-			    n, own.msg);
+		if ((r = plan_text_line(t, line, e)) < 0)
+			(void)err_before(e, r, "plan '%s', line %lu: ", path,
+			    n);
 	}
 	return r;
 }

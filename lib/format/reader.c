@@ -124,43 +124,26 @@ reader_name(const struct reader *r)
 int
 reader_blame(const struct reader *r, int k, struct err *e)
 {
-	char msg[512];
+	return k == -ERR_DATA ? err_file(e, k, reader_name(r)) : k;
+}
 
-	if (k != -ERR_DATA || e == NULL)
-		return k;
-	memcpy(msg, e->msg, sizeof(msg));
-	err_clear(e);
-	return err_set(e, ERR_DATA, "%.330s, of '%.150s'", msg, reader_name(r));
+int
+reader_place(const struct reader *r, int k, struct err *e)
+{
+	if (r->pos.at == AT_SHARD)
+		return err_shard(e, k, r->c.pos.n_shards,
+		    shard_device(&r->shard), r->shard.step, r->c.pos.offset);
+	if (e != NULL && !e->has_byte) {
+		e->byte = r->c.pos.offset;
+		e->has_byte = 1;
+	}
+	return k;
 }
 
 static int
 reader_corrupt(struct reader *r, struct err *e, const char *what)
 {
 	return chain_corrupt(&r->c, e, what);
-}
-
-/* Names the shard in a message from a layer that cannot know it. */
-static int
-reader_locate(struct reader *r, int code, struct err *e)
-{
-	char where[160], msg[512];
-	char *at;
-
-	if (e == NULL || code != -ERR_DATA)
-		return code;
-	memcpy(msg, e->msg, sizeof(msg));
-	if ((at = strstr(msg, ", at byte ")) != NULL)
-		*at = '\0';
-	/* an end of file inside a shard is the shard's */
-	if (r->pos.at == AT_SHARD &&
-	    strcmp(msg, "truncated: no end of the stream") == 0)
-		(void)strcpy(msg, "truncated: no end of");
-	else if (r->pos.at == AT_SHARD || at == NULL)
-		(void)strncat(msg, ",", sizeof(msg) - strlen(msg) - 1);
-	else
-		return code;
-	err_clear(e);
-	return err_set(e, ERR_DATA, "%.330s %s", msg, reader_where(r, where));
 }
 
 /* ---- the frames, one function each ---- */
@@ -395,7 +378,7 @@ reader_on_send(struct reader *r, struct err *e)
 	    e)) < 0)
 		return k;
 	if (r->end.status == SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "truncated: aborted by its producer");
+		return chain_aborted(&r->c, e);
 	pack_sum_get(r->digest, digest);
 	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");
@@ -541,8 +524,7 @@ static int
 reader_on_tail(struct reader *r, struct err *e)
 {
 	if (r->pos.at == AT_SHARD)
-		return err_set(e, ERR_DATA, "truncated: no end of the stream, "
-		    "at byte 0");
+		return err_set(e, ERR_DATA, "truncated: no end of the stream");
 	if (r->table.n != 0)
 		return reader_corrupt(r, e, "schema is not whole");
 	r->pos.at = AT_START;
@@ -586,7 +568,7 @@ reader_next(struct reader *r, struct err *e)
 		return READER_END;
 	k = reader_step(r, e);
 	if (k < 0) {
-		k = reader_locate(r, k, e);
+		k = k == -ERR_DATA ? reader_place(r, k, e) : k;
 		r->failed = k;
 		r->pos.at = AT_FAILED;
 	}
@@ -622,6 +604,12 @@ const char *
 reader_provenance(const struct reader *r)
 {
 	return (const char *)r->prov.p;
+}
+
+int
+reader_is_pipe(const struct reader *r)
+{
+	return io_is_pipe(r->c.io);
 }
 
 int
@@ -685,7 +673,7 @@ reader_skip(struct reader *r, uint64_t *from, struct err *e)
 		if ((k = reader_table(r, &own)) < 0)
 			reader_no_table(r);
 	}
-	return k < 0 && k != -ERR_DATA ? err_set(e, -k, "%s", own.msg) : 0;
+	return k < 0 && k != -ERR_DATA ? err_move(e, &own) : 0;
 }
 
 int

@@ -75,8 +75,10 @@ const char *reader_provenance(const struct reader *r);
  * reader_name: the file's. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
-/* reader_blame(r, k, e): k; to the message of bad data it adds which file, for
- * programs that read several. */
+/* To an error that was set; both return k.  reader_place: the shard, and the
+ * byte; reader_blame: where k says bad data, the file, for programs that read
+ * several. */
+int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
 /* reader_mark(r, limit, e), just after READER_SHARD; reader_rewind goes back,
@@ -85,6 +87,7 @@ int reader_mark(struct reader *r, size_t limit, struct err *e);
 int reader_rewind(struct reader *r, struct err *e);
 void reader_unmark(struct reader *r);
 int reader_can_seek(const struct reader *r);
+int reader_is_pipe(const struct reader *r);
 
 /*
  * reader_recover(r, from, e): after an error, or to begin with: looks from

@@ -49,6 +49,16 @@ receipt_is_accepted(const struct receipt *r)
 	    r->verdict == RECEIPT_DUPLICATE;
 }
 
+/* The shard is no part of any aggregate and cannot become one: who sent it has
+ * to do something before it goes on. */
+static inline int
+receipt_is_refused(const struct receipt *r)
+{
+	return r->verdict == RECEIPT_INVALID ||
+	    r->verdict == RECEIPT_EQUIVOCATION ||
+	    r->verdict == RECEIPT_FENCED;
+}
+
 /* receipt_is_for(r, s): is it about shard s? */
 int receipt_is_for(const struct receipt *r, const struct shard *s);
 

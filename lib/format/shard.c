@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/pack.h"
 #include "format/shard.h"
+#include "kern/kern.h"
 
 enum { SHARD_FIXED = 88 };
 
@@ -337,4 +338,18 @@ shard_hex(const unsigned char digest[16], char out[33])
 
 	for (i = 0; i < 16; i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+void
+shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
+    size_t n)
+{
+	struct kern_stat t;
+
+	k->stat(x, n, &t);
+	s->nonzero += t.nonzero;
+	s->sum += t.sum;
+	s->sumsq += t.sumsq;
+	if (t.max_abs > s->max_abs)
+		s->max_abs = t.max_abs;
 }

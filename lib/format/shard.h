@@ -28,6 +28,7 @@ enum shard_kind {
 #define SHARD_KEY_DEVICE "device"
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
 #define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
+#define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255 };
 
@@ -77,6 +78,11 @@ struct shard_sums {
 	double sum, sumsq;
 	float max_abs;
 };
+
+/* shard_sums_add(s, k, x, n): of x f32[n], the next group's values. */
+struct kern;
+void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
+    size_t n);
 
 enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
 

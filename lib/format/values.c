@@ -29,8 +29,6 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
 	const struct kern *kern = kern_get(e);
 	struct codec_ctx ctx;
 	struct kern_stat stat;
-	char where[160];
-	struct err own = ERR_INIT;
 	int k;
 
 	if (kern == NULL)
@@ -42,12 +40,11 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
 	*n = span.n;
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 	k = codec_decode(rec->codec, rec->param, &ctx, rec->body, rec->len, x,
-	    span.n, &own);
+	    span.n, e);
 	if (k < 0)
-		return err_set(e, -k, "%.200s, in group %lu of tensor "
-		    "'%.80s', %s", own.msg, (unsigned long)rec->group,
-		    reader_schema(r)->t[span.tensor].name,
-		    reader_where(r, where));
+		return reader_place(r, err_after(e, k, ", in group %lu of "
+		    "tensor '%.80s'", (unsigned long)rec->group,
+		    reader_schema(r)->t[span.tensor].name), e);
 	kern->stat(x, span.n, &stat);
 	reader_decoded(r, stat.nonzero);
 	return 0;
@@ -58,28 +55,34 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
 	struct schema_span span;
-	char where[160];
 
 	schema_span(sc, g, &span);
-	return err_set(e, ERR_REFUSED, "value %llu of tensor '%s' is not "
-	    "finite, %s", (unsigned long long)(span.offset + i),
-	    sc->t[span.tensor].name, reader_where(r, where));
+	return reader_place(r, err_set(e, ERR_REFUSED, "value %llu of tensor "
+	    "'%s' is not finite", (unsigned long long)(span.offset + i),
+	    sc->t[span.tensor].name), e);
+}
+
+int
+values_whole(const struct shard *s, struct err *e)
+{
+	return (s->flags & SHARD_PREDICTED) == 0 ? 0 : err_set(e, ERR_DATA,
+	    "mismatch: the shard of '%s' is a difference to a history "
+	    "(ace-expand --cache)", shard_device(s));
 }
 
 int
 values_begin(struct values *v, struct reader *r, struct err *e)
 {
 	size_t want = reader_schema(r)->group_size;
+	int k;
 
 	v->r = r;
 	v->list = NULL;
 	v->at = v->nlist = 0;
 	v->next = 0;
 	v->ended = 0;
-	if ((reader_shard(r)->flags & SHARD_PREDICTED) != 0 && !v->differences)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history (ace-expand --cache)",
-		    shard_device(reader_shard(r)));
+	if (!v->differences && (k = values_whole(reader_shard(r), e)) < 0)
+		return k;
 	if (v->cap >= want)
 		return 0;
 	alloc_free(v->x);

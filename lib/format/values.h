@@ -23,6 +23,10 @@ int values_decode(const struct reader *r, const struct record *rec, float *x,
  * -ERR_REFUSED, by name and place. */
 int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
 
+/* values_whole(s, e): -ERR_DATA when the values of shard s are differences to a
+ * history, which nobody without that history may take for values. */
+int values_whole(const struct shard *s, struct err *e);
+
 /*
  * Every group of the current shard in order, also those that were not sent.
  *

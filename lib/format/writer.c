@@ -23,6 +23,7 @@ struct writer {
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* of this stream in the file */
+	uint64_t shard_at;		/* of the shard at hand in it */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
 	const struct schema *schema;	/* of the shard */
@@ -261,6 +262,7 @@ writer_shard(struct writer *w, const struct shard *shard,
 	if (r < 0 || (r = shard_encode(&s, &b, e)) < 0)
 		goto out;
 	w->key = shard_key(&s);
+	w->shard_at = io_bytes(w->io);
 	w->in_shard = 1;
 	w->n_shards++;
 	w->next_group = 0;
@@ -300,22 +302,9 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	    pack_hash64(b->p, b->n), e);
 }
 
-static void
-writer_sums(struct writer *w, const float *x, size_t n)
-{
-	struct kern_stat k;
-
-	w->kern->stat(x, n, &k);
-	w->end.sums.nonzero += k.nonzero;
-	w->end.sums.sum += k.sum;
-	w->end.sums.sumsq += k.sumsq;
-	if (k.max_abs > w->end.sums.max_abs)
-		w->end.sums.max_abs = k.max_abs;
-}
-
 /* See reader_entry for the bytes. */
 static int
-writer_entry(struct writer *w, uint32_t group, uint16_t codec, uint8_t param,
+writer_entry(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
     size_t len, struct err *e)
 {
 	uint64_t gap = w->n_batch != 0 ? group - w->next_group : 0;
@@ -349,7 +338,7 @@ writer_entry(struct writer *w, uint32_t group, uint16_t codec, uint8_t param,
 
 /* Whether values of the group's type may be coded so. */
 static int
-writer_may(const struct writer *w, uint32_t group, uint16_t codec,
+writer_may(const struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, struct err *e)
 {
 	const struct schema_tensor *t;
@@ -357,15 +346,15 @@ writer_may(const struct writer *w, uint32_t group, uint16_t codec,
 
 	schema_span(w->schema, group, &span);
 	t = &w->schema->t[span.tensor];
-	if (!schema_exact(t->dtype) || codec_exact((uint8_t)codec, param))
+	if (!schema_exact(t->dtype) || codec_exact(codec, param))
 		return 0;
 	return err_set(e, ERR_REFUSED, "tensor '%.160s' is %s, which only the "
 	    "codecs f32 and lossless carry, not %s", t->name,
-	    schema_dtype_name(t->dtype), codec_name((uint8_t)codec));
+	    schema_dtype_name(t->dtype), codec_name(codec));
 }
 
 int
-writer_record(struct writer *w, uint32_t group, uint16_t codec, uint8_t param,
+writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
     const unsigned char *body, size_t len, const float *x, size_t n,
     struct err *e)
 {
@@ -389,12 +378,12 @@ writer_record(struct writer *w, uint32_t group, uint16_t codec, uint8_t param,
 	w->end.raw += 4 * (uint64_t)n;
 	w->end.wire += len;
 	if (x != NULL)
-		writer_sums(w, x, n);
+		shard_sums_add(&w->end.sums, w->kern, x, n);
 	return w->body.n >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
 }
 
 int
-writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e)
 {
 	int r;
@@ -403,7 +392,19 @@ writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
 	if ((r = buf_room(&w->f32, 4 * n, e)) < 0)
 		return r;
 	bytes_put_f32(w->f32.p, x, n);
-	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, x, n, e);
+	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, NULL, n,
+	    e);
+}
+
+int
+writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e)
+{
+	int r = writer_dense(w, group, x, n, e);
+
+	if (r == 0)
+		shard_sums_add(&w->end.sums, w->kern, x, n);
+	return r;
 }
 
 int
@@ -487,6 +488,12 @@ writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
 		return r;
 	w->in_shard = 0;
 	return io_flush(w->io, e);
+}
+
+uint64_t
+writer_shard_bytes(const struct writer *w)
+{
+	return io_bytes(w->io) - w->shard_at;
 }
 
 const struct shard_end *

@@ -43,11 +43,13 @@ int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
 /* x f32[n] is what the body decodes to, for the sums; NULL leaves it out of
  * them (then hand the sums to writer_send). */
-int writer_record(struct writer *w, uint32_t group, uint16_t codec,
+int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* The same with codec F32. */
+/* The same with codec F32; writer_dense leaves them out of the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e);
+int writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 /* An annotation; after writer_begin also between shards. */
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
@@ -63,6 +65,9 @@ int writer_loose(struct writer *w, const struct reader *r, struct err *e);
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Adds to the count of non-finite values set to zero, in SEND. */
 void writer_dropped(struct writer *w, uint64_t n);
+/* Bytes of the shard at hand that are written, without records that wait for
+ * their frame. */
+uint64_t writer_shard_bytes(const struct writer *w);
 /* The end of shard that writer_send wrote last. */
 const struct shard_end *writer_sent(const struct writer *w);
 

@@ -19,21 +19,23 @@ filter_is_output(const char *word, int *two)
 /* The options on one line; what is not plain text becomes '?'.  Operands and
  * the output are left out: the same shards under other file names, or in
  * another order, give the same bytes. */
-static void
-filter_line(const struct filter *f, char *out, size_t cap)
+void
+filter_line(const char *tool, int argc, char *const *argv,
+    char out[FILTER_LINE])
 {
 	size_t n, i;
 	int k, two;
 
-	(void)snprintf(out, cap, "%s %s", f->tool, ACE_VERSION);
-	for (k = 1; k < f->argc && k < optind; k++) {
-		if (filter_is_output(f->argv[k], &two)) {
+	(void)snprintf(out, FILTER_LINE, "%s %s", tool, ACE_VERSION);
+	for (k = 1; k < argc; k++) {
+		if (filter_is_output(argv[k], &two)) {
 			k += two;
 			continue;
 		}
 		n = strlen(out);
-		if (n + 2 < cap)
-			(void)snprintf(out + n, cap - n, " %s", f->argv[k]);
+		if (n + 2 < FILTER_LINE)
+			(void)snprintf(out + n, FILTER_LINE - n, " %s",
+			    argv[k]);
 	}
 	for (i = 0; out[i] != '\0'; i++)
 		if ((unsigned char)out[i] < 0x20 ||
@@ -46,6 +48,7 @@ filter_init(struct filter *f, const char *tool, int argc, char **argv)
 {
 	memset(f, 0, sizeof(*f));
 	f->tool = tool;
+	f->sync = IO_SYNC_FULL;
 	f->schema = (struct schema)SCHEMA_INIT;
 	f->argc = argc;
 	f->argv = argv;
@@ -82,7 +85,8 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 int
 filter_set(struct filter *f, int key, const char *arg, struct err *e)
 {
-	int r = 0;
+	static const char *const syncs[] = { "none", "rename", "full", NULL };
+	int r = 0, k;
 
 	switch (key) {
 	case 'o':
@@ -96,6 +100,10 @@ filter_set(struct filter *f, int key, const char *arg, struct err *e)
 		break;
 	case FILTER_OMIT:
 		f->omit_schema = 1;
+		break;
+	case FILTER_SYNC:
+		if ((r = num_choice(&k, arg, syncs, "--sync", e)) == 0)
+			f->sync = (enum io_sync)k;
 		break;
 	case FILTER_MAX:
 		r = num_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,
@@ -123,6 +131,12 @@ filter_one(const struct cli *c, int argc, char **argv, const char **path,
 }
 
 int
+filter_piped(const struct filter *f)
+{
+	return f->output == NULL && !f->mute ? STDOUT_FILENO : -1;
+}
+
+int
 filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 {
 	struct io *io;
@@ -131,20 +145,19 @@ filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 	*r = NULL;
 	if (k < 0)
 		return k;
-	if (f->output == NULL && !f->mute)
-		io_watch(io, STDOUT_FILENO);
+	io_watch(io, filter_piped(f));
 	return reader_open(r, io, &f->in, e);
 }
 
 int
 filter_out(const struct filter *f, struct writer **w, struct err *e)
 {
-	char line[1024];
+	char line[FILTER_LINE];
 	struct writer_opts o = { f->tool, line, f->omit_schema };
 	struct io *io;
 	int k = io_create(&io, f->output, f->force, e);
 
-	filter_line(f, line, sizeof(line));
+	filter_line(f->tool, f->argc < optind ? f->argc : optind, f->argv, line);
 	*w = NULL;
 	if (f->no_provenance)
 		o.line = NULL;

@@ -13,7 +13,7 @@ struct err;
 
 enum {
 	FILTER_MAX = CLI_LONG + 900, FILTER_SCHEMA, FILTER_FORCE,
-	FILTER_NOPROV, FILTER_OMIT
+	FILTER_NOPROV, FILTER_OMIT, FILTER_SYNC
 };
 
 /* Rows for a program's option table. */
@@ -28,6 +28,9 @@ enum {
 	{ FILTER_NOPROV, "no-provenance", NULL, "leave provenance out" }, \
 	{ FILTER_OMIT, "omit-schema", NULL, \
 	    "leave the schema out (the reader has it)" }
+/* Of programs that keep something on disk. */
+#define FILTER_OPT_SYNC \
+	{ FILTER_SYNC, "sync", "WHEN", "full, rename or none (default full)" }
 
 struct filter {
 	const char *tool;
@@ -36,9 +39,16 @@ struct filter {
 	const char *output;
 	int force, no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */
+	enum io_sync sync;
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
 };
+
+/* filter_line(tool, argc, argv, out): the provenance line of a program that was
+ * called with these words, of which the first is its name. */
+enum { FILTER_LINE = 1024 };
+void filter_line(const char *tool, int argc, char *const *argv,
+    char out[FILTER_LINE]);
 
 /* filter_init(f, argc, argv): tool is argv's program as in cli.prog. */
 void filter_init(struct filter *f, const char *tool, int argc, char **argv);
@@ -57,6 +67,9 @@ int filter_one(const struct cli *c, int argc, char **argv, const char **path,
 int filter_in(struct filter *f, struct reader **r, const char *path,
     struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
+/* filter_piped(f): standard output, if that is where shards go, which somebody
+ * has to read; or -1. */
+int filter_piped(const struct filter *f);
 
 /* filter_shard(r, w, s, e): r's shard begins in w too; s: what to say of it,
  * NULL for what r's says.  Carries the provenance. */
@@ -79,8 +92,8 @@ int filter_copy(struct reader *r, struct writer *w, struct err *e);
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
 
-/* filter_cut(r, w, e): after the frame r stands at: if it was cut off to go on
- * at once (writer_flush), what has become of it does too. */
+/* filter_cut(r, w, e): after the frame r stands at.  If the input frame was
+ * flushed early (writer_flush), flush ours too. */
 int filter_cut(const struct reader *r, struct writer *w, struct err *e);
 
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,

@@ -1,4 +1,3 @@
-#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +5,6 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/num.h"
 #include "format/keys.h"
 #include "format/array.h"
 #include "format/values.h"
@@ -36,24 +34,34 @@ struct gather {
 	size_t n, cap;
 };
 
-int
-gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+static int
+gather_input(struct reader **r, const char *path, int to,
     const struct reader_opts *o, struct err *e)
 {
-	struct gather *g = alloc_get(1, sizeof(*g), e);
 	struct io *io;
-	int r = 0;
+	int k = io_open(&io, path, e);
+
+	if (k < 0)
+		return k;
+	io_watch(io, to);
+	return reader_open(r, io, o, e);
+}
+
+int
+gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+    int to, const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	int r;
 
 	*out = g;
 	if (g == NULL)
 		return -ERR_SYS;
 	g->o = *o;
 	g->expect = expect;
-	if (n <= 1) {
-		if ((r = io_open(&io, n == 1 ? paths[0] : NULL, e)) == 0)
-			r = reader_open(&g->one, io, o, e);
-		return r;
-	}
+	if (n <= 1)
+		return gather_input(&g->one, n == 1 ? paths[0] : NULL, to, o,
+		    e);
 	if (expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
 		    (unsigned long long)expect);
@@ -64,8 +72,7 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 
 		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
 		    .policy = TEXT_KV_INIT };
-		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
-		    (r = reader_open(&in->r, io, o, e)) < 0)
+		if ((r = gather_input(&in->r, paths[g->n], to, o, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -431,21 +438,19 @@ gather_members(const struct gather *g, struct array_names *l, struct err *e)
 int
 gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
 {
+	const struct shard *sh;
 	char text[32];
 	double sum = 0, x;
 	size_t i, n = 0;
-	const char *s;
+	int r;
 
 	for (i = 0; i < g->n; i++) {
 		if (g->in[i].left)
 			continue;
-		s = text_get(&gather_shard(g, i)->kv, SHARD_KEY_NORM);
-		if (s == NULL)
-			return 0;
-		if (num_f64(&x, s, 0, DBL_MAX, SHARD_KEY_NORM, NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: key "
-			    SHARD_KEY_NORM " of '%s'",
-			    shard_device(gather_shard(g, i)));
+		sh = gather_shard(g, i);
+		if ((r = keys_real(&sh->kv, SHARD_KEY_NORM, &x,
+		    shard_device(sh), e)) <= 0)
+			return r;
 		sum += x;
 		n++;
 	}
@@ -457,24 +462,22 @@ gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
 
 /* *v: the most, or least, that a contributor asks for; 1 when one does. */
 static int
-gather_asked(const struct gather *g, const char *key, int most, uint64_t limit,
-    uint64_t *v, struct err *e)
+gather_asked(const struct gather *g, const char *key, int most, uint64_t *v,
+    struct err *e)
 {
-	const char *s;
 	uint64_t x;
-	int said = 0;
+	int said = 0, r;
 	size_t i;
 
 	for (i = 0; i < g->n; i++) {
-		s = text_get(&g->in[i].policy, key);
-		if (g->in[i].left || s == NULL)
+		if (g->in[i].left)
 			continue;
-		if (num_u64(&x, s, 0, limit, key, NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: policy %s of "
-			    "'%s'", key, shard_device(gather_shard(g, i)));
-		if (!said || (most ? x > *v : x < *v))
+		if ((r = keys_whole(&g->in[i].policy, key, &x,
+		    shard_device(gather_shard(g, i)), e)) < 0)
+			return r;
+		if (r > 0 && (!said || (most ? x > *v : x < *v)))
 			*v = x;
-		said = 1;
+		said |= r;
 	}
 	return said;
 }
@@ -482,22 +485,21 @@ gather_asked(const struct gather *g, const char *key, int most, uint64_t limit,
 static int
 gather_cuts(const struct gather *g, struct text_kv *kv, struct err *e)
 {
-	const char *cuts, *s;
+	const char *cuts, *s, *name;
 	double most = -1, x;
 	size_t i, last = g->n;
 	int r;
 
 	for (i = 0; i < g->n; i++) {
-		s = text_get(&g->in[i].policy, KEYS_CUTS_SECONDS);
-		if (g->in[i].left || s == NULL ||
+		if (g->in[i].left ||
 		    text_get(&g->in[i].policy, KEYS_CUTS) == NULL)
 			continue;
-		if (num_f64(&x, s, 0, DBL_MAX, KEYS_CUTS_SECONDS, NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: policy "
-			    KEYS_CUTS_SECONDS " of '%s'",
-			    shard_device(gather_shard(g, i)));
-		if (x < most || (x <= most && strcmp(shard_device(gather_shard(
-		    g, i)), shard_device(gather_shard(g, last))) > 0))
+		name = shard_device(gather_shard(g, i));
+		if ((r = keys_real(&g->in[i].policy, KEYS_CUTS_SECONDS, &x,
+		    name, e)) < 0)
+			return r;
+		if (r == 0 || x < most || (x <= most && strcmp(name,
+		    shard_device(gather_shard(g, last))) > 0))
 			continue;
 		most = x;
 		last = i;
@@ -516,20 +518,19 @@ gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
 	static const struct {
 		const char *key;
 		int most;
-		uint64_t limit;
 	} asked[] = {
-		{ KEYS_DELAY, 1, KEYS_DELAY_MOST },
-		{ KEYS_INTERVAL, 0, KEYS_INTERVAL_MOST },
-		{ KEYS_FORCE, 1, 1 }
+		{ KEYS_DELAY, 1 },
+		{ KEYS_INTERVAL, 0 },
+		{ KEYS_FORCE, 1 }
 	};
 	char text[32];
 	uint64_t v = 0;
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < sizeof(asked) / sizeof(*asked) && r == 0; i++) {
-		if ((r = gather_asked(g, asked[i].key, asked[i].most,
-		    asked[i].limit, &v, e)) <= 0)
+	for (i = 0; i < sizeof(asked) / sizeof(*asked) && r >= 0; i++) {
+		if ((r = gather_asked(g, asked[i].key, asked[i].most, &v,
+		    e)) <= 0)
 			continue;
 		(void)snprintf(text, sizeof(text), "%llu",
 		    (unsigned long long)v);

@@ -22,11 +22,12 @@ struct array_names;
 struct err;
 struct gather;
 
-/* gather_open(out, paths, n, expect, o, e): n == 0 is standard input.
- * expect: contributions a step must have, 0 for as many as there are.
+/* gather_open(out, paths, n, expect, to, o, e): n == 0 is standard input.
+ * expect: contributions a step must have, 0 for as many as there are.  to: what
+ * must be read by somebody while it waits (wait_orphan), or -1.
  * gather_patient: by the rule q. */
 int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
-    const struct reader_opts *o, struct err *e);
+    int to, const struct reader_opts *o, struct err *e);
 int gather_patient(struct gather **out, char **paths, size_t n,
     const struct intake_rule *q, const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);

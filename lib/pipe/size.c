@@ -43,6 +43,7 @@ size_batch(struct size *z)
 	if (z->n == 0)
 		return;
 	z->bytes += size_frame(head + frame_padding(head) + z->body);
+	z->pad = frame_padding(z->body);
 	z->n = 0;
 	z->dir = z->body = 0;
 }

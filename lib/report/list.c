@@ -23,7 +23,8 @@ struct list {
 };
 
 static const char *const flag_names[] = {
-	"error-feedback", "momentum-corrected", "clipped", "recovered"
+	"error-feedback", "momentum-corrected", "clipped", "recovered",
+	"predicted"
 };
 enum { NFLAGS = sizeof(flag_names) / sizeof(flag_names[0]) };
 
@@ -232,14 +233,13 @@ static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	char name[16], line[2 * TEXT_MAX_KEY], where[160];
-	struct err own = ERR_INIT;
+	char name[16], line[2 * TEXT_MAX_KEY];
 	size_t i;
 	int k;
 
-	if ((k = text_get_lines(&l->kv, f->raw, f->raw_len, &own)) < 0)
-		return err_set(e, -k, "%.200s in a %s frame, %s", own.msg,
-		    frame_name(f->type, name), reader_where(r, where));
+	if ((k = text_get_lines(&l->kv, f->raw, f->raw_len, e)) < 0)
+		return reader_place(r, err_after(e, k, " in a %s frame",
+		    frame_name(f->type, name)), e);
 	for (i = 0; i < l->kv.n && l->text.n < LIST_TEXT; i++) {
 		(void)snprintf(line, sizeof(line), "%-13s %s=",
 		    frame_name(f->type, name), l->kv.p[i].key);

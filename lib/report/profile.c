@@ -19,7 +19,7 @@ static int
 profile_shard(struct profile *x, const struct reader *r, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
-	char why[256], where[160];
+	char why[256];
 	size_t i;
 
 	if (x->shards++ == 0) {
@@ -32,8 +32,8 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 		for (i = 0; i < sc->n; i++)
 			x->bytes[i] = x->seconds[i] = 0;
 	} else if (schema_diff(&x->sc, sc, why) != 0) {
-		return err_set(e, ERR_DATA, "mismatch: %s, %s", why,
-		    reader_where(r, where));
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: %s",
+		    why), e);
 	}
 	x->heard = 0;
 	return 0;
@@ -86,11 +86,14 @@ profile_print(FILE *f, struct reader *r, struct err *e)
 			profile_data(&x, r);
 		if (k == READER_SEND)
 			profile_send(&x);
-		if (k != READER_NOTE)
+		if (k != READER_NOTE || reader_frame(r)->type != FRAME_TIME)
 			continue;
-		if ((k = keys_times(r, x.sc.n, x.v, e)) < 0)
+		if ((k = keys_times(reader_frame(r)->raw,
+		    reader_frame(r)->raw_len, x.sc.n, x.v, e)) < 0) {
+			k = reader_place(r, k, e);
 			break;
-		x.heard |= (unsigned)k;
+		}
+		x.heard = 1;
 	}
 	if (k == 0 && x.timed == 0)
 		k = err_set(e, ERR_DATA, "unsupported: no shard of '%s' says "

@@ -1,5 +1,5 @@
 /*
- * The layers of a stream as a table for ace-policy dynacomm: their bytes, as
+ * The layers of a stream as a table for ace-advise dynacomm: their bytes, as
  * they are coded there, and how long the gradient of each takes, as the shards
  * say (frames tIMe).  Means over the shards, the first layer first.
  */

@@ -18,7 +18,7 @@ recover_whole(struct reader *r, struct err *damage, struct err *e)
 			k = reader_rewind(r, e);
 			return k < 0 ? k : 1;
 		}
-	return k == -ERR_DATA ? 0 : err_set(e, -k, "%s", damage->msg);
+	return k == -ERR_DATA ? 0 : err_move(e, damage);
 }
 
 static int
@@ -62,7 +62,7 @@ recover_run(struct recover *x, struct reader *r, struct writer *w,
 		x->saved++;
 	}
 	if (k < 0 && k != -ERR_DATA)
-		return err_set(e, -k, "%s", damage->msg);
+		return err_move(e, damage);
 	return 0;
 }
 
@@ -84,10 +84,10 @@ recover_stream(struct recover *x, struct reader *r, struct writer *w,
 		damage = (struct err)ERR_INIT;
 		if ((k = recover_run(x, r, w, &damage, e)) < 0)
 			return k;
-		if (damage.msg[0] == '\0')
+		if (damage.code == ERR_OK)
 			return 0;
 		if (reader_unknown(r))
-			return err_set(e, ERR_DATA, "%s", damage.msg);
+			return err_move(e, &damage);
 		if (x->damages++ == 0)
 			x->first = damage;
 		from = reader_offset(r) > from ? reader_offset(r) : from + 1;

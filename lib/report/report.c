@@ -4,7 +4,9 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "format/receipt.h"
 #include "format/text.h"
+#include "report/names.h"
 #include "report/report.h"
 
 void
@@ -35,6 +37,65 @@ report_close(struct report_in *in)
 	in->io = NULL;
 }
 
+static void
+report_receipt_json(struct report *p, const struct receipt *rc,
+    const char *device)
+{
+	struct emit *j = &p->json;
+	char hex[33];
+
+	emit_open(j, NULL, '{');
+	if (p->file != NULL)
+		emit_string(j, "file", p->file);
+	emit_string(j, "verdict", receipt_verdict_name(rc->verdict));
+	emit_string(j, "reason", rc->reason);
+	if (device != NULL)
+		emit_string(j, "device", device);
+	emit_u64(j, "step", rc->step);
+	shard_hex(rc->run, hex);
+	emit_string(j, "run_id", hex);
+	shard_hex(rc->device, hex);
+	emit_string(j, "device_id", hex);
+	shard_hex(rc->digest, hex);
+	emit_string(j, "digest", hex);
+	emit_u64(j, "clock", rc->clock);
+	emit_u64(j, "version", rc->version);
+	emit_end(j);
+}
+
+static int
+report_receipt(struct report *p, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	char device[SHARD_NAME + 1], hex[33];
+	struct receipt rc;
+	int k, named;
+
+	if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 || p->quiet)
+		return k;
+	named = names_beside(reader_name(r), rc.device, device);
+	if (p->as_json) {
+		report_receipt_json(p, &rc, named ? device : NULL);
+		return 0;
+	}
+	(void)fprintf(p->f, "%-13s ", "receipt");
+	if (p->file != NULL) {
+		report_path(p, p->file);
+		(void)fputs(": ", p->f);
+	}
+	report_path(p, device);
+	(void)fprintf(p->f, " step %llu: %s%s%s\n",
+	    (unsigned long long)rc.step, receipt_verdict_name(rc.verdict),
+	    rc.reason[0] != '\0' ? ": " : "", rc.reason);
+	if (p->verbose) {
+		shard_hex(rc.digest, hex);
+		(void)fprintf(p->f, "%-13s digest %s, version %llu, at %llu\n",
+		    "", hex, (unsigned long long)rc.version,
+		    (unsigned long long)rc.clock);
+	}
+	return 0;
+}
+
 int
 report_next(struct report *p, struct reader *r, struct err *e)
 {
@@ -47,19 +108,8 @@ report_next(struct report *p, struct reader *r, struct err *e)
 			p->shard++;
 			return 1;
 		}
-		if (k != READER_RCPT || p->quiet)
-			continue;
-		if (p->as_json) {
-			emit_open(&p->json, NULL, '{');
-			if (p->file != NULL)
-				emit_string(&p->json, "file", p->file);
-			emit_u64(&p->json, "receipt_bytes",
-			    reader_frame(r)->raw_len);
-			emit_end(&p->json);
-		} else {
-			(void)fprintf(p->f, "receipt, %zu bytes\n",
-			    reader_frame(r)->raw_len);
-		}
+		if (k == READER_RCPT && (k = report_receipt(p, r, e)) < 0)
+			return k;
 	}
 	return k;
 }
@@ -181,7 +231,7 @@ report_shape(const struct schema_tensor *t, char buf[200])
 static const char *
 report_codec(unsigned c, char buf[16])
 {
-	const char *name = codec_name((uint8_t)c);
+	const char *name = codec_name(c);
 
 	if (name != NULL)
 		return name;
@@ -249,7 +299,7 @@ report_fail(struct report *p, int k, const struct err *e)
 	if (k >= 0 || !p->as_json || p->json.depth == 0)
 		return k;
 	emit_unwind(&p->json, 1);
-	emit_string(&p->json, "error", e->msg);
+	emit_string(&p->json, "error", ERR_MSG(e));
 	emit_end(&p->json);
 	return k;
 }

@@ -86,7 +86,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 	}
 	walk_release(&w);
 	/* damage says more than a sum */
-	return k < 0 || no == 0 ? k : err_set(e, ERR_NO, "%s", sums.msg);
+	return k < 0 || no == 0 ? k : err_move(e, &sums);
 }
 
 int
@@ -104,7 +104,7 @@ verify_file(struct report *p, struct report_in *in, struct err *e)
 		emit_u64(j, "bytes", io_bytes(in->io));
 		emit_u64(j, "status", (uint64_t)-k);
 		if (k < 0)
-			emit_string(j, "error", e->msg);
+			emit_string(j, "error", ERR_MSG(e));
 		emit_end(j);
 	} else if (k == 0 && !p->quiet) {
 		report_path(p, name);

@@ -1,9 +1,14 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/scan.h"
+#include "base/wait.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 
 struct rounds {
 	const struct rounds_opts *o;
@@ -14,29 +19,77 @@ struct rounds {
 	size_t n;
 };
 
+struct rounds_names {
+	const struct inbox *s;
+	char *name;
+	int n;
+};
+
+/* The directory's name may be a hash: the real one is in the schema's file,
+ * which comes before the first shard. */
 static int
-rounds_out(const struct rounds *r)
+rounds_each_run(void *arg, const char *name, struct err *e)
 {
-	return r->o->piped ? STDOUT_FILENO : -1;
+	struct rounds_names *r = arg;
+	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
+	char *path = alloc_get(n, 1, e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
+	if (access(path, F_OK) < 0)
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+	else if (r->n++ == 0)
+		k = ledger_run(path, &r->name, e);
+	else
+		k = 0;
+	alloc_free(path);
+	return k;
+}
+
+enum rounds_runs { ROUNDS_NO_RUN, ROUNDS_ONE_RUN, ROUNDS_RUNS };
+
+/* How many runs there are in the spool, an enum rounds_runs; ONE: its name,
+ * allocated. */
+static int
+rounds_count(const struct inbox *s, char **name, struct err *e)
+{
+	struct rounds_names r = { s, NULL, 0 };
+	int k = scan(s->state.dir, rounds_each_run, &r, e);
+
+	if (k == 0 && r.n == 1) {
+		*name = r.name;
+		return ROUNDS_ONE_RUN;
+	}
+	alloc_free(r.name);
+	return k < 0 ? k : r.n > 1 ? ROUNDS_RUNS : ROUNDS_NO_RUN;
 }
 
 /* The run to aggregate: the one that was named, or the only one there is. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
-	int several = 0, k = 0;
+	struct wait w = wait_begin(-1, r->o->out);
+	int k;
 
 	if (r->o->run != NULL) {
 		r->run = alloc_dup(r->o->run, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
-	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
-	    !several && e->msg[0] == '\0' && k == 0)
-		k = fd_orphan(rounds_out(r), 10, e);
-	if (several)
+	waiting_begin(r->in.wait);
+	while ((k = rounds_count(&r->in, &r->run, e)) == ROUNDS_NO_RUN) {
+		if (waiting_due(r->in.wait))
+			waiting_say(r->in.wait, "waiting for a first shard in "
+			    "'%s' (ace-recv --spool)", r->in.state.dir);
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
+	}
+	if (k == ROUNDS_RUNS)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
-	return r->run != NULL ? 0 : -ERR_SYS;
+	return k < 0 ? k : 0;
 }
 
 int
@@ -51,6 +104,10 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->o = o;
 	r->in = (struct inbox)INBOX_INIT;
 	r->in.sync = o->sync;
+	r->in.wait = o->wait;
+	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
+		    "or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
 	    (k = rounds_run(r, e)) < 0)
 		return k;
@@ -93,8 +150,7 @@ rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 
 	rounds_forget(r);
 	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
-	    rounds_out(r), &l,
-	    e)) == 0 &&
+	    r->o->out, &l, e)) == 0 &&
 	    (r->path = alloc_get(l.n + 1, sizeof(*r->path), e)) == NULL)
 		k = -ERR_SYS;
 	for (; k == 0 && r->n < l.n; r->n++)
@@ -117,7 +173,7 @@ rounds_done(struct rounds *r, struct err *e)
 
 	rounds_forget(r);
 	if (o->published)
-		k = closing_published(&r->in, r->run, r->step, rounds_out(r),
+		k = closing_published(&r->in, r->run, r->step, r->o->out,
 		    e);
 	if (k == 0)
 		k = closing_done(&r->in, r->run, r->step, e);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/num.h"
+#include "format/keys.h"
 #include "pipe/gather.h"
 #include "stage/contrib.h"
 #include "sync/interval.h"
@@ -239,15 +239,17 @@ static int
 contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 {
 	const struct shard *s = gather_shard(c->g, i);
-	const char *norm = text_get(&s->kv, SHARD_KEY_NORM);
 	double theta;
+	int r = keys_real(&s->kv, SHARD_KEY_NORM, &theta, shard_device(s), e);
 
-	if (norm == NULL)
+	if (r < 0)
+		return r;
+	if (r == 0)
 		return err_set(e, ERR_REFUSED, "--rho: '%s' has no key "
 		    SHARD_KEY_NORM, shard_device(s));
-	if (num_f64(&theta, norm, 1e-300, 1e300, SHARD_KEY_NORM, NULL) < 0)
+	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
-		    " of '%s'", shard_device(s));
+		    " of '%s': nothing is relative to 0", shard_device(s));
 	/* what is not finite is left out later, and not by its weight */
 	if (c->step.one[i].nonfinite)
 		*drift = 0;

@@ -14,13 +14,13 @@
 enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* bytes of cuts, at most */
 
 int
-policy_dynacomm_hear(struct policy_dynacomm *c, const struct reader *r,
-    size_t n, struct err *e)
+policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
+    size_t len, size_t n, struct err *e)
 {
 	double *v = alloc_get(n, sizeof(*v), e);
-	int k = v != NULL ? keys_times(r, n, v, e) : -ERR_SYS;
+	int k = v != NULL ? keys_times(p, len, n, v, e) : -ERR_SYS;
 
-	if (k <= 0) {
+	if (k < 0) {
 		alloc_free(v);
 		return k;
 	}

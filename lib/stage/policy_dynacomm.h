@@ -4,7 +4,7 @@
  *
  * A shard that is sent while it is computed has its tensors in the order of the
  * backward pass, so the first tensor of the schema is the last layer.  Layers
- * count from the first, as in ace-policy dynacomm.
+ * count from the first, as in ace-advise dynacomm.
  */
 #ifndef ACE_POLICY_DYNACOMM_H
 #define ACE_POLICY_DYNACOMM_H
@@ -31,10 +31,10 @@ struct policy_dynacomm {
 };
 #define POLICY_DYNACOMM_INIT { 0, -1, 0, NULL, NULL, NULL, 0 }
 
-/* policy_dynacomm_hear(c, r, n, e): if r stands at the times of n tensors, they
- * are for the next decision. */
-int policy_dynacomm_hear(struct policy_dynacomm *c, const struct reader *r,
-    size_t n, struct err *e);
+/* policy_dynacomm_hear(c, p, len, n, e): the payload of a frame with the times
+ * of n tensors, for the next decision. */
+int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
+    size_t len, size_t n, struct err *e);
 
 /*
  * policy_dynacomm_decide(c, sc, bandwidth, share, kv, words, e): bandwidth bit/s, < 0

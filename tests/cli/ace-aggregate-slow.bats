@@ -263,3 +263,29 @@ cable() {
 	command -v nc ss >/dev/null || skip "needs nc and ss"
 	in_time cable
 }
+
+# leaves CMD...: CMD, with an input p on which nothing comes, ends when the one
+# who reads it does
+leaves() {
+	local got
+	rm -f p status
+	mkfifo p
+	exec 8<>p
+	{
+		got=0
+		timeout "$HANG" "$@" 3>&- || got=$?
+		echo "$got" >status
+	} | true
+	exec 8>&-
+	cat status
+	[ "$(cat status)" -eq 4 ]
+}
+
+@test "when nobody reads what it writes, it does not wait for more" {
+	leaves ace-aggregate p
+	leaves ace-aggregate e1 p
+	leaves ace-aggregate --quorum 2 e1 p e2
+	leaves ace-aggregate --deadline 1h e1 p e2
+	leaves ace-aggregate --deadline 1h p
+	leaves ace-aggregate --rule median e1 p e2
+}

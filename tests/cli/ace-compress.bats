@@ -176,10 +176,10 @@ records() {
 	cp st/residual residual
 	mkshards -s 4 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "step 4 of 'edge1' comes after step 5 was absorbed"
+	says "step 4 of 'edge1' comes after step 5 was absorbed: the trainer is older than its state"
 	mkshards -s 7 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "steps missing between 5 and 7 of 'edge1'"
+	says "steps missing between 5 and 7 of 'edge1' \\(--allow-gap\\)"
 	same st/residual residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g
@@ -336,6 +336,7 @@ records() {
 }
 
 @test "no space for the output: committed, and sent when asked again" {
+	needs_full
 	mkshards -s 1 -n 100k >in
 	got=0
 	ace-compress -S st -c q8 in >/dev/full 2>err || got=$?
@@ -417,13 +418,13 @@ anywhere() {
 	for how in momentum ef21 cache; do
 		rm -rf before
 		mkshards -s 1 -n 10k |
-		    ace-compress -S before --feedback "$how" -c topk:0.1 >c
-		anywhere g --feedback "$how" -c topk:0.1
+		    ace-compress -S before --error-feedback "$how" -c topk:0.1 >c
+		anywhere g --error-feedback "$how" -c topk:0.1
 		[ -e after/momentum.2 ] || [ -e after/history.2 ]
 	done
 	# what is not needed any more goes with the next step
 	mkshards -s 3 -n 10k >g
-	exits 0 ace-compress -S st --feedback cache -c q8 g
+	exits 0 ace-compress -S st --error-feedback cache -c q8 g
 	[ "$(ls st)" = "$(printf 'code\nhistory.2\nhistory.3\nlock\nresidual')" ]
 }
 

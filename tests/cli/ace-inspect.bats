@@ -364,12 +364,19 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	says '1 shards saved'
 }
 
-@test "a picture: well formed, the same each time, its numbers those of the text" {
+@test "a picture is well-formed XML" {
+	needs xmllint
+	mkshards -t w:64,64 -t 'a<b:64' -t c:10 -k layered -N 3 | ace-score |
+	    ace-select --bits 4 | ace-compress >in
+	exits 0 ace-inspect --plot p.svg in
+	xmllint --noout p.svg
+}
+
+@test "a picture: the same each time, its numbers those of the text" {
 	mkshards -t w:64,64 -t 'a<b:64' -t c:10 -k layered -N 3 | ace-score |
 	    ace-select --bits 4 | ace-compress >in
 	exits 0 ace-inspect --plot p.svg in
 	[ ! -s out ]
-	! command -v xmllint >/dev/null || xmllint --noout p.svg
 	head -n 1 p.svg | grep -q '^<svg xmlns=.* width="[0-9]*" height="[0-9]*"'
 	tail -n 1 p.svg | grep -qx '</svg>'
 	grep -q '>a?b<' p.svg
@@ -397,4 +404,55 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ ! -e x.svg ]
 	exits 4 ace-inspect --plot /nowhere/x.svg one
 	exits 2 ace-inspect --plot x.svg --stats one
+}
+
+@test "receipts in words: device, step, verdict, reason" {
+	mkshards -d edge1 -s 7 >one
+	mkshards -d 'ed.ge 2' -s 7 >two
+	for f in one two; do ace-recv --spool spool "$f" >"$f.rcpt"; done
+	ace-aggregate --spool spool --steps 1 >/dev/null
+	exits 0 ace-inspect spool/test/7/manifest
+	[ "$(sort out)" = "receipt       ed.ge 2 step 7: accepted
+receipt       edge1 step 7: accepted" ]
+	mkshards -d edge3 -s 7 | ace-recv --spool spool >late
+	exits 0 ace-inspect late
+	grep -qx 'receipt       [0-9a-f]\{32\} step 7: late: step 7 is closed' out
+	ace-ack -S state one.rcpt >/dev/null
+	exits 0 ace-inspect -v state/receipts
+	grep -qx 'receipt       [0-9a-f]\{32\} step 7: accepted' out
+	grep -qE '^ +digest [0-9a-f]{32}, version 0, at [0-9]+$' out
+	exits 0 ace-inspect --json spool/test/7/manifest late
+	[ "$(wc -l <out)" -eq 3 ]
+	for d in edge1 'ed.ge 2'; do
+		grep -q "^{\"file\":\"spool/test/7/manifest\",\"verdict\":\"accepted\",\"reason\":\"\",\"device\":\"$d\",\"step\":7,.*}$" out
+	done
+	tail -n 1 out | grep -q '"verdict":"late","reason":"step 7 is closed","step":7,'
+}
+
+@test "what is in a spool and in a state: a stream, or numbers in lines" {
+	for s in 0 1; do
+		mkshards -d edge1 -s $s |
+		    ace-compress -S state -c q8 |
+		    ace-recv --spool spool | ace-ack -S state >/dev/null
+	done
+	ace-aggregate --spool spool --steps 2 --max-norm-running 9 >/dev/null
+	find spool -type f ! -name lock >files
+	[ "$(wc -l <files)" -ge 8 ]
+	while read -r f; do
+		case $f in
+		*/last | */closed | *.incarnation | */norms)
+			! grep -vE '^[0-9]+( [0-9.e+-]+)?$' "$f" || false ;;
+		*)	exits 0 ace-inspect "$f" ;;
+		esac
+	done <files
+	exits 0 ace-inspect state/receipts
+}
+
+@test "a difference to a history says that it is one" {
+	mkshards -s 0 | ace-compress -S state --error-feedback cache -c q8 >/dev/null
+	mkshards -s 1 | ace-compress -S state --error-feedback cache -c q8 >second
+	exits 0 ace-inspect second
+	grep -qE '^flags .*predicted' out
+	exits 0 ace-inspect --json second
+	grep -q '"flags":\[.*"predicted".*\]' out
 }

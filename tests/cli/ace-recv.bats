@@ -59,6 +59,16 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -e spool/test/0/edge1.aceg ]
 }
 
+@test "a value that is not finite is seen wherever it is in a group" {
+	local at
+	# groups of 100 and a last one of 37
+	for at in 0 1 63 64 98 99 100 199 936; do
+		rm -rf spool
+		mkshards -t w:937 -g 100 -k nan -i $at >in
+		recv "^step 0: invalid: non-finite value in tensor 'w' at index $at$" <in
+	done
+}
+
 @test "another device than the key's: no receipt, and the other one is not harmed" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in
@@ -79,7 +89,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 >in
 	recv accepted <in
 	mkshards -d edge2 -t other:7 >in
-	recv "^step 0: invalid: mismatch: .*other" <in
+	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
 	mkshards -d edge2 -r run2 -t other:7 >in
 	recv accepted <in
 }
@@ -89,6 +99,14 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 0: invalid: limit: larger" --max-shard 10k <in
 	mkshards -n 10k -s 1 >in
 	recv "^step 1: accepted" --max-shard 100k <in
+	# to the byte: its frames behind the head and before the end
+	mkshards -n 10k -s 2 >in
+	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
+	    !at && $2 == "DATA" { at = $1 }')
+	[ "$bytes" -gt 40000 ]
+	recv "^step 2: accepted" --max-shard "$bytes" <in
+	mkshards -n 10k -s 3 >in
+	recv "^step 3: invalid: limit: larger" --max-shard $((bytes - 1)) <in
 }
 
 @test "a closed step: accepted if it is in the manifest, else late" {
@@ -128,6 +146,21 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		ace-inspect --verify out
 	done
 	[ -z "$(ls -d ../x ../../x 2>/dev/null)" ]
+}
+
+@test "--reply aggregate: nobody waits for one that cannot come" {
+	shard 0 >in
+	recv accepted <in
+	shard 0 edge1 -x 9 >other
+	mkshards -d edge2 -t other:7 >model
+	shard 0 edge3 -k inf >inf
+	for f in other model inf; do
+		exits 0 timeout "$HANG" ace-recv --spool spool \
+		    --reply aggregate $f
+		mv out back
+		exits 5 ace-ack -S state back
+		says '^ace-ack: step 0: (equivocation|invalid): '
+	done
 }
 
 @test "--reply aggregate: the receipt, then the step's aggregate" {

@@ -183,6 +183,11 @@ built() {
 	exits 3 ./scale 2 <in
 	says '^scale: corrupt: '
 	exits 2 ./scale x </dev/null
+}
+
+@test "the page's filter says when its output does not go" {
+	needs_full
+	built scale
 	mkshards >in
 	got=0
 	./scale 2 <in >/dev/full 2>err || got=$?

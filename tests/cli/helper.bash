@@ -109,6 +109,12 @@ frames() {
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
 }
 
+# needs PROGRAM: skip, said, where the machine has none.
+needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
+
+# needs_full: the same for a device that is always full
+needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }
+
 # sanitized: the build has asan; skip what cannot be measured under it.
 sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]

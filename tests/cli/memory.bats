@@ -14,7 +14,6 @@ esac
 # bounded CMD...: standard input big, output thrown away; says what it took,
 # which is to be at most $most KiB.
 bounded() {
-	command -v "$1" >/dev/null || return 0
 	sanitized && skip "the sanitizer's own memory"
 	local start=$SECONDS
 	exits 0 peak kib sh -c 'exec "$@" >/dev/null' sh "$@"
@@ -87,7 +86,6 @@ bounded() {
 # early PROG...: half a shard goes in; something has to come out before the
 # other half does.
 early() {
-	command -v "$1" >/dev/null || return 0
 	local half
 	half=$(($(wc -c <big) / 2))
 	{

@@ -28,7 +28,7 @@ static const char *const plans[] = {
 static void
 fail(const char *plan, size_t n, const struct err *e)
 {
-	(void)fprintf(stderr, "%s of %zu values: %s\n", plan, n, e->msg);
+	(void)fprintf(stderr, "%s of %zu values: %s\n", plan, n, ERR_MSG(e));
 	abort();
 }
 

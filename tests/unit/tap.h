@@ -8,7 +8,7 @@
 static int tap_n, tap_failed;
 
 static inline int __attribute__((format(printf, 2, 3)))
-ok(int good, const char *fmt, ...)
+tap_say(int good, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -21,6 +21,11 @@ ok(int good, const char *fmt, ...)
 		tap_failed++;
 	return good;
 }
+
+/* What is claimed is found out before the words are put together, which may
+ * tell what came of it. */
+#define ok(good, ...) \
+	((good) ? tap_say(1, __VA_ARGS__) : tap_say(0, __VA_ARGS__))
 
 static inline int
 done_testing(void)

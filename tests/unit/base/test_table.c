@@ -29,8 +29,8 @@ refused(const char *s, size_t n, const char *want)
 	struct table t;
 	struct err e;
 
-	ok(read_text(&t, s, n, &e) == -ERR_DATA && strstr(e.msg, want) != NULL
-	    && t.text == NULL, "refused: %s", e.msg);
+	ok(read_text(&t, s, n, &e) == -ERR_DATA && strstr(ERR_MSG(&e), want) != NULL
+	    && t.text == NULL, "refused: %s", ERR_MSG(&e));
 }
 
 int
@@ -55,12 +55,12 @@ main(void)
 	    table_value(&t, 1, 2, TABLE_RATE, 0, 1e9, &v, &e) == 0 && v == 7,
 	    "rates");
 	ok(table_value(&t, 2, 0, TABLE_NUMBER, 0, 9, &v, &e) == -ERR_DATA &&
-	    strcmp(e.msg, "corrupt: line 7: a 'x' is not a number") == 0,
-	    "the line is named: %s", e.msg);
+	    strcmp(ERR_MSG(&e), "corrupt: line 7: a 'x' is not a number") == 0,
+	    "the line is named: %s", ERR_MSG(&e));
 	e = (struct err)ERR_INIT;
 	ok(table_value(&t, 1, 0, TABLE_NUMBER, 0, 9, &v, &e) == -ERR_DATA &&
-	    strstr(e.msg, "line 5: a '-2' is not from 0 to 9") != NULL,
-	    "so are the bounds: %s", e.msg);
+	    strstr(ERR_MSG(&e), "line 5: a '-2' is not from 0 to 9") != NULL,
+	    "so are the bounds: %s", ERR_MSG(&e));
 	table_release(&t);
 	refused("", 0, "truncated: a table without names");
 	refused("a b\n", 4, "truncated: no row after line 1");

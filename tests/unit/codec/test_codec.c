@@ -97,7 +97,7 @@ trip(const char *spec, const float *x, float *y, size_t n, struct buf *out)
 	    codec_encode(&p, &ctx, x, n, out, &param, &e) < 0 ||
 	    out->n > codec_bound(&p, n) ||
 	    codec_decode(p.codec, param, &ctx, out->p, out->n, y, n, &e) < 0) {
-		(void)printf("# %s, %zu values: %s\n", spec, n, e.msg);
+		(void)printf("# %s, %zu values: %s\n", spec, n, ERR_MSG(&e));
 		return -1;
 	}
 	return (long)out->n;
@@ -119,7 +119,7 @@ nmse(const float *x, const float *y, size_t n)
 
 /* x - dec(code(x)) is a float. */
 static int
-is_exact(uint8_t codec)
+is_exact(uint32_t codec)
 {
 	return codec == CODEC_F32 || codec == CODEC_F16 ||
 	    codec == CODEC_BF16 || codec == CODEC_I64 ||
@@ -253,8 +253,8 @@ test_tables(const char *spec)
 static int
 said_why(int r, const struct err *e)
 {
-	return r == 0 || (r == -3 && (strncmp(e->msg, "corrupt", 7) == 0 ||
-	    strncmp(e->msg, "unsupported", 11) == 0));
+	return r == 0 || (r == -3 && (strncmp(ERR_MSG(e), "corrupt", 7) == 0 ||
+	    strncmp(ERR_MSG(e), "unsupported", 11) == 0));
 }
 
 /* One damaged copy of body, in memory of exactly its length. */
@@ -366,7 +366,7 @@ test_names(void)
 	};
 	struct codec_plan p;
 	struct err e;
-	char s[32];
+	char s[CODEC_TEXT];
 	size_t i;
 
 	for (i = 0; specs[i] != NULL; i++)
@@ -377,8 +377,8 @@ test_names(void)
 	    strcmp(codec_format(&p, s), "none") == 0, "none");
 	for (i = 0; bad[i] != NULL; i++) {
 		memset(&e, 0, sizeof(e));
-		ok(codec_parse(bad[i], &p, &e) == -ERR_USAGE && e.msg[0],
-		    "refused: %s", e.msg);
+		ok(codec_parse(bad[i], &p, &e) == -ERR_USAGE && ERR_MSG(&e)[0],
+		    "refused: %s", ERR_MSG(&e));
 	}
 	ok(codec_name(CODEC_F16) != NULL && codec_name(200) == NULL,
 	    "codec_name");
@@ -394,13 +394,13 @@ test_refusals(void)
 	uint8_t param;
 
 	ok(codec_encode(&p, &ctx, x, 3, &b, &param, &e) == -ERR_DATA &&
-	    b.n == 0, "a NaN is refused: %s", e.msg);
+	    b.n == 0, "a NaN is refused: %s", ERR_MSG(&e));
 	memset(&e, 0, sizeof(e));
 	ok(codec_decode(99, 0, &ctx, NULL, 0, x, 0, &e) == -ERR_DATA &&
-	    strncmp(e.msg, "unsupported", 11) == 0, "%s", e.msg);
+	    strncmp(ERR_MSG(&e), "unsupported", 11) == 0, "%s", ERR_MSG(&e));
 	memset(&e, 0, sizeof(e));
 	ok(codec_decode(CODEC_F32, 9, &ctx, NULL, 0, x, 0, &e) == -ERR_DATA &&
-	    strncmp(e.msg, "unsupported", 11) == 0, "%s", e.msg);
+	    strncmp(ERR_MSG(&e), "unsupported", 11) == 0, "%s", ERR_MSG(&e));
 	buf_release(&b);
 }
 

@@ -77,7 +77,7 @@ run(double step, uint32_t cols, struct result *r)
 	out.n = 0;
 	if (codec_encode(&p, &ctx, x, N, &out, &param, &e) < 0 ||
 	    codec_decode(p.codec, param, &ctx, out.p, out.n, y, N, &e) < 0) {
-		(void)printf("# %s\n", e.msg);
+		(void)printf("# %s\n", ERR_MSG(&e));
 		return -1;
 	}
 	for (i = 0; i < N; i++) {

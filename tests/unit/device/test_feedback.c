@@ -126,16 +126,16 @@ sender(struct feedback *f, struct reader *in, const float *g,
 	struct codec_ctx ctx;
 	struct buf body = BUF_INIT;
 	struct writer *w;
-	float a[G], dec[G];
+	float a[G], u[G], dec[G];
 	uint32_t k;
 	int r;
 
-	if ((r = feedback_begin(f, in, e)) != 0)
+	if ((r = feedback_begin(f, reader_shard(in), reader_schema(in), e)) != 0)
 		return r < 0 ? r : -99;
 	for (k = 0; k < schema.ngroups; k++) {
 		schema_span(&schema, k, &span);
 		if ((r = feedback_target(f, k, g + span.offset, span.n, a,
-		    e)) != 0)
+		    u, e)) != 0)
 			break;
 		values_ctx(&schema, reader_shard(in), k, &ctx);
 		body.n = 0;
@@ -145,17 +145,16 @@ sender(struct feedback *f, struct reader *in, const float *g,
 		if ((r = codec_encode(pl, &ctx, a, span.n, &body, &c.param,
 		    e)) < 0 || (r = codec_decode(pl->codec, c.param, &ctx,
 		    body.p, body.n, dec, span.n, e)) < 0 ||
-		    (r = feedback_settle(f, k, a, span.n,
+		    (r = feedback_settle(f, k, a, u, span.n,
 		    (reader_shard(in)->step + k) % 3 == 0 ? NULL : &c, e)) < 0)
 			break;
 	}
 	buf_release(&body);
-	if (r != 0 || (r = feedback_commit(f, reader_shard(in)->step,
-	    e)) < 0)
+	if (r != 0)
 		return r;
 	(void)io_create_mem(wire, e);
 	(void)writer_open(&w, *wire, &o, e);
-	if ((r = feedback_send(f, reader_shard(in)->step, w, e)) == 0)
+	if ((r = feedback_commit(f, reader_shard(in)->step, w, e)) == 0)
 		r = writer_finish(w, e);
 	{
 		static unsigned char copy[1 << 16];
@@ -182,7 +181,7 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
-	if (k > 0 && (k = feedback_cache_begin(c, r, e)) >= 0 &&
+	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), e)) >= 0 &&
 	    (k = values_begin(&v, r, e)) == 0) {
 		while ((k = values_next(&v, e)) > 0) {
 			if ((k = feedback_cache_group(c, v.group, v.sent, v.x,
@@ -275,7 +274,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 			worst = breach(o, &b);
 	}
 	ok(r == 0 && worst <= allow, "%s with %s: r + e' = a within %g (%s)",
-	    feedback_names[o->kind], codec, worst, e.msg);
+	    feedback_names[o->kind], codec, worst, ERR_MSG(&e));
 	if (side && o->kind != FEEDBACK_MOMENTUM)
 		ok(same, "%s with %s: both sides hold the same history",
 		    feedback_names[o->kind], codec);

@@ -27,8 +27,8 @@ there_and_back(const struct state *s)
 	    memory_put(&h, "w", two, 2, &e) == 0 &&
 	    text_set(&h.kv, "model", "abc", &e) == 0 &&
 	    memory_save(&h, s, "score", NULL, "test", &e) == 0,
-	    "saved %s", e.msg);
-	ok(memory_load(&g, s, "score", &e) == 1, "loaded %s", e.msg);
+	    "saved %s", ERR_MSG(&e));
+	ok(memory_load(&g, s, "score", &e) == 1, "loaded %s", ERR_MSG(&e));
 	y = memory_row(&g, "m1", N);
 	ok(y != NULL && memcmp(x, y, sizeof(x)) == 0, "the long row");
 	y = memory_row(&g, "w", 2);
@@ -54,8 +54,8 @@ damage(const struct state *s)
 	ok(fd >= 0 && pread(fd, &c, 1, 700) == 1 && (c = (char)(c ^ 1), 1) &&
 	    pwrite(fd, &c, 1, 700) == 1, "one bit flipped");
 	k = memory_load(&h, s, "score", &e);
-	ok(k == -ERR_DATA && strncmp(e.msg, "corrupt", 7) == 0 &&
-	    strstr(e.msg, "score'") != NULL && h.n == 0, "refused: %s", e.msg);
+	ok(k == -ERR_DATA && strncmp(ERR_MSG(&e), "corrupt", 7) == 0 &&
+	    strstr(ERR_MSG(&e), "score'") != NULL && h.n == 0, "refused: %s", ERR_MSG(&e));
 	if (fd >= 0)
 		(void)close(fd);
 	(void)unlink(path);

@@ -80,8 +80,8 @@ files_refused(enum format_id f, const char *name, const char *word,
 	int r = files_read(&s, f, name, NULL, x, 1 << 16, &e);
 	size_t n = strlen(word);
 
-	ok(r == -ERR_DATA && strncmp(e.msg, word, n) == 0 && e.msg[n] == ':',
-	    "%s: %s", about, r == 0 ? "was accepted" : e.msg);
+	ok(r == -ERR_DATA && strncmp(ERR_MSG(&e), word, n) == 0 && ERR_MSG(&e)[n] == ':',
+	    "%s: %s", about, r == 0 ? "was accepted" : ERR_MSG(&e));
 	format_close(s);
 }
 

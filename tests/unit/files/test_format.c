@@ -108,7 +108,7 @@ round_trip(enum format_id f, const struct schema *sc,
 	in.ndim = sc->t[0].ndim;
 	if (r == 0 && (r = format_open(&s, f, "f", &in, &e)) == 0)
 		r = read_pieces(s, (size_t)sc->total, &e);
-	ok(r == 0, "%s: %s", about, e.msg);
+	ok(r == 0, "%s: %s", about, ERR_MSG(&e));
 	if (r < 0)
 		return;
 	ok(memcmp(value, back, (size_t)sc->total * sizeof(*back)) == 0 &&
@@ -177,9 +177,9 @@ refuse_write(enum format_id f, const struct schema *sc, const char *about)
 	struct err e = ERR_INIT;
 	int r = files_write(f, "refused", sc, value, NULL, &e);
 
-	ok(r == -ERR_DATA && strncmp(e.msg, "unsupported: ", 13) == 0 &&
+	ok(r == -ERR_DATA && strncmp(ERR_MSG(&e), "unsupported: ", 13) == 0 &&
 	    access("refused", F_OK) != 0, "%s: %s", about,
-	    r == 0 ? "was written" : e.msg);
+	    r == 0 ? "was written" : ERR_MSG(&e));
 }
 
 static void
@@ -223,14 +223,14 @@ test_inexact(void)
 	files_put("f", b, sizeof(dict) - 1 + 12);
 	o.round = 0;
 	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
-	ok(r == -ERR_DATA && strcmp(e.msg, "unsupported: tensor 'w' [1] in 'f': "
-	    "i32 16777217 is not exact in f32") == 0, "refused: %s", e.msg);
+	ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "unsupported: tensor 'w' [1] in 'f': "
+	    "i32 16777217 is not exact in f32") == 0, "refused: %s", ERR_MSG(&e));
 	format_close(s);
 	o.round = 1;
 	err_clear(&e);
 	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
 	ok(r == 0 && x[0] == 16777216 && x[1] == 16777216 && x[2] == 3 &&
-	    format_rounded(s) == 1, "or rounded, and counted: %s", e.msg);
+	    format_rounded(s) == 1, "or rounded, and counted: %s", ERR_MSG(&e));
 	format_close(s);
 }
 
@@ -252,7 +252,7 @@ test_note(void)
 	    format_note(s)->n == 2 && strcmp(text_get(format_note(s),
 	    "safetensors.format"), "pt") == 0 && strcmp(text_get(format_note(s),
 	    "safetensors.said"), "\"yes\" \\ \xc3\xbc") == 0,
-	    "metadata goes out and comes in: %s", e.msg);
+	    "metadata goes out and comes in: %s", ERR_MSG(&e));
 	format_close(s);
 	text_release(&kv);
 }
@@ -270,12 +270,12 @@ test_raw(void)
 	files_refused(FORMAT_RAW, "f", "truncated", "raw, nothing");
 	files_put("f", "0123456789abcdef", 12);
 	ok(files_read(&s, FORMAT_RAW, "f", &o, back, 4, &e) == -ERR_DATA &&
-	    strncmp(e.msg, "truncated: ", 11) == 0, "3 of 4 values: %s", e.msg);
+	    strncmp(ERR_MSG(&e), "truncated: ", 11) == 0, "3 of 4 values: %s", ERR_MSG(&e));
 	format_close(s);
 	err_clear(&e);
 	files_put("f", "0123456789abcdef0", 17);
 	ok(files_read(&s, FORMAT_RAW, "f", &o, back, 4, &e) == -ERR_DATA &&
-	    strncmp(e.msg, "corrupt: ", 9) == 0, "4 and a bit: %s", e.msg);
+	    strncmp(ERR_MSG(&e), "corrupt: ", 9) == 0, "4 and a bit: %s", ERR_MSG(&e));
 	format_close(s);
 }
 

@@ -82,7 +82,7 @@ main(void)
 				s.numel *= s.dim[d] = t[i].dim[d];
 			e = (struct err)ERR_INIT;
 			ok(right(&s, block[k], &e) == 0, "shape %zu, blocks of "
-			    "%zu bytes: %s", i, block[k], e.msg);
+			    "%zu bytes: %s", i, block[k], ERR_MSG(&e));
 		}
 	return done_testing();
 }

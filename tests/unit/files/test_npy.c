@@ -36,7 +36,7 @@ test_parse_good(void)
 		ok(r == 0 && h.dtype == t[i].dtype && h.lay == t[i].lay &&
 		    h.ndim == t[i].ndim &&
 		    (h.ndim == 0 || h.dim[h.ndim - 1] == t[i].last),
-		    "head %zu: %s", i, e.msg);
+		    "head %zu: %s", i, ERR_MSG(&e));
 	}
 }
 
@@ -80,23 +80,23 @@ test_parse_bad(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		e = (struct err)ERR_INIT;
 		ok(npy_parse(&h, bad[i], strlen(bad[i]), "'t'", &e) ==
-		    -ERR_DATA && strncmp(e.msg, "corrupt: ", 9) == 0,
-		    "bad head %zu: %s", i, e.msg);
+		    -ERR_DATA && strncmp(ERR_MSG(&e), "corrupt: ", 9) == 0,
+		    "bad head %zu: %s", i, ERR_MSG(&e));
 	}
 	for (i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
 		e = (struct err)ERR_INIT;
 		ok(npy_parse(&h, beyond[i], strlen(beyond[i]), "'t'", &e) ==
-		    -ERR_DATA && strncmp(e.msg, "limit: ", 7) == 0,
-		    "head beyond a limit %zu: %s", i, e.msg);
+		    -ERR_DATA && strncmp(ERR_MSG(&e), "limit: ", 7) == 0,
+		    "head beyond a limit %zu: %s", i, ERR_MSG(&e));
 	}
 	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		e = (struct err)ERR_INIT;
 		(void)snprintf(text, sizeof(text), "{'descr': %s, " REST,
 		    other[i]);
 		ok(npy_parse(&h, text, strlen(text), "'t'", &e) == -ERR_DATA &&
-		    strncmp(e.msg, "unsupported: 't' ", 17) == 0 &&
-		    (i > 1 || strstr(e.msg, "pickled") != NULL),
-		    "dtype %zu: %s", i, e.msg);
+		    strncmp(ERR_MSG(&e), "unsupported: 't' ", 17) == 0 &&
+		    (i > 1 || strstr(ERR_MSG(&e), "pickled") != NULL),
+		    "dtype %zu: %s", i, ERR_MSG(&e));
 	}
 }
 
@@ -154,7 +154,7 @@ test_orders(void)
 		    sc->t[0].dtype == SCHEMA_F16 && sc->t[0].dim[1] == 3 &&
 		    x[0] == 0 && x[1] == 1 && x[2] == 2 && x[3] == 3 &&
 		    x[4] == 4 && x[5] == 5,
-		    "version %u, big-endian, Fortran order: %s", v, e.msg);
+		    "version %u, big-endian, Fortran order: %s", v, ERR_MSG(&e));
 		format_close(s);
 	}
 }

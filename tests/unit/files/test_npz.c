@@ -73,7 +73,7 @@ test_numpy(void)
 	files_put("f.npz", numpy, sizeof(numpy));
 	r = files_read(&s, FORMAT_NPZ, "f.npz", NULL, x, 8, &e);
 	ok(r == 0 && is_numpy(format_schema(s), x), "what numpy wrote: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 	format_close(s);
 }
 
@@ -89,7 +89,7 @@ test_cut(void)
 		files_put("f.npz", numpy, i);
 		e = (struct err)ERR_INIT;
 		bad += files_read(&s, FORMAT_NPZ, "f.npz", NULL, x, 8, &e) !=
-		    -ERR_DATA || strncmp(e.msg, "truncated: ", 11) != 0;
+		    -ERR_DATA || strncmp(ERR_MSG(&e), "truncated: ", 11) != 0;
 		format_close(s);
 	}
 	ok(bad == 0, "every cut is truncated (%zu are not)", bad);
@@ -350,7 +350,7 @@ test_name(void)
 		ok(r == 0 && format_schema(s)->n == 2 &&
 		    strcmp(format_schema(s)->t[0].name, "b/\xc3\xbc") == 0 &&
 		    strcmp(format_schema(s)->t[1].name, "b/\xe2\x82\xac") == 0 &&
-		    x[0] == 0.5f, "names in locale %s: %s", locales[i], e.msg);
+		    x[0] == 0.5f, "names in locale %s: %s", locales[i], ERR_MSG(&e));
 		format_close(s);
 	}
 	(void)setlocale(LC_ALL, "C");

@@ -45,7 +45,7 @@ test_order(void)
 	    ENTRY("first", "BF16", "[2]", "0", "4") "}  \n", 16);
 	r = files_read(&s, FORMAT_SAFETENSORS, "f.safetensors", NULL, x, 8, &e);
 	sc = s != NULL ? format_schema(s) : NULL;
-	ok(r == 0, "a good file: %s", e.msg);
+	ok(r == 0, "a good file: %s", ERR_MSG(&e));
 	if (r < 0)
 		return;
 	ok(sc->n == 4 && strcmp(sc->t[0].name, "first") == 0 &&
@@ -245,7 +245,7 @@ test_window(void)
 		wrong += strcmp(format_schema(s)->t[i].name, name) != 0;
 	}
 	ok(r == 0 && format_schema(s)->n == N && wrong == 0,
-	    "40,000 tensors, 2.6 MB of header: %s", e.msg);
+	    "40,000 tensors, 2.6 MB of header: %s", ERR_MSG(&e));
 	format_close(s);
 }
 

@@ -36,8 +36,8 @@ static int
 says(const unsigned char p[64], const char *word)
 {
 	return decode(p) == -ERR_DATA &&
-	    strncmp(e.msg, word, strlen(word)) == 0 &&
-	    strstr(e.msg, "at byte 4096") != NULL;
+	    strncmp(ERR_MSG(&e), word, strlen(word)) == 0 &&
+	    strstr(ERR_MSG(&e), "at byte 4096") != NULL;
 }
 
 static void
@@ -79,16 +79,16 @@ test_checks(void)
 	ok(wrong == 0, "each of 512 flipped bits is corrupt, not unsupported");
 	p[10] = 2;
 	seal(p);
-	ok(says(p, "unsupported"), "%s", e.msg);
+	ok(says(p, "unsupported"), "%s", ERR_MSG(&e));
 	ok(frame_unknown(p), "whole, but not known");
 	frame_encode(&sample, p);
 	p[11] = 9;
 	seal(p);
-	ok(says(p, "unsupported"), "%s", e.msg);
+	ok(says(p, "unsupported"), "%s", ERR_MSG(&e));
 	p[10] = 8;
 	p[11] = 1;
 	seal(p);
-	ok(says(p, "unsupported: a draft"), "%s", e.msg);
+	ok(says(p, "unsupported: a draft"), "%s", ERR_MSG(&e));
 	frame_encode(&sample, p);
 	ok(!frame_unknown(p), "a header of this version is known");
 	p[60] ^= 1;
@@ -96,7 +96,7 @@ test_checks(void)
 	frame_encode(&sample, p);
 	p[8] = 2;
 	seal(p);
-	ok(says(p, "unsupported"), "a critical flag: %s", e.msg);
+	ok(says(p, "unsupported"), "a critical flag: %s", ERR_MSG(&e));
 	p[8] = 0;
 	p[9] = 0x80;
 	seal(p);
@@ -105,16 +105,16 @@ test_checks(void)
 	bytes_set32(p + 16, FRAME_MAX + 1);
 	bytes_set32(p + 20, FRAME_MAX + 1);
 	seal(p);
-	ok(says(p, "limit"), "%s", e.msg);
+	ok(says(p, "limit"), "%s", ERR_MSG(&e));
 	frame_encode(&sample, p);
 	p[8] = 1;
 	bytes_set32(p + 20, UINT32_MAX);
 	seal(p);
-	ok(says(p, "limit"), "unpacked: %s", e.msg);
+	ok(says(p, "limit"), "unpacked: %s", ERR_MSG(&e));
 	frame_encode(&sample, p);
 	bytes_set32(p + 20, 99);
 	seal(p);
-	ok(says(p, "corrupt"), "two lengths without LZ4: %s", e.msg);
+	ok(says(p, "corrupt"), "two lengths without LZ4: %s", ERR_MSG(&e));
 }
 
 static void
@@ -126,10 +126,10 @@ test_text_mode(void)
 	h.type = FRAME_HEAD;
 	frame_encode(&h, p);
 	memcpy(p + 4, "\r\r\n\x1a", 4);		/* a terminal's newline */
-	ok(says(p, "corrupt") && strstr(e.msg, "terminal") != NULL, "%s",
-	    e.msg);
+	ok(says(p, "corrupt") && strstr(ERR_MSG(&e), "terminal") != NULL, "%s",
+	    ERR_MSG(&e));
 	memcpy(p + 4, "\n\x1a\n", 3);		/* CR taken out */
-	ok(says(p, "corrupt") && strstr(e.msg, "terminal") != NULL,
+	ok(says(p, "corrupt") && strstr(ERR_MSG(&e), "terminal") != NULL,
 	    "the other way");
 	memcpy(p, "{\"head\":", 8);
 	ok(frame_decode(&h, p, FRAME_MAX, 0, NULL) == -ERR_DATA, "text");

@@ -31,7 +31,7 @@ test_stats(void)
 	(void)note_put_stats(&b, 5, s, 2, &e);
 	ok(b.n == NOTE_HEAD + 2 * NOTE_STAT, "%zu bytes for two groups", b.n);
 	ok(get(&n, &b, NOTE_STAT, 7) == 0 && n.first == 5 && n.n == 2,
-	    "groups 5 and 6: %s", e.msg);
+	    "groups 5 and 6: %s", ERR_MSG(&e));
 	note_stat(&n, 0, &t);
 	ok(memcmp(&t, &s[0], sizeof(t)) == 0, "the first as it was");
 	note_stat(&n, 1, &t);
@@ -74,9 +74,9 @@ test_hostile(void)
 	ok(get(&n, &b, NOTE_SCORE, 5) == 0 && note_score(&n, 2) == 3,
 	    "scores");
 	ok(get(&n, &b, NOTE_SCORE, 4) == -ERR_DATA, "beyond the schema: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 	ok(get(&n, &b, NOTE_PLAN, 5) == -ERR_DATA, "another entry size: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 	full = b.n;
 	for (i = 0; i < full; i++) {
 		struct buf part = { malloc(i != 0 ? i : 1), i, i };
@@ -127,12 +127,12 @@ test_pieces(void)
 	ok(wrong == 0 && p.any, "each group its own");
 	ok(plan_get(&p, 7, &c) == 0, "not told yet");
 	ok(add(&p, 9, 2, CODEC_Q4, 10) == -ERR_DATA, "beyond the schema: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 	plan_clear(&p);
 	for (g = 0; g < 1000000 && add(&p, 9, 0, CODEC_Q4, 10) == 0; g++)
 		continue;
-	ok(g < 600000 && strncmp(e.msg, "limit", 5) == 0,
-	    "%u empty pieces are too many: %s", g, e.msg);
+	ok(g < 600000 && strncmp(ERR_MSG(&e), "limit", 5) == 0,
+	    "%u empty pieces are too many: %s", g, ERR_MSG(&e));
 	plan_clear(&p);
 	ok(plan_get(&p, 8, &c) == 0 && !p.any, "the next shard has none");
 	plan_release(&p);

@@ -147,7 +147,7 @@ test_large(void)
 	    (k = writer_shard(w, &s, &sc, &e)) == 0 &&
 	    (k = writer_send(w, NULL, &e)) == 0)
 		k = writer_finish(w, &e);
-	ok(k == 0, "2^20 tensors with names of 90 bytes %s", e.msg);
+	ok(k == 0, "2^20 tensors with names of 90 bytes %s", ERR_MSG(&e));
 	p = io_mem(io, &n);
 	if ((k = io_open_mem(&io, p, n, &e)) == 0 &&
 	    (k = reader_open(&r, io, NULL, &e)) == 0)
@@ -155,7 +155,7 @@ test_large(void)
 			continue;
 	ok(k == READER_SHARD && reader_schema(r)->n == SCHEMA_MAX_TENSORS &&
 	    memcmp(reader_schema(r)->id, sc.id, 16) == 0 &&
-	    reader_frame(r)->type == FRAME_SHRD, "and back %s", e.msg);
+	    reader_frame(r)->type == FRAME_SHRD, "and back %s", ERR_MSG(&e));
 	reader_free(r);
 	writer_free(w);
 	schema_release(&sc);
@@ -175,18 +175,18 @@ main(void)
 	make_schema();
 	ok(schema.ngroups == 6 && schema.total == N, "6 groups, 300 elements");
 	(void)io_create_mem(&io, &e);
-	ok(writer_open(&w, io, &o, &e) == 0, "writer opens: %s", e.msg);
-	ok(write_all(w, &e) == 0, "two shards written: %s", e.msg);
+	ok(writer_open(&w, io, &o, &e) == 0, "writer opens: %s", ERR_MSG(&e));
+	ok(write_all(w, &e) == 0, "two shards written: %s", ERR_MSG(&e));
 	p = malloc(1 << 16);
 	memcpy(p, io_mem(io, &n), 0);
 	memcpy(p, io_mem(io, &n), n);
 	ok(n % 8 == 0, "%zu bytes, a multiple of 8", n);
 	k = read_all(p, n, &e);
-	ok(k == 0, "read back: %d %s", k, e.msg);
+	ok(k == 0, "read back: %d %s", k, ERR_MSG(&e));
 	for (i = 0; i < n; i++) {
 		err_clear(&e);
 		if (read_all(p, i, &e) != -ERR_DATA ||
-		    strncmp(e.msg, "truncated", 9) != 0)
+		    strncmp(ERR_MSG(&e), "truncated", 9) != 0)
 			wrong++;
 	}
 	ok(wrong == 0, "every truncation is noticed (%zu not)", wrong);
@@ -200,7 +200,7 @@ main(void)
 	memcpy(p + n, p, n);
 	err_clear(&e);
 	k = read_all(p, 2 * n, &e);
-	ok(k == -99, "two streams, one after the other, are a file: %s", e.msg);
+	ok(k == -99, "two streams, one after the other, are a file: %s", ERR_MSG(&e));
 	writer_free(w);
 	schema_release(&schema);
 	free(p);

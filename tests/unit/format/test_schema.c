@@ -30,7 +30,7 @@ add(struct schema *s, const char *name, unsigned ndim, uint64_t a, uint64_t b,
 static int
 word(int r, const char *w)
 {
-	return r == -ERR_DATA && strncmp(e.msg, w, strlen(w)) == 0;
+	return r == -ERR_DATA && strncmp(ERR_MSG(&e), w, strlen(w)) == 0;
 }
 
 /* embed 10x20 in 4 groups of 64, an empty one, a scalar, 3x5 */
@@ -90,7 +90,7 @@ test_limits(void)
 	ok(word(add(&s, "w", 3, (uint64_t)1 << 32, (uint64_t)1 << 32,
 	    (uint64_t)1 << 32), "limit"), "a product that overflows");
 	ok(add(&s, "z", 3, (uint64_t)1 << 40, (uint64_t)1 << 40, 0) == 0,
-	    "a zero makes any product zero: %s", e.msg);
+	    "a zero makes any product zero: %s", ERR_MSG(&e));
 	/* one element (the name of 255) is there already */
 	ok(add(&s, "most", 1, ((uint64_t)1 << 40) - 1, 0, 0) == 0,
 	    "2^40 elements in all");
@@ -113,7 +113,7 @@ test_limits(void)
 	(void)add(&s, "w", 1, 3, 0, 0);
 	err_clear(&e);
 	ok(word(schema_finish(&s, &e), "corrupt"), "the same name twice: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 	schema_release(&s);
 }
 
@@ -189,8 +189,8 @@ test_bytes(void)
 	sample(&s);
 	(void)schema_encode(&s, &b, &e);
 	ok(decode(b.p, b.n, 216) == 0, "%zu bytes there and back: %s", b.n,
-	    e.msg);
-	ok(word(decode(b.p, b.n, 215), "limit"), "%s", e.msg);
+	    ERR_MSG(&e));
+	ok(word(decode(b.p, b.n, 215), "limit"), "%s", ERR_MSG(&e));
 	for (i = 0; i < b.n; i++)
 		cut += decode(b.p, i, 1 << 20) != -ERR_DATA;
 	ok(cut == 0, "every prefix is refused");
@@ -207,9 +207,9 @@ test_bytes(void)
 	memset(b.p, 0, 32);
 	bytes_set32(b.p, 1000000);
 	bytes_set32(b.p + 4, 64);
-	ok(word(decode(b.p, 32, 1 << 20), "corrupt"), "%s", e.msg);
+	ok(word(decode(b.p, 32, 1 << 20), "corrupt"), "%s", ERR_MSG(&e));
 	bytes_set32(b.p, SCHEMA_MAX_TENSORS + 1);
-	ok(word(decode(b.p, 32, 1 << 20), "limit"), "%s", e.msg);
+	ok(word(decode(b.p, 32, 1 << 20), "limit"), "%s", ERR_MSG(&e));
 	buf_release(&b);
 	schema_release(&s);
 }

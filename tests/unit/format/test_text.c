@@ -105,8 +105,8 @@ test_bytes(void)
 		wrong += i != 6 && from(&to, b.p, i, 0) != -ERR_DATA;
 	ok(wrong == 0, "every prefix that cuts a pair is refused");
 	ok(to.n == 0, "what fails leaves nothing");
-	ok(from(&to, twice, 12, 0) == -ERR_DATA, "twice: %s", e.msg);
-	ok(from(&to, back, 12, 0) == -ERR_DATA, "not sorted: %s", e.msg);
+	ok(from(&to, twice, 12, 0) == -ERR_DATA, "twice: %s", ERR_MSG(&e));
+	ok(from(&to, back, 12, 0) == -ERR_DATA, "not sorted: %s", ERR_MSG(&e));
 	b.n = 0;
 	ok(text_put_lines(&kv, &b, &e) == 0 && b.n == 11 &&
 	    memcmp(b.p, "a=x\nbb=\xe2\x82\xac\n", 11) == 0, "lines");
@@ -135,7 +135,7 @@ test_limit(void)
 	(void)text_set(&kv, "b", v, &e);
 	err_clear(&e);
 	ok(text_encode(&kv, &b, &e) == -ERR_DATA &&
-	    strncmp(e.msg, "limit", 5) == 0, "80 kB: %s", e.msg);
+	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "80 kB: %s", ERR_MSG(&e));
 	free(v);
 	buf_release(&b);
 	text_release(&kv);

@@ -504,8 +504,8 @@ test_choice(void)
 		ok(kern_get(&e) == *l, "ACE_KERNEL=%s", (*l)->name);
 	}
 	(void)setenv("ACE_KERNEL", "abacus", 1);
-	ok(kern_get(&e) == NULL && strstr(e.msg, "abacus") != NULL,
-	    "an unknown kernel is refused: %s", e.msg);
+	ok(kern_get(&e) == NULL && strstr(ERR_MSG(&e), "abacus") != NULL,
+	    "an unknown kernel is refused: %s", ERR_MSG(&e));
 	unsetenv("ACE_KERNEL");
 }
 

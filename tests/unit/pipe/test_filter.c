@@ -126,7 +126,7 @@ test_carry(void)
 
 	begin(&f);
 	ok(filter(&f, in_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
-	    s.shards == 1 && s.notes == 2, "all passes: %s", e.msg);
+	    s.shards == 1 && s.notes == 2, "all passes: %s", ERR_MSG(&e));
 	ok(strcmp(s.prov, "maker 1\ntest " ACE_VERSION " -x a?b\n") == 0,
 	    "provenance: ours after theirs, options, no operand, no escape");
 	ok(filter(&f, in_path, 1, 0) == 0 && look(out_path, NULL, &s) == 0 &&
@@ -146,13 +146,13 @@ test_options(void)
 	ok(filter_set(&f, 'z', NULL, &e) == 0, "not ours");
 	ok(filter_set(&f, 'o', "x", &e) == 1 && strcmp(f.output, "x") == 0,
 	    "-o");
-	ok(filter_set(&f, FILTER_MAX, "0", &e) == -ERR_USAGE, "%s", e.msg);
+	ok(filter_set(&f, FILTER_MAX, "0", &e) == -ERR_USAGE, "%s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(filter_set(&f, FILTER_MAX, "3", &e) == 1 && f.in.max_elements == 3,
 	    "--max-elements");
 	f.output = out_path;
 	ok(filter(&f, in_path, 0, 0) == -ERR_DATA &&
-	    strncmp(e.msg, "limit", 5) == 0, "is obeyed: %s", e.msg);
+	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "is obeyed: %s", ERR_MSG(&e));
 	filter_release(&f);
 }
 
@@ -164,19 +164,19 @@ test_schema(void)
 
 	begin(&f);
 	ok(filter(&f, bare_path, 0, 0) == -ERR_DATA &&
-	    strncmp(e.msg, "mismatch", 8) == 0, "%s", e.msg);
+	    strncmp(ERR_MSG(&e), "mismatch", 8) == 0, "%s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(filter_set(&f, FILTER_SCHEMA, bare_path, &e) == -ERR_DATA,
-	    "no schema to take: %s", e.msg);
+	    "no schema to take: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(filter_set(&f, FILTER_SCHEMA, in_path, &e) == 1, "--schema");
 	ok(filter(&f, bare_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
-	    s.shards == 1, "read with it, written with it: %s", e.msg);
+	    s.shards == 1, "read with it, written with it: %s", ERR_MSG(&e));
 	ok(filter_set(&f, FILTER_OMIT, NULL, &e) == 1 &&
 	    filter(&f, in_path, 0, 0) == 0, "--omit-schema");
 	ok(look(out_path, NULL, &s) == -ERR_DATA, "it is not there");
 	err_clear(&e);
-	ok(look(out_path, &f.schema, &s) == 0, "it is not needed: %s", e.msg);
+	ok(look(out_path, &f.schema, &s) == 0, "it is not needed: %s", ERR_MSG(&e));
 	filter_release(&f);
 }
 

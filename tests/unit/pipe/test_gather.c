@@ -113,7 +113,7 @@ once(char **list, size_t n, uint64_t expect, char out[256])
 
 	err_clear(&e);
 	out[0] = '\0';
-	if ((r = gather_open(&g, list, n, expect, &o, &e)) == 0)
+	if ((r = gather_open(&g, list, n, expect, -1, &o, &e)) == 0)
 		r = step(g, out);
 	gather_free(g);
 	return r;
@@ -134,19 +134,19 @@ test_order(void)
 	make(2, c, 1);
 	make(3, all, 3);
 	ok(once(path, 3, 0, first) == 1 && strlen(first) == 12, "%s%s", first,
-	    e.msg);
+	    ERR_MSG(&e));
 	turned[0] = path[2];
 	turned[1] = path[0];
 	turned[2] = path[1];
 	ok(once(turned, 3, 3, other) == 1 && strcmp(first, other) == 0,
 	    "the same in another order");
 	ok(once(path + 3, 1, 0, other) == 1 && strcmp(first, other) == 0,
-	    "the same from one input: %s%s", other, e.msg);
+	    "the same from one input: %s%s", other, ERR_MSG(&e));
 	ok(once(path + 3, 1, 3, other) == 1 && strcmp(first, other) == 0,
 	    "three expected from one input");
-	ok(once(path + 3, 1, 4, other) == -ERR_REFUSED, "four: %s", e.msg);
+	ok(once(path + 3, 1, 4, other) == -ERR_REFUSED, "four: %s", ERR_MSG(&e));
 	ok(once(path, 3, 4, other) == -ERR_REFUSED, "four of three: %s",
-	    e.msg);
+	    ERR_MSG(&e));
 }
 
 static void
@@ -162,20 +162,20 @@ test_refusals(void)
 
 	make(0, a, 1);
 	make(1, run, 1);
-	ok(once(path, 2, 0, out) == -ERR_DATA && strstr(e.msg, "'walk'") !=
-	    NULL && strstr(e.msg, "'run'") != NULL, "%s", e.msg);
+	ok(once(path, 2, 0, out) == -ERR_DATA && strstr(ERR_MSG(&e), "'walk'") !=
+	    NULL && strstr(ERR_MSG(&e), "'run'") != NULL, "%s", ERR_MSG(&e));
 	make(1, late, 1);
-	ok(once(path, 2, 0, out) == -ERR_DATA && strstr(e.msg, "step 3") !=
-	    NULL && strstr(e.msg, "step 4") != NULL, "%s", e.msg);
+	ok(once(path, 2, 0, out) == -ERR_DATA && strstr(ERR_MSG(&e), "step 3") !=
+	    NULL && strstr(ERR_MSG(&e), "step 4") != NULL, "%s", ERR_MSG(&e));
 	make(1, wide, 1);
 	ok(once(path, 2, 0, out) == -ERR_DATA &&
-	    strncmp(e.msg, "mismatch", 8) == 0 && strstr(e.msg, "'w'") != NULL,
-	    "%s", e.msg);
+	    strncmp(ERR_MSG(&e), "mismatch", 8) == 0 && strstr(ERR_MSG(&e), "'w'") != NULL,
+	    "%s", ERR_MSG(&e));
 	make(1, saved, 1);
 	ok(once(path, 2, 0, out) == -ERR_REFUSED &&
-	    strstr(e.msg, "recovered") != NULL, "%s", e.msg);
+	    strstr(ERR_MSG(&e), "recovered") != NULL, "%s", ERR_MSG(&e));
 	same[0] = same[1] = path[0];
-	ok(once(same, 2, 0, out) == -ERR_REFUSED, "%s", e.msg);
+	ok(once(same, 2, 0, out) == -ERR_REFUSED, "%s", ERR_MSG(&e));
 }
 
 static void
@@ -198,18 +198,18 @@ test_steps(void)
 	make(2, mixed, 4);
 	for (i = 0; i < 2; i++) {
 		err_clear(&e);
-		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, &o, &e);
+		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, -1, &o, &e);
 		ok(step(g, one) == 1 && strstr(one, "a=1 ") != NULL &&
-		    strstr(one, "b=3 ") != NULL, "step 1: %s%s", one, e.msg);
+		    strstr(one, "b=3 ") != NULL, "step 1: %s%s", one, ERR_MSG(&e));
 		ok(step(g, two) == 1 && strstr(two, "a=2 ") != NULL &&
-		    strstr(two, "b=4 ") != NULL, "step 2: %s%s", two, e.msg);
+		    strstr(two, "b=4 ") != NULL, "step 2: %s%s", two, ERR_MSG(&e));
 		ok(step(g, one) == 0, "the end");
 		gather_free(g);
 	}
 	make(1, b, 1);
-	(void)gather_open(&g, path, 2, 0, &o, &e);
+	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
 	ok(step(g, one) == 1 && step(g, two) == -ERR_REFUSED,
-	    "one ends before the other: %s", e.msg);
+	    "one ends before the other: %s", ERR_MSG(&e));
 	gather_free(g);
 }
 
@@ -227,7 +227,7 @@ test_members(void)
 	make(0, b, 1);
 	make(1, a, 1);
 	err_clear(&e);
-	(void)gather_open(&g, path, 2, 0, &o, &e);
+	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
 	ok(step(g, out) == 1 && gather_members(g, &l, &e) == 0 &&
 	    array_put_names(&l, &b2, &e) == 0 && l.n == 2 &&
 	    strcmp(l.p[0], "a") == 0 && strcmp(l.p[1], "b") == 0,

@@ -65,7 +65,7 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	want = size_send(&z);
 out:
 	ok(r >= 0 && got == want, "%u groups, %u %%, up to %zu bytes: %llu %s",
-	    ngroups, keep, most, (unsigned long long)want, e.msg);
+	    ngroups, keep, most, (unsigned long long)want, ERR_MSG(&e));
 	writer_free(w);
 	shard_release(&s);
 	schema_release(&sc);

@@ -282,7 +282,7 @@ main(void)
 	size_t n;
 	int i;
 
-	ok(make_file(&e) == 0, "two streams of five shards: %s", e.msg);
+	ok(make_file(&e) == 0, "two streams of five shards: %s", ERR_MSG(&e));
 	ok(survey(&e) == ALL, "%zu bytes", nfile);
 	memcpy(hurt, file, nfile);
 	ok(trial(nfile, &x, &f, &e) == 0 && x.damages == 0 && x.saved == ALL &&
@@ -305,7 +305,7 @@ main(void)
 		}
 	}
 	ok(failed == 0, "%d damages, %lu not recovered from: %s", TRIALS,
-	    failed, e.msg);
+	    failed, ERR_MSG(&e));
 	ok(saved > 7ul * TRIALS, "%lu shards saved", saved);
 	ok(wrong == 0, "%lu that were never written", wrong);
 	ok(unmarked == 0, "%lu not marked", unmarked);

@@ -65,8 +65,8 @@ no(const struct shard_sums *s, const char *what)
 {
 	char *text;
 
-	ok(verify(s, &text) == -ERR_NO && strstr(e.msg, what) != NULL &&
-	    strstr(e.msg, "shard 1 ") != NULL && text[0] == '\0', "%s", e.msg);
+	ok(verify(s, &text) == -ERR_NO && strstr(ERR_MSG(&e), what) != NULL &&
+	    strstr(ERR_MSG(&e), "shard 1 ") != NULL && text[0] == '\0', "%s", ERR_MSG(&e));
 	free(text);
 }
 
@@ -77,18 +77,18 @@ main(void)
 	char *text;
 
 	ok(verify(NULL, &text) == 0 && strstr(text, ": ok, 1 shards, ") != NULL,
-	    "as the writer sums: %s", e.msg);
+	    "as the writer sums: %s", ERR_MSG(&e));
 	free(text);
-	ok(verify(&good, &text) == 0, "3 values, sum 3, 21, 4: %s", e.msg);
+	ok(verify(&good, &text) == 0, "3 values, sum 3, 21, 4: %s", ERR_MSG(&e));
 	free(text);
 	s = good;
 	s.sum = 3 + 1e-14;
-	ok(verify(&s, &text) == 0, "summed in another order: %s", e.msg);
+	ok(verify(&s, &text) == 0, "summed in another order: %s", ERR_MSG(&e));
 	free(text);
 	s = good;
 	s.nonzero = 4;
-	ok(verify(&s, &text) == -ERR_DATA && strstr(e.msg, "not 0") != NULL,
-	    "%s", e.msg);	/* whoever decodes refuses that */
+	ok(verify(&s, &text) == -ERR_DATA && strstr(ERR_MSG(&e), "not 0") != NULL,
+	    "%s", ERR_MSG(&e));	/* whoever decodes refuses that */
 	free(text);
 	s = good;
 	s.sum = 3 + 1e-9;

@@ -75,7 +75,7 @@ main(void)
 	ok(norms_add(&s, 1, 7, &e) == 0 && is(norms_median(&s, 2), 7),
 	    "in memory");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(holds(bad[i]) == -ERR_DATA, "%s", e.msg);
+		ok(holds(bad[i]) == -ERR_DATA, "%s", ERR_MSG(&e));
 	(void)unlink(path);
 	return done_testing();
 }

@@ -167,8 +167,8 @@ test_edges(void)
 	d = link_of(1e-9, 1e9, 1e18);
 	ok(deco_bubbles(&d, DECO_PAPER, &p) == 0, "a tau beyond all bounds");
 	d = link_of(0.5, 0, 100);
-	ok(deco_check(&d, &e) == -ERR_USAGE && strstr(e.msg, "bandwidth"),
-	    "no bandwidth: %s", e.msg);
+	ok(deco_check(&d, &e) == -ERR_USAGE && strstr(ERR_MSG(&e), "bandwidth"),
+	    "no bandwidth: %s", ERR_MSG(&e));
 	d = link_of(0.5, NAN, 100);
 	ok(deco_check(&d, NULL) == -ERR_USAGE, "an unknown one");
 	d = link_of(0, 5, 100);

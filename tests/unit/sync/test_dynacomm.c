@@ -22,6 +22,7 @@ static const struct {
 	    39, 2, { 5, 6 } },
 	{ "free layers", 3, { 0, 0, 9 }, { 4, 4, 4 }, 3, 24, 22, 19, 2,
 	    { 2, 3 } },
+	{ "nothing costs", 3, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, 0, 0, 1, { 3 } },
 	{ "one layer", 1, { 7 }, { 9 }, 2, 18, 18, 18, 1, { 1 } },
 };
 
@@ -226,7 +227,7 @@ test_large(void)
 		pt[i] = INT64_MAX / 8;
 	e = (struct err)ERR_INIT;
 	ok(dynacomm_init(&d, pt, fc, LARGE, 0, &e) == -ERR_DATA &&
-	    strstr(e.msg, "limit: layer 2") != NULL, "no overflow: %s", e.msg);
+	    strstr(ERR_MSG(&e), "limit: layer 2") != NULL, "no overflow: %s", ERR_MSG(&e));
 	pt[0] = -1;
 	ok(dynacomm_init(&d, pt, fc, 1, 0, NULL) == -ERR_USAGE &&
 	    dynacomm_init(&d, fc, fc, 0, 0, NULL) == -ERR_USAGE &&

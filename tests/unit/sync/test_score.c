@@ -197,7 +197,7 @@ learn(void)
 	    (double)score_of(s, 7));
 	b[3] = NAN;
 	ok(score_learn(s, b, 4, &e) == -ERR_DATA &&
-	    strncmp(e.msg, "corrupt", 7) == 0, "a NaN is refused");
+	    strncmp(ERR_MSG(&e), "corrupt", 7) == 0, "a NaN is refused");
 	score_free(s);
 }
 

@@ -88,7 +88,7 @@ test_clusters(void)
 	ok(sketch_judge(&s, 0.5, &e) == 0 && s.clusters == 0,
 	    "none that counts, none");
 	ok(sketch_begin(&s, CLUSTER_GROUP + 1, &e) == -ERR_REFUSED,
-	    "too many are refused: %s", e.msg);
+	    "too many are refused: %s", ERR_MSG(&e));
 	sketch_release(&s);
 }
 

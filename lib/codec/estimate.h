@@ -1,0 +1,50 @@
+/*
+ * The magnitudes of a group as its statistics tell of them: what the codecs
+ * foretell their rate and error from (codec_foretell; ours).  The histogram
+ * has one bin per octave of magnitude; inside a bin the density is taken as a
+ * power of x that fits its neighbours.  Where values stand in the group is not
+ * known: positions are taken as uniform, blocks and rows as independent draws,
+ * the dearest case of each.  So what depends on it is a bound: a low rank that
+ * a matrix has is not seen, only what rank r is worth where there is none.
+ */
+#ifndef ACE_ESTIMATE_H
+#define ACE_ESTIMATE_H
+
+#include <stdint.h>
+
+#include "codec/codec.h"
+#include "codec/stat.h"
+
+enum { ESTIMATE_PIECES = 8, ESTIMATE_POINTS = STAT_BINS * ESTIMATE_PIECES + 1 };
+
+/* The magnitudes, largest first: w[i] values of size x[i]. */
+struct estimate {
+	double n, nonzero, sumsq, sumabs, max;
+	struct codec_ctx ctx;	/* of which only the shape is used */
+	unsigned points;
+	double x[ESTIMATE_POINTS], w[ESTIMATE_POINTS];
+	/* sums over the points from i on, of w, w x^2, w log2(w / x) */
+	double count[ESTIMATE_POINTS + 1], energy[ESTIMATE_POINTS + 1],
+	    log[ESTIMATE_POINTS + 1];
+};
+
+/* estimate_init(m, s, ctx): ctx NULL for a group without rows. */
+void estimate_init(struct estimate *m, const struct stat_group *s,
+    const struct codec_ctx *ctx);
+
+/* ---- for the codecs ---- */
+
+/* estimate_log2(x), x > 0, estimate_exp2(x): to nine digits, the same bits on
+ * every machine. */
+double estimate_log2(double x);
+double estimate_exp2(double x);
+
+/* estimate_below(m, x): the first point below x, m->points when none is. */
+unsigned estimate_below(const struct estimate *m, double x);
+
+/* estimate_coded(m, count, levels): bytes of the rANS code (codec/rans.h) of
+ * n symbols, count[0] of which are 0 and count[l] +-l, l <= levels. */
+double estimate_coded(const struct estimate *m, const double *count,
+    unsigned levels);
+
+#endif

@@ -1,0 +1,264 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "base/wait.h"
+#include "device/feedback.h"
+#include "format/values.h"
+#include "kern/kern.h"
+#include "stage/stage_expand.h"
+
+int
+stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
+    struct err *e)
+{
+	int r = 0;
+
+	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
+	case STAGE_EXPAND_CACHE:
+		o->cache = val;
+		break;
+	case STAGE_EXPAND_GAMMA:
+		r = num_f64(&o->gamma, val, 0, 1, "--gamma", e);
+		break;
+	case STAGE_EXPAND_WAIT:
+		r = num_time(&o->wait, val, "--wait", e);
+		break;
+	case STAGE_EXPAND_GAP:
+		o->gap = 1;
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+struct stage_expand {
+	struct stage s;
+	const struct stage_expand_opts *o;
+	const struct kern *kern;
+	struct stage_shard sh;		/* as it came */
+	struct shard made;		/* what the expanded one says */
+	struct state state;
+	struct residual res;
+	struct feedback_cache *cache;	/* NULL: none */
+	struct shard_sums sums;		/* of what we make */
+	float *x;			/* one group */
+	size_t cap;
+	uint32_t next;			/* group */
+	int first;			/* no shard was seen yet */
+};
+
+/* Who reads the residual must not be ahead of who writes it. */
+static int
+stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, const struct shard *sh,
+    int first)
+{
+	if (q->d.r == NULL)
+		return first;
+	return q->step + 1 >= sh->step || o->gap;
+}
+
+static int
+stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
+    struct residual *q, const struct shard *sh, int first, struct err *e)
+{
+	struct wait w = wait_begin(o->wait, o->reader);
+	int r;
+
+	while ((r = residual_open(q, s, e)) == 0 &&
+	    !stage_expand_ready(o, q, sh, first)) {
+		if ((r = wait_more(&w, e)) == WAIT_OVER)
+			break;
+		residual_close(q);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0 || stage_expand_ready(o, q, sh, first))
+		return r;
+	if (q->d.r == NULL)
+		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
+		    "committed for the step before %llu in %g s", s->dir,
+		    (unsigned long long)sh->step, o->wait);
+	return err_set(e, ERR_REFUSED, "state '%s' is at step %llu, the shard "
+	    "at %llu, after %g s (--allow-gap, --wait)", s->dir, (unsigned long long)q->step,
+	    (unsigned long long)sh->step, o->wait);
+}
+
+/* ---- the shard as it will be ---- */
+
+/* What the expanded shard says of itself. */
+static int
+stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
+{
+	int r;
+
+	s->flags &= ~SHARD_PREDICTED;
+	if ((r = text_set(&s->kv, FEEDBACK_KEY, NULL, e)) < 0 ||
+	    (r = text_set(&s->kv, FEEDBACK_KEY_BASE, NULL, e)) < 0)
+		return r;
+	if (x->o->dir == NULL)
+		return 0;
+	if ((r = stage_expand_wait(x->o, &x->state, &x->res, x->sh.shard,
+	    x->first, e)) < 0 || (r = dense_check(&x->res.d, x->sh.shard,
+	    x->sh.schema, e)) < 0)
+		return r;
+	s->flags |= SHARD_ERROR_FEEDBACK;
+	return text_set(&s->kv, SHARD_KEY_STAMP, x->res.d.stamp, e);
+}
+
+static int
+stage_expand_begin(struct stage *st, const struct stage_shard *sh,
+    struct err *e)
+{
+	struct stage_expand *x = (struct stage_expand *)st;
+	struct stage_shard to = *sh;
+	int r;
+
+	x->sh = *sh;
+	x->next = 0;
+	x->sums = (struct shard_sums){ 0, 0, 0, 0, 0 };
+	if ((r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
+	    sizeof(*x->x), e)) < 0 || (r = x->cache != NULL ?
+	    feedback_cache_begin(x->cache, sh->shard, sh->schema, e) :
+	    values_whole(sh->shard, e)) < 0)
+		return r;
+	to.shard = &x->made;
+	if ((r = shard_copy(&x->made, sh->shard, e)) == 0 &&
+	    (r = stage_expand_describe(x, &x->made, e)) == 0)
+		r = stage_begin(st->next, &to, e);
+	x->first = 0;
+	return r;
+}
+
+/* ---- its groups ---- */
+
+/* x->x is what came of group x->next, zeros when it was not sent. */
+static int
+stage_expand_group(struct stage_expand *x, int sent, size_t n, struct err *e)
+{
+	const float *res = NULL;
+	uint32_t g = x->next++;
+	int r;
+
+	if (x->cache != NULL &&
+	    (r = feedback_cache_group(x->cache, g, sent, x->x, n, e)) < 0)
+		return r;
+	if (x->o->dir != NULL &&
+	    (r = dense_group(&x->res.d, g, &res, e)) < 0)
+		return r;
+	if (res != NULL)
+		x->kern->add_scaled(x->x, x->x, (float)x->o->gamma, res, n);
+	shard_sums_add(&x->sums, x->kern, x->x, n);
+	return stage_values(x->s.next, g, x->x, n, e);
+}
+
+/* The groups before g that were not sent. */
+static int
+stage_expand_upto(struct stage_expand *x, uint32_t g, struct err *e)
+{
+	struct schema_span span;
+	int r = 0;
+
+	while (x->next < g && r == 0) {
+		schema_span(x->sh.schema, x->next, &span);
+		memset(x->x, 0, span.n * sizeof(*x->x));
+		r = stage_expand_group(x, 0, span.n, e);
+	}
+	return r;
+}
+
+static int
+stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
+{
+	struct stage_expand *x = (struct stage_expand *)st;
+	const float *v;
+	size_t i, n;
+	int r;
+
+	for (i = 0; i < d->n; i++) {
+		if ((r = stage_expand_upto(x, d->rec[i].group, e)) < 0 ||
+		    (r = stage_read(d, i, x->sh.in, x->x, x->cap, &v, &n,
+		    e)) < 0)
+			return r;
+		if (v != x->x)
+			memcpy(x->x, v, n * sizeof(*v));
+		if ((r = stage_expand_group(x, 1, n, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* With a residual the values are others. */
+static int
+stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
+{
+	const struct stage_expand *x = (const struct stage_expand *)st;
+
+	if (x->o->dir != NULL && !frame_safe_to_copy(n->type))
+		return 0;
+	return stage_note(st->next, n, e);
+}
+
+static int
+stage_expand_end(struct stage *st, const struct shard_sums *sums,
+    struct err *e)
+{
+	struct stage_expand *x = (struct stage_expand *)st;
+	int r = stage_expand_upto(x, x->sh.schema->ngroups, e);
+
+	residual_close(&x->res);
+	if (r == 0 && x->cache != NULL)
+		r = feedback_cache_commit(x->cache, x->o->sync, e);
+	x->sums.dropped = sums->dropped;
+	return r < 0 ? r : stage_end(st->next, &x->sums, e);
+}
+
+static void
+stage_expand_free(struct stage *st)
+{
+	struct stage_expand *x = (struct stage_expand *)st;
+
+	residual_close(&x->res);
+	shard_release(&x->made);
+	feedback_cache_free(x->cache);
+	state_close(&x->state);
+	alloc_free(x->x);
+	alloc_free(x);
+}
+
+int
+stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
+    struct err *e)
+{
+	struct stage_expand *x = alloc_get(1, sizeof(*x), e);
+	int r = 0;
+
+	*out = NULL;
+	if (x == NULL)
+		return -ERR_SYS;
+	x->o = o;
+	x->first = 1;
+	shard_init(&x->made);
+	x->state = (struct state)STATE_INIT;
+	x->s.begin = stage_expand_begin;
+	x->s.data = stage_expand_data;
+	x->s.note = stage_expand_note;
+	x->s.end = stage_expand_end;
+	x->s.free = stage_expand_free;
+	if ((x->kern = kern_get(e)) == NULL)
+		r = -ERR_USAGE;
+	if (r == 0 && o->cache != NULL)
+		r = feedback_cache_open(&x->cache, o->cache, e);
+	if (r == 0 && o->dir != NULL)
+		r = state_open(&x->state, o->dir, e);
+	if (r < 0)
+		stage_expand_free(&x->s);
+	else
+		*out = &x->s;
+	return r;
+}

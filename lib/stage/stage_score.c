@@ -1,0 +1,404 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "device/memory.h"
+#include "format/note.h"
+#include "format/values.h"
+#include "stage/stage_score.h"
+
+#define STAGE_SCORE_FILE "score"	/* in the state directory */
+#define STAGE_SCORE_MODEL "model"	/* key: the schema its rows belong to */
+#define STAGE_SCORE_KEY "form"
+#define STAGE_SCORE_ROW "weights"
+#define STAGE_SCORE_RATE 4		/* of learning */
+
+enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
+
+static const char *const stage_score_forms[] = { "level", "paper", NULL };
+
+int
+stage_score_set(struct stage_score_opts *o, int key, const char *val,
+    struct err *e)
+{
+	int r = 0, form;
+
+	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
+	case STAGE_SCORE_ALPHA:
+		r = num_f64(&o->alpha, val, 0, 1, "--alpha", e);
+		break;
+	case STAGE_SCORE_DECAY:
+		r = num_f64(&o->decay, val, 0, 1, "--smoothing", e);
+		break;
+	case STAGE_SCORE_FORM:
+		if ((r = num_choice(&form, val, stage_score_forms, "--form",
+		    e)) == 0)
+			o->form = (enum score_form)form;
+		break;
+	case STAGE_SCORE_FEEDBACK:
+		o->feedback = val;
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+struct stage_score {
+	struct stage s;
+	const struct stage_score_opts *o;
+	struct stage_shard sh;		/* at hand */
+	struct state state;
+	struct score *score;
+	unsigned char model[16];	/* schema id score was made for */
+	float *x;			/* one group */
+	size_t cap;
+	struct stat_group *stat;	/* of one DATA frame's groups */
+	size_t stat_cap;
+	struct buf note;
+	int scale;			/* scores come with the data */
+};
+
+/* ---- the history ---- */
+
+static int
+stage_score_load(struct stage_score *x, struct err *e)
+{
+	struct memory h = MEMORY_INIT;
+	char id[33];
+	const char *model, *form;
+	const float *row;
+	unsigned c;
+	int r;
+
+	if ((r = memory_load(&h, &x->state, STAGE_SCORE_FILE, e)) <= 0)
+		return r;
+	form = text_get(&h.kv, STAGE_SCORE_KEY);
+	shard_hex(x->model, id);
+	model = text_get(&h.kv, STAGE_SCORE_MODEL);
+	if (model == NULL || strcmp(model, id) != 0) {
+		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
+		    "is of another model", x->o->dir);
+		goto out;
+	}
+	if (form == NULL || strcmp(form, stage_score_forms[x->o->form]) != 0) {
+		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
+		    "is of another form", x->o->dir);
+		goto out;
+	}
+	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
+		row = memory_row(&h, score_columns[c], x->score->n);
+		if (row != NULL)
+			r = score_put_column(x->score, c, row, e);
+	}
+	row = memory_row(&h, STAGE_SCORE_ROW, SCORE_ALL);
+	if (r >= 0 && row != NULL)
+		r = score_put_all(x->score, row, e);
+out:
+	memory_release(&h);
+	return r;
+}
+
+static int
+stage_score_save(struct stage_score *x, struct err *e)
+{
+	struct memory h = MEMORY_INIT;
+	float all[SCORE_ALL];
+	char id[33];
+	float *row;
+	unsigned c;
+	int r;
+
+	if (x->o->dir == NULL || x->score->n == 0)
+		return 0;
+	if ((row = alloc_get(x->score->n, sizeof(*row), e)) == NULL)
+		return -ERR_SYS;
+	shard_hex(x->model, id);
+	if ((r = text_set(&h.kv, STAGE_SCORE_MODEL, id, e)) == 0)
+		r = text_set(&h.kv, STAGE_SCORE_KEY, stage_score_forms[x->o->form], e);
+	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
+		score_get_column(x->score, c, row);
+		r = memory_put(&h, score_columns[c], row, x->score->n, e);
+	}
+	score_get_all(x->score, all);
+	if (r >= 0 && (r = memory_put(&h, STAGE_SCORE_ROW, all, SCORE_ALL, e)) >= 0)
+		r = memory_save(&h, &x->state, STAGE_SCORE_FILE,
+		    x->sh.shard, "ace-score", e);
+	alloc_free(row);
+	memory_release(&h);
+	return r;
+}
+
+/* ---- feedback ---- */
+
+/* One aggregate: the energy per value of each group. */
+static int
+stage_score_lesson(struct stage_score *x, struct reader *r, struct err *e)
+{
+	struct values v = VALUES_INIT;
+	struct stat_group s;
+	float *benefit = alloc_get(x->score->n, sizeof(*benefit), e);
+	char why[256];
+	int k = -ERR_SYS;
+
+	if (benefit == NULL)
+		goto out;
+	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0) {
+		k = err_set(e, ERR_DATA, "mismatch: feedback '%s': %s",
+		    x->o->feedback, why);
+		goto out;
+	}
+	if ((k = values_begin(&v, r, e)) < 0)
+		goto out;
+	while ((k = values_next(&v, e)) > 0) {
+		if (stat_group_of(v.x, v.n, &s) != 0) {
+			k = err_set(e, ERR_REFUSED, "feedback '%s': a value of "
+			    "group %lu is not finite", x->o->feedback,
+			    (unsigned long)v.group);
+			goto out;
+		}
+		benefit[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;
+	}
+	if (k == 0)
+		k = score_learn(x->score, benefit, STAGE_SCORE_RATE, e);
+out:
+	values_release(&v);
+	alloc_free(benefit);
+	return k;
+}
+
+static int
+stage_score_learn(struct stage_score *x, struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if (x->score->all.shards < 1) {
+		cli_say(x->o->cli, 0, "no history yet: nothing to learn from "
+		    "'%s'", x->o->feedback);
+		return 0;
+	}
+	if ((k = io_open(&io, x->o->feedback, e)) < 0 ||
+	    (k = reader_open(&r, io, x->o->in, e)) < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_SHARD && (k = stage_score_lesson(x, r, e)) < 0)
+			break;
+	reader_free(r);
+	return k;
+}
+
+/* ---- a model ---- */
+
+static void
+stage_score_places(const struct schema *sc, struct score_place *p)
+{
+	const struct schema_tensor *t;
+	double field;
+	uint32_t g;
+	size_t i;
+	unsigned d;
+
+	for (i = 0; i < sc->n; i++) {
+		t = &sc->t[i];
+		for (field = 1, d = 1; d < t->ndim; d++)
+			field *= (double)t->dim[d];
+		for (g = t->group; g < t->group + t->ngroups; g++) {
+			p[g].depth = sc->n > 1 ?
+			    (double)i / (double)(sc->n - 1) : 0.5;
+			p[g].params = (double)t->numel;
+			p[g].field = field;
+		}
+	}
+}
+
+/* The first shard of a model: its groups' places, history, feedback. */
+static int
+stage_score_begin_model(struct stage_score *x, struct err *e)
+{
+	const struct schema *sc = x->sh.schema;
+	struct score_place *p;
+	int r;
+
+	if (x->score != NULL && memcmp(x->model, sc->id, 16) == 0)
+		return 0;
+	score_free(x->score);
+	x->score = NULL;
+	memcpy(x->model, sc->id, 16);
+	if ((p = alloc_get(sc->ngroups, sizeof(*p), e)) == NULL)
+		return -ERR_SYS;
+	stage_score_places(sc, p);
+	r = score_new(&x->score, x->o->form, p, sc->ngroups, e);
+	alloc_free(p);
+	if (r < 0 || (r = alloc_grow(&x->x, &x->cap, sc->group_size,
+	    sizeof(*x->x), e)) < 0)
+		return r;
+	x->score->alpha = x->o->alpha;
+	if (x->o->decay >= 0)
+		x->score->decay = x->o->decay;
+	if (x->o->dir != NULL && (r = stage_score_load(x, e)) < 0)
+		return r;
+	return x->o->feedback != NULL ? stage_score_learn(x, e) : 0;
+}
+
+/* ---- a shard ---- */
+
+static int
+stage_score_put(struct stage_score *x, uint32_t first, uint32_t n,
+    struct err *e)
+{
+	float *s = alloc_get(n, sizeof(*s), e);
+	uint32_t i;
+	int r;
+
+	if (s == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < n; i++)
+		s[i] = score_of(x->score, first + i);
+	x->note.n = 0;
+	if ((r = note_put_scores(&x->note, first, s, n, e)) == 0)
+		r = stage_make(x->s.next, FRAME_SCOR, x->note.p, x->note.n, e);
+	alloc_free(s);
+	return r;
+}
+
+/* Groups first to first + n - 1, all of them in the data that just passed. */
+static int
+stage_score_run(struct stage_score *x, uint32_t first, uint32_t n,
+    struct err *e)
+{
+	int r;
+
+	x->note.n = 0;
+	if ((r = note_put_stats(&x->note, first, x->stat, n, e)) < 0 ||
+	    (r = stage_make(x->s.next, FRAME_STAT, x->note.p, x->note.n,
+	    e)) < 0)
+		return r;
+	return x->scale ? stage_score_put(x, first, n, e) : 0;
+}
+
+static int
+stage_score_observe(struct stage_score *x, const struct stage_data *d, size_t i,
+    struct stat_group *s, struct err *e)
+{
+	const float *v;
+	size_t n, bad;
+	int r;
+
+	if ((r = stage_read(d, i, x->sh.in, x->x, x->cap, &v, &n, e)) < 0)
+		return r;
+	if ((bad = stat_group_of(v, n, s)) != 0)
+		return values_refuse(x->sh.in, d->rec[i].group, bad - 1, e);
+	score_observe(x->score, d->rec[i].group, s);
+	return 0;
+}
+
+static int
+stage_score_data(struct stage *s, const struct stage_data *d, struct err *e)
+{
+	struct stage_score *x = (struct stage_score *)s;
+	const struct record *rec = d->rec;
+	size_t i, from = 0;
+	int r;
+
+	if ((r = stage_data(s->next, d, e)) < 0 ||
+	    (r = alloc_grow(&x->stat, &x->stat_cap, d->n, sizeof(*x->stat),
+	    e)) < 0)
+		return r;
+	for (i = 0; i < d->n; i++) {
+		if ((r = stage_score_observe(x, d, i, &x->stat[i - from],
+		    e)) < 0)
+			return r;
+		if (i + 1 < d->n && rec[i + 1].group == rec[i].group + 1 &&
+		    i + 1 - from < STAGE_SCORE_MOST)
+			continue;
+		if ((r = stage_score_run(x, rec[from].group,
+		    (uint32_t)(i + 1 - from), e)) < 0)
+			return r;
+		from = i + 1;
+	}
+	return 0;
+}
+
+static int
+stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
+{
+	struct stage_score *x = (struct stage_score *)s;
+	uint32_t g, n, all = x->sh.schema->ngroups;
+	int r;
+
+	score_scale(x->score);
+	for (g = 0; !x->scale && g < all; g += n) {
+		n = all - g < STAGE_SCORE_MOST ? all - g : STAGE_SCORE_MOST;
+		if ((r = stage_score_put(x, g, n, e)) < 0)
+			return r;
+	}
+	r = stage_score_save(x, e);
+	return r < 0 ? r : stage_end(s->next, sums, e);
+}
+
+/* Ours replace what an earlier ace-score said. */
+static int
+stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
+{
+	if (n->type == FRAME_STAT || n->type == FRAME_SCOR)
+		return 0;
+	return stage_note(s->next, n, e);
+}
+
+static int
+stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
+{
+	struct stage_score *x = (struct stage_score *)s;
+	int r;
+
+	x->sh = *sh;
+	if ((r = stage_score_begin_model(x, e)) < 0)
+		return r;
+	x->scale = x->score->all.shards >= 1;
+	return stage_begin(s->next, sh, e);
+}
+
+static void
+stage_score_free(struct stage *s)
+{
+	struct stage_score *x = (struct stage_score *)s;
+
+	score_free(x->score);
+	alloc_free(x->x);
+	alloc_free(x->stat);
+	buf_release(&x->note);
+	state_close(&x->state);
+	alloc_free(x);
+}
+
+int
+stage_score_new(struct stage **out, const struct stage_score_opts *o,
+    struct err *e)
+{
+	struct stage_score *x = alloc_get(1, sizeof(*x), e);
+	int r;
+
+	*out = NULL;
+	if (x == NULL)
+		return -ERR_SYS;
+	x->o = o;
+	x->state = (struct state)STATE_INIT;
+	x->s.begin = stage_score_begin;
+	x->s.data = stage_score_data;
+	x->s.note = stage_score_note;
+	x->s.end = stage_score_end;
+	x->s.free = stage_score_free;
+	if (o->dir != NULL && (r = state_open(&x->state, o->dir, e)) < 0) {
+		stage_score_free(&x->s);
+		return r;
+	}
+	*out = &x->s;
+	return 0;
+}

@@ -1,0 +1,93 @@
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#include "../tap.h"
+
+static int
+says(const struct err *e, const char *want)
+{
+	return strcmp(ERR_MSG(e), want) == 0;
+}
+
+static void
+test_set(void)
+{
+	struct err e = ERR_INIT, all = ERR_INIT;
+
+	ok(says(&e, ""), "nothing went wrong yet");
+	ok(err_set(&e, ERR_DATA, "corrupt: %s", "limit: x") == -ERR_DATA &&
+	    e.code == ERR_DATA && e.kind == ERR_CORRUPT &&
+	    says(&e, "corrupt: limit: x"), "the kind is the format's: %s",
+	    ERR_MSG(&e));
+	ok(err_set(&e, ERR_SYS, "later") == -ERR_SYS && e.code == ERR_DATA &&
+	    says(&e, "corrupt: limit: x"), "the first error stays");
+	err_clear(&e);
+	ok(says(&e, "") && e.code == ERR_OK && e.kind == ERR_PLAIN,
+	    "cleared");
+	ok(err_set(&e, ERR_USAGE, "%s", "corrupt: is a name") == -ERR_USAGE &&
+	    e.kind == ERR_PLAIN, "a kind is never read out of the words");
+	ok(err_set(NULL, ERR_DATA, "x") == -ERR_DATA &&
+	    err_file(NULL, -3, "x") == -3 && err_after(NULL, -3, "x") == -3,
+	    "without anybody who wants to know");
+	errno = ENOENT;
+	ok(err_sys(&all, "'%s'", "f") == -ERR_SYS &&
+	    says(&all, "'f': No such file or directory"), "%s",
+	    ERR_MSG(&all));
+	err_clear(&e);
+	ok(err_move(&e, &all) == -ERR_SYS && says(&e, ERR_MSG(&all)) &&
+	    e.code == ERR_SYS, "moved");
+}
+
+static void
+test_place(void)
+{
+	struct err e = ERR_INIT;
+
+	ok(err_data(&e, 0, "truncated: empty input") == -ERR_DATA &&
+	    says(&e, "truncated: empty input, at byte 0"), "%s", ERR_MSG(&e));
+	err_clear(&e);
+	(void)err_data(&e, 5, "corrupt: payload");
+	(void)err_before(&e, 0, "line %d: ", 3);
+	(void)err_after(&e, 0, " (%s)", "DATA");
+	ok(err_shard(&e, -3, 2, "edge\n1", 42, 64) == -3 &&
+	    says(&e, "corrupt: line 3: payload (DATA), shard 2 'edge?1/42', "
+	    "at byte 64"), "%s", ERR_MSG(&e));
+	(void)err_file(&e, 0, "in");
+	(void)err_file(&e, 0, "other");
+	ok(says(&e, "corrupt: line 3: payload (DATA), shard 2 'edge?1/42', "
+	    "at byte 64, of 'in'"), "the first file: %s", ERR_MSG(&e));
+	ok(strcmp(e.text, "line 3: payload (DATA)") == 0 &&
+	    strcmp(e.file, "in") == 0 && e.byte == 64 && e.shard == 2 &&
+	    e.step == 42, "each of them is kept apart");
+}
+
+/* Whatever is put in, the message has room, and ends. */
+static void
+test_long(void)
+{
+	char word[2000];
+	struct err e = ERR_INIT;
+
+	memset(word, 'x', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	(void)err_set(&e, ERR_DATA, "unsupported: %s", word);
+	(void)err_before(&e, 0, "%s", word);
+	(void)err_after(&e, 0, "%s", word);
+	(void)err_shard(&e, 0, UINT64_MAX, word, UINT64_MAX, UINT64_MAX);
+	(void)err_file(&e, 0, word);
+	ok(strlen(ERR_MSG(&e)) < ERR_LINE &&
+	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, of 'x") !=
+	    NULL, "the place is never what is cut: %zu bytes",
+	    strlen(ERR_MSG(&e)));
+}
+
+int
+main(void)
+{
+	test_set();
+	test_place();
+	test_long();
+	return done_testing();
+}

@@ -1,0 +1,163 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/estimate.h"
+
+enum { N = 65536 };
+
+static float x[N], y[N];
+static const struct codec_ctx shape = { 1, 1, 0, 256, 0 };
+
+static double
+uniform(uint32_t i, unsigned k)
+{
+	uint32_t r[4];
+
+	rng_block(1, k, 0, i, r);
+	return ((double)r[0] + 0.5) / 4294967296.0;
+}
+
+static double
+normal(uint32_t i, unsigned k)
+{
+	return sqrt(-2 * log(uniform(i, 2 * k))) *
+	    cos(6.283185307179586 * uniform(i, 2 * k + 1));
+}
+
+enum shape { GAUSS, LAPLACE, HEAVY, SPARSE, SHAPES };
+static const char *const names[] = { "gauss", "laplace", "heavy", "sparse" };
+
+static void
+fill(enum shape s)
+{
+	uint32_t i;
+	double v;
+
+	for (i = 0; i < N; i++) {
+		v = normal(i, 1);
+		if (s == LAPLACE)
+			v = v < 0 ? log(uniform(i, 9)) : -log(uniform(i, 9));
+		else if (s == HEAVY)
+			v *= exp(1.5 * normal(i, 2));
+		else if (s == SPARSE)
+			v = uniform(i, 7) < 0.9 ? 0 : v;
+		x[i] = (float)(1e-3 * v);
+	}
+}
+
+/* What coding tells: 0, or -1. */
+static int
+code(const struct codec_plan *p, int64_t *rate, double *error)
+{
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	uint8_t param;
+	size_t i;
+	int r;
+
+	*error = 0;
+	if ((r = codec_encode(p, &shape, x, N, &b, &param, &e)) < 0 ||
+	    (r = codec_decode(p->codec, param, &shape, b.p, b.n, y, N, &e)) < 0)
+		goto out;
+	*rate = (int64_t)b.n;
+	for (i = 0; i < N; i++)
+		*error += ((double)x[i] - (double)y[i]) *
+		    ((double)x[i] - (double)y[i]);
+out:
+	buf_release(&b);
+	return r;
+}
+
+/* Within `off' of the truth; a rate may be above it, not below. */
+static void
+one(enum shape s, const char *name, double off)
+{
+	struct stat_group st;
+	static struct estimate m;
+	struct codec_plan p;
+	double error, want;
+	int64_t rate, high;
+
+	fill(s);
+	if (codec_parse(name, &p, NULL) < 0 || stat_group_of(x, N, &st) != 0 ||
+	    code(&p, &rate, &error) < 0) {
+		ok(0, "%s", name);
+		return;
+	}
+	estimate_init(&m, &st, &shape);
+	want = codec_error(&p, &m);
+	high = codec_rate(&p, &m);
+	ok(fabs(want - error) <= off * error, "%s %s: error %.4g, is %.4g",
+	    names[s], name, want, error);
+	/* ECQ learns as it goes, which costs, and has context, which gains */
+	ok(codec_fixed(&p) ? high == rate : p.codec == CODEC_ECQ ?
+	    fabs((double)(high - rate)) < 0.05 * (double)rate + 320 :
+	    high >= rate && (double)high < 1.03 * (double)rate + 16,
+	    "%s %s: rate %ld, is %ld", names[s], name, (long)high, (long)rate);
+}
+
+static void
+edges(void)
+{
+	static const char *const all[] = { "none", "f32", "f16", "bf16", "q8",
+	    "q4", "sign", "topk:0.01", "qsgd:4" };
+	struct stat_group st;
+	static struct estimate m;
+	struct codec_plan p;
+	size_t i;
+	int good = 1;
+
+	memset(x, 0, sizeof(x));
+	(void)stat_group_of(x, N, &st);
+	estimate_init(&m, &st, NULL);
+	for (i = 0; i < 9; i++)
+		good &= codec_parse(all[i], &p, NULL) == 0 &&
+		    codec_error(&p, &m) < 1e-20 &&
+		    codec_rate(&p, &m) >= 0;
+	ok(good, "all zeros: no error, whatever the codec");
+	x[7] = 3e38f;
+	(void)stat_group_of(x, N, &st);
+	estimate_init(&m, &st, NULL);
+	(void)codec_parse("f16", &p, NULL);
+	ok(isinf(codec_error(&p, &m)), "f16 cannot carry 3e38");
+	(void)codec_parse("topk:0.01", &p, NULL);
+	ok(codec_error(&p, &m) < 1e-6 * (double)st.sumsq,
+	    "one outlier: topk has it");
+	for (i = 0; i < N; i++)
+		x[i] = 0.25f;
+	(void)stat_group_of(x, N, &st);
+	estimate_init(&m, &st, NULL);
+	(void)codec_parse("sign", &p, NULL);
+	ok(codec_error(&p, &m) < 1e-9 * (double)st.sumsq,
+	    "all equal: sign has them");
+	(void)codec_parse("lossless", &p, NULL);
+	ok(codec_rate(&p, &m) == -1, "what cannot be foretold says so");
+}
+
+int
+main(void)
+{
+	static const char *const steps[] = { "ecq:0.008", "ecq:0.004",
+	    "ecq:0.002", "ecq:0.001", "ecq:0.0005", "ecq:0.0001",
+	    "ecq:0.00001" };
+	static const char *const codecs[] = { "f16", "bf16", "q8", "q4",
+	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "topk:0.01:rice", "topk:0.05:q2",
+	    "topk:0.05:mag", "eden:1", "eden:2.5:mse",
+	    "eden:0.3", "qsgd:4", "qsgd:127", "natural", "tern", "tern:clip",
+	    "tern:mse", "lowrank:1", "lowrank:8", "lowrank:4:q8" };
+	size_t i;
+	int s;
+
+	for (s = 0; s < SHAPES; s++)
+		for (i = 0; i < sizeof(codecs) / sizeof(*codecs); i++)
+			one((enum shape)s, codecs[i], s >= HEAVY ? 0.3 : 0.15);
+	for (s = 0; s < SHAPES; s++)
+		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+			one((enum shape)s, steps[i], 0.12);
+	edges();
+	return done_testing();
+}
