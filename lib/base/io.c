@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/mono.h"
 #include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024 };
@@ -23,6 +24,7 @@ struct io {
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
 	uint64_t count;		/* bytes handed out or taken */
 
 	unsigned char *buf;	/* IO_BUF bytes */
@@ -139,10 +141,44 @@ io_watch(struct io *io, int fd)
 	io->watch = fd;
 }
 
+void
+io_patience(struct io *io, double silence, double whole)
+{
+	io->silence = silence;
+	io->until = whole > 0 ? mono_now() + whole : 0;
+}
+
+/* Waits for input, as long as there is patience. */
+static int
+io_await(struct io *io, struct err *e)
+{
+	const double began = mono_now();
+	double left, past;
+	int r;
+
+	do {
+		past = mono_now() - began;
+		left = 60;
+		if (io->silence > 0 && io->silence - past < left)
+			left = io->silence - past;
+		if (io->until > 0 && io->until - began - past < left)
+			left = io->until - began - past;
+		r = fd_ready(io->fd, io->watch, left > 0 ? (int)(left * 1e3) + 1
+		    : 0, io->name, e);
+	} while (r == 0 && left > 0);
+	return r != 0 ? r : err_set(e, ERR_DATA, "truncated: nothing more came "
+	    "in time, after %.0f s", past);
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
+	int r;
+
+	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
+	    (r = io_await(io, e)) < 0)
+		return r;
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;

@@ -83,6 +83,9 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 	char name[INBOX_NAME];
 
 	inbox_escape(device != NULL ? device : "", name);
+	/* that file is the step's aggregate, and no device's */
+	if (strcmp(name, "aggregate") == 0)
+		(void)snprintf(name, sizeof(name), "%%61ggregate");
 	if (end == NULL) {
 		(void)snprintf(out, INBOX_FILE, "%.200s.incarnation",
 		    name);
@@ -248,6 +251,9 @@ inbox_raise(const struct inbox *s, const char *run, const char *device,
 		inbox_file(&sh, NULL, file);
 		path = inbox_path(s, run, NULL, file, e);
 		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
+		if (k >= 0 && *n >= UINT32_MAX)
+			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "
+			    "last incarnation: it needs another name", device);
 		if (k >= 0)
 			k = ledger_set_number(path, ++*n, s->sync, e);
 		(void)close(fd);
