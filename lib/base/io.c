@@ -153,21 +153,22 @@ static int
 io_await(struct io *io, struct err *e)
 {
 	const double began = mono_now();
-	double left, past;
-	int r;
+	double left, past = 0;
+	int r = 0;
 
-	do {
-		past = mono_now() - began;
+	for (; r == 0; past = mono_now() - began) {
 		left = 60;
 		if (io->silence > 0 && io->silence - past < left)
 			left = io->silence - past;
 		if (io->until > 0 && io->until - began - past < left)
 			left = io->until - began - past;
-		r = fd_ready(io->fd, io->watch, left > 0 ? (int)(left * 1e3) + 1
-		    : 0, io->name, e);
-	} while (r == 0 && left > 0);
-	return r != 0 ? r : err_set(e, ERR_DATA, "truncated: nothing more came "
-	    "in time, after %.0f s", past);
+		if (left <= 0)
+			return err_set(e, ERR_DATA, "truncated: the time is "
+			    "over, after %.3g s without a byte", past);
+		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
+		    io->name, e);
+	}
+	return r;
 }
 
 /* One read of at most n bytes from below the buffer: 0 is the end. */

@@ -322,7 +322,9 @@ int
 inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e)
 {
+	struct ledger l;
 	uint64_t floor;
+	size_t i;
 	int k;
 
 	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
@@ -346,12 +348,16 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	/* closed before: by a manifest of its own, or by being passed over */
 	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
 		return -ERR_SYS;
-	if (access(*path, F_OK) == 0)
-		k = INBOX_COMING;
-	else if (errno != ENOENT)
-		k = err_sys(e, "'%s'", *path);
-	else
+	memset(&l, 0, sizeof(l));
+	if ((k = ledger_read(&l, *path, e)) > 0) {
+		/* or with all of its shards set aside */
+		for (i = 0; i < l.n && !receipt_is_accepted(&l.r[i]); i++)
+			;
+		k = i < l.n || l.n == 0 ? INBOX_COMING : INBOX_NEVER;
+	} else if (k == 0) {
 		k = step < floor ? INBOX_NEVER : INBOX_COMING;
+	}
+	ledger_release(&l);
 	alloc_free(*path);
 	*path = NULL;
 	return k;
