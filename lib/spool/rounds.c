@@ -203,7 +203,7 @@ rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
 {
 	const size_t quorum = r->o->rule.quorum;
 	const size_t left = r->n - count;
-	char text[80];
+	char text[120];
 	int k;
 
 	rounds_refuse(r, i, count, why);
