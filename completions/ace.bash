@@ -103,13 +103,11 @@ _ace() {
 		kind='file' ;;
 	ace-score:--alpha | ace-score:--smoothing | ace-score:--form | ace-score:--max-elements)
 		kind='free' ;;
-	ace-select:-S | ace-select:--state)
-		kind='dir' ;;
 	ace-select:--keep | ace-select:--rest)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
-	ace-select:-p | ace-select:--share | ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--rest-share | ace-select:--roles | ace-select:--memory | ace-select:--max-elements)
+	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--roles | ace-select:-p | ace-select:--share | ace-select:--rest-share | ace-select:--max-elements)
 		kind='free' ;;
 	esac
 	case $call in
@@ -133,7 +131,7 @@ _ace() {
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --roles --feedback --gamma --momentum --decay --window --wait --resend --sync --allow-gap --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state -c --codec --roles --feedback --gamma --momentum --decay --window --wait --allow-gap --nonfinite --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-export)
@@ -151,7 +149,7 @@ _ace() {
 	ace-score)
 		opts='-S --state --alpha --smoothing --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
-		opts='-p --share -b --budget --bits --seconds --policy --levels --keep --rest --rest-share --roles --plan --text --memory --one-pass -S --state --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-b --budget --bits --seconds --policy --levels --roles -p --share --keep --rest --rest-share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
