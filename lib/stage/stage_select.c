@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "codec/estimate.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "pipe/size.h"
@@ -345,13 +346,15 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
-/* The bytes of a plan of levels whose sizes are all known, for the whole
- * shard. */
+/* The bytes foretold of the whole coded shard: exact where all codecs are of
+ * fixed size. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
 	struct size z = *empty;
 	struct codec_ctx ctx;
+	struct estimate m;
+	int64_t body;
 	uint32_t g;
 	int param;
 
@@ -359,10 +362,13 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 		if (x->plan[g].codec == CODEC_NONE)
 			continue;
 		stage_select_ctx(x, g, &ctx);
+		estimate_init(&m, &x->survey.stat[g], &ctx);
+		if ((body = codec_rate(&x->plan[g], &m)) < 0)
+			body = (int64_t)codec_bound(&x->plan[g],
+			    x->survey.stat[g].n);
 		param = codec_param(&x->plan[g]);
 		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
-		    (uint8_t)param, codec_size(&x->plan[g], &ctx,
-		    x->survey.stat[g].n));
+		    (uint8_t)param, (size_t)body);
 	}
 	return size_send(&z) + x->survey.notes;
 }
