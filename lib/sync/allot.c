@@ -197,6 +197,7 @@ allot_search(struct allot_work *w)
 	if (!(hi > -HUGE_VAL))
 		return 0;
 	lo -= ALLOT_NODES - 2;
+	hi += 0.01;		/* all is 0, however it is rounded */
 	room = w->a->budget - w->taken;
 	/* octave by octave from above, so that little is foretold in vain */
 	for (mid = hi - 1; mid > lo && allot_sum(w, mid, &d) < room; mid -= 1)
@@ -241,7 +242,7 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	rate = allot_told(w, g, &m, &a->plan[g], &dist);
 	best = floor ? HUGE_VAL : (dist + price * rate) * (1 - ALLOT_MARGIN) -
 	    price * ALLOT_BYTES;
-	if (rate == 0)
+	if (rate == 0 && !floor)
 		return;		/* all of it is 0: nothing is sent */
 	/* not worth its entry; what a body so thin takes is foretold too
 	 * roughly to count */
