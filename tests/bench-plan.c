@@ -239,7 +239,7 @@ land_shard(struct data *d, struct land *l, uint64_t budget)
 	int r;
 
 	*l = (struct land){ .n = d->n, .knob = d->knob, .values = d->values,
-	    
+
 	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group, .size = size_of,
 	    .code = d->code };
 	for (i = 0; i < d->n; i++)
