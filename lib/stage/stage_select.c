@@ -326,14 +326,10 @@ static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget)
 {
-	double energy = 0;
 	char who[160];
-	size_t g;
 
-	for (g = 0; g < a->n; g++)
-		energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
 	(void)stage_select_name(x, who);
-	if (a->sent == 0 && energy > 0) {
+	if (a->sent == 0 && a->energy > 0) {
 		cli_say(x->o->cli, 0, "%s: %llu bytes are too few for any "
 		    "group: nothing is sent, all is kept", who,
 		    (unsigned long long)budget);
@@ -342,7 +338,7 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	cli_say(x->o->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
 	    "foretold, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
 	    a->sent, (unsigned long)a->n, a->bytes,
-	    (unsigned long long)budget, a->dist, energy, a->step, a->price,
+	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
