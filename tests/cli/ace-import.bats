@@ -65,7 +65,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	done
 	exits 2 ace-export all.aceg
 	says "'e/41' and 'e/42'"
-	[ "$(shrd all.aceg 'x48 Q<')" = "7 8 9" ]
+	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
@@ -77,9 +77,9 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -n 640 -k delta \
 	    --name layer.w --shape 2,2 -o s.aceg v.raw
 	[ "$(shrd s.aceg 'x32 Q<')" = 9 ]		# step
-	[ "$(shrd s.aceg 'x104 d<')" = 2.5 ]		# weight
-	[ "$(shrd s.aceg 'x112 Q<')" = 640 ]		# samples
-	[ "$(shrd s.aceg 'x120 V')" = 1 ]		# kind: delta
+	[ "$(shrd s.aceg 'x56 d<')" = 2.5 ]		# weight
+	[ "$(shrd s.aceg 'x88 Q<')" = 640 ]		# samples
+	[ "$(shrd s.aceg 'x64 V')" = 1 ]		# kind: delta
 	for word in 'edge 7' big layer.w; do
 		grep -qaF -e "$word" s.aceg || { echo "$word"; false; }
 	done

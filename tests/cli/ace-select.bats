@@ -85,8 +85,8 @@ layered() {
 
 @test "a budget too small for anything sends nothing and says so" {
 	layered
-	[ "$(coded 500 scored)" -le 500 ]
-	grep -q "500 bytes are too few for any group: nothing is sent, all is kept" said
+	[ "$(coded 400 scored)" -le 400 ]
+	grep -q "400 bytes are too few for any group: nothing is sent, all is kept" said
 	[ "$(count coded DATA)" -eq 0 ] || false
 	[ "$(coded 0 scored)" -gt 0 ]
 	[ "$(count coded DATA)" -eq 0 ]

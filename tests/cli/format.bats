@@ -8,11 +8,12 @@ load values
 kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 
 @test "what stands between shards goes through every filter" {
-	mkshards -A -N 2 -n 100 >in
+	mkshards -A -N 2 -n 4000 >in
 	[ "$(kinds in)" = "HEAD SCHM xyZz SHRD DATA SEND xyZz SHRD DATA SEND TAIL" ]
 	for how in ace-score "ace-policy --bandwidth 1Mbit" \
 	    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
-	    "ace-ack -S ack" "ace-inspect --recover"; do
+	    "ace-ack -S ack" "ace-inspect --recover" \
+	    "ace-step -S step --bits 8"; do
 		exits 0 $how --no-provenance in
 		[ "$(kinds out | grep -o 'xyZz SHRD' | wc -l)" -eq 2 ] ||
 		    { echo "$how: $(kinds out)"; false; }
@@ -32,7 +33,8 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		[ "$(wc -c <"$bad")" -le 1200 ]
 		for how in ace-score "ace-policy --bandwidth 1Mbit" \
 		    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
-		    "ace-ack -S ack" "ace-inspect --recover" ace-aggregate \
+		    "ace-step -S step --bits 8" "ace-ack -S ack" \
+		    "ace-inspect --recover" ace-aggregate \
 		    "ace-aggregate --rule median" "ace-recv --spool spool" \
 		    "ace-export -f raw" "ace-inspect --stats"; do
 			ms=$(date +%s%N)
