@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "codec/estimate.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "pipe/size.h"
@@ -343,14 +344,10 @@ static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget)
 {
-	double energy = 0;
 	char who[160];
-	size_t g;
 
-	for (g = 0; g < a->n; g++)
-		energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
 	(void)stage_select_name(x, who);
-	if (a->sent == 0 && energy > 0) {
+	if (a->sent == 0 && a->energy > 0) {
 		cli_say(x->o->cli, 0, "%s: %llu bytes are too few for any "
 		    "group: nothing is sent, all is kept", who,
 		    (unsigned long long)budget);
@@ -359,17 +356,19 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	cli_say(x->o->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
 	    "foretold, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
 	    a->sent, (unsigned long)a->n, a->bytes,
-	    (unsigned long long)budget, a->dist, energy, a->step, a->price,
+	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
-/* The bytes of a plan of levels whose sizes are all known, for the whole
- * shard. */
+/* The bytes foretold of the whole coded shard: exact where all codecs are of
+ * fixed size. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
 	struct size z = *empty;
 	struct codec_ctx ctx;
+	struct estimate m;
+	int64_t body;
 	uint32_t g;
 	int param;
 
@@ -377,10 +376,13 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 		if (x->plan[g].codec == CODEC_NONE)
 			continue;
 		stage_select_ctx(x, g, &ctx);
+		estimate_init(&m, &x->survey.stat[g], &ctx);
+		if ((body = codec_rate(&x->plan[g], &m)) < 0)
+			body = (int64_t)codec_bound(&x->plan[g],
+			    x->survey.stat[g].n);
 		param = codec_param(&x->plan[g]);
 		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
-		    (uint8_t)param, codec_size(&x->plan[g], &ctx,
-		    x->survey.stat[g].n));
+		    (uint8_t)param, (size_t)body);
 	}
 	return size_send(&z) + x->survey.notes;
 }
