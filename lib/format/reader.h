@@ -88,6 +88,8 @@ int reader_rewind(struct reader *r, struct err *e);
 void reader_unmark(struct reader *r);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
+/* reader_empty(r): not one byte came. */
+int reader_empty(const struct reader *r);
 
 /*
  * reader_recover(r, from, e): after an error, or to begin with: looks from
