@@ -9,7 +9,7 @@ load helper
 		dir=${page##*/}
 		[ "$dir" != ace-deploy.7 ] || continue
 		# what a policy leaves of a model is to be more than its frames
-		[ "$dir" = ace-policy.1 ] && model=(-t w:2400,64) || model=()
+		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
