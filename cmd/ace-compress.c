@@ -1,24 +1,20 @@
 /*
- * ace-compress: codes every group as the plan says, within its budget.  With a state it keeps
- * what was lost (error feedback) and the coded shard itself, in one commit,
- * before the first byte of the shard leaves:
+ * ace-compress: codes every group as the plan says, within its budget.  With a
+ * state it keeps what was lost (error feedback) and the coded shard itself, in
+ * one commit, before the first byte of the shard leaves:
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  */
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "device/pending.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
 #include "stage/stage_compress.h"
 
-enum { OPT_RESEND = CLI_LONG, OPT_ROLES };
+enum { OPT_RESEND = CLI_LONG };
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR" },
-	{ 'c', "codec", "CODEC", "code all groups so, whatever the plan says" },
-	{ OPT_ROLES, "roles", "HOW",
-	    "keep (default) norms and biases dense, or ignore that" },
 	STAGE_COMPRESS_OPTS,
 	{ OPT_RESEND, "resend", NULL,
 	    "send what has no receipt once more, read nothing" },
@@ -37,30 +33,16 @@ struct opts {
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct opts *o = arg;
 	int r;
 
-	switch (key) {
-	case 'S':
-		o->compress.dir = val;
-		return 0;
-	case 'c':
-		o->compress.have_codec = 1;
-		return codec_parse(val, &o->compress.codec, e);
-	case OPT_ROLES:
-		return num_choice(&o->compress.no_roles, val, roles,
-		    "--roles", e);
-	case OPT_RESEND:
+	if (key == OPT_RESEND) {
 		o->resend = 1;
-		if (o->compress.fb.window == 0)	/* there is no receipt: believe it */
-			o->compress.fb.window = PENDING_MAX;
 		return 0;
-	default:
-		if ((r = stage_compress_set(&o->compress, key, val, e)) == 0)
-			r = filter_set(&o->f, key, val, e);
-		return r < 0 ? r : 0;
 	}
+	if ((r = stage_compress_set(&o->compress, key, val, e)) == 0)
+		r = filter_set(&o->f, key, val, e);
+	return r < 0 ? r : 0;
 }
 
 static int
@@ -74,6 +56,8 @@ run(struct opts *o, struct stage *s, const char *path, struct err *e)
 	    (r = filter_out(&o->f, &w, e)) < 0)
 		goto out;
 	stage_compress_to(s, w);
+	if (in != NULL)
+		filter_loose(in, w, 1);
 	r = o->resend ? stage_finish(s, e) : stage_run(in, s, NULL, e);
 out:
 	reader_free(in);
@@ -85,7 +69,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-compress",
-		.usage = "[-S DIR [--feedback HOW] [--sync WHEN]] [-c CODEC] "
+		.usage = "[-S DIR [--error-feedback HOW] [--sync WHEN]] [-c CODEC] "
 		    "[FILE]",
 		.about = "Codes a shard stream group by group as planned; with "
 		    "-S keeps what was lost for the next step.",
@@ -101,8 +85,11 @@ main(int argc, char **argv)
 	filter_init(&o.f, c.prog, argc, argv);
 	o.compress.cli = &c;
 	r = cli_parse(&c, argc, argv, set, &o, &e);
-	o.compress.fb.piped = o.f.output == NULL;
+	o.compress.fb.piped = filter_piped(&o.f) >= 0;
 	o.compress.fb.sync = o.f.sync;
+	if (o.resend && o.compress.fb.window == 0)
+		o.compress.fb.window = PENDING_MAX;	/* believe it: there is
+							 * no receipt */
 	if (r == 0)
 		r = filter_one(&c, argc, argv, &path, &e);
 	if (r == 0 && o.resend && o.compress.dir == NULL)

@@ -62,9 +62,8 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-select",
-		.usage = "-b SIZE | --bits N | --seconds TIME | --policy | "
-		    "-p FRACTION | --plan FILE\n    [--levels LIST] [--text] "
-		    "[FILE]",
+		.usage = "-b SIZE | --bits N | --policy | -p SHARE | "
+		    "--plan FILE [--levels LIST]\n    [--text] [FILE]",
 		.about = "Chooses a codec for every group of a shard stream.",
 		.opt = options,
 		.loops = kern_name
@@ -81,7 +80,7 @@ main(int argc, char **argv)
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_select_new(&s, &o.select, &e)) == 0)
 		r = o.text ? text(&o, s, path, &e) :
-		    stage_program(&o.f, s, path, &e);
+		    stage_program(&o.f, s, 0, path, &e);
 	stage_free(s);
 	stage_select_release(&o.select);
 	filter_release(&o.f);

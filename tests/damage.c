@@ -517,7 +517,7 @@ one(const struct prog *g, const char *file, unsigned long every)
 		t.failed += r != 0;
 		t.dir = dir;
 		t.before = dir_sum(dir);
-		end = t.ngood - 128;	/* a shard that ended has ended */
+		end = t.ngood - FRAME_HEAD_SIZE - FRAME_TAIL_SIZE;	/* a shard that ended has ended */
 	} else if ((r = call(g, NULL, good, t.ngood, 0)) != 0) {
 		(void)fprintf(tap, "# good input: status %d, %s", r, message);
 		t.failed++;

@@ -19,7 +19,7 @@ struct io {
 	int fd;			/* -1: memory */
 	int writing;
 	int own;		/* close fd */
-	int seekable;
+	int seekable, pipe;
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
@@ -89,6 +89,7 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 	if (r < 0)
 		return r;
 	(*out)->seekable = S_ISREG(st.st_mode);
+	(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (S_ISFIFO(st.st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return 0;
@@ -241,6 +242,12 @@ int
 io_can_seek(const struct io *io)
 {
 	return io->seekable;
+}
+
+int
+io_is_pipe(const struct io *io)
+{
+	return io->pipe;
 }
 
 int

@@ -40,6 +40,7 @@ int io_mark(struct io *io, size_t limit, struct err *e);
 int io_rewind(struct io *io, struct err *e);
 void io_unmark(struct io *io);
 int io_can_seek(const struct io *io);
+int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): to a byte counted from where io was opened; a mark is
  * forgotten.  What cannot seek: -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);

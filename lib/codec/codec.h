@@ -22,8 +22,10 @@ struct estimate;
 enum codec_id {
 	CODEC_TABLE(CODEC_NUMBER)
 	CODEC_MAX,		/* one more than the greatest of the table */
+	CODEC_ESCAPE = 15,	/* in a directory: the number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14	/* from here on: nobody's, codec_register */
+	CODEC_PRIVATE = 1 << 14,	/* and above: nobody's, codec_register */
+	CODEC_ID_MOST = 65534	/* the largest number that can be said */
 };
 #undef CODEC_NUMBER
 
@@ -54,6 +56,13 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
+
+/* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
+static inline int
+codec_exact(uint32_t codec, uint8_t param)
+{
+	return codec == CODEC_F32 || (codec == CODEC_LOSSLESS && param == 0);
+}
 
 /*
  * codec_register(row, id): one more codec, for this process, under a private

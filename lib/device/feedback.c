@@ -132,10 +132,13 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		return 0;
 	if (sh->step < q->step)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
-		    "step %llu was absorbed", step, shard_device(sh), old);
+		    "step %llu was absorbed: the trainer is older than its "
+		    "state (it needs the state of its step, or an empty one)",
+		    step, shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap)
 		return err_set(e, ERR_REFUSED, "steps missing between %llu "
-		    "and %llu of '%s'", old, step, shard_device(sh));
+		    "and %llu of '%s' (--allow-gap)", old, step,
+		    shard_device(sh));
 	return sh->step == q->step;
 }
 

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"
+#include "format/array.h"
 #include "format/reader.h"
 #include "format/writer.h"
 
@@ -172,21 +173,19 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 }
 
 int
-keys_times(const struct shard *sh, size_t n, double *v, struct err *e)
+keys_times(const unsigned char *p, size_t len, size_t n, double *v,
+    struct err *e)
 {
-	const char *s = text_get(&sh->kv, SHARD_KEY_LAYERS);
-	char *end;
+	double t;
 	size_t i;
+	int k = array_get_times(p, len, n, v, e);
 
-	if (s == NULL)
-		return 0;
-	for (i = n; i-- > 0; s = end + 1) {
-		v[i] = strtod(s, &end);
-		if (end == s || !(v[i] >= 0 && v[i] <= 1e7) ||
-		    *end != (i > 0 ? ',' : '\0'))
-			return err_set(e, ERR_DATA, "corrupt: key "
-			    SHARD_KEY_LAYERS " of '%s': not %zu times",
-			    shard_device(sh), n);
+	if (k < 0)
+		return k;
+	for (i = 0; i < n / 2; i++) {
+		t = v[i];
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = t;
 	}
-	return 1;
+	return 0;
 }

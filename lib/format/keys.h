@@ -15,7 +15,6 @@
 
 struct err;
 struct reader;
-struct shard;
 struct text_kv;
 struct writer;
 
@@ -77,9 +76,10 @@ int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 /* keys_put(w, kv, e): a frame that says kv. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
-/* keys_times(sh, n, v, e): the key SHARD_KEY_LAYERS of shard sh into v[n],
- * seconds, the first layer first; 1, 0 it has none, -ERR_DATA it is not n times
- * from 0 to 1e7. */
-int keys_times(const struct shard *sh, size_t n, double *v, struct err *e);
+/* keys_times(p, len, n, v, e): the times of a model's n tensors, the payload p
+ * of a frame tIMe, come to v f64[n], seconds, the first layer first, which is
+ * the last tensor; -ERR_DATA they are not n times from 0 to 1e7. */
+int keys_times(const unsigned char *p, size_t len, size_t n, double *v,
+    struct err *e);
 
 #endif

@@ -29,7 +29,6 @@ enum { RECEIPT_REASON = 160 };
 struct receipt {
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
-	uint32_t part;
 	uint32_t verdict;
 	unsigned char digest[SHARD_DIGEST];
 	uint64_t clock;			/* server's, unix nanoseconds */

@@ -185,6 +185,25 @@ filter_pass(const struct reader *r, struct writer *w, int changed,
 	return writer_pass(w, r, e);
 }
 
+static int
+filter_loose_all(void *w, const struct reader *r, struct err *e)
+{
+	return writer_loose(w, r, e);
+}
+
+static int
+filter_loose_true(void *w, const struct reader *r, struct err *e)
+{
+	return frame_safe_to_copy(reader_frame(r)->type) ?
+	    writer_loose(w, r, e) : 0;
+}
+
+void
+filter_loose(struct reader *r, struct writer *w, int changed)
+{
+	reader_loose(r, changed ? filter_loose_true : filter_loose_all, w);
+}
+
 int
 filter_copy(struct reader *r, struct writer *w, struct err *e)
 {

@@ -19,7 +19,7 @@ enum {
 /* Rows for a program's option table. */
 #define FILTER_OPTS_IN \
 	{ FILTER_MAX, "max-elements", "N", \
-	    "refuse larger models (default 2147483648)" }, \
+	    "refuse larger models (default 68719476736)" }, \
 	{ FILTER_SCHEMA, "schema", "FILE", \
 	    "take the schema from FILE, for streams without one" }
 #define FILTER_OPTS_OUT \
@@ -80,6 +80,10 @@ int filter_shard(const struct reader *r, struct writer *w,
  * the shard changed and its type says that it is then no longer true. */
 int filter_pass(const struct reader *r, struct writer *w, int changed,
     struct err *e);
+
+/* filter_loose(r, w, changed): what stands between r's shards goes to w, too;
+ * `changed' as above.  Once, when both are open. */
+void filter_loose(struct reader *r, struct writer *w, int changed);
 
 /* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
  * payload, to w. */

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "format/keys.h"
+#include "format/array.h"
 #include "format/values.h"
 #include "format/writer.h"
 #include "pipe/aside.h"
@@ -19,6 +20,7 @@ struct gather_in {
 	int left;		/* left out of the names */
 	struct values v;
 	struct text_kv policy;	/* of this step's shard */
+	struct array_names members;
 };
 
 struct gather {
@@ -119,6 +121,7 @@ gather_drop(struct gather *g)
 		gather_unset(in);
 		values_release(&in->v);
 		text_release(&in->policy);
+		array_release(&in->members);
 		if (!in->lent)
 			reader_free(in->r);
 	}
@@ -168,8 +171,11 @@ gather_more(struct gather *g, struct err *e)
 static int
 gather_hear(void *arg, const struct reader *r, struct err *e)
 {
+	const struct chain_frame *f = reader_frame(r);
 	struct gather_in *in = arg;
 
+	if (f->type == FRAME_MEMB)
+		return array_get_names(&in->members, f->raw, f->raw_len, e);
 	return keys_add(&in->policy, r, e);
 }
 
@@ -180,6 +186,7 @@ gather_values(struct gather_in *in, struct err *e)
 	in->v.note = gather_hear;
 	in->v.arg = in;
 	text_release(&in->policy);
+	array_release(&in->members);
 	return values_begin(&in->v, in->r, e);
 }
 
@@ -298,9 +305,8 @@ gather_order(const void *a, const void *b)
 {
 	const struct gather_in *x = a, *y = b;
 	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
-	int c = memcmp(s->device, t->device, SHARD_ID);
 
-	return c != 0 ? c : (s->part > t->part) - (s->part < t->part);
+	return memcmp(s->device, t->device, SHARD_ID);
 }
 
 static int
@@ -408,41 +414,24 @@ gather_leave(struct gather *g, size_t i, int left)
 	g->in[i].left = left;
 }
 
-static int
-gather_by_name(const void *a, const void *b)
-{
-	const char *const *x = a, *const *y = b;
-
-	return strcmp(*x, *y);
-}
-
 int
-gather_members(const struct gather *g, struct text_kv *kv, struct err *e)
+gather_members(const struct gather *g, struct array_names *l, struct err *e)
 {
-	const char **name = alloc_get(g->n, sizeof(*name), e);
-	struct buf b = BUF_INIT;
-	size_t i, n = 0;
-	int r = name != NULL ? 0 : -ERR_SYS;
+	const struct array_names *own;
+	const char *name;
+	size_t i, k;
+	int r = 0;
 
 	for (i = 0; i < g->n && r == 0; i++) {
 		if (g->in[i].left)
 			continue;
-		name[n] = text_get(&gather_shard(g, i)->kv, SHARD_KEY_MEMBERS);
-		if (name[n] == NULL)
-			name[n] = shard_device(gather_shard(g, i));
-		n++;
+		own = &g->in[i].members;
+		name = shard_device(gather_shard(g, i));
+		if (own->n == 0)
+			r = array_name(l, name, strlen(name), e);
+		for (k = 0; k < own->n && r == 0; k++)
+			r = array_name(l, own->p[k], strlen(own->p[k]), e);
 	}
-	if (r == 0)
-		qsort(name, n, sizeof(*name), gather_by_name);
-	for (i = 0; i < n && r == 0; i++)
-		if ((i == 0 || (r = buf_put(&b, ",", 1, e)) == 0))
-			r = buf_put(&b, name[i], strlen(name[i]), e);
-	/* a list too long for a key/value is left out; the count is not */
-	if (r == 0 && b.n < TEXT_MAX_KV / 2 &&
-	    (r = buf_put(&b, "", 1, e)) == 0)
-		r = text_set(kv, SHARD_KEY_MEMBERS, (const char *)b.p, e);
-	buf_release(&b);
-	alloc_free(name);
 	return r;
 }
 

@@ -18,6 +18,7 @@
 #include "format/reader.h"
 #include "pipe/intake.h"
 
+struct array_names;
 struct err;
 struct gather;
 
@@ -48,8 +49,10 @@ const struct schema *gather_schema(const struct gather *g);
 /* gather_leave: shard i is (left 0) or is not among the contributors that
  * gather_members and gather_norm speak of. */
 void gather_leave(struct gather *g, size_t i, int left);
-/* Names of all contributors, sorted, into key SHARD_KEY_MEMBERS. */
-int gather_members(const struct gather *g, struct text_kv *kv, struct err *e);
+/* After gather_finish: the names of all contributors come to l; those of a
+ * contribution that is an aggregate are the ones it lists. */
+int gather_members(const struct gather *g, struct array_names *l,
+    struct err *e);
 /* Mean of the norms of the contributors' models (SHARD_KEY_NORM), when each
  * says it: what a policy divides the aggregate's energy by. */
 int gather_norm(const struct gather *g, struct text_kv *kv, struct err *e);

@@ -145,7 +145,7 @@ intake_twice(const struct intake *t, const struct intake_in *in)
 		if (t->n > 1 && (&t->in[i] == in || !t->in[i].whole))
 			continue;
 		u = reader_shard(t->n > 1 ? t->in[i].r : t->got[i].r);
-		if (u->step == s->step && u->part == s->part &&
+		if (u->step == s->step &&
 		    memcmp(u->device, s->device, SHARD_ID) == 0)
 			return 1;
 	}

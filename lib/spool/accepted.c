@@ -118,8 +118,7 @@ accepted_listed(struct accepted *a, const struct ledger *list,
 		if (!accepted_ours(a, r))
 			continue;
 		for (j = 0; j < have->n; j++)
-			if (have->r[j].part == r->part &&
-			    memcmp(have->r[j].digest, r->digest,
+			if (memcmp(have->r[j].digest, r->digest,
 			    SHARD_DIGEST) == 0)
 				break;
 		k = j < have->n ?

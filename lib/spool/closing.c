@@ -18,51 +18,7 @@
 #include "spool/closing.h"
 #include "spool/waiting.h"
 
-/* ---- runs and steps ---- */
-
-struct closing_run {
-	const struct inbox *s;
-	char *name;
-	int n;
-};
-
-/* The directory's name may be a hash: the real one is in the schema's file,
- * which comes before the first shard. */
-static int
-closing_each_run(void *arg, const char *name, struct err *e)
-{
-	struct closing_run *r = arg;
-	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e);
-	int k;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
-	if (access(path, F_OK) < 0)
-		k = errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
-	else if (r->n++ == 0)
-		k = ledger_run(path, &r->name, e);
-	else
-		k = 0;
-	alloc_free(path);
-	return k;
-}
-
-int
-closing_run(const struct inbox *s, char **name, struct err *e)
-{
-	struct closing_run r = { s, NULL, 0 };
-	int k = scan(s->state.dir, closing_each_run, &r, e);
-
-	if (k == 0 && r.n == 1) {
-		*name = r.name;
-		return CLOSING_ONE_RUN;
-	}
-	alloc_free(r.name);
-	return k < 0 ? k : r.n > 1 ? CLOSING_RUNS : CLOSING_NO_RUN;
-}
+/* ---- steps ---- */
 
 struct closing_step {
 	uint64_t after, best;
@@ -117,15 +73,6 @@ struct closing_list {
 };
 
 static int
-closing_is_shard(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 5 && strcmp(name + n - 5, ".aceg") == 0 &&
-	    strcmp(name, "aggregate.aceg") != 0;
-}
-
-static int
 closing_each_shard(void *arg, const char *name, struct err *e)
 {
 	struct closing_list *c = arg;
@@ -135,7 +82,7 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	size_t i, n;
 	int k;
 
-	if (!closing_is_shard(name))
+	if (!inbox_is_shard(name))
 		return 0;
 	c->n++;
 	if (c->l == NULL)
@@ -189,9 +136,7 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 static int
 closing_order(const struct receipt *a, const struct receipt *b)
 {
-	int c = memcmp(a->device, b->device, SHARD_ID);
-
-	return c != 0 ? c : (a->part > b->part) - (a->part < b->part);
+	return memcmp(a->device, b->device, SHARD_ID);
 }
 
 /* Insertion: receipts and file names move together, steps are small. */
@@ -376,7 +321,7 @@ closing_each_age(void *arg, const char *name, struct err *e)
 
 	(void)e;
 	/* what is gone, or has a name too long for a system call, is no shard */
-	if (!closing_is_shard(name) || snprintf(path, sizeof(path), "%s%s",
+	if (!inbox_is_shard(name) || snprintf(path, sizeof(path), "%s%s",
 	    a->dir, name) >= PATH_MAX || stat(path, &st) < 0)
 		return 0;
 	t = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
@@ -434,59 +379,6 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 	    q->deadline);
 }
 
-/* The devices whose shards are there, as their files are named. */
-struct closing_names {
-	char text[600];
-	size_t n;
-};
-
-static int
-closing_each_name(void *arg, const char *name, struct err *e)
-{
-	struct closing_names *c = arg;
-	const char *sep = c->n == 0 ? ": " : ", ";
-	int n = (int)strcspn(name, ".");
-
-	(void)e;
-	if (!closing_is_shard(name))
-		return 0;
-	if (c->n + (size_t)n + 8 > sizeof(c->text)) {
-		(void)snprintf(c->text + c->n, sizeof(c->text) - c->n,
-		    ", ...");
-		return 1;
-	}
-	c->n += (size_t)snprintf(c->text + c->n, sizeof(c->text) - c->n,
-	    "%s%.*s", sep, n, name);
-	return 0;
-}
-
-/* What keeps a step from being closed; n is the number of its shards, 0: there
- * is no step after `step'. */
-static void
-closing_tell(const struct inbox *s, const char *run, uint64_t step, size_t n,
-    const struct quorum *q)
-{
-	struct closing_names names = { "", 0 };
-	char *dir;
-
-	if (n == 0 && step == UINT64_MAX) {
-		waiting_say(s->wait, "waiting for the first shard of run '%s'",
-		    run);
-		return;
-	}
-	if (n == 0) {
-		waiting_say(s->wait, "waiting for a shard of run '%s' after "
-		    "step %llu", run, (unsigned long long)step);
-		return;
-	}
-	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
-		(void)scan(dir, closing_each_name, &names, NULL);
-	alloc_free(dir);
-	waiting_say(s->wait, "waiting for step %llu of run '%s': %zu of %zu "
-	    "shards are there%s", (unsigned long long)step, run, n,
-	    q->expect != 0 ? q->expect : q->quorum, names.text);
-}
-
 int
 closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e)
@@ -514,7 +406,8 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 			return 0;
 		}
 		if (r >= 0 && waiting_due(s->wait))
-			closing_tell(s, run, n != 0 ? at : *step, n, q);
+			waiting_step(s, run, n != 0 ? at : *step, n,
+			    q->expect != 0 ? q->expect : q->quorum);
 	} while (r >= 0 && (r = wait_more(&w, e)) >= 0);
 	return r;
 }

@@ -11,11 +11,6 @@
 
 struct err;
 
-/* closing_run(s, name, e): how many runs there are in the spool: an enum
- * closing_runs; ONE: its name, allocated. */
-enum closing_runs { CLOSING_NO_RUN, CLOSING_ONE_RUN, CLOSING_RUNS };
-int closing_run(const struct inbox *s, char **name, struct err *e);
-
 /*
  * closing_wait(s, run, step, q, out, l, e): until there is a step after *step (any,
  * when *step is UINT64_MAX) that is over by the rule q.  Its first shard came

@@ -88,8 +88,16 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 		    name);
 		return;
 	}
-	(void)snprintf(out, INBOX_FILE, "%.200s.%lu.%s", name,
-	    (unsigned long)sh->part, end);
+	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
+}
+
+int
+inbox_is_shard(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 5 && strcmp(name + n - 5, ".aceg") == 0 &&
+	    strcmp(name, "aggregate.aceg") != 0;
 }
 
 const char *

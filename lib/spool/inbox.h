@@ -10,8 +10,8 @@
  *                                    before it; itself is closed by its manifest
  *   DIR/RUN/last                     "STEP\n": its aggregate was made
  *   DIR/RUN/norms                    see state/norms.h
- *   DIR/RUN/STEP/DEVICE.PART.aceg    an accepted shard, a stream of its own
- *   DIR/RUN/STEP/DEVICE.PART.no      the receipt of one that was rejected
+ *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
+ *   DIR/RUN/STEP/DEVICE.no      the receipt of one that was rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
@@ -55,8 +55,10 @@ void inbox_close(struct inbox *s);
 char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
     const char *file, struct err *e);
 
-/* inbox_file(sh, end, out): DEVICE.PART.end; end NULL: DEVICE.incarnation. */
+/* inbox_file(sh, end, out): DEVICE.end; end NULL: DEVICE.incarnation. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+/* inbox_is_shard(name): a file of a step's directory that is an accepted shard. */
+int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 
 /* ---- receiving ---- */

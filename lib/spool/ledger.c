@@ -136,7 +136,6 @@ ledger_shard(const char *path, struct receipt *rc, struct err *e)
 		memcpy(rc->run, sh->run, SHARD_ID);
 		memcpy(rc->device, sh->device, SHARD_ID);
 		rc->step = sh->step;
-		rc->part = sh->part;
 		memcpy(rc->digest, reader_end_of_shard(r)->digest,
 		    SHARD_DIGEST);
 		n++;

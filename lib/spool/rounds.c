@@ -1,8 +1,11 @@
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/scan.h"
 #include "base/wait.h"
 #include "spool/rounds.h"
 #include "spool/waiting.h"
@@ -16,6 +19,54 @@ struct rounds {
 	size_t n;
 };
 
+struct rounds_names {
+	const struct inbox *s;
+	char *name;
+	int n;
+};
+
+/* The directory's name may be a hash: the real one is in the schema's file,
+ * which comes before the first shard. */
+static int
+rounds_each_run(void *arg, const char *name, struct err *e)
+{
+	struct rounds_names *r = arg;
+	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
+	char *path = alloc_get(n, 1, e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
+	if (access(path, F_OK) < 0)
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+	else if (r->n++ == 0)
+		k = ledger_run(path, &r->name, e);
+	else
+		k = 0;
+	alloc_free(path);
+	return k;
+}
+
+enum rounds_runs { ROUNDS_NO_RUN, ROUNDS_ONE_RUN, ROUNDS_RUNS };
+
+/* How many runs there are in the spool, an enum rounds_runs; ONE: its name,
+ * allocated. */
+static int
+rounds_count(const struct inbox *s, char **name, struct err *e)
+{
+	struct rounds_names r = { s, NULL, 0 };
+	int k = scan(s->state.dir, rounds_each_run, &r, e);
+
+	if (k == 0 && r.n == 1) {
+		*name = r.name;
+		return ROUNDS_ONE_RUN;
+	}
+	alloc_free(r.name);
+	return k < 0 ? k : r.n > 1 ? ROUNDS_RUNS : ROUNDS_NO_RUN;
+}
+
 /* The run to aggregate: the one that was named, or the only one there is. */
 static int
 rounds_run(struct rounds *r, struct err *e)
@@ -28,14 +79,14 @@ rounds_run(struct rounds *r, struct err *e)
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
 	waiting_begin(r->in.wait);
-	while ((k = closing_run(&r->in, &r->run, e)) == CLOSING_NO_RUN) {
+	while ((k = rounds_count(&r->in, &r->run, e)) == ROUNDS_NO_RUN) {
 		if (waiting_due(r->in.wait))
 			waiting_say(r->in.wait, "waiting for a first shard in "
 			    "'%s' (ace-recv --spool)", r->in.state.dir);
 		if ((k = wait_more(&w, e)) < 0)
 			return k;
 	}
-	if (k == CLOSING_RUNS)
+	if (k == ROUNDS_RUNS)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
 	return k < 0 ? k : 0;

@@ -147,8 +147,8 @@ verdict_model(const struct inbox *s, const struct shard *sh,
 		k = VERDICT_ALONE;
 	else if ((k = ledger_schema(path, sc, sh, why, e)) > 0) {
 		r->verdict = RECEIPT_INVALID;
-		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: %.140s",
-		    why);
+		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: run "
+		    "'%.32s' is of another model: %.80s", inbox_run_of(sh), why);
 		k = VERDICT_NO;
 	} else if (k == 0) {
 		k = VERDICT_YES;

@@ -6,6 +6,10 @@
 #define ACE_WAITING_H
 
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct inbox;
 
 struct waiting {
 	void (*say)(void *arg, const char *what);
@@ -23,5 +27,9 @@ void waiting_begin(struct waiting *w);
 int waiting_due(struct waiting *w);
 void waiting_say(const struct waiting *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* waiting_step(s, run, step, n, want): to s->wait: n of `want' shards of a step
+ * are there; n = 0: there is no step after this one, or none (UINT64_MAX). */
+void waiting_step(const struct inbox *s, const char *run, uint64_t step,
+    size_t n, size_t want);
 
 #endif

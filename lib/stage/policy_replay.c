@@ -11,7 +11,7 @@ policy_replay_same(const struct shard *a, const struct shard *b)
 {
 	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
 	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
-	    a->step == b->step && a->part == b->part;
+	    a->step == b->step;
 }
 
 /* Up to the shard s: others are passed over. */

@@ -23,7 +23,8 @@
 struct err;
 struct writer;
 
-/* A shard as it comes to a stage. */
+/* A shard as it comes to a stage; what it points to stays until the next one
+ * begins. */
 struct stage_shard {
 	const struct shard *shard;
 	const struct schema *schema;

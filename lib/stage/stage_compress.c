@@ -17,13 +17,24 @@ stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
     struct err *e)
 {
 	static const char *const how[] = { "refuse", "zero", NULL };
+	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct feedback_opts *fb = &o->fb;
 	uint64_t n;
 	int r = 0, k;
 
 	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
+	case 'c':
+		o->have_codec = 1;
+		r = codec_parse(val, &o->codec, e);
+		break;
+	case STAGE_COMPRESS_ROLES:
+		r = num_choice(&o->no_roles, val, roles, "--roles", e);
+		break;
 	case STAGE_COMPRESS_FEEDBACK:
-		if ((r = num_choice(&k, val, feedback_names, "--feedback",
+		if ((r = num_choice(&k, val, feedback_names, "--error-feedback",
 		    e)) == 0)
 			fb->kind = (enum compensate_kind)k;
 		break;

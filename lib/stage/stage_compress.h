@@ -23,19 +23,23 @@ enum {
 	STAGE_COMPRESS_GAP = CLI_LONG + 400, STAGE_COMPRESS_NONFINITE,
 	STAGE_COMPRESS_FEEDBACK, STAGE_COMPRESS_GAMMA,
 	STAGE_COMPRESS_MOMENTUM, STAGE_COMPRESS_DECAY,
-	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT
+	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT, STAGE_COMPRESS_ROLES
 };
 
-/* Rows for a program's option table. */
+/* Rows for a program's option table, which has -S DIR and --sync too. */
 #define STAGE_COMPRESS_OPTS \
-	{ STAGE_COMPRESS_FEEDBACK, "feedback", "HOW", \
+	{ 'c', "codec", "CODEC", \
+	    "code all groups so, whatever the plan says" }, \
+	{ STAGE_COMPRESS_ROLES, "roles", "HOW", \
+	    "keep (default) norms and biases dense, or ignore that" }, \
+	{ STAGE_COMPRESS_FEEDBACK, "error-feedback", "HOW", \
 	    "ef (default), momentum, ef21 or cache" }, \
 	{ STAGE_COMPRESS_GAMMA, "gamma", "G", \
 	    "times the residual (default 1)" }, \
 	{ STAGE_COMPRESS_MOMENTUM, "momentum", "M", \
-	    "of --feedback momentum (default 0.9)" }, \
+	    "of --error-feedback momentum (default 0.9)" }, \
 	{ STAGE_COMPRESS_DECAY, "decay", "R", \
-	    "of the history, --feedback cache (default 0.9)" }, \
+	    "of the history, --error-feedback cache (default 0.9)" }, \
 	{ STAGE_COMPRESS_WINDOW, "window", "N", \
 	    "wait for receipts, at most N shards without (1 to 8)" }, \
 	{ STAGE_COMPRESS_WAIT, "wait", "TIME", \

@@ -41,7 +41,8 @@ struct stage_expand {
 	struct stage s;
 	const struct stage_expand_opts *o;
 	const struct kern *kern;
-	struct stage_shard sh;
+	struct stage_shard sh;		/* as it came */
+	struct shard made;		/* what the expanded one says */
 	struct state state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
@@ -84,7 +85,7 @@ stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
 		    "committed for the step before %llu in %g s", s->dir,
 		    (unsigned long long)sh->step, o->wait);
 	return err_set(e, ERR_REFUSED, "state '%s' is at step %llu, the shard "
-	    "at %llu, after %g s", s->dir, (unsigned long long)q->step,
+	    "at %llu, after %g s (--allow-gap, --wait)", s->dir, (unsigned long long)q->step,
 	    (unsigned long long)sh->step, o->wait);
 }
 
@@ -116,7 +117,6 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 {
 	struct stage_expand *x = (struct stage_expand *)st;
 	struct stage_shard to = *sh;
-	struct shard s;
 	int r;
 
 	x->sh = *sh;
@@ -127,13 +127,11 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 	    feedback_cache_begin(x->cache, sh->shard, sh->schema, e) :
 	    values_whole(sh->shard, e)) < 0)
 		return r;
-	shard_init(&s);
-	to.shard = &s;
-	if ((r = shard_copy(&s, sh->shard, e)) == 0 &&
-	    (r = stage_expand_describe(x, &s, e)) == 0)
+	to.shard = &x->made;
+	if ((r = shard_copy(&x->made, sh->shard, e)) == 0 &&
+	    (r = stage_expand_describe(x, &x->made, e)) == 0)
 		r = stage_begin(st->next, &to, e);
 	x->first = 0;
-	shard_release(&s);
 	return r;
 }
 
@@ -226,6 +224,7 @@ stage_expand_free(struct stage *st)
 	struct stage_expand *x = (struct stage_expand *)st;
 
 	residual_close(&x->res);
+	shard_release(&x->made);
 	feedback_cache_free(x->cache);
 	state_close(&x->state);
 	alloc_free(x->x);
@@ -244,6 +243,7 @@ stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
 		return -ERR_SYS;
 	x->o = o;
 	x->first = 1;
+	shard_init(&x->made);
 	x->state = (struct state)STATE_INIT;
 	x->s.begin = stage_expand_begin;
 	x->s.data = stage_expand_data;

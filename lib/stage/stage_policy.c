@@ -23,6 +23,7 @@ struct stage_policy {
 	struct stage_shard sh;		/* at hand */
 	struct state state;
 	struct policy_replay replay;	/* instead of deciding */
+	int waits;			/* the shard's times may still come */
 	uint64_t asked;			/* interval of a device that diverges */
 	struct buf note;
 };
@@ -333,8 +334,8 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 		return r;
 	if (r > 0 && v > 0)
 		share = v;
-	r = policy_dynacomm_decide(&p->o.cuts, p->sh.shard, p->sh.schema,
-	    rate, share, kv, words, e);
+	r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate, share, kv,
+	    words, e);
 	if (r >= 0)
 		policy_say(p, "%s: %s", reader_where(p->sh.in, where), words);
 	return r < 0 ? r : 0;
@@ -352,22 +353,16 @@ policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	    p->note.n, e);
 }
 
-/* Before the data. */
+/* Before the data, and if cuts are to be decided behind what stands there. */
 static int
-stage_policy_begin(struct stage *st, const struct stage_shard *sh,
-    struct err *e)
+policy_decide(struct stage_policy *p, struct err *e)
 {
-	struct stage_policy *p = (struct stage_policy *)st;
 	struct text_kv kv = TEXT_KV_INIT;
 	char where[160], words[256];
 	double rate = -1;
 	int r, decided = 0;
 
-	p->sh = *sh;
-	if ((r = stage_begin(st->next, sh, e)) < 0)
-		return r;
-	if (p->replay.from != NULL)
-		return policy_replay_shard(&p->replay, sh->shard, st->next, e);
+	p->waits = 0;
 	if ((r = policy_rate(p, &rate, e)) < 0)
 		return r;
 	if (p->o.stale.on) {
@@ -383,6 +378,31 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh,
 		r = policy_put(p, &kv, e);
 	text_release(&kv);
 	return r;
+}
+
+static int
+stage_policy_begin(struct stage *st, const struct stage_shard *sh,
+    struct err *e)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+	int r;
+
+	p->sh = *sh;
+	if ((r = stage_begin(st->next, sh, e)) < 0)
+		return r;
+	if (p->replay.from != NULL)
+		return policy_replay_shard(&p->replay, sh->shard, st->next, e);
+	p->waits = p->o.cuts.on;
+	return p->waits ? 0 : policy_decide(p, e);
+}
+
+static int
+stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+	int r = p->waits ? policy_decide(p, e) : 0;
+
+	return r < 0 ? r : stage_data(st->next, d, e);
 }
 
 /* || theta ||, as the option or the shard says. */
@@ -479,6 +499,8 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums,
 		r = policy_replay_end(&p->replay, st->next, e);
 		return r < 0 ? r : stage_end(st->next, sums, e);
 	}
+	if (p->waits && (r = policy_decide(p, e)) < 0)
+		return r;
 	pace_see(&p->o.pace, sums->sumsq);
 	if (p->o.interval.target > 0)
 		r = policy_interval(p, sums, e);
@@ -540,7 +562,13 @@ static int
 stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
+	int r = 0;
 
+	if (p->o.cuts.on && n->type == FRAME_TIME)
+		r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n,
+		    p->sh.schema->n, e);
+	if (r < 0)
+		return reader_place(p->sh.in, r, e);
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
 	return p->replay.from != NULL ? 0 : policy_older(p, n, e);
@@ -588,6 +616,7 @@ stage_policy_new(struct stage **out, const struct stage_policy_opts *o,
 	p->o = *o;
 	p->state = (struct state)STATE_INIT;
 	p->s.begin = stage_policy_begin;
+	p->s.data = stage_policy_data;
 	p->s.note = stage_policy_note;
 	p->s.end = stage_policy_end;
 	p->s.free = stage_policy_free;

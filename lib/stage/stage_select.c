@@ -48,13 +48,49 @@ stage_select_levels(struct stage_select_opts *o, const char *list,
 	return 0;
 }
 
+/* "0.5=f32,0.9=qsgd:4": shares that rise, each with the codec up to it, f16
+ * unless said. */
+static int
+stage_select_shares(struct stage_select_opts *o, const char *list,
+    struct err *e)
+{
+	char word[64], *codec;
+	size_t n;
+	int r;
+
+	o->shares = 0;
+	do {
+		n = strcspn(list, ",");
+		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
+			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
+			    "with its codec, separated by commas",
+			    STAGE_SELECT_MOST);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		list += n + (list[n] == ',');
+		if ((codec = strchr(word, '=')) != NULL)
+			*codec++ = '\0';
+		if ((r = codec_parse(codec != NULL ? codec : "f16",
+		    &o->upto[o->shares], e)) < 0 ||
+		    (r = num_f64(&o->share[o->shares], word, 0, 1, "-p",
+		    e)) < 0)
+			return r;
+		if (o->shares > 0 &&
+		    !(o->share[o->shares] > o->share[o->shares - 1]))
+			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
+			    "%s does not", word);
+		o->shares++;
+	} while (*list != '\0');
+	return 0;
+}
+
 static int
 stage_select_mode(struct stage_select_opts *o, int key,
     enum stage_select_mode mode, struct err *e)
 {
 	if (o->mode != STAGE_SELECT_UNSAID && o->key != key)
 		return err_set(e, ERR_USAGE,
-		    "one of -p, -b, --bits, --seconds, --policy and --plan");
+		    "one of -p, -b, --bits, --policy and --plan");
 	o->mode = mode;
 	o->key = key;
 	return 0;
@@ -76,10 +112,6 @@ stage_select_budget(struct stage_select_opts *o, int key, const char *val,
 		b->by = BUDGET_BITS;
 		r = num_f64(&b->bits, val, 0, 64, "--bits", e);
 		break;
-	case STAGE_SELECT_SECONDS:
-		b->by = BUDGET_SECONDS;
-		r = num_time(&b->seconds, val, "--seconds", e);
-		break;
 	default:
 		b->by = BUDGET_POLICY;
 	}
@@ -96,12 +128,11 @@ stage_select_set(struct stage_select_opts *o, int key, const char *val,
 	switch (key) {
 	case 'b':
 	case STAGE_SELECT_BITS:
-	case STAGE_SELECT_SECONDS:
 	case STAGE_SELECT_POLICY:
 		r = stage_select_budget(o, key, val, e);
 		break;
 	case 'p':
-		if ((r = num_f64(&o->share, val, 0, 1, "-p", e)) == 0)
+		if ((r = stage_select_shares(o, val, e)) == 0)
 			r = stage_select_mode(o, key, STAGE_SELECT_SHARE, e);
 		break;
 	case STAGE_SELECT_PLAN:
@@ -110,15 +141,6 @@ stage_select_set(struct stage_select_opts *o, int key, const char *val,
 		break;
 	case STAGE_SELECT_LEVELS:
 		r = stage_select_levels(o, val, e);
-		break;
-	case STAGE_SELECT_KEEP:
-		r = codec_parse(val, &o->keep, e);
-		break;
-	case STAGE_SELECT_REST:
-		r = codec_parse(val, &o->rest, e);
-		break;
-	case STAGE_SELECT_REST_SHARE:
-		r = num_f64(&o->rest_share, val, 0, 1, "--rest-share", e);
 		break;
 	case STAGE_SELECT_ROLES:
 		r = num_choice(&o->no_roles, val, roles, "--roles", e);
@@ -424,26 +446,27 @@ stage_select_share(struct stage_select *x, struct err *e)
 {
 	const struct stage_select_opts *o = x->o;
 	uint32_t g, n = x->sh.schema->ngroups;
-	uint8_t *chosen = alloc_get(n, 1, e), *some = alloc_get(n, 1, e);
+	uint8_t *chosen = alloc_get(n, 1, e);
 	char who[160];
-	size_t sent = 0;
-	int r = -ERR_SYS;
+	size_t i, sent = 0;
+	int r = chosen != NULL ? 0 : -ERR_SYS;
 
-	if (chosen != NULL && some != NULL &&
-	    (r = select_share(x->survey.score, n, o->share, chosen, e)) == 0 &&
-	    (r = select_share(x->survey.score, n, o->rest_share, some,
-	    e)) == 0)
-		for (g = 0; g < n; g++) {
-			x->plan[g] = chosen[g] ? o->keep : some[g] ? o->rest :
-			    x->level[0];
+	for (g = 0; g < n; g++)
+		x->plan[g] = x->level[0];
+	/* the largest share first, and what is in a smaller one over it */
+	for (i = o->shares; i-- > 0 && r == 0; ) {
+		r = select_share(x->survey.score, n, o->share[i], chosen, e);
+		for (g = 0, sent = 0; r == 0 && g < n; g++) {
+			if (chosen[g])
+				x->plan[g] = o->upto[i];
 			sent += chosen[g];
 		}
+	}
 	alloc_free(chosen);
-	alloc_free(some);
 	if (r < 0)
 		return r;
 	cli_say(o->cli, 1, "%s: %zu of %lu groups hold %g of the importance",
-	    stage_select_name(x, who), sent, (unsigned long)n, o->share);
+	    stage_select_name(x, who), sent, (unsigned long)n, o->share[0]);
 	return stage_select_put(x, NULL, e);
 }
 
@@ -486,7 +509,7 @@ stage_select_new(struct stage **out, const struct stage_select_opts *o,
 	*out = NULL;
 	if (o->mode == STAGE_SELECT_UNSAID)
 		return err_set(e, ERR_USAGE, "how much to send: -p, -b, "
-		    "--bits, --seconds, --policy or --plan");
+		    "--bits, --policy or --plan");
 	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
 		return -ERR_SYS;
 	x->o = o;

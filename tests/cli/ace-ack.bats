@@ -138,3 +138,10 @@ step 1: accepted" ]
 @test "no -S: status 2" {
 	exits 2 ace-ack </dev/null
 }
+
+@test "a cloud that cannot be reached: status 4, the same again later" {
+	step 0
+	false | exits 4 ace-ack -S state || { cat err; false; }
+	says '^ace-ack: no answer: the other side was not reached'
+	[ "$(pending)" = 0 ]
+}

@@ -73,10 +73,10 @@ early_one() {
 	size=$(wc -c <e3)
 	# its tail apart, a shard is whole with its SEND: cut before that
 	send=$(frames e3 | sed -n 's/ SEND//p')
-	for at in "$size" $((send + 192)); do
+	for at in "$size" $((send + 144)); do
 		in_time early_one dribble e3 "$at"
 	done
-	for at in $((send + 191)) $((send + 64)) $((send + 1)) 100000 64 1; do
+	for at in $((send + 143)) $((send + 64)) $((send + 1)) 100000 64 1; do
 		in_time late_one begins "$at"
 	done
 }

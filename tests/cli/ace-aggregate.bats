@@ -260,7 +260,7 @@ ones() {
 # tail behind the last
 piece() {
 	frames "$1" | awk -v n="$2" -v size="$(wc -c <"$1")" '
-	    /SEND/ { end[k++] = $1 + 192 }
+	    /SEND/ { end[k++] = $1 + 144 }
 	    END { from = n ? end[n - 1] : 0
 		to = n == k - 1 ? size : end[n]
 		print from, to - from }' | {

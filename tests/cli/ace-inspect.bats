@@ -265,7 +265,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 @test "recover: what is whole, marked; nobody aggregates it" {
 	mkshards -N 5 -c q8 >in
 	cp in bad
-	flip bad 3000
+	flip bad 2400
 	exits 3 ace-expand bad
 	exits 1 ace-inspect --recover -o saved bad
 	says '^ace-inspect: 4 shards saved$'
@@ -336,9 +336,32 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 }
 
 @test "a schema of three hundred bytes that promises much costs nothing" {
+	mkshards -t w:1000,1000,1000 -g 1000 -c none >large
+	exits 0 cpu 5 ace-inspect --stats large
+	exits 0 cpu 5 ace-inspect --diff large large
 	mkshards -t w:1000,1000,2000 -g 1 -c none >huge
-	exits 0 cpu 5 ace-inspect --stats huge
-	exits 0 cpu 5 ace-inspect --diff huge huge
+	exits 3 cpu 1 ace-inspect --stats huge
+	says 'limit: 2000000000 groups of 1 values from a table of'
+}
+
+@test "recover: what is not known is not mended" {
+	for w in draft draft-later feature major version-later flag \
+	    header-length; do
+		bad=$ROOT/tests/golden/bad-unsupported-$w.aceg
+		exits 3 ace-inspect --recover -o saved "$bad"
+		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
+		[ ! -e saved ]
+		# behind damage, too
+		(mkshards -n 16 | head -c 700; cat "$bad") >both
+		exits 3 ace-inspect --recover -o saved both
+		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
+		[ ! -e saved ]
+	done
+	# a frame of the shard that is not known: that shard is lost
+	(cat "$ROOT/tests/golden/bad-unsupported-critical-frame.aceg"
+	mkshards -n 16 -s 7) >both
+	exits 1 ace-inspect --recover -o saved both
+	says '1 shards saved'
 }
 
 @test "a picture is well-formed XML" {
@@ -426,8 +449,8 @@ receipt       edge1 step 7: accepted" ]
 }
 
 @test "a difference to a history says that it is one" {
-	mkshards -s 0 | ace-compress -S state --feedback cache -c q8 >/dev/null
-	mkshards -s 1 | ace-compress -S state --feedback cache -c q8 >second
+	mkshards -s 0 | ace-compress -S state --error-feedback cache -c q8 >/dev/null
+	mkshards -s 1 | ace-compress -S state --error-feedback cache -c q8 >second
 	exits 0 ace-inspect second
 	grep -qE '^flags .*predicted' out
 	exits 0 ace-inspect --json second

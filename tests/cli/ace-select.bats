@@ -92,8 +92,8 @@ layered() {
 
 @test "a budget too small for anything sends nothing and says so" {
 	layered
-	[ "$(coded 600 scored)" -le 600 ]
-	grep -q "600 bytes are too few for any group: nothing is sent, all is kept" said
+	[ "$(coded 400 scored)" -le 400 ]
+	grep -q "400 bytes are too few for any group: nothing is sent, all is kept" said
 	[ "$(count coded DATA)" -eq 0 ] || false
 }
 
@@ -151,7 +151,7 @@ layered() {
 	mv out planned
 	exits 0 ace-compress -v planned
 	says "0 groups coded, 4 not sent"
-	exits 0 ace-select -p 0.01 --keep f32 --rest q8 scored
+	exits 0 ace-select -p 0.01=f32,1=q8 scored
 	mv out planned
 	exits 0 ace-compress -v planned
 	says "4 groups coded, 0 not sent"
@@ -161,9 +161,13 @@ layered() {
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
 	exits 0 ace-score shard
 	mv out scored
-	exits 0 ace-select -p 0.3 --keep f32 --rest qsgd:4 --rest-share 0.8 --text scored
+	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | tr '\n' ' ')" = \
 	    "qsgd:4 qsgd:4 f32 none " ] || { cat out; false; }
+	for bad in '' , 0.5, 0.5,0.5 0.9,0.8=q8 0.5=nonsense =q8 1.1; do
+		exits 2 ace-select -p "$bad" scored
+	done
+	says "-p '1.1'"
 }
 
 @test "the plan as text, given back, changed, and refused" {
@@ -203,16 +207,6 @@ layered() {
 	head -c 100 scored >bad
 	exits 2 ace-select --plan bad scored
 	exits 4 ace-select --plan nowhere scored
-}
-
-@test "what the link carries in a time" {
-	layered
-	exits 2 ace-select --seconds 2 scored
-	says "no bandwidth in the stream"
-	exits 0 ace-policy --bandwidth 200kbit scored
-	mv out policed
-	exits 0 ace-select -v --seconds 2 policed
-	says " of 50000 bytes"
 }
 
 @test "bits a value are the same as bytes" {

@@ -9,6 +9,7 @@ table() {
 	filter ace-score
 	filter ace-select -p 0.5
 	filter ace-compress -c q8
+	filter ace-step --bits 6
 	filter ace-aggregate
 	filter ace-policy
 	sink   ace-export -f raw
@@ -149,4 +150,16 @@ inputs() {
 
 @test "-o FILE: whole or not at all" {
 	ask output
+}
+
+@test "of several stages where one fails only that one speaks" {
+	mkshards -N 3 >in
+	flip in 5000
+	st=0
+	{ ace-score in | ace-select -p 0.5 | ace-compress -c q8 | ace-expand |
+	    ace-inspect; } >out 2>err || st=$?
+	[ "$st" -eq 3 ]
+	cat err
+	[ "$(wc -l <err)" -eq 1 ]
+	grep -q '^ace-score: corrupt: ' err
 }

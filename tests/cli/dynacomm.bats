@@ -32,7 +32,7 @@ said() { ace-inspect -v "$2" | sed -n "s/^pOLi *$1=//p"; }
 # The layers of ace-advise.bats, last one first, a value a second on a link of
 # 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2, which take 26 s at best.
 five() {
-	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -K layer.seconds=2,8,1,7,2 "$@"
+	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -T 2,8,1,7,2 "$@"
 }
 link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 
@@ -68,9 +68,9 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 @test "cuts in the stream: times are smoothed, and a change must be worth it" {
 	five >in0
 	mkshards -s 1 -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
-	    -K layer.seconds=2,8,1.02,7,2.02 >in1
+	    -T 2,8,1.02,7,2.02 >in1
 	mkshards -s 2 -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
-	    -K layer.seconds=2,8,1,7,400 >in2
+	    -T 2,8,1,7,400 >in2
 	for s in 0 1 2; do cat in$s; done >in
 	exits 0 ace-policy -v $link in
 	says 'edge1/1.*cuts: still 3'
@@ -92,24 +92,24 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	exits 2 ace-policy --cuts in
 	says "^ace-policy: --cuts 'in' is not a time"
 	exits 2 ace-policy --cuts 1ms --replay in in
-	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,x,4,5 1,2,-3,4,5 1,2,nan,4,5 \
+	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,-3,4,5 1,2,nan,4,5 \
 	    1,2,inf,4,5 1,2,1e9,4,5; do
 		mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
-		    -K layer.seconds=$bad >bad
+		    -T $bad >bad
 		exits 3 ace-policy $link bad
-		says "corrupt: key layer.seconds of 'edge1': not 5 times"
+		says 'corrupt: not 5 times of tensors'
 		exits 3 ace-advise profile bad
 	done
 	exits 3 ace-advise profile without
-	says 'unsupported: no shard of .* says what its layers took'
-	mkshards -s 1 -t f:5 -K layer.seconds=1 >other
+	says 'unsupported: no shard of .* says what its tensors took'
+	mkshards -s 1 -t f:5 -T 1 >other
 	(cat in other) >two
 	exits 3 ace-advise profile two
 	says mismatch
 	head -c 700 in >short
 	exits 3 ace-advise profile short
 	# nothing but zeros is no division by zero
-	mkshards -t e:5 -t d:0 -K layer.seconds=0,0 >zero
+	mkshards -t e:5 -t d:0 -T 0,0 >zero
 	exits 0 ace-policy --cuts 0s --bandwidth 1bit zero
 	exits 0 ace-advise profile zero
 }
@@ -151,7 +151,7 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	    $2 == "SEND" { printf("%d ", n); n = 0 }')" = "9 9 1 1 1 " ]
 	# the first one does not say how long nothing took
 	[ "$(ace-inspect -v made | grep -c 'compute.seconds=')" -eq 4 ]
-	[ "$(ace-inspect -v made | grep -c 'layer.seconds=')" -eq 4 ]
+	[ "$(ace-inspect -v made | grep -c '^annotation *tIMe')" -eq 4 ]
 	exits 0 ace-advise profile made
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }

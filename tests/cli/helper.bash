@@ -103,7 +103,7 @@ flip() {
 # frames FILE: "offset type" of each frame, without checking anything.
 frames() {
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
-	    for ($o = 0; $o + 64 <= length; $o += 64 + 64 * int(($n + 63) / 64)) {
+	    for ($o = 0; $o + 64 <= length; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack("V", substr($_, $o + 16, 4));
 		$t = substr($_, $o + 4, 4);
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"

@@ -84,7 +84,7 @@ breaks() {
 	timeout "$HANG" bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
 	other=$!
 	cuts=0
-	for k in 900 5000 2500 100 7777 3000 1200 4444 2000 10000; do
+	for k in 700 3000 1800 100 4000 2200 900 3300 1500 7500; do
 		from=$(at 1)
 		[ "$from" -lt "$n" ] || break
 		# the connection, there, breaks after k bytes
@@ -165,7 +165,7 @@ breaks() {
 		[ $s -eq 1 ] || {
 			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
 			cat in$s >&9
-			wait_for test -e "spool/test/$s/edge2.0.aceg"
+			wait_for test -e "spool/test/$s/edge2.aceg"
 		}
 		timeout "$HANG" ace-aggregate --spool spool --steps 1 --quorum 1 \
 		    --published --sync none |

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "format/array.h"
 #include "pipe/gather.h"
 #include "format/writer.h"
 
@@ -218,7 +219,8 @@ test_members(void)
 	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
 	static const struct spec a[] = { { "a", "run", 3, 1, 8, 0 } };
 	struct reader_opts o = { 0, NULL };
-	struct text_kv kv = TEXT_KV_INIT;
+	struct array_names l = ARRAY_NAMES_INIT;
+	struct buf b2 = BUF_INIT;
 	struct gather *g;
 	char out[256];
 
@@ -226,10 +228,15 @@ test_members(void)
 	make(1, a, 1);
 	err_clear(&e);
 	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
-	ok(step(g, out) == 1 && gather_members(g, &kv, &e) == 0 &&
-	    strcmp(text_get(&kv, SHARD_KEY_MEMBERS), "a,b") == 0,
+	ok(step(g, out) == 1 && gather_members(g, &l, &e) == 0 &&
+	    array_put_names(&l, &b2, &e) == 0 && l.n == 2 &&
+	    strcmp(l.p[0], "a") == 0 && strcmp(l.p[1], "b") == 0,
 	    "members, sorted");
-	text_release(&kv);
+	array_release(&l);
+	ok(array_get_names(&l, b2.p, b2.n, &e) == 0 && l.n == 2 &&
+	    strcmp(l.p[1], "b") == 0, "and back");
+	array_release(&l);
+	buf_release(&b2);
 	gather_free(g);
 }
 

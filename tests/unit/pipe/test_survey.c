@@ -170,7 +170,7 @@ main(void)
 	scores(&s);
 	ok(survey(&s, FRAME_POLI, lines, strlen(lines), &e) == 0 &&
 	    strcmp(text_get(&s.policy, "ratio"), "7") == 0 &&
-	    s.notes == 128, "policy; its frame stays");
+	    s.notes == 64 + 32, "policy; its frame stays");
 	survey_release(&s);
 	return done_testing();
 }
