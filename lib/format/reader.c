@@ -618,6 +618,12 @@ reader_is_pipe(const struct reader *r)
 	return io_is_pipe(r->c.io);
 }
 
+void
+reader_patience(struct reader *r, double silence, double whole)
+{
+	io_patience(r->c.io, silence, whole);
+}
+
 int
 reader_can_seek(const struct reader *r)
 {
