@@ -62,9 +62,8 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-select",
-		.usage = "-b SIZE | --bits N | --seconds TIME | --policy | "
-		    "-p FRACTION | --plan FILE\n    [--levels LIST] [--text] "
-		    "[FILE]",
+		.usage = "-b SIZE | --bits N | --policy | -p SHARE | "
+		    "--plan FILE [--levels LIST]\n    [--text] [FILE]",
 		.about = "Chooses a codec for every group of a shard stream.",
 		.opt = options,
 		.loops = kern_name

@@ -103,19 +103,17 @@ _ace() {
 		kind='file' ;;
 	ace-score:--alpha | ace-score:--smoothing | ace-score:--form | ace-score:--max-elements)
 		kind='free' ;;
-	ace-select:--keep | ace-select:--rest)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
-	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--seconds | ace-select:--levels | ace-select:--roles | ace-select:-p | ace-select:--share | ace-select:--rest-share | ace-select:--max-elements)
+	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--levels | ace-select:--roles | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
-	ace-step:--keep | ace-step:--rest | ace-step:-c | ace-step:--codec)
+	ace-step:-c | ace-step:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:--alpha | ace-step:--smoothing | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:--min-interval | ace-step:--max-interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--seconds | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--rest-share | ace-step:--error-feedback | ace-step:--momentum | ace-step:--decay | ace-step:--window | ace-step:--nonfinite | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:--alpha | ace-step:--smoothing | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:--min-interval | ace-step:--max-interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--error-feedback | ace-step:--momentum | ace-step:--decay | ace-step:--window | ace-step:--nonfinite | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--sync)
 		kind='full rename none' ;;
@@ -159,9 +157,9 @@ _ace() {
 	ace-score)
 		opts='-S --state --alpha --smoothing --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
-		opts='-b --budget --bits --seconds --policy --levels --roles -p --share --keep --rest --rest-share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --smoothing --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain -b --budget --bits --seconds --policy --levels --roles -p --share --keep --rest --rest-share --plan -c --codec --error-feedback --momentum --decay --window --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --smoothing --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --momentum --decay --window --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose -h --help -V --version' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts

@@ -69,9 +69,10 @@ static const struct fault_case cases[] = {
 	    "--latency 10ms in0 >rest; ",
 	    "ace-policy -S S --deco --bandwidth 5Mbit --latency 10ms in1 > out",
 	    LEARNS },
-	{ "select", MADE "ace-score in1 >scored; ace-select -S S --one-pass "
-	    "-b 600 in0 >rest; ",
-	    "ace-select -S S --one-pass -b 600 scored > out", LEARNS },
+	{ "select", MADE "ace-score in1 >scored; ",
+	    "ace-select -b 1200 scored > out", 0 },
+	{ "compress-budget", BOTH "ace-select -b 1200 in1 >planned; ",
+	    "ace-compress -S S --window 4 planned > out", 0 },
 	{ "recv-first", CODED, "ace-recv --spool D sent0 > out", LEARNS },
 	{ "recv", BOTH, "ace-recv --spool D sent1 > out", LEARNS },
 	{ "recv-late", TWICE "mkshards -d other -s 1 >late; ",

@@ -607,6 +607,12 @@ reader_provenance(const struct reader *r)
 }
 
 int
+reader_empty(const struct reader *r)
+{
+	return io_bytes(r->c.io) == 0;
+}
+
+int
 reader_is_pipe(const struct reader *r)
 {
 	return io_is_pipe(r->c.io);

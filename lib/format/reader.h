@@ -90,6 +90,8 @@ void reader_unmark(struct reader *r);
 void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
+/* reader_empty(r): not one byte came. */
+int reader_empty(const struct reader *r);
 
 /*
  * reader_recover(r, from, e): after an error, or to begin with: looks from

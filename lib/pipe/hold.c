@@ -64,7 +64,7 @@ hold_put(struct hold *h, const void *p, size_t n, uint64_t *at, struct err *e)
 	int r;
 
 	*at = h->n;
-	if (h->n == h->mem.n && n <= HOLD_MEMORY - h->mem.n)
+	if (h->n == h->mem.n && n <= h->most - h->mem.n)
 		r = buf_put(&h->mem, p, n, e);
 	else if (!h->open && (r = hold_open(h, e)) < 0)
 		return r;

@@ -11,9 +11,8 @@
 
 struct err;
 
-enum { HOLD_MEMORY = 64 << 20 };
-
 struct hold {
+	size_t most;		/* bytes in memory */
 	/* scratch(arg, fd, e): that file; NULL: temp_open's */
 	int (*scratch)(void *arg, int *fd, struct err *e);
 	void *arg;
@@ -22,7 +21,7 @@ struct hold {
 	uint64_t n;		/* bytes, those in the file too */
 	int fd, open;
 };
-#define HOLD_INIT { NULL, NULL, BUF_INIT, 0, -1, 0 }
+#define HOLD_INIT(most) { (most), NULL, NULL, BUF_INIT, 0, -1, 0 }
 
 /* hold_put(h, p, n, at, e): *at is where they are. */
 int hold_put(struct hold *h, const void *p, size_t n, uint64_t *at,

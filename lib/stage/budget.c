@@ -5,19 +5,6 @@
 #include "stage/budget.h"
 #include "sync/ratio.h"
 
-/* Bits a second, as the stream says. */
-static int
-budget_rate(const struct survey *s, double *v, struct err *e)
-{
-	int r = keys_real(&s->policy, KEYS_BANDWIDTH, v, "the policy", e);
-
-	if (r == 0)
-		return err_set(e, ERR_USAGE, "--seconds: no bandwidth in the "
-		    "stream: put ace-policy before, with --bandwidth or the "
-		    "state that ace-meter writes");
-	return r < 0 ? r : 0;
-}
-
 static uint64_t
 budget_whole(double v)
 {
@@ -45,9 +32,6 @@ int
 budget_find(const struct budget *b, const struct survey *s,
     uint64_t *bytes, struct err *e)
 {
-	double v;
-	int k;
-
 	switch (b->by) {
 	case BUDGET_BYTES:
 		*bytes = b->bytes;
@@ -55,11 +39,6 @@ budget_find(const struct budget *b, const struct survey *s,
 	case BUDGET_BITS:
 		*bytes = budget_whole(b->bits *
 		    (double)s->schema->total / 8);
-		return 0;
-	case BUDGET_SECONDS:
-		if ((k = budget_rate(s, &v, e)) < 0)
-			return k;
-		*bytes = budget_whole(v / 8 * b->seconds);
 		return 0;
 	default:
 		return budget_policy(s, bytes, e);

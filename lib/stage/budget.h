@@ -9,18 +9,17 @@
 struct err;
 struct survey;
 
-enum budget_by { BUDGET_BYTES, BUDGET_BITS, BUDGET_SECONDS, BUDGET_POLICY };
+enum budget_by { BUDGET_BYTES, BUDGET_BITS, BUDGET_POLICY };
 
 struct budget {
 	enum budget_by by;
 	uint64_t bytes;
 	double bits;		/* a value */
-	double seconds;		/* of the measured link */
 };
 
 /*
- * budget_find(b, s, bytes, e): of the shard of which s is known so far.  The
- * link's rate is the policy's; a policy gives budget_bytes, or else ratio.
+ * budget_find(b, s, bytes, e): of the shard of which s is known so far.  A
+ * policy gives budget_bytes, or else ratio.
  * -ERR_USAGE with what is missing.
  */
 int budget_find(const struct budget *b, const struct survey *s,

@@ -8,6 +8,9 @@
 #include "pipe/size.h"
 #include "stage/rate.h"
 
+/* Bytes in memory; what is more waits in files. */
+enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
+
 static int
 rate_scratch(void *fb, int *fd, struct err *e)
 {
@@ -19,7 +22,8 @@ rate_init(struct rate *q, struct feedback *fb)
 {
 	memset(q, 0, sizeof(*q));
 	q->fb = fb;
-	q->values = q->bodies = (struct hold)HOLD_INIT;
+	q->values = (struct hold)HOLD_INIT(RATE_VALUES);
+	q->bodies = (struct hold)HOLD_INIT(RATE_BODIES);
 	if (fb != NULL) {
 		q->values.scratch = q->bodies.scratch = rate_scratch;
 		q->values.arg = q->bodies.arg = fb;

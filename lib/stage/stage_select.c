@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "codec/estimate.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "pipe/size.h"
@@ -47,13 +48,49 @@ stage_select_levels(struct stage_select_opts *o, const char *list,
 	return 0;
 }
 
+/* "0.5=f32,0.9=qsgd:4": shares that rise, each with the codec up to it, f16
+ * unless said. */
+static int
+stage_select_shares(struct stage_select_opts *o, const char *list,
+    struct err *e)
+{
+	char word[64], *codec;
+	size_t n;
+	int r;
+
+	o->shares = 0;
+	do {
+		n = strcspn(list, ",");
+		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
+			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
+			    "with its codec, separated by commas",
+			    STAGE_SELECT_MOST);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		list += n + (list[n] == ',');
+		if ((codec = strchr(word, '=')) != NULL)
+			*codec++ = '\0';
+		if ((r = codec_parse(codec != NULL ? codec : "f16",
+		    &o->upto[o->shares], e)) < 0 ||
+		    (r = num_f64(&o->share[o->shares], word, 0, 1, "-p",
+		    e)) < 0)
+			return r;
+		if (o->shares > 0 &&
+		    !(o->share[o->shares] > o->share[o->shares - 1]))
+			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
+			    "%s does not", word);
+		o->shares++;
+	} while (*list != '\0');
+	return 0;
+}
+
 static int
 stage_select_mode(struct stage_select_opts *o, int key,
     enum stage_select_mode mode, struct err *e)
 {
 	if (o->mode != STAGE_SELECT_UNSAID && o->key != key)
 		return err_set(e, ERR_USAGE,
-		    "one of -p, -b, --bits, --seconds, --policy and --plan");
+		    "one of -p, -b, --bits, --policy and --plan");
 	o->mode = mode;
 	o->key = key;
 	return 0;
@@ -75,10 +112,6 @@ stage_select_budget(struct stage_select_opts *o, int key, const char *val,
 		b->by = BUDGET_BITS;
 		r = num_f64(&b->bits, val, 0, 64, "--bits", e);
 		break;
-	case STAGE_SELECT_SECONDS:
-		b->by = BUDGET_SECONDS;
-		r = num_time(&b->seconds, val, "--seconds", e);
-		break;
 	default:
 		b->by = BUDGET_POLICY;
 	}
@@ -95,12 +128,11 @@ stage_select_set(struct stage_select_opts *o, int key, const char *val,
 	switch (key) {
 	case 'b':
 	case STAGE_SELECT_BITS:
-	case STAGE_SELECT_SECONDS:
 	case STAGE_SELECT_POLICY:
 		r = stage_select_budget(o, key, val, e);
 		break;
 	case 'p':
-		if ((r = num_f64(&o->share, val, 0, 1, "-p", e)) == 0)
+		if ((r = stage_select_shares(o, val, e)) == 0)
 			r = stage_select_mode(o, key, STAGE_SELECT_SHARE, e);
 		break;
 	case STAGE_SELECT_PLAN:
@@ -109,15 +141,6 @@ stage_select_set(struct stage_select_opts *o, int key, const char *val,
 		break;
 	case STAGE_SELECT_LEVELS:
 		r = stage_select_levels(o, val, e);
-		break;
-	case STAGE_SELECT_KEEP:
-		r = codec_parse(val, &o->keep, e);
-		break;
-	case STAGE_SELECT_REST:
-		r = codec_parse(val, &o->rest, e);
-		break;
-	case STAGE_SELECT_REST_SHARE:
-		r = num_f64(&o->rest_share, val, 0, 1, "--rest-share", e);
 		break;
 	case STAGE_SELECT_ROLES:
 		r = num_choice(&o->no_roles, val, roles, "--roles", e);
@@ -325,14 +348,10 @@ static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget)
 {
-	double energy = 0;
 	char who[160];
-	size_t g;
 
-	for (g = 0; g < a->n; g++)
-		energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
 	(void)stage_select_name(x, who);
-	if (a->sent == 0 && energy > 0) {
+	if (a->sent == 0 && a->energy > 0) {
 		cli_say(x->o->cli, 0, "%s: %llu bytes are too few for any "
 		    "group: nothing is sent, all is kept", who,
 		    (unsigned long long)budget);
@@ -341,17 +360,19 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	cli_say(x->o->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
 	    "foretold, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
 	    a->sent, (unsigned long)a->n, a->bytes,
-	    (unsigned long long)budget, a->dist, energy, a->step, a->price,
+	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
-/* The bytes of a plan of levels whose sizes are all known, for the whole
- * shard. */
+/* The bytes foretold of the whole coded shard: exact where all codecs are of
+ * fixed size. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
 	struct size z = *empty;
 	struct codec_ctx ctx;
+	struct estimate m;
+	int64_t body;
 	uint32_t g;
 	int param;
 
@@ -359,10 +380,13 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 		if (x->plan[g].codec == CODEC_NONE)
 			continue;
 		stage_select_ctx(x, g, &ctx);
+		estimate_init(&m, &x->survey.stat[g], &ctx);
+		if ((body = codec_rate(&x->plan[g], &m)) < 0)
+			body = (int64_t)codec_bound(&x->plan[g],
+			    x->survey.stat[g].n);
 		param = codec_param(&x->plan[g]);
 		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
-		    (uint8_t)param, codec_size(&x->plan[g], &ctx,
-		    x->survey.stat[g].n));
+		    (uint8_t)param, (size_t)body);
 	}
 	return size_send(&z) + x->survey.notes;
 }
@@ -422,26 +446,27 @@ stage_select_share(struct stage_select *x, struct err *e)
 {
 	const struct stage_select_opts *o = x->o;
 	uint32_t g, n = x->sh.schema->ngroups;
-	uint8_t *chosen = alloc_get(n, 1, e), *some = alloc_get(n, 1, e);
+	uint8_t *chosen = alloc_get(n, 1, e);
 	char who[160];
-	size_t sent = 0;
-	int r = -ERR_SYS;
+	size_t i, sent = 0;
+	int r = chosen != NULL ? 0 : -ERR_SYS;
 
-	if (chosen != NULL && some != NULL &&
-	    (r = select_share(x->survey.score, n, o->share, chosen, e)) == 0 &&
-	    (r = select_share(x->survey.score, n, o->rest_share, some,
-	    e)) == 0)
-		for (g = 0; g < n; g++) {
-			x->plan[g] = chosen[g] ? o->keep : some[g] ? o->rest :
-			    x->level[0];
+	for (g = 0; g < n; g++)
+		x->plan[g] = x->level[0];
+	/* the largest share first, and what is in a smaller one over it */
+	for (i = o->shares; i-- > 0 && r == 0; ) {
+		r = select_share(x->survey.score, n, o->share[i], chosen, e);
+		for (g = 0, sent = 0; r == 0 && g < n; g++) {
+			if (chosen[g])
+				x->plan[g] = o->upto[i];
 			sent += chosen[g];
 		}
+	}
 	alloc_free(chosen);
-	alloc_free(some);
 	if (r < 0)
 		return r;
 	cli_say(o->cli, 1, "%s: %zu of %lu groups hold %g of the importance",
-	    stage_select_name(x, who), sent, (unsigned long)n, o->share);
+	    stage_select_name(x, who), sent, (unsigned long)n, o->share[0]);
 	return stage_select_put(x, NULL, e);
 }
 
@@ -484,7 +509,7 @@ stage_select_new(struct stage **out, const struct stage_select_opts *o,
 	*out = NULL;
 	if (o->mode == STAGE_SELECT_UNSAID)
 		return err_set(e, ERR_USAGE, "how much to send: -p, -b, "
-		    "--bits, --seconds, --policy or --plan");
+		    "--bits, --policy or --plan");
 	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
 		return -ERR_SYS;
 	x->o = o;

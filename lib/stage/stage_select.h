@@ -18,33 +18,23 @@
 struct err;
 
 enum {
-	STAGE_SELECT_BITS = CLI_LONG + 300, STAGE_SELECT_SECONDS,
-	STAGE_SELECT_POLICY, STAGE_SELECT_LEVELS, STAGE_SELECT_KEEP,
-	STAGE_SELECT_REST, STAGE_SELECT_REST_SHARE, STAGE_SELECT_ROLES,
-	STAGE_SELECT_PLAN
+	STAGE_SELECT_BITS = CLI_LONG + 300, STAGE_SELECT_POLICY,
+	STAGE_SELECT_LEVELS, STAGE_SELECT_ROLES, STAGE_SELECT_PLAN
 };
-enum { STAGE_SELECT_MOST = 32 };	/* codecs in --levels */
+enum { STAGE_SELECT_MOST = 32 };	/* codecs in --levels, and in -p */
 
 /* Rows for a program's option table. */
 #define STAGE_SELECT_OPTS \
 	{ 'b', "budget", "SIZE", "least error in so many bytes a shard" }, \
 	{ STAGE_SELECT_BITS, "bits", "N", "the same, N bits a value" }, \
-	{ STAGE_SELECT_SECONDS, "seconds", "TIME", \
-	    "the same, what the link carries in TIME" }, \
 	{ STAGE_SELECT_POLICY, "policy", NULL, \
 	    "the same, as ace-policy says" }, \
 	{ STAGE_SELECT_LEVELS, "levels", "LIST", \
 	    "codecs to choose from, by commas" }, \
 	{ STAGE_SELECT_ROLES, "roles", "HOW", \
 	    "keep (default) norms and biases dense, or ignore that" }, \
-	{ 'p', "share", "FRACTION", \
-	    "keep the groups with this share of all importance" }, \
-	{ STAGE_SELECT_KEEP, "keep", "CODEC", \
-	    "with -p: of those kept (default f16)" }, \
-	{ STAGE_SELECT_REST, "rest", "CODEC", \
-	    "with -p: of the others (default none)" }, \
-	{ STAGE_SELECT_REST_SHARE, "rest-share", "FRACTION", \
-	    "with -p: share up to which --rest holds; beyond, none" }, \
+	{ 'p', "share", "SHARE[=CODEC],...", \
+	    "up to that share of all importance so (f16), then none" }, \
 	{ STAGE_SELECT_PLAN, "plan", "FILE", \
 	    "the plan in FILE, as --text wrote it" }
 
@@ -60,14 +50,14 @@ struct stage_select_opts {
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
 	int free_step;			/* ECQ at any step is among them */
-	double share, rest_share;
-	struct codec_plan keep, rest;
+	double share[STAGE_SELECT_MOST];	/* rising */
+	struct codec_plan upto[STAGE_SELECT_MOST];	/* to each of them */
+	size_t shares;
 	int no_roles;			/* norms and biases are like all */
 	struct plan_text given;
 	const struct cli *cli;		/* whom to speak for */
 };
-#define STAGE_SELECT_INIT { .rest_share = 1, .keep = { CODEC_F16, 0, 0 }, \
-	.rest = { CODEC_NONE, 0, 0 } }
+#define STAGE_SELECT_INIT { .mode = STAGE_SELECT_UNSAID }
 
 /* stage_select_set(o, key, val, e): 1 the option was one of these, 0 it was
  * not, < 0 an error. */

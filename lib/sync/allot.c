@@ -20,6 +20,9 @@ enum {
 #define ALLOT_MARGIN 0.06
 #define ALLOT_BYTES 8
 #define ALLOT_LEAST 6		/* an entry and the least body */
+/* Bytes a group, on average, below which the price is not known well enough
+ * to leave groups out: a body is foretold to take some 16 too many. */
+#define ALLOT_SURE 256
 
 /* What ECQ costs and loses on a group, at step max / 0.6 / 2^k. */
 struct allot_curve {
@@ -35,7 +38,10 @@ struct allot_work {
 	double *weight;			/* [n] */
 	uint8_t *fixed;			/* [n] an exception, plan[g] is it */
 	double taken;			/* by the exceptions */
-	size_t stride;			/* of the groups looked at */
+	size_t step;			/* one group in so many is looked at */
+	double bias;			/* all groups over those looked at */
+	size_t groups;			/* that there is something of */
+	int plain;			/* no exceptions but none */
 };
 
 int64_t
@@ -143,6 +149,14 @@ allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 	    (double)(c->rate[k + 1] - c->rate[k]));
 }
 
+/* The search looks at some of many groups, in no regular order. */
+static int
+allot_looks(const struct allot_work *w, size_t g)
+{
+	return w->step <= 1 ||
+	    (uint32_t)(g * 2654435769u) < UINT32_MAX / w->step;
+}
+
 /* Bytes of all groups that share the step. */
 static double
 allot_sum(struct allot_work *w, double lstep, double *dist)
@@ -155,7 +169,7 @@ allot_sum(struct allot_work *w, double lstep, double *dist)
 		if (w->fixed[g])
 			continue;
 		all += (double)w->a->stat[g].n;
-		if (g % w->stride != 0)
+		if (!allot_looks(w, g))
 			continue;
 		seen += (double)w->a->stat[g].n;
 		bytes += allot_at(w, g, lstep, &d);
@@ -163,8 +177,8 @@ allot_sum(struct allot_work *w, double lstep, double *dist)
 	}
 	if (!(seen > 0))
 		return 0;
-	*dist *= all / seen;
-	return bytes * all / seen;
+	*dist *= w->bias * all / seen;
+	return w->bias * bytes * all / seen;
 }
 
 /* The step whose bytes are what the exceptions leave of the budget. */
@@ -176,13 +190,14 @@ allot_search(struct allot_work *w)
 	int i;
 
 	for (g = 0; g < w->a->n; g++)
-		if (!w->fixed[g] && g % w->stride == 0) {
+		if (!w->fixed[g] && allot_looks(w, g)) {
 			lo = fmin(lo, (double)w->curve[g].top);
 			hi = fmax(hi, (double)w->curve[g].top);
 		}
 	if (!(hi > -HUGE_VAL))
 		return 0;
 	lo -= ALLOT_NODES - 2;
+	hi += 0.01;		/* all is 0, however it is rounded */
 	room = w->a->budget - w->taken;
 	/* octave by octave from above, so that little is foretold in vain */
 	for (mid = hi - 1; mid > lo && allot_sum(w, mid, &d) < room; mid -= 1)
@@ -215,7 +230,7 @@ static void
 allot_except(struct allot_work *w, size_t g, double step, double price)
 {
 	struct allot *a = w->a;
-	const int floor = a->floor && a->dense[g];
+	const int floor = a->floor && !w->plain && a->dense[g];
 	struct codec_plan none = { CODEC_NONE, 0, 0 };
 	struct estimate m;
 	double best, dist, rate;
@@ -227,17 +242,17 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	rate = allot_told(w, g, &m, &a->plan[g], &dist);
 	best = floor ? HUGE_VAL : (dist + price * rate) * (1 - ALLOT_MARGIN) -
 	    price * ALLOT_BYTES;
-	if (rate == 0)
+	if (rate == 0 && !floor)
 		return;		/* all of it is 0: nothing is sent */
-	/* not worth its entry: the bytes foretold of a body this thin are
-	 * too many, those that no body goes without are certain */
-	if (!floor && w->weight[g] * (double)a->stat[g].sumsq - dist <
+	/* not worth its entry; what a body so thin takes is foretold too
+	 * roughly to count */
+	if (!floor && a->budget > ALLOT_SURE * (double)w->groups && w->weight[g] * (double)a->stat[g].sumsq - dist <
 	    price * ALLOT_LEAST) {
 		best = 0;
 		a->plan[g] = none;
 		w->fixed[g] = 1;
 	}
-	for (i = 0; i < a->m; i++) {
+	for (i = 0; i < a->m && !w->plain; i++) {
 		if (floor && !codec_dense(&a->other[i]))
 			continue;
 		/* what it takes is known sooner than what it loses */
@@ -284,10 +299,11 @@ allot_total(struct allot_work *w)
 	double rate, dist, weight;
 	size_t g;
 
-	a->bytes = a->dist = w->taken = 0;
+	a->bytes = a->dist = a->energy = w->taken = 0;
 	a->sent = 0;
 	for (g = 0; g < a->n; g++) {
 		weight = (double)a->weight[g];
+		a->energy += weight * (double)a->stat[g].sumsq;
 		if (a->plan[g].codec == CODEC_NONE) {
 			a->dist += weight * (double)a->stat[g].sumsq;
 			continue;
@@ -329,14 +345,15 @@ static void
 allot_run(struct allot_work *w)
 {
 	struct allot *a = w->a;
-	double lstep = 0;
+	double lstep = 0, d, looked, was;
 	size_t g;
-	int i;
+	int i, moved;
 
 	allot_floor(w);
 	for (g = 0; g < a->n; g++) {
 		a->plan[g] = (struct codec_plan){ CODEC_NONE, 0, 0 };
 		w->fixed[g] = a->stat[g].nonzero == 0 || !(w->weight[g] > 0);
+		w->groups += !w->fixed[g];
 		if (!w->fixed[g])
 			w->curve[g].top = (float)allot_log2(sqrt(w->weight[g]) *
 			    (double)a->stat[g].max_abs / ALLOT_DEAD);
@@ -345,18 +362,32 @@ allot_run(struct allot_work *w)
 		lstep = allot_search(w);
 		a->price = allot_price(w, lstep);
 		a->step = allot_exp2(lstep);
-		if (!allot_round(w, a->step) && i > 0)
+		/* a price of 0: there is too little to buy anything with */
+		w->plain |= !(a->price > 0);
+		moved = allot_round(w, a->step);
+		looked = allot_sum(w, lstep, &d);
+		allot_total(w);
+		was = w->bias;
+		if (looked > 0 && a->bytes > w->taken)
+			w->bias *= (a->bytes - w->taken) / looked;
+		if (!moved && i > 0 && fabs(w->bias / was - 1) < 0.01)
 			break;
+	}
+	if (w->taken > a->budget && !w->plain) {
+		w->plain = 1;
+		lstep = allot_search(w);
+		a->step = allot_exp2(lstep);
+		(void)allot_round(w, a->step);
 		allot_total(w);
 	}
-	allot_total(w);
+	a->floor = a->floor && !w->plain;
 }
 
 int
 allot_plan(struct allot *a, struct err *e)
 {
-	struct allot_work w = { .a = a, .stride = (a->n + ALLOT_LOOK - 1) /
-	    ALLOT_LOOK };
+	struct allot_work w = { .a = a, .step = (a->n + ALLOT_LOOK - 1) /
+	    ALLOT_LOOK, .bias = 1 };
 	int r = -ERR_SYS;
 
 	a->step = a->price = 0;

@@ -47,6 +47,7 @@ struct allot {
 	double step;			/* of a group of weight 1 */
 	double price;			/* of a byte */
 	double bytes, dist;		/* foretold */
+	double energy;			/* weighted, of all */
 	size_t sent;			/* groups */
 	int floor;			/* norms and biases stayed dense */
 };

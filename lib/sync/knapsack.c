@@ -78,7 +78,9 @@ knapsack_solve(struct allot *a, struct select_level *level, uint8_t *choice,
 	a->bytes = (double)res.rate;
 	a->dist = res.dist;
 	a->sent = 0;
+	a->energy = 0;
 	for (g = 0; g < a->n; g++) {
+		a->energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
 		a->plan[g] = choice[g] == 0 ? none : a->other[choice[g] - 1];
 		a->sent += choice[g] != 0;
 	}

@@ -8,20 +8,21 @@
 enum {
 	LAND_MANY = 64,		/* groups: then an eighth is coded first */
 	LAND_WHOLE = 5,		/* times that all groups are coded again */
+	LAND_PATIENT = 3,	/* rounds, then the window is wider */
 	LAND_ROUNDS = 40,
 	LAND_HALVINGS = 12,
 	LAND_PAD = 16,		/* bytes: no budget is met better */
 	LAND_FRAME = 64		/* the size's jumps, as frames are padded */
 };
 #define LAND_PROBE 0.09		/* log f, about an eighth of an octave */
-/* Off by no more, only some groups are coded again. */
-#define LAND_NEAR 0.004
+/* log f: if it is to move by no more, only some groups are coded again. */
+#define LAND_NEAR 0.007
 #define LAND_NEAR_MANY 0.015
 
 static uint64_t
 land_window(const struct land *l)
 {
-	uint64_t w = (uint64_t)((double)l->budget * LAND_WINDOW);
+	uint64_t w = (uint64_t)((double)l->budget * l->window);
 
 	return w > LAND_PAD ? w : LAND_PAD;
 }
@@ -36,19 +37,6 @@ static int
 land_done(const struct land *l)
 {
 	return land_fits(l) && l->budget - l->bytes < land_window(l);
-}
-
-static int
-land_make(struct land *l, size_t i, double f, struct err *e)
-{
-	struct land_code c = { f, 0, 0, 0 };
-	int r = l->make(l->arg, i, f, &c, e);
-
-	l->made++;
-	c.f = f;
-	if (r == 0)
-		l->code[i] = c;
-	return r;
 }
 
 /* The groups with a knob, spread: by the golden ratio, so that the first few
@@ -94,37 +82,82 @@ land_aim(const struct land *l, double now)
 	return aim > 1 ? aim : 1;
 }
 
-/* The factor to turn by so that `now' bytes become `aim', as far as one
- * believes it. */
+/* The mean of log f, by bytes. */
 static double
-land_turn(const struct land *l, double now, double aim)
+land_mean(const struct land *l)
 {
-	double v = elem_log(fmax(now, 1) / aim) / l->e;
+	double sum = 0, bytes = 0;
+	size_t i;
 
-	return elem_exp(v < -1.4 ? -1.4 : v > 1.4 ? 1.4 : v);
+	for (i = 0; i < l->k; i++) {
+		const struct land_code *c = &l->code[l->order[i]];
+
+		sum += (double)c->len * elem_log(c->f);
+		bytes += (double)c->len;
+	}
+	return bytes > 0 ? sum / bytes : 0;
 }
 
+/* How far log f is to move for `now' bytes to become what is aimed at, as far
+ * as one believes it. */
+static double
+land_move(const struct land *l, double now)
+{
+	double v = elem_log(fmax(now, 1) / land_aim(l, now)) / l->e;
+
+	return v < -1.4 ? -1.4 : v > 1.4 ? 1.4 : v;
+}
+
+/* One group more was coded again: how bytes answer to the factor. */
 static void
-land_learn(struct land *l, double was, double now, double by)
+land_learn(struct land *l, const struct land_code *was,
+    const struct land_code *now)
 {
-	double e = was > 1 && now > 1 ? elem_log(was / now) / by : 0;
+	double mean = ((double)was->len + (double)now->len) / 2;
 
-	if (e > 0)
-		l->e = e < 0.1 ? 0.1 : e > 3 ? 3 : e;
+	if (!(was->f > 0) || was->f == now->f)
+		return;
+	l->turned += mean * elem_log(now->f / was->f);
+	l->gained += (double)was->len - (double)now->len;
 }
 
-/* Codes q groups at f: how the bytes answer to it. */
-static int
-land_probe(struct land *l, size_t q, double f, double by, struct err *e)
+/* What was learnt counts from now on, if it was enough to tell. */
+static void
+land_believe(struct land *l)
 {
-	double was = land_bytes(l, q);
+	double e = l->gained / l->turned;
+
+	if (fabs(l->turned) > 1e-4 * land_bytes(l, l->k) && e > 0)
+		l->e = e < 0.1 ? 0.1 : e > 3 ? 3 : e;
+	l->turned = l->gained = 0;
+}
+
+static int
+land_make(struct land *l, size_t i, double f, struct err *e)
+{
+	struct land_code c = { f, 0, 0, 0 }, was = l->code[i];
+	int r = l->make(l->arg, i, f, &c, e);
+
+	l->made++;
+	c.f = f;
+	if (r < 0)
+		return r;
+	l->code[i] = c;
+	land_learn(l, &was, &c);
+	return 0;
+}
+
+/* q groups a little beside f: how the bytes answer to it. */
+static int
+land_probe(struct land *l, size_t q, double f, struct err *e)
+{
 	size_t i;
 	int r = 0;
 
+	f *= elem_exp(land_fits(l) ? -LAND_PROBE : LAND_PROBE);
 	for (i = 0; i < q && r == 0; i++)
-		r = land_make(l, l->order[i], f * elem_exp(by), e);
-	if (r == 0)
-		land_learn(l, was, land_bytes(l, q), by);
+		r = land_make(l, l->order[i], f, e);
+	land_believe(l);
 	return r;
 }
 
@@ -138,6 +171,7 @@ land_all(struct land *l, double f, struct err *e)
 		if (l->knob[i] && !(l->code[i].f == f))
 			r = land_make(l, i, f, e);
 	l->bytes = l->size(l->arg, l);
+	land_believe(l);
 	return r;
 }
 
@@ -159,10 +193,9 @@ land_sample(struct land *l, double *f, struct err *e)
 	now = land_bytes(l, q) * all / seen;
 	l->bytes += (uint64_t)now;
 	if (r == 0)
-		r = land_probe(l, q / 4 + 1, 1, land_fits(l) ? -LAND_PROBE :
-		    LAND_PROBE, e);
+		r = land_probe(l, q / 4 + 1, 1, e);
 	if (r == 0)
-		*f = land_turn(l, now, land_aim(l, now));
+		*f = elem_exp(land_move(l, now));
 	return r;
 }
 
@@ -246,26 +279,21 @@ land_walk(struct land *l, double f, struct err *e)
 
 /* Once more: all of it, while it is far off, or some of it: 1 within. */
 static int
-land_round(struct land *l, double *f, int whole, struct err *e)
+land_round(struct land *l, int whole, struct err *e)
 {
-	double was = land_bytes(l, l->k), aim = land_aim(l, was), by, off;
-	double near = l->k < LAND_MANY ? LAND_NEAR : LAND_NEAR_MANY;
+	double mean = land_mean(l), by = land_move(l, land_bytes(l, l->k));
 	int r;
 
-	off = fabs((double)l->budget - (double)l->bytes) / (double)l->budget;
-	by = elem_log(land_turn(l, was, aim));
 	if (fabs(by) < 1e-3)
 		by = land_fits(l) ? -1e-3 : 1e-3;
-	if (whole && off > near) {
-		*f *= elem_exp(by);
-		if ((r = land_all(l, *f, e)) < 0)
-			return r;
-		land_learn(l, was, land_bytes(l, l->k), by);
-		return land_done(l);
+	if (whole && fabs(by) > (l->k < LAND_MANY ? LAND_NEAR :
+	    LAND_NEAR_MANY)) {
+		r = land_all(l, elem_exp(mean + by), e);
+		return r < 0 ? r : land_done(l);
 	}
-	by *= 2;		/* half of the groups will do */
-	r = land_walk(l, *f * elem_exp(by), e);
-	*f *= elem_exp(by);
+	/* half of the groups will do */
+	r = land_walk(l, elem_exp(mean + 2 * by), e);
+	land_believe(l);
 	return r;
 }
 
@@ -294,19 +322,21 @@ land_search(struct land *l, struct err *e)
 	if ((r = land_all(l, f, e)) < 0 || land_done(l))
 		return r;
 	q = q < 3 ? l->k < 3 ? l->k : 3 : q;
-	if (l->k < LAND_MANY && (r = land_probe(l, q, f, land_fits(l) ?
-	    -LAND_PROBE : LAND_PROBE, e)) < 0)
+	if (l->k < LAND_MANY && fabs(land_move(l, land_bytes(l, l->k))) >
+	    4 * LAND_NEAR && (r = land_probe(l, q, f, e)) < 0)
 		return r;
 	l->bytes = l->size(l->arg, l);
 	for (i = 0; i < LAND_ROUNDS && r == 0 && stuck < 2 && !land_done(l);
 	    i++) {
 		was = land_fits(l) ? l->bytes : 0;
-		r = land_round(l, &f, i < LAND_WHOLE, e);
+		if (i == LAND_PATIENT)
+			l->window = LAND_WIDE;
+		r = land_round(l, i < LAND_WHOLE, e);
 		/* it fits, and there is no more to be had */
 		stuck = was > 0 && land_fits(l) && l->bytes <= was ?
 		    stuck + 1 : 0;
 	}
-	return r < 0 ? r : land_coarsen(l, f, e);
+	return r < 0 ? r : land_coarsen(l, elem_exp(land_mean(l)), e);
 }
 
 int
@@ -317,6 +347,8 @@ land_run(struct land *l, struct err *e)
 
 	l->k = l->made = 0;
 	l->e = 0.7;
+	l->window = LAND_WINDOW;
+	l->turned = l->gained = 0;
 	for (i = 0; i < l->n && r == 0; i++) {
 		l->code[i] = (struct land_code){ 0, 0, 0, 0 };
 		if (!l->knob[i])

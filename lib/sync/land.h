@@ -5,7 +5,7 @@
  * The knobs of all groups that have one are turned by a common factor f,
  * coarser where f > 1, until the true size is nearly right; then, group by
  * group in an order that is spread evenly over the shard, they are coded at a
- * second factor beside it until the size is within LAND_WINDOW under the
+ * second factor beside it until the size is within a small window under the
  * budget.  A large shard is not coded to see that the first factor was wrong:
  * an eighth of its groups tell.  The outcome depends on the shard, the plan
  * and the budget alone.
@@ -18,7 +18,10 @@
 
 struct err;
 
-#define LAND_WINDOW 0.002	/* of the budget, under it; 16 bytes at least */
+/* Of the budget, under it, and 16 bytes at least: what is aimed at, and what
+ * will do where sizes jump. */
+#define LAND_WINDOW 0.002
+#define LAND_WIDE 0.0045
 
 /* How a group is coded, and where its body is kept. */
 struct land_code {
@@ -50,7 +53,9 @@ struct land {
 	/* private */
 	uint32_t *order;		/* [k] groups with a knob */
 	size_t k;
-	double e;			/* - d log bytes / d log f; 0: unknown */
+	double e;			/* - d log bytes / d log f */
+	double window;
+	double turned, gained;		/* what it is to be learnt from */
 };
 
 /* land_run(l, e): 0; 1: it does not fit however the knobs are turned; < 0. */

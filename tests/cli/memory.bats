@@ -29,8 +29,15 @@ bounded() {
 	bounded ace-score < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-@test "ace-select, one pass" {
-	bounded ace-select --one-pass -b 1M < <(mkshards -n "$ACE_BIG" -k fast)
+@test "ace-select" {
+	bounded ace-select -b 1M < <(mkshards -n "$ACE_BIG" -k fast)
+}
+
+@test "ace-compress: values wait for a plan with a budget" {
+	mkshards -n 64M -k fast | ace-select -b 4M >planned
+	# 64 MiB of values, 16 MiB of bodies, the rest in a file
+	most=98304 bounded ace-compress <planned
+	most=98304 bounded ace-compress -S s --sync none <planned
 }
 
 @test "ace-compress: q8, topk, lossless" {

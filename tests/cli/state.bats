@@ -15,7 +15,7 @@ files() {
 # || the shell would go on after what fails in TEST.
 with_state() {
 	local c
-	for c in "ace-compress -c q8" ace-score "ace-select --one-pass -b 20k"; do
+	for c in "ace-compress -c q8" ace-score; do
 		echo "with $c:"
 		"$1" "$c"
 	done

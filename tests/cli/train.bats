@@ -360,3 +360,8 @@ by_name() {
 	exits 3 train --steps 1 --index 63 --of 64 $small --context 8 few
 	says 'are too few'
 }
+
+@test "the library that multiplies matrices is said, and is OpenBLAS" {
+	exits 0 train --blas
+	grep -q '^OpenBLAS' out
+}
