@@ -56,7 +56,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 {
 	char word[64], *codec;
 	size_t n;
-	int r;
+	int r, more;
 
 	o->shares = 0;
 	do {
@@ -67,7 +67,8 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			    STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
-		list += n + (list[n] == ',');
+		more = list[n] == ',';
+		list += n + (size_t)more;
 		if ((codec = strchr(word, '=')) != NULL)
 			*codec++ = '\0';
 		if ((r = codec_parse(codec != NULL ? codec : "f16",
@@ -80,7 +81,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
 			    "%s does not", word);
 		o->shares++;
-	} while (*list != '\0');
+	} while (more);
 	return 0;
 }
 
