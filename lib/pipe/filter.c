@@ -176,15 +176,6 @@ filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
 	    reader_schema(r), e);
 }
 
-int
-filter_pass(const struct reader *r, struct writer *w, int changed,
-    struct err *e)
-{
-	if (changed && !frame_safe_to_copy(reader_frame(r)->type))
-		return 0;
-	return writer_pass(w, r, e);
-}
-
 static int
 filter_loose_all(void *w, const struct reader *r, struct err *e)
 {
@@ -234,13 +225,6 @@ filter_copy_file(const char *path, const struct reader_opts *o,
 		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
 	reader_free(r);
 	return k;
-}
-
-int
-filter_cut(const struct reader *r, struct writer *w, struct err *e)
-{
-	return (reader_frame(r)->flags & FRAME_CUT) == 0 ? 0 :
-	    writer_flush(w, e);
 }
 
 int
