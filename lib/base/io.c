@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/mono.h"
 #include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024 };
@@ -22,6 +23,7 @@ struct io {
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
 	uint64_t count;		/* bytes handed out or taken */
 
 	unsigned char *buf;	/* IO_BUF bytes */
@@ -138,10 +140,45 @@ io_watch(struct io *io, int fd)
 	io->watch = fd;
 }
 
+void
+io_patience(struct io *io, double silence, double whole)
+{
+	io->silence = silence;
+	io->until = whole > 0 ? mono_now() + whole : 0;
+}
+
+/* Waits for input, as long as there is patience. */
+static int
+io_await(struct io *io, struct err *e)
+{
+	const double began = mono_now();
+	double left, past = 0;
+	int r = 0;
+
+	for (; r == 0; past = mono_now() - began) {
+		left = 60;
+		if (io->silence > 0 && io->silence - past < left)
+			left = io->silence - past;
+		if (io->until > 0 && io->until - began - past < left)
+			left = io->until - began - past;
+		if (left <= 0)
+			return err_set(e, ERR_DATA, "truncated: the time is "
+			    "over, after %.3g s without a byte", past);
+		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
+		    io->name, e);
+	}
+	return r;
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
+	int r;
+
+	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
+	    (r = io_await(io, e)) < 0)
+		return r;
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;

@@ -84,9 +84,12 @@ void filter_loose(struct reader *r, struct writer *w, int changed);
 /* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
  * payload, to w. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
-/* The same of every shard in a file. */
+/* The same of every shard in a file, or in one that is open, from its beginning;
+ * fd stays the caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
+int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
+    struct err *e);
 
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
  * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */

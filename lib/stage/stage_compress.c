@@ -36,7 +36,7 @@ stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
 	case STAGE_COMPRESS_FEEDBACK:
 		if ((r = num_choice(&k, val, feedback_names, "--error-feedback",
 		    e)) == 0)
-			fb->kind = (enum feedback_kind)k;
+			fb->kind = (enum compensate_kind)k;
 		break;
 	case STAGE_COMPRESS_GAMMA:
 		r = num_f64(&fb->gamma, val, 0, 1, "--gamma", e);
