@@ -37,7 +37,7 @@ _ace() {
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--nonfinite | ace-aggregate:--rule | ace-aggregate:--among | ace-aggregate:--max-norm | ace-aggregate:--max-norm-ratio | ace-aggregate:--max-norm-running | ace-aggregate:--max-weight-share | ace-aggregate:--delay | ace-aggregate:--staleness | ace-aggregate:--rho | ace-aggregate:--cluster | ace-aggregate:--per-cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--rule | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-aggregate:--sync)
 		kind='full rename none' ;;
@@ -47,7 +47,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--roles | ace-compress:--error-feedback | ace-compress:--gamma | ace-compress:--momentum | ace-compress:--decay | ace-compress:--window | ace-compress:--wait | ace-compress:--nonfinite | ace-compress:--max-elements)
+	ace-compress:--error-feedback | ace-compress:--window | ace-compress:--wait | ace-compress:--max-elements)
 		kind='free' ;;
 	ace-compress:--sync)
 		kind='full rename none' ;;
@@ -113,7 +113,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:--alpha | ace-step:--smoothing | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:--min-interval | ace-step:--max-interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--error-feedback | ace-step:--momentum | ace-step:--decay | ace-step:--window | ace-step:--nonfinite | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:--alpha | ace-step:--smoothing | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:--min-interval | ace-step:--max-interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--error-feedback | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--sync)
 		kind='full rename none' ;;
@@ -137,9 +137,9 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--tiers --groups --theta -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --nonfinite --rule --among --max-norm --max-norm-ratio --max-norm-running --max-weight-share --delay --staleness --rho --cluster --per-cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --roles --error-feedback --gamma --momentum --decay --window --wait --allow-gap --nonfinite --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-export)
@@ -159,7 +159,7 @@ _ace() {
 	ace-select)
 		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --smoothing --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --momentum --decay --window --nonfinite --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --smoothing --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --min-interval --max-interval --replay --explain -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose -h --help -V --version' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
