@@ -50,6 +50,33 @@ policy_set_bandwidth(double *v, const char *val, struct err *e)
 	return r;
 }
 
+/* "8", or "8,4,16" with the least and the largest. */
+static int
+policy_set_interval(struct stage_policy_opts *o, const char *val,
+    struct err *e)
+{
+	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
+	char word[24];
+	size_t n, i;
+	int r;
+
+	for (i = 0; i < 3; i++, val += n + 1) {
+		n = strcspn(val, ",");
+		if (n >= sizeof(word))
+			break;
+		memcpy(word, val, n);
+		word[n] = '\0';
+		if ((r = num_u64(to[i], word, 1, 1000000, "--interval",
+		    e)) < 0)
+			return r;
+		if (val[n] == '\0' && i != 1)
+			return 0;
+		if (val[n] == '\0')
+			break;
+	}
+	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
+}
+
 int
 stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
     struct err *e)
@@ -102,24 +129,13 @@ stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
 		    "--model-norm", e);
 		break;
 	case STAGE_POLICY_INTERVAL:
-		r = num_u64(&o->steps, val, 1, 1000000, "--interval", e);
-		break;
-	case STAGE_POLICY_LEAST:
-		r = num_u64(&o->interval.min, val, 1, 1000000,
-		    "--min-interval", e);
-		break;
-	case STAGE_POLICY_MOST:
-		r = num_u64(&o->interval.max, val, 1, 1000000,
-		    "--max-interval", e);
+		r = policy_set_interval(o, val, e);
 		break;
 	case STAGE_POLICY_DEADLINE:
 		r = num_time(&o->deadline, val, "--deadline", e);
 		break;
 	case STAGE_POLICY_REPLAY:
 		o->replay = val;
-		break;
-	case STAGE_POLICY_EXPLAIN:
-		o->explain = 1;
 		break;
 	default:
 		return 0;
@@ -134,7 +150,7 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
 	if (o->interval.min > o->interval.max)
 		return err_set(e, ERR_USAGE,
-		    "--min-interval is above --max-interval");
+		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
 	    o->interval.target > 0 || o->cuts.on))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
@@ -148,7 +164,6 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 
 /* ---- decisions ---- */
 
-/* Aloud when asked to explain, with -v otherwise. */
 static void __attribute__((format(printf, 2, 3)))
 policy_say(const struct stage_policy *p, const char *fmt, ...)
 {
@@ -158,7 +173,7 @@ policy_say(const struct stage_policy *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	cli_say(p->o.cli, p->o.explain ? 0 : 1, "%s", line);
+	cli_say(p->o.cli, 1, "%s", line);
 }
 
 static int
@@ -304,9 +319,9 @@ policy_ratio(struct stage_policy *p, double rate, struct text_kv *kv, struct err
 	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
 	    reader_where(p->sh.in, where), rate >= 0 ? "link" : "link unknown,",
 	    fmax(acted, 0), c, (unsigned long long)budget);
-	if (p->o.explain)
+	if (p->o.cli->verbose)
 		policy_why_ratio(p, rate, acted, base, c, budget);
-	if (p->o.explain && late)
+	if (p->o.cli->verbose && late)
 		policy_say(p, "  the link carries no more in the %.4g s that a "
 		    "shard may take", p->o.deadline);
 	if (p->o.pace.window > 0 && (r = policy_whole(kv, KEYS_CRITICAL,
@@ -475,7 +490,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums,
 	policy_say(p, "'%s/%llu': relative drift %.4g, interval %llu",
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)p->o.steps);
-	if (p->o.explain)
+	if (p->o.cli->verbose)
 		policy_why_interval(p, norm, drift, was, force);
 	/* what is no number is no key; it forces */
 	if (drift <= POLICY_BIG)

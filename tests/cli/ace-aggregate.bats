@@ -374,7 +374,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	# of three models one moved far
 	for k in 1 2 3; do
 		mkshards -d edge$k -x $k | ace-policy \
-		    --target-divergence 0.01 --interval 8 --max-interval 16 \
+		    --target-divergence 0.01 --interval 8,1,16 \
 		    --model-norm $((k == 2 ? 100 : 400000)) >e$k
 	done
 	asked() {
@@ -391,9 +391,9 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	mv out mean
 	# the cloud's own rule does not overrule it, nor does it forget its own
 	cloud='ace-policy --target-divergence 0.01 --model-norm 400000'
-	exits 0 $cloud --interval 8 --max-interval 16 mean
+	exits 0 $cloud --interval 8,1,16 mean
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
-	exits 0 $cloud --interval 8 --max-interval 16 --min-interval 3 mean
+	exits 0 $cloud --interval 8,3,16 mean
 	[ "$(asked out)" = 'force=1 interval=3 ' ]
 	exits 0 sh -c "ace-aggregate e1 e3 | $cloud --interval 3"
 	[ "$(asked out)" = 'force=0 interval=6 ' ]
