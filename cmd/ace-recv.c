@@ -25,15 +25,36 @@
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
-	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE
+	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_KIND, OPT_WEIGHT,
+	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME
 };
 
 static const struct cli_opt options[] = {
 	{ OPT_SPOOL, "spool", "DIR", "where shards are kept (needed)" },
 	{ OPT_REPLY, "reply", "WHAT", "receipt (default) or aggregate" },
 	{ 'd', "device", "NAME", "shards of this device only" },
-	{ OPT_RUN, "run", "NAME", "shards of this run only" },
-	{ OPT_MAX, "max-shard", "SIZE", "refuse larger ones (on the wire)" },
+	{ OPT_RUN, "run", "NAME",
+	    "shards of this run only (default that of the spool)" },
+	{ FILTER_SCHEMA, "schema", "FILE",
+	    "shards of this model only (default that of the first one)" },
+	{ OPT_KIND, "kind", "LIST",
+	    "of these kinds only (default gradient,delta,sum,mean)" },
+	{ OPT_MAX, "max-shard", "SIZE",
+	    "refuse larger ones (on the wire, default 256Mi)" },
+	{ OPT_WEIGHT, "max-weight", "X", "heavier ones (default 1e6)" },
+	{ OPT_CONTRIB, "max-contributors", "N",
+	    "those of more devices (default 1024)" },
+	{ OPT_AHEAD, "max-ahead", "N",
+	    "those of more than N steps after the last closed one "
+	    "(default 10000)" },
+	{ OPT_QUOTA, "quota", "SIZE",
+	    "those of a device with so much in open steps (default 4Gi)" },
+	{ OPT_OPEN, "max-open", "N",
+	    "or with shards in so many of them (default 1024)" },
+	{ OPT_SILENCE, "timeout", "TIME",
+	    "end when nothing comes in the middle of a shard (default 60s)" },
+	{ OPT_TIME, "max-time", "TIME",
+	    "or when no shard is whole after so long (default 24h)" },
 	{ OPT_STALE, "max-staleness", "N",
 	    "refuse those computed at a model N steps older" },
 	{ OPT_ONCE, "once", NULL, "end after one shard" },
@@ -42,7 +63,8 @@ static const struct cli_opt options[] = {
 	{ OPT_FENCE, "fence", "STEP",
 	    "the device's state was restored, as of STEP" },
 	FILTER_OPT_SYNC,
-	FILTER_OPTS_IN,
+	{ FILTER_MAX, "max-elements", "N",
+	    "refuse larger models (default 68719476736)" },
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
 };
@@ -55,12 +77,48 @@ struct opts {
 	uint64_t max_stale, fence_step;
 };
 
+/* What is let in. */
+static int
+set_limit(struct opts *o, int key, const char *val, struct err *e)
+{
+	struct admit *a = &o->shard.admit;
+	int r;
+
+	switch (key) {
+	case OPT_KIND:
+		return admit_kinds(a, val, e);
+	case OPT_MAX:
+		return num_size(&a->shard, val, "--max-shard", e);
+	case OPT_WEIGHT:
+		return num_f64(&a->weight, val, 1e-300, ADMIT_WEIGHT_MOST,
+		    "--max-weight", e);
+	case OPT_CONTRIB:
+		return num_u64(&a->contributors, val, 1, 1 << 20,
+		    "--max-contributors", e);
+	case OPT_AHEAD:
+		return num_u64(&a->ahead, val, 1, ADMIT_STEP_MOST,
+		    "--max-ahead", e);
+	case OPT_QUOTA:
+		return num_size(&a->quota, val, "--quota", e);
+	case OPT_OPEN:
+		return num_u64(&a->open, val, 1, 1 << 20, "--max-open", e);
+	case OPT_SILENCE:
+		return num_time(&o->shard.silence, val, "--timeout", e);
+	case OPT_TIME:
+		return num_time(&o->shard.time, val, "--max-time", e);
+	default:
+		if ((r = filter_set(&o->f, key, val, e)) > 0 &&
+		    key == FILTER_SCHEMA)
+			a->schema = o->f.in.schema;
+		return r < 0 ? r : 0;
+	}
+}
+
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	static const char *const what[] = { "receipt", "aggregate", NULL };
 	struct opts *o = arg;
-	int r;
 
 	switch (key) {
 	case OPT_SPOOL:
@@ -74,8 +132,6 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_RUN:
 		o->shard.run = val;
 		return 0;
-	case OPT_MAX:
-		return num_size(&o->shard.max_shard, val, "--max-shard", e);
 	case OPT_STALE:
 		return num_u64(&o->max_stale, val, 0, 1u << 30,
 		    "--max-staleness", e);
@@ -90,8 +146,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
 		    e);
 	default:
-		r = filter_set(&o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return set_limit(o, key, val, e);
 	}
 }
 
@@ -211,7 +266,9 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .max_stale = UINT64_MAX, .shard.cli = &c };
+	struct opts o = { .max_stale = UINT64_MAX, .shard = {
+	    .admit = admit_default, .cli = &c,
+	    .silence = 60, .time = 86400 } };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;

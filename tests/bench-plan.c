@@ -288,7 +288,7 @@ from_stream(struct data *d)
 	struct values v = VALUES_INIT;
 	struct err e = ERR_INIT;
 	struct codec_ctx ctx;
-	struct reader *r;
+	struct reader *r = NULL;
 	struct io *io;
 	int k;
 
@@ -361,7 +361,7 @@ random_shards(unsigned count)
 {
 	unsigned i, over = 0, under = 0, small = 0, enough = 0, none = 0;
 	struct data d = { 0 };
-	double t = 0, made = 0, groups = 0, from;
+	double made = 0, groups = 0;
 	struct allot a;
 	struct land l;
 	uint64_t budget, left;
@@ -372,9 +372,7 @@ random_shards(unsigned count)
 		budget = 512 + (uint64_t)((double)d.total / 8 *
 		    exp(7 * rnd() - 4));
 		plan_shard(&d, &a, budget);
-		from = now();
 		r = land_shard(&d, &l, budget);
-		t += now() - from;
 		made += (double)l.made;
 		groups += (double)l.k;
 		if (r == 1 || l.bytes > (budget & ~(uint64_t)63)) {

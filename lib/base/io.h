@@ -80,6 +80,11 @@ int io_sync_path(const char *path, struct err *e);
  * only waits. */
 void io_watch(struct io *io, int fd);
 
+/* io_patience(io, silence, whole): from now on reading fails, -ERR_DATA
+ * "truncated: ...", when nothing came for `silence' seconds, or when `whole'
+ * seconds are over; 0: it may take any time. */
+void io_patience(struct io *io, double silence, double whole);
+
 /* The bytes written to a memory end so far. */
 const unsigned char *io_mem(const struct io *io, size_t *n);
 

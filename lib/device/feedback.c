@@ -20,7 +20,7 @@ const char *const feedback_names[] = {
 
 struct feedback {
 	struct feedback_opts o;
-	const struct kern *kern;
+	struct compensate how;
 	struct state state;
 	struct residual old;
 	struct last last;		/* the shard before, as it was sent */
@@ -69,8 +69,9 @@ feedback_open(struct feedback **out, const char *dir,
 		return -ERR_SYS;
 	f->o = *o;
 	f->state = (struct state)STATE_INIT;
-	f->kern = kern_get(e);
-	r = f->kern != NULL ? 0 : -ERR_USAGE;
+	f->how = (struct compensate){ o->kind, (float)o->gamma,
+	    (float)o->momentum, (float)o->decay, kern_get(e) };
+	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
 	    (r = state_lock(&f->state, e)) < 0 ||
 	    (r = feedback_durable(f, e)) < 0) {
@@ -113,9 +114,9 @@ feedback_format(const struct feedback *f, char out[64])
 {
 	const char *name = feedback_names[f->o.kind];
 
-	if (f->o.kind == FEEDBACK_CACHE)
+	if (f->o.kind == COMPENSATE_CACHE)
 		(void)snprintf(out, 64, "%s:%.9g", name, f->o.decay);
-	else if (f->o.kind == FEEDBACK_MOMENTUM)
+	else if (f->o.kind == COMPENSATE_MOMENTUM)
 		(void)snprintf(out, 64, "%s:%.9g", name, f->o.momentum);
 	else
 		(void)snprintf(out, 64, "%s", name);
@@ -149,7 +150,7 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	f->compensated = stamp != NULL;
 	if (stamp == NULL)
 		return 0;
-	if (f->o.kind == FEEDBACK_MOMENTUM)
+	if (f->o.kind == COMPENSATE_MOMENTUM)
 		return err_set(e, ERR_USAGE, "momentum correction adds the "
 		    "residual itself: take ace-expand -S out of the pipeline");
 	if (strcmp(stamp, f->old.d.stamp) != 0)
@@ -186,7 +187,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
 		/* the receiver's history must be known before the next
 		 * difference to it */
-		if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+		if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
 			return 0;
@@ -205,7 +206,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 
 	/* ef21 codes differences to what the receiver has: a difference that
 	 * it does not have needs no taking back */
-	if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+	if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)
@@ -220,7 +221,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 static const char *
 feedback_side_name(const struct feedback *f)
 {
-	return f->o.kind == FEEDBACK_MOMENTUM ? "momentum" : "history";
+	return f->o.kind == COMPENSATE_MOMENTUM ? "momentum" : "history";
 }
 
 /* The history that the receiver has: of the last step, or, when that was
@@ -235,9 +236,9 @@ feedback_history(struct feedback *f, struct err *e)
 	const char *name = feedback_side_name(f);
 	int r;
 
-	if (f->o.kind != FEEDBACK_MOMENTUM && p != NULL &&
+	if (f->o.kind != COMPENSATE_MOMENTUM && p != NULL &&
 	    p->fate == PENDING_REJECTED) {
-		if (f->o.kind == FEEDBACK_CACHE) {
+		if (f->o.kind == COMPENSATE_CACHE) {
 			r = dense_open(&f->back[f->nback], &f->state,
 			    f->side_old, SHARD_HISTORY, e);
 			f->nback++;
@@ -274,7 +275,7 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 			    "with feedback %s, not %s", f->state.dir,
 			    made != NULL ? made : "?", want);
 	}
-	if (f->o.kind == FEEDBACK_EF)
+	if (f->o.kind == COMPENSATE_EF)
 		return 0;
 	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu",
 	    feedback_side_name(f), (unsigned long long)sh->step);
@@ -288,7 +289,7 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 static int
 feedback_predicts(const struct feedback *f)
 {
-	return f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE;
+	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
 }
 
 /* What the coded shard says of itself. */
@@ -305,7 +306,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	s->flags |= SHARD_ERROR_FEEDBACK;
 	if (f->old.d.r != NULL)
 		s->incarnation = reader_shard(f->old.d.r)->incarnation;
-	if (f->o.kind == FEEDBACK_MOMENTUM)
+	if (f->o.kind == COMPENSATE_MOMENTUM)
 		s->flags |= SHARD_MOMENTUM;
 	if (r < 0 || !feedback_predicts(f))
 		return r;
@@ -387,7 +388,7 @@ feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 int
 feedback_beside(const struct feedback *f)
 {
-	return f->o.kind != FEEDBACK_EF;
+	return f->o.kind != COMPENSATE_EF;
 }
 
 int
@@ -403,6 +404,7 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, float *u, struct err *e)
 {
 	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
+	struct compensate_from from;
 	size_t i, nback = 0;
 	int r;
 
@@ -411,44 +413,15 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 			return r;
 		nback += back[nback] != NULL;
 	}
-	if ((!f->compensated && f->o.kind != FEEDBACK_EF21 &&
+	if ((!f->compensated && f->o.kind != COMPENSATE_EF21 &&
 	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
 	    (r = dense_group(&f->side, g, &side, e)) < 0)
 		return r;
 	if (v == NULL && res == NULL && side == NULL && nback == 0)
 		return 1;
-	if (v != NULL)
-		memcpy(a, v, n * sizeof(*a));
-	else
-		memset(a, 0, n * sizeof(*a));
-	if (f->o.kind == FEEDBACK_MOMENTUM) {
-		if (side != NULL)
-			f->kern->add_scaled(a, a, (float)f->o.momentum, side,
-			    n);
-		memcpy(u, a, n * sizeof(*a));
-	} else if (f->o.kind != FEEDBACK_EF && side != NULL) {
-		memcpy(u, side, n * sizeof(*a));
-	} else if (f->o.kind != FEEDBACK_EF) {
-		memset(u, 0, n * sizeof(*a));
-	}
-	if (f->o.kind == FEEDBACK_EF21)
-		f->kern->sub(a, a, u, n);
-	if (res != NULL)
-		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
-	for (i = 0; i < nback; i++)
-		f->kern->add_scaled(a, a, 1, back[i], n);
+	from = (struct compensate_from){ v, res, side, back, nback };
+	compensate_target(&f->how, &from, n, a, u);
 	return 0;
-}
-
-/* u forgets what was sent (momentum factor masking). */
-static void
-feedback_mask(float *u, const float *dec, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (dec[i] != 0)
-			u[i] = 0;
 }
 
 int
@@ -456,40 +429,19 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
     const struct feedback_code *c, struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
-	size_t i;
 	int r;
 
-	contraction_group(&f->contract, f->kern, a, dec, n,
+	contraction_group(&f->contract, f->how.kern, a, dec, n,
 	    c != NULL ? c->body->n : 0);
 	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
 	    c->body, dec, n, e)) < 0)
 		return r;
-	switch (f->o.kind) {
-	case FEEDBACK_MOMENTUM:
-		if (dec != NULL)
-			feedback_mask(u, dec, n);
-		break;
-	case FEEDBACK_EF21:
-		if (dec != NULL)
-			f->kern->add_scaled(u, u, 1, dec, n);
-		return dense_put(f->side_next, g, u, n, e);
-	case FEEDBACK_CACHE:
-		if (dec != NULL)
-			memcpy(u, dec, n * sizeof(*dec));
-		else
-			for (i = 0; i < n; i++)
-				u[i] *= (float)f->o.decay;
-		dec = u;
-		break;
-	default:
-		break;
-	}
-	if (dec != NULL)
-		f->kern->sub(a, a, dec, n);
+	compensate_settle(&f->how, a, u, dec, n);
 	if (f->side_next != NULL &&
 	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
-	return residual_put(f->next, g, a, n, e);
+	return f->o.kind == COMPENSATE_EF21 ? 0 :
+	    residual_put(f->next, g, a, n, e);
 }
 
 /* ---- the end ---- */

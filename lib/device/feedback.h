@@ -1,21 +1,6 @@
 /*
- * Error feedback: what a coder loses at one step is not lost.  The variants
- * differ in what is coded (the target a) and what is kept, for gradient g,
- * dec the decoded code, r what the receiver reconstructs:
- *
- *   ef        a = g + gamma e            e' = a - dec         r = dec
- *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
- *   momentum  u = m u + g, a = u + gamma e,  e' = a - dec     r = dec
- *             u = 0 where dec != 0       (DGC, Lin et al. 2018, section 3)
- *   ef21      a = g - h,  h' = h + dec                        r = h'
- *             (EF21, Richtarik et al. 2021)
- *   cache     a = g + gamma e,  r = dec if sent, else rho h,
- *             e' = a - r,  h' = r        (ACE-Sync's reconstruction of what
- *             was not sent from cached history; the form is ours)
- *
- * In every one but ef21 the sum is kept at each step, element by element:
- * r + e' = a; bit for bit where the code is exact.  ef21 keeps h on both sides
- * equal instead, and h + (g - h) = g trivially.
+ * Error feedback as a state keeps it: the files, and the order in which they
+ * change.  The arithmetic is in sync/compensate.h.
  *
  * A shard that was rejected (its receipt says so) never happened: its decoded
  * values are part of the next target, and for cache the history before it
@@ -31,16 +16,14 @@
 #include "codec/codec.h"
 #include "device/residual.h"
 #include "kern/kern.h"
+#include "sync/compensate.h"
 
 struct err;
 
-enum feedback_kind {
-	FEEDBACK_EF, FEEDBACK_MOMENTUM, FEEDBACK_EF21, FEEDBACK_CACHE
-};
 extern const char *const feedback_names[];	/* for num_choice */
 
 struct feedback_opts {
-	enum feedback_kind kind;
+	enum compensate_kind kind;
 	double gamma;		/* (7), when e is added here; 1 */
 	double momentum;	/* m */
 	double decay;		/* rho */

@@ -380,7 +380,8 @@ safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
 	memcpy(p, b, 8);
 	if ((r = io_read(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
 		return r;
-	name = magic_name(p, 8 + got);
+	/* one of ours whose length cannot be right is no other file */
+	name = got > 0 && p[8] == '{' ? NULL : magic_name(p, 8 + got);
 	return name == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' is no "
 	    "safetensors file: this is %s", s->name, name);
 }

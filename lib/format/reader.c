@@ -607,9 +607,21 @@ reader_provenance(const struct reader *r)
 }
 
 int
+reader_empty(const struct reader *r)
+{
+	return io_bytes(r->c.io) == 0;
+}
+
+int
 reader_is_pipe(const struct reader *r)
 {
 	return io_is_pipe(r->c.io);
+}
+
+void
+reader_patience(struct reader *r, double silence, double whole)
+{
+	io_patience(r->c.io, silence, whole);
 }
 
 int

@@ -86,8 +86,12 @@ int reader_blame(const struct reader *r, int k, struct err *e);
 int reader_mark(struct reader *r, size_t limit, struct err *e);
 int reader_rewind(struct reader *r, struct err *e);
 void reader_unmark(struct reader *r);
+/* reader_patience: see io_patience. */
+void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
+/* reader_empty(r): not one byte came. */
+int reader_empty(const struct reader *r);
 
 /*
  * reader_recover(r, from, e): after an error, or to begin with: looks from

@@ -196,7 +196,8 @@ shard_check(const struct shard *s, struct err *e)
 	return 0;
 }
 
-/* The name, where there is one, is what the id is the hash of. */
+/* The name, where there is one, is no longer than a name may be, and what the id
+ * is the hash of. */
 static int
 shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 {
@@ -204,6 +205,8 @@ shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 	const char *name = text_get(&s->kv, key);
 	unsigned char want[16];
 
+	if (name != NULL && strlen(name) > SHARD_NAME)
+		return 0;
 	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0,
 	    want);
 	return memcmp(id, want, SHARD_ID) == 0 ||
@@ -281,8 +284,8 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		return r;
 	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
 	    !shard_named(s, s->device, SHARD_KEY_DEVICE))
-		return err_set(e, ERR_DATA,
-		    "corrupt: run or device id is not that of its name");
+		return err_set(e, ERR_DATA, "corrupt: run or device id is not "
+		    "that of its name, or the name is too long");
 	return 0;
 }
 

@@ -220,20 +220,40 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no whole shard");
 }
 
-int
-filter_copy_file(const char *path, const struct reader_opts *o,
-    struct writer *w, struct err *e)
+static int
+filter_copy_io(struct io *io, const struct reader_opts *o, struct writer *w,
+    struct err *e)
 {
 	struct reader *r = NULL;
-	struct io *io;
-	int k;
+	int k = reader_open(&r, io, o, e);
 
-	if ((k = io_open(&io, path, e)) == 0)
-		k = reader_open(&r, io, o, e);
 	while (k == 0 && (k = reader_next(r, e)) > 0)
 		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
 	reader_free(r);
 	return k;
+}
+
+int
+filter_copy_file(const char *path, const struct reader_opts *o,
+    struct writer *w, struct err *e)
+{
+	struct io *io;
+	int k = io_open(&io, path, e);
+
+	return k < 0 ? k : filter_copy_io(io, o, w, e);
+}
+
+int
+filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
+    struct err *e)
+{
+	struct io *io;
+	int k;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return err_sys(e, "<temporary>");
+	k = io_open_fd(&io, fd, "<temporary>", e);
+	return k < 0 ? k : filter_copy_io(io, o, w, e);
 }
 
 int

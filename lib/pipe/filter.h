@@ -88,9 +88,12 @@ void filter_loose(struct reader *r, struct writer *w, int changed);
 /* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
  * payload, to w. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
-/* The same of every shard in a file. */
+/* The same of every shard in a file, or in one that is open, from its beginning;
+ * fd stays the caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
+int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
+    struct err *e);
 
 /* filter_cut(r, w, e): after the frame r stands at.  If the input frame was
  * flushed early (writer_flush), flush ours too. */

@@ -14,6 +14,9 @@
 
 struct gather_in {
 	struct reader *r;
+	char *path;		/* of gather_many, the caller's */
+	size_t at;		/* its place among the inputs */
+	struct shard head;	/* of gather_many: r comes and goes */
 	struct reader *from;	/* what r was set aside from; NULL: see one */
 	int fd;			/* of what was set aside, or -1 */
 	size_t lent;		/* r is the intake's, its number + 1 */
@@ -29,10 +32,42 @@ struct gather {
 	int twice;		/* all shards are set aside */
 	struct reader *one;	/* the single input, NULL with several */
 	struct intake *intake;	/* or all inputs */
+	size_t room;		/* of gather_many: so many are open at a time */
+	size_t lo, hi;		/* those that are */
+	struct schema schema;	/* of all of them */
+	size_t blame;		/* whose fault an error is, its place + 1; 0 */
 	int ahead;		/* `one' stands at a shard of the next step */
 	struct gather_in *in;	/* one per contribution of this step, sorted */
 	size_t n, cap;
 };
+
+/* A new one, with nothing in it. */
+static struct gather_in *
+gather_in(struct gather *g)
+{
+	struct gather_in *in = &g->in[g->n];
+
+	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1, .at = g->n,
+	    .policy = TEXT_KV_INIT };
+	shard_init(&in->head);
+	g->n++;
+	return in;
+}
+
+/* An error r about contribution i, if it is not the system's. */
+int
+gather_blame(struct gather *g, size_t i, int r)
+{
+	if ((r == -ERR_DATA || r == -ERR_REFUSED) && g->blame == 0)
+		g->blame = g->in[i].at + 1;
+	return r;
+}
+
+size_t
+gather_blamed(const struct gather *g)
+{
+	return g != NULL ? g->blame : 0;
+}
 
 static int
 gather_input(struct reader **r, const char *path, int to,
@@ -67,14 +102,30 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 		    (unsigned long long)expect);
 	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
 		return r;
-	for (; g->n < n; g->n++) {
-		struct gather_in *in = &g->in[g->n];
-
-		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
-		    .policy = TEXT_KV_INIT };
-		if ((r = gather_input(&in->r, paths[g->n], to, o, e)) < 0)
+	while (g->n < n)
+		if ((r = gather_input(&gather_in(g)->r, paths[g->n - 1], to, o,
+		    e)) < 0)
 			return r;
-	}
+	return 0;
+}
+
+int
+gather_many(struct gather **out, char **paths, size_t n, size_t room,
+    const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	int r;
+
+	*out = g;
+	if (g == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	g->room = room;
+	g->schema = (struct schema)SCHEMA_INIT;
+	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
+		return r;
+	while (g->n < n)
+		gather_in(g)->path = paths[g->n - 1];
 	return 0;
 }
 
@@ -122,6 +173,7 @@ gather_drop(struct gather *g)
 		values_release(&in->v);
 		text_release(&in->policy);
 		array_release(&in->members);
+		shard_release(&in->head);
 		if (!in->lent)
 			reader_free(in->r);
 	}
@@ -135,6 +187,7 @@ gather_free(struct gather *g)
 	gather_drop(g);
 	intake_free(g->intake);
 	reader_free(g->one);
+	schema_release(&g->schema);
 	alloc_free(g->in);
 	alloc_free(g);
 }
@@ -162,9 +215,7 @@ gather_more(struct gather *g, struct err *e)
 
 	if (k < 0)
 		return k;
-	in = &g->in[g->n++];
-	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
-	    .policy = TEXT_KV_INIT };
+	in = gather_in(g);
 	return aside_shard(&in->r, &in->fd, g->one, &g->o, e);
 }
 
@@ -196,6 +247,8 @@ gather_again(struct gather *g, struct err *e)
 	size_t i;
 	int k = g->intake != NULL ? intake_again(g->intake, e) : 0;
 
+	if (g->room != 0)
+		return gather_window(g, 0, e);
 	for (i = 0; i < g->n && k == 0; i++) {
 		struct gather_in *in = &g->in[i];
 
@@ -291,29 +344,117 @@ gather_await(struct gather *g, struct err *e)
 	n = intake_count(g->intake);
 	if ((k = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
 		return k;
-	for (i = 0; i < n; i++)
-		g->in[g->n++] = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
-		    .policy = TEXT_KV_INIT, .lent = i + 1,
-		    .r = intake_reader(g->intake, i) };
+	for (i = 0; i < n; i++) {
+		struct gather_in *in = gather_in(g);
+
+		in->lent = i + 1;
+		in->r = intake_reader(g->intake, i);
+	}
 	return 1;
+}
+
+/* ---- many, of which some are open ---- */
+
+static void
+gather_shut(struct gather *g)
+{
+	for (; g->lo < g->hi; g->lo++) {
+		struct gather_in *in = &g->in[g->lo];
+
+		values_release(&in->v);
+		reader_free(in->r);
+		in->r = NULL;
+	}
+}
+
+/* To the shard in the file. */
+static int
+gather_enter(const struct gather *g, struct gather_in *in, struct err *e)
+{
+	int k = gather_input(&in->r, in->path, -1, &g->o, e);
+
+	if (k < 0 || (k = gather_next(in->r, e)) != 0)
+		return k < 0 ? k : 0;
+	return err_set(e, ERR_DATA, "truncated: no shard in '%s'", in->path);
+}
+
+/* The heads of all, one file after another. */
+static int
+gather_heads(struct gather *g, struct err *e)
+{
+	char why[256];
+	size_t i;
+	int k = 0;
+
+	for (i = 0; i < g->n && k == 0; i++) {
+		struct gather_in *in = &g->in[i];
+
+		if ((k = gather_enter(g, in, e)) == 0)
+			k = shard_copy(&in->head, reader_shard(in->r), e);
+		if (k == 0 && g->schema.n == 0)
+			k = schema_copy(&g->schema, reader_schema(in->r), e);
+		else if (k == 0 && schema_diff(&g->schema,
+		    reader_schema(in->r), why) != 0)
+			k = err_set(e, ERR_DATA, "mismatch: the schema of "
+			    "'%s': %s", shard_device(&in->head), why);
+		(void)gather_blame(g, i, k);
+		reader_free(in->r);
+		in->r = NULL;
+	}
+	return k;
+}
+
+size_t
+gather_windows(const struct gather *g)
+{
+	return g->room == 0 || g->n == 0 ? 1 : (g->n - 1) / g->room + 1;
+}
+
+int
+gather_window(struct gather *g, size_t w, struct err *e)
+{
+	int k = 0;
+
+	if (g->room == 0)
+		return 0;
+	gather_shut(g);
+	g->lo = g->hi = w * g->room;
+	while (g->hi < g->n && g->hi < g->lo + g->room && k == 0) {
+		struct gather_in *in = &g->in[g->hi++];
+
+		if ((k = gather_enter(g, in, e)) == 0)
+			k = gather_values(in, e);
+		(void)gather_blame(g, g->hi - 1, k);
+	}
+	return k;
+}
+
+void
+gather_range(const struct gather *g, size_t *lo, size_t *hi)
+{
+	*lo = g->lo;
+	*hi = g->room != 0 ? g->hi : g->n;
 }
 
 /* ---- a step ---- */
 
+static const struct shard *
+gather_head(const struct gather_in *in)
+{
+	return in->path != NULL ? &in->head : reader_shard(in->r);
+}
+
 static int
 gather_order(const void *a, const void *b)
 {
-	const struct gather_in *x = a, *y = b;
-	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
-
-	return memcmp(s->device, t->device, SHARD_ID);
+	return memcmp(gather_head(a)->device, gather_head(b)->device, SHARD_ID);
 }
 
 static int
 gather_agree(const struct gather_in *x, const struct gather_in *y,
     struct err *e)
 {
-	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
+	const struct shard *s = gather_head(x), *t = gather_head(y);
 	char why[256];
 
 	if (memcmp(s->run, t->run, SHARD_ID) != 0)
@@ -325,7 +466,8 @@ gather_agree(const struct gather_in *x, const struct gather_in *y,
 		    "step %llu of '%s'", (unsigned long long)s->step,
 		    shard_device(s), (unsigned long long)t->step,
 		    shard_device(t));
-	if (schema_diff(reader_schema(x->r), reader_schema(y->r), why) != 0)
+	if (x->path == NULL &&
+	    schema_diff(reader_schema(x->r), reader_schema(y->r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
 		    "'%s': %s", shard_device(s), shard_device(t), why);
 	if (gather_order(x, y) == 0)
@@ -339,25 +481,27 @@ gather_step(struct gather *g, struct err *e)
 {
 	size_t i;
 	int k = g->intake != NULL ? gather_await(g, e) :
-	    g->one != NULL ? gather_collect(g, e) : gather_advance(g, e);
+	    g->one != NULL ? gather_collect(g, e) :
+	    g->room == 0 ? gather_advance(g, e) :
+	    (k = gather_heads(g, e)) < 0 ? k : 1;
 
 	if (k <= 0)
 		return k;
 	qsort(g->in, g->n, sizeof(*g->in), gather_order);
 	for (i = 1; i < g->n; i++)
 		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
-			return k;
+			return gather_blame(g, i, k);
 	for (i = 0; i < g->n; i++) {
 		const struct shard *s = gather_shard(g, i);
 
 		if ((s->flags & SHARD_RECOVERED) != 0)
-			return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
-			    "recovered from a damaged file",
-			    (unsigned long long)s->step, shard_device(s));
-		if ((k = gather_values(&g->in[i], e)) < 0)
+			return gather_blame(g, i, err_set(e, ERR_REFUSED, "step "
+			    "%llu of '%s' was recovered from a damaged file",
+			    (unsigned long long)s->step, shard_device(s)));
+		if (g->room == 0 && (k = gather_values(&g->in[i], e)) < 0)
 			return k;
 	}
-	return 1;
+	return (k = gather_window(g, 0, e)) < 0 ? k : 1;
 }
 
 size_t
@@ -369,13 +513,13 @@ gather_count(const struct gather *g)
 const struct shard *
 gather_shard(const struct gather *g, size_t i)
 {
-	return reader_shard(g->in[i].r);
+	return gather_head(&g->in[i]);
 }
 
 const struct schema *
 gather_schema(const struct gather *g)
 {
-	return reader_schema(g->in[0].r);
+	return g->room != 0 ? &g->schema : reader_schema(g->in[0].r);
 }
 
 int
@@ -386,7 +530,7 @@ gather_group(struct gather *g, size_t i, uint32_t group, float **x,
 	int k = values_next(&in->v, e);
 
 	if (k < 0)
-		return reader_blame(in->r, k, e);
+		return gather_blame(g, i, reader_blame(in->r, k, e));
 	if (k == 0 || in->v.group != group)
 		return err_set(e, ERR_USAGE, "groups asked out of order");
 	*x = in->v.sent ? in->v.x : NULL;
@@ -396,12 +540,13 @@ gather_group(struct gather *g, size_t i, uint32_t group, float **x,
 int
 gather_finish(struct gather *g, struct err *e)
 {
-	size_t i;
+	size_t i, hi;
 	int k;
 
-	for (i = 0; i < g->n; i++)
+	for (gather_range(g, &i, &hi); i < hi; i++)
 		if ((k = values_next(&g->in[i].v, e)) != 0)
-			return k < 0 ? reader_blame(g->in[i].r, k, e) :
+			return k < 0 ? gather_blame(g, i,
+			    reader_blame(g->in[i].r, k, e)) :
 			    err_set(e, ERR_USAGE, "groups left over");
 	return 0;
 }
@@ -412,6 +557,24 @@ void
 gather_leave(struct gather *g, size_t i, int left)
 {
 	g->in[i].left = left;
+}
+
+int
+gather_left(const struct gather *g, size_t i)
+{
+	return g->in[i].left;
+}
+
+const struct text_kv *
+gather_policy(const struct gather *g, size_t i)
+{
+	return &g->in[i].policy;
+}
+
+const float *
+gather_last(const struct gather *g, size_t i)
+{
+	return g->in[i].v.sent ? g->in[i].v.x : NULL;
 }
 
 int
@@ -433,108 +596,4 @@ gather_members(const struct gather *g, struct array_names *l, struct err *e)
 			r = array_name(l, own->p[k], strlen(own->p[k]), e);
 	}
 	return r;
-}
-
-int
-gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
-{
-	const struct shard *sh;
-	char text[32];
-	double sum = 0, x;
-	size_t i, n = 0;
-	int r;
-
-	for (i = 0; i < g->n; i++) {
-		if (g->in[i].left)
-			continue;
-		sh = gather_shard(g, i);
-		if ((r = keys_real(&sh->kv, SHARD_KEY_NORM, &x,
-		    shard_device(sh), e)) <= 0)
-			return r;
-		sum += x;
-		n++;
-	}
-	if (n == 0)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%.9g", sum / (double)n);
-	return text_set(kv, SHARD_KEY_NORM, text, e);
-}
-
-/* *v: the most, or least, that a contributor asks for; 1 when one does. */
-static int
-gather_asked(const struct gather *g, const char *key, int most, uint64_t *v,
-    struct err *e)
-{
-	uint64_t x;
-	int said = 0, r;
-	size_t i;
-
-	for (i = 0; i < g->n; i++) {
-		if (g->in[i].left)
-			continue;
-		if ((r = keys_whole(&g->in[i].policy, key, &x,
-		    shard_device(gather_shard(g, i)), e)) < 0)
-			return r;
-		if (r > 0 && (!said || (most ? x > *v : x < *v)))
-			*v = x;
-		said |= r;
-	}
-	return said;
-}
-
-static int
-gather_cuts(const struct gather *g, struct text_kv *kv, struct err *e)
-{
-	const char *cuts, *s, *name;
-	double most = -1, x;
-	size_t i, last = g->n;
-	int r;
-
-	for (i = 0; i < g->n; i++) {
-		if (g->in[i].left ||
-		    text_get(&g->in[i].policy, KEYS_CUTS) == NULL)
-			continue;
-		name = shard_device(gather_shard(g, i));
-		if ((r = keys_real(&g->in[i].policy, KEYS_CUTS_SECONDS, &x,
-		    name, e)) < 0)
-			return r;
-		if (r == 0 || x < most || (x <= most && strcmp(name,
-		    shard_device(gather_shard(g, last))) > 0))
-			continue;
-		most = x;
-		last = i;
-	}
-	if (last == g->n)
-		return 0;
-	cuts = text_get(&g->in[last].policy, KEYS_CUTS);
-	s = text_get(&g->in[last].policy, KEYS_CUTS_SECONDS);
-	r = text_set(kv, KEYS_CUTS, cuts, e);
-	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS, s, e);
-}
-
-int
-gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
-{
-	static const struct {
-		const char *key;
-		int most;
-	} asked[] = {
-		{ KEYS_DELAY, 1 },
-		{ KEYS_INTERVAL, 0 },
-		{ KEYS_FORCE, 1 }
-	};
-	char text[32];
-	uint64_t v = 0;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < sizeof(asked) / sizeof(*asked) && r >= 0; i++) {
-		if ((r = gather_asked(g, asked[i].key, asked[i].most, &v,
-		    e)) <= 0)
-			continue;
-		(void)snprintf(text, sizeof(text), "%llu",
-		    (unsigned long long)v);
-		r = text_set(kv, asked[i].key, text, e);
-	}
-	return r < 0 ? r : gather_cuts(g, kv, e);
 }

@@ -68,6 +68,7 @@ closing_next(const struct inbox *s, const char *run, uint64_t *step,
 struct closing_list {
 	const char *dir;
 	const struct ledger *have;	/* looked at before, or NULL */
+	size_t at;			/* where to look first */
 	struct ledger *l;		/* NULL: only count */
 	size_t n;
 };
@@ -79,7 +80,7 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	const struct ledger *h = c->have;
 	struct receipt r;
 	char *path;
-	size_t i, n;
+	size_t i, j, n;
 	int k;
 
 	if (!inbox_is_shard(name))
@@ -87,9 +88,14 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	c->n++;
 	if (c->l == NULL)
 		return 0;
-	for (i = 0; h != NULL && i < h->n; i++)
-		if (strcmp(h->name[i], name) == 0)
-			return ledger_add(c->l, &h->r[i], name, e);
+	/* a directory is read in much the same order again */
+	for (i = 0; h != NULL && i < h->n; i++) {
+		j = (c->at + i) % h->n;
+		if (strcmp(h->name[j], name) == 0) {
+			c->at = j + 1;
+			return ledger_add(c->l, &h->r[j], name, e);
+		}
+	}
 	n = strlen(c->dir) + strlen(name) + 1;
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
@@ -106,7 +112,7 @@ closing_list(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *have, struct ledger *l, size_t *n, struct err *e)
 {
 	char *path = inbox_path(s, run, &step, "", e);
-	struct closing_list c = { path, have, l, 0 };
+	struct closing_list c = { path, have, 0, l, 0 };
 	int r;
 
 	if (path == NULL)
@@ -133,34 +139,8 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-static int
-closing_order(const struct receipt *a, const struct receipt *b)
-{
-	return memcmp(a->device, b->device, SHARD_ID);
-}
-
-/* Insertion: receipts and file names move together, steps are small. */
-static void
-closing_sort(struct ledger *l)
-{
-	char name[LEDGER_NAME];
-	struct receipt r;
-	size_t i, j;
-
-	for (i = 1; i < l->n; i++) {
-		r = l->r[i];
-		memcpy(name, l->name[i], LEDGER_NAME);
-		for (j = i; j > 0 &&
-		    closing_order(&l->r[j - 1], &r) > 0; j--) {
-			l->r[j] = l->r[j - 1];
-			memcpy(l->name[j], l->name[j - 1], LEDGER_NAME);
-		}
-		l->r[j] = r;
-		memcpy(l->name[j], name, LEDGER_NAME);
-	}
-}
-
-/* The list of a manifest has receipts only; files are found by them. */
+/* The list of a manifest has receipts only; files are found by them.  Who was set
+ * aside needs none. */
 static int
 closing_names(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e)
@@ -170,12 +150,14 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
 	int r;
 
 	memset(&have, 0, sizeof(have));
-	if ((r = closing_list(s, run, step, NULL, &have, &n, e)) == 0)
-		for (i = 0; i < l->n && r == 0; i++) {
-			for (j = 0; j < have.n; j++)
-				if (closing_order(&l->r[i],
-				    &have.r[j]) == 0)
-					break;
+	if ((r = closing_list(s, run, step, NULL, &have, &n, e)) == 0) {
+		r = ledger_sort(&have, e);
+		for (i = 0, j = 0; i < l->n && r == 0; i++) {
+			if (!receipt_is_accepted(&l->r[i]))
+				continue;
+			while (j < have.n && memcmp(have.r[j].device,
+			    l->r[i].device, SHARD_ID) < 0)
+				j++;
 			if (j == have.n || memcmp(l->r[i].digest,
 			    have.r[j].digest, SHARD_DIGEST) != 0)
 				r = err_set(e, ERR_DATA, "mismatch: a shard in "
@@ -184,6 +166,7 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
 			else
 				memcpy(l->name[i], have.name[j], LEDGER_NAME);
 		}
+	}
 	ledger_release(&have);
 	return r;
 }
@@ -245,8 +228,8 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	if (path != NULL && floor != NULL &&
 	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
 	    (r = inbox_durable(s, run, &step, e)) == 0 &&
+	    (r = ledger_sort(l, e)) == 0 &&
 	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
-		closing_sort(l);
 		r = ledger_write(l, path, s->sync, e);
 		closing_sweep(s, run, NULL);
 		closing_sweep(s, run, &step);
@@ -434,6 +417,22 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 	}
 	/* who published it may have died before it was durable */
 	return r < 0 ? r : inbox_durable(s, run, &step, e);
+}
+
+int
+closing_aside(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *l, struct err *e)
+{
+	char *path = inbox_path(s, run, &step, "manifest", e);
+	int fd, r = -ERR_SYS;
+
+	if (path != NULL && (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+		if ((r = ledger_write(l, path, s->sync, e)) == 0)
+			r = inbox_durable(s, run, &step, e);
+		(void)close(fd);
+	}
+	alloc_free(path);
+	return r;
 }
 
 int

@@ -25,6 +25,11 @@ struct err;
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e);
 
+/* closing_aside(s, run, step, l, e): the list of a closed step is l from now on:
+ * some of it has turned out to be of no use. */
+int closing_aside(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *l, struct err *e);
+
 /* closing_published(s, run, step, out, e): until the aggregate is in the spool,
  * or nobody reads descriptor out, who was to put it there. */
 int closing_published(const struct inbox *s, const char *run, uint64_t step,

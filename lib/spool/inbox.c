@@ -83,6 +83,9 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 	char name[INBOX_NAME];
 
 	inbox_escape(device != NULL ? device : "", name);
+	/* that file is the step's aggregate, and no device's */
+	if (strcmp(name, "aggregate") == 0)
+		(void)snprintf(name, sizeof(name), "%%61ggregate");
 	if (end == NULL) {
 		(void)snprintf(out, INBOX_FILE, "%.200s.incarnation",
 		    name);
@@ -248,6 +251,9 @@ inbox_raise(const struct inbox *s, const char *run, const char *device,
 		inbox_file(&sh, NULL, file);
 		path = inbox_path(s, run, NULL, file, e);
 		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
+		if (k >= 0 && *n >= UINT32_MAX)
+			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "
+			    "last incarnation: it needs another name", device);
 		if (k >= 0)
 			k = ledger_set_number(path, ++*n, s->sync, e);
 		(void)close(fd);
@@ -316,7 +322,9 @@ int
 inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e)
 {
+	struct ledger l;
 	uint64_t floor;
+	size_t i;
 	int k;
 
 	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
@@ -340,12 +348,16 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	/* closed before: by a manifest of its own, or by being passed over */
 	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
 		return -ERR_SYS;
-	if (access(*path, F_OK) == 0)
-		k = INBOX_COMING;
-	else if (errno != ENOENT)
-		k = err_sys(e, "'%s'", *path);
-	else
+	memset(&l, 0, sizeof(l));
+	if ((k = ledger_read(&l, *path, e)) > 0) {
+		/* or with all of its shards set aside */
+		for (i = 0; i < l.n && !receipt_is_accepted(&l.r[i]); i++)
+			;
+		k = i < l.n || l.n == 0 ? INBOX_COMING : INBOX_NEVER;
+	} else if (k == 0) {
 		k = step < floor ? INBOX_NEVER : INBOX_COMING;
+	}
+	ledger_release(&l);
 	alloc_free(*path);
 	*path = NULL;
 	return k;

@@ -22,41 +22,37 @@ struct receive {
 	struct io *to;		/* the pipe to the answering process */
 };
 
-static void
-receive_refuse(struct receipt *r, const char *why)
-{
-	if (r->verdict != RECEIPT_ACCEPTED)
-		return;		/* the first reason stays */
-	r->verdict = RECEIPT_INVALID;
-	(void)snprintf(r->reason, sizeof(r->reason), "%.150s", why);
-}
-
 /* Not ours to speak for: no receipt, which would have to be kept and would stand
  * in the way of those whose shard it is.  The connection ends. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
 {
+	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
+
+	/* one without a name is nobody's */
 	if (x->o->device != NULL &&
-	    strcmp(shard_device(sh), x->o->device) != 0)
+	    (device == NULL || strcmp(device, x->o->device) != 0))
 		return err_set(e, ERR_DATA, "mismatch: a shard of device "
 		    "'%.80s' where '%.80s' sends", shard_device(sh),
 		    x->o->device);
-	if (x->o->run != NULL && strcmp(shard_run(sh), x->o->run) != 0)
+	if (x->o->run == NULL)
+		return admit_run(x->inbox, inbox_run_of(sh), e);
+	if (strcmp(inbox_run_of(sh), x->o->run) != 0)
 		return err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', "
 		    "not '%.80s'", shard_run(sh), x->o->run);
 	return 0;
 }
 
 static void
-receive_check_head(const struct shard *sh, struct receipt *r)
+receive_check_head(const struct receive *x, const struct shard *sh,
+    struct receipt *r)
 {
 	memset(r, 0, sizeof(*r));
 	memcpy(r->run, sh->run, SHARD_ID);
 	memcpy(r->device, sh->device, SHARD_ID);
 	r->step = sh->step;
-	if ((sh->flags & SHARD_RECOVERED) != 0)
-		receive_refuse(r, "recovered from a damaged file");
+	admit_head(&x->o->admit, sh, reader_schema(x->in), r);
 }
 
 /* The records of one frame: decoded, so that what is accepted can be summed.
@@ -69,7 +65,6 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 	const struct record *rec;
 	struct schema_span span;
 	size_t i, n, count, at;
-	char why[320];
 	int k;
 
 	rec = reader_records(x->in, &count);
@@ -80,22 +75,22 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 		if ((at = x->kern->first_nonfinite(x->v.x, n)) == n)
 			continue;
 		schema_span(sc, rec[i].group, &span);
-		(void)snprintf(why, sizeof(why), "non-finite value in tensor "
-		    "'%.80s' at index %llu", sc->t[span.tensor].name,
+		admit_refuse(r, "non-finite value in tensor '%.80s' at index "
+		    "%llu", sc->t[span.tensor].name,
 		    (unsigned long long)(span.offset + at));
-		receive_refuse(r, why);
 	}
 	return 0;
 }
 
 /* The shard, frame for frame, to a temporary file; once it is refused, only
- * its digest is still wanted. */
+ * its digest is still wanted.  w: NULL where it was refused before. */
 static int
 receive_data(struct receive *x, struct writer *w, struct receipt *r,
     struct err *e)
 {
 	const struct chain_frame *f;
 	uint64_t bytes = 0;
+	size_t names = 0;
 	int k;
 
 	if ((k = values_begin(&x->v, x->in, e)) < 0)
@@ -104,9 +99,13 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 		f = reader_frame(x->in);
 		bytes += FRAME_HEAD_SIZE + f->wire_len +
 		    frame_padding(f->wire_len);
-		if (x->o->max_shard != 0 && bytes > x->o->max_shard)
-			receive_refuse(r, "limit: larger than --max-shard");
+		if (bytes > x->o->admit.shard)
+			admit_refuse(r, "limit: larger than --max-shard");
+		if (r->verdict != RECEIPT_ACCEPTED)
+			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
+		    (k == READER_NOTE &&
+		    (k = admit_note(x->in, &names, r, e)) < 0) ||
 		    (r->verdict == RECEIPT_ACCEPTED &&
 		    (k = writer_pass(w, x->in, e)) < 0))
 			return k;
@@ -159,17 +158,39 @@ receive_spool(struct receive *x, const struct shard *sh, struct receipt *r,
 	return k;
 }
 
+/* To its end and out of the spool, which it leaves no trace in. */
+static int
+receive_skip(struct receive *x, const struct shard *sh, struct receipt *r,
+    struct err *e)
+{
+	int k = receive_data(x, NULL, r, e);
+
+	if (k < 0)
+		return k;
+	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
+	return inbox_sign(x->inbox, inbox_run_of(sh), r, e);
+}
+
 static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	struct receipt r;
+	struct receipt r, room;
 	int k;
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
 		return k;
-	receive_check_head(sh, &r);
-	k = receive_spool(x, sh, &r, e);
+	receive_check_head(x, sh, &r);
+	room = r;
+	room.verdict = RECEIPT_ACCEPTED;
+	if ((k = admit_place(&x->o->admit, x->inbox, sh, &room, e)) < 0)
+		return k;
+	if (room.verdict != RECEIPT_ACCEPTED) {
+		r = room;
+		k = receive_skip(x, sh, &r, e);
+	} else {
+		k = receive_spool(x, sh, &r, e);
+	}
 	return k < 0 ? k : receive_tell_receipt(x, &r, sh, e);
 }
 
@@ -178,11 +199,14 @@ receive_take(struct receive *x, struct err *e)
 {
 	int r;
 
+	reader_patience(x->in, 0, x->o->time);
 	while ((r = reader_next(x->in, e)) > 0) {
 		if (r != READER_SHARD)
 			continue;
+		reader_patience(x->in, x->o->silence, x->o->time);
 		if ((r = receive_shard(x, e)) < 0 || x->o->once)
 			break;
+		reader_patience(x->in, 0, x->o->time);
 	}
 	return r;
 }

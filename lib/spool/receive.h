@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "spool/admit.h"
 #include "spool/inbox.h"
 
 struct cli;
@@ -14,16 +15,19 @@ struct err;
 struct reader;
 
 struct receive_opts {
-	const char *device, *run;	/* theirs only, or NULL */
-	uint64_t max_shard;		/* bytes on the wire; 0: any number */
+	const char *device, *run;	/* theirs only, or NULL; NULL for the run:
+					   that of the spool */
+	struct admit admit;
+	double silence, time;		/* seconds: without a byte in a shard;
+					   without a shard; 0: any */
 	int once;			/* one shard only */
 	const struct cli *cli;		/* whom to speak for */
 };
 
 /* receive_all(s, in, o, to, e): every shard of in, to its end; `to' is the pipe
  * to the process that answers (answer_all).  -ERR_DATA at a
- * shard of another device or run than o's, or one that cannot be decoded: the
- * connection ends, and it gets no receipt. */
+ * shard of another device or run than o's, or one that cannot be decoded or
+ * takes too long: the connection ends, and it gets no receipt. */
 int receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
 

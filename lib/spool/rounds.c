@@ -15,7 +15,8 @@ struct rounds {
 	struct inbox in;
 	char *run;
 	uint64_t step;		/* UINT64_MAX: none was done yet */
-	char **path;
+	struct ledger list;	/* of the step, those set aside too */
+	char **path;		/* of those that are not */
 	size_t n;
 };
 
@@ -123,6 +124,7 @@ rounds_forget(struct rounds *r)
 		alloc_free(r->path[--r->n]);
 	alloc_free(r->path);
 	r->path = NULL;
+	ledger_release(&r->list);
 }
 
 void
@@ -142,24 +144,76 @@ rounds_file(const struct rounds *r, const char *name, struct err *e)
 	return inbox_path(&r->in, r->run, NULL, name, e);
 }
 
+/* The paths of those who are not set aside. */
+static int
+rounds_paths(struct rounds *r, struct err *e)
+{
+	const struct ledger *l = &r->list;
+	size_t i;
+
+	while (r->n != 0)
+		alloc_free(r->path[--r->n]);
+	alloc_free(r->path);
+	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < l->n; i++) {
+		if (!receipt_is_accepted(&l->r[i]))
+			continue;
+		if ((r->path[r->n] = inbox_path(&r->in, r->run, &r->step,
+		    l->name[i], e)) == NULL)
+			return -ERR_SYS;
+		r->n++;
+	}
+	return 0;
+}
+
 int
 rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 {
-	struct ledger l;
 	int k;
 
 	rounds_forget(r);
 	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
-	    r->o->out, &l, e)) == 0 &&
-	    (r->path = alloc_get(l.n + 1, sizeof(*r->path), e)) == NULL)
-		k = -ERR_SYS;
-	for (; k == 0 && r->n < l.n; r->n++)
-		if ((r->path[r->n] = inbox_path(&r->in, r->run, &r->step,
-		    l.name[r->n], e)) == NULL) {
-			k = -ERR_SYS;
-			break;
-		}
-	ledger_release(&l);
+	    r->o->out, &r->list, e)) == 0)
+		k = rounds_paths(r, e);
+	*paths = r->path;
+	*n = r->n;
+	return k;
+}
+
+/* Those of the list from the i-th that is not set aside on, `count' of them. */
+static void
+rounds_refuse(struct rounds *r, size_t i, size_t count, const char *why)
+{
+	struct receipt *rc;
+	size_t k, at = 0;
+
+	for (k = 0; k < r->list.n; k++) {
+		rc = &r->list.r[k];
+		if (!receipt_is_accepted(rc) || at++ < i || at > i + count)
+			continue;
+		rc->verdict = RECEIPT_INVALID;
+		(void)snprintf(rc->reason, sizeof(rc->reason), "%.150s", why);
+	}
+}
+
+int
+rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
+    char ***paths, size_t *n, struct err *e)
+{
+	const size_t quorum = r->o->rule.quorum;
+	const size_t left = r->n - count;
+	char text[120];
+	int k;
+
+	rounds_refuse(r, i, count, why);
+	if (left != 0 && left < quorum) {
+		(void)snprintf(text, sizeof(text), "quorum not reached: %zu of "
+		    "%zu shards are left", left, quorum);
+		rounds_refuse(r, 0, left, text);
+	}
+	if ((k = closing_aside(&r->in, r->run, r->step, &r->list, e)) == 0)
+		k = rounds_paths(r, e);
 	*paths = r->path;
 	*n = r->n;
 	return k;
@@ -169,10 +223,11 @@ int
 rounds_done(struct rounds *r, struct err *e)
 {
 	const struct rounds_opts *o = r->o;
+	const int any = r->n != 0;
 	int k = 0;
 
 	rounds_forget(r);
-	if (o->published)
+	if (o->published && any)
 		k = closing_published(&r->in, r->run, r->step, r->o->out,
 		    e);
 	if (k == 0)

@@ -38,7 +38,13 @@ char *rounds_file(const struct rounds *r, const char *name, struct err *e);
  * rounds_done.  A step that was closed before and not done comes again, the
  * same. */
 int rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e);
-/* The aggregate of that step went out, or with `published', waits until it is
+/* rounds_aside(r, i, count, why, paths, n, e): `count' of these shards from the
+ * i-th on turned out to be of no use: they are set aside, in the step's manifest,
+ * on disk when this returns; *paths are what is left, none of them when that is
+ * less than a quorum. */
+int rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
+    char ***paths, size_t *n, struct err *e);
+/* The aggregate of that step went out, of which there is none if nothing was left, or with `published', waits until it is
  * in the spool. */
 int rounds_done(struct rounds *r, struct err *e);
 

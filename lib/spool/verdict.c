@@ -123,9 +123,9 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	for (i = 0; i < l.n; i++)
 		if (receipt_is_for(&l.r[i], sh)) {
 			k = memcmp(l.r[i].digest, r->digest, SHARD_DIGEST);
-			r->verdict = k == 0 ? RECEIPT_ACCEPTED :
+			r->verdict = k == 0 ? l.r[i].verdict :
 			    RECEIPT_EQUIVOCATION;
-			r->reason[0] = '\0';
+			memcpy(r->reason, l.r[i].reason, sizeof(r->reason));
 		}
 	ledger_release(&l);
 	return 1;

@@ -129,10 +129,10 @@ contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
 		return 0;
 	}
 	schema_span(sc, g, &span);
-	return err_set(e, ERR_REFUSED, "non-finite value in tensor '%s' at "
-	    "index %llu from '%s'", sc->t[span.tensor].name,
-	    (unsigned long long)(span.offset + at),
-	    shard_device(gather_shard(c->g, i)));
+	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
+	    "value in tensor '%s' at index %llu from '%s'",
+	    sc->t[span.tensor].name, (unsigned long long)(span.offset + at),
+	    shard_device(gather_shard(c->g, i))));
 }
 
 /* ---- the first look ---- */
@@ -299,7 +299,7 @@ contrib_weights(struct contrib *c, struct err *e)
 		const struct shard *s = gather_shard(c->g, i);
 
 		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
-			return r;
+			return gather_blame(c->g, i, r);
 		if (c->o->age > 0)
 			age = (double)(newest - s->base_version) / c->o->age;
 		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
@@ -336,8 +336,9 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 		const struct shard *s = gather_shard(c->g, i);
 
 		if (s->kind == SHARD_SUM)
-			r = err_set(e, ERR_REFUSED, "'%s' is a sum: rules "
-			    "compare means and gradients", shard_device(s));
+			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
+			    "'%s' is a sum: rules compare means and gradients",
+			    shard_device(s)));
 	}
 	for (g = 0; g < ngroups && r == 0; g++)
 		r = contrib_group(c, g, e);

@@ -114,7 +114,7 @@ stage_ack_fence(const struct stage_ack_opts *o, const char *path, struct err *e)
 static int
 stage_ack_no_answer(const struct stage_ack *x, const struct err *e)
 {
-	return e->kind == ERR_TRUNCATED && e->has_byte && e->byte == 0 &&
+	return e->kind == ERR_TRUNCATED && reader_empty(x->in) &&
 	    reader_is_pipe(x->in);
 }
 

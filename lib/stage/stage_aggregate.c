@@ -1,19 +1,28 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/temp.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/values.h"
 #include "kern/kern.h"
+#include "pipe/asked.h"
 #include "pipe/filter.h"
 #include "pipe/gather.h"
 #include "spool/rounds.h"
 #include "spool/waiting.h"
 #include "stage/stage_aggregate.h"
 #include "sync/combine.h"
+
+/* Contributions of a spool that are open at a time; and the most of them that a
+ * rule looks at together. */
+enum { STAGE_AGGREGATE_OPEN = 256, STAGE_AGGREGATE_MOST = 4096 };
 
 struct stage_aggregate {
 	const struct stage_aggregate_opts *o;
@@ -24,6 +33,10 @@ struct stage_aggregate {
 	double total;		/* sum of the weights of this step */
 	struct combine all;	/* for a cluster's offset from all */
 	double all_total;
+	/* between the windows of a step: sums of all values so far, f64, in a
+	 * file, and which groups were sent */
+	int part;		/* descriptor, or -1 */
+	unsigned char *sent;	/* of each group */
 };
 
 /* Writing a cluster's offset from the aggregate. */
@@ -31,6 +44,20 @@ static int
 stage_aggregate_is_offset(const struct stage_aggregate *x)
 {
 	return x->c.only != SKETCH_NONE && x->o->per == STAGE_AGGREGATE_OFFSET;
+}
+
+/* The weights have no sum: the heaviest one is to blame. */
+static int
+stage_aggregate_heaviest(struct stage_aggregate *x, struct err *e)
+{
+	size_t i, k = 0;
+
+	for (i = 1; i < gather_count(x->g); i++)
+		if (gather_shard(x->g, i)->weight > gather_shard(x->g, k)->weight)
+			k = i;
+	return gather_blame(x->g, k, err_set(e, ERR_DATA, "limit: the weights "
+	    "overflow, with %g of '%s'", gather_shard(x->g, k)->weight,
+	    shard_device(gather_shard(x->g, k))));
 }
 
 /* What the aggregate says of itself: weights and contributors add up, so an
@@ -59,12 +86,19 @@ stage_aggregate_describe(struct stage_aggregate *x, struct shard *out,
 		if (!contrib_counts(&x->c, i))
 			continue;
 		out->weight += s->weight * contrib_share(&x->c, i);
+		if (out->samples + s->samples < s->samples ||
+		    out->contributors + s->contributors < s->contributors)
+			return gather_blame(x->g, i, err_set(e, ERR_DATA,
+			    "limit: more samples or contributors than can be "
+			    "counted, with '%s'", shard_device(s)));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)
 			out->base_version = s->base_version;
 		x->total += contrib_weight(&x->c, i);
 	}
+	if (!isfinite(x->total) || !isfinite(out->weight))
+		return stage_aggregate_heaviest(x, e);
 	if (!(x->total > 0))
 		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
 		    "to zero", (unsigned long long)out->step);
@@ -74,38 +108,34 @@ stage_aggregate_describe(struct stage_aggregate *x, struct shard *out,
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
 	    (r = shard_set_device(out, device, e)) < 0)
 		return r;
-	return gather_norm(x->g, &out->kv, e);
+	return asked_norm(x->g, &out->kv, e);
 }
 
 /* ---- a step ---- */
 
+/* The contributions of the open window to group g, added to the sums. */
 static int
-stage_aggregate_group(struct stage_aggregate *x, uint32_t g, struct err *e)
+stage_aggregate_add(struct stage_aggregate *x, uint32_t g, size_t *in,
+    struct err *e)
 {
-	const struct robust_rule *q = &x->o->who.rule;
+	const int elements = robust_elements(&x->o->who.rule);
 	const int offset = stage_aggregate_is_offset(x);
-	struct schema_span span;
-	size_t i, in = 0, n = gather_count(x->g), sent = 0;
-	const float *y;
+	size_t i, hi;
 	float *v;
 	int r;
 
-	schema_span(gather_schema(x->g), g, &span);
-	combine_begin(&x->sum, span.n);
-	if (offset)
-		combine_begin(&x->all, span.n);
-	for (i = 0; i < n; i++) {
+	for (gather_range(x->g, &i, &hi); i < hi; i++) {
 		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
 			return r;
 		if (!contrib_counts(&x->c, i) &&
 		    !(offset && contrib_whole(&x->c, i)))
 			continue;
-		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, span.n,
+		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
 		    e)) < 0)
 			return r;
-		sent += v != NULL;
-		if (robust_elements(q)) {
-			x->c.step.x[in++] = v;
+		x->sent[g] |= v != NULL;
+		if (elements) {
+			x->c.step.x[(*in)++] = v;
 			continue;
 		}
 		if (v == NULL)
@@ -115,19 +145,139 @@ stage_aggregate_group(struct stage_aggregate *x, uint32_t g, struct err *e)
 		if (contrib_counts(&x->c, i))
 			combine_add(&x->sum, contrib_factor(&x->c, i), v);
 	}
-	if (sent == 0)
+	return 0;
+}
+
+/* Value `at' of group g overflows: the contribution with the most of it is to
+ * blame.  Every window is read once more, up to there. */
+static int
+stage_aggregate_overflow(struct stage_aggregate *x, uint32_t g, size_t at,
+    struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	size_t i, hi, w, who = 0, n = gather_windows(x->g);
+	struct schema_span span;
+	const float *v;
+	double most = -1, y;
+	float *last;
+	uint32_t k;
+	int r = 0;
+
+	for (w = 0; w < n && r == 0; w++) {
+		if (n > 1 && (r = gather_window(x->g, w, e)) < 0)
+			return r;
+		for (k = 0; n > 1 && k <= g; k++)
+			for (gather_range(x->g, &i, &hi); i < hi; i++)
+				if ((r = gather_group(x->g, i, k, &last,
+				    e)) < 0)
+					return r;
+		for (gather_range(x->g, &i, &hi); i < hi; i++) {
+			if (!contrib_counts(&x->c, i) ||
+			    (v = gather_last(x->g, i)) == NULL)
+				continue;
+			y = fabs(contrib_factor(&x->c, i) * v[at]);
+			if (y > most || isnan(y)) {
+				most = y;
+				who = i;
+			}
+		}
+	}
+	schema_span(sc, g, &span);
+	return gather_blame(x->g, who, err_set(e, ERR_REFUSED, "the sum of "
+	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
+}
+
+/* Group g, of which all contributions are in the sums, to the output. */
+static int
+stage_aggregate_put_group(struct stage_aggregate *x, uint32_t g, size_t in,
+    struct err *e)
+{
+	const struct robust_rule *q = &x->o->who.rule;
+	const int offset = stage_aggregate_is_offset(x);
+	const size_t n = x->sum.n;
+	const float *y;
+
+	if (!x->sent[g])
 		return 0;		/* nobody sent it: nor do we */
 	if (robust_elements(q))
-		robust_combine(q, x->sum.acc, x->c.step.x, in, span.n,
+		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
 		    x->c.step.element);
 	if (offset)
 		combine_less(&x->sum, x->total, &x->all, x->all_total);
 	y = combine_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
 	    1 : x->total);
 	if (y == NULL)
-		return err_set(e, ERR_REFUSED, "the sum of tensor '%s' "
-		    "overflows f32", gather_schema(x->g)->t[span.tensor].name);
-	return writer_values(x->out, g, y, span.n, e);
+		return stage_aggregate_overflow(x, g,
+		    x->sum.kern->first_nonfinite(x->sum.y, n), e);
+	return writer_values(x->out, g, y, n, e);
+}
+
+/* Sums of n values between one window and the next. */
+static int
+stage_aggregate_part(const struct stage_aggregate *x, uint64_t first, size_t n,
+    int put, struct err *e)
+{
+	unsigned char *p = (unsigned char *)x->sum.acc;
+	off_t at = (off_t)(first * sizeof(double));
+	size_t left = n * sizeof(double);
+	ssize_t k = 0;
+
+	for (; left != 0; left -= (size_t)k, p += k, at += k)
+		if ((k = put ? pwrite(x->part, p, left, at) :
+		    pread(x->part, p, left, at)) <= 0)
+			return err_sys(e, "<temporary>");
+	return 0;
+}
+
+/* All groups, from the contributions of window w of n. */
+static int
+stage_aggregate_window(struct stage_aggregate *x, size_t w, size_t n,
+    struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	struct schema_span span;
+	uint64_t first;
+	uint32_t g;
+	size_t in;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		first = sc->t[span.tensor].base + span.offset;
+		combine_begin(&x->sum, span.n);
+		if (stage_aggregate_is_offset(x))
+			combine_begin(&x->all, span.n);
+		in = 0;
+		if ((w != 0 && (r = stage_aggregate_part(x, first, span.n, 0,
+		    e)) < 0) || (r = stage_aggregate_add(x, g, &in, e)) < 0)
+			break;
+		r = w + 1 < n ? stage_aggregate_part(x, first, span.n, 1, e) :
+		    stage_aggregate_put_group(x, g, in, e);
+	}
+	return r < 0 ? r : gather_finish(x->g, e);
+}
+
+/* All groups, from all contributions.  With more than one window the sums go on
+ * in the same order, by way of a file: the result is the same to the byte. */
+static int
+stage_aggregate_values(struct stage_aggregate *x, struct err *e)
+{
+	const size_t n = gather_windows(x->g);
+	size_t w;
+	int r = 0;
+
+	x->part = -1;
+	x->sent = alloc_get(gather_schema(x->g)->ngroups + 1, 1, e);
+	if (x->sent == NULL || (n > 1 && (r = temp_open(&x->part, e)) < 0))
+		r = -ERR_SYS;
+	for (w = 0; w < n && r == 0; w++)
+		if (w == 0 || (r = gather_window(x->g, w, e)) == 0)
+			r = stage_aggregate_window(x, w, n, e);
+	if (x->part >= 0)
+		(void)close(x->part);
+	alloc_free(x->sent);
+	x->sent = NULL;
+	return r;
 }
 
 /* How much later the devices apply it, all of them the same: with it, since it
@@ -136,7 +286,7 @@ static int
 stage_aggregate_put_policy(struct stage_aggregate *x, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	int r = gather_policy(x->g, &kv, e);
+	int r = asked_policy(x->g, &kv, e);
 
 	if (r == 0 && x->o->delay != NULL)
 		r = text_set(&kv, KEYS_DELAY, x->o->delay, e);
@@ -167,18 +317,14 @@ stage_aggregate_put_step(struct stage_aggregate *x, struct shard *s,
     const char *device, struct err *e)
 {
 	const struct schema *sc = gather_schema(x->g);
-	uint32_t g;
 	int r;
 
 	if ((r = combine_room(&x->sum, sc->group_size, e)) < 0 ||
 	    (r = combine_room(&x->all, stage_aggregate_is_offset(x) ?
 	    sc->group_size : 0, e)) < 0 ||
 	    (r = stage_aggregate_describe(x, s, device, e)) < 0 ||
-	    (r = writer_shard(x->out, s, sc, e)) < 0)
-		return r;
-	for (g = 0; g < sc->ngroups && r == 0; g++)
-		r = stage_aggregate_group(x, g, e);
-	if (r < 0 || (r = gather_finish(x->g, e)) < 0 ||
+	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
+	    (r = stage_aggregate_values(x, e)) < 0 ||
 	    (r = stage_aggregate_put_members(x, e)) < 0 ||
 	    (r = stage_aggregate_put_policy(x, e)) < 0)
 		return r;
@@ -300,19 +446,114 @@ stage_aggregate_open_all(struct stage_aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* The shards of one step, each a file. */
+/* ---- a spool ---- */
+
+/* How many contributions may be open at a time.  Sums go on from one window to
+ * the next; a rule wants to see all of them at once, as many as the system lets
+ * us open. */
+static size_t
+stage_aggregate_room(const struct stage_aggregate *x)
+{
+	struct rlimit l;
+
+	if (!contrib_active(&x->o->who))
+		return STAGE_AGGREGATE_OPEN;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return STAGE_AGGREGATE_OPEN;
+	if (l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+		(void)getrlimit(RLIMIT_NOFILE, &l);
+	}
+	return l.rlim_cur > STAGE_AGGREGATE_MOST + 64 ? STAGE_AGGREGATE_MOST :
+	    l.rlim_cur > 80 ? (size_t)l.rlim_cur - 64 : 16;
+}
+
+/* The shards of one step, each a file.  *blame: the place of the one that it
+ * failed for, plus one. */
 static int
 stage_aggregate_paths(struct stage_aggregate *x, char **paths, size_t n,
+    size_t room, size_t *blame, struct err *e)
+{
+	int r = gather_many(&x->g, paths, n, room, &x->o->f->in, e);
+
+	if (r == 0 && (r = gather_step(x->g, e)) > 0)
+		r = stage_aggregate_step(x, e);
+	*blame = gather_blamed(x->g);
+	gather_free(x->g);
+	x->g = NULL;
+	return r;
+}
+
+/* The same into a file: what fails leaves nothing behind in the output. */
+static int
+stage_aggregate_try(struct stage_aggregate *x, char **paths, size_t n,
+    size_t room, size_t *blame, struct err *e)
+{
+	struct writer_opts wo = { x->o->f->tool, NULL, 0 };
+	struct writer *out = x->out;
+	struct io *io;
+	int fd, r;
+
+	*blame = 0;
+	x->out = NULL;
+	if ((r = temp_open(&fd, e)) == 0) {
+		if ((r = io_create_fd(&io, fd, "<temporary>", e)) == 0 &&
+		    (r = writer_open(&x->out, io, &wo, e)) == 0 &&
+		    (r = stage_aggregate_paths(x, paths, n, room, blame,
+		    e)) == 0 && (r = writer_finish(x->out, e)) == 0)
+			r = filter_copy_fd(fd, &x->o->f->in, out, e);
+		(void)close(fd);
+	}
+	writer_free(x->out);
+	x->out = out;
+	return r;
+}
+
+/* One of them is set aside and said, or all when it is nobody's fault. */
+static int
+stage_aggregate_aside(struct stage_aggregate *x, struct rounds *steps,
+    size_t at, size_t count, const char *why, char ***paths, size_t *n,
     struct err *e)
 {
 	int r;
 
-	if ((r = stage_aggregate_open_all(x, paths, n, 0, e)) == 0 &&
-	    (r = gather_step(x->g, e)) >= 0)
-		r = stage_aggregate_step(x, e);
-	gather_free(x->g);
-	x->g = NULL;
+	cli_say(x->o->cli, 0, "%zu of %zu shards of a step set aside: %s",
+	    count, *n, why);
+	if ((r = rounds_aside(steps, at, count, why, paths, n, e)) == 0 &&
+	    *n == 0)
+		cli_say(x->o->cli, 0, "no aggregate of this step: too few "
+		    "shards are left");
 	return r;
+}
+
+/* A step of a spool, without those that cannot be used.  What was accepted must
+ * not stop it: it would for ever, since a closed step stays closed. */
+static int
+stage_aggregate_round(struct stage_aggregate *x, struct rounds *steps,
+    size_t room, struct err *e)
+{
+	const int whole = contrib_active(&x->o->who);
+	struct err bad = ERR_INIT;
+	char **paths, why[120];
+	size_t n, blame;
+	int r = rounds_next(steps, &paths, &n, e);
+
+	if (r == 0 && whole && n > room) {
+		(void)snprintf(why, sizeof(why), "limit: a rule looks at %zu "
+		    "shards of a step at most", room);
+		r = stage_aggregate_aside(x, steps, room, n - room, why,
+		    &paths, &n, e);
+	}
+	while (r == 0 && n != 0 && (r = stage_aggregate_try(x, paths, n, room,
+	    &blame, &bad)) != 0) {
+		if (r != -ERR_DATA && r != -ERR_REFUSED)
+			return err_move(e, &bad);
+		r = stage_aggregate_aside(x, steps, blame != 0 ? blame - 1 : 0,
+		    blame != 0 ? 1 : n, ERR_MSG(&bad), &paths, &n, e);
+		err_clear(&bad);
+	}
+	return r < 0 ? r : rounds_done(steps, e);
 }
 
 /* The norms of the steps before, in the spool: who is started again decides
@@ -333,10 +574,9 @@ stage_aggregate_spool(struct stage_aggregate *x, struct err *e)
 	const struct rounds_opts ro = { o->spool, o->run,
 	    o->f->sync, stage_aggregate_quorum(o), o->published, o->keep,
 	    o->create, &wait, filter_piped(o->f) };
+	const size_t room = stage_aggregate_room(x);
 	struct rounds *steps;
 	uint64_t i;
-	char **paths;
-	size_t n;
 	int r;
 
 	r = rounds_open(&steps, &ro, e);
@@ -344,9 +584,7 @@ stage_aggregate_spool(struct stage_aggregate *x, struct err *e)
 		r = stage_aggregate_remember(x,
 		    rounds_file(steps, "norms", e), e);
 	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
-		if ((r = rounds_next(steps, &paths, &n, e)) == 0 &&
-		    (r = stage_aggregate_paths(x, paths, n, e)) == 0)
-			r = rounds_done(steps, e);
+		r = stage_aggregate_round(x, steps, room, e);
 	rounds_free(steps);
 	return r;
 }

@@ -51,7 +51,8 @@ stage_export_shard(struct stage_export *x, struct err *e)
 		    "'%s' and '%s': --step and --device choose",
 		    reader_name(x->in), x->found, name);
 	memcpy(x->found, name, sizeof(name));
-	if ((r = stage_export_create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)
+	if ((r = stage_export_create(x, e)) < 0 ||
+	    (r = values_begin(&x->v, x->in, e)) < 0)
 		return r;
 	while ((r = values_next(&x->v, e)) > 0)
 		if ((r = format_write(x->sink, x->v.x, x->v.n, e)) < 0)

@@ -41,8 +41,8 @@ stage_import_values(struct format_source *src, struct writer *w, struct err *e)
 
 /* What shard i says: the options', i steps on, and the file's own notes. */
 static int
-stage_import_describe(const struct stage_import_opts *o, size_t i, const struct format_source *src,
-    struct shard *sh, struct err *e)
+stage_import_describe(const struct stage_import_opts *o, size_t i,
+    const struct format_source *src, struct shard *sh, struct err *e)
 {
 	const struct text_kv *note = format_note(src);
 	size_t k;
@@ -59,8 +59,8 @@ stage_import_describe(const struct stage_import_opts *o, size_t i, const struct 
 }
 
 static int
-stage_import_file(const struct stage_import_opts *o, size_t i, struct schema *first,
-    struct writer *w, struct err *e)
+stage_import_file(const struct stage_import_opts *o, size_t i,
+    struct schema *first, struct writer *w, struct err *e)
 {
 	const char *path = o->path[i];
 	struct format_source *src = NULL;

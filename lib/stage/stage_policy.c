@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,9 +9,11 @@
 #include "device/contraction.h"
 #include "device/memory.h"
 #include "format/keys.h"
+#include "stage/policy_interval.h"
+#include "stage/policy_ratio.h"
 #include "stage/policy_replay.h"
+#include "stage/policy_text.h"
 #include "stage/stage_policy.h"
-#include "sync/ratio.h"
 
 #define POLICY_FILE "policy"		/* in the state directory */
 #define POLICY_PACE "pace"		/* key in it */
@@ -52,8 +53,7 @@ policy_set_bandwidth(double *v, const char *val, struct err *e)
 
 /* "8", or "8,4,16" with the least and the largest. */
 static int
-policy_set_interval(struct stage_policy_opts *o, const char *val,
-    struct err *e)
+policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
 {
 	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
 	char word[24];
@@ -75,6 +75,31 @@ policy_set_interval(struct stage_policy_opts *o, const char *val,
 			break;
 	}
 	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
+}
+
+/* Of equation (9); the return as stage_policy_set's. */
+static int
+policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
+    struct err *e)
+{
+	int r;
+
+	switch (key) {
+	case STAGE_POLICY_TARGET:
+		r = num_f64(&o->interval.target, val, 1e-300,
+		    POLICY_BIG, "--target-divergence", e);
+		break;
+	case STAGE_POLICY_NORM:
+		r = num_f64(&o->norm, val, 1e-300, POLICY_BIG,
+		    "--model-norm", e);
+		break;
+	case STAGE_POLICY_INTERVAL:
+		r = policy_set_steps(o, val, e);
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
 }
 
 int
@@ -120,17 +145,6 @@ stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
 	case STAGE_POLICY_LATENCY:
 		r = num_time(&o->stale.latency, val, "--latency", e);
 		break;
-	case STAGE_POLICY_TARGET:
-		r = num_f64(&o->interval.target, val, 1e-300,
-		    POLICY_BIG, "--target-divergence", e);
-		break;
-	case STAGE_POLICY_NORM:
-		r = num_f64(&o->norm, val, 1e-300, POLICY_BIG,
-		    "--model-norm", e);
-		break;
-	case STAGE_POLICY_INTERVAL:
-		r = policy_set_interval(o, val, e);
-		break;
 	case STAGE_POLICY_DEADLINE:
 		r = num_time(&o->deadline, val, "--deadline", e);
 		break;
@@ -138,7 +152,7 @@ stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
 		o->replay = val;
 		break;
 	default:
-		return 0;
+		return policy_set_interval(o, key, val, e);
 	}
 	return r < 0 ? r : 1;
 }
@@ -163,18 +177,6 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 }
 
 /* ---- decisions ---- */
-
-static void __attribute__((format(printf, 2, 3)))
-policy_say(const struct stage_policy *p, const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	cli_say(p->o.cli, 1, "%s", line);
-}
 
 static int
 policy_load(struct stage_policy *p, struct err *e)
@@ -236,103 +238,6 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	    e);
 }
 
-static int
-policy_real(struct text_kv *kv, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.9g", v);
-	return text_set(kv, key, s, e);
-}
-
-static int
-policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.0f", v);
-	return text_set(kv, key, s, e);
-}
-
-/* From which numbers the factor and the budget come. */
-static void
-policy_why_ratio(struct stage_policy *p, double rate, double acted, double base,
-    double c, uint64_t budget)
-{
-	const struct pace *q = &p->o.pace;
-	uint64_t step = p->sh.shard->step;
-
-	if (rate < 0)
-		policy_say(p, "  link: never measured, so taken as %.4g bit/s",
-		    fmax(acted, 0));
-	else
-		policy_say(p, "  link: %.4g bit/s, %s; taken as %.4g: a fall "
-		    "counts at once, a rise by %.3g of it, less than %.3g is "
-		    "no change", rate, p->o.bandwidth >= 0 ? "as the option says" :
-		    "as ace-meter measured", acted, q->rise, q->still);
-	policy_say(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = %.4g, "
-	    "equation (5)", p->o.cmin, p->o.cmax, p->o.cmin, ratio_beta(p->o.half), fmax(acted, 0),
-	    base);
-	if (q->window > 0)
-		policy_say(p, "  accordion: %s the last windows of %llu shards "
-		    "%s; factor divided by %.3g", q->seen.critical > 0 ?
-		    "critical," : "not critical,",
-		    (unsigned long long)q->window, q->seen.critical > 0 ?
-		    "differ, or are not two yet" : "are alike",
-		    q->seen.critical > 0 ? q->ease : 1);
-	if (step < q->warmup)
-		policy_say(p, "  warm-up: step %llu of %llu, so the power "
-		    "%.4g of it", (unsigned long long)step,
-		    (unsigned long long)q->warmup, ((double)step + 1) /
-		    (double)q->warmup);
-	policy_say(p, "  budget: 4 bytes * %llu values / %.4g = %llu bytes",
-	    (unsigned long long)p->sh.schema->total, c,
-	    (unsigned long long)budget);
-}
-
-/* No more than the link carries in time; the factor follows. */
-static int
-policy_late(const struct stage_policy *p, double rate, double acted,
-    uint64_t *budget, double *c)
-{
-	double most = acted / 8 * p->o.deadline;
-
-	if (p->o.deadline < 0 || rate < 0 || most >= (double)*budget)
-		return 0;
-	*budget = (uint64_t)most;
-	*c = 4 * (double)p->sh.schema->total /
-	    fmax((double)*budget, 1);
-	return 1;
-}
-
-/* Equation (5). */
-static int
-policy_ratio(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
-{
-	double acted = pace_rate(&p->o.pace, rate);
-	double base = ratio_factor(p->o.cmin, p->o.cmax, ratio_beta(p->o.half), fmax(acted, 0));
-	double c = pace_factor(&p->o.pace, base, p->sh.shard->step);
-	uint64_t budget = ratio_budget(p->sh.schema->total, c);
-	char where[160];
-	int r, late = policy_late(p, rate, acted, &budget, &c);
-
-	policy_say(p, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
-	    reader_where(p->sh.in, where), rate >= 0 ? "link" : "link unknown,",
-	    fmax(acted, 0), c, (unsigned long long)budget);
-	if (p->o.cli->verbose)
-		policy_why_ratio(p, rate, acted, base, c, budget);
-	if (p->o.cli->verbose && late)
-		policy_say(p, "  the link carries no more in the %.4g s that a "
-		    "shard may take", p->o.deadline);
-	if (p->o.pace.window > 0 && (r = policy_whole(kv, KEYS_CRITICAL,
-	    p->o.pace.seen.critical, e)) < 0)
-		return r;
-	if ((r = policy_real(kv, KEYS_RATIO, c, e)) < 0 || (r = policy_whole(kv,
-	    KEYS_BUDGET, (double)budget, e)) < 0)
-		return r;
-	return rate >= 0 ? policy_whole(kv, KEYS_BANDWIDTH, rate, e) : 0;
-}
-
 /* DynaComm, once it is known how many bytes there will be: as many as were coded
  * of the last shard, if a state says that, or as were just decided. */
 static int
@@ -352,7 +257,7 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 	r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate, share, kv,
 	    words, e);
 	if (r >= 0)
-		policy_say(p, "%s: %s", reader_where(p->sh.in, where), words);
+		policy_text_say(&p->o, "%s: %s", reader_where(p->sh.in, where), words);
 	return r < 0 ? r : 0;
 }
 
@@ -385,10 +290,11 @@ policy_decide(struct stage_policy *p, struct err *e)
 		    p->sh.schema->total, rate,
 		    p->o.dir != NULL ? &p->state : NULL, &kv, words, e);
 		if (r >= 0)
-			policy_say(p, "%s: %s", reader_where(p->sh.in, where),
+			policy_text_say(&p->o, "%s: %s", reader_where(p->sh.in, where),
 			    words);
 	}
-	if (r >= 0 && (decided || (r = policy_ratio(p, rate, &kv, e)) == 0) &&
+	if (r >= 0 && (decided || (r = policy_ratio_decide(&p->o,
+	    &p->sh, rate, &kv, e)) == 0) &&
 	    (!p->o.cuts.on || (r = policy_cuts(p, rate, &kv, e)) == 0))
 		r = policy_put(p, &kv, e);
 	text_release(&kv);
@@ -420,84 +326,15 @@ stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 	return r < 0 ? r : stage_data(st->next, d, e);
 }
 
-/* || theta ||, as the option or the shard says. */
-static int
-policy_norm(const struct stage_policy *p, double *norm, struct err *e)
-{
-	const struct shard *s = p->sh.shard;
-	int r;
-
-	*norm = p->o.norm;
-	if (*norm > 0)
-		return 0;
-	if ((r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
-	    e)) < 0)
-		return r;
-	if (r == 0)
-		return err_set(e, ERR_USAGE, "--target-divergence needs "
-		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
-	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of '%s': nothing is relative to 0",
-	    shard_device(s));
-}
-
-/* From which numbers the interval comes. */
-static void
-policy_why_interval(struct stage_policy *p, double norm, double drift, uint64_t was,
-    int force)
-{
-	const struct interval *o = &p->o.interval;
-
-	policy_say(p, "  drift: || shard || / || model || = %.4g / %.4g = "
-	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
-	    o->target);
-	if (force)
-		policy_say(p, "  interval: %s%s", interval_force(o, drift) ?
-		    "above four times that, so the least" : "a device diverges "
-		    "and asks for it", ", at once");
-	else
-		policy_say(p, "  interval: %llu * sqrt(%.4g / %.4g), at most "
-		    "halved or doubled, within %llu to %llu",
-		    (unsigned long long)was, o->target, drift,
-		    (unsigned long long)o->min, (unsigned long long)o->max);
-}
-
-/* Equation (9), when the shard's energy is known. */
 static int
 policy_interval(struct stage_policy *p, const struct shard_sums *sums,
     struct err *e)
 {
-	const struct shard *s = p->sh.shard;
-	const struct interval *o = &p->o.interval;
 	struct text_kv kv = TEXT_KV_INIT;
-	double norm, drift;
-	uint64_t was;
-	int force, r;
+	int r = policy_interval_decide(&p->o, p->sh.shard, sums, &p->asked, &kv,
+	    e);
 
-	if ((r = policy_norm(p, &norm, e)) < 0)
-		return r;
-	drift = interval_drift(sums->sumsq / norm / norm, 1);
-	if (s->kind == SHARD_SUM)
-		drift /= s->weight;
-	was = p->o.steps;
-	p->o.steps = interval_next(o, was, drift);
-	force = interval_force(o, drift);
-	if (p->asked != 0 && p->asked < p->o.steps) {
-		p->o.steps = p->asked < o->min ? o->min : p->asked;
-		force = 1;
-	}
-	p->asked = 0;
-	policy_say(p, "'%s/%llu': relative drift %.4g, interval %llu",
-	    shard_device(s), (unsigned long long)s->step, drift,
-	    (unsigned long long)p->o.steps);
-	if (p->o.cli->verbose)
-		policy_why_interval(p, norm, drift, was, force);
-	/* what is no number is no key; it forces */
-	if (drift <= POLICY_BIG)
-		r = policy_real(&kv, KEYS_DIVERGENCE, drift, e);
-	if (r == 0 && (r = policy_whole(&kv, KEYS_INTERVAL,
-	    (double)p->o.steps, e)) == 0 &&
-	    (r = policy_whole(&kv, KEYS_FORCE, force, e)) == 0)
+	if (r == 0)
 		r = policy_put(p, &kv, e);
 	text_release(&kv);
 	return r;

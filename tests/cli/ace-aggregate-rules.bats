@@ -210,16 +210,16 @@ values() {
 
 @test "calls that are wrong" {
 	five
-	for rule in '' mode clip clip:0 trim median:1 krum multikrum:1 , mean, \
+	for rule in '' mode clip clip:0 trim median:1 krum multikrum:1 ',' 'mean,' \
 	    norm norm:0 norm-ratio:0.5 weight-share:2 finite:1 median,krum:1 \
-	    mean:reporters norm:1,; do
+	    mean:reporters 'norm:1,'; do
 		exits 2 ace-aggregate --rule "$rule" a b
 		says "^ace-aggregate: --rule '$rule': mean, clip:X"
 	done
 	exits 2 ace-aggregate --sum --rule median a b
 	says 'makes no --sum'
 	exits 2 ace-aggregate --rule krum:1:reporters a b
-	for by in '' mass weight, weight,drift weight,drift:x staleness:1 \
+	for by in '' mass 'weight,' weight,drift weight,drift:x staleness:1 \
 	    samples,age:1; do
 		exits 2 ace-aggregate --weight-by "$by" a b
 	done

@@ -297,6 +297,36 @@ records() {
 	exits 0 ace-compress -S st -c q8 in
 }
 
+@test "no space for values that wait for their plan: status 4" {
+	mkshards -n 20M -k fast | ace-select -b 1M >planned
+	mkdir tmp
+	for with in '' '-S st'; do
+		# shellcheck disable=SC2086 # words
+		exits 4 sh -c 'ulimit -f 2048; trap "" XFSZ; TMPDIR=tmp \
+		    exec "$@" >/dev/null' sh ace-compress $with planned
+		says "values that wait"
+	done
+	[ ! -e st/residual ]
+	[ -z "$(ls tmp)" ] || false
+}
+
+@test "a budget, with feedback: met at every step, and nothing is lost" {
+	for s in 0 1 2 3; do
+		mkshards -n 200k -g 8192 -k layered -s $s >in
+		for kind in ef momentum ef21 cache; do
+			case $kind in
+			ef) ace-expand -S $kind in ;;
+			*) cat in ;;
+			esac | ace-score | ace-select -b 9000 |
+			    ace-compress -S $kind --feedback $kind >out
+			n=$(frames out | awk '$2 == "SHRD" { a = $1 }
+			    $2 == "TAIL" { print $1 - a }')
+			[ "$n" -le 9000 ] && [ "$n" -ge 8880 ] ||
+			    { echo "$kind $s: $n"; false; }
+		done
+	done
+}
+
 @test "no space for the output: committed, and sent when asked again" {
 	needs_full
 	mkshards -s 1 -n 100k >in

@@ -80,7 +80,7 @@ has() {
 	exits 2 ace-policy --interval 0 in
 	exits 2 ace-policy --interval 5,5,4 in
 	says 'the least is above the largest'
-	for bad in '' 5, 5,1 5,1, 5,1,2,3 5,x,9; do
+	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
 		exits 2 ace-policy --interval "$bad" in
 	done
 	exits 2 ace-policy --bandwidth 1e31bit in

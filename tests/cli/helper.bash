@@ -128,13 +128,11 @@ examples() {
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
-# standard_inputs: what the pages' EXAMPLES take for given, here.
+# standard_inputs [MKSHARDS OPTIONS]: what the pages' EXAMPLES take for given,
+# here.
 standard_inputs() {
-	local model="-t embed:2400,64 -t layer.weight:64,64 -t layer.bias:64"
-	# shellcheck disable=SC2086 # words
-	mkshards -d edge1 -x 1 $model >edge1.aceg
-	# shellcheck disable=SC2086
-	mkshards -d edge2 -x 2 $model >edge2.aceg
+	mkshards -d edge1 -x 1 "$@" >edge1.aceg
+	mkshards -d edge2 -x 2 "$@" >edge2.aceg
 	safetensors 0 >grad.safetensors
 }
 
