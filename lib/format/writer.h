@@ -1,7 +1,10 @@
 /*
- * Writing a stream.  The head goes out with the first shard, so that a
- * stream's id can be a function of what is in it; a new schema ends the stream
- * and begins another.  Only writer_end makes it whole.
+ * Writing a stream.  The head is written with the first shard, so that the
+ * stream's id can be computed from that shard; a shard with another schema ends
+ * the stream and begins another.  A stream is whole after writer_end only.
+ *
+ * Functions return 0, or -ERR_SYS where writing failed; those that check what
+ * they are given, -ERR_DATA.
  */
 #ifndef ACE_WRITER_H
 #define ACE_WRITER_H
@@ -35,46 +38,55 @@ int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
 void writer_free(struct writer *w);
 
-/* Provenance of the inputs, to stand before our own line in the head. */
+/* writer_history(w, lines, e): the provenance of the inputs, which the head has
+ * before our own line. */
 int writer_history(struct writer *w, const char *lines, struct err *e);
 
-/* A shard: begin, records in rising group order, notes, end. */
+/* writer_shard(w, s, schema, e): begins a shard.  Then come its records, in
+ * rising order of groups, and its annotations; writer_send ends it. */
 int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
-/* x f32[n] is what the body decodes to, for the sums; NULL leaves it out of
- * them (then hand the sums to writer_send). */
+/* writer_record: one coded group.  x f32[n] is what the body decodes to, for the
+ * sums in SEND; with NULL the group is missing in them, and the caller gives the
+ * shard's sums to writer_send. */
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* The same with codec F32; writer_dense leaves them out of the sums. */
+/* writer_values: a group as f32[n], uncoded; writer_dense: the same, but not
+ * counted in the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 int writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
-/* An annotation; after writer_begin also between shards. */
+/* writer_note: an annotation, in a shard or, after writer_begin, between
+ * shards. */
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
-/* r's current frame (DATA or an annotation) as it came. */
+/* writer_pass: copies r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
 /* writer_begin(w, sc, e): a stream with this schema, if none is open; for what
  * stands before its first shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
-/* writer_loose(w, r, e): r's current frame, an ancillary one between shards. */
+/* writer_loose(w, r, e): copies r's current frame, an ancillary one that stands
+ * between shards. */
 int writer_loose(struct writer *w, const struct reader *r, struct err *e);
-/* sums: of the whole shard, or NULL for what the records gave.  Flushes. */
+/* writer_send: the end of the shard, written out at once.  sums: of all its
+ * values, or NULL for what the records added up to. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
-/* Adds to the count of non-finite values set to zero, in SEND. */
+/* writer_dropped: adds to the count, in SEND, of values that were not finite
+ * and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);
-/* Bytes of the shard at hand that are written, without records that wait for
- * their frame. */
+/* writer_shard_bytes: how many bytes of the current shard are written; records
+ * that still wait for their frame are not counted. */
 uint64_t writer_shard_bytes(const struct writer *w);
-/* The end of shard that writer_send wrote last. */
+/* writer_sent: what the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);
 
-/* A receipt, between shards.  Flushes. */
+/* writer_receipt: a receipt, between shards, written out at once. */
 int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
 
-/* What there is goes out, and what filters make of it should go on at once. */
+/* writer_flush(w, e): writes the records that wait for their frame now, in a
+ * frame that is marked, so that filters pass on at once what they make of it. */
 int writer_flush(struct writer *w, struct err *e);
 
 /* writer_finish(w, e): the tail, flushed; the descriptor stays open. */

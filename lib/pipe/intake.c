@@ -22,12 +22,12 @@ enum { INTAKE_CHUNK = 64 * 1024 };
 struct intake_in {
 	const char *name;
 	int fd;			/* -1: nothing more comes */
-	int temp;		/* what came of the shard at hand, and no more */
+	int temp;		/* a file with what came of the current shard */
 	uint64_t at;		/* bytes in it */
 	struct track track;
 	struct reader *r;	/* of temp */
 	int whole;		/* r stands at a shard that was verified */
-	int ended;		/* as it should */
+	int ended;		/* with a whole stream */
 };
 
 struct intake_shard {
@@ -42,15 +42,15 @@ struct intake {
 	size_t n;
 	struct pollfd *poll;	/* of the inputs, and of what is written */
 	unsigned char *buf;
-	struct values v;	/* to decode once */
+	struct values v;	/* decodes each shard once, as a check */
 	struct intake_shard *got;	/* of this step */
 	size_t ngot, cap;
-	int any;		/* what all belong to: */
+	int any;		/* a shard came; all others must have its */
 	unsigned char run[SHARD_ID];
 	struct schema schema;
 	int closed;		/* a step, `last' the latest */
 	uint64_t last, step;
-	double since;		/* its first shard came; 0: none has */
+	double since;		/* when the step's first shard came, or 0 */
 	double quiet;		/* when the last input ended, or 0 */
 };
 
@@ -72,7 +72,7 @@ intake_end(struct intake_in *in)
 	in->whole = 0;
 }
 
-/* No more of this input. */
+/* Reads no more from this input. */
 static int
 intake_lose(struct intake *t, struct intake_in *in, const struct err *why)
 {
@@ -98,7 +98,7 @@ intake_passed_over(const struct intake *t, const struct shard *s,
 
 /* ---- one input ---- */
 
-/* Reads on to the end of the shard at hand, so that the next can come. */
+/* Reads the current shard to its end and empties the file, for the next one. */
 static int
 intake_done(struct intake_in *in, struct err *e)
 {
@@ -115,7 +115,8 @@ intake_done(struct intake_in *in, struct err *e)
 	return 0;
 }
 
-/* Is it one of ours?  NULL, or why not. */
+/* Does the shard belong to the run and model of the others?  NULL: yes, or why
+ * not. */
 static const char *
 intake_foreign(const struct intake *t, const struct reader *r, char why[320])
 {
@@ -134,7 +135,7 @@ intake_foreign(const struct intake *t, const struct reader *r, char why[320])
 	return why;
 }
 
-/* A device gives one shard to a step. */
+/* Has the device given a shard to this step before?  1 or 0. */
 static int
 intake_twice(const struct intake *t, const struct intake_in *in)
 {
@@ -152,7 +153,7 @@ intake_twice(const struct intake *t, const struct intake_in *in)
 	return 0;
 }
 
-/* The shard was verified: is it wanted? */
+/* A shard was verified.  Passes it over, and says why, if it is not wanted. */
 static int
 intake_judge(struct intake *t, struct intake_in *in, struct err *e)
 {
@@ -180,7 +181,8 @@ intake_judge(struct intake *t, struct intake_in *in, struct err *e)
 	return 0;
 }
 
-/* All that came is in the file: up to the end of a shard, or of the input. */
+/* The file holds everything up to the end of a shard, or of the input: verifies
+ * and decodes it. */
 static int
 intake_verify(struct intake *t, struct intake_in *in, struct err *e)
 {
@@ -209,7 +211,7 @@ intake_verify(struct intake *t, struct intake_in *in, struct err *e)
 	return intake_judge(t, in, e);
 }
 
-/* One read of what is there. */
+/* Reads once from an input that has something, and sets it aside. */
 static int
 intake_read(struct intake *t, struct intake_in *in, struct err *e)
 {
@@ -237,7 +239,7 @@ intake_read(struct intake *t, struct intake_in *in, struct err *e)
 
 /* ---- a step ---- */
 
-/* The single input: its shard aside, if it belongs to the step at hand. */
+/* Of a single input: sets its shard aside, if it belongs to the current step. */
 static int
 intake_aside(struct intake *t, struct err *e)
 {
@@ -257,8 +259,8 @@ intake_aside(struct intake *t, struct err *e)
 	return intake_done(in, e);
 }
 
-/* The step at hand: how many of its shards are there.  Several inputs: the
- * first step that a shard is there of. */
+/* How many shards of the current step are there.  With several inputs the current
+ * step is the lowest one of which a shard is there. */
 static size_t
 intake_present(struct intake *t)
 {
@@ -283,7 +285,7 @@ intake_present(struct intake *t)
 	return n;
 }
 
-/* 1: nobody who could still add to the step is there. */
+/* 1 when no input is left that could still give the step a shard, else 0. */
 static int
 intake_all(const struct intake *t)
 {
@@ -295,8 +297,8 @@ intake_all(const struct intake *t)
 	return 1;
 }
 
-/* n shards of the step at hand are there: an enum quorum_now, or the error that
- * it failed. */
+/* Is the current step over, with n shards of it here?  An enum quorum_now, or
+ * -ERR_REFUSED when it cannot have its quorum. */
 static int
 intake_over(const struct intake *t, size_t n, struct err *e)
 {
@@ -311,7 +313,7 @@ intake_over(const struct intake *t, size_t n, struct err *e)
 	    (unsigned long long)t->step, all ? "" : " at the deadline");
 }
 
-/* Nothing of a next step is there: 1 nothing will be. */
+/* No shard of a next step is there.  1: none will come; 0: go on waiting. */
 static int
 intake_ended(struct intake *t, struct err *e)
 {
@@ -341,7 +343,7 @@ intake_ended(struct intake *t, struct err *e)
 	return 1;
 }
 
-/* Until something has come, or it is time. */
+/* Waits until something has come or the deadline is there. */
 static int
 intake_wait(struct intake *t, size_t present, struct err *e)
 {
@@ -372,7 +374,7 @@ intake_wait(struct intake *t, size_t present, struct err *e)
 	return k;
 }
 
-/* What was handed out before is done with. */
+/* Lets go of the shards of the step before. */
 static int
 intake_begin(struct intake *t, struct err *e)
 {
@@ -459,8 +461,8 @@ intake_again(struct intake *t, struct err *e)
 
 /* ---- all of them ---- */
 
-/* Not there is lost, not an error: the others may be enough.  A FIFO whose
- * writer has not come yet does not hold us. */
+/* Opens an input.  One that cannot be opened is lost, which is no error, since
+ * the others may be enough.  A FIFO is opened without waiting for its writer. */
 static int
 intake_open_one(struct intake *t, struct intake_in *in, const char *path,
     struct err *e)

@@ -28,7 +28,7 @@ verdict_sync_file(const char *path, struct err *e)
 	return r;
 }
 
-/* Puts the temporary under its name: 1 there, 0 the name is taken. */
+/* Gives the temporary file its final name: 1 done, 0 there is such a file. */
 static int
 verdict_link(const char *from, const char *to, struct err *e)
 {
@@ -43,7 +43,7 @@ verdict_link(const char *from, const char *to, struct err *e)
 	return 1;
 }
 
-/* Where the rejection of such a shard is. */
+/* The path of the file with the receipt of this shard, if it is rejected. */
 static char *
 verdict_no(const struct inbox *s, const struct shard *sh, char file[INBOX_FILE],
     struct err *e)
@@ -52,7 +52,7 @@ verdict_no(const struct inbox *s, const struct shard *sh, char file[INBOX_FILE],
 	return inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 }
 
-/* A rejection on disk, so that it is the same for ever. */
+/* Writes the rejection to disk, so that every later answer is the same. */
 static int
 verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
@@ -71,7 +71,7 @@ verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	return k;
 }
 
-/* What was decided about this name before: 1 and r filled, or 0. */
+/* Was there a verdict on this name before?  1 and it is in r, or 0. */
 static int
 verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
     struct receipt *r, struct err *e)
@@ -101,7 +101,7 @@ verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
 	return 1;
 }
 
-/* The step is closed: 1 and the verdict, or 0 it is open. */
+/* Is the step closed?  1 and the verdict that follows is in r, or 0. */
 static int
 verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
@@ -131,8 +131,8 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	return 1;
 }
 
-/* The model of the run is that of its first shard: an enum verdict_says; ALONE:
- * there is none yet. */
+/* Is the shard of the run's model, which is that of its first shard?  An enum
+ * verdict_says; VERDICT_ALONE: no model is known yet, this shard will set it. */
 static int
 verdict_model(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int alone, struct receipt *r, struct err *e)
@@ -157,8 +157,9 @@ verdict_model(const struct inbox *s, const struct shard *sh,
 	return k;
 }
 
-/* An older incarnation of a device (a restored backup) is fenced off: an enum
- * verdict_says; ALONE: it is newer than all that are known. */
+/* Refuses shards of an older incarnation of a device (a restored backup): an
+ * enum verdict_says; VERDICT_ALONE: the shard's incarnation is newer than all
+ * that are known, and has to be written down. */
 static int
 verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
     struct receipt *r, struct err *e)
@@ -192,7 +193,7 @@ verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
 	return k;
 }
 
-/* 1, and the verdict: it was computed at a model that is too old; 0 not so. */
+/* Was it computed at a model that is too old?  1 and the verdict is in r, or 0. */
 static int
 verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
@@ -214,8 +215,8 @@ verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	return 1;
 }
 
-/* Is it to be accepted?  An enum verdict_says; NO: the verdict is to be kept,
- * unless it is `fenced'. */
+/* Is it to be accepted?  An enum verdict_says; with VERDICT_NO the verdict in r
+ * is to be written to disk, unless it is `fenced'. */
 static int
 verdict_judge(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int alone, struct receipt *r, struct err *e)
@@ -251,12 +252,13 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 		return alone ? verdict_refuse(s, sh, r, e) : VERDICT_ALONE;
 	if ((k = verdict_link(temp, path, e)) != 0)
 		return k < 0 ? k : 0;
-	/* somebody was faster: his bytes decide */
+	/* another process made that file first: the verdict is on its bytes */
 	k = verdict_known(s, sh, path, r, e);
 	return k < 0 ? k : 0;
 }
 
-/* The same under the run's lock, shared if that is enough. */
+/* verdict_decide under the run's lock: the shared one, and if that is not
+ * enough, the exclusive one. */
 static int
 verdict_locked(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *temp, const char *path,

@@ -73,7 +73,8 @@ policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)o->steps);
 	policy_interval_why(o, norm, drift, was, force);
-	/* what is no number is no key; it forces */
+	/* a drift that is not finite is not written, but it forces a
+	 * synchronisation */
 	if (drift <= POLICY_BIG)
 		r = policy_text_real(kv, KEYS_DIVERGENCE, drift, e);
 	if (r == 0 && (r = policy_text_whole(kv, KEYS_INTERVAL,

@@ -34,9 +34,11 @@ struct stage_shard {
 };
 
 /*
- * Some groups.  As they came in a frame of the input (whole: pass them on as
- * they are), or made by a stage: then n is 1 and x f32[nx] its values, which are
- * also what the record's body is, in this machine's order of bytes.
+ * Some groups of a shard, in one of two forms.  From the input: rec[n] are the
+ * records of one frame, and whole is the reader that stands at that frame, which
+ * can be passed on as it is.  Made by a stage: whole is NULL, n is 1 and x
+ * f32[nx] are the group's values; the record's body is those same values, in
+ * this machine's order of bytes.
  */
 struct stage_data {
 	const struct record *rec;
@@ -44,14 +46,15 @@ struct stage_data {
 	const float *x;
 	size_t nx;
 	const struct reader *whole;	/* stands at the frame; or NULL */
-	int cut;		/* what becomes of it should go on at once */
+	int cut;		/* the frame was cut off early, to be passed
+				 * on at once: so should what is made of it */
 };
 
 struct stage_note {
 	uint32_t type;
 	const unsigned char *p;
 	size_t n;
-	const struct reader *whole;	/* as above */
+	const struct reader *whole;	/* as in stage_data */
 };
 
 struct stage {
@@ -67,17 +70,19 @@ struct stage {
 	struct stage *next;
 };
 
-/* To the first of s and those after it that has such a function. */
+/* Each of these calls the function of that name of the first stage, beginning
+ * with s, that has one.  A stage calls them with its s->next. */
 int stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e);
 int stage_data(struct stage *s, const struct stage_data *d, struct err *e);
 int stage_note(struct stage *s, const struct stage_note *n, struct err *e);
 int stage_end(struct stage *s, const struct shard_sums *sums, struct err *e);
 int stage_finish(struct stage *s, struct err *e);
 
-/* stage_make(s, type, p, n, e): an annotation of our own. */
+/* stage_make(s, type, p, n, e): gives s an annotation that did not come from
+ * the input. */
 int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
     struct err *e);
-/* stage_values(s, g, x, n, e): group g is x f32[n]. */
+/* stage_values(s, g, x, n, e): gives s group g, whose values are x f32[n]. */
 int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
     struct err *e);
 
@@ -87,9 +92,10 @@ int stage_read(const struct stage_data *d, size_t i, const struct reader *in,
     float *buf, size_t cap, const float **x, size_t *n, struct err *e);
 
 /*
- * stage_run(in, s, lines, e): all of in through s and the stages after it, to
- * the end: finished when in ended well, aborted otherwise.  lines: provenance
- * to stand after in's, for stages that are programs of their own; or NULL.
+ * stage_run(in, s, lines, e): sends all of `in' through s and the stages after
+ * it, then calls finish, or abort where something failed.  lines: provenance
+ * that is to stand after that of `in', where the stages stand for several
+ * programs; or NULL.
  */
 int stage_run(struct reader *in, struct stage *s, const char *lines,
     struct err *e);
