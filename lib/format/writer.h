@@ -3,8 +3,9 @@
  * stream's id can be computed from that shard; a shard with another schema ends
  * the stream and begins another.  A stream is whole after writer_end only.
  *
- * Functions return 0, or -ERR_SYS where writing failed; those that check what
- * they are given, -ERR_DATA.
+ * Functions return 0; -ERR_SYS when writing failed; -ERR_DATA for what is over
+ * a limit; -ERR_USAGE for groups out of order and for a terminal; -ERR_REFUSED
+ * for a codec that may not carry the tensor's type.
  */
 #ifndef ACE_WRITER_H
 #define ACE_WRITER_H
@@ -46,9 +47,9 @@ int writer_history(struct writer *w, const char *lines, struct err *e);
  * rising order of groups, and its annotations; writer_send ends it. */
 int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
-/* writer_record: one coded group.  x f32[n] is what the body decodes to, for the
- * sums in SEND; with NULL the group is missing in them, and the caller gives the
- * shard's sums to writer_send. */
+/* writer_record: one coded group.  x f32[n] is what the body decodes to, for
+ * the sums in SEND; with NULL the group is missing in them, and the caller
+ * gives the shard's sums to writer_send. */
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
@@ -86,7 +87,8 @@ const struct shard_end *writer_sent(const struct writer *w);
 int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
 
 /* writer_flush(w, e): writes the records that wait for their frame now, in a
- * frame that is marked, so that filters pass on at once what they make of it. */
+ * frame that is marked, so that filters pass on at once what they make of
+ * it. */
 int writer_flush(struct writer *w, struct err *e);
 
 /* writer_finish(w, e): the tail, flushed; the descriptor stays open. */

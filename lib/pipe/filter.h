@@ -62,37 +62,40 @@ int filter_set(struct filter *f, int key, const char *arg, struct err *e);
 int filter_one(const struct cli *c, int argc, char **argv, const char **path,
     struct err *e);
 
-/* filter_in: input, and an end (quiet, status 4) when a pipe at standard output
- * is not read any more and nothing more comes to be written. */
+/* filter_in: opens the input.  While it waits for input, the program also ends,
+ * silently with status 4, when standard output is a pipe that nobody reads. */
 int filter_in(struct filter *f, struct reader **r, const char *path,
     struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
-/* filter_piped(f): standard output, if that is where shards go, which somebody
- * has to read; or -1. */
+/* filter_piped(f): the descriptor of standard output if shards are written
+ * there, so that it is no use to go on when nobody reads it; else -1. */
 int filter_piped(const struct filter *f);
 
-/* filter_shard(r, w, s, e): r's shard begins in w too; s: what to say of it,
- * NULL for what r's says.  Carries the provenance. */
+/* filter_shard(r, w, s, e): begins in w the shard that r stands at, with what s
+ * says of it, or with what it says of itself if s is NULL; hands the provenance
+ * on. */
 int filter_shard(const struct reader *r, struct writer *w,
     const struct shard *s, struct err *e);
 
-/* filter_loose(r, w, changed): what stands between r's shards goes to w, too;
- * changed: the shards are not what they were, so that it goes only if its type
- * says that it is still true.  Once, when both are open. */
+/* filter_loose(r, w, changed): from now on frames that stand between r's shards
+ * are copied to w.  changed: values are not what they were, so that only those
+ * are copied whose type says that they are still true.  To be called once, when
+ * both are open. */
 void filter_loose(struct reader *r, struct writer *w, int changed);
 
-/* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
- * payload, to w. */
+/* filter_copy(r, w, e): copies the shard that r stands at to w, to its verified
+ * end, each payload unchanged. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
-/* The same of every shard in a file, or in one that is open, from its beginning;
- * fd stays the caller's. */
+/* filter_copy_file, filter_copy_fd: the same of every shard in a file; fd is
+ * read from its beginning and stays the caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
 int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
     struct err *e);
 
-/* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
- * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */
+/* filter_end(w, r, e): how a filter ends.  r >= 0: writes the end of the
+ * stream and commits the output.  r < 0: writes an end that is marked aborted.
+ * Returns r, or the first error. */
 int filter_end(struct writer *w, int r, struct err *e);
 
 #endif

@@ -1,13 +1,15 @@
 /*
- * The shards of one step from many devices, in lockstep.
+ * The shards of one step from many devices, read side by side, group by group.
  *
- * Several inputs: each gives one shard a step.  One input: it holds the
- * devices' shards one after another (cat, GNU parallel); they are set aside in
- * an unnamed temporary file first, since their sums go group by group.
- * Shards are ordered by device id, never by arrival.
+ * Several inputs give one shard each to a step.  A single input holds the
+ * devices' shards one after another (cat, GNU parallel), which are first set
+ * aside in unnamed temporary files.  Either way the shards are in the order of
+ * the devices' ids, and not in that in which they came.
  *
- * With a rule for the intake no input is waited for alone, and what is
- * damaged or does not belong is passed over instead of an error.
+ * There are three ways to open one.  gather_open waits for each input, and
+ * damage is an error.  gather_patient waits for no input alone, by the rule of
+ * pipe/intake.h, and passes over what is damaged or does not belong.
+ * gather_many reads a step's files, any number of them, some open at a time.
  */
 #ifndef ACE_GATHER_H
 #define ACE_GATHER_H
@@ -24,30 +26,31 @@ struct gather;
 struct text_kv;
 
 /* gather_open(out, paths, n, expect, to, o, e): n == 0 is standard input.
- * expect: contributions a step must have, 0 for as many as there are.  to: what
- * must be read by somebody while it waits (wait_orphan), or -1.
- * gather_patient: by the rule q. */
+ * expect: how many contributions each step must have, 0: as many as there are.
+ * to: a descriptor; waiting ends with an error when nobody reads it
+ * (wait_orphan); -1: none. */
 int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
     int to, const struct reader_opts *o, struct err *e);
 int gather_patient(struct gather **out, char **paths, size_t n,
     const struct intake_rule *q, const struct reader_opts *o, struct err *e);
-/* gather_many(out, paths, n, room, o, e): one step, a file each, of which no more
- * than `room' are open at a time. */
+/* gather_many(out, paths, n, room, o, e): one step, whose contributions are
+ * the n files; no more than `room' of them are open at a time. */
 int gather_many(struct gather **out, char **paths, size_t n, size_t room,
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 
-/* gather_blame(g, i, r): the error r is the fault of contribution i, unless it
- * is the system's; returns r.  gather_blamed: the place of that one among the
- * paths, plus one; 0: an error that is nobody's.  Only of gather_many. */
+/* Of gather_many only.  gather_blame(g, i, r): remembers that the error r is
+ * the fault of contribution i, unless it is -ERR_SYS; returns r.
+ * gather_blamed: the place of that contribution among the paths, plus one; 0:
+ * no one's fault. */
 int gather_blame(struct gather *g, size_t i, int r);
 size_t gather_blamed(const struct gather *g);
 
-/* gather_twice: before the first step, each step's shards may be read again,
- * pipes too: all are set aside, whole and verified. */
+/* gather_twice: to be called before the first step, if the shards of a step
+ * are to be read more than once: then all are set aside, whole and verified. */
 void gather_twice(struct gather *g);
-/* gather_again: back to the first group of this step; schemas and shards have
- * to be asked for anew. */
+/* gather_again: goes back to the first group of this step.  What gather_shard
+ * and gather_schema gave before is no longer valid. */
 int gather_again(struct gather *g, struct err *e);
 
 /* gather_step: 1 the shards of the next step are here: their heads agree on
@@ -57,23 +60,25 @@ int gather_step(struct gather *g, struct err *e);
 size_t gather_count(const struct gather *g);
 const struct shard *gather_shard(const struct gather *g, size_t i);
 const struct schema *gather_schema(const struct gather *g);
-/* gather_leave: shard i is (left 0) or is not among the contributors that
- * gather_members and gather_norm speak of. */
+/* gather_leave(g, i, left): left 1: contribution i is not among those that
+ * gather_members and asked_norm speak of; 0: it is. */
 void gather_leave(struct gather *g, size_t i, int left);
-/* After gather_finish: the names of all contributors come to l; those of a
- * contribution that is an aggregate are the ones it lists. */
+/* gather_members, after gather_finish: appends the names of all contributors
+ * to l; for a contribution that is itself an aggregate, the names that it
+ * lists. */
 int gather_members(const struct gather *g, struct array_names *l,
     struct err *e);
-/* gather_left: see gather_leave.  gather_policy: what its policies say, after
- * gather_finish. */
+/* gather_left: what gather_leave said.  gather_policy: the policy in
+ * contribution i's shard, after gather_finish. */
 int gather_left(const struct gather *g, size_t i);
 const struct text_kv *gather_policy(const struct gather *g, size_t i);
 
 /*
- * Of gather_many the contributions come in windows of `room'; of the others all
- * are in one.  gather_window(g, w, e): window w, from its first group on; the
- * first one is open after gather_step.  gather_range: the contributions of the
- * window, [lo, hi).  gather_group and gather_finish are for these.
+ * With gather_many the contributions come in windows of `room'; otherwise one
+ * window has all of them.  gather_window(g, w, e): window w, from its first
+ * group on; the first one is open after gather_step.  gather_range: the
+ * contributions of the window, [lo, hi).  gather_group and gather_finish are
+ * for these.
  */
 size_t gather_windows(const struct gather *g);
 int gather_window(struct gather *g, size_t w, struct err *e);

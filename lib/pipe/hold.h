@@ -1,5 +1,6 @@
 /*
- * Bytes that wait: in memory up to a limit, then in a file without a name.
+ * Bytes that are put down and fetched again: in memory up to a limit, and
+ * beyond it in a file without a name.
  */
 #ifndef ACE_HOLD_H
 #define ACE_HOLD_H
@@ -13,7 +14,7 @@ struct err;
 
 struct hold {
 	size_t most;		/* bytes in memory */
-	/* scratch(arg, fd, e): that file; NULL: temp_open's */
+	/* scratch(arg, fd, e): opens that file; NULL: temp_open does */
 	int (*scratch)(void *arg, int *fd, struct err *e);
 	void *arg;
 	/* private */
@@ -23,12 +24,12 @@ struct hold {
 };
 #define HOLD_INIT(most) { (most), NULL, NULL, BUF_INIT, 0, -1, 0 }
 
-/* hold_put(h, p, n, at, e): *at is where they are. */
+/* hold_put(h, p, n, at, e): puts down n bytes; *at is where, for hold_get. */
 int hold_put(struct hold *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
 int hold_get(const struct hold *h, uint64_t at, void *p, size_t n,
     struct err *e);
-/* hold_clear(h): nothing waits any more. */
+/* hold_clear(h): forgets all bytes. */
 void hold_clear(struct hold *h);
 void hold_release(struct hold *h);
 

@@ -239,7 +239,8 @@ intake_read(struct intake *t, struct intake_in *in, struct err *e)
 
 /* ---- a step ---- */
 
-/* Of a single input: sets its shard aside, if it belongs to the current step. */
+/* Of a single input: sets its shard aside, if it belongs to the current
+ * step. */
 static int
 intake_aside(struct intake *t, struct err *e)
 {
@@ -259,8 +260,8 @@ intake_aside(struct intake *t, struct err *e)
 	return intake_done(in, e);
 }
 
-/* How many shards of the current step are there.  With several inputs the current
- * step is the lowest one of which a shard is there. */
+/* How many shards of the current step are there.  With several inputs the
+ * current step is the lowest one of which a shard is there. */
 static size_t
 intake_present(struct intake *t)
 {
@@ -462,7 +463,8 @@ intake_again(struct intake *t, struct err *e)
 /* ---- all of them ---- */
 
 /* Opens an input.  One that cannot be opened is lost, which is no error, since
- * the others may be enough.  A FIFO is opened without waiting for its writer. */
+ * the others may be enough.  A FIFO is opened without waiting for its
+ * writer. */
 static int
 intake_open_one(struct intake *t, struct intake_in *in, const char *path,
     struct err *e)

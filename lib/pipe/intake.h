@@ -1,8 +1,8 @@
 /*
- * Many inputs of which none is waited for alone.  What comes is set aside, byte
- * for byte, in an unnamed file for each; a shard is handed out when it was read
- * to its end, verified and decoded once.  So a device that is slow, stops in the
- * middle or sends damage costs nobody but itself.
+ * Many inputs of which none is waited for alone.  What comes is set aside,
+ * byte for byte, in an unnamed file for each; a shard is handed out when it
+ * was read to its end, verified and decoded once.  So a device that is slow,
+ * stops in the middle or sends damage costs nobody but itself.
  *
  * An input that is damaged, cut or cannot be read is lost: it is not read any
  * more.  A shard that does not belong to the others (another run or model, a
@@ -24,7 +24,8 @@ struct intake_rule {
 	struct quorum q;	/* when a step is over; nobody is left who could
 				   add to it when every input that has not
 				   ended has given one */
-	int out;		/* what must be read by somebody, or -1 */
+	int out;		/* a pipe that somebody must go on reading, or
+				   -1 */
 	void (*say)(void *arg, const char *what);
 	void *arg;
 };
@@ -36,9 +37,10 @@ int intake_open(struct intake **out, char **paths, size_t n,
 void intake_free(struct intake *t);
 
 /* intake_step(t, e): waits for the next step that is over: 1; 0 when all
- * inputs have ended; wait_orphan's error when nobody reads q->out any more; -ERR_REFUSED when the quorum is not there at the deadline,
- * or cannot be any more.  Several inputs give one shard each to a step, one
- * gives all. */
+ * inputs have ended; wait_orphan's error when nobody reads q->out any more;
+ * -ERR_REFUSED when the quorum is not there at the deadline, or cannot be any
+ * more.  Several inputs give one shard each to a step, a single one gives
+ * all. */
 int intake_step(struct intake *t, struct err *e);
 
 /* The shards of that step: readers that stand at READER_SHARD.  They are the

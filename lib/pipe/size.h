@@ -1,6 +1,6 @@
 /*
- * How many bytes the writer will need for a shard, without writing it: from
- * SHRD to SEND, frames, directories, padding and all.
+ * How many bytes the writer will need for a shard, from SHRD to SEND with all
+ * frames, directories and padding, reckoned without writing it.
  */
 #ifndef ACE_SIZE_H
 #define ACE_SIZE_H
@@ -20,11 +20,12 @@ struct size {
 	size_t pad;		/* bytes of padding in the last DATA frame */
 };
 
-/* size_shard(z, s, e): a shard begins. */
+/* size_shard(z, s, e): begins to count for the shard s. */
 int size_shard(struct size *z, const struct shard *s, struct err *e);
-/* size_record: as writer_record, groups rising. */
+/* size_record(z, group, param, len): counts a record with a body of len bytes;
+ * groups rise, as for writer_record. */
 void size_record(struct size *z, uint32_t group, uint8_t param, size_t len);
-/* size_send(z): the end; the bytes of the whole shard. */
+/* size_send(z): ends it and returns the bytes of the whole shard. */
 uint64_t size_send(struct size *z);
 
 #endif

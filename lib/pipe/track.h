@@ -1,7 +1,7 @@
 /*
- * Follows the bytes of a stream as they pass, frame by frame: where a frame
- * ends, and of which type it was.  Only headers are looked at and only their
- * checksums hold; to believe a frame takes a reader.
+ * Finds the frames in the bytes of a stream while they pass: where each ends,
+ * and of which type it is.  It looks at headers and their checksums only;
+ * payloads are not verified, which takes a reader.
  */
 #ifndef ACE_TRACK_H
 #define ACE_TRACK_H
@@ -23,11 +23,12 @@ struct track {
 };
 #define TRACK_INIT { 0, 0, 0, { 0 }, { 0, 0, 0, 0, 0, 0, 0, 0, 0 } }
 
-/* track_want(t): so many bytes belong to the header or the frame at hand. */
+/* track_want(t): how many bytes the current header, or the current frame, still
+ * lacks. */
 uint64_t track_want(const struct track *t);
-/* track_bytes(t, p, n, end): how many of them belong to the current frame, at
- * least 1 of n > 0; *end its type when it ends there, else 0.  When lost, all
- * n. */
+/* track_bytes(t, p, n, end): how many of the n > 0 bytes belong to the current
+ * frame, at least 1; *end is its type if it ends with them, else 0.  When lost,
+ * all n. */
 size_t track_bytes(struct track *t, const unsigned char *p, size_t n,
     uint32_t *end);
 

@@ -1,8 +1,8 @@
 /*
- * What a spool lets in: nothing that its aggregator could not use.  Whoever
- * sends is not trusted, so that every number of a shard that a sum, a weight or
- * a name is made of has a bound here, and what is outside of it is refused with
- * a receipt before it is on the disk.
+ * What a spool lets in.  Devices are not trusted: every number of a shard that
+ * ends up in a sum, a weight or a name has a bound here, and a shard that is
+ * outside of one is refused, with a receipt, before it is on the disk.  So what
+ * is accepted can be aggregated.
  */
 #ifndef ACE_ADMIT_H
 #define ACE_ADMIT_H
@@ -33,8 +33,8 @@ enum {
 struct admit {
 	const struct schema *schema;	/* shards of this model only, or NULL */
 	unsigned kinds;			/* bits 1 << SHARD_x */
-	int differences;		/* those to a history, too */
-	double weight;			/* the most of each */
+	int differences;		/* 1: those to a history, too */
+	double weight;			/* this and the next: the most */
 	uint64_t contributors;
 	uint64_t ahead;			/* steps after the last closed one */
 	uint64_t shard;			/* bytes on the wire */
@@ -46,23 +46,24 @@ extern const struct admit admit_default;
 /* admit_kinds(a, list, e): kinds by commas, and "difference". */
 int admit_kinds(struct admit *a, const char *list, struct err *e);
 
-/* admit_refuse(r, fmt, ...): the proposal becomes `invalid'; the first reason
- * stays. */
+/* admit_refuse(r, fmt, ...): the verdict in r becomes `invalid', with this
+ * reason, unless it has been refused before: then the first reason stays. */
 void admit_refuse(struct receipt *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* admit_head(a, sh, sc, r): what the head says. */
+/* admit_head(a, sh, sc, r): checks what the shard's head says; refuses in r. */
 void admit_head(const struct admit *a, const struct shard *sh,
     const struct schema *sc, struct receipt *r);
-/* admit_note(a, in, r, e): the annotation that `in' stands at: the words of a
- * policy, the names of contributors; *names: how many of these so far. */
+/* admit_note(a, in, r, e): checks the annotation that `in' stands at, if it is
+ * a policy or names of contributors.  *names: how many names the shard has had
+ * so far. */
 int admit_note(const struct reader *in, size_t *names, struct receipt *r,
     struct err *e);
 
-/* admit_place(a, s, sh, r, e): is there room in the spool for it?  Steps far
- * ahead and devices above their quota are refused.  What is refused here is to
- * leave no trace: a receipt kept for every step that somebody invents would be
- * what the quota is against. */
+/* admit_place(a, s, sh, r, e): is there room in the spool for the shard?
+ * Steps that are too far ahead and devices above their quota are refused.  The
+ * caller keeps nothing of what is refused here, not even the receipt:
+ * otherwise somebody who invents steps could fill the disk with receipts. */
 int admit_place(const struct admit *a, const struct inbox *s,
     const struct shard *sh, struct receipt *r, struct err *e);
 

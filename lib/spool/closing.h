@@ -1,6 +1,6 @@
 /*
- * The aggregator's side of a spool: which step is next, who is in it, and the
- * one moment at which it closes.
+ * The aggregator's side of a spool: which step is next, whose shards are in it,
+ * and the moment at which it is closed.
  */
 #ifndef ACE_CLOSING_H
 #define ACE_CLOSING_H
@@ -12,34 +12,41 @@
 struct err;
 
 /*
- * closing_wait(s, run, step, q, out, l, e): until there is a step after *step (any,
- * when *step is UINT64_MAX) that is over by the rule q.  Its first shard came
- * when the oldest of those files that are there was written, so who is started
- * again goes on counting; from then on a clock counts that does not jump.  Closes
- * it: what is accepted now is in, what comes later, to it or to steps before
- * it, is late.  *step and l are the step and its list, in the order to sum in.
- * A step that was closed before, by a process that died, is the same list at
- * once.  A deadline without a quorum is -ERR_REFUSED.  When nobody reads the pipe
- * `out' any more (-1 none) there is nothing to wait for: wait_orphan's error.
+ * closing_wait(s, run, step, q, out, l, e): waits for a step after *step (for
+ * any step, when *step is UINT64_MAX) that is over by the rule q, and closes
+ * it: the shards accepted by now are in it, and what comes later, to it or to
+ * steps before it, is late.  *step and l become the step and its list of
+ * receipts, in the order to sum in.  A step that was closed by a process that
+ * then died is given at once, with the same list.
+ *
+ * The deadline counts from the time of the step's oldest file, so that a
+ * process that is started again goes on counting; while it waits it counts by
+ * a clock that does not jump.
+ *
+ * -ERR_REFUSED when the quorum is not there at the deadline; wait_orphan's
+ * error when nobody reads the pipe `out' any more (-1: there is none).
  */
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e);
 
-/* closing_aside(s, run, step, l, e): the list of a closed step is l from now on:
- * some of it has turned out to be of no use. */
+/* closing_aside(s, run, step, l, e): writes l as the manifest of a closed step
+ * in place of the old one, since some of its shards turned out to be of no
+ * use. */
 int closing_aside(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *l, struct err *e);
 
-/* closing_published(s, run, step, out, e): until the aggregate is in the spool,
- * or nobody reads descriptor out, who was to put it there. */
+/* closing_published(s, run, step, out, e): waits until the step's aggregate is
+ * in the spool.  Whoever puts it there reads descriptor `out': when nobody
+ * does any more, that is wait_orphan's error. */
 int closing_published(const struct inbox *s, const char *run, uint64_t step,
     int out, struct err *e);
-/* closing_done(s, run, step, e): the aggregate went out; `last' is step. */
+/* closing_done(s, run, step, e): writes into the file `last' that the aggregate
+ * of this step was made. */
 int closing_done(const struct inbox *s, const char *run, uint64_t step,
     struct err *e);
-/* closing_forget(s, run, limit, e): the directories of the steps up to limit,
- * all closed, are removed, but their manifests are kept: they answer duplicates
- * for ever. */
+/* closing_forget(s, run, limit, e): removes the directories of the steps up to
+ * limit, all of them closed.  Their manifests are kept, so that a shard that is
+ * sent again gets the same verdict however late it comes. */
 int closing_forget(const struct inbox *s, const char *run, uint64_t limit,
     struct err *e);
 

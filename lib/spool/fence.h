@@ -1,6 +1,7 @@
 /*
- * The receiver's part in restoring a device from a backup (device/restore.h says
- * what for): it raises the device's incarnation and says what it has accepted.
+ * The receiver's part in restoring a device from a backup (device/restore.h
+ * says what for): it raises the device's incarnation and says what it has
+ * accepted.
  */
 #ifndef ACE_FENCE_H
 #define ACE_FENCE_H
@@ -11,7 +12,9 @@
 
 struct err;
 
-/* fence_send(s, run, device, step, w, e): step: the backup's. */
+/* fence_send(s, run, device, step, w, e): raises the incarnation, then writes
+ * to w the new number, receipts for what was accepted up to step, which is the
+ * last one that the backup knows, and the shards accepted after it. */
 int fence_send(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct writer *w, struct err *e);
 

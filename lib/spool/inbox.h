@@ -1,15 +1,15 @@
 /*
- * The receiver's ledger: shards of a run by step, one file each, and what was
- * decided about them.
+ * The spool's directory: the shards of a run by step, one file each, and what
+ * was decided about them.
  *
  *   DIR/RUN/lock                     shared to add a shard; exclusive to close
  *                                    a step, and for all verdicts that change
  *                                    what is decided next
  *   DIR/RUN/schema.aceg              the model: of the first shard accepted
- *   DIR/RUN/closed                   "STEP\n": nothing is added to steps
- *                                    before it; itself is closed by its manifest
- *   DIR/RUN/last                     "STEP\n": its aggregate was made
- *   DIR/RUN/norms                    see state/norms.h
+ *   DIR/RUN/closed                   "STEP\n": all steps before this one are
+ *                                    closed; it is itself when it has a manifest
+ *   DIR/RUN/last                     "STEP\n": the last aggregate made
+ *   DIR/RUN/norms                    see spool/norms.h
  *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
  *   DIR/RUN/STEP/DEVICE.no      the receipt of one that was rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
@@ -17,12 +17,12 @@
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
  *                                    removed
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
- *   DIR/RUN/shard.new-XXXXXX         on its way in; locked while somebody
- *                                    writes it
+ *   DIR/RUN/shard.new-XXXXXX         a shard that is being received; locked
+ *                                    while somebody writes it
  *
- * Names are ids escaped: what is not [A-Za-z0-9_-] becomes %XX.  A shard's
- * name gets one verdict, on disk before anyone is told; bytes under a name
- * never change; a closed step stays closed.
+ * RUN and DEVICE are names in which all but [A-Za-z0-9_-] is written as %XX.  A
+ * shard (run, device, step) gets one verdict, which is on disk before anyone is
+ * told; a file of a shard never changes; a closed step stays closed.
  */
 #ifndef ACE_INBOX_H
 #define ACE_INBOX_H
@@ -42,8 +42,9 @@ enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 struct inbox {
 	struct state state;	/* checked as a state directory is */
 	enum io_sync sync;
-	uint64_t max_stale;	/* versions behind; UINT64_MAX any */
-	struct waiting *wait;	/* what is waited for is said there, or NULL */
+	uint64_t max_stale;	/* a shard's model may be so many versions
+				 * behind; UINT64_MAX: any */
+	struct waiting *wait;	/* says what is waited for, or NULL */
 };
 #define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX, NULL }
 
@@ -55,29 +56,32 @@ void inbox_close(struct inbox *s);
 char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
     const char *file, struct err *e);
 
-/* inbox_file(sh, end, out): DEVICE.end; end NULL: DEVICE.incarnation. */
+/* inbox_file(sh, end, out): out becomes the file name DEVICE.end of the shard's
+ * device; end NULL: DEVICE.incarnation. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
-/* inbox_is_shard(name): a file of a step's directory that is an accepted shard. */
+/* inbox_is_shard(name): a file of a step's directory that is an accepted
+ * shard. */
 int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 
 /* ---- receiving ---- */
 
-/* inbox_begin(s, sh, e): directories for the shard's run and step. */
+/* inbox_begin(s, sh, e): makes the directories of the shard's run and step. */
 int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
-/* inbox_durable(s, run, step, e): every name in DIR/RUN/STEP, DIR/RUN and DIR
- * survives a power cut, whoever made it: that process may have been killed
- * before it synced the directory.  To be called before anybody is told of what
- * is there, or builds on it.  step NULL: DIR/RUN and DIR. */
+/* inbox_durable(s, run, step, e): syncs DIR/RUN/STEP, DIR/RUN and DIR, so that
+ * every file name in them survives a power cut; whoever made a file may have
+ * been killed before it did so.  To be called before anybody is told of a file
+ * or builds on it.  step NULL: DIR/RUN and DIR only. */
 int inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
     struct err *e);
-/* inbox_temp(s, sh, path, w, e): a stream for the shard to be written to; the
- * file at *path stays until verdict_settle or unlink, and nobody sweeps it away
- * while *w lives. */
+/* inbox_temp(s, sh, path, w, e): makes a temporary file at *path, allocated,
+ * and *w to write the shard into it.  It stays until verdict_settle or unlink;
+ * it is locked while *w is there, so that nobody takes it for a dead
+ * process's. */
 int inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
     struct writer **w, struct err *e);
-/* inbox_sign(s, run, r, e): clock and version of a receipt, without a verdict of
- * ours: for a shard that is none of the spool's business. */
+/* inbox_sign(s, run, r, e): fills in clock and version of a receipt whose
+ * verdict was decided without the spool, and which is not kept. */
 int inbox_sign(const struct inbox *s, const char *run, struct receipt *r,
     struct err *e);
 
@@ -89,22 +93,22 @@ int inbox_last(const struct inbox *s, const char *run, uint64_t *step,
  * 0. */
 int inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
     struct err *e);
-/* inbox_manifest(s, run, step, l, e): the list of a closed step: 1, or 0 it is
- * open.  ledger_release. */
+/* inbox_manifest(s, run, step, l, e): 1 and l, for ledger_release, is the list
+ * of a step with a manifest; 0: it has none. */
 struct ledger;
 int inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e);
-/* inbox_raise(s, run, device, n, e): a new incarnation of a device, *n; the
- * ones before it are fenced off from now on. */
+/* inbox_raise(s, run, device, n, e): gives the device a new incarnation, *n;
+ * from now on shards of the ones before it are refused. */
 int inbox_raise(const struct inbox *s, const char *run, const char *device,
     uint64_t *n, struct err *e);
-/* inbox_lock(s, run, how, fd, e): the run's, LOCK_SH or LOCK_EX; close(fd)
- * gives it back. */
+/* inbox_lock(s, run, how, fd, e): takes the run's lock, how is LOCK_SH or
+ * LOCK_EX; close(*fd) gives it back. */
 int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e);
 
-/* inbox_aggregate(s, run, step, path, e): where a step's aggregate is: an enum
- * inbox_when; HERE: at *path, allocated. */
+/* inbox_aggregate(s, run, step, path, e): is the step's aggregate there?  An
+ * enum inbox_when, or < 0; with INBOX_HERE *path is where, allocated. */
 enum inbox_when { INBOX_COMING, INBOX_HERE, INBOX_NEVER };
 int inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e);

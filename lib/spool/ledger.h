@@ -1,5 +1,6 @@
 /*
- * The small files of a spool: lists of receipts, numbers, the model.
+ * The formats of a spool's small files: lists of receipts, a number, a line of
+ * text, the model.
  */
 #ifndef ACE_LEDGER_H
 #define ACE_LEDGER_H
@@ -18,43 +19,46 @@ struct ledger {
 };
 void ledger_release(struct ledger *l);
 
-/* XXH3-128 of a string. */
+/* ledger_hash(s, out): the XXH3-128 of a string. */
 void ledger_hash(const char *s, unsigned char out[16]);
 
-/* Lists of receipts: a stream of RCPT frames. */
+/* A list of receipts is, as a file, a stream of RCPT frames.
+ * ledger_add(l, r, file, e): appends r and the name of its shard's file. */
 int ledger_add(struct ledger *l, const struct receipt *r, const char *file,
     struct err *e);
 /* ledger_sort: by device id. */
 int ledger_sort(struct ledger *l, struct err *e);
 int ledger_write(const struct ledger *l, const char *path,
     enum io_sync sync, struct err *e);
-/* 1, or 0 when there is no such file. */
+/* ledger_read: 1, or 0 when there is no such file; ledger_first: the same, of
+ * its first receipt alone. */
 int ledger_read(struct ledger *l, const char *path, struct err *e);
 int ledger_first(const char *path, struct receipt *r, struct err *e);
 
-/* ledger_digest(path, digest, e): of the one shard in a file: 1, or 0 when
- * there is no such file. */
+/* ledger_digest(path, digest, e): the digest of the one shard in a file: 1, or
+ * 0 when there is no such file. */
 int ledger_digest(const char *path, unsigned char digest[SHARD_DIGEST],
     struct err *e);
-/* ledger_shard(path, r, e): the same, and the shard's key: a receipt. */
+/* ledger_shard(path, r, e): the same, with run, device and step beside it. */
 int ledger_shard(const char *path, struct receipt *r, struct err *e);
 
 /* ledger_run(path, name, e): the run's name in a file that ledger_schema made,
  * allocated. */
 int ledger_run(const char *path, char **name, struct err *e);
-/* ledger_schema(path, sc, sh, why, e): 0 the file says the same model, or says
- * it from now on; 1 another, and why. */
+/* ledger_schema(path, sc, sh, why, e): compares schema sc with the one in the
+ * file, which is made, in the name of sh's run, if it is not there.  0: the
+ * same; 1: another one, and in which way. */
 int ledger_schema(const char *path, const struct schema *sc,
     const struct shard *sh, char why[256], struct err *e);
 
-/* ledger_text(path, s, n, e): a file of less than n bytes (of what is longer
- * the beginning) as a string: 1, or 0 when there is none.  ledger_set_text: such
- * a file, whole or as it was. */
+/* ledger_text(path, s, n, e): reads a file as a string, n - 1 bytes of it at
+ * most: 1, or 0 when there is none.  ledger_set_text: writes one; a reader
+ * finds the new text or the old one. */
 int ledger_text(const char *path, char *s, size_t n, struct err *e);
 int ledger_set_text(const char *path, const char *s, enum io_sync sync,
     struct err *e);
 
-/* A number in a file: 1, or 0 when there is none. */
+/* ledger_number: reads the number in a file: 1, or 0 when there is none. */
 int ledger_number(const char *path, uint64_t *v, struct err *e);
 int ledger_set_number(const char *path, uint64_t v, enum io_sync sync,
     struct err *e);

@@ -1,9 +1,10 @@
 /*
- * How long the shards of the last steps were: the median of the norms of each
- * step's contributions, in a file "STEP NORM\n" line by line, or in memory.
+ * The norms of the last steps: of each step the median of its contributions'
+ * Euclidean norms, in memory and, for a spool, in a file with a line "STEP
+ * NORM" for each.
  *
- * A step that is made again, after a kill, finds what it found the first time:
- * only steps before it count.
+ * Only steps before the one that asks count, so that a step that is made again
+ * after a kill is decided by the same numbers as the first time.
  */
 #ifndef ACE_NORMS_H
 #define ACE_NORMS_H
@@ -18,7 +19,7 @@ struct err;
 enum { NORMS_WINDOW = 16 };
 
 struct norms {
-	char *path;		/* NULL: memory */
+	char *path;		/* NULL: there is no file */
 	enum io_sync sync;
 	size_t n;
 	struct norms_step {
@@ -33,11 +34,12 @@ struct norms {
 int norms_open(struct norms *s, char *path, enum io_sync sync, struct err *e);
 void norms_release(struct norms *s);
 
-/* norms_median(s, step): of the steps before it, the newest NORMS_WINDOW; of an
- * even number the mean of the middle two; 0 when there are none. */
+/* norms_median(s, step): the median over the newest NORMS_WINDOW steps before
+ * this one; of an even number the mean of the middle two; 0 when there are
+ * none. */
 double norms_median(const struct norms *s, uint64_t step);
-/* norms_add(s, step, norm, e): steps from this one on are forgotten; on disk
- * when it returns. */
+/* norms_add(s, step, norm, e): sets the norm of this step and forgets those of
+ * later ones; on disk when it returns. */
 int norms_add(struct norms *s, uint64_t step, double norm, struct err *e);
 
 #endif

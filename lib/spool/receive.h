@@ -1,6 +1,7 @@
 /*
- * Shards from a device's connection into the spool: each is verified whole,
- * gets its verdict, and whoever answers the device is told.
+ * Takes the shards of a device's connection into the spool: each is read to its
+ * verified end and gets its verdict, which goes to the process that answers the
+ * device (spool/answer.h).
  */
 #ifndef ACE_RECEIVE_H
 #define ACE_RECEIVE_H
@@ -15,13 +16,13 @@ struct err;
 struct reader;
 
 struct receive_opts {
-	const char *device, *run;	/* theirs only, or NULL; NULL for the run:
-					   that of the spool */
+	const char *device, *run;	/* take shards of these only; NULL: of
+					   any device, of the spool's run */
 	struct admit admit;
 	double silence, time;		/* seconds: without a byte in a shard;
 					   without a shard; 0: any */
 	int once;			/* one shard only */
-	const struct cli *cli;		/* whom to speak for */
+	const struct cli *cli;		/* the program, for messages */
 };
 
 /* receive_all(s, in, o, to, e): every shard of in, to its end; `to' is the pipe
@@ -31,8 +32,8 @@ struct receive_opts {
 int receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
 
-/* receive_publish(s, in, e): the shards of in are aggregates: each goes where
- * those who wait for its step look. */
+/* receive_publish(s, in, e): the shards of `in' are aggregates: puts each into
+ * the spool, where the processes that answer devices wait for it. */
 int receive_publish(const struct inbox *s, struct reader *in, struct err *e);
 
 #endif

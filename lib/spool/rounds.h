@@ -1,6 +1,6 @@
 /*
- * An aggregator's way through a spool: one step after another is closed, read
- * and done.
+ * The steps of a spool for ace-aggregate: one after another is waited for,
+ * closed, handed out as paths of its shards, and done.
  */
 #ifndef ACE_ROUNDS_H
 #define ACE_ROUNDS_H
@@ -15,8 +15,8 @@ struct rounds_opts {
 	const char *run;	/* NULL: the only one there is */
 	enum io_sync sync;
 	struct quorum rule;
-	int published;		/* done is what is in the spool; who puts it there
-				   reads standard output */
+	int published;		/* a step is done when its aggregate is in the
+				   spool; who puts it there reads our output */
 	uint64_t keep;		/* steps whose shards stay; 0: all */
 	int create;		/* make the directory if it is not there */
 	struct waiting *wait;	/* or NULL */
@@ -24,8 +24,9 @@ struct rounds_opts {
 				   any more there is nothing to wait for; -1 */
 };
 
-/* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there are
- * several and none is named, -ERR_SYS when there is no directory.  o has to live as long. */
+/* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there
+ * are several and none is named, -ERR_SYS when there is no directory.  o has
+ * to live as long. */
 int rounds_open(struct rounds **out, const struct rounds_opts *o,
     struct err *e);
 void rounds_free(struct rounds *r);
@@ -34,18 +35,18 @@ void rounds_free(struct rounds *r);
 char *rounds_file(const struct rounds *r, const char *name, struct err *e);
 
 /* rounds_next(r, paths, n, e): waits for the next step that can be closed and
- * closes it (closing_wait); *paths are its shards, in the order to sum in, until
- * rounds_done.  A step that was closed before and not done comes again, the
- * same. */
+ * closes it (closing_wait); *paths are its shards, in the order to sum in,
+ * until rounds_done.  A step that was closed before and not done comes again,
+ * the same. */
 int rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e);
-/* rounds_aside(r, i, count, why, paths, n, e): `count' of these shards from the
- * i-th on turned out to be of no use: they are set aside, in the step's manifest,
- * on disk when this returns; *paths are what is left, none of them when that is
- * less than a quorum. */
+/* rounds_aside(r, i, count, why, paths, n, e): `count' of these shards from
+ * the i-th on turned out to be of no use: they are set aside, in the step's
+ * manifest, on disk when this returns; *paths are what is left, none of them
+ * when that is less than a quorum. */
 int rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
     char ***paths, size_t *n, struct err *e);
-/* The aggregate of that step went out, of which there is none if nothing was left, or with `published', waits until it is
- * in the spool. */
+/* rounds_done(r, e): the step's aggregate was written (or there is none, since
+ * no shard was left).  With `published' it waits until it is in the spool. */
 int rounds_done(struct rounds *r, struct err *e);
 
 #endif

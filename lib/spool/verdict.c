@@ -132,7 +132,8 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 }
 
 /* Is the shard of the run's model, which is that of its first shard?  An enum
- * verdict_says; VERDICT_ALONE: no model is known yet, this shard will set it. */
+ * verdict_says; VERDICT_ALONE: no model is known yet, this shard will set
+ * it. */
 static int
 verdict_model(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int alone, struct receipt *r, struct err *e)
@@ -193,7 +194,8 @@ verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
 	return k;
 }
 
-/* Was it computed at a model that is too old?  1 and the verdict is in r, or 0. */
+/* Was it computed at a model that is too old?  1 and the verdict is in r, or
+ * 0. */
 static int
 verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)

@@ -11,10 +11,12 @@ struct err;
 struct schema;
 
 /*
- * verdict_settle(s, sh, sc, path, r, e): the verdict on a shard that was read to
- * its verified end.  r comes with key and digest; with verdict accepted it is a
- * proposal (whole, finite, of this device), otherwise final.  On disk when
- * this returns 0.  -ERR_SYS: no verdict was given.
+ * verdict_settle(s, sh, sc, path, r, e): decides on a shard that was read to
+ * its verified end into the temporary file at path.  r comes with the shard's
+ * name and digest, and with what its reader found: accepted (whole, finite, of
+ * this device), which may still become another verdict here, or one that
+ * refuses it. The verdict is on disk when this returns 0; -ERR_SYS: none was
+ * given.
  */
 int verdict_settle(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *path, struct receipt *r,

@@ -1,6 +1,6 @@
 /*
- * Who waits for others says what for: once when it has lasted, and whenever
- * somebody asks.
+ * A program that waits for other processes says what it waits for: once, when
+ * that has lasted, and each time that a signal asks for it.
  */
 #ifndef ACE_WAITING_H
 #define ACE_WAITING_H
@@ -14,21 +14,24 @@ struct inbox;
 struct waiting {
 	void (*say)(void *arg, const char *what);
 	void *arg;
-	const volatile sig_atomic_t *asked;	/* counts who asked */
-	sig_atomic_t answered;
+	const volatile sig_atomic_t *asked;	/* signals so far */
+	sig_atomic_t answered;			/* of these */
 	double since;
 	int said;
 };
 enum { WAITING_SILENT = 10 };	/* seconds before it is said unasked */
 
-/* w may be NULL: nobody wants to know. */
+/* waiting_begin(w): a wait begins.  w may be NULL here and in waiting_due: then
+ * nothing is ever said. */
 void waiting_begin(struct waiting *w);
-/* waiting_due(w): 1 waiting_say is due, and until then no more. */
+/* waiting_due(w): 1 when it is time to call waiting_say; once for each
+ * reason. */
 int waiting_due(struct waiting *w);
 void waiting_say(const struct waiting *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* waiting_step(s, run, step, n, want): to s->wait: n of `want' shards of a step
- * are there; n = 0: there is no step after this one, or none (UINT64_MAX). */
+/* waiting_step(s, run, step, n, want): says through s->wait that n of `want'
+ * shards of this step are there; with n = 0 that there is no step after this
+ * one (UINT64_MAX: no step at all). */
 void waiting_step(const struct inbox *s, const char *run, uint64_t step,
     size_t n, size_t want);
 

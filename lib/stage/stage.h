@@ -35,9 +35,9 @@ struct stage_shard {
 
 /*
  * Some groups of a shard, in one of two forms.  From the input: rec[n] are the
- * records of one frame, and whole is the reader that stands at that frame, which
- * can be passed on as it is.  Made by a stage: whole is NULL, n is 1 and x
- * f32[nx] are the group's values; the record's body is those same values, in
+ * records of one frame, and whole is the reader that stands at that frame,
+ * which can be passed on as it is.  Made by a stage: whole is NULL, n is 1 and
+ * x f32[nx] are the group's values; the record's body is those same values, in
  * this machine's order of bytes.
  */
 struct stage_data {
