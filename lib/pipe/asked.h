@@ -1,6 +1,6 @@
 /*
  * The policy that goes with an aggregate, made of what its contributors ask
- * for. One device alone cannot move the others far: a key counts when half of
+ * for.  One device alone cannot move the others far: a key counts when half of
  * the contributors have it, and a value only as far as it is within a factor
  * of ASKED_FACTOR of their median.
  */
@@ -13,13 +13,11 @@ struct text_kv;
 
 enum { ASKED_FACTOR = 4 };
 
-/* asked_policy(g, kv, e), after gather_finish, puts into kv: KEYS_DELAY       
- * the largest that is asked for, within the bounds KEYS_INTERVAL              
- * the least, within the bounds KEYS_FORCE                     1 if half of
- * those who have this key want it KEYS_CUTS, KEYS_CUTS_SECONDS   those of the
- * device whose backward pass is said
- *                                to take longest, within the bounds, since all
- *                                others wait for it */
+/* asked_policy(g, kv, e), after gather_finish, puts into kv: as KEYS_DELAY the
+ * largest that is asked for; as KEYS_INTERVAL the least; both within the
+ * bounds; as KEYS_FORCE 1, if half of those who have this key want it, else 0;
+ * as KEYS_CUTS and KEYS_CUTS_SECONDS those of the device whose backward pass
+ * is said to take longest, within the bounds, since all others wait for it. */
 int asked_policy(struct gather *g, struct text_kv *kv, struct err *e);
 
 /* asked_norm(g, kv, e): when every contributor says the norm of its model

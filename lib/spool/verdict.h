@@ -15,7 +15,7 @@ struct schema;
  * its verified end into the temporary file at path.  r comes with the shard's
  * name and digest, and with what its reader found: accepted (whole, finite, of
  * this device), which may still become another verdict here, or one that
- * refuses it. The verdict is on disk when this returns 0; -ERR_SYS: none was
+ * refuses it.  The verdict is on disk when this returns 0; -ERR_SYS: none was
  * given.
  */
 int verdict_settle(const struct inbox *s, const struct shard *sh,
