@@ -1,5 +1,6 @@
 /*
- * The shards of one step become one: equation (8), and what is said of it.
+ * One step of ace-aggregate: the shards of the devices become one shard, by
+ * equation (8), with what it says of itself (weights, contributors, policy).
  */
 #ifndef ACE_AGGREGATE_H
 #define ACE_AGGREGATE_H
@@ -21,20 +22,20 @@ struct aggregate {
 	double total;		/* sum of the weights of this step */
 	struct combine all;	/* for a cluster's offset from all */
 	double all_total;
-	/* between the windows of a step: sums of all values so far, f64, in a
-	 * file, and which groups were sent */
-	int part;		/* descriptor, or -1 */
-	unsigned char *sent;	/* of each group */
+	/* where a step's contributions are not all open at once, the sums go
+	 * on from one window of them to the next in a file */
+	int part;		/* that file, f64 for each value; -1: none */
+	unsigned char *sent;	/* of each group: did anybody send it? */
 };
 
-/* aggregate_init(x, o, kern): g and out are the caller's, and set before a
- * step. */
+/* aggregate_init(x, o, kern): the caller sets x->g and x->out before each step;
+ * they stay the caller's. */
 void aggregate_init(struct aggregate *x, const struct stage_aggregate_opts *o,
     const struct kern *kern);
 void aggregate_release(struct aggregate *x);
 
-/* aggregate_step(x, e): x->g is at a step (gather_step): its aggregate, and
- * those of its clusters, to x->out. */
+/* aggregate_step(x, e): after gather_step(x->g): writes the aggregate of that
+ * step, and then those of its clusters, to x->out. */
 int aggregate_step(struct aggregate *x, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * How many bytes a coded shard may take, however it was asked for.
+ * The budget of a coded shard in bytes, whether it was asked for in bytes, in
+ * bits a value, or by the policy in the stream.
  */
 #ifndef ACE_BUDGET_H
 #define ACE_BUDGET_H
@@ -18,9 +19,9 @@ struct budget {
 };
 
 /*
- * budget_find(b, s, bytes, e): of the shard of which s is known so far.  A
- * policy gives budget_bytes, or else ratio.
- * -ERR_USAGE with what is missing.
+ * budget_find(b, s, bytes, e): the budget of the shard that s is collected
+ * from.  Of a policy its key budget_bytes, or else ratio counts; -ERR_USAGE
+ * when it has neither.
  */
 int budget_find(const struct budget *b, const struct survey *s,
     uint64_t *bytes, struct err *e);

@@ -1,7 +1,8 @@
 /*
- * Whose contributions to a step count, and how much: weights, rules against bad
- * devices, clusters of devices that are alike.  Rules and clusters need a first
- * look at all values, so the shards of a step are then read twice.
+ * Decides which contributions to a step count, and how much: weights, rules
+ * against bad devices, clusters of devices whose updates are alike.  Rules and
+ * clusters have to see all values before the first is summed, so that the
+ * shards of a step are then read twice.
  *
  *	contrib_init -> for each step: contrib_look if contrib_active, then
  *	contrib_counts, contrib_factor, ... for each contribution
@@ -28,8 +29,9 @@ struct contrib_opts {
 	const char *rule_text;	/* for the key "rule" */
 	int by;			/* enum contrib_by */
 	double theta;		/* of clusters; < 0: none */
-	double age;		/* versions behind that weigh 1/e; 0: any */
-	double rho;		/* of interval_weight; 0: drift is nothing */
+	double age;		/* a shard so many model versions behind weighs
+				 * 1/e; 0: age does not count */
+	double rho;		/* of interval_weight; 0: nor does drift */
 };
 
 struct contrib {
@@ -38,7 +40,8 @@ struct contrib {
 	struct gather *g;		/* the caller's, set before a step */
 	struct robust_step step;
 	struct norms norms;		/* of the steps before */
-	double *late;			/* f64[k]: what age and drift leave */
+	double *late;			/* f64[k]: what age and drift leave of
+					 * each weight, 0 to 1 */
 	size_t late_cap;
 	struct sketch like;		/* like.of, like.clusters: after a look */
 	size_t only;			/* count this cluster; SKETCH_NONE: all */
@@ -52,30 +55,34 @@ void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);
 void contrib_release(struct contrib *c);
 
-/* contrib_active(o): contrib_look has something to decide. */
+/* contrib_active(o): 1 when contrib_look has something to decide. */
 int contrib_active(const struct contrib_opts *o);
 
-/* contrib_look(c, out, e): reads the step's values and decides; who is left
- * out, who is clipped, the rule and the clusters become keys of out, and the
- * gather is back at the first group.  -ERR_REFUSED: nothing is left, a rule
- * cannot hold. */
+/* contrib_look(c, out, e): reads all values of the step and decides.  Who is
+ * left out or clipped, the rule and the clusters are written down as keys of
+ * the shard out, and c->g is set back to the first group.  -ERR_REFUSED: no
+ * contribution is left, or there are too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
-/* contrib_cluster(c, k, e): from here on the members of cluster k count, and
- * no others; the gather is back at the first group. */
+/* contrib_cluster(c, k, e): from here on only the members of cluster k count;
+ * c->g is set back to the first group. */
 int contrib_cluster(struct contrib *c, size_t k, struct err *e);
 
-/* Is contribution i in the result; would it be, were it not for its cluster?
- * What is its weight, and its share of it, after a cap; and the factor of its
- * values: a sum has its weights in it already. */
+/* Of contribution i: contrib_counts: is it in the result?  contrib_whole:
+ * would it be, if all clusters counted?  contrib_share: how much of its weight
+ * is left by a limit on weights, 0 to 1.  contrib_weight: the weight that
+ * results.  contrib_factor: by what its values are multiplied, which is not
+ * the weight where the contribution is a sum, whose values have their weights
+ * in them. */
 int contrib_counts(const struct contrib *c, size_t i);
 int contrib_whole(const struct contrib *c, size_t i);
 double contrib_share(const struct contrib *c, size_t i);
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 
-/* contrib_finite(c, i, g, v, n, e): group g of contribution i; values that are
- * not finite are refused, or leave it out. */
+/* contrib_finite(c, i, g, v, n, e): looks for values v f32[n], of group g of
+ * contribution i, that are not finite: with the rule `finite' the contribution
+ * is left out, otherwise this is -ERR_REFUSED. */
 int contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
     size_t n, struct err *e);
 

@@ -1,7 +1,7 @@
 /*
- * A policy that was recorded, decided again: the pOLi frames of a stream's
- * shards, given to the same shards of another stream.  The recording may be
- * coded, or stand after other programs; only its frames pOLi count.
+ * A recorded policy instead of decisions: the pOLi frames of a stream's shards
+ * are given to the same shards of another stream.  Only these frames of the
+ * recording count; how its values are coded does not matter.
  */
 #ifndef ACE_POLICY_REPLAY_H
 #define ACE_POLICY_REPLAY_H
@@ -15,9 +15,10 @@ struct policy_replay {
 	int end;		/* it stands at the end of the shard */
 };
 
-/* policy_replay_shard(p, s, to, e): what the recording says of the shard s
- * before its data; policy_replay_end: and behind it.  "mismatch: ..." when the
- * recording has no such shard, in that order. */
+/* policy_replay_shard(p, s, to, e): gives the stage `to' the policy frames that
+ * the recording has before the data of shard s; policy_replay_end: those behind
+ * it.  -ERR_DATA "mismatch: ..." when the recording has no such shard after the
+ * one before. */
 int policy_replay_shard(struct policy_replay *p, const struct shard *s,
     struct stage *to, struct err *e);
 int policy_replay_end(struct policy_replay *p, struct stage *to,

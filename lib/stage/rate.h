@@ -1,6 +1,7 @@
 /*
- * The groups of a shard that wait for their plan, and rate control: coded so
- * that the whole coded shard takes its budget (sync/land.h).
+ * The groups of a shard that wait until their plan is known, and rate control:
+ * they are then coded so that the whole coded shard takes its budget, by
+ * sync/land.h.
  *
  *   rate_put for each group; then rate_run;
  *   then for each: rate_get, rate_code
@@ -38,7 +39,7 @@ struct rate {
 	size_t dropped;			/* groups that did not fit */
 	/* private */
 	struct hold values, bodies;
-	int beside;			/* u waits too */
+	int beside;			/* 1: u of each group waits, too */
 	uint64_t base;			/* bytes before the first record */
 	uint64_t budget;
 	float *x;
@@ -52,32 +53,37 @@ struct rate {
 
 void rate_init(struct rate *q, struct feedback *fb);
 void rate_release(struct rate *q);
-/* rate_begin(q, sc, sh): nothing waits any more. */
+/* rate_begin(q, sc, sh): forgets what waits, and begins with shard sh. */
 void rate_begin(struct rate *q, const struct schema *sc,
     const struct shard *sh);
 
-/* rate_put(q, g, absent, a, u, n, e): a f32[n], u f32[n] if feedback_beside. */
+/* rate_put(q, g, absent, a, u, n, e): lets group g wait: a f32[n] is to be
+ * coded, u f32[n] to be kept beside it, if feedback_beside says so.  absent:
+ * the input does not have the group.  rate_get(q, i, a, u, e): the i-th that
+ * waits. */
 int rate_put(struct rate *q, uint32_t g, int absent, const float *a,
     const float *u, size_t n, struct err *e);
 int rate_get(const struct rate *q, size_t i, float *a, float *u,
     struct err *e);
-/* rate_drop(q, k): the first k are done. */
+/* rate_drop(q, k): removes the first k that wait. */
 void rate_drop(struct rate *q, size_t k);
 
 /*
- * rate_run(q, base, budget, e): codes all that waits, base bytes of the coded
- * shard being there.  Groups that do not fit however coarse get the codec none:
- * those without a knob first, the least energy a byte first.  -ERR_REFUSED when
- * not even an empty shard fits.
+ * rate_run(q, base, budget, e): codes all that waits, where `base' bytes of
+ * the coded shard are written already.  If it does not fit however coarse,
+ * groups get the codec none until it does: those without a knob first, and of
+ * these the ones with the least energy for a byte.  -ERR_REFUSED when not even
+ * a shard without groups fits.
  */
 int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
 
-/* rate_code(q, i, body, param, e): how group i was coded; 1, 0: not sent. */
+/* rate_code(q, i, body, param, e): 1 and how the i-th that waits was coded; 0:
+ * it is not sent. */
 int rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
     struct err *e);
 
-/* rate_encode(q, g, p, x, n, body, param, e): x f32[n] of group g as p says: 1,
- * 0: it is not to be sent. */
+/* rate_encode(q, g, p, x, n, body, param, e): codes x f32[n], which is group
+ * g, as plan p says: 1; 0: it is not to be sent. */
 int rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
     const float *x, size_t n, struct buf *body, uint8_t *param, struct err *e);
 

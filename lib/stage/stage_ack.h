@@ -1,6 +1,6 @@
 /*
- * What ace-ack does: takes the receipts out of a return stream and into the
- * state; what else the stream holds (the aggregate) goes on.
+ * What ace-ack does: moves the receipts of a return stream into the state, and
+ * passes on everything else, such as the aggregate.
  */
 #ifndef ACE_STAGE_ACK_H
 #define ACE_STAGE_ACK_H
@@ -17,8 +17,8 @@ struct stage_ack_opts {
 	const struct cli *cli;	/* whom to speak for */
 };
 
-/* stage_ack_run(o, path, e): all of path, NULL for standard input.
- * -ERR_REFUSED: a shard of the device was. */
+/* stage_ack_run(o, path, e): reads all of path, NULL is standard input.
+ * -ERR_REFUSED: a receipt says that a shard of the device was refused. */
 int stage_ack_run(const struct stage_ack_opts *o, const char *path,
     struct err *e);
 

@@ -3,8 +3,8 @@
  * streams in lockstep, one group of each in memory at a time.  Sums run in f64
  * in the order of the devices' ids, so the order of arrival changes nothing.
  *
- * It has many inputs, so it is no struct stage; its shards come from streams,
- * or step after step out of a spool.
+ * It has many inputs, so it is no struct stage.  Its shards come from streams,
+ * or from a spool, step after step.
  */
 #ifndef ACE_STAGE_AGGREGATE_H
 #define ACE_STAGE_AGGREGATE_H
@@ -19,7 +19,7 @@ struct cli;
 struct err;
 struct filter;
 
-/* What of each cluster of devices follows the aggregate. */
+/* Which shard for each cluster of devices is written after the aggregate. */
 enum stage_aggregate_per {
 	STAGE_AGGREGATE_NOTHING, STAGE_AGGREGATE_MEAN, STAGE_AGGREGATE_OFFSET
 };
@@ -42,8 +42,8 @@ struct stage_aggregate_opts {
 	const volatile sig_atomic_t *asked;	/* see spool/waiting.h */
 };
 
-/* stage_aggregate_run(o, paths, n, e): every step of the spool, or of the n
- * inputs (0: standard input), to o->f's output, to the end. */
+/* stage_aggregate_run(o, paths, n, e): aggregates every step of the spool, or
+ * of the n inputs (0: standard input), and writes o->f's output to its end. */
 int stage_aggregate_run(const struct stage_aggregate_opts *o, char **paths,
     size_t n, struct err *e);
 

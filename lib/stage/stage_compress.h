@@ -1,12 +1,12 @@
 /*
- * What ace-compress does: codes every group as the plan says.  Where the plan
- * has a budget it is the rate control: the knobs are turned until the coded
- * shard takes it.  With a state it keeps what was lost (error feedback) and the
- * coded shard itself, in one commit, before the first byte of the shard leaves:
+ * What ace-compress does: codes every group as the plan says.  If the plan has
+ * a budget it turns the codecs' knobs until the coded shard takes it.  With a
+ * state it keeps what was lost (error feedback) and the coded shard itself, in
+ * one commit, before the first byte of the shard is written:
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  *
- * It is always the last stage, since it writes what it coded itself.
+ * It is always the last stage, since it writes the coded shard itself.
  */
 #ifndef ACE_STAGE_COMPRESS_H
 #define ACE_STAGE_COMPRESS_H
@@ -51,11 +51,12 @@ struct stage_compress_opts {
 int stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
     struct err *e);
 
-/* stage_compress_new(out, o, e): o stays the caller's, and must stay.  Takes
- * the state's lock. */
+/* stage_compress_new(out, o, e): takes the state's lock.  o must live as long
+ * as the stage. */
 int stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
     struct err *e);
-/* stage_compress_to(s, w): before anything else: stage_free frees w. */
+/* stage_compress_to(s, w): the writer of the coded shards, to be said before
+ * anything else; stage_free frees it. */
 void stage_compress_to(struct stage *s, struct writer *w);
 
 #endif

@@ -21,8 +21,9 @@ struct stage_export_opts {
 	struct format_sink_opts so;
 };
 
-/* stage_export_run(o, path, e): path NULL is standard input.  One shard has to
- * be asked for, no fewer (-ERR_DATA) and no more (-ERR_USAGE). */
+/* stage_export_run(o, path, e): path NULL is standard input.  Exactly one
+ * shard of the stream may be meant by step and device: none is -ERR_DATA,
+ * several are -ERR_USAGE. */
 int stage_export_run(const struct stage_export_opts *o, const char *path,
     struct err *e);
 

@@ -1,7 +1,8 @@
 /*
- * What ace-meter does: passes bytes and learns how fast the link behind them
- * takes them and how long receipts take; what ace-policy and ace-select read
- * from the state.  It knows bytes and no shards, so it is no struct stage.
+ * What ace-meter does: passes bytes, measures how fast the link behind its
+ * output takes them and how long receipts take, and writes that into the
+ * state, where ace-policy reads it.  It works on bytes and not on shards, so
+ * it is no struct stage.
  */
 #ifndef ACE_STAGE_METER_H
 #define ACE_STAGE_METER_H
@@ -14,17 +15,18 @@ struct err;
 struct stage_meter_opts {
 	const char *dir;	/* state directory, or NULL */
 	double limit;		/* bit/s, 0: as fast as it goes */
-	double wait;		/* seconds for receipts at the end; < 0: one,
-				   where there ever was a receipt */
+	double wait;		/* how long to wait for receipts at the end,
+				   seconds; < 0: one second, if there ever was
+				   a receipt */
 	int force;		/* to a terminal, too */
-	/* Where it is: bytes passed in so many seconds; last: all of them. */
+	/* shows progress: so many bytes in so many seconds; last: the end */
 	void (*show)(void *arg, uint64_t passed, double secs, int last);
 	void *arg;
 	const struct cli *cli;	/* whom to speak for */
 };
 
-/* stage_meter_run(o, path, e): all of path (NULL: standard input) to standard
- * output. */
+/* stage_meter_run(o, path, e): copies all of path (NULL: standard input) to
+ * standard output. */
 int stage_meter_run(const struct stage_meter_opts *o, const char *path,
     struct err *e);
 

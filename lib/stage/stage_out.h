@@ -1,5 +1,5 @@
 /*
- * The last stage: everything goes to a writer.
+ * The last stage of most chains: writes whatever it is given to a writer.
  */
 #ifndef ACE_STAGE_OUT_H
 #define ACE_STAGE_OUT_H

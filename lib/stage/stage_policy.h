@@ -1,8 +1,9 @@
 /*
- * What ace-policy does: how hard to compress each shard, by (5) or after
- * DeCo-SGD with a delay, and at which layers to cut it, before its data, and how
- * many local steps to take until the next (9), behind it.  What is decided goes
- * on as pOLi annotations, keys and values; what it was decided from, into words.
+ * What ace-policy does.  Before a shard's data it says how hard to compress
+ * it, by equation (5) or, with a delay, after DeCo-SGD, and at which layers to
+ * cut; after the data, by equation (9), how many local steps to take until the
+ * next shard.  It says so in pOLi annotations (keys and values), and with -v
+ * why.
  */
 #ifndef ACE_STAGE_POLICY_H
 #define ACE_STAGE_POLICY_H

@@ -9,10 +9,10 @@
 
 struct err;
 
-/* stage_program(f, s, changes, path, e): all of path (NULL: standard input)
- * through s, which stays the caller's, to f's output.  changes: values are not
- * what they were, so that what stands between the shards goes on only if it is
- * still true. */
+/* stage_program(f, s, changes, path, e): sends all of path (NULL: standard
+ * input) through s, which stays the caller's, to f's output.  changes: the
+ * stage changes values, so that frames between the shards are passed on only
+ * if their type says that they are still true. */
 int stage_program(struct filter *f, struct stage *s, int changes,
     const char *path, struct err *e);
 

@@ -1,10 +1,11 @@
 /*
- * What ace-select does: one codec for every group, as an annotation behind the
- * values, which pass unchanged.  Equation (2) of ACE-Sync (the most important
- * groups up to a share of all importance); or the least weighted error within
- * a number of bytes: one step for all groups and its exceptions (sync/allot.h),
- * with the budget and the price of a byte for whoever codes; or a plan that is
- * given, which stands before the values.
+ * What ace-select does: says in an annotation which codec each group gets.  It
+ * codes nothing; the values pass unchanged.  The plan is one of three: by
+ * equation (2) of ACE-Sync, the most important groups up to a share of all
+ * importance; or the least weighted error within a budget of bytes, which is
+ * one step for all groups and its exceptions (sync/allot.h); or a plan that
+ * the user gives.  The first two stand behind the values, the third before
+ * them.
  */
 #ifndef ACE_STAGE_SELECT_H
 #define ACE_STAGE_SELECT_H

@@ -1,6 +1,6 @@
 /*
- * A last stage that keeps the plan and nothing else: as text, for people and
- * for ace-select --plan.
+ * The last stage of ace-select --text: writes the plan as text, for people and
+ * for ace-select --plan, and drops everything else.
  */
 #ifndef ACE_STAGE_TEXT_H
 #define ACE_STAGE_TEXT_H
