@@ -1,12 +1,12 @@
 /*
- * How much of a shard its code keeps: for what was to be sent, p, and what it
- * decodes to, C(p),
+ * How much of a shard its code keeps.  With p the values that were to be sent
+ * and C(p) what their code decodes to,
  *
  *   alpha = 1 - ||p - C(p)||^2 / ||p||^2
  *
- * the contraction of error feedback as it is, which for a good code is far
- * larger than the share of the bits that it takes.  In the state, for
- * ace-policy: the last shard's.
+ * is the contraction that the theory of error feedback speaks of, as measured.
+ * With a good code it is far larger than the share of the bits.  The state
+ * keeps the last shard's, for ace-policy --deco.
  */
 #ifndef ACE_CONTRACTION_H
 #define ACE_CONTRACTION_H
@@ -29,12 +29,13 @@ struct contraction {
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0 }
 
-/* contraction_group(c, k, p, dec, n, bytes): a group; dec NULL: not sent. */
+/* contraction_group(c, k, p, dec, n, bytes): adds a group: p f32[n], dec
+ * f32[n] or NULL when it was not sent, bytes of its body. */
 void contraction_group(struct contraction *c, const struct kern *k, const float *p,
     const float *dec, size_t n, size_t bytes);
 
-/* contraction_save(c, s, e): the shard's to the state; nothing when all of it was
- * zero. */
+/* contraction_save(c, s, e): writes the shard's into the state; does nothing
+ * when all values were zero. */
 int contraction_save(const struct contraction *c, const struct state *s,
     struct err *e);
 

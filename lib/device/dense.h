@@ -1,7 +1,8 @@
 /*
  * A model-sized array kept in a state directory: residual, momentum, history.
- * Each is a stream of one dense shard (groups that are all zero are left out),
- * read in lockstep with the shard at hand, replaced by one rename.
+ * Each is a stream of one dense shard, in which groups that are all zero are
+ * left out.  It is read group by group beside the current shard, and replaced
+ * by one rename.
  */
 #ifndef ACE_DENSE_H
 #define ACE_DENSE_H
@@ -23,14 +24,15 @@ struct dense {
 	char stamp[DENSE_STAMP];	/* identifies the file's contents */
 };
 
-/* dense_open(d, s, name, kind, e): opens the file as it is now, a later commit
- * does not disturb it, and stands at its first shard, which must be of that
- * kind.  No file is not an error: d->r == NULL, stamp "none". */
+/* dense_open(d, s, name, kind, e): opens the file as it is now; a later commit
+ * does not change what is read.  The reader stands at the first shard, which
+ * must be of that kind.  No file is no error: then d->r is NULL and the stamp
+ * "none". */
 int dense_open(struct dense *d, const struct state *s, const char *name,
     enum shard_kind kind, struct err *e);
 
-/* dense_check(d, sh, sc, e): is it of this run, device and model?  -ERR_DATA
- * "mismatch: ..." when not. */
+/* dense_check(d, sh, sc, e): is it of the same run and device as shard sh, and
+ * of the model sc?  -ERR_DATA "mismatch: ..." when not. */
 int dense_check(const struct dense *d, const struct shard *sh,
     const struct schema *sc, struct err *e);
 
@@ -40,14 +42,15 @@ int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 
 void dense_close(struct dense *d);
 
-/* dense_create(w, s, name, sh, kind, sc, e): a file that appears at writer_end.
- * It says run, device, step and incarnation of sh and nothing else, so that two parties who
- * keep the same array have the same bytes, and the same stamp.  kv: keys to
- * add, or NULL. */
+/* dense_create(w, s, name, sh, kind, kv, sc, e): begins a file that appears at
+ * writer_end.  It says run, device, step and incarnation of sh and nothing
+ * else, so that two parties who keep the same array have the same bytes, and
+ * the same stamp.  kv: keys to add, or NULL. */
 int dense_create(struct writer **w, const struct state *s, const char *name,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
-/* Group g, in rising order; all zero is left out. */
+/* dense_put(w, g, x, n, e): group g, in rising order; left out if all are
+ * zero. */
 int dense_put(struct writer *w, uint32_t g, const float *x, size_t n,
     struct err *e);
 

@@ -1,13 +1,14 @@
 /*
- * Error feedback as a state keeps it: the files, and the order in which they
- * change.  The arithmetic is in sync/compensate.h.
+ * Error feedback in a state directory: which files there are, and in which
+ * order they change.  The arithmetic is in sync/compensate.h.
  *
- * A shard that was rejected (its receipt says so) never happened: its decoded
- * values are part of the next target, and for cache the history before it
- * counts again.
+ * There is the file `residual', whose rename is the commit of a step, and with
+ * some kinds of feedback `momentum.STEP' or `history.STEP', written and synced
+ * before it, which the residual refers to by step.
  *
- * Files: `residual' (the commit), and beside it `momentum.STEP' or
- * `history.STEP', written and synced before it, which it refers to by step.
+ * A shard whose receipt says that it was rejected is taken back as if it had
+ * never been sent: its decoded values are added to what is coded next, and
+ * with cache the history before it counts again.
  */
 #ifndef ACE_FEEDBACK_H
 #define ACE_FEEDBACK_H
@@ -24,15 +25,17 @@ extern const char *const feedback_names[];	/* for num_choice */
 
 struct feedback_opts {
 	enum compensate_kind kind;
-	double gamma;		/* (7), when e is added here; 1 */
+	double gamma;		/* of equation (7), where e is added here */
 	double momentum;	/* m */
 	double decay;		/* rho */
 	int gap;		/* steps may be missing */
-	unsigned window;	/* shards in flight; 0: delivery is taken for
-				   granted until a receipt has been seen */
-	double wait;		/* seconds for a receipt to make room */
-	int piped;		/* to standard output: who waits for a receipt
-				   leaves when nobody reads any more */
+	unsigned window;	/* shards without a receipt, at most; 0: what
+				   is sent is taken for delivered until the
+				   state has a receipt */
+	double wait;		/* seconds to wait for a receipt when there are
+				   as many as that */
+	int piped;		/* 1: shards go to standard output, and waiting
+				   ends when nobody reads it any more */
 	enum io_sync sync;
 };
 
@@ -42,35 +45,40 @@ int feedback_open(struct feedback **out, const char *dir,
     const struct feedback_opts *o, struct err *e);
 void feedback_free(struct feedback *f);
 
-/* feedback_resume(f, before, w, e): sends again what is pending of steps
- * before `before' and has no receipt.  Once, before the first shard. */
+/* feedback_resume(f, before, w, e): writes the pending shards of steps before
+ * `before' to w again, oldest first.  To be called once, before the first
+ * shard. */
 int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
     struct err *e);
 
-/* feedback_begin(f, sh, sc, e): a shard comes.  1: this step was coded before,
- * only feedback_send is left to do; 0: go on with the groups.  Refuses (5)
- * steps that are missing, repeated or compensated with another residual;
- * mismatches (3) of run, device, model. */
+/* feedback_begin(f, sh, sc, e): begins the step of shard sh.  0: go on with
+ * its groups; 1: this step was committed before, and only feedback_send is
+ * left to do.  -ERR_REFUSED for a step that is missing, older than the
+ * state's, or to which another residual was added upstream; -ERR_DATA
+ * "mismatch: ..." for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* The coded shard that is being made: annotations go there. */
+/* feedback_writer(f): the coded shard that is being made, for its
+ * annotations. */
 struct writer *feedback_writer(struct feedback *f);
 /* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 
-/* feedback_last(f, g, c, e): 1 and *c is how group g was coded the last time,
- * 0: it was not. */
+/* feedback_last(f, g, c, e): 1 and *c is how group g was coded in the shard
+ * before; 0: it was not sent in it. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
-/* feedback_beside(f): 1 when something is kept beside the residual, u of
- * feedback_target and feedback_settle; 0: u is not used. */
+/* feedback_beside(f): 1 when this kind of feedback keeps an array u beside the
+ * residual (momentum or history); 0: u is not used below. */
 int feedback_beside(const struct feedback *f);
 
-/* feedback_target(f, g, v, n, a, u, e), in rising order: v f32[n], or NULL when
- * the input does not have the group; a f32[n] becomes what is to be coded, u
- * f32[n] what is kept beside it.  1: there is nothing to code and nothing to
- * keep.  For the others, when all is known, feedback_settle in rising order. */
+/* feedback_target(f, g, v, n, a, u, e), for groups in rising order: v f32[n]
+ * are the input's values, or NULL when it does not have the group; a f32[n]
+ * becomes what is to be coded, u f32[n] what is kept beside it.  1: all of it
+ * is zero, and nothing is to be coded or kept.  0: once it is known how the
+ * group is coded, feedback_settle has to be called for it, again in rising
+ * order. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, float *u, struct err *e);
 
@@ -81,15 +89,17 @@ struct feedback_code {
 	const struct buf *body;
 	const float *dec;
 };
-/* c NULL: not sent.  a and u are overwritten. */
+/* feedback_settle(f, g, a, u, n, c, e): keeps what the code c lost, and writes
+ * it to the coded shard; c NULL: the group is not sent.  Overwrites a and u. */
 int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
     size_t n, const struct feedback_code *c, struct err *e);
 
-/* feedback_commit(f, step, w, e): the commit of that step; after it, and not
- * before, the coded shard goes to w. */
+/* feedback_commit(f, step, w, e): commits that step to the state, and only then
+ * writes the coded shard to w. */
 int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
-/* The shard of that step, as committed before, to w. */
+/* feedback_send(f, step, w, e): writes the shard of that step, which was
+ * committed before, to w. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 
@@ -101,18 +111,21 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 #define FEEDBACK_KEY_BASE "history"
 
 struct feedback_cache;
-/* feedback_cache_open: the receiver's directory; one for each device. */
+/* feedback_cache_open: dir is the receiver's, one for each device. */
 int feedback_cache_open(struct feedback_cache **out, const char *dir,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
-/* feedback_cache_begin(c, sh, sc, e): 0 the shard is no difference; 1 it is, and
- * its history is ours; -ERR_REFUSED when it is another. */
+/* feedback_cache_begin(c, sh, sc, e): 0: the shard is not a difference; 1: it
+ * is one to the history that dir holds; -ERR_REFUSED: it is one to another
+ * history. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* x f32[n], decoded and zero if it was not sent, becomes r. */
+/* feedback_cache_group: x f32[n], decoded, and zeros if the group was not sent,
+ * becomes what the receiver reconstructs. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
-/* At the shard's end, before anything that depends on it is called done. */
+/* feedback_cache_commit: at the shard's end, before its end is written: makes
+ * what was reconstructed the history of the next shard. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e);
 

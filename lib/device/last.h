@@ -1,8 +1,8 @@
 /*
- * The shard that was coded last, record by record, out of the residual's file,
- * which holds it until the next commit: what a coder may start from (lowrank's
- * warm start).  So it changes with the residual or not at all, and a step that
- * is coded again after a kill is coded from the same.
+ * The shard that was coded last, which a codec may start from (lowrank does).
+ * It is read from the residual's file, which holds it until the next commit:
+ * so it changes together with the residual or not at all, and a step that is
+ * coded again after a kill starts from the same shard.
  */
 #ifndef ACE_LAST_H
 #define ACE_LAST_H

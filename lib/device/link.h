@@ -1,7 +1,7 @@
 /*
- * What can be learned of a link from its near end: how fast it takes bytes,
- * and how long a shard's receipt takes.  Times are in seconds of a clock that
- * does not jump, and are given; nothing here waits.
+ * Measures a link from its near end: how fast it takes bytes, and how long a
+ * shard's receipt takes.  All times are seconds of a clock that does not jump,
+ * and are the caller's; nothing here waits or looks at a clock.
  *
  * Bandwidth.  A write that blocked ended when the buffers below were full; so
  * what was written from one such moment to a later one is what the link took
@@ -9,20 +9,20 @@
  * had nothing to send for a part of LINK_STARVED is dropped.
  *
  * After a rest, buffers swallow megabytes that the link has not carried yet
- * (TCP's grow as they do).  So the first window after a rest is dropped, and of
- * the newest LINK_WINDOWS of the others those count that began LINK_SETTLE after
- * the last rest; where these are not half of the time or LINK_ENOUGH, those that
- * come nearest.
+ * (TCP's grow as they do).  So the first window after a rest is dropped, and
+ * of the newest LINK_WINDOWS of the others those count that began LINK_SETTLE
+ * after the last rest; where these are not half of the time or LINK_ENOUGH,
+ * those that come nearest.
  *
- * One window may mislead: what stands between us and the link (a pipe, ssh) may
- * wait for a processor while the link lives on its buffers, and fills them at
- * once when it runs.  Bytes that one window lacks, the next has.  So the
- * estimate is a slope: of the bytes written over the time, through the windows'
- * ends, for every two ends of one spell between rests; of these the median, each
- * with the weight of the time between (Sen, Estimates of the Regression
- * Coefficient Based on Kendall's Tau, 1968; the weights: Sievers, Weighted Rank
- * Statistics for Simple Linear Regression, 1978).  Less than two windows are
- * none.
+ * One window may mislead: what stands between us and the link (a pipe, ssh)
+ * may wait for a processor while the link lives on its buffers, and fills them
+ * at once when it runs.  Bytes that one window lacks, the next has.  So the
+ * estimate is a slope: of the bytes written over the time, through the
+ * windows' ends, for every two ends of one spell between rests; of these the
+ * median, each with the weight of the time between (Sen, Estimates of the
+ * Regression Coefficient Based on Kendall's Tau, 1968; the weights: Sievers,
+ * Weighted Rank Statistics for Simple Linear Regression, 1978).  Less than two
+ * windows are none.
  *
  * Round trip: from a shard's last byte to its receipt in the state, smoothed
  * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
@@ -53,7 +53,7 @@ struct link {
 	/* bandwidth */
 	int running;		/* there was a full moment, at `since' */
 	double since, starved;
-	double rested;		/* the first full moment after the last rest */
+	double rested;		/* when buffers were first full after a rest */
 	uint64_t bytes;		/* written since */
 	uint64_t total;		/* ever */
 	size_t n;		/* windows ever */
@@ -78,35 +78,37 @@ struct link {
 /* link_init: knows nothing. */
 void link_init(struct link *l);
 
-/* link_wrote(l, from, to, n): a write of n bytes took that time. */
+/* link_wrote(l, from, to, n): a write of n bytes lasted from `from' to `to'. */
 void link_wrote(struct link *l, double from, double to, size_t n);
-/* link_idle(l, secs): nothing was written, for want of input or by design. */
+/* link_idle(l, secs): for so long nothing was written, since there was no
+ * input or the rate is limited. */
 void link_idle(struct link *l, double secs);
 /* link_bandwidth(l): bit/s, 0 not known. */
 double link_bandwidth(const struct link *l);
 
-/* link_bytes(l, p, n, now): these have passed; finds where shards end.  Any
- * bytes are good. */
+/* link_bytes(l, p, n, now): these bytes have passed; finds the ends of shards
+ * in them.  They need not be a stream. */
 void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
-/* link_receipts(l, s, now, e): looks for receipts of what has passed; to be
- * called when pending has grown, since a receipt that is there already is for
- * a shard that was sent before, and then again.
- * link_patience(l, now): seconds to the next look, a 50th of the time since
- * the newest shard. */
+/* link_receipts(l, s, now, e): looks into the state for receipts of the shards
+ * that have passed.  To be called when l->pending has grown (a receipt that is
+ * there already then is for an earlier sending of the shard, and no round
+ * trip), and after that again and again.  link_patience(l, now): seconds to
+ * the next such look, a 50th of the time since the newest shard. */
 int link_receipts(struct link *l, const struct state *s, double now,
     struct err *e);
 double link_patience(const struct link *l, double now);
 
-/* link_load(l, s, e): round trips go on from what the state says.
- * link_save(l, s, limit, e): writes what is known and keeps what others said
- * there; limit, bit/s: the link is not let be faster, 0 none. */
+/* link_load(l, s, e): takes the round trip and its jitter from the state.
+ * link_save(l, s, limit, e): writes what is known into the state; keys of
+ * others in that file stay.  limit: the rate in bit/s to which the caller
+ * limits the link, 0: none. */
 int link_load(struct link *l, const struct state *s, struct err *e);
 int link_save(const struct link *l, const struct state *s, double limit,
     struct err *e);
 
-/* link_pace(due, rate, now, n): a bucket of tokens: seconds to wait before n
- * bytes may go at rate bit/s; *due is 0 at first.  At most a fifth of a second
- * is made up for. */
+/* link_pace(due, rate, now, n): seconds to wait before n bytes may be written,
+ * so that no more than `rate' bit/s go (a token bucket); *due is 0 at first.
+ * After a pause no more than a fifth of a second is made up for. */
 double link_pace(double *due, double rate, double now, size_t n);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * The small state files (score, select, link, policy): each a stream with one
- * shard of kind history, whose tensors are rows of numbers and whose keys are
- * text.  Who reads one takes the rows and keys it knows; so a row or a key can
- * be added without changing the format.
+ * The small files of a state (score, code, link, policy).  Each is a stream
+ * with one shard of kind history, whose tensors are rows of numbers and whose
+ * keys are text.  A reader takes the rows and keys it knows, so that rows and
+ * keys can be added without changing the format.
  *
- * Losing one of these files costs quality, never gradient mass: they are
- * renamed into place, not synced.
+ * Losing one of these files costs quality, never gradient: so they are renamed
+ * into place and not synced.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H
@@ -35,8 +35,8 @@ struct memory {
 int memory_load(struct memory *h, const struct state *s, const char *name,
     struct err *e);
 
-/* memory_save(h, s, name, sh, tool, e): writes the file anew; run, device and
- * step are sh's, which may be NULL. */
+/* memory_save(h, s, name, sh, tool, e): writes the file anew, in the name of
+ * the program `tool'; run, device and step are sh's, which may be NULL. */
 int memory_save(const struct memory *h, const struct state *s,
     const char *name, const struct shard *sh, const char *tool, struct err *e);
 

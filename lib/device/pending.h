@@ -1,6 +1,6 @@
 /*
- * The shards in the file `residual' that were sent, or should have been, and
- * whose fate may not be known yet.
+ * The pending shards: coded shards in the file `residual' that were sent, or
+ * were about to be, and which the device may have no receipt for yet.
  */
 #ifndef ACE_PENDING_H
 #define ACE_PENDING_H
@@ -23,22 +23,23 @@ struct pending {
 	} p[PENDING_MAX];
 };
 
-/* pending_scan(p, s, e): what the file holds; fates are open. */
+/* pending_scan(p, s, e): reads what the file holds; all fates are open. */
 int pending_scan(struct pending *p, const struct state *s, struct err *e);
-/* pending_judge(p, q, of, e): what the receipts say of them; of: any shard of
- * the run and device.  A receipt for other bytes is -ERR_REFUSED. */
+/* pending_judge(p, q, of, e): sets their fates by the receipts q; of is any
+ * shard of the run and device.  -ERR_REFUSED for a receipt with another
+ * digest. */
 int pending_judge(struct pending *p, const struct receipts *q,
     const struct shard *of, struct err *e);
-/* How many are open. */
+/* pending_count: how many are open.  pending_find: that of a step, or NULL. */
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
-/* pending_copy(p, q, w, e): from q, which has read its residual, to w: those
- * still open and of a step before `before'. */
+/* pending_copy(p, q, w, before, e): copies those that are open and of a step
+ * before `before' from q, which stands behind its residual, to w. */
 int pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e);
-/* pending_values(d, s, step, e): d gives the decoded values of the pending
- * shard of that step. */
+/* pending_values(d, s, step, e): opens d so that it gives the decoded values of
+ * the pending shard of that step. */
 int pending_values(struct dense *d, const struct state *s, uint64_t step,
     struct err *e);
 

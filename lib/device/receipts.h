@@ -23,12 +23,12 @@ struct receipts {
 };
 
 int receipts_load(struct receipts *q, const struct state *s, struct err *e);
-/* receipts_add: a newer verdict on the same shard replaces the older; accepted
- * is final. */
+/* receipts_add(q, r): a newer verdict on the same shard takes the place of the
+ * older one, unless that was accepted. */
 void receipts_add(struct receipts *q, const struct receipt *r);
 int receipts_save(const struct receipts *q, const struct state *s,
     enum io_sync sync, struct err *e);
-/* The receipt for shard s, or NULL. */
+/* receipts_find(q, s): the receipt for shard s, or NULL. */
 const struct receipt *receipts_find(const struct receipts *q,
     const struct shard *s);
 

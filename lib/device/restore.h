@@ -1,7 +1,7 @@
 /*
- * A state that was restored from a backup.  What the device sent after the
- * backup may have been accepted, and the backup knows nothing of it; so the
- * receiver is asked:
+ * Takes a state that was restored from a backup into use.  What the device
+ * sent after the backup may have been accepted, and the backup knows nothing
+ * of it; so the receiver is asked:
  *
  *   it raises the device's incarnation, which fences off whatever of the old
  *   one is still on its way, and answers with the number, with receipts for
@@ -27,9 +27,9 @@
 struct err;
 
 /* restore_take(s, in, sync, n, e): the device's part (spool/fence.h has the
- * receiver's); *n the new incarnation.  Every change is one commit after which
- * the invariant holds: if it fails in between, it can be done again, with a new
- * answer. */
+ * receiver's); in is the answer, *n becomes the new incarnation.  Each change
+ * is one commit, after which the sums above are right: if it fails in between,
+ * it can be done again, with a new answer. */
 int restore_take(struct state *s, struct reader *in, enum io_sync sync,
     uint64_t *n, struct err *e);
 
