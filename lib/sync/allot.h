@@ -1,18 +1,18 @@
 /*
- * The plan of a shard under a budget, from statistics alone: one number and
- * its exceptions (ours).
+ * The plan of a shard under a budget, from statistics of its groups and without
+ * coding anything: one number and its exceptions (ours).
  *
  * At the optimum all groups coded with ECQ share one step, divided by the root
  * of their weight (reverse water-filling; Cover and Thomas, section 10.3).  It
- * is found by bisection on the rates that are foretold of it; whoever codes
- * corrects it by what coding really takes.  The price of a byte is what it
- * would buy at that step:
+ * is found by bisection on foretold rates; ace-compress then corrects it by
+ * what coding really takes (sync/land.h).  The price of a byte is the error
+ * that one byte more would take away at that step:
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes
  *
  * A group is an exception where another codec, or not being sent, is clearly
- * better at that price: least w D + lambda R.  Then the step is found again
- * with what the exceptions leave, until they stay.
+ * better at that price, by w D + lambda R.  Then the step is found again with
+ * what the exceptions leave of the budget, until they no longer change.
  */
 #ifndef ACE_ALLOT_H
 #define ACE_ALLOT_H
@@ -25,17 +25,19 @@
 
 struct err;
 
-/* Norms and biases stay dense while that takes at most this share of the
- * budget; beyond, they are like all others of this weight. */
+/* Norms and biases stay dense while all of them together take at most this
+ * share of the budget; beyond it they are planned like other groups.  Either
+ * way their weight is multiplied by the second number.  Both are chosen, not
+ * measured. */
 #define ALLOT_DENSE_SHARE 0.02
 #define ALLOT_DENSE_WEIGHT 4.0
 
 struct allot {
 	/* given */
 	size_t n;			/* groups */
-	const struct stat_group *stat;	/* [n]; zeros: not in the shard */
+	const struct stat_group *stat;	/* [n]; all 0: not in the shard */
 	const float *weight;		/* [n] */
-	const uint8_t *dense;		/* [n]: better not made sparse */
+	const uint8_t *dense;		/* [n]: 1: a norm or a bias */
 	const struct codec_plan *other;	/* [m]: codecs of the exceptions */
 	size_t m;
 	double budget;			/* bytes of bodies and their entries */
@@ -45,14 +47,15 @@ struct allot {
 	/* found */
 	struct codec_plan *plan;	/* [n], the caller's */
 	double step;			/* of a group of weight 1 */
-	double price;			/* of a byte */
-	double bytes, dist;		/* foretold */
-	double energy;			/* weighted, of all */
+	double price;			/* weighted squared error for a byte */
+	double bytes, dist;		/* foretold: size, weighted error */
+	double energy;			/* weighted, of all values */
 	size_t sent;			/* groups */
-	int floor;			/* norms and biases stayed dense */
+	int floor;			/* 1: norms and biases stay dense */
 };
 
-/* allot_cost(body): bytes of a body and its directory entry, about. */
+/* allot_cost(body): about how many bytes a body of that length takes with its
+ * directory entry. */
 int64_t allot_cost(size_t body);
 
 /* allot_plan(a, e): fills in what is found.  A budget too small for any group

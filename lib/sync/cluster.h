@@ -9,8 +9,8 @@
  *
  *   D[k][j] = min over i of D[k-1][i] + (j - i) T_j - (P_j - P_i)
  *
- * whose best i never falls as j grows: O(K n log n) by halves.  Whole
- * nanoseconds, so exact.
+ * whose best i never falls as j grows, so that divide and conquer finds all of
+ * them in O(K n log n).  Times are whole nanoseconds, so the result is exact.
  */
 #ifndef ACE_CLUSTER_H
 #define ACE_CLUSTER_H

@@ -4,8 +4,8 @@
  *
  *   y = (sum_k f_k * x_k) / d
  *
- * in f64 in the order of the calls, rounded to f32 once; or what a rule against
- * bad devices makes of them (robust_combine).
+ * summed in f64 in the order of the calls and rounded to f32 once; or what a
+ * rule against bad devices makes of them (robust_combine).
  */
 #ifndef ACE_COMBINE_H
 #define ACE_COMBINE_H
@@ -24,19 +24,21 @@ struct combine {
 	size_t n, cap;
 };
 
-/* combine_room(c, cap, e): for groups of up to cap values; c is zeros at first,
- * but for the kernel. */
+/* combine_room(c, cap, e): makes room for groups of up to cap values.  Before
+ * the first call all of c is zero but for c->kern. */
 int combine_room(struct combine *c, size_t cap, struct err *e);
 void combine_release(struct combine *c);
 
-/* combine_begin(c, n): n zeros.  combine_add(c, f, x): adds f * x[n]. */
+/* combine_begin(c, n): begins a group of n values with zeros.  combine_add(c,
+ * f, x): adds f * x[n]. */
 void combine_begin(struct combine *c, size_t n);
 void combine_add(struct combine *c, double f, const float *x);
-/* combine_less(c, d, b, f): c / d - b / f, of as many values each. */
+/* combine_less(c, d, b, f): the sums of c become c / d - b / f, value by
+ * value. */
 void combine_less(struct combine *c, double d, const struct combine *b,
     double f);
-/* combine_round(c, d): y[n], after division by d; NULL when a value is not
- * finite in f32.  d = 1 divides nothing. */
+/* combine_round(c, d): the sums divided by d, rounded to f32[n]; NULL when one
+ * of them is not finite then. */
 const float *combine_round(struct combine *c, double d);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The arithmetic of error feedback, on arrays: what a coder loses at one step
- * is not lost.  The variants differ in what is coded (the target a) and what
- * is kept, for gradient g, dec the decoded code, r what the receiver
- * reconstructs:
+ * The arithmetic of error feedback, on arrays.  The four kinds differ in what
+ * is coded (the target a) and in what is kept.  g is the gradient, e the
+ * residual, dec what the code of a decodes to, r what the receiver
+ * reconstructs, ' marks what is kept for the next step:
  *
  *   ef        a = g + gamma e            e' = a - dec         r = dec
  *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
@@ -14,9 +14,9 @@
  *             e' = a - r,  h' = r        (ACE-Sync's reconstruction of what
  *             was not sent from cached history; the form is ours)
  *
- * In every one but ef21 the sum is kept at each step, element by element:
- * r + e' = a; bit for bit where the code is exact.  ef21 keeps h on both sides
- * equal instead, and h + (g - h) = g trivially.
+ * In all but ef21 nothing is lost at any step: r + e' = a for every element,
+ * bit for bit where the code is exact.  ef21 has no residual; it keeps the
+ * history h equal on both sides instead.
  */
 #ifndef ACE_COMPENSATE_H
 #define ACE_COMPENSATE_H
@@ -39,23 +39,26 @@ struct compensate {
 struct compensate_from {
 	const float *g;		/* NULL: zeros, as the other two */
 	const float *e;
-	const float *u;		/* kept beside e: u or h */
-	const float *const *back;	/* [nback]: what was sent in vain */
+	const float *u;		/* kept beside e: u or h above */
+	const float *const *back;	/* [nback] decoded shards that were
+					 * rejected, to be taken back */
 	size_t nback;
 };
 
-/* compensate_target(c, from, n, a, u): a f32[n] is to be coded, u f32[n] is
- * kept beside; ef does not use u. */
+/* compensate_target(c, from, n, a, u): a f32[n] becomes what is to be coded, u
+ * f32[n] what is kept beside the residual; ef does not use u. */
 void compensate_target(const struct compensate *c,
     const struct compensate_from *from, size_t n, float *a, float *u);
 
-/* compensate_settle(c, a, u, dec, n): after coding, dec f32[n] or NULL: not
- * sent.  a becomes e', but for ef21, which has none; u what is kept. */
+/* compensate_settle(c, a, u, dec, n): after coding; dec f32[n] is what the
+ * code decodes to, NULL: the group is not sent.  a becomes e', but for ef21,
+ * which has none; u becomes what is kept beside it. */
 void compensate_settle(const struct compensate *c, float *a, float *u,
     const float *dec, size_t n);
 
-/* compensate_receive(c, h, sent, x, n): ef21's and cache's receiver: x f32[n],
- * decoded, zeros if not sent, becomes r; h f32[n] is its history. */
+/* compensate_receive(c, h, sent, x, n): the receiver of ef21 and cache: x
+ * f32[n], decoded, or zeros where the group was not sent, becomes r; h f32[n]
+ * is the history, NULL: zeros. */
 void compensate_receive(const struct compensate *c, const float *h, int sent,
     float *x, size_t n);
 

@@ -1,6 +1,6 @@
 /*
- * How much to compress and how stale to aggregate: (delta, tau) after
- * DeCo-SGD (arXiv 2507.17346).
+ * How much to compress, and how many steps late to apply the averages: (delta,
+ * tau) after DeCo-SGD (arXiv 2507.17346).
  *
  * delta in (0, 1] is the share of the dense bits that is sent, tau the number
  * of steps a gradient may be late.  With T the computation of a step, S the
@@ -9,14 +9,16 @@
  *   T_avg = max{ T, delta S/a, (T + b + delta S/a) / (tau + 1) }
  *
  * Only the problem is the paper's.  The time model and both rules are ours,
- * checked against events and a grid; of the terms below, see which is whose.
+ * tested against a simulation and an exhaustive search; each term below says
+ * whose it is.
  */
 #ifndef ACE_DECO_H
 #define ACE_DECO_H
 
 struct err;
 
-/* How much more steps (delta, tau) costs. */
+/* By how much (delta, tau) raises the number of steps to a target: three
+ * forms. */
 enum deco_phi {
 	/* (1-d) / (d (1-d/2)^tau): derived by us from the standard argument;
 	 * probably what the paper has, unconfirmed.  0 at d = 1. */
@@ -39,8 +41,8 @@ struct deco {
 	double kc, kd;		/* >= 0 */
 };
 enum { DECO_MOST = 1000 };
-/* kc on nominal delta, as top-k has it; kd: both fitted by us on small
- * problems. */
+/* The default kc, which is for top-k with the share delta of the values, and kd
+ * were fitted by us on small problems. */
 #define DECO_INIT { 0, 0, 0, 0, 1e-5, 64, 0.005, 0.3 }
 
 struct deco_plan {
@@ -48,8 +50,9 @@ struct deco_plan {
 	double delta;
 };
 
-/* deco_check(d, e): -ERR_USAGE and which number is unknown or outside 1e-15
- * to 1e15; the other functions want it passed.  Nothing they return is NaN. */
+/* deco_check(d, e): -ERR_USAGE, and which number, when one is unknown or
+ * outside 1e-15 to 1e15.  The other functions must only be called when it
+ * returns 0; then they never return NaN. */
 int deco_check(const struct deco *d, struct err *e);
 
 /* deco_time(d, p): T_avg.  tau = 0 is the serial T + b + delta S/a. */

@@ -1,5 +1,6 @@
 /*
- * How often to synchronise: the controller on relative drift.
+ * How often to synchronise: the interval in local steps, controlled so that the
+ * relative drift r stays near a target.
  *
  *   D_k = || theta_k - theta ||_2			(ACE-Sync, eq. 9)
  *   r_k = D_k / || theta ||

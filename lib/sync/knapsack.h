@@ -10,9 +10,9 @@
 
 struct err;
 
-/* knapsack_plan(a, e): as allot_plan; a->other are all there is to choose from
- * but none.  What cannot be foretold is taken to need the longest body, and is
- * not chosen where its error cannot be. */
+/* knapsack_plan(a, e): as allot_plan, but chooses from a->other and `none'
+ * only.  Where a codec's size cannot be foretold its longest body is assumed;
+ * where its error cannot be foretold it is not chosen. */
 int knapsack_plan(struct allot *a, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Rate control: a coded shard that takes its budget, though what a plan was
- * foretold to take is a few per cent off (ours).
+ * Rate control: makes a coded shard take its budget, though the bytes foretold
+ * of its plan are a few per cent off (ours).
  *
  * The knobs of all groups that have one are turned by a common factor f,
  * coarser where f > 1, until the true size is nearly right; then, group by
@@ -18,8 +18,8 @@
 
 struct err;
 
-/* Of the budget, under it, and 16 bytes at least: what is aimed at, and what
- * will do where sizes jump. */
+/* How far under the budget the size may be, as a share of it, and 16 bytes at
+ * least: what is aimed at, and what will do where sizes jump. */
 #define LAND_WINDOW 0.002
 #define LAND_WIDE 0.0045
 
@@ -55,10 +55,11 @@ struct land {
 	size_t k;
 	double e;			/* - d log bytes / d log f */
 	double window;
-	double turned, gained;		/* what it is to be learnt from */
+	double turned, gained;		/* what e is learnt from */
 };
 
-/* land_run(l, e): 0; 1: it does not fit however the knobs are turned; < 0. */
+/* land_run(l, e): 0: the size is within the budget; 1: it is above it, however
+ * the knobs are turned; < 0: an error of l->make. */
 int land_run(struct land *l, struct err *e);
 
 #endif

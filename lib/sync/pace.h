@@ -1,6 +1,7 @@
 /*
- * What a compression factor does over time: it follows the link without
- * trembling, it begins gently, and it yields while the gradient changes.
+ * How the compression factor changes over time: it follows the measured link
+ * without trembling, it may begin low, and it may be lowered while the
+ * gradient's norm changes.
  *
  *   link      a rate that falls counts at once; of a rise, `rise' is taken at
  *             each shard; a change of less than `still' is none (ours)
@@ -42,8 +43,8 @@ double pace_rate(struct pace *p, double rate);
  * least 1. */
 double pace_factor(const struct pace *p, double c, uint64_t step);
 
-/* pace_see(p, sumsq): a shard went by with that sum of squares; one that is no
- * number, or beyond 1e300, begins anew and is critical. */
+/* pace_see(p, sumsq): a shard with that sum of squares has passed.  A sum that
+ * is NaN, or beyond 1e300, begins a new window, which is critical. */
 void pace_see(struct pace *p, double sumsq);
 
 /* pace_check(p): 0 when p->seen is such as pace_see leaves behind, else -1. */

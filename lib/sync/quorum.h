@@ -1,6 +1,6 @@
 /*
- * When a step is over, for those who collect shards: one rule for inputs and for
- * a spool.  Numbers in, what to do out.
+ * When a step is over: one rule for those who collect shards from inputs and
+ * for those who collect them from a spool.
  *
  *   at once         with `expect' shards; where that is not known and there is
  *                   no deadline, with `quorum'
@@ -20,14 +20,14 @@ struct quorum {
 
 enum quorum_now { QUORUM_WAIT, QUORUM_OVER, QUORUM_FAILED };
 
-/* quorum_now(q, here, all, waited): `here' shards of a step have come, the first
- * of them `waited' seconds ago; all: nobody who could add one is left.  While
- * there is none, the clock does not run. */
+/* quorum_now(q, here, all, waited): `here' shards of a step have come, the
+ * first of them `waited' seconds ago; all: nobody who could add one is left.
+ * While there is none, the clock does not run. */
 enum quorum_now quorum_now(const struct quorum *q, size_t here, int all,
     double waited);
 
-/* quorum_left(q, waited): seconds until that answer changes though nothing
- * comes, 0 or more; -1 it does not. */
+/* quorum_left(q, waited): in how many seconds quorum_now's answer changes if no
+ * shard comes, 0 or more; -1: it does not. */
 double quorum_left(const struct quorum *q, double waited);
 
 #endif

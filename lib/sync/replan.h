@@ -9,9 +9,10 @@
  * there.  Latency is the least of REPLAN_WINDOW samples, since what is above it
  * is queueing (as in BBR, Cardwell et al. 2016).
  *
- * A plan is computed again after REPLAN_EVERY samples or when an estimate has
- * moved by a REPLAN_MOVED, and taken if it is predicted to gain REPLAN_GAIN;
- * with the same delay, which changes nothing but a budget, a third of that.
+ * A plan is computed again after REPLAN_EVERY samples, or when an estimate has
+ * moved by the share REPLAN_MOVED, and taken if it is predicted to gain the
+ * share REPLAN_GAIN of the time; a third of that where the delay stays, so
+ * that only the budget changes.
  */
 #ifndef ACE_REPLAN_H
 #define ACE_REPLAN_H
@@ -22,8 +23,8 @@
 #define REPLAN_EVERY 50
 #define REPLAN_MOVED 0.2
 #define REPLAN_GAIN 0.03
-/* The price of compression on measured contraction: 0.2 fitted quadratics, 0.03
- * the network of tests/emulate.c; this is between. */
+/* The factor from measured contraction to the price of compression: 0.2 fits
+ * quadratic problems, 0.03 the network of tests/emulate.c; this is between. */
 #define REPLAN_KC 0.05
 enum { REPLAN_WINDOW = 16 };
 
@@ -32,7 +33,7 @@ struct replan_mean {
 	double odd;		/* samples in a row far above (> 0), below */
 };
 
-/* Numbers only, so that it can be kept as they are. */
+/* Doubles only, so that it can be kept in the state as a list of numbers. */
 struct replan {
 	struct replan_mean bandwidth, compute, kc;
 	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: ever */
@@ -43,7 +44,7 @@ struct replan {
 enum { REPLAN_NUMBERS = sizeof(struct replan) / sizeof(double) };
 #define REPLAN_INIT { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0 }, 0, 0, { 0 }, 0, 0, 1 }
 
-/* What one step measured; < 0: nothing. */
+/* What was measured in one step; < 0: this was not. */
 struct replan_sample {
 	double bandwidth;	/* bit/s */
 	double latency;		/* seconds */
@@ -55,15 +56,17 @@ struct replan_sample {
  * for which deco.h has kc (1-d)/d: kc = REPLAN_KC (1-alpha)/alpha d/(1-d). */
 void replan_see(struct replan *t, const struct replan_sample *s);
 
-/* replan_latency(t): the least of the window; < 0 never measured. */
+/* replan_latency(t): the least latency of the window; < 0: never measured. */
 double replan_latency(const struct replan *t);
 
-/* replan_plan(t, d, e): deco_best's plan.  d's size, min, most and kd are given,
- * its kc for as long as no contraction was seen; the rest is filled in from t.
- * 1 a new plan is in t, 0 the old one stays, -ERR_USAGE what deco_check says. */
+/* replan_plan(t, d, e): deco_best's plan.  d's size, min, most and kd are
+ * given, its kc for as long as no contraction was seen; the rest is filled in
+ * from t.  1 a new plan is in t, 0 the old one stays, -ERR_USAGE what
+ * deco_check says. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
-/* replan_check(t): 0, or -1 for numbers that no history leads to. */
+/* replan_check(t): 0, or -1 when t has numbers that replan_see and replan_plan
+ * never leave there. */
 int replan_check(const struct replan *t);
 
 #endif

@@ -19,10 +19,10 @@
  *                 2017, section 4), 2F + 2 < K; multikrum: the weighted mean
  *                 of the M best
  *
- * Ours: the ratio to the median, the share of the weights, and `among': what
- * was not sent is nobody's opinion, so trim and median can be taken among the
- * r that sent it and multiplied by r / K, as a mean would be where what was
- * not sent is zero.
+ * Ours: the ratio to the median, the share of the weights, and `among': a
+ * group that a device did not send says nothing, so trim and median can be
+ * taken among the r devices that sent it, and multiplied by r / K, as a mean
+ * is in which what was not sent is zero.
  */
 #ifndef ACE_ROBUST_H
 #define ACE_ROBUST_H
@@ -61,7 +61,7 @@ int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* robust_active(q): there is something to decide before values are summed. */
 int robust_active(const struct robust_rule *q);
-/* robust_pairs(q): and the decision needs distances. */
+/* robust_pairs(q): that decision needs the distances between contributions. */
 int robust_pairs(const struct robust_rule *q);
 /* robust_elements(q): values are put together by robust_combine. */
 int robust_elements(const struct robust_rule *q);
@@ -102,12 +102,12 @@ int robust_step(struct robust_step *t, const struct robust_rule *q, size_t k,
     struct err *e);
 void robust_release(struct robust_step *t);
 
-/* robust_counts(o): is it in the result? */
+/* robust_counts(o): 1 when this contribution is in the result. */
 int robust_counts(const struct robust_one *o);
 
-/* robust_judge(q, t, e): decides on t->one; overwrites t->dist.  -ERR_REFUSED
- * when nothing is left, when there are too few for F, and when the data is too
- * sparse for the rule. */
+/* robust_judge(q, t, e): fills in what is `out' in t->one and t; overwrites
+ * t->dist.  -ERR_REFUSED when no contribution is left, when there are too few
+ * for F, and when the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t,
     struct err *e);
 

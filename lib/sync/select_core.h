@@ -1,5 +1,6 @@
 /*
- * The exact part of the knapsack: what the multiplier leaves open.
+ * The exact search of the knapsack, over the groups that the price of a byte
+ * alone does not decide.
  */
 #ifndef ACE_SELECT_CORE_H
 #define ACE_SELECT_CORE_H

@@ -23,7 +23,7 @@ enum { SKETCH_M = 256 };
 
 #define SKETCH_NONE SIZE_MAX	/* the cluster of what does not count */
 
-/* All zeros before the first sketch_begin; for k contributions. */
+/* The sketches of k contributions; all zeros before the first sketch_begin. */
 struct sketch {
 	size_t k;
 	double *row;		/* f64[k][SKETCH_M] */
@@ -33,15 +33,16 @@ struct sketch {
 	size_t n, cap;
 };
 
-/* sketch_begin(s, k, e): zeros for the k contributions of a step. */
+/* sketch_begin(s, k, e): begins a step of k contributions with zeros. */
 int sketch_begin(struct sketch *s, size_t k, struct err *e);
 void sketch_release(struct sketch *s);
 
-/* sketch_group(s, group, n, e): of the n values of that group, next. */
+/* sketch_group(s, group, n, e): the values that sketch_add is given next are
+ * the n of this group. */
 int sketch_group(struct sketch *s, uint32_t group, size_t n, struct err *e);
-/* sketch_add(s, i, x): contribution i's x[n]. */
+/* sketch_add(s, i, x): adds contribution i's values x[n] to its sketch. */
 void sketch_add(struct sketch *s, size_t i, const float *x);
-/* sketch_drop(s, i): i does not count. */
+/* sketch_drop(s, i): contribution i does not count. */
 void sketch_drop(struct sketch *s, size_t i);
 
 /* sketch_judge(s, theta, e): s->of and s->clusters by cluster_linkage on

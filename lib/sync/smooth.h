@@ -1,12 +1,12 @@
 /*
- * What was measured, smoothed: the one way in which estimates of a link follow
- * it.
+ * The one way in which estimates of a link are smoothed.
  */
 #ifndef ACE_SMOOTH_H
 #define ACE_SMOOTH_H
 
-/* smooth(was, x, gain): an estimate `was' after the sample x, of which it takes
- * the part gain, in (0, 1].  Of logarithms it is the geometric mean. */
+/* smooth(was, x, gain): the estimate `was' moves towards the sample x by the
+ * part `gain' of the difference, in (0, 1].  With logarithms the mean is
+ * geometric. */
 static inline double
 smooth(double was, double x, double gain)
 {
