@@ -321,3 +321,34 @@ slow() {
 	done
 	[ ! -e raw ] && [ "$(ls spool)" = "" ]
 }
+
+@test "tensors whose names leave the folder go into no npz" {
+	local n
+	for n in ../../x /etc/x a/../b 'a\b' ..; do
+		mkshards -t "$n:4" >in
+		exits 5 ace-export -o x.npz in
+		says "leaves the folder"
+		[ ! -e x.npz ]
+	done
+	mkshards -t a/b..c:4 >in
+	exits 0 ace-export -o x.npz in
+}
+
+@test "what is no file, or a cut one, in a state or a spool: said at once" {
+	mkshards >in
+	ace-compress -S state -c q8 in >sent
+	cp -r state cut
+	truncate -s -70 cut/residual
+	mkshards -s 1 >next
+	exits 3 ace-compress -S cut -c q8 next
+	exits 3 ace-expand -S cut next
+	rm state/residual
+	mkfifo state/residual
+	exits 3 timeout 20 ace-compress -S state -c q8 next
+	says "residual' is no file"
+	ace-recv --spool spool --sync none in >/dev/null
+	rm spool/test/schema.aceg
+	mkfifo spool/test/schema.aceg
+	exits 3 timeout 20 ace-recv --spool spool next
+	says "schema.aceg' is no file"
+}
