@@ -373,16 +373,6 @@ io_rewind(struct io *io, struct err *e)
 	return 0;
 }
 
-void
-io_unmark(struct io *io)
-{
-	io->marked = 0;
-	if (io->rec_at == io->rec.n) {
-		buf_release(&io->rec);
-		io->rec_at = 0;
-	}
-}
-
 /* ---- writing ---- */
 
 int

@@ -42,7 +42,6 @@ int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
  * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */
 int io_mark(struct io *io, size_t limit, struct err *e);
 int io_rewind(struct io *io, struct err *e);
-void io_unmark(struct io *io);
 int io_can_seek(const struct io *io);
 int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): to a byte counted from where io was opened; a mark is

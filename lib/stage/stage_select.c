@@ -56,10 +56,10 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 {
 	char word[64], *codec;
 	size_t n;
-	int r, more;
+	int r;
 
 	o->shares = 0;
-	do {
+	for (;; list++) {
 		n = strcspn(list, ",");
 		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
 			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
@@ -67,8 +67,6 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			    STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
-		more = list[n] == ',';
-		list += n + (size_t)more;
 		if ((codec = strchr(word, '=')) != NULL)
 			*codec++ = '\0';
 		if ((r = codec_parse(codec != NULL ? codec : "f16",
@@ -81,8 +79,10 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
 			    "%s does not", word);
 		o->shares++;
-	} while (more);
-	return 0;
+		list += n;
+		if (*list == '\0')
+			return 0;
+	}
 }
 
 static int
