@@ -225,6 +225,13 @@ TO      = $(DESTDIR)$(PREFIX)
 SHARE   = $(TO)/share
 COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
           fish/vendor_completions.d/ace.fish
+# bash and fish look for a file of the program's name
+LINKS   = $(foreach p,$(notdir $(PROGS)),bash-completion/completions/$p \
+          fish/vendor_completions.d/$p.fish)
+# ours alone, or made for us: what is empty goes with the rest
+FOLDERS = lib/pkgconfig $(addprefix share/,ace/hosts ace man/man1 man/man5 \
+          man/man7 bash-completion/completions bash-completion \
+          zsh/site-functions zsh fish/vendor_completions.d fish)
 
 install: all
 	mkdir -p $(addprefix $(TO)/,bin include lib/pkgconfig) \
@@ -244,12 +251,15 @@ install: all
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
 	 install -m 644 completions/$$s $(SHARE)/$$f || exit 1; done
+	for f in $(LINKS); do case $$f in *.fish) s=ace.fish ;; *) s=ace ;; esac; \
+	 ln -sf $$s $(SHARE)/$$f || exit 1; done
 
 uninstall:
 	rm -f $(patsubst $(BUILD)/%,$(TO)/bin/%,$(PROGS)) $(TO)/include/ace.h \
 	 $(addprefix $(TO)/lib/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(SHARE)/ace/ace.magic $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*)) $(addprefix $(SHARE)/,$(COMPL))
+	 $(SHARE)/ace/ace.magic $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*)) $(addprefix $(SHARE)/,$(COMPL) $(LINKS))
+	for d in $(FOLDERS); do rmdir $(TO)/$$d 2>/dev/null || :; done
 
 clean:
 	rm -rf $(BUILD)

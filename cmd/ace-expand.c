@@ -2,8 +2,6 @@
  * ace-expand: any shard stream becomes dense; with a state the residual of
  * error feedback is added, g~ = g + gamma * e  (ACE-Sync, equation 7).
  */
-#include <unistd.h>
-
 #include "base/cli.h"
 #include "base/err.h"
 #include "kern/kern.h"
@@ -13,8 +11,8 @@
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR" },
-	STAGE_EXPAND_OPTS_BOTH,
-	STAGE_EXPAND_OPTS_OWN,
+	STAGE_EXPAND_OPTS,
+	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -29,13 +27,9 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
+	int r = stage_expand_set(&o->expand, key, val, e);
 
-	if (key == 'S') {
-		o->expand.dir = val;
-		return 0;
-	}
-	if ((r = stage_expand_set(&o->expand, key, val, e)) == 0)
+	if (r == 0)
 		r = filter_set(&o->f, key, val, e);
 	return r < 0 ? r : 0;
 }
@@ -60,10 +54,11 @@ main(int argc, char **argv)
 
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
-	o.expand.reader = o.f.output == NULL ? STDOUT_FILENO : -1;
+	o.expand.reader = filter_piped(&o.f);
+	o.expand.sync = o.f.sync;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_expand_new(&s, &o.expand, &e)) == 0)
-		r = stage_program(&o.f, s, path, &e);
+		r = stage_program(&o.f, s, 1, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

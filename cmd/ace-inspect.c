@@ -3,34 +3,27 @@
  * statistics, histograms, a verdict, a comparison; and what is whole in
  * a damaged file, saved.
  */
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
-#include "report/conserve.h"
-#include "report/diff.h"
-#include "report/histogram.h"
-#include "report/list.h"
-#include "report/plot.h"
-#include "report/recover.h"
+#include "report/inspect.h"
 #include "report/report.h"
-#include "report/stats.h"
-#include "report/verify.h"
 
 enum {
-	OPT_LIST = CLI_LONG, OPT_STATS, OPT_HISTOGRAM, OPT_VERIFY, OPT_DIFF,
-	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_RECOVER, OPT_CONSERVE,
-	OPT_SPOOL, OPT_PLOT
+	OPT_LIST = CLI_LONG + INSPECT_LIST,
+	OPT_STATS = CLI_LONG + INSPECT_STATS,
+	OPT_HISTOGRAM = CLI_LONG + INSPECT_HISTOGRAM,
+	OPT_VERIFY = CLI_LONG + INSPECT_VERIFY,
+	OPT_DIFF = CLI_LONG + INSPECT_DIFF,
+	OPT_PLOT = CLI_LONG + INSPECT_PLOT,
+	OPT_RECOVER = CLI_LONG + INSPECT_RECOVER,
+	OPT_CONSERVE = CLI_LONG + INSPECT_CONSERVE,
+	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_SPOOL
 };
 
 static const struct cli_opt options[] = {
@@ -57,21 +50,22 @@ static const struct cli_opt options[] = {
 
 struct opts {
 	struct filter f;
-	int mode, stats, json;
-	const char *other, *picture, *glob, *state, *spool;
-	double tolerance;
+	struct inspect_opts look;
+	struct report p;
 };
 
 /* --stats and --diff go together, no other two. */
 static int
-set_mode(struct opts *o, int key, struct err *e)
+set_mode(struct opts *o, int mode, struct err *e)
 {
-	if (key == OPT_STATS)
-		o->stats = 1;
-	if (o->mode == 0 || o->mode == key ||
-	    (o->mode == OPT_STATS && key == OPT_DIFF))
-		o->mode = key;
-	else if (!(o->mode == OPT_DIFF && key == OPT_STATS))
+	int *now = &o->look.mode;
+
+	if (mode == INSPECT_STATS)
+		o->p.stats = 1;
+	if (*now == INSPECT_NONE || *now == mode ||
+	    (*now == INSPECT_STATS && mode == INSPECT_DIFF))
+		*now = mode;
+	else if (!(*now == INSPECT_DIFF && mode == INSPECT_STATS))
 		return err_set(e, ERR_USAGE, "one of --list, --stats, "
 		    "--histogram, --verify, --diff, --plot, --recover, "
 		    "--conservation");
@@ -87,7 +81,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	switch (key) {
 	case OPT_DIFF:
 	case OPT_PLOT:
-		*(key == OPT_DIFF ? &o->other : &o->picture) = val;
+		*(key == OPT_DIFF ? &o->look.other : &o->look.picture) = val;
 		/* FALLTHROUGH */
 	case OPT_LIST:
 	case OPT_STATS:
@@ -95,205 +89,45 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_VERIFY:
 	case OPT_RECOVER:
 	case OPT_CONSERVE:
-		return set_mode(o, key, e);
+		return set_mode(o, key - CLI_LONG, e);
 	case 'S':
-		o->state = val;
+		o->look.state = val;
 		return 0;
 	case OPT_SPOOL:
-		o->spool = val;
+		o->look.spool = val;
 		return 0;
 	case OPT_JSON:
-		o->json = 1;
+		o->p.as_json = 1;
 		return 0;
 	case OPT_TENSOR:
-		o->glob = val;
+		o->p.glob = val;
 		return 0;
 	case OPT_TOLERANCE:
-		return num_f64(&o->tolerance, val, 0, 1e300, "--tolerance", e);
+		return num_f64(&o->p.tolerance, val, 0, 1e300, "--tolerance", e);
 	default:
 		r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
 	}
 }
 
-/* $COLUMNS, or the terminal's own, or 80. */
-static int
-width(void)
-{
-	const char *s = getenv("COLUMNS");
-	struct winsize w;
-	uint64_t v;
-
-	if (s != NULL && num_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
-		return (int)v;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
-		return w.ws_col;
-	return 80;
-}
-
-/* Blocks only where a person looks at them through UTF-8. */
-static int
-utf8(void)
-{
-	int yes;
-
-	if (!isatty(STDOUT_FILENO) || setlocale(LC_CTYPE, "") == NULL)
-		return 0;
-	yes = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	(void)setlocale(LC_CTYPE, "C");
-	return yes;
-}
-
-static int
-diff(const struct opts *o, struct report *p, struct reader *x, struct err *e)
-{
-	struct report_in y;
-	int r = report_open(&y, o->other, &o->f.in, e);
-
-	if (r == 0)
-		r = diff_streams(p, x, y.r, e);
-	report_close(&y);
-	return r;
-}
-
-static int
-plot(const struct opts *o, struct report *p, struct reader *x, struct err *e)
-{
-	struct io *out = NULL;
-	int r = io_create(&out, o->picture, 1, e);
-
-	if (r == 0 && (r = plot_stream(p, x, out, e)) == 0)
-		r = io_commit(out, IO_SYNC_NONE, e);
-	io_free(out);
-	return r;
-}
-
-/* Done when nothing was damaged, no when some shards were saved; with none
- * there is no output, and the damage is the error. */
-static int
-recover(const struct opts *o, const struct cli *c, const char *path,
-    struct err *e)
-{
-	struct writer *w = NULL;
-	struct report_in in;
-	struct recover x;
-	int r;
-
-	if ((r = report_open(&in, path, &o->f.in, e)) == 0 &&
-	    (r = filter_out(&o->f, &w, e)) == 0 &&
-	    (r = recover_stream(&x, in.r, w, e)) == 0) {
-		if (x.saved == 0 && x.damages != 0)
-			r = err_move(e, &x.first);
-		r = filter_end(w, r, e);
-	}
-	if (r == 0)
-		cli_say(c, 0, "%llu shards saved", (unsigned long long)x.saved);
-	if (r == 0 && x.damages != 0)
-		r = err_set(e, ERR_NO, "damaged: %s", ERR_MSG(&x.first));
-	writer_free(w);
-	report_close(&in);
-	return r;
-}
-
-static void
-conserved_json(struct emit *j, const struct conserve *c, int k,
-    const struct err *e)
-{
-	emit_open(j, NULL, '{');
-	emit_string(j, "device", c->device);
-	emit_bool(j, "ok", k == 0);
-	emit_u64(j, "step", c->step);
-	emit_u64(j, "inputs", c->steps);
-	emit_u64(j, "accepted", c->accepted);
-	emit_u64(j, "pending", c->pending);
-	emit_u64(j, "elements", c->elements);
-	emit_u64(j, "inexact", c->off);
-	emit_u64(j, "violated", c->violated);
-	emit_f64(j, "largest", c->worst);
-	emit_u64(j, "status", (uint64_t)-k);
-	if (k < 0)
-		emit_string(j, "error", ERR_MSG(e));
-	emit_end(j);
-}
-
-/* Nothing lost, nothing twice. */
-static int
-conserved(const struct opts *o, struct report *p, char **path, size_t n,
-    struct err *e)
-{
-	const struct conserve_in in = { o->state, o->spool, path, n,
-	    &o->f.in };
-	struct conserve c;
-	int k;
-
-	if (o->state == NULL || o->spool == NULL)
-		return err_set(e, ERR_USAGE, "--conservation of what? (-S DIR "
-		    "--spool DIR FILE...)");
-	k = conserve_check(&c, &in, e);
-	if (p->as_json) {
-		conserved_json(&p->json, &c, k, e);
-	} else if (k == 0 && !p->quiet) {
-		(void)fprintf(p->f, "%s: %s, %llu inputs up to step %llu, "
-		    "%llu accepted, %llu pending", c.device, c.off == 0 ?
-		    "exact" : "within the bound",
-		    (unsigned long long)c.steps, (unsigned long long)c.step,
-		    (unsigned long long)c.accepted,
-		    (unsigned long long)c.pending);
-		if (c.off != 0)
-			(void)fprintf(p->f, ", off by at most %.3g", c.worst);
-		(void)fputc('\n', p->f);
-	}
-	return k < 0 ? k : report_flush(p, e);
-}
-
-static int
-one(const struct opts *o, struct report *p, const char *path, struct err *e)
-{
-	struct report_in in;
-	int r = report_open(&in, path, &o->f.in, e);
-
-	if (r < 0)
-		return r;
-	switch (o->mode) {
-	case OPT_STATS:
-		r = stats_stream(p, in.r, e);
-		break;
-	case OPT_HISTOGRAM:
-		r = histogram_stream(p, in.r, e);
-		break;
-	case OPT_VERIFY:
-		r = verify_file(p, &in, e);
-		break;
-	case OPT_DIFF:
-		r = diff(o, p, in.r, e);
-		break;
-	case OPT_PLOT:
-		r = plot(o, p, in.r, e);
-		break;
-	default:
-		r = list_stream(p, in.r, e);
-	}
-	report_close(&in);
-	return r;
-}
-
 /* What goes together. */
 static int
-check(const struct opts *o, int n, char **path, struct err *e)
+check(const struct inspect_opts *o, int n, char **path, struct err *e)
 {
-	if (n > 1 && (o->mode == OPT_DIFF || o->mode == OPT_RECOVER ||
-	    o->mode == OPT_PLOT))
+	if (n > 1 && (o->mode == INSPECT_DIFF || o->mode == INSPECT_RECOVER ||
+	    o->mode == INSPECT_PLOT))
 		return err_set(e, ERR_USAGE, "%s takes one FILE, not also '%s'",
-		    o->mode == OPT_DIFF ? "--diff" : o->mode == OPT_PLOT ?
-		    "--plot" : "--recover", path[1]);
-	if (o->mode == OPT_DIFF && strcmp(o->other, "-") == 0 &&
+		    o->mode == INSPECT_DIFF ? "--diff" :
+		    o->mode == INSPECT_PLOT ? "--plot" : "--recover", path[1]);
+	if (o->mode == INSPECT_DIFF && strcmp(o->other, "-") == 0 &&
 	    (n == 0 || strcmp(path[0], "-") == 0))
 		return err_set(e, ERR_USAGE, "both streams from standard input");
-	if (o->mode != OPT_CONSERVE && (o->state != NULL || o->spool != NULL))
+	if (o->mode != INSPECT_CONSERVE &&
+	    (o->state != NULL || o->spool != NULL))
 		return err_set(e, ERR_USAGE, "-S and --spool go with "
 		    "--conservation");
-	if (o->mode != OPT_RECOVER && (o->f.output != NULL || o->f.force ||
-	    o->f.no_provenance || o->f.omit_schema))
+	if (o->mode != INSPECT_RECOVER && (o->f->output != NULL ||
+	    o->f->force || o->f->no_provenance || o->f->omit_schema))
 		return err_set(e, ERR_USAGE, "-o, --force, --no-provenance, "
 		    "--omit-schema go with --recover");
 	return 0;
@@ -301,8 +135,8 @@ check(const struct opts *o, int n, char **path, struct err *e)
 
 /* Every file; each that fails says so, the worst status is the answer. */
 static int
-all(const struct opts *o, struct report *p, const struct cli *c, int n,
-    char **path, struct err *e)
+all(const struct inspect_opts *o, struct report *p, int n, char **path,
+    struct err *e)
 {
 	struct err own;
 	int i, r, worst = 0;
@@ -311,12 +145,12 @@ all(const struct opts *o, struct report *p, const struct cli *c, int n,
 		own = (struct err)ERR_INIT;
 		p->shard = 0;
 		p->file = path[i];
-		if ((r = one(o, p, path[i], &own)) == 0)
+		if ((r = inspect_one(o, p, path[i], &own)) == 0)
 			continue;
 		worst = r < worst ? r : worst;
 		(void)err_file(&own, r, path[i]);
 		if (own.code != ERR_OK && !own.quiet)
-			(void)fprintf(stderr, "%s: %s\n", c->prog,
+			(void)fprintf(stderr, "%s: %s\n", o->cli->prog,
 			    ERR_MSG(&own));
 		if (ferror(p->f))
 			break;
@@ -326,32 +160,25 @@ all(const struct opts *o, struct report *p, const struct cli *c, int n,
 }
 
 static int
-run(const struct opts *o, const struct cli *c, int n, char **path,
-    struct err *e)
+run(struct opts *x, int n, char **path, struct err *e)
 {
-	struct report p;
+	const struct inspect_opts *o = &x->look;
+	const char *first = n == 1 ? path[0] : NULL;
+	struct report *p = &x->p;
 	int r = check(o, n, path, e);
 
 	if (r < 0)
 		return r;
-	report_init(&p, stdout, kern_get(e));
-	if (p.kern == NULL)
+	if ((p->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	p.verbose = c->verbose;
-	p.quiet = c->quiet;
-	p.stats = o->stats;
-	p.as_json = o->json;
-	p.glob = o->glob;
-	p.tolerance = o->tolerance;
-	p.width = width();
-	p.utf8 = utf8();
-	if (o->mode == OPT_RECOVER)
-		return recover(o, c, n == 1 ? path[0] : NULL, e);
-	if (o->mode == OPT_CONSERVE)
-		return conserved(o, &p, path, (size_t)n, e);
-	if (n > 1)
-		return all(o, &p, c, n, path, e);
-	return one(o, &p, n == 1 ? path[0] : NULL, e);
+	p->verbose = o->cli->verbose;
+	p->quiet = o->cli->quiet;
+	inspect_screen(p);
+	if (o->mode == INSPECT_RECOVER)
+		return inspect_recover(o, first, e);
+	if (o->mode == INSPECT_CONSERVE)
+		return inspect_conserved(o, p, path, (size_t)n, e);
+	return n > 1 ? all(o, p, n, path, e) : inspect_one(o, p, first, e);
 }
 
 int
@@ -367,14 +194,15 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .tolerance = 0 };
+	struct opts o = { .look = { .f = &o.f, .cli = &c } };
 	struct err e = ERR_INIT;
 	int r;
 
+	report_init(&o.p, stdout, NULL);
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0)
-		r = run(&o, &c, argc - c.first, argv + c.first, &e);
+		r = run(&o, argc - c.first, argv + c.first, &e);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);
 }

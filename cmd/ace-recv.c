@@ -10,35 +10,51 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
-#include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "spool/answer.h"
 #include "spool/fence.h"
-#include "spool/verdict.h"
+#include "spool/receive.h"
 
 enum {
-	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE, OPT_SYNC,
-	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE
+	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
+	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_KIND, OPT_WEIGHT,
+	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME
 };
 
 static const struct cli_opt options[] = {
 	{ OPT_SPOOL, "spool", "DIR", "where shards are kept (needed)" },
 	{ OPT_REPLY, "reply", "WHAT", "receipt (default) or aggregate" },
 	{ 'd', "device", "NAME", "shards of this device only" },
-	{ OPT_RUN, "run", "NAME", "shards of this run only" },
-	{ OPT_MAX, "max-shard", "SIZE", "refuse larger ones (on the wire)" },
+	{ OPT_RUN, "run", "NAME",
+	    "shards of this run only (default that of the spool)" },
+	{ FILTER_SCHEMA, "schema", "FILE",
+	    "shards of this model only (default that of the first one)" },
+	{ OPT_KIND, "kind", "LIST",
+	    "of these kinds only (default gradient,delta,sum,mean)" },
+	{ OPT_MAX, "max-shard", "SIZE",
+	    "refuse larger ones (on the wire, default 256Mi)" },
+	{ OPT_WEIGHT, "max-weight", "X", "heavier ones (default 1e6)" },
+	{ OPT_CONTRIB, "max-contributors", "N",
+	    "those of more devices (default 1024)" },
+	{ OPT_AHEAD, "max-ahead", "N",
+	    "those of more than N steps after the last closed one "
+	    "(default 10000)" },
+	{ OPT_QUOTA, "quota", "SIZE",
+	    "those of a device with so much in open steps (default 4Gi)" },
+	{ OPT_OPEN, "max-open", "N",
+	    "or with shards in so many of them (default 1024)" },
+	{ OPT_SILENCE, "timeout", "TIME",
+	    "end when nothing comes in the middle of a shard (default 60s)" },
+	{ OPT_TIME, "max-time", "TIME",
+	    "or when no shard is whole after so long (default 24h)" },
 	{ OPT_STALE, "max-staleness", "N",
 	    "refuse those computed at a model N steps older" },
 	{ OPT_ONCE, "once", NULL, "end after one shard" },
@@ -46,26 +62,63 @@ static const struct cli_opt options[] = {
 	    "the input is the aggregate: hand it to those who wait" },
 	{ OPT_FENCE, "fence", "STEP",
 	    "the device's state was restored, as of STEP" },
-	{ OPT_SYNC, "sync", "WHEN", "full, rename or none (default full)" },
-	FILTER_OPTS_IN,
+	FILTER_OPT_SYNC,
+	{ FILTER_MAX, "max-elements", "N",
+	    "refuse larger models (default 68719476736)" },
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
 };
 
 struct opts {
 	struct filter f;
-	const char *spool, *device, *run;
-	int aggregate, once, sync, publish, fence;
-	uint64_t max_shard, max_stale, fence_step;
+	struct receive_opts shard;
+	const char *spool;
+	int aggregate, publish, fence;
+	uint64_t max_stale, fence_step;
 };
+
+/* What is let in. */
+static int
+set_limit(struct opts *o, int key, const char *val, struct err *e)
+{
+	struct admit *a = &o->shard.admit;
+	int r;
+
+	switch (key) {
+	case OPT_KIND:
+		return admit_kinds(a, val, e);
+	case OPT_MAX:
+		return num_size(&a->shard, val, "--max-shard", e);
+	case OPT_WEIGHT:
+		return num_f64(&a->weight, val, 1e-300, ADMIT_WEIGHT_MOST,
+		    "--max-weight", e);
+	case OPT_CONTRIB:
+		return num_u64(&a->contributors, val, 1, 1 << 20,
+		    "--max-contributors", e);
+	case OPT_AHEAD:
+		return num_u64(&a->ahead, val, 1, ADMIT_STEP_MOST,
+		    "--max-ahead", e);
+	case OPT_QUOTA:
+		return num_size(&a->quota, val, "--quota", e);
+	case OPT_OPEN:
+		return num_u64(&a->open, val, 1, 1 << 20, "--max-open", e);
+	case OPT_SILENCE:
+		return num_time(&o->shard.silence, val, "--timeout", e);
+	case OPT_TIME:
+		return num_time(&o->shard.time, val, "--max-time", e);
+	default:
+		if ((r = filter_set(&o->f, key, val, e)) > 0 &&
+		    key == FILTER_SCHEMA)
+			a->schema = o->f.in.schema;
+		return r < 0 ? r : 0;
+	}
+}
 
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	static const char *const what[] = { "receipt", "aggregate", NULL };
 	struct opts *o = arg;
-	int r;
 
 	switch (key) {
 	case OPT_SPOOL:
@@ -74,18 +127,16 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_REPLY:
 		return num_choice(&o->aggregate, val, what, "--reply", e);
 	case 'd':
-		o->device = val;
+		o->shard.device = val;
 		return 0;
 	case OPT_RUN:
-		o->run = val;
+		o->shard.run = val;
 		return 0;
-	case OPT_MAX:
-		return num_size(&o->max_shard, val, "--max-shard", e);
 	case OPT_STALE:
 		return num_u64(&o->max_stale, val, 0, 1u << 30,
 		    "--max-staleness", e);
 	case OPT_ONCE:
-		o->once = 1;
+		o->shard.once = 1;
 		return 0;
 	case OPT_PUBLISH:
 		o->publish = o->f.mute = 1;
@@ -94,287 +145,17 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fence = 1;
 		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
 		    e);
-	case OPT_SYNC:
-		return num_choice(&o->sync, val, syncs, "--sync", e);
 	default:
-		r = filter_set(&o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return set_limit(o, key, val, e);
 	}
 }
 
-/* What the reading process tells the answering one. */
-struct answer {
-	struct receipt r;
-	char run[SHARD_NAME + 1];
-	int end;		/* all was read; without it the answers are
-				   an aborted stream */
-};
-
 struct run {
-	struct opts *o;
-	const struct cli *c;
+	const struct opts *o;
 	struct inbox inbox;
 	struct reader *in;
 	struct writer *out;
-	const struct kern *kern;
-	struct values v;
-	struct io *to;		/* the pipe to the answering process */
 };
-
-/* ---- reading ---- */
-
-static void
-refuse(struct receipt *r, const char *why)
-{
-	if (r->verdict != RECEIPT_ACCEPTED)
-		return;		/* the first reason stays */
-	r->verdict = RECEIPT_INVALID;
-	(void)snprintf(r->reason, sizeof(r->reason), "%.150s", why);
-}
-
-/* Not ours to speak for: no receipt, which would have to be kept and would stand
- * in the way of those whose shard it is.  The connection ends. */
-static int
-check_sender(const struct run *x, const struct shard *sh, struct err *e)
-{
-	if (x->o->device != NULL &&
-	    strcmp(shard_device(sh), x->o->device) != 0)
-		return err_set(e, ERR_DATA, "mismatch: a shard of device "
-		    "'%.80s' where '%.80s' sends", shard_device(sh),
-		    x->o->device);
-	if (x->o->run != NULL && strcmp(shard_run(sh), x->o->run) != 0)
-		return err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', "
-		    "not '%.80s'", shard_run(sh), x->o->run);
-	return 0;
-}
-
-static void
-check_head(const struct shard *sh, struct receipt *r)
-{
-	memset(r, 0, sizeof(*r));
-	memcpy(r->run, sh->run, SHARD_ID);
-	memcpy(r->device, sh->device, SHARD_ID);
-	r->step = sh->step;
-	r->part = sh->part;
-	if ((sh->flags & SHARD_RECOVERED) != 0)
-		refuse(r, "recovered from a damaged file");
-}
-
-/* The records of one frame: decoded, so that what is accepted can be summed.
- * What cannot be decoded is the end of the connection: it is damage, not an
- * opinion. */
-static int
-check_data(struct run *x, struct receipt *r, struct err *e)
-{
-	const struct schema *sc = reader_schema(x->in);
-	const struct record *rec;
-	struct schema_span span;
-	size_t i, n, count, at;
-	char why[320];
-	int k;
-
-	rec = reader_records(x->in, &count);
-	for (i = 0; i < count; i++) {
-		if ((k = values_decode(x->in, &rec[i], x->v.x, x->v.cap, &n,
-		    e)) < 0)
-			return k;
-		if ((at = x->kern->first_nonfinite(x->v.x, n)) == n)
-			continue;
-		schema_span(sc, rec[i].group, &span);
-		(void)snprintf(why, sizeof(why), "non-finite value in tensor "
-		    "'%.80s' at index %llu", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + at));
-		refuse(r, why);
-	}
-	return 0;
-}
-
-/* The shard, frame for frame, to a temporary file; once it is refused, only
- * its digest is still wanted. */
-static int
-take_data(struct run *x, struct writer *w, struct receipt *r, struct err *e)
-{
-	uint64_t bytes = 0;
-	int k;
-
-	if ((k = values_begin(&x->v, x->in, e)) < 0)
-		return k;
-	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND) {
-		bytes += reader_frame(x->in)->wire_len;
-		if (x->o->max_shard != 0 && bytes > x->o->max_shard)
-			refuse(r, "limit: larger than --max-shard");
-		if ((k == READER_DATA && (k = check_data(x, r, e)) < 0) ||
-		    (r->verdict == RECEIPT_ACCEPTED &&
-		    (k = writer_pass(w, x->in, e)) < 0))
-			return k;
-	}
-	return k < 0 ? k : 0;
-}
-
-static int
-tell(struct run *x, const struct answer *a, struct err *e)
-{
-	int r = io_write(x->to, a, sizeof(*a), e);
-
-	return r < 0 ? r : io_flush(x->to, e);
-}
-
-static int
-tell_receipt(struct run *x, const struct receipt *r, const struct shard *sh,
-    struct err *e)
-{
-	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
-	struct answer a;
-
-	memset(&a, 0, sizeof(a));
-	a.r = *r;
-	(void)snprintf(a.run, sizeof(a.run), "%s", run != NULL ? run : "");
-	cli_say(x->c, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
-	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
-	    r->reason[0] != '\0' ? ": " : "", r->reason);
-	return tell(x, &a, e);
-}
-
-/* Into the spool, with a verdict that is on disk. */
-static int
-spool_shard(struct run *x, const struct shard *sh, struct receipt *r,
-    struct err *e)
-{
-	struct writer *w = NULL;
-	char *temp = NULL;
-	int k;
-
-	if ((k = inbox_begin(&x->inbox, sh, e)) == 0 &&
-	    (k = inbox_temp(&x->inbox, sh, &temp, &w, e)) == 0 &&
-	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
-		k = take_data(x, w, r, e);
-	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
-	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
-		k = writer_finish(w, e);
-	if (k == 0) {
-		memcpy(r->digest, reader_end_of_shard(x->in)->digest,
-		    SHARD_DIGEST);
-		k = verdict_settle(&x->inbox, sh, reader_schema(x->in), temp, r,
-		    e);
-	} else if (temp != NULL) {
-		(void)unlink(temp);
-	}
-	writer_free(w);
-	alloc_free(temp);
-	return k;
-}
-
-static int
-take_shard(struct run *x, struct err *e)
-{
-	const struct shard *sh = reader_shard(x->in);
-	struct receipt r;
-	int k;
-
-	if ((k = check_sender(x, sh, e)) < 0)
-		return k;
-	check_head(sh, &r);
-	k = spool_shard(x, sh, &r, e);
-	return k < 0 ? k : tell_receipt(x, &r, sh, e);
-}
-
-static int
-take(struct run *x, struct err *e)
-{
-	int r;
-
-	while ((r = reader_next(x->in, e)) > 0) {
-		if (r != READER_SHARD)
-			continue;
-		if ((r = take_shard(x, e)) < 0 || x->o->once)
-			break;
-	}
-	return r;
-}
-
-/* The reading process. */
-static int
-receive(struct run *x, int to, struct err *e)
-{
-	struct answer a;
-	int r;
-
-	/* nobody would hear what we accept */
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if ((r = io_create_fd(&x->to, to, "<answers>", e)) == 0 &&
-	    (r = take(x, e)) == 0) {
-		memset(&a, 0, sizeof(a));
-		a.end = 1;
-		r = tell(x, &a, e);
-	}
-	io_free(x->to);
-	return r;
-}
-
-/* ---- answering ---- */
-
-/* Until there is an aggregate: 0, and *path is NULL if there never will be.  Or
- * until the device is gone, and nobody waits. */
-static int
-wait_for(const struct run *x, const struct answer *a, char **path,
-    struct err *e)
-{
-	int ms = 1, r;
-
-	while ((r = inbox_aggregate(&x->inbox, a->run, a->r.step, path,
-	    e)) == 0) {
-		if ((r = fd_orphan(STDOUT_FILENO, ms, e)) < 0)
-			return r;
-		if (ms < 20)
-			ms++;
-	}
-	return r < 0 ? r : 0;
-}
-
-/* The step's aggregate, which appears when it is whole, to w. */
-static int
-send_aggregate(const struct run *x, const struct answer *a, struct err *e)
-{
-	char *path = NULL;
-	int k;
-
-	if ((k = wait_for(x, a, &path, e)) < 0 || path == NULL)
-		return k;
-	k = filter_copy_file(path, &x->o->f.in, x->out, e);
-	alloc_free(path);
-	return k;
-}
-
-static int
-answer_one(const struct run *x, const struct answer *a, struct err *e)
-{
-	int r = writer_receipt(x->out, &a->r, e);
-
-	return r == 0 && x->o->aggregate ? send_aggregate(x, a, e) : r;
-}
-
-/* 1: the reading process ended before all was read. */
-static int
-answer_all(const struct run *x, int from, struct err *e)
-{
-	struct answer a;
-	struct io *io;
-	size_t n;
-	int r = io_open_fd(&io, from, "<answers>", e);
-
-	if (r < 0)
-		return r;
-	do {
-		if ((r = io_read(io, &a, sizeof(a), &n, e)) < 0)
-			break;
-		if (n != sizeof(a))
-			r = 1;
-		else if (!a.end)
-			r = answer_one(x, &a, e);
-	} while (r == 0 && !a.end);
-	io_free(io);
-	return r;
-}
 
 /* The end of the reading process, which is of no use any more (r < 0), has
  * done its work (0) or has failed (1). */
@@ -399,6 +180,9 @@ reap(pid_t pid, int r, struct err *e)
 static int
 serve(struct run *x, struct err *e)
 {
+	const struct cli *c = x->o->shard.cli;
+	const struct answer_opts a = { &x->inbox, x->o->aggregate,
+	    &x->o->f.in, x->out };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 	pid_t pid;
@@ -407,57 +191,21 @@ serve(struct run *x, struct err *e)
 		return err_sys(e, "cannot answer");
 	if (pid == 0) {
 		(void)close(fd[0]);
-		_exit(cli_exit(x->c, receive(x, fd[1], e), e));
+		/* nobody would hear what we accept */
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		r = receive_all(&x->inbox, x->in, &x->o->shard, fd[1], e);
+		_exit(cli_exit(c, r, e));
 	}
 	(void)close(fd[1]);
 	reader_free(x->in);
 	x->in = NULL;
-	r = answer_all(x, fd[0], e);
+	r = answer_all(&a, fd[0], e);
 	(void)close(fd[0]);
 	k = filter_end(x->out, reap(pid, r, e), e);
 	(void)signal(SIGPIPE, was);
 	if (r <= 0 && k < 0 && e->quiet && was == SIG_DFL)
 		(void)raise(SIGPIPE);	/* as if we had left it alone */
 	return k;
-}
-
-/* ---- publishing ---- */
-
-static int
-publish_shard(struct run *x, struct err *e)
-{
-	const struct shard *sh = reader_shard(x->in);
-	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
-	struct writer_opts wo = { "ace-recv", NULL, 0 };
-	struct writer *w = NULL;
-	struct io *io;
-	char *path;
-	int r;
-
-	if ((r = inbox_begin(&x->inbox, sh, e)) < 0)
-		return r;
-	path = inbox_path(&x->inbox, run != NULL ? run : "", &sh->step,
-	    "aggregate.aceg", e);
-	if (path == NULL)
-		return -ERR_SYS;
-	if ((r = io_create(&io, path, 0, e)) == 0 &&
-	    (r = writer_open(&w, io, &wo, e)) == 0 &&
-	    (r = filter_copy(x->in, w, e)) == 0)
-		r = writer_end(w, x->inbox.sync, e);
-	writer_free(w);
-	alloc_free(path);
-	return r;
-}
-
-static int
-publish(struct run *x, struct err *e)
-{
-	int r;
-
-	while ((r = reader_next(x->in, e)) > 0)
-		if (r == READER_SHARD && (r = publish_shard(x, e)) < 0)
-			break;
-	return r;
 }
 
 /* What the spool has of the device, and a new incarnation for it. */
@@ -467,33 +215,38 @@ fence(struct run *x, struct err *e)
 	const struct opts *o = x->o;
 	int r;
 
-	if (o->device == NULL || o->run == NULL)
+	if (o->shard.device == NULL || o->shard.run == NULL)
 		return err_set(e, ERR_USAGE, "--fence of what? (--device NAME "
 		    "--run NAME)");
-	r = fence_send(&x->inbox, o->run, o->device, o->fence_step, x->out, e);
+	r = fence_send(&x->inbox, o->shard.run, o->shard.device, o->fence_step,
+	    x->out, e);
 	return filter_end(x->out, r, e);
 }
 
 static int
-run(struct opts *o, const struct cli *c, const char *path, struct err *e)
+run(struct opts *o, const char *path, struct err *e)
 {
-	struct run x = { .o = o, .c = c, .inbox = INBOX_INIT,
-	    .v = VALUES_INIT };
+	struct run x = { .o = o, .inbox = INBOX_INIT };
 	int r;
 
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
-	if ((x.kern = kern_get(e)) == NULL)
+	if ((o->publish || o->fence) && (o->aggregate || o->shard.once))
+		return err_set(e, ERR_USAGE, "--reply and --once are of "
+		    "shards that arrive");
+	if (o->fence && (o->publish || path != NULL))
+		return err_set(e, ERR_USAGE, "--fence reads no input and "
+		    "publishes nothing");
+	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	x.inbox.sync = (enum io_sync)o->sync;
+	x.inbox.sync = o->f.sync;
 	x.inbox.max_stale = o->max_stale;
-	x.v.differences = 1;
 	if ((o->publish || (r = filter_out(&o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 && (o->fence ||
 	    (r = filter_in(&o->f, &x.in, path, e)) == 0))
 		r = o->fence ? fence(&x, e) :
-		    o->publish ? publish(&x, e) : serve(&x, e);
-	values_release(&x.v);
+		    o->publish ? receive_publish(&x.inbox, x.in, e) :
+		    serve(&x, e);
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);
@@ -513,7 +266,9 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .sync = IO_SYNC_FULL, .max_stale = UINT64_MAX };
+	struct opts o = { .max_stale = UINT64_MAX, .shard = {
+	    .admit = admit_default, .cli = &c,
+	    .silence = 60, .time = 86400 } };
 	struct err e = ERR_INIT;
 	const char *path;
 	int r;
@@ -521,7 +276,7 @@ main(int argc, char **argv)
 	filter_init(&o.f, c.prog, argc, argv);
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = run(&o, &c, path, &e);
+		r = run(&o, path, &e);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);
 }

@@ -26,13 +26,9 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
+	int r = stage_score_set(&o->score, key, val, e);
 
-	if (key == 'S') {
-		o->score.dir = val;
-		return 0;
-	}
-	if ((r = stage_score_set(&o->score, key, val, e)) == 0)
+	if (r == 0)
 		r = filter_set(&o->f, key, val, e);
 	return r < 0 ? r : 0;
 }
@@ -60,7 +56,7 @@ main(int argc, char **argv)
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_score_new(&s, &o.score, &e)) == 0)
-		r = stage_program(&o.f, s, path, &e);
+		r = stage_program(&o.f, s, 0, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

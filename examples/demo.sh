@@ -29,11 +29,8 @@ factor=(--cmin 16.5 --cmax 43 --half 10Mbit)
 ace_edge() {
 	local s=$dir/state$1
 	edge "$1" --interval $INTERVAL --policy |
-	    ace-expand -S "$s" |
-	    ace-score -S "$s" |
-	    ace-policy -S "$s" "${factor[@]}" --bandwidth "${rate[$1]}" |
-	    ace-select --policy |
-	    ace-compress -S "$s" --sync rename |
+	    ace-step -S "$s" --policy "${factor[@]}" \
+		--bandwidth "${rate[$1]}" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
@@ -43,13 +40,10 @@ ace_edge() {
 ace_cloud() {
 	local s=$dir/state
 	ace-aggregate --expect $EDGES "$dir"/up[1-$EDGES] |
-	    ace-expand -S "$s" |
-	    ace-score -S "$s" |
-	    ace-policy -S "$s" "${factor[@]}" --bandwidth 20Mbit \
+	    ace-step -S "$s" --policy "${factor[@]}" --bandwidth 20Mbit \
 		--target-divergence 0.04 \
-		--interval $INTERVAL --min-interval 8 --max-interval 14 |
-	    ace-select --policy |
-	    ace-compress -S "$s" --sync rename |
+		--interval $INTERVAL --min-interval 8 --max-interval 14 \
+		--sync rename |
 	    broadcast
 	good "${PIPESTATUS[@]}"
 }
@@ -110,8 +104,7 @@ sweep() {
 	done | xargs -P 2 -L 1 "$0" --one "$text" | sort -k 2,2n -k 1,1n
 }
 
-need train ace-aggregate ace-compress ace-expand ace-policy ace-score \
-    ace-select awk cmp dd mkfifo tee xargs
+need train ace-aggregate ace-expand ace-step awk cmp dd mkfifo tee xargs
 if [ "${1:-}" = --one ]; then
 	one "$2" "$3" "$4"
 	exit

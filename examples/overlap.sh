@@ -7,7 +7,7 @@
 # One device, whose gradients go through ace-compress and a link of so many
 # bits a second on which each transmission costs so much, and come back at
 # once.  What a layer takes is measured by the trainer, what the link takes from
-# its transmissions; ace-policy dynacomm makes the cuts of both.  The last line is
+# its transmissions; ace-advise dynacomm makes the cuts of both.  The last line is
 # ace-policy --cuts in the stream, which the trainer obeys, from nothing known on.
 #
 # RATE, COST	of the link, Mbit/s and ms; 25, 10
@@ -27,7 +27,7 @@ rate=${RATE:-25} cost=${COST:-10} steps=${STEPS:-6} tries=${TRIES:-5}
 read -ra model <<<"${MODEL:---layers 4 --width 96 --heads 3 --context 64 --batch 48}"
 cat "$here"/../lib/*/*.c >"$work/text"
 
-decides() { ace-policy --cuts --dt "${dt}s" --bandwidth "${bits}bit" --cmin 2 \
+decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --cmin 2 \
     --cmax 2 | tee "$work/decided"; }
 
 # run CUTS STEPS: seconds; policy: as that decides, from the third step on
@@ -60,7 +60,7 @@ run all "$steps" >"$work/all"
 awk 'NR > 1 { $2 = $2 / 2 } { print $1, $2, $3 }' "$work/profile" >"$work/table"
 read -r bits dt <<<"$(fit)"
 echo "link: $bits bit/s, ${dt} s a transmission, as measured"
-ace-policy dynacomm --bandwidth "${bits}bit" --dt "${dt}s" "$work/table" |
+ace-advise dynacomm --bandwidth "${bits}bit" --dt "${dt}s" "$work/table" |
     grep '^backward' >"$work/plan"
 
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }

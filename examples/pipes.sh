@@ -114,6 +114,7 @@ find_text() {
 	[ -r "$text" ] || die "cannot read '$text'"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||
 	    die "too little text in '$text': give some with CORPUS=FILE"
+	echo "$name: matrix products by $(train --blas)" >&2
 }
 
 # ---- a run ----

@@ -20,15 +20,16 @@
 /* OpenBLAS's own; without it there is nothing to set.  One process per device
  * is the parallelism here, and more threads would change the sums. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
+extern char *openblas_get_config(void) __attribute__((weak));
 
 struct opts {
 	struct run_options run;
-	int check, help;
+	int check, help, blas;
 	int warmup_set;
 };
 
 enum {
-	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_CHECK, OPT_CLIP, OPT_CLOCK,
+	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CHECK, OPT_CLIP, OPT_CLOCK,
 	OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
 	OPT_EVERY, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
@@ -41,6 +42,7 @@ static const struct option options[] = {
 	{ "apply", required_argument, NULL, OPT_APPLY },
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "beta2", required_argument, NULL, OPT_BETA2 },
+	{ "blas", no_argument, NULL, OPT_BLAS },
 	{ "check-gradient", no_argument, NULL, OPT_CHECK },
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "clock", no_argument, NULL, OPT_CLOCK },
@@ -95,7 +97,7 @@ static const char usage[] =
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
 "                          last layer first, at these rows of the profile\n"
-"      --profile FILE      with --cuts: a table for ace-policy dynacomm\n"
+"      --profile FILE      with --cuts: a table for ace-advise dynacomm\n"
 "      --clock             say in each shard how long it was computed, and\n"
 "                          with --cuts what each tensor of the one before took\n"
 "      --group N           values per group of the stream\n"
@@ -126,7 +128,8 @@ static const char usage[] =
 "      --every N           rounds between (only at start and end)\n"
 "      --valid X           share of the text that is kept (0.1)\n"
 "      --windows N         places in it (256)\n"
-"      --check-gradient    against finite differences; 1 if wrong\n";
+"      --check-gradient    against finite differences; 1 if wrong\n"
+"      --blas              say which library multiplies the matrices, and end\n";
 
 static int
 size_arg(size_t *x, const char *s, size_t least, size_t most)
@@ -177,6 +180,7 @@ static int
 set_flag(struct opts *o, int key)
 {
 	switch (key) {
+	case OPT_BLAS: o->blas = 1; return 0;
 	case OPT_CHECK: o->check = 1; return 0;
 	case OPT_CLOCK: o->run.clock = 1; return 0;
 	case OPT_EVAL: o->run.eval = 1; return 0;
@@ -295,6 +299,16 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	return 0;
 }
 
+/* Which library multiplies the matrices: a reference BLAS takes several times
+ * as long as OpenBLAS, and nothing else would tell. */
+static int
+blas(void)
+{
+	(void)printf("%s\n", openblas_get_config != NULL ?
+	    openblas_get_config() : "not OpenBLAS, and probably slow");
+	return fflush(stdout);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -312,6 +326,8 @@ main(int argc, char **argv)
 		openblas_set_num_threads(1);
 	if (parse(&o, argc, argv) < 0)
 		return 2;
+	if (o.blas)
+		return blas() < 0 ? 4 : 0;
 	if (o.help)
 		return fputs(usage, stdout) < 0 || fflush(stdout) != 0 ? 4 : 0;
 	if (optind == argc)

@@ -89,39 +89,22 @@ emit_init(struct emit *x, struct link *link, struct model *m,
 	return set_cuts(x, cuts, e);
 }
 
-/* The times of the round before, in the order in which the tensors leave. */
-static int
-tell_times(struct emit *x, struct ace_error *e)
-{
-	const size_t n = x->m->ntensors;
-	char *text = malloc(n * 16 + 1);
-	size_t i, at = 0;
-	int c;
-
-	if (text == NULL)
-		return fail(e, 4, "no memory for", "the times");
-	for (i = 0; i < n; i++)
-		at += (size_t)snprintf(text + at, 16, "%s%.6g", i > 0 ? "," :
-		    "", x->took[i] < 9e6 ? x->took[i] : 9e6);
-	c = ace_write_key(x->link->out, "layer.seconds", text, e);
-	free(text);
-	return c;
-}
-
 int
 emit_begin(struct emit *x, uint64_t round, uint64_t version, uint64_t samples,
     struct ace_error *e)
 {
-	int c;
+	int c = link_begin(x->link, ACE_GRADIENT, round, version, samples, e);
 
-	if (x->link->compute >= 0 && x->rounds > 0 &&
-	    (c = tell_times(x, e)) < 0)
+	/* of the round before, in the order in which the tensors leave */
+	if (c >= 0 && x->link->compute >= 0 && x->rounds > 0)
+		c = ace_write_times(x->link->out, x->took, x->m->ntensors, e);
+	if (c < 0)
 		return c;
 	x->next = 0;
 	x->m->ready = emit_ready;
 	x->m->arg = x;
 	x->last = now();
-	return link_begin(x->link, ACE_GRADIENT, round, version, samples, e);
+	return 0;
 }
 
 int

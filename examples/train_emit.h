@@ -2,7 +2,7 @@
  * Gradients that leave while the rest is still computed: tensor by tensor from
  * the last layer on, handed to the link at the cuts (DynaComm, JSAC 2022).
  *
- * Rows, as ace-policy(1) counts layers, are the tensors from the first layer
+ * Rows, as ace-advise(1) counts layers, are the tensors from the first layer
  * on: row ntensors leaves first.
  */
 #ifndef TRAIN_EMIT_H
@@ -36,7 +36,7 @@ int emit_begin(struct emit *x, uint64_t round, uint64_t version,
     uint64_t samples, struct ace_error *e);
 int emit_end(struct emit *x, struct ace_error *e);
 
-/* emit_profile(x, file, e): a table for ace-policy dynacomm. */
+/* emit_profile(x, file, e): a table for ace-advise dynacomm. */
 int emit_profile(const struct emit *x, const char *file, struct ace_error *e);
 void emit_release(struct emit *x);
 

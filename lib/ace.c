@@ -1,5 +1,5 @@
 /*
- * The installed interface: a thin coat over stream/, for programs that are
+ * The installed interface: a thin coat over format/, for programs that are
  * not ours.
  */
 #include <math.h>
@@ -9,9 +9,11 @@
 
 #include "ace.h"
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/version.h"
+#include "format/array.h"
 #include "format/keys.h"
 #include "format/reader.h"
 #include "format/values.h"
@@ -25,7 +27,11 @@ struct ace_reader {
 	size_t nt;
 	unsigned char schema_id[16];
 	struct ace_writer *to;	/* annotations go there; it points back */
+	struct ace_writer *out;	/* and what stands between shards; so does it */
+	struct buf held;	/* of that, until `out' is known */
 };
+
+enum { ACE_HELD = 1 << 20 };
 
 struct ace_writer {
 	struct writer *w;
@@ -36,7 +42,7 @@ struct ace_writer {
 	float *x;
 	size_t n;		/* values in x */
 	struct text_kv kv;	/* of the next shard */
-	struct ace_reader *from;
+	struct ace_reader *from, *in;
 };
 
 const char *
@@ -79,6 +85,55 @@ ace_note(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&a->policy, r, e);
 }
 
+/* Between shards, {u32 type, u32 length, payload} each. */
+static int
+ace_loose(void *arg, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	struct ace_reader *a = arg;
+	unsigned char head[8];
+	int k;
+
+	if (!frame_safe_to_copy(f->type))
+		return 0;
+	if (a->out != NULL)
+		return writer_loose(a->out->w, r, e);
+	if (a->held.n + f->raw_len > ACE_HELD)
+		return err_set(e, ERR_DATA, "limit: more than %d bytes before "
+		    "the first shard", ACE_HELD);
+	bytes_set32(head, f->type);
+	bytes_set32(head + 4, (uint32_t)f->raw_len);
+	k = buf_put(&a->held, head, sizeof(head), e);
+	return k < 0 ? k : buf_put(&a->held, f->raw, f->raw_len, e);
+}
+
+/* From now on what stands between a's shards goes to w, and first what did. */
+static int
+ace_join(struct ace_reader *a, struct ace_writer *w, struct err *e)
+{
+	struct bytes b = BYTES(a->held.p, a->held.n);
+	uint32_t type, n;
+	int r = 0;
+
+	if (a->out == w)
+		return 0;
+	if (a->out != NULL)
+		a->out->in = NULL;
+	if (w->in != NULL)
+		w->in->out = NULL;
+	a->out = w;
+	w->in = a;
+	if (b.n != 0)
+		r = writer_begin(w->w, &w->schema, e);
+	while (r == 0 && b.at < b.n) {
+		type = bytes_next32(&b);
+		n = bytes_next32(&b);
+		r = writer_note(w->w, type, bytes_take(&b, n), n, e);
+	}
+	buf_release(&a->held);
+	return r;
+}
+
 struct ace_reader *
 ace_reader_new(int fd, struct ace_error *out)
 {
@@ -94,6 +149,7 @@ ace_reader_new(int fd, struct ace_error *out)
 		return NULL;
 	}
 	a->v = (struct values)VALUES_INIT;
+	reader_loose(a->r, ace_loose, a);
 	a->v.note = ace_note;
 	a->v.arg = a;
 	return a;
@@ -211,6 +267,9 @@ ace_reader_free(struct ace_reader *a)
 	if (a == NULL)
 		return;
 	ace_unlink(a, a->to);
+	if (a->out != NULL)
+		a->out->in = NULL;
+	buf_release(&a->held);
 	reader_free(a->r);
 	values_release(&a->v);
 	text_release(&a->policy);
@@ -400,7 +459,8 @@ ace_write_shard_of(struct ace_writer *a, struct ace_reader *of,
 		r = shard_set_run(&s, from->run, &e);
 	if (r == 0 && strcmp(was.device, from->device) != 0)
 		r = shard_set_device(&s, from->device, &e);
-	if (r == 0 && (r = ace_start(a, &s, from, &e)) == 0) {
+	if (r == 0 && (r = ace_join(of, a, &e)) == 0 &&
+	    (r = ace_start(a, &s, from, &e)) == 0) {
 		ace_unlink(of, of->to);
 		ace_unlink(a->from, a);
 		of->to = a;
@@ -436,6 +496,28 @@ ace_write_values(struct ace_writer *a, const float *x, size_t n,
 			schema_span(&a->schema, a->group, &a->span);
 	}
 	return 0;
+}
+
+int
+ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
+    struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+	struct buf b = BUF_INIT;
+	size_t i;
+	int r = 0;
+
+	if (!a->in_shard || a->group != 0 || a->n != 0 || n != a->schema.n)
+		r = err_set(&e, ERR_USAGE, "times outside a shard, after its "
+		    "values or not one for each tensor");
+	for (i = 0; i < n && r == 0; i++)
+		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))
+			r = err_set(&e, ERR_USAGE, "time %g of tensor %zu",
+			    seconds[i], i);
+	if (r == 0 && (r = array_put_times(seconds, n, &b, &e)) == 0)
+		r = writer_note(a->w, FRAME_TIME, b.p, b.n, &e);
+	buf_release(&b);
+	return ace_fail(out, r, &e);
 }
 
 int
@@ -476,6 +558,8 @@ ace_writer_free(struct ace_writer *a)
 	if (a == NULL)
 		return;
 	ace_unlink(a->from, a);
+	if (a->in != NULL)
+		a->in->out = NULL;
 	writer_free(a->w);
 	schema_release(&a->schema);
 	text_release(&a->kv);

@@ -34,7 +34,8 @@ enum ace_kind {
 
 enum ace_dtype {
 	ACE_F32 = 0, ACE_F16 = 1, ACE_BF16 = 2, ACE_F64 = 3, ACE_I32 = 4,
-	ACE_I64 = 5
+	ACE_I64 = 5, ACE_U8 = 6, ACE_BOOL = 7, ACE_F8E4M3 = 8, ACE_F8E5M2 = 9,
+	ACE_I8 = 10, ACE_I16 = 11
 };
 
 struct ace_tensor {
@@ -83,7 +84,8 @@ ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
 ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
     struct ace_error *e);
 /* The value of a key the policy put in this shard ("interval"), or NULL;
- * complete once ace_read_group has returned 0. */
+ * complete once ace_read_group has returned 0.  Keys that ace-stream(5) lists
+ * have a value in their range: with any other, reading ends with an error. */
 ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
 /* The value of a key of the shard itself ("model.norm"), or NULL; valid until
  * the next shard. */
@@ -112,13 +114,19 @@ ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
 /* The same, for a filter: with the tensors of r's current shard, and what it
  * says beyond struct ace_shard; while ace_read_group goes on, annotations that
- * stay true of a changed shard go from r to w. */
+ * stay true of a changed shard go from r to w, and so does what r has between
+ * its shards. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
 /* Values in canonical order: any number at a time, over tensor and group
  * boundaries.  The shard wants exactly the schema's total. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
     struct ace_error *e);
+/* How long each of the shard's n tensors took to compute in the step before,
+ * seconds from 0 to 1e7, in the schema's order; inside a shard, before its
+ * values. */
+ACE_API int ace_write_times(struct ace_writer *w, const double *seconds,
+    size_t n, struct ace_error *e);
 /* Sends what is whole so far, up to a tensor's or a group's end, inside a shard:
  * a waiting reader gets it while the rest is still computed.  Filters that need
  * no more than a group to decide hand it on at once. */

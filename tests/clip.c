@@ -115,7 +115,9 @@ record_fd(uint32_t op, int fd, uint64_t at, const void *data, size_t n)
 
 	if (log_fd >= 0 && fstat(fd, &st) == 0) {
 		path_of(fd, path);
-		if (op == CLIP_OP_WRITE && !S_ISREG(st.st_mode))
+		/* what leaves the program, wherever it goes; of the rest only
+		 * what goes to a file stays */
+		if (op == CLIP_OP_WRITE && (fd == 1 || !S_ISREG(st.st_mode)))
 			op = CLIP_OP_OUT;
 		if (op == CLIP_OP_SYNC && S_ISDIR(st.st_mode))
 			op = CLIP_OP_SYNCDIR;

@@ -157,8 +157,9 @@ relative(char out[160], const char *p, size_t n)
 	size_t m;
 
 	(void)snprintf(full, sizeof(full), "%.*s", (int)n, p);
-	(void)snprintf(base, sizeof(base), "%s/%s/", proc_dir, "work");
+	(void)snprintf(base, sizeof(base), "%s/work", proc_dir);
 	m = strncmp(full, base, strlen(base)) == 0 ? strlen(base) : 0;
+	m += m != 0 && full[m] == '/';
 	(void)snprintf(out, 160, "%.150s", full + m);
 	n = strlen(out);
 	if (n > 0 && out[n - 1] == '/')

@@ -58,8 +58,6 @@ static const struct prog progs[] = {
 	{ "ace-score", ace_score_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-select", ace_select_main, { "-p", "0.5" }, PLAIN, 0, 0 },
 	{ "ace-select", ace_select_main, { "-b", "1200" }, PLAIN, 0, 0 },
-	{ "ace-select", ace_select_main, { "-b", "1200", "--one-pass",
-	    "--memory", "1" }, PLAIN, 0, 11 },
 	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, PLAIN, 0, 0 },
 	{ "ace-aggregate", ace_aggregate_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, PLAIN, 0, 0 },
@@ -68,7 +66,6 @@ static const struct prog progs[] = {
 	{ "ace-inspect", ace_inspect_main, { "--stats" }, PLAIN, 0, 0 },
 	{ "ace-expand", ace_expand_main, { "--wait", "0" }, STATE, 0, 0 },
 	{ "ace-score", ace_score_main, { NULL }, STATE, 0, 0 },
-	{ "ace-select", ace_select_main, { "-b", "1200" }, STATE, 0, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, STATE, 0, 0 },
 	{ "ace-compress", ace_compress_main, { "-c", "q8", "--sync", "none" }, STATE, 0, 0 },
 	{ "ace-ack", ace_ack_main, { "--sync", "none" }, STATE, 0, 0 },
@@ -520,7 +517,7 @@ one(const struct prog *g, const char *file, unsigned long every)
 		t.failed += r != 0;
 		t.dir = dir;
 		t.before = dir_sum(dir);
-		end = t.ngood - 128;	/* a shard that ended has ended */
+		end = t.ngood - FRAME_HEAD_SIZE - FRAME_TAIL_SIZE;	/* a shard that ended has ended */
 	} else if ((r = call(g, NULL, good, t.ngood, 0)) != 0) {
 		(void)fprintf(tap, "# good input: status %d, %s", r, message);
 		t.failed++;

@@ -348,7 +348,7 @@ deco(char **v, size_t n, int ahead)
 		d.min = 1e-4;
 		d.kd = ahead ? AHEAD_KD : d.kd;
 		replan_see(&t, &s);
-		if ((c = replan_plan(&t, &d, REPLAN_TTA, &e)) < 0)
+		if ((c = replan_plan(&t, &d, &e)) < 0)
 			die(ERR_MSG(&e));
 		changes += (size_t)c;
 		before = now;

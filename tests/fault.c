@@ -50,15 +50,15 @@ static const struct fault_case cases[] = {
 	    "ace-recv --spool D >rest; ace-aggregate --spool D --steps 1 >rest; "
 	    "ace-recv --spool D sent0 | ace-ack -S S >rest; ",
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
-	{ "compress-momentum", MADE "ace-compress -S S --feedback momentum "
+	{ "compress-momentum", MADE "ace-compress -S S --error-feedback momentum "
 	    "-c q8 in0 >rest; ",
-	    "ace-compress -S S --feedback momentum -c q8 in1 > out", 0 },
+	    "ace-compress -S S --error-feedback momentum -c q8 in1 > out", 0 },
 	{ "compress-resend", CODED, "ace-compress -S S --resend > out", 0 },
 	{ "expand", CODED, "ace-expand -S S in1 > out", 0 },
-	{ "expand-cache", MADE "ace-compress -S S --feedback ef21 -c q8 in0 "
+	{ "expand-cache", MADE "ace-compress -S S --error-feedback ef21 -c q8 in0 "
 	    ">sent0; ", "ace-expand --cache C sent0 > out", 0 },
-	{ "expand-cache-next", MADE "ace-compress -S S --feedback ef21 -c q8 "
-	    "in0 >sent0; ace-compress -S S --feedback ef21 -c q8 "
+	{ "expand-cache-next", MADE "ace-compress -S S --error-feedback ef21 -c q8 "
+	    "in0 >sent0; ace-compress -S S --error-feedback ef21 -c q8 "
 	    "in1 >sent1; ace-expand --cache C sent0 >rest; ",
 	    "ace-expand --cache C sent1 > out", 0 },
 	{ "score", MADE "ace-score -S S in0 >rest; ",
@@ -69,9 +69,10 @@ static const struct fault_case cases[] = {
 	    "--latency 10ms in0 >rest; ",
 	    "ace-policy -S S --deco --bandwidth 5Mbit --latency 10ms in1 > out",
 	    LEARNS },
-	{ "select", MADE "ace-score in1 >scored; ace-select -S S --one-pass "
-	    "-b 600 in0 >rest; ",
-	    "ace-select -S S --one-pass -b 600 scored > out", LEARNS },
+	{ "select", MADE "ace-score in1 >scored; ",
+	    "ace-select -b 1200 scored > out", 0 },
+	{ "compress-budget", BOTH "ace-select -b 1200 in1 >planned; ",
+	    "ace-compress -S S --window 4 planned > out", 0 },
 	{ "recv-first", CODED, "ace-recv --spool D sent0 > out", LEARNS },
 	{ "recv", BOTH, "ace-recv --spool D sent1 > out", LEARNS },
 	{ "recv-late", TWICE "mkshards -d other -s 1 >late; ",

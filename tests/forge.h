@@ -142,7 +142,8 @@ forge_swap(struct forge *s, size_t a, size_t b)
 static inline void
 forge_ids(struct forge *s)
 {
-	unsigned char id[16] = { 0 }, key[44];
+	unsigned char id[16] = { 0 }, key[40];
+	struct buf table = BUF_INIT;
 	struct forge_frame *f;
 	uint64_t k = 0;
 	size_t i;
@@ -150,19 +151,24 @@ forge_ids(struct forge *s)
 	for (i = 0; i < s->n; i++)
 		if (forge_type(&s->f[i]) == FRAME_SCHM &&
 		    (s->f[i].head[8] & FRAME_LZ4) == 0)
-			pack_hash128(s->f[i].p, s->f[i].n, id);
+			assert(buf_put(&table, s->f[i].p, s->f[i].n, NULL) == 0);
+	if (table.n != 0)
+		pack_hash128(table.p, table.n, id);
+	buf_release(&table);
 	for (i = 0; i < s->n; i++) {
 		f = &s->f[i];
 		if ((f->keep & KEEP_BODY) == 0 && id[0] + id[1] + id[2] != 0) {
 			if (forge_type(f) == FRAME_HEAD && f->n >= 40)
 				memcpy(f->p + 24, id, 16);
-			if (forge_type(f) == FRAME_SHRD && f->n >= 88)
-				memcpy(f->p + 72, id, 16);
+			if (forge_type(f) == FRAME_SHRD && f->n >= 56)
+				memcpy(f->p + 40, id, 16);
 		}
-		if (forge_type(f) == FRAME_SHRD && f->n >= 44) {
-			memcpy(key, f->p, 44);
-			k = pack_hash64(key, 44);
+		if (forge_type(f) == FRAME_SHRD && f->n >= 40) {
+			memcpy(key, f->p, 40);
+			k = pack_hash64(key, 40);
 		}
+		if (forge_type(f) == FRAME_TAIL)
+			k = 0;
 		if ((f->keep & KEEP_KEY) == 0)
 			bytes_set64(f->head + 32, k);
 		if (forge_type(f) == FRAME_SEND)

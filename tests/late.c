@@ -63,7 +63,7 @@ header(struct late *x)
 	x->frame = 0;
 	if (frame_decode(&h, x->head, FRAME_MAX_HARD, 0, &e) < 0)
 		return;
-	x->left = (h.wire_len + 63ull) / 64 * 64;
+	x->left = (uint64_t)h.wire_len + frame_padding(h.wire_len);
 	if (h.type != FRAME_DATA)
 		return;
 	x->frame = FRAME_HEAD_SIZE + (size_t)x->left;

@@ -4,8 +4,8 @@
  * the message of a reader begins.
  *
  * The good stream is HEAD SCHM pROv SHRD xyZz DATA SEND TAIL, of
- * mkshards -a -p -n 16.  Two come out that a reader of this version has to
- * accept, DIR/good-later.aceg and DIR/good-no-shard.aceg.
+ * mkshards -a -p -n 16.  Those that come out as DIR/good-what.aceg a reader of
+ * this version has to accept.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -68,6 +68,36 @@ lz4_block(struct forge *s, unsigned long arg)
 	forge_payload(f, out, n);
 	f->head[8] |= FRAME_LZ4;
 	f->raw = arg;
+}
+
+/* A payload as LZ4 where it may not be: it packs, or is made longer. */
+static void
+lz4_frame(struct forge *s, unsigned long at)
+{
+	struct forge_frame *f = &s->f[at];
+	unsigned char out[1024];
+	size_t n, raw = f->n;
+
+	f->p = realloc(f->p, raw + 1);
+	assert(f->p != NULL);
+	n = pack_lz4(out, sizeof(out), f->p, raw);
+	assert(n != 0);
+	forge_payload(f, out, n);
+	f->head[8] |= FRAME_LZ4;
+	f->raw = raw;
+	f->keep |= KEEP_BODY;
+}
+
+/* As every frame's header was before version 1. */
+static void
+draft(struct forge *s, unsigned long from)
+{
+	size_t i;
+
+	for (i = from; i < s->n; i++) {
+		s->f[i].head[10] = 8;
+		s->f[i].head[11] = 1;
+	}
 }
 
 static void
@@ -168,10 +198,66 @@ stranger(struct forge *s, unsigned long type)
 }
 
 static void
-receipt(struct forge *s, unsigned long arg)
+between(struct forge *s, unsigned long type)
 {
-	(void)arg;
-	(void)forge_insert(s, DATA, FRAME_RCPT, "?", 1);
+	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
+}
+
+/* A receipt, inside the shard or, with a byte that is not 0, before it. */
+static void
+receipt(struct forge *s, unsigned long at)
+{
+	unsigned char b[80] = { 0 };
+
+	(void)forge_insert(s, at == 0 ? DATA : SHRD, FRAME_RCPT, b,
+	    sizeof(b));
+	if (at != 0)
+		s->f[SHRD].p[at] = at == 44 ? 99 : 1;
+}
+
+/* A plan for the one group there is; `which' says what is wrong with it. */
+static void
+plan(struct forge *s, unsigned long which)
+{
+	unsigned char b[40] = { 0 };
+
+	bytes_set32(b + 4, 1);		/* groups */
+	bytes_set32(b + 8, 8);
+	switch (which) {
+	case 1: bytes_set16(b + 32, 15); break;
+	case 2: b[35] = 1; break;
+	case 3: bytes_set32(b + 36, 0x7fc00000); break;
+	case 4: bytes_set32(b, 1); break;
+	case 5: bytes_set64(b + 24, (uint64_t)0xbff << 52); break;
+	case 6: b[12] = 1; break;
+	case 7: bytes_set16(b + 32, 1 << 14); break;
+	default: break;
+	}
+	(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
+	if (which == 0)
+		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
+}
+
+/* The table in two frames, of which the first has `at' bytes; 0: the first
+ * alone, half of it. */
+static void
+split(struct forge *s, unsigned long at)
+{
+	struct forge_frame f = s->f[SCHM];
+	size_t first = at != 0 ? at : f.n / 2;
+
+	if (at != 0)
+		(void)forge_insert(s, SCHM + 1, FRAME_SCHM, f.p + first,
+		    f.n - first);
+	s->f[SCHM].n = s->f[SCHM].raw = first;
+}
+
+/* One more SCHM frame with nothing in it, before the last. */
+static void
+split_empty(struct forge *s, unsigned long at)
+{
+	split(s, at);
+	(void)forge_insert(s, SCHM + 1, FRAME_SCHM, "", 0);
 }
 
 static void
@@ -205,11 +291,11 @@ shard_kv(struct forge *s, unsigned long which)
 		"\1\0\1\0ab\1\0\2\0bb", "\1\0\1\0ab\0\0\1\0bb"
 	};
 	struct forge_frame *f = &s->f[SHRD];
-	unsigned char b[192 + 12];
+	unsigned char b[96 + 12];
 
-	memcpy(b, f->p, 192);
-	memcpy(b + 192, kv[which], 12);
-	bytes_set32(b + 168, 12);
+	memcpy(b, f->p, 96);		/* with the samples */
+	memcpy(b + 96, kv[which], 12);
+	bytes_set32(b + 80, 12);
 	forge_payload(f, b, sizeof(b));
 }
 
@@ -248,7 +334,7 @@ static const struct tensor tensors[] = {
 	/* 11 */ { .ndim = 255, .dims = 1, .numel = 1, .total = 1 },
 	/* 12 */ { .dim = { 1, 1, 1, 1, 1, 1, 1, 1, 1 }, .ndim = 9,
 	    .numel = 1, .total = 1 },
-	/* 13 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8, .dtype = 6 },
+	/* 13 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8, .dtype = 12 },
 	/* 14 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
 	    .group = UINT32_MAX },
 	/* 15 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
@@ -261,7 +347,13 @@ static const struct tensor tensors[] = {
 	    .name_off = UINT32_MAX },
 	/* 19 */ { .dim = { 8 }, .ndim = 1, .dims = 7, .numel = 8, .total = 8 },
 	/* 20 */ { .dim = { 1u << 31 }, .ndim = 1, .group = 1,
-	    .numel = (uint64_t)1 << 31, .total = (uint64_t)1 << 31 }
+	    .numel = (uint64_t)1 << 31, .total = (uint64_t)1 << 31 },
+	/* 21: 2^31 groups in a few hundred bytes */
+	{ .dim = { (uint64_t)1 << 32 }, .ndim = 1, .group = 2,
+	    .numel = (uint64_t)1 << 32, .total = (uint64_t)1 << 32 },
+	/* 22: and as many as there may be elements */
+	{ .dim = { (uint64_t)1 << 36 }, .ndim = 1, .group = 17,
+	    .numel = (uint64_t)1 << 36, .total = (uint64_t)1 << 36 }
 };
 
 static void
@@ -334,10 +426,10 @@ data(struct forge *s, unsigned long which)
 	/* 1: more than the directory can hold */
 	    { UINT32_MAX, 2, { 0x10, 64 }, 0, 64 },
 	/* 2: group beyond the schema */
-	    { 1, 5, { 0xf0, 0xff, 0xff, 0x03, 0 }, 0, 0 },
+	    { 2, 7, { 0x10, 64, 0xf0, 0xff, 0xff, 0x03, 0 }, 0, 64 },
 	/* 3: gap that would wrap round */
-	    { 1, 12, { 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-		0xff, 0x01, 64 }, 0, 64 },
+	    { 2, 14, { 0x10, 64, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0x01, 64 }, 0, 128 },
 	/* 4: body beyond the frame */
 	    { 1, 4, { 0x10, 0xff, 0xff, 0x03 }, 0, 64 },
 	/* 5: body length of 2^64 - 1 */
@@ -349,23 +441,41 @@ data(struct forge *s, unsigned long which)
 	    { 1, 2, { 0x10, 64 }, UINT32_MAX, 64 },
 	/* 9: a varint not in its shortest form */
 	    { 1, 3, { 0x10, 0xc0, 0 }, 0, 64 },
-	/* 10: codec 15 */ { 1, 2, { 0x1f, 64 }, 0, 64 },
+	/* 10: codec 15 */ { 1, 3, { 0x1f, 15, 64 }, 0, 64 },
 	/* 11: f32 with a parameter */ { 1, 3, { 0x00, 1, 64 }, 0, 64 },
 	/* 12: f32 of the wrong length */ { 1, 2, { 0x10, 63 }, 0, 63 },
 	/* 13: f32 of no length */ { 1, 2, { 0x10, 0 }, 0, 0 },
 	/* 14: q8 of the wrong length */ { 1, 2, { 0x14, 64 }, 0, 64 },
 	/* 15: topk of nothing at all */ { 1, 2, { 0x17, 0 }, 0, 0 },
 	/* 16: lossless of nothing at all */ { 1, 2, { 0x13, 0 }, 0, 0 },
-	/* 17: a codec of a later version */ { 1, 2, { 0x1b, 64 }, 0, 64 }
+	/* 17: a private codec */
+	    { 1, 5, { 0x1f, 0x80, 0x80, 0x01, 64 }, 0, 64 },
+	/* 18: a codec below 15 after the escape */
+	    { 1, 3, { 0x1f, 3, 64 }, 0, 64 },
+	/* 19: a codec above the last */
+	    { 1, 5, { 0x1f, 0xff, 0xff, 0x03, 64 }, 0, 64 },
+	/* 20: the first group with a gap */ { 1, 2, { 0x30, 64 }, 0, 64 }
 	};
-	size_t at = 8 + d[which].len, head = at + frame_padding(at);
+	size_t at = 12 + d[which].len, head = at + frame_padding(at);
 	unsigned char b[1024] = { 0 };
 
 	bytes_set32(b, d[which].n);
 	bytes_set32(b + 4, d[which].dir_len != 0 ? d[which].dir_len :
 	    d[which].len);
-	memcpy(b + 8, d[which].dir, d[which].len);
+	memcpy(b + 12, d[which].dir, d[which].len);
 	forge_payload(&s->f[DATA], b, head + d[which].bodies);
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
+/* A tensor of u8, carried as f16. */
+static void
+exact(struct forge *s, unsigned long dtype)
+{
+	unsigned char b[16 + 32] = { 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
+		0x11, 32 };
+
+	s->f[SCHM].p[32 + 23] = (unsigned char)dtype;
+	forge_payload(&s->f[DATA], b, sizeof(b));
 	s->f[SEND].keep |= KEEP_BODY;
 }
 
@@ -374,13 +484,14 @@ static void
 body(struct forge *s, unsigned long which)
 {
 	const struct lie *l = &lies[which];
-	unsigned char b[256] = { 1, 0, 0, 0, 4, 0, 0, 0, l->codec, l->param };
-	size_t dir = bytes_set_varint(b + 10, l->n);
+	unsigned char b[256] = { 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0,
+		l->codec, l->param };
+	size_t dir = bytes_set_varint(b + 14, l->n);
 
 	b[4] = (unsigned char)(2 + dir);
-	memcpy(b + 64, l->body, l->n < sizeof(l->body) ? l->n :
+	memcpy(b + 16, l->body, l->n < sizeof(l->body) ? l->n :
 	    sizeof(l->body));
-	forge_payload(&s->f[DATA], b, 64u + l->n);
+	forge_payload(&s->f[DATA], b, 16u + l->n);
 	s->f[SEND].keep |= KEEP_BODY;
 }
 
@@ -392,7 +503,12 @@ later(struct forge *s, unsigned long arg)
 	s->f[HEAD].p[2] = 9;		/* minor version */
 	s->f[HEAD].p[8] = 0xff;		/* optional features */
 	s->f[HEAD].p[16] = 1;		/* created */
-	s->f[NOTE].head[9] = 0x80;	/* a flag to be ignored */
+	s->f[HEAD].p[40] = 1;		/* shards */
+	s->f[HEAD].head[9] = 0x80;	/* flags to be ignored */
+	s->f[SHRD].head[9] = 0x80;
+	s->f[NOTE].head[9] = 0x80;
+	s->f[SEND].head[9] = 0x80;
+	s->f[TAIL].head[9] = 0x80;
 }
 
 static void
@@ -406,11 +522,17 @@ no_shard(struct forge *s, unsigned long arg)
 static const struct bad bads[] = {
 	{ "good-later", later, 0 },
 	{ "good-no-shard", no_shard, 0 },
+	{ "good-plan", plan, 8 },
+	{ "good-schema-frames", split, 50 },
+	{ "good-between", between, FRAME_TYPE('x', 'Y', 'Z', 'Z') },
+	{ "good-receipt", receipt, 48 },
 
 	{ "corrupt-magic", HEAD8(HEAD, 0, 0xad) },
-	{ "unsupported-version", HEAD8(HEAD, 11, 2) },
-	{ "unsupported-version-later", HEAD8(DATA, 11, 2) },
-	{ "unsupported-header-length", HEAD8(SHRD, 10, 9) },
+	{ "unsupported-version", HEAD8(HEAD, 10, 2) },
+	{ "unsupported-version-later", HEAD8(DATA, 10, 2) },
+	{ "unsupported-header-length", HEAD8(SHRD, 11, 9) },
+	{ "unsupported-draft", draft, HEAD },
+	{ "unsupported-draft-later", draft, DATA },
 	{ "unsupported-flag", HEAD8(DATA, 8, 2) },
 	{ "unsupported-flag-head", HEAD8(HEAD, 8, 0x80) },
 	{ "corrupt-header-hash", hash, KEEP_HEAD_HASH },
@@ -423,7 +545,7 @@ static const struct bad bads[] = {
 	{ "corrupt-shard-key", HEAD8(DATA, 32, 0x55) },
 	{ "corrupt-shard-key-own", HEAD8(SHRD, 32, 0x55) },
 	{ "corrupt-shard-key-outside", HEAD8(TAIL, 32, 0x55) },
-	{ "corrupt-offset", HEAD8(DATA, 48, 0x40) },
+	{ "corrupt-offset", HEAD8(DATA, 48, 0x41) },
 	{ "corrupt-lengths", HEAD32(SEND, 20, 7) },
 	{ "limit-wire-length", HEAD32(DATA, 16, 32) },
 	{ "limit-wire-length-hard", HEAD32(DATA, 16, 25) },
@@ -434,10 +556,15 @@ static const struct bad bads[] = {
 	{ "corrupt-lz4-bomb", lz4_block, 16u << 20 },
 	{ "corrupt-lz4-zeros", lz4_block, 65536 },
 	{ "corrupt-lz4-none", raw_bomb, 10 },
+	{ "corrupt-lz4-head", lz4_frame, HEAD },
+	{ "corrupt-lz4-shard", lz4_frame, SHRD },
+	{ "corrupt-lz4-send", lz4_frame, SEND },
+	{ "corrupt-lz4-tail", lz4_frame, TAIL },
 
 	{ "unsupported-major", PAY8(HEAD, 0, 2) },
 	{ "unsupported-feature", PAY8(HEAD, 4, 1) },
-	{ "corrupt-head-mbz", PAY8(HEAD, 63, 1) },
+	{ "corrupt-head-mbz", PAY8(HEAD, 55, 1) },
+	{ "corrupt-head-count", PAY8(HEAD, 40, 9) },
 	{ "corrupt-head-short", CUT(HEAD, 1) },
 	{ "corrupt-head-long", longer, HEAD },
 	{ "corrupt-head-schema-id", PAY8(HEAD, 24, 0x55) },
@@ -456,6 +583,19 @@ static const struct bad bads[] = {
 	{ "corrupt-send-twice", twice, SEND },
 	{ "corrupt-tail-twice", twice, TAIL },
 	{ "corrupt-receipt-inside", receipt, 0 },
+	{ "corrupt-receipt-mbz", receipt, 40 },
+	{ "unsupported-receipt-verdict", receipt, 44 },
+	{ "corrupt-statistics-outside", between, FRAME_STAT },
+	{ "unsupported-critical-between", between,
+	    FRAME_TYPE('Z', 'Z', 'Z', 'Z') },
+	{ "corrupt-plan-twice", plan, 0 },
+	{ "unsupported-plan-codec", plan, 1 },
+	{ "corrupt-plan-padding", plan, 2 },
+	{ "corrupt-plan-argument", plan, 3 },
+	{ "corrupt-plan-range", plan, 4 },
+	{ "corrupt-plan-price", plan, 5 },
+	{ "corrupt-plan-mbz", plan, 6 },
+	{ "unsupported-plan-codec-private", plan, 7 },
 	{ "unsupported-critical-frame", stranger, FRAME_TYPE('Z', 'Z', 'Z', 'Z') },
 	{ "corrupt-frame-type", stranger, FRAME_TYPE('a', 0, 'C', 0) },
 	{ "corrupt-garbage", nothing, 1 },
@@ -482,19 +622,23 @@ static const struct bad bads[] = {
 	{ "corrupt-name-offset-far", schema, 18 },
 	{ "corrupt-schema-dims", schema, 19 },
 	{ "limit-group-size-zero", schema, 20 },
+	{ "limit-groups", schema, 21 },
+	{ "limit-groups-most", schema, 22 },
 	{ "corrupt-name-twice", schema_many, 2 },
 	{ "corrupt-schema-cut", CUT(SCHM, 1) },
+	{ "corrupt-schema-half", split, 0 },
+	{ "corrupt-schema-empty-frame", split_empty, 50 },
 	{ "corrupt-schema-longer", longer, SCHM },
 	{ "corrupt-schema-head", CUT(SCHM, 60) },
 
-	{ "mismatch-shard-schema", PAY8(SHRD, 72, 0x55) },
-	{ "corrupt-weight-zero", PAY64(SHRD, 104, 0) },
-	{ "corrupt-weight-nan", PAY64(SHRD, 104, 64) },
-	{ "corrupt-parts", PAY8(SHRD, 44, 0) },
-	{ "corrupt-part", PAY8(SHRD, 40, 1) },
-	{ "unsupported-kind", PAY8(SHRD, 120, 99) },
-	{ "corrupt-shard-mbz", PAY8(SHRD, 191, 1) },
-	{ "corrupt-shard-kv-length", PAY8(SHRD, 171, 0xff) },
+	{ "mismatch-shard-schema", PAY8(SHRD, 40, 0x55) },
+	{ "corrupt-weight-zero", PAY64(SHRD, 56, 0) },
+	{ "corrupt-weight-nan", PAY64(SHRD, 56, 64) },
+	{ "unsupported-kind", PAY8(SHRD, 64, 99) },
+	{ "unsupported-shard-field", PAY8(SHRD, 77, 1) },
+	{ "corrupt-shard-field-zero", PAY64(SHRD, 88, 0) },
+	{ "corrupt-shard-mbz", PAY8(SHRD, 84, 1) },
+	{ "corrupt-shard-kv-length", PAY8(SHRD, 83, 0xff) },
 	{ "corrupt-shard-short", CUT(SHRD, 1) },
 	{ "corrupt-shard-kv-order", shard_kv, 0 },
 	{ "corrupt-shard-kv-twice", shard_kv, 1 },
@@ -523,9 +667,14 @@ static const struct bad bads[] = {
 	{ "corrupt-q8-length", data, 14 },
 	{ "corrupt-topk-empty", data, 15 },
 	{ "corrupt-lossless-empty", data, 16 },
-	{ "unsupported-codec-11", data, 17 },
+	{ "unsupported-codec-private", data, 17 },
+	{ "corrupt-codec-escape", data, 18 },
+	{ "corrupt-codec-65535", data, 19 },
+	{ "corrupt-data-first-gap", data, 20 },
+	{ "corrupt-data-twice", twice, DATA },
+	{ "corrupt-exact-codec", exact, 6 },
 	LIES(body),
-	{ "corrupt-directory-padding", PAY8(DATA, 63, 1) },
+	{ "corrupt-directory-padding", PAY8(DATA, 15, 1) },
 
 	{ "corrupt-digest", PAY8(SEND, 32, 0x55) },
 	{ "corrupt-n-data", PAY8(SEND, 0, 9) },
@@ -534,7 +683,8 @@ static const struct bad bads[] = {
 	{ "corrupt-wire-bytes", PAY8(SEND, 24, 1) },
 	{ "truncated-aborted", PAY8(SEND, 68, 1) },
 	{ "corrupt-send-status", PAY8(SEND, 68, 2) },
-	{ "corrupt-send-mbz", PAY8(SEND, 87, 1) },
+	{ "corrupt-nonzero", PAY8(SEND, 8, 9) },
+	{ "corrupt-send-long", longer, SEND },
 	{ "corrupt-send-short", CUT(SEND, 1) },
 	{ "corrupt-tail-frames", PAY8(TAIL, 0, 9) },
 	{ "corrupt-tail-shards", PAY8(TAIL, 4, 9) },
@@ -543,7 +693,7 @@ static const struct bad bads[] = {
 	{ "corrupt-tail-raw", PAY8(TAIL, 32, 1) },
 	{ "truncated-tail-aborted", PAY8(TAIL, 40, 1) },
 	{ "corrupt-tail-status", PAY8(TAIL, 40, 2) },
-	{ "corrupt-tail-mbz", PAY8(TAIL, 63, 1) },
+	{ "corrupt-tail-mbz", PAY8(TAIL, 47, 1) },
 	{ "corrupt-tail-short", CUT(TAIL, 1) }
 };
 

@@ -1,5 +1,5 @@
 /*
- * mkprofile NAME: a network's layers as a table for ace-policy dynacomm; the
+ * mkprofile NAME: a network's layers as a table for ace-advise dynacomm; the
  * times are those of a batch of 32 at 4 TFLOP/s, a backward pass being twice a
  * forward one.  Without NAME, what networks there are, with their totals.
  */

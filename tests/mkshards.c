@@ -5,6 +5,7 @@
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
  *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY] [-a] [-p]
+ *            [-H FIELD=NUMBER]... [-T SECONDS,SECONDS...] [-D DTYPE] [-A]
  *            >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
@@ -19,6 +20,11 @@
  *   -P   a policy before the data: KEY=VALUE
  *   -K   a key of each shard: KEY=VALUE
  *   -a   an annotation nobody knows in each shard, -p a provenance line
+ *   -A   one between shards, and one before the first
+ *   -H   a field of the head: kind, flags, samples, contributors, incarnation or
+ *        base (the model version) = a number
+ *   -T   how long the tensors took: a frame of so many times
+ *   -D   the type of the tensors' values, as in the schema, a number
  */
 #include <getopt.h>
 #include <math.h>
@@ -32,6 +38,7 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "codec/codec.h"
+#include "format/array.h"
 #include "format/frame.h"
 #include "format/note.h"
 #include "format/values.h"
@@ -49,14 +56,19 @@ struct opts {
 	enum kind kind;
 	struct codec_plan plan;
 	const char *device, *run, *policy, *key;
+	const char *head[8];		/* -H */
+	size_t nhead;
 	uint64_t step, shards, seed, bad;
 	double weight;
-	int note, prov;
+	const char *times;
+	int note, prov, loose;
 	struct codec_plan *turn;	/* -l, -L */
 	size_t nturn;
 	int plan_first;
 	float *table;
 };
+
+static uint8_t dtype;
 
 static void
 die(const struct err *e)
@@ -131,6 +143,29 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
 		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
 }
 
+/* A field of the head, as -H says it. */
+static void
+head(struct shard *s, const char *what)
+{
+	const char *eq = strchr(what, '=');
+	uint64_t v = eq != NULL ? number(eq + 1) : 0;
+
+	if (strncmp(what, "kind=", 5) == 0)
+		s->kind = (uint32_t)v;
+	else if (strncmp(what, "flags=", 6) == 0)
+		s->flags = (uint32_t)v;
+	else if (strncmp(what, "samples=", 8) == 0)
+		s->samples = v;
+	else if (strncmp(what, "contributors=", 13) == 0)
+		s->contributors = (uint32_t)v;
+	else if (strncmp(what, "incarnation=", 12) == 0)
+		s->incarnation = (uint32_t)v;
+	else if (strncmp(what, "base=", 5) == 0)
+		s->base_version = v;
+	else
+		exit(ERR_USAGE);
+}
+
 /* The annotation of -l and -L. */
 static int
 plan(const struct opts *o, struct writer *w, struct err *e)
@@ -176,6 +211,26 @@ policy(const struct opts *o, struct writer *w, struct err *e)
 }
 
 static int
+times(const struct opts *o, struct writer *w, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	double v[64];
+	const char *s = o->times;
+	size_t n = 0;
+	int r;
+
+	while (*s != '\0' && n < 64) {
+		v[n++] = strtod(s, NULL);
+		s += strcspn(s, ",");
+		s += *s == ',';
+	}
+	if ((r = array_put_times(v, n, &b, e)) == 0)
+		r = writer_note(w, FRAME_TIME, b.p, b.n, e);
+	buf_release(&b);
+	return r;
+}
+
+static int
 key(const struct opts *o, struct shard *s, struct err *e)
 {
 	char name[64];
@@ -198,12 +253,15 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 	struct shard s;
 	uint8_t param;
 	uint32_t g;
+	size_t k;
 	int r;
 
 	shard_init(&s);
 	s.step = step;
 	s.weight = o->weight;
 	s.samples = 32;
+	for (k = 0; k < o->nhead; k++)
+		head(&s, o->head[k]);
 	if ((r = shard_set_run(&s, o->run, e)) < 0 ||
 	    (r = shard_set_device(&s, o->device, e)) < 0 ||
 	    (o->key != NULL && (r = key(o, &s, e)) < 0) ||
@@ -211,6 +269,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
 	    e)) < 0) ||
 	    (o->policy != NULL && (r = policy(o, w, e)) < 0) ||
+	    (o->times != NULL && (r = times(o, w, e)) < 0) ||
 	    (o->plan_first && (r = plan(o, w, e)) < 0))
 		goto out;
 	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
@@ -252,6 +311,7 @@ tensor(struct schema *sc, const char *spec, struct err *e)
 	(void)snprintf(name, sizeof(name), "%.*s",
 	    (int)(p != NULL ? p - spec : 255), spec);
 	t.name = name;
+	t.dtype = dtype;
 	while (p != NULL && p[1] != '\0' && t.ndim < SCHEMA_MAX_DIM) {
 		t.dim[t.ndim++] = strtoull(p + 1, &end, 10);
 		p = *end == ',' ? end : NULL;
@@ -301,6 +361,13 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		break;
 	case 'P': o->policy = arg; break;
 	case 'K': o->key = arg; break;
+	case 'T': o->times = arg; break;
+	case 'D': break;
+	case 'H':
+		if (o->nhead < sizeof(o->head) / sizeof(*o->head))
+			o->head[o->nhead++] = arg;
+		break;
+	case 'A': o->loose = 1; break;
 	case 'a': o->note = 1; break;
 	case 'p': o->prov = 1; break;
 	default: exit(ERR_USAGE);
@@ -320,11 +387,13 @@ main(int argc, char **argv)
 	uint64_t i;
 	int k;
 
-	/* the group size goes first: tensors are cut as they are added */
+	/* these go first: tensors are cut as they are added */
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:ap")) != -1)
+		else if (strcmp(argv[k], "-D") == 0)
+			dtype = (uint8_t)number(argv[k + 1]);
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:T:D:H:apA")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);
@@ -343,7 +412,9 @@ main(int argc, char **argv)
 	    writer_open(&w, io, &wo, &e) < 0)
 		die(&e);
 	for (i = 0; i < o.shards; i++)
-		if (shard(&o, w, o.step + i, x, y, &e) < 0)
+		if ((o.loose && (writer_begin(w, &o.sc, &e) < 0 ||
+		    writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "loose", 5,
+		    &e) < 0)) || shard(&o, w, o.step + i, x, y, &e) < 0)
 			die(&e);
 	if (writer_end(w, IO_SYNC_NONE, &e) < 0)
 		die(&e);

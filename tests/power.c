@@ -8,7 +8,11 @@
  *   - the books balance, also after what had left the program has arrived
  *   - all is run once more, blindly, and the books balance
  *
- *   power [-e EVERY]
+ * And again where the program was killed before, at each of its changes: what
+ * it left, durable or not, is what the next one finds and builds on; then the
+ * power fails when that one has answered.
+ *
+ *   power [-e EVERY] [SCENE]
  */
 #include "base/err.h"
 #include "crash.h"
@@ -22,6 +26,8 @@ struct scene {
 	const char *name, *setup, *command;
 	const char *arrives;	/* once something has left the program */
 	const char *again;	/* everything, blindly */
+	const char *before;	/* what is killed before, NULL: the command */
+	const char *ready;	/* what must be there for the command to end */
 };
 
 #define MADE "mkshards -s 0 -k ramp >in0; mkshards -s 1 -k ramp >in1; "
@@ -32,48 +38,62 @@ struct scene {
 #define AGAIN "ace-compress -S S -c topk:0.2 --window 4 in1 | " \
 	"ace-recv --spool D | ace-ack -S S >rest"
 
+#define SUM "cp -r D D2; ace-aggregate --spool D2 --steps 1 >sum; rm in1; "
+#define PUBLISHED "D/test/0/aggregate.aceg"
+#define THERE "test -e " PUBLISHED
+
 static const struct scene scenes[] = {
 	{ "compress", STEP0 SENT, "ace-compress -S S -c topk:0.2 --window 4 in1 "
-	    "> out", "ace-recv --spool D sent1 >rest", AGAIN },
+	    "> out", "ace-recv --spool D sent1 >rest", AGAIN, NULL, NULL },
 	{ "compress, first", MADE "ace-compress -S S2 -c topk:0.2 --window 4 in0 "
 	    ">sent0; mkdir -m 700 D; rm in1; ", "ace-compress -S S -c topk:0.2 "
 	    "--window 4 in0 > out", "ace-recv --spool D sent0 >rest",
 	    "ace-compress -S S -c topk:0.2 --window 4 in0 | "
-	    "ace-recv --spool D | ace-ack -S S >rest" },
+	    "ace-recv --spool D | ace-ack -S S >rest", NULL, NULL },
 	{ "recv, first", MADE "ace-compress -S S -c topk:0.2 --window 4 in0 "
 	    ">sent0; rm in1; ace-recv --spool D2 sent0 >rcpt; ",
 	    "ace-recv --spool D sent0 > out", "ace-ack -S S rcpt >rest",
 	    "ace-compress -S S --resend | ace-recv --spool D | "
-	    "ace-ack -S S >rest" },
+	    "ace-ack -S S >rest", NULL, NULL },
 	{ "recv", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; "
 	    "cp -r D D2; ace-recv --spool D2 sent1 >rcpt; ",
 	    "ace-recv --spool D sent1 > out", "ace-ack -S S rcpt >rest",
-	    AGAIN },
+	    AGAIN, NULL, NULL },
 	{ "recv, late", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 "
 	    ">sent1; mkshards -s 1 -d edge2 | ace-recv --spool D >rest; "
 	    "ace-aggregate --spool D --steps 2 >rest; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rcpt; ",
 	    "ace-recv --spool D sent1 > out", "ace-ack -S S rcpt >rest",
-	    AGAIN },
+	    AGAIN, NULL, NULL },
 	{ "ack", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; "
 	    "ace-recv --spool D sent1 >rcpt; ",
-	    "ace-ack -S S rcpt > out", ":", AGAIN },
+	    "ace-ack -S S rcpt > out", ":", AGAIN, NULL, NULL },
 	{ "aggregate", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 | "
 	    "ace-recv --spool D | ace-ack -S S >rest; cp -r D D2; "
 	    "ace-aggregate --no-provenance --spool D2 --steps 1 >want; ",
-	    "ace-aggregate --spool D --steps 1 > out", ":",
+	    "ace-aggregate --spool D --steps 1 > out",
+	    "test -e D/test/0/manifest",
 	    "{ test -e D/test/last || { ace-aggregate --no-provenance "
-	    "--spool D --steps 1 >got && cmp want got >&2; }; } && " AGAIN },
+	    "--spool D --steps 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL },
 	{ "fence", STEP0 "cp -r S backup; " AGAIN "; rm -rf S; mv backup S; "
 	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; "
 	    "rm in1; ", "ace-ack -S S --fence answer > out", ":",
 	    "ace-recv --spool D --run test --device edge1 --fence 0 | "
-	    "ace-ack -S S --fence" }
+	    "ace-ack -S S --fence", NULL, NULL },
+	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
+	    NULL, NULL },
+	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D --once "
+	    "--reply aggregate sent0 > out", THERE, ":",
+	    "ace-recv --spool D --publish sum", PUBLISHED },
+	{ "publish, waited for", STEP0 SUM, "ace-aggregate --spool D --steps 1 "
+	    "--published > out", THERE, ":",
+	    "ace-recv --spool D --publish sum", PUBLISHED }
 };
 
-/* The books of what is in crash; the fence's balance only at the end. */
+/* The books of what is in crash; the fence's balance only at the end.  Before
+ * anything has left nothing need be there yet. */
 static const char *
-books(const char *when)
+books(const char *when, int left)
 {
 	static char text[700];
 	struct err e = ERR_INIT;
@@ -83,8 +103,11 @@ books(const char *when)
 	struct conserve c;
 	struct stat st;
 
-	if (stat("crash/S/residual", &st) < 0 || stat("crash/D", &st) < 0)
-		return NULL;	/* nothing was absorbed yet */
+	if (stat("crash/S/residual", &st) < 0 || stat("crash/D", &st) < 0) {
+		(void)snprintf(text, sizeof(text), "%s: the state or the spool "
+		    "is gone", when);
+		return left ? text : NULL;
+	}
 	in.n += access("crash/in1", F_OK) == 0;
 	if (conserve_check(&c, &in, &e) < 0 || c.off != 0) {
 		(void)snprintf(text, sizeof(text), "%s: %s", when,
@@ -111,17 +134,17 @@ static const char *
 look(const struct scene *s, int left)
 {
 	int fence = strcmp(s->name, "fence") == 0;
-	const char *wrong = fence ? NULL : books("at once");
+	const char *wrong = fence ? NULL : books("at once", 0);
 
 	if (wrong == NULL && left) {
 		if (!does(s->arrives))
 			wrong = "what had left cannot arrive";
 		else if (!fence)
-			wrong = books("after what had left arrived");
+			wrong = books("after what had left arrived", 1);
 	}
 	if (wrong == NULL && !does(s->again))
 		wrong = "cannot be run again";
-	return wrong != NULL ? wrong : books("run again");
+	return wrong != NULL ? wrong : books("run again", 1);
 }
 
 static unsigned long bad;
@@ -133,12 +156,14 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 	    "nothing unsynced there", "no data", "no names" };
 	const char *wrong;
 	size_t i;
-	int left = 0;
+	int left = k == nops;
 
 	if (turn++ % every != 0)
 		return;
-	for (i = 0; i < k; i++)
-		left |= ops[i].op == CLIP_OP_OUT;
+	/* the whole of it: a part is not taken by anybody; without output the
+	 * end is what is relied on */
+	for (i = 0; i < nops; i++)
+		left = ops[i].op == CLIP_OP_OUT ? i < k : left;
 	build(k, how, j);
 	trees++;
 	if ((wrong = look(s, left)) == NULL || bad++ > 5)
@@ -149,48 +174,117 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 	shell("tail -n 4 says | sed 's/^/#   /'%s", "");
 }
 
+/* The scene's directory as it was, and nothing in the log. */
+static void
+again_from(const char *log)
+{
+	shell("rm -rf work; cp -r template work; : >%s", log);
+}
+
+/* One program in it, killed at its n-th change (0: not), its changes noted. */
+static int
+play(const char *command, const char *log, int64_t n)
+{
+	proc_must(setenv("CLIP_LOG", log, 1) == 0 && chdir("work") == 0,
+	    "work");
+	proc_arm(n != 0 ? CLIP_KILL : CLIP_COUNT, n != 0 ? CLIP_CHANGES : 0, n,
+	    0);
+	proc_forget();
+	(void)proc_start("%s", command);
+	proc_must(proc_wait(PROC_HANG) == 0 && chdir("..") == 0 &&
+	    unsetenv("CLIP_LOG") == 0, command);
+	return proc_status(0);
+}
+
+/* The power fails before change k. */
+static void
+cuts(const struct scene *s, size_t k, int all)
+{
+	size_t j;
+
+	if (all)
+		crash(s, k, ALL, 0);
+	for (j = 0; j < k; j++) {
+		if (!pending(j, k))
+			continue;
+		crash(s, k, DROP, j);
+		if (is_data(&ops[j]))
+			crash(s, k, TORN, j);
+	}
+	crash(s, k, NONE, 0);
+	crash(s, k, NO_DATA, 0);
+	crash(s, k, NO_NAMES, 0);
+}
+
+/* Done without being killed, and cut before each change: how many those were. */
+static size_t
+whole(const struct scene *s, const char *log)
+{
+	size_t k, n;
+
+	again_from(log);
+	load();
+	proc_must(play(s->command, log, 0) == 0, s->command);
+	read_log(log);
+	n = nops;
+	for (k = 0; k <= n; k++)
+		cuts(s, k, 1);
+	forget();
+	return n;
+}
+
+/* Killed at each place that leaves another disk behind, then done, then cut:
+ * how many places that were. */
+static unsigned long
+killed(const struct scene *s, const char *log)
+{
+	const char *begun = s->before != NULL ? s->before : s->command;
+	unsigned long places = 0;
+	struct stat st;
+	off_t was = -1;
+	char ready[300];
+	int64_t n;
+	size_t k;
+
+	for (n = 1;; n++) {
+		again_from(log);
+		(void)play(begun, log, n);
+		if (proc_page->fired == 0)
+			return places;
+		proc_must(stat(log, &st) == 0, log);
+		(void)snprintf(ready, sizeof(ready), "work/%s",
+		    s->ready != NULL ? s->ready : "");
+		if (st.st_size == was || access(ready, F_OK) < 0)
+			continue;
+		was = st.st_size;
+		load();
+		proc_must(play(s->command, log, 0) == 0, s->command);
+		read_log(log);
+		for (k = nops; k > 0 && ops[k - 1].op != CLIP_OP_OUT; k--)
+			;
+		cuts(s, k != 0 ? k : nops, 0);
+		places++;
+		forget();
+	}
+}
+
 static int
 one_scene(const struct scene *s, int number)
 {
 	char log[300];
-	size_t k, j;
-	unsigned long before = trees;
+	size_t n;
+	unsigned long before = trees, places;
 
 	bad = 0;
 	shell("rm -rf template work says; mkdir -m 700 template; cd template; "
 	    "PATH=$BUILD:$BUILD/tests:$PATH; { set -e; %s }", s->setup);
-	shell("cp -r template work; : >log.bin%s", "");
-	load();
 	(void)snprintf(log, sizeof(log), "%s/log.bin", proc_dir);
-	proc_must(setenv("CLIP_LOG", log, 1) == 0 && chdir("work") == 0,
-	    "work");
-	proc_arm(CLIP_COUNT, 0, 0, 0);
-	proc_forget();
-	(void)proc_start("%s", s->command);
-	proc_must(proc_wait(PROC_HANG) == 0 && proc_status(0) == 0 &&
-	    chdir("..") == 0 && unsetenv("CLIP_LOG") == 0, s->command);
-	read_log(log);
-	for (k = 0; k <= nops; k++) {
-		if (k != 0 && ops[k - 1].op == CLIP_OP_OUT && k != nops)
-			crash(s, k, NONE, 0);
-		crash(s, k, ALL, 0);
-		for (j = 0; j < k; j++) {
-			if (!pending(j, k))
-				continue;
-			crash(s, k, DROP, j);
-			if (is_data(&ops[j]))
-				crash(s, k, TORN, j);
-		}
-		crash(s, k, NONE, 0);
-		crash(s, k, NO_DATA, 0);
-		crash(s, k, NO_NAMES, 0);
-	}
-	(void)printf("%sok %d - %s: %zu changes, %lu trees, %lu wrong\n",
-	    bad != 0 || nops < 5 ? "not " : "", number, s->name, nops,
-	    trees - before, bad);
-	k = nops;
-	forget();
-	return bad != 0 || k < 5;
+	n = s->before == NULL ? whole(s, log) : 0;
+	places = killed(s, log);
+	(void)printf("%sok %d - %s: %zu changes, killed at %lu, %lu trees, %lu "
+	    "wrong\n", bad != 0 || n + places < 5 ? "not " : "", number, s->name,
+	    n, places, trees - before, bad);
+	return bad != 0 || n + places < 5;
 }
 
 int
@@ -206,7 +300,8 @@ main(int argc, char **argv)
 	}
 	proc_enter("ace-power");
 	for (i = 0; i < n; i++)
-		failed |= one_scene(&scenes[i], (int)i + 1);
+		if (optind >= argc || strcmp(argv[optind], scenes[i].name) == 0)
+			failed |= one_scene(&scenes[i], (int)i + 1);
 	(void)printf("1..%zu\n", n);
 	proc_end();
 	return failed;

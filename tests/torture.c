@@ -97,7 +97,7 @@ start_mail(int d)
 static void
 start_aggregator(void)
 {
-	w.agg_line = proc_start("ace-aggregate --sum --spool %s/D --run run "
+	w.agg_line = proc_start("ace-aggregate --sum --spool %s/D --create --run run "
 	    "--expect %d --quorum 1 --deadline %ums --steps 1 --published | "
 	    "ace-recv --spool %s/D --publish", proc_dir, DEVICES,
 	    5 + choose(60), proc_dir);

@@ -395,7 +395,7 @@ each_aggregate(const char *dir, const char *name, void *arg)
 			ledger_hash(device, id);
 			if (memcmp(id, l.r[i].device, SHARD_ID) != 0)
 				continue;
-			(void)snprintf(path, sizeof(path), "%s/%s/%s.0.aceg",
+			(void)snprintf(path, sizeof(path), "%s/%s/%s.aceg",
 			    dir, name, device);
 			add_file(path, 1, acc);
 		}

@@ -8,7 +8,13 @@
 set -eu
 host=$1 state=$2
 
+# the time counts from where the other side answers: keys and names may take
+# longer than the measuring
+dir=$(mktemp -d)
+trap 'rm -r "$dir"' EXIT
+mkfifo "$dir/up"
+
 # what is measured is in the state every two seconds
-timeout 5 ace-meter -S "$state" /dev/zero |
-    ssh -T "$host" 'cat >/dev/null'
+{ read -r _ <"$dir/up" && timeout 5 ace-meter -S "$state" /dev/zero; } |
+    ssh -T "$host" 'echo up; exec cat >/dev/null' >"$dir/up"
 ace-inspect -v "$state/link" | grep bandwidth

@@ -17,8 +17,8 @@ interval=(--target-divergence 0.04 --interval 5 --min-interval 4
     --max-interval 10)
 
 run() {
-	ace-aggregate --spool "$spool" --expect "$edges" "${rule[@]}" \
-	    --published |
+	ace-aggregate --spool "$spool" --create --expect "$edges" \
+	    "${rule[@]}" --published |
 	    ace-expand -S "$state" |
 	    ace-score -S "$state" |
 	    ace-policy -S "$state" "${policy[@]}" "${interval[@]}" |

@@ -37,7 +37,8 @@ mkdir -p "$dir" || exit 4
 until run "$@"; do
 	# a wrong call does not get better
 	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
-	# two states act for this device: a person has to look
+	# refused: another model, or two states act for this device; a person has
+	# to look
 	[ "${status[-2]}" -ne 5 ] || exit 5
 	echo "train-edge.sh: broken, and again" >&2
 	sleep 1

@@ -14,8 +14,8 @@ rule=(--quorum 1 --deadline 3s)
 policy=(--cmin 8 --cmax 60 --half 20Mbit)
 
 run() {
-	ace-aggregate --spool "$spool" --expect "$edges" "${rule[@]}" \
-	    --published --device "$name" |
+	ace-aggregate --spool "$spool" --create --expect "$edges" \
+	    "${rule[@]}" --published --device "$name" |
 	    ace-expand -S "$state" |
 	    ace-score -S "$state" |
 	    ace-policy -S "$state" "${policy[@]}" |
@@ -33,7 +33,8 @@ mkdir -p "$dir" || exit 4
 until run; do
 	# a wrong call does not get better
 	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
-	# two states act for this device: a person has to look
+	# refused: another model, or two states act for this device; a person has
+	# to look
 	[ "${status[-2]}" -ne 5 ] || exit 5
 	echo "train-relay.sh: broken, and again" >&2
 	sleep 1

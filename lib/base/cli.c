@@ -40,10 +40,21 @@ cli_help_one(const struct cli_opt *o)
 static void
 cli_help(const struct cli *c)
 {
-	const struct cli_opt *o;
+	const struct cli_command *k = c->command;
+	const struct cli_opt *o = k != NULL ? k->opt : c->opt;
 
-	(void)printf("usage: %s %s\n\n%s\n\n", c->prog, c->usage, c->about);
-	for (o = c->opt; o->key != 0; o++)
+	if (k != NULL)
+		(void)printf("usage: %s %s %s\n\n%s.\n\n", c->prog, k->name,
+		    k->usage, k->about);
+	else
+		(void)printf("usage: %s %s\n\n%s\n\n", c->prog, c->usage,
+		    c->about);
+	for (k = c->commands; c->command == NULL && k != NULL &&
+	    k->name != NULL; k++)
+		(void)printf("  %-12s %s\n", k->name, k->about);
+	if (c->command == NULL && c->commands != NULL)
+		(void)printf("\n%s COMMAND --help says more.\n\n", c->prog);
+	for (; o->key != 0; o++)
 		cli_help_one(o);
 	for (o = cli_common; o->key != 0; o++)
 		cli_help_one(o);
@@ -129,7 +140,7 @@ cli_parse(struct cli *c, int argc, char **argv,
 	memset(&t, 0, sizeof(t));
 	t.letters[ns++] = '+';
 	t.letters[ns++] = ':';
-	cli_add(&t, c->opt, &nl, &ns);
+	cli_add(&t, c->command != NULL ? c->command->opt : c->opt, &nl, &ns);
 	cli_add(&t, cli_common, &nl, &ns);
 	optind = 0;
 	opterr = 0;
@@ -165,6 +176,28 @@ cli_parse(struct cli *c, int argc, char **argv,
 }
 
 int
+cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e)
+{
+	const struct cli_command *k;
+	int r;
+
+	if (argc < 2 || argv[1][0] == '-') {
+		r = cli_parse(c, argc, argv, NULL, o, e);
+		return r != 0 ? r : err_set(e, ERR_USAGE, "which command is "
+		    "missing");
+	}
+	for (k = c->commands; k->name != NULL; k++)
+		if (strcmp(k->name, argv[1]) == 0)
+			break;
+	if (k->name == NULL)
+		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);
+	c->command = k;
+	r = cli_parse(c, argc - 1, argv + 1, k->set, o, e);
+	c->first++;		/* the operands stand one further in argv */
+	return r;
+}
+
+int
 cli_exit(const struct cli *c, int r, const struct err *e)
 {
 	/* only --help and text reports use stdio; data goes through io */
@@ -179,7 +212,9 @@ cli_exit(const struct cli *c, int r, const struct err *e)
 	if (e->code != ERR_OK && !e->quiet)
 		(void)fprintf(stderr, "%s: %s\n", c->prog, ERR_MSG(e));
 	if (r == -ERR_USAGE)
-		(void)fprintf(stderr, "Try '%s --help'.\n", c->prog);
+		(void)fprintf(stderr, "Try '%s%s%s --help'.\n", c->prog,
+		    c->command != NULL ? " " : "",
+		    c->command != NULL ? c->command->name : "");
 	return -r;
 }
 

@@ -18,11 +18,24 @@ struct cli_opt {
 };
 enum { CLI_LONG = 256 };
 
+/* One of several things a program does, `prog NAME [options]': its options are
+ * its own. */
+struct cli_command {
+	const char *name;	/* NULL ends the table */
+	const char *usage;	/* after the name: "[options] [FILE]" */
+	const char *about;	/* one line, without a full stop */
+	const struct cli_opt *opt;
+	int (*set)(void *o, int key, const char *arg, struct err *e);
+	int (*run)(void *o, const char *path, struct err *e);
+};
+
 struct cli {
 	const char *prog;	/* "ace-score" */
 	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
 	const char *about;	/* one sentence */
 	const struct cli_opt *opt;	/* ends with key 0 */
+	const struct cli_command *commands;	/* NULL: it has none */
+	const struct cli_command *command;	/* set by cli_command */
 	const char *(*loops)(void);	/* in use, for --version: kern_name */
 	int quiet, verbose;	/* set by -q, -v */
 	int first;		/* index of the first operand in argv */
@@ -37,6 +50,15 @@ struct cli {
 int cli_parse(struct cli *c, int argc, char **argv,
     int (*set)(void *o, int key, const char *arg, struct err *e), void *o,
     struct err *e);
+
+/*
+ * cli_command(c, argc, argv, o, e): for a program with commands.  The first word
+ * names one, into c->command, and the options behind it are that one's.  Without
+ * a command only the common options are known, and --help lists the commands.
+ * Returns as cli_parse; no command, or one that is not in the table, is
+ * -ERR_USAGE.
+ */
+int cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e);
 
 /* cli_exit(c, r, e): what main returns.  r >= 0 is 0; otherwise prints
  * "prog: message" once and returns -r.  Standard output is checked. */

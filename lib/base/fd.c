@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/wait.h"
 
 static int
 fd_wait(int fd, short events, const char *name, struct err *e)
@@ -18,17 +19,20 @@ fd_wait(int fd, short events, const char *name, struct err *e)
 	return 0;
 }
 
-/* Until there is input, or nobody to write to. */
-static int
-fd_either(int fd, int watch, const char *name, struct err *e)
+int
+fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 {
 	struct pollfd p[2] = { { .fd = fd, .events = POLLIN },
 	    { .fd = watch } };
+	int r;
 
-	while (poll(p, 2, -1) < 0)
-		if (errno != EINTR)
-			return err_sys(e, "'%s'", name);
-	return p[0].revents != 0 ? 0 : fd_orphan(watch, 0, e);
+	if (poll(p, 2, ms) < 0)
+		return errno == EINTR ? 0 : err_sys(e, "'%s'", name);
+	if (p[0].revents == 0 && p[1].revents != 0 &&
+	    (r = wait_orphan(watch, 0, e)) < 0)
+		return r;
+	/* what cannot be watched is not waited for again and again */
+	return p[0].revents != 0 || p[1].revents != 0;
 }
 
 int
@@ -40,8 +44,12 @@ fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
 
 	*got = 0;
 	for (;;) {
-		if (watch >= 0 && (r = fd_either(fd, watch, name, e)) < 0)
-			return r;
+		if (watch >= 0 &&
+		    (r = fd_ready(fd, watch, -1, name, e)) <= 0) {
+			if (r < 0)
+				return r;
+			continue;
+		}
 		k = read(fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
 		if (k >= 0) {
 			*got = (size_t)k;
@@ -78,19 +86,6 @@ fd_write(int fd, const void *from, size_t n, const char *name, struct err *e)
 		}
 	}
 	return 0;
-}
-
-int
-fd_orphan(int fd, int ms, struct err *e)
-{
-	struct pollfd p = { .fd = fd };
-
-	if (poll(&p, 1, ms) <= 0 || (p.revents & (POLLERR | POLLHUP)) == 0)
-		return 0;
-	errno = EPIPE;
-	if (e != NULL)
-		e->quiet = 1;	/* as when SIGPIPE is ignored */
-	return err_sys(e, "<stdout>");
 }
 
 void

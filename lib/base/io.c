@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/mono.h"
 #include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024 };
@@ -20,10 +19,11 @@ struct io {
 	int fd;			/* -1: memory */
 	int writing;
 	int own;		/* close fd */
-	int seekable;
+	int seekable, pipe;
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
 	uint64_t count;		/* bytes handed out or taken */
 
 	unsigned char *buf;	/* IO_BUF bytes */
@@ -90,6 +90,7 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 	if (r < 0)
 		return r;
 	(*out)->seekable = S_ISREG(st.st_mode);
+	(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (S_ISFIFO(st.st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return 0;
@@ -139,10 +140,45 @@ io_watch(struct io *io, int fd)
 	io->watch = fd;
 }
 
+void
+io_patience(struct io *io, double silence, double whole)
+{
+	io->silence = silence;
+	io->until = whole > 0 ? mono_now() + whole : 0;
+}
+
+/* Waits for input, as long as there is patience. */
+static int
+io_await(struct io *io, struct err *e)
+{
+	const double began = mono_now();
+	double left, past = 0;
+	int r = 0;
+
+	for (; r == 0; past = mono_now() - began) {
+		left = 60;
+		if (io->silence > 0 && io->silence - past < left)
+			left = io->silence - past;
+		if (io->until > 0 && io->until - began - past < left)
+			left = io->until - began - past;
+		if (left <= 0)
+			return err_set(e, ERR_DATA, "truncated: the time is "
+			    "over, after %.3g s without a byte", past);
+		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
+		    io->name, e);
+	}
+	return r;
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
+	int r;
+
+	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
+	    (r = io_await(io, e)) < 0)
+		return r;
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
@@ -225,28 +261,29 @@ io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 int
 io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 {
-	struct pollfd f = { .fd = io->fd, .events = POLLIN };
 	int r;
 
 	*got = 0;
 	if (io->fd >= 0 && ms >= 0 && io->at == io->have &&
-	    io->rec_at == io->rec.n) {
-		r = poll(&f, 1, ms);
-		if (r < 0 && errno != EINTR)
-			return err_sys(e, "'%s'", io->name);
-		if (r <= 0)
-			return 2;
-	}
+	    io->rec_at == io->rec.n &&
+	    (r = fd_ready(io->fd, io->watch, ms, io->name, e)) <= 0)
+		return r < 0 ? r : IO_NOT_YET;
 	if ((r = io_some(io, p, n, got, e)) < 0)
 		return r;
 	io->count += *got;
-	return *got != 0;
+	return *got != 0 ? IO_GOT : IO_END;
 }
 
 int
 io_can_seek(const struct io *io)
 {
 	return io->seekable;
+}
+
+int
+io_is_pipe(const struct io *io)
+{
+	return io->pipe;
 }
 
 int
@@ -311,16 +348,6 @@ io_rewind(struct io *io, struct err *e)
 	return 0;
 }
 
-void
-io_unmark(struct io *io)
-{
-	io->marked = 0;
-	if (io->rec_at == io->rec.n) {
-		buf_release(&io->rec);
-		io->rec_at = 0;
-	}
-}
-
 /* ---- writing ---- */
 
 int
@@ -348,39 +375,6 @@ io_stdout(struct io **out, int force, struct err *e)
 	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 }
 
-/* Where path's last links lead, allocated: to the name that a rename would have
- * to replace, which need not be there. */
-static char *
-io_target(const char *path, struct err *e)
-{
-	enum { HOPS = 40 };	/* as many as the kernel follows */
-	char to[PATH_MAX], *at = alloc_dup(path, e), *slash, *next;
-	size_t dir, n;
-	ssize_t len;
-	int i;
-
-	for (i = 0; at != NULL && (len = readlink(at, to, sizeof(to))) >= 0;
-	    i++) {
-		if (i == HOPS || (size_t)len == sizeof(to)) {
-			errno = ELOOP;
-			(void)err_sys(e, "'%s'", path);
-			alloc_free(at);
-			return NULL;
-		}
-		slash = to[0] != '/' ? strrchr(at, '/') : NULL;
-		dir = slash != NULL ? (size_t)(slash - at) + 1 : 0;
-		n = dir + (size_t)len;
-		if ((next = alloc_get(n + 1, 1, e)) != NULL) {
-			memcpy(next, at, dir);
-			memcpy(next + dir, to, (size_t)len);
-			next[n] = '\0';
-		}
-		alloc_free(at);
-		at = next;
-	}
-	return at;
-}
-
 /* A device, a FIFO: what stands there is written into. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
@@ -405,19 +399,14 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 static int
 io_create_beside(struct io **out, const char *path, char *target, struct err *e)
 {
-	size_t n = strlen(target) + sizeof(TEMP_NAME);
-	char *tmp = alloc_get(n, 1, e);
+	char *tmp;
 	int fd, r;
 
-	if (tmp == NULL)
-		return -ERR_SYS;
-	(void)snprintf(tmp, n, "%s" TEMP_NAME, target);
-	if ((r = temp_create(tmp, &fd, e)) == 0 &&
-	    (r = io_new(out, fd, 1, path, e)) < 0) {
+	if ((r = temp_beside(target, &tmp, &fd, e)) < 0)
+		return r;
+	if ((r = io_new(out, fd, 1, path, e)) < 0) {
 		(void)close(fd);
 		(void)unlink(tmp);
-	}
-	if (r < 0) {
 		alloc_free(tmp);
 		return r;
 	}
@@ -446,7 +435,7 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 		return io_create_into(out, path, force, e);
 	if (r < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
-	if ((target = io_target(path, e)) == NULL)
+	if ((target = temp_target(path, e)) == NULL)
 		return -ERR_SYS;
 	if ((r = io_create_beside(out, path, target, e)) < 0)
 		alloc_free(target);
@@ -508,40 +497,6 @@ io_sync_path(const char *path, struct err *e)
 	return r;
 }
 
-static mode_t
-io_umask(void)
-{
-	mode_t m = umask(0);
-
-	(void)umask(m);
-	return m;
-}
-
-/* The temporary, closed and checked, under its name; lock: a descriptor that
- * keeps it locked until then. */
-static int
-io_place(struct io *io, int lock, enum io_sync sync, struct err *e)
-{
-	int fd = io->fd, r = 0;
-
-	io->fd = -1;
-	if (lock < 0) {
-		r = err_sys(e, "'%s'", io->name);
-		(void)close(fd);
-	} else if (close(fd) < 0 && errno != EINTR) {
-		r = err_sys(e, "'%s'", io->name);
-	} else if (rename(io->tmp, io->path) < 0) {
-		r = err_sys(e, "'%s'", io->path);
-	}
-	if (lock >= 0)
-		(void)close(lock);
-	if (r < 0)
-		return r;
-	alloc_free(io->tmp);
-	io->tmp = NULL;
-	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
-}
-
 int
 io_commit(struct io *io, enum io_sync sync, struct err *e)
 {
@@ -551,15 +506,16 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 		return r;
 	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
 		return err_sys(e, "'%s'", io->name);
-	if (io->tmp != NULL && fchmod(io->fd, 0666 & ~io_umask()) < 0)
-		return err_sys(e, "'%s'", io->name);
-	if (io->tmp != NULL)
-		return io_place(io, fcntl(io->fd, F_DUPFD_CLOEXEC, 0), sync,
-		    e);
 	fd = io->fd;
 	io->fd = -1;
-	return close(fd) < 0 && errno != EINTR ?
-	    err_sys(e, "'%s'", io->name) : 0;
+	if (io->tmp == NULL)
+		return close(fd) < 0 && errno != EINTR ?
+		    err_sys(e, "'%s'", io->name) : 0;
+	if ((r = temp_place(fd, io->tmp, io->path, io->name, e)) < 0)
+		return r;
+	alloc_free(io->tmp);
+	io->tmp = NULL;
+	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
 }
 
 /* ---- both ---- */

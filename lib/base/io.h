@@ -27,8 +27,9 @@ void io_own(struct io *io);
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 
 /* io_take(io, p, n, ms, got, e): what there is, at most n bytes, without waiting
- * for more.  1 with *got bytes; 0 the end; 2 nothing came for ms milliseconds,
- * ms < 0: waits. */
+ * for more: an enum io_took.  NOT_YET: nothing came for ms milliseconds; with
+ * ms < 0 it waits. */
+enum io_took { IO_END, IO_GOT, IO_NOT_YET };
 int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
     struct err *e);
 
@@ -37,8 +38,8 @@ int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
  * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */
 int io_mark(struct io *io, size_t limit, struct err *e);
 int io_rewind(struct io *io, struct err *e);
-void io_unmark(struct io *io);
 int io_can_seek(const struct io *io);
+int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): to a byte counted from where io was opened; a mark is
  * forgotten.  What cannot seek: -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
@@ -72,10 +73,16 @@ int io_commit(struct io *io, enum io_sync sync, struct err *e);
  * link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
 
-/* io_watch(io, fd): while io waits for input, fd_orphan's error about fd is one
- * of its own: so a long-lived pipe that breaks behind us ends us at once, not
- * when there is something to write. */
+/* io_watch(io, fd): while io waits for input, it also fails when nobody reads the
+ * pipe fd any more (wait_orphan), so that a program ends at once when the one
+ * behind it has ended, and not when there is next something to write.  -1: it
+ * only waits. */
 void io_watch(struct io *io, int fd);
+
+/* io_patience(io, silence, whole): from now on reading fails, -ERR_DATA
+ * "truncated: ...", when nothing came for `silence' seconds, or when `whole'
+ * seconds are over; 0: it may take any time. */
+void io_patience(struct io *io, double silence, double whole);
 
 /* The bytes written to a memory end so far. */
 const unsigned char *io_mem(const struct io *io, size_t *n);

@@ -56,7 +56,8 @@ num_unit(double *v, const char *s, const struct num_unit *u, const char *what,
 	x = strtod(s, &end);
 	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
 		for (; u->name != NULL; u++)
-			if (strcmp(end, u->name) == 0) {
+			if (strcmp(end, u->name) == 0 &&
+			    isfinite(x * u->factor)) {
 				*v = x * u->factor;
 				return 0;
 			}

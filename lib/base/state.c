@@ -35,6 +35,29 @@ state_open(struct state *s, const char *dir, struct err *e)
 	return s->dir != NULL ? 0 : -ERR_SYS;
 }
 
+int
+state_durable(const struct state *s, struct err *e)
+{
+	char *parent = state_path(s, "..", e);
+	int fd, r = 0;
+
+	if (parent == NULL)
+		return -ERR_SYS;
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && fsync(fd) < 0 && errno != EINVAL)
+		r = err_sys(e, "'%s'", parent);
+	else if (fd < 0 && errno != EACCES)
+		r = err_sys(e, "'%s'", parent);
+	else if (fd < 0 && (fd = open(s->dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) >= 0 && syncfs(fd) < 0)
+		/* who may not read the parent syncs all that is beside it */
+		r = err_sys(e, "'%s'", s->dir);
+	if (fd >= 0)
+		(void)close(fd);
+	alloc_free(parent);
+	return r;
+}
+
 /* name is stem.STEP */
 static int
 state_kept(const char *name, const char *stem)

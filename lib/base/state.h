@@ -16,6 +16,11 @@ struct state {
 /* state_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
  * belongs to somebody else or others may write to it. */
 int state_open(struct state *s, const char *dir, struct err *e);
+/* state_durable(s, e): the directory itself survives a power cut: fsync of the
+ * one above it.  To be called before anything leaves that relies on the state,
+ * also where the directory was there: who made it may have been killed before
+ * it was durable. */
+int state_durable(const struct state *s, struct err *e);
 /* state_lock: for the whole run; -ERR_REFUSED when another process has it.
  * Removes what killed programs left unfinished. */
 int state_lock(struct state *s, struct err *e);

@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,86 @@ temp_create(char *path, int *fd, struct err *e)
 	(void)unlink(path);
 	return -ERR_SYS;
 }
+
+/* ---- in the place of another file ---- */
+
+char *
+temp_target(const char *path, struct err *e)
+{
+	enum { HOPS = 40 };	/* as many as the kernel follows */
+	char to[PATH_MAX], *at = alloc_dup(path, e), *slash, *next;
+	size_t dir, n;
+	ssize_t len;
+	int i;
+
+	for (i = 0; at != NULL && (len = readlink(at, to, sizeof(to))) >= 0;
+	    i++) {
+		if (i == HOPS || (size_t)len == sizeof(to)) {
+			errno = ELOOP;
+			(void)err_sys(e, "'%s'", path);
+			alloc_free(at);
+			return NULL;
+		}
+		slash = to[0] != '/' ? strrchr(at, '/') : NULL;
+		dir = slash != NULL ? (size_t)(slash - at) + 1 : 0;
+		n = dir + (size_t)len;
+		if ((next = alloc_get(n + 1, 1, e)) != NULL) {
+			memcpy(next, at, dir);
+			memcpy(next + dir, to, (size_t)len);
+			next[n] = '\0';
+		}
+		alloc_free(at);
+		at = next;
+	}
+	return at;
+}
+
+int
+temp_beside(const char *path, char **temp, int *fd, struct err *e)
+{
+	size_t n = strlen(path) + sizeof(TEMP_NAME);
+	int r;
+
+	if ((*temp = alloc_get(n, 1, e)) == NULL)
+		return -ERR_SYS;
+	(void)snprintf(*temp, n, "%s" TEMP_NAME, path);
+	if ((r = temp_create(*temp, fd, e)) < 0) {
+		alloc_free(*temp);
+		*temp = NULL;
+	}
+	return r;
+}
+
+static mode_t
+temp_umask(void)
+{
+	mode_t m = umask(0);
+
+	(void)umask(m);
+	return m;
+}
+
+int
+temp_place(int fd, const char *temp, const char *path, const char *name,
+    struct err *e)
+{
+	/* keeps the file locked until it has its name, for temp_sweep */
+	int lock = fcntl(fd, F_DUPFD_CLOEXEC, 0), r = 0;
+
+	if (lock < 0 || fchmod(fd, 0666 & ~temp_umask()) < 0) {
+		r = err_sys(e, "'%s'", name);
+		(void)close(fd);
+	} else if (close(fd) < 0 && errno != EINTR) {
+		r = err_sys(e, "'%s'", name);
+	} else if (rename(temp, path) < 0) {
+		r = err_sys(e, "'%s'", path);
+	}
+	if (lock >= 0)
+		(void)close(lock);
+	return r;
+}
+
+/* ---- what others left ---- */
 
 void
 temp_sweep(const char *dir)

@@ -135,16 +135,9 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 static double
 blocks(const struct estimate *m, double levels)
 {
-	double count[ESTIMATE_POINTS + 1], energy[ESTIMATE_POINTS + 1];
 	double above = 0, p, was = 1, f, step, part, sum = 0, below;
 	unsigned i, k, j = 0;
 
-	/* count[i], energy[i]: of the points from i on, smaller ones */
-	count[m->points] = energy[m->points] = 0;
-	for (i = m->points; i-- > 0;) {
-		count[i] = count[i + 1] + m->w[i];
-		energy[i] = energy[i + 1] + m->w[i] * m->x[i] * m->x[i];
-	}
 	for (i = 0; i < m->points; i++) {
 		above += m->w[i];
 		f = above < m->n ? 1 - above / m->n : 0;
@@ -158,8 +151,8 @@ blocks(const struct estimate *m, double levels)
 		/* of the values not above x[i], as a share of a block */
 		below = m->n - (above - m->w[i]);
 		if (j > i && below > 0)
-			sum += part * m->n / below * (energy[j] +
-			    (count[i] - count[j]) * step * step / 12);
+			sum += part * m->n / below * (m->energy[j] +
+			    (m->count[i] - m->count[j]) * step * step / 12);
 	}
 	return sum;
 }

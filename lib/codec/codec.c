@@ -100,6 +100,7 @@ codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
 	unsigned i;
 
 	if (id < CODEC_PRIVATE || find(id) != NULL ||
+	    strcmp(row->name, "none") == 0 ||
 	    named(row->name, strlen(row->name), &other) != NULL)
 		return err_set(e, ERR_USAGE, "codec %lu, '%s': taken",
 		    (unsigned long)id, row->name);
@@ -134,14 +135,14 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 }
 
 const char *
-codec_format(const struct codec_plan *plan, char buf[32])
+codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 {
 	const struct codec_impl *c = find(plan->codec);
 	const char *name = codec_name(plan->codec);
-	char arg[24] = "";
+	char arg[CODEC_ARG] = "";
 
 	if (name == NULL) {
-		(void)snprintf(buf, 32, "codec-%lu",
+		(void)snprintf(buf, CODEC_TEXT, "codec-%lu",
 		    (unsigned long)plan->codec);
 		return buf;
 	}
@@ -149,7 +150,7 @@ codec_format(const struct codec_plan *plan, char buf[32])
 		name = c->title(plan);
 	if (c != NULL && c->format != NULL)
 		c->format(plan, arg);
-	(void)snprintf(buf, 32, "%.9s%.22s", name, arg);
+	(void)snprintf(buf, CODEC_TEXT, "%.9s%.31s", name, arg);
 	return buf;
 }
 

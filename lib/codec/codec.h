@@ -22,8 +22,10 @@ struct estimate;
 enum codec_id {
 	CODEC_TABLE(CODEC_NUMBER)
 	CODEC_MAX,		/* one more than the greatest of the table */
+	CODEC_ESCAPE = 15,	/* in a directory: the number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14	/* from here on: nobody's, codec_register */
+	CODEC_PRIVATE = 1 << 14,	/* and above: nobody's, codec_register */
+	CODEC_ID_MOST = 65534	/* the largest number that can be said */
 };
 #undef CODEC_NUMBER
 
@@ -49,9 +51,18 @@ struct codec_ctx {
  */
 int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 
-/* codec_format: the inverse, for reports: "topk:0.01".  Returns buf. */
-const char *codec_format(const struct codec_plan *plan, char buf[32]);
+/* codec_format: the inverse, "topk:0.01".  Returns buf.  CODEC_ARG: bytes of
+ * what follows the name, its end too. */
+enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
+const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
+
+/* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
+static inline int
+codec_exact(uint32_t codec, uint8_t param)
+{
+	return codec == CODEC_F32 || (codec == CODEC_LOSSLESS && param == 0);
+}
 
 /*
  * codec_register(row, id): one more codec, for this process, under a private
@@ -83,8 +94,8 @@ int codec_param(const struct codec_plan *plan);
  * codec_knob(plan): 1 when the argument is a knob that turns as finely as one
  * likes.  codec_turn(plan, f): the plan coarser by the factor f > 0, fewer
  * bytes where f > 1: a step or a threshold times f; a fraction, or bits,
- * divided by f; within what the codec takes.  Without a knob the plan as it
- * is.
+ * divided by f (chunks keep whole numbers); within what the codec takes.
+ * Without a knob the plan as it is.
  */
 int codec_knob(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);

@@ -1,77 +1,152 @@
 #include <math.h>
-#include <string.h>
 
-#include "base/elem.h"
 #include "codec/estimate.h"
 
-#define ESTIMATE_LN2 0.69314718055994530942
-
+/*
+ * Both are called some dozen times a group and need no more than nine digits;
+ * as base/elem.h's, they are made of what every machine rounds alike.
+ */
 double
 estimate_log2(double x)
 {
-	return elem_log(x) / ESTIMATE_LN2;
+	int k;
+	double m = frexp(x, &k), s, t;
+
+	if (m < 0.70710678118654752440) {
+		m *= 2;
+		k--;
+	}
+	/* log2 m = 2 / ln 2 atanh(s), |s| < 0.172: s^13 / 13 is below 1e-11 */
+	s = (m - 1) / (m + 1);
+	t = s * s;
+	return k + 2.8853900817779268147 * s * (1 + t * (1.0 / 3 + t *
+	    (1.0 / 5 + t * (1.0 / 7 + t * (1.0 / 9 + t * (1.0 / 11))))));
 }
 
-double
+/* As estimate_log2. */
+static double
 estimate_exp2(double x)
 {
-	return elem_exp(x * ESTIMATE_LN2);
+	double k, r;
+
+	if (x < -1000)
+		return 0;
+	if (x > 1000)
+		x = 1000;
+	k = floor(x + 0.5);
+	r = (x - k) * 0.69314718055994530942;
+	/* Taylor, |r| < 0.347: r^10 / 10! is below 1e-11 */
+	r = 1 + r * (1 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r *
+	    (1.0 / 120 + r * (1.0 / 720 + r * (1.0 / 5040 + r *
+	    (1.0 / 40320 + r * (1.0 / 362880)))))))));
+	return ldexp(r, (int)k);
 }
 
-/* log2 of the density of bin b at *at octaves above bin 0's lower end; 0 when
- * the bin is too thin to tell.  Bin 0 ends at the largest value. */
-static int
-estimate_density(const struct stat_group *s, int b, double top, double *at,
-    double *density)
-{
-	double width = b == 0 ? top - 1 : estimate_exp2(-b);
+/* ---- the histogram's density ---- */
 
-	if (b < 0 || b >= STAT_BINS - 1 || s->hist[b] < (b == 0 ? 3 : 1) ||
-	    (b == 0 && width < 0.01))
-		return 0;
-	*at = b == 0 ? estimate_log2(top) / 2 : 0.5 - b;
-	*density = estimate_log2((double)s->hist[b] / width);
-	return 1;
+/* Of each bin: log2 of the density, at so many octaves above bin 0's lower end;
+ * have 0 when the bin is too thin to tell.  Bin 0 ends at the largest value. */
+struct estimate_bins {
+	double at[STAT_BINS], density[STAT_BINS];
+	char have[STAT_BINS];
+};
+
+/* top: the largest value over bin 0's lower end */
+static void
+estimate_density(struct estimate_bins *d, const struct stat_group *s,
+    double top)
+{
+	int b;
+
+	for (b = 0; b < STAT_BINS; b++) {
+		d->have[b] = b < STAT_BINS - 1 &&
+		    s->hist[b] >= (b == 0 ? 3 : 1) && (b > 0 || top >= 1.01);
+		if (!d->have[b])
+			continue;
+		d->at[b] = b == 0 ? estimate_log2(top) / 2 : 0.5 - b;
+		d->density[b] = estimate_log2((double)s->hist[b]) +
+		    (b == 0 ? -estimate_log2(top - 1) : b);
+	}
 }
 
 /* How the density falls over bin b, per octave upwards: p(x) ~ x^-slope, from
- * its neighbours' densities.  top: the largest value over bin 0's lower end. */
+ * its neighbours' densities. */
 static double
-estimate_slope(const struct stat_group *s, int b, double top)
+estimate_slope(const struct estimate_bins *d, int b)
 {
-	double at[3] = { 0 }, d[3] = { 0 }, sum = 0;
-	int have[3], i, n = 0;
+	double sum = 0;
+	int i, n = 0;
 
-	for (i = 0; i < 3; i++)
-		have[i] = estimate_density(s, b + 1 - i, top, &at[i], &d[i]);
-	for (i = 0; i < 2; i++) {
-		if (!have[i] || !have[i + 1])
+	for (i = b > 0 ? b - 1 : 0; i <= b && i + 1 < STAT_BINS; i++) {
+		if (!d->have[i] || !d->have[i + 1])
 			continue;
-		sum += (d[i] - d[i + 1]) / (at[i + 1] - at[i]);
+		sum += (d->density[i + 1] - d->density[i]) /
+		    (d->at[i] - d->at[i + 1]);
 		n++;
 	}
 	sum = n > 0 ? sum / n : 0;
 	return sum < -1 ? -1 : sum > 12 ? 12 : sum;
 }
 
-/* count values between lo and hi, geometrically spaced, largest first */
+/* ---- the points ---- */
+
+/* count values from lo to lo 2^bits, geometrically spaced, largest first.  As
+ * weights and sizes are geometric, log2(w / x), of which log has the sums in
+ * the end, takes even steps. */
 static void
-estimate_bin(struct estimate *m, double lo, double hi, double count,
+estimate_bin(struct estimate *m, double lo, double bits, double count,
     double slope)
 {
-	double q = estimate_exp2(estimate_log2(hi / lo) / ESTIMATE_PIECES);
-	double r = elem_exp((1 - slope) * elem_log(q)), total = 0, w = 1;
-	double x = lo * sqrt(q), xs[ESTIMATE_PIECES], ws[ESTIMATE_PIECES];
-	int i;
+	double lq = bits / ESTIMATE_PIECES, lr = (1 - slope) * lq;
+	double q = estimate_exp2(lq), r = estimate_exp2(lr);
+	double ws[ESTIMATE_PIECES], w = 1, x = lo * sqrt(q), total = 0, log;
+	unsigned i, at = m->points + ESTIMATE_PIECES;
 
-	for (i = 0; i < ESTIMATE_PIECES; i++, x *= q, w *= r) {
-		xs[i] = x;
+	for (i = 0; i < ESTIMATE_PIECES; i++, w *= r) {
 		ws[i] = w;
 		total += w;
 	}
-	for (i = ESTIMATE_PIECES; i-- > 0; m->points++) {
-		m->x[m->points] = xs[i];
-		m->w[m->points] = count * ws[i] / total;
+	count /= total;
+	log = estimate_log2(count / x);
+	for (i = 0; i < ESTIMATE_PIECES; i++, x *= q, log += lr - lq) {
+		at--;
+		m->x[at] = x;
+		m->w[at] = count * ws[i];
+		m->log[at] = log;
+	}
+	m->points += ESTIMATE_PIECES;
+}
+
+/* The energy is known: all but the largest move to meet it. */
+static void
+estimate_meet(struct estimate *m)
+{
+	double e = 0, fix, log;
+	unsigned i;
+
+	for (i = 1; i < m->points; i++)
+		e += m->w[i] * m->x[i] * m->x[i];
+	fix = e > 0 ? (m->sumsq - m->max * m->max) / e : 1;
+	fix = sqrt(fix < 0.5 ? 0.5 : fix > 2 ? 2 : fix);
+	log = estimate_log2(fix);
+	for (i = 1; i < m->points; i++) {
+		m->x[i] = m->x[i] * fix < m->max ? m->x[i] * fix : m->max;
+		m->log[i] -= log;
+	}
+}
+
+/* The sums over the points from each on. */
+static void
+estimate_sums(struct estimate *m)
+{
+	double count = 0, energy = 0, log = 0;
+	unsigned i = m->points;
+
+	m->count[i] = m->energy[i] = m->log[i] = 0;
+	while (i-- > 0) {
+		m->count[i] = count += m->w[i];
+		m->energy[i] = energy += m->w[i] * m->x[i] * m->x[i];
+		m->log[i] = log += m->w[i] * m->log[i];
 	}
 }
 
@@ -79,39 +154,52 @@ void
 estimate_init(struct estimate *m, const struct stat_group *s,
     const struct codec_ctx *ctx)
 {
-	double lo, e = 0, fix;
-	unsigned i;
+	static const struct codec_ctx none;
+	struct estimate_bins d;
+	double lo, top;
 	int exp, b;
 
-	memset(m, 0, sizeof(*m));
-	if (ctx != NULL)
-		m->ctx = *ctx;
+	m->ctx = ctx != NULL ? *ctx : none;
 	m->n = (double)s->n;
 	m->nonzero = (double)s->nonzero;
 	m->sumsq = (double)s->sumsq;
 	m->sumabs = (double)s->sumabs;
 	m->max = (double)s->max_abs;
-	if (!(m->max > 0) || s->nonzero == 0)
-		return;
-	(void)frexp(m->max, &exp);
-	lo = ldexp(1, exp - 1);
-	m->x[0] = m->max;
-	m->w[0] = 1;
-	m->points = 1;
-	if (s->hist[0] > 1)
-		estimate_bin(m, lo, m->max, (double)(s->hist[0] - 1),
-		    estimate_slope(s, 0, m->max / lo));
-	for (b = 1; b < STAT_BINS; b++)
-		if (s->hist[b] > 0)
-			estimate_bin(m, ldexp(lo, -b), ldexp(lo, 1 - b),
-			    (double)s->hist[b], estimate_slope(s, b, m->max / lo));
-	/* the energy is known: all but the largest move to meet it */
-	for (i = 1; i < m->points; i++)
-		e += m->w[i] * m->x[i] * m->x[i];
-	fix = e > 0 ? (m->sumsq - m->max * m->max) / e : 1;
-	fix = sqrt(fix < 0.5 ? 0.5 : fix > 2 ? 2 : fix);
-	for (i = 1; i < m->points; i++)
-		m->x[i] = m->x[i] * fix < m->max ? m->x[i] * fix : m->max;
+	m->points = 0;
+	if (m->max > 0 && s->nonzero > 0) {
+		(void)frexp(m->max, &exp);
+		lo = ldexp(1, exp - 1);
+		top = m->max / lo;
+		estimate_density(&d, s, top);
+		m->x[0] = m->max;
+		m->w[0] = 1;
+		m->log[0] = -estimate_log2(m->max);
+		m->points = 1;
+		if (s->hist[0] > 1)
+			estimate_bin(m, lo, estimate_log2(top),
+			    (double)(s->hist[0] - 1), estimate_slope(&d, 0));
+		for (b = 1; b < STAT_BINS; b++)
+			if (s->hist[b] > 0)
+				estimate_bin(m, ldexp(lo, -b), 1,
+				    (double)s->hist[b], estimate_slope(&d, b));
+		estimate_meet(m);
+	}
+	estimate_sums(m);
+}
+
+unsigned
+estimate_below(const struct estimate *m, double x)
+{
+	unsigned lo = 0, hi = m->points, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (m->x[mid] < x)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
 }
 
 /* The entropy and the signs, half a percent and chance for rANS and its

@@ -23,6 +23,9 @@ struct estimate {
 	struct codec_ctx ctx;	/* of which only the shape is used */
 	unsigned points;
 	double x[ESTIMATE_POINTS], w[ESTIMATE_POINTS];
+	/* sums over the points from i on, of w, w x^2, w log2(w / x) */
+	double count[ESTIMATE_POINTS + 1], energy[ESTIMATE_POINTS + 1],
+	    log[ESTIMATE_POINTS + 1];
 };
 
 /* estimate_init(m, s, ctx): ctx NULL for a group without rows. */
@@ -31,9 +34,11 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
 
 /* ---- for the codecs ---- */
 
-/* estimate_log2(x), estimate_exp2(x): as elem_log and elem_exp. */
+/* estimate_log2(x), x > 0: to nine digits, the same bits on every machine. */
 double estimate_log2(double x);
-double estimate_exp2(double x);
+
+/* estimate_below(m, x): the first point below x, m->points when none is. */
+unsigned estimate_below(const struct estimate *m, double x);
 
 /* estimate_coded(m, count, levels): bytes of the rANS code (codec/rans.h) of
  * n symbols, count[0] of which are 0 and count[l] +-l, l <= levels. */

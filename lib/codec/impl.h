@@ -50,8 +50,8 @@ struct codec_impl {
 	/* ---- the argument ---- */
 	/* 0, or -ERR_USAGE; what follows the colon, NULL when there is none */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
-	/* what follows the name, ":0.01" or "", into buf[24] */
-	void (*format)(const struct codec_plan *plan, char buf[24]);
+	/* what follows the name, ":0.01" or "", into buf */
+	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
 	/* other names, the last without one; which of them a plan has, whose
 	 * argument format's text is */
 	const struct codec_alias *alias;

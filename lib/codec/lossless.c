@@ -39,7 +39,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	if (plan->param == BF16)
 		memcpy(buf, ":bf16", 6);

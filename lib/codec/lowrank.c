@@ -57,7 +57,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	arg_print((float)(plan->param & (Q8 - 1)), buf);
 	if (plan->param & Q8)

@@ -20,8 +20,9 @@ rans_log2(uint32_t v)
 	return r;
 }
 
-size_t
-rans_entropy(const uint32_t *count, size_t symbols, size_t n)
+/* Of n symbols with these counts, in whole bytes. */
+static size_t
+entropy(const uint32_t *count, size_t symbols, size_t n)
 {
 	uint64_t bits = (uint64_t)n * rans_log2((uint32_t)n);
 	size_t i;
@@ -35,7 +36,7 @@ rans_entropy(const uint32_t *count, size_t symbols, size_t n)
 size_t
 rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n)
 {
-	size_t i, used = 0, bytes = rans_entropy(count, RANS_SYMBOLS, n);
+	size_t i, used = 0, bytes = entropy(count, RANS_SYMBOLS, n);
 
 	for (i = 0; i < RANS_SYMBOLS; i++)
 		used += count[i] != 0;

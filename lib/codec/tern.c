@@ -43,7 +43,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	buf[0] = '\0';
 	if (plan->param == CLIP || plan->param == MSE) {
@@ -238,53 +238,47 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 /* ---- foretold ---- */
 
-/* A block whose largest is x[i], the rest drawn from the points from i on:
- * sums of w, w x, w x^2 of the points from each on. */
-struct tails {
-	double n[ESTIMATE_POINTS + 1], sum[ESTIMATE_POINTS + 1],
-	    sum2[ESTIMATE_POINTS + 1];
-};
-
-/* The error of a value of such a block that is -s, 0 or s, nearest. */
+/* A block whose largest is x[i], the rest drawn from the points from i on;
+ * sum[i]: their sum.  The error of a value of it that is -s, 0 or s, nearest. */
 static double
-nearest(const struct estimate *m, const struct tails *t, unsigned i)
+nearest(const struct estimate *m, const double *sum, unsigned i)
 {
-	double rest = t->n[i] + m->n - m->nonzero;
-	double few = rest > 0 ? (BLOCK - 1) / rest : 0, all, n, sum, s, last;
+	double rest = m->count[i] + m->n - m->nonzero;
+	double few = rest > 0 ? (BLOCK - 1) / rest : 0, all, n, up, s, last;
 	unsigned j = i;
 	int k;
 
-	all = m->x[i] * m->x[i] + few * t->sum2[i];
+	all = m->x[i] * m->x[i] + few * m->energy[i];
 	s = 1.224 * sqrt(all / BLOCK);
-	n = sum = 0;
+	n = up = 0;
 	for (k = 0, last = 0; k < STEPS && s != last; k++) {
 		last = s;
 		for (j = i; j < m->points && m->x[j] > s / 2; j++)
 			;
-		n = 1 + few * (t->n[i] - t->n[j]);
-		sum = m->x[i] + few * (t->sum[i] - t->sum[j]);
-		s = sum / n;
+		n = 1 + few * (m->count[i] - m->count[j]);
+		up = m->x[i] + few * (sum[i] - sum[j]);
+		s = up / n;
 	}
-	return (all - 2 * s * sum + n * s * s) / BLOCK;
+	return (all - 2 * s * up + n * s * s) / BLOCK;
 }
 
 /* Of one that is s with P(|x| / s), at most 1. */
 static double
-drawn(const struct estimate *m, const struct tails *t, unsigned i,
+drawn(const struct estimate *m, const double *sum, unsigned i,
     unsigned mode)
 {
-	double rest = t->n[i] + m->n - m->nonzero;
+	double rest = m->count[i] + m->n - m->nonzero;
 	double few = rest > 0 ? (BLOCK - 1) / rest : 0, s = m->x[i], error;
 	unsigned j = i;
 
 	if (mode == CLIP)
-		s = fmin(s, 2.5 * sqrt((m->x[i] * m->x[i] + few * t->sum2[i]) /
+		s = fmin(s, 2.5 * sqrt((m->x[i] * m->x[i] + few * m->energy[i]) /
 		    BLOCK));
 	for (; j < m->points && m->x[j] > s; j++)
 		;
 	/* those above s are s, those below err by x (s - x) */
-	error = t->sum2[i] - t->sum2[j] - 2 * s * (t->sum[i] - t->sum[j]) +
-	    s * s * (t->n[i] - t->n[j]) + s * t->sum[j] - t->sum2[j];
+	error = m->energy[i] - m->energy[j] - 2 * s * (sum[i] - sum[j]) +
+	    s * s * (m->count[i] - m->count[j]) + s * sum[j] - m->energy[j];
 	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / BLOCK;
 }
 
@@ -293,28 +287,25 @@ static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	double above = 0, was = 1, f, p, sum = 0;
+	double above = 0, was = 1, f, p, all = 0;
 	unsigned mode = plan->param;
-	struct tails t;
+	double sum[ESTIMATE_POINTS + 1];
 	unsigned i;
 
 	(void)rate;
-	t.n[m->points] = t.sum[m->points] = t.sum2[m->points] = 0;
-	for (i = m->points; i-- > 0;) {
-		t.n[i] = t.n[i + 1] + m->w[i];
-		t.sum[i] = t.sum[i + 1] + m->w[i] * m->x[i];
-		t.sum2[i] = t.sum2[i + 1] + m->w[i] * m->x[i] * m->x[i];
-	}
+	sum[m->points] = 0;
+	for (i = m->points; i-- > 0;)
+		sum[i] = sum[i + 1] + m->w[i] * m->x[i];
 	for (i = 0; i < m->points; i++) {
 		above += m->w[i];
 		f = above < m->n ? 1 - above / m->n : 0;
 		p = f * f * f * f * f;			/* 320 = 5 * 64 */
 		p *= p, p *= p, p *= p, p *= p, p *= p, p *= p;
-		sum += (was - p) * (mode == MSE ? nearest(m, &t, i) :
-		    drawn(m, &t, i, mode));
+		all += (was - p) * (mode == MSE ? nearest(m, sum, i) :
+		    drawn(m, sum, i, mode));
 		was = p;
 	}
-	*error = fmin(sum * m->n, mode == MSE ? m->sumsq : HUGE_VAL);
+	*error = fmin(all * m->n, mode == MSE ? m->sumsq : HUGE_VAL);
 }
 
 const struct codec_impl tern_codec = {

@@ -138,19 +138,19 @@ title(const struct codec_plan *plan)
 }
 
 static void
-format(const struct codec_plan *plan, char buf[24])
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	unsigned pick = plan->param >> TOPK_PICK;
 	unsigned kind = plan->param & TOPK_KIND;
 	size_t at;
 
 	if (pick >= TOPK_CHUNK)
-		(void)snprintf(buf, 24, ":%.0f/%lu",
+		(void)snprintf(buf, CODEC_ARG, ":%.0f/%lu",
 		    ldexp((double)plan->arg, (int)pick), 1ul << pick);
 	else
 		arg_print(plan->arg, buf);
 	at = strlen(buf);
-	(void)snprintf(buf + at, 24 - at, "%s%s%s%s", kind != 0 ? ":" : "",
+	(void)snprintf(buf + at, CODEC_ARG - at, "%s%s%s%s", kind != 0 ? ":" : "",
 	    kind != 0 ? kind_name[kind] : "",
 	    plan->param & TOPK_RICE ? ":rice" : "",
 	    pick == TOPK_SAMPLED ? ":sample" : "");

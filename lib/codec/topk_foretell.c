@@ -62,15 +62,16 @@ topk_foretell_two_means(const double *x, const double *w, unsigned n, double *t)
 static void
 topk_foretell_cells(const double *x, const double *w, unsigned n, double c[8])
 {
-	double unit = elem_log(x[0] / x[n - 1]) / 8, lo, hi, at;
+	double first = estimate_log2(x[n - 1]), here = estimate_log2(x[0]);
+	double unit = (here - first) / 8, hi = here, next, lo, at;
 	unsigned i, k;
 
-	for (i = 0; i < n; i++) {
-		lo = i + 1 < n ? sqrt(x[i] * x[i + 1]) : x[i];
-		hi = i > 0 ? sqrt(x[i] * x[i - 1]) : x[i];
+	for (i = 0; i < n; i++, hi = lo, here = next) {
+		next = i + 1 < n ? estimate_log2(x[i + 1]) : here;
+		lo = (here + next) / 2;
 		for (k = 0; k < 8; k++) {
-			at = lo * elem_exp(elem_log(hi / lo) * (k + 0.5) / 8);
-			at = unit > 0 ? elem_log(at / x[n - 1]) / unit : 0;
+			at = lo + (hi - lo) * (k + 0.5) / 8 - first;
+			at = unit > 0 ? at / unit : 0;
 			c[at < 7 ? (unsigned)at : 7] += w[i] / 8;
 		}
 	}

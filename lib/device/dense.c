@@ -8,11 +8,11 @@
 #include "device/dense.h"
 
 /* The tail's checksum covers every header, and each header its payload: the
- * last 128 bytes stand for the whole file. */
+ * last frame stands for the whole file. */
 static int
 dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 {
-	unsigned char tail[128];
+	unsigned char tail[FRAME_HEAD_SIZE + FRAME_TAIL_SIZE];
 	struct stat st;
 	ssize_t n;
 
@@ -100,8 +100,9 @@ dense_check(const struct dense *d, const struct shard *sh,
 		    "the state is of device '%s'", shard_device(sh),
 		    shard_device(own));
 	if (schema_diff(sc, reader_schema(d->r), why) != 0)
-		return err_set(e, ERR_DATA,
-		    "mismatch: the state is of another model: %s", why);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is of another "
+		    "model: %s (a new model begins with another directory)",
+		    reader_name(d->r), why);
 	return 0;
 }
 

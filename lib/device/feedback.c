@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/wait.h"
 #include "device/contraction.h"
 #include "device/feedback.h"
 #include "device/last.h"
@@ -20,7 +20,7 @@ const char *const feedback_names[] = {
 
 struct feedback {
 	struct feedback_opts o;
-	const struct kern *kern;
+	struct compensate how;
 	struct state state;
 	struct residual old;
 	struct last last;		/* the shard before, as it was sent */
@@ -34,14 +34,12 @@ struct feedback {
 	size_t nback;
 	int compensated;		/* e was added upstream */
 	struct contraction contract;	/* of the shard at hand */
-	float *u;			/* momentum of the group at hand */
-	size_t cap;
 };
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again; who made it may have been killed
- * before it was durable. */
+/* What is there is going to be sent again; who made it, or the directory, may
+ * have been killed before it was durable. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -50,6 +48,8 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
+	if ((r = state_durable(&f->state, e)) < 0)
+		return r;
 	if ((path = state_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
@@ -69,8 +69,9 @@ feedback_open(struct feedback **out, const char *dir,
 		return -ERR_SYS;
 	f->o = *o;
 	f->state = (struct state)STATE_INIT;
-	f->kern = kern_get(e);
-	r = f->kern != NULL ? 0 : -ERR_USAGE;
+	f->how = (struct compensate){ o->kind, (float)o->gamma,
+	    (float)o->momentum, (float)o->decay, kern_get(e) };
+	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
 	    (r = state_lock(&f->state, e)) < 0 ||
 	    (r = feedback_durable(f, e)) < 0) {
@@ -102,7 +103,6 @@ feedback_free(struct feedback *f)
 		return;
 	feedback_drop(f);
 	state_close(&f->state);
-	alloc_free(f->u);
 	alloc_free(f);
 }
 
@@ -114,9 +114,9 @@ feedback_format(const struct feedback *f, char out[64])
 {
 	const char *name = feedback_names[f->o.kind];
 
-	if (f->o.kind == FEEDBACK_CACHE)
+	if (f->o.kind == COMPENSATE_CACHE)
 		(void)snprintf(out, 64, "%s:%.9g", name, f->o.decay);
-	else if (f->o.kind == FEEDBACK_MOMENTUM)
+	else if (f->o.kind == COMPENSATE_MOMENTUM)
 		(void)snprintf(out, 64, "%s:%.9g", name, f->o.momentum);
 	else
 		(void)snprintf(out, 64, "%s", name);
@@ -132,10 +132,13 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		return 0;
 	if (sh->step < q->step)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
-		    "step %llu was absorbed", step, shard_device(sh), old);
+		    "step %llu was absorbed: the trainer is older than its "
+		    "state (it needs the state of its step, or an empty one)",
+		    step, shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap)
 		return err_set(e, ERR_REFUSED, "steps missing between %llu "
-		    "and %llu of '%s'", old, step, shard_device(sh));
+		    "and %llu of '%s' (--allow-gap)", old, step,
+		    shard_device(sh));
 	return sh->step == q->step;
 }
 
@@ -147,7 +150,7 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	f->compensated = stamp != NULL;
 	if (stamp == NULL)
 		return 0;
-	if (f->o.kind == FEEDBACK_MOMENTUM)
+	if (f->o.kind == COMPENSATE_MOMENTUM)
 		return err_set(e, ERR_USAGE, "momentum correction adds the "
 		    "residual itself: take ace-expand -S out of the pipeline");
 	if (strcmp(stamp, f->old.d.stamp) != 0)
@@ -165,14 +168,14 @@ static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {
 	struct receipts q;
-	double left = f->o.wait;
+	struct wait w = wait_begin(f->o.wait, f->o.piped ? STDOUT_FILENO : -1);
 	size_t i, window;
-	int r, ms = 1;
+	int r;
 
 	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
 		return r;
 	f->scanned = 1;
-	for (;;) {
+	do {
 		if ((r = receipts_load(&q, &f->state, e)) < 0 ||
 		    (r = pending_judge(&f->pending, &q, sh, e)) < 0)
 			return r;
@@ -184,19 +187,12 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
 		/* the receiver's history must be known before the next
 		 * difference to it */
-		if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+		if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
 			return 0;
-		if (left <= 0)
-			break;
-		if ((r = fd_orphan(f->o.piped ? STDOUT_FILENO : -1, ms,
-		    e)) < 0)
-			return r;
-		left -= ms / 1e3;
-		ms = ms < 10 ? 2 * ms : ms;
-	}
-	return err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
+	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
 	    "receipt after %g s", f->state.dir, pending_count(&f->pending),
 	    f->o.wait);
 }
@@ -210,7 +206,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 
 	/* ef21 codes differences to what the receiver has: a difference that
 	 * it does not have needs no taking back */
-	if (f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE)
+	if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)
@@ -225,7 +221,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 static const char *
 feedback_side_name(const struct feedback *f)
 {
-	return f->o.kind == FEEDBACK_MOMENTUM ? "momentum" : "history";
+	return f->o.kind == COMPENSATE_MOMENTUM ? "momentum" : "history";
 }
 
 /* The history that the receiver has: of the last step, or, when that was
@@ -240,9 +236,9 @@ feedback_history(struct feedback *f, struct err *e)
 	const char *name = feedback_side_name(f);
 	int r;
 
-	if (f->o.kind != FEEDBACK_MOMENTUM && p != NULL &&
+	if (f->o.kind != COMPENSATE_MOMENTUM && p != NULL &&
 	    p->fate == PENDING_REJECTED) {
-		if (f->o.kind == FEEDBACK_CACHE) {
+		if (f->o.kind == COMPENSATE_CACHE) {
 			r = dense_open(&f->back[f->nback], &f->state,
 			    f->side_old, SHARD_HISTORY, e);
 			f->nback++;
@@ -279,7 +275,7 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 			    "with feedback %s, not %s", f->state.dir,
 			    made != NULL ? made : "?", want);
 	}
-	if (f->o.kind == FEEDBACK_EF)
+	if (f->o.kind == COMPENSATE_EF)
 		return 0;
 	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu",
 	    feedback_side_name(f), (unsigned long long)sh->step);
@@ -293,7 +289,7 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 static int
 feedback_predicts(const struct feedback *f)
 {
-	return f->o.kind == FEEDBACK_EF21 || f->o.kind == FEEDBACK_CACHE;
+	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
 }
 
 /* What the coded shard says of itself. */
@@ -310,7 +306,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	s->flags |= SHARD_ERROR_FEEDBACK;
 	if (f->old.d.r != NULL)
 		s->incarnation = reader_shard(f->old.d.r)->incarnation;
-	if (f->o.kind == FEEDBACK_MOMENTUM)
+	if (f->o.kind == COMPENSATE_MOMENTUM)
 		s->flags |= SHARD_MOMENTUM;
 	if (r < 0 || !feedback_predicts(f))
 		return r;
@@ -357,10 +353,9 @@ feedback_create(struct feedback *f, const struct shard *sh,
 }
 
 int
-feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
+feedback_begin(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e)
 {
-	const struct schema *sc = reader_schema(in);
-	const struct shard *sh = reader_shard(in);
 	int r;
 
 	feedback_drop(f);
@@ -373,18 +368,28 @@ feedback_begin(struct feedback *f, const struct reader *in, struct err *e)
 	    (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
-	if (sc->group_size > f->cap) {
-		alloc_free(f->u);
-		f->cap = 0;
-		if ((f->u = alloc_get(sc->group_size, sizeof(float),
-		    e)) == NULL)
-			return -ERR_SYS;
-		f->cap = sc->group_size;
-	}
 	return feedback_create(f, sh, sc, e);
 }
 
+struct writer *
+feedback_writer(struct feedback *f)
+{
+	return residual_writer(f->next);
+}
+
+int
+feedback_scratch(const struct feedback *f, int *fd, struct err *e)
+{
+	return state_scratch(&f->state, fd, e);
+}
+
 /* ---- one group ---- */
+
+int
+feedback_beside(const struct feedback *f)
+{
+	return f->o.kind != COMPENSATE_EF;
+}
 
 int
 feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
@@ -403,9 +408,10 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
 
 int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, struct err *e)
+    float *a, float *u, struct err *e)
 {
 	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
+	struct compensate_from from;
 	size_t i, nback = 0;
 	int r;
 
@@ -414,97 +420,41 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 			return r;
 		nback += back[nback] != NULL;
 	}
-	if ((!f->compensated && f->o.kind != FEEDBACK_EF21 &&
+	if ((!f->compensated && f->o.kind != COMPENSATE_EF21 &&
 	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
 	    (r = dense_group(&f->side, g, &side, e)) < 0)
 		return r;
 	if (v == NULL && res == NULL && side == NULL && nback == 0)
 		return 1;
-	if (v != NULL)
-		memcpy(a, v, n * sizeof(*a));
-	else
-		memset(a, 0, n * sizeof(*a));
-	if (f->o.kind == FEEDBACK_MOMENTUM) {
-		if (side != NULL)
-			f->kern->add_scaled(a, a, (float)f->o.momentum, side,
-			    n);
-		memcpy(f->u, a, n * sizeof(*a));
-	} else if (side != NULL) {
-		memcpy(f->u, side, n * sizeof(*a));
-	} else {
-		memset(f->u, 0, n * sizeof(*a));
-	}
-	if (f->o.kind == FEEDBACK_EF21)
-		f->kern->sub(a, a, f->u, n);
-	if (res != NULL)
-		f->kern->add_scaled(a, a, (float)f->o.gamma, res, n);
-	for (i = 0; i < nback; i++)
-		f->kern->add_scaled(a, a, 1, back[i], n);
+	from = (struct compensate_from){ v, res, side, back, nback };
+	compensate_target(&f->how, &from, n, a, u);
 	return 0;
 }
 
-/* u forgets what was sent (momentum factor masking). */
-static void
-feedback_mask(float *u, const float *dec, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (dec[i] != 0)
-			u[i] = 0;
-}
-
 int
-feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
     const struct feedback_code *c, struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
-	size_t i;
 	int r;
 
-	contraction_group(&f->contract, f->kern, a, dec, n,
+	contraction_group(&f->contract, f->how.kern, a, dec, n,
 	    c != NULL ? c->body->n : 0);
 	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
 	    c->body, dec, n, e)) < 0)
 		return r;
-	switch (f->o.kind) {
-	case FEEDBACK_MOMENTUM:
-		if (dec != NULL)
-			feedback_mask(f->u, dec, n);
-		break;
-	case FEEDBACK_EF21:
-		if (dec != NULL)
-			f->kern->add_scaled(f->u, f->u, 1, dec, n);
-		return dense_put(f->side_next, g, f->u, n, e);
-	case FEEDBACK_CACHE:
-		if (dec != NULL)
-			memcpy(f->u, dec, n * sizeof(*dec));
-		else
-			for (i = 0; i < n; i++)
-				f->u[i] *= (float)f->o.decay;
-		dec = f->u;
-		break;
-	default:
-		break;
-	}
-	if (dec != NULL)
-		f->kern->sub(a, a, dec, n);
+	compensate_settle(&f->how, a, u, dec, n);
 	if (f->side_next != NULL &&
-	    (r = dense_put(f->side_next, g, f->u, n, e)) < 0)
+	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
-	return residual_put(f->next, g, a, n, e);
+	return f->o.kind == COMPENSATE_EF21 ? 0 :
+	    residual_put(f->next, g, a, n, e);
 }
 
 void
 feedback_dropped(struct feedback *f, uint64_t count)
 {
 	residual_dropped(f->next, count);
-}
-
-int
-feedback_note(struct feedback *f, const struct reader *r, struct err *e)
-{
-	return residual_note(f->next, r, e);
 }
 
 /* ---- the end ---- */
@@ -527,7 +477,8 @@ feedback_renew(struct feedback *f, uint64_t step,
 }
 
 int
-feedback_commit(struct feedback *f, uint64_t step, struct err *e)
+feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
 	int r;
@@ -546,8 +497,9 @@ feedback_commit(struct feedback *f, uint64_t step, struct err *e)
 	if (f->side_new[0] != '\0')
 		state_prune(&f->state, f->side_new,
 		    feedback_predicts(f) ? f->side_old : NULL);
+	r = residual_made(f->next, w, e);
 	feedback_drop(f);
-	return 0;
+	return r;
 }
 
 int

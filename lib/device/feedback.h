@@ -1,21 +1,6 @@
 /*
- * Error feedback: what a coder loses at one step is not lost.  The variants
- * differ in what is coded (the target a) and what is kept, for gradient g,
- * dec the decoded code, r what the receiver reconstructs:
- *
- *   ef        a = g + gamma e            e' = a - dec         r = dec
- *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
- *   momentum  u = m u + g, a = u + gamma e,  e' = a - dec     r = dec
- *             u = 0 where dec != 0       (DGC, Lin et al. 2018, section 3)
- *   ef21      a = g - h,  h' = h + dec                        r = h'
- *             (EF21, Richtarik et al. 2021)
- *   cache     a = g + gamma e,  r = dec if sent, else rho h,
- *             e' = a - r,  h' = r        (ACE-Sync's reconstruction of what
- *             was not sent from cached history; the form is ours)
- *
- * In every one but ef21 the sum is kept at each step, element by element:
- * r + e' = a; bit for bit where the code is exact.  ef21 keeps h on both sides
- * equal instead, and h + (g - h) = g trivially.
+ * Error feedback as a state keeps it: the files, and the order in which they
+ * change.  The arithmetic is in sync/compensate.h.
  *
  * A shard that was rejected (its receipt says so) never happened: its decoded
  * values are part of the next target, and for cache the history before it
@@ -31,16 +16,14 @@
 #include "codec/codec.h"
 #include "device/residual.h"
 #include "kern/kern.h"
+#include "sync/compensate.h"
 
 struct err;
 
-enum feedback_kind {
-	FEEDBACK_EF, FEEDBACK_MOMENTUM, FEEDBACK_EF21, FEEDBACK_CACHE
-};
 extern const char *const feedback_names[];	/* for num_choice */
 
 struct feedback_opts {
-	enum feedback_kind kind;
+	enum compensate_kind kind;
 	double gamma;		/* (7), when e is added here; 1 */
 	double momentum;	/* m */
 	double decay;		/* rho */
@@ -64,11 +47,16 @@ void feedback_free(struct feedback *f);
 int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
     struct err *e);
 
-/* feedback_begin(f, in, e): in stands at a shard.  1: this step was coded
- * before, only feedback_send is left to do; 0: go on with the groups.
- * Refuses (5) steps that are missing, repeated or compensated with another
- * residual; mismatches (3) of run, device, model. */
-int feedback_begin(struct feedback *f, const struct reader *in, struct err *e);
+/* feedback_begin(f, sh, sc, e): a shard comes.  1: this step was coded before,
+ * only feedback_send is left to do; 0: go on with the groups.  Refuses (5)
+ * steps that are missing, repeated or compensated with another residual;
+ * mismatches (3) of run, device, model. */
+int feedback_begin(struct feedback *f, const struct shard *sh,
+    const struct schema *sc, struct err *e);
+/* The coded shard that is being made: annotations go there. */
+struct writer *feedback_writer(struct feedback *f);
+/* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
+int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 
 /* feedback_added(f, g, x, e), before feedback_target and at most once: *x f32[n]
  * of the residual that ace-expand added to group g, or NULL when it did not. */
@@ -80,11 +68,16 @@ int feedback_added(struct feedback *f, uint32_t g, const float **x,
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
-/* feedback_target(f, g, v, n, a, e): v f32[n], or NULL when the input does not
- * have the group; a f32[n] becomes what is to be coded.  1: there is nothing
- * to code and nothing to keep.  Then, for the others, feedback_settle. */
+/* feedback_beside(f): 1 when something is kept beside the residual, u of
+ * feedback_target and feedback_settle; 0: u is not used. */
+int feedback_beside(const struct feedback *f);
+
+/* feedback_target(f, g, v, n, a, u, e), in rising order: v f32[n], or NULL when
+ * the input does not have the group; a f32[n] becomes what is to be coded, u
+ * f32[n] what is kept beside it.  1: there is nothing to code and nothing to
+ * keep.  For the others, when all is known, feedback_settle in rising order. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, struct err *e);
+    float *a, float *u, struct err *e);
 
 /* One coded group: what goes on the wire and what it decodes to. */
 struct feedback_code {
@@ -93,15 +86,16 @@ struct feedback_code {
 	const struct buf *body;
 	const float *dec;
 };
-/* c NULL: not sent.  a is overwritten. */
-int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
-    const struct feedback_code *c, struct err *e);
+/* c NULL: not sent.  a and u are overwritten. */
+int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
+    size_t n, const struct feedback_code *c, struct err *e);
 void feedback_dropped(struct feedback *f, uint64_t count);
-int feedback_note(struct feedback *f, const struct reader *r, struct err *e);
 
-/* The commit of that step. */
-int feedback_commit(struct feedback *f, uint64_t step, struct err *e);
-/* The shard of that step, as committed, to w. */
+/* feedback_commit(f, step, w, e): the commit of that step; after it, and not
+ * before, the coded shard goes to w. */
+int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
+    struct err *e);
+/* The shard of that step, as committed before, to w. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 

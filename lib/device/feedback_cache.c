@@ -13,13 +13,11 @@
  * is a difference to, so a lost or doubled shard is noticed, never summed.
  */
 struct feedback_cache {
-	const struct kern *kern;
 	struct state state;
 	struct dense h;
 	struct writer *next;
 	int active, replay;	/* replay: this very shard was applied before */
-	int ef21;
-	float decay;
+	struct compensate how;
 	float *r;		/* the group at hand */
 	size_t cap;
 };
@@ -34,8 +32,8 @@ feedback_cache_open(struct feedback_cache **out, const char *dir, struct err *e)
 	if (c == NULL)
 		return -ERR_SYS;
 	c->state = (struct state)STATE_INIT;
-	c->kern = kern_get(e);
-	k = c->kern != NULL ? 0 : -ERR_USAGE;
+	c->how.kern = kern_get(e);
+	k = c->how.kern != NULL ? 0 : -ERR_USAGE;
 	if (k < 0 || (k = state_open(&c->state, dir, e)) < 0 ||
 	    (k = state_lock(&c->state, e)) < 0) {
 		feedback_cache_free(c);
@@ -71,8 +69,9 @@ feedback_cache_how(struct feedback_cache *c, const char *how, struct err *e)
 	char *end;
 	double d;
 
-	c->ef21 = strcmp(how, "ef21") == 0;
-	if (c->ef21)
+	c->how.kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 :
+	    COMPENSATE_CACHE;
+	if (c->how.kind == COMPENSATE_EF21)
 		return 0;
 	if (strncmp(how, "cache:", 6) != 0)
 		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s'",
@@ -80,7 +79,7 @@ feedback_cache_how(struct feedback_cache *c, const char *how, struct err *e)
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
 		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s'", how);
-	c->decay = (float)d;
+	c->how.rho = (float)d;
 	return 0;
 }
 
@@ -132,7 +131,6 @@ feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
     size_t n, struct err *e)
 {
 	const float *h;
-	size_t i;
 	int k;
 
 	if (!c->active)
@@ -145,11 +143,8 @@ feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
 	}
 	if (c->replay)
 		memcpy(x, h, n * sizeof(*x));
-	else if (c->ef21)	/* the sender's order: h + dec */
-		c->kern->add_scaled(x, h, 1, x, n);
-	else if (!sent)
-		for (i = 0; i < n; i++)
-			x[i] = h[i] * c->decay;
+	else
+		compensate_receive(&c->how, h, sent, x, n);
 	return c->replay ? 0 : dense_put(c->next, g, x, n, e);
 }
 
@@ -162,6 +157,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 	if (c->active && !c->replay && (k = writer_send(c->next, NULL,
 	    e)) == 0)
 		k = writer_end(c->next, sync, e);
+	if (k == 0 && sync == IO_SYNC_FULL)
+		k = state_durable(&c->state, e);
 	feedback_cache_drop(c);
 	return k;
 }

@@ -58,7 +58,7 @@ receipts_same(const struct receipt *a, const struct receipt *b)
 {
 	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
 	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
-	    a->step == b->step && a->part == b->part &&
+	    a->step == b->step &&
 	    memcmp(a->digest, b->digest, SHARD_DIGEST) == 0;
 }
 

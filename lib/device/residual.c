@@ -101,28 +101,20 @@ residual_dropped(struct residual_new *n, uint64_t count)
 	writer_dropped(n->c, count);
 }
 
-int
-residual_note(struct residual_new *n, const struct reader *r, struct err *e)
+struct writer *
+residual_writer(struct residual_new *n)
 {
-	return writer_pass(n->c, r, e);
+	return n->c;
 }
 
 int
-residual_commit(struct residual_new *n, struct residual *old,
-    const struct pending *p, enum io_sync sync,
-    unsigned char digest[SHARD_DIGEST], struct err *e)
+residual_made(struct residual_new *n, struct writer *w, struct err *e)
 {
 	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
 	struct reader *r = NULL;
 	struct io *io;
 	int k;
 
-	if ((k = writer_send(n->c, NULL, e)) < 0 ||
-	    (k = writer_finish(n->c, e)) < 0 ||
-	    (k = writer_send(n->w, NULL, e)) < 0 ||
-	    (k = pending_copy(p, old, n->w, UINT64_MAX, e)) < 0)
-		return k;
-	memcpy(digest, writer_sent(n->c)->digest, SHARD_DIGEST);
 	if (lseek(n->scratch, 0, SEEK_SET) < 0)
 		return err_sys(e, "scratch file");
 	if ((k = io_open_fd(&io, n->scratch, "<scratch>", e)) < 0 ||
@@ -131,9 +123,27 @@ residual_commit(struct residual_new *n, struct residual *old,
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
 	if (k > 0)
-		k = filter_copy(r, n->w, e);
+		k = filter_copy(r, w, e);
 	reader_free(r);
-	return k < 0 ? k : writer_end(n->w, sync, e);
+	return k;
+}
+
+int
+residual_commit(struct residual_new *n, struct residual *old,
+    const struct pending *p, enum io_sync sync,
+    unsigned char digest[SHARD_DIGEST], struct err *e)
+{
+	int k;
+
+	if ((k = writer_send(n->c, NULL, e)) < 0 ||
+	    (k = writer_finish(n->c, e)) < 0 ||
+	    (k = writer_send(n->w, NULL, e)) < 0 ||
+	    (k = pending_copy(p, old, n->w, UINT64_MAX, e)) < 0)
+		return k;
+	memcpy(digest, writer_sent(n->c)->digest, SHARD_DIGEST);
+	if ((k = residual_made(n, n->w, e)) < 0)
+		return k;
+	return writer_end(n->w, sync, e);
 }
 
 void

@@ -51,15 +51,17 @@ int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     uint8_t param, const struct buf *body, const float *x, size_t len,
     struct err *e);
 void residual_dropped(struct residual_new *n, uint64_t count);
-/* Annotations that go with the pending shard. */
-int residual_note(struct residual_new *n, const struct reader *r,
-    struct err *e);
+/* The pending shard, for the annotations that go with it. */
+struct writer *residual_writer(struct residual_new *n);
 /* The commit: after it, and not before, the shard may be sent.  What `old'
  * still holds of p's open shards stays in the file; digest: of the new one. */
 struct pending;
 int residual_commit(struct residual_new *n, struct residual *old,
     const struct pending *p, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);
+/* residual_made(n, w, e), after the commit: the pending shard, from where it
+ * was made, to w. */
+int residual_made(struct residual_new *n, struct writer *w, struct err *e);
 void residual_free(struct residual_new *n);
 
 #endif

@@ -12,7 +12,8 @@ enum { DTYPE_BEYOND = -1, DTYPE_EXACT = 0, DTYPE_ROUNDED = 1 };
 size_t
 dtype_size(unsigned dtype)
 {
-	static const unsigned char size[SCHEMA_NDTYPE] = { 4, 2, 2, 8, 4, 8 };
+	static const unsigned char size[SCHEMA_NDTYPE] = { 4, 2, 2, 8, 4, 8,
+		1, 1, 1, 1, 1, 2 };
 
 	return dtype < SCHEMA_NDTYPE ? size[dtype] : 0;
 }
@@ -64,6 +65,19 @@ dtype_int_bits(int64_t v, uint32_t *out)
 	return f < 0x1p63f && (int64_t)f == v ? DTYPE_EXACT : DTYPE_ROUNDED;
 }
 
+/* A sign, four bits of exponent, three of mantissa; no infinity, one NaN. */
+static uint32_t
+dtype_f8_bits(unsigned char c)
+{
+	uint32_t sign = (uint32_t)(c & 0x80) << 24;
+	int exp = c >> 3 & 15, man = c & 7;
+
+	if ((c & 0x7f) == 0x7f)
+		return sign | 0x7fc00000;
+	return sign | bytes_u32(exp == 0 ? ldexpf((float)man, -9) :
+	    ldexpf((float)(8 + man), exp - 10));
+}
+
 static int
 dtype_one(unsigned dtype, const unsigned char *p, uint32_t *out)
 {
@@ -80,6 +94,21 @@ dtype_one(unsigned dtype, const unsigned char *p, uint32_t *out)
 		return dtype_int_bits((int32_t)bytes_le32(p), out);
 	case SCHEMA_I64:
 		return dtype_int_bits((int64_t)bytes_le64(p), out);
+	case SCHEMA_U8:
+	case SCHEMA_BOOL:
+		*out = bytes_u32((float)p[0]);
+		return dtype == SCHEMA_BOOL && p[0] > 1 ? DTYPE_BEYOND :
+		    DTYPE_EXACT;
+	case SCHEMA_I8:
+		return dtype_int_bits((int8_t)p[0], out);
+	case SCHEMA_I16:
+		return dtype_int_bits((int16_t)bytes_le16(p), out);
+	case SCHEMA_F8E4M3:
+		*out = dtype_f8_bits(p[0]);
+		return DTYPE_EXACT;
+	case SCHEMA_F8E5M2:
+		*out = dtype_f16_bits((uint16_t)(p[0] << 8));
+		return DTYPE_EXACT;
 	default:
 		*out = bytes_le32(p);
 		return DTYPE_EXACT;
@@ -182,6 +211,46 @@ dtype_put_int(unsigned dtype, float f, unsigned char *p)
 	return 0;
 }
 
+/* Types whose values mean nothing but themselves: only what is one of them. */
+static int
+dtype_put_exact(unsigned dtype, float f, unsigned char *p)
+{
+	static const struct { int lo, hi; } range[] = {
+		[SCHEMA_U8] = { 0, 255 }, [SCHEMA_BOOL] = { 0, 1 },
+		[SCHEMA_I8] = { -128, 127 }, [SCHEMA_I16] = { -32768, 32767 }
+	};
+	uint32_t u = bytes_u32(f), back;
+	unsigned char c[2];
+	int exp = 0, v;
+
+	if (dtype == SCHEMA_F8E5M2) {
+		if (dtype_put_f16(u, c) < 0)
+			return -1;
+		p[0] = c[1];
+	} else if (dtype == SCHEMA_F8E4M3) {
+		/* 0 to 7 of 2^-9, then 8 to 15 of 2^-9, of 2^-8, ... */
+		if (isfinite(f) && !(fabsf(f) <= 448))
+			return -1;
+		if (isfinite(f))
+			(void)frexpf(f, &exp);
+		exp = exp < -5 || f == 0 ? -5 : exp;
+		v = isfinite(f) ? (int)ldexpf(fabsf(f), 4 - exp) : 127;
+		p[0] = (unsigned char)((u >> 24 & 0x80) |
+		    (isfinite(f) ? (unsigned)(8 * (exp + 5) + v) : 127u));
+	} else {
+		if (!(f >= (float)range[dtype].lo &&
+		    f <= (float)range[dtype].hi))
+			return -1;
+		v = (int)f;
+		p[0] = (unsigned char)v;
+		if (dtype == SCHEMA_I16)
+			p[1] = (unsigned char)(v >> 8);
+	}
+	(void)dtype_one(dtype, p, &back);
+	return bytes_f32(back) == f || (isnan(f) && isnan(bytes_f32(back))) ?
+	    0 : -1;
+}
+
 size_t
 dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n)
 {
@@ -201,6 +270,8 @@ dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n)
 			bad = dtype_put_bf16(u, p);
 		else if (dtype == SCHEMA_F64)
 			dtype_put_f64(u, p);
+		else if (schema_exact(dtype))
+			bad = dtype_put_exact(dtype, x[i], p);
 		else
 			bad = dtype_put_int(dtype, x[i], p);
 		if (bad)

@@ -176,7 +176,7 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 	if (k < n) {
 		dtype_text(t->dtype, s->raw + k * size, text);
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu] in "
-		    "'%s': %s %s is not exact in f32", t->name,
+		    "'%s': %s %s is not exact in f32 (--round)", t->name,
 		    (unsigned long long)(s->at + k), s->name,
 		    schema_dtype_name(t->dtype), text);
 	}

@@ -122,7 +122,9 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	} known[] = {
 		{ "f4", SCHEMA_F32 }, { "f2", SCHEMA_F16 },
 		{ "f8", SCHEMA_F64 }, { "i4", SCHEMA_I32 },
-		{ "i8", SCHEMA_I64 }
+		{ "i8", SCHEMA_I64 }, { "u1", SCHEMA_U8 },
+		{ "b1", SCHEMA_BOOL }, { "i1", SCHEMA_I8 },
+		{ "i2", SCHEMA_I16 }
 	};
 	char s[24];
 	size_t i;
@@ -137,7 +139,8 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 		return err_set(e, ERR_DATA, "unsupported: %s holds pickled "
 		    "Python objects (dtype '%s')", t->what, s);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if ((s[0] == '<' || s[0] == '>') &&
+		if ((s[0] == '<' || s[0] == '>' ||
+		    (s[0] == '|' && known[i].name[1] == '1')) &&
 		    strcmp(s + 1, known[i].name) == 0) {
 			h->dtype = known[i].dtype;
 			if (s[0] == '>')
@@ -244,11 +247,19 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 }
 
 int
+npy_has(unsigned dtype)
+{
+	return dtype != SCHEMA_BF16 && dtype != SCHEMA_F8E4M3 &&
+	    dtype != SCHEMA_F8E5M2;
+}
+
+int
 npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
     struct err *e)
 {
 	static const char *const descr[SCHEMA_NDTYPE] = {
-		"<f4", "<f2", "<f4", "<f8", "<i4", "<i8"
+		"<f4", "<f2", "<f4", "<f8", "<i4", "<i8", "|u1", "|b1", "<f4",
+		"<f4", "|i1", "<i2"
 	};
 	char s[512];
 	size_t n, pad;
@@ -316,7 +327,7 @@ npy_create(struct format_sink *s, struct err *e)
 	if (s->schema->n != 1)
 		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, "
 		    "the shard has %zu", s->schema->n);
-	if (s->dtype[0] == SCHEMA_BF16)
+	if (!npy_has(s->dtype[0]))
 		s->dtype[0] = SCHEMA_F32;
 	if ((r = npy_make(&b, &s->schema->t[0], s->dtype[0], e)) == 0)
 		r = io_write(s->io, b.p, b.n, e);

@@ -34,6 +34,8 @@ int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 
+/* npy_has(dtype): 0 when NumPy has no such type; it is then f32. */
+int npy_has(unsigned dtype);
 /* npy_make: a whole head, version 1.0, as numpy writes it; dtype is the
  * file's, not bf16, which numpy does not have. */
 int npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,

@@ -383,7 +383,7 @@ npz_create(struct format_sink *s, struct err *e)
 	z->sink = s;
 	z->e = e;
 	for (i = 0; i < s->schema->n; i++)
-		if (s->dtype[i] == SCHEMA_BF16)
+		if (!npy_has(s->dtype[i]))
 			s->dtype[i] = SCHEMA_F32;
 	if ((z->a = archive_write_new()) == NULL)
 		return err_set(e, ERR_SYS, "out of memory");

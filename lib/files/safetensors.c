@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/magic.h"
 #include "files/backend.h"
 #include "files/dtype.h"
 
@@ -25,7 +26,8 @@ enum {
 #define SAFETENSORS_PREFIX "safetensors."	/* of its keys in a shard */
 
 static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
-	"F32", "F16", "BF16", "F64", "I32", "I64"
+	"F32", "F16", "BF16", "F64", "I32", "I64", "U8", "BOOL", "F8_E4M3",
+	"F8_E5M2", "I8", "I16"
 };
 
 /* ---- the header, through a window ---- */
@@ -362,6 +364,28 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
+/* Something else, that can be named: -ERR_DATA.  The first 8 bytes tell for
+ * most; where they cannot be right, look further. */
+static int
+safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
+    struct err *e)
+{
+	unsigned char p[MAGIC_SIZE];
+	const char *name;
+	size_t got;
+	int r;
+
+	if (!wrong && magic_name(b, 8) == NULL)
+		return 0;
+	memcpy(p, b, 8);
+	if ((r = io_read(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
+		return r;
+	/* one of ours whose length cannot be right is no other file */
+	name = got > 0 && p[8] == '{' ? NULL : magic_name(p, 8 + got);
+	return name == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' is no "
+	    "safetensors file: this is %s", s->name, name);
+}
+
 static int
 safetensors_open(struct format_source *s, const struct format_opts *o,
     struct err *e)
@@ -380,6 +404,9 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, no "
 		    "safetensors file", s->name, got);
 	t.left = bytes_le64(b);
+	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER,
+	    e)) < 0)
+		return r;
 	if (t.left > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: header of '%s' has %llu "
 		    "bytes, at most %d", s->name, (unsigned long long)t.left,

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/magic.h"
 #include "base/pack.h"
 #include "format/chain.h"
 #include "format/shard.h"
@@ -48,12 +49,41 @@ chain_corrupt(const struct chain *c, struct err *e, const char *what)
 	    frame_name(c->head.type, name));
 }
 
+int
+chain_aborted(const struct chain *c, struct err *e)
+{
+	int r = err_data(e, c->pos.offset, "truncated: the stream was aborted "
+	    "by its producer");
+
+	/* at the other end of the pipe somebody has said why */
+	if (e != NULL && io_is_pipe(c->io))
+		e->quiet = 1;
+	return r;
+}
+
 static int
 chain_truncated(const struct chain *c, struct err *e)
 {
 	return err_data(e, c->pos.offset, "truncated: %s",
 	    c->pos.open ? "no end of the stream" :
 	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
+}
+
+/* Not a stream, but maybe something that can be named: its first bytes and some
+ * more. */
+static int
+chain_strange(struct chain *c, int r, struct err *e)
+{
+	unsigned char p[MAGIC_SIZE];
+	const char *name;
+	size_t got;
+
+	memcpy(p, c->header, FRAME_HEAD_SIZE);
+	if (io_read(c->io, p + FRAME_HEAD_SIZE, sizeof(p) - FRAME_HEAD_SIZE,
+	    &got, NULL) < 0)
+		return r;
+	name = magic_name(p, FRAME_HEAD_SIZE + got);
+	return name == NULL ? r : err_after(e, r, ": this is %s", name);
 }
 
 /* 1 a header, 0 the end of the file where one would be. */
@@ -75,7 +105,11 @@ chain_header(struct chain *c, struct err *e)
 		return chain_truncated(c, e);
 	if (got < FRAME_HEAD_SIZE)
 		memset(c->header + got, 0, FRAME_HEAD_SIZE - got);
+	c->unknown = frame_unknown(c->header);
 	r = frame_decode(&c->head, c->header, max, c->pos.offset, e);
+	if (r < 0 && c->pos.offset == 0 &&
+	    bytes_le32(c->header) != FRAME_SYNC)
+		return chain_strange(c, r, e);
 	return r < 0 ? r : 1;
 }
 
@@ -135,28 +169,31 @@ chain_on_head(struct chain *c, struct err *e)
 	struct bytes b = BYTES(c->frame.wire, c->frame.wire_len);
 	struct text_kv kv = TEXT_KV_INIT;
 	const unsigned char *id;
-	uint32_t kv_len;
+	uint32_t kv_len, max;
 	int r;
 
+	c->unknown = 1;
 	if (bytes_u16(&b) != FRAME_VERSION)
 		return err_data(e, c->pos.offset, "unsupported: major version");
 	(void)bytes_u16(&b);			/* minor: never gates */
 	if (bytes_next32(&b) != 0)
 		return err_data(e, c->pos.offset,
 		    "unsupported: a required feature");
+	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
-	c->max_frame = bytes_next32(&b);
+	max = bytes_next32(&b);
 	(void)bytes_next64(&b);			/* created */
 	if ((id = bytes_take(&b, 16)) != NULL)
 		memcpy(c->schema_id, id, 16);
-	(void)bytes_next64(&b);			/* n_shards, when known */
+	c->pos.announced = bytes_next64(&b);
 	kv_len = bytes_next32(&b);
-	if (!bytes_zero(&b, 12) || b.bad || b.n - b.at != kv_len)
+	if (!bytes_zero(&b, 4) || b.bad || b.n - b.at != kv_len)
 		return chain_corrupt(c, e, "payload");
-	if (c->max_frame > FRAME_MAX)
+	if (max > FRAME_MAX)
 		return err_data(e, c->pos.offset, "limit: frames up to %lu "
-		    "bytes announced, at most %d",
-		    (unsigned long)c->max_frame, FRAME_MAX);
+		    "bytes announced, at most %d", (unsigned long)max,
+		    FRAME_MAX);
+	c->max_frame = max;
 	r = text_decode(&kv, b.p + b.at, kv_len, e);
 	text_release(&kv);
 	return r;
@@ -181,7 +218,7 @@ chain_begin(struct chain *c, struct err *e)
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
-	    c->head.stream_id == 0 || c->head.flags != 0)
+	    c->head.stream_id == 0 || (c->head.flags & FRAME_LZ4) != 0)
 		return chain_corrupt(c, e, "stream head");
 	memset(p, 0, sizeof(*p));
 	p->start = p->offset = off;
@@ -209,17 +246,19 @@ chain_on_tail(struct chain *c, struct err *e)
 
 	raw = bytes_next64(&b);
 	status = bytes_next32(&b);
-	if (!bytes_zero(&b, 20) || b.bad || b.at != b.n ||
-	    status > SHARD_ABORTED || c->frame.flags != 0)
+	if (!bytes_zero(&b, 4) || b.bad || b.at != b.n ||
+	    status > SHARD_ABORTED || (c->frame.flags & FRAME_LZ4) != 0)
 		return chain_corrupt(c, e, "payload");
+	if (c->frame.shard_key != 0)
+		return chain_corrupt(c, e, "frame of a shard");
 	if (status == SHARD_ABORTED)
-		return err_data(e, c->pos.offset,
-		    "truncated: the stream was aborted by its producer");
+		return chain_aborted(c, e);
 	pack_sum_get(c->headers, sum);
 	if (CHAIN_CHECK && memcmp(sum, want, 16) != 0)
 		return chain_corrupt(c, e, "checksum of all headers");
 	if (frames != c->pos.seq || shards != c->pos.n_shards ||
-	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total)
+	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total ||
+	    (c->pos.announced != 0 && c->pos.announced != shards))
 		return chain_corrupt(c, e, "totals of the stream");
 	c->pos.open = 0;
 	return 0;
@@ -274,11 +313,15 @@ chain_scan(struct chain *c, uint64_t from, struct err *e)
 		for (i = 0; i + FRAME_HEAD_SIZE <= have; i++) {
 			p = memmem(b + i, have - i, sync, sizeof(sync));
 			i = p != NULL ? (size_t)(p - b) : have;
-			if (i + FRAME_HEAD_SIZE <= have && frame_decode(
-			    &c->head, b + i, FRAME_MAX, from + i, NULL) == 0) {
-				c->pos.offset = from + i;
+			if (i + FRAME_HEAD_SIZE > have)
+				break;
+			c->pos.offset = from + i;
+			if (frame_unknown(b + i))
+				return frame_decode(&c->head, b + i, FRAME_MAX,
+				    from + i, e);
+			if (frame_decode(&c->head, b + i, FRAME_MAX, from + i,
+			    NULL) == 0)
 				return 1;
-			}
 		}
 		/* a header may have begun in what is left */
 		i = have - (FRAME_HEAD_SIZE - 1);

@@ -32,6 +32,7 @@ struct chain_pos {
 	int open;			/* between HEAD and TAIL */
 	uint32_t seq;
 	uint32_t n_shards;
+	uint64_t announced;		/* shards, by HEAD; 0: not known */
 	uint64_t stream_id;
 	uint64_t start;			/* of this stream, in the file */
 	uint64_t offset;		/* of the current frame, in the file */
@@ -43,6 +44,8 @@ struct chain {
 	struct chain_pos pos, mark;
 	struct chain_frame frame;
 	struct frame_head head;
+	int unknown;			/* refused for a version, a flag or a
+					 * feature, and nothing was damaged */
 	uint32_t max_frame;		/* announced by this stream */
 	unsigned char schema_id[16];	/* announced by this stream */
 	struct pack_sum *headers, *mark_headers;
@@ -53,6 +56,10 @@ struct chain {
 /* chain_init takes io (freed by chain_release), also when it fails. */
 int chain_init(struct chain *c, struct io *io, struct err *e);
 void chain_release(struct chain *c);
+
+/* chain_aborted(c, e): -ERR_DATA, its producer has given up; without a word where
+ * it is a pipe, so that the first cause stands alone. */
+int chain_aborted(const struct chain *c, struct err *e);
 
 /* chain_begin: 1 a stream begins (HEAD verified), 0 the clean end of the file,
  * which no bytes at all are not. */
@@ -67,8 +74,9 @@ int chain_corrupt(const struct chain *c, struct err *e, const char *what);
 /*
  * chain_find(c, from, e): after damage, looks for the next header whose
  * checksum is right, from byte `from' on, and stands before it: 1, the header
- * in c->head; 0 there is none.  If it is not a HEAD, chain_next takes it and
- * what follows it for the chain; the tail's sums are then wrong.
+ * in c->head; 0 there is none; -ERR_DATA it is whole but of a version, or with
+ * a flag, that this reader does not know.  If it is not a HEAD, chain_next
+ * takes it and what follows it for the chain; the tail's sums are then wrong.
  */
 int chain_find(struct chain *c, uint64_t from, struct err *e);
 

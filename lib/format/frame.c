@@ -17,8 +17,8 @@ frame_encode(const struct frame_head *h, unsigned char p[64])
 	bytes_set32(p, FRAME_SYNC);
 	bytes_set32(p + 4, h->type);
 	bytes_set16(p + 8, h->flags);
-	p[10] = FRAME_HEAD_SIZE / 8;
-	p[11] = FRAME_VERSION;
+	p[10] = FRAME_VERSION;
+	p[11] = FRAME_HEAD_SIZE / 8;
 	bytes_set32(p + 12, h->seq);
 	bytes_set32(p + 16, h->wire_len);
 	bytes_set32(p + 20, h->raw_len);
@@ -43,6 +43,15 @@ frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 }
 
 int
+frame_unknown(const unsigned char p[64])
+{
+	return bytes_le32(p) == FRAME_SYNC &&
+	    (!FRAME_CHECK || pack_hash64(p, 56) == bytes_le64(p + 56)) &&
+	    (p[10] != FRAME_VERSION || p[11] != FRAME_HEAD_SIZE / 8 ||
+	    (bytes_le16(p + 8) & FRAME_CRITICAL & ~FRAME_LZ4) != 0);
+}
+
+int
 frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e)
 {
@@ -62,9 +71,14 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	h->shard_key = bytes_le64(p + 32);
 	h->payload_hash = bytes_le64(p + 40);
 	h->offset = bytes_le64(p + 48);
-	if (p[11] != FRAME_VERSION)
-		return err_data(e, at, "unsupported: format version %u", p[11]);
-	if (p[10] != FRAME_HEAD_SIZE / 8 || (h->flags & 0xff & ~FRAME_LZ4) != 0)
+	/* version and length stood the other way round before version 1 */
+	if (p[10] == FRAME_HEAD_SIZE / 8 && p[11] == 1)
+		return err_data(e, at, "unsupported: a draft of the format, "
+		    "from before version 1");
+	if (p[10] != FRAME_VERSION)
+		return err_data(e, at, "unsupported: format version %u", p[10]);
+	if (p[11] != FRAME_HEAD_SIZE / 8 ||
+	    (h->flags & FRAME_CRITICAL & ~FRAME_LZ4) != 0)
 		return err_data(e, at, "unsupported: %s frame's header length "
 		    "or flags", frame_name(h->type, name));
 	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')

@@ -1,5 +1,5 @@
 /*
- * One frame: a 64-byte header, the payload, zeros to a multiple of 64
+ * One frame: a 64-byte header, the payload, zeros to a multiple of 8
  * (ace-stream(5), FRAMES).
  */
 #ifndef ACE_FRAME_H
@@ -12,6 +12,7 @@ struct err;
 
 enum {
 	FRAME_HEAD_SIZE = 64,
+	FRAME_TAIL_SIZE = 48,		/* payload of TAIL */
 	FRAME_MAX = 16 << 20,		/* payload, by default */
 	FRAME_MAX_HARD = 64 << 20,
 	FRAME_VERSION = 1
@@ -35,6 +36,8 @@ enum {
 #define FRAME_PLAN FRAME_TYPE('p', 'L', 'A', 'N')	/* codec per group */
 #define FRAME_POLI FRAME_TYPE('p', 'O', 'L', 'i')	/* policy */
 #define FRAME_LINK FRAME_TYPE('l', 'I', 'N', 'k')	/* link measurements */
+#define FRAME_MEMB FRAME_TYPE('m', 'E', 'M', 'b')	/* whose shards are in it */
+#define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds by tensor */
 #define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
 
 /* The case of the letters speaks (PNG's idea): first lower, may be skipped;
@@ -51,8 +54,19 @@ frame_safe_to_copy(uint32_t type)
 	return (type & 0x20000000u) != 0;
 }
 
+/* frame_of_shard(type): 1 for the annotations of this version that speak of a
+ * shard and so stand in one; others may also stand between shards. */
+static inline int
+frame_of_shard(uint32_t type)
+{
+	return type == FRAME_STAT || type == FRAME_SCOR ||
+	    type == FRAME_PLAN || type == FRAME_POLI || type == FRAME_LINK ||
+	    type == FRAME_MEMB || type == FRAME_TIME || type == FRAME_SIGN;
+}
+
 /* Flags.  An unknown bit of the low byte is refused, of the high one not. */
 #define FRAME_LZ4 ((uint16_t)1)
+#define FRAME_CRITICAL ((uint16_t)0xff)
 #define FRAME_CUT ((uint16_t)0x100)	/* DATA that ends early, to go on at once */
 
 struct frame_head {
@@ -75,6 +89,10 @@ void frame_encode(const struct frame_head *h, unsigned char out[64]);
 int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e);
 
+/* frame_unknown(p): 1 when the 64 bytes are a whole header, but of a version, a
+ * length or with a critical flag that this reader does not know. */
+int frame_unknown(const unsigned char p[64]);
+
 /* frame_name(type, out): the four letters, "HEAD", or hex. */
 const char *frame_name(uint32_t type, char out[16]);
 
@@ -82,7 +100,7 @@ const char *frame_name(uint32_t type, char out[16]);
 static inline size_t
 frame_padding(size_t n)
 {
-	return (64 - n % 64) % 64;
+	return (8 - n % 8) % 8;
 }
 
 #endif

@@ -1,25 +1,163 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "format/keys.h"
+#include "format/array.h"
 #include "format/reader.h"
 #include "format/writer.h"
+
+/* Sorted by name; tests/cli/keys.bats compares it with the page. */
+const struct keys_row keys_table[] = {
+	{ KEYS_BANDWIDTH, KEYS_REAL, 0, KEYS_RATE_MOST,
+	    "bits a second that the link carries" },
+	{ KEYS_BUDGET, KEYS_WHOLE, 0, 9e18,
+	    "bytes that the coded shard may take" },
+	{ KEYS_COMPUTE, KEYS_REAL, 0, 1e15,
+	    "seconds that a step's computation takes" },
+	{ SHARD_KEY_COMPUTE, KEYS_REAL, 0, 1e15,
+	    "a key of the shard: seconds that it took to compute" },
+	{ KEYS_CRITICAL, KEYS_WHOLE, 0, 1,
+	    "1: the gradient changes, so it is compressed less" },
+	{ KEYS_CUTS, KEYS_LIST, 1, 1048576,
+	    "the lowest layer of each transmission, in the order of sending" },
+	{ KEYS_CUTS_SECONDS, KEYS_REAL, 0, 1e9,
+	    "seconds that a backward pass takes with these cuts" },
+	{ KEYS_DELAY, KEYS_WHOLE, 0, KEYS_DELAY_MOST,
+	    "steps before the average is applied" },
+	{ KEYS_DIVERGENCE, KEYS_REAL, 0, 1e300,
+	    "how far the model drifted, relative to its norm" },
+	{ KEYS_FORCE, KEYS_WHOLE, 0, 1,
+	    "1: it diverges, synchronise at once" },
+	{ KEYS_INTERVAL, KEYS_WHOLE, 1, KEYS_INTERVAL_MOST,
+	    "local steps before the next shard" },
+	{ KEYS_KC, KEYS_REAL, 0, 1e9,
+	    "the price of compression that the delay is from" },
+	{ KEYS_LATENCY, KEYS_REAL, 0, 1e15,
+	    "seconds from a shard's last byte to its average" },
+	{ SHARD_KEY_NORM, KEYS_REAL, 0, 1e300,
+	    "a key of the shard: the norm of the model it was computed at" },
+	{ KEYS_RATIO, KEYS_REAL, 1e-6, 1e12,
+	    "dense bytes for each coded one" },
+	{ NULL, KEYS_WHOLE, 0, 0, NULL }
+};
+
+/* Numbers that fall to 1: what leaves first is the last layer. */
+static int
+keys_list(const char *s, double most)
+{
+	unsigned long long x, last = (unsigned long long)most + 1;
+	char *end;
+
+	for (;; s = end + 1) {
+		if (*s < '0' || *s > '9')
+			return -1;
+		x = strtoull(s, &end, 10);	/* too large ones do not fall */
+		if (x < 1 || x >= last)
+			return -1;
+		last = x;
+		if (*end != ',')
+			return *end == '\0' && x == 1 ? 0 : -1;
+	}
+}
+
+/* whose: NULL where the place says it. */
+static int
+keys_one(const struct keys_row *k, const char *s, const char *whose,
+    struct err *e)
+{
+	static const char *const type[] = { "a whole number",
+	    "a number", "a falling list" };
+	uint64_t u;
+	double x;
+	int r = k->type == KEYS_LIST ? keys_list(s, k->hi) :
+	    k->type == KEYS_REAL ? num_f64(&x, s, k->lo, k->hi, "", NULL) :
+	    num_u64(&u, s, (uint64_t)k->lo, (uint64_t)k->hi, "", NULL);
+
+	if (r == 0)
+		return 1;
+	return err_set(e, ERR_DATA, "corrupt: key %s%s%.200s%s: '%.40s' is not "
+	    "%s from %.10g to %.10g", k->name, whose != NULL ? " of '" : "",
+	    whose != NULL ? whose : "", whose != NULL ? "'" : "", s,
+	    type[k->type], k->lo, k->hi);
+}
+
+/* The text of a key, which its row allows: 1, 0 there is none. */
+static int
+keys_find(const struct text_kv *kv, const char *key, const char **s,
+    const char *whose, struct err *e)
+{
+	const struct keys_row *k = keys_table;
+
+	if ((*s = text_get(kv, key)) == NULL)
+		return 0;
+	while (k->name != NULL && strcmp(k->name, key) != 0)
+		k++;
+	return k->name != NULL ? keys_one(k, *s, whose, e) :
+	    err_set(e, ERR_DATA, "unsupported: key %s", key);
+}
+
+int
+keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
+    const char *whose, struct err *e)
+{
+	const char *s;
+	int r = keys_find(kv, key, &s, whose, e);
+
+	if (r > 0)
+		*v = strtoull(s, NULL, 10);
+	return r;
+}
+
+int
+keys_real(const struct text_kv *kv, const char *key, double *v,
+    const char *whose, struct err *e)
+{
+	const char *s;
+	int r = keys_find(kv, key, &s, whose, e);
+
+	if (r > 0)
+		*v = strtod(s, NULL);
+	return r;
+}
+
+int
+keys_check(const struct text_kv *kv, struct err *e)
+{
+	const struct keys_row *k;
+	const char *s;
+	int r = 0;
+
+	for (k = keys_table; k->name != NULL && r >= 0; k++)
+		if ((s = text_get(kv, k->name)) != NULL)
+			r = keys_one(k, s, NULL, e);
+	return r < 0 ? r : 0;
+}
+
+int
+keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
+{
+	struct text_kv said = TEXT_KV_INIT;
+	size_t i;
+	int k;
+
+	if ((k = text_get_lines(&said, p, n, e)) == 0)
+		k = keys_check(&said, e);
+	for (i = 0; i < said.n && k == 0; i++)
+		k = text_set(kv, said.p[i].key, said.p[i].value, e);
+	text_release(&said);
+	return k;
+}
 
 int
 keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	struct text_kv said = TEXT_KV_INIT;
-	size_t i;
-	int k;
+	int k = f->type != FRAME_POLI ? 0 : keys_read(kv, f->raw, f->raw_len,
+	    e);
 
-	if (f->type != FRAME_POLI)
-		return 0;
-	k = text_get_lines(&said, f->raw, f->raw_len, e);
-	for (i = 0; i < said.n && k == 0; i++)
-		k = text_set(kv, said.p[i].key, said.p[i].value, e);
-	text_release(&said);
-	return k;
+	return k < 0 ? reader_place(r, k, e) : k;
 }
 
 int
@@ -35,21 +173,19 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 }
 
 int
-keys_times(const struct shard *sh, size_t n, double *v, struct err *e)
+keys_times(const unsigned char *p, size_t len, size_t n, double *v,
+    struct err *e)
 {
-	const char *s = text_get(&sh->kv, SHARD_KEY_LAYERS);
-	char *end;
+	double t;
 	size_t i;
+	int k = array_get_times(p, len, n, v, e);
 
-	if (s == NULL)
-		return 0;
-	for (i = n; i-- > 0; s = end + 1) {
-		v[i] = strtod(s, &end);
-		if (end == s || !(v[i] >= 0 && v[i] <= 1e7) ||
-		    *end != (i > 0 ? ',' : '\0'))
-			return err_set(e, ERR_DATA, "corrupt: key "
-			    SHARD_KEY_LAYERS " of '%s': not %zu times",
-			    shard_device(sh), n);
+	if (k < 0)
+		return k;
+	for (i = 0; i < n / 2; i++) {
+		t = v[i];
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = t;
 	}
-	return 1;
+	return 0;
 }

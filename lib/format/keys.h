@@ -1,34 +1,85 @@
 /*
- * The policy of a shard in the stream: frames pOLi, lines key=value.  Several
- * in one shard add up, and what is said later counts.
+ * The keys that programs act on: those of the policy, lines key=value in frames
+ * pOLi, and two of the shard itself, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One
+ * table says what each means and which values it may have; ace-stream(5) prints
+ * that table, and whoever reads a key reads it through here, so that no other
+ * value is ever acted on.
+ *
+ * Several pOLi frames in one shard add up, and what is said later counts.
  */
 #ifndef ACE_KEYS_H
 #define ACE_KEYS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 struct reader;
-struct shard;
 struct text_kv;
 struct writer;
 
-#define KEYS_DELAY "delay"	/* steps before an average is applied */
-#define KEYS_INTERVAL "interval"	/* local steps before the next shard */
-#define KEYS_FORCE "force"	/* 1: a device diverges, synchronise at once */
-#define KEYS_CUTS "cuts"	/* layers at which gradients leave */
-#define KEYS_CUTS_SECONDS "cuts.seconds"	/* the backward pass with them */
-enum { KEYS_DELAY_MOST = 1000, KEYS_INTERVAL_MOST = 1000000 };
+/* of the policy */
+#define KEYS_BANDWIDTH "bandwidth"
+#define KEYS_BUDGET "budget_bytes"
+#define KEYS_COMPUTE "compute"
+#define KEYS_CRITICAL "critical"
+#define KEYS_CUTS "cuts"
+#define KEYS_CUTS_SECONDS "cuts.seconds"
+#define KEYS_DELAY "delay"
+#define KEYS_DIVERGENCE "divergence"
+#define KEYS_FORCE "force"
+#define KEYS_INTERVAL "interval"
+#define KEYS_KC "kc"
+#define KEYS_LATENCY "latency"
+#define KEYS_RATIO "ratio"
 
-/* keys_add(kv, r, e): if r stands at a policy, what it says comes to kv. */
+enum { KEYS_DELAY_MOST = 1000, KEYS_INTERVAL_MOST = 1000000 };
+#define KEYS_RATE_MOST 1e30	/* bit/s */
+
+enum keys_type {
+	KEYS_WHOLE,		/* a whole number */
+	KEYS_REAL,		/* a number, finite */
+	KEYS_LIST		/* whole numbers that fall, between commas; the
+				 * last one is 1 */
+};
+
+struct keys_row {
+	const char *name;	/* NULL ends the table */
+	enum keys_type type;
+	double lo, hi;		/* both allowed; none is negative */
+	const char *what;
+};
+extern const struct keys_row keys_table[];
+
+/*
+ * Keys of kv by their row of the table: 1 and *v, 0 it has no such key,
+ * -ERR_DATA "corrupt: ..." for a value that is not of the type or not in the
+ * range.  whose: the name of what kv belongs to, for the message.
+ */
+int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
+    const char *whose, struct err *e);
+int keys_real(const struct text_kv *kv, const char *key, double *v,
+    const char *whose, struct err *e);
+
+/* keys_check(kv, e): every key of kv that is in the table; others may say
+ * anything. */
+int keys_check(const struct text_kv *kv, struct err *e);
+
+/* keys_read(kv, p, n, e): what the payload p of a policy says comes to kv, once
+ * keys_check has passed it. */
+int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
+    struct err *e);
+/* keys_add(kv, r, e): if r stands at a policy, the same of it; an error says
+ * where. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
 /* keys_put(w, kv, e): a frame that says kv. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
-/* keys_times(sh, n, v, e): the key SHARD_KEY_LAYERS of shard sh into v[n],
- * seconds, the first layer first; 1, 0 it has none, -ERR_DATA it is not n times
- * from 0 to 1e7. */
-int keys_times(const struct shard *sh, size_t n, double *v, struct err *e);
+/* keys_times(p, len, n, v, e): the times of a model's n tensors, the payload p
+ * of a frame tIMe, come to v f64[n], seconds, the first layer first, which is
+ * the last tensor; -ERR_DATA they are not n times from 0 to 1e7. */
+int keys_times(const unsigned char *p, size_t len, size_t n, double *v,
+    struct err *e);
 
 #endif

@@ -1,4 +1,5 @@
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -78,11 +79,32 @@ note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *pl,
 	out->n += NOTE_TERMS;
 	for (i = 0; i < n; i++) {
 		p = out->p + out->n;
-		p[0] = (unsigned char)pl[i].codec;
-		p[1] = pl[i].param;
-		bytes_set16(p + 2, 0);
+		bytes_set16(p, pl[i].codec != CODEC_NONE ? (uint16_t)pl[i].codec :
+		    NOTE_PLAN_NONE);
+		p[2] = pl[i].param;
+		p[3] = 0;
 		bytes_set32(p + 4, bytes_u32(pl[i].arg));
 		out->n += NOTE_PLAN;
+	}
+	return 0;
+}
+
+/* Codecs that are known, knobs that are numbers, zeros where zeros belong. */
+static int
+note_check_plan(const struct note *note, struct err *e)
+{
+	const unsigned char *p = note->entry;
+	unsigned long g = note->first;
+	uint32_t i, codec;
+
+	for (i = 0; i < note->n; i++, p += NOTE_PLAN, g++) {
+		codec = bytes_le16(p);
+		if (codec >= CODEC_MAX && codec != NOTE_PLAN_NONE)
+			return err_set(e, ERR_DATA, "unsupported: codec %lu in "
+			    "the plan of group %lu", (unsigned long)codec, g);
+		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))
+			return err_set(e, ERR_DATA,
+			    "corrupt: plan of group %lu", g);
 	}
 	return 0;
 }
@@ -116,7 +138,7 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		    (unsigned long)note->first + note->n,
 		    (unsigned long)ngroups);
 	note->entry = p + b.at;
-	return 0;
+	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }
 
 void
@@ -146,7 +168,7 @@ note_plan(const struct note *note, uint32_t i, struct codec_plan *pl)
 {
 	const unsigned char *p = note->entry + (size_t)NOTE_PLAN * i;
 
-	pl->codec = p[0];
-	pl->param = p[1];
+	pl->codec = bytes_le16(p) != NOTE_PLAN_NONE ? p[0] : CODEC_NONE;
+	pl->param = p[2];
 	pl->arg = bytes_f32(bytes_le32(p + 4));
 }

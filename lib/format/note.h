@@ -1,8 +1,9 @@
 /*
  * The payloads of the annotations that speak of groups: sTAT, sCOR, pLAN.
  * Each covers a range of groups: {first u32, n u32, entry size u32, 0 u32}, in
- * pLAN also {budget u64, price f64}, then n entries.  An annotation follows, or comes before, the data it speaks
- * of, inside the shard; ranges of one type do not overlap.
+ * pLAN also {budget u64, price f64}, then n entries.  An annotation follows, or
+ * comes before, the data it speaks of, inside the shard; ranges of one type
+ * rise.
  */
 #ifndef ACE_NOTE_H
 #define ACE_NOTE_H
@@ -20,7 +21,8 @@ enum {
 	NOTE_STAT = 24 + 4 * STAT_BINS,
 	NOTE_SCORE = 4,
 	NOTE_PLAN = 8,
-	NOTE_TERMS = 16
+	NOTE_TERMS = 16,
+	NOTE_PLAN_NONE = 65535		/* a plan's codec: do not send */
 };
 
 /* What a plan was made for.  Whoever codes it may turn the codecs' knobs until
@@ -47,7 +49,8 @@ int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 
 /* note_get(&note, payload, len, entry size, ngroups, e): checks the head
- * against the payload's length and the schema's number of groups. */
+ * against the payload's length and the schema's number of groups, and a plan's
+ * entries; -ERR_DATA, "unsupported" for a codec that is not known. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
 /* Entry i of a note. */

@@ -23,7 +23,7 @@ plan_text_put(struct buf *out, const struct schema *sc, uint32_t g,
     const struct codec_plan *p, struct err *e)
 {
 	struct schema_span span;
-	char line[400], codec[32];
+	char line[400], codec[CODEC_TEXT];
 	int n;
 
 	schema_span(sc, g, &span);

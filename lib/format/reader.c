@@ -8,7 +8,9 @@
 #include "base/pack.h"
 #include "codec/codec.h"
 #include "format/frame.h"
+#include "format/note.h"
 #include "format/reader.h"
+#include "format/receipt.h"
 
 #ifdef ACE_FUZZING
 #define READER_CHECK 0		/* fuzzers get past the checksums */
@@ -24,7 +26,13 @@ struct reader_pos {
 	uint64_t key;
 	uint32_t n_data, n_records;
 	uint64_t next_group;		/* groups must rise */
+	uint64_t noted[3];		/* and so must ranges of annotations */
 	uint64_t raw, wire;
+};
+
+/* What was decoded of the shard, told by who decodes. */
+struct reader_tally {
+	uint64_t records, nonzero;
 };
 
 struct reader {
@@ -32,8 +40,13 @@ struct reader {
 	struct reader_opts o;
 	int have_schema;
 	struct schema own_schema;
+	struct buf table;		/* of the schema, frame after frame */
+	size_t table_size, table_wire;	/* what it will have; what it took */
+	reader_loose_fn *loose;
+	void *loose_arg;
 	struct reader_pos pos, mark;
 	struct pack_sum *digest, *mark_digest;
+	struct reader_tally *tally, mark_tally;
 	struct shard shard;
 	struct shard_end end;
 	struct buf prov;
@@ -56,13 +69,14 @@ reader_open(struct reader **out, struct io *io, const struct reader_opts *o,
 	if (o != NULL)
 		r->o = *o;
 	if (r->o.max_elements == 0)
-		r->o.max_elements = READER_MAX_ELEMENTS;
+		r->o.max_elements = SCHEMA_MAX_ELEMENTS;
 	r->own_schema = (struct schema)SCHEMA_INIT;
 	shard_init(&r->shard);
 	r->digest = pack_sum_new(e);
 	r->mark_digest = pack_sum_new(e);
+	r->tally = alloc_get(1, sizeof(*r->tally), e);
 	if (chain_init(&r->c, io, e) < 0 || r->digest == NULL ||
-	    r->mark_digest == NULL || buf_put(&r->prov, "", 1, e) < 0) {
+	    r->mark_digest == NULL || r->tally == NULL || buf_put(&r->prov, "", 1, e) < 0) {
 		reader_free(r);
 		return -ERR_SYS;
 	}
@@ -80,7 +94,9 @@ reader_free(struct reader *r)
 	shard_release(&r->shard);
 	pack_sum_free(r->digest);
 	pack_sum_free(r->mark_digest);
+	alloc_free(r->tally);
 	buf_release(&r->prov);
+	buf_release(&r->table);
 	alloc_free(r->rec);
 	alloc_free(r);
 }
@@ -132,6 +148,38 @@ reader_corrupt(struct reader *r, struct err *e, const char *what)
 
 /* ---- the frames, one function each ---- */
 
+/* One more frame of the table; the first one says how long it is. */
+static int
+reader_table(struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = &r->c.frame;
+	int k;
+
+	r->table_wire += f->wire_len;
+	if (r->table.n == 0 && (k = schema_bytes(f->raw, f->raw_len,
+	    r->o.max_elements, r->table_wire, &r->table_size, e)) < 0)
+		return k;
+	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
+		return reader_corrupt(r, e, "sizes in the schema");
+	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
+		return k;
+	if (r->table.n < r->table_size)
+		return 0;
+	k = schema_decode(&r->own_schema, r->table.p, r->table.n,
+	    r->o.max_elements, r->table_wire, e);
+	buf_release(&r->table);
+	r->have_schema = k == 0;
+	return k;
+}
+
+static void
+reader_no_table(struct reader *r)
+{
+	r->table.n = 0;
+	r->table_wire = 0;
+	r->have_schema = 0;
+}
+
 static int
 reader_on_schema(struct reader *r, struct err *e)
 {
@@ -139,13 +187,12 @@ reader_on_schema(struct reader *r, struct err *e)
 
 	if (r->pos.at != AT_HEAD || r->have_schema || r->prov.n > 1)
 		return reader_corrupt(r, e, "misplaced");
-	k = schema_decode(&r->own_schema, r->c.frame.raw, r->c.frame.raw_len,
-	    r->o.max_elements, e);
-	if (k < 0)
+	if ((k = reader_table(r, e)) < 0 || !r->have_schema)
 		return k;
-	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0)
+	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0) {
+		r->have_schema = 0;
 		return reader_corrupt(r, e, "schema is not the announced one");
-	r->have_schema = 1;
+	}
 	return 0;
 }
 
@@ -165,9 +212,8 @@ reader_on_shard(struct reader *r, struct err *e)
 
 	if (r->pos.at == AT_SHARD)
 		return reader_corrupt(r, e, "shard inside a shard");
-	/* the digest is over the bytes on the wire: there is one form */
-	if (r->c.frame.flags != 0)
-		return reader_corrupt(r, e, "flags");
+	if (r->table.n != 0)
+		return reader_corrupt(r, e, "schema is not whole");
 	if ((k = shard_decode(&r->shard, r->c.frame.raw, r->c.frame.raw_len, e)) < 0)
 		return k;
 	r->pos.key = shard_key(&r->shard);
@@ -182,11 +228,20 @@ reader_on_shard(struct reader *r, struct err *e)
 		    "mismatch: the shard's schema is not the stream's");
 	r->pos.n_data = r->pos.n_records = 0;
 	r->pos.next_group = 0;
+	memset(r->pos.noted, 0, sizeof(r->pos.noted));
 	r->pos.raw = r->pos.wire = 0;
+	*r->tally = (struct reader_tally){ 0, 0 };
 	pack_sum_reset(r->digest);
 	reader_digest_add(r->digest, FRAME_SHRD, r->c.frame.wire_len,
 	    r->c.frame.wire_hash);
 	return READER_SHARD;
+}
+
+void
+reader_decoded(const struct reader *r, uint64_t nonzero)
+{
+	r->tally->records++;
+	r->tally->nonzero += nonzero;
 }
 
 void
@@ -201,37 +256,58 @@ reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
 	pack_sum_add(s, b, sizeof(b));
 }
 
+/* Values that mean nothing but themselves are not to be reckoned with. */
+static int
+reader_may(const struct reader *r, const struct record *rec, struct err *e)
+{
+	const struct schema *s = reader_schema(r);
+	struct schema_span span;
+	unsigned dtype;
+
+	schema_span(s, rec->group, &span);
+	dtype = s->t[span.tensor].dtype;
+	if (!schema_exact(dtype) || codec_exact(rec->codec, rec->param))
+		return 0;
+	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu, whose "
+	    "values are %s", rec->codec, (unsigned long)rec->group,
+	    schema_dtype_name(dtype));
+}
+
 /*
  * One directory entry; the bodies are cut up later, when all are known.
- * First byte: codec in bits 0-3, bit 4 "same parameter as the entry before"
- * (0 at first), gap in bits 5-7, where 7 says that a varint of gap - 7 follows.
+ * First byte: codec in bits 0-3, 15 says that a varint of it follows; bit 4
+ * "same parameter as the entry before" (0 at first); gap in bits 5-7, 7 says
+ * that a varint of gap - 7 follows.
  */
 static int
 reader_entry(struct reader *r, struct bytes *dir, struct record *rec,
     uint8_t *param, struct err *e)
 {
 	uint8_t c = bytes_u8(dir);
-	uint64_t gap = c >> 5, more = 0, g, len;
+	uint64_t gap = c >> 5, more = 0, codec = c & 0x0f, g, len;
 
 	if (gap == 7)
 		more = bytes_varint(dir);
+	if (codec == CODEC_ESCAPE && (codec = bytes_varint(dir)) < CODEC_ESCAPE)
+		return reader_corrupt(r, e, "directory");
 	if ((c & 0x10) == 0)
 		*param = bytes_u8(dir);
 	len = bytes_varint(dir);
 	g = r->pos.next_group + gap + more;
-	if (dir->bad || len > FRAME_MAX_HARD || more > UINT32_MAX)
+	if (dir->bad || len > FRAME_MAX_HARD || more > UINT32_MAX ||
+	    codec > CODEC_ID_MOST)
 		return reader_corrupt(r, e, "directory");
 	if (g >= reader_schema(r)->ngroups)
 		return reader_corrupt(r, e, "group beyond the schema");
-	rec->codec = c & 0x0f;
+	if (codec >= CODEC_MAX)
+		return err_set(e, ERR_DATA, "unsupported: codec %llu of group "
+		    "%llu", (unsigned long long)codec, (unsigned long long)g);
+	rec->codec = (uint8_t)codec;
 	rec->param = *param;
-	if (rec->codec >= CODEC_MAX)
-		return err_set(e, ERR_DATA, "unsupported: codec %u of group "
-		    "%llu", rec->codec, (unsigned long long)g);
 	rec->group = (uint32_t)g;
 	rec->len = (size_t)len;
 	r->pos.next_group = g + 1;
-	return 0;
+	return reader_may(r, rec, e);
 }
 
 static int
@@ -258,15 +334,20 @@ reader_on_data(struct reader *r, struct err *e)
 {
 	struct bytes b = BYTES(r->c.frame.raw, r->c.frame.raw_len), dir;
 	uint32_t n = bytes_next32(&b), dir_len = bytes_next32(&b);
+	uint32_t first = bytes_next32(&b);
 	const unsigned char *p = bytes_take(&b, dir_len);
 	uint8_t param = 0;
 	int k;
 
 	if (r->pos.at != AT_SHARD)
 		return reader_corrupt(r, e, "outside a shard");
-	/* an entry is at least two bytes: n is bounded by what is here */
-	if (p == NULL || n == 0 || n > dir_len / 2)
+	/* an entry is at least two bytes: n is bounded by what is here; the
+	 * first group stands before them, so its gap is 0 */
+	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
 		return reader_corrupt(r, e, "directory");
+	if (first < r->pos.next_group)
+		return reader_corrupt(r, e, "groups do not rise");
+	r->pos.next_group = first;
 	if ((k = alloc_grow(&r->rec, &r->rec_cap, n, sizeof(*r->rec), e)) < 0)
 		return k;
 	dir = (struct bytes)BYTES(p, dir_len);
@@ -274,7 +355,7 @@ reader_on_data(struct reader *r, struct err *e)
 		if ((k = reader_entry(r, &dir, &r->rec[r->nrec], &param,
 		    e)) < 0)
 			return k;
-	if (dir.at != dir_len || !bytes_zero(&b, frame_padding(8 + dir_len)))
+	if (dir.at != dir_len || !bytes_zero(&b, frame_padding(12 + dir_len)))
 		return reader_corrupt(r, e, "directory");
 	if ((k = reader_bodies(r, &b, e)) < 0)
 		return k;
@@ -297,7 +378,7 @@ reader_on_send(struct reader *r, struct err *e)
 	    e)) < 0)
 		return k;
 	if (r->end.status == SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "truncated: aborted by its producer");
+		return chain_aborted(&r->c, e);
 	pack_sum_get(r->digest, digest);
 	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");
@@ -305,6 +386,9 @@ reader_on_send(struct reader *r, struct err *e)
 	    r->end.n_records != r->pos.n_records || r->end.raw != r->pos.raw ||
 	    r->end.wire != r->pos.wire)
 		return reader_corrupt(r, e, "counts of the shard");
+	if (r->tally->records == r->pos.n_records &&
+	    r->tally->nonzero != r->end.sums.nonzero)
+		return reader_corrupt(r, e, "count of values that are not 0");
 	r->pos.at = AT_BODY;
 	return READER_SEND;
 }
@@ -315,7 +399,7 @@ reader_on_prov(struct reader *r, struct err *e)
 	const char *s = (const char *)r->c.frame.raw;
 	size_t i, n = r->c.frame.raw_len, line = 0;
 
-	if (r->pos.at != AT_HEAD || r->prov.n > 1)
+	if (r->pos.at != AT_HEAD || r->prov.n > 1 || r->table.n != 0)
 		return reader_corrupt(r, e, "misplaced");
 	if (n > TEXT_MAX_KV)
 		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
@@ -333,12 +417,58 @@ reader_on_prov(struct reader *r, struct err *e)
 	return READER_NOTE;
 }
 
+/* Ranges of one type rise, so that none is spoken of twice. */
+static int
+reader_on_range(struct reader *r, size_t which, uint32_t entry, struct err *e)
+{
+	struct note note;
+	int k = note_get(&note, r->c.frame.raw, r->c.frame.raw_len, entry,
+	    reader_schema(r)->ngroups, e);
+
+	if (k < 0)
+		return k;
+	if (note.first < r->pos.noted[which])
+		return reader_corrupt(r, e, "groups do not rise");
+	r->pos.noted[which] = (uint64_t)note.first + note.n;
+	return READER_NOTE;
+}
+
+static int
+reader_on_note(struct reader *r, struct err *e)
+{
+	uint32_t type = r->c.frame.type;
+	int k;
+
+	if (r->pos.at != AT_SHARD) {
+		if (frame_of_shard(type))
+			return reader_corrupt(r, e, "outside a shard");
+		if (r->table.n != 0)
+			return reader_corrupt(r, e, "schema is not whole");
+		r->pos.at = AT_BODY;
+		k = r->loose != NULL ? r->loose(r->loose_arg, r, e) : 0;
+		return k < 0 ? k : READER_NOTE;
+	}
+	if (type == FRAME_STAT)
+		return reader_on_range(r, 0, NOTE_STAT, e);
+	if (type == FRAME_SCOR)
+		return reader_on_range(r, 1, NOTE_SCORE, e);
+	if (type == FRAME_PLAN)
+		return reader_on_range(r, 2, NOTE_PLAN, e);
+	return READER_NOTE;
+}
+
 static int
 reader_on_frame(struct reader *r, struct err *e)
 {
+	struct receipt receipt;
 	char name[16];
 	int k;
 
+	/* the digest is over bytes on the wire: of these there is one form */
+	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
+	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
+	    r->c.frame.type == FRAME_RCPT))
+		return reader_corrupt(r, e, "may not be LZ4");
 	switch (r->c.frame.type) {
 	case FRAME_SCHM:
 		return (k = reader_on_schema(r, e)) < 0 ? k : READER_NOTE;
@@ -353,12 +483,16 @@ reader_on_frame(struct reader *r, struct err *e)
 	case FRAME_RCPT:
 		if (r->pos.at == AT_SHARD)
 			return reader_corrupt(r, e, "inside a shard");
+		if (r->table.n != 0)
+			return reader_corrupt(r, e, "schema is not whole");
+		if ((k = receipt_decode(&receipt, r->c.frame.raw,
+		    r->c.frame.raw_len, e)) < 0)
+			return k;
 		r->pos.at = AT_BODY;
 		return READER_RCPT;
 	default:
 		if (frame_ancillary(r->c.frame.type))
-			return r->pos.at == AT_SHARD ? READER_NOTE :
-			    reader_corrupt(r, e, "outside a shard");
+			return reader_on_note(r, e);
 		return err_set(e, ERR_DATA, "unsupported: critical frame %s",
 		    frame_name(r->c.frame.type, name));
 	}
@@ -379,7 +513,7 @@ reader_begin(struct reader *r, struct err *e)
 	}
 	memset(&r->pos, 0, sizeof(r->pos));
 	r->pos.at = AT_HEAD;
-	r->have_schema = 0;
+	reader_no_table(r);
 	r->prov.n = 0;
 	k = buf_put(&r->prov, "", 1, e);
 	return k < 0 ? k : READER_HEAD;
@@ -391,6 +525,8 @@ reader_on_tail(struct reader *r, struct err *e)
 {
 	if (r->pos.at == AT_SHARD)
 		return err_set(e, ERR_DATA, "truncated: no end of the stream");
+	if (r->table.n != 0)
+		return reader_corrupt(r, e, "schema is not whole");
 	r->pos.at = AT_START;
 	return 0;
 }
@@ -415,9 +551,8 @@ reader_step(struct reader *r, struct err *e)
 			return reader_corrupt(r, e, "frame of another shard");
 		if ((k = reader_on_frame(r, e)) < 0)
 			return k;
-		/* schema and provenance are not events */
-		if (r->c.frame.type != FRAME_SCHM &&
-		    r->c.frame.type != FRAME_PROV)
+		/* what is of the stream is no event, but for receipts */
+		if (k != READER_NOTE || r->pos.at == AT_SHARD)
 			return k;
 	}
 }
@@ -472,6 +607,24 @@ reader_provenance(const struct reader *r)
 }
 
 int
+reader_empty(const struct reader *r)
+{
+	return io_bytes(r->c.io) == 0;
+}
+
+int
+reader_is_pipe(const struct reader *r)
+{
+	return io_is_pipe(r->c.io);
+}
+
+void
+reader_patience(struct reader *r, double silence, double whole)
+{
+	io_patience(r->c.io, silence, whole);
+}
+
+int
 reader_can_seek(const struct reader *r)
 {
 	return io_can_seek(r->c.io);
@@ -481,6 +634,7 @@ int
 reader_mark(struct reader *r, size_t limit, struct err *e)
 {
 	r->mark = r->pos;
+	r->mark_tally = *r->tally;
 	pack_sum_copy(r->mark_digest, r->digest);
 	return chain_mark(&r->c, limit, e);
 }
@@ -493,14 +647,22 @@ reader_rewind(struct reader *r, struct err *e)
 	if (k < 0)
 		return k;
 	r->pos = r->mark;
+	*r->tally = r->mark_tally;
 	pack_sum_copy(r->digest, r->mark_digest);
 	return 0;
 }
 
-void
-reader_unmark(struct reader *r)
+int
+reader_unknown(const struct reader *r)
 {
-	io_unmark(r->c.io);
+	return r->c.unknown;
+}
+
+void
+reader_loose(struct reader *r, reader_loose_fn *fn, void *arg)
+{
+	r->loose = fn;
+	r->loose_arg = arg;
 }
 
 /* A frame that is neither: skipped, its schema taken.  *from: what is next. */
@@ -512,9 +674,10 @@ reader_skip(struct reader *r, uint64_t *from, struct err *e)
 
 	*from = k > 0 ? io_bytes(r->c.io) : r->c.pos.offset + 1;
 	if (k > 0 && r->c.frame.type == FRAME_SCHM) {
-		k = schema_decode(&r->own_schema, r->c.frame.raw,
-		    r->c.frame.raw_len, r->o.max_elements, &own);
-		r->have_schema = k == 0;
+		if (r->have_schema)
+			reader_no_table(r);
+		if ((k = reader_table(r, &own)) < 0)
+			reader_no_table(r);
 	}
 	return k < 0 && k != -ERR_DATA ? err_move(e, &own) : 0;
 }
@@ -529,8 +692,11 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 		if (r->c.head.type == FRAME_HEAD)
 			r->pos.at = AT_START;
 		if (r->c.head.type == FRAME_HEAD ||
-		    r->c.head.type == FRAME_SHRD)
+		    r->c.head.type == FRAME_SHRD) {
+			if (!r->have_schema)
+				reader_no_table(r);	/* a piece of one */
 			return 1;
+		}
 		if ((k = reader_skip(r, &from, e)) < 0)
 			return k;
 	}

@@ -4,7 +4,7 @@
  * where the stream does not end is an error ("truncated").
  *
  *   file   := stream+
- *   stream := HEAD SCHM? pROv? (shard | RCPT)* TAIL
+ *   stream := HEAD SCHM* pROv? (shard | RCPT | ancillary)* TAIL
  *   shard  := SHRD (DATA | annotation)* SEND
  */
 #ifndef ACE_READER_H
@@ -27,20 +27,19 @@ enum reader_event {
 	READER_HEAD,		/* a stream began */
 	READER_SHARD,		/* a shard began: reader_shard, reader_schema */
 	READER_DATA,		/* some records: reader_records */
-	READER_NOTE,		/* an ancillary frame: reader_frame */
+	READER_NOTE,		/* an ancillary frame of the shard: reader_frame */
 	READER_SEND,		/* the shard is whole: reader_end_of_shard */
 	READER_RCPT		/* a delivery receipt: reader_frame */
 };
 
 struct reader_opts {
-	uint64_t max_elements;	/* 0: READER_MAX_ELEMENTS */
+	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
 	const struct schema *schema;	/* for streams without one, or NULL */
 };
-#define READER_MAX_ELEMENTS ((uint64_t)1 << 31)
 
 struct record {
 	uint32_t group;
-	uint8_t codec, param;
+	uint8_t codec, param;	/* codec: one of this version's */
 	const unsigned char *body;
 	size_t len;
 };
@@ -55,9 +54,17 @@ void reader_free(struct reader *r);
  * What the accessors below return is valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
+/* Ancillary frames between shards are no events: who passes them on asks to be
+ * called for each, with reader_frame at it. */
+typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
+void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
+
 const struct shard *reader_shard(const struct reader *r); /* NULL outside */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
+/* reader_decoded(r, k): one of the records was decoded, k of its values are
+ * finite and not 0.  Where all were, READER_SEND comes only if SEND says so. */
+void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
 const struct shard_end *reader_end_of_shard(const struct reader *r);
 
@@ -78,8 +85,12 @@ int reader_blame(const struct reader *r, int k, struct err *e);
  * so that the shard's frames come once more.  See io_mark. */
 int reader_mark(struct reader *r, size_t limit, struct err *e);
 int reader_rewind(struct reader *r, struct err *e);
-void reader_unmark(struct reader *r);
+/* reader_patience: see io_patience. */
+void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);
+int reader_is_pipe(const struct reader *r);
+/* reader_empty(r): not one byte came. */
+int reader_empty(const struct reader *r);
 
 /*
  * reader_recover(r, from, e): after an error, or to begin with: looks from
@@ -89,6 +100,9 @@ int reader_can_seek(const struct reader *r);
  * ever, shard by shard; that nothing is missing between them is not.
  */
 int reader_recover(struct reader *r, uint64_t from, struct err *e);
+/* 1: what reader_next refused is of a version, or has a feature or a critical
+ * flag, that this reader does not know; it is not damaged. */
+int reader_unknown(const struct reader *r);
 /* Where the current frame begins, or the one that was refused. */
 uint64_t reader_offset(const struct reader *r);
 

@@ -29,7 +29,6 @@ receipt_encode(const struct receipt *r, struct buf *out, struct err *e)
 	memcpy(b, r->run, 16);
 	memcpy(b + 16, r->device, 16);
 	bytes_set64(b + 32, r->step);
-	bytes_set32(b + 40, r->part);
 	bytes_set32(b + 44, r->verdict);
 	memcpy(b + 48, r->digest, 16);
 	bytes_set64(b + 64, r->clock);
@@ -44,13 +43,13 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n,
     struct err *e)
 {
 	memset(r, 0, sizeof(*r));
-	if (n < RECEIPT_FIXED || n - RECEIPT_FIXED >= RECEIPT_REASON ||
+	if (n < RECEIPT_FIXED || bytes_le32(p + 40) != 0 ||
+	    n - RECEIPT_FIXED >= RECEIPT_REASON ||
 	    !text_clean((const char *)p + RECEIPT_FIXED, n - RECEIPT_FIXED))
 		return err_set(e, ERR_DATA, "corrupt: receipt");
 	memcpy(r->run, p, 16);
 	memcpy(r->device, p + 16, 16);
 	r->step = bytes_le64(p + 32);
-	r->part = bytes_le32(p + 40);
 	r->verdict = bytes_le32(p + 44);
 	memcpy(r->digest, p + 48, 16);
 	r->clock = bytes_le64(p + 64);
@@ -67,5 +66,5 @@ receipt_is_for(const struct receipt *r, const struct shard *s)
 {
 	return memcmp(r->run, s->run, SHARD_ID) == 0 &&
 	    memcmp(r->device, s->device, SHARD_ID) == 0 &&
-	    r->step == s->step && r->part == s->part;
+	    r->step == s->step;
 }

@@ -29,7 +29,6 @@ enum { RECEIPT_REASON = 160 };
 struct receipt {
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
-	uint32_t part;
 	uint32_t verdict;
 	unsigned char digest[SHARD_DIGEST];
 	uint64_t clock;			/* server's, unix nanoseconds */
@@ -48,6 +47,16 @@ receipt_is_accepted(const struct receipt *r)
 {
 	return r->verdict == RECEIPT_ACCEPTED ||
 	    r->verdict == RECEIPT_DUPLICATE;
+}
+
+/* The shard is no part of any aggregate and cannot become one: who sent it has
+ * to do something before it goes on. */
+static inline int
+receipt_is_refused(const struct receipt *r)
+{
+	return r->verdict == RECEIPT_INVALID ||
+	    r->verdict == RECEIPT_EQUIVOCATION ||
+	    r->verdict == RECEIPT_FENCED;
 }
 
 /* receipt_is_for(r, s): is it about shard s? */

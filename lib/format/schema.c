@@ -12,7 +12,8 @@
 enum { SCHEMA_HEAD = 32, SCHEMA_ENTRY = 40 };
 
 static const char *const dtype_names[] = {
-	"f32", "f16", "bf16", "f64", "i32", "i64"
+	"f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "f8e4m3",
+	"f8e5m2", "i8", "i16"
 };
 static const char *const kind_names[] = {
 	"other", "weight", "bias", "norm", "embedding", "conv"
@@ -381,23 +382,85 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	return 0;
 }
 
+/* A few hundred bytes can claim 2^31 groups, and each is a turn of a loop, if
+ * not memory, in every program. */
+static int
+schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
+    uint64_t max, size_t wire, struct err *e)
+{
+	uint64_t most = max / SCHEMA_GROUP, groups;
+
+	if (group == 0 || group > SCHEMA_MAX_GROUP)
+		return err_set(e, ERR_DATA,
+		    "limit: group size %lu, from 1 to %d",
+		    (unsigned long)group, SCHEMA_MAX_GROUP);
+	groups = total / group;
+	if (most < 1 << 20)
+		most = 1 << 20;
+	most += wire;
+	if (total > max)
+		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu "
+		    "(--max-elements)", (unsigned long long)total,
+		    (unsigned long long)max);
+	/* a tensor has one group at most that is not full */
+	if (groups > most)
+		return err_set(e, ERR_DATA, "limit: %llu groups of %lu values "
+		    "from a table of %zu bytes, at most %llu "
+		    "(--max-elements)", (unsigned long long)groups,
+		    (unsigned long)group, wire, (unsigned long long)most);
+	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
+	    w->nnames > SCHEMA_MAX_BYTES)
+		return err_set(e, ERR_DATA, "limit: a schema of more than %zu "
+		    "bytes", SCHEMA_MAX_BYTES);
+	return 0;
+}
+
+static int
+schema_head(struct schema_wire *w, uint32_t *group, uint64_t *total,
+    struct bytes *b, struct err *e)
+{
+	memset(w, 0, sizeof(*w));
+	w->ntensors = bytes_next32(b);
+	*group = bytes_next32(b);
+	*total = bytes_next64(b);
+	w->nnames = bytes_next32(b);
+	w->ndims = bytes_next32(b);
+	if (!bytes_zero(b, 8) || b->bad)
+		return err_set(e, ERR_DATA, "corrupt: head of the schema");
+	if (w->ntensors > SCHEMA_MAX_TENSORS)
+		return err_set(e, ERR_DATA, "limit: %zu tensors, at most %d",
+		    w->ntensors, SCHEMA_MAX_TENSORS);
+	return 0;
+}
+
+int
+schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
+    size_t *size, struct err *e)
+{
+	struct bytes b = BYTES(p, n);
+	struct schema_wire w;
+	uint32_t group;
+	uint64_t total;
+	int r;
+
+	if ((r = schema_head(&w, &group, &total, &b, e)) < 0)
+		return r;
+	*size = SCHEMA_HEAD + SCHEMA_ENTRY * w.ntensors + 8 * w.ndims +
+	    w.nnames;
+	if (n > *size)
+		return err_set(e, ERR_DATA, "corrupt: sizes in the schema");
+	return schema_bomb(&w, group, total, max, wire, e);
+}
+
 static int
 schema_wire(struct schema_wire *w, uint32_t *group, uint64_t *total,
     const unsigned char *p, size_t n, struct err *e)
 {
 	struct bytes b = BYTES(p, n);
+	int r;
 
-	memset(w, 0, sizeof(*w));
-	w->ntensors = bytes_next32(&b);
-	*group = bytes_next32(&b);
-	*total = bytes_next64(&b);
-	w->nnames = bytes_next32(&b);
-	w->ndims = bytes_next32(&b);
-	if (!bytes_zero(&b, 8))
-		return err_set(e, ERR_DATA, "corrupt: head of the schema");
-	if (w->ntensors > SCHEMA_MAX_TENSORS)
-		return err_set(e, ERR_DATA, "limit: %zu tensors, at most %d",
-		    w->ntensors, SCHEMA_MAX_TENSORS);
+	if ((r = schema_head(w, group, total, &b, e)) < 0)
+		return r;
 	w->entry = bytes_take(&b, SCHEMA_ENTRY * w->ntensors);
 	w->dim = bytes_take(&b, 8 * w->ndims);
 	w->name = bytes_take(&b, w->nnames);
@@ -408,7 +471,7 @@ schema_wire(struct schema_wire *w, uint32_t *group, uint64_t *total,
 
 int
 schema_decode(struct schema *s, const unsigned char *p, size_t n,
-    uint64_t max_elements, struct err *e)
+    uint64_t max, size_t wire, struct err *e)
 {
 	struct schema_wire w;
 	uint64_t total;
@@ -418,10 +481,8 @@ schema_decode(struct schema *s, const unsigned char *p, size_t n,
 	schema_release(s);
 	if ((r = schema_wire(&w, &s->group_size, &total, p, n, e)) < 0)
 		return r;
-	if (total > max_elements)
-		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu "
-		    "(--max-elements)", (unsigned long long)total,
-		    (unsigned long long)max_elements);
+	if ((r = schema_bomb(&w, s->group_size, total, max, wire, e)) < 0)
+		return r;
 	for (i = 0; i < w.ntensors && r == 0; i++)
 		r = schema_entry(s, &w, i, e);
 	if (r == 0 && (s->total != total || w.next_dim != w.ndims ||

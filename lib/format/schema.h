@@ -17,13 +17,17 @@ enum {
 	SCHEMA_MAX_TENSORS = 1 << 20,
 	SCHEMA_MAX_NAME = 255,
 	SCHEMA_GROUP = 65536,		/* default group size */
-	SCHEMA_MAX_GROUP = 1 << 21	/* 8 MiB of f32, half a frame */
+	SCHEMA_MAX_GROUP = 1 << 20	/* 8 MiB of i64, half a frame */
 };
 #define SCHEMA_MAX_TOTAL ((uint64_t)1 << 40)
+#define SCHEMA_MAX_ELEMENTS ((uint64_t)1 << 36)	/* unless one allows more */
+#define SCHEMA_MAX_BYTES ((size_t)512 << 20)	/* of the table, unpacked */
 
 enum schema_dtype {
 	SCHEMA_F32 = 0, SCHEMA_F16 = 1, SCHEMA_BF16 = 2, SCHEMA_F64 = 3,
-	SCHEMA_I32 = 4, SCHEMA_I64 = 5, SCHEMA_NDTYPE = 6
+	SCHEMA_I32 = 4, SCHEMA_I64 = 5, SCHEMA_U8 = 6, SCHEMA_BOOL = 7,
+	SCHEMA_F8E4M3 = 8, SCHEMA_F8E5M2 = 9, SCHEMA_I8 = 10, SCHEMA_I16 = 11,
+	SCHEMA_NDTYPE = 12
 };
 enum schema_kind {
 	SCHEMA_OTHER = 0, SCHEMA_WEIGHT = 1, SCHEMA_BIAS = 2, SCHEMA_NORM = 3,
@@ -77,9 +81,25 @@ void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);
-/* max_elements: the operator's limit on the dense size. */
+
+/* schema_bytes(p, n, max, wire, size, e): from the first bytes of a table, how
+ * many it has in all.  max: the operator's limit on the elements; wire: the
+ * bytes that were there to say this.  A table that claims more elements than
+ * max, or more groups than the larger of 2^20 and max / 2^16 and one more for
+ * each byte of `wire', is refused before anything is made of it. */
+int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
+    size_t *size, struct err *e);
+/* The same limits, again for the whole table. */
 int schema_decode(struct schema *s, const unsigned char *p, size_t n,
-    uint64_t max_elements, struct err *e);
+    uint64_t max, size_t wire, struct err *e);
+
+/* schema_exact(dtype): 1 when values of this type mean nothing but themselves:
+ * they are carried by codecs that change no bit. */
+static inline int
+schema_exact(unsigned dtype)
+{
+	return dtype >= SCHEMA_U8;
+}
 
 const char *schema_dtype_name(unsigned dtype);	/* "f32", ... */
 const char *schema_kind_name(unsigned kind);	/* "weight", ... */

@@ -6,8 +6,9 @@
 #include "base/err.h"
 #include "base/pack.h"
 #include "format/shard.h"
+#include "kern/kern.h"
 
-enum { SHARD_FIXED = 192 };
+enum { SHARD_FIXED = 88 };
 
 const char *
 shard_kind_name(unsigned kind)
@@ -23,7 +24,6 @@ shard_init(struct shard *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->weight = 1;
-	s->parts = 1;
 	s->contributors = 1;
 }
 
@@ -107,20 +107,61 @@ shard_device(const struct shard *s)
 uint64_t
 shard_key(const struct shard *s)
 {
-	unsigned char b[44];
+	unsigned char b[40];
 
 	memcpy(b, s->run, 16);
 	memcpy(b + 16, s->device, 16);
 	bytes_set64(b + 32, s->step);
-	bytes_set32(b + 40, s->part);
 	return pack_hash64(b, sizeof(b));
+}
+
+/*
+ * What few shards say comes after the fixed part, each field only where it is
+ * not zero, in the order of its bit in the word at 76.
+ */
+enum { SHARD_FIELDS = 8, SHARD_MORE = 8 * 8 + 3 * 8 };
+
+/* The fields as words: two for what has 16 bytes.  Returns how many words. */
+static unsigned
+shard_field(const struct shard *s, unsigned i, uint64_t v[2])
+{
+	const unsigned char *id = i == 1 ? s->base_model :
+	    i == 2 ? s->policy_id : s->previous;
+
+	v[0] = i == 0 ? s->base_version : i == 4 ? s->created :
+	    i == 5 ? s->deadline : i == 7 ? s->incarnation : s->samples;
+	v[1] = 0;
+	if (i != 1 && i != 2 && i != 6)
+		return 1;
+	v[0] = bytes_le64(id);
+	v[1] = bytes_le64(id + 8);
+	return 2;
+}
+
+static uint32_t
+shard_put_fields(const struct shard *s, unsigned char *p, size_t *n)
+{
+	uint32_t bits = 0;
+	uint64_t v[2];
+	unsigned i, k, words;
+
+	*n = 0;
+	for (i = 0; i < SHARD_FIELDS; i++) {
+		words = shard_field(s, i, v);
+		if ((v[0] | v[1]) == 0)
+			continue;
+		bits |= (uint32_t)1 << i;
+		for (k = 0; k < words; k++, *n += 8)
+			bytes_set64(p + *n, v[k]);
+	}
+	return bits;
 }
 
 int
 shard_encode(const struct shard *s, struct buf *out, struct err *e)
 {
-	unsigned char b[SHARD_FIXED];
-	size_t at = out->n;
+	unsigned char b[SHARD_FIXED + SHARD_MORE];
+	size_t at = out->n, more;
 	uint64_t w;
 	int r;
 
@@ -128,26 +169,18 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 	memcpy(b, s->run, 16);
 	memcpy(b + 16, s->device, 16);
 	bytes_set64(b + 32, s->step);
-	bytes_set32(b + 40, s->part);
-	bytes_set32(b + 44, s->parts);
-	bytes_set64(b + 48, s->base_version);
-	memcpy(b + 56, s->base_model, 16);
-	memcpy(b + 72, s->schema_id, 16);
-	memcpy(b + 88, s->policy_id, 16);
+	memcpy(b + 40, s->schema_id, 16);
 	memcpy(&w, &s->weight, sizeof(w));
-	bytes_set64(b + 104, w);
-	bytes_set64(b + 112, s->samples);
-	bytes_set32(b + 120, s->kind);
-	bytes_set32(b + 124, s->flags);
-	bytes_set32(b + 128, s->contributors);
-	bytes_set32(b + 132, s->incarnation);
-	bytes_set64(b + 136, s->created);
-	bytes_set64(b + 144, s->deadline);
-	memcpy(b + 152, s->previous, 16);
-	if ((r = buf_put(out, b, sizeof(b), e)) < 0 ||
+	bytes_set64(b + 56, w);
+	bytes_set32(b + 64, s->kind);
+	bytes_set32(b + 68, s->flags);
+	bytes_set32(b + 72, s->contributors);
+	bytes_set32(b + 76, shard_put_fields(s, b + SHARD_FIXED, &more));
+	if ((r = buf_put(out, b, SHARD_FIXED + more, e)) < 0 ||
 	    (r = text_encode(&s->kv, out, e)) < 0)
 		return r;
-	bytes_set32(out->p + at + 168, (uint32_t)(out->n - at - SHARD_FIXED));
+	bytes_set32(out->p + at + 80,
+	    (uint32_t)(out->n - at - SHARD_FIXED - more));
 	return 0;
 }
 
@@ -157,16 +190,14 @@ shard_check(const struct shard *s, struct err *e)
 	if (!isfinite(s->weight) || s->weight <= 0)
 		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
 		    s->weight);
-	if (s->parts == 0 || s->part >= s->parts)
-		return err_set(e, ERR_DATA, "corrupt: part %lu of %lu",
-		    (unsigned long)s->part, (unsigned long)s->parts);
 	if (s->kind >= SHARD_NKIND)
 		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
 		    (unsigned long)s->kind);
 	return 0;
 }
 
-/* The name, where there is one, is what the id is the hash of. */
+/* The name, where there is one, is no longer than a name may be, and what the id
+ * is the hash of. */
 static int
 shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 {
@@ -174,6 +205,8 @@ shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 	const char *name = text_get(&s->kv, key);
 	unsigned char want[16];
 
+	if (name != NULL && strlen(name) > SHARD_NAME)
+		return 0;
 	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0,
 	    want);
 	return memcmp(id, want, SHARD_ID) == 0 ||
@@ -189,34 +222,61 @@ shard_take16(struct bytes *b, unsigned char out[16])
 		memcpy(out, p, 16);
 }
 
+/* One that is there is not zero: a shard has one form. */
+static int
+shard_take_fields(struct shard *s, uint32_t bits, struct bytes *b)
+{
+	unsigned char *id;
+	uint64_t v[2], *to;
+	unsigned i;
+
+	for (i = 0; i < SHARD_FIELDS; i++) {
+		if ((bits >> i & 1) == 0)
+			continue;
+		id = i == 1 ? s->base_model : i == 2 ? s->policy_id :
+		    i == 6 ? s->previous : NULL;
+		to = i == 0 ? &s->base_version : i == 4 ? &s->created :
+		    i == 5 ? &s->deadline : &s->samples;
+		v[0] = bytes_next64(b);
+		v[1] = id != NULL ? bytes_next64(b) : 0;
+		if ((v[0] | v[1]) == 0 || (i == 7 && v[0] > UINT32_MAX))
+			return -1;
+		if (id != NULL) {
+			bytes_set64(id, v[0]);
+			bytes_set64(id + 8, v[1]);
+		} else if (i == 7) {
+			s->incarnation = (uint32_t)v[0];
+		} else {
+			*to = v[0];
+		}
+	}
+	return 0;
+}
+
 int
 shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 {
 	struct bytes b = BYTES(p, n);
-	uint32_t kv_len;
+	uint32_t kv_len, bits;
 	int r;
 
 	shard_release(s);
 	shard_take16(&b, s->run);
 	shard_take16(&b, s->device);
 	s->step = bytes_next64(&b);
-	s->part = bytes_next32(&b);
-	s->parts = bytes_next32(&b);
-	s->base_version = bytes_next64(&b);
-	shard_take16(&b, s->base_model);
 	shard_take16(&b, s->schema_id);
-	shard_take16(&b, s->policy_id);
 	s->weight = bytes_f64(&b);
-	s->samples = bytes_next64(&b);
 	s->kind = bytes_next32(&b);
 	s->flags = bytes_next32(&b);
 	s->contributors = bytes_next32(&b);
-	s->incarnation = bytes_next32(&b);
-	s->created = bytes_next64(&b);
-	s->deadline = bytes_next64(&b);
-	shard_take16(&b, s->previous);
+	bits = bytes_next32(&b);
 	kv_len = bytes_next32(&b);
-	if (!bytes_zero(&b, 20) || b.bad || n - b.at != kv_len)
+	if (!bytes_zero(&b, 4) || b.bad)
+		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
+	if (bits >> SHARD_FIELDS != 0)
+		return err_set(e, ERR_DATA, "unsupported: fields %#lx of a "
+		    "shard", (unsigned long)bits);
+	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
 		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
 	if ((r = shard_check(s, e)) < 0)
 		return r;
@@ -224,13 +284,13 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		return r;
 	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
 	    !shard_named(s, s->device, SHARD_KEY_DEVICE))
-		return err_set(e, ERR_DATA,
-		    "corrupt: run or device id is not that of its name");
+		return err_set(e, ERR_DATA, "corrupt: run or device id is not "
+		    "that of its name, or the name is too long");
 	return 0;
 }
 
 void
-shard_end_encode(const struct shard_end *s, unsigned char p[88])
+shard_end_encode(const struct shard_end *s, unsigned char p[80])
 {
 	uint64_t u;
 
@@ -268,7 +328,7 @@ shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
 	s->sums.max_abs = bytes_f32(bytes_next32(&b));
 	s->status = bytes_next32(&b);
 	s->sums.dropped = bytes_next64(&b);
-	if (!bytes_zero(&b, 8) || b.bad || b.at != n ||
+	if (b.bad || b.at != n ||
 	    s->status > SHARD_ABORTED)
 		return err_set(e, ERR_DATA, "corrupt: SEND payload");
 	return 0;
@@ -281,4 +341,18 @@ shard_hex(const unsigned char digest[16], char out[33])
 
 	for (i = 0; i < 16; i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+void
+shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
+    size_t n)
+{
+	struct kern_stat t;
+
+	k->stat(x, n, &t);
+	s->nonzero += t.nonzero;
+	s->sum += t.sum;
+	s->sumsq += t.sumsq;
+	if (t.max_abs > s->max_abs)
+		s->max_abs = t.max_abs;
 }

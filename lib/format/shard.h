@@ -28,8 +28,7 @@ enum shard_kind {
 #define SHARD_KEY_DEVICE "device"
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
 #define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
-#define SHARD_KEY_LAYERS "layer.seconds"	/* of the step before, by tensor */
-#define SHARD_KEY_MEMBERS "contributors"	/* names, by commas */
+#define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255 };
 
@@ -37,7 +36,6 @@ struct shard {
 	unsigned char run[SHARD_ID];	/* XXH3-128 of the name */
 	unsigned char device[SHARD_ID];
 	uint64_t step;
-	uint32_t part, parts;
 	uint64_t base_version;
 	unsigned char base_model[16];
 	unsigned char schema_id[16];
@@ -52,7 +50,7 @@ struct shard {
 	struct text_kv kv;
 };
 
-/* shard_init: weight 1, one part, one contributor, all else zero. */
+/* shard_init: weight 1, one contributor, all else zero. */
 void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
@@ -65,7 +63,7 @@ int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
 
-/* XXH3-64 over run, device, step, part. */
+/* XXH3-64 over run, device, step. */
 uint64_t shard_key(const struct shard *s);
 
 const char *shard_kind_name(unsigned kind);	/* "gradient", ... */
@@ -81,6 +79,11 @@ struct shard_sums {
 	float max_abs;
 };
 
+/* shard_sums_add(s, k, x, n): of x f32[n], the next group's values. */
+struct kern;
+void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
+    size_t n);
+
 enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
 
 struct shard_end {
@@ -90,9 +93,9 @@ struct shard_end {
 	struct shard_sums sums;
 	uint32_t status;
 };
-enum { SHARD_END_SIZE = 88 };
+enum { SHARD_END_SIZE = 80 };
 
-void shard_end_encode(const struct shard_end *s, unsigned char out[88]);
+void shard_end_encode(const struct shard_end *s, unsigned char out[80]);
 int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
     struct err *e);
 

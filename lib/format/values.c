@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/values.h"
+#include "kern/kern.h"
 
 void
 values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
@@ -25,8 +26,13 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e)
 {
 	struct schema_span span;
+	const struct kern *kern = kern_get(e);
 	struct codec_ctx ctx;
+	struct kern_stat stat;
 	int k;
+
+	if (kern == NULL)
+		return -ERR_USAGE;
 
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
@@ -39,6 +45,8 @@ values_decode(const struct reader *r, const struct record *rec, float *x,
 		return reader_place(r, err_after(e, k, ", in group %lu of "
 		    "tensor '%.80s'", (unsigned long)rec->group,
 		    reader_schema(r)->t[span.tensor].name), e);
+	kern->stat(x, span.n, &stat);
+	reader_decoded(r, stat.nonzero);
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 #include "format/writer.h"
 #include "kern/kern.h"
 
+enum { WRITER_HEAD = 56 };	/* payload of HEAD */
+
 struct writer {
 	struct io *io;
 	struct writer_opts o;
@@ -21,12 +23,15 @@ struct writer {
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* of this stream in the file */
+	uint64_t shard_at;		/* of the shard at hand in it */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
+	const struct schema *schema;	/* of the shard */
 	struct pack_sum *headers, *digest;
 	struct buf dir, body, pack, f32;
 	uint32_t n_batch;		/* records in dir and body */
 	uint64_t next_group;
+	uint32_t first;			/* group of the batch */
 	uint8_t param;			/* of the last entry */
 	struct shard_end end;
 };
@@ -135,6 +140,8 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 	size_t k = 0;
 	int r;
 
+	if (n > FRAME_MAX)
+		return err_set(e, ERR_DATA, "limit: a frame of %zu bytes", n);
 	if (lz4 && n > 64) {
 		w->pack.n = 0;
 		if ((r = buf_room(&w->pack, n, e)) < 0)
@@ -171,13 +178,30 @@ writer_provenance(struct writer *w, struct err *e)
 	return r;
 }
 
+/* The table, in as many frames as it takes. */
+static int
+writer_schema(struct writer *w, const struct schema *sc, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	size_t i, n;
+	int r = schema_encode(sc, &b, e);
+
+	if (r == 0 && b.n > SCHEMA_MAX_BYTES)
+		r = err_set(e, ERR_DATA, "limit: schema of %zu bytes", b.n);
+	for (i = 0; i < b.n && r == 0; i += n) {
+		n = b.n - i < FRAME_MAX ? b.n - i : FRAME_MAX;
+		r = writer_plain(w, FRAME_SCHM, b.p + i, n, 1, e);
+	}
+	buf_release(&b);
+	return r;
+}
+
 /* HEAD, SCHM, provenance.  The id hashes the tool and the first shard. */
 static int
 writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
     struct err *e)
 {
-	unsigned char p[64], seed[16];
-	struct buf b = BUF_INIT;
+	unsigned char p[WRITER_HEAD], seed[16];
 	int r;
 
 	bytes_set64(seed, s != NULL ? shard_key(s) : 0);
@@ -198,22 +222,15 @@ writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
 	w->open = 1;
 	r = writer_frame(w, FRAME_HEAD, 0, p, sizeof(p), sizeof(p),
 	    pack_hash64(p, sizeof(p)), e);
-	if (r == 0 && sc != NULL && !w->o.omit_schema &&
-	    (r = schema_encode(sc, &b, e)) == 0) {
-		if (b.n > FRAME_MAX)
-			r = err_set(e, ERR_DATA, "limit: schema of %zu bytes",
-			    b.n);
-		else
-			r = writer_plain(w, FRAME_SCHM, b.p, b.n, 1, e);
-	}
-	buf_release(&b);
+	if (r == 0 && sc != NULL && !w->o.omit_schema)
+		r = writer_schema(w, sc, e);
 	return r < 0 ? r : writer_provenance(w, e);
 }
 
 static int
 writer_tail(struct writer *w, uint32_t status, struct err *e)
 {
-	unsigned char p[64];
+	unsigned char p[FRAME_TAIL_SIZE];
 
 	memset(p, 0, sizeof(p));
 	bytes_set32(p, w->seq);
@@ -245,9 +262,11 @@ writer_shard(struct writer *w, const struct shard *shard,
 	if (r < 0 || (r = shard_encode(&s, &b, e)) < 0)
 		goto out;
 	w->key = shard_key(&s);
+	w->shard_at = io_bytes(w->io);
 	w->in_shard = 1;
 	w->n_shards++;
 	w->next_group = 0;
+	w->schema = sc;
 	memset(&w->end, 0, sizeof(w->end));
 	pack_sum_reset(w->digest);
 	r = writer_plain(w, FRAME_SHRD, b.p, b.n, 0, e);
@@ -262,13 +281,14 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 {
 	static const unsigned char zeros[64];
 	struct buf *b = &w->pack;
-	unsigned char head[8];
+	unsigned char head[12];
 	int r;
 
 	if (w->n_batch == 0)
 		return 0;
 	bytes_set32(head, w->n_batch);
 	bytes_set32(head + 4, (uint32_t)w->dir.n);
+	bytes_set32(head + 8, w->first);
 	b->n = 0;
 	if ((r = buf_put(b, head, sizeof(head), e)) < 0 ||
 	    (r = buf_put(b, w->dir.p, w->dir.n, e)) < 0 ||
@@ -282,37 +302,29 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	    pack_hash64(b->p, b->n), e);
 }
 
-static void
-writer_sums(struct writer *w, const float *x, size_t n)
-{
-	struct kern_stat k;
-
-	w->kern->stat(x, n, &k);
-	w->end.sums.nonzero += k.nonzero;
-	w->end.sums.sum += k.sum;
-	w->end.sums.sumsq += k.sumsq;
-	if (k.max_abs > w->end.sums.max_abs)
-		w->end.sums.max_abs = k.max_abs;
-}
-
 /* See reader_entry for the bytes. */
 static int
 writer_entry(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
     size_t len, struct err *e)
 {
-	uint64_t gap = group - w->next_group;
+	uint64_t gap = w->n_batch != 0 ? group - w->next_group : 0;
 	unsigned char *p;
 	size_t n = 1;
 	int r;
 
 	if ((r = buf_room(&w->dir, WRITER_ENTRY, e)) < 0)
 		return r;
-	if (w->n_batch == 0)
+	if (w->n_batch == 0) {
 		w->param = 0;
+		w->first = group;
+	}
 	p = w->dir.p + w->dir.n;
-	p[0] = (unsigned char)(codec | (gap < 7 ? gap : 7) << 5);
+	p[0] = (unsigned char)((codec < CODEC_ESCAPE ? codec : CODEC_ESCAPE) |
+	    (gap < 7 ? gap : 7) << 5);
 	if (gap >= 7)
 		n += bytes_set_varint(p + n, gap - 7);
+	if (codec >= CODEC_ESCAPE)
+		n += bytes_set_varint(p + n, codec);
 	if (param == w->param)
 		p[0] |= 0x10;
 	else
@@ -322,6 +334,23 @@ writer_entry(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	w->param = param;
 	w->next_group = (uint64_t)group + 1;
 	return 0;
+}
+
+/* Whether values of the group's type may be coded so. */
+static int
+writer_may(const struct writer *w, uint32_t group, uint32_t codec,
+    uint8_t param, struct err *e)
+{
+	const struct schema_tensor *t;
+	struct schema_span span;
+
+	schema_span(w->schema, group, &span);
+	t = &w->schema->t[span.tensor];
+	if (!schema_exact(t->dtype) || codec_exact(codec, param))
+		return 0;
+	return err_set(e, ERR_REFUSED, "tensor '%.160s' is %s, which only the "
+	    "codecs f32 and lossless carry, not %s", t->name,
+	    schema_dtype_name(t->dtype), codec_name(codec));
 }
 
 int
@@ -334,6 +363,8 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	if (group < w->next_group || codec >= CODEC_MAX)
 		return err_set(e, ERR_USAGE, "group %lu out of order",
 		    (unsigned long)group);
+	if ((r = writer_may(w, group, codec, param, e)) < 0)
+		return r;
 	if (w->body.n + len > WRITER_BATCH && (r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
@@ -347,12 +378,12 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	w->end.raw += 4 * (uint64_t)n;
 	w->end.wire += len;
 	if (x != NULL)
-		writer_sums(w, x, n);
+		shard_sums_add(&w->end.sums, w->kern, x, n);
 	return w->body.n >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
 }
 
 int
-writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e)
 {
 	int r;
@@ -361,7 +392,19 @@ writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
 	if ((r = buf_room(&w->f32, 4 * n, e)) < 0)
 		return r;
 	bytes_put_f32(w->f32.p, x, n);
-	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, x, n, e);
+	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, NULL, n,
+	    e);
+}
+
+int
+writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e)
+{
+	int r = writer_dense(w, group, x, n, e);
+
+	if (r == 0)
+		shard_sums_add(&w->end.sums, w->kern, x, n);
+	return r;
 }
 
 int
@@ -401,6 +444,28 @@ writer_pass(struct writer *w, const struct reader *r, struct err *e)
 	    f->raw_len, f->wire_hash, e);
 }
 
+int
+writer_begin(struct writer *w, const struct schema *sc, struct err *e)
+{
+	return w->open ? 0 : writer_head(w, NULL, sc, e);
+}
+
+int
+writer_loose(struct writer *w, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	int k = w->open ? 0 : writer_history(w, reader_provenance(r), e);
+
+	if (w->in_shard)
+		return err_set(e, ERR_USAGE, "a frame of no shard inside one");
+	if (k == 0)
+		k = writer_begin(w, reader_schema(r), e);
+	if (k == 0)
+		k = writer_frame(w, f->type, f->flags, f->wire, f->wire_len,
+		    f->raw_len, f->wire_hash, e);
+	return k < 0 ? k : io_flush(w->io, e);
+}
+
 void
 writer_dropped(struct writer *w, uint64_t n)
 {
@@ -423,6 +488,12 @@ writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
 		return r;
 	w->in_shard = 0;
 	return io_flush(w->io, e);
+}
+
+uint64_t
+writer_shard_bytes(const struct writer *w)
+{
+	return io_bytes(w->io) - w->shard_at;
 }
 
 const struct shard_end *

@@ -46,17 +46,28 @@ int writer_shard(struct writer *w, const struct shard *s,
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* The same with codec F32. */
+/* The same with codec F32; writer_dense leaves them out of the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
+int writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e);
+/* An annotation; after writer_begin also between shards. */
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* r's current frame (DATA or an annotation) as it came. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
+/* writer_begin(w, sc, e): a stream with this schema, if none is open; for what
+ * stands before its first shard. */
+int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
+/* writer_loose(w, r, e): r's current frame, an ancillary one between shards. */
+int writer_loose(struct writer *w, const struct reader *r, struct err *e);
 /* sums: of the whole shard, or NULL for what the records gave.  Flushes. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Adds to the count of non-finite values set to zero, in SEND. */
 void writer_dropped(struct writer *w, uint64_t n);
+/* Bytes of the shard at hand that are written, without records that wait for
+ * their frame. */
+uint64_t writer_shard_bytes(const struct writer *w);
 /* The end of shard that writer_send wrote last. */
 const struct shard_end *writer_sent(const struct writer *w);
 

@@ -45,7 +45,7 @@ counted(__m512i l, __m512i s)
 	    _mm512_set1_epi32(KERN_ECQ_CAP));
 }
 
-/* kern_ecq_levels of a chunk that has all its lanes; 1 when they are one. */
+/* The levels of a chunk that has all its lanes; 1 when they are one. */
 INLINE int
 levels(const struct kern_ecq *m, int *one, __m512i *l)
 {
@@ -65,7 +65,7 @@ levels(const struct kern_ecq *m, int *one, __m512i *l)
 	return 0;
 }
 
-/* kern_ecq_done of one. */
+/* Its magnitudes. */
 INLINE void
 done(struct kern_ecq *m, __m512i mag)
 {

@@ -109,8 +109,9 @@ kern_ecq_tables(struct kern_ecq *m, unsigned top)
 	kern_ecq_change(m);
 }
 
-void
-kern_ecq_levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
+/* The levels of the chunk that comes. */
+static void
+levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
 {
 	uint32_t v;
 	size_t i;
@@ -130,8 +131,9 @@ kern_ecq_levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
 	}
 }
 
-void
-kern_ecq_done(struct kern_ecq *m, const int32_t mag[KERN_ECQ_LANES], size_t k)
+/* Its k magnitudes. */
+static void
+done(struct kern_ecq *m, const int32_t mag[KERN_ECQ_LANES], size_t k)
 {
 	int32_t *a = m->above, old, rate = kern_ecq_pace(m->row);
 	uint32_t sum = 0, expected = 0;
@@ -168,7 +170,7 @@ kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n, uint16_t *cod
 
 	for (i = 0; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
-		kern_ecq_levels(m, l);
+		levels(m, l);
 		for (j = 0; j < k; j++) {
 			a = (uint32_t)(q[i + j] < 0 ? -q[i + j] : q[i + j]);
 			s = a >> kern_ecq_shift(l[j]);
@@ -177,7 +179,7 @@ kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n, uint16_t *cod
 			code[i + j] = KERN_ECQ_CODE(l[j], s);
 			mag[j] = counted(l[j], s);
 		}
-		kern_ecq_done(m, mag, k);
+		done(m, mag, k);
 	}
 	return top;
 }
@@ -232,7 +234,7 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 
 	for (i = 0; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
-		kern_ecq_levels(m, l);
+		levels(m, l);
 		for (j = 0; j < k; j++) {
 			x = &g->x[j & (g->states - 1)];
 			c = kern_ecq_context(l[j]);
@@ -251,7 +253,7 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 			code[i + j] = KERN_ECQ_CODE(l[j], s);
 			mag[j] = counted(l[j], s);
 		}
-		kern_ecq_done(m, mag, k);
+		done(m, mag, k);
 		if (k == KERN_ECQ_LANES)
 			kern_ecq_learn(m);
 	}

@@ -185,12 +185,6 @@ int kern_ecq_rows(size_t cols, size_t n);
 /* kern_ecq_tables(m, top): symbols go to top, 1 to 15; the tables begin. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
-/* The passes' pieces: kern_ecq_levels(m, l) of the chunk that comes;
- * kern_ecq_done(m, mag, k): its k magnitudes. */
-void kern_ecq_levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES]);
-void kern_ecq_done(struct kern_ecq *m, const int32_t mag[KERN_ECQ_LANES],
-    size_t k);
-
 /* The passes, as kern.h has them, value by value: the meaning. */
 unsigned kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n,
     uint16_t *code);

@@ -65,7 +65,7 @@ kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s)
 	s->nonfinite = l->nonfinite;
 }
 
-void
+static void
 kern_ref_stat(const float *x, size_t n, struct kern_stat *s)
 {
 	struct kern_lanes l;

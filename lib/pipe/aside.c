@@ -6,7 +6,7 @@
 #include "format/writer.h"
 #include "pipe/aside.h"
 
-/* r's shard, whole, as a stream; of its annotations the policy. */
+/* r's shard, whole, as a stream; of its annotations the policy and the names. */
 static int
 aside_copy(struct reader *r, struct writer *w, struct err *e)
 {
@@ -20,7 +20,8 @@ aside_copy(struct reader *r, struct writer *w, struct err *e)
 			return k < 0 ? k : writer_finish(w, e);
 		}
 		if ((k == READER_DATA || (k == READER_NOTE &&
-		    reader_frame(r)->type == FRAME_POLI)) &&
+		    (reader_frame(r)->type == FRAME_POLI ||
+		    reader_frame(r)->type == FRAME_MEMB))) &&
 		    (k = writer_pass(w, r, e)) < 0)
 			return k;
 	}

@@ -48,6 +48,7 @@ filter_init(struct filter *f, const char *tool, int argc, char **argv)
 {
 	memset(f, 0, sizeof(*f));
 	f->tool = tool;
+	f->sync = IO_SYNC_FULL;
 	f->schema = (struct schema)SCHEMA_INIT;
 	f->argc = argc;
 	f->argv = argv;
@@ -84,7 +85,8 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 int
 filter_set(struct filter *f, int key, const char *arg, struct err *e)
 {
-	int r = 0;
+	static const char *const syncs[] = { "none", "rename", "full", NULL };
+	int r = 0, k;
 
 	switch (key) {
 	case 'o':
@@ -98,6 +100,10 @@ filter_set(struct filter *f, int key, const char *arg, struct err *e)
 		break;
 	case FILTER_OMIT:
 		f->omit_schema = 1;
+		break;
+	case FILTER_SYNC:
+		if ((r = num_choice(&k, arg, syncs, "--sync", e)) == 0)
+			f->sync = (enum io_sync)k;
 		break;
 	case FILTER_MAX:
 		r = num_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,
@@ -125,6 +131,12 @@ filter_one(const struct cli *c, int argc, char **argv, const char **path,
 }
 
 int
+filter_piped(const struct filter *f)
+{
+	return f->output == NULL && !f->mute ? STDOUT_FILENO : -1;
+}
+
+int
 filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 {
 	struct io *io;
@@ -133,8 +145,7 @@ filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 	*r = NULL;
 	if (k < 0)
 		return k;
-	if (f->output == NULL && !f->mute)
-		io_watch(io, STDOUT_FILENO);
+	io_watch(io, filter_piped(f));
 	return reader_open(r, io, &f->in, e);
 }
 
@@ -165,13 +176,23 @@ filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
 	    reader_schema(r), e);
 }
 
-int
-filter_pass(const struct reader *r, struct writer *w, int changed,
-    struct err *e)
+static int
+filter_loose_all(void *w, const struct reader *r, struct err *e)
 {
-	if (changed && !frame_safe_to_copy(reader_frame(r)->type))
-		return 0;
-	return writer_pass(w, r, e);
+	return writer_loose(w, r, e);
+}
+
+static int
+filter_loose_true(void *w, const struct reader *r, struct err *e)
+{
+	return frame_safe_to_copy(reader_frame(r)->type) ?
+	    writer_loose(w, r, e) : 0;
+}
+
+void
+filter_loose(struct reader *r, struct writer *w, int changed)
+{
+	reader_loose(r, changed ? filter_loose_true : filter_loose_all, w);
 }
 
 int
@@ -190,16 +211,13 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no whole shard");
 }
 
-int
-filter_copy_file(const char *path, const struct reader_opts *o,
-    struct writer *w, struct err *e)
+static int
+filter_copy_io(struct io *io, const struct reader_opts *o, struct writer *w,
+    struct err *e)
 {
 	struct reader *r = NULL;
-	struct io *io;
-	int k;
+	int k = reader_open(&r, io, o, e);
 
-	if ((k = io_open(&io, path, e)) == 0)
-		k = reader_open(&r, io, o, e);
 	while (k == 0 && (k = reader_next(r, e)) > 0)
 		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
 	reader_free(r);
@@ -207,10 +225,26 @@ filter_copy_file(const char *path, const struct reader_opts *o,
 }
 
 int
-filter_cut(const struct reader *r, struct writer *w, struct err *e)
+filter_copy_file(const char *path, const struct reader_opts *o,
+    struct writer *w, struct err *e)
 {
-	return (reader_frame(r)->flags & FRAME_CUT) == 0 ? 0 :
-	    writer_flush(w, e);
+	struct io *io;
+	int k = io_open(&io, path, e);
+
+	return k < 0 ? k : filter_copy_io(io, o, w, e);
+}
+
+int
+filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
+    struct err *e)
+{
+	struct io *io;
+	int k;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return err_sys(e, "<temporary>");
+	k = io_open_fd(&io, fd, "<temporary>", e);
+	return k < 0 ? k : filter_copy_io(io, o, w, e);
 }
 
 int

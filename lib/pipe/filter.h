@@ -13,13 +13,13 @@ struct err;
 
 enum {
 	FILTER_MAX = CLI_LONG + 900, FILTER_SCHEMA, FILTER_FORCE,
-	FILTER_NOPROV, FILTER_OMIT
+	FILTER_NOPROV, FILTER_OMIT, FILTER_SYNC
 };
 
 /* Rows for a program's option table. */
 #define FILTER_OPTS_IN \
 	{ FILTER_MAX, "max-elements", "N", \
-	    "refuse larger models (default 2147483648)" }, \
+	    "refuse larger models (default 68719476736)" }, \
 	{ FILTER_SCHEMA, "schema", "FILE", \
 	    "take the schema from FILE, for streams without one" }
 #define FILTER_OPTS_OUT \
@@ -28,6 +28,9 @@ enum {
 	{ FILTER_NOPROV, "no-provenance", NULL, "leave provenance out" }, \
 	{ FILTER_OMIT, "omit-schema", NULL, \
 	    "leave the schema out (the reader has it)" }
+/* Of programs that keep something on disk. */
+#define FILTER_OPT_SYNC \
+	{ FILTER_SYNC, "sync", "WHEN", "full, rename or none (default full)" }
 
 struct filter {
 	const char *tool;
@@ -36,6 +39,7 @@ struct filter {
 	const char *output;
 	int force, no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */
+	enum io_sync sync;
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
 };
@@ -63,27 +67,29 @@ int filter_one(const struct cli *c, int argc, char **argv, const char **path,
 int filter_in(struct filter *f, struct reader **r, const char *path,
     struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
+/* filter_piped(f): standard output, if that is where shards go, which somebody
+ * has to read; or -1. */
+int filter_piped(const struct filter *f);
 
 /* filter_shard(r, w, s, e): r's shard begins in w too; s: what to say of it,
  * NULL for what r's says.  Carries the provenance. */
 int filter_shard(const struct reader *r, struct writer *w,
     const struct shard *s, struct err *e);
 
-/* filter_pass(r, w, changed, e): the annotation r stands at goes on, unless
- * the shard changed and its type says that it is then no longer true. */
-int filter_pass(const struct reader *r, struct writer *w, int changed,
-    struct err *e);
+/* filter_loose(r, w, changed): what stands between r's shards goes to w, too;
+ * changed: the shards are not what they were, so that it goes only if its type
+ * says that it is still true.  Once, when both are open. */
+void filter_loose(struct reader *r, struct writer *w, int changed);
 
 /* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
  * payload, to w. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
-/* The same of every shard in a file. */
+/* The same of every shard in a file, or in one that is open, from its beginning;
+ * fd stays the caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
-
-/* filter_cut(r, w, e): after the frame r stands at: if it was cut off to go on
- * at once (writer_flush), what has become of it does too. */
-int filter_cut(const struct reader *r, struct writer *w, struct err *e);
+int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
+    struct err *e);
 
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
  * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */

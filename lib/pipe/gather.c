@@ -1,4 +1,3 @@
-#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +5,8 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/num.h"
 #include "format/keys.h"
+#include "format/array.h"
 #include "format/values.h"
 #include "format/writer.h"
 #include "pipe/aside.h"
@@ -15,12 +14,16 @@
 
 struct gather_in {
 	struct reader *r;
+	char *path;		/* of gather_many, the caller's */
+	size_t at;		/* its place among the inputs */
+	struct shard head;	/* of gather_many: r comes and goes */
 	struct reader *from;	/* what r was set aside from; NULL: see one */
 	int fd;			/* of what was set aside, or -1 */
 	size_t lent;		/* r is the intake's, its number + 1 */
 	int left;		/* left out of the names */
 	struct values v;
 	struct text_kv policy;	/* of this step's shard */
+	struct array_names members;
 };
 
 struct gather {
@@ -29,42 +32,104 @@ struct gather {
 	int twice;		/* all shards are set aside */
 	struct reader *one;	/* the single input, NULL with several */
 	struct intake *intake;	/* or all inputs */
+	size_t room;		/* of gather_many: so many are open at a time */
+	size_t lo, hi;		/* those that are */
+	struct schema schema;	/* of all of them */
+	size_t blame;		/* whose fault an error is, its place + 1; 0 */
 	int ahead;		/* `one' stands at a shard of the next step */
 	struct gather_in *in;	/* one per contribution of this step, sorted */
 	size_t n, cap;
 };
 
+/* A new one, with nothing in it. */
+static struct gather_in *
+gather_in(struct gather *g)
+{
+	struct gather_in *in = &g->in[g->n];
+
+	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1, .at = g->n,
+	    .policy = TEXT_KV_INIT };
+	shard_init(&in->head);
+	g->n++;
+	return in;
+}
+
+/* An error r about contribution i, if it is not the system's. */
 int
-gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+gather_blame(struct gather *g, size_t i, int r)
+{
+	if ((r == -ERR_DATA || r == -ERR_REFUSED) && g->blame == 0)
+		g->blame = g->in[i].at + 1;
+	return r;
+}
+
+size_t
+gather_blamed(const struct gather *g)
+{
+	return g != NULL ? g->blame : 0;
+}
+
+static int
+gather_input(struct reader **r, const char *path, int to,
     const struct reader_opts *o, struct err *e)
 {
-	struct gather *g = alloc_get(1, sizeof(*g), e);
 	struct io *io;
-	int r = 0;
+	int k = io_open(&io, path, e);
+
+	if (k < 0)
+		return k;
+	io_watch(io, to);
+	return reader_open(r, io, o, e);
+}
+
+int
+gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
+    int to, const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	int r;
 
 	*out = g;
 	if (g == NULL)
 		return -ERR_SYS;
 	g->o = *o;
 	g->expect = expect;
-	if (n <= 1) {
-		if ((r = io_open(&io, n == 1 ? paths[0] : NULL, e)) == 0)
-			r = reader_open(&g->one, io, o, e);
-		return r;
-	}
+	if (n <= 1)
+		return gather_input(&g->one, n == 1 ? paths[0] : NULL, to, o,
+		    e);
 	if (expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
 		    (unsigned long long)expect);
 	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
 		return r;
-	for (; g->n < n; g->n++) {
-		struct gather_in *in = &g->in[g->n];
+	while (g->n < n) {
+		struct gather_in *in = gather_in(g);
 
-		*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
-		    .policy = TEXT_KV_INIT };
-		if ((r = io_open(&io, paths[g->n], e)) < 0 ||
-		    (r = reader_open(&in->r, io, o, e)) < 0)
+		if ((r = gather_input(&in->r, paths[in->at], to, o, e)) < 0)
 			return r;
+	}
+	return 0;
+}
+
+int
+gather_many(struct gather **out, char **paths, size_t n, size_t room,
+    const struct reader_opts *o, struct err *e)
+{
+	struct gather *g = alloc_get(1, sizeof(*g), e);
+	int r;
+
+	*out = g;
+	if (g == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	g->room = room;
+	g->schema = (struct schema)SCHEMA_INIT;
+	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
+		return r;
+	while (g->n < n) {
+		struct gather_in *in = gather_in(g);
+
+		in->path = paths[in->at];
 	}
 	return 0;
 }
@@ -112,6 +177,8 @@ gather_drop(struct gather *g)
 		gather_unset(in);
 		values_release(&in->v);
 		text_release(&in->policy);
+		array_release(&in->members);
+		shard_release(&in->head);
 		if (!in->lent)
 			reader_free(in->r);
 	}
@@ -125,6 +192,7 @@ gather_free(struct gather *g)
 	gather_drop(g);
 	intake_free(g->intake);
 	reader_free(g->one);
+	schema_release(&g->schema);
 	alloc_free(g->in);
 	alloc_free(g);
 }
@@ -152,17 +220,18 @@ gather_more(struct gather *g, struct err *e)
 
 	if (k < 0)
 		return k;
-	in = &g->in[g->n++];
-	*in = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
-	    .policy = TEXT_KV_INIT };
+	in = gather_in(g);
 	return aside_shard(&in->r, &in->fd, g->one, &g->o, e);
 }
 
 static int
 gather_hear(void *arg, const struct reader *r, struct err *e)
 {
+	const struct chain_frame *f = reader_frame(r);
 	struct gather_in *in = arg;
 
+	if (f->type == FRAME_MEMB)
+		return array_get_names(&in->members, f->raw, f->raw_len, e);
 	return keys_add(&in->policy, r, e);
 }
 
@@ -173,6 +242,7 @@ gather_values(struct gather_in *in, struct err *e)
 	in->v.note = gather_hear;
 	in->v.arg = in;
 	text_release(&in->policy);
+	array_release(&in->members);
 	return values_begin(&in->v, in->r, e);
 }
 
@@ -182,6 +252,8 @@ gather_again(struct gather *g, struct err *e)
 	size_t i;
 	int k = g->intake != NULL ? intake_again(g->intake, e) : 0;
 
+	if (g->room != 0)
+		return gather_window(g, 0, e);
 	for (i = 0; i < g->n && k == 0; i++) {
 		struct gather_in *in = &g->in[i];
 
@@ -277,30 +349,117 @@ gather_await(struct gather *g, struct err *e)
 	n = intake_count(g->intake);
 	if ((k = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
 		return k;
-	for (i = 0; i < n; i++)
-		g->in[g->n++] = (struct gather_in){ .v = VALUES_INIT, .fd = -1,
-		    .policy = TEXT_KV_INIT, .lent = i + 1,
-		    .r = intake_reader(g->intake, i) };
+	for (i = 0; i < n; i++) {
+		struct gather_in *in = gather_in(g);
+
+		in->lent = i + 1;
+		in->r = intake_reader(g->intake, i);
+	}
 	return 1;
+}
+
+/* ---- many, of which some are open ---- */
+
+static void
+gather_shut(struct gather *g)
+{
+	for (; g->lo < g->hi; g->lo++) {
+		struct gather_in *in = &g->in[g->lo];
+
+		values_release(&in->v);
+		reader_free(in->r);
+		in->r = NULL;
+	}
+}
+
+/* To the shard in the file. */
+static int
+gather_enter(const struct gather *g, struct gather_in *in, struct err *e)
+{
+	int k = gather_input(&in->r, in->path, -1, &g->o, e);
+
+	if (k < 0 || (k = gather_next(in->r, e)) != 0)
+		return k < 0 ? k : 0;
+	return err_set(e, ERR_DATA, "truncated: no shard in '%s'", in->path);
+}
+
+/* The heads of all, one file after another. */
+static int
+gather_heads(struct gather *g, struct err *e)
+{
+	char why[256];
+	size_t i;
+	int k = 0;
+
+	for (i = 0; i < g->n && k == 0; i++) {
+		struct gather_in *in = &g->in[i];
+
+		if ((k = gather_enter(g, in, e)) == 0)
+			k = shard_copy(&in->head, reader_shard(in->r), e);
+		if (k == 0 && g->schema.n == 0)
+			k = schema_copy(&g->schema, reader_schema(in->r), e);
+		else if (k == 0 && schema_diff(&g->schema,
+		    reader_schema(in->r), why) != 0)
+			k = err_set(e, ERR_DATA, "mismatch: the schema of "
+			    "'%s': %s", shard_device(&in->head), why);
+		(void)gather_blame(g, i, k);
+		reader_free(in->r);
+		in->r = NULL;
+	}
+	return k;
+}
+
+size_t
+gather_windows(const struct gather *g)
+{
+	return g->room == 0 || g->n == 0 ? 1 : (g->n - 1) / g->room + 1;
+}
+
+int
+gather_window(struct gather *g, size_t w, struct err *e)
+{
+	int k = 0;
+
+	if (g->room == 0)
+		return 0;
+	gather_shut(g);
+	g->lo = g->hi = w * g->room;
+	while (g->hi < g->n && g->hi < g->lo + g->room && k == 0) {
+		struct gather_in *in = &g->in[g->hi++];
+
+		if ((k = gather_enter(g, in, e)) == 0)
+			k = gather_values(in, e);
+		(void)gather_blame(g, g->hi - 1, k);
+	}
+	return k;
+}
+
+void
+gather_range(const struct gather *g, size_t *lo, size_t *hi)
+{
+	*lo = g->lo;
+	*hi = g->room != 0 ? g->hi : g->n;
 }
 
 /* ---- a step ---- */
 
+static const struct shard *
+gather_head(const struct gather_in *in)
+{
+	return in->path != NULL ? &in->head : reader_shard(in->r);
+}
+
 static int
 gather_order(const void *a, const void *b)
 {
-	const struct gather_in *x = a, *y = b;
-	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
-	int c = memcmp(s->device, t->device, SHARD_ID);
-
-	return c != 0 ? c : (s->part > t->part) - (s->part < t->part);
+	return memcmp(gather_head(a)->device, gather_head(b)->device, SHARD_ID);
 }
 
 static int
 gather_agree(const struct gather_in *x, const struct gather_in *y,
     struct err *e)
 {
-	const struct shard *s = reader_shard(x->r), *t = reader_shard(y->r);
+	const struct shard *s = gather_head(x), *t = gather_head(y);
 	char why[256];
 
 	if (memcmp(s->run, t->run, SHARD_ID) != 0)
@@ -312,7 +471,8 @@ gather_agree(const struct gather_in *x, const struct gather_in *y,
 		    "step %llu of '%s'", (unsigned long long)s->step,
 		    shard_device(s), (unsigned long long)t->step,
 		    shard_device(t));
-	if (schema_diff(reader_schema(x->r), reader_schema(y->r), why) != 0)
+	if (x->path == NULL &&
+	    schema_diff(reader_schema(x->r), reader_schema(y->r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
 		    "'%s': %s", shard_device(s), shard_device(t), why);
 	if (gather_order(x, y) == 0)
@@ -326,25 +486,27 @@ gather_step(struct gather *g, struct err *e)
 {
 	size_t i;
 	int k = g->intake != NULL ? gather_await(g, e) :
-	    g->one != NULL ? gather_collect(g, e) : gather_advance(g, e);
+	    g->one != NULL ? gather_collect(g, e) :
+	    g->room == 0 ? gather_advance(g, e) :
+	    (k = gather_heads(g, e)) < 0 ? k : 1;
 
 	if (k <= 0)
 		return k;
 	qsort(g->in, g->n, sizeof(*g->in), gather_order);
 	for (i = 1; i < g->n; i++)
 		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
-			return k;
+			return gather_blame(g, i, k);
 	for (i = 0; i < g->n; i++) {
 		const struct shard *s = gather_shard(g, i);
 
 		if ((s->flags & SHARD_RECOVERED) != 0)
-			return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
-			    "recovered from a damaged file",
-			    (unsigned long long)s->step, shard_device(s));
-		if ((k = gather_values(&g->in[i], e)) < 0)
+			return gather_blame(g, i, err_set(e, ERR_REFUSED, "step "
+			    "%llu of '%s' was recovered from a damaged file",
+			    (unsigned long long)s->step, shard_device(s)));
+		if (g->room == 0 && (k = gather_values(&g->in[i], e)) < 0)
 			return k;
 	}
-	return 1;
+	return (k = gather_window(g, 0, e)) < 0 ? k : 1;
 }
 
 size_t
@@ -356,13 +518,13 @@ gather_count(const struct gather *g)
 const struct shard *
 gather_shard(const struct gather *g, size_t i)
 {
-	return reader_shard(g->in[i].r);
+	return gather_head(&g->in[i]);
 }
 
 const struct schema *
 gather_schema(const struct gather *g)
 {
-	return reader_schema(g->in[0].r);
+	return g->room != 0 ? &g->schema : reader_schema(g->in[0].r);
 }
 
 int
@@ -373,7 +535,7 @@ gather_group(struct gather *g, size_t i, uint32_t group, float **x,
 	int k = values_next(&in->v, e);
 
 	if (k < 0)
-		return reader_blame(in->r, k, e);
+		return gather_blame(g, i, reader_blame(in->r, k, e));
 	if (k == 0 || in->v.group != group)
 		return err_set(e, ERR_USAGE, "groups asked out of order");
 	*x = in->v.sent ? in->v.x : NULL;
@@ -383,12 +545,13 @@ gather_group(struct gather *g, size_t i, uint32_t group, float **x,
 int
 gather_finish(struct gather *g, struct err *e)
 {
-	size_t i;
+	size_t i, hi;
 	int k;
 
-	for (i = 0; i < g->n; i++)
+	for (gather_range(g, &i, &hi); i < hi; i++)
 		if ((k = values_next(&g->in[i].v, e)) != 0)
-			return k < 0 ? reader_blame(g->in[i].r, k, e) :
+			return k < 0 ? gather_blame(g, i,
+			    reader_blame(g->in[i].r, k, e)) :
 			    err_set(e, ERR_USAGE, "groups left over");
 	return 0;
 }
@@ -401,150 +564,41 @@ gather_leave(struct gather *g, size_t i, int left)
 	g->in[i].left = left;
 }
 
-static int
-gather_by_name(const void *a, const void *b)
+int
+gather_left(const struct gather *g, size_t i)
 {
-	const char *const *x = a, *const *y = b;
+	return g->in[i].left;
+}
 
-	return strcmp(*x, *y);
+const struct text_kv *
+gather_policy(const struct gather *g, size_t i)
+{
+	return &g->in[i].policy;
+}
+
+const float *
+gather_last(const struct gather *g, size_t i)
+{
+	return g->in[i].v.sent ? g->in[i].v.x : NULL;
 }
 
 int
-gather_members(const struct gather *g, struct text_kv *kv, struct err *e)
+gather_members(const struct gather *g, struct array_names *l, struct err *e)
 {
-	const char **name = alloc_get(g->n, sizeof(*name), e);
-	struct buf b = BUF_INIT;
-	size_t i, n = 0;
-	int r = name != NULL ? 0 : -ERR_SYS;
+	const struct array_names *own;
+	const char *name;
+	size_t i, k;
+	int r = 0;
 
 	for (i = 0; i < g->n && r == 0; i++) {
 		if (g->in[i].left)
 			continue;
-		name[n] = text_get(&gather_shard(g, i)->kv, SHARD_KEY_MEMBERS);
-		if (name[n] == NULL)
-			name[n] = shard_device(gather_shard(g, i));
-		n++;
+		own = &g->in[i].members;
+		name = shard_device(gather_shard(g, i));
+		if (own->n == 0)
+			r = array_name(l, name, strlen(name), e);
+		for (k = 0; k < own->n && r == 0; k++)
+			r = array_name(l, own->p[k], strlen(own->p[k]), e);
 	}
-	if (r == 0)
-		qsort(name, n, sizeof(*name), gather_by_name);
-	for (i = 0; i < n && r == 0; i++)
-		if ((i == 0 || (r = buf_put(&b, ",", 1, e)) == 0))
-			r = buf_put(&b, name[i], strlen(name[i]), e);
-	/* a list too long for a key/value is left out; the count is not */
-	if (r == 0 && b.n < TEXT_MAX_KV / 2 &&
-	    (r = buf_put(&b, "", 1, e)) == 0)
-		r = text_set(kv, SHARD_KEY_MEMBERS, (const char *)b.p, e);
-	buf_release(&b);
-	alloc_free(name);
 	return r;
-}
-
-int
-gather_norm(const struct gather *g, struct text_kv *kv, struct err *e)
-{
-	char text[32];
-	double sum = 0, x;
-	size_t i, n = 0;
-	const char *s;
-
-	for (i = 0; i < g->n; i++) {
-		if (g->in[i].left)
-			continue;
-		s = text_get(&gather_shard(g, i)->kv, SHARD_KEY_NORM);
-		if (s == NULL)
-			return 0;
-		if (num_f64(&x, s, 0, DBL_MAX, SHARD_KEY_NORM, NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: key "
-			    SHARD_KEY_NORM " of '%s'",
-			    shard_device(gather_shard(g, i)));
-		sum += x;
-		n++;
-	}
-	if (n == 0)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%.9g", sum / (double)n);
-	return text_set(kv, SHARD_KEY_NORM, text, e);
-}
-
-/* *v: the most, or least, that a contributor asks for; 1 when one does. */
-static int
-gather_asked(const struct gather *g, const char *key, int most, uint64_t limit,
-    uint64_t *v, struct err *e)
-{
-	const char *s;
-	uint64_t x;
-	int said = 0;
-	size_t i;
-
-	for (i = 0; i < g->n; i++) {
-		s = text_get(&g->in[i].policy, key);
-		if (g->in[i].left || s == NULL)
-			continue;
-		if (num_u64(&x, s, 0, limit, key, NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: policy %s of "
-			    "'%s'", key, shard_device(gather_shard(g, i)));
-		if (!said || (most ? x > *v : x < *v))
-			*v = x;
-		said = 1;
-	}
-	return said;
-}
-
-static int
-gather_cuts(const struct gather *g, struct text_kv *kv, struct err *e)
-{
-	const char *cuts, *s;
-	double most = -1, x;
-	size_t i, last = g->n;
-	int r;
-
-	for (i = 0; i < g->n; i++) {
-		s = text_get(&g->in[i].policy, KEYS_CUTS_SECONDS);
-		if (g->in[i].left || s == NULL ||
-		    text_get(&g->in[i].policy, KEYS_CUTS) == NULL)
-			continue;
-		if (num_f64(&x, s, 0, DBL_MAX, KEYS_CUTS_SECONDS, NULL) < 0)
-			return err_set(e, ERR_DATA, "corrupt: policy "
-			    KEYS_CUTS_SECONDS " of '%s'",
-			    shard_device(gather_shard(g, i)));
-		if (x < most || (x <= most && strcmp(shard_device(gather_shard(
-		    g, i)), shard_device(gather_shard(g, last))) > 0))
-			continue;
-		most = x;
-		last = i;
-	}
-	if (last == g->n)
-		return 0;
-	cuts = text_get(&g->in[last].policy, KEYS_CUTS);
-	s = text_get(&g->in[last].policy, KEYS_CUTS_SECONDS);
-	r = text_set(kv, KEYS_CUTS, cuts, e);
-	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS, s, e);
-}
-
-int
-gather_policy(const struct gather *g, struct text_kv *kv, struct err *e)
-{
-	static const struct {
-		const char *key;
-		int most;
-		uint64_t limit;
-	} asked[] = {
-		{ KEYS_DELAY, 1, KEYS_DELAY_MOST },
-		{ KEYS_INTERVAL, 0, KEYS_INTERVAL_MOST },
-		{ KEYS_FORCE, 1, 1 }
-	};
-	char text[32];
-	uint64_t v = 0;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < sizeof(asked) / sizeof(*asked) && r == 0; i++) {
-		if ((r = gather_asked(g, asked[i].key, asked[i].most,
-		    asked[i].limit, &v, e)) <= 0)
-			continue;
-		(void)snprintf(text, sizeof(text), "%llu",
-		    (unsigned long long)v);
-		r = text_set(kv, asked[i].key, text, e);
-	}
-	return r < 0 ? r : gather_cuts(g, kv, e);
 }

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/mono.h"
 #include "base/temp.h"
+#include "base/wait.h"
 #include "format/values.h"
 #include "pipe/aside.h"
 #include "pipe/intake.h"
@@ -35,11 +36,11 @@ struct intake_shard {
 };
 
 struct intake {
-	struct intake_rule q;
+	struct intake_rule rule;
 	const struct reader_opts *o;
 	struct intake_in *in;
 	size_t n;
-	struct pollfd *poll;
+	struct pollfd *poll;	/* of the inputs, and of what is written */
 	unsigned char *buf;
 	struct values v;	/* to decode once */
 	struct intake_shard *got;	/* of this step */
@@ -50,7 +51,7 @@ struct intake {
 	int closed;		/* a step, `last' the latest */
 	uint64_t last, step;
 	double since;		/* its first shard came; 0: none has */
-	double quiet;		/* the last step was over, an input ended */
+	double quiet;		/* when the last input ended, or 0 */
 };
 
 /* ---- what is said of those that are not taken ---- */
@@ -58,8 +59,8 @@ struct intake {
 static void
 intake_say(const struct intake *t, const char *what)
 {
-	if (t->q.say != NULL)
-		t->q.say(t->q.arg, what);
+	if (t->rule.say != NULL)
+		t->rule.say(t->rule.arg, what);
 }
 
 static void
@@ -144,7 +145,7 @@ intake_twice(const struct intake *t, const struct intake_in *in)
 		if (t->n > 1 && (&t->in[i] == in || !t->in[i].whole))
 			continue;
 		u = reader_shard(t->n > 1 ? t->in[i].r : t->got[i].r);
-		if (u->step == s->step && u->part == s->part &&
+		if (u->step == s->step &&
 		    memcmp(u->device, s->device, SHARD_ID) == 0)
 			return 1;
 	}
@@ -294,30 +295,27 @@ intake_all(const struct intake *t)
 	return 1;
 }
 
-/* 1 the step is over, 0 not yet. */
+/* n shards of the step at hand are there: an enum quorum_now, or the error that
+ * it failed. */
 static int
 intake_over(const struct intake *t, size_t n, struct err *e)
 {
 	int all = intake_all(t);
+	enum quorum_now now = quorum_now(&t->rule.q, n, all,
+	    mono_now() - t->since);
 
-	if (n == 0 && !all)
-		return 0;
-	if (n != 0 && t->q.want != 0 && n >= t->q.want)
-		return 1;
-	if (!all && (t->q.deadline <= 0 ||
-	    mono_now() - t->since < t->q.deadline))
-		return 0;
-	if (n >= t->q.quorum)
-		return 1;
+	if (now != QUORUM_FAILED)
+		return (int)now;
 	return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu shards "
-	    "of step %llu%s", n, t->q.quorum, (unsigned long long)t->step,
-	    all ? "" : " at the deadline");
+	    "of step %llu%s", n, t->rule.q.quorum,
+	    (unsigned long long)t->step, all ? "" : " at the deadline");
 }
 
 /* Nothing of a next step is there: 1 nothing will be. */
 static int
 intake_ended(struct intake *t, struct err *e)
 {
+	const struct quorum *q = &t->rule.q;
 	size_t i, live = 0, ended = 0;
 	char what[200];
 
@@ -327,12 +325,12 @@ intake_ended(struct intake *t, struct err *e)
 	}
 	if (t->n == 1)
 		return live == 0;
-	if (live + ended < t->q.quorum)
+	if (live + ended < q->quorum)
 		return err_set(e, ERR_REFUSED, "quorum not reached: %zu inputs "
 		    "lost, %zu of %zu left", t->n - live - ended, live + ended,
-		    t->q.quorum);
-	if (live >= t->q.quorum && (ended == 0 || t->q.deadline <= 0 ||
-	    mono_now() - t->quiet < t->q.deadline))
+		    q->quorum);
+	if (live >= q->quorum && (ended == 0 ||
+	    quorum_left(q, mono_now() - t->quiet) != 0))
 		return 0;
 	for (i = 0; i < t->n; i++)
 		if (t->in[i].fd >= 0) {
@@ -347,21 +345,27 @@ intake_ended(struct intake *t, struct err *e)
 static int
 intake_wait(struct intake *t, size_t present, struct err *e)
 {
-	double left = (present != 0 ? t->since : t->quiet) + t->q.deadline -
-	    mono_now();
-	int ms = -1, k = 0;
+	double since = present != 0 ? t->since : t->quiet;
+	double left = since > 0 ? quorum_left(&t->rule.q,
+	    mono_now() - since) : -1;
+	int ms = left < 0 ? -1 : left > 1e6 ? 1000000000 :
+	    left > 0 ? (int)(left * 1e3) + 1 : 0, k = 0;
 	size_t i;
 
-	if (t->q.deadline > 0 && (present != 0 || t->quiet > 0))
-		ms = left <= 0 ? 0 : left > 1e6 ? 1000000000 :
-		    (int)(left * 1e3) + 1;
 	for (i = 0; i < t->n; i++) {
 		t->poll[i].fd = t->in[i].whole ? -1 : t->in[i].fd;
 		t->poll[i].events = POLLIN;
 		t->poll[i].revents = 0;
 	}
-	if (poll(t->poll, t->n, ms) < 0 && errno != EINTR)
-		return err_sys(e, "cannot wait");
+	t->poll[t->n] = (struct pollfd){ .fd = t->rule.out };
+	if (poll(t->poll, t->n + 1, ms) < 0) {
+		if (errno != EINTR)
+			return err_sys(e, "cannot wait");
+		return 0;
+	}
+	if (t->poll[t->n].revents != 0 &&
+	    (k = wait_orphan(t->rule.out, 0, e)) < 0)
+		return k;
 	for (i = 0; i < t->n && k == 0; i++)
 		if (t->poll[i].revents != 0)
 			k = intake_read(t, &t->in[i], e);
@@ -421,9 +425,9 @@ intake_step(struct intake *t, struct err *e)
 		n = intake_present(t);
 		if (n == 0 && (k = intake_ended(t, e)) != 0)
 			return k < 0 ? k : 0;
-		if ((k = intake_over(t, n, e)) > 0)
+		if ((k = intake_over(t, n, e)) == QUORUM_OVER)
 			return intake_collect(t, e);
-		if (k == 0)
+		if (k == QUORUM_WAIT)
 			k = intake_wait(t, n, e);
 	}
 	return k;
@@ -494,13 +498,13 @@ intake_open(struct intake **out, char **paths, size_t n,
 	*out = t;
 	if (t == NULL)
 		return -ERR_SYS;
-	t->q = *q;
+	t->rule = *q;
 	t->o = o;
 	t->v = (struct values)VALUES_INIT;
 	t->schema = (struct schema)SCHEMA_INIT;
 	t->n = n != 0 ? n : 1;
 	t->in = alloc_get(t->n, sizeof(*t->in), e);
-	t->poll = alloc_get(t->n, sizeof(*t->poll), e);
+	t->poll = alloc_get(t->n + 1, sizeof(*t->poll), e);
 	t->buf = alloc_get(INTAKE_CHUNK, 1, e);
 	if (t->in == NULL || t->poll == NULL || t->buf == NULL) {
 		t->n = t->in != NULL ? t->n : 0;

@@ -15,15 +15,16 @@
 #include <stddef.h>
 
 #include "format/reader.h"
+#include "sync/quorum.h"
 
 struct err;
 struct intake;
 
 struct intake_rule {
-	size_t want;		/* a step is over with so many shards; 0: with
-				   one of every input that has not ended */
-	size_t quorum;		/* at the deadline so many are enough */
-	double deadline;	/* seconds after the step's first shard; 0: none */
+	struct quorum q;	/* when a step is over; nobody is left who could
+				   add to it when every input that has not
+				   ended has given one */
+	int out;		/* what must be read by somebody, or -1 */
 	void (*say)(void *arg, const char *what);
 	void *arg;
 };
@@ -35,7 +36,7 @@ int intake_open(struct intake **out, char **paths, size_t n,
 void intake_free(struct intake *t);
 
 /* intake_step(t, e): waits for the next step that is over: 1; 0 when all
- * inputs have ended; -ERR_REFUSED when the quorum is not there at the deadline,
+ * inputs have ended; wait_orphan's error when nobody reads q->out any more; -ERR_REFUSED when the quorum is not there at the deadline,
  * or cannot be any more.  Several inputs give one shard each to a step, one
  * gives all. */
 int intake_step(struct intake *t, struct err *e);

@@ -38,11 +38,12 @@ size_shard(struct size *z, const struct shard *s, struct err *e)
 static void
 size_batch(struct size *z)
 {
-	size_t head = 8 + z->dir;
+	size_t head = 12 + z->dir;
 
 	if (z->n == 0)
 		return;
 	z->bytes += size_frame(head + frame_padding(head) + z->body);
+	z->pad = frame_padding(z->body);
 	z->n = 0;
 	z->dir = z->body = 0;
 }
@@ -51,12 +52,13 @@ size_batch(struct size *z)
 void
 size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
 {
-	uint64_t gap = group - z->next;
+	uint64_t gap;
 
 	if (z->body + len > WRITER_BATCH)
 		size_batch(z);
 	if (z->n == 0)
 		z->param = 0;
+	gap = z->n != 0 ? group - z->next : 0;
 	z->dir += 1 + (gap >= 7 ? size_varint(gap - 7) : 0) +
 	    (param != z->param) + size_varint(len);
 	z->param = param;

@@ -17,6 +17,7 @@ struct size {
 	uint32_t n;
 	uint64_t next;
 	uint8_t param;
+	size_t pad;		/* bytes of padding in the last DATA frame */
 };
 
 /* size_shard(z, s, e): a shard begins. */

@@ -3,13 +3,15 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/keys.h"
 #include "format/note.h"
 #include "pipe/survey.h"
 
 int
-survey_begin(struct survey *s, uint32_t n, struct err *e)
+survey_begin(struct survey *s, const struct schema *sc,
+    const struct reader *in, struct err *e)
 {
-	uint32_t g;
+	uint32_t g, n = sc->ngroups;
 
 	text_release(&s->policy);
 	if (n != s->n || s->stat == NULL) {
@@ -21,6 +23,8 @@ survey_begin(struct survey *s, uint32_t n, struct err *e)
 			return -ERR_SYS;
 		s->n = n;
 	}
+	s->schema = sc;
+	s->in = in;
 	memset(s->have, 0, n);
 	memset(s->stat, 0, n * sizeof(*s->stat));
 	for (g = 0; g < n; g++)
@@ -47,22 +51,22 @@ survey_sound(const struct stat_group *s, size_t n)
 }
 
 static int
-survey_stats(struct survey *s, const struct reader *r, struct err *e)
+survey_stats(struct survey *s, const unsigned char *p, size_t len,
+    struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
 	struct schema_span span;
 	struct note note;
 	uint32_t i;
 	int k;
 
-	if ((k = note_get(&note, f->raw, f->raw_len, NOTE_STAT, s->n, e)) < 0)
+	if ((k = note_get(&note, p, len, NOTE_STAT, s->n, e)) < 0)
 		return k;
 	for (i = 0; i < note.n; i++) {
 		note_stat(&note, i, &s->stat[note.first + i]);
-		schema_span(reader_schema(r), note.first + i, &span);
+		schema_span(s->schema, note.first + i, &span);
 		if (!survey_sound(&s->stat[note.first + i], span.n))
-			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
-			    "statistics of group %lu",
+			return reader_place(s->in, err_set(e, ERR_DATA,
+			    "corrupt: statistics of group %lu",
 			    (unsigned long)(note.first + i)), e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}
@@ -70,21 +74,21 @@ survey_stats(struct survey *s, const struct reader *r, struct err *e)
 }
 
 static int
-survey_scores(struct survey *s, const struct reader *r, struct err *e)
+survey_scores(struct survey *s, const unsigned char *p, size_t len,
+    struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
 	struct note note;
 	uint32_t i;
 	float v;
 	int k;
 
-	if ((k = note_get(&note, f->raw, f->raw_len, NOTE_SCORE, s->n, e)) < 0)
+	if ((k = note_get(&note, p, len, NOTE_SCORE, s->n, e)) < 0)
 		return k;
 	for (i = 0; i < note.n; i++) {
 		v = note_score(&note, i);
 		if (!(v >= 0 && v <= 1))
-			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
-			    "the score of group %lu",
+			return reader_place(s->in, err_set(e, ERR_DATA,
+			    "corrupt: the score of group %lu",
 			    (unsigned long)(note.first + i)), e);
 		s->score[note.first + i] = v;
 		s->have[note.first + i] |= SURVEY_SCORE;
@@ -93,59 +97,34 @@ survey_scores(struct survey *s, const struct reader *r, struct err *e)
 	return 0;
 }
 
-static int
-survey_policy(struct survey *s, const struct chain_frame *f, struct err *e)
+void
+survey_sent(struct survey *s, uint32_t g)
 {
-	struct text_kv kv = TEXT_KV_INIT;
-	size_t i;
-	int k = text_get_lines(&kv, f->raw, f->raw_len, e);
-
-	for (i = 0; k >= 0 && i < kv.n; i++)
-		k = text_set(&s->policy, kv.p[i].key, kv.p[i].value, e);
-	text_release(&kv);
-	return k;
+	s->have[g] |= SURVEY_SENT;
 }
 
 int
-survey_event(struct survey *s, const struct reader *r, int event,
-    struct err *e)
+survey_note(struct survey *s, uint32_t type, const unsigned char *p, size_t n,
+    size_t wire, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
-	const struct record *rec;
-	size_t n, i;
-
-	if (event == READER_DATA) {
-		rec = reader_records(r, &n);
-		for (i = 0; i < n; i++)
-			s->have[rec[i].group] |= SURVEY_SENT;
-		return 0;
-	}
-	if (event != READER_NOTE)
-		return 0;
-	if (frame_safe_to_copy(f->type))
-		s->notes += FRAME_HEAD_SIZE + f->wire_len +
-		    frame_padding(f->wire_len);
-	switch (f->type) {
+	if (frame_safe_to_copy(type))
+		s->notes += FRAME_HEAD_SIZE + wire + frame_padding(wire);
+	switch (type) {
 	case FRAME_STAT:
-		return survey_stats(s, r, e);
+		return survey_stats(s, p, n, e);
 	case FRAME_SCOR:
-		return survey_scores(s, r, e);
+		return survey_scores(s, p, n, e);
 	case FRAME_POLI:
-		return survey_policy(s, f, e);
+		return reader_place(s->in, keys_read(&s->policy, p, n, e), e);
 	default:
 		return 0;
 	}
 }
 
 int
-survey_lacks(const struct survey *s)
+survey_lacks(const struct survey *s, uint32_t g)
 {
-	uint32_t g;
-
-	for (g = 0; g < s->n; g++)
-		if ((s->have[g] & (SURVEY_SENT | SURVEY_STAT)) == SURVEY_SENT)
-			return 1;
-	return 0;
+	return (s->have[g] & (SURVEY_SENT | SURVEY_STAT)) == SURVEY_SENT;
 }
 
 size_t

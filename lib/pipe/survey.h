@@ -1,5 +1,5 @@
 /*
- * What a shard's annotations say of its groups, gathered over one pass.
+ * What a shard's annotations say of its groups, gathered as they pass.
  */
 #ifndef ACE_SURVEY_H
 #define ACE_SURVEY_H
@@ -11,6 +11,7 @@
 #include "format/text.h"
 
 struct err;
+struct schema;
 
 enum { SURVEY_SENT = 1, SURVEY_STAT = 2, SURVEY_SCORE = 4 };
 
@@ -23,17 +24,23 @@ struct survey {
 	uint64_t notes;			/* bytes of frames that stay when the
 					 * shard is coded */
 	int scored;			/* some score was there */
+	const struct schema *schema;
+	const struct reader *in;	/* for messages */
 };
-#define SURVEY_INIT { 0, NULL, NULL, NULL, TEXT_KV_INIT, 0, 0 }
+#define SURVEY_INIT { 0, NULL, NULL, NULL, TEXT_KV_INIT, 0, 0, NULL, NULL }
 
-/* survey_begin(s, n, e): a shard of n groups. */
-int survey_begin(struct survey *s, uint32_t n, struct err *e);
-/* survey_event(s, r, event, e): READER_DATA and READER_NOTE count, the rest
- * is passed over.  A score that is not in [0, 1] is corrupt. */
-int survey_event(struct survey *s, const struct reader *r, int event,
-    struct err *e);
-/* survey_lacks(s): 1 when a group that was sent has no statistics. */
-int survey_lacks(const struct survey *s);
+/* survey_begin(s, sc, in, e): a shard of schema sc; in stands at it. */
+int survey_begin(struct survey *s, const struct schema *sc,
+    const struct reader *in, struct err *e);
+/* survey_sent(s, g): group g was sent. */
+void survey_sent(struct survey *s, uint32_t g);
+/* survey_note(s, type, p, n, wire, e): an annotation with payload p, which
+ * takes wire bytes in the stream.  A score that is not in [0, 1] is corrupt,
+ * and so are statistics that no values can have. */
+int survey_note(struct survey *s, uint32_t type, const unsigned char *p,
+    size_t n, size_t wire, struct err *e);
+/* survey_lacks(s, g): 1 when the group was sent and has no statistics. */
+int survey_lacks(const struct survey *s, uint32_t g);
 /* survey_values(s, g, x, n): its statistics from its values; 0, or 1 + index
  * of the first that is not finite. */
 size_t survey_values(struct survey *s, uint32_t g, const float *x, size_t n);

@@ -7,6 +7,7 @@
 #include "sync/cluster.h"
 #include "sync/deco.h"
 #include "sync/dynacomm.h"
+#include "sync/interval.h"
 
 #define LONGEST 1e9		/* seconds, of one time */
 #define LEAST 1e-9		/* seconds, of one that must not be 0 */
@@ -22,20 +23,30 @@ ns(double seconds)
 	    INT64_MAX / 2;
 }
 
+/* A cell of a column that has to be there. */
+static int
+column(const struct table *t, size_t row, const char *name,
+    enum table_kind kind, double lo, double hi, double *v, struct err *e)
+{
+	size_t col = table_column(t, name);
+
+	if (col == TABLE_NONE)
+		return err_set(e, ERR_DATA, "corrupt: line %zu: no column "
+		    "'%s'", t->line[0], name);
+	return table_value(t, row, col, kind, lo, hi, v, e);
+}
+
 /* One column of times; nothing is computed in no time. */
 static int
 times(const struct table *t, const char *name, double lo, int64_t *v,
     struct err *e)
 {
-	size_t col = table_column(t, name), i;
 	double x;
+	size_t i;
 	int r;
 
-	if (col == TABLE_NONE)
-		return err_set(e, ERR_DATA, "corrupt: line %zu: no column "
-		    "'%s'", t->line[0], name);
 	for (i = 0; i < t->rows; i++) {
-		if ((r = table_value(t, i, col, TABLE_TIME, lo, LONGEST, &x,
+		if ((r = column(t, i, name, TABLE_TIME, lo, LONGEST, &x,
 		    e)) < 0)
 			return r;
 		v[i] = ns(x);
@@ -115,7 +126,7 @@ put_cuts(FILE *f, const struct dynacomm *d, int back, const size_t *cuts,
 }
 
 static int
-policy_dynacomm_of(const struct dynacomm *d, int s, int back, enum advise_method m,
+solve(const struct dynacomm *d, int s, int back, enum advise_method m,
     size_t *cuts, size_t *k, struct err *e)
 {
 	switch (s) {
@@ -152,7 +163,7 @@ put_pass(FILE *f, const struct table *t, const struct advise_cuts *o,
 	    (r = dynacomm_init(&d, pt, fc, t->rows, ns(o->dt), e)) < 0)
 		goto out;
 	for (s = 0; s < SCHEDULES; s++) {
-		if ((r = policy_dynacomm_of(&d, s, p->back, o->method, cuts, &k, e)) < 0)
+		if ((r = solve(&d, s, p->back, o->method, cuts, &k, e)) < 0)
 			break;
 		p->time[s] = p->back ? dynacomm_backward(&d, cuts, k) :
 		    dynacomm_forward(&d, cuts, k);
@@ -198,26 +209,33 @@ advise_dynacomm(FILE *f, const struct table *t, const struct advise_cuts *o,
 	return r;
 }
 
-/* ---- deco ---- */
+/* ---- interval ---- */
 
-/* From the table, else as said. */
-static int
-known(const struct table *t, size_t row, const char *name,
-    enum table_kind kind, double lo, double said, double *v, struct err *e)
+int
+advise_interval(FILE *f, const struct table *t, double target, struct err *e)
 {
-	size_t col = t != NULL ? table_column(t, name) : TABLE_NONE;
+	struct interval o = INTERVAL_INIT;
+	size_t steps_col = table_column(t, "interval"), i;
+	double drift, steps = 1;
+	int r;
 
-	if (col != TABLE_NONE)
-		return table_value(t, row, col, kind, lo, LARGEST, v, e);
-	*v = said;
-	if (said >= lo && said <= LARGEST)
-		return 0;
-	if (said >= 0 && !(said == 0 && kind == TABLE_NUMBER))
-		return err_set(e, ERR_USAGE, "deco: --%s is not from %g to %g",
-		    name, lo, LARGEST);
-	return err_set(e, ERR_USAGE, "deco: neither a column '%s' nor --%s",
-	    name, name);
+	o.target = target;
+	for (i = 0; i < t->rows; i++) {
+		if ((r = column(t, i, "divergence", TABLE_NUMBER, 0, 1e300,
+		    &drift, e)) < 0 ||
+		    (steps_col != TABLE_NONE && (r = table_value(t, i,
+		    steps_col, TABLE_NUMBER, 1, 1e6, &steps, e)) < 0))
+			return r;
+		if (i == 0)
+			(void)fputs("divergence\tinterval\tforce\n", f);
+		steps = (double)interval_next(&o, (uint64_t)steps, drift);
+		(void)fprintf(f, "%.9g\t%.0f\t%d\n", drift, steps,
+		    interval_force(&o, drift));
+	}
+	return 0;
 }
+
+/* ---- deco ---- */
 
 static void
 put_plan(FILE *f, const struct deco *d, const char *rule, struct deco_plan p,
@@ -259,22 +277,20 @@ advise_deco(FILE *f, const struct table *t, const struct advise_stale *o,
     struct err *e)
 {
 	struct deco d = DECO_INIT;
-	size_t i, rows = t != NULL ? t->rows : 1;
+	size_t i;
 	int r;
 
-	d.min = o->min;
-	d.most = o->most;
 	d.kc = o->kc;
 	d.kd = o->kd;
-	for (i = 0; i < rows; i++) {
-		if ((r = known(t, i, "compute", TABLE_TIME, LEAST, o->compute,
+	for (i = 0; i < t->rows; i++) {
+		if ((r = column(t, i, "compute", TABLE_TIME, LEAST, LARGEST,
 		    &d.compute, e)) < 0 ||
-		    (r = known(t, i, "bandwidth", TABLE_RATE, 1, o->bandwidth,
+		    (r = column(t, i, "bandwidth", TABLE_RATE, 1, LARGEST,
 		    &d.bandwidth, e)) < 0 ||
-		    (r = known(t, i, "latency", TABLE_TIME, 0, o->latency,
+		    (r = column(t, i, "latency", TABLE_TIME, 0, LARGEST,
 		    &d.latency, e)) < 0 ||
-		    (r = known(t, i, "values", TABLE_NUMBER, 1,
-		    (double)o->values, &d.size, e)) < 0)
+		    (r = column(t, i, "values", TABLE_NUMBER, 1, LARGEST,
+		    &d.size, e)) < 0)
 			return r;
 		d.size = fmin(32 * d.size, LARGEST);
 		if ((r = deco_check(&d, e)) < 0)
@@ -333,9 +349,9 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 }
 
 /* What devices are compared by: every column but the name and bytes, which is
- * a plan and not the device; with cosine, those of the sketch only. */
+ * a plan and not the device. */
 static int
-features(struct fleet *x, const struct table *t, int cosine, struct err *e)
+features(struct fleet *x, const struct table *t, struct err *e)
 {
 	static const char *const scaled[] = { "time", "compute", "bandwidth",
 	    "rtt" };
@@ -348,12 +364,8 @@ features(struct fleet *x, const struct table *t, int cosine, struct err *e)
 			continue;
 		for (log_of = 0, j = 0; j < 4; j++)
 			log_of |= c == table_column(t, scaled[j]);
-		if (!cosine || !log_of)
-			x->feature[x->m++] = log_of ? c + t->cols : c;
+		x->feature[x->m++] = log_of ? c + t->cols : c;
 	}
-	if (x->m == 0)
-		return err_set(e, ERR_DATA, "corrupt: line %zu: no column to "
-		    "compare devices by", t->line[0]);
 	if ((x->x = alloc_get(t->rows, x->m * sizeof(*x->x), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < t->rows; i++)
@@ -395,7 +407,7 @@ group_tier(struct fleet *x, const struct table *t,
 	for (i = 0; i < n; i++)
 		for (j = 0; j < x->m; j++)
 			row[i * x->m + j] = x->x[at[i] * x->m + j];
-	(o->cosine ? cluster_cosine : cluster_zscore)(row, n, x->m, dist);
+	cluster_zscore(row, n, x->m, dist);
 	k = (size_t)o->groups;
 	r = k > 0 ? cluster_medoids(dist, n, &k, group, e) :
 	    cluster_linkage(dist, n, o->theta, group, &k, e);
@@ -468,10 +480,10 @@ arrange(struct fleet *x, const struct table *t, const struct advise_tiers *o,
 	*k = o->tiers < t->rows ? (size_t)o->tiers : t->rows;
 	r = o->tiers > 0 ? cluster_tiers(x->time, t->rows, *k, x->tier, idle,
 	    e) : cluster_choose(x->time, t->rows, 16,
-	    ns(o->lambda < 0 ? fmin(sum, 1e7) : o->lambda), x->tier, idle, k, e);
+	    ns(fmin(sum, 1e7)), x->tier, idle, k, e);
 	if (r < 0 || (o->groups == 0 && o->theta < 0))
 		return r;
-	if ((r = features(x, t, o->cosine, e)) < 0)
+	if ((r = features(x, t, e)) < 0)
 		return r;
 	for (i = 0; i < *k && r == 0; i++)
 		r = group_tier(x, t, o, i, e);

@@ -1,6 +1,6 @@
 /*
  * Tables of advice: numbers of layers, links or devices in, what to do with
- * them out, tab-separated.  The columns are described in ace-policy(1).
+ * them out, tab-separated.  The columns are described in ace-advise(1).
  */
 #ifndef ACE_ADVISE_H
 #define ACE_ADVISE_H
@@ -23,26 +23,28 @@ struct advise_cuts {
 int advise_dynacomm(FILE *f, const struct table *t,
     const struct advise_cuts *o, struct err *e);
 
-enum { ADVISE_ALL = -1, ADVISE_TTA = 3 };	/* beside enum deco_phi */
+/* advise_interval(f, t, target, e): for each row of t, a drift, the local steps
+ * to take next, from the steps that the row has or that the row before it led
+ * to. */
+int advise_interval(FILE *f, const struct table *t, double target,
+    struct err *e);
+
+enum { ADVISE_TTA = 3, ADVISE_ALL };	/* beside enum deco_phi */
 
 struct advise_stale {
-	double compute, bandwidth, latency;	/* < 0: not said */
-	uint64_t values;			/* 0: not said */
-	double min, kc, kd;
-	int most, phi;		/* ADVISE_ALL, ADVISE_TTA or enum deco_phi */
+	double kc, kd;		/* as in struct deco */
+	int phi;		/* ADVISE_ALL, ADVISE_TTA or enum deco_phi */
 };
 
-/* advise_deco(f, t, o, e): for each row of t, or for o alone when t is NULL,
- * the shares and delays of each rule. */
+/* advise_deco(f, t, o, e): for each row of t, a link, the shares and delays of
+ * each rule. */
 int advise_deco(FILE *f, const struct table *t, const struct advise_stale *o,
     struct err *e);
 
 struct advise_tiers {
-	double lambda;		/* seconds; < 0: the mean round */
-	uint64_t tiers;		/* 0: chosen by lambda */
+	uint64_t tiers;		/* 0: each saves the mean round's waiting */
 	uint64_t groups;	/* 0: none, or by theta */
 	double theta;		/* < 0: not said */
-	int cosine;
 };
 
 /* advise_cluster(f, t, o, e): each device's tier and group. */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/array.h"
 #include "report/list.h"
 #include "report/report.h"
 
@@ -18,10 +19,12 @@ struct list {
 	size_t notes;
 	struct buf text;	/* "pOLi key=value\n"... */
 	struct text_kv kv;
+	struct array_names members;
 };
 
 static const char *const flag_names[] = {
-	"error-feedback", "momentum-corrected", "clipped", "recovered"
+	"error-feedback", "momentum-corrected", "clipped", "recovered",
+	"predicted"
 };
 enum { NFLAGS = sizeof(flag_names) / sizeof(flag_names[0]) };
 
@@ -129,8 +132,6 @@ list_text(struct report *p, const struct reader *r)
 	list_row(p, "run", shard_run(s));
 	list_row(p, "device", shard_device(s));
 	list_num(p, "step", s->step);
-	(void)fprintf(p->f, "%-13s %lu of %lu\n", "part",
-	    (unsigned long)s->part + 1, (unsigned long)s->parts);
 	list_row(p, "kind", shard_kind_name(s->kind));
 	(void)fprintf(p->f, "%-13s %.17g\n", "weight", s->weight);
 	list_num(p, "samples", s->samples);
@@ -157,8 +158,6 @@ list_json(struct report *p, const struct reader *r)
 	size_t i;
 
 	report_object(p, s);
-	emit_u64(j, "part", s->part);
-	emit_u64(j, "parts", s->parts);
 	emit_f64(j, "weight", s->weight);
 	emit_u64(j, "samples", s->samples);
 	emit_u64(j, "base_version", s->base_version);
@@ -254,6 +253,54 @@ list_lines(struct list *l, const struct reader *r, struct err *e)
 }
 
 static int
+list_say(struct list *l, const char *type, const char *name,
+    const char *value, struct err *e)
+{
+	char line[16];
+	int r;
+
+	(void)snprintf(line, sizeof(line), "%-13s ", type);
+	if (l->text.n >= LIST_TEXT)
+		return 0;
+	if ((r = buf_put(&l->text, line, strlen(line), e)) < 0 ||
+	    (r = buf_put(&l->text, name, strlen(name), e)) < 0 ||
+	    (r = buf_put(&l->text, value, strlen(value), e)) < 0)
+		return r;
+	return buf_put(&l->text, "\n", 1, e);
+}
+
+/* Names, for the end. */
+static int
+list_members(struct list *l, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	size_t i = l->members.n;
+	int k = array_get_names(&l->members, f->raw, f->raw_len, e);
+
+	for (; k == 0 && i < l->members.n; i++)
+		k = list_say(l, "mEMb", l->members.p[i], "", e);
+	return k;
+}
+
+static int
+list_times(struct list *l, const struct reader *r, struct err *e)
+{
+	const struct schema *sc = reader_schema(r);
+	double *v = alloc_get(sc->n, sizeof(*v), e);
+	char value[32];
+	size_t i;
+	int k = v == NULL ? -ERR_SYS : array_get_times(reader_frame(r)->raw,
+	    reader_frame(r)->raw_len, sc->n, v, e);
+
+	for (i = 0; k == 0 && i < sc->n; i++) {
+		(void)snprintf(value, sizeof(value), "=%.9g", v[i]);
+		k = list_say(l, "tIMe", sc->t[i].name, value, e);
+	}
+	alloc_free(v);
+	return k;
+}
+
+static int
 list_note(void *arg, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
@@ -274,7 +321,9 @@ list_note(void *arg, const struct reader *r, struct err *e)
 	if (l->p->verbose && !l->p->as_json && (f->type == FRAME_POLI ||
 	    f->type == FRAME_LINK || f->type == FRAME_TEXT))
 		return list_lines(l, r, e);
-	return 0;
+	if (f->type == FRAME_MEMB)
+		return list_members(l, r, e);
+	return f->type == FRAME_TIME ? list_times(l, r, e) : 0;
 }
 
 static void
@@ -317,6 +366,7 @@ list_end(struct list *l, const struct walk *w, const struct shard_end *end)
 	struct report *p = l->p;
 	struct emit *j = &p->json;
 	double n = (double)w->total.elements;
+	size_t i;
 
 	if (p->as_json) {
 		emit_close(j);
@@ -331,6 +381,10 @@ list_end(struct list *l, const struct walk *w, const struct shard_end *end)
 		emit_f32(j, "max_abs", end->sums.max_abs);
 		list_hex(p, "digest", end->digest);
 		list_notes(l);
+		emit_open(j, "members", '[');
+		for (i = 0; i < l->members.n; i++)
+			emit_string(j, NULL, l->members.p[i]);
+		emit_close(j);
 		emit_end(j);
 		return;
 	}
@@ -352,7 +406,8 @@ list_end(struct list *l, const struct walk *w, const struct shard_end *end)
 static int
 list_shard(struct report *p, struct reader *r, struct err *e)
 {
-	struct list l = { .p = p, .text = BUF_INIT, .kv = TEXT_KV_INIT };
+	struct list l = { .p = p, .text = BUF_INIT, .kv = TEXT_KV_INIT,
+	    .members = ARRAY_NAMES_INIT };
 	struct walk w = { .glob = p->glob, .tensor = list_tensor,
 	    .note = list_note, .arg = &l };
 	int k;
@@ -374,6 +429,7 @@ list_shard(struct report *p, struct reader *r, struct err *e)
 	}
 	walk_release(&w);
 	buf_release(&l.text);
+	array_release(&l.members);
 	text_release(&l.kv);
 	return k;
 }

@@ -11,7 +11,8 @@ struct profile {
 	struct schema sc;		/* of the first shard */
 	uint64_t shards, timed;
 	double *bytes, *seconds;	/* sums, by row: the first layer first */
-	double *v;
+	double *v;			/* of this shard, if they were heard */
+	unsigned heard;
 };
 
 static int
@@ -20,7 +21,6 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 	const struct schema *sc = reader_schema(r);
 	char why[256];
 	size_t i;
-	int k;
 
 	if (x->shards++ == 0) {
 		x->bytes = alloc_get(sc->n, sizeof(*x->bytes), e);
@@ -35,12 +35,18 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 		return reader_place(r, err_set(e, ERR_DATA, "mismatch: %s",
 		    why), e);
 	}
-	if ((k = keys_times(reader_shard(r), sc->n, x->v, e)) <= 0)
-		return k;
-	x->timed++;
-	for (i = 0; i < sc->n; i++)
-		x->seconds[i] += x->v[i];
+	x->heard = 0;
 	return 0;
+}
+
+static void
+profile_send(struct profile *x)
+{
+	size_t i;
+
+	x->timed += x->heard;
+	for (i = 0; i < x->sc.n && x->heard; i++)
+		x->seconds[i] += x->v[i];
 }
 
 static void
@@ -78,10 +84,20 @@ profile_print(FILE *f, struct reader *r, struct err *e)
 			break;
 		if (k == READER_DATA)
 			profile_data(&x, r);
+		if (k == READER_SEND)
+			profile_send(&x);
+		if (k != READER_NOTE || reader_frame(r)->type != FRAME_TIME)
+			continue;
+		if ((k = keys_times(reader_frame(r)->raw,
+		    reader_frame(r)->raw_len, x.sc.n, x.v, e)) < 0) {
+			k = reader_place(r, k, e);
+			break;
+		}
+		x.heard = 1;
 	}
 	if (k == 0 && x.timed == 0)
 		k = err_set(e, ERR_DATA, "unsupported: no shard of '%s' says "
-		    "what its layers took (" SHARD_KEY_LAYERS ")",
+		    "what its tensors took",
 		    reader_name(r));
 	if (k == 0)
 		(void)fputs("layer\tbytes\tbc\n", f);

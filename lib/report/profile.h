@@ -1,7 +1,7 @@
 /*
- * The layers of a stream as a table for ace-policy dynacomm: their bytes, as
+ * The layers of a stream as a table for ace-advise dynacomm: their bytes, as
  * they are coded there, and how long the gradient of each takes, as the shards
- * say (SHARD_KEY_LAYERS).  Means over the shards, the first layer first.
+ * say (frames tIMe).  Means over the shards, the first layer first.
  */
 #ifndef ACE_PROFILE_H
 #define ACE_PROFILE_H

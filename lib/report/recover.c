@@ -2,6 +2,7 @@
 
 #include "format/reader.h"
 #include "format/writer.h"
+#include "pipe/filter.h"
 #include "report/recover.h"
 
 /* r stands at a shard: 1 when it is whole, and r is back at its beginning. */
@@ -74,6 +75,7 @@ recover_stream(struct recover *x, struct reader *r, struct writer *w,
 	int k;
 
 	memset(x, 0, sizeof(*x));
+	filter_loose(r, w, 0);
 	if (!reader_can_seek(r))
 		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
 		    reader_name(r));
@@ -84,6 +86,8 @@ recover_stream(struct recover *x, struct reader *r, struct writer *w,
 			return k;
 		if (damage.code == ERR_OK)
 			return 0;
+		if (reader_unknown(r))
+			return err_move(e, &damage);
 		if (x->damages++ == 0)
 			x->first = damage;
 		from = reader_offset(r) > from ? reader_offset(r) : from + 1;

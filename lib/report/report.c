@@ -231,7 +231,7 @@ report_shape(const struct schema_tensor *t, char buf[200])
 static const char *
 report_codec(unsigned c, char buf[16])
 {
-	const char *name = codec_name((uint8_t)c);
+	const char *name = codec_name(c);
 
 	if (name != NULL)
 		return name;

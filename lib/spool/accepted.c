@@ -115,11 +115,10 @@ accepted_listed(struct accepted *a, const struct ledger *list,
 
 	for (i = 0; i < list->n && k == 0; i++) {
 		r = &list->r[i];
-		if (!accepted_ours(a, r))
-			continue;
+		if (!accepted_ours(a, r) || !receipt_is_accepted(r))
+			continue;	/* or was set aside */
 		for (j = 0; j < have->n; j++)
-			if (have->r[j].part == r->part &&
-			    memcmp(have->r[j].digest, r->digest,
+			if (memcmp(have->r[j].digest, r->digest,
 			    SHARD_DIGEST) == 0)
 				break;
 		k = j < have->n ?

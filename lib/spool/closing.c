@@ -6,62 +6,19 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/mono.h"
 #include "base/scan.h"
 #include "base/temp.h"
+#include "base/wait.h"
 #include "spool/closing.h"
+#include "spool/waiting.h"
 
-/* ---- runs and steps ---- */
-
-struct closing_run {
-	const struct inbox *s;
-	char *name;
-	int n;
-};
-
-/* The directory's name may be a hash: the real one is in the schema's file,
- * which comes before the first shard. */
-static int
-closing_each_run(void *arg, const char *name, struct err *e)
-{
-	struct closing_run *r = arg;
-	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e);
-	int k;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
-	if (access(path, F_OK) < 0)
-		k = errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
-	else if (r->n++ == 0)
-		k = ledger_run(path, &r->name, e);
-	else
-		k = 0;
-	alloc_free(path);
-	return k;
-}
-
-char *
-closing_run(const struct inbox *s, int *several, struct err *e)
-{
-	struct closing_run r = { s, NULL, 0 };
-
-	*several = 0;
-	if (scan(s->state.dir, closing_each_run, &r, e) < 0 ||
-	    r.n != 1) {
-		*several = r.n > 1;
-		alloc_free(r.name);
-		return NULL;
-	}
-	return r.name;
-}
+/* ---- steps ---- */
 
 struct closing_step {
 	uint64_t after, best;
@@ -111,18 +68,10 @@ closing_next(const struct inbox *s, const char *run, uint64_t *step,
 struct closing_list {
 	const char *dir;
 	const struct ledger *have;	/* looked at before, or NULL */
+	size_t at;			/* where to look first */
 	struct ledger *l;		/* NULL: only count */
 	size_t n;
 };
-
-static int
-closing_is_shard(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 5 && strcmp(name + n - 5, ".aceg") == 0 &&
-	    strcmp(name, "aggregate.aceg") != 0;
-}
 
 static int
 closing_each_shard(void *arg, const char *name, struct err *e)
@@ -131,17 +80,22 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	const struct ledger *h = c->have;
 	struct receipt r;
 	char *path;
-	size_t i, n;
+	size_t i, j, n;
 	int k;
 
-	if (!closing_is_shard(name))
+	if (!inbox_is_shard(name))
 		return 0;
 	c->n++;
 	if (c->l == NULL)
 		return 0;
-	for (i = 0; h != NULL && i < h->n; i++)
-		if (strcmp(h->name[i], name) == 0)
-			return ledger_add(c->l, &h->r[i], name, e);
+	/* a directory is read in much the same order again */
+	for (i = 0; h != NULL && i < h->n; i++) {
+		j = (c->at + i) % h->n;
+		if (strcmp(h->name[j], name) == 0) {
+			c->at = j + 1;
+			return ledger_add(c->l, &h->r[j], name, e);
+		}
+	}
 	n = strlen(c->dir) + strlen(name) + 1;
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
@@ -158,7 +112,7 @@ closing_list(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *have, struct ledger *l, size_t *n, struct err *e)
 {
 	char *path = inbox_path(s, run, &step, "", e);
-	struct closing_list c = { path, have, l, 0 };
+	struct closing_list c = { path, have, 0, l, 0 };
 	int r;
 
 	if (path == NULL)
@@ -185,36 +139,8 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-static int
-closing_order(const struct receipt *a, const struct receipt *b)
-{
-	int c = memcmp(a->device, b->device, SHARD_ID);
-
-	return c != 0 ? c : (a->part > b->part) - (a->part < b->part);
-}
-
-/* Insertion: receipts and file names move together, steps are small. */
-static void
-closing_sort(struct ledger *l)
-{
-	char name[LEDGER_NAME];
-	struct receipt r;
-	size_t i, j;
-
-	for (i = 1; i < l->n; i++) {
-		r = l->r[i];
-		memcpy(name, l->name[i], LEDGER_NAME);
-		for (j = i; j > 0 &&
-		    closing_order(&l->r[j - 1], &r) > 0; j--) {
-			l->r[j] = l->r[j - 1];
-			memcpy(l->name[j], l->name[j - 1], LEDGER_NAME);
-		}
-		l->r[j] = r;
-		memcpy(l->name[j], name, LEDGER_NAME);
-	}
-}
-
-/* The list of a manifest has receipts only; files are found by them. */
+/* The list of a manifest has receipts only; files are found by them.  Who was set
+ * aside needs none. */
 static int
 closing_names(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e)
@@ -224,12 +150,14 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
 	int r;
 
 	memset(&have, 0, sizeof(have));
-	if ((r = closing_list(s, run, step, NULL, &have, &n, e)) == 0)
-		for (i = 0; i < l->n && r == 0; i++) {
-			for (j = 0; j < have.n; j++)
-				if (closing_order(&l->r[i],
-				    &have.r[j]) == 0)
-					break;
+	if ((r = closing_list(s, run, step, NULL, &have, &n, e)) == 0) {
+		r = ledger_sort(&have, e);
+		for (i = 0, j = 0; i < l->n && r == 0; i++) {
+			if (!receipt_is_accepted(&l->r[i]))
+				continue;
+			while (j < have.n && memcmp(have.r[j].device,
+			    l->r[i].device, SHARD_ID) < 0)
+				j++;
 			if (j == have.n || memcmp(l->r[i].digest,
 			    have.r[j].digest, SHARD_DIGEST) != 0)
 				r = err_set(e, ERR_DATA, "mismatch: a shard in "
@@ -238,14 +166,21 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
 			else
 				memcpy(l->name[i], have.name[j], LEDGER_NAME);
 		}
+	}
 	ledger_release(&have);
 	return r;
 }
 
 /* ---- closing ---- */
 
-/* The first step after `after' that has shards: 1, with *n of them, SIZE_MAX
- * when it is closed already; 0 there is none. */
+enum closing_found {
+	CLOSING_NOTHING,
+	CLOSING_OPEN,		/* a step with shards, how many */
+	CLOSING_CLOSED		/* a step that was closed before */
+};
+
+/* The first step after `after' that has shards or is closed already: an enum
+ * closing_found. */
 static int
 closing_first(const struct inbox *s, const char *run, uint64_t after,
     uint64_t *step, size_t *n, struct err *e)
@@ -256,16 +191,14 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
 	while ((r = closing_next(s, run, step, e)) > 0) {
 		if ((r = closing_has(s, run, *step, "manifest", e)) < 0)
 			return r;
-		if (r > 0) {
-			*n = SIZE_MAX;
-			return 1;
-		}
+		if (r > 0)
+			return CLOSING_CLOSED;
 		if ((r = closing_list(s, run, *step, NULL, NULL, n, e)) < 0)
 			return r;
 		if (*n != 0)
-			return 1;
+			return CLOSING_OPEN;
 	}
-	return r;
+	return r;		/* < 0, or CLOSING_NOTHING */
 }
 
 /* What killed processes left. */
@@ -294,9 +227,9 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	 * have died in between */
 	if (path != NULL && floor != NULL &&
 	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
-	    (s->sync != IO_SYNC_FULL || (r = io_sync_path(path, e)) == 0) &&
+	    (r = inbox_durable(s, run, &step, e)) == 0 &&
+	    (r = ledger_sort(l, e)) == 0 &&
 	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
-		closing_sort(l);
 		r = ledger_write(l, path, s->sync, e);
 		closing_sweep(s, run, NULL);
 		closing_sweep(s, run, &step);
@@ -306,8 +239,12 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-/* Closes step, the first after `after': 0; 1 a shard of a step before it came
- * in between, look again. */
+enum closing_closed {
+	CLOSING_DONE,
+	CLOSING_AGAIN		/* a shard of a step before it came meanwhile */
+};
+
+/* Closes step, the first after `after': an enum closing_closed. */
 static int
 closing_close(const struct inbox *s, const char *run, uint64_t after,
     uint64_t step, struct ledger *l, struct err *e)
@@ -324,7 +261,8 @@ closing_close(const struct inbox *s, const char *run, uint64_t after,
 	    (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
 		if ((r = closing_first(s, run, after, &first, &n, e)) > 0)
 			r = first == step ?
-			    closing_write(s, run, step, &seen, l, e) : 1;
+			    closing_write(s, run, step, &seen, l, e) :
+			    CLOSING_AGAIN;
 		(void)close(fd);
 	}
 	ledger_release(&seen);
@@ -341,66 +279,119 @@ closing_again(const struct inbox *s, const char *run, uint64_t step,
 	memset(l, 0, sizeof(*l));
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((r = ledger_read(l, path, e)) > 0)
+	/* who wrote it may have died before it was durable */
+	if ((r = inbox_durable(s, run, &step, e)) == 0 &&
+	    (r = ledger_read(l, path, e)) > 0)
 		r = closing_names(s, run, step, l, e);
 	alloc_free(path);
 	return r;
 }
 
-/* A step that is being waited for. */
-struct closing_watch {
-	uint64_t step;
-	double since;		/* 0: nothing is there yet */
+/* ---- waiting for a step ---- */
+
+struct closing_age {
+	const char *dir;
+	double oldest;		/* the time of its first shard; 0: none */
 };
 
-/* 1: it is time to close it. */
 static int
-closing_ripe(struct closing_watch *c, const struct closing_rule *w,
-    uint64_t step, size_t n, struct err *e)
+closing_each_age(void *arg, const char *name, struct err *e)
 {
-	size_t want = w->want != 0 ? w->want : w->quorum;
+	struct closing_age *a = arg;
+	char path[PATH_MAX];
+	struct stat st;
+	double t;
 
-	if (c->since == 0 || c->step != step) {
-		c->step = step;
-		c->since = mono_now();
-	}
-	if (n >= want)
-		return 1;
-	if (w->deadline <= 0 || mono_now() - c->since < w->deadline)
+	(void)e;
+	/* what is gone, or has a name too long for a system call, is no shard */
+	if (!inbox_is_shard(name) || snprintf(path, sizeof(path), "%s%s",
+	    a->dir, name) >= PATH_MAX || stat(path, &st) < 0)
 		return 0;
-	if (n >= w->quorum)
-		return 1;
+	t = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+	if (!(a->oldest > 0) || t < a->oldest)
+		a->oldest = t;
+	return 0;
+}
+
+/* *since: when, by mono_now, the first shard of a step came. */
+static int
+closing_since(const struct inbox *s, const char *run, uint64_t step,
+    double *since, struct err *e)
+{
+	struct closing_age a = { inbox_path(s, run, &step, "", e), 0 };
+	struct timespec now = { 0, 0 };
+	double age = 0;
+	int r = a.dir != NULL ? scan(a.dir, closing_each_age, &a, e) : -ERR_SYS;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (a.oldest > 0)
+		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
+		    a.oldest;
+	*since = mono_now() - (age > 0 ? age : 0);
+	alloc_free((char *)(uintptr_t)a.dir);
+	return r;
+}
+
+/* A step that is being waited for. */
+struct closing_watch {
+	int any;		/* there is one */
+	uint64_t step;
+	double since;
+};
+
+/* n shards of a step are there: an enum quorum_now, or the error that it
+ * failed. */
+static int
+closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
+    const struct quorum *q, uint64_t step, size_t n, struct err *e)
+{
+	enum quorum_now now;
+	int r;
+
+	if (!c->any || c->step != step) {
+		if ((r = closing_since(s, run, step, &c->since, e)) < 0)
+			return r;
+		c->any = 1;
+		c->step = step;
+	}
+	now = quorum_now(q, n, 0, mono_now() - c->since);
+	if (now != QUORUM_FAILED)
+		return (int)now;
 	return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu shards "
-	    "of step %llu after %g s", n, w->quorum, (unsigned long long)step,
-	    w->deadline);
+	    "of step %llu after %g s", n, q->quorum, (unsigned long long)step,
+	    q->deadline);
 }
 
 int
 closing_wait(const struct inbox *s, const char *run, uint64_t *step,
-    const struct closing_rule *w, int out, struct ledger *l, struct err *e)
+    const struct quorum *q, int out, struct ledger *l, struct err *e)
 {
-	struct closing_watch c = { 0, 0 };
+	struct closing_watch c = { 0, 0, 0 };
+	struct wait w = wait_begin(-1, out);
 	uint64_t at;
 	size_t n;
-	int r, ms = 1;
+	int r;
 
 	memset(l, 0, sizeof(*l));
-	for (;;) {
-		if ((r = closing_first(s, run, *step, &at, &n, e)) > 0) {
-			if (n == SIZE_MAX) {
-				r = closing_again(s, run, at, l, e);
-				break;
-			}
-			if ((r = closing_ripe(&c, w, at, n, e)) > 0 &&
-			    (r = closing_close(s, run, *step, at, l, e)) <= 0)
-				break;
+	waiting_begin(s->wait);
+	do {
+		n = 0;
+		r = closing_first(s, run, *step, &at, &n, e);
+		if (r == CLOSING_CLOSED) {
+			*step = at;
+			return closing_again(s, run, at, l, e);
 		}
-		if (r < 0 || (r = fd_orphan(out, ms, e)) < 0)
-			return r;
-		if (ms < 10)
-			ms++;
-	}
-	*step = at;
+		if (r == CLOSING_OPEN && (r = closing_ripe(s, run, &c, q, at, n,
+		    e)) == QUORUM_OVER &&
+		    (r = closing_close(s, run, *step, at, l,
+		    e)) == CLOSING_DONE) {
+			*step = at;
+			return 0;
+		}
+		if (r >= 0 && waiting_due(s->wait))
+			waiting_step(s, run, n != 0 ? at : *step, n,
+			    q->expect != 0 ? q->expect : q->quorum);
+	} while (r >= 0 && (r = wait_more(&w, e)) >= 0);
 	return r;
 }
 
@@ -410,16 +401,38 @@ int
 closing_published(const struct inbox *s, const char *run, uint64_t step,
     int out, struct err *e)
 {
-	int ms = 1, r, gone = 0;
+	struct wait w = wait_begin(-1, out);
+	int r, gone = 0;
 
+	waiting_begin(s->wait);
 	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
 		if (gone < 0)
 			return gone;
+		if (waiting_due(s->wait))
+			waiting_say(s->wait, "waiting for the aggregate of step "
+			    "%llu of run '%s' in the spool (ace-recv "
+			    "--publish)", (unsigned long long)step, run);
 		/* look once more: it may have done its work and ended */
-		if ((gone = fd_orphan(out, ms, e)) == 0 && ms < 10)
-			ms++;
+		gone = wait_more(&w, e);
 	}
-	return r < 0 ? r : 0;
+	/* who published it may have died before it was durable */
+	return r < 0 ? r : inbox_durable(s, run, &step, e);
+}
+
+int
+closing_aside(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *l, struct err *e)
+{
+	char *path = inbox_path(s, run, &step, "manifest", e);
+	int fd, r = -ERR_SYS;
+
+	if (path != NULL && (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+		if ((r = ledger_write(l, path, s->sync, e)) == 0)
+			r = inbox_durable(s, run, &step, e);
+		(void)close(fd);
+	}
+	alloc_free(path);
+	return r;
 }
 
 int
@@ -469,16 +482,12 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
 		goto out;
 	r = 0;
-	if (access(from, F_OK) == 0) {
-		if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
-		    rename(from, to) < 0)
-			r = err_sys(e, "'%s'", to);
-		else if (s->sync == IO_SYNC_FULL &&
-		    (r = io_sync_path(to, e)) == 0)
-			r = io_sync_path(old, e);
-	} else if (errno != ENOENT) {
-		r = err_sys(e, "'%s'", from);
-	}
+	if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
+	    (rename(from, to) < 0 && errno != ENOENT))
+		r = err_sys(e, "'%s'", to);
+	/* durable before the shards go, also where who moved it was killed */
+	else if (s->sync == IO_SYNC_FULL && (r = io_sync_path(to, e)) == 0)
+		r = inbox_durable(s, run, &step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
 		(void)rmdir(dir);
 out:

@@ -7,30 +7,28 @@
 
 #include "spool/inbox.h"
 #include "spool/ledger.h"
+#include "sync/quorum.h"
 
 struct err;
 
-/* closing_run(s, several, e): the only run in the spool, allocated, or NULL when
- * there is none yet or there are several (*several). */
-char *closing_run(const struct inbox *s, int *several, struct err *e);
-
-struct closing_rule {
-	size_t want;		/* close at once with so many; 0: the quorum */
-	size_t quorum;
-	double deadline;	/* seconds; 0: none */
-};
 /*
- * closing_wait(s, run, step, w, out, l, e): until there is a step after *step (any,
- * when *step is UINT64_MAX) that can be closed: w->want shards of it are there,
- * or w->deadline is over since its first was seen and w->quorum are.  Closes
+ * closing_wait(s, run, step, q, out, l, e): until there is a step after *step (any,
+ * when *step is UINT64_MAX) that is over by the rule q.  Its first shard came
+ * when the oldest of those files that are there was written, so who is started
+ * again goes on counting; from then on a clock counts that does not jump.  Closes
  * it: what is accepted now is in, what comes later, to it or to steps before
  * it, is late.  *step and l are the step and its list, in the order to sum in.
  * A step that was closed before, by a process that died, is the same list at
  * once.  A deadline without a quorum is -ERR_REFUSED.  When nobody reads the pipe
- * `out' any more (-1 none) there is nothing to wait for: fd_orphan's error.
+ * `out' any more (-1 none) there is nothing to wait for: wait_orphan's error.
  */
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
-    const struct closing_rule *w, int out, struct ledger *l, struct err *e);
+    const struct quorum *q, int out, struct ledger *l, struct err *e);
+
+/* closing_aside(s, run, step, l, e): the list of a closed step is l from now on:
+ * some of it has turned out to be of no use. */
+int closing_aside(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *l, struct err *e);
 
 /* closing_published(s, run, step, out, e): until the aggregate is in the spool,
  * or nobody reads descriptor out, who was to put it there. */

@@ -19,6 +19,21 @@ fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
 	return k;
 }
 
+/* What the device is told of: whoever accepted it may have died before it was
+ * durable. */
+static int
+fence_durable(const struct inbox *s, const char *run, const struct ledger *got,
+    struct err *e)
+{
+	size_t i;
+	int k = inbox_durable(s, run, NULL, e);
+
+	for (i = 0; i < got->n && k == 0; i++)
+		if (i == 0 || got->r[i].step != got->r[i - 1].step)
+			k = inbox_durable(s, run, &got->r[i].step, e);
+	return k;
+}
+
 static int
 fence_answer(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *got, const struct ledger *gone, struct writer *w,
@@ -60,6 +75,7 @@ fence_send(const struct inbox *s, const char *run, const char *device,
 		k = inbox_raise(s, run, device, &r.version, e);
 	}
 	if (k == 0 && (k = accepted_find(s, &of, &got, &gone, e)) == 0 &&
+	    (k = fence_durable(s, run, &got, e)) == 0 &&
 	    (k = writer_receipt(w, &r, e)) == 0)
 		k = fence_answer(s, run, step, &got, &gone, w, e);
 	ledger_release(&got);

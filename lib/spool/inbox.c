@@ -17,7 +17,10 @@
 int
 inbox_open(struct inbox *s, const char *dir, struct err *e)
 {
-	return state_open(&s->state, dir, e);
+	int r = state_open(&s->state, dir, e);
+
+	return r == 0 && s->sync == IO_SYNC_FULL ?
+	    state_durable(&s->state, e) : r;
 }
 
 void
@@ -80,13 +83,24 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 	char name[INBOX_NAME];
 
 	inbox_escape(device != NULL ? device : "", name);
+	/* that file is the step's aggregate, and no device's */
+	if (strcmp(name, "aggregate") == 0)
+		(void)snprintf(name, sizeof(name), "%%61ggregate");
 	if (end == NULL) {
 		(void)snprintf(out, INBOX_FILE, "%.200s.incarnation",
 		    name);
 		return;
 	}
-	(void)snprintf(out, INBOX_FILE, "%.200s.%lu.%s", name,
-	    (unsigned long)sh->part, end);
+	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
+}
+
+int
+inbox_is_shard(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 5 && strcmp(name + n - 5, ".aceg") == 0 &&
+	    strcmp(name, "aggregate.aceg") != 0;
 }
 
 const char *
@@ -99,19 +113,12 @@ inbox_run_of(const struct shard *sh)
 
 /* ---- receiving ---- */
 
-/* A directory, durable even when another process has
- * just made it. */
 static int
-inbox_mkdir(const struct inbox *s, char *path, struct err *e)
+inbox_mkdir(const char *path, struct err *e)
 {
-	size_t n = strlen(path);
-
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", path);
-	if (s->sync != IO_SYNC_FULL)
-		return 0;
-	path[n - 1] = '\0';		/* paths end with a slash */
-	return io_sync_path(path, e);
+	return 0;
 }
 
 int
@@ -121,10 +128,44 @@ inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e)
 	char *step = inbox_path(s, inbox_run_of(sh), &sh->step, "", e);
 	int r = -ERR_SYS;
 
-	if (run != NULL && step != NULL && (r = inbox_mkdir(s, run, e)) == 0)
-		r = inbox_mkdir(s, step, e);
+	if (run != NULL && step != NULL && (r = inbox_mkdir(run, e)) == 0)
+		r = inbox_mkdir(step, e);
 	alloc_free(run);
 	alloc_free(step);
+	return r;
+}
+
+/* Syncs the directory that holds a name. */
+static int
+inbox_sync(const struct inbox *s, const char *run, const uint64_t *step,
+    const char *name, struct err *e)
+{
+	char *path = inbox_path(s, run, step, name, e);
+	int r = -ERR_SYS;
+
+	if (path != NULL)
+		r = io_sync_path(path, e);
+	alloc_free(path);
+	return r;
+}
+
+int
+inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
+    struct err *e)
+{
+	char *spool;
+	int r = 0;
+
+	if (s->sync != IO_SYNC_FULL)
+		return 0;
+	if (step != NULL)
+		r = inbox_sync(s, run, step, "manifest", e);
+	if (r == 0)
+		r = inbox_sync(s, run, NULL, "closed", e);
+	if (r < 0 || (spool = state_path(&s->state, "run", e)) == NULL)
+		return -ERR_SYS;
+	r = io_sync_path(spool, e);
+	alloc_free(spool);
 	return r;
 }
 
@@ -210,6 +251,9 @@ inbox_raise(const struct inbox *s, const char *run, const char *device,
 		inbox_file(&sh, NULL, file);
 		path = inbox_path(s, run, NULL, file, e);
 		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
+		if (k >= 0 && *n >= UINT32_MAX)
+			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "
+			    "last incarnation: it needs another name", device);
 		if (k >= 0)
 			k = ledger_set_number(path, ++*n, s->sync, e);
 		(void)close(fd);
@@ -278,30 +322,42 @@ int
 inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e)
 {
+	struct ledger l;
 	uint64_t floor;
+	size_t i;
 	int k;
 
 	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if (access(*path, F_OK) == 0)
-		return 1;
+	if (access(*path, F_OK) == 0) {
+		/* who published it may have died before it was durable */
+		if ((k = inbox_durable(s, run, &step, e)) == 0)
+			return INBOX_HERE;
+		alloc_free(*path);
+		*path = NULL;
+		return k;
+	}
 	k = errno == ENOENT ? 0 : err_sys(e, "'%s'", *path);
 	alloc_free(*path);
 	*path = NULL;
 	if (k < 0 || (k = inbox_floor(s, run, &floor, e)) <= 0)
-		return k;
+		return k < 0 ? k : INBOX_COMING;
 	if (step > floor)
-		return 0;
+		return INBOX_COMING;
 	/* closed before: by a manifest of its own, or by being passed over */
 	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
 		return -ERR_SYS;
-	if (access(*path, F_OK) == 0)
-		k = 0;
-	else if (errno != ENOENT)
-		k = err_sys(e, "'%s'", *path);
-	else
-		k = step < floor ? 2 : 0;
+	memset(&l, 0, sizeof(l));
+	if ((k = ledger_read(&l, *path, e)) > 0) {
+		/* or with all of its shards set aside */
+		for (i = 0; i < l.n && !receipt_is_accepted(&l.r[i]); i++)
+			;
+		k = i < l.n || l.n == 0 ? INBOX_COMING : INBOX_NEVER;
+	} else if (k == 0) {
+		k = step < floor ? INBOX_NEVER : INBOX_COMING;
+	}
+	ledger_release(&l);
 	alloc_free(*path);
 	*path = NULL;
 	return k;

@@ -10,8 +10,8 @@
  *                                    before it; itself is closed by its manifest
  *   DIR/RUN/last                     "STEP\n": its aggregate was made
  *   DIR/RUN/norms                    see state/norms.h
- *   DIR/RUN/STEP/DEVICE.PART.aceg    an accepted shard, a stream of its own
- *   DIR/RUN/STEP/DEVICE.PART.no      the receipt of one that was rejected
+ *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
+ *   DIR/RUN/STEP/DEVICE.no      the receipt of one that was rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
@@ -35,6 +35,7 @@
 #include "format/writer.h"
 
 struct err;
+struct waiting;
 
 enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 
@@ -42,8 +43,9 @@ struct inbox {
 	struct state state;	/* checked as a state directory is */
 	enum io_sync sync;
 	uint64_t max_stale;	/* versions behind; UINT64_MAX any */
+	struct waiting *wait;	/* what is waited for is said there, or NULL */
 };
-#define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX }
+#define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX, NULL }
 
 int inbox_open(struct inbox *s, const char *dir, struct err *e);
 void inbox_close(struct inbox *s);
@@ -53,14 +55,22 @@ void inbox_close(struct inbox *s);
 char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
     const char *file, struct err *e);
 
-/* inbox_file(sh, end, out): DEVICE.PART.end; end NULL: DEVICE.incarnation. */
+/* inbox_file(sh, end, out): DEVICE.end; end NULL: DEVICE.incarnation. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+/* inbox_is_shard(name): a file of a step's directory that is an accepted shard. */
+int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 
 /* ---- receiving ---- */
 
 /* inbox_begin(s, sh, e): directories for the shard's run and step. */
 int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
+/* inbox_durable(s, run, step, e): every name in DIR/RUN/STEP, DIR/RUN and DIR
+ * survives a power cut, whoever made it: that process may have been killed
+ * before it synced the directory.  To be called before anybody is told of what
+ * is there, or builds on it.  step NULL: DIR/RUN and DIR. */
+int inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
+    struct err *e);
 /* inbox_temp(s, sh, path, w, e): a stream for the shard to be written to; the
  * file at *path stays until verdict_settle or unlink, and nobody sweeps it away
  * while *w lives. */
@@ -93,8 +103,9 @@ int inbox_raise(const struct inbox *s, const char *run, const char *device,
 int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e);
 
-/* inbox_aggregate(s, run, step, path, e): 1 the step's aggregate is at *path,
- * allocated; 0 it may come; 2 it will not. */
+/* inbox_aggregate(s, run, step, path, e): where a step's aggregate is: an enum
+ * inbox_when; HERE: at *path, allocated. */
+enum inbox_when { INBOX_COMING, INBOX_HERE, INBOX_NEVER };
 int inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e);
 

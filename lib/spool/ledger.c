@@ -36,6 +36,42 @@ ledger_add(struct ledger *l, const struct receipt *r, const char *file,
 	return 0;
 }
 
+struct ledger_line {
+	struct receipt r;
+	char name[LEDGER_NAME];
+};
+
+static int
+ledger_order(const void *a, const void *b)
+{
+	const struct ledger_line *x = a, *y = b;
+
+	return memcmp(x->r.device, y->r.device, SHARD_ID);
+}
+
+int
+ledger_sort(struct ledger *l, struct err *e)
+{
+	struct ledger_line *t;
+	size_t i;
+
+	if (l->n == 0)
+		return 0;
+	if ((t = alloc_get(l->n, sizeof(*t), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < l->n; i++) {
+		t[i].r = l->r[i];
+		memcpy(t[i].name, l->name[i], LEDGER_NAME);
+	}
+	qsort(t, l->n, sizeof(*t), ledger_order);
+	for (i = 0; i < l->n; i++) {
+		l->r[i] = t[i].r;
+		memcpy(l->name[i], t[i].name, LEDGER_NAME);
+	}
+	alloc_free(t);
+	return 0;
+}
+
 void
 ledger_release(struct ledger *l)
 {
@@ -136,7 +172,6 @@ ledger_shard(const char *path, struct receipt *rc, struct err *e)
 		memcpy(rc->run, sh->run, SHARD_ID);
 		memcpy(rc->device, sh->device, SHARD_ID);
 		rc->step = sh->step;
-		rc->part = sh->part;
 		memcpy(rc->digest, reader_end_of_shard(r)->digest,
 		    SHARD_DIGEST);
 		n++;

@@ -12,7 +12,7 @@ struct err;
 
 enum { LEDGER_NAME = 256 };
 struct ledger {
-	struct receipt *r;	/* sorted by device id, part */
+	struct receipt *r;	/* see ledger_sort */
 	char (*name)[LEDGER_NAME];	/* files, beside it */
 	size_t n, cap;
 };
@@ -24,6 +24,8 @@ void ledger_hash(const char *s, unsigned char out[16]);
 /* Lists of receipts: a stream of RCPT frames. */
 int ledger_add(struct ledger *l, const struct receipt *r, const char *file,
     struct err *e);
+/* ledger_sort: by device id. */
+int ledger_sort(struct ledger *l, struct err *e);
 int ledger_write(const struct ledger *l, const char *path,
     enum io_sync sync, struct err *e);
 /* 1, or 0 when there is no such file. */

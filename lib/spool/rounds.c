@@ -1,42 +1,96 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/scan.h"
+#include "base/wait.h"
 #include "spool/rounds.h"
+#include "spool/waiting.h"
 
 struct rounds {
 	const struct rounds_opts *o;
 	struct inbox in;
 	char *run;
 	uint64_t step;		/* UINT64_MAX: none was done yet */
-	char **path;
+	struct ledger list;	/* of the step, those set aside too */
+	char **path;		/* of those that are not */
 	size_t n;
 };
 
+struct rounds_names {
+	const struct inbox *s;
+	char *name;
+	int n;
+};
+
+/* The directory's name may be a hash: the real one is in the schema's file,
+ * which comes before the first shard. */
 static int
-rounds_out(const struct rounds *r)
+rounds_each_run(void *arg, const char *name, struct err *e)
 {
-	return r->o->piped ? STDOUT_FILENO : -1;
+	struct rounds_names *r = arg;
+	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
+	char *path = alloc_get(n, 1, e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
+	if (access(path, F_OK) < 0)
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+	else if (r->n++ == 0)
+		k = ledger_run(path, &r->name, e);
+	else
+		k = 0;
+	alloc_free(path);
+	return k;
+}
+
+enum rounds_runs { ROUNDS_NO_RUN, ROUNDS_ONE_RUN, ROUNDS_RUNS };
+
+/* How many runs there are in the spool, an enum rounds_runs; ONE: its name,
+ * allocated. */
+static int
+rounds_count(const struct inbox *s, char **name, struct err *e)
+{
+	struct rounds_names r = { s, NULL, 0 };
+	int k = scan(s->state.dir, rounds_each_run, &r, e);
+
+	if (k == 0 && r.n == 1) {
+		*name = r.name;
+		return ROUNDS_ONE_RUN;
+	}
+	alloc_free(r.name);
+	return k < 0 ? k : r.n > 1 ? ROUNDS_RUNS : ROUNDS_NO_RUN;
 }
 
 /* The run to aggregate: the one that was named, or the only one there is. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
-	int several = 0, k = 0;
+	struct wait w = wait_begin(-1, r->o->out);
+	int k;
 
 	if (r->o->run != NULL) {
 		r->run = alloc_dup(r->o->run, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
-	while ((r->run = closing_run(&r->in, &several, e)) == NULL &&
-	    !several && e->code == ERR_OK && k == 0)
-		k = fd_orphan(rounds_out(r), 10, e);
-	if (several)
+	waiting_begin(r->in.wait);
+	while ((k = rounds_count(&r->in, &r->run, e)) == ROUNDS_NO_RUN) {
+		if (waiting_due(r->in.wait))
+			waiting_say(r->in.wait, "waiting for a first shard in "
+			    "'%s' (ace-recv --spool)", r->in.state.dir);
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
+	}
+	if (k == ROUNDS_RUNS)
 		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
-	return r->run != NULL ? 0 : -ERR_SYS;
+	return k < 0 ? k : 0;
 }
 
 int
@@ -51,6 +105,10 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->o = o;
 	r->in = (struct inbox)INBOX_INIT;
 	r->in.sync = o->sync;
+	r->in.wait = o->wait;
+	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
+		    "or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
 	    (k = rounds_run(r, e)) < 0)
 		return k;
@@ -66,6 +124,7 @@ rounds_forget(struct rounds *r)
 		alloc_free(r->path[--r->n]);
 	alloc_free(r->path);
 	r->path = NULL;
+	ledger_release(&r->list);
 }
 
 void
@@ -85,25 +144,76 @@ rounds_file(const struct rounds *r, const char *name, struct err *e)
 	return inbox_path(&r->in, r->run, NULL, name, e);
 }
 
+/* The paths of those who are not set aside. */
+static int
+rounds_paths(struct rounds *r, struct err *e)
+{
+	const struct ledger *l = &r->list;
+	size_t i;
+
+	while (r->n != 0)
+		alloc_free(r->path[--r->n]);
+	alloc_free(r->path);
+	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < l->n; i++) {
+		if (!receipt_is_accepted(&l->r[i]))
+			continue;
+		if ((r->path[r->n] = inbox_path(&r->in, r->run, &r->step,
+		    l->name[i], e)) == NULL)
+			return -ERR_SYS;
+		r->n++;
+	}
+	return 0;
+}
+
 int
 rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 {
-	struct ledger l;
 	int k;
 
 	rounds_forget(r);
 	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
-	    rounds_out(r), &l,
-	    e)) == 0 &&
-	    (r->path = alloc_get(l.n + 1, sizeof(*r->path), e)) == NULL)
-		k = -ERR_SYS;
-	for (; k == 0 && r->n < l.n; r->n++)
-		if ((r->path[r->n] = inbox_path(&r->in, r->run, &r->step,
-		    l.name[r->n], e)) == NULL) {
-			k = -ERR_SYS;
-			break;
-		}
-	ledger_release(&l);
+	    r->o->out, &r->list, e)) == 0)
+		k = rounds_paths(r, e);
+	*paths = r->path;
+	*n = r->n;
+	return k;
+}
+
+/* Those of the list from the i-th that is not set aside on, `count' of them. */
+static void
+rounds_refuse(struct rounds *r, size_t i, size_t count, const char *why)
+{
+	struct receipt *rc;
+	size_t k, at = 0;
+
+	for (k = 0; k < r->list.n; k++) {
+		rc = &r->list.r[k];
+		if (!receipt_is_accepted(rc) || at++ < i || at > i + count)
+			continue;
+		rc->verdict = RECEIPT_INVALID;
+		(void)snprintf(rc->reason, sizeof(rc->reason), "%.150s", why);
+	}
+}
+
+int
+rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
+    char ***paths, size_t *n, struct err *e)
+{
+	const size_t quorum = r->o->rule.quorum;
+	const size_t left = r->n - count;
+	char text[120];
+	int k;
+
+	rounds_refuse(r, i, count, why);
+	if (left != 0 && left < quorum) {
+		(void)snprintf(text, sizeof(text), "quorum not reached: %zu of "
+		    "%zu shards are left", left, quorum);
+		rounds_refuse(r, 0, left, text);
+	}
+	if ((k = closing_aside(&r->in, r->run, r->step, &r->list, e)) == 0)
+		k = rounds_paths(r, e);
 	*paths = r->path;
 	*n = r->n;
 	return k;
@@ -113,11 +223,12 @@ int
 rounds_done(struct rounds *r, struct err *e)
 {
 	const struct rounds_opts *o = r->o;
+	const int any = r->n != 0;
 	int k = 0;
 
 	rounds_forget(r);
-	if (o->published)
-		k = closing_published(&r->in, r->run, r->step, rounds_out(r),
+	if (o->published && any)
+		k = closing_published(&r->in, r->run, r->step, r->o->out,
 		    e);
 	if (k == 0)
 		k = closing_done(&r->in, r->run, r->step, e);

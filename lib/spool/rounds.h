@@ -14,16 +14,18 @@ struct rounds_opts {
 	const char *dir;
 	const char *run;	/* NULL: the only one there is */
 	enum io_sync sync;
-	struct closing_rule rule;
+	struct quorum rule;
 	int published;		/* done is what is in the spool; who puts it there
 				   reads standard output */
 	uint64_t keep;		/* steps whose shards stay; 0: all */
-	int piped;		/* to standard output: when nobody reads it any
-				   more there is nothing to wait for */
+	int create;		/* make the directory if it is not there */
+	struct waiting *wait;	/* or NULL */
+	int out;		/* where the aggregate goes: when nobody reads it
+				   any more there is nothing to wait for; -1 */
 };
 
 /* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there are
- * several and none is named.  o has to live as long. */
+ * several and none is named, -ERR_SYS when there is no directory.  o has to live as long. */
 int rounds_open(struct rounds **out, const struct rounds_opts *o,
     struct err *e);
 void rounds_free(struct rounds *r);
@@ -36,7 +38,13 @@ char *rounds_file(const struct rounds *r, const char *name, struct err *e);
  * rounds_done.  A step that was closed before and not done comes again, the
  * same. */
 int rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e);
-/* The aggregate of that step went out, or with `published', waits until it is
+/* rounds_aside(r, i, count, why, paths, n, e): `count' of these shards from the
+ * i-th on turned out to be of no use: they are set aside, in the step's manifest,
+ * on disk when this returns; *paths are what is left, none of them when that is
+ * less than a quorum. */
+int rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
+    char ***paths, size_t *n, struct err *e);
+/* The aggregate of that step went out, of which there is none if nothing was left, or with `published', waits until it is
  * in the spool. */
 int rounds_done(struct rounds *r, struct err *e);
 

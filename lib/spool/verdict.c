@@ -10,7 +10,11 @@
 #include "spool/ledger.h"
 #include "spool/verdict.h"
 
-enum { VERDICT_ALONE = 3 };	/* not without the lock for oneself */
+enum verdict_says {
+	VERDICT_NO,		/* not accepted: the receipt says why */
+	VERDICT_YES,
+	VERDICT_ALONE		/* retry with the exclusive lock */
+};
 
 static int
 verdict_sync_file(const char *path, struct err *e)
@@ -119,16 +123,16 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	for (i = 0; i < l.n; i++)
 		if (receipt_is_for(&l.r[i], sh)) {
 			k = memcmp(l.r[i].digest, r->digest, SHARD_DIGEST);
-			r->verdict = k == 0 ? RECEIPT_ACCEPTED :
+			r->verdict = k == 0 ? l.r[i].verdict :
 			    RECEIPT_EQUIVOCATION;
-			r->reason[0] = '\0';
+			memcpy(r->reason, l.r[i].reason, sizeof(r->reason));
 		}
 	ledger_release(&l);
 	return 1;
 }
 
-/* The model of the run is that of its first shard: 1 it is this one, 0 and the
- * verdict; VERDICT_ALONE there is none yet. */
+/* The model of the run is that of its first shard: an enum verdict_says; ALONE:
+ * there is none yet. */
 static int
 verdict_model(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int alone, struct receipt *r, struct err *e)
@@ -143,18 +147,18 @@ verdict_model(const struct inbox *s, const struct shard *sh,
 		k = VERDICT_ALONE;
 	else if ((k = ledger_schema(path, sc, sh, why, e)) > 0) {
 		r->verdict = RECEIPT_INVALID;
-		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: %.140s",
-		    why);
-		k = 0;
+		(void)snprintf(r->reason, sizeof(r->reason), "mismatch: run "
+		    "'%.32s' is of another model: %.80s", inbox_run_of(sh), why);
+		k = VERDICT_NO;
 	} else if (k == 0) {
-		k = 1;
+		k = VERDICT_YES;
 	}
 	alloc_free(path);
 	return k;
 }
 
-/* An older incarnation of a device (a restored backup) is fenced off: 0 and
- * the verdict; 1 it is the newest; VERDICT_ALONE it is newer. */
+/* An older incarnation of a device (a restored backup) is fenced off: an enum
+ * verdict_says; ALONE: it is newer than all that are known. */
 static int
 verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
     struct receipt *r, struct err *e)
@@ -171,23 +175,24 @@ verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
 		alloc_free(path);
 		return k;
 	}
-	k = 1;
+	k = VERDICT_YES;
 	if (sh->incarnation < newest) {
 		r->verdict = RECEIPT_FENCED;
 		(void)snprintf(r->reason, sizeof(r->reason), "incarnation %lu, "
 		    "%llu is known", (unsigned long)sh->incarnation,
 		    (unsigned long long)newest);
-		k = 0;
+		k = VERDICT_NO;
 	} else if (sh->incarnation > newest) {
 		k = VERDICT_ALONE;
 		if (alone && (k = ledger_set_number(path, sh->incarnation,
 		    s->sync, e)) == 0)
-			k = 1;
+			k = VERDICT_YES;
 	}
 	alloc_free(path);
 	return k;
 }
 
+/* 1, and the verdict: it was computed at a model that is too old; 0 not so. */
 static int
 verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
@@ -209,8 +214,8 @@ verdict_stale(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	return 1;
 }
 
-/* Is it to be accepted?  1; 0 and the verdict, which is to be kept unless it is
- * `fenced'; VERDICT_ALONE. */
+/* Is it to be accepted?  An enum verdict_says; NO: the verdict is to be kept,
+ * unless it is `fenced'. */
 static int
 verdict_judge(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int alone, struct receipt *r, struct err *e)
@@ -218,16 +223,16 @@ verdict_judge(const struct inbox *s, const struct shard *sh,
 	int k;
 
 	if (r->verdict != RECEIPT_ACCEPTED)
-		return 0;
-	if ((k = verdict_fence(s, sh, alone, r, e)) != 1 ||
-	    (k = verdict_model(s, sh, sc, alone, r, e)) != 1)
+		return VERDICT_NO;
+	if ((k = verdict_fence(s, sh, alone, r, e)) != VERDICT_YES ||
+	    (k = verdict_model(s, sh, sc, alone, r, e)) != VERDICT_YES)
 		return k;
 	k = verdict_stale(s, sh, r, e);
-	return k < 0 ? k : !k;
+	return k < 0 ? k : k > 0 ? VERDICT_NO : VERDICT_YES;
 }
 
-/* 0: r is decided.  VERDICT_ALONE: what is to be decided changes what is decided
- * next, and needs the lock for itself. */
+/* 0: r is decided.  VERDICT_ALONE: retry with the exclusive lock, since this
+ * decision changes what is decided next. */
 static int
 verdict_decide(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *temp, const char *path, int alone,
@@ -240,35 +245,15 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 		return k < 0 ? k : 0;
 	if ((k = verdict_judge(s, sh, sc, alone, r, e)) < 0 || k == VERDICT_ALONE)
 		return k;
-	if (k == 0 && r->verdict == RECEIPT_FENCED)
+	if (k == VERDICT_NO && r->verdict == RECEIPT_FENCED)
 		return 0;
-	if (k == 0)
+	if (k == VERDICT_NO)
 		return alone ? verdict_refuse(s, sh, r, e) : VERDICT_ALONE;
 	if ((k = verdict_link(temp, path, e)) != 0)
 		return k < 0 ? k : 0;
 	/* somebody was faster: his bytes decide */
 	k = verdict_known(s, sh, path, r, e);
 	return k < 0 ? k : 0;
-}
-
-/* Whoever it was that made the name, the manifest or the number of the last
- * closed step may have died before it was durable. */
-static int
-verdict_sync(const struct inbox *s, const char *run, const char *path,
-    const struct receipt *r, struct err *e)
-{
-	char *closed;
-	int k;
-
-	if (s->sync != IO_SYNC_FULL)
-		return 0;
-	if ((k = io_sync_path(path, e)) < 0 || r->verdict != RECEIPT_LATE)
-		return k;
-	if ((closed = inbox_path(s, run, NULL, "closed", e)) == NULL)
-		return -ERR_SYS;
-	k = io_sync_path(closed, e);
-	alloc_free(closed);
-	return k;
 }
 
 /* The same under the run's lock, shared if that is enough. */
@@ -287,7 +272,7 @@ verdict_locked(const struct inbox *s, const struct shard *sh,
 			return k;
 		k = verdict_decide(s, sh, sc, temp, path, alone, r, e);
 		if (k == 0)
-			k = verdict_sync(s, inbox_run_of(sh), path, r, e);
+			k = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 		(void)close(fd);
 	}
 	return k;
@@ -309,6 +294,9 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
 	    verdict_sync_file(temp, e) : 0;
 	if (k == 0)
 		k = verdict_locked(s, sh, sc, temp, path, r, e);
+	if (r->verdict == RECEIPT_EQUIVOCATION)
+		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
+		    "under this name before");
 	alloc_free(path);
 	if (temp != NULL)
 		(void)unlink(temp);

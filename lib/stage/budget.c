@@ -1,29 +1,9 @@
 #include "base/err.h"
-#include "base/num.h"
-#include "device/memory.h"
+#include "format/keys.h"
 #include "format/reader.h"
 #include "pipe/survey.h"
 #include "stage/budget.h"
 #include "sync/ratio.h"
-
-/* Bits a second: as the stream says, or else the state. */
-static int
-budget_rate(const struct survey *s, const struct state *state, double *v,
-    struct err *e)
-{
-	const char *text = text_get(&s->policy, MEMORY_BANDWIDTH);
-	int r;
-
-	if (text != NULL)
-		return num_f64(v, text, 0, 1e300, "the policy's bandwidth", e);
-	r = state == NULL ? 0 : memory_number(state, MEMORY_LINK,
-	    MEMORY_BANDWIDTH, v, e);
-	if (r == 0)
-		return err_set(e, ERR_USAGE, "--seconds: no measured link: "
-		    "put ace-meter -S DIR in the pipe, or ace-policy "
-		    "--bandwidth before");
-	return r < 0 ? r : 0;
-}
 
 static uint64_t
 budget_whole(double v)
@@ -32,46 +12,35 @@ budget_whole(double v)
 }
 
 static int
-budget_policy(const struct reader *r, const struct survey *s, uint64_t *bytes,
-    struct err *e)
+budget_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 {
-	const char *text = text_get(&s->policy, "budget_bytes");
 	double v;
+	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
 
-	if (text != NULL)
-		return num_u64(bytes, text, 0, UINT64_MAX,
-		    "the policy's budget_bytes", e);
-	if ((text = text_get(&s->policy, "ratio")) == NULL)
-		return reader_place(r, err_set(e, ERR_USAGE, "no policy in the "
-		    "stream: put ace-policy before"), e);
-	if (num_f64(&v, text, 1e-6, 1e12, "the policy's ratio", e) < 0)
-		return -ERR_USAGE;
-	*bytes = ratio_budget(reader_schema(r)->total, v);
+	if (k != 0)
+		return k < 0 ? k : 0;
+	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
+		return k;
+	if (k == 0)
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream: put ace-policy before"), e);
+	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }
 
 int
-budget_find(const struct budget *b, const struct reader *r,
-    const struct survey *s, const struct state *state, uint64_t *bytes,
-    struct err *e)
+budget_find(const struct budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e)
 {
-	double v;
-	int k;
-
 	switch (b->by) {
 	case BUDGET_BYTES:
 		*bytes = b->bytes;
 		return 0;
 	case BUDGET_BITS:
 		*bytes = budget_whole(b->bits *
-		    (double)reader_schema(r)->total / 8);
-		return 0;
-	case BUDGET_SECONDS:
-		if ((k = budget_rate(s, state, &v, e)) < 0)
-			return k;
-		*bytes = budget_whole(v / 8 * b->seconds);
+		    (double)s->schema->total / 8);
 		return 0;
 	default:
-		return budget_policy(r, s, bytes, e);
+		return budget_policy(s, bytes, e);
 	}
 }

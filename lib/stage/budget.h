@@ -7,27 +7,22 @@
 #include <stdint.h>
 
 struct err;
-struct reader;
-struct state;
 struct survey;
 
-enum budget_by { BUDGET_BYTES, BUDGET_BITS, BUDGET_SECONDS, BUDGET_POLICY };
+enum budget_by { BUDGET_BYTES, BUDGET_BITS, BUDGET_POLICY };
 
 struct budget {
 	enum budget_by by;
 	uint64_t bytes;
 	double bits;		/* a value */
-	double seconds;		/* of the measured link */
 };
 
 /*
- * budget_find(b, r, s, state, bytes, e): of the shard r stands in, of which s
- * is known so far.  The link's rate is the policy's, or else the one ace-meter
- * left in the state (NULL: there is none); a policy gives budget_bytes, or else
- * ratio.  -ERR_USAGE with what is missing.
+ * budget_find(b, s, bytes, e): of the shard of which s is known so far.  A
+ * policy gives budget_bytes, or else ratio.
+ * -ERR_USAGE with what is missing.
  */
-int budget_find(const struct budget *b, const struct reader *r,
-    const struct survey *s, const struct state *state, uint64_t *bytes,
-    struct err *e);
+int budget_find(const struct budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e);
 
 #endif

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/num.h"
+#include "format/keys.h"
 #include "pipe/gather.h"
 #include "stage/contrib.h"
 #include "sync/interval.h"
@@ -98,10 +98,11 @@ contrib_finite(struct contrib *c, size_t i, uint32_t g, float *v, size_t n,
 		return 0;
 	}
 	if (c->o->nonfinite != CONTRIB_ZERO)
-		return err_set(e, ERR_REFUSED, "non-finite value in tensor "
-		    "'%s' at index %llu from '%s'", sc->t[span.tensor].name,
+		return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
+		    "value in tensor '%s' at index %llu from '%s'",
+		    sc->t[span.tensor].name,
 		    (unsigned long long)(span.offset + at),
-		    shard_device(gather_shard(c->g, i)));
+		    shard_device(gather_shard(c->g, i))));
 	for (; at < n; at += 1 + c->kern->first_nonfinite(v + at + 1,
 	    n - at - 1)) {
 		v[at] = 0;
@@ -239,15 +240,17 @@ static int
 contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 {
 	const struct shard *s = gather_shard(c->g, i);
-	const char *norm = text_get(&s->kv, SHARD_KEY_NORM);
 	double theta;
+	int r = keys_real(&s->kv, SHARD_KEY_NORM, &theta, shard_device(s), e);
 
-	if (norm == NULL)
+	if (r < 0)
+		return r;
+	if (r == 0)
 		return err_set(e, ERR_REFUSED, "--rho: '%s' has no key "
 		    SHARD_KEY_NORM, shard_device(s));
-	if (num_f64(&theta, norm, 1e-300, 1e300, SHARD_KEY_NORM, NULL) < 0)
+	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
-		    " of '%s'", shard_device(s));
+		    " of '%s': nothing is relative to 0", shard_device(s));
 	/* what is not finite is left out later, and not by its weight */
 	if (c->step.one[i].nonfinite)
 		*drift = 0;
@@ -272,7 +275,7 @@ contrib_weights(struct contrib *c, struct err *e)
 		const struct shard *s = gather_shard(c->g, i);
 
 		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
-			return r;
+			return gather_blame(c->g, i, r);
 		if (c->o->age > 0)
 			age = (double)(newest - s->base_version) / c->o->age;
 		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
@@ -309,8 +312,9 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 		const struct shard *s = gather_shard(c->g, i);
 
 		if (s->kind == SHARD_SUM)
-			r = err_set(e, ERR_REFUSED, "'%s' is a sum: rules "
-			    "compare means and gradients", shard_device(s));
+			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
+			    "'%s' is a sum: rules compare means and gradients",
+			    shard_device(s)));
 	}
 	for (g = 0; g < ngroups && r == 0; g++)
 		r = contrib_group(c, g, e);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "base/num.h"
 #include "device/contraction.h"
 #include "device/link.h"
 #include "format/keys.h"
@@ -32,15 +31,13 @@ static int
 policy_deco_sample(const struct policy_deco *s, const struct shard *sh,
     const struct state *state, struct replan_sample *m, struct err *e)
 {
-	const char *v = text_get(&sh->kv, POLICY_DECO_COMPUTE);
-	int r;
+	int r = 0;
 
 	m->compute = s->compute;
-	if (m->compute < 0 && v != NULL &&
-	    num_f64(&m->compute, v, 0, 1e9, POLICY_DECO_COMPUTE, NULL) < 0)
-		return err_set(e, ERR_DATA, "corrupt: key " POLICY_DECO_COMPUTE
-		    " of '%s'", shard_device(sh));
-	if ((r = policy_deco_number(state, MEMORY_LINK, LINK_RTT, &m->latency,
+	if (m->compute < 0)
+		r = keys_real(&sh->kv, SHARD_KEY_COMPUTE, &m->compute,
+		    shard_device(sh), e);
+	if (r < 0 || (r = policy_deco_number(state, MEMORY_LINK, LINK_RTT, &m->latency,
 	    e)) < 0 ||
 	    (r = policy_deco_number(state, CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha,
 	    e)) < 0 ||
@@ -72,14 +69,14 @@ policy_deco_put(const struct policy_deco *s, const struct deco *d, uint64_t valu
 
 	(void)snprintf(bytes, sizeof(bytes), "%.0f",
 	    fmax(1, floor(s->plan.delta * 4 * (double)values)));
-	if ((r = policy_deco_real(kv, "ratio", 1 / s->plan.delta, e)) < 0 ||
-	    (r = text_set(kv, "budget_bytes", bytes, e)) < 0 ||
+	if ((r = policy_deco_real(kv, KEYS_RATIO, 1 / s->plan.delta, e)) < 0 ||
+	    (r = text_set(kv, KEYS_BUDGET, bytes, e)) < 0 ||
 	    (r = policy_deco_real(kv, KEYS_DELAY, s->plan.tau, e)) < 0 ||
-	    (r = policy_deco_real(kv, MEMORY_BANDWIDTH, d->bandwidth, e)) < 0 ||
-	    (r = policy_deco_real(kv, "latency", d->latency, e)) < 0 ||
-	    (r = policy_deco_real(kv, "compute", d->compute, e)) < 0)
+	    (r = policy_deco_real(kv, KEYS_BANDWIDTH, d->bandwidth, e)) < 0 ||
+	    (r = policy_deco_real(kv, KEYS_LATENCY, d->latency, e)) < 0 ||
+	    (r = policy_deco_real(kv, KEYS_COMPUTE, d->compute, e)) < 0)
 		return r;
-	return policy_deco_real(kv, "kc", d->kc, e);
+	return policy_deco_real(kv, KEYS_KC, d->kc, e);
 }
 
 int
@@ -87,10 +84,9 @@ policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t value
     double bandwidth, const struct state *state, struct text_kv *kv,
     char words[256], struct err *e)
 {
-	static const char *const rule[] = { "paper", "s2", "additive", "tta" };
 	struct replan_sample m = { bandwidth, -1, -1, -1, -1 };
 	struct replan *t = &s->plan;
-	struct deco d = s->d;
+	struct deco d = DECO_INIT;
 	int r, changed;
 
 	if ((r = policy_deco_sample(s, sh, state, &m, e)) < 0)
@@ -103,12 +99,12 @@ policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t value
 		return 0;
 	}
 	d.size = fmax(32 * (double)values, 1);
-	changed = replan_plan(t, &d, s->rule, e);
+	changed = replan_plan(t, &d, e);
 	if (changed < 0)
 		return changed;
-	(void)snprintf(words, 256, "deco (%s): %s delay %.0f, %.4g of the "
+	(void)snprintf(words, 256, "deco: %s delay %.0f, %.4g of the "
 	    "bits; computation %.4g s, %.4g bit/s, latency %.4g s, price of "
-	    "compression %.3g%s", rule[s->rule], changed ? "now" : "still",
+	    "compression %.3g%s", changed ? "now" : "still",
 	    t->tau, t->delta, d.compute, d.bandwidth, d.latency, d.kc,
 	    t->kc.v > 0 ? ", measured" : "");
 	r = policy_deco_put(s, &d, values, kv, e);

@@ -13,16 +13,14 @@ struct err;
 struct shard;
 struct state;
 
-#define POLICY_DECO_COMPUTE "compute.seconds"	/* key of a shard: its computation */
-
 struct policy_deco {
 	/* given */
-	int on, rule;		/* enum deco_phi or REPLAN_TTA */
+	int on;
 	double compute, latency;	/* seconds; < 0: measured */
-	struct deco d;		/* min, most, kc, kd */
 	/* found */
 	struct replan plan;
 };
+#define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
 /*
  * policy_deco_decide(s, sh, values, bandwidth, state, kv, words, e): for shard sh of

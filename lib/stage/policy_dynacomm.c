@@ -6,28 +6,40 @@
 #include "base/err.h"
 #include "format/keys.h"
 #include "format/schema.h"
-#include "format/shard.h"
+#include "format/reader.h"
 #include "stage/policy_dynacomm.h"
 #include "sync/dynacomm.h"
 
 #define POLICY_DYNACOMM_LONGEST 1e7	/* seconds, of a shard */
 enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* bytes of cuts, at most */
 
-/* One more sample: a mean that forgets. */
-static int
-policy_dynacomm_learn(struct policy_dynacomm *c, const struct shard *sh, size_t n, struct err *e)
+int
+policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
+    size_t len, size_t n, struct err *e)
 {
 	double *v = alloc_get(n, sizeof(*v), e);
-	double gain = 1 - exp2(-1.0 / POLICY_DYNACOMM_HALF);
-	size_t i;
-	int r;
+	int k = v != NULL ? keys_times(p, len, n, v, e) : -ERR_SYS;
 
-	if (v == NULL)
-		return -ERR_SYS;
-	if ((r = keys_times(sh, n, v, e)) <= 0) {
+	if (k < 0) {
 		alloc_free(v);
-		return r;
+		return k;
 	}
+	alloc_free(c->heard);
+	c->heard = v;
+	return 0;
+}
+
+/* One more sample, if there is one: a mean that forgets. */
+static int
+policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
+{
+	double gain = 1 - exp2(-1.0 / POLICY_DYNACOMM_HALF);
+	double *v = c->heard;
+	size_t i;
+
+	c->heard = NULL;
+	if (v == NULL)
+		return 0;
 	if (c->n == n) {
 		for (i = 0; i < n; i++)
 			c->seconds[i] += gain * (v[i] - c->seconds[i]);
@@ -122,7 +134,7 @@ policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text
 }
 
 int
-policy_dynacomm_decide(struct policy_dynacomm *c, const struct shard *sh, const struct schema *sc,
+policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
     double bandwidth, double share, struct text_kv *kv, char words[256],
     struct err *e)
 {
@@ -133,7 +145,7 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct shard *sh, const 
 
 	(void)snprintf(words, 256, "cuts: %s not known yet", !(bandwidth > 0) ?
 	    "bandwidth" : "times of the layers");
-	if (sc->n == 0 || (r = policy_dynacomm_learn(c, sh, sc->n, e)) == 0)
+	if (sc->n == 0 || (r = policy_dynacomm_learn(c, sc->n, e)) == 0)
 		return 0;
 	if (r < 0 || !(bandwidth > 0) || c->n != sc->n)
 		return r < 0 ? r : 0;
@@ -158,8 +170,9 @@ void
 policy_dynacomm_release(struct policy_dynacomm *c)
 {
 	alloc_free(c->seconds);
+	alloc_free(c->heard);
 	alloc_free(c->cut);
-	c->seconds = NULL;
+	c->seconds = c->heard = NULL;
 	c->cut = NULL;
 	c->n = c->k = 0;
 }

@@ -4,7 +4,7 @@
  *
  * A shard that is sent while it is computed has its tensors in the order of the
  * backward pass, so the first tensor of the schema is the last layer.  Layers
- * count from the first, as in ace-policy dynacomm.
+ * count from the first, as in ace-advise dynacomm.
  */
 #ifndef ACE_POLICY_DYNACOMM_H
 #define ACE_POLICY_DYNACOMM_H
@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 struct err;
+struct reader;
 struct schema;
-struct shard;
 struct text_kv;
 
 #define POLICY_DYNACOMM_HALF 10		/* samples in which times forget half */
@@ -26,20 +26,26 @@ struct policy_dynacomm {
 	/* found */
 	size_t n;		/* layers; 0: none yet */
 	double *seconds;	/* [n] smoothed, the first layer first */
+	double *heard;		/* of this shard, or NULL */
 	size_t *cut, k;		/* the plan, as dynacomm_backward has it */
 };
-#define POLICY_DYNACOMM_INIT { 0, -1, 0, NULL, NULL, 0 }
+#define POLICY_DYNACOMM_INIT { 0, -1, 0, NULL, NULL, NULL, 0 }
+
+/* policy_dynacomm_hear(c, p, len, n, e): the payload of a frame with the times
+ * of n tensors, for the next decision. */
+int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
+    size_t len, size_t n, struct err *e);
 
 /*
- * policy_dynacomm_decide(c, sh, sc, bandwidth, share, kv, words, e): bandwidth bit/s, < 0
+ * policy_dynacomm_decide(c, sc, bandwidth, share, kv, words, e): bandwidth bit/s, < 0
  * unknown; share: of the dense bytes, what is sent.
  *
  * 1: kv has KEYS_CUTS and KEYS_CUTS_SECONDS, words why.
  * 0: something is not known yet, words what.
  */
-int policy_dynacomm_decide(struct policy_dynacomm *c, const struct shard *sh,
-    const struct schema *sc, double bandwidth, double share,
-    struct text_kv *kv, char words[256], struct err *e);
+int policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
+    double bandwidth, double share, struct text_kv *kv, char words[256],
+    struct err *e);
 
 void policy_dynacomm_release(struct policy_dynacomm *c);
 

@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "format/frame.h"
-#include "pipe/filter.h"
+#include "format/keys.h"
 #include "stage/policy_replay.h"
 
 /* The same shard, whatever became of its values. */
@@ -11,7 +11,7 @@ policy_replay_same(const struct shard *a, const struct shard *b)
 {
 	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
 	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
-	    a->step == b->step && a->part == b->part;
+	    a->step == b->step;
 }
 
 /* Up to the shard s: others are passed over. */
@@ -28,9 +28,22 @@ policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e
 	    (unsigned long long)s->step);
 }
 
+/* As it came, but only if it is a policy. */
+static int
+policy_replay_pass(struct policy_replay *p, struct stage *to, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(p->from);
+	struct text_kv kv = TEXT_KV_INIT;
+	int r = keys_add(&kv, p->from, e);
+
+	text_release(&kv);
+	return r < 0 ? r : stage_make(to, f->type, f->raw, f->raw_len, e);
+}
+
 /* What it says until its data, or until its end. */
 static int
-policy_replay_until(struct policy_replay *p, int event, struct writer *out, struct err *e)
+policy_replay_until(struct policy_replay *p, int event, struct stage *to,
+    struct err *e)
 {
 	int k;
 
@@ -41,37 +54,25 @@ policy_replay_until(struct policy_replay *p, int event, struct writer *out, stru
 			p->end = 1;
 		else if (k == READER_NOTE &&
 		    reader_frame(p->from)->type == FRAME_POLI &&
-		    (k = writer_pass(out, p->from, e)) < 0)
+		    (k = policy_replay_pass(p, to, e)) < 0)
 			return k;
 	}
 	return 0;
 }
 
 int
-policy_replay_event(struct policy_replay *p, int event, struct reader *in,
-    struct writer *out, struct err *e)
+policy_replay_shard(struct policy_replay *p, const struct shard *s,
+    struct stage *to, struct err *e)
 {
 	int r;
 
-	switch (event) {
-	case READER_SHARD:
-		p->end = 0;
-		if ((r = filter_shard(in, out, NULL, e)) < 0 ||
-		    (r = policy_replay_find(p, reader_shard(in), e)) < 0)
-			return r;
-		return policy_replay_until(p, READER_DATA, out, e);
-	case READER_DATA:
-		return writer_pass(out, in, e);
-	case READER_SEND:
-		if ((r = policy_replay_until(p, READER_SEND, out, e)) < 0)
-			return r;
-		return writer_send(out, &reader_end_of_shard(in)->sums, e);
-	case READER_NOTE:
-		if (reader_shard(in) == NULL ||
-		    reader_frame(in)->type == FRAME_POLI)
-			return 0;
-		return filter_pass(in, out, 0, e);
-	default:
-		return 0;
-	}
+	p->end = 0;
+	r = policy_replay_find(p, s, e);
+	return r < 0 ? r : policy_replay_until(p, READER_DATA, to, e);
+}
+
+int
+policy_replay_end(struct policy_replay *p, struct stage *to, struct err *e)
+{
+	return policy_replay_until(p, READER_SEND, to, e);
 }

@@ -6,20 +6,21 @@
 #ifndef ACE_POLICY_REPLAY_H
 #define ACE_POLICY_REPLAY_H
 
+#include "stage/stage.h"
+
 struct err;
-struct reader;
-struct writer;
 
 struct policy_replay {
 	struct reader *from;	/* the recording; NULL: there is none */
 	int end;		/* it stands at the end of the shard */
 };
 
-/* policy_replay_event(p, event, in, out, e): in's event goes to out; what the
- * recording says of the shard stands where it stood, before the data or behind
- * it, and what in says is left out.  "mismatch: ..." when the recording has no
- * such shard, in that order. */
-int policy_replay_event(struct policy_replay *p, int event, struct reader *in,
-    struct writer *out, struct err *e);
+/* policy_replay_shard(p, s, to, e): what the recording says of the shard s
+ * before its data; policy_replay_end: and behind it.  "mismatch: ..." when the
+ * recording has no such shard, in that order. */
+int policy_replay_shard(struct policy_replay *p, const struct shard *s,
+    struct stage *to, struct err *e);
+int policy_replay_end(struct policy_replay *p, struct stage *to,
+    struct err *e);
 
 #endif

@@ -32,7 +32,7 @@ stage_note(struct stage *s, const struct stage_note *n, struct err *e)
 }
 
 int
-stage_end(struct stage *s, const struct stage_sums *sums, struct err *e)
+stage_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
 	while (s->end == NULL)
 		s = s->next;
@@ -146,7 +146,6 @@ stage_event(struct stage_source *q, int event, struct err *e)
 	struct stage_data d = { NULL, 0, NULL, 0, q->in,
 	    (f->flags & FRAME_CUT) != 0 };
 	struct stage_note n = { f->type, f->raw, f->raw_len, q->in };
-	struct stage_sums sums;
 
 	switch (event) {
 	case READER_SHARD:
@@ -158,9 +157,8 @@ stage_event(struct stage_source *q, int event, struct err *e)
 		return reader_shard(q->in) != NULL ?
 		    stage_note(q->first, &n, e) : 0;
 	case READER_SEND:
-		sums.all = &reader_end_of_shard(q->in)->sums;
-		sums.dropped = sums.all->dropped;
-		return stage_end(q->first, &sums, e);
+		return stage_end(q->first, &reader_end_of_shard(q->in)->sums,
+		    e);
 	default:
 		return 0;
 	}

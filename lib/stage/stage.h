@@ -4,7 +4,7 @@
  *   begin   a shard begins
  *   data    some of its groups, in rising order
  *   note    an annotation
- *   end     the shard is whole
+ *   end     the shard is whole; sums of its values
  *   finish  the stream is whole; abort: it failed
  *
  * A stage passes on what it gets to the next one, changes it, or holds it back
@@ -23,7 +23,8 @@
 struct err;
 struct writer;
 
-/* A shard as it comes to a stage. */
+/* A shard as it comes to a stage; what it points to stays until the next one
+ * begins. */
 struct stage_shard {
 	const struct shard *shard;
 	const struct schema *schema;
@@ -53,18 +54,12 @@ struct stage_note {
 	const struct reader *whole;	/* as above */
 };
 
-/* What a shard's end says of its values. */
-struct stage_sums {
-	const struct shard_sums *all;	/* NULL: what the data gave, and */
-	uint64_t dropped;		/* so many values set to zero before */
-};
-
 struct stage {
 	int (*begin)(struct stage *s, const struct stage_shard *sh,
 	    struct err *e);
 	int (*data)(struct stage *s, const struct stage_data *d, struct err *e);
 	int (*note)(struct stage *s, const struct stage_note *n, struct err *e);
-	int (*end)(struct stage *s, const struct stage_sums *sums,
+	int (*end)(struct stage *s, const struct shard_sums *sums,
 	    struct err *e);
 	int (*finish)(struct stage *s, struct err *e);
 	void (*abort)(struct stage *s);
@@ -76,7 +71,7 @@ struct stage {
 int stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e);
 int stage_data(struct stage *s, const struct stage_data *d, struct err *e);
 int stage_note(struct stage *s, const struct stage_note *n, struct err *e);
-int stage_end(struct stage *s, const struct stage_sums *sums, struct err *e);
+int stage_end(struct stage *s, const struct shard_sums *sums, struct err *e);
 int stage_finish(struct stage *s, struct err *e);
 
 /* stage_make(s, type, p, n, e): an annotation of our own. */

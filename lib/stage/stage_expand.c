@@ -2,8 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "device/feedback.h"
 #include "format/values.h"
 #include "kern/kern.h"
@@ -13,15 +13,14 @@ int
 stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
     struct err *e)
 {
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
 	int r = 0;
 
 	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
 	case STAGE_EXPAND_CACHE:
 		o->cache = val;
-		break;
-	case STAGE_EXPAND_SYNC:
-		r = num_choice(&o->sync, val, syncs, "--sync", e);
 		break;
 	case STAGE_EXPAND_GAMMA:
 		r = num_f64(&o->gamma, val, 0, 1, "--gamma", e);
@@ -42,10 +41,12 @@ struct stage_expand {
 	struct stage s;
 	const struct stage_expand_opts *o;
 	const struct kern *kern;
-	struct stage_shard sh;
+	struct stage_shard sh;		/* as it came */
+	struct shard made;		/* what the expanded one says */
 	struct state state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
+	struct shard_sums sums;		/* of what we make */
 	float *x;			/* one group */
 	size_t cap;
 	uint32_t next;			/* group */
@@ -63,29 +64,28 @@ stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, 
 }
 
 static int
-stage_expand_wait(const struct stage_expand_opts *o, const struct state *s, struct residual *q,
-    const struct shard *sh, int first, struct err *e)
+stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
+    struct residual *q, const struct shard *sh, int first, struct err *e)
 {
-	double left = o->wait;
-	int r, ms = 1;
+	struct wait w = wait_begin(o->wait, o->reader);
+	int r;
 
-	for (;;) {
-		if ((r = residual_open(q, s, e)) < 0 || stage_expand_ready(o, q, sh, first))
-			return r;
-		if (left <= 0)
+	while ((r = residual_open(q, s, e)) == 0 &&
+	    !stage_expand_ready(o, q, sh, first)) {
+		if ((r = wait_more(&w, e)) == WAIT_OVER)
 			break;
 		residual_close(q);
-		if ((r = fd_orphan(o->reader, ms, e)) < 0)
+		if (r < 0)
 			return r;
-		left -= ms / 1e3;
-		ms = ms < 10 ? 2 * ms : ms;
 	}
+	if (r < 0 || stage_expand_ready(o, q, sh, first))
+		return r;
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
 		    "committed for the step before %llu in %g s", s->dir,
 		    (unsigned long long)sh->step, o->wait);
 	return err_set(e, ERR_REFUSED, "state '%s' is at step %llu, the shard "
-	    "at %llu, after %g s", s->dir, (unsigned long long)q->step,
+	    "at %llu, after %g s (--allow-gap, --wait)", s->dir, (unsigned long long)q->step,
 	    (unsigned long long)sh->step, o->wait);
 }
 
@@ -117,23 +117,21 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 {
 	struct stage_expand *x = (struct stage_expand *)st;
 	struct stage_shard to = *sh;
-	struct shard s;
 	int r;
 
 	x->sh = *sh;
 	x->next = 0;
+	x->sums = (struct shard_sums){ 0, 0, 0, 0, 0 };
 	if ((r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
 	    sizeof(*x->x), e)) < 0 || (r = x->cache != NULL ?
 	    feedback_cache_begin(x->cache, sh->shard, sh->schema, e) :
 	    values_whole(sh->shard, e)) < 0)
 		return r;
-	shard_init(&s);
-	to.shard = &s;
-	if ((r = shard_copy(&s, sh->shard, e)) == 0 &&
-	    (r = stage_expand_describe(x, &s, e)) == 0)
+	to.shard = &x->made;
+	if ((r = shard_copy(&x->made, sh->shard, e)) == 0 &&
+	    (r = stage_expand_describe(x, &x->made, e)) == 0)
 		r = stage_begin(st->next, &to, e);
 	x->first = 0;
-	shard_release(&s);
 	return r;
 }
 
@@ -155,6 +153,7 @@ stage_expand_group(struct stage_expand *x, int sent, size_t n, struct err *e)
 		return r;
 	if (res != NULL)
 		x->kern->add_scaled(x->x, x->x, (float)x->o->gamma, res, n);
+	shard_sums_add(&x->sums, x->kern, x->x, n);
 	return stage_values(x->s.next, g, x->x, n, e);
 }
 
@@ -206,18 +205,17 @@ stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 }
 
 static int
-stage_expand_end(struct stage *st, const struct stage_sums *sums,
+stage_expand_end(struct stage *st, const struct shard_sums *sums,
     struct err *e)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
-	struct stage_sums now = { NULL, sums->dropped };
 	int r = stage_expand_upto(x, x->sh.schema->ngroups, e);
 
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
-		r = feedback_cache_commit(x->cache, (enum io_sync)x->o->sync,
-		    e);
-	return r < 0 ? r : stage_end(st->next, &now, e);
+		r = feedback_cache_commit(x->cache, x->o->sync, e);
+	x->sums.dropped = sums->dropped;
+	return r < 0 ? r : stage_end(st->next, &x->sums, e);
 }
 
 static void
@@ -226,6 +224,7 @@ stage_expand_free(struct stage *st)
 	struct stage_expand *x = (struct stage_expand *)st;
 
 	residual_close(&x->res);
+	shard_release(&x->made);
 	feedback_cache_free(x->cache);
 	state_close(&x->state);
 	alloc_free(x->x);
@@ -244,6 +243,7 @@ stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
 		return -ERR_SYS;
 	x->o = o;
 	x->first = 1;
+	shard_init(&x->made);
 	x->state = (struct state)STATE_INIT;
 	x->s.begin = stage_expand_begin;
 	x->s.data = stage_expand_data;

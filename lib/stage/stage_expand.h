@@ -7,35 +7,33 @@
 #define ACE_STAGE_EXPAND_H
 
 #include "base/cli.h"
+#include "base/io.h"
 #include "stage/stage.h"
 
 struct err;
 
 enum {
 	STAGE_EXPAND_GAMMA = CLI_LONG + 200, STAGE_EXPAND_WAIT,
-	STAGE_EXPAND_GAP, STAGE_EXPAND_CACHE, STAGE_EXPAND_SYNC
+	STAGE_EXPAND_GAP, STAGE_EXPAND_CACHE
 };
 
-/* Rows for a program's option table: those that ace-compress has too, in the
- * same words, and the others. */
-#define STAGE_EXPAND_OPTS_BOTH \
+/* Rows for a program's option table, which has -S DIR and --sync too. */
+#define STAGE_EXPAND_OPTS \
 	{ STAGE_EXPAND_GAMMA, "gamma", "G", \
 	    "times the residual (default 1)" }, \
 	{ STAGE_EXPAND_WAIT, "wait", "TIME", \
 	    "wait for the step before to be committed (default 60s)" }, \
-	{ STAGE_EXPAND_GAP, "allow-gap", NULL, "steps may be missing" }
-#define STAGE_EXPAND_OPTS_OWN \
+	{ STAGE_EXPAND_GAP, "allow-gap", NULL, "steps may be missing" }, \
 	{ STAGE_EXPAND_CACHE, "cache", "DIR", \
-	    "undo ef21 and cache feedback with the history kept in DIR" }, \
-	{ STAGE_EXPAND_SYNC, "sync", "WHEN", \
-	    "full, rename or none (default full)" }
+	    "undo ef21 and cache feedback with the history kept in DIR" }
 
 struct stage_expand_opts {
 	const char *dir;	/* state directory, or NULL */
 	const char *cache;	/* directory of the history, or NULL */
 	double gamma;
 	double wait;		/* seconds for the step before */
-	int gap, sync;
+	int gap;
+	enum io_sync sync;	/* of the history */
 	int reader;		/* leave when this descriptor's reader has gone
 				 * while we wait; -1: none */
 };

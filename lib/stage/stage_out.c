@@ -31,7 +31,7 @@ stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
 	int r;
 
 	if (d->whole == NULL)
-		return writer_values(w, d->rec->group, d->x, d->nx, e);
+		return writer_dense(w, d->rec->group, d->x, d->nx, e);
 	r = writer_pass(w, d->whole, e);
 	return r < 0 || !d->cut ? r : writer_flush(w, e);
 }
@@ -45,13 +45,9 @@ stage_out_note(struct stage *s, const struct stage_note *n, struct err *e)
 }
 
 static int
-stage_out_end(struct stage *s, const struct stage_sums *sums, struct err *e)
+stage_out_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
-	struct writer *w = stage_out_writer(s);
-
-	if (sums->all == NULL)
-		writer_dropped(w, sums->dropped);
-	return writer_send(w, sums->all, e);
+	return writer_send(stage_out_writer(s), sums, e);
 }
 
 static int

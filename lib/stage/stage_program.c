@@ -3,7 +3,7 @@
 #include "stage/stage_program.h"
 
 int
-stage_program(struct filter *f, struct stage *s, const char *path,
+stage_program(struct filter *f, struct stage *s, int changes, const char *path,
     struct err *e)
 {
 	struct reader *in = NULL;
@@ -12,8 +12,10 @@ stage_program(struct filter *f, struct stage *s, const char *path,
 
 	if ((r = filter_in(f, &in, path, e)) == 0 &&
 	    (r = filter_out(f, &w, e)) == 0 &&
-	    (r = stage_out_new(&s->next, w, e)) == 0)
+	    (r = stage_out_new(&s->next, w, e)) == 0) {
+		filter_loose(in, w, changes);
 		r = stage_run(in, s, NULL, e);
+	}
 	reader_free(in);
 	return r;
 }

@@ -9,9 +9,11 @@
 
 struct err;
 
-/* stage_program(f, s, path, e): all of path (NULL: standard input) through s,
- * which stays the caller's, to f's output. */
-int stage_program(struct filter *f, struct stage *s, const char *path,
-    struct err *e);
+/* stage_program(f, s, changes, path, e): all of path (NULL: standard input)
+ * through s, which stays the caller's, to f's output.  changes: values are not
+ * what they were, so that what stands between the shards goes on only if it is
+ * still true. */
+int stage_program(struct filter *f, struct stage *s, int changes,
+    const char *path, struct err *e);
 
 #endif

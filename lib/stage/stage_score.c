@@ -26,6 +26,9 @@ stage_score_set(struct stage_score_opts *o, int key, const char *val,
 	int r = 0, form;
 
 	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
 	case STAGE_SCORE_ALPHA:
 		r = num_f64(&o->alpha, val, 0, 1, "--alpha", e);
 		break;
@@ -324,7 +327,7 @@ stage_score_data(struct stage *s, const struct stage_data *d, struct err *e)
 }
 
 static int
-stage_score_end(struct stage *s, const struct stage_sums *sums, struct err *e)
+stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_score *x = (struct stage_score *)s;
 	uint32_t g, n, all = x->sh.schema->ngroups;

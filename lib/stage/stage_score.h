@@ -16,7 +16,7 @@ enum {
 	STAGE_SCORE_FORM, STAGE_SCORE_FEEDBACK
 };
 
-/* Rows for a program's option table. */
+/* Rows for a program's option table, which has -S DIR too. */
 #define STAGE_SCORE_OPTS \
 	{ STAGE_SCORE_ALPHA, "alpha", "A", \
 	    "share of the temporal branch (default 0.5)" }, \

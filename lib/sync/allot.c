@@ -5,90 +5,44 @@
 #include "base/bytes.h"
 #include "base/elem.h"
 #include "base/err.h"
-#include "sync/allot.h"
 #include "codec/estimate.h"
+#include "sync/allot.h"
 
 enum {
-	ALLOT_PROBES = 8,	/* groups whose levels are all measured */
-	ALLOT_LADDERS = 64,	/* and some of whose steps are */
-	ALLOT_STRIDE = 6	/* every so many of a ladder's */
+	ALLOT_NODES = 28,	/* octaves below the step at which all is 0 */
+	ALLOT_LOOK = 256,	/* groups that the search looks at */
+	ALLOT_ROUNDS = 6
+};
+#define ALLOT_LN2 0.69314718055994530942
+#define ALLOT_DEAD 0.6		/* |x| / step below which ECQ makes 0 */
+/* Foretold bytes are a few per cent off, and the less they are the more: an
+ * exception must be better by this share, and by so many bytes. */
+#define ALLOT_MARGIN 0.06
+#define ALLOT_BYTES 8
+#define ALLOT_LEAST 6		/* an entry and the least body */
+/* Bytes a group, on average, below which the price is not known well enough
+ * to leave groups out: a body is foretold to take some 16 too many. */
+#define ALLOT_SURE 256
+
+/* What ECQ costs and loses on a group, at step max / 0.6 / 2^k. */
+struct allot_curve {
+	float rate[ALLOT_NODES], error[ALLOT_NODES];	/* log2; error < 0:
+							 * not foretold yet */
+	float top;		/* log2 of max / 0.6, as of weight 1 */
+	uint32_t have;		/* bit k: foretold */
 };
 
-int
-allot_new(struct allot **out, const struct codec_plan *plan, size_t m, size_t n,
-    struct err *e)
-{
+struct allot_work {
 	struct allot *a;
-
-	if (m == 0 || m > SELECT_LEVELS || plan[0].codec != CODEC_NONE)
-		return err_set(e, ERR_USAGE, "1 to %d levels, the first none",
-		    SELECT_LEVELS);
-	if ((a = alloc_get(1, sizeof(*a), e)) == NULL)
-		return -ERR_SYS;
-	a->plan = plan;
-	a->m = m;
-	a->n = n;
-	a->level = alloc_get(n, m * sizeof(*a->level), e);
-	a->known = alloc_get(n, m, e);
-	a->weight = alloc_get(n, sizeof(*a->weight), e);
-	a->choice = alloc_get(n, 1, e);
-	a->told = alloc_get(m, sizeof(*a->told), e);
-	a->was = alloc_get(m, sizeof(*a->was), e);
-	a->scale = alloc_get(n, sizeof(*a->scale), e);
-	a->own = alloc_get(n, sizeof(*a->own), e);
-	if (a->level == NULL || a->known == NULL || a->weight == NULL ||
-	    a->choice == NULL || a->told == NULL || a->was == NULL ||
-	    a->scale == NULL || a->own == NULL) {
-		allot_free(a);
-		return -ERR_SYS;
-	}
-	*out = a;
-	return 0;
-}
-
-void
-allot_free(struct allot *a)
-{
-	if (a == NULL)
-		return;
-	alloc_free(a->level);
-	alloc_free(a->known);
-	alloc_free(a->weight);
-	alloc_free(a->choice);
-	alloc_free(a->told);
-	alloc_free(a->was);
-	alloc_free(a->scale);
-	alloc_free(a->own);
-	alloc_free(a);
-}
-
-void
-allot_reset(struct allot *a)
-{
-	size_t l;
-
-	for (l = 0; l < a->m; l++) {
-		a->told[l][0] = a->told[l][1] = 0;
-		a->was[l][0] = a->was[l][1] = 0;
-	}
-	a->solved = 0;
-}
-
-static int
-allot_ladder(const struct allot *a, size_t l)
-{
-	return l >= a->scaled && l < a->scaled_end;
-}
-
-struct codec_plan
-allot_plan(const struct allot *a, size_t g, size_t l)
-{
-	struct codec_plan p = a->plan[l];
-
-	if (allot_ladder(a, l))
-		p.arg = (float)((double)p.arg * a->scale[g]);
-	return p;
-}
+	struct allot_curve *curve;	/* [n] */
+	double *weight;			/* [n] */
+	uint8_t *fixed;			/* [n] an exception, plan[g] is it */
+	double taken;			/* by the exceptions */
+	size_t step;			/* one group in so many is looked at */
+	double bias;			/* all groups over those looked at */
+	size_t groups;			/* that there is something of */
+	int plain;			/* no exceptions but none */
+};
 
 int64_t
 allot_cost(size_t body)
@@ -98,310 +52,354 @@ allot_cost(size_t body)
 	return (int64_t)(body + 2 + bytes_set_varint(p, body));
 }
 
-size_t
-allot_body(const struct allot *a, size_t g)
+static double
+allot_log2(double x)
 {
-	int64_t rate = a->level[g * a->m + a->choice[g]].rate, b = rate - 3;
-
-	if (rate <= 3)
-		return 0;
-	while (b > 0 && allot_cost((size_t)b) > rate)
-		b--;
-	return (size_t)b;
-}
-
-static void
-allot_level(struct allot *a, size_t g, size_t l, const struct estimate *m)
-{
-	struct select_level *v = &a->level[g * a->m + l];
-	uint8_t *known = &a->known[g * a->m + l];
-	const struct codec_plan pl = allot_plan(a, g, l), *p = &pl;
-	int64_t body;
-	double error;
-
-	codec_foretell(p, m, &body, &error);
-	v->rate = -1;
-	v->dist = 0;
-	*known = ALLOT_BARRED;
-	if (isinf(error))
-		return;
-	*known = ALLOT_BLIND;
-	if (body < 0 || error < 0)
-		return;
-	*known = p->codec == CODEC_NONE ? ALLOT_EXACT : ALLOT_FORETOLD;
-	v->rate = p->codec == CODEC_NONE ? 0 : allot_cost((size_t)body);
-	v->dist = a->weight[g] * error;
-}
-
-void
-allot_group(struct allot *a, size_t g, const struct stat_group *stat,
-    double weight, double scale, int dense, const struct codec_ctx *ctx)
-{
-	struct estimate m;
-	size_t l, can = 0;
-
-	a->weight[g] = weight;
-	a->scale[g] = scale;
-	a->own[g][0] = a->own[g][1] = 1;
-	a->choice[g] = 0;
-	estimate_init(&m, stat, ctx);
-	for (l = 0; l < a->m; l++) {
-		allot_level(a, g, l, &m);
-		if (l > 0 && stat->nonzero == 0) {
-			a->known[g * a->m + l] = ALLOT_BARRED;
-			a->level[g * a->m + l].rate = -1;
-		}
-		can += codec_dense(&a->plan[l]) &&
-		    a->known[g * a->m + l] != ALLOT_BARRED;
-	}
-	for (l = 0; dense && can > 0 && l < a->m; l++)
-		if (!codec_dense(&a->plan[l])) {
-			a->known[g * a->m + l] = ALLOT_BARRED;
-			a->level[g * a->m + l].rate = -1;
-		}
-}
-
-int
-allot_solve(struct allot *a, int64_t budget, enum select_effort effort,
-    struct err *e)
-{
-	size_t g;
-	int r;
-
-	r = select_budget(a->level, a->n, a->m, budget, effort, a->choice,
-	    &a->res, e);
-	a->solved = 1;
-	for (a->unknown = g = 0; r >= 0 && g < a->n; g++)
-		a->unknown += a->known[g * a->m + a->choice[g]] != ALLOT_EXACT;
-	return r;
-}
-
-/* Groups evenly spread, up to so many. */
-static int
-allot_some(const struct allot *a, size_t g, size_t most)
-{
-	size_t stride = (a->n + most - 1) / most;
-
-	return g % (stride > 0 ? stride : 1) == 0;
-}
-
-static int
-allot_probe(const struct allot *a, size_t g, size_t l)
-{
-	return allot_ladder(a, l) ? allot_some(a, g, ALLOT_LADDERS) &&
-	    (l - a->scaled) % ALLOT_STRIDE == ALLOT_STRIDE / 2 :
-	    allot_some(a, g, ALLOT_PROBES);
-}
-
-int
-allot_wants(const struct allot *a, size_t g)
-{
-	const uint8_t *k = a->known + g * a->m;
-	size_t l;
-
-	if (a->solved)
-		return k[a->choice[g]] == ALLOT_EXACT ? -1 : a->choice[g];
-	for (l = 0; l < a->m; l++)
-		if (k[l] == ALLOT_BLIND ||
-		    (k[l] == ALLOT_FORETOLD && allot_probe(a, g, l)))
-			return (int)l;
-	return -1;
-}
-
-/* Of group g, level l is f[0] times the bytes and f[1] times the error that
- * were foretold: so will its other levels of the same codec be. */
-static void
-allot_alike(struct allot *a, size_t g, size_t l, const double f[2])
-{
-	size_t i;
-
-	for (i = 0; i < a->m; i++) {
-		struct select_level *v = &a->level[g * a->m + i];
-
-		if (a->known[g * a->m + i] != ALLOT_FORETOLD ||
-		    a->plan[i].codec != a->plan[l].codec)
-			continue;
-		if (!codec_fixed(&a->plan[i]))
-			v->rate = (int64_t)ceil((double)v->rate * f[0]);
-		v->dist *= f[1];
-	}
+	return elem_log(x) / ALLOT_LN2;
 }
 
 static double
-allot_factor(double told, double was)
+allot_exp2(double x)
 {
-	double f = was > 0 ? told / was : 1;
-
-	return f < 0.05 ? 0.05 : f > 20 ? 20 : f;
+	return elem_exp(x * ALLOT_LN2);
 }
 
-/* Of group g's ladder, step l was measured at f[] times what was thought of it:
- * so were the steps after it, and less and less so those down to the one that
- * was measured before. */
-static void
-allot_bend(struct allot *a, size_t g, size_t l, const double f[2])
+static struct codec_plan
+allot_ecq(const struct allot_work *w, size_t g, double step)
 {
-	size_t i;
-	double part;
+	struct codec_plan p = { CODEC_ECQ, 0, 0 };
 
-	for (i = a->scaled; i < a->scaled_end; i++) {
-		struct select_level *v = &a->level[g * a->m + i];
-
-		if (a->known[g * a->m + i] != ALLOT_FORETOLD)
-			continue;
-		part = l < a->scaled + ALLOT_STRIDE || i >= l ? 1 :
-		    i + ALLOT_STRIDE <= l ? 0 :
-		    1 - (double)(l - i) / ALLOT_STRIDE;
-		v->rate = (int64_t)ceil((double)v->rate *
-		    elem_exp(part * elem_log(f[0])));
-		v->dist *= elem_exp(part * elem_log(f[1]));
-	}
-	a->own[g][0] *= f[0];
-	a->own[g][1] *= f[1];
+	p.arg = (float)(step / sqrt(w->weight[g]));
+	return p;
 }
 
-void
-allot_measured(struct allot *a, size_t g, size_t l, size_t body, double error)
+/* Of group g coded so: bytes and weighted error; infinite: it cannot be. */
+static double
+allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
+    const struct codec_plan *p, double *dist)
 {
-	struct select_level *v = &a->level[g * a->m + l];
-	uint8_t *known = &a->known[g * a->m + l];
-	struct select_level was = *v;
-	double f[2];
+	double error;
+	int64_t body;
 
-	v->rate = allot_cost(body);
-	v->dist = a->weight[g] * error;
-	if (*known == ALLOT_FORETOLD && a->solved) {
-		f[0] = allot_factor((double)v->rate, (double)was.rate);
-		f[1] = allot_factor(v->dist, was.dist);
-		*known = ALLOT_EXACT;
-		allot_alike(a, g, l, f);
-	} else if (*known == ALLOT_FORETOLD) {
-		a->was[l][0] += (double)was.rate / a->own[g][0];
-		a->was[l][1] += was.dist / a->own[g][1];
-		a->told[l][0] += (double)v->rate;
-		a->told[l][1] += v->dist;
-		*known = ALLOT_EXACT;
-		f[0] = allot_factor((double)v->rate, (double)was.rate);
-		f[1] = allot_factor(v->dist, was.dist);
-		if (allot_ladder(a, l))
-			allot_bend(a, g, l, f);
-	}
-	*known = ALLOT_EXACT;
+	*dist = HUGE_VAL;
+	codec_foretell(p, m, &body, &error);
+	if (p->codec != CODEC_NONE && codec_fixed(p) == 0 && body < 0)
+		body = (int64_t)codec_bound(p, (size_t)m->n);
+	if (body < 0 || error < 0 || !(error < HUGE_VAL))
+		return HUGE_VAL;
+	*dist = w->weight[g] * error;
+	return body == 0 ? 0 : (double)allot_cost((size_t)body);
 }
 
 static void
-allot_scale(struct allot *a, size_t l, const double f[2])
+allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 {
-	size_t g;
+	struct codec_ctx ctx;
 
-	for (g = 0; g < a->n; g++) {
-		struct select_level *v = &a->level[g * a->m + l];
-
-		if (a->known[g * a->m + l] != ALLOT_FORETOLD ||
-		    (allot_ladder(a, l) && allot_some(a, g, ALLOT_LADDERS)))
-			continue;
-		v->rate = (int64_t)ceil((double)v->rate * f[0]);
-		v->dist *= f[1];
-	}
-}
-
-/* Of levels from .. to before. */
-static void
-allot_learn_of(struct allot *a, size_t from, size_t to)
-{
-	double told[2] = { 0, 0 }, was[2] = { 0, 0 }, f[2];
-	size_t l;
-	int i;
-
-	for (l = from; l < to; l++)
-		for (i = 0; i < 2; i++) {
-			told[i] += a->told[l][i];
-			was[i] += a->was[l][i];
-			a->told[l][i] = a->was[l][i] = 0;
-		}
-	for (i = 0; i < 2; i++)
-		f[i] = allot_factor(told[i], was[i]);
-	if (codec_fixed(&a->plan[from]))
-		f[0] = 1;
-	for (l = from; l < to; l++)
-		allot_scale(a, l, f);
-}
-
-void
-allot_learn(struct allot *a)
-{
-	size_t l;
-
-	for (l = 0; l < a->m; l++)
-		if (!allot_ladder(a, l))
-			allot_learn_of(a, l, l + 1);
-	if (a->scaled < a->scaled_end)
-		allot_learn_of(a, a->scaled, a->scaled_end);
-}
-
-void
-allot_settle(struct allot *a)
-{
-	size_t i;
-
-	for (i = 0; i < a->n * a->m; i++)
-		if (a->known[i] != ALLOT_EXACT &&
-		    !codec_fixed(&a->plan[i % a->m])) {
-			a->known[i] = ALLOT_BARRED;
-			a->level[i].rate = -1;
-		}
+	w->a->ctx(w->a->arg, (uint32_t)g, &ctx);
+	estimate_init(m, &w->a->stat[g], &ctx);
 }
 
 /* ---- one step for all ---- */
 
-static double
-allot_bytes(const struct stat_group *stat, const float *weight, size_t n,
-    double step)
+static void
+allot_node(struct allot_work *w, size_t g, unsigned k, struct estimate *m,
+    int *ready)
 {
-	struct codec_plan p = { CODEC_ECQ, 0, 0 };
-	size_t stride = (n + 255) / 256, g;
-	struct estimate m;
-	double bytes = 0, seen = 0, all = 0;
+	struct allot_curve *c = &w->curve[g];
+	struct codec_plan p;
+	double rate, dist;
 
-	for (g = 0; g < n; g++) {
-		all += (double)stat[g].n;
-		if (g % stride != 0)
-			continue;
-		seen += (double)stat[g].n;
-		if (stat[g].nonzero == 0 || !(weight[g] > 0))
-			continue;
-		estimate_init(&m, &stat[g], NULL);
-		p.arg = (float)(step / sqrt((double)weight[g]));
-		bytes += (double)codec_rate(&p, &m);
-	}
-	return seen > 0 ? bytes * all / seen : 0;
+	if ((c->have >> k & 1) != 0)
+		return;
+	c->have |= (uint32_t)1 << k;
+	if (!*ready)
+		allot_model(w, g, m);
+	*ready = 1;
+	p = allot_ecq(w, g, allot_exp2((double)c->top - k));
+	rate = allot_told(w, g, m, &p, &dist);
+	c->rate[k] = (float)allot_log2(fmax(rate, 1));
+	c->error[k] = (float)allot_log2(fmax(dist, 1e-300));
 }
 
-double
-allot_step(const struct stat_group *stat, const float *weight, size_t n,
-    double budget)
+/* Between the nodes, in the logarithm.  dist NULL: not asked for. */
+static double
+allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 {
-	double lo = HUGE_VAL, hi = 0, v;
+	struct allot_curve *c = &w->curve[g];
+	double x = (double)c->top - lstep, t;
+	struct estimate m;
+	int ready = 0;
+	unsigned k;
+
+	if (x <= 0) {
+		if (dist != NULL)
+			*dist = w->weight[g] * (double)w->a->stat[g].sumsq;
+		return 0;
+	}
+	x = fmin(x, ALLOT_NODES - 1.01);
+	k = (unsigned)x;
+	t = x - k;
+	allot_node(w, g, k, &m, &ready);
+	allot_node(w, g, k + 1, &m, &ready);
+	if (dist != NULL)
+		*dist = allot_exp2((double)c->error[k] + t *
+		    (double)(c->error[k + 1] - c->error[k]));
+	return allot_exp2((double)c->rate[k] + t *
+	    (double)(c->rate[k + 1] - c->rate[k]));
+}
+
+/* The search looks at some of many groups, in no regular order. */
+static int
+allot_looks(const struct allot_work *w, size_t g)
+{
+	return w->step <= 1 ||
+	    (uint32_t)(g * 2654435769u) < UINT32_MAX / w->step;
+}
+
+/* Bytes of all groups that share the step. */
+static double
+allot_sum(struct allot_work *w, double lstep, double *dist)
+{
+	double bytes = 0, all = 0, seen = 0, d;
+	size_t g;
+
+	*dist = 0;
+	for (g = 0; g < w->a->n; g++) {
+		if (w->fixed[g])
+			continue;
+		all += (double)w->a->stat[g].n;
+		if (!allot_looks(w, g))
+			continue;
+		seen += (double)w->a->stat[g].n;
+		bytes += allot_at(w, g, lstep, &d);
+		*dist += d;
+	}
+	if (!(seen > 0))
+		return 0;
+	*dist *= w->bias * all / seen;
+	return w->bias * bytes * all / seen;
+}
+
+/* The step whose bytes are what the exceptions leave of the budget. */
+static double
+allot_search(struct allot_work *w)
+{
+	double lo = HUGE_VAL, hi = -HUGE_VAL, mid, d, room;
 	size_t g;
 	int i;
 
-	for (g = 0; g < n; g++) {
-		if (stat[g].nonzero == 0 || !(weight[g] > 0))
-			continue;
-		v = (double)stat[g].max_abs * sqrt((double)weight[g]);
-		hi = v > hi ? v : hi;
-		lo = v < lo ? v : lo;
-	}
-	if (!(hi > 0))
-		return 1;
-	hi *= 2;		/* at which all is zero */
-	lo *= 1e-6;		/* at which f32 costs no more */
-	for (i = 0; i < 24 && hi > 1.02 * lo; i++) {
-		v = sqrt(lo * hi);
-		if (allot_bytes(stat, weight, n, v) > budget)
-			lo = v;
+	for (g = 0; g < w->a->n; g++)
+		if (!w->fixed[g] && allot_looks(w, g)) {
+			lo = fmin(lo, (double)w->curve[g].top);
+			hi = fmax(hi, (double)w->curve[g].top);
+		}
+	if (!(hi > -HUGE_VAL))
+		return 0;
+	lo -= ALLOT_NODES - 2;
+	hi += 0.01;		/* all is 0, however it is rounded */
+	room = w->a->budget - w->taken;
+	/* octave by octave from above, so that little is foretold in vain */
+	for (mid = hi - 1; mid > lo && allot_sum(w, mid, &d) < room; mid -= 1)
+		hi = mid;
+	lo = fmax(mid, lo);
+	for (i = 0; i < 10; i++) {
+		mid = (lo + hi) / 2;
+		if (allot_sum(w, mid, &d) > room)
+			lo = mid;
 		else
-			hi = v;
+			hi = mid;
 	}
 	return hi;
+}
+
+static double
+allot_price(struct allot_work *w, double lstep)
+{
+	double d0, d1, r0, r1;
+
+	r0 = allot_sum(w, lstep + 0.5, &d0);
+	r1 = allot_sum(w, lstep - 0.5, &d1);
+	return r1 > r0 && d0 > d1 ? (d0 - d1) / (r1 - r0) : 0;
+}
+
+/* ---- the exceptions ---- */
+
+/* Group g at this step and price: may another codec do better? */
+static void
+allot_except(struct allot_work *w, size_t g, double step, double price)
+{
+	struct allot *a = w->a;
+	const int floor = a->floor && !w->plain && a->dense[g];
+	struct codec_plan none = { CODEC_NONE, 0, 0 };
+	struct estimate m;
+	double best, dist, rate;
+	size_t i;
+
+	allot_model(w, g, &m);
+	a->plan[g] = allot_ecq(w, g, step);
+	w->fixed[g] = 0;
+	rate = allot_told(w, g, &m, &a->plan[g], &dist);
+	best = floor ? HUGE_VAL : (dist + price * rate) * (1 - ALLOT_MARGIN) -
+	    price * ALLOT_BYTES;
+	if (rate == 0 && !floor)
+		return;		/* all of it is 0: nothing is sent */
+	/* not worth its entry; what a body so thin takes is foretold too
+	 * roughly to count */
+	if (!floor && a->budget > ALLOT_SURE * (double)w->groups && w->weight[g] * (double)a->stat[g].sumsq - dist <
+	    price * ALLOT_LEAST) {
+		best = 0;
+		a->plan[g] = none;
+		w->fixed[g] = 1;
+	}
+	for (i = 0; i < a->m && !w->plain; i++) {
+		if (floor && !codec_dense(&a->other[i]))
+			continue;
+		/* what it takes is known sooner than what it loses */
+		if (codec_fixed(&a->other[i]) && price * (double)codec_size(
+		    &a->other[i], &m.ctx, (size_t)m.n) >= best)
+			continue;
+		rate = allot_told(w, g, &m, &a->other[i], &dist);
+		if (!(rate < HUGE_VAL) || dist + price * rate >= best)
+			continue;
+		best = dist + price * rate;
+		a->plan[g] = a->other[i];
+		w->fixed[g] = 1;
+	}
+}
+
+/* All groups, once the step is known; 1 when the exceptions changed. */
+static int
+allot_round(struct allot_work *w, double step)
+{
+	struct allot *a = w->a;
+	struct codec_plan was;
+	uint8_t fixed;
+	size_t g;
+	int moved = 0;
+
+	for (g = 0; g < a->n; g++) {
+		if (a->stat[g].nonzero == 0 || !(w->weight[g] > 0))
+			continue;
+		was = a->plan[g];
+		fixed = w->fixed[g];
+		allot_except(w, g, step, a->price);
+		moved |= fixed != w->fixed[g] || (fixed &&
+		    was.codec != a->plan[g].codec);
+	}
+	return moved;
+}
+
+/* What the plan is foretold to take and to lose. */
+static void
+allot_total(struct allot_work *w)
+{
+	struct allot *a = w->a;
+	struct estimate m;
+	double rate, dist, weight;
+	size_t g;
+
+	a->bytes = a->dist = a->energy = w->taken = 0;
+	a->sent = 0;
+	for (g = 0; g < a->n; g++) {
+		weight = (double)a->weight[g];
+		a->energy += weight * (double)a->stat[g].sumsq;
+		if (a->plan[g].codec == CODEC_NONE) {
+			a->dist += weight * (double)a->stat[g].sumsq;
+			continue;
+		}
+		allot_model(w, g, &m);
+		rate = allot_told(w, g, &m, &a->plan[g], &dist);
+		a->bytes += rate;
+		a->dist += dist * (weight > 0 ? weight / w->weight[g] : 0);
+		a->sent += rate > 0;
+		w->taken += w->fixed[g] ? rate : 0;
+	}
+}
+
+/* ---- all of it ---- */
+
+/* Do the norms and biases stay dense? */
+static void
+allot_floor(struct allot_work *w)
+{
+	struct allot *a = w->a;
+	const struct codec_plan q8 = { CODEC_Q8, 0, 0 };
+	struct codec_ctx ctx;
+	double bytes = 0;
+	size_t g;
+
+	for (g = 0; g < a->n; g++)
+		if (a->dense[g] && a->stat[g].nonzero > 0) {
+			a->ctx(a->arg, (uint32_t)g, &ctx);
+			bytes += (double)allot_cost(codec_size(&q8, &ctx,
+			    a->stat[g].n));
+		}
+	a->floor = bytes > 0 && bytes <= ALLOT_DENSE_SHARE * a->budget;
+	for (g = 0; g < a->n; g++)
+		w->weight[g] = (double)a->weight[g] *
+		    (a->dense[g] ? ALLOT_DENSE_WEIGHT : 1);
+}
+
+static void
+allot_run(struct allot_work *w)
+{
+	struct allot *a = w->a;
+	double lstep = 0, d, looked, was;
+	size_t g;
+	int i, moved;
+
+	allot_floor(w);
+	for (g = 0; g < a->n; g++) {
+		a->plan[g] = (struct codec_plan){ CODEC_NONE, 0, 0 };
+		w->fixed[g] = a->stat[g].nonzero == 0 || !(w->weight[g] > 0);
+		w->groups += !w->fixed[g];
+		if (!w->fixed[g])
+			w->curve[g].top = (float)allot_log2(sqrt(w->weight[g]) *
+			    (double)a->stat[g].max_abs / ALLOT_DEAD);
+	}
+	for (i = 0; i < ALLOT_ROUNDS; i++) {
+		lstep = allot_search(w);
+		a->price = allot_price(w, lstep);
+		a->step = allot_exp2(lstep);
+		/* a price of 0: there is too little to buy anything with */
+		w->plain |= !(a->price > 0);
+		moved = allot_round(w, a->step);
+		looked = allot_sum(w, lstep, &d);
+		allot_total(w);
+		was = w->bias;
+		if (looked > 0 && a->bytes > w->taken)
+			w->bias *= (a->bytes - w->taken) / looked;
+		if (!moved && i > 0 && fabs(w->bias / was - 1) < 0.01)
+			break;
+	}
+	if (w->taken > a->budget && !w->plain) {
+		w->plain = 1;
+		lstep = allot_search(w);
+		a->step = allot_exp2(lstep);
+		(void)allot_round(w, a->step);
+		allot_total(w);
+	}
+	a->floor = a->floor && !w->plain;
+}
+
+int
+allot_plan(struct allot *a, struct err *e)
+{
+	struct allot_work w = { .a = a, .step = (a->n + ALLOT_LOOK - 1) /
+	    ALLOT_LOOK, .bias = 1 };
+	int r = -ERR_SYS;
+
+	a->step = a->price = 0;
+	w.curve = alloc_get(a->n, sizeof(*w.curve), e);
+	w.weight = alloc_get(a->n, sizeof(*w.weight), e);
+	w.fixed = alloc_get(a->n, 1, e);
+	if (w.curve != NULL && w.weight != NULL && w.fixed != NULL) {
+		allot_run(&w);
+		r = 0;
+	}
+	alloc_free(w.curve);
+	alloc_free(w.weight);
+	alloc_free(w.fixed);
+	return r;
 }

@@ -2,6 +2,7 @@
 
 #include "base/elem.h"
 #include "sync/pace.h"
+#include "sync/smooth.h"
 
 double
 pace_rate(struct pace *p, double rate)
@@ -11,7 +12,7 @@ pace_rate(struct pace *p, double rate)
 	if (p->seen.rate < 0 || rate < p->seen.rate * (1 - p->still))
 		p->seen.rate = rate;
 	else if (rate > p->seen.rate * (1 + p->still))
-		p->seen.rate += p->rise * (rate - p->seen.rate);
+		p->seen.rate = smooth(p->seen.rate, rate, p->rise);
 	return p->seen.rate;
 }
 

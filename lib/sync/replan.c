@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "sync/replan.h"
+#include "sync/smooth.h"
 
 #define REPLAN_LEAST 0.01	/* contraction that is believed */
 #define REPLAN_ODD 1.5		/* times the estimate, or a part of it */
@@ -24,7 +25,7 @@ replan_mean(struct replan_mean *m, double x)
 		m->v = x;
 		m->odd = 0;
 	} else if (m->odd == 0) {	/* one that is far off may be nothing */
-		m->v *= pow(off, gain);
+		m->v = exp(smooth(log(m->v), log(x), gain));
 	}
 }
 
@@ -65,16 +66,15 @@ replan_moved(double now, double was)
 	return fabs(now - was) > REPLAN_MOVED * was;
 }
 
-/* What a plan is compared by; a term may be infinite, the time is not. */
+/* What a plan is compared by: the time to the target. */
 static double
-replan_cost(const struct deco *d, struct deco_plan p, int rule)
+replan_cost(const struct deco *d, struct deco_plan p)
 {
-	return deco_time(d, p) * (rule == REPLAN_TTA ? deco_steps(d, p) :
-	    1 + deco_phi(d, (enum deco_phi)rule, p));
+	return deco_time(d, p) * deco_steps(d, p);
 }
 
 int
-replan_plan(struct replan *t, struct deco *d, int rule, struct err *e)
+replan_plan(struct replan *t, struct deco *d, struct err *e)
 {
 	struct deco_plan old = { (int)t->tau, t->delta }, p;
 	double gain;
@@ -97,13 +97,10 @@ replan_plan(struct replan *t, struct deco *d, int rule, struct err *e)
 	t->from[1] = d->compute;
 	t->from[2] = d->kc;
 	t->from[3] = d->latency;
-	if (rule == REPLAN_TTA)
-		p = deco_best(d);
-	else
-		(void)deco_bubbles(d, (enum deco_phi)rule, &p);
+	p = deco_best(d);
 	gain = p.tau != old.tau ? REPLAN_GAIN : REPLAN_GAIN / 3;
-	if (t->planned != 0 && !(replan_cost(d, p, rule) <
-	    (1 - gain) * replan_cost(d, old, rule)))
+	if (t->planned != 0 && !(replan_cost(d, p) <
+	    (1 - gain) * replan_cost(d, old)))
 		return 0;
 	t->planned = 1;
 	t->tau = p.tau;

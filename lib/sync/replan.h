@@ -25,7 +25,7 @@
 /* The price of compression on measured contraction: 0.2 fitted quadratics, 0.03
  * the network of tests/emulate.c; this is between. */
 #define REPLAN_KC 0.05
-enum { REPLAN_WINDOW = 16, REPLAN_TTA = 3 };	/* beside enum deco_phi */
+enum { REPLAN_WINDOW = 16 };
 
 struct replan_mean {
 	double v;		/* 0: no sample yet */
@@ -58,11 +58,10 @@ void replan_see(struct replan *t, const struct replan_sample *s);
 /* replan_latency(t): the least of the window; < 0 never measured. */
 double replan_latency(const struct replan *t);
 
-/* replan_plan(t, d, rule, e): d's size, min, most and kd are given, its kc for
- * as long as no contraction was seen; the rest is filled in from t.  rule: enum
- * deco_phi (deco_bubbles) or REPLAN_TTA (deco_best).  1 a new plan is in t, 0
- * the old one stays, -ERR_USAGE what deco_check says. */
-int replan_plan(struct replan *t, struct deco *d, int rule, struct err *e);
+/* replan_plan(t, d, e): deco_best's plan.  d's size, min, most and kd are given,
+ * its kc for as long as no contraction was seen; the rest is filled in from t.
+ * 1 a new plan is in t, 0 the old one stays, -ERR_USAGE what deco_check says. */
+int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
 /* replan_check(t): 0, or -1 for numbers that no history leads to. */
 int replan_check(const struct replan *t);

@@ -11,10 +11,10 @@ enum { SELECT_SMALL = 64 };		/* groups searched exactly by default */
 #define SELECT_GAP 1e-3			/* and the gap that asks for it */
 #define SELECT_WORK ((size_t)1 << 25)	/* level visits of the repair */
 
-static int
+int
 select_usable(const struct select_level *l)
 {
-	return l->rate >= 0 && isfinite(l->dist);
+	return l->rate >= 0 && l->dist <= SELECT_DIST;
 }
 
 /* slope of the hull from level a up to level b: distortion saved per byte */
@@ -338,7 +338,9 @@ select_share(const float *score, size_t n, double p, uint8_t *chosen,
 	qsort(v, n, sizeof(*v), select_rank_cmp);
 	for (i = 0; i < n; i++)		/* in the same order as below: p = 1 */
 		total += (double)v[i].score;
-	for (i = 0; i < n && sum < p * total; i++) {
+	/* all of it is all: a small one is not lost in a large sum */
+	for (i = 0; i < n && (sum < p * total ||
+	    (p >= 1 && v[i].score > 0)); i++) {
 		sum += (double)v[i].score;
 		chosen[v[i].group] = 1;
 	}

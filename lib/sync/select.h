@@ -21,13 +21,18 @@
 struct err;
 
 enum { SELECT_LEVELS = 64 };	/* most levels a group can have */
+#define SELECT_DIST 0x1p+800	/* most distortion of a level: sums and prices
+				 * of any number of groups are finite */
 
 /* One level of one group. */
 struct select_level {
 	int64_t rate;		/* bytes, 0 to 2^40; < 0: not to be had */
-	double dist;		/* w_i * D_i: weighted squared error, >= 0; what
-				 * is not finite is not to be had */
+	double dist;		/* w_i * D_i: weighted squared error, >= 0; NaN
+				 * or above SELECT_DIST: not to be had */
 };
+
+/* select_usable(l): 1 when the level is to be had. */
+int select_usable(const struct select_level *l);
 
 struct select_result {
 	double dist;		/* sum of the chosen */

@@ -46,12 +46,6 @@ core_cost(const struct core *c, const struct select_level *l)
 	return l->dist + c->lambda * (double)l->rate;
 }
 
-static int
-core_usable(const struct select_level *l)
-{
-	return l->rate >= 0 && isfinite(l->dist);
-}
-
 static double
 core_least(const struct core *c, const struct select_level *v)
 {
@@ -73,7 +67,7 @@ core_levels(const struct core *c, size_t i, struct core_group *o)
 	o->nlevel = 0;
 	o->cheapest = INT64_MAX;
 	for (l = 0; l < c->m; l++) {
-		if (!core_usable(&v[l]))
+		if (!select_usable(&v[l]))
 			continue;
 		rc = core_cost(c, &v[l]) - least;
 		if (rc > c->gap)

@@ -67,9 +67,44 @@ pending() {
 	ace-recv --spool spool sent >receipt
 	cp state/residual before
 	exits 5 ace-ack -S state receipt
-	says "step 0 was refused as equivocation"
+	says "^ace-ack: step 0: equivocation: other bytes came under this name before"
+	[ "$(wc -l <err)" -eq 1 ]
 	same before state/residual
 	[ "$(pending)" = 0 ]
+}
+
+@test "invalid: said, status 5, taken back; the rest of the receipts on the next call" {
+	step 0
+	ace-recv --spool spool --max-shard 100 sent >receipts
+	step 1
+	ace-recv --spool spool sent >>receipts
+	exits 5 ace-ack -S state receipts
+	says '^ace-ack: step 0: invalid: limit: larger than --max-shard$'
+	[ "$(wc -l <err)" -eq 1 ]
+	exits 0 ace-ack -S state receipts
+	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than --max-shard" ]
+	ace-inspect state/receipts >list
+	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: larger than --max-shard
+step 1: accepted" ]
+	step 2
+	[ "$(pending)" = 2 ]
+}
+
+@test "late is said without -v, and is no failure" {
+	mkshards -d edge2 | ace-recv --spool spool >/dev/null
+	ace-aggregate --spool spool --steps 1 >/dev/null
+	step 0
+	ace-recv --spool spool sent >receipt
+	exits 0 ace-ack -S state receipt
+	[ "$(cat err)" = "ace-ack: step 0: late: step 0 is closed" ]
+	exits 0 ace-ack -q -S state receipt
+	[ ! -s err ]
+	step 1
+	ace-recv --spool spool sent >receipt
+	exits 0 ace-ack -S state receipt
+	[ ! -s err ]
+	exits 0 ace-ack -v -S state receipt
+	says "^ace-ack: step 1: accepted"
 }
 
 @test "damage in a receipt: status 3, the state as it was" {
@@ -102,4 +137,11 @@ pending() {
 
 @test "no -S: status 2" {
 	exits 2 ace-ack </dev/null
+}
+
+@test "a cloud that cannot be reached: status 4, the same again later" {
+	step 0
+	false | exits 4 ace-ack -S state || { cat err; false; }
+	says '^ace-ack: no answer: the other side was not reached'
+	[ "$(pending)" = 0 ]
 }

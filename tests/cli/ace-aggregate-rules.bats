@@ -8,7 +8,8 @@ device() {
 	    $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}});
 	    $h .= " " while length($h) % 8;
 	    print pack("Q<", length $h), $h, pack("f<*", @ARGV)' "${@:2}" |
-	    ace-import -f safetensors -d "$1" -s 1 ${WEIGHT:+-w "$WEIGHT"} >"$1"
+	    ace-import -f safetensors -d "$1" -s 1 ${WEIGHT:+-w "$WEIGHT"} \
+	    ${NORM:+--model-norm "$NORM"} >"$1"
 }
 
 # five good devices and one bad
@@ -54,6 +55,17 @@ values() {
 	exits 0 ace-aggregate -v --rule clip:50 a b
 	[ "$(values)" = "16.5 22" ]
 	[ -z "$(field clipped out)" ]
+}
+
+@test "the model's norm is the mean of those that count" {
+	NORM=2 device a 1 2 3
+	NORM=4.5 device b 1.5 2.25 2.5
+	NORM=1000 device z 1000 -2000 9000
+	exits 0 ace-aggregate a b
+	[ "$(field model.norm out)" = 3.25 ]
+	exits 0 ace-aggregate --max-norm 10 a z b
+	[ "$(field left-out out)" = z:norm ]
+	[ "$(field model.norm out)" = 3.25 ]
 }
 
 @test "limits of the norm leave out, and name" {

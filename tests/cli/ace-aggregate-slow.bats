@@ -73,10 +73,10 @@ early_one() {
 	size=$(wc -c <e3)
 	# its tail apart, a shard is whole with its SEND: cut before that
 	send=$(frames e3 | sed -n 's/ SEND//p')
-	for at in "$size" $((send + 192)); do
+	for at in "$size" $((send + 144)); do
 		in_time early_one dribble e3 "$at"
 	done
-	for at in $((send + 191)) $((send + 64)) $((send + 1)) 100000 64 1; do
+	for at in $((send + 143)) $((send + 64)) $((send + 1)) 100000 64 1; do
 		in_time late_one begins "$at"
 	done
 }
@@ -262,4 +262,30 @@ cable() {
 	netns_can || skip "needs root and network namespaces"
 	command -v nc ss >/dev/null || skip "needs nc and ss"
 	in_time cable
+}
+
+# leaves CMD...: CMD, with an input p on which nothing comes, ends when the one
+# who reads it does
+leaves() {
+	local got
+	rm -f p status
+	mkfifo p
+	exec 8<>p
+	{
+		got=0
+		timeout "$HANG" "$@" 3>&- || got=$?
+		echo "$got" >status
+	} | true
+	exec 8>&-
+	cat status
+	[ "$(cat status)" -eq 4 ]
+}
+
+@test "when nobody reads what it writes, it does not wait for more" {
+	leaves ace-aggregate p
+	leaves ace-aggregate e1 p
+	leaves ace-aggregate --quorum 2 e1 p e2
+	leaves ace-aggregate --deadline 1h e1 p e2
+	leaves ace-aggregate --deadline 1h p
+	leaves ace-aggregate --rule median e1 p e2
 }

@@ -260,7 +260,7 @@ ones() {
 # tail behind the last
 piece() {
 	frames "$1" | awk -v n="$2" -v size="$(wc -c <"$1")" '
-	    /SEND/ { end[k++] = $1 + 192 }
+	    /SEND/ { end[k++] = $1 + 144 }
 	    END { from = n ? end[n - 1] : 0
 		to = n == k - 1 ? size : end[n]
 		print from, to - from }' | {
@@ -371,17 +371,17 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(delay_of out)" = delay=4 ]
 	mkshards -d edge1 -P delay=1001 >e1
 	exits 3 ace-aggregate e1 e2
-	says "^ace-aggregate: corrupt: policy delay of 'edge1'"
+	says "^ace-aggregate: corrupt: key delay: '1001' is not .*, shard 1 'edge1/0', at byte [0-9]+"
 	exits 2 ace-aggregate --delay 1001 e2
 	exits 2 ace-aggregate --delay -1 e2
 }
 
-@test "a device that diverges is heard: the least interval, and at once" {
-	# of three models one moved far
-	for k in 1 2 3; do
+@test "devices that diverge are heard: the least interval, and at once" {
+	# two of four models moved far
+	for k in 1 2 3 4; do
 		mkshards -d edge$k -x $k | ace-policy \
 		    --target-divergence 0.01 --interval 8 --max-interval 16 \
-		    --model-norm $((k == 2 ? 100 : 400000)) >e$k
+		    --model-norm $((k % 2 == 0 ? 100 : 400000)) >e$k
 	done
 	asked() {
 		ace-inspect -v "$1" | grep -oE '(interval|force)=[0-9]+' |
@@ -392,7 +392,10 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	    'force=0 interval=16 ' | cmp - each
 	exits 0 ace-aggregate e1 e3
 	[ "$(asked out)" = 'force=0 interval=16 ' ]
+	# one alone moves the others by a factor of four
 	exits 0 ace-aggregate e1 e2 e3
+	[ "$(asked out)" = 'force=0 interval=4 ' ]
+	exits 0 ace-aggregate e1 e2 e4
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
 	mv out mean
 	# the cloud's own rule does not overrule it, nor does it forget its own
@@ -434,4 +437,38 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	    g[12].? m.? e[12].f32
 	# and there is something left to be late
 	perl -e 'local $/; exit !(grep { $_ } unpack "f<*", <>) > 100' e1.f32
+}
+
+@test "a spool that is not there is a mistake; --create makes it" {
+	exits 4 timeout "$HANG" ace-aggregate --spool typo
+	says "^ace-aggregate: no spool 'typo': ace-recv makes it, or --create$"
+	[ ! -e typo ]
+	ace-aggregate --spool made --create --steps 1 >out1 3>&- &
+	wait_for test -d made
+	mkshards | ace-recv --spool made >/dev/null
+	wait $!
+	ace-inspect --verify out1
+}
+
+@test "what is waited for is said: after a while, and to who asks" {
+	mkshards -d 'ed ge' -s 5 >in
+	mkdir spool
+	ace-aggregate --spool spool --expect 2 --steps 1 --published 2>said 3>&- >got &
+	pid=$!
+	# an answer shows that it was heard
+	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
+	ready() { grep -q 'SigCgt:.*[2367abef]..$' /proc/$pid/status; }
+	wait_for ready
+	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
+	ace-recv --spool spool in >/dev/null
+	wait_for asked "waiting for step 5 of run 'test': 1 of 2 shards are there: ed%20ge"
+	: >said
+	mkshards -d edge2 -s 5 >in2
+	ace-recv --spool spool in2 >/dev/null
+	wait_for sent got 1
+	# unasked
+	wait_for grep -qF "waiting for the aggregate of step 5 of run 'test' in the spool" said
+	ace-aggregate in in2 | ace-recv --spool spool --publish
+	wait $pid
+	[ "$(grep -c 'aggregate of step 5' said)" -eq 1 ]
 }

@@ -112,7 +112,7 @@ load values
 	says "mismatch: shard of run 'other', the state is of run 'test'"
 	mkshards -s 1 -t embed:24,8 -t layer.weight:16,8 -t layer.bias:16 >in
 	exits 3 ace-expand -S st in
-	says "mismatch: the state is of another model: tensor 'layer.weight' differs in shape"
+	says "mismatch: 'st/residual' is of another model: tensor 'layer.weight' differs in shape"
 	exits 3 ace-expand out
 }
 
@@ -208,7 +208,7 @@ load values
 		rm -rf st st.here before after
 		for s in 1 2; do
 			mkshards -s "$s" -n 10k >"g$s"
-			exits 0 ace-compress -S st --feedback "$how" \
+			exits 0 ace-compress -S st --error-feedback "$how" \
 			    -c topk:0.2 -o "c$s" "g$s"
 		done
 		exits 3 ace-expand c2

@@ -65,7 +65,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	done
 	exits 2 ace-export all.aceg
 	says "'e/41' and 'e/42'"
-	[ "$(shrd all.aceg 'x48 Q<')" = "7 8 9" ]
+	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
@@ -77,9 +77,9 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -n 640 -k delta \
 	    --name layer.w --shape 2,2 -o s.aceg v.raw
 	[ "$(shrd s.aceg 'x32 Q<')" = 9 ]		# step
-	[ "$(shrd s.aceg 'x104 d<')" = 2.5 ]		# weight
-	[ "$(shrd s.aceg 'x112 Q<')" = 640 ]		# samples
-	[ "$(shrd s.aceg 'x120 V')" = 1 ]		# kind: delta
+	[ "$(shrd s.aceg 'x56 d<')" = 2.5 ]		# weight
+	[ "$(shrd s.aceg 'x88 Q<')" = 640 ]		# samples
+	[ "$(shrd s.aceg 'x64 V')" = 1 ]		# kind: delta
 	for word in 'edge 7' big layer.w; do
 		grep -qaF -e "$word" s.aceg || { echo "$word"; false; }
 	done
@@ -222,4 +222,39 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	peak rss2 ace-export -o many.npz many.aceg
 	peak rss3 ace-import -o again.aceg many.npz
 	for f in rss rss2 rss3; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
+}
+
+@test "a file that is something else is named, and what to do" {
+	mkshards >in.aceg
+	gzip -k in.aceg
+	tar -cf in.tar in.aceg
+	ace-export -f npz -o in.npz in.aceg
+	# as torch.save begins
+	perl -e 'print pack("VvvvvvVVVvv", 0x04034b50, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0),
+	    "archive/data.pkl", "x" x 600' >in.pt
+	safetensors >in.safetensors
+	while read -r f want; do
+		exits 3 ace-inspect "$f"
+		says "^ace-inspect: corrupt: not a gradient-shard stream: this is $want"
+		exits 3 ace-inspect <"$f"
+		says "this is $want"
+		[ "$f" = in.safetensors ] && continue
+		exits 3 ace-import -f safetensors "$f"
+		says "^ace-import: corrupt: '$f' is no safetensors file: this is $want"
+	done <<-E
+	in.aceg.gz a gzip file .gzip -dc.
+	in.tar a tar archive
+	in.npz a zip archive
+	in.pt a torch.save file
+	in.safetensors a safetensors file .ace-import.
+	E
+}
+
+@test "what is not exact says which option rounds it" {
+	perl -e 'print pack("d<", 0.1)' >x
+	printf '{"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}' >h
+	{ perl -e 'print pack("Q<", -s "h")'; cat h x; } >in.safetensors
+	exits 3 ace-import in.safetensors
+	says "is not exact in f32 \\(--round\\)$"
+	exits 0 ace-import --round in.safetensors
 }

@@ -15,57 +15,6 @@ has() {
 	return 1
 }
 
-@test "equation (5): c_max without bandwidth, half way at B_half, then c_min" {
-	exits 0 ace-policy ratio --cmin 2 --cmax 300 --half 5Mbit --bandwidth 0bit
-	[ "$(tail -n 1 out | cut -f 2)" = 300 ]
-	exits 0 ace-policy ratio --cmin 2 --cmax 300 --half 5Mbit --bandwidth 5Mbit
-	[ "$(tail -n 1 out | cut -f 2)" = 151 ]
-	exits 0 ace-policy ratio --cmin 2 --cmax 300 --half 5Mbit --bandwidth 1Gbit
-	[ "$(tail -n 1 out | cut -f 2)" = 2 ]
-	# beta = ln 2 / B_half is the same
-	exits 0 ace-policy ratio --beta 1.3862943611198906e-7 --bandwidth 5Mbit --values 1000000
-	[ "$(tail -n 1 out)" = "$(printf '5000000\t151\t0.211921\t26490')" ]
-}
-
-@test "the curve falls" {
-	exits 0 ace-policy ratio
-	[ "$(wc -l <out)" -eq 12 ]
-	tail -n +2 out | cut -f 2 | sort -g -r -c
-}
-
-@test "today's point, behind the curve" {
-	mkdir -m 700 st
-	exits 0 ace-policy ratio -S st
-	[ "$(tail -n 2 out)" = "$(printf '%s\n0\t300\t0.106667' \
-	    "# today's link, never measured")" ]
-	mkshards -n 100k | ace-meter -S st -L 10Mbit >/dev/null
-	exits 0 ace-policy ratio -S st --values 1000
-	[ "$(wc -l <out)" -eq 14 ]
-	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921\t26' \
-	    "# today's link")" ]
-	flip st/link 400
-	exits 3 ace-policy ratio -S st
-}
-
-@test "the next interval" {
-	exits 0 ace-policy interval --divergence 0.01 --interval 10
-	grep -qx interval=10 out
-	exits 0 ace-policy interval --divergence 0.0225 --interval 10
-	grep -qx interval=7 out
-	grep -qx force=0 out
-	exits 0 ace-policy interval --divergence 0.04 --interval 10
-	grep -qx interval=5 out
-	grep -qx force=0 out
-	# above four times the target: at once
-	exits 0 ace-policy interval --divergence 0.05 --interval 10
-	grep -qx interval=1 out
-	grep -qx force=1 out
-	exits 0 ace-policy interval --divergence 0 --interval 10 --max-interval 12
-	grep -qx interval=12 out
-	exits 2 ace-policy interval
-	says "divergence is missing"
-}
-
 @test "in the stream: before the data, the values unchanged" {
 	mkshards >in
 	exits 0 ace-policy --no-provenance --half 5Mbit --bandwidth 5Mbit in
@@ -130,10 +79,9 @@ has() {
 	exits 2 ace-policy --bandwidth fast in
 	exits 2 ace-policy --interval 0 in
 	exits 2 ace-policy --min-interval 5 --max-interval 4 in
-	exits 2 ace-policy ratio in
-	exits 2 ace-policy interval in
-	exits 2 ace-policy clusters
-	says "'clusters' is neither a file nor known"
+	exits 2 ace-policy --bandwidth 1e31bit in
+	says "too large"
+	exits 4 ace-policy clusters
 }
 
 @test "64 MiB are enough for a large stream" {
@@ -142,172 +90,29 @@ has() {
 	[ "$(cat rss)" -gt 0 ] && [ "$(cat rss)" -lt 65536 ]
 }
 
-# layers: five of them, in seconds; the optimum of each pass is 26.
-layers() {
-	cat <<-'END'
-	# one row a layer
-	layer	pt	fc	gt	bc
-	a	3s	2	3	2
-	b	1000ms	7	1	7
-	c	4	1	4	1
-	d	1	8	1	8	# behind a row
-	e	5	2	5	2
-	END
-}
-
-@test "dynacomm: the cuts, forward and backward, by each method" {
-	layers >in
-	exits 0 ace-policy dynacomm --dt 2s in
-	grep -qx "$(printf 'forward\tsequential\t36.000000000\t0.00\t1\t5')" out
-	grep -qx "$(printf 'forward\tlayers\t27.000000000\t25.00\t5\tall')" out
-	grep -qx "$(printf 'forward\toptimal\t26.000000000\t27.78\t3\t2,4,5')" out
-	grep -qx "$(printf 'backward\toptimal\t26.000000000\t27.78\t3\t5,3,1')" out
-	grep -qx "$(printf 'both\toptimal\t52.000000000\t27.78\t-\t-')" out
-	mv out dp
-	for m in greedy dp3; do
-		exits 0 ace-policy dynacomm --dt 2s --method "$m" - <in
-		same out dp
-	done
-}
-
-@test "dynacomm: bytes over a bandwidth, one pass, one layer" {
-	printf 'fc bytes\n9s 875000\n' >in
-	exits 0 ace-policy dynacomm --dt 2s --bandwidth 1Mbit in
-	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
-	exits 2 ace-policy dynacomm --dt 2s in
-	says "needs --bandwidth"
-	exits 2 ace-policy dynacomm --dt 2s --bandwidth 0bit in
-}
-
-@test "dynacomm: a million layers" {
-	awk 'BEGIN { print "pt fc"; for (i = 0; i < 1000000; i++)
-	    print (i * 7919 % 1000) "us", (1 + i * 104729 % 1000) "us" }' >in
-	exits 0 ace-policy dynacomm --dt 5ms in
-	cut -f 1-5 out | grep optimal >a
-	exits 0 ace-policy dynacomm --dt 5ms --method greedy in
-	cut -f 1-5 out | grep optimal >b
-	same a b
-	exits 2 ace-policy dynacomm --dt 5ms --method dp3 in
-	says "at most 2048"
-}
-
-@test "deco: the plans of known links; from options or a table" {
-	exits 0 ace-policy deco --compute 500ms --bandwidth 50Mbit \
-	    --latency 100ms --values 350000000 --phi paper
-	[ "$(cut -f 4-7 out | tail -n 2 | tr '\n\t' '  ')" = \
-	    "sync 0 1.000000 224.6 paper 2 0.002232 0.5 " ]
-	printf '%s\n' 'compute bandwidth latency' '0.5 200Mbit 10ms' \
-	    '0.25 200Mbit 300ms' '2 1Gbit 100ms' >in
-	exits 0 ace-policy deco --values 350000000 --phi tta --kc 0.02 --kd 0.2 in
-	[ "$(grep -w tta out | cut -f 5-7 | tr '\n\t' '  ')" = \
-	    "1 0.009107 0.51 2 0.004911 0.275 1 0.169643 2 " ]
-	exits 0 ace-policy deco --values 350000000 in
-	[ "$(wc -l <out)" -eq 16 ]
-	! grep -qi nan out
-}
-
-@test "deco: a bandwidth of 0 or none, contradictions" {
-	exits 2 ace-policy deco --compute 1s --bandwidth 0bit --latency 0 --values 9
-	says "bandwidth"
-	exits 2 ace-policy deco --compute 1s --latency 0 --values 9
-	says "neither a column 'bandwidth' nor --bandwidth"
-	exits 2 ace-policy deco --bandwidth 1bit --latency 0 --values 9
-	exits 2 ace-policy deco --compute 1s --bandwidth 1Mbit --values 9
-	exits 2 ace-policy deco --compute 1s --bandwidth 1Mbit --latency 0
-	exits 2 ace-policy deco --compute 0s --bandwidth 1Mbit --latency 0 --values 9
-	exits 2 ace-policy deco --phi exact
-	exits 2 ace-policy deco --min-ratio 0
-	exits 2 ace-policy cluster --tiers 2 --lambda 1s
-	exits 2 ace-policy cluster --groups 2 --theta 1
-	exits 2 ace-policy cluster --cosine
-	printf 'time\n1\n' >in
-	exits 2 ace-policy cluster --lambda 1e300 in
-	printf 'pt fc\n1 1\n' >in
-	exits 3 ace-policy dynacomm --dt 1e300 in
-	says "limit: layer 1"
-}
-
-@test "cluster: tiers, then groups in them" {
-	cat >in <<-'END'
-	device compute bandwidth rtt bytes jitter
-	slow1 3 1Mbit 100ms 1e6 1
-	fast1 1 8Mbit 10ms 1e6 1
-	fast2 1 8Mbit 10ms 1e6 9
-	slow2 3 1Mbit 0 1e6 1
-	END
-	exits 0 ace-policy cluster in
-	grep -qx "# 2 tiers, idle 0.100000000 s" out
-	[ "$(grep -v '#' out | cut -f 1-4 | tr '\n\t' '  ')" = "device time tier group \
-slow1 11.100000000 2 1 fast1 2.010000000 1 1 fast2 2.010000000 1 1 \
-slow2 11.000000000 2 1 " ]
-	exits 0 ace-policy cluster --groups 2 in
-	[ "$(grep -v '#' out | cut -f 3-4 | tail -n 4 | tr '\n\t' '  ')" = \
-	    "2 1 1 1 1 2 2 2 " ]
-	exits 0 ace-policy cluster --lambda 1h in
-	grep -q "^# 1 tier," out
-	exits 0 ace-policy cluster --tiers 3 in
-	grep -qx "# 3 tiers, idle 0.000000000 s" out
-	printf '%s\n' 'device time s1 s2' 'a 1 1 0' 'b 1 9 1' 'c 1 0 2' >in
-	exits 0 ace-policy cluster --tiers 1 --cosine --theta 0.7 in
-	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 112 ]
-}
-
-@test "bad tables are refused with the line" {
-	# COMMAND, what is said, the table
-	while IFS='|' read -r command what table; do
-		printf '%b' "$table" >in
-		exits 3 ace-policy $command in
-		says "$what"
-	done <<-'END'
-	dynacomm --dt 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
-	dynacomm --dt 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
-	dynacomm --dt 1s|line 2: fc '0' is not from|pt fc\n1 0\n
-	dynacomm --dt 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
-	dynacomm --dt 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
-	dynacomm --dt 1s|no column 'pt'|fc\n1\n
-	dynacomm --dt 1s|neither a column 'fc' nor 'bc'|pt\n1\n
-	dynacomm --dt 1s|both bytes and pt|pt fc bytes\n1 1 1\n
-	dynacomm --dt 1s|column 'fc' twice|fc fc\n1 1\n
-	dynacomm --dt 1s|no row after line 1|pt fc\n
-	dynacomm --dt 1s|without names|
-	dynacomm --dt 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
-	deco --values 9|line 2: bandwidth '0' is not from|compute bandwidth latency\n1 0 1\n
-	deco --values 9|line 3: compute '-' is not a time|compute bandwidth latency\n1 1 1\n- 1 1\n
-	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
-	cluster|neither a column 'time' nor 'bytes'|compute bandwidth rtt\n1 1 1\n
-	cluster|line 2: time '0' is not from|time\n0\n
-	cluster --groups 2|line 2: os 'linux' is not a number|time os\n1 linux\n
-	cluster --theta 1 --cosine|no column to compare devices by|device time\na 1\n
-	END
-	exits 4 ace-policy cluster nosuchfile
-	exits 2 ace-policy dynacomm in
-	says "dt is missing"
-}
-
 # ---- --deco ----
 
 # asked FILE: what the policy in it says, one key a line
 asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 
-@test "deco in the stream: the budget and the delay of six links" {
+@test "deco in the stream: the budget and the delay of three links" {
 	mkshards -n 350000000 -c none >in
-	while read -r compute rate latency rule delay share; do
+	while read -r compute rate latency; do
+		printf 'compute bandwidth latency values\n%s %sMbit %sms 350000000\n' \
+		    "$compute" "$rate" "$latency" | ace-advise deco --phi tta |
+		    awk '$4 == "tta" { print $5, $6 }' >want
+		read -r delay share <want
 		exits 0 ace-policy --deco --compute "$compute" \
-		    --bandwidth "${rate}Mbit" --latency "${latency}ms" \
-		    --phi "$rule" --kc 0.02 --kd 0.2 in
+		    --bandwidth "${rate}Mbit" --latency "${latency}ms" in
 		asked out >keys
 		[ "$(sed -n 's/delay=//p' keys)" = "$delay" ]
 		awk -F = -v share="$share" '$1 == "budget_bytes" {
 		    d = $2 / 1.4e9 - share; bad = d > 6e-7 || d < -6e-7; n++ }
 		    END { exit bad || n != 1 }' keys
 	done <<-'END'
-		0.5   5    300 paper 2 0.000223
-		0.5   50   100 paper 2 0.002232
-		0.5   200  10  paper 2 0.008929
-		1     100  200 tta   2 0.008929
-		0.5   200  10  tta   1 0.009107
-		0.25  200  300 tta   2 0.004911
-		0.25  200  300 all   2 0.004911
+		1     100  200
+		0.5   200  10
+		0.25  200  300
 	END
 }
 
@@ -365,8 +170,6 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-meter -S st -L 8Mbit in >/dev/null
 	exits 0 ace-policy -v -S st --deco --latency 20ms --compute 3ms in
 	asked out | grep -qx bandwidth=8000000
-	exits 2 ace-policy --deco --phi none in
-	exits 2 ace-policy --deco --min-ratio 0 in
 	# one shard after another of a state that is not one
 	perl -pi -e 's/deco/dec0/' st/policy
 	exits 3 ace-policy -S st --deco --latency 20ms --compute 3ms in
@@ -395,12 +198,9 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	up=$(link 25Mbit 4)
 	exits 0 ace-policy --bandwidth 15Mbit --cmin 2 --cmax 200 shard
 	[ "$up" = "$(budgets)" ]
-	link 25Mbit 5
+	up=$(link 25Mbit 5)
 	exits 0 ace-policy --bandwidth 20Mbit --cmin 2 --cmax 200 shard
-	want=$(budgets)
-	ace-policy -S state --bandwidth 25Mbit --rise 1 --hysteresis 0 \
-	    --cmin 2 --cmax 200 shard >out
-	[ "${want% }" -lt "$(budgets)" ]
+	[ "$up" = "$(budgets)" ]
 }
 
 @test "warm-up: the share that is sent falls exponentially" {
@@ -426,9 +226,8 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	    "4096 4096 4096 4096 2048 2048 2048 2048 " ]
 	# the state goes on where the stream ended
 	mkshards -n 64k -k ramp -s 8 >next
-	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 \
-	    --ease 4 next
-	[ "$(budgets)" = "8192 " ]
+	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 next
+	[ "$(budgets)" = "4096 " ]
 	exits 2 ace-policy --deco --accordion 2 in
 	exits 2 ace-policy --deco --warmup 2 in
 	exits 2 ace-policy --accordion 0 in
@@ -523,25 +322,6 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 2 ace-policy --deco --deadline 1s shard
 }
 
-@test "one layer, and a million" {
-	printf 'pt fc\n1ms 2ms\n' >in
-	for m in dp greedy dp3; do
-		exits 0 ace-policy dynacomm --dt 1ms --method $m in
-		[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
-	done
-	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
-	exits 0 cpu 20 ace-policy dynacomm --dt 1ms in
-	# the last of 1000 segments arrives at 1000 dt + 1 s, and computes 2 ms
-	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
-	exits 0 cpu 20 ace-policy dynacomm --dt 1ms --method greedy in
-	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
-	exits 2 ace-policy dynacomm --dt 1ms --method dp3 in
-	says "at most 2048"
-	echo '1us nan' >>in
-	exits 3 cpu 20 ace-policy dynacomm --dt 1ms in
-	says "line 1000002: fc 'nan' is not a time"
-}
-
 @test "a shard that is no number synchronises at once, and leaves none behind" {
 	for k in nan inf; do
 		mkshards -k $k >in
@@ -563,19 +343,14 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	while read -r options; do
 		exits 2 ace-policy $options </dev/null
 	done <<-'END'
-		ratio --beta 1 --half 5Mbit
-		ratio --cmin 5 --cmax 2
-		ratio --half 0bit
-		ratio --bandwidth nan
-		ratio --bandwidth 1e400bit
-		ratio --bandwidth -1bit
-		interval --divergence nan
-		interval --divergence inf
-		interval --divergence 1 --min-interval 5 --max-interval 2
-		cluster --tiers 2 --lambda 1
-		cluster --groups 2 --theta 1
-		dynacomm --dt -1ms
-		deco --compute 0s --bandwidth 1Mbit --latency 0 --values 9
+		--cmin 5 --cmax 2
+		--half 0bit
+		--bandwidth nan
+		--bandwidth 1e400bit
+		--bandwidth 1e300Gbit
+		--bandwidth -1bit
+		--min-interval 5 --max-interval 2
+		--cuts -1ms
 		--target-divergence 0
 		--target-divergence 0.01 --model-norm 0
 		--target-divergence 0.01 --model-norm nan
@@ -583,14 +358,9 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		--deadline -1s
 	END
 	# the ends of what is allowed: no number is lost
-	for options in "ratio --bandwidth 0bit --values 0" "ratio --beta 0" \
-	    "ratio --beta 1e300 --bandwidth 1bit" "interval --divergence 0" \
-	    "interval --divergence 1e300"; do
-		exits 0 ace-policy $options
-		! grep -qiE 'nan|inf' out || { cat out; false; }
-	done
 	mkshards -t w:0 >in
 	for options in "--deadline 0s --bandwidth 1Mbit" "--bandwidth 0bit" \
+	    "--half 1e300bit" "--half 1e-300bit --bandwidth 1e30bit" \
 	    "--target-divergence 1e-300 --model-norm 1e300 --bandwidth 1bit" \
 	    "--deco --compute 1s --bandwidth 1bit --latency 0s"; do
 		mkshards -k zeros -t w:9 >zeros

@@ -20,12 +20,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "a shard: accepted, in the spool as it came, then a duplicate" {
 	shard 3 >in
 	recv '^step 3: accepted$' <in
-	ace-inspect --verify spool/test/3/edge1.0.aceg
-	ace-inspect --diff in spool/test/3/edge1.0.aceg
-	cp spool/test/3/edge1.0.aceg before
+	ace-inspect --verify spool/test/3/edge1.aceg
+	ace-inspect --diff in spool/test/3/edge1.aceg
+	cp spool/test/3/edge1.aceg before
 	recv '^step 3: duplicate$' <in
 	recv '^step 3: duplicate$' <in
-	same before spool/test/3/edge1.0.aceg
+	same before spool/test/3/edge1.aceg
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
@@ -34,7 +34,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -x 2 >other
 	recv '^step 0: accepted$' <one
 	recv '^step 0: equivocation' <other
-	ace-inspect --diff one spool/test/0/edge1.0.aceg
+	ace-inspect --diff one spool/test/0/edge1.aceg
 	exits 0 ace-recv --spool spool other
 	mv out receipt
 	exits 5 ace-ack -S state receipt
@@ -56,7 +56,17 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 0: invalid: non-finite" <in
 	shard 0 >good
 	recv "^step 0: equivocation" <good
-	[ ! -e spool/test/0/edge1.0.aceg ]
+	[ ! -e spool/test/0/edge1.aceg ]
+}
+
+@test "a value that is not finite is seen wherever it is in a group" {
+	local at
+	# groups of 100 and a last one of 37
+	for at in 0 1 63 64 98 99 100 199 936; do
+		rm -rf spool
+		mkshards -t w:937 -g 100 -k nan -i $at >in
+		recv "^step 0: invalid: non-finite value in tensor 'w' at index $at$" <in
+	done
 }
 
 @test "another device than the key's: no receipt, and the other one is not harmed" {
@@ -79,9 +89,9 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 >in
 	recv accepted <in
 	mkshards -d edge2 -t other:7 >in
-	recv "^step 0: invalid: mismatch: .*other" <in
+	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
 	mkshards -d edge2 -r run2 -t other:7 >in
-	recv accepted <in
+	recv accepted --run run2 <in
 }
 
 @test "larger than --max-shard: invalid" {
@@ -89,6 +99,14 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 0: invalid: limit: larger" --max-shard 10k <in
 	mkshards -n 10k -s 1 >in
 	recv "^step 1: accepted" --max-shard 100k <in
+	# to the byte: its frames behind the head and before the end
+	mkshards -n 10k -s 2 >in
+	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
+	    !at && $2 == "DATA" { at = $1 }')
+	[ "$bytes" -gt 40000 ]
+	recv "^step 2: accepted" --max-shard "$bytes" <in
+	mkshards -n 10k -s 3 >in
+	recv "^step 3: invalid: limit: larger" --max-shard $((bytes - 1)) <in
 }
 
 @test "a closed step: accepted if it is in the manifest, else late" {
@@ -98,7 +116,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-aggregate --spool spool --steps 1
 	recv '^step 0: accepted$' <one
 	recv '^step 0: late: step 0 is closed$' <two
-	[ ! -e spool/test/0/edge2.0.aceg ]
+	[ ! -e spool/test/0/edge2.aceg ]
 }
 
 @test "cut in the middle of a shard: those before it count, it does not" {
@@ -106,7 +124,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	head -c "$(($(wc -c <in) - 300))" in >part
 	exits 3 ace-recv --spool spool <part
 	says truncated
-	[ -e spool/test/0/edge1.0.aceg ] && [ ! -e spool/test/1/edge1.0.aceg ]
+	[ -e spool/test/0/edge1.aceg ] && [ ! -e spool/test/1/edge1.aceg ]
 	mv out receipts
 	exits 3 ace-ack -S state -v <receipts
 	says "step 0: accepted"
@@ -128,6 +146,21 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		ace-inspect --verify out
 	done
 	[ -z "$(ls -d ../x ../../x 2>/dev/null)" ]
+}
+
+@test "--reply aggregate: nobody waits for one that cannot come" {
+	shard 0 >in
+	recv accepted <in
+	shard 0 edge1 -x 9 >other
+	mkshards -d edge2 -t other:7 >model
+	shard 0 edge3 -k inf >inf
+	for f in other model inf; do
+		exits 0 timeout "$HANG" ace-recv --spool spool \
+		    --reply aggregate $f
+		mv out back
+		exits 5 ace-ack -S state back
+		says '^ace-ack: step 0: (equivocation|invalid): '
+	done
 }
 
 @test "--reply aggregate: the receipt, then the step's aggregate" {

@@ -36,14 +36,14 @@ decode() {
 				$m += $c } while $c == 255 }
 			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
 	while ($o < length $f) {
-		my ($sync, $t, $fl, $hl, $ma, $no, $w, $r, $id, $key, $h, $at) =
+		my ($sync, $t, $fl, $ma, $hl, $no, $w, $r, $id, $key, $h, $at) =
 		    unpack("a4a4vCCVVVQ<Q<Q<Q<", substr($f, $o, 56));
 		$sync eq "\xacACE" && $hl == 8 && $ma == 1 && $no == $seq++ &&
 		    $at == $o or die "frame at $o";
 		my $p = substr($f, $o + 64, $w);
 		$p = unlz4($p) if $fl & 1;
 		length $p == $r or die "length at $o";
-		$o += 64 + 64 * int(($w + 63) / 64);
+		$o += 64 + 8 * int(($w + 7) / 8);
 		if ($t eq "\r\n\x1a\n") {
 			my ($a, $b, $q, $op, $m, $c, $s, $n, $k) =
 			    unpack("vvVVVQ<a16Q<V", $p);
@@ -62,13 +62,17 @@ decode() {
 				    : (), $ne % $g ? $ne % $g : () }
 		} elsif ($t eq "pROv") { print "pROv $p"
 		} elsif ($t eq "SHRD") { $run = 0;
-			my ($st, $pa, $ps, $bv) = unpack("Q<VVQ<", substr($p, 32));
-			my ($we, $sa, $ki, $fg, $co) =
-			    unpack("d<Q<VVV", substr($p, 104));
+			my ($st, $sc, $we, $ki, $fg, $co, $fi, $kl) =
+			    unpack("Q<a16d<VVVVV", substr($p, 32));
+			my ($sa, $at) = (0, 88);
+			for (0 .. 7) { next unless $fi >> $_ & 1;
+				$sa = unpack("Q<", substr($p, $at)) if $_ == 3;
+				$at += $_ == 1 || $_ == 2 || $_ == 6 ? 16 : 8 }
 			printf "SHRD step %d weight %g samples %d %s\n", $st, $we,
-			    $sa, kv(substr($p, 192));
-		} elsif ($t eq "DATA") { my ($n, $dl) = unpack("VV", $p);
-			my ($i, $pa, $b) = (8, 0, 8 + $dl + (-8 - $dl) % 64);
+			    $sa, kv(substr($p, $at, $kl));
+		} elsif ($t eq "DATA") { my ($n, $dl, $g0) = unpack("VVV", $p);
+			my ($i, $pa, $b) = (12, 0, 12 + $dl + (-12 - $dl) % 8);
+			$run = $g0;
 			for (1 .. $n) { my $c = ord substr($p, $i++, 1);
 				my $gap = $c >> 5; $gap += varint($p, $i) if $gap == 7;
 				$pa = ord substr($p, $i++, 1) unless $c & 16;
@@ -139,6 +143,11 @@ built() {
 
 @test "the page's filter compiles against ace.h and libace alone, and scales" {
 	built scale
+	# what stands between shards goes through, where it stood
+	mkshards -A -N 2 >in
+	exits 0 ./scale 2 <in
+	[ "$(frames out | awk '$2 != "pROv" { printf("%s ", $2) }')" = \
+	    "HEAD SCHM xyZz SHRD DATA SEND xyZz SHRD DATA SEND TAIL " ]
 	mkshards -a -p -N 3 -c f16 -w 3 >in
 	exits 0 ./scale 2 <in
 	mv out twice
@@ -174,6 +183,11 @@ built() {
 	exits 3 ./scale 2 <in
 	says '^scale: corrupt: '
 	exits 2 ./scale x </dev/null
+}
+
+@test "the page's filter says when its output does not go" {
+	needs_full
+	built scale
 	mkshards >in
 	got=0
 	./scale 2 <in >/dev/full 2>err || got=$?

@@ -70,7 +70,7 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 @test "doubled on purpose: status 3" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
-	cp spool/test/1/edge1.0.aceg spool/test/1/edge1.1.aceg
+	cp spool/test/1/edge1.aceg spool/test/1/edge1.1.aceg
 	exits 3 balance in*
 	says "at index 0: 1 was given, 2 is delivered or kept"
 }
@@ -123,7 +123,7 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 	says "mismatch: the residual is in the input already"
 	mkshards -s 1 -t other:7 >other
 	exits 3 balance in0 other
-	says "mismatch: the state is of another model"
+	says "mismatch: '.*' is of another model"
 	exits 4 balance missing
 	exits 2 ace-inspect --conservation in0
 	exits 2 ace-inspect --list -S state in0
@@ -139,7 +139,7 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 
 @test "feedback that keeps no sum is said to" {
 	mkshards -s 0 >in
-	ace-compress -S state -c q8 --feedback momentum in |
+	ace-compress -S state -c q8 --error-feedback momentum in |
 	    ace-recv --spool spool >/dev/null
 	exits 3 balance in
 	says "unsupported: feedback momentum"

@@ -4,14 +4,14 @@
 # Each function takes KIND PROGRAM ARGUMENTS...
 #   filter   stream in, stream out          sink    stream in, other data out
 #   source   other data in, stream out      report  stream in, text out
-#   answer   shards in, receipts out
+#   answer   shards in, receipts out          table   a table in, text out
 # and finds a good input in the file `in' (small), another in `next' (of the
 # step after) and in `big' (several MB).
 
 # reads_streams, writes_streams, writes_data KIND
-reads_streams() { [ "$1" != source ]; }
+reads_streams() { [[ $1 != source && $1 != table ]]; }
 writes_streams() { [[ $1 = filter || $1 = source || $1 = answer ]]; }
-writes_data() { [ "$1" != report ]; }
+writes_data() { [[ $1 != report && $1 != table ]]; }
 
 # what is given twice is answered otherwise, and receipts have the time
 export SOURCE_DATE_EPOCH=1000000000
@@ -124,6 +124,9 @@ contract_full() {
 	"$@" <in >/dev/full 2>err || got=$?
 	[ "$got" -eq 4 ] || { echo "status $got: $*"; cat err; return 1; }
 	says "^$1: .*No space left"
+	got=0
+	"$1" --help >/dev/full 2>err || got=$?
+	[ "$got" -eq 4 ]
 }
 
 contract_closed() {
@@ -157,9 +160,6 @@ contract_help() {
 	grep -qF "$1 (ace) " out
 	ACE_KERNEL=ref exits 0 "$1" --version
 	grep -qx "loops ref" out
-	local got=0
-	"$1" --help >/dev/full 2>err || got=$?
-	[ "$got" -eq 4 ]
 }
 
 contract_usage() {

@@ -41,10 +41,10 @@ balance() {
 	mkshards -s 3 -x 5 | ace-recv --spool spool >/dev/null
 	code 3
 	exits 0 ace-recv --spool spool -v sent3
-	says "'edge1' step 3: equivocation$"
+	says "'edge1' step 3: equivocation: other bytes came under this name before$"
 	mv out receipt
 	exits 5 ace-ack -S state receipt
-	says "step 3 was refused as equivocation"
+	says "step 3: equivocation: other bytes"
 }
 
 @test "wrong run, wrong model, a model too old: named, none in the sums" {
@@ -139,12 +139,12 @@ sums() {
 	local how
 	for how in ef momentum ef21 cache; do
 		rm -rf state spool cache in* sent*
-		code 0 --feedback $how -c f32
+		code 0 --error-feedback $how -c f32
 		mkshards -s 0 -d edge2 | ace-recv --spool spool >/dev/null
 		ace-aggregate --spool spool --steps 1 >/dev/null
 		answer sent0
 		says "step 0: late"
-		code 1 --feedback $how -c f32
+		code 1 --error-feedback $how -c f32
 		answer sent1
 		says "step 1: accepted"
 		exits 0 ace-expand --cache cache sent1
@@ -163,7 +163,7 @@ sums() {
 	local id
 	for id in 'a/b' '../../up' '.' '..' '-o' 'sp ace' '%2F' '' '*'; do
 		rm -rf spool state
-		mkshards -d "$id" -r "$id" >in0 || continue
+		mkshards -d "$id" -r "$id" >in0
 		ace-compress -S state -c f32 --window 2 in0 >sent
 		exits 0 ace-recv --spool spool sent
 		mv out receipt
@@ -254,9 +254,9 @@ sums() {
 	chmod 700 state
 	mkshards -s 1 -t w:7 >other
 	exits 3 ace-compress -S state -c f32 other
-	says "mismatch: the state is of another model: "
+	says "mismatch: 'state/residual' is of another model: "
 	exits 3 ace-expand -S state other
-	says "mismatch: the state is of another model: "
+	says "mismatch: 'state/residual' is of another model: "
 	mkshards -s 1 -d edge2 >other
 	exits 3 ace-compress -S state -c f32 other
 	says "mismatch: shard of device 'edge2', the state is of device 'edge1'"

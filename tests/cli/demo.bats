@@ -53,14 +53,14 @@ demo() {
 
 @test "bytes that are not saved are a failure" {
 	prepare
-	replace ace-compress <<<"exec '$BUILD/ace-compress' -c f32 \"\$@\""
+	replace ace-step <<<"exec '$BUILD/ace-compress' -c f32"
 	demo 1
 	says '^demo: the ratio of bytes is below 10'
 }
 
 @test "a program that dies ends the demo, whoever waits for it" {
 	prepare
-	for p in ace-aggregate ace-score ace-policy ace-select ace-compress; do
+	for p in ace-aggregate ace-step ace-expand; do
 		replace $p <<<"head -c 1000 >/dev/null; exit 3"
 		demo 1
 		says '^demo: .* failed'
@@ -84,9 +84,9 @@ demo() {
 
 @test "a stream that is cut without a word ends the demo" {
 	prepare
-	replace ace-expand <<<"case \$* in
-	*state3*) exec dd bs=1000 count=300 ;;
-	*) exec '$BUILD/ace-expand' \"\$@\" ;;
+	replace ace-step <<<"case \$* in
+	*state3*) dd bs=1000 count=300 | '$BUILD/ace-step' \"\$@\" ;;
+	*) exec '$BUILD/ace-step' \"\$@\" ;;
 	esac"
 	demo 1
 	says '^demo: ace: .* failed'
@@ -95,12 +95,12 @@ demo() {
 
 @test "a program that is missing, a text that is missing, are named" {
 	prepare
-	rm bin/ace-policy
+	rm bin/ace-step
 	demo 1
-	says '^demo: program missing: ace-policy'
+	says '^demo: program missing: ace-step'
 	CORPUS=nowhere demo 1
 	says '^demo: '
-	ln -s "$BUILD/ace-policy" bin/
+	ln -s "$BUILD/ace-step" bin/
 	CORPUS=nowhere demo 1
 	says "^demo: cannot read 'nowhere'"
 	echo few >few

@@ -29,12 +29,12 @@ load helper
 # said KEY FILE: what the policy of each shard says of it
 said() { ace-inspect -v "$2" | sed -n "s/^pOLi *$1=//p"; }
 
-# The layers of ace-policy.bats, last one first, a value a second on a link of
+# The layers of ace-advise.bats, last one first, a value a second on a link of
 # 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2, which take 26 s at best.
 five() {
-	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -K layer.seconds=2,8,1,7,2 "$@"
+	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -T 2,8,1,7,2 "$@"
 }
-link='--cuts --dt 2s --bandwidth 32bit --cmin 1 --cmax 1'
+link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 
 @test "cuts in the stream: the optimum of what the shard's layers took" {
 	five -N 2 >in
@@ -45,22 +45,22 @@ link='--cuts --dt 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	[ "$(said cuts.seconds out)" = "$(printf '26\n26')" ]
 	mv out decided
 	# as text
-	exits 0 ace-policy profile in
+	exits 0 ace-advise profile in
 	printf '%s\t%s\t%s\n' layer bytes bc a 12 2.000000000 b 4 7.000000000 \
 	    c 16 1.000000000 d 4 8.000000000 e 20 2.000000000 | cmp - out
-	ace-policy dynacomm --dt 2s --bandwidth 32bit out | grep -q \
+	ace-advise dynacomm --dt 2s --bandwidth 32bit out | grep -q \
 	    "^backward.optimal.26.000000000.27.78.3.5,3,1$"
 	# replayed, said anew, kept by who does not decide it
 	exits 0 ace-policy --replay decided in
 	[ "$(said cuts out | head -n 1)" = 5,3,1 ]
-	exits 0 ace-policy $link --dt 1000s decided
+	exits 0 ace-policy $link --cuts 1000s decided
 	[ "$(said cuts out | head -n 1)" = 1 ]
 	exits 0 ace-policy decided
 	[ "$(said cuts out | head -n 1)" = 5,3,1 ]
 	# half of the bytes, a tenth
 	exits 0 ace-policy $link --cmin 2 --cmax 2 in
-	ace-policy profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
-	ace-policy dynacomm --dt 2s --bandwidth 32bit table |
+	ace-advise profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
+	ace-advise dynacomm --dt 2s --bandwidth 32bit table |
 	    awk '$1 == "backward" && $2 == "optimal" { print $6 }' |
 	    cmp - <(said cuts out | head -n 1)
 }
@@ -68,9 +68,9 @@ link='--cuts --dt 2s --bandwidth 32bit --cmin 1 --cmax 1'
 @test "cuts in the stream: times are smoothed, and a change must be worth it" {
 	five >in0
 	mkshards -s 1 -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
-	    -K layer.seconds=2,8,1.02,7,2.02 >in1
+	    -T 2,8,1.02,7,2.02 >in1
 	mkshards -s 2 -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
-	    -K layer.seconds=2,8,1,7,400 >in2
+	    -T 2,8,1,7,400 >in2
 	for s in 0 1 2; do cat in$s; done >in
 	exits 0 ace-policy -v $link in
 	says 'edge1/1.*cuts: still 3'
@@ -80,38 +80,38 @@ link='--cuts --dt 2s --bandwidth 32bit --cmin 1 --cmax 1'
 @test "cuts in the stream: what is not known, what is wrong" {
 	five >in
 	mkshards >without
-	exits 0 ace-policy -v --cuts --dt 1ms in
+	exits 0 ace-policy -v --cuts 1ms in
 	says 'cuts: bandwidth not known yet'
-	exits 0 ace-policy -v --cuts --dt 1ms --bandwidth 0bit in
+	exits 0 ace-policy -v --cuts 1ms --bandwidth 0bit in
 	says 'cuts: bandwidth not known yet'
-	exits 0 ace-policy -v --cuts --dt 1ms --bandwidth 1Mbit without
+	exits 0 ace-policy -v --cuts 1ms --bandwidth 1Mbit without
 	says 'cuts: times of the layers not known yet'
 	[ -z "$(said cuts out)" ]
 	exits 0 ace-policy -v $link --bandwidth 1e-6bit in
 	says 'takes too long'
 	exits 2 ace-policy --cuts in
-	says '^ace-policy: --cuts needs --dt'
-	exits 2 ace-policy --cuts --dt 1ms --replay in in
-	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,x,4,5 1,2,-3,4,5 1,2,nan,4,5 \
+	says "^ace-policy: --cuts 'in' is not a time"
+	exits 2 ace-policy --cuts 1ms --replay in in
+	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,-3,4,5 1,2,nan,4,5 \
 	    1,2,inf,4,5 1,2,1e9,4,5; do
 		mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
-		    -K layer.seconds=$bad >bad
+		    -T $bad >bad
 		exits 3 ace-policy $link bad
-		says "corrupt: key layer.seconds of 'edge1': not 5 times"
-		exits 3 ace-policy profile bad
+		says 'corrupt: not 5 times of tensors'
+		exits 3 ace-advise profile bad
 	done
-	exits 3 ace-policy profile without
-	says 'unsupported: no shard of .* says what its layers took'
-	mkshards -s 1 -t f:5 -K layer.seconds=1 >other
+	exits 3 ace-advise profile without
+	says 'unsupported: no shard of .* says what its tensors took'
+	mkshards -s 1 -t f:5 -T 1 >other
 	(cat in other) >two
-	exits 3 ace-policy profile two
+	exits 3 ace-advise profile two
 	says mismatch
 	head -c 700 in >short
-	exits 3 ace-policy profile short
+	exits 3 ace-advise profile short
 	# nothing but zeros is no division by zero
-	mkshards -t e:5 -t d:0 -K layer.seconds=0,0 >zero
-	exits 0 ace-policy --cuts --dt 0s --bandwidth 1bit zero
-	exits 0 ace-policy profile zero
+	mkshards -t e:5 -t d:0 -T 0,0 >zero
+	exits 0 ace-policy --cuts 0s --bandwidth 1bit zero
+	exits 0 ace-advise profile zero
 }
 
 @test "an aggregate has the cuts of the device that takes longest" {
@@ -143,7 +143,7 @@ link='--cuts --dt 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	timeout "$HANG" bash -o pipefail -c "'$BUILD/examples/train' $small \
 	    --steps 5 --cuts all --clock --policy --profile table \
 	    --apply back text |
-	    tee made | ace-policy --cuts --dt 1000s --bandwidth 1Mbit |
+	    tee made | ace-policy --cuts 1000s --bandwidth 1Mbit |
 	    tee back >sent"
 	[ "$(said cuts sent | sort -u)" = 1 ]
 	# of the second shard the times are known, the third obeys
@@ -151,7 +151,7 @@ link='--cuts --dt 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	    $2 == "SEND" { printf("%d ", n); n = 0 }')" = "9 9 1 1 1 " ]
 	# the first one does not say how long nothing took
 	[ "$(ace-inspect -v made | grep -c 'compute.seconds=')" -eq 4 ]
-	[ "$(ace-inspect -v made | grep -c 'layer.seconds=')" -eq 4 ]
-	exits 0 ace-policy profile made
+	[ "$(ace-inspect -v made | grep -c '^annotation *tIMe')" -eq 4 ]
+	exits 0 ace-advise profile made
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }

@@ -41,7 +41,7 @@ fence() {
 	code 3 -x 7 -k gauss
 	ace-recv --spool spool sent >receipt
 	exits 5 ace-ack -S state receipt
-	says "step 3 was refused as equivocation"
+	says "step 3: equivocation: other bytes .*--fence"
 	exits 3 balance in0 in1 in2 in3
 }
 
@@ -57,7 +57,7 @@ fence() {
 	deliver 6 -x 9
 	exits 0 balance in0 in1 in2 in5 in6
 	grep -q "exact, 5 inputs up to step 6, 7 accepted" out
-	ace-inspect --verify spool/test/6/edge1.0.aceg
+	ace-inspect --verify spool/test/6/edge1.aceg
 }
 
 @test "what the old incarnation still had on its way is fenced" {
@@ -65,12 +65,12 @@ fence() {
 	fence
 	ace-recv --spool spool zombie >receipt
 	exits 5 ace-ack -S old receipt
-	says "step 5 was refused as fenced: incarnation 0, 1 is known"
-	[ ! -e spool/test/5/edge1.0.aceg ]
+	says "step 5: fenced: incarnation 0, 1 is known"
+	[ ! -e spool/test/5/edge1.aceg ]
 	deliver 5 -x 9
 	exits 0 balance in0 in1 in2 in5
 	# what it had delivered is still a duplicate
-	ace-recv --spool spool -v spool/test/4/edge1.0.aceg 2>err >receipt
+	ace-recv --spool spool -v spool/test/4/edge1.aceg 2>err >receipt
 	says "step 4: duplicate"
 }
 
@@ -123,6 +123,18 @@ fence() {
 	same before/residual state/residual
 }
 
+@test "--fence with what it does not go with: status 2, the incarnation as it was" {
+	mkshards | ace-recv --spool spool >/dev/null
+	find spool | sort >before
+	for o in --publish "--reply aggregate" --once x.aceg; do
+		# shellcheck disable=SC2086 # words
+		exits 2 ace-recv --spool spool --run test --device edge1 \
+		    --fence 0 $o </dev/null
+	done
+	find spool | sort | cmp - before
+	exits 2 ace-recv --spool spool --publish --once </dev/null
+}
+
 @test "damage and other streams: status 3, the state as it was" {
 	lost_disk
 	cp state/residual before
@@ -139,7 +151,7 @@ fence() {
 	mkshards -s 3 -t other:5 | ace-recv --spool spool2 >/dev/null
 	ace-recv --spool spool2 --run test --device edge1 --fence 2 >answer
 	exits 3 ace-ack -S state --fence answer
-	says "mismatch: the state is of another model"
+	says "mismatch: '.*' is of another model"
 	exits 2 ace-recv --spool spool --fence 2
 	says "of what"
 }

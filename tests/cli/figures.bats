@@ -46,6 +46,36 @@ nmse() {
 	[ "$(size one)" -le $((1024 + 68)) ]
 }
 
+# framed FILE: bytes of each frame but DATA's bodies, a line each
+framed() {
+	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
+	my ($o, $n, $all) = (0, 0, 0);
+	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
+		$n = unpack "V", substr $s, $o + 16, 4;
+		my ($t, $k) = (substr($s, $o + 4, 4), 8 * int(($n + 7) / 8));
+		if ($t eq "DATA") {
+			my ($m, $d) = unpack "VV", substr $s, $o + 64;
+			$k = 8 * int((12 + $d + 7) / 8) }
+		$t = "HEAD" if $t =~ /\n/;
+		$all += 64 + $k;
+		print "# $t 64 + $k\n" }
+	print "$all\n"' <"$1"
+}
+
+@test "framing of a small model at q4: at most 1250 bytes with provenance and policy, 950 without" {
+	model="-t embed:64,32 -t hidden.weight:32,96 -t hidden.bias:96"
+	model="$model -t out.weight:64,74 -t out.bias:24"
+	# shellcheck disable=SC2086
+	mkshards $model | ace-score | ace-policy --bandwidth 1Mbit |
+	    ace-compress -c q4 >whole
+	framed whole >&3
+	[ "$(framed whole | tail -n 1)" -le 1250 ]
+	# shellcheck disable=SC2086
+	mkshards $model | ace-compress --no-provenance -c q4 >bare
+	framed bare >&3
+	[ "$(framed bare | tail -n 1)" -le 950 ]
+}
+
 # ratio CODEC LEAST [NMSE]: smaller so many times, with no more error
 ratio() {
 	mkshards -n 4M -k gauss >dense

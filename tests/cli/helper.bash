@@ -103,11 +103,17 @@ flip() {
 # frames FILE: "offset type" of each frame, without checking anything.
 frames() {
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
-	    for ($o = 0; $o + 64 <= length; $o += 64 + 64 * int(($n + 63) / 64)) {
+	    for ($o = 0; $o + 64 <= length; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack("V", substr($_, $o + 16, 4));
 		$t = substr($_, $o + 4, 4);
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
 }
+
+# needs PROGRAM: skip, said, where the machine has none.
+needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
+
+# needs_full: the same for a device that is always full
+needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }
 
 # sanitized: the build has asan; skip what cannot be measured under it.
 sanitized() {
@@ -122,10 +128,11 @@ examples() {
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
-# standard_inputs: what the pages' EXAMPLES take for given, here.
+# standard_inputs [MKSHARDS OPTIONS]: what the pages' EXAMPLES take for given,
+# here.
 standard_inputs() {
-	mkshards -d edge1 -x 1 >edge1.aceg
-	mkshards -d edge2 -x 2 >edge2.aceg
+	mkshards -d edge1 -x 1 "$@" >edge1.aceg
+	mkshards -d edge2 -x 2 "$@" >edge2.aceg
 	safetensors 0 >grad.safetensors
 }
 

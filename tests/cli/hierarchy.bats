@@ -27,7 +27,7 @@ as() { sh -c 'echo $$ >"pid.$0"; exec "$@"' "$@"; }
 # of it dies all leave, and it begins again
 relay() {
 	while [ ! -e stop ]; do
-		as "up$1" ace-aggregate --spool "region$1" --expect 2 --sum \
+		as "up$1" ace-aggregate --spool "region$1" --create --expect 2 --sum \
 		    -d "region$1" --published --sync none |
 		    as "code$1" ace-compress -S "rs$1" -c "$2" --window 4 \
 		    --sync none |
@@ -41,7 +41,7 @@ relay() {
 
 # cloud STEPS
 cloud() {
-	ace-aggregate --spool cloud --expect 2 --steps "$1" --published \
+	ace-aggregate --spool cloud --create --expect 2 --steps "$1" --published \
 	    --sync none | ace-recv --spool cloud --publish --sync none
 	: >stop
 }

@@ -41,7 +41,76 @@ build() {
 	exits 0 root/usr/bin/ace-expand shared.aceg
 
 	build uninstall
-	[ -z "$(find root ! -type d)" ] || { find root ! -type d; false; }
+	# what a system has anyway stays
+	[ "$(cd root/usr && find . | sort | tr '\n' ' ')" = \
+	    ". ./bin ./include ./lib ./share ./share/man " ] ||
+	    { find root; false; }
+}
+
+# completes SHELL CMD...: a shell that finds what was installed, and nothing else
+completes() {
+	command -v "$1" >/dev/null || skip "no $1"
+	HOME=$PWD XDG_DATA_DIRS=$PWD/root/usr/share \
+	    PATH=$PWD/root/usr/bin:$PATH exits 0 timeout "$HANG" "$@"
+}
+
+@test "bash and its completion package load the completions" {
+	sanitized && skip "the same as without"
+	pkg=/usr/share/bash-completion/bash_completion
+	[ -f $pkg ] || skip "no bash-completion"
+	build install
+	for p in root/usr/bin/ace-*; do
+		p=${p##*/}
+		completes bash --norc -c ". $pkg
+		    _completion_loader $p; complete -p $p
+		    COMP_WORDS=($p --he) COMP_CWORD=1 && _ace $p
+		    echo \"\${COMPREPLY[*]}\""
+		[ "$(cat out)" = "complete -o filenames -F _ace $p
+--help" ] || { echo "$p:"; cat out err; false; }
+	done
+}
+
+@test "fish loads the completions" {
+	sanitized && skip "the same as without"
+	build install
+	for p in root/usr/bin/ace-*; do
+		p=${p##*/}
+		completes fish -c "complete -C '$p --verb'
+		    complete -C '$p --verb'"
+		[ "$(cut -f1 out | paste -sd' ')" = "--verbose --verbose" ] ||
+		    { echo "$p:"; cat out err; false; }
+	done
+}
+
+@test "zsh loads the completions" {
+	sanitized && skip "the same as without"
+	build install
+	# at a terminal: a tab, and a key that writes down what then stands there
+	cat >rc <<-'E'
+	fpath=($PWD/root/usr/share/zsh/site-functions $fpath)
+	autoload -Uz compinit
+	compinit -D -u
+	show() { print -r -- $BUFFER >>got; BUFFER=; }
+	zle -N show
+	bindkey '^X' show
+	E
+	cat >z <<-'E'
+	zmodload zsh/zpty
+	zpty z env PS1= TERM=dumb zsh -f -i
+	zpty -w z '. ./rc; : >got'
+	until [[ -e got ]]; do sleep 0.05; done
+	for p in root/usr/bin/ace-*; do
+		zpty -w -n z "${p:t} --verb"$'\t\x18'
+		until grep -q "^${p:t} " got; do
+			zpty -r -t z text
+			sleep 0.05
+		done
+	done
+	E
+	completes zsh -f z
+	for p in root/usr/bin/ace-*; do
+		grep -qx "${p##*/} --verbose *" got || { cat got; false; }
+	done
 }
 
 @test "a header alone is enough for C++" {

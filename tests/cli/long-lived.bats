@@ -22,7 +22,7 @@ edge() {
 
 # cloud STEPS DEVICES ARGS...: and the other end of it
 cloud() {
-	peak kib.aggregate ace-aggregate --spool spool --expect "$2" \
+	peak kib.aggregate ace-aggregate --spool spool --create --expect "$2" \
 	    --steps "$1" --published --sync none "${@:3}" |
 	    peak kib.publish ace-recv --spool spool --publish --sync none
 }
@@ -84,7 +84,7 @@ breaks() {
 	timeout "$HANG" bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
 	other=$!
 	cuts=0
-	for k in 900 5000 2500 100 7777 3000 1200 4444 2000 10000; do
+	for k in 700 3000 1800 100 4000 2200 900 3300 1500 7500; do
 		from=$(at 1)
 		[ "$from" -lt "$n" ] || break
 		# the connection, there, breaks after k bytes
@@ -165,7 +165,7 @@ breaks() {
 		[ $s -eq 1 ] || {
 			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
 			cat in$s >&9
-			wait_for test -e "spool/test/$s/edge2.0.aceg"
+			wait_for test -e "spool/test/$s/edge2.aceg"
 		}
 		timeout "$HANG" ace-aggregate --spool spool --steps 1 --quorum 1 \
 		    --published --sync none |
@@ -184,6 +184,56 @@ breaks() {
 	[ "$(field step back | paste -sd' ')" = "0 1 2" ]
 	exits 0 ace-inspect --conservation -S st2 --spool spool in0 in1 in2
 	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
+}
+
+# closes ARGS...: a step of the spool is closed within a second, or not (124)
+closes() {
+	exits "$1" timeout "${2}" ace-aggregate --no-provenance --spool spool \
+	    --steps 1 "${@:3}"
+}
+
+@test "a spool waits as inputs do: for who is expected, or for the deadline" {
+	for i in 1 2; do
+		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
+	done
+	# there may be more until the deadline, and without it a quorum is enough
+	closes 124 1 --quorum 1 --deadline 1h
+	closes 124 1 --deadline 1h
+	closes 124 1 --expect 3
+	closes 124 1 --expect 3 --quorum 2 --deadline 1h
+	[ ! -e spool/test/0/manifest ]
+	cp -r spool other
+	closes 0 "$HANG" --expect 2 --deadline 1h
+	mv out want
+	rm -r spool
+	mv other spool
+	cp -r spool other
+	closes 0 "$HANG" --quorum 2
+	same out want
+	rm -r spool
+	mv other spool
+	closes 0 "$HANG" --quorum 2 --deadline 100ms
+	same out want
+	exits 2 ace-aggregate --spool spool --quorum 3 --expect 2
+	says "more than"
+}
+
+@test "started again, it counts the deadline from the step's first shard" {
+	for i in 1 2; do
+		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
+	done
+	closes 124 1 --quorum 2 --deadline 1h
+	touch -d '50 minutes ago' spool/test/0/edge2.0.aceg
+	closes 124 1 --quorum 2 --deadline 1h
+	touch -d '61 minutes ago' spool/test/0/edge2.0.aceg
+	closes 5 "$HANG" --quorum 3 --deadline 1h
+	says "quorum not reached: 2 of 3 shards of step 0 after 3600 s"
+	closes 0 "$HANG" --quorum 2 --deadline 1h
+	[ "$(field contributors out)" = edge1,edge2 ]
+	# a clock that was wrong when it came costs one deadline, no more
+	mkshards -s 1 | ace-recv --spool spool >receipt
+	touch -d 'now + 1 day' spool/test/1/*.aceg
+	closes 0 "$HANG" --deadline 100ms
 }
 
 @test "an aggregator killed anywhere, run again: the same bytes" {

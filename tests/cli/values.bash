@@ -17,28 +17,51 @@ each() {
 		&$t or die "value $i: @v\n" }' "$@"
 }
 
-# shards FILE: what SHRD and SEND say, a line each:
-#   NAME=VALUE... of every key, then the fields, then those of SEND
+# shards FILE: what SHRD, mEMb and SEND say, a line each:
+#   [contributors=NAME,NAME...] NAME=VALUE... of every key, then the fields,
+#   then those of SEND
 shards() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
-	my ($o, $n) = (0);
-	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+	my ($o, $n, $line) = (0);
+	sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
+		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
+			my ($l, $m) = ($t >> 4, $t & 15); my $c;
+			if ($l == 15) { do { $c = ord substr($p, $i++, 1);
+				$l += $c } while $c == 255 }
+			$y .= substr($p, $i, $l); $i += $l;
+			last if $i >= length $p;
+			my $d = unpack("v", substr($p, $i)); $i += 2;
+			if ($m == 15) { do { $c = ord substr($p, $i++, 1);
+				$m += $c } while $c == 255 }
+			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
+	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack "V", substr $s, $o + 16, 4;
 		my ($t, $p) = (substr($s, $o + 4, 4), substr $s, $o + 64, $n);
 		if ($t eq "SHRD") {
-			for (my $i = 192; $i < $n;) {
+			$line = "";
+			my ($f, $i, %f) = (unpack("V", substr $p, 76), 88);
+			for (0 .. 7) {
+				next unless $f >> $_ & 1;
+				$f{$_} = unpack "Q<", substr $p, $i;
+				$i += $_ == 1 || $_ == 2 || $_ == 6 ? 16 : 8 }
+			while ($i < $n) {
 				my ($k, $v) = unpack "vv", substr $p, $i, 4;
-				print substr($p, $i + 4, $k), "=",
-				    substr($p, $i + 4 + $k, $v), " ";
+				$line .= substr($p, $i + 4, $k) . "=" .
+				    substr($p, $i + 4 + $k, $v) . " ";
 				$i += 4 + $k + $v }
-			printf "step=%d base=%d weight=%.9g samples=%d kind=%d " .
-			    "flags=%d n=%d ", unpack("Q<", substr $p, 32),
-			    unpack("Q<", substr $p, 48),
-			    unpack("d<Q<VVV", substr $p, 104)
+			$line .= sprintf "step=%d base=%d weight=%.9g " .
+			    "samples=%d kind=%d flags=%d n=%d ",
+			    unpack("Q<", substr $p, 32), $f{0} // 0,
+			    unpack("d<", substr $p, 56), $f{3} // 0,
+			    unpack("VVV", substr $p, 64)
+		} elsif ($t eq "mEMb") {
+			$p = unlz4($p) if ord(substr $s, $o + 8, 1) & 1;
+			$line = "contributors=" .
+			    join(",", unpack "x8(v/a)*", $p) . " $line"
 		} elsif ($t eq "SEND") {
 			my @f = unpack "VVQ<Q<Q<a16d<d<f<VQ<", $p;
-			print "records=$f[1] nonzero=$f[2] dropped=$f[10] " .
-			    "status=$f[9]\n" } }' <"$1"
+			print "${line}records=$f[1] nonzero=$f[2] " .
+			    "dropped=$f[10] status=$f[9]\n" } }' <"$1"
 }
 
 # field NAME FILE: one of them, of every shard
@@ -48,7 +71,7 @@ field() { shards "$2" | grep -oE "(^| )$1=[^ ]*" | sed 's/.*=//'; }
 digest() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n) = (0);
-	for (; $o + 64 <= length $s; $o += 64 + 64 * int(($n + 63) / 64)) {
+	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack "V", substr $s, $o + 16, 4;
 		print unpack("H32", substr $s, $o + 64 + 32, 16), "\n"
 		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"

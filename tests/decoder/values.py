@@ -277,6 +277,7 @@ def decode(codec, body, n, group):
     if n == 0:
         need(len(body) == 0, 'not empty')
         return []
+    need(codec < len(CODECS), 'codec')
     out = CODECS[codec](body, n, group)
     need(codec < 4 or all(map(math.isfinite, out)), 'not finite')
     return out

@@ -366,7 +366,7 @@ test_names(void)
 	};
 	struct codec_plan p;
 	struct err e;
-	char s[32];
+	char s[CODEC_TEXT];
 	size_t i;
 
 	for (i = 0; specs[i] != NULL; i++)

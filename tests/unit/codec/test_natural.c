@@ -28,6 +28,16 @@ test_figures(void)
 }
 
 static void
+test_noise(void)
+{
+	size_t i;
+
+	for (i = 0; i < 16384; i++)
+		t.x[i] = 0.375f;
+	trip_noise(&t, "natural", 16384);
+}
+
+static void
 test_known(void)
 {
 	static const float x[4] = { 4, -0.5f, 0, 2 };
@@ -78,6 +88,7 @@ main(void)
 	test_figures();
 	trip_gauss(&t, 2, 3000, 1);
 	trip_unbiased(&t, "natural", 3000, 400);
+	test_noise();
 	test_known();
 	test_lies();
 	buf_release(&t.body);

@@ -41,6 +41,16 @@ test_figures(void)
 }
 
 static void
+test_noise(void)
+{
+	size_t i;
+
+	for (i = 0; i < 16384; i++)
+		t.x[i] = i % 320 == 0 ? 1 : 0.5f;
+	trip_noise(&t, "tern", 16384);
+}
+
+static void
 test_known(void)
 {
 	static const float x[6] = { 1, -1, 0, 0.25f, 1, -1 };
@@ -92,6 +102,7 @@ main(void)
 	test_figures();
 	trip_gauss(&t, 2, 3000, 1);
 	trip_unbiased(&t, "tern", 3000, 400);
+	test_noise();
 	test_known();
 	test_lies();
 	buf_release(&t.body);

@@ -118,6 +118,41 @@ test_f16(void)
 	ok(t.y[1] == 0x1.ffcp127f, "the largest f32 stays finite");
 }
 
+/* What is printed is read as the same f32, with as few digits as do it. */
+static void
+test_printed(void)
+{
+	struct codec_plan p, q;
+	char text[CODEC_TEXT], want[48];
+	uint32_t r[4], i;
+	int good = 1, nine = 0;
+
+	for (i = 0; i < 20000; i++) {
+		rng_block(8, 0, 0, i, r);
+		p.arg = bytes_f32(r[0] % 0x7f000000 + 1);
+		(void)snprintf(want, sizeof(want), "threshold:%.17g",
+		    (double)p.arg);
+		good &= codec_parse(want, &p, NULL) == 0 &&
+		    bytes_u32(p.arg) == r[0] % 0x7f000000 + 1 &&
+		    codec_parse(codec_format(&p, text), &q, NULL) == 0 &&
+		    bytes_u32(q.arg) == bytes_u32(p.arg);
+		(void)snprintf(want, sizeof(want), "threshold:%.8g",
+		    (double)p.arg);
+		nine += codec_parse(want, &q, NULL) < 0 ||
+		    bytes_u32(q.arg) != bytes_u32(p.arg);
+	}
+	ok(good, "a threshold is printed as it is read");
+	ok(nine > 100, "%d of 20000 need nine digits", nine);
+	ok(codec_parse("threshold:0.25", &p, NULL) == 0 &&
+	    strcmp(codec_format(&p, text), "threshold:0.25") == 0 &&
+	    codec_parse("threshold:0.1", &p, NULL) == 0 &&
+	    strcmp(codec_format(&p, text), "threshold:0.1") == 0,
+	    "and no longer than needed");
+	ok(codec_parse("threshold", &p, NULL) == -ERR_USAGE &&
+	    codec_parse("threshold:", &p, NULL) == -ERR_USAGE,
+	    "a threshold needs its T");
+}
+
 static void
 test_picks(void)
 {
@@ -249,6 +284,7 @@ main(void)
 	test_clusters();
 	test_sparseloco();
 	test_f16();
+	test_printed();
 	test_picks();
 	test_levels();
 	test_kinds();

@@ -106,6 +106,41 @@ trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 	free(mean);
 }
 
+/* How many of n values at distance d from each other came out differently, and
+ * of the same place in two groups: the noise repeats nowhere.  t->x: values that
+ * go up or down with the same chance, in places that do not matter. */
+static inline void
+trip_noise(struct trip *t, const char *spec, size_t n)
+{
+	static const size_t apart[] = { 1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256,
+	    320, 512, 640, 1024, 4096 };
+	float *was = calloc(n, sizeof(*was));
+	size_t i, k, same, worst = 0;
+
+	if (was == NULL)
+		exit(1);
+	(void)trip(t, spec, n);
+	memcpy(was, t->y, n * sizeof(*was));
+	for (k = 0; k < sizeof(apart) / sizeof(apart[0]); k++) {
+		for (i = apart[k], same = 0; i < n; i++)
+			same += t->y[i] == t->y[i - apart[k]];
+		worst = same > worst ? same : worst;
+	}
+	for (k = 0; k < 3; k++) {
+		t->ctx.group += k == 0;
+		t->ctx.step += k == 1;
+		t->ctx.seed += k == 2;
+		(void)trip(t, spec, n);
+		for (i = 0, same = 0; i < n; i++)
+			same += t->y[i] == was[i];
+		worst = same > worst ? same : worst;
+		memcpy(was, t->y, n * sizeof(*was));
+	}
+	ok(worst < n * 6 / 10, "%s: the noise repeats nowhere (%zu of %zu the "
+	    "same)", spec, worst, n);
+	free(was);
+}
+
 /* 1 when exactly these bytes are refused for n values. */
 static inline int
 trip_refused(const struct trip *t, uint32_t codec, uint8_t param,

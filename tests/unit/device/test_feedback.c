@@ -126,16 +126,16 @@ sender(struct feedback *f, struct reader *in, const float *g,
 	struct codec_ctx ctx;
 	struct buf body = BUF_INIT;
 	struct writer *w;
-	float a[G], dec[G];
+	float a[G], u[G], dec[G];
 	uint32_t k;
 	int r;
 
-	if ((r = feedback_begin(f, in, e)) != 0)
+	if ((r = feedback_begin(f, reader_shard(in), reader_schema(in), e)) != 0)
 		return r < 0 ? r : -99;
 	for (k = 0; k < schema.ngroups; k++) {
 		schema_span(&schema, k, &span);
 		if ((r = feedback_target(f, k, g + span.offset, span.n, a,
-		    e)) != 0)
+		    u, e)) != 0)
 			break;
 		values_ctx(&schema, reader_shard(in), k, &ctx);
 		body.n = 0;
@@ -145,17 +145,16 @@ sender(struct feedback *f, struct reader *in, const float *g,
 		if ((r = codec_encode(pl, &ctx, a, span.n, &body, &c.param,
 		    e)) < 0 || (r = codec_decode(pl->codec, c.param, &ctx,
 		    body.p, body.n, dec, span.n, e)) < 0 ||
-		    (r = feedback_settle(f, k, a, span.n,
+		    (r = feedback_settle(f, k, a, u, span.n,
 		    (reader_shard(in)->step + k) % 3 == 0 ? NULL : &c, e)) < 0)
 			break;
 	}
 	buf_release(&body);
-	if (r != 0 || (r = feedback_commit(f, reader_shard(in)->step,
-	    e)) < 0)
+	if (r != 0)
 		return r;
 	(void)io_create_mem(wire, e);
 	(void)writer_open(&w, *wire, &o, e);
-	if ((r = feedback_send(f, reader_shard(in)->step, w, e)) == 0)
+	if ((r = feedback_commit(f, reader_shard(in)->step, w, e)) == 0)
 		r = writer_finish(w, e);
 	{
 		static unsigned char copy[1 << 16];
@@ -209,12 +208,12 @@ breach(const struct feedback_opts *o, const struct books *b)
 
 	for (i = 0; i < N; i++) {
 		u = b->g[i];
-		if (o->kind == FEEDBACK_MOMENTUM)
+		if (o->kind == COMPENSATE_MOMENTUM)
 			u = (float)((float)u + (float)((float)o->momentum *
 			    b->s0[i]));
-		want = o->kind == FEEDBACK_EF21 ? (double)b->s1[i] :
+		want = o->kind == COMPENSATE_EF21 ? (double)b->s1[i] :
 		    (double)((float)u + (float)((float)o->gamma * b->e0[i]));
-		got = o->kind == FEEDBACK_EF21 ? (double)b->r[i] :
+		got = o->kind == COMPENSATE_EF21 ? (double)b->r[i] :
 		    (double)b->r[i] + b->e1[i];
 		size = fmax(fabs(want), fabs((double)b->r[i]));
 		if (want != got && fabs(want - got) / size > worst)
@@ -244,7 +243,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 	struct books b;
 	double worst = 0;
 	uint64_t step;
-	int r, same = 1, side = o->kind != FEEDBACK_EF;
+	int r, same = 1, side = o->kind != COMPENSATE_EF;
 
 	memset(&b, 0, sizeof(b));
 	r = codec_parse(codec, &pl, &e);
@@ -263,10 +262,10 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 		    &e)) != 0)
 			break;
 		(void)snprintf(name, sizeof(name), "%s.%llu",
-		    o->kind == FEEDBACK_MOMENTUM ? "momentum" : "history",
+		    o->kind == COMPENSATE_MOMENTUM ? "momentum" : "history",
 		    (unsigned long long)step);
 		if (side && (r = load(dir, name, SHARD_HISTORY, b.s1, stamp,
-		    &e)) == 0 && o->kind != FEEDBACK_MOMENTUM) {
+		    &e)) == 0 && o->kind != COMPENSATE_MOMENTUM) {
 			r = load(cache_dir, "history", SHARD_HISTORY, b.r,
 			    stamp2, &e);
 			same &= strcmp(stamp, stamp2) == 0;
@@ -276,7 +275,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 	}
 	ok(r == 0 && worst <= allow, "%s with %s: r + e' = a within %g (%s)",
 	    feedback_names[o->kind], codec, worst, ERR_MSG(&e));
-	if (side && o->kind != FEEDBACK_MOMENTUM)
+	if (side && o->kind != COMPENSATE_MOMENTUM)
 		ok(same, "%s with %s: both sides hold the same history",
 		    feedback_names[o->kind], codec);
 	feedback_free(f);
@@ -290,7 +289,7 @@ main(void)
 	static const char *const exact[] = { "f32", "f16", "bf16", NULL };
 	static const char *const lossy[] = { "q8", "q4", "sign", "topk:0.1",
 	    NULL };
-	struct feedback_opts o = { .kind = FEEDBACK_EF, .gamma = 1,
+	struct feedback_opts o = { .kind = COMPENSATE_EF, .gamma = 1,
 	    .momentum = 0.9, .decay = 0.8, .sync = IO_SYNC_NONE };
 	int i, k;
 
@@ -299,14 +298,14 @@ main(void)
 	(void)snprintf(cache_dir, sizeof(cache_dir), "%s.cache", dir);
 	make_schema();
 	for (k = 0; k < 4; k++) {
-		o.kind = (enum feedback_kind)k;
+		o.kind = (enum compensate_kind)k;
 		for (i = 0; exact[i] != NULL; i++)
-			try_variant(&o, exact[i], o.kind == FEEDBACK_CACHE ?
+			try_variant(&o, exact[i], o.kind == COMPENSATE_CACHE ?
 			    0x1p-23 : 0);
 		for (i = 0; lossy[i] != NULL; i++)
 			try_variant(&o, lossy[i], 0x1p-23);
 	}
-	o.kind = FEEDBACK_EF;
+	o.kind = COMPENSATE_EF;
 	o.gamma = 0.95;
 	try_variant(&o, "topk:0.1", 0x1p-23);
 	schema_release(&schema);

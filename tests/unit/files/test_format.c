@@ -224,7 +224,7 @@ test_inexact(void)
 	o.round = 0;
 	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
 	ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "unsupported: tensor 'w' [1] in 'f': "
-	    "i32 16777217 is not exact in f32") == 0, "refused: %s", ERR_MSG(&e));
+	    "i32 16777217 is not exact in f32 (--round)") == 0, "refused: %s", ERR_MSG(&e));
 	format_close(s);
 	o.round = 1;
 	err_clear(&e);

@@ -69,7 +69,7 @@ test_parse_bad(void)
 		"{'descr': '<f4', 'fortran_order': False, "
 		    "'shape': (1,1,1,1,1,1,1,1,1)}\n"
 	}, *const other[] = {
-		"'|O'", "'O'", "[('a', '<f4'), ('b', 'O')]", "'<c8'", "'|b1'", "'<u4'",
+		"'|O'", "'O'", "[('a', '<f4'), ('b', 'O')]", "'<c8'", "'|c1'", "'<u4'",
 		"'|V2'", "'=f4'", "'<f16'", "'|S7'", "'<M8[ns]'"
 	};
 	struct npy_head h;

@@ -95,7 +95,7 @@ static const struct {
 	{ "{\"__metadata__\":{\"a\":1}}", 0, "corrupt",
 	    "metadata that is no string" },
 	{ "{\"__metadata__\":7}", 0, "corrupt", "metadata that is no object" },
-	{ "{" ENTRY("a", "F8_E4M3", "[4]", "0", "4") "}", 4, "unsupported",
+	{ "{" ENTRY("a", "F8_E8M0", "[4]", "0", "4") "}", 4, "unsupported",
 	    "a dtype we do not have" },
 	{ "{" ENTRY("a", "f32", "[1]", "0", "4") "}", 4, "unsupported",
 	    "a dtype in lower case" },

@@ -26,15 +26,29 @@ write_two(int fd)
 {
 	struct ace_error e = { 0, "" };
 	struct ace_writer *w = ace_writer_new(fd, "test", &e);
+	struct ace_shard s = ACE_SHARD_INIT;
+	double took[2] = { 0.5, 1 };
 
+	s.step = 2;
 	ok(w != NULL && ace_write_tensors(w, &one, 1, 0, &e) == 0, "a writer");
 	ok(ace_write_key(w, "model.norm", "12.5", &e) == 0 &&
 	    ace_write_key(w, "x", "1", &e) == 0 &&
 	    ace_write_key(w, "x", NULL, &e) == 0, "a key, and one taken back");
 	ok(ace_write_key(w, "Not a key", "1", &e) == -2 && e.code == 2,
 	    "a wrong key is wrong use: %s", e.message);
-	ok(put(w, 0, &e) == 0 && put(w, 1, &e) == 0 &&
-	    ace_writer_close(w, &e) == 0, "two shards");
+	ok(put(w, 0, &e) == 0 && put(w, 1, &e) == 0, "two shards");
+	ok(ace_write_times(w, took, 1, &e) == -2, "times of no shard: %s",
+	    e.message);
+	ok(ace_write_shard(w, &s, &e) == 0 &&
+	    ace_write_times(w, took, 2, &e) == -2, "%s", e.message);
+	took[0] = -1;
+	ok(ace_write_times(w, took, 1, &e) == -2, "%s", e.message);
+	took[0] = 0.5;
+	ok(ace_write_times(w, took, 1, &e) == 0 &&
+	    ace_write_values(w, values, 3, &e) == 0 &&
+	    ace_write_times(w, took, 1, &e) == -2 &&
+	    ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0,
+	    "times before the values: %s", e.message);
 	ace_writer_free(w);
 }
 

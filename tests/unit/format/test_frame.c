@@ -48,8 +48,8 @@ test_layout(void)
 
 	frame_encode(&sample, p);
 	ok(memcmp(p, "\xac" "ACEDATA", 8) == 0, "sync and type");
-	ok(bytes_le16(p + 8) == 0 && p[10] == 8 && p[11] == 1,
-	    "flags, length, version");
+	ok(bytes_le16(p + 8) == 0 && p[10] == 1 && p[11] == 8,
+	    "flags, version, length");
 	ok(bytes_le32(p + 12) == 7 && bytes_le32(p + 16) == 100 &&
 	    bytes_le32(p + 20) == 100, "sequence and lengths");
 	ok(bytes_le64(p + 24) == 0x1122334455667788u &&
@@ -77,13 +77,22 @@ test_checks(void)
 		p[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
 	ok(wrong == 0, "each of 512 flipped bits is corrupt, not unsupported");
-	p[11] = 2;
+	p[10] = 2;
 	seal(p);
 	ok(says(p, "unsupported"), "%s", ERR_MSG(&e));
+	ok(frame_unknown(p), "whole, but not known");
 	frame_encode(&sample, p);
-	p[10] = 9;
+	p[11] = 9;
 	seal(p);
 	ok(says(p, "unsupported"), "%s", ERR_MSG(&e));
+	p[10] = 8;
+	p[11] = 1;
+	seal(p);
+	ok(says(p, "unsupported: a draft"), "%s", ERR_MSG(&e));
+	frame_encode(&sample, p);
+	ok(!frame_unknown(p), "a header of this version is known");
+	p[60] ^= 1;
+	ok(!frame_unknown(p), "and one that is damaged says nothing");
 	frame_encode(&sample, p);
 	p[8] = 2;
 	seal(p);
@@ -140,8 +149,8 @@ test_names(void)
 	ok(frame_safe_to_copy(FRAME_POLI) && frame_safe_to_copy(FRAME_PROV) &&
 	    !frame_safe_to_copy(FRAME_STAT) && !frame_safe_to_copy(FRAME_PLAN),
 	    "last letter");
-	ok(frame_padding(0) == 0 && frame_padding(1) == 63 &&
-	    frame_padding(64) == 0 && frame_padding(65) == 63, "padding");
+	ok(frame_padding(0) == 0 && frame_padding(1) == 7 &&
+	    frame_padding(64) == 0 && frame_padding(65) == 7, "padding");
 }
 
 int

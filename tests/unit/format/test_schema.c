@@ -167,7 +167,7 @@ decode(const unsigned char *p, size_t n, uint64_t most)
 	if (n != 0)
 		memcpy(q, p, n);
 	err_clear(&e);
-	r = schema_decode(&s, q, n, most, &e);
+	r = schema_decode(&s, q, n, most, n, &e);
 	if (r == 0 && (schema_encode(&s, &b, &e) < 0 || b.n != n ||
 	    memcmp(b.p, p, n) != 0))
 		r = -99;

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "format/array.h"
 #include "pipe/gather.h"
 #include "format/writer.h"
 
@@ -112,7 +113,7 @@ once(char **list, size_t n, uint64_t expect, char out[256])
 
 	err_clear(&e);
 	out[0] = '\0';
-	if ((r = gather_open(&g, list, n, expect, &o, &e)) == 0)
+	if ((r = gather_open(&g, list, n, expect, -1, &o, &e)) == 0)
 		r = step(g, out);
 	gather_free(g);
 	return r;
@@ -197,7 +198,7 @@ test_steps(void)
 	make(2, mixed, 4);
 	for (i = 0; i < 2; i++) {
 		err_clear(&e);
-		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, &o, &e);
+		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, -1, &o, &e);
 		ok(step(g, one) == 1 && strstr(one, "a=1 ") != NULL &&
 		    strstr(one, "b=3 ") != NULL, "step 1: %s%s", one, ERR_MSG(&e));
 		ok(step(g, two) == 1 && strstr(two, "a=2 ") != NULL &&
@@ -206,7 +207,7 @@ test_steps(void)
 		gather_free(g);
 	}
 	make(1, b, 1);
-	(void)gather_open(&g, path, 2, 0, &o, &e);
+	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
 	ok(step(g, one) == 1 && step(g, two) == -ERR_REFUSED,
 	    "one ends before the other: %s", ERR_MSG(&e));
 	gather_free(g);
@@ -218,18 +219,24 @@ test_members(void)
 	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
 	static const struct spec a[] = { { "a", "run", 3, 1, 8, 0 } };
 	struct reader_opts o = { 0, NULL };
-	struct text_kv kv = TEXT_KV_INIT;
+	struct array_names l = ARRAY_NAMES_INIT;
+	struct buf b2 = BUF_INIT;
 	struct gather *g;
 	char out[256];
 
 	make(0, b, 1);
 	make(1, a, 1);
 	err_clear(&e);
-	(void)gather_open(&g, path, 2, 0, &o, &e);
-	ok(step(g, out) == 1 && gather_members(g, &kv, &e) == 0 &&
-	    strcmp(text_get(&kv, SHARD_KEY_MEMBERS), "a,b") == 0,
+	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
+	ok(step(g, out) == 1 && gather_members(g, &l, &e) == 0 &&
+	    array_put_names(&l, &b2, &e) == 0 && l.n == 2 &&
+	    strcmp(l.p[0], "a") == 0 && strcmp(l.p[1], "b") == 0,
 	    "members, sorted");
-	text_release(&kv);
+	array_release(&l);
+	ok(array_get_names(&l, b2.p, b2.n, &e) == 0 && l.n == 2 &&
+	    strcmp(l.p[1], "b") == 0, "and back");
+	array_release(&l);
+	buf_release(&b2);
 	gather_free(g);
 }
 

@@ -102,14 +102,15 @@ group(struct feedback *f, struct reader *in, const struct codec_plan *pl,
 	struct feedback_code c;
 	struct schema_span span;
 	struct codec_ctx ctx;
-	float a[G];
+	float a[G], u[G];
 	size_t at;
 	int r;
 
 	schema_span(&schema, k, &span);
 	at = span.offset;
 	memset(b->dec + at, 0, span.n * sizeof(float));
-	r = feedback_target(f, k, b->g + at, span.n, b->a + at, e);
+	r = feedback_target(f, k, b->g + at, span.n, b->a + at, u,
+	    e);
 	if (r != 0)
 		return r;
 	memcpy(a, b->a + at, span.n * sizeof(float));
@@ -121,7 +122,7 @@ group(struct feedback *f, struct reader *in, const struct codec_plan *pl,
 	c.body = &body;
 	c.dec = b->dec + at;
 	if (r == 0)
-		r = feedback_settle(f, k, a, span.n, &c, e);
+		r = feedback_settle(f, k, a, u, span.n, &c, e);
 	buf_release(&body);
 	return r;
 }
@@ -176,17 +177,22 @@ step(struct feedback *f, const struct codec_plan *pl, uint64_t t, int exact,
     struct books *b, struct err *e)
 {
 	static unsigned char copy[8192];
+	struct writer_opts o = { "test", NULL, 0 };
 	struct reader *in = NULL;
+	struct writer *w = NULL;
+	struct io *wire;
 	uint32_t k;
 	int r;
 
 	gradient(t, b->g);
 	if ((r = announce(t, copy, sizeof(copy), &in, e)) == 0)
-		r = feedback_begin(f, in, e);
+		r = feedback_begin(f, reader_shard(in), reader_schema(in), e);
 	for (k = 0; k < schema.ngroups && r == 0; k++)
 		r = group(f, in, pl, k, b, e);
-	if (r == 0)
-		r = feedback_commit(f, t, e);
+	if (r == 0 && (r = io_create_mem(&wire, e)) == 0 &&
+	    (r = writer_open(&w, wire, &o, e)) == 0)
+		r = feedback_commit(f, t, w, e);
+	writer_free(w);
 	reader_free(in);
 	if (r == 0 && (r = load(b->e1, e)) == 0)
 		check(b, exact);

@@ -134,7 +134,7 @@ survey(struct err *e)
 	(void)reader_open(&r, io, NULL, e);
 	while ((k = reader_next(r, e)) > 0) {
 		if (k == READER_HEAD)
-			schema_from[++stream] = (size_t)reader_offset(r) + 128;
+			schema_from[++stream] = (size_t)reader_offset(r) + 64 + 56;
 		if (k != READER_SHARD || n == ALL)
 			continue;
 		from[n] = (size_t)reader_offset(r);

@@ -1,112 +1,225 @@
+/*
+ * The plan is one number and its exceptions.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "../tap.h"
-#include "base/err.h"
 #include "base/rng.h"
-#include "codec/measure.h"
+#include "codec/estimate.h"
 #include "sync/allot.h"
+#include "sync/knapsack.h"
 
-enum { GROUPS = 6, N = 4096, LEVELS = 6 };
+enum { N = 40, SIZE = 4096 };
 
-static float x[GROUPS][N];
-static struct stat_group stat[GROUPS];
-static struct codec_plan plan[LEVELS];
+static struct stat_group stat[N];
+static float weight[N];
+static uint8_t dense[N];
+static struct codec_plan plan[N];
+static const struct codec_plan other[] = { { CODEC_Q8, 0, 0 },
+    { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
 
 static void
-setup(void)
+no_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 {
-	static const char *const names[LEVELS] = { "none", "topk:0.01",
-	    "topk:0.1", "q4", "q8", "f32" };
-	uint32_t r[4];
-	size_t g, i;
+	(void)arg;
+	*ctx = (struct codec_ctx){ 1, 1, g, 64, 0 };
+}
 
-	for (i = 0; i < LEVELS; i++)
-		(void)codec_parse(names[i], &plan[i], NULL);
-	for (g = 0; g < GROUPS; g++) {
-		for (i = 0; i < N; i++) {
-			rng_block(1, 2, (uint32_t)g, (uint32_t)i, r);
-			x[g][i] = g == 5 ? 0 : (float)(pow(4, (double)g) *
-			    ((double)r[0] / 4294967296.0 - 0.5));
-		}
-		(void)stat_group_of(x[g], N, &stat[g]);
+/* n values of group g, about normal. */
+static void
+group(uint32_t g, size_t n, double sigma)
+{
+	static float x[SIZE];
+	uint32_t r[4];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		rng_block(7, 0, g, (uint32_t)i, r);
+		x[i] = (float)(sigma * ((double)r[0] + r[1] + r[2] + r[3] -
+		    0x1p33) / 0x1p31);
 	}
+	(void)stat_group_of(x, n, &stat[g]);
+	weight[g] = 1;
+	dense[g] = 0;
 }
 
 static void
-rows(struct allot *a, int dense)
+layered(void)
 {
-	struct codec_ctx ctx = { 1, 1, 0, 64, 0 };
+	uint32_t g;
+
+	for (g = 0; g < N; g++)
+		group(g, SIZE, pow(10, -(double)(g * 7 % 10) / 3));
+}
+
+static struct allot
+of(double budget)
+{
+	struct allot a = { .n = N, .stat = stat, .weight = weight,
+	    .dense = dense, .other = other, .m = 3, .budget = budget,
+	    .ctx = no_ctx, .plan = plan };
+
+	return a;
+}
+
+static size_t
+count(uint32_t codec)
+{
+	size_t g, n = 0;
+
+	for (g = 0; g < N; g++)
+		n += plan[g].codec == codec;
+	return n;
+}
+
+static void
+test_step(void)
+{
+	double budget, was = HUGE_VAL, price = HUGE_VAL;
+	struct allot a;
+	size_t g, odd;
+	int off = 0, rise = 0;
+
+	layered();
+	for (budget = 2000; budget < 100e3; budget *= 2) {
+		a = of(budget);
+		if (allot_plan(&a, NULL) < 0)
+			off = 1;
+		for (odd = g = 0; g < N; g++)
+			odd += plan[g].codec == CODEC_ECQ &&
+			    !(fabs((double)plan[g].arg / a.step - 1) < 1e-6);
+		off |= odd != 0 || count(CODEC_ECQ) < N / 2 ||
+		    fabs(a.bytes / budget - 1) > 0.04;
+		rise |= !(a.dist < was) || !(a.price < price);
+		was = a.dist;
+		price = a.price;
+	}
+	ok(!off, "one step for all, at which the budget is foretold");
+	ok(!rise, "more bytes: less error, and each is worth less");
+}
+
+static void
+test_weight(void)
+{
+	struct allot a;
+	size_t g;
+	int off = 0;
+
+	layered();
+	for (g = 0; g < N; g++)
+		weight[g] = g % 2 ? 1.0f : 0.25f;
+	a = of(40e3);
+	(void)allot_plan(&a, NULL);
+	for (g = 0; g < N; g++)
+		off |= plan[g].codec == CODEC_ECQ && !(fabs((double)plan[g].arg /
+		    (a.step * (g % 2 ? 1 : 2)) - 1) < 1e-6);
+	ok(!off, "a quarter of the weight: twice the step");
+	weight[3] = 0;
+	stat[5] = (struct stat_group){ .n = SIZE };
+	a = of(40e3);
+	(void)allot_plan(&a, NULL);
+	ok(plan[3].codec == CODEC_NONE && plan[5].codec == CODEC_NONE,
+	    "no weight, no energy: not sent");
+}
+
+/* The price is what a byte more buys. */
+static void
+test_price(void)
+{
+	struct allot a, b;
+
+	layered();
+	a = of(40e3);
+	(void)allot_plan(&a, NULL);
+	b = of(40.8e3);
+	(void)allot_plan(&b, NULL);
+	ok(fabs((a.dist - b.dist) / (b.bytes - a.bytes) / a.price - 1) < 0.25,
+	    "the price, %.3g, is what a byte more buys, %.3g", a.price,
+	    (a.dist - b.dist) / (b.bytes - a.bytes));
+}
+
+static void
+test_dense(void)
+{
+	struct allot a;
 	size_t g;
 
-	for (g = 0; g < GROUPS; g++)
-		allot_group(a, g, &stat[g], 1, 1, dense && g == 0, &ctx);
+	layered();
+	for (g = 0; g < 4; g++) {
+		group((uint32_t)g, 96, 1e-3);
+		dense[g] = 1;
+	}
+	a = of(60e3);		/* 4 * 102 and entries */
+	(void)allot_plan(&a, NULL);
+	ok(a.floor && codec_dense(&plan[0]) && codec_dense(&plan[3]),
+	    "norms stay dense where they take less than a fiftieth");
+	a = of(10e3);
+	(void)allot_plan(&a, NULL);
+	ok(!a.floor && !codec_dense(&plan[0]), "and not where they take more");
+	ok(plan[0].codec != CODEC_ECQ || fabs((double)plan[0].arg * 2 /
+	    a.step - 1) < 1e-6, "then at half the step");
+	a = of(10);
+	(void)allot_plan(&a, NULL);
+	ok(a.sent == 0 && a.bytes == 0 && a.dist == a.energy,
+	    "too little for any group");
+	a = of(-100);
+	(void)allot_plan(&a, NULL);
+	ok(a.sent == 0, "less than nothing");
 }
 
-static int
-measure_wanted(struct allot *a, struct measure *m)
+static void
+test_exceptions(void)
 {
-	struct codec_ctx ctx = { 1, 1, 0, 64, 0 };
-	size_t g, len;
-	double error;
-	int l, n = 0;
+	struct allot a;
+	size_t g;
 
-	for (g = 0; g < GROUPS; g++)
-		while ((l = allot_wants(a, g)) >= 0) {
-			if (measure_group(m, &plan[l], &ctx, x[g], N, &len,
-			    &error, NULL) < 0)
-				return -1;
-			allot_measured(a, g, (size_t)l, len, error);
-			n++;
-		}
-	return n;
+	layered();
+	for (g = 0; g < 8; g++)
+		group((uint32_t)g, 12, 1);
+	a = of(130e3);
+	(void)allot_plan(&a, NULL);
+	ok(plan[0].codec != CODEC_ECQ && count(CODEC_ECQ) > 20,
+	    "a dozen values at a high rate: another codec (%u)",
+	    (unsigned)plan[0].codec);
+	a = of(1e9);
+	(void)allot_plan(&a, NULL);
+	ok(a.dist <= 1e-6 * a.energy && a.bytes <= 4.1 * N * SIZE,
+	    "more than enough");
+	memset(stat, 0, sizeof(stat));
+	a = of(1000);
+	(void)allot_plan(&a, NULL);
+	ok(a.sent == 0 && a.dist == 0, "a shard of zeros");
+}
+
+static void
+test_knapsack(void)
+{
+	struct allot a;
+
+	layered();
+	a = of(60e3);
+	ok(knapsack_plan(&a, NULL) == 0 && a.bytes <= 60e3 && a.bytes > 50e3 &&
+	    count(CODEC_ECQ) == 0 && count(CODEC_NONE) > 0 && a.sent > 5,
+	    "levels without a step: within, none, q8, ... (%.0f bytes)",
+	    a.bytes);
+	dense[9] = 1;
+	a = of(60e3);
+	(void)knapsack_plan(&a, NULL);
+	ok(codec_dense(&plan[9]), "norms dense");
+	a = of(100);
+	ok(knapsack_plan(&a, NULL) == 0 && a.sent == 0 && !a.floor,
+	    "unless there is too little for that");
 }
 
 int
 main(void)
 {
-	struct allot *a = NULL;
-	struct measure m = MEASURE_INIT;
-	struct err e = ERR_INIT;
-	int rounds, r;
-
-	setup();
-	ok(allot_new(&a, plan + 1, 2, 1, &e) == -ERR_USAGE,
-	    "the first level is none");
-	if (allot_new(&a, plan, LEVELS, GROUPS, &e) < 0)
-		return 1;
-	rows(a, 0);
-	ok(measure_wanted(a, &m) > 0, "a few groups are measured first");
-	allot_learn(a);
-	for (rounds = 0; rounds < 6; rounds++) {
-		r = allot_solve(a, 6000, SELECT_AUTO, &e);
-		if (r != 0 || a->unknown == 0)
-			break;
-		(void)measure_wanted(a, &m);
-		allot_learn(a);
-	}
-	ok(r == 0 && a->unknown == 0 && rounds < 4,
-	    "known after %d rounds", rounds);
-	ok(a->res.rate <= 6000 && a->res.rate > 3000, "%ld of 6000 bytes",
-	    (long)a->res.rate);
-	ok(a->choice[5] == 0, "nothing of a group that is all zero");
-	ok(a->choice[4] > a->choice[1], "more for the group with more");
-	ok(allot_cost(allot_body(a, 4)) ==
-	    a->level[4 * LEVELS + a->choice[4]].rate, "the body's length back");
-
-	allot_reset(a);
-	rows(a, 1);
-	(void)measure_wanted(a, &m);
-	r = allot_solve(a, 6000, SELECT_AUTO, &e);
-	ok(r == 0 && codec_dense(&plan[a->choice[0]]),
-	    "a dense group has 8 bits a value");
-	ok(allot_solve(a, 100, SELECT_AUTO, &e) == 1, "or the budget is too small: said");
-	allot_settle(a);
-	r = allot_solve(a, 20000, SELECT_AUTO, &e);
-	ok(r == 0 && a->unknown == 0, "settled: only what is known");
-	ok(allot_solve(a, 1 << 30, SELECT_AUTO, &e) == 0 && a->res.dist == 0,
-	    "all the bytes in the world: no error");
-	allot_free(a);
-	measure_release(&m);
+	test_step();
+	test_weight();
+	test_price();
+	test_dense();
+	test_exceptions();
+	test_knapsack();
 	return done_testing();
 }

@@ -25,7 +25,7 @@ sample(double mbit, double ms, double compute)
 
 /* n samples of one link, a plan asked for after each; how many were new. */
 static int
-steps(struct replan *t, struct replan_sample s, int n, int rule)
+steps(struct replan *t, struct replan_sample s, int n)
 {
 	struct err e = ERR_INIT;
 	struct deco d;
@@ -34,7 +34,7 @@ steps(struct replan *t, struct replan_sample s, int n, int rule)
 	for (i = 0; i < n; i++) {
 		d = model();
 		replan_see(t, &s);
-		if ((r = replan_plan(t, &d, rule, &e)) < 0)
+		if ((r = replan_plan(t, &d, &e)) < 0)
 			return -1000;
 		changed += r;
 	}
@@ -47,15 +47,12 @@ test_plans(void)
 	/* the examples of test_deco.c */
 	struct replan t = REPLAN_INIT;
 
-	ok(steps(&t, sample(5, 300, 0.5), 1, REPLAN_TTA) == 1 && t.tau == 2 &&
+	ok(steps(&t, sample(5, 300, 0.5), 1) == 1 && t.tau == 2 &&
 	    fabs(t.delta - 0.000223) < 6e-7, "the first sample gives a plan");
-	ok(steps(&t, sample(5, 300, 0.5), 500, REPLAN_TTA) == 0,
+	ok(steps(&t, sample(5, 300, 0.5), 500) == 0,
 	    "nothing changes, nothing new");
 	t = (struct replan)REPLAN_INIT;
-	ok(steps(&t, sample(200, 300, 0.25), 1, DECO_PAPER) == 1 &&
-	    t.tau == 3 && fabs(t.delta - 0.004464) < 6e-7, "paper's rule");
-	t = (struct replan)REPLAN_INIT;
-	ok(steps(&t, sample(200, 300, 0.25), 1, REPLAN_TTA) == 1 &&
+	ok(steps(&t, sample(200, 300, 0.25), 1) == 1 &&
 	    t.tau == 2 && fabs(t.delta - 0.004911) < 6e-7, "the other rule");
 }
 
@@ -65,15 +62,15 @@ test_change(void)
 	struct replan t = REPLAN_INIT;
 	int n;
 
-	(void)steps(&t, sample(200, 100, 0.5), 60, REPLAN_TTA);
-	n = steps(&t, sample(5, 100, 0.5), 1, REPLAN_TTA);
+	(void)steps(&t, sample(200, 100, 0.5), 60);
+	n = steps(&t, sample(5, 100, 0.5), 1);
 	ok(n == 0 && t.bandwidth.v == 200e6, "one sample far off is nothing");
-	(void)steps(&t, sample(200, 100, 0.5), 1, REPLAN_TTA);
+	(void)steps(&t, sample(200, 100, 0.5), 1);
 	ok(fabs(t.bandwidth.v - 200e6) < 1, "forgotten by the next");
-	n = steps(&t, sample(5, 100, 0.5), 2, REPLAN_TTA);
+	n = steps(&t, sample(5, 100, 0.5), 2);
 	ok(n == 1 && fabs(t.bandwidth.v - 5e6) < 1 && t.delta * 11.2e9 / 5e6 <=
 	    0.5001, "two are a change: 200 to 5 Mbit/s within two shards");
-	n = steps(&t, sample(200, 100, 0.5), 2, REPLAN_TTA);
+	n = steps(&t, sample(200, 100, 0.5), 2);
 	ok(n == 1 && t.bandwidth.v > 199e6, "and back");
 }
 
@@ -90,7 +87,7 @@ test_smooth(void)
 		rng_block(1, 2, 3, (uint32_t)i, u);
 		s.bandwidth = 100e6 * exp2(0.3 * (rng_unit(u[0]) - 0.5));
 		s.latency = 0.05 + 0.1 * rng_unit(u[1]) * (i % 7 != 0);
-		changed += steps(&t, s, 1, REPLAN_TTA);
+		changed += steps(&t, s, 1);
 		off = fabs(t.bandwidth.v / 100e6 - 1);
 		worst = i > 20 && off > worst ? off : worst;
 	}
@@ -113,7 +110,7 @@ test_price(void)
 	struct deco d = model();
 
 	replan_see(&t, &s);
-	ok(replan_plan(&t, &d, REPLAN_TTA, &e) == 1 && d.kc == 0.02,
+	ok(replan_plan(&t, &d, &e) == 1 && d.kc == 0.02,
 	    "the nominal price while none is measured");
 	s.alpha = 0.5;
 	s.share = 0.01;
@@ -121,7 +118,7 @@ test_price(void)
 	ok(fabs(t.kc.v - REPLAN_KC * 0.01 / 0.99) < 1e-12,
 	    "half is kept by a hundredth of the bits");
 	d = model();
-	ok(replan_plan(&t, &d, REPLAN_TTA, &e) >= 0 && d.kc == t.kc.v,
+	ok(replan_plan(&t, &d, &e) >= 0 && d.kc == t.kc.v,
 	    "the measured price");
 	s.alpha = 0;
 	replan_see(&t, &s);
@@ -152,9 +149,9 @@ test_bad(void)
 	replan_see(&t, &(struct replan_sample){ 0, -1, 0, -1, -1 });
 	ok(t.bandwidth.v == 0 && t.compute.v == 0 && replan_latency(&t) < 0,
 	    "nothing measured is nothing known");
-	ok(replan_plan(&t, &d, REPLAN_TTA, &e) == -ERR_USAGE, "and no plan: %s",
+	ok(replan_plan(&t, &d, &e) == -ERR_USAGE, "and no plan: %s",
 	    ERR_MSG(&e));
-	(void)steps(&t, sample(5, 300, 0.5), 3, REPLAN_TTA);
+	(void)steps(&t, sample(5, 300, 0.5), 3);
 	ok(replan_check(&t) == 0, "what it leaves is good");
 	for (i = 0; i < REPLAN_NUMBERS; i++) {
 		double was = v[i];

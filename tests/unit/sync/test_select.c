@@ -62,7 +62,7 @@ brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
 	if (n == 0)
 		return budget >= 0 ? 0 : HUGE_VAL;
 	for (k = 0; k < m; k++) {
-		if (l[k].rate < 0 || !isfinite(l[k].dist))
+		if (l[k].rate < 0 || !(l[k].dist <= SELECT_DIST))
 			continue;
 		v = l[k].dist + brute(l + m, n - 1, m, budget - l[k].rate);
 		best = v < best ? v : best;
@@ -120,6 +120,320 @@ against_brute(void)
 	ok(sound, "within the budget, the bound below the best, proved");
 	ok(optimal == 600, "optimal in %d of 600 against all choices", optimal);
 	ok(small > 10, "%d of them too small for anything, told so", small);
+}
+
+/* ---- a hundred thousand small problems ---- */
+
+enum { SMALL_N = 7, SMALL_M = 4 };
+
+/* What is asked of one problem's distortions: small whole numbers, whose sums
+ * are exact; such on lines of one slope, where the bound is often the optimum;
+ * real ones; ones whose sizes are far apart; some too large to be had; few
+ * different ones. */
+enum { KIND_WHOLE, KIND_LINE, KIND_REAL, KIND_APART, KIND_HUGE, KIND_TIES,
+    KINDS };
+
+static double
+small_dist(int kind)
+{
+	switch (kind) {
+	case KIND_WHOLE:
+		return floor(12 * rnd());
+	case KIND_REAL:
+		return 100 * rnd();
+	case KIND_APART:
+		return floor(9 * rnd()) * exp2(floor(4 * rnd()) * 17);
+	case KIND_HUGE:
+		return rnd() * exp2(floor(8 * rnd()) * 145);
+	default:
+		return floor(3 * rnd()) * 0.1;
+	}
+}
+
+static void
+small_fill(struct select_level *l, size_t n, size_t m, int kind)
+{
+	static const double most[] = { 4, 10, 30, 1e12 };
+	double top = most[(size_t)(rnd() * (kind == KIND_HUGE ? 4 : 3))];
+	double run = 1 + floor(rnd() * 99), rise = 1 + floor(rnd() * 99), at;
+	size_t i;
+
+	for (i = 0; i < n * m; i++) {
+		l[i].rate = (int64_t)(rnd() * top);
+		l[i].dist = small_dist(kind);
+		if (kind == KIND_LINE) {
+			at = floor(rnd() * 9);
+			l[i].rate = (int64_t)(run * at);
+			l[i].dist = rise * (8 - at);
+		}
+		if (rnd() < 0.06)
+			l[i].rate = -1 - (int64_t)(rnd() * 3);
+		if (rnd() < 0.06)
+			l[i].dist = rnd() < 0.5 ? HUGE_VAL : NAN;
+		if (rnd() < 0.1 && i > 0)
+			l[i] = l[i - 1];
+	}
+}
+
+/* The sums of a choice: 0, or -1 when it holds what is not to be had. */
+static int
+small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
+    int64_t *rate, double *dist)
+{
+	size_t i;
+
+	*rate = 0;
+	*dist = 0;
+	for (i = 0; i < n; i++) {
+		const struct select_level *v = l + i * m + c[i];
+
+		if (c[i] >= m || v->rate < 0 || !(v->dist <= SELECT_DIST))
+			return -1;
+		*rate += v->rate;
+		*dist += v->dist;
+	}
+	return 0;
+}
+
+/* NULL, or what is wrong with an answer; round: 1 and what the rounding of sums
+ * may add, 1 where they are exact. */
+static const char *
+small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
+    double best, double round, enum select_effort effort)
+{
+	struct select_result r;
+	uint8_t c[SMALL_N];
+	int64_t rate;
+	double dist;
+	int s = select_budget(l, n, m, budget, effort, c, &r, NULL);
+
+	if (s < 0 || small_sums(l, n, m, c, &rate, &dist) < 0)
+		return s == -ERR_USAGE ? "refused" : "no choice";
+	if (rate != r.rate || dist != r.dist)
+		return "its sums are not its choice's";
+	if (s == 1)
+		return best != HUGE_VAL ? "something would have fitted" : NULL;
+	if (best == HUGE_VAL)
+		return "nothing fits";
+	if (rate > budget)
+		return "over the budget";
+	if (r.bound > best * round || r.bound > dist || !(r.bound >= 0))
+		return "the bound is above the optimum";
+	if (dist * round < best)
+		return "below the optimum";
+	if (r.exact && (dist > best * round || r.bound != dist))
+		return "called exact and is not";
+	if (!r.exact && effort != SELECT_FAST)
+		return "so small a problem is not solved";
+	return NULL;
+}
+
+static void
+small_problems(void)
+{
+	static const char *const name[] = { "whole", "on a line", "real",
+	    "far apart", "huge", "tied" };
+	struct select_level l[SMALL_N * SMALL_M];
+	const char *wrong, *first;
+	int kind, trial, bad;
+	size_t n, m, i;
+
+	seed = 11;
+	for (kind = 0; kind < KINDS; kind++) {
+		double round = kind <= KIND_LINE ? 1 : 1 + 1e-14;
+
+		for (trial = bad = 0, first = ""; trial < 20000; trial++) {
+			int64_t budget, sum = 0;
+			double best;
+
+			n = 1 + (size_t)(rnd() * (trial % 50 ? 5 : SMALL_N));
+			m = 1 + (size_t)(rnd() * SMALL_M);
+			small_fill(l, n, m, kind);
+			for (i = 0; i < n * m; i++)
+				sum += l[i].rate > 0 ? l[i].rate : 0;
+			budget = (int64_t)(rnd() * (double)(sum + 1) /
+			    (double)m) - (trial % 100 == 0);
+			for (i = 0; i < n; i++)	/* a group with nothing */
+				l[i * m].rate = llabs(l[i * m].rate);
+			for (i = 0; i < n; i++)
+				if (!(l[i * m].dist <= SELECT_DIST))
+					l[i * m].dist = 1;
+			best = brute(l, n, m, budget);
+			wrong = small_wrong(l, n, m, budget, best, round,
+			    SELECT_FAST);
+			if (wrong == NULL)
+				wrong = small_wrong(l, n, m, budget, best,
+				    round, trial % 2 ? SELECT_AUTO : SELECT_EXACT);
+			if (wrong != NULL && bad++ == 0)
+				first = wrong;
+		}
+		ok(bad == 0, "20000 small problems, %s: %d wrong %s", name[kind],
+		    bad, first);
+	}
+}
+
+/* least distortion by all budgets up to this one, one group after another */
+static double
+table(const struct select_level *l, size_t n, size_t m, size_t budget)
+{
+	double *was = calloc(budget + 1, sizeof(*was));
+	double *now = calloc(budget + 1, sizeof(*now)), *t, v;
+	size_t i, k, b;
+
+	for (i = 0; i < n; i++, t = was, was = now, now = t) {
+		for (b = 0; b <= budget; b++)
+			now[b] = HUGE_VAL;
+		for (k = 0; k < m; k++)
+			for (b = (size_t)l[i * m + k].rate; b <= budget; b++) {
+				v = was[b - (size_t)l[i * m + k].rate] +
+				    l[i * m + k].dist;
+				now[b] = v < now[b] ? v : now[b];
+			}
+	}
+	v = was[budget];
+	free(was);
+	free(now);
+	return v;
+}
+
+/* Larger than the search is sure to finish: what it calls exact is, and the
+ * bound is one.  The distortions follow the rates closely, which is hardest. */
+static void
+larger_problems(void)
+{
+	enum { N = 90, M = 4, TRIALS = 150 };
+	static struct select_level l[N * M];
+	static uint8_t c[N];
+	struct select_result r;
+	int trial, wrong = 0, open = 0;
+
+	seed = 13;
+	for (trial = 0; trial < TRIALS; trial++) {
+		size_t n = 20 + (size_t)(rnd() * (N - 20)), i;
+		double noise = trial % 3 == 0 ? 0 : exp2(floor(rnd() * 12));
+		double top = trial % 2 ? 25 : 400;
+		size_t budget = (size_t)(rnd() * top * (double)n / 2);
+		double best;
+
+		for (i = 0; i < n * M; i++) {
+			l[i].rate = (int64_t)((double)(i % M) * top / 4 +
+			    rnd() * top / 4);
+			l[i].dist = floor(16 * (2 * top - (double)l[i].rate) +
+			    noise * rnd());
+		}
+		best = table(l, n, M, budget);
+		if (select_budget(l, n, M, (int64_t)budget, trial % 4 ?
+		    SELECT_EXACT : SELECT_AUTO, c, &r, NULL) != 0) {
+			wrong += best != HUGE_VAL;
+			continue;
+		}
+		wrong += r.bound > best || r.dist < best ||
+		    r.rate > (int64_t)budget || (r.exact && r.dist != best);
+		open += !r.exact;
+	}
+	ok(wrong == 0, "%d of 20 to %d groups: %d wrong", TRIALS, N, wrong);
+	ok(open > 5 && open < TRIALS / 2, "the search gave up in %d of them",
+	    open);
+}
+
+/* Of many groups the 24 most undecided are searched: where no more are, the
+ * answer is exact; where there is one more, only what is optimal is called so. */
+static void
+undecided(void)
+{
+	enum { N = 70, M = 3 };
+	static struct select_level l[N * M];
+	static uint8_t c[N];
+	struct select_result r;
+	int trial, wrong = 0, open = 0;
+	size_t i;
+
+	seed = 14;
+	for (trial = 0; trial < 400; trial++) {
+		size_t free = 24 + (size_t)(trial % 2);
+		size_t budget = (size_t)(100 + rnd() * 300);
+		double best;
+
+		for (i = 0; i < N * M; i++) {
+			l[i].rate = i / M < free ? (int64_t)(rnd() * 30) : 0;
+			l[i].dist = i / M < free ? 16 * (40 -
+			    (double)l[i].rate) + floor(4 * rnd()) :
+			    1e4 * (double)(i % M);
+		}
+		best = table(l, N, M, budget);
+		if (select_budget(l, N, M, (int64_t)budget, SELECT_EXACT, c,
+		    &r, NULL) != 0) {
+			wrong += best != HUGE_VAL;
+			continue;
+		}
+		wrong += r.bound > best || r.dist < best ||
+		    (r.exact ? r.dist != best : free == 24);
+		open += !r.exact;
+	}
+	ok(wrong == 0, "24 undecided groups of %d, and 25: %d wrong", N, wrong);
+	ok(open > 20, "not proved in %d", open);
+}
+
+/* The corners only: what lies on a side is none, nor what costs more and is
+ * not better. */
+static void
+hull(void)
+{
+	static const struct select_level l[] = {
+		{ 12, 0 }, { 5, 5 }, { 0, 10 }, { 10, 0 }, { 10, 3 }, { 1, 9.5 },
+		{ -3, 0 }, { 2, NAN }
+	};
+	uint8_t h[SELECT_LEVELS];
+
+	ok(select_hull(l, 8, h) == 2 && h[0] == 2 && h[1] == 3,
+	    "the hull is its corners");
+	ok(select_hull(l + 6, 2, h) == 0, "no hull of nothing");
+}
+
+/* Equation (2) against its definition: no smaller set reaches the share. */
+static void
+small_shares(void)
+{
+	float s[SMALL_N];
+	uint8_t c[SMALL_N];
+	int trial, bad = 0;
+
+	seed = 12;
+	for (trial = 0; trial < 20000; trial++) {
+		size_t n = 1 + (size_t)(rnd() * SMALL_N), i, j, size = 0;
+		size_t set, least = n, some = 0;
+		double p = floor(rnd() * 17) / 16, total = 0, sum = 0, v;
+		int wrong = 0;
+
+		for (i = 0; i < n; i++) {
+			s[i] = (float)(trial % 4 ? floor(5 * rnd()) :
+			    floor(2 * rnd()) * exp2(floor(9 * rnd()) * 12));
+			total += (double)s[i];
+			some += s[i] > 0;
+		}
+		if (select_share(s, n, p, c, NULL) < 0)
+			wrong = 1;
+		for (i = 0; i < n; i++) {
+			size += c[i];
+			sum += c[i] ? (double)s[i] : 0;
+			for (j = 0; j < n; j++)	/* the most important, the lower */
+				wrong |= c[j] && !c[i] && (s[i] > s[j] ||
+				    (s[i] == s[j] && i < j));
+		}
+		for (set = 0; set < (size_t)1 << n; set++) {
+			for (i = j = 0, v = 0; i < n; i++)
+				if (set >> i & 1) {
+					v += (double)s[i];
+					j++;
+				}
+			if (v >= p * total && j < least)
+				least = j;
+		}
+		if (p == 1)
+			least = some;
+		bad += wrong || size != least || sum < p * total;
+	}
+	ok(bad == 0, "20000 shares: the smallest set, %d wrong", bad);
 }
 
 static void
@@ -247,6 +561,11 @@ main(void)
 {
 	known();
 	against_brute();
+	small_problems();
+	larger_problems();
+	undecided();
+	hull();
+	small_shares();
 	against_lgreco(20);
 	against_lgreco(60);
 	against_lgreco(160);

@@ -1,0 +1,398 @@
+/*
+ * ace-step: what one side of a training step does between its trainer and the
+ * wire, in one process: expand, score, policy, select, compress.  It gives the
+ * same bytes, and leaves the same state, as these five programs in a pipe;
+ * --print says which pipe.
+ *
+ * Every option is one of these programs', in that program's words, and goes to
+ * all of them that have one of that name.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "kern/kern.h"
+#include "pipe/filter.h"
+#include "stage/stage_compress.h"
+#include "stage/stage_expand.h"
+#include "stage/stage_policy.h"
+#include "stage/stage_score.h"
+#include "stage/stage_select.h"
+
+enum { EXPAND, SCORE, POLICY, SELECT, COMPRESS, PARTS, INPUT = PARTS, OUTPUT,
+    TABLES };
+enum { OPT_PRINT = CLI_LONG, OPT_FIRST, ROWS = 96, WORDS = 64 };
+
+#define END { 0, NULL, NULL, NULL }
+#define STATE { 'S', "state", "DIR", "keep everything in DIR" }
+static const struct cli_opt expand_rows[] = { STATE, STAGE_EXPAND_OPTS,
+    FILTER_OPT_SYNC, END };
+static const struct cli_opt score_rows[] = { STATE, STAGE_SCORE_OPTS, END };
+static const struct cli_opt policy_rows[] = { STATE, STAGE_POLICY_OPTS, END };
+static const struct cli_opt select_rows[] = { STAGE_SELECT_OPTS, END };
+static const struct cli_opt compress_rows[] = { STATE, STAGE_COMPRESS_OPTS,
+    FILTER_OPT_SYNC, END };
+static const struct cli_opt input_rows[] = { FILTER_OPTS_IN, END };
+static const struct cli_opt output_rows[] = { FILTER_OPTS_OUT, END };
+static const struct cli_opt own_rows[] = {
+	{ OPT_PRINT, "print", NULL,
+	    "print the pipe that this stands for, and end" }, END
+};
+
+/* The programs in the order of the pipe, and whose options are theirs. */
+static const struct {
+	const char *name;
+	const struct cli_opt *row;
+} table[TABLES] = {
+	[EXPAND] = { "ace-expand", expand_rows },
+	[SCORE] = { "ace-score", score_rows },
+	[POLICY] = { "ace-policy", policy_rows },
+	[SELECT] = { "ace-select", select_rows },
+	[COMPRESS] = { "ace-compress", compress_rows },
+	[INPUT] = { NULL, input_rows },
+	[OUTPUT] = { NULL, output_rows },
+};
+
+struct opts {
+	struct filter f;
+	struct stage_expand_opts expand;
+	struct stage_score_opts score;
+	struct stage_policy_opts policy;
+	struct stage_select_opts select;
+	struct stage_compress_opts compress;
+	int print;
+	char *word[PARTS][WORDS];	/* how each program is called */
+	int words[PARTS];
+	int asked[PARTS];		/* an option is this program's alone */
+	struct cli_opt row[ROWS];	/* the options of all */
+	size_t rows;
+};
+
+/* ---- options ---- */
+
+static const struct cli_opt *
+named(const struct cli_opt *o, const char *name)
+{
+	for (; o->key != 0; o++)
+		if (strcmp(o->name, name) == 0)
+			return o;
+	return NULL;
+}
+
+/* Those of one table that have a new name; long ones with a key of ours. */
+static void
+add_rows(struct opts *o, const struct cli_opt *from)
+{
+	for (; from->key != 0 && o->rows + 1 < ROWS; from++) {
+		if (named(o->row, from->name) != NULL)
+			continue;
+		o->row[o->rows] = *from;
+		if (from->key >= CLI_LONG)
+			o->row[o->rows].key = OPT_FIRST + (int)o->rows;
+		o->rows++;
+	}
+}
+
+/* A stage's own options; --sync and those of all filters are the filter's. */
+static int
+set_one(struct opts *o, int t, int key, const char *val, struct err *e)
+{
+	int r = 0;
+
+	switch (t) {
+	case EXPAND:
+		r = stage_expand_set(&o->expand, key, val, e);
+		break;
+	case SCORE:
+		r = stage_score_set(&o->score, key, val, e);
+		break;
+	case POLICY:
+		r = stage_policy_set(&o->policy, key, val, e);
+		break;
+	case SELECT:
+		r = stage_select_set(&o->select, key, val, e);
+		break;
+	case COMPRESS:
+		r = stage_compress_set(&o->compress, key, val, e);
+		break;
+	default:
+		break;
+	}
+	return r != 0 ? r : filter_set(&o->f, key, val, e);
+}
+
+static int
+add_word(struct opts *o, int t, const char *s, struct err *e)
+{
+	if (o->words[t] == WORDS)
+		return err_set(e, ERR_USAGE, "too many options");
+	if ((o->word[t][o->words[t]] = alloc_dup(s, e)) == NULL)
+		return -ERR_SYS;
+	o->words[t]++;
+	return 0;
+}
+
+/* Program t is called with this option too. */
+static int
+tell(struct opts *o, int t, const struct cli_opt *row, const char *val,
+    struct err *e)
+{
+	char word[64];
+	int r;
+
+	if (row->key < CLI_LONG)
+		(void)snprintf(word, sizeof(word), "-%c", row->key);
+	else
+		(void)snprintf(word, sizeof(word), "--%.60s", row->name);
+	r = add_word(o, t, word, e);
+	return r < 0 || row->arg == NULL ? r : add_word(o, t, val, e);
+}
+
+/* What limits the input limits that of every program; a schema is for the
+ * first, what is said of the output for the last. */
+static int
+tell_whom(struct opts *o, int t, const struct cli_opt *row, const char *val,
+    struct err *e)
+{
+	int i, r;
+
+	if (t < PARTS)
+		return tell(o, t, row, val, e);
+	if (t == OUTPUT)
+		return tell(o, COMPRESS, row, val, e);
+	if (row->key == FILTER_SCHEMA)
+		return tell(o, EXPAND, row, val, e);
+	for (i = 0; i < PARTS; i++)
+		if ((r = tell(o, i, row, val, e)) < 0)
+			return r;
+	return 0;
+}
+
+static int
+set(void *arg, int key, const char *val, struct err *e)
+{
+	struct opts *o = arg;
+	const struct cli_opt *any = o->row, *row;
+	int t, r, have = 0, last = 0;
+
+	while (any->key != key)
+		any++;
+	if (strcmp(any->name, own_rows->name) == 0) {
+		o->print = 1;
+		return 0;
+	}
+	for (t = 0; t < TABLES; t++) {
+		if ((row = named(table[t].row, any->name)) == NULL)
+			continue;
+		if ((r = set_one(o, t, row->key, val, e)) < 0 ||
+		    (r = tell_whom(o, t, row, val, e)) < 0)
+			return r;
+		have++;
+		last = t;
+	}
+	if (have == 1 && last < PARTS)
+		o->asked[last] = 1;
+	return 0;
+}
+
+/* ---- which programs, and how ---- */
+
+/* The pipe has program t. */
+static int
+wanted(const struct opts *o, int t)
+{
+	switch (t) {
+	case EXPAND:
+		return o->expand.dir != NULL || o->asked[t];
+	case POLICY:
+		return o->asked[t] || (o->select.mode == STAGE_SELECT_BUDGET &&
+		    o->select.want.by == BUDGET_POLICY);
+	case SCORE:
+	case SELECT:
+		return !o->compress.have_codec;
+	default:
+		return 1;
+	}
+}
+
+static int
+check(const struct opts *o, struct err *e)
+{
+	int t;
+
+	for (t = 0; t < PARTS; t++)
+		if (o->asked[t] && !wanted(o, t))
+			return err_set(e, ERR_USAGE, "with -c there is no %s, "
+			    "so it has no options", table[t].name);
+	return 0;
+}
+
+/* A word as a shell takes it. */
+static void
+print_word(const char *s)
+{
+	if (s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")] == '\0') {
+		(void)fputs(s, stdout);
+		return;
+	}
+	(void)putchar('\'');
+	for (; *s != '\0'; s++)
+		if (*s == '\'')
+			(void)fputs("'\\''", stdout);
+		else
+			(void)putchar(*s);
+	(void)putchar('\'');
+}
+
+static void
+print(const struct opts *o, const char *path)
+{
+	int t, i, n = 0;
+
+	for (t = 0; t < PARTS; t++) {
+		if (!wanted(o, t))
+			continue;
+		(void)fputs(n > 0 ? " | " : "", stdout);
+		for (i = 0; i < o->words[t]; i++) {
+			(void)fputs(i > 0 ? " " : "", stdout);
+			print_word(o->word[t][i]);
+		}
+		if (n++ == 0 && path != NULL) {
+			(void)putchar(' ');
+			print_word(path);
+		}
+	}
+	(void)putchar('\n');
+}
+
+/* ---- the chain ---- */
+
+/* The provenance of the programs before the last. */
+static int
+lines(const struct opts *o, struct buf *b, struct err *e)
+{
+	char line[FILTER_LINE];
+	int t, r = 0;
+
+	for (t = 0; t < COMPRESS && r == 0; t++) {
+		if (!wanted(o, t))
+			continue;
+		filter_line(table[t].name, o->words[t], o->word[t], line);
+		if ((r = buf_put(b, line, strlen(line), e)) == 0)
+			r = buf_put(b, "\n", 1, e);
+	}
+	return r < 0 ? r : buf_put(b, "", 1, e);
+}
+
+static int
+make(const struct opts *o, int t, struct stage **s, struct err *e)
+{
+	switch (t) {
+	case EXPAND:
+		return stage_expand_new(s, &o->expand, e);
+	case SCORE:
+		return stage_score_new(s, &o->score, e);
+	case POLICY:
+		return stage_policy_new(s, &o->policy, e);
+	case SELECT:
+		return stage_select_new(s, &o->select, e);
+	default:
+		return stage_compress_new(s, &o->compress, e);
+	}
+}
+
+static int
+run(struct opts *o, const char *path, struct err *e)
+{
+	struct stage *first = NULL, **end = &first, *last = NULL;
+	struct reader *in = NULL;
+	struct writer *out;
+	struct buf before = BUF_INIT;
+	int t, r = lines(o, &before, e);
+
+	for (t = 0; t < PARTS && r == 0; t++)
+		if (wanted(o, t) && (r = make(o, t, end, e)) == 0) {
+			last = *end;
+			end = &last->next;
+		}
+	if (r == 0 && (r = filter_in(&o->f, &in, path, e)) == 0 &&
+	    (r = filter_out(&o->f, &out, e)) == 0) {
+		stage_compress_to(last, out);
+		filter_loose(in, out, 1);
+		r = stage_run(in, first, (const char *)before.p, e);
+	}
+	reader_free(in);
+	stage_free(first);
+	buf_release(&before);
+	return r;
+}
+
+/* What the options say of the output is for two of the stages too. */
+static void
+settle(struct opts *o)
+{
+	o->f.argc = o->words[COMPRESS];
+	o->f.argv = o->word[COMPRESS];
+	o->expand.reader = filter_piped(&o->f);
+	o->expand.sync = o->compress.fb.sync = o->f.sync;
+	o->compress.fb.piped = o->expand.reader >= 0;
+}
+
+/* The options of all, and each program's name as its first word. */
+static int
+begin(struct opts *o, const struct cli *c, int argc, char **argv,
+    struct err *e)
+{
+	int t, r = 0;
+
+	filter_init(&o->f, table[COMPRESS].name, argc, argv);
+	o->score.cli = o->policy.cli = o->select.cli = o->compress.cli = c;
+	o->score.in = o->policy.in = &o->f.in;
+	for (t = 0; t < TABLES; t++) {
+		add_rows(o, table[t].row);
+		if (t < PARTS && r == 0)
+			r = add_word(o, t, table[t].name, e);
+	}
+	add_rows(o, own_rows);
+	return r;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct opts o = { .expand = STAGE_EXPAND_INIT,
+	    .score = STAGE_SCORE_INIT, .policy = STAGE_POLICY_INIT,
+	    .select = STAGE_SELECT_INIT, .compress = STAGE_COMPRESS_INIT };
+	struct cli c = {
+		.prog = "ace-step",
+		.usage = "[-S DIR] -b SIZE | --bits N | --policy | -c CODEC "
+		    "[--print] [FILE]",
+		.about = "Expands, scores, selects and compresses a shard "
+		    "stream in one process.",
+		.opt = o.row,
+		.loops = kern_name
+	};
+	struct err e = ERR_INIT;
+	const char *path;
+	int t, r = begin(&o, &c, argc, argv, &e);
+
+	if (r == 0)
+		r = cli_parse(&c, argc, argv, set, &o, &e);
+	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
+	    (r = check(&o, &e)) == 0) {
+		settle(&o);
+		if (o.print)
+			print(&o, path);
+		else
+			r = run(&o, path, &e);
+	}
+	for (t = 0; t < PARTS; t++)
+		while (o.words[t] > 0)
+			alloc_free(o.word[t][--o.words[t]]);
+	stage_select_release(&o.select);
+	filter_release(&o.f);
+	return cli_exit(&c, r, &e);
+}

@@ -1,0 +1,56 @@
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/magic.h"
+
+#define TORCH "a torch.save file (ace-import reads what " \
+    "safetensors.torch.save_file writes)"
+
+static const struct {
+	size_t at, n;
+	const char *bytes, *name;
+} magic[] = {
+	{ 0, 2, "\x1f\x8b", "a gzip file (gzip -dc)" },
+	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)" },
+	{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd file (zstd -dc)" },
+	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)" },
+	{ 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive" },
+	{ 257, 5, "ustar", "a tar archive (tar -xO)" },
+	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)" },
+	{ 0, 4, "\x89HDF", "an HDF5 file" },
+	{ 0, 5, "\x80\x02\x8a\nl", TORCH },
+	{ 0, 4, "GGUF", "a GGUF file" }
+};
+
+/* A zip archive of torch.save begins with NAME/data.pkl. */
+static const char *
+magic_zip(const unsigned char *p, size_t n)
+{
+	static const char pickle[] = "/data.pkl";
+	const size_t m = sizeof(pickle) - 1;
+	size_t i, end;
+
+	if (n >= 30) {
+		end = 30 + (size_t)bytes_le16(p + 26);
+		for (i = 30; i + m <= end && i + m <= n; i++)
+			if (memcmp(p + i, pickle, m) == 0)
+				return TORCH;
+	}
+	return "a zip archive (unzip -p; ace-import reads .npz)";
+}
+
+const char *
+magic_name(const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	if (n >= 4 && memcmp(p, "PK\3\4", 4) == 0)
+		return magic_zip(p, n);
+	for (i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
+		if (magic[i].at + magic[i].n <= n &&
+		    memcmp(p + magic[i].at, magic[i].bytes, magic[i].n) == 0)
+			return magic[i].name;
+	if (n > 8 && bytes_le64(p) < (uint64_t)1 << 28 && p[8] == '{')
+		return "a safetensors file (ace-import)";
+	return NULL;
+}

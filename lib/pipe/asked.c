@@ -1,0 +1,218 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "format/keys.h"
+#include "format/text.h"
+#include "pipe/asked.h"
+#include "pipe/gather.h"
+
+/* The numbers that contributors say under one key. */
+struct asked {
+	double *v;
+	size_t *who;		/* beside v */
+	size_t n, all;		/* all: contributors, speaking or not */
+};
+
+static void
+asked_release(struct asked *a)
+{
+	alloc_free(a->v);
+	alloc_free(a->who);
+}
+
+static int
+asked_begin(struct asked *a, size_t n, struct err *e)
+{
+	a->n = a->all = 0;
+	a->v = alloc_get(n + 1, sizeof(*a->v), e);
+	a->who = alloc_get(n + 1, sizeof(*a->who), e);
+	return a->v != NULL && a->who != NULL ? 0 : -ERR_SYS;
+}
+
+/* of: only who says this too, or NULL. */
+static int
+asked_collect(struct asked *a, struct gather *g, const char *key, const char *of,
+    struct err *e)
+{
+	const struct text_kv *kv;
+	size_t i;
+	int r;
+
+	for (i = 0, a->n = a->all = 0; i < gather_count(g); i++) {
+		if (gather_left(g, i))
+			continue;
+		a->all++;
+		kv = gather_policy(g, i);
+		if (of != NULL && text_get(kv, of) == NULL)
+			continue;
+		if ((r = keys_real(kv, key, &a->v[a->n],
+		    shard_device(gather_shard(g, i)), e)) < 0)
+			return gather_blame(g, i, r);
+		if (r > 0)
+			a->who[a->n++] = i;
+	}
+	return 0;
+}
+
+static int
+asked_order(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Half of the contributors speak: 1, and the median of what they say, of an even
+ * number the larger (up) or the smaller one of the middle two. */
+static int
+asked_median(const struct asked *a, int up, double *median, struct err *e)
+{
+	double *v;
+
+	if (a->n == 0 || a->n * 2 < a->all)
+		return 0;
+	if ((v = alloc_get(a->n, sizeof(*v), e)) == NULL)
+		return -ERR_SYS;
+	memcpy(v, a->v, a->n * sizeof(*v));
+	qsort(v, a->n, sizeof(*v), asked_order);
+	*median = v[up ? a->n / 2 : (a->n - 1) / 2];
+	alloc_free(v);
+	return 1;
+}
+
+static int
+asked_put(struct text_kv *kv, const char *key, double v, struct err *e)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%.0f", v);
+	return text_set(kv, key, text, e);
+}
+
+static double
+asked_extreme(const struct asked *a, int most)
+{
+	double v = a->v[0];
+	size_t i;
+
+	for (i = 1; i < a->n; i++)
+		if (most ? a->v[i] > v : a->v[i] < v)
+			v = a->v[i];
+	return v;
+}
+
+static int
+asked_delay(struct asked *a, struct text_kv *kv, struct err *e)
+{
+	double m, v;
+	int r = asked_median(a, 1, &m, e);
+
+	if (r <= 0)
+		return r;
+	m = m >= 1 ? m * ASKED_FACTOR : ASKED_FACTOR;
+	v = asked_extreme(a, 1);
+	return asked_put(kv, KEYS_DELAY, v < m ? v : m, e);
+}
+
+static int
+asked_interval(struct asked *a, struct text_kv *kv, struct err *e)
+{
+	double m, v, least;
+	int r = asked_median(a, 0, &m, e);
+
+	if (r <= 0)
+		return r;
+	v = asked_extreme(a, 0);
+	least = ceil(m / ASKED_FACTOR);
+	return asked_put(kv, KEYS_INTERVAL, v > least ? v : least, e);
+}
+
+static int
+asked_force(struct asked *a, struct text_kv *kv, struct err *e)
+{
+	double m;
+	int r = asked_median(a, 1, &m, e);
+
+	return r <= 0 ? r : asked_put(kv, KEYS_FORCE, m, e);
+}
+
+/* Of those who are as slow as the slowest within the bounds, the last one. */
+static int
+asked_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const char *name;
+	double m, most = -1;
+	size_t i, last = 0;
+	int r = asked_median(a, 1, &m, e);
+
+	if (r <= 0)
+		return r;
+	for (i = 0; i < a->n; i++) {
+		name = shard_device(gather_shard(g, a->who[i]));
+		if (a->v[i] > m * ASKED_FACTOR || a->v[i] < most ||
+		    (a->v[i] <= most && strcmp(name,
+		    shard_device(gather_shard(g, last))) > 0))
+			continue;
+		most = a->v[i];
+		last = a->who[i];
+	}
+	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS),
+	    e);
+	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS,
+	    text_get(gather_policy(g, last), KEYS_CUTS_SECONDS), e);
+}
+
+int
+asked_policy(struct gather *g, struct text_kv *kv, struct err *e)
+{
+	struct asked a;
+	int r = asked_begin(&a, gather_count(g), e);
+
+	if (r == 0 && (r = asked_collect(&a, g, KEYS_DELAY, NULL, e)) == 0 &&
+	    (r = asked_delay(&a, kv, e)) == 0 &&
+	    (r = asked_collect(&a, g, KEYS_INTERVAL, NULL, e)) == 0 &&
+	    (r = asked_interval(&a, kv, e)) == 0 &&
+	    (r = asked_collect(&a, g, KEYS_FORCE, NULL, e)) == 0 &&
+	    (r = asked_force(&a, kv, e)) == 0 &&
+	    (r = asked_collect(&a, g, KEYS_CUTS_SECONDS, KEYS_CUTS, e)) == 0)
+		r = asked_cuts(&a, g, kv, e);
+	asked_release(&a);
+	return r;
+}
+
+int
+asked_norm(struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const struct shard *sh;
+	struct asked a;
+	char text[32];
+	double sum = 0, m;
+	size_t i;
+	int r = asked_begin(&a, gather_count(g), e);
+
+	for (i = 0; i < gather_count(g) && r == 0; i++) {
+		if (gather_left(g, i))
+			continue;
+		sh = gather_shard(g, i);
+		a.all++;
+		if ((r = gather_blame(g, i, keys_real(&sh->kv, SHARD_KEY_NORM,
+		    &a.v[a.n], shard_device(sh), e))) <= 0)
+			break;
+		a.n++;
+		r = 0;
+	}
+	if (r == 0 && a.n == a.all && a.n != 0 &&
+	    (r = asked_median(&a, 1, &m, e)) > 0) {
+		for (i = 0; i < a.n; i++)
+			sum += a.v[i] < m * ASKED_FACTOR ? a.v[i] :
+			    m * ASKED_FACTOR;
+		(void)snprintf(text, sizeof(text), "%.9g", sum / (double)a.n);
+		r = text_set(kv, SHARD_KEY_NORM, text, e);
+	}
+	asked_release(&a);
+	return r;
+}

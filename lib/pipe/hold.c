@@ -1,0 +1,105 @@
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/temp.h"
+#include "pipe/hold.h"
+
+/* The first bytes are in memory, whole items of them; the rest is in the
+ * file. */
+
+static int
+hold_write(const struct hold *h, const unsigned char *p, size_t n,
+    uint64_t at, struct err *e)
+{
+	ssize_t k;
+
+	while (n > 0) {
+		if ((k = pwrite(h->fd, p, n, (off_t)at)) < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_sys(e, "values that wait for their plan");
+		}
+		p += k;
+		n -= (size_t)k;
+		at += (uint64_t)k;
+	}
+	return 0;
+}
+
+static int
+hold_read(const struct hold *h, unsigned char *p, size_t n, uint64_t at,
+    struct err *e)
+{
+	ssize_t k;
+
+	while (n > 0) {
+		if ((k = pread(h->fd, p, n, (off_t)at)) < 0 && errno == EINTR)
+			continue;
+		if (k == 0)
+			errno = EIO;
+		if (k <= 0)
+			return err_sys(e, "values that wait for their plan");
+		p += k;
+		n -= (size_t)k;
+		at += (uint64_t)k;
+	}
+	return 0;
+}
+
+static int
+hold_open(struct hold *h, struct err *e)
+{
+	int r = h->scratch != NULL ? h->scratch(h->arg, &h->fd, e) :
+	    temp_open(&h->fd, e);
+
+	h->open = r == 0;
+	return r;
+}
+
+int
+hold_put(struct hold *h, const void *p, size_t n, uint64_t *at, struct err *e)
+{
+	int r;
+
+	*at = h->n;
+	if (h->n == h->mem.n && n <= h->most - h->mem.n)
+		r = buf_put(&h->mem, p, n, e);
+	else if (!h->open && (r = hold_open(h, e)) < 0)
+		return r;
+	else
+		r = hold_write(h, p, n, h->n - h->mem.n, e);
+	if (r == 0)
+		h->n += n;
+	return r;
+}
+
+int
+hold_get(const struct hold *h, uint64_t at, void *p, size_t n, struct err *e)
+{
+	if (n == 0)
+		return 0;
+	if (at >= h->mem.n)
+		return hold_read(h, p, n, at - h->mem.n, e);
+	memcpy(p, h->mem.p + at, n);
+	return 0;
+}
+
+void
+hold_clear(struct hold *h)
+{
+	h->mem.n = 0;
+	h->n = 0;
+	if (h->open)
+		(void)close(h->fd);
+	h->open = 0;
+	h->fd = -1;
+}
+
+void
+hold_release(struct hold *h)
+{
+	hold_clear(h);
+	buf_release(&h->mem);
+}

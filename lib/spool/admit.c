@@ -1,0 +1,300 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "format/array.h"
+#include "format/keys.h"
+#include "format/reader.h"
+#include "spool/admit.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+
+const struct admit admit_default = {
+	.kinds = 1u << SHARD_GRADIENT | 1u << SHARD_DELTA | 1u << SHARD_SUM |
+	    1u << SHARD_MEAN,
+	.weight = ADMIT_WEIGHT,
+	.contributors = ADMIT_CONTRIBUTORS,
+	.ahead = ADMIT_AHEAD,
+	.shard = ADMIT_SHARD,
+	.quota = ADMIT_QUOTA,
+	.open = ADMIT_OPEN
+};
+
+/* ---- the kinds ---- */
+
+/* A word of the list, n bytes. */
+static int
+admit_kind(struct admit *a, const char *word, size_t n, struct err *e)
+{
+	const char *name;
+	unsigned k;
+
+	for (k = 0; k < SHARD_NKIND; k++) {
+		name = shard_kind_name(k);
+		if (strlen(name) == n && memcmp(name, word, n) == 0) {
+			a->kinds |= 1u << k;
+			return 0;
+		}
+	}
+	if (n != strlen("difference") || memcmp(word, "difference", n) != 0)
+		return err_set(e, ERR_USAGE, "--kind: '%.*s' is no kind of "
+		    "shard", (int)(n < 80 ? n : 80), word);
+	a->differences = 1;
+	return 0;
+}
+
+int
+admit_kinds(struct admit *a, const char *list, struct err *e)
+{
+	size_t n;
+	int r = 0;
+
+	a->kinds = 0;
+	a->differences = 0;
+	for (; r == 0; list += n + 1) {
+		n = strcspn(list, ",");
+		r = admit_kind(a, list, n, e);
+		if (list[n] == '\0')
+			break;
+	}
+	return r;
+}
+
+/* ---- what a shard says ---- */
+
+void
+admit_refuse(struct receipt *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return;
+	r->verdict = RECEIPT_INVALID;
+	va_start(ap, fmt);
+	(void)vsnprintf(r->reason, 151, fmt, ap);
+	va_end(ap);
+}
+
+/* What an error says is the reason. */
+static int
+admit_because(struct receipt *r, struct err *e)
+{
+	char line[ERR_LINE];
+
+	if (e->code != ERR_DATA)
+		return -e->code;
+	admit_refuse(r, "%.150s", err_format(e, line));
+	err_clear(e);
+	return 0;
+}
+
+/* Numbers that sums are made of. */
+static void
+admit_numbers(const struct admit *a, const struct shard *sh, struct receipt *r)
+{
+	if (!(sh->weight <= a->weight))
+		admit_refuse(r, "limit: weight %g, at most %g (--max-weight)",
+		    sh->weight, a->weight);
+	if (sh->contributors == 0 || sh->contributors > a->contributors)
+		admit_refuse(r, "limit: %lu contributors, at most %llu "
+		    "(--max-contributors)", (unsigned long)sh->contributors,
+		    (unsigned long long)a->contributors);
+	if (sh->incarnation > INT32_MAX)
+		admit_refuse(r, "limit: incarnation %lu",
+		    (unsigned long)sh->incarnation);
+	if (sh->samples > ADMIT_SAMPLES_MOST)
+		admit_refuse(r, "limit: %llu samples",
+		    (unsigned long long)sh->samples);
+	if (sh->base_version > sh->step)
+		admit_refuse(r, "mismatch: step %llu was computed at model "
+		    "version %llu", (unsigned long long)sh->step,
+		    (unsigned long long)sh->base_version);
+}
+
+void
+admit_head(const struct admit *a, const struct shard *sh,
+    const struct schema *sc, struct receipt *r)
+{
+	struct err e = ERR_INIT;
+	char why[256];
+
+	if ((sh->flags & SHARD_RECOVERED) != 0)
+		admit_refuse(r, "recovered from a damaged file");
+	if ((a->kinds >> sh->kind & 1) == 0)
+		admit_refuse(r, "mismatch: a shard of kind %s is not for a sum "
+		    "(--kind)", shard_kind_name(sh->kind));
+	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
+		admit_refuse(r, "mismatch: a difference to a history (--kind)");
+	admit_numbers(a, sh, r);
+	if (keys_check(&sh->kv, &e) < 0)
+		(void)admit_because(r, &e);
+	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
+		admit_refuse(r, "mismatch: not of the model of --schema: "
+		    "%.100s", why);
+}
+
+/* The names of a shard's contributors: as many as it says it has, no more. */
+static int
+admit_names(const struct reader *in, size_t *names, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(in);
+	struct array_names l = ARRAY_NAMES_INIT;
+	int k = array_get_names(&l, f->raw, f->raw_len, e);
+
+	*names += l.n;
+	array_release(&l);
+	if (k == 0 && *names > reader_shard(in)->contributors)
+		k = err_set(e, ERR_DATA, "corrupt: %zu names of %lu "
+		    "contributors", *names,
+		    (unsigned long)reader_shard(in)->contributors);
+	return k;
+}
+
+int
+admit_note(const struct reader *in, size_t *names, struct receipt *r,
+    struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	int k = 0;
+
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return 0;
+	if (reader_frame(in)->type == FRAME_MEMB) {
+		k = admit_names(in, names, e);
+	} else {
+		k = keys_add(&kv, in, e);
+		text_release(&kv);
+	}
+	return k < 0 ? admit_because(r, e) : 0;
+}
+
+/* ---- room in the spool ---- */
+
+struct admit_place {
+	const struct inbox *s;
+	const struct shard *sh;
+	int any;			/* no step is closed yet */
+	uint64_t floor;
+	uint64_t steps, bytes;		/* of the device, in open steps */
+	int known;			/* it has a verdict already */
+};
+
+/* The device's file of a step: 1 and its size, or 0 there is none. */
+static int
+admit_file(const struct admit_place *p, uint64_t step, const char *end,
+    uint64_t *bytes, struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	struct stat st;
+	int there;
+
+	inbox_file(p->sh, end, file);
+	path = inbox_path(p->s, inbox_run_of(p->sh), &step, file, e);
+	if (path == NULL)
+		return -ERR_SYS;
+	there = stat(path, &st) == 0;
+	if (there)
+		*bytes += (uint64_t)st.st_size;
+	alloc_free(path);
+	return there;
+}
+
+static int
+admit_step(void *arg, const char *name, struct err *e)
+{
+	struct admit_place *p = arg;
+	unsigned long long step;
+	char *end;
+	int k, no;
+
+	if (name[0] < '0' || name[0] > '9')
+		return 0;
+	step = strtoull(name, &end, 10);
+	if (*end != '\0' || (!p->any && step <= p->floor))
+		return 0;
+	if ((k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
+	    (no = admit_file(p, step, "no", &p->bytes, e)) < 0)
+		return -ERR_SYS;
+	p->steps += (k | no) != 0;
+	if (step == p->sh->step)
+		p->known = (k | no) != 0;
+	return 0;
+}
+
+int
+admit_place(const struct admit *a, const struct inbox *s,
+    const struct shard *sh, struct receipt *r, struct err *e)
+{
+	struct admit_place p = { .s = s, .sh = sh };
+	char *dir;
+	int k = inbox_floor(s, inbox_run_of(sh), &p.floor, e);
+
+	if (k < 0)
+		return k;
+	p.any = k == 0;
+	if (!p.any && sh->step <= p.floor)
+		return 0;		/* late, or known */
+	if (sh->step > p.floor && sh->step - p.floor > a->ahead) {
+		admit_refuse(r, "limit: step %llu is more than %llu after %llu, "
+		    "the last that is closed (--max-ahead)",
+		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
+		    (unsigned long long)p.floor);
+		return 0;
+	}
+	if ((dir = inbox_path(s, inbox_run_of(sh), NULL, "", e)) == NULL)
+		return -ERR_SYS;
+	k = scan(dir, admit_step, &p, e);
+	alloc_free(dir);
+	if (k < 0 || p.known)
+		return k;
+	if (p.steps >= a->open)
+		admit_refuse(r, "limit: %llu steps of this device are open "
+		    "(--max-open)", (unsigned long long)p.steps);
+	if (p.bytes >= a->quota)
+		admit_refuse(r, "limit: %llu bytes of this device wait for "
+		    "their steps (--quota)", (unsigned long long)p.bytes);
+	return 0;
+}
+
+/* ---- the run ---- */
+
+/* A directory of the spool: 1 when it is a run. */
+static int
+admit_is_run(void *arg, const char *name, struct err *e)
+{
+	const struct inbox *s = arg;
+	size_t n = strlen(s->state.dir) + strlen(name) + 32;
+	char *path = alloc_get(n, 1, e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	(void)snprintf(path, n, "%s/%s/schema.aceg", s->state.dir, name);
+	k = access(path, F_OK) == 0;
+	alloc_free(path);
+	return k;
+}
+
+int
+admit_run(const struct inbox *s, const char *run, struct err *e)
+{
+	char *path = inbox_path(s, run, NULL, "schema.aceg", e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	k = access(path, F_OK) == 0;
+	alloc_free(path);
+	if (k != 0)
+		return 0;
+	k = scan(s->state.dir, admit_is_run, (void *)(uintptr_t)s, e);
+	return k <= 0 ? k : err_set(e, ERR_DATA, "mismatch: a shard of run "
+	    "'%.80s' for a spool of another run (--run)", run);
+}

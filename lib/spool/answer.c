@@ -1,0 +1,81 @@
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/wait.h"
+#include "pipe/filter.h"
+#include "spool/answer.h"
+
+int
+answer_tell(struct io *to, const struct answer *a, struct err *e)
+{
+	int r = io_write(to, a, sizeof(*a), e);
+
+	return r < 0 ? r : io_flush(to, e);
+}
+
+/* Until there is an aggregate: 0, and *path is NULL if there never will be.  Or
+ * until the device is gone, and nobody waits. */
+static int
+answer_wait(const struct answer_opts *o, const struct answer *a, char **path,
+    struct err *e)
+{
+	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	int k, r;
+
+	while ((r = inbox_aggregate(o->inbox, a->run, a->r.step, path,
+	    e)) == INBOX_COMING)
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
+	return r < 0 ? r : 0;
+}
+
+/* The step's aggregate, which appears when it is whole, to w. */
+static int
+answer_aggregate(const struct answer_opts *o, const struct answer *a,
+    struct err *e)
+{
+	char *path = NULL;
+	int k;
+
+	if ((k = answer_wait(o, a, &path, e)) < 0 || path == NULL)
+		return k;
+	k = filter_copy_file(path, o->in, o->out, e);
+	alloc_free(path);
+	return k;
+}
+
+static int
+answer_one(const struct answer_opts *o, const struct answer *a,
+    struct err *e)
+{
+	int r = writer_receipt(o->out, &a->r, e);
+
+	/* who was refused ends with it, and waits for nothing */
+	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
+		return r;
+	return answer_aggregate(o, a, e);
+}
+
+int
+answer_all(const struct answer_opts *o, int from, struct err *e)
+{
+	struct answer a;
+	struct io *io;
+	size_t n;
+	int r = io_open_fd(&io, from, "<answers>", e);
+
+	if (r < 0)
+		return r;
+	do {
+		if ((r = io_read(io, &a, sizeof(a), &n, e)) < 0)
+			break;
+		if (n != sizeof(a))
+			r = 1;
+		else if (!a.end)
+			r = answer_one(o, &a, e);
+	} while (r == 0 && !a.end);
+	io_free(io);
+	return r;
+}

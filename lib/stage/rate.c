@@ -1,0 +1,280 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "device/feedback.h"
+#include "format/values.h"
+#include "kern/kern.h"
+#include "pipe/size.h"
+#include "stage/rate.h"
+
+/* Bytes in memory; what is more waits in files. */
+enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
+
+static int
+rate_scratch(void *fb, int *fd, struct err *e)
+{
+	return feedback_scratch(fb, fd, e);
+}
+
+void
+rate_init(struct rate *q, struct feedback *fb)
+{
+	memset(q, 0, sizeof(*q));
+	q->fb = fb;
+	q->values = (struct hold)HOLD_INIT(RATE_VALUES);
+	q->bodies = (struct hold)HOLD_INIT(RATE_BODIES);
+	if (fb != NULL) {
+		q->values.scratch = q->bodies.scratch = rate_scratch;
+		q->values.arg = q->bodies.arg = fb;
+		q->beside = feedback_beside(fb);
+	}
+}
+
+void
+rate_release(struct rate *q)
+{
+	hold_release(&q->values);
+	hold_release(&q->bodies);
+	alloc_free(q->g);
+	alloc_free(q->x);
+	buf_release(&q->body);
+	alloc_free(q->land.code);
+	alloc_free(q->knob);
+	alloc_free(q->count);
+}
+
+void
+rate_begin(struct rate *q, const struct schema *sc, const struct shard *sh)
+{
+	q->schema = sc;
+	q->shard = sh;
+	q->dropped = 0;
+	rate_drop(q, q->n);
+}
+
+/* ---- what waits ---- */
+
+int
+rate_put(struct rate *q, uint32_t g, int absent, const float *a,
+    const float *u, size_t n, struct err *e)
+{
+	struct rate_group *w;
+	uint64_t at;
+	int r;
+
+	if ((r = alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*w), e)) < 0)
+		return r;
+	w = &q->g[q->n];
+	w->group = g;
+	w->n = (uint32_t)n;
+	w->absent = absent;
+	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
+	if ((r = hold_put(&q->values, a, n * sizeof(*a), &w->at, e)) < 0 ||
+	    (q->beside && (r = hold_put(&q->values, u, n * sizeof(*u), &at,
+	    e)) < 0))
+		return r;
+	q->n++;
+	return 0;
+}
+
+int
+rate_get(const struct rate *q, size_t i, float *a, float *u, struct err *e)
+{
+	const struct rate_group *w = &q->g[i];
+	const size_t n = w->n * sizeof(*a);
+	int r = hold_get(&q->values, w->at, a, n, e);
+
+	return r < 0 || !q->beside ? r :
+	    hold_get(&q->values, w->at + n, u, n, e);
+}
+
+void
+rate_drop(struct rate *q, size_t k)
+{
+	q->n -= k;
+	memmove(q->g, q->g + k, q->n * sizeof(*q->g));
+	if (q->n == 0) {
+		hold_clear(&q->values);
+		hold_clear(&q->bodies);
+	}
+}
+
+/* ---- one group ---- */
+
+int
+rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
+    const float *x, size_t n, struct buf *body, uint8_t *param, struct err *e)
+{
+	struct codec_ctx ctx;
+	struct codec_last last;
+	size_t i;
+	int r = 0;
+
+	/* all zero: absent says the same */
+	for (i = 0; i < n && x[i] == 0; i++)
+		continue;
+	if (i == n || p->codec == CODEC_NONE)
+		return 0;
+	values_ctx(q->schema, q->shard, g, &ctx);
+	body->n = 0;
+	if (codec_after(p) && q->fb != NULL &&
+	    (r = feedback_last(q->fb, g, &last, e)) < 0)
+		return r;
+	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, body,
+	    param, e);
+	return r < 0 ? r : 1;
+}
+
+static int
+rate_make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
+{
+	struct rate *q = arg;
+	const struct rate_group *w = &q->g[i];
+	const struct codec_plan p = codec_turn(&w->plan, f);
+	int r;
+
+	if (p.codec == CODEC_NONE)
+		return 0;
+	if ((r = hold_get(&q->values, w->at, q->x, w->n * sizeof(*q->x),
+	    e)) < 0 || (r = rate_encode(q, w->group, &p, q->x, w->n, &q->body,
+	    &c->param, e)) <= 0)
+		return r;
+	c->len = q->body.n;
+	return hold_put(&q->bodies, q->body.p, q->body.n, &c->at, e);
+}
+
+int
+rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
+    struct err *e)
+{
+	const struct land_code *c = &q->land.code[i];
+	int r;
+
+	body->n = 0;
+	if (c->len == 0)
+		return 0;
+	if ((r = buf_room(body, c->len, e)) < 0 ||
+	    (r = hold_get(&q->bodies, c->at, body->p, c->len, e)) < 0)
+		return r;
+	body->n = c->len;
+	*param = c->param;
+	return 1;
+}
+
+/* ---- all of them ---- */
+
+/* The coded shard's bytes but for the padding of its last records. */
+static uint64_t
+rate_size(void *arg, const struct land *l)
+{
+	const struct rate *q = arg;
+	struct size z = { .bytes = q->base };
+	uint64_t bytes;
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (l->code[i].len != 0)
+			size_record(&z, q->g[i].group, l->code[i].param,
+			    l->code[i].len);
+	bytes = size_send(&z);
+	return bytes - z.pad;
+}
+
+/* Energy that a byte of group i brings. */
+static int
+rate_worth(struct rate *q, size_t i, double *worth, struct err *e)
+{
+	const struct rate_group *w = &q->g[i];
+	const struct kern *kern = kern_get(e);
+	struct kern_stat s;
+	int r;
+
+	if (kern == NULL)
+		return -ERR_USAGE;
+	if ((r = hold_get(&q->values, w->at, q->x, w->n * sizeof(*q->x),
+	    e)) < 0)
+		return r;
+	kern->stat(q->x, w->n, &s);
+	*worth = s.sumsq / (double)q->land.code[i].len;
+	return 0;
+}
+
+/* What does not fit is not sent: groups without a knob first. */
+static int
+rate_fit(struct rate *q, struct err *e)
+{
+	struct land *l = &q->land;
+	double worth, least;
+	size_t i, at;
+	int r, knob = 0;
+
+	while ((l->bytes = rate_size(q, l)) > l->budget && knob < 2) {
+		for (at = l->n, least = 0, i = 0; i < l->n; i++) {
+			if (l->code[i].len == 0 || q->knob[i] != knob)
+				continue;
+			if ((r = rate_worth(q, i, &worth, e)) < 0)
+				return r;
+			if (at == l->n || worth < least) {
+				at = i;
+				least = worth;
+			}
+		}
+		if (at == l->n) {
+			knob++;
+			continue;
+		}
+		l->code[at].len = 0;
+		q->g[at].plan.codec = CODEC_NONE;
+		q->dropped++;
+	}
+	return 0;
+}
+
+static int
+rate_room(struct rate *q, struct err *e)
+{
+	size_t i, most = 1;
+	int r;
+
+	for (i = 0; i < q->n; i++)
+		most = q->g[i].n > most ? q->g[i].n : most;
+	if ((r = alloc_grow(&q->land.code, &q->code_cap, q->n,
+	    sizeof(*q->land.code), e)) < 0 ||
+	    (r = alloc_grow(&q->knob, &q->knob_cap, q->n, 1, e)) < 0 ||
+	    (r = alloc_grow(&q->count, &q->values_cap, q->n,
+	    sizeof(*q->count), e)) < 0)
+		return r;
+	return alloc_grow(&q->x, &q->x_cap, most, sizeof(*q->x), e);
+}
+
+int
+rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
+{
+	struct land *l = &q->land;
+	struct size z = { .bytes = base };
+	size_t i;
+	int r;
+
+	if (size_send(&z) > budget)
+		return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': %llu "
+		    "bytes are too few: it takes %llu with nothing in it",
+		    shard_device(q->shard), (unsigned long long)q->shard->step,
+		    (unsigned long long)budget, (unsigned long long)z.bytes);
+	if ((r = rate_room(q, e)) < 0)
+		return r;
+	for (i = 0; i < q->n; i++) {
+		q->knob[i] = (uint8_t)codec_knob(&q->g[i].plan);
+		q->count[i] = q->g[i].n;
+	}
+	q->base = base;
+	l->n = q->n;
+	l->knob = q->knob;
+	l->values = q->count;
+	l->budget = budget / 64 * 64;	/* as all frames are padded */
+	l->arg = q;
+	l->make = rate_make;
+	l->size = rate_size;
+	r = land_run(l, e);
+	return r == 1 ? rate_fit(q, e) : r;
+}

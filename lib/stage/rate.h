@@ -1,0 +1,84 @@
+/*
+ * The groups of a shard that wait for their plan, and rate control: coded so
+ * that the whole coded shard takes its budget (sync/land.h).
+ *
+ *   rate_put for each group; then rate_run;
+ *   then for each: rate_get, rate_code
+ */
+#ifndef ACE_RATE_H
+#define ACE_RATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "codec/codec.h"
+#include "format/schema.h"
+#include "format/shard.h"
+#include "pipe/hold.h"
+#include "sync/land.h"
+
+struct err;
+struct feedback;
+
+struct rate_group {
+	uint32_t group, n;
+	int absent;			/* not in the input */
+	uint64_t at;
+	struct codec_plan plan;		/* the caller's, before rate_run */
+};
+
+struct rate {
+	/* given */
+	struct feedback *fb;		/* NULL: nothing is kept */
+	const struct schema *schema;
+	const struct shard *shard;
+	/* the groups, rising */
+	struct rate_group *g;
+	size_t n, cap;
+	size_t dropped;			/* groups that did not fit */
+	/* private */
+	struct hold values, bodies;
+	int beside;			/* u waits too */
+	uint64_t base;			/* bytes before the first record */
+	uint64_t budget;
+	float *x;
+	size_t x_cap;
+	struct buf body;
+	struct land land;
+	size_t code_cap, knob_cap, values_cap;
+	uint8_t *knob;
+	uint32_t *count;
+};
+
+void rate_init(struct rate *q, struct feedback *fb);
+void rate_release(struct rate *q);
+/* rate_begin(q, sc, sh): nothing waits any more. */
+void rate_begin(struct rate *q, const struct schema *sc,
+    const struct shard *sh);
+
+/* rate_put(q, g, absent, a, u, n, e): a f32[n], u f32[n] if feedback_beside. */
+int rate_put(struct rate *q, uint32_t g, int absent, const float *a,
+    const float *u, size_t n, struct err *e);
+int rate_get(const struct rate *q, size_t i, float *a, float *u,
+    struct err *e);
+/* rate_drop(q, k): the first k are done. */
+void rate_drop(struct rate *q, size_t k);
+
+/*
+ * rate_run(q, base, budget, e): codes all that waits, base bytes of the coded
+ * shard being there.  Groups that do not fit however coarse get the codec none:
+ * those without a knob first, the least energy a byte first.  -ERR_REFUSED when
+ * not even an empty shard fits.
+ */
+int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
+
+/* rate_code(q, i, body, param, e): how group i was coded; 1, 0: not sent. */
+int rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
+    struct err *e);
+
+/* rate_encode(q, g, p, x, n, body, param, e): x f32[n] of group g as p says: 1,
+ * 0: it is not to be sent. */
+int rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
+    const float *x, size_t n, struct buf *body, uint8_t *param, struct err *e);
+
+#endif

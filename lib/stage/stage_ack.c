@@ -1,0 +1,155 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "device/receipts.h"
+#include "device/restore.h"
+#include "pipe/filter.h"
+#include "stage/stage_ack.h"
+
+struct stage_ack {
+	const struct stage_ack_opts *o;
+	struct reader *in;
+	struct writer *out;
+	struct state state;
+	struct receipts receipts;
+};
+
+/* Known already, given once more or twice: who takes the same receipts again
+ * gets past one that ended the program. */
+static int
+stage_ack_known(const struct stage_ack *x, struct receipt r)
+{
+	const struct receipts *q = &x->receipts;
+	size_t i;
+
+	for (i = 0; i < q->n; i++) {
+		r.clock = q->r[i].clock;
+		r.version = q->r[i].version;
+		if (memcmp(&q->r[i], &r, sizeof(r)) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* On disk before anything that follows it in the stream goes on.  Where the
+ * shard was refused nothing does: no aggregate will come for it. */
+static int
+stage_ack_receipt(struct stage_ack *x, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(x->in);
+	struct receipt r;
+	char said[256];
+	int k, known;
+
+	if ((k = receipt_decode(&r, f->raw, f->raw_len, e)) < 0)
+		return k;
+	(void)snprintf(said, sizeof(said), "step %llu: %s%s%s",
+	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
+	    r.reason[0] != '\0' ? ": " : "", r.reason);
+	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
+		return err_set(e, ERR_REFUSED, "%s (two states act for one "
+		    "device; one that was restored begins with ace-recv "
+		    "--fence | ace-ack --fence)", said);
+	known = stage_ack_known(x, r);
+	receipts_add(&x->receipts, &r);
+	if ((k = receipts_save(&x->receipts, &x->state,
+	    x->o->f->sync, e)) < 0)
+		return k;
+	if (r.verdict == RECEIPT_INVALID && !known)
+		return err_set(e, ERR_REFUSED, "%s", said);
+	cli_say(x->o->cli, receipt_is_accepted(&r), "%s", said);
+	return 0;
+}
+
+static int
+stage_ack_event(struct stage_ack *x, int event, struct err *e)
+{
+	switch (event) {
+	case READER_RCPT:
+		return stage_ack_receipt(x, e);
+	case READER_SHARD:
+		return filter_shard(x->in, x->out, NULL, e);
+	case READER_DATA:
+	case READER_NOTE:
+		return writer_pass(x->out, x->in, e);
+	case READER_SEND:
+		return writer_send(x->out,
+		    &reader_end_of_shard(x->in)->sums, e);
+	default:
+		return 0;
+	}
+}
+
+/* What is written into it is to outlive a power cut, so is the directory. */
+static int
+stage_ack_open(struct state *s, const struct stage_ack_opts *o, struct err *e)
+{
+	int r = state_open(s, o->dir, e);
+
+	return r == 0 && o->f->sync == IO_SYNC_FULL ? state_durable(s, e) : r;
+}
+
+/* Alone with the state: no other program may be at it. */
+static int
+stage_ack_fence(const struct stage_ack_opts *o, const char *path, struct err *e)
+{
+	struct state s = STATE_INIT;
+	struct reader *in = NULL;
+	uint64_t n;
+	int r;
+
+	if ((r = stage_ack_open(&s, o, e)) == 0 &&
+	    (r = state_lock(&s, e)) == 0 &&
+	    (r = filter_in(o->f, &in, path, e)) == 0 &&
+	    (r = restore_take(&s, in, o->f->sync, &n, e)) == 0)
+		cli_say(o->cli, 0, "incarnation %llu", (unsigned long long)n);
+	reader_free(in);
+	state_close(&s);
+	return r;
+}
+
+/* Nothing came back: that is the network, not the data, and a retry helps. */
+static int
+stage_ack_no_answer(const struct stage_ack *x, const struct err *e)
+{
+	return e->kind == ERR_TRUNCATED && reader_empty(x->in) &&
+	    reader_is_pipe(x->in);
+}
+
+int
+stage_ack_run(const struct stage_ack_opts *o, const char *path, struct err *e)
+{
+	struct stage_ack x = { .o = o, .state = STATE_INIT };
+	int r;
+
+	if (o->fence)
+		return stage_ack_fence(o, path, e);
+	if ((r = stage_ack_open(&x.state, o, e)) < 0 ||
+	    (r = state_lock_as(&x.state, "ack-lock", e)) < 0 ||
+	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
+		goto out;
+	/* from now on nothing is forgotten without a receipt */
+	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
+	    o->f->sync, e)) < 0)
+		goto out;
+	if ((r = filter_in(o->f, &x.in, path, e)) < 0 ||
+	    (r = filter_out(o->f, &x.out, e)) < 0)
+		goto out;
+	filter_loose(x.in, x.out, 0);
+	while ((r = reader_next(x.in, e)) > 0)
+		if ((r = stage_ack_event(&x, r, e)) < 0)
+			break;
+	if (r < 0 && stage_ack_no_answer(&x, e)) {
+		err_clear(e);
+		r = err_set(e, ERR_SYS, "no answer: the other side was not "
+		    "reached, or ended at once (the same again, later)");
+	}
+	r = filter_end(x.out, r, e);
+out:
+	writer_free(x.out);
+	reader_free(x.in);
+	state_close(&x.state);
+	return r;
+}

@@ -1,0 +1,244 @@
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/temp.h"
+#include "kern/kern.h"
+#include "pipe/filter.h"
+#include "pipe/gather.h"
+#include "spool/rounds.h"
+#include "spool/waiting.h"
+#include "stage/aggregate.h"
+#include "stage/stage_aggregate.h"
+
+/* Contributions of a spool that are open at a time; and the most of them that a
+ * rule looks at together. */
+enum { STAGE_AGGREGATE_OPEN = 256, STAGE_AGGREGATE_MOST = 4096 };
+
+/* ---- streams ---- */
+
+/* What is passed over costs its device a step, what is waited for costs all of
+ * them: it is always said. */
+static void
+stage_aggregate_always(void *arg, const char *what)
+{
+	cli_say(arg, 0, "%s", what);
+}
+
+static struct quorum
+stage_aggregate_quorum(const struct stage_aggregate_opts *o)
+{
+	return (struct quorum){ (size_t)o->expect,
+	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline };
+}
+
+/* A quorum or a deadline: no input is waited for alone. */
+static int
+stage_aggregate_open_patient(struct aggregate *x, char **paths,
+    size_t n, struct err *e)
+{
+	const struct stage_aggregate_opts *o = x->o;
+	const struct intake_rule q = {
+		.q = stage_aggregate_quorum(o), .out = filter_piped(o->f),
+		.say = stage_aggregate_always,
+		.arg = (void *)(uintptr_t)o->cli
+	};
+
+	return gather_patient(&x->g, paths, n, &q, &o->f->in, e);
+}
+
+static int
+stage_aggregate_open_all(struct aggregate *x, char **paths, size_t n,
+    uint64_t expect, struct err *e)
+{
+	int r = gather_open(&x->g, paths, n, expect, filter_piped(x->o->f),
+	    &x->o->f->in, e);
+
+	if (r == 0 && contrib_active(&x->o->who))
+		gather_twice(x->g);
+	return r;
+}
+
+/* ---- a spool ---- */
+
+/* How many contributions may be open at a time.  Sums go on from one window to
+ * the next; a rule wants to see all of them at once, as many as the system lets
+ * us open. */
+static size_t
+stage_aggregate_room(const struct aggregate *x)
+{
+	struct rlimit l;
+
+	if (!contrib_active(&x->o->who))
+		return STAGE_AGGREGATE_OPEN;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return STAGE_AGGREGATE_OPEN;
+	if (l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+		(void)getrlimit(RLIMIT_NOFILE, &l);
+	}
+	return l.rlim_cur > STAGE_AGGREGATE_MOST + 64 ? STAGE_AGGREGATE_MOST :
+	    l.rlim_cur > 80 ? (size_t)l.rlim_cur - 64 : 16;
+}
+
+/* The shards of one step, each a file.  *blame: the place of the one that it
+ * failed for, plus one. */
+static int
+stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
+    size_t room, size_t *blame, struct err *e)
+{
+	int r = gather_many(&x->g, paths, n, room, &x->o->f->in, e);
+
+	if (r == 0 && (r = gather_step(x->g, e)) > 0)
+		r = aggregate_step(x, e);
+	*blame = gather_blamed(x->g);
+	gather_free(x->g);
+	x->g = NULL;
+	return r;
+}
+
+/* The same into a file: what fails leaves nothing behind in the output. */
+static int
+stage_aggregate_try(struct aggregate *x, char **paths, size_t n,
+    size_t room, size_t *blame, struct err *e)
+{
+	struct writer_opts wo = { x->o->f->tool, NULL, 0 };
+	struct writer *out = x->out;
+	struct io *io;
+	int fd, r;
+
+	*blame = 0;
+	x->out = NULL;
+	if ((r = temp_open(&fd, e)) == 0) {
+		if ((r = io_create_fd(&io, fd, "<temporary>", e)) == 0 &&
+		    (r = writer_open(&x->out, io, &wo, e)) == 0 &&
+		    (r = stage_aggregate_paths(x, paths, n, room, blame,
+		    e)) == 0 && (r = writer_finish(x->out, e)) == 0)
+			r = filter_copy_fd(fd, &x->o->f->in, out, e);
+		(void)close(fd);
+	}
+	writer_free(x->out);
+	x->out = out;
+	return r;
+}
+
+/* One of them is set aside and said, or all when it is nobody's fault. */
+static int
+stage_aggregate_aside(struct aggregate *x, struct rounds *steps,
+    size_t at, size_t count, const char *why, char ***paths, size_t *n,
+    struct err *e)
+{
+	int r;
+
+	cli_say(x->o->cli, 0, "%zu of %zu shards of a step set aside: %s",
+	    count, *n, why);
+	if ((r = rounds_aside(steps, at, count, why, paths, n, e)) == 0 &&
+	    *n == 0)
+		cli_say(x->o->cli, 0, "no aggregate of this step: too few "
+		    "shards are left");
+	return r;
+}
+
+/* A step of a spool, without those that cannot be used.  What was accepted must
+ * not stop it: it would for ever, since a closed step stays closed. */
+static int
+stage_aggregate_round(struct aggregate *x, struct rounds *steps,
+    size_t room, struct err *e)
+{
+	const int whole = contrib_active(&x->o->who);
+	struct err bad = ERR_INIT;
+	char **paths, why[120];
+	size_t n, blame;
+	int r = rounds_next(steps, &paths, &n, e);
+
+	if (r == 0 && whole && n > room) {
+		(void)snprintf(why, sizeof(why), "limit: a rule looks at %zu "
+		    "shards of a step at most", room);
+		r = stage_aggregate_aside(x, steps, room, n - room, why,
+		    &paths, &n, e);
+	}
+	while (r == 0 && n != 0 && (r = stage_aggregate_try(x, paths, n, room,
+	    &blame, &bad)) != 0) {
+		if (r != -ERR_DATA && r != -ERR_REFUSED)
+			return err_move(e, &bad);
+		r = stage_aggregate_aside(x, steps, blame != 0 ? blame - 1 : 0,
+		    blame != 0 ? 1 : n, ERR_MSG(&bad), &paths, &n, e);
+		err_clear(&bad);
+	}
+	return r < 0 ? r : rounds_done(steps, e);
+}
+
+/* The norms of the steps before, in the spool: who is started again decides
+ * the same. */
+static int
+stage_aggregate_remember(struct aggregate *x, char *path, struct err *e)
+{
+	return path == NULL ? -ERR_SYS : norms_open(&x->c.norms, path,
+	    x->o->f->sync, e);
+}
+
+static int
+stage_aggregate_spool(struct aggregate *x, struct err *e)
+{
+	const struct stage_aggregate_opts *o = x->o;
+	struct waiting wait = { .say = stage_aggregate_always,
+	    .asked = o->asked, .arg = (void *)(uintptr_t)o->cli };
+	const struct rounds_opts ro = { o->spool, o->run,
+	    o->f->sync, stage_aggregate_quorum(o), o->published, o->keep,
+	    o->create, &wait, filter_piped(o->f) };
+	const size_t room = stage_aggregate_room(x);
+	struct rounds *steps;
+	uint64_t i;
+	int r;
+
+	r = rounds_open(&steps, &ro, e);
+	if (r == 0 && o->who.rule.max_running > 0)
+		r = stage_aggregate_remember(x,
+		    rounds_file(steps, "norms", e), e);
+	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
+		r = stage_aggregate_round(x, steps, room, e);
+	rounds_free(steps);
+	return r;
+}
+
+static int
+stage_aggregate_files(struct aggregate *x, char **paths, size_t n,
+    struct err *e)
+{
+	int r;
+
+	r = x->o->quorum != 0 || x->o->deadline > 0 ?
+	    stage_aggregate_open_patient(x, paths, n, e) :
+	    stage_aggregate_open_all(x, paths, n, x->o->expect, e);
+	if (r < 0)
+		return r;
+	while ((r = gather_step(x->g, e)) > 0)
+		if ((r = aggregate_step(x, e)) < 0)
+			break;
+	return r;
+}
+
+int
+stage_aggregate_run(const struct stage_aggregate_opts *o, char **paths,
+    size_t n, struct err *e)
+{
+	struct aggregate x;
+	const struct kern *kern = kern_get(e);
+	int r;
+
+	if (kern == NULL)
+		return -ERR_USAGE;
+	aggregate_init(&x, o, kern);
+	if ((r = filter_out(o->f, &x.out, e)) == 0) {
+		r = o->spool != NULL ? stage_aggregate_spool(&x, e) :
+		    stage_aggregate_files(&x, paths, n, e);
+		r = filter_end(x.out, r, e);
+	}
+	gather_free(x.g);
+	writer_free(x.out);
+	aggregate_release(&x);
+	return r;
+}

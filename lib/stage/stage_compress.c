@@ -1,0 +1,571 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "format/note.h"
+#include "format/plan.h"
+#include "format/values.h"
+#include "format/writer.h"
+#include "kern/kern.h"
+#include "pipe/filter.h"
+#include "stage/rate.h"
+#include "stage/stage_compress.h"
+
+int
+stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
+    struct err *e)
+{
+	static const char *const how[] = { "refuse", "zero", NULL };
+	static const char *const roles[] = { "keep", "ignore", NULL };
+	struct feedback_opts *fb = &o->fb;
+	uint64_t n;
+	int r = 0, k;
+
+	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
+	case 'c':
+		o->have_codec = 1;
+		r = codec_parse(val, &o->codec, e);
+		break;
+	case STAGE_COMPRESS_ROLES:
+		r = num_choice(&o->no_roles, val, roles, "--roles", e);
+		break;
+	case STAGE_COMPRESS_FEEDBACK:
+		if ((r = num_choice(&k, val, feedback_names, "--error-feedback",
+		    e)) == 0)
+			fb->kind = (enum compensate_kind)k;
+		break;
+	case STAGE_COMPRESS_GAMMA:
+		r = num_f64(&fb->gamma, val, 0, 1, "--gamma", e);
+		break;
+	case STAGE_COMPRESS_MOMENTUM:
+		r = num_f64(&fb->momentum, val, 0, 1, "--momentum", e);
+		break;
+	case STAGE_COMPRESS_DECAY:
+		r = num_f64(&fb->decay, val, 0, 1, "--decay", e);
+		break;
+	case STAGE_COMPRESS_WINDOW:
+		if ((r = num_u64(&n, val, 1, 8, "--window", e)) == 0)
+			fb->window = (unsigned)n;
+		break;
+	case STAGE_COMPRESS_WAIT:
+		r = num_time(&fb->wait, val, "--wait", e);
+		break;
+	case STAGE_COMPRESS_GAP:
+		fb->gap = 1;
+		break;
+	case STAGE_COMPRESS_NONFINITE:
+		r = num_choice(&o->zero, val, how, "--nonfinite", e);
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+struct stage_compress {
+	struct stage s;
+	const struct stage_compress_opts *o;
+	const struct kern *kern;
+	struct writer *out;
+	struct writer *to;		/* of this shard: out, or the state's */
+	struct feedback *fb;		/* NULL: nothing is kept */
+	int resumed;
+	struct stage_shard sh;		/* at hand */
+	int again;			/* it was coded before */
+	struct plan plan;
+	uint64_t budget;		/* of the plan; 0: any */
+	struct rate rate;		/* groups that wait */
+	uint32_t done;			/* groups before this one came */
+	float *v, *acc, *u, *dec;
+	size_t cap;
+	struct buf body;
+	uint64_t sent, none;
+};
+
+/* ---- one group ---- */
+
+static int
+stage_compress_finite(struct stage_compress *x, uint32_t g, float *v,
+    size_t n, struct err *e)
+{
+	const struct schema *sc = x->sh.schema;
+	struct schema_span span;
+	const float *res = NULL;
+	uint64_t dropped = 0;
+	size_t i = x->kern->first_nonfinite(v, n);
+	int r;
+
+	if (i == n)
+		return 0;
+	schema_span(sc, g, &span);
+	if (!x->o->zero)
+		return reader_place(x->sh.in, err_set(e, ERR_REFUSED,
+		    "non-finite value in tensor '%s' at index %llu",
+		    sc->t[span.tensor].name,
+		    (unsigned long long)(span.offset + i)), e);
+	/* what ace-expand added to it is not lost with it */
+	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
+		return r;
+	for (; i < n; i += 1 + x->kern->first_nonfinite(v + i + 1, n - i - 1)) {
+		v[i] = res != NULL ? res[i] : 0;
+		dropped++;
+	}
+	if (x->fb != NULL)
+		feedback_dropped(x->fb, dropped);
+	else
+		writer_dropped(x->out, dropped);
+	return 0;
+}
+
+/* acc, of group g, was coded with this codec and parameter; sent 0: it was
+ * not.  What is lost is kept, the rest is written. */
+static int
+stage_compress_settle(struct stage_compress *x, uint32_t g, size_t n,
+    int sent, uint32_t codec, uint8_t param, struct err *e)
+{
+	struct feedback_code c = { (uint8_t)codec, param, &x->body, x->dec };
+	struct codec_ctx ctx;
+	int r;
+
+	x->sent += sent != 0;
+	x->none += sent == 0;
+	if (sent != 0) {
+		values_ctx(x->sh.schema, x->sh.shard, g, &ctx);
+		if ((r = codec_decode(codec, param, &ctx, x->body.p,
+		    x->body.n, x->dec, n, e)) < 0)
+			return r;
+	}
+	if (x->fb != NULL)
+		return feedback_settle(x->fb, g, x->acc, x->u, n,
+		    sent != 0 ? &c : NULL, e);
+	return sent == 0 ? 0 : writer_record(x->out, g, c.codec, param,
+	    x->body.p, x->body.n, x->dec, n, e);
+}
+
+/* acc, of group g, as p says. */
+static int
+stage_compress_code(struct stage_compress *x, uint32_t g,
+    const struct codec_plan *p, size_t n, struct err *e)
+{
+	uint8_t param = 0;
+	int sent = rate_encode(&x->rate, g, p, x->acc, n, &x->body, &param, e);
+
+	return sent < 0 ? sent :
+	    stage_compress_settle(x, g, n, sent, p->codec, param, e);
+}
+
+/* With -c: norms and biases are few and matter, so that they stay dense. */
+static struct codec_plan
+stage_compress_one(const struct stage_compress *x, uint32_t g)
+{
+	const struct schema *sc = x->sh.schema;
+	struct schema_span span;
+	int dense;
+
+	schema_span(sc, g, &span);
+	dense = (sc->t[span.tensor].roles & SCHEMA_ROLE_DENSE) != 0;
+	if (dense && !x->o->no_roles && codec_sparse(&x->o->codec))
+		return (struct codec_plan){ CODEC_F16, 0, 0 };
+	return x->o->codec;
+}
+
+/* ---- groups wait for their plan ---- */
+
+static int
+stage_compress_known(const struct stage_compress *x, uint32_t g)
+{
+	return x->o->have_codec || (x->budget == 0 && plan_has(&x->plan, g));
+}
+
+/* The plan of a group; none where there is none. */
+static struct codec_plan
+stage_compress_plan(struct stage_compress *x, uint32_t g)
+{
+	struct codec_plan p = { CODEC_NONE, 0, 0 };
+
+	if (x->o->have_codec)
+		return stage_compress_one(x, g);
+	(void)plan_get(&x->plan, g, &p);
+	return p;
+}
+
+/* The first k of those that wait. */
+static int
+stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
+{
+	struct codec_plan p;
+	size_t i;
+	int r;
+
+	for (i = 0; i < k; i++) {
+		p = stage_compress_plan(x, x->rate.g[i].group);
+		if ((r = rate_get(&x->rate, i, x->acc, x->u, e)) < 0 ||
+		    (r = stage_compress_code(x, x->rate.g[i].group, &p,
+		    x->rate.g[i].n, e)) < 0)
+			return r;
+	}
+	if (k > 0)
+		rate_drop(&x->rate, k);
+	return 0;
+}
+
+/* Those whose plan is known; what is not in the input goes with the next that
+ * is. */
+static int
+stage_compress_flush(struct stage_compress *x, struct err *e)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < x->rate.n; i++) {
+		if (x->rate.g[i].absent)
+			continue;
+		if (!stage_compress_known(x, x->rate.g[i].group))
+			break;
+		k = i + 1;
+	}
+	return stage_compress_first(x, k, e);
+}
+
+/* v f32[n] or NULL, when the group is not in the input: then only what is kept
+ * of it is coded. */
+static int
+stage_compress_group(struct stage_compress *x, uint32_t g, float *v,
+    struct err *e)
+{
+	struct schema_span span;
+	struct codec_plan p;
+	int r;
+
+	schema_span(x->sh.schema, g, &span);
+	if (v != NULL && (r = stage_compress_finite(x, g, v, span.n, e)) < 0)
+		return r;
+	if (x->fb != NULL) {
+		r = feedback_target(x->fb, g, v, span.n, x->acc, x->u, e);
+		if (r != 0)
+			return r < 0 ? r : 0;
+	} else if (v != NULL) {
+		memcpy(x->acc, v, span.n * sizeof(*v));
+	} else {
+		return 0;
+	}
+	if (x->rate.n > 0 || !stage_compress_known(x, g))
+		return rate_put(&x->rate, g, v == NULL, x->acc, x->u, span.n,
+		    e);
+	p = stage_compress_plan(x, g);
+	return stage_compress_code(x, g, &p, span.n, e);
+}
+
+/* Group g comes now; those between the last one and it are not in the input. */
+static int
+stage_compress_upto(struct stage_compress *x, uint32_t g, float *v,
+    struct err *e)
+{
+	int r = 0;
+
+	while (x->done < g && r == 0)
+		r = stage_compress_group(x, x->done++, NULL, e);
+	if (r == 0 && v != NULL)
+		r = stage_compress_group(x, x->done++, v, e);
+	return r;
+}
+
+static int
+stage_compress_data(struct stage *s, const struct stage_data *d,
+    struct err *e)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+	const float *v;
+	size_t i, n;
+	int r;
+
+	if (x->again)
+		return 0;
+	for (i = 0; i < d->n; i++) {
+		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, &n,
+		    e)) < 0)
+			return r;
+		if (v != x->v)
+			memcpy(x->v, v, n * sizeof(*v));
+		if ((r = stage_compress_upto(x, d->rec[i].group, x->v,
+		    e)) < 0)
+			return r;
+	}
+	if ((r = stage_compress_flush(x, e)) < 0)
+		return r;
+	return d->cut && x->fb == NULL ? writer_flush(x->out, e) : 0;
+}
+
+/* ---- one shard ---- */
+
+static int
+stage_compress_room(struct stage_compress *x, struct err *e)
+{
+	const size_t n = x->sh.schema->group_size;
+
+	if (n <= x->cap)
+		return 0;
+	alloc_free(x->v);
+	alloc_free(x->acc);
+	alloc_free(x->u);
+	alloc_free(x->dec);
+	x->cap = 0;
+	x->v = alloc_get(n, sizeof(*x->v), e);
+	x->acc = alloc_get(n, sizeof(*x->acc), e);
+	x->u = alloc_get(n, sizeof(*x->u), e);
+	x->dec = alloc_get(n, sizeof(*x->dec), e);
+	if (x->v == NULL || x->acc == NULL || x->u == NULL || x->dec == NULL)
+		return -ERR_SYS;
+	x->cap = n;
+	return 0;
+}
+
+static int
+stage_compress_begin(struct stage *s, const struct stage_shard *sh,
+    struct err *e)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+	int r;
+
+	x->sh = *sh;
+	x->again = 0;
+	x->budget = 0;
+	x->done = 0;
+	x->sent = x->none = 0;
+	plan_clear(&x->plan);
+	rate_begin(&x->rate, sh->schema, sh->shard);
+	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
+		    "difference to a history (ace-expand --cache)",
+		    shard_device(sh->shard));
+	if ((r = stage_compress_room(x, e)) < 0 ||
+	    (r = writer_history(x->out, sh->provenance, e)) < 0)
+		return r;
+	x->to = x->out;
+	if (x->fb == NULL)
+		return writer_shard(x->out, sh->shard, sh->schema, e);
+	if (!x->resumed && (r = feedback_resume(x->fb, sh->shard->step,
+	    x->out, e)) < 0)
+		return r;
+	x->resumed = 1;
+	if ((r = feedback_begin(x->fb, sh->shard, sh->schema, e)) < 0)
+		return r;
+	x->again = r;
+	if (!x->again)
+		x->to = feedback_writer(x->fb);
+	return 0;
+}
+
+static int
+stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
+    struct err *e)
+{
+	const uint32_t all = x->sh.schema->ngroups;
+	struct note note;
+	int r;
+
+	if ((r = note_get(&note, n->p, n->n, NOTE_PLAN, all, e)) < 0)
+		return r;
+	if (x->plan.any && note.terms.budget != x->budget)
+		return reader_place(x->sh.in, err_set(e, ERR_DATA,
+		    "mismatch: two budgets in one plan"), e);
+	x->budget = note.terms.budget;
+	if ((r = plan_add(&x->plan, n->p, n->n, all, e)) < 0)
+		return r;
+	return stage_compress_flush(x, e);
+}
+
+/* A plan is obeyed, what stays true goes on. */
+static int
+stage_compress_note(struct stage *s, const struct stage_note *n,
+    struct err *e)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+
+	if (x->again)
+		return 0;
+	if (n->type == FRAME_PLAN)
+		return x->o->have_codec ? 0 : stage_compress_obey(x, n, e);
+	if (!frame_safe_to_copy(n->type))
+		return 0;
+	return n->whole != NULL ? writer_pass(x->to, n->whole, e) :
+	    writer_note(x->to, n->type, n->p, n->n, e);
+}
+
+/* ---- the end of a shard ---- */
+
+static int
+stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
+{
+
+	if (!x->plan.any)
+		return err_set(e, ERR_USAGE, "no plan in the stream: put "
+		    "ace-select before, or give -c CODEC");
+	return reader_place(x->sh.in, err_set(e, ERR_DATA,
+	    "mismatch: no plan for group %lu", (unsigned long)g), e);
+}
+
+/* All that waits gets its plan. */
+static int
+stage_compress_plans(struct stage_compress *x, struct err *e)
+{
+	struct rate_group *w;
+	struct codec_plan p;
+	uint32_t g;
+	size_t i = 0;
+
+	for (g = 0; g < x->sh.schema->ngroups; g++) {
+		w = i < x->rate.n && x->rate.g[i].group == g ?
+		    &x->rate.g[i++] : NULL;
+		if (w != NULL && !w->absent && !plan_has(&x->plan, g))
+			return stage_compress_lacks(x, g, e);
+		p = stage_compress_plan(x, g);
+		if (w != NULL)
+			w->plan = p;
+		else if (p.codec != CODEC_NONE)
+			return reader_place(x->sh.in, err_set(e, ERR_DATA,
+			    "mismatch: the plan of group %lu has no values",
+			    (unsigned long)g), e);
+	}
+	return 0;
+}
+
+/* A plan with a budget: all groups wait. */
+static int
+stage_compress_land(struct stage_compress *x, struct err *e)
+{
+	struct rate *q = &x->rate;
+	uint8_t param = 0;
+	size_t i;
+	int r;
+
+	if ((r = stage_compress_plans(x, e)) < 0 ||
+	    (r = rate_run(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
+		return r;
+	if (q->dropped > 0)
+		cli_say(x->o->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
+		    "groups of the plan are not sent", shard_device(x->sh.shard),
+		    (unsigned long long)x->sh.shard->step,
+		    (unsigned long long)x->budget, q->dropped);
+	for (i = 0; i < q->n; i++)
+		if ((r = rate_get(q, i, x->acc, x->u, e)) < 0 ||
+		    (r = rate_code(q, i, &x->body, &param, e)) < 0 ||
+		    (r = stage_compress_settle(x, q->g[i].group, q->g[i].n, r,
+		    q->g[i].plan.codec, param, e)) < 0)
+			return r;
+	return 0;
+}
+
+static int
+stage_compress_rest(struct stage_compress *x, struct err *e)
+{
+	size_t i;
+
+	if (x->budget != 0)
+		return stage_compress_land(x, e);
+	for (i = 0; i < x->rate.n; i++)
+		if (!x->rate.g[i].absent)
+			return stage_compress_lacks(x, x->rate.g[i].group, e);
+	return stage_compress_first(x, x->rate.n, e);
+}
+
+static int
+stage_compress_end(struct stage *s, const struct shard_sums *sums,
+    struct err *e)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+	const uint64_t step = x->sh.shard->step;
+	int r;
+
+	if (x->again)
+		return feedback_send(x->fb, step, x->out, e);
+	if ((r = stage_compress_upto(x, x->sh.schema->ngroups, NULL, e)) < 0 ||
+	    (r = stage_compress_rest(x, e)) < 0)
+		return r;
+	cli_say(x->o->cli, 1, "%s/%llu: %llu groups coded, %llu not sent",
+	    shard_device(x->sh.shard), (unsigned long long)step,
+	    (unsigned long long)x->sent, (unsigned long long)x->none);
+	writer_dropped(x->to, sums->dropped);
+	return x->fb == NULL ? writer_send(x->out, NULL, e) :
+	    feedback_commit(x->fb, step, x->out, e);
+}
+
+/* ---- all of it ---- */
+
+static int
+stage_compress_finish(struct stage *s, struct err *e)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+	int r = 0;
+
+	/* a trainer that is done already: what is pending all the same */
+	if (x->fb != NULL && !x->resumed)
+		r = feedback_resume(x->fb, UINT64_MAX, x->out, e);
+	return filter_end(x->out, r, e);
+}
+
+static void
+stage_compress_abort(struct stage *s)
+{
+	writer_abort(((struct stage_compress *)s)->out);
+}
+
+static void
+stage_compress_free(struct stage *s)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+
+	rate_release(&x->rate);
+	feedback_free(x->fb);
+	plan_release(&x->plan);
+	buf_release(&x->body);
+	alloc_free(x->v);
+	alloc_free(x->acc);
+	alloc_free(x->u);
+	alloc_free(x->dec);
+	writer_free(x->out);
+	alloc_free(x);
+}
+
+int
+stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
+    struct err *e)
+{
+	const struct kern *kern = kern_get(e);
+	struct stage_compress *x;
+	int r;
+
+	*out = NULL;
+	if (kern == NULL)
+		return -ERR_USAGE;
+	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
+		return -ERR_SYS;
+	x->o = o;
+	x->kern = kern;
+	x->plan = (struct plan)PLAN_INIT;
+	x->s.begin = stage_compress_begin;
+	x->s.data = stage_compress_data;
+	x->s.note = stage_compress_note;
+	x->s.end = stage_compress_end;
+	x->s.finish = stage_compress_finish;
+	x->s.abort = stage_compress_abort;
+	x->s.free = stage_compress_free;
+	rate_init(&x->rate, NULL);
+	if (o->dir != NULL &&
+	    (r = feedback_open(&x->fb, o->dir, &o->fb, e)) < 0) {
+		stage_compress_free(&x->s);
+		return r;
+	}
+	rate_init(&x->rate, x->fb);
+	*out = &x->s;
+	return 0;
+}
+
+void
+stage_compress_to(struct stage *s, struct writer *w)
+{
+	((struct stage_compress *)s)->out = w;
+}

@@ -1,0 +1,75 @@
+/*
+ * What ace-compress does: codes every group as the plan says.  Where the plan
+ * has a budget it is the rate control: the knobs are turned until the coded
+ * shard takes it.  With a state it keeps what was lost (error feedback) and the
+ * coded shard itself, in one commit, before the first byte of the shard leaves:
+ *
+ *   acc = e + g        C = code(acc)        e' = acc - dec(C)
+ *
+ * It is always the last stage, since it writes what it coded itself.
+ */
+#ifndef ACE_STAGE_COMPRESS_H
+#define ACE_STAGE_COMPRESS_H
+
+#include "base/cli.h"
+#include "codec/codec.h"
+#include "device/feedback.h"
+#include "stage/stage.h"
+
+struct err;
+struct writer;
+
+enum {
+	STAGE_COMPRESS_GAP = CLI_LONG + 400, STAGE_COMPRESS_NONFINITE,
+	STAGE_COMPRESS_FEEDBACK, STAGE_COMPRESS_GAMMA,
+	STAGE_COMPRESS_MOMENTUM, STAGE_COMPRESS_DECAY,
+	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT, STAGE_COMPRESS_ROLES
+};
+
+/* Rows for a program's option table, which has -S DIR and --sync too. */
+#define STAGE_COMPRESS_OPTS \
+	{ 'c', "codec", "CODEC", \
+	    "code all groups so, whatever the plan says" }, \
+	{ STAGE_COMPRESS_ROLES, "roles", "HOW", \
+	    "keep (default) norms and biases dense, or ignore that" }, \
+	{ STAGE_COMPRESS_FEEDBACK, "error-feedback", "HOW", \
+	    "ef (default), momentum, ef21 or cache" }, \
+	{ STAGE_COMPRESS_GAMMA, "gamma", "G", \
+	    "times the residual (default 1)" }, \
+	{ STAGE_COMPRESS_MOMENTUM, "momentum", "M", \
+	    "of --error-feedback momentum (default 0.9)" }, \
+	{ STAGE_COMPRESS_DECAY, "decay", "R", \
+	    "of the history, --error-feedback cache (default 0.9)" }, \
+	{ STAGE_COMPRESS_WINDOW, "window", "N", \
+	    "wait for receipts, at most N shards without (1 to 8)" }, \
+	{ STAGE_COMPRESS_WAIT, "wait", "TIME", \
+	    "for a receipt (default 60s)" }, \
+	{ STAGE_COMPRESS_GAP, "allow-gap", NULL, "steps may be missing" }, \
+	{ STAGE_COMPRESS_NONFINITE, "nonfinite", "HOW", \
+	    "refuse (default) or zero" }
+
+struct stage_compress_opts {
+	const char *dir;		/* state directory, or NULL */
+	int have_codec;			/* all groups so, as with -c */
+	struct codec_plan codec;
+	int no_roles;			/* with it norms and biases too */
+	int zero;			/* what is not finite becomes 0 */
+	struct feedback_opts fb;
+	const struct cli *cli;		/* whom to speak for */
+};
+#define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
+	.decay = 0.9, .wait = 60, .sync = IO_SYNC_FULL } }
+
+/* stage_compress_set(o, key, val, e): 1 the option was one of these, 0 it was
+ * not, < 0 an error. */
+int stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
+    struct err *e);
+
+/* stage_compress_new(out, o, e): o stays the caller's, and must stay.  Takes
+ * the state's lock. */
+int stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
+    struct err *e);
+/* stage_compress_to(s, w): before anything else: stage_free frees w. */
+void stage_compress_to(struct stage *s, struct writer *w);
+
+#endif

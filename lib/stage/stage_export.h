@@ -1,0 +1,29 @@
+/*
+ * What ace-export does: one shard of a stream becomes a file that trainers
+ * read.
+ */
+#ifndef ACE_STAGE_EXPORT_H
+#define ACE_STAGE_EXPORT_H
+
+#include <stdint.h>
+
+#include "files/format.h"
+
+struct err;
+struct filter;
+
+struct stage_export_opts {
+	struct filter *f;	/* the program's: input and output */
+	int format;		/* -1: by the output's name */
+	int has_step;
+	uint64_t step;		/* of the shard, if has_step */
+	const char *device;	/* of the shard, or NULL */
+	struct format_sink_opts so;
+};
+
+/* stage_export_run(o, path, e): path NULL is standard input.  One shard has to
+ * be asked for, no fewer (-ERR_DATA) and no more (-ERR_USAGE). */
+int stage_export_run(const struct stage_export_opts *o, const char *path,
+    struct err *e);
+
+#endif

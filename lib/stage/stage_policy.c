@@ -1,0 +1,465 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "device/contraction.h"
+#include "device/memory.h"
+#include "format/keys.h"
+#include "stage/policy_interval.h"
+#include "stage/policy_ratio.h"
+#include "stage/policy_replay.h"
+#include "stage/policy_text.h"
+#include "stage/stage_policy.h"
+
+#define POLICY_FILE "policy"		/* in the state directory */
+#define POLICY_PACE "pace"		/* key in it */
+
+struct stage_policy {
+	struct stage s;
+	struct stage_policy_opts o;	/* and what was found since */
+	struct stage_shard sh;		/* at hand */
+	struct state state;
+	struct policy_replay replay;	/* instead of deciding */
+	int waits;			/* the shard's times may still come */
+	uint64_t asked;			/* interval of a device that diverges */
+	struct buf note;
+};
+
+/* ---- options ---- */
+
+static int
+policy_set_half(double *half, const char *val, struct err *e)
+{
+	int r = num_rate(half, val, "--half", e);
+
+	return r < 0 || *half > 0 ? r : err_set(e, ERR_USAGE,
+	    "--half must not be 0");
+}
+
+/* Above KEYS_RATE_MOST it would not be a value of its key. */
+static int
+policy_set_bandwidth(double *v, const char *val, struct err *e)
+{
+	int r = num_rate(v, val, "--bandwidth", e);
+
+	if (r == 0 && *v > KEYS_RATE_MOST)
+		r = err_set(e, ERR_USAGE, "--bandwidth '%s' is too large", val);
+	return r;
+}
+
+/* Of equation (9); the return as stage_policy_set's. */
+static int
+policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
+    struct err *e)
+{
+	int r;
+
+	switch (key) {
+	case STAGE_POLICY_TARGET:
+		r = num_f64(&o->interval.target, val, 1e-300,
+		    POLICY_BIG, "--target-divergence", e);
+		break;
+	case STAGE_POLICY_NORM:
+		r = num_f64(&o->norm, val, 1e-300, POLICY_BIG,
+		    "--model-norm", e);
+		break;
+	case STAGE_POLICY_INTERVAL:
+		r = num_u64(&o->steps, val, 1, 1000000, "--interval", e);
+		break;
+	case STAGE_POLICY_LEAST:
+		r = num_u64(&o->interval.min, val, 1, 1000000,
+		    "--min-interval", e);
+		break;
+	case STAGE_POLICY_MOST:
+		r = num_u64(&o->interval.max, val, 1, 1000000,
+		    "--max-interval", e);
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+int
+stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
+    struct err *e)
+{
+	int r = 0;
+
+	switch (key) {
+	case 'S':
+		o->dir = val;
+		break;
+	case STAGE_POLICY_CMIN:
+		r = num_f64(&o->cmin, val, 1, 1e9, "--cmin", e);
+		break;
+	case STAGE_POLICY_CMAX:
+		r = num_f64(&o->cmax, val, 1, 1e9, "--cmax", e);
+		break;
+	case STAGE_POLICY_HALF:
+		r = policy_set_half(&o->half, val, e);
+		break;
+	case STAGE_POLICY_BANDWIDTH:
+		r = policy_set_bandwidth(&o->bandwidth, val, e);
+		break;
+	case STAGE_POLICY_WARMUP:
+		r = num_u64(&o->pace.warmup, val, 0, UINT64_MAX, "--warmup",
+		    e);
+		break;
+	case STAGE_POLICY_ACCORDION:
+		r = num_u64(&o->pace.window, val, 1, 1000000, "--accordion",
+		    e);
+		break;
+	case STAGE_POLICY_CUTS:
+		o->cuts.on = 1;
+		r = num_time(&o->cuts.dt, val, "--cuts", e);
+		break;
+	case STAGE_POLICY_DECO:
+		o->stale.on = 1;
+		break;
+	case STAGE_POLICY_COMPUTE:
+		r = num_time(&o->stale.compute, val, "--compute", e);
+		break;
+	case STAGE_POLICY_LATENCY:
+		r = num_time(&o->stale.latency, val, "--latency", e);
+		break;
+	case STAGE_POLICY_DEADLINE:
+		r = num_time(&o->deadline, val, "--deadline", e);
+		break;
+	case STAGE_POLICY_REPLAY:
+		o->replay = val;
+		break;
+	case STAGE_POLICY_EXPLAIN:
+		o->explain = 1;
+		break;
+	default:
+		return policy_set_interval(o, key, val, e);
+	}
+	return r < 0 ? r : 1;
+}
+
+static int
+policy_check(const struct stage_policy_opts *o, struct err *e)
+{
+	if (o->cmin > o->cmax)
+		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
+	if (o->interval.min > o->interval.max)
+		return err_set(e, ERR_USAGE,
+		    "--min-interval is above --max-interval");
+	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
+	    o->interval.target > 0 || o->cuts.on))
+		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
+		    "with no -S, --deco, --cuts or --target-divergence");
+	if (o->stale.on && (o->pace.warmup > 0 ||
+	    o->pace.window > 0 || o->deadline >= 0))
+		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
+		    "--accordion nor --deadline");
+	return 0;
+}
+
+/* ---- decisions ---- */
+
+static int
+policy_load(struct stage_policy *p, struct err *e)
+{
+	struct memory h = MEMORY_INIT;
+	int r;
+
+	if (p->o.dir == NULL)
+		return 0;
+	if ((r = memory_load(&h, &p->state, POLICY_FILE, e)) < 0)
+		return r;
+	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
+	if (r >= 0 && p->o.stale.on)
+		r = policy_deco_load(&p->o.stale, &h, e);
+	if (r >= 0 && (r = memory_list(&h, POLICY_PACE,
+	    (double *)&p->o.pace.seen, PACE_NUMBERS, e)) > 0 &&
+	    pace_check(&p->o.pace) < 0)
+		r = err_set(e, ERR_DATA, "corrupt: " POLICY_PACE " in "
+		    "'%s/policy'", p->o.dir);
+	memory_release(&h);
+	return r < 0 ? r : 0;
+}
+
+static int
+policy_save(struct stage_policy *p, struct err *e)
+{
+	struct memory h = MEMORY_INIT;
+	float row = (float)p->o.steps;
+	char v[32];
+	int r;
+
+	if (p->o.dir == NULL || (p->o.pace.seen.rate < 0 && p->o.pace.window == 0 &&
+	    !(p->o.interval.target > 0) && !p->o.stale.on))
+		return 0;		/* nothing to remember */
+	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->o.steps);
+	if ((r = text_set(&h.kv, KEYS_INTERVAL, v, e)) == 0 &&
+	    (!p->o.stale.on || (r = policy_deco_save(&p->o.stale, &h, e)) == 0) &&
+	    (r = memory_put_list(&h, POLICY_PACE,
+	    (const double *)&p->o.pace.seen, PACE_NUMBERS, e)) == 0 &&
+	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
+		r = memory_save(&h, &p->state, POLICY_FILE,
+		    p->sh.shard, "ace-policy", e);
+	memory_release(&h);
+	return r;
+}
+
+/* What the link was last measured at: 1 known, 0 not.  Read for every shard,
+ * since ace-meter is at work in the same pipe. */
+static int
+policy_rate(struct stage_policy *p, double *v, struct err *e)
+{
+	if (p->o.bandwidth >= 0) {
+		*v = p->o.bandwidth;
+		return 1;
+	}
+	if (p->o.dir == NULL)
+		return 0;
+	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v,
+	    e);
+}
+
+/* DynaComm, once it is known how many bytes there will be: as many as were coded
+ * of the last shard, if a state says that, or as were just decided. */
+static int
+policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
+{
+	char where[160], words[256];
+	double share = 1, v;
+	int r = keys_real(kv, KEYS_RATIO, &v, "the policy", e);
+
+	if (r > 0)
+		share = 1 / fmax(v, 1);
+	if (r < 0 || (r = p->o.dir == NULL ? 0 : memory_number(&p->state,
+	    CONTRACTION_FILE, CONTRACTION_SHARE, &v, e)) < 0)
+		return r;
+	if (r > 0 && v > 0)
+		share = v;
+	r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate, share, kv,
+	    words, e);
+	if (r >= 0)
+		policy_text_say(&p->o, "%s: %s", reader_where(p->sh.in, where), words);
+	return r < 0 ? r : 0;
+}
+
+/* What was decided, as an annotation. */
+static int
+policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
+{
+	int r;
+
+	p->note.n = 0;
+	r = text_put_lines(kv, &p->note, e);
+	return r < 0 ? r : stage_make(p->s.next, FRAME_POLI, p->note.p,
+	    p->note.n, e);
+}
+
+/* Before the data, and if cuts are to be decided behind what stands there. */
+static int
+policy_decide(struct stage_policy *p, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	char where[160], words[256];
+	double rate = -1;
+	int r, decided = 0;
+
+	p->waits = 0;
+	if ((r = policy_rate(p, &rate, e)) < 0)
+		return r;
+	if (p->o.stale.on) {
+		r = decided = policy_deco_decide(&p->o.stale, p->sh.shard,
+		    p->sh.schema->total, rate,
+		    p->o.dir != NULL ? &p->state : NULL, &kv, words, e);
+		if (r >= 0)
+			policy_text_say(&p->o, "%s: %s", reader_where(p->sh.in, where),
+			    words);
+	}
+	if (r >= 0 && (decided || (r = policy_ratio_decide(&p->o,
+	    &p->sh, rate, &kv, e)) == 0) &&
+	    (!p->o.cuts.on || (r = policy_cuts(p, rate, &kv, e)) == 0))
+		r = policy_put(p, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+static int
+stage_policy_begin(struct stage *st, const struct stage_shard *sh,
+    struct err *e)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+	int r;
+
+	p->sh = *sh;
+	if ((r = stage_begin(st->next, sh, e)) < 0)
+		return r;
+	if (p->replay.from != NULL)
+		return policy_replay_shard(&p->replay, sh->shard, st->next, e);
+	p->waits = p->o.cuts.on;
+	return p->waits ? 0 : policy_decide(p, e);
+}
+
+static int
+stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+	int r = p->waits ? policy_decide(p, e) : 0;
+
+	return r < 0 ? r : stage_data(st->next, d, e);
+}
+
+static int
+policy_interval(struct stage_policy *p, const struct shard_sums *sums,
+    struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	int r = policy_interval_decide(&p->o, p->sh.shard, sums, &p->asked, &kv,
+	    e);
+
+	if (r == 0)
+		r = policy_put(p, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+static int
+stage_policy_end(struct stage *st, const struct shard_sums *sums,
+    struct err *e)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+	int r = 0;
+
+	if (p->replay.from != NULL) {
+		r = policy_replay_end(&p->replay, st->next, e);
+		return r < 0 ? r : stage_end(st->next, sums, e);
+	}
+	if (p->waits && (r = policy_decide(p, e)) < 0)
+		return r;
+	pace_see(&p->o.pace, sums->sumsq);
+	if (p->o.interval.target > 0)
+		r = policy_interval(p, sums, e);
+	if (r < 0 || (r = policy_save(p, e)) < 0)
+		return r;
+	return stage_end(st->next, sums, e);
+}
+
+/* A device that diverges is heard, whatever the mean of all says. */
+static int
+policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
+{
+	uint64_t force = 0, steps = 0;
+	int r;
+
+	if ((r = keys_whole(kv, KEYS_FORCE, &force, "the policy", e)) < 0 ||
+	    (r = keys_whole(kv, KEYS_INTERVAL, &steps, "the policy", e)) < 0)
+		return r;
+	p->asked = force ? steps : 0;
+	return 0;
+}
+
+/* An older policy loses the keys that are said anew. */
+static int
+policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
+{
+	static const struct {
+		const char *key;
+		enum { ALWAYS, INTERVAL, STALE, CUTS } when;
+	} ours[] = {
+		{ KEYS_RATIO, ALWAYS }, { KEYS_BUDGET, ALWAYS },
+		{ KEYS_CRITICAL, ALWAYS },
+		{ KEYS_BANDWIDTH, ALWAYS }, { KEYS_DIVERGENCE, INTERVAL },
+		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
+		{ KEYS_DELAY, STALE }, { KEYS_LATENCY, STALE },
+		{ KEYS_COMPUTE, STALE }, { KEYS_KC, STALE },
+		{ KEYS_CUTS, CUTS }, { KEYS_CUTS_SECONDS, CUTS }
+	};
+	const int on[] = { 1, p->o.interval.target > 0, p->o.stale.on,
+	    p->o.cuts.on };
+	struct text_kv kv = TEXT_KV_INIT;
+	size_t i;
+	int r = keys_read(&kv, n->p, n->n, e);
+
+	if (r < 0)
+		r = reader_place(p->sh.in, r, e);
+	if (r == 0 && on[INTERVAL])
+		r = policy_asked(p, &kv, e);
+	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)
+		if (on[ours[i].when])
+			r = text_set(&kv, ours[i].key, NULL, e);
+	if (r == 0 && kv.n > 0)
+		r = policy_put(p, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+static int
+stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+	int r = 0;
+
+	if (p->o.cuts.on && n->type == FRAME_TIME)
+		r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n,
+		    p->sh.schema->n, e);
+	if (r < 0)
+		return reader_place(p->sh.in, r, e);
+	if (n->type != FRAME_POLI)
+		return stage_note(st->next, n, e);
+	return p->replay.from != NULL ? 0 : policy_older(p, n, e);
+}
+
+static void
+stage_policy_free(struct stage *st)
+{
+	struct stage_policy *p = (struct stage_policy *)st;
+
+	policy_dynacomm_release(&p->o.cuts);
+	reader_free(p->replay.from);
+	state_close(&p->state);
+	buf_release(&p->note);
+	alloc_free(p);
+}
+
+static int
+stage_policy_open(struct stage_policy *p, struct err *e)
+{
+	struct io *io;
+	int r;
+
+	if (p->o.dir != NULL && ((r = state_open(&p->state, p->o.dir,
+	    e)) < 0 || (r = policy_load(p, e)) < 0))
+		return r;
+	if (p->o.replay == NULL)
+		return 0;
+	r = io_open(&io, p->o.replay, e);
+	return r < 0 ? r : reader_open(&p->replay.from, io, p->o.in, e);
+}
+
+int
+stage_policy_new(struct stage **out, const struct stage_policy_opts *o,
+    struct err *e)
+{
+	struct stage_policy *p;
+	int r = policy_check(o, e);
+
+	*out = NULL;
+	if (r < 0)
+		return r;
+	if ((p = alloc_get(1, sizeof(*p), e)) == NULL)
+		return -ERR_SYS;
+	p->o = *o;
+	p->state = (struct state)STATE_INIT;
+	p->s.begin = stage_policy_begin;
+	p->s.data = stage_policy_data;
+	p->s.note = stage_policy_note;
+	p->s.end = stage_policy_end;
+	p->s.free = stage_policy_free;
+	if ((r = stage_policy_open(p, e)) < 0)
+		stage_policy_free(&p->s);
+	else
+		*out = &p->s;
+	return r;
+}

@@ -1,0 +1,527 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "codec/estimate.h"
+#include "format/note.h"
+#include "format/values.h"
+#include "pipe/size.h"
+#include "pipe/survey.h"
+#include "stage/stage_select.h"
+#include "sync/allot.h"
+#include "sync/knapsack.h"
+#include "sync/select.h"
+
+enum { STAGE_SELECT_PART = 65536 };	/* groups of one annotation */
+
+/* ---- options ---- */
+
+/* Codecs separated by commas; "ecq" without a step is any step. */
+static int
+stage_select_levels(struct stage_select_opts *o, const char *list,
+    struct err *e)
+{
+	char word[64];
+	size_t n;
+	int r;
+
+	o->level[0] = (struct codec_plan){ CODEC_NONE, 0, 0 };
+	o->free_step = 0;
+	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		if (n == 0 || n >= sizeof(word) || o->m > STAGE_SELECT_MOST)
+			return err_set(e, ERR_USAGE, "--levels: up to %d "
+			    "codecs, separated by commas", STAGE_SELECT_MOST);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		if (strcmp(word, "ecq") == 0) {
+			o->free_step = 1;
+			continue;
+		}
+		if ((r = codec_parse(word, &o->level[o->m], e)) < 0)
+			return r;
+		o->m += o->level[o->m].codec != CODEC_NONE;
+	}
+	return 0;
+}
+
+/* "0.5=f32,0.9=qsgd:4": shares that rise, each with the codec up to it, f16
+ * unless said. */
+static int
+stage_select_shares(struct stage_select_opts *o, const char *list,
+    struct err *e)
+{
+	char word[64], *codec;
+	size_t n;
+	int r, more;
+
+	o->shares = 0;
+	do {
+		n = strcspn(list, ",");
+		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
+			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
+			    "with its codec, separated by commas",
+			    STAGE_SELECT_MOST);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		more = list[n] == ',';
+		list += n + (size_t)more;
+		if ((codec = strchr(word, '=')) != NULL)
+			*codec++ = '\0';
+		if ((r = codec_parse(codec != NULL ? codec : "f16",
+		    &o->upto[o->shares], e)) < 0 ||
+		    (r = num_f64(&o->share[o->shares], word, 0, 1, "-p",
+		    e)) < 0)
+			return r;
+		if (o->shares > 0 &&
+		    !(o->share[o->shares] > o->share[o->shares - 1]))
+			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
+			    "%s does not", word);
+		o->shares++;
+	} while (more);
+	return 0;
+}
+
+static int
+stage_select_mode(struct stage_select_opts *o, int key,
+    enum stage_select_mode mode, struct err *e)
+{
+	if (o->mode != STAGE_SELECT_UNSAID && o->key != key)
+		return err_set(e, ERR_USAGE,
+		    "one of -p, -b, --bits, --policy and --plan");
+	o->mode = mode;
+	o->key = key;
+	return 0;
+}
+
+static int
+stage_select_budget(struct stage_select_opts *o, int key, const char *val,
+    struct err *e)
+{
+	struct budget *b = &o->want;
+	int r = 0;
+
+	switch (key) {
+	case 'b':
+		b->by = BUDGET_BYTES;
+		r = num_size(&b->bytes, val, "-b", e);
+		break;
+	case STAGE_SELECT_BITS:
+		b->by = BUDGET_BITS;
+		r = num_f64(&b->bits, val, 0, 64, "--bits", e);
+		break;
+	default:
+		b->by = BUDGET_POLICY;
+	}
+	return r < 0 ? r : stage_select_mode(o, key, STAGE_SELECT_BUDGET, e);
+}
+
+int
+stage_select_set(struct stage_select_opts *o, int key, const char *val,
+    struct err *e)
+{
+	static const char *const roles[] = { "keep", "ignore", NULL };
+	int r;
+
+	switch (key) {
+	case 'b':
+	case STAGE_SELECT_BITS:
+	case STAGE_SELECT_POLICY:
+		r = stage_select_budget(o, key, val, e);
+		break;
+	case 'p':
+		if ((r = stage_select_shares(o, val, e)) == 0)
+			r = stage_select_mode(o, key, STAGE_SELECT_SHARE, e);
+		break;
+	case STAGE_SELECT_PLAN:
+		if ((r = plan_text_read(&o->given, val, e)) == 0)
+			r = stage_select_mode(o, key, STAGE_SELECT_GIVEN, e);
+		break;
+	case STAGE_SELECT_LEVELS:
+		r = stage_select_levels(o, val, e);
+		break;
+	case STAGE_SELECT_ROLES:
+		r = num_choice(&o->no_roles, val, roles, "--roles", e);
+		break;
+	default:
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+void
+stage_select_release(struct stage_select_opts *o)
+{
+	plan_text_release(&o->given);
+}
+
+/* ---- a shard ---- */
+
+struct stage_select {
+	struct stage s;
+	const struct stage_select_opts *o;
+	struct codec_plan level[STAGE_SELECT_MOST + 1];
+	size_t m;
+	struct stage_shard sh;		/* at hand */
+	struct survey survey;
+	uint8_t *dense;			/* [groups] */
+	struct codec_plan *plan;	/* [groups] */
+	size_t dense_cap, plan_cap;
+	/* the groups of the data that just passed, until it is seen whether
+	 * their statistics follow */
+	struct stage_select_late {
+		uint32_t group;
+		size_t at, n;
+	} *late;
+	size_t nlate, late_cap;
+	struct buf values;
+	struct buf note;
+};
+
+/* "shard 'edge1/42'": for what is said at its end. */
+static const char *
+stage_select_name(const struct stage_select *x, char buf[160])
+{
+	(void)snprintf(buf, 160, "shard '%.100s/%llu'",
+	    shard_device(x->sh.shard), (unsigned long long)x->sh.shard->step);
+	return buf;
+}
+
+static int
+stage_select_put(struct stage_select *x, const struct note_terms *terms,
+    struct err *e)
+{
+	uint32_t g, n, all = x->sh.schema->ngroups;
+	int r = 0;
+
+	for (g = 0; g < all && r == 0; g += n) {
+		n = all - g < STAGE_SELECT_PART ? all - g : STAGE_SELECT_PART;
+		x->note.n = 0;
+		r = note_put_plan(&x->note, g, x->plan + g, n, terms, e);
+		if (r == 0)
+			r = stage_make(x->s.next, FRAME_PLAN, x->note.p,
+			    x->note.n, e);
+	}
+	return r;
+}
+
+/* The plan of --plan: before the values. */
+static int
+stage_select_given(struct stage_select *x, struct err *e)
+{
+	const struct plan_text *t = &x->o->given;
+	uint32_t g, all = x->sh.schema->ngroups;
+
+	if (t->n > all)
+		return err_set(e, ERR_DATA, "mismatch: the plan has %zu "
+		    "groups, the shard %lu", t->n, (unsigned long)all);
+	for (g = 0; g < all; g++)
+		x->plan[g] = g < t->n ? t->p[g] : x->level[0];
+	return stage_select_put(x, NULL, e);
+}
+
+static void
+stage_select_roles(struct stage_select *x)
+{
+	const struct schema *sc = x->sh.schema;
+	size_t t;
+
+	for (t = 0; t < sc->n; t++)
+		if (sc->t[t].ngroups != 0)
+			memset(x->dense + sc->t[t].group, !x->o->no_roles &&
+			    (sc->t[t].roles & SCHEMA_ROLE_DENSE) != 0,
+			    sc->t[t].ngroups);
+}
+
+static int
+stage_select_begin(struct stage *s, const struct stage_shard *sh,
+    struct err *e)
+{
+	struct stage_select *x = (struct stage_select *)s;
+	const uint32_t n = sh->schema->ngroups;
+	int r;
+
+	x->sh = *sh;
+	x->nlate = x->values.n = 0;
+	if ((r = alloc_grow(&x->dense, &x->dense_cap, n, 1, e)) < 0 ||
+	    (r = alloc_grow(&x->plan, &x->plan_cap, n, sizeof(*x->plan),
+	    e)) < 0 || (r = survey_begin(&x->survey, sh->schema, sh->in,
+	    e)) < 0 || (r = stage_begin(s->next, sh, e)) < 0)
+		return r;
+	stage_select_roles(x);
+	return x->o->mode == STAGE_SELECT_GIVEN ? stage_select_given(x, e) : 0;
+}
+
+/* No statistics followed their data: they are taken from the values. */
+static int
+stage_select_late(struct stage_select *x, struct err *e)
+{
+	const struct stage_select_late *l;
+	size_t i, bad;
+
+	for (i = 0; i < x->nlate; i++) {
+		l = &x->late[i];
+		if (!survey_lacks(&x->survey, l->group))
+			continue;
+		bad = survey_values(&x->survey, l->group, (const float *)
+		    (const void *)(x->values.p + l->at), l->n);
+		if (bad != 0)
+			return values_refuse(x->sh.in, l->group, bad - 1, e);
+	}
+	x->nlate = x->values.n = 0;
+	return 0;
+}
+
+static int
+stage_select_keep(struct stage_select *x, const struct stage_data *d,
+    size_t i, struct err *e)
+{
+	const size_t most = x->sh.schema->group_size;
+	struct stage_select_late *l;
+	const float *v;
+	float *to;
+	int r;
+
+	if ((r = buf_room(&x->values, most * sizeof(*v), e)) < 0 ||
+	    (r = alloc_grow(&x->late, &x->late_cap, x->nlate + 1, sizeof(*l),
+	    e)) < 0)
+		return r;
+	l = &x->late[x->nlate];
+	l->group = d->rec[i].group;
+	l->at = x->values.n;
+	to = (float *)(void *)(x->values.p + l->at);
+	if ((r = stage_read(d, i, x->sh.in, to, most, &v, &l->n, e)) < 0)
+		return r;
+	if (v != to)
+		memcpy(to, v, l->n * sizeof(*v));
+	x->values.n += l->n * sizeof(*v);
+	x->nlate++;
+	return 0;
+}
+
+static int
+stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
+{
+	struct stage_select *x = (struct stage_select *)s;
+	size_t i;
+	int r;
+
+	if ((r = stage_data(s->next, d, e)) < 0 ||
+	    x->o->mode != STAGE_SELECT_BUDGET ||
+	    (r = stage_select_late(x, e)) < 0)
+		return r;
+	for (i = 0; i < d->n && r == 0; i++) {
+		survey_sent(&x->survey, d->rec[i].group);
+		if (survey_lacks(&x->survey, d->rec[i].group))
+			r = stage_select_keep(x, d, i, e);
+	}
+	return r;
+}
+
+/* An older plan does not go on. */
+static int
+stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
+{
+	struct stage_select *x = (struct stage_select *)s;
+	int r;
+
+	if ((r = survey_note(&x->survey, n->type, n->p, n->n, n->whole != NULL ?
+	    reader_frame(n->whole)->wire_len : n->n, e)) < 0)
+		return r;
+	return n->type == FRAME_PLAN ? 0 : stage_note(s->next, n, e);
+}
+
+/* ---- a budget ---- */
+
+static void
+stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
+{
+	const struct stage_select *x = arg;
+
+	values_ctx(x->sh.schema, x->sh.shard, g, ctx);
+}
+
+/* What there is to say of the plan. */
+static void
+stage_select_say(const struct stage_select *x, const struct allot *a,
+    uint64_t budget)
+{
+	char who[160];
+
+	(void)stage_select_name(x, who);
+	if (a->sent == 0 && a->energy > 0) {
+		cli_say(x->o->cli, 0, "%s: %llu bytes are too few for any "
+		    "group: nothing is sent, all is kept", who,
+		    (unsigned long long)budget);
+		return;
+	}
+	cli_say(x->o->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
+	    "foretold, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
+	    a->sent, (unsigned long)a->n, a->bytes,
+	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
+	    a->floor ? ", norms and biases dense" : "");
+}
+
+/* The bytes foretold of the whole coded shard: exact where all codecs are of
+ * fixed size. */
+static uint64_t
+stage_select_size(struct stage_select *x, const struct size *empty)
+{
+	struct size z = *empty;
+	struct codec_ctx ctx;
+	struct estimate m;
+	int64_t body;
+	uint32_t g;
+	int param;
+
+	for (g = 0; g < x->sh.schema->ngroups; g++) {
+		if (x->plan[g].codec == CODEC_NONE)
+			continue;
+		stage_select_ctx(x, g, &ctx);
+		estimate_init(&m, &x->survey.stat[g], &ctx);
+		if ((body = codec_rate(&x->plan[g], &m)) < 0)
+			body = (int64_t)codec_bound(&x->plan[g],
+			    x->survey.stat[g].n);
+		param = codec_param(&x->plan[g]);
+		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
+		    (uint8_t)param, (size_t)body);
+	}
+	return size_send(&z) + x->survey.notes;
+}
+
+/* Levels and no free step: the knapsack. */
+static int
+stage_select_knapsack(struct stage_select *x, struct allot *a,
+    const struct size *empty, uint64_t budget, struct err *e)
+{
+	uint64_t size;
+	int r, i;
+
+	for (i = 0; i < 8; i++) {
+		if ((r = knapsack_plan(a, e)) < 0)
+			return r;
+		/* frames take more as they are more: give that up */
+		size = stage_select_size(x, empty);
+		if (size <= budget || !(a->budget > 0))
+			break;
+		a->budget -= (double)(size - budget);
+	}
+	return r;
+}
+
+static int
+stage_select_least(struct stage_select *x, struct err *e)
+{
+	struct survey *s = &x->survey;
+	struct allot a = { .n = s->n, .stat = s->stat, .weight = s->score,
+	    .dense = x->dense, .other = x->level + 1, .m = x->m - 1,
+	    .ctx = stage_select_ctx, .arg = x, .plan = x->plan };
+	struct note_terms terms;
+	struct size empty, z;
+	uint64_t budget;
+	int r;
+
+	if ((r = budget_find(&x->o->want, s, &budget, e)) < 0 ||
+	    (r = size_shard(&empty, x->sh.shard, e)) < 0)
+		return r;
+	z = empty;
+	size_record(&z, 0, 0, 0);
+	a.budget = (double)budget - (double)(size_send(&z) + s->notes);
+	r = x->o->free_step || x->o->m == 0 ? allot_plan(&a, e) :
+	    stage_select_knapsack(x, &a, &empty, budget, e);
+	if (r < 0)
+		return r;
+	stage_select_say(x, &a, budget);
+	terms.budget = budget > 0 ? budget : 1;	/* 0 would be any */
+	terms.price = a.price;
+	return stage_select_put(x, &terms, e);
+}
+
+/* ---- a share ---- */
+
+static int
+stage_select_share(struct stage_select *x, struct err *e)
+{
+	const struct stage_select_opts *o = x->o;
+	uint32_t g, n = x->sh.schema->ngroups;
+	uint8_t *chosen = alloc_get(n, 1, e);
+	char who[160];
+	size_t i, sent = 0;
+	int r = chosen != NULL ? 0 : -ERR_SYS;
+
+	for (g = 0; g < n; g++)
+		x->plan[g] = x->level[0];
+	/* the largest share first, and what is in a smaller one over it */
+	for (i = o->shares; i-- > 0 && r == 0; ) {
+		r = select_share(x->survey.score, n, o->share[i], chosen, e);
+		for (g = 0, sent = 0; r == 0 && g < n; g++) {
+			if (chosen[g])
+				x->plan[g] = o->upto[i];
+			sent += chosen[g];
+		}
+	}
+	alloc_free(chosen);
+	if (r < 0)
+		return r;
+	cli_say(o->cli, 1, "%s: %zu of %lu groups hold %g of the importance",
+	    stage_select_name(x, who), sent, (unsigned long)n, o->share[0]);
+	return stage_select_put(x, NULL, e);
+}
+
+static int
+stage_select_end(struct stage *s, const struct shard_sums *sums,
+    struct err *e)
+{
+	struct stage_select *x = (struct stage_select *)s;
+	int r = stage_select_late(x, e);
+
+	if (r == 0 && x->o->mode == STAGE_SELECT_BUDGET)
+		r = stage_select_least(x, e);
+	if (r == 0 && x->o->mode == STAGE_SELECT_SHARE)
+		r = stage_select_share(x, e);
+	return r < 0 ? r : stage_end(s->next, sums, e);
+}
+
+static void
+stage_select_free(struct stage *s)
+{
+	struct stage_select *x = (struct stage_select *)s;
+
+	survey_release(&x->survey);
+	alloc_free(x->dense);
+	alloc_free(x->plan);
+	alloc_free(x->late);
+	buf_release(&x->values);
+	buf_release(&x->note);
+	alloc_free(x);
+}
+
+int
+stage_select_new(struct stage **out, const struct stage_select_opts *o,
+    struct err *e)
+{
+	static const struct codec_plan usual[] = { { CODEC_NONE, 0, 0 },
+	    { CODEC_Q8, 0, 0 }, { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
+	struct stage_select *x;
+
+	*out = NULL;
+	if (o->mode == STAGE_SELECT_UNSAID)
+		return err_set(e, ERR_USAGE, "how much to send: -p, -b, "
+		    "--bits, --policy or --plan");
+	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
+		return -ERR_SYS;
+	x->o = o;
+	x->survey = (struct survey)SURVEY_INIT;
+	x->m = o->m > 0 ? o->m : sizeof(usual) / sizeof(*usual);
+	memcpy(x->level, o->m > 0 ? o->level : usual, x->m * sizeof(*usual));
+	x->s.begin = stage_select_begin;
+	x->s.data = stage_select_data;
+	x->s.note = stage_select_note;
+	x->s.end = stage_select_end;
+	x->s.free = stage_select_free;
+	*out = &x->s;
+	return 0;
+}

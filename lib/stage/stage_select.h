@@ -1,0 +1,72 @@
+/*
+ * What ace-select does: one codec for every group, as an annotation behind the
+ * values, which pass unchanged.  Equation (2) of ACE-Sync (the most important
+ * groups up to a share of all importance); or the least weighted error within
+ * a number of bytes: one step for all groups and its exceptions (sync/allot.h),
+ * with the budget and the price of a byte for whoever codes; or a plan that is
+ * given, which stands before the values.
+ */
+#ifndef ACE_STAGE_SELECT_H
+#define ACE_STAGE_SELECT_H
+
+#include "base/cli.h"
+#include "codec/codec.h"
+#include "format/plan_text.h"
+#include "stage/budget.h"
+#include "stage/stage.h"
+
+struct err;
+
+enum {
+	STAGE_SELECT_BITS = CLI_LONG + 300, STAGE_SELECT_POLICY,
+	STAGE_SELECT_LEVELS, STAGE_SELECT_ROLES, STAGE_SELECT_PLAN
+};
+enum { STAGE_SELECT_MOST = 32 };	/* codecs in --levels, and in -p */
+
+/* Rows for a program's option table. */
+#define STAGE_SELECT_OPTS \
+	{ 'b', "budget", "SIZE", "least error in so many bytes a shard" }, \
+	{ STAGE_SELECT_BITS, "bits", "N", "the same, N bits a value" }, \
+	{ STAGE_SELECT_POLICY, "policy", NULL, \
+	    "the same, as ace-policy says" }, \
+	{ STAGE_SELECT_LEVELS, "levels", "LIST", \
+	    "codecs to choose from, by commas" }, \
+	{ STAGE_SELECT_ROLES, "roles", "HOW", \
+	    "keep (default) norms and biases dense, or ignore that" }, \
+	{ 'p', "share", "SHARE[=CODEC],...", \
+	    "up to that share of all importance so (f16), then none" }, \
+	{ STAGE_SELECT_PLAN, "plan", "FILE", \
+	    "the plan in FILE, as --text wrote it" }
+
+enum stage_select_mode {
+	STAGE_SELECT_UNSAID, STAGE_SELECT_SHARE, STAGE_SELECT_BUDGET,
+	STAGE_SELECT_GIVEN
+};
+
+struct stage_select_opts {
+	enum stage_select_mode mode;
+	int key;			/* the option that said so */
+	struct budget want;
+	struct codec_plan level[STAGE_SELECT_MOST + 1];
+	size_t m;			/* 0: the default */
+	int free_step;			/* ECQ at any step is among them */
+	double share[STAGE_SELECT_MOST];	/* rising */
+	struct codec_plan upto[STAGE_SELECT_MOST];	/* to each of them */
+	size_t shares;
+	int no_roles;			/* norms and biases are like all */
+	struct plan_text given;
+	const struct cli *cli;		/* whom to speak for */
+};
+#define STAGE_SELECT_INIT { .mode = STAGE_SELECT_UNSAID }
+
+/* stage_select_set(o, key, val, e): 1 the option was one of these, 0 it was
+ * not, < 0 an error. */
+int stage_select_set(struct stage_select_opts *o, int key, const char *val,
+    struct err *e);
+void stage_select_release(struct stage_select_opts *o);
+
+/* stage_select_new(out, o, e): o stays the caller's, and must stay. */
+int stage_select_new(struct stage **out, const struct stage_select_opts *o,
+    struct err *e);
+
+#endif

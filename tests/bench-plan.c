@@ -1,0 +1,418 @@
+/*
+ * What the planner is measured by: the error of its plan, landed on its
+ * budget, over that of one step for all groups that takes the same bytes, found
+ * by bisection on true sizes; and its time.
+ *
+ * bench-plan LABEL     of the last shard of the stream on standard input
+ * bench-plan           random shards and budgets: is every one met?
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "codec/codec.h"
+#include "codec/stat.h"
+#include "format/values.h"
+#include "pipe/size.h"
+#include "sync/allot.h"
+#include "sync/land.h"
+
+#include "bench.h"
+
+enum { RATES = 7, RANDOM = 10000, SHARD = 256, EMPTY = SHARD + 192 };
+static const double rates[RATES] = { 0.05, 0.1, 0.3, 0.62, 1.24, 2.5, 4 };
+
+struct data {
+	size_t n, cap;		/* groups */
+	struct group {
+		struct codec_ctx ctx;
+		size_t n;
+		float *x;
+	} *g;
+	struct stat_group *stat;
+	float *weight;
+	uint8_t *dense;
+	uint32_t *values;
+	size_t total;
+	float *y;
+	struct buf body;
+	/* of a plan */
+	struct codec_plan *plan;
+	uint8_t *knob;
+	struct land_code *code;
+};
+
+static void
+die(const char *why)
+{
+	(void)fprintf(stderr, "bench-plan: %s\n", why);
+	exit(1);
+}
+
+static void *
+get(size_t n, size_t size)
+{
+	void *p = calloc(n > 0 ? n : 1, size);
+
+	if (p == NULL)
+		die("out of memory");
+	return p;
+}
+
+static void
+clear(struct data *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->n; i++)
+		free(d->g[i].x);
+	free(d->g);
+	free(d->stat);
+	free(d->weight);
+	free(d->dense);
+	free(d->values);
+	free(d->y);
+	free(d->plan);
+	free(d->knob);
+	free(d->code);
+	buf_release(&d->body);
+	memset(d, 0, sizeof(*d));
+}
+
+static void
+add(struct data *d, const float *x, size_t n, const struct codec_ctx *ctx)
+{
+	if (d->n == d->cap) {
+		d->cap = 2 * d->cap + 64;
+		if ((d->g = realloc(d->g, d->cap * sizeof(*d->g))) == NULL)
+			die("out of memory");
+	}
+	d->g[d->n].ctx = *ctx;
+	d->g[d->n].n = n;
+	d->g[d->n].x = get(n, sizeof(float));
+	memcpy(d->g[d->n++].x, x, n * sizeof(*x));
+	d->total += n;
+}
+
+static void
+ready(struct data *d)
+{
+	size_t i, most = 0;
+
+	d->stat = get(d->n, sizeof(*d->stat));
+	d->weight = get(d->n, sizeof(*d->weight));
+	d->dense = get(d->n, 1);
+	d->values = get(d->n, sizeof(*d->values));
+	d->plan = get(d->n, sizeof(*d->plan));
+	d->knob = get(d->n, 1);
+	d->code = get(d->n, sizeof(*d->code));
+	for (i = 0; i < d->n; i++) {
+		if (stat_group_of(d->g[i].x, d->g[i].n, &d->stat[i]) != 0)
+			die("a value is not finite");
+		d->weight[i] = 1;
+		d->values[i] = (uint32_t)d->g[i].n;
+		most = d->g[i].n > most ? d->g[i].n : most;
+	}
+	d->y = get(most, sizeof(float));
+}
+
+static void
+ctx_of(void *arg, uint32_t g, struct codec_ctx *ctx)
+{
+	*ctx = ((const struct data *)arg)->g[g].ctx;
+}
+
+static int
+make_group(void *arg, size_t i, double f, struct land_code *c, struct err *e)
+{
+	struct data *d = arg;
+	struct codec_plan p = codec_turn(&d->plan[i], f);
+	int r;
+
+	d->body.n = 0;
+	if (p.codec == CODEC_NONE || d->stat[i].nonzero == 0)
+		return 0;
+	r = codec_encode(&p, &d->g[i].ctx, d->g[i].x, d->g[i].n, &d->body,
+	    &c->param, e);
+	c->len = d->body.n;
+	return r;
+}
+
+static uint64_t
+size_of(void *arg, const struct land *l)
+{
+	struct size z = { .bytes = SHARD };
+	uint64_t size;
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < l->n; i++)
+		if (l->code[i].len != 0)
+			size_record(&z, (uint32_t)i, l->code[i].param,
+			    l->code[i].len);
+	size = size_send(&z);
+	return size - z.pad;
+}
+
+/* The squared error of the shard as it is coded. */
+static double
+error_of(struct data *d)
+{
+	struct land_code c;
+	double sum = 0, v;
+	size_t i, j;
+
+	for (i = 0; i < d->n; i++) {
+		c = d->code[i];
+		if (make_group(d, i, c.f, &c, NULL) < 0)
+			die("coding");
+		memset(d->y, 0, d->g[i].n * sizeof(float));
+		if (c.len != 0 && codec_decode(d->plan[i].codec, c.param,
+		    &d->g[i].ctx, d->body.p, c.len, d->y, d->g[i].n, NULL) < 0)
+			die("decoding");
+		for (j = 0; j < d->g[i].n; j++) {
+			v = (double)d->g[i].x[j] - (double)d->y[j];
+			sum += v * v;
+		}
+	}
+	return sum;
+}
+
+/* One step for all: the finest that takes no more than `bytes', and its error
+ * at so many, between it and the next finer one. */
+static double
+one_step(struct data *d, double bytes)
+{
+	struct land l = { .n = d->n, .code = d->code, .arg = d };
+	double lo = 1e-12, hi = 1e6, step, size, error[2] = { 0 }, at[2] = { 0 };
+	size_t g;
+	int i;
+
+	for (i = 0; i < 40; i++) {
+		step = sqrt(lo * hi);
+		for (g = 0; g < d->n; g++) {
+			d->plan[g] = (struct codec_plan){ CODEC_ECQ, 0,
+			    (float)step };
+			d->code[g] = (struct land_code){ 1, 0, 0, 0 };
+			if (make_group(d, g, 1, &d->code[g], NULL) < 0)
+				die("coding");
+		}
+		size = (double)size_of(d, &l);
+		if (i > 20) {
+			at[size > bytes] = size;
+			error[size > bytes] = error_of(d);
+		}
+		if (size > bytes)
+			lo = step;
+		else
+			hi = step;
+	}
+	if (!(at[0] > 0))
+		return error[1];
+	if (!(at[1] > at[0]))
+		return error[0];
+	return error[0] * pow(error[1] / error[0], (bytes - at[0]) /
+	    (at[1] - at[0]));
+}
+
+static void
+plan_shard(struct data *d, struct allot *a, uint64_t budget)
+{
+	static const struct codec_plan other[] = { { CODEC_Q8, 0, 0 },
+	    { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
+
+	*a = (struct allot){ .n = d->n, .stat = d->stat, .weight = d->weight,
+	    .dense = d->dense, .other = other, .m = 3, .ctx = ctx_of,
+	    .arg = d, .plan = d->plan };
+	a->budget = (double)budget - 512;
+	if (allot_plan(a, NULL) < 0)
+		die("planning");
+}
+
+static int
+land_shard(struct data *d, struct land *l, uint64_t budget)
+{
+	size_t i;
+	int r;
+
+	*l = (struct land){ .n = d->n, .knob = d->knob, .values = d->values,
+
+	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group, .size = size_of,
+	    .code = d->code };
+	for (i = 0; i < d->n; i++)
+		d->knob[i] = (uint8_t)codec_knob(&d->plan[i]);
+	if ((r = land_run(l, NULL)) < 0)
+		die("coding");
+	return r;
+}
+
+static void
+rate_of(struct data *d, const char *label, double bits)
+{
+	uint64_t budget = (uint64_t)(bits * (double)d->total / 8);
+	double t0, t1, t2, ours, theirs;
+	size_t i, except = 0, none = 0;
+	struct allot a;
+	struct land l;
+	int r;
+
+	t0 = now();
+	plan_shard(d, &a, budget);
+	t1 = now();
+	r = land_shard(d, &l, budget);
+	t2 = now();
+	for (i = 0; i < d->n; i++) {
+		except += d->plan[i].codec != CODEC_ECQ &&
+		    d->plan[i].codec != CODEC_NONE;
+		none += d->plan[i].codec == CODEC_NONE &&
+		    d->stat[i].nonzero > 0;
+	}
+	ours = error_of(d);
+	theirs = one_step(d, (double)l.bytes);
+	(void)printf("%-20s %5.2f bits: error x %.4f%s  plan %.2f ms, land %.1f ms "
+	    "(%.2f codings a group)  %.4f of budget, foretold %.3f  %zu others, %zu none%s\n",
+	    label, bits, ours / theirs, ours / theirs <= 1.002 ? "" : " MISSED",
+	    1e3 * (t1 - t0), 1e3 * (t2 - t1), (double)l.made / (double)d->n,
+	    (double)l.bytes / (double)budget, a.bytes / (double)budget, except, none,
+	    r != 0 ? " DOES NOT FIT" : "");
+	(void)fflush(stdout);
+}
+
+static void
+from_stream(struct data *d)
+{
+	struct reader_opts o = { 0, NULL };
+	struct values v = VALUES_INIT;
+	struct err e = ERR_INIT;
+	struct codec_ctx ctx;
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	if (io_open(&io, NULL, &e) < 0 || reader_open(&r, io, &o, &e) < 0)
+		die(ERR_MSG(&e));
+	while ((k = reader_next(r, &e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		clear(d);
+		if (values_begin(&v, r, &e) < 0)
+			die(ERR_MSG(&e));
+		while ((k = values_next(&v, &e)) > 0) {
+			values_ctx(reader_schema(r), reader_shard(r), v.group,
+			    &ctx);
+			add(d, v.x, v.n, &ctx);
+		}
+		if (k < 0)
+			die(ERR_MSG(&e));
+	}
+	if (k < 0)
+		die(ERR_MSG(&e));
+	values_release(&v);
+	reader_free(r);
+	ready(d);
+}
+
+static uint64_t seed = 5;
+
+static double
+rnd(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (double)(seed >> 40) / 16777216.0;
+}
+
+/* Groups of any size, scale and tail; some zeros, some of one value. */
+static void
+random_shard(struct data *d)
+{
+	size_t groups = (size_t)exp(5 * rnd()), g, n, i;
+	double scale, tail, zeros, u;
+	struct codec_ctx ctx = { 1, 2, 0, 1, 0 };
+	float *x;
+
+	for (g = 0; g < groups; g++) {
+		n = (size_t)exp(8 * rnd());
+		scale = exp(10 * rnd() - 8);
+		tail = 3 * rnd();
+		zeros = rnd() < 0.3 ? rnd() : 0;
+		x = get(n, sizeof(*x));
+		for (i = 0; i < n; i++) {
+			u = rnd() + rnd() + rnd() + rnd() - 2;
+			x[i] = rnd() < zeros ? 0 : (float)(scale * u *
+			    exp(tail * (rnd() + rnd() - 1)));
+		}
+		ctx.group = (uint32_t)g;
+		ctx.cols = (uint32_t)(1 + 64 * rnd());
+		add(d, x, n, &ctx);
+		free(x);
+	}
+	ready(d);
+	for (g = 0; g < groups; g++)
+		d->weight[g] = rnd() < 0.5 ? 1 : (float)rnd();
+}
+
+/* Is every budget met: never over, within half a percent and the padding of a
+ * frame under; or is there no more to be had? */
+static void
+random_shards(unsigned count)
+{
+	unsigned i, over = 0, under = 0, small = 0, enough = 0, none = 0;
+	struct data d = { 0 };
+	double made = 0, groups = 0;
+	struct allot a;
+	struct land l;
+	uint64_t budget, left;
+	int r;
+
+	for (i = 0; i < count; i++) {
+		random_shard(&d);
+		budget = 512 + (uint64_t)((double)d.total / 8 *
+		    exp(7 * rnd() - 4));
+		plan_shard(&d, &a, budget);
+		r = land_shard(&d, &l, budget);
+		made += (double)l.made;
+		groups += (double)l.k;
+		if (r == 1 || l.bytes > (budget & ~(uint64_t)63)) {
+			over += r == 0;
+			small += r == 1 && budget >= EMPTY + 256;
+			none += r == 1 && budget < EMPTY + 256;
+			clear(&d);
+			continue;
+		}
+		left = (budget & ~(uint64_t)63) - l.bytes;
+		if (left > budget / 200 && left > 64) {
+			/* nothing is lost any more */
+			if (error_of(&d) <= 1e-9 * a.energy)
+				enough++;
+			else if (l.bytes <= EMPTY && left < 3 * 64)
+				none++;
+			else
+				under++;
+		}
+		clear(&d);
+	}
+	(void)printf("%u random shards and budgets: %u over, %u too small for "
+	    "the plan, %u lose nothing, %u too small for the first "
+	    "record, %u more than 0.5 %% and 64 bytes under; %.2f codings a "
+	    "group\n", count, over, small, enough, none, under, made / groups);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct data d = { 0 };
+	int i;
+
+	if (argc < 2) {
+		random_shards(RANDOM);
+		return 0;
+	}
+	from_stream(&d);
+	for (i = 0; i < RATES; i++)
+		rate_of(&d, argv[1], rates[i]);
+	clear(&d);
+	return 0;
+}

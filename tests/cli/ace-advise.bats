@@ -1,0 +1,283 @@
+load helper
+
+t() { printf '%b' "$1" >in; }
+
+@test "each command has its own options; another's is refused" {
+	exits 0 ace-advise --help
+	for c in ratio interval profile dynacomm deco cluster; do
+		grep -qE "^  $c  +[A-Z]" out
+	done
+	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 6 ]
+	declare -A own=(
+	    [ratio]="cmin 2,cmax 9,half 5Mbit,state st"
+	    [interval]="target-divergence 0.1"
+	    [dynacomm]="dt 1s,method dp"
+	    [deco]="phi tta,kc 1,kd 1"
+	    [cluster]="tiers 3,groups 2,theta 1"
+	    [profile]="max-elements 9,schema st"
+	)
+	for c in "${!own[@]}"; do
+		exits 0 ace-advise $c --help
+		grep -q "^usage: ace-advise $c " out
+		mv out help
+		while read -r option value; do
+			grep -qE -- "--$option [A-Z]" help
+			for d in "${!own[@]}"; do
+				[ $d != $c ] || continue
+				exits 2 ace-advise $d "--$option" $value </dev/null
+				says "^ace-advise: unknown option '--$option'"
+				says "^Try 'ace-advise $d --help'"
+				[ ! -s out ]
+			done
+		done < <(tr , '\n' <<<"${own[$c]}")
+	done
+	# --bandwidth is of two
+	for d in interval deco cluster profile; do
+		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
+	done
+	exits 2 ace-advise cluster --tier 3 </dev/null
+	exits 2 ace-advise cluster --tiers </dev/null
+	exits 2 ace-advise --tiers 3 cluster </dev/null
+}
+
+@test "no command, and one that is not" {
+	exits 2 ace-advise
+	says "^ace-advise: which command is missing"
+	exits 2 ace-advise -v
+	exits 2 ace-advise clusters
+	says "^ace-advise: command 'clusters' is unknown"
+	exits 2 ace-advise -- ratio
+	exits 2 ace-advise ratio in
+	says "ratio takes no FILE"
+	exits 2 ace-advise cluster one two
+	says "one FILE at most"
+	# what was once said to the policy
+	exits 4 ace-policy ratio
+	exits 2 ace-policy --tiers 3
+}
+
+@test "equation (5): c_max without bandwidth, half way at B_half, then c_min" {
+	while read -r rate c; do
+		exits 0 ace-advise ratio --cmin 2 --cmax 300 --half 5Mbit --bandwidth $rate
+		[ "$(tail -n 1 out | cut -f 2)" = "$c" ]
+	done <<-'END'
+		0bit 300
+		5Mbit 151
+		1Gbit 2
+	END
+	exits 0 ace-advise ratio --half 5Mbit --bandwidth 5Mbit
+	[ "$(tail -n 1 out)" = "$(printf '5000000\t151\t0.211921')" ]
+}
+
+@test "the curve falls" {
+	exits 0 ace-advise ratio
+	[ "$(wc -l <out)" -eq 12 ]
+	tail -n +2 out | cut -f 2 | sort -g -r -c
+}
+
+@test "today's point, behind the curve" {
+	mkdir -m 700 st
+	exits 0 ace-advise ratio -S st
+	[ "$(tail -n 2 out)" = "$(printf '%s\n0\t300\t0.106667' \
+	    "# today's link, never measured")" ]
+	mkshards -n 100k | ace-meter -S st -L 10Mbit >/dev/null
+	exits 0 ace-advise ratio -S st
+	[ "$(wc -l <out)" -eq 14 ]
+	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
+	    "# today's link")" ]
+	flip st/link 400
+	exits 3 ace-advise ratio -S st
+}
+
+@test "the interval after each drift, from a given one or the one before" {
+	t 'divergence interval\n0.01 10\n0.0225 10\n0.04 10\n0.05 10\n0 10\n'
+	exits 0 ace-advise interval in
+	# above four times the target: at once
+	printf '%s\t%s\t%s\n' divergence interval force 0.01 10 0 0.0225 7 0 \
+	    0.04 5 0 0.05 1 1 0 20 0 | cmp - out
+	t 'divergence\n0\n0\n0.01\n0.04\n0.041\n'
+	exits 0 ace-advise interval - <in
+	[ "$(tail -n +2 out | cut -f 2 | tr '\n' ' ')" = "2 4 4 2 1 " ]
+	exits 0 ace-advise interval --target-divergence 0.1 in
+	[ "$(tail -n +2 out | cut -f 2,3 | tr '\n\t' ' .')" = \
+	    "2.0 4.0 8.0 13.0 20.0 " ]
+	exits 2 ace-advise interval --target-divergence 0 in
+}
+
+# layers: five of them, in seconds; the optimum of each pass is 26.
+layers() {
+	cat <<-'END'
+	# one row a layer
+	layer	pt	fc	gt	bc
+	a	3s	2	3	2
+	b	1000ms	7	1	7
+	c	4	1	4	1
+	d	1	8	1	8	# behind a row
+	e	5	2	5	2
+	END
+}
+
+@test "dynacomm: the cuts, forward and backward, by each method" {
+	layers >in
+	exits 0 ace-advise dynacomm --dt 2s in
+	grep -qx "$(printf 'forward\tsequential\t36.000000000\t0.00\t1\t5')" out
+	grep -qx "$(printf 'forward\tlayers\t27.000000000\t25.00\t5\tall')" out
+	grep -qx "$(printf 'forward\toptimal\t26.000000000\t27.78\t3\t2,4,5')" out
+	grep -qx "$(printf 'backward\toptimal\t26.000000000\t27.78\t3\t5,3,1')" out
+	grep -qx "$(printf 'both\toptimal\t52.000000000\t27.78\t-\t-')" out
+	mv out dp
+	for m in greedy dp3; do
+		exits 0 ace-advise dynacomm --dt 2s --method "$m" - <in
+		same out dp
+	done
+}
+
+@test "dynacomm: bytes over a bandwidth, one pass, one layer" {
+	t 'fc bytes\n9s 875000\n'
+	exits 0 ace-advise dynacomm --dt 2s --bandwidth 1Mbit in
+	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
+	exits 2 ace-advise dynacomm --dt 2s in
+	says "needs --bandwidth"
+	exits 2 ace-advise dynacomm --dt 2s --bandwidth 0bit in
+}
+
+@test "dynacomm: a million layers" {
+	awk 'BEGIN { print "pt fc"; for (i = 0; i < 1000000; i++)
+	    print (i * 7919 % 1000) "us", (1 + i * 104729 % 1000) "us" }' >in
+	exits 0 ace-advise dynacomm --dt 5ms in
+	cut -f 1-5 out | grep optimal >a
+	exits 0 ace-advise dynacomm --dt 5ms --method greedy in
+	cut -f 1-5 out | grep optimal >b
+	same a b
+	exits 2 ace-advise dynacomm --dt 5ms --method dp3 in
+	says "at most 2048"
+}
+
+@test "dynacomm: one layer, and a million in little time" {
+	t 'pt fc\n1ms 2ms\n'
+	for m in dp greedy dp3; do
+		exits 0 ace-advise dynacomm --dt 1ms --method $m in
+		[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
+	done
+	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
+	exits 0 cpu 20 ace-advise dynacomm --dt 1ms in
+	# the last of 1000 segments arrives at 1000 dt + 1 s, and computes 2 ms
+	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
+	exits 0 cpu 20 ace-advise dynacomm --dt 1ms --method greedy in
+	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
+	echo '1us nan' >>in
+	exits 3 cpu 20 ace-advise dynacomm --dt 1ms in
+	says "line 1000002: fc 'nan' is not a time"
+}
+
+@test "deco: the plans of known links" {
+	t 'compute bandwidth latency values\n500ms 50Mbit 100ms 350000000\n'
+	exits 0 ace-advise deco --phi paper in
+	[ "$(cut -f 4-7 out | tail -n 2 | tr '\n\t' '  ')" = \
+	    "sync 0 1.000000 224.6 paper 2 0.002232 0.5 " ]
+	t 'compute bandwidth latency values\n0.5 200Mbit 10ms 3.5e8
+0.25 200Mbit 300ms 3.5e8\n2 1Gbit 100ms 3.5e8\n'
+	exits 0 ace-advise deco --phi tta --kc 0.02 --kd 0.2 in
+	[ "$(grep -w tta out | cut -f 5-7 | tr '\n\t' '  ')" = \
+	    "1 0.009107 0.51 2 0.004911 0.275 1 0.169643 2 " ]
+	exits 0 ace-advise deco in
+	[ "$(wc -l <out)" -eq 16 ]
+	! grep -qi nan out
+}
+
+@test "cluster: tiers, then groups in them" {
+	cat >in <<-'END'
+	device compute bandwidth rtt bytes jitter
+	slow1 3 1Mbit 100ms 1e6 1
+	fast1 1 8Mbit 10ms 1e6 1
+	fast2 1 8Mbit 10ms 1e6 9
+	slow2 3 1Mbit 0 1e6 1
+	END
+	exits 0 ace-advise cluster in
+	grep -qx "# 2 tiers, idle 0.100000000 s" out
+	[ "$(grep -v '#' out | cut -f 1-4 | tr '\n\t' '  ')" = "device time tier group \
+slow1 11.100000000 2 1 fast1 2.010000000 1 1 fast2 2.010000000 1 1 \
+slow2 11.000000000 2 1 " ]
+	exits 0 ace-advise cluster --groups 2 in
+	[ "$(grep -v '#' out | cut -f 3-4 | tail -n 4 | tr '\n\t' '  ')" = \
+	    "2 1 1 1 1 2 2 2 " ]
+	exits 0 ace-advise cluster --tiers 3 in
+	grep -qx "# 3 tiers, idle 0.000000000 s" out
+	printf '%s\n' 'device time s1' 'a 1 1' 'b 1 1.1' 'c 1 9' >in
+	exits 0 ace-advise cluster --tiers 1 --theta 1 in
+	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 112 ]
+	exits 0 ace-advise cluster --tiers 1 --theta 100 in
+	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 111 ]
+}
+
+@test "bad tables are refused with the line" {
+	# COMMAND, what is said, the table
+	while IFS='|' read -r command what table; do
+		printf '%b' "$table" >in
+		exits 3 ace-advise $command in
+		says "$what"
+	done <<-'END'
+	dynacomm --dt 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
+	dynacomm --dt 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
+	dynacomm --dt 1s|line 2: fc '0' is not from|pt fc\n1 0\n
+	dynacomm --dt 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
+	dynacomm --dt 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
+	dynacomm --dt 1s|no column 'pt'|fc\n1\n
+	dynacomm --dt 1s|neither a column 'fc' nor 'bc'|pt\n1\n
+	dynacomm --dt 1s|both bytes and pt|pt fc bytes\n1 1 1\n
+	dynacomm --dt 1s|column 'fc' twice|fc fc\n1 1\n
+	dynacomm --dt 1s|no row after line 1|pt fc\n
+	dynacomm --dt 1s|without names|
+	dynacomm --dt 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
+	dynacomm --dt 1e300|limit: layer 1|pt fc\n1 1\n
+	deco|line 2: bandwidth '0' is not from|compute bandwidth latency values\n1 0 1 9\n
+	deco|line 3: compute '-' is not a time|compute bandwidth latency values\n1 1 1 9\n- 1 1 9\n
+	deco|line 2: compute '0s' is not from|compute bandwidth latency values\n0s 1 1 9\n
+	deco|line 2: values '0' is not from|compute bandwidth latency values\n1s 1 1 0\n
+	deco|no column 'bandwidth'|compute\n1\n
+	deco|no column 'values'|compute bandwidth latency\n1 1 1\n
+	interval|no column 'divergence'|interval\n1\n
+	interval|line 2: divergence 'nan' is not a number|divergence\nnan\n
+	interval|line 2: divergence 'inf' is not a number|divergence\ninf\n
+	interval|line 2: divergence '-1' is not from|divergence\n-1\n
+	interval|line 3: interval '0' is not from|divergence interval\n1 1\n1 0\n
+	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
+	cluster|neither a column 'time' nor 'bytes'|compute bandwidth rtt\n1 1 1\n
+	cluster|line 2: time '0' is not from|time\n0\n
+	cluster --groups 2|line 2: os 'linux' is not a number|time os\n1 linux\n
+	END
+	exits 4 ace-advise cluster nosuchfile
+	t 'pt fc\n1 1\n'
+	exits 2 ace-advise dynacomm in
+	says "dt is missing"
+}
+
+@test "contradictions, and numbers that are none" {
+	while read -r options; do
+		exits 2 ace-advise $options </dev/null
+	done <<-'END'
+		ratio --cmin 5 --cmax 2
+		ratio --half 0bit
+		ratio --bandwidth nan
+		ratio --bandwidth 1e400bit
+		ratio --bandwidth 1e300Gbit
+		ratio --bandwidth -1bit
+		interval --target-divergence nan
+		cluster --groups 2 --theta 1
+		cluster --tiers 0
+		cluster --theta -1
+		dynacomm --dt -1ms
+		dynacomm --method dp4
+		deco --phi exact
+		deco --kc nan
+	END
+	# the ends of what is allowed: no number is lost
+	for options in "ratio --bandwidth 0bit" "ratio --half 1e300bit" \
+	    "ratio --half 1e-300bit --bandwidth 1bit"; do
+		exits 0 ace-advise $options
+		! grep -qiE 'nan|inf' out || { cat out; false; }
+	done
+	t 'divergence\n0\n1e300\n'
+	exits 0 ace-advise interval in
+	[ "$(cut -f 2 out | tr '\n' ' ')" = "interval 2 1 " ]
+}

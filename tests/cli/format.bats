@@ -1,0 +1,94 @@
+# Version 1 of the format, ace-stream(5): what filters pass on, what readers
+# refuse, what it costs.
+
+load helper
+load values
+
+# kinds FILE: the frames' types, one line
+kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
+
+@test "what stands between shards goes through every filter" {
+	mkshards -A -N 2 -n 4000 >in
+	[ "$(kinds in)" = "HEAD SCHM xyZz SHRD DATA SEND xyZz SHRD DATA SEND TAIL" ]
+	for how in ace-score "ace-policy --bandwidth 1Mbit" \
+	    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
+	    "ace-ack -S ack" "ace-inspect --recover" \
+	    "ace-step -S step --bits 8"; do
+		exits 0 $how --no-provenance in
+		[ "$(kinds out | grep -o 'xyZz SHRD' | wc -l)" -eq 2 ] ||
+		    { echo "$how: $(kinds out)"; false; }
+	done
+	# what is not true of other values goes no further than to them
+	between=$ROOT/tests/golden/good-between.aceg
+	exits 0 ace-score "$between"
+	kinds out | grep -q xYZZ
+	exits 0 ace-compress -c q8 "$between"
+	! kinds out | grep -q xYZZ || false
+}
+
+@test "2^31 groups in a few hundred bytes: no program minds" {
+	sanitized && skip "the sanitizer's own memory"
+	for w in groups groups-most elements; do
+		bad=$ROOT/tests/golden/bad-limit-$w.aceg
+		[ "$(wc -c <"$bad")" -le 1200 ]
+		for how in ace-score "ace-policy --bandwidth 1Mbit" \
+		    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
+		    "ace-step -S step --bits 8" "ace-ack -S ack" \
+		    "ace-inspect --recover" ace-aggregate \
+		    "ace-aggregate --rule median" "ace-recv --spool spool" \
+		    "ace-export -f raw" "ace-inspect --stats"; do
+			ms=$(date +%s%N)
+			exits 3 cpu 1 peak kib $how "$bad"
+			ms=$((($(date +%s%N) - ms) / 1000000))
+			echo "# $w: ${how%% *} $ms ms, $(cat kib) KiB" >&3
+			says "^${how%% *}: limit: " || { echo "$how"; false; }
+			[ "$(cat kib)" -le 65536 ] || { echo "$how"; false; }
+		done
+	done
+}
+
+@test "three thousand million values need no option" {
+	mkshards -t w:3000,1000,1000 -c none >in
+	exits 0 ace-inspect --verify in
+	exits 3 ace-inspect --verify --max-elements 2000000000 in
+	says 'limit: 3000000000 elements'
+}
+
+@test "the largest group as i64 fits a frame" {
+	mkshards -n 1M -g 1M -c i64 >in
+	exits 0 ace-inspect --verify in
+	exits 0 ace-expand in
+	[ "$(wc -c <out)" -gt 4194304 ]
+}
+
+@test "values that mean only themselves are carried as they are" {
+	mkshards -D 6 -k ramp -n 64 >in
+	exits 0 ace-compress -c lossless in
+	mv out coded
+	[ "$(wc -c <coded)" -lt "$(wc -c <in)" ]
+	raw in >a
+	raw coded >b
+	same a b
+	for c in q8 topk:0.1 ecq:0.1 f16 bf16; do
+		exits 5 ace-compress -c "$c" in
+		says "tensor 'w' is u8, which only the codecs f32 and lossless carry"
+	done
+	exits 0 ace-export -f safetensors -o x.safetensors in
+	grep -aq '"U8"' x.safetensors
+	exits 0 ace-import x.safetensors
+	mv out again
+	exits 0 ace-export -f raw again
+	same out a
+}
+
+@test "names with commas stay names" {
+	mkshards -d 'a,b' >one
+	mkshards -d c >two
+	exits 0 ace-aggregate -d mid one two
+	mv out mid
+	mkshards -d d >three
+	exits 0 ace-aggregate mid three
+	mv out all
+	exits 0 ace-inspect -v all
+	[ "$(grep '^mEMb' out | sed 's/^mEMb *//' | paste -sd'|')" = 'a,b|c|d' ]
+}

@@ -1,0 +1,109 @@
+# What a policy may say: the table of ace-stream(5), and who refuses the rest.
+load helper
+
+# the keys of the table, and two that lie below, two above each range
+table() {
+	cat <<-'END'
+	bandwidth       -1 -0.5 1.1e30 1e31
+	budget_bytes    -1 1.5 9000000000000000001 18446744073709551616
+	compute         -1 -1e-9 1.1e15 1e300
+	compute.seconds -1 -1e-9 1.1e15 1e300
+	critical        -1 0.5 2 9
+	cuts            0 5,3 1048577,1 3,3,1 1,2 5,,1 5,1, ,1 5,-1 18446744073709551617,1
+	cuts.seconds    -1 -1e-9 1.1e9 1e300
+	delay           -1 0.5 1001 18446744073709551617
+	divergence      -1 -1e-9 1.1e300 1e301
+	force           -1 0.5 2 01x
+	interval        0 -1 1000001 1.5
+	kc              -1 -1e-9 1.1e9 1e300
+	latency         -1 -1e-9 1.1e15 1e300
+	model.norm      -1 -1e-9 1.1e300 1e301
+	ratio           0 -2 1.1e12 1e300
+	END
+}
+
+# refused KEY CMD...: as no policy, without a whole stream behind it
+refused() {
+	local key=$1
+	shift
+	exits 3 "$@"
+	says "^${1##*/}: corrupt: key $key: '.*, shard 1 'edge1/0', at byte [0-9]+"
+	! ace-inspect --verify out >/dev/null 2>&1
+}
+
+@test "the table here, the program's and the page's" {
+	"$BUILD/unit/format/test_keys" page >page
+	sed -n 's/^\.It Cm \([a-z_.]*\) Pq .*/\1/p' page |
+	    cmp - <(table | cut -d ' ' -f 1)
+	sed -n '/^\.It Cm bandwidth Pq/,/^\.El/{/^\.El/d;p}' \
+	    "$ROOT/man/ace-stream.5" | diff - page
+}
+
+@test "a value that is none of its key's is refused by who obeys it" {
+	mkshards >in
+	while read -r key values; do
+		for v in $values nan -nan inf -inf x 1x '' 0x; do
+			mkshards -P "$key=$v" >bad
+			refused $key ace-policy --replay bad in
+			refused $key ace-policy bad
+			refused $key ace-select --policy bad
+			refused $key ace-aggregate bad
+		done
+		# and by the library's reader, for a program of one's own
+		exits 3 "$BUILD/examples/scale" 2 <bad
+		says "corrupt: key $key: "
+		# who obeys nothing passes it on
+		exits 0 ace-expand bad
+	done < <(table)
+}
+
+@test "the ends of each range are taken" {
+	mkshards >in
+	while read -r kv; do
+		mkshards -P $kv >good
+		exits 0 ace-policy --replay good in
+		exits 0 ace-policy good
+		exits 0 ace-aggregate good
+	done <<-'END'
+		bandwidth=0
+		bandwidth=1e30
+		budget_bytes=0
+		budget_bytes=9000000000000000000
+		critical=1
+		cuts=1
+		cuts=1048576,3,1
+		delay=0
+		delay=1000
+		divergence=1e300
+		force=1
+		interval=1
+		interval=1000000
+		ratio=1e-6
+		ratio=1e12
+		other=nan
+	END
+	mkshards -P budget_bytes=2000 >good
+	exits 0 ace-select --policy good
+	mkshards -P ratio=4 >good
+	exits 0 ace-select --policy good
+}
+
+@test "keys of the shard itself: refused by who divides by them" {
+	for v in nan inf -1 x 1e301; do
+		mkshards -K model.norm=$v >bad
+		exits 3 ace-policy --target-divergence 0.01 bad
+		says "^ace-policy: corrupt: key model.norm of 'edge1': '$v'"
+		exits 3 ace-aggregate bad
+		says "^ace-aggregate: corrupt: key model.norm of 'edge1': '$v'"
+		exits 3 ace-aggregate --rho 1 bad
+		mkshards -K compute.seconds=$v >bad
+		exits 3 ace-policy --deco --bandwidth 1Mbit --latency 1ms bad
+		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
+	done
+	# a model that begins at nothing has a norm, and no relative drift
+	mkshards -K model.norm=0 >zero
+	exits 0 ace-aggregate zero
+	exits 3 ace-policy --target-divergence 0.01 zero
+	says "nothing is relative to 0"
+	exits 3 ace-aggregate --rho 1 zero
+}

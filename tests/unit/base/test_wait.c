@@ -1,0 +1,76 @@
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mono.h"
+#include "base/wait.h"
+
+#include "../tap.h"
+
+static void
+test_time(void)
+{
+	struct wait w = wait_begin(0.05, -1);
+	struct err e = ERR_INIT;
+	double from = mono_now();
+	int looks = 0;
+
+	while (wait_more(&w, &e) == WAIT_LOOK)
+		looks++;
+	ok(mono_now() - from >= 0.05 && e.code == ERR_OK,
+	    "no less than the time");
+	ok(looks >= 2 && looks <= 12, "%d looks in 50 ms: the pauses grow",
+	    looks);
+	w = wait_begin(0, -1);
+	ok(wait_more(&w, &e) == WAIT_OVER, "no time: one look");
+	w = wait_begin(-1, -1);
+	for (looks = 0; looks < 9 && wait_more(&w, &e) == WAIT_LOOK; looks++)
+		;
+	ok(looks == 9 && w.ms <= 20, "for ever, and never for long");
+	from = mono_now();
+	ok(wait_secs(0.03, -1, &e) == 0 && mono_now() - from >= 0.03,
+	    "a pause is what was asked for");
+}
+
+static void
+test_reader(void)
+{
+	struct wait w;
+	struct err e = ERR_INIT;
+	double from = mono_now();
+	int in[2], out[2];
+	size_t got;
+	char c;
+
+	if (pipe(in) < 0 || pipe(out) < 0)
+		return;
+	w = wait_begin(-1, out[1]);
+	ok(wait_more(&w, &e) == WAIT_LOOK && wait_orphan(out[1], 0, &e) == 0,
+	    "somebody may read it");
+	ok(fd_ready(in[0], out[1], 1, "in", &e) == 0, "nothing to read yet");
+	ok(write(in[1], "x", 1) == 1 &&
+	    fd_ready(in[0], out[1], -1, "in", &e) == 1, "something to read");
+	(void)close(out[0]);
+	ok(wait_more(&w, &e) == -ERR_SYS && e.quiet && e.code == ERR_SYS,
+	    "nobody does: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(wait_secs(1000, out[1], &e) == -ERR_SYS && e.quiet,
+	    "nor is a pause slept to its end");
+	err_clear(&e);
+	ok(fd_read(in[0], out[1], &c, 1, &got, "in", &e) == 0 && got == 1,
+	    "what was there is read all the same");
+	ok(fd_read(in[0], out[1], &c, 1, &got, "in", &e) == -ERR_SYS &&
+	    e.quiet, "and then no more is waited for");
+	ok(mono_now() - from < 100, "all of it at once");
+	(void)close(out[1]);
+	(void)close(in[0]);
+	(void)close(in[1]);
+}
+
+int
+main(void)
+{
+	test_time();
+	test_reader();
+	return done_testing();
+}

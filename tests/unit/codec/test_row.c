@@ -1,0 +1,305 @@
+/*
+ * A codec that is not ours, added as examples/README.md says: its row is all
+ * that anybody needs to know of it, and it is named, coded, turned, foretold
+ * and planned with as the others are.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "codec/arg.h"
+#include "codec/codec.h"
+#include "codec/estimate.h"
+#include "codec/impl.h"
+#include "sync/select.h"
+
+#include "measure.h"
+
+/*
+ * GRID: the nearest multiple of a step, a byte a value; what is beyond 127
+ * steps is cut.
+ *
+ *   body := f32 step  i8[n]
+ */
+enum { GRID = CODEC_PRIVATE + 7, TOP = 127 };
+
+static int
+parse(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	int r = arg_number(arg, 0, 1e30f, &plan->arg, e);
+
+	return r == 0 && !(plan->arg > 0) ?
+	    err_set(e, ERR_USAGE, "a step is above 0") : r;
+}
+
+static void
+format(const struct codec_plan *plan, char buf[CODEC_ARG])
+{
+	arg_print(plan->arg, buf);
+}
+
+static void
+turn(struct codec_plan *plan, double f)
+{
+	plan->arg = (float)((double)plan->arg * f);
+}
+
+static size_t
+bound(const struct codec_plan *plan, size_t n)
+{
+	(void)plan;
+	return 4 + n;
+}
+
+static int
+encode(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	float step = in->plan->arg;
+	double q;
+	size_t i;
+
+	(void)param;
+	(void)e;
+	bytes_put_f32(out->p + out->n, &step, 1);
+	out->n += 4;
+	for (i = 0; i < in->n; i++) {
+		q = rint((double)in->x[i] / (double)step);
+		q = fmin(fmax(q, -TOP), TOP);
+		out->p[out->n++] = (unsigned char)(int)q;
+	}
+	return 0;
+}
+
+static int
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	float step = bytes_f32(bytes_next32(b));
+	const unsigned char *p = bytes_take(b, o->n);
+	size_t i;
+
+	if (b->bad || !(step > 0))
+		return codec_corrupt("grid", "body too short, or no step", e);
+	for (i = 0; i < o->n; i++)
+		o->x[i] = (float)(int8_t)p[i] * step;
+	return 0;
+}
+
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *rate, double *error)
+{
+	double step = (double)plan->arg, cut;
+	unsigned i;
+
+	(void)rate;		/* fixed: the table knows it */
+	*error = 0;
+	for (i = 0; i < m->points; i++) {
+		cut = fmax(m->x[i] - TOP * step, 0);
+		*error += m->w[i] * (cut * cut + (m->x[i] < step / 2 ?
+		    m->x[i] * m->x[i] : step * step / 12));
+	}
+}
+
+static const struct codec_impl grid = {
+	.name = "grid", .parse = parse, .format = format, .turn = turn,
+	.bound = bound, .encode = encode, .decode = decode, .dense = 1,
+	.fixed = 1, .foretell = foretell
+};
+
+/* ---- */
+
+enum { N = 4096, GROUPS = 3, LEVELS = 7 };
+
+static const struct codec_ctx ctx = { 1, 2, 3, 64, 0 };
+static float x[N];
+
+static void
+fill(uint32_t seed, double sigma)
+{
+	uint32_t i, r[4];
+
+	for (i = 0; i < N; i++) {
+		rng_block(seed, 0, 0, i, r);
+		x[i] = (float)(sigma * sqrt(-2 * log((r[0] + 1.0) /
+		    4294967297.0)) * cos(6.283185307179586 * r[1] /
+		    4294967296.0));
+	}
+}
+
+static void
+test_register(void)
+{
+	static struct codec_impl other[9];
+	static char name[9][4];
+	struct err e = ERR_INIT;
+	struct codec_plan p;
+	int i, n;
+
+	ok(codec_parse("grid:0.1", &p, &e) == -ERR_USAGE &&
+	    codec_name(GRID) == NULL &&
+	    codec_decode(GRID, 0, &ctx, NULL, 0, x, 0, NULL) == -ERR_DATA,
+	    "before it is there it is unknown");
+	ok(codec_register(&grid, CODEC_PRIVATE - 1, NULL) == -ERR_USAGE &&
+	    codec_register(&grid, CODEC_MAX, NULL) == -ERR_USAGE,
+	    "a number that is not private is refused");
+	ok(codec_register(&grid, GRID, NULL) == 0, "added");
+	other[0] = grid;
+	other[0].name = "other";
+	ok(codec_register(&grid, GRID + 1, NULL) == -ERR_USAGE &&
+	    codec_register(&other[0], GRID, NULL) == -ERR_USAGE,
+	    "once: neither name nor number twice");
+	other[0].name = "chunk";
+	ok(codec_register(&other[0], GRID + 1, NULL) == -ERR_USAGE,
+	    "nor another codec's other name");
+	other[0].name = "none";
+	ok(codec_register(&other[0], GRID + 1, NULL) == -ERR_USAGE,
+	    "nor none");
+	err_clear(&e);
+	for (n = i = 0; i < 9; i++) {
+		other[i] = grid;
+		other[i].name = name[i];
+		name[i][0] = 'x';
+		name[i][1] = (char)('a' + i);
+		n += codec_register(&other[i], GRID + 1 + (uint32_t)i,
+		    &e) == 0;
+	}
+	ok(n == 7 && codec_parse("xg:2", &p, NULL) == 0 &&
+	    p.codec == GRID + 7 && codec_parse("xh:2", &p, NULL) < 0,
+	    "there are eight of them: %s", ERR_MSG(&e));
+}
+
+static void
+test_name(void)
+{
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	char s[CODEC_TEXT];
+
+	ok(codec_parse("grid:0.25", &p, NULL) == 0 && p.codec == GRID &&
+	    strcmp(codec_format(&p, s), "grid:0.25") == 0 &&
+	    strcmp(codec_name(GRID), "grid") == 0, "it has a name: %s", s);
+	ok(codec_parse("grid:0", &p, &e) == -ERR_USAGE,
+	    "and an argument: %s", ERR_MSG(&e));
+}
+
+static void
+test_trip(void)
+{
+	struct codec_plan p;
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	static float y[N];
+	double worst = 0;
+	uint8_t param = 9;
+	size_t i;
+
+	fill(1, 1);
+	(void)codec_parse("grid:0.0625", &p, NULL);
+	ok(codec_encode(&p, &ctx, x, N, &b, &param, &e) == 0 && param == 0 &&
+	    b.n == codec_size(&p, &ctx, N) && codec_decode(GRID, param, &ctx,
+	    b.p, b.n, y, N, &e) == 0, "there and back");
+	for (i = 0; i < N; i++)
+		worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
+	ok(worst <= 0.03125, "within half a step: %g", worst);
+	ok(codec_decode(GRID, 0, &ctx, b.p, b.n - 1, y, N, NULL) == -ERR_DATA &&
+	    codec_decode(GRID, 0, &ctx, b.p, b.n, y, N - 1, NULL) ==
+	    -ERR_DATA && codec_decode(GRID, 1, &ctx, b.p, b.n, y, N, &e) ==
+	    -ERR_DATA, "a body that is too short or too long, a parameter "
+	    "it does not have: %s", ERR_MSG(&e));
+	b.p[3] = 0x7f, b.p[2] = 0x7f;		/* a step of 3.4e38 */
+	ok(codec_decode(GRID, 0, &ctx, b.p, b.n, y, N, NULL) == -ERR_DATA,
+	    "a value that is not finite is the table's to refuse");
+	buf_release(&b);
+}
+
+static void
+test_foretold(void)
+{
+	struct measure c = MEASURE_INIT;
+	struct codec_plan p, q;
+	struct stat_group st;
+	static struct estimate m;
+	double error, was;
+	int64_t rate;
+	size_t len;
+
+	(void)codec_parse("grid:0.5", &p, NULL);
+	ok(codec_dense(&p) && !codec_sparse(&p) && codec_fixed(&p) &&
+	    codec_param(&p) == 0 && !codec_after(&p) && codec_knob(&p),
+	    "it is asked what it is");
+	q = codec_turn(&p, 2);
+	ok(q.codec == GRID && q.arg == 1, "its knob turns");
+	fill(1, 1);
+	(void)stat_group_of(x, N, &st);
+	estimate_init(&m, &st, &ctx);
+	codec_foretell(&p, &m, &rate, &error);
+	(void)measure_group(&c, &p, &ctx, x, N, &len, &was, NULL);
+	ok(rate == (int64_t)len && fabs(error - was) < 0.05 * was,
+	    "foretold: %ld bytes, error %.4g; are %zu, %.4g", (long)rate, error,
+	    len, was);
+	measure_release(&c);
+}
+
+/* Three groups, none or grid at six steps: within the budget, at the step that
+ * suits each. */
+static void
+test_planned(void)
+{
+	static const double sigma[GROUPS] = { 1e-3, 1, 30 };
+	struct select_level level[GROUPS][LEVELS] = { 0 };
+	struct codec_plan p[GROUPS][LEVELS];
+	struct measure c = MEASURE_INIT;
+	struct select_result res;
+	struct stat_group st;
+	static struct estimate m;
+	uint8_t choice[GROUPS];
+	size_t g, l, len, bytes = 0;
+	double error, all = 0;
+
+	for (g = 0; g < GROUPS; g++) {
+		fill((uint32_t)g, sigma[g]);
+		(void)stat_group_of(x, N, &st);
+		estimate_init(&m, &st, &ctx);
+		(void)codec_parse("none", &p[g][0], NULL);
+		(void)codec_parse("grid:1e-4", &p[g][1], NULL);
+		for (l = 2; l < LEVELS; l++)
+			p[g][l] = codec_turn(&p[g][l - 1], 10);
+		for (l = 0; l < LEVELS; l++)
+			codec_foretell(&p[g][l], &m, &level[g][l].rate,
+			    &level[g][l].dist);
+	}
+	ok(select_budget(level[0], GROUPS, LEVELS, 2 * N + 100, SELECT_EXACT,
+	    choice, &res, NULL) == 0, "a plan");
+	for (g = 0; g < GROUPS; g++) {
+		fill((uint32_t)g, sigma[g]);
+		if (p[g][choice[g]].codec == CODEC_NONE)
+			continue;
+		(void)measure_group(&c, &p[g][choice[g]], &ctx, x, N, &len,
+		    &error, NULL);
+		bytes += len;
+		all += error;
+	}
+	ok(choice[0] == 0 && p[1][choice[1]].codec == GRID &&
+	    p[2][choice[2]].codec == GRID && p[2][choice[2]].arg >
+	    p[1][choice[1]].arg, "the two that matter, each at its step: "
+	    "%g, %g", (double)p[1][choice[1]].arg,
+	    (double)p[2][choice[2]].arg);
+	ok((int64_t)bytes == res.rate && fabs(all + level[0][0].dist -
+	    res.dist) < 0.05 * res.dist, "coded as planned: %zu bytes, "
+	    "error %.4g of %.4g foretold", bytes, all, res.dist);
+	measure_release(&c);
+}
+
+int
+main(void)
+{
+	test_register();
+	test_name();
+	test_trip();
+	test_foretold();
+	test_planned();
+	return done_testing();
+}

@@ -1,0 +1,197 @@
+/*
+ * What a codec's row says of it is so: of every codec there is.
+ */
+#include <float.h>
+
+#include "codec/estimate.h"
+#include "trip.h"
+
+enum { N = 20000 };
+
+/* d dense, s sparse, f of a fixed size, k has a knob, a looks at the last
+ * body, o: only coding tells the parameter */
+static const struct {
+	const char *spec, *is;
+} list[] = {
+	{ "f32", "df" }, { "f16", "df" }, { "bf16", "df" },
+	{ "lossless", "d" }, { "lossless:bf16", "d" },
+	{ "q8", "df" }, { "q4", "f" }, { "sign", "f" },
+	{ "topk:0.01", "sko" }, { "topk:0.1:q2", "sko" },
+	{ "topk:0.2:q4:rice:sample", "sko" }, { "chunk:64/4096", "sko" },
+	{ "threshold:0.001", "sko" },
+	{ "qsgd:4", "" }, { "qsgd:200", "" },
+	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" },
+	{ "tern", "f" }, { "tern:clip", "f" }, { "tern:mse", "f" },
+	{ "lowrank:4", "fa" }, { "lowrank:2:q8", "fa" }, { "i64", "df" },
+	{ "natural", "" },
+	{ "eden:0.5", "sk" }, { "eden:1", "k" }, { "eden:2.5:mse", "k" }
+};
+enum { LIST = sizeof(list) / sizeof(*list) };
+
+static struct trip t;
+
+static int
+is(const char *what, char c)
+{
+	return strchr(what, c) != NULL;
+}
+
+/* Heavy tails or not. */
+static void
+fill(uint32_t seed, int heavy)
+{
+	size_t i;
+
+	trip_gauss(&t, seed, N, 1e-3);
+	for (i = 0; heavy && i < N; i++)
+		t.x[i] *= expf((float)trip_normal(seed + 9, (uint32_t)i));
+}
+
+static void
+test_is(const char *spec, const char *what)
+{
+	struct codec_plan p;
+	size_t len, i;
+	int heavy, good = 1;
+	float top;
+
+	(void)codec_parse(spec, &p, NULL);
+	ok(codec_dense(&p) == is(what, 'd') &&
+	    codec_sparse(&p) == is(what, 's') &&
+	    codec_fixed(&p) == is(what, 'f') &&
+	    codec_knob(&p) == is(what, 'k') &&
+	    codec_after(&p) == is(what, 'a') &&
+	    (codec_param(&p) < 0) == is(what, 'o'), "%s says '%s'", spec, what);
+	for (heavy = 0; heavy < 2; heavy++) {
+		fill(3, heavy);
+		len = trip(&t, spec, N);
+		good &= codec_param(&p) < 0 || codec_param(&p) == t.param;
+		good &= !codec_fixed(&p) || len == codec_size(&p, &t.ctx, N);
+		good &= !codec_dense(&p) || (double)len > 0.9 * N;
+		for (top = 0, i = 0; i < N; i++)
+			top = fmaxf(top, fabsf(t.x[i]));
+		for (i = 0; codec_dense(&p) && i < N; i++)
+			good &= fabsf(t.x[i] - t.y[i]) <= 0.01f * top;
+	}
+	ok(good, "%s: size, parameter and error are as that says", spec);
+}
+
+/* The plan as text, read again. */
+static int
+legal(const struct codec_plan *p)
+{
+	struct codec_plan q;
+	char s[CODEC_TEXT];
+
+	return codec_parse(codec_format(p, s), &q, NULL) == 0 &&
+	    q.codec == p->codec && q.param == p->param && q.arg == p->arg;
+}
+
+static size_t
+coded(const struct codec_plan *p)
+{
+	struct err e = ERR_INIT;
+
+	t.body.n = 0;
+	if (codec_encode(p, &t.ctx, t.x, N, &t.body, &t.param, &e) < 0)
+		(void)printf("# %s\n", ERR_MSG(&e));
+	return t.body.n;
+}
+
+/* Coarser is fewer bytes and more error, coded and foretold. */
+static void
+test_turn(const char *spec)
+{
+	static const double far[] = { 1e-300, 1e-30, 1e-3, 1e3, 1e30, 1e300 };
+	static struct estimate m;
+	struct codec_plan p, q;
+	struct stat_group st;
+	int64_t rate[2];
+	double error[2];
+	size_t len[2], i;
+	int good = 1;
+
+	(void)codec_parse(spec, &p, NULL);
+	fill(4, 0);
+	(void)stat_group_of(t.x, N, &st);
+	estimate_init(&m, &st, &t.ctx);
+	if (!codec_knob(&p)) {
+		q = codec_turn(&p, 2);
+		ok(q.arg == p.arg && q.param == p.param && q.codec == p.codec,
+		    "%s has no knob", spec);
+		return;
+	}
+	for (i = 0; i < 2; i++) {
+		q = codec_turn(&p, i == 0 ? 0.5 : 1.5);
+		len[i] = coded(&q);
+		codec_foretell(&q, &m, &rate[i], &error[i]);
+		good &= legal(&q) && codec_rate(&q, &m) == rate[i] &&
+		    codec_error(&q, &m) == error[i];
+	}
+	ok(good && len[0] > len[1] && rate[0] > rate[1] && error[0] < error[1],
+	    "%s: finer takes %zu bytes (%ld foretold), coarser %zu (%ld)", spec,
+	    len[0], (long)rate[0], len[1], (long)rate[1]);
+	q = codec_turn(&p, 1);
+	good = q.arg == p.arg;
+	for (i = 0; i < sizeof(far) / sizeof(*far); i++) {
+		q = codec_turn(&p, far[i]);
+		good &= legal(&q) && (far[i] < 1 ? rate[0] : 0) <=
+		    codec_rate(&q, &m);
+	}
+	ok(good, "%s: as far as it goes, and no further", spec);
+}
+
+/* Of a group of zeros, and of one value: no codec has trouble. */
+static void
+test_edges(const char *spec)
+{
+	static const float one = -3e-5f;
+	static struct estimate m;
+	struct codec_plan p;
+	struct stat_group st = { 0 };
+	int64_t rate[3];
+	double error[3];
+	int i, good = 1;
+
+	(void)codec_parse(spec, &p, NULL);
+	for (i = 0; i < 3; i++) {
+		st.n = i == 1 ? N : 0;
+		if (i == 2)
+			(void)stat_group_of(&one, 1, &st);
+		estimate_init(&m, &st, NULL);
+		codec_foretell(&p, &m, &rate[i], &error[i]);
+		good &= rate[i] >= -1 && error[i] >= 0 && (i == 2 ||
+		    error[i] <= 1e-15);
+	}
+	/* half a bit without bias misses it by twice of it */
+	ok(good && error[2] <= 2.2 * (double)one * (double)one,
+	    "%s: nothing, zeros, one value: %ld, %ld, %ld bytes", spec,
+	    (long)rate[0], (long)rate[1], (long)rate[2]);
+}
+
+int
+main(void)
+{
+	struct codec_plan p;
+	size_t i;
+	unsigned c, all = 0;
+
+	t.ctx.cols = 100;
+	for (i = 0; i < LIST; i++) {
+		test_is(list[i].spec, list[i].is);
+		test_turn(list[i].spec);
+		test_edges(list[i].spec);
+		if (codec_parse(list[i].spec, &p, NULL) == 0)
+			all |= 1u << p.codec;
+	}
+	for (c = 0; c < CODEC_MAX && (all >> c & 1) == (codec_name(c) != NULL);
+	    c++)
+		;
+	ok(c == CODEC_MAX, "all codecs were asked");
+	p = (struct codec_plan){ 77, 0, 0 };
+	ok(!codec_dense(&p) && !codec_sparse(&p) && !codec_fixed(&p) &&
+	    !codec_knob(&p) && !codec_after(&p) && codec_param(&p) == -1 &&
+	    codec_turn(&p, 2).arg == 0, "a number nobody has is nothing");
+	buf_release(&t.body);
+	return done_testing();
+}

@@ -1,0 +1,117 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "format/keys.h"
+#include "format/text.h"
+
+static int
+passes(const char *key, const char *value)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct err e = ERR_INIT;
+	int r = text_set(&kv, key, value, &e);
+
+	if (r == 0)
+		r = keys_check(&kv, &e);
+	text_release(&kv);
+	if (r == 0)
+		return 1;
+	return r == -ERR_DATA && e.kind == ERR_CORRUPT && strncmp(e.text,
+	    "key ", 4) == 0 ? 0 : -1;
+}
+
+/* Each row: both ends, what is beyond them, what is no number. */
+static void
+test_rows(void)
+{
+	static const char *const none[] = { "", "nan", "-nan", "inf", "-inf",
+	    "infinity", "x", "1x", "-1", "1e400", "-", "1,", ",1" };
+	const struct keys_row *k;
+	char lo[64], hi[64], above[64];
+	size_t i;
+	int bad = 0, order = 0;
+
+	for (k = keys_table; k->name != NULL; k++) {
+		const char *form = k->type == KEYS_REAL ? "%.17g" : "%.0f";
+
+		order += k != keys_table && strcmp(k[-1].name, k->name) >= 0;
+		(void)snprintf(lo, sizeof(lo), form, k->lo);
+		(void)snprintf(hi, sizeof(hi), form, k->hi);
+		(void)snprintf(above, sizeof(above), form, k->hi > 1e15 ?
+		    k->hi * (1 + 1e-15) : k->type == KEYS_REAL ?
+		    k->hi * (1 + 1e-15) : k->hi + 1);
+		if (k->type == KEYS_LIST)
+			(void)strcat(hi, ",1");
+		bad += passes(k->name, lo) != 1 || passes(k->name, hi) != 1 ||
+		    passes(k->name, above) != 0 || k->lo < 0;
+		for (i = 0; i < sizeof(none) / sizeof(*none); i++)
+			bad += passes(k->name, none[i]) != 0;
+		if (k->type != KEYS_REAL)
+			bad += passes(k->name, "1.5") != 0;
+	}
+	ok(bad == 0, "ends of each range pass, nothing beyond (%d)", bad);
+	ok(order == 0, "in order of their names, none twice");
+	ok(passes("other", "nan") == 1, "what no row names may say anything");
+}
+
+static void
+test_lists(void)
+{
+	ok(passes(KEYS_CUTS, "1") == 1 && passes(KEYS_CUTS, "5,3,1") == 1 &&
+	    passes(KEYS_CUTS, "1048576,1") == 1, "lists that fall to 1");
+	ok(passes(KEYS_CUTS, "5,3") == 0 && passes(KEYS_CUTS, "3,3,1") == 0 &&
+	    passes(KEYS_CUTS, "3,5,1") == 0 && passes(KEYS_CUTS, "2,1,0") == 0 &&
+	    passes(KEYS_CUTS, "5, 1") == 0 && passes(KEYS_CUTS, "5,+1") == 0 &&
+	    passes(KEYS_CUTS, "18446744073709551617,1") == 0,
+	    "lists that do not");
+}
+
+static void
+test_getters(void)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct err e = ERR_INIT;
+	uint64_t u = 7;
+	double x = 7;
+
+	ok(keys_whole(&kv, KEYS_DELAY, &u, "here", &e) == 0 && u == 7 &&
+	    keys_real(&kv, KEYS_RATIO, &x, "here", &e) == 0 && x >= 7 && x <= 7,
+	    "without the key the value stays");
+	(void)text_set(&kv, KEYS_DELAY, "12", &e);
+	(void)text_set(&kv, KEYS_RATIO, "2.5", &e);
+	ok(keys_whole(&kv, KEYS_DELAY, &u, "here", &e) == 1 && u == 12 &&
+	    keys_real(&kv, KEYS_RATIO, &x, "here", &e) == 1 &&
+	    fabs(x - 2.5) < 1e-12, "values");
+	(void)text_set(&kv, KEYS_DELAY, "1001", &e);
+	ok(keys_whole(&kv, KEYS_DELAY, &u, "edge1", &e) == -ERR_DATA &&
+	    u == 12 && strcmp(e.text, "key delay of 'edge1': '1001' "
+	    "is not a whole number from 0 to 1000") == 0, "%s", e.text);
+	text_release(&kv);
+}
+
+/* The table as ace-stream(5) has it, for tests/cli/keys.bats. */
+static int
+page(void)
+{
+	static const char *const type[] = { "whole", "real", "list" };
+	const struct keys_row *k;
+
+	for (k = keys_table; k->name != NULL; k++)
+		(void)printf(".It Cm %s Pq %s, %.10g to %.10g\n%s\n", k->name,
+		    type[k->type], k->lo, k->hi, k->what);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "page") == 0)
+		return page();
+	test_rows();
+	test_lists();
+	test_getters();
+	return done_testing();
+}

@@ -1,0 +1,78 @@
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "pipe/hold.h"
+
+enum { ITEMS = 200, MOST = 5000 };
+
+static unsigned char
+byte(size_t i, size_t j)
+{
+	return (unsigned char)(i * 31 + j * 7);
+}
+
+static int
+fill(struct hold *h, uint64_t at[ITEMS], struct err *e)
+{
+	unsigned char p[MOST];
+	size_t i, j, n;
+	int r = 0;
+
+	for (i = 0; i < ITEMS && r == 0; i++) {
+		n = i * 37 % MOST;
+		for (j = 0; j < n; j++)
+			p[j] = byte(i, j);
+		r = hold_put(h, p, n, &at[i], e);
+	}
+	return r;
+}
+
+static int
+wrong(const struct hold *h, const uint64_t at[ITEMS])
+{
+	unsigned char p[MOST];
+	size_t k, i, j, n;
+	int bad = 0;
+
+	for (k = 0; k < ITEMS; k++) {
+		i = k * 71 % ITEMS;
+		n = i * 37 % MOST;
+		bad |= hold_get(h, at[i], p, n, NULL) < 0;
+		for (j = 0; j < n; j++)
+			bad |= p[j] != byte(i, j);
+	}
+	return bad;
+}
+
+int
+main(void)
+{
+	static const size_t most[] = { 0, 1, 10000, 1 << 20 };
+	struct rlimit limit = { 4096, 4096 };
+	struct err e = ERR_INIT;
+	uint64_t at[ITEMS];
+	struct hold h;
+	size_t i;
+	int r;
+
+	for (i = 0; i < 4; i++) {
+		h = (struct hold)HOLD_INIT(most[i]);
+		r = fill(&h, at, &e);
+		ok(r == 0 && !wrong(&h, at) && h.open == (most[i] < 1 << 20),
+		    "%zu bytes in memory: all is there, in any order", most[i]);
+		hold_clear(&h);
+		r = fill(&h, at, &e);
+		ok(r == 0 && !wrong(&h, at), "and again, after all was let go");
+		hold_release(&h);
+	}
+	h = (struct hold)HOLD_INIT(1000);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)setrlimit(RLIMIT_FSIZE, &limit);
+	ok(fill(&h, at, &e) == -ERR_SYS, "no room: %s", ERR_MSG(&e));
+	hold_release(&h);
+	return done_testing();
+}

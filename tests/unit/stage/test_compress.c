@@ -1,0 +1,174 @@
+/*
+ * Plans with a budget, as they come: whole or in parts, before the values or
+ * behind them, and wrong ones.
+ */
+#include <string.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "format/frame.h"
+#include "format/note.h"
+#include "format/reader.h"
+#include "format/writer.h"
+#include "stage/stage_compress.h"
+
+enum { N = 6, SIZE = 2048, BUDGET = 4000 };
+
+static struct schema schema = SCHEMA_INIT;
+static float x[N][SIZE];
+static unsigned char out[1 << 17];
+
+static void
+model(void)
+{
+	struct schema_tensor t;
+	uint32_t r[4], g, i;
+
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.ndim = 1;
+	t.dim[0] = N * SIZE;
+	schema.group_size = SIZE;
+	(void)schema_add(&schema, &t, NULL);
+	(void)schema_finish(&schema, NULL);
+	for (g = 0; g < N; g++)
+		for (i = 0; i < SIZE; i++) {
+			rng_block(3, 0, g, i, r);
+			x[g][i] = (float)((double)r[0] + r[1] - 0x1p32) *
+			    (float)(g + 1) * 0x1p-33f;
+		}
+}
+
+/* A stream of an empty shard: for messages, r stands at it. */
+static void
+stand(struct reader **r)
+{
+	struct writer_opts o = { "test", NULL, 0 };
+	static unsigned char copy[4096];
+	const unsigned char *p;
+	struct shard shard;
+	struct writer *w;
+	struct io *io, *in;
+	size_t n;
+
+	shard_init(&shard);
+	(void)io_create_mem(&io, NULL);
+	(void)writer_open(&w, io, &o, NULL);
+	(void)writer_shard(w, &shard, &schema, NULL);
+	(void)writer_send(w, NULL, NULL);
+	(void)writer_finish(w, NULL);
+	p = io_mem(io, &n);
+	memcpy(copy, p, n < sizeof(copy) ? n : 0);
+	writer_free(w);
+	shard_release(&shard);
+	(void)io_open_mem(&in, copy, n, NULL);
+	(void)reader_open(r, in, NULL, NULL);
+	while (reader_next(*r, NULL) > 0 && reader_shard(*r) == NULL)
+		continue;
+}
+
+/* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and
+ * "r" its halves, "Q" and "R" with another budget each; "P" of a group too
+ * many. */
+static int
+run(const char *what, size_t *len, struct err *e)
+{
+	struct writer_opts wo = { "test", NULL, 0 };
+	struct stage_compress_opts o = STAGE_COMPRESS_INIT;
+	struct note_terms terms = { BUDGET, 1 };
+	const struct shard_sums sums = { 0, 0, 0, 0, 0 };
+	struct codec_plan plan[N + 1];
+	struct stage_shard sh = { 0 };
+	struct buf note = BUF_INIT;
+	struct stage *s = NULL;
+	struct shard shard;
+	struct reader *in = NULL;
+	struct writer *w = NULL;
+	struct io *io;
+	const unsigned char *p;
+	uint32_t g, from, n;
+	int r;
+
+	*e = (struct err)ERR_INIT;
+	shard_init(&shard);
+	(void)io_create_mem(&io, NULL);
+	(void)writer_open(&w, io, &wo, NULL);
+	for (g = 0; g <= N; g++)
+		plan[g] = (struct codec_plan){ CODEC_ECQ, 0, 0.1f };
+	sh.shard = &shard;
+	sh.schema = &schema;
+	sh.provenance = "";
+	stand(&in);
+	sh.in = in;
+	if ((r = stage_compress_new(&s, &o, e)) < 0)
+		return r;
+	stage_compress_to(s, w);
+	r = stage_begin(s, &sh, e);
+	for (; *what != '\0' && r == 0; what++) {
+		if (*what >= '0' && *what < '0' + N) {
+			g = (uint32_t)(*what - '0');
+			r = stage_values(s, g, x[g], SIZE, e);
+			continue;
+		}
+		from = strchr("rR", *what) != NULL ? N / 2 : 0;
+		n = *what == 'P' ? N + 1 : *what == 'p' ? N : N / 2;
+		terms.budget = *what == 'Q' ? BUDGET + 64 :
+		    *what == 'R' ? 0 : BUDGET;
+		note.n = 0;
+		(void)note_put_plan(&note, from, plan, n, &terms, NULL);
+		r = stage_make(s, FRAME_PLAN, note.p, note.n, e);
+	}
+	if (r == 0 && (r = stage_end(s, &sums, e)) == 0)
+		r = stage_finish(s, e);
+	p = io_mem(io, len);
+	memcpy(out, p, *len < sizeof(out) ? *len : 0);
+	stage_free(s);
+	reader_free(in);
+	buf_release(&note);
+	shard_release(&shard);
+	return r;
+}
+
+static void
+refused(const char *what, int status, const char *why)
+{
+	struct err e;
+	size_t len;
+	int r = run(what, &len, &e);
+
+	ok(r == -status && strstr(ERR_MSG(&e), why) != NULL, "%s: %s", what,
+	    ERR_MSG(&e));
+}
+
+int
+main(void)
+{
+	static const char *const same[] = { "p012345", "012p345", "012345qr",
+	    "q0123r45", "012345rq" };
+	static unsigned char first[sizeof(out)];
+	struct err e;
+	size_t len, was, i;
+	int r;
+
+	model();
+	r = run("012345p", &was, &e);
+	memcpy(first, out, sizeof(out));
+	/* HEAD, schema and tail besides */
+	ok(r == 0 && was > BUDGET && was < BUDGET + 600, "the budget is met: "
+	    "%zu bytes %s", was, ERR_MSG(&e));
+	for (i = 0; i < sizeof(same) / sizeof(*same); i++) {
+		r = run(same[i], &len, &e);
+		ok(r == 0 && len == was && memcmp(out, first, len) == 0,
+		    "%s: the same bytes %s", same[i], ERR_MSG(&e));
+	}
+	refused("012345qR", ERR_DATA, "two budgets");
+	refused("012345Qr", ERR_DATA, "two budgets");
+	refused("012345R", ERR_DATA, "no plan for group 0");
+	refused("012345q", ERR_DATA, "no plan for group 3");
+	refused("012345", ERR_USAGE, "no plan in the stream");
+	refused("01245p", ERR_DATA, "the plan of group 3 has no values");
+	refused("P", ERR_DATA, "annotation of groups 0 to 7 of 6");
+	schema_release(&schema);
+	return done_testing();
+}
