@@ -82,7 +82,8 @@ aggregate() {
 	recv accepted <in
 	aggregate
 	shard 10030 >in
-	recv "more than 20 after 10000" --max-ahead 20 <in
+	exits 0 ace-recv -v --spool spool --max-ahead 20 in
+	says "more than 20 after 10000"
 	recv accepted --max-ahead 30 <in
 }
 
