@@ -14,7 +14,7 @@ recv() {
 
 # aggregate ARGS...: the next step
 aggregate() {
-	exits 0 ace-aggregate --spool spool --steps 1 --sync none \
+	exits 0 ace-aggregate --spool spool --run test --steps 1 --sync none \
 	    --no-provenance "$@"
 }
 
@@ -82,7 +82,8 @@ aggregate() {
 	recv accepted <in
 	aggregate
 	shard 10030 >in
-	recv "more than 20 after 10000" --max-ahead 20 <in
+	exits 0 ace-recv -v --spool spool --max-ahead 20 in
+	says "more than 20 after 10000"
 	recv accepted --max-ahead 30 <in
 }
 
