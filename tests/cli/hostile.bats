@@ -14,7 +14,7 @@ recv() {
 
 # aggregate ARGS...: the next step
 aggregate() {
-	exits 0 ace-aggregate --spool spool --steps 1 --sync none \
+	exits 0 ace-aggregate --spool spool --run test --steps 1 --sync none \
 	    --no-provenance "$@"
 }
 
@@ -147,7 +147,7 @@ aggregate() {
 	done
 	cat files/* >all
 	exits 0 ace-recv --spool spool --sync none all
-	exits 0 ace-aggregate --no-provenance --expect 300 all
+	exits 0 ace-aggregate --mean --no-provenance --expect 300 all
 	mv out want
 	(
 		ulimit -n 280
