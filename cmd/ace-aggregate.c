@@ -3,6 +3,7 @@
  * or from a spool.
  */
 #include <signal.h>
+#include <string.h>
 
 #include "base/cli.h"
 #include "base/err.h"
@@ -13,43 +14,24 @@
 #include "stage/stage_aggregate.h"
 
 enum {
-	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_NONFINITE,
-	OPT_SPOOL, OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP,
-	OPT_RULE, OPT_AMONG, OPT_NORM, OPT_RATIO, OPT_SHARE,
-	OPT_RUNNING,
-	OPT_PUBLISHED, OPT_STALE, OPT_RHO, OPT_CLUSTER, OPT_PER, OPT_DELAY,
-	OPT_CREATE
+	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_SPOOL,
+	OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP, OPT_RULE,
+	OPT_PUBLISHED, OPT_CLUSTER, OPT_DELAY, OPT_CREATE
 };
 
 static const struct cli_opt options[] = {
 	{ OPT_MEAN, "mean", NULL, "weighted mean (default)" },
 	{ OPT_SUM, "sum", NULL, "weighted sum" },
 	{ OPT_WEIGHT, "weight-by", "WHAT",
-	    "weight (default), samples or equal" },
+	    "weight (default), samples or equal; less by ,staleness:N ,drift:X" },
 	{ OPT_EXPECT, "expect", "N", "so many contributions, no fewer" },
-	{ OPT_NONFINITE, "nonfinite", "HOW",
-	    "refuse (default), zero or drop (the device)" },
-	{ OPT_RULE, "rule", "RULE", "mean (default), clip:X, trim:F, "
-	    "median, krum:F, multikrum:F:M" },
-	{ OPT_AMONG, "among", "WHOM",
-	    "of trim and median: all (default), reporters or nonzero" },
-	{ OPT_NORM, "max-norm", "X", "leave out what has a larger norm" },
-	{ OPT_RATIO, "max-norm-ratio", "R",
-	    "and what has R times the step's median norm" },
-	{ OPT_RUNNING, "max-norm-running", "R",
-	    "and what has R times that of the steps before" },
-	{ OPT_SHARE, "max-weight-share", "S",
-	    "cut weights to a share of the step's" },
+	{ OPT_RULE, "rule", "RULE", "mean (default), clip:X, trim:F, median, "
+	    "krum:F, multikrum:F:M, and limits" },
 	{ OPT_DELAY, "delay", "STEPS", "say that it is applied so much later "
 	    "(default: the most that a device asks for)" },
-	{ OPT_STALE, "staleness", "N",
-	    "what is N model versions behind weighs 1/e (default as much)" },
-	{ OPT_RHO, "rho", "X",
-	    "what drifts by r weighs 1 / (1 + X r) (default 0)" },
 	{ OPT_CLUSTER, "cluster", "THETA",
-	    "name the clusters of devices, merged up to 1 - cos THETA" },
-	{ OPT_PER, "per-cluster", "WHAT",
-	    "and write each one's mean, or its offset from the aggregate" },
+	    "name clusters, merged up to 1 - cos THETA; :mean, :offset writes "
+	    "them" },
 	{ OPT_SPOOL, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step" },
 	{ OPT_CREATE, "create", NULL,
@@ -111,17 +93,30 @@ set_step(struct stage_aggregate_opts *o, int key, const char *val,
 	}
 }
 
+/* "0.7", "0.7:mean" or "0.7:offset" */
+static int
+set_cluster(struct stage_aggregate_opts *o, const char *val, struct err *e)
+{
+	static const char *const pers[] = { "nothing", "mean", "offset", NULL };
+	const char *per = strchr(val, ':');
+	char theta[32];
+	size_t n = per != NULL ? (size_t)(per - val) : strlen(val);
+	int r;
+
+	if (n >= sizeof(theta))
+		n = sizeof(theta) - 1;
+	memcpy(theta, val, n);
+	theta[n] = '\0';
+	r = num_f64(&o->who.theta, theta, 0, 2, "--cluster", e);
+	return r < 0 || per == NULL ? r :
+	    num_choice(&o->per, per + 1, pers, "--cluster", e);
+}
+
 /* How they become one. */
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const bys[] = { "weight", "samples", "equal", NULL };
-	static const char *const how[] = { "refuse", "zero", "drop", NULL };
-	static const char *const pers[] = { "nothing", "mean", "offset", NULL };
-	static const char *const whom[] = { "all", "reporters", "nonzero",
-	    NULL };
 	struct stage_aggregate_opts *o = arg;
-	struct robust_rule *q = &o->who.rule;
 
 	switch (key) {
 	case OPT_MEAN:
@@ -132,35 +127,12 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->device = val;
 		return 0;
 	case OPT_WEIGHT:
-		return num_choice(&o->who.by, val, bys, "--weight-by", e);
-	case OPT_NONFINITE:
-		return num_choice(&o->who.nonfinite, val, how, "--nonfinite",
-		    e);
+		return contrib_weight_by(&o->who, val, e);
 	case OPT_RULE:
 		o->who.rule_text = val;
-		return robust_parse(q, val, e);
-	case OPT_AMONG:
-		return num_choice(&q->among, val, whom, "--among", e);
-	case OPT_NORM:
-		return num_f64(&q->max_norm, val, 1e-300, 1e300, "--max-norm",
-		    e);
-	case OPT_RATIO:
-		return num_f64(&q->max_ratio, val, 1, 1e300,
-		    "--max-norm-ratio", e);
-	case OPT_RUNNING:
-		return num_f64(&q->max_running, val, 1, 1e300,
-		    "--max-norm-running", e);
-	case OPT_SHARE:
-		return num_f64(&q->max_share, val, 1e-6, 1,
-		    "--max-weight-share", e);
-	case OPT_STALE:
-		return num_f64(&o->who.age, val, 1e-3, 1e9, "--staleness", e);
-	case OPT_RHO:
-		return num_f64(&o->who.rho, val, 0, 1e9, "--rho", e);
+		return robust_parse(&o->who.rule, val, e);
 	case OPT_CLUSTER:
-		return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
-	case OPT_PER:
-		return num_choice(&o->per, val, pers, "--per-cluster", e);
+		return set_cluster(o, val, e);
 	default:
 		return set_step(o, key, val, e);
 	}
@@ -180,12 +152,8 @@ check(const struct stage_aggregate_opts *o, size_t n, char **paths,
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum is more than "
 		    "--expect");
-	if (o->per != STAGE_AGGREGATE_NOTHING && o->who.theta < 0)
-		return err_set(e, ERR_USAGE, "--per-cluster is of --cluster");
 	if (o->per != STAGE_AGGREGATE_NOTHING && (o->sum || whole))
-		return err_set(e, ERR_USAGE, "--per-cluster is of means");
-	if (q->among != ROBUST_ALL && !robust_elements(q))
-		return err_set(e, ERR_USAGE, "--among is of trim and median");
+		return err_set(e, ERR_USAGE, "--cluster writes means of means");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
 	return 0;
@@ -220,8 +188,8 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-aggregate",
-		.usage = "[--mean | --sum] [--weight-by WHAT] [--expect N] "
-		    "[--quorum N] [--deadline TIME] [--rule RULE] "
+		.usage = "[--mean | --sum] [--weight-by WHAT] [--rule RULE] "
+		    "[--expect N]\n    [--quorum N] [--deadline TIME] "
 		    "[--spool DIR | FILE...]",
 		.about = "Weighted mean or sum of the shards of a step, one "
 		    "from each FILE, or all from one.",

@@ -13,7 +13,7 @@
 #include "pipe/filter.h"
 #include "stage/stage_meter.h"
 
-enum { OPT_PROGRESS = CLI_LONG, OPT_SIZE, OPT_WAIT, OPT_FORCE };
+enum { OPT_PROGRESS = CLI_LONG, OPT_WAIT, OPT_FORCE };
 enum { BAR = 24 };
 
 static const struct cli_opt options[] = {
@@ -21,7 +21,6 @@ static const struct cli_opt options[] = {
 	{ 'L', "limit", "RATE", "no faster, such as 5Mbit" },
 	{ OPT_PROGRESS, "progress", NULL,
 	    "a bar on standard error, if that is a terminal" },
-	{ OPT_SIZE, "size", "SIZE", "so many bytes will come, for the bar" },
 	{ OPT_WAIT, "wait", "TIME",
 	    "for receipts under way at the end (default 1s)" },
 	{ OPT_FORCE, "force", NULL, "write to a terminal" },
@@ -52,8 +51,6 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_PROGRESS:
 		o->progress = 1;
 		return 0;
-	case OPT_SIZE:
-		return num_size(&o->size, val, "--size", e);
 	case OPT_WAIT:
 		return num_time(&o->m.wait, val, "--wait", e);
 	default:

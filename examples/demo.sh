@@ -42,7 +42,7 @@ ace_cloud() {
 	ace-aggregate --expect $EDGES "$dir"/up[1-$EDGES] |
 	    ace-step -S "$s" --policy "${factor[@]}" --bandwidth 20Mbit \
 		--target-divergence 0.04 \
-		--interval $INTERVAL --min-interval 8 --max-interval 14 \
+		--interval $INTERVAL,8,14 \
 		--sync rename |
 	    broadcast
 	good "${PIPESTATUS[@]}"

@@ -13,8 +13,7 @@ dir=$1 edges=$2 state=$1/state spool=$1/spool
 # edit: when to go on without an edge, how much to send, how often
 rule=(--quorum 1 --deadline 5s)
 policy=(--cmin 8 --cmax 60 --half 20Mbit --bandwidth 50Mbit)
-interval=(--target-divergence 0.04 --interval 5 --min-interval 4
-    --max-interval 10)
+interval=(--target-divergence 0.04 --interval '5,4,10')
 
 run() {
 	ace-aggregate --spool "$spool" --create --expect "$edges" \

@@ -392,13 +392,6 @@ feedback_beside(const struct feedback *f)
 }
 
 int
-feedback_added(struct feedback *f, uint32_t g, const float **x, struct err *e)
-{
-	*x = NULL;
-	return f->compensated ? dense_group(&f->old.d, g, x, e) : 0;
-}
-
-int
 feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e)
 {
@@ -449,12 +442,6 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 		return r;
 	return f->o.kind == COMPENSATE_EF21 ? 0 :
 	    residual_put(f->next, g, a, n, e);
-}
-
-void
-feedback_dropped(struct feedback *f, uint64_t count)
-{
-	residual_dropped(f->next, count);
 }
 
 /* ---- the end ---- */

@@ -58,11 +58,6 @@ struct writer *feedback_writer(struct feedback *f);
 /* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 
-/* feedback_added(f, g, x, e), before feedback_target and at most once: *x f32[n]
- * of the residual that ace-expand added to group g, or NULL when it did not. */
-int feedback_added(struct feedback *f, uint32_t g, const float **x,
-    struct err *e);
-
 /* feedback_last(f, g, c, e): 1 and *c is how group g was coded the last time,
  * 0: it was not. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
@@ -89,7 +84,6 @@ struct feedback_code {
 /* c NULL: not sent.  a and u are overwritten. */
 int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
     size_t n, const struct feedback_code *c, struct err *e);
-void feedback_dropped(struct feedback *f, uint64_t count);
 
 /* feedback_commit(f, step, w, e): the commit of that step; after it, and not
  * before, the coded shard goes to w. */

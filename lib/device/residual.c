@@ -95,12 +95,6 @@ residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
 	return writer_record(n->c, g, codec, param, body->p, body->n, x, len, e);
 }
 
-void
-residual_dropped(struct residual_new *n, uint64_t count)
-{
-	writer_dropped(n->c, count);
-}
-
 struct writer *
 residual_writer(struct residual_new *n)
 {

@@ -50,7 +50,6 @@ int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
 int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     uint8_t param, const struct buf *body, const float *x, size_t len,
     struct err *e);
-void residual_dropped(struct residual_new *n, uint64_t count);
 /* The pending shard, for the annotations that go with it. */
 struct writer *residual_writer(struct residual_new *n);
 /* The commit: after it, and not before, the shard may be sent.  What `old'

@@ -303,7 +303,6 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	    (r = aggregate_put_members(x, e)) < 0 ||
 	    (r = aggregate_put_policy(x, e)) < 0)
 		return r;
-	writer_dropped(x->out, x->c.dropped);
 	if ((r = writer_send(x->out, NULL, e)) == 0)
 		cli_say(x->o->cli, 1, "step %llu: '%s', %zu contributions, "
 		    "weight %g", (unsigned long long)s->step, device,
@@ -363,7 +362,6 @@ aggregate_step(struct aggregate *x, struct err *e)
 	shard_init(&s);
 	x->c.g = x->g;
 	x->c.only = SKETCH_NONE;
-	x->c.dropped = 0;
 	if (contrib_active(&x->o->who)) {
 		r = contrib_look(&x->c, &s, e);
 		if (r == 0)

@@ -2,10 +2,43 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "format/keys.h"
 #include "pipe/gather.h"
 #include "stage/contrib.h"
 #include "sync/interval.h"
+
+int
+contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
+{
+	static const char *const bys[] = { "weight", "samples", "equal", NULL };
+	char word[64];
+	size_t n;
+	int first = 1, r;
+
+	o->age = o->rho = 0;
+	for (;; s++, first = 0) {
+		n = strcspn(s, ",");
+		if (n >= sizeof(word))
+			n = sizeof(word) - 1;
+		memcpy(word, s, n);
+		word[n] = '\0';
+		if (first)
+			r = num_choice(&o->by, word, bys, "--weight-by", e);
+		else if (strncmp(word, "staleness:", 10) == 0)
+			r = num_f64(&o->age, word + 10, 1e-3, 1e9,
+			    "--weight-by staleness", e);
+		else if (strncmp(word, "drift:", 6) == 0)
+			r = num_f64(&o->rho, word + 6, 0, 1e9,
+			    "--weight-by drift", e);
+		else
+			r = err_set(e, ERR_USAGE, "--weight-by '%s': "
+			    "staleness:N or drift:X", word);
+		s += n;
+		if (r < 0 || *s == '\0')
+			return r;
+	}
+}
 
 void
 contrib_init(struct contrib *c, const struct contrib_opts *o,
@@ -29,8 +62,7 @@ contrib_release(struct contrib *c)
 int
 contrib_active(const struct contrib_opts *o)
 {
-	return robust_active(&o->rule) || o->nonfinite == CONTRIB_DROP ||
-	    o->theta >= 0 || o->age > 0 || o->rho > 0;
+	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
 }
 
 /* As the shard says it. */
@@ -83,8 +115,8 @@ contrib_factor(const struct contrib *c, size_t i)
 }
 
 int
-contrib_finite(struct contrib *c, size_t i, uint32_t g, float *v, size_t n,
-    struct err *e)
+contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
+    size_t n, struct err *e)
 {
 	const struct schema *sc = gather_schema(c->g);
 	struct schema_span span;
@@ -92,23 +124,15 @@ contrib_finite(struct contrib *c, size_t i, uint32_t g, float *v, size_t n,
 
 	if (at == n)
 		return 0;
-	schema_span(sc, g, &span);
-	if (c->o->nonfinite == CONTRIB_DROP) {
+	if (c->o->rule.finite) {
 		c->step.one[i].nonfinite = 1;
 		return 0;
 	}
-	if (c->o->nonfinite != CONTRIB_ZERO)
-		return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
-		    "value in tensor '%s' at index %llu from '%s'",
-		    sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + at),
-		    shard_device(gather_shard(c->g, i))));
-	for (; at < n; at += 1 + c->kern->first_nonfinite(v + at + 1,
-	    n - at - 1)) {
-		v[at] = 0;
-		c->dropped++;
-	}
-	return 0;
+	schema_span(sc, g, &span);
+	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
+	    "value in tensor '%s' at index %llu from '%s'",
+	    sc->t[span.tensor].name, (unsigned long long)(span.offset + at),
+	    shard_device(gather_shard(c->g, i))));
 }
 
 /* ---- the first look ---- */
@@ -246,7 +270,7 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_set(e, ERR_REFUSED, "--rho: '%s' has no key "
+		return err_set(e, ERR_REFUSED, "drift: '%s' has no key "
 		    SHARD_KEY_NORM, shard_device(s));
 	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
@@ -329,7 +353,6 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 		return r;
 	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
 		return r;
-	c->dropped = 0;		/* the second look counts them again */
 	contrib_leave(c);
 	return gather_again(c->g, e);
 }
@@ -338,7 +361,6 @@ int
 contrib_cluster(struct contrib *c, size_t k, struct err *e)
 {
 	c->only = k;
-	c->dropped = 0;
 	contrib_leave(c);
 	return gather_again(c->g, e);
 }

@@ -22,13 +22,11 @@ struct gather;
 struct shard;
 
 enum contrib_by { CONTRIB_WEIGHT, CONTRIB_SAMPLES, CONTRIB_EQUAL };
-enum contrib_nonfinite { CONTRIB_REFUSE, CONTRIB_ZERO, CONTRIB_DROP };
 
 struct contrib_opts {
 	struct robust_rule rule;
 	const char *rule_text;	/* for the key "rule" */
 	int by;			/* enum contrib_by */
-	int nonfinite;		/* enum contrib_nonfinite */
 	double theta;		/* of clusters; < 0: none */
 	double age;		/* versions behind that weigh 1/e; 0: any */
 	double rho;		/* of interval_weight; 0: drift is nothing */
@@ -44,8 +42,11 @@ struct contrib {
 	size_t late_cap;
 	struct sketch like;		/* like.of, like.clusters: after a look */
 	size_t only;			/* count this cluster; SKETCH_NONE: all */
-	uint64_t dropped;		/* values set to zero */
 };
+
+/* contrib_weight_by(o, s, e): "weight", "samples" or "equal", and after it, by
+ * commas, "staleness:N" and "drift:X", into by, age and rho; -ERR_USAGE. */
+int contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e);
 
 void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);
@@ -74,8 +75,8 @@ double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 
 /* contrib_finite(c, i, g, v, n, e): group g of contribution i; values that are
- * not finite are refused, set to zero, or leave it out. */
-int contrib_finite(struct contrib *c, size_t i, uint32_t g, float *v, size_t n,
-    struct err *e);
+ * not finite are refused, or leave it out. */
+int contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
+    size_t n, struct err *e);
 
 #endif

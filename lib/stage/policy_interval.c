@@ -72,8 +72,7 @@ policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
 	policy_text_say(o, "'%s/%llu': relative drift %.4g, interval %llu",
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)o->steps);
-	if (o->explain)
-		policy_interval_why(o, norm, drift, was, force);
+	policy_interval_why(o, norm, drift, was, force);
 	/* what is no number is no key; it forces */
 	if (drift <= POLICY_BIG)
 		r = policy_text_real(kv, KEYS_DIVERGENCE, drift, e);

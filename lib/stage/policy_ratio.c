@@ -75,9 +75,8 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	policy_text_say(o, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
 	    reader_where(sh->in, where), rate >= 0 ? "link" : "link unknown,",
 	    fmax(acted, 0), c, (unsigned long long)budget);
-	if (o->explain)
-		policy_ratio_why(o, sh, rate, acted, base, c, budget);
-	if (o->explain && late)
+	policy_ratio_why(o, sh, rate, acted, base, c, budget);
+	if (late)
 		policy_text_say(o, "  the link carries no more in the %.4g s "
 		    "that a shard may take", o->deadline);
 	if (o->pace.window > 0 && (r = policy_text_whole(kv, KEYS_CRITICAL,

@@ -8,7 +8,7 @@ struct err;
 struct stage_policy_opts;
 struct text_kv;
 
-/* Aloud when asked to explain, with -v otherwise. */
+/* With -v. */
 void policy_text_say(const struct stage_policy_opts *o, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 int policy_text_real(struct text_kv *kv, const char *key, double v,

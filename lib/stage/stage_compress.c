@@ -12,15 +12,45 @@
 #include "stage/rate.h"
 #include "stage/stage_compress.h"
 
+/* "cache" or "cache:0.9": the number is gamma of ef, m of momentum, rho of
+ * cache; ef21 has none. */
+static int
+stage_compress_feedback(struct feedback_opts *fb, const char *val,
+    struct err *e)
+{
+	const char *number = strchr(val, ':');
+	const size_t n = number != NULL ? (size_t)(number - val) : strlen(val);
+	char word[16];
+	double *to;
+	int k, r;
+
+	if (n >= sizeof(word))
+		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef, "
+		    "momentum, ef21 or cache", val);
+	memcpy(word, val, n);
+	word[n] = '\0';
+	if ((r = num_choice(&k, word, feedback_names, "--error-feedback",
+	    e)) < 0)
+		return r;
+	fb->kind = (enum compensate_kind)k;
+	if (number == NULL)
+		return 0;
+	to = fb->kind == COMPENSATE_EF ? &fb->gamma :
+	    fb->kind == COMPENSATE_MOMENTUM ? &fb->momentum :
+	    fb->kind == COMPENSATE_CACHE ? &fb->decay : NULL;
+	if (to == NULL)
+		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef21 has "
+		    "no number", val);
+	return num_f64(to, number + 1, 0, 1, "--error-feedback", e);
+}
+
 int
 stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
     struct err *e)
 {
-	static const char *const how[] = { "refuse", "zero", NULL };
-	static const char *const roles[] = { "keep", "ignore", NULL };
 	struct feedback_opts *fb = &o->fb;
 	uint64_t n;
-	int r = 0, k;
+	int r = 0;
 
 	switch (key) {
 	case 'S':
@@ -30,22 +60,8 @@ stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
 		o->have_codec = 1;
 		r = codec_parse(val, &o->codec, e);
 		break;
-	case STAGE_COMPRESS_ROLES:
-		r = num_choice(&o->no_roles, val, roles, "--roles", e);
-		break;
 	case STAGE_COMPRESS_FEEDBACK:
-		if ((r = num_choice(&k, val, feedback_names, "--error-feedback",
-		    e)) == 0)
-			fb->kind = (enum compensate_kind)k;
-		break;
-	case STAGE_COMPRESS_GAMMA:
-		r = num_f64(&fb->gamma, val, 0, 1, "--gamma", e);
-		break;
-	case STAGE_COMPRESS_MOMENTUM:
-		r = num_f64(&fb->momentum, val, 0, 1, "--momentum", e);
-		break;
-	case STAGE_COMPRESS_DECAY:
-		r = num_f64(&fb->decay, val, 0, 1, "--decay", e);
+		r = stage_compress_feedback(fb, val, e);
 		break;
 	case STAGE_COMPRESS_WINDOW:
 		if ((r = num_u64(&n, val, 1, 8, "--window", e)) == 0)
@@ -56,9 +72,6 @@ stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
 		break;
 	case STAGE_COMPRESS_GAP:
 		fb->gap = 1;
-		break;
-	case STAGE_COMPRESS_NONFINITE:
-		r = num_choice(&o->zero, val, how, "--nonfinite", e);
 		break;
 	default:
 		return 0;
@@ -89,36 +102,19 @@ struct stage_compress {
 /* ---- one group ---- */
 
 static int
-stage_compress_finite(struct stage_compress *x, uint32_t g, float *v,
-    size_t n, struct err *e)
+stage_compress_finite(const struct stage_compress *x, uint32_t g,
+    const float *v, size_t n, struct err *e)
 {
 	const struct schema *sc = x->sh.schema;
 	struct schema_span span;
-	const float *res = NULL;
-	uint64_t dropped = 0;
-	size_t i = x->kern->first_nonfinite(v, n);
-	int r;
+	const size_t i = x->kern->first_nonfinite(v, n);
 
 	if (i == n)
 		return 0;
 	schema_span(sc, g, &span);
-	if (!x->o->zero)
-		return reader_place(x->sh.in, err_set(e, ERR_REFUSED,
-		    "non-finite value in tensor '%s' at index %llu",
-		    sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + i)), e);
-	/* what ace-expand added to it is not lost with it */
-	if (x->fb != NULL && (r = feedback_added(x->fb, g, &res, e)) < 0)
-		return r;
-	for (; i < n; i += 1 + x->kern->first_nonfinite(v + i + 1, n - i - 1)) {
-		v[i] = res != NULL ? res[i] : 0;
-		dropped++;
-	}
-	if (x->fb != NULL)
-		feedback_dropped(x->fb, dropped);
-	else
-		writer_dropped(x->out, dropped);
-	return 0;
+	return reader_place(x->sh.in, err_set(e, ERR_REFUSED,
+	    "non-finite value in tensor '%s' at index %llu",
+	    sc->t[span.tensor].name, (unsigned long long)(span.offset + i)), e);
 }
 
 /* acc, of group g, was coded with this codec and parameter; sent 0: it was
@@ -168,7 +164,7 @@ stage_compress_one(const struct stage_compress *x, uint32_t g)
 
 	schema_span(sc, g, &span);
 	dense = (sc->t[span.tensor].roles & SCHEMA_ROLE_DENSE) != 0;
-	if (dense && !x->o->no_roles && codec_sparse(&x->o->codec))
+	if (dense && codec_sparse(&x->o->codec))
 		return (struct codec_plan){ CODEC_F16, 0, 0 };
 	return x->o->codec;
 }

@@ -20,40 +20,26 @@ struct err;
 struct writer;
 
 enum {
-	STAGE_COMPRESS_GAP = CLI_LONG + 400, STAGE_COMPRESS_NONFINITE,
-	STAGE_COMPRESS_FEEDBACK, STAGE_COMPRESS_GAMMA,
-	STAGE_COMPRESS_MOMENTUM, STAGE_COMPRESS_DECAY,
-	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT, STAGE_COMPRESS_ROLES
+	STAGE_COMPRESS_GAP = CLI_LONG + 400, STAGE_COMPRESS_FEEDBACK,
+	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT
 };
 
 /* Rows for a program's option table, which has -S DIR and --sync too. */
 #define STAGE_COMPRESS_OPTS \
 	{ 'c', "codec", "CODEC", \
 	    "code all groups so, whatever the plan says" }, \
-	{ STAGE_COMPRESS_ROLES, "roles", "HOW", \
-	    "keep (default) norms and biases dense, or ignore that" }, \
 	{ STAGE_COMPRESS_FEEDBACK, "error-feedback", "HOW", \
-	    "ef (default), momentum, ef21 or cache" }, \
-	{ STAGE_COMPRESS_GAMMA, "gamma", "G", \
-	    "times the residual (default 1)" }, \
-	{ STAGE_COMPRESS_MOMENTUM, "momentum", "M", \
-	    "of --error-feedback momentum (default 0.9)" }, \
-	{ STAGE_COMPRESS_DECAY, "decay", "R", \
-	    "of the history, --error-feedback cache (default 0.9)" }, \
+	    "ef[:G] (default), momentum[:M], ef21 or cache[:R]" }, \
 	{ STAGE_COMPRESS_WINDOW, "window", "N", \
 	    "wait for receipts, at most N shards without (1 to 8)" }, \
 	{ STAGE_COMPRESS_WAIT, "wait", "TIME", \
 	    "for a receipt (default 60s)" }, \
-	{ STAGE_COMPRESS_GAP, "allow-gap", NULL, "steps may be missing" }, \
-	{ STAGE_COMPRESS_NONFINITE, "nonfinite", "HOW", \
-	    "refuse (default) or zero" }
+	{ STAGE_COMPRESS_GAP, "allow-gap", NULL, "steps may be missing" }
 
 struct stage_compress_opts {
 	const char *dir;		/* state directory, or NULL */
 	int have_codec;			/* all groups so, as with -c */
 	struct codec_plan codec;
-	int no_roles;			/* with it norms and biases too */
-	int zero;			/* what is not finite becomes 0 */
 	struct feedback_opts fb;
 	const struct cli *cli;		/* whom to speak for */
 };

@@ -51,6 +51,32 @@ policy_set_bandwidth(double *v, const char *val, struct err *e)
 	return r;
 }
 
+/* "8", or "8,4,16" with the least and the largest. */
+static int
+policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
+{
+	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
+	char word[24];
+	size_t n, i;
+	int r;
+
+	for (i = 0; i < 3; i++, val += n + 1) {
+		n = strcspn(val, ",");
+		if (n >= sizeof(word))
+			break;
+		memcpy(word, val, n);
+		word[n] = '\0';
+		if ((r = num_u64(to[i], word, 1, 1000000, "--interval",
+		    e)) < 0)
+			return r;
+		if (val[n] == '\0' && i != 1)
+			return 0;
+		if (val[n] == '\0')
+			break;
+	}
+	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
+}
+
 /* Of equation (9); the return as stage_policy_set's. */
 static int
 policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
@@ -68,15 +94,7 @@ policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
 		    "--model-norm", e);
 		break;
 	case STAGE_POLICY_INTERVAL:
-		r = num_u64(&o->steps, val, 1, 1000000, "--interval", e);
-		break;
-	case STAGE_POLICY_LEAST:
-		r = num_u64(&o->interval.min, val, 1, 1000000,
-		    "--min-interval", e);
-		break;
-	case STAGE_POLICY_MOST:
-		r = num_u64(&o->interval.max, val, 1, 1000000,
-		    "--max-interval", e);
+		r = policy_set_steps(o, val, e);
 		break;
 	default:
 		return 0;
@@ -133,9 +151,6 @@ stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
 	case STAGE_POLICY_REPLAY:
 		o->replay = val;
 		break;
-	case STAGE_POLICY_EXPLAIN:
-		o->explain = 1;
-		break;
 	default:
 		return policy_set_interval(o, key, val, e);
 	}
@@ -149,7 +164,7 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
 	if (o->interval.min > o->interval.max)
 		return err_set(e, ERR_USAGE,
-		    "--min-interval is above --max-interval");
+		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
 	    o->interval.target > 0 || o->cuts.on))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "

@@ -26,8 +26,7 @@ enum {
 	STAGE_POLICY_ACCORDION, STAGE_POLICY_DEADLINE, STAGE_POLICY_CUTS,
 	STAGE_POLICY_DECO, STAGE_POLICY_COMPUTE, STAGE_POLICY_LATENCY,
 	STAGE_POLICY_TARGET, STAGE_POLICY_NORM, STAGE_POLICY_INTERVAL,
-	STAGE_POLICY_LEAST, STAGE_POLICY_MOST, STAGE_POLICY_REPLAY,
-	STAGE_POLICY_EXPLAIN
+	STAGE_POLICY_REPLAY
 };
 
 /* Rows for a program's option table. */
@@ -51,11 +50,9 @@ enum {
 	{ STAGE_POLICY_TARGET, "target-divergence", "X", \
 	    "relative drift to aim at; gives the interval" }, \
 	{ STAGE_POLICY_NORM, "model-norm", "X", "the norm of the model" }, \
-	{ STAGE_POLICY_INTERVAL, "interval", "STEPS", "the first interval (default 1)" }, \
-	{ STAGE_POLICY_LEAST, "min-interval", "STEPS", "the least (default 1)" }, \
-	{ STAGE_POLICY_MOST, "max-interval", "STEPS", "the largest (default 1000)" }, \
-	{ STAGE_POLICY_REPLAY, "replay", "FILE", "decide as in FILE, a stream" }, \
-	{ STAGE_POLICY_EXPLAIN, "explain", NULL, "say what was decided, and why" }
+	{ STAGE_POLICY_INTERVAL, "interval", "FIRST[,MIN,MAX]", \
+	    "the first interval, and its limits (default 1,1,1000)" }, \
+	{ STAGE_POLICY_REPLAY, "replay", "FILE", "decide as in FILE, a stream" }
 
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */
@@ -69,7 +66,6 @@ struct stage_policy_opts {
 	struct policy_dynacomm cuts;
 	struct pace pace;
 	uint64_t steps;		/* local steps before the next shard */
-	int explain;		/* say from which numbers, too */
 	const struct reader_opts *in;	/* for the recording */
 	const struct cli *cli;	/* whom to speak for */
 };

@@ -32,9 +32,6 @@ stage_score_set(struct stage_score_opts *o, int key, const char *val,
 	case STAGE_SCORE_ALPHA:
 		r = num_f64(&o->alpha, val, 0, 1, "--alpha", e);
 		break;
-	case STAGE_SCORE_DECAY:
-		r = num_f64(&o->decay, val, 0, 1, "--smoothing", e);
-		break;
 	case STAGE_SCORE_FORM:
 		if ((r = num_choice(&form, val, stage_score_forms, "--form",
 		    e)) == 0)
@@ -240,8 +237,6 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	    sizeof(*x->x), e)) < 0)
 		return r;
 	x->score->alpha = x->o->alpha;
-	if (x->o->decay >= 0)
-		x->score->decay = x->o->decay;
 	if (x->o->dir != NULL && (r = stage_score_load(x, e)) < 0)
 		return r;
 	return x->o->feedback != NULL ? stage_score_learn(x, e) : 0;

@@ -12,16 +12,14 @@
 struct err;
 
 enum {
-	STAGE_SCORE_ALPHA = CLI_LONG + 100, STAGE_SCORE_DECAY,
-	STAGE_SCORE_FORM, STAGE_SCORE_FEEDBACK
+	STAGE_SCORE_ALPHA = CLI_LONG + 100, STAGE_SCORE_FORM,
+	STAGE_SCORE_FEEDBACK
 };
 
 /* Rows for a program's option table, which has -S DIR too. */
 #define STAGE_SCORE_OPTS \
 	{ STAGE_SCORE_ALPHA, "alpha", "A", \
 	    "share of the temporal branch (default 0.5)" }, \
-	{ STAGE_SCORE_DECAY, "smoothing", "R", \
-	    "of the moving averages (default 0.3, paper 0.2)" }, \
 	{ STAGE_SCORE_FORM, "form", "NAME", "level (default) or paper" }, \
 	{ STAGE_SCORE_FEEDBACK, "feedback", "FILE", \
 	    "learn from the aggregates in FILE first" }
@@ -29,12 +27,12 @@ enum {
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
 	const char *feedback;		/* aggregates to learn from, or NULL */
-	double alpha, decay;		/* decay < 0: as the form has it */
+	double alpha;
 	enum score_form form;
 	const struct reader_opts *in;	/* for the file of aggregates */
 	const struct cli *cli;		/* whom to speak for */
 };
-#define STAGE_SCORE_INIT { NULL, NULL, 0.5, -1, SCORE_LEVEL, NULL, NULL }
+#define STAGE_SCORE_INIT { NULL, NULL, 0.5, SCORE_LEVEL, NULL, NULL }
 
 /* stage_score_set(o, key, val, e): 1 the option was one of these, 0 it was
  * not, < 0 an error. */

@@ -59,7 +59,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 	int r;
 
 	o->shares = 0;
-	do {
+	for (;; list++) {
 		n = strcspn(list, ",");
 		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
 			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
@@ -67,7 +67,6 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			    STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
-		list += n + (list[n] == ',');
 		if ((codec = strchr(word, '=')) != NULL)
 			*codec++ = '\0';
 		if ((r = codec_parse(codec != NULL ? codec : "f16",
@@ -80,8 +79,10 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
 			    "%s does not", word);
 		o->shares++;
-	} while (*list != '\0');
-	return 0;
+		list += n;
+		if (*list == '\0')
+			return 0;
+	}
 }
 
 static int

@@ -1,3 +1,4 @@
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,44 +26,118 @@ robust_devices(const char **s, size_t lo, size_t *v)
 	return 1;
 }
 
+/* A number after a colon, lo to hi. */
+static int
+robust_number(const char **s, double lo, double hi, double *v)
+{
+	char *end;
+
+	if (**s != ':' || (*s)[1] < '0' || (*s)[1] > '9')
+		return 0;
+	*v = strtod(*s + 1, &end);
+	*s = end;
+	return *v >= lo && *v <= hi;
+}
+
+/* Which contributions trim and median take, after a colon, or all. */
+static int
+robust_whom(const char **s, int *among)
+{
+	static const char *const whom[] = { ":all", ":reporters", ":nonzero" };
+	size_t n = strcspn(*s, ",");
+	int i;
+
+	*among = ROBUST_ALL;
+	if (n == 0)
+		return 1;
+	for (i = 0; i < 3; i++)
+		if (strlen(whom[i]) == n && memcmp(whom[i], *s, n) == 0) {
+			*among = i;
+			*s += n;
+			return 1;
+		}
+	return 0;
+}
+
+/* How values are put together, whose name is n bytes long; *s goes past it. */
+static int
+robust_kind(struct robust_rule *q, const char **s, size_t n)
+{
+	static const char *const names[] = { "mean", "clip", "trim", "median",
+	    "krum", "multikrum" };
+	const char *const name = *s;
+	int i;
+
+	for (i = 0; i <= ROBUST_MULTIKRUM; i++)
+		if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
+			break;
+	*s += n;
+	q->kind = (enum robust_kind)i;
+	q->m = 1;
+	switch (i) {
+	case ROBUST_MEAN:
+		return 1;
+	case ROBUST_CLIP:
+		return robust_number(s, DBL_MIN, DBL_MAX, &q->clip);
+	case ROBUST_TRIM:
+		return robust_devices(s, 0, &q->f) && robust_whom(s, &q->among);
+	case ROBUST_MEDIAN:
+		return robust_whom(s, &q->among);
+	case ROBUST_KRUM:
+		return robust_devices(s, 0, &q->f);
+	case ROBUST_MULTIKRUM:
+		return robust_devices(s, 0, &q->f) &&
+		    robust_devices(s, 1, &q->m);
+	default:
+		return 0;
+	}
+}
+
+/* One word of a rule: 1 a limit, 2 how values are put together, 0 neither. */
+static int
+robust_word(struct robust_rule *q, const char **s)
+{
+	struct { const char *name; double lo, hi, *v; } limits[] = {
+		{ "norm", DBL_MIN, DBL_MAX, &q->max_norm },
+		{ "norm-ratio", 1, DBL_MAX, &q->max_ratio },
+		{ "norm-running", 1, DBL_MAX, &q->max_running },
+		{ "weight-share", 1e-6, 1, &q->max_share }
+	};
+	size_t n = strcspn(*s, ":,"), i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (strlen(limits[i].name) == n &&
+		    memcmp(limits[i].name, *s, n) == 0) {
+			*s += n;
+			return robust_number(s, limits[i].lo, limits[i].hi,
+			    limits[i].v);
+		}
+	if (n == 6 && memcmp(*s, "finite", n) == 0) {
+		*s += n;
+		q->finite = 1;
+		return 1;
+	}
+	return robust_kind(q, s, n) ? 2 : 0;
+}
+
 int
 robust_parse(struct robust_rule *q, const char *s, struct err *e)
 {
-	static const struct {
-		const char *name;
-		enum robust_kind kind;
-	} rules[] = {
-		{ "mean", ROBUST_MEAN }, { "clip", ROBUST_CLIP },
-		{ "trim", ROBUST_TRIM }, { "median", ROBUST_MEDIAN },
-		{ "krum", ROBUST_KRUM }, { "multikrum", ROBUST_MULTIKRUM }
-	};
-	size_t n = strcspn(s, ":"), i;
-	const char *p = s + n;
-	char *end;
-	int good = 0;
+	const char *p = s;
+	int word, kinds = 0;
 
-	for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (strlen(rules[i].name) == n &&
-		    memcmp(rules[i].name, s, n) == 0) {
-			q->kind = rules[i].kind;
-			good = 1;
-		}
-	if (good && q->kind == ROBUST_CLIP) {
-		good = *p == ':' && p[1] >= '0' && p[1] <= '9';
-		q->clip = good ? strtod(p + 1, &end) : 0;
-		good = good && q->clip > 0 && isfinite(q->clip);
-		p = good ? end : p;
-	} else if (good && q->kind != ROBUST_MEAN && q->kind != ROBUST_MEDIAN) {
-		good = robust_devices(&p, 0, &q->f);
-		if (good && q->kind == ROBUST_MULTIKRUM)
-			good = robust_devices(&p, 1, &q->m);
-		else
-			q->m = 1;
+	*q = (struct robust_rule){ 0 };
+	for (;; p++) {
+		word = robust_word(q, &p);
+		kinds += word == 2;
+		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
+			return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
+			    "trim:F, median, krum:F or multikrum:F:M, and norm:X, "
+			    "norm-ratio:R, norm-running:R, weight-share:S, finite "
+			    "by commas", s);
+		if (*p == '\0')
+			return 0;
 	}
-	if (!good || *p != '\0')
-		return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
-		    "trim:F, median, krum:F or multikrum:F:M", s);
-	return 0;
 }
 
 int
@@ -81,7 +156,7 @@ int
 robust_active(const struct robust_rule *q)
 {
 	return q->kind != ROBUST_MEAN || q->max_norm > 0 || q->max_ratio > 0 ||
-	    q->max_running > 0 || q->max_share > 0;
+	    q->max_running > 0 || q->max_share > 0 || q->finite;
 }
 
 int
@@ -284,10 +359,10 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	if (q->among == ROBUST_NONZERO || nonzero >= all - nonzero)
 		return 0;
 	return err_set(e, ERR_REFUSED, "%s of sparse shards is near zero: %llu "
-	    "of %llu values are not zero; --among %s takes it among those that "
-	    "sent one", q->kind == ROBUST_TRIM ? "the trimmed mean" :
+	    "of %llu values are not zero; :%s after it takes it among those "
+	    "that sent one", q->kind == ROBUST_TRIM ? "the trimmed mean" :
 	    "the median", (unsigned long long)nonzero, (unsigned long long)all,
-	    q->among == ROBUST_ALL ? "reporters or nonzero" : "nonzero");
+	    q->among == ROBUST_ALL ? "reporters or :nonzero" : "nonzero");
 }
 
 int

@@ -49,10 +49,14 @@ struct robust_rule {
 	size_t f, m;
 	double clip;
 	double max_norm, max_ratio, max_running, max_share;	/* 0: no limit */
+	int finite;		/* leave out who sent what is not finite */
 };
 
-/* robust_parse(q, s, e): "mean", "clip:X", "trim:F", "median", "krum:F",
- * "multikrum:F:M" into kind, f, m and clip; -ERR_USAGE. */
+/* robust_parse(q, s, e): words by commas.  At most one says how values are put
+ * together, "mean" (where none does), "clip:X", "trim:F", "median", "krum:F",
+ * "multikrum:F:M", trim and median with ":reporters" or ":nonzero"; the others
+ * are limits, "norm:X", "norm-ratio:R", "norm-running:R", "weight-share:S" and
+ * "finite".  -ERR_USAGE. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* robust_active(q): there is something to decide before values are summed. */

@@ -53,7 +53,7 @@ clusters() {
 
 @test "each cluster's mean is the aggregate of its members" {
 	six
-	exits 0 ace-aggregate --cluster 0.7 --per-cluster mean a b c d e f
+	exits 0 ace-aggregate --cluster 0.7:mean a b c d e f
 	[ "$(field device out | tr '\n' ' ')" = \
 	    "aggregate aggregate.0 aggregate.1 aggregate.2 " ]
 	ace-expand out >all
@@ -72,9 +72,9 @@ clusters() {
 
 @test "offsets: what a cluster's members add to the aggregate; they cancel" {
 	six
-	exits 0 ace-aggregate --cluster 0.7 --per-cluster mean a b c d e f
+	exits 0 ace-aggregate --cluster 0.7:mean a b c d e f
 	mv out means
-	exits 0 ace-aggregate --cluster 0.7 --per-cluster offset a b c d e f
+	exits 0 ace-aggregate --cluster 0.7:offset a b c d e f
 	mv out offsets
 	raw means --device aggregate >all
 	for k in 0 1 2; do
@@ -91,7 +91,7 @@ clusters() {
 
 @test "one plan for a cluster" {
 	six
-	ace-aggregate --cluster 0.7 --per-cluster mean a b c d e f >means
+	ace-aggregate --cluster 0.7:mean a b c d e f >means
 	for k in 0 1 2; do
 		members=$(field contributors means | sed -n "$((k + 2))p")
 		ace-export -f npz --device aggregate.$k -o k.npz means
@@ -111,13 +111,12 @@ clusters() {
 	    qq("data_offsets":[0,8000]}}); $h .= " " while length($h) % 8;
 	    print pack("Q<", length $h), $h, pack("f<*", (1e6) x 2000)' |
 	    ace-import -f safetensors -d z -s 7 >z
-	exits 0 ace-aggregate --max-norm 1000 --cluster 0.7 \
-	    --per-cluster offset a b c d e f z
+	exits 0 ace-aggregate --rule norm:1000 --cluster 0.7:offset a b c d e f z
 	[ "$(field left-out out)" = z:norm ]
 	clusters out >got
 	printf '%s\n' a,c,f b,e d | cmp - got
 	raw out --device aggregate.0 >with
-	ace-aggregate --cluster 0.7 --per-cluster offset a b c d e f >want
+	ace-aggregate --cluster 0.7:offset a b c d e f >want
 	raw want --device aggregate.0 | cmp - with
 }
 
@@ -140,13 +139,12 @@ clusters() {
 
 @test "what makes no sense is refused" {
 	six
-	exits 2 ace-aggregate --per-cluster mean a b
-	says -- '--per-cluster is of --cluster'
-	exits 2 ace-aggregate --cluster 0.7 --per-cluster mean --sum a b
-	exits 2 ace-aggregate --cluster 0.7 --per-cluster mean --rule median a b
+	exits 2 ace-aggregate --cluster :mean a b
+	exits 2 ace-aggregate --cluster 0.7:mean --sum a b
+	exits 2 ace-aggregate --cluster 0.7:mean --rule median a b
 	exits 2 ace-aggregate --cluster -1 a b
 	exits 2 ace-aggregate --cluster nan a b
-	exits 2 ace-aggregate --cluster 0.7 --per-cluster model a b
+	exits 2 ace-aggregate --cluster 0.7:model a b
 	ace-aggregate --sum a b >sum
 	exits 5 ace-aggregate --cluster 0.7 sum c
 }

@@ -63,7 +63,7 @@ values() {
 	NORM=1000 device z 1000 -2000 9000
 	exits 0 ace-aggregate a b
 	[ "$(field model.norm out)" = 3.25 ]
-	exits 0 ace-aggregate --max-norm 10 a z b
+	exits 0 ace-aggregate --rule norm:10 a z b
 	[ "$(field left-out out)" = z:norm ]
 	[ "$(field model.norm out)" = 3.25 ]
 }
@@ -72,17 +72,27 @@ values() {
 	five
 	exits 0 ace-aggregate a b c d
 	values >want
-	exits 0 ace-aggregate -v --max-norm 10 a z b c d
+	exits 0 ace-aggregate -v --rule norm:10 a z b c d
 	says "step 1: 'z' left out: norm, norm 9273"
 	[ "$(values)" = "$(cat want)" ]
 	[ "$(field contributors out)" = a,b,c,d ]
 	[ "$(field left-out out)" = z:norm ]
 	[ "$(field weight out)" = 4 ]
-	exits 0 ace-aggregate --max-norm-ratio 3 a b z c d
+	exits 0 ace-aggregate --rule norm-ratio:3 a b z c d
 	[ "$(values)" = "$(cat want)" ]
 	[ "$(field left-out out)" = z:norm-ratio ]
-	exits 5 ace-aggregate --max-norm 0.1 a b c
+	exits 5 ace-aggregate --rule norm:0.1 a b c
 	says 'the rules leave none of 3 contributions'
+}
+
+@test "a rule and its limits are one word list" {
+	five
+	device y 30 30 30
+	exits 0 ace-aggregate --rule median:all,norm:100,norm-ratio:20 a b c d y z
+	[ "$(field left-out out)" = z:norm ]
+	[ "$(field rule out)" = median:all,norm:100,norm-ratio:20 ]
+	exits 0 ace-aggregate --rule norm-ratio:3,median a b c d y z
+	[ "$(values)" = "1.125 2.125 3" ]
 }
 
 @test "krum takes one of the crowd, multi-krum the mean of some" {
@@ -105,7 +115,7 @@ values() {
 	device b 2
 	device c 3
 	WEIGHT=97 device d 10
-	exits 0 ace-aggregate --max-weight-share 0.4 a b c d
+	exits 0 ace-aggregate --rule weight-share:0.4 a b c d
 	[ "$(values)" = 5.2 ]
 	[ "$(field weight out)" = 5 ]
 }
@@ -116,7 +126,7 @@ values() {
 	mkshards -d c -k nan >c
 	exits 0 ace-aggregate a b
 	raw out >want
-	exits 0 ace-aggregate --nonfinite drop -v a b c
+	exits 0 ace-aggregate --rule finite -v a b c
 	says "'c' left out: nonfinite"
 	raw out >got
 	same got want
@@ -131,20 +141,20 @@ values() {
 	done
 	for rule in median trim:1; do
 		exits 5 ace-aggregate --rule "$rule" s1 s2 s3 s4 s5
-		says 'of sparse shards is near zero: .* --among reporters'
-		exits 5 ace-aggregate --rule "$rule" --among reporters s1 s2 s3
-		says 'of sparse shards is near zero: .* --among nonzero'
-		exits 0 ace-aggregate --rule "$rule" --among nonzero s1 s2 s3 s4 s5
+		says 'of sparse shards is near zero: .* :reporters or :nonzero'
+		exits 5 ace-aggregate --rule "$rule:reporters" s1 s2 s3
+		says 'of sparse shards is near zero: .* :nonzero'
+		exits 0 ace-aggregate --rule "$rule:nonzero" s1 s2 s3 s4 s5
 	done
 	for i in 1 2 3 4 5; do ace-expand "s$i" >d && raw d >"s$i.f32"; done
-	exits 0 ace-aggregate --rule median --among nonzero s1 s2 s3 s4 s5
+	exits 0 ace-aggregate --rule median:nonzero s1 s2 s3 s4 s5
 	raw out >got
 	each 'my @x = sort { $a <=> $b } grep { $_ } @v[0 .. 4]; my $r = @x;
 	    $v[5] == ($r ? f(($x[($r - 1) / 2] + $x[$r / 2]) / 2 * $r / 5) : 0)' \
 	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got
 	# a group that one device did not send
 	mkshards -d none -c none >none
-	exits 0 ace-aggregate --rule median --among reporters e1 e2 e3 none
+	exits 0 ace-aggregate --rule median:reporters e1 e2 e3 none
 	raw out >got
 	exits 0 ace-aggregate --rule median e1 e2 e3
 	raw out >all
@@ -200,17 +210,21 @@ values() {
 
 @test "calls that are wrong" {
 	five
-	for rule in '' mode clip clip:0 trim median:1 krum multikrum:1; do
+	for rule in '' mode clip clip:0 trim median:1 krum multikrum:1 ',' 'mean,' \
+	    norm norm:0 norm-ratio:0.5 weight-share:2 finite:1 median,krum:1 \
+	    mean:reporters 'norm:1,'; do
 		exits 2 ace-aggregate --rule "$rule" a b
 		says "^ace-aggregate: --rule '$rule': mean, clip:X"
 	done
 	exits 2 ace-aggregate --sum --rule median a b
 	says 'makes no --sum'
-	exits 2 ace-aggregate --among reporters a b
-	says 'is of trim and median'
-	exits 2 ace-aggregate --max-weight-share 2 a b
+	exits 2 ace-aggregate --rule krum:1:reporters a b
+	for by in '' mass 'weight,' weight,drift weight,drift:x staleness:1 \
+	    samples,age:1; do
+		exits 2 ace-aggregate --weight-by "$by" a b
+	done
 	ace-aggregate --sum -d s a b >s
-	exits 5 ace-aggregate --max-norm 10 c s
+	exits 5 ace-aggregate --rule norm:10 c s
 	says "'s' is a sum"
 }
 
@@ -222,7 +236,7 @@ values() {
 	}
 	grad a 10 10 3 4
 	grad b 8 50 30 40
-	exits 0 ace-aggregate --staleness 2 a b
+	exits 0 ace-aggregate --weight-by weight,staleness:2 a b
 	# weights 1 and exp(-1)
 	raw out >got
 	perl -e '$w = exp -1; print pack "f<*", map { ($_ + 10 * $w * $_) /
@@ -230,25 +244,25 @@ values() {
 	each 'abs($v[0] - $v[1]) < 1e-5' got want
 	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
 	# drifts 0.5 and 1
-	exits 0 ace-aggregate --rho 3 a b
+	exits 0 ace-aggregate --weight-by weight,drift:3 a b
 	raw out >got
 	perl -e '@w = (1 / 2.5, 1 / 4); print pack "f<*", map { ($w[0] * $_ +
 	    10 * $w[1] * $_) / ($w[0] + $w[1]) } 3, 4' >want
 	each 'abs($v[0] - $v[1]) < 1e-5' got want
 	# both, in an aggregate of aggregates: as if all at once
 	grad c 10 10 1 2
-	exits 0 ace-aggregate --staleness 2 --rho 3 a b c
+	exits 0 ace-aggregate --weight-by weight,staleness:2,drift:3 a b c
 	raw out >flat
-	ace-aggregate --staleness 2 --rho 3 -d region a b >r
-	ace-aggregate --staleness 2 --rho 3 -d other c >o
+	ace-aggregate --weight-by weight,staleness:2,drift:3 -d region a b >r
+	ace-aggregate --weight-by weight,staleness:2,drift:3 -d other c >o
 	exits 0 ace-aggregate r o
 	raw out >tree
 	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
 	device z 1 2
-	exits 5 ace-aggregate --rho 1 z
+	exits 5 ace-aggregate --weight-by weight,drift:1 z
 	says "'z' has no key model.norm"
-	exits 0 ace-aggregate --staleness 1 z
-	exits 2 ace-aggregate --staleness 0 a b
+	exits 0 ace-aggregate --weight-by weight,staleness:1 z
+	exits 2 ace-aggregate --weight-by weight,staleness:0 a b
 	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want
 }
 
@@ -270,20 +284,20 @@ growing() {
 	growing a 1 1 2 1 1.5
 	growing b 2 1 1 90 1.5
 	growing c 1 2 1 80 30
-	exits 0 ace-aggregate -v --max-norm-ratio 3 a b c
+	exits 0 ace-aggregate -v --rule norm-ratio:3 a b c
 	grep -q "step 3: .* left out" err && return 1
-	exits 0 ace-aggregate -v --max-norm-running 3 a b c
+	exits 0 ace-aggregate -v --rule norm-running:3 a b c
 	[ "$(grep -c "left out: norm-running" err)" -eq 3 ]
 	says "step 3: 'b' left out: norm-running, norm 90$"
 	says "step 3: 'c' left out: norm-running, norm 80$"
 	# the median of step 3 was 80: one of four, 1, 1, 1, 80
-	exits 0 ace-aggregate -v --max-norm-running 20 a b c
+	exits 0 ace-aggregate -v --rule norm-running:20 a b c
 	says "step 4: 'c' left out: norm-running, norm 30$"
 	growing a 1 9
 	growing b 1 9
-	exits 5 ace-aggregate --max-norm-running 3 a b
+	exits 5 ace-aggregate --rule norm-running:3 a b
 	says 'the rules leave none of 2 contributions'
-	exits 2 ace-aggregate --max-norm-running 0.5 a b
+	exits 2 ace-aggregate --rule norm-running:0.5 a b
 }
 
 @test "the running median of a spool lasts, and a step made again is the same" {
@@ -292,7 +306,7 @@ growing() {
 	growing c 1 2 1 80 1
 	for f in a b c; do ace-recv --spool box --sync none "$f" >/dev/null; done
 	agg=(ace-aggregate --no-provenance --spool spool --expect 3 --sync none
-	    --max-norm-running 3)
+	    --rule norm-running:3)
 	cp -r box spool
 	"${agg[@]}" --steps 5 >want
 	[ "$(cut -d' ' -f2 spool/*/norms | paste -sd' ')" = "1 1 1 1 1" ]

@@ -435,7 +435,7 @@ receipt       edge1 step 7: accepted" ]
 		    ace-compress -S state -c q8 |
 		    ace-recv --spool spool | ace-ack -S state >/dev/null
 	done
-	ace-aggregate --spool spool --steps 2 --max-norm-running 9 >/dev/null
+	ace-aggregate --spool spool --steps 2 --rule norm-running:9 >/dev/null
 	find spool -type f ! -name lock >files
 	[ "$(wc -l <files)" -ge 8 ]
 	while read -r f; do

@@ -78,7 +78,11 @@ has() {
 	exits 2 ace-policy --half 0bit in
 	exits 2 ace-policy --bandwidth fast in
 	exits 2 ace-policy --interval 0 in
-	exits 2 ace-policy --min-interval 5 --max-interval 4 in
+	exits 2 ace-policy --interval 5,5,4 in
+	says 'the least is above the largest'
+	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
+		exits 2 ace-policy --interval "$bad" in
+	done
 	exits 2 ace-policy --bandwidth 1e31bit in
 	says "too large"
 	exits 4 ace-policy clusters
@@ -233,9 +237,9 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 2 ace-policy --accordion 0 in
 }
 
-@test "--explain: the numbers, and the equations they went through" {
+@test "-v: the numbers, and the equations they went through" {
 	mkshards >in
-	exits 0 ace-policy --explain --bandwidth 5Mbit --cmin 2 --cmax 200 \
+	exits 0 ace-policy -v --bandwidth 5Mbit --cmin 2 --cmax 200 \
 	    --half 5Mbit --warmup 2 --accordion 3 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
 	says 'link: 5e\+06 bit/s, as the option says'
@@ -249,9 +253,9 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	says 'interval: 4 \* sqrt\(0.01 / 0.01882\)'
 	has interval=3
 	mv out explained
-	exits 0 ace-policy -q --explain --bandwidth 5Mbit in
+	exits 0 ace-policy -q --bandwidth 5Mbit in
 	[ ! -s err ]
-	exits 0 ace-policy --explain -S st in
+	exits 0 ace-policy -v -S st in
 	says 'link: never measured'
 }
 
@@ -310,7 +314,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	for s in 1 2 3; do
 		mkshards -n 1M -s $s >shard
 		exits 0 ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms \
-		    --explain shard
+		    -v shard
 		says "no more in the 0.1 s that a shard may take"
 		got=$(budgets)
 		mv out policed
@@ -349,7 +353,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		--bandwidth 1e400bit
 		--bandwidth 1e300Gbit
 		--bandwidth -1bit
-		--min-interval 5 --max-interval 2
+		--interval 3,5,2
 		--cuts -1ms
 		--target-divergence 0
 		--target-divergence 0.01 --model-norm 0

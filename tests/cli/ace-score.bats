@@ -74,13 +74,11 @@ count() { frames "$1" | grep -c " $2\$"; }
 	mkshards -n 300k -k layered -N 2 >in
 	exits 0 ace-score --no-provenance in
 	mv out level
-	exits 0 ace-score --no-provenance --form level --smoothing 0.3 in
+	exits 0 ace-score --no-provenance --form level in
 	same out level
 	exits 0 ace-score --no-provenance --form paper -S st in
 	mv out paper
 	! cmp -s paper level || false
-	exits 0 ace-score --no-provenance --form paper --smoothing 0.2 in
-	same out paper
 	exits 3 ace-score -S st in
 	says "mismatch: the score history in 'st' is of another form"
 	exits 2 ace-score --form other in
@@ -103,7 +101,6 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "options out of range" {
 	exits 2 ace-score --alpha 2 </dev/null
-	exits 2 ace-score --smoothing x </dev/null
 	exits 2 ace-score one two </dev/null
 }
 

@@ -164,7 +164,7 @@ layered() {
 	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | tr '\n' ' ')" = \
 	    "qsgd:4 qsgd:4 f32 none " ] || { cat out; false; }
-	for bad in '' , 0.5, 0.5,0.5 0.9,0.8=q8 0.5=nonsense =q8 1.1; do
+	for bad in '' ',' '0.5,' 0.5,0.5 0.9,0.8=q8 0.5=nonsense =q8 1.1; do
 		exits 2 ace-select -p "$bad" scored
 	done
 	says "-p '1.1'"

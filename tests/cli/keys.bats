@@ -95,7 +95,7 @@ refused() {
 		says "^ace-policy: corrupt: key model.norm of 'edge1': '$v'"
 		exits 3 ace-aggregate bad
 		says "^ace-aggregate: corrupt: key model.norm of 'edge1': '$v'"
-		exits 3 ace-aggregate --rho 1 bad
+		exits 3 ace-aggregate --weight-by weight,drift:1 bad
 		mkshards -K compute.seconds=$v >bad
 		exits 3 ace-policy --deco --bandwidth 1Mbit --latency 1ms bad
 		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
@@ -105,5 +105,5 @@ refused() {
 	exits 0 ace-aggregate zero
 	exits 3 ace-policy --target-divergence 0.01 zero
 	says "nothing is relative to 0"
-	exits 3 ace-aggregate --rho 1 zero
+	exits 3 ace-aggregate --weight-by weight,drift:1 zero
 }

@@ -112,7 +112,7 @@ text() {
 	for obey in '' --policy; do
 		train -H 2 --steps 12 $obey --apply back --eval --log log \
 		    $small text | ace-policy --target-divergence 1000 \
-		    --model-norm 1 --interval 2 --max-interval 4 >back
+		    --model-norm 1 --interval 2,1,4 >back
 		awk '$1 == "end" { print $2, $3 }' log
 	done >out
 	# 2 at a time, or 2 and then 4, 4, 2

@@ -23,7 +23,9 @@ parse(void)
 	static const char *const bad[] = { "", "mode", "clip", "clip:", "clip:0",
 	    "clip:-1", "clip:nan", "clip:1x", "trim", "trim:-1", "trim:1:2",
 	    "median:1", "krum", "krum: 1", "multikrum:1", "multikrum:1:0",
-	    "krum:99999999999999999999" };
+	    "krum:99999999999999999999", "mean,", ",mean", "median,trim:1",
+	    "median:", "median:some", "krum:1:nonzero", "norm", "norm:0",
+	    "norm-ratio:0.5", "weight-share:2", "finite:1", "norm:1 ,mean" };
 	struct robust_rule q = { 0 };
 	size_t i;
 
@@ -37,6 +39,12 @@ parse(void)
 	    "a norm");
 	q = rule("mean");
 	ok(!robust_active(&q), "a mean decides nothing");
+	q = rule("norm:2,trim:1:nonzero,weight-share:0.5,finite");
+	ok(q.kind == ROBUST_TRIM && q.f == 1 && q.among == ROBUST_NONZERO &&
+	    q.max_norm == 2 && q.max_share == 0.5 && q.finite, "all its words");
+	q = rule("norm-ratio:3,norm-running:4");
+	ok(q.kind == ROBUST_MEAN && q.max_ratio == 3 && q.max_running == 4 &&
+	    robust_active(&q), "limits of a mean");
 }
 
 /* One element of k values, by a rule. */
