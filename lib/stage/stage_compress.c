@@ -32,12 +32,12 @@ stage_compress_feedback(struct feedback_opts *fb, const char *val,
 	if ((r = num_choice(&k, word, feedback_names, "--error-feedback",
 	    e)) < 0)
 		return r;
-	fb->kind = (enum feedback_kind)k;
+	fb->kind = (enum compensate_kind)k;
 	if (number == NULL)
 		return 0;
-	to = fb->kind == FEEDBACK_EF ? &fb->gamma :
-	    fb->kind == FEEDBACK_MOMENTUM ? &fb->momentum :
-	    fb->kind == FEEDBACK_CACHE ? &fb->decay : NULL;
+	to = fb->kind == COMPENSATE_EF ? &fb->gamma :
+	    fb->kind == COMPENSATE_MOMENTUM ? &fb->momentum :
+	    fb->kind == COMPENSATE_CACHE ? &fb->decay : NULL;
 	if (to == NULL)
 		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef21 has "
 		    "no number", val);
