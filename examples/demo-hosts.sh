@@ -74,7 +74,7 @@ connect() {
 		ssh-keygen -q -t ed25519 -N '' -C "$h" -f "$h/$key"
 	done
 	authorize.sh "$h" "$h/key.pub" "$work/$to/spool" --reply aggregate \
-	    >>"$to/keys"
+	    --max-weight 16 --max-contributors 16 >>"$to/keys"
 	cat "$h/login.pub" >>"$to/keys"
 	[ -e "$to/host_key" ] ||
 	    ssh-keygen -q -t ed25519 -N '' -f "$to/host_key"

@@ -5,7 +5,7 @@
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
  *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY] [-a] [-p]
- *            [-T SECONDS,SECONDS...] [-D DTYPE] [-A]
+ *            [-H FIELD=NUMBER]... [-T SECONDS,SECONDS...] [-D DTYPE] [-A]
  *            >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
@@ -21,6 +21,8 @@
  *   -K   a key of each shard: KEY=VALUE
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  *   -A   one between shards, and one before the first
+ *   -H   a field of the head: kind, flags, samples, contributors, incarnation or
+ *        base (the model version) = a number
  *   -T   how long the tensors took: a frame of so many times
  *   -D   the type of the tensors' values, as in the schema, a number
  */
@@ -54,6 +56,8 @@ struct opts {
 	enum kind kind;
 	struct codec_plan plan;
 	const char *device, *run, *policy, *key;
+	const char *head[8];		/* -H */
+	size_t nhead;
 	uint64_t step, shards, seed, bad;
 	double weight;
 	const char *times;
@@ -137,6 +141,29 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
 		}
 	if (o->kind >= NOTNUM && o->bad >= base && o->bad < base + n)
 		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
+}
+
+/* A field of the head, as -H says it. */
+static void
+head(struct shard *s, const char *what)
+{
+	const char *eq = strchr(what, '=');
+	uint64_t v = eq != NULL ? number(eq + 1) : 0;
+
+	if (strncmp(what, "kind=", 5) == 0)
+		s->kind = (uint32_t)v;
+	else if (strncmp(what, "flags=", 6) == 0)
+		s->flags = (uint32_t)v;
+	else if (strncmp(what, "samples=", 8) == 0)
+		s->samples = v;
+	else if (strncmp(what, "contributors=", 13) == 0)
+		s->contributors = (uint32_t)v;
+	else if (strncmp(what, "incarnation=", 12) == 0)
+		s->incarnation = (uint32_t)v;
+	else if (strncmp(what, "base=", 5) == 0)
+		s->base_version = v;
+	else
+		exit(ERR_USAGE);
 }
 
 /* The annotation of -l and -L. */
@@ -226,12 +253,15 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 	struct shard s;
 	uint8_t param;
 	uint32_t g;
+	size_t k;
 	int r;
 
 	shard_init(&s);
 	s.step = step;
 	s.weight = o->weight;
 	s.samples = 32;
+	for (k = 0; k < o->nhead; k++)
+		head(&s, o->head[k]);
 	if ((r = shard_set_run(&s, o->run, e)) < 0 ||
 	    (r = shard_set_device(&s, o->device, e)) < 0 ||
 	    (o->key != NULL && (r = key(o, &s, e)) < 0) ||
@@ -333,6 +363,10 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 	case 'K': o->key = arg; break;
 	case 'T': o->times = arg; break;
 	case 'D': break;
+	case 'H':
+		if (o->nhead < sizeof(o->head) / sizeof(*o->head))
+			o->head[o->nhead++] = arg;
+		break;
 	case 'A': o->loose = 1; break;
 	case 'a': o->note = 1; break;
 	case 'p': o->prov = 1; break;
@@ -359,7 +393,7 @@ main(int argc, char **argv)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
 		else if (strcmp(argv[k], "-D") == 0)
 			dtype = (uint8_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:T:D:apA")) != -1)
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:T:D:H:apA")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);

@@ -8,15 +8,41 @@
 # key.  A shard that says it is another device's is a mismatch, ends the connection
 # and leaves no trace in the spool; whatever command the other end asks for, it
 # gets this one.
+#
+# A device speaks for itself: it weighs 1.  A relay speaks for N, and its line has
+# --max-weight N --max-contributors N.  --run NAME and --schema FILE say which
+# training it is; without them the first shard says it.
 set -eu
 device=$1 key=$2 spool=$3
 shift 3
 
-case $device$spool$* in
-*[!\ A-Za-z0-9._/-]*)
-	echo "authorize.sh: letters, digits, '.', '_', '/' and '-' only" >&2
+refuse() {
+	echo "authorize.sh: $1" >&2
 	exit 2
-	;;
+}
+# plain WHAT WORD: one word that neither sshd nor a shell reads as more
+plain() {
+	case $2 in
+	'' | *[!A-Za-z0-9._/-]*)
+		refuse "$1: letters, digits, '.', '_', '/' and '-' only"
+		;;
+	esac
+}
+plain DEVICE "$device"
+plain SPOOL "$spool"
+case $device in
+-* | */*) refuse "DEVICE is a name" ;;
 esac
-set -- ace-recv --spool "$spool" --device "$device" --max-shard 64M "$@"
+for word; do
+	plain OPTION "$word"
+done
+
+# one line, a key, no options of its own
+[ "$(grep -c '' "$key")" -eq 1 ] || refuse "$key: not one line"
+grep -qE '^(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^"]*)?$' "$key" ||
+    refuse "$key: not a public key"
+
+set -- ace-recv --spool "$spool" --device "$device" --max-shard 64M \
+    --max-weight 1 --max-contributors 1 --quota 1G --max-open 64 \
+    --timeout 60s --max-time 12h "$@"
 printf 'restrict,command="%s" %s\n' "$*" "$(cat "$key")"

@@ -11,9 +11,11 @@
 # an end of its own, and ace-recv says "truncated", status 3, and takes nothing.
 set -eu
 spool=$1 address=${2:-0.0.0.0}
-ace_spool=$spool
-export ace_spool
+limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G'
+limits="$limits --max-open 64 --timeout 60s --max-time 12h"
+ace_spool=$spool ace_limits=$limits
+export ace_spool ace_limits
 
 # -t: how long the receipt may take
-exec socat -t 60 "TCP-LISTEN:7000,bind=$address,reuseaddr,fork" \
-    SYSTEM:'exec ace-recv --spool "$ace_spool"'
+exec socat -t 60 "TCP-LISTEN:7000,bind=$address,reuseaddr,fork,max-children=256" \
+    SYSTEM:'exec ace-recv $ace_limits --spool "$ace_spool"'

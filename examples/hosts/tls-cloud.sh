@@ -4,12 +4,14 @@
 #
 #   tls-cloud.sh SPOOL CERT KEY CA
 #
-# -t: how long the receipt may take
+# A device weighs 1, and has at most so much waiting; a relay's port of its own has
+# other limits.  -t: how long the receipt may take
 set -eu
 spool=$1 cert=$2 key=$3 ca=$4
-ace_spool=$spool
-export ace_spool
-
+limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G'
+limits="$limits --max-open 64 --timeout 60s --max-time 12h"
+ace_spool=$spool ace_limits=$limits
+export ace_spool ace_limits
 exec socat -t 60 \
-    "OPENSSL-LISTEN:8443,reuseaddr,fork,cert=$cert,key=$key,cafile=$ca,verify=1" \
-    SYSTEM:'exec ace-recv --spool "$ace_spool" --device "$SOCAT_OPENSSL_X509_COMMONNAME"'
+    "OPENSSL-LISTEN:8443,reuseaddr,fork,max-children=256,cert=$cert,key=$key,cafile=$ca,verify=1" \
+    SYSTEM:'exec ace-recv $ace_limits --spool "$ace_spool" --device "$SOCAT_OPENSSL_X509_COMMONNAME"'

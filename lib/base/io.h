@@ -20,6 +20,10 @@ int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
+/* io_open_kept(out, path, e): a file that we keep, in a state or a spool: 1, or 0
+ * when there is none.  What is no regular file is -ERR_DATA, at once. */
+int io_open_kept(struct io **out, const char *path, struct err *e);
+
 /* io_own(io): io_free closes the descriptor. */
 void io_own(struct io *io);
 
@@ -38,7 +42,6 @@ int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
  * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */
 int io_mark(struct io *io, size_t limit, struct err *e);
 int io_rewind(struct io *io, struct err *e);
-void io_unmark(struct io *io);
 int io_can_seek(const struct io *io);
 int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): to a byte counted from where io was opened; a mark is

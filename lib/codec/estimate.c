@@ -23,7 +23,8 @@ estimate_log2(double x)
 	    (1.0 / 5 + t * (1.0 / 7 + t * (1.0 / 9 + t * (1.0 / 11))))));
 }
 
-double
+/* As estimate_log2. */
+static double
 estimate_exp2(double x)
 {
 	double k, r;

@@ -34,10 +34,8 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
 
 /* ---- for the codecs ---- */
 
-/* estimate_log2(x), x > 0, estimate_exp2(x): to nine digits, the same bits on
- * every machine. */
+/* estimate_log2(x), x > 0: to nine digits, the same bits on every machine. */
 double estimate_log2(double x);
-double estimate_exp2(double x);
 
 /* estimate_below(m, x): the first point below x, m->points when none is. */
 unsigned estimate_below(const struct estimate *m, double x);

@@ -652,12 +652,6 @@ reader_rewind(struct reader *r, struct err *e)
 	return 0;
 }
 
-void
-reader_unmark(struct reader *r)
-{
-	io_unmark(r->c.io);
-}
-
 int
 reader_unknown(const struct reader *r)
 {

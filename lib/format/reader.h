@@ -85,7 +85,6 @@ int reader_blame(const struct reader *r, int k, struct err *e);
  * so that the shard's frames come once more.  See io_mark. */
 int reader_mark(struct reader *r, size_t limit, struct err *e);
 int reader_rewind(struct reader *r, struct err *e);
-void reader_unmark(struct reader *r);
 /* reader_patience: see io_patience. */
 void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);

@@ -20,7 +20,6 @@ struct kern_lanes {
 void kern_ref_lanes(const float *x, size_t i0, size_t n, struct kern_lanes *l);
 void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 
-void kern_ref_stat(const float *x, size_t n, struct kern_stat *s);
 uint32_t kern_ref_max_bits(const float *x, size_t n);
 size_t kern_ref_first_nonfinite(const float *x, size_t n);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);

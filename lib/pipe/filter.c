@@ -176,15 +176,6 @@ filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
 	    reader_schema(r), e);
 }
 
-int
-filter_pass(const struct reader *r, struct writer *w, int changed,
-    struct err *e)
-{
-	if (changed && !frame_safe_to_copy(reader_frame(r)->type))
-		return 0;
-	return writer_pass(w, r, e);
-}
-
 static int
 filter_loose_all(void *w, const struct reader *r, struct err *e)
 {
@@ -254,13 +245,6 @@ filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
 		return err_sys(e, "<temporary>");
 	k = io_open_fd(&io, fd, "<temporary>", e);
 	return k < 0 ? k : filter_copy_io(io, o, w, e);
-}
-
-int
-filter_cut(const struct reader *r, struct writer *w, struct err *e)
-{
-	return (reader_frame(r)->flags & FRAME_CUT) == 0 ? 0 :
-	    writer_flush(w, e);
 }
 
 int

@@ -76,13 +76,9 @@ int filter_piped(const struct filter *f);
 int filter_shard(const struct reader *r, struct writer *w,
     const struct shard *s, struct err *e);
 
-/* filter_pass(r, w, changed, e): the annotation r stands at goes on, unless
- * the shard changed and its type says that it is then no longer true. */
-int filter_pass(const struct reader *r, struct writer *w, int changed,
-    struct err *e);
-
 /* filter_loose(r, w, changed): what stands between r's shards goes to w, too;
- * `changed' as above.  Once, when both are open. */
+ * changed: the shards are not what they were, so that it goes only if its type
+ * says that it is still true.  Once, when both are open. */
 void filter_loose(struct reader *r, struct writer *w, int changed);
 
 /* filter_copy(r, w, e): the shard r stands at, whole and verified, payload for
@@ -94,10 +90,6 @@ int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
 int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
     struct err *e);
-
-/* filter_cut(r, w, e): after the frame r stands at.  If the input frame was
- * flushed early (writer_flush), flush ours too. */
-int filter_cut(const struct reader *r, struct writer *w, struct err *e);
 
 /* filter_end(w, r, e): how a filter ends.  r >= 0: the end of the stream,
  * committed.  r < 0: an end marked aborted.  Returns r, or the first error. */

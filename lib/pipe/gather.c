@@ -102,10 +102,12 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
 		    (unsigned long long)expect);
 	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
 		return r;
-	while (g->n < n)
-		if ((r = gather_input(&gather_in(g)->r, paths[g->n - 1], to, o,
-		    e)) < 0)
+	while (g->n < n) {
+		struct gather_in *in = gather_in(g);
+
+		if ((r = gather_input(&in->r, paths[in->at], to, o, e)) < 0)
 			return r;
+	}
 	return 0;
 }
 
@@ -124,8 +126,11 @@ gather_many(struct gather **out, char **paths, size_t n, size_t room,
 	g->schema = (struct schema)SCHEMA_INIT;
 	if ((r = alloc_grow(&g->in, &g->cap, n, sizeof(*g->in), e)) < 0)
 		return r;
-	while (g->n < n)
-		gather_in(g)->path = paths[g->n - 1];
+	while (g->n < n) {
+		struct gather_in *in = gather_in(g);
+
+		in->path = paths[in->at];
+	}
 	return 0;
 }
 

@@ -1,408 +1,23 @@
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/temp.h"
-#include "format/array.h"
-#include "format/keys.h"
-#include "format/values.h"
 #include "kern/kern.h"
-#include "pipe/asked.h"
 #include "pipe/filter.h"
 #include "pipe/gather.h"
 #include "spool/rounds.h"
 #include "spool/waiting.h"
+#include "stage/aggregate.h"
 #include "stage/stage_aggregate.h"
-#include "sync/combine.h"
 
 /* Contributions of a spool that are open at a time; and the most of them that a
  * rule looks at together. */
 enum { STAGE_AGGREGATE_OPEN = 256, STAGE_AGGREGATE_MOST = 4096 };
 
-struct stage_aggregate {
-	const struct stage_aggregate_opts *o;
-	struct contrib c;
-	struct gather *g;
-	struct writer *out;
-	struct combine sum;
-	double total;		/* sum of the weights of this step */
-	struct combine all;	/* for a cluster's offset from all */
-	double all_total;
-	/* between the windows of a step: sums of all values so far, f64, in a
-	 * file, and which groups were sent */
-	int part;		/* descriptor, or -1 */
-	unsigned char *sent;	/* of each group */
-};
-
-/* Writing a cluster's offset from the aggregate. */
-static int
-stage_aggregate_is_offset(const struct stage_aggregate *x)
-{
-	return x->c.only != SKETCH_NONE && x->o->per == STAGE_AGGREGATE_OFFSET;
-}
-
-/* The weights have no sum: the heaviest one is to blame. */
-static int
-stage_aggregate_heaviest(struct stage_aggregate *x, struct err *e)
-{
-	size_t i, k = 0;
-
-	for (i = 1; i < gather_count(x->g); i++)
-		if (gather_shard(x->g, i)->weight > gather_shard(x->g, k)->weight)
-			k = i;
-	return gather_blame(x->g, k, err_set(e, ERR_DATA, "limit: the weights "
-	    "overflow, with %g of '%s'", gather_shard(x->g, k)->weight,
-	    shard_device(gather_shard(x->g, k))));
-}
-
-/* What the aggregate says of itself: weights and contributors add up, so an
- * aggregate of aggregates weighs right. */
-static int
-stage_aggregate_describe(struct stage_aggregate *x, struct shard *out,
-    const char *device, struct err *e)
-{
-	size_t i, n = gather_count(x->g);
-	const struct shard *s;
-	int r;
-
-	for (i = 0; i + 1 < n && !contrib_counts(&x->c, i); i++)
-		;
-	s = gather_shard(x->g, i);
-	out->step = s->step;
-	out->base_version = s->base_version;
-	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
-	out->kind = x->o->sum ? SHARD_SUM :
-	    stage_aggregate_is_offset(x) ? SHARD_DELTA : SHARD_MEAN;
-	out->weight = 0;
-	out->contributors = 0;
-	x->total = 0;
-	for (i = 0; i < n; i++) {
-		s = gather_shard(x->g, i);
-		if (!contrib_counts(&x->c, i))
-			continue;
-		out->weight += s->weight * contrib_share(&x->c, i);
-		if (out->samples + s->samples < s->samples ||
-		    out->contributors + s->contributors < s->contributors)
-			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: more samples or contributors than can be "
-			    "counted, with '%s'", shard_device(s)));
-		out->samples += s->samples;
-		out->contributors += s->contributors;
-		if (s->base_version < out->base_version)
-			out->base_version = s->base_version;
-		x->total += contrib_weight(&x->c, i);
-	}
-	if (!isfinite(x->total) || !isfinite(out->weight))
-		return stage_aggregate_heaviest(x, e);
-	if (!(x->total > 0))
-		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
-		    "to zero", (unsigned long long)out->step);
-	s = gather_shard(x->g, 0);
-	memcpy(out->run, s->run, SHARD_ID);
-	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
-	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
-	    (r = shard_set_device(out, device, e)) < 0)
-		return r;
-	return asked_norm(x->g, &out->kv, e);
-}
-
-/* ---- a step ---- */
-
-/* The contributions of the open window to group g, added to the sums. */
-static int
-stage_aggregate_add(struct stage_aggregate *x, uint32_t g, size_t *in,
-    struct err *e)
-{
-	const int elements = robust_elements(&x->o->who.rule);
-	const int offset = stage_aggregate_is_offset(x);
-	size_t i, hi;
-	float *v;
-	int r;
-
-	for (gather_range(x->g, &i, &hi); i < hi; i++) {
-		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
-			return r;
-		if (!contrib_counts(&x->c, i) &&
-		    !(offset && contrib_whole(&x->c, i)))
-			continue;
-		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
-		    e)) < 0)
-			return r;
-		x->sent[g] |= v != NULL;
-		if (elements) {
-			x->c.step.x[(*in)++] = v;
-			continue;
-		}
-		if (v == NULL)
-			continue;
-		if (offset)
-			combine_add(&x->all, contrib_factor(&x->c, i), v);
-		if (contrib_counts(&x->c, i))
-			combine_add(&x->sum, contrib_factor(&x->c, i), v);
-	}
-	return 0;
-}
-
-/* Value `at' of group g overflows: the contribution with the most of it is to
- * blame.  Every window is read once more, up to there. */
-static int
-stage_aggregate_overflow(struct stage_aggregate *x, uint32_t g, size_t at,
-    struct err *e)
-{
-	const struct schema *sc = gather_schema(x->g);
-	size_t i, hi, w, who = 0, n = gather_windows(x->g);
-	struct schema_span span;
-	const float *v;
-	double most = -1, y;
-	float *last;
-	uint32_t k;
-	int r = 0;
-
-	for (w = 0; w < n && r == 0; w++) {
-		if (n > 1 && (r = gather_window(x->g, w, e)) < 0)
-			return r;
-		for (k = 0; n > 1 && k <= g; k++)
-			for (gather_range(x->g, &i, &hi); i < hi; i++)
-				if ((r = gather_group(x->g, i, k, &last,
-				    e)) < 0)
-					return r;
-		for (gather_range(x->g, &i, &hi); i < hi; i++) {
-			if (!contrib_counts(&x->c, i) ||
-			    (v = gather_last(x->g, i)) == NULL)
-				continue;
-			y = fabs(contrib_factor(&x->c, i) * v[at]);
-			if (y > most || isnan(y)) {
-				most = y;
-				who = i;
-			}
-		}
-	}
-	schema_span(sc, g, &span);
-	return gather_blame(x->g, who, err_set(e, ERR_REFUSED, "the sum of "
-	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
-}
-
-/* Group g, of which all contributions are in the sums, to the output. */
-static int
-stage_aggregate_put_group(struct stage_aggregate *x, uint32_t g, size_t in,
-    struct err *e)
-{
-	const struct robust_rule *q = &x->o->who.rule;
-	const int offset = stage_aggregate_is_offset(x);
-	const size_t n = x->sum.n;
-	const float *y;
-
-	if (!x->sent[g])
-		return 0;		/* nobody sent it: nor do we */
-	if (robust_elements(q))
-		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
-		    x->c.step.element);
-	if (offset)
-		combine_less(&x->sum, x->total, &x->all, x->all_total);
-	y = combine_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
-	    1 : x->total);
-	if (y == NULL)
-		return stage_aggregate_overflow(x, g,
-		    x->sum.kern->first_nonfinite(x->sum.y, n), e);
-	return writer_values(x->out, g, y, n, e);
-}
-
-/* Sums of n values between one window and the next. */
-static int
-stage_aggregate_part(const struct stage_aggregate *x, uint64_t first, size_t n,
-    int put, struct err *e)
-{
-	unsigned char *p = (unsigned char *)x->sum.acc;
-	off_t at = (off_t)(first * sizeof(double));
-	size_t left = n * sizeof(double);
-	ssize_t k = 0;
-
-	for (; left != 0; left -= (size_t)k, p += k, at += k)
-		if ((k = put ? pwrite(x->part, p, left, at) :
-		    pread(x->part, p, left, at)) <= 0)
-			return err_sys(e, "<temporary>");
-	return 0;
-}
-
-/* All groups, from the contributions of window w of n. */
-static int
-stage_aggregate_window(struct stage_aggregate *x, size_t w, size_t n,
-    struct err *e)
-{
-	const struct schema *sc = gather_schema(x->g);
-	struct schema_span span;
-	uint64_t first;
-	uint32_t g;
-	size_t in;
-	int r = 0;
-
-	for (g = 0; g < sc->ngroups && r == 0; g++) {
-		schema_span(sc, g, &span);
-		first = sc->t[span.tensor].base + span.offset;
-		combine_begin(&x->sum, span.n);
-		if (stage_aggregate_is_offset(x))
-			combine_begin(&x->all, span.n);
-		in = 0;
-		if ((w != 0 && (r = stage_aggregate_part(x, first, span.n, 0,
-		    e)) < 0) || (r = stage_aggregate_add(x, g, &in, e)) < 0)
-			break;
-		r = w + 1 < n ? stage_aggregate_part(x, first, span.n, 1, e) :
-		    stage_aggregate_put_group(x, g, in, e);
-	}
-	return r < 0 ? r : gather_finish(x->g, e);
-}
-
-/* All groups, from all contributions.  With more than one window the sums go on
- * in the same order, by way of a file: the result is the same to the byte. */
-static int
-stage_aggregate_values(struct stage_aggregate *x, struct err *e)
-{
-	const size_t n = gather_windows(x->g);
-	size_t w;
-	int r = 0;
-
-	x->part = -1;
-	x->sent = alloc_get(gather_schema(x->g)->ngroups + 1, 1, e);
-	if (x->sent == NULL || (n > 1 && (r = temp_open(&x->part, e)) < 0))
-		r = -ERR_SYS;
-	for (w = 0; w < n && r == 0; w++)
-		if (w == 0 || (r = gather_window(x->g, w, e)) == 0)
-			r = stage_aggregate_window(x, w, n, e);
-	if (x->part >= 0)
-		(void)close(x->part);
-	alloc_free(x->sent);
-	x->sent = NULL;
-	return r;
-}
-
-/* How much later the devices apply it, all of them the same: with it, since it
- * is what they all get. */
-static int
-stage_aggregate_put_policy(struct stage_aggregate *x, struct err *e)
-{
-	struct text_kv kv = TEXT_KV_INIT;
-	int r = asked_policy(x->g, &kv, e);
-
-	if (r == 0 && x->o->delay != NULL)
-		r = text_set(&kv, KEYS_DELAY, x->o->delay, e);
-	if (r == 0 && kv.n != 0)
-		r = keys_put(x->out, &kv, e);
-	text_release(&kv);
-	return r;
-}
-
-/* Whose shards are in it. */
-static int
-stage_aggregate_put_members(struct stage_aggregate *x, struct err *e)
-{
-	struct array_names l = ARRAY_NAMES_INIT;
-	struct buf b = BUF_INIT;
-	int r = gather_members(x->g, &l, e);
-
-	if (r == 0 && (r = array_put_names(&l, &b, e)) == 0)
-		r = writer_note(x->out, FRAME_MEMB, b.p, b.n, e);
-	buf_release(&b);
-	array_release(&l);
-	return r;
-}
-
-/* Those that count, put together, as s. */
-static int
-stage_aggregate_put_step(struct stage_aggregate *x, struct shard *s,
-    const char *device, struct err *e)
-{
-	const struct schema *sc = gather_schema(x->g);
-	int r;
-
-	if ((r = combine_room(&x->sum, sc->group_size, e)) < 0 ||
-	    (r = combine_room(&x->all, stage_aggregate_is_offset(x) ?
-	    sc->group_size : 0, e)) < 0 ||
-	    (r = stage_aggregate_describe(x, s, device, e)) < 0 ||
-	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
-	    (r = stage_aggregate_values(x, e)) < 0 ||
-	    (r = stage_aggregate_put_members(x, e)) < 0 ||
-	    (r = stage_aggregate_put_policy(x, e)) < 0)
-		return r;
-	if ((r = writer_send(x->out, NULL, e)) == 0)
-		cli_say(x->o->cli, 1, "step %llu: '%s', %zu contributions, "
-		    "weight %g", (unsigned long long)s->step, device,
-		    gather_count(x->g), x->total);
-	return r;
-}
-
-/* The same for the members of cluster c, after the step's own shard. */
-static int
-stage_aggregate_put_cluster(struct stage_aggregate *x, size_t c,
-    struct err *e)
-{
-	char device[SHARD_NAME + 1];
-	struct shard s;
-	int r;
-
-	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
-	    c) >= sizeof(device))
-		return err_set(e, ERR_USAGE, "--device is too long for the "
-		    "names of its clusters");
-	if ((r = contrib_cluster(&x->c, c, e)) < 0)
-		return r;
-	shard_init(&s);
-	r = stage_aggregate_put_step(x, &s, device, e);
-	shard_release(&s);
-	return r;
-}
-
-/* Who is left out or cut, and who is alike. */
-static void
-stage_aggregate_tell(const struct stage_aggregate *x, const struct shard *s)
-{
-	const char *clusters = text_get(&s->kv, "clusters");
-	size_t i;
-
-	for (i = 0; i < gather_count(x->g); i++) {
-		const struct robust_one *one = &x->c.step.one[i];
-		const struct shard *from = gather_shard(x->g, i);
-
-		if (one->fate != ROBUST_COUNTS)
-			cli_say(x->o->cli, 1, "step %llu: '%s' %s: %s, norm %g",
-			    (unsigned long long)from->step, shard_device(from),
-			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",
-			    robust_why(one->fate), sqrt(one->norm2));
-	}
-	if (clusters != NULL)
-		cli_say(x->o->cli, 1, "clusters: %s", clusters);
-}
-
-static int
-stage_aggregate_step(struct stage_aggregate *x, struct err *e)
-{
-	struct shard s;
-	size_t c;
-	int r = 0;
-
-	shard_init(&s);
-	x->c.g = x->g;
-	x->c.only = SKETCH_NONE;
-	if (contrib_active(&x->o->who)) {
-		r = contrib_look(&x->c, &s, e);
-		if (r == 0)
-			stage_aggregate_tell(x, &s);
-	}
-	if (r == 0)
-		r = stage_aggregate_put_step(x, &s, x->o->device, e);
-	shard_release(&s);
-	x->all_total = x->total;
-	if (x->o->per != STAGE_AGGREGATE_NOTHING)
-		for (c = 0; c < x->c.like.clusters && r == 0; c++)
-			r = stage_aggregate_put_cluster(x, c, e);
-	return r;
-}
-
-/* ---- where the shards of a step come from ---- */
+/* ---- streams ---- */
 
 /* What is passed over costs its device a step, what is waited for costs all of
  * them: it is always said. */
@@ -421,7 +36,7 @@ stage_aggregate_quorum(const struct stage_aggregate_opts *o)
 
 /* A quorum or a deadline: no input is waited for alone. */
 static int
-stage_aggregate_open_patient(struct stage_aggregate *x, char **paths,
+stage_aggregate_open_patient(struct aggregate *x, char **paths,
     size_t n, struct err *e)
 {
 	const struct stage_aggregate_opts *o = x->o;
@@ -435,7 +50,7 @@ stage_aggregate_open_patient(struct stage_aggregate *x, char **paths,
 }
 
 static int
-stage_aggregate_open_all(struct stage_aggregate *x, char **paths, size_t n,
+stage_aggregate_open_all(struct aggregate *x, char **paths, size_t n,
     uint64_t expect, struct err *e)
 {
 	int r = gather_open(&x->g, paths, n, expect, filter_piped(x->o->f),
@@ -452,7 +67,7 @@ stage_aggregate_open_all(struct stage_aggregate *x, char **paths, size_t n,
  * the next; a rule wants to see all of them at once, as many as the system lets
  * us open. */
 static size_t
-stage_aggregate_room(const struct stage_aggregate *x)
+stage_aggregate_room(const struct aggregate *x)
 {
 	struct rlimit l;
 
@@ -472,13 +87,13 @@ stage_aggregate_room(const struct stage_aggregate *x)
 /* The shards of one step, each a file.  *blame: the place of the one that it
  * failed for, plus one. */
 static int
-stage_aggregate_paths(struct stage_aggregate *x, char **paths, size_t n,
+stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
     size_t room, size_t *blame, struct err *e)
 {
 	int r = gather_many(&x->g, paths, n, room, &x->o->f->in, e);
 
 	if (r == 0 && (r = gather_step(x->g, e)) > 0)
-		r = stage_aggregate_step(x, e);
+		r = aggregate_step(x, e);
 	*blame = gather_blamed(x->g);
 	gather_free(x->g);
 	x->g = NULL;
@@ -487,7 +102,7 @@ stage_aggregate_paths(struct stage_aggregate *x, char **paths, size_t n,
 
 /* The same into a file: what fails leaves nothing behind in the output. */
 static int
-stage_aggregate_try(struct stage_aggregate *x, char **paths, size_t n,
+stage_aggregate_try(struct aggregate *x, char **paths, size_t n,
     size_t room, size_t *blame, struct err *e)
 {
 	struct writer_opts wo = { x->o->f->tool, NULL, 0 };
@@ -512,7 +127,7 @@ stage_aggregate_try(struct stage_aggregate *x, char **paths, size_t n,
 
 /* One of them is set aside and said, or all when it is nobody's fault. */
 static int
-stage_aggregate_aside(struct stage_aggregate *x, struct rounds *steps,
+stage_aggregate_aside(struct aggregate *x, struct rounds *steps,
     size_t at, size_t count, const char *why, char ***paths, size_t *n,
     struct err *e)
 {
@@ -530,7 +145,7 @@ stage_aggregate_aside(struct stage_aggregate *x, struct rounds *steps,
 /* A step of a spool, without those that cannot be used.  What was accepted must
  * not stop it: it would for ever, since a closed step stays closed. */
 static int
-stage_aggregate_round(struct stage_aggregate *x, struct rounds *steps,
+stage_aggregate_round(struct aggregate *x, struct rounds *steps,
     size_t room, struct err *e)
 {
 	const int whole = contrib_active(&x->o->who);
@@ -559,14 +174,14 @@ stage_aggregate_round(struct stage_aggregate *x, struct rounds *steps,
 /* The norms of the steps before, in the spool: who is started again decides
  * the same. */
 static int
-stage_aggregate_remember(struct stage_aggregate *x, char *path, struct err *e)
+stage_aggregate_remember(struct aggregate *x, char *path, struct err *e)
 {
 	return path == NULL ? -ERR_SYS : norms_open(&x->c.norms, path,
 	    x->o->f->sync, e);
 }
 
 static int
-stage_aggregate_spool(struct stage_aggregate *x, struct err *e)
+stage_aggregate_spool(struct aggregate *x, struct err *e)
 {
 	const struct stage_aggregate_opts *o = x->o;
 	struct waiting wait = { .say = stage_aggregate_always,
@@ -590,7 +205,7 @@ stage_aggregate_spool(struct stage_aggregate *x, struct err *e)
 }
 
 static int
-stage_aggregate_files(struct stage_aggregate *x, char **paths, size_t n,
+stage_aggregate_files(struct aggregate *x, char **paths, size_t n,
     struct err *e)
 {
 	int r;
@@ -601,7 +216,7 @@ stage_aggregate_files(struct stage_aggregate *x, char **paths, size_t n,
 	if (r < 0)
 		return r;
 	while ((r = gather_step(x->g, e)) > 0)
-		if ((r = stage_aggregate_step(x, e)) < 0)
+		if ((r = aggregate_step(x, e)) < 0)
 			break;
 	return r;
 }
@@ -610,14 +225,13 @@ int
 stage_aggregate_run(const struct stage_aggregate_opts *o, char **paths,
     size_t n, struct err *e)
 {
-	struct stage_aggregate x = { .o = o };
+	struct aggregate x;
 	const struct kern *kern = kern_get(e);
 	int r;
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-	x.sum.kern = x.all.kern = kern;
-	contrib_init(&x.c, &o->who, kern);
+	aggregate_init(&x, o, kern);
 	if ((r = filter_out(o->f, &x.out, e)) == 0) {
 		r = o->spool != NULL ? stage_aggregate_spool(&x, e) :
 		    stage_aggregate_files(&x, paths, n, e);
@@ -625,8 +239,6 @@ stage_aggregate_run(const struct stage_aggregate_opts *o, char **paths,
 	}
 	gather_free(x.g);
 	writer_free(x.out);
-	combine_release(&x.sum);
-	combine_release(&x.all);
-	contrib_release(&x.c);
+	aggregate_release(&x);
 	return r;
 }

@@ -370,12 +370,12 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 2 ace-aggregate --delay -1 e2
 }
 
-@test "a device that diverges is heard: the least interval, and at once" {
-	# of three models one moved far
-	for k in 1 2 3; do
+@test "devices that diverge are heard: the least interval, and at once" {
+	# two of four models moved far
+	for k in 1 2 3 4; do
 		mkshards -d edge$k -x $k | ace-policy \
 		    --target-divergence 0.01 --interval 8,1,16 \
-		    --model-norm $((k == 2 ? 100 : 400000)) >e$k
+		    --model-norm $((k % 2 == 0 ? 100 : 400000)) >e$k
 	done
 	asked() {
 		ace-inspect -v "$1" | grep -oE '(interval|force)=[0-9]+' |
@@ -386,7 +386,10 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	    'force=0 interval=16 ' | cmp - each
 	exits 0 ace-aggregate e1 e3
 	[ "$(asked out)" = 'force=0 interval=16 ' ]
+	# one alone moves the others by a factor of four
 	exits 0 ace-aggregate e1 e2 e3
+	[ "$(asked out)" = 'force=0 interval=4 ' ]
+	exits 0 ace-aggregate e1 e2 e4
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
 	mv out mean
 	# the cloud's own rule does not overrule it, nor does it forget its own

@@ -91,7 +91,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	mkshards -d edge2 -t other:7 >in
 	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
 	mkshards -d edge2 -r run2 -t other:7 >in
-	recv accepted <in
+	recv accepted --run run2 <in
 }
 
 @test "larger than --max-shard: invalid" {

@@ -52,7 +52,7 @@ make(const char *path, int omit)
 
 /* A filter over in_path: fail < 0 is an error after the first frame. */
 static int
-filter(struct filter *f, const char *path, int changed, int fail)
+filter(struct filter *f, const char *path, int fail)
 {
 	struct reader *r = NULL;
 	struct writer *w = NULL;
@@ -65,7 +65,7 @@ filter(struct filter *f, const char *path, int changed, int fail)
 		if (k == READER_SHARD)
 			k = filter_shard(r, w, NULL, &e);
 		else if (k == READER_NOTE || k == READER_DATA)
-			k = filter_pass(r, w, changed && k == READER_NOTE, &e);
+			k = writer_pass(w, r, &e);
 		else if (k == READER_SEND)
 			k = writer_send(w, &reader_end_of_shard(r)->sums, &e);
 		if (fail < 0)
@@ -125,14 +125,12 @@ test_carry(void)
 	struct seen s;
 
 	begin(&f);
-	ok(filter(&f, in_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	ok(filter(&f, in_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.shards == 1 && s.notes == 2, "all passes: %s", ERR_MSG(&e));
 	ok(strcmp(s.prov, "maker 1\ntest " ACE_VERSION " -x a?b\n") == 0,
 	    "provenance: ours after theirs, options, no operand, no escape");
-	ok(filter(&f, in_path, 1, 0) == 0 && look(out_path, NULL, &s) == 0 &&
-	    s.notes == 1 && s.stays == 1, "a change drops what it must");
 	ok(filter_set(&f, FILTER_NOPROV, NULL, &e) == 1 &&
-	    filter(&f, in_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	    filter(&f, in_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.prov[0] == '\0', "no provenance, none passed");
 	filter_release(&f);
 }
@@ -151,7 +149,7 @@ test_options(void)
 	ok(filter_set(&f, FILTER_MAX, "3", &e) == 1 && f.in.max_elements == 3,
 	    "--max-elements");
 	f.output = out_path;
-	ok(filter(&f, in_path, 0, 0) == -ERR_DATA &&
+	ok(filter(&f, in_path, 0) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "is obeyed: %s", ERR_MSG(&e));
 	filter_release(&f);
 }
@@ -163,17 +161,17 @@ test_schema(void)
 	struct seen s;
 
 	begin(&f);
-	ok(filter(&f, bare_path, 0, 0) == -ERR_DATA &&
+	ok(filter(&f, bare_path, 0) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "mismatch", 8) == 0, "%s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(filter_set(&f, FILTER_SCHEMA, bare_path, &e) == -ERR_DATA,
 	    "no schema to take: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(filter_set(&f, FILTER_SCHEMA, in_path, &e) == 1, "--schema");
-	ok(filter(&f, bare_path, 0, 0) == 0 && look(out_path, NULL, &s) == 0 &&
+	ok(filter(&f, bare_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.shards == 1, "read with it, written with it: %s", ERR_MSG(&e));
 	ok(filter_set(&f, FILTER_OMIT, NULL, &e) == 1 &&
-	    filter(&f, in_path, 0, 0) == 0, "--omit-schema");
+	    filter(&f, in_path, 0) == 0, "--omit-schema");
 	ok(look(out_path, NULL, &s) == -ERR_DATA, "it is not there");
 	err_clear(&e);
 	ok(look(out_path, &f.schema, &s) == 0, "it is not needed: %s", ERR_MSG(&e));
@@ -187,7 +185,7 @@ test_failure(void)
 
 	begin(&f);
 	(void)unlink(out_path);
-	ok(filter(&f, in_path, 0, -ERR_REFUSED) == -ERR_REFUSED &&
+	ok(filter(&f, in_path, -ERR_REFUSED) == -ERR_REFUSED &&
 	    access(out_path, F_OK) != 0, "what fails leaves no file");
 	filter_release(&f);
 }

@@ -1,0 +1,354 @@
+# Devices that nobody controls: what one of them sends costs nobody else a step,
+# the run or the machine.
+load helper
+
+shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
+
+# recv REGEX ARGS...: standard input into the spool; what is said of it
+recv() {
+	local want=$1
+	shift
+	exits 0 ace-recv -v --spool spool --sync none "$@"
+	says "$want"
+}
+
+# aggregate ARGS...: the next step
+aggregate() {
+	exits 0 ace-aggregate --spool spool --steps 1 --sync none \
+	    --no-provenance "$@"
+}
+
+@test "kinds that are no gradients, and differences to a history" {
+	local k
+	for k in 4 5 6; do
+		shard "$k" edge1 -H kind=$k >in
+		recv "step $k: invalid: mismatch: a shard of kind" <in
+	done
+	for k in 0 1 2 3; do
+		shard 1$k edge1 -H kind=$k >in
+		recv "step 1$k: accepted" <in
+	done
+	shard 7 edge1 -H flags=16 >in
+	recv "step 7: invalid: mismatch: a difference to a history" <in
+	shard 8 edge1 -H flags=16 >in
+	recv "step 8: accepted" --kind gradient,difference <in
+	shard 9 edge1 -H kind=3 >in
+	recv "step 9: invalid: .* kind mean" --kind gradient <in
+	exits 2 ace-recv --spool spool --kind gradient,poetry in
+	exits 2 ace-recv --spool spool --kind '' in
+}
+
+@test "numbers that sums are made of have a bound" {
+	shard 0 edge1 -w 1e30 >in
+	recv "invalid: limit: weight 1e\+30, at most 1e\+06" <in
+	shard 1 edge1 -w 2 >in
+	recv "invalid: limit: weight 2, at most 1 " --max-weight 1 <in
+	shard 2 edge1 -H contributors=0 >in
+	recv "invalid: limit: 0 contributors" <in
+	shard 3 edge1 -H contributors=4294967295 >in
+	recv "invalid: limit: 4294967295 contributors, at most 1024" <in
+	shard 4 edge1 -H samples=18446744073709551615 >in
+	recv "invalid: limit: 18446744073709551615 samples" <in
+	shard 5 edge1 -H base=6 >in
+	recv "invalid: mismatch: step 5 was computed at model version 6" <in
+	shard 6 edge1 -H incarnation=4294967295 >in
+	recv "invalid: limit: incarnation" <in
+	shard 7 edge1 -w 1e6 -H contributors=1024 -H base=7 >in
+	recv "step 7: accepted" <in
+}
+
+@test "policies with values that are none: refused, and the aggregate goes on" {
+	local p step=0
+	for p in delay=nan interval=nan force=2 delay=1001 cuts=1,2; do
+		shard $((++step)) edge1 -P $p >in
+		recv "invalid: .*corrupt: key ${p%=*}" <in
+	done
+	shard 9 edge1 -K model.norm=nan >in
+	recv "invalid: .*corrupt: key model.norm" <in
+	shard 9 edge2 >in
+	recv accepted <in
+	aggregate
+	ace-inspect --verify out
+}
+
+@test "steps that are far ahead leave no trace" {
+	local s
+	for s in 9223372036854775808 18446744073709551615 10001; do
+		shard $s >in
+		recv "invalid: limit: step $s is more than 10000 after 0" <in
+	done
+	[ "$(ls spool)" = "" ]
+	shard 10000 >in
+	recv accepted <in
+	aggregate
+	shard 10030 >in
+	recv "more than 20 after 10000" --max-ahead 20 <in
+	recv accepted --max-ahead 30 <in
+}
+
+@test "the run and the model are those that are pinned, or the first" {
+	shard 0 >in
+	recv accepted <in
+	mkshards -d edge2 -r other >in
+	exits 3 ace-recv --spool spool in
+	says "mismatch: a shard of run 'other' for a spool of another run"
+	[ "$(ls spool)" = test ]
+	# who comes first does not own the run that is named
+	mkshards -d edge2 -r other -t w:7 >in
+	exits 3 ace-recv --spool pinned --run test in
+	[ "$(ls pinned)" = "" ]
+	mkshards -t w:7 >theirs
+	exits 0 ace-recv -v --spool pinned --run test --schema spool/test/0/edge1.aceg \
+	    --sync none theirs
+	says "invalid: mismatch: not of the model of --schema"
+	[ ! -e pinned/test/schema.aceg ]
+	shard 0 edge2 >in
+	exits 0 ace-recv -v --spool pinned --run test --schema spool/test/0/edge1.aceg \
+	    --sync none in
+	says accepted
+}
+
+@test "devices are counted, not files: one key has one voice" {
+	local i
+	for i in 1 2 3 4 5; do
+		shard 0 evil -k ramp -x $i >in
+		ace-recv --spool spool --device evil --sync none in >/dev/null
+	done
+	for i in 1 2 3; do
+		shard 0 edge$i -k zeros >in
+		recv accepted --device edge$i <in
+	done
+	[ "$(ls spool/test/0/*.aceg | wc -l)" -eq 4 ]
+	# a name of somebody else's, or none, is not the key's
+	shard 0 edge4 >in
+	exits 3 ace-recv --spool spool --device evil in
+	mkshards -d '?' >in
+	exits 3 ace-recv --spool spool --device evil in
+	aggregate --rule median --expect 4
+	[ "$(ace-export -f raw out | od -An -v -tf4 |
+	    awk '{ for (i = 1; i <= NF; i++) if ($i != 0) n++ } END { print n + 0 }')" -eq 0 ]
+}
+
+@test "a device called aggregate does not speak for the cloud" {
+	shard 0 aggregate >in
+	recv accepted <in
+	[ ! -e spool/test/0/aggregate.aceg ]
+	aggregate
+	recv duplicate\|accepted <in
+}
+
+@test "more devices than there may be open files: the same bytes" {
+	local i
+	mkdir files
+	for i in $(seq 300); do
+		mkshards -d "e$i" -x "$i" -w $((i % 7 + 1)) -P delay=$((i % 5)) \
+		    >files/$i
+	done
+	cat files/* >all
+	exits 0 ace-recv --spool spool --sync none all
+	exits 0 ace-aggregate --no-provenance --expect 300 all
+	mv out want
+	(
+		ulimit -n 280
+		ulimit -v 400000
+		aggregate --expect 300
+	)
+	ace-inspect --diff want out
+	cmp want out
+	# a rule wants to see all of them: who is too many is set aside, and said
+	for i in files/*; do cat $i; done >all
+	rm -r spool
+	exits 0 ace-recv --spool spool --sync none all
+	(
+		ulimit -n 164
+		aggregate --expect 300 --rule median
+		says "^ace-aggregate: 200 of 300 shards of a step set aside: limit: a rule looks at 100"
+	)
+	ace-inspect --verify out
+}
+
+# big DEVICE: eight values of 3e38
+big() {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do printf '\346\261\141\177'; done >values
+	ace-import -f raw --name w --shape 8 -d "$1" -r test values
+}
+
+@test "sums that overflow: who is to blame is set aside, the step goes on" {
+	local i
+	for i in 1 2 3; do
+		mkshards -d edge$i -t w:8 -k zeros >in
+		recv accepted <in
+	done
+	for i in 4 5; do
+		big edge$i >in
+		recv accepted <in
+	done
+	aggregate --sum --expect 5
+	says "1 of 5 shards of a step set aside: the sum of tensor 'w' overflows f32"
+	ace-inspect --verify out
+	# and stays set aside, for whoever asks
+	for i in 4 5; do
+		big edge$i >in
+		exits 0 ace-recv -v --spool spool in
+		grep -o 'step 0: [a-z]*' err
+	done >verdicts
+	[ "$(sort verdicts | paste -sd,)" = "step 0: accepted,step 0: invalid" ]
+}
+
+@test "what cannot be used is set aside in the manifest; the next step comes" {
+	local i
+	for i in 1 2 3; do shard 0 edge$i; shard 1 edge$i; done >all
+	exits 0 ace-recv --spool spool --sync none all
+	# in the place of one that was accepted before these limits
+	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
+	aggregate --expect 3
+	says "^ace-aggregate: 1 of 3 shards of a step set aside: mismatch: "
+	[ "$(ace-inspect --json out | grep -o '"contributors": *[0-9]*' |
+	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
+	cp spool/test/0/edge2.aceg in
+	recv "edge2' step 0: invalid: mismatch: " <in
+	# fewer than a quorum are left: no aggregate, and nobody waits for it
+	shard 1 edge2 -H flags=16 >spool/test/1/edge2.aceg
+	aggregate --expect 3 --quorum 3
+	says "no aggregate of this step"
+	shard 1 edge1 >in
+	exits 0 timeout 60 ace-recv --spool spool --reply aggregate --sync none in
+	shard 2 edge1 >in
+	recv accepted <in
+	aggregate
+}
+
+@test "one device's policy moves the others by no more than a factor" {
+	local i
+	for i in 1 2 3; do
+		shard 0 edge$i -P "$([ $i = 1 ] && echo delay=1000 || echo delay=2)" >in
+		recv accepted <in
+	done
+	aggregate --expect 3
+	[ "$(ace-inspect -v out | grep -o 'delay=[0-9]*')" = delay=8 ]
+	# nor does it speak where the others say nothing
+	for i in 1 2 3; do
+		if [ $i = 1 ]; then shard 1 edge1 -P delay=1000; else shard 1 edge$i; fi
+	done >all
+	exits 0 ace-recv --spool spool --sync none all
+	aggregate --expect 3
+	ace-inspect -v out | grep -q delay= && return 1
+	return 0
+}
+
+@test "a quota: bytes and open steps of a device, not of the others" {
+	mkshards -N 12 >in
+	exits 0 ace-recv -v --spool spool --sync none --max-open 5 in
+	[ "$(grep -c accepted err)" -eq 5 ]
+	says "step 5: invalid: limit: 5 steps of this device are open"
+	[ "$(ls -d spool/test/[0-9]* | wc -l)" -eq 5 ]
+	shard 9 edge2 >in
+	recv accepted --max-open 5 <in
+	# what is known is answered as before
+	shard 3 >in
+	recv "step 3: duplicate" --max-open 5 <in
+	shard 6 >in
+	recv "invalid: limit: [0-9]+ bytes of this device wait" --quota 1k <in
+	# and a step that closes makes room
+	aggregate
+	recv "step 6: accepted" --max-open 5 <in
+}
+
+# slow CMD ARGS...: ace-recv with ARGS reads what CMD writes, which never ends
+slow() {
+	local pid r=0 cmd=$1
+	shift
+	rm -f pipe
+	mkfifo pipe
+	bash -c "$cmd" >pipe 3>&- &
+	pid=$!
+	exits 3 timeout 60 ace-recv --spool spool "$@" <pipe || r=1
+	kill $pid 2>/dev/null || true
+	wait $pid || true
+	return $r
+}
+
+@test "who says nothing more in the middle of a shard is not waited for" {
+	mkshards -n 100k >in
+	slow 'head -c 100000 in; exec sleep 60' --timeout 300ms
+	says "truncated: the time is over"
+	slow 'exec sleep 60' --max-time 300ms
+	says "truncated: the time is over"
+	# byte by byte does not help
+	slow 'head -c 5000 in; while head -c 9 in; do sleep 0.1; done' \
+	    --timeout 5s --max-time 700ms
+	[ "$(find spool -name '*.new-*')" = "" ]
+}
+
+@test "the last incarnation does not wrap" {
+	shard 0 >in
+	recv accepted <in
+	echo 4294967295 >spool/test/edge1.incarnation
+	exits 5 ace-recv --spool spool --run test --device edge1 --fence 0
+	says "last incarnation"
+	[ "$(cat spool/test/edge1.incarnation)" = 4294967295 ]
+}
+
+@test "key files and names that would say more than they may" {
+	command -v ssh-keygen >/dev/null || skip "no ssh-keygen"
+	auth=$ROOT/examples/hosts/authorize.sh
+	ssh-keygen -q -t ed25519 -N '' -C 'a comment' -f key
+	exits 0 "$auth" edge1 key.pub spool --reply aggregate
+	[ "$(wc -l <out)" -eq 1 ]
+	grep -q -- '--max-weight 1 .*--reply aggregate" ssh-ed25519' out
+	cat key.pub key.pub >two.pub
+	exits 2 "$auth" edge1 two.pub spool
+	{ printf 'command="sh" '; cat key.pub; } >own.pub
+	exits 2 "$auth" edge1 own.pub spool
+	for n in 'edge1 --publish' "edge'1" 'a;b' -publish ../x ''; do
+		exits 2 "$auth" "$n" key.pub spool
+	done
+	exits 2 "$auth" edge1 key.pub 'spool --publish'
+	exits 2 "$auth" edge1 key.pub spool '--run a b'
+}
+
+@test "a few bytes that stand for billions of groups: refused at once" {
+	local p
+	mkshards -t w:16777216 -g 1 -c none >in
+	[ "$(wc -c <in)" -lt 1000 ]
+	ulimit -v 1000000
+	for p in "ace-select --bits 1" ace-score ace-expand ace-aggregate \
+	    "ace-export -f raw -o raw" "ace-recv --spool spool" ace-inspect; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 3 timeout 20 $p in
+		says "limit: 16777216 groups"
+	done
+	[ ! -e raw ] && [ "$(ls spool)" = "" ]
+}
+
+@test "tensors whose names leave the folder go into no npz" {
+	local n
+	for n in ../../x /etc/x a/../b 'a\b' ..; do
+		mkshards -t "$n:4" >in
+		exits 5 ace-export -o x.npz in
+		says "leaves the folder"
+		[ ! -e x.npz ]
+	done
+	mkshards -t a/b..c:4 >in
+	exits 0 ace-export -o x.npz in
+}
+
+@test "what is no file, or a cut one, in a state or a spool: said at once" {
+	mkshards >in
+	ace-compress -S state -c q8 in >sent
+	cp -r state cut
+	truncate -s -70 cut/residual
+	mkshards -s 1 >next
+	exits 3 ace-compress -S cut -c q8 next
+	exits 3 ace-expand -S cut next
+	rm state/residual
+	mkfifo state/residual
+	exits 3 timeout 20 ace-compress -S state -c q8 next
+	says "residual' is no file"
+	ace-recv --spool spool --sync none in >/dev/null
+	rm spool/test/schema.aceg
+	mkfifo spool/test/schema.aceg
+	exits 3 timeout 20 ace-recv --spool spool next
+	says "schema.aceg' is no file"
+}
