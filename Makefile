@@ -71,8 +71,8 @@ all: $(PROGS) $(LIBS)
 # ---- objects; changed flags rebuild ----
 
 ifneq ($(filter x86_64% amd64% i%86-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-$(BUILD)/lib/kern/kern_avx2.o: ISA = -mavx2 -mf16c
-$(BUILD)/lib/kern/kern_avx512.o: ISA = -mavx512f -mavx512bw -mavx512vl -mavx512dq
+$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx2_ecq.o: ISA = -mavx2 -mf16c
+$(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_avx512_ecq.o: ISA = -mavx512f -mavx512bw -mavx512vl -mavx512dq
 endif
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value

@@ -179,6 +179,52 @@ head(void)
 	    "bits +", "% +", "GB/s, 1 core");
 }
 
+/*
+ * What the coder before this one took, which adapted at every value (its
+ * speed on the same machine: 0.48 and 0.92 GB/s at 0.5 bit on gauss, 0.62 and
+ * 0.83 on layered, 0.15 and 0.27 at 2 bits).
+ */
+static const struct was {
+	double rate;
+	float step;
+	double bytes;
+} gauss_was[] = {
+	{ 0.05, 0x1.34014p-8f, 6552 },
+	{ 0.1, 0x1.156b3ap-8f, 13107 },
+	{ 0.25, 0x1.cf153cp-9f, 32767 },
+	{ 0.5, 0x1.7a1756p-9f, 65536 },
+	{ 1, 0x1.0b7f0ap-9f, 131069 },
+	{ 2, 0x1.13b346p-10f, 262141 },
+	{ 3, 0x1.103f54p-11f, 393215 },
+	{ 4, 0x1.10c51ep-12f, 524278 },
+	{ 0, 0, 0 }
+}, layered_was[] = {
+	{ 0.05, 0x1.3a654cp-5f, 26213 },
+	{ 0.1, 0x1.a6874cp-6f, 52428 },
+	{ 0.25, 0x1.b0315ap-7f, 131071 },
+	{ 0.5, 0x1.b5c524p-8f, 262143 },
+	{ 1, 0x1.578d42p-9f, 524286 },
+	{ 2, 0x1.6d431cp-11f, 1048569 },
+	{ 3, 0x1.09c106p-12f, 1572847 },
+	{ 4, 0x1.c4d936p-14f, 2097151 },
+	{ 0, 0, 0 }
+};
+
+static void
+beside(const char *name, const struct data *d, const struct was *w)
+{
+	struct result r;
+	char what[64];
+
+	for (; w->rate > 0; w++) {
+		run(d, (double)w->step, 0, &r);
+		(void)snprintf(what, sizeof(what),
+		    "%s, %g bit: %% over the old coder", name, w->rate);
+		goal(what, 100 * (r.bits * (double)d->n / 8 / w->bytes - 1), 1,
+		    1, "");
+	}
+}
+
 /* Low rates: the goals for speed, and for the length on data without context. */
 static void
 low(const char *name, const struct data *d, int context)
@@ -196,10 +242,10 @@ low(const char *name, const struct data *d, int context)
 	for (i = 0; i < 3; i++) {
 		(void)snprintf(what, sizeof(what), "%s, %g bit: code, GB/s",
 		    name, rate[i]);
-		goal(what, r[i].code, 0, 0.5, "SZ3 0.20");
+		goal(what, r[i].code, 0, i == 2 ? 1.5 : 0.5, "SZ3 0.20");
 		(void)snprintf(what, sizeof(what), "%s, %g bit: decode, GB/s",
 		    name, rate[i]);
-		goal(what, r[i].decode, 0, 1, "SZ3 0.28");
+		goal(what, r[i].decode, 0, i == 2 ? 3 : 1, "SZ3 0.28");
 		(void)snprintf(what, sizeof(what),
 		    "%s, %g bit: %% over the adaptive entropy", name, rate[i]);
 		goal(what, over_entropy(&r[i]), 1, context ? 0 : 1, "");
@@ -228,6 +274,8 @@ gaussian(const struct data *gauss)
 		    "gauss, %d bit: %% over the adaptive entropy", i + 1);
 		goal(what, over_entropy(&r[i]), 1, 1, "");
 	}
+	goal("gauss, 2 bit: code, GB/s", r[1].code, 0, 0.7, "");
+	goal("gauss, 2 bit: decode, GB/s", r[1].decode, 0, 1.2, "");
 }
 
 static void
@@ -260,6 +308,8 @@ sets(void)
 	gaussian(&gauss);
 	low("gauss", &gauss, 0);
 	low("layered", &layered, 1);
+	beside("gauss", &gauss, gauss_was);
+	beside("layered", &layered, layered_was);
 	free(a);
 	free(b);
 	free(gauss.y);

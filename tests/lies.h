@@ -7,8 +7,8 @@
 
 enum {
 	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
-	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_TERN,
-	LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN
+	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
+	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN
 };
 
 #define LIE_FF8 255, 255, 255, 255, 255, 255, 255, 255
@@ -28,9 +28,11 @@ static const struct lie {
 	[LIE_QSGD] = { 8, 3, 10, { 0, 0, 0x80, 0x3f, 255, 255, 255, 255, 255,
 	    255 } },
 	/* the code does not end where the body does */
-	[LIE_ECQ] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, LIE_FF8, LIE_FF8,
-	    LIE_FF8 } },
-	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 128 + 20 } },
+	[LIE_ECQ] = { 9, 0, 31, { 0, 0x80, 0x3f, 0, 0, 64 + 20, 3, LIE_FF8,
+	    LIE_FF8, LIE_FF8 } },
+	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, 3 } },
+	/* one row has none above */
+	[LIE_ECQ_ROWS] = { 9, 0, 10, { 0, 0x80, 0x3f, 0, 0, 128 + 20, 3 } },
 	/* five digits of three are at most 242 */
 	[LIE_TERN] = { 10, 0, 6, { 0x80, 0x3f, 243 } },
 	/* 2^201 */
@@ -52,6 +54,7 @@ static const struct lie {
 	{ "corrupt-qsgd-body", f, LIE_QSGD }, \
 	{ "corrupt-ecq-body", f, LIE_ECQ }, \
 	{ "corrupt-ecq-plain-body", f, LIE_ECQ_PLAIN }, \
+	{ "corrupt-ecq-rows-body", f, LIE_ECQ_ROWS }, \
 	{ "corrupt-tern-body", f, LIE_TERN }, \
 	{ "corrupt-lowrank-body", f, LIE_LOWRANK }, \
 	{ "corrupt-i64-body", f, LIE_I64 }, \

@@ -116,6 +116,31 @@ io_open(struct io **out, const char *path, struct err *e)
 }
 
 int
+io_open_kept(struct io **out, const char *path, struct err *e)
+{
+	struct stat st;
+	int fd, r;
+
+	*out = NULL;
+	/* a FIFO in the place of a file would keep us waiting */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
+	if (fstat(fd, &st) < 0)
+		r = err_sys(e, "'%s'", path);
+	else if (!S_ISREG(st.st_mode))
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
+	else
+		r = io_open_fd(out, fd, path, e);
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	(*out)->own = 1;
+	return 1;
+}
+
+int
 io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 {
 	int r = io_new(out, -1, 0, "<memory>", e);

@@ -20,6 +20,10 @@ int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
+/* io_open_kept(out, path, e): a file that we keep, in a state or a spool: 1, or 0
+ * when there is none.  What is no regular file is -ERR_DATA, at once. */
+int io_open_kept(struct io **out, const char *path, struct err *e);
+
 /* io_own(io): io_free closes the descriptor. */
 void io_own(struct io *io);
 

@@ -7,13 +7,14 @@
  *   body := nothing                                 all values are 0
  *         | f32                                     all are that
  *         | 00 00 00  f32[n]                        as they are
- *         | step[3]  i8 delta  i4 delta[2]  u8 level  code
+ *         | step[3]  i8 delta  i4 delta[2]  u8 level  u8 symbols  u8 fine?  code
  *
  * step is the f32 of which these are the upper 24 bits, least first; the first
  * delta is in units of 2^-8, the others of 2^-5; level is that of the mean |q|
- * of the first values, or 128 more, of all of them, which then have no context
- * (ecq_model.h).  code: ecq_code.h.  dead and r are the encoder's choice and
- * not in the body.
+ * of the first values and 64 times the mode (kern/kern_ecq.h), symbols the
+ * greatest one and 16 times the logarithm of the number of states.
+ * fine is there when the greatest is 15.  code: ecq_code.h.  dead and r are
+ * the encoder's choice and not in the body.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,11 +25,10 @@
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
 #include "codec/ecq_foretell.h"
-#include "codec/ecq_model.h"
 #include "codec/impl.h"
 #include "kern/kern.h"
 
-enum { HEADER = 6, SAME = 4, FIRST = 4096 };
+enum { HEADER = 7, SAME = 4, ROOM = 64 };
 /* Steps, 24 bits of f32: 2^-125 to 2^100.  1 / step is finite, |q| * step is. */
 enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
 
@@ -73,39 +73,6 @@ store(const struct codec_in *in, struct buf *out)
 	return 0;
 }
 
-/* The level of the first values. */
-static uint8_t
-level(const int16_t *q, size_t n)
-{
-	uint32_t sum = 0;
-	size_t i;
-
-	n = n < FIRST ? n : FIRST;
-	for (i = 0; i < n; i++)
-		sum += (uint32_t)abs(q[i]);
-	return ecq_model_mean(sum, n);
-}
-
-/* The code with the model that suits: 0, *len 0 when that is more than limit,
- * or -ERR_SYS. */
-static int
-code(const struct codec_in *in, const struct ecq_in *q, unsigned char *p,
-    size_t limit, struct ecq_side *s, size_t *len, struct err *e)
-{
-	struct ecq_model m;
-	int r, plain;
-
-	*s = (struct ecq_side){ .level = level(q->q, q->n) };
-	do {
-		plain = s->plain;
-		r = ecq_model_init(&m, in->ctx, in->n, plain, e);
-		if (r == 0)
-			*len = ecq_code_put(&m, q, p, limit, s);
-		ecq_model_free(&m);
-	} while (r == 0 && *len == 0 && s->plain > plain);
-	return r;
-}
-
 static int
 all_equal(const float *x, size_t n)
 {
@@ -124,8 +91,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	struct ecq_side s;
 	struct ecq_in q;
 	struct knob k;
-	size_t len;
-	int16_t *v;
+	size_t len, head, cap = 0;
+	int16_t *v = NULL;
 	int r;
 
 	(void)param;
@@ -137,23 +104,27 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		out->n += SAME;
 		return 0;
 	}
-	v = alloc_get(in->n, sizeof(*v), e);
-	if (v == NULL)
+	if (alloc_grow(&v, &cap, in->n, sizeof(*v), e) < 0)
 		return -ERR_SYS;
 	in->kern->deadzone(v, in->x, in->n, k.inv, k.dead, k.r);
-	q = (struct ecq_in){ v, in->x, in->n, k.inv };
-	r = code(in, &q, p + HEADER, 4 * in->n, &s, &len, e);
+	q = (struct ecq_in){ in->kern, in->ctx, v, in->x, in->n, k.inv };
+	r = ecq_code_put(&q, p + HEADER + 1, 4 * in->n + ROOM, &s, &len, e);
 	alloc_free(v);
 	if (r < 0)
 		return r;
-	if (len == 0 || HEADER + len >= 3 + 4 * in->n)
+	head = HEADER + (s.top == KERN_ECQ_SYMBOLS - 1);
+	memmove(p + head, p + HEADER + 1, len);
+	if (len == 0 || head + len >= 3 + 4 * in->n)
 		return store(in, out);
 	bytes_set16(p, (uint16_t)k.bits);
 	p[2] = (unsigned char)(k.bits >> 16);
 	p[3] = (unsigned char)s.delta[0];
 	p[4] = (unsigned char)((s.delta[1] & 15) | (s.delta[2] & 15) << 4);
-	p[5] = (unsigned char)(s.plain << 7 | s.level);
-	out->n += HEADER + len;
+	p[5] = (unsigned char)(s.mode << 6 | s.level);
+	p[6] = (unsigned char)(s.states << 4 | s.top);
+	if (s.top == KERN_ECQ_SYMBOLS - 1)
+		p[HEADER] = s.fine;
+	out->n += head + len;
 	return 0;
 }
 
@@ -168,24 +139,31 @@ side(struct bytes *b, struct ecq_side *s)
 	s->delta[1] = (int8_t)(((d & 15) ^ 8) - 8);
 	s->delta[2] = (int8_t)((d >> 4 ^ 8) - 8);
 	l = bytes_u8(b);
-	s->plain = (uint8_t)(l >> 7);
-	s->level = l & 127;
-	return b->bad || s->level >= ECQ_LEVELS ? -1 : 0;
+	s->mode = (uint8_t)(l >> 6);
+	s->level = l & 63;
+	l = bytes_u8(b);
+	s->states = (uint8_t)(l >> 4);
+	s->top = l & 15;
+	s->fine = s->top == KERN_ECQ_SYMBOLS - 1 ? bytes_u8(b) : 0;
+	return b->bad || s->fine > ECQ_FINE || s->level >= KERN_ECQ_LEVELS ||
+	    s->mode >= KERN_ECQ_MODES || s->states > ECQ_STATES ||
+	    s->top == 0 ? -1 : 0;
 }
 
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	struct ecq_model m;
 	struct ecq_side s;
+	struct ecq_out out;
 	const unsigned char *p;
 	uint32_t step;
 	size_t i;
 	int r;
 
-	memset(o->x, 0, o->n * sizeof(*o->x));
-	if (b->n == 0)
+	if (b->n == 0) {
+		memset(o->x, 0, o->n * sizeof(*o->x));
 		return 0;
+	}
 	if (b->n == SAME) {
 		bytes_get_f32(o->x, bytes_take(b, SAME), 1);
 		for (i = 1; i < o->n; i++)
@@ -205,13 +183,13 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	}
 	if (step < STEP_MIN || step > STEP_MAX || side(b, &s) < 0)
 		return codec_corrupt("ecq", "bad header", e);
-	r = ecq_model_init(&m, o->ctx, o->n, s.plain, e);
-	if (r == 0 && ecq_code_get(&m, o->x, o->n, bytes_f32(step << 8), &s,
-	    b->p + b->at, b->n - b->at) < 0)
-		r = codec_corrupt("ecq", "bad code", e);
+	out = (struct ecq_out){ o->kern, o->ctx, o->x, o->n,
+		bytes_f32(step << 8) };
+	r = ecq_code_get(&out, &s, b->p + b->at, b->n - b->at, e);
 	b->at = b->n;
-	ecq_model_free(&m);
-	return r;
+	if (r == 0)
+		return codec_corrupt("ecq", "bad code", e);
+	return r < 0 ? r : 0;
 }
 
 /* ---- the table's part ---- */
@@ -242,8 +220,7 @@ static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
 	(void)plan;
-	/* what ecq_code_put wants */
-	return HEADER + 4 * n + ECQ_SEG_ROOM;
+	return HEADER + 1 + 4 * n + ROOM;
 }
 
 const struct codec_impl ecq_codec = {

@@ -1,23 +1,25 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/err.h"
+#include "codec/codec.h"
 #include "codec/ecq_code.h"
-#include "codec/ecq_model.h"
-#include "codec/range.h"
 #include "codec/rans.h"
 #include "codec/tail.h"
 
-/* ---- a value, written ---- */
-
-/* What is put; what is found on the way: |x| / step - |q| where |q| is 1, 2, 3
- * and more. */
-struct put {
-	const int16_t *q;
-	const float *x;
-	float inv;
-	double sum[ECQ_CENTROIDS];
-	uint32_t count[ECQ_CENTROIDS];
+enum {
+	MANY = 49152,		/* up to so many values choose the mode, */
+	DENSE = 12,		/* or, where they are of this level or above, */
+	TRIAL = 16384,		/* so many */
+	BANKS = 4,		/* one after another costs less time */
+	PIECES = 8,		/* from so many places */
+	LEARN = 3 << 16,	/* what a symbol of a context costs to learn, */
+	FIT = 47000,		/* and what a sample says too well of it */
+	FIRST = 4096,		/* and these the level */
+	ESCAPED = KERN_ECQ_SYMBOLS - 1,
+	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
 
 static uint32_t
@@ -32,342 +34,516 @@ bit_length(uint32_t v)
 	return 32 - (unsigned)__builtin_clz(v);
 }
 
-static int
-any(const int16_t *q, size_t k)
-{
-	uint64_t v[4];
-	int16_t t = 0;
+/* ---- plain bits, written ---- */
 
-	if (k == ECQ_SEG) {
-		memcpy(v, q, sizeof(v));
-		return (v[0] | v[1] | v[2] | v[3]) != 0;
-	}
-	if (k == ECQ_BLOCK) {
-		memcpy(v, q, sizeof(*v));
-		return v[0] != 0;
-	}
-	while (k-- > 0)
-		t |= q[k];
-	return t != 0;
+/* Bits, the least significant of a byte first; fewer than 32 are pending. */
+struct bits {
+	uint64_t v;
+	unsigned n;
+	unsigned char *p, *start;
+	unsigned fine;		/* ecq_side's */
+};
+
+static inline void
+put_bits(struct bits *b, uint32_t v, unsigned n)
+{
+	b->v |= (uint64_t)v << b->n;
+	b->n += n;
+	if (b->n < 32)
+		return;
+	bytes_set32(b->p, (uint32_t)b->v);
+	b->p += 4;
+	b->v >>= 32;
+	b->n -= 32;
 }
 
-/* A value that is not 0; what it counts as. */
-RANGE_INLINE uint32_t
-put_value(struct range_put *w, struct tail_put *t, struct ecq_model *m,
-    unsigned level, struct put *s, size_t at)
+/* What a symbol leaves out, and the sign that it does not tell of. */
+static void
+put_rest(struct bits *b, int16_t q, unsigned code, float x)
 {
-	struct range_bit *more = m->more[level / 2];
-	uint32_t a = magnitude(s->q[at]), sign = s->q[at] < 0;
-	unsigned c = bit_length(a), k, i, node = 1;
-	unsigned j = a < ECQ_CENTROIDS ? a - 1 : ECQ_CENTROIDS - 1;
+	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), k;
+	unsigned s = KERN_ECQ_SYMBOL(code);
+	uint32_t a = magnitude(q), e;
 
-	if (a < ECQ_ESCAPE) {
-		s->sum[j] += fabs((double)(s->x[at] * s->inv)) - a;
-		s->count[j]++;
+	if (s == ESCAPED) {
+		e = (a >> shift) - ESCAPED;
+		k = bit_length((e >> b->fine) + 1) - 1;
+		put_bits(b, (1u << k) - 1, k + 1);
+		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
+		put_bits(b, e & ((1u << b->fine) - 1), b->fine);
 	}
-	tail_put(t, sign, 1);
-	if (c == 1) {
-		range_put_bit(w, &more[0], 0);
-		return 1;
-	}
-	for (k = 1; k < c; k++)
-		range_put_bit(w, &more[k - 1], 1);
-	if (c < ECQ_CLASSES)
-		range_put_bit(w, &more[c - 1], 0);
-	k = c - 1 < ECQ_TREE ? c - 1 : ECQ_TREE;
-	for (i = 1; i <= k; i++) {
-		int bit = (int)(a >> (c - 1 - i) & 1);
-
-		range_put_bit(w, &m->mantissa[c][node], bit);
-		node = 2 * node + (unsigned)bit;
-	}
-	tail_put(t, a & ((1u << (c - 1 - k)) - 1), c - 1 - k);
+	put_bits(b, a & ((1u << shift) - 1), shift);
+	if (s == 0 && a != 0)
+		put_bits(b, q < 0, 1);
 	if (a == ECQ_ESCAPE)
-		tail_put(t, bytes_u32(s->x[at]) & 0x7fffffff, 31);
-	a = node << (c - 1 - k);
-	return a < ECQ_CAP ? a : ECQ_CAP;
+		put_bits(b, bytes_u32(x) & 0x7fffffff, 31);
 }
 
-/* ---- a value, read ---- */
+/* All bits, a chunk after another; -1 when they are more than limit. */
+static int
+put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
+    const uint32_t *mark, size_t limit)
+{
+	size_t at, end, i;
+
+	for (at = 0; at < in->n; at = end) {
+		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
+		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
+		for (i = at; *mark >> 24 != 0 && i < end; i++)
+			if (!kern_ecq_whole(code[i]))
+				put_rest(b, in->q[i], code[i], in->x[i]);
+		mark++;
+		if ((size_t)(b->p - b->start) > limit)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- how it is coded ---- */
+
+/* The bits of escapes that are as likely 0 as 1, from their mean. */
+static unsigned
+fine(const uint16_t *code, const int16_t *q, size_t n)
+{
+	uint64_t sum = 0, k = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
+			continue;
+		sum += (magnitude(q[i]) >>
+		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
+		k++;
+	}
+	return sum > k ? bit_length((uint32_t)(sum / k)) - 1 : 0;
+}
 
 /*
- * Values that are not 0 are listed, to be finished together: their place, then
- * a code of what is known of |q|, its bits less one and up to three below the
- * first.
+ * What n values cost, about, in units of 2^-16 bits, with these codes of some
+ * of them: each context's entropy, plain bits, and what is to be learnt.
  */
-enum { CODE = 4 + ECQ_TREE, LIST = 256 };
+static uint64_t
+cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
+{
+	uint32_t count[BANKS][KERN_ECQ_SYMBOLS << 6] = { { 0 } };
+	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } }, sum, v;
+	uint64_t bits = 0, learn = 0;
+	unsigned c, s;
+	size_t i;
 
-struct list {
-	uint32_t n, v[LIST];
+	for (i = 0; i < some; i++)
+		count[i % BANKS][code[i]]++;
+	for (i = 0, v = 0; i < 1 << 6; i++)
+		for (c = 0; c < BANKS; c++)
+			v += count[c][KERN_ECQ_CODE(i, ESCAPED)];
+	if (v != 0)
+		bits += v * (fine(code, q, some) + 2);
+	for (i = 0; i < KERN_ECQ_SYMBOLS << 6; i++) {
+		s = KERN_ECQ_SYMBOL(i);
+		v = count[0][i] + count[1][i] + count[2][i] + count[3][i];
+		by[kern_ecq_context(KERN_ECQ_LEVEL(i))][s] += v;
+		bits += (uint64_t)v * ((s != 0) +
+		    kern_ecq_shift(KERN_ECQ_LEVEL(i)));
+	}
+	bits <<= 16;
+	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+		for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
+			sum += by[c][s];
+		if (sum == 0)
+			continue;
+		bits += sum * rans_log2(sum);
+		for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
+			v = by[c][s];
+			bits -= v != 0 ? v * rans_log2(v) : 0;
+			learn += v != 0 && s > 0 ? LEARN + n / some * FIT : 0;
+		}
+	}
+	return bits / some * n + learn;
+}
+
+/* The level of the first values. */
+static uint8_t
+level(const int16_t *q, size_t n)
+{
+	uint64_t v = 0;
+	unsigned o;
+	size_t i;
+
+	n = n < FIRST ? n : FIRST;
+	for (i = 0; i < n; i++)
+		v += magnitude(q[i]);
+	v = (v << 10) / n | 1;
+	o = bit_length((uint32_t)v) - 1;
+	o = 2 * o + (unsigned)(v << 1 >> o & 1);
+	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
+}
+
+struct work {
+	struct kern_ecq m;
+	uint32_t state[KERN_ECQ_LANES];
+	int32_t *above;
+	uint16_t *code, *other;	/* other: to encode */
+	uint32_t *mark;		/* of each chunk, to decode */
 };
-
-struct values {
-	float delta[ECQ_CENTROIDS];
-	float step, *x;
-	float of[1 << CODE];	/* where the code is all of |q| */
-};
-
-static uint32_t
-magnitude_of(unsigned code, unsigned *more)
-{
-	unsigned c = code >> ECQ_TREE, t = c < ECQ_TREE ? c : ECQ_TREE;
-
-	*more = c - t;
-	return (1u << t | (code & ((1u << ECQ_TREE) - 1))) << *more;
-}
-
-static float
-value(const struct values *f, uint32_t a)
-{
-	unsigned j = a < ECQ_CENTROIDS ? a - 1 : ECQ_CENTROIDS - 1;
-
-	return ((float)a + f->delta[j]) * f->step;
-}
-
-static float
-long_value(const struct values *f, struct tail_get *t, unsigned code)
-{
-	unsigned more;
-	uint32_t a = magnitude_of(code, &more);
-
-	a |= tail_get(t, more);
-	return a < ECQ_ESCAPE ? value(f, a) : bytes_f32(tail_get(t, 31));
-}
 
 static void
-finish(const struct values *f, struct tail_get *tail, struct list *l)
+start(struct work *w, const struct codec_ctx *ctx, const struct ecq_side *s)
 {
-	struct tail_get t = *tail;
-	uint32_t i, sign, v, code;
-	float x;
+	kern_ecq_start(&w->m, (enum kern_ecq_mode)s->mode, s->level, ctx->cols,
+	    ctx->offset, s->mode == KERN_ECQ_ABOVE ? w->above : NULL);
+}
 
-	for (i = 0; i < l->n; i++) {
-		v = l->v[i];
-		code = v & ((1u << CODE) - 1);
-		sign = tail_get(&t, 1) << 31;
-		x = f->of[code];
-		if (code >> ECQ_TREE > ECQ_TREE)
-			x = long_value(f, &t, code);
-		f->x[v >> CODE] = bytes_f32(bytes_u32(x) | sign);
+/* Some of q in one piece: whole rows from all over the group. */
+static void
+sample(const struct ecq_in *in, size_t stride, int16_t q[TRIAL])
+{
+	size_t i, at, k = TRIAL / PIECES;
+
+	for (i = 0; i < PIECES; i++) {
+		at = i * (in->n / PIECES);
+		at -= at % stride < at ? at % stride : 0;
+		memcpy(q + i * k, in->q + at, k * sizeof(*q));
 	}
-	l->n = 0;
-	*tail = t;
 }
 
-/* A value that is not 0; what it counts as. */
-RANGE_INLINE uint32_t
-get_value(struct range_get *r, struct ecq_model *m, unsigned level,
-    struct list *l, size_t at)
+/* The mode that a sample takes fewest bits in, and all in codes. */
+static void
+choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
-	struct range_bit *more = m->more[level / 2];
-	unsigned c = 1, k, t, node = 1, code;
-	uint32_t a;
+	size_t n = in->n;
+	int16_t some[TRIAL];
+	const int16_t *q = in->q;
+	uint64_t bits, least = UINT64_MAX;
+	unsigned top = 0, t;
+	uint16_t *code;
+	uint8_t mode, best = 0;
 
-	if (!range_get_bit(r, &more[0])) {
-		l->v[l->n++] = (uint32_t)at << CODE;
-		return 1;
+	s->level = level(in->q, in->n);
+	if (n > MANY && (s->level >= DENSE || n > 4 * MANY)) {
+		n = TRIAL;
+		sample(in, in->ctx->cols, some);
+		q = some;
 	}
-	for (c = 2; c < ECQ_CLASSES && range_get_bit(r, &more[c - 1]); c++)
-		;
-	k = c - 1 < ECQ_TREE ? c - 1 : ECQ_TREE;
-	for (t = 0; t < k; t++)
-		node = 2 * node + (unsigned)range_get_bit(r,
-		    &m->mantissa[c][node]);
-	code = (c - 1) << ECQ_TREE | (node - (1u << k));
-	l->v[l->n++] = (uint32_t)at << CODE | code;
-	a = node << (c - 1 - k);
-	return a < ECQ_CAP ? a : ECQ_CAP;
-}
-
-/* ---- the walk, of both ---- */
-
-/* Who walks: the writer, or the reader and w is NULL.  Known when this is
- * compiled, and nothing of it is left then. */
-struct side {
-	struct ecq_model *m;
-	struct range_put *w;
-	struct tail_put *t;
-	struct put *put;
-	struct range_get *r;
-	struct list *list;
-};
-
-/* A decision that the writer knows. */
-RANGE_INLINE int
-decide(const struct side *s, struct range_bit *b, int bit)
-{
-	if (s->w == NULL)
-		return range_get_bit(s->r, b);
-	range_put_bit(s->w, b, bit);
-	return bit;
-}
-
-/* May anything be not 0 of k values from at on?  The reader has yet to hear. */
-RANGE_INLINE int
-may(const struct side *s, size_t at, size_t k)
-{
-	return s->w == NULL ||
-	    (k == 1 ? s->put->q[at] != 0 : any(s->put->q + at, k));
-}
-
-/* k values from at and column c on, one of which at least is not 0. */
-RANGE_INLINE void
-block(const struct side *s, struct ecq_left *f, size_t at, size_t c,
-    int16_t *mag, size_t k, enum ecq_mode mode)
-{
-	unsigned state = 0, left = ecq_model_look(f, mode), level;
-	uint32_t sum = 0, a;
-	size_t i;
-	int some;
-
-	ECQ_UNROLL
-	for (i = 0; i < k; i++) {
-		level = ecq_model_value(s->m, mode, left, c + i);
-		some = may(s, at + i, 1);
-		if (state == ECQ_FOUND || i < k - 1)
-			some = decide(s, &s->m->value[level][state], some);
-		if (!some) {
-			state += state < ECQ_FOUND - 1;
+	for (mode = 0; mode < KERN_ECQ_MODES; mode++) {
+		if (mode == KERN_ECQ_ABOVE &&
+		    !kern_ecq_rows(in->ctx->cols, in->n))
 			continue;
-		}
-		state = ECQ_FOUND;
-		a = s->w != NULL ?
-		    put_value(s->w, s->t, s->m, level, s->put, at + i) :
-		    get_value(s->r, s->m, level, s->list, at + i);
-		mag[i] = (int16_t)a;
-		sum += a;
-	}
-	ecq_model_left(f, mode, sum, k);
-}
-
-RANGE_INLINE void
-segment(const struct side *s, struct ecq_left *f, size_t at, size_t k,
-    enum ecq_mode mode)
-{
-	int16_t mag[ECQ_SEG] = { 0 };
-	unsigned state = 0, level;
-	size_t c = s->m->at, i, b;
-	int full, some;
-
-	level = ecq_model_seg(s->m, mode, ecq_model_look(f, mode), c);
-	full = decide(s, &s->m->seg[level], may(s, at, k));
-	for (i = 0; i < k; i += b) {
-		b = k - i < ECQ_BLOCK ? k - i : ECQ_BLOCK;
-		some = full && may(s, at + i, b);
-		if (full && (state == ECQ_FOUND || i + b < k)) {
-			level = ecq_model_block(s->m, mode,
-			    ecq_model_look(f, mode), c + i);
-			some = decide(s, &s->m->block[level][state], some);
-		}
-		if (!some) {
-			state += state < ECQ_FOUND - 1;
-			ecq_model_left(f, mode, 0, b);
+		s->mode = mode;
+		start(w, in->ctx, s);
+		t = in->kern->ecq_sort(&w->m, q, n, w->other);
+		bits = cost(w->other, q, n, in->n);
+		if (bits >= least)
 			continue;
-		}
-		state = ECQ_FOUND;
-		block(s, f, at + i, c + i, mag + i, b, mode);
+		least = bits;
+		best = mode;
+		top = t;
+		code = w->code;
+		w->code = w->other;
+		w->other = code;
 	}
-	ecq_model_done(s->m, mag, k);
+	s->mode = best;
+	if (n < in->n) {
+		start(w, in->ctx, s);
+		top = in->kern->ecq_sort(&w->m, in->q, in->n, w->code);
+	}
+	s->top = (uint8_t)(top > 0 ? top : 1);
+	s->fine = (uint8_t)(top == ESCAPED ?
+	    fine(w->code, in->q, in->n) : 0);
+	s->states = 0;
+	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)
+		s->states++;
 }
 
-/* The segment at i of n: its length. */
-RANGE_INLINE size_t
-next(const struct side *s, struct ecq_left *f, size_t i, size_t n, int plain)
-{
-	size_t k = ecq_model_next(s->m, f, i, n);
-	enum ecq_mode mode = plain ? ECQ_PLAIN : ecq_model_mode(s->m);
+/* ---- centroids ---- */
 
-	if (k == ECQ_SEG)
-		segment(s, f, i, ECQ_SEG, mode);
-	else
-		segment(s, f, i, k, mode);
-	return k;
-}
-
-/* ---- all of them ---- */
-
-/* sum / n in units of 2^-bits, 8 bits of them at most */
 static int8_t
-mean(double sum, uint32_t n, int bits)
+mean(int64_t sum, uint32_t n, int bits)
 {
-	double d = n != 0 ? rint(ldexp(sum / n, bits)) : 0;
+	double d = n != 0 ? rint(ldexp((double)sum / n, bits - 16)) : 0;
 	double most = 1 << (bits == 8 ? 7 : 3);
 
 	return (int8_t)(d < -most ? -most : d > most - 1 ? most - 1 : d);
 }
 
-/*
- * The model took `bytes' for n values and foresaw nothing, so that the plain
- * one is better: no more is gained than it costs to tell the values that are 0,
- * 1 and more apart, and the signs.
- */
-static int
-no_use(const struct put *s, size_t n, size_t bytes, struct ecq_side *side)
+static void
+centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	uint32_t count[3] = { (uint32_t)n - s->count[0] - s->count[1] -
-	    s->count[2], s->count[0], s->count[1] + s->count[2] };
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* whole: has no order */
+	uint32_t count[ECQ_CENTROIDS] = { 0 };
+	unsigned j;
 
-	size_t least = rans_entropy(count, 3, n) + (n - count[0]) / 8;
-
-	if (bytes < least + least / 256)
-		return 0;
-	*side = (struct ecq_side){ .plain = 1, .level = ecq_model_mean(
-	    count[1] + 2 * s->count[1] + 3 * s->count[2], n) };
-	return 1;
+	in->kern->ecq_centers(in->q, in->x, in->n, in->inv, sum, count);
+	for (j = 0; j < ECQ_CENTROIDS; j++)
+		delta[j] = mean(sum[j], count[j], j == 0 ? 8 : 5);
 }
 
-size_t
-ecq_code_put(struct ecq_model *m, const struct ecq_in *in, unsigned char *p,
-    size_t limit, struct ecq_side *side)
-{
-	unsigned char *end = p + limit + ECQ_SEG_ROOM, *back;
-	struct range_put w = range_put_start(p);
-	struct tail_put t = { 0, 0, end };
-	struct ecq_left f = ecq_model_start(side->level);
-	struct put s = { .q = in->q, .x = in->x, .inv = in->inv };
-	const struct side by = { .m = m, .w = &w, .t = &t, .put = &s };
-	size_t i, len, half = side->plain ? SIZE_MAX : in->n / 2;
+/* ---- all of them ---- */
 
-	for (i = 0; i < in->n; i += next(&by, &f, i, in->n, side->plain)) {
-		len = (size_t)(w.p - p) + (size_t)(end - t.p);
-		if (len > limit)
-			return 0;
-		if (i >= half && i > 0) {
-			half = SIZE_MAX;
-			if (no_use(&s, i, len, side))
-				return 0;
-		}
+/* The states, then what they do not hold of the bits, before `end'; where
+ * they begin, or NULL when there is no room from p on. */
+static unsigned char *
+put_back(const struct work *w, unsigned states, const struct bits *raw,
+    const unsigned char *p, unsigned char *end)
+{
+	struct tail_put t = { 0, 0, end };
+	size_t n = (size_t)(raw->p - raw->start) * 8 + raw->n, i;
+	unsigned j, e, k;
+
+	if ((size_t)(end - p) < n / 8 + 4 * states + 8)
+		return NULL;
+	for (j = 0; j < states; j++) {
+		e = bit_length(w->state[j]) - 17;
+		tail_put(&t, e, 4);
+		tail_put(&t, w->state[j] & ((1u << (16 + e)) - 1), 16 + e);
 	}
-	if ((size_t)(w.p - p) + (size_t)(end - t.p) > limit)
+	for (i = 16 * (size_t)states; i < n; i += k) {
+		k = n - i < 16 ? (unsigned)(n - i) : 16;
+		tail_put(&t, bytes_le16(raw->start + i / 8) & ((1u << k) - 1),
+		    k);
+	}
+	return tail_put_end(&t);
+}
+
+/* The states, as the bits leave them, then all symbols. */
+static size_t
+put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
+    uint32_t *span, struct bits *raw, unsigned char *p, size_t limit)
+{
+	unsigned states = 1u << s->states, j;
+	unsigned char *end = p + limit, *front, *back;
+	size_t k;
+
+	raw->fine = s->fine;
+	/* the marks are done with before there are spans */
+	in->kern->ecq_marks(w->code, in->q, in->n, span);
+	if (put_plain(raw, in, w->code, span, limit) < 0)
 		return 0;
-	len = range_put_end(w);
-	back = tail_put_end(&t);
-	for (i = 0; i < ECQ_CENTROIDS; i++)
-		side->delta[i] = mean(s.sum[i], s.count[i], i == 0 ? 8 : 5);
-	memmove(p + len, back, (size_t)(end - back));
-	return len + (size_t)(end - back);
+	/* what was pending, and zeros for every state */
+	memset(raw->p, 0, 8 + 2 * KERN_ECQ_LANES);
+	bytes_set32(raw->p, (uint32_t)raw->v);
+	for (j = 0; j < states; j++)
+		w->state[j] = KERN_ECQ_LOW | bytes_le16(raw->start + 2 * j);
+	start(w, in->ctx, s);
+	kern_ecq_tables(&w->m, s->top);
+	in->kern->ecq_spans(&w->m, w->code, in->n, span);
+	/* at most 15 bits a value: there is room in the spans for the words,
+	 * which are read before they are written over */
+	front = in->kern->ecq_put(w->state, states, span, in->n,
+	    (unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES);
+	k = (size_t)((unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES -
+	    front);
+	if (k > limit)
+		return 0;
+	back = put_back(w, states, raw, p + k, end);
+	if (back == NULL)
+		return 0;
+	memcpy(p, front, k);
+	memmove(p + k, back, (size_t)(end - back));
+	return k + (size_t)(end - back);
+}
+
+/* Not zeroed, which would take as long as half of the work. */
+static void *
+room(size_t n, size_t size, struct err *e)
+{
+	size_t cap = 0;
+	void *p = NULL;
+
+	return alloc_grow(&p, &cap, n, size, e) < 0 ? NULL : p;
 }
 
 int
-ecq_code_get(struct ecq_model *m, float *x, size_t n, float step,
-    const struct ecq_side *s, const unsigned char *p, size_t len)
+ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
+    struct ecq_side *s, size_t *len, struct err *e)
 {
-	struct values v = { .step = step, .x = x };
-	struct ecq_left f = ecq_model_start(s->level);
-	struct range_get r = range_get_start(p, len);
-	struct tail_get t = { 0, 0, p, len, 0 };
-	struct list l = { .n = 0 };
-	unsigned code, more;
-	const struct side by = { .m = m, .r = &r, .list = &l };
-	size_t i;
+	size_t n = in->n + KERN_ECQ_LANES;
+	struct work w = { .code = NULL };
+	struct bits raw = { .n = 0 };
+	uint32_t *span;
 
-	for (i = 0; i < ECQ_CENTROIDS; i++)
-		v.delta[i] = (float)s->delta[i] / (i == 0 ? 256 : 32);
-	for (code = 0; code >> ECQ_TREE <= ECQ_TREE; code++)
-		v.of[code] = value(&v, magnitude_of(code, &more));
-	for (i = 0; i < n; i += next(&by, &f, i, n, s->plain))
-		if (l.n > LIST - ECQ_SEG)
-			finish(&v, &t, &l);
-	finish(&v, &t, &l);
-	return tail_get_end(&t, range_get_end(r));
+	/* in one piece, which the allocator keeps */
+	span = room(n * (sizeof(*span) + sizeof(*w.above) +
+	    2 * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
+	if (span == NULL)
+		return -ERR_SYS;
+	w.above = (int32_t *)(span + n);
+	w.code = (uint16_t *)(w.above + n);
+	w.other = w.code + n;
+	raw.p = raw.start = (unsigned char *)(w.other + n);
+	choose(&w, in, s);
+	centroids(in, s->delta);
+	*len = put_all(&w, in, s, span, &raw, p, limit);
+	alloc_free(span);
+	return 0;
+}
+
+/* ---- read ---- */
+
+/* Plain bits: those that the states end with, then the others. */
+struct plain {
+	const uint32_t *state, *end;
+	struct tail_get t;
+	uint64_t v;
+	unsigned n, fine;
+	int bad;
+};
+
+/* n <= 32 bits. */
+static inline uint32_t
+get_bits(struct plain *b, unsigned n)
+{
+	uint64_t v;
+
+	if (b->n == 0 && b->state == b->end)
+		return tail_get(&b->t, n);
+
+	while (b->n < n && b->state < b->end) {
+		b->v |= (uint64_t)(*b->state++ & 0xffff) << b->n;
+		b->n += 16;
+	}
+	if (b->n < n) {
+		b->v |= (uint64_t)tail_get(&b->t, n - b->n) << b->n;
+		b->n = n;
+	}
+	v = b->v & (((uint64_t)1 << n) - 1);
+	b->v >>= n;
+	b->n -= n;
+	return (uint32_t)v;
+}
+
+struct values {
+	float of[KERN_ECQ_SYMBOLS];	/* of a symbol without a shift */
+	float delta[ECQ_CENTROIDS + 1];
+	float step;
+};
+
+static float
+value(const struct values *f, uint32_t a)
+{
+	return a == 0 ? 0 : ((float)a +
+	    f->delta[a < ECQ_CENTROIDS ? a : ECQ_CENTROIDS]) * f->step;
+}
+
+/* The value of a code and bits of its own; neg: the sign, if it is known. */
+static float
+whole(const struct values *f, struct plain *b, unsigned code, uint32_t neg)
+{
+	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), k = 0;
+	unsigned s = KERN_ECQ_SYMBOL(code);
+	uint32_t a = s;
+	float x;
+
+	if (s == ESCAPED) {
+		while (k < 15 && get_bits(b, 1))
+			k++;
+		a = ((1u << k) | get_bits(b, k)) - 1;
+		a = (a << b->fine | get_bits(b, b->fine)) + ESCAPED;
+	}
+	b->bad |= a > (uint32_t)ECQ_ESCAPE >> shift;
+	a = a << shift | get_bits(b, shift);
+	if (s == 0 && a != 0)
+		neg = get_bits(b, 1);
+	x = a == ECQ_ESCAPE ? bytes_f32(get_bits(b, 31)) : value(f, a);
+	return neg ? -x : x;
+}
+
+/* All values, a chunk after another, from codes and plain bits. */
+static void
+get_plain(const struct values *f, struct plain *b, const struct work *w,
+    const struct ecq_out *o)
+{
+	size_t at, end, i;
+	uint32_t *mark = w->mark, signs;
+	unsigned s;
+
+	o->kern->ecq_marks(w->code, NULL, o->n, mark);
+	for (at = 0; at < o->n; at = end, mark++) {
+		end = at + KERN_ECQ_LANES < o->n ? at + KERN_ECQ_LANES : o->n;
+		signs = get_bits(b, *mark >> 16 & 0xff);
+		if (*mark >> 24 == 0) {
+			*mark = signs;
+			continue;
+		}
+		for (i = at; i < end; i++) {
+			s = KERN_ECQ_SYMBOL(w->code[i]);
+			o->x[i] = whole(f, b, w->code[i], s != 0 && signs & 1);
+			signs >>= s != 0;
+		}
+	}
+	mark = w->mark;
+	for (at = 0; at < o->n; at = end) {
+		for (end = at; end < o->n && *mark >> 24 == 0; mark++)
+			end += KERN_ECQ_LANES;
+		end = end < o->n ? end : o->n;
+		o->kern->ecq_values(o->x + at, w->code + at,
+		    w->mark + at / KERN_ECQ_LANES, end - at, f->of);
+		for (; end < o->n && *mark >> 24 != 0; mark++)
+			end += KERN_ECQ_LANES;
+	}
+}
+
+static int
+get_states(struct tail_get *t, uint32_t *state, unsigned n)
+{
+	unsigned i, e;
+
+	for (i = 0; i < n; i++) {
+		e = tail_get(t, 4);
+		state[i] = KERN_ECQ_LOW << e | tail_get(t, 16 + e);
+	}
+	return t->bad ? -1 : 0;
+}
+
+/* All of it, the model started: 1 or 0. */
+static int
+get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
+    const unsigned char *p, size_t len)
+{
+	unsigned states = 1u << s->states, j;
+	struct kern_ecq_get g = { w->state, states, p, p + len };
+	struct plain b = { .state = w->state, .end = w->state + states,
+		.t = { 0, 0, p, len, 0 }, .fine = s->fine };
+	struct values f = { .step = o->step };
+
+	for (j = 0; j < ECQ_CENTROIDS; j++)
+		f.delta[j + 1] = (float)s->delta[j] / (j == 0 ? 256 : 32);
+	for (j = 0; j < KERN_ECQ_SYMBOLS; j++)
+		f.of[j] = value(&f, j);
+	kern_ecq_tables(&w->m, s->top);
+	if (get_states(&b.t, w->state, states) < 0 ||
+	    o->kern->ecq_get(&w->m, &g, w->code, o->n) < 0)
+		return 0;
+	for (j = 0; j < states; j++)
+		if (w->state[j] >> 17 != 0)
+			return 0;
+	get_plain(&f, &b, w, o);
+	while (b.state < b.end)
+		b.bad |= (*b.state++ & 0xffff) != 0;
+	return !b.bad && b.v == 0 &&
+	    tail_get_end(&b.t, (size_t)(g.p - p)) == 0;
+}
+
+int
+ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
+    const unsigned char *p, size_t len, struct err *e)
+{
+	size_t n = o->n + KERN_ECQ_LANES;
+	struct work w = { .above = NULL };
+	int r = -ERR_SYS;
+
+	if (s->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(o->ctx->cols, o->n))
+		return 0;
+	w.code = room(n, sizeof(*w.code), e);
+	w.mark = room(n / KERN_ECQ_LANES, sizeof(*w.mark), e);
+	if (s->mode == KERN_ECQ_ABOVE)
+		w.above = room(n, sizeof(*w.above), e);
+	if (w.code != NULL && w.mark != NULL &&
+	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
+		start(&w, o->ctx, s);
+		r = get_all(&w, o, s, p, len);
+	}
+	alloc_free(w.above);
+	alloc_free(w.code);
+	alloc_free(w.mark);
+	return r;
 }

@@ -1,13 +1,22 @@
 /*
- * The coded part of an ECQ body (ecq.c): magnitudes by the model of
- * ecq_model.h in a range code from the front, what needs no model from the
- * back (tail.h).
+ * The coded part of an ECQ body (ecq.c): rANS words from the front, bits from
+ * the back (tail.h).
  *
- * Segment by segment: is anything in it not 0; then block by block; then value
- * by value (what the others rule out is not asked); of a value that is not 0
- * the bits of |q| in unary and those below the first, three at most.  From the
- * back its sign, its other bits, the lowest first, and for |q| = ECQ_ESCAPE
- * the 31 bits of |x| as f32.
+ * Magnitudes become symbols (kern/kern_ecq.h) and these words, with as many
+ * states as suit the length.  What a symbol leaves out, and the signs, are
+ * plain bits: of a chunk of 32 values first the signs of symbols that are not 0, then,
+ * value by value,
+ *
+ *   the escape, where the symbol is 15:  with e = (|q| >> shift) - 15,
+ *       (e >> fine) + 1 as so many 1 as it has bits below its first, a 0, and
+ *       these bits; the lowest `fine' bits of e
+ *   the lowest `shift' bits of |q|
+ *   the sign, where the symbol is 0 and |q| is not
+ *   of |q| = ECQ_ESCAPE the 31 bits of |x| as f32
+ *
+ * The first 16 of them for each state are what the states end with; those
+ * that are left follow the states, from the back.  A state is 4 bits, e, and
+ * 16 + e bits below its first one.
  */
 #ifndef ACE_ECQ_CODE_H
 #define ACE_ECQ_CODE_H
@@ -16,11 +25,13 @@
 #include <stdint.h>
 
 #include "kern/kern.h"
+#include "kern/kern_ecq.h"
 
-struct ecq_model;
+struct codec_ctx;
+struct err;
 
-enum { ECQ_ESCAPE = KERN_QMAX, ECQ_CENTROIDS = 3 };
-enum { ECQ_SEG_ROOM = 16 * 64 };	/* no segment takes more bytes */
+enum { ECQ_ESCAPE = KERN_QMAX, ECQ_CENTROIDS = 3, ECQ_STATES = 4,
+	ECQ_FINE = 14 };
 
 /* What a body says before its code. */
 struct ecq_side {
@@ -28,28 +39,37 @@ struct ecq_side {
 	 * (2^-5) */
 	int8_t delta[ECQ_CENTROIDS];
 	uint8_t level;		/* of the group's mean |q| */
-	uint8_t plain;		/* it is the level of all */
+	uint8_t mode;		/* enum kern_ecq_mode */
+	uint8_t states;		/* 2^states of them */
+	uint8_t top;		/* the greatest symbol */
+	uint8_t fine;		/* of an escape; 0 where top is not one */
 };
 
 struct ecq_in {
-	const int16_t *q;	/* [n] */
+	const struct kern *kern;
+	const struct codec_ctx *ctx;
+	const int16_t *q;	/* [n], not all 0 */
 	const float *x;		/* [n] */
 	size_t n;
 	float inv;		/* 1 / step */
 };
 
-/*
- * ecq_code_put(m, in, p, limit, s): to p, which has room for limit + ECQ_SEG_ROOM;
- * the bytes written, 0 when they would be more than limit, or when after half
- * of the values the model foresaw nothing: then s is that of the plain one.
- * s->delta is set.
- */
-size_t ecq_code_put(struct ecq_model *m, const struct ecq_in *in, unsigned char *p,
-    size_t limit, struct ecq_side *s);
+/* ecq_code_put(in, p, limit, s, len, e): to p, which has room for limit; *len
+ * is 0 when it would be more.  s is set.  0 or -ERR_SYS. */
+int ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
+    struct ecq_side *s, size_t *len, struct err *e);
 
-/* ecq_code_get(m, x, n, step, s, p, len): into x[n], all 0 before; -1 when p[len] is
- * no code of n values. */
-int ecq_code_get(struct ecq_model *m, float *x, size_t n, float step,
-    const struct ecq_side *s, const unsigned char *p, size_t len);
+struct ecq_out {
+	const struct kern *kern;
+	const struct codec_ctx *ctx;
+	float *x;		/* [n] */
+	size_t n;
+	float step;
+};
+
+/* ecq_code_get(out, s, p, len, e): 1, or 0 when p[len] is no code of n values,
+ * or -ERR_SYS. */
+int ecq_code_get(const struct ecq_out *out, const struct ecq_side *s,
+    const unsigned char *p, size_t len, struct err *e);
 
 #endif

@@ -6,10 +6,8 @@
 enum { BITS = 12, TOTAL = 1 << BITS, STATES = 4 };
 #define LOW 0x10000u		/* a state lies in [LOW, 2^32) */
 
-/* log2(v) in units of 2^-16, v > 0: whole numbers, so that what is decided by
- * it is decided alike on every machine. */
-static uint64_t
-log2_fixed(uint32_t v)
+uint64_t
+rans_log2(uint32_t v)
 {
 	unsigned top = 31 - (unsigned)__builtin_clz(v), i;
 	uint64_t m = (uint64_t)v << (31 - top), r = top;
@@ -22,22 +20,23 @@ log2_fixed(uint32_t v)
 	return r;
 }
 
-size_t
-rans_entropy(const uint32_t *count, size_t symbols, size_t n)
+/* Of n symbols with these counts, in whole bytes. */
+static size_t
+entropy(const uint32_t *count, size_t symbols, size_t n)
 {
-	uint64_t bits = (uint64_t)n * log2_fixed((uint32_t)n);
+	uint64_t bits = (uint64_t)n * rans_log2((uint32_t)n);
 	size_t i;
 
 	for (i = 0; i < symbols; i++)
 		if (count[i] != 0)
-			bits -= count[i] * log2_fixed(count[i]);
+			bits -= count[i] * rans_log2(count[i]);
 	return (size_t)(bits >> 19);
 }
 
 size_t
 rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n)
 {
-	size_t i, used = 0, bytes = rans_entropy(count, RANS_SYMBOLS, n);
+	size_t i, used = 0, bytes = entropy(count, RANS_SYMBOLS, n);
 
 	for (i = 0; i < RANS_SYMBOLS; i++)
 		used += count[i] != 0;

@@ -18,9 +18,9 @@ struct bytes;
 
 enum { RANS_SYMBOLS = 256 };
 
-/* rans_entropy(count, symbols, n): of n symbols with these counts, in whole
- * bytes; the same on every machine. */
-size_t rans_entropy(const uint32_t *count, size_t symbols, size_t n);
+/* rans_log2(v): in units of 2^-16, v > 0: whole numbers, so that what is
+ * decided by it is decided alike on every machine. */
+uint64_t rans_log2(uint32_t v);
 
 /* rans_estimate(count, n): the bytes n symbols with these counts will take,
  * within a few; never less than their entropy. */

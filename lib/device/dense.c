@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/err.h"
 #include "device/dense.h"
 
@@ -18,6 +19,8 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "'%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
 	if (st.st_size < (off_t)sizeof(tail))
 		return err_set(e, ERR_DATA, "truncated: '%s'", path);
 	do
@@ -26,7 +29,8 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_sys(e, "'%s'", path);
-	if (n != (ssize_t)sizeof(tail))
+	if (n != (ssize_t)sizeof(tail) ||
+	    bytes_le32(tail + 4) != FRAME_TAIL)
 		return err_set(e, ERR_DATA, "truncated: '%s'", path);
 	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
 	return 0;
@@ -61,7 +65,7 @@ dense_open(struct dense *d, const struct state *s, const char *name,
 	memcpy(d->stamp, "none", 5);
 	if (path == NULL)
 		return -ERR_SYS;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT) {
 		alloc_free(path);
 		return 0;

@@ -111,17 +111,10 @@ static int
 memory_open(struct reader **r, const char *path, struct err *e)
 {
 	struct io *io;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), k;
+	int k = io_open_kept(&io, path, e);
 
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0)
-		return err_sys(e, "'%s'", path);
-	if ((k = io_open_fd(&io, fd, path, e)) < 0) {
-		(void)close(fd);
+	if (k <= 0)
 		return k;
-	}
-	io_own(io);
 	k = reader_open(r, io, NULL, e);
 	return k < 0 ? k : 1;
 }

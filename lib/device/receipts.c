@@ -42,13 +42,10 @@ receipts_load(struct receipts *q, const struct state *s, struct err *e)
 	memset(q, 0, sizeof(*q));
 	if (path == NULL)
 		return -ERR_SYS;
-	if (access(path, F_OK) < 0 && errno == ENOENT) {
-		alloc_free(path);
-		return 0;
-	}
-	q->managed = 1;
-	if ((k = io_open(&io, path, e)) == 0)
+	if ((k = io_open_kept(&io, path, e)) > 0) {
+		q->managed = 1;
 		k = receipts_read(q, io, e);
+	}
 	alloc_free(path);
 	return k;
 }

@@ -429,6 +429,22 @@ npz_put_bytes(struct format_sink *s, const void *p, size_t n, struct err *e)
 	return npz_check(z, k == (la_ssize_t)n ? ARCHIVE_OK : ARCHIVE_FATAL, e);
 }
 
+/* A name that leaves the folder which an archive is taken apart in. */
+static int
+npz_leaves(const char *name)
+{
+	size_t n;
+
+	if (*name == '/' || strchr(name, '\\') != NULL)
+		return 1;
+	for (; *name != '\0'; name += n + (name[n] == '/')) {
+		n = strcspn(name, "/");
+		if (n == 2 && name[0] == '.' && name[1] == '.')
+			return 1;
+	}
+	return 0;
+}
+
 static int
 npz_put_begin(struct format_sink *s, struct err *e)
 {
@@ -440,6 +456,9 @@ npz_put_begin(struct format_sink *s, struct err *e)
 	int r;
 
 	z->e = e;
+	if (npz_leaves(t->name))
+		return err_set(e, ERR_REFUSED, "tensor '%.200s' has a name that "
+		    "leaves the folder of whoever unpacks an npz", t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
 	    (r = npz_put_entry(z, path, b.n + t->numel * dtype_size(dtype),

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/pack.h"
-#include "codec/codec.h"
+#include "format/data.h"
 #include "format/frame.h"
 #include "format/note.h"
 #include "format/reader.h"
@@ -24,10 +24,8 @@ enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
-	uint32_t n_data, n_records;
-	uint64_t next_group;		/* groups must rise */
-	uint64_t noted[3];		/* and so must ranges of annotations */
-	uint64_t raw, wire;
+	struct data_pos data;
+	uint64_t noted[3];		/* ranges of annotations must rise */
 };
 
 /* What was decoded of the shard, told by who decodes. */
@@ -50,8 +48,7 @@ struct reader {
 	struct shard shard;
 	struct shard_end end;
 	struct buf prov;
-	struct record *rec;
-	size_t nrec, rec_cap;
+	struct data_frame data;
 	int failed;
 };
 
@@ -97,7 +94,7 @@ reader_free(struct reader *r)
 	alloc_free(r->tally);
 	buf_release(&r->prov);
 	buf_release(&r->table);
-	alloc_free(r->rec);
+	alloc_free(r->data.rec);
 	alloc_free(r);
 }
 
@@ -226,10 +223,8 @@ reader_on_shard(struct reader *r, struct err *e)
 	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
 		return err_set(e, ERR_DATA,
 		    "mismatch: the shard's schema is not the stream's");
-	r->pos.n_data = r->pos.n_records = 0;
-	r->pos.next_group = 0;
+	memset(&r->pos.data, 0, sizeof(r->pos.data));
 	memset(r->pos.noted, 0, sizeof(r->pos.noted));
-	r->pos.raw = r->pos.wire = 0;
 	*r->tally = (struct reader_tally){ 0, 0 };
 	pack_sum_reset(r->digest);
 	reader_digest_add(r->digest, FRAME_SHRD, r->c.frame.wire_len,
@@ -256,111 +251,16 @@ reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
 	pack_sum_add(s, b, sizeof(b));
 }
 
-/* Values that mean nothing but themselves are not to be reckoned with. */
-static int
-reader_may(const struct reader *r, const struct record *rec, struct err *e)
-{
-	const struct schema *s = reader_schema(r);
-	struct schema_span span;
-	unsigned dtype;
-
-	schema_span(s, rec->group, &span);
-	dtype = s->t[span.tensor].dtype;
-	if (!schema_exact(dtype) || codec_exact(rec->codec, rec->param))
-		return 0;
-	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu, whose "
-	    "values are %s", rec->codec, (unsigned long)rec->group,
-	    schema_dtype_name(dtype));
-}
-
-/*
- * One directory entry; the bodies are cut up later, when all are known.
- * First byte: codec in bits 0-3, 15 says that a varint of it follows; bit 4
- * "same parameter as the entry before" (0 at first); gap in bits 5-7, 7 says
- * that a varint of gap - 7 follows.
- */
-static int
-reader_entry(struct reader *r, struct bytes *dir, struct record *rec,
-    uint8_t *param, struct err *e)
-{
-	uint8_t c = bytes_u8(dir);
-	uint64_t gap = c >> 5, more = 0, codec = c & 0x0f, g, len;
-
-	if (gap == 7)
-		more = bytes_varint(dir);
-	if (codec == CODEC_ESCAPE && (codec = bytes_varint(dir)) < CODEC_ESCAPE)
-		return reader_corrupt(r, e, "directory");
-	if ((c & 0x10) == 0)
-		*param = bytes_u8(dir);
-	len = bytes_varint(dir);
-	g = r->pos.next_group + gap + more;
-	if (dir->bad || len > FRAME_MAX_HARD || more > UINT32_MAX ||
-	    codec > CODEC_ID_MOST)
-		return reader_corrupt(r, e, "directory");
-	if (g >= reader_schema(r)->ngroups)
-		return reader_corrupt(r, e, "group beyond the schema");
-	if (codec >= CODEC_MAX)
-		return err_set(e, ERR_DATA, "unsupported: codec %llu of group "
-		    "%llu", (unsigned long long)codec, (unsigned long long)g);
-	rec->codec = (uint8_t)codec;
-	rec->param = *param;
-	rec->group = (uint32_t)g;
-	rec->len = (size_t)len;
-	r->pos.next_group = g + 1;
-	return reader_may(r, rec, e);
-}
-
-static int
-reader_bodies(struct reader *r, struct bytes *b, struct err *e)
-{
-	struct schema_span span;
-	size_t i;
-
-	for (i = 0; i < r->nrec; i++) {
-		r->rec[i].body = bytes_take(b, r->rec[i].len);
-		if (b->bad)
-			return reader_corrupt(r, e, "bodies");
-		schema_span(reader_schema(r), r->rec[i].group, &span);
-		r->pos.raw += 4 * (uint64_t)span.n;
-		r->pos.wire += r->rec[i].len;
-	}
-	if (b->at != b->n)
-		return reader_corrupt(r, e, "bytes after the last body");
-	return 0;
-}
-
 static int
 reader_on_data(struct reader *r, struct err *e)
 {
-	struct bytes b = BYTES(r->c.frame.raw, r->c.frame.raw_len), dir;
-	uint32_t n = bytes_next32(&b), dir_len = bytes_next32(&b);
-	uint32_t first = bytes_next32(&b);
-	const unsigned char *p = bytes_take(&b, dir_len);
-	uint8_t param = 0;
 	int k;
 
 	if (r->pos.at != AT_SHARD)
 		return reader_corrupt(r, e, "outside a shard");
-	/* an entry is at least two bytes: n is bounded by what is here; the
-	 * first group stands before them, so its gap is 0 */
-	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
-		return reader_corrupt(r, e, "directory");
-	if (first < r->pos.next_group)
-		return reader_corrupt(r, e, "groups do not rise");
-	r->pos.next_group = first;
-	if ((k = alloc_grow(&r->rec, &r->rec_cap, n, sizeof(*r->rec), e)) < 0)
+	if ((k = data_decode(&r->data, &r->pos.data, &r->c, reader_schema(r),
+	    e)) < 0)
 		return k;
-	dir = (struct bytes)BYTES(p, dir_len);
-	for (r->nrec = 0; r->nrec < n; r->nrec++)
-		if ((k = reader_entry(r, &dir, &r->rec[r->nrec], &param,
-		    e)) < 0)
-			return k;
-	if (dir.at != dir_len || !bytes_zero(&b, frame_padding(12 + dir_len)))
-		return reader_corrupt(r, e, "directory");
-	if ((k = reader_bodies(r, &b, e)) < 0)
-		return k;
-	r->pos.n_data++;
-	r->pos.n_records += n;
 	reader_digest_add(r->digest, FRAME_DATA, r->c.frame.wire_len,
 	    r->c.frame.wire_hash);
 	return READER_DATA;
@@ -369,6 +269,7 @@ reader_on_data(struct reader *r, struct err *e)
 static int
 reader_on_send(struct reader *r, struct err *e)
 {
+	const struct data_pos *d = &r->pos.data;
 	unsigned char digest[16];
 	int k;
 
@@ -382,11 +283,10 @@ reader_on_send(struct reader *r, struct err *e)
 	pack_sum_get(r->digest, digest);
 	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");
-	if (r->end.n_data != r->pos.n_data ||
-	    r->end.n_records != r->pos.n_records || r->end.raw != r->pos.raw ||
-	    r->end.wire != r->pos.wire)
+	if (r->end.n_data != d->frames || r->end.n_records != d->records ||
+	    r->end.raw != d->raw || r->end.wire != d->wire)
 		return reader_corrupt(r, e, "counts of the shard");
-	if (r->tally->records == r->pos.n_records &&
+	if (r->tally->records == d->records &&
 	    r->tally->nonzero != r->end.sums.nonzero)
 		return reader_corrupt(r, e, "count of values that are not 0");
 	r->pos.at = AT_BODY;
@@ -397,19 +297,13 @@ static int
 reader_on_prov(struct reader *r, struct err *e)
 {
 	const char *s = (const char *)r->c.frame.raw;
-	size_t i, n = r->c.frame.raw_len, line = 0;
+	size_t n = r->c.frame.raw_len;
 
 	if (r->pos.at != AT_HEAD || r->prov.n > 1 || r->table.n != 0)
 		return reader_corrupt(r, e, "misplaced");
 	if (n > TEXT_MAX_KV)
 		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
-	for (i = 0; i < n; i++)
-		if (s[i] == '\n') {
-			if (!text_clean(s + line, i - line))
-				return reader_corrupt(r, e, "text");
-			line = i + 1;
-		}
-	if (line != n)
+	if (!text_lines(s, n))
 		return reader_corrupt(r, e, "text");
 	r->prov.n--;
 	if (buf_put(&r->prov, s, n, e) < 0 || buf_put(&r->prov, "", 1, e) < 0)
@@ -584,8 +478,8 @@ reader_shard(const struct reader *r)
 const struct record *
 reader_records(const struct reader *r, size_t *n)
 {
-	*n = r->nrec;
-	return r->rec;
+	*n = r->data.n;
+	return r->data.rec;
 }
 
 const struct chain_frame *

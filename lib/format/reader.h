@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "format/chain.h"
+#include "format/data.h"
 #include "format/frame.h"
 #include "format/schema.h"
 #include "format/shard.h"
@@ -35,13 +36,6 @@ enum reader_event {
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
 	const struct schema *schema;	/* for streams without one, or NULL */
-};
-
-struct record {
-	uint32_t group;
-	uint8_t codec, param;	/* codec: one of this version's */
-	const unsigned char *body;
-	size_t len;
 };
 
 /* reader_open(out, io, o, e): takes io (freed by reader_free), also when it

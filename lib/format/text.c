@@ -43,6 +43,20 @@ text_clean(const char *s, size_t n)
 	return 1;
 }
 
+int
+text_lines(const char *s, size_t n)
+{
+	size_t i, line = 0;
+
+	for (i = 0; i < n; i++)
+		if (s[i] == '\n') {
+			if (!text_clean(s + line, i - line))
+				return 0;
+			line = i + 1;
+		}
+	return line == n;
+}
+
 static int
 text_is_key(const char *s, size_t n)
 {

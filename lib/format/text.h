@@ -14,6 +14,8 @@ struct err;
 /* text_clean(s, n): 1 when s is UTF-8 (no overlong forms, no surrogates)
  * without control characters. */
 int text_clean(const char *s, size_t n);
+/* text_lines(s, n): s is lines of such text, each with its end. */
+int text_lines(const char *s, size_t n);
 
 /* Key/value pairs, kept sorted by key.  Keys are [a-z0-9._-]{1,64}. */
 enum { TEXT_MAX_KV = 64 * 1024, TEXT_MAX_KEY = 64 };

@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 struct err;
+struct kern_ecq;
+struct kern_ecq_get;
 
 struct kern_stat {
 	double sum;		/* f64 lanes */
@@ -101,6 +103,33 @@ struct kern {
 	 * ... n / 2: (a, b) = (a + b, a - b) of the values a at j and b at
 	 * j + h, for all j with bit h clear; f32 */
 	void (*fwht)(float *x, size_t n);
+
+	/* The passes of ECQ (kern_ecq.h); m is started and, but for the
+	 * first, has its tables. */
+	/* the code of each q[n]; the greatest symbol */
+	unsigned (*ecq_sort)(struct kern_ecq *m, const int16_t *q, size_t n,
+	    uint16_t *code);
+	/* the first slot of each, and how many slots there are above it << 16 */
+	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
+	    uint32_t *span);
+	/* from the last to the first into the states, value i into i % states;
+	 * words go before w, whence they begin is returned */
+	unsigned char *(*ecq_put)(uint32_t *state, unsigned states,
+	    const uint32_t *span, size_t n, unsigned char *w);
+	/* the way back, all of it; -1 when words are missing */
+	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
+	    uint16_t *code, size_t n);
+	/* of each chunk the signs of symbols that are not 0 (q NULL: 0), how
+	 * many << 16, and 1 << 24 where a code is not all of a value */
+	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
+	    uint32_t *mark);
+	/* of[symbol] with the mark's signs */
+	void (*ecq_values)(float *x, const uint16_t *code,
+	    const uint32_t *mark, size_t n, const float of[16]);
+	/* adds 2^16 (|x| * inv - |q|), without its fraction, to sum[0, 1, 2]
+	 * for |q| = 1, 2, 3 and more but KERN_QMAX, and 1 to the count */
+	void (*ecq_centers)(const int16_t *q, const float *x, size_t n,
+	    float inv, int64_t sum[3], uint32_t count[3]);
 };
 
 #define KERN_QMAX 32767

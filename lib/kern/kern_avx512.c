@@ -1,5 +1,6 @@
 #include "kern/fwht.h"
 #include "kern/kern.h"
+#include "kern/kern_ecq.h"
 #include "kern/ref.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && \
@@ -417,6 +418,13 @@ const struct kern kern_avx512 = {
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
+	.ecq_sort = kern_avx512_ecq_sort,
+	.ecq_spans = kern_avx512_ecq_spans,
+	.ecq_put = kern_avx512_ecq_put,
+	.ecq_get = kern_avx512_ecq_get,
+	.ecq_marks = kern_avx512_ecq_marks,
+	.ecq_values = kern_avx512_ecq_values,
+	.ecq_centers = kern_avx512_ecq_centers,
 };
 
 #else

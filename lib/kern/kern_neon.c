@@ -1,4 +1,5 @@
 #include "kern/kern.h"
+#include "kern/kern_ecq.h"
 #include "kern/ref.h"
 
 #if defined(__aarch64__) && defined(__ARM_NEON) && \
@@ -482,6 +483,13 @@ const struct kern kern_neon = {
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = fwht,
+	.ecq_sort = kern_ecq_sort,
+	.ecq_spans = kern_ecq_spans,
+	.ecq_put = kern_ecq_put,
+	.ecq_get = kern_ecq_get,
+	.ecq_marks = kern_ecq_marks,
+	.ecq_values = kern_ecq_values,
+	.ecq_centers = kern_ecq_centers,
 };
 
 #else

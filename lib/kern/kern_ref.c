@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "kern/kern.h"
+#include "kern/kern_ecq.h"
 #include "kern/ref.h"
 
 /* otherwise this machine's bits are not the others' (Makefile, FLOAT) */
@@ -483,4 +484,11 @@ const struct kern kern_ref = {
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = kern_ref_fwht,
+	.ecq_sort = kern_ecq_sort,
+	.ecq_spans = kern_ecq_spans,
+	.ecq_put = kern_ecq_put,
+	.ecq_get = kern_ecq_get,
+	.ecq_marks = kern_ecq_marks,
+	.ecq_values = kern_ecq_values,
+	.ecq_centers = kern_ecq_centers,
 };

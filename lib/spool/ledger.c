@@ -89,9 +89,7 @@ ledger_open(struct reader **r, const char *path, struct err *e)
 	int k;
 
 	*r = NULL;
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		return 0;
-	if ((k = io_open(&io, path, e)) < 0 ||
+	if ((k = io_open_kept(&io, path, e)) <= 0 ||
 	    (k = reader_open(r, io, &o, e)) < 0)
 		return k;
 	return 1;
@@ -265,9 +263,7 @@ ledger_text(const char *path, char *s, size_t n, struct err *e)
 	int k;
 
 	s[0] = '\0';
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		return 0;
-	if ((k = io_open(&io, path, e)) < 0)
+	if ((k = io_open_kept(&io, path, e)) <= 0)
 		return k;
 	k = io_read(io, s, n - 1, &n, e);
 	io_free(io);

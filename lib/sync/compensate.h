@@ -58,7 +58,7 @@ void compensate_settle(const struct compensate *c, float *a, float *u,
 
 /* compensate_receive(c, h, sent, x, n): the receiver of ef21 and cache: x
  * f32[n], decoded, or zeros where the group was not sent, becomes r; h f32[n]
- * is the history, NULL: zeros. */
+ * is the history. */
 void compensate_receive(const struct compensate *c, const float *h, int sent,
     float *x, size_t n);
 

@@ -466,3 +466,26 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	wait $pid
 	[ "$(grep -c 'aggregate of step 5' said)" -eq 1 ]
 }
+
+@test "--mean is what it does unless asked for a sum" {
+	for i in 1 2; do
+		mkshards -d "edge$i" -x "$i" >"e$i"
+	done
+	exits 0 ace-aggregate --no-provenance e1 e2
+	mv out want
+	exits 0 ace-aggregate --no-provenance --mean e1 e2
+	same out want
+	exits 0 ace-aggregate --no-provenance --sum e1 e2
+	if cmp -s out want; then false; fi
+}
+
+@test "of a spool with several runs the one that is named" {
+	for r in a b; do
+		mkshards -r $r -x 1 | ace-recv --spool spool --run $r >receipt
+	done
+	exits 2 ace-aggregate --spool spool --steps 1
+	says "several runs in 'spool': --run NAME"
+	exits 0 ace-aggregate --spool spool --steps 1 --run b
+	[ -e spool/b/0/manifest ]
+	[ ! -e spool/a/0/manifest ]
+}

@@ -318,7 +318,7 @@ records() {
 			ef) ace-expand -S $kind in ;;
 			*) cat in ;;
 			esac | ace-score | ace-select -b 9000 |
-			    ace-compress -S $kind --feedback $kind >out
+			    ace-compress -S $kind --error-feedback $kind >out
 			n=$(frames out | awk '$2 == "SHRD" { a = $1 }
 			    $2 == "TAIL" { print $1 - a }')
 			[ "$n" -le 9000 ] && [ "$n" -ge 8880 ] ||

@@ -9,7 +9,7 @@ table() {
 	filter ace-score
 	filter ace-select -p 0.5
 	filter ace-compress -c q8
-	filter ace-step -b 4k
+	filter ace-step -c q8
 	filter ace-aggregate
 	filter ace-policy
 	sink   ace-export -f raw

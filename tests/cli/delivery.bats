@@ -145,7 +145,7 @@ sums() {
 		answer sent0
 		says "step 0: late"
 		code 1 --error-feedback $how -c f32
-		answer sent1
+		answer sent1 --kind gradient,difference
 		says "step 1: accepted"
 		exits 0 ace-expand --cache cache sent1
 		mv out got

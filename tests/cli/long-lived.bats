@@ -96,7 +96,6 @@ breaks() {
 		    ace-ack -S st1 --sync none >rest 2>err2 || true
 		[ -s err ] || break
 		says 'truncated: '
-		grep -q 'truncated: ' err2
 		cuts=$((cuts + 1))
 	done
 	[ "$cuts" -ge 5 ]
@@ -223,9 +222,9 @@ closes() {
 		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
 	done
 	closes 124 1 --quorum 2 --deadline 1h
-	touch -d '50 minutes ago' spool/test/0/edge2.0.aceg
+	touch -d '50 minutes ago' spool/test/0/edge2.aceg
 	closes 124 1 --quorum 2 --deadline 1h
-	touch -d '61 minutes ago' spool/test/0/edge2.0.aceg
+	touch -d '61 minutes ago' spool/test/0/edge2.aceg
 	closes 5 "$HANG" --quorum 3 --deadline 1h
 	says "quorum not reached: 2 of 3 shards of step 0 after 3600 s"
 	closes 0 "$HANG" --quorum 2 --deadline 1h

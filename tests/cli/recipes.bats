@@ -108,7 +108,7 @@ killed_half() {
 
 	# another device's shard, through this key
 	gradient edge2 >in
-	KEY=edge1 exits 3 on ssh-step.sh cloud state/wrong <in
+	KEY=edge1 exits 4 on ssh-step.sh cloud state/wrong <in
 	says "mismatch: a shard of device 'edge2' where 'edge1' sends"
 	# a shell, another command, a file: they get ace-recv, which gets none
 	for cmd in '' 'cat /etc/passwd' 'ace-recv --spool elsewhere'; do
@@ -186,7 +186,7 @@ killed_half() {
 	head -c 32 /dev/urandom >other.key
 	gradient edge3 >in
 	cp -r spool before
-	exits 3 on spiped-edge.sh 127.0.0.1 other.key state/edge3 <in
+	exits 4 on spiped-edge.sh 127.0.0.1 other.key state/edge3 <in
 	diff -r before spool
 }
 
@@ -240,14 +240,14 @@ killed_half() {
 	cp -r spool before
 	# edge1's certificate, another one's shard
 	gradient edge2 >in
-	exits 3 edge edge1 state/wrong <in
-	says '^ace-ack: truncated'
+	exits 4 edge edge1 state/wrong <in
+	says '^ace-ack: no answer'
 	# a certificate of somebody else's, and none, which socat calls success:
 	# no receipt
 	mkdir others
 	(cd others && on tls-keys.sh edge1) 2>log
 	cp others/edge1.* keys/
-	exits 3 edge edge1 state/other <in
+	exits 4 edge edge1 state/other <in
 	on socat -t 5 - OPENSSL:127.0.0.1:8443,cafile=keys/ca.pem,verify=1 \
 	    <in >out 2>err || :
 	[ ! -s out ]
@@ -286,7 +286,7 @@ killed_half() {
 	# the edge's own key, but to measure
 	script ssh <<-END
 		case \$* in
-		*"cloud cat "* | *"cloud ace-recv "*) key=ssh/user ;;
+		*"cloud echo up"* | *"cloud ace-recv "*) key=ssh/user ;;
 		*cloud*) key=key ;;
 		*) key=ssh/user ;;
 		esac

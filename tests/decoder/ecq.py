@@ -1,171 +1,206 @@
-"""Codec 9, ecq, whose levels and contexts are a page of their own."""
+"""Codec 9, ecq, whose levels and tables are a page of their own."""
 from bits import Bytes, f32, need, of_bits
-from rangecode import Learnt, RangeCode, log2
+
+FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
+         6410, 8331, 10779, 13833, 17540, 21889, 26780, 32023, 37355, 42492,
+         47185, 51267]
 
 
 class Tail:
-    """Bits from the end of a body towards its start."""
+    """Bits from the end of a body towards its start, behind those that the
+    states give."""
 
     def __init__(self, data):
         self.data, self.at, self.byte, self.left = data, len(data), 0, 0
+        self.given = []
 
     def bits(self, n):
         value = 0
         for i in range(n):
-            if self.left == 0:
-                self.at -= 1
-                need(self.at >= 0, 'too short')
-                self.byte, self.left = self.data[self.at], 8
-            value |= (self.byte & 1) << i
-            self.byte >>= 1
-            self.left -= 1
+            value |= self.bit() << i
         return value
 
+    def bit(self):
+        if self.given:
+            return self.given.pop()
+        if self.left == 0:
+            self.at -= 1
+            need(self.at >= 0, 'too short')
+            self.byte, self.left = self.data[self.at], 8
+        bit = self.byte & 1
+        self.byte >>= 1
+        self.left -= 1
+        return bit
 
-def half_octaves(v):
-    return 0 if v < 2 else 2 * log2(v) + (v >> log2(v) - 1 & 1)
+
+def context(level):
+    return level if level < 24 else 22 + level % 2
 
 
-def start(level, trust):
-    """Where the p of a level begin: seg, block, value, more."""
-    def known(p):
-        return Learnt(max(64, min(65472, p)), trust)
+def shift(level):
+    return 0 if level < 24 else (level - 22) // 2
 
-    def times(a, b):
-        return a * b >> 16
 
-    def y(v):
-        return 65536 - v
+def eighths(v):
+    v = int(f32(v))
+    e = v.bit_length() - 1
+    return 8 * e + ((v << 3) >> e) - 8
 
-    if level == 0:
-        z = 65536 / (1 + 2 ** -11)
+
+def cut(t):
+    return max(0, min(42, t // 4))
+
+
+def moved(mean, u, near):
+    if near:
+        return mean + u // 2 + u // 8 - mean // 2 - mean // 8
+    return mean + u // 8 - mean // 8
+
+
+class Tables:
+    def __init__(self, top):
+        self.top, self.chunks = top, 0
+        self.n = []
+        for t in FIRST:
+            more = (t * t >> 16) + 2048
+            marks = [t]
+            for _ in range(top - 1):
+                marks.append(marks[-1] * more >> 16)
+            marks = [m >> 8 for m in marks] + [0]
+            self.n.append([256 - marks[0]] + [
+                marks[s] - marks[s + 1] for s in range(top)])
+        self.make()
+
+    def make(self):
+        self.first = []
+        for n in self.n:
+            if sum(n) >= 1 << 18:
+                n[:] = [v - v // 2 for v in n]
+            rate = 32752 * 65536 // sum(n)
+            self.first.append([0] + [
+                32768 - (sum(n[s:]) * rate >> 16) - (self.top - s + 1)
+                for s in range(1, self.top + 1)] + [32768])
+
+    def learn(self, pairs):
+        for c, s in pairs:
+            self.n[c][s] += 10
+        self.chunks += 1
+        k = self.chunks
+        if k < 32 or k < 128 and k % 8 == 0 or k < 1024 and k % 32 == 0 \
+                or k % 128 == 0:
+            self.make()
+
+
+class Levels:
+    def __init__(self, mode, level, n, group):
+        self.mode, self.level, self.cols = mode, level, group.cols
+        self.column = group.offset
+        self.stride = -(-16 // group.cols) * group.cols
+        need(mode < 2 or group.cols > 1 and self.stride <= n // 2, 'mode')
+        self.m = (2 + level % 2) * 2 ** (level // 2) // 2
+        self.near = self.far = self.near2 = self.far2 = 64 * self.m
+        self.above, self.at = [], 0
+
+    def chunk(self, k):
+        """The levels of the next k values."""
+        if self.mode == 0:
+            return [self.level] * k
+        first = self.cols >= 64 and self.at > 0 and \
+            (self.column + self.at) % self.cols < 16
+        left = eighths((self.far if first else self.near) + self.far + 32)
+        if self.mode == 1 or self.at < self.stride:
+            return [cut(left - 56)] * k
+        gain = 0 if first else left - eighths(self.near2 + self.far2 + 32)
+        old = self.above[self.at - self.stride:][:k]
+        return [cut(eighths(a + self.m // 2 + 2) - 16 + gain) for a in old]
+
+    def done(self, r):
+        row = self.at // self.stride
+        u = expected = 4096 * sum(r)
+        if self.mode == 2:
+            old = [0] * len(r)
+            if row > 0:
+                old = self.above[self.at - self.stride:][:len(r)]
+                expected = sum(old)
+            pace = max(8, 256 // (row + 1))
+            self.above += [a + ((4096 * v - a) * pace >> 8)
+                           for a, v in zip(old, r)]
+        self.near, self.far = moved(self.near, u, 1), moved(self.far, u, 0)
+        self.near2 = moved(self.near2, expected, 1)
+        self.far2 = moved(self.far2, expected, 0)
+        self.at += len(r)
+
+
+class Code:
+    """The words, the states, and the bits."""
+
+    def __init__(self, data, states):
+        self.data, self.at, self.tail = data, 0, Tail(data)
+        self.x = []
+        for _ in range(states):
+            e = self.tail.bits(4)
+            self.x.append((1 << 16 + e) + self.tail.bits(16 + e))
+
+    def symbol(self, i, first):
+        i %= len(self.x)
+        x = self.x[i]
+        slot = x % 32768
+        s = max(s for s in range(len(first) - 1) if first[s] <= slot)
+        x = (first[s + 1] - first[s]) * (x >> 15) + slot - first[s]
+        if x < 65536:
+            need(self.at + 2 <= len(self.data), 'too short')
+            x = x << 16 | int.from_bytes(
+                self.data[self.at:self.at + 2], 'little')
+            self.at += 2
+        self.x[i] = x
+        return s
+
+    def turn(self):
+        """What the states end with comes before the other bits."""
+        given = []
+        for x in self.x:
+            need(x < 1 << 17, 'end of a state')
+            given += [x >> i & 1 for i in range(16)]
+        self.tail.given = given[::-1]
+
+    def end(self):
+        need(not any(self.tail.given), 'bits not used')
+        need(self.at == self.tail.at and self.tail.byte == 0,
+             'end of the code')
+
+
+def symbols(code, levels, tables, n):
+    """Chunks of (level, symbol)."""
+    chunks = []
+    for at in range(0, n, 16):
+        k = min(16, n - at)
+        level = levels.chunk(k)
+        got = [code.symbol(i, tables.first[context(l)])
+               for i, l in enumerate(level)]
+        levels.done([min(s << shift(l), 2047) for l, s in zip(level, got)])
+        if k == 16:
+            tables.learn([(context(l), s) for l, s in zip(level, got)])
+        chunks.append(list(zip(level, got)))
+    return chunks
+
+
+def rest(bits, level, s, g, negative):
+    """|q|, its sign, and x where it is given."""
+    if s == 15:
+        k = 0
+        while k < 15 and bits.bit():
+            k += 1
+        e = (1 << k) + bits.bits(k) - 1
+        s = 15 + (e << g) + bits.bits(g)
+        given = 1
     else:
-        z = 65536 / (1 + 2 ** (level / 2 - 39 / 4))
-    z = min(65535, int(z + 0.5))
-    z2 = times(z, z)
-    z4 = times(z2, z2)
-    z8 = times(z4, z4)
-    z16 = times(z8, z8)
-    seg = known(y(z16))
-    block = [known((y(z4) << 16) // y(v))
-             for v in (z16, times(z8, z4), z8)] + [known(y(z4))]
-    value = [known((y(z) << 16) // y(v))
-             for v in (z4, times(z2, z), z2)] + [known(y(z))]
-    more, p = [], y(z)
-    for _ in range(15):
-        more.append(known(p))
-        p = times(p, p)
-    return seg, block, value, more
-
-
-class Model:
-    def __init__(self, n, cols, offset, level, plain):
-        self.plain, self.fixed = plain, level
-        self.rows_matter = not plain and 16 <= cols <= n // 2
-        self.cols = cols if self.rows_matter else n
-        self.at = offset % cols if self.rows_matter else 0
-        self.row, self.sum, self.number = 0, 0, 0
-        self.near = self.far = 64 * ((2 + level % 2) * 2 ** (level // 2) // 2)
-        self.col = [0] * self.cols
-        self.p = [start(l, 60 if plain else 8) for l in range(36)]
-        self.mantissa = [[Learnt() for _ in range(8)] for _ in range(16)]
-
-    def level(self, first, width):
-        """Of the value, block or segment at column first."""
-        if self.plain:
-            return self.fixed
-        left = half_octaves(self.near + self.far >> 7)
-        if not self.rows_matter or self.row == 0:
-            return left
-        own = self.old[first:min(first + width, self.cols)]
-        return (left + half_octaves(8 * sum(own) // len(own)) + 1) // 2
-
-    def segment(self):
-        """The length of the next one; a row may begin."""
-        if self.at == self.cols:
-            self.at = 0
-            self.row += 1
-            self.near = self.far = (self.sum << 16) // self.number
-        if self.at == 0 or self.number == 0:
-            self.old = self.col[:]
-        return min(16 - self.at % 16, self.cols - self.at)
-
-    def block(self, counts):
-        mean = (sum(counts) << 16) // len(counts)
-        self.near += mean // 4 - self.near // 4
-        self.far += mean // 32 - self.far // 32
-
-    def done(self, counts):
-        shift = min(self.row, 3)
-        for i, q in enumerate(counts, self.at):
-            self.col[i] += 128 * q - self.col[i] >> shift
-        self.at += len(counts)
-        self.sum += sum(counts)
-        self.number += len(counts)
-
-
-class Reader:
-    def __init__(self, data, model):
-        self.code, self.tail, self.m = RangeCode(data), Tail(data), model
-
-    def value(self, level):
-        """What |q| counts as, and q with its sign: None for x as it is."""
-        m, c = self.m, 1
-        more = m.p[level // 2 * 2][3]
-        while c < 15 and self.code.bit(more[c - 1]):
-            c += 1
-        known = min(c - 1, 3)
-        out = c - 1 - known
-        a = (1 << known | self.code.tree(m.mantissa[c], known)) << out
-        negative = self.tail.bits(1)
-        q = a | self.tail.bits(out)
-        x = of_bits(self.tail.bits(31)) if q == 32767 else None
-        return min(a, 255), q, negative, x
-
-    def block(self, k):
-        """k values at m.at + self.i, one of which is not 0."""
-        zeros, found, counts, got = 0, 0, [], []
-        for i in range(k):
-            level = self.m.level(self.m.at + self.i + i, 1)
-            there = 1
-            if found or i < k - 1:
-                there = self.code.bit(
-                    self.m.p[level][2][3 if found else min(zeros, 2)])
-            if there:
-                found = 1
-                count, *q = self.value(level)
-                counts.append(count)
-                got.append(q)
-            else:
-                zeros += 1
-                counts.append(0)
-                got.append(None)
-        return counts, got
-
-    def segment(self, k):
-        m = self.m
-        some = self.code.bit(m.p[m.level(m.at // 16 * 16, 16)][0])
-        zeros, found, counts, got = 0, 0, [], []
-        self.i = 0
-        while self.i < k:
-            b = min(4, k - self.i)
-            there = some
-            if some and (found or self.i + b < k):
-                first = (m.at + self.i) // 4 * 4
-                there = self.code.bit(m.p[m.level(first, 4)][1][
-                    3 if found else min(zeros, 2)])
-            if there:
-                found = 1
-                count, values = self.block(b)
-            else:
-                zeros += 1
-                count, values = [0] * b, [None] * b
-            m.block(count)
-            counts += count
-            got += values
-            self.i += b
-        m.done(counts)
-        return got
+        given = s > 0
+    q = (s << shift(level)) + bits.bits(shift(level))
+    need(q <= 32767, 'too large')
+    if not given and q:
+        negative = bits.bit()
+    x = of_bits(bits.bits(31)) if q == 32767 else None
+    return q, negative, x
 
 
 def ecq(body, n, group):
@@ -182,20 +217,24 @@ def ecq(body, n, group):
     d = [b.number('b') / 256]
     both = b.u8()
     d += [((both & 15 ^ 8) - 8) / 32, ((both >> 4 ^ 8) - 8) / 32]
-    level = b.u8()
-    plain, level = level >> 7, level & 127
-    need(level < 36, 'level')
-    model = Model(n, group.cols, group.offset, level, plain)
-    data = b.rest()
-    r, out = Reader(data, model), []
-    while len(out) < n:
-        for q in r.segment(min(model.segment(), n - len(out))):
-            if q is None:
-                out.append(0.0)
-                continue
-            a, negative, x = q
-            if x is None:
-                x = f32(f32(a + d[min(a, 3) - 1]) * step)
-            out.append(-x if negative else x)
-    need(r.code.end() == r.tail.at and r.tail.byte == 0, 'end of the code')
+    level, top = b.u8(), b.u8()
+    mode, level, states, top = level >> 6, level & 63, top >> 4, top & 15
+    need(level < 43 and mode < 3 and states < 5 and top > 0, 'header')
+    g = b.u8() if top == 15 else 0
+    need(g < 15, 'header')
+    levels = Levels(mode, level, n, group)
+    code = Code(b.rest(), 1 << states)
+    chunks = symbols(code, levels, Tables(top), n)
+    code.turn()
+    bits, out = code.tail, []
+    for chunk in chunks:
+        signs = [bits.bit() if s else 0 for _, s in chunk]
+        for (l, s), negative in zip(chunk, signs):
+            q, x = s, None
+            if shift(l) or s == 15:
+                q, negative, x = rest(bits, l, s, g, negative)
+            if x is None and q:
+                x = f32(f32(q + d[min(q, 3) - 1]) * step)
+            out.append(-x if negative else x if q else 0.0)
+    code.end()
     return out

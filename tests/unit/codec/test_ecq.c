@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "codec/codec.h"
+#include "kern/kern.h"
+#include "kern/kern_ecq.h"
 
 enum { N = 65536, COLS = 512 };
 
@@ -181,7 +183,7 @@ test_small(void)
 	for (i = 0; i < N; i++)
 		x[i] = i / 4096 % 4 == 3 ? 1.0f : 0.0f;
 	good = run(0.5, COLS, &r) == 0 && r.nmse == 0;
-	ok(good && out.n < N / 4 / 8 + 400,
+	ok(good && out.n < N / 4 / 8 + 450,
 	    "stripes that are there or not, but for the sign: %zu bytes",
 	    out.n);
 }
@@ -226,31 +228,168 @@ test_cut(void)
 static void
 test_lies(void)
 {
-	/* step 1, deltas 0, level 20; nothing follows: a code of zeros */
-	unsigned char b[64] = { 0x00, 0x80, 0x3f, 0, 0, 20 };
+	/* step 1, deltas 0, the mode from the left, level 20, symbols to 3,
+	 * one state; nothing follows: a code of zeros */
+	unsigned char b[64] = { 0x00, 0x80, 0x3f, 0, 0, 64 + 20, 3 };
 
 	ok(decode(b, 0, 100) == 0, "empty");
 	ok(decode(b, 1, 100) < 0 && decode(b, 2, 100) < 0 &&
-	    decode(b, 5, 100) < 0, "cut in the header");
-	ok(decode(b, 6, 100) < 0, "no code");
-	b[5] = 36;
+	    decode(b, 6, 100) < 0, "cut in the header");
+	ok(decode(b, 7, 100) < 0, "no code");
+	b[5] = 43;
 	ok(decode(b, 64, 100) < 0, "no such level");
-	b[5] = 20;
+	b[5] = 192 + 20;
+	ok(decode(b, 64, 100) < 0, "no such mode");
+	b[5] = 128 + 20;
+	ok(decode(b, 64, 100) < 0, "rows of %d, and 100 values", COLS);
+	b[5] = 64 + 20;
+	b[6] = 0;
+	ok(decode(b, 64, 100) < 0, "no symbols");
+	b[6] = 5 << 4 | 3;
+	ok(decode(b, 64, 100) < 0, "32 states");
+	b[6] = 15;
+	b[7] = 15;
+	ok(decode(b, 64, 100) < 0, "escapes without end");
+	b[6] = 3;
+	b[7] = 0;
 	b[2] = 0x00;
 	b[1] = 0x01;
-	ok(decode(b, 7, 100) < 0, "a step too small");
+	ok(decode(b, 8, 100) < 0, "a step too small");
 	b[2] = 0x7f;
-	ok(decode(b, 7, 100) < 0, "a step that is infinite");
+	ok(decode(b, 8, 100) < 0, "a step that is infinite");
 	b[2] = 0xbf;
 	b[1] = 0x80;
-	ok(decode(b, 7, 100) < 0, "a step below 0");
+	ok(decode(b, 8, 100) < 0, "a step below 0");
 	memset(b, 0, 3);
 	ok(decode(b, 63, 100) < 0, "stored, too short");
+	b[1] = 0x80;
 	b[2] = 0x3f;
-	memset(b + 6, 0xff, 58);
-	ok(decode(b, 64, 100) < 0, "noise that runs past 100 values");
-	b[5] = 128;
+	memset(b + 7, 0xff, 57);
+	ok(decode(b, 64, 100) < 0, "noise");
+	b[5] = 20;
 	ok(decode(b, 64, 100) < 0, "and plain");
+	b[6] = 4 << 4 | 3;
+	ok(decode(b, 64, 100) < 0, "and 16 states");
+}
+
+/* The probabilities that tables begin with, by the page's rule. */
+static void
+test_table(void)
+{
+	double u, v;
+	int c, bad = 0;
+
+	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+		u = exp2(c / 2.0 - 39 / 4.0);
+		v = u + sqrt(u) / 8;
+		bad += kern_ecq_some[c] != (uint16_t)lrint(65536 * v / (1 + v));
+	}
+	ok(bad == 0, "where the tables begin");
+}
+
+/* Every kernel table makes the same body, and of it the same values. */
+static void
+same(const char *what, double step, uint32_t cols, size_t n, uint64_t offset)
+{
+	struct codec_plan p = { CODEC_ECQ, 0, (float)step };
+	struct codec_ctx ctx = { 1, 2, 3, cols, offset };
+	const struct kern *const *l = kern_list();
+	static struct buf ref;
+	static float z[N];
+	struct err e = ERR_INIT;
+	int i, j, good = 1;
+	uint8_t param;
+
+	for (i = 0; l[i] != NULL; i++) {
+		(void)setenv("ACE_KERNEL", l[i]->name, 1);
+		out.n = 0;
+		good &= codec_encode(&p, &ctx, x, n, &out, &param, &e) == 0;
+		if (i == 0) {
+			ref.n = 0;
+			good &= buf_put(&ref, out.p, out.n, &e) == 0;
+		}
+		good &= out.n == ref.n && memcmp(out.p, ref.p, out.n) == 0;
+		for (j = 0; l[j] != NULL; j++) {
+			(void)setenv("ACE_KERNEL", l[j]->name, 1);
+			good &= codec_decode(p.codec, param, &ctx, out.p,
+			    out.n, y, n, &e) == 0;
+			if (i + j == 0)
+				memcpy(z, y, n * sizeof(*y));
+			good &= memcmp(y, z, n * sizeof(*y)) == 0;
+		}
+	}
+	(void)unsetenv("ACE_KERNEL");
+	ok(good, "%s, %zu values in rows of %u, step %g: %zu bytes, the same "
+	    "in %d tables", what, n, (unsigned)cols, step, ref.n, i);
+	if (cols == 1 && n == 16)
+		buf_release(&ref);
+}
+
+/* Bodies with a byte changed: refused by every kernel table, or the same. */
+static void
+test_changed(void)
+{
+	struct codec_plan p = { CODEC_ECQ, 0, 1 };
+	struct codec_ctx ctx = { 1, 2, 3, 96, 0 };
+	const struct kern *const *l = kern_list();
+	static float z[N];
+	struct err e = ERR_INIT;
+	int i, t, r, first = 0, good = 1, refused = 0;
+	unsigned char *body;
+	size_t len, n = 9999;
+	uint8_t param;
+
+	for (i = 0; i < 400; i++) {
+		p.arg = i % 4 == 3 ? 0.01f : (float)(1 << i % 4);
+		out.n = 0;
+		good &= codec_encode(&p, &ctx, x, n, &out, &param, &e) == 0;
+		len = out.n;
+		body = malloc(len);	/* to its last byte: who reads on */
+		if (body == NULL)
+			break;
+		memcpy(body, out.p, len);
+		body[i % 2 ? (size_t)i % 16 : (size_t)i * 7919 % len] ^=
+		    (unsigned char)(1 << i % 8);
+		for (t = 0; l[t] != NULL; t++) {
+			(void)setenv("ACE_KERNEL", l[t]->name, 1);
+			r = codec_decode(p.codec, 0, &ctx, body, len, y, n,
+			    &e);
+			if (t == 0) {
+				first = r;
+				refused += r < 0;
+				memcpy(z, y, n * sizeof(*y));
+			}
+			good &= r == first && (r < 0 ||
+			    memcmp(y, z, n * sizeof(*y)) == 0);
+		}
+		free(body);
+	}
+	(void)unsetenv("ACE_KERNEL");
+	ok(good && refused > 200, "a bit changed: alike in all tables, %d "
+	    "refused", refused);
+}
+
+static void
+test_tables(void)
+{
+	static const uint32_t cols[] = { 512, 96, 7, 1000, 1 };
+	static const size_t n[] = { N, 5000, 2049, 333, 16 };
+	static const double step[] = { 4, 1, 0.1, 0.001 };
+	size_t i, j;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(normal(7, (uint32_t)i) *
+		    exp(normal(8, (uint32_t)i / 96) +
+		    2 * normal(9, (uint32_t)i % 96)));
+	x[3] = 1e9f;
+	for (i = 0; i < 5; i++)
+		for (j = 0; j < 4; j++)
+			same("a matrix", step[j], cols[i], n[i], 11 * i);
+	for (i = 0; i < N; i++)
+		x[i] = (float)normal(1, (uint32_t)i);
+	for (i = 0; i < 5; i++)
+		for (j = 0; j < 4; j++)
+			same("normal", step[j], cols[i], n[i], 0);
 }
 
 int
@@ -261,6 +400,9 @@ main(void)
 	test_small();
 	test_cut();
 	test_lies();
+	test_table();
+	test_tables();
+	test_changed();
 	buf_release(&out);
 	return done_testing();
 }

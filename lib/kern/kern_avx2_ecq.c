@@ -1,0 +1,298 @@
+#include "kern/kern_ecq.h"
+
+#ifdef __AVX2__
+
+#include <immintrin.h>
+
+#define PASS(x) kern_avx2_ecq_ ## x
+#define PASS_OWN
+#include "kern/kern_ecq_loops.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 2")
+
+/* A chunk in two halves. */
+struct pair {
+	__m256i v[2];
+};
+
+INLINE struct pair
+load(const int32_t a[LANES])
+{
+	const __m256i *p = (const void *)a;
+	struct pair r = { { _mm256_loadu_si256(p), _mm256_loadu_si256(p + 1) } };
+
+	return r;
+}
+
+INLINE void
+store(void *a, struct pair r)
+{
+	__m256i *p = a;
+
+	_mm256_storeu_si256(p, r.v[0]);
+	_mm256_storeu_si256(p + 1, r.v[1]);
+}
+
+/* For each of eight lanes, how many bits of the mask are below its own. */
+INLINE __m256i
+below(unsigned mask)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t v = ((mask * ones & 0x8040201008040201) +
+	    0x7f7f7f7f7f7f7f7f) >> 7 & ones;
+
+	/* the top bit of lane 7 is there without the sum */
+	v |= (uint64_t)(mask >> 7) << 56;
+	v = v * ones - v;
+	return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&v));
+}
+
+struct found {
+	struct pair s, first, next;
+};
+
+INLINE int
+above(struct found *f, const struct pair *slot, __m256i ta, __m256i tb)
+{
+	const __m256i one = _mm256_set1_epi32(1);
+	__m256i t[2] = { ta, tb }, k[2];
+	int i;
+
+	UNROLL
+	for (i = 0; i < 2; i++) {
+		k[i] = _mm256_cmpgt_epi32(slot->v[i],
+		    _mm256_sub_epi32(t[i], one));
+		f->first.v[i] = _mm256_blendv_epi8(f->first.v[i], t[i], k[i]);
+		f->next.v[i] = _mm256_blendv_epi8(_mm256_min_epi32(
+		    f->next.v[i], t[i]), f->next.v[i], k[i]);
+		f->s.v[i] = _mm256_sub_epi32(f->s.v[i], k[i]);
+	}
+	k[0] = _mm256_or_si256(k[0], k[1]);
+	return !_mm256_testz_si256(k[0], k[0]);
+}
+
+INLINE __m256i
+look(const uint16_t *row, __m256i c)
+{
+	return _mm256_and_si256(_mm256_set1_epi32(0xffff),
+	    _mm256_i32gather_epi32((const void *)row, c, 2));
+}
+
+/* Tried at all times; a step that is not foreseen costs more. */
+enum { SURE = 4 };
+
+INLINE struct found
+find(const struct kern_ecq *m, const int32_t l[LANES], int same,
+    const struct pair *slot)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	const __m256i all = _mm256_set1_epi32(1 << KERN_ECQ_BITS);
+	struct found f = { { { zero, zero } }, { { zero, zero } },
+		{ { all, all } } };
+	unsigned one = kern_ecq_context((unsigned)l[0]), i;
+	int32_t c[LANES], j;
+	struct pair at;
+	__m256i t;
+
+	if (same) {
+		for (i = 1; i < SURE || i <= m->top; i++) {
+			t = _mm256_set1_epi32(m->first[i][one]);
+			if (!above(&f, slot, t, t) && i >= SURE)
+				break;
+		}
+		return f;
+	}
+	ALL
+		c[j] = (int32_t)kern_ecq_context((unsigned)l[j]);
+	at = load(c);
+	for (i = 1; i < SURE || i <= m->top; i++)
+		if (!above(&f, slot, look(m->first[i], at.v[0]),
+		    look(m->first[i], at.v[1])) && i >= SURE)
+			break;
+	return f;
+}
+
+/* A half's states after its symbols; words are there. */
+INLINE __m256i
+next(__m256i x, __m256i slot, __m256i first, __m256i end,
+    const unsigned char **p)
+{
+	__m256i k, w;
+	unsigned mask;
+
+	x = _mm256_mullo_epi32(_mm256_srli_epi32(x, KERN_ECQ_BITS),
+	    _mm256_sub_epi32(end, first));
+	x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, first));
+	k = _mm256_cmpeq_epi32(_mm256_srli_epi32(x, 16),
+	    _mm256_setzero_si256());
+	mask = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(k));
+	w = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)*p));
+	w = _mm256_permutevar8x32_epi32(w, below(mask));
+	*p += 2 * __builtin_popcount(mask);
+	return _mm256_blendv_epi8(x, _mm256_or_si256(
+	    _mm256_slli_epi32(x, 16), w), k);
+}
+
+int
+kern_avx2_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n)
+{
+	const __m256i low = _mm256_set1_epi32((1 << KERN_ECQ_BITS) - 1);
+	int32_t l[LANES], s[LANES];
+	struct pair x, slot;
+	struct found f;
+	const unsigned char *p = g->p;
+	size_t i;
+	int same, j;
+
+	if (g->states != LANES)
+		return kern_ecq_get_some(m, g, code, n);
+	x = load((const void *)g->x);
+	for (i = 0; i + LANES <= n && g->end - p >= 2 * LANES; i += LANES) {
+		same = loop_levels(m, l);
+		UNROLL
+		for (j = 0; j < 2; j++)
+			slot.v[j] = _mm256_and_si256(x.v[j], low);
+		f = find(m, l, same, &slot);
+		UNROLL
+		for (j = 0; j < 2; j++)
+			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j],
+			    f.next.v[j], &p);
+		store(s, f.s);
+		loop_codes(code + i, l, s);
+		loop_count(m, l, s, same);
+		loop_done(m, l, s, same);
+		kern_ecq_learn(m);
+	}
+	store(g->x, x);
+	g->p = p;
+	return kern_ecq_get_some(m, g, code + i, n - i);
+}
+
+void
+kern_avx2_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS])
+{
+	const __m256 low = _mm256_loadu_ps(of), high = _mm256_loadu_ps(of + 8);
+	__m256i s, neg, some;
+	unsigned mask, signs;
+	size_t i, j;
+	__m256 v;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		signs = *mark++ & 0xffff;
+		for (j = i; j < i + LANES; j += 8) {
+			s = _mm256_srli_epi32(_mm256_cvtepu16_epi32(
+			    _mm_loadu_si128((const void *)(code + j))), 6);
+			some = _mm256_cmpgt_epi32(s, _mm256_setzero_si256());
+			mask = (unsigned)_mm256_movemask_ps(
+			    _mm256_castsi256_ps(some));
+			neg = _mm256_srlv_epi32(
+			    _mm256_set1_epi32((int)signs), below(mask));
+			neg = _mm256_and_si256(_mm256_slli_epi32(neg, 31),
+			    some);
+			signs >>= __builtin_popcount(mask);
+			v = _mm256_blendv_ps(
+			    _mm256_permutevar8x32_ps(low, s),
+			    _mm256_permutevar8x32_ps(high, s),
+			    _mm256_castsi256_ps(_mm256_slli_epi32(s, 28)));
+			_mm256_storeu_ps(x + j, _mm256_xor_ps(v,
+			    _mm256_castsi256_ps(neg)));
+		}
+	}
+	kern_ecq_values_some(x + i, code + i, mark, n - i, of);
+}
+
+/* The sum of d where k, and how many they are. */
+INLINE void
+sum_where(__m256i k, __m256i d, __m256i *sum, uint32_t *count)
+{
+	*sum = _mm256_add_epi32(*sum, _mm256_and_si256(d, k));
+	*count += (uint32_t)__builtin_popcount((unsigned)
+	    _mm256_movemask_ps(_mm256_castsi256_ps(k)));
+}
+
+/* Eight values: what is added to the three sums and counts. */
+INLINE void
+centers(const int16_t *q, const float *x, __m256 inv, __m256i sum[3],
+    uint32_t count[3])
+{
+	const __m256 sign = _mm256_set1_ps(-0.0f);
+	__m256i a = _mm256_abs_epi32(_mm256_cvtepi16_epi32(
+	    _mm_loadu_si128((const void *)q)));
+	__m256i two = _mm256_set1_epi32(2), d, more;
+	__m256 v = _mm256_andnot_ps(sign, _mm256_loadu_ps(x));
+
+	v = _mm256_sub_ps(_mm256_mul_ps(v, inv), _mm256_cvtepi32_ps(a));
+	d = _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps(65536)));
+	more = _mm256_and_si256(_mm256_cmpgt_epi32(a, two),
+	    _mm256_cmpgt_epi32(_mm256_set1_epi32(KERN_QMAX), a));
+	sum_where(_mm256_cmpeq_epi32(a, _mm256_set1_epi32(1)), d, sum, count);
+	sum_where(_mm256_cmpeq_epi32(a, two), d, sum + 1, count + 1);
+	sum_where(more, d, sum + 2, count + 2);
+}
+
+void
+kern_avx2_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3])
+{
+	enum { BLOCK = 4096 };	/* so many do not overflow 32 bits */
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i total[3];
+	int32_t part[8];
+	size_t i = 0, end;
+	int j, k;
+
+	while (i + 8 <= n) {
+		end = n - i < BLOCK ? n : i + BLOCK;
+		total[0] = total[1] = total[2] = zero;
+		for (; i + 8 <= end; i += 8)
+			centers(q + i, x + i, _mm256_set1_ps(inv), total,
+			    count);
+		for (j = 0; j < 3; j++) {
+			_mm256_storeu_si256((void *)part, total[j]);
+			for (k = 0; k < 8; k++)
+				sum[j] += part[k];
+		}
+	}
+	kern_ecq_centers_some(q + i, x + i, n - i, inv, sum, count);
+}
+
+/* 16 bits of 16 lanes. */
+INLINE unsigned
+mask_of(__m256i k)
+{
+	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(
+	    _mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)));
+}
+
+void
+kern_avx2_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	unsigned some, neg, signs;
+	__m256i c, l, rest;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		c = _mm256_loadu_si256((const void *)(code + i));
+		l = _mm256_and_si256(c, _mm256_set1_epi16(63));
+		rest = _mm256_or_si256(_mm256_cmpgt_epi16(l,
+		    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1)),
+		    _mm256_cmpgt_epi16(c, _mm256_set1_epi16(
+		    ((KERN_ECQ_SYMBOLS - 1) << 6) - 1)));
+		some = mask_of(_mm256_cmpgt_epi16(c, _mm256_set1_epi16(63)));
+		neg = q == NULL ? 0 : some & mask_of(_mm256_cmpgt_epi16(zero,
+		    _mm256_loadu_si256((const void *)(q + i))));
+		for (signs = 0; neg != 0; neg &= neg - 1)
+			signs |= 1u << __builtin_popcount(some &
+			    ((neg & -neg) - 1));
+		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
+		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
+	}
+	kern_ecq_marks_some(code + i, q != NULL ? q + i : NULL, n - i, mark);
+}
+
+#endif

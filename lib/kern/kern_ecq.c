@@ -1,0 +1,323 @@
+#include <string.h>
+
+#include "base/bytes.h"
+#include "kern/kern.h"
+#include "kern/kern_ecq.h"
+
+enum {
+	TRUST = 256,		/* and what is expected as that */
+	FULL = 1 << 18		/* then all counts are halved */
+};
+
+/* As if geometric, and a guess that low means are too low. */
+const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
+	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
+	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,
+	26780, 32023, 37355, 42492, 47185, 51267,
+};
+
+int
+kern_ecq_rows(size_t cols, size_t n)
+{
+	size_t stride = cols;
+
+	if (stride < KERN_ECQ_LANES)
+		stride *= (KERN_ECQ_LANES + cols - 1) / cols;
+	return cols > 1 && stride <= n / 2;
+}
+
+void
+kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
+    size_t cols, uint64_t offset, int32_t *above)
+{
+	uint32_t mean = (2 + level % 2) << level / 2 >> 1;	/* 2^-10 */
+
+	memset(m, 0, sizeof(*m));
+	m->near = m->far = m->near_above = m->far_above = mean << 6;
+	m->base = (int32_t)(mean / 2 + 2);
+	m->above = above;
+	m->stride = cols < KERN_ECQ_LANES ?
+	    (KERN_ECQ_LANES + cols - 1) / cols * cols : cols;
+	m->cols = cols;
+	m->col = offset % cols;
+	m->level = level;
+	m->mode = mode;
+}
+
+/* Half of the counts, where they are many. */
+static void
+halve(struct kern_ecq *m, uint32_t sum[KERN_ECQ_WIDTH])
+{
+	unsigned c, s;
+
+	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+		if (sum[c] < FULL)
+			continue;
+		for (s = 0, sum[c] = 0; s <= m->top; s++) {
+			m->count[s][c] -= m->count[s][c] / 2;
+			sum[c] += m->count[s][c];
+		}
+	}
+}
+
+void
+kern_ecq_change(struct kern_ecq *m)
+{
+	uint32_t sum[KERN_ECQ_WIDTH] = { 0 }, rate[KERN_ECQ_WIDTH], most = 0;
+	unsigned c, s;
+
+	for (s = 0; s <= m->top; s++)
+		for (c = 0; c < KERN_ECQ_WIDTH; c++)
+			sum[c] += m->count[s][c];
+	for (c = 0; c < KERN_ECQ_WIDTH; c++)
+		most |= sum[c];
+	if (most >= FULL)
+		halve(m, sum);
+	for (c = 0; c < KERN_ECQ_WIDTH; c++) {
+		/* exact, and many at once */
+		rate[c] = (uint32_t)((double)(((1u << KERN_ECQ_BITS) - 16) <<
+		    16) / (double)sum[c]);
+		sum[c] = 0;
+	}
+	for (s = m->top; s > 0; s--)
+		for (c = 0; c < KERN_ECQ_WIDTH; c++) {
+			sum[c] += m->count[s][c];
+			m->first[s][c] = (uint16_t)((1u << KERN_ECQ_BITS) -
+			    (sum[c] * rate[c] >> 16) - (m->top - s + 1));
+		}
+}
+
+void
+kern_ecq_tables(struct kern_ecq *m, unsigned top)
+{
+	uint32_t t, more, next;
+	unsigned c, s;
+
+	m->top = top;
+	for (s = 0; s <= KERN_ECQ_SYMBOLS; s++)
+		for (c = 0; c < KERN_ECQ_WIDTH; c++)
+			m->first[s][c] = s > 0 ? 1u << KERN_ECQ_BITS : 0;
+	for (c = 0; c < KERN_ECQ_WIDTH; c++) {
+		t = kern_ecq_some[c < KERN_ECQ_CONTEXTS ? c : KERN_ECQ_CONTEXTS - 1];
+		more = (t * t >> 16) + 2048;
+		m->count[0][c] = TRUST - (t >> 8);
+		for (s = 1; s <= top; s++, t = next) {
+			next = s < top ? t * more >> 16 : 0;
+			m->count[s][c] = (t >> 8) - (next >> 8);
+		}
+	}
+	kern_ecq_change(m);
+}
+
+/* The levels of the chunk that comes. */
+static void
+levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
+{
+	uint32_t v;
+	size_t i;
+	int gain;
+
+	if (m->mode == KERN_ECQ_PLAIN) {
+		memset(l, (int)m->level, KERN_ECQ_LANES);
+		return;
+	}
+	if (kern_ecq_gain(m, &gain)) {
+		memset(l, gain, KERN_ECQ_LANES);
+		return;
+	}
+	for (i = 0; i < KERN_ECQ_LANES; i++) {
+		v = (uint32_t)(m->above[m->at - m->stride + i] + m->base);
+		l[i] = (uint8_t)kern_ecq_level((int)kern_ecq_eighths(v) + (127 << 3) + gain);
+	}
+}
+
+/* Its k magnitudes. */
+static void
+done(struct kern_ecq *m, const int32_t mag[KERN_ECQ_LANES], size_t k)
+{
+	int32_t *a = m->above, old, rate = kern_ecq_pace(m->row);
+	uint32_t sum = 0, expected = 0;
+	size_t i;
+
+	for (i = 0; i < k; i++) {
+		sum += (uint32_t)mag[i];
+		if (m->mode != KERN_ECQ_ABOVE)
+			continue;
+		old = m->row > 0 ? a[m->at + i - m->stride] : 0;
+		expected += (uint32_t)old;
+		a[m->at + i] = old + (((mag[i] << 12) - old) * rate >> 8);
+	}
+	kern_ecq_follow(m, sum, expected, k);
+}
+
+/* ---- the passes, value by value ---- */
+
+static int32_t
+counted(unsigned l, unsigned s)
+{
+	uint32_t a = s << kern_ecq_shift(l);
+
+	return a < KERN_ECQ_CAP ? (int32_t)a : KERN_ECQ_CAP;
+}
+
+unsigned
+kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n, uint16_t *code)
+{
+	int32_t mag[KERN_ECQ_LANES];
+	uint8_t l[KERN_ECQ_LANES];
+	uint32_t a, s, top = 0;
+	size_t i, j, k;
+
+	for (i = 0; i < n; i += k) {
+		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
+		levels(m, l);
+		for (j = 0; j < k; j++) {
+			a = (uint32_t)(q[i + j] < 0 ? -q[i + j] : q[i + j]);
+			s = a >> kern_ecq_shift(l[j]);
+			s = s < KERN_ECQ_SYMBOLS ? s : KERN_ECQ_SYMBOLS - 1;
+			top = s > top ? s : top;
+			code[i + j] = KERN_ECQ_CODE(l[j], s);
+			mag[j] = counted(l[j], s);
+		}
+		done(m, mag, k);
+	}
+	return top;
+}
+
+void
+kern_ecq_spans_some(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span)
+{
+	unsigned c, s;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
+		s = KERN_ECQ_SYMBOL(code[i]);
+		span[i] = m->first[s][c] |
+		    (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
+		m->count[s][c] += KERN_ECQ_STEP;
+		if ((i + 1) % KERN_ECQ_LANES == 0)
+			kern_ecq_learn(m);
+	}
+}
+
+unsigned char *
+kern_ecq_put(uint32_t *state, unsigned states, const uint32_t *span, size_t n,
+    unsigned char *w)
+{
+	uint32_t x, f, *at;
+
+	while (n-- > 0) {
+		f = span[n] >> 16;
+		at = &state[n & (states - 1)];
+		x = *at;
+		if (x >= f << (32 - KERN_ECQ_BITS)) {
+			w -= 2;
+			bytes_set16(w, (uint16_t)x);
+			x >>= 16;
+		}
+		*at = (x / f << KERN_ECQ_BITS) + x % f + (span[n] & 0xffff);
+	}
+	return w;
+}
+
+int
+kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n)
+{
+	int32_t mag[KERN_ECQ_LANES];
+	uint8_t l[KERN_ECQ_LANES];
+	uint32_t *x, slot;
+	size_t i, j, k;
+	unsigned c, s;
+
+	for (i = 0; i < n; i += k) {
+		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
+		levels(m, l);
+		for (j = 0; j < k; j++) {
+			x = &g->x[j & (g->states - 1)];
+			c = kern_ecq_context(l[j]);
+			slot = *x & ((1u << KERN_ECQ_BITS) - 1);
+			for (s = 0; slot >= m->first[s + 1][c]; s++)
+				continue;
+			*x = (uint32_t)(m->first[s + 1][c] - m->first[s][c]) *
+			    (*x >> KERN_ECQ_BITS) + slot - m->first[s][c];
+			if (*x < KERN_ECQ_LOW && g->end - g->p < 2)
+				return -1;
+			if (*x < KERN_ECQ_LOW) {
+				*x = *x << 16 | bytes_le16(g->p);
+				g->p += 2;
+			}
+			m->count[s][c] += KERN_ECQ_STEP;
+			code[i + j] = KERN_ECQ_CODE(l[j], s);
+			mag[j] = counted(l[j], s);
+		}
+		done(m, mag, k);
+		if (k == KERN_ECQ_LANES)
+			kern_ecq_learn(m);
+	}
+	return 0;
+}
+
+void
+kern_ecq_marks_some(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark)
+{
+	uint32_t signs, k, rest;
+	size_t i;
+
+	for (i = 0; i < n; ) {
+		signs = k = rest = 0;
+		do {
+			if (KERN_ECQ_SYMBOL(code[i]) != 0) {
+				if (q != NULL && q[i] < 0)
+					signs |= 1u << k;
+				k++;
+			}
+			rest |= !kern_ecq_whole(code[i]);
+		} while (++i < n && i % KERN_ECQ_LANES != 0);
+		*mark++ = signs | k << 16 | rest << 24;
+	}
+}
+
+void
+kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
+    const float of[KERN_ECQ_SYMBOLS])
+{
+	uint32_t signs = 0, neg;
+	unsigned s;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (i % KERN_ECQ_LANES == 0)
+			signs = mark[i / KERN_ECQ_LANES] & 0xffff;
+		s = KERN_ECQ_SYMBOL(code[i]);
+		neg = s != 0 ? signs & 1 : 0;
+		signs >>= s != 0;
+		x[i] = bytes_f32(bytes_u32(of[s]) ^ neg << 31);
+	}
+}
+
+void
+kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3])
+{
+	uint32_t a;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		a = (uint32_t)(q[i] < 0 ? -q[i] : q[i]);
+		if (a == 0 || a == KERN_QMAX)
+			continue;
+		a = a < 3 ? a - 1 : 2;
+		sum[a] += (int32_t)((bytes_f32(bytes_u32(x[i]) & 0x7fffffff) *
+		    inv - (float)(q[i] < 0 ? -q[i] : q[i])) * 65536);
+		count[a]++;
+	}
+}
+
+/* ---- and chunk by chunk ---- */
+
+#define PASS(x) kern_ecq_ ## x
+#include "kern/kern_ecq_loops.h"

@@ -1,0 +1,246 @@
+/*
+ * The magnitudes of ECQ (codec/ecq_code.h): what is expected of each, and the
+ * rANS code of them.
+ *
+ * Values go in chunks of 16, one for each lane.  What is expected of a chunk
+ * is known before it: from the chunks before it (near and far, decaying means)
+ * and, for each column, from the rows above (means that decay).  That gives
+ * each value a level, a mean magnitude in half octaves, and a level has a
+ * table of frequencies, which is learnt and changes between chunks only.  So
+ * the lanes of a chunk do not depend on each other.  All whole numbers.
+ *
+ * A magnitude a of level l is the symbol s = a >> shift(l), at most top, with
+ * the table of context(l).
+ */
+#ifndef ACE_KERN_ECQ_H
+#define ACE_KERN_ECQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	KERN_ECQ_LANES = 16,
+	KERN_ECQ_SYMBOLS = 16,
+	KERN_ECQ_CONTEXTS = 24,	/* levels with a table of their own */
+	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
+	KERN_ECQ_WIDTH = 32,	/* of a row of tables, for vectors */
+	KERN_ECQ_SHORTEST = 64,	/* columns, where a row's start matters */
+	KERN_ECQ_STEP = 10,	/* what a symbol adds to its count */
+	KERN_ECQ_BITS = 15,	/* frequencies sum to 2^15 */
+	KERN_ECQ_CAP = 2047	/* a magnitude counts as no more */
+};
+#define KERN_ECQ_LOW 0x10000u	/* a state lies in [LOW, 2^32) */
+
+/* What makes a level: the header's; what is to the left; that and what is
+ * above. */
+enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
+	KERN_ECQ_MODES };
+
+struct kern_ecq {
+	/* [s][c]: the first slot of symbol s, 0 for s = 0, 2^15 above top */
+	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
+	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+	/* means of magnitudes, and of what the columns had foretold */
+	uint32_t near, far, near_above, far_above;	/* 2^-16 */
+	int32_t *above;		/* [n], 2^-12; NULL: no rows */
+	int32_t base;		/* of a column's mean, where it is 0 */
+	size_t stride;		/* to the value above */
+	size_t cols, col;	/* of the tensor; of the chunk */
+	size_t at, row;		/* of the chunk: value, row of strides */
+	uint32_t chunks;	/* that were learnt */
+	unsigned level, top;
+	enum kern_ecq_mode mode;
+};
+
+/*
+ * 2^16 t, t = v / (1 + v): what the probability of not 0 begins as in a
+ * context, where v = u + sqrt(u) / 8, u = 2^(l / 2 - 39 / 4) the middle of
+ * level l (tests/unit/codec/test_ecq.c checks it).
+ */
+extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
+
+/* A value as it is coded: its level, and its symbol. */
+#define KERN_ECQ_CODE(l, s) ((uint16_t)((l) | (s) << 6))
+#define KERN_ECQ_LEVEL(c) ((c) & 63u)
+#define KERN_ECQ_SYMBOL(c) ((unsigned)(c) >> 6)
+
+static inline unsigned
+kern_ecq_context(unsigned level)
+{
+	return level < KERN_ECQ_CONTEXTS ? level :
+	    KERN_ECQ_CONTEXTS - 2 + level % 2;
+}
+
+static inline unsigned
+kern_ecq_shift(unsigned level)
+{
+	return level < KERN_ECQ_CONTEXTS ? 0 :
+	    (level - KERN_ECQ_CONTEXTS + 2) / 2;
+}
+
+/* Does its symbol say all of a magnitude? */
+static inline int
+kern_ecq_whole(unsigned code)
+{
+	return KERN_ECQ_LEVEL(code) < KERN_ECQ_CONTEXTS &&
+	    KERN_ECQ_SYMBOL(code) != KERN_ECQ_SYMBOLS - 1;
+}
+
+/* ---- what is expected, for every table ---- */
+
+/* Eighths of octaves of v < 2^31, straight between octaves. */
+static inline unsigned
+kern_ecq_eighths(uint32_t v)
+{
+	float f = (float)(int32_t)v;
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	return (bits >> 20) - (127 << 3);
+}
+
+static inline unsigned
+kern_ecq_level(int eighth)
+{
+	return eighth < 0 ? 0 : eighth / 4 < KERN_ECQ_LEVELS ?
+	    (unsigned)eighth / 4 : KERN_ECQ_LEVELS - 1;
+}
+
+/* 1 and the level of all of a chunk, or 0 and what is added to the bits of a
+ * column's mean as f32, from the 20th on, for four times its level. */
+static inline int
+kern_ecq_gain(const struct kern_ecq *m, int *gain)
+{
+	int first = m->cols >= KERN_ECQ_SHORTEST && m->col < KERN_ECQ_LANES && m->at > 0;
+	int left = (int)kern_ecq_eighths((first ? m->far : m->near) + m->far + 32);
+
+	if (m->mode == KERN_ECQ_LEFT || m->row == 0) {
+		*gain = (int)kern_ecq_level(left - 56);
+		return 1;
+	}
+	*gain = -16 - (127 << 3);
+	if (!first)
+		*gain += left -
+		    (int)kern_ecq_eighths(m->near_above + m->far_above + 32);
+	return 0;
+}
+
+/* k values with this sum went by, and this was their columns' means'. */
+static inline void
+kern_ecq_follow(struct kern_ecq *m, uint32_t sum, uint32_t expected, size_t k)
+{
+	sum <<= 12;
+	expected = m->row > 0 ? expected : sum;
+	m->near += (sum >> 1) + (sum >> 3) - (m->near >> 1) - (m->near >> 3);
+	m->far += (sum >> 3) - (m->far >> 3);
+	m->near_above += (expected >> 1) + (expected >> 3) -
+	    (m->near_above >> 1) - (m->near_above >> 3);
+	m->far_above += (expected >> 3) - (m->far_above >> 3);
+	m->at += k;
+	m->col += k;
+	if (m->col >= m->cols)
+		m->col -= m->cols < KERN_ECQ_SHORTEST ? m->col : m->cols;
+	m->row += m->at >= (m->row + 1) * m->stride;
+}
+
+/* The share of a new magnitude in a column's mean, in 2^-8. */
+static inline int32_t
+kern_ecq_pace(size_t row)
+{
+	return row < 32 ? (int32_t)(256 / (row + 1)) : 8;
+}
+
+/* The tables, after counts. */
+void kern_ecq_change(struct kern_ecq *m);
+
+/* One more chunk was counted: the tables change when it is time. */
+static inline void
+kern_ecq_learn(struct kern_ecq *m)
+{
+	uint32_t k = ++m->chunks;
+
+	if (k < 32 || (k < 128 && k % 8 == 0) ||
+	    (k < 1024 && k % 32 == 0) || k % 128 == 0)
+		kern_ecq_change(m);
+}
+
+/* The words that a code is read from, and its states. */
+struct kern_ecq_get {
+	uint32_t *x;		/* [states] */
+	unsigned states;	/* 1, 2, 4, ... 32 */
+	const unsigned char *p, *end;
+};
+
+/*
+ * kern_ecq_start(m, mode, level, cols, offset, above): nothing is known yet.
+ * above has room for the values; NULL where the mode is not ABOVE.
+ */
+void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
+    size_t cols, uint64_t offset, int32_t *above);
+
+/* kern_ecq_rows(cols, n): do rows of so many columns foretell others? */
+int kern_ecq_rows(size_t cols, size_t n);
+
+/* kern_ecq_tables(m, top): symbols go to top, 1 to 15; the tables begin. */
+void kern_ecq_tables(struct kern_ecq *m, unsigned top);
+
+/* The passes, as kern.h has them, value by value: the meaning. */
+unsigned kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n,
+    uint16_t *code);
+void kern_ecq_spans_some(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span);
+int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n);
+void kern_ecq_marks_some(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS]);
+void kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3]);
+unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
+    const uint32_t *span, size_t n, unsigned char *w);
+
+/* Those of the tables ref, avx2 and avx512. */
+unsigned kern_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
+    uint16_t *code);
+void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span);
+int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n);
+void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS]);
+void kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3]);
+
+unsigned kern_avx2_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
+    uint16_t *code);
+void kern_avx2_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span);
+int kern_avx2_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n);
+void kern_avx2_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_avx2_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS]);
+void kern_avx2_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3]);
+
+unsigned kern_avx512_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
+    uint16_t *code);
+void kern_avx512_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span);
+int kern_avx512_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n);
+void kern_avx512_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_avx512_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS]);
+void kern_avx512_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3]);
+unsigned char *kern_avx512_ecq_put(uint32_t *state, unsigned states,
+    const uint32_t *span, size_t n, unsigned char *w);
+
+#endif
