@@ -470,7 +470,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 @test "a spool with several runs: the one that --run names" {
 	for run in day night; do
 		ones 1 | ace-import -f safetensors -d a -r $run -o shard
-		ace-recv --spool spool shard >/dev/null
+		ace-recv --spool spool --run $run shard >/dev/null
 	done
 	exits 2 ace-aggregate --spool spool --steps 1
 	says "several runs in 'spool': --run NAME"
