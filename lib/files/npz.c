@@ -429,16 +429,17 @@ npz_put_bytes(struct format_sink *s, const void *p, size_t n, struct err *e)
 	return npz_check(z, k == (la_ssize_t)n ? ARCHIVE_OK : ARCHIVE_FATAL, e);
 }
 
-/* A name that leaves the folder which an archive is taken apart in. */
+/* A name that leaves the folder which an archive is taken apart in; some unpack
+ * with \ for /. */
 static int
 npz_leaves(const char *name)
 {
 	size_t n;
 
-	if (*name == '/' || strchr(name, '\\') != NULL)
+	if (*name == '/' || *name == '\\')
 		return 1;
-	for (; *name != '\0'; name += n + (name[n] == '/')) {
-		n = strcspn(name, "/");
+	for (; *name != '\0'; name += n + (name[n] != '\0')) {
+		n = strcspn(name, "/\\");
 		if (n == 2 && name[0] == '.' && name[1] == '.')
 			return 1;
 	}

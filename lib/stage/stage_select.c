@@ -436,6 +436,10 @@ stage_select_least(struct stage_select *x, struct err *e)
 		return r;
 	stage_select_say(x, &a, budget);
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would be any */
+	/* a policy does not know what a shard takes with nothing in it: below
+	 * that nothing is sent, which is no reason to end a run */
+	if (x->o->want.by == BUDGET_POLICY && a.budget <= 0)
+		terms.budget = 0;
 	terms.price = a.price;
 	return stage_select_put(x, &terms, e);
 }

@@ -251,6 +251,17 @@ layered() {
 	says "of 41527 bytes"
 }
 
+@test "a policy's budget below the empty shard sends nothing and ends no run" {
+	mkshards -n 1k >small
+	exits 0 ace-policy --cmin 1000 --cmax 1000 --bandwidth 5Mbit small
+	mv out policed
+	exits 0 ace-select --policy policed
+	says "too few for any group: nothing is sent, all is kept"
+	mv out planned
+	exits 0 ace-compress -S st planned
+	[ "$(count out DATA)" -eq 0 ]
+}
+
 @test "a value that is not finite is refused by name and place" {
 	mkshards -t a:64 -k nan -i 3 >bad
 	exits 5 ace-select -b 1k bad

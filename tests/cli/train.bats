@@ -207,7 +207,7 @@ delays() {
 		(train --index $k --of 2 --steps 20 --clock --policy \
 		    --apply down$k --save m$k $small text |
 		    ace-expand -S st$k |
-		    ace-policy -S st$k --deco --bandwidth ${k}Gbit \
+		    ace-policy -S st$k --deco --bandwidth ${k}00Mbit \
 			--latency ${k}ms |
 		    ace-select --policy |
 		    ace-compress -S st$k --sync none >up$k) 3>&- &
