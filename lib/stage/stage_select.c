@@ -422,6 +422,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	struct note_terms terms;
 	struct size empty, z;
 	uint64_t budget;
+	uint32_t g;
 	int r;
 
 	if ((r = budget_find(&x->o->want, s, &budget, e)) < 0 ||
@@ -438,8 +439,11 @@ stage_select_least(struct stage_select *x, struct err *e)
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would be any */
 	/* a policy does not know what a shard takes with nothing in it: below
 	 * that nothing is sent, which is no reason to end a run */
-	if (x->o->want.by == BUDGET_POLICY && a.budget <= 0)
+	if (x->o->want.by == BUDGET_POLICY && a.sent == 0) {
 		terms.budget = 0;
+		for (g = 0; g < s->n; g++)
+			x->plan[g] = x->level[0];
+	}
 	terms.price = a.price;
 	return stage_select_put(x, &terms, e);
 }
