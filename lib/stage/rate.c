@@ -93,8 +93,9 @@ void
 rate_drop(struct rate *q, size_t k)
 {
 	q->n -= k;
-	memmove(q->g, q->g + k, q->n * sizeof(*q->g));
-	if (q->n == 0) {
+	if (q->n != 0)
+		memmove(q->g, q->g + k, q->n * sizeof(*q->g));
+	else {
 		hold_clear(&q->values);
 		hold_clear(&q->bodies);
 	}
