@@ -72,9 +72,10 @@ int err_shard(struct err *e, int r, uint64_t shard, const char *device,
     uint64_t step, uint64_t byte);
 int err_file(struct err *e, int r, const char *file);
 
-/* err_move(e, from): the error of one of several tries is the error: -code. */
+/* err_move(e, from): makes the error `from' of one of several tries the error of
+ * the whole; returns its -code. */
 int err_move(struct err *e, const struct err *from);
-/* err_clear(e): forget it, where a failure was only one of several tries. */
+/* err_clear(e): forgets an error, where another way is tried next. */
 void err_clear(struct err *e);
 
 /* err_format(e, buf): "kind: text, shard 3 'edge1/42', at byte 18112, of

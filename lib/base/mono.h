@@ -5,7 +5,7 @@
 #ifndef ACE_MONO_H
 #define ACE_MONO_H
 
-/* mono_now(): seconds since some fixed moment; only differences have a meaning. */
+/* mono_now(): seconds since some fixed moment. */
 double mono_now(void);
 
 #endif

@@ -29,8 +29,8 @@ int state_lock_as(struct state *s, const char *name, struct err *e);
 void state_close(struct state *s);
 
 /* state_prune(s, keep, too): removes the files that were kept for a step, such
- * as "momentum.12", except those of the steps that the names keep and too are
- * for.  Needs state_lock. */
+ * as "momentum.12", except those named keep and too, which may be NULL.  Needs
+ * state_lock. */
 void state_prune(const struct state *s, const char *keep, const char *too);
 
 /* state_path(s, name, e): dir/name, allocated. */

@@ -111,7 +111,8 @@ struct kern {
 	/* finds the code of each q[n]; returns the greatest symbol */
 	unsigned (*ecq_sort)(struct kern_ecq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
-	/* the first slot of each, and how many slots there are above it << 16 */
+	/* for the symbol of each code its first slot, and the number of its
+	 * slots << 16 */
 	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
 	    uint32_t *span);
 	/* encodes the values from the last to the first, value i into
@@ -158,7 +159,7 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
  */
 const struct kern *kern_get(struct err *e);
 
-/* kern_name(): the name of the table that kern_get gives, or NULL where it fails. */
+/* kern_name(): the name of the table of kern_get; NULL where that fails. */
 const char *kern_name(void);
 
 /* The tables compiled in that this machine can run, NULL-ended, ref first. */
