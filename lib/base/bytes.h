@@ -90,7 +90,7 @@ struct bytes {
 };
 #define BYTES(ptr, len) { (ptr), (len), 0, 0 }
 
-const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL when too few */
+const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: too few */
 uint8_t bytes_u8(struct bytes *b);
 uint16_t bytes_u16(struct bytes *b);
 uint32_t bytes_next32(struct bytes *b);
