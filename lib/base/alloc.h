@@ -19,7 +19,8 @@ void *alloc_get(size_t n, size_t size, struct err *e);
  * and *cap are as they were. */
 int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
 
-/* alloc_dup(s, e): a copy of a string. */
+/* alloc_dup(s, e): a copy of the string s, to be given to alloc_free; NULL and
+ * e filled (ERR_SYS) when there is no memory. */
 char *alloc_dup(const char *s, struct err *e);
 
 void alloc_free(void *p);
@@ -31,7 +32,9 @@ struct buf {
 };
 #define BUF_INIT { NULL, 0, 0 }
 
-/* buf_room(b, n, e): at least n free bytes after b->p[b->n]. */
+/* buf_room(b, n, e): makes room for at least n more bytes behind the b->n that
+ * are in use.  buf_put(b, p, n, e): appends the n bytes at p.  Both return 0 or
+ * -ERR_SYS.  buf_release(b): frees the memory. */
 int buf_room(struct buf *b, size_t n, struct err *e);
 int buf_put(struct buf *b, const void *p, size_t n, struct err *e);
 void buf_release(struct buf *b);

@@ -77,10 +77,12 @@ bytes_set_f64(unsigned char *p, double v)
 	bytes_set64(p, u);
 }
 
-/* f32 arrays <-> little-endian bytes; memcpy where the machine agrees. */
+/* Arrays of n floats to 4 * n little-endian bytes and back; a plain memcpy on a
+ * little-endian machine. */
 void bytes_put_f32(unsigned char *p, const float *x, size_t n);
 void bytes_get_f32(float *x, const unsigned char *p, size_t n);
 
+/* Where a parser is in n bytes at p: the next one to read is p[at]. */
 struct bytes {
 	const unsigned char *p;
 	size_t n, at;
@@ -88,14 +90,14 @@ struct bytes {
 };
 #define BYTES(ptr, len) { (ptr), (len), 0, 0 }
 
-const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: bad */
+const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: too few */
 uint8_t bytes_u8(struct bytes *b);
 uint16_t bytes_u16(struct bytes *b);
 uint32_t bytes_next32(struct bytes *b);
 uint64_t bytes_next64(struct bytes *b);
 double bytes_f64(struct bytes *b);
 uint64_t bytes_varint(struct bytes *b);	/* LEB128, shortest form only */
-int bytes_zero(struct bytes *b, size_t n);	/* must be zero: 1 yes, 0 no */
+int bytes_zero(struct bytes *b, size_t n);	/* 1: n zero bytes */
 
 /* bytes_set_varint(p, v): writes at most 10 bytes, returns how many. */
 size_t bytes_set_varint(unsigned char *p, uint64_t v);

@@ -1,6 +1,6 @@
 /*
- * The command line, the same in every program: an option table, --help made
- * from it, strict numbers, one way to end.
+ * The command line, the same in every program: a table of options, the text of
+ * --help made from that table, and one way to print an error and to exit.
  */
 #ifndef ACE_CLI_H
 #define ACE_CLI_H
@@ -13,7 +13,7 @@ struct err;
 struct cli_opt {
 	int key;		/* the letter, or >= CLI_LONG for long only */
 	const char *name;	/* long name without dashes */
-	const char *arg;	/* NULL: none; else its name in --help */
+	const char *arg;	/* its name in --help; NULL: takes none */
 	const char *help;	/* one line */
 };
 enum { CLI_LONG = 256 };
@@ -60,12 +60,14 @@ int cli_parse(struct cli *c, int argc, char **argv,
  */
 int cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e);
 
-/* cli_exit(c, r, e): what main returns.  r >= 0 is 0; otherwise prints
- * "prog: message" once and returns -r.  Standard output is checked. */
+/* cli_exit(c, r, e): the exit status for main to return after the result r: 0
+ * when r >= 0; otherwise it prints "prog: message" once and returns -r.  Whether
+ * all that was printed on standard output could be written is checked here. */
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
-/* cli_say(c, level, fmt...): to standard error; level 0 unless -q, level 1
- * only with -v.  c may be NULL: nothing is said. */
+/* cli_say(c, level, fmt...): prints a message on standard error: one of level 0
+ * unless -q was given, one of level 1 only with -v.  When c is NULL nothing is
+ * printed. */
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

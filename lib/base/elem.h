@@ -1,7 +1,7 @@
 /*
- * The two elementary functions the mathematics here needs, from additions,
- * multiplications and exact scaling only: the same bits on every machine,
- * which a C library's do not promise.
+ * Logarithm and exponential, made of additions, multiplications and exact
+ * scaling only, so that every machine gets the same bits; the functions of a C
+ * library do not promise that.
  */
 #ifndef ACE_ELEM_H
 #define ACE_ELEM_H

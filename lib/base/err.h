@@ -22,7 +22,7 @@ enum {
 
 /* The word that a message about bad data begins with (ace-stream(5)). */
 enum err_kind {
-	ERR_PLAIN,		/* none */
+	ERR_PLAIN,		/* no such word */
 	ERR_CORRUPT, ERR_TRUNCATED, ERR_UNSUPPORTED, ERR_LIMIT, ERR_MISMATCH
 };
 
@@ -37,13 +37,13 @@ struct err {
 	uint64_t shard, step;	/* number in the stream, from 1; 0: in none */
 	char device[84];	/* of that shard */
 	char file[152];		/* "": not known */
-	char text[400];		/* neither kind nor place */
+	char text[400];		/* the message without kind and place */
 };
 
 #define ERR_INIT { .code = ERR_OK }
 
 /*
- * err_set(e, code, fmt, ...): the error, -code back, so that
+ * err_set(e, code, fmt, ...): sets the error and returns -code, so that
  * `return err_set(e, ERR_DATA, ...)' is the whole error path.  A kind is
  * written in front of the format, "corrupt: ...".  The first error stays: one
  * that follows from it does not overwrite it.  e may be NULL, in all of these.
@@ -56,7 +56,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 int err_data(struct err *e, uint64_t byte, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* err_sys(e, what): as err_set, ERR_SYS, with ": strerror(errno)" after it. */
+/* err_sys(e, fmt, ...): as err_set, ERR_SYS, with ": strerror(errno)" after it. */
 int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -72,9 +72,10 @@ int err_shard(struct err *e, int r, uint64_t shard, const char *device,
     uint64_t step, uint64_t byte);
 int err_file(struct err *e, int r, const char *file);
 
-/* err_move(e, from): the error of one of several tries is the error: -code. */
+/* err_move(e, from): makes the error `from' of one of several tries the error of
+ * the whole; returns its -code. */
 int err_move(struct err *e, const struct err *from);
-/* err_clear(e): forget it, where a failure was only one of several tries. */
+/* err_clear(e): forgets an error, where another way is tried next. */
 void err_clear(struct err *e);
 
 /* err_format(e, buf): "kind: text, shard 3 'edge1/42', at byte 18112, of

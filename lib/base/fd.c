@@ -81,7 +81,7 @@ fd_write(int fd, const void *from, size_t n, const char *name, struct err *e)
 				return r;
 		} else if (k < 0 && errno != EINTR) {
 			if (e != NULL && errno == EPIPE)
-				e->quiet = 1;	/* SIGPIPE was ignored */
+				e->quiet = 1;	/* where SIGPIPE is ignored */
 			return err_sys(e, "'%s'", name);
 		}
 	}

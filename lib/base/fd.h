@@ -1,6 +1,7 @@
 /*
- * A descriptor's system calls: EINTR, short counts and O_NONBLOCK are dealt with
- * here.  name is what messages call it.
+ * The system calls on a file descriptor.  Interrupted calls, short counts and
+ * descriptors in non-blocking mode are dealt with here.  `name' is what error
+ * messages call the descriptor.
  */
 #ifndef ACE_FD_H
 #define ACE_FD_H
@@ -9,19 +10,20 @@
 
 struct err;
 
-/* fd_ready(fd, watch, ms, name, e): waits for input, ms milliseconds at most
- * (< 0: as long as it takes): 1 there is some, 0 not yet, or wait_orphan's error
- * about watch (-1 none). */
+/* fd_ready(fd, watch, ms, name, e): waits for input, ms milliseconds at most, or
+ * as long as it takes when ms < 0.  Returns 1 when there is some, 0 when there
+ * is none yet.  watch is a pipe that we write to, or -1: when nobody reads it
+ * any more, waiting ends with the error of wait_orphan. */
 int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
-/* fd_read(fd, watch, p, n, got, name, e): one read of at most n bytes; 0 is the
- * end.  watch >= 0: while it waits, wait_orphan's error about that one is its own. */
+/* fd_read(fd, watch, p, n, got, name, e): one read of at most n bytes; *got is
+ * how many came, 0 at the end of the input.  watch is as in fd_ready. */
 int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
     struct err *e);
-/* fd_write(fd, p, n, name, e): all of it. */
+/* fd_write(fd, p, n, name, e): writes all n bytes. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 
-/* fd_pipe_size(fd, n): ask for a pipe of n bytes; what is refused is not an
- * error. */
+/* fd_pipe_size(fd, n): asks the system to let the pipe fd hold n bytes; that it
+ * refuses is no error. */
 void fd_pipe_size(int fd, int n);
 
 #endif

@@ -172,7 +172,7 @@ io_patience(struct io *io, double silence, double whole)
 	io->until = whole > 0 ? mono_now() + whole : 0;
 }
 
-/* Waits for input, as long as there is patience. */
+/* Waits for input, no longer than io_patience allows. */
 static int
 io_await(struct io *io, struct err *e)
 {
@@ -400,7 +400,7 @@ io_stdout(struct io **out, int force, struct err *e)
 	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 }
 
-/* A device, a FIFO: what stands there is written into. */
+/* Opens a device or a FIFO to write into it as it is. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
@@ -420,7 +420,7 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-/* A file, new or in the place of another, which is named target. */
+/* Makes a temporary file that will become target, new or replaced. */
 static int
 io_create_beside(struct io **out, const char *path, char *target, struct err *e)
 {

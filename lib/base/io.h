@@ -14,25 +14,29 @@ struct io;
 
 /* ---- reading ---- */
 
-/* io_open(out, path, e): a file for reading; NULL or "-" is standard input.
- * A directory, a missing file: -ERR_SYS.  Binary from a terminal: -ERR_USAGE. */
+/* io_open(out, path, e): opens a file for reading; NULL or "-" is standard
+ * input.  A directory or a missing file is -ERR_SYS; a terminal, from which no
+ * binary stream can come, is -ERR_USAGE.  The other two read from a descriptor
+ * and from n bytes of memory. */
 int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
-/* io_open_kept(out, path, e): a file that we keep, in a state or a spool: 1, or 0
- * when there is none.  What is no regular file is -ERR_DATA, at once. */
+/* io_open_kept(out, path, e): opens a file that the programs keep themselves, in
+ * a state directory or a spool.  Returns 1, or 0 when there is no such file.
+ * What is not a regular file is -ERR_DATA, without waiting for it. */
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
-/* io_own(io): io_free closes the descriptor. */
+/* io_own(io): from now on io owns its descriptor: io_free closes it. */
 void io_own(struct io *io);
 
-/* io_read(io, p, n, got, e): n bytes, fewer only at the end of the input. */
+/* io_read(io, p, n, got, e): reads n bytes; *got is less than n only at the end
+ * of the input. */
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 
-/* io_take(io, p, n, ms, got, e): what there is, at most n bytes, without waiting
- * for more: an enum io_took.  NOT_YET: nothing came for ms milliseconds; with
- * ms < 0 it waits. */
+/* io_take(io, p, n, ms, got, e): reads what there is, at most n bytes, without
+ * waiting for more, and returns an enum io_took.  IO_NOT_YET means that nothing
+ * came for ms milliseconds; with ms < 0 it waits as long as it takes. */
 enum io_took { IO_END, IO_GOT, IO_NOT_YET };
 int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
     struct err *e);
@@ -44,8 +48,8 @@ int io_mark(struct io *io, size_t limit, struct err *e);
 int io_rewind(struct io *io, struct err *e);
 int io_can_seek(const struct io *io);
 int io_is_pipe(const struct io *io);	/* or a socket */
-/* io_seek(io, at, e): to a byte counted from where io was opened; a mark is
- * forgotten.  What cannot seek: -ERR_USAGE. */
+/* io_seek(io, at, e): goes to byte `at', counted from where io was opened, and
+ * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
 
 /* ---- writing ---- */
@@ -68,9 +72,10 @@ int io_flush(struct io *io, struct err *e);
 
 enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
 
-/* io_commit(io, sync, e): everything out, checked to the last byte.  A created
- * file is renamed over its path (after fsync, and with fsync of the directory,
- * at IO_SYNC_FULL); a descriptor is closed and the close checked. */
+/* io_commit(io, sync, e): writes out everything and checks that it was written.
+ * A created file is renamed over its path (at IO_SYNC_FULL after an fsync, and
+ * with an fsync of the directory after it); a descriptor is closed and the
+ * close checked. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
 /* io_sync_path(path, e): fsync of the directory that holds path, so that a

@@ -1,6 +1,7 @@
 /*
- * Numbers from text: options, tables, keys of a stream.  The whole word or an
- * error (-ERR_USAGE) that names it; what: of what it is the value.
+ * Numbers from text: options, tables, keys of a stream.  The whole of s must be
+ * a number, else the result is -ERR_USAGE with s in the message; `what' is the
+ * name of the thing that s is the value of, for that message.
  */
 #ifndef ACE_NUM_H
 #define ACE_NUM_H
@@ -19,7 +20,8 @@ int num_rate(double *v, const char *s, const char *what, struct err *e);
 					/* bit/s: 5Mbit, 200kbit, 1Gbit */
 int num_time(double *v, const char *s, const char *what, struct err *e);
 					/* seconds: 10ms, 1.5s, 2m; plain = s */
-/* num_choice(v, s, names, what, e): *v = index in the NULL-ended list. */
+/* num_choice(v, s, names, what, e): *v is the index of s in the list of names,
+ * which a NULL ends. */
 int num_choice(int *v, const char *s, const char *const *names,
     const char *what, struct err *e);
 

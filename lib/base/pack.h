@@ -1,5 +1,5 @@
 /*
- * Checksums and LZ4 blocks: the only includer of xxhash.h and lz4.h.
+ * Checksums and LZ4 blocks.  Only pack.c includes xxhash.h and lz4.h.
  */
 #ifndef ACE_PACK_H
 #define ACE_PACK_H
@@ -12,8 +12,9 @@ struct err;
 uint64_t pack_hash64(const void *p, size_t n);			/* XXH3-64 */
 void pack_hash128(const void *p, size_t n, unsigned char out[16]);
 
-/* XXH3-128 over pieces; pack_sum_get may be called at any point and as often
- * as needed.  Copying by pack_sum_copy makes a checkpoint. */
+/* XXH3-128 of bytes that come in pieces.  pack_sum_get gives the checksum of
+ * what was added so far, and more may be added after it.  pack_sum_copy keeps a
+ * point to go back to.  pack_sum_new: NULL when there is no memory. */
 struct pack_sum;
 struct pack_sum *pack_sum_new(struct err *e);
 void pack_sum_reset(struct pack_sum *s);

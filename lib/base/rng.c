@@ -33,7 +33,8 @@ rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
 	out[3] = c3;
 }
 
-/* WAYS blocks side by side: a multiplication need not wait for the last. */
+/* How many blocks are computed side by side, so that a multiplication need not
+ * wait for the one before it. */
 enum { WAYS = 4 };
 
 static void

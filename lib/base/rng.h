@@ -14,12 +14,12 @@
 void rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t out[4]);
 
-/* rng_fill(seed, step, group, block, out, n): those of n blocks from block on,
- * out[4 * n]; several at a time, so faster than one by one. */
+/* rng_fill(seed, step, group, block, out, n): the numbers of n blocks, the first
+ * being `block', into out[4 * n]; faster than one rng_block after another. */
 void rng_fill(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t *out, size_t n);
 
-/* rng_unit(u): [0,1) with 24 bits, exact in f32. */
+/* rng_unit(u): a number in [0,1) from the top 24 bits of u, exact in f32. */
 static inline float
 rng_unit(uint32_t u)
 {

@@ -6,9 +6,9 @@
 
 struct err;
 
-/* scan(path, each, arg, e): each(arg, name, e) for every name that does not
- * begin with a dot, until one returns other than 0; what it returned.  A
- * directory that is not there has no names. */
+/* scan(path, each, arg, e): calls each(arg, name, e) for every name that does
+ * not begin with a dot, until a call returns other than 0, and returns what the
+ * last call returned.  A directory that is not there has no names. */
 int scan(const char *path, int (*each)(void *, const char *, struct err *),
     void *arg, struct err *e);
 

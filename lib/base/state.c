@@ -50,7 +50,7 @@ state_durable(const struct state *s, struct err *e)
 		r = err_sys(e, "'%s'", parent);
 	else if (fd < 0 && (fd = open(s->dir, O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) >= 0 && syncfs(fd) < 0)
-		/* who may not read the parent syncs all that is beside it */
+		/* the parent may not be opened: sync its whole file system */
 		r = err_sys(e, "'%s'", s->dir);
 	if (fd >= 0)
 		(void)close(fd);

@@ -16,20 +16,21 @@ struct state {
 /* state_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
  * belongs to somebody else or others may write to it. */
 int state_open(struct state *s, const char *dir, struct err *e);
-/* state_durable(s, e): the directory itself survives a power cut: fsync of the
- * one above it.  To be called before anything leaves that relies on the state,
- * also where the directory was there: who made it may have been killed before
- * it was durable. */
+/* state_durable(s, e): makes the directory itself survive a power cut, by an
+ * fsync of the one above it.  To be called before any output that relies on the
+ * state leaves the program, even when the directory existed before: the program
+ * that made it may have been killed before its own fsync. */
 int state_durable(const struct state *s, struct err *e);
-/* state_lock: for the whole run; -ERR_REFUSED when another process has it.
- * Removes what killed programs left unfinished. */
+/* state_lock(s, e): locks the state until state_close; -ERR_REFUSED when another
+ * process has the lock.  Removes files that killed programs left unfinished. */
 int state_lock(struct state *s, struct err *e);
 /* The same with another lock than the committing program's. */
 int state_lock_as(struct state *s, const char *name, struct err *e);
 void state_close(struct state *s);
 
-/* state_prune(s, keep, too): removes what was kept for other steps than these,
- * such as "momentum.12", are for.  Needs state_lock. */
+/* state_prune(s, keep, too): removes the files that were kept for a step, such
+ * as "momentum.12", except those named keep and too, which may be NULL.  Needs
+ * state_lock. */
 void state_prune(const struct state *s, const char *keep, const char *too);
 
 /* state_path(s, name, e): dir/name, allocated. */

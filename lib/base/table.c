@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/table.h"
 
-/* The whole file, with a 0 behind it. */
+/* Reads the whole file into b and puts a 0 byte behind it. */
 static int
 slurp(struct buf *b, const char *path, struct err *e)
 {
@@ -37,7 +37,7 @@ struct parse {
 	int named;
 };
 
-/* The cells of one line, which ends in 0. */
+/* Finds the cells of one line, which ends in a 0 byte. */
 static int
 one_line(struct parse *x, char *s, struct err *e)
 {

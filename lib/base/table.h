@@ -16,7 +16,7 @@ enum {
 #define TABLE_NONE ((size_t)-1)
 
 struct table {
-	size_t rows, cols;	/* without the names */
+	size_t rows, cols;	/* rows: the names not counted */
 	char *text;
 	size_t *cell;		/* offsets into text; row 0 is the names */
 	size_t *line;		/* of each row, from 1 */
@@ -29,8 +29,9 @@ enum table_kind {
 	TABLE_RATE		/* bit/s, or 5Mbit */
 };
 
-/* table_read(t, path, e): NULL or "-" is standard input.  Not as many cells as
- * names, no rows, a name twice, a zero byte: -ERR_DATA with the line. */
+/* table_read(t, path, e): reads a file; NULL or "-" is standard input.  A row
+ * with more or fewer cells than there are names, a table without rows, a name
+ * that is there twice and a zero byte are -ERR_DATA, with the line. */
 int table_read(struct table *t, const char *path, struct err *e);
 void table_release(struct table *t);
 

@@ -54,7 +54,7 @@ temp_create(char *path, int *fd, struct err *e)
 			break;
 		if (locked && st.st_nlink == 1)
 			return 0;
-		/* swept away before the lock was there, or about to be */
+		/* another process removed it before it was locked, or will */
 		(void)close(*fd);
 	}
 	(void)err_sys(e, "'%s'", path);
@@ -146,7 +146,7 @@ temp_place(int fd, const char *temp, const char *path, const char *name,
 void
 temp_sweep(const char *dir)
 {
-	const size_t fixed = sizeof(TEMP_NAME) - 7;	/* less the Xs */
+	const size_t fixed = sizeof(TEMP_NAME) - 7;	/* without the Xs */
 	const struct dirent *de;
 	DIR *d = opendir(dir);
 	size_t n;

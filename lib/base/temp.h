@@ -1,5 +1,6 @@
 /*
- * Files without a name, and files that do not have theirs yet.
+ * Temporary files: some never have a name, others get their final name once
+ * they are complete.
  */
 #ifndef ACE_TEMP_H
 #define ACE_TEMP_H
@@ -17,15 +18,16 @@ int temp_open(int *fd, struct err *e);
 int temp_create(char *path, int *fd, struct err *e);
 void temp_sweep(const char *dir);
 
-/* temp_target(path, e): where path's last links lead, allocated: the name that
- * a rename would have to replace, which need not be there. */
+/* temp_target(path, e): follows the symbolic links that path itself is and
+ * returns, allocated, the name that they lead to: the one that a rename has to
+ * replace.  A file of that name need not exist. */
 char *temp_target(const char *path, struct err *e);
-/* temp_beside(path, temp, fd, e): a temporary in path's directory; *temp its
- * name, allocated. */
+/* temp_beside(path, temp, fd, e): makes a temporary file in path's directory;
+ * *temp is its name, allocated. */
 int temp_beside(const char *path, char **temp, int *fd, struct err *e);
-/* temp_place(fd, temp, path, name, e): fd is closed, checked, and what it was
- * open on gets the name path, and the mode of a file that was made there.
- * name: for messages. */
+/* temp_place(fd, temp, path, name, e): closes fd, checks that this succeeded,
+ * and renames the file temp to path, with the mode that a file made there would
+ * have.  name is what messages call it. */
 int temp_place(int fd, const char *temp, const char *path, const char *name,
     struct err *e);
 

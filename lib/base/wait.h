@@ -9,9 +9,9 @@
 struct err;
 
 struct wait {
-	int out;		/* what must be read by somebody, or -1 */
-	int ms;			/* the next pause */
-	double until;		/* mono_now; < 0: for ever */
+	int out;		/* a pipe that somebody must read, or -1 */
+	int ms;			/* the next pause, in milliseconds */
+	double until;		/* a time of mono_now; < 0: for ever */
 };
 
 enum wait_end {
@@ -19,18 +19,20 @@ enum wait_end {
 	WAIT_LOOK		/* look again */
 };
 
-/* wait_begin(secs, out): secs < 0: as long as it takes. */
+/* wait_begin(secs, out): to wait for secs seconds at most, or as long as it takes
+ * when secs < 0; out is the pipe to watch, or -1. */
 struct wait wait_begin(double secs, int out);
 
-/* wait_more(w, e): after each look that found nothing: an enum wait_end, or
- * wait_orphan's error. */
+/* wait_more(w, e): pauses; to be called after each look that found nothing.
+ * Returns an enum wait_end, or wait_orphan's error. */
 int wait_more(struct wait *w, struct err *e);
 
-/* wait_secs(secs, out, e): all of the time: 0, or wait_orphan's error. */
+/* wait_secs(secs, out, e): waits for all of the time.  Returns 0, or
+ * wait_orphan's error. */
 int wait_secs(double secs, int out, struct err *e);
 
-/* wait_orphan(out, ms, e): waits up to ms milliseconds: 0, or the error that
- * writing there would be, when nobody reads what is written to the pipe. */
+/* wait_orphan(out, ms, e): waits up to ms milliseconds.  Returns 0, or, when
+ * nobody reads the pipe out any more, the error that writing to it would be. */
 int wait_orphan(int out, int ms, struct err *e);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * fwht, flip and nearest of kern.h for vectors of eight, shared by the tables of x86;
- * not for other layers.  Stages run in kern.h's order on every value, so the
- * bits are kern_ref's whichever values are worked on first.
+ * fwht, flip and nearest of kern.h with vectors of eight values, shared by the
+ * x86 tables; for this directory only.  Every value goes through the stages in
+ * the order of kern.h, so that the bits are those of kern_ref in whatever order
+ * the values are worked on.
  */
 #ifndef ACE_KERN_FWHT_H
 #define ACE_KERN_FWHT_H

@@ -1,6 +1,7 @@
 /*
- * The inner loops.  kern_ref.c is the meaning of each; every other table gives
- * the same bits, so streams are byte-identical on every machine.
+ * The inner loops, as a table of functions for each kind of processor.
+ * kern_ref.c, in plain C, defines what each function does; every other table
+ * gives the same bits, so streams are byte-identical on every machine.
  *
  * Sums run in 16 lanes: lane[i % 16] += term(i), f64 where the name says f64;
  * then the lanes fold by halves (lane[j] += lane[j + 8], 4, 2, 1).
@@ -10,7 +11,7 @@
  * give a NaN it is 7fc00000.  The payload of a NaN in axpy64's accumulator is
  * not promised.
  *
- * kern sees base and nothing else.
+ * Files in kern include those of base and of kern only.
  */
 #ifndef ACE_KERN_H
 #define ACE_KERN_H
@@ -34,10 +35,10 @@ struct kern_stat {
 struct kern {
 	const char *name;	/* "ref", "avx2", "avx512", "neon" */
 
-	/* one pass over x[n] */
+	/* fills *s from x[n], in one pass */
 	void (*stat)(const float *x, size_t n, struct kern_stat *s);
-	/* the bits of the largest magnitude; 0x7f800000 and above: some value
-	 * is not finite; 0 for n = 0 */
+	/* the largest magnitude in x[n], as the bits of an f32; 0x7f800000 or
+	 * more means that some value is not finite; 0 for n = 0 */
 	uint32_t (*max_bits)(const float *x, size_t n);
 	/* index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
@@ -50,7 +51,8 @@ struct kern {
 	    size_t n);
 	/* y[i] = a[i] - b[i] */
 	void (*sub)(float *y, const float *a, const float *b, size_t n);
-	/* to nearest even; overflow gives infinity */
+	/* n values of f32 to f16 or bf16, rounded to nearest even, overflow
+	 * giving infinity; and back, which is exact */
 	void (*to_f16)(uint16_t *h, const float *x, size_t n);
 	void (*from_f16)(float *x, const uint16_t *h, size_t n);
 	void (*to_bf16)(uint16_t *h, const float *x, size_t n);
@@ -104,26 +106,30 @@ struct kern {
 	 * j + h, for all j with bit h clear; f32 */
 	void (*fwht)(float *x, size_t n);
 
-	/* The passes of ECQ (kern_ecq.h); m is started and, but for the
-	 * first, has its tables. */
-	/* the code of each q[n]; the greatest symbol */
+	/* The passes of ECQ, whose words kern_ecq.h explains.  m has been
+	 * started; all but the first pass need its tables too. */
+	/* finds the code of each q[n]; returns the greatest symbol */
 	unsigned (*ecq_sort)(struct kern_ecq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
-	/* the first slot of each, and how many slots there are above it << 16 */
+	/* for the symbol of each code its first slot, and the number of its
+	 * slots << 16 */
 	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
 	    uint32_t *span);
-	/* from the last to the first into the states, value i into i % states;
-	 * words go before w, whence they begin is returned */
+	/* encodes the values from the last to the first, value i into
+	 * state[i % states]; the words are written downwards from w, and where
+	 * they begin is returned */
 	unsigned char *(*ecq_put)(uint32_t *state, unsigned states,
 	    const uint32_t *span, size_t n, unsigned char *w);
-	/* the way back, all of it; -1 when words are missing */
+	/* decodes all n codes from what ecq_put wrote; -1 when words are
+	 * missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
-	/* of each chunk the signs of symbols that are not 0 (q NULL: 0), how
-	 * many << 16, and 1 << 24 where a code is not all of a value */
+	/* a mark for each chunk: the signs of its symbols that are not 0 (0
+	 * when q is NULL), how many those are << 16, and 1 << 24 when some
+	 * code is not all of a value */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark);
-	/* of[symbol] with the mark's signs */
+	/* x[i] = of[symbol of code[i]], with the sign from the mark */
 	void (*ecq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[16]);
 	/* adds 2^16 (|x| * inv - |q|), without its fraction, to sum[0, 1, 2]
@@ -147,12 +153,13 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 #define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 
 /*
- * kern_get(e): the best table this machine runs, or the one ACE_KERNEL names;
- * NULL with -ERR_USAGE's message when the name is unknown or cannot run here.
+ * kern_get(e): the fastest table that this machine can run, or the one that
+ * ACE_KERNEL in the environment names; NULL and e filled (ERR_USAGE) when that
+ * name is unknown or its table cannot run here.
  */
 const struct kern *kern_get(struct err *e);
 
-/* kern_name(): of that table; NULL as there. */
+/* kern_name(): the name of the table of kern_get; NULL where that fails. */
 const char *kern_name(void);
 
 /* The tables compiled in that this machine can run, NULL-ended, ref first. */

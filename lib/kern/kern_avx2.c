@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-/* i: the first value that vectors of w do not reach; the rest is ref's. */
+/* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
 static __m256i
@@ -267,7 +267,7 @@ extreme32(const __m256 v[4])
 	return a >= b ? -a : b;
 }
 
-/* The codes of a block, in order; the scale to *p. */
+/* Computes the codes of a block, in order; the scale to *p. */
 static __m256i
 codes32(unsigned char *p, const float *x, float codes, uint16_t top)
 {

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 
-/* i: the first value that vectors of w do not reach; the rest is ref's. */
+/* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
 static __m512i
@@ -242,7 +242,7 @@ extreme32(__m512 a, __m512 b)
 	return l >= h ? -l : h;
 }
 
-/* The codes of a block, in order; the scale to *p. */
+/* Computes the codes of a block, in order; the scale to *p. */
 static __m256i
 codes32(unsigned char *p, const float *x, float codes, uint16_t top)
 {
@@ -271,7 +271,7 @@ q8(unsigned char *p, const float *x, size_t n)
 	kern_ref_q8(p, x + i, n - i);
 }
 
-/* 32 signed bytes times a scale. */
+/* x[32]: 32 signed bytes times a scale. */
 static void
 spread32(float *x, __m128i a, __m128i b, const unsigned char *p)
 {

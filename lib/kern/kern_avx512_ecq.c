@@ -45,7 +45,7 @@ counted(__m512i l, __m512i s)
 	    _mm512_set1_epi32(KERN_ECQ_CAP));
 }
 
-/* The levels of a chunk that has all its lanes; 1 when they are one. */
+/* Computes the levels of a full chunk; returns 1 when all are the same. */
 INLINE int
 levels(const struct kern_ecq *m, int *one, __m512i *l)
 {
@@ -65,7 +65,7 @@ levels(const struct kern_ecq *m, int *one, __m512i *l)
 	return 0;
 }
 
-/* Its magnitudes. */
+/* Updates the means with the magnitudes of a chunk. */
 INLINE void
 done(struct kern_ecq *m, __m512i mag)
 {

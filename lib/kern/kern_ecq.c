@@ -44,7 +44,7 @@ kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
 	m->mode = mode;
 }
 
-/* Half of the counts, where they are many. */
+/* Halves the counts of each context that has too many. */
 static void
 halve(struct kern_ecq *m, uint32_t sum[KERN_ECQ_WIDTH])
 {
@@ -109,7 +109,7 @@ kern_ecq_tables(struct kern_ecq *m, unsigned top)
 	kern_ecq_change(m);
 }
 
-/* The levels of the chunk that comes. */
+/* Computes the levels of the next chunk. */
 static void
 levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
 {
@@ -131,7 +131,7 @@ levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
 	}
 }
 
-/* Its k magnitudes. */
+/* Updates the means with the k magnitudes of a chunk. */
 static void
 done(struct kern_ecq *m, const int32_t mag[KERN_ECQ_LANES], size_t k)
 {

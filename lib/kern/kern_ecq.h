@@ -79,7 +79,7 @@ kern_ecq_shift(unsigned level)
 	    (level - KERN_ECQ_CONTEXTS + 2) / 2;
 }
 
-/* Does its symbol say all of a magnitude? */
+/* 1 when the symbol of a code gives the whole magnitude, with no bits left. */
 static inline int
 kern_ecq_whole(unsigned code)
 {
@@ -126,7 +126,8 @@ kern_ecq_gain(const struct kern_ecq *m, int *gain)
 	return 0;
 }
 
-/* k values with this sum went by, and this was their columns' means'. */
+/* Updates the means after k values whose magnitudes have this sum; expected is
+ * the sum that the means of their columns had foretold. */
 static inline void
 kern_ecq_follow(struct kern_ecq *m, uint32_t sum, uint32_t expected, size_t k)
 {
@@ -151,7 +152,7 @@ kern_ecq_pace(size_t row)
 	return row < 32 ? (int32_t)(256 / (row + 1)) : 8;
 }
 
-/* The tables, after counts. */
+/* kern_ecq_change(m): makes new tables of frequencies from the counts. */
 void kern_ecq_change(struct kern_ecq *m);
 
 /* One more chunk was counted: the tables change when it is time. */
@@ -173,19 +174,21 @@ struct kern_ecq_get {
 };
 
 /*
- * kern_ecq_start(m, mode, level, cols, offset, above): nothing is known yet.
- * above has room for the values; NULL where the mode is not ABOVE.
+ * kern_ecq_start(m, mode, level, cols, offset, above): puts m where nothing is
+ * known yet.  above has room for the values; NULL when the mode is not ABOVE.
  */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 
-/* kern_ecq_rows(cols, n): do rows of so many columns foretell others? */
+/* kern_ecq_rows(cols, n): 1 when rows of so many columns can foretell the rows
+ * below them, for n values; else 0. */
 int kern_ecq_rows(size_t cols, size_t n);
 
-/* kern_ecq_tables(m, top): symbols go to top, 1 to 15; the tables begin. */
+/* kern_ecq_tables(m, top): sets up the first tables, for symbols from 0 to top;
+ * top is from 1 to 15. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
-/* The passes, as kern.h has them, value by value: the meaning. */
+/* The passes of kern.h, value by value: these define what a pass does. */
 unsigned kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n,
     uint16_t *code);
 void kern_ecq_spans_some(struct kern_ecq *m, const uint16_t *code, size_t n,
@@ -201,7 +204,7 @@ void kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv
 unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
     const uint32_t *span, size_t n, unsigned char *w);
 
-/* Those of the tables ref, avx2 and avx512. */
+/* The passes that the tables ref, avx2 and avx512 use. */
 unsigned kern_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
     uint16_t *code);
 void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,

@@ -15,7 +15,7 @@ enum { LANES = KERN_ECQ_LANES };
 
 #define ALL for (j = 0; j < LANES; j++)
 
-/* The levels of a chunk; 1 when they are one. */
+/* Computes the levels of a chunk; returns 1 when all are the same. */
 static inline int
 loop_levels(const struct kern_ecq *m, int32_t l[LANES])
 {
@@ -40,7 +40,7 @@ loop_levels(const struct kern_ecq *m, int32_t l[LANES])
 	return 0;
 }
 
-/* Symbols s of levels l went by. */
+/* Updates the means with the symbols s of levels l. */
 static inline void
 loop_done(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
     int same)

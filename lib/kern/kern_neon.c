@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-/* i: the first value that vectors of w do not reach; the rest is ref's. */
+/* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
 static uint32x4_t
@@ -233,7 +233,7 @@ extreme32(const float32x4_t v[8])
 	return a >= b ? -a : b;
 }
 
-/* The codes of a block, in order, to c; the scale to *p. */
+/* Computes the codes of a block, in order, to c; the scale to *p. */
 static void
 codes32(int8x16_t c[2], unsigned char *p, const float *x, float codes,
     uint16_t top)

@@ -6,7 +6,8 @@
 #include "kern/kern_ecq.h"
 #include "kern/ref.h"
 
-/* otherwise this machine's bits are not the others' (Makefile, FLOAT) */
+/* With any other evaluation this machine would give other bits than the rest;
+ * FLOAT in the Makefile sets it. */
 _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
 #define MAG 0x7fffffffu			/* everything but the sign */

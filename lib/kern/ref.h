@@ -1,6 +1,6 @@
 /*
- * The reference loops by name, for the tables that use one as it is or for
- * the values a vector does not reach.
+ * The reference loops by name.  Other tables use one unchanged, or for the last
+ * values that do not fill a vector.
  */
 #ifndef ACE_KERN_REF_H
 #define ACE_KERN_REF_H
