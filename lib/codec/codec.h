@@ -25,7 +25,7 @@ enum codec_id {
 	CODEC_MAX,		/* one more than the greatest of the table */
 	CODEC_ESCAPE = 15,	/* in a directory: the number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14,	/* and above: nobody's, codec_register */
+	CODEC_PRIVATE = 1 << 14,	/* and above: see codec_register */
 	CODEC_ID_MOST = 65534	/* the largest number that can be said */
 };
 #undef CODEC_NUMBER
