@@ -59,7 +59,7 @@ int chain_init(struct chain *c, struct io *io, struct err *e);
 void chain_release(struct chain *c);
 
 /* chain_aborted(c, e): -ERR_DATA, because the stream's producer has given up.
- * On a pipe the error has no message, so that only the producer's own message
+ * On a pipe the error is marked quiet, so that only the producer's own message
  * is seen. */
 int chain_aborted(const struct chain *c, struct err *e);
 
