@@ -6,13 +6,16 @@
 
 struct err;
 
-/* arg_fraction(s, v, e): 0 < v <= 1, or a percentage.  -ERR_USAGE. */
+/* arg_fraction(s, v, e): reads a fraction, 0 < v <= 1, which s may also give
+ * as a percentage.  0, or -ERR_USAGE when s is neither. */
 int arg_fraction(const char *s, float *v, struct err *e);
 
-/* arg_number(s, lo, hi, v, e): a number with lo <= v <= hi. */
+/* arg_number(s, lo, hi, v, e): reads a number with lo <= v <= hi.  0, or
+ * -ERR_USAGE. */
 int arg_number(const char *s, float lo, float hi, float *v, struct err *e);
 
-/* arg_print(v, buf): ":" and the shortest number that reads back as v. */
+/* arg_print(v, buf): writes ":" and the shortest decimal number that reads
+ * back as v. */
 void arg_print(float v, char buf[24]);
 
 #endif

@@ -12,7 +12,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	CODEC_TABLE(CODEC_AT)
 };
 
-/* What codec_register added. */
+/* The codecs that codec_register added. */
 enum { EXTRA = 8 };
 static struct {
 	const struct codec_impl *row;
@@ -60,7 +60,7 @@ codec_name(uint32_t codec)
 
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
 
-/* Whose name, or other name, is the first len bytes of s. */
+/* The codec whose name, or other name, is the first len bytes of s. */
 static codec_parser *
 parser(const struct codec_impl *c, const char *s, size_t len)
 {

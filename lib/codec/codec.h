@@ -1,7 +1,8 @@
 /*
- * The value codecs: f32 arrays <-> the body of one group's record.
- * One file per codec, one row of table.h: what a codec is, its row says, and
- * who wants to know asks here.
+ * The value codecs turn an f32 array into the body of one group's record, and
+ * back.  Each codec has a file of its own and one row in table.h, which says
+ * everything about it; the rest of the program learns it from the functions
+ * below and never compares codec numbers.
  */
 #ifndef ACE_CODEC_H
 #define ACE_CODEC_H
@@ -24,7 +25,7 @@ enum codec_id {
 	CODEC_MAX,		/* one more than the greatest of the table */
 	CODEC_ESCAPE = 15,	/* in a directory: the number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14,	/* and above: nobody's, codec_register */
+	CODEC_PRIVATE = 1 << 14,	/* and above: see codec_register */
 	CODEC_ID_MOST = 65534	/* the largest number that can be said */
 };
 #undef CODEC_NUMBER
@@ -51,8 +52,9 @@ struct codec_ctx {
  */
 int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 
-/* codec_format: the inverse, "topk:0.01".  Returns buf.  CODEC_ARG: bytes of
- * what follows the name, its end too. */
+/* codec_format(plan, buf): the inverse of codec_parse: writes a name such as
+ * "topk:0.01" and returns buf.  CODEC_ARG and CODEC_TEXT are the bytes, with
+ * the closing NUL, of the argument alone and of the whole. */
 enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
@@ -65,17 +67,18 @@ codec_exact(uint32_t codec, uint8_t param)
 }
 
 /*
- * codec_register(row, id): one more codec, for this process, under a private
- * number (CODEC_PRIVATE and above; another reader refuses it): for tests, and
- * for programs of others.  The row is kept, not copied; not while other
- * threads code.  -ERR_USAGE when the number or the name is taken, or there
- * are eight already.
+ * codec_register(row, id): adds a codec to this process, under a private
+ * number (CODEC_PRIVATE and above), for tests and for programs that link the
+ * library.  A reader that has not registered the number refuses it.  The row
+ * is not copied, so it must stay; no other thread may be coding meanwhile.
+ * 0, or -ERR_USAGE when the number or the name is taken, or eight codecs are
+ * registered already.
  */
 int codec_register(const struct codec_impl *row, uint32_t id, struct err *e);
 
 /*
- * What a codec is.  None of these is true of a number that is unknown; none
- * is of fixed size.
+ * Questions about a codec.  The answer is 0 to each of them where the plan's
+ * number is unknown.
  *
  * codec_dense(plan): 1 when every value takes 8 bits or more.
  * codec_sparse(plan): 1 when most values, or all small ones, become zero.
@@ -86,29 +89,32 @@ int codec_dense(const struct codec_plan *plan);
 int codec_sparse(const struct codec_plan *plan);
 int codec_fixed(const struct codec_plan *plan);
 
-/* codec_param(plan): the parameter byte the record will have; -1 when only
- * coding tells. */
+/* codec_param(plan): the parameter byte the record will have, or -1 when that
+ * is known only once the values are coded. */
 int codec_param(const struct codec_plan *plan);
 
 /*
- * codec_knob(plan): 1 when the argument is a knob that turns as finely as one
- * likes.  codec_turn(plan, f): the plan coarser by the factor f > 0, fewer
- * bytes where f > 1: a step or a threshold times f; a fraction, or bits,
- * divided by f (chunks keep whole numbers); within what the codec takes.
- * Without a knob the plan as it is.
+ * codec_knob(plan): 1 when the plan's argument can be changed gradually to
+ * trade bytes for error.
+ *
+ * codec_turn(plan, f): the plan made coarser by the factor f > 0, so that it
+ * takes fewer bytes where f > 1.  A step or a threshold is multiplied by f; a
+ * fraction or a number of bits is divided by it (what a chunk keeps stays a
+ * whole number).  The result is clamped to what the codec accepts; a plan
+ * without a knob comes back unchanged.
  */
 int codec_knob(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);
 
 /*
- * What coding will cost and lose, foretold from statistics (estimate.h says
- * of what, and how well).
+ * What coding a group will cost and lose, predicted from statistics of its
+ * values (estimate.h says which, and how good the prediction is).
  *
- * rate     bytes of the body; -1 when only coding tells
- * error    sum of squared differences; -1 when only coding tells, infinite
- *          when the codec cannot carry the group (f16 overflow)
+ * rate     bytes of the body, or -1 when it cannot be predicted
+ * error    sum of squared differences, or -1 when it cannot be predicted;
+ *          infinite when the codec cannot carry the group (f16 overflow)
  *
- * codec_rate, codec_error: one of the two, at the price of both.
+ * codec_rate and codec_error return one of the two; each computes both.
  */
 void codec_foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error);
@@ -116,10 +122,11 @@ int64_t codec_rate(const struct codec_plan *plan, const struct estimate *m);
 double codec_error(const struct codec_plan *plan, const struct estimate *m);
 
 /*
- * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.  Of
- * f32, f16, bf16, i64 and lossless x - dec(code(x)) is exact in f32, for every
- * finite x: what does not fit becomes the largest value that leaves an exact
- * difference (for f16 and |x| >= 2^40, zero).
+ * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.  For
+ * f32, f16, bf16, i64 and lossless the difference between x and what a reader
+ * decodes is exact in f32, for every finite x: a value too large for the codec
+ * becomes the largest one that leaves an exact difference (for f16 and
+ * |x| >= 2^40 that is zero).
  *
  * x      f32[n]    finite (-ERR_DATA otherwise, nothing appended)
  * param            the record's parameter byte
@@ -127,8 +134,8 @@ double codec_error(const struct codec_plan *plan, const struct estimate *m);
 int codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e);
 
-/* The body of the same group one step before: lowrank starts from what it
- * found then.  No reader needs it. */
+/* The body of the same group one step before, from which lowrank starts its
+ * search.  Only an encoder uses it; a reader does not need it. */
 struct codec_last {
 	uint32_t codec;
 	uint8_t param;
@@ -136,8 +143,9 @@ struct codec_last {
 	size_t len;
 };
 
-/* codec_encode_after: the same when that is known; last may be NULL, of
- * another codec, or no body at all.  codec_after(plan): 1 when it matters. */
+/* codec_encode_after: codec_encode, given the last body as well.  last may be
+ * NULL, and what it holds may be of another codec or not a body at all.
+ * codec_after(plan): 1 when the plan's codec makes use of it. */
 int codec_after(const struct codec_plan *plan);
 int codec_encode_after(const struct codec_plan *plan,
     const struct codec_ctx *ctx, const struct codec_last *last, const float *x,
@@ -153,11 +161,11 @@ int codec_encode_after(const struct codec_plan *plan,
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
-/* codec_bound(plan, n): no body of n values is longer. */
+/* codec_bound(plan, n): the most bytes that a body of n values can take. */
 size_t codec_bound(const struct codec_plan *plan, size_t n);
 
-/* codec_size(plan, ctx, n): the bytes of n values that are not all 0, where
- * they do not depend on the values; codec_bound otherwise. */
+/* codec_size(plan, ctx, n): the bytes that the body of n values, not all 0,
+ * takes, where that does not depend on the values; codec_bound otherwise. */
 size_t codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx,
     size_t n);
 

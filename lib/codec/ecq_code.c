@@ -57,7 +57,7 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
-/* What a symbol leaves out, and the sign that it does not tell of. */
+/* The bits that a symbol leaves out, and the sign where it has none. */
 static void
 put_rest(struct bits *b, int16_t q, unsigned code, float x)
 {
@@ -119,8 +119,8 @@ fine(const uint16_t *code, const int16_t *q, size_t n)
 }
 
 /*
- * What n values cost, about, in units of 2^-16 bits, with these codes of some
- * of them: each context's entropy, plain bits, and what is to be learnt.
+ * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
+ * of them: each context's entropy, the plain bits, and the cost of learning.
  */
 static uint64_t
 cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
@@ -342,7 +342,7 @@ put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
 	return k + (size_t)(end - back);
 }
 
-/* Not zeroed, which would take as long as half of the work. */
+/* The memory is not zeroed: that would take half as long as the work. */
 static void *
 room(size_t n, size_t size, struct err *e)
 {

@@ -2,10 +2,10 @@
  * The coded part of an ECQ body (ecq.c): rANS words from the front, bits from
  * the back (tail.h).
  *
- * Magnitudes become symbols (kern/kern_ecq.h) and these words, with as many
- * states as suit the length.  What a symbol leaves out, and the signs, are
- * plain bits: of a chunk of 32 values first the signs of symbols that are not 0, then,
- * value by value,
+ * Magnitudes become symbols (kern/kern_ecq.h), and symbols become rANS words,
+ * with as many coder states as suit the length.  What a symbol leaves out, and
+ * the signs, are plain bits: of a chunk of 32 values first the signs of the
+ * symbols that are not 0, then, value by value,
  *
  *   the escape, where the symbol is 15:  with e = (|q| >> shift) - 15,
  *       (e >> fine) + 1 as so many 1 as it has bits below its first, a 0, and
@@ -54,8 +54,9 @@ struct ecq_in {
 	float inv;		/* 1 / step */
 };
 
-/* ecq_code_put(in, p, limit, s, len, e): to p, which has room for limit; *len
- * is 0 when it would be more.  s is set.  0 or -ERR_SYS. */
+/* ecq_code_put(in, p, limit, s, len, e): writes the code to p, which has room
+ * for limit bytes, and fills s.  *len is the number of bytes, or 0 when the
+ * code would take more than limit.  0 or -ERR_SYS. */
 int ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e);
 

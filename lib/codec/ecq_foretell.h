@@ -1,5 +1,5 @@
 /*
- * What ECQ will cost and lose at a step.
+ * Predicts the rate and error of ECQ at a given step.
  */
 #ifndef ACE_ECQ_FORETELL_H
 #define ACE_ECQ_FORETELL_H

@@ -1,11 +1,12 @@
 /*
- * The magnitudes of a group as its statistics tell of them: what the codecs
- * foretell their rate and error from (codec_foretell; ours).  The histogram
- * has one bin per octave of magnitude; inside a bin the density is taken as a
- * power of x that fits its neighbours.  Where values stand in the group is not
- * known: positions are taken as uniform, blocks and rows as independent draws,
- * the dearest case of each.  So what depends on it is a bound: a low rank that
- * a matrix has is not seen, only what rank r is worth where there is none.
+ * The distribution of a group's magnitudes, estimated from its statistics; the
+ * codecs predict their rate and error from it (codec_foretell).  The method is
+ * our own.  The histogram has one bin per octave of magnitude; inside a bin the
+ * density is taken as a power of x that fits its neighbours.  Where values
+ * stand in the group is not known, so the most expensive case is assumed:
+ * uniform positions, and blocks and rows that are independent draws.  What
+ * depends on it is therefore a bound.  For example, a low rank of the matrix
+ * is not seen, only what rank r is worth where there is none.
  */
 #ifndef ACE_ESTIMATE_H
 #define ACE_ESTIMATE_H

@@ -1,6 +1,6 @@
 #include "codec/gaps.h"
 
-/* p as a decision that was seen GAPS_TRUST times. */
+/* A decision with probability p, as if it had been seen GAPS_TRUST times. */
 static struct range_bit
 believe(double p)
 {

@@ -1,16 +1,17 @@
 /*
- * Rising positions through the range coder (range.h), at their entropy and
- * below it where they cluster.
+ * Codes rising positions with the range coder (range.h).  Positions that are
+ * spread at random take about their entropy, positions that cluster less.
  *
  * A gap is position - position before - 1, the first the position itself;
  * v = gap + 1 = 2^b + rest.  b is a walk down a tree of five decisions, the
- * three bits after v's first are decisions too, those below are raw.  What is
- * known is a decaying mean of v, 2^-8, by 1/4 of the way each time: its octave
- * against that of n / k is the context of b.
+ * three bits after v's first are decisions too, those below are raw.  The
+ * context of b is the octave of a decaying mean of v, relative to the octave
+ * of n / k; the mean is in units of 2^-8 and moves 1/4 of the way to each v.
  *
  * k positions drawn at random of n have geometric gaps, P(v > m) = q^m with
- * q = 1 - k / n.  The decisions begin with what that says, as if they had seen
- * it GAPS_TRUST times: a few hundred positions are too few to learn it.
+ * q = 1 - k / n.  The decisions start from the probabilities that this gives,
+ * as if they had seen it GAPS_TRUST times, because a few hundred positions are
+ * too few to learn it.
  */
 #ifndef ACE_GAPS_H
 #define ACE_GAPS_H

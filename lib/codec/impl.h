@@ -1,6 +1,7 @@
 /*
- * What a codec is: the row that its own file has, and table.h names.  Not for
- * other layers; examples/README.md tells how a codec is added.
+ * What a codec consists of: the row that its own file defines and table.h
+ * names.  Other layers do not include this; examples/README.md tells how a
+ * codec is added.
  */
 #ifndef ACE_CODEC_IMPL_H
 #define ACE_CODEC_IMPL_H
@@ -33,42 +34,45 @@ struct codec_out {
 	size_t n;
 };
 
-/* Another name for some of a codec's plans: the number is the codec's, parse
- * says what it means. */
+/* Another name for some of a codec's plans.  The record keeps the codec's own
+ * number; parse turns the name's argument into the plan. */
 struct codec_alias {
 	const char *name;
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 };
 
 /*
- * The row.  What is left out (0, NULL) is not so, or is as said here; name,
- * parse, bound, encode and decode are always there.
+ * The row.  name, parse, bound, encode and decode are required.  A property
+ * left 0 does not hold; what a function left NULL means is said beside it.
  */
 struct codec_impl {
 	const char *name;	/* at most 9 characters */
 
 	/* ---- the argument ---- */
-	/* 0, or -ERR_USAGE; what follows the colon, NULL when there is none */
+	/* 0, or -ERR_USAGE; arg is what follows the colon, NULL when there
+	 * is no colon */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
-	/* what follows the name, ":0.01" or "", into buf */
+	/* writes what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
-	/* other names, the last without one; which of them a plan has, whose
-	 * argument format's text is */
+	/* the other names, ended by an entry without a name; title returns
+	 * the name under which a plan is shown, with format's argument */
 	const struct codec_alias *alias;
 	const char *(*title)(const struct codec_plan *plan);
-	/* the knob: the same, coarser by f > 0, within its range.  NULL: there
-	 * is none */
+	/* makes the plan coarser by f > 0, within the codec's range; NULL
+	 * when the argument is no knob (codec_knob) */
 	void (*turn)(struct codec_plan *plan, double f);
 
 	/* ---- the bytes ---- */
 	size_t (*bound)(const struct codec_plan *plan, size_t n);
-	/* of values that are not all 0; NULL: the bound, or they matter */
+	/* the bytes of a body of values that are not all 0; NULL when the
+	 * bound is exact, or when the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
 	    const struct codec_ctx *ctx, size_t n);
 	/* appends to out; room for bound() bytes is there, *param is 0 */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
-	/* b holds the body; may leave bytes, which the table refuses */
+	/* b holds the body; the caller refuses a body of which decode leaves
+	 * bytes unread */
 	int (*decode)(const struct codec_out *o, struct bytes *b,
 	    struct err *e);
 	uint8_t max_param;	/* greater: unsupported */
@@ -82,16 +86,18 @@ struct codec_impl {
 	uint8_t fixed;		/* size, or the bound, is exact */
 	float sparse_below;	/* most values, or all small ones, become zero
 				 * where the plan's argument is below this */
-	/* rate and error as codec_foretell's, which has set the rate, where it
-	 * is fixed, and otherwise both to -1; NULL: so they stay */
+	/* predicts rate and error as codec_foretell promises them.  On entry
+	 * the rate is set where it is fixed, and -1 otherwise; the error is
+	 * -1.  NULL leaves them so */
 	void (*foretell)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *rate, double *error);
 };
 
-/* The error of a body that lies. */
+/* codec_corrupt(codec, what, e): the error for a body that cannot have come
+ * from the encoder. */
 int codec_corrupt(const char *codec, const char *what, struct err *e);
 
-/* impl_... of codecs without an argument */
+/* codec_no_arg: the parse of codecs that take no argument. */
 int codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e);
 
 #define CODEC_ROW(number, name, row) extern const struct codec_impl row;

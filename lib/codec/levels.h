@@ -1,5 +1,6 @@
 /*
- * A few magnitudes for many: a, a r, a r^2, ... (TOPK's q4, q2, mag).
+ * A few magnitudes that stand for many: the levels a, a r, a r^2, ... of
+ * TOPK's value formats q4, q2 and mag.
  */
 #ifndef ACE_LEVELS_H
 #define ACE_LEVELS_H
@@ -15,16 +16,18 @@ struct levels {
 	float v[LEVELS_MAX];	/* at most the largest f32 */
 };
 
-/* levels_make(l): v from n, a and r; products in f64. */
+/* levels_make(l): computes v from n, a and r, multiplying in f64. */
 void levels_make(struct levels *l);
 
 /*
- * levels_fit(l, m, k): a, r and v for k > 0 magnitudes, n is given:
+ * levels_fit(l, m, k): finds a, r and v for the k > 0 magnitudes in m.  The
+ * caller has set n, which decides how the levels are chosen:
  *
  *   1   their mean
  *   2   their two means (Lloyd's iteration from the mean)
- *   8   from the least to the largest in equal ratios, these as the middles
- *       of cells or as levels, whichever errs less (ours)
+ *   8   in equal ratios from the least magnitude to the largest; these two
+ *       are either the outer levels or the middles of the outer cells,
+ *       whichever errs less (this rule is our own)
  */
 void levels_fit(struct levels *l, const float *m, size_t k);
 

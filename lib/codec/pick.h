@@ -1,6 +1,6 @@
 /*
- * Which values of a group are kept: positions, rising.  Ties go to the lower
- * position; zeros are never taken.
+ * Which values of a group are kept, as positions in rising order.  Of equal
+ * magnitudes the lower position is taken first; zeros are never taken.
  */
 #ifndef ACE_PICK_H
 #define ACE_PICK_H
@@ -16,17 +16,20 @@ struct err;
 /* pick_top: the k largest magnitudes. */
 size_t pick_top(const float *x, size_t n, size_t k, uint32_t *at);
 
-/* pick_above: those of at least t > 0. */
+/* pick_above: all magnitudes of at least t > 0. */
 size_t pick_above(const float *x, size_t n, float t, uint32_t *at);
 
-/* pick_chunks: the k largest of every chunk of c values, k n' / c to the
- * nearest of a last one of n' < c; one at least if that is the only one. */
+/* pick_chunks: the k largest of every chunk of c values.  Of a last, shorter
+ * chunk of n' values it takes k n' / c, rounded to the nearest number, and at
+ * least one when there is no other chunk. */
 size_t pick_chunks(const float *x, size_t n, size_t k, size_t c, uint32_t *at);
 
 /*
- * pick_sampled: about k: those not below the threshold that every 64th value
- * suggests (DGC, Lin et al. 2018, section 3.1's hierarchical selection).
- * More than 1.3 k: the k largest of them; fewer than 0.75 k: the k largest.
+ * pick_sampled: about k of the largest magnitudes: those not below a threshold
+ * that is estimated from every 64th value (the hierarchical selection of DGC,
+ * Lin et al. 2018, section 3.1).  Where that gives more than 1.3 k, the k
+ * largest of them are taken; where it gives fewer than 0.75 k, the k largest
+ * of all.
  */
 size_t pick_sampled(const float *x, size_t n, size_t k, uint32_t *at);
 

@@ -62,9 +62,10 @@ range_put_carry(unsigned char *start, unsigned char *p)
 }
 
 /*
- * The fewest bytes, *k of them, that say that a number is in [low, low +
- * range) whatever follows them: the number of 64 bits that they begin, zeros
- * behind.  It wraps where the bytes before must be one more.
+ * Finds the fewest bytes, *k of them, that place a number in [low, low +
+ * range) whatever bytes follow.  Returns the 64-bit number that begins with
+ * them and goes on with zeros.  The result is below low where it wrapped: then
+ * a carry must be added to the bytes before.
  */
 static uint64_t
 shortest(uint64_t low, uint64_t range, unsigned *k)

@@ -2,12 +2,13 @@
  * A binary adaptive range coder (Martin 1979; Subbotin's and LZMA's kind, with
  * 64 bits and carries written back).
  *
- * A decision has a probability that learns: p moves towards what was seen by
- * 1/(n + 1.5) of the way the n-th time, as Krichevsky and Trofimov's estimate
- * does, down to 1/256, which forgets slowly.
+ * Each kind of decision has a probability p that adapts: the n-th time, p
+ * moves towards the bit that was seen by 1/(n + 1.5) of the way, as Krichevsky
+ * and Trofimov's estimate does.  The rate never falls below about 1/256, so
+ * that old decisions are slowly forgotten.
  *
- * Inline, and nothing takes the address of a coder, so that it lives in
- * registers: a decision costs a few nanoseconds.
+ * The functions are inline, so that a coder stays in registers and a decision
+ * costs a few nanoseconds.
  */
 #ifndef ACE_RANGE_H
 #define ACE_RANGE_H
@@ -25,7 +26,7 @@ struct range_bit {
 /* 2^16 / (n + 1.5) */
 extern const uint16_t range_rate[RANGE_LIMIT + 1];
 
-/* range_start(b, n): n decisions that know nothing. */
+/* range_start(b, n): sets b[n] to decisions that have seen nothing yet. */
 void range_start(struct range_bit *b, size_t n);
 
 #define RANGE_INLINE static inline __attribute__((always_inline))
@@ -49,12 +50,13 @@ struct range_put {
 	unsigned char *start, *p;
 };
 
-/* range_put_start(p): to p; the caller has room. */
+/* range_put_start(p): a coder that writes to p, where the caller has room. */
 struct range_put range_put_start(unsigned char *p);
-/* range_put_end(w): the bytes written, at least one; whatever follows them,
- * they mean the same.  w is done. */
+/* range_put_end(w): ends the code and returns the number of its bytes, at
+ * least one.  It decodes alike whatever bytes follow it; w is used up. */
 size_t range_put_end(struct range_put w);
-/* range_put_carry(start, p): one is added to what was written up to p. */
+/* range_put_carry(start, p): adds one to the number written in the bytes from
+ * start up to p. */
 void range_put_carry(unsigned char *start, unsigned char *p);
 
 RANGE_INLINE void
@@ -88,7 +90,7 @@ range_put_bit(struct range_put *w, struct range_bit *b, int bit)
 		range_put_shift(w);
 }
 
-/* n bits of v, each as likely as not. */
+/* Writes the n low bits of v, each coded as equally likely 0 or 1. */
 RANGE_INLINE void
 range_put_raw(struct range_put *w, uint32_t v, unsigned n)
 {
@@ -116,12 +118,14 @@ struct range_get {
 	size_t at, n;		/* the next byte; past n are zeros */
 };
 
-/* range_get_start(p, n): a code that ends in p[n] at the latest. */
+/* range_get_start(p, n): reads a code that lies within the n bytes at p. */
 struct range_get range_get_start(const unsigned char *p, size_t n);
-/* range_get_end(r): its length, which may be above n; SIZE_MAX when it does
- * not end as range_put_end ends it. */
+/* range_get_end(r): the length of the code in bytes, which is above n when the
+ * code was cut short; SIZE_MAX when it does not end as range_put_end would
+ * have ended it. */
 size_t range_get_end(struct range_get r);
-/* range_get_tail(p, at, n): four bytes of which some are not there. */
+/* range_get_tail(p, at, n): the four bytes from p[at], with zeros for those
+ * that lie past p[n]. */
 uint32_t range_get_tail(const unsigned char *p, size_t at, size_t n);
 
 RANGE_INLINE void

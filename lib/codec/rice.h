@@ -17,14 +17,16 @@
 
 struct bytes;
 
-/* rice_bound(count, span): no code of count positions below span is longer. */
+/* rice_bound(count, span): the most bytes that the code of count positions
+ * below span can take. */
 size_t rice_bound(size_t count, size_t span);
 
-/* rice_put(p, pos, count): to p, which has room; the bytes written. */
+/* rice_put(p, pos, count): writes the code to p, which has room for
+ * rice_bound bytes.  Returns the number of bytes written. */
 size_t rice_put(unsigned char *p, const uint32_t *pos, size_t count);
 
-/* rice_get(b, pos, count, span): 0, or -1 when the bytes are no code of
- * exactly count positions below span. */
+/* rice_get(b, pos, count, span): reads pos[count] from b.  0, or -1 when the
+ * bytes are not the code of exactly count positions below span. */
 int rice_get(struct bytes *b, uint32_t *pos, size_t count, size_t span);
 
 #endif

@@ -6,11 +6,12 @@
  *   y[0..m)   = H D1 x[0..m),  y[m..n) = x[m..n)
  *   y[n-m..n) = H D2 y[n-m..n)             only when n is no power of two
  *
- * D1, D2 are diagonals of random signs (base/rng.h, keyed by seed, step and
- * group: block i / 128 of D1, 2^20 on for D2, bit i % 128 of the block).  Two
- * overlapping transforms, instead of zeros up to the next power of two, are
- * ours: n values stay n values.  Values before n - m were rotated once, those
- * after it twice; each of the two parts has one variance.
+ * D1 and D2 are diagonals of random signs from base/rng.h, keyed by seed, step
+ * and group: sign i of D1 is bit i % 128 of random block i / 128, and D2 uses
+ * the blocks from 2^20 on.  The two overlapping transforms are our own choice:
+ * padding with zeros to the next power of two would make more values of n.
+ * The variance is the same throughout each of the two parts of y, those before
+ * n - m and from it on, but may differ between them.
  */
 #ifndef ACE_ROTATE_H
 #define ACE_ROTATE_H

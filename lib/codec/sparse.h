@@ -7,9 +7,10 @@
  *   coded := u8 sign * 128 + h mod 128 [k], or signs packed
  *            range code (range.h): for each its gap (gaps.h), then h or j
  *
- * Of h the exponent is counted down in unary from 30, the largest there is;
- * then come three bits below it, which the first 3 of those counts, and the
- * rest, learn apart.  j is a walk down a tree.
+ * The exponent of h is coded in unary, counting down from 30, the largest one.
+ * Then come the three bits below it; they have separate probabilities for
+ * each of the first 3 counts and for all others together.  j is coded as a
+ * walk down a tree of decisions.
  */
 #ifndef ACE_SPARSE_H
 #define ACE_SPARSE_H
@@ -28,16 +29,16 @@ struct sparse {
 	uint16_t *code;		/* k */
 };
 
-/* sparse_bound(k, n, width): no plain bytes of k of n are more. */
+/* sparse_bound(k, n, width): the most bytes that k of n values take, plain. */
 size_t sparse_bound(size_t k, size_t n, unsigned width);
 size_t sparse_put_plain(unsigned char *p, const struct sparse *s);
 
-/* sparse_put_coded(p, cap, s): to p with cap + SPARSE_SLACK bytes of room; the
- * bytes, or 0 when they are cap or more. */
+/* sparse_put_coded(p, cap, s): writes to p, which has cap + SPARSE_SLACK bytes
+ * of room.  Returns the bytes written, or 0 when it takes cap or more. */
 size_t sparse_put_coded(unsigned char *p, size_t cap, const struct sparse *s);
 
-/* Fill pos and code of s; 0, or -1 when the bytes are no such thing.  Coded is
- * all of b. */
+/* Both fill pos and code of s.  0, or -1 when the bytes are not valid.  The
+ * coded form takes all of b. */
 int sparse_get_plain(struct bytes *b, struct sparse *s);
 int sparse_get_coded(struct bytes *b, struct sparse *s);
 

@@ -1,6 +1,6 @@
 /*
- * What one pass over a group's values tells about it: enough to score it and
- * to foretell rate and distortion of any codec (annotation sTAT).
+ * Statistics of a group's values, gathered in one pass: enough to score the
+ * group and to predict the rate and error of any codec (annotation sTAT).
  */
 #ifndef ACE_STAT_H
 #define ACE_STAT_H

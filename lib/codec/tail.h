@@ -1,7 +1,7 @@
 /*
- * Bits from the end of a body towards its start, the least significant of a
- * byte and of a number first.  What needs no model stands there, where it
- * costs a shift and not a step of the range coder (range.h).
+ * Bits that are written from the end of a body towards its start, the least
+ * significant of a byte and of a number first.  Bits that need no model go
+ * there, because a shift is cheaper than a step of the range coder (range.h).
  */
 #ifndef ACE_TAIL_H
 #define ACE_TAIL_H
@@ -15,7 +15,7 @@ struct tail_put {
 	unsigned char *p;	/* the next byte goes before it */
 };
 
-/* tail_put(t, v, n): n <= 32 bits, v has no others. */
+/* tail_put(t, v, n): writes the n <= 32 low bits of v; its others are 0. */
 static inline void
 tail_put(struct tail_put *t, uint32_t v, unsigned n)
 {
@@ -32,7 +32,8 @@ tail_put(struct tail_put *t, uint32_t v, unsigned n)
 	t->n -= 32;
 }
 
-/* tail_put_end(t): the last byte is padded with 0; where the bits begin. */
+/* tail_put_end(t): pads the last byte with 0 and returns where the bits
+ * begin. */
 static inline unsigned char *
 tail_put_end(struct tail_put *t)
 {
@@ -49,7 +50,7 @@ struct tail_get {
 	int bad;		/* more than there was */
 };
 
-/* tail_get(t, n): n <= 32 bits; zeros before p. */
+/* tail_get(t, n): the next n <= 32 bits; zeros where p has no more bytes. */
 static inline uint32_t
 tail_get(struct tail_get *t, unsigned n)
 {
@@ -76,8 +77,8 @@ tail_get(struct tail_get *t, unsigned n)
 	return (uint32_t)v;
 }
 
-/* tail_get_end(t, start): 0 when the bits, padded with 0, began at p[start],
- * -1 otherwise. */
+/* tail_get_end(t, start): 0 when the bits that were read, padded with 0, begin
+ * exactly at p[start], -1 otherwise. */
 static inline int
 tail_get_end(const struct tail_get *t, size_t start)
 {

@@ -1,6 +1,6 @@
 /*
- * What the parameter of a plan for CODEC_TOPK says; arg is a fraction, or the
- * threshold.
+ * The meaning of the parameter byte of a plan for CODEC_TOPK.  The plan's arg
+ * is a fraction or, for that way of picking, the threshold.
  */
 #ifndef ACE_TOPK_H
 #define ACE_TOPK_H

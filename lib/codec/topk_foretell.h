@@ -1,7 +1,7 @@
 /*
- * What TOPK will cost and lose: fraction, chunks, threshold; f16 or a few
- * levels; range coded or not.  Chunks are taken as if they were the whole
- * group.
+ * Predicts the rate and error of TOPK for every way of picking (fraction,
+ * chunks, threshold) and of coding (f16 or a few levels, range coded or not).
+ * Picking by chunks is predicted as if the whole group were one chunk.
  */
 #ifndef ACE_TOPK_FORETELL_H
 #define ACE_TOPK_FORETELL_H

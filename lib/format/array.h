@@ -19,19 +19,23 @@ struct array_names {
 };
 #define ARRAY_NAMES_INIT { NULL, 0, 0 }
 
-/* array_name(l, s, e): one more, 1 to 255 bytes as text_clean wants them. */
+/* array_name(l, s, len, e): appends a name, 1 to 255 bytes that text_clean
+ * accepts. */
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
-/* array_get_names: the payload of one mEMb frame; several of a shard add up. */
+/* array_get_names(l, p, n, e): appends the names in the payload of one mEMb
+ * frame; a shard may have several such frames. */
 int array_get_names(struct array_names *l, const unsigned char *p, size_t n,
     struct err *e);
-/* array_put_names(l, out, e): sorts them. */
+/* array_put_names(l, out, e): sorts the names and appends their payload to
+ * out. */
 int array_put_names(struct array_names *l, struct buf *out, struct err *e);
 void array_release(struct array_names *l);
 
-/* array_put_times(v, n, out, e): v f64[n], seconds, by tensor. */
+/* array_put_times(v, n, out, e): appends the payload of a tIMe frame to out;
+ * v f64[n] holds seconds, one for each tensor. */
 int array_put_times(const double *v, size_t n, struct buf *out, struct err *e);
-/* array_get_times(p, len, n, v, e): -ERR_DATA unless it is n times from 0 to
- * ARRAY_LONGEST. */
+/* array_get_times(p, len, n, v, e): reads such a payload into v f64[n].
+ * -ERR_DATA unless it is n times from 0 to ARRAY_LONGEST seconds. */
 int array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
     struct err *e);
 

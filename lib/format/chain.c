@@ -86,7 +86,7 @@ chain_strange(struct chain *c, int r, struct err *e)
 	return name == NULL ? r : err_after(e, r, ": this is %s", name);
 }
 
-/* 1 a header, 0 the end of the file where one would be. */
+/* 1 when a header was read, 0 when the file ends where one would begin. */
 static int
 chain_header(struct chain *c, struct err *e)
 {

@@ -27,7 +27,7 @@ struct chain_frame {
 	size_t raw_len;
 };
 
-/* All that a rewind must bring back, beside the sum of the headers. */
+/* The state that a rewind restores, apart from the sum of the headers. */
 struct chain_pos {
 	int open;			/* between HEAD and TAIL */
 	uint32_t seq;
@@ -53,12 +53,14 @@ struct chain {
 	struct buf payload, unpacked;
 };
 
-/* chain_init takes io (freed by chain_release), also when it fails. */
+/* chain_init(c, io, e): the chain owns io from now on, even when this fails;
+ * chain_release frees it. */
 int chain_init(struct chain *c, struct io *io, struct err *e);
 void chain_release(struct chain *c);
 
-/* chain_aborted(c, e): -ERR_DATA, its producer has given up; without a word where
- * it is a pipe, so that the first cause stands alone. */
+/* chain_aborted(c, e): -ERR_DATA, because the stream's producer has given up.
+ * On a pipe the error is marked quiet, so that only the producer's own message
+ * is seen. */
 int chain_aborted(const struct chain *c, struct err *e);
 
 /* chain_begin: 1 a stream begins (HEAD verified), 0 the clean end of the file,
@@ -68,15 +70,17 @@ int chain_begin(struct chain *c, struct err *e);
  * chain_begin). */
 int chain_next(struct chain *c, struct err *e);
 
-/* -ERR_DATA "corrupt: what (TYPE frame), at byte N". */
+/* chain_corrupt(c, e, what): -ERR_DATA with the message "corrupt: WHAT (TYPE
+ * frame), at byte N". */
 int chain_corrupt(const struct chain *c, struct err *e, const char *what);
 
 /*
- * chain_find(c, from, e): after damage, looks for the next header whose
- * checksum is right, from byte `from' on, and stands before it: 1, the header
- * in c->head; 0 there is none; -ERR_DATA it is whole but of a version, or with
- * a flag, that this reader does not know.  If it is not a HEAD, chain_next
- * takes it and what follows it for the chain; the tail's sums are then wrong.
+ * chain_find(c, from, e): after damage, looks from byte `from' on for the next
+ * header whose checksum is right, and stands before it.  Returns 1 with the
+ * header in c->head; 0 when there is none; -ERR_DATA when the header is whole
+ * but has a version or a flag that this reader does not know.  If it is not a
+ * HEAD, chain_next goes on from it as if the stream had begun earlier, and the
+ * totals in the TAIL will not match.
  */
 int chain_find(struct chain *c, uint64_t from, struct err *e);
 

@@ -7,7 +7,7 @@
 #include "format/frame.h"
 #include "format/schema.h"
 
-/* Values that mean nothing but themselves are not to be reckoned with. */
+/* Values of an exact type (schema_exact) may only be coded without loss. */
 static int
 data_may(const struct schema *s, const struct record *rec, struct err *e)
 {

@@ -24,14 +24,15 @@ struct data_frame {
 	size_t n, cap;
 };
 
-/* So far in the shard; zeros at its beginning. */
+/* What was read of the shard so far; all zeros at its beginning. */
 struct data_pos {
 	uint32_t frames, records;
 	uint64_t next_group;	/* groups must rise */
 	uint64_t raw, wire;	/* bytes of the values, of the bodies */
 };
 
-/* data_decode(d, pos, c, s, e): the frame that c stands at. */
+/* data_decode(d, pos, c, s, e): reads the records of the DATA frame that c
+ * stands at into d, and moves pos on. */
 int data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
     const struct schema *s, struct err *e);
 

@@ -40,8 +40,9 @@ enum {
 #define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds by tensor */
 #define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
 
-/* The case of the letters speaks (PNG's idea): first lower, may be skipped;
- * second lower, private; fourth lower, still true when the shard changed. */
+/* The case of a type's letters has a meaning, as in PNG.  First letter lower
+ * case: a reader may skip the frame.  Second: the type is private.  Fourth:
+ * the frame stays true when the shard around it is changed. */
 static inline int
 frame_ancillary(uint32_t type)
 {
@@ -82,9 +83,10 @@ struct frame_head {
 void frame_encode(const struct frame_head *h, unsigned char out[64]);
 
 /*
- * frame_decode(h, p, max, at, e): in this order: sync, the header's own
- * checksum (corrupt), version, length, critical flags (unsupported), lengths
- * (limit).  at: where the header starts, for the message.
+ * frame_decode(h, p, max, at, e): reads and checks a header, in this order:
+ * sync and the header's own checksum (else "corrupt"), version, length and
+ * critical flags (else "unsupported"), the payload's lengths (else "limit").
+ * at is the byte where the header starts, for the message.
  */
 int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e);
@@ -96,7 +98,7 @@ int frame_unknown(const unsigned char p[64]);
 /* frame_name(type, out): the four letters, "HEAD", or hex. */
 const char *frame_name(uint32_t type, char out[16]);
 
-/* Zeros after n bytes of payload. */
+/* frame_padding(n): how many zeros follow n bytes of payload. */
 static inline size_t
 frame_padding(size_t n)
 {

@@ -43,7 +43,7 @@ const struct keys_row keys_table[] = {
 	{ NULL, KEYS_WHOLE, 0, 0, NULL }
 };
 
-/* Numbers that fall to 1: what leaves first is the last layer. */
+/* The numbers fall to 1, because the last layer is sent first. */
 static int
 keys_list(const char *s, double most)
 {

@@ -52,17 +52,18 @@ struct keys_row {
 extern const struct keys_row keys_table[];
 
 /*
- * Keys of kv by their row of the table: 1 and *v, 0 it has no such key,
- * -ERR_DATA "corrupt: ..." for a value that is not of the type or not in the
- * range.  whose: the name of what kv belongs to, for the message.
+ * keys_whole, keys_real: the value of a key of kv, checked against the key's
+ * row in the table.  1 with the value in *v; 0 when kv has no such key;
+ * -ERR_DATA "corrupt: ..." when the value has another type or is out of range.
+ * whose names what kv belongs to, for the message.
  */
 int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
     const char *whose, struct err *e);
 int keys_real(const struct text_kv *kv, const char *key, double *v,
     const char *whose, struct err *e);
 
-/* keys_check(kv, e): every key of kv that is in the table; others may say
- * anything. */
+/* keys_check(kv, e): checks every key of kv that is in the table; other keys
+ * may have any value. */
 int keys_check(const struct text_kv *kv, struct err *e);
 
 /* keys_read(kv, p, n, e): what the payload p of a policy says comes to kv, once
@@ -73,12 +74,12 @@ int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
  * where. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
-/* keys_put(w, kv, e): a frame that says kv. */
+/* keys_put(w, kv, e): writes kv as a pOLi frame. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
-/* keys_times(p, len, n, v, e): the times of a model's n tensors, the payload p
- * of a frame tIMe, come to v f64[n], seconds, the first layer first, which is
- * the last tensor; -ERR_DATA they are not n times from 0 to 1e7. */
+/* keys_times(p, len, n, v, e): reads the payload p of a tIMe frame, the times
+ * of a model's n tensors, into v f64[n], in seconds and in reverse: v[0] is
+ * the last tensor's.  -ERR_DATA when it is not n times from 0 to 1e7. */
 int keys_times(const unsigned char *p, size_t len, size_t n, double *v,
     struct err *e);
 

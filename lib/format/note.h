@@ -44,7 +44,7 @@ int note_put_stats(struct buf *out, uint32_t first, const struct stat_group *s,
     uint32_t n, struct err *e);
 int note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,
     struct err *e);
-/* terms NULL: no budget, no price. */
+/* terms may be NULL: then the plan has no budget and no price. */
 int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 

@@ -4,7 +4,7 @@
 #include "format/note.h"
 #include "format/plan.h"
 
-/* What a part costs in memory: many small or empty ones count too. */
+/* The memory that a part takes, so that many small or empty ones count too. */
 static size_t
 plan_cost(uint32_t n)
 {

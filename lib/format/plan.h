@@ -24,14 +24,15 @@ struct plan {
 };
 #define PLAN_INIT { NULL, 0, 0, 0, 0 }
 
-/* plan_add: the payload of one pLAN frame. */
+/* plan_add(p, payload, len, ngroups, e): adds the payload of one pLAN frame. */
 int plan_add(struct plan *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
-/* plan_has(p, g): 1 known, 0 not yet; nothing is forgotten. */
+/* plan_has(p, g): 1 when group g's entry has arrived, 0 when it has not. */
 int plan_has(const struct plan *p, uint32_t g);
-/* plan_get(p, g, out): 1 known, 0 not yet.  What lies before g is forgotten. */
+/* plan_get(p, g, out): the same, with the entry in *out; what is kept of the
+ * groups before g may be freed. */
 int plan_get(struct plan *p, uint32_t g, struct codec_plan *out);
-/* For the next shard. */
+/* plan_clear(p): forgets everything, before the next shard. */
 void plan_clear(struct plan *p);
 void plan_release(struct plan *p);
 

@@ -21,9 +21,9 @@ struct shard;
 
 enum { PLAN_TEXT_MAX = 64 << 20 };	/* bytes of a file */
 
-/* plan_text_head(out, s, e): "# shard 'DEVICE/STEP'". */
+/* plan_text_head(out, s, e): appends the line "# shard 'DEVICE/STEP'". */
 int plan_text_head(struct buf *out, const struct shard *s, struct err *e);
-/* plan_text_put(out, sc, g, p, e): one line. */
+/* plan_text_put(out, sc, g, p, e): appends the line of group g with plan p. */
 int plan_text_put(struct buf *out, const struct schema *sc, uint32_t g,
     const struct codec_plan *p, struct err *e);
 
@@ -33,8 +33,8 @@ struct plan_text {
 };
 #define PLAN_TEXT_INIT { NULL, 0, 0 }
 
-/* plan_text_read(t, path, e): -ERR_USAGE with the line that is wrong, -ERR_SYS
- * when the file cannot be read. */
+/* plan_text_read(t, path, e): reads such a file.  -ERR_USAGE with the number
+ * of the line that is wrong, -ERR_SYS when the file cannot be read. */
 int plan_text_read(struct plan_text *t, const char *path, struct err *e);
 void plan_text_release(struct plan_text *t);
 

@@ -20,7 +20,7 @@
 
 enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 
-/* What a rewind must bring back; the digest beside it is copied too. */
+/* The state that a rewind restores; the digest is copied separately. */
 struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
@@ -28,7 +28,7 @@ struct reader_pos {
 	uint64_t noted[3];		/* ranges of annotations must rise */
 };
 
-/* What was decoded of the shard, told by who decodes. */
+/* What was decoded of the shard, as callers report it (reader_decoded). */
 struct reader_tally {
 	uint64_t records, nonzero;
 };

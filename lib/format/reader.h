@@ -1,7 +1,7 @@
 /*
- * Reading a stream: frames checked one by one, the grammar enforced, handed
- * out as events.  Nothing is believed before it was verified; an end of file
- * where the stream does not end is an error ("truncated").
+ * Reading a stream: the frames are verified one by one, their order is checked
+ * against the grammar below, and they are handed out as events.  An end of
+ * file where the stream does not end is an error ("truncated").
  *
  *   file   := stream+
  *   stream := HEAD SCHM* pROv? (shard | RCPT | ancillary)* TAIL
@@ -38,8 +38,8 @@ struct reader_opts {
 	const struct schema *schema;	/* for streams without one, or NULL */
 };
 
-/* reader_open(out, io, o, e): takes io (freed by reader_free), also when it
- * fails.  o may be NULL. */
+/* reader_open(out, io, o, e): the reader owns io from now on, even when this
+ * fails; reader_free frees it.  o may be NULL. */
 int reader_open(struct reader **out, struct io *io,
     const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
@@ -48,30 +48,31 @@ void reader_free(struct reader *r);
  * What the accessors below return is valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
-/* Ancillary frames between shards are no events: who passes them on asks to be
- * called for each, with reader_frame at it. */
+/* Ancillary frames between shards are not events.  A program that passes them
+ * on registers fn, which is called for each, while reader_frame returns it. */
 typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
 void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
 
 const struct shard *reader_shard(const struct reader *r); /* NULL outside */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
-/* reader_decoded(r, k): one of the records was decoded, k of its values are
- * finite and not 0.  Where all were, READER_SEND comes only if SEND says so. */
+/* reader_decoded(r, nonzero): tells the reader that one of the records was
+ * decoded and how many of its values are finite and not 0.  When all records
+ * of a shard were, the total is checked against the one in SEND. */
 void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
 const struct shard_end *reader_end_of_shard(const struct reader *r);
 
-/* Provenance of the stream, one line per program, NULL-terminated; "" none. */
+/* The stream's provenance as text, one line for each program; "" for none. */
 const char *reader_provenance(const struct reader *r);
 
 /* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
  * reader_name: the file's. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
-/* To an error that was set; both return k.  reader_place: the shard, and the
- * byte; reader_blame: where k says bad data, the file, for programs that read
- * several. */
+/* Both add to the message of an error that was set, and return k.
+ * reader_place adds the shard and the byte; reader_blame adds the file's name
+ * when k says bad data, for programs that read several files. */
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
@@ -83,19 +84,20 @@ int reader_rewind(struct reader *r, struct err *e);
 void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
-/* reader_empty(r): not one byte came. */
+/* reader_empty(r): 1 when the input had not a single byte. */
 int reader_empty(const struct reader *r);
 
 /*
- * reader_recover(r, from, e): after an error, or to begin with: looks from
- * byte `from' on for the next stream or shard and stands before it: 1, and
- * reader_next goes on from there; 0 there is none.  A schema on the way is
- * taken.  For files that can seek.  What is read after that is as verified as
- * ever, shard by shard; that nothing is missing between them is not.
+ * reader_recover(r, from, e): after an error, or instead of starting at the
+ * beginning, looks from byte `from' on for the next stream or shard and stands
+ * before it.  1 when reader_next can go on from there, 0 when there is none.
+ * A schema that is met on the way is used.  The file must be seekable.  Each
+ * shard read after that is verified as usual, but shards missing between them
+ * are not noticed.
  */
 int reader_recover(struct reader *r, uint64_t from, struct err *e);
-/* 1: what reader_next refused is of a version, or has a feature or a critical
- * flag, that this reader does not know; it is not damaged. */
+/* reader_unknown(r): 1 when what reader_next refused is not damaged, but has a
+ * version, a feature or a critical flag that this reader does not know. */
 int reader_unknown(const struct reader *r);
 /* Where the current frame begins, or the one that was refused. */
 uint64_t reader_offset(const struct reader *r);

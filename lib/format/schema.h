@@ -60,10 +60,11 @@ struct schema {
 /* schema_add(s, t, e): appends a copy of t (numel, base, groups are derived;
  * kind and roles as given).  Checks the name, dims, limits. */
 int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
-/* schema_guess(t): kind and roles from name and shape: biases, norms and
- * vectors are never sparsified. */
+/* schema_guess(t): sets kind and roles from the name and the shape, so that
+ * biases, norms and vectors are never sparsified. */
 void schema_guess(struct schema_tensor *t);
-/* After the last tensor: unique names, id.  Needed before anything below. */
+/* schema_finish(s, e): called after the last tensor; checks that the names are
+ * unique and computes the id.  Needed before anything below. */
 int schema_finish(struct schema *s, struct err *e);
 int schema_copy(struct schema *to, const struct schema *from, struct err *e);
 void schema_release(struct schema *s);
@@ -77,7 +78,8 @@ struct schema_span {
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 
-/* schema_diff(a, b, why): 0 the same; 1 and the first difference in words. */
+/* schema_diff(a, b, why): 0 when they are the same; 1, with the first
+ * difference in words in why, when they are not. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);

@@ -222,7 +222,8 @@ shard_take16(struct bytes *b, unsigned char out[16])
 		memcpy(out, p, 16);
 }
 
-/* One that is there is not zero: a shard has one form. */
+/* A field that is present must not be zero, so that each shard has exactly
+ * one encoding. */
 static int
 shard_take_fields(struct shard *s, uint32_t bits, struct bytes *b)
 {

@@ -55,10 +55,11 @@ void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
 
-/* Names in and out: the id is the hash, the name rides as a key. */
+/* A run or device is identified by the hash of its name; the name itself is
+ * kept as a key of the shard. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
-/* The same run and device as from. */
+/* shard_same(s, from, e): gives s the run and the device of from. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
@@ -79,7 +80,7 @@ struct shard_sums {
 	float max_abs;
 };
 
-/* shard_sums_add(s, k, x, n): of x f32[n], the next group's values. */
+/* shard_sums_add(s, k, x, n): adds x f32[n], the next group's values. */
 struct kern;
 void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
     size_t n);
@@ -99,7 +100,7 @@ void shard_end_encode(const struct shard_end *s, unsigned char out[80]);
 int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
     struct err *e);
 
-/* "0123...": 32 digits and a zero. */
+/* shard_hex(digest, out): writes the 32 hex digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
 #endif

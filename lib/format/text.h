@@ -27,7 +27,8 @@ struct text_kv {
 };
 #define TEXT_KV_INIT { NULL, 0, 0 }
 
-/* text_set: replaces; value NULL removes. */
+/* text_set(kv, key, value, e): sets a key, replacing its old value; value NULL
+ * removes the key. */
 int text_set(struct text_kv *kv, const char *key, const char *value,
     struct err *e);
 const char *text_get(const struct text_kv *kv, const char *key);

@@ -132,7 +132,8 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* One payload, LZ4'd if that is asked for and pays. */
+/* Writes one payload, compressed by LZ4 if that is asked for and shortens
+ * it. */
 static int
 writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
     struct err *e)
@@ -275,7 +276,7 @@ out:
 	return r;
 }
 
-/* The records so far as one DATA frame. */
+/* Writes the records so far as one DATA frame. */
 static int
 writer_batch(struct writer *w, uint16_t flags, struct err *e)
 {

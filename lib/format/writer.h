@@ -33,14 +33,14 @@ struct writer_opts {
 	int omit_schema;	/* the reader has it already */
 };
 
-/* writer_open(out, io, o, e): takes io (freed by writer_free), also when it
- * fails. */
+/* writer_open(out, io, o, e): the writer owns io from now on, even when this
+ * fails; writer_free frees it. */
 int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
 void writer_free(struct writer *w);
 
-/* writer_history(w, lines, e): the provenance of the inputs, which the head has
- * before our own line. */
+/* writer_history(w, lines, e): the provenance of the inputs, which the head
+ * will have before this program's own line. */
 int writer_history(struct writer *w, const char *lines, struct err *e);
 
 /* writer_shard(w, s, schema, e): begins a shard.  Then come its records, in
@@ -77,8 +77,8 @@ int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* writer_dropped: adds to the count, in SEND, of values that were not finite
  * and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);
-/* writer_shard_bytes: how many bytes of the current shard are written; records
- * that still wait for their frame are not counted. */
+/* writer_shard_bytes(w): how many bytes of the current shard are written;
+ * records that still wait for their frame are not counted. */
 uint64_t writer_shard_bytes(const struct writer *w);
 /* writer_sent: what the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);
@@ -91,7 +91,8 @@ int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
  * it. */
 int writer_flush(struct writer *w, struct err *e);
 
-/* writer_finish(w, e): the tail, flushed; the descriptor stays open. */
+/* writer_finish(w, e): writes and flushes the tail; the descriptor stays
+ * open. */
 int writer_finish(struct writer *w, struct err *e);
 
 /* writer_end(w, sync, e): writer_finish and io_commit. */
