@@ -7,8 +7,9 @@
  *     =  e_t  +  sum over accepted shards of dec(C)
  *             +  dec(C) of those pending that are not accepted
  *
- * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are kept in fixed point wide enough
- * for any f32, so "exact" means that not a bit is missing.
+ * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are
+ * kept in fixed point wide enough for any f32, so "exact" means that not a bit
+ * is missing.
  */
 #ifndef ACE_CONSERVE_H
 #define ACE_CONSERVE_H
