@@ -1,6 +1,6 @@
 /*
- * ace-ack: takes the receipts out of a return stream and into the state; what
- * else the stream holds (the aggregate) goes on.
+ * ace-ack: takes the receipts out of a return stream and records them in the
+ * state.  The rest of the stream (the aggregate) is passed on.
  */
 #include "base/cli.h"
 #include "base/err.h"

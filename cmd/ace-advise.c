@@ -1,7 +1,7 @@
 /*
- * ace-advise: what equation (5) and the papers on links, layers and devices
- * would have one do, as text.  One command for each question; most read a table
- * and print one.
+ * ace-advise: prints the settings that equation (5) of ACE-Sync and the papers
+ * on links, layers and devices recommend.  There is one command for each
+ * question; most of them read a table and print one.
  */
 #include <math.h>
 #include <stdio.h>

@@ -112,7 +112,7 @@ set_cluster(struct stage_aggregate_opts *o, const char *val, struct err *e)
 	    num_choice(&o->per, per + 1, pers, "--cluster", e);
 }
 
-/* How they become one. */
+/* How shards are combined into one. */
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
@@ -138,7 +138,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	}
 }
 
-/* What goes together. */
+/* Checks that the options given may be used together. */
 static int
 check(const struct stage_aggregate_opts *o, size_t n, char **paths,
     struct err *e)

@@ -1,5 +1,5 @@
 /*
- * ace-export: one shard of a stream back to what trainers read: safetensors,
+ * ace-export: converts one shard of a stream to a file that trainers read: safetensors,
  * npz, npy or raw f32.
  */
 #include "base/cli.h"

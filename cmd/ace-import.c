@@ -1,5 +1,5 @@
 /*
- * ace-import: shards out of what trainers write: safetensors, npz, npy or raw
+ * ace-import: makes shards of the files that trainers write: safetensors, npz, npy or raw
  * f32 files become a dense stream, one shard per file.
  */
 #include <string.h>

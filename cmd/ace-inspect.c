@@ -110,7 +110,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	}
 }
 
-/* What goes together. */
+/* Checks that the options given may be used together. */
 static int
 check(const struct inspect_opts *o, int n, char **path, struct err *e)
 {

@@ -1,5 +1,6 @@
 /*
- * ace-meter: passes bytes, measures the link behind it, draws a bar.
+ * ace-meter: copies its input to its output, measures how fast the link behind
+ * it takes the bytes, and draws a progress bar.
  */
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +91,7 @@ show(void *arg, uint64_t passed, double secs, int last)
 	(void)fflush(stderr);
 }
 
-/* How much will come, when that can be known. */
+/* How many bytes will come, where that can be known. */
 static uint64_t
 expected(const struct opts *o, const char *path)
 {

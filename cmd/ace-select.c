@@ -1,6 +1,6 @@
 /*
- * ace-select: one codec for every group, as an annotation behind the values,
- * which pass unchanged.
+ * ace-select: chooses a codec for every group and writes the choice as an
+ * annotation behind the values, which pass unchanged.
  */
 #include "base/cli.h"
 #include "base/err.h"

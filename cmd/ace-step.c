@@ -229,7 +229,7 @@ check(const struct opts *o, struct err *e)
 	return 0;
 }
 
-/* A word as a shell takes it. */
+/* Prints a word, quoted for a shell where needed. */
 static void
 print_word(const char *s)
 {

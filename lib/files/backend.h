@@ -1,7 +1,8 @@
 /*
- * What one file format implements, for format.c: it finds the tensors and
- * hands out or takes their bytes; order, number types and chunks are
- * format.c's.
+ * The interface between format.c and the code of one file format, called a
+ * backend.  A backend finds the tensors of a file and reads or writes their
+ * bytes.  The order of the values, the conversion of number types and the
+ * division into chunks are the work of format.c.
  */
 #ifndef ACE_BACKEND_H
 #define ACE_BACKEND_H
@@ -14,12 +15,15 @@
 #include "format/schema.h"
 #include "format/text.h"
 
-/* How a tensor's bytes lie in the file, where that is not the usual way. */
+/*
+ * How a tensor's bytes lie in the file, where that is not little-endian in C
+ * order: BACKEND_SWAP is big-endian, BACKEND_FORTRAN is first index fastest.
+ */
 enum { BACKEND_SWAP = 1, BACKEND_FORTRAN = 2 };
 
 struct format_source {
 	const struct backend_in *in;
-	void *own;		/* the backend's */
+	void *own;		/* private to the backend */
 	char *path;		/* NULL: standard input */
 	const char *name;	/* for messages */
 	struct io *io;		/* the file, where the backend streams it */
@@ -32,9 +36,9 @@ struct format_source {
 
 	size_t cur;		/* tensor being read; begun when open */
 	int open;
-	uint64_t at;		/* its values read so far */
+	uint64_t at;		/* values of cur read so far */
 	unsigned char *raw;	/* BACKEND_CHUNK bytes */
-	struct fortran *fortran;	/* tensor cur, when it lies so */
+	struct fortran *fortran;	/* NULL: cur is in C order */
 };
 
 struct format_sink {
@@ -52,7 +56,10 @@ struct format_sink {
 
 enum { BACKEND_CHUNK = 64 * 1024 };
 
-/* Every member but open and bytes may be NULL: nothing to do. */
+/*
+ * The functions of a backend.  Each returns 0 or -ERR_x.  Any of them except
+ * open and bytes may be NULL, which means that there is nothing to do.
+ */
 struct backend_in {
 	/* fills schema (not finished), lay, note, own, io */
 	int (*open)(struct format_source *s, const struct format_opts *o,
@@ -74,14 +81,21 @@ struct backend_out {
 	void (*close)(struct format_sink *s);
 };
 
-/* For backends that stream a file through io: exactly n bytes of tensor cur,
- * or "truncated"; then nothing more, or "corrupt"; and bytes out. */
+/*
+ * For backends that stream a file through io.  backend_take reads exactly n
+ * bytes of tensor cur, and fails with "truncated" if the file ends before.
+ * backend_last checks that the file ends here, and fails with "corrupt" if it
+ * does not.  backend_put writes n bytes.
+ */
 int backend_take(struct format_source *s, void *p, size_t n, struct err *e);
 int backend_last(struct format_source *s, struct err *e);
 int backend_put(struct format_sink *s, const void *p, size_t n, struct err *e);
 
-/* backend_add: a tensor found by a backend: kind and roles guessed, the limit of
- * a file checked, then schema_add.  t->name is not looked at. */
+/*
+ * backend_add: adds a tensor that a backend found to the schema.  The tensor's
+ * kind and roles are guessed, and a file with more than FORMAT_MAX_TENSORS is
+ * refused.  The tensor gets the given name; t->name is ignored.
+ */
 int backend_add(struct format_source *s, struct schema_tensor *t,
     const char *name, struct err *e);
 

@@ -6,7 +6,7 @@
 #include "files/dtype.h"
 #include "format/schema.h"
 
-/* What a conversion did. */
+/* What the conversion of one value did to it. */
 enum { DTYPE_BEYOND = -1, DTYPE_EXACT = 0, DTYPE_ROUNDED = 1 };
 
 size_t
@@ -65,7 +65,8 @@ dtype_int_bits(int64_t v, uint32_t *out)
 	return f < 0x1p63f && (int64_t)f == v ? DTYPE_EXACT : DTYPE_ROUNDED;
 }
 
-/* A sign, four bits of exponent, three of mantissa; no infinity, one NaN. */
+/* One bit of sign, four of exponent, three of mantissa; there is no infinity,
+ * and one NaN per sign. */
 static uint32_t
 dtype_f8_bits(unsigned char c)
 {

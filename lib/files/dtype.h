@@ -1,5 +1,6 @@
 /*
- * The number types of tensor files, as little-endian bytes, to f32 and back.
+ * Converts the number types of tensor files, as little-endian bytes, to f32 and
+ * back.
  * Conversions work on the bits, so the payload of a NaN and the sign of a zero
  * survive wherever the narrower type has room for them.
  */
@@ -13,26 +14,26 @@
 size_t dtype_size(unsigned dtype);
 
 /*
- * dtype_to_f32: n values from p to x.  Returns n, or the index of the first
- * value that is refused: one f32 does not hold exactly, unless round, then one
- * that is finite and would become infinite.  *rounded grows by the number of
- * values that lost something.
+ * dtype_to_f32: converts n values at p to f32 in x.  Returns n, or the index
+ * of the first value that is refused.  Without round, that is a value which f32
+ * cannot hold exactly; with round, only a finite value that would become
+ * infinite.  The number of values that were rounded is added to *rounded.
  */
 size_t dtype_to_f32(unsigned dtype, int round, const unsigned char *p,
     float *x, size_t n, uint64_t *rounded);
 
 /*
- * dtype_from_f32: n values from x to p, to nearest even.  Returns n, or the
- * index of the first value that is refused: finite and outside the type's
- * range; for the integers also one that is not finite.
+ * dtype_from_f32: converts n values of x into p, rounding to nearest even.
+ * Returns n, or the index of the first value that is refused: a finite one
+ * outside the range of the type and, for integers, also NaN and infinity.
  */
 size_t dtype_from_f32(unsigned dtype, const float *x, unsigned char *p,
     size_t n);
 
-/* dtype_swap: the other byte order, in place. */
+/* dtype_swap: reverses the byte order of n values, in place. */
 void dtype_swap(unsigned dtype, unsigned char *p, size_t n);
 
-/* dtype_text: the value at p, for a message. */
+/* dtype_text: writes the value at p as text, for a message. */
 void dtype_text(unsigned dtype, const unsigned char *p, char out[32]);
 
 #endif

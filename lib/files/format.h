@@ -1,7 +1,8 @@
 /*
- * Other people's tensor files, behind two small interfaces: a source gives a
- * schema and then all its values in canonical order; a sink takes a schema
- * and then all values.  One file per format; format.c names them.
+ * Reads and writes the tensor files of other programs.  A source gives a schema
+ * and then all values in canonical order; a sink takes a schema and then all
+ * values.  Each format has a source file of its own; format.c lists them.
+ * Functions that return int return 0 or -ERR_x unless they say otherwise.
  */
 #ifndef ACE_FORMAT_H
 #define ACE_FORMAT_H
@@ -19,7 +20,7 @@ struct text_kv;
 enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
 
 enum {
-	FORMAT_MAX_TENSORS = 1 << 17	/* of one file: bounds the memory */
+	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */
 };
 
 struct format_opts {
@@ -30,26 +31,29 @@ struct format_opts {
 	unsigned ndim;			/* 0: one dimension, all there is */
 };
 
-/* format_guess(path): by file name's ending; -1 when it does not tell. */
+/* format_guess(path): the enum format_id that the ending of the file name
+ * stands for, or -1 when it stands for none. */
 int format_guess(const char *path);
 extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;
-/* Opens path (NULL or "-": standard input).  The schema's tensors are in the
- * order the values come in. */
+/* Opens path (NULL or "-": standard input).  The values are read in the order
+ * of the schema's tensors. */
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);
-/* key=value metadata the file has (safetensors' __metadata__): what is short
- * and has a key that a stream can carry. */
+/* The file's key=value metadata (__metadata__ in safetensors).  Pairs that are
+ * too long, or whose key a stream cannot carry, are left out. */
 const struct text_kv *format_note(const struct format_source *s);
-/* The next n values in canonical order, as f32; exactly n or an error.  A
- * value not exact in f32 is refused with tensor name and index unless round;
- * one beyond f32's range always. */
+/* Reads the next n values in canonical order, as f32: exactly n, or an error.
+ * A value that f32 cannot hold exactly is refused, with the tensor's name and
+ * the index, unless opts.round is set.  A finite value beyond the range of f32
+ * is always refused. */
 int format_read(struct format_source *s, float *x, size_t n, struct err *e);
-/* After the last value: the file ends where it should, checksums agree. */
+/* To be called after the last value: checks that the file ends where it should
+ * and that its checksums agree. */
 int format_end(struct format_source *s, struct err *e);
-/* Values so far that lost something in f32. */
+/* How many of the values read so far were rounded to f32. */
 uint64_t format_rounded(const struct format_source *s);
 void format_close(struct format_source *s);
 
@@ -60,11 +64,13 @@ struct format_sink_opts {
 };
 
 struct format_sink;
-/* io stays the caller's (commit and free), and so does the schema, which must
- * last as long as the sink.  o may be NULL.  Values are written in the
- * schema's dtypes, to nearest even (bf16, which numpy does not have, as
- * f32 in npz and npy; raw is f32 throughout); a finite one outside the dtype's
- * range is refused. */
+/*
+ * The caller still owns io (and commits and frees it) and the schema, which
+ * must last as long as the sink.  o may be NULL.  Values are written in the
+ * dtypes of the schema, rounded to nearest even, except that raw files are
+ * always f32, and that bf16, which numpy does not have, becomes f32 in npz and
+ * npy.  A finite value outside the range of its dtype is refused.
+ */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);
 int format_write(struct format_sink *s, const float *x, size_t n,

@@ -1,7 +1,7 @@
 /*
- * A tensor that lies in Fortran order (first index fastest), given out in C
- * order (last index fastest), in bounded memory: what does not fit a block is
- * kept in a file of $TMPDIR without a name and gathered from there.
+ * Turns a tensor from Fortran order (first index fastest) into C order (last
+ * index fastest), in bounded memory: a tensor larger than a block is kept in an
+ * unlinked file in $TMPDIR, and its values are gathered from there.
  */
 #ifndef ACE_FORTRAN_H
 #define ACE_FORTRAN_H
@@ -16,13 +16,14 @@ struct fortran;
 
 enum { FORTRAN_BLOCK = 16 << 20 };	/* bytes */
 
-/* fortran_open(out, t, size, block, e): t's shape, values of size bytes.
- * block: bytes of memory, 0 for FORTRAN_BLOCK (tests want less). */
+/* fortran_open(out, t, size, block, e): for a tensor of t's shape whose values
+ * have size bytes each.  block: the memory to use, in bytes; 0 stands for
+ * FORTRAN_BLOCK (tests use less). */
 int fortran_open(struct fortran **out, const struct schema_tensor *t,
     size_t size, size_t block, struct err *e);
-/* First all bytes of the tensor, in any pieces, as they lie ... */
+/* First takes all bytes of the tensor in file order, in pieces of any size ... */
 int fortran_put(struct fortran *f, const void *p, size_t n, struct err *e);
-/* ... then all values in C order, n at a time. */
+/* ... then gives all values in C order, n values at a time. */
 int fortran_get(struct fortran *f, void *p, size_t n, struct err *e);
 void fortran_free(struct fortran *f);
 

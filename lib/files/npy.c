@@ -6,7 +6,7 @@
 #include "files/backend.h"
 #include "files/npy.h"
 
-/* A text that knows where it ends. */
+/* A text, with the position of parsing and its end. */
 struct npy_text {
 	const char *p, *end;
 	const char *what;
@@ -150,7 +150,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	return err_set(e, ERR_DATA, "unsupported: %s has dtype '%s'", t->what, s);
 }
 
-/* One key and its value; seen: a bit per key. */
+/* Parses one key and its value.  seen has a bit for each key found so far. */
 static int
 npy_pair(struct npy_text *t, struct npy_head *h, unsigned *seen, struct err *e)
 {

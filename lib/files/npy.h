@@ -1,6 +1,7 @@
 /*
  * The head of a .npy file (NumPy enhancement proposal 1, versions 1.0 to 3.0):
- * a magic, a version, a length and a Python dict, padded to 64 bytes.
+ * a magic number, a version, a length and a Python dict as text, padded to a
+ * multiple of 64 bytes.
  */
 #ifndef ACE_NPY_H
 #define ACE_NPY_H
@@ -22,22 +23,25 @@ struct npy_head {
 	uint64_t dim[SCHEMA_MAX_DIM];
 };
 
-/* Reads at most n bytes: fewer only at the end. */
+/* A function that reads n bytes to p, fewer only at the end of the input, and
+ * sets *got to their number. */
 typedef int npy_get(void *from, void *p, size_t n, size_t *got, struct err *e);
 
-/* npy_read(h, get, from, what, e): the head, whatever it comes from; `what'
- * names it in messages: "'f.npz' entry 'w.npy'". */
+/* npy_read(h, get, from, what, e): reads a head through get, which is called
+ * with `from'.  `what' names the input in messages, for example
+ * "'f.npz' entry 'w.npy'". */
 int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
     struct err *e);
 
-/* npy_parse: the dict alone; strict: the three keys, each once, no other. */
+/* npy_parse: parses only the dict, which must have each of its three keys
+ * exactly once and no other. */
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 
-/* npy_has(dtype): 0 when NumPy has no such type; it is then f32. */
+/* npy_has(dtype): whether NumPy has this type; if not, f32 is written. */
 int npy_has(unsigned dtype);
-/* npy_make: a whole head, version 1.0, as numpy writes it; dtype is the
- * file's, not bf16, which numpy does not have. */
+/* npy_make: makes a whole head, version 1.0, as numpy writes it.  dtype is the
+ * type in the file, which cannot be bf16, because numpy does not have it. */
 int npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
     struct err *e);
 

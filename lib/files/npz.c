@@ -1,7 +1,8 @@
 /*
  * npz: a zip of .npy entries, through libarchive, which checks the CRC of
  * every entry that is read to its end.  The heads of all entries are needed
- * before the first value, so the file is read twice; a pipe is spooled.
+ * before the first value, so the file is read twice; a pipe is copied to a
+ * temporary file first.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -34,8 +35,9 @@ struct npz {
 	unsigned char block[NPZ_BLOCK];
 };
 
-/* libarchive turns names into the locale's charset and back: only UTF-8 keeps
- * them.  The locale is the thread's, for the length of a call. */
+/* libarchive converts names to the character set of the locale and back, and
+ * only UTF-8 preserves all of them.  So a UTF-8 locale is set, for this thread
+ * and for the length of a call. */
 static locale_t
 npz_locale(void)
 {
@@ -87,8 +89,8 @@ npz_free(struct npz *z)
 
 /* ---- reading ---- */
 
-/* libarchive's own reader of descriptors would turn a failed read into an
- * archive that is cut. */
+/* Used instead of libarchive's own reader of descriptors, which would report a
+ * failed read as a truncated archive. */
 static la_ssize_t
 npz_in_read(struct archive *a, void *arg, const void **p)
 {
@@ -272,7 +274,8 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	return r == 0 ? npz_start(s, e) : r;
 }
 
-/* The second time: the same entries, or the file was changed meanwhile. */
+/* In the second reading the entries must be the same as in the first; otherwise
+ * the file was changed in between. */
 static int
 npz_begin(struct format_source *s, struct err *e)
 {
@@ -397,7 +400,8 @@ npz_create(struct format_sink *s, struct err *e)
 	    NULL), e);
 }
 
-/* No time, owner or mode of today: the same values give the same file. */
+/* Time, owner and mode are constants, so that the same values give the same
+ * file. */
 static int
 npz_put_entry(struct npz *z, const char *path, uint64_t size, struct err *e)
 {
@@ -429,8 +433,8 @@ npz_put_bytes(struct format_sink *s, const void *p, size_t n, struct err *e)
 	return npz_check(z, k == (la_ssize_t)n ? ARCHIVE_OK : ARCHIVE_FATAL, e);
 }
 
-/* A name that leaves the folder which an archive is taken apart in; some unpack
- * with \ for /. */
+/* Whether unpacking this name would write outside the folder that the archive
+ * is unpacked in.  Some programs take \ for /. */
 static int
 npz_leaves(const char *name)
 {
@@ -487,8 +491,9 @@ npz_put_finish(struct format_sink *s, struct err *e)
 	return npz_check(z, archive_write_close(z->a), e);
 }
 
-/* After a failure archive_free still writes the directory: it goes nowhere,
- * or what was cut would look whole.  (archive_write_fail leaks.) */
+/* After a failure archive_free still writes the directory.  That output is
+ * dropped, because a truncated file would look complete with it.
+ * (archive_write_fail would leak memory.) */
 static void
 npz_put_close(struct format_sink *s)
 {

@@ -84,7 +84,8 @@ safetensors_fill(struct safetensors_text *t, struct err *e)
 	return 0;
 }
 
-/* The next character that is no blank, not taken; 0 at the end. */
+/* Skips blanks and returns the character after them without taking it; 0 at
+ * the end. */
 static int
 safetensors_peek(struct safetensors_text *t, char *c, struct err *e)
 {
@@ -179,7 +180,8 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key,
 
 /* ---- what the header says ---- */
 
-/* Best effort: short values under keys that a stream can carry. */
+/* Keeps the metadata that a stream can carry: short values with valid keys.
+ * The rest is ignored. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
     struct err *e)
@@ -364,8 +366,8 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
-/* Something else, that can be named: -ERR_DATA.  The first 8 bytes tell for
- * most; where they cannot be right, look further. */
+/* Refuses a file of another kind, by name, with -ERR_DATA.  For most kinds the
+ * first 8 bytes tell; where they cannot be right, more is looked at. */
 static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)
@@ -495,8 +497,8 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	return safetensors_puts(b, text, e);
 }
 
-/* The whole header, entry by entry, to nowhere or to the file; *size grows by
- * its length. */
+/* Makes the whole header, entry by entry, and either writes it to the file or
+ * only counts it.  Its length is added to *size. */
 static int
 safetensors_header(struct format_sink *s, int write, uint64_t *size,
     struct err *e)
@@ -526,7 +528,8 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size,
 	return r;
 }
 
-/* Its length comes before it: made twice, never held. */
+/* The header's length comes before it, so it is made twice, first to count it:
+ * it is never held in memory. */
 static int
 safetensors_create(struct format_sink *s, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * The end of a zip file, looked at before libarchive sees it: libarchive reads
- * on where an archive was cut inside its directory, and keeps the directory in
- * memory whatever its size.
+ * Checks the end of a zip file before libarchive reads it, because libarchive
+ * does not notice an archive that was cut inside its directory, and keeps the
+ * directory in memory however large it is.
  */
 #ifndef ACE_ZIPEND_H
 #define ACE_ZIPEND_H
@@ -12,9 +12,12 @@ struct err;
 
 enum { ZIPEND_MAX_DIRECTORY = 16 << 20 };	/* bytes: some 150,000 entries */
 
-/* zipend_check(fd, size, name, n, e): a file of size bytes is a zip that ends
- * with its end record (no comment), the directory just before it, of bearable
- * size; *n entries are said to be in it. */
+/*
+ * zipend_check(fd, size, name, n, e): checks that the file of size bytes ends
+ * with the end record of a zip (without a comment) and that the directory is
+ * just before it and has at most ZIPEND_MAX_DIRECTORY bytes.  *n is set to the
+ * number of entries that the end record states.
+ */
 int zipend_check(int fd, uint64_t size, const char *name, uint64_t *n,
     struct err *e);
 

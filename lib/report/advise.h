@@ -1,6 +1,7 @@
 /*
- * Tables of advice: numbers of layers, links or devices in, what to do with
- * them out, tab-separated.  The columns are described in ace-advise(1).
+ * Reads a table of figures about layers, links or devices and prints a
+ * tab-separated table of what to do with them.  ace-advise(1) describes the
+ * columns.  All functions return 0 or -ERR_x.
  */
 #ifndef ACE_ADVISE_H
 #define ACE_ADVISE_H
@@ -14,18 +15,19 @@ struct table;
 enum advise_method { ADVISE_DP, ADVISE_GREEDY, ADVISE_DP3 };
 
 struct advise_cuts {
-	double dt;		/* seconds; < 0: not said */
-	double bandwidth;	/* bit/s, for a column bytes; < 0: not said */
+	double dt;		/* seconds; < 0: not given */
+	double bandwidth;	/* bit/s, turns bytes to times; < 0: not given */
 	enum advise_method method;
 };
 
-/* advise_dynacomm(f, t, o, e): the times of each schedule and its cuts. */
+/* advise_dynacomm(f, t, o, e): prints how long each schedule takes and where it
+ * cuts the layers into transmissions. */
 int advise_dynacomm(FILE *f, const struct table *t,
     const struct advise_cuts *o, struct err *e);
 
-/* advise_interval(f, t, target, e): for each row of t, a drift, the local steps
- * to take next, from the steps that the row has or that the row before it led
- * to. */
+/* advise_interval(f, t, target, e): each row of t is a measured drift; prints
+ * how many local steps to take next.  The count before is the row's own if it
+ * has one, otherwise the result of the row before. */
 int advise_interval(FILE *f, const struct table *t, double target,
     struct err *e);
 
@@ -36,18 +38,18 @@ struct advise_stale {
 	int phi;		/* ADVISE_ALL, ADVISE_TTA or enum deco_phi */
 };
 
-/* advise_deco(f, t, o, e): for each row of t, a link, the shares and delays of
- * each rule. */
+/* advise_deco(f, t, o, e): each row of t is a link; prints the share to send
+ * and the delay that each rule gives. */
 int advise_deco(FILE *f, const struct table *t, const struct advise_stale *o,
     struct err *e);
 
 struct advise_tiers {
 	uint64_t tiers;		/* 0: each saves the mean round's waiting */
 	uint64_t groups;	/* 0: none, or by theta */
-	double theta;		/* < 0: not said */
+	double theta;		/* < 0: not given */
 };
 
-/* advise_cluster(f, t, o, e): each device's tier and group. */
+/* advise_cluster(f, t, o, e): prints the tier and the group of each device. */
 int advise_cluster(FILE *f, const struct table *t,
     const struct advise_tiers *o, struct err *e);
 

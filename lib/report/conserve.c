@@ -76,7 +76,7 @@ conserve_add(struct conserve_sum *s, float x, int sign)
 	}
 }
 
-/* The nearest f64, nearly: for people. */
+/* Approximately the nearest f64, to be shown to people. */
 static double
 conserve_value(const struct conserve_sum *s)
 {
@@ -115,8 +115,8 @@ conserve_find(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-/* A pending shard counts if it is not in the spool, and if no receipt says it
- * is: the next step forgets it then. */
+/* A pending shard counts only if it is not in the spool and no receipt says
+ * that it was accepted, since the next step forgets one with a receipt. */
 static int
 conserve_judge(struct conserve_run *x, const struct receipts *q,
     struct err *e)
@@ -369,8 +369,9 @@ conserve_open(struct conserve_run *x, struct err *e)
 	return 0;
 }
 
-/* The residual and the receipts before the spool: what is accepted meanwhile is
- * pending in the one and accepted in the other, and counts once. */
+/* The residual and the receipts are read before the spool.  A shard that is
+ * accepted in between is then found pending in the state and accepted in the
+ * spool, and is counted once. */
 static int
 conserve_all(struct conserve_run *x, struct err *e)
 {

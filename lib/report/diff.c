@@ -20,7 +20,7 @@ struct diff_sums {
 	uint64_t strange;	/* of those, with one that is not finite */
 };
 
-/* One of the two: where it stands, and a group of its values. */
+/* One of the two streams: its position and a group of its values. */
 struct diff_side {
 	struct reader *r;
 	const struct record *list;
@@ -210,7 +210,7 @@ diff_peek(struct diff_side *s, int64_t *group, struct err *e)
 	return 0;
 }
 
-/* Its values of group g of n values: zeros when they were not sent. */
+/* Gives the n values of group g: zeros when the group was not sent. */
 static int
 diff_take(struct diff_side *s, int sent, size_t n, struct err *e)
 {

@@ -1,6 +1,7 @@
 /*
- * How the magnitudes of the decoded values are spread over the octaves, drawn
- * or as JSON: for the whole shard, or for each tensor that --tensor names.
+ * Shows, as bars or as JSON, how many of a shard's decoded values have a
+ * magnitude in each octave (from one power of two to the next): for the whole
+ * shard, or for each tensor that --tensor names.
  */
 #ifndef ACE_HISTOGRAM_H
 #define ACE_HISTOGRAM_H

@@ -37,7 +37,7 @@ inspect_width(void)
 	return 80;
 }
 
-/* Blocks only where a person looks at them through UTF-8. */
+/* Block characters are used only on a terminal in a UTF-8 locale. */
 static int
 inspect_utf8(void)
 {
@@ -119,8 +119,9 @@ inspect_one(const struct inspect_opts *o, struct report *p, const char *path,
 
 /* ---- what is no look at a stream ---- */
 
-/* Done when nothing was damaged, no when some shards were saved; with none
- * there is no output, and the damage is the error. */
+/* Success means that nothing was damaged, and "no" that there was damage but
+ * some shards were saved.  If none were, there is no output, and the damage is
+ * the error. */
 int
 inspect_recover(const struct inspect_opts *o, const char *path, struct err *e)
 {

@@ -1,5 +1,6 @@
 /*
- * What ace-inspect does, one way of looking for each mode.
+ * What ace-inspect does in each of its modes.  Functions that return int return
+ * 0 or -ERR_x.
  */
 #ifndef ACE_INSPECT_H
 #define ACE_INSPECT_H
@@ -12,7 +13,7 @@ struct filter;
 struct report;
 
 enum inspect_mode {
-	INSPECT_NONE,		/* not said: as INSPECT_LIST */
+	INSPECT_NONE,		/* not given: as INSPECT_LIST */
 	INSPECT_LIST, INSPECT_STATS, INSPECT_HISTOGRAM, INSPECT_VERIFY,
 	INSPECT_DIFF, INSPECT_PLOT, INSPECT_RECOVER, INSPECT_CONSERVE
 };
@@ -23,24 +24,25 @@ struct inspect_opts {
 	const char *other;	/* INSPECT_DIFF: with this stream */
 	const char *picture;	/* INSPECT_PLOT: to this file */
 	const char *state, *spool;	/* INSPECT_CONSERVE: the directories */
-	const struct cli *cli;	/* whom to speak for */
+	const struct cli *cli;	/* the program, for its messages */
 };
 
-/* inspect_screen(p): how wide standard output is, and whether it shows more
- * than ASCII, to p. */
+/* inspect_screen(p): sets in p how wide standard output is, in columns, and
+ * whether it shows more than ASCII. */
 void inspect_screen(struct report *p);
 
-/* inspect_one(o, p, path, e): what a mode that reads streams says of path
- * (NULL: standard input). */
+/* inspect_one(o, p, path, e): reports on the stream at path (NULL: standard
+ * input), in a mode that reads streams. */
 int inspect_one(const struct inspect_opts *o, struct report *p,
     const char *path, struct err *e);
 
-/* inspect_recover(o, path, e): what is whole in path, to o->f's output. */
+/* inspect_recover(o, path, e): copies the undamaged shards of the file at path
+ * to the output of o->f. */
 int inspect_recover(const struct inspect_opts *o, const char *path,
     struct err *e);
 
-/* inspect_conserved(o, p, path, n, e): do the inputs, the state and the spool
- * balance? */
+/* inspect_conserved(o, p, path, n, e): reports whether the n inputs, the state
+ * and the spool balance, as conserve.h explains. */
 int inspect_conserved(const struct inspect_opts *o, struct report *p,
     char **path, size_t n, struct err *e);
 

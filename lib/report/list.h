@@ -1,6 +1,6 @@
 /*
- * What is in a stream, without decoding it: the shards, their tensors, how
- * each was coded, what it weighs.
+ * Lists what is in a stream without decoding it: the shards, their tensors, and
+ * how each tensor was coded and how many bytes it takes.
  */
 #ifndef ACE_LIST_H
 #define ACE_LIST_H

@@ -1,11 +1,12 @@
 /*
- * Moments of values that come group by group, in any number.
+ * Mean, deviation and extremes of any number of values that arrive in groups.
  *
  *   mean = sum x / n,  m2 = sum (x - mean)^2,  std = sqrt(m2 / n)
  *
- * merged pairwise (Chan, Golub, LeVeque 1979), so that a large mean does not
- * eat a small deviation.  f64, in stream order: the same on every machine.
- * What is not finite is counted and left out.
+ * merged pairwise (Chan, Golub, LeVeque 1979), so that a small deviation keeps
+ * its precision beside a large mean.  Sums are f64, in stream order, so that
+ * every machine gets the same result.  Values that are not finite are counted
+ * and left out.
  */
 #ifndef ACE_MOMENTS_H
 #define ACE_MOMENTS_H
@@ -23,10 +24,10 @@ struct moments {
 };
 #define MOMENTS_INIT { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* moments_add: x f32[n]. */
+/* moments_add: adds the n values of x. */
 void moments_add(struct moments *m, const struct kern *k, const float *x,
     size_t n);
-/* n zeros, what was not sent. */
+/* Adds n zeros, for values that were not sent. */
 void moments_zeros(struct moments *m, uint64_t n);
 void moments_merge(struct moments *m, const struct moments *other);
 double moments_std(const struct moments *m);

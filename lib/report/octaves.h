@@ -1,5 +1,6 @@
 /*
- * How magnitudes are spread over the octaves of f32.
+ * Counts values by the octave of their magnitude: an octave reaches from one
+ * power of two up to the next.
  */
 #ifndef ACE_OCTAVES_H
 #define ACE_OCTAVES_H
@@ -16,8 +17,8 @@ struct octaves {
 };
 
 void octaves_add(struct octaves *o, const float *x, size_t n);
-/* octaves_ends(o, lo, hi): the lowest and the highest that is not empty; hi is
- * -1 when all are. */
+/* octaves_ends(o, lo, hi): the indices into n of the lowest and the highest
+ * octave that is not empty; hi is -1 when all are empty. */
 void octaves_ends(const struct octaves *o, int *lo, int *hi);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A stream as a picture: how the magnitudes are spread over the octaves, how
- * many bits a value each tensor took, and each shard.  SVG, nothing else needed
- * to make it; the same stream gives the same bytes.
+ * Draws a stream as an SVG picture: how many values have a magnitude in each
+ * octave, and how many bits per value each tensor and each shard took.  No
+ * other program is needed, and the same stream gives the same bytes.
  */
 #ifndef ACE_PLOT_H
 #define ACE_PLOT_H
@@ -11,8 +11,9 @@ struct io;
 struct reader;
 struct report;
 
-/* plot_stream(p, r, out, e): all shards of r together, to out; only tensors
- * that p->glob names.  Shards of several models: -ERR_DATA, "mismatch". */
+/* plot_stream(p, r, out, e): draws all shards of r in one picture, written to
+ * out, with only the tensors that p->glob names.  Shards of different models:
+ * -ERR_DATA, "mismatch". */
 int plot_stream(struct report *p, struct reader *r, struct io *out,
     struct err *e);
 

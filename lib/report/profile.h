@@ -1,7 +1,8 @@
 /*
- * The layers of a stream as a table for ace-advise dynacomm: their bytes, as
- * they are coded there, and how long the gradient of each takes, as the shards
- * say (frames tIMe).  Means over the shards, the first layer first.
+ * Prints the layers of a stream as a table for ace-advise dynacomm: how many
+ * bytes each layer takes as coded in the stream, and how long its gradient takes
+ * to compute, from the tIMe frames of the shards.  Both are means over the
+ * shards; the first layer comes first.
  */
 #ifndef ACE_PROFILE_H
 #define ACE_PROFILE_H
@@ -11,8 +12,8 @@
 struct err;
 struct reader;
 
-/* profile_print(f, r, e): reads r to its end.  -ERR_DATA: no shard has times,
- * or two have other tensors. */
+/* profile_print(f, r, e): reads r to its end and prints the table to f.
+ * -ERR_DATA: no shard has times, or two shards have different tensors. */
 int profile_print(FILE *f, struct reader *r, struct err *e);
 
 #endif

@@ -5,7 +5,8 @@
 #include "pipe/filter.h"
 #include "report/recover.h"
 
-/* r stands at a shard: 1 when it is whole, and r is back at its beginning. */
+/* r is at the beginning of a shard.  Returns 1 when the shard is whole; r is
+ * then back at its beginning. */
 static int
 recover_whole(struct reader *r, struct err *damage, struct err *e)
 {

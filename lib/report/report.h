@@ -1,7 +1,8 @@
 /*
- * What all reports on streams share: where they go, how a shard is named, how
- * a table of tensors is laid out.  Text is for people and diff(1): the same
- * stream gives the same bytes.  JSON is one document a line.
+ * What all reports on streams share: where they are written, how a shard is
+ * named and how a table of tensors is laid out.  A report is text, for people
+ * and diff(1) (the same stream gives the same bytes), or JSON, one document a
+ * line.
  */
 #ifndef ACE_REPORT_H
 #define ACE_REPORT_H
@@ -24,7 +25,7 @@ struct report {
 	int verbose, quiet, stats;
 	int as_json;
 	int width, utf8;	/* of the terminal, for what is drawn */
-	double tolerance;	/* NMSE below it is no difference */
+	double tolerance;	/* an NMSE up to this is no difference */
 	struct emit json;
 	uint64_t shard;		/* number of the current shard, from 1 */
 	int listed;		/* some shard was, a blank line goes between */
@@ -32,7 +33,7 @@ struct report {
 	int wname, wshape, wnum;	/* widths of a table's columns */
 };
 
-/* report_init: to f, as text. */
+/* report_init: prepares a report as text, written to f. */
 void report_init(struct report *p, FILE *f, const struct kern *k);
 
 /* A file being reported on; io lives as long as r. */
@@ -44,24 +45,24 @@ int report_open(struct report_in *in, const char *path,
     const struct reader_opts *o, struct err *e);
 void report_close(struct report_in *in);
 
-/* report_next(p, r, e): to the next shard: 1, or 0 at the end of the input.
- * Receipts on the way are shown. */
+/* report_next(p, r, e): goes to the next shard and shows the receipts before
+ * it.  Returns 1, 0 at the end of the input, or -ERR_x. */
 int report_next(struct report *p, struct reader *r, struct err *e);
 
-/* report_flush(p, e): what was reported has arrived, or -ERR_SYS. */
+/* report_flush(p, e): flushes the report; -ERR_SYS if it cannot be written. */
 int report_flush(struct report *p, struct err *e);
 
-/* A heading, "shard 1 'edge1/42'", the file before it when there are several;
- * what follows the heading is printed by the caller. */
+/* Prints a heading such as "shard 1 'edge1/42'", with the file's name before it
+ * when there are several files.  The caller prints the rest of the line. */
 void report_heading(const struct report *p, const struct shard *s);
 /* JSON: opens the shard's object with the members that identify it. */
 void report_object(struct report *p, const struct shard *s);
 
-/* A file's name, without what a terminal would obey. */
+/* Prints a file's name without control characters, which a terminal obeys. */
 void report_path(const struct report *p, const char *name);
-/* Widths of the columns for the tensors that match. */
+/* Sets the widths of the columns to fit the tensors that p->glob names. */
 void report_columns(struct report *p, const struct schema *sc);
-/* A name, left aligned in wname columns of the terminal. */
+/* Prints a name, left aligned, in wname columns of the terminal. */
 void report_name(const struct report *p, const char *name);
 /* "24x8"; "scalar" for rank 0. */
 const char *report_shape(const struct schema_tensor *t, char buf[200]);
@@ -71,8 +72,8 @@ const char *report_codecs(const struct tally *y, char buf[512]);
 void report_tensor(struct report *p, const struct schema_tensor *t);
 void report_tally(struct report *p, const struct tally *y);
 
-/* report_fail(p, k, e): after an error: in JSON closes what is open, with the
- * message.  Returns k. */
+/* report_fail(p, k, e): to be called after the error k.  In JSON it closes what
+ * is open and adds the message.  Returns k. */
 int report_fail(struct report *p, int k, const struct err *e);
 
 #endif

@@ -33,8 +33,9 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 	return 0;
 }
 
-/* Sums of f64 by another writer may run in another order: 2^-40 of what was
- * summed is far above that and far below any value gone wrong unnoticed. */
+/* Another writer may add its f64 values in another order and so get a slightly
+ * different sum.  2^-40 of what was summed is far more than such a difference,
+ * and far less than what a wrong value would cause. */
 static int
 verify_near(double a, double b, double scale)
 {

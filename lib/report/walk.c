@@ -33,7 +33,7 @@ walk_bits(const struct tally *y)
 	    8 * (double)y->bytes / (double)y->elements : 0;
 }
 
-/* Stands at tensor `at', nothing of it seen yet. */
+/* Prepares to read tensor `at', of which nothing was seen yet. */
 static void
 walk_arrive(struct walk *w, const struct schema *sc)
 {
@@ -45,7 +45,7 @@ walk_arrive(struct walk *w, const struct schema *sc)
 	w->now.groups = sc->t[w->at].ngroups;
 }
 
-/* Leaves the tensors before `to' behind. */
+/* Completes and reports all tensors before `to'. */
 static int
 walk_leave(struct walk *w, const struct schema *sc, size_t to, struct err *e)
 {

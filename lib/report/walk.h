@@ -1,6 +1,6 @@
 /*
- * A walk over the current shard, tensor by tensor, by what was sent: groups
- * that are absent cost nothing, however many there are.
+ * Goes through the current shard tensor by tensor and calls functions for what
+ * was sent.  Groups that were not sent cost nothing, however many there are.
  */
 #ifndef ACE_WALK_H
 #define ACE_WALK_H
@@ -22,10 +22,10 @@ struct tally {
 
 struct walk {
 	const char *glob;	/* only tensors whose name matches, or NULL */
-	/* each group that was sent, decoded; NULL: nothing is decoded */
+	/* called for each group that was sent; NULL: nothing is decoded */
 	int (*group)(void *arg, const struct schema_tensor *t, const float *x,
 	    size_t n, struct err *e);
-	/* each tensor, after its groups */
+	/* called for each tensor, after its groups */
 	int (*tensor)(void *arg, const struct schema_tensor *t,
 	    const struct tally *y, struct err *e);
 	int (*note)(void *arg, const struct reader *r, struct err *e);
@@ -39,14 +39,15 @@ struct walk {
 	int wanted;		/* tensor `at' matches */
 };
 
-/* walk_shard(w, r, e): after READER_SHARD, until READER_SEND.  Whatever is not
- * a callback is set here. */
+/* walk_shard(w, r, e): reads a shard, of which r has just given READER_SHARD, up
+ * to its READER_SEND.  The caller sets glob, arg and the callbacks; all other
+ * members are set here.  Returns 0 or -ERR_x. */
 int walk_shard(struct walk *w, struct reader *r, struct err *e);
 void walk_release(struct walk *w);
 
 int walk_wants(const char *glob, const struct schema_tensor *t);
 void walk_add(struct tally *to, const struct tally *y);
-/* Bits for each of a tensor's elements, sent or not. */
+/* The mean number of bits per element, sent or not. */
 double walk_bits(const struct tally *y);
 
 #endif
