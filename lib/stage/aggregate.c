@@ -257,8 +257,8 @@ aggregate_values(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* By how many steps all devices are to delay applying the aggregate. It is
- * written into the aggregate, since that is what all of them get. */
+/* Writes the policy, which all devices get: what the contributions asked for
+ * and, if it was given, by how many steps the aggregate is applied later. */
 static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {

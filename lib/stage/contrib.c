@@ -65,7 +65,8 @@ contrib_active(const struct contrib_opts *o)
 	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
 }
 
-/* The weight that the shard itself asks for. */
+/* The weight of shard s by what the shard says of itself and the option that
+ * tells which of its numbers to use. */
 static double
 contrib_told(const struct contrib *c, const struct shard *s)
 {
