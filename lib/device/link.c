@@ -63,7 +63,7 @@ link_rate(const struct link_window *a, const struct link_window *b)
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* Sorts by spell, and within a spell the oldest first. */
+/* Sorts the windows: those that begin later in their own spell come first. */
 static int
 link_by_age(const void *a, const void *b)
 {

@@ -263,8 +263,8 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n,
 	return r;
 }
 
-/* Scores groups first to first + n - 1, all of them in the data that just
- * passed. */
+/* Makes the annotations for groups first to first + n - 1, all of them in the
+ * data that just passed. */
 static int
 stage_score_run(struct stage_score *x, uint32_t first, uint32_t n,
     struct err *e)

@@ -85,7 +85,7 @@ core_levels(const struct core *c, size_t i, struct core_group *o)
 	}
 }
 
-/* sorts the groups with the most undecided levels first */
+/* the most undecided first: the second smallest reduced cost is least */
 static int
 core_cmp(const void *a, const void *b)
 {
