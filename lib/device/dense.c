@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "device/dense.h"
 
-/* The tail's checksum covers every header, and each header its payload: the
- * last frame stands for the whole file. */
+/* The tail's checksum covers every frame header, and each header covers its
+ * payload, so that the last frame stands for the whole file. */
 static int
 dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 {

@@ -38,8 +38,9 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again; who made it, or the directory, may
- * have been killed before it was durable. */
+/* What is there is going to be sent again, so that it has to be durable: the
+ * process that made it, or the directory, may have been killed before it
+ * was. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -108,7 +109,8 @@ feedback_free(struct feedback *f)
 
 /* ---- a shard ---- */
 
-/* "cache:0.9": how the state was made, and what the receiver must know. */
+/* Describes how the state was made, as in "cache:0.9", and what the receiver
+ * must know. */
 static void
 feedback_format(const struct feedback *f, char out[64])
 {
@@ -162,8 +164,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 
 /* ---- what is pending ---- */
 
-/* Receipts make room in the window; without a ledger there is nothing to wait
- * for, and what was sent is taken for delivered. */
+/* Receipts make room in the window of pending shards. Without a ledger there
+ * is nothing to wait for, and what was sent counts as delivered. */
 static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -197,7 +199,8 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 	    f->o.wait);
 }
 
-/* Opens the rejected shards, whose values the next target takes back. */
+/* Opens the rejected shards, whose values are added back to the next target.
+ * */
 static int
 feedback_take_back(struct feedback *f, struct err *e)
 {
@@ -258,7 +261,8 @@ feedback_history(struct feedback *f, struct err *e)
 	return r;
 }
 
-/* Opens what was kept beside the residual, of the step it speaks of. */
+/* Opens what was kept beside the residual, of the step that the residual
+ * names. */
 static int
 feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -292,7 +296,7 @@ feedback_predicts(const struct feedback *f)
 	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
 }
 
-/* What the coded shard says of itself. */
+/* Writes the annotations of the coded shard. */
 static int
 feedback_describe(const struct feedback *f, struct shard *s,
     const struct shard *from, struct err *e)
@@ -300,7 +304,8 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	char how[64];
 	int r = shard_copy(s, from, e);
 
-	/* the stamp has done its work, it would only cost bytes on the wire */
+	/* the time stamp has been used, and would only cost bytes on the
+	 * wire */
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
 	s->flags |= SHARD_ERROR_FEEDBACK;
@@ -318,7 +323,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	return r;
 }
 
-/* The residual says which history was there before its own. */
+/* The residual names the history that preceded its own. */
 static int
 feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
 {
@@ -446,7 +451,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 
 /* ---- the end ---- */
 
-/* The list of pending shards as the new file has it. */
+/* Writes the list of pending shards as it is to be in the new file. */
 static void
 feedback_renew(struct feedback *f, uint64_t step,
     const unsigned char digest[SHARD_DIGEST])
@@ -470,7 +475,8 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 	unsigned char digest[SHARD_DIGEST];
 	int r;
 
-	/* first: a step that is committed is not coded again */
+	/* this comes first, since a step that is committed is not coded
+	 * again */
 	if ((r = contraction_save(&f->contract, &f->state, e)) < 0)
 		return r;
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
@@ -480,7 +486,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 	    digest, e)) < 0)
 		return r;
 	feedback_renew(f, step, digest);
-	/* the history before is what counts if this step is rejected */
+	/* the history before is needed again if this step is rejected */
 	if (f->side_new[0] != '\0')
 		state_prune(&f->state, f->side_new,
 		    feedback_predicts(f) ? f->side_old : NULL);

@@ -18,7 +18,7 @@ last_open(struct last *l, const struct state *s, uint64_t step, struct err *e)
 	return k;
 }
 
-/* On to the next record; l->done where there is none. */
+/* Goes on to the next record, and sets l->done when there is none. */
 static int
 last_next(struct last *l, struct err *e)
 {

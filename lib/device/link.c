@@ -55,14 +55,15 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	l->bytes = 0;
 }
 
-/* What went from the beginning of a to the end of b, a or later: bit/s. */
+/* The bandwidth, in bit/s, from the beginning of window a to the end of b,
+ * which is a or a later one. */
 static double
 link_rate(const struct link_window *a, const struct link_window *b)
 {
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* The oldest in their spell first. */
+/* Sorts the windows: those that begin later in their own spell come first. */
 static int
 link_by_age(const void *a, const void *b)
 {
@@ -72,7 +73,7 @@ link_by_age(const void *a, const void *b)
 	return (p < q) - (p > q);
 }
 
-/* One slope, and the time it is measured over. */
+/* One slope, and the time over which it was measured. */
 struct link_slope {
 	double rate, secs;
 };
@@ -91,7 +92,7 @@ link_count(const struct link *l)
 	return l->n < LINK_WINDOWS ? l->n : LINK_WINDOWS;
 }
 
-/* The windows that count, moved to the front; how many. */
+/* Moves the windows that count to the front; returns how many there are. */
 static size_t
 link_settled(struct link_window *w, size_t n)
 {
@@ -101,7 +102,7 @@ link_settled(struct link_window *w, size_t n)
 	for (i = 0; i < n; i++)
 		all += w[i].to - w[i].from;
 	if (all < 2 * LINK_WINDOW)
-		return 0;		/* one alone says little */
+		return 0;		/* one window alone says little */
 	enough = fmax(all / 2, LINK_ENOUGH);
 	qsort(w, n, sizeof(w[0]), link_by_age);
 	for (i = 0; i < n && (kept < enough ||
@@ -237,7 +238,7 @@ link_patience(const struct link *l, double now)
 
 /* ---- the state ---- */
 
-/* The key's number, 0 when it is not there. */
+/* The number stored under the key, 0 when there is none. */
 static double
 link_number(const struct memory *h, const char *key)
 {

@@ -19,7 +19,7 @@ struct restore {
 	size_t cap;
 };
 
-/* What becomes of group g: e and what is added to it or taken away. */
+/* What is to be done with group g: values are added to e or taken away. */
 struct restore_step {
 	struct dense *back;	/* += */
 	size_t nback;
@@ -54,7 +54,7 @@ restore_group(struct restore *f, struct residual *old, uint32_t g, size_t n,
 	return 0;
 }
 
-/* One commit: the residual at that step, nothing pending. */
+/* Writes one commit: the residual at that step, with nothing pending. */
 static int
 restore_commit(struct restore *f, struct residual *old, uint64_t step,
     const struct restore_step *q, struct err *e)
@@ -76,7 +76,7 @@ restore_commit(struct restore *f, struct residual *old, uint64_t step,
 		if ((k = restore_group(f, old, g, span.n, q, e)) == 0)
 			k = dense_put(w, g, f->x, span.n, e);
 	}
-	/* to its verified end, before it counts */
+	/* the shard is read to its verified end before it counts */
 	if (k == 0 && q->minus != NULL && (k = values_next(q->minus, e)) > 0)
 		k = err_set(e, ERR_DATA, "corrupt: more groups than there are");
 	if (k == 0 && (k = writer_send(w, NULL, e)) == 0)
@@ -98,7 +98,7 @@ restore_room(struct restore *f, size_t n, struct err *e)
 	return 0;
 }
 
-/* The residual, fit to be restored. */
+/* Opens the residual and checks that it can be restored. */
 static int
 restore_open(struct restore *f, struct residual *old, struct err *e)
 {
@@ -129,7 +129,8 @@ restore_is_accepted(const struct restore *f, const struct pending_one *p)
 	return 0;
 }
 
-/* After the last receipt: pending shards were accepted, or never will be. */
+/* After the last receipt it is known of every pending shard whether it was
+ * accepted; what was not accepted by now never will be. */
 static int
 restore_settle(struct restore *f, struct err *e)
 {
@@ -165,7 +166,7 @@ out:
 	return k;
 }
 
-/* in stands at a shard that was accepted. */
+/* The input stands at a shard that was accepted. */
 static int
 restore_count(struct restore *f, struct reader *in, struct err *e)
 {
@@ -215,8 +216,8 @@ restore_event(struct restore *f, struct reader *in, int event, struct err *e)
 	return 0;
 }
 
-/* Nothing is changed before the answer is known to be whole or a shard of it
- * is. */
+/* Nothing is changed before the answer, or at least one shard of it, is known
+ * to be whole. */
 int
 restore_take(struct state *s, struct reader *in, enum io_sync sync, uint64_t *n,
     struct err *e)

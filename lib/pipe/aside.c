@@ -6,7 +6,8 @@
 #include "format/writer.h"
 #include "pipe/aside.h"
 
-/* r's shard, whole, as a stream; of its annotations the policy and the names. */
+/* Writes r's shard as a whole stream; of its annotations only the policy and
+ * the names are kept. */
 static int
 aside_copy(struct reader *r, struct writer *w, struct err *e)
 {

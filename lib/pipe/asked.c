@@ -33,7 +33,7 @@ asked_begin(struct asked *a, size_t n, struct err *e)
 	return a->v != NULL && a->who != NULL ? 0 : -ERR_SYS;
 }
 
-/* of: only who says this too, or NULL. */
+/* With `of', only contributors that also give that key count; NULL: all. */
 static int
 asked_collect(struct asked *a, struct gather *g, const char *key, const char *of,
     struct err *e)
@@ -66,8 +66,9 @@ asked_order(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Half of the contributors speak: 1, and the median of what they say, of an even
- * number the larger (up) or the smaller one of the middle two. */
+/* 1 if at least half of the contributors give a number, and then their median;
+ * with an even number of them it is the larger (up) or the smaller one of the
+ * middle two. */
 static int
 asked_median(const struct asked *a, int up, double *median, struct err *e)
 {
@@ -140,7 +141,8 @@ asked_force(struct asked *a, struct text_kv *kv, struct err *e)
 	return r <= 0 ? r : asked_put(kv, KEYS_FORCE, m, e);
 }
 
-/* Of those who are as slow as the slowest within the bounds, the last one. */
+/* Of the contributors that are as slow as the slowest one within the bounds,
+ * the last. */
 static int
 asked_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
 {

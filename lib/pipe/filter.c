@@ -7,7 +7,8 @@
 #include "base/version.h"
 #include "pipe/filter.h"
 
-/* 1: word is -o in one of its forms; *two: and its FILE is the next one. */
+/* 1 if word is the option -o in one of its forms; *two: its FILE is the next
+ * word. */
 static int
 filter_is_output(const char *word, int *two)
 {

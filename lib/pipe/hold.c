@@ -6,7 +6,7 @@
 #include "base/temp.h"
 #include "pipe/hold.h"
 
-/* The first bytes are in memory, whole items of them; the rest is in the
+/* The first bytes are kept in memory, in whole items, and the rest in the
  * file. */
 
 static int

@@ -34,7 +34,8 @@ survey_begin(struct survey *s, const struct schema *sc,
 	return 0;
 }
 
-/* What no values can have would mislead whoever reckons with it. */
+/* Statistics that no values can have are refused, since they would mislead
+ * every stage that calculates with them. */
 static int
 survey_sound(const struct stat_group *s, size_t n)
 {

@@ -9,7 +9,8 @@ track_want(const struct track *t)
 	return t->left != 0 ? t->left : FRAME_HEAD_SIZE - t->have;
 }
 
-/* Keeps what there is room for: the header, and how the payload begins. */
+/* Keeps as much as there is room for: the header and the first bytes of the
+ * payload. */
 static void
 track_keep(struct track *t, const unsigned char *p, size_t n)
 {

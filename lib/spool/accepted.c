@@ -104,7 +104,7 @@ accepted_files(struct accepted *a, uint64_t step, struct ledger *l,
 	return r;
 }
 
-/* What the manifest says, of what is there. */
+/* Lists what the manifest names, as far as the files are still there. */
 static int
 accepted_listed(struct accepted *a, const struct ledger *list,
     const struct ledger *have, struct err *e)

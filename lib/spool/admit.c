@@ -29,7 +29,7 @@ const struct admit admit_default = {
 
 /* ---- the kinds ---- */
 
-/* A word of the list, n bytes. */
+/* Takes one word of the list, n bytes long, as the name of a kind of shard. */
 static int
 admit_kind(struct admit *a, const char *word, size_t n, struct err *e)
 {
@@ -82,7 +82,7 @@ admit_refuse(struct receipt *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* What an error says is the reason. */
+/* Takes the text of an error as the reason for refusing. */
 static int
 admit_because(struct receipt *r, struct err *e)
 {
@@ -95,7 +95,7 @@ admit_because(struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* Numbers that sums are made of. */
+/* Checks the numbers that are going to be added up. */
 static void
 admit_numbers(const struct admit *a, const struct shard *sh, struct receipt *r)
 {
@@ -140,7 +140,7 @@ admit_head(const struct admit *a, const struct shard *sh,
 		    "%.100s", why);
 }
 
-/* The names of a shard's contributors: as many as it says it has, no more. */
+/* A shard must name as many contributors as it says it has, and no more. */
 static int
 admit_names(const struct reader *in, size_t *names, struct err *e)
 {
@@ -186,7 +186,8 @@ struct admit_place {
 	int known;			/* it has a verdict already */
 };
 
-/* The device's file of a step: 1 and its size, or 0 there is none. */
+/* Looks for the device's file of a step: 1 and its size, or 0 when there is
+ * none. */
 static int
 admit_file(const struct admit_place *p, uint64_t step, const char *end,
     uint64_t *bytes, struct err *e)
@@ -240,7 +241,7 @@ admit_place(const struct admit *a, const struct inbox *s,
 		return k;
 	p.any = k == 0;
 	if (!p.any && sh->step <= p.floor)
-		return 0;		/* late, or known */
+		return 0;		/* it is late, or it is known already */
 	if (sh->step > p.floor && sh->step - p.floor > a->ahead) {
 		admit_refuse(r, "limit: step %llu is more than %llu after %llu, "
 		    "the last that is closed (--max-ahead)",
@@ -265,7 +266,7 @@ admit_place(const struct admit *a, const struct inbox *s,
 
 /* ---- the run ---- */
 
-/* A directory of the spool: 1 when it is a run. */
+/* Is this directory of the spool a run? 1 when it is. */
 static int
 admit_is_run(void *arg, const char *name, struct err *e)
 {

@@ -15,8 +15,8 @@ answer_tell(struct io *to, const struct answer *a, struct err *e)
 	return r < 0 ? r : io_flush(to, e);
 }
 
-/* Until there is an aggregate: 0, and *path is NULL if there never will be.  Or
- * until the device is gone, and nobody waits. */
+/* Waits until there is an aggregate: 0, and *path is NULL if there never will
+ * be one. It also ends when the device is gone and nobody waits any more. */
 static int
 answer_wait(const struct answer_opts *o, const struct answer *a, char **path,
     struct err *e)
@@ -31,7 +31,7 @@ answer_wait(const struct answer_opts *o, const struct answer *a, char **path,
 	return r < 0 ? r : 0;
 }
 
-/* The step's aggregate, which appears when it is whole, to w. */
+/* Copies the step's aggregate, which appears only when it is whole, to w. */
 static int
 answer_aggregate(const struct answer_opts *o, const struct answer *a,
     struct err *e)
@@ -52,7 +52,8 @@ answer_one(const struct answer_opts *o, const struct answer *a,
 {
 	int r = writer_receipt(o->out, &a->r, e);
 
-	/* who was refused ends with it, and waits for nothing */
+	/* a device whose shard was refused gets no aggregate and does not
+	 * wait */
 	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
 		return r;
 	return answer_aggregate(o, a, e);

@@ -88,7 +88,7 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	c->n++;
 	if (c->l == NULL)
 		return 0;
-	/* a directory is read in much the same order again */
+	/* a directory is usually listed in the same order as the last time */
 	for (i = 0; h != NULL && i < h->n; i++) {
 		j = (c->at + i) % h->n;
 		if (strcmp(h->name[j], name) == 0) {
@@ -105,8 +105,8 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	return k < 0 ? k : ledger_add(c->l, &r, name, e);
 }
 
-/* How many are there; with l the list, which names what `have' names without
- * reading it again. */
+/* Counts the shards of a step; with l it lists them too, and does not read
+ * again those that `have' already names. */
 static int
 closing_list(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *have, struct ledger *l, size_t *n, struct err *e)
@@ -139,8 +139,8 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-/* The list of a manifest has receipts only; files are found by them.  Who was set
- * aside needs none. */
+/* The list of a manifest holds only receipts, by which the files are found. A
+ * shard that was set aside needs no file. */
 static int
 closing_names(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e)
@@ -179,8 +179,8 @@ enum closing_found {
 	CLOSING_CLOSED		/* a step that was closed before */
 };
 
-/* The first step after `after' that has shards or is closed already: an enum
- * closing_found. */
+/* Looks for the first step after `after' that has shards or is closed already;
+ * returns an enum closing_found. */
 static int
 closing_first(const struct inbox *s, const char *run, uint64_t after,
     uint64_t *step, size_t *n, struct err *e)
@@ -201,7 +201,7 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
 	return r;		/* < 0, or CLOSING_NOTHING */
 }
 
-/* What killed processes left. */
+/* Removes the temporary files that killed processes left behind. */
 static void
 closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
 {
@@ -223,8 +223,8 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	size_t n;
 	int r = -ERR_SYS;
 
-	/* what the manifest lists is durable before it is: who linked it may
-	 * have died in between */
+	/* what the manifest lists must be durable before the manifest is: the
+	 * process that linked a shard may have died in between */
 	if (path != NULL && floor != NULL &&
 	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
 	    (r = inbox_durable(s, run, &step, e)) == 0 &&
@@ -244,7 +244,7 @@ enum closing_closed {
 	CLOSING_AGAIN		/* a shard of a step before it came meanwhile */
 };
 
-/* Closes step, the first after `after': an enum closing_closed. */
+/* Closes step, the first after `after'; returns an enum closing_closed. */
 static int
 closing_close(const struct inbox *s, const char *run, uint64_t after,
     uint64_t step, struct ledger *l, struct err *e)
@@ -256,7 +256,7 @@ closing_close(const struct inbox *s, const char *run, uint64_t after,
 
 	memset(&seen, 0, sizeof(seen));
 	memset(l, 0, sizeof(*l));
-	/* most of the reading is done while others may still add */
+	/* most of the reading is done before others are locked out */
 	if ((r = closing_list(s, run, step, NULL, &seen, &n, e)) == 0 &&
 	    (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
 		if ((r = closing_first(s, run, after, &first, &n, e)) > 0)
@@ -279,7 +279,7 @@ closing_again(const struct inbox *s, const char *run, uint64_t step,
 	memset(l, 0, sizeof(*l));
 	if (path == NULL)
 		return -ERR_SYS;
-	/* who wrote it may have died before it was durable */
+	/* the process that wrote it may have died before it was durable */
 	if ((r = inbox_durable(s, run, &step, e)) == 0 &&
 	    (r = ledger_read(l, path, e)) > 0)
 		r = closing_names(s, run, step, l, e);
@@ -303,7 +303,7 @@ closing_each_age(void *arg, const char *name, struct err *e)
 	double t;
 
 	(void)e;
-	/* what is gone, or has a name too long for a system call, is no shard */
+	/* a file that is gone, or whose name is too long, is no shard */
 	if (!inbox_is_shard(name) || snprintf(path, sizeof(path), "%s%s",
 	    a->dir, name) >= PATH_MAX || stat(path, &st) < 0)
 		return 0;
@@ -313,7 +313,7 @@ closing_each_age(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* *since: when, by mono_now, the first shard of a step came. */
+/* Finds when, by mono_now, the first shard of a step came, into *since. */
 static int
 closing_since(const struct inbox *s, const char *run, uint64_t step,
     double *since, struct err *e)
@@ -339,8 +339,8 @@ struct closing_watch {
 	double since;
 };
 
-/* n shards of a step are there: an enum quorum_now, or the error that it
- * failed. */
+/* With n shards of a step there, is it over? An enum quorum_now, or the error
+ * that the step failed with. */
 static int
 closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
     const struct quorum *q, uint64_t step, size_t n, struct err *e)
@@ -412,10 +412,11 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 			waiting_say(s->wait, "waiting for the aggregate of step "
 			    "%llu of run '%s' in the spool (ace-recv "
 			    "--publish)", (unsigned long long)step, run);
-		/* look once more: it may have done its work and ended */
+		/* look once more: the other process may have closed it and
+		 * ended */
 		gone = wait_more(&w, e);
 	}
-	/* who published it may have died before it was durable */
+	/* the process that published it may have died before it was durable */
 	return r < 0 ? r : inbox_durable(s, run, &step, e);
 }
 
@@ -443,8 +444,8 @@ closing_done(const struct inbox *s, const char *run, uint64_t step,
 	uint64_t before;
 	int r = last != NULL ? inbox_last(s, run, &before, e) : -ERR_SYS;
 
-	/* the one before too: who published it may have lived longer than who
-	 * closed it, and have been killed since */
+	/* the step before must be durable too: the process that published it
+	 * may have been killed after this one was closed */
 	if (r > 0 && before != step)
 		closing_sweep(s, run, &before);
 	if (r >= 0)
@@ -485,7 +486,8 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
 	    (rename(from, to) < 0 && errno != ENOENT))
 		r = err_sys(e, "'%s'", to);
-	/* durable before the shards go, also where who moved it was killed */
+	/* durable before the shards are removed, even if the process that
+	 * moved it was killed */
 	else if (s->sync == IO_SYNC_FULL && (r = io_sync_path(to, e)) == 0)
 		r = inbox_durable(s, run, &step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)

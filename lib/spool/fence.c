@@ -6,7 +6,7 @@
 #include "spool/accepted.h"
 #include "spool/fence.h"
 
-/* The shard in a file, frame for frame. */
+/* Copies the shard in a file, frame by frame. */
 static int
 fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
     const char *name, struct writer *w, struct err *e)
@@ -19,8 +19,8 @@ fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
 	return k;
 }
 
-/* What the device is told of: whoever accepted it may have died before it was
- * durable. */
+/* What the device is told must be durable: the process that accepted the shard
+ * may have died before it was. */
 static int
 fence_durable(const struct inbox *s, const char *run, const struct ledger *got,
     struct err *e)
@@ -71,7 +71,8 @@ fence_send(const struct inbox *s, const char *run, const char *device,
 		memcpy(r.device, of.device, SHARD_ID);
 		r.step = step;
 		r.verdict = RECEIPT_FENCED;
-		/* first nothing old is accepted any more, then one looks */
+		/* nothing old may be accepted any more before one looks what
+		 * was */
 		k = inbox_raise(s, run, device, &r.version, e);
 	}
 	if (k == 0 && (k = accepted_find(s, &of, &got, &gone, e)) == 0 &&

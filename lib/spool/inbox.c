@@ -50,7 +50,7 @@ inbox_escape(const char *name, char out[INBOX_NAME])
 		out[n++] = '%';		/* a run or device without a name */
 	out[n] = '\0';
 	if (*name != '\0') {
-		/* too long for a file's name: the rest as a hash */
+		/* too long for a file name: the rest is replaced by a hash */
 		ledger_hash(name, id);
 		out[n++] = '%';
 		shard_hex(id, out + n);
@@ -83,7 +83,7 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 	char name[INBOX_NAME];
 
 	inbox_escape(device != NULL ? device : "", name);
-	/* that file is the step's aggregate, and no device's */
+	/* that file is the step's aggregate and belongs to no device */
 	if (strcmp(name, "aggregate") == 0)
 		(void)snprintf(name, sizeof(name), "%%61ggregate");
 	if (end == NULL) {
@@ -288,8 +288,8 @@ inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
 	return inbox_number(s, run, "closed", step, e);
 }
 
-/* Unix nanoseconds; what SOURCE_DATE_EPOCH says, where output is to be the
- * same again. */
+/* The time in Unix nanoseconds, or what SOURCE_DATE_EPOCH says when output is
+ * to be reproducible. */
 static uint64_t
 inbox_clock(void)
 {
@@ -331,7 +331,8 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	if (*path == NULL)
 		return -ERR_SYS;
 	if (access(*path, F_OK) == 0) {
-		/* who published it may have died before it was durable */
+		/* the process that published it may have died before it was
+		 * durable */
 		if ((k = inbox_durable(s, run, &step, e)) == 0)
 			return INBOX_HERE;
 		alloc_free(*path);
@@ -345,7 +346,8 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 		return k < 0 ? k : INBOX_COMING;
 	if (step > floor)
 		return INBOX_COMING;
-	/* closed before: by a manifest of its own, or by being passed over */
+	/* it is closed already: by a manifest of its own, or because a later
+	 * step was closed */
 	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
 		return -ERR_SYS;
 	memset(&l, 0, sizeof(l));

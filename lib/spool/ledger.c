@@ -80,7 +80,7 @@ ledger_release(struct ledger *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* A reader of path: 1, or 0 when there is no such file. */
+/* Opens a reader of path: 1, or 0 when there is no such file. */
 static int
 ledger_open(struct reader **r, const char *path, struct err *e)
 {

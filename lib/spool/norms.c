@@ -10,7 +10,7 @@
 
 enum { NORMS_LINE = 64 };
 
-/* One line, which ends at *end; 0 it is none. */
+/* Reads one line, which ends at *end; 0 when it is not a valid one. */
 static int
 norms_line(const char *s, struct norms_step *v, char **end)
 {

@@ -22,15 +22,16 @@ struct receive {
 	struct io *to;		/* the pipe to the answering process */
 };
 
-/* Not ours to speak for: no receipt, which would have to be kept and would stand
- * in the way of those whose shard it is.  The connection ends. */
+/* This shard belongs to somebody else: no receipt is written, since it would
+ * have to be kept and would stand in the way of the shard's owner. The
+ * connection ends. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
 {
 	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
 
-	/* one without a name is nobody's */
+	/* a shard without a device name belongs to nobody */
 	if (x->o->device != NULL &&
 	    (device == NULL || strcmp(device, x->o->device) != 0))
 		return err_set(e, ERR_DATA, "mismatch: a shard of device "
@@ -55,9 +56,9 @@ receive_check_head(const struct receive *x, const struct shard *sh,
 	admit_head(&x->o->admit, sh, reader_schema(x->in), r);
 }
 
-/* The records of one frame: decoded, so that what is accepted can be summed.
- * What cannot be decoded is the end of the connection: it is damage, not an
- * opinion. */
+/* Decodes the records of one frame, so that whatever is accepted can be added
+ * up later. What cannot be decoded ends the connection: it was damaged on the
+ * way, and is not a shard to be refused. */
 static int
 receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 {
@@ -82,8 +83,8 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* The shard, frame for frame, to a temporary file; once it is refused, only
- * its digest is still wanted.  w: NULL where it was refused before. */
+/* Writes the shard, frame by frame, to a temporary file; once it is refused,
+ * only its digest is still needed. w is NULL when it was refused before. */
 static int
 receive_data(struct receive *x, struct writer *w, struct receipt *r,
     struct err *e)
@@ -129,7 +130,7 @@ receive_tell_receipt(struct receive *x, const struct receipt *r,
 	return answer_tell(x->to, &a, e);
 }
 
-/* Into the spool, with a verdict that is on disk. */
+/* Takes the shard into the spool, with a verdict that is on disk. */
 static int
 receive_spool(struct receive *x, const struct shard *sh, struct receipt *r,
     struct err *e)
@@ -158,7 +159,7 @@ receive_spool(struct receive *x, const struct shard *sh, struct receipt *r,
 	return k;
 }
 
-/* To its end and out of the spool, which it leaves no trace in. */
+/* Reads the shard to its end without leaving a trace of it in the spool. */
 static int
 receive_skip(struct receive *x, const struct shard *sh, struct receipt *r,
     struct err *e)

@@ -26,8 +26,8 @@ struct rounds_names {
 	int n;
 };
 
-/* The directory's name may be a hash: the real one is in the schema's file,
- * which comes before the first shard. */
+/* The directory's name may be a hash. The real name is in the schema's file,
+ * which is written before the first shard. */
 static int
 rounds_each_run(void *arg, const char *name, struct err *e)
 {

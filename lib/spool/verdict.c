@@ -254,7 +254,8 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 		return alone ? verdict_refuse(s, sh, r, e) : VERDICT_ALONE;
 	if ((k = verdict_link(temp, path, e)) != 0)
 		return k < 0 ? k : 0;
-	/* another process made that file first: the verdict is on its bytes */
+	/* another process made that file first: the verdict is about what that
+	 * process wrote */
 	k = verdict_known(s, sh, path, r, e);
 	return k < 0 ? k : 0;
 }

@@ -21,7 +21,8 @@ aggregate_is_offset(const struct aggregate *x)
 	return x->c.only != SKETCH_NONE && x->o->per == STAGE_AGGREGATE_OFFSET;
 }
 
-/* The weights have no sum: the heaviest one is to blame. */
+/* The weights add up to nothing usable: the error names the contribution with
+ * the largest weight. */
 static int
 aggregate_heaviest(struct aggregate *x, struct err *e)
 {
@@ -35,8 +36,8 @@ aggregate_heaviest(struct aggregate *x, struct err *e)
 	    shard_device(gather_shard(x->g, k))));
 }
 
-/* What the aggregate says of itself: weights and contributors add up, so an
- * aggregate of aggregates weighs right. */
+/* The annotations of the aggregate: weights and numbers of contributors are
+ * added up, so that an aggregate of aggregates has the right weight. */
 static int
 aggregate_describe(struct aggregate *x, struct shard *out,
     const char *device, struct err *e)
@@ -88,7 +89,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 
 /* ---- a step ---- */
 
-/* The contributions of the open window to group g, added to the sums. */
+/* Adds what the open window's contributions hold of group g to the sums. */
 static int
 aggregate_add(struct aggregate *x, uint32_t g, size_t *in,
     struct err *e)
@@ -123,8 +124,8 @@ aggregate_add(struct aggregate *x, uint32_t g, size_t *in,
 	return 0;
 }
 
-/* Value `at' of group g overflows: the contribution with the most of it is to
- * blame.  Every window is read once more, up to there. */
+/* Value `at' of group g overflows: the error names the contribution with the
+ * largest value there. Every window is read once more, up to that place. */
 static int
 aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
     struct err *e)
@@ -162,7 +163,7 @@ aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
 	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
 }
 
-/* Group g, of which all contributions are in the sums, to the output. */
+/* Writes group g, whose sums now hold all contributions. */
 static int
 aggregate_put_group(struct aggregate *x, uint32_t g, size_t in,
     struct err *e)
@@ -173,7 +174,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in,
 	const float *y;
 
 	if (!x->sent[g])
-		return 0;		/* nobody sent it: nor do we */
+		return 0;		/* no contribution has this group */
 	if (robust_elements(q))
 		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
 		    x->c.step.element);
@@ -187,7 +188,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in,
 	return writer_values(x->out, g, y, n, e);
 }
 
-/* Sums of n values between one window and the next. */
+/* The sums of n values, kept in a file between one window and the next. */
 static int
 aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
     int put, struct err *e)
@@ -204,7 +205,7 @@ aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
 	return 0;
 }
 
-/* All groups, from the contributions of window w of n. */
+/* Goes through all groups with the contributions of window w of n. */
 static int
 aggregate_window(struct aggregate *x, size_t w, size_t n,
     struct err *e)
@@ -232,8 +233,9 @@ aggregate_window(struct aggregate *x, size_t w, size_t n,
 	return r < 0 ? r : gather_finish(x->g, e);
 }
 
-/* All groups, from all contributions.  With more than one window the sums go on
- * in the same order, by way of a file: the result is the same to the byte. */
+/* Goes through all groups with all contributions. With more than one window
+ * the sums continue in the same order, by way of a file, so that the result is
+ * the same to the byte. */
 static int
 aggregate_values(struct aggregate *x, struct err *e)
 {
@@ -255,8 +257,8 @@ aggregate_values(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* How much later the devices apply it, all of them the same: with it, since it
- * is what they all get. */
+/* Writes the policy, which all devices get: what the contributions asked for
+ * and, if it was given, by how many steps the aggregate is applied later. */
 static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {
@@ -271,7 +273,7 @@ aggregate_put_policy(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Whose shards are in it. */
+/* Notes the devices whose shards are in the aggregate. */
 static int
 aggregate_put_members(struct aggregate *x, struct err *e)
 {
@@ -286,7 +288,7 @@ aggregate_put_members(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Those that count, put together, as s. */
+/* Writes the sum of the contributions that count as shard s. */
 static int
 aggregate_put_step(struct aggregate *x, struct shard *s,
     const char *device, struct err *e)
@@ -331,7 +333,7 @@ aggregate_put_cluster(struct aggregate *x, size_t c,
 	return r;
 }
 
-/* Who is left out or cut, and who is alike. */
+/* Reports which contributions are left out or cut, and which are alike. */
 static void
 aggregate_tell(const struct aggregate *x, const struct shard *s)
 {

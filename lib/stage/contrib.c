@@ -65,7 +65,8 @@ contrib_active(const struct contrib_opts *o)
 	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
 }
 
-/* As the shard says it. */
+/* The weight of shard s by what the shard says of itself and the option that
+ * tells which of its numbers to use. */
 static double
 contrib_told(const struct contrib *c, const struct shard *s)
 {
@@ -175,7 +176,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 
 /* ---- what it says of them ---- */
 
-/* Another word of a list. */
+/* Appends one more word to a list. */
 static int
 contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 {
@@ -184,8 +185,8 @@ contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 	return r < 0 ? r : buf_put(b, word, strlen(word), e);
 }
 
-/* The list as a key of out.  One too long is left out, as with the names of
- * contributors. */
+/* Writes the list as a key of out. A list that is too long is left out, as is
+ * done with the names of contributors. */
 static int
 contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
 {
@@ -197,7 +198,8 @@ contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
 	return r;
 }
 
-/* Those with a fate of lo to hi, each with why. */
+/* Lists the contributions whose fate is from lo to hi, each with the reason.
+ * */
 static int
 contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
     const char *key, struct shard *out, struct err *e)
@@ -221,7 +223,7 @@ contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
 	return r;
 }
 
-/* The clusters' members: a,b;c. */
+/* Lists the members of each cluster, in the form a,b;c. */
 static int
 contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 {
@@ -249,7 +251,8 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 	return r;
 }
 
-/* The names of the step's contributors are of those that count. */
+/* Only contributions that count appear among the names of the step's
+ * contributors. */
 static void
 contrib_leave(struct contrib *c)
 {
@@ -259,7 +262,7 @@ contrib_leave(struct contrib *c)
 		gather_leave(c->g, i, !contrib_counts(c, i));
 }
 
-/* || g || / || theta ||, equation (9), of contribution i. */
+/* The ratio || g || / || theta || of equation (9), for contribution i. */
 static int
 contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 {
@@ -275,7 +278,7 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
 		    " of '%s': nothing is relative to 0", shard_device(s));
-	/* what is not finite is left out later, and not by its weight */
+	/* a value that is not finite is left out later, whatever its weight */
 	if (c->step.one[i].nonfinite)
 		*drift = 0;
 	else
@@ -283,7 +286,7 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 	return 0;
 }
 
-/* Weights, less what is taken from those that are late or have drifted. */
+/* The weights, reduced for contributions that are late or have drifted. */
 static int
 contrib_weights(struct contrib *c, struct err *e)
 {

@@ -13,7 +13,7 @@
 
 /* ---- what is known ---- */
 
-/* A number of the state; < 0 when it does not have it. */
+/* Reads a number of the state; < 0 when the state does not have it. */
 static int
 policy_deco_number(const struct state *s, const char *file, const char *key,
     double *v, struct err *e)

@@ -29,7 +29,8 @@ policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
 	return 0;
 }
 
-/* One more sample, if there is one: a mean that forgets. */
+/* Takes one more sample, if there is one, into a mean that forgets old ones.
+ * */
 static int
 policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 {
@@ -54,7 +55,8 @@ policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 	return 1;
 }
 
-/* The problem in whole nanoseconds: 1, 0 the link is too slow to reckon with. */
+/* States the problem in whole nanoseconds. Returns 1, or 0 when the link is
+ * too slow to calculate with. */
 static int
 policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, double bits,
     struct dynacomm *d, struct err *e)
@@ -82,7 +84,8 @@ policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, 
 	return r;
 }
 
-/* The optimum, if it is worth a change; *t: how long the plan takes. */
+/* Finds the best plan, and takes it if it is worth a change; *t is how long
+ * the plan takes. */
 static int
 policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_t *t, struct err *e)
 {
@@ -108,8 +111,8 @@ policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_
 	return r;
 }
 
-/* The lowest layer of each transmission, in the order of sending; 1, or 0 if
- * that is too long to be said. */
+/* Writes the lowest layer of each transmission, in the order of sending.
+ * Returns 1, or 0 when the list would be too long for an annotation. */
 static int
 policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text_kv *kv,
     struct err *e)

@@ -4,7 +4,7 @@
 #include "stage/policy_text.h"
 #include "sync/interval.h"
 
-/* || theta ||, as the option or the shard says. */
+/* The norm || theta ||, from the option or else from the shard. */
 static int
 policy_interval_norm(const struct stage_policy_opts *o, const struct shard *s,
     double *norm, struct err *e)
@@ -25,7 +25,7 @@ policy_interval_norm(const struct stage_policy_opts *o, const struct shard *s,
 	    shard_device(s));
 }
 
-/* From which numbers the interval comes. */
+/* Notes which numbers the interval was calculated from. */
 static void
 policy_interval_why(const struct stage_policy_opts *o, double norm,
     double drift, uint64_t was, int force)

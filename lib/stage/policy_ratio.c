@@ -6,7 +6,7 @@
 #include "stage/policy_text.h"
 #include "sync/ratio.h"
 
-/* From which numbers the factor and the budget come. */
+/* Notes which numbers the factor and the budget were calculated from. */
 static void
 policy_ratio_why(const struct stage_policy_opts *o,
     const struct stage_shard *sh, double rate, double acted, double base,
@@ -44,7 +44,8 @@ policy_ratio_why(const struct stage_policy_opts *o,
 	    (unsigned long long)budget);
 }
 
-/* No more than the link carries in time; the factor follows. */
+/* Limits the budget to what the link can carry in time, and adapts the
+ * factor. */
 static int
 policy_ratio_late(const struct stage_policy_opts *o,
     const struct stage_shard *sh, double rate, double acted,

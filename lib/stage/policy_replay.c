@@ -5,7 +5,7 @@
 #include "format/keys.h"
 #include "stage/policy_replay.h"
 
-/* The same shard, whatever became of its values. */
+/* Are these the same shard, even if the values have been changed since? */
 static int
 policy_replay_same(const struct shard *a, const struct shard *b)
 {
@@ -14,7 +14,7 @@ policy_replay_same(const struct shard *a, const struct shard *b)
 	    a->step == b->step;
 }
 
-/* Up to the shard s: others are passed over. */
+/* Goes forward to shard s; shards before it are skipped. */
 static int
 policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e)
 {
@@ -28,7 +28,7 @@ policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e
 	    (unsigned long long)s->step);
 }
 
-/* As it came, but only if it is a policy. */
+/* Passes an annotation on unchanged, but only if it is a policy. */
 static int
 policy_replay_pass(struct policy_replay *p, struct stage *to, struct err *e)
 {

@@ -112,7 +112,7 @@ rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
 	size_t i;
 	int r = 0;
 
-	/* all zero: absent says the same */
+	/* a group of zeros is left out: to the receiver that means the same */
 	for (i = 0; i < n && x[i] == 0; i++)
 		continue;
 	if (i == n || p->codec == CODEC_NONE)
@@ -165,7 +165,8 @@ rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
 
 /* ---- all of them ---- */
 
-/* The coded shard's bytes but for the padding of its last records. */
+/* The size in bytes of the coded shard, without the padding of its last
+ * records. */
 static uint64_t
 rate_size(void *arg, const struct land *l)
 {
@@ -182,7 +183,7 @@ rate_size(void *arg, const struct land *l)
 	return bytes - z.pad;
 }
 
-/* Energy that a byte of group i brings. */
+/* The energy (sum of squares) that one byte of group i carries. */
 static int
 rate_worth(struct rate *q, size_t i, double *worth, struct err *e)
 {
@@ -201,7 +202,8 @@ rate_worth(struct rate *q, size_t i, double *worth, struct err *e)
 	return 0;
 }
 
-/* What does not fit is not sent: groups without a knob first. */
+/* Drops groups until the rest fits the budget: those with the least energy per
+ * byte, and first those whose codec has no parameter to adjust. */
 static int
 rate_fit(struct rate *q, struct err *e)
 {

@@ -16,8 +16,8 @@ struct stage_ack {
 	struct receipts receipts;
 };
 
-/* Known already, given once more or twice: who takes the same receipts again
- * gets past one that ended the program. */
+/* Is this receipt known already? A run that failed can then be repeated with
+ * the same receipts, and gets past the one that ended it. */
 static int
 stage_ack_known(const struct stage_ack *x, struct receipt r)
 {
@@ -33,8 +33,9 @@ stage_ack_known(const struct stage_ack *x, struct receipt r)
 	return 0;
 }
 
-/* On disk before anything that follows it in the stream goes on.  Where the
- * shard was refused nothing does: no aggregate will come for it. */
+/* The receipt is on disk before anything that follows it in the stream is
+ * passed on. Where the shard was refused nothing follows: there will be no
+ * aggregate for it. */
 static int
 stage_ack_receipt(struct stage_ack *x, struct err *e)
 {
@@ -82,7 +83,8 @@ stage_ack_event(struct stage_ack *x, int event, struct err *e)
 	}
 }
 
-/* What is written into it is to outlive a power cut, so is the directory. */
+/* What is written into the directory must survive a power cut, and so must the
+ * directory itself. */
 static int
 stage_ack_open(struct state *s, const struct stage_ack_opts *o, struct err *e)
 {
@@ -91,7 +93,7 @@ stage_ack_open(struct state *s, const struct stage_ack_opts *o, struct err *e)
 	return r == 0 && o->f->sync == IO_SYNC_FULL ? state_durable(s, e) : r;
 }
 
-/* Alone with the state: no other program may be at it. */
+/* Locks the state: no other program may use it at the same time. */
 static int
 stage_ack_fence(const struct stage_ack_opts *o, const char *path, struct err *e)
 {
@@ -110,7 +112,8 @@ stage_ack_fence(const struct stage_ack_opts *o, const char *path, struct err *e)
 	return r;
 }
 
-/* Nothing came back: that is the network, not the data, and a retry helps. */
+/* Nothing came back. The network is to blame and not the data, so that trying
+ * again helps. */
 static int
 stage_ack_no_answer(const struct stage_ack *x, const struct err *e)
 {
@@ -130,7 +133,7 @@ stage_ack_run(const struct stage_ack_opts *o, const char *path, struct err *e)
 	    (r = state_lock_as(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
 		goto out;
-	/* from now on nothing is forgotten without a receipt */
+	/* from now on a shard is kept until there is a receipt for it */
 	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
 	    o->f->sync, e)) < 0)
 		goto out;

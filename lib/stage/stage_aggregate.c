@@ -19,8 +19,8 @@ enum { STAGE_AGGREGATE_OPEN = 256, STAGE_AGGREGATE_MOST = 4096 };
 
 /* ---- streams ---- */
 
-/* What is passed over costs its device a step, what is waited for costs all of
- * them: it is always said. */
+/* An input that is skipped costs its device a step, and one that is waited for
+ * costs all devices time: both are always reported. */
 static void
 stage_aggregate_always(void *arg, const char *what)
 {
@@ -34,7 +34,7 @@ stage_aggregate_quorum(const struct stage_aggregate_opts *o)
 	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline };
 }
 
-/* A quorum or a deadline: no input is waited for alone. */
+/* With a quorum or a deadline, no single input can hold up the others. */
 static int
 stage_aggregate_open_patient(struct aggregate *x, char **paths,
     size_t n, struct err *e)
@@ -63,9 +63,9 @@ stage_aggregate_open_all(struct aggregate *x, char **paths, size_t n,
 
 /* ---- a spool ---- */
 
-/* How many contributions may be open at a time.  Sums go on from one window to
- * the next; a rule wants to see all of them at once, as many as the system lets
- * us open. */
+/* How many contributions may be open at a time. Sums can continue from one
+ * window to the next; a rule has to see all contributions at once, so that as
+ * many are opened as the system allows. */
 static size_t
 stage_aggregate_room(const struct aggregate *x)
 {
@@ -84,8 +84,8 @@ stage_aggregate_room(const struct aggregate *x)
 	    l.rlim_cur > 80 ? (size_t)l.rlim_cur - 64 : 16;
 }
 
-/* The shards of one step, each a file.  *blame: the place of the one that it
- * failed for, plus one. */
+/* Aggregates the shards of one step, each in a file of its own. *blame is the
+ * place, plus one, of the shard that caused a failure. */
 static int
 stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
     size_t room, size_t *blame, struct err *e)
@@ -100,7 +100,8 @@ stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* The same into a file: what fails leaves nothing behind in the output. */
+/* Does the same into a file, so that a failure leaves nothing behind in the
+ * output. */
 static int
 stage_aggregate_try(struct aggregate *x, char **paths, size_t n,
     size_t room, size_t *blame, struct err *e)
@@ -125,7 +126,8 @@ stage_aggregate_try(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* One of them is set aside and said, or all when it is nobody's fault. */
+/* Sets aside the shard that caused the failure, or all shards when no single
+ * one is to blame, and reports it. */
 static int
 stage_aggregate_aside(struct aggregate *x, struct rounds *steps,
     size_t at, size_t count, const char *why, char ***paths, size_t *n,
@@ -142,8 +144,9 @@ stage_aggregate_aside(struct aggregate *x, struct rounds *steps,
 	return r;
 }
 
-/* A step of a spool, without those that cannot be used.  What was accepted must
- * not stop it: it would for ever, since a closed step stays closed. */
+/* Aggregates a step of a spool without the shards that cannot be used. A shard
+ * that was accepted must not stop the step: it would do so for ever, since a
+ * closed step stays closed. */
 static int
 stage_aggregate_round(struct aggregate *x, struct rounds *steps,
     size_t room, struct err *e)
@@ -171,8 +174,8 @@ stage_aggregate_round(struct aggregate *x, struct rounds *steps,
 	return r < 0 ? r : rounds_done(steps, e);
 }
 
-/* The norms of the steps before, in the spool: who is started again decides
- * the same. */
+/* The norms of the steps before are kept in the spool, so that a program that
+ * is started again decides the same. */
 static int
 stage_aggregate_remember(struct aggregate *x, char *path, struct err *e)
 {

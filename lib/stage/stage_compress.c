@@ -12,8 +12,8 @@
 #include "stage/rate.h"
 #include "stage/stage_compress.h"
 
-/* "cache" or "cache:0.9": the number is gamma of ef, m of momentum, rho of
- * cache; ef21 has none. */
+/* "cache" or "cache:0.9": the number is gamma for ef, m for momentum and rho
+ * for cache; ef21 takes none. */
 static int
 stage_compress_feedback(struct feedback_opts *fb, const char *val,
     struct err *e)
@@ -117,8 +117,9 @@ stage_compress_finite(const struct stage_compress *x, uint32_t g,
 	    sc->t[span.tensor].name, (unsigned long long)(span.offset + i)), e);
 }
 
-/* acc, of group g, was coded with this codec and parameter; sent 0: it was
- * not.  What is lost is kept, the rest is written. */
+/* acc, the values of group g, was coded with this codec and parameter, or was
+ * not sent (sent 0). What coding lost is kept for later, and the rest is
+ * written. */
 static int
 stage_compress_settle(struct stage_compress *x, uint32_t g, size_t n,
     int sent, uint32_t codec, uint8_t param, struct err *e)
@@ -142,7 +143,7 @@ stage_compress_settle(struct stage_compress *x, uint32_t g, size_t n,
 	    x->body.p, x->body.n, x->dec, n, e);
 }
 
-/* acc, of group g, as p says. */
+/* Codes acc, the values of group g, as plan p says. */
 static int
 stage_compress_code(struct stage_compress *x, uint32_t g,
     const struct codec_plan *p, size_t n, struct err *e)
@@ -154,7 +155,7 @@ stage_compress_code(struct stage_compress *x, uint32_t g,
 	    stage_compress_settle(x, g, n, sent, p->codec, param, e);
 }
 
-/* With -c: norms and biases are few and matter, so that they stay dense. */
+/* With -c, norms and biases stay dense: they are small and matter much. */
 static struct codec_plan
 stage_compress_one(const struct stage_compress *x, uint32_t g)
 {
@@ -177,7 +178,7 @@ stage_compress_known(const struct stage_compress *x, uint32_t g)
 	return x->o->have_codec || (x->budget == 0 && plan_has(&x->plan, g));
 }
 
-/* The plan of a group; none where there is none. */
+/* The plan of a group, or an empty one when the group has none. */
 static struct codec_plan
 stage_compress_plan(struct stage_compress *x, uint32_t g)
 {
@@ -209,8 +210,8 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 	return 0;
 }
 
-/* Those whose plan is known; what is not in the input goes with the next that
- * is. */
+/* Codes the groups whose plan is known. A group that is not in the input is
+ * coded together with the next one that is. */
 static int
 stage_compress_flush(struct stage_compress *x, struct err *e)
 {
@@ -226,8 +227,8 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 	return stage_compress_first(x, k, e);
 }
 
-/* v f32[n] or NULL, when the group is not in the input: then only what is kept
- * of it is coded. */
+/* v is f32[n], or NULL when the group is not in the input: then only what was
+ * kept of it earlier is coded. */
 static int
 stage_compress_group(struct stage_compress *x, uint32_t g, float *v,
     struct err *e)
@@ -255,7 +256,8 @@ stage_compress_group(struct stage_compress *x, uint32_t g, float *v,
 	return stage_compress_code(x, g, &p, span.n, e);
 }
 
-/* Group g comes now; those between the last one and it are not in the input. */
+/* Group g comes now; the groups between the last one and it are not in the
+ * input. */
 static int
 stage_compress_upto(struct stage_compress *x, uint32_t g, float *v,
     struct err *e)
@@ -374,7 +376,8 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
-/* A plan is obeyed, what stays true goes on. */
+/* A plan is meant for this stage and goes no further; annotations that stay
+ * true are passed on. */
 static int
 stage_compress_note(struct stage *s, const struct stage_note *n,
     struct err *e)
@@ -404,7 +407,7 @@ stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 	    "mismatch: no plan for group %lu", (unsigned long)g), e);
 }
 
-/* All that waits gets its plan. */
+/* At the end, all groups that still wait get their plan. */
 static int
 stage_compress_plans(struct stage_compress *x, struct err *e)
 {
@@ -429,7 +432,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* A plan with a budget: all groups wait. */
+/* A plan with a budget needs to see all groups before it codes one. */
 static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {
@@ -497,7 +500,8 @@ stage_compress_finish(struct stage *s, struct err *e)
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r = 0;
 
-	/* a trainer that is done already: what is pending all the same */
+	/* a trainer that has ended sends nothing more, but what is pending
+	 * must still be sent */
 	if (x->fb != NULL && !x->resumed)
 		r = feedback_resume(x->fb, UINT64_MAX, x->out, e);
 	return filter_end(x->out, r, e);

@@ -53,7 +53,8 @@ struct stage_expand {
 	int first;			/* no shard was seen yet */
 };
 
-/* Who reads the residual must not be ahead of who writes it. */
+/* The expanding side, which reads the residual, must not be ahead of the
+ * coding side, which writes it. */
 static int
 stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, const struct shard *sh,
     int first)
@@ -137,7 +138,7 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 
 /* ---- its groups ---- */
 
-/* x->x is what came of group x->next, zeros when it was not sent. */
+/* x->x holds the values of group x->next, or zeros when it was not sent. */
 static int
 stage_expand_group(struct stage_expand *x, int sent, size_t n, struct err *e)
 {
@@ -157,7 +158,7 @@ stage_expand_group(struct stage_expand *x, int sent, size_t n, struct err *e)
 	return stage_values(x->s.next, g, x->x, n, e);
 }
 
-/* The groups before g that were not sent. */
+/* Writes the groups before g that were not sent. */
 static int
 stage_expand_upto(struct stage_expand *x, uint32_t g, struct err *e)
 {
@@ -193,7 +194,8 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 	return 0;
 }
 
-/* With a residual the values are others. */
+/* With a residual the values change, so that annotations which describe the
+ * values are not passed on. */
 static int
 stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 {

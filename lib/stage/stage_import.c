@@ -6,7 +6,7 @@
 #include "pipe/filter.h"
 #include "stage/stage_import.h"
 
-/* Standard input has no name to tell by: safetensors. */
+/* Standard input has no file name to tell the format by: it is safetensors. */
 static int
 stage_import_which(const struct stage_import_opts *o, const char *path,
     struct err *e)
@@ -39,7 +39,8 @@ stage_import_values(struct format_source *src, struct writer *w, struct err *e)
 	return r < 0 ? r : format_end(src, e);
 }
 
-/* What shard i says: the options', i steps on, and the file's own notes. */
+/* The annotations of shard i: those of the options, i steps further, and the
+ * notes in the file itself. */
 static int
 stage_import_describe(const struct stage_import_opts *o, size_t i,
     const struct format_source *src, struct shard *sh, struct err *e)

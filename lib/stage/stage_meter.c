@@ -24,7 +24,8 @@ struct stage_meter {
 	double saved, looked, due, wait;
 };
 
-/* What is not passing bytes: a look at the receipts, the bar, the state. */
+/* Everything besides passing bytes: looking at the receipts, drawing the
+ * progress bar and saving the state. */
 static int
 stage_meter_tick(struct stage_meter *x, int last, struct err *e)
 {
@@ -82,7 +83,8 @@ stage_meter_patience(const struct stage_meter *x)
 	    (int)(link_patience(&x->l, mono_now()) * 1e3);
 }
 
-/* Small pieces, so that a limited rate is even: a fiftieth of a second. */
+/* Reads small pieces, a fiftieth of a second each, so that a limited rate is
+ * even. */
 static size_t
 stage_meter_piece(const struct stage_meter_opts *o)
 {
@@ -110,7 +112,8 @@ stage_meter_copy(struct stage_meter *x, struct err *e)
 	end = mono_now() + x->wait;
 	while (r == 0 && x->o->dir != NULL && x->l.pending != 0 &&
 	    mono_now() < end) {
-		/* all of it was taken: who took it may have ended */
+		/* all of it was taken; the process that took it may have
+		 * ended */
 		r = wait_secs(link_patience(&x->l, mono_now()), -1, e);
 		if (r == 0)
 			r = stage_meter_tick(x, 0, e);
@@ -132,7 +135,7 @@ stage_meter_begin(struct stage_meter *x, const char *path, struct err *e)
 	    (r = link_load(&x->l, &x->state, e)) < 0 ||
 	    (r = receipts_load(&q, &x->state, e)) < 0))
 		return r;
-	/* who never had a receipt is not waiting for one */
+	/* a device that never had a receipt does not wait for one */
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;

@@ -40,7 +40,7 @@ policy_set_half(double *half, const char *val, struct err *e)
 	    "--half must not be 0");
 }
 
-/* Above KEYS_RATE_MOST it would not be a value of its key. */
+/* A rate above KEYS_RATE_MOST is no valid value of its key. */
 static int
 policy_set_bandwidth(double *v, const char *val, struct err *e)
 {
@@ -51,7 +51,7 @@ policy_set_bandwidth(double *v, const char *val, struct err *e)
 	return r;
 }
 
-/* "8", or "8,4,16" with the least and the largest. */
+/* Reads "8", or "8,4,16" with the least and the largest value. */
 static int
 policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
 {
@@ -77,7 +77,7 @@ policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
 	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
 }
 
-/* Of equation (9); the return as stage_policy_set's. */
+/* Sets an option of equation (9); returns what stage_policy_set returns. */
 static int
 policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
     struct err *e)
@@ -223,8 +223,8 @@ policy_save(struct stage_policy *p, struct err *e)
 	return r;
 }
 
-/* What the link was last measured at: 1 known, 0 not.  Read for every shard,
- * since ace-meter is at work in the same pipe. */
+/* What the link was last measured at: 1 known, 0 not. It is read again for
+ * every shard, since ace-meter may be measuring in the same pipe. */
 static int
 policy_rate(struct stage_policy *p, double *v, struct err *e)
 {
@@ -238,8 +238,9 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	    e);
 }
 
-/* DynaComm, once it is known how many bytes there will be: as many as were coded
- * of the last shard, if a state says that, or as were just decided. */
+/* Decides the cuts (DynaComm) once the number of bytes is known: as many as
+ * the last shard took when it was coded, if a state says that, or else as many
+ * as were just decided. */
 static int
 policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
 {
@@ -261,7 +262,7 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 	return r < 0 ? r : 0;
 }
 
-/* What was decided, as an annotation. */
+/* Writes what was decided, as an annotation. */
 static int
 policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 {
@@ -361,7 +362,8 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums,
 	return stage_end(st->next, sums, e);
 }
 
-/* A device that diverges is heard, whatever the mean of all says. */
+/* When a device diverges, the interval that it asked for counts, whatever the
+ * mean over all devices would give. */
 static int
 policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 {
@@ -375,7 +377,7 @@ policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	return 0;
 }
 
-/* An older policy loses the keys that are said anew. */
+/* Removes from an older policy the keys that are decided anew. */
 static int
 policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 {

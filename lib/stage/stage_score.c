@@ -133,7 +133,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
-/* One aggregate: the energy per value of each group. */
+/* Takes in one aggregate: the energy per value of each group. */
 static int
 stage_score_lesson(struct stage_score *x, struct reader *r, struct err *e)
 {
@@ -215,7 +215,7 @@ stage_score_places(const struct schema *sc, struct score_place *p)
 	}
 }
 
-/* The first shard of a model: its groups' places, history, feedback. */
+/* At the first shard of a model: finds its groups, history and feedback. */
 static int
 stage_score_begin_model(struct stage_score *x, struct err *e)
 {
@@ -263,7 +263,8 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n,
 	return r;
 }
 
-/* Groups first to first + n - 1, all of them in the data that just passed. */
+/* Makes the annotations for groups first to first + n - 1, all of them in the
+ * data that just passed. */
 static int
 stage_score_run(struct stage_score *x, uint32_t first, uint32_t n,
     struct err *e)
@@ -338,7 +339,7 @@ stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 	return r < 0 ? r : stage_end(s->next, sums, e);
 }
 
-/* Ours replace what an earlier ace-score said. */
+/* Our scores replace those of an earlier ace-score. */
 static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {

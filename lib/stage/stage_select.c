@@ -19,7 +19,7 @@ enum { STAGE_SELECT_PART = 65536 };	/* groups of one annotation */
 
 /* ---- options ---- */
 
-/* Codecs separated by commas; "ecq" without a step is any step. */
+/* Reads codecs separated by commas; "ecq" without a step allows any step. */
 static int
 stage_select_levels(struct stage_select_opts *o, const char *list,
     struct err *e)
@@ -48,8 +48,9 @@ stage_select_levels(struct stage_select_opts *o, const char *list,
 	return 0;
 }
 
-/* "0.5=f32,0.9=qsgd:4": shares that rise, each with the codec up to it, f16
- * unless said. */
+/* Reads "0.5=f32,0.9=qsgd:4": rising shares, each with the codec for the
+ * groups up to it. The remaining groups get f16 unless something else is
+ * said. */
 static int
 stage_select_shares(struct stage_select_opts *o, const char *list,
     struct err *e)
@@ -181,7 +182,7 @@ struct stage_select {
 	struct buf note;
 };
 
-/* "shard 'edge1/42'": for what is said at its end. */
+/* "shard 'edge1/42'", the beginning of the report at the shard's end. */
 static const char *
 stage_select_name(const struct stage_select *x, char buf[160])
 {
@@ -208,7 +209,7 @@ stage_select_put(struct stage_select *x, const struct note_terms *terms,
 	return r;
 }
 
-/* The plan of --plan: before the values. */
+/* The plan given with --plan is written before the values. */
 static int
 stage_select_given(struct stage_select *x, struct err *e)
 {
@@ -255,7 +256,8 @@ stage_select_begin(struct stage *s, const struct stage_shard *sh,
 	return x->o->mode == STAGE_SELECT_GIVEN ? stage_select_given(x, e) : 0;
 }
 
-/* No statistics followed their data: they are taken from the values. */
+/* When no statistics followed the data, they are calculated from the values.
+ * */
 static int
 stage_select_late(struct stage_select *x, struct err *e)
 {
@@ -321,7 +323,7 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	return r;
 }
 
-/* An older plan does not go on. */
+/* A plan from an earlier stage is not passed on. */
 static int
 stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
@@ -344,7 +346,7 @@ stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 	values_ctx(x->sh.schema, x->sh.shard, g, ctx);
 }
 
-/* What there is to say of the plan. */
+/* Reports on the plan. */
 static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget)
@@ -365,8 +367,8 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
-/* The bytes foretold of the whole coded shard: exact where all codecs are of
- * fixed size. */
+/* The predicted size in bytes of the whole coded shard: exact when all codecs
+ * have a fixed size. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
@@ -392,7 +394,7 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 	return size_send(&z) + x->survey.notes;
 }
 
-/* Levels and no free step: the knapsack. */
+/* With a list of levels and no free step, the choice is a knapsack problem. */
 static int
 stage_select_knapsack(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)
@@ -437,8 +439,9 @@ stage_select_least(struct stage_select *x, struct err *e)
 		return r;
 	stage_select_say(x, &a, budget);
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would be any */
-	/* a policy does not know what a shard takes with nothing in it: below
-	 * that nothing is sent, which is no reason to end a run */
+	/* A policy does not know how many bytes an empty shard takes. With a
+	 * budget below that nothing is sent, which is no reason to end a
+	 * run. */
 	if (x->o->want.by == BUDGET_POLICY && a.sent == 0) {
 		terms.budget = 0;
 		for (g = 0; g < s->n; g++)

@@ -73,7 +73,8 @@ allot_ecq(const struct allot_work *w, size_t g, double step)
 	return p;
 }
 
-/* Of group g coded so: bytes and weighted error; infinite: it cannot be. */
+/* The bytes and the weighted error of group g when it is coded this way;
+ * infinite when that is not possible. */
 static double
 allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
     const struct codec_plan *p, double *dist)
@@ -122,7 +123,8 @@ allot_node(struct allot_work *w, size_t g, unsigned k, struct estimate *m,
 	c->error[k] = (float)allot_log2(fmax(dist, 1e-300));
 }
 
-/* Between the nodes, in the logarithm.  dist NULL: not asked for. */
+/* Interpolates the logarithm between the nodes. dist is NULL when it is not
+ * needed. */
 static double
 allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 {
@@ -149,7 +151,8 @@ allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 	    (double)(c->rate[k + 1] - c->rate[k]));
 }
 
-/* The search looks at some of many groups, in no regular order. */
+/* When there are many groups the search looks at only some of them, chosen in
+ * no regular order. */
 static int
 allot_looks(const struct allot_work *w, size_t g)
 {
@@ -157,7 +160,7 @@ allot_looks(const struct allot_work *w, size_t g)
 	    (uint32_t)(g * 2654435769u) < UINT32_MAX / w->step;
 }
 
-/* Bytes of all groups that share the step. */
+/* The bytes of all groups that share the step. */
 static double
 allot_sum(struct allot_work *w, double lstep, double *dist)
 {
@@ -181,7 +184,7 @@ allot_sum(struct allot_work *w, double lstep, double *dist)
 	return w->bias * bytes * all / seen;
 }
 
-/* The step whose bytes are what the exceptions leave of the budget. */
+/* Finds the step whose bytes are what the exceptions leave of the budget. */
 static double
 allot_search(struct allot_work *w)
 {
@@ -225,7 +228,8 @@ allot_price(struct allot_work *w, double lstep)
 
 /* ---- the exceptions ---- */
 
-/* Group g at this step and price: may another codec do better? */
+/* Tests whether another codec would do better for group g at this step and
+ * price. */
 static void
 allot_except(struct allot_work *w, size_t g, double step, double price)
 {
@@ -255,7 +259,8 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	for (i = 0; i < a->m && !w->plain; i++) {
 		if (floor && !codec_dense(&a->other[i]))
 			continue;
-		/* what it takes is known sooner than what it loses */
+		/* the size is calculated first, since the loss takes longer to
+		 * find */
 		if (codec_fixed(&a->other[i]) && price * (double)codec_size(
 		    &a->other[i], &m.ctx, (size_t)m.n) >= best)
 			continue;
@@ -268,7 +273,7 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	}
 }
 
-/* All groups, once the step is known; 1 when the exceptions changed. */
+/* Tests all groups once the step is known; 1 when the exceptions changed. */
 static int
 allot_round(struct allot_work *w, double step)
 {
@@ -290,7 +295,7 @@ allot_round(struct allot_work *w, double step)
 	return moved;
 }
 
-/* What the plan is foretold to take and to lose. */
+/* Sums up how many bytes and how much error are predicted for the plan. */
 static void
 allot_total(struct allot_work *w)
 {

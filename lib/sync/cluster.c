@@ -74,14 +74,14 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k,
 	return 0;
 }
 
-/* The wait of devices i to j - 1 as one tier. */
+/* The waiting time of devices i to j - 1 when they form one tier. */
 static int64_t
 wait_of(const struct tiers *x, size_t i, size_t j)
 {
 	return (int64_t)(j - i) * x->s[j - 1].t - (x->p[j] - x->p[i]);
 }
 
-/* D[k][j] for j in lo..hi, whose best i are in from..to. */
+/* Fills D[k][j] for j in lo..hi, whose best i are known to be in from..to. */
 static void
 tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from,
     size_t to)
@@ -103,7 +103,7 @@ tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from,
 		tiers_half(x, k, j + 1, hi, arg, to);
 }
 
-/* All rows up to x->k; D[k][n] into idle[k]. */
+/* Fills all rows up to x->k, and copies D[k][n] into idle[k]. */
 static void
 tiers_solve(struct tiers *x, int64_t *idle)
 {
@@ -195,7 +195,7 @@ cluster_zscore(const double *x, size_t n, size_t m, double *dist)
 			d = x[i * m + f] - mean;
 			var += d * d / (double)n;
 		}
-		/* what rounding leaves of a constant is no spread */
+		/* the rounding errors of a constant are no spread */
 		if (!(sqrt(var) > 1e-12 * fabs(mean)) || !isfinite(var))
 			continue;
 		for (i = 0; i < n; i++)
@@ -265,7 +265,8 @@ link_near(struct linkage *x, size_t a)
 			x->near[a] = b;
 }
 
-/* b into a < b: the mean distance to each other group, weighted. */
+/* Merges group b into a < b: the distance to each other group becomes the
+ * mean, weighted by size. */
 static void
 link_merge(struct linkage *x, size_t a, size_t b)
 {
@@ -340,7 +341,7 @@ out:
 	return r;
 }
 
-/* The member of group g (all: g == n) with the least sum of distances. */
+/* The member of group g (g == n: of all) with the least sum of distances. */
 static size_t
 medoid(const double *dist, size_t n, const size_t *group, size_t g)
 {
@@ -361,7 +362,8 @@ medoid(const double *dist, size_t n, const size_t *group, size_t g)
 	return best;
 }
 
-/* Each device to its nearest of the k medoids; the sum of the distances. */
+/* Assigns each device to the nearest of the k medoids; returns the sum of the
+ * distances. */
 static double
 assign(const double *dist, size_t n, const size_t *m, size_t k, size_t *group)
 {
@@ -372,7 +374,8 @@ assign(const double *dist, size_t n, const size_t *m, size_t k, size_t *group)
 		for (g = 0, j = 1; j < k; j++)
 			if (dist[i * n + m[j]] < dist[i * n + m[g]])
 				g = j;
-		/* a medoid stays in its group, however many are alike */
+		/* a medoid stays in its own group, even if others are just as
+		 * near */
 		for (j = 0; j < k; j++)
 			if (m[j] == i)
 				g = j;
@@ -382,7 +385,7 @@ assign(const double *dist, size_t n, const size_t *m, size_t k, size_t *group)
 	return sum;
 }
 
-/* The device farthest from its seed, which is no seed itself. */
+/* The device that is farthest from its seed and is not a seed itself. */
 static size_t
 farthest(const double *dist, size_t n, const size_t *m, size_t k,
     const size_t *group)

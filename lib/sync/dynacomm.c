@@ -149,7 +149,7 @@ dynacomm_greedy(const struct dynacomm *d, size_t *cuts, size_t *k,
 	return 0;
 }
 
-/* The layers from the top, as the recurrence has them. */
+/* Solves the recurrence over the layers, beginning at the top. */
 static int64_t
 top_pt(const struct dynacomm *d, size_t m)
 {
@@ -167,7 +167,8 @@ dynacomm_dp(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
 	if (b == NULL || q == NULL)
 		goto out;
 	for (m = 1; m <= n; m++) {
-		/* m - 1 enters; those it beats would leave later and never win */
+		/* m - 1 enters the window; the ones that it beats would leave
+		 * later than it and never be best */
 		while (tail > head && b[q[tail - 1]] - top_pt(d, q[tail - 1]) >=
 		    b[m - 1] - top_pt(d, m - 1))
 			tail--;

@@ -39,8 +39,8 @@ land_done(const struct land *l)
 	return land_fits(l) && l->budget - l->bytes < land_window(l);
 }
 
-/* The groups with a knob, spread: by the golden ratio, so that the first few
- * of them, how many soever, are evenly so. */
+/* Puts the groups that have a knob in an order in which the first few, however
+ * many, are spread evenly: it steps by the golden ratio. */
 static void
 land_spread(struct land *l)
 {
@@ -60,7 +60,7 @@ land_spread(struct land *l)
 		l->order[i] = in[at];
 }
 
-/* Bytes of the first q bodies of the order. */
+/* The bytes of the first q bodies of the order. */
 static double
 land_bytes(const struct land *l, size_t q)
 {
@@ -72,7 +72,8 @@ land_bytes(const struct land *l, size_t q)
 	return sum;
 }
 
-/* What the bodies with a knob should take, for the whole to be within. */
+/* The bytes that the bodies with a knob should take, so that the whole fits.
+ * */
 static double
 land_aim(const struct land *l, double now)
 {
@@ -82,7 +83,7 @@ land_aim(const struct land *l, double now)
 	return aim > 1 ? aim : 1;
 }
 
-/* The mean of log f, by bytes. */
+/* The mean of log f, weighted by bytes. */
 static double
 land_mean(const struct land *l)
 {
@@ -98,8 +99,8 @@ land_mean(const struct land *l)
 	return bytes > 0 ? sum / bytes : 0;
 }
 
-/* How far log f is to move for `now' bytes to become what is aimed at, as far
- * as one believes it. */
+/* By how much log f has to change for `now' bytes to become the bytes aimed
+ * at, within what can be trusted of the measured slope. */
 static double
 land_move(const struct land *l, double now)
 {
@@ -108,7 +109,8 @@ land_move(const struct land *l, double now)
 	return v < -1.4 ? -1.4 : v > 1.4 ? 1.4 : v;
 }
 
-/* One group more was coded again: how bytes answer to the factor. */
+/* Notes, after one more group was coded again, how its bytes respond to the
+ * factor. */
 static void
 land_learn(struct land *l, const struct land_code *was,
     const struct land_code *now)
@@ -121,7 +123,7 @@ land_learn(struct land *l, const struct land_code *was,
 	l->gained += (double)was->len - (double)now->len;
 }
 
-/* What was learnt counts from now on, if it was enough to tell. */
+/* Uses what was learnt from now on, if it was enough to be reliable. */
 static void
 land_believe(struct land *l)
 {
@@ -147,7 +149,7 @@ land_make(struct land *l, size_t i, double f, struct err *e)
 	return 0;
 }
 
-/* q groups a little beside f: how the bytes answer to it. */
+/* Codes q groups slightly beside f, to see how the bytes respond to it. */
 static int
 land_probe(struct land *l, size_t q, double f, struct err *e)
 {
@@ -175,7 +177,8 @@ land_all(struct land *l, double f, struct err *e)
 	return r;
 }
 
-/* An eighth of the groups at f = 1: the factor that is nearly right. */
+/* Codes an eighth of the groups at f = 1, which gives a factor that is nearly
+ * right. */
 static int
 land_sample(struct land *l, double *f, struct err *e)
 {
@@ -201,8 +204,8 @@ land_sample(struct land *l, double *f, struct err *e)
 
 /* ---- the last bytes ---- */
 
-/* Of group i both codes are known, one that fits and one that does not: the
- * finest between that does. */
+/* Of group i two codes are known, one that fits and one that does not:
+ * searches for the finest one between them that fits. */
 static int
 land_halve(struct land *l, size_t i, struct land_code fits,
     struct land_code over, struct err *e)
@@ -231,8 +234,8 @@ land_halve(struct land *l, size_t i, struct land_code fits,
 	return r;
 }
 
-/* Group by group at f until the budget is crossed: 1 within; 0 all were coded
- * at f. */
+/* Codes group by group at f until the budget is crossed. Returns 1 when it is
+ * within the budget, 0 when all were coded at f. */
 static int
 land_walk(struct land *l, double f, struct err *e)
 {
@@ -252,7 +255,7 @@ land_walk(struct land *l, double f, struct err *e)
 			return r;
 		now = l->code[i];
 		bytes += (double)now.len - (double)was.len;
-		/* to the byte only where it may matter */
+		/* exact to the byte only where it may matter */
 		off = fits ? (double)l->budget - bytes :
 		    bytes - (double)l->budget;
 		if (off > near + (double)(since++) && k + 1 < l->k)
@@ -277,7 +280,8 @@ land_walk(struct land *l, double f, struct err *e)
 
 /* ---- all of it ---- */
 
-/* Once more: all of it, while it is far off, or some of it: 1 within. */
+/* Codes all groups again while the size is far off, and otherwise some of
+ * them; 1 when it is within the budget. */
 static int
 land_round(struct land *l, int whole, struct err *e)
 {
@@ -291,13 +295,13 @@ land_round(struct land *l, int whole, struct err *e)
 		r = land_all(l, elem_exp(mean + by), e);
 		return r < 0 ? r : land_done(l);
 	}
-	/* half of the groups will do */
+	/* half of the groups will be enough */
 	r = land_walk(l, elem_exp(mean + 2 * by), e);
 	land_believe(l);
 	return r;
 }
 
-/* Coarser and coarser; 1 when that does not help. */
+/* Codes more and more coarsely; 1 when that does not help. */
 static int
 land_coarsen(struct land *l, double f, struct err *e)
 {
@@ -332,7 +336,7 @@ land_search(struct land *l, struct err *e)
 		if (i == LAND_PATIENT)
 			l->window = LAND_WIDE;
 		r = land_round(l, i < LAND_WHOLE, e);
-		/* it fits, and there is no more to be had */
+		/* it fits, and does not get any closer to the budget */
 		stuck = was > 0 && land_fits(l) && l->bytes <= was ?
 		    stuck + 1 : 0;
 	}

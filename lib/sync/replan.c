@@ -33,12 +33,12 @@ void
 replan_see(struct replan *t, const struct replan_sample *s)
 {
 	double alpha = fmin(fmax(s->alpha, REPLAN_LEAST), 1 - 1e-9);
-	/* nothing was sent: what was planned was too little */
+	/* nothing was sent, because the planned share was too small */
 	double share = s->share > 0 ? s->share : t->planned * t->delta;
 
 	replan_mean(&t->bandwidth, s->bandwidth);
 	replan_mean(&t->compute, s->compute);
-	/* near d = 1 the measure says nothing */
+	/* near d = 1 the measurement says nothing */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
 		replan_mean(&t->kc, REPLAN_KC * (1 - alpha) / alpha * share /
 		    (1 - share));
@@ -66,7 +66,7 @@ replan_moved(double now, double was)
 	return fabs(now - was) > REPLAN_MOVED * was;
 }
 
-/* What a plan is compared by: the time to the target. */
+/* What plans are compared by: the time until the target is reached. */
 static double
 replan_cost(const struct deco *d, struct deco_plan p)
 {

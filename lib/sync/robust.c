@@ -224,7 +224,8 @@ robust_left(const struct robust_one *o, size_t k)
 	return n;
 }
 
-/* The norms of those that count, sorted, in tmp; how many. */
+/* Sorts the norms of the contributions that count into tmp; returns how
+ * many. */
 static size_t
 robust_norms(const struct robust_one *o, size_t k, double *tmp)
 {
@@ -272,8 +273,8 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 }
 
-/* The sums of the squared distances to the nearest; into the diagonal, which
- * is nobody's distance. */
+/* Adds up the squared distances to the nearest contributions, into the
+ * diagonal, which is not used for a distance. */
 static int
 robust_krum(const struct robust_rule *q, struct robust_one *o, size_t k,
     double *dist, double *tmp, struct err *e)
@@ -343,7 +344,8 @@ robust_shares(const struct robust_rule *q, struct robust_one *o, size_t k,
 			o[i].share = c / o[i].weight;
 }
 
-/* Where most of what is put together is zero, so is the median. */
+/* The median is zero wherever most of the values that it is taken of are
+ * zero. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
@@ -414,7 +416,8 @@ robust_distances(double *dist, const float *const *x, size_t k, size_t n)
 		}
 }
 
-/* Few and nearly sorted is common: insertion, with Shell's strides for many. */
+/* Few values in nearly sorted order are common: insertion sort, with Shell's
+ * strides when there are many. */
 static void
 robust_sort(float *v, size_t n)
 {
@@ -432,7 +435,7 @@ robust_sort(float *v, size_t n)
 		}
 }
 
-/* One element: v[r] said, of k. */
+/* Combines one element, of which r of the k contributions have a value. */
 static double
 robust_element(const struct robust_rule *q, float *v, size_t r, size_t k)
 {

@@ -162,8 +162,8 @@ score_scale(struct score *s)
 		s->all.shards += 1;
 }
 
-/* I by the features group g was last scored by; learnt: with those weights, not
- * the first ones. */
+/* The importance I from the features that group g was last scored by; learnt:
+ * with the learnt weights instead of the first ones. */
 static double
 score_mix(const struct score *s, size_t g, int learnt, double *temporal,
     double *structural)
@@ -213,7 +213,7 @@ score_step(float *w, const double *g, unsigned n, double rate)
 	}
 }
 
-/* What a lesson says of the groups: mean and deviation of log benefit. */
+/* The mean and the deviation of the log benefit of the groups in a lesson. */
 static int
 score_labels(const struct score *s, const float *benefit, double *mean,
     double *dev, struct err *e)
@@ -232,7 +232,7 @@ score_labels(const struct score *s, const float *benefit, double *mean,
 	return 0;
 }
 
-/* Adds group i's part of the gradient; y its label. */
+/* Adds group i's part of the gradient; y is the group's label. */
 static void
 score_gradient(const struct score *s, size_t i, double y,
     double gw[SCORE_TEMPORAL], double gu[SCORE_STRUCTURAL])
@@ -286,7 +286,7 @@ score_worth(const struct score *s, int learnt, const float *benefit,
 	    0;
 }
 
-/* The weights, from one lesson. */
+/* Learns the weights from one lesson. */
 static void
 score_steps(struct score *s, const float *benefit, double mean, double dev,
     double rate)

@@ -228,7 +228,8 @@ select_greedy(struct select_walk *w, int64_t budget, uint8_t *choice,
 	}
 }
 
-/* The best single move that fits and lowers the distortion, again and again. */
+/* Makes the best single move that fits and lowers the distortion, again and
+ * again. */
 static void
 select_repair(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)

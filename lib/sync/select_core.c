@@ -85,7 +85,7 @@ core_levels(const struct core *c, size_t i, struct core_group *o)
 	}
 }
 
-/* most undecided first */
+/* the most undecided first: the second smallest reduced cost is least */
 static int
 core_cmp(const void *a, const void *b)
 {
@@ -96,7 +96,8 @@ core_cmp(const void *a, const void *b)
 	return x->group < y->group ? -1 : 1;
 }
 
-/* What is decided stays; the rest, at most `most' groups, is the core. */
+/* What is decided stays as it is; the rest, at most `most' groups, is the
+ * core. */
 static int
 core_reduce(struct core *c, size_t n, size_t most, const uint8_t *choice,
     struct err *e)
@@ -181,7 +182,7 @@ core_over_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Keeps the states that lose least against the bound, in their order. */
+/* Keeps the states that lose least against the bound, in their old order. */
 static int
 core_cap(struct core *c, size_t k, size_t n, struct err *e)
 {
