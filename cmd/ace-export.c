@@ -1,6 +1,6 @@
 /*
- * ace-export: converts one shard of a stream to a file that trainers read: safetensors,
- * npz, npy or raw f32.
+ * ace-export: converts one shard of a stream to a file that trainers read:
+ * safetensors, npz, npy or raw f32.
  */
 #include "base/cli.h"
 #include "base/err.h"

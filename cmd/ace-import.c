@@ -1,6 +1,6 @@
 /*
- * ace-import: makes shards of the files that trainers write: safetensors, npz, npy or raw
- * f32 files become a dense stream, one shard per file.
+ * ace-import: makes shards of the files that trainers write: safetensors, npz,
+ * npy or raw f32 files become a dense stream, one shard per file.
  */
 #include <string.h>
 

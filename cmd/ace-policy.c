@@ -1,6 +1,6 @@
 /*
- * ace-policy: decides how hard to compress (equation 5 of ACE-Sync) and how often
- * to synchronise (equation 9), and writes it as an annotation into every shard.
+ * ace-policy: decides how hard to compress (equation 5 of ACE-Sync) and how
+ * often to synchronise (equation 9), and writes it as an annotation into every shard.
  */
 #include "base/cli.h"
 #include "base/err.h"

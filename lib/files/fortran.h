@@ -21,7 +21,7 @@ enum { FORTRAN_BLOCK = 16 << 20 };	/* bytes */
  * FORTRAN_BLOCK (tests use less). */
 int fortran_open(struct fortran **out, const struct schema_tensor *t,
     size_t size, size_t block, struct err *e);
-/* First takes all bytes of the tensor in file order, in pieces of any size ... */
+/* First takes all bytes of the tensor in file order, in any pieces ... */
 int fortran_put(struct fortran *f, const void *p, size_t n, struct err *e);
 /* ... then gives all values in C order, n values at a time. */
 int fortran_get(struct fortran *f, void *p, size_t n, struct err *e);
