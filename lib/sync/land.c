@@ -72,8 +72,8 @@ land_bytes(const struct land *l, size_t q)
 	return sum;
 }
 
-/* The bytes that the bodies with a knob should take, so that the whole fits.
- * */
+/* The bytes that the bodies with a knob should take, so that the whole
+ * fits. */
 static double
 land_aim(const struct land *l, double now)
 {
