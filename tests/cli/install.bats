@@ -3,25 +3,25 @@
 load helper
 
 build() {
-	make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr "$@"
+	make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
 }
 
 @test "install, use, uninstall" {
 	sanitized && skip "the library of a sanitized build"
-	root=$PWD/root
+	root=$PWD/installed
 	build install
 	for f in bin/ace-expand include/ace.h lib/libace.a lib/libace.so.0 \
 	    lib/pkgconfig/libace.pc share/man/man5/ace-stream.5 \
 	    share/man/man7/ace.7 share/ace/ace.magic \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/ssh-step.sh \
 	    share/bash-completion/completions/ace; do
-		[ -s "root/usr/$f" ] || { echo "$f"; false; }
+		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
 	done
-	[ "$(readlink root/usr/lib/libace.so)" = libace.so.0 ]
-	for p in root/usr/bin/*; do
+	[ "$(readlink installed/usr/lib/libace.so)" = libace.so.0 ]
+	for p in installed/usr/bin/*; do
 		"$p" --help >/dev/null
 	done
-	[ -z "$(grep -rl "$ROOT" root/usr/lib/pkgconfig root/usr/include || :)" ]
+	[ -z "$(grep -rl "$ROOT" installed/usr/lib/pkgconfig installed/usr/include || :)" ]
 
 	export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
 	export PKG_CONFIG_SYSROOT_DIR=$root
@@ -38,11 +38,11 @@ build() {
 	    "$root/usr/lib/libace.a" $(pkg-config --libs liblz4 libxxhash) -lm
 	exits 0 ./static 2 <in.aceg
 	same out shared.aceg
-	exits 0 root/usr/bin/ace-expand shared.aceg
+	exits 0 installed/usr/bin/ace-expand shared.aceg
 
 	build uninstall
 	# what a system has anyway stays
-	[ "$(cd root/usr && find . | sort | tr '\n' ' ')" = \
+	[ "$(cd installed/usr && find . | sort | tr '\n' ' ')" = \
 	    ". ./bin ./include ./lib ./share ./share/man " ] ||
 	    { find root; false; }
 }
@@ -50,8 +50,8 @@ build() {
 # completes SHELL CMD...: a shell that finds what was installed, and nothing else
 completes() {
 	command -v "$1" >/dev/null || skip "no $1"
-	HOME=$PWD XDG_DATA_DIRS=$PWD/root/usr/share \
-	    PATH=$PWD/root/usr/bin:$PATH exits 0 timeout "$HANG" "$@"
+	HOME=$PWD XDG_DATA_DIRS=$PWD/installed/usr/share \
+	    PATH=$PWD/installed/usr/bin:$PATH exits 0 timeout "$HANG" "$@"
 }
 
 @test "bash and its completion package load the completions" {
@@ -59,7 +59,7 @@ completes() {
 	pkg=/usr/share/bash-completion/bash_completion
 	[ -f $pkg ] || skip "no bash-completion"
 	build install
-	for p in root/usr/bin/ace-*; do
+	for p in installed/usr/bin/ace-*; do
 		p=${p##*/}
 		completes bash --norc -c ". $pkg
 		    _completion_loader $p; complete -p $p
@@ -73,7 +73,7 @@ completes() {
 @test "fish loads the completions" {
 	sanitized && skip "the same as without"
 	build install
-	for p in root/usr/bin/ace-*; do
+	for p in installed/usr/bin/ace-*; do
 		p=${p##*/}
 		completes fish -c "complete -C '$p --verb'
 		    complete -C '$p --verb'"
@@ -87,7 +87,7 @@ completes() {
 	build install
 	# at a terminal: a tab, and a key that writes down what then stands there
 	cat >rc <<-'E'
-	fpath=($PWD/root/usr/share/zsh/site-functions $fpath)
+	fpath=($PWD/installed/usr/share/zsh/site-functions $fpath)
 	autoload -Uz compinit
 	compinit -D -u
 	show() { print -r -- $BUFFER >>got; BUFFER=; }
@@ -99,7 +99,7 @@ completes() {
 	zpty z env PS1= TERM=dumb zsh -f -i
 	zpty -w z '. ./rc; : >got'
 	until [[ -e got ]]; do sleep 0.05; done
-	for p in root/usr/bin/ace-*; do
+	for p in installed/usr/bin/ace-*; do
 		zpty -w -n z "${p:t} --verb"$'\t\x18'
 		until grep -q "^${p:t} " got; do
 			zpty -r -t z text
@@ -108,7 +108,7 @@ completes() {
 	done
 	E
 	completes zsh -f z
-	for p in root/usr/bin/ace-*; do
+	for p in installed/usr/bin/ace-*; do
 		grep -qx "${p##*/} --verbose *" got || { cat got; false; }
 	done
 }
