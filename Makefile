@@ -32,7 +32,7 @@ comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-PKGS        = libarchive liblz4 libxxhash jansson
+PKGS        = libarchive liblz4 libxxhash jansson libsodium
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
 PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
 ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
