@@ -215,7 +215,9 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	size_t i, at, k = n / PIECES;
 
 	for (i = 0; i < PIECES; i++) {
-		at = i * (in->n / PIECES);
+		/* not at equal distances, which patterns may have, too */
+		at = i * (in->n / PIECES) + i * 5 % PIECES *
+		    (in->n / PIECES - k) / PIECES;
 		at -= at % stride < at ? at % stride : 0;
 		memcpy(q + i * k, in->q + at, k * sizeof(*q));
 	}
