@@ -26,6 +26,7 @@ static const struct cli_command commands[] = {
 	COMMAND("meter", "Passes bytes, and measures the link"),
 	COMMAND("recv", "Receives shards into a spool, and answers"),
 	COMMAND("ack", "Takes the answers into a device's state"),
+	COMMAND("sign", "Signs shards, or passes those that are signed"),
 	COMMAND("aggregate", "Weighted mean or sum of many streams"),
 	COMMAND("export", "A stream in: a tensor file out"),
 	COMMAND("inspect", "Lists, verifies, measures and compares"),

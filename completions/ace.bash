@@ -110,6 +110,10 @@ _ace() {
 		kind='file' ;;
 	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--levels | ace-select:--roles | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
+	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
+		kind='file' ;;
+	ace-sign:--max-elements)
+		kind='free' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:-c | ace-step:--codec)
@@ -161,12 +165,14 @@ _ace() {
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+	ace-sign)
+		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose -h --help -V --version'
-		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack aggregate export inspect advise help' ;;
-	ace-help) kind='import expand score policy select compress step meter recv ack aggregate export inspect advise help' ;;
+		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
+	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
@@ -178,4 +184,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-step ace
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step ace
