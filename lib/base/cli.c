@@ -47,6 +47,19 @@ cli_help_one(const struct cli_opt *o)
 	(void)printf("  %-28s %s\n", left, o->help);
 }
 
+/* The two calls a program is best known by, the last that --help says. */
+static void
+cli_help_examples(const char *s)
+{
+	size_t n;
+
+	(void)printf("\nExamples:\n");
+	for (; *s != '\0'; s += n + (s[n] != '\0')) {
+		n = strcspn(s, "\n");
+		(void)printf("    %.*s\n", (int)n, s);
+	}
+}
+
 static void
 cli_help(const struct cli *c)
 {
@@ -70,6 +83,8 @@ cli_help(const struct cli *c)
 		cli_help_one(o);
 	(void)printf("\nExit status: 0 done, 1 the answer is no, 2 usage, "
 	    "3 bad data, 4 the system failed, 5 refused.\nSee %s(1).\n", c->prog);
+	if (c->command == NULL && c->examples != NULL)
+		cli_help_examples(c->examples);
 }
 
 static void
@@ -167,15 +182,15 @@ cli_path(struct cli_paths *p, const struct cli_opt *o, int k, const char *arg)
 
 /* Operands are read. Where there are very many of them, each stands for the
  * directory it is in: they are seldom in more than one. */
-static void
-cli_operands(struct sandbox *box, char **path, int n)
+static int
+cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 {
 	char last[PATH_MAX] = "", dir[PATH_MAX];
-	int i, k;
+	int i, k, r = 0;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && r == 0; i++) {
 		if (n <= CLI_PATHS) {
-			sandbox_allow(box, path[i], SANDBOX_READ);
+			r = sandbox_allow(box, path[i], SANDBOX_READ, e);
 			continue;
 		}
 		k = snprintf(dir, sizeof(dir), "%s", path[i]);
@@ -186,9 +201,10 @@ cli_operands(struct sandbox *box, char **path, int n)
 		dir[k] = '\0';
 		if (i > 0 && strcmp(dir, last) == 0)
 			continue;
-		sandbox_allow(box, k > 0 ? dir : ".", SANDBOX_READ);
+		r = sandbox_allow(box, k > 0 ? dir : ".", SANDBOX_READ, e);
 		memcpy(last, dir, sizeof(last));
 	}
+	return r;
 }
 
 static int
@@ -207,15 +223,21 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 		return 0;
 	}
 	sandbox_begin(box);
-	sandbox_allow(box, temp != NULL && temp[0] != '\0' ? temp : "/tmp",
-	    SANDBOX_TEMP);
-	sandbox_allow(box, "/usr", SANDBOX_READ);	/* of the locale */
+	if (temp == NULL || temp[0] == '\0')
+		temp = "/tmp";
+	/* in /usr is the locale */
+	if ((r = sandbox_allow(box, temp, SANDBOX_TEMP, e)) < 0 ||
+	    (r = sandbox_allow(box, "/usr", SANDBOX_READ, e)) < 0)
+		return r;
 	for (i = 0; i < p->n; i++)
-		sandbox_allow(box, p->at[i].path, p->at[i].how);
-	cli_operands(box, operand, n);
-	if ((r = sandbox_enter(box, c->sandbox, says, sizeof(says), e)) == 0)
-		cli_say(c, 2, "sandbox: %s", says);
-	return r;
+		if ((r = sandbox_allow(box, p->at[i].path, p->at[i].how,
+		    e)) < 0)
+			return r;
+	if ((r = cli_operands(box, operand, n, e)) < 0 ||
+	    (r = sandbox_enter(box, c->sandbox, says, sizeof(says), e)) < 0)
+		return r;
+	cli_say(c, 2, "sandbox: %s", says);
+	return 0;
 }
 
 int

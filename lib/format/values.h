@@ -55,13 +55,17 @@ struct values {
 	void *arg;
 	int differences;	/* take a shard that is a difference to a
 				   history; otherwise it is a mismatch */
+	int lists;		/* x is not wanted where `listed' has it all
+				   or nothing was sent */
+	int is_listed;		/* of this group: it is in `listed', not x */
+	struct codec_list listed;
 	/* below: private */
 	const struct record *list;
 	size_t at, nlist;
 	uint32_t next;
 	int ended;
 };
-#define VALUES_INIT { NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+#define VALUES_INIT { .listed = CODEC_LIST_INIT }
 
 int values_begin(struct values *v, struct reader *r, struct err *e);
 int values_next(struct values *v, struct err *e);
