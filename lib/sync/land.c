@@ -27,7 +27,7 @@ enum {
 #define LAND_GAIN 0.955		/* the whole of a group codes so much better */
 /* log f: if it is to move by no more, only some groups are coded again, and
  * these by no more than LAND_APART, or twice what it is for all. */
-#define LAND_NEAR 0.05
+#define LAND_NEAR 0.02
 #define LAND_APART 0.03
 
 static uint64_t
