@@ -53,25 +53,6 @@ bound(const struct codec_plan *plan, size_t n)
 	return (plan->param == BF16 ? 2 : 4) * (n + 16) + rans_bound(n);
 }
 
-static void
-count_bytes(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
-{
-	uint32_t way[4][RANS_SYMBOLS];
-	size_t i;
-
-	memset(way, 0, sizeof(way));	/* equal neighbours do not wait */
-	for (i = 0; i + 4 <= n; i += 4) {
-		way[0][s[i]]++;
-		way[1][s[i + 1]]++;
-		way[2][s[i + 2]]++;
-		way[3][s[i + 3]]++;
-	}
-	for (; i < n; i++)
-		way[0][s[i]]++;
-	for (i = 0; i < RANS_SYMBOLS; i++)
-		count[i] = way[0][i] + way[1][i] + way[2][i] + way[3][i];
-}
-
 /* LZ4 where it beats entropy (repeats longer than a byte), to less than limit
  * bytes, 0 otherwise; a sample of a long plane is asked first. */
 static size_t
@@ -92,7 +73,7 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n)
 
 	if (n == 0)
 		return out;
-	count_bytes(s, n, count);
+	rans_count(s, n, count);
 	if (count[s[0]] == n) {
 		*out++ = CONSTANT;
 		*out++ = s[0];

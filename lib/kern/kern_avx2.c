@@ -10,6 +10,52 @@
 
 #include "base/bytes.h"
 
+#define NOISE_BYTES 32
+#define NOISE_MUL(a, b) (noise_u64)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
+#define NOISE_LOW32(a, b) \
+	(noise_u32)_mm256_unpacklo_epi32((__m256i)(a), (__m256i)(b))
+#define NOISE_HIGH32(a, b) \
+	(noise_u32)_mm256_unpackhi_epi32((__m256i)(a), (__m256i)(b))
+#define NOISE_LOW64(a, b) \
+	(noise_u32)_mm256_unpacklo_epi64((__m256i)(a), (__m256i)(b))
+#define NOISE_HIGH64(a, b) \
+	(noise_u32)_mm256_unpackhi_epi64((__m256i)(a), (__m256i)(b))
+#define NOISE_PUT8(p, v) put8(p, (__m256i)(v))
+#define NOISE_PUT16_HALF(p, v) _mm_storel_epi64((void *)(p), \
+	_mm_packus_epi32((__m128i)(v), (__m128i)(v)))
+#define NOISE_PUT8_HALF(p, v) put8_half(p, (__m128i)(v))
+#define NOISE_LESS(v) narrow64((__m256i)(v))
+
+/* The low bytes of the lanes, which are below 256. */
+static inline void
+put8(unsigned char *p, __m256i v)
+{
+	__m128i t = _mm_packus_epi32(_mm256_castsi256_si128(v),
+	    _mm256_extracti128_si256(v, 1));
+
+	_mm_storel_epi64((void *)p, _mm_packus_epi16(t, t));
+}
+
+static inline void
+put8_half(unsigned char *p, __m128i v)
+{
+	int32_t u;
+
+	v = _mm_packus_epi32(v, v);
+	u = _mm_cvtsi128_si32(_mm_packus_epi16(v, v));
+	memcpy(p, &u, sizeof(u));
+}
+
+/* The low 32 bits of each 64. */
+static inline __m128i
+narrow64(__m256i v)
+{
+	return _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(v,
+	    _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+}
+
+#include "kern/noise.h"
+
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
@@ -471,6 +517,7 @@ const struct kern kern_avx2 = {
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
+	NOISE_ROWS,
 	.ecq_sort = kern_avx2_ecq_sort,
 	.ecq_spans = kern_avx2_ecq_spans,
 	.ecq_put = kern_avx2_ecq_put,

@@ -10,6 +10,49 @@
 
 #include "base/bytes.h"
 
+#define NOISE_BYTES 16
+#define NOISE_MUL(a, b) (noise_u64)vmull_u32( \
+	vmovn_u64((uint64x2_t)(a)), vmovn_u64((uint64x2_t)(b)))
+#define NOISE_LOW32(a, b) \
+	(noise_u32)vzip1q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define NOISE_HIGH32(a, b) \
+	(noise_u32)vzip2q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define NOISE_LOW64(a, b) \
+	(noise_u32)vzip1q_u64((uint64x2_t)(a), (uint64x2_t)(b))
+#define NOISE_HIGH64(a, b) \
+	(noise_u32)vzip2q_u64((uint64x2_t)(a), (uint64x2_t)(b))
+#define NOISE_PUT8(p, v) put8(p, (uint32x4_t)(v))
+#define NOISE_PUT16_HALF(p, v) put16_half(p, (uint32x2_t)(v))
+#define NOISE_PUT8_HALF(p, v) put8_half(p, (uint32x2_t)(v))
+#define NOISE_LESS(v) vmovn_s64((int64x2_t)(v))
+
+/* The low bytes of the lanes. */
+static inline void
+put8(unsigned char *p, uint32x4_t v)
+{
+	uint16x4_t t = vmovn_u32(v);
+	uint32_t u = vget_lane_u32(vreinterpret_u32_u8(
+	    vmovn_u16(vcombine_u16(t, t))), 0);
+
+	memcpy(p, &u, sizeof(u));
+}
+
+static inline void
+put16_half(uint16_t *p, uint32x2_t v)
+{
+	p[0] = (uint16_t)vget_lane_u32(v, 0);
+	p[1] = (uint16_t)vget_lane_u32(v, 1);
+}
+
+static inline void
+put8_half(unsigned char *p, uint32x2_t v)
+{
+	p[0] = (unsigned char)vget_lane_u32(v, 0);
+	p[1] = (unsigned char)vget_lane_u32(v, 1);
+}
+
+#include "kern/noise.h"
+
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
@@ -483,6 +526,7 @@ const struct kern kern_neon = {
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = fwht,
+	NOISE_ROWS,
 	.ecq_sort = kern_ecq_sort,
 	.ecq_spans = kern_ecq_spans,
 	.ecq_put = kern_ecq_put,
