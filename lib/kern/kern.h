@@ -42,6 +42,9 @@ struct kern {
 	uint32_t (*max_bits)(const float *x, size_t n);
 	/* index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
+	/* the places of values whose bits without the sign are at least t, in
+	 * rising order; at has room for n of them and one more */
+	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
 	/* acc[i] += w * x[i], in f64, product rounded before the sum */
 	void (*axpy64)(double *acc, double w, const float *x, size_t n);
 	/* y[i] = (float)acc[i], to nearest even */

@@ -181,6 +181,24 @@ first_nonfinite(const float *x, size_t n)
 	return i + kern_ref_first_nonfinite(x + i, n - i);
 }
 
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	const __m256i v = _mm256_set1_epi32((int)t);
+	size_t i, m = 0;
+	unsigned k;
+	__m256i a;
+
+	for (i = 0; i < WHOLE(n, 8); i += 8) {
+		a = mag8(_mm256_loadu_ps(x + i));
+		a = _mm256_cmpeq_epi32(_mm256_max_epu32(a, v), a);
+		k = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(a));
+		for (; k != 0; k &= k - 1)
+			at[m++] = (uint32_t)i + (uint32_t)__builtin_ctz(k);
+	}
+	return m + kern_ref_at_least(at + m, x, i, n, t);
+}
+
 static void
 axpy64(double *acc, double w, const float *x, size_t n)
 {
@@ -499,6 +517,7 @@ const struct kern kern_avx2 = {
 	.stat = stat,
 	.max_bits = max_bits,
 	.first_nonfinite = first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = axpy64,
 	.narrow = narrow,
 	.add_scaled = add_scaled,

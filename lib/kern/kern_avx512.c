@@ -132,6 +132,25 @@ first_nonfinite(const float *x, size_t n)
 	return i + kern_ref_first_nonfinite(x + i, n - i);
 }
 
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	__m512i place = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6,
+	    5, 4, 3, 2, 1, 0), v = _mm512_set1_epi32((int)t);
+	__mmask16 k;
+	size_t i, m = 0;
+
+	for (i = 0; i < WHOLE(n, 16); i += 16) {
+		k = _mm512_cmpge_epu32_mask(mag16(_mm512_loadu_ps(x + i)), v);
+		/* m is at most i, so that there is room for all lanes */
+		_mm512_storeu_si512(at + m,
+		    _mm512_maskz_compress_epi32(k, place));
+		m += (unsigned)__builtin_popcount(k);
+		place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
+	}
+	return m + kern_ref_at_least(at + m, x, i, n, t);
+}
+
 static void
 axpy64(double *acc, double w, const float *x, size_t n)
 {
@@ -419,6 +438,7 @@ const struct kern kern_avx512 = {
 	.stat = stat,
 	.max_bits = max_bits,
 	.first_nonfinite = first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = axpy64,
 	.narrow = narrow,
 	.add_scaled = add_scaled,

@@ -154,6 +154,18 @@ first_nonfinite(const float *x, size_t n)
 	return i + kern_ref_first_nonfinite(x + i, n - i);
 }
 
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	const uint32x4_t v = vdupq_n_u32(t);
+	size_t i, m = 0;
+
+	for (i = 0; i < WHOLE(n, 4); i += 4)
+		if (vmaxvq_u32(vcgeq_u32(mag4(vld1q_f32(x + i)), v)) != 0)
+			m += kern_ref_at_least(at + m, x, i, i + 4, t);
+	return m + kern_ref_at_least(at + m, x, i, n, t);
+}
+
 static void
 axpy64(double *acc, double w, const float *x, size_t n)
 {
@@ -508,6 +520,7 @@ const struct kern kern_neon = {
 	.stat = stat,
 	.max_bits = max_bits,
 	.first_nonfinite = first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = axpy64,
 	.narrow = narrow,
 	.add_scaled = add_scaled,

@@ -102,6 +102,25 @@ kern_ref_first_nonfinite(const float *x, size_t n)
 	return i;
 }
 
+size_t
+kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n,
+    uint32_t t)
+{
+	size_t i, m = 0;
+
+	for (i = i0; i < n; i++) {
+		at[m] = (uint32_t)i;
+		m += (bytes_u32(x[i]) & MAG) >= t;
+	}
+	return m;
+}
+
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	return kern_ref_at_least(at, x, 0, n, t);
+}
+
 void
 kern_ref_axpy64(double *acc, double w, const float *x, size_t n)
 {
@@ -524,6 +543,7 @@ const struct kern kern_ref = {
 	.stat = kern_ref_stat,
 	.max_bits = kern_ref_max_bits,
 	.first_nonfinite = kern_ref_first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = kern_ref_axpy64,
 	.narrow = kern_ref_narrow,
 	.add_scaled = kern_ref_add_scaled,

@@ -22,6 +22,9 @@ void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 
 uint32_t kern_ref_max_bits(const float *x, size_t n);
 size_t kern_ref_first_nonfinite(const float *x, size_t n);
+/* kern_ref_at_least(at, x, i0, n, t): of x[i0..n). */
+size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n,
+    uint32_t t);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
 void kern_ref_narrow(float *y, const double *acc, size_t n);
 void kern_ref_add_scaled(float *y, const float *a, float g, const float *b,

@@ -73,6 +73,26 @@ one_stat(const struct kern *k, const struct kern *ref, struct arena *m,
 	    k->first_nonfinite(x, n) == ref->first_nonfinite(x, n);
 }
 
+/* At a threshold that all pass, none does, and some do. */
+static int
+one_at_least(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	static const uint32_t t[] = { 0, 1, 0x3f800000, 0x39000000, 0x7f800000,
+	    0x80000000, 0xffffffff };
+	float *x = guard_place(m->a, n, 4, off);
+	uint32_t *at = guard_place(m->y, n + 1, 4, off), want[LEN + 1];
+	size_t i, some, good = 1;
+
+	fill(x, n, (uint32_t)(n * 16 + off), 0);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		some = ref->at_least(want, x, n, t[i]);
+		good &= k->at_least(at, x, n, t[i]) == some;
+		good &= memcmp(at, want, some * 4) == 0;
+	}
+	return (int)good;
+}
+
 /* A NaN in the accumulator may have any payload. */
 static int
 same64(const double *a, const double *b, size_t n)
@@ -362,7 +382,7 @@ static void
 test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int stat = 1, f64 = 1, f32 = 1, half = 1;
+	int stat = 1, f64 = 1, f32 = 1, half = 1, least = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
@@ -371,9 +391,11 @@ test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 			f64 &= one_f64(k, ref, m, n, off);
 			f32 &= one_f32(k, ref, m, n, off);
 			half &= one_half(k, ref, m, n, off);
+			least &= one_at_least(k, ref, m, n, off);
 		}
 	ok(stat, "%s: stat, max_bits, first_nonfinite give ref's bits", k->name);
 	ok(f64, "%s: axpy64, narrow give ref's bits", k->name);
+	ok(least, "%s: at_least gives ref's places", k->name);
 	ok(f32, "%s: add_scaled, sub give ref's bits", k->name);
 	ok(half, "%s: f16, bf16 conversions give ref's bits", k->name);
 }
