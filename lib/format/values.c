@@ -21,6 +21,17 @@ values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 	ctx->offset = span.offset;
 }
 
+/* Where rec's values are, if that is as they are in memory; or NULL. */
+static const float *
+values_there(const struct record *rec, size_t n)
+{
+	const void *p = rec->body;
+
+	return BYTES_LITTLE && rec->codec == CODEC_F32 && rec->param == 0 &&
+	    rec->len == 4 * n && (uintptr_t)p % sizeof(float) == 0 ?
+	    p : NULL;
+}
+
 /* x of the record that failed: which one that was. */
 static int
 values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
@@ -32,29 +43,32 @@ values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
 }
 
 int
-values_decode(const struct reader *r, const struct record *rec, float *x,
-    size_t cap, size_t *n, struct err *e)
+values_view(const struct reader *r, const struct record *rec, float *buf,
+    size_t cap, const float **x, size_t *n, struct kern_stat *t,
+    struct err *e)
 {
 	struct schema_span span;
 	const struct kern *kern = kern_get(e);
 	struct codec_ctx ctx;
-	struct kern_stat stat;
 	int k;
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
 		return err_set(e, ERR_USAGE, "group larger than the buffer");
 	*n = span.n;
-	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
-	k = codec_decode(rec->codec, rec->param, &ctx, rec->body, rec->len, x,
-	    span.n, e);
-	if (k < 0)
-		return values_bad(r, rec, span.tensor, k, e);
-	kern->stat(x, span.n, &stat);
-	reader_decoded(r, stat.nonzero);
+	if ((*x = values_there(rec, span.n)) == NULL) {
+		*x = buf;
+		values_ctx(reader_schema(r), reader_shard(r), rec->group,
+		    &ctx);
+		k = codec_decode(rec->codec, rec->param, &ctx, rec->body,
+		    rec->len, buf, span.n, e);
+		if (k < 0)
+			return values_bad(r, rec, span.tensor, k, e);
+	}
+	kern->stat(*x, span.n, t);
+	reader_decoded(r, t->nonzero);
 	return 0;
 }
 
@@ -79,6 +93,19 @@ values_decode_list(const struct reader *r, const struct record *rec,
 		nonzero += l->x[i] < 0 || l->x[i] > 0;
 	reader_decoded(r, nonzero);
 	return 0;
+}
+
+int
+values_decode(const struct reader *r, const struct record *rec, float *x,
+    size_t cap, size_t *n, struct err *e)
+{
+	struct kern_stat t;
+	const float *at;
+	int k = values_view(r, rec, x, cap, &at, n, &t, e);
+
+	if (k == 0 && at != x)
+		memcpy(x, at, *n * sizeof(*x));
+	return k;
 }
 
 int
