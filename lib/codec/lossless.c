@@ -159,21 +159,12 @@ get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
 static int
 encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
 {
-	size_t n = in->n, i;
-	unsigned char *s = alloc_get(n, 4, e);
-	uint32_t u;
+	unsigned char *s = alloc_get(in->n, 4, e);
 
 	if (s == NULL)
 		return -ERR_SYS;
-	for (i = 0; i < n; i++) {
-		u = bytes_u32(in->x[i]);
-		u = u << 1 | u >> 31;
-		s[i] = (unsigned char)(u >> 24);
-		s[n + i] = (unsigned char)(u >> 16);
-		s[2 * n + i] = (unsigned char)(u >> 8);
-		s[3 * n + i] = (unsigned char)u;
-	}
-	*out = put_planes(*out, s, n, 4);
+	in->kern->split(s, in->x, in->n);
+	*out = put_planes(*out, s, in->n, 4);
 	alloc_free(s);
 	return 0;
 }
@@ -219,19 +210,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (r == 0)
 		out->n = (size_t)(p - out->p);
 	return r;
-}
-
-static void
-join_f32(float *x, const unsigned char *s, size_t n)
-{
-	size_t i;
-	uint32_t u;
-
-	for (i = 0; i < n; i++) {
-		u = (uint32_t)s[i] << 24 | (uint32_t)s[n + i] << 16 |
-		    (uint32_t)s[2 * n + i] << 8 | s[3 * n + i];
-		x[i] = bytes_f32(u >> 1 | u << 31);
-	}
 }
 
 static void
@@ -290,7 +268,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	else if (o->param == BF16)
 		join_bf16(o->x, s, o->n);
 	else
-		join_f32(o->x, s, o->n);
+		o->kern->join(o->x, s, o->n);
 	alloc_free(s);
 	return r;
 }

@@ -35,9 +35,9 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 		memset(count, 0, sizeof(count));
 		for (i = 0; i < m; i++) {
 			u = bytes_u32(x[at[i]]) & MAG;
-			if (u >> shift == prefix)
-				count[u >> (shift - MID_BITS) &
-				    ((1 << MID_BITS) - 1)]++;
+			/* without a branch that nobody can foretell */
+			count[u >> (shift - MID_BITS) & ((1 << MID_BITS) - 1)]
+			    += u >> shift == prefix;
 		}
 		prefix = prefix << MID_BITS |
 		    find_bin(count, 1 << MID_BITS, k);
@@ -57,9 +57,11 @@ keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 		ties = 0;
 	for (i = 0; i < m; i++) {
 		u = bytes_u32(x[at[i]]) & MAG;
-		if (u > t || (u == t && ties > 0)) {
-			ties -= u == t;
-			at[k++] = at[i];
+		at[k] = at[i];
+		k += u > t;
+		if (u == t && ties > 0) {
+			ties--;
+			k++;
 		}
 	}
 	return k;
@@ -69,15 +71,22 @@ keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 static size_t
 best(const float *x, uint32_t *at, size_t m, size_t k)
 {
-	uint32_t count[1 << TOP_BITS], bin, t;
+	uint32_t count[1 << TOP_BITS] = { 0 }, next[1 << TOP_BITS] = { 0 };
 	const unsigned shift = 2 * MID_BITS;
+	uint32_t bin, t;
 	size_t i, rank = k;
 
 	if (m <= k)
 		return m;
-	memset(count, 0, sizeof(count));
-	for (i = 0; i < m; i++)
+	/* two counts, so that equal neighbours need not wait */
+	for (i = 0; i + 2 <= m; i += 2) {
 		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
+		next[(bytes_u32(x[at[i + 1]]) & MAG) >> shift]++;
+	}
+	if (i < m)
+		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
+	for (i = 0; i < 1 << TOP_BITS; i++)
+		count[i] += next[i];
 	bin = find_bin(count, 1 << TOP_BITS, &rank);
 	t = refine(x, at, m, bin, &rank);
 	return keep(x, at, m, t, rank);

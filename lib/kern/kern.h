@@ -92,6 +92,10 @@ struct kern {
 	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
 	    float dead, float r);
 
+	/* the bits of each x, rotated left by one, in four planes of n bytes,
+	 * the upper ones first; and back */
+	void (*split)(unsigned char *p, const float *x, size_t n);
+	void (*join)(float *x, const unsigned char *p, size_t n);
 	/* rng_fill (base/rng.h): the numbers of n blocks, 4 n of them */
 	void (*noise)(uint64_t seed, uint64_t step, uint32_t group,
 	    uint32_t block, uint32_t *out, size_t n);

@@ -10,21 +10,23 @@
 
 #include "base/bytes.h"
 
-#define NOISE_BYTES 32
-#define NOISE_MUL(a, b) (noise_u64)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
-#define NOISE_LOW32(a, b) \
-	(noise_u32)_mm256_unpacklo_epi32((__m256i)(a), (__m256i)(b))
-#define NOISE_HIGH32(a, b) \
-	(noise_u32)_mm256_unpackhi_epi32((__m256i)(a), (__m256i)(b))
-#define NOISE_LOW64(a, b) \
-	(noise_u32)_mm256_unpacklo_epi64((__m256i)(a), (__m256i)(b))
-#define NOISE_HIGH64(a, b) \
-	(noise_u32)_mm256_unpackhi_epi64((__m256i)(a), (__m256i)(b))
-#define NOISE_PUT8(p, v) put8(p, (__m256i)(v))
-#define NOISE_PUT16_HALF(p, v) _mm_storel_epi64((void *)(p), \
+#define WIDE_BYTES 32
+#define WIDE_MUL(a, b) (wide_u64)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
+#define WIDE_LOW32(a, b) \
+	(wide_u32)_mm256_unpacklo_epi32((__m256i)(a), (__m256i)(b))
+#define WIDE_HIGH32(a, b) \
+	(wide_u32)_mm256_unpackhi_epi32((__m256i)(a), (__m256i)(b))
+#define WIDE_LOW64(a, b) \
+	(wide_u32)_mm256_unpacklo_epi64((__m256i)(a), (__m256i)(b))
+#define WIDE_HIGH64(a, b) \
+	(wide_u32)_mm256_unpackhi_epi64((__m256i)(a), (__m256i)(b))
+#define WIDE_PUT8(p, v) put8(p, (__m256i)(v))
+#define WIDE_PUT16_HALF(p, v) _mm_storel_epi64((void *)(p), \
 	_mm_packus_epi32((__m128i)(v), (__m128i)(v)))
-#define NOISE_PUT8_HALF(p, v) put8_half(p, (__m128i)(v))
-#define NOISE_LESS(v) narrow64((__m256i)(v))
+#define WIDE_PUT8_HALF(p, v) put8_half(p, (__m128i)(v))
+#define WIDE_GET8(p) (wide_u32)_mm256_cvtepu8_epi32( \
+	_mm_loadl_epi64((const void *)(p)))
+#define WIDE_LESS(v) narrow64((__m256i)(v))
 
 /* The low bytes of the lanes, which are below 256. */
 static inline void
@@ -54,7 +56,7 @@ narrow64(__m256i v)
 	    _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
 }
 
-#include "kern/noise.h"
+#include "kern/wide.h"
 
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
@@ -536,7 +538,7 @@ const struct kern kern_avx2 = {
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
-	NOISE_ROWS,
+	WIDE_ROWS,
 	.ecq_sort = kern_avx2_ecq_sort,
 	.ecq_spans = kern_avx2_ecq_spans,
 	.ecq_put = kern_avx2_ecq_put,

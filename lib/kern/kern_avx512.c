@@ -11,24 +11,26 @@
 
 #include "base/bytes.h"
 
-#define NOISE_BYTES 64
-#define NOISE_MUL(a, b) (noise_u64)_mm512_mul_epu32((__m512i)(a), (__m512i)(b))
-#define NOISE_LOW32(a, b) \
-	(noise_u32)_mm512_unpacklo_epi32((__m512i)(a), (__m512i)(b))
-#define NOISE_HIGH32(a, b) \
-	(noise_u32)_mm512_unpackhi_epi32((__m512i)(a), (__m512i)(b))
-#define NOISE_LOW64(a, b) \
-	(noise_u32)_mm512_unpacklo_epi64((__m512i)(a), (__m512i)(b))
-#define NOISE_HIGH64(a, b) \
-	(noise_u32)_mm512_unpackhi_epi64((__m512i)(a), (__m512i)(b))
-#define NOISE_PUT8(p, v) _mm_storeu_si128((void *)(p), \
+#define WIDE_BYTES 64
+#define WIDE_MUL(a, b) (wide_u64)_mm512_mul_epu32((__m512i)(a), (__m512i)(b))
+#define WIDE_LOW32(a, b) \
+	(wide_u32)_mm512_unpacklo_epi32((__m512i)(a), (__m512i)(b))
+#define WIDE_HIGH32(a, b) \
+	(wide_u32)_mm512_unpackhi_epi32((__m512i)(a), (__m512i)(b))
+#define WIDE_LOW64(a, b) \
+	(wide_u32)_mm512_unpacklo_epi64((__m512i)(a), (__m512i)(b))
+#define WIDE_HIGH64(a, b) \
+	(wide_u32)_mm512_unpackhi_epi64((__m512i)(a), (__m512i)(b))
+#define WIDE_PUT8(p, v) _mm_storeu_si128((void *)(p), \
 	_mm512_cvtepi32_epi8((__m512i)(v)))
-#define NOISE_PUT16_HALF(p, v) _mm_storeu_si128((void *)(p), \
+#define WIDE_PUT16_HALF(p, v) _mm_storeu_si128((void *)(p), \
 	_mm256_cvtepi32_epi16((__m256i)(v)))
-#define NOISE_PUT8_HALF(p, v) _mm_storel_epi64((void *)(p), \
+#define WIDE_PUT8_HALF(p, v) _mm_storel_epi64((void *)(p), \
 	_mm256_cvtepi32_epi8((__m256i)(v)))
-#define NOISE_LESS(v) _mm512_cvtepi64_epi32((__m512i)(v))
-#include "kern/noise.h"
+#define WIDE_GET8(p) (wide_u32)_mm512_cvtepu8_epi32( \
+	_mm_loadu_si128((const void *)(p)))
+#define WIDE_LESS(v) _mm512_cvtepi64_epi32((__m512i)(v))
+#include "kern/wide.h"
 
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
@@ -457,7 +459,7 @@ const struct kern kern_avx512 = {
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
-	NOISE_ROWS,
+	WIDE_ROWS,
 	.ecq_sort = kern_avx512_ecq_sort,
 	.ecq_spans = kern_avx512_ecq_spans,
 	.ecq_put = kern_avx512_ecq_put,

@@ -10,21 +10,22 @@
 
 #include "base/bytes.h"
 
-#define NOISE_BYTES 16
-#define NOISE_MUL(a, b) (noise_u64)vmull_u32( \
+#define WIDE_BYTES 16
+#define WIDE_MUL(a, b) (wide_u64)vmull_u32( \
 	vmovn_u64((uint64x2_t)(a)), vmovn_u64((uint64x2_t)(b)))
-#define NOISE_LOW32(a, b) \
-	(noise_u32)vzip1q_u32((uint32x4_t)(a), (uint32x4_t)(b))
-#define NOISE_HIGH32(a, b) \
-	(noise_u32)vzip2q_u32((uint32x4_t)(a), (uint32x4_t)(b))
-#define NOISE_LOW64(a, b) \
-	(noise_u32)vzip1q_u64((uint64x2_t)(a), (uint64x2_t)(b))
-#define NOISE_HIGH64(a, b) \
-	(noise_u32)vzip2q_u64((uint64x2_t)(a), (uint64x2_t)(b))
-#define NOISE_PUT8(p, v) put8(p, (uint32x4_t)(v))
-#define NOISE_PUT16_HALF(p, v) put16_half(p, (uint32x2_t)(v))
-#define NOISE_PUT8_HALF(p, v) put8_half(p, (uint32x2_t)(v))
-#define NOISE_LESS(v) vmovn_s64((int64x2_t)(v))
+#define WIDE_LOW32(a, b) \
+	(wide_u32)vzip1q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define WIDE_HIGH32(a, b) \
+	(wide_u32)vzip2q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define WIDE_LOW64(a, b) \
+	(wide_u32)vzip1q_u64((uint64x2_t)(a), (uint64x2_t)(b))
+#define WIDE_HIGH64(a, b) \
+	(wide_u32)vzip2q_u64((uint64x2_t)(a), (uint64x2_t)(b))
+#define WIDE_PUT8(p, v) put8(p, (uint32x4_t)(v))
+#define WIDE_PUT16_HALF(p, v) put16_half(p, (uint32x2_t)(v))
+#define WIDE_PUT8_HALF(p, v) put8_half(p, (uint32x2_t)(v))
+#define WIDE_GET8(p) (wide_u32)get8(p)
+#define WIDE_LESS(v) vmovn_s64((int64x2_t)(v))
 
 /* The low bytes of the lanes. */
 static inline void
@@ -35,6 +36,15 @@ put8(unsigned char *p, uint32x4_t v)
 	    vmovn_u16(vcombine_u16(t, t))), 0);
 
 	memcpy(p, &u, sizeof(u));
+}
+
+static inline uint32x4_t
+get8(const unsigned char *p)
+{
+	uint32_t u;
+
+	memcpy(&u, p, sizeof(u));
+	return vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(u))));
 }
 
 static inline void
@@ -51,7 +61,7 @@ put8_half(unsigned char *p, uint32x2_t v)
 	p[1] = (unsigned char)vget_lane_u32(v, 1);
 }
 
-#include "kern/noise.h"
+#include "kern/wide.h"
 
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
@@ -539,7 +549,7 @@ const struct kern kern_neon = {
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = fwht,
-	NOISE_ROWS,
+	WIDE_ROWS,
 	.ecq_sort = kern_ecq_sort,
 	.ecq_spans = kern_ecq_spans,
 	.ecq_put = kern_ecq_put,

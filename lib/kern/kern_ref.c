@@ -482,6 +482,47 @@ kern_ref_nearest(unsigned char *code, const float *x, size_t n, float inv,
 	kern_ref_fit_fold(&f, sum);
 }
 
+void
+kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n)
+{
+	uint32_t u;
+	size_t i;
+
+	for (i = i0; i < n; i++) {
+		u = bytes_u32(x[i]);
+		u = u << 1 | u >> 31;
+		p[i] = (unsigned char)(u >> 24);
+		p[n + i] = (unsigned char)(u >> 16);
+		p[2 * n + i] = (unsigned char)(u >> 8);
+		p[3 * n + i] = (unsigned char)u;
+	}
+}
+
+static void
+split(unsigned char *p, const float *x, size_t n)
+{
+	kern_ref_split(p, x, 0, n);
+}
+
+void
+kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n)
+{
+	uint32_t u;
+	size_t i;
+
+	for (i = i0; i < n; i++) {
+		u = (uint32_t)p[i] << 24 | (uint32_t)p[n + i] << 16 |
+		    (uint32_t)p[2 * n + i] << 8 | p[3 * n + i];
+		x[i] = bytes_f32(u >> 1 | u << 31);
+	}
+}
+
+static void
+join(float *x, const unsigned char *p, size_t n)
+{
+	kern_ref_join(x, p, 0, n);
+}
+
 size_t
 kern_ref_powers(unsigned char *code, const float *x, const uint32_t *noise,
     size_t n, int top)
@@ -562,6 +603,8 @@ const struct kern kern_ref = {
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = kern_ref_fwht,
+	.split = split,
+	.join = join,
 	.noise = rng_fill,
 	.powers = kern_ref_powers,
 	.levels = kern_ref_levels,

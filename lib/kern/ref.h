@@ -43,6 +43,9 @@ void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
 void kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
     size_t n);
 void kern_ref_fwht(float *x, size_t n);
+/* of x[i0..n) */
+void kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n);
+void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
 size_t kern_ref_powers(unsigned char *code, const float *x,
     const uint32_t *noise, size_t n, int top);
 void kern_ref_levels(uint16_t *q, const float *x, const uint32_t *noise,

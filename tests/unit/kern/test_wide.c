@@ -1,5 +1,5 @@
 /*
- * The loops that round at random: every table gives the bits of kern_ref, and
+ * The loops of kern/wide.h, which round at random and split bytes: every table gives the bits of kern_ref, and
  * that the meaning: all lengths 0..300 at offsets 0..8, against unreadable
  * pages on both sides.
  */
@@ -70,6 +70,22 @@ one(const struct kern *k, const struct kern *ref, size_t n, size_t off)
 	return good;
 }
 
+/* Planes and back, to the bit. */
+static int
+one_split(const struct kern *k, const struct kern *ref, size_t n, size_t off)
+{
+	float *x = guard_place(in, n, 4, off), *y = guard_place(rnd, n, 4, off);
+	unsigned char *p = guard_place(out, 4 * n, 1, off), want[4 * LEN];
+
+	fill(x, (uint32_t *)(void *)y, n, (uint32_t)(n + off));
+	ref->split(want, x, n);
+	k->split(p, x, n);
+	if (n != 0 && memcmp(p, want, 4 * n) != 0)
+		return 0;
+	k->join(y, p, n);
+	return n == 0 || memcmp(x, y, 4 * n) == 0;
+}
+
 /* Any number of blocks from any on, also where their numbers wrap. */
 static int
 one_noise(const struct kern *k, size_t n, size_t off)
@@ -89,14 +105,16 @@ static void
 test_table(const struct kern *k, const struct kern *ref)
 {
 	size_t n, off;
-	int good = 1, noise = 1;
+	int good = 1, noise = 1, split = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
 			good &= one(k, ref, n, off);
+			split &= one_split(k, ref, n, off);
 			noise &= n > 250 || one_noise(k, n, off);
 		}
 	ok(noise, "%s: the numbers of rng_block", k->name);
+	ok(split, "%s: split gives ref's bytes, and join all bits", k->name);
 	ok(good, "%s: powers, levels, ternary give ref's bits", k->name);
 }
 
@@ -114,9 +132,13 @@ test_known(const struct kern *k)
 	static const uint16_t high[] = { 5, 1, 4, 4, 4, 4, 8 };
 	static const unsigned char some[] = { 1, 2, 1, 0, 0, 1, 1 };
 	static const unsigned char most[] = { 0, 0, 0, 0, 0, 0, 1 };
-	unsigned char c[7];
+	static const unsigned char planes[] = { 0x7f, 0x80, 0, 0x80, 0, 0, 0, 1 };
+	static const float two[] = { 1, -3 };
+	unsigned char c[8];
 	uint16_t q[7];
 
+	k->split(c, two, 2);
+	ok(memcmp(c, planes, 8) == 0, "%s: two values in planes", k->name);
 	ok(k->powers(c, x, no, 7, 2) == 1 && memcmp(c, down, 7) == 0,
 	    "%s: powers of two, down", k->name);
 	ok(k->powers(c, x, yes, 7, 2) == 1 && memcmp(c, up, 7) == 0,
