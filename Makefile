@@ -13,6 +13,8 @@
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
+#   make counts     instructions beside those in tests/counts.tsv; WRITE=yes
+#                   writes that file
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR     make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -202,6 +204,13 @@ bench: deps
 run-bench: all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' tests/bench
 
+counts:
+	@test $(DEPS) = no || .ci/deps counts
+	@+$(AGAIN) run-counts
+
+run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
+	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/counts $(if $(WRITE),--write)
+
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
 EXPERIMENTS = dynacomm deco table1 frontier table1-sweep
@@ -265,7 +274,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
+	run-check asan demo demo-hosts sweep bench counts run-demo run-demo-hosts run-sweep run-bench run-counts \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
