@@ -202,7 +202,7 @@ bench: deps
 	@+$(AGAIN) run-bench
 
 run-bench: all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' tests/bench
+	BUILD='$(abspath $(BUILD))' tests/bench $(TOPICS)
 
 counts:
 	@test $(DEPS) = no || .ci/deps counts
