@@ -60,7 +60,8 @@ UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c tests/clip.c,\
            $(wildcard tests/*.c)))
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
-CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c))
+CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
+	   tests/intruder.c))
 SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
 TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
@@ -132,7 +133,7 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
 	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-$(CLIP): tests/clip.c tests/clip.h
+$(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
