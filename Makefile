@@ -34,7 +34,7 @@ comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-PKGS        = libarchive liblz4 libxxhash jansson
+PKGS        = libarchive liblz4 libxxhash jansson libsodium
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
 PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
 ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
@@ -57,7 +57,8 @@ SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-reco
 objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/ace-*.c))
 UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
-TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c tests/clip.c,\
+TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
+           tests/clip.c tests/intruder.c,\
            $(wildcard tests/*.c)))
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
 CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
@@ -107,7 +108,7 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	$(AR) qcs $@ $^
 
 # what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
 	$(LD) -r -o $(BUILD)/libace.o $^

@@ -135,6 +135,12 @@ _ace() {
 		kind='free' ;;
 	ace-select:--sandbox)
 		kind='full rename none' ;;
+	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
+		kind='file' ;;
+	ace-sign:--max-elements)
+		kind='free' ;;
+	ace-sign:--sandbox)
+		kind='full rename none' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:-c | ace-step:--codec)
@@ -186,6 +192,8 @@ _ace() {
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-sign)
+		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	esac
@@ -199,4 +207,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-step
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step
