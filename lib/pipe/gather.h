@@ -80,7 +80,7 @@ const struct text_kv *gather_policy(const struct gather *g, size_t i);
 /*
  * The contributions come in windows; several pipes, all of which are open
  * anyway, in one.  gather_window(g, w, e): window w, from its first group
- * on; the first one is open after gather_step.  gather_range: the
+ * on; none is open after gather_step.  gather_range: the
  * contributions of the window, [lo, hi).  gather_group and gather_finish are
  * for these.
  */

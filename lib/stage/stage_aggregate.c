@@ -94,15 +94,16 @@ stage_aggregate_most(const struct aggregate *x)
 	    files - STAGE_AGGREGATE_OTHER : 16;
 }
 
-/* What a rule that sees all values at once takes for it, before it begins. */
+/* Opens the step's contributions. A rule that sees all values at once says
+ * before what it takes for that. */
 static int
-stage_aggregate_needs(const struct aggregate *x, size_t most, struct err *e)
+stage_aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
 	const size_t n = gather_count(x->g);
 	const uint64_t each = gather_memory(x->g);
 
 	if (!contrib_at_once(&x->o->who))
-		return 0;
+		return gather_window(x->g, 0, e);
 	if (n > most)
 		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
 		    "once, of %zu shards at most, and here are %zu: %llu MiB",
@@ -111,7 +112,7 @@ stage_aggregate_needs(const struct aggregate *x, size_t most, struct err *e)
 	cli_say(x->o->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
 	    "MiB", x->o->who.rule_text, n,
 	    (unsigned long long)(n * each >> 20));
-	return 0;
+	return gather_window(x->g, 0, e);
 }
 
 /* ---- a spool ---- */
@@ -126,7 +127,7 @@ stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
 	    &x->o->f->in, e);
 
 	if (r == 0 && (r = gather_step(x->g, e)) > 0 &&
-	    (r = stage_aggregate_needs(x, most, e)) == 0)
+	    (r = stage_aggregate_begin(x, most, e)) == 0)
 		r = aggregate_step(x, e);
 	*blame = gather_blamed(x->g);
 	gather_free(x->g);
@@ -253,7 +254,7 @@ stage_aggregate_files(struct aggregate *x, char **paths, size_t n,
 	if (r < 0)
 		return r;
 	while ((r = gather_step(x->g, e)) > 0)
-		if ((r = stage_aggregate_needs(x, most, e)) < 0 ||
+		if ((r = stage_aggregate_begin(x, most, e)) < 0 ||
 		    (r = aggregate_step(x, e)) < 0)
 			break;
 	return r;

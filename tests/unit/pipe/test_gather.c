@@ -89,6 +89,8 @@ step(struct gather *g, char out[256])
 	out[0] = '\0';
 	if ((r = gather_step(g, &e)) <= 0)
 		return r;
+	if ((r = gather_window(g, 0, &e)) < 0)
+		return r;
 	sc = gather_schema(g);
 	for (i = 0; i < gather_count(g); i++) {
 		if ((r = gather_group(g, i, 0, &x, &e)) < 0)
@@ -214,6 +216,25 @@ test_steps(void)
 }
 
 static void
+test_changed(void)
+{
+	static const struct spec a[] = { { "a", "run", 3, 2, 8, 0 } };
+	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
+	struct reader_opts o = { 0, NULL };
+	struct gather *g;
+
+	make(0, a, 1);
+	err_clear(&e);
+	ok(gather_many(&g, path, 1, 0, &o, &e) == 0 && gather_step(g, &e) == 1,
+	    "a file: %s", ERR_MSG(&e));
+	make(0, b, 1);
+	ok(gather_window(g, 0, &e) == -ERR_DATA && gather_blamed(g) == 1 &&
+	    strstr(ERR_MSG(&e), path[0]) != NULL, "that becomes another: %s",
+	    ERR_MSG(&e));
+	gather_free(g);
+}
+
+static void
 test_members(void)
 {
 	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
@@ -250,6 +271,7 @@ main(void)
 	test_order();
 	test_refusals();
 	test_steps();
+	test_changed();
 	test_members();
 	for (i = 0; i < FILES; i++)
 		if (path[i] != NULL)
