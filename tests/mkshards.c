@@ -406,7 +406,7 @@ static void
 fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y,
     struct err *e)
 {
-	static char device[64];
+	static char device[256];
 	const char *base = o->device;
 	char path[512];
 	struct writer *w;
@@ -415,10 +415,10 @@ fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y,
 
 	o->device = device;
 	for (i = 0; i < o->shards; i++) {
-		(void)snprintf(device, sizeof(device), "%.40s%llu", base,
+		(void)snprintf(device, sizeof(device), "%.230s%llu", base,
 		    (unsigned long long)i);
-		(void)snprintf(path, sizeof(path), "%.400s/%s.aceg", o->fleet,
-		    device);
+		(void)snprintf(path, sizeof(path), "%.250s/%.40s%llu.aceg",
+		    o->fleet, base, (unsigned long long)i);
 		if (io_create(&io, path, 1, e) < 0 ||
 		    writer_open(&w, io, wo, e) < 0 ||
 		    shard(o, w, o->step, o->step + i, x, y, e) < 0 ||

@@ -88,3 +88,20 @@ fleet() {
 	exits 0 ace-aggregate -v --rule median all
 	says "'median' sees all values at once: 300 shards, [0-9]* MiB"
 }
+
+@test "more names of contributors than fit one frame" {
+	local long
+	long=$(printf 'x%.0s' {1..200})
+	mkdir d
+	mkshards -n 4 -d "$long" -F d -N 6000
+	find d -type f -exec cat {} + >all
+	exits 0 ace-aggregate -d west all
+	mv out west
+	ace-inspect --json west >j
+	grep -q '"type":"mEMb","frames":2,' j
+	# and a relay above reads them all
+	exits 0 ace-aggregate west
+	ace-inspect --json out >j
+	grep -q '"contributors":6000,.*"type":"mEMb","frames":2,' j
+	[ "$(grep -o "\"${long}[0-9]*\"" j | sort -u | wc -l)" -eq 6000 ]
+}
