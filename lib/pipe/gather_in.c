@@ -58,6 +58,7 @@ gather_in_hear(void *arg, const struct reader *r, struct err *e)
 int
 gather_in_values(struct gather_in *in, struct err *e)
 {
+	in->v.lists = 1;	/* until gather_group asks for all values */
 	in->v.note = gather_in_hear;
 	in->v.arg = in;
 	text_release(&in->policy);
