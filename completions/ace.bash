@@ -2,11 +2,14 @@
 
 _ace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local opts='' kind=file call=${1##*/} w
+	local opts='' kind=file call=${1##*/} word=${COMP_WORDS[1]} at=$COMP_CWORD w
 
-	case $call:$COMP_CWORD in
-	ace-advise:1) ;;
-	ace-advise:*) call+=" ${COMP_WORDS[1]}" ;;
+	if [[ $call = ace && $at -gt 1 ]]; then
+		call=ace-$word word=${COMP_WORDS[2]} at=$((at - 1))
+	fi
+	case $call:$at in
+	ace:1 | ace-advise:1) ;;
+	ace-advise:*) call+=" $word" ;;
 	esac
 	case $call:$prev in
 	ace-ack:-S | ace-ack:--state)
@@ -151,6 +154,8 @@ _ace() {
 		kind='free' ;;
 	ace-step:--sync | ace-step:--sandbox)
 		kind='full rename none' ;;
+	ace:--sandbox)
+		kind='full rename none' ;;
 	esac
 	case $call in
 	ace-ack)
@@ -177,9 +182,9 @@ _ace() {
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format --step --device --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
@@ -196,6 +201,10 @@ _ace() {
 		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
+		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
+	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
@@ -207,4 +216,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step ace

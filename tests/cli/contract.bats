@@ -140,15 +140,18 @@ inputs() {
 	ask transfer
 }
 
+# bats test_tags=long
 @test "the same input gives the same bytes, with every kernel" {
 	# a table of advice goes through no kernel
 	ask same "filter sink source report answer"
 }
 
+# bats test_tags=long,asan
 @test "an allocation fails: status 4, whichever it is" {
 	ask alloc
 }
 
+# bats test_tags=long
 @test "a reader that leaves at any frame: no word" {
 	ask leaves
 }

@@ -44,6 +44,24 @@ SHARDS=${DECODER_SHARDS:-4}
 	done
 }
 
+@test "ecq of rows that foretell the next ones, whatever their length" {
+	# fewer than 16 columns, some more, and rows that end inside a chunk,
+	# each of three rows and of many, and groups that begin inside a row
+	for shape in "-t a:900,3 -t b:40,7 -t c:200,15" \
+	    "-t a:100,17 -t b:3,100 -t c:60,77" \
+	    "-t a:9,333 -t b:40,130 -t c:5,67" \
+	    "-g 1500 -t a:40,93 -t b:100,71 -t c:700,5"; do
+		mkshards $shape -k columns -N "$SHARDS" |
+		    ace-compress -q -c ecq:0.05 -o coded
+		exits 0 ace-expand coded
+		mv out want
+		exits 0 $DECODE want
+		mv out want
+		exits 0 $DECODE coded
+		same out want || { echo "$shape"; false; }
+	done
+}
+
 @test "it is not always content" {
 	mkshards -n 1000 -c f32 >good
 	cp good bad
