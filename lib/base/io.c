@@ -16,7 +16,9 @@
 enum { IO_BUF = 64 * 1024 };
 
 struct io {
-	int fd;			/* -1: memory */
+	int fd;			/* -1: memory, or `from' */
+	struct io_from from;	/* read NULL: none */
+	int (*before)(struct io *, struct err *);
 	int writing;
 	int own;		/* close fd */
 	int seekable, pipe;
@@ -206,12 +208,92 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 		return r;
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
+	if (io->from.read != NULL)
+		return io->from.read(io->from.arg, p, n, got, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
 	if (*got != 0)
 		memcpy(p, io->mem + io->mem_at, *got);
 	io->mem_at += *got;
 	return 0;
 }
+
+/* ---- what another reader gives ---- */
+
+int
+io_open_from(struct io **out, const struct io_from *f, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, -1, 0, name, e);
+
+	if (r < 0)
+		f->free(f->arg);
+	else
+		(*out)->from = *f;
+	return r;
+}
+
+void
+io_before(struct io *io, int (*fn)(struct io *io, struct err *e))
+{
+	io->before = fn;
+}
+
+int
+io_below(struct io *io, struct io **below, const struct io_from *f,
+    struct err *e)
+{
+	struct io *x, was = *io;
+	int r = io_new(&x, -1, 0, io->name, e);
+
+	*below = NULL;
+	if (r < 0)
+		return r;
+	*io = *x;
+	*x = was;
+	x->before = NULL;
+	io->from = *f;
+	io->pipe = x->pipe;	/* who writes it says what went wrong */
+	*below = x;
+	return 0;
+}
+
+int
+io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
+{
+	size_t k;
+	int r;
+
+	*got = 0;
+	if (io->fd < 0)
+		return 0;
+	while (io->have - io->at < n) {
+		memmove(io->buf, io->buf + io->at, io->have - io->at);
+		io->have -= io->at;
+		io->at = 0;
+		if ((r = io_fill(io, io->buf + io->have, IO_BUF - io->have, &k,
+		    e)) < 0)
+			return r;
+		if (k == 0)
+			break;
+		io->have += k;
+	}
+	*got = io->have - io->at < n ? io->have - io->at : n;
+	memcpy(p, io->buf + io->at, *got);
+	return 0;
+}
+
+uint64_t
+io_size(const struct io *io)
+{
+	struct stat st;
+
+	if (io->fd < 0)
+		return io->mem_n;
+	return fstat(io->fd, &st) == 0 && st.st_size > 0 ?
+	    (uint64_t)st.st_size : 0;
+}
+
+/* ---- */
 
 static int
 io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
@@ -231,9 +313,13 @@ io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
 static int
 io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
+	int (*before)(struct io *, struct err *) = io->before;
 	size_t k;
 	int r;
 
+	io->before = NULL;
+	if (before != NULL && (r = before(io, e)) < 0)
+		return r;
 	if (io->rec_at < io->rec.n) {		/* replay after a rewind */
 		k = io->rec.n - io->rec_at < n ? io->rec.n - io->rec_at : n;
 		memcpy(p, io->rec.p + io->rec_at, k);
@@ -573,6 +659,8 @@ io_free(struct io *io)
 		(void)close(io->fd);
 	if (io->tmp != NULL)
 		(void)unlink(io->tmp);
+	if (io->from.free != NULL)
+		io->from.free(io->from.arg);
 	alloc_free(io->name);
 	alloc_free(io->path);
 	alloc_free(io->tmp);
