@@ -13,7 +13,7 @@
 #include "base/mono.h"
 #include "base/temp.h"
 
-enum { IO_BUF = 64 * 1024 };
+enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 
 struct io {
 	int fd;			/* -1: memory, or `from' */
@@ -22,6 +22,7 @@ struct io {
 	int writing;
 	int own;		/* close fd */
 	int seekable, pipe;
+	int skipped;		/* little may be wanted of what comes next */
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
@@ -332,7 +333,9 @@ io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 			r = io_fill(io, p, n, got, e);
 		else {
 			io->at = io->have = 0;
-			r = io_fill(io, io->buf, IO_BUF, &io->have, e);
+			r = io_fill(io, io->buf, io->skipped && n <= IO_LITTLE ?
+			    IO_LITTLE : IO_BUF, &io->have, e);
+			io->skipped = 0;
 			*got = io->have < n ? io->have : n;
 			memcpy(p, io->buf, *got);
 			io->at = *got;
@@ -415,6 +418,25 @@ io_seek(struct io *io, uint64_t at, struct err *e)
 		io->at = io->have = 0;
 	}
 	io->count = at;
+	return 0;
+}
+
+int
+io_skip(struct io *io, uint64_t n, struct err *e)
+{
+	uint64_t here = io->have - io->at;
+
+	if (io->fd >= 0 && n > here && io->seekable) {
+		if (lseek(io->fd, (off_t)(n - here), SEEK_CUR) < 0)
+			return err_sys(e, "'%s'", io->name);
+		io->at = io->have = 0;
+		io->skipped = 1;
+	} else if (io->fd >= 0 && n <= here) {
+		io->at += (size_t)n;
+	} else {
+		return io_seek(io, io->count + n, e);
+	}
+	io->count += n;
 	return 0;
 }
 

@@ -77,6 +77,11 @@ int io_is_pipe(const struct io *io);	/* or a socket */
  * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
 
+/* io_skip(io, n, e): passes over n bytes of an input that can seek, without
+ * reading them where they are not here yet; more than there are is no error
+ * here, the next read finds the end. */
+int io_skip(struct io *io, uint64_t n, struct err *e);
+
 /* ---- writing ---- */
 
 /* io_stdout(out, force, e): standard output; a terminal is refused
