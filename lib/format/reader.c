@@ -546,10 +546,13 @@ reader_rewind(struct reader *r, struct err *e)
 	return 0;
 }
 
-void
+int
 reader_skim(struct reader *r, int on)
 {
+	int was = r->c.skim;
+
 	r->c.skim = on;
+	return was;
 }
 
 int

@@ -68,8 +68,9 @@ const char *reader_provenance(const struct reader *r);
 
 /* reader_skim(r, on): from now on, or no longer, the bodies of large DATA frames
  * are passed over where the input can seek: they are not read and not checked,
- * and the records have none (body NULL).  All else is. */
-void reader_skim(struct reader *r, int on);
+ * and the records have none (body NULL).  All else is.  Returns what was
+ * before. */
+int reader_skim(struct reader *r, int on);
 
 /* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
  * reader_name: the file's. */
