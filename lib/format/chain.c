@@ -201,6 +201,22 @@ chain_unpack(struct chain *c, struct err *e)
 	return 0;
 }
 
+int
+chain_fetch(struct chain *c, struct err *e)
+{
+	const int skim = c->skim;
+	int r;
+
+	if (!c->frame.skimmed)
+		return 0;
+	c->skim = 0;
+	if ((r = io_seek(c->io, c->pos.offset + FRAME_HEAD_SIZE, e)) == 0 &&
+	    (r = chain_payload(c, e)) == 0)
+		r = chain_unpack(c, e);
+	c->skim = skim;
+	return r;
+}
+
 /* ---- HEAD ---- */
 
 static int

@@ -73,6 +73,10 @@ int chain_begin(struct chain *c, struct err *e);
  * chain_begin). */
 int chain_next(struct chain *c, struct err *e);
 
+/* chain_fetch(c, e): reads what was passed over of the frame that was skimmed:
+ * afterwards it is whole and verified. */
+int chain_fetch(struct chain *c, struct err *e);
+
 /* chain_corrupt(c, e, what): -ERR_DATA with the message "corrupt: WHAT (TYPE
  * frame), at byte N". */
 int chain_corrupt(const struct chain *c, struct err *e, const char *what);

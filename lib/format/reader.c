@@ -556,6 +556,27 @@ reader_skim(struct reader *r, int on)
 }
 
 int
+reader_fetch(struct reader *r, struct err *e)
+{
+	const unsigned char *p;
+	size_t i;
+	int k;
+
+	if (!r->c.frame.skimmed)
+		return 0;
+	if ((k = chain_fetch(&r->c, e)) < 0)
+		return k == -ERR_DATA ? reader_place(r, k, e) : k;
+	/* the directory is the one that was read before, or the checksum had
+	 * failed, and the bodies are the end of the payload */
+	p = r->c.frame.raw + r->c.frame.raw_len;
+	for (i = r->data.n; i > 0; i--) {
+		p -= r->data.rec[i - 1].len;
+		r->data.rec[i - 1].body = p;
+	}
+	return 0;
+}
+
+int
 reader_unknown(const struct reader *r)
 {
 	return r->c.unknown;

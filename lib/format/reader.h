@@ -71,6 +71,9 @@ const char *reader_provenance(const struct reader *r);
  * and the records have none (body NULL).  All else is.  Returns what was
  * before. */
 int reader_skim(struct reader *r, int on);
+/* reader_fetch(r, e), at READER_DATA: reads the bodies of this frame after all,
+ * if they were passed over. */
+int reader_fetch(struct reader *r, struct err *e);
 
 /* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
  * reader_name: the file's. */

@@ -254,7 +254,8 @@ inspect_all(struct inspect_opts *o, struct report *p, char **path, size_t n,
 		if (n < 2 && r == 0 &&
 		    (r = inspect_single(o, p, s, name, &own)) <= 0) {
 			source_free(s);
-			return r == 0 ? 0 : err_move(e, &own);
+			(void)err_move(e, &own);
+			return r;
 		}
 		if (n < 2 && r < 0)
 			return err_move(e, &own);
