@@ -493,6 +493,8 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "'%s'", name);
 	r = io_new(out, fd, 1, name, e);
+	if (r == 0)
+		(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (r == 0 && S_ISFIFO(st.st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return r;

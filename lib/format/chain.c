@@ -64,6 +64,10 @@ chain_aborted(const struct chain *c, struct err *e)
 static int
 chain_truncated(const struct chain *c, struct err *e)
 {
+	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
+		return err_set(e, ERR_DATA, "truncated: empty input: the "
+		    "program before this one wrote nothing, its own message "
+		    "says why");
 	return err_data(e, c->pos.offset, "truncated: %s",
 	    c->pos.open ? "no end of the stream" :
 	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
