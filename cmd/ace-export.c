@@ -9,12 +9,14 @@
 #include "pipe/filter.h"
 #include "stage/stage_export.h"
 
-enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_F32, OPT_DEFLATE };
+enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_F32, OPT_DEFLATE,
+	OPT_TENSOR };
 
 static const struct cli_opt options[] = {
 	{ 'f', "format", "FORMAT", "safetensors, npz, npy or raw" },
 	{ OPT_STEP, "step", "N", "the shard of this step" },
 	{ OPT_DEVICE, "device", "NAME", "the shard of this device" },
+	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
 	{ OPT_F32, "f32", NULL, "all tensors as f32, whatever the model's" },
 	{ OPT_DEFLATE, "deflate", NULL, "npz: compress the entries" },
 	{ 'o', "output", "FILE", "write FILE, whole or not at all" },
@@ -38,6 +40,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_DEVICE:
 		o->device = val;
 		return 0;
+	case OPT_TENSOR:
+		o->tensor = val;
+		return 0;
 	case OPT_F32:
 		o->so.f32 = 1;
 		return 0;
@@ -56,7 +61,7 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-export",
 		.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
-		    "[FILE]",
+		    "[--tensor GLOB]\n    [FILE]",
 		.about = "Writes one shard of a stream as a tensor file.",
 		.opt = options,
 		.loops = kern_name

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "format/values.h"
 #include "pipe/filter.h"
+#include "pipe/pick.h"
 #include "stage/stage_export.h"
 
 struct stage_export {
@@ -11,6 +12,7 @@ struct stage_export {
 	struct reader *in;
 	struct io *out;
 	struct format_sink *sink;
+	struct schema chosen;	/* of the file: the tensors that are meant */
 	struct values v;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
 };
@@ -22,19 +24,53 @@ stage_export_wanted(const struct stage_export_opts *o, const struct shard *sh)
 	    (o->device == NULL || strcmp(shard_device(sh), o->device) == 0);
 }
 
+/* The tensors that --tensor leaves. */
+static int
+stage_export_choose(struct stage_export *x, struct err *e)
+{
+	const struct schema *sc = reader_schema(x->in);
+	size_t i;
+	int r = 0;
+
+	schema_release(&x->chosen);
+	x->chosen = (struct schema)SCHEMA_INIT;
+	x->chosen.group_size = sc->group_size;
+	for (i = 0; i < sc->n && r == 0; i++)
+		if (pick_tensor(x->o->tensor, sc->t[i].name))
+			r = schema_add(&x->chosen, &sc->t[i], e);
+	if (r == 0 && x->chosen.n == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in '%s'",
+		    x->o->tensor, reader_name(x->in));
+	return r < 0 ? r : schema_finish(&x->chosen, e);
+}
+
 static int
 stage_export_create(struct stage_export *x, struct err *e)
 {
 	struct format_sink_opts so = x->o->so;
-	int f = x->o->format;
+	int f = x->o->format, r;
 
+	if (x->o->tensor != NULL && (r = stage_export_choose(x, e)) < 0)
+		return r;
 	if (f < 0)
 		f = format_guess(x->o->f->output);
 	if (f < 0)
 		f = FORMAT_SAFETENSORS;
 	so.note = &reader_shard(x->in)->kv;
 	return format_create(&x->sink, (enum format_id)f, x->out,
-	    reader_schema(x->in), &so, e);
+	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
+}
+
+/* The group that v has, if its tensor is meant. */
+static int
+stage_export_group(struct stage_export *x, struct err *e)
+{
+	const struct schema *sc = reader_schema(x->in);
+	struct schema_span span;
+
+	schema_span(sc, x->v.group, &span);
+	return pick_tensor(x->o->tensor, sc->t[span.tensor].name) ?
+	    format_write(x->sink, x->v.x, x->v.n, e) : 0;
 }
 
 static int
@@ -55,7 +91,7 @@ stage_export_shard(struct stage_export *x, struct err *e)
 	    (r = values_begin(&x->v, x->in, e)) < 0)
 		return r;
 	while ((r = values_next(&x->v, e)) > 0)
-		if ((r = format_write(x->sink, x->v.x, x->v.n, e)) < 0)
+		if ((r = stage_export_group(x, e)) < 0)
 			break;
 	if (r == 0)
 		r = format_finish(x->sink, e);
@@ -68,7 +104,8 @@ int
 stage_export_run(const struct stage_export_opts *o, const char *path,
     struct err *e)
 {
-	struct stage_export x = { .o = o, .v = VALUES_INIT };
+	struct stage_export x = { .o = o, .chosen = SCHEMA_INIT,
+	    .v = VALUES_INIT };
 	int r;
 
 	if ((r = filter_in(o->f, &x.in, path, e)) < 0 ||
@@ -85,6 +122,7 @@ stage_export_run(const struct stage_export_opts *o, const char *path,
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:
 	values_release(&x.v);
+	schema_release(&x.chosen);
 	format_free(x.sink);
 	io_free(x.out);
 	reader_free(x.in);

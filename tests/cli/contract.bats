@@ -16,6 +16,7 @@ table() {
 	source ace-import -f safetensors
 	report ace-inspect
 	table  ace-advise cluster
+	filter ace-cut
 	pipe   ace-meter
 	answer ace-recv --spool spool
 	filter ace-ack -S state
