@@ -546,6 +546,12 @@ reader_rewind(struct reader *r, struct err *e)
 	return 0;
 }
 
+void
+reader_share(struct reader *r, const struct io *to, int blind)
+{
+	r->c.blind = io_share(r->c.io, to) && blind;
+}
+
 int
 reader_skim(struct reader *r, int on)
 {
@@ -558,22 +564,9 @@ reader_skim(struct reader *r, int on)
 int
 reader_fetch(struct reader *r, struct err *e)
 {
-	const unsigned char *p;
-	size_t i;
-	int k;
+	int k = chain_fetch(&r->c, e);
 
-	if (!r->c.frame.skimmed)
-		return 0;
-	if ((k = chain_fetch(&r->c, e)) < 0)
-		return k == -ERR_DATA ? reader_place(r, k, e) : k;
-	/* the directory is the one that was read before, or the checksum had
-	 * failed, and the bodies are the end of the payload */
-	p = r->c.frame.raw + r->c.frame.raw_len;
-	for (i = r->data.n; i > 0; i--) {
-		p -= r->data.rec[i - 1].len;
-		r->data.rec[i - 1].body = p;
-	}
-	return 0;
+	return k == -ERR_DATA ? reader_place(r, k, e) : k;
 }
 
 int
