@@ -39,7 +39,7 @@ static const struct cli_opt options[] = {
 	    "lines without what differs between equal runs" },
 	{ OPT_FOLLOW, "follow", NULL,
 	    "a line a shard, also of those that come to the folder" },
-	{ OPT_COURSE, "course", "HOW",
+	{ OPT_COURSE, "course", "DRAWN",
 	    "bytes, codecs, bandwidth over the steps; text or gnuplot" },
 	{ OPT_STATS, "stats", NULL, "statistics of the values" },
 	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
@@ -215,7 +215,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-inspect",
-		.usage = "[--list|--brief|--tsv|--diffable|--course HOW|\n    --stats|--histogram|--verify|--diff OTHER|"
+		.usage = "[--list|--brief|--tsv|--diffable|--course DRAWN|\n    --stats|--histogram|--verify|--diff OTHER|"
 		    "--plot FILE.svg|\n    "
 		    "--recover|--conservation -S DIR --spool DIR] [--json] "
 		    "[FILE...]",

@@ -65,6 +65,14 @@ _ace() {
 		kind='free' ;;
 	ace-compress:--sync | ace-compress:--sandbox)
 		kind='full rename none' ;;
+	ace-cut:--schema | ace-cut:-o | ace-cut:--output)
+		kind='file' ;;
+	ace-cut:--step | ace-cut:--device | ace-cut:--tensor | ace-cut:--max-elements)
+		kind='free' ;;
+	ace-cut:--sandbox)
+		kind='full rename none' ;;
+	ace-cut:--kind)
+		kind='gradient delta sum mean residual model history' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
@@ -75,12 +83,12 @@ _ace() {
 		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
-	ace-export:--step | ace-export:--device | ace-export:--max-elements)
+	ace-export:--step | ace-export:--device | ace-export:--tensor | ace-export:--max-elements)
 		kind='free' ;;
 	ace-export:--sandbox)
 		kind='full rename none' ;;
 	ace-export:-f | ace-export:--format)
-		kind='safetensors npz npy raw' ;;
+		kind='safetensors npz npy raw gguf' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
 	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape)
@@ -88,17 +96,21 @@ _ace() {
 	ace-import:--sandbox)
 		kind='full rename none' ;;
 	ace-import:-k | ace-import:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-import:-f | ace-import:--format)
-		kind='safetensors npz npy raw' ;;
+		kind='safetensors npz npy raw gguf' ;;
 	ace-inspect:-S | ace-inspect:--state | ace-inspect:--spool)
 		kind='dir' ;;
 	ace-inspect:--diff | ace-inspect:--plot | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
 		kind='file' ;;
-	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
+	ace-inspect:--step | ace-inspect:--device | ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
 	ace-inspect:--sandbox)
 		kind='full rename none' ;;
+	ace-inspect:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect:--course)
+		kind='text gnuplot' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
@@ -174,14 +186,16 @@ _ace() {
 		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cut)
+		opts='--step --device --kind --tensor --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format --step --device --tensor --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--list --brief --tsv --diffable --follow --course --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --step --device --kind --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
@@ -207,4 +221,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step

@@ -39,7 +39,8 @@ shards() {
 	^12.edge2 --step 12 --device edge2
 	E
 	exits 0 ace-cut --step 2 all
-	exits 0 ace-inspect --verify out
+	mv out two
+	exits 0 ace-inspect --verify two
 	# what the annotation of each shard said is there
 	exits 0 ace-cut --step 2 --device cloud all
 	[ "$(frames out | grep -c priV)" -eq "$(($(frames all | grep -c priV) / 13))" ]
