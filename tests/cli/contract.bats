@@ -19,6 +19,7 @@ table() {
 	pipe   ace-meter
 	answer ace-recv --spool spool
 	filter ace-ack -S state
+	look   ace-status
 	EOT
 }
 
@@ -112,11 +113,11 @@ inputs() {
 }
 
 @test "--help and --version: standard output, status 0" {
-	ask help
+	ask help "filter sink source report answer table pipe look"
 }
 
 @test "a wrong option: standard error, status 2" {
-	ask usage
+	ask usage "filter sink source report answer table pipe look"
 }
 
 @test "binary is not written to a terminal" {
