@@ -55,10 +55,12 @@ SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-reco
 objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/ace-*.c))
 UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
-TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c tests/clip.c,\
+TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
+           tests/clip.c tests/intruder.c,\
            $(wildcard tests/*.c)))
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
-CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c))
+CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
+	   tests/intruder.c))
 SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
 TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
@@ -104,7 +106,7 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	$(AR) qcs $@ $^
 
 # what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
 	$(LD) -r -o $(BUILD)/libace.o $^
@@ -130,7 +132,7 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
 	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-$(CLIP): tests/clip.c tests/clip.h
+$(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
