@@ -113,25 +113,65 @@ chain_header(struct chain *c, struct err *e)
 	return r < 0 ? r : 1;
 }
 
+enum { CHAIN_SKIM = 64 * 1024 };	/* less is read as quickly */
+
+/* Of a large DATA frame only what stands before the bodies: 1; 0 it has to be
+ * read like others. */
+static int
+chain_skim(struct chain *c, struct err *e)
+{
+	struct chain_frame *f = &c->frame;
+	const size_t n = c->head.wire_len;
+	size_t got, dir;
+	int r;
+
+	f->skimmed = 0;
+	c->payload.n = 0;
+	if (!c->skim || c->head.type != FRAME_DATA || n < CHAIN_SKIM ||
+	    (c->head.flags & FRAME_LZ4) != 0 || !io_can_seek(c->io))
+		return 0;
+	if ((r = buf_room(&c->payload, n + frame_padding(n), e)) < 0 ||
+	    (r = io_read(c->io, c->payload.p, 12, &got, e)) < 0)
+		return r;
+	c->payload.n = got;
+	if (got < 12)
+		return 0;
+	dir = 12 + (size_t)bytes_le32(c->payload.p + 4);
+	dir += frame_padding(dir);
+	if (dir > n)
+		return 0;
+	if ((r = io_read(c->io, c->payload.p + 12, dir - 12, &got, e)) < 0)
+		return r;
+	c->payload.n += got;
+	if (c->payload.n < dir)
+		return 0;
+	f->wire = f->raw = c->payload.p;
+	f->skimmed = 1;
+	return (r = io_skip(c->io, n + frame_padding(n) - dir, e)) < 0 ? r : 1;
+}
+
 static int
 chain_payload(struct chain *c, struct err *e)
 {
 	struct chain_frame *f = &c->frame;
-	size_t n = c->head.wire_len, pad = frame_padding(n), got, i;
+	size_t n = c->head.wire_len, pad = frame_padding(n), have, got, i;
 	int r;
 
-	c->payload.n = 0;
-	if ((r = buf_room(&c->payload, n + pad, e)) < 0 ||
-	    (r = io_read(c->io, c->payload.p, n + pad, &got, e)) < 0)
-		return r;
-	if (got < n + pad)
-		return chain_truncated(c, e);
 	f->type = c->head.type;
 	f->flags = c->head.flags;
 	f->shard_key = c->head.shard_key;
-	f->wire = c->payload.p;
 	f->wire_len = n;
 	f->wire_hash = c->head.payload_hash;
+	if ((r = chain_skim(c, e)) != 0)
+		return r < 0 ? r : 0;
+	have = c->payload.n;
+	c->payload.n = 0;
+	if ((r = buf_room(&c->payload, n + pad, e)) < 0 || (r = io_read(c->io,
+	    c->payload.p + have, n + pad - have, &got, e)) < 0)
+		return r;
+	if (have + got < n + pad)
+		return chain_truncated(c, e);
+	f->wire = c->payload.p;
 	if (CHAIN_CHECK && pack_hash64(f->wire, n) != f->wire_hash)
 		return chain_corrupt(c, e, "payload checksum");
 	for (i = n; i < n + pad; i++)

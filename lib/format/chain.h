@@ -25,6 +25,8 @@ struct chain_frame {
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
+	int skimmed;	/* DATA: the bodies were not read, wire and raw end
+			 * before them */
 };
 
 /* The state that a rewind restores, apart from the sum of the headers. */
@@ -51,6 +53,7 @@ struct chain {
 	struct pack_sum *headers, *mark_headers;
 	unsigned char header[FRAME_HEAD_SIZE];
 	struct buf payload, unpacked;
+	int skim;	/* pass over the bodies of large DATA frames */
 };
 
 /* chain_init(c, io, e): the chain owns io from now on, even when this fails;

@@ -64,11 +64,16 @@ static int
 data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
     const struct schema *s, struct bytes *b, struct err *e)
 {
+	const int skimmed = c->frame.skimmed;
 	struct schema_span span;
 	size_t i;
 
 	for (i = 0; i < d->n; i++) {
-		d->rec[i].body = bytes_take(b, d->rec[i].len);
+		if (skimmed && d->rec[i].len <= b->n - b->at)
+			b->at += d->rec[i].len;
+		else if (skimmed)
+			b->bad = 1;
+		d->rec[i].body = skimmed ? NULL : bytes_take(b, d->rec[i].len);
 		if (b->bad)
 			return chain_corrupt(c, e, "bodies");
 		schema_span(s, d->rec[i].group, &span);

@@ -546,6 +546,12 @@ reader_rewind(struct reader *r, struct err *e)
 	return 0;
 }
 
+void
+reader_skim(struct reader *r, int on)
+{
+	r->c.skim = on;
+}
+
 int
 reader_unknown(const struct reader *r)
 {

@@ -66,6 +66,11 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* The stream's provenance as text, one line for each program; "" for none. */
 const char *reader_provenance(const struct reader *r);
 
+/* reader_skim(r, on): from now on, or no longer, the bodies of large DATA frames
+ * are passed over where the input can seek: they are not read and not checked,
+ * and the records have none (body NULL).  All else is. */
+void reader_skim(struct reader *r, int on);
+
 /* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
  * reader_name: the file's. */
 const char *reader_where(const struct reader *r, char buf[160]);

@@ -11,6 +11,7 @@
 #include "format/writer.h"
 #include "pipe/aside.h"
 #include "pipe/gather.h"
+#include "pipe/source.h"
 
 struct gather_in {
 	struct reader *r;
@@ -74,7 +75,7 @@ gather_input(struct reader **r, const char *path, int to,
     const struct reader_opts *o, struct err *e)
 {
 	struct io *io;
-	int k = io_open(&io, path, e);
+	int k = source_io(&io, path, e);
 
 	if (k < 0)
 		return k;

@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "format/receipt.h"
 #include "format/text.h"
+#include "pipe/source.h"
 #include "report/names.h"
 #include "report/report.h"
 
@@ -23,7 +24,7 @@ int
 report_open(struct report_in *in, const char *path,
     const struct reader_opts *o, struct err *e)
 {
-	int k = io_open(&in->io, path, e);
+	int k = source_io(&in->io, path, e);
 
 	in->r = NULL;
 	return k < 0 ? k : reader_open(&in->r, in->io, o, e);

@@ -192,12 +192,18 @@ contract_from_terminal() {
 }
 
 contract_missing() {
+	local kind=$1
 	shift
 	exits 4 "$@" nowhere.aceg
 	says "^$1: .*'nowhere.aceg'.*No such file"
 	mkdir -p folder
-	exits 4 "$@" folder
-	says "^$1: .*'folder'.*directory"
+	if reads_streams "$kind"; then
+		exits 3 "$@" folder
+		says "^$1: mismatch: no stream in the folder 'folder'"
+	else
+		exits 4 "$@" folder
+		says "^$1: .*'folder'.*directory"
+	fi
 }
 
 # the same bytes through slow pipes, short reads and writes, O_NONBLOCK
