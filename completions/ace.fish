@@ -322,6 +322,7 @@ complete -c ace-status -l json -d 'JSON, one document a line'
 complete -c ace-status -l run -x -d 'of a spool with several runs'
 complete -c ace-status -s q -l quiet -d 'say nothing but errors'
 complete -c ace-status -s v -l verbose -d 'say what was decided'
+complete -c ace-status -l sandbox -x -a 'full rename none' -d 'auto, require or off (default auto)'
 complete -c ace-status -s h -l help -d 'print this and exit'
 complete -c ace-status -s V -l version -d 'print the version and exit'
 
