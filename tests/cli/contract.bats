@@ -20,6 +20,7 @@ table() {
 	answer ace-recv --spool spool
 	filter ace-ack -S state
 	look   ace-status
+	look   ace-archive
 	EOT
 }
 
