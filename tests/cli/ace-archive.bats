@@ -229,10 +229,10 @@ hostile() {
 @test "a line on a terminal says how far it is, and in a pipe nothing does" {
 	mkshards -n 6M -r demo >big
 	exits 0 env TERM=xterm pty sh -c 'ace-archive create --format tar \
-	    --filter xz big >/dev/null'
+	    --filter xz big 2>&1 >/dev/null'
 	grep -q 'left' out
 	exits 0 env TERM=dumb pty sh -c 'ace-archive create --format tar \
-	    big >/dev/null'
+	    --filter xz big 2>&1 >/dev/null'
 	[ ! -s out ]
 	exits 0 ace-archive create -o big.tar big
 	[ ! -s err ]
