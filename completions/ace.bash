@@ -5,8 +5,8 @@ _ace() {
 	local opts='' kind=file call=${1##*/} w
 
 	case $call:$COMP_CWORD in
-	ace-advise:1) ;;
-	ace-advise:*) call+=" ${COMP_WORDS[1]}" ;;
+	ace-advise:1 | ace-archive:1) ;;
+	ace-advise:* | ace-archive:*) call+=" ${COMP_WORDS[1]}" ;;
 	esac
 	case $call:$prev in
 	ace-ack:-S | ace-ack:--state)
@@ -55,6 +55,38 @@ _ace() {
 		kind='free' ;;
 	ace-aggregate:--sync | ace-aggregate:--sandbox)
 		kind='full rename none' ;;
+	ace-archive:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ create:-o | ace-archive\ create:--output)
+		kind='file' ;;
+	ace-archive\ create:--format | ace-archive\ create:--filter | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
+		kind='free' ;;
+	ace-archive\ create:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ create:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ append:-o | ace-archive\ append:--output)
+		kind='file' ;;
+	ace-archive\ append:--format | ace-archive\ append:--filter | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
+		kind='free' ;;
+	ace-archive\ append:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ append:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)
+		kind='free' ;;
+	ace-archive\ list:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ list:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ extract:--into)
+		kind='dir' ;;
+	ace-archive\ extract:--step | ace-archive\ extract:--device | ace-archive\ extract:--max-elements)
+		kind='free' ;;
+	ace-archive\ extract:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ extract:--kind)
+		kind='gradient delta sum mean residual model history' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
@@ -153,6 +185,10 @@ _ace() {
 		kind='free' ;;
 	ace-sign:--sandbox)
 		kind='full rename none' ;;
+	ace-status:--watch | ace-status:--run)
+		kind='free' ;;
+	ace-status:--sandbox)
+		kind='full rename none' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:-c | ace-step:--codec)
@@ -184,6 +220,17 @@ _ace() {
 		opts='--tiers --groups --theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
+		[[ $cur = -* ]] || kind='create append list extract' ;;
+	ace-archive\ create)
+		opts='--format --filter --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ append)
+		opts='--format --filter --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ list)
+		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ extract)
+		opts='--into --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
@@ -201,13 +248,15 @@ _ace() {
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --join --leave --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
 		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-status)
+		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	esac
@@ -221,4 +270,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step

@@ -15,6 +15,7 @@
 
 enum {
 	ARC_BLOCK = 64 * 1024,
+	ARC_TAR = 512,		/* at least so many zeros end a tar */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are no bomb yet */
 	ARC_RATIO = 4000	/* what is packed better is one: xz and gzip
 				 * pack zeros 7000 and 1000 times */
@@ -29,6 +30,7 @@ struct arc {
 	int drop;		/* nothing is written any more */
 	int single;		/* one packed file, no archive */
 	uint64_t took, gave;	/* bytes read packed, and unpacked */
+	uint64_t past;		/* of a tar: where the last entry ends */
 	uint64_t *seen;		/* hashes of the names, an open table */
 	size_t nseen, room;
 	char what[ARC_WHAT];	/* the entry, for messages */
@@ -201,6 +203,20 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 	return 0;
 }
 
+/* A tar ends with blocks of zeros.  One that was cut between two entries does
+ * not, which libarchive takes for an end. */
+static int
+arc_whole(const struct arc *a, struct err *e)
+{
+	const uint64_t now = (uint64_t)archive_filter_bytes(a->a, 0);
+
+	if ((archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) !=
+	    ARCHIVE_FORMAT_TAR || a->past == 0 || now >= a->past + ARC_TAR)
+		return 0;
+	return err_set(e, ERR_DATA, "truncated: '%s' is a tar without its end",
+	    io_name(a->io));
+}
+
 int
 arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 {
@@ -218,13 +234,16 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 	memset(en, 0, sizeof(*en));
 	(void)snprintf(en->what, ARC_WHAT, "'%s'", io_name(a->io));
 	if (got == ARCHIVE_EOF)
-		return 0;
+		return arc_whole(a, e);
 	if (got != ARCHIVE_OK && (got != ARCHIVE_WARN || path == NULL))
 		return arc_fail(a, en->what, e);
 	if (path == NULL)
 		return err_set(e, ERR_DATA,
 		    "unsupported: name of an entry in '%s'", io_name(a->io));
 	a->single = archive_format(a->a) == ARCHIVE_FORMAT_RAW;
+	a->past = (uint64_t)archive_filter_bytes(a->a, 0) +
+	    (archive_entry_size_is_set(ae) ?
+	    (uint64_t)archive_entry_size(ae) : 0);
 	if (!a->single)
 		(void)snprintf(en->what, ARC_WHAT, "'%s', entry '%.300s'",
 		    io_name(a->io), path);

@@ -5,6 +5,7 @@
 #   filter   stream in, stream out          sink    stream in, other data out
 #   source   other data in, stream out      report  stream in, text out
 #   answer   shards in, receipts out          table   a table in, text out
+#   look     a directory in, text out         pipe    any bytes
 # and finds a good input in the file `in' (small), another in `next' (of the
 # step after) and in `big' (several MB).
 

@@ -21,6 +21,8 @@ table() {
 	pipe   ace-meter
 	answer ace-recv --spool spool
 	filter ace-ack -S state
+	look   ace-status
+	look   ace-archive
 	EOT
 }
 
@@ -118,11 +120,11 @@ inputs() {
 }
 
 @test "--help and --version: standard output, status 0" {
-	ask help
+	ask help "filter sink source report answer table pipe look"
 }
 
 @test "a wrong option: standard error, status 2" {
-	ask usage
+	ask usage "filter sink source report answer table pipe look"
 }
 
 @test "binary is not written to a terminal" {
