@@ -195,6 +195,7 @@ run(struct opts *x, int n, char **path, struct err *e)
 		return r;
 	if ((p->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
+	p->cli = o->cli;
 	p->verbose = o->cli->verbose;
 	p->quiet = o->cli->quiet;
 	inspect_screen(p);

@@ -15,6 +15,7 @@
 
 struct err;
 struct io;
+struct cli;
 struct kern;
 struct pick;
 
@@ -23,6 +24,7 @@ struct report {
 	const struct kern *kern;
 	const char *file;	/* the operand, to be shown; NULL: only one */
 	const char *glob;	/* --tensor */
+	const struct cli *cli;	/* the program; its long work has a bar */
 	const struct pick *pick;	/* only these shards; NULL: all */
 	int verbose, quiet, stats;
 	int as_json;

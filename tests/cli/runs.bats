@@ -228,3 +228,23 @@ run_in() {
 	exits 3 bash -c 'true | ace-inspect'
 	says 'truncated: empty input: the program before this one wrote nothing'
 }
+
+@test "long work has a bar on a terminal, and nowhere else" {
+	safetensors 200000 >in.safetensors
+	mkshards -n 1M -k fast >in.aceg
+	for call in 'ace-import -f safetensors' 'ace-inspect --verify'; do
+		f=in.aceg
+		[ "${call%% *}" = ace-import ] && f=in.safetensors
+		slow="(head -c 500000 $f; sleep 1; tail -c +500001 $f) |"
+		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
+		grep -q "$(printf '\r')[0-9.]* [kM]B" out
+		# it is gone at the end
+		[ "$(tail -c 4 out | od -An -c | tr -d ' ')" = '\r033[K' ]
+		for way in "TERM=dumb $call" "TERM=xterm $call -q" "TERM= $call"; do
+			exits 0 pty sh -c "$slow env $way 2>&1 >/dev/null"
+			[ ! -s out ]
+		done
+		exits 0 env TERM=xterm sh -c "$slow $call >/dev/null"
+		[ ! -s err ]
+	done
+}
