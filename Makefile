@@ -120,8 +120,8 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
 	$(AR) qcs $@ $^
 
-# what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o %/base/pool.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+# what libace carries: the format; no command line, no archives
+PUBLIC = $(filter-out $(addprefix %/base/,arc.o cli.o pool.o sandbox.o),$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
 	$(LD) -r -o $(BUILD)/libace.o $^

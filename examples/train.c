@@ -29,8 +29,8 @@ struct opts {
 };
 
 enum {
-	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CHECK, OPT_CLIP, OPT_CLOCK,
-	OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
+	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
+	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
 	OPT_EVERY, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE,
@@ -43,6 +43,7 @@ static const struct option options[] = {
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "beta2", required_argument, NULL, OPT_BETA2 },
 	{ "blas", no_argument, NULL, OPT_BLAS },
+	{ "catch-up", required_argument, NULL, OPT_CATCH },
 	{ "check-gradient", no_argument, NULL, OPT_CHECK },
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "clock", no_argument, NULL, OPT_CLOCK },
@@ -92,6 +93,8 @@ static const char usage[] =
 "      --run NAME          the run's name in the shards\n"
 "      --apply FILE        reads the aggregate of each round; without it the\n"
 "                          device applies what it sent\n"
+"      --catch-up FILE     come late: what ace-recv --join said, unless there is\n"
+"                          something to resume\n"
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
@@ -163,6 +166,7 @@ set_name(struct run_options *o, int key, const char *s)
 {
 	switch (key) {
 	case OPT_APPLY: o->apply = s; return 0;
+	case OPT_CATCH: o->catch_up = s; return 0;
 	case OPT_CUTS: o->cuts = s; return 0;
 	case OPT_DEVICE: o->device = s; return 0;
 	case OPT_LOAD: o->load = s; return 0;
@@ -281,8 +285,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--cuts are of --gradient, and of one device";
 	else if (r->shape.width % r->shape.heads != 0)
 		*why = "the width is no multiple of the heads";
-	else if (r->resume != NULL && (r->alone || r->delay > 0))
-		*why = "--resume is for one device without delay";
+	else if ((r->resume != NULL || r->catch_up != NULL) &&
+	    (r->alone || r->delay > 0))
+		*why = "--resume and --catch-up are for one device without "
+		    "delay";
 	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))
 		*why = "not writing a stream to a terminal";
 	if (*why != NULL)

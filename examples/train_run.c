@@ -197,26 +197,25 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 
 /* One average into the model, and the policy's word with it. */
 static void
-apply(struct run *r, const struct message *q)
+apply(struct run *r, const float *x, const struct link_word *word)
 {
 	const struct run_options *o = r->o;
 	const size_t n = r->m->n;
 
 	if (o->local == 0) {
-		memcpy(r->m->grad, q->x, n * sizeof *q->x);
+		memcpy(r->m->grad, x, n * sizeof *x);
 		optim_step(r->optim[0], &o->rule, r->m);
 	} else {
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
-		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
-		    q->x);
+		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start, x);
 	}
 	r->applied++;
-	if (o->obey && o->local > 0 && q->word.interval > 0)
-		r->local = q->word.interval;
-	if (o->obey && q->word.delayed)
-		r->delay = q->word.delay;
-	if (o->obey && o->cuts != NULL && q->word.cuts[0] != '\0')
-		emit_obey(&r->emit, q->word.cuts);
+	if (o->obey && o->local > 0 && word->interval > 0)
+		r->local = word->interval;
+	if (o->obey && word->delayed)
+		r->delay = word->delay;
+	if (o->obey && o->cuts != NULL && word->cuts[0] != '\0')
+		emit_obey(&r->emit, word->cuts);
 }
 
 /* The averages that are due, in their order: all up to the one `delay' rounds
@@ -231,7 +230,7 @@ apply_due(struct run *r, int end, struct ace_error *e)
 	while (r->applied + (end ? 0 : r->delay) < r->round) {
 		if ((c = queue_get(&r->queue, &q, e)) < 0)
 			return c;
-		apply(r, q);
+		apply(r, q->x, &q->word);
 		free(q);
 	}
 	return 0;
@@ -289,6 +288,15 @@ keep(const struct run *r, struct ace_error *e)
 	    e);
 }
 
+/* How far it was. */
+static void
+kept_says(struct run *r, const struct ace_shard *s)
+{
+	r->round = r->applied = s->step;
+	r->steps = r->optim[0]->t = s->samples;
+	r->local = s->base_version;
+}
+
 static int
 resume(struct run *r, struct ace_error *e)
 {
@@ -301,10 +309,55 @@ resume(struct run *r, struct ace_error *e)
 	kept(r, x);
 	if ((c = link_load(r->o->resume, r->m, &s, x, KEPT, e)) < 0)
 		return c;
-	r->round = r->applied = s.step;
-	r->steps = r->optim[0]->t = s.samples;
-	r->local = s.base_version;
+	kept_says(r, &s);
 	return 0;
+}
+
+/* ---- coming late ---- */
+
+/* A round that the others had without us: what they applied. */
+static int
+catch_up_round(struct run *r, const struct ace_shard *s,
+    const struct link_word *word, struct ace_error *e)
+{
+	size_t h = r->o->local == 0 ? 1 : r->local;
+
+	if (s->step < r->round)
+		return 0;		/* it is in the model */
+	if (s->step > r->round)
+		return fail(e, 3, "mismatch: round %llu after round %zu in "
+		    "'%s'", (unsigned long long)s->step, r->round,
+		    r->o->catch_up);
+	if (h > r->o->steps - r->steps)
+		h = r->o->steps - r->steps;
+	r->steps += h;
+	r->round++;
+	apply(r, r->sent, word);
+	r->optim[0]->t = r->steps;
+	return 0;
+}
+
+/* What ace-recv --join says: a model as --resume leaves it, if somebody gave one
+ * away, and the averages after it.  Nothing is computed but what they do. */
+static int
+catch_up(struct run *r, struct ace_error *e)
+{
+	struct link in = { .m = r->m, .apply = r->o->catch_up, .fd = -1 };
+	struct link_word word;
+	struct ace_shard s;
+	float *x[KEPT];
+	int c;
+
+	if (r->o->catch_up == NULL || r->round > 0)
+		return 0;
+	kept(r, x);
+	while ((c = link_told(&in, &s, x, KEPT, r->sent, &word, e)) > 0)
+		if (s.kind == ACE_MODEL)
+			kept_says(r, &s);
+		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
+			break;
+	link_release(&in);
+	return c < 0 ? c : keep(r, e);
 }
 
 /* ---- all rounds ---- */
@@ -401,7 +454,8 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	int c;
 
 	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0 ||
-	    (c = resume(&r, e)) < 0 || (c = log_begin(&r, e)) < 0)
+	    (c = resume(&r, e)) < 0 || (c = catch_up(&r, e)) < 0 ||
+	    (c = log_begin(&r, e)) < 0)
 		goto out;
 	r.link.m = r.m;
 	r.link.device = o->device;
