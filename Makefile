@@ -1,7 +1,11 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
 #   make            programs and library, under build/
-#   make check      all tests           make asan     the same, sanitized
+#   make check      the tests, two minutes on two cores
+#   make check-long what takes longer: each damage, kill and power cut; gigabytes
+#   make asan       make check and some of check-long, sanitized
+#   make coverage   lines and branches that both reach, by room
+#   make mutants    N random mistakes from SEED on: which does no test notice?
 #   make demo       train a model through the pipes
 #   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates         make bench    figures
@@ -15,6 +19,7 @@
 #                   each call failing, each power cut, or every FAULTS-th
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR     make uninstall, make clean
+#   make help       this text
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
 #
 # One short line a file; V=1 prints the commands.
@@ -29,13 +34,14 @@ FUZZ_TIME ?= 60
 KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
+N       ?= 200
 comma   = ,
 # $(call say,CC): before a command, prints what it makes instead of the command
 say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-PKGS        = libarchive liblz4 libxxhash jansson
+PKGS        = libarchive liblz4 libxxhash jansson libsodium
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
 PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
 ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
@@ -64,6 +70,8 @@ TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
 CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
+# what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
+SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
 SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
 TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
@@ -72,6 +80,9 @@ LIBALL = $(BUILD)/liball.a
 LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
 
 all: $(PROGS) $(LIBS)
+
+help:
+	@sed '/^$$/q; s/^#//; s/^ //' Makefile
 
 # ---- objects; changed flags rebuild ----
 
@@ -147,6 +158,8 @@ $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 
 examples: $(SCALE) $(TRAIN)
 
+tools: $(TOOLS) $(CLIP)
+
 build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
@@ -162,14 +175,37 @@ deps:
 check: deps
 	@+$(AGAIN) run-check
 
+check-long: deps
+	@+$(AGAIN) run-check-long
+
+# the quick half tries every 40th damage
+PROVED = BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run
+
 run-check: build-all
-	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
+	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
 	 $(DAMAGE) $(UNITS) $(sort $(wildcard tests/cli/*.bats))
+
+run-check-long: build-all
+	HALF=long $(PROVED) $(SLOW)
 
 asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
-	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 \
+	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
 	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+
+COUNTED = $(AGAIN) -i BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+
+# what fails there says nothing: a counting program is slow, large and writes
+coverage: deps
+	@rm -rf $(BUILD)/coverage/reached
+	@+REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@BUILD=$(BUILD)/coverage tests/coverage
+
+# the map of what a test comes by is made once; it is the coverage's
+mutants: deps
+	@test -d $(BUILD)/coverage/reached || \
+	 REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
@@ -269,8 +305,8 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
+.PHONY: all help build-all fuzz run-fuzz torture run-torture examples deps check \
+	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -64,7 +64,7 @@ _ace() {
 	ace-archive\ create:--sandbox)
 		kind='full rename none' ;;
 	ace-archive\ create:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ append:-o | ace-archive\ append:--output)
 		kind='file' ;;
 	ace-archive\ append:--format | ace-archive\ append:--filter | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
@@ -72,13 +72,13 @@ _ace() {
 	ace-archive\ append:--sandbox)
 		kind='full rename none' ;;
 	ace-archive\ append:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)
 		kind='free' ;;
 	ace-archive\ list:--sandbox)
 		kind='full rename none' ;;
 	ace-archive\ list:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ extract:--into)
 		kind='dir' ;;
 	ace-archive\ extract:--step | ace-archive\ extract:--device | ace-archive\ extract:--max-elements)
@@ -86,17 +86,25 @@ _ace() {
 	ace-archive\ extract:--sandbox)
 		kind='full rename none' ;;
 	ace-archive\ extract:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--error-feedback | ace-compress:--window | ace-compress:--wait | ace-compress:--max-elements)
 		kind='free' ;;
 	ace-compress:--sync | ace-compress:--sandbox)
 		kind='full rename none' ;;
+	ace-cut:--schema | ace-cut:-o | ace-cut:--output)
+		kind='file' ;;
+	ace-cut:--step | ace-cut:--device | ace-cut:--tensor | ace-cut:--max-elements)
+		kind='free' ;;
+	ace-cut:--sandbox)
+		kind='full rename none' ;;
+	ace-cut:--kind)
+		kind='gradient delta sum mean residual model history' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
@@ -107,12 +115,12 @@ _ace() {
 		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
-	ace-export:--step | ace-export:--device | ace-export:--max-elements)
+	ace-export:--step | ace-export:--device | ace-export:--tensor | ace-export:--max-elements)
 		kind='free' ;;
 	ace-export:--sandbox)
 		kind='full rename none' ;;
 	ace-export:-f | ace-export:--format)
-		kind='safetensors npz npy raw' ;;
+		kind='safetensors npz npy raw gguf' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
 	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape)
@@ -120,17 +128,21 @@ _ace() {
 	ace-import:--sandbox)
 		kind='full rename none' ;;
 	ace-import:-k | ace-import:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-import:-f | ace-import:--format)
-		kind='safetensors npz npy raw' ;;
+		kind='safetensors npz npy raw gguf' ;;
 	ace-inspect:-S | ace-inspect:--state | ace-inspect:--spool)
 		kind='dir' ;;
 	ace-inspect:--diff | ace-inspect:--plot | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
 		kind='file' ;;
-	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
+	ace-inspect:--step | ace-inspect:--device | ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
 	ace-inspect:--sandbox)
 		kind='full rename none' ;;
+	ace-inspect:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect:--course)
+		kind='text gnuplot' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
@@ -167,6 +179,12 @@ _ace() {
 		kind='free' ;;
 	ace-select:--sandbox)
 		kind='full rename none' ;;
+	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
+		kind='file' ;;
+	ace-sign:--max-elements)
+		kind='free' ;;
+	ace-sign:--sandbox)
+		kind='full rename none' ;;
 	ace-status:--watch | ace-status:--run)
 		kind='free' ;;
 	ace-status:--sandbox)
@@ -174,7 +192,7 @@ _ace() {
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:-c | ace-step:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:--alpha | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--error-feedback | ace-step:--window | ace-step:--max-elements)
@@ -215,14 +233,16 @@ _ace() {
 		opts='--into --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cut)
+		opts='--step --device --kind --tensor --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format --step --device --tensor --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--list --brief --tsv --diffable --follow --course --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --step --device --kind --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
@@ -233,6 +253,8 @@ _ace() {
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-sign)
+		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
 		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
@@ -248,4 +270,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-status ace-step
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step

@@ -17,7 +17,7 @@ bar_begin(struct bar *b, const struct cli *c)
 	const char *term = getenv("TERM");
 
 	memset(b, 0, sizeof(*b));
-	b->on = !c->quiet && isatty(STDERR_FILENO) && term != NULL &&
+	b->on = c != NULL && !c->quiet && isatty(STDERR_FILENO) && term != NULL &&
 	    *term != '\0' && strcmp(term, "dumb") != 0;
 	b->since = mono_now();
 	b->last = b->since + BAR_FIRST - BAR_AGAIN;

@@ -15,7 +15,7 @@ struct bar {
 	double since, last;
 };
 
-/* bar_begin(b, c): the work of the program c begins. */
+/* bar_begin(b, c): the work of the program c begins; NULL: it says nothing. */
 void bar_begin(struct bar *b, const struct cli *c);
 /* bar_show(b, done, all, unit): so much of `all' is done; all 0: not known.
  * unit: "B" for bytes, or a word.  May be called as often as one likes. */

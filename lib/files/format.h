@@ -17,7 +17,8 @@ struct err;
 struct io;
 struct text_kv;
 
-enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
+enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW,
+    FORMAT_GGUF };	/* GGUF is only read */
 
 enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */
@@ -29,6 +30,7 @@ struct format_opts {
 	const char *name;	/* raw, npy: the tensor's name, else "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
 	unsigned ndim;			/* 0: one dimension, all there is */
+	struct io *many;	/* safetensors: read here, files behind each other */
 };
 
 /* format_guess(path): the enum format_id that the ending of the file name
@@ -38,7 +40,8 @@ extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;
 /* Opens path (NULL or "-": standard input).  The values are read in the order
- * of the schema's tensors. */
+ * of the schema's tensors.  With opts.many the next of the files in it, path
+ * being its name; *out is NULL when there are no more. */
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);

@@ -16,17 +16,21 @@ struct err;
 struct io;
 struct pack_sum;
 
+struct chain;
+
 struct chain_frame {
+	struct chain *of;
 	uint32_t type;
 	uint16_t flags;
 	uint64_t shard_key;
 	const unsigned char *wire;	/* as it came */
 	size_t wire_len;
+	size_t unseen;			/* of it and its padding, at the end:
+					 * still to be read */
+	size_t skimmed;			/* the same, but passed over */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
-	int skimmed;	/* DATA: the bodies were not read, wire and raw end
-			 * before them */
 };
 
 /* The state that a rewind restores, apart from the sum of the headers. */
@@ -46,6 +50,8 @@ struct chain {
 	struct chain_pos pos, mark;
 	struct chain_frame frame;
 	struct frame_head head;
+	int blind;			/* what DATA carries is not looked at */
+	int skim;			/* nor read, where it can be passed over */
 	int unknown;			/* refused for a version, a flag or a
 					 * feature, and nothing was damaged */
 	uint32_t max_frame;		/* announced by this stream */
@@ -53,7 +59,6 @@ struct chain {
 	struct pack_sum *headers, *mark_headers;
 	unsigned char header[FRAME_HEAD_SIZE];
 	struct buf payload, unpacked;
-	int skim;	/* pass over the bodies of large DATA frames */
 };
 
 /* chain_init(c, io, e): the chain owns io from now on, even when this fails;
@@ -72,6 +77,13 @@ int chain_begin(struct chain *c, struct err *e);
 /* chain_next: 1 a frame, in c->frame; 0 the TAIL, all totals verified (then
  * chain_begin). */
 int chain_next(struct chain *c, struct err *e);
+
+/* chain_fetch(c, e): reads what was passed over of the current frame: afterwards
+ * it is whole and verified. */
+int chain_fetch(struct chain *c, struct err *e);
+/* chain_pass(f, to, e): writes the payload of the current frame f, as it came,
+ * and its padding. */
+int chain_pass(const struct chain_frame *f, struct io *to, struct err *e);
 
 /* chain_corrupt(c, e, what): -ERR_DATA with the message "corrupt: WHAT (TYPE
  * frame), at byte N". */

@@ -49,7 +49,7 @@ data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
 		return chain_corrupt(c, e, "directory");
 	if (g >= s->ngroups)
 		return chain_corrupt(c, e, "group beyond the schema");
-	if (codec >= CODEC_MAX)
+	if (!codec_known(codec))
 		return err_set(e, ERR_DATA, "unsupported: codec %llu of group "
 		    "%llu", (unsigned long long)codec, (unsigned long long)g);
 	rec->codec = (uint8_t)codec;
@@ -64,16 +64,11 @@ static int
 data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
     const struct schema *s, struct bytes *b, struct err *e)
 {
-	const int skimmed = c->frame.skimmed;
 	struct schema_span span;
 	size_t i;
 
 	for (i = 0; i < d->n; i++) {
-		if (skimmed && d->rec[i].len <= b->n - b->at)
-			b->at += d->rec[i].len;
-		else if (skimmed)
-			b->bad = 1;
-		d->rec[i].body = skimmed ? NULL : bytes_take(b, d->rec[i].len);
+		d->rec[i].body = bytes_take(b, d->rec[i].len);
 		if (b->bad)
 			return chain_corrupt(c, e, "bodies");
 		schema_span(s, d->rec[i].group, &span);

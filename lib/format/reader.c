@@ -547,9 +547,26 @@ reader_rewind(struct reader *r, struct err *e)
 }
 
 void
+reader_share(struct reader *r, const struct io *to, int blind)
+{
+	r->c.blind = io_share(r->c.io, to) && blind;
+}
+
+int
 reader_skim(struct reader *r, int on)
 {
+	int was = r->c.skim;
+
 	r->c.skim = on;
+	return was;
+}
+
+int
+reader_fetch(struct reader *r, struct err *e)
+{
+	int k = chain_fetch(&r->c, e);
+
+	return k == -ERR_DATA ? reader_place(r, k, e) : k;
 }
 
 int

@@ -68,8 +68,12 @@ const char *reader_provenance(const struct reader *r);
 
 /* reader_skim(r, on): from now on, or no longer, the bodies of large DATA frames
  * are passed over where the input can seek: they are not read and not checked,
- * and the records have none (body NULL).  All else is. */
-void reader_skim(struct reader *r, int on);
+ * and what the records' bodies point to is not to be looked at.  All else is as
+ * ever.  Returns what was before. */
+int reader_skim(struct reader *r, int on);
+/* reader_fetch(r, e), at READER_DATA: reads the bodies of this frame after all,
+ * if they were passed over. */
+int reader_fetch(struct reader *r, struct err *e);
 
 /* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
  * reader_name: the file's. */
@@ -89,6 +93,8 @@ int reader_rewind(struct reader *r, struct err *e);
 void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
+/* reader_share: see writer_share. */
+void reader_share(struct reader *r, const struct io *to, int blind);
 /* reader_empty(r): 1 when the input had not a single byte. */
 int reader_empty(const struct reader *r);
 

@@ -167,6 +167,23 @@ filter_out(const struct filter *f, struct writer **w, struct err *e)
 }
 
 int
+filter_both(struct filter *f, struct reader **r, struct writer **w,
+    const char *path, struct err *e)
+{
+	int k = filter_in(f, r, path, e);
+
+	*w = NULL;
+	if (k == 0)
+		return filter_out(f, w, e);
+	if (filter_piped(f) >= 0 && filter_out(f, w, NULL) == 0) {
+		writer_abort(*w);
+		writer_free(*w);
+		*w = NULL;
+	}
+	return k;
+}
+
+int
 filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
     struct err *e)
 {

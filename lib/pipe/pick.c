@@ -88,9 +88,10 @@ pick_pass(struct reader *r, struct err *e)
 {
 	int k;
 
-	reader_skim(r, 1);
+	const int was = reader_skim(r, 1);
+
 	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
 		continue;
-	reader_skim(r, 0);
+	(void)reader_skim(r, was);
 	return k < 0 ? k : 0;
 }

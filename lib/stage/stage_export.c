@@ -1,9 +1,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "format/values.h"
 #include "pipe/filter.h"
+#include "pipe/pick.h"
 #include "stage/stage_export.h"
 
 struct stage_export {
@@ -11,8 +14,11 @@ struct stage_export {
 	struct reader *in;
 	struct io *out;
 	struct format_sink *sink;
+	struct schema chosen;	/* of the file: the tensors that are meant */
 	struct values v;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
+	float *last;		/* many: a group that waits for the shard's end */
+	size_t nlast, room;
 };
 
 static int
@@ -22,19 +28,94 @@ stage_export_wanted(const struct stage_export_opts *o, const struct shard *sh)
 	    (o->device == NULL || strcmp(shard_device(sh), o->device) == 0);
 }
 
+/* The tensors that --tensor leaves. */
+static int
+stage_export_choose(struct stage_export *x, struct err *e)
+{
+	const struct schema *sc = reader_schema(x->in);
+	size_t i;
+	int r = 0;
+
+	schema_release(&x->chosen);
+	x->chosen = (struct schema)SCHEMA_INIT;
+	x->chosen.group_size = sc->group_size;
+	for (i = 0; i < sc->n && r == 0; i++)
+		if (pick_tensor(x->o->tensor, sc->t[i].name))
+			r = schema_add(&x->chosen, &sc->t[i], e);
+	if (r == 0 && x->chosen.n == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in '%s'",
+		    x->o->tensor, reader_name(x->in));
+	return r < 0 ? r : schema_finish(&x->chosen, e);
+}
+
 static int
 stage_export_create(struct stage_export *x, struct err *e)
 {
 	struct format_sink_opts so = x->o->so;
-	int f = x->o->format;
+	int f = x->o->format, r;
 
+	if (x->o->tensor != NULL && (r = stage_export_choose(x, e)) < 0)
+		return r;
 	if (f < 0)
 		f = format_guess(x->o->f->output);
 	if (f < 0)
 		f = FORMAT_SAFETENSORS;
+	if (x->o->many && f != FORMAT_SAFETENSORS)
+		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
+		    "say where they end");
 	so.note = &reader_shard(x->in)->kv;
 	return format_create(&x->sink, (enum format_id)f, x->out,
-	    reader_schema(x->in), &so, e);
+	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
+}
+
+/* Writes the group that waited, and keeps n values for later. */
+static int
+stage_export_later(struct stage_export *x, const float *v, size_t n,
+    struct err *e)
+{
+	int r = format_write(x->sink, x->last, x->nlast, e);
+
+	x->nlast = 0;
+	if (r < 0 || n == 0)
+		return r;
+	if (n > x->room) {
+		alloc_free(x->last);
+		x->room = 0;
+		if ((x->last = alloc_get(n, sizeof(*v), e)) == NULL)
+			return -ERR_SYS;
+		x->room = n;
+	}
+	memcpy(x->last, v, n * sizeof(*v));
+	x->nlast = n;
+	return 0;
+}
+
+/* Whether the group that v has is of a tensor that is meant. */
+static int
+stage_export_wants(const struct stage_export *x)
+{
+	const struct schema *sc = reader_schema(x->in);
+	struct schema_span span;
+
+	schema_span(sc, x->v.group, &span);
+	return pick_tensor(x->o->tensor, sc->t[span.tensor].name);
+}
+
+/* The values and, when they are verified, the end of the file. */
+static int
+stage_export_values(struct stage_export *x, struct err *e)
+{
+	int r;
+
+	while ((r = values_next(&x->v, e)) > 0)
+		if (stage_export_wants(x) && (r = x->o->many ?
+		    stage_export_later(x, x->v.x, x->v.n, e) :
+		    format_write(x->sink, x->v.x, x->v.n, e)) < 0)
+			break;
+	if (r < 0 || (r = stage_export_later(x, NULL, 0, e)) < 0 ||
+	    (r = format_finish(x->sink, e)) < 0)
+		return r;
+	return x->o->many ? io_flush(x->out, e) : 0;
 }
 
 static int
@@ -46,7 +127,7 @@ stage_export_shard(struct stage_export *x, struct err *e)
 
 	(void)snprintf(name, sizeof(name), "%s/%llu", shard_device(sh),
 	    (unsigned long long)sh->step);
-	if (x->found[0] != '\0')
+	if (x->found[0] != '\0' && !x->o->many)
 		return err_set(e, ERR_USAGE, "more than one shard in '%s', "
 		    "'%s' and '%s': --step and --device choose",
 		    reader_name(x->in), x->found, name);
@@ -54,11 +135,7 @@ stage_export_shard(struct stage_export *x, struct err *e)
 	if ((r = stage_export_create(x, e)) < 0 ||
 	    (r = values_begin(&x->v, x->in, e)) < 0)
 		return r;
-	while ((r = values_next(&x->v, e)) > 0)
-		if ((r = format_write(x->sink, x->v.x, x->v.n, e)) < 0)
-			break;
-	if (r == 0)
-		r = format_finish(x->sink, e);
+	r = stage_export_values(x, e);
 	format_free(x->sink);
 	x->sink = NULL;
 	return r;
@@ -68,7 +145,8 @@ int
 stage_export_run(const struct stage_export_opts *o, const char *path,
     struct err *e)
 {
-	struct stage_export x = { .o = o, .v = VALUES_INIT };
+	struct stage_export x = { .o = o, .chosen = SCHEMA_INIT,
+	    .v = VALUES_INIT };
 	int r;
 
 	if ((r = filter_in(o->f, &x.in, path, e)) < 0 ||
@@ -78,13 +156,15 @@ stage_export_run(const struct stage_export_opts *o, const char *path,
 		if (r == READER_SHARD && stage_export_wanted(o, reader_shard(x.in)) &&
 		    (r = stage_export_shard(&x, e)) < 0)
 			break;
-	if (r == 0 && x.found[0] == '\0')
+	if (r == 0 && x.found[0] == '\0' && !o->many)
 		r = err_set(e, ERR_DATA, "mismatch: no such shard in '%s'",
 		    reader_name(x.in));
 	if (r == 0)
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:
 	values_release(&x.v);
+	schema_release(&x.chosen);
+	alloc_free(x.last);
 	format_free(x.sink);
 	io_free(x.out);
 	reader_free(x.in);
