@@ -27,6 +27,7 @@
 #   make check-packages  all of them: made, installed, run, taken away; as root
 #   make help       this text
 #
+# One short line a file; V=1 prints the commands.
 # CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
 
 BUILD   ?= build
@@ -40,6 +41,8 @@ SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
 comma   = ,
+# $(call say,CC): before a command, prints what it makes instead of the command
+say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
@@ -101,12 +104,12 @@ COMPILE = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE)
+	$(call say,CC)$(COMPILE)
 
 # a program as a function, for tests/damage.c
 $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
+	$(call say,CC)$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
 $(BUILD)/flags: force
 	@pkg-config --exists $(PKGS) 2>/dev/null || { echo 'libraries missing: make deps'; exit 1; }
@@ -118,44 +121,44 @@ $(BUILD)/flags: force
 
 $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(call say,AR)$(AR) qcs $@ $^
 
 # what libace carries: the format; no command line, no archives
 PUBLIC = $(filter-out $(addprefix %/base/,arc.o cli.o pool.o sandbox.o),$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
-	$(LD) -r -o $(BUILD)/libace.o $^
-	objcopy --localize-hidden $(BUILD)/libace.o
+	$(call say,LD)$(LD) -r -o $(BUILD)/libace.o $^
+	@objcopy --localize-hidden $(BUILD)/libace.o
 	@rm -f $@
-	$(AR) qcs $@ $(BUILD)/libace.o
+	@$(AR) qcs $@ $(BUILD)/libace.o
 
 $(BUILD)/libace.so.0: $(PUBLIC)
-	$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 # ---- programs, tests, examples ----
 
 $(PROGS): $(BUILD)/%: $(BUILD)/cmd/%.o $(LIBALL)
-	$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
 
 $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
+	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
 $(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
-	$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
-	$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
 examples: $(SCALE) $(TRAIN)
 
@@ -164,7 +167,7 @@ tools: $(TOOLS) $(CLIP)
 build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
-	$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 # ---- what one runs; each installs what it needs first ----
 
