@@ -225,6 +225,13 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json 'abs($j->{total}{bits_per_parameter} - 9600 / 1100) < 1e-9'
 }
 
+@test "times of layers, with nine digits" {
+	mkshards -t a:5 -t b:7 -T 0.123456789,1.5 >timed
+	exits 0 ace-inspect timed
+	grep -qx 'tIMe  *a=0.123456789' out
+	grep -qx 'tIMe  *b=1.5' out
+}
+
 @test "state files are streams" {
 	mkshards >in
 	exits 0 ace-compress -S dir -c q4 in
