@@ -20,7 +20,7 @@ SHARDS=${DECODER_SHARDS:-4}
 	codecs=$codecs,topk:0.2:q2:rice,topk:0.1:mag,chunk:4/64:q2
 	codecs=$codecs,threshold:0.001,topk:1,natural,tern,tern:clip,tern:mse
 	codecs=$codecs,qsgd:3,qsgd:130,lossless,lossless:bf16,q8,q4,sign,i64
-	codecs=$codecs,f16,bf16,f32
+	codecs=$codecs,f16,bf16,f32,nonzero
 	i=0
 	for kind in layered gauss ramp; do
 		for shape in "-g 300 -t a:61,16 -t b:7,33 -t c:5 -t d: -t e:3,1" \

@@ -26,7 +26,7 @@ static const char *const specs[] = {
 	"i64", "ecq:0.004", "ecq:0.001", "ecq:1e-05",
 	"eden:1", "eden:4", "eden:0.25:mse", "eden:2.5:mse",
 	"tern", "tern:clip", "tern:mse", "lowrank:2", "lowrank:64",
-	"lowrank:5:q8", "natural", NULL
+	"lowrank:5:q8", "natural", "nonzero", NULL
 };
 
 static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
@@ -360,7 +360,7 @@ test_names(void)
 		"lowrank:4:q9", "topk:0.1:q3", "topk:0.1:", "topk::q4", "chunk", "chunk:64",
 		"chunk:0/64", "chunk:2.5/64", "chunk:64/4000", "chunk:65/64",
 		"chunk:1/2097152", "chunk:1/16:sample", "threshold:0",
-		"threshold", "threshold:inf", "threshold:1:sample", "tern:max", "tern:", "natural:1", "eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",
+		"threshold", "threshold:inf", "threshold:1:sample", "tern:max", "tern:", "natural:1", "nonzero:1", "eden", "eden:0", "eden:4.5", "eden:2:max", "eden::mse",
 		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", "topk",
 		"topk:0", "topk:1.5", "topk:-1", "topk:x", "topk:nan", "topk:101%",
 		"topk:0%", "topk:%", "qsgd", "qsgd:0", "qsgd:256", "qsgd:2.5",
