@@ -197,18 +197,19 @@ asan: deps
 	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
 	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
 
-COUNTED = $(AGAIN) -i BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+COUNTED = $(BUILD)/coverage/reached
 
 # what fails there says nothing: a counting program is slow, large and writes
 coverage: deps
-	@rm -rf $(BUILD)/coverage/reached
-	@+REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@rm -rf $(COUNTED)
+	@mkdir -p $(COUNTED)
+	@+-REACHED='$(abspath $(COUNTED))' HALF=$${HALF:-all} $(AGAIN) run-check \
+	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
-# the map of what a test comes by is made once; it is the coverage's
+# which test comes by a line, make coverage has found out
 mutants: deps
-	@test -d $(BUILD)/coverage/reached || \
-	 REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@+test -e $(BUILD)/coverage/map || $(MAKE) coverage
 	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
