@@ -14,6 +14,7 @@ build() {
 	    lib/pkgconfig/libace.pc share/man/man5/ace-stream.5 \
 	    share/man/man7/ace.7 share/ace/ace.magic \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/ssh-step.sh \
+	    share/ace/pytorch/ace.py share/man/man7/ace-pytorch.7 \
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
 	done

@@ -1,5 +1,6 @@
 # examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
 load helper
+load hosts
 
 # setup_file: a trainer that each test tells what to do, and what it takes
 setup_file() {
@@ -75,6 +76,7 @@ setup() {
 
 teardown() {
 	set +e
+	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
 	for p in $(jobs -p); do
 		kill -9 "$p" 2>/dev/null
 	done
@@ -561,4 +563,57 @@ undisturbed() {
 	assert more < size / 4, (more, size)
 	local.close()
 	E
+}
+
+# page SED: the commands of ace-pytorch(7) that are left, with what was installed
+# in its place
+page() {
+	digits=/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz
+	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
+	examples "$ROOT/man/ace-pytorch.7" | sed "$1" |
+	    grep -vE '^(apt-get|make) ' |
+	    sed "s|/usr/local/share/ace/pytorch|$ROOT/examples/pytorch|"
+}
+
+@test "ace-pytorch(7): from nothing to four processes and a cloud" {
+	page '/^cat .*aggregate.aceg/q' >page.sh
+	[ "$(grep -c digits.py page.sh)" -eq 2 ]
+	mkdir bin
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$PYTHON" >bin/python3
+	chmod +x bin/python3
+	unset PYTHONPATH
+	PATH=$PWD/bin:$PATH exits 0 timeout "$HANG" bash -euo pipefail page.sh
+	cat out >&3
+	# four devices, one model, and it has learnt
+	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
+	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]
+	grep -q '^edge1.*	28	.*steps .* s	exchange .* s	apply .* s	save' out
+	awk -F '\t' '/^edge1/ { ace = $2 } /^synchronous/ { sync = $2; full = $4 }
+	    /^[0-9]+$/ { sent += up ? 4 * $1 : $1; up = 1 }
+	    END { print ace, sync, full / sent
+		exit !(ace > 90 && sync > 90 && full / sent > 100) }' out
+}
+
+@test "ace-pytorch(7): the same over ssh" {
+	page '1,/^cat .*aggregate.aceg/d' >page.sh
+	[ "$(grep -c 'ssh -i' page.sh)" -eq 1 ]
+	apart
+	need sshd ssh ssh-keygen nc ss
+	mkdir -m 700 ssh
+	on ssh-keygen -q -t ed25519 -N '' -f ssh/user
+	touch ssh/hosts ssh/known
+	script ssh <<-END
+		exec $(command -v ssh) -F '$PWD/ssh/hosts' -o User=root -o BatchMode=yes \
+		    -o UserKnownHostsFile='$PWD/ssh/known' -o IdentitiesOnly=yes "\$@"
+	END
+	script python3 <<-END
+		exec '$PYTHON' "\$@"
+	END
+	: >authorized_keys
+	host cloud 127.0.0.2 "$PWD/authorized_keys"
+	cp "$ROOT"/examples/pytorch/*.py .
+	exits 0 on bash -euo pipefail page.sh
+	cat err
+	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
+	[ "$(grep '^edge' out | cut -f 2-4 | sort -u | wc -l)" -eq 1 ]
 }
