@@ -47,6 +47,10 @@ ADVICE = {
     255: "ssh failed: look at the connection, then start this device again"}
 
 
+MISMATCH = ("this device, its state and the cloud are not of one run: see "
+            "ace-pytorch(7), WHEN SOMETHING FAILS")
+
+
 class Error(RuntimeError):
     """What failed first, and what to do.  status is that of the program."""
 
@@ -383,9 +387,11 @@ class _Pipe:
                          + " | ".join(w[0] for w in self.stages), 4)
         _, first, line = min(failed)
         status = max(self.processes[first].returncode, 0) or 4
+        what = MISMATCH if ": mismatch: " in line else \
+            ADVICE.get(status, f"status {status}")
         said = [s for _, i, s in sorted(failed) if i != first]
         return Error("\n    then ".join(
-            [f"{line} ({ADVICE.get(status, f'status {status}')})"]
+            [f"{line} ({what})"]
             + [s for s in said if s != line]), status)
 
     def close(self):
@@ -476,6 +482,8 @@ class Local:
                           for _, p in self.pairs]
             self.memory = [torch.zeros_like(s) for s in self.start
                            if outer_momentum]
+        # who begins with another model is of another run, and ace-recv refuses
+        self.call["run"] = f"{run}-{self.digest()}"
         self._resume()
         self._connect()
         self.since = time.monotonic()
@@ -500,11 +508,11 @@ class Local:
         if self.optimizer is not None:
             self.optimizer.load_state_dict(had["optimizer"])
         torch.set_rng_state(had["random"])
-        self.round = had["round"]
+        self.round, self.call["run"] = had["round"], had["run"]
 
     def _save(self):
         save(self.checkpoint, {
-            "round": self.round, "look": self.look, "start": self.start,
+            "round": self.round, "run": self.call["run"], "look": self.look, "start": self.start,
             "memory": self.memory, "buffers": dict(self.model.named_buffers()),
             "optimizer": self.optimizer and self.optimizer.state_dict(),
             "random": torch.get_rng_state(), "digest": self.digest()})
@@ -519,10 +527,10 @@ class Local:
             p.copy_(s)
 
     def digest(self):
-        """A checksum of the model: after sync it is the same everywhere."""
+        """A checksum of the common model: after sync it is the same everywhere."""
         sum_ = 0
-        for _, p in self.pairs:
-            sum_ = zlib.crc32(_bytes(_contiguous(p.detach())), sum_)
+        for s in self.start:
+            sum_ = zlib.crc32(_bytes(_contiguous(s)), sum_)
         return f"{sum_:08x}"
 
     def _exchange(self):
@@ -532,7 +540,7 @@ class Local:
             try:
                 if self.pipe is None:
                     self._connect()
-                self.pipe.send(_header(d))
+                self.pipe.send(_header(d, {"model": self.digest()}))
                 for _, t in d:
                     self.pipe.send(_bytes(_contiguous(t)))
                 self.pipe.receive(d)

@@ -116,10 +116,32 @@ undisturbed() {
 	same edge1.log edge2.log
 	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 5 ]
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
+	# each shard says at which model it began: the one of the round before
 	for i in 1 2; do
-		ace-inspect spool/train/4/edge$i.aceg >listing
+		ace-inspect spool/train-*/4/edge$i.aceg >listing
 		grep -q '^kind  *delta' listing
+		grep -q "^key .*safetensors.model=$(sed -n 's/^4 //p' edge1.log)" listing
 	done
+}
+
+@test "a device that begins with another model is refused" {
+	cat >other.py <<-'E'
+	from common import *
+
+	device, seed = sys.argv[1:]
+	torch.manual_seed(int(seed))
+	local = ace.Local(mlp(), None, through(device), device)
+	local.sync()
+	E
+	cloud 2 1 3>&- &
+	"$PYTHON" other.py edge1 1 3>&- &
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	exits 1 py other.py edge2 2
+	says "ace.Error: ace-recv: mismatch: a shard of run 'train-"
+	says 'WHEN SOMETHING FAILS'
+	rm -r edge2
+	exits 0 py other.py edge2 1
+	wait
 }
 
 @test "Local is what it says: local steps, the mean difference, Nesterov's step" {
@@ -165,7 +187,7 @@ undisturbed() {
 	class Odd(nn.Module):
 	    def __init__(self):
 	        super().__init__()
-	        self.half = nn.Parameter(torch.randn(7, 3).bfloat16())
+	        self.b16 = nn.Parameter(torch.randn(7, 3).bfloat16())
 	        self.f16 = nn.Parameter(torch.randn(9).half())
 	        self.turned = nn.Parameter(torch.randn(6, 4).t())
 	        self.last = nn.Parameter(torch.randn(2, 3, 4, 5).to(
@@ -203,8 +225,8 @@ undisturbed() {
 	wait
 	same one two
 	[ -s one ]
-	ace-inspect spool/train/0/edge1.aceg >listing
-	grep -qE '^half +bf16' listing
+	ace-inspect spool/train-*/0/edge1.aceg >listing
+	grep -qE '^b16 +bf16' listing
 	grep -qE '^last +f32 +2x3x4x5' listing
 }
 
@@ -330,7 +352,7 @@ undisturbed() {
 		pid=$!
 		# its programs wait for edge2, which is not there
 		wait_for pgrep -P $pid -x $victim
-		wait_for test -e spool/train/0/edge1.aceg
+		wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 		kill -9 "$(pgrep -P $pid -x $victim)"
 		! wait $pid
 		says "ace.Error: $victim was killed by signal 9"
@@ -348,7 +370,7 @@ undisturbed() {
 	cloud 2 6 3>&- &
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 patience=600 >said1 2>err 3>&- &
 	trainer=$!
-	wait_for test -e spool/train/0/edge1.aceg
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
 	wait_for grep -q 'round 0: broken, and again' err
 	train edge2 6 >said2
