@@ -1,7 +1,11 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
 #   make            programs and library, under build/
-#   make check      all tests           make asan     the same, sanitized
+#   make check      the tests, two minutes on two cores
+#   make check-long what takes longer: each damage, kill and power cut; gigabytes
+#   make asan       make check and some of check-long, sanitized
+#   make coverage   lines and branches that both reach, by room
+#   make mutants    N random mistakes from SEED on: which does no test notice?
 #   make demo       train a model through the pipes
 #   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates         make bench    figures
@@ -15,8 +19,12 @@
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
 #   make lint       style, layers, symbols, pages, shell
-#   make install    PREFIX, DESTDIR     make uninstall, make clean
+#   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
+#   make dist       the sources of the last commit, or of REV, as an archive
+#   make deb        packages for Debian     make wheel   one for pip, no root
+#   make check-packages  all of them: made, installed, run, taken away; as root
+#   make help       this text
 #
 # CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
 
@@ -29,11 +37,12 @@ FUZZ_TIME ?= 60
 KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
+N       ?= 200
 comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-PKGS        = libarchive liblz4 libxxhash jansson
+PKGS        = libarchive liblz4 libxxhash jansson libsodium
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
 PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
 ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
@@ -47,6 +56,7 @@ FLOAT       = $(FLOAT_$(call once,EVAL,$(CC) -std=c11 -dM -E -xc /dev/null | sed
 
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
+               -ffile-prefix-map=$(CURDIR)=. \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
 LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@
@@ -54,12 +64,16 @@ SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-reco
                -fsanitize=address,undefined
 
 objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
-PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/ace-*.c))
+PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/*.c))
 UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
-TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c tests/clip.c,\
+TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
+           tests/clip.c tests/intruder.c,\
            $(wildcard tests/*.c)))
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
-CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c))
+CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
+	   tests/intruder.c))
+# what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
+SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
 SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
 TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
@@ -68,6 +82,7 @@ LIBALL = $(BUILD)/liball.a
 LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
 
 all: $(PROGS) $(LIBS)
+programs: $(PROGS)
 
 # ---- objects; changed flags rebuild ----
 
@@ -105,7 +120,7 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	$(AR) qcs $@ $^
 
 # what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
 	$(LD) -r -o $(BUILD)/libace.o $^
@@ -131,7 +146,7 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
 	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-$(CLIP): tests/clip.c tests/clip.h
+$(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
@@ -142,6 +157,8 @@ $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 	$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
 examples: $(SCALE) $(TRAIN)
+
+tools: $(TOOLS) $(CLIP)
 
 build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
@@ -158,14 +175,37 @@ deps:
 check: deps
 	@+$(AGAIN) run-check
 
+check-long: deps
+	@+$(AGAIN) run-check-long
+
+# the quick half tries every 40th damage
+PROVED = BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run
+
 run-check: build-all
-	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
+	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
 	 $(DAMAGE) $(UNITS) $(sort $(wildcard tests/cli/*.bats))
+
+run-check-long: build-all
+	HALF=long $(PROVED) $(SLOW)
 
 asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
-	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 \
+	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
 	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+
+COUNTED = $(AGAIN) -i BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+
+# what fails there says nothing: a counting program is slow, large and writes
+coverage: deps
+	@rm -rf $(BUILD)/coverage/reached
+	@+REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@BUILD=$(BUILD)/coverage tests/coverage
+
+# the map of what a test comes by is made once; it is the coverage's
+mutants: deps
+	@test -d $(BUILD)/coverage/reached || \
+	 REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
@@ -222,34 +262,68 @@ lint:
 	@+$(AGAIN) all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/lint
 
+# ---- packages, built under $(BUILD)/packages ----
+
+PACKAGES ?= $(abspath $(BUILD))/packages
+REV     ?= HEAD
+
+dist:
+	@mkdir -p $(PACKAGES)
+	git archive --prefix=ace-$(VERSION)/ $(REV) | gzip -9n >$(PACKAGES)/ace-$(VERSION).tar.gz
+
+deb:
+	@test $(DEPS) = no || .ci/deps packages
+	.packaging/deb $(PACKAGES)
+
+# static programs, against musl: they run wherever Linux does
+MUSL      = $(abspath $(BUILD))/musl
+HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
+MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/root/lib/pkgconfig $(AGAIN) CC=musl-gcc \
+            CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
+wheel:
+	.packaging/musl $(MUSL)
+	@+$(MUSL_MAKE) programs LDFLAGS='-static -Wl,-z,relro,-z,now'
+	.packaging/wheel $(MUSL) $(PACKAGES)
+
+check-packages: all
+	@test $(DEPS) = no || .ci/deps packages
+	BUILD='$(abspath $(BUILD))' CC='$(CC)' CFLAGS='$(CFLAGS)' MAKE='$(MAKE)' \
+	 .packaging/check $(PACKAGES)
+
+help:
+	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
+
 # ---- install ----
 
 VERSION = $(shell sed -n 's/.*VERSION "\(.*\)"/\1/p' lib/base/version.h)
 TO      = $(DESTDIR)$(PREFIX)
+# below PREFIX: lib64 and the like
+LIB     = lib
 SHARE   = $(TO)/share
 COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
           fish/vendor_completions.d/ace.fish
 # bash and fish look for a file of the program's name
-LINKS   = $(foreach p,$(notdir $(PROGS)),bash-completion/completions/$p \
+LINKS   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = lib/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace man/man1 man/man5 \
-          man/man7 bash-completion/completions bash-completion \
+FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace mime/packages mime \
+          man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
 install: all
-	mkdir -p $(addprefix $(TO)/,bin include lib/pkgconfig) \
-	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts ace/pytorch $(dir $(COMPL)))
+	mkdir -p $(addprefix $(TO)/,bin include $(LIB)/pkgconfig) \
+	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts ace/pytorch mime/packages $(dir $(COMPL)))
 	install -m 755 $(PROGS) $(TO)/bin/
 	install -m 644 lib/ace.h $(TO)/include/
-	install -m 644 $(BUILD)/libace.a $(TO)/lib/
-	install -m 755 $(BUILD)/libace.so.0 $(TO)/lib/
-	ln -sf libace.so.0 $(TO)/lib/libace.so
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' lib/libace.pc.in \
-	 >$(TO)/lib/pkgconfig/libace.pc
+	install -m 644 $(BUILD)/libace.a $(TO)/$(LIB)/
+	install -m 755 $(BUILD)/libace.so.0 $(TO)/$(LIB)/
+	ln -sf libace.so.0 $(TO)/$(LIB)/libace.so
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(LIB)|; s|@VERSION@|$(VERSION)|' lib/libace.pc.in \
+	 >$(TO)/$(LIB)/pkgconfig/libace.pc
 	for f in man/*.[157]; do \
 	 install -m 644 $$f $(SHARE)/man/man$${f##*.}/ || exit 1; done
 	install -m 644 man/ace.magic $(SHARE)/ace/
+	install -m 644 man/ace.xml $(SHARE)/mime/packages/
 	install -m 644 examples/hosts/ssh_config $(SHARE)/ace/hosts/
 	install -m 755 examples/hosts/*.sh $(SHARE)/ace/hosts/
 	install -m 644 examples/pytorch/*.py $(SHARE)/ace/pytorch/
@@ -261,16 +335,17 @@ install: all
 
 uninstall:
 	rm -f $(patsubst $(BUILD)/%,$(TO)/bin/%,$(PROGS)) $(TO)/include/ace.h \
-	 $(addprefix $(TO)/lib/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
+	 $(addprefix $(TO)/$(LIB)/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(SHARE)/ace/ace.magic $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py)) $(addprefix $(SHARE)/,$(COMPL) $(LINKS))
+	 $(addprefix $(SHARE)/,ace/ace.magic mime/packages/ace.xml $(COMPL) $(LINKS)) \
+	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py))
 	for d in $(FOLDERS); do rmdir $(TO)/$$d 2>/dev/null || :; done
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
+.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
+	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -42,6 +42,12 @@ main(int argc, char **argv)
 		.usage = "[-S DIR] [options] [FILE]",
 		.about = "Says in the stream how hard to compress and how often "
 		    "to synchronise.",
+		.examples = "ace-policy --bandwidth 2Mbit edge1.aceg | "
+		    "ace-select --policy |\n"
+		    "        ace-compress >coded.aceg\n"
+		    "ace-aggregate edge1.aceg edge2.aceg |\n"
+		    "        ace-policy --target-divergence 0.01 "
+		    "--model-norm 100 >mean.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};
@@ -57,7 +63,7 @@ main(int argc, char **argv)
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_policy_new(&s, &o.policy, &e)) == 0)
-		r = stage_program(&o.f, s, 0, path, &e);
+		r = stage_program(&o.f, s, STAGE_IGNORES, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

@@ -41,6 +41,9 @@ main(int argc, char **argv)
 		.usage = "[-S DIR] [--alpha A] [--feedback FILE] [FILE]",
 		.about = "Adds the statistics and the importance of every "
 		    "group to a shard stream.",
+		.examples = "ace-score edge1.aceg | ace-select -b 20k | "
+		    "ace-compress >coded.aceg\n"
+		    "ace-score -S state edge1.aceg >scored.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};
@@ -56,7 +59,7 @@ main(int argc, char **argv)
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_score_new(&s, &o.score, &e)) == 0)
-		r = stage_program(&o.f, s, 0, path, &e);
+		r = stage_program(&o.f, s, STAGE_READS, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +10,23 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "base/pack.h"
+#include "base/sandbox.h"
 #include "base/version.h"
 
-enum { CLI_MAX = 64 };		/* options of one program */
+enum {
+	CLI_MAX = 64,		/* options of one program */
+	CLI_PATHS = 256,	/* files of one command line that are each
+				 * allowed alone */
+	CLI_SANDBOX = CLI_LONG + 1000
+};
 
 static const struct cli_opt cli_common[] = {
 	{ 'q', "quiet", NULL, "say nothing but errors" },
 	{ 'v', "verbose", NULL, "say what was decided" },
+	{ CLI_SANDBOX, "sandbox", "WHEN",
+	    "auto, require or off (default auto)" },
 	{ 'h', "help", NULL, "print this and exit" },
 	{ 'V', "version", NULL, "print the version and exit" },
 	{ 0, NULL, NULL, NULL }
@@ -35,6 +45,19 @@ cli_help_one(const struct cli_opt *o)
 	(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", o->name,
 	    o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
 	(void)printf("  %-28s %s\n", left, o->help);
+}
+
+/* The two calls a program is best known by, the last that --help says. */
+static void
+cli_help_examples(const char *s)
+{
+	size_t n;
+
+	(void)printf("\nExamples:\n");
+	for (; *s != '\0'; s += n + (s[n] != '\0')) {
+		n = strcspn(s, "\n");
+		(void)printf("    %.*s\n", (int)n, s);
+	}
 }
 
 static void
@@ -60,6 +83,8 @@ cli_help(const struct cli *c)
 		cli_help_one(o);
 	(void)printf("\nExit status: 0 done, 1 the answer is no, 2 usage, "
 	    "3 bad data, 4 the system failed, 5 refused.\nSee %s(1).\n", c->prog);
+	if (c->command == NULL && c->examples != NULL)
+		cli_help_examples(c->examples);
 }
 
 static void
@@ -129,10 +154,101 @@ cli_standard(void)
 			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* ---- the sandbox ---- */
+
+struct cli_paths {
+	struct sandbox box;
+	size_t n;
+	struct {
+		const char *path;
+		enum sandbox_how how;
+	} at[CLI_PATHS];
+};
+
+/* What the option k was given, if that is a path. */
+static void
+cli_path(struct cli_paths *p, const struct cli_opt *o, int k, const char *arg)
+{
+	for (; o->key != 0 && o->key != k; o++)
+		;
+	if (o->arg == NULL || p->n == CLI_PATHS)
+		return;
+	p->at[p->n].path = arg;
+	if (strcmp(o->arg, "DIR") == 0)
+		p->at[p->n++].how = SANDBOX_DIR;
+	else if (strcmp(o->arg, "FILE") == 0)
+		p->at[p->n++].how = k == 'o' ? SANDBOX_WRITE : SANDBOX_READ;
+}
+
+/* Operands are read. Where there are very many of them, each stands for the
+ * directory it is in: they are seldom in more than one. */
+static int
+cli_operands(struct sandbox *box, char **path, int n, struct err *e)
+{
+	char last[PATH_MAX] = "", dir[PATH_MAX];
+	int i, k, r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		if (n <= CLI_PATHS) {
+			r = sandbox_allow(box, path[i], SANDBOX_READ, e);
+			continue;
+		}
+		k = snprintf(dir, sizeof(dir), "%s", path[i]);
+		if (k < 0 || (size_t)k >= sizeof(dir))
+			continue;
+		while (k > 0 && dir[k - 1] != '/')
+			k--;
+		dir[k] = '\0';
+		if (i > 0 && strcmp(dir, last) == 0)
+			continue;
+		r = sandbox_allow(box, k > 0 ? dir : ".", SANDBOX_READ, e);
+		memcpy(last, dir, sizeof(last));
+	}
+	return r;
+}
+
+static int
+cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
+    struct err *e)
+{
+	const char *temp = getenv("TMPDIR");
+	struct sandbox *box = &p->box;
+	char says[80];
+	size_t i;
+	int r;
+
+	if (c->sandbox == SANDBOX_OFF || c->open) {
+		cli_say(c, 2, "sandbox: %s", c->open ? "none, this starts "
+		    "other programs" : "off");
+		return 0;
+	}
+	sandbox_begin(box);
+	if (temp == NULL || temp[0] == '\0')
+		temp = "/tmp";
+	/* in /usr is the locale */
+	if ((r = sandbox_allow(box, temp, SANDBOX_TEMP, e)) < 0 ||
+	    (r = sandbox_allow(box, "/usr", SANDBOX_READ, e)) < 0)
+		return r;
+	for (i = 0; i < p->n; i++)
+		if ((r = sandbox_allow(box, p->at[i].path, p->at[i].how,
+		    e)) < 0)
+			return r;
+	if ((r = cli_operands(box, operand, n, e)) < 0 ||
+	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox, says,
+	    sizeof(says), e)) < 0)
+		return r;
+	cli_say(c, 2, "sandbox: %s", says);
+	return 0;
+}
+
 int
 cli_parse(struct cli *c, int argc, char **argv,
     int (*set)(void *, int, const char *, struct err *), void *o, struct err *e)
 {
+	static const char *const wants[] = { "auto", "require", "off", NULL };
+	const struct cli_opt *opt = c->command != NULL ? c->command->opt :
+	    c->opt;
+	struct cli_paths paths = { .n = 0 };
 	struct cli_table t;
 	size_t nl = 0, ns = 0;
 	int k, r;
@@ -140,7 +256,7 @@ cli_parse(struct cli *c, int argc, char **argv,
 	memset(&t, 0, sizeof(t));
 	t.letters[ns++] = '+';
 	t.letters[ns++] = ':';
-	cli_add(&t, c->command != NULL ? c->command->opt : c->opt, &nl, &ns);
+	cli_add(&t, opt, &nl, &ns);
 	cli_add(&t, cli_common, &nl, &ns);
 	optind = 0;
 	opterr = 0;
@@ -166,13 +282,19 @@ cli_parse(struct cli *c, int argc, char **argv,
 		} else if (k == 'q') {
 			c->quiet = 1;
 		} else if (k == 'v') {
-			c->verbose = 1;
-		} else if ((r = set(o, k, optarg, e)) < 0) {
-			return r;
+			c->verbose++;
+		} else if (k == CLI_SANDBOX) {
+			if ((r = num_choice(&c->sandbox, optarg, wants,
+			    "--sandbox", e)) < 0)
+				return r;
+		} else {
+			if ((r = set(o, k, optarg, e)) < 0)
+				return r;
+			cli_path(&paths, opt, k, optarg);
 		}
 	}
 	c->first = optind;
-	return 0;
+	return cli_confine(c, &paths, argv + optind, argc - optind, e);
 }
 
 int
@@ -223,7 +345,7 @@ cli_say(const struct cli *c, int level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (c == NULL || (level == 0 ? c->quiet : !c->verbose))
+	if (c == NULL || (level == 0 ? c->quiet : c->verbose < level))
 		return;
 	(void)fprintf(stderr, "%s: ", c->prog);
 	va_start(ap, fmt);

@@ -33,11 +33,15 @@ struct cli {
 	const char *prog;	/* "ace-score" */
 	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
 	const char *about;	/* one sentence */
+	const char *examples;	/* two calls, as one would type them */
 	const struct cli_opt *opt;	/* ends with key 0 */
 	const struct cli_command *commands;	/* NULL: it has none */
 	const struct cli_command *command;	/* set by cli_command */
 	const char *(*loops)(void);	/* in use, for --version: kern_name */
-	int quiet, verbose;	/* set by -q, -v */
+	int open;		/* set by a program that starts others: it has
+				 * no sandbox */
+	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
+	int sandbox;		/* an enum sandbox_want, set by --sandbox */
 	int first;		/* index of the first operand in argv */
 };
 
@@ -46,6 +50,10 @@ struct cli {
  * option; -q -v -h -V are dealt with here (every program has them).
  * Returns 0, 1 when --help or --version was printed (exit 0), -ERR_USAGE.
  * Abbreviated long options are refused; options end at the first operand.
+ *
+ * When it returns 0 the program is in its sandbox: of the files there are, it
+ * may open its operands and the options whose arg is "FILE", write where -o
+ * says, and do all in the options whose arg is "DIR".
  */
 int cli_parse(struct cli *c, int argc, char **argv,
     int (*set)(void *o, int key, const char *arg, struct err *e), void *o,
@@ -66,7 +74,7 @@ int cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e);
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* cli_say(c, level, fmt...): prints a message on standard error: one of level 0
- * unless -q was given, one of level 1 only with -v.  When c is NULL nothing is
+ * unless -q was given, one of level 1 only with -v, of level 2 with -vv.  When c is NULL nothing is
  * printed. */
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

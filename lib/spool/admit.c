@@ -266,18 +266,27 @@ admit_place(const struct admit *a, const struct inbox *s,
 
 /* ---- the run ---- */
 
-/* Is this directory of the spool a run? 1 when it is. */
+struct admit_other {
+	const struct inbox *s;
+	char run[INBOX_NAME];	/* the directory of the one asked about */
+};
+
+/* Is this directory of the spool another run? 1 when it is. The run itself is
+ * passed over: its first shard may have been accepted by another process
+ * between the look for it and this one. */
 static int
-admit_is_run(void *arg, const char *name, struct err *e)
+admit_is_other(void *arg, const char *name, struct err *e)
 {
-	const struct inbox *s = arg;
-	size_t n = strlen(s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e);
+	const struct admit_other *o = arg;
+	size_t n = strlen(o->s->state.dir) + strlen(name) + 32;
+	char *path;
 	int k;
 
-	if (path == NULL)
+	if (strcmp(name, o->run) == 0)
+		return 0;
+	if ((path = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", s->state.dir, name);
+	(void)snprintf(path, n, "%s/%s/schema.aceg", o->s->state.dir, name);
 	k = access(path, F_OK) == 0;
 	alloc_free(path);
 	return k;
@@ -286,6 +295,7 @@ admit_is_run(void *arg, const char *name, struct err *e)
 int
 admit_run(const struct inbox *s, const char *run, struct err *e)
 {
+	struct admit_other o = { .s = s };
 	char *path = inbox_path(s, run, NULL, "schema.aceg", e);
 	int k;
 
@@ -293,9 +303,10 @@ admit_run(const struct inbox *s, const char *run, struct err *e)
 		return -ERR_SYS;
 	k = access(path, F_OK) == 0;
 	alloc_free(path);
-	if (k != 0)
+	if (k)
 		return 0;
-	k = scan(s->state.dir, admit_is_run, (void *)(uintptr_t)s, e);
+	inbox_name(run, o.run);
+	k = scan(s->state.dir, admit_is_other, &o, e);
 	return k <= 0 ? k : err_set(e, ERR_DATA, "mismatch: a shard of run "
 	    "'%.80s' for a spool of another run (--run)", run);
 }

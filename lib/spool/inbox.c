@@ -31,8 +31,8 @@ inbox_close(struct inbox *s)
 
 /* ---- names ---- */
 
-static void
-inbox_escape(const char *name, char out[INBOX_NAME])
+void
+inbox_name(const char *name, char out[INBOX_NAME])
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -64,7 +64,7 @@ inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 	char name[INBOX_NAME], *path;
 	size_t n;
 
-	inbox_escape(run, name);
+	inbox_name(run, name);
 	n = strlen(s->state.dir) + strlen(name) + strlen(file) + 32;
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return NULL;
@@ -82,7 +82,7 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
 	char name[INBOX_NAME];
 
-	inbox_escape(device != NULL ? device : "", name);
+	inbox_name(device != NULL ? device : "", name);
 	/* that file is the step's aggregate and belongs to no device */
 	if (strcmp(name, "aggregate") == 0)
 		(void)snprintf(name, sizeof(name), "%%61ggregate");

@@ -51,6 +51,9 @@ struct inbox {
 int inbox_open(struct inbox *s, const char *dir, struct err *e);
 void inbox_close(struct inbox *s);
 
+/* inbox_name(name, out): the file name of a run or a device, as above. */
+void inbox_name(const char *name, char out[INBOX_NAME]);
+
 /* inbox_path(s, run, step, file, e): DIR/RUN/STEP/file, allocated; step NULL:
  * DIR/RUN/file. */
 char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,

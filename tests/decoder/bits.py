@@ -150,3 +150,15 @@ def rans(data, n):
         state[i % 4] = x
     need(b.left() == 0 and state == [65536] * 4, 'end of the rANS code')
     return bytes(out)
+
+
+def frames(data):
+    """(type, payload) of each frame of a stream."""
+    at = 0
+    while at < len(data):
+        _, kind, flags, _, _, _, size, full = struct.unpack_from(
+            '<4s4sHBBIII', data, at)
+        payload = data[at + 64:at + 64 + size]
+        need(len(payload) == size, 'truncated')
+        at += (64 + size + 7) // 8 * 8
+        yield kind, lz4(payload, full) if flags & 1 else payload

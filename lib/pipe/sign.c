@@ -1,0 +1,331 @@
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "format/frame.h"
+#include "format/schema.h"
+#include "format/shard.h"
+#include "pipe/sign.h"
+
+enum {
+	SIGN_SCHEME = 1,	/* Ed25519 over BLAKE2b of 64 bytes */
+	SIGN_HASH = 64,
+	SIGN_FILE = 1 << 20,	/* no key ring is larger */
+	SIGN_NAME = 1024
+};
+
+/* What stands before the 32 bytes of a key in DER: that it is an Ed25519 key
+ * (RFC 8410), as PKCS #8 for secret ones, SubjectPublicKeyInfo for public. */
+static const unsigned char sign_secret[16] = { 0x30, 0x2e, 0x02, 0x01, 0x00,
+	0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
+static const unsigned char sign_public[12] = { 0x30, 0x2a, 0x30, 0x05, 0x06,
+	0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00 };
+
+static int
+sign_ready(struct err *e)
+{
+	return sodium_init() >= 0 ? 0 : err_set(e, ERR_SYS, "libsodium does "
+	    "not start");
+}
+
+/* ---- what is signed ---- */
+
+struct sign_sum {
+	crypto_generichash_state h;
+};
+
+struct sign_sum *
+sign_sum_new(struct err *e)
+{
+	return sign_ready(e) < 0 ? NULL : alloc_get(1,
+	    sizeof(struct sign_sum), e);
+}
+
+void
+sign_sum_free(struct sign_sum *s)
+{
+	alloc_free(s);
+}
+
+void
+sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p,
+    size_t n)
+{
+	unsigned char head[12];
+
+	bytes_set32(head, type);
+	bytes_set64(head + 4, n);
+	(void)crypto_generichash_update(&s->h, head, sizeof(head));
+	(void)crypto_generichash_update(&s->h, p, n);
+}
+
+int
+sign_sum_begin(struct sign_sum *s, const struct shard *sh,
+    const struct schema *sc, struct err *e)
+{
+	static const char what[] = "ace-stream shard, signature 1";
+	struct buf b = BUF_INIT;
+	int r;
+
+	(void)crypto_generichash_init(&s->h, NULL, 0, SIGN_HASH);
+	(void)crypto_generichash_update(&s->h, (const unsigned char *)what,
+	    sizeof(what));
+	if ((r = schema_encode(sc, &b, e)) == 0) {
+		sign_sum_add(s, FRAME_SCHM, b.p, b.n);
+		b.n = 0;
+		if ((r = shard_encode(sh, &b, e)) == 0)
+			sign_sum_add(s, FRAME_SHRD, b.p, b.n);
+	}
+	buf_release(&b);
+	return r;
+}
+
+static void
+sign_sum_get(struct sign_sum *s, unsigned char out[SIGN_HASH])
+{
+	(void)crypto_generichash_final(&s->h, out, SIGN_HASH);
+}
+
+/* ---- files ---- */
+
+/* All of a small file as text. NULL and *r < 0: an error. */
+static char *
+sign_text(const char *path, int *r, struct err *e)
+{
+	struct io *io;
+	char *text;
+	size_t n;
+
+	if ((*r = io_open(&io, path, e)) < 0)
+		return NULL;
+	if ((text = alloc_get(SIGN_FILE + 1, 1, e)) == NULL)
+		*r = -ERR_SYS;
+	else if ((*r = io_read(io, text, SIGN_FILE, &n, e)) == 0) {
+		text[n] = '\0';
+		if (n == SIGN_FILE || strlen(text) != n)
+			*r = err_set(e, ERR_DATA, "'%s' is no file of keys",
+			    path);
+	}
+	io_free(io);
+	if (*r < 0) {
+		alloc_free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* The key in the base64 of DER, behind what says that it is one: 0 or -1. */
+static int
+sign_der(unsigned char key[SIGN_KEY], const unsigned char *head, size_t n_head,
+    const char *text, size_t n)
+{
+	unsigned char der[sizeof(sign_secret) + SIGN_KEY];
+	size_t len;
+	int k = sodium_base642bin(der, sizeof(der), text, n, " \r\n", &len, NULL,
+	    sodium_base64_VARIANT_ORIGINAL);
+
+	if (k == 0 && (len != n_head + SIGN_KEY ||
+	    memcmp(der, head, n_head) != 0))
+		k = -1;
+	if (k == 0)
+		memcpy(key, der + n_head, SIGN_KEY);
+	sodium_memzero(der, sizeof(der));
+	return k;
+}
+
+/* ---- the secret key ---- */
+
+struct sign_key {
+	unsigned char public[crypto_sign_PUBLICKEYBYTES];
+	unsigned char secret[crypto_sign_SECRETKEYBYTES];
+};
+
+static int
+sign_private(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	return (st.st_mode & 077) == 0 ? 0 : err_set(e, ERR_REFUSED,
+	    "others can read the secret key in '%s': chmod 600", path);
+}
+
+struct sign_key *
+sign_key_read(const char *path, struct err *e)
+{
+	static const char first[] = "-----BEGIN PRIVATE KEY-----";
+	static const char last[] = "-----END PRIVATE KEY-----";
+	unsigned char seed[SIGN_KEY];
+	struct sign_key *k = NULL;
+	char *text, *from, *to;
+	int r;
+
+	if (sign_ready(e) < 0 || sign_private(path, e) < 0 ||
+	    (text = sign_text(path, &r, e)) == NULL)
+		return NULL;
+	from = strstr(text, first);
+	to = from != NULL ? strstr(from, last) : NULL;
+	if (to == NULL)
+		(void)err_set(e, ERR_DATA, "'%s' is no PEM file with a private "
+		    "key", path);
+	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
+	    from + sizeof(first) - 1,
+	    (size_t)(to - from) - sizeof(first) + 1) < 0)
+		(void)err_set(e, ERR_DATA, "the key in '%s' is no Ed25519 key, "
+		    "or has a passphrase", path);
+	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
+		(void)crypto_sign_seed_keypair(k->public, k->secret, seed);
+	sodium_memzero(seed, sizeof(seed));
+	sodium_memzero(text, strlen(text));
+	alloc_free(text);
+	return k;
+}
+
+void
+sign_key_free(struct sign_key *k)
+{
+	if (k != NULL)
+		sodium_memzero(k, sizeof(*k));
+	alloc_free(k);
+}
+
+/* ---- the public ones ---- */
+
+struct sign_ring {
+	struct sign_known {
+		char *device;
+		unsigned char key[SIGN_KEY];
+	} *key;
+	size_t n, cap;
+};
+
+void
+sign_ring_free(struct sign_ring *r)
+{
+	size_t i;
+
+	for (i = 0; r != NULL && i < r->n; i++)
+		alloc_free(r->key[i].device);
+	if (r != NULL)
+		alloc_free(r->key);
+	alloc_free(r);
+}
+
+/* One line, without its end. */
+static int
+sign_ring_line(struct sign_ring *r, char *line, struct err *e)
+{
+	struct sign_known *k;
+	char *name, *key, *rest = NULL;
+
+	line[strcspn(line, "#")] = '\0';
+	if ((name = strtok_r(line, " \t\r", &rest)) == NULL)
+		return 0;
+	key = strtok_r(NULL, " \t\r", &rest);
+	if (key == NULL || strtok_r(NULL, " \t\r", &rest) != NULL)
+		return err_set(e, ERR_DATA, "'%.80s' is to be followed by one "
+		    "key", name);
+	if (alloc_grow(&r->key, &r->cap, r->n + 1, sizeof(*r->key), e) < 0)
+		return -ERR_SYS;
+	k = &r->key[r->n];
+	if (sign_der(k->key, sign_public, sizeof(sign_public), key,
+	    strlen(key)) < 0)
+		return err_set(e, ERR_DATA, "the key of '%.80s' is no Ed25519 "
+		    "key in base64", name);
+	if ((k->device = alloc_dup(name, e)) == NULL)
+		return -ERR_SYS;
+	r->n++;
+	return 0;
+}
+
+struct sign_ring *
+sign_ring_read(const char *path, struct err *e)
+{
+	struct sign_ring *ring;
+	char *text, *line, *next;
+	unsigned at = 0;
+	int r;
+
+	if (sign_ready(e) < 0 || (text = sign_text(path, &r, e)) == NULL)
+		return NULL;
+	ring = alloc_get(1, sizeof(*ring), e);
+	r = ring == NULL ? -ERR_SYS : 0;
+	for (line = text; line != NULL && r == 0; line = next) {
+		if ((next = strchr(line, '\n')) != NULL)
+			*next++ = '\0';
+		at++;
+		if ((r = sign_ring_line(ring, line, e)) == -ERR_DATA)
+			(void)err_before(e, r, "'%s', line %u: ", path, at);
+	}
+	alloc_free(text);
+	if (r == 0)
+		return ring;
+	sign_ring_free(ring);
+	return NULL;
+}
+
+/* ---- signing ---- */
+
+void
+sign_make(const struct sign_key *k, struct sign_sum *s,
+    unsigned char out[SIGN_SIZE])
+{
+	unsigned char hash[SIGN_HASH];
+
+	sign_sum_get(s, hash);
+	memset(out, 0, 8);
+	bytes_set32(out, SIGN_SCHEME);
+	memcpy(out + 8, k->public, SIGN_KEY);
+	(void)crypto_sign_detached(out + 8 + SIGN_KEY, NULL, hash, sizeof(hash),
+	    k->secret);
+}
+
+void
+sign_who(const unsigned char p[SIGN_SIZE], char out[SIGN_WHO + 1])
+{
+	char text[sodium_base64_ENCODED_LEN(SIGN_KEY,
+	    sodium_base64_VARIANT_ORIGINAL)];
+
+	(void)sodium_bin2base64(text, sizeof(text), p + 8, SIGN_KEY,
+	    sodium_base64_VARIANT_ORIGINAL);
+	memcpy(out, text, SIGN_WHO);
+	out[SIGN_WHO] = '\0';
+}
+
+int
+sign_check(const struct sign_ring *r, const char *device,
+    struct sign_sum *s, const unsigned char *p, size_t n, struct err *e)
+{
+	unsigned char hash[SIGN_HASH];
+	int named = 0;
+	size_t i;
+
+	sign_sum_get(s, hash);
+	if (n != SIGN_SIZE || bytes_le32(p + 4) != 0)
+		return err_set(e, ERR_DATA, "corrupt: a signature of %zu "
+		    "bytes", n);
+	if (bytes_le32(p) != SIGN_SCHEME)
+		return err_set(e, ERR_DATA, "unsupported: signature of scheme "
+		    "%lu", (unsigned long)bytes_le32(p));
+	for (i = 0; i < r->n; i++) {
+		if (strcmp(r->key[i].device, device) != 0)
+			continue;
+		named = 1;
+		if (memcmp(r->key[i].key, p + 8, SIGN_KEY) != 0)
+			continue;
+		if (crypto_sign_verify_detached(p + 8 + SIGN_KEY, hash,
+		    sizeof(hash), r->key[i].key) == 0)
+			return 0;
+		return err_set(e, ERR_DATA, "mismatch: the signature is not of "
+		    "this shard, though of a key of '%.80s'", device);
+	}
+	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed "
+	    "with a key that is not among its own" : "the key ring has no key "
+	    "of '%.80s'", device);
+}

@@ -1,0 +1,147 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "format/frame.h"
+#include "format/reader.h"
+#include "pipe/sign.h"
+#include "stage/stage.h"
+#include "stage/stage_sign.h"
+
+struct stage_sign {
+	struct stage s;
+	const struct stage_sign_opts *o;
+	struct sign_sum *sum;
+	struct sign_key *key;
+	struct sign_ring *ring;
+	struct stage_shard sh;
+	int signed_by;		/* a right signature was seen */
+};
+
+static int
+stage_sign_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
+{
+	struct stage_sign *x = (struct stage_sign *)s;
+	int r;
+
+	x->sh = *sh;
+	x->signed_by = 0;
+	if ((r = sign_sum_begin(x->sum, sh->shard, sh->schema, e)) < 0)
+		return r;
+	return stage_begin(s->next, sh, e);
+}
+
+/* A frame that is signed too. Behind a signature nothing more may come: it
+ * would look as if it were signed. */
+static int
+stage_sign_frame(struct stage_sign *x, const struct reader *in, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(in);
+
+	if (x->signed_by)
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a frame "
+		    "behind the signature, which is to be the last"), e);
+	sign_sum_add(x->sum, f->type, f->raw, f->raw_len);
+	return 0;
+}
+
+static int
+stage_sign_data(struct stage *s, const struct stage_data *d, struct err *e)
+{
+	int r = stage_sign_frame((struct stage_sign *)s, d->whole, e);
+
+	return r < 0 ? r : stage_data(s->next, d, e);
+}
+
+static int
+stage_sign_check(struct stage_sign *x, const struct stage_note *n,
+    struct err *e)
+{
+	const char *device = shard_device(x->sh.shard);
+	char who[SIGN_WHO + 1];
+	int r = sign_check(x->ring, device, x->sum, n->p, n->n, e);
+
+	if (r < 0)
+		return reader_place(x->sh.in, r, e);
+	x->signed_by = 1;
+	sign_who(n->p, who);
+	cli_say(x->o->cli, 1, "%s/%llu: signed with %s...", device,
+	    (unsigned long long)x->sh.shard->step, who);
+	return 0;
+}
+
+static int
+stage_sign_note(struct stage *s, const struct stage_note *n, struct err *e)
+{
+	struct stage_sign *x = (struct stage_sign *)s;
+	int r;
+
+	if (n->type != FRAME_SIGN)
+		r = stage_sign_frame(x, n->whole, e);
+	else if (x->key != NULL)
+		return 0;	/* another's: the new one takes its place */
+	else if (x->signed_by)
+		r = stage_sign_frame(x, n->whole, e);
+	else
+		r = stage_sign_check(x, n, e);
+	return r < 0 ? r : stage_note(s->next, n, e);
+}
+
+static int
+stage_sign_end(struct stage *s, const struct shard_sums *sums, struct err *e)
+{
+	struct stage_sign *x = (struct stage_sign *)s;
+	unsigned char p[SIGN_SIZE];
+	int r = 0;
+
+	if (x->key != NULL) {
+		sign_make(x->key, x->sum, p);
+		r = stage_make(s->next, FRAME_SIGN, p, sizeof(p), e);
+	} else if (!x->signed_by) {
+		r = err_set(e, ERR_REFUSED, "the shard of '%s', step %llu, is "
+		    "not signed (ace-sign -k)", shard_device(x->sh.shard),
+		    (unsigned long long)x->sh.shard->step);
+	}
+	return r < 0 ? r : stage_end(s->next, sums, e);
+}
+
+static void
+stage_sign_free(struct stage *s)
+{
+	struct stage_sign *x = (struct stage_sign *)s;
+
+	sign_sum_free(x->sum);
+	sign_key_free(x->key);
+	sign_ring_free(x->ring);
+	alloc_free(x);
+}
+
+int
+stage_sign_new(struct stage **out, const struct stage_sign_opts *o,
+    struct err *e)
+{
+	struct stage_sign *x = alloc_get(1, sizeof(*x), e);
+
+	*out = NULL;
+	if (x == NULL)
+		return -ERR_SYS;
+	x->o = o;
+	x->s.begin = stage_sign_begin;
+	x->s.data = stage_sign_data;
+	x->s.note = stage_sign_note;
+	x->s.end = stage_sign_end;
+	x->s.free = stage_sign_free;
+	if (o->key != NULL)
+		x->key = sign_key_read(o->key, e);
+	else
+		x->ring = sign_ring_read(o->ring, e);
+	if (x->key != NULL || x->ring != NULL)
+		x->sum = sign_sum_new(e);
+	if (x->sum == NULL) {
+		stage_sign_free(&x->s);
+		return -(int)e->code;
+	}
+	*out = &x->s;
+	return 0;
+}

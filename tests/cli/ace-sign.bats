@@ -1,0 +1,134 @@
+# Signatures: what they cover, what they do not let pass, and that somebody else
+# (openssl, and a hash in Python) finds them right.
+load helper
+
+# identity NAME: a key of that device, in NAME.pem, and its line of the ring
+identity() {
+	openssl genpkey -algorithm ed25519 -out "$1.pem"
+	chmod 600 "$1.pem"
+	echo "$1 $(openssl pkey -in "$1.pem" -pubout -outform DER | base64)" \
+	    >>ring
+}
+
+# one NAME [ARGS...]: a shard of device edge1 and its signature, NAME.signed
+one() {
+	mkshards -d edge1 "${@:2}" -N 1 | ace-score >"$1"
+	ace-sign -k edge1.pem "$1" >"$1.signed"
+}
+
+@test "a signed stream passes, whole; nothing else in it changes" {
+	identity edge1
+	mkshards -d edge1 -N 3 | ace-score >in
+	ace-sign --no-provenance -k edge1.pem in >signed
+	ace-sign --check ring --no-provenance signed >out
+	same signed out
+	ace-inspect --diff in signed
+	exits 0 ace-sign --check ring -v signed
+	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
+	# a second signature takes the place of the first
+	ace-sign --no-provenance -k edge1.pem signed >twice
+	same signed twice
+}
+
+@test "openssl finds the same signature right, of what a page says is signed" {
+	identity edge1
+	one a
+	python3 "$ROOT/tests/decoder/signed" a.signed
+	openssl pkey -pubin -inform DER -in a.signed.der -out public.pem
+	openssl pkeyutl -verify -rawin -pubin -inkey public.pem \
+	    -sigfile a.signed.sig -in a.signed.hash
+	openssl pkey -in edge1.pem -pubout -outform DER | cmp - a.signed.der
+	printf x | dd of=a.signed.hash bs=1 conv=notrunc status=none
+	exits 1 openssl pkeyutl -verify -rawin -pubin -inkey public.pem \
+	    -sigfile a.signed.sig -in a.signed.hash
+}
+
+@test "whatever is changed is noticed, with every checksum right" {
+	identity edge1
+	one a
+	for how in value drop; do
+		tamper $how a.signed >bad
+		ace-inspect bad >/dev/null
+		exits 3 ace-sign --check ring bad
+		says "mismatch: the signature is not of this shard, though of a key of 'edge1'"
+		ace-inspect --diff bad out >/dev/null 2>&1 && return 1
+		exits 3 ace-inspect --verify out
+	done
+	tamper note a.signed >bad
+	exits 3 ace-sign --check ring bad
+	says 'a frame behind the signature'
+}
+
+@test "no replay: another run, device, step or weight is another signature" {
+	identity edge1
+	one a -s 5 -r run1
+	one again -s 5 -r run1
+	tamper from a.signed again.signed >same
+	ace-sign --check ring same >/dev/null
+	one run -s 5 -r run2
+	one step -s 6 -r run1
+	one weight -s 5 -r run1 -w 2
+	for of in run step weight; do
+		cmp -s a.signed $of.signed && return 1
+		tamper from $of.signed a.signed >bad
+		exits 3 ace-sign --check ring bad
+		says 'mismatch: the signature is not of this shard'
+	done
+}
+
+@test "who has no key in the ring, or signs with another's, is refused" {
+	identity edge1
+	one a
+	exits 5 ace-sign --check ring a
+	says "the shard of 'edge1', step 0, is not signed"
+	mv ring old
+	identity edge2
+	exits 5 ace-sign --check ring a.signed
+	says "the key ring has no key of 'edge1'"
+	sed 's/edge2/edge1/' ring >wrong
+	exits 5 ace-sign --check wrong a.signed
+	says "signed with a key that is not among its own"
+	# a key is changed by having both for a while
+	cat wrong old >both
+	ace-sign --check both a.signed >/dev/null
+}
+
+@test "through the receiver's spool and back, and checked there later" {
+	identity edge1
+	mkdir spool
+	mkshards -d edge1 -N 1 | ace-compress -c q8 | ace-sign -k edge1.pem |
+	    ace-sign --check ring | ace-recv --spool spool --device edge1 \
+	    --sync none >receipts
+	ace-inspect receipts | grep -q accepted
+	ace-sign --check ring spool/*/0/edge1.aceg >/dev/null
+	# the average is the cloud's: it has none of the edges' signatures
+	ace-aggregate --spool spool --expect 1 --steps 1 --sync none >average
+	ace-inspect average | grep -q sIGN && return 1
+	exits 5 ace-sign --check ring average
+}
+
+@test "keys that are none, and files that others can read" {
+	identity edge1
+	mkshards -d edge1 -N 1 >in
+	chmod 644 edge1.pem
+	exits 5 ace-sign -k edge1.pem in
+	says "others can read the secret key in 'edge1.pem': chmod 600"
+	openssl genpkey -algorithm x25519 -out other.pem
+	chmod 600 other.pem
+	exits 3 ace-sign -k other.pem in
+	says 'no Ed25519 key, or has a passphrase'
+	: >empty
+	chmod 600 empty
+	exits 3 ace-sign -k empty in
+	says 'no PEM file with a private key'
+	exits 4 ace-sign -k missing in
+	printf '# mine\n\nedge1\n' >bad
+	exits 3 ace-sign --check bad in
+	says "'bad', line 3: 'edge1' is to be followed by one key"
+	echo 'edge1 AAAA' >bad
+	exits 3 ace-sign --check bad in
+	says "line 1: the key of 'edge1' is no Ed25519 key"
+	exits 2 ace-sign in
+	says 'either --key or --check'
+	exits 2 ace-sign -k edge1.pem --check ring in
+}

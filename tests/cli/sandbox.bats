@@ -1,0 +1,95 @@
+# What a program can still do once its command line is read: an intruder, code
+# that runs in it, finds out.
+load helper
+
+# intruder CMD...: the four things it tries, as "reads writes listens starts",
+# those that it could do
+intruder() {
+	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made \
+	    LD_PRELOAD="$(preload | sed 's/clip\.so/intruder.so/' |
+	    paste -sd ' ')" "$@" >out 2>err || true
+	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
+}
+
+# Temporary files have a directory that is none of the test's others: all of it
+# is allowed.
+sandbox_temp() {
+	mkdir -p temp
+	export TMPDIR=$PWD/temp
+}
+
+# A build with sanitizers or counters has no sandbox, and says that.
+none() {
+	ace-score -vv </dev/null 2>&1 | grep -q 'sandbox: none, this build'
+}
+
+@test "it is in force on this machine, and says so" {
+	if none; then
+		exits 4 ace-score --sandbox require </dev/null
+		says 'is not to be had: none, this build has no sandbox'
+		return
+	fi
+	ace-score -vv </dev/null 2>err || true
+	says 'sandbox: Landlock [0-9]+ and seccomp$'
+	exits 3 ace-score --sandbox require </dev/null
+	says 'truncated: empty input'
+	exits 2 ace-score --sandbox perhaps </dev/null
+	exits 3 ace-score --sandbox off -vv </dev/null
+	says 'sandbox: off$'
+}
+
+@test "without it an intruder does all, with it nothing" {
+	sandbox_temp
+	echo x >secret
+	mkshards -N 1 >in
+	[ "$(intruder ace-score --sandbox off in)" = \
+	    "reads writes listens starts" ]
+	rm made
+	none && return
+	[ "$(intruder ace-score in)" = "" ]
+	[ ! -e made ]
+	[ "$(intruder ace-score <in)" = "" ]
+}
+
+@test "with -o it can write where that is, and with -S there; no more" {
+	sandbox_temp
+	echo x >secret
+	mkshards -N 1 >in
+	mkdir there st
+	none && return
+	[ "$(intruder ace-score -o there/out in)" = "" ]
+	[ -s there/out ]
+	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = "" ]
+	[ -s st/residual ]
+	# what is in the directory of its own it can have
+	echo x >st/secret
+	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
+	    LD_PRELOAD="$(preload | sed 's/clip\.so/intruder.so/' |
+	    paste -sd ' ')" ace-compress -c q8 -S st in >out 2>err
+	says 'reads yes'
+	says 'writes yes'
+	says 'listens no'
+	says 'starts no'
+}
+
+@test "files are found as without it: links, pipes, many operands, new directories" {
+	mkshards -N 1 >in
+	ln -s in link
+	ace-score link >a
+	ace-score in >b
+	same a b
+	ace-score <(cat in) >c
+	same a c
+	mkdir d e
+	ln -s ../e/out d/out
+	ace-score -o d/out in
+	same a e/out
+	ace-score -o /dev/stdout in | cat >f
+	same a f
+	ace-compress -c q8 -S new in >/dev/null
+	[ -s new/residual ]
+	for i in $(seq 300); do ln in "d/$i"; done
+	ace-aggregate d/[0-9]* 2>err >g || cat err
+	LC_ALL=C grep -c denied err && return 1
+	true
+}

@@ -1,0 +1,70 @@
+/*
+ * Whose spool it is: a spool that says nothing else is the first run's, also
+ * when two processes of that run come at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "spool/admit.h"
+#include "spool/inbox.h"
+
+#include "../tap.h"
+
+static char dir[] = "/tmp/ace-admit.XXXXXX";
+static const char *appears;	/* the file that another process makes, at the
+				 * moment after it was looked for */
+
+/* Stands in the place of the C library's, which admit.c calls. */
+int
+access(const char *path, int mode)
+{
+	int there = faccessat(AT_FDCWD, path, mode, 0);
+	FILE *f;
+
+	if (there < 0 && appears != NULL && strcmp(path, appears) == 0) {
+		if ((f = fopen(path, "w")) != NULL)
+			(void)fclose(f);
+		appears = NULL;
+		errno = ENOENT;
+	}
+	return there;
+}
+
+int
+main(void)
+{
+	struct inbox s = INBOX_INIT;
+	struct err e = ERR_INIT;
+	char mine[128];
+
+	if (mkdtemp(dir) == NULL || chdir(dir) < 0 ||
+	    inbox_open(&s, dir, &e) < 0) {
+		perror(dir);
+		return 1;
+	}
+	ok(admit_run(&s, "first/run", &e) == 0, "an empty spool is anybody's");
+	/* the name holds a byte that a file name writes in another way */
+	(void)snprintf(mine, sizeof(mine), "%s/first%%2Frun/schema.aceg", dir);
+	if (mkdir("first%2Frun", 0700) < 0)
+		perror("mkdir");
+	appears = mine;
+	ok(admit_run(&s, "first/run", &e) == 0 && appears == NULL,
+	    "a run whose first shard is accepted at this moment by another "
+	    "process is no other run");
+	ok(admit_run(&s, "first/run", &e) == 0, "nor is it afterwards");
+	ok(admit_run(&s, "second", &e) == -ERR_DATA &&
+	    strstr(ERR_MSG(&e), "another run") != NULL,
+	    "another run is refused: %s", ERR_MSG(&e));
+	err_clear(&e);
+	inbox_close(&s);
+	(void)unlink(mine);
+	(void)rmdir("first%2Frun");
+	(void)rmdir(dir);
+	return done_testing();
+}
