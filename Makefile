@@ -14,6 +14,7 @@
 #   make table1     four ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make table1-sweep  the four ways, and AdamW, with other rates
+#   make pytorch    handwritten digits in PyTorch, five seeds; needs torch, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
@@ -266,6 +267,9 @@ $(EXPERIMENTS): deps
 $(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(BUILD)/results'
 
+pytorch: all
+	BUILD='$(abspath $(BUILD))' examples/pytorch.sh '$(BUILD)/results'
+
 lint:
 	@test $(DEPS) = no || .ci/deps lint
 	@+$(AGAIN) all examples $(TOOLS)
@@ -315,13 +319,13 @@ COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
 LINKS   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace mime/packages mime \
+FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace mime/packages mime \
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
 install: all
 	mkdir -p $(addprefix $(TO)/,bin include $(LIB)/pkgconfig) \
-	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts mime/packages $(dir $(COMPL)))
+	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts ace/pytorch mime/packages $(dir $(COMPL)))
 	install -m 755 $(PROGS) $(TO)/bin/
 	install -m 644 lib/ace.h $(TO)/include/
 	install -m 644 $(BUILD)/libace.a $(TO)/$(LIB)/
@@ -335,6 +339,7 @@ install: all
 	install -m 644 man/ace.xml $(SHARE)/mime/packages/
 	install -m 644 examples/hosts/ssh_config $(SHARE)/ace/hosts/
 	install -m 755 examples/hosts/*.sh $(SHARE)/ace/hosts/
+	install -m 644 examples/pytorch/*.py $(SHARE)/ace/pytorch/
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
 	 install -m 644 completions/$$s $(SHARE)/$$f || exit 1; done
@@ -346,7 +351,7 @@ uninstall:
 	 $(addprefix $(TO)/$(LIB)/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	 $(addprefix $(SHARE)/,ace/ace.magic mime/packages/ace.xml $(COMPL) $(LINKS)) \
-	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*))
+	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py))
 	for d in $(FOLDERS); do rmdir $(TO)/$$d 2>/dev/null || :; done
 
 clean:
@@ -354,6 +359,6 @@ clean:
 
 .PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
-	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
+	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
