@@ -1,7 +1,11 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
 #   make            programs and library, under build/
-#   make check      all tests           make asan     the same, sanitized
+#   make check      the tests, two minutes on two cores
+#   make check-long what takes longer: each damage, kill and power cut; gigabytes
+#   make asan       make check and some of check-long, sanitized
+#   make coverage   lines and branches that both reach, by room
+#   make mutants    N random mistakes from SEED on: which does no test notice?
 #   make demo       train a model through the pipes
 #   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates         make bench    figures
@@ -32,6 +36,7 @@ FUZZ_TIME ?= 60
 KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
+N       ?= 200
 comma   = ,
 
 # asked once, and only when something is compiled: make deps comes before
@@ -66,6 +71,8 @@ TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
 CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
+# what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
+SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
 SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
 TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
@@ -150,6 +157,8 @@ $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 
 examples: $(SCALE) $(TRAIN)
 
+tools: $(TOOLS) $(CLIP)
+
 build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
@@ -165,14 +174,37 @@ deps:
 check: deps
 	@+$(AGAIN) run-check
 
+check-long: deps
+	@+$(AGAIN) run-check-long
+
+# the quick half tries every 40th damage
+PROVED = BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run
+
 run-check: build-all
-	BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run \
+	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
 	 $(DAMAGE) $(UNITS) $(sort $(wildcard tests/cli/*.bats))
+
+run-check-long: build-all
+	HALF=long $(PROVED) $(SLOW)
 
 asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
-	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 \
+	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
 	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+
+COUNTED = $(AGAIN) -i BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+
+# what fails there says nothing: a counting program is slow, large and writes
+coverage: deps
+	@rm -rf $(BUILD)/coverage/reached
+	@+REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@BUILD=$(BUILD)/coverage tests/coverage
+
+# the map of what a test comes by is made once; it is the coverage's
+mutants: deps
+	@test -d $(BUILD)/coverage/reached || \
+	 REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
@@ -308,7 +340,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
+	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

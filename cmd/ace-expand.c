@@ -62,7 +62,7 @@ main(int argc, char **argv)
 	o.expand.sync = o.f.sync;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_expand_new(&s, &o.expand, &e)) == 0)
-		r = stage_program(&o.f, s, 1, path, &e);
+		r = stage_program(&o.f, s, STAGE_CHANGES, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

@@ -1,6 +1,6 @@
 /*
  * ace-export: converts one shard of a stream to a file that trainers read:
- * safetensors, npz, npy or raw f32.
+ * safetensors, npz, npy or raw f32; or each shard, one file after another.
  */
 #include "base/cli.h"
 #include "base/err.h"
@@ -9,12 +9,14 @@
 #include "pipe/filter.h"
 #include "stage/stage_export.h"
 
-enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_F32, OPT_DEFLATE };
+enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_MANY, OPT_F32, OPT_DEFLATE };
 
 static const struct cli_opt options[] = {
 	{ 'f', "format", "FORMAT", "safetensors, npz, npy or raw" },
 	{ OPT_STEP, "step", "N", "the shard of this step" },
 	{ OPT_DEVICE, "device", "NAME", "the shard of this device" },
+	{ OPT_MANY, "many", NULL,
+	    "all shards, safetensors one after another" },
 	{ OPT_F32, "f32", NULL, "all tensors as f32, whatever the model's" },
 	{ OPT_DEFLATE, "deflate", NULL, "npz: compress the entries" },
 	{ 'o', "output", "FILE", "write FILE, whole or not at all" },
@@ -37,6 +39,9 @@ set(void *arg, int key, const char *val, struct err *e)
 		return num_u64(&o->step, val, 0, UINT64_MAX, "--step", e);
 	case OPT_DEVICE:
 		o->device = val;
+		return 0;
+	case OPT_MANY:
+		o->many = 1;
 		return 0;
 	case OPT_F32:
 		o->so.f32 = 1;

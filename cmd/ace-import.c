@@ -12,7 +12,7 @@
 #include "stage/stage_import.h"
 
 enum {
-	OPT_NAME = CLI_LONG, OPT_SHAPE, OPT_ROUND, OPT_BASE, OPT_NORM
+	OPT_NAME = CLI_LONG, OPT_SHAPE, OPT_ROUND, OPT_BASE, OPT_NORM, OPT_MANY
 };
 
 static const struct cli_opt options[] = {
@@ -29,6 +29,8 @@ static const struct cli_opt options[] = {
 	{ OPT_BASE, "base-version", "N", "model version of the first FILE" },
 	{ OPT_NAME, "name", "NAME", "npy, raw: the tensor's name" },
 	{ OPT_SHAPE, "shape", "N,N...", "raw: the tensor's shape" },
+	{ OPT_MANY, "many", NULL,
+	    "safetensors one after another in a FILE, a step each" },
 	{ OPT_ROUND, "round", NULL, "round what f32 does not hold exactly" },
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -115,6 +117,9 @@ set(void *arg, int key, const char *val, struct err *e)
 		return 0;
 	case OPT_SHAPE:
 		return set_shape(&o->fo, val, e);
+	case OPT_MANY:
+		o->many = 1;
+		return 0;
 	case OPT_ROUND:
 		o->fo.round = 1;
 		return 0;

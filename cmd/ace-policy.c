@@ -63,7 +63,7 @@ main(int argc, char **argv)
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_policy_new(&s, &o.policy, &e)) == 0)
-		r = stage_program(&o.f, s, 0, path, &e);
+		r = stage_program(&o.f, s, STAGE_IGNORES, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

@@ -83,7 +83,7 @@ main(int argc, char **argv)
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_select_new(&s, &o.select, &e)) == 0)
 		r = o.text ? text(&o, s, path, &e) :
-		    stage_program(&o.f, s, 0, path, &e);
+		    stage_program(&o.f, s, STAGE_READS, path, &e);
 	stage_free(s);
 	stage_select_release(&o.select);
 	filter_release(&o.f);

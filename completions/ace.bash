@@ -18,41 +18,55 @@ _ace() {
 		kind='file' ;;
 	ace-ack:--max-elements)
 		kind='free' ;;
-	ace-ack:--sync)
+	ace-ack:--sync | ace-ack:--sandbox)
+		kind='full rename none' ;;
+	ace-advise:--sandbox)
 		kind='full rename none' ;;
 	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
 		kind='dir' ;;
 	ace-advise\ ratio:--cmin | ace-advise\ ratio:--cmax | ace-advise\ ratio:--half | ace-advise\ ratio:--bandwidth)
 		kind='free' ;;
+	ace-advise\ ratio:--sandbox)
+		kind='full rename none' ;;
 	ace-advise\ interval:--target-divergence)
 		kind='free' ;;
+	ace-advise\ interval:--sandbox)
+		kind='full rename none' ;;
 	ace-advise\ profile:--schema)
 		kind='file' ;;
 	ace-advise\ profile:--max-elements)
 		kind='free' ;;
+	ace-advise\ profile:--sandbox)
+		kind='full rename none' ;;
 	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth | ace-advise\ dynacomm:--method)
 		kind='free' ;;
+	ace-advise\ dynacomm:--sandbox)
+		kind='full rename none' ;;
 	ace-advise\ deco:--phi | ace-advise\ deco:--kc | ace-advise\ deco:--kd)
 		kind='free' ;;
+	ace-advise\ deco:--sandbox)
+		kind='full rename none' ;;
 	ace-advise\ cluster:--tiers | ace-advise\ cluster:--groups | ace-advise\ cluster:--theta)
 		kind='free' ;;
+	ace-advise\ cluster:--sandbox)
+		kind='full rename none' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
 	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--rule | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
-	ace-aggregate:--sync)
+	ace-aggregate:--sync | ace-aggregate:--sandbox)
 		kind='full rename none' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--error-feedback | ace-compress:--window | ace-compress:--wait | ace-compress:--max-elements)
 		kind='free' ;;
-	ace-compress:--sync)
+	ace-compress:--sync | ace-compress:--sandbox)
 		kind='full rename none' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
@@ -60,18 +74,22 @@ _ace() {
 		kind='file' ;;
 	ace-expand:--gamma | ace-expand:--wait | ace-expand:--max-elements)
 		kind='free' ;;
-	ace-expand:--sync)
+	ace-expand:--sync | ace-expand:--sandbox)
 		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
 	ace-export:--step | ace-export:--device | ace-export:--max-elements)
 		kind='free' ;;
+	ace-export:--sandbox)
+		kind='full rename none' ;;
 	ace-export:-f | ace-export:--format)
 		kind='safetensors npz npy raw' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
 	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape)
 		kind='free' ;;
+	ace-import:--sandbox)
+		kind='full rename none' ;;
 	ace-import:-k | ace-import:--kind)
 		kind='gradient delta model' ;;
 	ace-import:-f | ace-import:--format)
@@ -82,23 +100,29 @@ _ace() {
 		kind='file' ;;
 	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
+	ace-inspect:--sandbox)
+		kind='full rename none' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
 		kind='free' ;;
+	ace-meter:--sandbox)
+		kind='full rename none' ;;
 	ace-policy:-S | ace-policy:--state)
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
 	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
+	ace-policy:--sandbox)
+		kind='full rename none' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
 	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--kind | ace-recv:--max-shard | ace-recv:--max-weight | ace-recv:--max-contributors | ace-recv:--max-ahead | ace-recv:--quota | ace-recv:--max-open | ace-recv:--timeout | ace-recv:--max-time | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
-	ace-recv:--sync)
+	ace-recv:--sync | ace-recv:--sandbox)
 		kind='full rename none' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
@@ -106,71 +130,79 @@ _ace() {
 		kind='file' ;;
 	ace-score:--alpha | ace-score:--form | ace-score:--max-elements)
 		kind='free' ;;
+	ace-score:--sandbox)
+		kind='full rename none' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
 	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--levels | ace-select:--roles | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
+	ace-select:--sandbox)
+		kind='full rename none' ;;
 	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
 		kind='file' ;;
 	ace-sign:--max-elements)
 		kind='free' ;;
+	ace-sign:--sandbox)
+		kind='full rename none' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:-c | ace-step:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:--alpha | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--error-feedback | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
-	ace-step:--sync)
+	ace-step:--sync | ace-step:--sandbox)
+		kind='full rename none' ;;
+	ace:--sandbox)
 		kind='full rename none' ;;
 	esac
 	case $call in
 	ace-ack)
-		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
-		opts='-q --quiet -v --verbose -h --help -V --version'
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
 	ace-advise\ ratio)
-		opts='-S --state --cmin --cmax --half --bandwidth -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ interval)
-		opts='--target-divergence -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--target-divergence -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ profile)
-		opts='--max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
-		opts='--dt --bandwidth --method -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--dt --bandwidth --method -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
-		opts='--phi --kc --kd -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--phi --kc --kd -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
-		opts='--tiers --groups --theta -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--tiers --groups --theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-f --format --step --device --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
-		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
-		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
-		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
-		opts='-q --quiet -v --verbose -h --help -V --version'
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
 	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
 	esac

@@ -6,6 +6,8 @@
  * ACE_KILL=N     where the N-th of the calls that change something begins
  *                (write, fsync, rename, ...) the process ends as by kill -9
  * ACE_NOLINK=1   a file system without hard links
+ * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
+ *                eagain, every second one; kill, by which one is seen
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
  * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
  */
@@ -183,6 +185,39 @@ write(int fd, const void *p, size_t n)
 		record_fd(CLIP_OP_WRITE, fd, at > 0 ? (uint64_t)at : 0, p,
 		    (size_t)k);
 	return k;
+}
+
+/* 1: tee or splice fails, errno is set. */
+static int
+unspliced(const char *what)
+{
+	static long turn;
+	const char *s = getenv("ACE_SPLICE");
+
+	if (hit(CLIP_OTHER, what))
+		return 1;
+	if (s == NULL)
+		return 0;
+	turn++;
+	if (strcmp(s, "kill") == 0)
+		(void)kill(getpid(), SIGKILL);
+	errno = strcmp(s, "eintr") == 0 ? EINTR :
+	    strcmp(s, "eagain") == 0 ? EAGAIN : EINVAL;
+	return errno == EINVAL ? turn >= atol(s) : turn % 2 == 0;
+}
+
+ssize_t
+tee(int from, int to, size_t n, unsigned flags)
+{
+	return unspliced("tee") ? -1 :
+	    syscall(SYS_tee, from, to, clip(0, n), flags);
+}
+
+ssize_t
+splice(int from, off64_t *at, int to, off64_t *there, size_t n, unsigned flags)
+{
+	return unspliced("splice") ? -1 :
+	    syscall(SYS_splice, from, at, to, there, clip(0, n), flags);
 }
 
 off_t

@@ -8,13 +8,13 @@
 enum {
 	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
 	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
-	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN
+	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN, LIE_NONZERO
 };
 
 #define LIE_FF8 255, 255, 255, 255, 255, 255, 255, 255
 
 static const struct lie {
-	unsigned char codec, param, n, body[40];
+	unsigned char codec, param, n, body[40];	/* codec: below 15 or 16 */
 } lies[] = {
 	[LIE_F16] = { 1, 0, 31, { 0 } },	/* not 2 bytes each */
 	[LIE_BF16] = { 2, 0, 33, { 0 } },
@@ -40,6 +40,8 @@ static const struct lie {
 	[LIE_I64] = { 12, 0, 128, { 0 } },	/* one byte too few */
 	[LIE_NATURAL] = { 13, 0, 18, { 0, 0, 128 } },	/* negative zero */
 	[LIE_EDEN] = { 14, 0, 10, { 1, 0x40 } },	/* more than 4 bits */
+	/* one value, an infinite one */
+	[LIE_NONZERO] = { 16, 0, 7, { 1, 0, 1, 0, 0, 0x80, 0x7f } },
 };
 
 /* Files of them, made by f. */
@@ -59,6 +61,7 @@ static const struct lie {
 	{ "corrupt-lowrank-body", f, LIE_LOWRANK }, \
 	{ "corrupt-i64-body", f, LIE_I64 }, \
 	{ "corrupt-natural-body", f, LIE_NATURAL }, \
-	{ "corrupt-eden-body", f, LIE_EDEN }
+	{ "corrupt-eden-body", f, LIE_EDEN }, \
+	{ "corrupt-nonzero-body", f, LIE_NONZERO }
 
 #endif

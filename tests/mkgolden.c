@@ -486,9 +486,15 @@ body(struct forge *s, unsigned long which)
 	const struct lie *l = &lies[which];
 	unsigned char b[256] = { 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0,
 		l->codec, l->param };
-	size_t dir = bytes_set_varint(b + 14, l->n);
+	size_t dir;
 
-	b[4] = (unsigned char)(2 + dir);
+	if (l->codec >= 15) {	/* its number follows */
+		b[12] = 15;
+		b[13] = l->codec;
+		b[14] = l->param;
+	}
+	dir = bytes_set_varint(b + (l->codec < 15 ? 14 : 15), l->n);
+	b[4] = (unsigned char)((l->codec < 15 ? 2 : 3) + dir);
 	memcpy(b + 16, l->body, l->n < sizeof(l->body) ? l->n :
 	    sizeof(l->body));
 	forge_payload(&s->f[DATA], b, 16u + l->n);

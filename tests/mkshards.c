@@ -10,7 +10,8 @@
  *
  *   -t   a tensor and its shape; without any, three small ones
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
- *   -k   gauss; layered: scales and zeros differ by group; zeros; ramp: i;
+ *   -k   gauss; layered: scales and zeros differ by group; columns: scales differ
+ *        by column, and change slowly; zeros; ramp: i;
  *        fast: gaussian values repeated every 65521, for gigabytes;
  *        nan, inf: gauss with a bad value at -i (default 3)
  *   -c   a codec as ace-compress -c takes it, default f32; none: not sent
@@ -44,9 +45,9 @@
 #include "format/values.h"
 #include "format/writer.h"
 
-enum kind { GAUSS, LAYERED, ZEROS, RAMP, FAST, NOTNUM, INFINITE };
+enum kind { GAUSS, LAYERED, COLUMNS, ZEROS, RAMP, FAST, NOTNUM, INFINITE };
 static const char *const kinds[] = {
-	"gauss", "layered", "zeros", "ramp", "fast", "nan", "inf", NULL
+	"gauss", "layered", "columns", "zeros", "ramp", "fast", "nan", "inf", NULL
 };
 
 enum { TABLE = 65521 };
@@ -114,6 +115,20 @@ gauss(uint64_t seed, uint64_t step, uint64_t i)
 	return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
+/* The scale of the column that value i of group g is in: 2^-7 to 4, and twice
+ * that or a half from one 8th row to the next. */
+static float
+column(const struct schema *sc, uint32_t g, size_t i)
+{
+	struct schema_span span;
+	uint64_t at;
+
+	schema_span(sc, g, &span);
+	at = span.offset + i;
+	return ldexpf(1, (int)(at % span.cols * 7919 % 10 +
+	    at / span.cols / 8 % 2) - 7);
+}
+
 /* Values base.. of the shard at `step', which are group g. */
 static void
 fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
@@ -135,6 +150,8 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
 			break;
 		default:
 			x[i] = gauss(o->seed, step, base + i);
+			if (o->kind == COLUMNS)
+				x[i] *= column(&o->sc, g, i);
 			if (o->kind == LAYERED)
 				x[i] *= (base + i) % 10 < 3 + g % 7 ? 0 :
 				    scale[g % 4];

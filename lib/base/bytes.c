@@ -1,17 +1,11 @@
 #include "base/bytes.h"
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define BYTES_NATIVE 1
-#else
-#define BYTES_NATIVE 0
-#endif
-
 void
 bytes_put_f32(unsigned char *p, const float *x, size_t n)
 {
 	size_t i;
 
-	if (BYTES_NATIVE) {
+	if (BYTES_LITTLE) {
 		if (n != 0)
 			memcpy(p, x, n * 4);
 		return;
@@ -25,7 +19,7 @@ bytes_get_f32(float *x, const unsigned char *p, size_t n)
 {
 	size_t i;
 
-	if (BYTES_NATIVE) {
+	if (BYTES_LITTLE) {
 		if (n != 0)
 			memcpy(x, p, n * 4);
 		return;

@@ -77,6 +77,13 @@ bytes_set_f64(unsigned char *p, double v)
 	bytes_set64(p, u);
 }
 
+/* 1 where a number in memory has the order of bytes that it has in a stream. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BYTES_LITTLE 1
+#else
+#define BYTES_LITTLE 0
+#endif
+
 /* Arrays of n floats to 4 * n little-endian bytes and back; a plain memcpy on a
  * little-endian machine. */
 void bytes_put_f32(unsigned char *p, const float *x, size_t n);

@@ -182,15 +182,15 @@ cli_path(struct cli_paths *p, const struct cli_opt *o, int k, const char *arg)
 
 /* Operands are read. Where there are very many of them, each stands for the
  * directory it is in: they are seldom in more than one. */
-static void
-cli_operands(struct sandbox *box, char **path, int n)
+static int
+cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 {
 	char last[PATH_MAX] = "", dir[PATH_MAX];
-	int i, k;
+	int i, k, r = 0;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && r == 0; i++) {
 		if (n <= CLI_PATHS) {
-			sandbox_allow(box, path[i], SANDBOX_READ);
+			r = sandbox_allow(box, path[i], SANDBOX_READ, e);
 			continue;
 		}
 		k = snprintf(dir, sizeof(dir), "%s", path[i]);
@@ -201,9 +201,10 @@ cli_operands(struct sandbox *box, char **path, int n)
 		dir[k] = '\0';
 		if (i > 0 && strcmp(dir, last) == 0)
 			continue;
-		sandbox_allow(box, k > 0 ? dir : ".", SANDBOX_READ);
+		r = sandbox_allow(box, k > 0 ? dir : ".", SANDBOX_READ, e);
 		memcpy(last, dir, sizeof(last));
 	}
+	return r;
 }
 
 static int
@@ -222,15 +223,22 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 		return 0;
 	}
 	sandbox_begin(box);
-	sandbox_allow(box, temp != NULL && temp[0] != '\0' ? temp : "/tmp",
-	    SANDBOX_TEMP);
-	sandbox_allow(box, "/usr", SANDBOX_READ);	/* of the locale */
+	if (temp == NULL || temp[0] == '\0')
+		temp = "/tmp";
+	/* in /usr is the locale */
+	if ((r = sandbox_allow(box, temp, SANDBOX_TEMP, e)) < 0 ||
+	    (r = sandbox_allow(box, "/usr", SANDBOX_READ, e)) < 0)
+		return r;
 	for (i = 0; i < p->n; i++)
-		sandbox_allow(box, p->at[i].path, p->at[i].how);
-	cli_operands(box, operand, n);
-	if ((r = sandbox_enter(box, c->sandbox, says, sizeof(says), e)) == 0)
-		cli_say(c, 2, "sandbox: %s", says);
-	return r;
+		if ((r = sandbox_allow(box, p->at[i].path, p->at[i].how,
+		    e)) < 0)
+			return r;
+	if ((r = cli_operands(box, operand, n, e)) < 0 ||
+	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox, says,
+	    sizeof(says), e)) < 0)
+		return r;
+	cli_say(c, 2, "sandbox: %s", says);
+	return 0;
 }
 
 int

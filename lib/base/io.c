@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/io.h"
 #include "base/mono.h"
+#include "base/share.h"
 #include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024 };
@@ -24,6 +25,7 @@ struct io {
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
 	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
+	struct share *share;	/* what goes on as it is, or NULL */
 	uint64_t count;		/* bytes handed out or taken */
 
 	unsigned char *buf;	/* IO_BUF bytes */
@@ -204,6 +206,8 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
 	    (r = io_await(io, e)) < 0)
 		return r;
+	if (io->share != NULL)
+		return share_read(io->share, io->watch, p, n, got, io->name, e);
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
@@ -242,7 +246,8 @@ io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 		return 0;
 	}
 	if (io->at == io->have) {
-		if (io->fd < 0 || n >= IO_BUF)
+		/* what is shared must not be read ahead */
+		if (io->fd < 0 || n >= IO_BUF || io->share != NULL)
 			r = io_fill(io, p, n, got, e);
 		else {
 			io->at = io->have = 0;
@@ -284,19 +289,40 @@ io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 }
 
 int
+io_ready(struct io *io, int ms, struct err *e)
+{
+	return io->fd < 0 || io->at != io->have || io->rec_at != io->rec.n ?
+	    1 : fd_ready(io->fd, io->watch, ms, io->name, e);
+}
+
+int
 io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 {
 	int r;
 
 	*got = 0;
-	if (io->fd >= 0 && ms >= 0 && io->at == io->have &&
-	    io->rec_at == io->rec.n &&
-	    (r = fd_ready(io->fd, io->watch, ms, io->name, e)) <= 0)
+	if (ms >= 0 && (r = io_ready(io, ms, e)) <= 0)
 		return r < 0 ? r : IO_NOT_YET;
 	if ((r = io_some(io, p, n, got, e)) < 0)
 		return r;
 	io->count += *got;
 	return *got != 0 ? IO_GOT : IO_END;
+}
+
+int
+io_share(struct io *io, const struct io *to)
+{
+	if (io->share == NULL && io->pipe && to->writing)
+		io->share = share_new(io->fd, to->fd);
+	return io->share != NULL;
+}
+
+void
+io_keep(struct io *io, size_t n)
+{
+	if (io->share != NULL)
+		share_begin(io->share, io->at == io->have &&
+		    io->rec_at == io->rec.n ? n : 0);
 }
 
 int
@@ -503,6 +529,38 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 }
 
 int
+io_pass(struct io *io, struct io *from, const void *p, size_t n, struct err *e)
+{
+	size_t done = 0;
+	int r;
+
+	if (from->share != NULL && share_has(from->share, io->fd, n)) {
+		if ((r = io_flush(io, e)) < 0)
+			return r;
+		done = share_pass(from->share, n);
+		io->count += done;
+	}
+	return io_write(io, (const unsigned char *)p + done, n - done, e);
+}
+
+int
+io_move(struct io *io, struct io *from, size_t n, size_t *got, struct err *e)
+{
+	int r;
+
+	*got = 0;
+	if (from->share == NULL || from->at != from->have || from->marked)
+		return 0;
+	if ((r = io_flush(io, e)) < 0 || ((from->silence > 0 ||
+	    from->until > 0) && (r = io_await(from, e)) < 0))
+		return r;
+	r = share_move(from->share, from->watch, n, got, from->name, e);
+	from->count += *got;
+	io->count += *got;
+	return r;
+}
+
+int
 io_sync_path(const char *path, struct err *e)
 {
 	char *dir = alloc_dup(path, e), *slash;
@@ -573,6 +631,7 @@ io_free(struct io *io)
 		(void)close(io->fd);
 	if (io->tmp != NULL)
 		(void)unlink(io->tmp);
+	share_free(io->share);
 	alloc_free(io->name);
 	alloc_free(io->path);
 	alloc_free(io->tmp);

@@ -41,6 +41,10 @@ enum io_took { IO_END, IO_GOT, IO_NOT_YET };
 int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
     struct err *e);
 
+/* io_ready(io, ms, e): 1 when there is something to read, 0 when nothing came for
+ * ms milliseconds; as fd_ready. */
+int io_ready(struct io *io, int ms, struct err *e);
+
 /* io_mark(io, limit, e) remembers this place; io_rewind goes back to it, once
  * or many times.  A file that can seek costs nothing; anything else keeps the
  * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */
@@ -51,6 +55,12 @@ int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): goes to byte `at', counted from where io was opened, and
  * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
+
+/* io_share(io, to): what is read from io may be written to `to' as it is.  If
+ * both are pipes, 1; io_keep(io, n) before the next n bytes are read then keeps
+ * them in the system, and io_pass moves them on without a copy. */
+int io_share(struct io *io, const struct io *to);
+void io_keep(struct io *io, size_t n);
 
 /* ---- writing ---- */
 
@@ -69,6 +79,14 @@ int io_create_mem(struct io **out, struct err *e);
 
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 int io_flush(struct io *io, struct err *e);
+/* io_pass(io, from, p, n, e): writes the n bytes at p, which are what was read
+ * after the last io_keep(from, n). */
+int io_pass(struct io *io, struct io *from, const void *p, size_t n,
+    struct err *e);
+/* io_move(io, from, n, got, e): moves what there is, at most n bytes, unseen: 1,
+ * and *got is 0 at the end of the input.  0: they have to be read and written. */
+int io_move(struct io *io, struct io *from, size_t n, size_t *got,
+    struct err *e);
 
 enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
 

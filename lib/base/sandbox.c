@@ -99,15 +99,15 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights)
 }
 
 /* The directory in which path stands. */
-static void
-sandbox_parent(struct sandbox *s, const char *path, uint64_t rights)
+static int
+sandbox_parent(struct sandbox *s, const char *path, uint64_t rights,
+    struct err *e)
 {
-	struct err e = ERR_INIT;
-	char *dir = alloc_dup(path, &e), *slash;
+	char *dir = alloc_dup(path, e), *slash;
 	size_t n;
 
 	if (dir == NULL)
-		return;
+		return -ERR_SYS;
 	for (n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
 		dir[n - 1] = '\0';
 	slash = strrchr(dir, '/');
@@ -120,6 +120,7 @@ sandbox_parent(struct sandbox *s, const char *path, uint64_t rights)
 		sandbox_rule(s, dir, rights);
 	}
 	alloc_free(dir);
+	return 0;
 }
 
 enum {
@@ -129,47 +130,58 @@ enum {
 	SANDBOX_OWN = SANDBOX_MAKE | LL_MAKE_DIR | LL_REMOVE_DIR | LL_REFER
 };
 
-void
-sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how)
+static int
+sandbox_write(struct sandbox *s, const char *path, struct err *e)
 {
-	struct err e = ERR_INIT;
-	char *target;
+	char *target = temp_target(path, e);
+	int r;
 
+	if (target == NULL)
+		return -ERR_SYS;
+	sandbox_rule(s, target, LL_WRITE | LL_TRUNCATE);
+	r = sandbox_parent(s, target, SANDBOX_MAKE, e);
+	alloc_free(target);
+	return r;
+}
+
+static int
+sandbox_dir(struct sandbox *s, const char *path, struct err *e)
+{
+	if (s->level < 2) {
+		/* version 1 forbids all renaming between directories, which a
+		 * spool needs */
+		(void)close(s->fd);
+		s->fd = -1;
+		s->level = 0;
+		return 0;
+	}
+	if (access(path, F_OK) < 0)
+		return sandbox_parent(s, path, SANDBOX_OWN, e);
+	sandbox_rule(s, path, SANDBOX_OWN);
+	/* it is opened to be synced */
+	return sandbox_parent(s, path, LL_READ_DIR, e);
+}
+
+int
+sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
+    struct err *e)
+{
 	if (s->level == 0 || path == NULL || path[0] == '\0' ||
 	    strcmp(path, "-") == 0)
-		return;
+		return 0;
 	switch (how) {
-	case SANDBOX_READ:
-		sandbox_rule(s, path, SANDBOX_LOOK);
-		break;
 	case SANDBOX_WRITE:
-		if ((target = temp_target(path, &e)) == NULL)
-			return;
-		sandbox_rule(s, target, LL_WRITE | LL_TRUNCATE);
-		sandbox_parent(s, target, SANDBOX_MAKE);
-		alloc_free(target);
-		break;
+		return sandbox_write(s, path, e);
+	case SANDBOX_DIR:
+		return sandbox_dir(s, path, e);
 	case SANDBOX_TEMP:
 		sandbox_rule(s, path, SANDBOX_MAKE);
 		break;
-	case SANDBOX_DIR:
-		if (s->level < 2) {
-			/* version 1 forbids all renaming between directories,
-			 * which a spool needs */
-			(void)close(s->fd);
-			s->fd = -1;
-			s->level = 0;
-			break;
-		}
-		if (access(path, F_OK) < 0) {
-			sandbox_parent(s, path, SANDBOX_OWN);
-			break;
-		}
-		sandbox_rule(s, path, SANDBOX_OWN);
-		/* it is opened to be synced */
-		sandbox_parent(s, path, LL_READ_DIR);
+	case SANDBOX_READ:
+		sandbox_rule(s, path, SANDBOX_LOOK);
 		break;
 	}
+	return 0;
 }
 
 #if __has_include(<linux/seccomp.h>) && (defined(__x86_64__) || \
@@ -269,12 +281,15 @@ sandbox_begin(struct sandbox *s)
 	s->handled = 0;
 }
 
-void
-sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how)
+int
+sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
+    struct err *e)
 {
 	(void)s;
 	(void)path;
 	(void)how;
+	(void)e;
+	return 0;
 }
 
 int

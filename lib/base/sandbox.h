@@ -34,9 +34,11 @@ struct sandbox {
  * has no Landlock, or refuses it, s->level is 0. */
 void sandbox_begin(struct sandbox *s);
 
-/* sandbox_allow(s, path, how): path stays allowed. One that is not there, or is
- * no file of a file system, such as a pipe, needs no rule. */
-void sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how);
+/* sandbox_allow(s, path, how, e): path stays allowed. One that is not there, or
+ * is no file of a file system, such as a pipe, needs no rule. -ERR_SYS: there is
+ * no memory. */
+int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
+    struct err *e);
 
 /*
  * sandbox_enter(s, want, says, n, e): from here on the rules hold, for this

@@ -93,6 +93,13 @@ temp_target(const char *path, struct err *e)
 		alloc_free(at);
 		at = next;
 	}
+	/* no link, or nothing there; for anything else, to go on would put a
+	 * file where the link is */
+	if (at != NULL && errno != EINVAL && errno != ENOENT) {
+		(void)err_sys(e, "'%s'", path);
+		alloc_free(at);
+		return NULL;
+	}
 	return at;
 }
 

@@ -58,6 +58,12 @@ codec_name(uint32_t codec)
 	return c != NULL ? c->name : NULL;
 }
 
+int
+codec_known(uint64_t codec)
+{
+	return codec < CODEC_MAX && table[codec] != NULL;
+}
+
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
 
 /* The codec whose name, or other name, is the first len bytes of s. */
@@ -312,30 +318,121 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	return r;
 }
 
+/* The codec of a body, and what a decoder is told; NULL when it is none of
+ * ours. */
+static const struct codec_impl *
+decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
+    struct err *e)
+{
+	const struct codec_impl *c = find(codec);
+
+	*r = 0;
+	if ((o->kern = kern_get(e)) == NULL)
+		*r = -ERR_USAGE;
+	else if (c == NULL)
+		*r = err_set(e, ERR_DATA, "unsupported: codec %lu",
+		    (unsigned long)codec);
+	else if (param > c->max_param)
+		*r = err_set(e, ERR_DATA,
+		    "unsupported: parameter %u of codec %s", param, c->name);
+	return *r == 0 ? c : NULL;
+}
+
+/* What was decoded of b is all of it, and finite. */
+static int
+decoded(const struct codec_impl *c, const struct bytes *b,
+    const struct kern *kern, const float *x, size_t n, struct err *e)
+{
+	if (b->bad || b->at != b->n)
+		return codec_corrupt(c->name, "body too long", e);
+	if (!c->raw && n > 0 && kern->max_bits(x, n) >= 0x7f800000)
+		return codec_corrupt(c->name, "value not finite", e);
+	return 0;
+}
+
+/* The listed values to their places, zeros to the others. */
+static void
+scatter(const struct codec_list *l, float *x, size_t n)
+{
+	size_t i;
+
+	memset(x, 0, n * sizeof(*x));
+	for (i = 0; i < l->k; i++)
+		x[l->pos[i]] = l->x[i];
+}
+
 int
 codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e)
 {
-	const struct codec_impl *c = find(codec);
-	struct codec_out o = { param, ctx, kern_get(e), x, n };
+	struct codec_list l = CODEC_LIST_INIT;
+	struct codec_out o = { param, ctx, NULL, x, n };
 	struct bytes b = BYTES(body, len);
+	const struct codec_impl *c;
 	int r;
 
-	if (o.kern == NULL)
-		return -ERR_USAGE;
-	if (c == NULL)
-		return err_set(e, ERR_DATA, "unsupported: codec %lu",
-		    (unsigned long)codec);
-	if (param > c->max_param)
-		return err_set(e, ERR_DATA,
-		    "unsupported: parameter %u of codec %s", param, c->name);
+	if ((c = decoder(codec, param, &o, &r, e)) == NULL)
+		return r;
 	if (n == 0)
 		return len == 0 ? 0 : codec_corrupt(c->name, "body too long", e);
-	if ((r = c->decode(&o, &b, e)) < 0)
+	if (c->list == NULL)
+		return (r = c->decode(&o, &b, e)) < 0 ? r :
+		    decoded(c, &b, o.kern, x, n, e);
+	if ((r = codec_decode_list(codec, param, ctx, body, len, n, &l,
+	    e)) == 0)
+		scatter(&l, x, n);
+	codec_list_release(&l);
+	return r;
+}
+
+int
+codec_lists(uint32_t codec)
+{
+	const struct codec_impl *c = find(codec);
+
+	return c != NULL && c->list != NULL;
+}
+
+int
+codec_decode_list(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
+    const unsigned char *body, size_t len, size_t n, struct codec_list *l,
+    struct err *e)
+{
+	struct codec_out o = { param, ctx, NULL, NULL, n };
+	struct bytes b = BYTES(body, len);
+	const struct codec_impl *c;
+	int r;
+
+	l->k = 0;
+	if ((c = decoder(codec, param, &o, &r, e)) == NULL)
 		return r;
-	if (b.bad || b.at != b.n)
-		return codec_corrupt(c->name, "body too long", e);
-	if (!c->raw && o.kern->max_bits(x, n) >= 0x7f800000)
-		return codec_corrupt(c->name, "value not finite", e);
-	return 0;
+	if (n == 0)
+		return len == 0 ? 0 : codec_corrupt(c->name, "body too long", e);
+	return (r = c->list(&o, &b, l, e)) < 0 ? r :
+	    decoded(c, &b, o.kern, l->x, l->k, e);
+}
+
+int
+codec_list_room(struct codec_list *l, size_t k, struct err *e)
+{
+	size_t cap = 0;
+	int r;
+
+	l->k = k;
+	if (k <= l->cap)
+		return 0;
+	if ((r = alloc_grow(&l->pos, &cap, k, sizeof(*l->pos), e)) < 0)
+		return r;
+	cap = 0;
+	if ((r = alloc_grow(&l->x, &cap, k, sizeof(*l->x), e)) == 0)
+		l->cap = k;
+	return r;
+}
+
+void
+codec_list_release(struct codec_list *l)
+{
+	alloc_free(l->pos);
+	alloc_free(l->x);
+	*l = (struct codec_list)CODEC_LIST_INIT;
 }

@@ -59,11 +59,16 @@ enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
 
+/* codec_known(codec): 1 when the number is one of this version's codecs.  15 is
+ * none, although there are greater ones. */
+int codec_known(uint64_t codec);
+
 /* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
 static inline int
 codec_exact(uint32_t codec, uint8_t param)
 {
-	return codec == CODEC_F32 || (codec == CODEC_LOSSLESS && param == 0);
+	return codec == CODEC_F32 || codec == CODEC_NONZERO ||
+	    (codec == CODEC_LOSSLESS && param == 0);
 }
 
 /*
@@ -160,6 +165,26 @@ int codec_encode_after(const struct codec_plan *plan,
  */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
+
+/* The values that the body of a sparse codec lists, at rising positions; all
+ * others of the group are +0.  Begins as CODEC_LIST_INIT and can be used for
+ * one body after another. */
+struct codec_list {
+	uint32_t *pos;		/* [k] */
+	float *x;		/* [k] */
+	size_t k, cap;
+};
+#define CODEC_LIST_INIT { NULL, NULL, 0, 0 }
+
+void codec_list_release(struct codec_list *l);
+
+/* codec_lists(codec): 1 when the codec's bodies list values.
+ * codec_decode_list: as codec_decode, of such a codec: the same values, but in
+ * a list, so that the time it takes depends on their number only. */
+int codec_lists(uint32_t codec);
+int codec_decode_list(uint32_t codec, uint8_t param,
+    const struct codec_ctx *ctx, const unsigned char *body, size_t len,
+    size_t n, struct codec_list *l, struct err *e);
 
 /* codec_bound(plan, n): the most bytes that a body of n values can take. */
 size_t codec_bound(const struct codec_plan *plan, size_t n);

@@ -11,8 +11,9 @@
 
 enum {
 	MANY = 49152,		/* up to so many values choose the mode, */
-	DENSE = 12,		/* or, where they are of this level or above, */
-	TRIAL = 16384,		/* so many */
+	TRIAL = 16384,		/* beyond that so many, */
+	DENSE = 12,		/* and where they are below this level */
+	SPARSE_TRIAL = 32768,	/* so many */
 	BANKS = 4,		/* one after another costs less time */
 	PIECES = 8,		/* from so many places */
 	LEARN = 3 << 16,	/* what a symbol of a context costs to learn, */
@@ -101,6 +102,17 @@ put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
 
 /* ---- how it is coded ---- */
 
+/* Is there an escape among a chunk's codes? */
+static inline int
+escapes(const uint16_t code[KERN_ECQ_LANES])
+{
+	unsigned most = 0, i;
+
+	for (i = 0; i < KERN_ECQ_LANES; i++)
+		most |= code[i] >= KERN_ECQ_CODE(0, ESCAPED);
+	return (int)most;
+}
+
 /* The bits of escapes that are as likely 0 as 1, from their mean. */
 static unsigned
 fine(const uint16_t *code, const int16_t *q, size_t n)
@@ -109,6 +121,9 @@ fine(const uint16_t *code, const int16_t *q, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
+		/* they are few */
+		while (i + KERN_ECQ_LANES < n && !escapes(code + i))
+			i += KERN_ECQ_LANES;
 		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
 			continue;
 		sum += (magnitude(q[i]) >>
@@ -195,12 +210,14 @@ start(struct work *w, const struct codec_ctx *ctx, const struct ecq_side *s)
 
 /* Some of q in one piece: whole rows from all over the group. */
 static void
-sample(const struct ecq_in *in, size_t stride, int16_t q[TRIAL])
+sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
-	size_t i, at, k = TRIAL / PIECES;
+	size_t i, at, k = n / PIECES;
 
 	for (i = 0; i < PIECES; i++) {
-		at = i * (in->n / PIECES);
+		/* not at equal distances, which patterns may have, too */
+		at = i * (in->n / PIECES) + i * 5 % PIECES *
+		    (in->n / PIECES - k) / PIECES;
 		at -= at % stride < at ? at % stride : 0;
 		memcpy(q + i * k, in->q + at, k * sizeof(*q));
 	}
@@ -211,7 +228,7 @@ static void
 choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
 	size_t n = in->n;
-	int16_t some[TRIAL];
+	int16_t some[SPARSE_TRIAL];
 	const int16_t *q = in->q;
 	uint64_t bits, least = UINT64_MAX;
 	unsigned top = 0, t;
@@ -219,9 +236,9 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	uint8_t mode, best = 0;
 
 	s->level = level(in->q, in->n);
-	if (n > MANY && (s->level >= DENSE || n > 4 * MANY)) {
-		n = TRIAL;
-		sample(in, in->ctx->cols, some);
+	if (n > MANY) {
+		n = s->level < DENSE ? SPARSE_TRIAL : TRIAL;
+		sample(in, in->ctx->cols, some, n);
 		q = some;
 	}
 	for (mode = 0; mode < KERN_ECQ_MODES; mode++) {

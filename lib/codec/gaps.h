@@ -78,7 +78,7 @@ gaps_get(struct gaps *g, struct range_get *r)
 	b -= GAPS_OCTAVES;
 	i = b;
 	for (at = 1; i > 0 && at < 1 << GAPS_KNOWN; i--)
-		at = at * 2 + (unsigned)range_get_bit(r, &g->top[b][at]);
+		at = at * 2 + (unsigned)range_get_even(r, &g->top[b][at]);
 	v = (uint64_t)at << i | range_get_raw(r, i);
 	gaps_learn(g, v);
 	return v - 1;

@@ -42,7 +42,7 @@ struct codec_alias {
 };
 
 /*
- * The row.  name, parse, bound, encode and decode are required.  A property
+ * The row.  name, parse, bound, encode, and decode or list, are required.  A property
  * left 0 does not hold; what a function left NULL means is said beside it.
  */
 struct codec_impl {
@@ -75,6 +75,10 @@ struct codec_impl {
 	 * bytes unread */
 	int (*decode)(const struct codec_out *o, struct bytes *b,
 	    struct err *e);
+	/* of a sparse codec, instead of decode: the values that are in the
+	 * body; o->x is NULL */
+	int (*list)(const struct codec_out *o, struct bytes *b,
+	    struct codec_list *l, struct err *e);
 	uint8_t max_param;	/* greater: unsupported */
 	uint8_t raw;		/* may carry values that are not finite */
 	uint8_t open;		/* encode may write another param than the
@@ -96,6 +100,9 @@ struct codec_impl {
 /* codec_corrupt(codec, what, e): the error for a body that cannot have come
  * from the encoder. */
 int codec_corrupt(const char *codec, const char *what, struct err *e);
+
+/* codec_list_room(l, k, e): l->k = k, and room for so many; -ERR_SYS. */
+int codec_list_room(struct codec_list *l, size_t k, struct err *e);
 
 /* codec_no_arg: the parse of codecs that take no argument. */
 int codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e);

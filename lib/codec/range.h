@@ -163,22 +163,39 @@ range_get_bit(struct range_get *r, struct range_bit *b)
 	return bit;
 }
 
+/* The same for a decision that nobody can foretell: without a branch, which
+ * would be taken wrongly half of the time. */
+RANGE_INLINE int
+range_get_even(struct range_get *r, struct range_bit *b)
+{
+	uint64_t bound = (r->range >> RANGE_BITS) * b->p;
+	uint64_t none = (uint64_t)(r->code < bound) - 1;
+	uint32_t rate = range_rate[b->n], p = b->p, to = (uint32_t)none;
+
+	r->range = (bound & ~none) | ((r->range - bound) & none);
+	r->code -= bound & none;
+	/* one product: of the way up to 65512, or down to 24 */
+	b->n = (uint16_t)(b->n + (b->n < RANGE_LIMIT));
+	to = ((((65536 - 24 - p) & ~to) | ((p - 24) & to)) * rate >> 16 ^ to) -
+	    to;
+	b->p = (uint16_t)(p + to);
+	if (__builtin_expect(r->range >> 32 == 0, 0))
+		range_get_shift(r);
+	return (int)(none + 1);
+}
+
 RANGE_INLINE uint32_t
 range_get_raw(struct range_get *r, unsigned n)
 {
-	uint64_t half;
+	uint64_t half, none;
 	uint32_t v = 0;
 
 	while (n-- > 0) {
 		half = r->range >> 1;
-		v <<= 1;
-		if (r->code < half) {
-			r->range = half;
-			v |= 1;
-		} else {
-			r->code -= half;
-			r->range -= half;
-		}
+		none = (uint64_t)(r->code < half) - 1;
+		r->range = half + (r->range & 1 & none);
+		r->code -= half & none;
+		v = v * 2 + (uint32_t)(none + 1);
 		if (__builtin_expect(r->range >> 32 == 0, 0))
 			range_get_shift(r);
 	}

@@ -101,7 +101,7 @@ get_half(struct model *m, struct range_get *r)
 		down++;
 	top = m->top[down < KINDS ? down : KINDS - 1];
 	while (at < 8)
-		at = at * 2 + (unsigned)range_get_bit(r, &top[at]);
+		at = at * 2 + (unsigned)range_get_even(r, &top[at]);
 	return (FIELD - down) << 10 | (at & 7) << 7;
 }
 
@@ -123,7 +123,7 @@ get_level(struct model *m, struct range_get *r, unsigned width)
 	unsigned at = 1, end = 1u << (width - 1);
 
 	while (at < end)
-		at = at * 2 + (unsigned)range_get_bit(r, &m->level[at]);
+		at = at * 2 + (unsigned)range_get_even(r, &m->level[at]);
 	return at - end;
 }
 

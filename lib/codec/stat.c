@@ -72,6 +72,21 @@ narrow(double v)
 	return v < -(double)FLT_MAX ? -FLT_MAX : (float)v;
 }
 
+void
+stat_group_from(const float *x, size_t n, const struct kern_stat *t,
+    struct stat_group *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->n = (uint32_t)n;
+	s->nonzero = (uint32_t)t->nonzero;
+	s->sumsq = narrow(t->sumsq);
+	s->sumabs = narrow(t->sumabs);
+	s->sum = narrow(t->sum);
+	s->max_abs = t->max_abs;
+	if (t->nonzero != 0)
+		histogram(x, n, s);
+}
+
 size_t
 stat_group_of(const float *x, size_t n, struct stat_group *s)
 {
@@ -83,14 +98,6 @@ stat_group_of(const float *x, size_t n, struct stat_group *s)
 	k->stat(x, n, &t);
 	if (t.nonfinite != 0)
 		return 1 + k->first_nonfinite(x, n);
-	memset(s, 0, sizeof(*s));
-	s->n = (uint32_t)n;
-	s->nonzero = (uint32_t)t.nonzero;
-	s->sumsq = narrow(t.sumsq);
-	s->sumabs = narrow(t.sumabs);
-	s->sum = narrow(t.sum);
-	s->max_abs = t.max_abs;
-	if (t.nonzero != 0)
-		histogram(x, n, s);
+	stat_group_from(x, n, &t, s);
 	return 0;
 }

@@ -27,4 +27,10 @@ struct stat_group {
  * first value that is not finite (s is then undefined). */
 size_t stat_group_of(const float *x, size_t n, struct stat_group *s);
 
+/* stat_group_from(x, n, t, s): the same, where t is kern->stat of x, and all of
+ * x is finite. */
+struct kern_stat;
+void stat_group_from(const float *x, size_t n, const struct kern_stat *t,
+    struct stat_group *s);
+
 #endif

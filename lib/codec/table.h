@@ -2,7 +2,8 @@
  * The codecs there are: number, the name in enum codec_id (CODEC_ in front),
  * and the row in the codec's own file that says all about it (impl.h).  This
  * is the one line that a codec needs outside its file; numbers rise, and none
- * is ever used again for another meaning (ace-stream(5), VALUE CODECS).
+ * is ever used again for another meaning (ace-stream(5), VALUE CODECS).  15 is
+ * left out: in a directory it means that the number follows.
  */
 #ifndef ACE_CODEC_TABLE_H
 #define ACE_CODEC_TABLE_H
@@ -22,6 +23,7 @@
 	X(11, LOWRANK, lowrank_codec) \
 	X(12, I64, fixed_i64) \
 	X(13, NATURAL, natural_codec) \
-	X(14, EDEN, eden_codec)
+	X(14, EDEN, eden_codec) \
+	X(16, NONZERO, nonzero_codec)
 
 #endif

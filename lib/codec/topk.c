@@ -315,34 +315,31 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 /* ---- back ---- */
 
 static void
-place_f16(const struct codec_out *o, const struct sparse *s, double scale)
+place_f16(const struct codec_out *o, const struct sparse *s, double scale,
+    float *x)
 {
-	float v[128];
-	size_t i, j, m;
+	size_t i;
 
-	for (i = 0; i < s->k; i += m) {
-		m = s->k - i < 128 ? s->k - i : 128;
-		o->kern->from_f16(v, s->code + i, m);
-		for (j = 0; j < m; j++)
-			o->x[s->pos[i + j]] = (float)((double)v[j] * scale);
-	}
+	o->kern->from_f16(x, s->code, s->k);
+	for (i = 0; i < s->k; i++)
+		x[i] = (float)((double)x[i] * scale);
 }
 
 static void
-place_levels(const struct codec_out *o, const struct sparse *s,
-    const struct levels *l)
+place_levels(const struct sparse *s, const struct levels *l, float *x)
 {
 	size_t i;
 	float v;
 
 	for (i = 0; i < s->k; i++) {
 		v = l->v[s->code[i] / 2];
-		o->x[s->pos[i]] = s->code[i] & 1 ? -v : v;
+		x[i] = s->code[i] & 1 ? -v : v;
 	}
 }
 
 static int
-decode_kept(const struct codec_out *o, struct bytes *b, struct sparse *s)
+list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s,
+    float *x)
 {
 	unsigned kind = o->param & TOPK_KIND;
 	struct levels l = { .n = kind_levels[kind] };
@@ -361,34 +358,34 @@ decode_kept(const struct codec_out *o, struct bytes *b, struct sparse *s)
 	    sparse_get_plain(b, s)) < 0)
 		return -1;
 	if (kind == TOPK_F16)
-		place_f16(o, s, scale);
+		place_f16(o, s, scale, x);
 	else
-		place_levels(o, s, &l);
+		place_levels(s, &l, x);
 	return 0;
 }
 
 static int
-decode(const struct codec_out *o, struct bytes *b, struct err *e)
+list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
+    struct err *e)
 {
 	uint64_t k = bytes_varint(b);
 	struct sparse s = { .n = o->n };
 	int r = 0;
 
-	memset(o->x, 0, o->n * sizeof(*o->x));
 	if (b->bad || k > o->n || o->n > INT32_MAX)
 		return codec_corrupt("topk", "bad count", e);
 	if (k == 0)
 		return 0;
-	s.k = (size_t)k;
+	if (codec_list_room(l, (size_t)k, e) < 0)
+		return -ERR_SYS;
+	s.k = l->k;
 	s.width = kind_width[o->param & TOPK_KIND];
-	s.pos = alloc_get(s.k, sizeof(*s.pos), e);
-	s.code = s.pos != NULL ? alloc_get(s.k, sizeof(*s.code), e) : NULL;
-	if (s.code == NULL)
-		r = -ERR_SYS;
-	else if (decode_kept(o, b, &s) < 0)
+	s.pos = l->pos;
+	if ((s.code = alloc_get(s.k, sizeof(*s.code), e)) == NULL)
+		return -ERR_SYS;
+	if (list_kept(o, b, &s, l->x) < 0)
 		r = codec_corrupt("topk", "bad body", e);
 	alloc_free(s.code);
-	alloc_free(s.pos);
 	return r;
 }
 
@@ -400,6 +397,6 @@ static const struct codec_alias other[] = {
 const struct codec_impl topk_codec = {
 	.name = "topk", .parse = parse, .format = format, .alias = other,
 	.title = title, .turn = turn, .bound = bound, .encode = encode,
-	.decode = decode, .max_param = CODED + TOPK_KIND, .open = 1,
+	.list = list, .max_param = CODED + TOPK_KIND, .open = 1,
 	.sparse_below = HUGE_VALF, .foretell = topk_foretell
 };

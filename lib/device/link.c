@@ -174,8 +174,9 @@ link_bytes(struct link *l, const unsigned char *p, size_t n, double now)
 	uint32_t type;
 	size_t k;
 
-	for (; n != 0 && !t->lost; p += k, n -= k) {
+	for (; n != 0 && !t->lost; n -= k) {
 		k = track_bytes(&l->track, p, n, &type);
+		p = p != NULL ? p + k : NULL;
 		if (type == FRAME_SEND && t->h.wire_len == SHARD_END_SIZE &&
 		    (t->h.flags & FRAME_LZ4) == 0 &&
 		    shard_end_decode(&end, t->head + FRAME_HEAD_SIZE,

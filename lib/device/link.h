@@ -87,7 +87,8 @@ void link_idle(struct link *l, double secs);
 double link_bandwidth(const struct link *l);
 
 /* link_bytes(l, p, n, now): these bytes have passed; finds the ends of shards
- * in them.  They need not be a stream. */
+ * in them.  They need not be a stream.  p may be NULL for values that passed
+ * unseen (track_unseen). */
 void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
 /* link_receipts(l, s, now, e): looks into the state for receipts of the shards
  * that have passed.  To be called when l->pending has grown (a receipt that is

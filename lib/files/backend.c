@@ -21,8 +21,11 @@ backend_last(struct format_source *s, struct err *e)
 {
 	unsigned char c;
 	size_t got;
-	int r = io_read(s->io, &c, 1, &got, e);
+	int r;
 
+	if (s->many)
+		return 0;
+	r = io_read(s->io, &c, 1, &got, e);
 	if (r < 0 || got == 0)
 		return r;
 	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' goes on after "

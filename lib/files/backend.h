@@ -32,6 +32,7 @@ struct format_source {
 	unsigned char *lay;	/* BACKEND_ bits per tensor; NULL: none */
 	struct text_kv note;
 	int round;
+	int many, none;		/* io is the caller's; and had no more files */
 	uint64_t rounded;
 
 	size_t cur;		/* tensor being read; begun when open */
@@ -85,7 +86,7 @@ struct backend_out {
  * For backends that stream a file through io.  backend_take reads exactly n
  * bytes of tensor cur, and fails with "truncated" if the file ends before.
  * backend_last checks that the file ends here, and fails with "corrupt" if it
- * does not.  backend_put writes n bytes.
+ * does not; with `many' another one may follow.  backend_put writes n bytes.
  */
 int backend_take(struct format_source *s, void *p, size_t n, struct err *e);
 int backend_last(struct format_source *s, struct err *e);

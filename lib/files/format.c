@@ -58,6 +58,8 @@ format_open(struct format_source **out, enum format_id f, const char *path,
 	if (o->group_size != 0)
 		s->schema.group_size = o->group_size;
 	s->round = o->round;
+	s->io = o->many;
+	s->many = o->many != NULL;
 	s->name = "<stdin>";
 	if (path != NULL && strcmp(path, "-") != 0)
 		s->name = s->path = alloc_dup(path, e);
@@ -67,7 +69,7 @@ format_open(struct format_source **out, enum format_id f, const char *path,
 		r = s->in->open(s, o, e);
 	if (r == 0 && (r = schema_finish(&s->schema, e)) < 0)
 		r = err_file(e, r, s->name);
-	if (r < 0)
+	if (r < 0 || s->none)
 		format_close(s);
 	else
 		*out = s;
@@ -243,7 +245,8 @@ format_close(struct format_source *s)
 		return;
 	if (s->in->close != NULL)
 		s->in->close(s);
-	io_free(s->io);
+	if (!s->many)
+		io_free(s->io);
 	if (s->fd >= 0)
 		(void)close(s->fd);
 	schema_release(&s->schema);

@@ -29,6 +29,7 @@ struct format_opts {
 	const char *name;	/* raw, npy: the tensor's name, else "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
 	unsigned ndim;			/* 0: one dimension, all there is */
+	struct io *many;	/* safetensors: read here, files behind each other */
 };
 
 /* format_guess(path): the enum format_id that the ending of the file name
@@ -38,7 +39,8 @@ extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;
 /* Opens path (NULL or "-": standard input).  The values are read in the order
- * of the schema's tensors. */
+ * of the schema's tensors.  With opts.many the next of the files in it, path
+ * being its name; *out is NULL when there are no more. */
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);

@@ -392,20 +392,23 @@ static int
 safetensors_open(struct format_source *s, const struct format_opts *o,
     struct err *e)
 {
-	struct safetensors_text t = { s, NULL, 0, 0, 0, 8 };
+	struct safetensors_text t = { s, NULL, 0, 0, 0, 0 };
 	struct safetensors_spans spans = { NULL, 0, 0 };
 	unsigned char b[8];
 	size_t got;
 	int r;
 
 	(void)o;
-	if ((r = io_open(&s->io, s->path, e)) < 0 ||
+	if ((!s->many && (r = io_open(&s->io, s->path, e)) < 0) ||
 	    (r = io_read(s->io, b, 8, &got, e)) < 0)
 		return r;
+	if ((s->none = s->many && got == 0))
+		return 0;
 	if (got < 8)
 		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, no "
 		    "safetensors file", s->name, got);
 	t.left = bytes_le64(b);
+	t.base = io_bytes(s->io);
 	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER,
 	    e)) < 0)
 		return r;

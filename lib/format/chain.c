@@ -15,6 +15,9 @@
 #define CHAIN_CHECK 1
 #endif
 
+/* Fewer bytes are sooner copied than shared. */
+enum { CHAIN_KEEP = 32 * 1024 };
+
 int
 chain_init(struct chain *c, struct io *io, struct err *e)
 {
@@ -113,31 +116,110 @@ chain_header(struct chain *c, struct err *e)
 	return r < 0 ? r : 1;
 }
 
+/* Reads n more bytes of the payload. */
+static int
+chain_more(struct chain *c, size_t n, struct err *e)
+{
+	size_t got;
+	int r;
+
+	if ((r = io_read(c->io, c->payload.p + c->payload.n, n, &got, e)) < 0)
+		return r;
+	c->payload.n += got;
+	return got < n ? chain_truncated(c, e) : 0;
+}
+
+/* Reads what is there still of the frame's payload, and verifies all of it. */
+static int
+chain_see(struct chain *c, struct err *e)
+{
+	struct chain_frame *f = &c->frame;
+	size_t i, all = f->wire_len + frame_padding(f->wire_len);
+	const size_t n = f->unseen;
+	int r;
+
+	f->unseen = 0;
+	if ((r = chain_more(c, n, e)) < 0)
+		return r;
+	if (CHAIN_CHECK && pack_hash64(f->wire, f->wire_len) != f->wire_hash)
+		return chain_corrupt(c, e, "payload checksum");
+	for (i = f->wire_len; i < all; i++)
+		if (f->wire[i] != 0)
+			return chain_corrupt(c, e, "padding is not zero");
+	return 0;
+}
+
+/* Of a frame that passes unseen, only the directory is read: who reads its
+ * values verifies them. */
+static int
+chain_directory(struct chain *c, struct err *e)
+{
+	struct chain_frame *f = &c->frame;
+	size_t head = 12;
+	int r;
+
+	if ((r = chain_more(c, head, e)) < 0)
+		return r;
+	head += bytes_le32(c->payload.p + 4);
+	head += frame_padding(head);
+	f->unseen -= c->payload.n;
+	if (head >= f->unseen)
+		return chain_see(c, e);
+	r = chain_more(c, head - c->payload.n, e);
+	f->unseen -= head - 12;
+	return r;
+}
+
 static int
 chain_payload(struct chain *c, struct err *e)
 {
 	struct chain_frame *f = &c->frame;
-	size_t n = c->head.wire_len, pad = frame_padding(n), got, i;
-	int r;
+	size_t n = c->head.wire_len, all = n + frame_padding(n);
+	int large = c->head.type == FRAME_DATA && n >= CHAIN_KEEP, r;
+	int blind = large && c->blind && (c->head.flags & FRAME_LZ4) == 0;
 
 	c->payload.n = 0;
-	if ((r = buf_room(&c->payload, n + pad, e)) < 0 ||
-	    (r = io_read(c->io, c->payload.p, n + pad, &got, e)) < 0)
+	io_keep(c->io, large && !blind ? all : 0);
+	if ((r = buf_room(&c->payload, all, e)) < 0)
 		return r;
-	if (got < n + pad)
-		return chain_truncated(c, e);
+	f->of = c;
 	f->type = c->head.type;
 	f->flags = c->head.flags;
 	f->shard_key = c->head.shard_key;
 	f->wire = c->payload.p;
 	f->wire_len = n;
 	f->wire_hash = c->head.payload_hash;
-	if (CHAIN_CHECK && pack_hash64(f->wire, n) != f->wire_hash)
-		return chain_corrupt(c, e, "payload checksum");
-	for (i = n; i < n + pad; i++)
-		if (c->payload.p[i] != 0)
-			return chain_corrupt(c, e, "padding is not zero");
-	return 0;
+	f->unseen = all;
+	return blind ? chain_directory(c, e) : chain_see(c, e);
+}
+
+/* What is still to be read of the payload, where it could not be moved. */
+static int
+chain_rest(struct chain *c, int some, struct io *to, struct err *e)
+{
+	const size_t n = c->frame.unseen;
+	int r = some ? chain_more(c, n, e) : chain_see(c, e);
+
+	c->frame.unseen = 0;
+	return r < 0 ? r : io_write(to, c->payload.p + c->payload.n - n, n, e);
+}
+
+int
+chain_pass(const struct chain_frame *f, struct io *to, struct err *e)
+{
+	struct chain *c = f->of;
+	size_t k, moved = 0;
+	int r = io_pass(to, c->io, f->wire, c->payload.n, e);
+
+	while (r >= 0 && f->unseen != 0) {
+		if ((r = io_move(to, c->io, f->unseen, &k, e)) == 0)
+			return chain_rest(c, moved != 0, to, e);
+		if (r > 0 && k == 0)
+			r = chain_truncated(c, e);
+		c->frame.unseen -= k;
+		moved += k;
+	}
+	return r < 0 ? r : 0;
 }
 
 static int
@@ -270,6 +352,8 @@ chain_next(struct chain *c, struct err *e)
 	struct chain_pos *p = &c->pos;
 	int r;
 
+	if (c->frame.unseen != 0 && (r = chain_see(c, e)) < 0)
+		return r;
 	if ((r = chain_header(c, e)) <= 0)
 		return r < 0 ? r : chain_truncated(c, e);
 	if ((r = chain_payload(c, e)) < 0)

@@ -16,12 +16,17 @@ struct err;
 struct io;
 struct pack_sum;
 
+struct chain;
+
 struct chain_frame {
+	struct chain *of;
 	uint32_t type;
 	uint16_t flags;
 	uint64_t shard_key;
 	const unsigned char *wire;	/* as it came */
 	size_t wire_len;
+	size_t unseen;			/* of it and its padding, at the end:
+					 * still to be read */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
@@ -44,6 +49,7 @@ struct chain {
 	struct chain_pos pos, mark;
 	struct chain_frame frame;
 	struct frame_head head;
+	int blind;			/* what DATA carries is not looked at */
 	int unknown;			/* refused for a version, a flag or a
 					 * feature, and nothing was damaged */
 	uint32_t max_frame;		/* announced by this stream */
@@ -69,6 +75,10 @@ int chain_begin(struct chain *c, struct err *e);
 /* chain_next: 1 a frame, in c->frame; 0 the TAIL, all totals verified (then
  * chain_begin). */
 int chain_next(struct chain *c, struct err *e);
+
+/* chain_pass(f, to, e): writes the payload of the current frame f, as it came,
+ * and its padding. */
+int chain_pass(const struct chain_frame *f, struct io *to, struct err *e);
 
 /* chain_corrupt(c, e, what): -ERR_DATA with the message "corrupt: WHAT (TYPE
  * frame), at byte N". */

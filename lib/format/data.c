@@ -49,7 +49,7 @@ data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
 		return chain_corrupt(c, e, "directory");
 	if (g >= s->ngroups)
 		return chain_corrupt(c, e, "group beyond the schema");
-	if (codec >= CODEC_MAX)
+	if (!codec_known(codec))
 		return err_set(e, ERR_DATA, "unsupported: codec %llu of group "
 		    "%llu", (unsigned long long)codec, (unsigned long long)g);
 	rec->codec = (uint8_t)codec;

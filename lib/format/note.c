@@ -99,7 +99,7 @@ note_check_plan(const struct note *note, struct err *e)
 
 	for (i = 0; i < note->n; i++, p += NOTE_PLAN, g++) {
 		codec = bytes_le16(p);
-		if (codec >= CODEC_MAX && codec != NOTE_PLAN_NONE)
+		if (!codec_known(codec) && codec != NOTE_PLAN_NONE)
 			return err_set(e, ERR_DATA, "unsupported: codec %lu in "
 			    "the plan of group %lu", (unsigned long)codec, g);
 		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))

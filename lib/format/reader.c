@@ -546,6 +546,12 @@ reader_rewind(struct reader *r, struct err *e)
 	return 0;
 }
 
+void
+reader_share(struct reader *r, const struct io *to, int blind)
+{
+	r->c.blind = io_share(r->c.io, to) && blind;
+}
+
 int
 reader_unknown(const struct reader *r)
 {

@@ -21,33 +21,91 @@ values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 	ctx->offset = span.offset;
 }
 
+/* Where rec's values are, if that is as they are in memory; or NULL. */
+static const float *
+values_there(const struct record *rec, size_t n)
+{
+	const void *p = rec->body;
+
+	return BYTES_LITTLE && rec->codec == CODEC_F32 && rec->param == 0 &&
+	    rec->len == 4 * n && (uintptr_t)p % sizeof(float) == 0 ?
+	    p : NULL;
+}
+
+/* x of the record that failed: which one that was. */
+static int
+values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
+    int k, struct err *e)
+{
+	return reader_place(r, err_after(e, k, ", in group %lu of "
+	    "tensor '%.80s'", (unsigned long)rec->group,
+	    reader_schema(r)->t[tensor].name), e);
+}
+
 int
-values_decode(const struct reader *r, const struct record *rec, float *x,
-    size_t cap, size_t *n, struct err *e)
+values_view(const struct reader *r, const struct record *rec, float *buf,
+    size_t cap, const float **x, size_t *n, struct kern_stat *t,
+    struct err *e)
 {
 	struct schema_span span;
 	const struct kern *kern = kern_get(e);
 	struct codec_ctx ctx;
-	struct kern_stat stat;
 	int k;
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
 		return err_set(e, ERR_USAGE, "group larger than the buffer");
 	*n = span.n;
-	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
-	k = codec_decode(rec->codec, rec->param, &ctx, rec->body, rec->len, x,
-	    span.n, e);
-	if (k < 0)
-		return reader_place(r, err_after(e, k, ", in group %lu of "
-		    "tensor '%.80s'", (unsigned long)rec->group,
-		    reader_schema(r)->t[span.tensor].name), e);
-	kern->stat(x, span.n, &stat);
-	reader_decoded(r, stat.nonzero);
+	if ((*x = values_there(rec, span.n)) == NULL) {
+		*x = buf;
+		values_ctx(reader_schema(r), reader_shard(r), rec->group,
+		    &ctx);
+		k = codec_decode(rec->codec, rec->param, &ctx, rec->body,
+		    rec->len, buf, span.n, e);
+		if (k < 0)
+			return values_bad(r, rec, span.tensor, k, e);
+	}
+	kern->stat(*x, span.n, t);
+	reader_decoded(r, t->nonzero);
 	return 0;
+}
+
+/* The same for a record whose codec lists its values. */
+static int
+values_decode_list(const struct reader *r, const struct record *rec,
+    struct codec_list *l, struct err *e)
+{
+	struct schema_span span;
+	struct codec_ctx ctx;
+	uint64_t nonzero = 0;
+	size_t i;
+	int k;
+
+	schema_span(reader_schema(r), rec->group, &span);
+	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
+	k = codec_decode_list(rec->codec, rec->param, &ctx, rec->body,
+	    rec->len, span.n, l, e);
+	if (k < 0)
+		return values_bad(r, rec, span.tensor, k, e);
+	for (i = 0; i < l->k; i++)
+		nonzero += l->x[i] < 0 || l->x[i] > 0;
+	reader_decoded(r, nonzero);
+	return 0;
+}
+
+int
+values_decode(const struct reader *r, const struct record *rec, float *x,
+    size_t cap, size_t *n, struct err *e)
+{
+	struct kern_stat t;
+	const float *at;
+	int k = values_view(r, rec, x, cap, &at, n, &t, e);
+
+	if (k == 0 && at != x)
+		memcpy(x, at, *n * sizeof(*x));
+	return k;
 }
 
 int
@@ -70,19 +128,12 @@ values_whole(const struct shard *s, struct err *e)
 	    "(ace-expand --cache)", shard_device(s));
 }
 
-int
-values_begin(struct values *v, struct reader *r, struct err *e)
+/* Room for a group of this shard. */
+static int
+values_room(struct values *v, struct err *e)
 {
-	size_t want = reader_schema(r)->group_size;
-	int k;
+	size_t want = reader_schema(v->r)->group_size;
 
-	v->r = r;
-	v->list = NULL;
-	v->at = v->nlist = 0;
-	v->next = 0;
-	v->ended = 0;
-	if (!v->differences && (k = values_whole(reader_shard(r), e)) < 0)
-		return k;
 	if (v->cap >= want)
 		return 0;
 	alloc_free(v->x);
@@ -91,6 +142,21 @@ values_begin(struct values *v, struct reader *r, struct err *e)
 		return -ERR_SYS;
 	v->cap = want;
 	return 0;
+}
+
+int
+values_begin(struct values *v, struct reader *r, struct err *e)
+{
+	int k;
+
+	v->r = r;
+	v->list = NULL;
+	v->at = v->nlist = 0;
+	v->next = 0;
+	v->ended = v->is_listed = 0;
+	if (!v->differences && (k = values_whole(reader_shard(r), e)) < 0)
+		return k;
+	return v->lists ? 0 : values_room(v, e);
 }
 
 /* The next record or the end of the shard. */
@@ -141,7 +207,17 @@ values_next(struct values *v, struct err *e)
 	size_t n;
 	int k = values_skip(v, e);
 
+	v->is_listed = 0;
 	if (k <= 0)
+		return k;
+	if (v->lists && !v->sent)
+		return 1;
+	if (v->lists && codec_lists(v->rec->codec)) {
+		v->is_listed = 1;
+		k = values_decode_list(v->r, v->rec, &v->listed, e);
+		return k < 0 ? k : 1;
+	}
+	if ((k = values_room(v, e)) < 0)
 		return k;
 	if (!v->sent) {
 		memset(v->x, 0, v->n * sizeof(*v->x));
@@ -155,5 +231,6 @@ void
 values_release(struct values *v)
 {
 	alloc_free(v->x);
+	codec_list_release(&v->listed);
 	*v = (struct values)VALUES_INIT;
 }

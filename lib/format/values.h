@@ -19,6 +19,14 @@ void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
+/* values_view(r, rec, buf, cap, x, n, t, e): the same, and their statistics; but
+ * values that are in the frame as they are in memory are left there, and *x
+ * points to them until the next frame. */
+struct kern_stat;
+int values_view(const struct reader *r, const struct record *rec, float *buf,
+    size_t cap, const float **x, size_t *n, struct kern_stat *t,
+    struct err *e);
+
 /* values_refuse(r, g, i, e): value i of group g of r's shard is not finite:
  * -ERR_REFUSED, by name and place. */
 int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
@@ -47,13 +55,17 @@ struct values {
 	void *arg;
 	int differences;	/* take a shard that is a difference to a
 				   history; otherwise it is a mismatch */
+	int lists;		/* x is not wanted where `listed' has it all
+				   or nothing was sent */
+	int is_listed;		/* of this group: it is in `listed', not x */
+	struct codec_list listed;
 	/* below: private */
 	const struct record *list;
 	size_t at, nlist;
 	uint32_t next;
 	int ended;
 };
-#define VALUES_INIT { NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+#define VALUES_INIT { .listed = CODEC_LIST_INIT }
 
 int values_begin(struct values *v, struct reader *r, struct err *e);
 int values_next(struct values *v, struct err *e);

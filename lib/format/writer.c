@@ -100,14 +100,13 @@ writer_history(struct writer *w, const char *lines, struct err *e)
 
 /* ---- frames ---- */
 
+/* The header of a frame whose payload comes next. */
 static int
-writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
-    size_t n, size_t raw_len, uint64_t hash, struct err *e)
+writer_frame_head(struct writer *w, uint32_t type, uint16_t flags, size_t n,
+    size_t raw_len, uint64_t hash, struct err *e)
 {
-	static const unsigned char zeros[64];
 	struct frame_head h;
 	unsigned char head[FRAME_HEAD_SIZE];
-	int r;
 
 	memset(&h, 0, sizeof(h));
 	h.type = type;
@@ -125,11 +124,33 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	w->raw_total += raw_len;
 	if (type == FRAME_DATA || type == FRAME_SHRD)
 		reader_digest_add(w->digest, type, n, hash);
-	if ((r = io_write(w->io, head, sizeof(head), e)) < 0 ||
+	return io_write(w->io, head, sizeof(head), e);
+}
+
+static int
+writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
+    size_t n, size_t raw_len, uint64_t hash, struct err *e)
+{
+	static const unsigned char zeros[64];
+	int r;
+
+	if ((r = writer_frame_head(w, type, flags, n, raw_len, hash, e)) < 0 ||
 	    (r = io_write(w->io, p, n, e)) < 0)
 		return r;
 	r = io_write(w->io, zeros, frame_padding(n), e);
 	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
+}
+
+/* The same of a frame that was read. */
+static int
+writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
+{
+	int r = writer_frame_head(w, f->type, f->flags, f->wire_len,
+	    f->raw_len, f->wire_hash, e);
+
+	if (r == 0)
+		r = chain_pass(f, w->io, e);
+	return r < 0 || (f->flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
 /* Writes one payload, compressed by LZ4 if that is asked for and shortens
@@ -441,8 +462,13 @@ writer_pass(struct writer *w, const struct reader *r, struct err *e)
 		w->end.n_records += (uint32_t)n;
 		w->next_group = (uint64_t)rec[n - 1].group + 1;
 	}
-	return writer_frame(w, f->type, f->flags, f->wire, f->wire_len,
-	    f->raw_len, f->wire_hash, e);
+	return writer_same(w, f, e);
+}
+
+void
+writer_share(struct writer *w, struct reader *r, int blind)
+{
+	reader_share(r, w->io, blind);
 }
 
 int
@@ -462,8 +488,7 @@ writer_loose(struct writer *w, const struct reader *r, struct err *e)
 	if (k == 0)
 		k = writer_begin(w, reader_schema(r), e);
 	if (k == 0)
-		k = writer_frame(w, f->type, f->flags, f->wire, f->wire_len,
-		    f->raw_len, f->wire_hash, e);
+		k = writer_same(w, f, e);
 	return k < 0 ? k : io_flush(w->io, e);
 }
 

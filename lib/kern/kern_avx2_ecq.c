@@ -170,6 +170,80 @@ kern_avx2_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 	return kern_ecq_get_some(m, g, code + i, n - i);
 }
 
+/* Where states x of f slots have to give a word first. */
+INLINE __m256i
+full(__m256i x, __m256i f)
+{
+	__m256i most = _mm256_slli_epi32(f, 32 - KERN_ECQ_BITS);
+
+	return _mm256_cmpeq_epi32(_mm256_max_epu32(x, most), x);
+}
+
+/* A half's states after the words are out: x / f * 2^15 + x % f + first. */
+INLINE __m256i
+into(__m256i x, __m256i f, __m256i first)
+{
+	const __m256i one = _mm256_set1_epi32(1 << KERN_ECQ_BITS);
+	__m256 y, inv = _mm256_div_ps(_mm256_set1_ps(1), _mm256_cvtepi32_ps(f));
+	__m256i q, r;
+
+	y = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(65536),
+	    _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16))),
+	    _mm256_cvtepi32_ps(_mm256_and_si256(x,
+	    _mm256_set1_epi32(0xffff))));
+	/* below 2^17, so off by one at most */
+	q = _mm256_cvttps_epi32(_mm256_mul_ps(y, inv));
+	r = _mm256_sub_epi32(x, _mm256_mullo_epi32(q, f));
+	q = _mm256_add_epi32(q, _mm256_srai_epi32(r, 31));
+	q = _mm256_sub_epi32(q, _mm256_andnot_si256(_mm256_cmpgt_epi32(f, r),
+	    _mm256_set1_epi32(-1)));
+	return _mm256_add_epi32(_mm256_add_epi32(x, first),
+	    _mm256_mullo_epi32(q, _mm256_sub_epi32(one, f)));
+}
+
+unsigned char *
+kern_avx2_ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
+    size_t n, unsigned char *w)
+{
+	const __m256i low = _mm256_set1_epi32(0xffff);
+	size_t i = n - n % LANES;
+	uint32_t at[LANES];
+	struct pair x, v, f, k;
+	unsigned mask;
+	int j;
+
+	if (states != LANES)
+		return kern_ecq_put(state, states, span, n, w);
+	w = kern_ecq_put(state, states, span + i, n - i, w);
+	x = load((const void *)state);
+	for (; i > 0; i -= LANES) {
+		v = load((const void *)(span + i - LANES));
+		UNROLL
+		for (j = 0; j < 2; j++) {
+			f.v[j] = _mm256_srli_epi32(v.v[j], 16);
+			k.v[j] = full(x.v[j], f.v[j]);
+		}
+		mask = (unsigned)_mm256_movemask_ps(
+		    _mm256_castsi256_ps(k.v[0])) |
+		    (unsigned)_mm256_movemask_ps(
+		    _mm256_castsi256_ps(k.v[1])) << 8;
+		store(at, x);
+		/* few of them: a bit of each value is a word of 16 */
+		for (; mask != 0; mask ^= 1u << j) {
+			j = 31 - __builtin_clz(mask);
+			w -= 2;
+			memcpy(w, &at[j], 2);
+		}
+		UNROLL
+		for (j = 0; j < 2; j++)
+			x.v[j] = into(_mm256_blendv_epi8(x.v[j],
+			    _mm256_srli_epi32(x.v[j], 16), k.v[j]), f.v[j],
+			    _mm256_and_si256(v.v[j], low));
+	}
+	store(state, x);
+	return w;
+}
+
 void
 kern_avx2_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float of[KERN_ECQ_SYMBOLS])

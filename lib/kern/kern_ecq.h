@@ -230,6 +230,8 @@ void kern_avx2_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float of[KERN_ECQ_SYMBOLS]);
 void kern_avx2_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
+unsigned char *kern_avx2_ecq_put(uint32_t *state, unsigned states,
+    const uint32_t *span, size_t n, unsigned char *w);
 
 unsigned kern_avx512_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
     uint16_t *code);

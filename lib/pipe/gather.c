@@ -239,6 +239,7 @@ gather_hear(void *arg, const struct reader *r, struct err *e)
 static int
 gather_values(struct gather_in *in, struct err *e)
 {
+	in->v.lists = 1;	/* until gather_group asks for all values */
 	in->v.note = gather_hear;
 	in->v.arg = in;
 	text_release(&in->policy);
@@ -527,19 +528,41 @@ gather_schema(const struct gather *g)
 	return g->room != 0 ? &g->schema : reader_schema(g->in[0].r);
 }
 
+static int
+gather_read(struct gather *g, size_t i, uint32_t group, int lists,
+    struct err *e)
+{
+	struct gather_in *in = &g->in[i];
+	int k;
+
+	in->v.lists = lists;
+	if ((k = values_next(&in->v, e)) < 0)
+		return gather_blame(g, i, reader_blame(in->r, k, e));
+	if (k == 0 || in->v.group != group)
+		return err_set(e, ERR_USAGE, "groups asked out of order");
+	return 0;
+}
+
 int
 gather_group(struct gather *g, size_t i, uint32_t group, float **x,
     struct err *e)
 {
-	struct gather_in *in = &g->in[i];
-	int k = values_next(&in->v, e);
+	int k = gather_read(g, i, group, 0, e);
 
-	if (k < 0)
-		return gather_blame(g, i, reader_blame(in->r, k, e));
-	if (k == 0 || in->v.group != group)
-		return err_set(e, ERR_USAGE, "groups asked out of order");
-	*x = in->v.sent ? in->v.x : NULL;
-	return 0;
+	*x = k == 0 && g->in[i].v.sent ? g->in[i].v.x : NULL;
+	return k;
+}
+
+int
+gather_part(struct gather *g, size_t i, uint32_t group, const float **x,
+    const struct codec_list **l, struct err *e)
+{
+	const struct values *v = &g->in[i].v;
+	int k = gather_read(g, i, group, 1, e);
+
+	*x = k == 0 && v->sent && !v->is_listed ? v->x : NULL;
+	*l = k == 0 && v->is_listed ? &v->listed : NULL;
+	return k;
 }
 
 int
@@ -576,10 +599,19 @@ gather_policy(const struct gather *g, size_t i)
 	return &g->in[i].policy;
 }
 
-const float *
-gather_last(const struct gather *g, size_t i)
+float
+gather_last(const struct gather *g, size_t i, size_t at)
 {
-	return g->in[i].v.sent ? g->in[i].v.x : NULL;
+	const struct values *v = &g->in[i].v;
+	size_t k;
+
+	if (!v->sent)
+		return 0;
+	if (!v->is_listed)
+		return v->x[at];
+	for (k = 0; k < v->listed.k && v->listed.pos[k] < at; k++)
+		;
+	return k < v->listed.k && v->listed.pos[k] == at ? v->listed.x[k] : 0;
 }
 
 int

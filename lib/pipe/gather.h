@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "codec/codec.h"
 #include "format/reader.h"
 #include "pipe/intake.h"
 
@@ -87,8 +88,13 @@ void gather_range(const struct gather *g, size_t *lo, size_t *hi);
  * group must be asked for, in order. */
 int gather_group(struct gather *g, size_t i, uint32_t group, float **x,
     struct err *e);
-/* gather_last(g, i): what gather_group gave last. */
-const float *gather_last(const struct gather *g, size_t i);
+/* gather_part(g, i, group, x, l, e): as gather_group, but where the codec lists
+ * its values *l is that list and *x is NULL; otherwise *l is NULL.  Both NULL:
+ * not sent. */
+int gather_part(struct gather *g, size_t i, uint32_t group, const float **x,
+    const struct codec_list **l, struct err *e);
+/* gather_last(g, i, at): value `at' of what was given last. */
+float gather_last(const struct gather *g, size_t i, size_t at);
 /* After the last group: all shards are whole and verified. */
 int gather_finish(struct gather *g, struct err *e);
 

@@ -9,6 +9,12 @@ track_want(const struct track *t)
 	return t->left != 0 ? t->left : FRAME_HEAD_SIZE - t->have;
 }
 
+uint64_t
+track_unseen(const struct track *t)
+{
+	return t->lost || t->h.type != FRAME_DATA ? 0 : t->left;
+}
+
 /* Keeps as much as there is room for: the header and the first bytes of the
  * payload. */
 static void
@@ -31,7 +37,8 @@ track_bytes(struct track *t, const unsigned char *p, size_t n, uint32_t *end)
 	*end = 0;
 	if (t->lost)
 		return n;
-	track_keep(t, p, k);
+	if (header || t->h.type != FRAME_DATA)
+		track_keep(t, p, k);
 	if (!header)
 		t->left -= k;
 	else if (k < want)

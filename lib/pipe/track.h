@@ -26,6 +26,9 @@ struct track {
 /* track_want(t): how many bytes the current header, or the current frame, still
  * lacks. */
 uint64_t track_want(const struct track *t);
+/* track_unseen(t): how many bytes of values come next, of which track_bytes need
+ * not see a copy: p may be NULL then. */
+uint64_t track_unseen(const struct track *t);
 /* track_bytes(t, p, n, end): how many of the n > 0 bytes belong to the current
  * frame, at least 1; *end is its type if it ends with them, else 0.  When lost,
  * all n. */

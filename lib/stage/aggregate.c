@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/temp.h"
+#include "codec/codec.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/writer.h"
@@ -89,13 +91,19 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 
 /* ---- a step ---- */
 
-/* Adds what the open window's contributions hold of group g to the sums. */
+/* Does contribution i count, at least for an offset's mean of all? */
 static int
-aggregate_add(struct aggregate *x, uint32_t g, size_t *in,
-    struct err *e)
+aggregate_takes(const struct aggregate *x, size_t i)
 {
-	const int elements = robust_elements(&x->o->who.rule);
-	const int offset = aggregate_is_offset(x);
+	return contrib_counts(&x->c, i) ||
+	    (aggregate_is_offset(x) && contrib_whole(&x->c, i));
+}
+
+/* Takes what the open window's contributions hold of group g for a rule that
+ * looks at each element. */
+static int
+aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
+{
 	size_t i, hi;
 	float *v;
 	int r;
@@ -103,23 +111,53 @@ aggregate_add(struct aggregate *x, uint32_t g, size_t *in,
 	for (gather_range(x->g, &i, &hi); i < hi; i++) {
 		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
 			return r;
-		if (!contrib_counts(&x->c, i) &&
-		    !(offset && contrib_whole(&x->c, i)))
+		if (!aggregate_takes(x, i))
 			continue;
 		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
 		    e)) < 0)
 			return r;
 		x->sent[g] |= v != NULL;
-		if (elements) {
-			x->c.step.x[(*in)++] = v;
+		x->c.step.x[(*in)++] = v;
+	}
+	return 0;
+}
+
+/* One of the two is what was sent of a group: all values, or a list of those
+ * that are not zero. */
+static void
+aggregate_sum(struct combine *to, double f, const float *v,
+    const struct codec_list *l)
+{
+	if (v != NULL)
+		combine_add(to, f, v);
+	else
+		combine_add_some(to, f, l->pos, l->x, l->k);
+}
+
+/* Adds what the open window's contributions hold of group g to the sums. */
+static int
+aggregate_add(struct aggregate *x, uint32_t g, struct err *e)
+{
+	const int offset = aggregate_is_offset(x);
+	const struct codec_list *l;
+	const float *v;
+	size_t i, hi;
+	int r;
+
+	for (gather_range(x->g, &i, &hi); i < hi; i++) {
+		if ((r = gather_part(x->g, i, g, &v, &l, e)) < 0)
+			return r;
+		if (!aggregate_takes(x, i) || (v == NULL && l == NULL))
 			continue;
-		}
-		if (v == NULL)
-			continue;
+		/* what is listed is finite */
+		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
+		    e)) < 0)
+			return r;
+		x->sent[g] = 1;
 		if (offset)
-			combine_add(&x->all, contrib_factor(&x->c, i), v);
+			aggregate_sum(&x->all, contrib_factor(&x->c, i), v, l);
 		if (contrib_counts(&x->c, i))
-			combine_add(&x->sum, contrib_factor(&x->c, i), v);
+			aggregate_sum(&x->sum, contrib_factor(&x->c, i), v, l);
 	}
 	return 0;
 }
@@ -133,7 +171,6 @@ aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
 	const struct schema *sc = gather_schema(x->g);
 	size_t i, hi, w, who = 0, n = gather_windows(x->g);
 	struct schema_span span;
-	const float *v;
 	double most = -1, y;
 	float *last;
 	uint32_t k;
@@ -148,10 +185,10 @@ aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
 				    e)) < 0)
 					return r;
 		for (gather_range(x->g, &i, &hi); i < hi; i++) {
-			if (!contrib_counts(&x->c, i) ||
-			    (v = gather_last(x->g, i)) == NULL)
+			if (!contrib_counts(&x->c, i))
 				continue;
-			y = fabs(contrib_factor(&x->c, i) * v[at]);
+			y = fabs(contrib_factor(&x->c, i) *
+			    (double)gather_last(x->g, i, at));
 			if (y > most || isnan(y)) {
 				most = y;
 				who = i;
@@ -161,6 +198,29 @@ aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
 	schema_span(sc, g, &span);
 	return gather_blame(x->g, who, err_set(e, ERR_REFUSED, "the sum of "
 	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
+}
+
+/* Writes group g as y[n]: where at most a quarter is not zero, these values
+ * and their places.  Both are exact. */
+static int
+aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
+    struct err *e)
+{
+	static const struct codec_plan plan = { CODEC_NONZERO, 0, 0 };
+	static const struct codec_ctx ctx = { .cols = 1 };
+	size_t i, k = 0;
+	uint8_t param;
+	int r;
+
+	for (i = 0; i < n; i++)
+		k += bytes_u32(y[i]) != 0;
+	if (k > n / 4)
+		return writer_values(x->out, g, y, n, e);
+	x->body.n = 0;
+	if ((r = codec_encode(&plan, &ctx, y, n, &x->body, &param, e)) < 0)
+		return r;
+	return writer_record(x->out, g, CODEC_NONZERO, param, x->body.p,
+	    x->body.n, y, n, e);
 }
 
 /* Writes group g, whose sums now hold all contributions. */
@@ -185,7 +245,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in,
 	if (y == NULL)
 		return aggregate_overflow(x, g,
 		    x->sum.kern->first_nonfinite(x->sum.y, n), e);
-	return writer_values(x->out, g, y, n, e);
+	return aggregate_write(x, g, y, n, e);
 }
 
 /* The sums of n values, kept in a file between one window and the next. */
@@ -211,6 +271,7 @@ aggregate_window(struct aggregate *x, size_t w, size_t n,
     struct err *e)
 {
 	const struct schema *sc = gather_schema(x->g);
+	const int elements = robust_elements(&x->o->who.rule);
 	struct schema_span span;
 	uint64_t first;
 	uint32_t g;
@@ -225,7 +286,8 @@ aggregate_window(struct aggregate *x, size_t w, size_t n,
 			combine_begin(&x->all, span.n);
 		in = 0;
 		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,
-		    e)) < 0) || (r = aggregate_add(x, g, &in, e)) < 0)
+		    e)) < 0) || (r = elements ? aggregate_keep(x, g, &in, e) :
+		    aggregate_add(x, g, e)) < 0)
 			break;
 		r = w + 1 < n ? aggregate_part(x, first, span.n, 1, e) :
 		    aggregate_put_group(x, g, in, e);
@@ -395,4 +457,5 @@ aggregate_release(struct aggregate *x)
 	combine_release(&x->sum);
 	combine_release(&x->all);
 	contrib_release(&x->c);
+	buf_release(&x->body);
 }

@@ -5,6 +5,7 @@
 #ifndef ACE_AGGREGATE_H
 #define ACE_AGGREGATE_H
 
+#include "base/alloc.h"
 #include "stage/contrib.h"
 #include "stage/stage_aggregate.h"
 #include "sync/combine.h"
@@ -26,6 +27,7 @@ struct aggregate {
 	 * on from one window of them to the next in a file */
 	int part;		/* that file, f64 for each value; -1: none */
 	unsigned char *sent;	/* of each group: did anybody send it? */
+	struct buf body;	/* of a group that is mostly zeros */
 };
 
 /* aggregate_init(x, o, kern): the caller sets x->g and x->out before each step;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/values.h"
+#include "kern/kern.h"
 #include "stage/stage.h"
 
 /* ---- to the next stage that cares ---- */
@@ -91,15 +92,19 @@ stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
 
 int
 stage_read(const struct stage_data *d, size_t i, const struct reader *in,
-    float *buf, size_t cap, const float **x, size_t *n, struct err *e)
+    float *buf, size_t cap, struct stage_seen *v, struct err *e)
 {
-	if (d->x != NULL) {
-		*x = d->x;
-		*n = d->nx;
-		return 0;
-	}
-	*x = buf;
-	return values_decode(in, &d->rec[i], buf, cap, n, e);
+	const struct kern *kern;
+
+	if (d->x == NULL)
+		return values_view(in, &d->rec[i], buf, cap, &v->x, &v->n,
+		    &v->stat, e);
+	if ((kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
+	v->x = d->x;
+	v->n = d->nx;
+	kern->stat(v->x, v->n, &v->stat);
+	return 0;
 }
 
 /* ---- a reader's events ---- */

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "format/reader.h"
+#include "kern/kern.h"
 
 struct err;
 struct writer;
@@ -86,10 +87,15 @@ int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
 int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
     struct err *e);
 
-/* stage_read(d, i, in, x, cap, n, e): the values of record i, f32[*n]: in *x,
- * which points to where they are already or to buf f32[cap]. */
+/* stage_read(d, i, in, buf, cap, v, e): the values of record i, where they are
+ * already or in buf f32[cap], and their statistics. */
+struct stage_seen {
+	const float *x;		/* f32[n] */
+	size_t n;
+	struct kern_stat stat;
+};
 int stage_read(const struct stage_data *d, size_t i, const struct reader *in,
-    float *buf, size_t cap, const float **x, size_t *n, struct err *e);
+    float *buf, size_t cap, struct stage_seen *v, struct err *e);
 
 /*
  * stage_run(in, s, lines, e): sends all of `in' through s and the stages after

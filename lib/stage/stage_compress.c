@@ -103,14 +103,15 @@ struct stage_compress {
 
 static int
 stage_compress_finite(const struct stage_compress *x, uint32_t g,
-    const float *v, size_t n, struct err *e)
+    const struct stage_seen *v, struct err *e)
 {
 	const struct schema *sc = x->sh.schema;
 	struct schema_span span;
-	const size_t i = x->kern->first_nonfinite(v, n);
+	size_t i;
 
-	if (i == n)
+	if (v->stat.nonfinite == 0)
 		return 0;
+	i = x->kern->first_nonfinite(v->x, v->n);
 	schema_span(sc, g, &span);
 	return reader_place(x->sh.in, err_set(e, ERR_REFUSED,
 	    "non-finite value in tensor '%s' at index %llu",
@@ -230,7 +231,7 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 /* v is f32[n], or NULL when the group is not in the input: then only what was
  * kept of it earlier is coded. */
 static int
-stage_compress_group(struct stage_compress *x, uint32_t g, float *v,
+stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
     struct err *e)
 {
 	struct schema_span span;
@@ -238,8 +239,6 @@ stage_compress_group(struct stage_compress *x, uint32_t g, float *v,
 	int r;
 
 	schema_span(x->sh.schema, g, &span);
-	if (v != NULL && (r = stage_compress_finite(x, g, v, span.n, e)) < 0)
-		return r;
 	if (x->fb != NULL) {
 		r = feedback_target(x->fb, g, v, span.n, x->acc, x->u, e);
 		if (r != 0)
@@ -259,7 +258,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g, float *v,
 /* Group g comes now; the groups between the last one and it are not in the
  * input. */
 static int
-stage_compress_upto(struct stage_compress *x, uint32_t g, float *v,
+stage_compress_upto(struct stage_compress *x, uint32_t g, const float *v,
     struct err *e)
 {
 	int r = 0;
@@ -276,22 +275,18 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
     struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
-	const float *v;
-	size_t i, n;
+	struct stage_seen v;
+	size_t i;
 	int r;
 
 	if (x->again)
 		return 0;
-	for (i = 0; i < d->n; i++) {
-		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, &n,
-		    e)) < 0)
+	for (i = 0; i < d->n; i++)
+		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0 ||
+		    (r = stage_compress_finite(x, d->rec[i].group, &v,
+		    e)) < 0 || (r = stage_compress_upto(x, d->rec[i].group,
+		    v.x, e)) < 0)
 			return r;
-		if (v != x->v)
-			memcpy(x->v, v, n * sizeof(*v));
-		if ((r = stage_compress_upto(x, d->rec[i].group, x->v,
-		    e)) < 0)
-			return r;
-	}
 	if ((r = stage_compress_flush(x, e)) < 0)
 		return r;
 	return d->cut && x->fb == NULL ? writer_flush(x->out, e) : 0;

@@ -177,18 +177,17 @@ static int
 stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
-	const float *v;
-	size_t i, n;
+	struct stage_seen v;
+	size_t i;
 	int r;
 
 	for (i = 0; i < d->n; i++) {
 		if ((r = stage_expand_upto(x, d->rec[i].group, e)) < 0 ||
-		    (r = stage_read(d, i, x->sh.in, x->x, x->cap, &v, &n,
-		    e)) < 0)
+		    (r = stage_read(d, i, x->sh.in, x->x, x->cap, &v, e)) < 0)
 			return r;
-		if (v != x->x)
-			memcpy(x->x, v, n * sizeof(*v));
-		if ((r = stage_expand_group(x, 1, n, e)) < 0)
+		if (v.x != x->x)
+			memcpy(x->x, v.x, v.n * sizeof(*v.x));
+		if ((r = stage_expand_group(x, 1, v.n, e)) < 0)
 			return r;
 	}
 	return 0;

@@ -1,7 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "format/values.h"
 #include "pipe/filter.h"
 #include "stage/stage_export.h"
@@ -13,6 +15,8 @@ struct stage_export {
 	struct format_sink *sink;
 	struct values v;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
+	float *last;		/* many: a group that waits for the shard's end */
+	size_t nlast, room;
 };
 
 static int
@@ -32,9 +36,51 @@ stage_export_create(struct stage_export *x, struct err *e)
 		f = format_guess(x->o->f->output);
 	if (f < 0)
 		f = FORMAT_SAFETENSORS;
+	if (x->o->many && f != FORMAT_SAFETENSORS)
+		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
+		    "say where they end");
 	so.note = &reader_shard(x->in)->kv;
 	return format_create(&x->sink, (enum format_id)f, x->out,
 	    reader_schema(x->in), &so, e);
+}
+
+/* Writes the group that waited, and keeps n values for later. */
+static int
+stage_export_later(struct stage_export *x, const float *v, size_t n,
+    struct err *e)
+{
+	int r = format_write(x->sink, x->last, x->nlast, e);
+
+	x->nlast = 0;
+	if (r < 0 || n == 0)
+		return r;
+	if (n > x->room) {
+		alloc_free(x->last);
+		x->room = 0;
+		if ((x->last = alloc_get(n, sizeof(*v), e)) == NULL)
+			return -ERR_SYS;
+		x->room = n;
+	}
+	memcpy(x->last, v, n * sizeof(*v));
+	x->nlast = n;
+	return 0;
+}
+
+/* The values and, when they are verified, the end of the file. */
+static int
+stage_export_values(struct stage_export *x, struct err *e)
+{
+	int r;
+
+	while ((r = values_next(&x->v, e)) > 0)
+		if ((r = x->o->many ?
+		    stage_export_later(x, x->v.x, x->v.n, e) :
+		    format_write(x->sink, x->v.x, x->v.n, e)) < 0)
+			break;
+	if (r < 0 || (r = stage_export_later(x, NULL, 0, e)) < 0 ||
+	    (r = format_finish(x->sink, e)) < 0)
+		return r;
+	return x->o->many ? io_flush(x->out, e) : 0;
 }
 
 static int
@@ -46,7 +92,7 @@ stage_export_shard(struct stage_export *x, struct err *e)
 
 	(void)snprintf(name, sizeof(name), "%s/%llu", shard_device(sh),
 	    (unsigned long long)sh->step);
-	if (x->found[0] != '\0')
+	if (x->found[0] != '\0' && !x->o->many)
 		return err_set(e, ERR_USAGE, "more than one shard in '%s', "
 		    "'%s' and '%s': --step and --device choose",
 		    reader_name(x->in), x->found, name);
@@ -54,11 +100,7 @@ stage_export_shard(struct stage_export *x, struct err *e)
 	if ((r = stage_export_create(x, e)) < 0 ||
 	    (r = values_begin(&x->v, x->in, e)) < 0)
 		return r;
-	while ((r = values_next(&x->v, e)) > 0)
-		if ((r = format_write(x->sink, x->v.x, x->v.n, e)) < 0)
-			break;
-	if (r == 0)
-		r = format_finish(x->sink, e);
+	r = stage_export_values(x, e);
 	format_free(x->sink);
 	x->sink = NULL;
 	return r;
@@ -78,13 +120,14 @@ stage_export_run(const struct stage_export_opts *o, const char *path,
 		if (r == READER_SHARD && stage_export_wanted(o, reader_shard(x.in)) &&
 		    (r = stage_export_shard(&x, e)) < 0)
 			break;
-	if (r == 0 && x.found[0] == '\0')
+	if (r == 0 && x.found[0] == '\0' && !o->many)
 		r = err_set(e, ERR_DATA, "mismatch: no such shard in '%s'",
 		    reader_name(x.in));
 	if (r == 0)
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:
 	values_release(&x.v);
+	alloc_free(x.last);
 	format_free(x.sink);
 	io_free(x.out);
 	reader_free(x.in);

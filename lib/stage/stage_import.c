@@ -3,8 +3,16 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "pipe/filter.h"
 #include "stage/stage_import.h"
+
+struct stage_import {
+	const struct stage_import_opts *o;
+	struct writer *w;
+	struct schema first;	/* of the first file */
+	uint64_t done;		/* shards */
+};
 
 /* Standard input has no file name to tell the format by: it is safetensors. */
 static int
@@ -42,7 +50,7 @@ stage_import_values(struct format_source *src, struct writer *w, struct err *e)
 /* The annotations of shard i: those of the options, i steps further, and the
  * notes in the file itself. */
 static int
-stage_import_describe(const struct stage_import_opts *o, size_t i,
+stage_import_describe(const struct stage_import_opts *o, uint64_t i,
     const struct format_source *src, struct shard *sh, struct err *e)
 {
 	const struct text_kv *note = format_note(src);
@@ -52,59 +60,92 @@ stage_import_describe(const struct stage_import_opts *o, size_t i,
 	sh->step += i;
 	sh->base_version += o->sh.base_version != 0 ? i : 0;
 	if (r == 0 && sh->step < i)
-		r = err_set(e, ERR_USAGE, "--step: too large for %zu files",
-		    o->npath);
+		r = err_set(e, ERR_USAGE, "--step: too large for so many "
+		    "files");
 	for (k = 0; k < note->n && r == 0; k++)
 		r = text_set(&sh->kv, note->p[k].key, note->p[k].value, e);
 	return r;
 }
 
+/* The first file's tensors are everybody's. */
 static int
-stage_import_file(const struct stage_import_opts *o, size_t i,
-    struct schema *first, struct writer *w, struct err *e)
+stage_import_fits(struct stage_import *m, const char *path,
+    const struct format_source *src, struct err *e)
 {
-	const char *path = o->path[i];
-	struct format_source *src = NULL;
-	struct shard sh;
 	char why[256];
+
+	if (m->done == 0)
+		return schema_copy(&m->first, format_schema(src), e);
+	if (!schema_diff(&m->first, format_schema(src), why))
+		return 0;
+	if (m->o->many)
+		return err_set(e, ERR_DATA, "mismatch: file %llu is not like "
+		    "the first: %s", (unsigned long long)m->done + 1, why);
+	return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': %s",
+	    path, m->o->path[0], why);
+}
+
+static int
+stage_import_shard(struct stage_import *m, const char *path,
+    struct format_source *src, struct err *e)
+{
+	const struct stage_import_opts *o = m->o;
+	struct shard sh;
 	int r;
 
 	shard_init(&sh);
-	if ((r = stage_import_which(o, path, e)) < 0 ||
-	    (r = format_open(&src, (enum format_id)r, path, &o->fo, e)) < 0)
-		goto out;
-	if (i == 0 && o->npath > 1)
-		r = schema_copy(first, format_schema(src), e);
-	else if (i > 0 && schema_diff(first, format_schema(src), why))
-		r = err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': %s",
-		    path, o->path[0], why);
-	if (r == 0 && (r = stage_import_describe(o, i, src, &sh, e)) == 0 &&
-	    (r = writer_shard(w, &sh, format_schema(src), e)) == 0 &&
-	    (r = stage_import_values(src, w, e)) == 0)
-		r = writer_send(w, NULL, e);
+	if ((r = stage_import_fits(m, path, src, e)) == 0 &&
+	    (r = stage_import_describe(o, m->done, src, &sh, e)) == 0 &&
+	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
+	    (r = stage_import_values(src, m->w, e)) == 0)
+		r = writer_send(m->w, NULL, e);
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->cli, 1, "'%s': %llu of %llu values rounded to f32",
 		    path, (unsigned long long)format_rounded(src),
 		    (unsigned long long)format_schema(src)->total);
-out:
 	shard_release(&sh);
-	format_close(src);
+	m->done++;
+	return r;
+}
+
+/* A file, or all that are in it. */
+static int
+stage_import_path(struct stage_import *m, const char *path, struct err *e)
+{
+	struct format_opts fo = m->o->fo;
+	struct format_source *src;
+	int r, f = stage_import_which(m->o, path, e);
+
+	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
+		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
+		    "say where they end");
+	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
+		return f < 0 ? f : r;
+	if (fo.many != NULL)
+		io_watch(fo.many, filter_piped(m->o->f));
+	do {
+		r = format_open(&src, (enum format_id)f, path, &fo, e);
+		if (r < 0 || src == NULL)
+			break;
+		r = stage_import_shard(m, path, src, e);
+		format_close(src);
+	} while (r == 0 && fo.many != NULL);
+	io_free(fo.many);
 	return r;
 }
 
 int
 stage_import_run(const struct stage_import_opts *o, struct err *e)
 {
-	struct schema first = SCHEMA_INIT;
-	struct writer *w = NULL;
+	struct stage_import m = { .o = o, .first = SCHEMA_INIT };
 	size_t i;
-	int r = filter_out(o->f, &w, e);
+	int r = filter_out(o->f, &m.w, e);
 
 	for (i = 0; i < o->npath && r == 0; i++)
-		r = stage_import_file(o, i, &first, w, e);
-	if (w != NULL)
-		r = filter_end(w, r, e);
-	writer_free(w);
-	schema_release(&first);
+		r = stage_import_path(&m, o->path[i], e);
+	if (m.w != NULL)
+		r = filter_end(m.w, r, e);
+	writer_free(m.w);
+	schema_release(&m.first);
 	return r;
 }

@@ -1,6 +1,7 @@
 /*
  * What ace-import does: files that trainers write become a dense stream, one
- * shard per file, one step each.
+ * shard per file, one step each.  The files of a trainer that lives for a whole
+ * run may come through one pipe.
  */
 #ifndef ACE_STAGE_IMPORT_H
 #define ACE_STAGE_IMPORT_H
@@ -21,6 +22,7 @@ struct stage_import_opts {
 	struct shard sh;	/* of the first file */
 	char **path;
 	size_t npath;
+	int many;		/* each path holds files, one after another */
 	const struct cli *cli;	/* whom to speak for */
 };
 

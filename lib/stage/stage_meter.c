@@ -11,7 +11,11 @@
 #include "device/receipts.h"
 #include "stage/stage_meter.h"
 
-enum { STAGE_METER_BUF = 64 * 1024 };
+enum {
+	STAGE_METER_BUF = 64 * 1024,
+	STAGE_METER_SMALL = 4096,
+	STAGE_METER_READ = IO_NOT_YET + 1
+};
 
 struct stage_meter {
 	const struct stage_meter_opts *o;
@@ -19,6 +23,7 @@ struct stage_meter {
 	struct link l;
 	struct io *in, *out;
 	unsigned char *buf;
+	int shared, moved;		/* values may pass unseen; they did */
 	uint64_t passed;
 	double start, mark;	/* up to when time is accounted for */
 	double saved, looked, due, wait;
@@ -48,11 +53,29 @@ stage_meter_tick(struct stage_meter *x, int last, struct err *e)
 	return r;
 }
 
+/* n bytes were written from t0 on: p, or values that were not seen. */
+static int
+stage_meter_wrote(struct stage_meter *x, const unsigned char *p, size_t n,
+    double t0, struct err *e)
+{
+	const uint64_t shards = x->l.shards;
+	const double t1 = mono_now();
+	int r;
+
+	link_wrote(&x->l, t0, t1, n);
+	link_bytes(&x->l, p, n, t1);
+	x->passed += n;
+	x->mark = t1;
+	if (x->o->dir != NULL && x->l.shards != shards &&
+	    (r = link_receipts(&x->l, &x->state, t1, e)) < 0)
+		return r;
+	return stage_meter_tick(x, 0, e);
+}
+
 static int
 stage_meter_pass(struct stage_meter *x, size_t n, struct err *e)
 {
-	uint64_t shards = x->l.shards;
-	double t0, t1, wait;
+	double t0, wait;
 	int r;
 
 	if (x->o->limit > 0 &&
@@ -64,15 +87,7 @@ stage_meter_pass(struct stage_meter *x, size_t n, struct err *e)
 	if ((r = io_write(x->out, x->buf, n, e)) < 0 ||
 	    (r = io_flush(x->out, e)) < 0)
 		return r;
-	t1 = mono_now();
-	link_wrote(&x->l, t0, t1, n);
-	link_bytes(&x->l, x->buf, n, t1);
-	x->passed += n;
-	x->mark = t1;
-	if (x->o->dir != NULL && x->l.shards != shards &&
-	    (r = link_receipts(&x->l, &x->state, t1, e)) < 0)
-		return r;
-	return stage_meter_tick(x, 0, e);
+	return stage_meter_wrote(x, x->buf, n, t0, e);
 }
 
 /* For how long to wait for bytes: milliseconds, -1 as long as it takes. */
@@ -94,18 +109,62 @@ stage_meter_piece(const struct stage_meter_opts *o)
 	    n < 1 ? 1 : (size_t)n;
 }
 
+/* Values go from pipe to pipe without being seen here, if the rate is not
+ * limited: an enum io_took, or STAGE_METER_READ when they have to be read. */
+static int
+stage_meter_move(struct stage_meter *x, struct err *e)
+{
+	const uint64_t left = track_unseen(&x->l.track);
+	double t0;
+	size_t n = left < STAGE_METER_BUF ? (size_t)left : STAGE_METER_BUF;
+	int r;
+
+	if (left < STAGE_METER_SMALL || !x->shared)
+		return STAGE_METER_READ;
+	if ((r = io_ready(x->in, stage_meter_patience(x), e)) <= 0)
+		return r < 0 ? r : IO_NOT_YET;
+	t0 = mono_now();
+	link_idle(&x->l, t0 - x->mark);
+	if ((r = io_move(x->out, x->in, n, &n, e)) <= 0) {
+		x->shared = x->moved = 0;
+		return r < 0 ? r : STAGE_METER_READ;
+	}
+	x->moved = 1;
+	if (n == 0)
+		return IO_END;
+	r = stage_meter_wrote(x, NULL, n, t0, e);
+	return r < 0 ? r : IO_GOT;
+}
+
+/* Some more bytes; an enum io_took. Between values that are moved little is
+ * read, so that what follows is moved too. */
+static int
+stage_meter_some(struct stage_meter *x, size_t most, struct err *e)
+{
+	size_t n;
+	int r = stage_meter_move(x, e);
+
+	if (r != STAGE_METER_READ)
+		return r;
+	if (x->moved)
+		most = STAGE_METER_SMALL;
+	r = io_take(x->in, x->buf, most, stage_meter_patience(x), &n, e);
+	if (r == IO_GOT && (r = stage_meter_pass(x, n, e)) == 0)
+		r = IO_GOT;
+	return r;
+}
+
 static int
 stage_meter_copy(struct stage_meter *x, struct err *e)
 {
-	size_t n, most = stage_meter_piece(x->o);
+	const size_t most = stage_meter_piece(x->o);
 	double end;
 	int r;
 
 	x->start = x->mark = x->saved = mono_now();
-	while ((r = io_take(x->in, x->buf, most, stage_meter_patience(x), &n,
-	    e)) != IO_END)
-		if (r < 0 || (r = r == IO_GOT ? stage_meter_pass(x, n, e) :
-		    stage_meter_tick(x, 0, e)) < 0)
+	while ((r = stage_meter_some(x, most, e)) != IO_END)
+		if (r < 0 || (r == IO_NOT_YET &&
+		    (r = stage_meter_tick(x, 0, e)) < 0))
 			return r;
 	if (r == 0)
 		r = io_commit(x->out, IO_SYNC_NONE, e);
@@ -140,9 +199,11 @@ stage_meter_begin(struct stage_meter *x, const char *path, struct err *e)
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
 	io_watch(x->in, STDOUT_FILENO);
-	if ((r = io_stdout(&x->out, x->o->force, e)) == 0)
-		io_pipe_small(x->out);	/* what it holds is not on its way */
-	return r;
+	if ((r = io_stdout(&x->out, x->o->force, e)) < 0)
+		return r;
+	io_pipe_small(x->out);		/* what it holds is not on its way */
+	x->shared = !(x->o->limit > 0) && io_share(x->in, x->out);
+	return 0;
 }
 
 int

@@ -3,8 +3,8 @@
 #include "stage/stage_program.h"
 
 int
-stage_program(struct filter *f, struct stage *s, int changes, const char *path,
-    struct err *e)
+stage_program(struct filter *f, struct stage *s, enum stage_values v,
+    const char *path, struct err *e)
 {
 	struct reader *in = NULL;
 	struct writer *w;
@@ -13,7 +13,9 @@ stage_program(struct filter *f, struct stage *s, int changes, const char *path,
 	if ((r = filter_in(f, &in, path, e)) == 0 &&
 	    (r = filter_out(f, &w, e)) == 0 &&
 	    (r = stage_out_new(&s->next, w, e)) == 0) {
-		filter_loose(in, w, changes);
+		filter_loose(in, w, v == STAGE_CHANGES);
+		if (v != STAGE_CHANGES)
+			writer_share(w, in, v == STAGE_IGNORES);
 		r = stage_run(in, s, NULL, e);
 	}
 	reader_free(in);

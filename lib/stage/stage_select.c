@@ -283,11 +283,11 @@ stage_select_keep(struct stage_select *x, const struct stage_data *d,
 {
 	const size_t most = x->sh.schema->group_size;
 	struct stage_select_late *l;
-	const float *v;
+	struct stage_seen v;
 	float *to;
 	int r;
 
-	if ((r = buf_room(&x->values, most * sizeof(*v), e)) < 0 ||
+	if ((r = buf_room(&x->values, most * sizeof(*to), e)) < 0 ||
 	    (r = alloc_grow(&x->late, &x->late_cap, x->nlate + 1, sizeof(*l),
 	    e)) < 0)
 		return r;
@@ -295,11 +295,12 @@ stage_select_keep(struct stage_select *x, const struct stage_data *d,
 	l->group = d->rec[i].group;
 	l->at = x->values.n;
 	to = (float *)(void *)(x->values.p + l->at);
-	if ((r = stage_read(d, i, x->sh.in, to, most, &v, &l->n, e)) < 0)
+	if ((r = stage_read(d, i, x->sh.in, to, most, &v, e)) < 0)
 		return r;
-	if (v != to)
-		memcpy(to, v, l->n * sizeof(*v));
-	x->values.n += l->n * sizeof(*v);
+	l->n = v.n;
+	if (v.x != to)
+		memcpy(to, v.x, v.n * sizeof(*to));
+	x->values.n += v.n * sizeof(*to);
 	x->nlate++;
 	return 0;
 }

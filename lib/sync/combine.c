@@ -40,6 +40,16 @@ combine_add(struct combine *c, double f, const float *x)
 }
 
 void
+combine_add_some(struct combine *c, double f, const uint32_t *pos,
+    const float *x, size_t k)
+{
+	size_t i;
+
+	for (i = 0; i < k; i++)
+		c->acc[pos[i]] += f * (double)x[i];
+}
+
+void
 combine_less(struct combine *c, double d, const struct combine *b, double f)
 {
 	size_t k;

@@ -11,6 +11,7 @@
 #define ACE_COMBINE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kern/kern.h"
 #include "sync/robust.h"
@@ -30,9 +31,13 @@ int combine_room(struct combine *c, size_t cap, struct err *e);
 void combine_release(struct combine *c);
 
 /* combine_begin(c, n): begins a group of n values with zeros.  combine_add(c,
- * f, x): adds f * x[n]. */
+ * f, x): adds f * x[n].  combine_add_some: adds f * x[i] at pos[i] only, k of
+ * them, which for zeros elsewhere is the same to the bit: the sums begin as +0,
+ * so that none is ever -0. */
 void combine_begin(struct combine *c, size_t n);
 void combine_add(struct combine *c, double f, const float *x);
+void combine_add_some(struct combine *c, double f, const uint32_t *pos,
+    const float *x, size_t k);
 /* combine_less(c, d, b, f): the sums of c become c / d - b / f, value by
  * value. */
 void combine_less(struct combine *c, double d, const struct combine *b,

@@ -300,6 +300,7 @@ growing() {
 	exits 2 ace-aggregate --rule norm-running:0.5 a b
 }
 
+# bats test_tags=long
 @test "the running median of a spool lasts, and a step made again is the same" {
 	growing a 1 1 2 1 1
 	growing b 2 1 1 1 50

@@ -444,6 +444,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	ace-inspect --verify out1
 }
 
+# bats test_tags=long
 @test "what is waited for is said: after a while, and to who asks" {
 	mkshards -d 'ed ge' -s 5 >in
 	mkdir spool

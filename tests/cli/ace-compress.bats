@@ -375,6 +375,7 @@ anywhere() {
 	echo "# $*: $((n - 1)) places" >&3
 }
 
+# bats test_tags=long
 @test "kill -9 anywhere: run again, and it is as if nothing had happened" {
 	mkshards -s 1 -n 100k | ace-compress -S before -c topk:0.1 >c
 	mkshards -s 2 -n 100k >g
@@ -387,6 +388,7 @@ anywhere() {
 	anywhere e -c topk:0.1
 }
 
+# bats test_tags=long
 @test "lowrank starts from what was sent last, also after a kill" {
 	again() { exits 0 ace-compress -S st "$@" g; }
 	mkshards -s 1 -t w:256,64 -g 8192 |
@@ -404,6 +406,7 @@ anywhere() {
 	run ! diff lowrank:1.digest f32.digest
 }
 
+# bats test_tags=long
 @test "kill -9 anywhere, with what other kinds of feedback keep" {
 	again() { exits 0 ace-compress -S st "$@" g; }
 	mkshards -s 2 -n 10k >g

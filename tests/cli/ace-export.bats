@@ -32,6 +32,52 @@ load helper
 	    die unless $n' want out
 }
 
+@test "--many: each shard a file, behind each other, as soon as it is whole" {
+	mkshards -s 3 -N 3 -n 100000 >in
+	for s in 3 4 5; do
+		ace-export --step $s in
+	done >want
+	exits 0 ace-export --many in
+	same out want
+	exits 0 ace-export --many --step 4 in
+	ace-export --step 4 in >want
+	same out want
+	exits 0 ace-export --many --step 9 in
+	[ ! -s out ]
+	exits 2 ace-export --many -f npz in
+	says 'safetensors'
+	exits 2 ace-export --many -o x.npy in
+	# the first is there while the second is not
+	mkfifo p
+	timeout "$HANG" ace-export --many <p >got 3>&- &
+	exec 9>p
+	size=$(wc -c <want)
+	frames in | awk '$2 == "SEND" { print $1 }' >ends
+	head -c $(($(sed -n 1p ends) + 1000)) in >&9
+	wait_for larger got $((size - 1))
+	exec 9>&-
+	! wait $!
+	[ "$(wc -c <got)" -lt $((2 * size)) ]
+}
+
+@test "--many: a file whose end was not verified is not whole" {
+	mkshards -N 2 -n 100000 >in
+	ace-export --step 0 in >one
+	ace-export --step 1 in >two
+	cat one two >want
+	for at in $(frames in | awk '$2 == "SEND" { print $1 }'); do
+		cp in bad
+		flip bad $((at + 70))
+		exits 3 ace-export --many bad
+		says '^ace-export: corrupt: '
+		n=$(wc -c <out)
+		[ "$n" -lt "$(wc -c <want)" ]
+		head -c "$n" want | cmp - out
+		# and the one before it is
+		[ "$at" -lt $(($(wc -c <in) / 2)) ] || [ "$n" -ge "$(wc -c <one)" ]
+	done
+}
+
 @test "groups that were not sent are zeros" {
 	mkshards -n 1000 -c none >none
 	exits 0 ace-export -f raw none

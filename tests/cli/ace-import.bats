@@ -72,6 +72,50 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
 }
 
+@test "--many: the files of a whole run in one pipe, a step each" {
+	safetensors >1
+	safetensors | perl -pe 'BEGIN { binmode STDIN; binmode STDOUT; $/ = \336 }
+	    $_ = reverse $_ if $. > 1 && length == 336' >2
+	{ cat 1 2 1; } >many
+	exits 0 ace-import --many -d e -s 5 --base-version 7 -o all.aceg <many
+	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg 1 2 1
+	exits 0 ace-inspect --diff want.aceg all.aceg
+	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
+	# a file by its name, and two of them
+	cp many a.safetensors
+	exits 0 ace-import --many -s 5 -d e -o twice.aceg a.safetensors - <many
+	[ "$(frames twice.aceg | grep -c SHRD)" -eq 6 ]
+	# nothing at all is a stream without shards
+	exits 0 ace-import --many </dev/null
+	mv out none
+	exits 0 ace-inspect --verify none
+	# what is not like the first, what is cut, and where
+	head -c $(($(wc -c <many) - 1)) many >cut
+	exits 3 ace-import --many <cut
+	says "^ace-import: truncated: '<stdin>' ends inside tensor 'layer.bias'"
+	head -c $(($(wc -c <1) + 5)) many >cut
+	exits 3 ace-import --many <cut
+	says "^ace-import: truncated: '<stdin>' has 5 bytes"
+	{ cat 1; safetensors 3; } >other
+	exits 3 ace-import --many <other
+	says "^ace-import: mismatch: file 2 is not like the first: "
+	exits 2 ace-import --many -f npz <many
+	says "safetensors"
+}
+
+@test "--many: a shard leaves as soon as its file is whole" {
+	mkfifo p
+	timeout "$HANG" ace-import --many <p >steps 3>&- &
+	exec 9>p
+	for i in 1 2 3; do
+		safetensors >&9
+		wait_for sent steps $i
+	done
+	exec 9>&-
+	wait $!
+	exits 0 ace-inspect --verify steps
+}
+
 @test "what a shard says of itself" {
 	pack 'f<4' 1 2 3 4 >v.raw
 	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -n 640 -k delta \

@@ -166,6 +166,7 @@ known() {
 	says 'No space left'
 }
 
+# bats test_tags=long
 @test "measure.sh counts from where the other side answers" {
 	mkdir bin
 	cat >bin/ssh <<-'E'

@@ -9,6 +9,7 @@ table() {
 	filter ace-score
 	filter ace-select -p 0.5
 	filter ace-compress -c q8
+	filter ace-sign -k key.pem
 	filter ace-step -c q8
 	filter ace-aggregate
 	filter ace-policy
@@ -46,6 +47,10 @@ ask() {
 }
 
 inputs() {
+	if [ "$2" = ace-sign ]; then
+		openssl genpkey -algorithm ed25519 -out "$2/key.pem"
+		chmod 600 "$2/key.pem"
+	fi
 	if [ "$1" = source ]; then
 		safetensors >"$2/in"
 		safetensors 1000000 >"$2/big"
@@ -135,15 +140,18 @@ inputs() {
 	ask transfer
 }
 
+# bats test_tags=long
 @test "the same input gives the same bytes, with every kernel" {
 	# a table of advice goes through no kernel
 	ask same "filter sink source report answer"
 }
 
+# bats test_tags=long,asan
 @test "an allocation fails: status 4, whichever it is" {
 	ask alloc
 }
 
+# bats test_tags=long
 @test "a reader that leaves at any frame: no word" {
 	ask leaves
 }

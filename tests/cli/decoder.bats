@@ -20,7 +20,7 @@ SHARDS=${DECODER_SHARDS:-4}
 	codecs=$codecs,topk:0.2:q2:rice,topk:0.1:mag,chunk:4/64:q2
 	codecs=$codecs,threshold:0.001,topk:1,natural,tern,tern:clip,tern:mse
 	codecs=$codecs,qsgd:3,qsgd:130,lossless,lossless:bf16,q8,q4,sign,i64
-	codecs=$codecs,f16,bf16,f32
+	codecs=$codecs,f16,bf16,f32,nonzero
 	i=0
 	for kind in layered gauss ramp; do
 		for shape in "-g 300 -t a:61,16 -t b:7,33 -t c:5 -t d: -t e:3,1" \
@@ -41,6 +41,24 @@ SHARDS=${DECODER_SHARDS:-4}
 			exits 0 $DECODE coded
 			same out want || { echo "$kind $shape $codecs"; false; }
 		done
+	done
+}
+
+@test "ecq of rows that foretell the next ones, whatever their length" {
+	# fewer than 16 columns, some more, and rows that end inside a chunk,
+	# each of three rows and of many, and groups that begin inside a row
+	for shape in "-t a:900,3 -t b:40,7 -t c:200,15" \
+	    "-t a:100,17 -t b:3,100 -t c:60,77" \
+	    "-t a:9,333 -t b:40,130 -t c:5,67" \
+	    "-g 1500 -t a:40,93 -t b:100,71 -t c:700,5"; do
+		mkshards $shape -k columns -N "$SHARDS" |
+		    ace-compress -q -c ecq:0.05 -o coded
+		exits 0 ace-expand coded
+		mv out want
+		exits 0 $DECODE want
+		mv out want
+		exits 0 $DECODE coded
+		same out want || { echo "$shape"; false; }
 	done
 }
 

@@ -91,6 +91,7 @@ fence() {
 	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
 }
 
+# bats test_tags=long
 @test "killed at any place and done again: the same" {
 	local n got
 	lost_disk

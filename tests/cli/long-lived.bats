@@ -40,6 +40,7 @@ steps() {
 }
 export -f edge cloud steps
 
+# bats test_tags=long
 @test "two hundred steps take the memory of twenty, and end as they should" {
 	timeout "$HANG" bash -c 'set -o pipefail; steps 20'
 	for f in kib.*; do cp "$f" "20.$f"; done
@@ -235,6 +236,7 @@ closes() {
 	closes 0 "$HANG" --deadline 100ms
 }
 
+# bats test_tags=long
 @test "an aggregator killed anywhere, run again: the same bytes" {
 	for i in 1 2 3; do
 		mkshards -d "edge$i" -x "$i" -k ramp |

@@ -3,6 +3,8 @@
 #
 # ACE_BIG is how many values flow: 1G (4 GiB) under CI, else 64M.
 
+# bats file_tags=long
+
 load helper
 
 : "${ACE_BIG:=$([ "${CI:-}" = true ] && echo 1G || echo 64M)}"

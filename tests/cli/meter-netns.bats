@@ -9,6 +9,8 @@
 #
 # METER_SECS: how long each transfer lasts; METER_RATES: of which links, Mbit/s
 
+# bats file_tags=long
+
 load helper
 load netns
 

@@ -1,6 +1,8 @@
 # The model of the delivery protocol (tests/ef_acc.pml): without an error, and
 # each wrong design has one that is found.
 
+# bats file_tags=long
+
 load helper
 
 # model BUG ARGS...: 0 no error, 1 an error, in $BUG.out

@@ -1,5 +1,7 @@
 # The recipes in examples/hosts, each over the network it is for: the mean is the
 # same bytes as through local pipes, and what is cut on the way is not taken.
+# bats file_tags=long
+
 load helper
 load hosts
 

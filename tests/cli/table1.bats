@@ -1,5 +1,7 @@
 # examples/table1.sh, frontier.sh and table1-sweep.sh on a very small model: what they print, and
 # that the reckoning is right.
+# bats file_tags=long
+
 load helper
 
 prepare() {

@@ -267,8 +267,22 @@ def natural(body, n, group):
     return out
 
 
-CODECS = [f32s, f16s, bf16s, lossless, q8, q4, sign, topk, qsgd, ecq, tern,
-          lowrank, i64, natural, eden]
+def nonzero(body, n, group):
+    b, out = Bytes(body), [0.0] * n
+    k = b.varint()
+    need(k <= n, 'k')
+    pos = rice(b, k)
+    need(not pos or pos[-1] < n, 'position')
+    for p, x in zip(pos, b.numbers('f', k)):
+        out[p] = x
+    need(b.left() == 0, 'too long')
+    return out
+
+
+CODECS = {i: f for i, f in enumerate((
+    f32s, f16s, bf16s, lossless, q8, q4, sign, topk, qsgd, ecq, tern,
+    lowrank, i64, natural, eden))}
+CODECS[16] = nonzero
 
 
 def decode(codec, body, n, group):
@@ -277,7 +291,7 @@ def decode(codec, body, n, group):
     if n == 0:
         need(len(body) == 0, 'not empty')
         return []
-    need(codec < len(CODECS), 'codec')
+    need(codec in CODECS, 'codec')
     out = CODECS[codec](body, n, group)
     need(codec < 4 or all(map(math.isfinite, out)), 'not finite')
     return out

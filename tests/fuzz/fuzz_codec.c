@@ -22,7 +22,7 @@ static const char *const plans[] = {
 	"topk:0.2:q4", "topk:0.2:q2:rice", "topk:0.1:mag:sample",
 	"chunk:3/16:q2", "threshold:0.5:q4", "tern", "tern:clip", "tern:mse",
 	"natural", "eden:1", "eden:3.3:mse", "eden:0.1", "lowrank:2",
-	"lowrank:64:q8"
+	"lowrank:64:q8", "nonzero"
 };
 
 static void
@@ -55,7 +55,7 @@ there_and_back(const struct codec_ctx *ctx, const float *x, size_t n, float *y)
 		for (i = 0; i < n; i++)
 			if (!isfinite(y[i]))
 				fail(plans[k], n, &e);
-		if (plan.codec == CODEC_F32 && memcmp(x, y, 4 * n) != 0)
+		if (codec_exact(plan.codec, param) && memcmp(x, y, 4 * n) != 0)
 			fail(plans[k], n, &e);
 	}
 	buf_release(&b);

@@ -23,7 +23,7 @@ static const struct {
 	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" },
 	{ "tern", "f" }, { "tern:clip", "f" }, { "tern:mse", "f" },
 	{ "lowrank:4", "fa" }, { "lowrank:2:q8", "fa" }, { "i64", "df" },
-	{ "natural", "" },
+	{ "natural", "" }, { "nonzero", "" },
 	{ "eden:0.5", "sk" }, { "eden:1", "k" }, { "eden:2.5:mse", "k" }
 };
 enum { LIST = sizeof(list) / sizeof(*list) };

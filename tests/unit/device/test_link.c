@@ -1,10 +1,12 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../tap.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "device/link.h"
+#include "device/receipts.h"
 #include "format/writer.h"
 #include "sync/pace.h"
 
@@ -268,9 +270,72 @@ stream(void)
 	shard_release(&s);
 }
 
+/* A receipt for each shard that has passed. */
+static int
+answer(const struct link *l, const struct state *st, struct err *e)
+{
+	struct receipts q;
+	size_t i;
+
+	memset(&q, 0, sizeof(q));
+	for (i = 0; i < l->pending; i++) {
+		struct receipt r;
+
+		memset(&r, 0, sizeof(r));
+		r.step = i;
+		memcpy(r.digest, l->sent[i].digest, SHARD_DIGEST);
+		receipts_add(&q, &r);
+	}
+	return receipts_save(&q, st, IO_SYNC_NONE, e);
+}
+
+/* Round trips are smoothed as RFC 6298 says: the first one is the mean, half of
+ * it the deviation; then an eighth and a quarter of what is new. */
+static void
+trips(void)
+{
+	static const double took[] = { 0.08, 0.16, 0.04, 0.4 };
+	char dir[] = "/tmp/test_link.XXXXXX", command[64];
+	struct state st = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct link l;
+	double now = 10, mean = 0, off = 0;
+	size_t i;
+	int good;
+
+	good = mkdtemp(dir) != NULL && state_open(&st, dir, &e) == 0;
+	link_init(&l);
+	for (i = 0; i < 4; i++, now += 1) {
+		l.pending = 1;
+		memset(&l.sent[0], (int)i + 1, sizeof(l.sent[0]));
+		l.sent[0].at = now;
+		l.sent[0].looked = 0;
+		good &= link_receipts(&l, &st, now, &e) == 0 && l.pending == 1 &&
+		    answer(&l, &st, &e) == 0 &&
+		    link_receipts(&l, &st, now + took[i], &e) == 0 &&
+		    l.pending == 0;
+		off = i == 0 ? took[0] / 2 :
+		    0.75 * off + 0.25 * fabs(mean - took[i]);
+		mean = i == 0 ? took[0] : 0.875 * mean + 0.125 * took[i];
+		ok(good && fabs(l.rtt - mean) < 1e-9 &&
+		    fabs(l.jitter - off) < 1e-9, "after a trip of %g s: %g s, "
+		    "and %g s from it", took[i], l.rtt, l.jitter);
+	}
+	/* what is there already when a shard goes answers an earlier sending */
+	l.pending = 1;
+	l.sent[0].at = now;
+	l.sent[0].looked = 0;
+	ok(link_receipts(&l, &st, now + 3, &e) == 0 && l.pending == 0 &&
+	    fabs(l.rtt - mean) < 1e-9, "an older receipt is no round trip");
+	state_close(&st);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ok(system(command) == 0, "done with it");
+}
+
 int
 main(void)
 {
+	trips();
 	bandwidth();
 	falls();
 	halts();

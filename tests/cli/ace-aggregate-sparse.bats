@@ -1,0 +1,185 @@
+# Sparse shards: added by what they list, written sparse where the mean is, and
+# in both cases the values that dense ones give, to the bit.
+
+load helper
+load values
+
+# edges N OPTION...: e1 ... eN, the same step of N devices; d1 ... dN, the same
+# shards dense
+edges() {
+	local i
+	for i in $(seq "$1"); do
+		mkshards -d "edge$i" -x "$i" "${@:2}" >"e$i"
+		ace-expand --no-provenance -o "d$i" "e$i"
+	done
+}
+
+# codecs FILE: those of its groups, each once
+codecs() {
+	ace-inspect "$1" | awk '$1 == "total" { print $NF }'
+}
+
+# alike A B: the same values, to the bit, and the same that is said of them
+alike() {
+	raw "$1" >x.f32
+	raw "$2" >y.f32
+	same x.f32 y.f32
+	[ "$(shards "$1")" = "$(shards "$2")" ]
+}
+
+@test "sparse shards and the same shards dense: the same average, sum, rule" {
+	for codec in topk:0.02 topk:0.02:rice topk:0.05:q4 topk:0.05:q2:rice \
+	    topk:0.05:mag chunk:2/64 threshold:0.002 nonzero; do
+		edges 3 -n 70000 -g 4096 -k layered -c "$codec" -w 0.3
+		mkshards -d edge4 -x 4 -n 70000 -g 4096 -c q8 -w 0.7 >e4
+		for how in --mean --sum "--weight-by equal" \
+		    "--rule clip:0.5" "--rule norm-ratio:9"; do
+			# shellcheck disable=SC2086 # words are meant
+			exits 0 ace-aggregate $how e1 e2 e3
+			mv out sparse
+			# shellcheck disable=SC2086
+			exits 0 ace-aggregate $how d1 d2 d3
+			alike sparse out
+			# shellcheck disable=SC2086
+			exits 0 ace-aggregate $how e1 e4 d2 e3
+			mv out sparse
+			# shellcheck disable=SC2086
+			exits 0 ace-aggregate $how d1 e4 d2 d3
+			alike sparse out
+		done
+	done
+}
+
+@test "zeros of both signs, and what is smaller than any f32 but not zero" {
+	perl -e 'binmode STDOUT; print pack("V*", 0, 1 << 31, 1, (1 << 31) + 1,
+	    (0) x 60)' >f
+	for i in 1 2 3; do
+		ace-import -f raw --name w --shape 64 -d "edge$i" -s 1 f >"d$i"
+		ace-compress -q -c nonzero -o "e$i" "d$i"
+		[ "$(codecs "e$i")" = nonzero ]
+	done
+	exits 0 ace-aggregate e1 e2 e3
+	mv out sparse
+	exits 0 ace-aggregate d1 d2 d3
+	alike sparse out
+	exits 0 ace-aggregate --weight-by equal e1
+	mv out one
+	raw one >one.f32
+	perl -e 'binmode STDOUT; print pack("V*", 0, 0, 1, (1 << 31) + 1,
+	    (0) x 60)' >want
+	same one.f32 want
+}
+
+@test "written sparse up to a quarter, dense beyond, nothing where nobody sent" {
+	for k in 0 1 16 17 64; do
+		perl -e 'binmode STDOUT; print pack("f<*", (1.5) x $ARGV[0],
+		    (0) x (64 - $ARGV[0]))' "$k" >f
+		ace-import -f raw --name w --shape 64 -d edge1 -s 1 f >in
+		exits 0 ace-aggregate in
+		want=nonzero
+		[ "$k" -le 16 ] || want=f32
+		[ "$(codecs out)" = "$want" ] || { codecs out; false; }
+		raw out >back
+		same back f
+	done
+	mkshards -d edge1 -n 1000 -c none >none
+	exits 0 ace-aggregate none
+	[ "$(field records out)" = 0 ]
+	# the bytes: at most those of the devices, and a word a value
+	edges 4 -n 100000 -k gauss -c topk:0.01
+	exits 0 ace-aggregate e1 e2 e3 e4
+	[ "$(codecs out)" = nonzero ]
+	[ "$(wc -c <out)" -lt $((4000 * 6 + 2000)) ]
+}
+
+@test "what reads an aggregate reads a sparse one" {
+	edges 4 -n 70000 -k layered -c topk:0.03
+	exits 0 ace-aggregate -o sparse e1 e2 e3 e4
+	[ "$(codecs sparse)" = nonzero ]
+	exits 0 ace-inspect --verify sparse
+	exits 0 ace-expand -o dense sparse
+	[ "$(codecs dense)" = f32 ]
+	alike sparse dense
+	for f in sparse dense; do
+		ace-inspect --stats $f | grep -v "^$f\|bytes" >"$f.stats"
+		exits 0 ace-export -f npz $f
+		mv out $f.npz
+	done
+	exits 0 ace-inspect --diff sparse dense
+	same sparse.npz dense.npz
+	# on the way down a device that scores, plans and codes again
+	for f in sparse dense; do
+		ace-score --no-provenance $f |
+		    ace-select --no-provenance -b 3000 |
+		    ace-compress --no-provenance -S "st.$f" -o "$f.coded"
+	done
+	same sparse.coded dense.coded
+	# differences to what the receiver has
+	for how in ef21 cache; do
+		for f in sparse dense; do
+			ace-compress --no-provenance -S "st.$how.$f" \
+			    --error-feedback $how -c topk:0.2 -o c $f
+			exits 0 ace-expand --no-provenance --cache \
+			    "h.$how.$f" c
+			mv out "$f.$how"
+		done
+		same "sparse.$how" "dense.$how"
+	done
+}
+
+@test "a relay's sum stays sparse on the way up, and weighs the same" {
+	edges 6 -n 70000 -k ramp -c topk:0.02 -w 0.5
+	exits 0 ace-aggregate --sum -d west -o w e1 e2 e3
+	exits 0 ace-aggregate --sum -d east -o e e4 e5 e6
+	for f in w e; do
+		[ "$(codecs $f)" = nonzero ]
+		ace-compress -q -c nonzero -S "rs.$f" -o "up.$f" $f
+		[ "$(codecs "up.$f")" = nonzero ]
+		ace-compress -q -c f32 -S "rf.$f" -o "flat.$f" $f
+		alike "up.$f" "flat.$f"
+		[ "$(wc -c <"up.$f")" -lt $(($(wc -c <"flat.$f") / 8)) ]
+		# nothing is kept of what was sent exactly
+		exits 0 ace-inspect --stats "rs.$f/residual"
+	done
+	exits 0 ace-aggregate up.w up.e
+	mv out deep
+	exits 0 ace-aggregate d1 d2 d3 d4 d5 d6
+	raw deep >x.f32
+	raw out >y.f32
+	each 'abs($v[0] - $v[1]) <= 2 ** -22 * abs($v[1])' x.f32 y.f32
+	[ "$(field weight deep)" = 3 ]
+}
+
+@test "by way of a spool, with the reply and in windows: the same" {
+	edges 3 -n 70000 -k layered -c topk:0.02
+	exits 0 ace-aggregate --no-provenance e1 e2 e3
+	mv out want
+	for i in 2 3; do exits 0 ace-recv --spool spool "e$i"; done
+	ace-recv --spool spool --reply aggregate e1 >back &
+	ace-aggregate --spool spool --expect 3 --steps 1 |
+	    ace-recv --spool spool --publish
+	wait
+	exits 0 ace-ack -S state back
+	[ "$(codecs out)" = nonzero ]
+	alike out want
+	# more than 256, which are not open at once
+	for i in $(seq 300); do
+		mkshards -d "edge$i" -x "$i" -n 500 -c topk:0.01
+	done >all
+	exits 0 ace-recv --spool many all
+	exits 0 ace-aggregate --no-provenance --spool many --expect 300 --steps 1
+	mv out windows
+	exits 0 ace-aggregate --no-provenance all
+	same windows out
+}
+
+@test "an overflow names who is to blame, by what it lists" {
+	for i in 1 2; do
+		perl -e 'binmode STDOUT; print pack("f<*", (0) x 40,
+		    3e38 / $ARGV[0], (0) x 23)' "$i" >f
+		ace-import -f raw --name w --shape 64 -d "edge$i" -s 1 f |
+		    ace-compress -q -c nonzero -o "e$i"
+	done
+	exits 5 ace-aggregate --sum e1 e2
+	says "the sum of tensor 'w' overflows f32"
+}

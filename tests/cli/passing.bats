@@ -1,0 +1,154 @@
+load helper
+
+# What passes a filter unchanged is not copied where both its ends are pipes.
+# Whatever the pipes do, the bytes are those that come out of it between files.
+
+FILTERS=("ace-score" "ace-policy --bandwidth 10Mbit" "ace-select --bits 0.4"
+	"ace-meter")
+
+# piped CMD...: from the file in, through CMD between two pipes, to the file got
+piped() {
+	# shellcheck disable=SC2002 # a pipe is what is meant
+	cat in | "$@" | cat >got
+	[ "${PIPESTATUS[*]}" = "0 0 0" ]
+}
+
+# all CMD...: what "piped CMD FILTER" gives is what FILTER gives between files
+all() {
+	local f
+	for f in "${FILTERS[@]}"; do
+		# shellcheck disable=SC2086
+		$f <in >want || return
+		# shellcheck disable=SC2086
+		"$@" $f && same got want || {
+			echo "in: $* $f"
+			return 1
+		}
+	done
+}
+
+streams() {
+	mkshards -n 900k -k layered -a -p -N 2 >"$1.large"
+	mkshards -n 700k -g 600000 -k layered >"$1.larger"
+	mkshards -n 300k -g 500 -k layered >"$1.small"
+	mkshards -n 1500k -k layered -c q8 >"$1.coded"
+}
+
+@test "between pipes as between files" {
+	streams a
+	for s in a.*; do
+		cp "$s" in
+		all piped
+	done
+}
+
+@test "pipes of every kind: small, changing, not blocking" {
+	mkshards -n 900k -k layered -a -p -N 2 >in
+	changing() {
+		cat in | "$@" | perl -e '
+			# F_SETPIPE_SZ, which is refused where more is in it
+			for ($i = 0; ($n = sysread(STDIN, $b, 70000)); $i++) {
+				fcntl(STDIN, 1031, 4096 << $i * 5 % 9);
+				print $b;
+			}' >got
+		[ "${PIPESTATUS[*]}" = "0 0 0" ]
+	}
+	all changing
+	shrunk() {
+		perl -e 'fcntl(STDOUT, 1031, 4096); exec "cat", "in"' |
+		    "$@" | cat >got
+		[ "${PIPESTATUS[*]}" = "0 0 0" ]
+	}
+	all shrunk
+	unblocked() {
+		nonblock "$@" <in >got
+	}
+	all unblocked
+}
+
+@test "a system that refuses, at once or after some time, interrupts, stutters" {
+	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
+	mkshards -n 900k -k layered -a -p -N 2 >in
+	clipped() {
+		piped env LD_PRELOAD="$BUILD/tests/clip.so" "$@"
+	}
+	for w in 1 2 3 7 8 9 20 eintr eagain; do
+		export ACE_SPLICE=$w
+		all clipped
+	done
+	unset ACE_SPLICE
+	mkshards -n 100k -k layered -a -p -N 2 >in
+	for n in 0 1000 40000; do
+		export ACE_CLIP=$n
+		all clipped
+	done
+}
+
+@test "values are shared where both ends are pipes, and nowhere else" {
+	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
+	mkshards -n 300k -k layered >in
+	export ACE_SPLICE=kill
+	for f in "${FILTERS[@]}"; do
+		# shellcheck disable=SC2002
+		cat in | LD_PRELOAD=$BUILD/tests/clip.so $f | cat >got || :
+		[ "$(wc -c <got)" -lt 100000 ]
+		LD_PRELOAD=$BUILD/tests/clip.so $f <in >want
+		LD_PRELOAD=$BUILD/tests/clip.so $f <in | cat >got
+		same got want
+		# shellcheck disable=SC2002
+		cat in | LD_PRELOAD=$BUILD/tests/clip.so $f >got
+		same got want
+	done
+}
+
+@test "a reader that leaves ends the filters, and says nothing" {
+	mkshards -n 3M -k fast >in
+	for f in "${FILTERS[@]}"; do
+		set +e
+		# shellcheck disable=SC2002
+		cat in | $f 2>err | head -c 300000 >got
+		status=("${PIPESTATUS[@]}")
+		(trap '' PIPE; cat in 2>/dev/null | $f 2>err2 | head -c 300000 >got)
+		set -e
+		[ "${status[1]}" -eq 141 ]
+		[ ! -s err ] && [ ! -s err2 ]
+		[ "$(wc -c <got)" -eq 300000 ]
+	done
+}
+
+@test "what is damaged on the way: found by whom reads the values, or before" {
+	mkshards -n 300k -k layered >in
+	# a value, far from any header
+	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
+	    substr($_, 500000, 1) ^= "\x01"; print' <in >bad
+	for f in "ace-score" "ace-select --bits 1"; do
+		# shellcheck disable=SC2002
+		cat bad | exits 3 $f
+		# shellcheck disable=SC2002
+		set +e
+		cat bad | $f 2>err | cat >got
+		[ "${PIPESTATUS[1]}" -eq 3 ] || false
+		set -e
+		says 'payload checksum'
+		exits 3 ace-inspect --verify got
+	done
+	# the policy does not read them
+	# shellcheck disable=SC2002
+	cat bad | ace-policy --bandwidth 10Mbit | cat >got
+	exits 3 ace-inspect --verify got
+	says 'payload checksum'
+	exits 3 ace-policy --bandwidth 10Mbit bad
+	# an end in the middle of them, and a header
+	set +e
+	head -c 500000 in | ace-policy --bandwidth 10Mbit 2>err | cat >got
+	[ "${PIPESTATUS[1]}" -eq 3 ] || false
+	says 'truncated'
+	perl -e 'local $/; binmode STDIN; $_ = <STDIN>; $n = 0;
+	    while (/\xacACEDATA/g) { $at = $-[0] if $n++ == 2 }
+	    substr($_, $at + 9, 1) ^= "\x01"; print' <in |
+	    ace-policy --bandwidth 10Mbit 2>err | cat >got
+	[ "${PIPESTATUS[1]}" -eq 3 ] || false
+	set -e
+	says 'corrupt'
+	exits 3 ace-inspect --verify got
+}

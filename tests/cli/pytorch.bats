@@ -1,0 +1,553 @@
+# examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
+load helper
+
+# setup_file: a trainer that each test tells what to do, and what it takes
+setup_file() {
+	export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+	export PYTHONPATH=$BATS_FILE_TMPDIR:$ROOT/examples/pytorch
+	for PYTHON in python3 /usr/bin/python3 none; do
+		"$PYTHON" -c 'import torch' 2>/dev/null && break
+	done
+	export PYTHON
+	cat >"$BATS_FILE_TMPDIR/common.py" <<-'E'
+	"""What the tests' trainers have in common."""
+	import sys
+	import torch
+	from torch import nn
+	from torch.nn import functional as F
+	import ace
+
+	torch.set_num_threads(1)
+	torch.manual_seed(1)
+
+
+	def through(device, code="-c f32", spool="spool"):
+	    return f"""ace-compress -S {device} {code} --window 1 --sync none |
+	        ace-recv --spool {spool} --reply aggregate --sync none |
+	        ace-ack -S {device} --sync none | ace-expand"""
+
+
+	def mlp():
+	    return nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 5))
+
+
+	def batch(device, step, n=8):
+	    g = torch.Generator().manual_seed(sum(device.encode()) * 1000 + step)
+	    x = torch.randn(n, 20, generator=g)
+	    return x, x[:, :5].argmax(1)
+
+
+	def loss(model, device, step):
+	    x, y = batch(device, step)
+	    return F.cross_entropy(model(x), y)
+	E
+	cat >"$BATS_FILE_TMPDIR/train.py" <<-'E'
+	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
+	from common import *
+
+	device, rounds, *more = sys.argv[1:]
+	o = dict(m.split("=", 1) for m in more)
+	model = mlp()
+	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
+	local = ace.Local(model, inner, o.get("through") or
+	                  through(device, o.get("code", "-c f32")), device,
+	                  checkpoint=o.get("checkpoint", f"{device}.pt"),
+	                  outer_rate=float(o.get("outer_rate", 0.7)),
+	                  outer_momentum=float(o.get("momentum", 0.5)),
+	                  patience=float(o.get("patience", 0)))
+	while local.round < int(rounds):
+	    for i in range(3):
+	        inner.zero_grad()
+	        loss(model, device, 3 * local.round + i).backward()
+	        inner.step()
+	    local.sync()
+	    with open(f"{device}.log", "a") as f:
+	        print(local.round, local.digest(), file=f)
+	local.close()
+	print(device, local.round, local.digest())
+	E
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	[ "$PYTHON" != none ] || skip "no torch here (Debian's python3-torch)"
+}
+
+teardown() {
+	set +e
+	for p in $(jobs -p); do
+		kill -9 "$p" 2>/dev/null
+	done
+	true
+}
+
+py() { timeout "$HANG" "$PYTHON" "$@"; }
+train() { py "$BATS_FILE_TMPDIR/train.py" "$@"; }
+
+# cloud DEVICES STEPS [CODE]: the other end, in the background
+cloud() {
+	timeout "$HANG" ace-aggregate --spool spool --create --expect "$1" \
+	    --steps "$2" --published --sync none -q |
+	    timeout "$HANG" ace-step -S cloud ${3:--c f32} --sync none |
+	    timeout "$HANG" ace-recv --spool spool --publish --sync none
+}
+
+# undisturbed ROUNDS: the digests of two devices that nothing happens to
+undisturbed() {
+	mkdir calm
+	cd calm
+	cloud 2 "$1" 3>&- &
+	train edge1 "$1" >said1 3>&- &
+	local one=$!
+	train edge2 "$1" >said2
+	wait $one
+	wait
+	cd ..
+}
+
+@test "two devices: the same bits after every round, and the average" {
+	cloud 2 5 '--bits 6' 3>&- &
+	train edge1 5 code='-c q8' 3>&- >said1 &
+	train edge2 5 code='-c q8' >said2
+	wait
+	[ "$(wc -l <edge1.log)" -eq 5 ]
+	same edge1.log edge2.log
+	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 5 ]
+	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
+	for i in 1 2; do
+		ace-inspect spool/train/4/edge$i.aceg >listing
+		grep -q '^kind  *delta' listing
+	done
+}
+
+@test "Local is what it says: local steps, the mean difference, Nesterov's step" {
+	cloud 2 4 3>&- &
+	train edge1 4 3>&- >said1 &
+	train edge2 4 >said2
+	wait
+	py - >want <<-'E'
+	import copy
+	from common import *
+
+	common = mlp()
+	devices = {}
+	for d in "edge1", "edge2":
+	    m = copy.deepcopy(common)
+	    devices[d] = m, torch.optim.AdamW(m.parameters(), lr=1e-2)
+	v = [torch.zeros_like(p) for p in common.parameters()]
+	for r in range(4):
+	    for d, (m, inner) in devices.items():
+	        for i in range(3):
+	            inner.zero_grad()
+	            loss(m, d, 3 * r + i).backward()
+	            inner.step()
+	    with torch.no_grad():
+	        for i, s in enumerate(common.parameters()):
+	            mean = sum(list(m.parameters())[i].double() - s.double()
+	                       for m, _ in devices.values()) / 2
+	            v[i] = 0.5 * v[i] + mean
+	            s += (0.7 * (mean + 0.5 * v[i])).float()
+	            for m, _ in devices.values():
+	                list(m.parameters())[i].copy_(s)
+	got = ace.load("edge1.pt")
+	for (n, s), g in zip(common.named_parameters(), got["start"]):
+	    print(n, torch.allclose(s, g, rtol=1e-5, atol=1e-6), got["round"])
+	E
+	[ "$(sort -u <want | cut -d' ' -f2- | uniq -c | tr -s ' ')" = " 4 True 4" ]
+}
+
+@test "bf16, f16, strided, tied, frozen, empty and scalar parameters" {
+	cat >odd.py <<-'E'
+	from common import *
+
+	class Odd(nn.Module):
+	    def __init__(self):
+	        super().__init__()
+	        self.half = nn.Parameter(torch.randn(7, 3).bfloat16())
+	        self.f16 = nn.Parameter(torch.randn(9).half())
+	        self.turned = nn.Parameter(torch.randn(6, 4).t())
+	        self.last = nn.Parameter(torch.randn(2, 3, 4, 5).to(
+	            memory_format=torch.channels_last))
+	        self.one = nn.Parameter(torch.tensor(1.5))
+	        self.none = nn.Parameter(torch.zeros(0, 4))
+	        self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
+	        self.a = nn.Linear(4, 4)
+	        self.b = nn.Linear(4, 4)
+	        self.b.weight = self.a.weight
+
+	device = sys.argv[1]
+	model = Odd()
+	before = {n: p.detach().clone() for n, p in model.named_parameters()}
+	local = ace.Local(model, None, through(device), device)
+	with torch.no_grad():
+	    for n, p in model.named_parameters():
+	        if p.requires_grad:
+	            p.add_(0.25 if device == "edge1" else 0.75)
+	    wrong = {n: p.stride() for n, p in model.named_parameters()}
+	local.sync()
+	local.close()
+	for n, p in model.named_parameters():
+	    want = before[n] if n == "frozen" else (before[n].float() + 0.5)
+	    assert torch.allclose(p.float(), want.float(), rtol=1e-2, atol=1e-2), n
+	    assert p.stride() == wrong[n], n
+	assert model.b.weight is model.a.weight
+	names = [n for n, _ in local.pairs]
+	assert "b.weight" not in names and "frozen" not in names, names
+	print(local.digest(), flush=True)
+	E
+	cloud 2 1 3>&- &
+	py odd.py edge1 >one 3>&- &
+	py odd.py edge2 >two
+	wait
+	same one two
+	[ -s one ]
+	ace-inspect spool/train/0/edge1.aceg >listing
+	grep -qE '^half +bf16' listing
+	grep -qE '^last +f32 +2x3x4x5' listing
+}
+
+@test "what cannot be sent is refused, with its name and what to do" {
+	py - >said <<-'E'
+	from common import *
+
+	def refused(why, p, name="x", call=ace.Local):
+	    m = mlp()
+	    if isinstance(p, nn.Module):
+	        m.x = p
+	    else:
+	        m.register_parameter(name, nn.Parameter(p))
+	    try:
+	        ace.Local(m, None, "ace-compress -c f32 | ace-expand", "edge1")
+	    except ace.Error as e:
+	        assert why in str(e) and "'x" in str(e), (why, str(e))
+	        print(e)
+	        return
+	    raise SystemExit(f"not refused: {why}")
+
+	refused("is of type torch.float64", torch.ones(3).double())
+	refused("is of type torch.complex64", torch.ones(3).to(torch.complex64))
+	refused("is sparse", torch.eye(3).to_sparse())
+	refused("is on device 'meta'", torch.ones(3, device="meta"))
+	refused("share their memory (expand)", torch.ones(1).expand(4))
+	refused("share their memory (expand)",
+	        torch.ones(9).as_strided((3, 3), (2, 1)))
+	refused("shared with other processes", torch.ones(3).share_memory_())
+	refused("has no values yet", nn.LazyLinear(3))
+	q = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
+	assert "quantised" in ace._refuse("x", q)
+	m = mlp()
+	m.x = nn.Parameter(torch.ones(10))
+	m.y = nn.Parameter(m.x.detach()[4:6])
+	try:
+	    ace.Local(m, None, "ace-expand", "edge1")
+	    raise SystemExit("memory shared by two is not refused")
+	except ace.Error as e:
+	    assert "'x' and 'y' share their memory" in str(e), e
+	for bad, why in (("ace-expand >x", "'>'"), ("ace-expand || true", "'||'"),
+	                 ("", "empty"), ("ace-expand |", "empty"),
+	                 ("ace-nothing", "cannot run 'ace-nothing'")):
+	    try:
+	        ace.Local(mlp(), None, bad, "edge1")
+	        raise SystemExit(f"not refused: {bad}")
+	    except ace.Error as e:
+	        assert why in str(e), (why, e)
+	E
+	[ "$(grep -c "parameter 'x" said)" -eq 8 ]
+}
+
+@test "a model that changed: by name, in the run and against the checkpoint" {
+	cloud 1 2 3>&- &
+	train edge1 1
+	py - <<-'E'
+	from common import *
+
+	def fails(why, m, change=None):
+	    local = None
+	    try:
+	        local = ace.Local(m, None, through("edge1"), "edge1",
+	                          checkpoint="edge1.pt", outer_momentum=0.5)
+	        change(m)
+	        local.sync()
+	    except ace.Error as e:
+	        assert why in str(e), (why, str(e))
+	        if local:
+	            local.lock.close()
+	        return
+	    raise SystemExit(f"not refused: {why}")
+
+	m = mlp()
+	m.new = nn.Parameter(torch.ones(3))
+	fails("parameter 'new' is new: checkpoint 'edge1.pt' does not have it", m)
+	m = mlp()
+	m[0] = nn.Linear(20, 30, bias=False)
+	fails("parameter '0.bias' is gone: checkpoint 'edge1.pt' has it", m)
+	m = mlp()
+	m[0] = nn.Linear(20, 40)
+	fails("parameter '0.weight' is [(40, 20), 'torch.float32'], and in", m)
+	fails("parameter 'new' is new: the run does not have it", mlp(),
+	      lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
+	E
+	# without its checkpoint it is the state that knows
+	exits 1 train edge1 2 checkpoint=other.pt
+	says "ace.Error: ace-compress: step 0 of 'edge1' comes after|ace.Error"
+	# nothing was lost: the run goes on as it would have
+	train edge1 2
+	wait
+}
+
+@test "killed anywhere, started again: the same model as if nothing had happened" {
+	undisturbed 12
+	cloud 2 12 3>&- &
+	kills=0
+	# the other device waits for it, and is not disturbed
+	train edge2 12 >said2 3>&- &
+	other=$!
+	for after in 0.1 2.1 2.3 2.5 2.2 1.9 2.4 2.6 2.05; do
+		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 >said1 2>err1 3>&- &
+		pid=$!
+		sleep $after
+		kill -9 $pid 2>/dev/null && kills=$((kills + 1))
+		wait $pid 2>/dev/null || true
+	done
+	train edge1 12 >said1
+	wait $other
+	wait
+	[ $kills -ge 1 ]
+	cmp said1 calm/said1
+	cmp said2 calm/said2
+	# rounds whose checkpoint was not yet written were done again, the same
+	sort -u edge1.log | sort -n >all1
+	sort -n calm/edge1.log | cmp - all1
+}
+
+@test "a program killed in the middle of a round: said, and nothing is lost" {
+	undisturbed 6
+	cloud 2 6 3>&- &
+	for victim in ace-compress ace-recv ace-ack ace-expand ace-export ace-import; do
+		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 >said1 2>err 3>&- &
+		pid=$!
+		# its programs wait for edge2, which is not there
+		wait_for pgrep -P $pid -x $victim
+		wait_for test -e spool/train/0/edge1.aceg
+		kill -9 "$(pgrep -P $pid -x $victim)"
+		! wait $pid
+		says "ace.Error: $victim was killed by signal 9"
+		says 'start this device again'
+	done
+	train edge2 6 >said2 3>&- &
+	train edge1 6 >said1
+	wait
+	cmp said1 calm/said1
+	cmp said2 calm/said2
+}
+
+@test "patience: a connection that broke is tried again by itself" {
+	undisturbed 6
+	cloud 2 6 3>&- &
+	train edge1 6 patience=600 >said1 2>err 3>&- &
+	wait_for test -e spool/train/0/edge1.aceg
+	trainer=$(pgrep -P $! -f train.py)
+	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
+	wait_for grep -q 'round 0: broken, and again' err
+	train edge2 6 >said2
+	wait
+	cmp said1 calm/said1
+	cmp said2 calm/said2
+}
+
+@test "the first cause is the program's that failed first" {
+	py - <<-'E'
+	from common import *
+
+	def cause(why, pipe, status, spoil=None):
+	    m = mlp()
+	    try:
+	        local = ace.Local(m, None, pipe, "edge1")
+	        before = local.digest()
+	        with torch.no_grad():
+	            m[0].weight[0, 0] = float("nan") if spoil else 1
+	        local.sync()
+	    except ace.Error as e:
+	        assert str(e).startswith(why), str(e)
+	        assert e.status == status, e.status
+	        assert local.digest() == before     # the last common model
+	        return
+	    raise SystemExit(f"no failure: {pipe}")
+
+	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",
+	      through("s1"), 5, spoil=True)
+	cause("ace-compress: unknown option '--nonsense'",
+	      "ace-compress --nonsense | ace-expand", 2)
+	cause("ace-select:", "ace-select -b 10k | ace-compress | ace-expand --x", 2)
+	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
+	cause("the pipeline ended without an answer", "ace-compress -c f32 | true", 4)
+	E
+}
+
+@test "a checkpoint older than its state, and two processes with one state" {
+	cloud 1 4 3>&- &
+	train edge1 2
+	cp edge1.pt old.pt
+	train edge1 4
+	wait
+	cp edge1.pt new.pt
+	cp old.pt edge1.pt
+	cp edge1/residual residual
+	exits 1 train edge1 4
+	says "ace.Error: ace-compress: step 2 of 'edge1' comes after step 3 was absorbed: the trainer is older than its state"
+	says 'WHEN SOMETHING FAILS'
+	cmp edge1/residual residual
+	cmp edge1.pt old.pt
+	cp new.pt edge1.pt
+	# two: with one checkpoint, and with one state under two checkpoints
+	cloud 1 6 3>&- &
+	exec 9>edge1/lock
+	flock -n 9
+	exits 1 train edge1 6
+	exec 9>&-
+	says "ace.Error: state 'edge1' is in use by another process: stop that one"
+	exec 9>edge1.pt.lock
+	flock -n 9
+	exits 1 train edge1 6
+	exec 9>&-
+	says "ace.Error: checkpoint 'edge1.pt' is in use by another process"
+	exits 0 train edge1 6
+	echo 'not a checkpoint' >edge1.pt
+	exits 1 train edge1 7
+	says "ace.Error: checkpoint 'edge1.pt' cannot be read"
+	kill %% 2>/dev/null || true
+}
+
+@test "Gradients: layer by layer, with layers that had none, and all at the end" {
+	cat >grads.py <<-'E'
+	from common import *
+
+	device, layers = sys.argv[1], sys.argv[2] == "layers"
+	model = mlp()
+	model.unused = nn.Linear(3, 3)
+	model.tied = nn.Linear(30, 5)
+	model.tied.weight = model[2].weight
+	grads = ace.Gradients(model, through(device), device, layers=layers)
+	body = nn.Sequential(*list(model)[:3])
+	for step in range(3):
+	    both = {}
+	    for d in "edge1", "edge2":
+	        model.zero_grad()
+	        hooks, grads._computed = grads._computed, lambda p: None
+	        loss(body, d, step).backward()
+	        grads._computed = hooks
+	        for n, p in model.named_parameters():
+	            g = torch.zeros_like(p) if p.grad is None else p.grad
+	            both[n] = both.get(n, 0) + g.double() / 2
+	        model.zero_grad()
+	    loss(body, device, step).backward()
+	    if layers:      # the last layer left before it was asked for
+	        assert grads.sent > 0 or "unused" in grads.pairs[0][0]
+	    grads.average()
+	    for n, p in model.named_parameters():
+	        assert torch.equal(p.grad, both[n].float()), (n, p.grad, both[n])
+	try:
+	    loss(body, device, 9).backward()
+	    loss(body, device, 9).backward()
+	    assert not layers
+	except ace.Error as e:
+	    assert layers and "changed after it was sent" in str(e), e
+	print("good")
+	E
+	for how in layers whole; do
+		cloud 2 3 3>&- &
+		py grads.py edge1 $how >one 3>&- 2>err1 &
+		py grads.py edge2 $how >two 2>err2 || { cat err1 err2; false; }
+		wait
+		[ "$(cat one two)" = "$(printf 'good\ngood')" ]
+		rm -r spool edge1 edge2 cloud
+	done
+}
+
+@test "Gradients: what cannot be sent" {
+	py - <<-'E'
+	from common import *
+
+	m = nn.Sequential(nn.Embedding(10, 4, sparse=True), nn.Linear(4, 2))
+	for layers in True, False:
+	    g = ace.Gradients(m, "ace-compress -c f32 | ace-expand", "edge1",
+	                      layers=layers)
+	    try:
+	        m(torch.tensor([1, 2])).sum().backward()
+	        g.average()
+	        raise SystemExit("a sparse gradient is not refused")
+	    except ace.Error as e:
+	        assert "the gradient of '0.weight' is sparse" in str(e), e
+	    m.zero_grad()
+	    for h in g.nodes:
+	        h[1].remove()
+	E
+}
+
+@test "DistributedDataParallel: its communication hook" {
+	cat >ddp.py <<-'E'
+	import torch.distributed as dist
+	from common import *
+
+	device = sys.argv[1]
+	dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=0,
+	                        world_size=1)
+	model = mlp()
+	ddp = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.001)
+	grads = ace.Gradients(model, through(device), device, layers=False)
+	ddp.register_comm_hook(grads, ace.Gradients.hook)
+	sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+	plain = mlp()
+	plain.load_state_dict(model.state_dict())
+	other = torch.optim.SGD(plain.parameters(), lr=0.1)
+	for step in range(4):
+	    sgd.zero_grad()
+	    loss(ddp, device, step).backward()
+	    sgd.step()
+	    other.zero_grad()
+	    (loss(plain, "edge1", step) / 2 + loss(plain, "edge2", step) / 2).backward()
+	    other.step()
+	for p, q in zip(model.parameters(), plain.parameters()):
+	    assert torch.allclose(p, q, atol=1e-5)
+	grads.close()
+	print(sum(p.double().sum().item() for p in model.parameters()))
+	E
+	py -c 'import torch.distributed as d; assert d.is_available()'
+	cloud 2 4 3>&- &
+	py ddp.py edge1 "$PWD/meet1" >one 3>&- 2>err1 &
+	py ddp.py edge2 "$PWD/meet2" >two 2>err2 || { cat err1 err2; false; }
+	wait
+	same one two
+}
+
+@test "no copy of the model in Python but the optimiser's" {
+	py - <<-'E'
+	import ctypes
+	from common import *
+
+	model = nn.Sequential(*[nn.Linear(1000, 1000) for _ in range(10)])
+	size = sum(p.numel() * 4 for p in model.parameters())
+
+	def peak(reset=False):
+	    if reset:
+	        open("/proc/self/clear_refs", "w").write("5")
+	    for l in open("/proc/self/status"):
+	        if l.startswith("VmHWM"):
+	            return int(l.split()[1]) * 1024
+
+	local = ace.Local(model, None, "ace-compress -c q8 | ace-expand", "edge1")
+	local.sync()                        # everything is there that will be
+	with open("/proc/self/status") as f:
+	    now = [int(l.split()[1]) * 1024 for l in f if l.startswith("VmRSS")][0]
+	peak(True)
+	for _ in range(3):
+	    with torch.no_grad():
+	        for p in model.parameters():
+	            p.add_(0.01)
+	    local.sync()
+	more = peak() - now
+	print(f"# {size} bytes of model, {more} more at most", file=sys.stderr)
+	assert more < size / 4, (more, size)
+	local.close()
+	E
+}
