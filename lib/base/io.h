@@ -55,6 +55,9 @@ int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): goes to byte `at', counted from where io was opened, and
  * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
+/* io_sparse(io): from now on nothing is read ahead, since most is passed over by
+ * io_seek. */
+void io_sparse(struct io *io);
 
 /* io_share(io, to): what is read from io may be written to `to' as it is.  If
  * both are pipes, 1; io_keep(io, n) before the next n bytes are read then keeps
