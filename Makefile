@@ -17,6 +17,8 @@
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
+#   make counts     instructions beside those in tests/counts.tsv; WRITE=yes
+#                   writes that file
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -58,7 +60,7 @@ ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
                -ffile-prefix-map=$(CURDIR)=. \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
-LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@
+LINK         = $(CC) $(ALL_CFLAGS) -pthread $(LDFLAGS) -o $@
 SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-recover=all \
                -fsanitize=address,undefined
 
@@ -119,7 +121,7 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	$(AR) qcs $@ $^
 
 # what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o %/base/pool.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
 	$(LD) -r -o $(BUILD)/libace.o $^
@@ -240,7 +242,14 @@ bench: deps
 	@+$(AGAIN) run-bench
 
 run-bench: all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' tests/bench
+	BUILD='$(abspath $(BUILD))' tests/bench $(TOPICS)
+
+counts:
+	@test $(DEPS) = no || .ci/deps counts
+	@+$(AGAIN) run-counts
+
+run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
+	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/counts $(if $(WRITE),--write)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
@@ -340,7 +349,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
+	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

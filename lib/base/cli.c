@@ -234,7 +234,8 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 		    e)) < 0)
 			return r;
 	if ((r = cli_operands(box, operand, n, e)) < 0 ||
-	    (r = sandbox_enter(box, c->sandbox, says, sizeof(says), e)) < 0)
+	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox, says,
+	    sizeof(says), e)) < 0)
 		return r;
 	cli_say(c, 2, "sandbox: %s", says);
 	return 0;
