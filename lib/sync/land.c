@@ -7,6 +7,7 @@
 
 enum {
 	LAND_MANY = 64,		/* groups: then an eighth is coded first */
+	LAND_AT_ONCE = 256,	/* groups that are handed out together */
 	LAND_WHOLE = 5,		/* times that all groups are coded again */
 	LAND_PATIENT = 3,	/* rounds, then the window is wider */
 	LAND_ROUNDS = 40,
@@ -134,19 +135,47 @@ land_believe(struct land *l)
 	l->turned = l->gained = 0;
 }
 
+/* Group i was coded: c. */
+static void
+land_made(struct land *l, size_t i, const struct land_code *c)
+{
+	struct land_code was = l->code[i];
+
+	l->made++;
+	l->code[i] = *c;
+	land_learn(l, &was, c);
+}
+
 static int
 land_make(struct land *l, size_t i, double f, struct err *e)
 {
-	struct land_code c = { f, 0, 0, 0 }, was = l->code[i];
+	struct land_code c = { f, 0, 0, 0 };
 	int r = l->make(l->arg, i, f, &c, e);
 
-	l->made++;
-	c.f = f;
-	if (r < 0)
+	if (r == 0)
+		land_made(l, i, &c);
+	return r;
+}
+
+/* The same for k groups, which may be coded at the same time. */
+static int
+land_make_many(struct land *l, const uint32_t *which, size_t k, double f,
+    struct err *e)
+{
+	struct land_code c[LAND_AT_ONCE];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; l->many == NULL && i < k && r == 0; i++)
+		r = land_make(l, which[i], f, e);
+	if (l->many == NULL)
 		return r;
-	l->code[i] = c;
-	land_learn(l, &was, &c);
-	return 0;
+	for (i = 0; i < k; i++)
+		c[i] = (struct land_code){ f, 0, 0, 0 };
+	r = l->many(l->arg, which, k, f, c, e);
+	for (i = 0; i < k && r == 0; i++)
+		land_made(l, which[i], &c[i]);
+	return r;
 }
 
 /* Codes q groups slightly beside f, to see how the bytes respond to it. */
@@ -166,12 +195,18 @@ land_probe(struct land *l, size_t q, double f, struct err *e)
 static int
 land_all(struct land *l, double f, struct err *e)
 {
-	size_t i;
+	uint32_t which[LAND_AT_ONCE];
+	size_t i, k = 0;
 	int r = 0;
 
-	for (i = 0; i < l->n && r == 0; i++)
+	for (i = 0; i < l->n && r == 0; i++) {
 		if (l->knob[i] && !(l->code[i].f == f))
-			r = land_make(l, i, f, e);
+			which[k++] = (uint32_t)i;
+		if (k < LAND_AT_ONCE && i + 1 < l->n)
+			continue;
+		r = land_make_many(l, which, k, f, e);
+		k = 0;
+	}
 	l->bytes = l->size(l->arg, l);
 	land_believe(l);
 	return r;
