@@ -46,6 +46,7 @@ rate_release(struct rate *q)
 	hold_release(&q->values);
 	hold_release(&q->bodies);
 	alloc_free(q->g);
+	alloc_free(q->y);
 	alloc_free(q->land.code);
 	alloc_free(q->knob);
 	alloc_free(q->count);
@@ -200,6 +201,32 @@ rate_many(void *arg, const uint32_t *which, size_t n, double f,
 	return r;
 }
 
+static int
+rate_part(void *arg, size_t i, double f, unsigned parts, size_t *len,
+    struct err *e)
+{
+	struct rate *q = arg;
+	struct rate_thread *t = q->thread;
+	const struct rate_group *w = &q->g[i];
+	struct codec_plan p = codec_turn(&w->plan, f);
+	struct codec_ctx ctx;
+	uint8_t param;
+	size_t n;
+	int r;
+
+	*len = 0;
+	values_ctx(q->schema, q->shard, w->group, &ctx);
+	if ((r = alloc_grow(&q->y, &q->y_cap, w->n, sizeof(*q->y), e)) < 0 ||
+	    (r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x),
+	    e)) < 0)
+		return r;
+	n = land_part(q->y, t->x, w->n, ctx.cols, parts);
+	t->body.n = 0;
+	r = codec_encode_after(&p, &ctx, NULL, q->y, n, &t->body, &param, e);
+	*len = t->body.n;
+	return r;
+}
+
 int
 rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
     struct err *e)
@@ -339,6 +366,7 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	l->arg = q;
 	l->make = rate_make;
 	l->many = rate_many;
+	l->part = rate_part;
 	l->size = rate_size;
 	r = land_run(l, e);
 	return r == 1 ? rate_fit(q, e) : r;

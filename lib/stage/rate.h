@@ -49,6 +49,8 @@ struct rate {
 		size_t cap;
 		struct buf body;
 	} *thread;
+	float *y;
+	size_t y_cap;
 	struct land land;
 	size_t code_cap, knob_cap, values_cap;
 	uint8_t *knob;
