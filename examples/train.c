@@ -33,7 +33,7 @@ enum {
 	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
 	OPT_EVERY, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
-	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE,
+	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE, OPT_PROGRESS,
 	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
@@ -71,6 +71,7 @@ static const struct option options[] = {
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
 	{ "policy", no_argument, NULL, OPT_POLICY },
 	{ "profile", required_argument, NULL, OPT_PROFILE },
+	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "resume", required_argument, NULL, OPT_RESUME },
@@ -128,6 +129,7 @@ static const char usage[] =
 "  evaluation\n"
 "      --eval              loss, perplexity, top-1 on the text kept for it\n"
 "      --log FILE          as a table (standard error)\n"
+"      --progress FILE     the step and the smoothed loss of the batches, now\n"
 "      --every N           rounds between (only at start and end)\n"
 "      --valid X           share of the text that is kept (0.1)\n"
 "      --windows N         places in it (256)\n"
@@ -174,6 +176,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_RECORD: o->record = s; return 0;
 	case OPT_RESUME: o->resume = s; return 0;
 	case OPT_PROFILE: o->profile = s; return 0;
+	case OPT_PROGRESS: o->progress = s; return 0;
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
 	default: return 1;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +30,8 @@ struct run {
 	struct queue queue;
 	struct emit emit;
 	FILE *log;
+	double loss;		/* of the batches, smoothed; 0: none yet */
+	int progress;		/* descriptor, or -1 */
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -106,6 +109,32 @@ log_end(struct run *r, struct ace_error *e)
 	return 0;
 }
 
+/* ---- how far it is ---- */
+
+static int
+progress_open(struct run *r, struct ace_error *e)
+{
+	if (r->o->progress == NULL)
+		return 0;
+	r->progress = open(r->o->progress, O_WRONLY | O_CREAT | O_TRUNC |
+	    O_CLOEXEC, 0666);
+	return r->progress >= 0 ? 0 : fail(e, 4, "cannot open '%s': %s",
+	    r->o->progress, strerror(errno));
+}
+
+/* One line of a fixed length, over the one before: whoever reads it finds a
+ * whole one. */
+static void
+progress(const struct run *r, size_t step)
+{
+	char line[64];
+	int n = snprintf(line, sizeof line, "%20zu %20.4f\n", step + 1,
+	    r->loss);
+
+	if (r->progress >= 0 && pwrite(r->progress, line, (size_t)n, 0) < 0)
+		return;		/* it is only looked at */
+}
+
 /* ---- one round ---- */
 
 /* m->grad from device i's batch of this step. */
@@ -113,13 +142,16 @@ static void
 gradient(struct run *r, size_t i, size_t step)
 {
 	struct data_share s = r->o->share;
+	double loss;
 
 	s.index = i;
 	data_batch(&r->data, &s, r->o->batch, r->o->shape.context, r->o->seed,
 	    step, r->text);
 	memset(r->m->grad, 0, r->m->n * sizeof *r->m->grad);
-	(void)model_loss(r->m, r->text, r->o->batch, NULL);
+	loss = model_loss(r->m, r->text, r->o->batch, NULL);
+	r->loss = r->loss > 0 ? 0.95 * r->loss + 0.05 * loss : loss;
 	model_backward(r->m, r->text, r->o->batch);
+	progress(r, step);
 }
 
 /* What device i says this round into out; the weights are left anywhere. */
@@ -443,19 +475,22 @@ release(struct run *r)
 	link_release(&r->link);
 	if (r->log != NULL && r->log != stderr)
 		(void)fclose(r->log);
+	if (r->progress >= 0)
+		(void)close(r->progress);
 }
 
 int
 run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
 {
-	struct run r = { .o = o, .link = { .fd = -1, .compute = -1 } };
+	struct run r = { .o = o, .link = { .fd = -1, .compute = -1 },
+	    .progress = -1 };
 	struct ace_shard s = ACE_SHARD_INIT;
 	int c;
 
 	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0 ||
 	    (c = resume(&r, e)) < 0 || (c = catch_up(&r, e)) < 0 ||
-	    (c = log_begin(&r, e)) < 0)
+	    (c = progress_open(&r, e)) < 0 || (c = log_begin(&r, e)) < 0)
 		goto out;
 	r.link.m = r.m;
 	r.link.device = o->device;
@@ -495,7 +530,7 @@ int
 run_check(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
 {
-	struct run r = { .o = o, .link = { .fd = -1 } };
+	struct run r = { .o = o, .link = { .fd = -1 }, .progress = -1 };
 	int c;
 
 	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0)
