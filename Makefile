@@ -18,9 +18,12 @@
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
 #   make lint       style, layers, symbols, pages, shell
-#   make install    PREFIX, DESTDIR     make uninstall, make clean
-#   make help       this text
+#   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
+#   make dist       the sources of the last commit, or of REV, as an archive
+#   make deb        packages for Debian     make wheel   one for pip, no root
+#   make check-packages  all of them: made, installed, run, taken away; as root
+#   make help       this text
 #
 # One short line a file; V=1 prints the commands.
 # CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
@@ -55,6 +58,7 @@ FLOAT       = $(FLOAT_$(call once,EVAL,$(CC) -std=c11 -dM -E -xc /dev/null | sed
 
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
+               -ffile-prefix-map=$(CURDIR)=. \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
 LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@
@@ -62,7 +66,7 @@ SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-reco
                -fsanitize=address,undefined
 
 objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
-PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/ace-*.c))
+PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/*.c))
 UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
            tests/clip.c tests/intruder.c,\
@@ -80,9 +84,7 @@ LIBALL = $(BUILD)/liball.a
 LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
 
 all: $(PROGS) $(LIBS)
-
-help:
-	@sed '/^$$/q; s/^#//; s/^ //' Makefile
+programs: $(PROGS)
 
 # ---- objects; changed flags rebuild ----
 
@@ -259,34 +261,68 @@ lint:
 	@+$(AGAIN) all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/lint
 
+# ---- packages, built under $(BUILD)/packages ----
+
+PACKAGES ?= $(abspath $(BUILD))/packages
+REV     ?= HEAD
+
+dist:
+	@mkdir -p $(PACKAGES)
+	git archive --prefix=ace-$(VERSION)/ $(REV) | gzip -9n >$(PACKAGES)/ace-$(VERSION).tar.gz
+
+deb:
+	@test $(DEPS) = no || .ci/deps packages
+	.packaging/deb $(PACKAGES)
+
+# static programs, against musl: they run wherever Linux does
+MUSL      = $(abspath $(BUILD))/musl
+HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
+MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/root/lib/pkgconfig $(AGAIN) CC=musl-gcc \
+            CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
+wheel:
+	.packaging/musl $(MUSL)
+	@+$(MUSL_MAKE) programs LDFLAGS='-static -Wl,-z,relro,-z,now'
+	.packaging/wheel $(MUSL) $(PACKAGES)
+
+check-packages: all
+	@test $(DEPS) = no || .ci/deps packages
+	BUILD='$(abspath $(BUILD))' CC='$(CC)' CFLAGS='$(CFLAGS)' MAKE='$(MAKE)' \
+	 .packaging/check $(PACKAGES)
+
+help:
+	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
+
 # ---- install ----
 
 VERSION = $(shell sed -n 's/.*VERSION "\(.*\)"/\1/p' lib/base/version.h)
 TO      = $(DESTDIR)$(PREFIX)
+# below PREFIX: lib64 and the like
+LIB     = lib
 SHARE   = $(TO)/share
 COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
           fish/vendor_completions.d/ace.fish
 # bash and fish look for a file of the program's name
-LINKS   = $(foreach p,$(notdir $(PROGS)),bash-completion/completions/$p \
+LINKS   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = lib/pkgconfig $(addprefix share/,ace/hosts ace man/man1 man/man5 \
-          man/man7 bash-completion/completions bash-completion \
+FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace mime/packages mime \
+          man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
 install: all
-	mkdir -p $(addprefix $(TO)/,bin include lib/pkgconfig) \
-	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts $(dir $(COMPL)))
+	mkdir -p $(addprefix $(TO)/,bin include $(LIB)/pkgconfig) \
+	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts mime/packages $(dir $(COMPL)))
 	install -m 755 $(PROGS) $(TO)/bin/
 	install -m 644 lib/ace.h $(TO)/include/
-	install -m 644 $(BUILD)/libace.a $(TO)/lib/
-	install -m 755 $(BUILD)/libace.so.0 $(TO)/lib/
-	ln -sf libace.so.0 $(TO)/lib/libace.so
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' lib/libace.pc.in \
-	 >$(TO)/lib/pkgconfig/libace.pc
+	install -m 644 $(BUILD)/libace.a $(TO)/$(LIB)/
+	install -m 755 $(BUILD)/libace.so.0 $(TO)/$(LIB)/
+	ln -sf libace.so.0 $(TO)/$(LIB)/libace.so
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(LIB)|; s|@VERSION@|$(VERSION)|' lib/libace.pc.in \
+	 >$(TO)/$(LIB)/pkgconfig/libace.pc
 	for f in man/*.[157]; do \
 	 install -m 644 $$f $(SHARE)/man/man$${f##*.}/ || exit 1; done
 	install -m 644 man/ace.magic $(SHARE)/ace/
+	install -m 644 man/ace.xml $(SHARE)/mime/packages/
 	install -m 644 examples/hosts/ssh_config $(SHARE)/ace/hosts/
 	install -m 755 examples/hosts/*.sh $(SHARE)/ace/hosts/
 	for f in $(COMPL); do case $$f in \
@@ -297,16 +333,17 @@ install: all
 
 uninstall:
 	rm -f $(patsubst $(BUILD)/%,$(TO)/bin/%,$(PROGS)) $(TO)/include/ace.h \
-	 $(addprefix $(TO)/lib/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
+	 $(addprefix $(TO)/$(LIB)/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(SHARE)/ace/ace.magic $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*)) $(addprefix $(SHARE)/,$(COMPL) $(LINKS))
+	 $(addprefix $(SHARE)/,ace/ace.magic mime/packages/ace.xml $(COMPL) $(LINKS)) \
+	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*))
 	for d in $(FOLDERS); do rmdir $(TO)/$$d 2>/dev/null || :; done
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help build-all fuzz run-fuzz torture run-torture examples deps check \
+.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -47,6 +47,11 @@ main(int argc, char **argv)
 		.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
 		.about = "Takes delivery receipts out of a return stream and "
 		    "into the device's state; passes the rest on.",
+		.examples = "ace-compress -S state -c q8 edge1.aceg | "
+		    "ace-recv --spool spool |\n"
+		    "        ace-ack -S state >rest.aceg\n"
+		    "ace-compress -S state --resend | ace-recv "
+		    "--spool spool | ace-ack -S state\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -321,6 +321,10 @@ main(int argc, char **argv)
 		.usage = "COMMAND [options] [FILE]",
 		.about = "Answers questions about links, layers and devices "
 		    "with tables.",
+		.examples = "printf 'bandwidth\\n5Mbit\\n' | ace-advise "
+		    "ratio --cmin 2 --cmax 300 --half 5Mbit\n"
+		    "printf 'divergence\\n0.002\\n0.01\\n' | "
+		    "ace-advise interval\n",
 		.opt = options,
 		.commands = commands,
 		.loops = kern_name

@@ -193,6 +193,9 @@ main(int argc, char **argv)
 		    "[--spool DIR | FILE...]",
 		.about = "Weighted mean or sum of the shards of a step, one "
 		    "from each FILE, or all from one.",
+		.examples = "ace-aggregate edge1.aceg edge2.aceg >mean.aceg\n"
+		    "ace-aggregate --spool spool --expect 2 --steps "
+		    "1 >mean.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -43,6 +43,10 @@ main(int argc, char **argv)
 		    "[FILE]",
 		.about = "Decodes a shard stream to dense; with -S adds the "
 		    "residual of error feedback.",
+		.examples = "ace-expand coded.aceg | ace-export -o "
+		    "grad.safetensors\n"
+		    "ace-expand -S state edge1.aceg | ace-compress "
+		    "-S state -c q4 >coded.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -68,6 +68,9 @@ main(int argc, char **argv)
 		.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
 		    "[--tensor GLOB]\n    [FILE]",
 		.about = "Writes one shard of a stream as a tensor file.",
+		.examples = "ace-export -o mean.safetensors edge1.aceg\n"
+		    "cat edge1.aceg edge2.aceg | ace-export --device "
+		    "edge2 -o edge2.npz\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -137,6 +137,10 @@ main(int argc, char **argv)
 		.prog = "ace-import",
 		.usage = "[-f FORMAT] [-d DEVICE] [-s STEP] [FILE...]",
 		.about = "Makes a shard stream of tensor files, one step each.",
+		.examples = "ace-import -d edge1 -s 42 grad.safetensors "
+		    ">edge1.aceg\n"
+		    "cat grad.safetensors | ace-import -d edge1 | "
+		    "ace-score >scored.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

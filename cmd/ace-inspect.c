@@ -221,6 +221,8 @@ main(int argc, char **argv)
 		    "--recover|--conservation -S DIR --spool DIR] [--json] "
 		    "[FILE...]",
 		.about = "Tells what is in gradient-shard streams.",
+		.examples = "ace-inspect edge1.aceg\n"
+		    "ace-inspect --verify edge1.aceg edge2.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -120,6 +120,9 @@ main(int argc, char **argv)
 		.prog = "ace-meter",
 		.usage = "[-S DIR] [-L RATE] [--progress] [FILE]",
 		.about = "Pass bytes unchanged and measure the link behind.",
+		.examples = "cat edge1.aceg | ace-meter -v -S state "
+		    ">copy.aceg\n"
+		    "cat edge1.aceg | ace-meter -L 50Mbit >copy.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

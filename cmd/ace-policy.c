@@ -42,6 +42,12 @@ main(int argc, char **argv)
 		.usage = "[-S DIR] [options] [FILE]",
 		.about = "Says in the stream how hard to compress and how often "
 		    "to synchronise.",
+		.examples = "ace-policy --bandwidth 2Mbit edge1.aceg | "
+		    "ace-select --policy |\n"
+		    "        ace-compress >coded.aceg\n"
+		    "ace-aggregate edge1.aceg edge2.aceg |\n"
+		    "        ace-policy --target-divergence 0.01 "
+		    "--model-norm 100 >mean.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

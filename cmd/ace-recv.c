@@ -305,6 +305,11 @@ main(int argc, char **argv)
 		    "--join | --leave] [FILE]",
 		.about = "Receives a device's shards into a spool and answers "
 		    "with receipts, or with the aggregate.",
+		.examples = "ace-compress -S state -c q8 edge1.aceg | "
+		    "ace-recv --spool spool |\n"
+		    "        ace-ack -S state >rest.aceg\n"
+		    "ace-recv --spool spool --device edge2 "
+		    "edge2.aceg >receipts\n",
 		.opt = options,
 		.loops = kern_name
 	};

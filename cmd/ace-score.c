@@ -41,6 +41,9 @@ main(int argc, char **argv)
 		.usage = "[-S DIR] [--alpha A] [--feedback FILE] [FILE]",
 		.about = "Adds the statistics and the importance of every "
 		    "group to a shard stream.",
+		.examples = "ace-score edge1.aceg | ace-select -b 20k | "
+		    "ace-compress >coded.aceg\n"
+		    "ace-score -S state edge1.aceg >scored.aceg\n",
 		.opt = options,
 		.loops = kern_name
 	};

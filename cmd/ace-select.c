@@ -65,6 +65,9 @@ main(int argc, char **argv)
 		.usage = "-b SIZE | --bits N | --policy | -p SHARE | "
 		    "--plan FILE [--levels LIST]\n    [--text] [FILE]",
 		.about = "Chooses a codec for every group of a shard stream.",
+		.examples = "ace-score edge1.aceg | ace-select -b 20k | "
+		    "ace-compress >coded.aceg\n"
+		    "ace-score edge1.aceg | ace-select -b 20k --text\n",
 		.opt = options,
 		.loops = kern_name
 	};

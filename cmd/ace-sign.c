@@ -60,6 +60,9 @@ main(int argc, char **argv)
 		.usage = "-k FILE | --check FILE [FILE]",
 		.about = "Signs the shards of a stream, or lets only those "
 		    "pass that are signed.",
+		.examples = "ace-sign -k edge1.pem edge1.aceg >signed.aceg\n"
+		    "ace-sign --check ring signed.aceg | "
+		    "ace-recv --spool spool >receipts\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -371,6 +371,8 @@ main(int argc, char **argv)
 		    "[--print] [FILE]",
 		.about = "Expands, scores, selects and compresses a shard "
 		    "stream in one process.",
+		.examples = "ace-step -S state -b 100k edge1.aceg >coded.aceg\n"
+		    "ace-step -S state -b 100k --print\n",
 		.opt = o.row,
 		.loops = kern_name
 	};

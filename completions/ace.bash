@@ -2,11 +2,14 @@
 
 _ace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local opts='' kind=file call=${1##*/} w
+	local opts='' kind=file call=${1##*/} word=${COMP_WORDS[1]} at=$COMP_CWORD w
 
-	case $call:$COMP_CWORD in
-	ace-advise:1 | ace-archive:1) ;;
-	ace-advise:* | ace-archive:*) call+=" ${COMP_WORDS[1]}" ;;
+	if [[ $call = ace && $at -gt 1 ]]; then
+		call=ace-$word word=${COMP_WORDS[2]} at=$((at - 1))
+	fi
+	case $call:$at in
+	ace:1 | ace-advise:1 | ace-archive:1) ;;
+	ace-advise:* | ace-archive:*) call+=" $word" ;;
 	esac
 	case $call:$prev in
 	ace-ack:-S | ace-ack:--state)
@@ -199,6 +202,8 @@ _ace() {
 		kind='free' ;;
 	ace-step:--sync | ace-step:--sandbox)
 		kind='full rename none' ;;
+	ace:--sandbox)
+		kind='full rename none' ;;
 	esac
 	case $call in
 	ace-ack)
@@ -259,6 +264,10 @@ _ace() {
 		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
+		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
+	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect advise help' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
@@ -270,4 +279,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace

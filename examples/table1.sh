@@ -13,7 +13,7 @@
 #		300 ms.  What a step takes on it is reckoned, not waited for.
 # STEP_MS=X	what a step of training takes on an edge there (20)
 # ONLY="..."	of the ways or points, these; with WAY+--decay,0.3 the trainer is
-#		told more
+#		told more.  Two ways are run only when asked for: DiLoCo and PowerSGD
 # CORPUS=FILE	text of your own; otherwise C headers of this machine
 # MODEL="..."	the trainer's options for another model
 name=${0##*/}
@@ -61,6 +61,24 @@ topk_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
+# PowerSGD: a matrix of few ranks for each tensor.  The sum of all has as many
+# ranks as they have together.
+rank=2
+
+powersgd_edge() {
+	local s=$dir/state$1
+	edge "$1" | ace-expand -S "$s" |
+	    ace-compress -S "$s" -c "lowrank:$rank" --sync rename |
+	    count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+
+powersgd_cloud() {
+	ace-aggregate --expect "$EDGES" "$dir"/up* |
+	    ace-compress -c "lowrank:$((rank * EDGES))" | broadcast
+	good "${PIPESTATUS[@]}"
+}
+
 # The links of the edges, by which equation (5) sets each one's compression:
 # 5 to 200 Mbit/s, in equal steps of their logarithm.
 rate() {
@@ -99,6 +117,9 @@ ace() {
 FULL='--gradient --rate 0.007 --muon 0.02'
 ADAMW='--gradient --rate 0.007'
 TOPK='--gradient --rate 0.007 --muon 0.01'
+POWERSGD='--gradient --rate 0.007 --muon 0.01'
+DILOCO='--interval 20 --rate 0.007 --muon 0.02 --outer-rate 0.7
+    --outer-momentum 0.6'
 FEDAVG='--interval 10 --rate 0.007 --muon 0.02'
 ACE='--rate 0.007 --muon 0.02'
 
@@ -111,7 +132,11 @@ way() {
 	Top-k) set_options "$TOPK" 1
 		run "$what" topk_edge coded_back topk_cloud
 		return ;;
+	PowerSGD) set_options "$POWERSGD" 1
+		run "$what" powersgd_edge coded_back powersgd_cloud
+		return ;;
 	FedAvg) set_options "$FEDAVG" 10 ;;
+	DiLoCo) set_options "$DILOCO" 20 ;;
 	ACE-Sync) ace 20 26 25; return ;;
 	ACE-[0-9]*) frontier_point "${1%%+*}"; return ;;
 	*) die "no way is called '$1'" ;;

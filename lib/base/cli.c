@@ -47,6 +47,19 @@ cli_help_one(const struct cli_opt *o)
 	(void)printf("  %-28s %s\n", left, o->help);
 }
 
+/* The two calls a program is best known by, the last that --help says. */
+static void
+cli_help_examples(const char *s)
+{
+	size_t n;
+
+	(void)printf("\nExamples:\n");
+	for (; *s != '\0'; s += n + (s[n] != '\0')) {
+		n = strcspn(s, "\n");
+		(void)printf("    %.*s\n", (int)n, s);
+	}
+}
+
 static void
 cli_help(const struct cli *c)
 {
@@ -70,6 +83,8 @@ cli_help(const struct cli *c)
 		cli_help_one(o);
 	(void)printf("\nExit status: 0 done, 1 the answer is no, 2 usage, "
 	    "3 bad data, 4 the system failed, 5 refused.\nSee %s(1).\n", c->prog);
+	if (c->command == NULL && c->examples != NULL)
+		cli_help_examples(c->examples);
 }
 
 static void
@@ -226,7 +241,8 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 		    e)) < 0)
 			return r;
 	if ((r = cli_operands(box, operand, n, e)) < 0 ||
-	    (r = sandbox_enter(box, c->sandbox, says, sizeof(says), e)) < 0)
+	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox, says,
+	    sizeof(says), e)) < 0)
 		return r;
 	cli_say(c, 2, "sandbox: %s", says);
 	return 0;

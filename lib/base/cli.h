@@ -33,6 +33,7 @@ struct cli {
 	const char *prog;	/* "ace-score" */
 	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
 	const char *about;	/* one sentence */
+	const char *examples;	/* two calls, as one would type them */
 	const struct cli_opt *opt;	/* ends with key 0 */
 	const struct cli_command *commands;	/* NULL: it has none */
 	const struct cli_command *command;	/* set by cli_command */

@@ -345,7 +345,7 @@ decoded(const struct codec_impl *c, const struct bytes *b,
 {
 	if (b->bad || b->at != b->n)
 		return codec_corrupt(c->name, "body too long", e);
-	if (!c->raw && kern->max_bits(x, n) >= 0x7f800000)
+	if (!c->raw && n > 0 && kern->max_bits(x, n) >= 0x7f800000)
 		return codec_corrupt(c->name, "value not finite", e);
 	return 0;
 }

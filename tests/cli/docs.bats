@@ -12,6 +12,7 @@ load helper
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
+		! grep -q openssl "$dir.sh" || command -v openssl || continue
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
 		if ! (cd "$dir" && standard_inputs "${model[@]}" &&
 		    bash -euo pipefail "../$dir.sh" >out 2>err </dev/null); then
@@ -52,16 +53,29 @@ load helper
 }
 
 # listings FILE: each block of commands, with lines "== N" that say which, into
-# the file shown.sh, and what is shown behind it into the file shown.N.  A page
-# shows nothing but commands.
+# the file shown.sh, and what is shown behind it into the file shown.N.  README
+# shows nothing but commands; in a page's EXAMPLES commands are -literal and what
+# they print -unfilled.
 listings() {
-	perl -ne 'if (/^```sh/) { $in = 1; $n++; print SH "echo == $n\n" }
-	    elsif (/^```/) { $in = 0; $after = 1 }
-	    elsif ($in) { print SH unless /^(make|git|cd|sudo) / }
-	    elsif ($after && /^    (.*)/) {
-		open(L, ">>", "shown.$n") or die; print L "$1\n"; close(L) }
-	    elsif (/\S/) { $after = 0 }
-	    BEGIN { open(SH, ">", "shown.sh") or die }' "$1"
+	perl -ne 'BEGIN { open(SH, ">", "shown.sh") or die }
+	    sub shown { open(L, ">>", "shown.$n") or die; print L "$_[0]\n"; close(L) }
+	    if ($ARGV =~ /\.md$/) {
+		if (/^```sh/) { $in = 1; $n++; print SH "echo == $n\n" }
+		elsif (/^```/) { $in = 0; $after = 1 }
+		elsif ($in) { print SH unless /^(make|git|cd|sudo) / }
+		elsif ($after && /^    (.*)/) { shown($1) }
+		elsif (/\S/) { $after = 0 }
+		next }
+	    $on = /EXAMPLES/ if /^\.Sh /;
+	    next if !$on;
+	    s/^\\&//; s/\\-/-/g; s/\\\(aq/\x27/g; s/\\\(ga/`/g; s/\\\(ha/^/g;
+	    s/\\\(ti/~/g; s/\\&//g; s/\\e/\\/g;
+	    if (/^\.Bd -(literal|unfilled)/) {
+		$in = $1;
+		if ($in eq "literal") { $n++; print SH "echo == $n\n" } }
+	    elsif (/^\.Ed/) { $in = "" }
+	    elsif ($in eq "literal") { print SH }
+	    elsif ($in eq "unfilled") { chomp; shown($_) }' "$1"
 }
 
 # prints SHOWN PRINTED: its lines are there, in their order, maybe broken
@@ -79,12 +93,11 @@ prints() {
 	    exit $bad' "$1" "$2"
 }
 
-@test "what README shows is what its commands print, digits aside" {
-	ln -s "$ROOT/lib" "$ROOT/man" .
-	PATH=$BUILD/examples:$PATH
-	listings "$ROOT/README.md"
-	bash -euo pipefail shown.sh >all 2>&1 || { cat all; false; }
-	failed=0 compared=0
+# compared FILE: what it shows is what its commands print, here
+compared() {
+	local failed=0 compared=0 f
+	listings "$1"
+	bash -euo pipefail shown.sh >all 2>&1 </dev/null || { cat all; return 1; }
 	for f in shown.[0-9]*; do
 		sed -n "/^== ${f#*.}$/,/^== /p" all >printed
 		# a plan changes whenever the planner does
@@ -93,6 +106,60 @@ prints() {
 		prints "$f" printed || { echo "$f:"; cat printed; failed=1; }
 	done
 	[ $failed -eq 0 ] && [ $compared -gt 0 ]
+}
+
+@test "what README shows is what its commands print, digits aside" {
+	ln -s "$ROOT/lib" "$ROOT/man" .
+	PATH=$BUILD/examples:$PATH
+	compared "$ROOT/README.md"
+}
+
+@test "what a page shows is what its commands print, digits aside" {
+	failed=0
+	for page in $(grep -l '^\.Bd -unfilled' "$ROOT"/man/*.[17]); do
+		mkdir "${page##*/}"
+		cd "${page##*/}"
+		standard_inputs
+		compared "$page" || { echo "$page"; failed=1; }
+		cd ..
+	done
+	[ "$failed" -eq 0 ]
+}
+
+# before PROGRAM: what its examples in --help take for given
+before() {
+	ace-compress -c q8 edge1.aceg >coded.aceg
+	case $1 in
+	ace-aggregate) cat edge[12].aceg | ace-recv --spool spool >receipts ;;
+	ace-sign)
+		openssl genpkey -algorithm ed25519 -out edge1.pem
+		chmod 600 edge1.pem
+		echo "edge1 $(openssl pkey -in edge1.pem -pubout -outform DER |
+		    base64)" >ring
+		;;
+	esac
+}
+
+@test "--help ends with two examples, which run as they stand" {
+	failed=0
+	for c in "$ROOT"/cmd/*.c; do
+		p=${c##*/} p=${p%.c}
+		mkdir "$p"
+		exits 0 "$p" --help
+		sed '1,/^Examples:$/d; s/^    //' out >"$p.sh"
+		# a call that goes on is further in
+		if [ "$(grep -c '^[a-z]' "$p.sh")" -ne 2 ] || ! grep -q "\<$p " "$p.sh"; then
+			echo "$p: not two examples of it"
+			failed=1
+		fi
+		if ! (cd "$p" && standard_inputs && before "$p" &&
+		    bash -euo pipefail "../$p.sh" >out 2>err </dev/null); then
+			echo "$p:"
+			cat "$p.sh" "$p/err"
+			failed=1
+		fi
+	done
+	[ "$failed" -eq 0 ]
 }
 
 @test "completions complete" {

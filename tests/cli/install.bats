@@ -13,6 +13,7 @@ build() {
 	for f in bin/ace-expand include/ace.h lib/libace.a lib/libace.so.0 \
 	    lib/pkgconfig/libace.pc share/man/man5/ace-stream.5 \
 	    share/man/man7/ace.7 share/ace/ace.magic \
+	    share/mime/packages/ace.xml bin/ace \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/ssh-step.sh \
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }

@@ -1,0 +1,98 @@
+/*
+ * ace: one name in front of all programs.  `ace inspect FILE` becomes
+ * `ace-inspect FILE`: the program of that name beside this one, or else in PATH.
+ * So a program of somebody else that is called ace-NAME is a command, too.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "kern/kern.h"
+
+static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
+
+/* What is here only names them: each has its options, and --help, itself. */
+#define COMMAND(name, about) { name, "", about, options, NULL, NULL }
+static const struct cli_command commands[] = {
+	COMMAND("import", "Tensor files in: a stream of gradient shards out"),
+	COMMAND("expand", "Decodes to plain values, and adds the residual"),
+	COMMAND("score", "Statistics and importance of every group"),
+	COMMAND("policy", "How hard to compress, and how often to send"),
+	COMMAND("select", "Plans a codec for every group within a budget"),
+	COMMAND("compress", "Codes as planned, and keeps what was lost"),
+	COMMAND("step", "The five above in one process"),
+	COMMAND("meter", "Passes bytes, and measures the link"),
+	COMMAND("recv", "Receives shards into a spool, and answers"),
+	COMMAND("ack", "Takes the answers into a device's state"),
+	COMMAND("sign", "Signs shards, or passes those that are signed"),
+	COMMAND("aggregate", "Weighted mean or sum of many streams"),
+	COMMAND("export", "A stream in: a tensor file out"),
+	COMMAND("inspect", "Lists, verifies, measures and compares"),
+	COMMAND("advise", "Answers the questions before a run, as tables"),
+	COMMAND("help", "This text, or the --help of a command"),
+	{ NULL, NULL, NULL, NULL, NULL, NULL }
+};
+
+/* Replaces this process by the program of a command, whose words argv[1] and the
+ * following become. */
+static int
+ace_run(const char *self, char **argv, struct err *e)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	const char *slash = strrchr(self, '/');
+	size_t dir = slash != NULL ? (size_t)(slash - self) + 1 : 0;
+	char path[4096];
+
+	if (argv[0][strspn(argv[0], letters)] != '\0' ||
+	    dir + strlen(argv[0]) + sizeof("ace-") > sizeof(path))
+		return err_set(e, ERR_USAGE, "'%s' is not a command's name",
+		    argv[0]);
+	memcpy(path, self, dir);
+	memcpy(path + dir, "ace-", 4);
+	memcpy(path + dir + 4, argv[0], strlen(argv[0]) + 1);
+	argv[0] = path + dir;
+	if (dir > 0)
+		(void)execv(path, argv);
+	if (dir == 0 || errno == ENOENT)
+		(void)execvp(path + dir, argv);
+	if (errno == ENOENT)
+		return err_set(e, ERR_USAGE, "command '%s' is unknown: there is "
+		    "no program %s", path + dir + 4, path + dir);
+	return err_set(e, ERR_SYS, "'%s': %s", path + dir, strerror(errno));
+}
+
+int
+main(int argc, char **argv)
+{
+	static char self[] = "ace", help[] = "--help";
+	char *usual[] = { self, help, NULL };
+	struct cli c = {
+		.prog = "ace",
+		.usage = "COMMAND [arguments] | help [COMMAND]",
+		.about = "Makes gradients small, delivers them and adds them up: "
+		    "one program for each command.",
+		.examples = "ace inspect edge1.aceg\n"
+		    "ace help compress\n",
+		.opt = options,
+		.commands = commands,
+		.loops = kern_name
+	};
+	struct err e = ERR_INIT;
+	int asked = argc > 1 && strcmp(argv[1], "help") == 0, r;
+
+	if (asked && argc > 2) {
+		char *words[] = { argv[2], help, NULL };
+
+		r = ace_run(argv[0], words, &e);
+	} else if (asked) {
+		r = cli_parse(&c, 2, usual, NULL, NULL, &e);
+	} else if (argc < 2 || argv[1][0] == '-') {
+		r = cli_command(&c, argc, argv, NULL, &e);
+	} else {
+		r = ace_run(argv[0], argv + 1, &e);
+	}
+	return cli_exit(&c, r, &e);
+}

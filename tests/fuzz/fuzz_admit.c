@@ -1,0 +1,127 @@
+/*
+ * libFuzzer: any bytes as what a device sends to a receiver, into a spool of its
+ * own; then the spool is aggregated. What was accepted can be aggregated: no
+ * contribution is set aside, and the step has an average.
+ */
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "pipe/filter.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+#include "spool/receive.h"
+#include "stage/stage_aggregate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+static char name[] = "fuzz";
+static struct cli quiet = { .prog = name, .quiet = 1 };
+static unsigned accepted;
+
+static int
+look(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	const char *file = path + at->base;
+	struct ledger l = { .n = 0 };
+	struct err e = ERR_INIT;
+	size_t i;
+
+	(void)st;
+	if (type != FTW_F)
+		return 0;
+	accepted += (unsigned)inbox_is_shard(file);
+	if (strcmp(file, "manifest") != 0)
+		return 0;
+	if (ledger_read(&l, path, &e) < 0)
+		abort();
+	for (i = 0; i < l.n; i++)
+		if (!receipt_is_accepted(&l.r[i]))
+			__builtin_trap();	/* it was set aside */
+	ledger_release(&l);
+	return 0;
+}
+
+static int
+take_away(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+/* All of the input's shards, with an answer that nobody reads. */
+static void
+receive(const char *dir, const uint8_t *p, size_t n)
+{
+	struct receive_opts o = { .admit = admit_default, .silence = 60,
+	    .time = 60, .cli = &quiet };
+	struct reader_opts ro = { .max_elements = 1 << 16 };
+	struct inbox s = INBOX_INIT;
+	struct err e = ERR_INIT;
+	struct reader *in = NULL;
+	struct io *io;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	s.sync = IO_SYNC_NONE;
+	o.admit.shard = 1 << 20;
+	if (null < 0 || inbox_open(&s, dir, &e) < 0)
+		abort();
+	if (io_open_mem(&io, p, n, &e) == 0 &&
+	    reader_open(&in, io, &ro, &e) == 0)
+		(void)receive_all(&s, in, &o, null, &e);
+	else
+		(void)close(null);
+	reader_free(in);
+	inbox_close(&s);
+}
+
+/* One step of the spool, the first that is whole. */
+static int
+average(const char *dir, struct err *e)
+{
+	char *argv[] = { name, NULL };
+	struct stage_aggregate_opts o = { .cli = &quiet, .device = "aggregate",
+	    .who = { .rule_text = "mean", .theta = -1 }, .expect = 1,
+	    .steps = 1, .spool = dir };
+	struct filter f;
+	int r;
+
+	filter_init(&f, name, 1, argv);
+	f.output = "/dev/null";
+	f.sync = IO_SYNC_NONE;
+	o.f = &f;
+	r = stage_aggregate_run(&o, NULL, 0, e);
+	filter_release(&f);
+	return r;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	char dir[] = "/tmp/ace-admit.XXXXXX";
+	struct err e = ERR_INIT;
+
+	if (mkdtemp(dir) == NULL)
+		abort();
+	receive(dir, p, n);
+	accepted = 0;
+	if (nftw(dir, look, 16, 0) < 0)
+		abort();
+	if (accepted > 0) {
+		if (average(dir, &e) < 0) {
+			(void)fprintf(stderr, "%s\n", ERR_MSG(&e));
+			__builtin_trap();
+		}
+		(void)nftw(dir, look, 16, 0);
+	}
+	(void)nftw(dir, take_away, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}

@@ -1,0 +1,145 @@
+/*
+ * libFuzzer: any bytes as each of the files that the programs keep or are given
+ * beside a stream: a ledger, numbers, a link, a table, a plan as text, a ring of
+ * keys; in a state, what is known of a device. The first byte says which.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/state.h"
+#include "base/table.h"
+#include "device/link.h"
+#include "device/memory.h"
+#include "device/receipts.h"
+#include "device/residual.h"
+#include "format/plan_text.h"
+#include "pipe/sign.h"
+#include "spool/ledger.h"
+#include "spool/norms.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+static char state_dir[] = "/tmp/ace-fuzz.XXXXXX";
+
+static void
+gone(void)
+{
+	static const char *const names[] = { "link", "receipts", "score",
+		"residual" };
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", state_dir, names[i]);
+		(void)unlink(path);
+	}
+	(void)rmdir(state_dir);
+}
+
+/* A file of the state. */
+static void
+kept(int which, const uint8_t *p, size_t n, struct err *e)
+{
+	static const char *const names[] = { "link", "receipts", "score",
+		"residual" };
+	static struct receipts receipts;
+	static int made;
+	struct state s = STATE_INIT;
+	struct memory h = MEMORY_INIT;
+	struct residual q;
+	struct link l;
+	char path[64];
+	FILE *f;
+
+	if (!made && (mkdtemp(state_dir) == NULL || atexit(gone) != 0))
+		abort();
+	made = 1;
+	(void)snprintf(path, sizeof(path), "%s/%s", state_dir, names[which]);
+	if ((f = fopen(path, "wb")) == NULL || fwrite(p, 1, n, f) != n ||
+	    fclose(f) != 0 || state_open(&s, state_dir, e) < 0)
+		abort();
+	link_init(&l);
+	if (which == 0)
+		(void)link_load(&l, &s, e);
+	else if (which == 1)
+		(void)receipts_load(&receipts, &s, e);
+	else if (which == 2)
+		(void)memory_load(&h, &s, "score", e);
+	else {
+		if (residual_open(&q, &s, e) >= 0 && q.d.r != NULL)
+			(void)residual_pending(&q, e);
+		residual_close(&q);
+	}
+	memory_release(&h);
+	state_close(&s);
+	(void)unlink(path);
+}
+
+static void
+named(int which, const char *path, struct err *e)
+{
+	struct ledger ledger = { .n = 0 };
+	struct plan_text plan = PLAN_TEXT_INIT;
+	struct norms norms = NORMS_INIT;
+	struct table table = TABLE_INIT;
+	struct receipt r;
+	uint64_t number;
+	char *name = NULL, *copy;
+
+	switch (which) {
+	case 0:
+		(void)ledger_read(&ledger, path, e);
+		ledger_release(&ledger);
+		break;
+	case 1:
+		(void)ledger_first(path, &r, e);
+		(void)ledger_shard(path, &r, e);
+		(void)ledger_run(path, &name, e);
+		alloc_free(name);
+		break;
+	case 2:
+		(void)ledger_number(path, &number, e);
+		break;
+	case 3:
+		if (table_read(&table, path, e) == 0)
+			table_release(&table);
+		break;
+	case 4:
+		if (plan_text_read(&plan, path, e) == 0)
+			plan_text_release(&plan);
+		break;
+	case 5:
+		sign_ring_free(sign_ring_read(path, e));
+		break;
+	default:
+		if ((copy = alloc_dup(path, e)) != NULL)
+			(void)norms_open(&norms, copy, IO_SYNC_NONE, e);
+		norms_release(&norms);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct err e = ERR_INIT;
+	char path[32];
+	int fd, which;
+
+	if (n == 0)
+		return 0;
+	if ((which = p[0] % 11) >= 7) {
+		kept(which - 7, p + 1, n - 1, &e);
+		return 0;
+	}
+	if ((fd = memfd_create("input", 0)) < 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (write(fd, p + 1, n - 1) == (ssize_t)(n - 1))
+		named(which, path, &e);
+	(void)close(fd);
+	return 0;
+}
