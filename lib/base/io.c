@@ -27,6 +27,8 @@ struct io {
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	int placed;		/* reads from `place' on, not where fd stands */
+	off_t place;
 	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
 	struct share *share;	/* what goes on as it is, or NULL */
 	uint64_t count;		/* bytes handed out or taken */
@@ -158,6 +160,19 @@ io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 	return 0;
 }
 
+int
+io_open_at(struct io **out, int fd, uint64_t at, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, fd, 0, name, e);
+
+	if (r < 0)
+		return r;
+	(*out)->placed = 1;
+	(*out)->place = (off_t)at;
+	return 0;
+}
+
 void
 io_own(struct io *io)
 {
@@ -200,6 +215,21 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
+/* One read from a file in which others read, too. */
+static int
+io_fill_at(struct io *io, unsigned char *p, size_t n, size_t *got,
+    struct err *e)
+{
+	ssize_t k;
+
+	while ((k = pread(io->fd, p, n, io->place)) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "'%s'", io->name);
+	io->place += k;
+	*got = (size_t)k;
+	return 0;
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
@@ -209,6 +239,8 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
 	    (r = io_await(io, e)) < 0)
 		return r;
+	if (io->placed)
+		return io_fill_at(io, p, n, got, e);
 	if (io->share != NULL)
 		return share_read(io->share, io->watch, p, n, got, io->name, e);
 	if (io->fd >= 0)

@@ -27,6 +27,12 @@ int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
  * What is not a regular file is -ERR_DATA, without waiting for it. */
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
+/* io_open_at(out, fd, at, name, e): reads a regular file from byte `at' on,
+ * without moving the place where fd stands, so that many may read from one
+ * descriptor.  It cannot seek. */
+int io_open_at(struct io **out, int fd, uint64_t at, const char *name,
+    struct err *e);
+
 /*
  * io_open_from(out, f, name, e): what f->read gives, from now on io's: io_free
  * calls f->free.  A read of nothing is the end.

@@ -127,6 +127,8 @@ chain_more(struct chain *c, size_t n, struct err *e)
 	size_t got;
 	int r;
 
+	if (n == 0)
+		return 0;
 	if ((r = io_read(c->io, c->payload.p + c->payload.n, n, &got, e)) < 0)
 		return r;
 	c->payload.n += got;

@@ -486,13 +486,17 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	if (dir == NULL || from == NULL || old == NULL ||
 	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
 		goto out;
-	r = 0;
-	if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
-	    (rename(from, to) < 0 && errno != ENOENT))
+	r = mkdir(old, 0700) < 0 && errno != EEXIST ? err_sys(e, "'%s'", old) :
+	    0;
+	/* the folder before the manifest goes there, and the manifest there
+	 * before the shards are removed, even if the process that made or moved
+	 * it was killed */
+	if (r == 0 && s->sync == IO_SYNC_FULL)
+		r = io_sync_path(old, e);
+	if (r == 0 && rename(from, to) < 0 && errno != ENOENT)
 		r = err_sys(e, "'%s'", to);
-	/* durable before the shards are removed, even if the process that
-	 * moved it was killed */
-	else if (s->sync == IO_SYNC_FULL && (r = io_sync_path(to, e)) == 0)
+	else if (r == 0 && s->sync == IO_SYNC_FULL &&
+	    (r = io_sync_path(to, e)) == 0)
 		r = inbox_durable(s, run, &step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
 		(void)rmdir(dir);

@@ -244,7 +244,8 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 			[ ! -e x ] || same x good
 			rm -f x
 		done
-		[ "$n" -gt 20 ] && [ "$n" -lt 400 ]
+		[ "$n" -gt 20 ]
+		[ "$n" -lt 400 ]
 		same x good
 		rm x
 	done
