@@ -16,6 +16,7 @@
 #include "base/temp.h"
 #include "base/wait.h"
 #include "spool/closing.h"
+#include "spool/roster.h"
 #include "spool/waiting.h"
 
 /* ---- steps ---- */
@@ -345,6 +346,7 @@ static int
 closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
     const struct quorum *q, uint64_t step, size_t n, struct err *e)
 {
+	struct quorum rule = *q;
 	enum quorum_now now;
 	int r;
 
@@ -354,7 +356,9 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 		c->any = 1;
 		c->step = step;
 	}
-	now = quorum_now(q, n, 0, mono_now() - c->since);
+	if ((r = roster_expect(s, run, step, n, &rule, e)) < 0)
+		return r;
+	now = quorum_now(&rule, n, 0, mono_now() - c->since);
 	if (now != QUORUM_FAILED)
 		return (int)now;
 	return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu shards "
