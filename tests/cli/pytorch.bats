@@ -46,8 +46,29 @@ setup_file() {
 	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
 	from common import *
 
+	import os
+
 	device, rounds, *more = sys.argv[1:]
 	o = dict(m.split("=", 1) for m in more)
+
+
+	def kill_at(place, n):
+	    """kill -9 of this process at the n-th call of a function."""
+	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
+	        place, ace.Local)
+	    old, calls = getattr(owner, place), []
+
+	    def new(*args):
+	        calls.append(1)
+	        if len(calls) == n:
+	            os.kill(os.getpid(), 9)
+	        return old(*args)
+	    setattr(owner, place, new)
+
+
+	if "die" in o:
+	    place, n = o["die"].split(":")
+	    kill_at(place, int(n))
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
 	local = ace.Local(model, inner, o.get("through") or
@@ -327,21 +348,16 @@ undisturbed() {
 @test "killed anywhere, started again: the same model as if nothing had happened" {
 	undisturbed 12
 	cloud 2 12 3>&- &
-	kills=0
 	# the other device waits for it, and is not disturbed
 	train edge2 12 >said2 3>&- &
-	other=$!
-	for after in 0.1 2.1 2.3 2.5 2.2 1.9 2.4 2.6 2.05; do
-		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 >said1 2>err1 3>&- &
-		pid=$!
-		sleep $after
-		kill -9 $pid 2>/dev/null && kills=$((kills + 1))
-		wait $pid 2>/dev/null || true
+	# before a round is sent, half sent, half read, half applied; before its
+	# checkpoint, and before that takes its name; and as the first round begins
+	for place in sync:1 send:1 send:8 _fill:3 _fill:10 _outer:3 _save:2 \
+	    replace:2 sync:2; do
+		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 die=$place
 	done
 	train edge1 12 >said1
-	wait $other
 	wait
-	[ $kills -ge 1 ]
 	cmp said1 calm/said1
 	cmp said2 calm/said2
 	# rounds whose checkpoint was not yet written were done again, the same
