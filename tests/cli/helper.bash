@@ -151,10 +151,11 @@ safetensors() {
 	    "${1:-0}"
 }
 
-# preload: what LD_PRELOAD has to be for clip.so
+# preload: what LD_PRELOAD has to be for clip.so; a name in it has no spaces
 preload() {
 	sanitized && ${CC:-cc} -print-file-name=libasan.so
-	echo "$BUILD/tests/clip.so"
+	ln -sf "$BUILD/tests/clip.so" "$BATS_TEST_TMPDIR/clip.so"
+	echo "$BATS_TEST_TMPDIR/clip.so"
 }
 
 # killed N CMD...: CMD, ended as by kill -9 at its N-th change
