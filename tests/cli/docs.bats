@@ -131,7 +131,7 @@ compared() {
 before() {
 	ace-compress -c q8 edge1.aceg >coded.aceg
 	case $1 in
-	ace-aggregate) cat edge[12].aceg | ace-recv --spool spool >receipts ;;
+	ace-aggregate | ace-archive | ace-cut | ace-status) cat edge[12].aceg | ace-recv --spool spool >receipts ;;
 	ace-sign)
 		openssl genpkey -algorithm ed25519 -out edge1.pem
 		chmod 600 edge1.pem
