@@ -13,7 +13,7 @@ load helper
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
-		! grep -q openssl "$dir.sh" || command -v openssl || continue
+		! grep -q openssl "$dir.sh" || command -v openssl >/dev/null || continue
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
 		if ! (cd "$dir" && standard_inputs "${model[@]}" &&
 		    bash -euo pipefail "../$dir.sh" >out 2>err </dev/null); then
