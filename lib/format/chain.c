@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/io_share.h"
 #include "base/magic.h"
 #include "base/pack.h"
 #include "format/chain.h"
@@ -181,7 +182,7 @@ chain_payload(struct chain *c, struct err *e)
 	int blind = large && c->blind && (c->head.flags & FRAME_LZ4) == 0;
 
 	c->payload.n = 0;
-	io_keep(c->io, large && !blind ? all : 0);
+	io_share_keep(c->io, large && !blind ? all : 0);
 	if ((r = buf_room(&c->payload, all, e)) < 0)
 		return r;
 	f->of = c;
@@ -211,10 +212,10 @@ chain_pass(const struct chain_frame *f, struct io *to, struct err *e)
 {
 	struct chain *c = f->of;
 	size_t k, moved = 0;
-	int r = io_pass(to, c->io, f->wire, c->payload.n, e);
+	int r = io_share_pass(to, c->io, f->wire, c->payload.n, e);
 
 	while (r >= 0 && f->unseen != 0) {
-		if ((r = io_move(to, c->io, f->unseen, &k, e)) == 0)
+		if ((r = io_share_move(to, c->io, f->unseen, &k, e)) == 0)
 			return chain_rest(c, moved != 0, to, e);
 		if (r > 0 && k == 0)
 			r = chain_truncated(c, e);
