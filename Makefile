@@ -14,6 +14,7 @@
 #   make table1     four ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make table1-sweep  the four ways, and AdamW, with other rates
+#   make pytorch    handwritten digits in PyTorch, five seeds; needs torch, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
@@ -27,6 +28,7 @@
 #   make check-packages  all of them: made, installed, run, taken away; as root
 #   make help       this text
 #
+# One short line a file; V=1 prints the commands.
 # CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
 
 BUILD   ?= build
@@ -40,6 +42,8 @@ SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
 comma   = ,
+# $(call say,CC): before a command, prints what it makes instead of the command
+say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
@@ -101,12 +105,12 @@ COMPILE = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE)
+	$(call say,CC)$(COMPILE)
 
 # a program as a function, for tests/damage.c
 $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
+	$(call say,CC)$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
 $(BUILD)/flags: force
 	@pkg-config --exists $(PKGS) 2>/dev/null || { echo 'libraries missing: make deps'; exit 1; }
@@ -118,44 +122,44 @@ $(BUILD)/flags: force
 
 $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(call say,AR)$(AR) qcs $@ $^
 
-# what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o %/base/pool.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+# what libace carries: the format; no command line, no archives
+PUBLIC = $(filter-out $(addprefix %/base/,arc.o cli.o pool.o sandbox.o),$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
-	$(LD) -r -o $(BUILD)/libace.o $^
-	objcopy --localize-hidden $(BUILD)/libace.o
+	$(call say,LD)$(LD) -r -o $(BUILD)/libace.o $^
+	@objcopy --localize-hidden $(BUILD)/libace.o
 	@rm -f $@
-	$(AR) qcs $@ $(BUILD)/libace.o
+	@$(AR) qcs $@ $(BUILD)/libace.o
 
 $(BUILD)/libace.so.0: $(PUBLIC)
-	$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 # ---- programs, tests, examples ----
 
 $(PROGS): $(BUILD)/%: $(BUILD)/cmd/%.o $(LIBALL)
-	$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
 
 $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
+	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
 $(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
-	$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
-	$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
 examples: $(SCALE) $(TRAIN)
 
@@ -164,7 +168,7 @@ tools: $(TOOLS) $(CLIP)
 build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
-	$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 # ---- what one runs; each installs what it needs first ----
 
@@ -194,18 +198,21 @@ asan: deps
 	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
 	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
 
-COUNTED = $(AGAIN) -i BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+COUNTED = $(BUILD)/coverage/reached
 
 # what fails there says nothing: a counting program is slow, large and writes
 coverage: deps
-	@rm -rf $(BUILD)/coverage/reached
-	@+REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@rm -rf $(COUNTED)
+	@mkdir -p $(COUNTED)
+	@+-REACHED='$(abspath $(COUNTED))' HALF=$${HALF:-all} $(AGAIN) run-check \
+	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
-# the map of what a test comes by is made once; it is the coverage's
-mutants: deps
-	@test -d $(BUILD)/coverage/reached || \
-	 REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+# which test comes by a line, make coverage has found out
+$(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
+	+$(MAKE) coverage
+
+mutants: deps $(BUILD)/coverage/map
 	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
@@ -262,6 +269,9 @@ $(EXPERIMENTS): deps
 $(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
 	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(BUILD)/results'
 
+pytorch: all
+	BUILD='$(abspath $(BUILD))' examples/pytorch.sh '$(BUILD)/results'
+
 lint:
 	@test $(DEPS) = no || .ci/deps lint
 	@+$(AGAIN) all examples $(TOOLS)
@@ -311,13 +321,13 @@ COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
 LINKS   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace mime/packages mime \
+FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace mime/packages mime \
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
 install: all
 	mkdir -p $(addprefix $(TO)/,bin include $(LIB)/pkgconfig) \
-	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts mime/packages $(dir $(COMPL)))
+	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts ace/pytorch mime/packages $(dir $(COMPL)))
 	install -m 755 $(PROGS) $(TO)/bin/
 	install -m 644 lib/ace.h $(TO)/include/
 	install -m 644 $(BUILD)/libace.a $(TO)/$(LIB)/
@@ -331,6 +341,7 @@ install: all
 	install -m 644 man/ace.xml $(SHARE)/mime/packages/
 	install -m 644 examples/hosts/ssh_config $(SHARE)/ace/hosts/
 	install -m 755 examples/hosts/*.sh $(SHARE)/ace/hosts/
+	install -m 644 examples/pytorch/*.py $(SHARE)/ace/pytorch/
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
 	 install -m 644 completions/$$s $(SHARE)/$$f || exit 1; done
@@ -342,7 +353,7 @@ uninstall:
 	 $(addprefix $(TO)/$(LIB)/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	 $(addprefix $(SHARE)/,ace/ace.magic mime/packages/ace.xml $(COMPL) $(LINKS)) \
-	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/*))
+	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py))
 	for d in $(FOLDERS); do rmdir $(TO)/$$d 2>/dev/null || :; done
 
 clean:
@@ -350,6 +361,6 @@ clean:
 
 .PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
-	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) lint install uninstall clean force
+	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

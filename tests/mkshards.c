@@ -25,7 +25,7 @@
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  *   -A   one between shards, and one before the first
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation or
- *        base (the model version) = a number
+ *        base (the model version) = a number; of its end: dropped
  *   -T   how long the tensors took: a frame of so many times
  *   -D   the type of the tensors' values, as in the schema, a number
  */
@@ -182,7 +182,7 @@ head(struct shard *s, const char *what)
 		s->incarnation = (uint32_t)v;
 	else if (strncmp(what, "base=", 5) == 0)
 		s->base_version = v;
-	else
+	else if (strncmp(what, "dropped=", 8) != 0)
 		exit(ERR_USAGE);
 }
 
@@ -312,6 +312,9 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 		    body.n, y, span.n, e)) < 0)
 			goto out;
 	}
+	for (k = 0; k < o->nhead; k++)
+		if (strncmp(o->head[k], "dropped=", 8) == 0)
+			writer_dropped(w, number(o->head[k] + 8));
 	if (o->nturn == 0 || o->plan_first || (r = plan(o, w, e)) == 0)
 		r = writer_send(w, NULL, e);
 out:

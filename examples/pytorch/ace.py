@@ -47,6 +47,10 @@ ADVICE = {
     255: "ssh failed: look at the connection, then start this device again"}
 
 
+MISMATCH = ("this device, its state and the cloud are not of one run: see "
+            "ace-pytorch(7), WHEN SOMETHING FAILS")
+
+
 class Error(RuntimeError):
     """What failed first, and what to do.  status is that of the program."""
 
@@ -207,23 +211,27 @@ def _states(stages):
                 yield w[8:]
 
 
-def _free(states, seconds):
-    """Wait for what is left of a killed run to leave its states."""
+def _lock(f, what, seconds=10):
+    """Lock an open file; what a killed run left behind has time to go."""
     end = time.monotonic() + seconds
-    for path in sorted({os.path.join(s, n) for s in states
-                        for n in ("lock", "ack-lock")}):
-        while os.path.exists(path):
-            with open(path, "rb") as f:
-                try:
-                    fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > end:
-                        raise Error(
-                            f"state '{os.path.dirname(path)}' is in use by "
-                            "another process: stop that one, or give this "
-                            "device a state and a name of its own", 5) from None
-            time.sleep(0.05)
+    while True:
+        try:
+            return fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise Error(f"{what} is in use by another process: stop that "
+                            "one, or give this device a checkpoint, a state "
+                            "and a name of its own", 5) from None
+        time.sleep(0.05)
+
+
+def _free(states):
+    """Wait until nobody is in these state directories."""
+    for s in set(states):
+        for name in "lock", "ack-lock":
+            if os.path.exists(f"{s}/{name}"):
+                with open(f"{s}/{name}", "rb") as f:
+                    _lock(f, f"state '{s}'")
 
 
 class _Pipe:
@@ -237,31 +245,34 @@ class _Pipe:
                                "-r", run, "-s", str(step), "--base-version",
                                str(step), "-w", str(weight), "-n", str(samples)])
         self.stages.append(["ace-export", "--many"])
-        self.said = []          # (time, stage, line)
+        self.said = []          # lines, in the order they were written
         self.processes, self.threads = [], []
         self.known = None       # the last header, which was checked
         self.heard = False      # some of an answer
-        _free(self.states, 10)
+        _free(self.states)
         self._start()
         self.queue = queue.Queue()
         self._thread(self._send)
 
     def _start(self):
+        # one pipe for what all of them say: who speaks first comes first
+        hear, say = os.pipe()
+        self._thread(self._listen, hear)
         last = subprocess.PIPE
-        for i, words in enumerate(self.stages):
-            try:
+        try:
+            for words in self.stages:
                 p = subprocess.Popen(words, stdin=last, bufsize=0,
-                                     stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
-            except OSError as e:
-                self._end(0)
-                raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
-                            "PATH?") from None
-            self.processes.append(p)
-            if i:
-                last.close()
-            last = p.stdout
-            self._thread(self._listen, i, p.stderr)
+                                     stdout=subprocess.PIPE, stderr=say)
+                if self.processes:
+                    last.close()
+                self.processes.append(p)
+                last = p.stdout
+        except OSError as e:
+            os.close(say)
+            self._end(0)
+            raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
+                        "PATH?") from None
+        os.close(say)
         self.into, self.out = self.processes[0].stdin, last
         for f in self.into, self.out:
             try:
@@ -274,11 +285,22 @@ class _Pipe:
         self.threads.append(t)
         t.start()
 
-    def _listen(self, stage, f):
-        with f:
+    def _listen(self, hear):
+        with open(hear, errors="replace") as f:
             for line in f:
-                self.said.append((time.monotonic(), stage,
-                                  line.decode(errors="replace").rstrip()))
+                self.said.append(line.rstrip())
+                del self.said[:-200]
+
+    def _last_word(self, i):
+        """Where in said the last line of stage i is, and that line; of programs
+        that are not ours, and of hosts behind them, all that ours did not say."""
+        ours = {w[0] for w in self.stages if w[0].startswith("ace-")}
+        name = self.stages[i][0]
+        for k in range(len(self.said) - 1, -1, -1):
+            who = self.said[k].split(":")[0]
+            if who == name or (name not in ours and who not in ours):
+                return k, self.said[k]
+        return -1, None
 
     def _send(self):
         """What is in the queue into the pipe: nobody else writes there."""
@@ -344,32 +366,41 @@ class _Pipe:
         for t in self.threads:
             t.join(seconds + 1)
 
-    def failure(self):
-        """The Error for a pipe that ended too early."""
+    def leave(self):
+        """Give the pipe up, whatever is under way."""
         self.out.close()
         self.queue.put(None)
         self._end(10)
+
+    def failure(self):
+        """The Error for a pipe that ended too early."""
+        self.leave()
         failed = []
-        for i, (p, words) in enumerate(zip(self.processes, self.stages)):
+        for i, p in enumerate(self.processes):
             if p.returncode in (0, -13) or hasattr(p, "ended"):
                 continue
-            # a program's error is the last thing it says, and who fails
-            # because another one did speaks after that one
-            lines = [(t, s) for t, k, s in self.said if k == i] or [(
-                0, f"{words[0]} was killed by signal {-p.returncode}"
-                if p.returncode < 0 else
-                f"{words[0]} ended with status {p.returncode}")]
-            failed.append((p.returncode >= 0, lines[-1][0], i, lines[-1][1]))
+            # a program's error is the last thing it says, who fails because
+            # another one did speaks after that one, and ours say nothing when
+            # nobody reads them
+            at, line = self._last_word(i)
+            if line is None and self.stages[i][0].startswith("ace-"):
+                at = len(self.said)
+            if p.returncode < 0:
+                at, line = -2, (f"{self.stages[i][0]} was killed by signal "
+                                f"{-p.returncode}")
+            failed.append((at, i, line or f"{self.stages[i][0]} ended with "
+                           f"status {p.returncode}"))
         if not failed:
             return Error("the pipeline ended without an answer: "
                          + " | ".join(w[0] for w in self.stages), 4)
-        _, _, first, line = min(failed)
-        status = self.processes[first].returncode
-        status = 4 if status < 0 else status
-        others = [f[3] for f in sorted(failed) if f[2] != first]
-        return Error("\n    ".join(
-            [f"{line} ({ADVICE.get(status, f'status {status}')})"]
-            + [f"then {s}" for s in others]), status)
+        _, first, line = min(failed)
+        status = max(self.processes[first].returncode, 0) or 4
+        what = MISMATCH if ": mismatch: " in line else \
+            ADVICE.get(status, f"status {status}")
+        said = [s for _, i, s in sorted(failed) if i != first]
+        return Error("\n    then ".join(
+            [f"{line} ({what})"]
+            + [s for s in said if s != line]), status)
 
     def close(self):
         """The end of a run: nothing is under way, and all programs are done."""
@@ -412,13 +443,7 @@ def load(path):
 def _alone(path):
     """The lock of a checkpoint, held as long as its file is open."""
     f = open(f"{path}.lock", "wb")
-    try:
-        fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        f.close()
-        raise Error(f"checkpoint '{path}' is in use by another process: stop "
-                    "that one, or give this device a checkpoint, a state and a "
-                    "name of its own", 5) from None
+    _lock(f, f"checkpoint '{path}'")
     return f
 
 
@@ -459,6 +484,8 @@ class Local:
                           for _, p in self.pairs]
             self.memory = [torch.zeros_like(s) for s in self.start
                            if outer_momentum]
+        # who begins with another model is of another run, and ace-recv refuses
+        self.call["run"] = f"{run}-{self.digest()}"
         self._resume()
         self._connect()
         self.since = time.monotonic()
@@ -483,17 +510,22 @@ class Local:
         if self.optimizer is not None:
             self.optimizer.load_state_dict(had["optimizer"])
         torch.set_rng_state(had["random"])
-        self.round = had["round"]
+        self.round, self.call["run"] = had["round"], had["run"]
 
     def _save(self):
         save(self.checkpoint, {
-            "round": self.round, "look": self.look, "start": self.start,
+            "round": self.round, "run": self.call["run"], "look": self.look, "start": self.start,
             "memory": self.memory, "buffers": dict(self.model.named_buffers()),
             "optimizer": self.optimizer and self.optimizer.state_dict(),
             "random": torch.get_rng_state(), "digest": self.digest()})
 
     def _connect(self):
         self.pipe = _Pipe(step=self.round, **self.call)
+
+    def _leave(self):
+        if self.pipe is not None:
+            self.pipe.leave()
+        self.pipe = None
 
     @torch.no_grad()
     def _reset(self):
@@ -502,10 +534,10 @@ class Local:
             p.copy_(s)
 
     def digest(self):
-        """A checksum of the model: after sync it is the same everywhere."""
+        """A checksum of the common model: after sync it is the same everywhere."""
         sum_ = 0
-        for _, p in self.pairs:
-            sum_ = zlib.crc32(_bytes(_contiguous(p.detach())), sum_)
+        for s in self.start:
+            sum_ = zlib.crc32(_bytes(_contiguous(s)), sum_)
         return f"{sum_:08x}"
 
     def _exchange(self):
@@ -515,7 +547,7 @@ class Local:
             try:
                 if self.pipe is None:
                     self._connect()
-                self.pipe.send(_header(d))
+                self.pipe.send(_header(d, {"model": self.digest()}))
                 for _, t in d:
                     self.pipe.send(_bytes(_contiguous(t)))
                 self.pipe.receive(d)
@@ -525,7 +557,7 @@ class Local:
                 # values here do not count
                 heard = self.pipe is not None and self.pipe.heard and \
                     not self.pipe.states
-                self.pipe = None
+                self._leave()
                 if e.status in (2, 5) or heard or time.monotonic() > end:
                     raise
             print(f"ace: round {self.round}: broken, and again", file=sys.stderr)
@@ -545,6 +577,7 @@ class Local:
             for i, (s, (_, p)) in enumerate(zip(self.start, self.pairs)):
                 self._outer(s, p, self.memory[i] if self.momentum else None)
         except BaseException:
+            self._leave()
             self._reset()
             raise
         self.round += 1

@@ -211,12 +211,92 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 		return share_read(io->share, io->watch, p, n, got, io->name, e);
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
+	if (io->from.read != NULL)
+		return io->from.read(io->from.arg, p, n, got, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
 	if (*got != 0)
 		memcpy(p, io->mem + io->mem_at, *got);
 	io->mem_at += *got;
 	return 0;
 }
+
+/* ---- what another reader gives ---- */
+
+int
+io_open_from(struct io **out, const struct io_from *f, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, -1, 0, name, e);
+
+	if (r < 0)
+		f->free(f->arg);
+	else
+		(*out)->from = *f;
+	return r;
+}
+
+void
+io_before(struct io *io, int (*fn)(struct io *io, struct err *e))
+{
+	io->before = fn;
+}
+
+int
+io_below(struct io *io, struct io **below, const struct io_from *f,
+    struct err *e)
+{
+	struct io *x, was = *io;
+	int r = io_new(&x, -1, 0, io->name, e);
+
+	*below = NULL;
+	if (r < 0)
+		return r;
+	*io = *x;
+	*x = was;
+	x->before = NULL;
+	io->from = *f;
+	io->pipe = x->pipe;	/* who writes it says what went wrong */
+	*below = x;
+	return 0;
+}
+
+int
+io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
+{
+	size_t k;
+	int r;
+
+	*got = 0;
+	if (io->fd < 0)
+		return 0;
+	while (io->have - io->at < n) {
+		memmove(io->buf, io->buf + io->at, io->have - io->at);
+		io->have -= io->at;
+		io->at = 0;
+		if ((r = io_fill(io, io->buf + io->have, IO_BUF - io->have, &k,
+		    e)) < 0)
+			return r;
+		if (k == 0)
+			break;
+		io->have += k;
+	}
+	*got = io->have - io->at < n ? io->have - io->at : n;
+	memcpy(p, io->buf + io->at, *got);
+	return 0;
+}
+
+uint64_t
+io_size(const struct io *io)
+{
+	struct stat st;
+
+	if (io->fd < 0)
+		return io->mem_n;
+	return fstat(io->fd, &st) == 0 && st.st_size > 0 ?
+	    (uint64_t)st.st_size : 0;
+}
+
+/* ---- */
 
 static int
 io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
@@ -236,9 +316,13 @@ io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
 static int
 io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
+	int (*before)(struct io *, struct err *) = io->before;
 	size_t k;
 	int r;
 
+	io->before = NULL;
+	if (before != NULL && (r = before(io, e)) < 0)
+		return r;
 	if (io->rec_at < io->rec.n) {		/* replay after a rewind */
 		k = io->rec.n - io->rec_at < n ? io->rec.n - io->rec_at : n;
 		memcpy(p, io->rec.p + io->rec_at, k);
@@ -253,7 +337,9 @@ io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 			r = io_fill(io, p, n, got, e);
 		else {
 			io->at = io->have = 0;
-			r = io_fill(io, io->buf, IO_BUF, &io->have, e);
+			r = io_fill(io, io->buf, io->skipped && n <= IO_LITTLE ?
+			    IO_LITTLE : IO_BUF, &io->have, e);
+			io->skipped = 0;
 			*got = io->have < n ? io->have : n;
 			memcpy(p, io->buf, *got);
 			io->at = *got;
@@ -351,6 +437,25 @@ io_sparse(struct io *io)
 }
 
 int
+io_skip(struct io *io, uint64_t n, struct err *e)
+{
+	uint64_t here = io->have - io->at;
+
+	if (io->fd >= 0 && n > here && io->seekable) {
+		if (lseek(io->fd, (off_t)(n - here), SEEK_CUR) < 0)
+			return err_sys(e, "'%s'", io->name);
+		io->at = io->have = 0;
+		io->skipped = 1;
+	} else if (io->fd >= 0 && n <= here) {
+		io->at += (size_t)n;
+	} else {
+		return io_seek(io, io->count + n, e);
+	}
+	io->count += n;
+	return 0;
+}
+
+int
 io_mark(struct io *io, size_t limit, struct err *e)
 {
 	size_t left = io->rec.n - io->rec_at;
@@ -403,6 +508,8 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "'%s'", name);
 	r = io_new(out, fd, 1, name, e);
+	if (r == 0)
+		(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (r == 0 && S_ISFIFO(st.st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return r;
@@ -591,6 +698,8 @@ io_free(struct io *io)
 		(void)close(io->fd);
 	if (io->tmp != NULL)
 		(void)unlink(io->tmp);
+	if (io->from.free != NULL)
+		io->from.free(io->from.arg);
 	share_free(io->share);
 	alloc_free(io->name);
 	alloc_free(io->path);

@@ -11,13 +11,16 @@
 
 struct share;
 
-enum { IO_BUF = 64 * 1024 };
+enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 
 struct io {
-	int fd;			/* -1: memory */
+	int fd;			/* -1: memory, or `from' */
+	struct io_from from;	/* read NULL: none */
+	int (*before)(struct io *, struct err *);
 	int writing;
 	int own;		/* close fd */
 	int seekable, pipe, sparse;
+	int skipped;		/* little may be wanted of what comes next */
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */

@@ -6,7 +6,7 @@
 int
 io_share(struct io *io, const struct io *to)
 {
-	if (io->share == NULL && io->pipe && to->writing)
+	if (io->share == NULL && io->pipe && io->fd >= 0 && to->writing)
 		io->share = share_new(io->fd, to->fd);
 	return io->share != NULL;
 }

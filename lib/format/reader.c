@@ -236,8 +236,9 @@ reader_on_shard(struct reader *r, struct err *e)
 void
 reader_decoded(const struct reader *r, uint64_t nonzero)
 {
-	r->tally->records++;
-	r->tally->nonzero += nonzero;
+	/* several threads may decode at a time, and sums have no order */
+	(void)__atomic_fetch_add(&r->tally->records, 1, __ATOMIC_RELAXED);
+	(void)__atomic_fetch_add(&r->tally->nonzero, nonzero, __ATOMIC_RELAXED);
 }
 
 void
@@ -560,6 +561,23 @@ reader_blind(struct reader *r)
 		r->c.blind = 1;
 		io_sparse(r->c.io);
 	}
+}
+
+int
+reader_skim(struct reader *r, int on)
+{
+	int was = r->c.skim;
+
+	r->c.skim = on;
+	return was;
+}
+
+int
+reader_fetch(struct reader *r, struct err *e)
+{
+	int k = chain_fetch(&r->c, e);
+
+	return k == -ERR_DATA ? reader_place(r, k, e) : k;
 }
 
 int

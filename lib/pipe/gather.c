@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "pipe/gather_impl.h"
+#include "pipe/source.h"
 
 /* ---- opening ---- */
 
@@ -28,7 +29,7 @@ gather_input(struct reader **r, const char *path, int to,
     const struct reader_opts *o, struct err *e)
 {
 	struct io *io;
-	int k = io_open(&io, path, e);
+	int k = source_io(&io, path, e);
 
 	if (k < 0)
 		return k;

@@ -56,7 +56,9 @@ load helper
 	head -c $(($(sed -n 1p ends) + 1000)) in >&9
 	wait_for larger got $((size - 1))
 	exec 9>&-
-	! wait $!
+	status=0
+	wait $! || status=$?
+	[ "$status" -eq 3 ]
 	[ "$(wc -c <got)" -lt $((2 * size)) ]
 }
 
@@ -202,7 +204,8 @@ load helper
 			[ ! -e x ] || same x good
 			rm -f x
 		done
-		[ "$n" -gt 20 ] && [ "$n" -lt 400 ]
+		[ "$n" -gt 20 ]
+		[ "$n" -lt 400 ]
 		same x good
 		rm x
 	done

@@ -216,6 +216,22 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json '$j->{total}{bits_per_parameter} > 0 && %{$j->{total}{codecs}} == 1'
 }
 
+@test "bits of a tensor that is sent in part are for all of its values" {
+	# groups 0, 4 and 8 of ten, 300 of 1000 values of 32 bits
+	mkshards -g 100 -t a:1000 -t b:100 -L f32,none,none,none |
+	    ace-compress -o part
+	exits 0 ace-inspect --stats --json part
+	json 'abs($j->{tensors}[0]{bits_per_parameter} - 9.6) < 1e-9'
+	json 'abs($j->{total}{bits_per_parameter} - 9600 / 1100) < 1e-9'
+}
+
+@test "times of layers, with nine digits" {
+	mkshards -t a:5 -t b:7 -T 0.123456789,1.5 >timed
+	exits 0 ace-inspect timed
+	grep -qx 'tIMe  *a=0.123456789' out
+	grep -qx 'tIMe  *b=1.5' out
+}
+
 @test "state files are streams" {
 	mkshards >in
 	exits 0 ace-compress -S dir -c q4 in
@@ -370,6 +386,20 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	    ace-select --bits 4 | ace-compress >in
 	exits 0 ace-inspect --plot p.svg in
 	xmllint --noout p.svg
+}
+
+@test "a picture has the highest 40 octaves, or as many as there are" {
+	local drawn='<text[^>]*>2^-*[0-9]*</text>'
+	perl -e 'print pack("f<*", 1, 0.5, -0.25, 0)' |
+	    ace-import -f raw --name w --shape 4 -d d -s 0 >few
+	exits 0 ace-inspect --plot few.svg few
+	[ "$(grep -o "$drawn" few.svg | wc -l)" -eq 3 ]
+	run ! grep -q '&lt;2^' few.svg
+	perl -e 'print pack("f<*", 1, 2 ** -39, 2 ** -40, -(2 ** -90))' |
+	    ace-import -f raw --name w --shape 4 -d d -s 0 >many
+	exits 0 ace-inspect --plot many.svg many
+	[ "$(grep -o "$drawn" many.svg | wc -l)" -eq 40 ]
+	grep -q '&lt;2^-39<' many.svg
 }
 
 @test "a picture: the same each time, its numbers those of the text" {

@@ -12,10 +12,8 @@ shard_bytes() {
 coded() {
 	local b=$1 f=$2
 	shift 2
-	exits 0 ace-select "$@" -b "$b" "$f" && mv out planned
-	cp err said
-	exits 0 ace-compress planned && mv out coded
-	shard_bytes coded
+	exits 0 ace-select "$@" -b "$b" "$f" && mv out planned && cp err said &&
+	    exits 0 ace-compress planned && mv out coded && shard_bytes coded
 }
 
 layered() {
@@ -282,4 +280,15 @@ layered() {
 	sanitized && skip "the sanitizer's own memory"
 	mkshards -n 64M -k fast | peak rss ace-select -b 1M >/dev/null
 	[ "$(cat rss)" -gt 0 ] && [ "$(cat rss)" -lt 65536 ]
+}
+
+@test "numbers that no stream has room for" {
+	mkshards >in
+	exits 2 ace-select -b 10000000000G in
+	says "'10000000000G' is too large"
+	printf '67108864 q8\n' >table
+	exits 2 ace-select --plan table in
+	says 'group 67108864 is too large'
+	exits 2 ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
+	says 'up to [0-9]* shares'
 }

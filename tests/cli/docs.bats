@@ -2,12 +2,13 @@
 
 load helper
 
-# those of ace-deploy(7) need hosts, and are in recipes.bats
+# those of ace-deploy(7) need hosts, and are in recipes.bats; those of
+# ace-pytorch(7) need torch, and are in pytorch.bats
 @test "the EXAMPLES of every page run as they stand" {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		dir=${page##*/}
-		[ "$dir" != ace-deploy.7 ] || continue
+		case $dir in ace-deploy.7 | ace-pytorch.7) continue ;; esac
 		# what a policy leaves of a model is to be more than its frames
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"

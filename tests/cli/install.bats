@@ -3,7 +3,8 @@
 load helper
 
 build() {
-	make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
+	# make takes no spaces in a path but where it begins
+	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
 }
 
 @test "install, use, uninstall" {
@@ -15,6 +16,7 @@ build() {
 	    share/man/man7/ace.7 share/ace/ace.magic \
 	    share/mime/packages/ace.xml bin/ace \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/ssh-step.sh \
+	    share/ace/pytorch/ace.py share/man/man7/ace-pytorch.7 \
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
 	done

@@ -1,5 +1,6 @@
 # examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
 load helper
+load hosts
 
 # setup_file: a trainer that each test tells what to do, and what it takes
 setup_file() {
@@ -45,8 +46,29 @@ setup_file() {
 	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
 	from common import *
 
+	import os
+
 	device, rounds, *more = sys.argv[1:]
 	o = dict(m.split("=", 1) for m in more)
+
+
+	def kill_at(place, n):
+	    """kill -9 of this process at the n-th call of a function."""
+	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
+	        place, ace.Local)
+	    old, calls = getattr(owner, place), []
+
+	    def new(*args):
+	        calls.append(1)
+	        if len(calls) == n:
+	            os.kill(os.getpid(), 9)
+	        return old(*args)
+	    setattr(owner, place, new)
+
+
+	if "die" in o:
+	    place, n = o["die"].split(":")
+	    kill_at(place, int(n))
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
 	local = ace.Local(model, inner, o.get("through") or
@@ -75,6 +97,7 @@ setup() {
 
 teardown() {
 	set +e
+	[ -z "${keeper:-}" ] || kill -9 "${inside:-}" "$keeper"
 	for p in $(jobs -p); do
 		kill -9 "$p" 2>/dev/null
 	done
@@ -95,7 +118,7 @@ cloud() {
 # undisturbed ROUNDS: the digests of two devices that nothing happens to
 undisturbed() {
 	mkdir calm
-	cd calm
+	cd calm || return
 	cloud 2 "$1" 3>&- &
 	train edge1 "$1" >said1 3>&- &
 	local one=$!
@@ -114,12 +137,36 @@ undisturbed() {
 	same edge1.log edge2.log
 	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 5 ]
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
+	# each shard says at which model it began: the one of the round before
 	for i in 1 2; do
-		ace-inspect spool/train/4/edge$i.aceg >listing
-		grep -q '^kind  *delta' listing
+		ace-inspect --json spool/train-*/4/edge$i.aceg >listing
+		grep -q '"kind":"delta"' listing
+		grep -q "safetensors.model\":\"$(sed -n 's/^4 //p' edge1.log)\"" listing
 	done
 }
 
+# bats test_tags=long
+@test "a device that begins with another model is refused" {
+	cat >other.py <<-'E'
+	from common import *
+
+	device, seed = sys.argv[1:]
+	torch.manual_seed(int(seed))
+	local = ace.Local(mlp(), None, through(device), device)
+	local.sync()
+	E
+	cloud 2 1 3>&- &
+	"$PYTHON" other.py edge1 1 3>&- &
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	exits 1 py other.py edge2 2
+	says "ace.Error: ace-recv: mismatch: a shard of run 'train-"
+	says 'WHEN SOMETHING FAILS'
+	rm -r edge2
+	exits 0 py other.py edge2 1
+	wait
+}
+
+# bats test_tags=long
 @test "Local is what it says: local steps, the mean difference, Nesterov's step" {
 	cloud 2 4 3>&- &
 	train edge1 4 3>&- >said1 &
@@ -156,6 +203,7 @@ undisturbed() {
 	[ "$(sort -u <want | cut -d' ' -f2- | uniq -c | tr -s ' ')" = " 4 True 4" ]
 }
 
+# bats test_tags=long
 @test "bf16, f16, strided, tied, frozen, empty and scalar parameters" {
 	cat >odd.py <<-'E'
 	from common import *
@@ -163,7 +211,7 @@ undisturbed() {
 	class Odd(nn.Module):
 	    def __init__(self):
 	        super().__init__()
-	        self.half = nn.Parameter(torch.randn(7, 3).bfloat16())
+	        self.b16 = nn.Parameter(torch.randn(7, 3).bfloat16())
 	        self.f16 = nn.Parameter(torch.randn(9).half())
 	        self.turned = nn.Parameter(torch.randn(6, 4).t())
 	        self.last = nn.Parameter(torch.randn(2, 3, 4, 5).to(
@@ -201,8 +249,8 @@ undisturbed() {
 	wait
 	same one two
 	[ -s one ]
-	ace-inspect spool/train/0/edge1.aceg >listing
-	grep -qE '^half +bf16' listing
+	ace-inspect spool/train-*/0/edge1.aceg >listing
+	grep -qE '^b16 +bf16' listing
 	grep -qE '^last +f32 +2x3x4x5' listing
 }
 
@@ -255,9 +303,10 @@ undisturbed() {
 	[ "$(grep -c "parameter 'x" said)" -eq 8 ]
 }
 
+# bats test_tags=long
 @test "a model that changed: by name, in the run and against the checkpoint" {
-	cloud 1 2 3>&- &
-	train edge1 1
+	cloud 1 3 3>&- &
+	train edge1 2
 	py - <<-'E'
 	from common import *
 
@@ -288,31 +337,27 @@ undisturbed() {
 	      lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
 	E
 	# without its checkpoint it is the state that knows
-	exits 1 train edge1 2 checkpoint=other.pt
-	says "ace.Error: ace-compress: step 0 of 'edge1' comes after|ace.Error"
+	exits 1 train edge1 3 checkpoint=other.pt
+	says "ace.Error: ace-compress: step 0 of 'edge1' comes after step 1 was absorbed"
 	# nothing was lost: the run goes on as it would have
-	train edge1 2
+	exits 0 train edge1 3
 	wait
 }
 
+# bats test_tags=long
 @test "killed anywhere, started again: the same model as if nothing had happened" {
 	undisturbed 12
 	cloud 2 12 3>&- &
-	kills=0
 	# the other device waits for it, and is not disturbed
 	train edge2 12 >said2 3>&- &
-	other=$!
-	for after in 0.1 2.1 2.3 2.5 2.2 1.9 2.4 2.6 2.05; do
-		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 >said1 2>err1 3>&- &
-		pid=$!
-		sleep $after
-		kill -9 $pid 2>/dev/null && kills=$((kills + 1))
-		wait $pid 2>/dev/null || true
+	# before a round is sent, half sent, half read, half applied; before its
+	# checkpoint, and before that takes its name; and as the first round begins
+	for place in sync:1 send:1 send:8 _fill:3 _fill:10 _outer:3 _save:2 \
+	    replace:2 sync:2; do
+		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 die=$place
 	done
 	train edge1 12 >said1
-	wait $other
 	wait
-	[ $kills -ge 1 ]
 	cmp said1 calm/said1
 	cmp said2 calm/said2
 	# rounds whose checkpoint was not yet written were done again, the same
@@ -320,6 +365,7 @@ undisturbed() {
 	sort -n calm/edge1.log | cmp - all1
 }
 
+# bats test_tags=long
 @test "a program killed in the middle of a round: said, and nothing is lost" {
 	undisturbed 6
 	cloud 2 6 3>&- &
@@ -328,9 +374,11 @@ undisturbed() {
 		pid=$!
 		# its programs wait for edge2, which is not there
 		wait_for pgrep -P $pid -x $victim
-		wait_for test -e spool/train/0/edge1.aceg
+		wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 		kill -9 "$(pgrep -P $pid -x $victim)"
-		! wait $pid
+		status=0
+		wait $pid || status=$?
+		[ "$status" -eq 1 ]
 		says "ace.Error: $victim was killed by signal 9"
 		says 'start this device again'
 	done
@@ -341,12 +389,13 @@ undisturbed() {
 	cmp said2 calm/said2
 }
 
+# bats test_tags=long
 @test "patience: a connection that broke is tried again by itself" {
 	undisturbed 6
 	cloud 2 6 3>&- &
-	train edge1 6 patience=600 >said1 2>err 3>&- &
-	wait_for test -e spool/train/0/edge1.aceg
-	trainer=$(pgrep -P $! -f train.py)
+	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 patience=600 >said1 2>err 3>&- &
+	trainer=$!
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
 	wait_for grep -q 'round 0: broken, and again' err
 	train edge2 6 >said2
@@ -378,12 +427,14 @@ undisturbed() {
 	      through("s1"), 5, spoil=True)
 	cause("ace-compress: unknown option '--nonsense'",
 	      "ace-compress --nonsense | ace-expand", 2)
-	cause("ace-select:", "ace-select -b 10k | ace-compress | ace-expand --x", 2)
+	cause("ace-expand: unknown option '--x'",
+	      "ace-score | ace-select -b 10k | ace-compress | ace-expand --x", 2)
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
-	cause("the pipeline ended without an answer", "ace-compress -c f32 | true", 4)
+	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
 	E
 }
 
+# bats test_tags=long
 @test "a checkpoint older than its state, and two processes with one state" {
 	cloud 1 4 3>&- &
 	train edge1 2
@@ -418,17 +469,29 @@ undisturbed() {
 	kill %% 2>/dev/null || true
 }
 
+# bats test_tags=long
 @test "Gradients: layer by layer, with layers that had none, and all at the end" {
 	cat >grads.py <<-'E'
 	from common import *
 
 	device, layers = sys.argv[1], sys.argv[2] == "layers"
-	model = mlp()
-	model.unused = nn.Linear(3, 3)
-	model.tied = nn.Linear(30, 5)
-	model.tied.weight = model[2].weight
+
+	class Body(nn.Module):
+	    def __init__(self):
+	        super().__init__()
+	        self.unused = nn.Linear(3, 3)
+	        self.first = nn.Linear(20, 30)
+	        self.last = nn.Linear(30, 5)
+	        self.tied = nn.Linear(30, 5, bias=False)
+	        self.tied.weight = self.last.weight
+
+	    def forward(self, x):
+	        x = self.first(x).relu()
+	        return self.last(x) + self.tied(x * x)
+
+	body = model = Body()
 	grads = ace.Gradients(model, through(device), device, layers=layers)
-	body = nn.Sequential(*list(model)[:3])
+	assert [n for n, _ in grads.pairs][0] == "last.bias"
 	for step in range(3):
 	    both = {}
 	    for d in "edge1", "edge2":
@@ -441,8 +504,7 @@ undisturbed() {
 	            both[n] = both.get(n, 0) + g.double() / 2
 	        model.zero_grad()
 	    loss(body, device, step).backward()
-	    if layers:      # the last layer left before it was asked for
-	        assert grads.sent > 0 or "unused" in grads.pairs[0][0]
+	    assert grads.sent == (4 if layers else 0)   # without being asked
 	    grads.average()
 	    for n, p in model.named_parameters():
 	        assert torch.equal(p.grad, both[n].float()), (n, p.grad, both[n])
@@ -464,6 +526,7 @@ undisturbed() {
 	done
 }
 
+# bats test_tags=long
 @test "Gradients: what cannot be sent" {
 	py - <<-'E'
 	from common import *
@@ -484,6 +547,7 @@ undisturbed() {
 	E
 }
 
+# bats test_tags=long
 @test "DistributedDataParallel: its communication hook" {
 	cat >ddp.py <<-'E'
 	import torch.distributed as dist
@@ -520,6 +584,7 @@ undisturbed() {
 	same one two
 }
 
+# bats test_tags=long
 @test "no copy of the model in Python but the optimiser's" {
 	py - <<-'E'
 	import ctypes
@@ -550,4 +615,59 @@ undisturbed() {
 	assert more < size / 4, (more, size)
 	local.close()
 	E
+}
+
+# page SED: the commands of ace-pytorch(7) that are left, with what was installed
+# in its place
+page() {
+	digits=/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz
+	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
+	examples "$ROOT/man/ace-pytorch.7" | sed "$1" |
+	    grep -vE '^(apt-get|make) ' |
+	    sed "s|/usr/local/share/ace/pytorch|$ROOT/examples/pytorch|"
+}
+
+# bats test_tags=long
+@test "ace-pytorch(7): from nothing to four processes and a cloud" {
+	page '/^cat .*aggregate.aceg/q' >page.sh
+	[ "$(grep -c digits.py page.sh)" -eq 2 ]
+	mkdir bin
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$PYTHON" >bin/python3
+	chmod +x bin/python3
+	unset PYTHONPATH
+	PATH=$PWD/bin:$PATH exits 0 timeout "$HANG" bash -euo pipefail page.sh
+	cat out >&3
+	# four devices, one model, and it has learnt
+	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
+	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]
+	grep -q '^edge1.*	28	.*steps .* s	exchange .* s	apply .* s	save' out
+	awk -F '\t' '/^edge1/ { ace = $2 } /^synchronous/ { sync = $2; full = $4 }
+	    /^[0-9]+$/ { sent += up ? 4 * $1 : $1; up = 1 }
+	    END { print ace, sync, full / sent
+		exit !(ace > 90 && sync > 90 && full / sent > 100) }' out
+}
+
+# bats test_tags=long
+@test "ace-pytorch(7): the same over ssh" {
+	page '1,/^cat .*aggregate.aceg/d' >page.sh
+	[ "$(grep -c 'ssh -i' page.sh)" -eq 1 ]
+	apart
+	need sshd ssh ssh-keygen nc ss
+	mkdir -m 700 ssh
+	on ssh-keygen -q -t ed25519 -N '' -f ssh/user
+	touch ssh/hosts ssh/known
+	script ssh <<-END
+		exec $(command -v ssh) -F '$PWD/ssh/hosts' -o User=root -o BatchMode=yes \
+		    -o UserKnownHostsFile='$PWD/ssh/known' -o IdentitiesOnly=yes "\$@"
+	END
+	script python3 <<-END
+		exec '$PYTHON' "\$@"
+	END
+	: >authorized_keys
+	host cloud 127.0.0.2 "$PWD/authorized_keys"
+	cp "$ROOT"/examples/pytorch/*.py .
+	exits 0 on bash -euo pipefail page.sh
+	cat err
+	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
+	[ "$(grep '^edge' out | cut -f 2-4 | sort -u | wc -l)" -eq 1 ]
 }

@@ -338,18 +338,6 @@ by_name() {
 	exits 2 train --nonsense text
 }
 
-@test "train_torch.py: its syntax; torch's presence decides whether it is run" {
-	command -v python3 >/dev/null || skip "no python3"
-	exits 0 python3 -c 'import sys; compile(open(sys.argv[1]).read(),
-	    sys.argv[1], "exec")' "$ROOT/examples/train_torch.py"
-	python3 -c 'import torch, safetensors.torch' 2>err ||
-	    skip "syntax checked, not run: no torch"
-	text
-	exits 0 python3 "$ROOT/examples/train_torch.py" --rounds 2 \
-	    --interval 2 text
-	grep -q '^round 1 loss ' out
-}
-
 @test "a share is large enough when it holds a stripe, however many there are" {
 	seq 9999 | head -c $((64 * 8 * 9 * 10 / 9)) >just
 	for how in '' --interleaved; do
