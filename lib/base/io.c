@@ -9,43 +9,10 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/io.h"
+#include "base/io_impl.h"
 #include "base/mono.h"
 #include "base/share.h"
 #include "base/temp.h"
-
-enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
-
-struct io {
-	int fd;			/* -1: memory, or `from' */
-	struct io_from from;	/* read NULL: none */
-	int (*before)(struct io *, struct err *);
-	int writing;
-	int own;		/* close fd */
-	int seekable, pipe, sparse;
-	int skipped;		/* little may be wanted of what comes next */
-	int watch;		/* what must be read by somebody, or -1 */
-	char *name;		/* for messages */
-	char *path, *tmp;	/* io_create: the final name, the temporary's */
-	int placed;		/* reads from `place' on, not where fd stands */
-	off_t place;
-	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
-	struct share *share;	/* what goes on as it is, or NULL */
-	uint64_t count;		/* bytes handed out or taken */
-
-	unsigned char *buf;	/* IO_BUF bytes */
-	size_t at, have;	/* reading: unread part of buf; writing: have */
-
-	const unsigned char *mem;	/* memory source */
-	size_t mem_n, mem_at;
-	struct buf sink;		/* memory destination */
-
-	int marked;		/* bytes since the mark are kept, or seekable */
-	uint64_t mark_count;
-	size_t rec_limit, rec_at;
-	int rec_lost;
-	struct buf rec;		/* pipes: what was read since the mark */
-};
 
 void
 io_pipe_small(const struct io *io)
@@ -192,8 +159,7 @@ io_patience(struct io *io, double silence, double whole)
 	io->until = whole > 0 ? mono_now() + whole : 0;
 }
 
-/* Waits for input, no longer than io_patience allows. */
-static int
+int
 io_await(struct io *io, struct err *e)
 {
 	const double began = mono_now();
@@ -432,22 +398,6 @@ io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 }
 
 int
-io_share(struct io *io, const struct io *to)
-{
-	if (io->share == NULL && io->pipe && io->fd >= 0 && to->writing)
-		io->share = share_new(io->fd, to->fd);
-	return io->share != NULL;
-}
-
-void
-io_keep(struct io *io, size_t n)
-{
-	if (io->share != NULL)
-		share_begin(io->share, io->at == io->have &&
-		    io->rec_at == io->rec.n ? n : 0);
-}
-
-int
 io_can_seek(const struct io *io)
 {
 	return io->seekable;
@@ -675,38 +625,6 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 	memcpy(io->buf + io->have, p, n);
 	io->have += n;
 	return 0;
-}
-
-int
-io_pass(struct io *io, struct io *from, const void *p, size_t n, struct err *e)
-{
-	size_t done = 0;
-	int r;
-
-	if (from->share != NULL && share_has(from->share, io->fd, n)) {
-		if ((r = io_flush(io, e)) < 0)
-			return r;
-		done = share_pass(from->share, n);
-		io->count += done;
-	}
-	return io_write(io, (const unsigned char *)p + done, n - done, e);
-}
-
-int
-io_move(struct io *io, struct io *from, size_t n, size_t *got, struct err *e)
-{
-	int r;
-
-	*got = 0;
-	if (from->share == NULL || from->at != from->have || from->marked)
-		return 0;
-	if ((r = io_flush(io, e)) < 0 || ((from->silence > 0 ||
-	    from->until > 0) && (r = io_await(from, e)) < 0))
-		return r;
-	r = share_move(from->share, from->watch, n, got, from->name, e);
-	from->count += *got;
-	io->count += *got;
-	return r;
 }
 
 int

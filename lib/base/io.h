@@ -89,16 +89,10 @@ int io_seek(struct io *io, uint64_t at, struct err *e);
 /* io_sparse(io): from now on nothing is read ahead, since most is passed over by
  * io_seek. */
 void io_sparse(struct io *io);
-
 /* io_skip(io, n, e): passes over n bytes of an input that can seek, without
  * reading them where they are not here yet; more than there are is no error
  * here, the next read finds the end. */
 int io_skip(struct io *io, uint64_t n, struct err *e);
-/* io_share(io, to): what is read from io may be written to `to' as it is.  If
- * both are pipes, 1; io_keep(io, n) before the next n bytes are read then keeps
- * them in the system, and io_pass moves them on without a copy. */
-int io_share(struct io *io, const struct io *to);
-void io_keep(struct io *io, size_t n);
 
 /* ---- writing ---- */
 
@@ -117,14 +111,6 @@ int io_create_mem(struct io **out, struct err *e);
 
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 int io_flush(struct io *io, struct err *e);
-/* io_pass(io, from, p, n, e): writes the n bytes at p, which are what was read
- * after the last io_keep(from, n). */
-int io_pass(struct io *io, struct io *from, const void *p, size_t n,
-    struct err *e);
-/* io_move(io, from, n, got, e): moves what there is, at most n bytes, unseen: 1,
- * and *got is 0 at the end of the input.  0: they have to be read and written. */
-int io_move(struct io *io, struct io *from, size_t n, size_t *got,
-    struct err *e);
 
 enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
 

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/io_share.h"
 #include "base/magic.h"
 #include "base/pack.h"
 #include "format/chain.h"
@@ -187,7 +188,7 @@ chain_payload(struct chain *c, struct err *e)
 	int skim = part && c->skim && io_can_seek(c->io);
 
 	c->payload.n = 0;
-	io_keep(c->io, large && !blind && !skim ? all : 0);
+	io_share_keep(c->io, large && !blind && !skim ? all : 0);
 	if ((r = buf_room(&c->payload, all, e)) < 0)
 		return r;
 	f->of = c;
@@ -238,10 +239,10 @@ chain_pass(const struct chain_frame *f, struct io *to, struct err *e)
 {
 	struct chain *c = f->of;
 	size_t k, moved = 0;
-	int r = io_pass(to, c->io, f->wire, c->payload.n, e);
+	int r = io_share_pass(to, c->io, f->wire, c->payload.n, e);
 
 	while (r >= 0 && f->unseen != 0) {
-		if ((r = io_move(to, c->io, f->unseen, &k, e)) == 0)
+		if ((r = io_share_move(to, c->io, f->unseen, &k, e)) == 0)
 			return chain_rest(c, moved != 0, to, e);
 		if (r > 0 && k == 0)
 			r = chain_truncated(c, e);
@@ -386,7 +387,7 @@ chain_past(struct chain *c, struct err *e)
 	if (!io_can_seek(c->io))
 		return chain_see(c, e);
 	c->frame.unseen = 0;
-	return io_seek(c->io, io_bytes(c->io) + n, e);
+	return io_skip(c->io, n, e);
 }
 
 int

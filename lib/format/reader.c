@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/io_share.h"
 #include "base/pack.h"
 #include "format/data.h"
 #include "format/frame.h"

@@ -5,6 +5,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/io_share.h"
 #include "base/mono.h"
 #include "base/wait.h"
 #include "device/link.h"
@@ -125,7 +126,7 @@ stage_meter_move(struct stage_meter *x, struct err *e)
 		return r < 0 ? r : IO_NOT_YET;
 	t0 = mono_now();
 	link_idle(&x->l, t0 - x->mark);
-	if ((r = io_move(x->out, x->in, n, &n, e)) <= 0) {
+	if ((r = io_share_move(x->out, x->in, n, &n, e)) <= 0) {
 		x->shared = x->moved = 0;
 		return r < 0 ? r : STAGE_METER_READ;
 	}

@@ -91,7 +91,9 @@ streams() {
 	for f in "${FILTERS[@]}"; do
 		# shellcheck disable=SC2002
 		cat in | LD_PRELOAD=$BUILD/tests/clip.so $f | cat >got || :
-		[ "$(wc -c <got)" -lt 100000 ]
+		# the first frame may come from what was looked at, to see
+		# what the input is
+		[ "$(wc -c <got)" -lt 600000 ]
 		LD_PRELOAD=$BUILD/tests/clip.so $f <in >want
 		LD_PRELOAD=$BUILD/tests/clip.so $f <in | cat >got
 		same got want
