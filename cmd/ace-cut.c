@@ -43,6 +43,10 @@ main(int argc, char **argv)
 		    "[--tensor GLOB] [FILE...]",
 		.about = "Writes the chosen shards and tensors as one stream.",
 		.opt = options,
+		.examples = "ace-cut --step 0-9 -o start.aceg edge1.aceg "
+		    "edge2.aceg\n"
+		    "ace-cut --device edge1 --tensor embed edge1.aceg | "
+		    "ace-inspect\n",
 		.loops = kern_name
 	};
 	struct filter f;
