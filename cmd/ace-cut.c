@@ -46,10 +46,6 @@ main(int argc, char **argv)
 		    ">edge1.aceg\n"
 		    "ace-cut --tensor embed edge1.aceg | ace-inspect\n",
 		.opt = options,
-		.examples = "ace-cut --step 0-9 -o start.aceg edge1.aceg "
-		    "edge2.aceg\n"
-		    "ace-cut --device edge1 --tensor embed edge1.aceg | "
-		    "ace-inspect\n",
 		.loops = kern_name
 	};
 	struct filter f;
