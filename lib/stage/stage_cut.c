@@ -12,7 +12,8 @@
 struct stage_cut {
 	const struct stage_cut_opts *o;
 	struct writer *w;
-	uint64_t shards, groups;	/* written */
+	uint64_t shards;		/* written */
+	uint64_t tensors;		/* of their schemas, that are meant */
 	float *x;			/* f32[cap], of a group */
 	size_t cap;
 };
@@ -51,7 +52,6 @@ stage_cut_data(struct stage_cut *x, struct reader *r, struct err *e)
 			break;
 		k = writer_record(x->w, rec[i].group, rec[i].codec,
 		    rec[i].param, rec[i].body, rec[i].len, x->x, len, e);
-		x->groups++;
 	}
 	return k;
 }
@@ -60,8 +60,11 @@ static int
 stage_cut_tensors(struct stage_cut *x, struct reader *r, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
+	size_t i;
 	int k;
 
+	for (i = 0; i < sc->n; i++)
+		x->tensors += pick_tensor(x->o->tensor, sc->t[i].name) ? 1 : 0;
 	if (x->cap < sc->group_size) {
 		alloc_free(x->x);
 		x->cap = 0;
@@ -146,9 +149,9 @@ stage_cut_run(const struct stage_cut_opts *o, char **path, size_t n,
 	if (r == 0 && x.shards == 0)
 		r = err_set(e, ERR_DATA, "mismatch: no such shard (ace-inspect "
 		    "--brief lists them)");
-	if (r == 0 && o->tensor != NULL && x.groups == 0)
-		r = err_set(e, ERR_DATA, "mismatch: no value of a tensor '%s' in "
-		    "these shards", o->tensor);
+	if (r == 0 && o->tensor != NULL && x.tensors == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in these "
+		    "shards", o->tensor);
 	if (x.w != NULL)
 		r = filter_end(x.w, r, e);
 	writer_free(x.w);

@@ -71,7 +71,10 @@ shards() {
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
 	exits 3 ace-cut --tensor nothing in
-	says "mismatch: no value of a tensor 'nothing'"
+	says "mismatch: no tensor 'nothing' in these shards"
+	# one that is there and was not sent is no error
+	mkshards -c none >absent
+	exits 0 ace-cut --tensor embed absent
 }
 
 @test "large frames: what is not chosen is not read" {

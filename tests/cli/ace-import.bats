@@ -52,7 +52,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	says "corrupt: 'in' is no zip file"
 	exits 3 ace-import -f npy in
 	says "corrupt: 'in' is no npy array"
-	exits 2 ace-import -f gguf in
+	exits 2 ace-import -f hdf5 in
 }
 
 @test "several files are steps of one stream" {

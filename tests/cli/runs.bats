@@ -203,8 +203,7 @@ run_in() {
 	[ "$(sed -n 2p q8)" = ' 1  ############' ]
 	[ "$(sed -n 3p q8)" = ' 2  ____________' ]
 	exits 0 ace-inspect --course gnuplot one two
-	grep -qE '^plot \$run1 using 1:2 .*title .one., *\$run2 using 1:2 .*title .two.' out ||
-	    grep -qE '^plot' out
+	grep -qE "^plot .run1 using 1:2 .*'one' noenhanced, .run2 using 1:2 .*'two' noenhanced" out
 	if command -v gnuplot; then
 		gnuplot out >svg
 		grep -q '</svg>' svg
@@ -233,8 +232,7 @@ run_in() {
 	safetensors 200000 >in.safetensors
 	mkshards -n 1M -k fast >in.aceg
 	for call in 'ace-import -f safetensors' 'ace-inspect --verify'; do
-		f=in.aceg
-		[ "${call%% *}" = ace-import ] && f=in.safetensors
+		case $call in ace-import*) f=in.safetensors ;; *) f=in.aceg ;; esac
 		slow="(head -c 500000 $f; sleep 1; tail -c +500001 $f) |"
 		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
 		grep -q "$(printf '\r')[0-9.]* [kM]B" out
