@@ -5,7 +5,7 @@ load values
 spool() {
 	local s d
 	for s in $(seq 0 $((${1:-3} - 1))); do
-		for d in edge1 'k ü/..'; do
+		for d in edge1 $'k \303\274/..'; do
 			mkshards -d "$d" -s "$s" -x "$s" -r demo |
 			    ace-compress -c q8 | ace-recv --spool spool >/dev/null
 		done
@@ -65,6 +65,11 @@ digests() {
 	says 'no such shard'
 	exits 3 ace-archive create -o none.tar --device x spool
 	[ ! -e none.tar ]
+	exits 0 ace-archive create -o some.tar --kind gradient spool
+	[ "$(ace-archive list some.tar | wc -l)" -eq 7 ]
+	exits 0 ace-archive append -o some.tar --format tar --filter none --kind mean spool
+	[ "$(ace-archive list some.tar | wc -l)" -eq 10 ]
+	[ "$(ace-archive list --step 1-2 --device 'agg*' --kind mean some.tar | wc -l)" -eq 3 ]
 	# a stream becomes an archive
 	cat spool/demo/*/edge1.aceg | ace-archive create -o piped.zip
 	[ "$(ace-archive list piped.zip | wc -l)" -eq 4 ]
@@ -164,6 +169,7 @@ hostile() {
 	[ "$(find odd -type f)" = odd/%2E%2E/0/%2E%2E%2F%2E%2E%2Fx.aceg ]
 }
 
+# bats test_tags=long
 @test "bombs, cut and damaged archives" {
 	mkshards -r demo >good
 	hostile 'put("zeros.aceg", good[:4] + bytes(1 << 28))'
@@ -229,13 +235,15 @@ hostile() {
 }
 
 @test "a line on a terminal says how far it is, and in a pipe nothing does" {
-	mkshards -n 6M -r demo >big
-	exits 0 env TERM=xterm pty sh -c 'ace-archive create --format tar \
-	    --filter xz big 2>&1 >/dev/null'
-	grep -q 'left' out
-	exits 0 env TERM=dumb pty sh -c 'ace-archive create --format tar \
-	    --filter xz big 2>&1 >/dev/null'
+	mkshards -r demo >first
+	mkshards -s 1 -r demo >second
+	slowly() { cat first; sleep 1.5; cat second; }
+	slowly | exits 0 env TERM=xterm pty sh -c 'ace-archive create \
+	    --format tar 2>&1 >/dev/null'
+	grep -qE '[0-9.]+ kB' out
+	slowly | exits 0 env TERM=dumb pty sh -c 'ace-archive create \
+	    --format tar 2>&1 >/dev/null'
 	[ ! -s out ]
-	exits 0 ace-archive create -o big.tar big
+	slowly | exits 0 env TERM=xterm ace-archive create -o run.tar
 	[ ! -s err ]
 }

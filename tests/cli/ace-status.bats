@@ -99,9 +99,10 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 @test "names that a terminal would obey, and long ones" {
 	long=$(printf 'x%.0s' {1..200})
 	shard "$long" 0
-	shard 'k ü.%41' 0
+	odd=$'k \303\274.%41'
+	shard "$odd" 0
 	exits 0 ace-status spool
-	grep -q '^k ü.%41 ' out
+	grep -q "^$odd " out
 	grep -q '^xxxxx' out
 	mkdir -p spool/demo/0
 	touch spool/demo/0/$'evil\e[2J.aceg'

@@ -1,6 +1,7 @@
 # Carriers that exist already, with Debian's packages: an MQTT broker and, through
 # rclone, a store of objects.  What they repeat is a duplicate, what they lose is
 # sent again, and the mean is the same bytes as through local pipes.
+# bats file_tags=long
 load helper
 load hosts
 

@@ -122,8 +122,9 @@ model() {
 	sends edge1 0
 	printf '\n  edge1 \r\nk \303\274\n' >spool/demo/devices
 	exits 0 ace-status spool
-	grep -q 'missing: k ü$' out
-	leaves 'k ü'
+	odd=$'k \303\274'
+	grep -q "missing: $odd\$" out
+	leaves "$odd"
 	[ "$(cat spool/demo/devices)" = edge1 ]
 	printf 'evil\033[2J\n' >spool/demo/devices
 	exits 3 ace-aggregate --spool spool --steps 1
