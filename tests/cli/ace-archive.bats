@@ -174,9 +174,9 @@ hostile() {
 		ace-archive create -o $f spool
 		n=$(wc -c <$f)
 		for at in 1 100 $((n / 3)) $((n / 2)) $((n * 3 / 4)); do
-			head -c $at $f >cut
+			head -c $at $f >part
 			rm -rf into
-			exits 3 ace-archive extract --into into cut ||
+			exits 3 ace-archive extract --into into part ||
 			    { echo "$f at $at"; false; }
 			if [ -d into ]; then
 				find into -type f | while read -r x; do
