@@ -228,6 +228,7 @@ hostile() {
 	done
 }
 
+# bats test_tags=long
 @test "a line on a terminal says how far it is, and in a pipe nothing does" {
 	mkshards -n 6M -r demo >big
 	exits 0 env TERM=xterm pty sh -c 'ace-archive create --format tar \
