@@ -119,7 +119,7 @@ main(int argc, char **argv)
 		.about = "Tells how a run is going, from a spool or from a "
 		    "device's state.",
 		.examples = "ace-status spool\n"
-		    "ace-status --watch 2s --run demo /srv/ace state",
+		    "ace-status --json spool\n",
 		.opt = options,
 		.loops = kern_name
 	};
