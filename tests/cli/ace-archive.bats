@@ -234,6 +234,7 @@ hostile() {
 	done
 }
 
+# bats test_tags=long
 @test "a line on a terminal says how far it is, and in a pipe nothing does" {
 	mkshards -r demo >first
 	mkshards -s 1 -r demo >second
