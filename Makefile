@@ -18,6 +18,8 @@
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
+#   make counts     instructions beside those in tests/counts.tsv; WRITE=yes
+#                   writes that file
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
 #   make deps       install what is missing (check, demo, lint call it; DEPS=no)
@@ -26,6 +28,7 @@
 #   make check-packages  all of them: made, installed, run, taken away; as root
 #   make help       this text
 #
+# One short line a file; V=1 prints the commands.
 # CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
 
 BUILD   ?= build
@@ -39,6 +42,8 @@ SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
 comma   = ,
+# $(call say,CC): before a command, prints what it makes instead of the command
+say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
@@ -59,7 +64,7 @@ ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
                -ffile-prefix-map=$(CURDIR)=. \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(CFLAGS)
-LINK         = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@
+LINK         = $(CC) $(ALL_CFLAGS) -pthread $(LDFLAGS) -o $@
 SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-recover=all \
                -fsanitize=address,undefined
 
@@ -100,12 +105,12 @@ COMPILE = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE)
+	$(call say,CC)$(COMPILE)
 
 # a program as a function, for tests/damage.c
 $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
+	$(call say,CC)$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
 $(BUILD)/flags: force
 	@pkg-config --exists $(PKGS) 2>/dev/null || { echo 'libraries missing: make deps'; exit 1; }
@@ -117,44 +122,44 @@ $(BUILD)/flags: force
 
 $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(call say,AR)$(AR) qcs $@ $^
 
-# what libace carries: the format, no command line
-PUBLIC = $(filter-out %/base/cli.o %/base/sandbox.o,$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
+# what libace carries: the format; no command line, no archives
+PUBLIC = $(filter-out $(addprefix %/base/,arc.o cli.o pool.o sandbox.o),$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libace.a: $(PUBLIC)
-	$(LD) -r -o $(BUILD)/libace.o $^
-	objcopy --localize-hidden $(BUILD)/libace.o
+	$(call say,LD)$(LD) -r -o $(BUILD)/libace.o $^
+	@objcopy --localize-hidden $(BUILD)/libace.o
 	@rm -f $@
-	$(AR) qcs $@ $(BUILD)/libace.o
+	@$(AR) qcs $@ $(BUILD)/libace.o
 
 $(BUILD)/libace.so.0: $(PUBLIC)
-	$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 # ---- programs, tests, examples ----
 
 $(PROGS): $(BUILD)/%: $(BUILD)/cmd/%.o $(LIBALL)
-	$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
 
 $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
-	$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
+	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
 $(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
-	$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
-	$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
 examples: $(SCALE) $(TRAIN)
 
@@ -163,7 +168,7 @@ tools: $(TOOLS) $(CLIP)
 build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
-	$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 # ---- what one runs; each installs what it needs first ----
 
@@ -193,18 +198,19 @@ asan: deps
 	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
 	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
 
-COUNTED = $(AGAIN) -i BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+COUNTED = $(BUILD)/coverage/reached
 
 # what fails there says nothing: a counting program is slow, large and writes
 coverage: deps
-	@rm -rf $(BUILD)/coverage/reached
-	@+REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@rm -rf $(COUNTED)
+	@mkdir -p $(COUNTED)
+	@+-REACHED='$(abspath $(COUNTED))' HALF=$${HALF:-all} $(AGAIN) run-check \
+	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
-# the map of what a test comes by is made once; it is the coverage's
+# which test comes by a line, make coverage has found out
 mutants: deps
-	@test -d $(BUILD)/coverage/reached || \
-	 REACHED='$(abspath $(BUILD))/coverage/reached' HALF=all $(COUNTED) run-check
+	@+test -e $(BUILD)/coverage/map || $(MAKE) coverage
 	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
@@ -241,7 +247,14 @@ bench: deps
 	@+$(AGAIN) run-bench
 
 run-bench: all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' tests/bench
+	BUILD='$(abspath $(BUILD))' tests/bench $(TOPICS)
+
+counts:
+	@test $(DEPS) = no || .ci/deps counts
+	@+$(AGAIN) run-counts
+
+run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
+	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/counts $(if $(WRITE),--write)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
@@ -345,7 +358,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
-	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench run-demo run-demo-hosts run-sweep run-bench \
+	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

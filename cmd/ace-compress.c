@@ -52,8 +52,9 @@ run(struct opts *o, struct stage *s, const char *path, struct err *e)
 	struct writer *w;
 	int r;
 
-	if ((!o->resend && (r = filter_in(&o->f, &in, path, e)) < 0) ||
-	    (r = filter_out(&o->f, &w, e)) < 0)
+	r = o->resend ? filter_out(&o->f, &w, e) :
+	    filter_both(&o->f, &in, &w, path, e);
+	if (r < 0)
 		goto out;
 	stage_compress_to(s, w);
 	if (in != NULL)

@@ -9,12 +9,14 @@
 #include "pipe/filter.h"
 #include "stage/stage_export.h"
 
-enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_MANY, OPT_F32, OPT_DEFLATE };
+enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_MANY, OPT_TENSOR, OPT_F32,
+	OPT_DEFLATE };
 
 static const struct cli_opt options[] = {
 	{ 'f', "format", "FORMAT", "safetensors, npz, npy or raw" },
 	{ OPT_STEP, "step", "N", "the shard of this step" },
 	{ OPT_DEVICE, "device", "NAME", "the shard of this device" },
+	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
 	{ OPT_MANY, "many", NULL,
 	    "all shards, safetensors one after another" },
 	{ OPT_F32, "f32", NULL, "all tensors as f32, whatever the model's" },
@@ -40,6 +42,9 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_DEVICE:
 		o->device = val;
 		return 0;
+	case OPT_TENSOR:
+		o->tensor = val;
+		return 0;
 	case OPT_MANY:
 		o->many = 1;
 		return 0;
@@ -61,7 +66,7 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-export",
 		.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
-		    "[FILE]",
+		    "[--tensor GLOB]\n    [FILE]",
 		.about = "Writes one shard of a stream as a tensor file.",
 		.examples = "ace-export -o mean.safetensors edge1.aceg\n"
 		    "cat edge1.aceg edge2.aceg | ace-export --device "

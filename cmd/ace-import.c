@@ -16,7 +16,7 @@ enum {
 };
 
 static const struct cli_opt options[] = {
-	{ 'f', "format", "FORMAT", "safetensors, npz, npy or raw" },
+	{ 'f', "format", "FORMAT", "safetensors, npz, npy, raw or gguf" },
 	{ 'd', "device", "NAME", "the device the shards come from" },
 	{ 's', "step", "N", "step of the first FILE (default 0)" },
 	{ 'r', "run", "NAME", "the training run" },

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "pipe/pick.h"
 #include "report/inspect.h"
 #include "report/report.h"
 
@@ -23,11 +24,23 @@ enum {
 	OPT_PLOT = CLI_LONG + INSPECT_PLOT,
 	OPT_RECOVER = CLI_LONG + INSPECT_RECOVER,
 	OPT_CONSERVE = CLI_LONG + INSPECT_CONSERVE,
-	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_SPOOL
+	OPT_BRIEF = CLI_LONG + INSPECT_BRIEF,
+	OPT_COURSE = CLI_LONG + INSPECT_COURSE,
+	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_SPOOL, OPT_TSV, OPT_DIFFABLE,
+	OPT_FOLLOW
 };
 
 static const struct cli_opt options[] = {
-	{ OPT_LIST, "list", NULL, "shards and tensors, undecoded (default)" },
+	{ OPT_LIST, "list", NULL,
+	    "shards and tensors, undecoded (default for few)" },
+	{ OPT_BRIEF, "brief", NULL, "a line a shard (default for many)" },
+	{ OPT_TSV, "tsv", NULL, "a line a shard, all columns, with tabs" },
+	{ OPT_DIFFABLE, "diffable", NULL,
+	    "lines without what differs between equal runs" },
+	{ OPT_FOLLOW, "follow", NULL,
+	    "a line a shard, also of those that come to the folder" },
+	{ OPT_COURSE, "course", "DRAWN",
+	    "bytes, codecs, bandwidth over the steps; text or gnuplot" },
 	{ OPT_STATS, "stats", NULL, "statistics of the values" },
 	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
 	{ OPT_VERIFY, "verify", NULL, "decode all, hold it against the sums" },
@@ -40,6 +53,7 @@ static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "with --conservation: the device's" },
 	{ OPT_SPOOL, "spool", "DIR", "with --conservation: the receiver's" },
 	{ OPT_JSON, "json", NULL, "JSON, one document a line" },
+	PICK_OPTS,
 	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
 	{ OPT_TOLERANCE, "tolerance", "NMSE",
 	    "with --diff: up to it is no difference" },
@@ -52,6 +66,7 @@ struct opts {
 	struct filter f;
 	struct inspect_opts look;
 	struct report p;
+	struct pick pick;
 };
 
 /* --stats and --diff go together, no other two. */
@@ -66,10 +81,32 @@ set_mode(struct opts *o, int mode, struct err *e)
 	    (*now == INSPECT_STATS && mode == INSPECT_DIFF))
 		*now = mode;
 	else if (!(*now == INSPECT_DIFF && mode == INSPECT_STATS))
-		return err_set(e, ERR_USAGE, "one of --list, --stats, "
-		    "--histogram, --verify, --diff, --plot, --recover, "
-		    "--conservation");
+		return err_set(e, ERR_USAGE, "one of --list, --brief, --tsv, "
+		    "--diffable, --course, --stats, --histogram, --verify, "
+		    "--diff, --plot, --recover, --conservation");
 	return 0;
+}
+
+/* The forms of INSPECT_BRIEF are options of their own. */
+static int
+set_form(struct opts *o, enum brief_form form, struct err *e)
+{
+	if (o->look.brief.form != BRIEF_TEXT && o->look.brief.form != form)
+		return err_set(e, ERR_USAGE, "one of --tsv, --diffable");
+	o->look.brief.form = form;
+	return set_mode(o, INSPECT_BRIEF, e);
+}
+
+static int
+set_course(struct opts *o, const char *val, struct err *e)
+{
+	static const char *const hows[] = { "text", "gnuplot", NULL };
+	int r, how;
+
+	if ((r = num_choice(&how, val, hows, "--course", e)) < 0)
+		return r;
+	o->look.course = (enum course_how)how;
+	return set_mode(o, INSPECT_COURSE, e);
 }
 
 static int
@@ -84,6 +121,7 @@ set(void *arg, int key, const char *val, struct err *e)
 		*(key == OPT_DIFF ? &o->look.other : &o->look.picture) = val;
 		/* FALLTHROUGH */
 	case OPT_LIST:
+	case OPT_BRIEF:
 	case OPT_STATS:
 	case OPT_HISTOGRAM:
 	case OPT_VERIFY:
@@ -96,6 +134,15 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_SPOOL:
 		o->look.spool = val;
 		return 0;
+	case OPT_TSV:
+		return set_form(o, BRIEF_TSV, e);
+	case OPT_DIFFABLE:
+		return set_form(o, BRIEF_DIFFABLE, e);
+	case OPT_FOLLOW:
+		o->look.follow = 1;
+		return set_mode(o, INSPECT_BRIEF, e);
+	case OPT_COURSE:
+		return set_course(o, val, e);
 	case OPT_JSON:
 		o->p.as_json = 1;
 		return 0;
@@ -105,7 +152,8 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_TOLERANCE:
 		return num_f64(&o->p.tolerance, val, 0, 1e300, "--tolerance", e);
 	default:
-		r = filter_set(&o->f, key, val, e);
+		if ((r = pick_set(&o->pick, key, val, e)) == 0)
+			r = filter_set(&o->f, key, val, e);
 		return r < 0 ? r : 0;
 	}
 }
@@ -126,6 +174,8 @@ check(const struct inspect_opts *o, int n, char **path, struct err *e)
 	    (o->state != NULL || o->spool != NULL))
 		return err_set(e, ERR_USAGE, "-S and --spool go with "
 		    "--conservation");
+	if (o->follow && n != 1)
+		return err_set(e, ERR_USAGE, "--follow goes with one folder");
 	if (o->mode != INSPECT_RECOVER && (o->f->output != NULL ||
 	    o->f->force || o->f->no_provenance || o->f->omit_schema))
 		return err_set(e, ERR_USAGE, "-o, --force, --no-provenance, "
@@ -133,36 +183,10 @@ check(const struct inspect_opts *o, int n, char **path, struct err *e)
 	return 0;
 }
 
-/* Every file; each that fails says so, the worst status is the answer. */
-static int
-all(const struct inspect_opts *o, struct report *p, int n, char **path,
-    struct err *e)
-{
-	struct err own;
-	int i, r, worst = 0;
-
-	for (i = 0; i < n; i++) {
-		own = (struct err)ERR_INIT;
-		p->shard = 0;
-		p->file = path[i];
-		if ((r = inspect_one(o, p, path[i], &own)) == 0)
-			continue;
-		worst = r < worst ? r : worst;
-		(void)err_file(&own, r, path[i]);
-		if (own.code != ERR_OK && !own.quiet)
-			(void)fprintf(stderr, "%s: %s\n", o->cli->prog,
-			    ERR_MSG(&own));
-		if (ferror(p->f))
-			break;
-	}
-	e->quiet = 1;		/* all was said */
-	return worst;
-}
-
 static int
 run(struct opts *x, int n, char **path, struct err *e)
 {
-	const struct inspect_opts *o = &x->look;
+	struct inspect_opts *o = &x->look;
 	const char *first = n == 1 ? path[0] : NULL;
 	struct report *p = &x->p;
 	int r = check(o, n, path, e);
@@ -171,6 +195,7 @@ run(struct opts *x, int n, char **path, struct err *e)
 		return r;
 	if ((p->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
+	p->cli = o->cli;
 	p->verbose = o->cli->verbose;
 	p->quiet = o->cli->quiet;
 	inspect_screen(p);
@@ -178,7 +203,12 @@ run(struct opts *x, int n, char **path, struct err *e)
 		return inspect_recover(o, first, e);
 	if (o->mode == INSPECT_CONSERVE)
 		return inspect_conserved(o, p, path, (size_t)n, e);
-	return n > 1 ? all(o, p, n, path, e) : inspect_one(o, p, first, e);
+	p->pick = x->pick.given ? &x->pick : NULL;
+	if (o->mode == INSPECT_COURSE)
+		return course_draw(p, o->course, path, (size_t)n, &o->f->in, e);
+	if (o->mode == INSPECT_BRIEF && p->as_json)
+		o->brief.form = BRIEF_JSON;
+	return inspect_all(o, p, path, (size_t)n, e);
 }
 
 int
@@ -186,7 +216,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-inspect",
-		.usage = "[--list|--stats|--histogram|--verify|--diff OTHER|"
+		.usage = "[--list|--brief|--tsv|--diffable|--course DRAWN|\n    --stats|--histogram|--verify|--diff OTHER|"
 		    "--plot FILE.svg|\n    "
 		    "--recover|--conservation -S DIR --spool DIR] [--json] "
 		    "[FILE...]",
@@ -196,7 +226,8 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .look = { .f = &o.f, .cli = &c } };
+	struct opts o = { .look = { .f = &o.f, .cli = &c },
+	    .pick = PICK_INIT };
 	struct err e = ERR_INIT;
 	int r;
 

@@ -21,11 +21,13 @@
 #include "pipe/filter.h"
 #include "spool/answer.h"
 #include "spool/fence.h"
+#include "spool/join.h"
 #include "spool/receive.h"
+#include "spool/roster.h"
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
-	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_KIND, OPT_WEIGHT,
+	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_JOIN, OPT_LEAVE, OPT_KIND, OPT_WEIGHT,
 	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME
 };
 
@@ -62,6 +64,10 @@ static const struct cli_opt options[] = {
 	    "the input is the aggregate: hand it to those who wait" },
 	{ OPT_FENCE, "fence", "STEP",
 	    "the device's state was restored, as of STEP" },
+	{ OPT_JOIN, "join", NULL,
+	    "the device comes into a run: write what the others know" },
+	{ OPT_LEAVE, "leave", NULL,
+	    "the device has left: nobody waits for it any more" },
 	FILTER_OPT_SYNC,
 	{ FILTER_MAX, "max-elements", "N",
 	    "refuse larger models (default 68719476736)" },
@@ -73,7 +79,8 @@ struct opts {
 	struct filter f;
 	struct receive_opts shard;
 	const char *spool;
-	int aggregate, publish, fence;
+	int aggregate;
+	enum act { RECEIVE, PUBLISH, FENCE, JOIN, LEAVE } act;
 	uint64_t max_stale, fence_step;
 };
 
@@ -115,6 +122,16 @@ set_limit(struct opts *o, int key, const char *val, struct err *e)
 }
 
 static int
+set_act(struct opts *o, enum act act, struct err *e)
+{
+	if (o->act != RECEIVE && o->act != act)
+		return err_set(e, ERR_USAGE, "one of --publish, --fence, "
+		    "--join, --leave");
+	o->act = act;
+	return 0;
+}
+
+static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	static const char *const what[] = { "receipt", "aggregate", NULL };
@@ -139,10 +156,16 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->shard.once = 1;
 		return 0;
 	case OPT_PUBLISH:
-		o->publish = o->f.mute = 1;
-		return 0;
+		o->f.mute = 1;
+		return set_act(o, PUBLISH, e);
+	case OPT_JOIN:
+		return set_act(o, JOIN, e);
+	case OPT_LEAVE:
+		o->f.mute = 1;
+		return set_act(o, LEAVE, e);
 	case OPT_FENCE:
-		o->fence = 1;
+		if (set_act(o, FENCE, e) < 0)
+			return -ERR_USAGE;
 		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
 		    e);
 	default:
@@ -208,45 +231,64 @@ serve(struct run *x, struct err *e)
 	return k;
 }
 
-/* What the spool has of the device, and a new incarnation for it. */
+/* What the spool has of the device, and a new incarnation for it; or what a
+ * device has to know that comes into the run; or one less to wait for. */
 static int
-fence(struct run *x, struct err *e)
+operate(struct run *x, struct err *e)
 {
 	const struct opts *o = x->o;
-	int r;
+	const char *run = o->shard.run, *device = o->shard.device;
+	int r = 0;
 
-	if (o->shard.device == NULL || o->shard.run == NULL)
-		return err_set(e, ERR_USAGE, "--fence of what? (--device NAME "
-		    "--run NAME)");
-	r = fence_send(&x->inbox, o->shard.run, o->shard.device, o->fence_step,
-	    x->out, e);
+	if (o->act != FENCE)
+		r = roster_change(&x->inbox, run, device, o->act == JOIN, e);
+	if (o->act == LEAVE)
+		return r;
+	if (r == 0)
+		r = o->act == JOIN ? join_send(&x->inbox, run, x->out, e) :
+		    fence_send(&x->inbox, run, device, o->fence_step, x->out,
+		    e);
 	return filter_end(x->out, r, e);
+}
+
+/* Checks that the options given may be used together. */
+static int
+check(const struct opts *o, const char *path, struct err *e)
+{
+	const int reads = o->act == RECEIVE || o->act == PUBLISH;
+
+	if (o->spool == NULL)
+		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
+	if (o->act != RECEIVE && (o->aggregate || o->shard.once))
+		return err_set(e, ERR_USAGE, "--reply and --once are of "
+		    "shards that arrive");
+	if (!reads && path != NULL)
+		return err_set(e, ERR_USAGE, "--fence, --join and --leave read "
+		    "no input, not '%s'", path);
+	if (!reads && (o->shard.device == NULL || o->shard.run == NULL))
+		return err_set(e, ERR_USAGE, "which device, of which run? "
+		    "(--device NAME --run NAME)");
+	return 0;
 }
 
 static int
 run(struct opts *o, const char *path, struct err *e)
 {
 	struct run x = { .o = o, .inbox = INBOX_INIT };
-	int r;
+	int r = check(o, path, e);
 
-	if (o->spool == NULL)
-		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
-	if ((o->publish || o->fence) && (o->aggregate || o->shard.once))
-		return err_set(e, ERR_USAGE, "--reply and --once are of "
-		    "shards that arrive");
-	if (o->fence && (o->publish || path != NULL))
-		return err_set(e, ERR_USAGE, "--fence reads no input and "
-		    "publishes nothing");
+	if (r < 0)
+		return r;
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	x.inbox.sync = o->f.sync;
 	x.inbox.max_stale = o->max_stale;
-	if ((o->publish || (r = filter_out(&o->f, &x.out, e)) == 0) &&
-	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 && (o->fence ||
-	    (r = filter_in(&o->f, &x.in, path, e)) == 0))
-		r = o->fence ? fence(&x, e) :
-		    o->publish ? receive_publish(&x.inbox, x.in, e) :
-		    serve(&x, e);
+	if ((o->f.mute || (r = filter_out(&o->f, &x.out, e)) == 0) &&
+	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
+	    (o->act > PUBLISH || (r = filter_in(&o->f, &x.in, path, e)) == 0))
+		r = o->act == RECEIVE ? serve(&x, e) : o->act == PUBLISH ?
+		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
+		    operate(&x, e);
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);
@@ -259,8 +301,8 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-recv",
 		.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-		    "[--max-shard SIZE] [--once | --publish | --fence STEP] "
-		    "[FILE]",
+		    "[--max-shard SIZE] [--once | --publish | --fence STEP | "
+		    "--join | --leave] [FILE]",
 		.about = "Receives a device's shards into a spool and answers "
 		    "with receipts, or with the aggregate.",
 		.examples = "ace-compress -S state -c q8 edge1.aceg | "

@@ -318,8 +318,7 @@ run(struct opts *o, const char *path, struct err *e)
 			last = *end;
 			end = &last->next;
 		}
-	if (r == 0 && (r = filter_in(&o->f, &in, path, e)) == 0 &&
-	    (r = filter_out(&o->f, &out, e)) == 0) {
+	if (r == 0 && (r = filter_both(&o->f, &in, &out, path, e)) == 0) {
 		stage_compress_to(last, out);
 		filter_loose(in, out, 1);
 		r = stage_run(in, first, (const char *)before.p, e);

@@ -8,8 +8,8 @@ _ace() {
 		call=ace-$word word=${COMP_WORDS[2]} at=$((at - 1))
 	fi
 	case $call:$at in
-	ace:1 | ace-advise:1) ;;
-	ace-advise:*) call+=" $word" ;;
+	ace:1 | ace-advise:1 | ace-archive:1) ;;
+	ace-advise:* | ace-archive:*) call+=" $word" ;;
 	esac
 	case $call:$prev in
 	ace-ack:-S | ace-ack:--state)
@@ -58,6 +58,38 @@ _ace() {
 		kind='free' ;;
 	ace-aggregate:--sync | ace-aggregate:--sandbox)
 		kind='full rename none' ;;
+	ace-archive:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ create:-o | ace-archive\ create:--output)
+		kind='file' ;;
+	ace-archive\ create:--format | ace-archive\ create:--filter | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
+		kind='free' ;;
+	ace-archive\ create:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ create:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ append:-o | ace-archive\ append:--output)
+		kind='file' ;;
+	ace-archive\ append:--format | ace-archive\ append:--filter | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
+		kind='free' ;;
+	ace-archive\ append:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ append:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)
+		kind='free' ;;
+	ace-archive\ list:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ list:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ extract:--into)
+		kind='dir' ;;
+	ace-archive\ extract:--step | ace-archive\ extract:--device | ace-archive\ extract:--max-elements)
+		kind='free' ;;
+	ace-archive\ extract:--sandbox)
+		kind='full rename none' ;;
+	ace-archive\ extract:--kind)
+		kind='gradient delta sum mean residual model history' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:-c | ace-compress:--codec)
@@ -68,6 +100,14 @@ _ace() {
 		kind='free' ;;
 	ace-compress:--sync | ace-compress:--sandbox)
 		kind='full rename none' ;;
+	ace-cut:--schema | ace-cut:-o | ace-cut:--output)
+		kind='file' ;;
+	ace-cut:--step | ace-cut:--device | ace-cut:--tensor | ace-cut:--max-elements)
+		kind='free' ;;
+	ace-cut:--sandbox)
+		kind='full rename none' ;;
+	ace-cut:--kind)
+		kind='gradient delta sum mean residual model history' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
@@ -78,12 +118,12 @@ _ace() {
 		kind='full rename none' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
-	ace-export:--step | ace-export:--device | ace-export:--max-elements)
+	ace-export:--step | ace-export:--device | ace-export:--tensor | ace-export:--max-elements)
 		kind='free' ;;
 	ace-export:--sandbox)
 		kind='full rename none' ;;
 	ace-export:-f | ace-export:--format)
-		kind='safetensors npz npy raw' ;;
+		kind='safetensors npz npy raw gguf' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
 	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape)
@@ -91,17 +131,21 @@ _ace() {
 	ace-import:--sandbox)
 		kind='full rename none' ;;
 	ace-import:-k | ace-import:--kind)
-		kind='gradient delta model' ;;
+		kind='gradient delta sum mean residual model history' ;;
 	ace-import:-f | ace-import:--format)
-		kind='safetensors npz npy raw' ;;
+		kind='safetensors npz npy raw gguf' ;;
 	ace-inspect:-S | ace-inspect:--state | ace-inspect:--spool)
 		kind='dir' ;;
 	ace-inspect:--diff | ace-inspect:--plot | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
 		kind='file' ;;
-	ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
+	ace-inspect:--step | ace-inspect:--device | ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
 	ace-inspect:--sandbox)
 		kind='full rename none' ;;
+	ace-inspect:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect:--course)
+		kind='text gnuplot' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
@@ -144,6 +188,10 @@ _ace() {
 		kind='free' ;;
 	ace-sign:--sandbox)
 		kind='full rename none' ;;
+	ace-status:--watch | ace-status:--run)
+		kind='free' ;;
+	ace-status:--sandbox)
+		kind='full rename none' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:-c | ace-step:--codec)
@@ -177,28 +225,43 @@ _ace() {
 		opts='--tiers --groups --theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
+		[[ $cur = -* ]] || kind='create append list extract' ;;
+	ace-archive\ create)
+		opts='--format --filter --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ append)
+		opts='--format --filter --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ list)
+		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ extract)
+		opts='--into --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cut)
+		opts='--step --device --kind --tensor --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format --step --device --tensor --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--list --brief --tsv --diffable --follow --course --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --step --device --kind --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --join --leave --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
 		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-status)
+		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
@@ -216,4 +279,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-compress ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-step ace
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace

@@ -35,11 +35,24 @@ changing='200_10_8_5_300_8_50_100_8 5_300_8_50_100_8_200_10_8 200_10_8_5_300'
 
 # runs WAY SEED...: a line on the input is a plan, run with each seed
 runs() {
-	local way=$1 s line
+	local way=$1 s line plans
 	shift
-	while read -r line; do
+	mapfile -t plans
+	for line in "${plans[@]}"; do
 		for s; do echo "$line $s"; done
-	done | xargs -P "$cores" -L 1 nice emulate "$way"
+	done | xargs -P "$cores" -L 1 nice emulate "$way" |
+	    counted "$way" $((${#plans[@]} * $#))
+}
+
+# counted WAY N: passes lines on; on a terminal one line says how many of N
+counted() {
+	if [ ! -t 2 ] || [ "${TERM:-dumb}" = dumb ]; then
+		cat
+		return
+	fi
+	awk -v way="$1" -v all="$2" '{ print; fflush()
+		printf("\r%s: run %d of %d\033[K", way, NR, all) >"/dev/stderr" }
+	    END { printf("\r\033[K") >"/dev/stderr" }'
 }
 
 # The rate that is best for a delay, of a dense gradient; all plans use it.

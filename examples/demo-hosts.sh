@@ -174,11 +174,43 @@ until_reached() {
 	local n=1200
 	until reached "$1"; do
 		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached"
+		[ $((n % 5)) -ne 0 ] || now
 		sleep 0.1
 	done
 }
 
-say() { echo "demo-hosts: $((SECONDS))s: $*" >&2; }
+say() {
+	clear_line
+	what=$*
+	echo "demo-hosts: $((SECONDS))s: $*" >&2
+}
+
+# On a terminal one line says how far it is.
+on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
+clear_line() { ! on_screen || printf '\r\033[K' >&2; }
+now() {
+	local last=cloud/spool/demo/last
+	on_screen || return 0
+	printf '\r%ds: %s%s\033[K' "$SECONDS" "$what" \
+	    "$([ ! -s $last ] || echo ", round $(cat $last) of $rounds or more")" >&2
+}
+
+# pause SECS; wait_for PID: with its status
+pause() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		now
+		sleep 1
+	done
+}
+wait_for() {
+	while kill -0 "$1" 2>/dev/null; do
+		now
+		sleep 0.5
+	done
+	clear_line
+	wait "$1"
+}
 
 # ---- what came of it ----
 
@@ -237,6 +269,8 @@ table() {
 
 # ---- the play ----
 
+rounds=$((STEPS / 10))
+
 trap 'exit 143' INT TERM HUP
 trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT
 text=${CORPUS:-text}
@@ -258,7 +292,7 @@ for h in relay $edges; do
 	measured+=($!)
 done
 for p in "${measured[@]}"; do
-	wait "$p" || die 'a link could not be measured'
+	wait_for "$p" || die 'a link could not be measured'
 done
 for h in relay $edges; do
 	wire "$h" >"$h/wire"
@@ -267,21 +301,20 @@ done
 say 'training'
 # shellcheck disable=SC2086
 start cloud relay $edges
-rounds=$((STEPS / 10))
 until_reached $((rounds / 4))
 crash edge3
 say "edge3 is dead, after round $((rounds / 4))"
-sleep 7
+pause 7
 start edge3
 say 'edge3 is back'
 until_reached $((rounds / 2))
 crash relay
 say "the relay is dead, after round $((rounds / 2))"
-sleep 7
+pause 7
 start relay
 say 'the relay is back'
 for h in $edges; do
-	wait "${pid[$h]}" || die "$h failed"
+	wait_for "${pid[$h]}" || die "$h failed"
 done
 say "done: $(of end 2) rounds"
 for h in edge2 edge3 edge4; do

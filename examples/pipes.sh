@@ -39,6 +39,7 @@ stop() {
 } 2>/dev/null
 
 die() {
+	hide
 	echo "$name: $*" >&2
 	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2
 	exit 1
@@ -48,6 +49,44 @@ trap stop EXIT
 trap 'die "$(head -n 1 "$work/failed") failed"' USR1
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+
+# ---- how far it is ----
+
+# on_screen: somebody looks at standard error
+on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
+
+# left FROM DONE ALL: seconds that are left, if it goes on as since FROM
+left() {
+	[ "$2" -eq 0 ] || echo ", $(((SECONDS - $1) * ($3 - $2) / $2)) s left"
+}
+
+# progress WHAT: on a terminal one line, until it is killed: what step, what loss,
+# what is left.  part is what run it is of how many, if there are several.
+progress() {
+	local from=$SECONDS step loss
+	while sleep 0.5; do
+		step=0 loss=-
+		[ ! -s "$dir/progress" ] || read -r step loss <"$dir/progress"
+		printf '\r%s: %s%s: step %d of %d, loss %s%s\033[K' "$name" "$1" \
+		    "${part:+ ($part)}" "$step" "$STEPS" "$loss" \
+		    "$(left "$from" "$step" "$STEPS")" >&2
+	done
+}
+
+# show WHAT, hide: that line comes and goes
+bar=
+show() {
+	on_screen || return 0
+	progress "$1" &
+	bar=$!
+}
+hide() {
+	[ -n "$bar" ] || return 0
+	kill -KILL -- "-$bar"
+	wait "$bar"
+	bar=
+	printf '\r\033[K' >&3
+} 3>&2 2>/dev/null
 
 # start NAME CMD...: in the background and in its own process group; when it
 # fails, so do we, at once, whatever the others are waiting for.
@@ -125,7 +164,8 @@ find_text() {
 edge() {
 	local k=$1
 	shift
-	[ "$k" -ne 1 ] || set -- "$@" --eval --log "$dir/log"
+	[ "$k" -ne 1 ] ||
+	    set -- "$@" --eval --log "$dir/log" --progress "$dir/progress"
 	exec train --index "$k" --of "$EDGES" --run "$name" --steps "$STEPS" \
 	    "${options[@]}" --apply "$dir/apply$k" --save "$dir/model$k" \
 	    "$@" "$text"
@@ -171,9 +211,11 @@ run() {
 		start "$what: edge $k" "$2" "$k"
 		start "$what: the way back to edge $k" "$3" "$k"
 	done
+	show "$what"
 	for p in "${jobs[@]}"; do
 		wait "$p" || die "a process of $what failed"
 	done
+	hide
 	jobs=()
 	for k in $(seq 2 "$EDGES"); do
 		cmp -s "$dir/model1" "$dir/model$k" ||

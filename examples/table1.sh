@@ -281,8 +281,12 @@ all() {
 	shift
 	[ -s "$out-runs.tsv" ] || printf '%s\t' method seed top1 ppl loss \
 	    rounds up down epochs s_to_1% s | sed 's/\t$/\n/' >"$out-runs.tsv"
+	local run=0
 	for seed in $(seq "$SEEDS"); do
 		for w in "$@"; do
+			run=$((run + 1))
+			# shellcheck disable=SC2034 # used in pipes.sh
+			part="run $run of $((SEEDS * $#))"
 			awk -F '\t' -v w="$w" -v s="$seed" '$1 == w &&
 			    $2 == s { f = 1 } END { exit f }' \
 			    "$out-runs.tsv" || continue

@@ -29,11 +29,11 @@ struct opts {
 };
 
 enum {
-	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CHECK, OPT_CLIP, OPT_CLOCK,
-	OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
+	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
+	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
 	OPT_EVERY, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
-	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE,
+	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE, OPT_PROGRESS,
 	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
@@ -43,6 +43,7 @@ static const struct option options[] = {
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "beta2", required_argument, NULL, OPT_BETA2 },
 	{ "blas", no_argument, NULL, OPT_BLAS },
+	{ "catch-up", required_argument, NULL, OPT_CATCH },
 	{ "check-gradient", no_argument, NULL, OPT_CHECK },
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "clock", no_argument, NULL, OPT_CLOCK },
@@ -70,6 +71,7 @@ static const struct option options[] = {
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
 	{ "policy", no_argument, NULL, OPT_POLICY },
 	{ "profile", required_argument, NULL, OPT_PROFILE },
+	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "resume", required_argument, NULL, OPT_RESUME },
@@ -92,6 +94,8 @@ static const char usage[] =
 "      --run NAME          the run's name in the shards\n"
 "      --apply FILE        reads the aggregate of each round; without it the\n"
 "                          device applies what it sent\n"
+"      --catch-up FILE     come late: what ace-recv --join said, unless there is\n"
+"                          something to resume\n"
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
@@ -125,6 +129,7 @@ static const char usage[] =
 "  evaluation\n"
 "      --eval              loss, perplexity, top-1 on the text kept for it\n"
 "      --log FILE          as a table (standard error)\n"
+"      --progress FILE     the step and the smoothed loss of the batches, now\n"
 "      --every N           rounds between (only at start and end)\n"
 "      --valid X           share of the text that is kept (0.1)\n"
 "      --windows N         places in it (256)\n"
@@ -163,6 +168,7 @@ set_name(struct run_options *o, int key, const char *s)
 {
 	switch (key) {
 	case OPT_APPLY: o->apply = s; return 0;
+	case OPT_CATCH: o->catch_up = s; return 0;
 	case OPT_CUTS: o->cuts = s; return 0;
 	case OPT_DEVICE: o->device = s; return 0;
 	case OPT_LOAD: o->load = s; return 0;
@@ -170,6 +176,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_RECORD: o->record = s; return 0;
 	case OPT_RESUME: o->resume = s; return 0;
 	case OPT_PROFILE: o->profile = s; return 0;
+	case OPT_PROGRESS: o->progress = s; return 0;
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
 	default: return 1;
@@ -281,8 +288,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--cuts are of --gradient, and of one device";
 	else if (r->shape.width % r->shape.heads != 0)
 		*why = "the width is no multiple of the heads";
-	else if (r->resume != NULL && (r->alone || r->delay > 0))
-		*why = "--resume is for one device without delay";
+	else if ((r->resume != NULL || r->catch_up != NULL) &&
+	    (r->alone || r->delay > 0))
+		*why = "--resume and --catch-up are for one device without "
+		    "delay";
 	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))
 		*why = "not writing a stream to a terminal";
 	if (*why != NULL)

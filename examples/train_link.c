@@ -229,12 +229,24 @@ hear(const struct ace_reader *in, struct link_word *word)
 	word->delayed = end != v && *end == '\0' && word->delay <= 1000;
 }
 
+/* A sum becomes a mean. */
+static void
+mean(const struct link *l, const struct ace_shard *s, float *x,
+    struct link_word *word)
+{
+	size_t i;
+
+	if (s->kind == ACE_SUM)
+		for (i = 0; i < l->m->n; i++)
+			x[i] = (float)((double)x[i] / s->weight);
+	hear(l->in, word);
+}
+
 int
 link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
     struct ace_error *e)
 {
 	struct ace_shard s;
-	size_t i;
 	int r;
 
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
@@ -252,11 +264,35 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 			return r;
 	} while (s.step < round);
 	l->rounds = round + 1;
-	if (s.kind == ACE_SUM)
-		for (i = 0; i < l->m->n; i++)
-			x[i] = (float)((double)x[i] / s.weight);
-	hear(l->in, word);
+	mean(l, &s, x, word);
 	return 0;
+}
+
+int
+link_told(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
+    float *average, struct link_word *word, struct ace_error *e)
+{
+	struct ace_shard other;
+	size_t i;
+	int r;
+
+	if (l->in == NULL && (r = apply_open(l, e)) < 0)
+		return r;
+	if ((r = ace_read_shard(l->in, s, e)) <= 0)
+		return r;
+	if (s->kind != ACE_MODEL) {
+		if ((r = shard_get(l->in, l->m, NULL, average, e)) == 0)
+			mean(l, s, average, word);
+		return r < 0 ? r : 1;
+	}
+	for (i = 0; i < nx && r >= 0; i++) {
+		if (i > 0 && (r = ace_read_shard(l->in, &other, e)) == 0)
+			r = fail(e, 3, "truncated: no whole model in",
+			    l->apply);
+		if (r > 0)
+			r = shard_get(l->in, l->m, NULL, x[i], e);
+	}
+	return r < 0 ? r : 1;
 }
 
 int

@@ -57,6 +57,14 @@ int link_end(struct link *l, struct ace_error *e);
 int link_receive(struct link *l, uint64_t round, float *x,
     struct link_word *word, struct ace_error *e);
 
+/*
+ * The next shard of l->apply, opened at the first call, for a device that joins:
+ * of kind model, it and the nx - 1 of kind history behind it into x; any other is
+ * an average.  *s is what the first says.  1, 0 at the end.
+ */
+int link_told(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
+    float *average, struct link_word *word, struct ace_error *e);
+
 /* Ends our stream, closes descriptor out, and wants the other to have ended
  * too. */
 int link_close(struct link *l, int out, struct ace_error *e);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +30,8 @@ struct run {
 	struct queue queue;
 	struct emit emit;
 	FILE *log;
+	double loss;		/* of the batches, smoothed; 0: none yet */
+	int progress;		/* descriptor, or -1 */
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -106,6 +109,32 @@ log_end(struct run *r, struct ace_error *e)
 	return 0;
 }
 
+/* ---- how far it is ---- */
+
+static int
+progress_open(struct run *r, struct ace_error *e)
+{
+	if (r->o->progress == NULL)
+		return 0;
+	r->progress = open(r->o->progress, O_WRONLY | O_CREAT | O_TRUNC |
+	    O_CLOEXEC, 0666);
+	return r->progress >= 0 ? 0 : fail(e, 4, "cannot open '%s': %s",
+	    r->o->progress, strerror(errno));
+}
+
+/* One line of a fixed length, over the one before: whoever reads it finds a
+ * whole one. */
+static void
+progress(const struct run *r, size_t step)
+{
+	char line[64];
+	int n = snprintf(line, sizeof line, "%20zu %20.4f\n", step + 1,
+	    r->loss);
+
+	if (r->progress >= 0 && pwrite(r->progress, line, (size_t)n, 0) < 0)
+		return;		/* it is only looked at */
+}
+
 /* ---- one round ---- */
 
 /* m->grad from device i's batch of this step. */
@@ -113,13 +142,16 @@ static void
 gradient(struct run *r, size_t i, size_t step)
 {
 	struct data_share s = r->o->share;
+	double loss;
 
 	s.index = i;
 	data_batch(&r->data, &s, r->o->batch, r->o->shape.context, r->o->seed,
 	    step, r->text);
 	memset(r->m->grad, 0, r->m->n * sizeof *r->m->grad);
-	(void)model_loss(r->m, r->text, r->o->batch, NULL);
+	loss = model_loss(r->m, r->text, r->o->batch, NULL);
+	r->loss = r->loss > 0 ? 0.95 * r->loss + 0.05 * loss : loss;
 	model_backward(r->m, r->text, r->o->batch);
+	progress(r, step);
 }
 
 /* What device i says this round into out; the weights are left anywhere. */
@@ -197,26 +229,25 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 
 /* One average into the model, and the policy's word with it. */
 static void
-apply(struct run *r, const struct message *q)
+apply(struct run *r, const float *x, const struct link_word *word)
 {
 	const struct run_options *o = r->o;
 	const size_t n = r->m->n;
 
 	if (o->local == 0) {
-		memcpy(r->m->grad, q->x, n * sizeof *q->x);
+		memcpy(r->m->grad, x, n * sizeof *x);
 		optim_step(r->optim[0], &o->rule, r->m);
 	} else {
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
-		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
-		    q->x);
+		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start, x);
 	}
 	r->applied++;
-	if (o->obey && o->local > 0 && q->word.interval > 0)
-		r->local = q->word.interval;
-	if (o->obey && q->word.delayed)
-		r->delay = q->word.delay;
-	if (o->obey && o->cuts != NULL && q->word.cuts[0] != '\0')
-		emit_obey(&r->emit, q->word.cuts);
+	if (o->obey && o->local > 0 && word->interval > 0)
+		r->local = word->interval;
+	if (o->obey && word->delayed)
+		r->delay = word->delay;
+	if (o->obey && o->cuts != NULL && word->cuts[0] != '\0')
+		emit_obey(&r->emit, word->cuts);
 }
 
 /* The averages that are due, in their order: all up to the one `delay' rounds
@@ -231,7 +262,7 @@ apply_due(struct run *r, int end, struct ace_error *e)
 	while (r->applied + (end ? 0 : r->delay) < r->round) {
 		if ((c = queue_get(&r->queue, &q, e)) < 0)
 			return c;
-		apply(r, q);
+		apply(r, q->x, &q->word);
 		free(q);
 	}
 	return 0;
@@ -289,6 +320,15 @@ keep(const struct run *r, struct ace_error *e)
 	    e);
 }
 
+/* How far it was. */
+static void
+kept_says(struct run *r, const struct ace_shard *s)
+{
+	r->round = r->applied = s->step;
+	r->steps = r->optim[0]->t = s->samples;
+	r->local = s->base_version;
+}
+
 static int
 resume(struct run *r, struct ace_error *e)
 {
@@ -301,10 +341,55 @@ resume(struct run *r, struct ace_error *e)
 	kept(r, x);
 	if ((c = link_load(r->o->resume, r->m, &s, x, KEPT, e)) < 0)
 		return c;
-	r->round = r->applied = s.step;
-	r->steps = r->optim[0]->t = s.samples;
-	r->local = s.base_version;
+	kept_says(r, &s);
 	return 0;
+}
+
+/* ---- coming late ---- */
+
+/* A round that the others had without us: what they applied. */
+static int
+catch_up_round(struct run *r, const struct ace_shard *s,
+    const struct link_word *word, struct ace_error *e)
+{
+	size_t h = r->o->local == 0 ? 1 : r->local;
+
+	if (s->step < r->round)
+		return 0;		/* it is in the model */
+	if (s->step > r->round)
+		return fail(e, 3, "mismatch: round %llu after round %zu in "
+		    "'%s'", (unsigned long long)s->step, r->round,
+		    r->o->catch_up);
+	if (h > r->o->steps - r->steps)
+		h = r->o->steps - r->steps;
+	r->steps += h;
+	r->round++;
+	apply(r, r->sent, word);
+	r->optim[0]->t = r->steps;
+	return 0;
+}
+
+/* What ace-recv --join says: a model as --resume leaves it, if somebody gave one
+ * away, and the averages after it.  Nothing is computed but what they do. */
+static int
+catch_up(struct run *r, struct ace_error *e)
+{
+	struct link in = { .m = r->m, .apply = r->o->catch_up, .fd = -1 };
+	struct link_word word;
+	struct ace_shard s;
+	float *x[KEPT];
+	int c;
+
+	if (r->o->catch_up == NULL || r->round > 0)
+		return 0;
+	kept(r, x);
+	while ((c = link_told(&in, &s, x, KEPT, r->sent, &word, e)) > 0)
+		if (s.kind == ACE_MODEL)
+			kept_says(r, &s);
+		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
+			break;
+	link_release(&in);
+	return c < 0 ? c : keep(r, e);
 }
 
 /* ---- all rounds ---- */
@@ -390,18 +475,22 @@ release(struct run *r)
 	link_release(&r->link);
 	if (r->log != NULL && r->log != stderr)
 		(void)fclose(r->log);
+	if (r->progress >= 0)
+		(void)close(r->progress);
 }
 
 int
 run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
 {
-	struct run r = { .o = o, .link = { .fd = -1, .compute = -1 } };
+	struct run r = { .o = o, .link = { .fd = -1, .compute = -1 },
+	    .progress = -1 };
 	struct ace_shard s = ACE_SHARD_INIT;
 	int c;
 
 	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0 ||
-	    (c = resume(&r, e)) < 0 || (c = log_begin(&r, e)) < 0)
+	    (c = resume(&r, e)) < 0 || (c = catch_up(&r, e)) < 0 ||
+	    (c = progress_open(&r, e)) < 0 || (c = log_begin(&r, e)) < 0)
 		goto out;
 	r.link.m = r.m;
 	r.link.device = o->device;
@@ -441,7 +530,7 @@ int
 run_check(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
 {
-	struct run r = { .o = o, .link = { .fd = -1 } };
+	struct run r = { .o = o, .link = { .fd = -1 }, .progress = -1 };
 	int c;
 
 	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0)

@@ -26,7 +26,9 @@ struct run_options {
 	const char *cuts;	/* gradients leave while more are computed */
 	const char *profile;	/* how long each took, for those cuts */
 	const char *device, *run, *apply, *log, *save, *load;
+	const char *progress;	/* file that says how far it is */
 	const char *record;	/* directory for a copy of each shard */
+	const char *catch_up;	/* what the others did before we came */
 	const char *resume;	/* file that each round leaves, to go on from */
 };
 

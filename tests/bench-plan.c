@@ -141,6 +141,24 @@ make_group(void *arg, size_t i, double f, struct land_code *c, struct err *e)
 	return r;
 }
 
+static int
+part_group(void *arg, size_t i, double f, unsigned parts, size_t *len,
+    struct err *e)
+{
+	struct data *d = arg;
+	struct codec_plan p = codec_turn(&d->plan[i], f);
+	uint8_t param;
+	size_t n = land_part(d->y, d->g[i].x, d->g[i].n, d->g[i].ctx.cols,
+	    parts);
+	int r;
+
+	d->body.n = 0;
+	*len = 0;
+	r = codec_encode(&p, &d->g[i].ctx, d->y, n, &d->body, &param, e);
+	*len = d->body.n;
+	return r;
+}
+
 static uint64_t
 size_of(void *arg, const struct land *l)
 {
@@ -240,7 +258,8 @@ land_shard(struct data *d, struct land *l, uint64_t budget)
 
 	*l = (struct land){ .n = d->n, .knob = d->knob, .values = d->values,
 
-	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group, .size = size_of,
+	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group,
+	    .part = part_group, .size = size_of,
 	    .code = d->code };
 	for (i = 0; i < d->n; i++)
 		d->knob[i] = (uint8_t)codec_knob(&d->plan[i]);
@@ -273,9 +292,9 @@ rate_of(struct data *d, const char *label, double bits)
 	ours = error_of(d);
 	theirs = one_step(d, (double)l.bytes);
 	(void)printf("%-20s %5.2f bits: error x %.4f%s  plan %.2f ms, land %.1f ms "
-	    "(%.2f codings a group)  %.4f of budget, foretold %.3f  %zu others, %zu none%s\n",
+	    "(%.2f codings a value)  %.4f of budget, foretold %.3f  %zu others, %zu none%s\n",
 	    label, bits, ours / theirs, ours / theirs <= 1.002 ? "" : " MISSED",
-	    1e3 * (t1 - t0), 1e3 * (t2 - t1), (double)l.made / (double)d->n,
+	    1e3 * (t1 - t0), 1e3 * (t2 - t1), (double)l.tried / (double)d->total,
 	    (double)l.bytes / (double)budget, a.bytes / (double)budget, except, none,
 	    r != 0 ? " DOES NOT FIT" : "");
 	(void)fflush(stdout);
@@ -373,8 +392,8 @@ random_shards(unsigned count)
 		    exp(7 * rnd() - 4));
 		plan_shard(&d, &a, budget);
 		r = land_shard(&d, &l, budget);
-		made += (double)l.made;
-		groups += (double)l.k;
+		made += (double)l.tried;
+		groups += (double)d.total;
 		if (r == 1 || l.bytes > (budget & ~(uint64_t)63)) {
 			over += r == 0;
 			small += r == 1 && budget >= EMPTY + 256;
@@ -397,7 +416,7 @@ random_shards(unsigned count)
 	(void)printf("%u random shards and budgets: %u over, %u too small for "
 	    "the plan, %u lose nothing, %u too small for the first "
 	    "record, %u more than 0.5 %% and 64 bytes under; %.2f codings a "
-	    "group\n", count, over, small, enough, none, under, made / groups);
+	    "value\n", count, over, small, enough, none, under, made / groups);
 }
 
 int

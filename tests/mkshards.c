@@ -6,7 +6,7 @@
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
  *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY] [-a] [-p]
  *            [-H FIELD=NUMBER]... [-T SECONDS,SECONDS...] [-D DTYPE] [-A]
- *            >STREAM
+ *            [-F DIR] >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
@@ -16,6 +16,8 @@
  *        nan, inf: gauss with a bad value at -i (default 3)
  *   -c   a codec as ace-compress -c takes it, default f32; none: not sent
  *   -N   shards, of steps STEP, STEP+1, ...
+ *   -F   the shards are of one step and of as many devices, DEVICE with a
+ *        number behind it, each in a file of its own: DIR/DEVICE0.aceg, ...
  *   -l   a plan after the data: these codecs, by commas, for the groups by
  *        turns; -L: before the data
  *   -P   a policy before the data: KEY=VALUE
@@ -23,7 +25,7 @@
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  *   -A   one between shards, and one before the first
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation or
- *        base (the model version) = a number
+ *        base (the model version) = a number; of its end: dropped
  *   -T   how long the tensors took: a frame of so many times
  *   -D   the type of the tensors' values, as in the schema, a number
  */
@@ -57,6 +59,7 @@ struct opts {
 	enum kind kind;
 	struct codec_plan plan;
 	const char *device, *run, *policy, *key;
+	const char *fleet;		/* -F */
 	const char *head[8];		/* -H */
 	size_t nhead;
 	uint64_t step, shards, seed, bad;
@@ -179,7 +182,7 @@ head(struct shard *s, const char *what)
 		s->incarnation = (uint32_t)v;
 	else if (strncmp(what, "base=", 5) == 0)
 		s->base_version = v;
-	else
+	else if (strncmp(what, "dropped=", 8) != 0)
 		exit(ERR_USAGE);
 }
 
@@ -260,9 +263,10 @@ key(const struct opts *o, struct shard *s, struct err *e)
 	return text_set(&s->kv, name, value + 1, e);
 }
 
+/* A shard of `step', with the values that the one at step `like' has. */
 static int
-shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
-    float *y, struct err *e)
+shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
+    float *x, float *y, struct err *e)
 {
 	struct buf body = BUF_INIT;
 	struct codec_ctx ctx;
@@ -291,7 +295,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 		goto out;
 	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
 		schema_span(&o->sc, g, &span);
-		fill(o, step, o->sc.t[span.tensor].base + span.offset, g, x,
+		fill(o, like, o->sc.t[span.tensor].base + span.offset, g, x,
 		    span.n);
 		if (o->plan.codec == CODEC_F32) {
 			if ((r = writer_values(w, g, x, span.n, e)) < 0)
@@ -308,6 +312,9 @@ shard(const struct opts *o, struct writer *w, uint64_t step, float *x,
 		    body.n, y, span.n, e)) < 0)
 			goto out;
 	}
+	for (k = 0; k < o->nhead; k++)
+		if (strncmp(o->head[k], "dropped=", 8) == 0)
+			writer_dropped(w, number(o->head[k] + 8));
 	if (o->nturn == 0 || o->plan_first || (r = plan(o, w, e)) == 0)
 		r = writer_send(w, NULL, e);
 out:
@@ -385,9 +392,59 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 			o->head[o->nhead++] = arg;
 		break;
 	case 'A': o->loose = 1; break;
+	case 'F': o->fleet = arg; break;
 	case 'a': o->note = 1; break;
 	case 'p': o->prov = 1; break;
 	default: exit(ERR_USAGE);
+	}
+}
+
+/* All shards, into one stream. */
+static void
+stream(const struct opts *o, const struct writer_opts *wo, float *x, float *y,
+    struct err *e)
+{
+	struct writer *w = NULL;
+	struct io *io = NULL;
+	uint64_t i;
+
+	if (io_stdout(&io, 0, e) < 0 || writer_open(&w, io, wo, e) < 0)
+		die(e);
+	for (i = 0; i < o->shards; i++)
+		if ((o->loose && (writer_begin(w, &o->sc, e) < 0 ||
+		    writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "loose", 5,
+		    e) < 0)) || shard(o, w, o->step + i, o->step + i, x, y,
+		    e) < 0)
+			die(e);
+	if (writer_end(w, IO_SYNC_NONE, e) < 0)
+		die(e);
+	writer_free(w);
+}
+
+/* -F: one file for each device. */
+static void
+fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y,
+    struct err *e)
+{
+	static char device[256];
+	const char *base = o->device;
+	char path[512];
+	struct writer *w;
+	struct io *io;
+	uint64_t i;
+
+	o->device = device;
+	for (i = 0; i < o->shards; i++) {
+		(void)snprintf(device, sizeof(device), "%.230s%llu", base,
+		    (unsigned long long)i);
+		(void)snprintf(path, sizeof(path), "%.250s/%.40s%llu.aceg",
+		    o->fleet, base, (unsigned long long)i);
+		if (io_create(&io, path, 1, e) < 0 ||
+		    writer_open(&w, io, wo, e) < 0 ||
+		    shard(o, w, o->step, o->step + i, x, y, e) < 0 ||
+		    writer_end(w, IO_SYNC_NONE, e) < 0)
+			die(e);
+		writer_free(w);
 	}
 }
 
@@ -398,8 +455,6 @@ main(int argc, char **argv)
 	    .shards = 1, .seed = 1, .bad = 3, .weight = 1 };
 	struct writer_opts wo = { "mkshards", NULL, 0 };
 	struct err e = ERR_INIT;
-	struct writer *w = NULL;
-	struct io *io = NULL;
 	float *x, *y;
 	uint64_t i;
 	int k;
@@ -410,7 +465,7 @@ main(int argc, char **argv)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
 		else if (strcmp(argv[k], "-D") == 0)
 			dtype = (uint8_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:T:D:H:apA")) != -1)
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:T:D:H:F:apA")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);
@@ -425,17 +480,12 @@ main(int argc, char **argv)
 	for (i = 0; i < TABLE; i++)
 		o.table[i] = gauss(o.seed, 0, i);
 	wo.line = o.prov ? "mkshards 1" : NULL;
-	if (schema_finish(&o.sc, &e) < 0 || io_stdout(&io, 0, &e) < 0 ||
-	    writer_open(&w, io, &wo, &e) < 0)
+	if (schema_finish(&o.sc, &e) < 0)
 		die(&e);
-	for (i = 0; i < o.shards; i++)
-		if ((o.loose && (writer_begin(w, &o.sc, &e) < 0 ||
-		    writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "loose", 5,
-		    &e) < 0)) || shard(&o, w, o.step + i, x, y, &e) < 0)
-			die(&e);
-	if (writer_end(w, IO_SYNC_NONE, &e) < 0)
-		die(&e);
-	writer_free(w);
+	if (o.fleet != NULL)
+		fleet(&o, &wo, x, y, &e);
+	else
+		stream(&o, &wo, x, y, &e);
 	schema_release(&o.sc);
 	alloc_free(x);
 	alloc_free(y);

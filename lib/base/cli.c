@@ -178,6 +178,13 @@ cli_path(struct cli_paths *p, const struct cli_opt *o, int k, const char *arg)
 		p->at[p->n++].how = SANDBOX_DIR;
 	else if (strcmp(o->arg, "FILE") == 0)
 		p->at[p->n++].how = k == 'o' ? SANDBOX_WRITE : SANDBOX_READ;
+	else if (strcmp(o->arg, "ARCHIVE") == 0) {
+		p->at[p->n++].how = SANDBOX_WRITE;
+		if (p->n == CLI_PATHS)
+			return;
+		p->at[p->n].path = arg;
+		p->at[p->n++].how = SANDBOX_READ;
+	}
 }
 
 /* Operands are read. Where there are very many of them, each stands for the

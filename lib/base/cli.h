@@ -53,7 +53,8 @@ struct cli {
  *
  * When it returns 0 the program is in its sandbox: of the files there are, it
  * may open its operands and the options whose arg is "FILE", write where -o
- * says, and do all in the options whose arg is "DIR".
+ * says, do all in the options whose arg is "DIR", and read and replace those
+ * whose arg is "ARCHIVE".
  */
 int cli_parse(struct cli *c, int argc, char **argv,
     int (*set)(void *o, int key, const char *arg, struct err *e), void *o,

@@ -14,16 +14,21 @@
 #include "base/share.h"
 #include "base/temp.h"
 
-enum { IO_BUF = 64 * 1024 };
+enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 
 struct io {
-	int fd;			/* -1: memory */
+	int fd;			/* -1: memory, or `from' */
+	struct io_from from;	/* read NULL: none */
+	int (*before)(struct io *, struct err *);
 	int writing;
 	int own;		/* close fd */
 	int seekable, pipe;
+	int skipped;		/* little may be wanted of what comes next */
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	int placed;		/* reads from `place' on, not where fd stands */
+	off_t place;
 	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
 	struct share *share;	/* what goes on as it is, or NULL */
 	uint64_t count;		/* bytes handed out or taken */
@@ -155,6 +160,19 @@ io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 	return 0;
 }
 
+int
+io_open_at(struct io **out, int fd, uint64_t at, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, fd, 0, name, e);
+
+	if (r < 0)
+		return r;
+	(*out)->placed = 1;
+	(*out)->place = (off_t)at;
+	return 0;
+}
+
 void
 io_own(struct io *io)
 {
@@ -197,6 +215,21 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
+/* One read from a file in which others read, too. */
+static int
+io_fill_at(struct io *io, unsigned char *p, size_t n, size_t *got,
+    struct err *e)
+{
+	ssize_t k;
+
+	while ((k = pread(io->fd, p, n, io->place)) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "'%s'", io->name);
+	io->place += k;
+	*got = (size_t)k;
+	return 0;
+}
+
 /* One read of at most n bytes from below the buffer: 0 is the end. */
 static int
 io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
@@ -206,16 +239,98 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
 	    (r = io_await(io, e)) < 0)
 		return r;
+	if (io->placed)
+		return io_fill_at(io, p, n, got, e);
 	if (io->share != NULL)
 		return share_read(io->share, io->watch, p, n, got, io->name, e);
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
+	if (io->from.read != NULL)
+		return io->from.read(io->from.arg, p, n, got, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
 	if (*got != 0)
 		memcpy(p, io->mem + io->mem_at, *got);
 	io->mem_at += *got;
 	return 0;
 }
+
+/* ---- what another reader gives ---- */
+
+int
+io_open_from(struct io **out, const struct io_from *f, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, -1, 0, name, e);
+
+	if (r < 0)
+		f->free(f->arg);
+	else
+		(*out)->from = *f;
+	return r;
+}
+
+void
+io_before(struct io *io, int (*fn)(struct io *io, struct err *e))
+{
+	io->before = fn;
+}
+
+int
+io_below(struct io *io, struct io **below, const struct io_from *f,
+    struct err *e)
+{
+	struct io *x, was = *io;
+	int r = io_new(&x, -1, 0, io->name, e);
+
+	*below = NULL;
+	if (r < 0)
+		return r;
+	*io = *x;
+	*x = was;
+	x->before = NULL;
+	io->from = *f;
+	io->pipe = x->pipe;	/* who writes it says what went wrong */
+	*below = x;
+	return 0;
+}
+
+int
+io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
+{
+	size_t k;
+	int r;
+
+	*got = 0;
+	if (io->fd < 0)
+		return 0;
+	while (io->have - io->at < n) {
+		memmove(io->buf, io->buf + io->at, io->have - io->at);
+		io->have -= io->at;
+		io->at = 0;
+		if ((r = io_fill(io, io->buf + io->have, IO_BUF - io->have, &k,
+		    e)) < 0)
+			return r;
+		if (k == 0)
+			break;
+		io->have += k;
+	}
+	*got = io->have - io->at < n ? io->have - io->at : n;
+	memcpy(p, io->buf + io->at, *got);
+	return 0;
+}
+
+uint64_t
+io_size(const struct io *io)
+{
+	struct stat st;
+
+	if (io->fd < 0)
+		return io->mem_n;
+	return fstat(io->fd, &st) == 0 && st.st_size > 0 ?
+	    (uint64_t)st.st_size : 0;
+}
+
+/* ---- */
 
 static int
 io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
@@ -235,9 +350,13 @@ io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
 static int
 io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
+	int (*before)(struct io *, struct err *) = io->before;
 	size_t k;
 	int r;
 
+	io->before = NULL;
+	if (before != NULL && (r = before(io, e)) < 0)
+		return r;
 	if (io->rec_at < io->rec.n) {		/* replay after a rewind */
 		k = io->rec.n - io->rec_at < n ? io->rec.n - io->rec_at : n;
 		memcpy(p, io->rec.p + io->rec_at, k);
@@ -251,7 +370,9 @@ io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 			r = io_fill(io, p, n, got, e);
 		else {
 			io->at = io->have = 0;
-			r = io_fill(io, io->buf, IO_BUF, &io->have, e);
+			r = io_fill(io, io->buf, io->skipped && n <= IO_LITTLE ?
+			    IO_LITTLE : IO_BUF, &io->have, e);
+			io->skipped = 0;
 			*got = io->have < n ? io->have : n;
 			memcpy(p, io->buf, *got);
 			io->at = *got;
@@ -312,7 +433,7 @@ io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 int
 io_share(struct io *io, const struct io *to)
 {
-	if (io->share == NULL && io->pipe && to->writing)
+	if (io->share == NULL && io->pipe && io->fd >= 0 && to->writing)
 		io->share = share_new(io->fd, to->fd);
 	return io->share != NULL;
 }
@@ -355,6 +476,25 @@ io_seek(struct io *io, uint64_t at, struct err *e)
 		io->at = io->have = 0;
 	}
 	io->count = at;
+	return 0;
+}
+
+int
+io_skip(struct io *io, uint64_t n, struct err *e)
+{
+	uint64_t here = io->have - io->at;
+
+	if (io->fd >= 0 && n > here && io->seekable) {
+		if (lseek(io->fd, (off_t)(n - here), SEEK_CUR) < 0)
+			return err_sys(e, "'%s'", io->name);
+		io->at = io->have = 0;
+		io->skipped = 1;
+	} else if (io->fd >= 0 && n <= here) {
+		io->at += (size_t)n;
+	} else {
+		return io_seek(io, io->count + n, e);
+	}
+	io->count += n;
 	return 0;
 }
 
@@ -411,6 +551,8 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "'%s'", name);
 	r = io_new(out, fd, 1, name, e);
+	if (r == 0)
+		(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (r == 0 && S_ISFIFO(st.st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return r;
@@ -631,6 +773,8 @@ io_free(struct io *io)
 		(void)close(io->fd);
 	if (io->tmp != NULL)
 		(void)unlink(io->tmp);
+	if (io->from.free != NULL)
+		io->from.free(io->from.arg);
 	share_free(io->share);
 	alloc_free(io->name);
 	alloc_free(io->path);

@@ -27,6 +27,37 @@ int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
  * What is not a regular file is -ERR_DATA, without waiting for it. */
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
+/* io_open_at(out, fd, at, name, e): reads a regular file from byte `at' on,
+ * without moving the place where fd stands, so that many may read from one
+ * descriptor.  It cannot seek. */
+int io_open_at(struct io **out, int fd, uint64_t at, const char *name,
+    struct err *e);
+
+/*
+ * io_open_from(out, f, name, e): what f->read gives, from now on io's: io_free
+ * calls f->free.  A read of nothing is the end.
+ * io_below(io, below, f, e): puts f between io and what it reads: *below becomes
+ * what io was, with everything that was not handed out yet, and is f's to free;
+ * io itself reads from f.  To be called before anything was read.
+ * io_before(io, fn): fn is called once, before the first byte is read; it
+ * may io_peek and io_below.
+ * io_peek(io, p, n, got, e): the next n <= 4096 bytes, less at the end of the
+ * input, which are read again.
+ */
+struct io_from {
+	int (*read)(void *arg, void *p, size_t n, size_t *got, struct err *e);
+	void (*free)(void *arg);
+	void *arg;
+};
+int io_open_from(struct io **out, const struct io_from *f, const char *name,
+    struct err *e);
+int io_below(struct io *io, struct io **below, const struct io_from *f,
+    struct err *e);
+void io_before(struct io *io, int (*fn)(struct io *io, struct err *e));
+int io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e);
+/* io_size(io): how long a file is that can seek. */
+uint64_t io_size(const struct io *io);
+
 /* io_own(io): from now on io owns its descriptor: io_free closes it. */
 void io_own(struct io *io);
 
@@ -56,6 +87,10 @@ int io_is_pipe(const struct io *io);	/* or a socket */
  * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
 
+/* io_skip(io, n, e): passes over n bytes of an input that can seek, without
+ * reading them where they are not here yet; more than there are is no error
+ * here, the next read finds the end. */
+int io_skip(struct io *io, uint64_t n, struct err *e);
 /* io_share(io, to): what is read from io may be written to `to' as it is.  If
  * both are pipes, 1; io_keep(io, n) before the next n bytes are read then keeps
  * them in the system, and io_pass moves them on without a copy. */

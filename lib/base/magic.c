@@ -9,17 +9,25 @@
 static const struct {
 	size_t at, n;
 	const char *bytes, *name;
+	int packed;		/* base/arc.h reads it */
 } magic[] = {
-	{ 0, 2, "\x1f\x8b", "a gzip file (gzip -dc)" },
-	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)" },
-	{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd file (zstd -dc)" },
-	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)" },
-	{ 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive" },
-	{ 257, 5, "ustar", "a tar archive (tar -xO)" },
-	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)" },
-	{ 0, 4, "\x89HDF", "an HDF5 file" },
-	{ 0, 5, "\x80\x02\x8a\nl", TORCH },
-	{ 0, 4, "GGUF", "a GGUF file" }
+	{ 0, 2, "\x1f\x8b", "a gzip file (gzip -dc)", 1 },
+	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)", 1 },
+	{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd file (zstd -dc)", 1 },
+	{ 0, 4, "\x04\x22\x4d\x18", "an lz4 file (lz4 -dc)", 1 },
+	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)", 1 },
+	{ 0, 2, "\x1f\x9d", "a compressed file (zcat)", 1 },
+	{ 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive", 1 },
+	{ 0, 6, "070701", "a cpio archive", 1 },
+	{ 0, 6, "070702", "a cpio archive", 1 },
+	{ 0, 6, "070707", "a cpio archive", 1 },
+	{ 0, 2, "\xc7\x71", "a cpio archive", 1 },
+	{ 0, 4, "PK\5\6", "an empty zip archive", 1 },
+	{ 257, 5, "ustar", "a tar archive (tar -xO)", 1 },
+	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)", 0 },
+	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
+	{ 0, 5, "\x80\x02\x8a\nl", TORCH, 0 },
+	{ 0, 4, "GGUF", "a GGUF file (ace-import -f gguf)", 0 }
 };
 
 /* A zip archive of torch.save begins with NAME/data.pkl. */
@@ -37,6 +45,20 @@ magic_zip(const unsigned char *p, size_t n)
 				return TORCH;
 	}
 	return "a zip archive (unzip -p; ace-import reads .npz)";
+}
+
+int
+magic_packed(const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	if (n >= 4 && memcmp(p, "PK\3\4", 4) == 0)
+		return strcmp(magic_zip(p, n), TORCH) != 0;
+	for (i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
+		if (magic[i].at + magic[i].n <= n &&
+		    memcmp(p + magic[i].at, magic[i].bytes, magic[i].n) == 0)
+			return magic[i].packed;
+	return 0;
 }
 
 const char *

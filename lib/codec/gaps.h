@@ -59,7 +59,7 @@ gaps_put(struct gaps *g, struct range_put *w, uint32_t gap)
 		range_put_bit(w, &o[at], (int)(b >> 4 & 1));
 	b = i;
 	for (at = 1; i > 0 && at < 1 << GAPS_KNOWN; i--) {
-		range_put_bit(w, &g->top[b][at], (int)(v >> (i - 1) & 1));
+		range_put_even(w, &g->top[b][at], (int)(v >> (i - 1) & 1));
 		at = at * 2 + (unsigned)(v >> (i - 1) & 1);
 	}
 	range_put_raw(w, (uint32_t)v & (((uint32_t)1 << i) - 1), i);

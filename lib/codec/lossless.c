@@ -53,25 +53,6 @@ bound(const struct codec_plan *plan, size_t n)
 	return (plan->param == BF16 ? 2 : 4) * (n + 16) + rans_bound(n);
 }
 
-static void
-count_bytes(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
-{
-	uint32_t way[4][RANS_SYMBOLS];
-	size_t i;
-
-	memset(way, 0, sizeof(way));	/* equal neighbours do not wait */
-	for (i = 0; i + 4 <= n; i += 4) {
-		way[0][s[i]]++;
-		way[1][s[i + 1]]++;
-		way[2][s[i + 2]]++;
-		way[3][s[i + 3]]++;
-	}
-	for (; i < n; i++)
-		way[0][s[i]]++;
-	for (i = 0; i < RANS_SYMBOLS; i++)
-		count[i] = way[0][i] + way[1][i] + way[2][i] + way[3][i];
-}
-
 /* LZ4 where it beats entropy (repeats longer than a byte), to less than limit
  * bytes, 0 otherwise; a sample of a long plane is asked first. */
 static size_t
@@ -92,7 +73,7 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n)
 
 	if (n == 0)
 		return out;
-	count_bytes(s, n, count);
+	rans_count(s, n, count);
 	if (count[s[0]] == n) {
 		*out++ = CONSTANT;
 		*out++ = s[0];
@@ -178,21 +159,12 @@ get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
 static int
 encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
 {
-	size_t n = in->n, i;
-	unsigned char *s = alloc_get(n, 4, e);
-	uint32_t u;
+	unsigned char *s = alloc_get(in->n, 4, e);
 
 	if (s == NULL)
 		return -ERR_SYS;
-	for (i = 0; i < n; i++) {
-		u = bytes_u32(in->x[i]);
-		u = u << 1 | u >> 31;
-		s[i] = (unsigned char)(u >> 24);
-		s[n + i] = (unsigned char)(u >> 16);
-		s[2 * n + i] = (unsigned char)(u >> 8);
-		s[3 * n + i] = (unsigned char)u;
-	}
-	*out = put_planes(*out, s, n, 4);
+	in->kern->split(s, in->x, in->n);
+	*out = put_planes(*out, s, in->n, 4);
 	alloc_free(s);
 	return 0;
 }
@@ -238,19 +210,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (r == 0)
 		out->n = (size_t)(p - out->p);
 	return r;
-}
-
-static void
-join_f32(float *x, const unsigned char *s, size_t n)
-{
-	size_t i;
-	uint32_t u;
-
-	for (i = 0; i < n; i++) {
-		u = (uint32_t)s[i] << 24 | (uint32_t)s[n + i] << 16 |
-		    (uint32_t)s[2 * n + i] << 8 | s[3 * n + i];
-		x[i] = bytes_f32(u >> 1 | u << 31);
-	}
 }
 
 static void
@@ -309,7 +268,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	else if (o->param == BF16)
 		join_bf16(o->x, s, o->n);
 	else
-		join_f32(o->x, s, o->n);
+		o->kern->join(o->x, s, o->n);
 	alloc_free(s);
 	return r;
 }

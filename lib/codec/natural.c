@@ -19,14 +19,13 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, BIAS = 127, NOISE = 256 };
+enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 256 };
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -50,20 +49,23 @@ code_small(double a, int top, uint32_t noise)
 	return (unsigned)(top - k + 2);
 }
 
-/* The noise goes into the mantissa and may carry into the exponent. */
-static unsigned
-code(float x, int top, uint32_t noise)
+/* The codes of a few values: in most of them the noise goes into the mantissa
+ * and may carry into the exponent. */
+static void
+code(const struct kern *kern, unsigned char *s, const float *x, size_t n,
+    int top, const uint32_t *noise)
 {
-	uint32_t u = bytes_u32(x), mag = u & 0x7fffffff, c;
-	int k = (int)((mag + (noise >> 9)) >> 23) - BIAS;
+	unsigned c;
+	size_t i;
 
-	if (mag == 0)
-		return 0;
-	if (mag >= 0x00800000 && (int)(mag >> 23) - BIAS > top + 1 - DEPTH)
-		c = (unsigned)(k < top ? top - k : 0) + 1;
-	else
-		c = code_small((double)bytes_f32(mag), top, noise);
-	return c == 0 ? 0 : (u >> 31 << 7) + c;
+	if (kern->powers(s, x, noise, n, top) == 0)
+		return;
+	for (i = 0; i < n; i++) {
+		if (s[i] != KERN_POWERS_ODD)
+			continue;
+		c = code_small(fabs((double)x[i]), top, noise[i]);
+		s[i] = (unsigned char)(c == 0 ? 0 : c + (x[i] < 0 ? 128 : 0));
+	}
 }
 
 static int
@@ -72,8 +74,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 {
 	const struct codec_ctx *c = in->ctx;
 	unsigned char *p = out->p + out->n, *s, *coded = NULL;
-	uint32_t count[RANS_SYMBOLS] = { 0 }, noise[NOISE];
-	size_t i, n = in->n, len = n;
+	uint32_t count[RANS_SYMBOLS], noise[NOISE];
+	size_t i, k, n = in->n, len = n;
 	int top;
 
 	(void)param;
@@ -83,13 +85,13 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	top = top < TOP ? top : TOP;
 	bytes_set16(p, (uint16_t)top);
 	s = p + 2;
-	for (i = 0; i < n; i++) {
-		if (i % NOISE == 0)
-			rng_fill(c->seed, c->step, c->group, (uint32_t)(i / 4),
-			    noise, NOISE / 4);
-		s[i] = (unsigned char)code(in->x[i], top, noise[i % NOISE]);
-		count[s[i]]++;
+	for (i = 0; i < n; i += k) {
+		k = n - i < NOISE ? n - i : NOISE;
+		in->kern->noise(c->seed, c->step, c->group, (uint32_t)(i / 4),
+		    noise, (k + 3) / 4);
+		code(in->kern, s + i, in->x + i, k, top, noise);
 	}
+	rans_count(s, n, count);
 	if (rans_estimate(count, n) < n) {
 		coded = alloc_get(rans_bound(n), 1, e);
 		if (coded == NULL)

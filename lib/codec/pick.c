@@ -2,8 +2,10 @@
 
 #include "base/bytes.h"
 #include "codec/pick.h"
+#include "kern/kern.h"
 
-enum { TOP_BITS = 11, MID_BITS = 10, STRIDE = 64, SAMPLE = 2048 };
+enum { TOP_BITS = 11, MID_BITS = 10, STRIDE = 64, SAMPLE = 2048,
+	SOME = 1024, LEAST = 16 };
 #define MAG 0x7fffffffu
 
 /*
@@ -33,9 +35,9 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 		memset(count, 0, sizeof(count));
 		for (i = 0; i < m; i++) {
 			u = bytes_u32(x[at[i]]) & MAG;
-			if (u >> shift == prefix)
-				count[u >> (shift - MID_BITS) &
-				    ((1 << MID_BITS) - 1)]++;
+			/* without a branch that nobody can foretell */
+			count[u >> (shift - MID_BITS) & ((1 << MID_BITS) - 1)]
+			    += u >> shift == prefix;
 		}
 		prefix = prefix << MID_BITS |
 		    find_bin(count, 1 << MID_BITS, k);
@@ -55,65 +57,92 @@ keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 		ties = 0;
 	for (i = 0; i < m; i++) {
 		u = bytes_u32(x[at[i]]) & MAG;
-		if (u > t || (u == t && ties > 0)) {
-			ties -= u == t;
-			at[k++] = at[i];
+		at[k] = at[i];
+		k += u > t;
+		if (u == t && ties > 0) {
+			ties--;
+			k++;
 		}
 	}
 	return k;
 }
 
-/* Two passes over x: a count by the leading bits, then the candidates. */
-size_t
-pick_top(const float *x, size_t n, size_t k, uint32_t *at)
+/* The k largest of the m candidates at[], in place. */
+static size_t
+best(const float *x, uint32_t *at, size_t m, size_t k)
 {
-	uint32_t count[1 << TOP_BITS], bin, t;
+	uint32_t count[1 << TOP_BITS] = { 0 }, next[1 << TOP_BITS] = { 0 };
 	const unsigned shift = 2 * MID_BITS;
-	size_t i, m, c = 0, rank = k;
+	uint32_t bin, t;
+	size_t i, rank = k;
 
-	if (k == 0 || n == 0)
-		return 0;
-	memset(count, 0, sizeof(count));
-	for (i = 0; i < n; i++)
-		count[(bytes_u32(x[i]) & MAG) >> shift]++;
-	bin = find_bin(count, 1 << TOP_BITS, &rank);
-	for (i = bin; i < 1 << TOP_BITS; i++)
-		c += count[i];
-	for (i = m = 0; i < n && m < c; i++) {
-		at[m] = (uint32_t)i;
-		m += (bytes_u32(x[i]) & MAG) >> shift >= bin;
+	if (m <= k)
+		return m;
+	/* two counts, so that equal neighbours need not wait */
+	for (i = 0; i + 2 <= m; i += 2) {
+		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
+		next[(bytes_u32(x[at[i + 1]]) & MAG) >> shift]++;
 	}
+	if (i < m)
+		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
+	for (i = 0; i < 1 << TOP_BITS; i++)
+		count[i] += next[i];
+	bin = find_bin(count, 1 << TOP_BITS, &rank);
 	t = refine(x, at, m, bin, &rank);
 	return keep(x, at, m, t, rank);
 }
 
-static size_t
-at_least(const float *x, size_t n, uint32_t t, uint32_t *at)
+/* A magnitude that the k largest are not below, but few others above: foretold
+ * by some of the values, so that it may be wrong. */
+static uint32_t
+border(const float *x, size_t n, size_t k)
 {
-	size_t i, m = 0;
+	uint32_t count[1 << TOP_BITS] = { 0 };
+	size_t stride = n / SOME < LEAST ? LEAST : n / SOME, i, m = 0, rank;
 
-	for (i = 0; i < n; i++) {
-		at[m] = (uint32_t)i;
-		m += (bytes_u32(x[i]) & MAG) >= t;
-	}
-	return m;
+	for (i = stride / 2; i < n; i += stride, m++)
+		count[(bytes_u32(x[i]) & MAG) >> 2 * MID_BITS]++;
+	rank = (size_t)((double)k * (double)m / (double)n);
+	for (i = 0; i * i < rank; i++)		/* and three deviations */
+		;
+	rank += 3 * i + 2;
+	return rank < m ? find_bin(count, 1 << TOP_BITS, &rank) <<
+	    2 * MID_BITS : 0;
 }
 
 size_t
-pick_above(const float *x, size_t n, float t, uint32_t *at)
+pick_top(const struct kern *kern, const float *x, size_t n, size_t k,
+    uint32_t *at)
 {
-	return at_least(x, n, t > 0 ? bytes_u32(t) : 1, at);
+	uint32_t t;
+	size_t m;
+
+	if (k == 0 || n == 0)
+		return 0;
+	t = n < SOME ? 0 : border(x, n, k);
+	m = t > 1 ? kern->at_least(at, x, n, t) : 0;
+	if (m < k)
+		m = kern->at_least(at, x, n, 1);
+	return best(x, at, m, k);
 }
 
 size_t
-pick_chunks(const float *x, size_t n, size_t k, size_t c, uint32_t *at)
+pick_above(const struct kern *kern, const float *x, size_t n, float t,
+    uint32_t *at)
+{
+	return kern->at_least(at, x, n, t > 0 ? bytes_u32(t) : 1);
+}
+
+size_t
+pick_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
+    size_t c, uint32_t *at)
 {
 	size_t i, j, m, got, total = 0;
 
 	for (i = 0; i < n; i += m) {
 		m = n - i < c ? n - i : c;
 		got = m == c ? k : (k * m + c / 2) / c;
-		got = pick_top(x + i, m, got == 0 && n < c ? 1 : got,
+		got = pick_top(kern, x + i, m, got == 0 && n < c ? 1 : got,
 		    at + total);
 		for (j = 0; j < got; j++)
 			at[total + j] += (uint32_t)i;
@@ -123,7 +152,8 @@ pick_chunks(const float *x, size_t n, size_t k, size_t c, uint32_t *at)
 }
 
 size_t
-pick_sampled(const float *x, size_t n, size_t k, uint32_t *at)
+pick_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
+    uint32_t *at)
 {
 	float s[SAMPLE];
 	size_t stride = n / SAMPLE < STRIDE ? STRIDE : n / SAMPLE + 1;
@@ -134,16 +164,16 @@ pick_sampled(const float *x, size_t n, size_t k, uint32_t *at)
 		s[m++] = x[i];
 	want = (size_t)(((double)k * (double)m) / (double)n + 0.5);
 	if (want == 0 || want > m)
-		return pick_top(x, n, k, at);
-	got = pick_top(s, m, want, at);
+		return pick_top(kern, x, n, k, at);
+	got = pick_top(kern, s, m, want, at);
 	for (i = 0; i < got; i++) {
 		u = bytes_u32(s[at[i]]) & MAG;
 		t = u < t ? u : t;
 	}
-	got = got == 0 ? 0 : at_least(x, n, t, at);
+	got = got == 0 ? 0 : kern->at_least(at, x, n, t);
 	/* the k largest may be among them, but to find the border costs no
 	 * more than to begin again */
 	if (got > k + k / 10 * 3 || got < k - k / 4)
-		return pick_top(x, n, k, at);
+		return pick_top(kern, x, n, k, at);
 	return got;
 }

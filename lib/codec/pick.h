@@ -8,21 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct err;
+struct kern;
 
 /* Each writes to at, which has room for n + 1 positions, and returns how many;
  * n <= 2^31. */
 
 /* pick_top: the k largest magnitudes. */
-size_t pick_top(const float *x, size_t n, size_t k, uint32_t *at);
+size_t pick_top(const struct kern *kern, const float *x, size_t n, size_t k,
+    uint32_t *at);
 
 /* pick_above: all magnitudes of at least t > 0. */
-size_t pick_above(const float *x, size_t n, float t, uint32_t *at);
+size_t pick_above(const struct kern *kern, const float *x, size_t n, float t,
+    uint32_t *at);
 
 /* pick_chunks: the k largest of every chunk of c values.  Of a last, shorter
  * chunk of n' values it takes k n' / c, rounded to the nearest number, and at
  * least one when there is no other chunk. */
-size_t pick_chunks(const float *x, size_t n, size_t k, size_t c, uint32_t *at);
+size_t pick_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
+    size_t c, uint32_t *at);
 
 /*
  * pick_sampled: about k of the largest magnitudes: those not below a threshold
@@ -31,6 +34,7 @@ size_t pick_chunks(const float *x, size_t n, size_t k, size_t c, uint32_t *at);
  * largest of them are taken; where it gives fewer than 0.75 k, the k largest
  * of all.
  */
-size_t pick_sampled(const float *x, size_t n, size_t k, uint32_t *at);
+size_t pick_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
+    uint32_t *at);
 
 #endif

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/rng.h"
 #include "codec/arg.h"
 #include "codec/bits.h"
 #include "codec/codec.h"
@@ -75,16 +74,6 @@ norm_of(const struct codec_in *in)
 	return norm < 0x1.fffffep127 ? (float)norm : 0x1.fffffep127f;
 }
 
-static unsigned
-code(float x, double inv, unsigned s, uint32_t noise)
-{
-	double a = fabs((double)x) * inv * (double)s;
-	unsigned l = a < (double)s ? (unsigned)a : s;
-
-	l += l < s && (double)rng_unit(noise) < a - (double)l;
-	return x < 0 ? s - l : s + l;
-}
-
 /* Codes of nine bits. */
 static void
 pack_wide(unsigned char *p, const uint16_t *q, size_t n)
@@ -107,13 +96,12 @@ static size_t
 pack_narrow(unsigned char *p, const uint16_t *q, size_t n, unsigned w,
     unsigned char *c, unsigned char *rc)
 {
-	uint32_t count[RANS_SYMBOLS] = { 0 };
+	uint32_t count[RANS_SYMBOLS];
 	size_t i, len = bits_size(n, w), coded = len;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		c[i] = (unsigned char)q[i];
-		count[c[i]]++;
-	}
+	rans_count(c, n, count);
 	if (rans_estimate(count, n) < len)
 		coded = rans_put(rc, c, n, count);
 	if (coded < len) {
@@ -134,7 +122,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	float norm = norm_of(in);
 	double inv = 1 / (double)norm;
 	uint32_t noise[NOISE];
-	size_t i, n = in->n;
+	size_t i, k, n = in->n;
 	uint16_t *q;
 
 	if (s == 0)
@@ -150,11 +138,11 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		alloc_free(q);
 		return -ERR_SYS;
 	}
-	for (i = 0; i < n; i++) {
-		if (i % NOISE == 0)
-			rng_fill(c->seed, c->step, c->group, (uint32_t)(i / 4),
-			    noise, NOISE / 4);
-		q[i] = (uint16_t)code(in->x[i], inv, s, noise[i % NOISE]);
+	for (i = 0; i < n; i += k) {
+		k = n - i < NOISE ? n - i : NOISE;
+		in->kern->noise(c->seed, c->step, c->group, (uint32_t)(i / 4),
+		    noise, (k + 3) / 4);
+		in->kern->levels(q + i, in->x + i, noise, k, inv, s);
 	}
 	if (w > 8) {
 		pack_wide(p + 4, q, n);

@@ -44,6 +44,19 @@ range_learn(struct range_bit *b, int bit)
 	b->p = (uint16_t)p;
 }
 
+/* The same without a branch: none is 0 for the bit 1, and ~0 for 0. */
+RANGE_INLINE void
+range_learn_even(struct range_bit *b, uint32_t none)
+{
+	uint32_t rate = range_rate[b->n], p = b->p, d;
+
+	b->n = (uint16_t)(b->n + (b->n < RANGE_LIMIT));
+	/* one product: of the way up to 65512, or down to 24 */
+	d = ((65536 - 24 - p) & ~none) | ((p - 24) & none);
+	d = (d * rate >> 16 ^ none) - none;
+	b->p = (uint16_t)(p + d);
+}
+
 /* ---- writing ---- */
 struct range_put {
 	uint64_t low, range;
@@ -90,22 +103,36 @@ range_put_bit(struct range_put *w, struct range_bit *b, int bit)
 		range_put_shift(w);
 }
 
+/* The same for a decision that nobody can foretell: without a branch, which
+ * would be taken wrongly half of the time. */
+RANGE_INLINE void
+range_put_even(struct range_put *w, struct range_bit *b, int bit)
+{
+	uint64_t bound = (w->range >> RANGE_BITS) * b->p;
+	uint64_t none = (uint64_t)bit - 1, add = bound & none;
+
+	w->range = (bound & ~none) | ((w->range - bound) & none);
+	w->low += add;
+	if (__builtin_expect(w->low < add, 0))
+		range_put_carry(w->start, w->p);
+	range_learn_even(b, (uint32_t)none);
+	if (__builtin_expect(w->range >> 32 == 0, 0))
+		range_put_shift(w);
+}
+
 /* Writes the n low bits of v, each coded as equally likely 0 or 1. */
 RANGE_INLINE void
 range_put_raw(struct range_put *w, uint32_t v, unsigned n)
 {
-	uint64_t half;
+	uint64_t half, none;
 
 	while (n-- > 0) {
 		half = w->range >> 1;
-		if (v >> n & 1)
-			w->range = half;
-		else {
-			w->low += half;
-			w->range -= half;
-			if (w->low < half)
-				range_put_carry(w->start, w->p);
-		}
+		none = (uint64_t)(v >> n & 1) - 1;
+		w->range = half + (w->range & 1 & none);
+		w->low += half & none;
+		if (__builtin_expect(w->low < (half & none), 0))
+			range_put_carry(w->start, w->p);
 		if (__builtin_expect(w->range >> 32 == 0, 0))
 			range_put_shift(w);
 	}
@@ -170,15 +197,10 @@ range_get_even(struct range_get *r, struct range_bit *b)
 {
 	uint64_t bound = (r->range >> RANGE_BITS) * b->p;
 	uint64_t none = (uint64_t)(r->code < bound) - 1;
-	uint32_t rate = range_rate[b->n], p = b->p, to = (uint32_t)none;
 
 	r->range = (bound & ~none) | ((r->range - bound) & none);
 	r->code -= bound & none;
-	/* one product: of the way up to 65512, or down to 24 */
-	b->n = (uint16_t)(b->n + (b->n < RANGE_LIMIT));
-	to = ((((65536 - 24 - p) & ~to) | ((p - 24) & to)) * rate >> 16 ^ to) -
-	    to;
-	b->p = (uint16_t)(p + to);
+	range_learn_even(b, (uint32_t)none);
 	if (__builtin_expect(r->range >> 32 == 0, 0))
 		range_get_shift(r);
 	return (int)(none + 1);

@@ -43,6 +43,25 @@ rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n)
 	return bytes + bytes / 512 + 2 * used + 20;
 }
 
+void
+rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
+{
+	uint32_t way[4][RANS_SYMBOLS];
+	size_t i;
+
+	memset(way, 0, sizeof(way));	/* equal neighbours do not wait */
+	for (i = 0; i + 4 <= n; i += 4) {
+		way[0][s[i]]++;
+		way[1][s[i + 1]]++;
+		way[2][s[i + 2]]++;
+		way[3][s[i + 3]]++;
+	}
+	for (; i < n; i++)
+		way[0][s[i]]++;
+	for (i = 0; i < RANS_SYMBOLS; i++)
+		count[i] = way[0][i] + way[1][i] + way[2][i] + way[3][i];
+}
+
 size_t
 rans_bound(size_t n)
 {
@@ -128,9 +147,9 @@ get_table(struct bytes *b, uint16_t freq[RANS_SYMBOLS])
  *
  *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base
  *
- * x / f by the upper half of x * ceil(2^64 / f), exact for x, f < 2^32
- * (Granlund and Montgomery 1994); f = 1, where 2^64 does not fit, gives
- * x - 1, and base makes up for it.
+ * x / f is x * ceil(2^44 / f) / 2^44 without its fraction: x is below 2^20 f
+ * there, so that the product is below 2^64, and less than x / 2^44 above x / f,
+ * which is at most f / 2^24 and so at most 1 / f (Granlund and Montgomery 1994).
  */
 struct step {
 	uint64_t inverse;
@@ -149,25 +168,21 @@ fill_steps(struct step t[RANS_SYMBOLS], const uint16_t freq[RANS_SYMBOLS])
 		t[i].top = (uint64_t)f << (32 - BITS);
 		t[i].rest = TOTAL - f;
 		t[i].base = at;
-		t[i].inverse = f > 1 ? UINT64_MAX / f + 1 : UINT64_MAX;
-		if (f == 1)
-			t[i].base += t[i].rest;
+		t[i].inverse = f > 0 ? (((uint64_t)1 << 44) + f - 1) / f : 0;
 		at += f;
 	}
 }
 
+/* Without a branch: whether a state sheds a word cannot be foreseen. */
 static inline uint32_t
 put_symbol(uint32_t x, const struct step *t, unsigned char **w)
 {
-	uint64_t q;
+	const unsigned over = x >= t->top;
 
-	if (x >= t->top) {
-		*w -= 2;
-		bytes_set16(*w, (uint16_t)x);
-		x >>= 16;
-	}
-	q = x * (t->inverse >> 32) + (x * (t->inverse & 0xffffffff) >> 32);
-	return x + (uint32_t)(q >> 32) * t->rest + t->base;
+	bytes_set16(*w - 2, (uint16_t)x);
+	*w -= 2 * over;
+	x >>= 16 * over;
+	return x + (uint32_t)(x * t->inverse >> 44) * t->rest + t->base;
 }
 
 size_t

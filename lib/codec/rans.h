@@ -24,6 +24,10 @@ enum { RANS_SYMBOLS = 256 };
  * on every machine. */
 uint64_t rans_log2(uint32_t v);
 
+/* rans_count(s, n, count): how often each symbol occurs. */
+void rans_count(const unsigned char *s, size_t n,
+    uint32_t count[RANS_SYMBOLS]);
+
 /* rans_estimate(count, n): how many bytes n symbols with these counts will
  * take, within a few bytes; never less than their entropy. */
 size_t rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n);

@@ -17,13 +17,19 @@ rice_bound(size_t count, size_t span)
 	return blocks * 4 + (map < packed ? map : packed) + 8;
 }
 
-/* Bits of a block of n gaps at r. */
+/* Bits of a block of n gaps at r; few: their sum is below 2^32. */
 static uint64_t
-cost(const uint32_t *gap, size_t n, unsigned r)
+cost(const uint32_t *gap, size_t n, unsigned r, int few)
 {
 	uint64_t bits = (n * r + 7) / 8 * 8 + n;
+	uint32_t sum = 0;
 	size_t i;
 
+	if (few && n == BLOCK) {	/* for vectors */
+		for (i = 0; i < BLOCK; i++)
+			sum += gap[i] >> r;
+		return bits + sum;
+	}
 	for (i = 0; i < n; i++)
 		bits += gap[i] >> r;
 	return bits;
@@ -42,7 +48,7 @@ best_r(const uint32_t *gap, size_t n)
 	while (from < MAX_R - 2 && sum >> (from + 1) > n)
 		from++;
 	for (r = from > 2 ? from - 2 : 0; r <= from + 2; r++) {
-		c = cost(gap, n, r);
+		c = cost(gap, n, r, sum <= UINT32_MAX);
 		if (c < best) {
 			best = c;
 			found = r;
@@ -54,24 +60,31 @@ best_r(const uint32_t *gap, size_t n)
 struct put {
 	unsigned char *p;
 	uint64_t acc;
-	unsigned n;		/* bits in acc, < 8 between calls */
+	unsigned n;		/* bits in acc, < 32 between calls */
 };
 
-static void
+/* n <= 32 bits. */
+static inline void
 put_bits(struct put *w, uint32_t v, unsigned n)
 {
 	w->acc |= (uint64_t)v << w->n;
-	for (w->n += n; w->n >= 8; w->n -= 8) {
-		*w->p++ = (unsigned char)w->acc;
-		w->acc >>= 8;
-	}
+	w->n += n;
+	if (w->n < 32)
+		return;
+	bytes_set32(w->p, (uint32_t)w->acc);
+	w->p += 4;
+	w->acc >>= 32;
+	w->n -= 32;
 }
 
+/* To the end of the byte, all of it written. */
 static void
 put_pad(struct put *w)
 {
-	if (w->n != 0)
-		put_bits(w, 0, 8 - w->n);
+	for (; w->n > 0; w->n -= w->n < 8 ? w->n : 8) {
+		*w->p++ = (unsigned char)w->acc;
+		w->acc >>= 8;
+	}
 }
 
 static void

@@ -86,7 +86,7 @@ put_half(struct model *m, struct range_put *w, unsigned h)
 	if (down < FIELD)
 		range_put_bit(w, &m->field[down], 0);
 	for (i = 9; i > 6; i--) {
-		range_put_bit(w, &top[at], (int)(h >> i & 1));
+		range_put_even(w, &top[at], (int)(h >> i & 1));
 		at = at * 2 + (h >> i & 1);
 	}
 }
@@ -112,7 +112,7 @@ put_level(struct model *m, struct range_put *w, unsigned width, unsigned j)
 	unsigned at = 1;
 
 	while (--width > 0) {
-		range_put_bit(w, &m->level[at], (int)(j >> (width - 1) & 1));
+		range_put_even(w, &m->level[at], (int)(j >> (width - 1) & 1));
 		at = at * 2 + (j >> (width - 1) & 1);
 	}
 }

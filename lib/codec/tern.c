@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/impl.h"
@@ -151,20 +150,19 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 {
 	const struct codec_ctx *c = in->ctx;
 	const float *x = in->x + at;
-	double a, half = (double)s / 2;
+	double half = (double)s / 2;
 	uint32_t noise[BLOCK];
 	size_t i;
-	unsigned sent;
 
-	if (mode != MSE)
-		rng_fill(c->seed, c->step, c->group, (uint32_t)(at / 4), noise,
-		    (n + 3) / 4);
-	for (i = 0; i < n; i++) {
-		a = fabs((double)x[i]);
-		sent = mode == MSE ? a > half :
-		    (double)noise[i] * (double)s < a * 4294967296.0;
-		t[i] = (unsigned char)(sent << (x[i] < 0));
+	if (mode != MSE) {
+		in->kern->noise(c->seed, c->step, c->group,
+		    (uint32_t)(at / 4), noise, (n + 3) / 4);
+		in->kern->ternary(t, x, noise, n, s);
+		return;
 	}
+	for (i = 0; i < n; i++)
+		t[i] = (unsigned char)((fabs((double)x[i]) > half) <<
+		    (x[i] < 0));
 }
 
 static int

@@ -17,7 +17,8 @@ struct err;
 struct io;
 struct text_kv;
 
-enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
+enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW,
+    FORMAT_GGUF };	/* GGUF is only read */
 
 enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */

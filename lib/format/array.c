@@ -63,6 +63,13 @@ array_order(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
+void
+array_sort(struct array_names *l)
+{
+	if (l->n > 1)
+		qsort(l->p, l->n, sizeof(*l->p), array_order);
+}
+
 int
 array_put_names(struct array_names *l, struct buf *out, struct err *e)
 {
@@ -70,8 +77,7 @@ array_put_names(struct array_names *l, struct buf *out, struct err *e)
 	size_t i, len;
 	int r;
 
-	if (l->n > 1)
-		qsort(l->p, l->n, sizeof(*l->p), array_order);
+	array_sort(l);
 	bytes_set32(head, (uint32_t)l->n);
 	r = buf_put(out, head, sizeof(head), e);
 	for (i = 0; i < l->n && r == 0; i++) {

@@ -26,8 +26,9 @@ int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
  * frame; a shard may have several such frames. */
 int array_get_names(struct array_names *l, const unsigned char *p, size_t n,
     struct err *e);
-/* array_put_names(l, out, e): sorts the names and appends their payload to
- * out. */
+/* array_sort(l): by bytes.  array_put_names(l, out, e): sorts the names and
+ * appends their payload to out. */
+void array_sort(struct array_names *l);
 int array_put_names(struct array_names *l, struct buf *out, struct err *e);
 void array_release(struct array_names *l);
 

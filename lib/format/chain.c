@@ -67,6 +67,10 @@ chain_aborted(const struct chain *c, struct err *e)
 static int
 chain_truncated(const struct chain *c, struct err *e)
 {
+	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
+		return err_set(e, ERR_DATA, "truncated: empty input: the "
+		    "program before this one wrote nothing, its own message "
+		    "says why");
 	return err_data(e, c->pos.offset, "truncated: %s",
 	    c->pos.open ? "no end of the stream" :
 	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
@@ -123,6 +127,8 @@ chain_more(struct chain *c, size_t n, struct err *e)
 	size_t got;
 	int r;
 
+	if (n == 0)
+		return 0;
 	if ((r = io_read(c->io, c->payload.p + c->payload.n, n, &got, e)) < 0)
 		return r;
 	c->payload.n += got;
@@ -176,10 +182,12 @@ chain_payload(struct chain *c, struct err *e)
 	struct chain_frame *f = &c->frame;
 	size_t n = c->head.wire_len, all = n + frame_padding(n);
 	int large = c->head.type == FRAME_DATA && n >= CHAIN_KEEP, r;
-	int blind = large && c->blind && (c->head.flags & FRAME_LZ4) == 0;
+	int part = large && (c->head.flags & FRAME_LZ4) == 0;
+	int blind = part && c->blind;
+	int skim = part && c->skim && io_can_seek(c->io);
 
 	c->payload.n = 0;
-	io_keep(c->io, large && !blind ? all : 0);
+	io_keep(c->io, large && !blind && !skim ? all : 0);
 	if ((r = buf_room(&c->payload, all, e)) < 0)
 		return r;
 	f->of = c;
@@ -190,7 +198,28 @@ chain_payload(struct chain *c, struct err *e)
 	f->wire_len = n;
 	f->wire_hash = c->head.payload_hash;
 	f->unseen = all;
-	return blind ? chain_directory(c, e) : chain_see(c, e);
+	f->skimmed = 0;
+	r = blind || skim ? chain_directory(c, e) : chain_see(c, e);
+	if (r < 0 || !skim)
+		return r;
+	f->skimmed = f->unseen;
+	f->unseen = 0;
+	return io_skip(c->io, f->skimmed, e);
+}
+
+int
+chain_fetch(struct chain *c, struct err *e)
+{
+	struct chain_frame *f = &c->frame;
+	int r;
+
+	if (f->skimmed == 0)
+		return 0;
+	f->unseen = f->skimmed;
+	f->skimmed = 0;
+	if ((r = io_seek(c->io, io_bytes(c->io) - f->unseen, e)) < 0)
+		return r;
+	return chain_see(c, e);
 }
 
 /* What is still to be read of the payload, where it could not be moved. */

@@ -27,6 +27,7 @@ struct chain_frame {
 	size_t wire_len;
 	size_t unseen;			/* of it and its padding, at the end:
 					 * still to be read */
+	size_t skimmed;			/* the same, but passed over */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
@@ -50,6 +51,7 @@ struct chain {
 	struct chain_frame frame;
 	struct frame_head head;
 	int blind;			/* what DATA carries is not looked at */
+	int skim;			/* nor read, where it can be passed over */
 	int unknown;			/* refused for a version, a flag or a
 					 * feature, and nothing was damaged */
 	uint32_t max_frame;		/* announced by this stream */
@@ -76,6 +78,9 @@ int chain_begin(struct chain *c, struct err *e);
  * chain_begin). */
 int chain_next(struct chain *c, struct err *e);
 
+/* chain_fetch(c, e): reads what was passed over of the current frame: afterwards
+ * it is whole and verified. */
+int chain_fetch(struct chain *c, struct err *e);
 /* chain_pass(f, to, e): writes the payload of the current frame f, as it came,
  * and its padding. */
 int chain_pass(const struct chain_frame *f, struct io *to, struct err *e);

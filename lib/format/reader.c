@@ -553,6 +553,23 @@ reader_share(struct reader *r, const struct io *to, int blind)
 }
 
 int
+reader_skim(struct reader *r, int on)
+{
+	int was = r->c.skim;
+
+	r->c.skim = on;
+	return was;
+}
+
+int
+reader_fetch(struct reader *r, struct err *e)
+{
+	int k = chain_fetch(&r->c, e);
+
+	return k == -ERR_DATA ? reader_place(r, k, e) : k;
+}
+
+int
 reader_unknown(const struct reader *r)
 {
 	return r->c.unknown;

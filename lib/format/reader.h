@@ -66,6 +66,15 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* The stream's provenance as text, one line for each program; "" for none. */
 const char *reader_provenance(const struct reader *r);
 
+/* reader_skim(r, on): from now on, or no longer, the bodies of large DATA frames
+ * are passed over where the input can seek: they are not read and not checked,
+ * and what the records' bodies point to is not to be looked at.  All else is as
+ * ever.  Returns what was before. */
+int reader_skim(struct reader *r, int on);
+/* reader_fetch(r, e), at READER_DATA: reads the bodies of this frame after all,
+ * if they were passed over. */
+int reader_fetch(struct reader *r, struct err *e);
+
 /* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
  * reader_name: the file's. */
 const char *reader_where(const struct reader *r, char buf[160]);

@@ -578,7 +578,13 @@ writer_abort(struct writer *w)
 {
 	unsigned char p[SHARD_END_SIZE];
 
-	if (w == NULL || w->done || !w->open)
+	if (w == NULL || w->done)
+		return;
+	/* nothing was said yet: who reads the pipe learns that we failed */
+	if (!w->open && io_bytes(w->io) == 0 && io_is_pipe(w->io) &&
+	    writer_head(w, NULL, NULL, NULL) < 0)
+		return;
+	if (!w->open)
 		return;
 	if (w->in_shard) {
 		w->end.status = SHARD_ABORTED;

@@ -103,7 +103,7 @@ int writer_finish(struct writer *w, struct err *e);
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
 /* writer_abort(w): an end that says "aborted", so that the reader can tell it
- * from a cut.  For a created file nothing is written: it will not appear. */
+ * from a cut, in a pipe also of a stream that was not begun.  For a created file nothing is written: it will not appear. */
 void writer_abort(struct writer *w);
 
 #endif

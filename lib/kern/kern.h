@@ -42,6 +42,9 @@ struct kern {
 	uint32_t (*max_bits)(const float *x, size_t n);
 	/* index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
+	/* the places of values whose bits without the sign are at least t, in
+	 * rising order; at has room for n of them and one more */
+	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
 	/* acc[i] += w * x[i], in f64, product rounded before the sum */
 	void (*axpy64)(double *acc, double w, const float *x, size_t n);
 	/* y[i] = (float)acc[i], to nearest even */
@@ -88,6 +91,34 @@ struct kern {
 	 */
 	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
 	    float dead, float r);
+
+	/* the bits of each x, rotated left by one, in four planes of n bytes,
+	 * the upper ones first; and back */
+	void (*split)(unsigned char *p, const float *x, size_t n);
+	void (*join)(float *x, const unsigned char *p, size_t n);
+	/* rng_fill (base/rng.h): the numbers of n blocks, 4 n of them */
+	void (*noise)(uint64_t seed, uint64_t step, uint32_t group,
+	    uint32_t block, uint32_t *out, size_t n);
+	/*
+	 * Powers of two: code[i] is 0 for 0 and otherwise, with k the exponent
+	 * of |x| as f32 whose mantissa was increased by noise[i] >> 9, max(top
+	 * - k, 0) + 1, and 128 more for a minus.  Where x is subnormal or below
+	 * 2^(top - 125), it is KERN_POWERS_ODD; returns how many those are.
+	 * x is finite.
+	 */
+	size_t (*powers)(unsigned char *code, const float *x,
+	    const uint32_t *noise, size_t n, int top);
+	/*
+	 * a = |x| * inv * s (f64) rounded at random to a whole number, at most
+	 * s: l = trunc(a), one more where rng_unit(noise[i]) < a - l;
+	 * q[i] = s + l, or s - l for x below 0; s from 1 to 255.
+	 */
+	void (*levels)(uint16_t *q, const float *x, const uint32_t *noise,
+	    size_t n, double inv, unsigned s);
+	/* t[i] = 0 where noise[i] * s >= |x| * 2^32 (f64), otherwise 1, or 2 for
+	 * x below 0; s is finite and not negative */
+	void (*ternary)(unsigned char *t, const float *x,
+	    const uint32_t *noise, size_t n, float s);
 
 	/* y[i] = s * x[i], negated where bit i (bits[i / 32] >> i % 32 & 1) is
 	 * 1; in f64, rounded once; y may be x */
@@ -139,6 +170,8 @@ struct kern {
 };
 
 #define KERN_QMAX 32767
+
+enum { KERN_POWERS_ODD = 128 };	/* no code of a power */
 
 enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 

@@ -10,6 +10,54 @@
 
 #include "base/bytes.h"
 
+#define WIDE_BYTES 32
+#define WIDE_MUL(a, b) (wide_u64)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
+#define WIDE_LOW32(a, b) \
+	(wide_u32)_mm256_unpacklo_epi32((__m256i)(a), (__m256i)(b))
+#define WIDE_HIGH32(a, b) \
+	(wide_u32)_mm256_unpackhi_epi32((__m256i)(a), (__m256i)(b))
+#define WIDE_LOW64(a, b) \
+	(wide_u32)_mm256_unpacklo_epi64((__m256i)(a), (__m256i)(b))
+#define WIDE_HIGH64(a, b) \
+	(wide_u32)_mm256_unpackhi_epi64((__m256i)(a), (__m256i)(b))
+#define WIDE_PUT8(p, v) put8(p, (__m256i)(v))
+#define WIDE_PUT16_HALF(p, v) _mm_storel_epi64((void *)(p), \
+	_mm_packus_epi32((__m128i)(v), (__m128i)(v)))
+#define WIDE_PUT8_HALF(p, v) put8_half(p, (__m128i)(v))
+#define WIDE_GET8(p) (wide_u32)_mm256_cvtepu8_epi32( \
+	_mm_loadl_epi64((const void *)(p)))
+#define WIDE_LESS(v) narrow64((__m256i)(v))
+
+/* The low bytes of the lanes, which are below 256. */
+static inline void
+put8(unsigned char *p, __m256i v)
+{
+	__m128i t = _mm_packus_epi32(_mm256_castsi256_si128(v),
+	    _mm256_extracti128_si256(v, 1));
+
+	_mm_storel_epi64((void *)p, _mm_packus_epi16(t, t));
+}
+
+static inline void
+put8_half(unsigned char *p, __m128i v)
+{
+	int32_t u;
+
+	v = _mm_packus_epi32(v, v);
+	u = _mm_cvtsi128_si32(_mm_packus_epi16(v, v));
+	memcpy(p, &u, sizeof(u));
+}
+
+/* The low 32 bits of each 64. */
+static inline __m128i
+narrow64(__m256i v)
+{
+	return _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(v,
+	    _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+}
+
+#include "kern/wide.h"
+
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
@@ -133,6 +181,24 @@ first_nonfinite(const float *x, size_t n)
 		if (count8(wild8(mag8(_mm256_loadu_ps(x + i)))) != 0)
 			break;
 	return i + kern_ref_first_nonfinite(x + i, n - i);
+}
+
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	const __m256i v = _mm256_set1_epi32((int)t);
+	size_t i, m = 0;
+	unsigned k;
+	__m256i a;
+
+	for (i = 0; i < WHOLE(n, 8); i += 8) {
+		a = mag8(_mm256_loadu_ps(x + i));
+		a = _mm256_cmpeq_epi32(_mm256_max_epu32(a, v), a);
+		k = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(a));
+		for (; k != 0; k &= k - 1)
+			at[m++] = (uint32_t)i + (uint32_t)__builtin_ctz(k);
+	}
+	return m + kern_ref_at_least(at + m, x, i, n, t);
 }
 
 static void
@@ -453,6 +519,7 @@ const struct kern kern_avx2 = {
 	.stat = stat,
 	.max_bits = max_bits,
 	.first_nonfinite = first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = axpy64,
 	.narrow = narrow,
 	.add_scaled = add_scaled,
@@ -471,6 +538,7 @@ const struct kern kern_avx2 = {
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
+	WIDE_ROWS,
 	.ecq_sort = kern_avx2_ecq_sort,
 	.ecq_spans = kern_avx2_ecq_spans,
 	.ecq_put = kern_avx2_ecq_put,

@@ -11,6 +11,27 @@
 
 #include "base/bytes.h"
 
+#define WIDE_BYTES 64
+#define WIDE_MUL(a, b) (wide_u64)_mm512_mul_epu32((__m512i)(a), (__m512i)(b))
+#define WIDE_LOW32(a, b) \
+	(wide_u32)_mm512_unpacklo_epi32((__m512i)(a), (__m512i)(b))
+#define WIDE_HIGH32(a, b) \
+	(wide_u32)_mm512_unpackhi_epi32((__m512i)(a), (__m512i)(b))
+#define WIDE_LOW64(a, b) \
+	(wide_u32)_mm512_unpacklo_epi64((__m512i)(a), (__m512i)(b))
+#define WIDE_HIGH64(a, b) \
+	(wide_u32)_mm512_unpackhi_epi64((__m512i)(a), (__m512i)(b))
+#define WIDE_PUT8(p, v) _mm_storeu_si128((void *)(p), \
+	_mm512_cvtepi32_epi8((__m512i)(v)))
+#define WIDE_PUT16_HALF(p, v) _mm_storeu_si128((void *)(p), \
+	_mm256_cvtepi32_epi16((__m256i)(v)))
+#define WIDE_PUT8_HALF(p, v) _mm_storel_epi64((void *)(p), \
+	_mm256_cvtepi32_epi8((__m256i)(v)))
+#define WIDE_GET8(p) (wide_u32)_mm512_cvtepu8_epi32( \
+	_mm_loadu_si128((const void *)(p)))
+#define WIDE_LESS(v) _mm512_cvtepi64_epi32((__m512i)(v))
+#include "kern/wide.h"
+
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
@@ -111,6 +132,25 @@ first_nonfinite(const float *x, size_t n)
 		if (wild16(mag16(_mm512_loadu_ps(x + i))) != 0)
 			break;
 	return i + kern_ref_first_nonfinite(x + i, n - i);
+}
+
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	__m512i place = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6,
+	    5, 4, 3, 2, 1, 0), v = _mm512_set1_epi32((int)t);
+	__mmask16 k;
+	size_t i, m = 0;
+
+	for (i = 0; i < WHOLE(n, 16); i += 16) {
+		k = _mm512_cmpge_epu32_mask(mag16(_mm512_loadu_ps(x + i)), v);
+		/* m is at most i, so that there is room for all lanes */
+		_mm512_storeu_si512(at + m,
+		    _mm512_maskz_compress_epi32(k, place));
+		m += (unsigned)__builtin_popcount(k);
+		place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
+	}
+	return m + kern_ref_at_least(at + m, x, i, n, t);
 }
 
 static void
@@ -400,6 +440,7 @@ const struct kern kern_avx512 = {
 	.stat = stat,
 	.max_bits = max_bits,
 	.first_nonfinite = first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = axpy64,
 	.narrow = narrow,
 	.add_scaled = add_scaled,
@@ -418,6 +459,7 @@ const struct kern kern_avx512 = {
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
+	WIDE_ROWS,
 	.ecq_sort = kern_avx512_ecq_sort,
 	.ecq_spans = kern_avx512_ecq_spans,
 	.ecq_put = kern_avx512_ecq_put,

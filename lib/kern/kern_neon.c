@@ -10,6 +10,59 @@
 
 #include "base/bytes.h"
 
+#define WIDE_BYTES 16
+#define WIDE_MUL(a, b) (wide_u64)vmull_u32( \
+	vmovn_u64((uint64x2_t)(a)), vmovn_u64((uint64x2_t)(b)))
+#define WIDE_LOW32(a, b) \
+	(wide_u32)vzip1q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define WIDE_HIGH32(a, b) \
+	(wide_u32)vzip2q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define WIDE_LOW64(a, b) \
+	(wide_u32)vzip1q_u64((uint64x2_t)(a), (uint64x2_t)(b))
+#define WIDE_HIGH64(a, b) \
+	(wide_u32)vzip2q_u64((uint64x2_t)(a), (uint64x2_t)(b))
+#define WIDE_PUT8(p, v) put8(p, (uint32x4_t)(v))
+#define WIDE_PUT16_HALF(p, v) put16_half(p, (uint32x2_t)(v))
+#define WIDE_PUT8_HALF(p, v) put8_half(p, (uint32x2_t)(v))
+#define WIDE_GET8(p) (wide_u32)get8(p)
+#define WIDE_LESS(v) vmovn_s64((int64x2_t)(v))
+
+/* The low bytes of the lanes. */
+static inline void
+put8(unsigned char *p, uint32x4_t v)
+{
+	uint16x4_t t = vmovn_u32(v);
+	uint32_t u = vget_lane_u32(vreinterpret_u32_u8(
+	    vmovn_u16(vcombine_u16(t, t))), 0);
+
+	memcpy(p, &u, sizeof(u));
+}
+
+static inline uint32x4_t
+get8(const unsigned char *p)
+{
+	uint32_t u;
+
+	memcpy(&u, p, sizeof(u));
+	return vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(u))));
+}
+
+static inline void
+put16_half(uint16_t *p, uint32x2_t v)
+{
+	p[0] = (uint16_t)vget_lane_u32(v, 0);
+	p[1] = (uint16_t)vget_lane_u32(v, 1);
+}
+
+static inline void
+put8_half(unsigned char *p, uint32x2_t v)
+{
+	p[0] = (unsigned char)vget_lane_u32(v, 0);
+	p[1] = (unsigned char)vget_lane_u32(v, 1);
+}
+
+#include "kern/wide.h"
+
 /* How many of n values fill vectors of w; the rest is left to kern_ref. */
 #define WHOLE(n, w) ((n) / (w) * (w))
 
@@ -109,6 +162,18 @@ first_nonfinite(const float *x, size_t n)
 		if (vmaxvq_u32(mag4(vld1q_f32(x + i))) >= 0x7f800000)
 			break;
 	return i + kern_ref_first_nonfinite(x + i, n - i);
+}
+
+static size_t
+at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	const uint32x4_t v = vdupq_n_u32(t);
+	size_t i, m = 0;
+
+	for (i = 0; i < WHOLE(n, 4); i += 4)
+		if (vmaxvq_u32(vcgeq_u32(mag4(vld1q_f32(x + i)), v)) != 0)
+			m += kern_ref_at_least(at + m, x, i, i + 4, t);
+	return m + kern_ref_at_least(at + m, x, i, n, t);
 }
 
 static void
@@ -465,6 +530,7 @@ const struct kern kern_neon = {
 	.stat = stat,
 	.max_bits = max_bits,
 	.first_nonfinite = first_nonfinite,
+	.at_least = at_least,
 	.axpy64 = axpy64,
 	.narrow = narrow,
 	.add_scaled = add_scaled,
@@ -483,6 +549,7 @@ const struct kern kern_neon = {
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = fwht,
+	WIDE_ROWS,
 	.ecq_sort = kern_ecq_sort,
 	.ecq_spans = kern_ecq_spans,
 	.ecq_put = kern_ecq_put,

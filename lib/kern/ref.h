@@ -22,6 +22,9 @@ void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 
 uint32_t kern_ref_max_bits(const float *x, size_t n);
 size_t kern_ref_first_nonfinite(const float *x, size_t n);
+/* kern_ref_at_least(at, x, i0, n, t): of x[i0..n). */
+size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n,
+    uint32_t t);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
 void kern_ref_narrow(float *y, const double *acc, size_t n);
 void kern_ref_add_scaled(float *y, const float *a, float g, const float *b,
@@ -40,6 +43,15 @@ void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
 void kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
     size_t n);
 void kern_ref_fwht(float *x, size_t n);
+/* of x[i0..n) */
+void kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n);
+void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
+size_t kern_ref_powers(unsigned char *code, const float *x,
+    const uint32_t *noise, size_t n, int top);
+void kern_ref_levels(uint16_t *q, const float *x, const uint32_t *noise,
+    size_t n, double inv, unsigned s);
+void kern_ref_ternary(unsigned char *t, const float *x, const uint32_t *noise,
+    size_t n, float s);
 
 /* What kern_nearest sums before the lanes are folded. */
 struct kern_fit {

@@ -30,17 +30,38 @@ aside_copy(struct reader *r, struct writer *w, struct err *e)
 }
 
 int
-aside_again(struct reader **out, int fd, const struct reader_opts *o,
-    struct err *e)
+aside_put(struct aside *a, struct reader *from, uint64_t *at, struct err *e)
+{
+	struct writer_opts wo = { "ace-aggregate", NULL, 0 };
+	struct writer *w;
+	struct io *io;
+	off_t end;
+	int k;
+
+	if (a->fd < 0 && (k = temp_open(&a->fd, e)) < 0) {
+		a->fd = -1;
+		return k;
+	}
+	if ((end = lseek(a->fd, 0, SEEK_CUR)) < 0)
+		return err_sys(e, "<temporary>");
+	*at = (uint64_t)end;
+	if ((k = io_create_fd(&io, a->fd, "<temporary>", e)) == 0 &&
+	    (k = writer_open(&w, io, &wo, e)) == 0) {
+		k = aside_copy(from, w, e);
+		writer_free(w);
+	}
+	return k;
+}
+
+int
+aside_get(const struct aside *a, uint64_t at, struct reader **out,
+    const struct reader_opts *o, struct err *e)
 {
 	struct io *io;
 	int k;
 
-	reader_free(*out);
 	*out = NULL;
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return err_sys(e, "<temporary>");
-	if ((k = io_open_fd(&io, fd, "<temporary>", e)) < 0 ||
+	if ((k = io_open_at(&io, a->fd, at, "<temporary>", e)) < 0 ||
 	    (k = reader_open(out, io, o, e)) < 0)
 		return k;
 	while ((k = reader_next(*out, e)) > 0 && k != READER_SHARD)
@@ -49,22 +70,18 @@ aside_again(struct reader **out, int fd, const struct reader_opts *o,
 }
 
 int
-aside_shard(struct reader **out, int *fd, struct reader *from,
-    const struct reader_opts *o, struct err *e)
+aside_empty(struct aside *a, struct err *e)
 {
-	struct writer_opts wo = { "ace-aggregate", NULL, 0 };
-	struct writer *w;
-	struct io *io;
-	int k;
+	if (a->fd >= 0 && (ftruncate(a->fd, 0) < 0 ||
+	    lseek(a->fd, 0, SEEK_SET) < 0))
+		return err_sys(e, "<temporary>");
+	return 0;
+}
 
-	*out = NULL;
-	*fd = -1;
-	if ((k = temp_open(fd, e)) < 0)
-		return k;
-	if ((k = io_create_fd(&io, *fd, "<temporary>", e)) == 0 &&
-	    (k = writer_open(&w, io, &wo, e)) == 0) {
-		k = aside_copy(from, w, e);
-		writer_free(w);
-	}
-	return k < 0 ? k : aside_again(out, *fd, o, e);
+void
+aside_close(struct aside *a)
+{
+	if (a->fd >= 0)
+		(void)close(a->fd);
+	a->fd = -1;
 }

@@ -1,21 +1,32 @@
 /*
- * Setting a shard aside: its frames are copied into an unnamed temporary file,
- * as a stream of their own, so that they can be read later and more than once.
+ * Setting shards aside: their frames are copied into one unnamed temporary
+ * file, each shard as a stream of its own, so that they can be read later, more
+ * than once, and any number of them with one open file.
  */
 #ifndef ACE_ASIDE_H
 #define ACE_ASIDE_H
+
+#include <stdint.h>
 
 #include "format/reader.h"
 
 struct err;
 
-/* aside_shard(out, fd, from, o, e): sets aside the shard that `from' stands at,
- * which is read to its verified end; *out is a reader of the file and stands at
- * the shard.  aside_again: *out becomes a new reader that stands there again.
- * The caller closes *fd, after *out was freed. */
-int aside_shard(struct reader **out, int *fd, struct reader *from,
-    const struct reader_opts *o, struct err *e);
-int aside_again(struct reader **out, int fd, const struct reader_opts *o,
+struct aside {
+	int fd;			/* -1: nothing was set aside yet */
+};
+#define ASIDE_INIT { -1 }
+
+/* aside_put(a, from, at, e): sets aside the shard that `from' stands at, which
+ * is read to its verified end; *at is its place in the file. */
+int aside_put(struct aside *a, struct reader *from, uint64_t *at,
     struct err *e);
+/* aside_get(a, at, out, o, e): *out becomes a reader that stands at the shard
+ * at that place. */
+int aside_get(const struct aside *a, uint64_t at, struct reader **out,
+    const struct reader_opts *o, struct err *e);
+/* aside_empty(a, e): what was set aside is no longer needed. */
+int aside_empty(struct aside *a, struct err *e);
+void aside_close(struct aside *a);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "pipe/filter.h"
+#include "pipe/source.h"
 
 /* 1 if word is the option -o in one of its forms; *two: its FILE is the next
  * word. */
@@ -69,7 +70,7 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 	struct io *io;
 	int k;
 
-	if ((k = io_open(&io, path, e)) < 0 ||
+	if ((k = source_io(&io, path, e)) < 0 ||
 	    (k = reader_open(&r, io, &f->in, e)) < 0)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
@@ -141,7 +142,7 @@ int
 filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 {
 	struct io *io;
-	int k = io_open(&io, path, e);
+	int k = source_io(&io, path, e);
 
 	*r = NULL;
 	if (k < 0)
@@ -163,6 +164,23 @@ filter_out(const struct filter *f, struct writer **w, struct err *e)
 	if (f->no_provenance)
 		o.line = NULL;
 	return k < 0 ? k : writer_open(w, io, &o, e);
+}
+
+int
+filter_both(struct filter *f, struct reader **r, struct writer **w,
+    const char *path, struct err *e)
+{
+	int k = filter_in(f, r, path, e);
+
+	*w = NULL;
+	if (k == 0)
+		return filter_out(f, w, e);
+	if (filter_piped(f) >= 0 && filter_out(f, w, NULL) == 0) {
+		writer_abort(*w);
+		writer_free(*w);
+		*w = NULL;
+	}
+	return k;
 }
 
 int

@@ -67,6 +67,11 @@ int filter_one(const struct cli *c, int argc, char **argv, const char **path,
 int filter_in(struct filter *f, struct reader **r, const char *path,
     struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
+/* filter_both: filter_in and filter_out.  When the input cannot be opened, a
+ * pipe that the shards would have gone to gets a stream that says aborted, so
+ * that the next program need not complain too. */
+int filter_both(struct filter *f, struct reader **r, struct writer **w,
+    const char *path, struct err *e);
 /* filter_piped(f): the descriptor of standard output if shards are written
  * there, so that it is no use to go on when nobody reads it; else -1. */
 int filter_piped(const struct filter *f);

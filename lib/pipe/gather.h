@@ -3,8 +3,12 @@
  *
  * Several inputs give one shard each to a step.  A single input holds the
  * devices' shards one after another (cat, GNU parallel), which are first set
- * aside in unnamed temporary files.  Either way the shards are in the order of
+ * aside in an unnamed temporary file.  Either way the shards are in the order of
  * the devices' ids, and not in that in which they came.
+ *
+ * Files, when there are many, and what was set aside are opened some at a time,
+ * so that neither memory nor open files grow with their number; with whole = 1
+ * all of them at once, for rules that have to see all values of a group.
  *
  * There are three ways to open one.  gather_open waits for each input, and
  * damage is an error.  gather_patient waits for no input alone, by the rule of
@@ -30,13 +34,13 @@ struct text_kv;
  * expect: how many contributions each step must have, 0: as many as there are.
  * to: a descriptor; waiting ends with an error when nobody reads it
  * (wait_orphan); -1: none. */
-int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect,
-    int to, const struct reader_opts *o, struct err *e);
-int gather_patient(struct gather **out, char **paths, size_t n,
+int gather_open(struct gather **out, char **paths, size_t n, int whole,
+    uint64_t expect, int to, const struct reader_opts *o, struct err *e);
+int gather_patient(struct gather **out, char **paths, size_t n, int whole,
     const struct intake_rule *q, const struct reader_opts *o, struct err *e);
-/* gather_many(out, paths, n, room, o, e): one step, whose contributions are
- * the n files; no more than `room' of them are open at a time. */
-int gather_many(struct gather **out, char **paths, size_t n, size_t room,
+/* gather_many(out, paths, n, whole, o, e): one step, whose contributions are
+ * the n files. */
+int gather_many(struct gather **out, char **paths, size_t n, int whole,
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 
@@ -75,14 +79,16 @@ int gather_left(const struct gather *g, size_t i);
 const struct text_kv *gather_policy(const struct gather *g, size_t i);
 
 /*
- * With gather_many the contributions come in windows of `room'; otherwise one
- * window has all of them.  gather_window(g, w, e): window w, from its first
- * group on; the first one is open after gather_step.  gather_range: the
+ * The contributions come in windows; several pipes, all of which are open
+ * anyway, in one.  gather_window(g, w, e): window w, from its first group
+ * on; none is open after gather_step.  gather_range: the
  * contributions of the window, [lo, hi).  gather_group and gather_finish are
  * for these.
  */
 size_t gather_windows(const struct gather *g);
 int gather_window(struct gather *g, size_t w, struct err *e);
+/* gather_memory(g): about how many bytes an open contribution takes. */
+uint64_t gather_memory(const struct gather *g);
 void gather_range(const struct gather *g, size_t *lo, size_t *hi);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
  * group must be asked for, in order. */

@@ -31,8 +31,9 @@ struct intake_in {
 };
 
 struct intake_shard {
-	struct reader *r;
-	int fd;			/* of what was set aside; -1: an input's */
+	struct reader *r;	/* an input's, or NULL: */
+	uint64_t place;		/* of what was set aside, */
+	unsigned char device[SHARD_ID];	/* whose it is */
 };
 
 struct intake {
@@ -43,6 +44,7 @@ struct intake {
 	struct pollfd *poll;	/* of the inputs, and of what is written */
 	unsigned char *buf;
 	struct values v;	/* decodes each shard once, as a check */
+	struct aside aside;	/* of a single input: this step's shards */
 	struct intake_shard *got;	/* of this step */
 	size_t ngot, cap;
 	int any;		/* a shard came; all others must have its */
@@ -140,12 +142,16 @@ static int
 intake_twice(const struct intake *t, const struct intake_in *in)
 {
 	const struct shard *s = reader_shard(in->r), *u;
-	size_t i, n = t->n > 1 ? t->n : t->ngot;
+	size_t i;
 
-	for (i = 0; i < n; i++) {
-		if (t->n > 1 && (&t->in[i] == in || !t->in[i].whole))
+	for (i = 0; i < t->ngot; i++)
+		if (t->n == 1 && s->step == t->step &&
+		    memcmp(t->got[i].device, s->device, SHARD_ID) == 0)
+			return 1;
+	for (i = 0; i < t->n; i++) {
+		if (&t->in[i] == in || !t->in[i].whole)
 			continue;
-		u = reader_shard(t->n > 1 ? t->in[i].r : t->got[i].r);
+		u = reader_shard(t->in[i].r);
 		if (u->step == s->step &&
 		    memcmp(u->device, s->device, SHARD_ID) == 0)
 			return 1;
@@ -242,7 +248,7 @@ intake_read(struct intake *t, struct intake_in *in, struct err *e)
 /* Of a single input: sets its shard aside, if it belongs to the current
  * step. */
 static int
-intake_aside(struct intake *t, struct err *e)
+intake_put(struct intake *t, struct err *e)
 {
 	struct intake_in *in = &t->in[0];
 	struct intake_shard *g;
@@ -255,7 +261,9 @@ intake_aside(struct intake *t, struct err *e)
 		return k;
 	g = &t->got[t->ngot++];
 	t->step = reader_shard(in->r)->step;
-	if ((k = aside_shard(&g->r, &g->fd, in->r, t->o, e)) < 0)
+	*g = (struct intake_shard){ .r = NULL };
+	memcpy(g->device, reader_shard(in->r)->device, SHARD_ID);
+	if ((k = aside_put(&t->aside, in->r, &g->place, e)) < 0)
 		return k;
 	return intake_done(in, e);
 }
@@ -380,13 +388,8 @@ static int
 intake_begin(struct intake *t, struct err *e)
 {
 	size_t i;
-	int k = 0;
+	int k = aside_empty(&t->aside, e);
 
-	for (i = 0; i < t->ngot; i++)
-		if (t->got[i].fd >= 0) {
-			reader_free(t->got[i].r);
-			(void)close(t->got[i].fd);
-		}
 	t->ngot = 0;
 	t->since = 0;
 	for (i = 0; i < t->n && k == 0 && t->closed; i++)
@@ -408,7 +411,7 @@ intake_collect(struct intake *t, struct err *e)
 		if ((k = alloc_grow(&t->got, &t->cap, t->ngot + 1,
 		    sizeof(*t->got), e)) < 0)
 			return k;
-		t->got[t->ngot++] = (struct intake_shard){ t->in[i].r, -1 };
+		t->got[t->ngot++] = (struct intake_shard){ .r = t->in[i].r };
 	}
 	t->closed = 1;
 	t->last = t->step;
@@ -423,7 +426,7 @@ intake_step(struct intake *t, struct err *e)
 	int k = intake_begin(t, e);
 
 	while (k == 0) {
-		if (t->n == 1 && (k = intake_aside(t, e)) < 0)
+		if (t->n == 1 && (k = intake_put(t, e)) < 0)
 			break;
 		n = intake_present(t);
 		if (n == 0 && (k = intake_ended(t, e)) != 0)
@@ -448,6 +451,13 @@ intake_reader(const struct intake *t, size_t i)
 	return t->got[i].r;
 }
 
+const struct aside *
+intake_aside(const struct intake *t, size_t i, uint64_t *place)
+{
+	*place = t->got[i].place;
+	return &t->aside;
+}
+
 int
 intake_again(struct intake *t, struct err *e)
 {
@@ -455,8 +465,8 @@ intake_again(struct intake *t, struct err *e)
 	int k = 0;
 
 	for (i = 0; i < t->ngot && k == 0; i++)
-		k = t->got[i].fd < 0 ? reader_rewind(t->got[i].r, e) :
-		    aside_again(&t->got[i].r, t->got[i].fd, t->o, e);
+		if (t->got[i].r != NULL)
+			k = reader_rewind(t->got[i].r, e);
 	return k;
 }
 
@@ -504,6 +514,7 @@ intake_open(struct intake **out, char **paths, size_t n,
 		return -ERR_SYS;
 	t->rule = *q;
 	t->o = o;
+	t->aside = (struct aside)ASIDE_INIT;
 	t->v = (struct values)VALUES_INIT;
 	t->schema = (struct schema)SCHEMA_INIT;
 	t->n = n != 0 ? n : 1;
@@ -529,8 +540,7 @@ intake_free(struct intake *t)
 
 	if (t == NULL)
 		return;
-	t->closed = 0;
-	(void)intake_begin(t, NULL);
+	aside_close(&t->aside);
 	for (i = 0; i < t->n; i++) {
 		intake_end(&t->in[i]);
 		reader_free(t->in[i].r);

@@ -17,6 +17,7 @@
 #include "format/reader.h"
 #include "sync/quorum.h"
 
+struct aside;
 struct err;
 struct intake;
 
@@ -43,10 +44,14 @@ void intake_free(struct intake *t);
  * all. */
 int intake_step(struct intake *t, struct err *e);
 
-/* The shards of that step: readers that stand at READER_SHARD.  They are the
- * intake's, until the next intake_step; intake_again sets them back. */
+/* The shards of that step, until the next intake_step.  Of several inputs:
+ * readers that stand at READER_SHARD and are the intake's; intake_again sets
+ * them back.  Of a single one intake_reader is NULL, and the shard was set aside
+ * in what intake_aside returns, at *place. */
 size_t intake_count(const struct intake *t);
 struct reader *intake_reader(const struct intake *t, size_t i);
+const struct aside *intake_aside(const struct intake *t, size_t i,
+    uint64_t *place);
 int intake_again(struct intake *t, struct err *e);
 
 #endif

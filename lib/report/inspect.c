@@ -10,7 +10,10 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/num.h"
+#include "base/wait.h"
 #include "pipe/filter.h"
+#include "pipe/pick.h"
+#include "pipe/source.h"
 #include "report/conserve.h"
 #include "report/diff.h"
 #include "report/histogram.h"
@@ -85,13 +88,15 @@ inspect_plot(const struct inspect_opts *o, struct report *p, struct reader *x,
 	return r;
 }
 
-int
-inspect_one(const struct inspect_opts *o, struct report *p, const char *path,
+/* A file, already open; io is freed. */
+static int
+inspect_file(struct inspect_opts *o, struct report *p, struct io *io,
     struct err *e)
 {
 	struct report_in in;
-	int r = report_open(&in, path, &o->f->in, e);
+	int r = report_take(&in, io, &o->f->in, e);
 
+	p->shard = 0;
 	if (r < 0)
 		return r;
 	switch (o->mode) {
@@ -110,11 +115,159 @@ inspect_one(const struct inspect_opts *o, struct report *p, const char *path,
 	case INSPECT_PLOT:
 		r = inspect_plot(o, p, in.r, e);
 		break;
+	case INSPECT_BRIEF:
+		r = brief_stream(p, &o->brief, in.r, e);
+		break;
 	default:
 		r = list_stream(p, in.r, e);
 	}
 	report_close(&in);
 	return r;
+}
+
+/* ---- operands ---- */
+
+enum { INSPECT_MANY = 8 };	/* shards that are still shown at length */
+
+/* Counts shards in a file that can seek, up to more than many. */
+static void
+inspect_count(const struct inspect_opts *o, const struct report *p,
+    struct io *io, int *n)
+{
+	struct reader *r;
+	int k;
+
+	if (reader_open(&r, io, &o->f->in, NULL) < 0)
+		return;
+	(void)reader_skim(r, 1);
+	while (*n <= INSPECT_MANY && (k = reader_next(r, NULL)) > 0)
+		if (k == READER_SHARD && (p->pick == NULL ||
+		    pick_wants(p->pick, reader_shard(r))))
+			++*n;
+	reader_free(r);
+}
+
+static int
+inspect_is_many(const struct inspect_opts *o, const struct report *p,
+    char **path, size_t n)
+{
+	struct source *s;
+	struct io *io;
+	size_t i;
+	int found = 0;
+
+	for (i = 0; i < n && found <= INSPECT_MANY; i++) {
+		if (strcmp(path[i], "-") == 0 ||
+		    source_open(&s, path[i], NULL) < 0)
+			continue;
+		while (found <= INSPECT_MANY && source_next(s, &io, NULL) > 0) {
+			if (source_many(s) || io_can_seek(io))
+				inspect_count(o, p, io, &found);
+			else
+				io_free(io);
+		}
+		source_free(s);
+	}
+	return found > INSPECT_MANY;
+}
+
+/* Says what went wrong with a file, and remembers the worst. */
+static void
+inspect_say(const struct inspect_opts *o, struct err *own, int r,
+    const char *name, int *worst)
+{
+	if (r >= 0)
+		return;
+	*worst = r < *worst ? r : *worst;
+	(void)err_file(own, r, name);
+	if (own->code != ERR_OK && !own->quiet)
+		(void)fprintf(stderr, "%s: %s\n", o->cli->prog, ERR_MSG(own));
+}
+
+/* All files of an operand, and with --follow those that come. */
+static int
+inspect_source(struct inspect_opts *o, struct report *p, struct source *s,
+    int *worst, struct err *e)
+{
+	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	struct err own;
+	struct io *io;
+	int k, r;
+
+	for (;;) {
+		own = (struct err)ERR_INIT;
+		while ((k = source_next(s, &io, &own)) > 0) {
+			if (source_many(s))
+				p->file = source_name(s);
+			r = inspect_file(o, p, io, &own);
+			inspect_say(o, &own, r, source_name(s), worst);
+			if (ferror(p->f))
+				return r;
+			own = (struct err)ERR_INIT;
+		}
+		inspect_say(o, &own, k, source_name(s), worst);
+		if (!o->follow || (r = report_flush(p, e)) < 0)
+			return o->follow ? r : 0;
+		while ((k = source_again(s, e)) == 0)
+			if ((r = wait_more(&w, e)) < 0)
+				return r;
+		if (k < 0)
+			return k;
+		w = wait_begin(-1, STDOUT_FILENO);
+	}
+}
+
+/* A single operand that is one file, or that the mode takes for one: its error
+ * is the answer.  1 it is neither; s is to be read file by file. */
+static int
+inspect_single(struct inspect_opts *o, struct report *p, struct source *s,
+    const char *path, struct err *e)
+{
+	struct io *io;
+	int r;
+
+	if (!source_many(s) && !o->follow)
+		r = source_next(s, &io, e);
+	else if (o->mode == INSPECT_DIFF || o->mode == INSPECT_PLOT)
+		r = source_io(&io, path, e);
+	else
+		return 1;
+	return r < 0 ? r : inspect_file(o, p, io, e);
+}
+
+int
+inspect_all(struct inspect_opts *o, struct report *p, char **path, size_t n,
+    struct err *e)
+{
+	const char *name;
+	struct source *s;
+	struct err own;
+	int r, worst = 0;
+	size_t i = 0;
+
+	if (o->mode == INSPECT_NONE && !p->as_json && inspect_is_many(o, p, path, n))
+		o->mode = INSPECT_BRIEF;
+	do {
+		own = (struct err)ERR_INIT;
+		name = n != 0 ? path[i] : NULL;
+		r = source_open(&s, name, &own);
+		if (n < 2 && r == 0 &&
+		    (r = inspect_single(o, p, s, name, &own)) <= 0) {
+			source_free(s);
+			(void)err_move(e, &own);
+			return r;
+		}
+		if (n < 2 && r < 0)
+			return err_move(e, &own);
+		p->file = name;
+		if (r >= 0) {
+			r = inspect_source(o, p, s, &worst, &own);
+			source_free(s);
+		}
+		inspect_say(o, &own, r, name, &worst);
+	} while (++i < n && !ferror(p->f));
+	e->quiet = 1;		/* all was said */
+	return worst;
 }
 
 /* ---- what is no look at a stream ---- */

@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+#include "report/brief.h"
+#include "report/course.h"
+
 struct cli;
 struct err;
 struct filter;
@@ -15,7 +18,8 @@ struct report;
 enum inspect_mode {
 	INSPECT_NONE,		/* not given: as INSPECT_LIST */
 	INSPECT_LIST, INSPECT_STATS, INSPECT_HISTOGRAM, INSPECT_VERIFY,
-	INSPECT_DIFF, INSPECT_PLOT, INSPECT_RECOVER, INSPECT_CONSERVE
+	INSPECT_DIFF, INSPECT_PLOT, INSPECT_RECOVER, INSPECT_CONSERVE,
+	INSPECT_BRIEF, INSPECT_COURSE
 };
 
 struct inspect_opts {
@@ -24,6 +28,9 @@ struct inspect_opts {
 	const char *other;	/* INSPECT_DIFF: with this stream */
 	const char *picture;	/* INSPECT_PLOT: to this file */
 	const char *state, *spool;	/* INSPECT_CONSERVE: the directories */
+	struct brief brief;		/* INSPECT_BRIEF: in which form */
+	int follow;			/* and what comes to the folder */
+	enum course_how course;		/* INSPECT_COURSE: drawn how */
 	const struct cli *cli;	/* the program, for its messages */
 };
 
@@ -31,10 +38,12 @@ struct inspect_opts {
  * whether it shows more than ASCII. */
 void inspect_screen(struct report *p);
 
-/* inspect_one(o, p, path, e): reports on the stream at path (NULL: standard
- * input), in a mode that reads streams. */
-int inspect_one(const struct inspect_opts *o, struct report *p,
-    const char *path, struct err *e);
+/* inspect_all(o, p, path, n, e): reports on n operands (none: standard input),
+ * in a mode that reads streams: files, folders and archives.  Every file is
+ * tried, each that fails says so, and the worst error is returned.  With no mode
+ * given it becomes INSPECT_BRIEF when there are many shards. */
+int inspect_all(struct inspect_opts *o, struct report *p, char **path, size_t n,
+    struct err *e);
 
 /* inspect_recover(o, path, e): copies the undamaged shards of the file at path
  * to the output of o->f. */

@@ -439,6 +439,7 @@ list_stream(struct report *p, struct reader *r, struct err *e)
 {
 	int k;
 
+	(void)reader_skim(r, 1);
 	while ((k = report_next(p, r, e)) > 0)
 		if ((k = list_shard(p, r, e)) < 0)
 			break;

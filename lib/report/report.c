@@ -6,6 +6,8 @@
 #include "base/io.h"
 #include "format/receipt.h"
 #include "format/text.h"
+#include "pipe/pick.h"
+#include "pipe/source.h"
 #include "report/names.h"
 #include "report/report.h"
 
@@ -20,13 +22,21 @@ report_init(struct report *p, FILE *f, const struct kern *k)
 }
 
 int
+report_take(struct report_in *in, struct io *io, const struct reader_opts *o,
+    struct err *e)
+{
+	in->io = io;
+	return reader_open(&in->r, io, o, e);
+}
+
+int
 report_open(struct report_in *in, const char *path,
     const struct reader_opts *o, struct err *e)
 {
-	int k = io_open(&in->io, path, e);
+	int k = source_io(&in->io, path, e);
 
 	in->r = NULL;
-	return k < 0 ? k : reader_open(&in->r, in->io, o, e);
+	return k < 0 ? k : report_take(in, in->io, o, e);
 }
 
 void
@@ -106,9 +116,14 @@ report_next(struct report *p, struct reader *r, struct err *e)
 			p->fresh = 1;
 		if (k == READER_SHARD) {
 			p->shard++;
-			return 1;
+			if (p->pick == NULL || pick_wants(p->pick,
+			    reader_shard(r)))
+				return 1;
+			if ((k = pick_pass(r, e)) < 0)
+				return k;
+			continue;
 		}
-		if (k == READER_RCPT && (k = report_receipt(p, r, e)) < 0)
+		if (k == READER_RCPT && p->pick == NULL && (k = report_receipt(p, r, e)) < 0)
 			return k;
 	}
 	return k;
@@ -163,8 +178,7 @@ report_object(struct report *p, const struct shard *s)
 
 /* ---- tables ---- */
 
-/* Columns of a terminal, nearly: characters, not bytes. */
-static int
+int
 report_chars(const char *s)
 {
 	int n = 0;
@@ -228,7 +242,7 @@ report_shape(const struct schema_tensor *t, char buf[200])
 	return buf;
 }
 
-static const char *
+const char *
 report_codec(unsigned c, char buf[16])
 {
 	const char *name = codec_name(c);

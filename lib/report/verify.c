@@ -2,14 +2,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "kern/kern.h"
+#include "pipe/pick.h"
 #include "report/report.h"
 #include "report/verify.h"
 
 struct verify {
 	const struct kern *kern;
+	const struct io *io;
+	struct bar bar;
 	uint64_t shard;
 	struct shard_sums sums;
 	double sumabs;
@@ -24,6 +28,8 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 
 	(void)t;
 	(void)e;
+	bar_show(&v->bar, io_bytes(v->io), io_can_seek(v->io) ?
+	    io_size(v->io) : 0, "B");
 	v->kern->stat(x, n, &s);
 	v->sums.sum += s.sum;
 	v->sums.sumsq += s.sumsq;
@@ -67,17 +73,24 @@ verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 }
 
 static int
-verify_shards(struct report *p, struct reader *r, struct err *e)
+verify_shards(struct report *p, const struct report_in *in, struct err *e)
 {
-	struct verify v = { .kern = p->kern };
+	struct verify v = { .kern = p->kern, .io = in->io };
+	struct reader *r = in->r;
 	struct walk w = { .group = verify_group, .arg = &v };
 	struct err sums = ERR_INIT;
 	int k, no = 0;
 
+	bar_begin(&v.bar, p->cli);
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
 		v.shard = ++p->shard;
+		if (p->pick != NULL && !pick_wants(p->pick, reader_shard(r))) {
+			if ((k = pick_pass(r, e)) < 0)
+				break;
+			continue;
+		}
 		memset(&v.sums, 0, sizeof(v.sums));
 		v.sumabs = 0;
 		if ((k = walk_shard(&w, r, e)) < 0)
@@ -85,6 +98,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 		if (no == 0)
 			no = verify_sums(&v, r, &sums);
 	}
+	bar_end(&v.bar);
 	walk_release(&w);
 	/* damage says more than a sum */
 	return k < 0 || no == 0 ? k : err_move(e, &sums);
@@ -95,7 +109,7 @@ verify_file(struct report *p, struct report_in *in, struct err *e)
 {
 	struct emit *j = &p->json;
 	const char *name = io_name(in->io);
-	int k = verify_shards(p, in->r, e);
+	int k = verify_shards(p, in, e);
 
 	if (p->as_json) {
 		emit_open(j, NULL, '{');

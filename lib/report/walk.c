@@ -1,15 +1,15 @@
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/values.h"
+#include "pipe/pick.h"
 #include "report/walk.h"
 
 int
 walk_wants(const char *glob, const struct schema_tensor *t)
 {
-	return glob == NULL || fnmatch(glob, t->name, 0) == 0;
+	return pick_tensor(glob, t->name);
 }
 
 void
@@ -22,8 +22,10 @@ walk_add(struct tally *to, const struct tally *y)
 	to->sent += y->sent;
 	to->sent_groups += y->sent_groups;
 	to->bytes += y->bytes;
-	for (i = 0; i < CODEC_MAX; i++)
+	for (i = 0; i < CODEC_MAX; i++) {
 		to->codec[i] += y->codec[i];
+		to->coded[i] += y->coded[i];
+	}
 }
 
 double
@@ -82,6 +84,7 @@ walk_records(struct walk *w, const struct reader *r, struct err *e)
 		w->now.sent_groups++;
 		w->now.bytes += rec[i].len;
 		w->now.codec[rec[i].codec]++;
+		w->now.coded[rec[i].codec] += rec[i].len;
 		if (w->group == NULL)
 			continue;
 		if ((k = values_decode(r, &rec[i], w->x, w->cap, &len,

@@ -18,6 +18,7 @@ struct tally {
 	uint64_t sent, sent_groups;	/* of those, in the shard */
 	uint64_t bytes;			/* of the bodies */
 	uint64_t codec[CODEC_MAX];	/* groups coded with each */
+	uint64_t coded[CODEC_MAX];	/* and their bytes */
 };
 
 struct walk {

@@ -16,6 +16,7 @@
 #include "base/temp.h"
 #include "base/wait.h"
 #include "spool/closing.h"
+#include "spool/roster.h"
 #include "spool/waiting.h"
 
 /* ---- steps ---- */
@@ -345,6 +346,7 @@ static int
 closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
     const struct quorum *q, uint64_t step, size_t n, struct err *e)
 {
+	struct quorum rule = *q;
 	enum quorum_now now;
 	int r;
 
@@ -354,7 +356,9 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 		c->any = 1;
 		c->step = step;
 	}
-	now = quorum_now(q, n, 0, mono_now() - c->since);
+	if ((r = roster_expect(s, run, step, n, &rule, e)) < 0)
+		return r;
+	now = quorum_now(&rule, n, 0, mono_now() - c->since);
 	if (now != QUORUM_FAILED)
 		return (int)now;
 	return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu shards "
@@ -482,13 +486,17 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	if (dir == NULL || from == NULL || old == NULL ||
 	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
 		goto out;
-	r = 0;
-	if ((mkdir(old, 0700) < 0 && errno != EEXIST) ||
-	    (rename(from, to) < 0 && errno != ENOENT))
+	r = mkdir(old, 0700) < 0 && errno != EEXIST ? err_sys(e, "'%s'", old) :
+	    0;
+	/* the folder before the manifest goes there, and the manifest there
+	 * before the shards are removed, even if the process that made or moved
+	 * it was killed */
+	if (r == 0 && s->sync == IO_SYNC_FULL)
+		r = io_sync_path(old, e);
+	if (r == 0 && rename(from, to) < 0 && errno != ENOENT)
 		r = err_sys(e, "'%s'", to);
-	/* durable before the shards are removed, even if the process that
-	 * moved it was killed */
-	else if (s->sync == IO_SYNC_FULL && (r = io_sync_path(to, e)) == 0)
+	else if (r == 0 && s->sync == IO_SYNC_FULL &&
+	    (r = io_sync_path(to, e)) == 0)
 		r = inbox_durable(s, run, &step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
 		(void)rmdir(dir);

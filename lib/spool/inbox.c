@@ -94,6 +94,68 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
 }
 
+/* The value of n hex digits, at most 2, or -1. */
+static int
+inbox_hex(const char *s, size_t n)
+{
+	static const char digits[] = "0123456789ABCDEFabcdef";
+	const char *at;
+	int v = 0;
+
+	for (; n != 0; n--, s++) {
+		if (*s == '\0' || (at = strchr(digits, *s)) == NULL)
+			return -1;
+		v = v * 16 + (int)(at - digits < 16 ? at - digits :
+		    at - digits - 6);
+	}
+	return v;
+}
+
+/* Undoes inbox_name for n bytes of it. */
+static void
+inbox_unescape(const char *name, size_t n, char out[SHARD_NAME + 1])
+{
+	size_t i, k = 0;
+	int v;
+
+	for (i = 0; i < n && k < SHARD_NAME; i++) {
+		v = name[i] == '%' && i + 2 < n ? inbox_hex(name + i + 1, 2) : -1;
+		if (v > 0)
+			i += 2;
+		out[k++] = v > 0 ? (char)v : name[i];
+	}
+	out[k] = '\0';
+}
+
+int
+inbox_device(const char *file, char out[SHARD_NAME + 1],
+    unsigned char id[SHARD_ID])
+{
+	unsigned char own[SHARD_ID];
+	const size_t n = strcspn(file, ".");
+	size_t i;
+
+	if (id == NULL)
+		id = own;
+	memset(id, 0, SHARD_ID);
+	out[0] = '\0';
+	/* a short name has at most 127 bytes, a long one ends with its hash */
+	if (n > 127 + 1 + 2 * SHARD_ID || (n > 127 && n < 3 + 2 * SHARD_ID))
+		return 0;
+	if (n > 127) {
+		inbox_unescape(file, n - 1 - 2 * SHARD_ID, out);
+		for (i = 0; i < SHARD_ID; i++)
+			id[i] = (unsigned char)inbox_hex(file + n -
+			    2 * (SHARD_ID - i), 2);
+		return 0;
+	}
+	if (n != 1 || *file != '%')	/* that has no name, and no hash */
+		inbox_unescape(file, n, out);
+	if (out[0] != '\0')
+		ledger_hash(out, id);
+	return 1;
+}
+
 int
 inbox_is_shard(const char *name)
 {

@@ -17,6 +17,8 @@
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
  *                                    removed
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
+ *   DIR/RUN/devices                  who is waited for, see spool/roster.h
+ *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
  *   DIR/RUN/shard.new-XXXXXX         a shard that is being received; locked
  *                                    while somebody writes it
  *
@@ -62,6 +64,11 @@ char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 /* inbox_file(sh, end, out): out becomes the file name DEVICE.end of the shard's
  * device; end NULL: DEVICE.incarnation. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+/* inbox_device(file, out, id): the other way round, from the name of a file to
+ * the device's name and its hash; id may be NULL.  0: the name was too long for
+ * a file, so that only its beginning is in out. */
+int inbox_device(const char *file, char out[SHARD_NAME + 1],
+    unsigned char id[SHARD_ID]);
 /* inbox_is_shard(name): a file of a step's directory that is an accepted
  * shard. */
 int inbox_is_shard(const char *name);

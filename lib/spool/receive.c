@@ -10,6 +10,7 @@
 #include "kern/kern.h"
 #include "pipe/filter.h"
 #include "spool/answer.h"
+#include "spool/join.h"
 #include "spool/receive.h"
 #include "spool/verdict.h"
 
@@ -265,13 +266,18 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 }
 
 int
-receive_publish(const struct inbox *s, struct reader *in, struct err *e)
+receive_publish(const struct inbox *s, const char *run, struct reader *in,
+    struct err *e)
 {
 	int r;
 
-	while ((r = reader_next(in, e)) > 0)
-		if (r == READER_SHARD &&
-		    (r = receive_publish_shard(s, in, e)) < 0)
+	while ((r = reader_next(in, e)) > 0) {
+		if (r != READER_SHARD)
+			continue;
+		if (reader_shard(in)->kind == SHARD_MODEL)
+			return join_model(s, run, in, e);
+		if ((r = receive_publish_shard(s, in, e)) < 0)
 			break;
+	}
 	return r;
 }

@@ -32,8 +32,11 @@ struct receive_opts {
 int receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
 
-/* receive_publish(s, in, e): the shards of `in' are aggregates: puts each into
- * the spool, where the processes that answer devices wait for it. */
-int receive_publish(const struct inbox *s, struct reader *in, struct err *e);
+/* receive_publish(s, run, in, e): the shards of `in' are aggregates: puts each
+ * into the spool, where the processes that answer devices wait for it.  Where one
+ * is of kind model, it and all that follow are what joining devices get
+ * (join_model); run is for shards that do not say theirs, or NULL. */
+int receive_publish(const struct inbox *s, const char *run, struct reader *in,
+    struct err *e);
 
 #endif

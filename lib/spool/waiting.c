@@ -6,6 +6,7 @@
 #include "base/mono.h"
 #include "base/scan.h"
 #include "spool/inbox.h"
+#include "spool/roster.h"
 #include "spool/waiting.h"
 
 void
@@ -45,37 +46,65 @@ waiting_say(const struct waiting *w, const char *fmt, ...)
 	w->say(w->arg, what);
 }
 
-/* The devices whose shards are there, as their files are named. */
+/* Names of devices. */
 struct waiting_names {
 	char text[600];
 	size_t n;
 };
 
+/* Appends a name: 1 when there is no room for more. */
 static int
-waiting_each(void *arg, const char *name, struct err *e)
+waiting_add(struct waiting_names *c, const char *name)
 {
-	struct waiting_names *c = arg;
 	const char *sep = c->n == 0 ? ": " : ", ";
-	int n = (int)strcspn(name, ".");
 
-	(void)e;
-	if (!inbox_is_shard(name))
-		return 0;
-	if (c->n + (size_t)n + 8 > sizeof(c->text)) {
+	if (c->n + strlen(name) + 8 > sizeof(c->text)) {
 		(void)snprintf(c->text + c->n, sizeof(c->text) - c->n,
 		    ", ...");
 		return 1;
 	}
 	c->n += (size_t)snprintf(c->text + c->n, sizeof(c->text) - c->n,
-	    "%s%.*s", sep, n, name);
+	    "%s%s", sep, name);
 	return 0;
+}
+
+static int
+waiting_each(void *arg, const char *name, struct err *e)
+{
+	char device[SHARD_NAME + 1];
+
+	(void)e;
+	if (!inbox_is_shard(name))
+		return 0;
+	(void)inbox_device(name, device, NULL);
+	return waiting_add(arg, device);
+}
+
+/* Who is missing, where there is a list of devices, and how many shards that
+ * makes in all. */
+static void
+waiting_missing(const struct inbox *s, const char *run, uint64_t step,
+    size_t *want, size_t n, struct waiting_names *c)
+{
+	struct roster t = ROSTER_INIT, missing = ROSTER_INIT;
+	size_t i;
+
+	if (roster_read(&t, s, run, NULL) > 0 &&
+	    roster_missing(&t, s, run, step, &missing, NULL) == 0) {
+		*want = n + missing.n;
+		for (i = 0; i < missing.n; i++)
+			if (waiting_add(c, missing.name[i]) != 0)
+				break;
+	}
+	roster_release(&t);
+	roster_release(&missing);
 }
 
 void
 waiting_step(const struct inbox *s, const char *run, uint64_t step, size_t n,
     size_t want)
 {
-	struct waiting_names names = { "", 0 };
+	struct waiting_names names = { "", 0 }, missing = { "", 0 };
 	char *dir;
 
 	if (n == 0 && step == UINT64_MAX) {
@@ -91,7 +120,8 @@ waiting_step(const struct inbox *s, const char *run, uint64_t step, size_t n,
 	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
 		(void)scan(dir, waiting_each, &names, NULL);
 	alloc_free(dir);
+	waiting_missing(s, run, step, &want, n, &missing);
 	waiting_say(s->wait, "waiting for step %llu of run '%s': %zu of %zu "
-	    "shards are there%s", (unsigned long long)step, run, n,
-	    want, names.text);
+	    "shards are there%s%s%s", (unsigned long long)step, run, n,
+	    want, names.text, missing.n != 0 ? "; missing" : "", missing.text);
 }

@@ -16,6 +16,8 @@
 #include "pipe/gather.h"
 #include "stage/aggregate.h"
 
+enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
+
 /* Writing a cluster's offset from the aggregate. */
 static int
 aggregate_is_offset(const struct aggregate *x)
@@ -335,16 +337,25 @@ aggregate_put_policy(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Notes the devices whose shards are in the aggregate. */
+/* Notes the devices whose shards are in the aggregate, in as many frames as it
+ * takes to keep each small. */
 static int
 aggregate_put_members(struct aggregate *x, struct err *e)
 {
-	struct array_names l = ARRAY_NAMES_INIT;
+	struct array_names l = ARRAY_NAMES_INIT, part;
 	struct buf b = BUF_INIT;
+	size_t i = 0, bytes;
 	int r = gather_members(x->g, &l, e);
 
-	if (r == 0 && (r = array_put_names(&l, &b, e)) == 0)
-		r = writer_note(x->out, FRAME_MEMB, b.p, b.n, e);
+	array_sort(&l);
+	do {
+		part = (struct array_names){ .p = l.p + i };
+		for (bytes = 0; i < l.n && bytes < AGGREGATE_NAMES; i++)
+			bytes += strlen(part.p[part.n++]);
+		b.n = 0;
+		if (r == 0 && (r = array_put_names(&part, &b, e)) == 0)
+			r = writer_note(x->out, FRAME_MEMB, b.p, b.n, e);
+	} while (r == 0 && i < l.n);
 	buf_release(&b);
 	array_release(&l);
 	return r;

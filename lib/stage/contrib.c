@@ -65,6 +65,12 @@ contrib_active(const struct contrib_opts *o)
 	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
 }
 
+int
+contrib_at_once(const struct contrib_opts *o)
+{
+	return robust_elements(&o->rule) || robust_pairs(&o->rule);
+}
+
 /* The weight of shard s by what the shard says of itself and the option that
  * tells which of its numbers to use. */
 static double
@@ -143,7 +149,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 {
 	struct schema_span span;
 	struct kern_stat st;
-	size_t i, n = gather_count(c->g);
+	size_t i, n;
 	float *v;
 	int r;
 
@@ -151,7 +157,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	if (c->o->theta >= 0 &&
 	    (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
-	for (i = 0; i < n; i++) {
+	for (gather_range(c->g, &i, &n); i < n; i++) {
 		struct robust_one *one = &c->step.one[i];
 
 		if ((r = gather_group(c->g, i, g, &v, e)) < 0)
@@ -325,11 +331,30 @@ contrib_judge(struct contrib *c, struct err *e)
 	return norms_add(&c->norms, step, c->step.median, e);
 }
 
+/* Reads all values once, one window of contributions after another. */
+static int
+contrib_read(struct contrib *c, struct err *e)
+{
+	const uint32_t ngroups = gather_schema(c->g)->ngroups;
+	size_t w;
+	uint32_t g;
+	int r = 0;
+
+	for (w = 0; w < gather_windows(c->g) && r == 0; w++) {
+		if (w != 0)
+			r = gather_window(c->g, w, e);
+		for (g = 0; g < ngroups && r == 0; g++)
+			r = contrib_group(c, g, e);
+		if (r == 0)
+			r = gather_finish(c->g, e);
+	}
+	return r;
+}
+
 int
 contrib_look(struct contrib *c, struct shard *out, struct err *e)
 {
 	size_t i, n = gather_count(c->g);
-	uint32_t g, ngroups = gather_schema(c->g)->ngroups;
 	int r = robust_step(&c->step, &c->o->rule, n, e);
 
 	c->only = SKETCH_NONE;
@@ -343,9 +368,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 			    "'%s' is a sum: rules compare means and gradients",
 			    shard_device(s)));
 	}
-	for (g = 0; g < ngroups && r == 0; g++)
-		r = contrib_group(c, g, e);
-	if (r < 0 || (r = gather_finish(c->g, e)) < 0 ||
+	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
 	    (r = contrib_weights(c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",

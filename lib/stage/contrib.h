@@ -58,6 +58,10 @@ void contrib_release(struct contrib *c);
 /* contrib_active(o): 1 when contrib_look has something to decide. */
 int contrib_active(const struct contrib_opts *o);
 
+/* contrib_at_once(o): 1 when the values of a group have to be there from all
+ * contributions at the same time. */
+int contrib_at_once(const struct contrib_opts *o);
+
 /* contrib_look(c, out, e): reads all values of the step and decides.  Who is
  * left out or clipped, the rule and the clusters are written down as keys of
  * the shard out, and c->g is set back to the first group.  -ERR_REFUSED: no

@@ -38,6 +38,7 @@ rate_release(struct rate *q)
 	hold_release(&q->bodies);
 	alloc_free(q->g);
 	alloc_free(q->x);
+	alloc_free(q->y);
 	buf_release(&q->body);
 	alloc_free(q->land.code);
 	alloc_free(q->knob);
@@ -143,6 +144,31 @@ rate_make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
 		return r;
 	c->len = q->body.n;
 	return hold_put(&q->bodies, q->body.p, q->body.n, &c->at, e);
+}
+
+static int
+rate_part(void *arg, size_t i, double f, unsigned parts, size_t *len,
+    struct err *e)
+{
+	struct rate *q = arg;
+	const struct rate_group *w = &q->g[i];
+	struct codec_plan p = codec_turn(&w->plan, f);
+	struct codec_ctx ctx;
+	uint8_t param;
+	size_t n;
+	int r;
+
+	*len = 0;
+	values_ctx(q->schema, q->shard, w->group, &ctx);
+	if ((r = alloc_grow(&q->y, &q->y_cap, w->n, sizeof(*q->y), e)) < 0 ||
+	    (r = hold_get(&q->values, w->at, q->x, w->n * sizeof(*q->x),
+	    e)) < 0)
+		return r;
+	n = land_part(q->y, q->x, w->n, ctx.cols, parts);
+	q->body.n = 0;
+	r = codec_encode_after(&p, &ctx, NULL, q->y, n, &q->body, &param, e);
+	*len = q->body.n;
+	return r;
 }
 
 int
@@ -277,6 +303,7 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	l->budget = budget / 64 * 64;	/* as all frames are padded */
 	l->arg = q;
 	l->make = rate_make;
+	l->part = rate_part;
 	l->size = rate_size;
 	r = land_run(l, e);
 	return r == 1 ? rate_fit(q, e) : r;

@@ -42,8 +42,8 @@ struct rate {
 	int beside;			/* 1: u of each group waits, too */
 	uint64_t base;			/* bytes before the first record */
 	uint64_t budget;
-	float *x;
-	size_t x_cap;
+	float *x, *y;
+	size_t x_cap, y_cap;
 	struct buf body;
 	struct land land;
 	size_t code_cap, knob_cap, values_cap;

@@ -137,8 +137,7 @@ stage_ack_run(const struct stage_ack_opts *o, const char *path, struct err *e)
 	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
 	    o->f->sync, e)) < 0)
 		goto out;
-	if ((r = filter_in(o->f, &x.in, path, e)) < 0 ||
-	    (r = filter_out(o->f, &x.out, e)) < 0)
+	if ((r = filter_both(o->f, &x.in, &x.out, path, e)) < 0)
 		goto out;
 	filter_loose(x.in, x.out, 0);
 	while ((r = reader_next(x.in, e)) > 0)

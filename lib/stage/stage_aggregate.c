@@ -13,9 +13,9 @@
 #include "stage/aggregate.h"
 #include "stage/stage_aggregate.h"
 
-/* Contributions of a spool that are open at a time; and the most of them that a
- * rule looks at together. */
-enum { STAGE_AGGREGATE_OPEN = 256, STAGE_AGGREGATE_MOST = 4096 };
+/* The most contributions that a rule looks at together; and the files that are
+ * open besides. */
+enum { STAGE_AGGREGATE_MOST = 4096, STAGE_AGGREGATE_OTHER = 64 };
 
 /* ---- streams ---- */
 
@@ -46,53 +46,88 @@ stage_aggregate_open_patient(struct aggregate *x, char **paths,
 		.arg = (void *)(uintptr_t)o->cli
 	};
 
-	return gather_patient(&x->g, paths, n, &q, &o->f->in, e);
+	return gather_patient(&x->g, paths, n, contrib_at_once(&o->who), &q,
+	    &o->f->in, e);
 }
 
 static int
 stage_aggregate_open_all(struct aggregate *x, char **paths, size_t n,
     uint64_t expect, struct err *e)
 {
-	int r = gather_open(&x->g, paths, n, expect, filter_piped(x->o->f),
-	    &x->o->f->in, e);
+	int r = gather_open(&x->g, paths, n, contrib_at_once(&x->o->who), expect,
+	    filter_piped(x->o->f), &x->o->f->in, e);
 
 	if (r == 0 && contrib_active(&x->o->who))
 		gather_twice(x->g);
 	return r;
 }
 
-/* ---- a spool ---- */
+/* ---- many contributions ---- */
 
-/* How many contributions may be open at a time. Sums can continue from one
- * window to the next; a rule has to see all contributions at once, so that as
- * many are opened as the system allows. */
+/* As many open files as the system allows; returns how many that is. */
 static size_t
-stage_aggregate_room(const struct aggregate *x)
+stage_aggregate_files_allowed(void)
 {
 	struct rlimit l;
 
-	if (!contrib_active(&x->o->who))
-		return STAGE_AGGREGATE_OPEN;
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-		return STAGE_AGGREGATE_OPEN;
+		return 256;
 	if (l.rlim_cur < l.rlim_max) {
 		l.rlim_cur = l.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &l);
 		(void)getrlimit(RLIMIT_NOFILE, &l);
 	}
-	return l.rlim_cur > STAGE_AGGREGATE_MOST + 64 ? STAGE_AGGREGATE_MOST :
-	    l.rlim_cur > 80 ? (size_t)l.rlim_cur - 64 : 16;
+	return (size_t)l.rlim_cur;
 }
+
+/* How many contributions a step may have. Sums go on from one window of them to
+ * the next, so that there is no limit; some rules have to see all at once. */
+static size_t
+stage_aggregate_most(const struct aggregate *x)
+{
+	const size_t files = stage_aggregate_files_allowed();
+
+	if (!contrib_at_once(&x->o->who))
+		return SIZE_MAX;
+	return files > STAGE_AGGREGATE_MOST + STAGE_AGGREGATE_OTHER ?
+	    STAGE_AGGREGATE_MOST : files > STAGE_AGGREGATE_OTHER + 16 ?
+	    files - STAGE_AGGREGATE_OTHER : 16;
+}
+
+/* Opens the step's contributions. A rule that sees all values at once says
+ * before what it takes for that. */
+static int
+stage_aggregate_begin(struct aggregate *x, size_t most, struct err *e)
+{
+	const size_t n = gather_count(x->g);
+	const uint64_t each = gather_memory(x->g);
+
+	if (!contrib_at_once(&x->o->who))
+		return gather_window(x->g, 0, e);
+	if (n > most)
+		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
+		    "once, of %zu shards at most, and here are %zu: %llu MiB",
+		    x->o->who.rule_text, most, n,
+		    (unsigned long long)(n * each >> 20));
+	cli_say(x->o->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
+	    "MiB", x->o->who.rule_text, n,
+	    (unsigned long long)(n * each >> 20));
+	return gather_window(x->g, 0, e);
+}
+
+/* ---- a spool ---- */
 
 /* Aggregates the shards of one step, each in a file of its own. *blame is the
  * place, plus one, of the shard that caused a failure. */
 static int
 stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
-    size_t room, size_t *blame, struct err *e)
+    size_t most, size_t *blame, struct err *e)
 {
-	int r = gather_many(&x->g, paths, n, room, &x->o->f->in, e);
+	int r = gather_many(&x->g, paths, n, contrib_at_once(&x->o->who),
+	    &x->o->f->in, e);
 
-	if (r == 0 && (r = gather_step(x->g, e)) > 0)
+	if (r == 0 && (r = gather_step(x->g, e)) > 0 &&
+	    (r = stage_aggregate_begin(x, most, e)) == 0)
 		r = aggregate_step(x, e);
 	*blame = gather_blamed(x->g);
 	gather_free(x->g);
@@ -104,7 +139,7 @@ stage_aggregate_paths(struct aggregate *x, char **paths, size_t n,
  * output. */
 static int
 stage_aggregate_try(struct aggregate *x, char **paths, size_t n,
-    size_t room, size_t *blame, struct err *e)
+    size_t most, size_t *blame, struct err *e)
 {
 	struct writer_opts wo = { x->o->f->tool, NULL, 0 };
 	struct writer *out = x->out;
@@ -116,7 +151,7 @@ stage_aggregate_try(struct aggregate *x, char **paths, size_t n,
 	if ((r = temp_open(&fd, e)) == 0) {
 		if ((r = io_create_fd(&io, fd, "<temporary>", e)) == 0 &&
 		    (r = writer_open(&x->out, io, &wo, e)) == 0 &&
-		    (r = stage_aggregate_paths(x, paths, n, room, blame,
+		    (r = stage_aggregate_paths(x, paths, n, most, blame,
 		    e)) == 0 && (r = writer_finish(x->out, e)) == 0)
 			r = filter_copy_fd(fd, &x->o->f->in, out, e);
 		(void)close(fd);
@@ -149,21 +184,20 @@ stage_aggregate_aside(struct aggregate *x, struct rounds *steps,
  * closed step stays closed. */
 static int
 stage_aggregate_round(struct aggregate *x, struct rounds *steps,
-    size_t room, struct err *e)
+    size_t most, struct err *e)
 {
-	const int whole = contrib_active(&x->o->who);
 	struct err bad = ERR_INIT;
 	char **paths, why[120];
 	size_t n, blame;
 	int r = rounds_next(steps, &paths, &n, e);
 
-	if (r == 0 && whole && n > room) {
+	if (r == 0 && n > most) {
 		(void)snprintf(why, sizeof(why), "limit: a rule looks at %zu "
-		    "shards of a step at most", room);
-		r = stage_aggregate_aside(x, steps, room, n - room, why,
+		    "shards of a step at most", most);
+		r = stage_aggregate_aside(x, steps, most, n - most, why,
 		    &paths, &n, e);
 	}
-	while (r == 0 && n != 0 && (r = stage_aggregate_try(x, paths, n, room,
+	while (r == 0 && n != 0 && (r = stage_aggregate_try(x, paths, n, most,
 	    &blame, &bad)) != 0) {
 		if (r != -ERR_DATA && r != -ERR_REFUSED)
 			return err_move(e, &bad);
@@ -192,7 +226,7 @@ stage_aggregate_spool(struct aggregate *x, struct err *e)
 	const struct rounds_opts ro = { o->spool, o->run,
 	    o->f->sync, stage_aggregate_quorum(o), o->published, o->keep,
 	    o->create, &wait, filter_piped(o->f) };
-	const size_t room = stage_aggregate_room(x);
+	const size_t most = stage_aggregate_most(x);
 	struct rounds *steps;
 	uint64_t i;
 	int r;
@@ -202,7 +236,7 @@ stage_aggregate_spool(struct aggregate *x, struct err *e)
 		r = stage_aggregate_remember(x,
 		    rounds_file(steps, "norms", e), e);
 	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
-		r = stage_aggregate_round(x, steps, room, e);
+		r = stage_aggregate_round(x, steps, most, e);
 	rounds_free(steps);
 	return r;
 }
@@ -211,6 +245,7 @@ static int
 stage_aggregate_files(struct aggregate *x, char **paths, size_t n,
     struct err *e)
 {
+	const size_t most = stage_aggregate_most(x);
 	int r;
 
 	r = x->o->quorum != 0 || x->o->deadline > 0 ?
@@ -219,7 +254,8 @@ stage_aggregate_files(struct aggregate *x, char **paths, size_t n,
 	if (r < 0)
 		return r;
 	while ((r = gather_step(x->g, e)) > 0)
-		if ((r = aggregate_step(x, e)) < 0)
+		if ((r = stage_aggregate_begin(x, most, e)) < 0 ||
+		    (r = aggregate_step(x, e)) < 0)
 			break;
 	return r;
 }

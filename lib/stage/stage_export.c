@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "format/values.h"
 #include "pipe/filter.h"
+#include "pipe/pick.h"
 #include "stage/stage_export.h"
 
 struct stage_export {
@@ -13,6 +14,7 @@ struct stage_export {
 	struct reader *in;
 	struct io *out;
 	struct format_sink *sink;
+	struct schema chosen;	/* of the file: the tensors that are meant */
 	struct values v;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
 	float *last;		/* many: a group that waits for the shard's end */
@@ -26,12 +28,34 @@ stage_export_wanted(const struct stage_export_opts *o, const struct shard *sh)
 	    (o->device == NULL || strcmp(shard_device(sh), o->device) == 0);
 }
 
+/* The tensors that --tensor leaves. */
+static int
+stage_export_choose(struct stage_export *x, struct err *e)
+{
+	const struct schema *sc = reader_schema(x->in);
+	size_t i;
+	int r = 0;
+
+	schema_release(&x->chosen);
+	x->chosen = (struct schema)SCHEMA_INIT;
+	x->chosen.group_size = sc->group_size;
+	for (i = 0; i < sc->n && r == 0; i++)
+		if (pick_tensor(x->o->tensor, sc->t[i].name))
+			r = schema_add(&x->chosen, &sc->t[i], e);
+	if (r == 0 && x->chosen.n == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in '%s'",
+		    x->o->tensor, reader_name(x->in));
+	return r < 0 ? r : schema_finish(&x->chosen, e);
+}
+
 static int
 stage_export_create(struct stage_export *x, struct err *e)
 {
 	struct format_sink_opts so = x->o->so;
-	int f = x->o->format;
+	int f = x->o->format, r;
 
+	if (x->o->tensor != NULL && (r = stage_export_choose(x, e)) < 0)
+		return r;
 	if (f < 0)
 		f = format_guess(x->o->f->output);
 	if (f < 0)
@@ -41,7 +65,7 @@ stage_export_create(struct stage_export *x, struct err *e)
 		    "say where they end");
 	so.note = &reader_shard(x->in)->kv;
 	return format_create(&x->sink, (enum format_id)f, x->out,
-	    reader_schema(x->in), &so, e);
+	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
 }
 
 /* Writes the group that waited, and keeps n values for later. */
@@ -66,6 +90,17 @@ stage_export_later(struct stage_export *x, const float *v, size_t n,
 	return 0;
 }
 
+/* Whether the group that v has is of a tensor that is meant. */
+static int
+stage_export_wants(const struct stage_export *x)
+{
+	const struct schema *sc = reader_schema(x->in);
+	struct schema_span span;
+
+	schema_span(sc, x->v.group, &span);
+	return pick_tensor(x->o->tensor, sc->t[span.tensor].name);
+}
+
 /* The values and, when they are verified, the end of the file. */
 static int
 stage_export_values(struct stage_export *x, struct err *e)
@@ -73,7 +108,7 @@ stage_export_values(struct stage_export *x, struct err *e)
 	int r;
 
 	while ((r = values_next(&x->v, e)) > 0)
-		if ((r = x->o->many ?
+		if (stage_export_wants(x) && (r = x->o->many ?
 		    stage_export_later(x, x->v.x, x->v.n, e) :
 		    format_write(x->sink, x->v.x, x->v.n, e)) < 0)
 			break;
@@ -110,7 +145,8 @@ int
 stage_export_run(const struct stage_export_opts *o, const char *path,
     struct err *e)
 {
-	struct stage_export x = { .o = o, .v = VALUES_INIT };
+	struct stage_export x = { .o = o, .chosen = SCHEMA_INIT,
+	    .v = VALUES_INIT };
 	int r;
 
 	if ((r = filter_in(o->f, &x.in, path, e)) < 0 ||
@@ -127,6 +163,7 @@ stage_export_run(const struct stage_export_opts *o, const char *path,
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:
 	values_release(&x.v);
+	schema_release(&x.chosen);
 	alloc_free(x.last);
 	format_free(x.sink);
 	io_free(x.out);

@@ -18,6 +18,7 @@ struct stage_export_opts {
 	int has_step;
 	uint64_t step;		/* of the shard, if has_step */
 	const char *device;	/* of the shard, or NULL */
+	const char *tensor;	/* a shell pattern, or NULL: all */
 	int many;		/* all shards, one file after another */
 	struct format_sink_opts so;
 };

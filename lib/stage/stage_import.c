@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -30,19 +31,27 @@ stage_import_which(const struct stage_import_opts *o, const char *path,
 }
 
 static int
-stage_import_values(struct format_source *src, struct writer *w, struct err *e)
+stage_import_values(const struct stage_import_opts *o,
+    struct format_source *src, struct writer *w, struct err *e)
 {
 	const struct schema *sc = format_schema(src);
+	const uint64_t all = sc->total * sizeof(float);
 	struct schema_span span;
+	struct bar bar;
+	uint64_t done = 0;
 	uint32_t g;
 	float *x = alloc_get(sc->group_size, sizeof(*x), e);
 	int r = x != NULL ? 0 : -ERR_SYS;
 
+	bar_begin(&bar, o->cli);
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
+		bar_show(&bar, done, all, "B");
+		done += span.n * sizeof(float);
 		if ((r = format_read(src, x, span.n, e)) == 0)
 			r = writer_values(w, g, x, span.n, e);
 	}
+	bar_end(&bar);
 	alloc_free(x);
 	return r < 0 ? r : format_end(src, e);
 }
@@ -97,7 +106,7 @@ stage_import_shard(struct stage_import *m, const char *path,
 	if ((r = stage_import_fits(m, path, src, e)) == 0 &&
 	    (r = stage_import_describe(o, m->done, src, &sh, e)) == 0 &&
 	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
-	    (r = stage_import_values(src, m->w, e)) == 0)
+	    (r = stage_import_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->cli, 1, "'%s': %llu of %llu values rounded to f32",

@@ -10,8 +10,7 @@ stage_program(struct filter *f, struct stage *s, enum stage_values v,
 	struct writer *w;
 	int r;
 
-	if ((r = filter_in(f, &in, path, e)) == 0 &&
-	    (r = filter_out(f, &w, e)) == 0 &&
+	if ((r = filter_both(f, &in, &w, path, e)) == 0 &&
 	    (r = stage_out_new(&s->next, w, e)) == 0) {
 		filter_loose(in, w, v == STAGE_CHANGES);
 		if (v != STAGE_CHANGES)

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/elem.h"
@@ -6,18 +7,28 @@
 #include "sync/land.h"
 
 enum {
-	LAND_MANY = 64,		/* groups: then an eighth is coded first */
+	LAND_LARGE = 2048,	/* values: a part of such a group tells */
+	LAND_PARTS = 4,		/* one of so many */
+	LAND_MANY = 256,	/* groups: then every fourth one tells */
+	LAND_TRIES = 4,
+	LAND_FEW = 64,		/* groups */
 	LAND_WHOLE = 5,		/* times that all groups are coded again */
 	LAND_PATIENT = 3,	/* rounds, then the window is wider */
 	LAND_ROUNDS = 40,
 	LAND_HALVINGS = 12,
 	LAND_PAD = 16,		/* bytes: no budget is met better */
+	LAND_ENTRY = 4,		/* bytes: about, of a record's entry */
 	LAND_FRAME = 64		/* the size's jumps, as frames are padded */
 };
-#define LAND_PROBE 0.09		/* log f, about an eighth of an octave */
-/* log f: if it is to move by no more, only some groups are coded again. */
-#define LAND_NEAR 0.007
-#define LAND_NEAR_MANY 0.015
+/* log of bytes: if they are off by no more, parts tell no better; when the slope
+ * is known, another try is not needed. */
+#define LAND_CLOSE 0.04
+#define LAND_NEARLY 0.3
+#define LAND_GAIN 0.955		/* the whole of a group codes so much better */
+/* log f: if it is to move by no more, only some groups are coded again, and
+ * these by no more than LAND_APART, or twice what it is for all. */
+#define LAND_NEAR 0.02
+#define LAND_APART 0.03
 
 static uint64_t
 land_window(const struct land *l)
@@ -72,8 +83,8 @@ land_bytes(const struct land *l, size_t q)
 	return sum;
 }
 
-/* The bytes that the bodies with a knob should take, so that the whole
- * fits. */
+/* The bytes that the bodies with a knob should take, so that the whole fits,
+ * of which they take `now'. */
 static double
 land_aim(const struct land *l, double now)
 {
@@ -100,11 +111,12 @@ land_mean(const struct land *l)
 }
 
 /* By how much log f has to change for `now' bytes to become the bytes aimed
- * at, within what can be trusted of the measured slope. */
+ * at, within what can be trusted of the measured slope.  all: how many of the
+ * bodies' bytes are in l->bytes. */
 static double
-land_move(const struct land *l, double now)
+land_move(const struct land *l, double now, double all)
 {
-	double v = elem_log(fmax(now, 1) / land_aim(l, now)) / l->e;
+	double v = elem_log(fmax(now, 1) / land_aim(l, all)) / l->e;
 
 	return v < -1.4 ? -1.4 : v > 1.4 ? 1.4 : v;
 }
@@ -141,26 +153,13 @@ land_make(struct land *l, size_t i, double f, struct err *e)
 	int r = l->make(l->arg, i, f, &c, e);
 
 	l->made++;
+	l->tried += l->values[i];
 	c.f = f;
 	if (r < 0)
 		return r;
 	l->code[i] = c;
 	land_learn(l, &was, &c);
 	return 0;
-}
-
-/* Codes q groups slightly beside f, to see how the bytes respond to it. */
-static int
-land_probe(struct land *l, size_t q, double f, struct err *e)
-{
-	size_t i;
-	int r = 0;
-
-	f *= elem_exp(land_fits(l) ? -LAND_PROBE : LAND_PROBE);
-	for (i = 0; i < q && r == 0; i++)
-		r = land_make(l, l->order[i], f, e);
-	land_believe(l);
-	return r;
 }
 
 static int
@@ -177,32 +176,113 @@ land_all(struct land *l, double f, struct err *e)
 	return r;
 }
 
-/* Codes an eighth of the groups at f = 1, which gives a factor that is nearly
- * right. */
-static int
-land_sample(struct land *l, double *f, struct err *e)
+/* ---- what parts of the groups tell ---- */
+
+size_t
+land_part(float *y, const float *x, size_t n, size_t cols, unsigned parts)
 {
-	size_t q = l->k / 8, i;
-	double seen = 0, all = 0, now;
-	int r = 0;
+	size_t i, k, at = 0;
+
+	if (parts < 2)
+		cols = n;
+	else if (cols < 1 || cols > n / (2 * parts))
+		cols = n / (2 * parts) > 256 ? 256 : n / (2 * parts) + 1;
+	for (i = parts / 2 * cols; i < n || at == 0; i += parts * cols) {
+		i = i < n ? i : 0;
+		k = n - i < cols ? n - i : cols;
+		memcpy(y + at, x + i, k * sizeof(*y));
+		at += k;
+	}
+	return at;
+}
+
+/* What some of the groups took, large ones or small ones. */
+struct land_told {
+	double bytes, seen, all;	/* of values: seen and all */
+	size_t every, n;		/* one of so many is looked at */
+};
+
+static double
+land_told(const struct land_told *t)
+{
+	return t->seen > 0 ? t->bytes * t->all / t->seen : 0;
+}
+
+/* The bytes that all would take at f, told by one part of every large group, or
+ * of some if there are many, and by small ones. */
+static int
+land_try(struct land *l, size_t small, double f, double *bytes, struct err *e)
+{
+	struct land_told t[2] = { { .every = small }, { .every =
+	    l->k < LAND_MANY ? 1 : LAND_PARTS } }, *to;
+	unsigned parts;
+	size_t i, g, len;
+	int r;
 
 	for (i = 0; i < l->k; i++) {
-		all += (double)l->values[l->order[i]];
-		seen += i < q ? (double)l->values[l->order[i]] : 0;
+		g = l->order[i];
+		to = &t[l->values[g] >= LAND_LARGE];
+		to->all += l->values[g];
+		if (to->n++ % to->every != 0)
+			continue;
+		parts = to == t ? 1 : LAND_PARTS;
+		if ((r = l->part(l->arg, g, f, parts, &len, e)) < 0)
+			return r;
+		l->tried += l->values[g] / parts;
+		to->seen += l->values[g];
+		to->bytes += (double)len * parts * (parts > 1 ? LAND_GAIN : 1) +
+		    (len > 0 ? LAND_ENTRY : 0);
 	}
-	l->bytes = l->size(l->arg, l);
-	for (i = 0; i < q && r == 0; i++)
-		r = land_make(l, l->order[i], 1, e);
-	now = land_bytes(l, q) * all / seen;
-	l->bytes += (uint64_t)now;
-	if (r == 0)
-		r = land_probe(l, q / 4 + 1, 1, e);
-	if (r == 0)
-		*f = elem_exp(land_move(l, now));
-	return r;
+	*bytes = land_told(&t[0]) + land_told(&t[1]);
+	return 0;
+}
+
+/* Finds a factor that is nearly right, and how bytes respond to it there. */
+static int
+land_guess(struct land *l, double *f, struct err *e)
+{
+	double now = 1, was = 0, at = 0, off = HUGE_VAL, slope;
+	size_t i, n, values = 0, small = 0;
+	int r, t;
+
+	for (i = 0; i < l->k; i++) {
+		n = l->values[l->order[i]];
+		values += n;
+		small += n < LAND_LARGE ? n : 0;
+	}
+	small = small > values / 8 ? LAND_PARTS : 1;
+	*f = 1;
+	for (t = 0; t < LAND_TRIES && fabs(off) > (t < 2 ? LAND_CLOSE :
+	    LAND_NEARLY); t++) {
+		if ((r = land_try(l, small, *f, &now, e)) < 0)
+			return r;
+		slope = t > 0 ? elem_log(fmax(was, 1) / fmax(now, 1)) /
+		    elem_log(*f / at) : 0;
+		if (slope > 0)
+			l->e = slope < 0.1 ? 0.1 : slope > 3 ? 3 : slope;
+		off = elem_log(fmax(now, 1) / land_aim(l, 0));
+		was = now;
+		at = *f;
+		*f *= elem_exp(land_move(l, now, 0));
+	}
+	return 0;
 }
 
 /* ---- the last bytes ---- */
+
+/* A factor between those of two codes of a group, at which it should take the
+ * bytes that are left. */
+static double
+land_between(const struct land *l, const struct land_code *fits,
+    const struct land_code *over)
+{
+	double want = (double)(l->budget - l->bytes) -
+	    (double)land_window(l) / 2;
+	double part = want / ((double)over->len - (double)fits->len);
+
+	part = part > 0.05 ? part < 0.95 ? part : 0.95 : 0.05;
+	return fits->f * elem_exp(part * elem_log(over->f / fits->f));
+}
 
 /* Of group i two codes are known, one that fits and one that does not:
  * searches for the finest one between them that fits. */
@@ -216,7 +296,10 @@ land_halve(struct land *l, size_t i, struct land_code fits,
 	l->code[i] = fits;
 	l->bytes = l->size(l->arg, l);
 	for (h = 0; h < LAND_HALVINGS && r == 0 && !land_done(l); h++) {
-		if ((r = land_make(l, i, sqrt(fits.f * over.f), e)) < 0)
+		/* lengths tell where, but that may be slow */
+		if ((r = land_make(l, i, h % 3 < 2 && over.len > fits.len ?
+		    land_between(l, &fits, &over) : sqrt(fits.f * over.f),
+		    e)) < 0)
 			break;
 		l->bytes = l->size(l->arg, l);
 		mid = l->code[i];
@@ -234,69 +317,114 @@ land_halve(struct land *l, size_t i, struct land_code fits,
 	return r;
 }
 
-/* Codes group by group at f until the budget is crossed. Returns 1 when it is
- * within the budget, 0 when all were coded at f. */
+enum land_turned { LAND_ON, LAND_OVER, LAND_DONE };
+
+/* Codes group i at f; where that crosses the budget, the finest that fits is
+ * searched for.  LAND_ON: not crossed yet.  *bytes: the size, about; exact where
+ * it may matter. */
+static int
+land_turn(struct land *l, size_t i, double f, double *bytes, struct err *e)
+{
+	const int fits = land_fits(l);
+	const struct land_code was = l->code[i];
+	double off;
+	int r = land_make(l, i, f, e);
+
+	if (r < 0)
+		return r;
+	*bytes += (double)l->code[i].len - (double)was.len;
+	off = fits ? (double)l->budget - *bytes : *bytes - (double)l->budget;
+	if (off > 4.0 * LAND_FRAME + (double)land_window(l) +
+	    (double)(l->since++))
+		return LAND_ON;
+	l->since = 0;
+	l->bytes = l->size(l->arg, l);
+	*bytes = (double)l->bytes;
+	if (land_done(l))
+		return LAND_DONE;
+	if (land_fits(l) == fits)
+		return LAND_ON;
+	r = fits ? land_halve(l, i, was, l->code[i], e) :
+	    land_halve(l, i, l->code[i], was, e);
+	*bytes = (double)l->bytes;
+	if (r < 0 || land_done(l))
+		return r < 0 ? r : LAND_DONE;
+	/* fits now, and fills up next time */
+	return fits ? LAND_ON : LAND_OVER;
+}
+
+/* Codes group by group at f until the budget is crossed.  Of few groups the
+ * largest come first, and those that would cross it wait for smaller ones, so
+ * that the last bytes are searched for in a small one. */
 static int
 land_walk(struct land *l, double f, struct err *e)
 {
-	const int fits = land_fits(l);
-	double near = 4.0 * LAND_FRAME + (double)land_window(l), bytes, off;
-	struct land_code was, now;
-	size_t i, k, since = 0;
-	int r;
+	double bytes = (double)l->bytes, gain, off;
+	size_t i, k, wait = l->n;
+	int r = LAND_ON;
 
-	bytes = (double)l->bytes;
-	for (k = 0; k < l->k; k++) {
+	l->since = 0;
+	for (k = 0; k < l->k && r == LAND_ON; k++) {
 		i = l->order[k];
-		was = l->code[i];
-		if (was.f == f)
+		if (l->code[i].f == f)
 			continue;
-		if ((r = land_make(l, i, f, e)) < 0)
-			return r;
-		now = l->code[i];
-		bytes += (double)now.len - (double)was.len;
-		/* exact to the byte only where it may matter */
-		off = fits ? (double)l->budget - bytes :
-		    bytes - (double)l->budget;
-		if (off > near + (double)(since++) && k + 1 < l->k)
-			continue;
-		l->bytes = l->size(l->arg, l);
-		bytes = (double)l->bytes;
-		since = 0;
-		if (land_done(l))
-			return 1;
-		if (land_fits(l) == fits)
-			continue;
-		r = fits ? land_halve(l, i, was, now, e) :
-		    land_halve(l, i, now, was, e);
-		if (r < 0 || land_done(l))
-			return r < 0 ? r : 1;
-		if (!fits)
-			return 0;	/* fits now, and fills up next time */
-		bytes = (double)l->bytes;
+		gain = fabs((double)l->code[i].len *
+		    (1 - elem_exp(l->e * elem_log(l->code[i].f / f))));
+		off = fabs((double)l->budget - bytes);
+		if (l->k < LAND_FEW && gain > off)
+			wait = i;
+		else
+			r = land_turn(l, i, f, &bytes, e);
 	}
-	return 0;
+	l->bytes = l->size(l->arg, l);
+	bytes = (double)l->bytes;
+	if (r == LAND_ON && wait < l->n && !land_done(l))
+		r = land_turn(l, wait, f, &bytes, e);
+	l->bytes = l->size(l->arg, l);
+	return r < 0 ? r : land_done(l);
 }
 
 /* ---- all of it ---- */
 
-/* Codes all groups again while the size is far off, and otherwise some of
- * them; 1 when it is within the budget. */
+/* Those with the longest bodies come first. */
+static void
+land_longest(struct land *l)
+{
+	const struct land_code *c = l->code;
+	size_t i, j;
+	uint32_t t;
+
+	for (i = 1; i < l->k; i++)
+		for (j = i; j > 0 && c[l->order[j]].len >
+		    c[l->order[j - 1]].len; j--) {
+			t = l->order[j];
+			l->order[j] = l->order[j - 1];
+			l->order[j - 1] = t;
+		}
+}
+
+/* Codes all groups again while the size is far off, and otherwise as few of
+ * them as may be turned without standing apart from the others; 1 when it is
+ * within the budget. */
 static int
 land_round(struct land *l, int whole, struct err *e)
 {
-	double mean = land_mean(l), by = land_move(l, land_bytes(l, l->k));
+	const double bytes = land_bytes(l, l->k);
+	double mean = land_mean(l), by = land_move(l, bytes, bytes);
+	double more;
 	int r;
 
 	if (fabs(by) < 1e-3)
 		by = land_fits(l) ? -1e-3 : 1e-3;
-	if (whole && fabs(by) > (l->k < LAND_MANY ? LAND_NEAR :
-	    LAND_NEAR_MANY)) {
+	if (whole && fabs(by) > LAND_NEAR) {
 		r = land_all(l, elem_exp(mean + by), e);
 		return r < 0 ? r : land_done(l);
 	}
-	/* half of the groups will be enough */
-	r = land_walk(l, elem_exp(mean + 2 * by), e);
+	if (l->k < LAND_FEW)
+		land_longest(l);
+	more = LAND_APART / fabs(by);
+	by *= more < 1.3 ? 1.3 : more > 8 ? 8 : more;
+	r = land_walk(l, elem_exp(mean + by), e);
 	land_believe(l);
 	return r;
 }
@@ -315,21 +443,13 @@ land_coarsen(struct land *l, double f, struct err *e)
 static int
 land_search(struct land *l, struct err *e)
 {
-	double f = 1;
-	size_t q = l->k / 8 + 1;
 	uint64_t was;
-	int r = 0, i, stuck = 0;
+	double f;
+	int r, i, stuck = 0;
 
 	land_spread(l);
-	if (l->k >= LAND_MANY && (r = land_sample(l, &f, e)) < 0)
+	if ((r = land_guess(l, &f, e)) < 0 || (r = land_all(l, f, e)) < 0)
 		return r;
-	if ((r = land_all(l, f, e)) < 0 || land_done(l))
-		return r;
-	q = q < 3 ? l->k < 3 ? l->k : 3 : q;
-	if (l->k < LAND_MANY && fabs(land_move(l, land_bytes(l, l->k))) >
-	    4 * LAND_NEAR && (r = land_probe(l, q, f, e)) < 0)
-		return r;
-	l->bytes = l->size(l->arg, l);
 	for (i = 0; i < LAND_ROUNDS && r == 0 && stuck < 2 && !land_done(l);
 	    i++) {
 		was = land_fits(l) ? l->bytes : 0;
@@ -349,7 +469,7 @@ land_run(struct land *l, struct err *e)
 	size_t i;
 	int r = 0;
 
-	l->k = l->made = 0;
+	l->k = l->made = l->tried = 0;
 	l->e = 0.7;
 	l->window = LAND_WINDOW;
 	l->turned = l->gained = 0;

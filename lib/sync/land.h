@@ -42,6 +42,9 @@ struct land {
 	 * once and first, in order, with f = 1. */
 	int (*make)(void *arg, size_t i, double f, struct land_code *c,
 	    struct err *e);
+	/* codes one of `parts' parts of group i so, for its length alone */
+	int (*part)(void *arg, size_t i, double f, unsigned parts, size_t *len,
+	    struct err *e);
 	/* the bytes of the coded shard, as code says */
 	uint64_t (*size)(void *arg, const struct land *l);
 
@@ -49,6 +52,7 @@ struct land {
 	struct land_code *code;		/* [n], the caller's */
 	uint64_t bytes;
 	size_t made;			/* codings */
+	size_t tried;			/* values that were coded */
 
 	/* private */
 	uint32_t *order;		/* [k] groups with a knob */
@@ -56,7 +60,13 @@ struct land {
 	double e;			/* - d log bytes / d log f */
 	double window;
 	double turned, gained;		/* what e is learnt from */
+	size_t since;			/* turns since the size was exact */
 };
+
+/* land_part(y, x, n, cols, parts): puts one row of so many of x f32[n], or where
+ * it has few of them one piece, into y f32[n]; returns how many values. */
+size_t land_part(float *y, const float *x, size_t n, size_t cols,
+    unsigned parts);
 
 /* land_run(l, e): 0: the size is within the budget; 1: it is above it, however
  * the knobs are turned; < 0: an error of l->make. */

@@ -66,6 +66,11 @@ values() {
 	exits 0 ace-aggregate --rule norm:10 a z b
 	[ "$(field left-out out)" = z:norm ]
 	[ "$(field model.norm out)" = 3.25 ]
+	# all digits of an f32
+	NORM=1.23456789 device a 1 2 3
+	NORM=1.23456789 device b 1.5 2.25 2.5
+	exits 0 ace-aggregate a b
+	[ "$(field model.norm out)" = 1.23456789 ]
 }
 
 @test "limits of the norm leave out, and name" {

@@ -39,6 +39,17 @@ ones() {
 	each '$v[3] == f(($v[0] + $v[1] + $v[2]) / 3)' a.f32 b.f32 c.f32 q.f32
 }
 
+@test "the base version is the oldest of them, whichever comes first" {
+	mkshards -s 9 -d a -H base=4 >a
+	mkshards -s 9 -d b -H base=2 >b
+	mkshards -s 9 -d c -H base=7 >c
+	for order in "a b c" "b c a" "c a b"; do
+		# shellcheck disable=SC2086 # words
+		exits 0 ace-aggregate $order
+		[ "$(field base out)" -eq 2 ]
+	done
+}
+
 @test "weights by samples" {
 	ones 1 | ace-import -f safetensors -d a -n 30 -w 5 -s 1 >a
 	ones 5 | ace-import -f safetensors -d b -n 10 -w 1 -s 1 >b

@@ -204,7 +204,8 @@ load helper
 			[ ! -e x ] || same x good
 			rm -f x
 		done
-		[ "$n" -gt 20 ] && [ "$n" -lt 400 ]
+		[ "$n" -gt 20 ]
+		[ "$n" -lt 400 ]
 		same x good
 		rm x
 	done

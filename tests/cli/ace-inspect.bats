@@ -216,6 +216,22 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json '$j->{total}{bits_per_parameter} > 0 && %{$j->{total}{codecs}} == 1'
 }
 
+@test "bits of a tensor that is sent in part are for all of its values" {
+	# groups 0, 4 and 8 of ten, 300 of 1000 values of 32 bits
+	mkshards -g 100 -t a:1000 -t b:100 -L f32,none,none,none |
+	    ace-compress -o part
+	exits 0 ace-inspect --stats --json part
+	json 'abs($j->{tensors}[0]{bits_per_parameter} - 9.6) < 1e-9'
+	json 'abs($j->{total}{bits_per_parameter} - 9600 / 1100) < 1e-9'
+}
+
+@test "times of layers, with nine digits" {
+	mkshards -t a:5 -t b:7 -T 0.123456789,1.5 >timed
+	exits 0 ace-inspect timed
+	grep -qx 'tIMe  *a=0.123456789' out
+	grep -qx 'tIMe  *b=1.5' out
+}
+
 @test "state files are streams" {
 	mkshards >in
 	exits 0 ace-compress -S dir -c q4 in

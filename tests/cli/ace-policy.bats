@@ -323,6 +323,11 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		ace-select --policy policed | ace-compress >coded
 		[ "$(wc -c <coded)" -le 63500 ]
 	done
+	# of a faster link half is taken, here too: 12.5 Mbit/s
+	link 20Mbit
+	mkshards -n 1M -s 4 >shard
+	ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms shard >out
+	[ "$(budgets)" = "156250 " ]
 	exits 2 ace-policy --deco --deadline 1s shard
 }
 

@@ -124,7 +124,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	head -c "$(($(wc -c <in) - 300))" in >part
 	exits 3 ace-recv --spool spool <part
 	says truncated
-	[ -e spool/test/0/edge1.aceg ] && [ ! -e spool/test/1/edge1.aceg ]
+	[ -e spool/test/0/edge1.aceg ]
+	[ ! -e spool/test/1/edge1.aceg ]
 	mv out receipts
 	exits 3 ace-ack -S state -v <receipts
 	says "step 0: accepted"

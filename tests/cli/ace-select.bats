@@ -12,10 +12,8 @@ shard_bytes() {
 coded() {
 	local b=$1 f=$2
 	shift 2
-	exits 0 ace-select "$@" -b "$b" "$f" && mv out planned
-	cp err said
-	exits 0 ace-compress planned && mv out coded
-	shard_bytes coded
+	exits 0 ace-select "$@" -b "$b" "$f" && mv out planned && cp err said &&
+	    exits 0 ace-compress planned && mv out coded && shard_bytes coded
 }
 
 layered() {

@@ -1,6 +1,7 @@
 # ace-stream(5): what the page shows is what is there.
 
 load helper
+load values
 
 PAGE=$ROOT/man/ace-stream.5
 
@@ -91,6 +92,21 @@ decode() {
 			$nf == $no && $by == $at or die "tail";
 			print "TAIL $ns\n"
 		} else { print "$t $p\n" } }'
+}
+
+@test "the count of values that were set to zero stays with the shard" {
+	mkshards -H dropped=7 >in
+	exits 0 ace-expand in
+	[ "$(field dropped out)" -eq 7 ]
+	exits 0 ace-expand -S state in
+	[ "$(field dropped out)" -eq 7 ]
+	exits 0 ace-compress -c q8 in
+	[ "$(field dropped out)" -eq 7 ]
+	ace-select -b 900 in >planned
+	exits 0 ace-compress -S state planned
+	[ "$(field dropped out)" -eq 7 ]
+	exits 0 ace-step -S other --bits 32 in
+	[ "$(field dropped out)" -eq 7 ]
 }
 
 @test "the page shows examples/scale.c and ace.magic to the letter" {

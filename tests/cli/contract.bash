@@ -5,6 +5,7 @@
 #   filter   stream in, stream out          sink    stream in, other data out
 #   source   other data in, stream out      report  stream in, text out
 #   answer   shards in, receipts out          table   a table in, text out
+#   look     a directory in, text out         pipe    any bytes
 # and finds a good input in the file `in' (small), another in `next' (of the
 # step after) and in `big' (several MB).
 
@@ -191,12 +192,18 @@ contract_from_terminal() {
 }
 
 contract_missing() {
+	local kind=$1
 	shift
 	exits 4 "$@" nowhere.aceg
 	says "^$1: .*'nowhere.aceg'.*No such file"
 	mkdir -p folder
-	exits 4 "$@" folder
-	says "^$1: .*'folder'.*directory"
+	if reads_streams "$kind"; then
+		exits 3 "$@" folder
+		says "^$1: mismatch: no stream in the folder 'folder'"
+	else
+		exits 4 "$@" folder
+		says "^$1: .*'folder'.*directory"
+	fi
 }
 
 # the same bytes through slow pipes, short reads and writes, O_NONBLOCK

@@ -17,9 +17,12 @@ table() {
 	source ace-import -f safetensors
 	report ace-inspect
 	table  ace-advise cluster
+	filter ace-cut
 	pipe   ace-meter
 	answer ace-recv --spool spool
 	filter ace-ack -S state
+	look   ace-status
+	look   ace-archive
 	EOT
 }
 
@@ -117,11 +120,11 @@ inputs() {
 }
 
 @test "--help and --version: standard output, status 0" {
-	ask help
+	ask help "filter sink source report answer table pipe look"
 }
 
 @test "a wrong option: standard error, status 2" {
-	ask usage
+	ask usage "filter sink source report answer table pipe look"
 }
 
 @test "binary is not written to a terminal" {

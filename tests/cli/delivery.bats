@@ -172,7 +172,8 @@ sums() {
 		[ "$(find . -newer in0 -name '*.aceg' ! -path './spool/*' | wc -l)" -eq 0 ]
 		[ "$(find spool -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
 	done
-	[ ! -e ../up ] && [ ! -e ../../up ]
+	[ ! -e ../up ]
+	[ ! -e ../../up ]
 	# control characters do not even make a shard
 	for id in $'new\nline' $'\e[31mred' $'tab\t'; do
 		exits 4 mkshards -d "$id"
@@ -214,8 +215,7 @@ sums() {
 	for where in spool state; do
 		rm -rf spool state in* sent* small/*
 		mkdir small/d
-		[ $where = spool ] && ln -s small/d spool
-		[ $where = state ] && ln -s small/d state
+		ln -s small/d $where
 		for ((n = 0; n < 60; n++)); do
 			mkshards -n 2k -s $n -k ramp >in$n
 			got=0

@@ -125,3 +125,17 @@ demo() {
 	STEPS=5 demo 0 --sweep
 	[ "$(grep -cE '^0\.[0-9]+	[0-9.]+	[0-9.]+	[0-9.]+$' out)" -ge 6 ]
 }
+
+@test "on a terminal one line says what step, what loss, what is left; in a pipe none" {
+	prepare
+	export STEPS=300
+	BUILD=$PWD/bin TERM=xterm exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"
+	tr '\r' '\n' <out >lines
+	grep -qE '^demo: full: step [0-9]+ of 300, loss [0-9.]+, [0-9]+ s left' lines
+	grep -qE '^demo: ace: step ' lines
+	[ -z "$(ls tmp)" ]
+	BUILD=$PWD/bin TERM=dumb exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"
+	! grep -q ' of 300' out || false
+	STEPS=40 BUILD=$PWD/bin TERM=xterm exits 0 timeout "$HANG" "$demo"
+	[ "$(grep -c ' of 40' out err | grep -c ':0$')" -eq 2 ]
+}

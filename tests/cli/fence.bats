@@ -154,5 +154,5 @@ fence() {
 	exits 3 ace-ack -S state --fence answer
 	says "mismatch: '.*' is of another model"
 	exits 2 ace-recv --spool spool --fence 2
-	says "of what"
+	says "which device, of which run"
 }

@@ -151,10 +151,13 @@ safetensors() {
 	    "${1:-0}"
 }
 
-# preload: what LD_PRELOAD has to be for clip.so
+# preload [LIBRARY]: what LD_PRELOAD has to be for it, clip.so; a name in it has
+# no spaces
+# shellcheck disable=SC2120
 preload() {
 	sanitized && ${CC:-cc} -print-file-name=libasan.so
-	echo "$BUILD/tests/clip.so"
+	ln -sf "$BUILD/tests/${1:-clip.so}" "$BATS_TEST_TMPDIR"
+	echo "$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
 # killed N CMD...: CMD, ended as by kill -9 at its N-th change

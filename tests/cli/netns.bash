@@ -68,8 +68,10 @@ netns_link() {
 netns_ip() {
 	local n
 	for n in "${!netns_cables[@]}"; do
-		[ "${netns_cables[$n]}" = "$1 $2" ] && echo "10.77.$n.1"
-		[ "${netns_cables[$n]}" = "$2 $1" ] && echo "10.77.$n.2"
+		case ${netns_cables[$n]} in
+		"$1 $2") echo "10.77.$n.1" ;;
+		"$2 $1") echo "10.77.$n.2" ;;
+		esac
 	done
 }
 

@@ -24,5 +24,5 @@ torture_env() {
 @test "the power fails: every tree that may be left holds what it should" {
 	torture_env
 	exits 0 power -e "$(sanitized && echo 41 || echo 1)" || { cat out; return 1; }
-	[ "$(grep -c '^ok' out)" -eq 11 ]
+	[ "$(grep -c '^ok' out)" -eq 12 ]
 }

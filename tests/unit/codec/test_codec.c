@@ -367,15 +367,26 @@ test_names(void)
 		"lossless:f64",
 		"ecq", "ecq:0", "ecq:-1", "ecq:inf", NULL
 	};
-	struct codec_plan p;
+	struct codec_plan p, again;
 	struct err e;
 	char s[CODEC_TEXT];
+	uint32_t r[4];
 	size_t i;
+	int good;
 
 	for (i = 0; specs[i] != NULL; i++)
 		ok(codec_parse(specs[i], &p, NULL) == 0 &&
 		    strcmp(codec_format(&p, s), specs[i]) == 0,
 		    "%s parses and is written %s", specs[i], s);
+	for (i = 0, good = 1; i < 2000; i++) {
+		rng_block(5, 0, 0, (uint32_t)i, r);
+		p = (struct codec_plan){ CODEC_ECQ, 0,
+		    ldexpf((float)(r[0] >> 8 | 1u << 23), (int)(r[1] % 60) - 70) };
+		again = p;
+		good &= codec_parse(codec_format(&p, s), &again, NULL) == 0 &&
+		    memcmp(&again.arg, &p.arg, sizeof(p.arg)) == 0;
+	}
+	ok(good, "a step is written so that it is read as the same f32");
 	ok(codec_parse("none", &p, NULL) == 0 && p.codec == CODEC_NONE &&
 	    strcmp(codec_format(&p, s), "none") == 0, "none");
 	for (i = 0; bad[i] != NULL; i++) {

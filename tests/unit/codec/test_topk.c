@@ -6,6 +6,7 @@
 #include "codec/levels.h"
 #include "codec/pick.h"
 #include "codec/topk.h"
+#include "kern/kern.h"
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
@@ -160,24 +161,24 @@ test_picks(void)
 	size_t k, i, good = 1;
 
 	trip_gauss(&t, 5, TRIP_N, 1);
-	k = pick_above(t.x, TRIP_N, 1.5f, at);
+	k = pick_above(kern_get(NULL), t.x, TRIP_N, 1.5f, at);
 	for (i = 0; i < k; i++)
 		good &= fabsf(t.x[at[i]]) >= 1.5f &&
 		    (i == 0 || at[i] > at[i - 1]);
 	(void)trip(&t, "threshold:1.5", TRIP_N);
 	ok(good && k > 8000 && k < 9600 && nonzero(0, TRIP_N) == k,
 	    "threshold: %zu above 1.5 of 65536", k);
-	k = pick_sampled(t.x, TRIP_N, 1000, at);
+	k = pick_sampled(kern_get(NULL), t.x, TRIP_N, 1000, at);
 	ok(k >= 750 && k <= 1300, "a sample's threshold: %zu for 1000", k);
 	for (i = 0; i < TRIP_N; i++)
 		t.x[i] = i % 64 == 32 ? 100 : t.x[i];
-	k = pick_sampled(t.x, TRIP_N, 2000, at);
+	k = pick_sampled(kern_get(NULL), t.x, TRIP_N, 2000, at);
 	ok(k == 2000, "a sample that misleads: %zu for 2000", k);
 	for (i = 0; i < 100; i++)
 		t.x[i] = i % 3 == 0 ? 0 : 2;
-	k = pick_top(t.x, 100, 5, at);
+	k = pick_top(kern_get(NULL), t.x, 100, 5, at);
 	ok(k == 5 && at[0] == 1 && at[4] == 7, "ties: the first ones");
-	ok(pick_top(t.x, 100, 90, at) == 66 && pick_top(t.x, 100, 0, at) == 0,
+	ok(pick_top(kern_get(NULL), t.x, 100, 90, at) == 66 && pick_top(kern_get(NULL), t.x, 100, 0, at) == 0,
 	    "zeros are not taken");
 }
 

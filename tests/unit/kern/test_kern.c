@@ -2,13 +2,11 @@
  * Every table gives the bits of kern_ref: all lengths 0..300 at offsets 0..8,
  * against unreadable pages on both sides, on values of every kind.
  */
-#include <sys/mman.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "guard.h"
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -16,36 +14,6 @@
 #include "kern/kern.h"
 
 enum { LEN = 300, OFF = 8 };
-
-/* Memory whose first byte follows, and whose last byte precedes, a page that
- * cannot be touched. */
-struct guard {
-	unsigned char *lo, *hi;
-};
-
-static struct guard
-guard_new(void)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *p = mmap(NULL, 3 * page, PROT_NONE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct guard g = { NULL, NULL };
-
-	if (p == MAP_FAILED ||
-	    mprotect(p + page, page, PROT_READ | PROT_WRITE) < 0)
-		exit(1);
-	g.lo = p + page;
-	g.hi = g.lo + page;
-	return g;
-}
-
-/* Where n elements of some size start: off elements after the first page, or
- * (off == 0) so that they end at the last. */
-static void *
-place(struct guard g, size_t n, size_t size, size_t off)
-{
-	return off == 0 ? g.hi - n * size : g.lo + (off - 1) * size;
-}
 
 static uint32_t
 pick(uint32_t i, int finite)
@@ -92,7 +60,7 @@ static int
 one_stat(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off, int finite)
 {
-	float *x = place(m->a, n, 4, off);
+	float *x = guard_place(m->a, n, 4, off);
 	struct kern_stat s, t;
 
 	fill(x, n, (uint32_t)(n * 16 + off), finite);
@@ -103,6 +71,26 @@ one_stat(const struct kern *k, const struct kern *ref, struct arena *m,
 	return memcmp(&s, &t, sizeof(s)) == 0 &&
 	    k->max_bits(x, n) == ref->max_bits(x, n) &&
 	    k->first_nonfinite(x, n) == ref->first_nonfinite(x, n);
+}
+
+/* At a threshold that all pass, none does, and some do. */
+static int
+one_at_least(const struct kern *k, const struct kern *ref, struct arena *m,
+    size_t n, size_t off)
+{
+	static const uint32_t t[] = { 0, 1, 0x3f800000, 0x39000000, 0x7f800000,
+	    0x80000000, 0xffffffff };
+	float *x = guard_place(m->a, n, 4, off);
+	uint32_t *at = guard_place(m->y, n + 1, 4, off), want[LEN + 1];
+	size_t i, some, good = 1;
+
+	fill(x, n, (uint32_t)(n * 16 + off), 0);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		some = ref->at_least(want, x, n, t[i]);
+		good &= k->at_least(at, x, n, t[i]) == some;
+		good &= memcmp(at, want, some * 4) == 0;
+	}
+	return (int)good;
 }
 
 /* A NaN in the accumulator may have any payload. */
@@ -122,8 +110,8 @@ static int
 one_f64(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
 {
-	float *x = place(m->a, n, 4, off), *y = place(m->b, n, 4, off);
-	double *acc = place(m->y, n, 8, off), want[LEN];
+	float *x = guard_place(m->a, n, 4, off), *y = guard_place(m->b, n, 4, off);
+	double *acc = guard_place(m->y, n, 8, off), want[LEN];
 	float yr[LEN];
 	size_t i;
 	int good;
@@ -145,8 +133,8 @@ static int
 one_f32(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
 {
-	float *a = place(m->a, n, 4, off), *b = place(m->b, n, 4, off);
-	float *y = place(m->y, n, 4, off), want[LEN];
+	float *a = guard_place(m->a, n, 4, off), *b = guard_place(m->b, n, 4, off);
+	float *y = guard_place(m->y, n, 4, off), want[LEN];
 	int good;
 
 	fill(a, n, (uint32_t)(n * 16 + off), 0);
@@ -167,9 +155,9 @@ static int
 one_half(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
 {
-	float *x = place(m->a, n, 4, off), back[LEN];
-	uint16_t *h = place(m->b, n, 2, off), want[LEN];
-	float *y = place(m->y, n, 4, off);
+	float *x = guard_place(m->a, n, 4, off), back[LEN];
+	uint16_t *h = guard_place(m->b, n, 2, off), want[LEN];
+	float *y = guard_place(m->y, n, 4, off);
 	int good;
 
 	fill(x, n, (uint32_t)(n * 16 + off), 0);
@@ -194,8 +182,8 @@ static int
 one_coder(coder put, coder put_ref, decoder get, decoder get_ref,
     struct arena *m, size_t n, size_t off, size_t size)
 {
-	float *x = place(m->a, n, 4, off), *y = place(m->y, n, 4, off);
-	unsigned char *p = place(m->b, size, 1, off), want[2 * LEN];
+	float *x = guard_place(m->a, n, 4, off), *y = guard_place(m->y, n, 4, off);
+	unsigned char *p = guard_place(m->b, size, 1, off), want[2 * LEN];
 	float back[LEN];
 	int good;
 
@@ -215,8 +203,8 @@ one_deadzone(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
 {
 	static const float inv[] = { 1e3f, 1, 1e-3f, 3e38f, 1e38f };
-	float *x = place(m->a, n, 4, off), f = inv[n % 5];
-	int16_t *q = place(m->b, n, 2, off), want[LEN];
+	float *x = guard_place(m->a, n, 4, off), f = inv[n % 5];
+	int16_t *q = guard_place(m->b, n, 2, off), want[LEN];
 
 	fill(x, n, (uint32_t)(n * 16 + off), 1);
 	k->deadzone(q, x, n, f, 0.75f, 0.375f);
@@ -228,9 +216,9 @@ static int
 one_flip(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
 {
-	float *x = place(m->a, n, 4, off), *y = place(m->y, n, 4, off);
+	float *x = guard_place(m->a, n, 4, off), *y = guard_place(m->y, n, 4, off);
 	float want[LEN];
-	uint32_t *bits = place(m->b, (n + 31) / 32, 4, off), r[4];
+	uint32_t *bits = guard_place(m->b, (n + 31) / 32, 4, off), r[4];
 	size_t i;
 	int good;
 
@@ -252,8 +240,8 @@ one_nearest(const struct kern *k, const struct kern *ref, struct arena *m,
 {
 	static const float t[] = { 0.5f, 1, 1.5f, 2, 3, 4, 6 };
 	static const float c[] = { 0.3f, 0.7f, 1.2f, 1.8f, 2.5f, 3.5f, 5, 7 };
-	float *x = place(m->a, n, 4, off);
-	unsigned char *code = place(m->b, n, 1, off), want[LEN];
+	float *x = guard_place(m->a, n, 4, off);
+	unsigned char *code = guard_place(m->b, n, 1, off), want[LEN];
 	unsigned levels = 1u << n % 4;
 	double a[2] = { 1, 2 }, b[2] = { 1, 2 };
 
@@ -286,7 +274,7 @@ test_fwht(const struct kern *k, const struct kern *ref, struct arena *m)
 
 	for (n = 1; n <= 256; n *= 2)
 		for (off = 0; off <= OFF + 1; off++) {
-			z = place(m->a, n, 4, off);
+			z = guard_place(m->a, n, 4, off);
 			fill(z, n, (uint32_t)(n * 16 + off), 1);
 			for (i = 0; i < n; i++)	/* a sum stays finite */
 				z[i] *= 0x1p-18f;
@@ -394,7 +382,7 @@ static void
 test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int stat = 1, f64 = 1, f32 = 1, half = 1;
+	int stat = 1, f64 = 1, f32 = 1, half = 1, least = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
@@ -403,9 +391,11 @@ test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 			f64 &= one_f64(k, ref, m, n, off);
 			f32 &= one_f32(k, ref, m, n, off);
 			half &= one_half(k, ref, m, n, off);
+			least &= one_at_least(k, ref, m, n, off);
 		}
 	ok(stat, "%s: stat, max_bits, first_nonfinite give ref's bits", k->name);
 	ok(f64, "%s: axpy64, narrow give ref's bits", k->name);
+	ok(least, "%s: at_least gives ref's places", k->name);
 	ok(f32, "%s: add_scaled, sub give ref's bits", k->name);
 	ok(half, "%s: f16, bf16 conversions give ref's bits", k->name);
 }

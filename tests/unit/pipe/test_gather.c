@@ -89,6 +89,8 @@ step(struct gather *g, char out[256])
 	out[0] = '\0';
 	if ((r = gather_step(g, &e)) <= 0)
 		return r;
+	if ((r = gather_window(g, 0, &e)) < 0)
+		return r;
 	sc = gather_schema(g);
 	for (i = 0; i < gather_count(g); i++) {
 		if ((r = gather_group(g, i, 0, &x, &e)) < 0)
@@ -113,7 +115,7 @@ once(char **list, size_t n, uint64_t expect, char out[256])
 
 	err_clear(&e);
 	out[0] = '\0';
-	if ((r = gather_open(&g, list, n, expect, -1, &o, &e)) == 0)
+	if ((r = gather_open(&g, list, n, 0, expect, -1, &o, &e)) == 0)
 		r = step(g, out);
 	gather_free(g);
 	return r;
@@ -198,7 +200,7 @@ test_steps(void)
 	make(2, mixed, 4);
 	for (i = 0; i < 2; i++) {
 		err_clear(&e);
-		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, -1, &o, &e);
+		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, 0, -1, &o, &e);
 		ok(step(g, one) == 1 && strstr(one, "a=1 ") != NULL &&
 		    strstr(one, "b=3 ") != NULL, "step 1: %s%s", one, ERR_MSG(&e));
 		ok(step(g, two) == 1 && strstr(two, "a=2 ") != NULL &&
@@ -207,9 +209,28 @@ test_steps(void)
 		gather_free(g);
 	}
 	make(1, b, 1);
-	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
+	(void)gather_open(&g, path, 2, 0, 0, -1, &o, &e);
 	ok(step(g, one) == 1 && step(g, two) == -ERR_REFUSED,
 	    "one ends before the other: %s", ERR_MSG(&e));
+	gather_free(g);
+}
+
+static void
+test_changed(void)
+{
+	static const struct spec a[] = { { "a", "run", 3, 2, 8, 0 } };
+	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
+	struct reader_opts o = { 0, NULL };
+	struct gather *g;
+
+	make(0, a, 1);
+	err_clear(&e);
+	ok(gather_many(&g, path, 1, 0, &o, &e) == 0 && gather_step(g, &e) == 1,
+	    "a file: %s", ERR_MSG(&e));
+	make(0, b, 1);
+	ok(gather_window(g, 0, &e) == -ERR_DATA && gather_blamed(g) == 1 &&
+	    strstr(ERR_MSG(&e), path[0]) != NULL, "that becomes another: %s",
+	    ERR_MSG(&e));
 	gather_free(g);
 }
 
@@ -227,7 +248,7 @@ test_members(void)
 	make(0, b, 1);
 	make(1, a, 1);
 	err_clear(&e);
-	(void)gather_open(&g, path, 2, 0, -1, &o, &e);
+	(void)gather_open(&g, path, 2, 0, 0, -1, &o, &e);
 	ok(step(g, out) == 1 && gather_members(g, &l, &e) == 0 &&
 	    array_put_names(&l, &b2, &e) == 0 && l.n == 2 &&
 	    strcmp(l.p[0], "a") == 0 && strcmp(l.p[1], "b") == 0,
@@ -250,6 +271,7 @@ main(void)
 	test_order();
 	test_refusals();
 	test_steps();
+	test_changed();
 	test_members();
 	for (i = 0; i < FILES; i++)
 		if (path[i] != NULL)

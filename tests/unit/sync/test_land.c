@@ -52,6 +52,23 @@ make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
 	return r;
 }
 
+static int
+part(void *arg, size_t i, double f, unsigned parts, size_t *len, struct err *e)
+{
+	struct codec_ctx ctx = { 1, 1, (uint32_t)i, 1, 0 };
+	struct codec_plan p = codec_turn(&s.plan[i], f);
+	static float y[SIZE];
+	uint8_t param;
+	size_t n = land_part(y, s.x[i], s.n[i], 1, parts);
+	int r;
+
+	(void)arg;
+	s.body.n = 0;
+	r = codec_encode(&p, &ctx, y, n, &s.body, &param, e);
+	*len = s.body.n;
+	return r;
+}
+
 static uint64_t
 size(void *arg, const struct land *l)
 {
@@ -68,7 +85,7 @@ static struct land
 random_shard(void)
 {
 	struct land l = { .knob = s.knob, .values = s.n, .make = make,
-	    .size = size, .code = s.code };
+	    .part = part,	    .size = size, .code = s.code };
 	double step = exp(4 * rnd() - 4);
 	size_t i, j;
 

@@ -74,6 +74,25 @@ test_change(void)
 	ok(n == 1 && t.bandwidth.v > 199e6, "and back");
 }
 
+/* The least latency of 16 counts, and the 17th forgets it. */
+static void
+least(void)
+{
+	struct replan t = REPLAN_INIT;
+	struct replan_sample s = sample(100, 50, 0.5);
+	int i, good = 1;
+
+	replan_see(&t, &s);
+	s.latency = 0.2;
+	for (i = 1; i < 16; i++) {
+		replan_see(&t, &s);
+		good &= fabs(replan_latency(&t) - 0.05) < 1e-12;
+	}
+	ok(good, "the least latency, behind fifteen longer ones");
+	replan_see(&t, &s);
+	ok(fabs(replan_latency(&t) - 0.2) < 1e-12, "and no more behind sixteen");
+}
+
 static void
 test_smooth(void)
 {
@@ -175,6 +194,7 @@ main(void)
 {
 	test_plans();
 	test_change();
+	least();
 	test_smooth();
 	test_price();
 	test_bad();

@@ -1,0 +1,37 @@
+#!/bin/sh
+# One step of an edge through an object store, or anything else that rclone knows
+# (store-cloud.sh is the other end):
+#
+#   store-edge.sh REMOTE DEVICE DIR [CODEC] <gradient.aceg
+#   store-edge.sh REMOTE DEVICE DIR </dev/null        only look for receipts
+#
+# REMOTE is as rclone has it, such as s3:bucket/run.  What is sent is a file of
+# DIR/out until its receipt is there, since an upload that broke has to be made
+# again, and a pipe cannot.  Status 0: all of it is with the store, and receipts
+# that were there are in DIR/state.  A step does not wait for its own: up to 8 may
+# be under way.  Run the last line again until DIR/out is empty.
+set -eu
+remote=$1 device=$2 dir=$3 codec=${4:-topk:0.01}
+
+mkdir -p "$dir/out" "$dir/in"
+rclone copy "$remote/down/$device" "$dir/in" 2>"$dir/log" ||
+    grep -q 'directory not found' "$dir/log" || { cat "$dir/log" >&2; exit 4; }
+for f in "$dir/in"/*.aceg; do
+	[ -e "$f" ] || continue
+	name=${f##*/}
+	ace-ack -v -S "$dir/state" <"$f" >/dev/null
+	# both are done with; the receipt goes last, so that none is missed
+	rm -f "$dir/out/$name"
+	rclone delete "$remote/up/$device" --include "/$name"
+	rclone delete "$remote/down/$device" --include "/$name"
+	rm "$f"
+done
+
+cat >"$dir/new"
+if [ -s "$dir/new" ]; then
+	ace-compress -S "$dir/state" --window 8 -c "$codec" -o "$dir/coded" \
+	    "$dir/new"
+	name=$(sha256sum <"$dir/coded" | cut -c 1-32)
+	mv "$dir/coded" "$dir/out/$name.aceg"
+fi
+rclone copy "$dir/out" "$remote/up/$device"

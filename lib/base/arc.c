@@ -1,0 +1,460 @@
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/pack.h"
+
+enum {
+	ARC_BLOCK = 64 * 1024,
+	ARC_TAR = 512,		/* at least so many zeros end a tar */
+	ARC_FREE = 1 << 28,	/* unpacked bytes that are no bomb yet */
+	ARC_RATIO = 4000	/* what is packed better is one: xz and gzip
+				 * pack zeros 7000 and 1000 times */
+};
+
+struct arc {
+	struct archive *a;
+	struct io *io;
+	locale_t utf8;
+	struct err *e;		/* where the callbacks report */
+	int failed;		/* io did, and said why */
+	int drop;		/* nothing is written any more */
+	int single;		/* one packed file, no archive */
+	uint64_t took, gave;	/* bytes read packed, and unpacked */
+	uint64_t past;		/* of a tar: where the last entry ends */
+	uint64_t *seen;		/* hashes of the names, an open table */
+	size_t nseen, room;
+	char what[ARC_WHAT];	/* the entry, for messages */
+	unsigned char block[ARC_BLOCK];
+};
+
+/* libarchive converts names to the character set of the locale and back, and
+ * only UTF-8 preserves all of them.  So a UTF-8 locale is set, for this thread
+ * and for the length of a call. */
+static locale_t
+arc_locale(void)
+{
+	static const char *const names[] = { "C.UTF-8", "en_US.UTF-8", "UTF-8" };
+	locale_t l;
+	size_t i;
+
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
+		return (locale_t)0;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if ((l = newlocale(LC_CTYPE_MASK, names[i], (locale_t)0)) !=
+		    (locale_t)0)
+			return l;
+	return (locale_t)0;
+}
+
+static locale_t
+arc_enter(const struct arc *a)
+{
+	return a->utf8 != (locale_t)0 ? uselocale(a->utf8) : (locale_t)0;
+}
+
+static void
+arc_leave(const struct arc *a, locale_t was)
+{
+	if (a->utf8 != (locale_t)0)
+		(void)uselocale(was);
+}
+
+static int
+arc_new(struct arc **out, struct io *io, struct err *e)
+{
+	if ((*out = alloc_get(1, sizeof(**out), e)) == NULL)
+		return -ERR_SYS;
+	(*out)->utf8 = arc_locale();
+	(*out)->io = io;
+	(*out)->e = e;
+	(void)snprintf((*out)->what, ARC_WHAT, "'%s'", io_name(io));
+	return 0;
+}
+
+/* After a failure archive_free still writes the directory.  That output is
+ * dropped, because a cut file would look complete with it.  (archive_write_fail
+ * would leak memory.) */
+void
+arc_free(struct arc *a)
+{
+	if (a == NULL)
+		return;
+	a->drop = 1;
+	(void)archive_free(a->a);
+	if (a->utf8 != (locale_t)0)
+		freelocale(a->utf8);
+	alloc_free(a->seen);
+	alloc_free(a);
+}
+
+/* ---- reading ---- */
+
+/* Used instead of libarchive's own reader of descriptors, which would report a
+ * failed read as a truncated archive. */
+static la_ssize_t
+arc_in_read(struct archive *la, void *arg, const void **p)
+{
+	struct arc *a = arg;
+	size_t got;
+
+	if (io_take(a->io, a->block, ARC_BLOCK, -1, &got, a->e) < 0) {
+		a->failed = 1;
+		archive_set_error(la, EIO, "read failed");
+		return ARCHIVE_FATAL;
+	}
+	a->took += got;
+	*p = a->block;
+	return (la_ssize_t)got;
+}
+
+static la_int64_t
+arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
+{
+	struct arc *a = arg;
+	la_int64_t size = (la_int64_t)io_size(a->io);
+	la_int64_t from = whence == SEEK_CUR ? (la_int64_t)io_bytes(a->io) :
+	    whence == SEEK_END ? size : 0;
+
+	if (to < -from || to > size - from)
+		return ARCHIVE_FATAL;
+	if (io_seek(a->io, (uint64_t)(from + to), a->e) < 0) {
+		a->failed = 1;
+		archive_set_error(la, EIO, "seek failed");
+		return ARCHIVE_FATAL;
+	}
+	return from + to;
+}
+
+/* Data errors have no errno of their own; the words are libarchive's. */
+static int
+arc_fail(const struct arc *a, const char *what, struct err *e)
+{
+	const char *why = archive_error_string(a->a), *kind = "corrupt";
+
+	if (a->failed)
+		return -(a->e != NULL && a->e->code != ERR_OK ? a->e->code :
+		    ERR_SYS);
+	if (why == NULL)
+		why = "unreadable";
+	if (archive_errno(a->a) == ENOMEM)
+		return err_set(e, ERR_SYS, "%s: %s", what, why);
+	if (strstr(why, "runcated") != NULL)
+		kind = "truncated";
+	else if (strstr(why, "nsupported") != NULL)
+		kind = "unsupported";
+	return err_set(e, ERR_DATA, "%s: %s: %s", kind, what, why);
+}
+
+/* What libarchive itself can do; it would start programs for others. */
+static int
+arc_formats(struct archive *la)
+{
+	return archive_read_support_format_tar(la) == ARCHIVE_OK &&
+	    archive_read_support_format_zip(la) == ARCHIVE_OK &&
+	    archive_read_support_format_7zip(la) == ARCHIVE_OK &&
+	    archive_read_support_format_cpio(la) == ARCHIVE_OK &&
+	    archive_read_support_format_raw(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_gzip(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_bzip2(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_xz(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_lzma(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_zstd(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_lz4(la) == ARCHIVE_OK &&
+	    archive_read_support_filter_compress(la) == ARCHIVE_OK;
+}
+
+int
+arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
+{
+	struct arc *a;
+	int r = arc_new(&a, io, e), ok;
+
+	*out = NULL;
+	if (r < 0)
+		return r;
+	if ((a->a = archive_read_new()) == NULL) {
+		arc_free(a);
+		return err_set(e, ERR_SYS, "out of memory");
+	}
+	ok = (how == ARC_ZIP ?
+	    archive_read_support_format_zip_seekable(a->a) == ARCHIVE_OK :
+	    arc_formats(a->a)) &&
+	    archive_read_set_read_callback(a->a, arc_in_read) == ARCHIVE_OK &&
+	    (!io_can_seek(io) || archive_read_set_seek_callback(a->a,
+	    arc_in_seek) == ARCHIVE_OK) &&
+	    archive_read_set_callback_data(a->a, a) == ARCHIVE_OK &&
+	    archive_read_open1(a->a) == ARCHIVE_OK;
+	if (!ok) {
+		r = arc_fail(a, a->what, e);
+		arc_free(a);
+		return r;
+	}
+	*out = a;
+	return 0;
+}
+
+/* A tar ends with blocks of zeros.  One that was cut between two entries does
+ * not, which libarchive takes for an end. */
+static int
+arc_whole(const struct arc *a, struct err *e)
+{
+	const uint64_t now = (uint64_t)archive_filter_bytes(a->a, 0);
+
+	if ((archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) !=
+	    ARCHIVE_FORMAT_TAR || a->past == 0 || now >= a->past + ARC_TAR)
+		return 0;
+	return err_set(e, ERR_DATA, "truncated: '%s' is a tar without its end",
+	    io_name(a->io));
+}
+
+int
+arc_next(struct arc *a, struct arc_entry *en, struct err *e)
+{
+	struct archive_entry *ae;
+	const char *path;
+	locale_t was;
+	int got;
+
+	a->e = e;
+	was = arc_enter(a);
+	got = archive_read_next_header(a->a, &ae);
+	path = got == ARCHIVE_OK || got == ARCHIVE_WARN ?
+	    archive_entry_pathname(ae) : NULL;
+	arc_leave(a, was);
+	memset(en, 0, sizeof(*en));
+	(void)snprintf(en->what, ARC_WHAT, "'%s'", io_name(a->io));
+	if (got == ARCHIVE_EOF)
+		return arc_whole(a, e);
+	if (got != ARCHIVE_OK && (got != ARCHIVE_WARN || path == NULL))
+		return arc_fail(a, en->what, e);
+	if (path == NULL)
+		return err_set(e, ERR_DATA,
+		    "unsupported: name of an entry in '%s'", io_name(a->io));
+	a->single = archive_format(a->a) == ARCHIVE_FORMAT_RAW;
+	a->past = (uint64_t)archive_filter_bytes(a->a, 0) +
+	    (archive_entry_size_is_set(ae) ?
+	    (uint64_t)archive_entry_size(ae) : 0);
+	if (!a->single)
+		(void)snprintf(en->what, ARC_WHAT, "'%s', entry '%.300s'",
+		    io_name(a->io), path);
+	memcpy(a->what, en->what, ARC_WHAT);
+	if (strlen(path) >= ARC_NAME)
+		return err_set(e, ERR_DATA, "limit: the name of %s is longer "
+		    "than %d bytes", en->what, ARC_NAME - 1);
+	if (!a->single)
+		(void)snprintf(en->name, ARC_NAME, "%s", path);
+	en->size = archive_entry_size_is_set(ae) ?
+	    (uint64_t)archive_entry_size(ae) : UINT64_MAX;
+	en->folder = archive_entry_filetype(ae) == AE_IFDIR;
+	en->link = archive_entry_hardlink(ae) != NULL ||
+	    archive_entry_symlink(ae) != NULL ||
+	    archive_entry_filetype(ae) == AE_IFLNK;
+	en->file = archive_entry_filetype(ae) == AE_IFREG && !en->link;
+	en->locked = archive_entry_is_encrypted(ae) > 0;
+	return 1;
+}
+
+int
+arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e)
+{
+	la_ssize_t k = archive_read_data(a->a, p, n);
+
+	*got = 0;
+	a->e = e;
+	if (k < 0)
+		return arc_fail(a, a->what, e);
+	*got = (size_t)k;
+	a->gave += *got;
+	if (a->gave > ARC_FREE && a->gave / ARC_RATIO > a->took)
+		return err_set(e, ERR_DATA, "limit: %s unpacks to %d times its "
+		    "size and more: if that is meant, unpack it first", a->what,
+		    ARC_RATIO);
+	return 0;
+}
+
+/* Some programs take \ for /. */
+int
+arc_leaves(const char *name)
+{
+	size_t n;
+
+	if (*name == '/' || *name == '\\')
+		return 1;
+	for (; *name != '\0'; name += n + (name[n] != '\0')) {
+		n = strcspn(name, "/\\");
+		if (n == 2 && name[0] == '.' && name[1] == '.')
+			return 1;
+	}
+	return 0;
+}
+
+/* Puts the hash h, not 0, into the table: 1 when it was there. */
+static int
+arc_has(struct arc *a, uint64_t h)
+{
+	size_t i = (size_t)h & (a->room - 1);
+
+	for (; a->seen[i] != 0; i = (i + 1) & (a->room - 1))
+		if (a->seen[i] == h)
+			return 1;
+	a->seen[i] = h;
+	return 0;
+}
+
+/* 1 the name was there before, 0 not; < 0 no memory. */
+static int
+arc_again(struct arc *a, const char *name, struct err *e)
+{
+	uint64_t h = pack_hash64(name, strlen(name)), *old = a->seen;
+	size_t i, n = a->room;
+
+	if (2 * (a->nseen + 1) > n) {
+		a->room = n != 0 ? 2 * n : 64;
+		if ((a->seen = alloc_get(a->room, sizeof(*a->seen),
+		    e)) == NULL) {
+			a->seen = old;
+			a->room = n;
+			return -ERR_SYS;
+		}
+		for (i = 0; i < n; i++)
+			if (old[i] != 0)
+				(void)arc_has(a, old[i]);
+		alloc_free(old);
+	}
+	a->nseen++;
+	return arc_has(a, h != 0 ? h : 1);
+}
+
+int
+arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
+{
+	int k;
+
+	if (arc_leaves(en->name))
+		return err_set(e, ERR_DATA, "unsupported: %s leaves the folder "
+		    "of whoever unpacks it", en->what);
+	if (en->link)
+		return err_set(e, ERR_DATA, "unsupported: %s is a link",
+		    en->what);
+	if (en->locked)
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted",
+		    en->what);
+	if (!en->file && !en->folder)
+		return err_set(e, ERR_DATA, "unsupported: %s is neither file "
+		    "nor folder", en->what);
+	if (en->folder)
+		return 0;
+	if ((k = arc_again(a, en->name, e)) <= 0)
+		return k;
+	return err_set(e, ERR_DATA, "corrupt: %s is there twice", en->what);
+}
+
+/* ---- writing ---- */
+
+static la_ssize_t
+arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
+{
+	struct arc *a = arg;
+
+	if (!a->drop && io_write(a->io, p, n, a->e) < 0) {
+		archive_set_error(la, EIO, "write failed");
+		return -1;
+	}
+	return (la_ssize_t)n;
+}
+
+/* A failed write has left its own message in e already. */
+static int
+arc_check(const struct arc *a, int got, struct err *e)
+{
+	if (got == ARCHIVE_OK)
+		return 0;
+	return err_set(e, ERR_SYS, "'%s': %s", io_name(a->io),
+	    archive_error_string(a->a) != NULL ?
+	    archive_error_string(a->a) : "failed");
+}
+
+int
+arc_create(struct arc **out, struct io *io, const struct arc_opts *o,
+    struct err *e)
+{
+	struct arc *a;
+	int r = arc_new(&a, io, e);
+
+	*out = NULL;
+	if (r < 0)
+		return r;
+	if ((a->a = archive_write_new()) == NULL)
+		r = err_set(e, ERR_SYS, "out of memory");
+	if (r == 0 && (r = arc_check(a, archive_write_set_format_by_name(a->a,
+	    o->format), e)) == 0 && o->filter != NULL)
+		r = arc_check(a, archive_write_add_filter_by_name(a->a,
+		    o->filter), e);
+	if (r == 0 && o->options != NULL)
+		r = arc_check(a, archive_write_set_options(a->a, o->options),
+		    e);
+	if (r == 0 && (r = arc_check(a, archive_write_set_bytes_per_block(a->a,
+	    0), e)) == 0)
+		r = arc_check(a, archive_write_open2(a->a, a, NULL,
+		    arc_out_write, NULL, NULL), e);
+	if (r < 0)
+		arc_free(a);
+	else
+		*out = a;
+	return r;
+}
+
+int
+arc_put(struct arc *a, const char *name, uint64_t size, struct err *e)
+{
+	struct archive_entry *ae = archive_entry_new2(a->a);
+	locale_t was;
+	int got;
+
+	a->e = e;
+	if (ae == NULL)
+		return err_set(e, ERR_SYS, "out of memory");
+	was = arc_enter(a);
+	archive_entry_set_pathname(ae, name);
+	archive_entry_set_filetype(ae, AE_IFREG);
+	archive_entry_set_perm(ae, 0644);
+	archive_entry_set_size(ae, (la_int64_t)size);
+	got = archive_write_header(a->a, ae);
+	arc_leave(a, was);
+	archive_entry_free(ae);
+	return arc_check(a, got, e);
+}
+
+int
+arc_write(struct arc *a, const void *p, size_t n, struct err *e)
+{
+	la_ssize_t k;
+
+	a->e = e;
+	k = archive_write_data(a->a, p, n);
+	return arc_check(a, k == (la_ssize_t)n ? ARCHIVE_OK : ARCHIVE_FATAL, e);
+}
+
+int
+arc_put_end(struct arc *a, struct err *e)
+{
+	a->e = e;
+	return arc_check(a, archive_write_finish_entry(a->a), e);
+}
+
+int
+arc_finish(struct arc *a, struct err *e)
+{
+	a->e = e;
+	return arc_check(a, archive_write_close(a->a), e);
+}

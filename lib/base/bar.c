@@ -1,0 +1,74 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bar.h"
+#include "base/cli.h"
+#include "base/mono.h"
+
+/* seconds before the first line, and between two */
+#define BAR_FIRST 0.5
+#define BAR_AGAIN 0.2
+
+void
+bar_begin(struct bar *b, const struct cli *c)
+{
+	const char *term = getenv("TERM");
+
+	memset(b, 0, sizeof(*b));
+	b->on = c != NULL && !c->quiet && isatty(STDERR_FILENO) && term != NULL &&
+	    *term != '\0' && strcmp(term, "dumb") != 0;
+	b->since = mono_now();
+	b->last = b->since + BAR_FIRST - BAR_AGAIN;
+}
+
+/* "12.4 MB", "31 shards" */
+static void
+bar_amount(uint64_t n, const char *unit, char out[40])
+{
+	static const char *const size[] = { "B", "kB", "MB", "GB", "TB" };
+	double v = (double)n;
+	int i = 0;
+
+	if (strcmp(unit, "B") != 0) {
+		(void)snprintf(out, 40, "%llu %.16s", (unsigned long long)n,
+		    unit);
+		return;
+	}
+	for (; v >= 1000 && i < 4; i++)
+		v /= 1000;
+	(void)snprintf(out, 40, "%.1f %s", v, size[i]);
+}
+
+void
+bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit)
+{
+	char now[40], of[48] = "", left[40] = "";
+	double t, part, secs;
+
+	if (!b->on || (t = mono_now()) - b->last < BAR_AGAIN)
+		return;
+	b->last = t;
+	b->drawn = 1;
+	bar_amount(done, unit, now);
+	if (all != 0 && done <= all) {
+		part = (double)done / (double)all;
+		(void)snprintf(of, sizeof(of), ", %.0f %%", part * 100);
+		secs = part > 0 ? (t - b->since) * (1 - part) / part : 0;
+		if (secs < 1e6)
+			(void)snprintf(left, sizeof(left), ", %.0f s left",
+			    secs);
+	}
+	/* the line fits into 40 columns, and what was there before goes */
+	(void)fprintf(stderr, "\r%s%s%s\033[K", now, of, left);
+	(void)fflush(stderr);
+}
+
+void
+bar_end(struct bar *b)
+{
+	if (b->drawn)
+		(void)fputs("\r\033[K", stderr);
+	b->on = b->drawn = 0;
+}

@@ -1,0 +1,500 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/scan.h"
+#include "format/keys.h"
+#include "format/reader.h"
+#include "report/status_spool.h"
+#include "spool/ledger.h"
+#include "spool/roster.h"
+
+enum { STATUS_SPOOL_DEPTH = 8 };
+
+/* ---- bytes on disk ---- */
+
+struct status_spool_tree {
+	const char *dir;
+	int depth;
+	uint64_t bytes;
+};
+
+static int
+status_spool_each_file(void *arg, const char *name, struct err *e)
+{
+	struct status_spool_tree *t = arg, below = { NULL, t->depth + 1, 0 };
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(path, sizeof(path), "%s/%s", t->dir, name) >= PATH_MAX ||
+	    lstat(path, &st) < 0)
+		return 0;
+	t->bytes += (uint64_t)st.st_blocks * 512;
+	if (!S_ISDIR(st.st_mode) || below.depth == STATUS_SPOOL_DEPTH)
+		return 0;
+	below.dir = path;
+	(void)scan(path, status_spool_each_file, &below, e);
+	t->bytes += below.bytes;
+	return 0;
+}
+
+uint64_t
+status_spool_disk(const char *dir)
+{
+	struct status_spool_tree t = { dir, 0, 0 };
+
+	(void)scan(dir, status_spool_each_file, &t, NULL);
+	return t.bytes;
+}
+
+/* ---- runs ---- */
+
+struct status_spool_names {
+	const struct inbox *in;
+	char **name;
+	size_t n, cap;
+};
+
+/* The directory's name may be a hash; the run's own is in its schema. */
+static int
+status_spool_each_run(void *arg, const char *name, struct err *e)
+{
+	struct status_spool_names *x = arg;
+	char path[PATH_MAX], *run;
+	int k;
+
+	if (snprintf(path, sizeof(path), "%s/%s/schema.aceg",
+	    x->in->state.dir, name) >= PATH_MAX || access(path, F_OK) < 0)
+		return 0;
+	if ((k = ledger_run(path, &run, e)) < 0 || run == NULL)
+		return k;
+	if ((k = alloc_grow(&x->name, &x->cap, x->n + 1, sizeof(*x->name),
+	    e)) < 0) {
+		alloc_free(run);
+		return k;
+	}
+	x->name[x->n++] = run;
+	return 0;
+}
+
+static int
+status_spool_by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int
+status_spool_runs(const struct inbox *in,
+    int (*each)(void *arg, const char *run, struct err *e), void *arg,
+    struct err *e)
+{
+	struct status_spool_names x = { in, NULL, 0, 0 };
+	int k = scan(in->state.dir, status_spool_each_run, &x, e);
+	const int n = (int)x.n;
+	size_t i;
+
+	if (x.n != 0)
+		qsort(x.name, x.n, sizeof(*x.name), status_spool_by_name);
+	for (i = 0; i < x.n; i++) {
+		if (k >= 0)
+			k = each(arg, x.name[i], e);
+		alloc_free(x.name[i]);
+	}
+	alloc_free(x.name);
+	return k < 0 ? k : n;
+}
+
+/* ---- devices ---- */
+
+/* The device with this hash; those not met before come in, by their hash. */
+static struct status_device *
+status_spool_device(struct status_run *s, const unsigned char id[SHARD_ID],
+    struct err *e)
+{
+	size_t lo = 0, hi = s->n, mid;
+	char hex[33];
+	int c;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if ((c = memcmp(s->d[mid].id, id, SHARD_ID)) == 0)
+			return &s->d[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (alloc_grow(&s->d, &s->cap, s->n + 1, sizeof(*s->d), e) < 0)
+		return NULL;
+	memmove(s->d + lo + 1, s->d + lo, (s->n - lo) * sizeof(*s->d));
+	s->n++;
+	memset(&s->d[lo], 0, sizeof(s->d[lo]));
+	memcpy(s->d[lo].id, id, SHARD_ID);
+	shard_hex(id, hex);
+	(void)snprintf(s->d[lo].name, sizeof(s->d[lo].name), "#%.12s", hex);
+	return &s->d[lo];
+}
+
+/* The device of a file in a step's directory. */
+static struct status_device *
+status_spool_of(struct status_run *s, const char *file, struct err *e)
+{
+	unsigned char id[SHARD_ID];
+	char name[SHARD_NAME + 1];
+	struct status_device *d;
+	int whole = inbox_device(file, name, id);
+
+	if ((d = status_spool_device(s, id, e)) != NULL)
+		(void)snprintf(d->name, sizeof(d->name), "%.*s%s",
+		    SHARD_NAME - 3, name, whole ? "" : "...");
+	return d;
+}
+
+static void
+status_spool_step(struct status_device *d, uint64_t step)
+{
+	if (!d->any || step < d->first)
+		d->first = step;
+	if (!d->any || step > d->step)
+		d->step = step;
+	d->any = 1;
+}
+
+/* The receipts of a list count; each device has one in a step. */
+static int
+status_spool_count(struct status_run *s, const struct ledger *l, struct err *e)
+{
+	struct status_device *d;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		if ((d = status_spool_device(s, l->r[i].device, e)) == NULL)
+			return -ERR_SYS;
+		status_spool_step(d, l->r[i].step);
+		d->answered++;
+		if (l->r[i].verdict < RECEIPT_NVERDICT)
+			d->verdict[l->r[i].verdict]++;
+	}
+	return 0;
+}
+
+/* ---- the directory of a step ---- */
+
+struct status_spool_dir {
+	struct status_run *s;
+	const char *dir;
+	uint64_t step;
+	int closed;		/* it has a manifest, which counts */
+	size_t shards;
+	double oldest;
+};
+
+static int
+status_spool_shard(struct status_spool_dir *x, const char *name,
+    const struct stat *st, struct err *e)
+{
+	struct status_device *d = status_spool_of(x->s, name, e);
+	const double at = (double)st->st_mtim.tv_sec +
+	    (double)st->st_mtim.tv_nsec * 1e-9;
+
+	if (d == NULL)
+		return -ERR_SYS;
+	if (!d->any || x->step >= d->step) {
+		d->bytes = (uint64_t)st->st_size;
+		d->at = at;
+	}
+	status_spool_step(d, x->step);
+	d->disk += (uint64_t)st->st_blocks * 512;
+	if (!x->closed)
+		d->verdict[RECEIPT_ACCEPTED]++;
+	x->shards++;
+	if (!(x->oldest > 0) || at < x->oldest)
+		x->oldest = at;
+	return 0;
+}
+
+static int
+status_spool_each_shard(void *arg, const char *name, struct err *e)
+{
+	struct status_spool_dir *x = arg;
+	const size_t n = strlen(name);
+	struct status_device *d;
+	char path[PATH_MAX];
+	struct receipt rc;
+	struct stat st;
+	int k;
+
+	if (snprintf(path, sizeof(path), "%s%s", x->dir, name) >= PATH_MAX ||
+	    lstat(path, &st) < 0)
+		return 0;		/* it was removed meanwhile */
+	if (inbox_is_shard(name))
+		return status_spool_shard(x, name, &st, e);
+	if (n < 4 || strcmp(name + n - 3, ".no") != 0)
+		return 0;
+	if ((k = ledger_first(path, &rc, e)) <= 0)
+		return k;
+	if ((d = status_spool_of(x->s, name, e)) == NULL)
+		return -ERR_SYS;
+	status_spool_step(d, rc.step);
+	d->answered += (uint64_t)x->closed;
+	if (rc.verdict < RECEIPT_NVERDICT)
+		d->verdict[rc.verdict]++;
+	return 0;
+}
+
+/* One step: its shards, its receipts, and whether it is the one at hand. */
+static int
+status_spool_look(struct status_run *s, const struct inbox *in, uint64_t step,
+    struct err *e)
+{
+	struct status_spool_dir x = { .s = s, .step = step };
+	char *manifest = inbox_path(in, s->name, &step, "manifest", e);
+	struct ledger l;
+	int k = -ERR_SYS;
+
+	memset(&l, 0, sizeof(l));
+	x.dir = inbox_path(in, s->name, &step, "", e);
+	if (manifest != NULL && x.dir != NULL &&
+	    (k = ledger_read(&l, manifest, e)) >= 0) {
+		x.closed = k > 0;
+		if ((k = status_spool_count(s, &l, e)) == 0)
+			k = scan(x.dir, status_spool_each_shard, &x, e);
+	}
+	if (k >= 0 && s->now == STATUS_IDLE && (x.closed || x.shards != 0) &&
+	    (!s->has_last || step > s->last)) {
+		s->now = x.closed ? STATUS_CLOSED : STATUS_OPEN;
+		s->step = step;
+		s->since = x.oldest;
+	}
+	ledger_release(&l);
+	alloc_free(manifest);
+	alloc_free((char *)(uintptr_t)x.dir);
+	return k;
+}
+
+/* ---- all steps ---- */
+
+struct status_spool_steps {
+	uint64_t *step;
+	size_t n, cap;
+};
+
+static int
+status_spool_each_step(void *arg, const char *name, struct err *e)
+{
+	struct status_spool_steps *x = arg;
+	int k;
+
+	if (name[strspn(name, "0123456789")] != '\0')
+		return 0;
+	if ((k = alloc_grow(&x->step, &x->cap, x->n + 1, sizeof(*x->step),
+	    e)) < 0)
+		return k;
+	x->step[x->n++] = strtoull(name, NULL, 10);
+	return 0;
+}
+
+static int
+status_spool_rising(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The steps that have an entry in a directory of the run, sorted. */
+static int
+status_spool_list(struct status_spool_steps *x, const struct inbox *in,
+    const char *run, const char *below, struct err *e)
+{
+	char *dir = inbox_path(in, run, NULL, below, e);
+	int k = dir != NULL ? scan(dir, status_spool_each_step, x, e) :
+	    -ERR_SYS;
+
+	alloc_free(dir);
+	if (k == 0 && x->n != 0)
+		qsort(x->step, x->n, sizeof(*x->step), status_spool_rising);
+	return k;
+}
+
+static int
+status_spool_all(struct status_run *s, const struct inbox *in, struct err *e)
+{
+	struct status_spool_steps now = { NULL, 0, 0 }, old = { NULL, 0, 0 };
+	struct status_device *d;
+	uint64_t at, closed;
+	struct ledger l;
+	size_t i, j;
+	int k;
+
+	if ((k = status_spool_list(&now, in, s->name, "", e)) == 0)
+		k = status_spool_list(&old, in, s->name, "old", e);
+	for (i = 0; i < old.n && k >= 0; i++) {
+		if ((k = inbox_manifest(in, s->name, old.step[i], &l, e)) > 0)
+			k = status_spool_count(s, &l, e);
+		ledger_release(&l);
+	}
+	for (i = 0; i < now.n && k >= 0; i++)
+		k = status_spool_look(s, in, now.step[i], e);
+	s->steps = now.n;
+	for (j = 0; j < s->n && k >= 0 && s->has_closed; j++) {
+		d = &s->d[j];
+		for (i = 0, closed = 0; i < old.n + now.n && d->any; i++) {
+			at = i < old.n ? old.step[i] : now.step[i - old.n];
+			closed += at >= d->first && at <= s->closed;
+		}
+		d->missed = closed > d->answered ? closed - d->answered : 0;
+	}
+	alloc_free(now.step);
+	alloc_free(old.step);
+	return k;
+}
+
+/* ---- who is waited for ---- */
+
+static int
+status_spool_roster(struct status_run *s, const struct inbox *in, struct err *e)
+{
+	struct roster t = ROSTER_INIT;
+	struct status_device *d;
+	struct shard sh;
+	size_t i;
+	int k = roster_read(&t, in, s->name, e);
+
+	s->listed = k > 0;
+	for (i = 0; i < t.n && k >= 0; i++) {
+		shard_init(&sh);
+		if ((k = shard_set_device(&sh, t.name[i], e)) == 0) {
+			if ((d = status_spool_device(s, sh.device, e)) != NULL) {
+				(void)snprintf(d->name, sizeof(d->name), "%s",
+				    t.name[i]);
+				d->listed = 1;
+			} else {
+				k = -ERR_SYS;
+			}
+		}
+		shard_release(&sh);
+	}
+	roster_release(&t);
+	return k < 0 ? k : 0;
+}
+
+/* Who has a shard in the step at hand, and who is missing there. */
+static void
+status_spool_present(struct status_run *s, const struct inbox *in)
+{
+	char file[INBOX_FILE], *path;
+	struct status_device *d;
+	struct shard sh;
+	size_t i;
+
+	if (s->now == STATUS_IDLE)
+		return;
+	for (i = 0; i < s->n; i++) {
+		d = &s->d[i];
+		shard_init(&sh);
+		path = NULL;
+		if (shard_set_device(&sh, d->name, NULL) == 0 &&
+		    memcmp(sh.device, d->id, SHARD_ID) == 0) {
+			inbox_file(&sh, "aceg", file);
+			path = inbox_path(in, s->name, &s->step, file, NULL);
+		}
+		d->here = path != NULL ? access(path, F_OK) == 0 :
+		    d->any && d->step == s->step;
+		d->expected = s->listed ? d->listed : d->any;
+		s->here += (size_t)d->here;
+		s->missing += d->expected && !d->here;
+		alloc_free(path);
+		shard_release(&sh);
+	}
+}
+
+/* ---- links ---- */
+
+/* What the device's newest shard says that its link is worth. */
+static int
+status_spool_link(struct status_device *d, const struct inbox *in,
+    const char *run, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct reader *r = NULL;
+	char file[INBOX_FILE], *path = NULL;
+	struct shard sh;
+	struct io *io;
+	int k;
+
+	shard_init(&sh);
+	if ((k = shard_set_device(&sh, d->name, e)) == 0) {
+		inbox_file(&sh, "aceg", file);
+		path = inbox_path(in, run, &d->step, file, e);
+		k = path != NULL ? io_open_kept(&io, path, e) : -ERR_SYS;
+	}
+	if (k > 0 && (k = reader_open(&r, io, NULL, e)) == 0)
+		while ((k = reader_next(r, e)) > 0)
+			if (k == READER_NOTE && keys_add(&kv, r, e) < 0)
+				break;
+	if (k >= 0)
+		(void)keys_real(&kv, KEYS_BANDWIDTH, &d->bandwidth, file, NULL);
+	reader_free(r);
+	text_release(&kv);
+	alloc_free(path);
+	shard_release(&sh);
+	return k;
+}
+
+static int
+status_spool_order(const void *a, const void *b)
+{
+	const struct status_device *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+int
+status_spool_run(struct status_run *s, const struct inbox *in,
+    const char *run, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	char *dir;
+	size_t i;
+	int k;
+
+	memset(s, 0, sizeof(*s));
+	if ((s->name = alloc_dup(run, e)) == NULL)
+		return -ERR_SYS;
+	if ((k = inbox_last(in, run, &s->last, e)) < 0)
+		return k;
+	s->has_last = k;
+	if ((k = inbox_floor(in, run, &s->closed, e)) < 0)
+		return k;
+	s->has_closed = k;
+	if ((k = status_spool_all(s, in, e)) < 0 ||
+	    (k = status_spool_roster(s, in, e)) < 0)
+		return k;
+	status_spool_present(s, in);
+	for (i = 0; i < s->n; i++)
+		if (s->d[i].bytes != 0)	/* if it is damaged, others say so */
+			(void)status_spool_link(&s->d[i], in, run, &ignored);
+	if (s->n != 0)
+		qsort(s->d, s->n, sizeof(*s->d), status_spool_order);
+	if ((dir = inbox_path(in, run, NULL, "", e)) == NULL)
+		return -ERR_SYS;
+	s->disk = status_spool_disk(dir);
+	alloc_free(dir);
+	return 0;
+}
+
+void
+status_spool_release(struct status_run *s)
+{
+	alloc_free(s->name);
+	alloc_free(s->d);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,175 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "format/reader.h"
+#include "format/writer.h"
+#include "pipe/filter.h"
+#include "spool/join.h"
+
+#define JOIN_MODEL "model.aceg"
+
+/* ---- which steps ---- */
+
+struct join_steps {
+	uint64_t from;
+	uint64_t *step;
+	size_t n, cap;
+};
+
+static int
+join_each(void *arg, const char *name, struct err *e)
+{
+	struct join_steps *x = arg;
+	uint64_t step;
+	int k;
+
+	if (name[strspn(name, "0123456789")] != '\0')
+		return 0;
+	if ((step = strtoull(name, NULL, 10)) < x->from)
+		return 0;
+	if ((k = alloc_grow(&x->step, &x->cap, x->n + 1, sizeof(*x->step),
+	    e)) < 0)
+		return k;
+	x->step[x->n++] = step;
+	return 0;
+}
+
+static int
+join_order(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The steps from x->from on that have an entry in a directory of the run. */
+static int
+join_list(struct join_steps *x, const struct inbox *s, const char *run,
+    const char *below, struct err *e)
+{
+	char *dir = inbox_path(s, run, NULL, below, e);
+	int k = dir != NULL ? scan(dir, join_each, x, e) : -ERR_SYS;
+
+	alloc_free(dir);
+	if (k == 0 && x->n != 0)
+		qsort(x->step, x->n, sizeof(*x->step), join_order);
+	return k;
+}
+
+/* ---- what is sent ---- */
+
+/* Copies the model, and *next becomes the first step whose aggregate is not in
+ * it. */
+static int
+join_copy_model(const struct inbox *s, const char *run, uint64_t *next,
+    struct writer *w, struct err *e)
+{
+	char *path = inbox_path(s, run, NULL, JOIN_MODEL, e);
+	struct reader *r = NULL;
+	struct io *io;
+	int k, first = 1;
+
+	*next = 0;
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = io_open_kept(&io, path, e)) > 0 &&
+	    (k = reader_open(&r, io, NULL, e)) == 0)
+		while ((k = reader_next(r, e)) > 0) {
+			if (k != READER_SHARD)
+				continue;
+			if (first)
+				*next = reader_shard(r)->step;
+			first = 0;
+			if ((k = filter_copy(r, w, e)) < 0)
+				break;
+		}
+	reader_free(r);
+	alloc_free(path);
+	return k;
+}
+
+/* The aggregate of a step, if there is one. */
+static int
+join_copy_step(const struct inbox *s, const char *run, uint64_t step,
+    struct writer *w, struct err *e)
+{
+	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
+	char *path = inbox_path(s, run, &step, "aggregate.aceg", e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	if (access(path, F_OK) < 0)
+		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
+	else if ((k = inbox_durable(s, run, &step, e)) == 0)
+		k = filter_copy_file(path, &any, w, e);
+	alloc_free(path);
+	return k;
+}
+
+/* A step was removed (ace-aggregate --keep) that the model does not have. */
+static int
+join_gone(const struct join_steps *old, const char *run, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
+	    "'%.80s' was removed (ace-aggregate --keep): put a newer model into "
+	    "the spool first (ace-recv --publish)",
+	    (unsigned long long)old->step[0], run);
+}
+
+int
+join_send(const struct inbox *s, const char *run, struct writer *w,
+    struct err *e)
+{
+	struct join_steps now = { 0, NULL, 0, 0 }, old = { 0, NULL, 0, 0 };
+	uint64_t next;
+	size_t i;
+	int k = join_copy_model(s, run, &next, w, e);
+
+	now.from = old.from = next;
+	if (k == 0 && (k = join_list(&old, s, run, "old", e)) == 0)
+		k = old.n != 0 ? join_gone(&old, run, e) :
+		    join_list(&now, s, run, "", e);
+	for (i = 0; i < now.n && k >= 0; i++)
+		k = join_copy_step(s, run, now.step[i], w, e);
+	alloc_free(now.step);
+	alloc_free(old.step);
+	return k < 0 ? k : 0;
+}
+
+/* ---- a model comes ---- */
+
+int
+join_model(const struct inbox *s, const char *run, struct reader *in,
+    struct err *e)
+{
+	struct writer_opts wo = { "ace-recv", NULL, 0 };
+	struct writer *w = NULL;
+	struct io *io;
+	char *path;
+	int k;
+
+	if (run == NULL)
+		run = text_get(&reader_shard(in)->kv, SHARD_KEY_RUN);
+	if (run == NULL)
+		return err_set(e, ERR_USAGE, "a model of which run? (--run "
+		    "NAME)");
+	if ((path = inbox_path(s, run, NULL, JOIN_MODEL, e)) == NULL)
+		return -ERR_SYS;
+	if ((k = io_create(&io, path, 0, e)) == 0 &&
+	    (k = writer_open(&w, io, &wo, e)) == 0 &&
+	    (k = filter_copy(in, w, e)) == 0)
+		while ((k = reader_next(in, e)) > 0)
+			if (k == READER_SHARD && (k = filter_copy(in, w, e)) < 0)
+				break;
+	if (k == 0 && (k = writer_end(w, s->sync, e)) == 0)
+		k = inbox_durable(s, run, NULL, e);
+	writer_free(w);
+	alloc_free(path);
+	return k;
+}

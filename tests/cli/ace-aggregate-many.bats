@@ -1,0 +1,107 @@
+# More devices than a process may have files open: each way to bring their
+# shards gives the same bytes, and costs no more memory.
+load helper
+
+# few CMD...: with room for 64 open files, of which CMD has some already
+few() { (ulimit -n 64 && exec "$@"); }
+
+# fleet N OPTION...: d/e0.aceg ... of one step
+fleet() {
+	mkdir -p d
+	mkshards -d e -F d -N "$@"
+}
+
+@test "600 devices and 64 open files: from files, a stream, a spool, a tree" {
+	fleet 600 -n 3000 -g 512 -c topk:0.1
+	exits 0 few ace-aggregate --no-provenance d/*
+	mv out files
+	[ "$(ace-inspect --json files | grep -o 'contributors":600' | head -n 1)" ]
+	cat d/* >all
+	exits 0 few ace-aggregate --no-provenance all
+	same out files
+	exits 0 few ace-aggregate --no-provenance --quorum 600 all
+	same out files
+	# all in one window, the reference
+	exits 0 bash -c 'ulimit -n 4096 2>/dev/null || exit 0
+	    ace-aggregate --no-provenance all'
+	[ ! -s out ] || same out files
+	ace-recv -q --spool s --sync none all >receipts
+	exits 0 few ace-aggregate --no-provenance --spool s --sync none \
+	    --expect 600 --steps 1
+	same out files
+	# two relays of 300 and a root; sums, so that nothing is rounded twice
+	cat d/e[0-2]*.aceg >west
+	cat d/e[3-9]*.aceg >east
+	few ace-aggregate --sum -d west west >w
+	few ace-aggregate --sum -d east east >e
+	few ace-aggregate -d aggregate w e >root
+	ace-inspect --json --diff files root >diff || [ $? -eq 1 ]
+	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' diff
+}
+
+@test "600 files with several steps each, and their ends" {
+	local i
+	fleet 600 -n 64
+	mv d one
+	fleet 600 -n 64 -s 1 -x 5
+	for i in one/*; do
+		cat "$i" "d/${i#one/}" >"$i.two"
+		mv "$i.two" "$i"
+	done
+	exits 0 few ace-aggregate --no-provenance one/*
+	mv out both
+	exits 0 few ace-aggregate d/*
+	for i in 0 1; do ace-export -q -f raw --step $i both >step$i; done
+	ace-export -q -f raw out >alone
+	same step1 alone
+	[ "$(cmp step0 step1 | wc -l)" -eq 1 ]
+	# one has no second step
+	mkshards -d e7 -n 64 >one/e7.aceg
+	exits 5 few ace-aggregate one/*
+	says "^ace-aggregate: 'one/e7.aceg' ended, 599 of 600 inputs go on"
+	# one is damaged, and named
+	head -c 700 d/e9.aceg >cut
+	cp cut d/e9.aceg
+	exits 3 few ace-aggregate d/*
+	says "truncated: .*'d/e9.aceg'"
+}
+
+@test "limits and clusters need no more open files either" {
+	fleet 300 -n 2000 -g 512
+	for o in '--rule norm-ratio:3,weight-share:0.5' '--rule clip:20' \
+	    '--weight-by equal,staleness:2'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 0 few ace-aggregate --no-provenance $o d/*
+		mv out files
+		cat d/* >all
+		# shellcheck disable=SC2086
+		exits 0 ace-aggregate --no-provenance $o all
+		same out files
+	done
+}
+
+@test "a rule that sees all values at once says what that takes" {
+	fleet 300 -n 64
+	exits 5 few ace-aggregate --rule median d/*
+	says "limit: 'median' sees all values at once, of 16 shards at most, and here are 300: [0-9]* MiB"
+	cat d/* >all
+	exits 0 ace-aggregate -v --rule median all
+	says "'median' sees all values at once: 300 shards, [0-9]* MiB"
+}
+
+@test "more names of contributors than fit one frame" {
+	local long
+	long=$(printf 'x%.0s' {1..200})
+	mkdir d
+	mkshards -n 4 -d "$long" -F d -N 6000
+	find d -type f -exec cat {} + >all
+	exits 0 ace-aggregate -d west all
+	mv out west
+	ace-inspect --json west >j
+	grep -q '"type":"mEMb","frames":2,' j
+	# and a relay above reads them all
+	exits 0 ace-aggregate west
+	ace-inspect --json out >j
+	grep -q '"contributors":6000,.*"type":"mEMb","frames":2,' j
+	[ "$(grep -o "\"${long}[0-9]*\"" j | sort -u | wc -l)" -eq 6000 ]
+}

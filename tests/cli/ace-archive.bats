@@ -1,0 +1,239 @@
+load helper
+load values
+
+# spool [STEPS]: of two devices, with aggregates
+spool() {
+	local s d
+	for s in $(seq 0 $((${1:-3} - 1))); do
+		for d in edge1 'k ü/..'; do
+			mkshards -d "$d" -s "$s" -x "$s" -r demo |
+			    ace-compress -c q8 | ace-recv --spool spool >/dev/null
+		done
+		ace-aggregate --spool spool --expect 2 --steps 1 |
+		    ace-recv --spool spool --publish
+	done
+}
+
+# digests FILE...: of all shards, by name
+digests() {
+	ace-archive list "$1" | sed 1d | cut -f 5 | sort >names
+	ace-inspect --json "$1" | grep -v '"verdict"' | grep -o '"digest":"[^"]*"' | sort
+}
+
+@test "every format and filter: what goes in comes out" {
+	spool
+	digests spool >want
+	cp names want.names
+	for f in run.tar run.tar.gz run.tgz run.tar.bz2 run.tar.xz run.tar.zst \
+	    run.tar.lz4 run.tar.Z run.zip run.7z run.cpio run.cpio.gz; do
+		exits 0 ace-archive create -o $f spool
+		digests $f >got
+		same got want
+		same names want.names
+		exits 0 ace-inspect --verify $f
+		rm -rf into
+		exits 0 ace-archive extract --into into $f
+		(cd into && find . -type f | sed 's|^\./||' | sort) >got
+		same got want.names
+		digests into >got
+		same got want
+	done
+	# made by others, read by us, and the other way round
+	tar -cf other.tar -C spool demo
+	digests other.tar >got
+	same got want
+	mkdir there
+	tar -xf run.tar.xz -C there
+	digests there >got
+	same got want
+	exits 0 ace-aggregate --expect 2 there/demo/1/edge1.aceg \
+	    "there/demo/1/k%20%C3%BC%2F%2E%2E.aceg"
+	same <(digests out) <(digests there/demo/1/aggregate.aceg)
+}
+
+@test "by step, device and kind; through pipes" {
+	spool
+	exits 0 ace-archive create --format tar --step 1- --device 'edge*' spool
+	mv out part.tar
+	[ "$(ace-archive list part.tar | cut -f 1,2 | paste -sd ' ')" = \
+	    "step	device 1	edge1 2	edge1" ]
+	exits 0 ace-archive create -o all.cpio spool
+	exits 0 ace-archive extract --into means --kind mean --step 2 - <all.cpio
+	[ "$(find means -type f)" = means/demo/2/aggregate.aceg ]
+	same <(digests means) <(digests spool/demo/2/aggregate.aceg)
+	exits 3 ace-archive extract --into none --step 9 all.cpio
+	says 'no such shard'
+	exits 3 ace-archive create -o none.tar --device x spool
+	[ ! -e none.tar ]
+	# a stream becomes an archive
+	cat spool/demo/*/edge1.aceg | ace-archive create -o piped.zip
+	[ "$(ace-archive list piped.zip | wc -l)" -eq 4 ]
+}
+
+@test "append: behind what is there, and nothing twice" {
+	spool 2
+	ace-archive create -o run.tar.zst --step 0 spool
+	exits 0 ace-archive append -o run.tar.zst -v spool
+	says '^ace-archive: 3 shards were there already'
+	digests spool >want
+	digests run.tar.zst >got
+	same got want
+	# what others put into it stays
+	mkdir notes && echo hello >notes/read.me
+	tar -cf foreign.tar notes spool/demo/0/edge1.aceg
+	exits 0 ace-archive append -o foreign.tar --step 1 --device edge1 spool
+	[ "$(tar -xOf foreign.tar notes/read.me)" = hello ]
+	[ "$(ace-archive list foreign.tar | wc -l)" -eq 3 ]
+	# another shard of the same name
+	cp run.tar.zst before
+	mkshards -d edge1 -s 1 -x 77 -r demo >other
+	exits 5 ace-archive append -o run.tar.zst other
+	says "'demo/1/edge1.aceg' is there twice"
+	same run.tar.zst before
+	exits 4 ace-archive append -o nowhere.tar other
+	exits 2 ace-archive append other
+	gzip -k other
+	cp other.gz packed.tar.gz
+	exits 3 ace-archive append -o packed.tar.gz other
+	says 'no archive'
+}
+
+@test "extract leaves alone what is there" {
+	spool 1
+	ace-archive create -o run.tar spool
+	ace-archive extract --into into run.tar
+	exits 0 ace-archive extract --into into run.tar
+	mkshards -d edge1 -s 0 -x 77 -r demo >into/demo/0/edge1.aceg
+	cp into/demo/0/edge1.aceg was
+	exits 5 ace-archive extract --into into run.tar
+	says "is there already, and is another shard"
+	same was into/demo/0/edge1.aceg
+	# a link in the way is not gone through
+	mkdir away
+	mkdir -p trap/demo && ln -s ../../away trap/demo/0
+	exits 0 ace-archive extract --into fresh run.tar
+	[ -z "$(ls away)" ]
+}
+
+# hostile CODE: a tar made by Python, of the good shard in `good'
+hostile() {
+	python3 - "$@" <<-'END'
+	import io, sys, tarfile
+	good = open('good', 'rb').read()
+	t = tarfile.open('bad.tar', 'w')
+	def put(name, data=good, **more):
+	    i = tarfile.TarInfo(name)
+	    i.size = len(data) if not more else 0
+	    for k, v in more.items():
+	        setattr(i, k, v)
+	    t.addfile(i, io.BytesIO(data) if not more else None)
+	exec(sys.argv[1])
+	t.close()
+	END
+}
+
+@test "hostile archives: refused, and nothing outside the folder is touched" {
+	mkshards -r demo >good
+	mkdir -p work/into
+	for code in 'put("../out.aceg")' 'put("/tmp/ace-evil.aceg")' \
+	    'put("a/../../x.aceg")' 'put("..\\x.aceg")' \
+	    'put("l", type=tarfile.SYMTYPE, linkname="/etc"); put("l/x.aceg")' \
+	    'put("h", type=tarfile.LNKTYPE, linkname="/etc/passwd")' \
+	    'put("c", type=tarfile.CHRTYPE, devmajor=1, devminor=3)' \
+	    'put("a.aceg"); put("a.aceg")'; do
+		hostile "$code"
+		exits 3 ace-archive extract --into work/into bad.tar ||
+		    { echo "$code"; false; }
+		exits 3 ace-archive list bad.tar
+		cp bad.tar again.tar
+		mkshards -d other -r demo >new
+		exits 3 ace-archive append -o again.tar new
+		same again.tar bad.tar
+	done
+	[ ! -e out.aceg ] && [ ! -e work/out.aceg ] && [ ! -e /tmp/ace-evil.aceg ]
+	# an entry's name says nothing about where its shard goes
+	hostile 'put("some/where/else.aceg")'
+	exits 0 ace-archive extract --into named bad.tar
+	[ "$(find named -type f)" = named/demo/0/edge1.aceg ]
+	# a device that is called like a way out, and control characters
+	mkshards -r .. -d '../../x' >good
+	ace-archive create -o odd.tar good
+	ace-archive extract --into odd odd.tar
+	[ "$(find odd -type f)" = odd/%2E%2E/0/%2E%2E%2F%2E%2E%2Fx.aceg ]
+}
+
+@test "bombs, cut and damaged archives" {
+	mkshards -r demo >good
+	hostile 'put("zeros.aceg", good[:4] + bytes(1 << 28))'
+	gzip bad.tar
+	exits 3 ace-archive list bad.tar.gz
+	spool 2
+	for f in run.tar run.tar.xz run.zip run.7z run.cpio; do
+		ace-archive create -o $f spool
+		n=$(wc -c <$f)
+		for at in 1 100 $((n / 3)) $((n / 2)) $((n * 3 / 4)); do
+			head -c $at $f >cut
+			rm -rf into
+			exits 3 ace-archive extract --into into cut ||
+			    { echo "$f at $at"; false; }
+			if [ -d into ]; then
+				find into -type f | while read -r x; do
+					ace-inspect --verify "$x" >/dev/null
+				done
+			fi
+		done
+	done
+	ace-archive create -o run.tar spool
+	flip run.tar 1600
+	exits 3 ace-archive extract --into flipped run.tar
+	echo hello >text
+	exits 3 ace-archive list text
+	exits 3 ace-archive create -o x.tar text
+	[ ! -e x.tar ]
+}
+
+@test "calls that cannot be" {
+	spool 1
+	exits 2 ace-archive
+	exits 2 ace-archive wrap
+	exits 2 ace-archive create spool
+	says 'which format'
+	exits 2 ace-archive create -o run.zip --filter zstd spool
+	exits 2 ace-archive create -o run --format rar spool
+	exits 2 ace-archive create -o run.tar --filter rot13 spool
+	exits 2 ace-archive extract run.tar
+	says '--into'
+	exits 2 ace-archive list a b
+	exits 4 ace-archive create -o run.tar nowhere
+	[ ! -e run.tar ]
+	exits 4 ace-archive create -o nowhere/run.tar spool
+	mkdir empty
+	exits 3 ace-archive create -o run.tar empty
+	exits 0 ace-archive create -o run --format tar --filter gzip spool
+	gzip -t <run
+	exits 0 ace-archive create --format tar --force --max-elements 1000000 spool
+	exits 2 pty ace-archive create --format tar spool
+}
+
+@test "the same shards give the same bytes" {
+	spool 2
+	for f in run.tar run.cpio run.zip run.tar.xz; do
+		ace-archive create -o $f spool
+		cp $f was
+		sleep 1.1
+		ace-archive create -o $f spool
+		same $f was
+	done
+}
+
+@test "a line on a terminal says how far it is, and in a pipe nothing does" {
+	mkshards -n 6M -r demo >big
+	exits 0 env TERM=xterm pty sh -c 'ace-archive create --format tar \
+	    --filter xz big 2>&1 >/dev/null'
+	grep -q 'left' out
+	exits 0 env TERM=dumb pty sh -c 'ace-archive create --format tar \
+	    --filter xz big 2>&1 >/dev/null'
+	[ ! -s out ]
+	exits 0 ace-archive create -o big.tar big
+	[ ! -s err ]
+}

@@ -1,0 +1,131 @@
+load helper
+
+# spool: two devices, steps 9 and 10 of run r, in the folder spool
+spool() {
+	local d s
+	for s in 9 10; do
+		for d in a b; do
+			mkshards -r r -d $d -s $s -x $s
+		done
+	done | ace-recv --spool spool >/dev/null
+}
+
+# shards [FILE]: "step device digest" of each
+shards() {
+	ace-inspect --list --json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
+}
+
+@test "shards by step, device and kind; each with the digest that it had" {
+	for s in 1 2 3 12; do
+		for d in edge1 edge2 cloud; do
+			mkshards -d $d -s $s -x $s -a
+		done
+	done >all
+	mkshards -d edge1 -s 4 -H kind=1 >>all
+	shards all >want
+	[ "$(wc -l <want)" -eq 13 ]
+	while read -r re call; do
+		# shellcheck disable=SC2086
+		ace-cut $call all >out
+		shards out >got
+		grep -E "$re" want | diff - got
+	done <<-'E'
+	^2. --step 2
+	^(2|3). --step 2-3
+	^(3|4|12). --step 3-
+	^[12].(edge|cloud) --step -2
+	edge --device edge*
+	^4. --kind delta
+	^12.edge2 --step 12 --device edge2
+	E
+	exits 0 ace-cut --step 2 all
+	mv out two
+	exits 0 ace-inspect --verify two
+	# what the annotation of each shard said is there
+	exits 0 ace-cut --step 2 --device cloud all
+	[ "$(frames out | grep -c priV)" -eq "$(($(frames all | grep -c priV) / 13))" ]
+}
+
+@test "no such shard is a mismatch, and nothing is left; wrong calls" {
+	mkshards -s 1 >in
+	exits 3 ace-cut --step 2 -o out2 in
+	says 'ace-cut: mismatch: no such shard'
+	[ ! -e out2 ]
+	for call in '--step 3-2' '--step x' '--step -' '--kind sums' '--step 1-x'; do
+		# shellcheck disable=SC2086
+		exits 2 ace-cut $call in
+	done
+}
+
+@test "tensors: their bodies as they are, the others not sent" {
+	mkshards -c q8 >in
+	exits 0 ace-cut --tensor 'layer.*' in
+	mv out cut
+	exits 0 ace-inspect --verify cut
+	exits 0 ace-inspect --list cut
+	grep -qE '^embed .* 0/1 ' out
+	grep -qE '^layer.bias .* 1/1 ' out
+	ace-export -f raw cut >cut.raw
+	ace-export -f raw in >in.raw
+	# embed is 192 values, zeros now; all else is what it was
+	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
+	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
+	exits 3 ace-cut --tensor nothing in
+	says "mismatch: no value of a tensor 'nothing'"
+}
+
+@test "large frames: what is not chosen is not read" {
+	mkshards -n 2M -k fast -N 20 >in
+	shards in | sed -n 7p >want
+	ace-cut --step 6 in | shards >got
+	diff want got
+	# with its seeks the file is 160 MB, of which one shard has 8
+	needs strace
+	strace -f -e trace=read,pread64 -o trace ace-cut --sandbox off --step 6 -o out in
+	awk '/^[0-9]+ +p?read/ { n += $NF } END { exit !(n > 8e6 && n < 2e7) }' trace
+}
+
+@test "large frames: a tensor of them, by skipping the rest" {
+	mkshards -t a:300000 -t b:70000 -t c:300000 -c q8 >in
+	ace-cut --tensor b in | ace-export --tensor b -f raw >got
+	ace-export --tensor b -f raw in >want
+	[ "$(wc -c <got)" -eq 280000 ]
+	cmp got want
+	# in a pipe, where nothing can be skipped, the same bytes
+	ace-cut --no-provenance --tensor b in >one
+	ace-cut --no-provenance --tensor b <in | cat >two
+	ace-cut --no-provenance --tensor b < <(cat in) >three
+	cmp one two
+	cmp one three
+	# damage in what was passed over is seen where it is read
+	flip in $(($(frames in | grep -m1 DATA | cut -d' ' -f1) + 100000))
+	exits 3 ace-cut in
+	says 'payload checksum'
+}
+
+@test "from spools, folders and archives, in order" {
+	needs python3
+	spool
+	exits 0 ace-cut spool
+	mv out whole
+	[ "$(shards whole | cut -d' ' -f1,2 | paste -sd,)" = '9 a,9 b,10 a,10 b' ]
+	exits 0 ace-cut --step 10 spool/r
+	[ "$(shards out | wc -l)" -eq 2 ]
+	tar -cf spool.tar spool
+	gzip -k spool.tar
+	(cd spool && python3 -m zipfile -c ../spool.zip r)
+	for f in spool.tar spool.tar.gz spool.zip; do
+		exits 0 ace-cut "$f"
+		diff <(shards out | sort) <(shards whole | sort)
+		exits 0 ace-cut <"$f"
+		diff <(shards out | sort) <(shards whole | sort)
+	done
+	for z in gzip xz zstd bzip2 lz4; do
+		command -v $z >/dev/null || continue
+		$z -c whole >whole.packed
+		exits 0 ace-cut whole.packed
+		diff <(shards out) <(shards whole)
+		exits 0 ace-cut < <(cat whole.packed)
+		diff <(shards out) <(shards whole)
+	done
+}

@@ -1,0 +1,200 @@
+# Devices that come into a run that has begun, and that leave it.
+load helper
+load hosts
+load values
+
+# sends DEVICE STEP: a shard into the spool
+sends() {
+	mkshards -d "$1" -s "$2" -x "$2" -r demo -c f32 |
+	    ace-recv --spool spool >/dev/null
+}
+
+# closes STEP DEVICE...: with these, and its aggregate published
+closes() {
+	local d
+	for d in "${@:2}"; do sends "$d" "$1"; done
+	ace-aggregate --spool spool --expect $(($# - 1)) --steps 1 "${keep[@]}" |
+	    ace-recv --spool spool --publish
+}
+
+# joins, leaves DEVICE
+joins() { ace-recv --spool spool --run demo --device "$1" --join; }
+leaves() { ace-recv --spool spool --run demo --device "$1" --leave; }
+
+# told: "kind step" of the shards in the file told
+told() {
+	ace-inspect --json told | python3 -c 'import json, sys
+for line in sys.stdin:
+    d = json.loads(line); print(d["kind"], d["step"])' | paste -sd ' '
+}
+
+# model STEP: as a trainer keeps it, without the name of a run
+model() {
+	ace-import -f safetensors -k model -d trainer -s "$1" "$2"
+}
+
+@test "who joins is told all aggregates, or a model and those after it" {
+	for s in 0 1 2 3; do closes $s edge1 edge2; done
+	joins edge3 >told
+	[ "$(told)" = 'mean 0 mean 1 mean 2 mean 3' ]
+	ace-inspect --verify told
+	cmp spool/demo/devices <(printf '%s\n' edge1 edge2 edge3)
+	# the values are the aggregates'
+	for s in 0 1 2 3; do cat spool/demo/$s/aggregate.aceg; done >all
+	exits 0 ace-inspect --diff all told
+	# a model of which two are in
+	safetensors >grad.safetensors
+	model 2 grad.safetensors >model.aceg
+	exits 2 ace-recv --spool spool --publish model.aceg
+	says '--run'
+	exits 0 ace-recv --spool spool --run demo --publish model.aceg
+	joins edge4 >told
+	[ "$(told)" = 'model 2 mean 2 mean 3' ]
+	# a newer one takes its place, a damaged one does not
+	model 4 grad.safetensors >model.aceg
+	ace-recv --spool spool --run demo --publish model.aceg
+	head -c 1000 model.aceg >cut
+	exits 3 ace-recv --spool spool --run demo --publish cut
+	joins edge4 >told
+	[ "$(told)" = 'model 4' ]
+}
+
+@test "an aggregate that was removed needs a model first" {
+	keep=(--keep 1)
+	for s in 0 1 2; do closes $s edge1; done
+	exits 5 joins edge2
+	says "the aggregate of step 0 of run 'demo' was removed .*--publish"
+	exits 3 ace-inspect --verify out
+	safetensors >grad.safetensors
+	model 2 grad.safetensors | ace-recv --spool spool --run demo --publish
+	joins edge2 >told
+	[ "$(told)" = 'model 2 mean 2' ]
+}
+
+@test "before the first step there is nothing to tell" {
+	joins edge1 >told
+	[ "$(told)" = '' ]
+	ace-inspect --verify told
+	sends edge1 0
+	exits 0 ace-aggregate --spool spool --steps 1
+}
+
+@test "steps wait for those on the list, and nothing is started again" {
+	for d in edge1 edge2; do sends $d 0; done
+	joins edge3 >/dev/null
+	ace-aggregate --spool spool --expect 2 --steps 2 >means 2>log 3>&- &
+	pid=$!
+	# two are there, as many as --expect says, and the third is waited for
+	wait_for grep -q 2 log
+	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
+	wait_for asks
+	[ ! -e spool/demo/0/manifest ]
+	sends edge3 0
+	wait_for test -e spool/demo/0/manifest
+	# in the middle of a step one leaves
+	sends edge1 1
+	sends edge3 1
+	asks() { kill -USR1 $pid && grep -q 'step 1 .*missing: edge2$' log; }
+	wait_for asks
+	leaves edge2
+	wait $pid
+	[ "$(ace-inspect --json means | grep -c '"contributors":3')" -eq 1 ]
+	[ "$(ace-inspect --json means | grep -c '"contributors":2')" -eq 1 ]
+	# one that left is not shut out: it is not waited for
+	sends edge2 2
+	sends edge1 2
+	sends edge3 2
+	exits 0 ace-aggregate --spool spool --steps 1
+	[ "$(field n out)" = 3 ]
+}
+
+@test "a deadline and a quorum hold for those on the list, too" {
+	sends edge1 0
+	joins edge2 >/dev/null
+	exits 0 ace-aggregate --spool spool --deadline 0.1s --steps 1
+	sends edge1 1
+	exits 5 ace-aggregate --spool spool --quorum 2 --deadline 0.1s --steps 1
+}
+
+@test "the list is a text, and may be written by hand" {
+	sends edge1 0
+	printf '\n  edge1 \r\nk \303\274\n' >spool/demo/devices
+	exits 0 ace-status spool
+	grep -q 'missing: k ü$' out
+	leaves 'k ü'
+	[ "$(cat spool/demo/devices)" = edge1 ]
+	printf 'evil\033[2J\n' >spool/demo/devices
+	exits 3 ace-aggregate --spool spool --steps 1
+	says "corrupt: 'spool/demo/devices'"
+	exits 3 leaves edge1
+}
+
+@test "what cannot be: status 2 and 5, and the list as it was" {
+	sends edge1 0
+	exits 5 leaves edge9
+	says "run 'demo' has no device 'edge9'"
+	exits 5 ace-recv --spool spool --run other --device edge1 --leave
+	says "no run 'other'"
+	[ ! -e spool/demo/devices ]
+	[ ! -e spool/other ]
+	exits 2 ace-recv --spool spool --join
+	says 'which device, of which run'
+	exits 2 ace-recv --spool spool --run demo --device edge1 --join --leave
+	exits 2 ace-recv --spool spool --run demo --device edge1 --join file
+	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --once
+}
+
+# trains K: an edge's run, in the background
+trains() {
+	local k=$1
+	mkdir -p "edge$k/in"
+	KEY=edge$k on bash -c 'ps -o pgid= $$ >"$0"; exec "$@"' "edge$k/group" \
+	    train-edge.sh cloud "edge$k" "$BUILD/examples/train" \
+	    --run demo --index "$k" --of 3 --steps 48 --interval 4 --layers 1 \
+	    --width 32 --heads 2 --context 16 --batch 4 --resume "edge$k/kept" \
+	    --record "edge$k/in" --apply - --save "edge$k/model" \
+	    "${@:2}" text >"log$k" 2>&1 3>&- &
+}
+
+# missing NAME: is that all that is waited for
+missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
+
+@test "over ssh: one comes in the middle of a run, one leaves in the middle of a step" {
+	apart
+	need sshd ssh ssh-keygen nc ss
+	ssh_ready
+	for e in edge1 edge2 edge3; do
+		key $e
+		on authorize.sh $e ssh/$e.pub "$PWD/cloud/spool" \
+		    --reply aggregate >>cloud.keys
+	done
+	host cloud 127.0.0.2 "$PWD/cloud.keys $PWD/ssh/user.pub"
+	# nobody is too late for this cloud
+	sed 's/^rule=.*/rule=(--deadline 10h)/' \
+	    "$ROOT/examples/hosts/train-cloud.sh" | tail -n +2 >script
+	script train-cloud.sh <script
+	on train-cloud.sh cloud 2 >cloud.log 2>&1 3>&- &
+	awk 'BEGIN { for (i = 0; i < 1200; i++)
+	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
+	trains 1
+	first=$!
+	trains 2
+	wait_for test -e cloud/spool/demo/2/aggregate.aceg
+
+	on join.sh cloud "$PWD/cloud/spool" demo edge3 >told
+	trains 3 --catch-up told
+	last=$!
+	came() { ls cloud/spool/demo/*/edge3.aceg; }
+	wait_for came
+
+	# edge2's machine is gone: all wait, until it is written off
+	on kill -9 -- -"$(tr -d ' ' <edge2/group)"
+	wait_for missing edge2
+	on leave.sh cloud "$PWD/cloud/spool" demo edge2
+	wait $first $last
+	same edge1/model edge3/model
+	exits 0 ace-inspect --conservation -S edge1/state --spool cloud/spool \
+	    edge1/in/*
+	exits 0 ace-inspect --conservation -S edge3/state --spool cloud/spool \
+	    edge3/in/*
+}

@@ -1,0 +1,250 @@
+# Runs to look at: folders, spools and archives as operands, a line a shard.
+
+load helper
+
+# run DIR [CODEC]: two devices, steps 1 to 12
+run_in() {
+	local d s
+	for s in {1..12}; do
+		mkdir -p "$1/r/$s"
+		for d in a b; do
+			mkshards -r r -d $d -s "$s" -x "$s" -c "${2:-f32}" \
+			    -P interval=$((s % 3 + 1)) >"$1/r/$s/$d.aceg"
+		done
+	done
+}
+
+@test "a folder with many shards: a line each, by step as a number" {
+	run_in dir
+	exits 0 ace-inspect dir
+	[ "$(wc -l <out)" -eq 26 ]
+	[ "$(head -n 1 out)" = 'run r' ]
+	[ "$(awk 'NR > 2 { print $1 $2 }' out | paste -sd' ')" = \
+	    "$(for s in {1..12}; do echo "$s"a "$s"b; done | paste -sd' ')" ]
+	grep -qE '^ +7 a +gradient +[0-9]+ +[0-9.]+ +[0-9.]+  f32 1344$' out
+	# few are shown at length, and --list always
+	exits 0 ace-inspect --step 3 --device b dir
+	grep -qE '^file +dir/r/3/b.aceg$' out
+	[ "$(grep -c '^shard' out)" -eq 1 ]
+	exits 0 ace-inspect --list dir
+	[ "$(grep -c '^shard' out)" -eq 24 ]
+	# one file of many, too
+	cat dir/r/*/a.aceg >many
+	exits 0 ace-inspect many
+	[ "$(wc -l <out)" -eq 14 ]
+	exits 0 ace-inspect --brief --step -2 many
+	[ "$(wc -l <out)" -eq 4 ]
+}
+
+@test "the figures of a line are those of the long form" {
+	mkshards -c q8 -k layered -n 300k >in
+	ace-inspect --list --json in >long
+	ace-inspect --brief --json in >brief
+	ace-inspect --tsv in >tsv
+	perl -MJSON::PP -e 'sub doc { open F, $_[0] or die; decode_json(<F>) }
+	    ($l, $b) = (doc("long"), doc("brief")); open T, "tsv" or die;
+	    @h = split /\t/, <T>; @v = split /\t/, <T>; chomp @h, @v;
+	    $h[-1] =~ s/\n//; @t{@h} = @v;
+	    $b->{bytes} == $l->{framed_bytes} or die "bytes";
+	    abs($b->{norm} - sqrt($l->{sum_of_squares})) < 1e-9 * $b->{norm} or die "norm";
+	    $b->{codecs}{q8} == $l->{total}{bytes} or die "codecs";
+	    abs($b->{bits} - 8 * $b->{bytes} / $b->{elements}) < 1e-9 or die "bits";
+	    $t{bytes} == $b->{bytes} && $t{nonzero} == $l->{nonzero} or die "tsv";
+	    $t{codecs} eq "q8:$b->{codecs}{q8}" or die "tsv codecs"' ||
+	    { cat long brief tsv; false; }
+	# --tensor: the bodies of these alone
+	mkshards -c q8 >in
+	exits 0 ace-inspect --brief --json --tensor embed in
+	grep -q '"elements":192,"bytes":204,' out || { cat out; false; }
+}
+
+@test "archives and packed files, by any program that reads a stream" {
+	needs python3
+	run_in dir
+	tar -czf dir.tgz dir
+	(cd dir && python3 -m zipfile -c ../dir.zip r)
+	ace-inspect --tsv dir | cut -f2- | sort >want
+	for f in dir.tgz dir.zip; do
+		exits 0 ace-inspect --tsv $f
+		diff <(cut -f2- out | sort) want
+		exits 0 ace-inspect --verify $f
+		[ "$(grep -c ': ok, 1 shards' out)" -eq 24 ]
+		exits 0 ace-expand $f
+		ace-inspect --tsv out | cut -f2- | sort | diff - want
+		exits 0 ace-expand < <(cat $f)
+		ace-inspect --tsv out | cut -f2- | sort | diff - want
+	done
+	gzip -k dir/r/1/a.aceg
+	exits 0 ace-export -f raw dir/r/1/a.aceg.gz
+	same out <(ace-export -f raw dir/r/1/a.aceg)
+	exits 0 ace-aggregate dir/r/1/a.aceg.gz dir/r/1/b.aceg
+}
+
+@test "archives that are cut or hostile are refused, with the reason" {
+	needs python3
+	mkshards >in.aceg
+	python3 - <<-'E'
+	import tarfile, io, zipfile, zlib
+	data = open("in.aceg", "rb").read()
+	def tar(name, *entries):
+	    with tarfile.open(name, "w") as t:
+	        for kind, path in entries:
+	            i = tarfile.TarInfo(path)
+	            i.type = kind
+	            i.size = len(data) if kind == tarfile.REGTYPE else 0
+	            i.linkname = "/etc/passwd"
+	            t.addfile(i, io.BytesIO(data) if i.size else None)
+	F, S, H, C, P = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE
+	tar("up.tar", (F, "../in.aceg"))
+	tar("root.tar", (F, "/tmp/in.aceg"))
+	tar("soft.tar", (S, "in.aceg"))
+	tar("hard.tar", (F, "a.aceg"), (H, "b.aceg"))
+	tar("dev.tar", (C, "in.aceg"))
+	tar("fifo.tar", (P, "in.aceg"))
+	tar("twice.tar", (F, "a.aceg"), (F, "a.aceg"))
+	tar("odd.tar", (F, "a\x1b[2Jb.aceg"), (F, "\u00e9.aceg"))
+	tar("none.tar", (tarfile.DIRTYPE, "x"))
+	E
+	while read -r f want; do
+		exits 3 ace-cut "$f"
+		says "^ace-cut: $want"
+	done <<-'E'
+	up.tar unsupported: 'up.tar', entry '../in.aceg' leaves the folder
+	root.tar unsupported: .* leaves the folder
+	soft.tar unsupported: 'soft.tar', entry 'in.aceg' is a link
+	hard.tar unsupported: .*entry 'b.aceg' is a link
+	dev.tar unsupported: .* is neither file nor folder
+	fifo.tar unsupported: .* is neither file nor folder
+	twice.tar corrupt: .*entry 'a.aceg' is there twice
+	none.tar corrupt: not a gradient-shard stream: this is a tar archive .tar -xO., and there is none in it
+	E
+	# names that a terminal would obey are shown as text
+	exits 0 ace-inspect odd.tar
+	LC_ALL=C grep -q 'odd.tar:a?\[2Jb.aceg' out
+	LC_ALL=C grep -vq "$(printf '\033')" out
+	LANG=C LC_ALL=C exits 0 ace-cut odd.tar
+	tar -czf good.tgz in.aceg
+	for n in 40 200 $(($(wc -c <good.tgz) - 30)); do
+		head -c "$n" good.tgz >cut.tgz
+		exits 3 ace-cut cut.tgz
+		says '^ace-cut: (truncated|corrupt): '
+		exits 3 ace-cut < <(cat cut.tgz)
+	done
+}
+
+@test "a damaged file of many: said, shown, the others too" {
+	run_in dir
+	head -c 1000 dir/r/5/a.aceg >x
+	mv x dir/r/5/a.aceg
+	exits 3 ace-inspect dir
+	says "ace-inspect: truncated: .* of 'dir/r/5/a.aceg'"
+	[ "$(wc -l <out)" -eq 26 ]
+	grep -qE '^ +5 a .* damaged$' out
+	exits 3 ace-inspect --tsv dir
+	grep -qE '^dir/r/5/a.aceg	.*	truncated: ' out
+	exits 3 ace-inspect --brief --json dir
+	[ "$(grep -c '"error":"truncated' out)" -eq 1 ]
+	mkdir empty
+	exits 3 ace-inspect empty
+	says "mismatch: no stream in the folder 'empty'"
+}
+
+@test "diffable: two runs of the same have the same lines" {
+	run_in one q8
+	run_in two q8
+	mv two/r two/another
+	ace-inspect --diffable one >a
+	ace-inspect --diffable two >b
+	same a b
+	[ "$(wc -l <a)" -eq 96 ]
+	mkshards -r r -d a -s 7 -x 8 -c q8 >two/another/7/a.aceg
+	ace-inspect --diffable two >b
+	diff a b >d || true
+	[ "$(grep -c '^[<>] step 7 device a gradient ' d)" -eq 2 ]
+	[ "$(wc -l <d)" -eq 4 ]
+}
+
+@test "40 columns, no TERM, no locale" {
+	run_in dir
+	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect dir
+	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
+	[ "$(wc -l <out)" -eq 26 ]
+	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect --course text dir
+	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
+}
+
+@test "--follow: what comes to the folder is shown once, and it ends with its reader" {
+	run_in dir
+	timeout "$HANG" ace-inspect --follow --step 12- dir >got &
+	pid=$!
+	wait_for grep -q '12 b' got
+	# what is being received is not there yet
+	cp dir/r/12/a.aceg dir/r/shard.new-abcdef
+	mkdir dir/r/13
+	mkshards -r r -d c -s 13 >x
+	mv x dir/r/13/c.aceg
+	wait_for grep -q '13 c' got
+	kill $pid
+	wait $pid || true
+	[ "$(grep -c 'gradient' got)" -eq 3 ]
+	timeout "$HANG" ace-inspect --follow dir | head -n 3 >got
+	[ "$(wc -l <got)" -eq 3 ]
+}
+
+@test "the course of a run, two above one another" {
+	run_in one q8
+	run_in two q4
+	COLUMNS=60 exits 0 ace-inspect --course text one two
+	grep -qE '^bytes: ' out
+	grep -A2 '^interval: 1 to 3' out >interval
+	# 2 3 1 2 3 1 ..., from the lowest bar to the highest
+	[ "$(sed -n 2p interval)" = ' 1  -#_-#_-#_-#_' ] || { cat out; false; }
+	grep -A2 '^q8, share' out >q8
+	[ "$(sed -n 2p q8)" = ' 1  ############' ]
+	[ "$(sed -n 3p q8)" = ' 2  ____________' ]
+	exits 0 ace-inspect --course gnuplot one two
+	grep -qE '^plot \$run1 using 1:2 .*title .one., *\$run2 using 1:2 .*title .two.' out ||
+	    grep -qE '^plot' out
+	if command -v gnuplot; then
+		gnuplot out >svg
+		grep -q '</svg>' svg
+	fi
+	exits 2 ace-inspect --course pie one
+	mkshards -H kind=3 >mean
+	exits 3 ace-inspect --course text mean
+	says "mismatch: 'mean' has no shard of a device"
+}
+
+@test "the first cause stands alone" {
+	mkshards >in
+	for pipe in 'ace-cut --step 9 in | ace-score | ace-inspect' \
+	    'ace-expand nowhere | ace-score | ace-select --bits 1 | ace-compress | ace-export -f raw' \
+	    'ace-import nowhere.npz | ace-step -c q8 | ace-expand'; do
+		exits 3 bash -c "$pipe"
+		[ "$(wc -l <err)" -eq 1 ] || { cat err; false; }
+		says '(no such shard|No such file)'
+	done
+	# what is no program of ours ended without a word
+	exits 3 bash -c 'true | ace-inspect'
+	says 'truncated: empty input: the program before this one wrote nothing'
+}
+
+@test "long work has a bar on a terminal, and nowhere else" {
+	safetensors 200000 >in.safetensors
+	mkshards -n 1M -k fast >in.aceg
+	for call in 'ace-import -f safetensors' 'ace-inspect --verify'; do
+		f=in.aceg
+		[ "${call%% *}" = ace-import ] && f=in.safetensors
+		slow="(head -c 500000 $f; sleep 1; tail -c +500001 $f) |"
+		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
+		grep -q "$(printf '\r')[0-9.]* [kM]B" out
+		# it is gone at the end
+		[ "$(tail -c 4 out | od -An -c | tr -d ' ')" = '\r033[K' ]
+		for way in "TERM=dumb $call" "TERM=xterm $call -q" "TERM= $call"; do
+			exits 0 pty sh -c "$slow env $way 2>&1 >/dev/null"
+			[ ! -s out ]
+		done
+		exits 0 env TERM=xterm sh -c "$slow $call >/dev/null"
+		[ ! -s err ]
+	done
+}

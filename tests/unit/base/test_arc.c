@@ -1,0 +1,231 @@
+/* Archives through memory: what is written is read, by every format and filter;
+ * what is hostile is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/arc.h"
+#include "base/err.h"
+#include "base/io.h"
+
+static const char text[] = "these are the bytes of an entry\n";
+
+/* An archive of n entries with these names, all with the text. */
+static struct io *
+made(const char *format, const char *filter, const char *const *name, int n)
+{
+	const struct arc_opts o = { format, filter, NULL };
+	struct arc *a = NULL;
+	struct io *io;
+	int i, r;
+
+	if (io_create_mem(&io, NULL) < 0)
+		return NULL;
+	r = arc_create(&a, io, &o, NULL);
+	for (i = 0; i < n && r == 0; i++)
+		if ((r = arc_put(a, name[i], sizeof(text), NULL)) == 0 &&
+		    (r = arc_write(a, text, sizeof(text), NULL)) == 0)
+			r = arc_put_end(a, NULL);
+	if (r == 0)
+		r = arc_finish(a, NULL);
+	arc_free(a);
+	if (r == 0)
+		return io;
+	io_free(io);
+	return NULL;
+}
+
+/* Reads all of it: how many entries are as they were written, or the error. */
+static int
+whole(struct io *out, const char *const *name, struct err *e)
+{
+	struct arc_entry *en = calloc(1, sizeof(*en));
+	char got[2 * sizeof(text)];
+	const unsigned char *p;
+	struct arc *a = NULL;
+	struct io *in = NULL;
+	size_t n;
+	int k, right = 0;
+
+	p = io_mem(out, &n);
+	if (en == NULL || io_open_mem(&in, p, n, e) < 0)
+		return -ERR_SYS;
+	k = arc_open(&a, in, ARC_ANY, e);
+	while (k == 0 && (k = arc_next(a, en, e)) > 0) {
+		if ((k = arc_safe(a, en, e)) < 0 ||
+		    (k = arc_read(a, got, sizeof(got), &n, e)) < 0)
+			break;
+		right += n == sizeof(text) && memcmp(got, text, n) == 0 &&
+		    strcmp(en->name, name[right]) == 0;
+	}
+	arc_free(a);
+	io_free(in);
+	free(en);
+	return k < 0 ? k : right;
+}
+
+static void
+formats(void)
+{
+	static const char *const format[] = { "pax", "zip", "7zip", "newc" };
+	static const char *const filter[] = { NULL, "gzip", "xz", "zstd",
+	    "bzip2", "lz4" };
+	static const char *const name[] = { "run/1/edge1.aceg",
+	    "run/10/r\xc3\xa9gion.aceg", "run/10/%2e%2e.aceg" };
+	struct err e = ERR_INIT;
+	struct io *io;
+	size_t i, k;
+	int n;
+
+	for (i = 0; i < 4; i++)
+		for (k = 0; k < 6; k++) {
+			/* these read by their directory, at the end */
+			if ((i == 1 || i == 2) && k != 0)
+				continue;
+			io = made(format[i], filter[k], name, 3);
+			n = io != NULL ? whole(io, name, &e) : -1;
+			ok(n == 3, "%s, %s: %d of 3 entries come back %s",
+			    format[i], filter[k] != NULL ? filter[k] : "plain",
+			    n, ERR_MSG(&e));
+			io_free(io);
+		}
+}
+
+static void
+hostile(void)
+{
+	static const char *const out[] = { "../x.aceg" }, *const in[] = { "a/..b" };
+	static const char *const abs[] = { "/etc/x" };
+	static const char *const twice[] = { "a", "b", "a" };
+	static const struct {
+		const char *const *name;
+		int n, want;
+		const char *about, *says;
+	} t[] = {
+		{ out, 1, -ERR_DATA, "a name with ..", "leaves the folder" },
+		{ abs, 1, -ERR_DATA, "a name from the root", "leaves the folder" },
+		{ in, 1, 1, "dots inside a name", "" },
+		{ twice, 3, -ERR_DATA, "a name twice", "is there twice" }
+	};
+	struct err e;
+	struct io *io;
+	size_t i;
+	int n;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		e = (struct err)ERR_INIT;
+		io = made("pax", NULL, t[i].name, t[i].n);
+		n = io != NULL ? whole(io, t[i].name, &e) : -99;
+		ok(n == t[i].want && strstr(ERR_MSG(&e), t[i].says) != NULL,
+		    "%s: %d %s", t[i].about, n, ERR_MSG(&e));
+		io_free(io);
+	}
+}
+
+/* Many names: the table of those that were there grows. */
+static void
+names(void)
+{
+	static char store[3000][16];
+	static const char *name[3000];
+	struct err e = ERR_INIT;
+	struct io *io;
+	int i;
+
+	for (i = 0; i < 3000; i++) {
+		(void)snprintf(store[i], sizeof(store[i]), "n/%d", i);
+		name[i] = store[i];
+	}
+	io = made("pax", NULL, name, 3000);
+	ok(io != NULL && whole(io, name, &e) == 3000, "3000 names");
+	io_free(io);
+	name[2999] = "n/17";
+	io = made("pax", NULL, name, 3000);
+	ok(io != NULL && whole(io, name, &e) == -ERR_DATA, "the last of them "
+	    "was there: %s", ERR_MSG(&e));
+	io_free(io);
+}
+
+/* 512 MiB of zeros in a few kilobytes: it is not unpacked to the end. */
+static void
+bomb(void)
+{
+	enum { PIECE = 1 << 20, PIECES = 512 };
+	const struct arc_opts o = { "pax", "zstd", NULL };
+	char *p = calloc(1, PIECE);
+	struct arc_entry *en = calloc(1, sizeof(*en));
+	struct io *out = NULL, *in = NULL;
+	struct err e = ERR_INIT;
+	const unsigned char *mem;
+	struct arc *a = NULL;
+	size_t n, got = PIECE, pieces = 0;
+	int i, r;
+
+	r = p == NULL || en == NULL ? -1 : io_create_mem(&out, &e);
+	if (r == 0 && (r = arc_create(&a, out, &o, &e)) == 0)
+		r = arc_put(a, "zeros", (uint64_t)PIECE * PIECES, &e);
+	for (i = 0; i < PIECES && r == 0; i++)
+		r = arc_write(a, p, PIECE, &e);
+	if (r == 0 && (r = arc_put_end(a, &e)) == 0)
+		r = arc_finish(a, &e);
+	arc_free(a);
+	a = NULL;
+	mem = r == 0 ? io_mem(out, &n) : NULL;
+	if (r == 0 && (r = io_open_mem(&in, mem, n, &e)) == 0 &&
+	    (r = arc_open(&a, in, ARC_ANY, &e)) == 0)
+		r = arc_next(a, en, &e) == 1 ? 0 : -1;
+	while (r == 0 && got == PIECE) {
+		r = arc_read(a, p, PIECE, &got, &e);
+		pieces++;
+	}
+	ok(r == -ERR_DATA && pieces < PIECES &&
+	    strstr(ERR_MSG(&e), "limit: ") != NULL, "a bomb is refused after "
+	    "%zu MiB of %d: %s", pieces, PIECES, ERR_MSG(&e));
+	arc_free(a);
+	io_free(in);
+	io_free(out);
+	free(en);
+	free(p);
+}
+
+static void
+cut(void)
+{
+	static const char *const name[] = { "a", "b" };
+	struct io *io = made("pax", "gzip", name, 2), *in;
+	struct err e = ERR_INIT;
+	const unsigned char *p;
+	struct arc_entry *en = calloc(1, sizeof(*en));
+	struct arc *a = NULL;
+	char got[64];
+	size_t n, k;
+	int r;
+
+	p = io != NULL ? io_mem(io, &n) : NULL;
+	r = p == NULL || en == NULL ? 1 : io_open_mem(&in, p, n - 20, &e);
+	if (r == 0) {
+		r = arc_open(&a, in, ARC_ANY, &e);
+		while (r == 0 && (r = arc_next(a, en, &e)) > 0)
+			r = arc_read(a, got, sizeof(got), &k, &e);
+		ok(r == -ERR_DATA && strncmp(ERR_MSG(&e), "truncated: ", 11) == 0,
+		    "a cut archive is truncated: %s", ERR_MSG(&e));
+		arc_free(a);
+		io_free(in);
+	}
+	io_free(io);
+	free(en);
+}
+
+int
+main(void)
+{
+	formats();
+	hostile();
+	names();
+	bomb();
+	cut();
+	ok(arc_leaves("a/../../b") && arc_leaves("..\\b") && arc_leaves("\\b") &&
+	    !arc_leaves("a/...") && !arc_leaves("..."), "which names leave");
+	return done_testing();
+}
