@@ -164,6 +164,8 @@ main(int argc, char **argv)
 		.prog = "ace-archive",
 		.usage = "COMMAND [options] [FILE...]",
 		.about = "Keeps the shards of runs in archives.",
+		.examples = "ace-archive create -o run.tar.zst spool\n"
+		    "ace-archive extract --into edge1 --device edge1 run.tar.zst",
 		.opt = options,
 		.commands = commands,
 		.loops = kern_name

@@ -7,7 +7,10 @@ fi
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 : "${BUILD:=$ROOT/build}"
 PATH=$BUILD:$BUILD/tests:$PATH
-export BUILD PATH ROOT
+# what awk, sort and printf say is the same everywhere; a test that wants another
+# language says so
+LC_ALL=C.UTF-8
+export BUILD PATH ROOT LC_ALL
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
