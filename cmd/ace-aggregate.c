@@ -47,6 +47,7 @@ static const struct cli_opt options[] = {
 	{ OPT_PUBLISHED, "published", NULL,
 	    "of a spool: go on when the aggregate is in it (ace-recv --publish)" },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_THREADS,
 	{ 'd', "device", "NAME", "name of the aggregate (default aggregate)" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,

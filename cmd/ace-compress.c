@@ -19,6 +19,7 @@ static const struct cli_opt options[] = {
 	{ OPT_RESEND, "resend", NULL,
 	    "send what has no receipt once more, read nothing" },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -91,6 +92,7 @@ main(int argc, char **argv)
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	o.compress.fb.piped = filter_piped(&o.f) >= 0;
 	o.compress.fb.sync = o.f.sync;
+	o.compress.threads = o.f.threads;
 	if (o.resend && o.compress.fb.window == 0)
 		o.compress.fb.window = PENDING_MAX;	/* believe it: there is
 							 * no receipt */

@@ -13,6 +13,7 @@ static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR" },
 	STAGE_EXPAND_OPTS,
 	FILTER_OPT_SYNC,
+	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	{ 0, NULL, NULL, NULL }
@@ -60,6 +61,7 @@ main(int argc, char **argv)
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	o.expand.reader = filter_piped(&o.f);
 	o.expand.sync = o.f.sync;
+	o.expand.threads = o.f.threads;
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_expand_new(&s, &o.expand, &e)) == 0)
 		r = stage_program(&o.f, s, STAGE_CHANGES, path, &e);

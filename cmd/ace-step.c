@@ -28,12 +28,12 @@ enum { OPT_PRINT = CLI_LONG, OPT_FIRST, ROWS = 96, WORDS = 64 };
 #define END { 0, NULL, NULL, NULL }
 #define STATE { 'S', "state", "DIR", "keep everything in DIR" }
 static const struct cli_opt expand_rows[] = { STATE, STAGE_EXPAND_OPTS,
-    FILTER_OPT_SYNC, END };
+    FILTER_OPT_SYNC, FILTER_OPT_THREADS, END };
 static const struct cli_opt score_rows[] = { STATE, STAGE_SCORE_OPTS, END };
 static const struct cli_opt policy_rows[] = { STATE, STAGE_POLICY_OPTS, END };
 static const struct cli_opt select_rows[] = { STAGE_SELECT_OPTS, END };
 static const struct cli_opt compress_rows[] = { STATE, STAGE_COMPRESS_OPTS,
-    FILTER_OPT_SYNC, END };
+    FILTER_OPT_SYNC, FILTER_OPT_THREADS, END };
 static const struct cli_opt input_rows[] = { FILTER_OPTS_IN, END };
 static const struct cli_opt output_rows[] = { FILTER_OPTS_OUT, END };
 static const struct cli_opt own_rows[] = {
@@ -338,6 +338,7 @@ settle(struct opts *o)
 	o->expand.reader = filter_piped(&o->f);
 	o->expand.sync = o->compress.fb.sync = o->f.sync;
 	o->compress.fb.piped = o->expand.reader >= 0;
+	o->expand.threads = o->compress.threads = o->f.threads;
 }
 
 /* The options of all, and each program's name as its first word. */

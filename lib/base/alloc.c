@@ -14,6 +14,7 @@ static int
 alloc_refuse(void)
 {
 	const char *s;
+	long left;
 
 	if (alloc_left == -1)
 		return 0;
@@ -26,12 +27,16 @@ alloc_refuse(void)
 		if (alloc_left == -1)
 			return 0;
 	}
-	if (alloc_left > 1) {
-		alloc_left--;
+	/* the first allocation comes before any thread, others may not */
+	left = __atomic_load_n(&alloc_left, __ATOMIC_RELAXED);
+	while (left > 1)
+		if (__atomic_compare_exchange_n(&alloc_left, &left, left - 1,
+		    0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return 0;
+	if (left == -1)
 		return 0;
-	}
 	if (alloc_once)
-		alloc_left = -1;
+		__atomic_store_n(&alloc_left, -1, __ATOMIC_RELAXED);
 	return 1;
 }
 

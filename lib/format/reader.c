@@ -235,8 +235,9 @@ reader_on_shard(struct reader *r, struct err *e)
 void
 reader_decoded(const struct reader *r, uint64_t nonzero)
 {
-	r->tally->records++;
-	r->tally->nonzero += nonzero;
+	/* several threads may decode at a time, and sums have no order */
+	(void)__atomic_fetch_add(&r->tally->records, 1, __ATOMIC_RELAXED);
+	(void)__atomic_fetch_add(&r->tally->nonzero, nonzero, __ATOMIC_RELAXED);
 }
 
 void
@@ -550,6 +551,15 @@ void
 reader_share(struct reader *r, const struct io *to, int blind)
 {
 	r->c.blind = io_share(r->c.io, to) && blind;
+}
+
+void
+reader_blind(struct reader *r)
+{
+	if (io_can_seek(r->c.io)) {
+		r->c.blind = 1;
+		io_sparse(r->c.io);
+	}
 }
 
 int

@@ -4,23 +4,28 @@
 
 #include "base/err.h"
 #include "base/num.h"
+#include "base/pool.h"
 #include "base/version.h"
 #include "pipe/filter.h"
 #include "pipe/source.h"
 
-/* 1 if word is the option -o in one of its forms; *two: its FILE is the next
- * word. */
+/* 1 if word is the option -c, or --name, in one of its forms; *two: its argument
+ * is the next word. */
 static int
-filter_is_output(const char *word, int *two)
+filter_is(const char *word, char c, const char *name, int *two)
 {
-	*two = strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0;
-	return *two || strncmp(word, "-o", 2) == 0 ||
-	    strncmp(word, "--output=", 9) == 0;
+	const size_t n = strlen(name);
+	const int one = word[0] == '-' && word[1] == c;
+
+	*two = (one && word[2] == '\0') || (strncmp(word, "--", 2) == 0 &&
+	    strcmp(word + 2, name) == 0);
+	return *two || one || (strncmp(word, "--", 2) == 0 &&
+	    strncmp(word + 2, name, n) == 0 && word[n + 2] == '=');
 }
 
-/* The options on one line; what is not plain text becomes '?'.  Operands and
- * the output are left out: the same shards under other file names, or in
- * another order, give the same bytes. */
+/* The options on one line; what is not plain text becomes '?'.  Operands, the
+ * output and the threads are left out: the same shards under other file names,
+ * in another order, or by other threads, give the same bytes. */
 void
 filter_line(const char *tool, int argc, char *const *argv,
     char out[FILTER_LINE])
@@ -30,7 +35,8 @@ filter_line(const char *tool, int argc, char *const *argv,
 
 	(void)snprintf(out, FILTER_LINE, "%s %s", tool, ACE_VERSION);
 	for (k = 1; k < argc; k++) {
-		if (filter_is_output(argv[k], &two)) {
+		if (filter_is(argv[k], 'o', "output", &two) ||
+		    filter_is(argv[k], 'T', "threads", &two)) {
 			k += two;
 			continue;
 		}
@@ -51,6 +57,7 @@ filter_init(struct filter *f, const char *tool, int argc, char **argv)
 	memset(f, 0, sizeof(*f));
 	f->tool = tool;
 	f->sync = IO_SYNC_FULL;
+	f->threads = 1;
 	f->schema = (struct schema)SCHEMA_INIT;
 	f->argc = argc;
 	f->argv = argv;
@@ -88,6 +95,7 @@ int
 filter_set(struct filter *f, int key, const char *arg, struct err *e)
 {
 	static const char *const syncs[] = { "none", "rename", "full", NULL };
+	uint64_t n;
 	int r = 0, k;
 
 	switch (key) {
@@ -106,6 +114,10 @@ filter_set(struct filter *f, int key, const char *arg, struct err *e)
 	case FILTER_SYNC:
 		if ((r = num_choice(&k, arg, syncs, "--sync", e)) == 0)
 			f->sync = (enum io_sync)k;
+		break;
+	case 'T':
+		if ((r = num_u64(&n, arg, 1, POOL_MOST, "--threads", e)) == 0)
+			f->threads = (unsigned)n;
 		break;
 	case FILTER_MAX:
 		r = num_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,

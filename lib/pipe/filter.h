@@ -32,6 +32,10 @@ enum {
 #define FILTER_OPT_SYNC \
 	{ FILTER_SYNC, "sync", "WHEN", "full, rename or none (default full)" }
 
+/* Of programs that code or decode. */
+#define FILTER_OPT_THREADS \
+	{ 'T', "threads", "N", "by N threads, to the same bytes (default 1)" }
+
 struct filter {
 	const char *tool;
 	int argc;		/* for the provenance line */
@@ -40,6 +44,7 @@ struct filter {
 	int force, no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */
 	enum io_sync sync;
+	unsigned threads;
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
 };

@@ -96,7 +96,8 @@ int gather_group(struct gather *g, size_t i, uint32_t group, float **x,
     struct err *e);
 /* gather_part(g, i, group, x, l, e): as gather_group, but where the codec lists
  * its values *l is that list and *x is NULL; otherwise *l is NULL.  Both NULL:
- * not sent. */
+ * not sent.  Several threads may ask for different i; whose fault an error is
+ * the caller says (gather_blame). */
 int gather_part(struct gather *g, size_t i, uint32_t group, const float **x,
     const struct codec_list **l, struct err *e);
 /* gather_last(g, i, at): value `at' of what was given last. */

@@ -109,7 +109,7 @@ gather_read(struct gather *g, size_t i, uint32_t group, int lists,
 
 	in->v.lists = lists;
 	if ((k = values_next(&in->v, e)) < 0)
-		return gather_blame(g, i, reader_blame(in->r, k, e));
+		return reader_blame(in->r, k, e);
 	if (k == 0 || in->v.group != group)
 		return err_set(e, ERR_USAGE, "groups asked out of order");
 	return 0;
@@ -119,7 +119,7 @@ int
 gather_group(struct gather *g, size_t i, uint32_t group, float **x,
     struct err *e)
 {
-	int k = gather_read(g, i, group, 0, e);
+	int k = gather_blame(g, i, gather_read(g, i, group, 0, e));
 
 	*x = k == 0 && g->in[i].v.sent ? g->in[i].v.x : NULL;
 	return k;

@@ -7,12 +7,14 @@
 #include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/pool.h"
 #include "base/temp.h"
 #include "codec/codec.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/writer.h"
 #include "pipe/asked.h"
+#include "pipe/filter.h"
 #include "pipe/gather.h"
 #include "stage/aggregate.h"
 
@@ -136,30 +138,66 @@ aggregate_sum(struct combine *to, double f, const float *v,
 		combine_add_some(to, f, l->pos, l->x, l->k);
 }
 
-/* Adds what the open window's contributions hold of group g to the sums. */
+struct aggregate_job {
+	struct aggregate *x;
+	uint32_t group;
+	size_t first;
+};
+
+/* Reads one contribution's part of a group: a job of the pool. */
+static int
+aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
+{
+	const struct aggregate_job *j = arg;
+	struct aggregate_part *p = &j->x->part_of[i];
+
+	(void)who;
+	p->r = gather_part(j->x->g, j->first + i, j->group, &p->x, &p->l, e);
+	return p->r;
+}
+
+/* Adds what contribution i holds of group g to the sums. */
+static int
+aggregate_add_one(struct aggregate *x, uint32_t g, size_t i,
+    const struct aggregate_part *p, struct err *e)
+{
+	int r;
+
+	if (!aggregate_takes(x, i) || (p->x == NULL && p->l == NULL))
+		return 0;
+	/* what is listed is finite */
+	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
+	    e)) < 0)
+		return r;
+	x->sent[g] = 1;
+	if (aggregate_is_offset(x))
+		aggregate_sum(&x->all, contrib_factor(&x->c, i), p->x, p->l);
+	if (contrib_counts(&x->c, i))
+		aggregate_sum(&x->sum, contrib_factor(&x->c, i), p->x, p->l);
+	return 0;
+}
+
+/* Adds what the open window's contributions hold of group g to the sums. Some
+ * are read side by side, and added in their order. */
 static int
 aggregate_add(struct aggregate *x, uint32_t g, struct err *e)
 {
-	const int offset = aggregate_is_offset(x);
-	const struct codec_list *l;
-	const float *v;
-	size_t i, hi;
-	int r;
+	struct aggregate_job j = { x, g, 0 };
+	size_t hi, i, k;
+	int r = 0;
 
-	for (gather_range(x->g, &i, &hi); i < hi; i++) {
-		if ((r = gather_part(x->g, i, g, &v, &l, e)) < 0)
-			return r;
-		if (!aggregate_takes(x, i) || (v == NULL && l == NULL))
-			continue;
-		/* what is listed is finite */
-		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
-		    e)) < 0)
-			return r;
-		x->sent[g] = 1;
-		if (offset)
-			aggregate_sum(&x->all, contrib_factor(&x->c, i), v, l);
-		if (contrib_counts(&x->c, i))
-			aggregate_sum(&x->sum, contrib_factor(&x->c, i), v, l);
+	for (gather_range(x->g, &j.first, &hi); j.first < hi; j.first += k) {
+		k = hi - j.first < x->many ? hi - j.first : x->many;
+		for (i = 0; i < k; i++)
+			x->part_of[i].r = 0;
+		r = pool_run(x->pool, k, aggregate_read, &j, e);
+		for (i = 0; r < 0 && i < k; i++)
+			if (x->part_of[i].r < 0)
+				return gather_blame(x->g, j.first + i, r);
+		for (i = 0; i < k; i++)
+			if ((r = aggregate_add_one(x, g, j.first + i,
+			    &x->part_of[i], e)) < 0)
+				return r;
 	}
 	return 0;
 }
@@ -452,19 +490,29 @@ aggregate_step(struct aggregate *x, struct err *e)
 	return r;
 }
 
-void
+int
 aggregate_init(struct aggregate *x, const struct stage_aggregate_opts *o,
-    const struct kern *kern)
+    const struct kern *kern, struct err *e)
 {
+	int r;
+
 	memset(x, 0, sizeof(*x));
 	x->o = o;
 	x->sum.kern = x->all.kern = kern;
 	contrib_init(&x->c, &o->who, kern);
+	if ((r = pool_new(&x->pool, o->f->threads, e)) < 0)
+		return r;
+	/* one thread adds each while it is in the cache */
+	x->many = pool_size(x->pool) == 1 ? 1 : 4 * pool_size(x->pool);
+	x->part_of = alloc_get(x->many, sizeof(*x->part_of), e);
+	return x->part_of != NULL ? 0 : -ERR_SYS;
 }
 
 void
 aggregate_release(struct aggregate *x)
 {
+	alloc_free(x->part_of);
+	pool_free(x->pool);
 	combine_release(&x->sum);
 	combine_release(&x->all);
 	contrib_release(&x->c);

@@ -12,6 +12,8 @@
 
 struct err;
 struct gather;
+struct codec_list;
+struct pool;
 struct writer;
 
 struct aggregate {
@@ -19,6 +21,13 @@ struct aggregate {
 	struct contrib c;
 	struct gather *g;	/* where the shards are, */
 	struct writer *out;	/* and where the aggregate goes */
+	struct pool *pool;
+	struct aggregate_part {	/* what contributions hold of a group */
+		const float *x;
+		const struct codec_list *l;
+		int r;
+	} *part_of;
+	size_t many;		/* of them at a time */
 	struct combine sum;
 	double total;		/* sum of the weights of this step */
 	struct combine all;	/* for a cluster's offset from all */
@@ -32,8 +41,8 @@ struct aggregate {
 
 /* aggregate_init(x, o, kern): the caller sets x->g and x->out before each step;
  * they stay the caller's. */
-void aggregate_init(struct aggregate *x, const struct stage_aggregate_opts *o,
-    const struct kern *kern);
+int aggregate_init(struct aggregate *x, const struct stage_aggregate_opts *o,
+    const struct kern *kern, struct err *e);
 void aggregate_release(struct aggregate *x);
 
 /* aggregate_step(x, e): after gather_step(x->g): writes the aggregate of that

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/pool.h"
 #include "device/feedback.h"
 #include "format/values.h"
 #include "kern/kern.h"
@@ -18,10 +19,11 @@ rate_scratch(void *fb, int *fd, struct err *e)
 }
 
 void
-rate_init(struct rate *q, struct feedback *fb)
+rate_init(struct rate *q, struct feedback *fb, struct pool *pool)
 {
 	memset(q, 0, sizeof(*q));
 	q->fb = fb;
+	q->pool = pool;
 	q->values = (struct hold)HOLD_INIT(RATE_VALUES);
 	q->bodies = (struct hold)HOLD_INIT(RATE_BODIES);
 	if (fb != NULL) {
@@ -34,12 +36,17 @@ rate_init(struct rate *q, struct feedback *fb)
 void
 rate_release(struct rate *q)
 {
+	size_t i;
+
+	for (i = 0; q->thread != NULL && i < pool_size(q->pool); i++) {
+		alloc_free(q->thread[i].x);
+		buf_release(&q->thread[i].body);
+	}
+	alloc_free(q->thread);
 	hold_release(&q->values);
 	hold_release(&q->bodies);
 	alloc_free(q->g);
-	alloc_free(q->x);
 	alloc_free(q->y);
-	buf_release(&q->body);
 	alloc_free(q->land.code);
 	alloc_free(q->knob);
 	alloc_free(q->count);
@@ -128,22 +135,70 @@ rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
 	return r < 0 ? r : 1;
 }
 
+/* Codes group i by one thread. What waits, and where bodies are kept, is
+ * everybody's. */
 static int
-rate_make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
+rate_work(struct rate *q, unsigned who, size_t i, double f,
+    struct land_code *c, struct err *e)
 {
-	struct rate *q = arg;
 	const struct rate_group *w = &q->g[i];
 	const struct codec_plan p = codec_turn(&w->plan, f);
+	struct rate_thread *t = &q->thread[who];
 	int r;
 
 	if (p.codec == CODEC_NONE)
 		return 0;
-	if ((r = hold_get(&q->values, w->at, q->x, w->n * sizeof(*q->x),
-	    e)) < 0 || (r = rate_encode(q, w->group, &p, q->x, w->n, &q->body,
+	pool_lock(q->pool);
+	r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x), e);
+	pool_unlock(q->pool);
+	if (r < 0 || (r = rate_encode(q, w->group, &p, t->x, w->n, &t->body,
 	    &c->param, e)) <= 0)
 		return r;
-	c->len = q->body.n;
-	return hold_put(&q->bodies, q->body.p, q->body.n, &c->at, e);
+	c->len = t->body.n;
+	pool_lock(q->pool);
+	r = hold_put(&q->bodies, t->body.p, t->body.n, &c->at, e);
+	pool_unlock(q->pool);
+	return r;
+}
+
+static int
+rate_make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
+{
+	return rate_work(arg, 0, i, f, c, e);
+}
+
+struct rate_many {
+	struct rate *q;
+	const uint32_t *which;
+	double f;
+	struct land_code *c;
+};
+
+static int
+rate_one_of(void *arg, unsigned who, size_t i, struct err *e)
+{
+	const struct rate_many *m = arg;
+
+	return rate_work(m->q, who, m->which[i], m->f, &m->c[i], e);
+}
+
+/* The same for n groups, by all threads. */
+static int
+rate_many(void *arg, const uint32_t *which, size_t n, double f,
+    struct land_code *c, struct err *e)
+{
+	struct rate_many m = { arg, which, f, c };
+	size_t i;
+	int r = 0, after = 0;
+
+	for (i = 0; i < n; i++)
+		after |= codec_after(&m.q->g[which[i]].plan);
+	if (!after)
+		return pool_run(m.q->pool, n, rate_one_of, &m, e);
+	/* those that look at the shard before are coded one by one */
+	for (i = 0; i < n && r == 0; i++)
+		r = rate_one_of(&m, 0, i, e);
+	return r;
 }
 
 static int
@@ -151,6 +206,7 @@ rate_part(void *arg, size_t i, double f, unsigned parts, size_t *len,
     struct err *e)
 {
 	struct rate *q = arg;
+	struct rate_thread *t = q->thread;
 	const struct rate_group *w = &q->g[i];
 	struct codec_plan p = codec_turn(&w->plan, f);
 	struct codec_ctx ctx;
@@ -161,13 +217,13 @@ rate_part(void *arg, size_t i, double f, unsigned parts, size_t *len,
 	*len = 0;
 	values_ctx(q->schema, q->shard, w->group, &ctx);
 	if ((r = alloc_grow(&q->y, &q->y_cap, w->n, sizeof(*q->y), e)) < 0 ||
-	    (r = hold_get(&q->values, w->at, q->x, w->n * sizeof(*q->x),
+	    (r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x),
 	    e)) < 0)
 		return r;
-	n = land_part(q->y, q->x, w->n, ctx.cols, parts);
-	q->body.n = 0;
-	r = codec_encode_after(&p, &ctx, NULL, q->y, n, &q->body, &param, e);
-	*len = q->body.n;
+	n = land_part(q->y, t->x, w->n, ctx.cols, parts);
+	t->body.n = 0;
+	r = codec_encode_after(&p, &ctx, NULL, q->y, n, &t->body, &param, e);
+	*len = t->body.n;
 	return r;
 }
 
@@ -220,10 +276,10 @@ rate_worth(struct rate *q, size_t i, double *worth, struct err *e)
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-	if ((r = hold_get(&q->values, w->at, q->x, w->n * sizeof(*q->x),
-	    e)) < 0)
+	if ((r = hold_get(&q->values, w->at, q->thread->x,
+	    w->n * sizeof(float), e)) < 0)
 		return r;
-	kern->stat(q->x, w->n, &s);
+	kern->stat(q->thread->x, w->n, &s);
 	*worth = s.sumsq / (double)q->land.code[i].len;
 	return 0;
 }
@@ -274,7 +330,13 @@ rate_room(struct rate *q, struct err *e)
 	    (r = alloc_grow(&q->count, &q->values_cap, q->n,
 	    sizeof(*q->count), e)) < 0)
 		return r;
-	return alloc_grow(&q->x, &q->x_cap, most, sizeof(*q->x), e);
+	if (q->thread == NULL && (q->thread = alloc_get(pool_size(q->pool),
+	    sizeof(*q->thread), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < pool_size(q->pool) && r == 0; i++)
+		r = alloc_grow(&q->thread[i].x, &q->thread[i].cap, most,
+		    sizeof(float), e);
+	return r;
 }
 
 int
@@ -303,6 +365,7 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	l->budget = budget / 64 * 64;	/* as all frames are padded */
 	l->arg = q;
 	l->make = rate_make;
+	l->many = rate_many;
 	l->part = rate_part;
 	l->size = rate_size;
 	r = land_run(l, e);

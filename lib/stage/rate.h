@@ -20,6 +20,7 @@
 
 struct err;
 struct feedback;
+struct pool;
 
 struct rate_group {
 	uint32_t group, n;
@@ -42,16 +43,22 @@ struct rate {
 	int beside;			/* 1: u of each group waits, too */
 	uint64_t base;			/* bytes before the first record */
 	uint64_t budget;
-	float *x, *y;
-	size_t x_cap, y_cap;
-	struct buf body;
+	struct pool *pool;
+	struct rate_thread {		/* [pool_size(pool)] */
+		float *x;
+		size_t cap;
+		struct buf body;
+	} *thread;
+	float *y;
+	size_t y_cap;
 	struct land land;
 	size_t code_cap, knob_cap, values_cap;
 	uint8_t *knob;
 	uint32_t *count;
 };
 
-void rate_init(struct rate *q, struct feedback *fb);
+/* rate_init(q, fb, pool): both stay the caller's; fb NULL: nothing is kept. */
+void rate_init(struct rate *q, struct feedback *fb, struct pool *pool);
 void rate_release(struct rate *q);
 /* rate_begin(q, sc, sh): forgets what waits, and begins with shard sh. */
 void rate_begin(struct rate *q, const struct schema *sc,

@@ -270,8 +270,8 @@ stage_aggregate_run(const struct stage_aggregate_opts *o, char **paths,
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-	aggregate_init(&x, o, kern);
-	if ((r = filter_out(o->f, &x.out, e)) == 0) {
+	if ((r = aggregate_init(&x, o, kern, e)) == 0 &&
+	    (r = filter_out(o->f, &x.out, e)) == 0) {
 		r = o->spool != NULL ? stage_aggregate_spool(&x, e) :
 		    stage_aggregate_files(&x, paths, n, e);
 		r = filter_end(x.out, r, e);

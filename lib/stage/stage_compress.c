@@ -3,12 +3,14 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "base/pool.h"
 #include "format/note.h"
 #include "format/plan.h"
 #include "format/values.h"
 #include "format/writer.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "stage/coding.h"
 #include "stage/rate.h"
 #include "stage/stage_compress.h"
 
@@ -93,9 +95,10 @@ struct stage_compress {
 	uint64_t budget;		/* of the plan; 0: any */
 	struct rate rate;		/* groups that wait */
 	uint32_t done;			/* groups before this one came */
-	float *v, *acc, *u, *dec;
+	float *v;
 	size_t cap;
-	struct buf body;
+	struct pool *pool;
+	struct coding coding;		/* groups whose plan is known */
 	uint64_t sent, none;
 };
 
@@ -118,42 +121,41 @@ stage_compress_finite(const struct stage_compress *x, uint32_t g,
 	    sc->t[span.tensor].name, (unsigned long long)(span.offset + i)), e);
 }
 
-/* acc, the values of group g, was coded with this codec and parameter, or was
- * not sent (sent 0). What coding lost is kept for later, and the rest is
- * written. */
+/* A group was coded, or was not sent. What coding lost is kept for later, and
+ * the rest is written. */
 static int
-stage_compress_settle(struct stage_compress *x, uint32_t g, size_t n,
-    int sent, uint32_t codec, uint8_t param, struct err *e)
+stage_compress_settle(void *arg, struct coding_group *w, struct err *e)
 {
-	struct feedback_code c = { (uint8_t)codec, param, &x->body, x->dec };
-	struct codec_ctx ctx;
-	int r;
+	struct stage_compress *x = arg;
+	struct feedback_code c = { (uint8_t)w->plan.codec, w->param, &w->body,
+	    w->dec };
 
-	x->sent += sent != 0;
-	x->none += sent == 0;
-	if (sent != 0) {
-		values_ctx(x->sh.schema, x->sh.shard, g, &ctx);
-		if ((r = codec_decode(codec, param, &ctx, x->body.p,
-		    x->body.n, x->dec, n, e)) < 0)
-			return r;
-	}
+	x->sent += w->sent != 0;
+	x->none += w->sent == 0;
 	if (x->fb != NULL)
-		return feedback_settle(x->fb, g, x->acc, x->u, n,
-		    sent != 0 ? &c : NULL, e);
-	return sent == 0 ? 0 : writer_record(x->out, g, c.codec, param,
-	    x->body.p, x->body.n, x->dec, n, e);
+		return feedback_settle(x->fb, w->group, w->acc, w->u, w->n,
+		    w->sent != 0 ? &c : NULL, e);
+	return w->sent == 0 ? 0 : writer_record(x->out, w->group, c.codec,
+	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
 
-/* Codes acc, the values of group g, as plan p says. */
+/* Codes what was added so far. */
 static int
-stage_compress_code(struct stage_compress *x, uint32_t g,
-    const struct codec_plan *p, size_t n, struct err *e)
+stage_compress_work(struct stage_compress *x, struct err *e)
 {
-	uint8_t param = 0;
-	int sent = rate_encode(&x->rate, g, p, x->acc, n, &x->body, &param, e);
+	return coding_run(&x->coding, stage_compress_settle, x, e);
+}
 
-	return sent < 0 ? sent :
-	    stage_compress_settle(x, g, n, sent, p->codec, param, e);
+/* Adds the group in the next slot, which is to be coded as plan p says. */
+static int
+stage_compress_add(struct stage_compress *x, const struct codec_plan *p,
+    struct err *e)
+{
+	struct coding_group *w = coding_slot(&x->coding);
+
+	w->plan = *p;
+	w->made = 0;
+	return coding_add(&x->coding) ? stage_compress_work(x, e) : 0;
 }
 
 /* With -c, norms and biases stay dense: they are small and matter much. */
@@ -195,15 +197,18 @@ stage_compress_plan(struct stage_compress *x, uint32_t g)
 static int
 stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 {
+	struct coding_group *w;
 	struct codec_plan p;
 	size_t i;
 	int r;
 
 	for (i = 0; i < k; i++) {
-		p = stage_compress_plan(x, x->rate.g[i].group);
-		if ((r = rate_get(&x->rate, i, x->acc, x->u, e)) < 0 ||
-		    (r = stage_compress_code(x, x->rate.g[i].group, &p,
-		    x->rate.g[i].n, e)) < 0)
+		w = coding_slot(&x->coding);
+		w->group = x->rate.g[i].group;
+		w->n = x->rate.g[i].n;
+		p = stage_compress_plan(x, w->group);
+		if ((r = rate_get(&x->rate, i, w->acc, w->u, e)) < 0 ||
+		    (r = stage_compress_add(x, &p, e)) < 0)
 			return r;
 	}
 	if (k > 0)
@@ -234,25 +239,28 @@ static int
 stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
     struct err *e)
 {
+	struct coding_group *w = coding_slot(&x->coding);
 	struct schema_span span;
 	struct codec_plan p;
 	int r;
 
 	schema_span(x->sh.schema, g, &span);
 	if (x->fb != NULL) {
-		r = feedback_target(x->fb, g, v, span.n, x->acc, x->u, e);
+		r = feedback_target(x->fb, g, v, span.n, w->acc, w->u, e);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	} else if (v != NULL) {
-		memcpy(x->acc, v, span.n * sizeof(*v));
+		memcpy(w->acc, v, span.n * sizeof(*v));
 	} else {
 		return 0;
 	}
 	if (x->rate.n > 0 || !stage_compress_known(x, g))
-		return rate_put(&x->rate, g, v == NULL, x->acc, x->u, span.n,
+		return rate_put(&x->rate, g, v == NULL, w->acc, w->u, span.n,
 		    e);
+	w->group = g;
+	w->n = span.n;
 	p = stage_compress_plan(x, g);
-	return stage_compress_code(x, g, &p, span.n, e);
+	return stage_compress_add(x, &p, e);
 }
 
 /* Group g comes now; the groups between the last one and it are not in the
@@ -289,7 +297,10 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 			return r;
 	if ((r = stage_compress_flush(x, e)) < 0)
 		return r;
-	return d->cut && x->fb == NULL ? writer_flush(x->out, e) : 0;
+	if (!d->cut || x->fb != NULL)
+		return 0;
+	r = stage_compress_work(x, e);
+	return r < 0 ? r : writer_flush(x->out, e);
 }
 
 /* ---- one shard ---- */
@@ -302,15 +313,8 @@ stage_compress_room(struct stage_compress *x, struct err *e)
 	if (n <= x->cap)
 		return 0;
 	alloc_free(x->v);
-	alloc_free(x->acc);
-	alloc_free(x->u);
-	alloc_free(x->dec);
 	x->cap = 0;
-	x->v = alloc_get(n, sizeof(*x->v), e);
-	x->acc = alloc_get(n, sizeof(*x->acc), e);
-	x->u = alloc_get(n, sizeof(*x->u), e);
-	x->dec = alloc_get(n, sizeof(*x->dec), e);
-	if (x->v == NULL || x->acc == NULL || x->u == NULL || x->dec == NULL)
+	if ((x->v = alloc_get(n, sizeof(*x->v), e)) == NULL)
 		return -ERR_SYS;
 	x->cap = n;
 	return 0;
@@ -335,6 +339,7 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 		    "difference to a history (ace-expand --cache)",
 		    shard_device(sh->shard));
 	if ((r = stage_compress_room(x, e)) < 0 ||
+	    (r = coding_begin(&x->coding, x->cap, e)) < 0 ||
 	    (r = writer_history(x->out, sh->provenance, e)) < 0)
 		return r;
 	x->to = x->out;
@@ -378,6 +383,7 @@ stage_compress_note(struct stage *s, const struct stage_note *n,
     struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
+	int r;
 
 	if (x->again)
 		return 0;
@@ -385,6 +391,8 @@ stage_compress_note(struct stage *s, const struct stage_note *n,
 		return x->o->have_codec ? 0 : stage_compress_obey(x, n, e);
 	if (!frame_safe_to_copy(n->type))
 		return 0;
+	if ((r = stage_compress_work(x, e)) < 0)
+		return r;
 	return n->whole != NULL ? writer_pass(x->to, n->whole, e) :
 	    writer_note(x->to, n->type, n->p, n->n, e);
 }
@@ -432,7 +440,7 @@ static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {
 	struct rate *q = &x->rate;
-	uint8_t param = 0;
+	struct coding_group *w;
 	size_t i;
 	int r;
 
@@ -444,12 +452,19 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 		    "groups of the plan are not sent", shard_device(x->sh.shard),
 		    (unsigned long long)x->sh.shard->step,
 		    (unsigned long long)x->budget, q->dropped);
-	for (i = 0; i < q->n; i++)
-		if ((r = rate_get(q, i, x->acc, x->u, e)) < 0 ||
-		    (r = rate_code(q, i, &x->body, &param, e)) < 0 ||
-		    (r = stage_compress_settle(x, q->g[i].group, q->g[i].n, r,
-		    q->g[i].plan.codec, param, e)) < 0)
+	for (i = 0; i < q->n; i++) {
+		w = coding_slot(&x->coding);
+		w->group = q->g[i].group;
+		w->n = q->g[i].n;
+		w->plan = q->g[i].plan;
+		w->made = 1;
+		if ((r = rate_get(q, i, w->acc, w->u, e)) < 0 ||
+		    (w->sent = rate_code(q, i, &w->body, &w->param, e)) < 0)
+			return r < 0 ? r : w->sent;
+		if (coding_add(&x->coding) &&
+		    (r = stage_compress_work(x, e)) < 0)
 			return r;
+	}
 	return 0;
 }
 
@@ -477,7 +492,8 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 	if (x->again)
 		return feedback_send(x->fb, step, x->out, e);
 	if ((r = stage_compress_upto(x, x->sh.schema->ngroups, NULL, e)) < 0 ||
-	    (r = stage_compress_rest(x, e)) < 0)
+	    (r = stage_compress_rest(x, e)) < 0 ||
+	    (r = stage_compress_work(x, e)) < 0)
 		return r;
 	cli_say(x->o->cli, 1, "%s/%llu: %llu groups coded, %llu not sent",
 	    shard_device(x->sh.shard), (unsigned long long)step,
@@ -516,11 +532,9 @@ stage_compress_free(struct stage *s)
 	rate_release(&x->rate);
 	feedback_free(x->fb);
 	plan_release(&x->plan);
-	buf_release(&x->body);
+	coding_close(&x->coding);
+	pool_free(x->pool);
 	alloc_free(x->v);
-	alloc_free(x->acc);
-	alloc_free(x->u);
-	alloc_free(x->dec);
 	writer_free(x->out);
 	alloc_free(x);
 }
@@ -548,13 +562,17 @@ stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
 	x->s.finish = stage_compress_finish;
 	x->s.abort = stage_compress_abort;
 	x->s.free = stage_compress_free;
-	rate_init(&x->rate, NULL);
-	if (o->dir != NULL &&
-	    (r = feedback_open(&x->fb, o->dir, &o->fb, e)) < 0) {
+	rate_init(&x->rate, NULL, NULL);
+	r = pool_new(&x->pool, o->threads, e);
+	if (r == 0)
+		r = coding_open(&x->coding, x->pool, &x->rate, e);
+	if (r == 0 && o->dir != NULL)
+		r = feedback_open(&x->fb, o->dir, &o->fb, e);
+	if (r < 0) {
 		stage_compress_free(&x->s);
 		return r;
 	}
-	rate_init(&x->rate, x->fb);
+	rate_init(&x->rate, x->fb, x->pool);
 	*out = &x->s;
 	return 0;
 }

@@ -42,6 +42,7 @@ struct stage_compress_opts {
 	struct codec_plan codec;
 	struct feedback_opts fb;
 	const struct cli *cli;		/* whom to speak for */
+	unsigned threads;
 };
 #define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
 	.decay = 0.9, .wait = 60, .sync = IO_SYNC_FULL } }

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "base/pool.h"
 #include "base/wait.h"
 #include "device/feedback.h"
 #include "format/values.h"
@@ -49,6 +50,13 @@ struct stage_expand {
 	struct shard_sums sums;		/* of what we make */
 	float *x;			/* one group */
 	size_t cap;
+	struct pool *pool;
+	struct stage_expand_one {	/* groups that are decoded together */
+		float *x;
+		size_t cap;
+		struct stage_seen v;
+	} *one;
+	size_t many;
 	uint32_t next;			/* group */
 	int first;			/* no shard was seen yet */
 };
@@ -118,11 +126,16 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 {
 	struct stage_expand *x = (struct stage_expand *)st;
 	struct stage_shard to = *sh;
+	size_t i;
 	int r;
 
 	x->sh = *sh;
 	x->next = 0;
 	x->sums = (struct shard_sums){ 0, 0, 0, 0, 0 };
+	for (i = 0; i < x->many; i++)
+		if ((r = alloc_grow(&x->one[i].x, &x->one[i].cap,
+		    sh->schema->group_size, sizeof(float), e)) < 0)
+			return r;
 	if ((r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
 	    sizeof(*x->x), e)) < 0 || (r = x->cache != NULL ?
 	    feedback_cache_begin(x->cache, sh->shard, sh->schema, e) :
@@ -173,22 +186,46 @@ stage_expand_upto(struct stage_expand *x, uint32_t g, struct err *e)
 	return r;
 }
 
+struct stage_expand_job {
+	struct stage_expand *x;
+	const struct stage_data *d;
+	size_t first;
+};
+
+static int
+stage_expand_read(void *arg, unsigned who, size_t i, struct err *e)
+{
+	const struct stage_expand_job *j = arg;
+	struct stage_expand_one *one = &j->x->one[i];
+
+	(void)who;
+	return stage_read(j->d, j->first + i, j->x->sh.in, one->x, one->cap,
+	    &one->v, e);
+}
+
+/* Some records of a frame at a time are decoded together. */
 static int
 stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
-	struct stage_seen v;
-	size_t i;
+	struct stage_expand_job j = { x, d, 0 };
+	const struct stage_seen *v;
+	size_t i, k;
 	int r;
 
-	for (i = 0; i < d->n; i++) {
-		if ((r = stage_expand_upto(x, d->rec[i].group, e)) < 0 ||
-		    (r = stage_read(d, i, x->sh.in, x->x, x->cap, &v, e)) < 0)
+	for (; j.first < d->n; j.first += k) {
+		k = d->n - j.first < x->many ? d->n - j.first : x->many;
+		if ((r = pool_run(x->pool, k, stage_expand_read, &j, e)) < 0)
 			return r;
-		if (v.x != x->x)
-			memcpy(x->x, v.x, v.n * sizeof(*v.x));
-		if ((r = stage_expand_group(x, 1, v.n, e)) < 0)
-			return r;
+		for (i = 0; i < k; i++) {
+			v = &x->one[i].v;
+			if ((r = stage_expand_upto(x,
+			    d->rec[j.first + i].group, e)) < 0)
+				return r;
+			memcpy(x->x, v->x, v->n * sizeof(*v->x));
+			if ((r = stage_expand_group(x, 1, v->n, e)) < 0)
+				return r;
+		}
 	}
 	return 0;
 }
@@ -223,7 +260,12 @@ static void
 stage_expand_free(struct stage *st)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
+	size_t i;
 
+	for (i = 0; x->one != NULL && i < x->many; i++)
+		alloc_free(x->one[i].x);
+	alloc_free(x->one);
+	pool_free(x->pool);
 	residual_close(&x->res);
 	shard_release(&x->made);
 	feedback_cache_free(x->cache);
@@ -253,6 +295,11 @@ stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
 	x->s.free = stage_expand_free;
 	if ((x->kern = kern_get(e)) == NULL)
 		r = -ERR_USAGE;
+	if (r == 0 && (r = pool_new(&x->pool, o->threads, e)) == 0) {
+		x->many = o->threads > 1 ? 4 * pool_size(x->pool) : 1;
+		x->one = alloc_get(x->many, sizeof(*x->one), e);
+		r = x->one != NULL ? 0 : -ERR_SYS;
+	}
 	if (r == 0 && o->cache != NULL)
 		r = feedback_cache_open(&x->cache, o->cache, e);
 	if (r == 0 && o->dir != NULL)

@@ -34,10 +34,12 @@ struct stage_expand_opts {
 	double wait;		/* seconds for the step before */
 	int gap;
 	enum io_sync sync;	/* of the history */
+	unsigned threads;
 	int reader;		/* leave when this descriptor's reader has gone
 				 * while we wait; -1: none */
 };
-#define STAGE_EXPAND_INIT { NULL, NULL, 1, 60, 0, IO_SYNC_FULL, -1 }
+#define STAGE_EXPAND_INIT { .gamma = 1, .wait = 60, \
+	.sync = IO_SYNC_FULL, .threads = 1, .reader = -1 }
 
 /* As stage_score_set and stage_score_new. */
 int stage_expand_set(struct stage_expand_opts *o, int key, const char *val,

@@ -11,6 +11,7 @@ enum {
 	LAND_PARTS = 4,		/* one of so many */
 	LAND_MANY = 256,	/* groups: then every fourth one tells */
 	LAND_TRIES = 4,
+	LAND_AT_ONCE = 256,	/* groups that are handed out together */
 	LAND_FEW = 64,		/* groups */
 	LAND_WHOLE = 5,		/* times that all groups are coded again */
 	LAND_PATIENT = 3,	/* rounds, then the window is wider */
@@ -146,31 +147,65 @@ land_believe(struct land *l)
 	l->turned = l->gained = 0;
 }
 
-static int
-land_make(struct land *l, size_t i, double f, struct err *e)
+/* Group i was coded: c. */
+static void
+land_made(struct land *l, size_t i, const struct land_code *c)
 {
-	struct land_code c = { f, 0, 0, 0 }, was = l->code[i];
-	int r = l->make(l->arg, i, f, &c, e);
+	const struct land_code was = l->code[i];
 
 	l->made++;
 	l->tried += l->values[i];
-	c.f = f;
-	if (r < 0)
+	l->code[i] = *c;
+	land_learn(l, &was, c);
+}
+
+static int
+land_make(struct land *l, size_t i, double f, struct err *e)
+{
+	struct land_code c = { f, 0, 0, 0 };
+	int r = l->make(l->arg, i, f, &c, e);
+
+	if (r == 0)
+		land_made(l, i, &c);
+	return r;
+}
+
+/* The same for k groups, which may be coded at the same time. */
+static int
+land_make_many(struct land *l, const uint32_t *which, size_t k, double f,
+    struct err *e)
+{
+	struct land_code c[LAND_AT_ONCE];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; l->many == NULL && i < k && r == 0; i++)
+		r = land_make(l, which[i], f, e);
+	if (l->many == NULL)
 		return r;
-	l->code[i] = c;
-	land_learn(l, &was, &c);
-	return 0;
+	for (i = 0; i < k; i++)
+		c[i] = (struct land_code){ f, 0, 0, 0 };
+	r = l->many(l->arg, which, k, f, c, e);
+	for (i = 0; i < k && r == 0; i++)
+		land_made(l, which[i], &c[i]);
+	return r;
 }
 
 static int
 land_all(struct land *l, double f, struct err *e)
 {
-	size_t i;
+	uint32_t which[LAND_AT_ONCE];
+	size_t i, k = 0;
 	int r = 0;
 
-	for (i = 0; i < l->n && r == 0; i++)
+	for (i = 0; i < l->n && r == 0; i++) {
 		if (l->knob[i] && !(l->code[i].f == f))
-			r = land_make(l, i, f, e);
+			which[k++] = (uint32_t)i;
+		if (k < LAND_AT_ONCE && i + 1 < l->n)
+			continue;
+		r = land_make_many(l, which, k, f, e);
+		k = 0;
+	}
 	l->bytes = l->size(l->arg, l);
 	land_believe(l);
 	return r;

@@ -42,6 +42,9 @@ struct land {
 	 * once and first, in order, with f = 1. */
 	int (*make)(void *arg, size_t i, double f, struct land_code *c,
 	    struct err *e);
+	/* the same for k groups in any order, c land_code[k]; NULL: by make */
+	int (*many)(void *arg, const uint32_t *which, size_t k, double f,
+	    struct land_code *c, struct err *e);
 	/* codes one of `parts' parts of group i so, for its length alone */
 	int (*part)(void *arg, size_t i, double f, unsigned parts, size_t *len,
 	    struct err *e);

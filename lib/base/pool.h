@@ -1,0 +1,41 @@
+/*
+ * Threads that share out the items of a job.  Which of them takes an item is
+ * left to chance, so an item's result must depend on nothing but the item; what
+ * has an order is done by the caller, before or after.
+ *
+ * The caller is one of the threads.  The others are started by the first job
+ * that has work for them, with all signals blocked, so that signals are the
+ * caller's.  Where the system refuses one there are fewer, and everything is
+ * done all the same.
+ */
+#ifndef ACE_POOL_H
+#define ACE_POOL_H
+
+#include <stddef.h>
+
+struct err;
+struct pool;
+
+enum { POOL_MOST = 256 };
+
+/* pool_new(out, threads, e): at most so many, the caller among them; 1 to
+ * POOL_MOST. */
+int pool_new(struct pool **out, unsigned threads, struct err *e);
+void pool_free(struct pool *p);
+/* pool_size(p): how many items may be at work at a time. */
+unsigned pool_size(const struct pool *p);
+
+/* A pool_work function does item i of a job; who, below pool_size, is the thread
+ * that does it, for scratch of its own. */
+typedef int pool_work(void *arg, unsigned who, size_t i, struct err *e);
+
+/* pool_run(p, n, work, arg, e): items 0 to n - 1, and returns when all are done:
+ * 0, or the error of the first item, in their order, that has one. */
+int pool_run(struct pool *p, size_t n, pool_work *work, void *arg,
+    struct err *e);
+
+/* Around what the items of a job share. */
+void pool_lock(struct pool *p);
+void pool_unlock(struct pool *p);
+
+#endif

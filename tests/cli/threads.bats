@@ -1,0 +1,126 @@
+# -T: the same bytes whatever the number of threads, and a clean end.
+load helper
+
+# each CMD...: with 1, 2, 3 and 8 threads; CMD has @ for the number, and leaves
+# what it makes in the file made.@
+each() {
+	local n
+	for n in 1 2 3 8; do
+		exits 0 bash -o pipefail -c "${1//@/$n}"
+		[ -s "made.$n" ]
+		same made.1 "made.$n"
+	done
+}
+
+model() { mkshards -n 900k -k layered "$@"; }
+
+@test "compress: -c, a plan before the data, a plan after it, a budget" {
+	model >in
+	each 'ace-compress -T @ -c ecq:1 in >made.@'
+	each 'ace-compress --threads @ -c topk:0.05 in >made.@'
+	each 'ace-compress --threads=@ -c lossless in >made.@'
+	each 'mkshards -n 900k -L ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
+	each 'mkshards -n 900k -l ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
+	each 'ace-score in | ace-select --bits 0.5 | ace-compress -T @ >made.@'
+	# many small groups, and notes between the frames
+	mkshards -n 300k -g 512 -k layered -a -N 3 >small
+	each 'ace-score small | ace-select --bits 1 | ace-compress -T @ >made.@'
+}
+
+@test "compress with a state: the shards, the residual, over steps" {
+	local s
+	for s in 0 1 2; do
+		mkshards -n 900k -s $s -x $s -k layered >"in$s"
+		each "ace-compress -T @ -S S@ --no-provenance -c ecq:1 in$s \
+		    >made.@ && cat S@/residual >>made.@"
+	done
+	# what looks at the shard before is coded in order
+	for s in 0 1 2; do
+		each "ace-compress -T @ -S L@ --no-provenance -c lowrank:4 \
+		    in$s >made.@ && cat L@/residual >>made.@"
+	done
+	for s in 0 1 2; do
+		each "ace-step -T @ -S B@ --no-provenance --bits 0.4 in$s \
+		    >made.@ && cat B@/residual >>made.@"
+	done
+	for s in 0 1 2; do
+		each "ace-compress -T @ -S C@ --error-feedback cache \
+		    --no-provenance -c q4 in$s >made.@"
+		each "ace-expand -T @ --cache H@ --no-provenance made.@ >x &&
+		    mv x made.@"
+	done
+}
+
+@test "expand and aggregate" {
+	model -c ecq:1 >coded
+	each 'ace-expand -T @ coded >made.@'
+	mkshards -n 300k -g 512 -c topk:0.1 >coded
+	each 'ace-expand -T @ coded >made.@'
+	mkdir d
+	mkshards -n 200k -c topk:0.02 -d s -F d -N 40
+	mkshards -n 200k -c q8 -d q -F d -N 7
+	mkshards -n 200k -d f -F d -N 3
+	each 'ace-aggregate -T @ d/* >made.@'
+	each 'cat d/* | ace-aggregate -T @ --sum >made.@'
+	each 'ace-aggregate -T @ --rule norm-ratio:4 d/* >made.@'
+	each 'ace-aggregate -T @ --rule median d/q* d/f* >made.@'
+}
+
+@test "errors name the same place" {
+	local n
+	mkshards -n 900k -k nan -i 700000 >bad
+	mkdir d
+	mkshards -n 9000 -g 512 -c q8 -d e -F d -N 30
+	for n in 11 12 19; do
+		head -c 900 "d/e$n.aceg" >x
+		mv x "d/e$n.aceg"
+	done
+	for n in 1 2 8; do
+		exits 5 ace-compress -T $n -c ecq:1 bad
+		says 'non-finite value in tensor .w. at index 700000'
+		ace-inspect --verify out >v 2>&1 && false
+		exits 3 ace-aggregate -T $n d/*
+		cp err err.$n
+		cmp err.1 err.$n
+	done
+}
+
+@test "a number that is none" {
+	mkshards >in
+	for n in 0 257 -1 two ''; do
+		exits 2 ace-compress -T "$n" -c q8 in
+		exits 2 ace-expand -T "$n" in
+		exits 2 ace-step -T "$n" -c q8 in
+		exits 2 ace-aggregate -T "$n" in
+	done
+}
+
+@test "a signal ends all threads, and leaves no end of a stream" {
+	mkfifo gate
+	model >in
+	ace-compress -T 4 -c f32 <gate >out &
+	local pid=$!
+	exec 7>gate
+	head -c 3000000 in >&7
+	wait_for test -s out
+	kill -TERM $pid
+	local got=0
+	wait $pid || got=$?
+	exec 7>&-
+	[ $got -eq 143 ]
+	exits 3 ace-inspect --verify out
+}
+
+@test "memory that is refused, at each place and in every thread" {
+	local n got
+	mkshards -n 300k -g 512 -k layered >in
+	for n in 1 5 20 30 40 60 80 120 200 400; do
+		got=0
+		ACE_FAIL_ALLOC=$n ace-step -T 3 --bits 0.5 in >out 2>err ||
+		    got=$?
+		[ $got -eq 4 ] || [ $got -eq 0 ]
+		[ $got -eq 0 ] || grep -q 'out of memory' err
+	done
+	ACE_FAIL_ALLOC=20 ace-step -T 3 --bits 0.5 in >out 2>err && false
+	[ -s err ]
+}

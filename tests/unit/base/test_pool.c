@@ -1,0 +1,176 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "../tap.h"
+
+enum { ITEMS = 1000, SLOTS = POOL_MOST };
+
+/* The system's, or none: so many are still given, -1 any number. */
+static int allowed = -1, asked;
+static sigset_t masks[SLOTS];
+
+int
+pthread_create(pthread_t *id, const pthread_attr_t *a, void *(*run)(void *),
+    void *arg)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+	    void *);
+	void *sym = dlsym(RTLD_NEXT, "pthread_create");
+
+	asked++;
+	if (allowed == 0)
+		return EAGAIN;
+	if (allowed > 0)
+		allowed--;
+	memcpy(&real, &sym, sizeof(real));
+	return real(id, a, run, arg);
+}
+
+static struct err e = ERR_INIT;
+
+struct job {
+	struct pool *pool;
+	unsigned char done[ITEMS];
+	unsigned used[SLOTS];
+	unsigned most;		/* the largest `who' */
+	size_t bad;		/* this item and all that divide by it fail */
+	long sum;
+};
+
+static int
+work(void *arg, unsigned who, size_t i, struct err *err)
+{
+	struct job *j = arg;
+
+	j->done[i]++;
+	pool_lock(j->pool);
+	j->used[who]++;
+	if (who > j->most)
+		j->most = who;
+	j->sum += (long)i;
+	pool_unlock(j->pool);
+	(void)pthread_sigmask(SIG_BLOCK, NULL, &masks[who]);
+	if (j->bad != 0 && i >= j->bad)
+		return err_set(err, ERR_DATA, "item %zu", i);
+	return 0;
+}
+
+static int
+all_once(const struct job *j, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < ITEMS; i++)
+		if (j->done[i] != (i < n))
+			return 0;
+	return 1;
+}
+
+static void
+test_work(unsigned threads, int given, const char *what)
+{
+	static struct job j;
+	struct pool *p;
+	int k, good = 1;
+
+	allowed = given;
+	if (pool_new(&p, threads, &e) < 0)
+		return;
+	for (k = 0; k < 50; k++) {
+		memset(&j, 0, sizeof(j));
+		j.pool = p;
+		good = good && pool_run(p, ITEMS, work, &j, &e) == 0 &&
+		    all_once(&j, ITEMS) && j.sum == ITEMS * (ITEMS - 1L) / 2 &&
+		    j.most < threads;
+		if (given >= 0)
+			good = good && j.most <= (unsigned)given;
+	}
+	ok(good && e.code == ERR_OK, "%u threads, %s: each item once, fifty "
+	    "times", threads, what);
+	memset(&j, 0, sizeof(j));
+	j.pool = p;
+	ok(pool_run(p, 0, work, &j, &e) == 0 && all_once(&j, 0) &&
+	    pool_run(p, 1, work, &j, &e) == 0 && all_once(&j, 1) &&
+	    j.used[0] == 1, "none, and one, which is the caller's");
+	pool_free(p);
+	allowed = -1;
+}
+
+/* Whoever fails first in time, the first in order is said. */
+static void
+test_error(unsigned threads)
+{
+	static struct job j;
+	struct pool *p;
+	int k, good = 1;
+
+	if (pool_new(&p, threads, &e) < 0)
+		return;
+	for (k = 0; k < 200; k++) {
+		memset(&j, 0, sizeof(j));
+		j.pool = p;
+		j.bad = 17;
+		err_clear(&e);
+		good = good && pool_run(p, 200, work, &j, &e) == -ERR_DATA &&
+		    strcmp(ERR_MSG(&e), "item 17") == 0;
+	}
+	ok(good, "%u threads: the first error in order", threads);
+	err_clear(&e);
+	memset(&j, 0, sizeof(j));
+	j.pool = p;
+	ok(pool_run(p, ITEMS, work, &j, &e) == 0 && all_once(&j, ITEMS),
+	    "and the next job has none");
+	pool_free(p);
+}
+
+static void
+test_signals(void)
+{
+	static struct job j;
+	struct pool *p;
+	unsigned i, blocked = 0, others = 0;
+
+	if (pool_new(&p, 4, &e) < 0)
+		return;
+	j.pool = p;
+	for (i = 0; i < 1000 && j.most == 0; i++) {
+		memset(j.done, 0, sizeof(j.done));
+		(void)pool_run(p, ITEMS, work, &j, &e);
+	}
+	for (i = 1; i < 4; i++)
+		if (j.used[i] > 0) {
+			others++;
+			blocked += sigismember(&masks[i], SIGTERM) == 1 &&
+			    sigismember(&masks[i], SIGUSR1) == 1;
+		}
+	ok(others > 0 && blocked == others && sigismember(&masks[0],
+	    SIGTERM) == 0, "signals are the caller's");
+	pool_free(p);
+}
+
+int
+main(void)
+{
+	struct pool *p;
+
+	test_work(1, -1, "one");
+	ok(asked == 0, "one thread starts none");
+	test_work(2, -1, "two");
+	test_work(8, -1, "eight");
+	test_work(8, 3, "of which three are given");
+	test_work(8, 0, "of which none is given");
+	test_error(1);
+	test_error(6);
+	test_signals();
+	asked = 0;
+	ok(pool_new(&p, 8, &e) == 0 && asked == 0, "none before a job");
+	pool_free(p);
+	pool_free(NULL);
+	return done_testing();
+}
