@@ -485,7 +485,7 @@ complete -c ace -n __fish_use_subcommand -x -a compress -d 'Codes as planned, an
 complete -c ace -n __fish_use_subcommand -x -a step -d 'The five above in one process'
 complete -c ace -n __fish_use_subcommand -x -a meter -d 'Passes bytes, and measures the link'
 complete -c ace -n __fish_use_subcommand -x -a recv -d 'Receives shards into a spool, and answers'
-complete -c ace -n __fish_use_subcommand -x -a ack -d 'Takes the answers into a device's state'
+complete -c ace -n __fish_use_subcommand -x -a ack -d 'Takes the answers into a device\'s state'
 complete -c ace -n __fish_use_subcommand -x -a sign -d 'Signs shards, or passes those that are signed'
 complete -c ace -n __fish_use_subcommand -x -a aggregate -d 'Weighted mean or sum of many streams'
 complete -c ace -n __fish_use_subcommand -x -a export -d 'A stream in: a tensor file out'
