@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "pipe/source.h"
 #include "stage/stage_cut.h"
 
 enum { OPT_TENSOR = CLI_LONG };
@@ -54,6 +55,7 @@ main(int argc, char **argv)
 	int r;
 
 	filter_init(&f, c.prog, argc, argv);
+	f.open = source_io;
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0)
 		r = stage_cut_run(&o, argv + c.first, (size_t)(argc - c.first),

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "pipe/source.h"
 #include "stage/stage_export.h"
 
 enum { OPT_STEP = CLI_LONG, OPT_DEVICE, OPT_MANY, OPT_TENSOR, OPT_F32,
@@ -81,6 +82,7 @@ main(int argc, char **argv)
 	int r;
 
 	filter_init(&f, c.prog, argc, argv);
+	f.open = source_io;
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
 		r = stage_export_run(&o, path, &e);

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "pipe/source.h"
 #include "pipe/pick.h"
 #include "report/inspect.h"
 #include "report/report.h"
@@ -233,6 +234,7 @@ main(int argc, char **argv)
 
 	report_init(&o.p, stdout, NULL);
 	filter_init(&o.f, c.prog, argc, argv);
+	o.f.open = source_io;
 	r = cli_parse(&c, argc, argv, set, &o, &e);
 	if (r == 0)
 		r = run(&o, argc - c.first, argv + c.first, &e);

@@ -7,7 +7,6 @@
 #include "base/pool.h"
 #include "base/version.h"
 #include "pipe/filter.h"
-#include "pipe/source.h"
 
 /* 1 if word is the option -c, or --name, in one of its forms; *two: its argument
  * is the next word. */
@@ -57,6 +56,7 @@ filter_init(struct filter *f, const char *tool, int argc, char **argv)
 	memset(f, 0, sizeof(*f));
 	f->tool = tool;
 	f->sync = IO_SYNC_FULL;
+	f->open = io_open;
 	f->threads = 1;
 	f->schema = (struct schema)SCHEMA_INIT;
 	f->argc = argc;
@@ -77,7 +77,7 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 	struct io *io;
 	int k;
 
-	if ((k = source_io(&io, path, e)) < 0 ||
+	if ((k = f->open(&io, path, e)) < 0 ||
 	    (k = reader_open(&r, io, &f->in, e)) < 0)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
@@ -154,7 +154,7 @@ int
 filter_in(struct filter *f, struct reader **r, const char *path, struct err *e)
 {
 	struct io *io;
-	int k = source_io(&io, path, e);
+	int k = f->open(&io, path, e);
 
 	*r = NULL;
 	if (k < 0)

@@ -45,6 +45,9 @@ struct filter {
 	int mute;		/* nothing goes to standard output */
 	enum io_sync sync;
 	unsigned threads;
+	/* how inputs are opened: io_open, or source_io, with which come
+	 * libarchive and the time that it takes to load */
+	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
 };
