@@ -35,8 +35,8 @@ fleet() {
 	few ace-aggregate --sum -d west west >w
 	few ace-aggregate --sum -d east east >e
 	few ace-aggregate -d aggregate w e >root
-	ace-inspect --json --diff files root >diff || [ $? -eq 1 ]
-	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' diff
+	ace-inspect --json --diff files root >differs || [ $? -eq 1 ]
+	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' differs
 }
 
 @test "600 files with several steps each, and their ends" {
@@ -60,8 +60,8 @@ fleet() {
 	exits 5 few ace-aggregate one/*
 	says "^ace-aggregate: 'one/e7.aceg' ended, 599 of 600 inputs go on"
 	# one is damaged, and named
-	head -c 700 d/e9.aceg >cut
-	cp cut d/e9.aceg
+	head -c 700 d/e9.aceg >short
+	cp short d/e9.aceg
 	exits 3 few ace-aggregate d/*
 	says "truncated: .*'d/e9.aceg'"
 }
