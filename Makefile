@@ -209,8 +209,10 @@ coverage: deps
 	@BUILD=$(BUILD)/coverage tests/coverage
 
 # which test comes by a line, make coverage has found out
-mutants: deps
-	@+test -e $(BUILD)/coverage/map || $(MAKE) coverage
+$(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
+	+$(MAKE) coverage
+
+mutants: deps $(BUILD)/coverage/map
 	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:

@@ -164,6 +164,8 @@ main(int argc, char **argv)
 		.prog = "ace-archive",
 		.usage = "COMMAND [options] [FILE...]",
 		.about = "Keeps the shards of runs in archives.",
+		.examples = "ace-archive create -o run.tar.gz spool\n"
+		    "ace-archive list run.tar.gz\n",
 		.opt = options,
 		.commands = commands,
 		.loops = kern_name

@@ -42,6 +42,9 @@ main(int argc, char **argv)
 		.usage = "[--step A-B] [--device GLOB] [--kind KIND] "
 		    "[--tensor GLOB] [FILE...]",
 		.about = "Writes the chosen shards and tensors as one stream.",
+		.examples = "ace-cut --step 0-7 --device edge1 spool "
+		    ">edge1.aceg\n"
+		    "ace-cut --tensor embed edge1.aceg | ace-inspect\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -77,7 +77,7 @@ main(int argc, char **argv)
 	if (r == 0 && (r = which(&o, &e)) == 0 &&
 	    (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
 	    (r = stage_sign_new(&s, &o.sign, &e)) == 0)
-		r = stage_program(&o.f, s, 0, path, &e);
+		r = stage_program(&o.f, s, STAGE_READS, path, &e);
 	stage_free(s);
 	filter_release(&o.f);
 	return cli_exit(&c, r, &e);

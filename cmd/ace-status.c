@@ -118,6 +118,8 @@ main(int argc, char **argv)
 		.usage = "[--watch TIME] [--json] [--run NAME] DIR...",
 		.about = "Tells how a run is going, from a spool or from a "
 		    "device's state.",
+		.examples = "ace-status spool\n"
+		    "ace-status --json spool\n",
 		.opt = options,
 		.loops = kern_name
 	};

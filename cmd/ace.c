@@ -30,6 +30,9 @@ static const struct cli_command commands[] = {
 	COMMAND("aggregate", "Weighted mean or sum of many streams"),
 	COMMAND("export", "A stream in: a tensor file out"),
 	COMMAND("inspect", "Lists, verifies, measures and compares"),
+	COMMAND("cut", "The chosen shards and tensors, byte for byte"),
+	COMMAND("archive", "Shards of runs into archives, and out"),
+	COMMAND("status", "How a run is going, from a spool or a state"),
 	COMMAND("advise", "Answers the questions before a run, as tables"),
 	COMMAND("help", "This text, or the --help of a command"),
 	{ NULL, NULL, NULL, NULL, NULL, NULL }

@@ -17,6 +17,7 @@
 # applies what it sends at once and the average corrects that.  With nothing
 # compressed the latter is DGA.
 set -euo pipefail
+export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
 PATH=${BUILD:-$here/../build}/tests:$PATH
 out=${1:-.}

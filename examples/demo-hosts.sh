@@ -140,7 +140,7 @@ boot() {
 		    train --index "${h#edge}" --of 4 --run demo \
 		    --steps "$STEPS" --rate 0.007 --interval 5 --policy \
 		    --resume "$h/kept" --record "$h/in" --apply - \
-		    --save "$h/model" --eval --windows 64 --log "$h/log" "$text"
+		    --progress "$h/progress" --save "$h/model" --eval --windows 64 --log "$h/log" "$text"
 		;;
 	esac >>"$h/messages" 2>&1
 }
@@ -189,10 +189,11 @@ say() {
 on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
 clear_line() { ! on_screen || printf '\r\033[K' >&2; }
 now() {
-	local last=cloud/spool/demo/last
+	local step=0 loss=-
 	on_screen || return 0
-	printf '\r%ds: %s%s\033[K' "$SECONDS" "$what" \
-	    "$([ ! -s $last ] || echo ", round $(cat $last) of $rounds or more")" >&2
+	[ ! -s edge1/progress ] || read -r step loss <edge1/progress
+	printf '\r%ds: %s: step %d of %d, loss %s\033[K' "$SECONDS" "$what" \
+	    "$step" "$STEPS" "$loss" >&2
 }
 
 # pause SECS; wait_for PID: with its status
@@ -269,8 +270,6 @@ table() {
 
 # ---- the play ----
 
-rounds=$((STEPS / 10))
-
 trap 'exit 143' INT TERM HUP
 trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT
 text=${CORPUS:-text}
@@ -301,6 +300,7 @@ done
 say 'training'
 # shellcheck disable=SC2086
 start cloud relay $edges
+rounds=$((STEPS / 10))
 until_reached $((rounds / 4))
 crash edge3
 say "edge3 is dead, after round $((rounds / 4))"

@@ -9,6 +9,7 @@
 # network on one link, in per cent of the time that one transmission for each
 # pass takes.
 set -euo pipefail
+export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
 PATH=${BUILD:-$here/../build}:$PATH
 out=${1:-.}

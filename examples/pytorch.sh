@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 BUILD=${BUILD:-$here/../build}
 PATH=$(cd "$BUILD" && pwd):$PATH
 out=${1:-$BUILD/results}
-OF=4 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
+OF=4 PASSES=20 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
 read -ra sync <<<"${SYNC:---rate 8e-3}"
 read -ra ace <<<"${ACE:---rate 4e-3 --outer-momentum 0.4}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-pytorch.XXXXXX")
@@ -33,7 +33,7 @@ if [ -z "${DATA:-}" ]; then
 fi
 digits() {
 	"$python" "$here/pytorch/digits.py" --data "$DATA" --of $OF \
-	    --passes 20 "$@"
+	    --passes $PASSES "$@"
 }
 
 # device SEED K: one of them, to the end
@@ -90,12 +90,17 @@ for seed in $SEEDS; do
 done
 
 # the mean of the differences, and where it lies with 95 % (Student, n - 1)
-awk -F '\t' -v OFS='\t' 'NR > 1 { n++; s += $2; a += $5; d[n] = $2 - $5
-	sum += d[n]; r += $8 }
-    END { m = sum / n
+printf 'data\tnetwork\tparameters\tpasses\tseeds\tsteps a round\tbits\t' \
+    >"$out/pytorch.tsv"
+printf 'synchronous\tace\tlost\t+-\tratio\n' >>"$out/pytorch.tsv"
+awk -F '\t' -v how="$PASSES	${SEEDS// /,}	$INTERVAL	$BITS" '
+    NR > 1 { n++; s += $2; a += $5; d[n] = $2 - $5
+	m += d[n]; r += $8; size = $4 / $3 / 32 }
+    END { m /= n
 	for (i = 1; i <= n; i++) v += (d[i] - m) ^ 2
 	split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ")
 	if (n > 1) half = t[n < 10 ? n - 1 : 9] * sqrt(v / (n - 1) / n)
-	print "seeds", "synchronous", "ace", "lost", "+-", "ratio"
-	printf "%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\n", n, s / n, a / n, m, half,
-	    r / n }' "$out/pytorch-runs.tsv" | tee "$out/pytorch.tsv"
+	printf "10,000 digits of MNIST\tconvolutional\t%d\t%s", size, how
+	printf "\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\n", s / n, a / n, m, half,
+	    r / n }' "$out/pytorch-runs.tsv" >>"$out/pytorch.tsv"
+cat "$out/pytorch.tsv"

@@ -8,6 +8,7 @@
  * ACE_NOLINK=1   a file system without hard links
  * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
  *                eagain, every second one; kill, by which one is seen
+ * ACE_READS=FILE what is read of files and synced, a line each: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
  * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
  */
@@ -36,7 +37,7 @@ void *__libc_realloc(void *p, size_t n);
 
 static struct clip *page;
 static long alone;		/* ACE_KILL: calls left */
-static int log_fd = -1;
+static int log_fd = -1, reads_fd = -1;
 
 __attribute__((constructor)) static void
 begin(void)
@@ -55,6 +56,9 @@ begin(void)
 	if ((s = getenv("CLIP_LOG")) != NULL)
 		log_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
 		    O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+	if ((s = getenv("ACE_READS")) != NULL)
+		reads_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if ((s = getenv("ACE_KILL")) != NULL)
 		alone = atol(s);
 }
@@ -154,12 +158,32 @@ clip(int fd, size_t n)
 	return n > max ? max : n;
 }
 
+/* One line in the file of ACE_READS. */
+static void
+told(const char *what, int fd, long n)
+{
+	char path[PATH_MAX], line[PATH_MAX + 64];
+	int saved = errno;
+
+	if (reads_fd >= 0) {
+		path_of(fd, path);
+		(void)snprintf(line, sizeof(line), "%s %ld %s\n", what, n,
+		    path);
+		(void)!syscall(SYS_write, reads_fd, line, strlen(line));
+	}
+	errno = saved;
+}
+
 ssize_t
 read(int fd, void *p, size_t n)
 {
+	ssize_t k;
+
 	if (hit(CLIP_READ, "read"))
 		return -1;
-	return syscall(SYS_read, fd, p, clip(fd, n));
+	k = syscall(SYS_read, fd, p, clip(fd, n));
+	told("read", fd, k);
+	return k;
 }
 
 ssize_t
@@ -300,6 +324,7 @@ fsync(int fd)
 
 	if (hit(CLIP_FSYNC, "fsync"))
 		return -1;
+	told("fsync", fd, 0);
 	if ((r = (int)syscall(SYS_fsync, fd)) == 0)
 		record_fd(CLIP_OP_SYNC, fd, 0, "", 0);
 	return r;

@@ -39,6 +39,7 @@ MAIN(ace_aggregate);
 MAIN(ace_policy);
 MAIN(ace_export);
 MAIN(ace_inspect);
+MAIN(ace_cut);
 MAIN(ace_recv);
 MAIN(ace_ack);
 
@@ -64,6 +65,9 @@ static const struct prog progs[] = {
 	{ "ace-export", ace_export_main, { "-f", "raw" }, PLAIN, 0, 0 },
 	{ "ace-inspect", ace_inspect_main, { "--verify" }, PLAIN, 0, 0 },
 	{ "ace-inspect", ace_inspect_main, { "--stats" }, PLAIN, 0, 0 },
+	{ "ace-inspect", ace_inspect_main, { "--tsv" }, PLAIN, 0, 0 },
+	{ "ace-cut", ace_cut_main, { "--step", "0-" }, PLAIN, 0, 0 },
+	{ "ace-cut", ace_cut_main, { "--tensor", "*" }, PLAIN, 0, 0 },
 	{ "ace-expand", ace_expand_main, { "--wait", "0" }, STATE, 0, 0 },
 	{ "ace-score", ace_score_main, { NULL }, STATE, 0, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, STATE, 0, 0 },
@@ -142,8 +146,9 @@ static int
 call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
     int pipe_it)
 {
-	const char *argv[ARGS + 1] = { g->name };
-	int argc = 1, i, r;
+	/* one process stands for them all, and a sandbox would stay */
+	const char *argv[ARGS + 3] = { g->name, "--sandbox", "off" };
+	int argc = 3, i, r;
 	ssize_t k;
 
 	for (i = 0; g->arg[i] != NULL; i++)

@@ -45,9 +45,10 @@ struct scene {
 #define PUBLISHED "D/test/0/aggregate.aceg"
 #define THERE "test -e " PUBLISHED
 
-/* A step that is done, its shard kept, and one to come. */
-#define KEPT STEP0 "ace-aggregate --spool D --steps 1 >rest; ace-compress -S S " \
-	"-c topk:0.2 --window 4 in1 | ace-recv --spool D | ace-ack -S S >rest; "
+/* A step that is done, its shard kept, and two to come. */
+#define KEPT STEP0 "ace-aggregate --spool D --steps 1 >rest; " AGAIN "; " \
+	"mkshards -s 2 -k ramp | ace-compress -S S -c topk:0.2 --window 4 | " \
+	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
 
 static const struct scene scenes[] = {
@@ -89,8 +90,9 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D --run test --device edge1 --fence 0 | "
 	    "ace-ack -S S --fence", NULL, NULL, AT_END },
 	/* what was counted once is known for ever, though its shard is gone */
-	{ "aggregate, keep", KEPT, KEEP "> out", "test -e D/test/1/manifest",
-	    "{ grep -q 1 D/test/last || " KEEP ">rest; } && "
+	{ "aggregate, keep", KEPT, KEEP "> out",
+	    "test -e D/test/1/manifest || test -e D/test/old/1",
+	    "{ grep -q 2 D/test/last || " KEEP ">rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL,
 	    NEVER },

@@ -211,23 +211,27 @@ def _states(stages):
                 yield w[8:]
 
 
-def _free(states, seconds):
-    """Wait for what is left of a killed run to leave its states."""
+def _lock(f, what, seconds=10):
+    """Lock an open file; what a killed run left behind has time to go."""
     end = time.monotonic() + seconds
-    for path in sorted({os.path.join(s, n) for s in states
-                        for n in ("lock", "ack-lock")}):
-        while os.path.exists(path):
-            with open(path, "rb") as f:
-                try:
-                    fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > end:
-                        raise Error(
-                            f"state '{os.path.dirname(path)}' is in use by "
-                            "another process: stop that one, or give this "
-                            "device a state and a name of its own", 5) from None
-            time.sleep(0.05)
+    while True:
+        try:
+            return fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise Error(f"{what} is in use by another process: stop that "
+                            "one, or give this device a checkpoint, a state "
+                            "and a name of its own", 5) from None
+        time.sleep(0.05)
+
+
+def _free(states):
+    """Wait until nobody is in these state directories."""
+    for s in set(states):
+        for name in "lock", "ack-lock":
+            if os.path.exists(f"{s}/{name}"):
+                with open(f"{s}/{name}", "rb") as f:
+                    _lock(f, f"state '{s}'")
 
 
 class _Pipe:
@@ -245,7 +249,7 @@ class _Pipe:
         self.processes, self.threads = [], []
         self.known = None       # the last header, which was checked
         self.heard = False      # some of an answer
-        _free(self.states, 10)
+        _free(self.states)
         self._start()
         self.queue = queue.Queue()
         self._thread(self._send)
@@ -362,11 +366,15 @@ class _Pipe:
         for t in self.threads:
             t.join(seconds + 1)
 
-    def failure(self):
-        """The Error for a pipe that ended too early."""
+    def leave(self):
+        """Give the pipe up, whatever is under way."""
         self.out.close()
         self.queue.put(None)
         self._end(10)
+
+    def failure(self):
+        """The Error for a pipe that ended too early."""
+        self.leave()
         failed = []
         for i, p in enumerate(self.processes):
             if p.returncode in (0, -13) or hasattr(p, "ended"):
@@ -435,13 +443,7 @@ def load(path):
 def _alone(path):
     """The lock of a checkpoint, held as long as its file is open."""
     f = open(f"{path}.lock", "wb")
-    try:
-        fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        f.close()
-        raise Error(f"checkpoint '{path}' is in use by another process: stop "
-                    "that one, or give this device a checkpoint, a state and a "
-                    "name of its own", 5) from None
+    _lock(f, f"checkpoint '{path}'")
     return f
 
 
@@ -520,6 +522,11 @@ class Local:
     def _connect(self):
         self.pipe = _Pipe(step=self.round, **self.call)
 
+    def _leave(self):
+        if self.pipe is not None:
+            self.pipe.leave()
+        self.pipe = None
+
     @torch.no_grad()
     def _reset(self):
         """The model is the common one."""
@@ -550,7 +557,7 @@ class Local:
                 # values here do not count
                 heard = self.pipe is not None and self.pipe.heard and \
                     not self.pipe.states
-                self.pipe = None
+                self._leave()
                 if e.status in (2, 5) or heard or time.monotonic() > end:
                     raise
             print(f"ace: round {self.round}: broken, and again", file=sys.stderr)
@@ -570,6 +577,7 @@ class Local:
             for i, (s, (_, p)) in enumerate(zip(self.start, self.pairs)):
                 self._outer(s, p, self.memory[i] if self.momentum else None)
         except BaseException:
+            self._leave()
             self._reset()
             raise
         self.round += 1

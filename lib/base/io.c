@@ -22,7 +22,7 @@ struct io {
 	int (*before)(struct io *, struct err *);
 	int writing;
 	int own;		/* close fd */
-	int seekable, pipe;
+	int seekable, pipe, sparse;
 	int skipped;		/* little may be wanted of what comes next */
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
@@ -366,7 +366,8 @@ io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	}
 	if (io->at == io->have) {
 		/* what is shared must not be read ahead */
-		if (io->fd < 0 || n >= IO_BUF || io->share != NULL)
+		if (io->fd < 0 || n >= IO_BUF || io->share != NULL ||
+		    io->sparse)
 			r = io_fill(io, p, n, got, e);
 		else {
 			io->at = io->have = 0;
@@ -477,6 +478,12 @@ io_seek(struct io *io, uint64_t at, struct err *e)
 	}
 	io->count = at;
 	return 0;
+}
+
+void
+io_sparse(struct io *io)
+{
+	io->sparse = 1;
 }
 
 int

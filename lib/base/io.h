@@ -86,6 +86,9 @@ int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): goes to byte `at', counted from where io was opened, and
  * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
+/* io_sparse(io): from now on nothing is read ahead, since most is passed over by
+ * io_seek. */
+void io_sparse(struct io *io);
 
 /* io_skip(io, n, e): passes over n bytes of an input that can seek, without
  * reading them where they are not here yet; more than there are is no error

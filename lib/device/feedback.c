@@ -373,6 +373,10 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	    (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
+	/* where e was added upstream it was verified, too */
+	if (f->old.d.r != NULL && (f->compensated ||
+	    f->o.kind == COMPENSATE_EF21))
+		reader_blind(f->old.d.r);
 	return feedback_create(f, sh, sc, e);
 }
 
@@ -510,6 +514,7 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 	if ((r = pending_scan(&f->pending, &f->state, e)) < 0)
 		goto out;
 	f->scanned = 1;
+	reader_blind(q.d.r);
 	if ((r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e)) == 0)
 		r = pending_copy(&f->pending, &q, w, before, e);
 out:

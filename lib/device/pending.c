@@ -12,6 +12,7 @@ pending_scan(struct pending *p, const struct state *s, struct err *e)
 	memset(p, 0, sizeof(*p));
 	if ((k = residual_open(&q, s, e)) < 0 || q.d.r == NULL)
 		goto out;
+	reader_blind(q.d.r);
 	while ((k = reader_next(q.d.r, e)) > 0) {
 		if (k == READER_SHARD) {
 			in = 1;

@@ -375,13 +375,27 @@ chain_on_tail(struct chain *c, struct err *e)
 	return 0;
 }
 
+/* Goes past what nobody looked at of the frame before. */
+static int
+chain_past(struct chain *c, struct err *e)
+{
+	const size_t n = c->frame.unseen;
+
+	if (n == 0)
+		return 0;
+	if (!io_can_seek(c->io))
+		return chain_see(c, e);
+	c->frame.unseen = 0;
+	return io_seek(c->io, io_bytes(c->io) + n, e);
+}
+
 int
 chain_next(struct chain *c, struct err *e)
 {
 	struct chain_pos *p = &c->pos;
 	int r;
 
-	if (c->frame.unseen != 0 && (r = chain_see(c, e)) < 0)
+	if ((r = chain_past(c, e)) < 0)
 		return r;
 	if ((r = chain_header(c, e)) <= 0)
 		return r < 0 ? r : chain_truncated(c, e);

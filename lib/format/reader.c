@@ -553,6 +553,15 @@ reader_share(struct reader *r, const struct io *to, int blind)
 	r->c.blind = io_share(r->c.io, to) && blind;
 }
 
+void
+reader_blind(struct reader *r)
+{
+	if (io_can_seek(r->c.io)) {
+		r->c.blind = 1;
+		io_sparse(r->c.io);
+	}
+}
+
 int
 reader_skim(struct reader *r, int on)
 {

@@ -93,6 +93,9 @@ int reader_rewind(struct reader *r, struct err *e);
 void reader_patience(struct reader *r, double silence, double whole);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
+/* reader_blind(r): from now on values are passed over, in a file that can seek,
+ * and neither read nor verified; frames can be copied (writer_pass). */
+void reader_blind(struct reader *r);
 /* reader_share: see writer_share. */
 void reader_share(struct reader *r, const struct io *to, int blind);
 /* reader_empty(r): 1 when the input had not a single byte. */

@@ -318,36 +318,96 @@ kern_avx512_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 	    kern_ecq_get(m, g, code, n);
 }
 
+/* The spans of all symbols, a row for each and a column for each context. */
+INLINE void
+span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS]
+    [KERN_ECQ_WIDTH])
+{
+	__m512i first, next;
+	unsigned s, c;
+
+	for (s = 0; s <= m->top; s++)
+		for (c = 0; c < KERN_ECQ_WIDTH; c += LANES) {
+			first = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+			    (const void *)&m->first[s][c]));
+			next = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+			    (const void *)&m->first[s + 1][c]));
+			_mm512_storeu_si512(&t[s][c], _mm512_or_si512(first,
+			    _mm512_slli_epi32(_mm512_sub_epi32(next, first),
+			    16)));
+		}
+}
+
+/* ecq_spans where contexts differ within a chunk. */
+INLINE size_t
+spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	uint32_t t[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+	__m512i v, c, s;
+	size_t i;
+	int new = 1;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		if (new)
+			span_table(m, t);
+		v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const __m256i *)(const void *)(code + i)));
+		s = _mm512_srli_epi32(v, 6);
+		c = contexts(_mm512_and_si512(v, _mm512_set1_epi32(63)));
+		_mm512_storeu_si512(span + i, _mm512_i32gather_epi32(
+		    _mm512_or_si512(c, _mm512_slli_epi32(s, 5)), t, 4));
+		count(m, c, s);
+		new = kern_ecq_learn(m);
+	}
+	return i;
+}
+
+/* The same where a chunk has one context: its spans fit into a vector, which is
+ * made when it is first needed after the tables changed. */
+INLINE size_t
+spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	const __m512i place = _mm512_set_epi32(15 << 5, 14 << 5, 13 << 5,
+	    12 << 5, 11 << 5, 10 << 5, 9 << 5, 8 << 5, 7 << 5, 6 << 5, 5 << 5,
+	    4 << 5, 3 << 5, 2 << 5, 1 << 5, 0);
+	const __m512i low = _mm512_set1_epi32(0xffff);
+	__m512i t[KERN_ECQ_CONTEXTS], at, first, next, s;
+	uint32_t made = 0;
+	unsigned c;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
+		if ((made >> c & 1) == 0) {
+			/* two contexts at a time: there is one more row than
+			 * symbols */
+			at = _mm512_add_epi32(place, _mm512_set1_epi32((int)c));
+			first = _mm512_and_si512(low, _mm512_i32gather_epi32(
+			    at, (const void *)m->first[0], 2));
+			next = _mm512_and_si512(low, _mm512_i32gather_epi32(
+			    at, (const void *)m->first[1], 2));
+			t[c] = _mm512_or_si512(first, _mm512_slli_epi32(
+			    _mm512_sub_epi32(next, first), 16));
+			made |= 1u << c;
+		}
+		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const __m256i *)(const void *)(code + i))), 6);
+		_mm512_storeu_si512(span + i,
+		    _mm512_permutexvar_epi32(s, t[c]));
+		count_one(m, c, s);
+		if (kern_ecq_learn(m))
+			made = 0;
+	}
+	return i;
+}
+
 void
 kern_avx512_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
     uint32_t *span)
 {
-	const void *table = m->first[0];
-	__m512i c, l, s, at, first, next, low = _mm512_set1_epi32(0xffff);
-	size_t i;
+	size_t i = m->mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
+	    spans_one(m, code, n, span);
 
-	for (i = 0; i + LANES <= n; i += LANES) {
-		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const __m256i *)(const void *)(code + i)));
-		s = _mm512_srli_epi32(c, 6);
-		l = _mm512_and_si512(c, _mm512_set1_epi32(63));
-		c = contexts(l);
-		at = _mm512_or_si512(c, _mm512_slli_epi32(s, 5));
-		/* two contexts at a time: there is one more row than symbols */
-		first = _mm512_and_si512(low,
-		    _mm512_i32gather_epi32(at, table, 2));
-		next = _mm512_and_si512(low, _mm512_i32gather_epi32(
-		    _mm512_add_epi32(at, _mm512_set1_epi32(KERN_ECQ_WIDTH)),
-		    table, 2));
-		_mm512_storeu_si512(span + i, _mm512_or_si512(first,
-		    _mm512_slli_epi32(_mm512_sub_epi32(next, first), 16)));
-		if (m->mode == KERN_ECQ_ABOVE)
-			count(m, c, s);
-		else
-			count_one(m, (unsigned)_mm_cvtsi128_si32(
-			    _mm512_castsi512_si128(c)), s);
-		kern_ecq_learn(m);
-	}
 	kern_ecq_spans_some(m, code + i, n - i, span + i);
 }
 
@@ -356,7 +416,7 @@ kern_avx512_ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
     size_t n, unsigned char *w)
 {
 	size_t whole = n - n % LANES, i;
-	__m512i x, y, f, v, q, r;
+	__m512i x, y, f, v, q, r, rest;
 	__mmask16 k, turn = (__mmask16)((1u << states) - 1);
 	unsigned out, j;
 
@@ -375,19 +435,19 @@ kern_avx512_ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 		_mm256_mask_storeu_epi16(w, (__mmask16)((1u << out) - 1),
 		    _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(k, x)));
 		y = _mm512_mask_srli_epi32(x, k, x, 16);
-		/* below 2^17, so off by one at most */
+		/* the quotient q is below 2^17, so off by one at most; what
+		 * it gives is y + q (2^15 - f) + the first slot */
 		q = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepu32_ps(y),
 		    _mm512_div_ps(_mm512_set1_ps(1), _mm512_cvtepi32_ps(f))));
 		r = _mm512_sub_epi32(y, _mm512_mullo_epi32(q, f));
-		k = _mm512_movepi32_mask(r);
-		q = _mm512_mask_sub_epi32(q, k, q, _mm512_set1_epi32(1));
-		r = _mm512_mask_add_epi32(r, k, r, f);
-		k = _mm512_cmpge_epi32_mask(r, f);
-		q = _mm512_mask_add_epi32(q, k, q, _mm512_set1_epi32(1));
-		r = _mm512_mask_sub_epi32(r, k, r, f);
-		y = _mm512_add_epi32(_mm512_slli_epi32(q, KERN_ECQ_BITS),
-		    _mm512_add_epi32(r, _mm512_and_si512(v,
-		    _mm512_set1_epi32(0xffff))));
+		rest = _mm512_sub_epi32(_mm512_set1_epi32(1 << KERN_ECQ_BITS),
+		    f);
+		y = _mm512_add_epi32(_mm512_add_epi32(y,
+		    _mm512_and_si512(v, _mm512_set1_epi32(0xffff))),
+		    _mm512_mullo_epi32(q, rest));
+		y = _mm512_mask_sub_epi32(y, _mm512_movepi32_mask(r), y, rest);
+		y = _mm512_mask_add_epi32(y, _mm512_cmpge_epi32_mask(r, f), y,
+		    rest);
 		x = spread(y, states, j);
 		j = j == 0 ? LANES : j;
 	}

@@ -155,15 +155,18 @@ kern_ecq_pace(size_t row)
 /* kern_ecq_change(m): makes new tables of frequencies from the counts. */
 void kern_ecq_change(struct kern_ecq *m);
 
-/* One more chunk was counted: the tables change when it is time. */
-static inline void
+/* One more chunk was counted: the tables change when it is time; 1 if so. */
+static inline int
 kern_ecq_learn(struct kern_ecq *m)
 {
 	uint32_t k = ++m->chunks;
 
 	if (k < 32 || (k < 128 && k % 8 == 0) ||
-	    (k < 1024 && k % 32 == 0) || k % 128 == 0)
+	    (k < 1024 && k % 32 == 0) || k % 128 == 0) {
 		kern_ecq_change(m);
+		return 1;
+	}
+	return 0;
 }
 
 /* The words that a code is read from, and its states. */

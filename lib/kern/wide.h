@@ -11,6 +11,8 @@
 #include "kern/kern.h"
 #include "kern/ref.h"
 
+#ifdef WIDE_BYTES
+
 #define WIDE_VECTOR(t, bytes) t __attribute__((vector_size(bytes)))
 
 typedef WIDE_VECTOR(uint32_t, WIDE_BYTES) wide_u32;
@@ -216,3 +218,5 @@ wide_join(float *x, const unsigned char *p, size_t n)
 	.powers = wide_powers, \
 	.levels = wide_levels, \
 	.ternary = wide_ternary
+
+#endif

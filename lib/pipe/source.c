@@ -21,8 +21,6 @@ enum { SOURCE_DEPTH = 8 };	/* folders in folders */
 struct source {
 	const char *path;	/* the operand, NULL: standard input */
 	char *name;		/* of the last file */
-	int (*skip)(void *, const char *);
-	void *skip_arg;
 	struct io *io;		/* what is not a folder, until it is given */
 	struct arc *arc;	/* an archive, read from io */
 	struct arc_entry *entry;
@@ -130,8 +128,7 @@ source_each(void *arg, const char *name, struct err *e)
 	if (lstat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
 			k = source_folder(s, path, w->depth + 1, e);
-		else if (S_ISREG(st.st_mode) && (s->skip == NULL ||
-		    !s->skip(s->skip_arg, path)) &&
+		else if (S_ISREG(st.st_mode) &&
 		    (k = source_is_stream(path, e)) > 0 &&
 		    (k = alloc_grow(&s->file, &s->cap, s->n + 1,
 		    sizeof(*s->file), e)) == 0) {
@@ -189,7 +186,7 @@ source_next_file(struct source *s, struct io **io, struct err *e)
 		s->given++;
 		return k < 0 ? err_move(e, &own) : 1;
 	}
-	if (s->given == 0 && s->skip == NULL)
+	if (s->given == 0)
 		return err_set(e, ERR_DATA, "mismatch: no stream in the folder "
 		    "'%s' (a spool, a state or any files of shards have one)",
 		    s->path);
@@ -276,8 +273,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 	while ((k = arc_next(s->arc, s->entry, e)) > 0) {
 		if ((k = arc_safe(s->arc, s->entry, e)) < 0)
 			return k;
-		if (!s->entry->file || source_is_schema(s->entry->name) ||
-		    (s->skip != NULL && s->skip(s->skip_arg, s->entry->name)))
+		if (!s->entry->file || source_is_schema(s->entry->name))
 			continue;
 		s->at = 0;
 		if ((k = arc_read(s->arc, s->head, sizeof(s->head), &s->nhead,
@@ -289,7 +285,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		    bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
 	}
-	if (k == 0 && s->given == 0 && s->skip == NULL)
+	if (k == 0 && s->given == 0)
 		return err_set(e, ERR_DATA, "corrupt: not a gradient-shard "
 		    "stream: this is %s, and there is none in it", s->packed);
 	return k;
@@ -378,14 +374,6 @@ int
 source_many(const struct source *s)
 {
 	return s->folder || s->packed != NULL;
-}
-
-void
-source_skip(struct source *s, int (*fn)(void *arg, const char *name),
-    void *arg)
-{
-	s->skip = fn;
-	s->skip_arg = arg;
 }
 
 void

@@ -28,10 +28,6 @@ int source_next(struct source *s, struct io **io, struct err *e);
 const char *source_name(const struct source *s);
 /* source_many(s): 1 for folders and archives. */
 int source_many(const struct source *s);
-/* source_skip(s, fn, arg): files for whose name fn returns 1 are passed over
- * without being opened. */
-void source_skip(struct source *s, int (*fn)(void *arg, const char *name),
-    void *arg);
 /* source_again(s, e): looks into a folder again; from now on the files come that
  * were not there before.  1 there are some, 0 none. */
 int source_again(struct source *s, struct err *e);

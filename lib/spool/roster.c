@@ -42,7 +42,7 @@ roster_place(const struct roster *t, const char *name)
 	return lo;
 }
 
-int
+static int
 roster_has(const struct roster *t, const char *name)
 {
 	const size_t i = roster_place(t, name);
@@ -161,7 +161,8 @@ roster_each_step(void *arg, const char *name, struct err *e)
 	return k;
 }
 
-int
+/* Adds the devices whose shards are in the run's directories. */
+static int
 roster_seen(struct roster *t, const struct inbox *s, const char *run,
     struct err *e)
 {

@@ -23,11 +23,6 @@ void roster_release(struct roster *t);
 /* roster_read(t, s, run, e): 1 and the names, or 0: there is no list. */
 int roster_read(struct roster *t, const struct inbox *s, const char *run,
     struct err *e);
-int roster_has(const struct roster *t, const char *name);
-/* roster_seen(t, s, run, e): adds the devices whose shards are in the run's
- * directories. */
-int roster_seen(struct roster *t, const struct inbox *s, const char *run,
-    struct err *e);
 /* roster_missing(t, s, run, step, out, e): adds to out those of t that have no
  * shard in the step. */
 int roster_missing(const struct roster *t, const struct inbox *s,

@@ -278,7 +278,8 @@ leaves() {
 	} | true
 	exec 8>&-
 	cat status
-	[ "$(cat status)" -eq 4 ]
+	# where there is something to write, that may find out first
+	grep -qxE '4|141' status
 }
 
 @test "when nobody reads what it writes, it does not wait for more" {

@@ -150,7 +150,9 @@ hostile() {
 		exits 3 ace-archive append -o again.tar new
 		same again.tar bad.tar
 	done
-	[ ! -e out.aceg ] && [ ! -e work/out.aceg ] && [ ! -e /tmp/ace-evil.aceg ]
+	[ ! -e out.aceg ]
+	[ ! -e work/out.aceg ]
+	[ ! -e /tmp/ace-evil.aceg ]
 	# an entry's name says nothing about where its shard goes
 	hostile 'put("some/where/else.aceg")'
 	exits 0 ace-archive extract --into named bad.tar
@@ -172,9 +174,9 @@ hostile() {
 		ace-archive create -o $f spool
 		n=$(wc -c <$f)
 		for at in 1 100 $((n / 3)) $((n / 2)) $((n * 3 / 4)); do
-			head -c $at $f >cut
+			head -c $at $f >part
 			rm -rf into
-			exits 3 ace-archive extract --into into cut ||
+			exits 3 ace-archive extract --into into part ||
 			    { echo "$f at $at"; false; }
 			if [ -d into ]; then
 				find into -type f | while read -r x; do

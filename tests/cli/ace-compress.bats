@@ -375,6 +375,23 @@ anywhere() {
 	echo "# $*: $((n - 1)) places" >&3
 }
 
+@test "a state goes on with the feedback it was begun with" {
+	mkshards -s 0 >in0
+	mkshards -s 1 >in1
+	ace-compress -S state -c q8 --error-feedback cache:0.5 in0 >rest
+	cp -r state was
+	for other in ef momentum ef21 cache:0.75; do
+		exits 5 ace-compress -S state -c q8 --error-feedback $other in1
+		says "was made with feedback cache:0.5, not $other"
+		diff -r state was
+	done
+	# what ace-expand has added, momentum would add again
+	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
+	ace-expand -S other in1 >added
+	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
+	says "take ace-expand -S out of the pipeline"
+}
+
 # bats test_tags=long
 @test "kill -9 anywhere: run again, and it is as if nothing had happened" {
 	mkshards -s 1 -n 100k | ace-compress -S before -c topk:0.1 >c

@@ -56,7 +56,9 @@ load helper
 	head -c $(($(sed -n 1p ends) + 1000)) in >&9
 	wait_for larger got $((size - 1))
 	exec 9>&-
-	! wait $!
+	status=0
+	wait $! || status=$?
+	[ "$status" -eq 3 ]
 	[ "$(wc -c <got)" -lt $((2 * size)) ]
 }
 

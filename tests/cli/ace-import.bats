@@ -73,12 +73,12 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 }
 
 @test "--many: the files of a whole run in one pipe, a step each" {
-	safetensors >1
+	safetensors >one
 	safetensors | perl -pe 'BEGIN { binmode STDIN; binmode STDOUT; $/ = \336 }
-	    $_ = reverse $_ if $. > 1 && length == 336' >2
-	{ cat 1 2 1; } >many
+	    $_ = reverse $_ if $. > 1 && length == 336' >two
+	cat one two one >many
 	exits 0 ace-import --many -d e -s 5 --base-version 7 -o all.aceg <many
-	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg 1 2 1
+	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg one two one
 	exits 0 ace-inspect --diff want.aceg all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	# a file by its name, and two of them
@@ -90,13 +90,13 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	mv out none
 	exits 0 ace-inspect --verify none
 	# what is not like the first, what is cut, and where
-	head -c $(($(wc -c <many) - 1)) many >cut
-	exits 3 ace-import --many <cut
+	head -c $(($(wc -c <many) - 1)) many >part
+	exits 3 ace-import --many <part
 	says "^ace-import: truncated: '<stdin>' ends inside tensor 'layer.bias'"
-	head -c $(($(wc -c <1) + 5)) many >cut
-	exits 3 ace-import --many <cut
+	head -c $(($(wc -c <one) + 5)) many >part
+	exits 3 ace-import --many <part
 	says "^ace-import: truncated: '<stdin>' has 5 bytes"
-	{ cat 1; safetensors 3; } >other
+	{ cat one; safetensors 3; } >other
 	exits 3 ace-import --many <other
 	says "^ace-import: mismatch: file 2 is not like the first: "
 	exits 2 ace-import --many -f npz <many

@@ -388,6 +388,20 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	xmllint --noout p.svg
 }
 
+@test "a picture has the highest 40 octaves, or as many as there are" {
+	local drawn='<text[^>]*>2^-*[0-9]*</text>'
+	perl -e 'print pack("f<*", 1, 0.5, -0.25, 0)' |
+	    ace-import -f raw --name w --shape 4 -d d -s 0 >few
+	exits 0 ace-inspect --plot few.svg few
+	[ "$(grep -o "$drawn" few.svg | wc -l)" -eq 3 ]
+	run ! grep -q '&lt;2^' few.svg
+	perl -e 'print pack("f<*", 1, 2 ** -39, 2 ** -40, -(2 ** -90))' |
+	    ace-import -f raw --name w --shape 4 -d d -s 0 >many
+	exits 0 ace-inspect --plot many.svg many
+	[ "$(grep -o "$drawn" many.svg | wc -l)" -eq 40 ]
+	grep -q '&lt;2^-39<' many.svg
+}
+
 @test "a picture: the same each time, its numbers those of the text" {
 	mkshards -t w:64,64 -t 'a<b:64' -t c:10 -k layered -N 3 | ace-score |
 	    ace-select --bits 4 | ace-compress >in

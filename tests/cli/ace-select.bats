@@ -281,3 +281,14 @@ layered() {
 	mkshards -n 64M -k fast | peak rss ace-select -b 1M >/dev/null
 	[ "$(cat rss)" -gt 0 ] && [ "$(cat rss)" -lt 65536 ]
 }
+
+@test "numbers that no stream has room for" {
+	mkshards >in
+	exits 2 ace-select -b 10000000000G in
+	says "'10000000000G' is too large"
+	printf '67108864 q8\n' >table
+	exits 2 ace-select --plan table in
+	says 'group 67108864 is too large'
+	exits 2 ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
+	says 'up to [0-9]* shares'
+}

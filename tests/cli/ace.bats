@@ -8,8 +8,8 @@ load helper
 	mv out front
 	exits 0 ace-compress -c q4 in
 	same out front
-	head -c 100 in >cut
-	exits 3 ace inspect cut
+	head -c 100 in >part
+	exits 3 ace inspect part
 	says '^ace-inspect: truncated: '
 	exits 2 ace inspect --nonsense
 	says "^Try 'ace-inspect --help'"

@@ -4,12 +4,12 @@
 load helper
 
 export PYTHONDONTWRITEBYTECODE=1
-DECODE="python3 $ROOT/tests/decoder/decode"
+decode() { python3 "$ROOT/tests/decoder/decode" "$@"; }
 SHARDS=${DECODER_SHARDS:-4}
 
 @test "every golden file" {
 	for f in "$ROOT"/tests/golden/good-*.f32; do
-		exits 0 $DECODE "${f%.f32}.aceg"
+		exits 0 decode "${f%.f32}.aceg"
 		same out "$f"
 	done
 }
@@ -35,10 +35,10 @@ SHARDS=${DECODER_SHARDS:-4}
 			    ace-compress -q -o coded
 			exits 0 ace-expand coded
 			mv out dense
-			exits 0 $DECODE dense
+			exits 0 decode dense
 			mv out want
 			[ -s want ]
-			exits 0 $DECODE coded
+			exits 0 decode coded
 			same out want || { echo "$kind $shape $codecs"; false; }
 		done
 	done
@@ -55,9 +55,9 @@ SHARDS=${DECODER_SHARDS:-4}
 		    ace-compress -q -c ecq:0.05 -o coded
 		exits 0 ace-expand coded
 		mv out want
-		exits 0 $DECODE want
+		exits 0 decode want
 		mv out want
-		exits 0 $DECODE coded
+		exits 0 decode coded
 		same out want || { echo "$shape"; false; }
 	done
 }
@@ -68,9 +68,9 @@ SHARDS=${DECODER_SHARDS:-4}
 	# among the values
 	printf '\377' |
 	    dd of=bad bs=1 seek=$(($(wc -c <good) - 2000)) conv=notrunc 2>/dev/null
-	$DECODE good >want
-	exits 0 $DECODE bad
+	decode good >want
+	exits 0 decode bad
 	run ! cmp out want
 	head -c 3000 good >bad
-	run ! $DECODE bad
+	run ! decode bad
 }

@@ -13,7 +13,7 @@ load helper
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
-		! grep -q openssl "$dir.sh" || command -v openssl || continue
+		! grep -q openssl "$dir.sh" || command -v openssl >/dev/null || continue
 		[ -s "$dir.sh" ] || { echo "$dir: no EXAMPLES"; failed=1; }
 		if ! (cd "$dir" && standard_inputs "${model[@]}" &&
 		    bash -euo pipefail "../$dir.sh" >out 2>err </dev/null); then
@@ -131,7 +131,7 @@ compared() {
 before() {
 	ace-compress -c q8 edge1.aceg >coded.aceg
 	case $1 in
-	ace-aggregate) cat edge[12].aceg | ace-recv --spool spool >receipts ;;
+	ace-aggregate | ace-archive | ace-cut | ace-status) cat edge[12].aceg | ace-recv --spool spool >receipts ;;
 	ace-sign)
 		openssl genpkey -algorithm ed25519 -out edge1.pem
 		chmod 600 edge1.pem

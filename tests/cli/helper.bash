@@ -7,7 +7,10 @@ fi
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 : "${BUILD:=$ROOT/build}"
 PATH=$BUILD:$BUILD/tests:$PATH
-export BUILD PATH ROOT
+# what awk, sort and printf say is the same everywhere; a test that wants another
+# language says so
+LC_ALL=C.UTF-8
+export BUILD PATH ROOT LC_ALL
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -151,11 +154,13 @@ safetensors() {
 	    "${1:-0}"
 }
 
-# preload: what LD_PRELOAD has to be for clip.so; a name in it has no spaces
+# preload [LIBRARY]: what LD_PRELOAD has to be for it, clip.so; a name in it has
+# no spaces
+# shellcheck disable=SC2120
 preload() {
 	sanitized && ${CC:-cc} -print-file-name=libasan.so
-	ln -sf "$BUILD/tests/clip.so" "$BATS_TEST_TMPDIR/clip.so"
-	echo "$BATS_TEST_TMPDIR/clip.so"
+	ln -sf "$BUILD/tests/${1:-clip.so}" "$BATS_TEST_TMPDIR"
+	echo "$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
 # killed N CMD...: CMD, ended as by kill -9 at its N-th change

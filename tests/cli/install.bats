@@ -3,7 +3,8 @@
 load helper
 
 build() {
-	make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
+	# make takes no spaces in a path but where it begins
+	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
 }
 
 @test "install, use, uninstall" {

@@ -53,8 +53,8 @@ model() {
 	# a newer one takes its place, a damaged one does not
 	model 4 grad.safetensors >model.aceg
 	ace-recv --spool spool --run demo --publish model.aceg
-	head -c 1000 model.aceg >cut
-	exits 3 ace-recv --spool spool --run demo --publish cut
+	head -c 1000 model.aceg >part
+	exits 3 ace-recv --spool spool --run demo --publish part
 	joins edge4 >told
 	[ "$(told)" = 'model 4' ]
 }
@@ -85,7 +85,9 @@ model() {
 	ace-aggregate --spool spool --expect 2 --steps 2 >means 2>log 3>&- &
 	pid=$!
 	# two are there, as many as --expect says, and the third is waited for
-	wait_for grep -q 2 log
+	# it may be asked once it catches the signal
+	catches() { grep -qE '^SigCgt:.*[2367abef][0-9a-f]{2}$' /proc/$pid/status; }
+	wait_for catches
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
 	[ ! -e spool/demo/0/manifest ]

@@ -111,7 +111,8 @@ streams() {
 		(trap '' PIPE; cat in 2>/dev/null | $f 2>err2 | head -c 300000 >got)
 		set -e
 		[ "${status[1]}" -eq 141 ]
-		[ ! -s err ] && [ ! -s err2 ]
+		[ ! -s err ]
+		[ ! -s err2 ]
 		[ "$(wc -c <got)" -eq 300000 ]
 	done
 }

@@ -46,8 +46,29 @@ setup_file() {
 	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
 	from common import *
 
+	import os
+
 	device, rounds, *more = sys.argv[1:]
 	o = dict(m.split("=", 1) for m in more)
+
+
+	def kill_at(place, n):
+	    """kill -9 of this process at the n-th call of a function."""
+	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
+	        place, ace.Local)
+	    old, calls = getattr(owner, place), []
+
+	    def new(*args):
+	        calls.append(1)
+	        if len(calls) == n:
+	            os.kill(os.getpid(), 9)
+	        return old(*args)
+	    setattr(owner, place, new)
+
+
+	if "die" in o:
+	    place, n = o["die"].split(":")
+	    kill_at(place, int(n))
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
 	local = ace.Local(model, inner, o.get("through") or
@@ -76,7 +97,7 @@ setup() {
 
 teardown() {
 	set +e
-	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
+	[ -z "${keeper:-}" ] || kill -9 "${inside:-}" "$keeper"
 	for p in $(jobs -p); do
 		kill -9 "$p" 2>/dev/null
 	done
@@ -97,7 +118,7 @@ cloud() {
 # undisturbed ROUNDS: the digests of two devices that nothing happens to
 undisturbed() {
 	mkdir calm
-	cd calm
+	cd calm || return
 	cloud 2 "$1" 3>&- &
 	train edge1 "$1" >said1 3>&- &
 	local one=$!
@@ -118,12 +139,13 @@ undisturbed() {
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	# each shard says at which model it began: the one of the round before
 	for i in 1 2; do
-		ace-inspect spool/train-*/4/edge$i.aceg >listing
-		grep -q '^kind  *delta' listing
-		grep -q "^key .*safetensors.model=$(sed -n 's/^4 //p' edge1.log)" listing
+		ace-inspect --json spool/train-*/4/edge$i.aceg >listing
+		grep -q '"kind":"delta"' listing
+		grep -q "safetensors.model\":\"$(sed -n 's/^4 //p' edge1.log)\"" listing
 	done
 }
 
+# bats test_tags=long
 @test "a device that begins with another model is refused" {
 	cat >other.py <<-'E'
 	from common import *
@@ -144,6 +166,7 @@ undisturbed() {
 	wait
 }
 
+# bats test_tags=long
 @test "Local is what it says: local steps, the mean difference, Nesterov's step" {
 	cloud 2 4 3>&- &
 	train edge1 4 3>&- >said1 &
@@ -180,6 +203,7 @@ undisturbed() {
 	[ "$(sort -u <want | cut -d' ' -f2- | uniq -c | tr -s ' ')" = " 4 True 4" ]
 }
 
+# bats test_tags=long
 @test "bf16, f16, strided, tied, frozen, empty and scalar parameters" {
 	cat >odd.py <<-'E'
 	from common import *
@@ -279,6 +303,7 @@ undisturbed() {
 	[ "$(grep -c "parameter 'x" said)" -eq 8 ]
 }
 
+# bats test_tags=long
 @test "a model that changed: by name, in the run and against the checkpoint" {
 	cloud 1 3 3>&- &
 	train edge1 2
@@ -319,24 +344,20 @@ undisturbed() {
 	wait
 }
 
+# bats test_tags=long
 @test "killed anywhere, started again: the same model as if nothing had happened" {
 	undisturbed 12
 	cloud 2 12 3>&- &
-	kills=0
 	# the other device waits for it, and is not disturbed
 	train edge2 12 >said2 3>&- &
-	other=$!
-	for after in 0.1 2.1 2.3 2.5 2.2 1.9 2.4 2.6 2.05; do
-		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 >said1 2>err1 3>&- &
-		pid=$!
-		sleep $after
-		kill -9 $pid 2>/dev/null && kills=$((kills + 1))
-		wait $pid 2>/dev/null || true
+	# before a round is sent, half sent, half read, half applied; before its
+	# checkpoint, and before that takes its name; and as the first round begins
+	for place in sync:1 send:1 send:8 _fill:3 _fill:10 _outer:3 _save:2 \
+	    replace:2 sync:2; do
+		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 die=$place
 	done
 	train edge1 12 >said1
-	wait $other
 	wait
-	[ $kills -ge 1 ]
 	cmp said1 calm/said1
 	cmp said2 calm/said2
 	# rounds whose checkpoint was not yet written were done again, the same
@@ -344,6 +365,7 @@ undisturbed() {
 	sort -n calm/edge1.log | cmp - all1
 }
 
+# bats test_tags=long
 @test "a program killed in the middle of a round: said, and nothing is lost" {
 	undisturbed 6
 	cloud 2 6 3>&- &
@@ -354,7 +376,9 @@ undisturbed() {
 		wait_for pgrep -P $pid -x $victim
 		wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 		kill -9 "$(pgrep -P $pid -x $victim)"
-		! wait $pid
+		status=0
+		wait $pid || status=$?
+		[ "$status" -eq 1 ]
 		says "ace.Error: $victim was killed by signal 9"
 		says 'start this device again'
 	done
@@ -365,6 +389,7 @@ undisturbed() {
 	cmp said2 calm/said2
 }
 
+# bats test_tags=long
 @test "patience: a connection that broke is tried again by itself" {
 	undisturbed 6
 	cloud 2 6 3>&- &
@@ -409,6 +434,7 @@ undisturbed() {
 	E
 }
 
+# bats test_tags=long
 @test "a checkpoint older than its state, and two processes with one state" {
 	cloud 1 4 3>&- &
 	train edge1 2
@@ -443,6 +469,7 @@ undisturbed() {
 	kill %% 2>/dev/null || true
 }
 
+# bats test_tags=long
 @test "Gradients: layer by layer, with layers that had none, and all at the end" {
 	cat >grads.py <<-'E'
 	from common import *
@@ -499,6 +526,7 @@ undisturbed() {
 	done
 }
 
+# bats test_tags=long
 @test "Gradients: what cannot be sent" {
 	py - <<-'E'
 	from common import *
@@ -519,6 +547,7 @@ undisturbed() {
 	E
 }
 
+# bats test_tags=long
 @test "DistributedDataParallel: its communication hook" {
 	cat >ddp.py <<-'E'
 	import torch.distributed as dist
@@ -555,6 +584,7 @@ undisturbed() {
 	same one two
 }
 
+# bats test_tags=long
 @test "no copy of the model in Python but the optimiser's" {
 	py - <<-'E'
 	import ctypes
@@ -597,6 +627,7 @@ page() {
 	    sed "s|/usr/local/share/ace/pytorch|$ROOT/examples/pytorch|"
 }
 
+# bats test_tags=long
 @test "ace-pytorch(7): from nothing to four processes and a cloud" {
 	page '/^cat .*aggregate.aceg/q' >page.sh
 	[ "$(grep -c digits.py page.sh)" -eq 2 ]
@@ -616,6 +647,7 @@ page() {
 		exit !(ace > 90 && sync > 90 && full / sent > 100) }' out
 }
 
+# bats test_tags=long
 @test "ace-pytorch(7): the same over ssh" {
 	page '1,/^cat .*aggregate.aceg/d' >page.sh
 	[ "$(grep -c 'ssh -i' page.sh)" -eq 1 ]

@@ -288,7 +288,8 @@ killed_half() {
 	# the edge's own key, but to measure
 	script ssh <<-END
 		case \$* in
-		*"cloud echo up"* | *"cloud ace-recv "*) key=ssh/user ;;
+		*"cloud echo up"* | *"cloud ace-recv "* | *"cloud ace-status "*)
+			key=ssh/user ;;
 		*cloud*) key=key ;;
 		*) key=ssh/user ;;
 		esac

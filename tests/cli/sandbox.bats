@@ -6,8 +6,7 @@ load helper
 # those that it could do
 intruder() {
 	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made \
-	    LD_PRELOAD="$(preload | sed 's/clip\.so/intruder.so/' |
-	    paste -sd ' ')" "$@" >out 2>err || true
+	    LD_PRELOAD="$(preload intruder.so | paste -sd ' ')" "$@" >out 2>err || true
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
 
@@ -64,8 +63,7 @@ none() {
 	# what is in the directory of its own it can have
 	echo x >st/secret
 	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
-	    LD_PRELOAD="$(preload | sed 's/clip\.so/intruder.so/' |
-	    paste -sd ' ')" ace-compress -c q8 -S st in >out 2>err
+	    LD_PRELOAD="$(preload intruder.so | paste -sd ' ')" ace-compress -c q8 -S st in >out 2>err
 	says 'reads yes'
 	says 'writes yes'
 	says 'listens no'

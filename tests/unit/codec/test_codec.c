@@ -398,6 +398,29 @@ test_names(void)
 	    "codec_name");
 }
 
+/* A plan that no text makes: a parameter that its codec has not. */
+static void
+test_parameters(void)
+{
+	static const struct codec_plan wrong[] = {
+		{ CODEC_EDEN, 2, 1 }, { CODEC_LOSSLESS, 9, 0 },
+		{ CODEC_LOWRANK, 0, 0 }, { CODEC_QSGD, 0, 0 },
+		{ CODEC_TERN, 3, 0 }, { 200, 0, 0 }
+	};
+	const float x[3] = { 1, 2, 3 };
+	struct buf b = BUF_INIT;
+	uint8_t param;
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct err e = ERR_INIT;
+
+		ok(codec_encode(&wrong[i], &ctx, x, 3, &b, &param, &e) ==
+		    -ERR_USAGE && b.n == 0, "refused: %s", ERR_MSG(&e));
+	}
+	buf_release(&b);
+}
+
 static void
 test_refusals(void)
 {
@@ -427,6 +450,7 @@ main(void)
 	every = n != NULL ? (uint32_t)strtoul(n, NULL, 10) : 1;
 	every += every == 0;
 	test_names();
+	test_parameters();
 	test_refusals();
 	for (i = 0; specs[i] != NULL; i++) {
 		test_sizes(specs[i]);

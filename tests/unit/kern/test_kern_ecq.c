@@ -1,0 +1,216 @@
+/*
+ * The passes of ECQ: every table gives what the passes value by value give, for
+ * all lengths 0..300 at offsets 0..8, in every mode and with every number of
+ * states, against unreadable pages on both sides.
+ */
+#include <string.h>
+
+#include "guard.h"
+#include "../tap.h"
+#include "base/rng.h"
+#include "kern/kern.h"
+#include "kern/kern_ecq.h"
+
+enum { LEN = 300, OFF = 8, CHUNKS = LEN / KERN_ECQ_LANES + 1 };
+
+static struct guard page[6];
+
+/* One way to code: the mode, the columns, the states. */
+struct way {
+	enum kern_ecq_mode mode;
+	size_t cols;
+	unsigned states;
+};
+
+/* Magnitudes that are mostly 0, a few, and now and then all there are. */
+static void
+fill(int16_t *q, float *x, size_t n, uint32_t from)
+{
+	uint32_t r[4];
+	size_t i;
+	int a;
+
+	for (i = 0; i < n; i++) {
+		rng_block(6, 5, 4, from + (uint32_t)i, r);
+		a = r[0] % 8 < 4 ? 0 : r[0] % 8 < 7 ? (int)(r[1] % 4) :
+		    r[1] % 9 == 0 ? KERN_QMAX : (int)(r[1] % 700);
+		q[i] = (int16_t)(r[2] & 1 ? -a : a);
+		x[i] = (float)q[i] * 0.5f + (float)(r[3] % 256) / 1024;
+	}
+}
+
+static void
+begin(struct kern_ecq *m, const struct way *w, int32_t *above)
+{
+	kern_ecq_start(m, w->mode, 9, w->cols, 3,
+	    w->mode == KERN_ECQ_ABOVE ? above : NULL);
+}
+
+static int
+same(const void *a, const void *b, size_t n)
+{
+	return n == 0 || memcmp(a, b, n) == 0;
+}
+
+/* The same tables and counts, and the means, where there are any. */
+static int
+alike(const struct kern_ecq *a, const struct kern_ecq *b)
+{
+	return same(a->first, b->first, sizeof(a->first)) &&
+	    same(a->count, b->count, sizeof(a->count)) &&
+	    a->chunks == b->chunks && (a->mode == KERN_ECQ_PLAIN ||
+	    (a->near == b->near && a->far == b->far &&
+	    a->near_above == b->near_above && a->at == b->at &&
+	    a->row == b->row));
+}
+
+/* What a table is given and what it must give. */
+struct try {
+	int16_t *q;
+	float *x;
+	int32_t above[LEN];
+	uint16_t code[LEN];
+	uint32_t span[LEN], mark[CHUNKS], state[32];
+	unsigned char word[4 * LEN], *w;
+	struct kern_ecq m;
+};
+
+static int
+one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
+    size_t off)
+{
+	int32_t *above = guard_place(page[1], n, 4, off);
+	uint16_t *code = guard_place(page[2], n, 2, off);
+	uint32_t *mark = guard_place(page[3], (n + 15) / 16, 4, off);
+	struct kern_ecq m;
+	unsigned top;
+	int good;
+
+	begin(&m, way, above);
+	begin(&t->m, way, t->above);
+	top = kern_ecq_sort_some(&t->m, t->q, n, t->code);
+	good = k->ecq_sort(&m, t->q, n, code) == top && alike(&m, &t->m) &&
+	    same(code, t->code, 2 * n);
+	/* the tables of the coder, too */
+	begin(&t->m, way, t->above);
+	kern_ecq_tables(&t->m, top > 0 ? top : 1);
+	kern_ecq_marks_some(t->code, NULL, n, t->mark);
+	k->ecq_marks(code, NULL, n, mark);
+	good &= same(mark, t->mark, (n + 15) / 16 * 4);
+	kern_ecq_marks_some(t->code, t->q, n, t->mark);
+	k->ecq_marks(code, t->q, n, mark);
+	return good && same(mark, t->mark, (n + 15) / 16 * 4);
+}
+
+/* After one_sort: to words, to the byte, and back, to where they end. */
+static int
+one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
+    size_t off)
+{
+	uint32_t *span = guard_place(page[1], n, 4, off), state[32], first[32];
+	uint16_t *code = guard_place(page[2], n, 2, off);
+	struct kern_ecq m = t->m, again = t->m;
+	unsigned char *p, *end = page[4].hi;
+	struct kern_ecq_get g;
+	size_t len;
+	unsigned i;
+	int good;
+
+	memcpy(code, t->code, 2 * n);
+	kern_ecq_spans_some(&t->m, t->code, n, t->span);
+	k->ecq_spans(&m, code, n, span);
+	good = alike(&m, &t->m) && same(span, t->span, 4 * n);
+	for (i = 0; i < 32; i++)
+		first[i] = state[i] = t->state[i] = KERN_ECQ_LOW +
+		    777 * (i + (unsigned)n);
+	t->w = kern_ecq_put(t->state, way->states, t->span, n,
+	    t->word + sizeof(t->word));
+	len = (size_t)(t->word + sizeof(t->word) - t->w);
+	p = k->ecq_put(state, way->states, span, n, end);
+	good &= (size_t)(end - p) == len && same(p, t->w, len) &&
+	    same(state, t->state, 4 * way->states);
+	/* the words end at the page, or begin at the other */
+	p = guard_place(page[4], len, 1, off);
+	memcpy(p, t->w, len);
+	g = (struct kern_ecq_get){ state, way->states, p, p + len };
+	memset(code, 0, 2 * n);
+	again.above = guard_place(page[1], n, 4, off);
+	good &= k->ecq_get(&again, &g, code, n) == 0 && g.p == p + len &&
+	    same(code, t->code, 2 * n) && same(state, first, 4 * way->states);
+	if (len == 0)
+		return good;
+	/* a word too few */
+	again = t->m;
+	begin(&again, way, guard_place(page[1], n, 4, off));
+	kern_ecq_tables(&again, t->m.top);
+	memcpy(state, t->state, sizeof(state));
+	g = (struct kern_ecq_get){ state, way->states, p, p + len - 2 };
+	return good && k->ecq_get(&again, &g, code, n) == -1;
+}
+
+static int
+one_values(const struct kern *k, struct try *t, size_t n, size_t off)
+{
+	static const float of[KERN_ECQ_SYMBOLS] = { 0, 1, 2.5f, 3, 4, 5, 6, 7,
+	    8, 9, 10, 11, 12, 13, 14, 15 };
+	float *x = guard_place(page[1], n, 4, off), want[LEN];
+	uint16_t *code = guard_place(page[2], n, 2, off);
+	uint32_t *mark = guard_place(page[3], (n + 15) / 16, 4, off);
+	int64_t sum[3] = { 5, 6, 7 }, sum2[3] = { 5, 6, 7 };
+	uint32_t count[3] = { 0 }, count2[3] = { 0 };
+
+	memcpy(code, t->code, 2 * n);
+	memcpy(mark, t->mark, (n + 15) / 16 * 4);
+	kern_ecq_values_some(want, t->code, t->mark, n, of);
+	k->ecq_values(x, code, mark, n, of);
+	kern_ecq_centers_some(t->q, t->x, n, 2, sum, count);
+	k->ecq_centers(t->q, t->x, n, 2, sum2, count2);
+	return same(x, want, 4 * n) && same(sum, sum2, sizeof(sum)) &&
+	    same(count, count2, sizeof(count));
+}
+
+static void
+test_way(const struct kern *k, const struct way *way)
+{
+	static const char *const mode[] = { "plain", "left", "above" };
+	static struct try t;
+	int sort = 1, code = 1, values = 1;
+	size_t n, off;
+
+	for (n = 0; n <= LEN; n++) {
+		if (way->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(way->cols, n))
+			continue;
+		for (off = 0; off <= OFF + 1; off++) {
+			t.q = guard_place(page[0], n, 2, off);
+			t.x = guard_place(page[5], n, 4, off);
+			fill(t.q, t.x, n, (uint32_t)(n * 16 + off));
+			sort &= one_sort(k, &t, way, n, off);
+			code &= one_code(k, &t, way, n, off);
+			values &= one_values(k, &t, n, off);
+		}
+	}
+	ok(sort && code && values, "%s: %s, %zu columns, %u states%s%s%s",
+	    k->name, mode[way->mode], way->cols, way->states,
+	    sort ? "" : ", sort or marks", code ? "" : ", spans, put or get",
+	    values ? "" : ", values or centers");
+}
+
+int
+main(void)
+{
+	static const struct way ways[] = {
+		{ KERN_ECQ_PLAIN, 1, 16 }, { KERN_ECQ_LEFT, 100, 16 },
+		{ KERN_ECQ_ABOVE, 20, 16 }, { KERN_ECQ_ABOVE, 5, 8 },
+		{ KERN_ECQ_ABOVE, 70, 4 }, { KERN_ECQ_LEFT, 17, 2 },
+		{ KERN_ECQ_PLAIN, 1, 1 }, { KERN_ECQ_PLAIN, 1, 8 }
+	};
+	const struct kern *const *l = kern_list();
+	size_t i, j;
+
+	for (i = 0; i < 6; i++)
+		page[i] = guard_new();
+	for (i = 0; l[i] != NULL; i++)
+		for (j = 0; j < sizeof(ways) / sizeof(*ways); j++)
+			test_way(l[i], &ways[j]);
+	return done_testing();
+}
