@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/err.h"
 #include "base/io.h"
 #include "format/keys.h"
@@ -89,4 +91,48 @@ const struct shard *
 gather_in_head(const struct gather_in *in)
 {
 	return in->lent ? reader_shard(in->r) : &in->head;
+}
+
+int
+gather_in_group(struct gather_in *in, uint32_t group, int lists, struct err *e)
+{
+	int k;
+
+	in->v.lists = lists;
+	if ((k = values_next(&in->v, e)) < 0)
+		return reader_blame(in->r, k, e);
+	if (k == 0 || in->v.group != group)
+		return err_set(e, ERR_USAGE, "groups asked out of order");
+	return 0;
+}
+
+float
+gather_in_value(const struct gather_in *in, size_t at)
+{
+	const struct values *v = &in->v;
+	size_t k;
+
+	if (!v->sent)
+		return 0;
+	if (!v->is_listed)
+		return v->x[at];
+	for (k = 0; k < v->listed.k && v->listed.pos[k] < at; k++)
+		;
+	return k < v->listed.k && v->listed.pos[k] == at ? v->listed.x[k] : 0;
+}
+
+int
+gather_in_names(const struct gather_in *in, struct array_names *l,
+    struct err *e)
+{
+	const char *name = shard_device(gather_in_head(in));
+	size_t k;
+	int r = 0;
+
+	if (in->members.n == 0)
+		r = array_name(l, name, strlen(name), e);
+	for (k = 0; k < in->members.n && r == 0; k++)
+		r = array_name(l, in->members.p[k], strlen(in->members.p[k]),
+		    e);
+	return r;
 }

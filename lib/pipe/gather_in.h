@@ -46,6 +46,15 @@ void gather_in_shut(struct gather_in *in);
 
 const struct shard *gather_in_head(const struct gather_in *in);
 
+/* gather_in_group(in, group, lists, e): the next group, into in->v.
+ * gather_in_value(in, at): its value `at'. */
+int gather_in_group(struct gather_in *in, uint32_t group, int lists,
+    struct err *e);
+float gather_in_value(const struct gather_in *in, size_t at);
+/* gather_in_names(in, l, e): appends the names of those that are in it. */
+int gather_in_names(const struct gather_in *in, struct array_names *l,
+    struct err *e);
+
 /* gather_in_next(r, e): to the next shard of a stream: 1, or 0 at the end. */
 int gather_in_next(struct reader *r, struct err *e);
 
