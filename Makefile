@@ -60,12 +60,17 @@ FLOAT_1     = -fexcess-precision=fast
 FLOAT_2     = -msse2 -mfpmath=sse
 FLOAT       = $(FLOAT_$(call once,EVAL,$(CC) -std=c11 -dM -E -xc /dev/null | sed -n 's/.*FLT_EVAL_METHOD__ //p'))
 
+# what makes a mistake hard to use; sanitizers look for it themselves
+OPTIMIZED   = $(if $(findstring -fsanitize,$(CFLAGS)),,$(filter-out -O0,$(filter -O%,$(CFLAGS))))
+HARD        = $(if $(OPTIMIZED),-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARD_LINK   = $(call once,HARD_LINK,echo 'int main(void) { return 0; }' | $(CC) -xc - -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now -o /dev/null 2>/dev/null && echo -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
+
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
                -ffile-prefix-map=$(CURDIR)=. \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
-               -Wmissing-prototypes -Wvla $(CFLAGS)
-LINK         = $(CC) $(ALL_CFLAGS) -pthread $(LDFLAGS) -o $@
+               -Wmissing-prototypes -Wvla $(HARD) $(CFLAGS)
+LINK         = $(CC) $(ALL_CFLAGS) -pthread $(HARD_LINK) $(LDFLAGS) -o $@
 SANITIZE     = -O1 -g -DACE_SANITIZED -fno-omit-frame-pointer -fno-sanitize-recover=all \
                -fsanitize=address,undefined
 

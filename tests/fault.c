@@ -269,7 +269,8 @@ run(const struct fault_case *c)
 	int r;
 
 	(void)snprintf(log, sizeof(log), "%s/log", proc_dir);
-	(void)truncate(log, 0);
+	if (truncate(log, 0) < 0)
+		perror("truncate");
 	proc_must(chdir("work") == 0, "work");
 	proc_forget();
 	(void)proc_start("%s", c->command);
