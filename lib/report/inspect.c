@@ -156,6 +156,8 @@ inspect_is_many(const struct inspect_opts *o, const struct report *p,
 	size_t i;
 	int found = 0;
 
+	if (p->verbose)
+		return 0;	/* who wants to know more is shown all */
 	for (i = 0; i < n && found <= INSPECT_MANY; i++) {
 		if (strcmp(path[i], "-") == 0 ||
 		    source_open(&s, path[i], NULL) < 0)

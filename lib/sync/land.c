@@ -13,6 +13,7 @@ enum {
 	LAND_TRIES = 4,
 	LAND_AT_ONCE = 256,	/* groups that are handed out together */
 	LAND_FEW = 64,		/* groups */
+	LAND_SOME = 12,		/* of fewer, each makes the size jump */
 	LAND_WHOLE = 5,		/* times that all groups are coded again */
 	LAND_PATIENT = 3,	/* rounds, then the window is wider */
 	LAND_ROUNDS = 40,
@@ -25,10 +26,11 @@ enum {
  * is known, another try is not needed. */
 #define LAND_CLOSE 0.04
 #define LAND_NEARLY 0.3
+#define LAND_FORETOLD 0.4	/* the plan is not farther off than that */
 #define LAND_GAIN 0.955		/* the whole of a group codes so much better */
 /* log f: if it is to move by no more, only some groups are coded again, and
  * these by no more than LAND_APART, or twice what it is for all. */
-#define LAND_NEAR 0.02
+#define LAND_NEAR 0.01
 #define LAND_APART 0.03
 
 static uint64_t
@@ -191,6 +193,35 @@ land_make_many(struct land *l, const uint32_t *which, size_t k, double f,
 	return r;
 }
 
+/* All groups are coded at log f now. */
+static void
+land_know(struct land *l, double f)
+{
+	struct land_end *end = land_fits(l) ? &l->within : &l->over;
+
+	*end = (struct land_end){ f, elem_log(fmax(land_bytes(l, l->k), 1)),
+	    1 };
+}
+
+/* By how much log f, which is at `mean', has to change. Where it is known what
+ * all take on both sides of the budget, it lies between, and nearer to where the
+ * bytes are nearer: how they respond somewhere else does not matter. */
+static double
+land_step(const struct land *l, double mean)
+{
+	const double bytes = land_bytes(l, l->k);
+	const double aim = elem_log(land_aim(l, bytes));
+	double t;
+
+	if (l->k < LAND_SOME || !l->over.known || !l->within.known ||
+	    l->over.f >= l->within.f ||
+	    l->over.bytes <= aim || l->within.bytes >= aim)
+		return land_move(l, bytes, bytes);
+	t = (l->over.bytes - aim) / (l->over.bytes - l->within.bytes);
+	t = t < 0.1 ? 0.1 : t > 0.9 ? 0.9 : t;
+	return l->over.f + t * (l->within.f - l->over.f) - mean;
+}
+
 static int
 land_all(struct land *l, double f, struct err *e)
 {
@@ -208,6 +239,7 @@ land_all(struct land *l, double f, struct err *e)
 	}
 	l->bytes = l->size(l->arg, l);
 	land_believe(l);
+	land_know(l, elem_log(f));
 	return r;
 }
 
@@ -300,6 +332,10 @@ land_guess(struct land *l, double *f, struct err *e)
 		at = *f;
 		*f *= elem_exp(land_move(l, now, 0));
 	}
+	/* parts of groups of which little is sent may tell nothing */
+	if (16 * land_aim(l, 0) < (double)values)
+		*f = fmin(fmax(*f, elem_exp(-LAND_FORETOLD)),
+		    elem_exp(LAND_FORETOLD));
 	return 0;
 }
 
@@ -444,9 +480,7 @@ land_longest(struct land *l)
 static int
 land_round(struct land *l, int whole, struct err *e)
 {
-	const double bytes = land_bytes(l, l->k);
-	double mean = land_mean(l), by = land_move(l, bytes, bytes);
-	double more;
+	double mean = land_mean(l), by = land_step(l, mean), more;
 	int r;
 
 	if (fabs(by) < 1e-3)
@@ -508,6 +542,7 @@ land_run(struct land *l, struct err *e)
 	l->e = 0.7;
 	l->window = LAND_WINDOW;
 	l->turned = l->gained = 0;
+	l->over.known = l->within.known = 0;
 	for (i = 0; i < l->n && r == 0; i++) {
 		l->code[i] = (struct land_code){ 0, 0, 0, 0 };
 		if (!l->knob[i])

@@ -62,6 +62,10 @@ struct land {
 	size_t k;
 	double e;			/* - d log bytes / d log f */
 	double window;
+	struct land_end {		/* all groups were coded at f: log f, */
+		double f, bytes;	/* and the log of what all bodies took */
+		int known;
+	} over, within;			/* the nearest on each side */
 	double turned, gained;		/* what e is learnt from */
 	size_t since;			/* turns since the size was exact */
 };

@@ -192,18 +192,21 @@ contract_from_terminal() {
 }
 
 contract_missing() {
-	local kind=$1
 	shift
 	exits 4 "$@" nowhere.aceg
 	says "^$1: .*'nowhere.aceg'.*No such file"
 	mkdir -p folder
-	if reads_streams "$kind"; then
+	# those that look at what was kept look into it
+	case $1 in
+	ace-inspect | ace-cut | ace-export | ace-aggregate)
 		exits 3 "$@" folder
 		says "^$1: mismatch: no stream in the folder 'folder'"
-	else
+		;;
+	*)
 		exits 4 "$@" folder
 		says "^$1: .*'folder'.*directory"
-	fi
+		;;
+	esac
 }
 
 # the same bytes through slow pipes, short reads and writes, O_NONBLOCK
