@@ -147,6 +147,11 @@ stage_ack_run(const struct stage_ack_opts *o, const char *path, struct err *e)
 		err_clear(e);
 		r = err_set(e, ERR_SYS, "no answer: the other side was not "
 		    "reached, or ended at once (the same again, later)");
+	} else if (r == -ERR_DATA && e->quiet) {
+		/* what the receiver has to say of it may be told elsewhere */
+		err_clear(e);
+		r = err_set(e, ERR_DATA, "truncated: the receiver gave up; its "
+		    "own message says why");
 	}
 	r = filter_end(x.out, r, e);
 out:

@@ -467,7 +467,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	wait_for ready
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
 	ace-recv --spool spool in >/dev/null
-	wait_for asked "waiting for step 5 of run 'test': 1 of 2 shards are there: ed%20ge"
+	wait_for asked "waiting for step 5 of run 'test': 1 of 2 shards are there: ed ge"
 	: >said
 	mkshards -d edge2 -s 5 >in2
 	ace-recv --spool spool in2 >/dev/null

@@ -110,7 +110,7 @@ killed_half() {
 
 	# another device's shard, through this key
 	gradient edge2 >in
-	KEY=edge1 exits 4 on ssh-step.sh cloud state/wrong <in
+	KEY=edge1 exits 3 on ssh-step.sh cloud state/wrong <in
 	says "mismatch: a shard of device 'edge2' where 'edge1' sends"
 	# a shell, another command, a file: they get ace-recv, which gets none
 	for cmd in '' 'cat /etc/passwd' 'ace-recv --spool elsewhere'; do
@@ -242,8 +242,8 @@ killed_half() {
 	cp -r spool before
 	# edge1's certificate, another one's shard
 	gradient edge2 >in
-	exits 4 edge edge1 state/wrong <in
-	says '^ace-ack: no answer'
+	exits 3 edge edge1 state/wrong <in
+	says '^ace-ack: truncated: the receiver gave up'
 	# a certificate of somebody else's, and none, which socat calls success:
 	# no receipt
 	mkdir others
