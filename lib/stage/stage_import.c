@@ -5,6 +5,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/magic.h"
 #include "pipe/filter.h"
 #include "stage/stage_import.h"
 
@@ -15,6 +16,28 @@ struct stage_import {
 	uint64_t done;		/* shards */
 };
 
+/* The name says nothing of the format; what the file is may say more. */
+static int
+stage_import_unnamed(const char *path, struct err *e)
+{
+	unsigned char b[MAGIC_SIZE];
+	const char *is = NULL;
+	struct io *io;
+	size_t n;
+	int r = io_open(&io, path, e);
+
+	if (r < 0)
+		return r;
+	if ((r = io_read(io, b, sizeof(b), &n, e)) == 0)
+		is = magic_name(b, n);
+	io_free(io);
+	if (r < 0)
+		return r;
+	return err_set(e, ERR_USAGE, "'%s': which format? its name does not "
+	    "tell, -f does%s%s", path, is != NULL ? "; it is " : "",
+	    is != NULL ? is : "");
+}
+
 /* Standard input has no file name to tell the format by: it is safetensors. */
 static int
 stage_import_which(const struct stage_import_opts *o, const char *path,
@@ -24,10 +47,7 @@ stage_import_which(const struct stage_import_opts *o, const char *path,
 
 	if (f < 0 && strcmp(path, "-") == 0)
 		f = FORMAT_SAFETENSORS;
-	if (f < 0)
-		return err_set(e, ERR_USAGE, "'%s': which format? its name does "
-		    "not tell, -f does", path);
-	return f;
+	return f < 0 ? stage_import_unnamed(path, e) : f;
 }
 
 static int
