@@ -43,7 +43,7 @@ says(const unsigned char p[64], const char *word)
 static void
 test_layout(void)
 {
-	unsigned char p[64];
+	unsigned char p[64], again[64];
 	struct frame_head h;
 
 	frame_encode(&sample, p);
@@ -56,8 +56,10 @@ test_layout(void)
 	    bytes_le64(p + 32) == 9 && bytes_le64(p + 40) == 10 &&
 	    bytes_le64(p + 48) == 64, "ids, hash, offset");
 	ok(bytes_le64(p + 56) == pack_hash64(p, 56), "its own checksum");
-	ok(frame_decode(&h, p, FRAME_MAX, 0, &e) == 0 &&
-	    memcmp(&h, &sample, sizeof(h)) == 0, "and back");
+	/* the struct itself has bytes that belong to no field */
+	ok(frame_decode(&h, p, FRAME_MAX, 0, &e) == 0, "it is read");
+	frame_encode(&h, again);
+	ok(memcmp(p, again, sizeof(p)) == 0, "and back");
 	h.type = FRAME_HEAD;
 	frame_encode(&h, p);
 	ok(memcmp(p, "\xac" "ACE\r\n\x1a\n", 8) == 0, "the magic of a file");
