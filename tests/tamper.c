@@ -8,6 +8,7 @@
  *   tamper from FILE OTHER    with the signature of another shard
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "forge.h"
 
@@ -64,5 +65,6 @@ main(int argc, char **argv)
 		forge_payload(forge_find(&s, FRAME_SIGN, 0), f->p, f->n);
 	}
 	p = forge_seal(&s, &n);
-	return fwrite(p, 1, n, stdout) == n && fflush(stdout) == 0 ? 0 : 4;
+	/* at once: nobody looks at what was not freed */
+	_exit(fwrite(p, 1, n, stdout) == n && fflush(stdout) == 0 ? 0 : 4);
 }

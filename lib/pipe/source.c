@@ -164,7 +164,7 @@ source_list(struct source *s, struct err *e)
 	if (dir != NULL)
 		k = source_folder(s, dir, 0, e);
 	alloc_free(dir);
-	if (k == 0)
+	if (k == 0 && s->n > 0)
 		qsort(s->file, s->n, sizeof(*s->file), source_order);
 	return k;
 }

@@ -393,7 +393,8 @@ stage_archive_size(char **path, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (stat(path[i], &st) < 0 || !S_ISREG(st.st_mode))
+		if (path[i] == NULL || stat(path[i], &st) < 0 ||
+		    !S_ISREG(st.st_mode))
 			return 0;
 		all += (uint64_t)st.st_size;
 	}

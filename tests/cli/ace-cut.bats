@@ -82,6 +82,7 @@ shards() {
 	shards in | sed -n 7p >want
 	ace-cut --step 6 in | shards >got
 	diff want got
+	sanitized && return	# its leak checker cannot be traced
 	# with its seeks the file is 160 MB, of which one shard has 8
 	needs strace
 	strace -f -e trace=read,pread64 -o trace ace-cut --sandbox off --step 6 -o out in

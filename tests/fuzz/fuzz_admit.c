@@ -77,8 +77,7 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	if (io_open_mem(&io, p, n, &e) == 0 &&
 	    reader_open(&in, io, &ro, &e) == 0)
 		(void)receive_all(&s, in, &o, null, &e);
-	else
-		(void)close(null);
+	(void)close(null);
 	reader_free(in);
 	inbox_close(&s);
 }
