@@ -299,7 +299,7 @@ deb:
 # static programs, against musl: they run wherever Linux does
 MUSL      = $(abspath $(BUILD))/musl
 HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
-MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/root/lib/pkgconfig $(AGAIN) CC=musl-gcc \
+MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/libs/lib/pkgconfig $(AGAIN) CC=musl-gcc \
             CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
 wheel:
 	.packaging/musl $(MUSL)
