@@ -14,6 +14,7 @@
 #   make deco       time to a target loss over slow and changing links
 #   make table1     four ways of training, four edges, three seeds (an hour)
 #   make frontier   what saving 10 to 1000 times the bytes costs
+#   make robust     what each rule survives of nine attacks (half an hour)
 #   make table1-sweep  the four ways, and AdamW, with other rates
 #   make pytorch    handwritten digits in PyTorch, five seeds; needs torch, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
@@ -85,8 +86,8 @@ CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
 # what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
 SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
-SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
-TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
+ALONE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c examples/attack.c))
+TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
@@ -161,13 +162,13 @@ $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
-$(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
+$(ALONE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
 	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
-examples: $(SCALE) $(TRAIN)
+examples: $(ALONE) $(TRAIN)
 
 tools: $(TOOLS) $(CLIP)
 
@@ -266,7 +267,7 @@ run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
-EXPERIMENTS = dynacomm deco table1 frontier table1-sweep
+EXPERIMENTS = dynacomm deco table1 frontier table1-sweep robust
 
 $(EXPERIMENTS): deps
 	@test $(DEPS) = no || .ci/deps plot
