@@ -221,25 +221,26 @@ take(struct attack *a, size_t i, struct ace_error *e)
 	return r;
 }
 
-/* All shards of the next step.  1: they are there; 0: the streams ended. */
+/* All shards of the next step.  1: they are there; 0: all streams ended. */
 static int
 read_step(struct attack *a, struct ace_error *e)
 {
 	size_t i;
-	int r;
+	int r, more = 0;
 
 	for (i = 0; i < a->files; i++) {
 		if ((r = ace_read_shard(a->in[i], &a->shard[i], e)) < 0)
 			return r;
-		if (r == 0 && i == 0)
-			return 0;
-		if (r == 0 || a->shard[i].step != a->shard[0].step)
+		if (i == 0)
+			more = r;
+		if (r != more || (r > 0 &&
+		    a->shard[i].step != a->shard[0].step))
 			return fail(e, 3, "mismatch: other steps than the "
 			    "first device's from device", a->shard[i].device);
-		if ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0)
+		if (more && ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0))
 			return r;
 	}
-	return 1;
+	return more;
 }
 
 static int
