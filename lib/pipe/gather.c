@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/room.h"
 #include "pipe/gather.h"
 #include "pipe/gather_in.h"
 #include "pipe/source.h"
@@ -428,7 +429,7 @@ static size_t
 gather_room(const struct gather *g)
 {
 	const long files = sysconf(_SC_OPEN_MAX) / 2;
-	uint64_t room = GATHER_MEMORY / gather_memory(g);
+	uint64_t room = room_of(GATHER_MEMORY) / gather_memory(g);
 
 	if (g->whole || (g->n != 0 && g->in[0].lent))
 		return g->n;

@@ -3,13 +3,14 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/room.h"
 #include "device/feedback.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/size.h"
 #include "stage/rate.h"
 
-/* Bytes in memory; what is more waits in files. */
+/* Bytes in memory, where there is as much; what is more waits in files. */
 enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
 
 static int
@@ -24,8 +25,8 @@ rate_init(struct rate *q, struct feedback *fb, struct pool *pool)
 	memset(q, 0, sizeof(*q));
 	q->fb = fb;
 	q->pool = pool;
-	q->values = (struct hold)HOLD_INIT(RATE_VALUES);
-	q->bodies = (struct hold)HOLD_INIT(RATE_BODIES);
+	q->values = (struct hold)HOLD_INIT(room_of(RATE_VALUES));
+	q->bodies = (struct hold)HOLD_INIT(room_of(RATE_BODIES));
 	if (fb != NULL) {
 		q->values.scratch = q->bodies.scratch = rate_scratch;
 		q->values.arg = q->bodies.arg = fb;
