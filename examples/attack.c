@@ -14,8 +14,8 @@
  *   inner   the honest mean times -FACTOR (inner product manipulation; Xie et
  *           al. 2019)
  *   mimic   what the first honest device sends (Karimireddy et al. 2022)
- *   free    zeros, from devices that compute nothing (free riders; Lin et al.
- *           2019)
+ *   free    the same with a small FACTOR, from devices that compute nothing and
+ *           hide it (free riders; Fraboni et al. 2021)
  *   label   what the attacker computed: its labels are wrong already
  *   sybil   the same, all from one attacker under BAD names (Fung et al. 2020)
  *   heavy   as sign, and each says that it weighs 8
@@ -132,12 +132,6 @@ mimic(const struct view *v, float *out)
 	memcpy(out, v->x[0], v->n * sizeof *out);
 }
 
-static void
-nothing(const struct view *v, float *out)
-{
-	memset(out, 0, v->n * sizeof *out);
-}
-
 enum computed { NOBODY, ONE, EACH };
 
 static const struct kind {
@@ -146,13 +140,13 @@ static const struct kind {
 	double weight;
 	void (*values)(const struct view *v, float *out);
 } kinds[] = {
-	{ "none", NOBODY, 1, nothing },
+	{ "none", NOBODY, 1, NULL },
 	{ "sign", EACH, 1, sign },
 	{ "large", NOBODY, 1, large },
 	{ "little", NOBODY, 1, little },
 	{ "inner", NOBODY, 1, inner },
 	{ "mimic", NOBODY, 1, mimic },
-	{ "free", NOBODY, 1, nothing },
+	{ "free", NOBODY, 1, large },
 	{ "label", EACH, 1, own },
 	{ "sybil", ONE, 1, own },
 	{ "heavy", EACH, 8, sign },

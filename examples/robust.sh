@@ -24,7 +24,7 @@ SEEDS=${SEEDS:-2}
 # a rule that is told how many are bad is told 3, the most that it can bear of 9
 RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median krum=krum:3
     multikrum=multikrum:3:6 norms=norm-ratio:2 caps=weight-share:0.12}
-ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 mimic=1 free=1
+ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 mimic=1 free=0.001
     label=1 sybil=1 heavy=4}
 size=800000
 model=(--layers 1 --width 32 --heads 2 --context 32 --batch 4 --gradient

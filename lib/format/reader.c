@@ -13,12 +13,6 @@
 #include "format/reader.h"
 #include "format/receipt.h"
 
-#ifdef ACE_FUZZING
-#define READER_CHECK 0		/* fuzzers get past the checksums */
-#else
-#define READER_CHECK 1
-#endif
-
 enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 
 /* The state that a rewind restores; the digest is copied separately. */
@@ -283,7 +277,7 @@ reader_on_send(struct reader *r, struct err *e)
 	if (r->end.status == SHARD_ABORTED)
 		return chain_aborted(&r->c, e);
 	pack_sum_get(r->digest, digest);
-	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
+	if (memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");
 	if (r->end.n_data != d->frames || r->end.n_records != d->records ||
 	    r->end.raw != d->raw || r->end.wire != d->wire)

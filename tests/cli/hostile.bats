@@ -369,6 +369,46 @@ let_go() {
 	recv accepted --quota 1M --max-shard 1M <in
 }
 
+@test "a step that one device alone sends holds up nobody" {
+	local d step
+	# before the first one, between two, and again and again
+	for step in 0 3 4 5 6 7 8 9 11 12; do
+		shard $step evil >in
+		recv accepted <in
+	done
+	for step in 5 10 15; do
+		for d in 1 2; do
+			shard $step edge$d >in
+			recv accepted <in
+		done
+		aggregate --expect 2 --quorum 2
+		ace-inspect out >shown
+		grep -q "^ *step *$step$" shown
+		[ "$(cat spool/test/last)" = $step ]
+	done
+	# what was passed over is late, and is not looked at again
+	shard 3 evil >in
+	recv "step 3: late: step 3 is closed" <in
+	shard 16 edge1 >in
+	recv accepted <in
+	shard 16 edge2 >in
+	recv accepted <in
+	echo 4 >spool/test/last	# as after a kill
+	aggregate --expect 2 --quorum 2
+	[ "$(cat spool/test/last)" = 5 ]
+	# with a deadline it is refused only while nothing else is there
+	shard 17 evil >in
+	recv accepted <in
+	exits 5 ace-aggregate --spool spool --run test --steps 9 --sync none \
+	    --quorum 2 --deadline 1ms
+	for d in 1 2; do
+		shard 18 edge$d >in
+		recv accepted <in
+	done
+	aggregate --quorum 2 --deadline 1ms
+	[ "$(cat spool/test/last)" = 18 ]
+}
+
 @test "the last incarnation does not wrap" {
 	shard 0 >in
 	recv accepted <in

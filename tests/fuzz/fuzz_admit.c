@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "forged.h"
+
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
