@@ -480,3 +480,14 @@ let_go() {
 	exits 3 timeout 20 ace-recv --spool spool next
 	says "schema.aceg' is no file"
 }
+
+@test "random mixtures of honest and hostile devices: no step is lost" {
+	exits 0 timeout "$HANG" mixtures -n 60 -s 2
+	grep -q '^60 mixtures, no wedge; [1-9]' out
+}
+
+# bats test_tags=long
+@test "the same, many" {
+	exits 0 timeout "$HANG" mixtures -n "${MIXTURES:-1000}" -s 3
+	grep -q ' mixtures, no wedge; [1-9]' out
+}
