@@ -72,15 +72,14 @@ room_least(uint64_t v)
 void
 room_look(void)
 {
-	static const int what[] = { RLIMIT_AS, RLIMIT_DATA };
 	const long pages = sysconf(_SC_PHYS_PAGES);
 	const long size = sysconf(_SC_PAGESIZE);
 	struct rlimit l;
-	size_t i;
 
-	for (i = 0; i < sizeof(what) / sizeof(what[0]); i++)
-		if (getrlimit(what[i], &l) == 0 && l.rlim_cur != RLIM_INFINITY)
-			room_least(l.rlim_cur);
+	if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+		room_least(l.rlim_cur);
+	if (getrlimit(RLIMIT_DATA, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+		room_least(l.rlim_cur);
 	if (pages > 0 && size > 0)
 		room_least((uint64_t)pages * (uint64_t)size);
 	room_least(room_cgroup("/proc/self/cgroup", "/sys/fs/cgroup"));

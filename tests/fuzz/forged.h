@@ -125,9 +125,12 @@ LLVMFuzzerCustomMutator(uint8_t *p, size_t n, size_t max, unsigned seed)
 	struct forge s;
 	size_t k, rounds;
 
-	if (n < FORGED_AT + 64 || forged_random(&state) % 8 == 0 ||
-	    forged_open(&s, p + FORGED_AT, n - FORGED_AT) < 0)
+	if (n < FORGED_AT + 64 || forged_random(&state) % 8 == 0)
 		return LLVMFuzzerMutate(p, n, max);
+	if (forged_open(&s, p + FORGED_AT, n - FORGED_AT) < 0) {
+		forge_free(&s);
+		return LLVMFuzzerMutate(p, n, max);
+	}
 	for (rounds = 1 + forged_random(&state) % 3; rounds > 0; rounds--)
 		forged_frame(&s, &state);
 	forged_keep(&s);
