@@ -42,6 +42,9 @@ KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
+# one name for that folder, however it was said: files of dependencies have it
+# in them, and what was made under another name of it would seem to have none
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 comma   = ,
 # $(call say,CC): before a command, prints what it makes instead of the command
 say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)

@@ -417,7 +417,7 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	    (r = aggregate_put_policy(x, e)) < 0)
 		return r;
 	if ((r = writer_send(x->out, NULL, e)) == 0)
-		cli_say(x->o->cli, 1, "step %llu: '%s', %zu contributions, "
+		cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, "
 		    "weight %g", (unsigned long long)s->step, device,
 		    gather_count(x->g), x->total);
 	return r;
@@ -456,13 +456,13 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 		const struct shard *from = gather_shard(x->g, i);
 
 		if (one->fate != ROBUST_COUNTS)
-			cli_say(x->o->cli, 1, "step %llu: '%s' %s: %s, norm %g",
+			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
 			    (unsigned long long)from->step, shard_device(from),
 			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",
 			    robust_why(one->fate), sqrt(one->norm2));
 	}
 	if (clusters != NULL)
-		cli_say(x->o->cli, 1, "clusters: %s", clusters);
+		cli_say(x->o->f->cli, 1, "clusters: %s", clusters);
 }
 
 int

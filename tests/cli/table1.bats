@@ -3,6 +3,7 @@
 # bats file_tags=long
 
 load helper
+patient
 
 prepare() {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
