@@ -100,7 +100,7 @@ static int
 stage_aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
 	const size_t n = gather_count(x->g);
-	const uint64_t each = gather_memory(x->g);
+	const uint64_t each = gather_window_memory(x->g);
 
 	if (!contrib_at_once(&x->o->who))
 		return gather_window(x->g, 0, e);
