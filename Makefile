@@ -151,6 +151,10 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
+# the trainer's own
+$(BUILD)/unit/examples/test_train_data: $(BUILD)/examples/train_data.o $(BUILD)/examples/train_model.o
+$(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
+
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
