@@ -138,13 +138,18 @@ way() {
 	[ "$SPLIT" = parts ] || options+=(--interleaved)
 }
 
-# dense ROUNDS: the stream of an edge
+# dense ROUNDS: the streams of the edges with a step in each round, and of the
+# cloud
 dense() {
-	local kind=--gradient
+	local k kind=--gradient
 	[ "$H" -eq 1 ] || kind=--interval=1
-	# shellcheck disable=SC2086 # words are meant
-	train --of "$EDGES" $model --batch 1 --valid "$valid" $kind \
-	    --steps "$1" --run "$name" "$text"
+	for k in $(seq "$EDGES"); do
+		# shellcheck disable=SC2086 # words are meant
+		train --index "$k" --of "$EDGES" $model --batch "$batch" \
+		    --valid "$valid" $kind --steps "$1" --run "$name" "$text" \
+		    >"$dir/up$1-$k"
+	done
+	ace-aggregate --expect "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
 
 # stretch ROUNDS ONE TWO: how long so many are, if one and two are so long
@@ -167,13 +172,10 @@ alone() {
 	hide
 	jobs=()
 	rounds=$(of "$dir/log" end 2)
-	for k in 1 2; do
-		dense $k >"$dir/one$k"
-		ace-aggregate "$dir/one$k" >"$dir/all$k"
-	done
+	dense 1
+	dense 2
 	# shellcheck disable=SC2046 # words are meant
-	set -- $(for k in one1 one2 all1 all2; do
-		wc -c <"$dir/$k"; done)
+	set -- $(for k in up1-1 up2-1 down1 down2; do wc -c <"$dir/$k"; done)
 	for k in $(seq "$EDGES"); do
 		stretch "$rounds" "$1" "$2" >"$dir/sent$k"
 		stretch "$rounds" "$3" "$4" >"$dir/got$k"

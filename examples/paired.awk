@@ -28,7 +28,7 @@ file == 1 {
 	s = at("seed")
 	seeds[w, ++n[w]] = s
 	has[w, s] = 1
-	last[w, s] = at("loss") ~ /^[0-9.]+$/ ? at("loss") : infinite
+	last[w, s] = at("loss") at("ppl") ~ /^[0-9.]+$/ ? at("loss") : infinite
 	top[w, s] = at("top1")
 	ppl[w, s] = at("ppl")
 	loss[w] += last[w, s]
