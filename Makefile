@@ -12,9 +12,11 @@
 #   make bench      figures, beside cat and peers; TOPICS="hops peers", LONG=1
 #   make dynacomm   its cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
-#   make table1     four ways of training, four edges, three seeds (an hour)
+#   make table1     four ways of training, four edges, eight seeds (hours);
+#                   SEEDS=1, LOCAL=1, REGIME=repeated: examples/compare.sh
 #   make frontier   what saving 10 to 1000 times the bytes costs
-#   make table1-sweep  the four ways, and AdamW, with other rates
+#   make table1-sweep  each way with other rates, batches, intervals (hours)
+#                   all three go on where they were stopped; RESULTS=DIR
 #   make pytorch    handwritten digits in PyTorch, five seeds; needs torch, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
@@ -154,6 +156,10 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
+# the trainer's own
+$(BUILD)/unit/examples/test_train_data: $(BUILD)/examples/train_data.o $(BUILD)/examples/train_model.o
+$(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
+
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
@@ -269,6 +275,7 @@ run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
+RESULTS    ?= $(BUILD)/results
 EXPERIMENTS = dynacomm deco table1 frontier table1-sweep
 
 $(EXPERIMENTS): deps
@@ -276,10 +283,10 @@ $(EXPERIMENTS): deps
 	@+$(AGAIN) run-$@
 
 $(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(BUILD)/results'
+	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(RESULTS)'
 
 pytorch: all
-	BUILD='$(abspath $(BUILD))' examples/pytorch.sh '$(BUILD)/results'
+	BUILD='$(abspath $(BUILD))' examples/pytorch.sh '$(RESULTS)'
 
 lint:
 	@test $(DEPS) = no || .ci/deps lint
