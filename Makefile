@@ -211,7 +211,7 @@ coverage: deps
 	@rm -rf $(COUNTED)
 	@mkdir -p $(COUNTED)
 	@+-REACHED='$(abspath $(COUNTED))' HALF=$${HALF:-all} $(AGAIN) run-check \
-	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS=-DACE_NO_SANDBOX
 	@BUILD=$(BUILD)/coverage tests/coverage
 
 # which test comes by a line, make coverage has found out
