@@ -25,6 +25,10 @@ one() {
 	ace-inspect --diff in signed
 	exits 0 ace-sign --check ring -v signed
 	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
+	# one that is not signed behind one that is
+	mkshards -d edge1 -s 3 | ace-score | cat signed - >mixed
+	exits 5 ace-sign --check ring mixed
+	says "the shard of 'edge1', step 3, is not signed"
 	# a second signature takes the place of the first
 	ace-sign --no-provenance -k edge1.pem signed >twice
 	same signed twice
