@@ -144,8 +144,6 @@ _ace() {
 		kind='full rename none' ;;
 	ace-inspect:--kind)
 		kind='gradient delta sum mean residual model history' ;;
-	ace-inspect:--course)
-		kind='text gnuplot' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)

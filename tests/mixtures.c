@@ -349,7 +349,7 @@ static void
 average(const struct world *w, uint64_t step)
 {
 	char *argv[] = { name, NULL };
-	struct stage_aggregate_opts o = { .cli = &quiet, .device = "aggregate",
+	struct stage_aggregate_opts o = { .device = "aggregate",
 	    .who = { .rule_text = w->rule, .theta = -1 }, .expect = w->honest,
 	    .quorum = w->honest, .steps = 1, .spool = w->dir, .run = "run",
 	    .asked = &asked };
@@ -358,7 +358,7 @@ average(const struct world *w, uint64_t step)
 	int r;
 
 	must(robust_parse(&o.who.rule, w->rule, &e), &e);
-	filter_init(&f, name, 1, argv);
+	filter_init(&f, &quiet, 1, argv);
 	f.output = w->out;
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;

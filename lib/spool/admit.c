@@ -17,6 +17,7 @@
 #include "spool/admit.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
+#include "spool/steps.h"
 
 const struct admit admit_default = {
 	.kinds = 1u << SHARD_GRADIENT | 1u << SHARD_DELTA | 1u << SHARD_SUM |
@@ -229,28 +230,29 @@ admit_written(const struct admit_place *p, const char *name, struct err *e)
 	return k;
 }
 
-/* Adds up what the device has in one entry of the run's directory: a step, or a
- * shard on its way, which may become as large as it likes up to the limit. */
+/* Adds up what of the device is on its way: a shard may become as large as it
+ * likes, up to the limit. */
 static int
-admit_entry(void *arg, const char *name, struct err *e)
+admit_temp(void *arg, const char *name, struct err *e)
 {
 	struct admit_place *p = arg;
 	char temp[INBOX_FILE];
-	unsigned long long step;
-	char *end;
+	int k;
+
+	inbox_file(p->sh, "new-", temp);
+	if (strncmp(name, temp, strlen(temp)) != 0)
+		return 0;
+	if ((k = admit_written(p, name, e)) > 0)
+		p->bytes += p->most;
+	return k < 0 ? k : 0;
+}
+
+/* Looks at one open step. */
+static int
+admit_step(struct admit_place *p, uint64_t step, struct err *e)
+{
 	int k, no;
 
-	if (name[0] < '0' || name[0] > '9' || strchr(name, '.') != NULL) {
-		inbox_file(p->sh, "new-", temp);
-		if (strncmp(name, temp, strlen(temp)) != 0)
-			return 0;
-		if ((k = admit_written(p, name, e)) > 0)
-			p->bytes += p->most;
-		return k < 0 ? k : 0;
-	}
-	step = strtoull(name, &end, 10);
-	if (*end != '\0' || (!p->any && step <= p->floor))
-		return 0;
 	if ((k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
 	    (no = admit_file(p, step, "no", &p->bytes, e)) < 0)
 		return -ERR_SYS;
@@ -265,7 +267,9 @@ admit_place(const struct admit *a, const struct inbox *s,
     const struct shard *sh, struct receipt *r, struct err *e)
 {
 	struct admit_place p = { .s = s, .sh = sh, .most = a->shard };
+	struct steps open = STEPS_INIT;
 	char *dir;
+	size_t i;
 	int k = inbox_floor(s, inbox_run_of(sh), &p.floor, e);
 
 	if (k < 0)
@@ -280,11 +284,18 @@ admit_place(const struct admit *a, const struct inbox *s,
 		    (unsigned long long)p.floor);
 		return 0;
 	}
+	k = steps_list(&open, s, inbox_run_of(sh), "", p.any ? 0 : p.floor + 1,
+	    e);
+	for (i = 0; i < open.n && k == 0; i++)
+		k = admit_step(&p, open.step[i], e);
+	steps_release(&open);
+	if (k < 0 || p.known)
+		return k;
 	if ((dir = inbox_path(s, inbox_run_of(sh), NULL, "", e)) == NULL)
 		return -ERR_SYS;
-	k = scan(dir, admit_entry, &p, e);
+	k = scan(dir, admit_temp, &p, e);
 	alloc_free(dir);
-	if (k < 0 || p.known)
+	if (k < 0)
 		return k;
 	if (p.steps >= a->open)
 		admit_refuse(r, "limit: %llu steps of this device are open "

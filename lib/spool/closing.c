@@ -17,61 +17,8 @@
 #include "base/wait.h"
 #include "spool/closing.h"
 #include "spool/roster.h"
+#include "spool/steps.h"
 #include "spool/waiting.h"
-
-/* ---- steps ---- */
-
-struct closing_steps {
-	uint64_t after;
-	int any;		/* not only those after that */
-	uint64_t *at;
-	size_t n, cap;
-};
-
-static int
-closing_each_step(void *arg, const char *name, struct err *e)
-{
-	struct closing_steps *s = arg;
-	unsigned long long v;
-	char *end;
-	int r;
-
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	v = strtoull(name, &end, 10);
-	if (*end != '\0' || (!s->any && v <= s->after))
-		return 0;
-	if ((r = alloc_grow(&s->at, &s->cap, s->n + 1, sizeof(*s->at), e)) == 0)
-		s->at[s->n++] = v;
-	return r;
-}
-
-static int
-closing_compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* The steps after `after', or all, that have a directory, in their order;
- * l->at for alloc_free. */
-static int
-closing_steps(const struct inbox *s, const char *run, uint64_t after,
-    struct closing_steps *l, struct err *e)
-{
-	char *path = inbox_path(s, run, NULL, "", e);
-	int r;
-
-	*l = (struct closing_steps){ after, after == UINT64_MAX, NULL, 0, 0 };
-	if (path == NULL)
-		return -ERR_SYS;
-	r = scan(path, closing_each_step, l, e);
-	alloc_free(path);
-	if (r == 0 && l->n > 1)
-		qsort(l->at, l->n, sizeof(*l->at), closing_compare);
-	return r;
-}
 
 /* ---- the shards of a step ---- */
 
@@ -224,7 +171,7 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
     size_t enough, struct closing_at *first, struct closing_at *next,
     struct err *e)
 {
-	struct closing_steps l = { .at = NULL };
+	struct steps l = STEPS_INIT;
 	struct closing_at a = { CLOSING_NOTHING, 0, 0 };
 	uint64_t floor = 0;
 	size_t i;
@@ -232,9 +179,10 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
 
 	*first = *next = a;
 	if (r >= 0)
-		r = closing_steps(s, run, after, &l, e);
+		r = steps_list(&l, s, run, "", after == UINT64_MAX ? 0 :
+		    after + 1, e);
 	for (i = 0; i < l.n && r >= 0 && next->what == CLOSING_NOTHING; i++) {
-		a.step = l.at[i];
+		a.step = l.step[i];
 		r = closing_look(s, run, floor, &a, e);
 		if (r == CLOSING_CLOSED)
 			*first = *next = a;
@@ -243,7 +191,7 @@ closing_first(const struct inbox *s, const char *run, uint64_t after,
 		if (r == CLOSING_OPEN && a.n >= enough)
 			*next = a;
 	}
-	alloc_free(l.at);
+	steps_release(&l);
 	return r < 0 ? r : 0;
 }
 
@@ -577,12 +525,12 @@ int
 closing_forget(const struct inbox *s, const char *run, uint64_t limit,
     struct err *e)
 {
-	struct closing_steps l;
+	struct steps l = STEPS_INIT;
 	size_t i;
-	int r = closing_steps(s, run, UINT64_MAX, &l, e);
+	int r = steps_list(&l, s, run, "", 0, e);
 
-	for (i = 0; r == 0 && i < l.n && l.at[i] <= limit; i++)
-		r = closing_forget_one(s, run, l.at[i], e);
-	alloc_free(l.at);
+	for (i = 0; r == 0 && i < l.n && l.step[i] <= limit; i++)
+		r = closing_forget_one(s, run, l.step[i], e);
+	steps_release(&l);
 	return r;
 }
