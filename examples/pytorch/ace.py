@@ -68,9 +68,9 @@ def _layout(tensors):
     return head
 
 
-def _header(tensors, note):
+def _header(tensors, note=None):
     """The beginning of a safetensors file of these pairs."""
-    head = {"__metadata__": note, **_layout(tensors)}
+    head = {"__metadata__": note or {}, **_layout(tensors)}
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
@@ -553,7 +553,7 @@ class Gradients:
             if name not in self.ready:
                 break
             if self.sent == 0:
-                self.pipe.send(_header(self.pairs, {}))
+                self.pipe.send(_header(self.pairs))
             self.pipe.send(_bytes(self.ready[name][2]))
             self.sent += 1
 
