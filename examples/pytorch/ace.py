@@ -127,7 +127,7 @@ def _parameters(model):
 
 
 def _look(pairs):
-    return {n: (tuple(p.shape), str(p.dtype)) for n, p in pairs}
+    return {n: [tuple(p.shape), str(p.dtype)] for n, p in pairs}
 
 
 def _changed(old, new, what):
@@ -294,10 +294,9 @@ class _Pipe:
         self._end(10)
 
     def _last_word(self, i):
-        """When stage i, which failed, spoke last, and what it said: its error,
-        since who fails because another one did speaks after that one.  What
-        ours did not say, other programs and the hosts behind them said; ours
-        say nothing when nobody reads them."""
+        """When stage i, which failed, spoke last, and what it said: its error.
+        What ours did not say, other programs and the hosts behind them said;
+        ours say nothing when nobody reads them."""
         ours = {w[0] for w in self.stages if w[0].startswith("ace-")}
         name, status = self.stages[i][0], self.processes[i].returncode
         if status < 0:
@@ -312,18 +311,20 @@ class _Pipe:
     def failure(self):
         """The Error for a pipe that ended too early."""
         self.leave()
-        failed = sorted(self._last_word(i) for i, p in enumerate(self.processes)
-                        if p.returncode not in (0, -13) and
-                        not hasattr(p, "ended"))
+        # who fails because another one did finds a stream cut off, status 3, or
+        # speaks after that one
+        failed = sorted((p.returncode == 3, *self._last_word(i))
+                        for i, p in enumerate(self.processes)
+                        if p.returncode not in (0, -13) and not hasattr(p, "ended"))
         if not failed:
             return Error("the pipeline ended without an answer: "
                          + " | ".join(w[0] for w in self.stages), 4)
-        _, _, line, status = failed[0]
+        *_, line, status = failed[0]
         what = ADVICE.get(status, f"status {status}")
         if ": mismatch: " in line:
             what = f"this device, its state and the cloud are not of one run: {SEE}"
         return Error("\n    then ".join(
-            [f"{line} ({what})"] + [f[2] for f in failed if f[2] != line]), status)
+            [f"{line} ({what})"] + [f[3] for f in failed if f[3] != line]), status)
 
     def close(self):
         """The end of a run: nothing is under way, and all programs are done."""
@@ -467,8 +468,7 @@ class Local:
         began = time.monotonic()
         try:
             _changed(self.look, _look(_parameters(self.model)), "the run")
-            # in the parameter's own memory, or in a copy on the CPU
-            d = [(n, _host(p)) for n, p in self.pairs]
+            d = [(n, _host(p)) for n, p in self.pairs]  # in p's own memory, mostly
             for (_, t), s in zip(d, self.start):
                 t.sub_(s.to(t.dtype))
             self._exchange(d)

@@ -430,6 +430,9 @@ undisturbed() {
 	cause("ace-expand: unknown option '--x'",
 	      "ace-score | ace-select -b 10k | ace-compress | ace-expand --x", 2)
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
+	# who is cut off by it may speak first
+	cause("late: the reason", """sh -c 'exec >&-; sleep 1
+	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
 	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
 	E
 }
