@@ -230,19 +230,21 @@ rate_foretell(void *arg, size_t i, size_t slot, double f)
 }
 
 int
-rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
-    struct err *e)
+rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
+    struct buf *body, uint8_t *param, struct err *e)
 {
 	const struct land_code *c = &q->land.code[i];
 	int r;
 
 	body->n = 0;
+	*plan = q->g[i].plan;
 	if (c->len == 0)
 		return 0;
 	if ((r = buf_room(body, c->len, e)) < 0 ||
 	    (r = hold_get(&q->bodies, c->at, body->p, c->len, e)) < 0)
 		return r;
 	body->n = c->len;
+	*plan = codec_turn(plan, c->f);
 	*param = c->param;
 	return 1;
 }
