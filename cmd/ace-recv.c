@@ -14,11 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "spool/answer.h"
 #include "spool/fence.h"
 #include "spool/join.h"
@@ -76,7 +75,7 @@ static const struct cli_opt options[] = {
 };
 
 struct opts {
-	struct filter f;
+	struct filter *f;
 	struct receive_opts shard;
 	const char *spool;
 	int aggregate;
@@ -89,7 +88,6 @@ static int
 set_limit(struct opts *o, int key, const char *val, struct err *e)
 {
 	struct admit *a = &o->shard.admit;
-	int r;
 
 	switch (key) {
 	case OPT_KIND:
@@ -114,10 +112,7 @@ set_limit(struct opts *o, int key, const char *val, struct err *e)
 	case OPT_TIME:
 		return num_time(&o->shard.time, val, "--max-time", e);
 	default:
-		if ((r = filter_set(&o->f, key, val, e)) > 0 &&
-		    key == FILTER_SCHEMA)
-			a->schema = o->f.in.schema;
-		return r < 0 ? r : 0;
+		return 0;
 	}
 }
 
@@ -156,12 +151,12 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->shard.once = 1;
 		return 0;
 	case OPT_PUBLISH:
-		o->f.mute = 1;
+		o->f->mute = 1;
 		return set_act(o, PUBLISH, e);
 	case OPT_JOIN:
 		return set_act(o, JOIN, e);
 	case OPT_LEAVE:
-		o->f.mute = 1;
+		o->f->mute = 1;
 		return set_act(o, LEAVE, e);
 	case OPT_FENCE:
 		if (set_act(o, FENCE, e) < 0)
@@ -203,9 +198,9 @@ reap(pid_t pid, int r, struct err *e)
 static int
 serve(struct run *x, struct err *e)
 {
-	const struct cli *c = x->o->shard.cli;
+	const struct cli *c = x->o->f->cli;
 	const struct answer_opts a = { &x->inbox, x->o->aggregate,
-	    &x->o->f.in, x->out };
+	    &x->o->f->in, x->out };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 	pid_t pid;
@@ -272,20 +267,23 @@ check(const struct opts *o, const char *path, struct err *e)
 }
 
 static int
-run(struct opts *o, const char *path, struct err *e)
+run(void *arg, char **path, size_t n, struct err *e)
 {
+	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
-	int r = check(o, path, e);
+	int r = check(o, *path, e);
 
+	(void)n;
+	o->shard.admit.schema = o->f->in.schema;
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	x.inbox.sync = o->f.sync;
+	x.inbox.sync = o->f->sync;
 	x.inbox.max_stale = o->max_stale;
-	if ((o->f.mute || (r = filter_out(&o->f, &x.out, e)) == 0) &&
+	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
-	    (o->act > PUBLISH || (r = filter_in(&o->f, &x.in, path, e)) == 0))
+	    (o->act > PUBLISH || (r = filter_in(o->f, &x.in, *path, e)) == 0))
 		r = o->act == RECEIVE ? serve(&x, e) : o->act == PUBLISH ?
 		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
 		    operate(&x, e);
@@ -298,32 +296,28 @@ run(struct opts *o, const char *path, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-recv",
-		.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-		    "[--max-shard SIZE] [--once | --publish | --fence STEP | "
-		    "--join | --leave] [FILE]",
-		.about = "Receives a device's shards into a spool and answers "
-		    "with receipts, or with the aggregate.",
-		.examples = "ace-compress -S state -c q8 edge1.aceg | "
-		    "ace-recv --spool spool |\n"
-		    "        ace-ack -S state >rest.aceg\n"
-		    "ace-recv --spool spool --device edge2 "
-		    "edge2.aceg >receipts\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-recv",
+			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
+			    "[--max-shard SIZE] [--once | --publish | --fence STEP | "
+			    "--join | --leave] [FILE]",
+			.about = "Receives a device's shards into a spool and answers "
+			    "with receipts, or with the aggregate.",
+			.examples = "ace-compress -S state -c q8 edge1.aceg | "
+			    "ace-recv --spool spool |\n"
+			    "        ace-ack -S state >rest.aceg\n"
+			    "ace-recv --spool spool --device edge2 "
+			    "edge2.aceg >receipts\n",
+			.opt = options,
+			.one = 1
+		},
+		.set = set,
+		.run = run
 	};
-	struct opts o = { .max_stale = UINT64_MAX, .shard = {
-	    .admit = admit_default, .cli = &c,
+	struct opts o = { .f = &p.f, .max_stale = UINT64_MAX, .shard = {
+	    .admit = admit_default, .cli = &p.cli,
 	    .silence = 60, .time = 86400 } };
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
 
-	filter_init(&o.f, c.prog, argc, argv);
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = run(&o, path, &e);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -51,10 +51,11 @@ filter_line(const char *tool, int argc, char *const *argv,
 }
 
 void
-filter_init(struct filter *f, const char *tool, int argc, char **argv)
+filter_init(struct filter *f, const struct cli *c, int argc, char **argv)
 {
 	memset(f, 0, sizeof(*f));
-	f->tool = tool;
+	f->cli = c;
+	f->tool = c->prog;
 	f->sync = IO_SYNC_FULL;
 	f->open = io_open;
 	f->threads = 1;
@@ -131,17 +132,6 @@ filter_set(struct filter *f, int key, const char *arg, struct err *e)
 		return 0;
 	}
 	return r < 0 ? r : 1;
-}
-
-int
-filter_one(const struct cli *c, int argc, char **argv, const char **path,
-    struct err *e)
-{
-	*path = c->first < argc ? argv[c->first] : NULL;
-	if (argc - c->first > 1)
-		return err_set(e, ERR_USAGE, "one FILE at most, not also '%s'",
-		    argv[c->first + 1]);
-	return 0;
 }
 
 int

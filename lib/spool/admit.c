@@ -15,6 +15,7 @@
 #include "spool/admit.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
+#include "spool/steps.h"
 
 const struct admit admit_default = {
 	.kinds = 1u << SHARD_GRADIENT | 1u << SHARD_DELTA | 1u << SHARD_SUM |
@@ -207,19 +208,12 @@ admit_file(const struct admit_place *p, uint64_t step, const char *end,
 	return there;
 }
 
+/* Looks at one open step. */
 static int
-admit_step(void *arg, const char *name, struct err *e)
+admit_step(struct admit_place *p, uint64_t step, struct err *e)
 {
-	struct admit_place *p = arg;
-	unsigned long long step;
-	char *end;
 	int k, no;
 
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	step = strtoull(name, &end, 10);
-	if (*end != '\0' || (!p->any && step <= p->floor))
-		return 0;
 	if ((k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
 	    (no = admit_file(p, step, "no", &p->bytes, e)) < 0)
 		return -ERR_SYS;
@@ -234,7 +228,8 @@ admit_place(const struct admit *a, const struct inbox *s,
     const struct shard *sh, struct receipt *r, struct err *e)
 {
 	struct admit_place p = { .s = s, .sh = sh };
-	char *dir;
+	struct steps open = STEPS_INIT;
+	size_t i;
 	int k = inbox_floor(s, inbox_run_of(sh), &p.floor, e);
 
 	if (k < 0)
@@ -249,10 +244,11 @@ admit_place(const struct admit *a, const struct inbox *s,
 		    (unsigned long long)p.floor);
 		return 0;
 	}
-	if ((dir = inbox_path(s, inbox_run_of(sh), NULL, "", e)) == NULL)
-		return -ERR_SYS;
-	k = scan(dir, admit_step, &p, e);
-	alloc_free(dir);
+	k = steps_list(&open, s, inbox_run_of(sh), "", p.any ? 0 : p.floor + 1,
+	    e);
+	for (i = 0; i < open.n && k == 0; i++)
+		k = admit_step(&p, open.step[i], e);
+	steps_release(&open);
 	if (k < 0 || p.known)
 		return k;
 	if (p.steps >= a->open)

@@ -17,51 +17,26 @@
 #include "base/wait.h"
 #include "spool/closing.h"
 #include "spool/roster.h"
+#include "spool/steps.h"
 #include "spool/waiting.h"
 
 /* ---- steps ---- */
-
-struct closing_step {
-	uint64_t after, best;
-	int any, found;
-};
-
-static int
-closing_each_step(void *arg, const char *name, struct err *e)
-{
-	struct closing_step *s = arg;
-	unsigned long long v;
-	char *end;
-
-	(void)e;
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	v = strtoull(name, &end, 10);
-	if (*end != '\0' || (!s->any && v <= s->after))
-		return 0;
-	if (!s->found || v < s->best) {
-		s->best = v;
-		s->found = 1;
-	}
-	return 0;
-}
 
 /* The first step after *step, or any, that has a directory: 1, or 0. */
 static int
 closing_next(const struct inbox *s, const char *run, uint64_t *step,
     struct err *e)
 {
-	struct closing_step q = { *step, 0, *step == UINT64_MAX, 0 };
-	char *path = inbox_path(s, run, NULL, "", e);
-	int r;
+	struct steps x = STEPS_INIT;
+	int r = steps_list(&x, s, run, "",
+	    *step == UINT64_MAX ? 0 : *step + 1, e);
 
-	if (path == NULL)
-		return -ERR_SYS;
-	r = scan(path, closing_each_step, &q, e);
-	alloc_free(path);
-	if (r == 0 && q.found)
-		*step = q.best;
-	return r < 0 ? r : q.found;
+	if (r == 0 && x.n != 0) {
+		*step = x.step[0];
+		r = 1;
+	}
+	steps_release(&x);
+	return r;
 }
 
 /* ---- the shards of a step ---- */

@@ -416,7 +416,7 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 	x->o = o;
 	x->fd = -1;
 	x->all = o->append || o->pick.given ? 0 : stage_archive_size(path, n);
-	bar_begin(&x->bar, o->cli);
+	bar_begin(&x->bar, o->f->cli);
 	if ((k = stage_archive_how(o, &how, e)) == 0 &&
 	    (k = io_create(&io, o->f->output, o->f->force, e)) == 0 &&
 	    (k = arc_create(&x->out, io, &how, e)) == 0 && o->append)
@@ -431,7 +431,7 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 		k = io_commit(io, IO_SYNC_FULL, e);
 	bar_end(&x->bar);
 	if (k == 0 && x->again != 0)
-		cli_say(o->cli, 1, "%zu shards were there already", x->again);
+		cli_say(o->f->cli, 1, "%zu shards were there already", x->again);
 	arc_free(x->out);
 	io_free(io);
 	if (x->fd >= 0)
@@ -544,13 +544,13 @@ stage_archive_extract(const struct stage_archive_opts *o, const char *path,
 
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
-	bar_begin(&x.bar, o->cli);
+	bar_begin(&x.bar, o->f->cli);
 	k = stage_archive_each(o, path, stage_archive_each_file, &x, e);
 	bar_end(&x.bar);
 	if (k == 0 && x.n == 0)
 		k = err_set(e, ERR_DATA, "mismatch: no such shard (--step and "
 		    "--device match none of the archive's)");
 	if (k == 0)
-		cli_say(o->cli, 1, "%llu shards", (unsigned long long)x.n);
+		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
 	return k;
 }

@@ -43,9 +43,23 @@ same() {
 }
 
 # How fast a machine is decides no test.  What could wait for ever waits HANG
-# seconds: who needs so many hangs.
-: "${HANG:=900}"
+# seconds: who needs so many hangs.  That is two minutes on a quiet machine, as
+# many times more as there is work for more processors than it has, and five
+# times more where programs are slowed down.
+hang() {
+	local load=0
+	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
+	load=$((${load%.*} / $(nproc) + 1))
+	[ -z "$ACE_SANITIZED$REACHED" ] || load=$((5 * load))
+	echo $((120 * load))
+}
+: "${HANG:=$(hang)}"
 export HANG
+
+# patient: in this file one command may take minutes by right.
+patient() {
+	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))
+}
 
 # wait_for CMD...: until it succeeds
 wait_for() {

@@ -1,5 +1,6 @@
 # examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
 load helper
+patient
 load hosts
 
 # setup_file: a trainer that each test tells what to do, and what it takes

@@ -3,6 +3,7 @@
 # bats file_tags=long
 
 load helper
+patient
 
 prepare() {
 	command -v gnuplot >/dev/null || skip "no gnuplot"

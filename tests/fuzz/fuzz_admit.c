@@ -87,13 +87,13 @@ static int
 average(const char *dir, struct err *e)
 {
 	char *argv[] = { name, NULL };
-	struct stage_aggregate_opts o = { .cli = &quiet, .device = "aggregate",
+	struct stage_aggregate_opts o = { .device = "aggregate",
 	    .who = { .rule_text = "mean", .theta = -1 }, .expect = 1,
 	    .steps = 1, .spool = dir };
 	struct filter f;
 	int r;
 
-	filter_init(&f, name, 1, argv);
+	filter_init(&f, &quiet, 1, argv);
 	f.output = "/dev/null";
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;
