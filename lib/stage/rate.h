@@ -17,8 +17,10 @@
 #include "format/shard.h"
 #include "pipe/hold.h"
 #include "sync/land.h"
+#include "sync/told.h"
 
 struct err;
+struct estimate;
 struct feedback;
 struct pool;
 
@@ -49,8 +51,8 @@ struct rate {
 		size_t cap;
 		struct buf body;
 	} *thread;
-	float *y;
-	size_t y_cap;
+	struct estimate *estimate;	/* [TOLD_ASKED] */
+	unsigned char counted[TOLD_ASKED];
 	struct land land;
 	size_t code_cap, knob_cap, values_cap;
 	uint8_t *knob;

@@ -227,6 +227,26 @@ hostile() {
 	exits 2 pty ace-archive create --format tar spool
 }
 
+@test "large and small shards in any order: each entry is the shard and no more" {
+	local s n
+	for s in 3 0 2 1 5 4; do
+		n=$((s % 2 ? 40 : 4000))
+		mkshards -r demo -s $s -t w:$n -x $s -d "d$s"
+	done >all
+	exits 0 ace-archive create -o run.tar all all
+	[ "$(ace-archive list run.tar | wc -l)" -eq 7 ]
+	mkdir there
+	tar -xf run.tar -C there
+	[ "$(find there -type f | wc -l)" -eq 6 ]
+	ace-inspect --verify there >/dev/null
+	[ "$(find there -type f -size -8 | wc -l)" -eq 3 ]
+	# -o may be a name that is nothing but an ending
+	exits 2 ace-archive create -o .tar all
+	says 'which format'
+	exits 2 ace-archive create -o x.7z --filter gzip all
+	says '7z packs its entries itself'
+}
+
 @test "the same shards give the same bytes" {
 	spool 2
 	for f in run.tar run.cpio run.zip run.tar.xz; do

@@ -34,6 +34,10 @@ aggregate() {
 	recv "step 8: accepted" --kind gradient,difference <in
 	shard 9 edge1 -H kind=3 >in
 	recv "step 9: invalid: .* kind mean" --kind gradient <in
+	# of an option that is given twice the last one counts
+	shard 20 edge1 -H flags=16 >in
+	recv "step 20: invalid: mismatch: a difference" --kind difference,gradient \
+	    --kind gradient <in
 	exits 2 ace-recv --spool spool --kind gradient,poetry in
 	exits 2 ace-recv --spool spool --kind '' in
 }
@@ -251,9 +255,28 @@ big() {
 	recv "step 3: duplicate" --max-open 5 <in
 	shard 6 >in
 	recv "invalid: limit: [0-9]+ bytes of this device wait" --quota 1k <in
+	# to the byte: the files of the device in open steps
+	bytes=$(cat spool/test/[0-9]*/edge1.* | wc -c)
+	recv "invalid: limit: $bytes bytes of this device wait" --quota "$bytes" <in
 	# and a step that closes makes room
 	aggregate
 	recv "step 6: accepted" --max-open 5 <in
+	shard 7 >in
+	bytes=$(cat spool/test/[1-9]/edge1.* | wc -c)
+	recv "step 7: accepted" --quota $((bytes + 1)) <in
+}
+
+@test "a quota: what was refused and has left a file counts, too" {
+	local s
+	for s in 0 1 2; do
+		shard $s edge1 -k nan >in
+		recv "step $s: invalid: non-finite" <in
+	done
+	shard 3 >in
+	recv "limit: 3 steps of this device are open" --max-open 3 <in
+	bytes=$(cat spool/test/[0-9]*/edge1.no | wc -c)
+	recv "limit: $bytes bytes of this device wait" --quota 1 <in
+	recv "step 3: accepted" --max-open 4 <in
 }
 
 # slow CMD ARGS...: ace-recv with ARGS reads what CMD writes, which never ends
