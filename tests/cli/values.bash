@@ -18,7 +18,7 @@ each() {
 }
 
 # a block of LZ4 as its bytes, for perl
-unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
+export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
 			my ($l, $m) = ($t >> 4, $t & 15); my $c;
 			if ($l == 15) { do { $c = ord substr($p, $i++, 1);
