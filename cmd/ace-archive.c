@@ -6,19 +6,16 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/program.h"
 #include "pipe/pick.h"
 #include "stage/stage_archive.h"
 
-enum { OPT_FORMAT = CLI_LONG, OPT_FILTER, OPT_INTO };
+enum { OPT_FORMAT = CLI_LONG, OPT_INTO };
 
 #define OUT \
 	{ OPT_FORMAT, "format", "NAME", \
-	    "tar, zip, 7z or cpio (default as FILE is named)" }, \
-	{ OPT_FILTER, "filter", "NAME", \
-	    "pack with it, or none (default as FILE is named)" }, \
+	    "tar, tar.zst, zip ... (default as FILE is named)" }, \
 	PICK_OPTS, \
 	{ FILTER_MAX, "max-elements", "N", \
 	    "refuse larger models (default 68719476736)" }
@@ -52,23 +49,11 @@ static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const formats[] = { "tar", "zip", "7z", "cpio",
-	    NULL };
-	static const char *const filters[] = { "none", "gzip", "bzip2", "xz",
-	    "zstd", "lz4", "compress", NULL };
 	struct stage_archive_opts *o = arg;
-	int i;
 
 	switch (key) {
 	case OPT_FORMAT:
-		if (num_choice(&i, val, formats, "--format", e) < 0)
-			return -ERR_USAGE;
-		o->format = formats[i];
-		return 0;
-	case OPT_FILTER:
-		if (num_choice(&i, val, filters, "--filter", e) < 0)
-			return -ERR_USAGE;
-		o->filter = filters[i];
+		o->format = val;
 		return 0;
 	case OPT_INTO:
 		o->into = val;

@@ -62,7 +62,7 @@ _ace() {
 		kind='full rename none' ;;
 	ace-archive\ create:-o | ace-archive\ create:--output)
 		kind='file' ;;
-	ace-archive\ create:--format | ace-archive\ create:--filter | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
+	ace-archive\ create:--format | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
 		kind='free' ;;
 	ace-archive\ create:--sandbox)
 		kind='full rename none' ;;
@@ -70,7 +70,7 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ append:-o | ace-archive\ append:--output)
 		kind='file' ;;
-	ace-archive\ append:--format | ace-archive\ append:--filter | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
+	ace-archive\ append:--format | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
 		kind='free' ;;
 	ace-archive\ append:--sandbox)
 		kind='full rename none' ;;
@@ -227,9 +227,9 @@ _ace() {
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create append list extract' ;;
 	ace-archive\ create)
-		opts='--format --filter --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ append)
-		opts='--format --filter --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ list)
 		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ extract)

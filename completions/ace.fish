@@ -120,8 +120,7 @@ complete -c ace-archive -n __fish_use_subcommand -l sandbox -x -a 'full rename n
 complete -c ace-archive -n __fish_use_subcommand -s h -l help -d 'print this and exit'
 complete -c ace-archive -n __fish_use_subcommand -s V -l version -d 'print the version and exit'
 
-complete -c ace-archive -n '__fish_seen_subcommand_from create' -l format -x -d 'tar, zip, 7z or cpio (default as FILE is named)'
-complete -c ace-archive -n '__fish_seen_subcommand_from create' -l filter -x -d 'pack with it, or none (default as FILE is named)'
+complete -c ace-archive -n '__fish_seen_subcommand_from create' -l format -x -d 'tar, tar.zst, zip ... (default as FILE is named)'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l step -x -d 'only shards of step A, or of steps A-B, A-, -B'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l device -x -d 'only shards of devices whose name matches'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l kind -x -a 'gradient delta sum mean residual model history' -d 'only gradient, delta, sum, mean, residual, model or history'
@@ -134,8 +133,7 @@ complete -c ace-archive -n '__fish_seen_subcommand_from create' -l sandbox -x -a
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -s h -l help -d 'print this and exit'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -s V -l version -d 'print the version and exit'
 
-complete -c ace-archive -n '__fish_seen_subcommand_from append' -l format -x -d 'tar, zip, 7z or cpio (default as FILE is named)'
-complete -c ace-archive -n '__fish_seen_subcommand_from append' -l filter -x -d 'pack with it, or none (default as FILE is named)'
+complete -c ace-archive -n '__fish_seen_subcommand_from append' -l format -x -d 'tar, tar.zst, zip ... (default as FILE is named)'
 complete -c ace-archive -n '__fish_seen_subcommand_from append' -l step -x -d 'only shards of step A, or of steps A-B, A-, -B'
 complete -c ace-archive -n '__fish_seen_subcommand_from append' -l device -x -d 'only shards of devices whose name matches'
 complete -c ace-archive -n '__fish_seen_subcommand_from append' -l kind -x -a 'gradient delta sum mean residual model history' -d 'only gradient, delta, sum, mean, residual, model or history'

@@ -217,12 +217,10 @@ filter_loose(struct reader *r, struct writer *w, int changed)
 }
 
 int
-filter_copy(struct reader *r, struct writer *w, struct err *e)
+filter_rest(struct reader *r, struct writer *w, struct err *e)
 {
-	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+	int k;
 
-	if (k < 0)
-		return k;
 	while ((k = reader_next(r, e)) > 0) {
 		if (k == READER_SEND)
 			return writer_send(w, &reader_end_of_shard(r)->sums, e);
@@ -230,6 +228,14 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 			return k;
 	}
 	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no whole shard");
+}
+
+int
+filter_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+
+	return k < 0 ? k : filter_rest(r, w, e);
 }
 
 static int

@@ -94,6 +94,9 @@ void filter_loose(struct reader *r, struct writer *w, int changed);
 /* filter_copy(r, w, e): copies the shard that r stands at to w, to its verified
  * end, each payload unchanged. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
+/* filter_rest(r, w, e): the same from behind the shard's beginning, which is
+ * written already. */
+int filter_rest(struct reader *r, struct writer *w, struct err *e);
 /* filter_copy_file, filter_copy_fd: the same of every shard in a file; fd is
  * read from its beginning and stays the caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,

@@ -7,15 +7,34 @@
 #include "sync/land.h"
 #include "sync/sweep.h"
 
+/*
+ * The numbers of the search.  Two are the format's; those of the second kind only
+ * end what ends by itself; the others are chosen so that few codings do, which
+ * tests/bench-plan counts, and no result is wrong with others.
+ */
 enum {
-	LAND_FEW = 64,		/* groups */
-	LAND_SOME = 12,		/* of fewer, each makes the size jump */
-	LAND_WHOLE = 5,		/* times that all groups are coded again */
-	LAND_PATIENT = 3,	/* rounds, then the window is wider */
+	/* ace-stream(5): a frame's header, by which the size jumps where one
+	 * more frame begins; and twice the 8 that payloads are padded to,
+	 * nearer than which no budget can be met on purpose */
+	LAND_FRAME = 64,
+	LAND_PAD = 16,		/* bytes */
+
+	/* a factor doubled 40 times is beyond any step; an interval halved 12
+	 * times is a 4096th of itself */
 	LAND_ROUNDS = 40,
 	LAND_HALVINGS = 12,
-	LAND_PAD = 16,		/* bytes: no budget is met better */
-	LAND_FRAME = 64		/* the size's jumps, as frames are padded */
+
+	/* groups: with fewer the last bytes are sought in the small ones, since
+	 * one large one may be more than what is missing; and with fewer still
+	 * each one is so much of the whole that two sizes give no slope */
+	LAND_FEW = 64,
+	LAND_SOME = 12,
+
+	/* rounds: after so many that coded all groups again the slope is known,
+	 * and some groups are enough; after so many that missed, sizes jump by
+	 * more than LAND_WINDOW, and LAND_WIDE will do */
+	LAND_WHOLE = 5,
+	LAND_PATIENT = 3
 };
 /* log f: if it is to move by no more, only some groups are coded again, and
  * these stand apart from the others by no more than LAND_APART, or where bytes

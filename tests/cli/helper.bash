@@ -56,6 +56,27 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
+# allocations CMD...: each one may fail.  CMD -o good works; CMD -o x then ends
+# with status 4 and leaves no x, until there are no more allocations.
+allocations() {
+	local n got
+	"$@" -o good
+	for n in $(seq 1 400); do
+		got=0
+		ACE_FAIL_ALLOC=$n "$@" -o x 2>err || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
+		says "out of memory"
+		# after the rename only the directory is left to sync
+		[ ! -e x ] || same x good
+		rm -f x
+	done
+	[ "$n" -gt 20 ]
+	[ "$n" -lt 400 ]
+	same x good
+	rm x
+}
+
 # patient: in this file one command may take minutes by right.
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))
