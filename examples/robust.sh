@@ -50,7 +50,7 @@ robust_cloud() {
 		up+=("$dir/up$k")
 	done
 	attack "$kind" "$bad" "$factor" "${up[@]}" |
-	    ace-aggregate --expect $devices ${rule:+--rule "$rule"} |
+	    ace-aggregate --expect "$devices" ${rule:+--rule "$rule"} |
 	    tee "$dir"/apply* >/dev/null
 	good "${PIPESTATUS[@]}"
 }
@@ -63,7 +63,7 @@ one() {
 	sybil) EDGES=$((devices - bad + 1)) ;;
 	*) EDGES=$((devices - bad)) ;;
 	esac
-	options=("${model[@]}" --of $devices --seed "$seed")
+	options=("${model[@]}" --of "$devices" --seed "$seed")
 	run "$what" robust_edge robust_back robust_cloud
 	line=$(awk -F '\t' -v OFS='\t' '$1 == "unigram" { u = $6 }
 	    $1 == "end" { print $4, $6, u }' "$dir/log")
