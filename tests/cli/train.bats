@@ -53,6 +53,14 @@ text() {
 	    loss["end"] < 1.5 && loss["unigram"] > 2) }' muon
 }
 
+@test "with every label wrong it learns, and not what is there" {
+	text
+	exits 0 train --local --steps 40 --flip-labels --eval --log log $small \
+	    text
+	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["start"] > 0 &&
+	    loss["end"] > loss["start"]) }' log
+}
+
 @test "a model saved and loaded is the same model" {
 	text
 	train --local --steps 20 --save a $small --eval --log log text
