@@ -29,26 +29,32 @@ bytes_le64(const unsigned char *p)
 	return (uint64_t)bytes_le32(p) | (uint64_t)bytes_le32(p + 4) << 32;
 }
 
+/* Compilers see that the loads above are one; of stores they do not always. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BYTES_SET(p, v, swapped) memcpy((p), &(v), sizeof(v))
+#else
+#define BYTES_SET(p, v, swapped) ((v) = (swapped), memcpy((p), &(v), sizeof(v)))
+#endif
+
 static inline void
 bytes_set16(unsigned char *p, uint16_t v)
 {
-	p[0] = (unsigned char)v;
-	p[1] = (unsigned char)(v >> 8);
+	(void)BYTES_SET(p, v, __builtin_bswap16(v));
 }
 
 static inline void
 bytes_set32(unsigned char *p, uint32_t v)
 {
-	bytes_set16(p, (uint16_t)v);
-	bytes_set16(p + 2, (uint16_t)(v >> 16));
+	(void)BYTES_SET(p, v, __builtin_bswap32(v));
 }
 
 static inline void
 bytes_set64(unsigned char *p, uint64_t v)
 {
-	bytes_set32(p, (uint32_t)v);
-	bytes_set32(p + 4, (uint32_t)(v >> 32));
+	(void)BYTES_SET(p, v, __builtin_bswap64(v));
 }
+
+#undef BYTES_SET
 
 static inline float
 bytes_f32(uint32_t u)

@@ -151,110 +151,123 @@ get_table(struct bytes *b, uint16_t freq[RANS_SYMBOLS])
  * there, so that the product is below 2^64, and less than x / 2^44 above x / f,
  * which is at most f / 2^24 and so at most 1 / f (Granlund and Montgomery 1994).
  */
-struct step {
-	uint64_t inverse;
-	uint64_t top;		/* a state not below it sheds 16 bits first */
-	uint32_t base, rest;
+struct steps {
+	uint64_t inverse[RANS_SYMBOLS];
+	uint32_t most[RANS_SYMBOLS];	/* a state above sheds 16 bits first */
+	uint32_t base[RANS_SYMBOLS], rest[RANS_SYMBOLS];
 };
 
 static void
-fill_steps(struct step t[RANS_SYMBOLS], const uint16_t freq[RANS_SYMBOLS])
+fill_steps(struct steps *t, const uint16_t freq[RANS_SYMBOLS])
 {
 	uint32_t at = 0, f;
 	size_t i;
 
 	for (i = 0; i < RANS_SYMBOLS; i++) {
 		f = freq[i];
-		t[i].top = (uint64_t)f << (32 - BITS);
-		t[i].rest = TOTAL - f;
-		t[i].base = at;
-		t[i].inverse = f > 0 ? (((uint64_t)1 << 44) + f - 1) / f : 0;
+		t->inverse[i] = f > 0 ? (((uint64_t)1 << 44) + f - 1) / f : 0;
+		t->most[i] = (f << (32 - BITS)) - 1;
+		t->base[i] = at;
+		t->rest[i] = TOTAL - f;
 		at += f;
 	}
 }
 
-/* Without a branch: whether a state sheds a word cannot be foreseen. */
 static inline uint32_t
-put_symbol(uint32_t x, const struct step *t, unsigned char **w)
+put_symbol(uint32_t x, const struct steps *t, unsigned s, unsigned char *p,
+    size_t *at)
 {
-	const unsigned over = x >= t->top;
+	const uint64_t keep = 0 - (uint64_t)(x <= t->most[s]);
+	uint32_t y = x >> 16;
 
-	bytes_set16(*w - 2, (uint16_t)x);
-	*w -= 2 * over;
-	x >>= 16 * over;
-	return x + (uint32_t)(x * t->inverse >> 44) * t->rest + t->base;
+	bytes_set16(p + *at - 2, (uint16_t)x);
+	*at -= 2 + 2 * keep;
+	y ^= (x ^ y) & (uint32_t)keep;
+	return y + t->base[s] + (uint32_t)(y * t->inverse[s] >> 44) * t->rest[s];
 }
 
 size_t
 rans_put(unsigned char *p, const unsigned char *s, size_t n,
     const uint32_t count[RANS_SYMBOLS])
 {
-	unsigned char *start = p, *room = p + rans_bound(n), *w = room;
+	unsigned char *start = p;
 	uint32_t x[STATES] = { LOW, LOW, LOW, LOW }, a, b, c, d;
+	size_t i, room = rans_bound(n), at = room;
 	uint16_t freq[RANS_SYMBOLS];
-	struct step t[RANS_SYMBOLS];
-	size_t i;
+	struct steps t;
 
 	scale(count, n, freq);
 	p = put_table(p, freq);
-	fill_steps(t, freq);
+	fill_steps(&t, freq);
 	for (i = n; i % STATES != 0; i--)	/* backwards, to the end */
-		x[(i - 1) % STATES] = put_symbol(x[(i - 1) % STATES],
-		    &t[s[i - 1]], &w);
+		x[(i - 1) % STATES] = put_symbol(x[(i - 1) % STATES], &t,
+		    s[i - 1], start, &at);
 	a = x[0];
 	b = x[1];
 	c = x[2];
 	d = x[3];
 	for (; i > 0; i -= STATES) {
-		d = put_symbol(d, &t[s[i - 1]], &w);
-		c = put_symbol(c, &t[s[i - 2]], &w);
-		b = put_symbol(b, &t[s[i - 3]], &w);
-		a = put_symbol(a, &t[s[i - 4]], &w);
+		d = put_symbol(d, &t, s[i - 1], start, &at);
+		c = put_symbol(c, &t, s[i - 2], start, &at);
+		b = put_symbol(b, &t, s[i - 3], start, &at);
+		a = put_symbol(a, &t, s[i - 4], start, &at);
 	}
 	bytes_set32(p, a);
 	bytes_set32(p + 4, b);
 	bytes_set32(p + 8, c);
 	bytes_set32(p + 12, d);
 	p += 4 * STATES;
-	memmove(p, w, (size_t)(room - w));
-	return (size_t)(p - start) + (size_t)(room - w);
+	memmove(p, start + at, room - at);
+	return (size_t)(p - start) + room - at;
 }
 
-/* What the low BITS of a state say: freq - 1 and the place in the symbol's
- * range, 12 bits each, and the symbol. */
+/* What the low BITS of a state say: the symbol, its frequency and the place in
+ * its range. */
+struct slots {
+	struct {
+		uint16_t freq, at;
+	} range[TOTAL];
+	unsigned char symbol[TOTAL];
+};
+
 static void
-fill_slots(uint32_t slot[TOTAL], const uint16_t freq[RANS_SYMBOLS])
+fill_slots(struct slots *t, const uint16_t freq[RANS_SYMBOLS])
 {
 	uint32_t at = 0, j;
 	size_t i;
 
 	for (i = 0; i < RANS_SYMBOLS; i++)
-		for (j = 0; j < freq[i]; j++)
-			slot[at++] = (uint32_t)i | j << 8 |
-			    (freq[i] - 1u) << 20;
+		for (j = 0; j < freq[i]; j++, at++) {
+			t->range[at].freq = freq[i];
+			t->range[at].at = (uint16_t)j;
+			t->symbol[at] = (unsigned char)i;
+		}
 }
 
+/* The word is read whether it is needed or not. */
 static inline unsigned char
-get_symbol(uint32_t *x, const uint32_t slot[TOTAL], const unsigned char **p)
+get_symbol(uint32_t *x, const struct slots *t, const unsigned char *p,
+    size_t *at)
 {
-	uint32_t t = slot[*x & (TOTAL - 1)];
-	uint32_t y = ((t >> 20) + 1) * (*x >> BITS) + (t >> 8 & (TOTAL - 1));
+	uint32_t slot = *x & (TOTAL - 1);
+	uint32_t y = (*x >> BITS) * t->range[slot].freq + t->range[slot].at;
+	const uint64_t low = 0 - (uint64_t)(y < LOW);
+	uint32_t more = y << 16 | bytes_le16(p + *at);
 
-	if (y < LOW) {
-		y = y << 16 | bytes_le16(*p);
-		*p += 2;
-	}
-	*x = y;
-	return (unsigned char)t;
+	*x = y ^ ((y ^ more) & (uint32_t)low);
+	*at -= 2 * low;
+	return t->symbol[slot];
 }
 
 int
 rans_get(struct bytes *b, unsigned char *s, size_t n)
 {
-	uint32_t slot[TOTAL], x[STATES], w, y, z, u;
+	uint32_t x[STATES], w, y, z, u;
 	uint16_t freq[RANS_SYMBOLS];
-	const unsigned char *p, *end;
-	size_t i;
+	unsigned char none[2] = { 0, 0 };
+	const unsigned char *p;
+	size_t i, at = 0, was, end;
+	struct slots slot;
 
 	if (get_table(b, freq) < 0)
 		return -1;
@@ -262,35 +275,33 @@ rans_get(struct bytes *b, unsigned char *s, size_t n)
 		x[i] = bytes_next32(b);
 	if (b->bad || (b->n - b->at) % 2 != 0)
 		return -1;
-	fill_slots(slot, freq);
+	fill_slots(&slot, freq);
 	p = b->p + b->at;
-	end = b->p + b->n;
+	end = b->n - b->at;
 	b->at = b->n;
 	w = x[0];
 	y = x[1];
 	z = x[2];
 	u = x[3];
-	for (i = 0; i + STATES <= n && end - p >= 2 * STATES; i += STATES) {
-		s[i] = get_symbol(&w, slot, &p);
-		s[i + 1] = get_symbol(&y, slot, &p);
-		s[i + 2] = get_symbol(&z, slot, &p);
-		s[i + 3] = get_symbol(&u, slot, &p);
+	for (i = 0; i + STATES <= n && end - at >= 2 * STATES; i += STATES) {
+		s[i] = get_symbol(&w, &slot, p, &at);
+		s[i + 1] = get_symbol(&y, &slot, p, &at);
+		s[i + 2] = get_symbol(&z, &slot, p, &at);
+		s[i + 3] = get_symbol(&u, &slot, p, &at);
 	}
 	x[0] = w;
 	x[1] = y;
 	x[2] = z;
 	x[3] = u;
 	for (; i < n; i++) {			/* near the end of the body */
-		unsigned char t[2] = { 0, 0 };
-		const unsigned char *q = p < end ? p : t;
-		const unsigned char *was = q;
-
-		s[i] = get_symbol(&x[i % STATES], slot, &q);
-		if (q != was && p == end)
+		was = 0;
+		s[i] = get_symbol(&x[i % STATES], &slot, at < end ? p + at :
+		    none, &was);
+		if (was != 0 && at == end)
 			return -1;
-		p += q - was;
+		at += was;
 	}
 	/* the encoder began here */
-	return p == end && x[0] == LOW && x[1] == LOW && x[2] == LOW &&
+	return at == end && x[0] == LOW && x[1] == LOW && x[2] == LOW &&
 	    x[3] == LOW ? 0 : -1;
 }

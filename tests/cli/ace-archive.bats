@@ -67,7 +67,7 @@ digests() {
 	[ ! -e none.tar ]
 	exits 0 ace-archive create -o some.tar --kind gradient spool
 	[ "$(ace-archive list some.tar | wc -l)" -eq 7 ]
-	exits 0 ace-archive append -o some.tar --format tar --filter none --kind mean spool
+	exits 0 ace-archive append -o some.tar --format tar --kind mean spool
 	[ "$(ace-archive list some.tar | wc -l)" -eq 10 ]
 	[ "$(ace-archive list --step 1-2 --device 'agg*' --kind mean some.tar | wc -l)" -eq 3 ]
 	# a stream becomes an archive
@@ -206,9 +206,13 @@ hostile() {
 	exits 2 ace-archive wrap
 	exits 2 ace-archive create spool
 	says 'which format'
-	exits 2 ace-archive create -o run.zip --filter zstd spool
+	exits 2 ace-archive create -o run.zip.zst spool
+	says 'zip packs its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
-	exits 2 ace-archive create -o run.tar --filter rot13 spool
+	says "'rar': tar or cpio"
+	exits 2 ace-archive create -o run.tar --format tar.rot13 spool
+	exits 2 ace-archive create -o run.tar --format x.tar spool
+	exits 2 ace-archive create -o run.tar --format gz spool
 	exits 2 ace-archive extract run.tar
 	says '--into'
 	exits 2 ace-archive list a b
@@ -217,7 +221,7 @@ hostile() {
 	exits 4 ace-archive create -o nowhere/run.tar spool
 	mkdir empty
 	exits 3 ace-archive create -o run.tar empty
-	exits 0 ace-archive create -o run --format tar --filter gzip spool
+	exits 0 ace-archive create -o run --format tar.gz spool
 	gzip -t <run
 	exits 0 ace-archive create --format tar --force --max-elements 1000000 spool
 	exits 2 pty ace-archive create --format tar spool
