@@ -15,9 +15,10 @@
 #   make table1     four ways of training, four edges, eight seeds (hours);
 #                   SEEDS=1, LOCAL=1, REGIME=repeated: examples/compare.sh
 #   make frontier   what saving 10 to 1000 times the bytes costs
+#   make robust     what each rule survives of nine attacks (half an hour)
 #   make table1-sweep  each way with other rates, batches, intervals (hours)
 #                   all three go on where they were stopped; RESULTS=DIR
-#   make pytorch    handwritten digits in PyTorch, five seeds; needs torch, npm
+#   make pytorch    handwritten digits in PyTorch, five seeds; torch, sklearn, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
@@ -92,8 +93,8 @@ CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
 # what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
 SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
-SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
-TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
+ALONE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c examples/attack.c))
+TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
@@ -172,13 +173,13 @@ $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
-$(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
+$(ALONE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
 	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
-examples: $(SCALE) $(TRAIN)
+examples: $(ALONE) $(TRAIN)
 
 tools: $(TOOLS) $(CLIP)
 
@@ -234,7 +235,7 @@ mutants: deps $(BUILD)/coverage/map
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
-	 CPPFLAGS=-DACE_FUZZING CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
+	 CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
 
 run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
@@ -278,7 +279,7 @@ run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
 RESULTS    ?= $(BUILD)/results
-EXPERIMENTS = dynacomm deco table1 frontier table1-sweep
+EXPERIMENTS = dynacomm deco table1 frontier table1-sweep robust
 
 $(EXPERIMENTS): deps
 	@test $(DEPS) = no || .ci/deps plot

@@ -19,6 +19,7 @@
 #include "kern/kern.h"
 #include "pipe/program.h"
 #include "spool/answer.h"
+#include "spool/clients.h"
 #include "spool/fence.h"
 #include "spool/join.h"
 #include "spool/receive.h"
@@ -27,7 +28,8 @@
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
 	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_JOIN, OPT_LEAVE, OPT_KIND, OPT_WEIGHT,
-	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME
+	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME,
+	OPT_IDLE, OPT_CLIENTS, OPT_EACH
 };
 
 static const struct cli_opt options[] = {
@@ -54,8 +56,13 @@ static const struct cli_opt options[] = {
 	    "or with shards in so many of them (default 1024)" },
 	{ OPT_SILENCE, "timeout", "TIME",
 	    "end when nothing comes in the middle of a shard (default 60s)" },
+	{ OPT_IDLE, "idle", "TIME", "or between two of them (default 2h)" },
 	{ OPT_TIME, "max-time", "TIME",
 	    "or when no shard is whole after so long (default 24h)" },
+	{ OPT_CLIENTS, "max-clients", "N",
+	    "serve so many connections at a time (default 256)" },
+	{ OPT_EACH, "max-each", "N",
+	    "and so many of --device (default 16)" },
 	{ OPT_STALE, "max-staleness", "N",
 	    "refuse those computed at a model N steps older" },
 	{ OPT_ONCE, "once", NULL, "end after one shard" },
@@ -80,8 +87,30 @@ struct opts {
 	const char *spool;
 	int aggregate;
 	enum act { RECEIVE, PUBLISH, FENCE, JOIN, LEAVE } act;
-	uint64_t max_stale, fence_step;
+	uint64_t max_stale, fence_step, clients, each;
 };
+
+/* How long it may take, and how many at a time. */
+static int
+set_patience(struct opts *o, int key, const char *val, struct err *e)
+{
+	switch (key) {
+	case OPT_SILENCE:
+		return num_time(&o->shard.silence, val, "--timeout", e);
+	case OPT_IDLE:
+		return num_time(&o->shard.idle, val, "--idle", e);
+	case OPT_TIME:
+		return num_time(&o->shard.time, val, "--max-time", e);
+	case OPT_CLIENTS:
+		return num_u64(&o->clients, val, 1, CLIENTS_LIMIT,
+		    "--max-clients", e);
+	case OPT_EACH:
+		return num_u64(&o->each, val, 1, CLIENTS_LIMIT, "--max-each",
+		    e);
+	default:
+		return 0;
+	}
+}
 
 /* What is let in. */
 static int
@@ -107,12 +136,8 @@ set_limit(struct opts *o, int key, const char *val, struct err *e)
 		return num_size(&a->quota, val, "--quota", e);
 	case OPT_OPEN:
 		return num_u64(&a->open, val, 1, 1 << 20, "--max-open", e);
-	case OPT_SILENCE:
-		return num_time(&o->shard.silence, val, "--timeout", e);
-	case OPT_TIME:
-		return num_time(&o->shard.time, val, "--max-time", e);
 	default:
-		return 0;
+		return set_patience(o, key, val, e);
 	}
 }
 
@@ -271,7 +296,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
-	int r = check(o, *path, e);
+	int r = check(o, *path, e), place = -1;
 
 	(void)n;
 	o->shard.admit.schema = o->f->in.schema;
@@ -283,6 +308,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 	x.inbox.max_stale = o->max_stale;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
+	    (o->act != RECEIVE || (r = clients_enter(&x.inbox, o->clients,
+	    o->shard.device, o->each, &place, e)) == 0) &&
 	    (o->act > PUBLISH || (r = filter_in(o->f, &x.in, *path, e)) == 0))
 		r = o->act == RECEIVE ? serve(&x, e) : o->act == PUBLISH ?
 		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
@@ -290,6 +317,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);
+	if (place >= 0)
+		(void)close(place);
 	return r;
 }
 
@@ -315,9 +344,10 @@ main(int argc, char **argv)
 		.set = set,
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .max_stale = UINT64_MAX, .shard = {
-	    .admit = admit_default, .cli = &p.cli,
-	    .silence = 60, .time = 86400 } };
+	struct opts o = { .f = &p.f, .max_stale = UINT64_MAX,
+	    .clients = CLIENTS_MOST, .each = CLIENTS_EACH, .shard = {
+	    .admit = admit_default, .cli = &p.cli, .silence = 60,
+	    .idle = 7200, .time = 86400 } };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -141,13 +141,13 @@ way() {
 # dense ROUNDS: the streams of the edges with a step in each round, and of the
 # cloud
 dense() {
-	local k kind=--gradient
-	[ "$H" -eq 1 ] || kind=--interval=1
+	local k short=
+	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # words are meant
 		train --index "$k" --of "$EDGES" $model --batch "$batch" \
-		    --valid "$valid" $kind --steps "$1" --run "$name" "$text" \
-		    >"$dir/up$1-$k"
+		    --valid "$valid" $given $short --steps "$1" --run "$name" \
+		    "$text" >"$dir/up$1-$k"
 	done
 	ace-aggregate --expect "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
@@ -172,8 +172,7 @@ alone() {
 	hide
 	jobs=()
 	rounds=$(of "$dir/log" end 2)
-	dense 1
-	dense 2
+	dense 1 && dense 2 || die "$what: cannot measure its streams"
 	# shellcheck disable=SC2046 # words are meant
 	set -- $(for k in up1-1 up2-1 down1 down2; do wc -c <"$dir/$k"; done)
 	for k in $(seq "$EDGES"); do

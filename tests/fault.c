@@ -106,7 +106,7 @@ static const struct fault_case cases[] = {
 	    "ace-import -k model values.npz >model; ",
 	    "ace-recv --spool D --run test --publish model > out", 0 },
 	{ "step", MADE "ace-step -S S --bits 16 in0 >rest; ",
-	    "ace-step -S S --bits 16 in1 > out", 0 },
+	    "ace-step -S S --bits 16 in1 > out", LEARNS },
 	{ "files", MADE "mkshards -d edge2 >in2; ",
 	    "ace-aggregate in0 in2 > out", 0 },
 	{ "rules", MADE "mkshards -d edge2 >in2; ",

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/pack.h"
+#include "base/room.h"
 #include "base/sandbox.h"
 #include "base/version.h"
 
@@ -301,6 +302,7 @@ cli_parse(struct cli *c, int argc, char **argv, cli_set *set, void *o,
 		}
 	}
 	c->first = optind;
+	room_look();
 	return cli_confine(c, &paths, argv + optind, argc - optind, e);
 }
 

@@ -7,12 +7,6 @@
 #include "format/reader_impl.h"
 #include "format/receipt.h"
 
-#ifdef ACE_FUZZING
-#define READER_CHECK 0		/* fuzzers get past the checksums */
-#else
-#define READER_CHECK 1
-#endif
-
 static int
 reader_corrupt(struct reader *r, struct err *e, const char *what)
 {
@@ -127,7 +121,7 @@ reader_on_send(struct reader *r, struct err *e)
 	if (r->end.status == SHARD_ABORTED)
 		return chain_aborted(&r->c, e);
 	pack_sum_get(r->digest, digest);
-	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
+	if (memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");
 	if (r->end.n_data != d->frames || r->end.n_records != d->records ||
 	    r->end.raw != d->raw || r->end.wire != d->wire)

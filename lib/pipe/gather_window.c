@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/room.h"
 #include "pipe/gather_impl.h"
 
 /* Of contributions that are open at a time, up to GATHER_OPEN: fewer where they
@@ -23,7 +24,7 @@ static size_t
 gather_room(const struct gather *g)
 {
 	const long files = sysconf(_SC_OPEN_MAX) / 2;
-	uint64_t room = GATHER_MEMORY / gather_window_memory(g);
+	uint64_t room = room_of(GATHER_MEMORY) / gather_window_memory(g);
 
 	if (g->whole || (g->n != 0 && g->in[0].lent))
 		return g->n;

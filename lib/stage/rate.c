@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/room.h"
 #include "codec/estimate.h"
 #include "device/feedback.h"
 #include "format/values.h"
@@ -11,7 +12,7 @@
 #include "pipe/size.h"
 #include "stage/rate.h"
 
-/* Bytes in memory; what is more waits in files. */
+/* Bytes in memory, where there is as much; what is more waits in files. */
 enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
 
 static int
@@ -26,8 +27,8 @@ rate_init(struct rate *q, struct feedback *fb, struct pool *pool)
 	memset(q, 0, sizeof(*q));
 	q->fb = fb;
 	q->pool = pool;
-	q->values = (struct hold)HOLD_INIT(RATE_VALUES);
-	q->bodies = (struct hold)HOLD_INIT(RATE_BODIES);
+	q->values = (struct hold)HOLD_INIT(room_of(RATE_VALUES));
+	q->bodies = (struct hold)HOLD_INIT(room_of(RATE_BODIES));
 	if (fb != NULL) {
 		q->values.scratch = q->bodies.scratch = rate_scratch;
 		q->values.arg = q->bodies.arg = fb;
@@ -229,19 +230,21 @@ rate_foretell(void *arg, size_t i, size_t slot, double f)
 }
 
 int
-rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
-    struct err *e)
+rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
+    struct buf *body, uint8_t *param, struct err *e)
 {
 	const struct land_code *c = &q->land.code[i];
 	int r;
 
 	body->n = 0;
+	*plan = q->g[i].plan;
 	if (c->len == 0)
 		return 0;
 	if ((r = buf_room(body, c->len, e)) < 0 ||
 	    (r = hold_get(&q->bodies, c->at, body->p, c->len, e)) < 0)
 		return r;
 	body->n = c->len;
+	*plan = codec_turn(plan, c->f);
 	*param = c->param;
 	return 1;
 }

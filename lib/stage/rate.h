@@ -86,10 +86,10 @@ void rate_drop(struct rate *q, size_t k);
  */
 int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
 
-/* rate_code(q, i, body, param, e): 1 and how the i-th that waits was coded; 0:
- * it is not sent. */
-int rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
-    struct err *e);
+/* rate_code(q, i, plan, body, param, e): 1 and how the i-th that waits was
+ * coded, and what it became; 0: it is not sent. */
+int rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
+    struct buf *body, uint8_t *param, struct err *e);
 
 /* rate_encode(q, g, p, x, n, body, param, e): codes x f32[n], which is group
  * g, as plan p says: 1; 0: it is not to be sent. */

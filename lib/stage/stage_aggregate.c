@@ -4,6 +4,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/room.h"
 #include "base/temp.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
@@ -109,6 +110,12 @@ stage_aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 		    "once, of %zu shards at most, and here are %zu: %llu MiB",
 		    x->o->who.rule_text, most, n,
 		    (unsigned long long)(n * each >> 20));
+	if (n * each > room_limit() / 2)
+		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
+		    "once: %zu shards take %llu MiB, and there are %llu MiB in "
+		    "all (RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
+		    (unsigned long long)(n * each >> 20),
+		    (unsigned long long)(room_limit() >> 20));
 	cli_say(x->o->f->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
 	    "MiB", x->o->who.rule_text, n,
 	    (unsigned long long)(n * each >> 20));

@@ -459,7 +459,8 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 		w->plan = q->g[i].plan;
 		w->made = 1;
 		if ((r = rate_get(q, i, w->acc, w->u, e)) < 0 ||
-		    (w->sent = rate_code(q, i, &w->body, &w->param, e)) < 0)
+		    (w->sent = rate_code(q, i, &w->plan, &w->body, &w->param,
+		    e)) < 0)
 			return r < 0 ? r : w->sent;
 		if (coding_add(&x->coding) &&
 		    (r = stage_compress_work(x, e)) < 0)

@@ -158,6 +158,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    table 0 frontier
 	[ "$(awk '{ print $1, $2, $3, $4 }' results/frontier.tsv |
 	    tail -n +2 | paste -sd ' ')" = 'FullSync 1 4 10 ACE-Sync 10 8 5' ]
+	[ "$(awk 'NR > 1 { print $1, $2, $3, $4 }' \
+	    results/frontier-claims.tsv)" = 'ACE-Sync top-1 0.5 0.5' ]
 	says '^frontier: ACE-Sync-1: 5 steps in 1 rounds, .* the 16 edges hold'
 }
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "forged.h"
+
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -62,7 +64,7 @@ static void
 receive(const char *dir, const uint8_t *p, size_t n)
 {
 	struct receive_opts o = { .admit = admit_default, .silence = 60,
-	    .time = 60, .cli = &quiet };
+	    .idle = 60, .time = 60, .cli = &quiet };
 	struct reader_opts ro = { .max_elements = 1 << 16 };
 	struct inbox s = INBOX_INIT;
 	struct err e = ERR_INIT;
