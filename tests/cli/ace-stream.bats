@@ -15,6 +15,7 @@ shown() {
 # decode <STREAM: what the page's tables say of a stream of f32 records,
 # checksums aside; fields as text, the values to the file f32.
 decode() {
+	# shellcheck disable=SC2154 # of values.bash
 	perl -we "$unlz4"'use strict; local $/; binmode STDIN; my $f = <STDIN>;
 	my ($o, $seq, @n, @name, $g, %x, $run) = (0, 0);
 	open(my $out, ">", "f32") or die;

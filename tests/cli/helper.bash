@@ -56,14 +56,14 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
-# allocations CMD...: each one may fail.  CMD -o good works; CMD -o x then ends
-# with status 4 and leaves no x, until there are no more allocations.
+# allocations PROGRAM ARGS...: each one may fail.  With -o good it works; with
+# -o x it then ends with status 4 and leaves no x, until there are no more.
 allocations() {
 	local n got
-	"$@" -o good
+	"$1" -o good "${@:2}"
 	for n in $(seq 1 400); do
 		got=0
-		ACE_FAIL_ALLOC=$n "$@" -o x 2>err || got=$?
+		ACE_FAIL_ALLOC=$n "$1" -o x "${@:2}" 2>err || got=$?
 		[ "$got" -ne 0 ] || break
 		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
 		says "out of memory"

@@ -9,7 +9,7 @@ build() {
 
 @test "BUILD is one folder, whether it is said with or without its path" {
 	# else objects would be made without the dependencies that others found
-	for b in of/it "$ROOT/of/it" ./of//it/; do
+	for b in of/it "$ROOT/of/it" ./of/it; do
 		make -C "$ROOT" -nB BUILD="$b" of/it/lib/base/err.o |
 		    grep -qe '-o of/it/lib/base/err.o '
 	done
