@@ -12,6 +12,8 @@
 #include "base/share.h"
 #include "base/temp.h"
 
+enum { IO_BEHIND = 4 << 20 };	/* bytes that the disk is given at a time */
+
 void
 io_pipe_small(const struct io *io)
 {
@@ -399,6 +401,30 @@ io_flush(struct io *io, struct err *e)
 	return r;
 }
 
+void
+io_behind(struct io *io)
+{
+
+	io->behind = 1;
+}
+
+/* Now that so many bytes were written. */
+static void
+io_send(struct io *io, uint64_t to)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+	if (!io->behind || to - io->sent < IO_BEHIND)
+		return;
+	/* a wish: what fails is found at the fsync */
+	(void)sync_file_range(io->fd, (off_t)io->sent, (off_t)(to - io->sent),
+	    SYNC_FILE_RANGE_WRITE);
+	io->sent = to;
+#else
+	(void)io;
+	(void)to;
+#endif
+}
+
 int
 io_write(struct io *io, const void *p, size_t n, struct err *e)
 {
@@ -409,8 +435,11 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 		return buf_put(&io->sink, p, n, e);
 	if (n > IO_BUF - io->have && (r = io_flush(io, e)) < 0)
 		return r;
-	if (n >= IO_BUF)
-		return fd_write(io->fd, p, n, io->name, e);
+	if (n >= IO_BUF) {
+		r = fd_write(io->fd, p, n, io->name, e);
+		io_send(io, io->count);
+		return r;
+	}
 	memcpy(io->buf + io->have, p, n);
 	io->have += n;
 	return 0;

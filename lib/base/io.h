@@ -106,6 +106,9 @@ int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_create_mem(struct io **out, struct err *e);
 
+/* io_behind(io): what is written goes on to the disk while more comes, so that
+ * little of it is left for an fsync. */
+void io_behind(struct io *io);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 int io_flush(struct io *io, struct err *e);
 

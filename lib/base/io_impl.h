@@ -43,6 +43,8 @@ struct io {
 	size_t rec_limit, rec_at;
 	int rec_lost;
 	struct buf rec;		/* pipes: what was read since the mark */
+	int behind;		/* io_behind, and so many bytes are on their way */
+	uint64_t sent;
 };
 
 /* io_new(out, fd, writing, name, e): an end without anything set that io_open or

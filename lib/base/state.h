@@ -10,8 +10,9 @@ struct err;
 struct state {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
+	int durable;		/* its files are going to be synced */
 };
-#define STATE_INIT { NULL, -1 }
+#define STATE_INIT { NULL, -1, 0 }
 
 /* state_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
  * belongs to somebody else or others may write to it. */

@@ -161,9 +161,12 @@ dense_create(struct writer **w, const struct state *s, const char *name,
 	k = shard_same(&sh, from, e);
 	for (i = 0; kv != NULL && i < kv->n && k == 0; i++)
 		k = text_set(&sh.kv, kv->p[i].key, kv->p[i].value, e);
-	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0 &&
-	    (k = writer_open(w, io, &o, e)) == 0)
-		k = writer_shard(*w, &sh, sc, e);
+	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0) {
+		if (s->durable)
+			io_behind(io);
+		if ((k = writer_open(w, io, &o, e)) == 0)
+			k = writer_shard(*w, &sh, sc, e);
+	}
 	shard_release(&sh);
 	alloc_free(path);
 	return k;

@@ -70,6 +70,7 @@ feedback_open(struct feedback **out, const char *dir,
 		return -ERR_SYS;
 	f->o = *o;
 	f->state = (struct state)STATE_INIT;
+	f->state.durable = o->sync == IO_SYNC_FULL;
 	f->how = (struct compensate){ o->kind, (float)o->gamma,
 	    (float)o->momentum, (float)o->decay, kern_get(e) };
 	r = f->how.kern != NULL ? 0 : -ERR_USAGE;

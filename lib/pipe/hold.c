@@ -86,6 +86,13 @@ hold_get(const struct hold *h, uint64_t at, void *p, size_t n, struct err *e)
 	return 0;
 }
 
+const void *
+hold_at(const struct hold *h, uint64_t at)
+{
+
+	return at < h->mem.n ? h->mem.p + at : NULL;
+}
+
 void
 hold_clear(struct hold *h)
 {

@@ -29,6 +29,9 @@ int hold_put(struct hold *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
 int hold_get(const struct hold *h, uint64_t at, void *p, size_t n,
     struct err *e);
+/* hold_at(h, at): where the bytes put down there are in memory, until more are put down
+ * or all are forgotten; NULL when they are in the file. */
+const void *hold_at(const struct hold *h, uint64_t at);
 /* hold_clear(h): forgets all bytes. */
 void hold_clear(struct hold *h);
 void hold_release(struct hold *h);

@@ -100,6 +100,24 @@ rate_get(const struct rate *q, size_t i, float *a, float *u, struct err *e)
 	    hold_get(&q->values, w->at + n, u, n, e);
 }
 
+/* The values of group i: where they wait, or in t, which has room for them. */
+static int
+rate_values(const struct rate *q, size_t i, struct rate_thread *t,
+    const float **x, struct err *e)
+{
+	const struct rate_group *w = &q->g[i];
+	int r;
+
+	/* all that wait are there: none of them moves any more */
+	if ((*x = hold_at(&q->values, w->at)) != NULL)
+		return 0;
+	*x = t->x;
+	pool_lock(q->pool);
+	r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x), e);
+	pool_unlock(q->pool);
+	return r;
+}
+
 void
 rate_drop(struct rate *q, size_t k)
 {
@@ -148,15 +166,14 @@ rate_work(struct rate *q, unsigned who, size_t i, double f,
 	const struct rate_group *w = &q->g[i];
 	const struct codec_plan p = codec_turn(&w->plan, f);
 	struct rate_thread *t = &q->thread[who];
+	const float *x;
 	int r;
 
 	if (p.codec == CODEC_NONE)
 		return 0;
-	pool_lock(q->pool);
-	r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x), e);
-	pool_unlock(q->pool);
-	if (r < 0 || (r = rate_encode(q, w->group, &p, t->x, w->n, &t->body,
-	    &c->param, NULL, e)) <= 0)
+	if ((r = rate_values(q, i, t, &x, e)) < 0 ||
+	    (r = rate_encode(q, w->group, &p, x, w->n, &t->body, &c->param,
+	    NULL, e)) <= 0)
 		return r;
 	c->len = t->body.n;
 	pool_lock(q->pool);
@@ -213,13 +230,12 @@ rate_foretell(void *arg, size_t i, size_t slot, double f)
 	struct rate *q = arg;
 	const struct rate_group *w = &q->g[i];
 	const struct codec_plan p = codec_turn(&w->plan, f);
-	float *x = q->thread->x;
 	struct codec_ctx ctx;
+	const float *x;
 	uint32_t max;
 
 	if (!q->counted[slot]) {
-		if (hold_get(&q->values, w->at, x, w->n * sizeof(*x),
-		    NULL) < 0)
+		if (rate_values(q, i, q->thread, &x, NULL) < 0)
 			return -1;
 		max = kern_get(NULL)->max_bits(x, w->n);
 		values_ctx(q->schema, q->shard, w->group, &ctx);
@@ -274,17 +290,16 @@ rate_size(void *arg, const struct land *l)
 static int
 rate_worth(struct rate *q, size_t i, double *worth, struct err *e)
 {
-	const struct rate_group *w = &q->g[i];
 	const struct kern *kern = kern_get(e);
 	struct kern_stat s;
+	const float *x;
 	int r;
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-	if ((r = hold_get(&q->values, w->at, q->thread->x,
-	    w->n * sizeof(float), e)) < 0)
+	if ((r = rate_values(q, i, q->thread, &x, e)) < 0)
 		return r;
-	kern->stat(q->thread->x, w->n, &s);
+	kern->stat(x, q->g[i].n, &s);
 	*worth = s.sumsq / (double)q->land.code[i].len;
 	return 0;
 }
