@@ -12,10 +12,13 @@
 #   make bench      figures, beside cat and peers; TOPICS="hops peers", LONG=1
 #   make dynacomm   its cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
-#   make table1     four ways of training, four edges, three seeds (an hour)
+#   make table1     four ways of training, four edges, eight seeds (hours);
+#                   SEEDS=1, LOCAL=1, REGIME=repeated: examples/compare.sh
 #   make frontier   what saving 10 to 1000 times the bytes costs
-#   make table1-sweep  the four ways, and AdamW, with other rates
-#   make pytorch    handwritten digits in PyTorch, five seeds; needs torch, npm
+#   make robust     what each rule survives of nine attacks (half an hour)
+#   make table1-sweep  each way with other rates, batches, intervals (hours)
+#                   all three go on where they were stopped; RESULTS=DIR
+#   make pytorch    handwritten digits in PyTorch, five seeds; torch, sklearn, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th
@@ -42,7 +45,12 @@ KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
+# one name for that folder, however it was said: files of dependencies have it
+# in them, and what was made under another name of it would seem to have none
+override BUILD := $(patsubst $(CURDIR)/%,%,$(patsubst ./%,%,$(BUILD)))
 comma   = ,
+# where BUILD is; the path to here may have spaces
+AT      = $(if $(filter /%,$(BUILD)),$(BUILD),$(CURDIR)/$(BUILD))
 # $(call say,CC): before a command, prints what it makes instead of the command
 say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
 
@@ -67,7 +75,7 @@ HARD_LINK   = $(call once,HARD_LINK,echo 'int main(void) { return 0; }' | $(CC) 
 
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
-               -ffile-prefix-map=$(CURDIR)=. \
+               "-ffile-prefix-map=$(CURDIR)=." \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla $(HARD) $(CFLAGS)
 LINK         = $(CC) $(ALL_CFLAGS) -pthread $(HARD_LINK) $(LDFLAGS) -o $@
@@ -85,8 +93,8 @@ CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
 # what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
 SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
-SCALE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c))
-TRAINC = $(filter-out examples/scale.c,$(wildcard examples/*.c examples/*/*.c))
+ALONE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c examples/attack.c))
+TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c examples/*/*.c))
 TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
@@ -151,6 +159,10 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
+# the trainer's own
+$(BUILD)/unit/examples/test_train_data: $(BUILD)/examples/train_data.o $(BUILD)/examples/train_model.o
+$(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
+
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
@@ -161,13 +173,13 @@ $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
-$(SCALE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
+$(ALONE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
 	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
 $(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
-examples: $(SCALE) $(TRAIN)
+examples: $(ALONE) $(TRAIN)
 
 tools: $(TOOLS) $(CLIP)
 
@@ -190,7 +202,7 @@ check-long: deps
 	@+$(AGAIN) run-check-long
 
 # the quick half tries every 40th damage
-PROVED = BUILD='$(abspath $(BUILD))' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run
+PROVED = BUILD='$(AT)' CC='$(CC)' prove -j$(JOBS) $(PROVE) -e tests/run
 
 run-check: build-all
 	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
@@ -210,8 +222,8 @@ COUNTED = $(BUILD)/coverage/reached
 coverage: deps
 	@rm -rf $(COUNTED)
 	@mkdir -p $(COUNTED)
-	@+-REACHED='$(abspath $(COUNTED))' HALF=$${HALF:-all} $(AGAIN) run-check \
-	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage'
+	@+-REACHED='$(AT)/coverage/reached' HALF=$${HALF:-all} $(AGAIN) run-check \
+	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS=-DACE_NO_SANDBOX
 	@BUILD=$(BUILD)/coverage tests/coverage
 
 # which test comes by a line, make coverage has found out
@@ -219,11 +231,11 @@ $(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
 	+$(MAKE) coverage
 
 mutants: deps $(BUILD)/coverage/map
-	BUILD='$(abspath $(BUILD))' tests/mutants -n $(N) -s $(SEED)
+	BUILD='$(AT)' tests/mutants -n $(N) -s $(SEED)
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
-	 CPPFLAGS=-DACE_FUZZING CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
+	 CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
 
 run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
@@ -234,58 +246,59 @@ torture: deps
 	@+$(AGAIN) run-torture
 
 run-torture: all $(TOOLS) $(CLIP)
-	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
-	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/fault -e $(FAULTS)
-	BUILD='$(abspath $(BUILD))' $(BUILD)/tests/power -e $(FAULTS)
+	BUILD='$(AT)' $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
+	BUILD='$(AT)' $(BUILD)/tests/fault -e $(FAULTS)
+	BUILD='$(AT)' $(BUILD)/tests/power -e $(FAULTS)
 
 demo sweep: deps
 	@+$(AGAIN) run-$@
 
 run-demo run-sweep: all examples
-	BUILD='$(abspath $(BUILD))' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
+	BUILD='$(AT)' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
 demo-hosts:
 	@test $(DEPS) = no || .ci/deps hosts
 	@+$(AGAIN) run-demo-hosts
 
 run-demo-hosts: all examples
-	BUILD='$(abspath $(BUILD))' examples/demo-hosts.sh
+	BUILD='$(AT)' examples/demo-hosts.sh
 
 bench: deps
 	@+$(AGAIN) run-bench
 
 run-bench: all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' tests/bench $(TOPICS)
+	BUILD='$(AT)' tests/bench $(TOPICS)
 
 counts:
 	@test $(DEPS) = no || .ci/deps counts
 	@+$(AGAIN) run-counts
 
 run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
-	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/counts $(if $(WRITE),--write)
+	@BUILD='$(AT)' CC='$(CC)' tests/counts $(if $(WRITE),--write)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
-EXPERIMENTS = dynacomm deco table1 frontier table1-sweep
+RESULTS    ?= $(BUILD)/results
+EXPERIMENTS = dynacomm deco table1 frontier table1-sweep robust
 
 $(EXPERIMENTS): deps
 	@test $(DEPS) = no || .ci/deps plot
 	@+$(AGAIN) run-$@
 
 $(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' examples/$*.sh '$(BUILD)/results'
+	BUILD='$(AT)' examples/$*.sh '$(RESULTS)'
 
 pytorch: all
-	BUILD='$(abspath $(BUILD))' examples/pytorch.sh '$(BUILD)/results'
+	BUILD='$(AT)' examples/pytorch.sh '$(RESULTS)'
 
 lint:
 	@test $(DEPS) = no || .ci/deps lint
 	@+$(AGAIN) all examples $(TOOLS)
-	BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/lint
+	BUILD='$(AT)' CC='$(CC)' tests/lint
 
 # ---- packages, built under $(BUILD)/packages ----
 
-PACKAGES ?= $(abspath $(BUILD))/packages
+PACKAGES ?= $(AT)/packages
 REV     ?= HEAD
 
 dist:
@@ -297,7 +310,7 @@ deb:
 	.packaging/deb $(PACKAGES)
 
 # static programs, against musl: they run wherever Linux does
-MUSL      = $(abspath $(BUILD))/musl
+MUSL      = $(AT)/musl
 HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
 MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/libs/lib/pkgconfig $(AGAIN) CC=musl-gcc \
             CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
@@ -308,7 +321,7 @@ wheel:
 
 check-packages: all
 	@test $(DEPS) = no || .ci/deps packages
-	BUILD='$(abspath $(BUILD))' CC='$(CC)' CFLAGS='$(CFLAGS)' MAKE='$(MAKE)' \
+	BUILD='$(AT)' CC='$(CC)' CFLAGS='$(CFLAGS)' MAKE='$(MAKE)' \
 	 .packaging/check $(PACKAGES)
 
 help:

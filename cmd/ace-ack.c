@@ -2,10 +2,7 @@
  * ace-ack: takes the receipts out of a return stream and records them in the
  * state.  The rest of the stream (the aggregate) is passed on.
  */
-#include "base/cli.h"
-#include "base/err.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "stage/stage_ack.h"
 
 enum { OPT_FENCE = CLI_LONG };
@@ -24,8 +21,8 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct stage_ack_opts *o = arg;
-	int r;
 
+	(void)e;
 	switch (key) {
 	case 'S':
 		o->dir = val;
@@ -34,38 +31,31 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fence = 1;
 		return 0;
 	default:
-		r = filter_set(o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return 0;
 	}
 }
 
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-ack",
-		.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
-		.about = "Takes delivery receipts out of a return stream and "
-		    "into the device's state; passes the rest on.",
-		.examples = "ace-compress -S state -c q8 edge1.aceg | "
-		    "ace-recv --spool spool |\n"
-		    "        ace-ack -S state >rest.aceg\n"
-		    "ace-compress -S state --resend | ace-recv "
-		    "--spool spool | ace-ack -S state\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-ack",
+			.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
+			.about = "Takes delivery receipts out of a return stream and "
+			    "into the device's state; passes the rest on.",
+			.examples = "ace-compress -S state -c q8 edge1.aceg | "
+			    "ace-recv --spool spool |\n"
+			    "        ace-ack -S state >rest.aceg\n"
+			    "ace-compress -S state --resend | ace-recv "
+			    "--spool spool | ace-ack -S state\n",
+			.opt = options,
+			.one = 1
+		},
+		.set = set,
+		.run = stage_ack_run
 	};
-	struct filter f;
-	struct stage_ack_opts o = { .f = &f, .cli = &c };
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
+	struct stage_ack_opts o = { .f = &p.f };
 
-	filter_init(&f, c.prog, argc, argv);
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = o.dir != NULL ? stage_ack_run(&o, path, &e) :
-		    err_set(&e, ERR_USAGE, "whose receipts? (-S DIR)");
-	filter_release(&f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -6,14 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "base/state.h"
 #include "base/table.h"
 #include "device/memory.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "report/advise.h"
 #include "report/profile.h"
 #include "sync/ratio.h"
@@ -25,7 +23,7 @@ enum {
 };
 
 struct opts {
-	struct filter f;
+	struct filter *f;
 	const char *dir;		/* of ratio */
 	double cmin, cmax, half;
 	double bandwidth;		/* bit/s; < 0: not said */
@@ -98,12 +96,13 @@ ratio_today(const struct opts *o, struct err *e)
 }
 
 static int
-ratio_run(void *arg, const char *path, struct err *e)
+ratio_run(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
 	int i;
 
-	if (path != NULL)
+	(void)path;
+	if (n != 0)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE");
 	if (o->cmin > o->cmax)
 		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
@@ -217,12 +216,13 @@ cluster_set(void *arg, int key, const char *val, struct err *e)
 }
 
 static int
-interval_run(void *arg, const char *path, struct err *e)
+interval_run(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
 	struct table t;
-	int r = table_read(&t, path, e);
+	int r = table_read(&t, *path, e);
 
+	(void)n;
 	if (r == 0)
 		r = advise_interval(stdout, &t, o->target, e);
 	table_release(&t);
@@ -230,12 +230,13 @@ interval_run(void *arg, const char *path, struct err *e)
 }
 
 static int
-dynacomm_run(void *arg, const char *path, struct err *e)
+dynacomm_run(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
 	struct table t;
-	int r = table_read(&t, path, e);
+	int r = table_read(&t, *path, e);
 
+	(void)n;
 	if (r == 0)
 		r = advise_dynacomm(stdout, &t, &o->cuts, e);
 	table_release(&t);
@@ -243,12 +244,13 @@ dynacomm_run(void *arg, const char *path, struct err *e)
 }
 
 static int
-deco_run(void *arg, const char *path, struct err *e)
+deco_run(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
 	struct table t;
-	int r = table_read(&t, path, e);
+	int r = table_read(&t, *path, e);
 
+	(void)n;
 	if (r == 0)
 		r = advise_deco(stdout, &t, &o->stale, e);
 	table_release(&t);
@@ -256,12 +258,13 @@ deco_run(void *arg, const char *path, struct err *e)
 }
 
 static int
-cluster_run(void *arg, const char *path, struct err *e)
+cluster_run(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
 	struct table t;
-	int r = table_read(&t, path, e);
+	int r = table_read(&t, *path, e);
 
+	(void)n;
 	if (r == 0)
 		r = advise_cluster(stdout, &t, &o->tiers, e);
 	table_release(&t);
@@ -271,21 +274,13 @@ cluster_run(void *arg, const char *path, struct err *e)
 /* ---- profile ---- */
 
 static int
-profile_set(void *arg, int key, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-	int r = filter_set(&o->f, key, val, e);
-
-	return r < 0 ? r : 0;
-}
-
-static int
-profile_run(void *arg, const char *path, struct err *e)
+profile_run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
 	struct reader *in = NULL;
-	int r = filter_in(&o->f, &in, path, e);
+	int r = filter_in(o->f, &in, *path, e);
 
+	(void)n;
 	if (r == 0)
 		r = profile_print(stdout, in, e);
 	reader_free(in);
@@ -294,21 +289,21 @@ profile_run(void *arg, const char *path, struct err *e)
 
 static const struct cli_command commands[] = {
 	{ "ratio", "[options]", "How hard to compress for each bandwidth",
-	    ratio_options, ratio_set, ratio_run },
+	    ratio_options, ratio_set, ratio_run, 1 },
 	{ "interval", "[--target-divergence X] [FILE]",
 	    "How many local steps to take after each drift",
-	    interval_options, interval_set, interval_run },
+	    interval_options, interval_set, interval_run, 1 },
 	{ "profile", "[FILE]", "What the layers of a stream take, for dynacomm",
-	    profile_options, profile_set, profile_run },
+	    profile_options, NULL, profile_run, 1 },
 	{ "dynacomm", "--dt TIME [options] [FILE]",
 	    "At which layers to cut the transmissions",
-	    dynacomm_options, dynacomm_set, dynacomm_run },
+	    dynacomm_options, dynacomm_set, dynacomm_run, 1 },
 	{ "deco", "[options] [FILE]",
 	    "How much to compress and how late to aggregate, for each link",
-	    deco_options, deco_set, deco_run },
+	    deco_options, deco_set, deco_run, 1 },
 	{ "cluster", "[options] [FILE]", "Which devices belong together",
-	    cluster_options, cluster_set, cluster_run },
-	{ NULL, NULL, NULL, NULL, NULL, NULL }
+	    cluster_options, cluster_set, cluster_run, 1 },
+	{ NULL, NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
 static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
@@ -316,30 +311,23 @@ static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-advise",
-		.usage = "COMMAND [options] [FILE]",
-		.about = "Answers questions about links, layers and devices "
-		    "with tables.",
-		.examples = "printf 'bandwidth\\n5Mbit\\n' | ace-advise "
-		    "ratio --cmin 2 --cmax 300 --half 5Mbit\n"
-		    "printf 'divergence\\n0.002\\n0.01\\n' | "
-		    "ace-advise interval\n",
-		.opt = options,
-		.commands = commands,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-advise",
+			.usage = "COMMAND [options] [FILE]",
+			.about = "Answers questions about links, layers and devices "
+			    "with tables.",
+			.examples = "printf 'bandwidth\\n5Mbit\\n' | ace-advise "
+			    "ratio --cmin 2 --cmax 300 --half 5Mbit\n"
+			    "printf 'divergence\\n0.002\\n0.01\\n' | "
+			    "ace-advise interval\n",
+			.opt = options,
+			.commands = commands
+		}
 	};
-	struct opts o = { .cmin = 2, .cmax = 300, .half = 10e6,
+	struct opts o = { .f = &p.f, .cmin = 2, .cmax = 300, .half = 10e6,
 	    .bandwidth = -1, .target = 0.01, .cuts = { -1, -1, ADVISE_DP },
 	    .stale = { 0.005, 0.3, ADVISE_ALL }, .tiers = { 0, 0, -1 } };
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
 
-	filter_init(&o.f, c.prog, argc, argv);
-	r = cli_command(&c, argc, argv, &o, &e);
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = c.command->run(&o, path, &e);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

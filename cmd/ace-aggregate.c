@@ -5,12 +5,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "stage/stage_aggregate.h"
 
 enum {
@@ -60,7 +58,6 @@ set_step(struct stage_aggregate_opts *o, int key, const char *val,
     struct err *e)
 {
 	uint64_t n;
-	int r;
 
 	switch (key) {
 	case OPT_SPOOL:
@@ -89,8 +86,7 @@ set_step(struct stage_aggregate_opts *o, int key, const char *val,
 	case OPT_KEEP:
 		return num_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
 	default:
-		r = filter_set(o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return 0;
 	}
 }
 
@@ -170,9 +166,9 @@ on_asked(int sig)
 }
 
 static int
-run(const struct stage_aggregate_opts *o, char **paths, size_t n,
-    struct err *e)
+run(void *arg, char **paths, size_t n, struct err *e)
 {
+	const struct stage_aggregate_opts *o = arg;
 	const struct sigaction ask = { .sa_handler = on_asked,
 	    .sa_flags = SA_RESTART };
 	int r = check(o, n, paths, e);
@@ -187,30 +183,24 @@ run(const struct stage_aggregate_opts *o, char **paths, size_t n,
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-aggregate",
-		.usage = "[--mean | --sum] [--weight-by WHAT] [--rule RULE] "
-		    "[--expect N]\n    [--quorum N] [--deadline TIME] "
-		    "[--spool DIR | FILE...]",
-		.about = "Weighted mean or sum of the shards of a step, one "
-		    "from each FILE, or all from one.",
-		.examples = "ace-aggregate edge1.aceg edge2.aceg >mean.aceg\n"
-		    "ace-aggregate --spool spool --expect 2 --steps "
-		    "1 >mean.aceg\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-aggregate",
+			.usage = "[--mean | --sum] [--weight-by WHAT] [--rule RULE] "
+			    "[--expect N]\n    [--quorum N] [--deadline TIME] "
+			    "[--spool DIR | FILE...]",
+			.about = "Weighted mean or sum of the shards of a step, one "
+			    "from each FILE, or all from one.",
+			.examples = "ace-aggregate edge1.aceg edge2.aceg >mean.aceg\n"
+			    "ace-aggregate --spool spool --expect 2 --steps "
+			    "1 >mean.aceg\n",
+			.opt = options
+		},
+		.set = set,
+		.run = run
 	};
-	struct filter f;
-	struct stage_aggregate_opts o = { .f = &f, .cli = &c,
-	    .device = "aggregate", .asked = &asked,
-	    .who = { .rule_text = "mean", .theta = -1 } };
-	struct err e = ERR_INIT;
-	int r;
+	struct stage_aggregate_opts o = { .f = &p.f, .device = "aggregate",
+	    .asked = &asked, .who = { .rule_text = "mean", .theta = -1 } };
 
-	filter_init(&f, c.prog, argc, argv);
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0)
-		r = run(&o, argv + c.first, (size_t)(argc - c.first), &e);
-	filter_release(&f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -5,21 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "pipe/pick.h"
 #include "stage/stage_archive.h"
 
-enum { OPT_FORMAT = CLI_LONG, OPT_FILTER, OPT_INTO };
+enum { OPT_FORMAT = CLI_LONG, OPT_INTO };
 
 #define OUT \
 	{ OPT_FORMAT, "format", "NAME", \
-	    "tar, zip, 7z or cpio (default as FILE is named)" }, \
-	{ OPT_FILTER, "filter", "NAME", \
-	    "pack with it, or none (default as FILE is named)" }, \
+	    "tar, tar.zst, zip ... (default as FILE is named)" }, \
 	PICK_OPTS, \
 	{ FILTER_MAX, "max-elements", "N", \
 	    "refuse larger models (default 68719476736)" }
@@ -50,136 +46,95 @@ static const struct cli_opt extract_opt[] = {
 };
 static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
 
-struct opts {
-	struct filter f;
-	struct stage_archive_opts a;
-	char **path;		/* the operands */
-	size_t n;
-};
-
 static int
 set(void *arg, int key, const char *val, struct err *e)
 {
-	static const char *const formats[] = { "tar", "zip", "7z", "cpio",
-	    NULL };
-	static const char *const filters[] = { "none", "gzip", "bzip2", "xz",
-	    "zstd", "lz4", "compress", NULL };
-	struct opts *o = arg;
-	int i, r;
+	struct stage_archive_opts *o = arg;
 
 	switch (key) {
 	case OPT_FORMAT:
-		if (num_choice(&i, val, formats, "--format", e) < 0)
-			return -ERR_USAGE;
-		o->a.format = formats[i];
-		return 0;
-	case OPT_FILTER:
-		if (num_choice(&i, val, filters, "--filter", e) < 0)
-			return -ERR_USAGE;
-		o->a.filter = filters[i];
+		o->format = val;
 		return 0;
 	case OPT_INTO:
-		o->a.into = val;
+		o->into = val;
 		return 0;
 	default:
-		if ((r = pick_set(&o->a.pick, key, val, e)) == 0)
-			r = filter_set(&o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return pick_set(&o->pick, key, val, e);
 	}
 }
 
 static int
-create(void *arg, const char *path, struct err *e)
+create(void *arg, char **path, size_t n, struct err *e)
 {
-	struct opts *o = arg;
 	char *in[] = { NULL };
 
-	(void)path;
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	return o->n != 0 ? stage_archive_create(&o->a, o->path, o->n, e) :
-	    stage_archive_create(&o->a, in, 1, e);
+	return n != 0 ? stage_archive_create(arg, path, n, e) :
+	    stage_archive_create(arg, in, 1, e);
 }
 
 static int
-append(void *arg, const char *path, struct err *e)
+append(void *arg, char **path, size_t n, struct err *e)
 {
-	struct opts *o = arg;
+	struct stage_archive_opts *o = arg;
 
-	if (o->f.output == NULL || strcmp(o->f.output, "-") == 0)
+	if (o->f->output == NULL || strcmp(o->f->output, "-") == 0)
 		return err_set(e, ERR_USAGE, "append to what? (-o ARCHIVE)");
-	o->a.append = 1;
-	return create(arg, path, e);
+	o->append = 1;
+	return create(arg, path, n, e);
 }
 
 static int
-one(const struct opts *o, struct err *e)
+list(void *arg, char **path, size_t n, struct err *e)
 {
-	return o->n <= 1 ? 0 : err_set(e, ERR_USAGE, "one FILE, not also '%s'",
-	    o->path[1]);
+	(void)n;
+	return kern_get(e) == NULL ? -ERR_USAGE :
+	    stage_archive_list(arg, *path, stdout, e);
 }
 
 static int
-list(void *arg, const char *path, struct err *e)
+extract(void *arg, char **path, size_t n, struct err *e)
 {
-	struct opts *o = arg;
-	int r = one(o, e);
+	const struct stage_archive_opts *o = arg;
 
-	if (r == 0 && kern_get(e) == NULL)
-		r = -ERR_USAGE;
-	return r < 0 ? r : stage_archive_list(&o->a, path, stdout, e);
-}
-
-static int
-extract(void *arg, const char *path, struct err *e)
-{
-	struct opts *o = arg;
-	int r = one(o, e);
-
-	if (r == 0 && kern_get(e) == NULL)
-		r = -ERR_USAGE;
-	if (r == 0 && o->a.into == NULL)
-		r = err_set(e, ERR_USAGE, "into which folder? (--into DIR)");
-	return r < 0 ? r : stage_archive_extract(&o->a, path, e);
+	(void)n;
+	if (kern_get(e) == NULL)
+		return -ERR_USAGE;
+	if (o->into == NULL)
+		return err_set(e, ERR_USAGE, "into which folder? (--into DIR)");
+	return stage_archive_extract(o, *path, e);
 }
 
 static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
 	    "Shards of files, folders, spools and archives into a new one",
-	    create_opt, set, create },
+	    create_opt, set, create, 0 },
 	{ "append", "-o ARCHIVE [options] [FILE...]",
 	    "The same, behind what is in the archive", append_opt, set,
-	    append },
+	    append, 0 },
 	{ "list", "[options] [FILE]", "A line for each shard", list_opt, set,
-	    list },
+	    list, 1 },
 	{ "extract", "--into DIR [options] [FILE]",
-	    "Each shard as a file in a folder", extract_opt, set, extract },
-	{ NULL, NULL, NULL, NULL, NULL, NULL }
+	    "Each shard as a file in a folder", extract_opt, set, extract, 1 },
+	{ NULL, NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-archive",
-		.usage = "COMMAND [options] [FILE...]",
-		.about = "Keeps the shards of runs in archives.",
-		.examples = "ace-archive create -o run.tar.gz spool\n"
-		    "ace-archive list run.tar.gz\n",
-		.opt = options,
-		.commands = commands,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-archive",
+			.usage = "COMMAND [options] [FILE...]",
+			.about = "Keeps the shards of runs in archives.",
+			.examples = "ace-archive create -o run.tar.gz spool\n"
+			    "ace-archive list run.tar.gz\n",
+			.opt = options,
+			.commands = commands
+		}
 	};
-	struct opts o = { .a = { .cli = &c, .f = &o.f, .pick = PICK_INIT } };
-	struct err e = ERR_INIT;
-	int r;
+	struct stage_archive_opts o = { .f = &p.f, .pick = PICK_INIT };
 
-	filter_init(&o.f, c.prog, argc, argv);
-	r = cli_command(&c, argc, argv, &o, &e);
-	o.n = (size_t)(argc - c.first);
-	o.path = argv + c.first;
-	if (r == 0)
-		r = c.command->run(&o, o.n != 0 ? o.path[0] : NULL, &e);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -5,11 +5,9 @@
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  */
-#include "base/cli.h"
 #include "base/err.h"
 #include "device/pending.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "stage/stage_compress.h"
 
 enum { OPT_RESEND = CLI_LONG };
@@ -26,7 +24,7 @@ static const struct cli_opt options[] = {
 };
 
 struct opts {
-	struct filter f;
+	struct filter *f;
 	struct stage_compress_opts compress;
 	int resend;
 };
@@ -35,26 +33,22 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
 
-	if (key == OPT_RESEND) {
-		o->resend = 1;
-		return 0;
-	}
-	if ((r = stage_compress_set(&o->compress, key, val, e)) == 0)
-		r = filter_set(&o->f, key, val, e);
-	return r < 0 ? r : 0;
+	if (key != OPT_RESEND)
+		return stage_compress.set(&o->compress, key, val, e);
+	o->resend = 1;
+	return 0;
 }
 
 static int
-run(struct opts *o, struct stage *s, const char *path, struct err *e)
+pass(const struct opts *o, struct stage *s, const char *path, struct err *e)
 {
 	struct reader *in = NULL;
 	struct writer *w;
 	int r;
 
-	r = o->resend ? filter_out(&o->f, &w, e) :
-	    filter_both(&o->f, &in, &w, path, e);
+	r = o->resend ? filter_out(o->f, &w, e) :
+	    filter_both(o->f, &in, &w, path, e);
 	if (r < 0)
 		goto out;
 	stage_compress_to(s, w);
@@ -66,43 +60,45 @@ out:
 	return r;
 }
 
+static int
+run(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+	struct stage *s = NULL;
+	int r;
+
+	(void)n;
+	if (o->resend && o->compress.dir == NULL)
+		return err_set(e, ERR_USAGE, "whose shards? (-S DIR)");
+	if (o->resend && o->compress.fb.window == 0)
+		o->compress.fb.window = PENDING_MAX;	/* believe it: there is
+							 * no receipt */
+	if ((r = stage_compress.make(&s, &o->compress, o->f, e)) == 0)
+		r = pass(o, s, *path, e);
+	stage_free(s);
+	return r;
+}
+
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-compress",
-		.usage = "[-S DIR [--error-feedback HOW] [--sync WHEN]] [-c CODEC] "
-		    "[FILE]",
-		.about = "Codes a shard stream group by group as planned; with "
-		    "-S keeps what was lost for the next step.",
-		.examples = "ace-compress -c q4 edge1.aceg >coded.aceg\n"
-		    "ace-score edge1.aceg | ace-select -b 20k | "
-		    "ace-compress -S state >coded.aceg\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-compress",
+			.usage = "[-S DIR [--error-feedback HOW] [--sync WHEN]] [-c CODEC] "
+			    "[FILE]",
+			.about = "Codes a shard stream group by group as planned; with "
+			    "-S keeps what was lost for the next step.",
+			.examples = "ace-compress -c q4 edge1.aceg >coded.aceg\n"
+			    "ace-score edge1.aceg | ace-select -b 20k | "
+			    "ace-compress -S state >coded.aceg\n",
+			.opt = options,
+			.one = 1
+		},
+		.set = set,
+		.run = run
 	};
-	struct opts o = { .compress = STAGE_COMPRESS_INIT };
-	struct stage *s = NULL;
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
+	struct opts o = { .f = &p.f, .compress = STAGE_COMPRESS_INIT };
 
-	filter_init(&o.f, c.prog, argc, argv);
-	o.compress.cli = &c;
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	o.compress.fb.piped = filter_piped(&o.f) >= 0;
-	o.compress.fb.sync = o.f.sync;
-	o.compress.threads = o.f.threads;
-	if (o.resend && o.compress.fb.window == 0)
-		o.compress.fb.window = PENDING_MAX;	/* believe it: there is
-							 * no receipt */
-	if (r == 0)
-		r = filter_one(&c, argc, argv, &path, &e);
-	if (r == 0 && o.resend && o.compress.dir == NULL)
-		r = err_set(&e, ERR_USAGE, "whose shards? (-S DIR)");
-	if (r == 0 && (r = stage_compress_new(&s, &o.compress, &e)) == 0)
-		r = run(&o, s, path, &e);
-	stage_free(s);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -2,10 +2,7 @@
  * ace-cut: the chosen shards, or the chosen tensors of them, of files, folders
  * and archives, as one stream.
  */
-#include "base/cli.h"
-#include "base/err.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "pipe/source.h"
 #include "stage/stage_cut.h"
 
@@ -24,42 +21,33 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct stage_cut_opts *o = arg;
-	int r;
 
 	if (key == OPT_TENSOR) {
 		o->tensor = val;
 		return 0;
 	}
-	if ((r = pick_set(&o->pick, key, val, e)) == 0)
-		r = filter_set(o->f, key, val, e);
-	return r < 0 ? r : 0;
+	return pick_set(&o->pick, key, val, e);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-cut",
-		.usage = "[--step A-B] [--device GLOB] [--kind KIND] "
-		    "[--tensor GLOB] [FILE...]",
-		.about = "Writes the chosen shards and tensors as one stream.",
-		.examples = "ace-cut --step 0-7 --device edge1 spool "
-		    ">edge1.aceg\n"
-		    "ace-cut --tensor embed edge1.aceg | ace-inspect\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-cut",
+			.usage = "[--step A-B] [--device GLOB] [--kind KIND] "
+			    "[--tensor GLOB] [FILE...]",
+			.about = "Writes the chosen shards and tensors as one stream.",
+			.examples = "ace-cut --step 0-7 --device edge1 spool "
+			    ">edge1.aceg\n"
+			    "ace-cut --tensor embed edge1.aceg | ace-inspect\n",
+			.opt = options
+		},
+		.open = source_io,
+		.set = set,
+		.run = stage_cut_run
 	};
-	struct filter f;
-	struct stage_cut_opts o = { .f = &f, .pick = PICK_INIT };
-	struct err e = ERR_INIT;
-	int r;
+	struct stage_cut_opts o = { .f = &p.f, .pick = PICK_INIT };
 
-	filter_init(&f, c.prog, argc, argv);
-	f.open = source_io;
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0)
-		r = stage_cut_run(&o, argv + c.first, (size_t)(argc - c.first),
-		    &e);
-	filter_release(&f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

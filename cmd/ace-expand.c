@@ -2,12 +2,7 @@
  * ace-expand: any shard stream becomes dense; with a state the residual of
  * error feedback is added, g~ = g + gamma * e  (ACE-Sync, equation 7).
  */
-#include "base/cli.h"
-#include "base/err.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
 #include "stage/stage_expand.h"
-#include "stage/stage_program.h"
 
 static const struct cli_opt options[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR" },
@@ -19,26 +14,10 @@ static const struct cli_opt options[] = {
 	{ 0, NULL, NULL, NULL }
 };
 
-struct opts {
-	struct filter f;
-	struct stage_expand_opts expand;
-};
-
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-	int r = stage_expand_set(&o->expand, key, val, e);
-
-	if (r == 0)
-		r = filter_set(&o->f, key, val, e);
-	return r < 0 ? r : 0;
-}
-
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
+	const struct cli c = {
 		.prog = "ace-expand",
 		.usage = "[-S DIR [--gamma G] [--wait TIME]] [--cache DIR] "
 		    "[FILE]",
@@ -48,24 +27,9 @@ main(int argc, char **argv)
 		    "grad.safetensors\n"
 		    "ace-expand -S state edge1.aceg | ace-compress "
 		    "-S state -c q4 >coded.aceg\n",
-		.opt = options,
-		.loops = kern_name
+		.opt = options
 	};
-	struct opts o = { .expand = STAGE_EXPAND_INIT };
-	struct stage *s = NULL;
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
+	struct stage_expand_opts o = STAGE_EXPAND_INIT;
 
-	filter_init(&o.f, c.prog, argc, argv);
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	o.expand.reader = filter_piped(&o.f);
-	o.expand.sync = o.f.sync;
-	o.expand.threads = o.f.threads;
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
-	    (r = stage_expand_new(&s, &o.expand, &e)) == 0)
-		r = stage_program(&o.f, s, STAGE_CHANGES, path, &e);
-	stage_free(s);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return stage_program(&stage_expand, &o, &c, argc, argv);
 }

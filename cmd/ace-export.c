@@ -2,11 +2,8 @@
  * ace-export: converts one shard of a stream to a file that trainers read:
  * safetensors, npz, npy or raw f32; or each shard, one file after another.
  */
-#include "base/cli.h"
-#include "base/err.h"
 #include "base/num.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "pipe/source.h"
 #include "stage/stage_export.h"
 
@@ -32,7 +29,6 @@ static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct stage_export_opts *o = arg;
-	int r;
 
 	switch (key) {
 	case 'f':
@@ -56,36 +52,30 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->so.deflate = 1;
 		return 0;
 	default:
-		r = filter_set(o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return 0;
 	}
 }
 
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-export",
-		.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
-		    "[--tensor GLOB]\n    [FILE]",
-		.about = "Writes one shard of a stream as a tensor file.",
-		.examples = "ace-export -o mean.safetensors edge1.aceg\n"
-		    "cat edge1.aceg edge2.aceg | ace-export --device "
-		    "edge2 -o edge2.npz\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-export",
+			.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
+			    "[--tensor GLOB]\n    [FILE]",
+			.about = "Writes one shard of a stream as a tensor file.",
+			.examples = "ace-export -o mean.safetensors edge1.aceg\n"
+			    "cat edge1.aceg edge2.aceg | ace-export --device "
+			    "edge2 -o edge2.npz\n",
+			.opt = options,
+			.one = 1
+		},
+		.open = source_io,
+		.set = set,
+		.run = stage_export_run
 	};
-	struct filter f;
-	struct stage_export_opts o = { .f = &f, .format = -1 };
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
+	struct stage_export_opts o = { .f = &p.f, .format = -1 };
 
-	filter_init(&f, c.prog, argc, argv);
-	f.open = source_io;
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = stage_export_run(&o, path, &e);
-	filter_release(&f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

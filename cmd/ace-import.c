@@ -4,11 +4,9 @@
  */
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "stage/stage_import.h"
 
 enum {
@@ -124,39 +122,32 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->fo.round = 1;
 		return 0;
 	default:
-		r = filter_set(o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return 0;
 	}
 }
 
 int
 main(int argc, char **argv)
 {
-	static char dash[] = "-", *standard[] = { dash };
-	struct cli c = {
-		.prog = "ace-import",
-		.usage = "[-f FORMAT] [-d DEVICE] [-s STEP] [FILE...]",
-		.about = "Makes a shard stream of tensor files, one step each.",
-		.examples = "ace-import -d edge1 -s 42 grad.safetensors "
-		    ">edge1.aceg\n"
-		    "cat grad.safetensors | ace-import -d edge1 | "
-		    "ace-score >scored.aceg\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-import",
+			.usage = "[-f FORMAT] [-d DEVICE] [-s STEP] [FILE...]",
+			.about = "Makes a shard stream of tensor files, one step each.",
+			.examples = "ace-import -d edge1 -s 42 grad.safetensors "
+			    ">edge1.aceg\n"
+			    "cat grad.safetensors | ace-import -d edge1 | "
+			    "ace-score >scored.aceg\n",
+			.opt = options
+		},
+		.set = set,
+		.run = stage_import_run
 	};
-	struct filter f;
-	struct stage_import_opts o = { .f = &f, .format = -1, .cli = &c };
-	struct err e = ERR_INIT;
-	int r;
+	struct stage_import_opts o = { .f = &p.f, .format = -1 };
+	int status;
 
-	filter_init(&f, c.prog, argc, argv);
 	shard_init(&o.sh);
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	o.path = c.first < argc ? argv + c.first : standard;
-	o.npath = c.first < argc ? (size_t)(argc - c.first) : 1;
-	if (r == 0)
-		r = stage_import_run(&o, &e);
+	status = program_main(&p, argc, argv, &o);
 	shard_release(&o.sh);
-	filter_release(&f);
-	return cli_exit(&c, r, &e);
+	return status;
 }

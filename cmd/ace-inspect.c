@@ -6,13 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "kern/kern.h"
-#include "pipe/filter.h"
-#include "pipe/source.h"
 #include "pipe/pick.h"
+#include "pipe/program.h"
+#include "pipe/source.h"
 #include "report/inspect.h"
 #include "report/report.h"
 
@@ -40,13 +39,14 @@ static const struct cli_opt options[] = {
 	    "lines without what differs between equal runs" },
 	{ OPT_FOLLOW, "follow", NULL,
 	    "a line a shard, also of those that come to the folder" },
-	{ OPT_COURSE, "course", "DRAWN",
-	    "bytes, codecs, bandwidth over the steps; text or gnuplot" },
+	{ OPT_COURSE, "course", NULL,
+	    "bytes, codecs, bandwidth over the steps of runs" },
 	{ OPT_STATS, "stats", NULL, "statistics of the values" },
 	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
 	{ OPT_VERIFY, "verify", NULL, "decode all, hold it against the sums" },
 	{ OPT_DIFF, "diff", "OTHER", "compare with the stream in OTHER" },
-	{ OPT_PLOT, "plot", "FILE.svg", "magnitudes and bits as a picture" },
+	{ OPT_PLOT, "plot", "FILE.svg",
+	    "a picture of magnitudes and bits, or with --course of that" },
 	{ OPT_RECOVER, "recover", NULL,
 	    "write the whole shards of a damaged FILE as a stream" },
 	{ OPT_CONSERVE, "conservation", NULL,
@@ -64,13 +64,12 @@ static const struct cli_opt options[] = {
 };
 
 struct opts {
-	struct filter f;
 	struct inspect_opts look;
 	struct report p;
 	struct pick pick;
 };
 
-/* --stats and --diff go together, no other two. */
+/* --stats and --diff go together, and --plot and --course, no other two. */
 static int
 set_mode(struct opts *o, int mode, struct err *e)
 {
@@ -79,9 +78,11 @@ set_mode(struct opts *o, int mode, struct err *e)
 	if (mode == INSPECT_STATS)
 		o->p.stats = 1;
 	if (*now == INSPECT_NONE || *now == mode ||
-	    (*now == INSPECT_STATS && mode == INSPECT_DIFF))
+	    (*now == INSPECT_STATS && mode == INSPECT_DIFF) ||
+	    (*now == INSPECT_PLOT && mode == INSPECT_COURSE))
 		*now = mode;
-	else if (!(*now == INSPECT_DIFF && mode == INSPECT_STATS))
+	else if (!(*now == INSPECT_DIFF && mode == INSPECT_STATS) &&
+	    !(*now == INSPECT_COURSE && mode == INSPECT_PLOT))
 		return err_set(e, ERR_USAGE, "one of --list, --brief, --tsv, "
 		    "--diffable, --course, --stats, --histogram, --verify, "
 		    "--diff, --plot, --recover, --conservation");
@@ -99,22 +100,9 @@ set_form(struct opts *o, enum brief_form form, struct err *e)
 }
 
 static int
-set_course(struct opts *o, const char *val, struct err *e)
-{
-	static const char *const hows[] = { "text", "gnuplot", NULL };
-	int r, how;
-
-	if ((r = num_choice(&how, val, hows, "--course", e)) < 0)
-		return r;
-	o->look.course = (enum course_how)how;
-	return set_mode(o, INSPECT_COURSE, e);
-}
-
-static int
 set(void *arg, int key, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
 
 	switch (key) {
 	case OPT_DIFF:
@@ -128,6 +116,7 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_VERIFY:
 	case OPT_RECOVER:
 	case OPT_CONSERVE:
+	case OPT_COURSE:
 		return set_mode(o, key - CLI_LONG, e);
 	case 'S':
 		o->look.state = val;
@@ -142,8 +131,6 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_FOLLOW:
 		o->look.follow = 1;
 		return set_mode(o, INSPECT_BRIEF, e);
-	case OPT_COURSE:
-		return set_course(o, val, e);
 	case OPT_JSON:
 		o->p.as_json = 1;
 		return 0;
@@ -153,15 +140,13 @@ set(void *arg, int key, const char *val, struct err *e)
 	case OPT_TOLERANCE:
 		return num_f64(&o->p.tolerance, val, 0, 1e300, "--tolerance", e);
 	default:
-		if ((r = pick_set(&o->pick, key, val, e)) == 0)
-			r = filter_set(&o->f, key, val, e);
-		return r < 0 ? r : 0;
+		return pick_set(&o->pick, key, val, e);
 	}
 }
 
 /* Checks that the options given may be used together. */
 static int
-check(const struct inspect_opts *o, int n, char **path, struct err *e)
+check(const struct inspect_opts *o, size_t n, char **path, struct err *e)
 {
 	if (n > 1 && (o->mode == INSPECT_DIFF || o->mode == INSPECT_RECOVER ||
 	    o->mode == INSPECT_PLOT))
@@ -185,8 +170,9 @@ check(const struct inspect_opts *o, int n, char **path, struct err *e)
 }
 
 static int
-run(struct opts *x, int n, char **path, struct err *e)
+run(void *arg, char **path, size_t n, struct err *e)
 {
+	struct opts *x = arg;
 	struct inspect_opts *o = &x->look;
 	const char *first = n == 1 ? path[0] : NULL;
 	struct report *p = &x->p;
@@ -196,48 +182,43 @@ run(struct opts *x, int n, char **path, struct err *e)
 		return r;
 	if ((p->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	p->cli = o->cli;
-	p->verbose = o->cli->verbose;
-	p->quiet = o->cli->quiet;
+	p->cli = o->f->cli;
+	p->verbose = o->f->cli->verbose;
+	p->quiet = o->f->cli->quiet;
 	inspect_screen(p);
 	if (o->mode == INSPECT_RECOVER)
 		return inspect_recover(o, first, e);
 	if (o->mode == INSPECT_CONSERVE)
-		return inspect_conserved(o, p, path, (size_t)n, e);
+		return inspect_conserved(o, p, path, n, e);
 	p->pick = x->pick.given ? &x->pick : NULL;
 	if (o->mode == INSPECT_COURSE)
-		return course_draw(p, o->course, path, (size_t)n, &o->f->in, e);
+		return inspect_course(o, p, path, n, e);
 	if (o->mode == INSPECT_BRIEF && p->as_json)
 		o->brief.form = BRIEF_JSON;
-	return inspect_all(o, p, path, (size_t)n, e);
+	return inspect_all(o, p, path, n, e);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-inspect",
-		.usage = "[--list|--brief|--tsv|--diffable|--course DRAWN|\n    --stats|--histogram|--verify|--diff OTHER|"
-		    "--plot FILE.svg|\n    "
-		    "--recover|--conservation -S DIR --spool DIR] [--json] "
-		    "[FILE...]",
-		.about = "Tells what is in gradient-shard streams.",
-		.examples = "ace-inspect edge1.aceg\n"
-		    "ace-inspect --verify edge1.aceg edge2.aceg\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-inspect",
+			.usage = "[--list|--brief|--tsv|--diffable|--course|\n    --stats|--histogram|--verify|--diff OTHER|"
+			    "--plot FILE.svg|\n    "
+			    "--recover|--conservation -S DIR --spool DIR] [--json] "
+			    "[FILE...]",
+			.about = "Tells what is in gradient-shard streams.",
+			.examples = "ace-inspect edge1.aceg\n"
+			    "ace-inspect --verify edge1.aceg edge2.aceg\n",
+			.opt = options
+		},
+		.open = source_io,
+		.set = set,
+		.run = run
 	};
-	struct opts o = { .look = { .f = &o.f, .cli = &c },
-	    .pick = PICK_INIT };
-	struct err e = ERR_INIT;
-	int r;
+	struct opts o = { .look = { .f = &p.f }, .pick = PICK_INIT };
 
 	report_init(&o.p, stdout, NULL);
-	filter_init(&o.f, c.prog, argc, argv);
-	o.f.open = source_io;
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0)
-		r = run(&o, argc - c.first, argv + c.first, &e);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "kern/kern.h"
-#include "pipe/filter.h"
 #include "stage/stage_meter.h"
 
 enum { OPT_PROGRESS = CLI_LONG, OPT_WAIT, OPT_FORCE };
@@ -105,12 +104,15 @@ expected(const struct opts *o, const char *path)
 }
 
 static int
-run(struct opts *o, const char *path, struct err *e)
+run(void *arg, char **path, size_t n, struct err *e)
 {
-	o->size = expected(o, path);
+	struct opts *o = arg;
+
+	(void)n;
+	o->size = expected(o, *path);
 	if (o->progress && isatty(STDERR_FILENO))
 		o->m.show = show;
-	return stage_meter_run(&o->m, path, e);
+	return stage_meter_run(&o->m, *path, e);
 }
 
 int
@@ -124,15 +126,11 @@ main(int argc, char **argv)
 		    ">copy.aceg\n"
 		    "cat edge1.aceg | ace-meter -L 50Mbit >copy.aceg\n",
 		.opt = options,
-		.loops = kern_name
+		.loops = kern_name,
+		.one = 1
 	};
 	struct opts o = { .m = { .wait = -1, .cli = &c, .arg = &o },
 	    .shown = -1 };
-	struct err e = ERR_INIT;
-	const char *path;
-	int r = cli_parse(&c, argc, argv, set, &o, &e);
 
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = run(&o, path, &e);
-	return cli_exit(&c, r, &e);
+	return cli_main(&c, argc, argv, set, run, &o);
 }

@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "spool/answer.h"
+#include "spool/clients.h"
 #include "spool/fence.h"
 #include "spool/join.h"
 #include "spool/receive.h"
@@ -28,7 +28,8 @@
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
 	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_JOIN, OPT_LEAVE, OPT_KIND, OPT_WEIGHT,
-	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME
+	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME,
+	OPT_IDLE, OPT_CLIENTS, OPT_EACH
 };
 
 static const struct cli_opt options[] = {
@@ -55,8 +56,13 @@ static const struct cli_opt options[] = {
 	    "or with shards in so many of them (default 1024)" },
 	{ OPT_SILENCE, "timeout", "TIME",
 	    "end when nothing comes in the middle of a shard (default 60s)" },
+	{ OPT_IDLE, "idle", "TIME", "or between two of them (default 2h)" },
 	{ OPT_TIME, "max-time", "TIME",
 	    "or when no shard is whole after so long (default 24h)" },
+	{ OPT_CLIENTS, "max-clients", "N",
+	    "serve so many connections at a time (default 256)" },
+	{ OPT_EACH, "max-each", "N",
+	    "and so many of --device (default 16)" },
 	{ OPT_STALE, "max-staleness", "N",
 	    "refuse those computed at a model N steps older" },
 	{ OPT_ONCE, "once", NULL, "end after one shard" },
@@ -76,20 +82,41 @@ static const struct cli_opt options[] = {
 };
 
 struct opts {
-	struct filter f;
+	struct filter *f;
 	struct receive_opts shard;
 	const char *spool;
 	int aggregate;
 	enum act { RECEIVE, PUBLISH, FENCE, JOIN, LEAVE } act;
-	uint64_t max_stale, fence_step;
+	uint64_t max_stale, fence_step, clients, each;
 };
+
+/* How long it may take, and how many at a time. */
+static int
+set_patience(struct opts *o, int key, const char *val, struct err *e)
+{
+	switch (key) {
+	case OPT_SILENCE:
+		return num_time(&o->shard.silence, val, "--timeout", e);
+	case OPT_IDLE:
+		return num_time(&o->shard.idle, val, "--idle", e);
+	case OPT_TIME:
+		return num_time(&o->shard.time, val, "--max-time", e);
+	case OPT_CLIENTS:
+		return num_u64(&o->clients, val, 1, CLIENTS_LIMIT,
+		    "--max-clients", e);
+	case OPT_EACH:
+		return num_u64(&o->each, val, 1, CLIENTS_LIMIT, "--max-each",
+		    e);
+	default:
+		return 0;
+	}
+}
 
 /* What is let in. */
 static int
 set_limit(struct opts *o, int key, const char *val, struct err *e)
 {
 	struct admit *a = &o->shard.admit;
-	int r;
 
 	switch (key) {
 	case OPT_KIND:
@@ -109,15 +136,8 @@ set_limit(struct opts *o, int key, const char *val, struct err *e)
 		return num_size(&a->quota, val, "--quota", e);
 	case OPT_OPEN:
 		return num_u64(&a->open, val, 1, 1 << 20, "--max-open", e);
-	case OPT_SILENCE:
-		return num_time(&o->shard.silence, val, "--timeout", e);
-	case OPT_TIME:
-		return num_time(&o->shard.time, val, "--max-time", e);
 	default:
-		if ((r = filter_set(&o->f, key, val, e)) > 0 &&
-		    key == FILTER_SCHEMA)
-			a->schema = o->f.in.schema;
-		return r < 0 ? r : 0;
+		return set_patience(o, key, val, e);
 	}
 }
 
@@ -156,12 +176,12 @@ set(void *arg, int key, const char *val, struct err *e)
 		o->shard.once = 1;
 		return 0;
 	case OPT_PUBLISH:
-		o->f.mute = 1;
+		o->f->mute = 1;
 		return set_act(o, PUBLISH, e);
 	case OPT_JOIN:
 		return set_act(o, JOIN, e);
 	case OPT_LEAVE:
-		o->f.mute = 1;
+		o->f->mute = 1;
 		return set_act(o, LEAVE, e);
 	case OPT_FENCE:
 		if (set_act(o, FENCE, e) < 0)
@@ -203,9 +223,9 @@ reap(pid_t pid, int r, struct err *e)
 static int
 serve(struct run *x, struct err *e)
 {
-	const struct cli *c = x->o->shard.cli;
+	const struct cli *c = x->o->f->cli;
 	const struct answer_opts a = { &x->inbox, x->o->aggregate,
-	    &x->o->f.in, x->out };
+	    &x->o->f->in, x->out };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 	pid_t pid;
@@ -272,58 +292,62 @@ check(const struct opts *o, const char *path, struct err *e)
 }
 
 static int
-run(struct opts *o, const char *path, struct err *e)
+run(void *arg, char **path, size_t n, struct err *e)
 {
+	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
-	int r = check(o, path, e);
+	int r = check(o, *path, e), place = -1;
 
+	(void)n;
+	o->shard.admit.schema = o->f->in.schema;
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	x.inbox.sync = o->f.sync;
+	x.inbox.sync = o->f->sync;
 	x.inbox.max_stale = o->max_stale;
-	if ((o->f.mute || (r = filter_out(&o->f, &x.out, e)) == 0) &&
+	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
-	    (o->act > PUBLISH || (r = filter_in(&o->f, &x.in, path, e)) == 0))
+	    (o->act != RECEIVE || (r = clients_enter(&x.inbox, o->clients,
+	    o->shard.device, o->each, &place, e)) == 0) &&
+	    (o->act > PUBLISH || (r = filter_in(o->f, &x.in, *path, e)) == 0))
 		r = o->act == RECEIVE ? serve(&x, e) : o->act == PUBLISH ?
 		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
 		    operate(&x, e);
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);
+	if (place >= 0)
+		(void)close(place);
 	return r;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct cli c = {
-		.prog = "ace-recv",
-		.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-		    "[--max-shard SIZE] [--once | --publish | --fence STEP | "
-		    "--join | --leave] [FILE]",
-		.about = "Receives a device's shards into a spool and answers "
-		    "with receipts, or with the aggregate.",
-		.examples = "ace-compress -S state -c q8 edge1.aceg | "
-		    "ace-recv --spool spool |\n"
-		    "        ace-ack -S state >rest.aceg\n"
-		    "ace-recv --spool spool --device edge2 "
-		    "edge2.aceg >receipts\n",
-		.opt = options,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-recv",
+			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
+			    "[--max-shard SIZE] [--once | --publish | --fence STEP | "
+			    "--join | --leave] [FILE]",
+			.about = "Receives a device's shards into a spool and answers "
+			    "with receipts, or with the aggregate.",
+			.examples = "ace-compress -S state -c q8 edge1.aceg | "
+			    "ace-recv --spool spool |\n"
+			    "        ace-ack -S state >rest.aceg\n"
+			    "ace-recv --spool spool --device edge2 "
+			    "edge2.aceg >receipts\n",
+			.opt = options,
+			.one = 1
+		},
+		.set = set,
+		.run = run
 	};
-	struct opts o = { .max_stale = UINT64_MAX, .shard = {
-	    .admit = admit_default, .cli = &c,
-	    .silence = 60, .time = 86400 } };
-	struct err e = ERR_INIT;
-	const char *path;
-	int r;
+	struct opts o = { .f = &p.f, .max_stale = UINT64_MAX,
+	    .clients = CLIENTS_MOST, .each = CLIENTS_EACH, .shard = {
+	    .admit = admit_default, .cli = &p.cli, .silence = 60,
+	    .idle = 7200, .time = 86400 } };
 
-	filter_init(&o.f, c.prog, argc, argv);
-	r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0)
-		r = run(&o, path, &e);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return program_main(&p, argc, argv, &o);
 }

@@ -63,9 +63,10 @@ columns(void)
 
 /* Says all directories once. */
 static int
-look(struct opts *o, int n, char **dir, struct err *e)
+look(struct opts *o, size_t n, char **dir, struct err *e)
 {
-	int i, r;
+	size_t i;
+	int r;
 
 	o->look.width = o->look.as_json ? 0 : columns();
 	for (i = 0; i < n; i++) {
@@ -81,7 +82,7 @@ look(struct opts *o, int n, char **dir, struct err *e)
 
 /* On a terminal that can, each look takes the place of the one before. */
 static int
-watch(struct opts *o, int n, char **dir, struct err *e)
+watch(struct opts *o, size_t n, char **dir, struct err *e)
 {
 	const char *term = getenv("TERM");
 	const int redraw = columns() != 0 && !o->look.as_json &&
@@ -100,8 +101,10 @@ watch(struct opts *o, int n, char **dir, struct err *e)
 }
 
 static int
-run(struct opts *o, int n, char **dir, struct err *e)
+run(void *arg, char **dir, size_t n, struct err *e)
 {
+	struct opts *o = arg;
+
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "which directory? (a spool, or a "
 		    "device's state)");
@@ -124,10 +127,6 @@ main(int argc, char **argv)
 		.loops = kern_name
 	};
 	struct opts o = { .look = { .f = stdout } };
-	struct err e = ERR_INIT;
-	int r = cli_parse(&c, argc, argv, set, &o, &e);
 
-	if (r == 0)
-		r = run(&o, argc - c.first, argv + c.first, &e);
-	return cli_exit(&c, r, &e);
+	return cli_main(&c, argc, argv, set, run, &o);
 }

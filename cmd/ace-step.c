@@ -11,10 +11,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cli.h"
 #include "base/err.h"
-#include "kern/kern.h"
-#include "pipe/filter.h"
+#include "pipe/program.h"
 #include "stage/stage_compress.h"
 #include "stage/stage_expand.h"
 #include "stage/stage_policy.h"
@@ -45,18 +43,20 @@ static const struct cli_opt own_rows[] = {
 static const struct {
 	const char *name;
 	const struct cli_opt *row;
+	const struct stage_kind *stage;
 } table[TABLES] = {
-	[EXPAND] = { "ace-expand", expand_rows },
-	[SCORE] = { "ace-score", score_rows },
-	[POLICY] = { "ace-policy", policy_rows },
-	[SELECT] = { "ace-select", select_rows },
-	[COMPRESS] = { "ace-compress", compress_rows },
-	[INPUT] = { NULL, input_rows },
-	[OUTPUT] = { NULL, output_rows },
+	[EXPAND] = { "ace-expand", expand_rows, &stage_expand },
+	[SCORE] = { "ace-score", score_rows, &stage_score },
+	[POLICY] = { "ace-policy", policy_rows, &stage_policy },
+	[SELECT] = { "ace-select", select_rows, &stage_select },
+	[COMPRESS] = { "ace-compress", compress_rows, &stage_compress },
+	[INPUT] = { NULL, input_rows, NULL },
+	[OUTPUT] = { NULL, output_rows, NULL },
 };
 
 struct opts {
-	struct filter f;
+	struct filter *f;
+	void *part[PARTS];		/* the options of each stage: */
 	struct stage_expand_opts expand;
 	struct stage_score_opts score;
 	struct stage_policy_opts policy;
@@ -93,34 +93,6 @@ add_rows(struct opts *o, const struct cli_opt *from)
 			o->row[o->rows].key = OPT_FIRST + (int)o->rows;
 		o->rows++;
 	}
-}
-
-/* A stage's own options; --sync and those of all filters are the filter's. */
-static int
-set_one(struct opts *o, int t, int key, const char *val, struct err *e)
-{
-	int r = 0;
-
-	switch (t) {
-	case EXPAND:
-		r = stage_expand_set(&o->expand, key, val, e);
-		break;
-	case SCORE:
-		r = stage_score_set(&o->score, key, val, e);
-		break;
-	case POLICY:
-		r = stage_policy_set(&o->policy, key, val, e);
-		break;
-	case SELECT:
-		r = stage_select_set(&o->select, key, val, e);
-		break;
-	case COMPRESS:
-		r = stage_compress_set(&o->compress, key, val, e);
-		break;
-	default:
-		break;
-	}
-	return r != 0 ? r : filter_set(&o->f, key, val, e);
 }
 
 static int
@@ -186,7 +158,10 @@ set(void *arg, int key, const char *val, struct err *e)
 	for (t = 0; t < TABLES; t++) {
 		if ((row = named(table[t].row, any->name)) == NULL)
 			continue;
-		if ((r = set_one(o, t, row->key, val, e)) < 0 ||
+		/* --sync and those of all filters are the filter's */
+		if ((t < PARTS && (r = table[t].stage->set(o->part[t],
+		    row->key, val, e)) < 0) ||
+		    (r = filter_set(o->f, row->key, val, e)) < 0 ||
 		    (r = tell_whom(o, t, row, val, e)) < 0)
 			return r;
 		have++;
@@ -288,24 +263,7 @@ lines(const struct opts *o, struct buf *b, struct err *e)
 }
 
 static int
-make(const struct opts *o, int t, struct stage **s, struct err *e)
-{
-	switch (t) {
-	case EXPAND:
-		return stage_expand_new(s, &o->expand, e);
-	case SCORE:
-		return stage_score_new(s, &o->score, e);
-	case POLICY:
-		return stage_policy_new(s, &o->policy, e);
-	case SELECT:
-		return stage_select_new(s, &o->select, e);
-	default:
-		return stage_compress_new(s, &o->compress, e);
-	}
-}
-
-static int
-run(struct opts *o, const char *path, struct err *e)
+go(struct opts *o, const char *path, struct err *e)
 {
 	struct stage *first = NULL, **end = &first, *last = NULL;
 	struct reader *in = NULL;
@@ -314,11 +272,12 @@ run(struct opts *o, const char *path, struct err *e)
 	int t, r = lines(o, &before, e);
 
 	for (t = 0; t < PARTS && r == 0; t++)
-		if (wanted(o, t) && (r = make(o, t, end, e)) == 0) {
+		if (wanted(o, t) && (r = table[t].stage->make(end,
+		    o->part[t], o->f, e)) == 0) {
 			last = *end;
 			end = &last->next;
 		}
-	if (r == 0 && (r = filter_both(&o->f, &in, &out, path, e)) == 0) {
+	if (r == 0 && (r = filter_both(o->f, &in, &out, path, e)) == 0) {
 		stage_compress_to(last, out);
 		filter_loose(in, out, 1);
 		r = stage_run(in, first, (const char *)before.p, e);
@@ -329,28 +288,36 @@ run(struct opts *o, const char *path, struct err *e)
 	return r;
 }
 
-/* What the options say of the output is for two of the stages too. */
-static void
-settle(struct opts *o)
+static int
+run(void *arg, char **path, size_t n, struct err *e)
 {
-	o->f.argc = o->words[COMPRESS];
-	o->f.argv = o->word[COMPRESS];
-	o->expand.reader = filter_piped(&o->f);
-	o->expand.sync = o->compress.fb.sync = o->f.sync;
-	o->compress.fb.piped = o->expand.reader >= 0;
-	o->expand.threads = o->compress.threads = o->f.threads;
+	struct opts *o = arg;
+	int r = check(o, e);
+
+	(void)n;
+	if (r < 0)
+		return r;
+	/* in provenance we are the last of these programs */
+	o->f->tool = table[COMPRESS].name;
+	o->f->argc = o->words[COMPRESS];
+	o->f->argv = o->word[COMPRESS];
+	if (!o->print)
+		return go(o, *path, e);
+	print(o, *path);
+	return 0;
 }
 
 /* The options of all, and each program's name as its first word. */
 static int
-begin(struct opts *o, const struct cli *c, int argc, char **argv,
-    struct err *e)
+begin(struct opts *o, struct err *e)
 {
 	int t, r = 0;
 
-	filter_init(&o->f, table[COMPRESS].name, argc, argv);
-	o->score.cli = o->policy.cli = o->select.cli = o->compress.cli = c;
-	o->score.in = o->policy.in = &o->f.in;
+	o->part[EXPAND] = &o->expand;
+	o->part[SCORE] = &o->score;
+	o->part[POLICY] = &o->policy;
+	o->part[SELECT] = &o->select;
+	o->part[COMPRESS] = &o->compress;
 	for (t = 0; t < TABLES; t++) {
 		add_rows(o, table[t].row);
 		if (t < PARTS && r == 0)
@@ -366,35 +333,29 @@ main(int argc, char **argv)
 	struct opts o = { .expand = STAGE_EXPAND_INIT,
 	    .score = STAGE_SCORE_INIT, .policy = STAGE_POLICY_INIT,
 	    .select = STAGE_SELECT_INIT, .compress = STAGE_COMPRESS_INIT };
-	struct cli c = {
-		.prog = "ace-step",
-		.usage = "[-S DIR] -b SIZE | --bits N | --policy | -c CODEC "
-		    "[--print] [FILE]",
-		.about = "Expands, scores, selects and compresses a shard "
-		    "stream in one process.",
-		.examples = "ace-step -S state -b 100k edge1.aceg >coded.aceg\n"
-		    "ace-step -S state -b 100k --print\n",
-		.opt = o.row,
-		.loops = kern_name
+	struct program p = {
+		.cli = {
+			.prog = "ace-step",
+			.usage = "[-S DIR] -b SIZE | --bits N | --policy | -c CODEC "
+			    "[--print] [FILE]",
+			.about = "Expands, scores, selects and compresses a shard "
+			    "stream in one process.",
+			.examples = "ace-step -S state -b 100k edge1.aceg >coded.aceg\n"
+			    "ace-step -S state -b 100k --print\n",
+			.opt = o.row,
+			.one = 1
+		},
+		.set = set,
+		.run = run
 	};
 	struct err e = ERR_INIT;
-	const char *path;
-	int t, r = begin(&o, &c, argc, argv, &e);
+	int t, r = begin(&o, &e);
 
-	if (r == 0)
-		r = cli_parse(&c, argc, argv, set, &o, &e);
-	if (r == 0 && (r = filter_one(&c, argc, argv, &path, &e)) == 0 &&
-	    (r = check(&o, &e)) == 0) {
-		settle(&o);
-		if (o.print)
-			print(&o, path);
-		else
-			r = run(&o, path, &e);
-	}
+	o.f = &p.f;
+	r = r < 0 ? cli_exit(&p.cli, r, &e) : program_main(&p, argc, argv, &o);
 	for (t = 0; t < PARTS; t++)
 		while (o.words[t] > 0)
 			alloc_free(o.word[t][--o.words[t]]);
 	stage_select_release(&o.select);
-	filter_release(&o.f);
-	return cli_exit(&c, r, &e);
+	return r;
 }

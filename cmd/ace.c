@@ -14,7 +14,7 @@
 static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
 
 /* What is here only names them: each has its options, and --help, itself. */
-#define COMMAND(name, about) { name, "", about, options, NULL, NULL }
+#define COMMAND(name, about) { name, "", about, options, NULL, NULL, 0 }
 static const struct cli_command commands[] = {
 	COMMAND("import", "Tensor files in: a stream of gradient shards out"),
 	COMMAND("expand", "Decodes to plain values, and adds the residual"),
@@ -35,7 +35,7 @@ static const struct cli_command commands[] = {
 	COMMAND("status", "How a run is going, from a spool or a state"),
 	COMMAND("advise", "Answers the questions before a run, as tables"),
 	COMMAND("help", "This text, or the --help of a command"),
-	{ NULL, NULL, NULL, NULL, NULL, NULL }
+	{ NULL, NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
 /* Replaces this process by the program of a command, whose words argv[1] and the
@@ -93,7 +93,7 @@ main(int argc, char **argv)
 	} else if (asked) {
 		r = cli_parse(&c, 2, usual, NULL, NULL, &e);
 	} else if (argc < 2 || argv[1][0] == '-') {
-		r = cli_command(&c, argc, argv, NULL, &e);
+		r = cli_command(&c, argc, argv, NULL, NULL, &e);
 	} else {
 		r = ace_run(argv[0], argv + 1, &e);
 	}

@@ -62,7 +62,7 @@ _ace() {
 		kind='full rename none' ;;
 	ace-archive\ create:-o | ace-archive\ create:--output)
 		kind='file' ;;
-	ace-archive\ create:--format | ace-archive\ create:--filter | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
+	ace-archive\ create:--format | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
 		kind='free' ;;
 	ace-archive\ create:--sandbox)
 		kind='full rename none' ;;
@@ -70,7 +70,7 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ append:-o | ace-archive\ append:--output)
 		kind='file' ;;
-	ace-archive\ append:--format | ace-archive\ append:--filter | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
+	ace-archive\ append:--format | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
 		kind='free' ;;
 	ace-archive\ append:--sandbox)
 		kind='full rename none' ;;
@@ -144,8 +144,6 @@ _ace() {
 		kind='full rename none' ;;
 	ace-inspect:--kind)
 		kind='gradient delta sum mean residual model history' ;;
-	ace-inspect:--course)
-		kind='text gnuplot' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
@@ -164,7 +162,7 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--kind | ace-recv:--max-shard | ace-recv:--max-weight | ace-recv:--max-contributors | ace-recv:--max-ahead | ace-recv:--quota | ace-recv:--max-open | ace-recv:--timeout | ace-recv:--max-time | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
+	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--kind | ace-recv:--max-shard | ace-recv:--max-weight | ace-recv:--max-contributors | ace-recv:--max-ahead | ace-recv:--quota | ace-recv:--max-open | ace-recv:--timeout | ace-recv:--idle | ace-recv:--max-time | ace-recv:--max-clients | ace-recv:--max-each | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
 	ace-recv:--sync | ace-recv:--sandbox)
 		kind='full rename none' ;;
@@ -229,9 +227,9 @@ _ace() {
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create append list extract' ;;
 	ace-archive\ create)
-		opts='--format --filter --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ append)
-		opts='--format --filter --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ list)
 		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ extract)
@@ -253,7 +251,7 @@ _ace() {
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --max-time --max-staleness --once --publish --fence --join --leave --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --idle --max-time --max-clients --max-each --max-staleness --once --publish --fence --join --leave --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)

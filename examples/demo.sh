@@ -15,7 +15,7 @@ name=demo
 . "$(dirname "$0")/pipes.sh"
 
 EDGES=4
-STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
+steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
 RATE=${RATE:-0.007}		# FullSync's best: make sweep
 MUON=${MUON:-0.02}		# likewise
 INTERVAL=8			# local steps of the first round
@@ -81,7 +81,7 @@ learnt() {
 # one TEXT RATE MUON: a line of the sweep
 one() {
 	# shellcheck disable=SC2086 # words are meant
-	train --local --of $EDGES --steps "$STEPS" --rate "$2" --muon "$3" \
+	train --local --of $EDGES --steps "$steps" --rate "$2" --muon "$3" \
 	    ${TRAIN:-} --eval --log "$work/log" "$1" || exit
 	printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$(of "$work/log" end 4)" \
 	    "$(of "$work/log" end 6)"
@@ -95,7 +95,7 @@ saved() {
 
 sweep() {
 	local r m
-	echo "FullSync, $EDGES devices, $STEPS steps (muon 0: AdamW everywhere)"
+	echo "FullSync, $EDGES devices, $steps steps (muon 0: AdamW everywhere)"
 	printf 'rate\tmuon\tloss\ttop-1\n'
 	for m in 0 0.01 0.02 0.04; do
 		for r in 0.0035 0.007 0.014; do

@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154 # name, options: set by who reads this
 # One cloud and several edges on this machine, joined by named pipes in which
-# every byte is counted: what demo.sh and table1.sh have in common, read by them
+# every byte is counted: what demo.sh and compare.sh have in common, read by them
 # with ".".  They set
 #
 #   name       of the program, for its messages
-#   EDGES, STEPS, text
+#   text, EDGES
+#   steps      of every edge
 #   options    array: what the trainer is told, on every edge
 #
 # and say with NAME_edge, NAME_back and NAME_cloud what stands between trainer
@@ -68,8 +69,8 @@ progress() {
 		step=0 loss=-
 		[ ! -s "$dir/progress" ] || read -r step loss <"$dir/progress"
 		printf '\r%s: %s%s: step %d of %d, loss %s%s\033[K' "$name" "$1" \
-		    "${part:+ ($part)}" "$step" "$STEPS" "$loss" \
-		    "$(left "$from" "$step" "$STEPS")" >&2
+		    "${part:+ ($part)}" "$step" "$steps" "$loss" \
+		    "$(left "$from" "$step" "$steps")" >&2
 	done
 }
 
@@ -119,6 +120,13 @@ counted() {
 	cat "$@" | awk '/bytes/ { n += $1 } END { printf "%.0f\n", n }'
 }
 
+# timed WHAT CMD...: runs it, and adds its seconds of a processor to a file
+timed() {
+	local what=$1 TIMEFORMAT='%U %S'
+	shift
+	{ time "$@" 2>&3; } 3>&2 2>>"$dir/seconds-$what"
+}
+
 need() {
 	local p
 	for p; do
@@ -129,27 +137,41 @@ need() {
 
 # ---- the text ----
 
-# The files in an order that is no order, so that what is kept for validation
-# (the end) is of the same kind; the training part sorted again, so that the
-# devices see different things.  So many bytes, and the share for training:
+# which files, how many bytes of them, and the share of those for training
+files() { find /usr/include -name '*.h' -type f; }
 size=3000000 share=0.9
 
+# The files in an order that is no order, so that what is kept for validation
+# (the end) is of the same kind; the training part sorted again, so that the
+# devices see different things.  Where there is less, less of everything.
 corpus() {
-	find /usr/include -name '*.h' -type f | sort |
+	files | sort |
 	    awk '{ print (NR * 7919) % 10007 "\t" $0 }' | sort -n | cut -f 2- |
 	    tr '\n' '\0' | xargs -0 wc -c | awk -v size=$size -v share=$share '
 		$2 == "total" { next }
-		{ n += $1; sub(/^ *[0-9]+ /, "") }
-		n <= share * size { print | "sort"; next }
-		!kept { close("sort"); kept = 1 }
-		n <= size { print }' | tr '\n' '\0' | xargs -0 cat
+		{ bytes[++files] = $1; all += $1
+		    sub(/^ *[0-9]+ /, ""); name[files] = $0 }
+		END {
+			size = all < size ? all : size
+			for (i = 1; i <= files; i++) {
+				n += bytes[i]
+				if (n <= share * size) {
+					print name[i] | "sort"
+					continue
+				}
+				if (!kept++)
+					close("sort")
+				if (n <= size)
+					print name[i]
+			}
+		}' | tr '\n' '\0' | xargs -0 cat
 }
 
-# Sets text: CORPUS, or the C headers of this machine.
+# Sets text: CORPUS, or files of this machine.
 find_text() {
 	text=${CORPUS:-$work/text}
 	[ -n "${CORPUS:-}" ] || corpus >"$text" ||
-	    die "cannot read the C headers"
+	    die "cannot read the files"
 	[ -r "$text" ] || die "cannot read '$text'"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||
 	    die "too little text in '$text': give some with CORPUS=FILE"
@@ -166,7 +188,7 @@ edge() {
 	shift
 	[ "$k" -ne 1 ] ||
 	    set -- "$@" --eval --log "$dir/log" --progress "$dir/progress"
-	exec train --index "$k" --of "$EDGES" --run "$name" --steps "$STEPS" \
+	exec train --index "$k" --of "$EDGES" --run "$name" --steps "$steps" \
 	    "${options[@]}" --apply "$dir/apply$k" --save "$dir/model$k" \
 	    "$@" "$text"
 }
@@ -186,13 +208,14 @@ dense_back() {
 }
 
 dense_cloud() {
-	ace-aggregate --expect "$EDGES" "$dir"/up* | broadcast
+	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* | broadcast
 	good "${PIPESTATUS[@]}"
 }
 
 # Whatever is coded on the way down is decoded.
 coded_back() {
-	count "$dir/got$1" <"$dir/down$1" | ace-expand >"$dir/apply$1"
+	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand \
+	    >"$dir/apply$1"
 	good "${PIPESTATUS[@]}"
 }
 
@@ -221,7 +244,7 @@ run() {
 		cmp -s "$dir/model1" "$dir/model$k" ||
 		    die "$what: edge 1 and edge $k hold different models"
 	done
-	echo "$name: $what: $STEPS steps in $(of "$dir/log" end 2) rounds," \
+	echo "$name: $what: $steps steps in $(of "$dir/log" end 2) rounds," \
 	    "$((SECONDS - from)) s; the $EDGES edges hold the same model" >&2
 }
 

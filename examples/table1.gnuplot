@@ -1,5 +1,6 @@
-# Convergence, after the ACE-Sync paper's figure 2: by steps, by bytes, by the
-# clock of the emulated network.  curves, ways, out: set by table1.sh.
+# Convergence, after the ACE-Sync paper's figure 2: by the text that was read, by
+# bytes, by the clock of the emulated network.  curves, ways, out: set by
+# table1.sh.
 set terminal svg size 1200,420 dynamic font 'sans,12' background 'white'
 set output out
 set datafile separator '\t'
@@ -9,14 +10,14 @@ set key bottom right
 set yrange [*:*]
 set ylabel 'top-1 %'
 set multiplot layout 1,3
-# the first seed only; a column of curves is chosen by its number
-pick(w, x) = sprintf("< awk -F '\\t' -v OFS='\\t' -v w='%s' '$1 == w && $2 == 1 { print $%d, $7 }' '%s'", w, x, curves)
-set xlabel 'steps'
-plot for [i=1:words(ways)] pick(word(ways, i), 4) using 1:2 lw 2 title word(ways, i)
+# the first seed only; a column of curves is chosen by its name
+pick(w, x) = sprintf("< awk -F '\\t' -v OFS='\\t' -v w='%s' -v x='%s' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } $1 == w && $2 == 1 { print $c[x], $c[\"top1\"] }' '%s'", w, x, curves)
+set xlabel 'share of the text read'
+plot for [i=1:words(ways)] pick(word(ways, i), 'share') using 1:2 lw 2 title word(ways, i)
 set logscale x
 set xlabel 'bytes, both ways'
 set format x '10^{%T}'
-plot for [i=1:words(ways)] pick(word(ways, i), 8) using 1:2 lw 2 notitle
+plot for [i=1:words(ways)] pick(word(ways, i), 'bytes') using 1:2 lw 2 notitle
 set xlabel 'seconds on the emulated network'
-plot for [i=1:words(ways)] pick(word(ways, i), 9) using 1:2 lw 2 notitle
+plot for [i=1:words(ways)] pick(word(ways, i), 's') using 1:2 lw 2 notitle
 unset multiplot

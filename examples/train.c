@@ -31,7 +31,7 @@ struct opts {
 enum {
 	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
 	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
-	OPT_EVERY, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
+	OPT_EVERY, OPT_FLIP, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE, OPT_PROGRESS,
 	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
@@ -54,6 +54,7 @@ static const struct option options[] = {
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
+	{ "flip-labels", no_argument, NULL, OPT_FLIP },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "heads", required_argument, NULL, OPT_HEADS },
@@ -104,6 +105,7 @@ static const char usage[] =
 "      --profile FILE      with --cuts: a table for ace-advise dynacomm\n"
 "      --clock             say in each shard how long it was computed, and\n"
 "                          with --cuts what each tensor of the one before took\n"
+"      --flip-labels       learn 255 - byte where byte comes next: an attacker\n"
 "      --group N           values per group of the stream\n"
 "  what a round is\n"
 "  -H, --interval STEPS    so many AdamW steps, then their difference\n"
@@ -191,6 +193,7 @@ set_flag(struct opts *o, int key)
 	case OPT_CHECK: o->check = 1; return 0;
 	case OPT_CLOCK: o->run.clock = 1; return 0;
 	case OPT_EVAL: o->run.eval = 1; return 0;
+	case OPT_FLIP: o->run.flip = 1; return 0;
 	case OPT_GRADIENT: o->run.local = 0; return 0;
 	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;
 	case OPT_LOCAL: o->run.alone = 1; return 0;

@@ -65,20 +65,64 @@ data_enough(const struct data *d, size_t of, size_t t)
 	    d->n - d->train >= 2 * (t + 1);
 }
 
-static size_t
-start(const struct data *d, const struct data_share *s, size_t t, uint64_t x)
+/*
+ * A device's text is a row of windows that do not overlap (but for the byte
+ * that one ends and the next begins with).  Every pass reads all of them, from
+ * another first byte, which is the same for all devices, in another order.
+ */
+size_t
+data_windows(const struct data *d, const struct data_share *s, size_t t)
 {
-	const size_t stripe = STRIPE * (t + 1);
-	size_t from, to, mine;
+	const size_t stripes = STRIPE * s->of, skip = STRIPE * s->index;
+	size_t all, left;
 
-	if (!s->interleaved) {
-		from = d->train / s->of * s->index;
-		to = from + d->train / s->of;
-		return from + (size_t)(x % (to - from - t));
-	}
-	mine = (d->train / stripe - s->index + s->of - 1) / s->of;
-	return ((size_t)(x % mine) * s->of + s->index) * stripe +
-	    (size_t)((x >> 32) % (stripe - t));
+	if (!s->interleaved)
+		return (d->train / s->of - t) / t;
+	all = (d->train - t) / t;
+	left = all % stripes < skip ? 0 : all % stripes - skip;
+	return all / stripes * STRIPE + (left < STRIPE ? left : STRIPE);
+}
+
+/* Where x goes when 0..n-1 are shuffled by a key: a Feistel network over the
+ * next power of four, gone through until it comes out below n (Black and
+ * Rogaway 2002). */
+static uint64_t
+shuffled(uint64_t x, uint64_t n, uint64_t key)
+{
+	unsigned half = 1, i;
+
+	while (n > (uint64_t)1 << 2 * half)
+		half++;
+	do {
+		uint64_t left = x >> half, mask = ((uint64_t)1 << half) - 1;
+		uint64_t right = x & mask;
+
+		for (i = 0; i < 6; i++) {
+			uint64_t f = left ^
+			    (model_random(key, i, right) & mask);
+
+			left = right;
+			right = f;
+		}
+		x = left << half | right;
+	} while (x >= n);
+	return x;
+}
+
+/* Where the k-th window begins that this device reads. */
+static size_t
+start(const struct data *d, const struct data_share *s, size_t t,
+    uint64_t seed, uint64_t k)
+{
+	const uint64_t n = data_windows(d, s, t);
+	const uint64_t key = model_random(seed, 1000 + s->index, k / n);
+	const size_t w = (size_t)shuffled(k % n, n, key);
+	const size_t first = (size_t)(model_random(seed, 999, k / n) % t);
+
+	if (!s->interleaved)
+		return d->train / s->of * s->index + first + w * t;
+	return first + t * (w % STRIPE +
+	    STRIPE * (w / STRIPE * s->of + s->index));
 }
 
 void
@@ -88,8 +132,8 @@ data_batch(const struct data *d, const struct data_share *s, size_t b,
 	size_t i;
 
 	for (i = 0; i < b; i++)
-		memcpy(out + i * (t + 1), d->text + start(d, s, t,
-		    model_random(seed, 1000 + s->index, step * b + i)), t + 1);
+		memcpy(out + i * (t + 1), d->text +
+		    start(d, s, t, seed, step * b + i), t + 1);
 }
 
 void

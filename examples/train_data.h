@@ -28,8 +28,15 @@ void data_free(struct data *d);
 /* Whether every device's share and the validation hold a window of t+1. */
 int data_enough(const struct data *d, size_t of, size_t t);
 
-/* b windows of t+1 bytes out of the device's share: a function of the seed,
- * the device and the step. */
+/* How many windows of t+1 bytes a device's share has: what one pass is. */
+size_t data_windows(const struct data *d, const struct data_share *s,
+    size_t t);
+
+/*
+ * b windows of t+1 bytes out of the device's share, which is long enough: those
+ * from step*b on in an order that is a function of the seed and the device.  No
+ * window comes twice before all have come, whatever b is.
+ */
 void data_batch(const struct data *d, const struct data_share *s, size_t b,
     size_t t, uint64_t seed, uint64_t step, uint8_t *out);
 

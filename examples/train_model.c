@@ -515,7 +515,8 @@ model_backward(struct model *m, const uint8_t *text, size_t b)
 	for (i = 0; i < b; i++)
 		for (j = 0; j < t; j++)
 			z[(i * t + j) * MODEL_VOCAB +
-			    text[i * (t + 1) + j + 1]] -= 1 / (real)n;
+			    (text[i * (t + 1) + j + 1] ^ m->flip)] -=
+			    1 / (real)n;
 	linear_back(m->dn, m->grad, z, m->xnf, m->theta, n, c, MODEL_VOCAB);
 	memset(m->dx, 0, n * c * sizeof *m->dx);
 	norm_back(m->dx, at_gain(m->grad, m), m->dn, m->rmsf, m->x,

@@ -59,6 +59,8 @@ struct model {
 	real *logits;		/* [N][V], then its gradient */
 	real *dx, *dn, *dwide;	/* [N][C] [N][C] [N][4C]: scratch */
 	real *dp;		/* [T][T] */
+	uint8_t flip;		/* bits that are wrong in every label, for
+				   attacks; 0: none */
 	/* told of each tensor whose gradient is whole, from the last layer on,
 	 * while model_backward goes on; NULL: nobody */
 	void (*ready)(void *arg, size_t tensor);

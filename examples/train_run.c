@@ -440,6 +440,7 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 		if ((r->optim[i] = optim_new(r->m)) == NULL)
 			goto memory;
 	model_init(r->m, o->seed);
+	r->m->flip = o->flip ? 0xff : 0;
 	r->local = o->local;
 	r->delay = o->delay;
 	return 0;

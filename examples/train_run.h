@@ -21,6 +21,7 @@ struct run_options {
 	int alone;		/* all devices in this process, no streams */
 	int eval;		/* evaluate and log */
 	int obey;		/* the policy's interval and delay */
+	int flip;		/* every label is wrong: an attacker */
 	int clock;		/* say how long the computation took */
 	uint32_t group;
 	const char *cuts;	/* gradients leave while more are computed */

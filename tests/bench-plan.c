@@ -14,11 +14,13 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "codec/stat.h"
 #include "format/values.h"
 #include "pipe/size.h"
 #include "sync/allot.h"
 #include "sync/land.h"
+#include "sync/told.h"
 
 #include "bench.h"
 
@@ -38,6 +40,8 @@ struct data {
 	uint32_t *values;
 	size_t total;
 	float *y;
+	struct estimate *estimate;	/* [TOLD_ASKED] */
+	size_t counted[TOLD_ASKED];	/* 1 and of which group */
 	struct buf body;
 	/* of a plan */
 	struct codec_plan *plan;
@@ -75,6 +79,7 @@ clear(struct data *d)
 	free(d->dense);
 	free(d->values);
 	free(d->y);
+	free(d->estimate);
 	free(d->plan);
 	free(d->knob);
 	free(d->code);
@@ -117,6 +122,7 @@ ready(struct data *d)
 		most = d->g[i].n > most ? d->g[i].n : most;
 	}
 	d->y = get(most, sizeof(float));
+	d->estimate = get(TOLD_ASKED, sizeof(*d->estimate));
 }
 
 static void
@@ -141,22 +147,17 @@ make_group(void *arg, size_t i, double f, struct land_code *c, struct err *e)
 	return r;
 }
 
-static int
-part_group(void *arg, size_t i, double f, unsigned parts, size_t *len,
-    struct err *e)
+static double
+foretell_group(void *arg, size_t i, size_t slot, double f)
 {
 	struct data *d = arg;
 	struct codec_plan p = codec_turn(&d->plan[i], f);
-	uint8_t param;
-	size_t n = land_part(d->y, d->g[i].x, d->g[i].n, d->g[i].ctx.cols,
-	    parts);
-	int r;
 
-	d->body.n = 0;
-	*len = 0;
-	r = codec_encode(&p, &d->g[i].ctx, d->y, n, &d->body, &param, e);
-	*len = d->body.n;
-	return r;
+	if (d->counted[slot] != i + 1)
+		estimate_values(&d->estimate[slot], d->g[i].x, d->g[i].n,
+		    d->stat[i].max_abs, &d->g[i].ctx);
+	d->counted[slot] = i + 1;
+	return (double)codec_rate(&p, &d->estimate[slot]);
 }
 
 static uint64_t
@@ -257,10 +258,8 @@ land_shard(struct data *d, struct land *l, uint64_t budget)
 	int r;
 
 	*l = (struct land){ .n = d->n, .knob = d->knob, .values = d->values,
-
 	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group,
-	    .part = part_group, .size = size_of,
-	    .code = d->code };
+	    .foretell = foretell_group, .size = size_of, .code = d->code };
 	for (i = 0; i < d->n; i++)
 		d->knob[i] = (uint8_t)codec_knob(&d->plan[i]);
 	if ((r = land_run(l, NULL)) < 0)

@@ -5,14 +5,18 @@
  *
  *   ACE_INTRUDER_READ   a file to read
  *   ACE_INTRUDER_WRITE  a file to make
+ *   ACE_INTRUDER_CHANGE a file to write into
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +51,15 @@ writes(void)
 }
 
 static int
+changes(void)
+{
+	const char *path = getenv("ACE_INTRUDER_CHANGE");
+	int fd = path != NULL ? open(path, O_WRONLY) : -1;
+
+	return fd >= 0;
+}
+
+static int
 listens(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -70,11 +83,58 @@ starts(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+/* A datagram to whoever: no connection is made for that. */
+static int
+sends(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	a.sin_port = htons(9);
+	return fd >= 0 && sendto(fd, "x", 1, 0, (struct sockaddr *)&a,
+	    sizeof(a)) == 1;
+}
+
+static int
+signals(void)
+{
+	return kill(getppid(), 0) == 0;
+}
+
+/* The processor's older ways into the kernel, where calls have other numbers:
+ * anything but EPERM means that they are open. */
+static int
+detours(void)
+{
+#ifdef __x86_64__
+	pid_t pid = fork();
+	int status = 0;
+	long r = 20;	/* getpid, there */
+
+	if (pid == 0) {
+		if (syscall(0x40000000 + SYS_getpid) >= 0 || errno != EPERM)
+			_exit(1);
+		__asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9",
+		    "r10", "r11");
+		_exit(r != -EPERM);
+	}
+	return pid < 0 || waitpid(pid, &status, 0) != pid ||
+	    (WIFEXITED(status) && WEXITSTATUS(status) != 0);
+#else
+	return 0;
+#endif
+}
+
 __attribute__((destructor)) static void
 intrude(void)
 {
 	says("reads", reads());
 	says("writes", writes());
+	says("changes", changes());
 	says("listens", listens());
+	says("sends", sends());
 	says("starts", starts());
+	says("signals", signals());
+	says("detours", detours());
 }

@@ -408,7 +408,7 @@ stream(const struct opts *o, const struct writer_opts *wo, float *x, float *y,
 	struct io *io = NULL;
 	uint64_t i;
 
-	if (io_stdout(&io, 0, e) < 0 || writer_open(&w, io, wo, e) < 0)
+	if (io_create(&io, NULL, 0, e) < 0 || writer_open(&w, io, wo, e) < 0)
 		die(e);
 	for (i = 0; i < o->shards; i++)
 		if ((o->loose && (writer_begin(w, &o->sc, e) < 0 ||

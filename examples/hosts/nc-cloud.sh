@@ -16,6 +16,9 @@ limits="$limits --max-open 64 --timeout 60s --max-time 12h"
 ace_spool=$spool ace_limits=$limits
 export ace_spool ace_limits
 
-# -t: how long the receipt may take
-exec socat -t 60 "TCP-LISTEN:7000,bind=$address,reuseaddr,fork,max-children=256" \
+# -t: how long the receipt may take; keepalive: an edge that is gone without a
+# word is noticed after two minutes
+alive=keepalive,keepidle=60,keepintvl=15,keepcnt=4
+exec socat -t 60 \
+    "TCP-LISTEN:7000,bind=$address,reuseaddr,fork,max-children=256,$alive" \
     SYSTEM:'exec ace-recv $ace_limits --spool "$ace_spool"'

@@ -11,7 +11,8 @@
 set -eu
 remote=$1 spool=$2 dir=$3
 shift 3
-limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G'
+limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G
+    --max-open 64'
 
 for device; do
 	up=$dir/up/$device down=$dir/down/$device

@@ -400,6 +400,10 @@ arc_create(struct arc **out, struct io *io, const struct arc_opts *o,
 	    o->format), e)) == 0 && o->filter != NULL)
 		r = arc_check(a, archive_write_add_filter_by_name(a->a,
 		    o->filter), e);
+	/* the same shards, the same bytes: not what time it is */
+	if (r == 0 && o->filter != NULL && strcmp(o->filter, "gzip") == 0)
+		r = arc_check(a, archive_write_set_filter_option(a->a, "gzip",
+		    "timestamp", NULL), e);
 	if (r == 0 && o->options != NULL)
 		r = arc_check(a, archive_write_set_options(a->a, o->options),
 		    e);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/pack.h"
+#include "base/room.h"
 #include "base/sandbox.h"
 #include "base/version.h"
 
@@ -249,8 +250,8 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 }
 
 int
-cli_parse(struct cli *c, int argc, char **argv,
-    int (*set)(void *, int, const char *, struct err *), void *o, struct err *e)
+cli_parse(struct cli *c, int argc, char **argv, cli_set *set, void *o,
+    struct err *e)
 {
 	static const char *const wants[] = { "auto", "require", "off", NULL };
 	const struct cli_opt *opt = c->command != NULL ? c->command->opt :
@@ -301,11 +302,13 @@ cli_parse(struct cli *c, int argc, char **argv,
 		}
 	}
 	c->first = optind;
+	room_look();
 	return cli_confine(c, &paths, argv + optind, argc - optind, e);
 }
 
 int
-cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e)
+cli_command(struct cli *c, int argc, char **argv, cli_set *set, void *o,
+    struct err *e)
 {
 	const struct cli_command *k;
 	int r;
@@ -321,7 +324,7 @@ cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e)
 	if (k->name == NULL)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);
 	c->command = k;
-	r = cli_parse(c, argc - 1, argv + 1, k->set, o, e);
+	r = cli_parse(c, argc - 1, argv + 1, set, o, e);
 	c->first++;		/* the operands stand one further in argv */
 	return r;
 }
@@ -345,6 +348,25 @@ cli_exit(const struct cli *c, int r, const struct err *e)
 		    c->command != NULL ? " " : "",
 		    c->command != NULL ? c->command->name : "");
 	return -r;
+}
+
+int
+cli_main(struct cli *c, int argc, char **argv, cli_set *set, cli_run *run,
+    void *o)
+{
+	struct err e = ERR_INIT;
+	int r = c->commands != NULL ?
+	    cli_command(c, argc, argv, set, o, &e) :
+	    cli_parse(c, argc, argv, set, o, &e);
+	char **path = argv + c->first;
+	size_t n = c->first < argc ? (size_t)(argc - c->first) : 0;
+
+	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))
+		r = err_set(&e, ERR_USAGE, "one FILE at most, not also '%s'",
+		    path[1]);
+	if (r == 0)
+		r = run(o, path, n, &e);
+	return cli_exit(c, r, &e);
 }
 
 void

@@ -18,6 +18,11 @@ struct cli_opt {
 };
 enum { CLI_LONG = 256 };
 
+/* Takes an option: 0, or < 0 an error; a key that it does not know is 0 too. */
+typedef int cli_set(void *o, int key, const char *val, struct err *e);
+/* Does it all, with n operands; path[n] is NULL. */
+typedef int cli_run(void *o, char **path, size_t n, struct err *e);
+
 /* One of several things a program does, `prog NAME [options]': its options are
  * its own. */
 struct cli_command {
@@ -25,8 +30,9 @@ struct cli_command {
 	const char *usage;	/* after the name: "[options] [FILE]" */
 	const char *about;	/* one line, without a full stop */
 	const struct cli_opt *opt;
-	int (*set)(void *o, int key, const char *arg, struct err *e);
-	int (*run)(void *o, const char *path, struct err *e);
+	cli_set *set;
+	cli_run *run;
+	int one;		/* takes one FILE at most */
 };
 
 struct cli {
@@ -38,6 +44,7 @@ struct cli {
 	const struct cli_command *commands;	/* NULL: it has none */
 	const struct cli_command *command;	/* set by cli_command */
 	const char *(*loops)(void);	/* in use, for --version: kern_name */
+	int one;		/* takes one FILE at most */
 	int open;		/* set by a program that starts others: it has
 				 * no sandbox */
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
@@ -56,23 +63,29 @@ struct cli {
  * says, do all in the options whose arg is "DIR", and read and replace those
  * whose arg is "ARCHIVE".
  */
-int cli_parse(struct cli *c, int argc, char **argv,
-    int (*set)(void *o, int key, const char *arg, struct err *e), void *o,
+int cli_parse(struct cli *c, int argc, char **argv, cli_set *set, void *o,
     struct err *e);
 
 /*
- * cli_command(c, argc, argv, o, e): for a program with commands.  The first word
- * names one, into c->command, and the options behind it are that one's.  Without
- * a command only the common options are known, and --help lists the commands.
+ * cli_command(c, argc, argv, set, o, e): for a program with commands.  The first
+ * word names one, into c->command, and the options behind it are that one's.
+ * Without a command only the common options are known, and --help lists the
+ * commands.
  * Returns as cli_parse; no command, or one that is not in the table, is
  * -ERR_USAGE.
  */
-int cli_command(struct cli *c, int argc, char **argv, void *o, struct err *e);
+int cli_command(struct cli *c, int argc, char **argv, cli_set *set, void *o,
+    struct err *e);
 
 /* cli_exit(c, r, e): the exit status for main to return after the result r: 0
  * when r >= 0; otherwise it prints "prog: message" once and returns -r.  Whether
  * all that was printed on standard output could be written is checked here. */
 int cli_exit(const struct cli *c, int r, const struct err *e);
+
+/* cli_main(c, argc, argv, set, run, o): a whole program: takes the command line,
+ * calls run(o, path, n, e) with the operands, and returns the exit status. */
+int cli_main(struct cli *c, int argc, char **argv, cli_set *set, cli_run *run,
+    void *o);
 
 /* cli_say(c, level, fmt...): prints a message on standard error: one of level 0
  * unless -q was given, one of level 1 only with -v, of level 2 with -vv.  When c is NULL nothing is

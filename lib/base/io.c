@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +18,7 @@ io_pipe_small(const struct io *io)
 	fd_pipe_size(io->fd, IO_BUF);
 }
 
-static int
+int
 io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 {
 	struct io *io = alloc_get(1, sizeof(*io), e);
@@ -43,102 +41,6 @@ io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 }
 
 /* ---- reading ---- */
-
-int
-io_open_fd(struct io **out, int fd, const char *name, struct err *e)
-{
-	struct stat st;
-	int r;
-
-	*out = NULL;
-	if (fstat(fd, &st) < 0)
-		return err_sys(e, "'%s'", name);
-	if (S_ISDIR(st.st_mode)) {
-		errno = EISDIR;
-		return err_sys(e, "'%s'", name);
-	}
-	if (isatty(fd))
-		return err_set(e, ERR_USAGE,
-		    "'%s' is a terminal: a shard stream is binary", name);
-	r = io_new(out, fd, 0, name, e);
-	if (r < 0)
-		return r;
-	(*out)->seekable = S_ISREG(st.st_mode);
-	(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
-	if (S_ISFIFO(st.st_mode))
-		fd_pipe_size(fd, 1 << 20);
-	return 0;
-}
-
-int
-io_open(struct io **out, const char *path, struct err *e)
-{
-	int fd, r;
-
-	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
-		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
-	*out = NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(e, "'%s'", path);
-	r = io_open_fd(out, fd, path, e);
-	if (r < 0)
-		(void)close(fd);
-	else
-		(*out)->own = 1;
-	return r;
-}
-
-int
-io_open_kept(struct io **out, const char *path, struct err *e)
-{
-	struct stat st;
-	int fd, r;
-
-	*out = NULL;
-	/* a FIFO in the place of a file would keep us waiting */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
-	if (fstat(fd, &st) < 0)
-		r = err_sys(e, "'%s'", path);
-	else if (!S_ISREG(st.st_mode))
-		r = err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
-	else
-		r = io_open_fd(out, fd, path, e);
-	if (r < 0) {
-		(void)close(fd);
-		return r;
-	}
-	(*out)->own = 1;
-	return 1;
-}
-
-int
-io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
-{
-	int r = io_new(out, -1, 0, "<memory>", e);
-
-	if (r < 0)
-		return r;
-	(*out)->mem = p;
-	(*out)->mem_n = n;
-	(*out)->seekable = 1;
-	return 0;
-}
-
-int
-io_open_at(struct io **out, int fd, uint64_t at, const char *name,
-    struct err *e)
-{
-	int r = io_new(out, fd, 0, name, e);
-
-	if (r < 0)
-		return r;
-	(*out)->placed = 1;
-	(*out)->place = (off_t)at;
-	return 0;
-}
 
 void
 io_own(struct io *io)
@@ -221,19 +123,6 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 }
 
 /* ---- what another reader gives ---- */
-
-int
-io_open_from(struct io **out, const struct io_from *f, const char *name,
-    struct err *e)
-{
-	int r = io_new(out, -1, 0, name, e);
-
-	if (r < 0)
-		f->free(f->arg);
-	else
-		(*out)->from = *f;
-	return r;
-}
 
 void
 io_before(struct io *io, int (*fn)(struct io *io, struct err *e))
@@ -497,106 +386,6 @@ io_rewind(struct io *io, struct err *e)
 }
 
 /* ---- writing ---- */
-
-int
-io_create_fd(struct io **out, int fd, const char *name, struct err *e)
-{
-	struct stat st;
-	int r;
-
-	*out = NULL;
-	if (fstat(fd, &st) < 0)
-		return err_sys(e, "'%s'", name);
-	r = io_new(out, fd, 1, name, e);
-	if (r == 0)
-		(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
-	if (r == 0 && S_ISFIFO(st.st_mode))
-		fd_pipe_size(fd, 1 << 20);
-	return r;
-}
-
-int
-io_stdout(struct io **out, int force, struct err *e)
-{
-	*out = NULL;
-	if (!force && isatty(STDOUT_FILENO))
-		return err_set(e, ERR_USAGE,
-		    "standard output is a terminal: a shard stream is binary");
-	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
-}
-
-/* Opens a device or a FIFO to write into it as it is. */
-static int
-io_create_into(struct io **out, const char *path, int force, struct err *e)
-{
-	int fd, r;
-
-	if ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
-		return err_sys(e, "'%s'", path);
-	if (!force && isatty(fd))
-		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "
-		    "is binary (--force)", path);
-	else
-		r = io_create_fd(out, fd, path, e);
-	if (r < 0)
-		(void)close(fd);
-	else
-		(*out)->own = 1;
-	return r;
-}
-
-/* Makes a temporary file that will become target, new or replaced. */
-static int
-io_create_beside(struct io **out, const char *path, char *target, struct err *e)
-{
-	char *tmp;
-	int fd, r;
-
-	if ((r = temp_beside(target, &tmp, &fd, e)) < 0)
-		return r;
-	if ((r = io_new(out, fd, 1, path, e)) < 0) {
-		(void)close(fd);
-		(void)unlink(tmp);
-		alloc_free(tmp);
-		return r;
-	}
-	(*out)->own = 1;
-	(*out)->tmp = tmp;
-	(*out)->path = target;
-	return 0;
-}
-
-int
-io_create(struct io **out, const char *path, int force, struct err *e)
-{
-	struct stat st;
-	char *target;
-	int r;
-
-	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
-		return io_stdout(out, force, e);
-	*out = NULL;
-	r = stat(path, &st);
-	if (r == 0 && S_ISDIR(st.st_mode)) {
-		errno = EISDIR;
-		return err_sys(e, "'%s'", path);
-	}
-	if (r == 0 && !S_ISREG(st.st_mode))
-		return io_create_into(out, path, force, e);
-	if (r < 0 && errno != ENOENT)
-		return err_sys(e, "'%s'", path);
-	if ((target = temp_target(path, e)) == NULL)
-		return -ERR_SYS;
-	if ((r = io_create_beside(out, path, target, e)) < 0)
-		alloc_free(target);
-	return r;
-}
-
-int
-io_create_mem(struct io **out, struct err *e)
-{
-	return io_new(out, -1, 1, "<memory>", e);
-}
 
 int
 io_flush(struct io *io, struct err *e)

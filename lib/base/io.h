@@ -96,15 +96,12 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
 
 /* ---- writing ---- */
 
-/* io_stdout(out, force, e): standard output; a terminal is refused
- * (-ERR_USAGE) unless force. */
-int io_stdout(struct io **out, int force, struct err *e);
-
 /* io_create(out, path, force, e): a temporary beside path, which becomes path at
  * io_commit and is removed by io_free otherwise.  Links are followed: what they
  * lead to is replaced, they stay.  What is neither a regular file nor nothing (a
  * FIFO, a device) is written into as it is, a terminal only with force; a
- * directory is -ERR_SYS.  NULL or "-": io_stdout. */
+ * directory is -ERR_SYS.  NULL or "-": standard output; without force a
+ * terminal is -ERR_USAGE there. */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_create_mem(struct io **out, struct err *e);

@@ -1,5 +1,6 @@
 /*
- * What an end of a byte stream is made of; for io.c and io_share.c.
+ * What an end of a byte stream is made of; for the files whose names begin with
+ * io.
  */
 #ifndef ACE_IO_IMPL_H
 #define ACE_IO_IMPL_H
@@ -43,6 +44,11 @@ struct io {
 	int rec_lost;
 	struct buf rec;		/* pipes: what was read since the mark */
 };
+
+/* io_new(out, fd, writing, name, e): an end without anything set that io_open or
+ * io_create sets. */
+int io_new(struct io **out, int fd, int writing, const char *name,
+    struct err *e);
 
 /* io_await(io, e): waits for input, no longer than io_patience allows. */
 int io_await(struct io *io, struct err *e);

@@ -14,6 +14,11 @@ int arg_fraction(const char *s, float *v, struct err *e);
  * -ERR_USAGE. */
 int arg_number(const char *s, float lo, float hi, float *v, struct err *e);
 
+/* arg_word(s, word, t): 1 when s ends with ":word", and what is before it, in t,
+ * becomes *s; else 0. */
+enum { ARG_WORD = 16 };
+int arg_word(const char **s, const char *word, char t[ARG_WORD]);
+
 /* arg_print(v, buf): writes ":" and the shortest decimal number that reads
  * back as v. */
 void arg_print(float v, char buf[24]);

@@ -401,6 +401,25 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 }
 
 int
+codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
+    const float *x, uint8_t param, const unsigned char *body, size_t len,
+    float *y, size_t n, struct err *e)
+{
+	const struct codec_impl *c = find(plan->codec);
+	struct codec_in in = { .plan = plan, .ctx = ctx, .kern = kern_get(e),
+	    .x = x, .n = n };
+	struct bytes b = { body, len, 0, 0 };
+	int r = 1;
+
+	if (in.kern == NULL)
+		return -ERR_USAGE;
+	if (c != NULL && c->again != NULL && n > 0)
+		r = c->again(&in, &b, y, e);
+	return r <= 0 ? r : codec_decode(plan->codec, param, ctx, body, len, y,
+	    n, e);
+}
+
+int
 codec_lists(uint32_t codec)
 {
 	const struct codec_impl *c = find(codec);

@@ -170,6 +170,13 @@ int codec_encode_after(const struct codec_plan *plan,
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
+/* codec_again(plan, ctx, x, param, body, len, y, n, e): y f32[n] becomes what
+ * codec_decode makes of a body that codec_encode made of x f32[n] under that
+ * plan, in less time where the codec knows how. */
+int codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
+    const float *x, uint8_t param, const unsigned char *body, size_t len,
+    float *y, size_t n, struct err *e);
+
 /* The values that the body of a sparse codec lists, at rising positions; all
  * others of the group are +0.  Begins as CODEC_LIST_INIT and can be used for
  * one body after another. */

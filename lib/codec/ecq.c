@@ -200,6 +200,68 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r < 0 ? r : 0;
 }
 
+/* ---- from what was coded ---- */
+
+/* What a magnitude that is not 0 stands for, as ecq_code_get has it. */
+static float
+worth(const struct ecq_side *s, float step, unsigned a)
+{
+	const unsigned j = a < ECQ_CENTROIDS ? a - 1 : ECQ_CENTROIDS - 1;
+
+	return ((float)a + (float)s->delta[j] / (j == 0 ? 256 : 32)) * step;
+}
+
+static void
+values(float *y, const int16_t *q, const float *x, size_t n,
+    const struct ecq_side *s, float step)
+{
+	uint64_t four;
+	unsigned a;
+	size_t i, end;
+	float v;
+
+	memset(y, 0, n * sizeof(*y));
+	for (i = 0; i < n; i = end) {
+		end = i + 4 < n ? i + 4 : n;
+		if (end == i + 4) {
+			memcpy(&four, q + i, sizeof(four));
+			if (four == 0)
+				continue;	/* most are 0 */
+		}
+		for (; i < end; i++) {
+			a = (unsigned)(q[i] < 0 ? -q[i] : q[i]);
+			if (a == 0)
+				continue;
+			v = a == ECQ_ESCAPE ? fabsf(x[i]) : worth(s, step, a);
+			y[i] = q[i] < 0 ? -v : v;
+		}
+	}
+}
+
+static int
+again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
+{
+	struct ecq_side s;
+	struct knob k;
+	int16_t *q = NULL;
+	size_t cap = 0;
+	uint32_t step;
+
+	choose(&k, in);
+	if (b->n <= SAME)
+		return 1;
+	step = bytes_u16(b);
+	step |= (uint32_t)bytes_u8(b) << 16;
+	if (b->bad || step != k.bits || side(b, &s) < 0)
+		return 1;
+	if (alloc_grow(&q, &cap, in->n, sizeof(*q), e) < 0)
+		return -ERR_SYS;
+	in->kern->deadzone(q, in->x, in->n, k.inv, k.dead, k.r);
+	values(y, q, in->x, in->n, &s, k.step);
+	alloc_free(q);
+	return 0;
+}
+
 /* ---- the table's part ---- */
 
 static int
@@ -233,6 +295,7 @@ bound(const struct codec_plan *plan, size_t n)
 
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .turn = turn, .tells = 1,
+	.encode = encode, .decode = decode, .again = again, .turn = turn,
+	.tells = 1,
 	.sparse_below = HUGE_VALF, .foretell = ecq_foretell
 };

@@ -61,17 +61,11 @@ struct rate {
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	const char *colon = arg != NULL ? strchr(arg, ':') : NULL;
-	char t[16];
-	size_t len = colon != NULL ? (size_t)(colon - arg) : 0;
+	char t[ARG_WORD];
 	int r;
 
-	if (colon != NULL && strcmp(colon, ":mse") == 0 && len < sizeof(t)) {
-		memcpy(t, arg, len);
-		t[len] = '\0';
-		arg = t;
+	if (arg_word(&arg, "mse", t))
 		plan->param = MSE;
-	}
 	r = arg_number(arg, 0, MAX_BITS, &plan->arg, e);
 	if (r == 0 && plan->arg < 1.0f / UNIT)
 		return err_set(e, ERR_USAGE, "bits are 1/4096 to 4");

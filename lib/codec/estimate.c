@@ -1,5 +1,7 @@
 #include <math.h>
+#include <string.h>
 
+#include "base/bytes.h"
 #include "codec/estimate.h"
 
 /*
@@ -184,6 +186,73 @@ estimate_init(struct estimate *m, const struct stat_group *s,
 				    (double)s->hist[b], estimate_slope(&d, b));
 		estimate_meet(m);
 	}
+	estimate_sums(m);
+}
+
+/* ---- from the values ---- */
+
+/* The 64ths of an octave, as f32 counts them, at which its eight pieces begin:
+ * 64 (2^(k / 8) - 1), to the next whole number. */
+static const unsigned char estimate_cut[ESTIMATE_PIECES + 1] = {
+	0, 6, 12, 19, 27, 35, 44, 53, 64
+};
+enum { ESTIMATE_FINE = (STAT_BINS - 1) * 64, ESTIMATE_WAYS = 2 };
+
+/* Counts by 64ths of octaves below the one that begins at bits top; what is
+ * further below, and zeros, are the last one's. */
+static void
+estimate_count(const float *x, size_t n, uint32_t top,
+    uint32_t count[ESTIMATE_FINE + 1])
+{
+	uint32_t way[ESTIMATE_WAYS][ESTIMATE_FINE + 1], at;
+	size_t i;
+
+	memset(way, 0, sizeof(way));
+	for (i = 0; i < n; i++) {
+		at = (top >> 17) + 63 - ((bytes_u32(x[i]) & 0x7fffffff) >> 17);
+		way[i % ESTIMATE_WAYS][at < ESTIMATE_FINE ? at :
+		    ESTIMATE_FINE]++;
+	}
+	for (i = 0; i <= ESTIMATE_FINE; i++)
+		count[i] = way[0][i] + way[1][i];
+}
+
+static void
+estimate_point(struct estimate *m, double x, double w)
+{
+
+	m->x[m->points] = x;
+	m->w[m->points] = w;
+	m->log[m->points++] = estimate_log2(w / x);
+	m->sumabs += w * x;
+	m->sumsq += w * x * x;
+	m->nonzero += w;
+}
+
+void
+estimate_values(struct estimate *m, const float *x, size_t n, float max,
+    const struct codec_ctx *ctx)
+{
+	uint32_t count[ESTIMATE_FINE + 1], top = bytes_u32(max) & 0x7f800000;
+	double lo = (double)bytes_f32(top), w;
+	unsigned b, i, k;
+
+	*m = (struct estimate){ .n = (double)n, .max = (double)max,
+	    .ctx = *ctx };
+	/* of subnormal values nothing is told */
+	if (top != 0) {
+		estimate_count(x, n, top, count);
+		count[63 - (bytes_u32(max) >> 17 & 63)]--;
+		estimate_point(m, m->max, 1);
+	}
+	for (b = 0; top != 0 && b < STAT_BINS - 1; b++, lo /= 2)
+		for (k = ESTIMATE_PIECES, i = 64 * b; k-- > 0; ) {
+			for (w = 0; i < 64 * (b + 1) - estimate_cut[k]; i++)
+				w += count[i];
+			if (w > 0)
+				estimate_point(m, fmin(lo * estimate_exp2(
+				    (k + 0.5) / ESTIMATE_PIECES), m->max), w);
+		}
 	estimate_sums(m);
 }
 

@@ -33,6 +33,12 @@ struct estimate {
 void estimate_init(struct estimate *m, const struct stat_group *s,
     const struct codec_ctx *ctx);
 
+/* estimate_values(m, x, n, max, ctx): the same from the values themselves, x
+ * f32[n] of magnitudes up to max: counted by eighths of an octave, so that no
+ * density has to be assumed. */
+void estimate_values(struct estimate *m, const float *x, size_t n, float max,
+    const struct codec_ctx *ctx);
+
 /* ---- for the codecs ---- */
 
 /* estimate_log2(x), x > 0: to nine digits, the same bits on every machine. */

@@ -80,6 +80,10 @@ struct codec_impl {
 	 * body; o->x is NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);
+	/* optional: y f32[n] becomes what decode makes of body b, which encode
+	 * made of in, bit for bit and sooner; 1: decode has to */
+	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
+	    struct err *e);
 	uint8_t max_param;	/* greater: unsupported */
 	uint8_t raw;		/* may carry values that are not finite */
 	uint8_t open;		/* encode may write another param than the

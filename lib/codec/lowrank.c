@@ -37,17 +37,11 @@ enum { MAX_RANK = 64, Q8 = 128, ROUNDS = 2, LANES = 16, MAX_E = 200 };
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	const char *colon = arg != NULL ? strchr(arg, ':') : NULL;
-	char t[16];
-	size_t len = colon != NULL ? (size_t)(colon - arg) : 0;
+	char t[ARG_WORD];
 	int r;
 
-	if (colon != NULL && strcmp(colon, ":q8") == 0 && len < sizeof(t)) {
-		memcpy(t, arg, len);
-		t[len] = '\0';
-		arg = t;
+	if (arg_word(&arg, "q8", t))
 		plan->param = Q8;
-	}
 	if ((r = arg_number(arg, 1, MAX_RANK, &plan->arg, e)) < 0)
 		return r;
 	if (plan->arg != floorf(plan->arg))

@@ -10,12 +10,6 @@
 #include "format/shard.h"
 #include "format/text.h"
 
-#ifdef ACE_FUZZING
-#define CHAIN_CHECK 0		/* fuzzers get past the checksums */
-#else
-#define CHAIN_CHECK 1
-#endif
-
 /* Fewer bytes are sooner copied than shared. */
 enum { CHAIN_KEEP = 32 * 1024 };
 
@@ -148,7 +142,7 @@ chain_see(struct chain *c, struct err *e)
 	f->unseen = 0;
 	if ((r = chain_more(c, n, e)) < 0)
 		return r;
-	if (CHAIN_CHECK && pack_hash64(f->wire, f->wire_len) != f->wire_hash)
+	if (pack_hash64(f->wire, f->wire_len) != f->wire_hash)
 		return chain_corrupt(c, e, "payload checksum");
 	for (i = f->wire_len; i < all; i++)
 		if (f->wire[i] != 0)
@@ -366,7 +360,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	if (status == SHARD_ABORTED)
 		return chain_aborted(c, e);
 	pack_sum_get(c->headers, sum);
-	if (CHAIN_CHECK && memcmp(sum, want, 16) != 0)
+	if (memcmp(sum, want, 16) != 0)
 		return chain_corrupt(c, e, "checksum of all headers");
 	if (frames != c->pos.seq || shards != c->pos.n_shards ||
 	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total ||

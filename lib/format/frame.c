@@ -5,12 +5,6 @@
 #include "base/pack.h"
 #include "format/frame.h"
 
-#ifdef ACE_FUZZING
-#define FRAME_CHECK 0		/* fuzzers get past the checksums */
-#else
-#define FRAME_CHECK 1
-#endif
-
 void
 frame_encode(const struct frame_head *h, unsigned char p[64])
 {
@@ -46,7 +40,7 @@ int
 frame_unknown(const unsigned char p[64])
 {
 	return bytes_le32(p) == FRAME_SYNC &&
-	    (!FRAME_CHECK || pack_hash64(p, 56) == bytes_le64(p + 56)) &&
+	    pack_hash64(p, 56) == bytes_le64(p + 56) &&
 	    (p[10] != FRAME_VERSION || p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (bytes_le16(p + 8) & FRAME_CRITICAL & ~FRAME_LZ4) != 0);
 }
@@ -61,7 +55,7 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	if (bytes_le32(p) != FRAME_SYNC ||
 	    ((p[4] == '\r' || p[4] == '\n') && h->type != FRAME_HEAD))
 		return frame_strange(p, at, e);
-	if (FRAME_CHECK && pack_hash64(p, 56) != bytes_le64(p + 56))
+	if (pack_hash64(p, 56) != bytes_le64(p + 56))
 		return err_data(e, at, "corrupt: frame header checksum");
 	h->flags = bytes_le16(p + 8);
 	h->seq = bytes_le32(p + 12);

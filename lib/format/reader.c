@@ -7,51 +7,8 @@
 #include "base/io.h"
 #include "base/io_share.h"
 #include "base/pack.h"
-#include "format/data.h"
 #include "format/frame.h"
-#include "format/note.h"
-#include "format/reader.h"
-#include "format/receipt.h"
-
-#ifdef ACE_FUZZING
-#define READER_CHECK 0		/* fuzzers get past the checksums */
-#else
-#define READER_CHECK 1
-#endif
-
-enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
-
-/* The state that a rewind restores; the digest is copied separately. */
-struct reader_pos {
-	enum reader_at at;
-	uint64_t key;
-	struct data_pos data;
-	uint64_t noted[3];		/* ranges of annotations must rise */
-};
-
-/* What was decoded of the shard, as callers report it (reader_decoded). */
-struct reader_tally {
-	uint64_t records, nonzero;
-};
-
-struct reader {
-	struct chain c;
-	struct reader_opts o;
-	int have_schema;
-	struct schema own_schema;
-	struct buf table;		/* of the schema, frame after frame */
-	size_t table_size, table_wire;	/* what it will have; what it took */
-	reader_loose_fn *loose;
-	void *loose_arg;
-	struct reader_pos pos, mark;
-	struct pack_sum *digest, *mark_digest;
-	struct reader_tally *tally, mark_tally;
-	struct shard shard;
-	struct shard_end end;
-	struct buf prov;
-	struct data_frame data;
-	int failed;
-};
+#include "format/reader_impl.h"
 
 int
 reader_open(struct reader **out, struct io *io, const struct reader_opts *o,
@@ -138,99 +95,12 @@ reader_place(const struct reader *r, int k, struct err *e)
 	return k;
 }
 
-static int
-reader_corrupt(struct reader *r, struct err *e, const char *what)
-{
-	return chain_corrupt(&r->c, e, what);
-}
-
-/* ---- the frames, one function each ---- */
-
-/* One more frame of the table; the first one says how long it is. */
-static int
-reader_table(struct reader *r, struct err *e)
-{
-	const struct chain_frame *f = &r->c.frame;
-	int k;
-
-	r->table_wire += f->wire_len;
-	if (r->table.n == 0 && (k = schema_bytes(f->raw, f->raw_len,
-	    r->o.max_elements, r->table_wire, &r->table_size, e)) < 0)
-		return k;
-	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
-		return reader_corrupt(r, e, "sizes in the schema");
-	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
-		return k;
-	if (r->table.n < r->table_size)
-		return 0;
-	k = schema_decode(&r->own_schema, r->table.p, r->table.n,
-	    r->o.max_elements, r->table_wire, e);
-	buf_release(&r->table);
-	r->have_schema = k == 0;
-	return k;
-}
-
-static void
-reader_no_table(struct reader *r)
-{
-	r->table.n = 0;
-	r->table_wire = 0;
-	r->have_schema = 0;
-}
-
-static int
-reader_on_schema(struct reader *r, struct err *e)
-{
-	int k;
-
-	if (r->pos.at != AT_HEAD || r->have_schema || r->prov.n > 1)
-		return reader_corrupt(r, e, "misplaced");
-	if ((k = reader_table(r, e)) < 0 || !r->have_schema)
-		return k;
-	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0) {
-		r->have_schema = 0;
-		return reader_corrupt(r, e, "schema is not the announced one");
-	}
-	return 0;
-}
-
 const struct schema *
 reader_schema(const struct reader *r)
 {
 	if (r->have_schema)
 		return &r->own_schema;
 	return r->o.schema;
-}
-
-static int
-reader_on_shard(struct reader *r, struct err *e)
-{
-	const struct schema *s = reader_schema(r);
-	int k;
-
-	if (r->pos.at == AT_SHARD)
-		return reader_corrupt(r, e, "shard inside a shard");
-	if (r->table.n != 0)
-		return reader_corrupt(r, e, "schema is not whole");
-	if ((k = shard_decode(&r->shard, r->c.frame.raw, r->c.frame.raw_len, e)) < 0)
-		return k;
-	r->pos.key = shard_key(&r->shard);
-	if (r->c.frame.shard_key != r->pos.key)
-		return reader_corrupt(r, e, "shard key");
-	r->pos.at = AT_SHARD;
-	if (s == NULL)
-		return err_set(e, ERR_DATA,
-		    "mismatch: the stream has no schema of its own (--schema)");
-	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
-		return err_set(e, ERR_DATA,
-		    "mismatch: the shard's schema is not the stream's");
-	memset(&r->pos.data, 0, sizeof(r->pos.data));
-	memset(r->pos.noted, 0, sizeof(r->pos.noted));
-	*r->tally = (struct reader_tally){ 0, 0 };
-	pack_sum_reset(r->digest);
-	reader_digest_add(r->digest, FRAME_SHRD, r->c.frame.wire_len,
-	    r->c.frame.wire_hash);
-	return READER_SHARD;
 }
 
 void
@@ -253,147 +123,6 @@ reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
 	pack_sum_add(s, b, sizeof(b));
 }
 
-static int
-reader_on_data(struct reader *r, struct err *e)
-{
-	int k;
-
-	if (r->pos.at != AT_SHARD)
-		return reader_corrupt(r, e, "outside a shard");
-	if ((k = data_decode(&r->data, &r->pos.data, &r->c, reader_schema(r),
-	    e)) < 0)
-		return k;
-	reader_digest_add(r->digest, FRAME_DATA, r->c.frame.wire_len,
-	    r->c.frame.wire_hash);
-	return READER_DATA;
-}
-
-static int
-reader_on_send(struct reader *r, struct err *e)
-{
-	const struct data_pos *d = &r->pos.data;
-	unsigned char digest[16];
-	int k;
-
-	if (r->pos.at != AT_SHARD)
-		return reader_corrupt(r, e, "outside a shard");
-	if ((k = shard_end_decode(&r->end, r->c.frame.raw, r->c.frame.raw_len,
-	    e)) < 0)
-		return k;
-	if (r->end.status == SHARD_ABORTED)
-		return chain_aborted(&r->c, e);
-	pack_sum_get(r->digest, digest);
-	if (READER_CHECK && memcmp(digest, r->end.digest, 16) != 0)
-		return reader_corrupt(r, e, "digest of the shard");
-	if (r->end.n_data != d->frames || r->end.n_records != d->records ||
-	    r->end.raw != d->raw || r->end.wire != d->wire)
-		return reader_corrupt(r, e, "counts of the shard");
-	if (r->tally->records == d->records &&
-	    r->tally->nonzero != r->end.sums.nonzero)
-		return reader_corrupt(r, e, "count of values that are not 0");
-	r->pos.at = AT_BODY;
-	return READER_SEND;
-}
-
-static int
-reader_on_prov(struct reader *r, struct err *e)
-{
-	const char *s = (const char *)r->c.frame.raw;
-	size_t n = r->c.frame.raw_len;
-
-	if (r->pos.at != AT_HEAD || r->prov.n > 1 || r->table.n != 0)
-		return reader_corrupt(r, e, "misplaced");
-	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
-	if (!text_lines(s, n))
-		return reader_corrupt(r, e, "text");
-	r->prov.n--;
-	if (buf_put(&r->prov, s, n, e) < 0 || buf_put(&r->prov, "", 1, e) < 0)
-		return -ERR_SYS;
-	return READER_NOTE;
-}
-
-/* Ranges of one type rise, so that none is spoken of twice. */
-static int
-reader_on_range(struct reader *r, size_t which, uint32_t entry, struct err *e)
-{
-	struct note note;
-	int k = note_get(&note, r->c.frame.raw, r->c.frame.raw_len, entry,
-	    reader_schema(r)->ngroups, e);
-
-	if (k < 0)
-		return k;
-	if (note.first < r->pos.noted[which])
-		return reader_corrupt(r, e, "groups do not rise");
-	r->pos.noted[which] = (uint64_t)note.first + note.n;
-	return READER_NOTE;
-}
-
-static int
-reader_on_note(struct reader *r, struct err *e)
-{
-	uint32_t type = r->c.frame.type;
-	int k;
-
-	if (r->pos.at != AT_SHARD) {
-		if (frame_of_shard(type))
-			return reader_corrupt(r, e, "outside a shard");
-		if (r->table.n != 0)
-			return reader_corrupt(r, e, "schema is not whole");
-		r->pos.at = AT_BODY;
-		k = r->loose != NULL ? r->loose(r->loose_arg, r, e) : 0;
-		return k < 0 ? k : READER_NOTE;
-	}
-	if (type == FRAME_STAT)
-		return reader_on_range(r, 0, NOTE_STAT, e);
-	if (type == FRAME_SCOR)
-		return reader_on_range(r, 1, NOTE_SCORE, e);
-	if (type == FRAME_PLAN)
-		return reader_on_range(r, 2, NOTE_PLAN, e);
-	return READER_NOTE;
-}
-
-static int
-reader_on_frame(struct reader *r, struct err *e)
-{
-	struct receipt receipt;
-	char name[16];
-	int k;
-
-	/* the digest is over bytes on the wire: of these there is one form */
-	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
-	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
-	    r->c.frame.type == FRAME_RCPT))
-		return reader_corrupt(r, e, "may not be LZ4");
-	switch (r->c.frame.type) {
-	case FRAME_SCHM:
-		return (k = reader_on_schema(r, e)) < 0 ? k : READER_NOTE;
-	case FRAME_SHRD:
-		return reader_on_shard(r, e);
-	case FRAME_DATA:
-		return reader_on_data(r, e);
-	case FRAME_SEND:
-		return reader_on_send(r, e);
-	case FRAME_PROV:
-		return reader_on_prov(r, e);
-	case FRAME_RCPT:
-		if (r->pos.at == AT_SHARD)
-			return reader_corrupt(r, e, "inside a shard");
-		if (r->table.n != 0)
-			return reader_corrupt(r, e, "schema is not whole");
-		if ((k = receipt_decode(&receipt, r->c.frame.raw,
-		    r->c.frame.raw_len, e)) < 0)
-			return k;
-		r->pos.at = AT_BODY;
-		return READER_RCPT;
-	default:
-		if (frame_ancillary(r->c.frame.type))
-			return reader_on_note(r, e);
-		return err_set(e, ERR_DATA, "unsupported: critical frame %s",
-		    frame_name(r->c.frame.type, name));
-	}
-}
-
 /* ---- events ---- */
 
 static int
@@ -409,22 +138,10 @@ reader_begin(struct reader *r, struct err *e)
 	}
 	memset(&r->pos, 0, sizeof(r->pos));
 	r->pos.at = AT_HEAD;
-	reader_no_table(r);
+	reader_on_no_table(r);
 	r->prov.n = 0;
 	k = buf_put(&r->prov, "", 1, e);
 	return k < 0 ? k : READER_HEAD;
-}
-
-/* The tail: what follows is another stream or the end. */
-static int
-reader_on_tail(struct reader *r, struct err *e)
-{
-	if (r->pos.at == AT_SHARD)
-		return err_set(e, ERR_DATA, "truncated: no end of the stream");
-	if (r->table.n != 0)
-		return reader_corrupt(r, e, "schema is not whole");
-	r->pos.at = AT_START;
-	return 0;
 }
 
 static int
@@ -444,7 +161,7 @@ reader_step(struct reader *r, struct err *e)
 		}
 		if (r->c.frame.shard_key != (r->pos.at == AT_SHARD ?
 		    r->pos.key : 0) && r->c.frame.type != FRAME_SHRD)
-			return reader_corrupt(r, e, "frame of another shard");
+			return chain_corrupt(&r->c, e, "frame of another shard");
 		if ((k = reader_on_frame(r, e)) < 0)
 			return k;
 		/* what is of the stream is no event, but for receipts */
@@ -603,9 +320,9 @@ reader_skip(struct reader *r, uint64_t *from, struct err *e)
 	*from = k > 0 ? io_bytes(r->c.io) : r->c.pos.offset + 1;
 	if (k > 0 && r->c.frame.type == FRAME_SCHM) {
 		if (r->have_schema)
-			reader_no_table(r);
-		if ((k = reader_table(r, &own)) < 0)
-			reader_no_table(r);
+			reader_on_no_table(r);
+		if ((k = reader_on_table(r, &own)) < 0)
+			reader_on_no_table(r);
 	}
 	return k < 0 && k != -ERR_DATA ? err_move(e, &own) : 0;
 }
@@ -622,7 +339,7 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 		if (r->c.head.type == FRAME_HEAD ||
 		    r->c.head.type == FRAME_SHRD) {
 			if (!r->have_schema)
-				reader_no_table(r);	/* a piece of one */
+				reader_on_no_table(r);	/* a piece of one */
 			return 1;
 		}
 		if ((k = reader_skip(r, &from, e)) < 0)

@@ -442,36 +442,12 @@ deadzone(int16_t *q, const float *x, size_t n, float inv, float dead, float r)
 
 const struct kern kern_avx512 = {
 	.name = "avx512",
-	.stat = stat,
-	.max_bits = max_bits,
-	.first_nonfinite = first_nonfinite,
-	.at_least = at_least,
-	.axpy64 = axpy64,
-	.narrow = narrow,
-	.add_scaled = add_scaled,
-	.sub = sub,
-	.to_f16 = to_f16,
-	.from_f16 = from_f16,
-	.to_bf16 = to_bf16,
-	.from_bf16 = from_bf16,
-	.q8 = q8,
-	.unq8 = unq8,
-	.q4 = q4,
-	.unq4 = unq4,
-	.sign = sign,
-	.unsign = unsign,
-	.deadzone = deadzone,
+	KERN_OWN_ROWS,
 	.flip = flip_avx2,
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
 	WIDE_ROWS,
-	.ecq_sort = kern_avx512_ecq_sort,
-	.ecq_spans = kern_avx512_ecq_spans,
-	.ecq_put = kern_avx512_ecq_put,
-	.ecq_get = kern_avx512_ecq_get,
-	.ecq_marks = kern_avx512_ecq_marks,
-	.ecq_values = kern_avx512_ecq_values,
-	.ecq_centers = kern_avx512_ecq_centers,
+	KERN_ECQ_ROWS(kern_avx512)
 };
 
 #else

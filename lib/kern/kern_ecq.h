@@ -204,51 +204,26 @@ void kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float of[KERN_ECQ_SYMBOLS]);
 void kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
-unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
-    const uint32_t *span, size_t n, unsigned char *w);
 
-/* The passes that the tables ref, avx2 and avx512 use. */
-unsigned kern_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
-    uint16_t *code);
-void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span);
-int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n);
-void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark);
-void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS]);
-void kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
-    int64_t sum[3], uint32_t count[3]);
+/* The passes of the tables, by how their names begin; ref and neon have kern's. */
+#define KERN_ECQ_PASSES(p) \
+unsigned p##_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n, \
+    uint16_t *code); \
+void p##_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, \
+    uint32_t *span); \
+unsigned char *p##_ecq_put(uint32_t *state, unsigned states, \
+    const uint32_t *span, size_t n, unsigned char *w); \
+int p##_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, \
+    size_t n); \
+void p##_ecq_marks(const uint16_t *code, const int16_t *q, size_t n, \
+    uint32_t *mark); \
+void p##_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, \
+    size_t n, const float of[KERN_ECQ_SYMBOLS]); \
+void p##_ecq_centers(const int16_t *q, const float *x, size_t n, float inv, \
+    int64_t sum[3], uint32_t count[3])
 
-unsigned kern_avx2_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
-    uint16_t *code);
-void kern_avx2_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span);
-int kern_avx2_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n);
-void kern_avx2_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark);
-void kern_avx2_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS]);
-void kern_avx2_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
-    int64_t sum[3], uint32_t count[3]);
-unsigned char *kern_avx2_ecq_put(uint32_t *state, unsigned states,
-    const uint32_t *span, size_t n, unsigned char *w);
-
-unsigned kern_avx512_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
-    uint16_t *code);
-void kern_avx512_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span);
-int kern_avx512_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n);
-void kern_avx512_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark);
-void kern_avx512_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS]);
-void kern_avx512_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
-    int64_t sum[3], uint32_t count[3]);
-unsigned char *kern_avx512_ecq_put(uint32_t *state, unsigned states,
-    const uint32_t *span, size_t n, unsigned char *w);
+KERN_ECQ_PASSES(kern);
+KERN_ECQ_PASSES(kern_avx2);
+KERN_ECQ_PASSES(kern_avx512);
 
 #endif

@@ -532,36 +532,12 @@ fwht(float *x, size_t n)
 
 const struct kern kern_neon = {
 	.name = "neon",
-	.stat = stat,
-	.max_bits = max_bits,
-	.first_nonfinite = first_nonfinite,
-	.at_least = at_least,
-	.axpy64 = axpy64,
-	.narrow = narrow,
-	.add_scaled = add_scaled,
-	.sub = sub,
-	.to_f16 = to_f16,
-	.from_f16 = from_f16,
-	.to_bf16 = to_bf16,
-	.from_bf16 = from_bf16,
-	.q8 = q8,
-	.unq8 = unq8,
-	.q4 = q4,
-	.unq4 = unq4,
-	.sign = sign,
-	.unsign = unsign,
-	.deadzone = deadzone,
+	KERN_OWN_ROWS,
 	.flip = kern_ref_flip,
 	.nearest = kern_ref_nearest,
 	.fwht = fwht,
 	WIDE_ROWS,
-	.ecq_sort = kern_ecq_sort,
-	.ecq_spans = kern_ecq_spans,
-	.ecq_put = kern_ecq_put,
-	.ecq_get = kern_ecq_get,
-	.ecq_marks = kern_ecq_marks,
-	.ecq_values = kern_ecq_values,
-	.ecq_centers = kern_ecq_centers,
+	KERN_ECQ_ROWS(kern)
 };
 
 #else

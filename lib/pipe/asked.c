@@ -142,7 +142,7 @@ asked_force(struct asked *a, struct text_kv *kv, struct err *e)
 }
 
 /* Of the contributors that are as slow as the slowest one within the bounds,
- * the last. */
+ * the first by name, in whatever order they came. */
 static int
 asked_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
 {

@@ -51,10 +51,11 @@ filter_line(const char *tool, int argc, char *const *argv,
 }
 
 void
-filter_init(struct filter *f, const char *tool, int argc, char **argv)
+filter_init(struct filter *f, const struct cli *c, int argc, char **argv)
 {
 	memset(f, 0, sizeof(*f));
-	f->tool = tool;
+	f->cli = c;
+	f->tool = c->prog;
 	f->sync = IO_SYNC_FULL;
 	f->open = io_open;
 	f->threads = 1;
@@ -131,17 +132,6 @@ filter_set(struct filter *f, int key, const char *arg, struct err *e)
 		return 0;
 	}
 	return r < 0 ? r : 1;
-}
-
-int
-filter_one(const struct cli *c, int argc, char **argv, const char **path,
-    struct err *e)
-{
-	*path = c->first < argc ? argv[c->first] : NULL;
-	if (argc - c->first > 1)
-		return err_set(e, ERR_USAGE, "one FILE at most, not also '%s'",
-		    argv[c->first + 1]);
-	return 0;
 }
 
 int
@@ -227,12 +217,10 @@ filter_loose(struct reader *r, struct writer *w, int changed)
 }
 
 int
-filter_copy(struct reader *r, struct writer *w, struct err *e)
+filter_rest(struct reader *r, struct writer *w, struct err *e)
 {
-	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+	int k;
 
-	if (k < 0)
-		return k;
 	while ((k = reader_next(r, e)) > 0) {
 		if (k == READER_SEND)
 			return writer_send(w, &reader_end_of_shard(r)->sums, e);
@@ -240,6 +228,14 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 			return k;
 	}
 	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: no whole shard");
+}
+
+int
+filter_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+
+	return k < 0 ? k : filter_rest(r, w, e);
 }
 
 static int

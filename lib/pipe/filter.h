@@ -37,8 +37,9 @@ enum {
 	{ 'T', "threads", "N", "by N threads, to the same bytes (default 1)" }
 
 struct filter {
-	const char *tool;
-	int argc;		/* for the provenance line */
+	const struct cli *cli;	/* the program's, whom to speak for */
+	const char *tool;	/* its name in the provenance line, */
+	int argc;		/* and its words there */
 	char **argv;
 	const char *output;
 	int force, no_provenance, omit_schema;
@@ -58,17 +59,11 @@ enum { FILTER_LINE = 1024 };
 void filter_line(const char *tool, int argc, char *const *argv,
     char out[FILTER_LINE]);
 
-/* filter_init(f, argc, argv): tool is argv's program as in cli.prog. */
-void filter_init(struct filter *f, const char *tool, int argc, char **argv);
+void filter_init(struct filter *f, const struct cli *c, int argc, char **argv);
 void filter_release(struct filter *f);
 
 /* filter_set: 1 the option was one of ours, 0 it was not, < 0 an error. */
 int filter_set(struct filter *f, int key, const char *arg, struct err *e);
-
-/* filter_one(c, argc, argv, path, e): the single operand, NULL for none;
- * more than one is a usage error. */
-int filter_one(const struct cli *c, int argc, char **argv, const char **path,
-    struct err *e);
 
 /* filter_in: opens the input.  While it waits for input, the program also ends,
  * silently with status 4, when standard output is a pipe that nobody reads. */
@@ -99,6 +94,9 @@ void filter_loose(struct reader *r, struct writer *w, int changed);
 /* filter_copy(r, w, e): copies the shard that r stands at to w, to its verified
  * end, each payload unchanged. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
+/* filter_rest(r, w, e): the same from behind the shard's beginning, which is
+ * written already. */
+int filter_rest(struct reader *r, struct writer *w, struct err *e);
 /* filter_copy_file, filter_copy_fd: the same of every shard in a file; fd is
  * read from its beginning and stays the caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,

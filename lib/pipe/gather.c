@@ -6,39 +6,8 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "pipe/gather.h"
-#include "pipe/gather_in.h"
+#include "pipe/gather_impl.h"
 #include "pipe/source.h"
-
-/* Contributions that are open at a time: at most so many, and fewer where they
- * would take more memory, but for a few. */
-enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
-/* Of one: what its reader takes, and the largest frame of our writers. */
-enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
-
-struct gather {
-	struct reader_opts o;
-	uint64_t expect;
-	int whole;		/* all contributions are open at a time */
-	uint64_t bytes;		/* of them all, coded */
-	int twice;		/* the steps of `src' are set aside */
-	struct reader *one;	/* the single input, */
-	int ahead;		/* which stands at a shard of the next step; */
-	struct reader **src;	/* or several, each with a shard for a step; */
-	size_t nsrc;
-	char **path;		/* or files that are opened for each step; */
-	size_t npath;
-	uint64_t done;		/* so many steps of which are over */
-	int once;		/* they have one shard each */
-	struct intake *intake;	/* or inputs that are not waited for */
-	struct aside aside;	/* what was set aside of this step */
-	struct schema schema;	/* of all contributions of this step */
-	int have_schema;
-	size_t blame;		/* whose fault an error is, its place + 1; 0 */
-	struct gather_in *in;	/* one per contribution of this step, sorted */
-	size_t n, cap;
-	size_t lo, hi;		/* those that are open */
-};
 
 /* An error r about contribution i, if it is not the system's. */
 int
@@ -412,69 +381,6 @@ gather_heads(struct gather *g, struct err *e)
 	return 1;
 }
 
-/* ---- those that are open ---- */
-
-uint64_t
-gather_memory(const struct gather *g)
-{
-	uint64_t frame = g->n != 0 ? g->bytes / g->n : 0;
-
-	return GATHER_READER + 4 * (uint64_t)g->schema.group_size +
-	    (frame < GATHER_FRAME ? frame : GATHER_FRAME);
-}
-
-/* What is lent is open, so that it makes one window. */
-static size_t
-gather_room(const struct gather *g)
-{
-	const long files = sysconf(_SC_OPEN_MAX) / 2;
-	uint64_t room = GATHER_MEMORY / gather_memory(g);
-
-	if (g->whole || (g->n != 0 && g->in[0].lent))
-		return g->n;
-	if (files > 0 && room > (uint64_t)files)
-		room = (uint64_t)files;
-	return room > GATHER_OPEN ? GATHER_OPEN :
-	    room < GATHER_FEW ? GATHER_FEW : (size_t)room;
-}
-
-size_t
-gather_windows(const struct gather *g)
-{
-	return g->n == 0 ? 1 : (g->n - 1) / gather_room(g) + 1;
-}
-
-int
-gather_window(struct gather *g, size_t w, struct err *e)
-{
-	const size_t room = gather_room(g);
-	int k = 0;
-
-	for (; g->lo < g->hi; g->lo++)
-		gather_in_shut(&g->in[g->lo]);
-	g->lo = g->hi = w * room;
-	while (g->hi < g->n && g->hi - g->lo < room && k == 0) {
-		struct gather_in *in = &g->in[g->hi++];
-
-		if ((k = gather_in_open(in, &g->o, e)) == 0 || (k > 0 &&
-		    shard_key(reader_shard(in->r)) !=
-		    shard_key(gather_in_head(in))))
-			k = err_set(e, ERR_DATA, "mismatch: '%s' was changed "
-			    "while it was read", in->path);
-		if (k > 0)
-			k = gather_in_values(in, e);
-		(void)gather_blame(g, g->hi - 1, k);
-	}
-	return k;
-}
-
-void
-gather_range(const struct gather *g, size_t *lo, size_t *hi)
-{
-	*lo = g->lo;
-	*hi = g->hi;
-}
-
 int
 gather_again(struct gather *g, struct err *e)
 {
@@ -605,7 +511,7 @@ gather_finish(struct gather *g, struct err *e)
 	size_t i, hi;
 	int k;
 
-	for (gather_range(g, &i, &hi); i < hi; i++)
+	for (gather_window_range(g, &i, &hi); i < hi; i++)
 		if ((k = values_next(&g->in[i].v, e)) != 0)
 			return k < 0 ? gather_blame(g, i,
 			    reader_blame(g->in[i].r, k, e)) :

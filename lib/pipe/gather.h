@@ -81,15 +81,15 @@ const struct text_kv *gather_policy(const struct gather *g, size_t i);
 /*
  * The contributions come in windows; several pipes, all of which are open
  * anyway, in one.  gather_window(g, w, e): window w, from its first group
- * on; none is open after gather_step.  gather_range: the
+ * on; none is open after gather_step.  gather_window_range: the
  * contributions of the window, [lo, hi).  gather_group and gather_finish are
  * for these.
  */
 size_t gather_windows(const struct gather *g);
 int gather_window(struct gather *g, size_t w, struct err *e);
-/* gather_memory(g): about how many bytes an open contribution takes. */
-uint64_t gather_memory(const struct gather *g);
-void gather_range(const struct gather *g, size_t *lo, size_t *hi);
+/* gather_window_memory(g): about how many bytes an open contribution takes. */
+uint64_t gather_window_memory(const struct gather *g);
+void gather_window_range(const struct gather *g, size_t *lo, size_t *hi);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
  * group must be asked for, in order. */
 int gather_group(struct gather *g, size_t i, uint32_t group, float **x,

@@ -132,7 +132,7 @@ course_read(struct report *p, struct course_run *c, const char *path,
 }
 
 int
-course_draw(struct report *p, enum course_how how, char **path, size_t n,
+course_draw(struct report *p, struct io *out, char **path, size_t n,
     const struct reader_opts *o, struct err *e)
 {
 	struct course_run c[COURSE_RUNS];
@@ -148,8 +148,8 @@ course_draw(struct report *p, enum course_how how, char **path, size_t n,
 	for (i = 0; i < runs && k == 0; i++)
 		k = course_read(p, &c[i], n != 0 ? path[i] : NULL, o, e);
 	p->quiet = was;
-	if (k == 0 && how == COURSE_GNUPLOT)
-		course_draw_gnuplot(p, c, runs);
+	if (k == 0 && out != NULL)
+		k = course_draw_svg(out, c, runs, e);
 	else if (k == 0)
 		course_draw_text(p, c, runs);
 	for (i = 0; i < runs; i++)

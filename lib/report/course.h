@@ -9,18 +9,16 @@
 #include <stddef.h>
 
 struct err;
+struct io;
 struct reader_opts;
 struct report;
 
-enum course_how {
-	COURSE_TEXT,		/* rows of bars, as wide as the terminal */
-	COURSE_GNUPLOT		/* a program for gnuplot, which writes an SVG */
-};
-
 enum { COURSE_RUNS = 8 };	/* that can be drawn together */
 
-/* course_draw(p, how, path, n, o, e): each of the n operands is a run. */
-int course_draw(struct report *p, enum course_how how, char **path, size_t n,
+/* course_draw(p, out, path, n, o, e): each of the n operands is a run.  They are
+ * drawn into out as a picture, or where that is NULL as text: rows of bars, as
+ * wide as the terminal. */
+int course_draw(struct report *p, struct io *out, char **path, size_t n,
     const struct reader_opts *o, struct err *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include "report/course.h"
 #include "report/course_draw.h"
 #include "report/report.h"
+#include "report/svg.h"
 
 enum { COURSE_CODEC = 100 };	/* measures from here on: a codec's share */
 
@@ -173,92 +174,69 @@ course_draw_text(struct report *p, const struct course_run *c, size_t n)
 		course_draw_measure(p, c, n, COURSE_CODEC + m, step);
 }
 
-/* ---- gnuplot ---- */
+/* ---- a picture ---- */
 
-/* In single quotes: what ends them is doubled. */
-static void
-course_draw_quoted(const struct report *p, const char *s)
+/* A measure of all runs: a curve for each. */
+static int
+course_draw_curves(struct svg *s, const struct course_run *c, size_t n, int m,
+    const uint64_t step[2], struct err *e)
 {
-	for (; *s != '\0'; s++) {
-		(void)fputc(*s >= 0x20 && *s < 0x7f ? *s : '?', p->f);
-		if (*s == '\'')
-			(void)fputc('\'', p->f);
-	}
-}
+	const double steps = (double)(step[1] - step[0]);
+	double range[2] = { 0, 0 }, wide, v;
+	char title[48], name[16], lo[24], hi[24];
+	size_t i, k;
+	int r;
 
-static void
-course_draw_number(const struct report *p, double v)
-{
-	if (isnan(v))
-		(void)fputs(" NaN", p->f);
-	else
-		(void)fprintf(p->f, " %.9g", v);
-}
-
-static void
-course_draw_block(const struct report *p, const struct course_run *c, size_t i)
-{
-	size_t k;
-	int m;
-
-	(void)fprintf(p->f, "$run%zu << END\n", i + 1);
-	for (k = 0; k < c->n; k++) {
-		(void)fprintf(p->f, "%llu",
-		    (unsigned long long)c->at[k].step);
-		for (m = 0; m < COURSE_MEASURES; m++)
-			course_draw_number(p, course_draw_value(&c->at[k], m));
-		for (m = 0; m < CODEC_MAX; m++)
-			course_draw_number(p, course_draw_value(&c->at[k],
-			    COURSE_CODEC + m));
-		(void)fputc('\n', p->f);
-	}
-	(void)fputs("END\n", p->f);
-}
-
-/* One picture of the column, with a line for each run. */
-static void
-course_draw_picture(const struct report *p, const struct course_run *c,
-    size_t n, const char *title, int column)
-{
-	size_t i;
-
-	(void)fprintf(p->f, "set ylabel '%s' noenhanced\nplot", title);
-	for (i = 0; i < n; i++) {
-		(void)fprintf(p->f, "%s $run%zu using 1:%d with linespoints "
-		    "pointsize 0.3 title '", i != 0 ? "," : "", i + 1, column);
-		course_draw_quoted(p, c[i].name);
-		(void)fputs("' noenhanced", p->f);
-	}
-	(void)fputc('\n', p->f);
-}
-
-void
-course_draw_gnuplot(struct report *p, const struct course_run *c, size_t n)
-{
-	int m, rows = 0, codecs[CODEC_MAX];
-	char name[16], title[48];
-	double lo, hi;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		course_draw_block(p, &c[i], i);
-	for (m = 0; m < COURSE_MEASURES; m++)
-		rows += course_draw_range(c, n, m, &lo, &hi);
-	for (m = 0; m < CODEC_MAX; m++)
-		rows += codecs[m] = course_draw_range(c, n, COURSE_CODEC + m,
-		    &lo, &hi);
-	(void)fprintf(p->f, "set terminal svg size 960,%d background 'white'\n"
-	    "set datafile missing 'NaN'\nset xlabel 'step'\n"
-	    "set multiplot layout %d,1\n", 60 + 200 * rows, rows);
-	for (m = 0; m < COURSE_MEASURES; m++)
-		if (course_draw_range(c, n, m, &lo, &hi))
-			course_draw_picture(p, c, n, course_measures[m], m + 2);
-	for (m = 0; m < CODEC_MAX; m++) {
-		if (!codecs[m])
-			continue;
+	if (!course_draw_range(c, n, m, &range[0], &range[1]))
+		return 0;
+	if (m >= COURSE_CODEC)
 		(void)snprintf(title, sizeof(title), "%s, %% of the bytes",
-		    report_codec((unsigned)m, name));
-		course_draw_picture(p, c, n, title, COURSE_MEASURES + 2 + m);
+		    report_codec((unsigned)(m - COURSE_CODEC), name));
+	else
+		(void)snprintf(title, sizeof(title), "%s", course_measures[m]);
+	(void)snprintf(lo, sizeof(lo), "%.5g", range[0]);
+	(void)snprintf(hi, sizeof(hi), "%.5g", range[1]);
+	wide = range[1] - range[0];
+	if ((r = svg_title(s, title, e)) < 0 ||
+	    (r = svg_frame(s, lo, hi, e)) < 0)
+		return r;
+	for (i = 0; i < n && r == 0; i++) {
+		for (k = 0; k < c[i].n && r == 0; k++) {
+			v = course_draw_value(&c[i].at[k], m) - range[0];
+			r = svg_curve(s, i, steps > 0 ?
+			    (double)(c[i].at[k].step - step[0]) / steps : 0,
+			    wide > 0 ? v / wide : v, e);
+		}
+		if (r == 0)
+			r = svg_lift(s, e);
 	}
-	(void)fputs("unset multiplot\n", p->f);
+	return r;
+}
+
+int
+course_draw_svg(struct io *out, const struct course_run *c, size_t n,
+    struct err *e)
+{
+	struct svg s = SVG_INIT;
+	char title[80], name[SVG_NAME + 1];
+	uint64_t step[2];
+	size_t i;
+	int m, r;
+
+	course_draw_steps(c, n, &step[0], &step[1]);
+	(void)snprintf(title, sizeof(title), "steps %llu to %llu",
+	    (unsigned long long)step[0], (unsigned long long)step[1]);
+	r = svg_title(&s, title, e);
+	for (i = 0; i < n && r == 0; i++) {
+		svg_name(name, c[i].name);
+		r = svg_key(&s, i, name, e);
+	}
+	for (m = 0; m < COURSE_MEASURES && r == 0; m++)
+		r = course_draw_curves(&s, c, n, m, step, e);
+	for (m = 0; m < CODEC_MAX && r == 0; m++)
+		r = course_draw_curves(&s, c, n, COURSE_CODEC + m, step, e);
+	if (r == 0)
+		r = svg_write(&s, out, e);
+	svg_release(&s);
+	return r;
 }

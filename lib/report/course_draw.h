@@ -9,6 +9,8 @@
 
 #include "codec/codec.h"
 
+struct err;
+struct io;
 struct report;
 
 /* One step of a run: sums over its shards, and how many had it. */
@@ -26,7 +28,7 @@ struct course_run {
 };
 
 void course_draw_text(struct report *p, const struct course_run *c, size_t n);
-void course_draw_gnuplot(struct report *p, const struct course_run *c,
-    size_t n);
+int course_draw_svg(struct io *out, const struct course_run *c, size_t n,
+    struct err *e);
 
 #endif

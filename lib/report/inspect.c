@@ -15,6 +15,7 @@
 #include "pipe/pick.h"
 #include "pipe/source.h"
 #include "report/conserve.h"
+#include "report/course.h"
 #include "report/diff.h"
 #include "report/histogram.h"
 #include "report/inspect.h"
@@ -183,7 +184,7 @@ inspect_say(const struct inspect_opts *o, struct err *own, int r,
 	*worst = r < *worst ? r : *worst;
 	(void)err_file(own, r, name);
 	if (own->code != ERR_OK && !own->quiet)
-		(void)fprintf(stderr, "%s: %s\n", o->cli->prog, ERR_MSG(own));
+		(void)fprintf(stderr, "%s: %s\n", o->f->cli->prog, ERR_MSG(own));
 }
 
 /* All files of an operand, and with --follow those that come. */
@@ -272,6 +273,20 @@ inspect_all(struct inspect_opts *o, struct report *p, char **path, size_t n,
 	return worst;
 }
 
+int
+inspect_course(const struct inspect_opts *o, struct report *p, char **path,
+    size_t n, struct err *e)
+{
+	struct io *out = NULL;
+	int r = o->picture != NULL ? io_create(&out, o->picture, 1, e) : 0;
+
+	if (r == 0 && (r = course_draw(p, out, path, n, &o->f->in, e)) == 0 &&
+	    out != NULL)
+		r = io_commit(out, IO_SYNC_NONE, e);
+	io_free(out);
+	return r;
+}
+
 /* ---- what is no look at a stream ---- */
 
 /* Success means that nothing was damaged, and "no" that there was damage but
@@ -293,7 +308,7 @@ inspect_recover(const struct inspect_opts *o, const char *path, struct err *e)
 		r = filter_end(w, r, e);
 	}
 	if (r == 0)
-		cli_say(o->cli, 0, "%llu shards saved", (unsigned long long)x.saved);
+		cli_say(o->f->cli, 0, "%llu shards saved", (unsigned long long)x.saved);
 	if (r == 0 && x.damages != 0)
 		r = err_set(e, ERR_NO, "damaged: %s", ERR_MSG(&x.first));
 	writer_free(w);

@@ -8,9 +8,7 @@
 #include <stddef.h>
 
 #include "report/brief.h"
-#include "report/course.h"
 
-struct cli;
 struct err;
 struct filter;
 struct report;
@@ -26,12 +24,11 @@ struct inspect_opts {
 	struct filter *f;	/* the program's: input, output of a recovery */
 	int mode;		/* enum inspect_mode */
 	const char *other;	/* INSPECT_DIFF: with this stream */
-	const char *picture;	/* INSPECT_PLOT: to this file */
+	const char *picture;	/* INSPECT_PLOT: to this file; and
+				 * INSPECT_COURSE, if not NULL */
 	const char *state, *spool;	/* INSPECT_CONSERVE: the directories */
 	struct brief brief;		/* INSPECT_BRIEF: in which form */
 	int follow;			/* and what comes to the folder */
-	enum course_how course;		/* INSPECT_COURSE: drawn how */
-	const struct cli *cli;	/* the program, for its messages */
 };
 
 /* inspect_screen(p): sets in p how wide standard output is, in columns, and
@@ -44,6 +41,10 @@ void inspect_screen(struct report *p);
  * given it becomes INSPECT_BRIEF when there are many shards. */
 int inspect_all(struct inspect_opts *o, struct report *p, char **path, size_t n,
     struct err *e);
+
+/* inspect_course(o, p, path, n, e): draws n runs, see course.h. */
+int inspect_course(const struct inspect_opts *o, struct report *p, char **path,
+    size_t n, struct err *e);
 
 /* inspect_recover(o, path, e): copies the undamaged shards of the file at path
  * to the output of o->f. */

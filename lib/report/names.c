@@ -1,41 +1,16 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/pack.h"
 #include "base/scan.h"
 #include "report/names.h"
+#include "spool/inbox.h"
 
 struct names {
 	const unsigned char *id;
 	char *out;
 };
-
-/* Up to the first dot, %XX as the byte that it is; 0 it is no such name. */
-static int
-names_decode(const char *file, char out[SHARD_NAME + 1])
-{
-	char hex[3] = "", *end;
-	size_t n;
-
-	for (n = 0; *file != '.' && *file != '\0' && n < SHARD_NAME; file++) {
-		if (*file != '%') {
-			out[n++] = *file;
-			continue;
-		}
-		if (file[1] == '\0' || file[2] == '\0')
-			return 0;
-		memcpy(hex, file + 1, 2);
-		out[n++] = (char)strtoul(hex, &end, 16);
-		if (*end != '\0' || out[n - 1] == '\0')
-			return 0;
-		file += 2;
-	}
-	out[n] = '\0';
-	return *file == '.';
-}
 
 static int
 names_each(void *arg, const char *file, struct err *e)
@@ -45,10 +20,8 @@ names_each(void *arg, const char *file, struct err *e)
 	unsigned char id[SHARD_ID];
 
 	(void)e;
-	if (!names_decode(file, name))
-		return 0;
-	pack_hash128(name, strlen(name), id);
-	if (memcmp(id, x->id, SHARD_ID) != 0)
+	if (!inbox_device(file, name, id) || name[0] == '\0' ||
+	    memcmp(id, x->id, SHARD_ID) != 0)
 		return 0;
 	(void)snprintf(x->out, SHARD_NAME + 1, "%s", name);
 	return 1;

@@ -1,22 +1,18 @@
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/io.h"
-#include "format/text.h"
 #include "report/octaves.h"
 #include "report/plot.h"
 #include "report/report.h"
+#include "report/svg.h"
 #include "report/walk.h"
 
 enum {
 	PLOT_ROWS = 64,		/* of shards; more share a row */
 	PLOT_OCTAVES = 40,	/* drawn; those below share one row */
-	PLOT_TENSORS = 400,	/* drawn; the others share one row */
-	PLOT_ROW = 16, PLOT_LEFT = 220, PLOT_BARS = 440, PLOT_WIDTH = 960,
-	PLOT_NAME = 30		/* bytes of a name */
+	PLOT_TENSORS = 400	/* drawn; the others share one row */
 };
 
 struct plot {
@@ -24,13 +20,12 @@ struct plot {
 	unsigned char id[16];		/* of the model */
 	struct octaves o;
 	struct tally *tensor;		/* [tensors] of all shards */
-	char (*name)[PLOT_NAME + 1];
+	char (*name)[SVG_NAME + 1];
 	size_t n, at;
 	struct tally shard[PLOT_ROWS];
 	size_t shards, each;		/* shards seen; in a row */
 	struct tally total;
-	struct buf out;
-	int y;
+	struct svg svg;
 };
 
 /* ---- gathering ---- */
@@ -47,19 +42,6 @@ plot_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 	return 0;
 }
 
-/* What the terminal and XML would obey is shown as a question mark. */
-static void
-plot_name(char *to, const char *name)
-{
-	int clean = text_clean(name, strlen(name));
-	size_t i;
-
-	for (i = 0; i < PLOT_NAME && name[i] != '\0'; i++)
-		to[i] = clean && name[i] >= 0x20 && name[i] < 0x7f &&
-		    strchr("<>&", name[i]) == NULL ? name[i] : '?';
-	to[i] = '\0';
-}
-
 static int
 plot_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
     struct err *e)
@@ -68,7 +50,7 @@ plot_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 
 	(void)e;
 	if (q->at < q->n) {
-		plot_name(q->name[q->at], t->name);
+		svg_name(q->name[q->at], t->name);
 		walk_add(&q->tensor[q->at], y);
 	}
 	q->at++;
@@ -112,41 +94,6 @@ plot_shard(struct plot *q, const struct tally *y)
 
 /* ---- drawing ---- */
 
-static int __attribute__((format(printf, 3, 4)))
-plot_put(struct plot *q, struct err *e, const char *fmt, ...)
-{
-	char line[400];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	return n < 0 ? 0 : buf_put(&q->out, line, (size_t)n, e);
-}
-
-static int
-plot_title(struct plot *q, const char *title, struct err *e)
-{
-	q->y += 2 * PLOT_ROW;
-	return plot_put(q, e, "<text x=\"10\" y=\"%d\" font-weight=\"bold\">"
-	    "%s</text>\n", q->y, title);
-}
-
-static int
-plot_bar(struct plot *q, const char *label, double v, double top,
-    const char *value, struct err *e)
-{
-	double w = top > 0 ? v / top * PLOT_BARS : 0;
-
-	q->y += PLOT_ROW;
-	return plot_put(q, e, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s"
-	    "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>"
-	    "<text x=\"%.1f\" y=\"%d\">%s</text>\n", PLOT_LEFT - 6, q->y,
-	    label, PLOT_LEFT, q->y - PLOT_ROW + 5, w, PLOT_ROW - 4,
-	    PLOT_LEFT + w + 6, q->y, value);
-}
-
 static int
 plot_count(struct plot *q, const char *label, uint64_t v, uint64_t top,
     uint64_t all, struct err *e)
@@ -155,7 +102,7 @@ plot_count(struct plot *q, const char *label, uint64_t v, uint64_t top,
 
 	(void)snprintf(value, sizeof(value), "%.3f %%", 100 * (double)v /
 	    (double)(all > 0 ? all : 1));
-	return plot_bar(q, label, (double)v, (double)top, value, e);
+	return svg_bar(&q->svg, label, (double)v, (double)top, value, e);
 }
 
 static int
@@ -173,7 +120,7 @@ plot_octaves(struct plot *q, struct err *e)
 	top = below;
 	for (i = end; i <= hi; i++)
 		top = o->n[i] > top ? o->n[i] : top;
-	r = plot_title(q, "magnitudes by octave", e);
+	r = svg_title(&q->svg, "magnitudes by octave", e);
 	for (i = hi; i >= end && r == 0; i--) {
 		(void)snprintf(label, sizeof(label), "2^%d",
 		    i + OCTAVES_LOWEST);
@@ -198,26 +145,27 @@ plot_bits(struct plot *q, const char *label, const struct tally *y, double top,
 
 	(void)snprintf(value, sizeof(value), "%.4f  %.60s", walk_bits(y),
 	    report_codecs(y, codecs));
-	return plot_bar(q, label, walk_bits(y), top, value, e);
+	return svg_bar(&q->svg, label, walk_bits(y), top, value, e);
 }
 
 static int
 plot_tensors(struct plot *q, struct err *e)
 {
 	size_t i, n = q->at < q->n ? q->at : q->n;
+	char more[40];
 	double top = 0;
 	int r;
 
 	for (i = 0; i < n; i++)
 		top = walk_bits(&q->tensor[i]) > top ?
 		    walk_bits(&q->tensor[i]) : top;
-	r = plot_title(q, "bits a value, by tensor", e);
+	r = svg_title(&q->svg, "bits a value, by tensor", e);
 	for (i = 0; i < n && r == 0; i++)
 		r = plot_bits(q, q->name[i], &q->tensor[i], top, e);
 	if (r == 0 && q->at > q->n) {
-		q->y += PLOT_ROW;
-		r = plot_put(q, e, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">"
-		    "and %zu more</text>\n", PLOT_LEFT - 6, q->y, q->at - q->n);
+		(void)snprintf(more, sizeof(more), "and %zu more",
+		    q->at - q->n);
+		r = svg_label(&q->svg, more, e);
 	}
 	return r == 0 ? plot_bits(q, "all", &q->total, top, e) : r;
 }
@@ -233,7 +181,7 @@ plot_shards(struct plot *q, struct err *e)
 	for (i = 0; i < rows; i++)
 		top = walk_bits(&q->shard[i]) > top ?
 		    walk_bits(&q->shard[i]) : top;
-	r = plot_title(q, "bits a value, by shard", e);
+	r = svg_title(&q->svg, "bits a value, by shard", e);
 	for (i = 0; i < rows && r == 0; i++) {
 		last = (i + 1) * q->each < q->shards ? (i + 1) * q->each :
 		    q->shards;
@@ -247,21 +195,12 @@ plot_shards(struct plot *q, struct err *e)
 static int
 plot_write(struct plot *q, struct io *out, struct err *e)
 {
-	char head[400];
-	int n, r;
+	int r;
 
 	if ((r = plot_octaves(q, e)) < 0 || (r = plot_tensors(q, e)) < 0 ||
-	    (q->shards > 1 && (r = plot_shards(q, e)) < 0) ||
-	    (r = plot_put(q, e, "</svg>\n")) < 0)
+	    (q->shards > 1 && (r = plot_shards(q, e)) < 0))
 		return r;
-	n = snprintf(head, sizeof(head), "<svg xmlns=\"http://www.w3.org/2000/"
-	    "svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-	    "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" "
-	    "style=\"fill:white\"/>\n<style>rect { fill: #4878a8 }</style>\n",
-	    PLOT_WIDTH, q->y + PLOT_ROW);
-	if ((r = io_write(out, head, (size_t)n, e)) < 0)
-		return r;
-	return io_write(out, q->out.p, q->out.n, e);
+	return svg_write(&q->svg, out, e);
 }
 
 int
@@ -288,7 +227,7 @@ plot_stream(struct report *p, struct reader *r, struct io *out, struct err *e)
 	walk_release(&w);
 	alloc_free(q->tensor);
 	alloc_free(q->name);
-	buf_release(&q->out);
+	svg_release(&q->svg);
 	alloc_free(q);
 	return k;
 }

@@ -1,7 +1,6 @@
 /*
- * Draws a stream as an SVG picture: how many values have a magnitude in each
- * octave, and how many bits per value each tensor and each shard took.  No
- * other program is needed, and the same stream gives the same bytes.
+ * Draws a stream as a picture: how many values have a magnitude in each octave,
+ * and how many bits per value each tensor and each shard took.
  */
 #ifndef ACE_PLOT_H
 #define ACE_PLOT_H

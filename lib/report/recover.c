@@ -35,15 +35,7 @@ recover_copy(struct reader *r, struct writer *w, struct err *e)
 		k = writer_shard(w, &s, reader_schema(r), e);
 	}
 	shard_release(&s);
-	if (k < 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k == READER_SEND)
-			return writer_send(w, &reader_end_of_shard(r)->sums, e);
-		if ((k = writer_pass(w, r, e)) < 0)
-			break;
-	}
-	return k;
+	return k < 0 ? k : filter_rest(r, w, e);
 }
 
 /* Until the chain breaks (*damage) or the file ends. */

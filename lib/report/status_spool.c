@@ -15,6 +15,7 @@
 #include "report/status_spool.h"
 #include "spool/ledger.h"
 #include "spool/roster.h"
+#include "spool/steps.h"
 
 enum { STATUS_SPOOL_DEPTH = 8 };
 
@@ -281,61 +282,18 @@ status_spool_look(struct status_run *s, const struct inbox *in, uint64_t step,
 
 /* ---- all steps ---- */
 
-struct status_spool_steps {
-	uint64_t *step;
-	size_t n, cap;
-};
-
-static int
-status_spool_each_step(void *arg, const char *name, struct err *e)
-{
-	struct status_spool_steps *x = arg;
-	int k;
-
-	if (name[strspn(name, "0123456789")] != '\0')
-		return 0;
-	if ((k = alloc_grow(&x->step, &x->cap, x->n + 1, sizeof(*x->step),
-	    e)) < 0)
-		return k;
-	x->step[x->n++] = strtoull(name, NULL, 10);
-	return 0;
-}
-
-static int
-status_spool_rising(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* The steps that have an entry in a directory of the run, sorted. */
-static int
-status_spool_list(struct status_spool_steps *x, const struct inbox *in,
-    const char *run, const char *below, struct err *e)
-{
-	char *dir = inbox_path(in, run, NULL, below, e);
-	int k = dir != NULL ? scan(dir, status_spool_each_step, x, e) :
-	    -ERR_SYS;
-
-	alloc_free(dir);
-	if (k == 0 && x->n != 0)
-		qsort(x->step, x->n, sizeof(*x->step), status_spool_rising);
-	return k;
-}
-
 static int
 status_spool_all(struct status_run *s, const struct inbox *in, struct err *e)
 {
-	struct status_spool_steps now = { NULL, 0, 0 }, old = { NULL, 0, 0 };
+	struct steps now = STEPS_INIT, old = STEPS_INIT;
 	struct status_device *d;
 	uint64_t at, closed;
 	struct ledger l;
 	size_t i, j;
 	int k;
 
-	if ((k = status_spool_list(&now, in, s->name, "", e)) == 0)
-		k = status_spool_list(&old, in, s->name, "old", e);
+	if ((k = steps_list(&now, in, s->name, "", 0, e)) == 0)
+		k = steps_list(&old, in, s->name, "old", 0, e);
 	for (i = 0; i < old.n && k >= 0; i++) {
 		if ((k = inbox_manifest(in, s->name, old.step[i], &l, e)) > 0)
 			k = status_spool_count(s, &l, e);
@@ -352,8 +310,8 @@ status_spool_all(struct status_run *s, const struct inbox *in, struct err *e)
 		}
 		d->missed = closed > d->answered ? closed - d->answered : 0;
 	}
-	alloc_free(now.step);
-	alloc_free(old.step);
+	steps_release(&now);
+	steps_release(&old);
 	return k;
 }
 

@@ -1,59 +1,18 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "spool/accepted.h"
+#include "spool/steps.h"
 
 struct accepted {
 	const struct inbox *s;
 	const char *run;
 	const struct shard *of;
 	struct ledger *got, *gone;
-	uint64_t *step;		/* those that have a directory, or had */
-	size_t n, cap;
 };
-
-/* ---- which steps ---- */
-
-static int
-accepted_number(void *arg, const char *name, struct err *e)
-{
-	struct accepted *a = arg;
-	char *end;
-	uint64_t v;
-	int r;
-
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	v = strtoull(name, &end, 10);
-	if (*end != '\0')
-		return 0;
-	if ((r = alloc_grow(&a->step, &a->cap, a->n + 1, sizeof(*a->step),
-	    e)) == 0)
-		a->step[a->n++] = v;
-	return r;
-}
-
-static int
-accepted_steps(struct accepted *a, const char *dir, struct err *e)
-{
-	char *path = inbox_path(a->s, a->run, NULL, dir, e);
-	int r = path != NULL ? scan(path, accepted_number, a, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return r;
-}
-
-static int
-accepted_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 /* ---- one step ---- */
 
@@ -74,13 +33,12 @@ static int
 accepted_file(void *arg, const char *name, struct err *e)
 {
 	const struct accepted_dir *d = arg;
-	size_t n = strlen(name), len = strlen(d->path) + n + 1;
+	size_t len = strlen(d->path) + strlen(name) + 1;
 	struct receipt r;
 	char *path;
 	int k;
 
-	if (n < 5 || strcmp(name + n - 5, ".aceg") != 0 ||
-	    strcmp(name, "aggregate.aceg") == 0)
+	if (!inbox_is_shard(name))
 		return 0;
 	if ((path = alloc_get(len, 1, e)) == NULL)
 		return -ERR_SYS;
@@ -157,16 +115,14 @@ accepted_find(const struct inbox *s, const struct shard *of,
 	const char *run = text_get(&of->kv, SHARD_KEY_RUN);
 	struct accepted a = { .s = s, .run = run != NULL ? run : "", .of = of,
 	    .got = got, .gone = gone };
+	struct steps all = STEPS_INIT;	/* that have a directory, or had */
 	size_t i;
 	int k;
 
-	if ((k = accepted_steps(&a, "", e)) == 0)
-		k = accepted_steps(&a, "old/", e);
-	if (a.n != 0)
-		qsort(a.step, a.n, sizeof(*a.step), accepted_order);
-	for (i = 0; i < a.n && k == 0; i++)
-		if (i == 0 || a.step[i] != a.step[i - 1])
-			k = accepted_step(&a, a.step[i], e);
-	alloc_free(a.step);
+	if ((k = steps_list(&all, s, a.run, "", 0, e)) == 0)
+		k = steps_list(&all, s, a.run, "old", 0, e);
+	for (i = 0; i < all.n && k == 0; i++)
+		k = accepted_step(&a, all.step[i], e);
+	steps_release(&all);
 	return k;
 }

@@ -1,8 +1,10 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "spool/admit.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
+#include "spool/steps.h"
 
 const struct admit admit_default = {
 	.kinds = 1u << SHARD_GRADIENT | 1u << SHARD_DELTA | 1u << SHARD_SUM |
@@ -182,6 +185,7 @@ struct admit_place {
 	const struct shard *sh;
 	int any;			/* no step is closed yet */
 	uint64_t floor;
+	uint64_t most;			/* bytes that a shard may have */
 	uint64_t steps, bytes;		/* of the device, in open steps */
 	int known;			/* it has a verdict already */
 };
@@ -207,19 +211,48 @@ admit_file(const struct admit_place *p, uint64_t step, const char *end,
 	return there;
 }
 
+/* Is another process just now writing a shard of the device to this file?  Of
+ * what a killed one left nobody has the lock. */
 static int
-admit_step(void *arg, const char *name, struct err *e)
+admit_written(const struct admit_place *p, const char *name, struct err *e)
+{
+	char *path = inbox_path(p->s, inbox_run_of(p->sh), NULL, name, e);
+	int fd, k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	alloc_free(path);
+	if (fd < 0)
+		return 0;		/* it is whole by now, or gone */
+	k = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	(void)close(fd);
+	return k;
+}
+
+/* Adds up what of the device is on its way: a shard may become as large as it
+ * likes, up to the limit. */
+static int
+admit_temp(void *arg, const char *name, struct err *e)
 {
 	struct admit_place *p = arg;
-	unsigned long long step;
-	char *end;
+	char temp[INBOX_FILE];
+	int k;
+
+	inbox_file(p->sh, "new-", temp);
+	if (strncmp(name, temp, strlen(temp)) != 0)
+		return 0;
+	if ((k = admit_written(p, name, e)) > 0)
+		p->bytes += p->most;
+	return k < 0 ? k : 0;
+}
+
+/* Looks at one open step. */
+static int
+admit_step(struct admit_place *p, uint64_t step, struct err *e)
+{
 	int k, no;
 
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	step = strtoull(name, &end, 10);
-	if (*end != '\0' || (!p->any && step <= p->floor))
-		return 0;
 	if ((k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
 	    (no = admit_file(p, step, "no", &p->bytes, e)) < 0)
 		return -ERR_SYS;
@@ -233,15 +266,17 @@ int
 admit_place(const struct admit *a, const struct inbox *s,
     const struct shard *sh, struct receipt *r, struct err *e)
 {
-	struct admit_place p = { .s = s, .sh = sh };
+	struct admit_place p = { .s = s, .sh = sh, .most = a->shard };
+	struct steps open = STEPS_INIT;
 	char *dir;
+	size_t i;
 	int k = inbox_floor(s, inbox_run_of(sh), &p.floor, e);
 
 	if (k < 0)
 		return k;
 	p.any = k == 0;
 	if (!p.any && sh->step <= p.floor)
-		return 0;		/* it is late, or it is known already */
+		return sh->step < p.floor;
 	if (sh->step > p.floor && sh->step - p.floor > a->ahead) {
 		admit_refuse(r, "limit: step %llu is more than %llu after %llu, "
 		    "the last that is closed (--max-ahead)",
@@ -249,11 +284,18 @@ admit_place(const struct admit *a, const struct inbox *s,
 		    (unsigned long long)p.floor);
 		return 0;
 	}
+	k = steps_list(&open, s, inbox_run_of(sh), "", p.any ? 0 : p.floor + 1,
+	    e);
+	for (i = 0; i < open.n && k == 0; i++)
+		k = admit_step(&p, open.step[i], e);
+	steps_release(&open);
+	if (k < 0 || p.known)
+		return k;
 	if ((dir = inbox_path(s, inbox_run_of(sh), NULL, "", e)) == NULL)
 		return -ERR_SYS;
-	k = scan(dir, admit_step, &p, e);
+	k = scan(dir, admit_temp, &p, e);
 	alloc_free(dir);
-	if (k < 0 || p.known)
+	if (k < 0)
 		return k;
 	if (p.steps >= a->open)
 		admit_refuse(r, "limit: %llu steps of this device are open "

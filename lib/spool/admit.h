@@ -60,7 +60,8 @@ void admit_head(const struct admit *a, const struct shard *sh,
 int admit_note(const struct reader *in, size_t *names, struct receipt *r,
     struct err *e);
 
-/* admit_place(a, s, sh, r, e): is there room in the spool for the shard?
+/* admit_place(a, s, sh, r, e): is there room in the spool for the shard?  1: its
+ * step is over, and the shard late, whatever r says.
  * Steps that are too far ahead and devices above their quota are refused.  The
  * caller keeps nothing of what is refused here, not even the receipt:
  * otherwise somebody who invents steps could fill the disk with receipts. */

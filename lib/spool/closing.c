@@ -17,52 +17,8 @@
 #include "base/wait.h"
 #include "spool/closing.h"
 #include "spool/roster.h"
+#include "spool/steps.h"
 #include "spool/waiting.h"
-
-/* ---- steps ---- */
-
-struct closing_step {
-	uint64_t after, best;
-	int any, found;
-};
-
-static int
-closing_each_step(void *arg, const char *name, struct err *e)
-{
-	struct closing_step *s = arg;
-	unsigned long long v;
-	char *end;
-
-	(void)e;
-	if (name[0] < '0' || name[0] > '9')
-		return 0;
-	v = strtoull(name, &end, 10);
-	if (*end != '\0' || (!s->any && v <= s->after))
-		return 0;
-	if (!s->found || v < s->best) {
-		s->best = v;
-		s->found = 1;
-	}
-	return 0;
-}
-
-/* The first step after *step, or any, that has a directory: 1, or 0. */
-static int
-closing_next(const struct inbox *s, const char *run, uint64_t *step,
-    struct err *e)
-{
-	struct closing_step q = { *step, 0, *step == UINT64_MAX, 0 };
-	char *path = inbox_path(s, run, NULL, "", e);
-	int r;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	r = scan(path, closing_each_step, &q, e);
-	alloc_free(path);
-	if (r == 0 && q.found)
-		*step = q.best;
-	return r < 0 ? r : q.found;
-}
 
 /* ---- the shards of a step ---- */
 
@@ -180,26 +136,63 @@ enum closing_found {
 	CLOSING_CLOSED		/* a step that was closed before */
 };
 
-/* Looks for the first step after `after' that has shards or is closed already;
- * returns an enum closing_found. */
+/* A step that was found, or is waited for. */
+struct closing_at {
+	enum closing_found what;
+	uint64_t step;
+	size_t n;		/* its shards */
+};
+
+/* What there is of one step: an enum closing_found.  Of those before `floor' only
+ * a manifest counts: they were passed over. */
+static int
+closing_look(const struct inbox *s, const char *run, uint64_t floor,
+    struct closing_at *a, struct err *e)
+{
+	int r = closing_has(s, run, a->step, "manifest", e);
+
+	a->n = 0;
+	a->what = r > 0 ? CLOSING_CLOSED : CLOSING_NOTHING;
+	if (r == 0 && a->step >= floor && (r = closing_list(s, run, a->step,
+	    NULL, NULL, &a->n, e)) == 0 && a->n != 0)
+		a->what = CLOSING_OPEN;
+	return r < 0 ? r : (int)a->what;
+}
+
+/*
+ * Looks for the first step after `after' that has shards, into *first, and the
+ * first with `enough' of them, into *next; or for one that is closed already,
+ * into both.  They are usually the same.  Where they are not, fewer than a
+ * quorum sent the first, and it can never be told from a step that nobody else
+ * will send: one device alone could then hold up all others.
+ */
 static int
 closing_first(const struct inbox *s, const char *run, uint64_t after,
-    uint64_t *step, size_t *n, struct err *e)
+    size_t enough, struct closing_at *first, struct closing_at *next,
+    struct err *e)
 {
-	int r;
+	struct steps l = STEPS_INIT;
+	struct closing_at a = { CLOSING_NOTHING, 0, 0 };
+	uint64_t floor = 0;
+	size_t i;
+	int r = inbox_floor(s, run, &floor, e);
 
-	*step = after;
-	while ((r = closing_next(s, run, step, e)) > 0) {
-		if ((r = closing_has(s, run, *step, "manifest", e)) < 0)
-			return r;
-		if (r > 0)
-			return CLOSING_CLOSED;
-		if ((r = closing_list(s, run, *step, NULL, NULL, n, e)) < 0)
-			return r;
-		if (*n != 0)
-			return CLOSING_OPEN;
+	*first = *next = a;
+	if (r >= 0)
+		r = steps_list(&l, s, run, "", after == UINT64_MAX ? 0 :
+		    after + 1, e);
+	for (i = 0; i < l.n && r >= 0 && next->what == CLOSING_NOTHING; i++) {
+		a.step = l.step[i];
+		r = closing_look(s, run, floor, &a, e);
+		if (r == CLOSING_CLOSED)
+			*first = *next = a;
+		if (r == CLOSING_OPEN && first->what == CLOSING_NOTHING)
+			*first = a;
+		if (r == CLOSING_OPEN && a.n >= enough)
+			*next = a;
 	}
-	return r;		/* < 0, or CLOSING_NOTHING */
+	steps_release(&l);
+	return r < 0 ? r : 0;
 }
 
 /* Removes the temporary files that killed processes left behind. */
@@ -242,16 +235,16 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 
 enum closing_closed {
 	CLOSING_DONE,
-	CLOSING_AGAIN		/* a shard of a step before it came meanwhile */
+	CLOSING_AGAIN		/* a step before it came meanwhile */
 };
 
-/* Closes step, the first after `after'; returns an enum closing_closed. */
+/* Closes a step after `after'; returns an enum closing_closed. */
 static int
 closing_close(const struct inbox *s, const char *run, uint64_t after,
-    uint64_t step, struct ledger *l, struct err *e)
+    size_t enough, uint64_t step, struct ledger *l, struct err *e)
 {
+	struct closing_at first, next;
 	struct ledger seen;
-	uint64_t first;
 	size_t n;
 	int fd, r;
 
@@ -260,8 +253,10 @@ closing_close(const struct inbox *s, const char *run, uint64_t after,
 	/* most of the reading is done before others are locked out */
 	if ((r = closing_list(s, run, step, NULL, &seen, &n, e)) == 0 &&
 	    (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
-		if ((r = closing_first(s, run, after, &first, &n, e)) > 0)
-			r = first == step ?
+		if ((r = closing_first(s, run, after, enough, &first, &next,
+		    e)) == 0)
+			r = first.step == step || (next.step == step &&
+			    next.what == CLOSING_OPEN) ?
 			    closing_write(s, run, step, &seen, l, e) :
 			    CLOSING_AGAIN;
 		(void)close(fd);
@@ -340,62 +335,80 @@ struct closing_watch {
 	double since;
 };
 
-/* With n shards of a step there, is it over? An enum quorum_now, or the error
- * that the step failed with. */
+/* Is this step over? An enum quorum_now. */
 static int
 closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
-    const struct quorum *q, uint64_t step, size_t n, struct err *e)
+    const struct quorum *q, const struct closing_at *a, struct err *e)
 {
 	struct quorum rule = *q;
-	enum quorum_now now;
 	int r;
 
-	if (!c->any || c->step != step) {
-		if ((r = closing_since(s, run, step, &c->since, e)) < 0)
+	if (!c->any || c->step != a->step) {
+		if ((r = closing_since(s, run, a->step, &c->since, e)) < 0)
 			return r;
 		c->any = 1;
-		c->step = step;
+		c->step = a->step;
 	}
-	if ((r = roster_expect(s, run, step, n, &rule, e)) < 0)
+	if ((r = roster_expect(s, run, a->step, a->n, &rule, e)) < 0)
 		return r;
-	now = quorum_now(&rule, n, 0, mono_now() - c->since);
-	if (now != QUORUM_FAILED)
-		return (int)now;
-	return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu shards "
-	    "of step %llu after %g s", n, q->quorum, (unsigned long long)step,
-	    q->deadline);
+	return (int)quorum_now(&rule, a->n, 0, mono_now() - c->since);
+}
+
+/* Closes the first step that is over: an enum closing_closed, and *step and l.  A
+ * step without a quorum waits for one until a later step is over. */
+static int
+closing_try(const struct inbox *s, const char *run, uint64_t *step,
+    const struct quorum *q, struct closing_watch c[2], struct closing_at *a,
+    struct ledger *l, struct err *e)
+{
+	struct closing_at next;
+	int r = closing_first(s, run, *step, q->quorum, a, &next, e);
+	int k = r == 0 && a->what == CLOSING_OPEN ? closing_ripe(s, run, &c[0],
+	    q, a, e) : r;
+
+	if (r < 0 || k < 0 || a->what == CLOSING_NOTHING)
+		return r < 0 ? r : k < 0 ? k : CLOSING_AGAIN;
+	if (a->what == CLOSING_CLOSED) {
+		*step = a->step;
+		r = closing_again(s, run, a->step, l, e);
+		return r < 0 ? r : CLOSING_DONE;
+	}
+	if (k != QUORUM_OVER && next.what == CLOSING_OPEN &&
+	    next.step != a->step) {
+		*a = next;
+		k = closing_ripe(s, run, &c[1], q, a, e);
+	}
+	if (k == QUORUM_FAILED)
+		return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu "
+		    "shards of step %llu after %g s", a->n, q->quorum,
+		    (unsigned long long)a->step, q->deadline);
+	if (k != QUORUM_OVER)
+		return k < 0 ? k : CLOSING_AGAIN;
+	if ((r = closing_close(s, run, *step, q->quorum, a->step, l,
+	    e)) == CLOSING_DONE)
+		*step = a->step;
+	return r;
 }
 
 int
 closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e)
 {
-	struct closing_watch c = { 0, 0, 0 };
+	struct closing_watch c[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+	struct closing_at a;
 	struct wait w = wait_begin(-1, out);
-	uint64_t at;
-	size_t n;
 	int r;
 
 	memset(l, 0, sizeof(*l));
 	waiting_begin(s->wait);
 	do {
-		n = 0;
-		r = closing_first(s, run, *step, &at, &n, e);
-		if (r == CLOSING_CLOSED) {
-			*step = at;
-			return closing_again(s, run, at, l, e);
-		}
-		if (r == CLOSING_OPEN && (r = closing_ripe(s, run, &c, q, at, n,
-		    e)) == QUORUM_OVER &&
-		    (r = closing_close(s, run, *step, at, l,
-		    e)) == CLOSING_DONE) {
-			*step = at;
-			return 0;
-		}
-		if (r >= 0 && waiting_due(s->wait))
-			waiting_step(s, run, n != 0 ? at : *step, n,
+		r = closing_try(s, run, step, q, c, &a, l, e);
+		if (r != CLOSING_AGAIN)
+			return r;
+		if (waiting_due(s->wait))
+			waiting_step(s, run, a.n != 0 ? a.step : *step, a.n,
 			    q->expect != 0 ? q->expect : q->quorum);
-	} while (r >= 0 && (r = wait_more(&w, e)) >= 0);
+	} while ((r = wait_more(&w, e)) >= 0);
 	return r;
 }
 
@@ -512,11 +525,12 @@ int
 closing_forget(const struct inbox *s, const char *run, uint64_t limit,
     struct err *e)
 {
-	uint64_t step = UINT64_MAX;
-	int r;
+	struct steps l = STEPS_INIT;
+	size_t i;
+	int r = steps_list(&l, s, run, "", 0, e);
 
-	while ((r = closing_next(s, run, &step, e)) > 0 && step <= limit)
-		if ((r = closing_forget_one(s, run, step, e)) < 0)
-			return r;
-	return r < 0 ? r : 0;
+	for (i = 0; r == 0 && i < l.n && l.step[i] <= limit; i++)
+		r = closing_forget_one(s, run, l.step[i], e);
+	steps_release(&l);
+	return r;
 }

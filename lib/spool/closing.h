@@ -19,6 +19,9 @@ struct err;
  * receipts, in the order to sum in.  A step that was closed by a process that
  * then died is given at once, with the same list.
  *
+ * A step that fewer than a quorum sent is passed over, and its shards are late,
+ * once a step after it is over: nobody else may ever send it.
+ *
  * The deadline counts from the time of the step's oldest file, so that a
  * process that is started again goes on counting; while it waits it counts by
  * a clock that does not jump.

@@ -211,6 +211,21 @@ inbox_sync(const struct inbox *s, const char *run, const uint64_t *step,
 	return r;
 }
 
+/* Has the step a directory?  One that is over may have none any more. */
+static int
+inbox_is_there(const struct inbox *s, const char *run, const uint64_t *step,
+    struct err *e)
+{
+	char *path = inbox_path(s, run, step, "", e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	k = access(path, F_OK) == 0 || errno != ENOENT;
+	alloc_free(path);
+	return k;
+}
+
 int
 inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
     struct err *e)
@@ -220,7 +235,7 @@ inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
 
 	if (s->sync != IO_SYNC_FULL)
 		return 0;
-	if (step != NULL)
+	if (step != NULL && (r = inbox_is_there(s, run, step, e)) > 0)
 		r = inbox_sync(s, run, step, "manifest", e);
 	if (r == 0)
 		r = inbox_sync(s, run, NULL, "closed", e);
@@ -236,11 +251,13 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
     struct writer **w, struct err *e)
 {
 	struct writer_opts o = { "ace-recv", NULL, 0 };
+	char file[INBOX_FILE];
 	struct io *io;
 	int fd, r;
 
 	*w = NULL;
-	*path = inbox_path(s, inbox_run_of(sh), NULL, "shard" TEMP_NAME, e);
+	inbox_file(sh, &TEMP_NAME[1], file);
+	*path = inbox_path(s, inbox_run_of(sh), NULL, file, e);
 	if (*path == NULL)
 		return -ERR_SYS;
 	if ((r = temp_create(*path, &fd, e)) < 0)

@@ -19,8 +19,9 @@
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
  *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
- *   DIR/RUN/shard.new-XXXXXX         a shard that is being received; locked
+ *   DIR/RUN/DEVICE.new-XXXXXX        a shard that is being received; locked
  *                                    while somebody writes it
+ *   DIR/.clients                     see spool/clients.h
  *
  * RUN and DEVICE are names in which all but [A-Za-z0-9_-] is written as %XX.  A
  * shard (run, device, step) gets one verdict, which is on disk before anyone is

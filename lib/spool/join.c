@@ -1,65 +1,16 @@
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/scan.h"
 #include "format/reader.h"
 #include "format/writer.h"
 #include "pipe/filter.h"
 #include "spool/join.h"
+#include "spool/steps.h"
 
 #define JOIN_MODEL "model.aceg"
-
-/* ---- which steps ---- */
-
-struct join_steps {
-	uint64_t from;
-	uint64_t *step;
-	size_t n, cap;
-};
-
-static int
-join_each(void *arg, const char *name, struct err *e)
-{
-	struct join_steps *x = arg;
-	uint64_t step;
-	int k;
-
-	if (name[strspn(name, "0123456789")] != '\0')
-		return 0;
-	if ((step = strtoull(name, NULL, 10)) < x->from)
-		return 0;
-	if ((k = alloc_grow(&x->step, &x->cap, x->n + 1, sizeof(*x->step),
-	    e)) < 0)
-		return k;
-	x->step[x->n++] = step;
-	return 0;
-}
-
-static int
-join_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* The steps from x->from on that have an entry in a directory of the run. */
-static int
-join_list(struct join_steps *x, const struct inbox *s, const char *run,
-    const char *below, struct err *e)
-{
-	char *dir = inbox_path(s, run, NULL, below, e);
-	int k = dir != NULL ? scan(dir, join_each, x, e) : -ERR_SYS;
-
-	alloc_free(dir);
-	if (k == 0 && x->n != 0)
-		qsort(x->step, x->n, sizeof(*x->step), join_order);
-	return k;
-}
 
 /* ---- what is sent ---- */
 
@@ -114,7 +65,7 @@ join_copy_step(const struct inbox *s, const char *run, uint64_t step,
 
 /* A step was removed (ace-aggregate --keep) that the model does not have. */
 static int
-join_gone(const struct join_steps *old, const char *run, struct err *e)
+join_gone(const struct steps *old, const char *run, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
 	    "'%.80s' was removed (ace-aggregate --keep): put a newer model into "
@@ -126,19 +77,18 @@ int
 join_send(const struct inbox *s, const char *run, struct writer *w,
     struct err *e)
 {
-	struct join_steps now = { 0, NULL, 0, 0 }, old = { 0, NULL, 0, 0 };
+	struct steps now = STEPS_INIT, old = STEPS_INIT;
 	uint64_t next;
 	size_t i;
 	int k = join_copy_model(s, run, &next, w, e);
 
-	now.from = old.from = next;
-	if (k == 0 && (k = join_list(&old, s, run, "old", e)) == 0)
+	if (k == 0 && (k = steps_list(&old, s, run, "old", next, e)) == 0)
 		k = old.n != 0 ? join_gone(&old, run, e) :
-		    join_list(&now, s, run, "", e);
+		    steps_list(&now, s, run, "", next, e);
 	for (i = 0; i < now.n && k >= 0; i++)
 		k = join_copy_step(s, run, now.step[i], w, e);
-	alloc_free(now.step);
-	alloc_free(old.step);
+	steps_release(&now);
+	steps_release(&old);
 	return k < 0 ? k : 0;
 }
 

@@ -131,16 +131,17 @@ receive_tell_receipt(struct receive *x, const struct receipt *r,
 	return answer_tell(x->to, &a, e);
 }
 
-/* Takes the shard into the spool, with a verdict that is on disk. */
+/* Takes the shard into the spool, with a verdict that is on disk.  A step that is
+ * over gets no directory: there may be any number of them. */
 static int
-receive_spool(struct receive *x, const struct shard *sh, struct receipt *r,
-    struct err *e)
+receive_spool(struct receive *x, const struct shard *sh, int over,
+    struct receipt *r, struct err *e)
 {
 	struct writer *w = NULL;
 	char *temp = NULL;
 	int k;
 
-	if ((k = inbox_begin(x->inbox, sh, e)) == 0 &&
+	if ((over || (k = inbox_begin(x->inbox, sh, e)) == 0) &&
 	    (k = inbox_temp(x->inbox, sh, &temp, &w, e)) == 0 &&
 	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
 		k = receive_data(x, w, r, e);
@@ -191,7 +192,7 @@ receive_shard(struct receive *x, struct err *e)
 		r = room;
 		k = receive_skip(x, sh, &r, e);
 	} else {
-		k = receive_spool(x, sh, &r, e);
+		k = receive_spool(x, sh, k, &r, e);
 	}
 	return k < 0 ? k : receive_tell_receipt(x, &r, sh, e);
 }
@@ -201,14 +202,14 @@ receive_take(struct receive *x, struct err *e)
 {
 	int r;
 
-	reader_patience(x->in, 0, x->o->time);
+	reader_patience(x->in, x->o->idle, x->o->time);
 	while ((r = reader_next(x->in, e)) > 0) {
 		if (r != READER_SHARD)
 			continue;
 		reader_patience(x->in, x->o->silence, x->o->time);
 		if ((r = receive_shard(x, e)) < 0 || x->o->once)
 			break;
-		reader_patience(x->in, 0, x->o->time);
+		reader_patience(x->in, x->o->idle, x->o->time);
 	}
 	return r;
 }

@@ -19,8 +19,9 @@ struct receive_opts {
 	const char *device, *run;	/* take shards of these only; NULL: of
 					   any device, of the spool's run */
 	struct admit admit;
-	double silence, time;		/* seconds: without a byte in a shard;
-					   without a shard; 0: any */
+	double silence, idle, time;	/* seconds: without a byte in a shard,
+					   and between two; without a shard;
+					   0: any */
 	int once;			/* one shard only */
 	const struct cli *cli;		/* the program, for messages */
 };

@@ -12,6 +12,7 @@
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 #include "spool/roster.h"
+#include "spool/steps.h"
 #include "sync/quorum.h"
 
 #define ROSTER_FILE "devices"
@@ -126,39 +127,15 @@ roster_read(struct roster *t, const struct inbox *s, const char *run,
 
 /* ---- who was seen ---- */
 
-struct roster_scan {
-	struct roster *t;
-	const char *dir;
-};
-
 static int
 roster_each_file(void *arg, const char *name, struct err *e)
 {
-	struct roster_scan *c = arg;
 	char device[SHARD_NAME + 1];
 
 	/* a name that was too long for a file cannot be told */
 	if (!inbox_is_shard(name) || !inbox_device(name, device, NULL))
 		return 0;
-	return roster_add(c->t, device, e);
-}
-
-static int
-roster_each_step(void *arg, const char *name, struct err *e)
-{
-	struct roster_scan *c = arg;
-	const size_t n = strlen(c->dir) + strlen(name) + 1;
-	char *dir;
-	int k;
-
-	if (name[strspn(name, "0123456789")] != '\0')
-		return 0;
-	if ((dir = alloc_get(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(dir, n, "%s%s", c->dir, name);
-	k = scan(dir, roster_each_file, c, e);
-	alloc_free(dir);
-	return k;
+	return roster_add(arg, device, e);
 }
 
 /* Adds the devices whose shards are in the run's directories. */
@@ -166,10 +143,17 @@ static int
 roster_seen(struct roster *t, const struct inbox *s, const char *run,
     struct err *e)
 {
-	struct roster_scan c = { t, inbox_path(s, run, NULL, "", e) };
-	int k = c.dir != NULL ? scan(c.dir, roster_each_step, &c, e) : -ERR_SYS;
+	struct steps x = STEPS_INIT;
+	char *dir;
+	size_t i;
+	int k = steps_list(&x, s, run, "", 0, e);
 
-	alloc_free((char *)(uintptr_t)c.dir);
+	for (i = 0; i < x.n && k == 0; i++) {
+		dir = inbox_path(s, run, &x.step[i], "", e);
+		k = dir != NULL ? scan(dir, roster_each_file, t, e) : -ERR_SYS;
+		alloc_free(dir);
+	}
+	steps_release(&x);
 	return k;
 }
 

@@ -112,7 +112,7 @@ aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 	float *v;
 	int r;
 
-	for (gather_range(x->g, &i, &hi); i < hi; i++) {
+	for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
 		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
 			return r;
 		if (!aggregate_takes(x, i))
@@ -186,7 +186,7 @@ aggregate_add(struct aggregate *x, uint32_t g, struct err *e)
 	size_t hi, i, k;
 	int r = 0;
 
-	for (gather_range(x->g, &j.first, &hi); j.first < hi; j.first += k) {
+	for (gather_window_range(x->g, &j.first, &hi); j.first < hi; j.first += k) {
 		k = hi - j.first < x->many ? hi - j.first : x->many;
 		for (i = 0; i < k; i++)
 			x->part_of[i].r = 0;
@@ -220,11 +220,11 @@ aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
 		if (n > 1 && (r = gather_window(x->g, w, e)) < 0)
 			return r;
 		for (k = 0; n > 1 && k <= g; k++)
-			for (gather_range(x->g, &i, &hi); i < hi; i++)
+			for (gather_window_range(x->g, &i, &hi); i < hi; i++)
 				if ((r = gather_group(x->g, i, k, &last,
 				    e)) < 0)
 					return r;
-		for (gather_range(x->g, &i, &hi); i < hi; i++) {
+		for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
 			if (!contrib_counts(&x->c, i))
 				continue;
 			y = fabs(contrib_factor(&x->c, i) *
@@ -417,7 +417,7 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	    (r = aggregate_put_policy(x, e)) < 0)
 		return r;
 	if ((r = writer_send(x->out, NULL, e)) == 0)
-		cli_say(x->o->cli, 1, "step %llu: '%s', %zu contributions, "
+		cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, "
 		    "weight %g", (unsigned long long)s->step, device,
 		    gather_count(x->g), x->total);
 	return r;
@@ -456,13 +456,13 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 		const struct shard *from = gather_shard(x->g, i);
 
 		if (one->fate != ROBUST_COUNTS)
-			cli_say(x->o->cli, 1, "step %llu: '%s' %s: %s, norm %g",
+			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
 			    (unsigned long long)from->step, shard_device(from),
 			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",
 			    robust_why(one->fate), sqrt(one->norm2));
 	}
 	if (clusters != NULL)
-		cli_say(x->o->cli, 1, "clusters: %s", clusters);
+		cli_say(x->o->f->cli, 1, "clusters: %s", clusters);
 }
 
 int

@@ -96,7 +96,7 @@ coding_one(void *arg, unsigned who, size_t i, struct err *e)
 	if (w->sent == 0)
 		return 0;
 	values_ctx(c->rate->schema, c->rate->shard, w->group, &ctx);
-	return codec_decode(w->plan.codec, w->param, &ctx, w->body.p,
+	return codec_again(&w->plan, &ctx, w->acc, w->param, w->body.p,
 	    w->body.n, w->dec, w->n, e);
 }
 

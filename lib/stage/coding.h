@@ -22,7 +22,7 @@ struct coding_group {
 	uint32_t group;
 	size_t n;
 	float *acc, *u;		/* f32[n]: what is to be coded; see feedback.h */
-	struct codec_plan plan;
+	struct codec_plan plan;	/* as it is coded */
 	int made;		/* sent, body and param are there already */
 	int sent;
 	struct buf body;
@@ -49,7 +49,7 @@ int coding_begin(struct coding *c, size_t n, struct err *e);
 struct coding_group *coding_slot(struct coding *c);
 /* coding_add(c): it is filled in.  1: coding_run has to come next. */
 int coding_add(struct coding *c);
-/* coding_run(c, settle, arg, e): codes what was added, and decodes it again;
+/* coding_run(c, settle, arg, e): codes what was added, and finds what it says;
  * then calls settle for each, in the order in which they were added. */
 int coding_run(struct coding *c, int (*settle)(void *arg,
     struct coding_group *w, struct err *e), void *arg, struct err *e);

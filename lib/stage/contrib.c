@@ -157,7 +157,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	if (c->o->theta >= 0 &&
 	    (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
-	for (gather_range(c->g, &i, &n); i < n; i++) {
+	for (gather_window_range(c->g, &i, &n); i < n; i++) {
 		struct robust_one *one = &c->step.one[i];
 
 		if ((r = gather_group(c->g, i, g, &v, e)) < 0)

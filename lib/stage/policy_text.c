@@ -15,7 +15,7 @@ policy_text_say(const struct stage_policy_opts *o, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	cli_say(o->cli, 1, "%s", line);
+	cli_say(o->f->cli, 1, "%s", line);
 }
 
 int

@@ -1,15 +1,18 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/room.h"
+#include "codec/estimate.h"
 #include "device/feedback.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/size.h"
 #include "stage/rate.h"
 
-/* Bytes in memory; what is more waits in files. */
+/* Bytes in memory, where there is as much; what is more waits in files. */
 enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
 
 static int
@@ -24,8 +27,8 @@ rate_init(struct rate *q, struct feedback *fb, struct pool *pool)
 	memset(q, 0, sizeof(*q));
 	q->fb = fb;
 	q->pool = pool;
-	q->values = (struct hold)HOLD_INIT(RATE_VALUES);
-	q->bodies = (struct hold)HOLD_INIT(RATE_BODIES);
+	q->values = (struct hold)HOLD_INIT(room_of(RATE_VALUES));
+	q->bodies = (struct hold)HOLD_INIT(room_of(RATE_BODIES));
 	if (fb != NULL) {
 		q->values.scratch = q->bodies.scratch = rate_scratch;
 		q->values.arg = q->bodies.arg = fb;
@@ -46,7 +49,7 @@ rate_release(struct rate *q)
 	hold_release(&q->values);
 	hold_release(&q->bodies);
 	alloc_free(q->g);
-	alloc_free(q->y);
+	alloc_free(q->estimate);
 	alloc_free(q->land.code);
 	alloc_free(q->knob);
 	alloc_free(q->count);
@@ -202,47 +205,47 @@ rate_many(void *arg, const uint32_t *which, size_t n, double f,
 	return r;
 }
 
-static int
-rate_part(void *arg, size_t i, double f, unsigned parts, size_t *len,
-    struct err *e)
+/* About how many bytes group i takes; its values were counted when it was
+ * asked for first. */
+static double
+rate_foretell(void *arg, size_t i, size_t slot, double f)
 {
 	struct rate *q = arg;
-	struct rate_thread *t = q->thread;
 	const struct rate_group *w = &q->g[i];
-	struct codec_plan p = codec_turn(&w->plan, f);
+	const struct codec_plan p = codec_turn(&w->plan, f);
+	float *x = q->thread->x;
 	struct codec_ctx ctx;
-	uint8_t param;
-	size_t n;
-	int r;
+	uint32_t max;
 
-	*len = 0;
-	values_ctx(q->schema, q->shard, w->group, &ctx);
-	if ((r = alloc_grow(&q->y, &q->y_cap, w->n, sizeof(*q->y), e)) < 0 ||
-	    (r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x),
-	    e)) < 0)
-		return r;
-	n = land_part(q->y, t->x, w->n, ctx.cols, parts);
-	t->body.n = 0;
-	r = codec_encode_after(&p, &ctx, NULL, q->y, n, &t->body, &param, NULL,
-	    e);
-	*len = t->body.n;
-	return r;
+	if (!q->counted[slot]) {
+		if (hold_get(&q->values, w->at, x, w->n * sizeof(*x),
+		    NULL) < 0)
+			return -1;
+		max = kern_get(NULL)->max_bits(x, w->n);
+		values_ctx(q->schema, q->shard, w->group, &ctx);
+		estimate_values(&q->estimate[slot], x, w->n, bytes_f32(max),
+		    &ctx);
+		q->counted[slot] = 1;
+	}
+	return (double)codec_rate(&p, &q->estimate[slot]);
 }
 
 int
-rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
-    struct err *e)
+rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
+    struct buf *body, uint8_t *param, struct err *e)
 {
 	const struct land_code *c = &q->land.code[i];
 	int r;
 
 	body->n = 0;
+	*plan = q->g[i].plan;
 	if (c->len == 0)
 		return 0;
 	if ((r = buf_room(body, c->len, e)) < 0 ||
 	    (r = hold_get(&q->bodies, c->at, body->p, c->len, e)) < 0)
 		return r;
 	body->n = c->len;
+	*plan = codec_turn(plan, c->f);
 	*param = c->param;
 	return 1;
 }
@@ -332,6 +335,9 @@ rate_room(struct rate *q, struct err *e)
 	    (r = alloc_grow(&q->count, &q->values_cap, q->n,
 	    sizeof(*q->count), e)) < 0)
 		return r;
+	if (q->estimate == NULL && (q->estimate = alloc_get(TOLD_ASKED,
+	    sizeof(*q->estimate), e)) == NULL)
+		return -ERR_SYS;
 	if (q->thread == NULL && (q->thread = alloc_get(pool_size(q->pool),
 	    sizeof(*q->thread), e)) == NULL)
 		return -ERR_SYS;
@@ -368,7 +374,8 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	l->arg = q;
 	l->make = rate_make;
 	l->many = rate_many;
-	l->part = rate_part;
+	l->foretell = rate_foretell;
+	memset(q->counted, 0, sizeof(q->counted));
 	l->size = rate_size;
 	r = land_run(l, e);
 	return r == 1 ? rate_fit(q, e) : r;

@@ -17,8 +17,10 @@
 #include "format/shard.h"
 #include "pipe/hold.h"
 #include "sync/land.h"
+#include "sync/told.h"
 
 struct err;
+struct estimate;
 struct feedback;
 struct pool;
 
@@ -49,8 +51,8 @@ struct rate {
 		size_t cap;
 		struct buf body;
 	} *thread;
-	float *y;
-	size_t y_cap;
+	struct estimate *estimate;	/* [TOLD_ASKED] */
+	unsigned char counted[TOLD_ASKED];
 	struct land land;
 	size_t code_cap, knob_cap, values_cap;
 	uint8_t *knob;
@@ -84,10 +86,10 @@ void rate_drop(struct rate *q, size_t k);
  */
 int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
 
-/* rate_code(q, i, body, param, e): 1 and how the i-th that waits was coded; 0:
- * it is not sent. */
-int rate_code(const struct rate *q, size_t i, struct buf *body, uint8_t *param,
-    struct err *e);
+/* rate_code(q, i, plan, body, param, e): 1 and how the i-th that waits was
+ * coded, and what it became; 0: it is not sent. */
+int rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
+    struct buf *body, uint8_t *param, struct err *e);
 
 /* rate_encode(q, g, p, x, n, body, param, y, e): codes x f32[n], which is group
  * g, as plan p says: 1, with what a reader decodes in y f32[n] unless it is

@@ -60,7 +60,7 @@ stage_ack_receipt(struct stage_ack *x, struct err *e)
 		return k;
 	if (r.verdict == RECEIPT_INVALID && !known)
 		return err_set(e, ERR_REFUSED, "%s", said);
-	cli_say(x->o->cli, receipt_is_accepted(&r), "%s", said);
+	cli_say(x->o->f->cli, receipt_is_accepted(&r), "%s", said);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ stage_ack_fence(const struct stage_ack_opts *o, const char *path, struct err *e)
 	    (r = state_lock(&s, e)) == 0 &&
 	    (r = filter_in(o->f, &in, path, e)) == 0 &&
 	    (r = restore_take(&s, in, o->f->sync, &n, e)) == 0)
-		cli_say(o->cli, 0, "incarnation %llu", (unsigned long long)n);
+		cli_say(o->f->cli, 0, "incarnation %llu", (unsigned long long)n);
 	reader_free(in);
 	state_close(&s);
 	return r;
@@ -122,13 +122,17 @@ stage_ack_no_answer(const struct stage_ack *x, const struct err *e)
 }
 
 int
-stage_ack_run(const struct stage_ack_opts *o, const char *path, struct err *e)
+stage_ack_run(void *opts, char **path, size_t n, struct err *e)
 {
+	const struct stage_ack_opts *o = opts;
 	struct stage_ack x = { .o = o, .state = STATE_INIT };
 	int r;
 
+	(void)n;
+	if (o->dir == NULL)
+		return err_set(e, ERR_USAGE, "whose receipts? (-S DIR)");
 	if (o->fence)
-		return stage_ack_fence(o, path, e);
+		return stage_ack_fence(o, *path, e);
 	if ((r = stage_ack_open(&x.state, o, e)) < 0 ||
 	    (r = state_lock_as(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
@@ -137,7 +141,7 @@ stage_ack_run(const struct stage_ack_opts *o, const char *path, struct err *e)
 	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
 	    o->f->sync, e)) < 0)
 		goto out;
-	if ((r = filter_both(o->f, &x.in, &x.out, path, e)) < 0)
+	if ((r = filter_both(o->f, &x.in, &x.out, *path, e)) < 0)
 		goto out;
 	filter_loose(x.in, x.out, 0);
 	while ((r = reader_next(x.in, e)) > 0)

@@ -5,7 +5,8 @@
 #ifndef ACE_STAGE_ACK_H
 #define ACE_STAGE_ACK_H
 
-struct cli;
+#include <stddef.h>
+
 struct err;
 struct filter;
 
@@ -14,12 +15,11 @@ struct stage_ack_opts {
 	const char *dir;	/* the device's state */
 	int fence;		/* it was restored: take what ace-recv --fence
 				   says, and nothing else */
-	const struct cli *cli;	/* whom to speak for */
 };
 
-/* stage_ack_run(o, path, e): reads all of path, NULL is standard input.
- * -ERR_REFUSED: a receipt says that a shard of the device was refused. */
-int stage_ack_run(const struct stage_ack_opts *o, const char *path,
-    struct err *e);
+/* stage_ack_run(o, path, n, e): a cli_run with struct stage_ack_opts; reads all of
+ * *path, NULL is standard input.  -ERR_REFUSED: a receipt says that a shard of
+ * the device was refused. */
+int stage_ack_run(void *o, char **path, size_t n, struct err *e);
 
 #endif

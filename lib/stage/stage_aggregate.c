@@ -4,6 +4,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/room.h"
 #include "base/temp.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
@@ -43,7 +44,7 @@ stage_aggregate_open_patient(struct aggregate *x, char **paths,
 	const struct intake_rule q = {
 		.q = stage_aggregate_quorum(o), .out = filter_piped(o->f),
 		.say = stage_aggregate_always,
-		.arg = (void *)(uintptr_t)o->cli
+		.arg = (void *)(uintptr_t)o->f->cli
 	};
 
 	return gather_patient(&x->g, paths, n, contrib_at_once(&o->who), &q,
@@ -100,7 +101,7 @@ static int
 stage_aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
 	const size_t n = gather_count(x->g);
-	const uint64_t each = gather_memory(x->g);
+	const uint64_t each = gather_window_memory(x->g);
 
 	if (!contrib_at_once(&x->o->who))
 		return gather_window(x->g, 0, e);
@@ -109,7 +110,13 @@ stage_aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 		    "once, of %zu shards at most, and here are %zu: %llu MiB",
 		    x->o->who.rule_text, most, n,
 		    (unsigned long long)(n * each >> 20));
-	cli_say(x->o->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
+	if (n * each > room_limit() / 2)
+		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
+		    "once: %zu shards take %llu MiB, and there are %llu MiB in "
+		    "all (RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
+		    (unsigned long long)(n * each >> 20),
+		    (unsigned long long)(room_limit() >> 20));
+	cli_say(x->o->f->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
 	    "MiB", x->o->who.rule_text, n,
 	    (unsigned long long)(n * each >> 20));
 	return gather_window(x->g, 0, e);
@@ -170,11 +177,11 @@ stage_aggregate_aside(struct aggregate *x, struct rounds *steps,
 {
 	int r;
 
-	cli_say(x->o->cli, 0, "%zu of %zu shards of a step set aside: %s",
+	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step set aside: %s",
 	    count, *n, why);
 	if ((r = rounds_aside(steps, at, count, why, paths, n, e)) == 0 &&
 	    *n == 0)
-		cli_say(x->o->cli, 0, "no aggregate of this step: too few "
+		cli_say(x->o->f->cli, 0, "no aggregate of this step: too few "
 		    "shards are left");
 	return r;
 }
@@ -222,7 +229,7 @@ stage_aggregate_spool(struct aggregate *x, struct err *e)
 {
 	const struct stage_aggregate_opts *o = x->o;
 	struct waiting wait = { .say = stage_aggregate_always,
-	    .asked = o->asked, .arg = (void *)(uintptr_t)o->cli };
+	    .asked = o->asked, .arg = (void *)(uintptr_t)o->f->cli };
 	const struct rounds_opts ro = { o->spool, o->run,
 	    o->f->sync, stage_aggregate_quorum(o), o->published, o->keep,
 	    o->create, &wait, filter_piped(o->f) };

@@ -15,7 +15,6 @@
 
 #include "stage/contrib.h"
 
-struct cli;
 struct err;
 struct filter;
 
@@ -26,7 +25,6 @@ enum stage_aggregate_per {
 
 struct stage_aggregate_opts {
 	struct filter *f;		/* the program's: inputs and output */
-	const struct cli *cli;		/* whom to speak for */
 	struct contrib_opts who;	/* whose shards count, how much */
 	int sum;			/* not the mean */
 	int per;			/* enum stage_aggregate_per */

@@ -65,18 +65,20 @@ stage_archive_ends(const char *name, size_t *n, const char *word)
 	return 1;
 }
 
-/* What a name says: "run.tar.zst" is a tar, packed with zstd. */
-static void
+/* What a name says: "run.tar.zst" is a tar, packed with zstd. Returns how long
+ * the name is without that. */
+static size_t
 stage_archive_by_name(const char *name, const char **format,
     const char **filter)
 {
 	const struct stage_archive_kind *k;
 	size_t n = strlen(name);
 
+	*format = *filter = NULL;
 	if (stage_archive_ends(name, &n, "tgz")) {
 		*format = "tar";
 		*filter = "gzip";
-		return;
+		return n;
 	}
 	for (k = stage_archive_filters; k->name != NULL; k++)
 		if (stage_archive_ends(name, &n, k->name)) {
@@ -88,6 +90,7 @@ stage_archive_by_name(const char *name, const char **format,
 			*format = k->name;
 			break;
 		}
+	return n;
 }
 
 static const char *
@@ -105,19 +108,24 @@ stage_archive_how(const struct stage_archive_opts *o, struct arc_opts *how,
     struct err *e)
 {
 	const char *format = NULL, *filter = NULL;
+	char name[32];
 
-	if (o->f->output != NULL)
-		stage_archive_by_name(o->f->output, &format, &filter);
-	if (o->format != NULL)
-		format = o->format;
-	if (o->filter != NULL)
-		filter = strcmp(o->filter, "none") != 0 ? o->filter : NULL;
+	if (o->format != NULL) {
+		(void)snprintf(name, sizeof(name), "a.%s", o->format);
+		if (stage_archive_by_name(name, &format, &filter) != 1 ||
+		    format == NULL)
+			return err_set(e, ERR_USAGE, "--format '%.80s': tar or "
+			    "cpio, which .gz, .bz2, .xz, .zst, .lz4 or .Z may "
+			    "follow, zip or 7z", o->format);
+	} else if (o->f->output != NULL) {
+		(void)stage_archive_by_name(o->f->output, &format, &filter);
+	}
 	if (format == NULL)
 		return err_set(e, ERR_USAGE, "which format? (--format, or a "
 		    "name with -o such as run.tar.zst)");
 	if (filter != NULL && (*format == 'z' || *format == '7'))
-		return err_set(e, ERR_USAGE, "%s packs its entries itself: no "
-		    "--filter", format);
+		return err_set(e, ERR_USAGE, "%s packs its entries itself: it "
+		    "is not packed with %s", format, filter);
 	memset(how, 0, sizeof(*how));
 	how->format = stage_archive_lib(format);
 	how->filter = filter;
@@ -416,7 +424,7 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 	x->o = o;
 	x->fd = -1;
 	x->all = o->append || o->pick.given ? 0 : stage_archive_size(path, n);
-	bar_begin(&x->bar, o->cli);
+	bar_begin(&x->bar, o->f->cli);
 	if ((k = stage_archive_how(o, &how, e)) == 0 &&
 	    (k = io_create(&io, o->f->output, o->f->force, e)) == 0 &&
 	    (k = arc_create(&x->out, io, &how, e)) == 0 && o->append)
@@ -431,7 +439,7 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 		k = io_commit(io, IO_SYNC_FULL, e);
 	bar_end(&x->bar);
 	if (k == 0 && x->again != 0)
-		cli_say(o->cli, 1, "%zu shards were there already", x->again);
+		cli_say(o->f->cli, 1, "%zu shards were there already", x->again);
 	arc_free(x->out);
 	io_free(io);
 	if (x->fd >= 0)
@@ -544,13 +552,13 @@ stage_archive_extract(const struct stage_archive_opts *o, const char *path,
 
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
-	bar_begin(&x.bar, o->cli);
+	bar_begin(&x.bar, o->f->cli);
 	k = stage_archive_each(o, path, stage_archive_each_file, &x, e);
 	bar_end(&x.bar);
 	if (k == 0 && x.n == 0)
 		k = err_set(e, ERR_DATA, "mismatch: no such shard (--step and "
 		    "--device match none of the archive's)");
 	if (k == 0)
-		cli_say(o->cli, 1, "%llu shards", (unsigned long long)x.n);
+		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
 	return k;
 }

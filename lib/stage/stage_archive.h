@@ -17,10 +17,9 @@ struct err;
 
 struct stage_archive_opts {
 	struct filter *f;	/* the output of create and append */
-	const struct cli *cli;
 	struct pick pick;
-	const char *format;	/* tar, zip, 7z, cpio; NULL: as the name says */
-	const char *filter;	/* none, gzip, ...; NULL: as the name says */
+	const char *format;	/* tar, tar.gz, zip, ...; NULL: as the output's
+				 * name ends */
 	const char *into;	/* the folder to extract into */
 	int append;		/* to what is at f->output */
 };

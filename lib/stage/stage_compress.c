@@ -46,10 +46,10 @@ stage_compress_feedback(struct feedback_opts *fb, const char *val,
 	return num_f64(to, number + 1, 0, 1, "--error-feedback", e);
 }
 
-int
-stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
-    struct err *e)
+static int
+stage_compress_set(void *opts, int key, const char *val, struct err *e)
 {
+	struct stage_compress_opts *o = opts;
 	struct feedback_opts *fb = &o->fb;
 	uint64_t n;
 	int r = 0;
@@ -448,7 +448,7 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 	    (r = rate_run(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
 	if (q->dropped > 0)
-		cli_say(x->o->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
+		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
 		    "groups of the plan are not sent", shard_device(x->sh.shard),
 		    (unsigned long long)x->sh.shard->step,
 		    (unsigned long long)x->budget, q->dropped);
@@ -459,7 +459,8 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 		w->plan = q->g[i].plan;
 		w->made = 1;
 		if ((r = rate_get(q, i, w->acc, w->u, e)) < 0 ||
-		    (w->sent = rate_code(q, i, &w->body, &w->param, e)) < 0)
+		    (w->sent = rate_code(q, i, &w->plan, &w->body, &w->param,
+		    e)) < 0)
 			return r < 0 ? r : w->sent;
 		if (coding_add(&x->coding) &&
 		    (r = stage_compress_work(x, e)) < 0)
@@ -495,7 +496,7 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 	    (r = stage_compress_rest(x, e)) < 0 ||
 	    (r = stage_compress_work(x, e)) < 0)
 		return r;
-	cli_say(x->o->cli, 1, "%s/%llu: %llu groups coded, %llu not sent",
+	cli_say(x->o->f->cli, 1, "%s/%llu: %llu groups coded, %llu not sent",
 	    shard_device(x->sh.shard), (unsigned long long)step,
 	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	writer_dropped(x->to, sums->dropped);
@@ -539,10 +540,11 @@ stage_compress_free(struct stage *s)
 	alloc_free(x);
 }
 
-int
-stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
+static int
+stage_compress_new(struct stage **out, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_compress_opts *o = opts;
 	const struct kern *kern = kern_get(e);
 	struct stage_compress *x;
 	int r;
@@ -552,6 +554,9 @@ stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
 		return -ERR_USAGE;
 	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
 		return -ERR_SYS;
+	o->f = f;
+	o->fb.sync = f->sync;
+	o->fb.piped = filter_piped(f) >= 0;
 	x->o = o;
 	x->kern = kern;
 	x->plan = (struct plan)PLAN_INIT;
@@ -563,7 +568,7 @@ stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
 	x->s.abort = stage_compress_abort;
 	x->s.free = stage_compress_free;
 	rate_init(&x->rate, NULL, NULL);
-	r = pool_new(&x->pool, o->threads, e);
+	r = pool_new(&x->pool, f->threads, e);
 	if (r == 0)
 		r = coding_open(&x->coding, x->pool, &x->rate, e);
 	if (r == 0 && o->dir != NULL)
@@ -582,3 +587,7 @@ stage_compress_to(struct stage *s, struct writer *w)
 {
 	((struct stage_compress *)s)->out = w;
 }
+
+const struct stage_kind stage_compress = {
+	stage_compress_set, stage_compress_new, STAGE_CHANGES
+};

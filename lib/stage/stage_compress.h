@@ -14,7 +14,7 @@
 #include "base/cli.h"
 #include "codec/codec.h"
 #include "device/feedback.h"
-#include "stage/stage.h"
+#include "stage/stage_program.h"
 
 struct err;
 struct writer;
@@ -41,21 +41,13 @@ struct stage_compress_opts {
 	int have_codec;			/* all groups so, as with -c */
 	struct codec_plan codec;
 	struct feedback_opts fb;
-	const struct cli *cli;		/* whom to speak for */
-	unsigned threads;
+	const struct filter *f;		/* the program's: set by make */
 };
 #define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
-	.decay = 0.9, .wait = 60, .sync = IO_SYNC_FULL } }
+	.decay = 0.9, .wait = 60 } }
 
-/* stage_compress_set(o, key, val, e): 1 the option was one of these, 0 it was
- * not, < 0 an error. */
-int stage_compress_set(struct stage_compress_opts *o, int key, const char *val,
-    struct err *e);
-
-/* stage_compress_new(out, o, e): takes the state's lock.  o must live as long
- * as the stage. */
-int stage_compress_new(struct stage **out, const struct stage_compress_opts *o,
-    struct err *e);
+/* It takes the lock of its state. */
+extern const struct stage_kind stage_compress;
 /* stage_compress_to(s, w): the writer of the coded shards, to be said before
  * anything else; stage_free frees it. */
 void stage_compress_to(struct stage *s, struct writer *w);

@@ -135,9 +135,9 @@ stage_cut_operand(struct stage_cut *x, const char *path, struct err *e)
 }
 
 int
-stage_cut_run(const struct stage_cut_opts *o, char **path, size_t n,
-    struct err *e)
+stage_cut_run(void *opts, char **path, size_t n, struct err *e)
 {
+	const struct stage_cut_opts *o = opts;
 	struct stage_cut x = { .o = o };
 	size_t i = 0;
 	int r = filter_out(o->f, &x.w, e);

@@ -18,9 +18,8 @@ struct stage_cut_opts {
 	const char *tensor;	/* a shell pattern, or NULL: all */
 };
 
-/* stage_cut_run(o, path, n, e): n operands, none is standard input.  When no
- * shard is chosen: -ERR_DATA, "mismatch". */
-int stage_cut_run(const struct stage_cut_opts *o, char **path, size_t n,
-    struct err *e);
+/* stage_cut_run(o, path, n, e): a cli_run with struct stage_cut_opts; no
+ * operands are standard input.  When no shard is chosen: -ERR_DATA, "mismatch". */
+int stage_cut_run(void *o, char **path, size_t n, struct err *e);
 
 #endif

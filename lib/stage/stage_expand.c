@@ -10,10 +10,10 @@
 #include "kern/kern.h"
 #include "stage/stage_expand.h"
 
-int
-stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
-    struct err *e)
+static int
+stage_expand_set(void *opts, int key, const char *val, struct err *e)
 {
+	struct stage_expand_opts *o = opts;
 	int r = 0;
 
 	switch (key) {
@@ -76,7 +76,7 @@ static int
 stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
     struct residual *q, const struct shard *sh, int first, struct err *e)
 {
-	struct wait w = wait_begin(o->wait, o->reader);
+	struct wait w = wait_begin(o->wait, filter_piped(o->f));
 	int r;
 
 	while ((r = residual_open(q, s, e)) == 0 &&
@@ -251,7 +251,7 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums,
 
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
-		r = feedback_cache_commit(x->cache, x->o->sync, e);
+		r = feedback_cache_commit(x->cache, x->o->f->sync, e);
 	x->sums.dropped = sums->dropped;
 	return r < 0 ? r : stage_end(st->next, &x->sums, e);
 }
@@ -274,16 +274,18 @@ stage_expand_free(struct stage *st)
 	alloc_free(x);
 }
 
-int
-stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
+static int
+stage_expand_new(struct stage **out, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_expand_opts *o = opts;
 	struct stage_expand *x = alloc_get(1, sizeof(*x), e);
 	int r = 0;
 
 	*out = NULL;
 	if (x == NULL)
 		return -ERR_SYS;
+	o->f = f;
 	x->o = o;
 	x->first = 1;
 	shard_init(&x->made);
@@ -295,8 +297,8 @@ stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
 	x->s.free = stage_expand_free;
 	if ((x->kern = kern_get(e)) == NULL)
 		r = -ERR_USAGE;
-	if (r == 0 && (r = pool_new(&x->pool, o->threads, e)) == 0) {
-		x->many = o->threads > 1 ? 4 * pool_size(x->pool) : 1;
+	if (r == 0 && (r = pool_new(&x->pool, f->threads, e)) == 0) {
+		x->many = f->threads > 1 ? 4 * pool_size(x->pool) : 1;
 		x->one = alloc_get(x->many, sizeof(*x->one), e);
 		r = x->one != NULL ? 0 : -ERR_SYS;
 	}
@@ -310,3 +312,7 @@ stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
 		*out = &x->s;
 	return r;
 }
+
+const struct stage_kind stage_expand = {
+	stage_expand_set, stage_expand_new, STAGE_CHANGES
+};

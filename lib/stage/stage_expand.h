@@ -7,8 +7,7 @@
 #define ACE_STAGE_EXPAND_H
 
 #include "base/cli.h"
-#include "base/io.h"
-#include "stage/stage.h"
+#include "stage/stage_program.h"
 
 struct err;
 
@@ -33,18 +32,10 @@ struct stage_expand_opts {
 	double gamma;
 	double wait;		/* seconds for the step before */
 	int gap;
-	enum io_sync sync;	/* of the history */
-	unsigned threads;
-	int reader;		/* leave when this descriptor's reader has gone
-				 * while we wait; -1: none */
+	const struct filter *f;	/* the program's: set by make */
 };
-#define STAGE_EXPAND_INIT { .gamma = 1, .wait = 60, \
-	.sync = IO_SYNC_FULL, .threads = 1, .reader = -1 }
+#define STAGE_EXPAND_INIT { .gamma = 1, .wait = 60 }
 
-/* As stage_score_set and stage_score_new. */
-int stage_expand_set(struct stage_expand_opts *o, int key, const char *val,
-    struct err *e);
-int stage_expand_new(struct stage **out, const struct stage_expand_opts *o,
-    struct err *e);
+extern const struct stage_kind stage_expand;
 
 #endif

@@ -142,14 +142,15 @@ stage_export_shard(struct stage_export *x, struct err *e)
 }
 
 int
-stage_export_run(const struct stage_export_opts *o, const char *path,
-    struct err *e)
+stage_export_run(void *opts, char **path, size_t n, struct err *e)
 {
+	const struct stage_export_opts *o = opts;
 	struct stage_export x = { .o = o, .chosen = SCHEMA_INIT,
 	    .v = VALUES_INIT };
 	int r;
 
-	if ((r = filter_in(o->f, &x.in, path, e)) < 0 ||
+	(void)n;
+	if ((r = filter_in(o->f, &x.in, *path, e)) < 0 ||
 	    (r = io_create(&x.out, o->f->output, o->f->force, e)) < 0)
 		goto out;
 	while ((r = reader_next(x.in, e)) > 0)

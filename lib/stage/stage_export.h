@@ -5,6 +5,7 @@
 #ifndef ACE_STAGE_EXPORT_H
 #define ACE_STAGE_EXPORT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "files/format.h"
@@ -23,12 +24,11 @@ struct stage_export_opts {
 	struct format_sink_opts so;
 };
 
-/* stage_export_run(o, path, e): path NULL is standard input.  Exactly one
- * shard of the stream may be meant by step and device: none is -ERR_DATA,
- * several are -ERR_USAGE.  With many it may be any number, and the last values
+/* stage_export_run(o, path, n, e): a cli_run with struct stage_export_opts; *path
+ * NULL is standard input.  Exactly one shard of the stream may be meant by step
+ * and device: none is -ERR_DATA, several are -ERR_USAGE.  With many it may be any number, and the last values
  * of a file are written when the shard's end was verified, so that a file that
  * is whole is good. */
-int stage_export_run(const struct stage_export_opts *o, const char *path,
-    struct err *e);
+int stage_export_run(void *o, char **path, size_t n, struct err *e);
 
 #endif

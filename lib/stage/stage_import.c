@@ -12,7 +12,8 @@
 struct stage_import {
 	const struct stage_import_opts *o;
 	struct writer *w;
-	struct schema first;	/* of the first file */
+	const char *first_path;	/* of the first file, */
+	struct schema first;	/* and what is in it */
 	uint64_t done;		/* shards */
 };
 
@@ -63,7 +64,7 @@ stage_import_values(const struct stage_import_opts *o,
 	float *x = alloc_get(sc->group_size, sizeof(*x), e);
 	int r = x != NULL ? 0 : -ERR_SYS;
 
-	bar_begin(&bar, o->cli);
+	bar_begin(&bar, o->f->cli);
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
 		bar_show(&bar, done, all, "B");
@@ -111,7 +112,7 @@ stage_import_fits(struct stage_import *m, const char *path,
 		return err_set(e, ERR_DATA, "mismatch: file %llu is not like "
 		    "the first: %s", (unsigned long long)m->done + 1, why);
 	return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': %s",
-	    path, m->o->path[0], why);
+	    path, m->first_path, why);
 }
 
 static int
@@ -129,7 +130,7 @@ stage_import_shard(struct stage_import *m, const char *path,
 	    (r = stage_import_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
-		cli_say(o->cli, 1, "'%s': %llu of %llu values rounded to f32",
+		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
 		    path, (unsigned long long)format_rounded(src),
 		    (unsigned long long)format_schema(src)->total);
 	shard_release(&sh);
@@ -164,14 +165,19 @@ stage_import_path(struct stage_import *m, const char *path, struct err *e)
 }
 
 int
-stage_import_run(const struct stage_import_opts *o, struct err *e)
+stage_import_run(void *opts, char **path, size_t n, struct err *e)
 {
+	static const char dash[] = "-";
+	const struct stage_import_opts *o = opts;
 	struct stage_import m = { .o = o, .first = SCHEMA_INIT };
 	size_t i;
 	int r = filter_out(o->f, &m.w, e);
 
-	for (i = 0; i < o->npath && r == 0; i++)
-		r = stage_import_path(&m, o->path[i], e);
+	m.first_path = n != 0 ? path[0] : dash;
+	if (n == 0 && r == 0)
+		r = stage_import_path(&m, dash, e);
+	for (i = 0; i < n && r == 0; i++)
+		r = stage_import_path(&m, path[i], e);
 	if (m.w != NULL)
 		r = filter_end(m.w, r, e);
 	writer_free(m.w);

@@ -11,7 +11,6 @@
 #include "files/format.h"
 #include "format/shard.h"
 
-struct cli;
 struct err;
 struct filter;
 
@@ -20,12 +19,11 @@ struct stage_import_opts {
 	int format;		/* -1: by the file's name */
 	struct format_opts fo;
 	struct shard sh;	/* of the first file */
-	char **path;
-	size_t npath;
 	int many;		/* each path holds files, one after another */
-	const struct cli *cli;	/* whom to speak for */
 };
 
-int stage_import_run(const struct stage_import_opts *o, struct err *e);
+/* stage_import_run(o, path, n, e): a cli_run with struct stage_import_opts; no
+ * operands are standard input. */
+int stage_import_run(void *o, char **path, size_t n, struct err *e);
 
 #endif

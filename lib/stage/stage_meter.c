@@ -200,7 +200,7 @@ stage_meter_begin(struct stage_meter *x, const char *path, struct err *e)
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
 	io_watch(x->in, STDOUT_FILENO);
-	if ((r = io_stdout(&x->out, x->o->force, e)) < 0)
+	if ((r = io_create(&x->out, NULL, x->o->force, e)) < 0)
 		return r;
 	io_pipe_small(x->out);		/* what it holds is not on its way */
 	x->shared = !(x->o->limit > 0) && io_share(x->in, x->out);

@@ -77,7 +77,7 @@ policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
 	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
 }
 
-/* Sets an option of equation (9); returns what stage_policy_set returns. */
+/* Sets an option of equation (9); 1, 0 or < 0 as of all stages. */
 static int
 policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
     struct err *e)
@@ -102,10 +102,10 @@ policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
 	return r < 0 ? r : 1;
 }
 
-int
-stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
-    struct err *e)
+static int
+stage_policy_set(void *opts, int key, const char *val, struct err *e)
 {
+	struct stage_policy_opts *o = opts;
 	int r = 0;
 
 	switch (key) {
@@ -452,13 +452,14 @@ stage_policy_open(struct stage_policy *p, struct err *e)
 	if (p->o.replay == NULL)
 		return 0;
 	r = io_open(&io, p->o.replay, e);
-	return r < 0 ? r : reader_open(&p->replay.from, io, p->o.in, e);
+	return r < 0 ? r : reader_open(&p->replay.from, io, &p->o.f->in, e);
 }
 
-int
-stage_policy_new(struct stage **out, const struct stage_policy_opts *o,
+static int
+stage_policy_new(struct stage **out, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_policy_opts *o = opts;
 	struct stage_policy *p;
 	int r = policy_check(o, e);
 
@@ -468,6 +469,7 @@ stage_policy_new(struct stage **out, const struct stage_policy_opts *o,
 	if ((p = alloc_get(1, sizeof(*p), e)) == NULL)
 		return -ERR_SYS;
 	p->o = *o;
+	p->o.f = f;
 	p->state = (struct state)STATE_INIT;
 	p->s.begin = stage_policy_begin;
 	p->s.data = stage_policy_data;
@@ -480,3 +482,7 @@ stage_policy_new(struct stage **out, const struct stage_policy_opts *o,
 		*out = &p->s;
 	return r;
 }
+
+const struct stage_kind stage_policy = {
+	stage_policy_set, stage_policy_new, STAGE_IGNORES
+};

@@ -13,7 +13,7 @@
 #include "base/cli.h"
 #include "stage/policy_deco.h"
 #include "stage/policy_dynacomm.h"
-#include "stage/stage.h"
+#include "stage/stage_program.h"
 #include "sync/interval.h"
 #include "sync/pace.h"
 
@@ -67,18 +67,13 @@ struct stage_policy_opts {
 	struct policy_dynacomm cuts;
 	struct pace pace;
 	uint64_t steps;		/* local steps before the next shard */
-	const struct reader_opts *in;	/* for the recording */
-	const struct cli *cli;	/* whom to speak for */
+	const struct filter *f;	/* the program's: set by make */
 };
 #define STAGE_POLICY_INIT { .cmin = 2, .cmax = 300, .half = 10e6, \
 	.bandwidth = -1, .deadline = -1, .interval = { 0, 1, 1000 }, \
 	.stale = POLICY_DECO_INIT, .cuts = POLICY_DYNACOMM_INIT, \
 	.pace = PACE_INIT, .steps = 1 }
 
-/* As stage_score_set and stage_score_new. */
-int stage_policy_set(struct stage_policy_opts *o, int key, const char *val,
-    struct err *e);
-int stage_policy_new(struct stage **out, const struct stage_policy_opts *o,
-    struct err *e);
+extern const struct stage_kind stage_policy;
 
 #endif

@@ -19,10 +19,10 @@ enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 
 static const char *const stage_score_forms[] = { "level", "paper", NULL };
 
-int
-stage_score_set(struct stage_score_opts *o, int key, const char *val,
-    struct err *e)
+static int
+stage_score_set(void *opts, int key, const char *val, struct err *e)
 {
+	struct stage_score_opts *o = opts;
 	int r = 0, form;
 
 	switch (key) {
@@ -177,12 +177,12 @@ stage_score_learn(struct stage_score *x, struct err *e)
 	int k;
 
 	if (x->score->all.shards < 1) {
-		cli_say(x->o->cli, 0, "no history yet: nothing to learn from "
+		cli_say(x->o->f->cli, 0, "no history yet: nothing to learn from "
 		    "'%s'", x->o->feedback);
 		return 0;
 	}
 	if ((k = io_open(&io, x->o->feedback, e)) < 0 ||
-	    (k = reader_open(&r, io, x->o->in, e)) < 0)
+	    (k = reader_open(&r, io, &x->o->f->in, e)) < 0)
 		return k;
 	while ((k = reader_next(r, e)) > 0)
 		if (k == READER_SHARD && (k = stage_score_lesson(x, r, e)) < 0)
@@ -376,16 +376,18 @@ stage_score_free(struct stage *s)
 	alloc_free(x);
 }
 
-int
-stage_score_new(struct stage **out, const struct stage_score_opts *o,
+static int
+stage_score_new(struct stage **out, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_score_opts *o = opts;
 	struct stage_score *x = alloc_get(1, sizeof(*x), e);
 	int r;
 
 	*out = NULL;
 	if (x == NULL)
 		return -ERR_SYS;
+	o->f = f;
 	x->o = o;
 	x->state = (struct state)STATE_INIT;
 	x->s.begin = stage_score_begin;
@@ -400,3 +402,7 @@ stage_score_new(struct stage **out, const struct stage_score_opts *o,
 	*out = &x->s;
 	return 0;
 }
+
+const struct stage_kind stage_score = {
+	stage_score_set, stage_score_new, STAGE_READS
+};

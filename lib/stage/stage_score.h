@@ -6,7 +6,7 @@
 #define ACE_STAGE_SCORE_H
 
 #include "base/cli.h"
-#include "stage/stage.h"
+#include "stage/stage_program.h"
 #include "sync/score.h"
 
 struct err;
@@ -29,18 +29,10 @@ struct stage_score_opts {
 	const char *feedback;		/* aggregates to learn from, or NULL */
 	double alpha;
 	enum score_form form;
-	const struct reader_opts *in;	/* for the file of aggregates */
-	const struct cli *cli;		/* whom to speak for */
+	const struct filter *f;		/* the program's: set by make */
 };
-#define STAGE_SCORE_INIT { NULL, NULL, 0.5, SCORE_LEVEL, NULL, NULL }
+#define STAGE_SCORE_INIT { .alpha = 0.5, .form = SCORE_LEVEL }
 
-/* stage_score_set(o, key, val, e): 1 the option was one of these, 0 it was
- * not, < 0 an error. */
-int stage_score_set(struct stage_score_opts *o, int key, const char *val,
-    struct err *e);
-
-/* stage_score_new(out, o, e): o stays the caller's, and must stay. */
-int stage_score_new(struct stage **out, const struct stage_score_opts *o,
-    struct err *e);
+extern const struct stage_kind stage_score;
 
 #endif

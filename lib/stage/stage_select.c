@@ -120,10 +120,10 @@ stage_select_budget(struct stage_select_opts *o, int key, const char *val,
 	return r < 0 ? r : stage_select_mode(o, key, STAGE_SELECT_BUDGET, e);
 }
 
-int
-stage_select_set(struct stage_select_opts *o, int key, const char *val,
-    struct err *e)
+static int
+stage_select_set(void *opts, int key, const char *val, struct err *e)
 {
+	struct stage_select_opts *o = opts;
 	static const char *const roles[] = { "keep", "ignore", NULL };
 	int r;
 
@@ -356,12 +356,12 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 
 	(void)stage_select_name(x, who);
 	if (a->sent == 0 && a->energy > 0) {
-		cli_say(x->o->cli, 0, "%s: %llu bytes are too few for any "
+		cli_say(x->o->f->cli, 0, "%s: %llu bytes are too few for any "
 		    "group: nothing is sent, all is kept", who,
 		    (unsigned long long)budget);
 		return;
 	}
-	cli_say(x->o->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
+	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
 	    "foretold, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
 	    a->sent, (unsigned long)a->n, a->bytes,
 	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
@@ -478,7 +478,7 @@ stage_select_share(struct stage_select *x, struct err *e)
 	alloc_free(chosen);
 	if (r < 0)
 		return r;
-	cli_say(o->cli, 1, "%s: %zu of %lu groups hold %g of the importance",
+	cli_say(o->f->cli, 1, "%s: %zu of %lu groups hold %g of the importance",
 	    stage_select_name(x, who), sent, (unsigned long)n, o->share[0]);
 	return stage_select_put(x, NULL, e);
 }
@@ -511,10 +511,11 @@ stage_select_free(struct stage *s)
 	alloc_free(x);
 }
 
-int
-stage_select_new(struct stage **out, const struct stage_select_opts *o,
+static int
+stage_select_new(struct stage **out, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_select_opts *o = opts;
 	static const struct codec_plan usual[] = { { CODEC_NONE, 0, 0 },
 	    { CODEC_Q8, 0, 0 }, { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
 	struct stage_select *x;
@@ -525,6 +526,7 @@ stage_select_new(struct stage **out, const struct stage_select_opts *o,
 		    "--bits, --policy or --plan");
 	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
 		return -ERR_SYS;
+	o->f = f;
 	x->o = o;
 	x->survey = (struct survey)SURVEY_INIT;
 	x->m = o->m > 0 ? o->m : sizeof(usual) / sizeof(*usual);
@@ -537,3 +539,7 @@ stage_select_new(struct stage **out, const struct stage_select_opts *o,
 	*out = &x->s;
 	return 0;
 }
+
+const struct stage_kind stage_select = {
+	stage_select_set, stage_select_new, STAGE_READS
+};

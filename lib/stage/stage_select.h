@@ -14,7 +14,7 @@
 #include "codec/codec.h"
 #include "format/plan_text.h"
 #include "stage/budget.h"
-#include "stage/stage.h"
+#include "stage/stage_program.h"
 
 struct err;
 
@@ -56,18 +56,11 @@ struct stage_select_opts {
 	size_t shares;
 	int no_roles;			/* norms and biases are like all */
 	struct plan_text given;
-	const struct cli *cli;		/* whom to speak for */
+	const struct filter *f;		/* the program's: set by make */
 };
 #define STAGE_SELECT_INIT { .mode = STAGE_SELECT_UNSAID }
 
-/* stage_select_set(o, key, val, e): 1 the option was one of these, 0 it was
- * not, < 0 an error. */
-int stage_select_set(struct stage_select_opts *o, int key, const char *val,
-    struct err *e);
+extern const struct stage_kind stage_select;
 void stage_select_release(struct stage_select_opts *o);
-
-/* stage_select_new(out, o, e): o stays the caller's, and must stay. */
-int stage_select_new(struct stage **out, const struct stage_select_opts *o,
-    struct err *e);
 
 #endif

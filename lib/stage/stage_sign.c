@@ -66,7 +66,7 @@ stage_sign_check(struct stage_sign *x, const struct stage_note *n,
 		return reader_place(x->sh.in, r, e);
 	x->signed_by = 1;
 	sign_who(n->p, who);
-	cli_say(x->o->cli, 1, "%s/%llu: signed with %s...", device,
+	cli_say(x->o->f->cli, 1, "%s/%llu: signed with %s...", device,
 	    (unsigned long long)x->sh.shard->step, who);
 	return 0;
 }
@@ -117,15 +117,31 @@ stage_sign_free(struct stage *s)
 	alloc_free(x);
 }
 
-int
-stage_sign_new(struct stage **out, const struct stage_sign_opts *o,
+static int
+stage_sign_set(void *opts, int key, const char *val, struct err *e)
+{
+	struct stage_sign_opts *o = opts;
+
+	(void)e;
+	if (key != 'k' && key != STAGE_SIGN_CHECK)
+		return 0;
+	*(key == 'k' ? &o->key : &o->ring) = val;
+	return 1;
+}
+
+static int
+stage_sign_new(struct stage **out, void *opts, const struct filter *f,
     struct err *e)
 {
-	struct stage_sign *x = alloc_get(1, sizeof(*x), e);
+	struct stage_sign_opts *o = opts;
+	struct stage_sign *x;
 
 	*out = NULL;
-	if (x == NULL)
+	if ((o->key != NULL) == (o->ring != NULL))
+		return err_set(e, ERR_USAGE, "either --key or --check");
+	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
 		return -ERR_SYS;
+	o->f = f;
 	x->o = o;
 	x->s.begin = stage_sign_begin;
 	x->s.data = stage_sign_data;
@@ -145,3 +161,7 @@ stage_sign_new(struct stage **out, const struct stage_sign_opts *o,
 	*out = &x->s;
 	return 0;
 }
+
+const struct stage_kind stage_sign = {
+	stage_sign_set, stage_sign_new, STAGE_READS
+};

@@ -5,33 +5,49 @@
 #include "base/elem.h"
 #include "base/err.h"
 #include "sync/land.h"
+#include "sync/sweep.h"
 
+/*
+ * The numbers of the search.  Two are the format's; those of the second kind only
+ * end what ends by itself; the others are chosen so that few codings do, which
+ * tests/bench-plan counts, and no result is wrong with others.
+ */
 enum {
-	LAND_LARGE = 2048,	/* values: a part of such a group tells */
-	LAND_PARTS = 4,		/* one of so many */
-	LAND_MANY = 256,	/* groups: then every fourth one tells */
-	LAND_TRIES = 4,
-	LAND_AT_ONCE = 256,	/* groups that are handed out together */
-	LAND_FEW = 64,		/* groups */
-	LAND_SOME = 12,		/* of fewer, each makes the size jump */
-	LAND_WHOLE = 5,		/* times that all groups are coded again */
-	LAND_PATIENT = 3,	/* rounds, then the window is wider */
+	/* ace-stream(5): a frame's header, by which the size jumps where one
+	 * more frame begins; and twice the 8 that payloads are padded to,
+	 * nearer than which no budget can be met on purpose */
+	LAND_FRAME = 64,
+	LAND_PAD = 16,		/* bytes */
+
+	/* a factor doubled 40 times is beyond any step; an interval halved 12
+	 * times is a 4096th of itself */
 	LAND_ROUNDS = 40,
 	LAND_HALVINGS = 12,
-	LAND_PAD = 16,		/* bytes: no budget is met better */
-	LAND_ENTRY = 4,		/* bytes: about, of a record's entry */
-	LAND_FRAME = 64		/* the size's jumps, as frames are padded */
+
+	/* groups: with fewer the last bytes are sought in the small ones, since
+	 * one large one may be more than what is missing; and with fewer still
+	 * each one is so much of the whole that two sizes give no slope */
+	LAND_FEW = 64,
+	LAND_SOME = 12,
+
+	/* rounds: after so many that coded all groups again the slope is known,
+	 * and some groups are enough; after so many that missed, sizes jump by
+	 * more than LAND_WINDOW, and LAND_WIDE will do */
+	LAND_WHOLE = 5,
+	LAND_PATIENT = 3
 };
-/* log of bytes: if they are off by no more, parts tell no better; when the slope
- * is known, another try is not needed. */
-#define LAND_CLOSE 0.04
-#define LAND_NEARLY 0.3
-#define LAND_FORETOLD 0.4	/* the plan is not farther off than that */
-#define LAND_GAIN 0.955		/* the whole of a group codes so much better */
 /* log f: if it is to move by no more, only some groups are coded again, and
- * these by no more than LAND_APART, or twice what it is for all. */
-#define LAND_NEAR 0.01
-#define LAND_APART 0.03
+ * these stand apart from the others by no more than LAND_APART, or where bytes
+ * respond little, which is where errors respond most, by that share of e. */
+#define LAND_NEAR 0.03
+#define LAND_APART 0.05
+#define LAND_APART_OF_E 0.045
+
+double
+land_apart(const struct land *l)
+{
+	return fmin(LAND_APART, LAND_APART_OF_E * l->e);
+}
 
 static uint64_t
 land_window(const struct land *l)
@@ -75,7 +91,7 @@ land_spread(struct land *l)
 }
 
 /* The bytes of the first q bodies of the order. */
-static double
+double
 land_bytes(const struct land *l, size_t q)
 {
 	double sum = 0;
@@ -88,7 +104,7 @@ land_bytes(const struct land *l, size_t q)
 
 /* The bytes that the bodies with a knob should take, so that the whole fits,
  * of which they take `now'. */
-static double
+double
 land_aim(const struct land *l, double now)
 {
 	double aim = (double)l->budget - (double)land_window(l) / 2 -
@@ -145,7 +161,7 @@ land_believe(struct land *l)
 	double e = l->gained / l->turned;
 
 	if (fabs(l->turned) > 1e-4 * land_bytes(l, l->k) && e > 0)
-		l->e = e < 0.1 ? 0.1 : e > 3 ? 3 : e;
+		l->e = e < 0.1 ? 0.1 : e > 6 ? 6 : e;
 	l->turned = l->gained = 0;
 }
 
@@ -173,7 +189,7 @@ land_make(struct land *l, size_t i, double f, struct err *e)
 }
 
 /* The same for k groups, which may be coded at the same time. */
-static int
+int
 land_make_many(struct land *l, const uint32_t *which, size_t k, double f,
     struct err *e)
 {
@@ -241,102 +257,6 @@ land_all(struct land *l, double f, struct err *e)
 	land_believe(l);
 	land_know(l, elem_log(f));
 	return r;
-}
-
-/* ---- what parts of the groups tell ---- */
-
-size_t
-land_part(float *y, const float *x, size_t n, size_t cols, unsigned parts)
-{
-	size_t i, k, at = 0;
-
-	if (parts < 2)
-		cols = n;
-	else if (cols < 1 || cols > n / (2 * parts))
-		cols = n / (2 * parts) > 256 ? 256 : n / (2 * parts) + 1;
-	for (i = parts / 2 * cols; i < n || at == 0; i += parts * cols) {
-		i = i < n ? i : 0;
-		k = n - i < cols ? n - i : cols;
-		memcpy(y + at, x + i, k * sizeof(*y));
-		at += k;
-	}
-	return at;
-}
-
-/* What some of the groups took, large ones or small ones. */
-struct land_told {
-	double bytes, seen, all;	/* of values: seen and all */
-	size_t every, n;		/* one of so many is looked at */
-};
-
-static double
-land_told(const struct land_told *t)
-{
-	return t->seen > 0 ? t->bytes * t->all / t->seen : 0;
-}
-
-/* The bytes that all would take at f, told by one part of every large group, or
- * of some if there are many, and by small ones. */
-static int
-land_try(struct land *l, size_t small, double f, double *bytes, struct err *e)
-{
-	struct land_told t[2] = { { .every = small }, { .every =
-	    l->k < LAND_MANY ? 1 : LAND_PARTS } }, *to;
-	unsigned parts;
-	size_t i, g, len;
-	int r;
-
-	for (i = 0; i < l->k; i++) {
-		g = l->order[i];
-		to = &t[l->values[g] >= LAND_LARGE];
-		to->all += l->values[g];
-		if (to->n++ % to->every != 0)
-			continue;
-		parts = to == t ? 1 : LAND_PARTS;
-		if ((r = l->part(l->arg, g, f, parts, &len, e)) < 0)
-			return r;
-		l->tried += l->values[g] / parts;
-		to->seen += l->values[g];
-		to->bytes += (double)len * parts * (parts > 1 ? LAND_GAIN : 1) +
-		    (len > 0 ? LAND_ENTRY : 0);
-	}
-	*bytes = land_told(&t[0]) + land_told(&t[1]);
-	return 0;
-}
-
-/* Finds a factor that is nearly right, and how bytes respond to it there. */
-static int
-land_guess(struct land *l, double *f, struct err *e)
-{
-	double now = 1, was = 0, at = 0, off = HUGE_VAL, slope;
-	size_t i, n, values = 0, small = 0;
-	int r, t;
-
-	for (i = 0; i < l->k; i++) {
-		n = l->values[l->order[i]];
-		values += n;
-		small += n < LAND_LARGE ? n : 0;
-	}
-	small = small > values / 8 ? LAND_PARTS : 1;
-	*f = 1;
-	for (t = 0; t < LAND_TRIES && fabs(off) > (t < 2 ? LAND_CLOSE :
-	    LAND_NEARLY); t++) {
-		if ((r = land_try(l, small, *f, &now, e)) < 0)
-			return r;
-		slope = t > 0 ? elem_log(fmax(was, 1) / fmax(now, 1)) /
-		    elem_log(*f / at) : 0;
-		if (slope > 0)
-			l->e = slope < 0.1 ? 0.1 : slope > 3 ? 3 : slope;
-		off = elem_log(fmax(now, 1) / land_aim(l, 0));
-		was = now;
-		at = *f;
-		*f *= elem_exp(land_move(l, now, 0));
-	}
-	/* parts of groups of which little is sent may tell nothing */
-	if (16 * land_aim(l, 0) < (double)values)
-		*f = fmin(fmax(*f, elem_exp(-LAND_FORETOLD)),
-		    elem_exp(LAND_FORETOLD));
-	return 0;
 }
 
 /* ---- the last bytes ---- */
@@ -474,13 +394,44 @@ land_longest(struct land *l)
 		}
 }
 
-/* Codes all groups again while the size is far off, and otherwise as few of
- * them as may be turned without standing apart from the others; 1 when it is
+/* How far log f of group i has to move for its bytes alone to make up for what
+ * is missing or too much, and a half of that more. */
+static double
+land_pull(const struct land *l, size_t i)
+{
+	return 1.5 * ((double)l->bytes - (double)l->budget +
+	    (double)land_window(l) / 2) / (l->e * (double)l->code[i].len);
+}
+
+/* The group of the fewest values that can do so without standing apart from the
+ * others, which are at `mean'; n: none can. */
+static size_t
+land_lever(const struct land *l, double mean)
+{
+	size_t i, j, best = l->n;
+	double to;
+
+	for (j = 0; j < l->k; j++) {
+		i = l->order[j];
+		if (l->code[i].len == 0 || (best < l->n &&
+		    l->values[i] >= l->values[best]))
+			continue;
+		to = elem_log(l->code[i].f) + land_pull(l, i) - mean;
+		if (fabs(to) <= land_apart(l))
+			best = i;
+	}
+	return best;
+}
+
+/* Codes all groups again while the size is far off, and otherwise one, or as few
+ * of them as may be turned without standing apart from the others; 1 when it is
  * within the budget. */
 static int
 land_round(struct land *l, int whole, struct err *e)
 {
 	double mean = land_mean(l), by = land_step(l, mean), more;
+	double bytes = (double)l->bytes;
+	size_t i;
 	int r;
 
 	if (fabs(by) < 1e-3)
@@ -489,10 +440,17 @@ land_round(struct land *l, int whole, struct err *e)
 		r = land_all(l, elem_exp(mean + by), e);
 		return r < 0 ? r : land_done(l);
 	}
+	if ((i = land_lever(l, mean)) < l->n) {
+		r = land_turn(l, i, l->code[i].f * elem_exp(land_pull(l, i)),
+		    &bytes, e);
+		l->bytes = l->size(l->arg, l);
+		land_believe(l);
+		return r < 0 ? r : land_done(l);
+	}
 	if (l->k < LAND_FEW)
 		land_longest(l);
-	more = LAND_APART / fabs(by);
-	by *= more < 1.3 ? 1.3 : more > 8 ? 8 : more;
+	more = land_apart(l) / fabs(by);
+	by *= more < 1.3 ? 1.3 : more > 16 ? 16 : more;
 	r = land_walk(l, elem_exp(mean + by), e);
 	land_believe(l);
 	return r;
@@ -513,12 +471,12 @@ static int
 land_search(struct land *l, struct err *e)
 {
 	uint64_t was;
-	double f;
 	int r, i, stuck = 0;
 
 	land_spread(l);
-	if ((r = land_guess(l, &f, e)) < 0 || (r = land_all(l, f, e)) < 0)
+	if ((r = sweep_run(l, e)) < 0)
 		return r;
+	r = land_done(l);
 	for (i = 0; i < LAND_ROUNDS && r == 0 && stuck < 2 && !land_done(l);
 	    i++) {
 		was = land_fits(l) ? l->bytes : 0;

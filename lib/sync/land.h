@@ -3,12 +3,11 @@
  * of its plan are a few per cent off (ours).
  *
  * The knobs of all groups that have one are turned by a common factor f,
- * coarser where f > 1, until the true size is nearly right; then, group by
- * group in an order that is spread evenly over the shard, they are coded at a
- * second factor beside it until the size is within a small window under the
- * budget.  A large shard is not coded to see that the first factor was wrong:
- * an eighth of its groups tell.  The outcome depends on the shard, the plan
- * and the budget alone.
+ * coarser where f > 1.  In one sweep they are coded at what was foretold,
+ * corrected by what those before them took (sync/sweep.h); then one group, or as
+ * few as it takes, are coded at a second factor beside it until the size is
+ * within a small window under the budget.  The outcome depends on the shard, the
+ * plan and the budget alone.
  */
 #ifndef ACE_LAND_H
 #define ACE_LAND_H
@@ -45,9 +44,10 @@ struct land {
 	/* the same for k groups in any order, c land_code[k]; NULL: by make */
 	int (*many)(void *arg, const uint32_t *which, size_t k, double f,
 	    struct land_code *c, struct err *e);
-	/* codes one of `parts' parts of group i so, for its length alone */
-	int (*part)(void *arg, size_t i, double f, unsigned parts, size_t *len,
-	    struct err *e);
+	/* about how many bytes group i would take, its knob turned by f; < 0:
+	 * that cannot be told.  It is asked of at most TOLD_ASKED groups, of
+	 * which this is number k; NULL: never */
+	double (*foretell)(void *arg, size_t i, size_t k, double f);
 	/* the bytes of the coded shard, as code says */
 	uint64_t (*size)(void *arg, const struct land *l);
 
@@ -70,13 +70,23 @@ struct land {
 	size_t since;			/* turns since the size was exact */
 };
 
-/* land_part(y, x, n, cols, parts): puts one row of so many of x f32[n], or where
- * it has few of them one piece, into y f32[n]; returns how many values. */
-size_t land_part(float *y, const float *x, size_t n, size_t cols,
-    unsigned parts);
-
 /* land_run(l, e): 0: the size is within the budget; 1: it is above it, however
  * the knobs are turned; < 0: an error of l->make. */
 int land_run(struct land *l, struct err *e);
+
+/* ---- for sweep.c ---- */
+
+enum { LAND_AT_ONCE = 256 };	/* groups that are handed out together */
+
+/* land_make_many(l, which, k, f, e): codes k <= LAND_AT_ONCE groups at f. */
+int land_make_many(struct land *l, const uint32_t *which, size_t k, double f,
+    struct err *e);
+/* land_bytes(l, q): the bytes of the first q bodies of the order. */
+double land_bytes(const struct land *l, size_t q);
+/* land_aim(l, now): the bytes that the bodies with a knob should take, so that
+ * the whole fits, of which they take `now'. */
+double land_aim(const struct land *l, double now);
+/* land_apart(l): how far log f of some groups may be from that of the others. */
+double land_apart(const struct land *l);
 
 #endif

@@ -248,6 +248,9 @@ values() {
 	    (1 + $w) } 3, 4' >want
 	each 'abs($v[0] - $v[1]) < 1e-5' got want
 	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
+	# whichever comes last
+	exits 0 ace-aggregate --weight-by weight,staleness:2 b a
+	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
 	# drifts 0.5 and 1
 	exits 0 ace-aggregate --weight-by weight,drift:3 a b
 	raw out >got
@@ -261,6 +264,13 @@ values() {
 	ace-aggregate --weight-by weight,staleness:2,drift:3 -d region a b >r
 	ace-aggregate --weight-by weight,staleness:2,drift:3 -d other c >o
 	exits 0 ace-aggregate r o
+	raw out >tree
+	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
+	# one voice for each device, also for those behind an aggregate
+	exits 0 ace-aggregate --weight-by equal a b c
+	raw out >flat
+	ace-aggregate --weight-by equal -d region a b >r
+	exits 0 ace-aggregate --weight-by equal r c
 	raw out >tree
 	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
 	device z 1 2

@@ -413,6 +413,42 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(asked out)" = 'force=0 interval=6 ' ]
 }
 
+@test "what is asked for: medians, halves and factors of four, to the number" {
+	local want got one p
+	while read -r want p; do
+		rm -f e*
+		for one in $p; do
+			k=$((${k:-0} + 1))
+			case $one in
+			-) mkshards -d edge$k ;;
+			model.norm=*) mkshards -d edge$k -K $one ;;
+			*) mkshards -d edge$k -P $one ;;
+			esac >e$k
+		done
+		exits 0 ace-aggregate e*
+		got=$(ace-inspect -v out | grep -oE \
+		    "(delay|interval|force|model.norm)=[0-9.]+" | tail -n 1 || true)
+		[ "$got" = "${want#none}" ] || { echo "$p: $got, not $want"; return 1; }
+	done <<-'E'
+	delay=100 delay=2 delay=100
+	delay=8 delay=2 delay=2 delay=100
+	delay=12 delay=1 delay=3 delay=3 delay=100
+	delay=4 delay=0 delay=0 delay=100
+	delay=7 delay=7 -
+	none delay=7 - -
+	interval=1 interval=1 interval=100
+	interval=25 interval=3 interval=100 interval=100
+	interval=40 interval=40 interval=100 interval=100
+	interval=3 interval=2 interval=10 interval=10
+	force=1 force=1 force=0
+	force=0 force=1 force=0 force=0
+	force=1 force=1 -
+	model.norm=505 model.norm=10 model.norm=1000
+	model.norm=20 model.norm=10 model.norm=10 model.norm=1000
+	none model.norm=10 model.norm=10 -
+	E
+}
+
 # What DD-EF-SGD rests on, whatever share of the averages is applied already:
 # sum(averages) + mean(residuals) = mean(sum(gradients)), bit for bit.
 @test "averages and residuals are the gradients, exactly" {

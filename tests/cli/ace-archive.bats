@@ -67,7 +67,7 @@ digests() {
 	[ ! -e none.tar ]
 	exits 0 ace-archive create -o some.tar --kind gradient spool
 	[ "$(ace-archive list some.tar | wc -l)" -eq 7 ]
-	exits 0 ace-archive append -o some.tar --format tar --filter none --kind mean spool
+	exits 0 ace-archive append -o some.tar --format tar --kind mean spool
 	[ "$(ace-archive list some.tar | wc -l)" -eq 10 ]
 	[ "$(ace-archive list --step 1-2 --device 'agg*' --kind mean some.tar | wc -l)" -eq 3 ]
 	# a stream becomes an archive
@@ -206,9 +206,13 @@ hostile() {
 	exits 2 ace-archive wrap
 	exits 2 ace-archive create spool
 	says 'which format'
-	exits 2 ace-archive create -o run.zip --filter zstd spool
+	exits 2 ace-archive create -o run.zip.zst spool
+	says 'zip packs its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
-	exits 2 ace-archive create -o run.tar --filter rot13 spool
+	says "'rar': tar or cpio"
+	exits 2 ace-archive create -o run.tar --format tar.rot13 spool
+	exits 2 ace-archive create -o run.tar --format x.tar spool
+	exits 2 ace-archive create -o run.tar --format gz spool
 	exits 2 ace-archive extract run.tar
 	says '--into'
 	exits 2 ace-archive list a b
@@ -217,21 +221,44 @@ hostile() {
 	exits 4 ace-archive create -o nowhere/run.tar spool
 	mkdir empty
 	exits 3 ace-archive create -o run.tar empty
-	exits 0 ace-archive create -o run --format tar --filter gzip spool
+	exits 0 ace-archive create -o run --format tar.gz spool
 	gzip -t <run
 	exits 0 ace-archive create --format tar --force --max-elements 1000000 spool
 	exits 2 pty ace-archive create --format tar spool
 }
 
+@test "large and small shards in any order: each entry is the shard and no more" {
+	local s n
+	for s in 3 0 2 1 5 4; do
+		n=$((s % 2 ? 40 : 4000))
+		mkshards -r demo -s $s -t w:$n -x $s -d "d$s"
+	done >all
+	exits 0 ace-archive create -o run.tar all all
+	[ "$(ace-archive list run.tar | wc -l)" -eq 7 ]
+	mkdir there
+	tar -xf run.tar -C there
+	[ "$(find there -type f | wc -l)" -eq 6 ]
+	ace-inspect --verify there >/dev/null
+	[ "$(find there -type f -size -8 | wc -l)" -eq 3 ]
+	# -o may be a name that is nothing but an ending
+	exits 2 ace-archive create -o .tar all
+	says 'which format'
+	exits 2 ace-archive create -o x.7z --filter gzip all
+	says '7z packs its entries itself'
+}
+
 @test "the same shards give the same bytes" {
 	spool 2
-	for f in run.tar run.cpio run.zip run.tar.xz; do
-		ace-archive create -o $f spool
-		cp $f was
-		sleep 1.1
-		ace-archive create -o $f spool
-		same $f was
+	local at f
+	for at in was is; do
+		mkdir $at
+		[ $at = was ] || sleep 1.1
+		for f in tar cpio zip 7z tar.xz tar.gz tar.bz2 tar.zst tar.lz4 \
+		    tar.Z; do
+			ace-archive create -o $at/run.$f spool
+		done
 	done
+	diff -r was is
 }
 
 # bats test_tags=long

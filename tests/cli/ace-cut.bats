@@ -72,6 +72,12 @@ shards() {
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
 	exits 3 ace-cut --tensor nothing in
 	says "mismatch: no tensor 'nothing' in these shards"
+	# what is said of all values goes, what is said of anything stays
+	mkshards -c q8 -a | ace-score >scored
+	exits 0 ace-cut --tensor embed scored
+	frames scored | grep -q sTAT
+	frames out | grep sTAT && return 1
+	frames out | grep -q xyZz
 	# one that is there and was not sent is no error
 	mkshards -c none >absent
 	exits 0 ace-cut --tensor embed absent
@@ -105,6 +111,27 @@ shards() {
 	flip in $(($(frames in | grep -m1 DATA | cut -d' ' -f1) + 100000))
 	exits 3 ace-cut in
 	says 'payload checksum'
+}
+
+@test "folders in folders: eight deep and no more, each before its longer namesakes" {
+	local d at=deep/1/2/3/4/5/6/7/8
+	mkdir -p $at
+	mkshards -s 1 >$at/x.aceg
+	exits 0 ace-cut deep
+	[ "$(shards out | cut -d' ' -f1)" = 1 ]
+	mkdir $at/9
+	mkshards -s 2 >$at/9/y.aceg
+	exits 3 ace-cut deep
+	says "limit: 'deep/.*/9' is more than 8 folders deep"
+	for d in a-b a a.b a0 a/c; do
+		mkdir -p many/$d
+		mkshards -d $d >many/$d/x.aceg
+	done
+	exits 0 ace-cut many
+	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a/c a a-b a.b a0" ]
+	# several operands, one after the other
+	exits 0 ace-cut many/a0 many/a.b many/a/c
+	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a0 a.b a/c" ]
 }
 
 @test "from spools, folders and archives, in order" {

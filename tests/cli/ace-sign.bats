@@ -25,6 +25,10 @@ one() {
 	ace-inspect --diff in signed
 	exits 0 ace-sign --check ring -v signed
 	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
+	# one that is not signed behind one that is
+	mkshards -d edge1 -s 3 | ace-score | cat signed - >mixed
+	exits 5 ace-sign --check ring mixed
+	says "the shard of 'edge1', step 3, is not signed"
 	# a second signature takes the place of the first
 	ace-sign --no-provenance -k edge1.pem signed >twice
 	same signed twice
@@ -57,6 +61,9 @@ one() {
 	tamper note a.signed >bad
 	exits 3 ace-sign --check ring bad
 	says 'a frame behind the signature'
+	tamper reserved a.signed >bad
+	exits 3 ace-sign --check ring bad
+	says 'corrupt: a signature of 104 bytes'
 }
 
 @test "no replay: another run, device, step or weight is another signature" {
@@ -88,9 +95,24 @@ one() {
 	sed 's/edge2/edge1/' ring >wrong
 	exits 5 ace-sign --check wrong a.signed
 	says "signed with a key that is not among its own"
+	# whichever line of it comes first
+	cat ring wrong >two
+	exits 5 ace-sign --check two a.signed
+	says "signed with a key that is not among its own"
+	cat wrong ring >two
+	exits 5 ace-sign --check two a.signed
+	says "signed with a key that is not among its own"
 	# a key is changed by having both for a while
 	cat wrong old >both
 	ace-sign --check both a.signed >/dev/null
+	# a key that differs in its last byte alone is another
+	perl -MMIME::Base64 -ne '($n, $k) = split; $k = decode_base64($k);
+	    substr($k, -1) ^= "\1"; print "$n ", encode_base64($k)' old >near
+	cat near old >both
+	ace-sign --check both a.signed >/dev/null
+	# what is behind a # is a comment
+	sed 's/$/ # of the shed, 2026/' old >said
+	ace-sign --check said a.signed >/dev/null
 }
 
 @test "through the receiver's spool and back, and checked there later" {
@@ -110,9 +132,13 @@ one() {
 @test "keys that are none, and files that others can read" {
 	identity edge1
 	mkshards -d edge1 -N 1 >in
-	chmod 644 edge1.pem
-	exits 5 ace-sign -k edge1.pem in
-	says "others can read the secret key in 'edge1.pem': chmod 600"
+	for mode in 644 640 604 620; do
+		chmod $mode edge1.pem
+		exits 5 ace-sign -k edge1.pem in
+		says "others can read the secret key in 'edge1.pem': chmod 600"
+	done
+	chmod 400 edge1.pem
+	exits 0 ace-sign -k edge1.pem in
 	openssl genpkey -algorithm x25519 -out other.pem
 	chmod 600 other.pem
 	exits 3 ace-sign -k other.pem in

@@ -15,7 +15,7 @@ shown() {
 # decode <STREAM: what the page's tables say of a stream of f32 records,
 # checksums aside; fields as text, the values to the file f32.
 decode() {
-	perl -we 'use strict; local $/; binmode STDIN; my $f = <STDIN>;
+	perl -we "$unlz4"'use strict; local $/; binmode STDIN; my $f = <STDIN>;
 	my ($o, $seq, @n, @name, $g, %x, $run) = (0, 0);
 	open(my $out, ">", "f32") or die;
 	sub kv { my %h; for (my $i = 0; $i < length $_[0];) {
@@ -25,17 +25,6 @@ decode() {
 	sub varint { my ($v, $s, $c) = (0, 0);
 		do { $c = ord substr($_[0], $_[1]++, 1);
 			$v |= ($c & 127) << $s; $s += 7 } while $c & 128; $v }
-	sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
-		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
-			my ($l, $m) = ($t >> 4, $t & 15); my $c;
-			if ($l == 15) { do { $c = ord substr($p, $i++, 1);
-				$l += $c } while $c == 255 }
-			$y .= substr($p, $i, $l); $i += $l;
-			last if $i >= length $p;
-			my $d = unpack("v", substr($p, $i)); $i += 2;
-			if ($m == 15) { do { $c = ord substr($p, $i++, 1);
-				$m += $c } while $c == 255 }
-			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
 	while ($o < length $f) {
 		my ($sync, $t, $fl, $ma, $hl, $no, $w, $r, $id, $key, $h, $at) =
 		    unpack("a4a4vCCVVVQ<Q<Q<Q<", substr($f, $o, 56));

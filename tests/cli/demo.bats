@@ -1,6 +1,7 @@
 # examples/demo.sh on a very small model: what it prints, and that it ends, and
 # leaves nothing, whatever dies.
 load helper
+patient
 
 demo=$ROOT/examples/demo.sh
 

@@ -120,7 +120,8 @@ compared() {
 	for page in $(grep -l '^\.Bd -unfilled' "$ROOT"/man/*.[17]); do
 		mkdir "${page##*/}"
 		cd "${page##*/}"
-		standard_inputs
+		# it begins in an empty folder
+		case $page in *tutorial.7) ;; *) standard_inputs ;; esac
 		compared "$page" || { echo "$page"; failed=1; }
 		cd ..
 	done

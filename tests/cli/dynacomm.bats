@@ -125,6 +125,13 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	mv out one
 	exits 0 ace-aggregate none slow fast
 	same out one
+	# of two that take as long the first by name, however they come
+	five -d one -P $'cuts=5,1\ncuts.seconds=7' >one
+	five -d two -P $'cuts=5,2,1\ncuts.seconds=7' >two
+	exits 0 ace-aggregate two one
+	[ "$(said cuts out)" = 5,1 ]
+	exits 0 ace-aggregate one two
+	[ "$(said cuts out)" = 5,1 ]
 	mkshards -d bad -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -P cuts=1 >bad
 	exits 0 ace-aggregate bad
 	[ -z "$(said cuts out)" ]

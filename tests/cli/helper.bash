@@ -43,9 +43,44 @@ same() {
 }
 
 # How fast a machine is decides no test.  What could wait for ever waits HANG
-# seconds: who needs so many hangs.
-: "${HANG:=900}"
+# seconds: who needs so many hangs.  That is two minutes on a quiet machine, as
+# many times more as there is work for more processors than it has, and five
+# times more where programs are slowed down.
+hang() {
+	local load=0
+	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
+	load=$((${load%.*} / $(nproc) + 1))
+	[ -z "$ACE_SANITIZED$REACHED" ] || load=$((5 * load))
+	echo $((120 * load))
+}
+: "${HANG:=$(hang)}"
 export HANG
+
+# allocations CMD...: each one may fail.  CMD -o good works; CMD -o x then ends
+# with status 4 and leaves no x, until there are no more allocations.
+allocations() {
+	local n got
+	"$@" -o good
+	for n in $(seq 1 400); do
+		got=0
+		ACE_FAIL_ALLOC=$n "$@" -o x 2>err || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
+		says "out of memory"
+		# after the rename only the directory is left to sync
+		[ ! -e x ] || same x good
+		rm -f x
+	done
+	[ "$n" -gt 20 ]
+	[ "$n" -lt 400 ]
+	same x good
+	rm x
+}
+
+# patient: in this file one command may take minutes by right.
+patient() {
+	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))
+}
 
 # wait_for CMD...: until it succeeds
 wait_for() {

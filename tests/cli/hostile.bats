@@ -34,6 +34,10 @@ aggregate() {
 	recv "step 8: accepted" --kind gradient,difference <in
 	shard 9 edge1 -H kind=3 >in
 	recv "step 9: invalid: .* kind mean" --kind gradient <in
+	# of an option that is given twice the last one counts
+	shard 20 edge1 -H flags=16 >in
+	recv "step 20: invalid: mismatch: a difference" --kind difference,gradient \
+	    --kind gradient <in
 	exits 2 ace-recv --spool spool --kind gradient,poetry in
 	exits 2 ace-recv --spool spool --kind '' in
 }
@@ -251,9 +255,28 @@ big() {
 	recv "step 3: duplicate" --max-open 5 <in
 	shard 6 >in
 	recv "invalid: limit: [0-9]+ bytes of this device wait" --quota 1k <in
+	# to the byte: the files of the device in open steps
+	bytes=$(cat spool/test/[0-9]*/edge1.* | wc -c)
+	recv "invalid: limit: $bytes bytes of this device wait" --quota "$bytes" <in
 	# and a step that closes makes room
 	aggregate
 	recv "step 6: accepted" --max-open 5 <in
+	shard 7 >in
+	bytes=$(cat spool/test/[1-9]/edge1.* | wc -c)
+	recv "step 7: accepted" --quota $((bytes + 1)) <in
+}
+
+@test "a quota: what was refused and has left a file counts, too" {
+	local s
+	for s in 0 1 2; do
+		shard $s edge1 -k nan >in
+		recv "step $s: invalid: non-finite" <in
+	done
+	shard 3 >in
+	recv "limit: 3 steps of this device are open" --max-open 3 <in
+	bytes=$(cat spool/test/[0-9]*/edge1.no | wc -c)
+	recv "limit: $bytes bytes of this device wait" --quota 1 <in
+	recv "step 3: accepted" --max-open 4 <in
 }
 
 # slow CMD ARGS...: ace-recv with ARGS reads what CMD writes, which never ends
@@ -280,6 +303,133 @@ slow() {
 	slow 'head -c 5000 in; while head -c 9 in; do sleep 0.1; done' \
 	    --timeout 5s --max-time 700ms
 	[ "$(find spool -name '*.new-*')" = "" ]
+}
+
+@test "who says nothing between two shards is not waited for either" {
+	mkshards -n 10k >in
+	# without the last frame, TAIL: another shard might come
+	slow 'head -c -40 in; exec sleep 60' -v --idle 300ms --timeout 50s
+	says "accepted"
+	says "truncated: the time is over"
+	slow 'exec sleep 60' --idle 300ms
+	says "truncated: the time is over"
+}
+
+@test "shards of steps that are over leave nothing behind" {
+	shard 500 >in
+	recv accepted <in
+	aggregate
+	mkshards -d evil -N 300 >in
+	recv "step 299: late: step 299 is closed" <in
+	[ "$(grep -c late err)" -eq 300 ]
+	[ "$(find spool -name '[0-9]*' -type d)" = spool/test/500 ]
+	# whoever was accepted hears it again, when the step's folder is gone too
+	shard 501 >in
+	recv accepted <in
+	aggregate --keep 1
+	[ ! -e spool/test/500 ]
+	shard 500 >in
+	recv "step 500: accepted" <in
+	[ ! -e spool/test/500 ]
+}
+
+# hold ARGS...: a connection of ace-recv that stays, its number in $held
+held=()
+hold() {
+	local n=${#held[@]}
+	mkfifo hold$n
+	ace-recv --spool spool "$@" <hold$n >/dev/null 2>held$n.err 3>&- &
+	held+=($!)
+	exec {fd}>hold$n
+	fds+=($fd)
+}
+# let_go: the ends of all of them
+let_go() {
+	local fd
+	for fd in "${fds[@]}"; do
+		exec {fd}>&-
+	done
+	wait "${held[@]}" || true
+}
+
+@test "so many connections and no more, of all and of one device" {
+	fds=()
+	shard 0 edge1 -n 10k >in
+	shard 0 evil -n 10k >theirs
+	# a place is taken when a shard that began is on its way
+	begun() { [ "$(ls spool/test | grep -c 'evil.new-')" -eq "$1" ]; }
+	hold --device evil --sync none
+	head -c 20000 theirs >&${fds[0]}
+	wait_for begun 1
+	exits 5 ace-recv --spool spool --device evil --max-each 1 theirs
+	says "1 connections of device 'evil' are served already"
+	recv accepted --device edge1 --max-each 1 <in
+	exits 5 ace-recv --spool spool --device edge1 --max-clients 1 in
+	says "1 connections are served already"
+	recv duplicate --device edge1 --max-clients 2 --max-each 1 <in
+	# who has gone has left its place
+	let_go
+	recv accepted --device evil --max-clients 1 --max-each 1 <theirs
+}
+
+@test "what is on its way counts in the quota, as large as it may become" {
+	fds=()
+	shard 0 evil -n 10k >theirs
+	shard 1 evil >second
+	begun() { [ "$(ls spool/test | grep -c 'evil.new-')" -eq "$1" ]; }
+	hold --sync none
+	head -c 20000 theirs >&${fds[0]}
+	wait_for begun 1
+	recv "step 1: invalid: limit: 1000000 bytes of this device wait" \
+	    --quota 1M --max-shard 1M <second
+	recv accepted --quota 1M --max-shard 999k <second
+	# not in that of others, and not when it is no longer on its way
+	shard 2 edge1 >in
+	recv accepted --quota 1M --max-shard 1M <in
+	let_go
+	touch spool/test/evil.new-abcdef
+	shard 3 evil >in
+	recv accepted --quota 1M --max-shard 1M <in
+}
+
+@test "a step that one device alone sends holds up nobody" {
+	local d step
+	# before the first one, between two, and again and again
+	for step in 0 3 4 5 6 7 8 9 11 12; do
+		shard $step evil >in
+		recv accepted <in
+	done
+	for step in 5 10 15; do
+		for d in 1 2; do
+			shard $step edge$d >in
+			recv accepted <in
+		done
+		aggregate --expect 2 --quorum 2
+		ace-inspect out >shown
+		grep -q "^ *step *$step$" shown
+		[ "$(cat spool/test/last)" = $step ]
+	done
+	# what was passed over is late, and is not looked at again
+	shard 3 evil >in
+	recv "step 3: late: step 3 is closed" <in
+	shard 16 edge1 >in
+	recv accepted <in
+	shard 16 edge2 >in
+	recv accepted <in
+	echo 4 >spool/test/last	# as after a kill
+	aggregate --expect 2 --quorum 2
+	[ "$(cat spool/test/last)" = 5 ]
+	# with a deadline it is refused only while nothing else is there
+	shard 17 evil >in
+	recv accepted <in
+	exits 5 ace-aggregate --spool spool --run test --steps 9 --sync none \
+	    --quorum 2 --deadline 1ms
+	for d in 1 2; do
+		shard 18 edge$d >in
+		recv accepted <in
+	done
+	aggregate --quorum 2 --deadline 1ms
+	[ "$(cat spool/test/last)" = 18 ]
 }
 
 @test "the last incarnation does not wrap" {
@@ -352,4 +502,15 @@ slow() {
 	mkfifo spool/test/schema.aceg
 	exits 3 timeout 20 ace-recv --spool spool next
 	says "schema.aceg' is no file"
+}
+
+@test "random mixtures of honest and hostile devices: no step is lost" {
+	exits 0 timeout "$HANG" mixtures -n 60 -s 2
+	grep -q '^60 mixtures, no wedge; [1-9]' out
+}
+
+# bats test_tags=long
+@test "the same, many" {
+	exits 0 timeout "$HANG" mixtures -n "${MIXTURES:-1000}" -s 3
+	grep -q ' mixtures, no wedge; [1-9]' out
 }

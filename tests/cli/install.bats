@@ -7,6 +7,14 @@ build() {
 	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
 }
 
+@test "BUILD is one folder, whether it is said with or without its path" {
+	# else objects would be made without the dependencies that others found
+	for b in of/it "$ROOT/of/it" ./of//it/; do
+		make -C "$ROOT" -nB BUILD="$b" of/it/lib/base/err.o |
+		    grep -qe '-o of/it/lib/base/err.o '
+	done
+}
+
 @test "install, use, uninstall" {
 	sanitized && skip "the library of a sanitized build"
 	root=$PWD/installed

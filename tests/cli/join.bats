@@ -59,6 +59,34 @@ model() {
 	[ "$(told)" = 'model 4' ]
 }
 
+# synced CMD...: what it syncs, a path a line, in the file synced
+synced() {
+	: >calls
+	LD_PRELOAD=$(preload | paste -sd ' ') ACE_READS=$PWD/calls \
+	    CLIP_LOG=/dev/null "$@" >told
+	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||" >synced
+}
+
+@test "what is told survives a power cut, and so does a model" {
+	for s in 0 1; do closes $s edge1; done
+	synced joins edge2
+	for d in spool spool/demo spool/demo/0 spool/demo/1; do
+		grep -qx "$d" synced || { cat synced calls; return 1; }
+	done
+	safetensors >grad.safetensors
+	model 1 grad.safetensors >model.aceg
+	synced ace-recv --spool spool --run demo --publish model.aceg
+	grep -q '^spool/demo/.*model.aceg' synced || { cat synced; return 1; }
+	grep -qx spool/demo synced
+	# a model of several shards, an optimiser's say: the first one's step counts
+	closes 2 edge1 edge2
+	model 7 grad.safetensors >more.aceg
+	cat model.aceg more.aceg >both.aceg
+	ace-recv --spool spool --run demo --publish both.aceg
+	joins edge3 >told
+	[ "$(told)" = 'model 1 model 7 mean 1 mean 2' ]
+}
+
 @test "an aggregate that was removed needs a model first" {
 	keep=(--keep 1)
 	for s in 0 1 2; do closes $s edge1; done

@@ -1,5 +1,6 @@
 # examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
 load helper
+patient
 load hosts
 
 # setup_file: a trainer that each test tells what to do, and what it takes
@@ -275,7 +276,7 @@ undisturbed() {
 	refused("is of type torch.float64", torch.ones(3).double())
 	refused("is of type torch.complex64", torch.ones(3).to(torch.complex64))
 	refused("is sparse", torch.eye(3).to_sparse())
-	refused("is on device 'meta'", torch.ones(3, device="meta"))
+	refused("has no values yet", torch.ones(3, device="meta"))
 	refused("share their memory (expand)", torch.ones(1).expand(4))
 	refused("share their memory (expand)",
 	        torch.ones(9).as_strided((3, 3), (2, 1)))
@@ -430,6 +431,9 @@ undisturbed() {
 	cause("ace-expand: unknown option '--x'",
 	      "ace-score | ace-select -b 10k | ace-compress | ace-expand --x", 2)
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
+	# who is cut off by it may speak first
+	cause("late: the reason", """sh -c 'exec >&-; sleep 1
+	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
 	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
 	E
 }
@@ -484,14 +488,15 @@ undisturbed() {
 	        self.last = nn.Linear(30, 5)
 	        self.tied = nn.Linear(30, 5, bias=False)
 	        self.tied.weight = self.last.weight
+	        self.early = nn.Linear(20, 20)      # named last, computed last
 
 	    def forward(self, x):
-	        x = self.first(x).relu()
+	        x = self.first(self.early(x)).relu()
 	        return self.last(x) + self.tied(x * x)
 
 	body = model = Body()
 	grads = ace.Gradients(model, through(device), device, layers=layers)
-	assert [n for n, _ in grads.pairs][0] == "last.bias"
+	assert [n for n, _ in grads.pairs][0] == "early.bias"
 	for step in range(3):
 	    both = {}
 	    for d in "edge1", "edge2":
@@ -504,7 +509,7 @@ undisturbed() {
 	            both[n] = both.get(n, 0) + g.double() / 2
 	        model.zero_grad()
 	    loss(body, device, step).backward()
-	    assert grads.sent == (4 if layers else 0)   # without being asked
+	    assert grads.sent == (6 if layers else 0)   # without being asked
 	    grads.average()
 	    for n, p in model.named_parameters():
 	        assert torch.equal(p.grad, both[n].float()), (n, p.grad, both[n])
@@ -545,6 +550,70 @@ undisturbed() {
 	    for h in g.nodes:
 	        h[1].remove()
 	E
+}
+
+# bats test_tags=long
+@test "another device than the CPU: one copy each way, and the same bits" {
+	cat >far.py <<-'E'
+	"""One device trains on the CPU, the other on PyTorch's lazy device, in place
+	of a GPU: its memory cannot be read from here either."""
+	from common import *
+	import torch._lazy.ts_backend
+
+	torch._lazy.ts_backend.init()
+	device, where, how = sys.argv[1:]
+	copies = {"cpu": 0, "copy_": 0}
+
+
+	def counted(name):
+	    old = getattr(torch.Tensor, name)
+
+	    def new(t, *args):
+	        copies[name] += t.device.type == "lazy"
+	        return old(t, *args)
+	    setattr(torch.Tensor, name, new)
+
+
+	model = mlp().to(where)
+	sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+	if how == "local":
+	    ours = ace.Local(model, sgd, through(device), device,
+	                     outer_momentum=0.5)
+	else:
+	    ours = ace.Gradients(model, through(device), device,
+	                         layers=how == "layers")
+	for name in copies:
+	    counted(name)
+	for step in range(3):
+	    x, y = batch(device, step)
+	    sgd.zero_grad()
+	    F.cross_entropy(model(x.to(where)), y.to(where)).backward()
+	    copies.update(cpu=0, copy_=0)
+	    if how == "local":
+	        sgd.step()
+	        ours.sync()
+	        ones = 4
+	    else:
+	        ours.average()
+	        ones = 4 if how == "whole" else 0   # the others left before
+	    if where == "lazy":
+	        assert copies == {"cpu": ones, "copy_": 4}, copies
+	    if how != "local":
+	        sgd.step()
+	ours.close()
+	for p in model.parameters():
+	    assert p.device.type == where
+	print([p.detach().cpu().tolist() for p in model.parameters()])
+	E
+	for how in local layers whole; do
+		cloud 2 3 3>&- &
+		py far.py edge1 cpu $how >one 3>&- 2>err1 &
+		py far.py edge2 lazy $how >two 2>err2 || { cat err1 err2; false; }
+		wait
+		[ -s one ] || { cat err1; false; }
+		same one two
+		rm -r spool edge1 edge2 cloud
+	done
 }
 
 # bats test_tags=long

@@ -3,6 +3,7 @@
 # bats file_tags=long
 
 load helper
+patient
 load hosts
 
 # edges HOST...: each has a program edge-step, which writes its coded shard and

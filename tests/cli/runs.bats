@@ -169,7 +169,7 @@ run_in() {
 	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect dir
 	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
 	[ "$(wc -l <out)" -eq 26 ]
-	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect --course text dir
+	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect --course dir
 	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
 }
 
@@ -194,7 +194,7 @@ run_in() {
 @test "the course of a run, two above one another" {
 	run_in one q8
 	run_in two q4
-	COLUMNS=60 exits 0 ace-inspect --course text one two
+	COLUMNS=60 exits 0 ace-inspect --course one two
 	grep -qE '^bytes: ' out
 	grep -A2 '^interval: 1 to 3' out >interval
 	# 2 3 1 2 3 1 ..., from the lowest bar to the highest
@@ -202,16 +202,37 @@ run_in() {
 	grep -A2 '^q8, share' out >q8
 	[ "$(sed -n 2p q8)" = ' 1  ############' ]
 	[ "$(sed -n 3p q8)" = ' 2  ____________' ]
-	exits 0 ace-inspect --course gnuplot one two
-	grep -qE "^plot .run1 using 1:2 .*'one' noenhanced, .run2 using 1:2 .*'two' noenhanced" out
-	if command -v gnuplot; then
-		gnuplot out >svg
-		grep -q '</svg>' svg
-	fi
-	exits 2 ace-inspect --course pie one
 	mkshards -H kind=3 >mean
-	exits 3 ace-inspect --course text mean
+	exits 3 ace-inspect --course mean
 	says "mismatch: 'mean' has no shard of a device"
+}
+
+@test "the course of runs as a picture" {
+	run_in one q8
+	run_in 'a<b' q4
+	exits 0 ace-inspect --course --plot p.svg one 'a<b'
+	[ ! -s out ]
+	exits 0 ace-inspect --plot - --course one 'a<b'
+	same out p.svg
+	! command -v xmllint || xmllint --noout p.svg
+	grep -q '>one</text>' p.svg
+	grep -q '>a?b</text>' p.svg
+	# each run has a curve of the interval, 2 3 1 2 3 1 ...: its heights are
+	# the middle, the top and the bottom of a frame of 128
+	sed -n '/>interval</,/>q/p' p.svg | grep -o 'd="M[0-9.]* [0-9.]*h0L.*"' >curves
+	[ "$(wc -l <curves)" -eq 2 ]
+	head -n 1 curves | tr 'Lh"' '\n\n\n' | awk '/ / { print $2 }' | head -n 3 >y
+	awk '{ y[NR] = $1 } END { exit !(y[1] - y[2] == 64 && y[3] - y[2] == 128) }' y
+	# all bytes of one are of q8, and none of the other's
+	sed -n '/>q8, % of the bytes</,/>q4/p' p.svg | grep -o 'M[0-9.]* [0-9.]*h0' >q8
+	[ "$(wc -l <q8)" -eq 2 ]
+	# one step alone is a dot
+	mkshards -r r -s 5 >single
+	exits 0 ace-inspect --course --plot s.svg single
+	grep -q 'd="M220.0 [0-9.]*h0"/>' s.svg
+	exits 3 ace-inspect --course --plot x.svg /dev/null
+	[ ! -e x.svg ]
+	exits 2 ace-inspect --course --plot x.svg --stats one
 }
 
 @test "the first cause stands alone" {

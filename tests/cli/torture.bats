@@ -18,7 +18,7 @@ torture_env() {
 @test "every call that can fail fails: said or tolerated, the state old or new" {
 	torture_env
 	exits 0 fault -e "$(sanitized && echo 211 || echo 53)" || { cat out; return 1; }
-	[ "$(grep -c '^ok' out)" -eq 27 ]
+	[ "$(grep -c '^ok' out)" -eq 48 ]
 }
 
 @test "the power fails: every tree that may be left holds what it should" {

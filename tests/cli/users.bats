@@ -74,7 +74,7 @@ last_week() {
 	exits 0 ace-inspect --tsv spool
 	[ "$(grep -c edge1 out)" -eq 4 ]
 	# how did it develop?
-	exits 0 ace-inspect --course text spool
+	exits 0 ace-inspect --course spool
 	grep -q 'steps 0 to 3' out
 	# the embedding of edge1 in steps 1 and 2, as numbers
 	exits 0 ace-cut --device edge1 --step 1-2 --tensor embed spool

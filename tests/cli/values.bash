@@ -17,13 +17,8 @@ each() {
 		&$t or die "value $i: @v\n" }' "$@"
 }
 
-# shards FILE: what SHRD, mEMb and SEND say, a line each:
-#   [contributors=NAME,NAME...] NAME=VALUE... of every key, then the fields,
-#   then those of SEND
-shards() {
-	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
-	my ($o, $n, $line) = (0);
-	sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
+# a block of LZ4 as its bytes, for perl
+export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
 			my ($l, $m) = ($t >> 4, $t & 15); my $c;
 			if ($l == 15) { do { $c = ord substr($p, $i++, 1);
@@ -34,6 +29,14 @@ shards() {
 			if ($m == 15) { do { $c = ord substr($p, $i++, 1);
 				$m += $c } while $c == 255 }
 			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
+'
+
+# shards FILE: what SHRD, mEMb and SEND say, a line each:
+#   [contributors=NAME,NAME...] NAME=VALUE... of every key, then the fields,
+#   then those of SEND
+shards() {
+	perl -we "$unlz4"'use strict; local $/; binmode STDIN; my $s = <STDIN>;
+	my ($o, $n, $line) = (0);
 	for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
 		$n = unpack "V", substr $s, $o + 16, 4;
 		my ($t, $p) = (substr($s, $o + 4, 4), substr $s, $o + 64, $n);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "forged.h"
+
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -62,7 +64,7 @@ static void
 receive(const char *dir, const uint8_t *p, size_t n)
 {
 	struct receive_opts o = { .admit = admit_default, .silence = 60,
-	    .time = 60, .cli = &quiet };
+	    .idle = 60, .time = 60, .cli = &quiet };
 	struct reader_opts ro = { .max_elements = 1 << 16 };
 	struct inbox s = INBOX_INIT;
 	struct err e = ERR_INIT;
@@ -87,13 +89,13 @@ static int
 average(const char *dir, struct err *e)
 {
 	char *argv[] = { name, NULL };
-	struct stage_aggregate_opts o = { .cli = &quiet, .device = "aggregate",
+	struct stage_aggregate_opts o = { .device = "aggregate",
 	    .who = { .rule_text = "mean", .theta = -1 }, .expect = 1,
 	    .steps = 1, .spool = dir };
 	struct filter f;
 	int r;
 
-	filter_init(&f, name, 1, argv);
+	filter_init(&f, &quiet, 1, argv);
 	f.output = "/dev/null";
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;

@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define FORGED_AT 1
+#include "forged.h"
+
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/state.h"

@@ -1,8 +1,9 @@
 /*
  * libFuzzer: any bytes as a file of streams; every event, every record
- * decoded, every annotation parsed.  Built with -DACE_FUZZING, which lets the
- * reader pass over checksums.
+ * decoded, every annotation parsed.
  */
+#include "forged.h"
+
 #include "base/err.h"
 #include "base/io.h"
 #include "format/frame.h"

@@ -392,9 +392,48 @@ test_tables(void)
 			same("normal", step[j], cols[i], n[i], 0);
 }
 
+/* What a code says, found without decoding: the same bits, signs of zeros
+ * too. */
+static void
+test_again(void)
+{
+	static const double step[] = { 30, 4, 1, 0.1, 0.001, 1e-5 };
+	static const size_t n[] = { N, 5001, 2049, 333, 17, 3, 1 };
+	struct codec_ctx ctx = { 1, 2, 3, 96, 5 };
+	static float z[N];
+	struct codec_plan p;
+	unsigned wrong = 0, failed = 0, all = 0;
+	size_t i, j, k;
+	uint8_t param;
+
+	for (k = 0; k < 4; k++) {
+		for (i = 0; i < N; i++)
+			x[i] = k == 3 ? -2.5f : (float)(normal(7, (uint32_t)i) *
+			    (k == 0 ? 1 : exp(normal(8, (uint32_t)i / 96))));
+		x[2] = k == 2 ? -3e9f : x[2];	/* past what is quantised */
+		for (i = 0; i < 6; i++)
+			for (j = 0; j < 7; j++, all++) {
+				p = (struct codec_plan){ CODEC_ECQ, 0,
+				    (float)step[i] };
+				out.n = 0;
+				memset(y, 255, sizeof(y));
+				memset(z, 255, sizeof(z));
+				failed += codec_encode(&p, &ctx, x, n[j], &out,
+				    &param, NULL) < 0 || codec_decode(CODEC_ECQ,
+				    param, &ctx, out.p, out.n, y, n[j], NULL) < 0 ||
+				    codec_again(&p, &ctx, x, param, out.p, out.n,
+				    z, n[j], NULL) < 0;
+				wrong += memcmp(y, z, sizeof(y)) != 0;
+			}
+	}
+	ok(failed == 0 && wrong == 0, "%u codes: what they say is known without "
+	    "decoding (%u failed, %u differ)", all, failed, wrong);
+}
+
 int
 main(void)
 {
+	test_again();
 	test_normal();
 	test_matrix();
 	test_small();

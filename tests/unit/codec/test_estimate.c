@@ -138,6 +138,39 @@ edges(void)
 	ok(codec_rate(&p, &m) == -1, "what cannot be foretold says so");
 }
 
+/* Values of which an octave does not tell where they are: they end at 1.3, and
+ * a value in ten is 0. */
+static void
+from_values(void)
+{
+	static struct estimate m;
+	size_t i, above = 0;
+	double energy = 0, told;
+
+	for (i = 0; i < N; i++) {
+		x[i] = i % 10 == 0 ? 0 : (float)(1 + 0.3 * uniform((uint32_t)i,
+		    3)) * (i % 3 == 0 ? -1 : 1);
+		above += fabsf(x[i]) >= 1.189f;
+		energy += (double)x[i] * (double)x[i];
+	}
+	estimate_values(&m, x, N, 1.3f, &shape);
+	ok(m.n == N && fabs(m.nonzero - (N - (N + 9) / 10)) < 1,
+	    "from values: how many there are, and are not 0");
+	told = m.count[0] - m.count[estimate_below(&m, 1.189)];
+	ok(fabs(told - (double)above) < 0.02 * N, "%.0f above 1.189 of %zu",
+	    told, above);
+	ok(fabs(m.sumsq / energy - 1) < 0.01, "their energy: %.4f of it",
+	    m.sumsq / energy);
+	memset(x, 0, sizeof(x));
+	estimate_values(&m, x, N, 0, &shape);
+	ok(m.points == 0 && m.nonzero == 0, "zeros: nothing");
+	x[5] = 1e-40f;
+	x[6] = 3e38f;
+	x[7] = 1e-30f;
+	estimate_values(&m, x, N, 3e38f, &shape);
+	ok(m.points == 1 && m.nonzero == 1, "far below the largest is nothing");
+}
+
 int
 main(void)
 {
@@ -159,5 +192,6 @@ main(void)
 		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 			one((enum shape)s, steps[i], 0.12);
 	edges();
+	from_values();
 	return done_testing();
 }

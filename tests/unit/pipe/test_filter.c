@@ -112,8 +112,10 @@ look(const char *path, const struct schema *schema, struct seen *s)
 static void
 begin(struct filter *f)
 {
+	static const struct cli c = { .prog = "test" };
+
 	err_clear(&e);
-	filter_init(f, "test", 4, args);
+	filter_init(f, &c, 4, args);
 	optind = 3;			/* as after cli_parse */
 	f->output = out_path;
 }

@@ -76,6 +76,8 @@ run(const char *what, size_t *len, struct err *e)
 {
 	struct writer_opts wo = { "test", NULL, 0 };
 	struct stage_compress_opts o = STAGE_COMPRESS_INIT;
+	const struct cli c = { .prog = "test" };
+	struct filter f;
 	struct note_terms terms = { BUDGET, 1 };
 	const struct shard_sums sums = { 0, 0, 0, 0, 0 };
 	struct codec_plan plan[N + 1];
@@ -101,7 +103,8 @@ run(const char *what, size_t *len, struct err *e)
 	sh.provenance = "";
 	stand(&in);
 	sh.in = in;
-	if ((r = stage_compress_new(&s, &o, e)) < 0)
+	filter_init(&f, &c, 0, NULL);
+	if ((r = stage_compress.make(&s, &o, &f, e)) < 0)
 		return r;
 	stage_compress_to(s, w);
 	r = stage_begin(s, &sh, e);

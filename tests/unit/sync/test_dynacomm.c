@@ -91,13 +91,28 @@ events_forward(const int64_t *pt, const int64_t *fc, int64_t dt,
 	return computed;
 }
 
-struct brute { int64_t forward, backward; size_t k; int wrong; };
+struct brute {
+	int64_t forward, backward;
+	size_t k, cuts[MOST];	/* of several, with the longest beginnings */
+	int wrong;
+};
+
+/* Whether a, k of them, has a longer segment than b where they first differ. */
+static int
+longer(const size_t *a, const size_t *b, size_t k)
+{
+	size_t i;
+
+	for (i = 0; i < k && a[i] == b[i]; i++)
+		continue;
+	return i < k && a[i] > b[i];
+}
 
 /* All 2^(n-1) sets of cuts. */
 static struct brute
 all_cuts(const struct dynacomm *d, const int64_t *pt, const int64_t *fc)
 {
-	struct brute b = { INT64_MAX, INT64_MAX, 0, 0 };
+	struct brute b = { .forward = INT64_MAX, .backward = INT64_MAX };
 	size_t cuts[MOST], k, i, set, n = d->n;
 	int64_t f, g;
 
@@ -109,8 +124,11 @@ all_cuts(const struct dynacomm *d, const int64_t *pt, const int64_t *fc)
 		g = events_backward(pt, fc, n, d->dt, cuts, k);
 		b.wrong += f != dynacomm_forward(d, cuts, k) ||
 		    g != dynacomm_backward(d, cuts, k);
-		if (f < b.forward || (f == b.forward && k < b.k))
+		if (f < b.forward || (f == b.forward && (k < b.k ||
+		    (k == b.k && longer(cuts, b.cuts, k))))) {
 			b.k = k;
+			memcpy(b.cuts, cuts, k * sizeof(*cuts));
+		}
 		b.forward = f < b.forward ? f : b.forward;
 		b.backward = g < b.backward ? g : b.backward;
 	}
@@ -140,7 +158,8 @@ test_brute(void)
 	    size_t *, struct err *) = { dynacomm_dp3, dynacomm_dp,
 	    dynacomm_greedy };
 	static const char *const name[] = { "dp3", "dp", "greedy" };
-	int model = 0, mirror = 0, bad[3] = { 0 }, many[3] = { 0 }, worse = 0;
+	int model = 0, mirror = 0, bad[3] = { 0 }, many[3] = { 0 }, worse = 0,
+	    tie[3] = { 0 };
 	int64_t pt[MOST], fc[MOST], dt;
 	size_t cuts[MOST], k, n, s;
 	struct dynacomm d;
@@ -159,6 +178,8 @@ test_brute(void)
 			    dynacomm_backward(&d, cuts, k) != b.forward ||
 			    cuts[k - 1] != n;
 			many[s] += k != b.k;
+			tie[s] += memcmp(cuts, b.cuts,
+			    k * sizeof(*cuts)) != 0;
 		}
 		k = dynacomm_ibatch(&d, cuts);
 		worse += dynacomm_forward(&d, cuts, k) < b.forward ||
@@ -173,6 +194,9 @@ test_brute(void)
 	for (s = 0; s < 3; s++) {
 		ok(bad[s] == 0, "%s: as good as all sets of cuts", name[s]);
 		ok(many[s] == 0, "%s: with the fewest segments", name[s]);
+		if (s != 0)	/* dp3's may be others */
+			ok(tie[s] == 0, "%s: of several cuts those "
+			    "that take most layers first", name[s]);
 	}
 	ok(worse == 0, "ibatch: complete, and no better than the optimum");
 }

@@ -8,7 +8,9 @@
 #include "../tap.h"
 #include "base/alloc.h"
 #include "codec/codec.h"
+#include "codec/estimate.h"
 #include "sync/land.h"
+#include "sync/told.h"
 
 enum { GROUPS = 120, SIZE = 1500, SHARDS = 300 };
 
@@ -21,6 +23,8 @@ struct shard {
 	struct buf body;
 	unsigned order;		/* a group without a knob came twice, or late */
 	int knobs;
+	int dumb;		/* nothing is foretold */
+	unsigned asked;		/* of too many groups */
 };
 
 static struct shard s;
@@ -52,21 +56,21 @@ make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
 	return r;
 }
 
-static int
-part(void *arg, size_t i, double f, unsigned parts, size_t *len, struct err *e)
+static double
+foretell(void *arg, size_t i, size_t slot, double f)
 {
-	struct codec_ctx ctx = { 1, 1, (uint32_t)i, 1, 0 };
 	struct codec_plan p = codec_turn(&s.plan[i], f);
-	static float y[SIZE];
-	uint8_t param;
-	size_t n = land_part(y, s.x[i], s.n[i], 1, parts);
-	int r;
+	struct codec_ctx ctx = { 1, 1, (uint32_t)i, 1, 0 };
+	static struct estimate m;
+	float max = 0;
+	size_t j;
 
 	(void)arg;
-	s.body.n = 0;
-	r = codec_encode(&p, &ctx, y, n, &s.body, &param, e);
-	*len = s.body.n;
-	return r;
+	s.asked += slot >= TOLD_ASKED;
+	for (j = 0; j < s.n[i]; j++)
+		max = fmaxf(max, fabsf(s.x[i][j]));
+	estimate_values(&m, s.x[i], s.n[i], max, &ctx);
+	return s.dumb ? -1 : (double)codec_rate(&p, &m);
 }
 
 static uint64_t
@@ -85,7 +89,7 @@ static struct land
 random_shard(void)
 {
 	struct land l = { .knob = s.knob, .values = s.n, .make = make,
-	    .part = part,	    .size = size, .code = s.code };
+	    .foretell = foretell, .size = size, .code = s.code };
 	double step = exp(4 * rnd() - 4);
 	size_t i, j;
 
@@ -146,7 +150,10 @@ test_random(void)
 	ok(under <= SHARDS / 100, "within half a percent below (%u not)",
 	    under);
 	ok(fixed == 0 && order == 0, "what has no knob is coded once, first");
-	ok(made < 8 * groups, "%.1f codings a group", made / groups);
+	ok(s.asked == 0, "of no more than %d groups it is asked what they take",
+	    TOLD_ASKED);
+	ok(made < (s.dumb ? 6 : 4) * groups, "%.1f codings a group%s",
+	    made / groups, s.dumb ? " of which nothing is foretold" : "");
 }
 
 static void
@@ -203,6 +210,9 @@ int
 main(void)
 {
 	test_random();
+	s.dumb = 1;
+	test_random();
+	s.dumb = 0;
 	test_cannot();
 	test_even();
 	buf_release(&s.body);

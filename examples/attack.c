@@ -1,0 +1,357 @@
+/*
+ * attack KIND BAD FACTOR FILE... >all: between honest devices and the cloud, the
+ * devices of somebody who wants the training to fail.
+ *
+ * Each FILE is the stream of one device; of each step all shards are read, then
+ * written as one stream, with those of BAD attackers behind the honest ones.
+ * The attackers know what the honest devices send at the same step.
+ *
+ *   none    every file is honest; BAD and FACTOR are 0
+ *   sign    what the attacker computed, times -FACTOR
+ *   large   noise, of FACTOR times the norm of the honest mean
+ *   little  the honest mean minus FACTOR standard deviations, value by value
+ *           (a little is enough; Baruch et al. 2019)
+ *   inner   the honest mean times -FACTOR (inner product manipulation; Xie et
+ *           al. 2019)
+ *   mimic   what the first honest device sends (Karimireddy et al. 2022)
+ *   free    the same with a small FACTOR, from devices that compute nothing and
+ *           hide it (free riders; Fraboni et al. 2021)
+ *   label   what the attacker computed: its labels are wrong already
+ *   sybil   the same, all from one attacker under BAD names (Fung et al. 2020)
+ *   heavy   as sign, and each says that it weighs 8
+ *
+ * With sign, label and heavy the last BAD files are what the attackers computed,
+ * with sybil the last one; with the others all files are honest.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ace.h>
+
+/* One attacker's values for this step. */
+struct view {
+	size_t honest, n;	/* devices, values */
+	float **x;		/* f32[n] of each file */
+	size_t own;		/* the file that this attacker computed */
+	double factor;
+	uint64_t seed;		/* of the attacker and the step */
+};
+
+static double
+mean(const struct view *v, size_t j)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < v->honest; i++)
+		sum += (double)v->x[i][j];
+	return sum / (double)v->honest;
+}
+
+static void
+own(const struct view *v, float *out)
+{
+	memcpy(out, v->x[v->own], v->n * sizeof *out);
+}
+
+static void
+sign(const struct view *v, float *out)
+{
+	size_t j;
+
+	for (j = 0; j < v->n; j++)
+		out[j] = (float)(-v->factor * (double)v->x[v->own][j]);
+}
+
+/* One of a sum of twelve evenly spread numbers: nearly normal, variance 1. */
+static double
+noise(uint64_t *state)
+{
+	double sum = -6;
+	uint64_t z;
+	int i;
+
+	for (i = 0; i < 12; i++) {	/* splitmix64 */
+		z = *state += UINT64_C(0x9e3779b97f4a7c15);
+		z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+		z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+		sum += (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+	}
+	return sum;
+}
+
+static void
+large(const struct view *v, float *out)
+{
+	double norm = 0, m;
+	uint64_t state = v->seed;
+	size_t j;
+
+	for (j = 0; j < v->n; j++) {
+		m = mean(v, j);
+		norm += m * m;
+	}
+	norm = v->factor * sqrt(norm / (double)v->n);
+	for (j = 0; j < v->n; j++)
+		out[j] = (float)(norm * noise(&state));
+}
+
+static void
+little(const struct view *v, float *out)
+{
+	double m, d, s;
+	size_t i, j;
+
+	for (j = 0; j < v->n; j++) {
+		m = mean(v, j);
+		for (s = 0, i = 0; i < v->honest; i++) {
+			d = (double)v->x[i][j] - m;
+			s += d * d;
+		}
+		out[j] = (float)(m - v->factor * sqrt(s / (double)v->honest));
+	}
+}
+
+static void
+inner(const struct view *v, float *out)
+{
+	size_t j;
+
+	for (j = 0; j < v->n; j++)
+		out[j] = (float)(-v->factor * mean(v, j));
+}
+
+static void
+mimic(const struct view *v, float *out)
+{
+	memcpy(out, v->x[0], v->n * sizeof *out);
+}
+
+enum computed { NOBODY, ONE, EACH };
+
+static const struct kind {
+	const char *name;
+	enum computed computed;	/* which attackers compute something */
+	double weight;
+	void (*values)(const struct view *v, float *out);
+} kinds[] = {
+	{ "none", NOBODY, 1, NULL },
+	{ "sign", EACH, 1, sign },
+	{ "large", NOBODY, 1, large },
+	{ "little", NOBODY, 1, little },
+	{ "inner", NOBODY, 1, inner },
+	{ "mimic", NOBODY, 1, mimic },
+	{ "free", NOBODY, 1, large },
+	{ "label", EACH, 1, own },
+	{ "sybil", ONE, 1, own },
+	{ "heavy", EACH, 8, sign },
+};
+
+struct attack {
+	const struct kind *kind;
+	size_t bad, files, honest;
+	double factor;
+	struct ace_reader **in;
+	struct ace_writer *out;
+	struct ace_shard *shard;	/* of each file */
+	float **x;			/* and its values */
+	float *mine;
+	size_t n;
+};
+
+static int
+fail(struct ace_error *e, int code, const char *what, const char *name)
+{
+	e->code = code;
+	(void)snprintf(e->message, sizeof e->message, "%s '%s'%s%s", what,
+	    name, code == 4 ? ": " : "", code == 4 ? strerror(errno) : "");
+	return -code;
+}
+
+/* Room for the values of a model, once its tensors are known. */
+static int
+room(struct attack *a, struct ace_error *e)
+{
+	const struct ace_tensor *t;
+	size_t count, i, n = 0;
+
+	if (a->n > 0)
+		return 0;
+	t = ace_tensors(a->in[0], &count);
+	for (i = 0; i < count; i++)
+		n += t[i].numel;
+	for (i = 0; i < a->files; i++)
+		if ((a->x[i] = malloc((n + 1) * sizeof(float))) == NULL)
+			return fail(e, 4, "no memory for", "the values");
+	if ((a->mine = malloc((n + 1) * sizeof(float))) == NULL)
+		return fail(e, 4, "no memory for", "the values");
+	a->n = n;
+	return ace_write_tensors_of(a->out, a->in[0], e);
+}
+
+/* The shard of file i into memory. */
+static int
+take(struct attack *a, size_t i, struct ace_error *e)
+{
+	struct ace_group g;
+	size_t n = 0;
+	int r;
+
+	while ((r = ace_read_group(a->in[i], &g, e)) > 0) {
+		if (g.n > a->n - n)
+			return fail(e, 3, "mismatch: another model from device",
+			    a->shard[i].device);
+		memcpy(a->x[i] + n, g.value, g.n * sizeof(float));
+		n += g.n;
+	}
+	if (r == 0 && n != a->n)
+		return fail(e, 3, "mismatch: another model from device",
+		    a->shard[i].device);
+	return r;
+}
+
+/* All shards of the next step.  1: they are there; 0: all streams ended. */
+static int
+read_step(struct attack *a, struct ace_error *e)
+{
+	size_t i;
+	int r, more = 0;
+
+	for (i = 0; i < a->files; i++) {
+		if ((r = ace_read_shard(a->in[i], &a->shard[i], e)) < 0)
+			return r;
+		if (i == 0)
+			more = r;
+		if (r != more || (r > 0 &&
+		    a->shard[i].step != a->shard[0].step))
+			return fail(e, 3, "mismatch: other steps than the "
+			    "first device's from device", a->shard[i].device);
+		if (more && ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0))
+			return r;
+	}
+	return more;
+}
+
+static int
+write_shard(struct attack *a, const struct ace_shard *s, const float *x,
+    struct ace_error *e)
+{
+	int r = ace_write_shard(a->out, s, e);
+
+	if (r == 0)
+		r = ace_write_values(a->out, x, a->n, e);
+	return r < 0 ? r : ace_write_end(a->out, e);
+}
+
+static int
+write_step(struct attack *a, struct ace_error *e)
+{
+	struct view v = { .honest = a->honest, .n = a->n, .x = a->x,
+	    .factor = a->factor };
+	struct ace_shard s;
+	size_t i;
+	int r;
+
+	for (i = 0; i < a->honest; i++)
+		if ((r = write_shard(a, &a->shard[i], a->x[i], e)) < 0)
+			return r;
+	for (i = 0; i < a->bad; i++) {
+		v.own = a->honest + (a->kind->computed == EACH ? i : 0);
+		v.seed = a->shard[0].step * a->bad + i;
+		a->kind->values(&v, a->mine);
+		s = a->shard[0];
+		s.weight = a->kind->weight;
+		(void)snprintf(s.device, sizeof s.device, "attacker%zu",
+		    i + 1);
+		if ((r = write_shard(a, &s, a->mine, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int
+run(struct attack *a, char **file, struct ace_error *e)
+{
+	size_t i;
+	int fd, r;
+
+	a->in = calloc(a->files, sizeof *a->in);
+	a->shard = calloc(a->files, sizeof *a->shard);
+	a->x = calloc(a->files, sizeof *a->x);
+	if (a->in == NULL || a->shard == NULL || a->x == NULL)
+		return fail(e, 4, "no memory for", "the devices");
+	for (i = 0; i < a->files; i++) {
+		if ((fd = open(file[i], O_RDONLY)) < 0)
+			return fail(e, 4, "cannot open", file[i]);
+		if ((a->in[i] = ace_reader_new(fd, e)) == NULL)
+			return -e->code;
+	}
+	if ((a->out = ace_writer_new(1, NULL, e)) == NULL)
+		return -e->code;
+	while ((r = read_step(a, e)) > 0)
+		if ((r = write_step(a, e)) < 0)
+			return r;
+	return r < 0 ? r : ace_writer_close(a->out, e);
+}
+
+/* What follows from the words.  NULL, or what is wrong. */
+static const char *
+settle(struct attack *a, int argc, char **argv)
+{
+	char *end1 = "", *end2 = "";
+	size_t i, computed;
+
+	if (argc < 5)
+		return "usage: attack KIND BAD FACTOR FILE... >out";
+	for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kinds[i].name, argv[1]) == 0)
+			a->kind = &kinds[i];
+	if (a->kind == NULL)
+		return "no such attack";
+	a->bad = strtoul(argv[2], &end1, 10);
+	a->factor = strtod(argv[3], &end2);
+	a->files = (size_t)argc - 4;
+	if (*end1 != '\0' || *end2 != '\0' || a->bad > 10000 ||
+	    !isfinite(a->factor) || (a->bad > 0) == (a->kind == kinds))
+		return "bad number";
+	computed = a->kind->computed == EACH ? a->bad :
+	    a->kind->computed == ONE;
+	if (a->files <= computed)
+		return "no honest device";
+	a->honest = a->files - computed;
+	return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ace_error e = { 0, "" };
+	struct attack a = { 0 };
+	const char *why = settle(&a, argc, argv);
+	size_t i;
+	int r;
+
+	if (why != NULL) {
+		(void)fprintf(stderr, "attack: %s\n", why);
+		return 2;
+	}
+	if ((r = run(&a, argv + 4, &e)) < 0)
+		(void)fprintf(stderr, "attack: %s\n", e.message);
+	ace_writer_free(a.out);
+	for (i = 0; i < a.files; i++) {
+		if (a.in != NULL)
+			ace_reader_free(a.in[i]);
+		if (a.x != NULL)
+			free(a.x[i]);
+	}
+	free(a.in);
+	free(a.x);
+	free(a.shard);
+	free(a.mine);
+	return r < 0 ? e.code : 0;
+}

@@ -1,0 +1,396 @@
+# shellcheck shell=bash disable=SC2154 # name, and what pipes.sh and ways.sh set
+# The same small model trained in several ways on the same text, seed by seed,
+# by edges and a cloud on this machine: what table1.sh, frontier.sh and
+# table1-sweep.sh have in common.  They set name, call begin and all, and draw.
+#
+# Each takes a DIR, and leaves there DIR/NAME.tsv and more; every run is a line of
+# DIR/runs.tsv and some of DIR/curves.tsv, and is not made again, so that what
+# was stopped goes on, and what one of them has run the others have.
+#
+# SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
+# STEPS=N	of a batch of 8 on each of 4 edges (5000); all ways read as much
+#		text as that
+# REGIME=fresh	on 12 MB of program sources of this machine, of which nothing is
+#		read twice; or
+# REGIME=repeated  on 400 kB of C headers, read 26 times; NAME-repeated.tsv
+# CORPUS=FILE	text of your own
+# SPLIT=parts	each edge has another part of the text; or interleaved: in turn
+# LOCAL=1	ways that exchange dense values: all edges in one process, which
+#		gives the same models; their bytes are reckoned, and the time of
+#		the programs is left out
+# MODEL="..."	the trainer's options for another model
+# ONLY="..."	of the ways, these.  WAY+--decay,0.3 tells the trainer more, and
+#		WAY+--batch,16,--interval,5,--bits,2 (or dense) is the way with
+#		another line in ways.sh
+# TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
+#		otherwise one that swings between 5 and 200 Mbit/s and 10 and
+#		300 ms.  What a step takes on it is reckoned, not waited for.
+# STEP_MS=X	what a step with a batch of 8 takes on an edge there (20)
+here_is=$(dirname "$0")
+# shellcheck source=examples/pipes.sh
+. "$here_is/pipes.sh"
+# shellcheck source=examples/ways.sh
+. "$here_is/ways.sh"
+
+EDGES=${EDGES:-4}
+STEPS=${STEPS:-5000}
+REGIME=${REGIME:-fresh}
+SPLIT=${SPLIT:-parts}
+SEEDS=${SEEDS:-8}
+model=${MODEL:---layers 2 --width 64 --heads 2 --context 64}
+points=25			# of a curve
+sequences=$((STEPS * 8 * 4))	# that all edges read together
+
+# ---- the text ----
+
+# what the text of a regime is, and the suffix of its tables
+regime() {
+	case $REGIME in
+	fresh) suffix=
+		size=12000000 share=0.96
+		files() {
+			find /usr/include /usr/share/perl -type f \
+			    \( -name '*.h' -o -name '*.hpp' -o -name '*.pm' \
+			    -o -path '/usr/include/c++/*' \) \
+			    ! -path '*/unicore/*' -size -256k
+		} ;;
+	repeated) suffix=-repeated
+		size=800000 share=0.5 ;;
+	*) die "no regime is called '$REGIME': fresh, repeated" ;;
+	esac
+	valid=$(awk "BEGIN { print 1 - $share }")
+}
+
+# How often is the text read?  Said before hours are spent on it.
+passes() {
+	wc -c <"$text" | awk -v s="$sequences" -v c="$context" -v v="$valid" \
+	    -v name="$name" -v regime="$REGIME" '{
+		train = $1 - int($1 * v)
+		x = s * c / train
+		printf "%s: %.1f MB of text to train on, ", name, train / 1e6
+		if (x <= 1)
+			printf "of which %.0f %% is read, once\n", 100 * x
+		else
+			printf "which is read %.1f times%s\n", x, \
+			    (regime == "fresh" ? " (fewer STEPS, or more " \
+			    "with CORPUS=FILE, and nothing is repeated)" : "")
+	}' >&2
+}
+
+# ---- a way ----
+
+# once WORDS: of options that are given twice, the last
+once() {
+	awk -v list="$*" 'BEGIN {
+		n = split(list, f, " ")
+		for (i = 1; i <= n; i++) {
+			if (f[i] !~ /^--/)
+				continue
+			v = i < n && f[i + 1] !~ /^--/ ? " " f[i + 1] : ""
+			if (!(f[i] in value))
+				order[++m] = f[i]
+			value[f[i]] = f[i] v
+		}
+		for (i = 1; i <= m; i++)
+			printf "%s%s", (i > 1 ? " " : ""), value[order[i]]
+	}'
+}
+
+# Takes option $1 with its value out of given: value.
+take() {
+	value=
+	[[ " $given " =~ (.*)" $1 "([^ ]+)" "(.*) ]] || return 1
+	value=${BASH_REMATCH[2]}
+	given="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}"
+}
+
+# way NAME: sets H, batch, steps, code and given, and setup, which is all of that
+# and all that holds for every way: a run is known by it and its seed.
+way() {
+	local line more=
+	[ "${1%%+*}" = "$1" ] || more=${1#*+}
+	line=$("${REGIME}_ways" | awk -v w="${1%%+*}" '$1 == w')
+	[ -n "$line" ] || die "no way is called '${1%%+*}'"
+	read -r _ H batch code given <<<"$line"
+	given=$(once "$given ${more//[,+]/ }")
+	! take --batch || batch=$value
+	! take --interval || H=$value
+	! take --bits || code=$value
+	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+|[a-z]+:[0-9.]+)$ ]] ||
+	    die "'$1' is no way"
+	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
+	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
+	steps=$((sequences / (EDGES * batch)))
+	[ "$steps" -ge 1 ] || die "$1: too little text for one step"
+	# shellcheck disable=SC2086 # words are meant
+	given=$(once $given)
+	if [[ " $given " = *" --gradient "* ]]; then
+		[ "$H" -eq 1 ] || die "'$1': --gradient exchanges at every step"
+	else
+		given="--interval $H $given"
+	fi
+	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
+	setup="$setup, $code, $given"
+	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
+	# shellcheck disable=SC2206 # words are meant
+	options=($model --batch "$batch" --valid "$valid" --windows 1024
+	    --seed "$seed" $given --every $((steps / (H * points) + 1)))
+	[ "$SPLIT" = parts ] || options+=(--interleaved)
+}
+
+# dense ROUNDS: the streams of the edges with a step in each round, and of the
+# cloud
+dense() {
+	local k short=
+	[ "$H" -eq 1 ] || short=--interval=1
+	for k in $(seq "$EDGES"); do
+		# shellcheck disable=SC2086 # words are meant
+		train --index "$k" --of "$EDGES" $model --batch "$batch" \
+		    --valid "$valid" $given $short --steps "$1" --run "$name" \
+		    "$text" >"$dir/up$1-$k"
+	done
+	ace-aggregate --expect "$EDGES" "$dir/up$1"-* >"$dir/down$1"
+}
+
+# stretch ROUNDS ONE TWO: how long so many are, if one and two are so long
+stretch() {
+	echo "$(($2 + ($1 - 1) * ($3 - $2))) bytes"
+}
+
+# All edges in one process; how long their streams would be is seen with one and
+# two rounds.
+alone() {
+	local k rounds
+	dir=$work/$what
+	mkdir "$dir" || exit 4
+	jobs=()
+	start "$what" train --local --of "$EDGES" --steps "$steps" \
+	    "${options[@]}" --eval --log "$dir/log" \
+	    --progress "$dir/progress" "$text"
+	show "$what"
+	wait "${jobs[0]}" || die "$what failed"
+	hide
+	jobs=()
+	rounds=$(of "$dir/log" end 2)
+	dense 1 && dense 2 || die "$what: cannot measure its streams"
+	# shellcheck disable=SC2046 # words are meant
+	set -- $(for k in up1-1 up2-1 down1 down2; do wc -c <"$dir/$k"; done)
+	for k in $(seq "$EDGES"); do
+		stretch "$rounds" "$1" "$2" >"$dir/sent$k"
+		stretch "$rounds" "$3" "$4" >"$dir/got$k"
+	done
+	echo "$name: $what: $steps steps in $rounds rounds, in one process" >&2
+}
+
+go() {
+	case $code,${LOCAL:-} in
+	dense,) run "$what" dense_edge dense_back dense_cloud ;;
+	dense,*) alone ;;
+	*:*) run "$what" code_edge coded_back code_cloud ;;
+	*) run "$what" ace_edge coded_back ace_cloud ;;
+	esac
+}
+
+# ---- the network ----
+
+trace() {
+	if [ -n "${TRACE:-}" ]; then
+		cat "$TRACE"
+		return
+	fi
+	awk -v n="$EDGES" 'BEGIN { for (t = 0; t < 1200; t++)
+	    for (k = 1; k <= n; k++) {
+		u = (sin(t / 95.5 + 2.1 * k) + sin(t / 19.1 + 1.3 * k) + 2) / 4
+		v = (sin(t / 57.3 + 3.7 * k) + sin(t / 9.55 + k) + 2) / 4
+		printf "%d\t%d\t%.2f\t%.1f\n", t, k, 5 * 40 ^ u, 10 * 30 ^ v
+	    } }'
+}
+
+# seconds WHAT: of a processor, in that file or those
+seconds() {
+	cat "$dir/seconds-$1" 2>/dev/null | awk '{ t += $1 + $2 } END { print t + 0 }'
+}
+
+# curve: the log of a run, with the bytes and the time of the network until
+# then.  A round is over when the slowest edge has its aggregate:
+#
+#	max over edges of  steps * STEP_MS * batch / 8 + RTT +
+#	    bits up and down / rate + seconds of the programs there,
+#	and those of the programs at the cloud
+curve() {
+	local k
+	for k in $(seq "$EDGES"); do
+		echo "$k $(counted "$dir/sent$k") $(counted "$dir/got$k")" \
+		    "$(seconds "edge$k") $(seconds "expand$k")"
+	done >"$work/bytes"
+	awk -v OFS='\t' -v id="$id" -v seed="$seed" \
+	    -v step="$(awk "BEGIN { print ${STEP_MS:-20} * $batch / 8 }")" \
+	    -v cloud="$(seconds 'cloud*')" '
+	FILENAME == ARGV[1] { mbit[$1, $2] = $3; ms[$1, $2] = $4
+	    last = $1 + 1; next }
+	FILENAME == ARGV[2] { bits[$1] = 8 * ($2 + $3); all += $2 + $3; n++
+	    code[$1] = $4 + $5; next }
+	$1 == "start" || $1 == "now" || $1 == "end" { line[++lines] = $0 }
+	END {
+		split(line[lines], f, "\t")
+		rounds = f[2]; steps = f[3]
+		for (i = 1; i <= lines; i++) {
+			split(line[i], f, "\t")
+			for (; r < f[2]; r++) {
+				most = 0
+				for (k = 1; k <= n; k++) {
+					s = int(t) % last
+					x = bits[k] / rounds / 1e6 / mbit[s, k]
+					x += ms[s, k] / 1000 + code[k] / rounds
+					most = x > most ? x : most
+				}
+				t += most + cloud / rounds
+				t += steps / rounds * step / 1000
+			}
+			print id, seed, sprintf("%.4f", f[3] / steps), f[2],
+			    f[4], f[5], f[6],
+			    sprintf("%.0f", all * r / rounds),
+			    sprintf("%.1f", t)
+		}
+	}' "$work/trace" "$work/bytes" "$dir/log"
+}
+
+# ---- tables ----
+
+runs_head='id seed H batch steps code top1 ppl loss rounds up down near s_near s setup'
+curves_head='id seed share round loss ppl top1 bytes s'
+
+# result FILE: a line for a run, from its curve; when it was within 1 % of its
+# last accuracy is read off the line between two points.
+result() {
+	awk -v OFS='\t' -v up="$(counted "$dir"/sent*)" \
+	    -v got="$(counted "$dir"/got*)" -v setup="$setup" \
+	    -v how="$H	$batch	$steps	$code" '
+	{ share[NR] = $3; top[NR] = $7; time[NR] = $9; id = $1; seed = $2
+	    rounds = $4; loss = $5; ppl = $6 }
+	END {
+		near = 0.99 * top[NR]
+		for (i = 1; top[i] < near; i++);
+		x = i > 1 ? (top[i] - near) / (top[i] - top[i - 1]) : 0
+		print id, seed, how, top[NR], ppl, loss, rounds, up, got,
+		    sprintf("%.3f", share[i] - x * (share[i] - share[i - 1])),
+		    sprintf("%.1f", time[i] - x * (time[i] - time[i - 1])),
+		    time[NR], setup
+	}' "$1"
+}
+
+# lines FILE: without those of this run, of which some may be there if it was
+# stopped while they were written
+lines() {
+	[ ! -s "$1" ] || awk -F '\t' -v id="$id" -v s="$seed" \
+	    '!($1 == id && $2 == s)' "$1" >"$1.new"
+	[ ! -e "$1.new" ] || mv "$1.new" "$1"
+}
+
+# known: has it been run?
+known() {
+	awk -F '\t' -v id="$id" -v s="$seed" -v setup="$setup" '$1 == id &&
+	    $2 == s && $NF == setup { f = 1 } END { exit !f }' "$out/runs.tsv"
+}
+
+# one WAY: a run, unless it is there
+one() {
+	way "$1"
+	known && return
+	what=$1-$seed
+	dir=$work/$what
+	go
+	lines "$out/curves.tsv"
+	curve | tee -a "$out/curves.tsv" >"$work/curve"
+	result "$work/curve" >>"$out/runs.tsv"
+	rm -rf "$dir"
+}
+
+# named TABLE: its lines of the ways asked for, with their names and without the
+# columns that nobody reads there
+named() {
+	awk -F '\t' -v OFS='\t' '
+	FILENAME == ARGV[1] { name[$1] = name[$1] " " $2; next }
+	FNR == 1 { cut = $NF == "setup" ? NF - 1 : NF }
+	FNR == 1 || $1 in name {
+		line = $2
+		for (i = 3; i <= cut; i++)
+			line = line OFS $i
+		k = FNR == 1 ? 1 : split(name[$1], f, " ")
+		for (i = 1; i <= k; i++)
+			print (FNR == 1 ? "method" : f[i]), line
+	}' "$work/names" "$1"
+}
+
+show_table() {
+	awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++)
+	    if (length($i) > w[i]) w[i] = length($i); next }
+	{ printf "%-" w[1] "s", $1
+	    for (i = 2; i <= NF; i++) printf "  %" w[i] "s", $i
+	    print "" }' "$1" "$1"
+}
+
+# pairs ARG...: paired.awk with the lines that named has left
+pairs() {
+	awk -v list="$ways" "$@" -f "$here/examples/paired.awk" \
+	    "$table-runs.tsv" "$table-curves.tsv"
+}
+
+# begin DIR: the text, the trace, what is the same for every run
+begin() {
+	out=$1
+	mkdir -p "$out" || exit 4
+	need train ace-aggregate ace-compress ace-expand ace-step awk cksum cmp \
+	    dd mkfifo tee gnuplot
+	case $SPLIT in
+	parts | interleaved) ;;
+	*) die "no split is called '$SPLIT': parts, interleaved" ;;
+	esac
+	[[ " $model " != *" --batch "* ]] ||
+	    die "MODEL has no --batch: each way has its own"
+	context=$(awk -v m="$model" 'BEGIN { n = split(m, f, " ")
+	    for (i = 1; i < n; i++) if (f[i] == "--context") c = f[i + 1]
+	    print c ? c : 64 }')
+	regime
+	find_text
+	passes
+	trace >"$work/trace"
+	common="text $(cksum <"$text" | tr ' ' /), $valid kept, $model, network"
+	common="$common $(cksum <"$work/trace" | tr ' ' /), ${STEP_MS:-20} ms"
+	[ -s "$out/runs.tsv" ] || tr ' ' '\t' <<<"$runs_head" >"$out/runs.tsv"
+	[ -s "$out/curves.tsv" ] ||
+	    tr ' ' '\t' <<<"$curves_head" >"$out/curves.tsv"
+	table=$out/$name$suffix
+}
+
+# all WAY...: with every seed; then the tables of these
+all() {
+	local w run=0
+	ways=$*
+	for seed in $(seq "$SEEDS"); do
+		for w; do
+			run=$((run + 1))
+			# shellcheck disable=SC2034 # used in pipes.sh
+			part="run $run of $((SEEDS * $#))"
+			one "$w"
+		done
+	done
+	for w; do
+		way "$w"
+		printf '%s\t%s\n' "$id" "$w"
+	done >"$work/names"
+	named "$out/runs.tsv" >"$table-runs.tsv"
+	named "$out/curves.tsv" >"$table-curves.tsv"
+	pairs >"$table.tsv"
+	show_table "$table.tsv"
+}
+
+# what is claimed on fresh text, and what these runs say to it
+judge() {
+	[ "$REGIME" = fresh ] || return 0
+	pairs -v claims="$(claims | tr -s '\n\t' '  ')" >"$table-claims.tsv"
+	[ "$(wc -l <"$table-claims.tsv")" -le 1 ] || {
+		echo
+		show_table "$table-claims.tsv"
+	}
+}

@@ -1,0 +1,187 @@
+# Runs that are paired by their seed, as a table: the means of every way, and its
+# differences to a reference with their 95 % intervals.
+#
+#	awk -v list="A B C" -f paired.awk RUNS CURVES
+#
+# RUNS and CURVES are tables of compare.sh, read by the names of their columns;
+# list, the ways in their order.  The reference is the best of those called
+# FullSync..., by its mean loss, or else the first.  A difference is of the seeds
+# that both have; its interval is Student's, for n - 1 degrees of freedom.
+#
+# With -v claims="WAY WHAT MEAN END ..." the table is not of ways but of claims:
+# whether the mean is at most MEAN and the upper end of the interval at most END.
+
+BEGIN { FS = OFS = "\t"; infinite = 1e300 }
+
+FNR == 1 {
+	file++
+	for (i = 1; i <= NF; i++)
+		col[$i] = i
+	next
+}
+
+function at(name) { return $(col[name]) }
+
+# the runs
+file == 1 {
+	w = at("method")
+	s = at("seed")
+	seeds[w, ++n[w]] = s
+	has[w, s] = 1
+	last[w, s] = at("loss") at("ppl") ~ /^[0-9.]+$/ ? at("loss") : infinite
+	top[w, s] = at("top1")
+	ppl[w, s] = at("ppl")
+	loss[w] += last[w, s]
+	up[w] += at("up")
+	down[w] += at("down")
+	near[w] += at("near")
+	snear[w] += at("s_near")
+	all[w] += at("s")
+	setup[w] = at("H") OFS at("batch") OFS at("steps") OFS at("code")
+}
+
+# the curves: the first time that a way is as good as the reference at its end,
+# which is known by then
+file == 2 {
+	if (!ref)
+		ref = reference()
+	w = at("method")
+	s = at("seed")
+	if (!((ref, s) in last) || (w, s) in reached)
+		next
+	x = at("share")
+	y = at("loss")
+	if (y <= last[ref, s])
+		reached[w, s] = (w, s) in x0 ? x0[w, s] + (x - x0[w, s]) * \
+		    (y0[w, s] - last[ref, s]) / (y0[w, s] - y) : x
+	x0[w, s] = x
+	y0[w, s] = y
+}
+
+function reference(   i, k, f, best) {
+	k = split(list, f, " ")
+	for (i = 1; i <= k; i++)
+		if (f[i] ~ /^FullSync/ && n[f[i]] && (!best ||
+		    loss[f[i]] / n[f[i]] < loss[best] / n[best]))
+			best = f[i]
+	return best ? best : f[1]
+}
+
+# Student's t that 2.5 % lie above: a table, and behind it the expansion in 1/v
+# (Abramowitz and Stegun, 26.7.5)
+function student(v,   z, f) {
+	if (v <= 10) {
+		split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 " \
+		    "2.262 2.228", f, " ")
+		return f[v]
+	}
+	z = 1.959964
+	return z + (z^3 + z) / 4 / v + (5 * z^5 + 16 * z^3 + 3 * z) / 96 / v^2 + \
+	    (3 * z^7 + 19 * z^5 + 17 * z^3 - 15 * z) / 384 / v^3
+}
+
+# What way w loses by seed s.
+function lost(w, s, what) {
+	if (what == "top-1")
+		return top[ref, s] - top[w, s]
+	if (what == "perplexity")
+		return 100 * (ppl[w, s] / ppl[ref, s] - 1)
+	return reached[w, s]
+}
+
+# Sets pairs, mean and half (-1: one pair has no interval) of what w loses; 0 if
+# there is no such difference: no pair, a loss that diverged, or never reached.
+function paired(w, what,   i, s, d, q) {
+	pairs = mean = half = q = 0
+	for (i = 1; i <= n[w]; i++) {
+		s = seeds[w, i]
+		if (!((ref, s) in has))
+			continue
+		if (last[w, s] >= infinite || last[ref, s] >= infinite ||
+		    (what == "text" && !((w, s) in reached)))
+			return 0
+		d[++pairs] = lost(w, s, what)
+		mean += d[pairs]
+	}
+	if (!pairs)
+		return 0
+	mean /= pairs
+	for (i = 1; i <= pairs; i++)
+		q += (d[i] - mean) ^ 2
+	half = pairs > 1 ? student(pairs - 1) * sqrt(q / (pairs - 1) / pairs) : -1
+	return 1
+}
+
+# A number with so many digits, and never -0.
+function number(x, n) {
+	x = sprintf("%." n "f", x)
+	return x ~ /^-[0.]*$/ ? substr(x, 2) : x
+}
+
+# mean and half as two columns
+function columns(w, what, n) {
+	if (!paired(w, what))
+		return "-" OFS "-"
+	return number(mean, n) OFS (half < 0 ? "-" : number(half, n))
+}
+
+# The mean over all seeds, if none diverged.
+function average(x, w, digits,   i, sum) {
+	if (loss[w] >= infinite)
+		return "-"
+	for (i = 1; i <= n[w]; i++)
+		sum += x[w, seeds[w, i]]
+	return sprintf("%." digits "f", sum / n[w])
+}
+
+function line(w,   bytes) {
+	bytes = (up[w] + down[w]) / n[w]
+	print w, setup[w], n[w], average(top, w, 2),
+	    columns(w, "top-1", 2), average(ppl, w, 3),
+	    columns(w, "perplexity", 2), columns(w, "text", 3),
+	    sprintf("%.2f", up[w] / n[w] / 1e6),
+	    sprintf("%.2f", down[w] / n[w] / 1e6),
+	    sprintf("%.1f", (up[ref] + down[ref]) / n[ref] / bytes),
+	    sprintf("%.2f", near[w] / n[w]), sprintf("%.0f", snear[w] / n[w]),
+	    sprintf("%.0f", all[w] / n[w])
+}
+
+# A claim holds when the mean and the interval's upper end are within its bounds,
+# and does not when the whole interval lies beyond.
+function claim(w, what, most, end,   verdict) {
+	if (!paired(w, what)) {
+		print w, what, most, end, n[w], "-", "-", "-", "does not hold: " \
+		    (what == "text" ? "not reached" : "diverged")
+		return
+	}
+	verdict = "not decided"
+	if (half >= 0 && mean <= most && mean + half <= end)
+		verdict = "holds"
+	else if (half >= 0 && mean - half > most)
+		verdict = "does not hold"
+	print w, what, most, end, pairs, number(mean, 3),
+	    (half < 0 ? "-" : number(mean - half, 3)),
+	    (half < 0 ? "-" : number(mean + half, 3)), verdict
+}
+
+END {
+	if (!ref)
+		ref = reference()
+	ways = split(list, order, " ")
+	if (claims) {
+		print "way", "what", "at most", "interval to at most", "seeds",
+		    "mean", "from", "to", "verdict"
+		k = split(claims, f, " ")
+		for (i = 1; i <= k; i += 4)
+			if (index(" " list " ", " " f[i] " ") && n[f[i]])
+				claim(f[i], f[i + 1], f[i + 2], f[i + 3])
+		exit
+	}
+	print "method", "H", "batch", "steps", "coded", "seeds", "top-1 %",
+	    "lost", "+-", "perplexity", "more %", "+-", "text to its loss",
+	    "+-", "MB up", "MB down", "ratio", "text to 1 %", "s to 1 %",
+	    "s in all"
+	for (i = 1; i <= ways; i++)
+		if (n[order[i]])
+			line(order[i])
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# What the rules of ace-aggregate survive: nine devices train the example's small
+# model through real pipes, F of them attackers (attack.c), and the accuracy that
+# the honest ones reach.
+#
+#	robust.sh [DIR]		writes DIR/robust-runs.tsv, a line for each run,
+#				and DIR/robust.tsv, the table
+#
+# SEEDS=N STEPS=N	2, 200
+# BAD="..."		how many attackers (3 1 2)
+# RULES="..."		NAME=RULE of ace-aggregate; NAME= is the mean
+# ATTACKS="..."		KIND=FACTOR of attack.c
+# CORPUS=FILE		text of your own; otherwise C headers of this machine
+#
+# What was run is not run again, so that what was stopped goes on.  Every run with
+# the first seed comes before those with the second.
+name=robust
+# shellcheck source=examples/pipes.sh
+. "$(dirname "$0")/pipes.sh"
+
+devices=9
+STEPS=${STEPS:-200}
+SEEDS=${SEEDS:-2}
+# a rule that is told how many are bad is told 3, the most that it can bear of 9
+RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median krum=krum:3
+    multikrum=multikrum:3:6 norms=norm-ratio:2 caps=weight-share:0.12}
+ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 mimic=1 free=0.001
+    label=1 sybil=1 heavy=4}
+size=800000
+model=(--layers 1 --width 32 --heads 2 --context 32 --batch 4 --gradient
+    --rate 0.02 --muon 0.02 --windows 256)
+
+# ---- a run ----
+
+# All that every device says goes to the attack, which writes what the cloud gets;
+# the aggregate goes to every device as it is.
+robust_edge() {
+	local more=()
+	case $kind in
+	label | sybil) [ "$1" -le $((devices - bad)) ] || more=(--flip-labels) ;;
+	esac
+	edge "$1" "${more[@]}" >"$dir/up$1"
+}
+
+robust_back() { :; }
+
+robust_cloud() {
+	local up=() k
+	for k in $(seq "$EDGES"); do
+		up+=("$dir/up$k")
+	done
+	attack "$kind" "$bad" "$factor" "${up[@]}" |
+	    ace-aggregate --expect $devices ${rule:+--rule "$rule"} |
+	    tee "$dir"/apply* >/dev/null
+	good "${PIPESTATUS[@]}"
+}
+
+# one: kind, factor, bad and rule are set.  Sets line to loss, accuracy, and that
+# of a model that only counts bytes.
+one() {
+	case $kind in
+	none | sign | label | heavy) EDGES=$devices ;;
+	sybil) EDGES=$((devices - bad + 1)) ;;
+	*) EDGES=$((devices - bad)) ;;
+	esac
+	options=("${model[@]}" --of $devices --seed "$seed")
+	run "$what" robust_edge robust_back robust_cloud
+	line=$(awk -F '\t' -v OFS='\t' '$1 == "unigram" { u = $6 }
+	    $1 == "end" { print $4, $6, u }' "$dir/log")
+	rm -rf "$dir"
+}
+
+# known: was it run before?
+known() {
+	awk -F '\t' -v r="$rulename" -v k="$kind" -v b="$bad" -v s="$seed" '
+	    $1 == r && $2 == k && $3 == b && $4 == s { found = 1 }
+	    END { exit !found }' "$out/robust-runs.tsv"
+}
+
+# attempt RULE ATTACK BAD SEED
+attempt() {
+	rulename=${1%%=*} rule=${1#*=} kind=${2%%=*} factor=${2#*=}
+	bad=$3 seed=$4
+	what=$rulename-$kind-$bad-$seed
+	# where all weigh the same a limit of the weight is the mean
+	[ "$rulename $kind" = "caps heavy" ] || [ "$rulename" != caps ] || return 0
+	! known || return 0
+	one
+	printf '%s\t%s\t%s\t%s\t%s\n' "$rulename" "$kind" "$bad" \
+	    "$seed" "$line" >>"$out/robust-runs.tsv"
+}
+
+all() {
+	local s r a b
+	for s in $(seq "$SEEDS"); do
+		for r in $RULES; do
+			attempt "$r" none=0 0 "$s"
+		done
+		for b in $BAD; do
+			for a in $ATTACKS; do
+				for r in $RULES; do
+					attempt "$r" "$a" "$b" "$s"
+				done
+			done
+		done
+	done
+}
+
+# ---- the table ----
+
+# A line for each attack and number of attackers, a column for each rule: top-1 in
+# per cent, the mean over the seeds, the fewest that one of the line has; and the
+# greatest standard deviation between seeds in it.
+table() {
+	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \
+	    -v attacks="none $(printf '%s ' $ATTACKS)" '
+	NR == 1 { next }
+	{ key = $2 OFS $3; seen[key]
+	    n[key, $1]++; x[key, $1] += $6; sq[key, $1] += $6 * $6 }
+	END {
+		k = split(rules, rule, " ")
+		line = "attack" OFS "attackers" OFS "seeds"
+		for (j = 1; j <= k; j++) {
+			sub(/=.*/, "", rule[j])
+			line = line OFS rule[j]
+		}
+		print line, "+-"
+		last = split(attacks, attack, " ")
+		for (i = 1; i <= last; i++) {
+			sub(/=.*/, "", attack[i])
+			for (bad = 0; bad < 9; bad++)
+				if ((attack[i] OFS bad) in seen)
+					row(attack[i] OFS bad)
+		}
+	}
+	function row(key,	line, most, least, j, m, d) {
+		for (j = 1; j <= k; j++) {
+			m = n[key, rule[j]]
+			if (m == 0) { line = line OFS "-"; continue }
+			line = line OFS sprintf("%.1f", x[key, rule[j]] / m)
+			least = least == "" || m < least ? m : least
+			d = m > 1 ? (sq[key, rule[j]] -
+			    x[key, rule[j]] * x[key, rule[j]] / m) / (m - 1) : 0
+			d = sqrt(d > 0 ? d : 0)
+			most = d > most ? d : most
+		}
+		print key, least line, least > 1 ? sprintf("%.1f", most) : "-"
+	}' "$out/robust-runs.tsv" >"$out/robust.tsv"
+	awk -F '\t' '{ for (i = 1; i <= NF; i++) printf "%10s", $i; print "" }' \
+	    "$out/robust.tsv"
+}
+
+need train attack ace-aggregate awk cmp mkfifo tee
+# from the worst on
+BAD=${BAD:-3 1 2}
+out=${1:-.}
+mkdir -p "$out"
+find_text
+[ -s "$out/robust-runs.tsv" ] ||
+    printf 'rule\tattack\tattackers\tseed\tloss\ttop1\tunigram\n' \
+    >"$out/robust-runs.tsv"
+all
+table

@@ -1,0 +1,156 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # read and set by compare.sh
+# The ways of training that table1.sh, frontier.sh and table1-sweep.sh compare:
+# what each is told, and what stands between its edges and the cloud.
+
+# Each way: its name; the steps between two exchanges; the sequences of a step
+# on each of four edges (with more edges it is less on each, so that all together
+# take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
+# or so many bits a value, by ace-step; and what the trainer is told.  All ways
+# read the same text: twice the batch is half the steps.
+fresh_ways() {
+	cat <<-'END'
+	FullSync        1 16 dense     --gradient --rate 0.01 --muon 0.03
+	FullSync-AdamW  1 16 dense     --gradient --rate 0.01
+	Top-k           1 16 topk:0.01 --gradient --rate 0.01 --muon 0.015
+	PowerSGD        1 16 lowrank:2 --gradient --rate 0.01 --muon 0.015
+	FedAvg         10 16 dense     --rate 0.01 --muon 0.03
+	DiLoCo         10 16 dense     --rate 0.01 --muon 0.03 --outer-rate 0.7 --outer-momentum 0.6
+	ACE-Sync       10 32 1.28      --rate 0.014 --muon 0.04
+	ACE-10          2 16 6.4       --rate 0.01 --muon 0.03
+	ACE-30          4 16 4.27      --rate 0.01 --muon 0.03
+	ACE-100         5 32 3.2       --rate 0.014 --muon 0.04
+	ACE-250         5 32 1.28      --rate 0.014 --muon 0.04
+	ACE-500        10 32 1.28      --rate 0.014 --muon 0.04
+	ACE-1000       20 32 1.28      --rate 0.014 --muon 0.04
+	END
+}
+
+# As they were tuned for 400 kB that are read 26 times.
+repeated_ways() {
+	cat <<-'END'
+	FullSync        1 8 dense     --gradient --rate 0.007 --muon 0.02
+	FullSync-AdamW  1 8 dense     --gradient --rate 0.007
+	Top-k           1 8 topk:0.01 --gradient --rate 0.007 --muon 0.01
+	PowerSGD        1 8 lowrank:2 --gradient --rate 0.007 --muon 0.01
+	FedAvg         10 8 dense     --rate 0.007 --muon 0.02
+	DiLoCo         20 8 dense     --rate 0.007 --muon 0.02 --outer-rate 0.7 --outer-momentum 0.6
+	ACE-Sync       20 8 1.255     --rate 0.007 --muon 0.02
+	ACE-10          2 8 6.4       --rate 0.007 --muon 0.02
+	ACE-30          4 8 4.27      --rate 0.007 --muon 0.02
+	ACE-100         5 8 1.56      --rate 0.007 --muon 0.02
+	ACE-250        10 8 1.255     --rate 0.007 --muon 0.02
+	ACE-500        20 8 1.255     --rate 0.007 --muon 0.02
+	ACE-1000       40 8 1.255     --rate 0.007 --muon 0.02
+	END
+}
+
+# What is claimed on fresh text: the way; what it loses against FullSync (points
+# of top-1, per cent of perplexity) or what share of the text it reads to
+# FullSync's last loss; at most so much on average; and the upper end of the
+# interval at most so much.
+claims() {
+	[ "$EDGES" -le 4 ] || {
+		cat <<-'END'
+		ACE-500  top-1 0.5 0.5
+		ACE-Sync top-1 0.5 0.5
+		END
+		return
+	}
+	cat <<-'END'
+	ACE-100  top-1      0.2  0.2
+	ACE-100  text       0.95 0.95
+	ACE-500  top-1      0.3  0.5
+	ACE-500  perplexity 1    1
+	ACE-Sync top-1      0.3  0.5
+	ACE-Sync perplexity 1    1
+	ACE-1000 top-1      0.6  0.6
+	END
+}
+
+# ---- what the sweep tries ----
+
+# rates BATCH FACTOR [MUON]: of AdamW and Muon, with the root of the batch; a
+# further factor for Muon's
+rates() {
+	awk -v b="$1" -v f="$2" -v m="${3:-1}" 'BEGIN { f *= sqrt(b / 8)
+	    printf "--rate,%.2g,--muon,%.2g\n", 0.007 * f, 0.02 * f * m }'
+}
+
+# grid: names with what is tried for them.  Ways that exchange at every step have
+# as many exchanges as steps; the others the same number of exchanges whatever
+# the batch, and ACE-Sync also the same bytes in half and twice as many.
+grid() {
+	local b f w
+	for f in 0.7 1 1.4; do
+		for b in 8 16 32; do
+			echo "FullSync+--batch,$b,$(rates $b $f)"
+			echo "Top-k+--batch,$b,$(rates $b $f 0.5)"
+			echo "PowerSGD+--batch,$b,$(rates $b $f 0.5)"
+		done
+		for b in 8 16 32 64; do
+			for w in FedAvg,160 DiLoCo,160 ACE-Sync,320; do
+				[ $((${w#*,} % b)) -eq 0 ] || continue
+				echo "${w%,*}+--batch,$b,--interval,$((${w#*,} /
+				    b)),$(rates $b $f)"
+			done
+		done
+	done
+	for w in 0.7,0.3 0.9,0.3 0.9,0.6 0.7,0.8; do
+		echo "DiLoCo+--outer-rate,${w%,*},--outer-momentum,${w#*,}"
+	done
+	for w in 5,0.64 20,2.56; do
+		echo "ACE-Sync+--interval,${w%,*},--bits,${w#*,}"
+	done
+	echo "FullSync-AdamW"
+	echo "FullSync+--decay,0.3"
+	echo "ACE-Sync+--decay,0.3"
+}
+
+# ---- between the edges and the cloud ----
+
+code_edge() {
+	local s=$dir/state$1
+	edge "$1" | ace-expand -S "$s" |
+	    timed "edge$1" ace-compress -S "$s" -c "$code" --sync rename |
+	    count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+
+# The sum has as many values that are not zero, or ranks, as all have together.
+code_cloud() {
+	local all
+	all=$(awk -v c="$code" -v n="$EDGES" 'BEGIN { split(c, f, ":")
+	    all = f[2] * n
+	    print f[1] ":" (f[1] == "topk" && all > 1 ? 1 : all) }')
+	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
+	    timed cloud2 ace-compress -c "$all" | broadcast
+	good "${PIPESTATUS[@]}"
+}
+
+# The links of the edges, by which equation (5) sets each one's compression:
+# 5 to 200 Mbit/s, in equal steps of their logarithm.
+link() {
+	awk -v k="$1" -v n="$EDGES" 'BEGIN { printf "%.1fMbit\n",
+	    5 * 40 ^ (n > 1 ? (k - 1) / (n - 1) : 0.5) }'
+}
+
+# factor X: so many times fewer bits than 32, and X times that
+factor() {
+	awk -v b="$code" -v x="$1" 'BEGIN { print 32 / b * x }'
+}
+
+ace_edge() {
+	edge "$1" | timed "edge$1" ace-step -S "$dir/state$1" --policy \
+	    --cmin "$(factor 0.8)" --cmax "$(factor 1.35)" --half 30Mbit \
+	    --bandwidth "$(link "$1")" --sync rename |
+	    count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+
+ace_cloud() {
+	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
+	    timed cloud2 ace-step -S "$dir/state" --policy \
+	    --cmin "$(factor 1)" --cmax "$(factor 1)" --bandwidth 1000Mbit \
+	    --sync rename | broadcast
+	good "${PIPESTATUS[@]}"
+}

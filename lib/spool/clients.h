@@ -1,0 +1,24 @@
+/*
+ * How many connections a spool serves at a time: each takes a place of the
+ * spool and, where it is known whose it is, one of its device.  A place is a
+ * locked byte of the file DIR/.clients, so that it is free again when the
+ * processes of the connection have ended, however they did.
+ */
+#ifndef ACE_CLIENTS_H
+#define ACE_CLIENTS_H
+
+#include <stdint.h>
+
+struct err;
+struct inbox;
+
+enum { CLIENTS_MOST = 256, CLIENTS_EACH = 16, CLIENTS_LIMIT = 1 << 16 };
+
+/* clients_enter(s, most, device, each, fd, e): takes one of `most' places, and
+ * one of the device's `each'; device NULL: anybody's.  The places are free again
+ * once *fd is closed, by all processes that have it.  -ERR_REFUSED: none is
+ * free. */
+int clients_enter(const struct inbox *s, uint64_t most, const char *device,
+    uint64_t each, int *fd, struct err *e);
+
+#endif

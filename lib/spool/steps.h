@@ -1,0 +1,23 @@
+/*
+ * The steps of a run that have an entry in the spool.
+ */
+#ifndef ACE_STEPS_H
+#define ACE_STEPS_H
+
+#include "spool/inbox.h"
+
+struct steps {
+	uint64_t *step;		/* rising, each once */
+	size_t n, cap;
+};
+#define STEPS_INIT { NULL, 0, 0 }
+
+/* steps_list(x, s, run, below, from, e): adds the steps from `from' on whose
+ * numbers are names in a directory of the run: below is "" for those that have
+ * a directory, "old" for those whose directory was removed.  steps_release(x)
+ * also after a failure. */
+int steps_list(struct steps *x, const struct inbox *s, const char *run,
+    const char *below, uint64_t from, struct err *e);
+void steps_release(struct steps *x);
+
+#endif

@@ -1,0 +1,518 @@
+/*
+ * The ways in which a good stream is changed so that it breaks one rule, for
+ * mkgolden.  Most take a number: bytes of it, highest first, are what stands
+ * beside the function.
+ */
+#ifndef ACE_BREAKS_H
+#define ACE_BREAKS_H
+
+#include "forge.h"
+#include "lies.h"
+
+enum { HEAD, SCHM, PROV, SHRD, NOTE, DATA, SEND, TAIL };
+
+/* ---- frame headers ---- */
+
+static inline void
+head8(struct forge *s, unsigned long arg)	/* frame, byte, value */
+{
+	struct forge_frame *f = &s->f[arg >> 16];
+
+	f->keep |= KEEP_SEQ | KEEP_ID | KEEP_OFFSET | KEEP_KEY | KEEP_LENGTHS |
+	    KEEP_PAYLOAD_HASH | KEEP_VERSION;
+	f->head[arg >> 8 & 255] = (unsigned char)arg;
+}
+#define HEAD8(frame, byte, value) head8, \
+	(unsigned long)(frame) << 16 | (byte) << 8 | (value)
+
+static inline void
+head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
+{
+	struct forge_frame *f = &s->f[arg >> 16];
+
+	f->keep |= KEEP_LENGTHS | KEEP_SEQ | KEEP_OFFSET;
+	bytes_set32(f->head + (arg >> 8 & 255),
+	    (uint32_t)(((uint64_t)1 << (arg & 255)) - 1));
+}
+#define HEAD32(frame, byte, shift) head32, \
+	(unsigned long)(frame) << 16 | (byte) << 8 | (shift)
+
+static inline void
+raw_bomb(struct forge *s, unsigned long arg)
+{
+	struct forge_frame *f = &s->f[SCHM];
+
+	f->head[8] |= FRAME_LZ4;
+	f->raw = (size_t)1 << arg;
+}
+
+/* An LZ4 block of 64 KiB of zeros where raw_len says arg. */
+static inline void
+lz4_block(struct forge *s, unsigned long arg)
+{
+	static unsigned char zeros[65536], out[1024];
+	struct forge_frame *f = &s->f[SCHM];
+	size_t n = pack_lz4(out, sizeof(out), zeros, sizeof(zeros));
+
+	assert(n != 0);
+	forge_payload(f, out, n);
+	f->head[8] |= FRAME_LZ4;
+	f->raw = arg;
+}
+
+/* A payload as LZ4 where it may not be: it packs, or is made longer. */
+static inline void
+lz4_frame(struct forge *s, unsigned long at)
+{
+	struct forge_frame *f = &s->f[at];
+	unsigned char out[1024];
+	size_t n, raw = f->n;
+
+	f->p = realloc(f->p, raw + 1);
+	assert(f->p != NULL);
+	n = pack_lz4(out, sizeof(out), f->p, raw);
+	assert(n != 0);
+	forge_payload(f, out, n);
+	f->head[8] |= FRAME_LZ4;
+	f->raw = raw;
+	f->keep |= KEEP_BODY;
+}
+
+/* As every frame's header was before version 1. */
+static inline void
+draft(struct forge *s, unsigned long from)
+{
+	size_t i;
+
+	for (i = from; i < s->n; i++) {
+		s->f[i].head[10] = 8;
+		s->f[i].head[11] = 1;
+	}
+}
+
+static inline void
+padding(struct forge *s, unsigned long arg)
+{
+	s->f[SHRD].pad = (unsigned char)arg;
+}
+
+static inline void
+hash(struct forge *s, unsigned long arg)
+{
+	s->f[DATA].keep |= (unsigned)arg;
+	s->f[DATA].head[arg == KEEP_HEAD_HASH ? 56 : 40] ^= 1;
+}
+
+/* ---- payloads: one byte, a whole number, a bit ---- */
+
+static inline void
+pay8(struct forge *s, unsigned long arg)
+{
+	struct forge_frame *f = &s->f[arg >> 24];
+
+	assert((arg >> 8 & 0xffff) < f->n);
+	f->keep |= KEEP_BODY;
+	f->p[arg >> 8 & 0xffff] = (unsigned char)arg;
+}
+#define PAY8(frame, byte, value) pay8, \
+	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
+
+static inline void
+pay64(struct forge *s, unsigned long arg)	/* all ones below a shift */
+{
+	struct forge_frame *f = &s->f[arg >> 24];
+
+	f->keep |= KEEP_BODY;
+	bytes_set64(f->p + (arg >> 8 & 0xffff), (arg & 255) == 64 ?
+	    ~(uint64_t)0 : ((uint64_t)1 << (arg & 255)) - 1);
+}
+#define PAY64(frame, byte, shift) pay64, \
+	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (shift)
+
+static inline void
+cut_payload(struct forge *s, unsigned long arg)	/* frame, bytes less */
+{
+	struct forge_frame *f = &s->f[arg >> 16];
+
+	f->keep |= KEEP_BODY;
+	f->n -= arg & 0xffff;
+	f->raw = f->n;
+}
+#define CUT(frame, bytes) cut_payload, (unsigned long)(frame) << 16 | (bytes)
+
+static inline void
+longer(struct forge *s, unsigned long arg)
+{
+	struct forge_frame *f = &s->f[arg];
+
+	f->p = realloc(f->p, f->n + 8);
+	assert(f->p != NULL);
+	memset(f->p + f->n, 0, 8);
+	f->n += 8;
+	f->raw = f->n;
+	f->keep |= KEEP_BODY;
+}
+
+/* ---- the grammar ---- */
+
+static inline void
+drop(struct forge *s, unsigned long at)
+{
+	forge_delete(s, at);
+}
+
+static inline void
+twice(struct forge *s, unsigned long at)
+{
+	struct forge_frame f = s->f[at];
+
+	(void)forge_insert(s, at + 1, forge_type(&f), f.p, f.n);
+}
+
+static inline void
+move(struct forge *s, unsigned long arg)	/* from, to */
+{
+	size_t from = arg >> 8, to = arg & 255;
+
+	for (; from < to; from++)
+		forge_swap(s, from, from + 1);
+	for (; from > to; from--)
+		forge_swap(s, from, from - 1);
+}
+#define MOVE(from, to) move, (unsigned long)(from) << 8 | (to)
+
+static inline void
+stranger(struct forge *s, unsigned long type)
+{
+	(void)forge_insert(s, DATA, (uint32_t)type, "?", 1);
+}
+
+static inline void
+between(struct forge *s, unsigned long type)
+{
+	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
+}
+
+/* A receipt, inside the shard or, with a byte that is not 0, before it. */
+static inline void
+receipt(struct forge *s, unsigned long at)
+{
+	unsigned char b[80] = { 0 };
+
+	(void)forge_insert(s, at == 0 ? DATA : SHRD, FRAME_RCPT, b,
+	    sizeof(b));
+	if (at != 0)
+		s->f[SHRD].p[at] = at == 44 ? 99 : 1;
+}
+
+/* A plan for the one group there is; `which' says what is wrong with it. */
+static inline void
+plan(struct forge *s, unsigned long which)
+{
+	unsigned char b[40] = { 0 };
+
+	bytes_set32(b + 4, 1);		/* groups */
+	bytes_set32(b + 8, 8);
+	switch (which) {
+	case 1: bytes_set16(b + 32, 15); break;
+	case 2: b[35] = 1; break;
+	case 3: bytes_set32(b + 36, 0x7fc00000); break;
+	case 4: bytes_set32(b, 1); break;
+	case 5: bytes_set64(b + 24, (uint64_t)0xbff << 52); break;
+	case 6: b[12] = 1; break;
+	case 7: bytes_set16(b + 32, 1 << 14); break;
+	default: break;
+	}
+	(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
+	if (which == 0)
+		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
+}
+
+/* The table in two frames, of which the first has `at' bytes; 0: the first
+ * alone, half of it. */
+static inline void
+split(struct forge *s, unsigned long at)
+{
+	struct forge_frame f = s->f[SCHM];
+	size_t first = at != 0 ? at : f.n / 2;
+
+	if (at != 0)
+		(void)forge_insert(s, SCHM + 1, FRAME_SCHM, f.p + first,
+		    f.n - first);
+	s->f[SCHM].n = s->f[SCHM].raw = first;
+}
+
+/* One more SCHM frame with nothing in it, before the last. */
+static inline void
+split_empty(struct forge *s, unsigned long at)
+{
+	split(s, at);
+	(void)forge_insert(s, SCHM + 1, FRAME_SCHM, "", 0);
+}
+
+static inline void
+nothing(struct forge *s, unsigned long arg)
+{
+	(void)s;
+	(void)arg;
+}
+
+static inline void
+long_provenance(struct forge *s, unsigned long n)
+{
+	unsigned char *p = malloc(n), out[1024];
+
+	assert(p != NULL);
+	memset(p, 'x', n);
+	p[n - 1] = '\n';
+	forge_payload(&s->f[PROV], out, pack_lz4(out, sizeof(out), p, n));
+	s->f[PROV].head[8] |= FRAME_LZ4;
+	s->f[PROV].raw = n;
+	free(p);
+}
+
+/* Key/values of the shard: the last ones, with the length before them. */
+static inline void
+shard_kv(struct forge *s, unsigned long which)
+{
+	static const char *const kv[] = {
+		"\1\0\1\0ba\1\0\1\0ab", "\1\0\1\0ab\1\0\1\0ab",
+		"\1\0\1\0Ab\1\0\1\0bb", "\1\0\1\0a\n\1\0\1\0bb",
+		"\1\0\1\0ab\1\0\2\0bb", "\1\0\1\0ab\0\0\1\0bb"
+	};
+	struct forge_frame *f = &s->f[SHRD];
+	unsigned char b[96 + 12];
+
+	memcpy(b, f->p, 96);		/* with the samples */
+	memcpy(b + 96, kv[which], 12);
+	bytes_set32(b + 80, 12);
+	forge_payload(f, b, sizeof(b));
+}
+
+/* ---- the schema: one tensor, given whole ---- */
+
+struct tensor {
+	uint64_t numel, base, dim[9];
+	unsigned ndim, dtype, dims;	/* dims: in the table; 0: ndim */
+	const char *name;
+	size_t len;
+	uint32_t group, n;		/* n tensors claimed; 0: 1 */
+	uint64_t total;
+	uint32_t name_off;
+};
+
+static const struct tensor tensors[] = {
+	/* 0 */ { .dim = { (uint64_t)1 << 32, (uint64_t)1 << 32 }, .ndim = 2 },
+	/* 1 */ { .dim = { (uint64_t)1 << 41 }, .ndim = 1,
+	    .numel = (uint64_t)1 << 41, .total = (uint64_t)1 << 41 },
+	/* 2: small file, terabytes of zeros */
+	{ .dim = { (uint64_t)1 << 40 }, .ndim = 1,
+	    .numel = (uint64_t)1 << 40, .total = (uint64_t)1 << 40 },
+	/* 3 */ { .dim = { 8 }, .ndim = 1, .numel = 7, .total = 7 },
+	/* 4 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .base = 8, .total = 16 },
+	/* 5 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 9 },
+	/* 6 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "a\nb", .len = 3 },
+	/* 7 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "a\033[2J", .len = 5 },
+	/* 8 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "a\0b", .len = 3 },
+	/* 9: an overlong slash */ { .dim = { 8 }, .ndim = 1, .numel = 8,
+	    .total = 8, .name = "a\300\257", .len = 3 },
+	/* 10 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name = "", .len = (size_t)-1 },
+	/* 11 */ { .ndim = 255, .dims = 1, .numel = 1, .total = 1 },
+	/* 12 */ { .dim = { 1, 1, 1, 1, 1, 1, 1, 1, 1 }, .ndim = 9,
+	    .numel = 1, .total = 1 },
+	/* 13 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8, .dtype = 12 },
+	/* 14 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .group = UINT32_MAX },
+	/* 15 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .n = 1000000 },
+	/* 16 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .n = UINT32_MAX },
+	/* 17 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name_off = 1 },
+	/* 18 */ { .dim = { 8 }, .ndim = 1, .numel = 8, .total = 8,
+	    .name_off = UINT32_MAX },
+	/* 19 */ { .dim = { 8 }, .ndim = 1, .dims = 7, .numel = 8, .total = 8 },
+	/* 20 */ { .dim = { 1u << 31 }, .ndim = 1, .group = 1,
+	    .numel = (uint64_t)1 << 31, .total = (uint64_t)1 << 31 },
+	/* 21: 2^31 groups in a few hundred bytes */
+	{ .dim = { (uint64_t)1 << 32 }, .ndim = 1, .group = 2,
+	    .numel = (uint64_t)1 << 32, .total = (uint64_t)1 << 32 },
+	/* 22: and as many as there may be elements */
+	{ .dim = { (uint64_t)1 << 36 }, .ndim = 1, .group = 17,
+	    .numel = (uint64_t)1 << 36, .total = (uint64_t)1 << 36 }
+};
+
+static inline void
+schema(struct forge *s, unsigned long which)
+{
+	const struct tensor *t = &tensors[which];
+	unsigned dims = t->dims != 0 ? t->dims : t->ndim, i;
+	size_t len = t->len == (size_t)-1 ? 0 : t->len != 0 ? t->len : 1;
+	unsigned char b[512];
+	unsigned char *p = b + 32;
+
+	memset(b, 0, sizeof(b));
+	bytes_set32(b, t->n != 0 ? t->n : 1);
+	bytes_set32(b + 4, t->group != 0 ? t->group == 1 ? 0 : t->group :
+	    65536);
+	bytes_set64(b + 8, t->total);
+	bytes_set32(b + 16, (uint32_t)len);
+	bytes_set32(b + 20, dims);
+	bytes_set64(p, t->numel);
+	bytes_set64(p + 8, t->base);
+	bytes_set32(p + 16, t->name_off);
+	bytes_set16(p + 20, (uint16_t)len);
+	p[22] = (unsigned char)t->ndim;
+	p[23] = (unsigned char)t->dtype;
+	for (i = 0; i < dims && i < 9; i++)
+		bytes_set64(p + 40 + 8 * i, t->dim[i]);
+	memcpy(p + 40 + 8 * dims, t->name != NULL ? t->name : "w", len);
+	forge_payload(&s->f[SCHM], b, 32 + 40 + 8 * dims + len);
+}
+
+/* n tensors of one value; two are of one name. */
+static inline void
+schema_many(struct forge *s, unsigned long n)
+{
+	size_t len = 32 + 40 * n + n * 6, i;
+	unsigned char *b = calloc(len, 1), *p;
+	char name[32];
+
+	assert(b != NULL);
+	bytes_set32(b, (uint32_t)n);
+	bytes_set32(b + 4, 65536);
+	bytes_set64(b + 8, n);
+	bytes_set32(b + 16, (uint32_t)n * 6);
+	for (i = 0; i < n; i++) {
+		p = b + 32 + 40 * i;
+		bytes_set64(p, 1);
+		bytes_set64(p + 8, i);
+		bytes_set32(p + 16, (uint32_t)i * 6);
+		bytes_set16(p + 20, 6);
+		(void)snprintf(name, sizeof(name), "%06lu",
+		    n == 2 ? 0 : (unsigned long)i);
+		memcpy(b + 32 + 40 * n + 6 * i, name, 6);
+	}
+	forge_payload(&s->f[SCHM], b, len);
+	free(b);
+}
+
+/* ---- DATA: a directory of our own, no bodies but zeros ---- */
+
+static inline void
+data(struct forge *s, unsigned long which)
+{
+	static const struct {
+		uint32_t n, len;	/* len: directory bytes given */
+		unsigned char dir[24];
+		uint32_t dir_len;	/* as written; 0: len */
+		size_t bodies;
+	} d[] = {
+	/* 0: no record */ { 0, 0, { 0 }, 0, 0 },
+	/* 1: more than the directory can hold */
+	    { UINT32_MAX, 2, { 0x10, 64 }, 0, 64 },
+	/* 2: group beyond the schema */
+	    { 2, 7, { 0x10, 64, 0xf0, 0xff, 0xff, 0x03, 0 }, 0, 64 },
+	/* 3: gap that would wrap round */
+	    { 2, 14, { 0x10, 64, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0x01, 64 }, 0, 128 },
+	/* 4: body beyond the frame */
+	    { 1, 4, { 0x10, 0xff, 0xff, 0x03 }, 0, 64 },
+	/* 5: body length of 2^64 - 1 */
+	    { 1, 11, { 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0x01 }, 0, 64 },
+	/* 6: bytes after the last body */ { 1, 2, { 0x10, 64 }, 0, 65 },
+	/* 7: bytes after the last entry */ { 1, 3, { 0x10, 64, 0 }, 0, 64 },
+	/* 8: directory longer than the frame */
+	    { 1, 2, { 0x10, 64 }, UINT32_MAX, 64 },
+	/* 9: a varint not in its shortest form */
+	    { 1, 3, { 0x10, 0xc0, 0 }, 0, 64 },
+	/* 10: codec 15 */ { 1, 3, { 0x1f, 15, 64 }, 0, 64 },
+	/* 11: f32 with a parameter */ { 1, 3, { 0x00, 1, 64 }, 0, 64 },
+	/* 12: f32 of the wrong length */ { 1, 2, { 0x10, 63 }, 0, 63 },
+	/* 13: f32 of no length */ { 1, 2, { 0x10, 0 }, 0, 0 },
+	/* 14: q8 of the wrong length */ { 1, 2, { 0x14, 64 }, 0, 64 },
+	/* 15: topk of nothing at all */ { 1, 2, { 0x17, 0 }, 0, 0 },
+	/* 16: lossless of nothing at all */ { 1, 2, { 0x13, 0 }, 0, 0 },
+	/* 17: a private codec */
+	    { 1, 5, { 0x1f, 0x80, 0x80, 0x01, 64 }, 0, 64 },
+	/* 18: a codec below 15 after the escape */
+	    { 1, 3, { 0x1f, 3, 64 }, 0, 64 },
+	/* 19: a codec above the last */
+	    { 1, 5, { 0x1f, 0xff, 0xff, 0x03, 64 }, 0, 64 },
+	/* 20: the first group with a gap */ { 1, 2, { 0x30, 64 }, 0, 64 }
+	};
+	size_t at = 12 + d[which].len, head = at + frame_padding(at);
+	unsigned char b[1024] = { 0 };
+
+	bytes_set32(b, d[which].n);
+	bytes_set32(b + 4, d[which].dir_len != 0 ? d[which].dir_len :
+	    d[which].len);
+	memcpy(b + 12, d[which].dir, d[which].len);
+	forge_payload(&s->f[DATA], b, head + d[which].bodies);
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
+/* A tensor of u8, carried as f16. */
+static inline void
+exact(struct forge *s, unsigned long dtype)
+{
+	unsigned char b[16 + 32] = { 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
+		0x11, 32 };
+
+	s->f[SCHM].p[32 + 23] = (unsigned char)dtype;
+	forge_payload(&s->f[DATA], b, sizeof(b));
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
+/* One record, as lies.h has it. */
+static inline void
+body(struct forge *s, unsigned long which)
+{
+	const struct lie *l = &lies[which];
+	unsigned char b[256] = { 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0,
+		l->codec, l->param };
+	size_t dir;
+
+	if (l->codec >= 15) {	/* its number follows */
+		b[12] = 15;
+		b[13] = l->codec;
+		b[14] = l->param;
+	}
+	dir = bytes_set_varint(b + (l->codec < 15 ? 14 : 15), l->n);
+	b[4] = (unsigned char)((l->codec < 15 ? 2 : 3) + dir);
+	memcpy(b + 16, l->body, l->n < sizeof(l->body) ? l->n :
+	    sizeof(l->body));
+	forge_payload(&s->f[DATA], b, 16u + l->n);
+	s->f[SEND].keep |= KEEP_BODY;
+}
+
+/* What a later minor version may do: the fields that never gate reading. */
+static inline void
+later(struct forge *s, unsigned long arg)
+{
+	(void)arg;
+	s->f[HEAD].p[2] = 9;		/* minor version */
+	s->f[HEAD].p[8] = 0xff;		/* optional features */
+	s->f[HEAD].p[16] = 1;		/* created */
+	s->f[HEAD].p[40] = 1;		/* shards */
+	s->f[HEAD].head[9] = 0x80;	/* flags to be ignored */
+	s->f[SHRD].head[9] = 0x80;
+	s->f[NOTE].head[9] = 0x80;
+	s->f[SEND].head[9] = 0x80;
+	s->f[TAIL].head[9] = 0x80;
+}
+
+static inline void
+no_shard(struct forge *s, unsigned long arg)
+{
+	(void)arg;
+	while (s->n > SHRD + 1)
+		forge_delete(s, SHRD);
+}
+
+#endif

@@ -1,0 +1,83 @@
+# What a program takes of a machine, and where that ends.
+load helper
+
+# limited KIB CMD...: with so much address space
+limited() {
+	local kib=$1
+	shift
+	[ -z "${ACE_SANITIZED:-}" ] || skip "sanitizers want all of it"
+	bash -c 'ulimit -v "$0" && exec "$@"' "$kib" "$@"
+}
+
+@test "with little memory the same bytes, by way of files" {
+	mkshards -n 10M -x 3 >in
+	ace-score in | ace-select --budget 300k >planned
+	ace-compress --no-provenance planned >want
+	limited 90000 ace-compress --no-provenance planned >got
+	same want got
+	# what did not fit was not in memory
+	peak free ace-compress --no-provenance planned >/dev/null
+	limited 90000 peak tight ace-compress --no-provenance planned >/dev/null
+	echo "KiB: $(cat free) free, $(cat tight) limited"
+	[ "$(cat tight)" -lt $(($(cat free) * 2 / 3)) ]
+}
+
+@test "with little memory a sum of many: the same bytes" {
+	local i
+	for i in $(seq 60); do
+		mkshards -n 200k -d e$i -x "$i" >f$i
+	done
+	ace-aggregate --no-provenance f* >want
+	limited 90000 ace-aggregate --no-provenance f* >got
+	same want got
+}
+
+@test "rules that see all values at once say what is missing, before they begin" {
+	local i
+	for i in $(seq 150); do
+		mkshards -n 70k -d e$i -x "$i"
+	done >in
+	ace-recv --spool spool --sync none in >/dev/null
+	cp -R spool free
+	exits 0 ace-aggregate --spool free --steps 1 --sync none --rule median
+	ace-inspect --verify out
+	exits 0 limited 90000 timeout "$HANG" ace-aggregate --spool spool \
+	    --steps 1 --sync none --rule median
+	says "limit: 'median' sees all values at once: 150 shards take [0-9]+ MiB, and there are 87 MiB"
+}
+
+@test "the table of ace-deploy(7) says the defaults that the program says" {
+	local option default n=0
+	ace-recv --help >help
+	tr '\n' ' ' <help | tr -s ' ' >line
+	sed -n '/^\.Sh BUDGETS/,/^\.El/p' "$ROOT/man/ace-deploy.7" |
+	    sed -n 's/.* Fl -\([a-z-]*\) Ta \([^ ]*\) Ta.*/\1 \2/p' >table
+	while read -r option default; do
+		grep -qE -- "--$option [^(]*\([^)]*default $default\)" line || {
+			echo "--$option: not $default"
+			return 1
+		}
+		n=$((n + 1))
+	done <table
+	[ "$n" -ge 12 ]
+	# and what the scripts say is said by all of them
+	for f in authorize tls-cloud nc-cloud mqtt-cloud; do
+		tr -d "\\\\\n\"'" <"$ROOT/examples/hosts/$f.sh" | tr -s ' \t' ' ' >script
+		for n in 'max-shard 64M' 'quota 1G' 'max-weight 1' 'max-open 64' \
+		    'max-contributors 1' 'timeout 60s' 'max-time 12h'; do
+			grep -q -- "--$n" script || { echo "$f: no $n"; return 1; }
+		done
+	done
+}
+
+@test "no kind of feedback waits for a receipt for ever" {
+	local how
+	ace-compress --help | grep -q 'wait TIME .*60s'
+	mkshards -N 2 >in
+	for how in ef momentum ef21 cache; do
+		# the first leaves, the second needs its receipt
+		exits 5 ace-compress -S $how --error-feedback $how --window 1 \
+		    --wait 200ms -c q8 in
+		says "1 shards without a receipt after 0.2 s"
+	done
+}

@@ -1,0 +1,178 @@
+# examples/paired.awk: means and differences of runs that are paired by their
+# seed, their intervals, and what is said of claims.
+load helper
+
+paired() {
+	exits 0 awk "$@" -f "$ROOT/examples/paired.awk" runs curves
+}
+
+# cell WAY COLUMN: of the table in out; +-2 is the second +-
+cell() {
+	awk -F '\t' -v w="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; i++) {
+	    k = ++n[$i]; col[k > 1 ? $i k : $i] = i } }
+	    $1 == w { print $col[c] }' out
+}
+
+# runs: lines of method, seed, top-1, perplexity, loss, bytes each way
+runs() {
+	printf 'method\tseed\tH\tbatch\tsteps\tcode\ttop1\tppl\tloss\tup\tdown\tnear\ts_near\ts\n'
+	while read -r m s t p l b; do
+		printf '%s\t' "$m" "$s" 1 8 10 dense "$t" "$p" "$l" "$b" "$b" \
+		    0.5 5
+		echo 10
+	done
+}
+
+# what a curve begins with; then its lines
+curves() {
+	printf 'method\tseed\tshare\tloss\n'
+	tr ' ' '\t'
+}
+
+# Hours of sleep that ten patients gained by two drugs (Student 1908), plus 50:
+# R's t.test says 1.58, between 0.7001142 and 2.4598858.
+sleepers() {
+	set -- 0.7 1.9 -1.6 0.8 -0.2 1.1 -1.2 0.1 -0.1 -0.1 3.4 4.4 3.7 5.5 \
+	    0.8 1.6 0 4.6 2 3.4
+	for s in $(seq 10); do
+		echo "A $s $(awk "BEGIN { print 50 + $1 }") 5 1.6 10"
+		echo "FullSync $s $(awk "BEGIN { print 50 + $2 }") 4 1.5 1000"
+		shift 2
+	done
+}
+
+@test "a known answer: Student's sleepers" {
+	sleepers | runs >runs
+	curves </dev/null >curves
+	paired -v list='FullSync A'
+	[ "$(cell A lost) $(cell A +-)" = '1.58 0.88' ]
+	[ "$(cell A 'more %') $(cell A +-2) $(cell A ratio)" = \
+	    '25.00 0.00 100.0' ]
+	[ "$(cell FullSync lost) $(cell FullSync 'top-1 %')" = '0.00 52.33' ]
+	# in any order of the lines
+	{ head -n 1 runs; tail -n +2 runs | sort -r; } >other
+	mv out first
+	mv other runs
+	paired -v list='FullSync A'
+	same first out
+	# one line each for what is asked, in its order
+	paired -v list='A FullSync B'
+	[ "$(cut -f 1 out | paste -sd ' ')" = 'method A FullSync' ]
+}
+
+@test "Student's t behind the table: 11, 29 and 99 degrees of freedom" {
+	curves </dev/null >curves
+	# half of the differences 1, half -1; t from R's qt(0.975, n - 1)
+	for n in '12 0.664' '30 0.380' '100 0.199'; do
+		set -- $n
+		seq "$1" | awk '{ print "FullSync", $1, 50, 5, 1, 1
+		    print "A", $1, 50 + ($1 % 2 ? 1 : -1), 5, 1, 1 }' |
+		    runs >runs
+		paired -v list='FullSync A' -v claims='A top-1 1 1'
+		[ "$(cell A mean) $(cell A from) $(cell A to)" = \
+		    "0.000 -$2 $2" ]
+	done
+}
+
+@test "only seeds that both have are compared; one pair has no interval" {
+	curves </dev/null >curves
+	runs >runs <<-END
+	FullSync 1 60 5 1.5 10
+	FullSync 2 70 5 1.5 10
+	A 2 69 5 1.5 10
+	A 3 10 5 1.5 10
+	B 9 10 5 1.5 10
+	END
+	paired -v list='FullSync A B'
+	[ "$(cell A lost) $(cell A +-) $(cell A seeds)" = '1.00 - 2' ]
+	[ "$(cell B lost) $(cell B +-)" = '- -' ]
+	paired -v list='FullSync A' -v claims='A top-1 2 2 C top-1 0 0'
+	[ "$(cell A verdict)" = 'not decided' ]
+	[ "$(wc -l <out)" -eq 2 ]
+}
+
+@test "the reference is the best FullSync, or else the first" {
+	curves </dev/null >curves
+	runs >runs <<-END
+	FullSync+--batch,8 1 60 5 1.6 10
+	FullSync+--batch,16 1 61 5 1.5 20
+	FullSync+--batch,32 1 62 5 1.7 40
+	A 1 58 5 1.4 2
+	B 1 57 5 1.3 1
+	END
+	paired -v list='A FullSync+--batch,8 FullSync+--batch,16 FullSync+--batch,32'
+	[ "$(cell A lost) $(cell A ratio)" = '3.00 10.0' ]
+	paired -v list='A B'
+	[ "$(cell B lost) $(cell B ratio)" = '1.00 2.0' ]
+}
+
+@test "what share of the text it takes to the reference's last loss" {
+	runs >runs <<-END
+	FullSync 1 60 5 1.5 10
+	FullSync 2 60 5 1.4 10
+	A 1 60 5 1.4 10
+	A 2 60 5 1.3 10
+	B 1 60 5 1.4 10
+	B 2 60 5 1.6 10
+	END
+	curves >curves <<-END
+	A 1 0 5
+	A 1 0.5 2
+	A 1 0.75 1.6
+	A 1 1 1.4
+	A 2 0 5
+	A 2 0.6 1.5
+	A 2 0.7 1.3
+	A 2 0.8 1.9
+	A 2 1 1.3
+	B 1 0 5
+	B 1 1 1.4
+	B 2 0 5
+	B 2 1 1.6
+	FullSync 1 0 5
+	FullSync 1 1 1.5
+	FullSync 2 0 5
+	FullSync 2 1 1.4
+	END
+	# half way between 0.75 and 1; half way between 0.6 and 0.7
+	paired -v list='FullSync A B'
+	[ "$(cell A 'text to its loss')" = 0.762 ] ||
+	    [ "$(cell A 'text to its loss')" = 0.763 ]
+	[ "$(cell FullSync 'text to its loss')" = 1.000 ]
+	[ "$(cell B 'text to its loss')" = - ]
+	paired -v list='FullSync A B' -v claims='A text 3 3 B text 3 3'
+	[ "$(cell A verdict)" = holds ]
+	[ "$(cell B verdict)" = 'does not hold: not reached' ]
+}
+
+@test "a claim holds, does not, or is not decided, as the interval lies" {
+	curves </dev/null >curves
+	sleepers | runs >runs
+	# the mean is 1.58, the interval from 0.700 to 2.460
+	for c in '1.6 2.5 holds' '1.5 2.5 not decided' '1.6 2.4 not decided' \
+	    '0.71 9 not decided' '0.69 9 does not hold'; do
+		set -- $c
+		most=$1 end=$2
+		shift 2
+		paired -v list='FullSync A' -v claims="A top-1 $most $end"
+		[ "$(cell A from) $(cell A to)" = '0.700 2.460' ]
+		[ "$(cell A verdict)" = "$*" ] || { cat out; false; }
+	done
+}
+
+@test "a loss that diverged is no number to average, and no claim holds" {
+	curves </dev/null >curves
+	runs >runs <<-END
+	FullSync 1 60 5 1.5 10
+	FullSync 2 60 5 1.5 10
+	FullSync-AdamW 1 2 inf nan 10
+	FullSync-AdamW 2 60 5 1.4 10
+	A 1 60 5 1.5 10
+	A 2 2 nan -nan 10
+	END
+	paired -v list='FullSync FullSync-AdamW A'
+	[ "$(cell A lost) $(cell A 'top-1 %') $(cell A perplexity)" = '- - -' ]
+	[ "$(cell FullSync lost)" = 0.00 ]
+	paired -v list='FullSync A' -v claims='A top-1 90 90'
+	[ "$(cell A verdict)" = 'does not hold: diverged' ]
+}

@@ -1,0 +1,74 @@
+# Another language, another time zone, another user, a path with spaces: what comes
+# out is the same.
+load helper
+
+# all: one line of output of each kind, into the folder $1
+all() {
+	mkdir "$1"
+	ace-score two.aceg >"$1/scored"
+	ace-policy --no-provenance -v --bandwidth 1.5Mbit --deadline 250ms \
+	    two.aceg >"$1/policy" 2>"$1/policy.words"
+	ace-select --no-provenance --bits 9.5 --text two.aceg >"$1/plan"
+	ace-compress --no-provenance -c topk:0.25 two.aceg >"$1/sent"
+	ace-inspect --list --json two.aceg >"$1/json"
+	ace-inspect --histogram two.aceg >"$1/histogram"
+	ace-inspect --tsv two.aceg >"$1/tsv"
+	ace-advise dynacomm --dt 1.5ms --bandwidth 1Gbit table.tsv >"$1/cuts"
+	ace-export --step 0 -o "$1/w.npz" two.aceg
+	ace-archive create -o "$1/run.zip" two.aceg
+	ace-archive create -o "$1/run.tar.gz" two.aceg
+	! ace-select --bits 1,5 two.aceg >/dev/null 2>"$1/refused" || return 1
+}
+
+given() {
+	mkshards -N 2 -T 0.5,0.25,0.125 >two.aceg
+	mkprofile ResNet-152 >table.tsv
+}
+
+@test "where i is not the small I, commas are points and it is tomorrow" {
+	needs localedef
+	localedef -i tr_TR -f UTF-8 ./tr_TR.UTF-8 >/dev/null 2>&1 ||
+	    [ -d tr_TR.UTF-8 ] || skip "no tr_TR to make here"
+	given
+	all plain
+	export LOCPATH=$PWD LC_ALL=tr_TR.UTF-8 TZ=Pacific/Kiritimati
+	[ "$(locale decimal_point)" = , ]
+	all there
+	unset LOCPATH
+	LC_ALL=C.UTF-8 diff -r plain there
+}
+
+@test "nobody, in a path with spaces" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs setpriv
+	nobody() {
+		setpriv --reuid 65534 --regid 65534 --clear-groups env \
+		    HOME=/nonexistent TMPDIR="$there" "$@"
+	}
+	there=$(mktemp -d "/tmp/ace a b.XXXXXX")
+	nobody test -x "$BUILD/ace" || {
+		rmdir "$there"
+		skip "$BUILD is not for everybody"
+	}
+	given
+	all plain
+	cp two.aceg table.tsv "$there"
+	chown -R 65534:65534 "$there"
+	cd "$there"
+	export -f all
+	nobody bash -c 'all there'
+	# a folder that is somebody else's
+	mkdir locked
+	chown 0:0 locked
+	exits 4 nobody ace-score -o locked/out two.aceg
+	says "locked/out.*Permission denied"
+	exits 4 nobody ace-compress -S locked/state -c q8 two.aceg
+	says "locked/state.*Permission denied"
+	# and a file of it that only they may read: not passed over
+	install -m 600 two.aceg locked/two.aceg
+	exits 4 nobody ace-cut locked
+	says "locked/two.aceg'.*Permission denied"
+	cd "$BATS_TEST_TMPDIR"
+	diff -r plain "$there/there"
+	rm -rf "$there"
+}

@@ -1,0 +1,70 @@
+/*
+ * How much of a shard its code kept: by hand, group by group, and as the state
+ * has it afterwards.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "device/contraction.h"
+#include "kern/kern.h"
+
+static char dir[] = "/tmp/ace-contraction.XXXXXX";
+static struct state state = STATE_INIT;
+static struct err e = ERR_INIT;
+
+/* What the state says under a key, -1 nothing. */
+static double
+said(const char *key)
+{
+	double v = -1;
+
+	(void)memory_number(&state, CONTRACTION_FILE, key, &v, &e);
+	return v;
+}
+
+static int
+saved(const struct contraction *c, double alpha, double share)
+{
+	return contraction_save(c, &state, &e) == 0 &&
+	    said(CONTRACTION_ALPHA) == alpha && said(CONTRACTION_SHARE) == share;
+}
+
+int
+main(void)
+{
+	static const float p[] = { 3, -4, 0, 0 }, dec[] = { 3, 0, 0, 0 };
+	static const float far[] = { -30, 0, 0, 0 }, none[4];
+	struct contraction c = CONTRACTION_INIT;
+	const struct kern *k = kern_get(&e);
+	char path[80];
+
+	if (k == NULL || mkdtemp(dir) == NULL ||
+	    state_open(&state, dir, &e) < 0) {
+		perror(dir);
+		return 1;
+	}
+	contraction_group(&c, k, none, none, 4, 1);
+	ok(contraction_save(&c, &state, &e) == 0 &&
+	    said(CONTRACTION_ALPHA) < 0, "of zeros nothing is said");
+	c = (struct contraction)CONTRACTION_INIT;
+	contraction_group(&c, k, p, dec, 4, 4);
+	ok(c.energy == 25 && c.lost == 16 && c.values == 4 && c.bytes == 4,
+	    "energy 25, of which 16 are lost");
+	ok(saved(&c, 0.36, 0.25), "1 - 16 / 25 kept, in a quarter of the bytes");
+	contraction_group(&c, k, p, NULL, 4, 0);
+	ok(c.energy == 50 && c.lost == 41 && c.values == 8 && c.bytes == 4,
+	    "a group that was not sent is lost whole");
+	ok(saved(&c, 0.18, 0.125), "1 - 41 / 50, in an eighth");
+	contraction_group(&c, k, p, far, 4, 28);
+	ok(c.lost == 41 + 33 * 33 + 16 && saved(&c, 0, 0.666666667),
+	    "an error larger than the values keeps nothing, and no less");
+	ok(e.code == ERR_OK, "no error: %s", ERR_MSG(&e));
+	state_close(&state);
+	(void)snprintf(path, sizeof(path), "%s/" CONTRACTION_FILE, dir);
+	(void)unlink(path);
+	(void)rmdir(dir);
+	return done_testing();
+}
