@@ -219,7 +219,7 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 	bytes_set32(raw->p, (uint32_t)raw->v);
 	for (j = 0; j < states; j++)
 		w->state[j] = KERN_ECQ_LOW | bytes_le16(raw->start + 2 * j);
-	ecq_start(w, in->ctx, s);
+	ecq_mode_start(w, in->ctx, s);
 	kern_ecq_tables(&w->m, s->top);
 	in->kern->ecq_spans(&w->m, w->code, in->n, span);
 	/* at most 15 bits a value: there is room in the spans for the words,
@@ -410,7 +410,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
 		w.above = room(n, sizeof(*w.above), e);
 	if (w.code != NULL && w.mark != NULL &&
 	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
-		ecq_start(&w, o->ctx, s);
+		ecq_mode_start(&w, o->ctx, s);
 		r = get_all(&w, o, s, p, len);
 	}
 	alloc_free(w.above);

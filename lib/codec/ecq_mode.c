@@ -19,7 +19,8 @@ enum {
 };
 
 void
-ecq_start(struct ecq_work *w, const struct codec_ctx *ctx, const struct ecq_side *s)
+ecq_mode_start(struct ecq_work *w, const struct codec_ctx *ctx,
+    const struct ecq_side *s)
 {
 	kern_ecq_start(&w->m, (enum kern_ecq_mode)s->mode, s->level, ctx->cols,
 	    ctx->offset, s->mode == KERN_ECQ_ABOVE ? w->above : NULL);
@@ -154,7 +155,7 @@ ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 		    !kern_ecq_rows(in->ctx->cols, in->n))
 			continue;
 		s->mode = mode;
-		ecq_start(w, in->ctx, s);
+		ecq_mode_start(w, in->ctx, s);
 		t = in->kern->ecq_sort(&w->m, q, n, w->other);
 		bits = cost(w->other, q, n, in->n);
 		if (bits >= least)
@@ -168,7 +169,7 @@ ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 	}
 	s->mode = best;
 	if (n < in->n) {
-		ecq_start(w, in->ctx, s);
+		ecq_mode_start(w, in->ctx, s);
 		top = in->kern->ecq_sort(&w->m, in->q, in->n, w->code);
 	}
 	s->top = (uint8_t)(top > 0 ? top : 1);

@@ -17,8 +17,8 @@ struct ecq_work {
 	uint32_t *mark;		/* of each chunk, to decode */
 };
 
-/* ecq_start(w, ctx, s): w->m where nothing is known yet. */
-void ecq_start(struct ecq_work *w, const struct codec_ctx *ctx,
+/* ecq_mode_start(w, ctx, s): w->m where nothing is known yet. */
+void ecq_mode_start(struct ecq_work *w, const struct codec_ctx *ctx,
     const struct ecq_side *s);
 
 /* ecq_mode(w, in, s): fills s, but for the centroids, and w->code.  w has its
