@@ -246,7 +246,7 @@ hostile() {
 	# -o may be a name that is nothing but an ending
 	exits 2 ace-archive create -o .tar all
 	says 'which format'
-	exits 2 ace-archive create -o x.7z --filter gzip all
+	exits 2 ace-archive create -o x.7z.gz all
 	says '7z packs its entries itself'
 }
 
