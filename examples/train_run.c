@@ -487,6 +487,19 @@ release(struct run *r)
 		(void)close(r->progress);
 }
 
+/* What a device reads more than once it may learn by heart. */
+static void
+say_passes(const struct run *r)
+{
+	const struct run_options *o = r->o;
+	const double passes = (double)o->steps * (double)o->batch /
+	    (double)data_windows(&r->data, &o->share, o->shape.context);
+
+	if (passes >= 1.05)
+		(void)fprintf(stderr, "train: %s's text is read %.1f times\n",
+		    o->alone ? "each device" : o->device, passes);
+}
+
 int
 run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e)
@@ -500,6 +513,7 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	    (c = resume(&r, e)) < 0 || (c = catch_up(&r, e)) < 0 ||
 	    (c = progress_open(&r, e)) < 0 || (c = log_begin(&r, e)) < 0)
 		goto out;
+	say_passes(&r);
 	r.link.m = r.m;
 	r.link.device = o->device;
 	r.link.run = o->run;

@@ -357,6 +357,17 @@ by_name() {
 	says 'are too few'
 }
 
+@test "text that is read more than once is said before training" {
+	# 900 bytes each to train on: 56 windows of 16, or 14 batches
+	seq 9999 | head -c $((2 * 1000)) >short
+	exits 0 train --index 2 --of 2 --steps 14 $small --valid 0.1 short
+	[ ! -s err ]
+	exits 0 train --index 2 --of 2 --steps 42 $small --valid 0.1 short
+	says "^train: edge2's text is read 3.1 times$"
+	exits 0 train --local --of 2 --steps 28 $small --valid 0.1 short
+	says "^train: each device's text is read 2.0 times$"
+}
+
 @test "the library that multiplies matrices is said, and is OpenBLAS" {
 	exits 0 train --blas
 	grep -q '^OpenBLAS' out
