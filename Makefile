@@ -18,7 +18,7 @@
 #   make robust     what each rule survives of nine attacks (half an hour)
 #   make table1-sweep  each way with other rates, batches, intervals (hours)
 #                   all three go on where they were stopped; RESULTS=DIR
-#   make pytorch    handwritten digits in PyTorch, five seeds; torch, sklearn, npm
+#   make pytorch    handwritten digits in PyTorch; needs torch, sklearn, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
 #                   each call failing, each power cut, or every FAULTS-th

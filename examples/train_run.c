@@ -12,6 +12,7 @@
 #include "train_emit.h"
 #include "train_queue.h"
 #include "train_run.h"
+#include "train_sense.h"
 
 struct run {
 	const struct run_options *o;
@@ -29,6 +30,7 @@ struct run {
 	struct link link;
 	struct queue queue;
 	struct emit emit;
+	struct sense sense;
 	FILE *log;
 	double loss;		/* of the batches, smoothed; 0: none yet */
 	int progress;		/* descriptor, or -1 */
@@ -151,6 +153,7 @@ gradient(struct run *r, size_t i, size_t step)
 	loss = model_loss(r->m, r->text, r->o->batch, NULL);
 	r->loss = r->loss > 0 ? 0.95 * r->loss + 0.05 * loss : loss;
 	model_backward(r->m, r->text, r->o->batch);
+	sense_see(&r->sense);
 	progress(r, step);
 }
 
@@ -401,7 +404,8 @@ rounds(struct run *r, struct ace_error *e)
 	int c = r->round > 0 ? 0 : evaluate(r, "start", e);
 
 	while (c == 0 && r->steps < o->steps) {
-		if ((c = one_round(r, e)) == 0)
+		if ((c = one_round(r, e)) == 0 &&
+		    (c = sense_tell(&r->sense, r->round, e)) == 0)
 			c = keep(r, e);
 		if (c == 0 && o->every > 0 && r->round % o->every == 0 &&
 		    r->steps < o->steps)
@@ -439,6 +443,8 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	for (i = 0; i < r->noptim; i++)
 		if ((r->optim[i] = optim_new(r->m)) == NULL)
 			goto memory;
+	if (sense_init(&r->sense, r->m, o->sensitivity, e) < 0)
+		return -4;
 	model_init(r->m, o->seed);
 	r->m->flip = o->flip ? 0xff : 0;
 	r->local = o->local;
@@ -473,6 +479,7 @@ release(struct run *r)
 	data_free(&r->data);
 	queue_release(&r->queue);
 	emit_release(&r->emit);
+	sense_release(&r->sense);
 	link_release(&r->link);
 	if (r->log != NULL && r->log != stderr)
 		(void)fclose(r->log);

@@ -9,19 +9,19 @@
 # read the same text: twice the batch is half the steps.
 fresh_ways() {
 	cat <<-'END'
-	FullSync        1 16 dense     --gradient --rate 0.01 --muon 0.03
+	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
 	FullSync-AdamW  1 16 dense     --gradient --rate 0.01
 	Top-k           1 16 topk:0.01 --gradient --rate 0.01 --muon 0.015
 	PowerSGD        1 16 lowrank:2 --gradient --rate 0.01 --muon 0.015
-	FedAvg         10 16 dense     --rate 0.01 --muon 0.03
+	FedAvg         10 16 dense     --rate 0.02 --muon 0.03
 	DiLoCo         10 16 dense     --rate 0.01 --muon 0.03 --outer-rate 0.7 --outer-momentum 0.6
-	ACE-Sync       10 32 1.28      --rate 0.014 --muon 0.04
-	ACE-10          2 16 6.4       --rate 0.01 --muon 0.03
-	ACE-30          4 16 4.27      --rate 0.01 --muon 0.03
-	ACE-100         5 32 3.2       --rate 0.014 --muon 0.04
-	ACE-250         5 32 1.28      --rate 0.014 --muon 0.04
-	ACE-500        10 32 1.28      --rate 0.014 --muon 0.04
-	ACE-1000       20 32 1.28      --rate 0.014 --muon 0.04
+	ACE-Sync       10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
+	ACE-10          2 16 6.4       --rate 0.02 --muon 0.03 --form sensitivity
+	ACE-30          4 16 4.27      --rate 0.02 --muon 0.03 --form sensitivity
+	ACE-100         5 32 3.2       --rate 0.03 --muon 0.04 --form sensitivity
+	ACE-250         5 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
+	ACE-500        10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
+	ACE-1000       20 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	END
 }
 
@@ -139,8 +139,17 @@ factor() {
 	awk -v b="$code" -v x="$1" 'BEGIN { print 32 / b * x }'
 }
 
+# With --form sensitivity the trainer measures what its loss minds; the first
+# one tells the cloud, too.
 ace_edge() {
-	edge "$1" | timed "edge$1" ace-step -S "$dir/state$1" --policy \
+	local s=$dir/state$1 sense=()
+	if [ "$form" = sensitivity ]; then
+		mkdir -p -m 700 "$s" "$dir/state"
+		sense=(--sensitivity "$s/sensitivity")
+		[ "$1" -ne 1 ] || sense[1]+=,$dir/state/sensitivity
+	fi
+	edge "$1" "${sense[@]}" |
+	    timed "edge$1" ace-step -S "$s" --form "$form" --policy \
 	    --cmin "$(factor 0.8)" --cmax "$(factor 1.35)" --half 30Mbit \
 	    --bandwidth "$(link "$1")" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
@@ -149,7 +158,7 @@ ace_edge() {
 
 ace_cloud() {
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
-	    timed cloud2 ace-step -S "$dir/state" --policy \
+	    timed cloud2 ace-step -S "$dir/state" --form "$form" --policy \
 	    --cmin "$(factor 1)" --cmax "$(factor 1)" --bandwidth 1000Mbit \
 	    --sync rename | broadcast
 	good "${PIPESTATUS[@]}"

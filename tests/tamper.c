@@ -5,6 +5,7 @@
  *   tamper value FILE         a bit of the last value
  *   tamper note FILE          one more annotation, behind the signature
  *   tamper drop FILE          without the annotation before the signature
+ *   tamper scheme FILE        with the number of a scheme that is not known
  *   tamper reserved FILE      with a bit where the signature has zeros
  *   tamper from FILE OTHER    with the signature of another shard
  */
@@ -59,6 +60,8 @@ main(int argc, char **argv)
 		    "note=1\n", 7);
 	} else if (strcmp(argv[1], "drop") == 0) {
 		forge_delete(&s, place(&s, FRAME_SIGN) - 1);
+	} else if (strcmp(argv[1], "scheme") == 0) {
+		forge_find(&s, FRAME_SIGN, 0)->p[0]++;
 	} else if (strcmp(argv[1], "reserved") == 0) {
 		forge_find(&s, FRAME_SIGN, 0)->p[7] ^= 1;
 	} else if (argc > 3) {

@@ -108,7 +108,7 @@ def options():
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--rate", type=float, default=8e-3, help="AdamW's")
     p.add_argument("--warmup", type=int, default=20)
-    p.add_argument("--interval", type=int, default=16)
+    p.add_argument("--interval", type=int, default=8)
     p.add_argument("--outer-rate", type=float, default=1)
     p.add_argument("--outer-momentum", type=float, default=0.4)
     p.add_argument("--patience", type=float, default=0)

@@ -284,16 +284,29 @@ int
 codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e)
 {
-	return codec_encode_after(plan, ctx, NULL, x, n, out, param, e);
+	return codec_encode_after(plan, ctx, NULL, x, n, out, param, NULL, e);
+}
+
+/* What a reader will decode, from the encoder or from the body b. */
+static int
+told(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
+    const unsigned char *b, size_t len, struct err *e)
+{
+	if (!c->tells)
+		return codec_decode(in->plan->codec, param, in->ctx, b, len,
+		    in->y, in->n, e);
+	if (!c->raw && in->kern->max_bits(in->y, in->n) >= 0x7f800000)
+		return codec_corrupt(c->name, "value not finite", e);
+	return 0;
 }
 
 int
 codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const struct codec_last *last, const float *x, size_t n, struct buf *out,
-    uint8_t *param, struct err *e)
+    uint8_t *param, float *y, struct err *e)
 {
 	const struct codec_impl *c = find(plan->codec);
-	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last };
+	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last, y };
 	size_t start = out->n;
 	int r;
 
@@ -313,6 +326,8 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if ((r = buf_room(out, c->bound(plan, n), e)) < 0)
 		return r;
 	r = c->encode(&in, out, param, e);
+	if (r == 0 && y != NULL)
+		r = told(c, &in, *param, out->p + start, out->n - start, e);
 	if (r < 0)
 		out->n = start;
 	return r;
@@ -391,7 +406,8 @@ codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
     float *y, size_t n, struct err *e)
 {
 	const struct codec_impl *c = find(plan->codec);
-	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, NULL };
+	struct codec_in in = { .plan = plan, .ctx = ctx, .kern = kern_get(e),
+	    .x = x, .n = n };
 	struct bytes b = { body, len, 0, 0 };
 	int r = 1;
 

@@ -148,13 +148,17 @@ struct codec_last {
 	size_t len;
 };
 
-/* codec_encode_after: codec_encode, given the last body as well.  last may be
+/*
+ * codec_encode_after: codec_encode, given the last body as well.  last may be
  * NULL, and what it holds may be of another codec or not a body at all.
- * codec_after(plan): 1 when the plan's codec makes use of it. */
+ * Where y is not NULL, y[n] becomes what codec_decode makes of the body, which
+ * for most codecs takes much less time than to decode it.  y is not x.
+ * codec_after(plan): 1 when the plan's codec makes use of the last body.
+ */
 int codec_after(const struct codec_plan *plan);
 int codec_encode_after(const struct codec_plan *plan,
     const struct codec_ctx *ctx, const struct codec_last *last, const float *x,
-    size_t n, struct buf *out, uint8_t *param, struct err *e);
+    size_t n, struct buf *out, uint8_t *param, float *y, struct err *e);
 
 /*
  * codec_decode(codec, param, ctx, body, len, x, n, e): exactly len bytes give

@@ -70,6 +70,8 @@ store(const struct codec_in *in, struct buf *out)
 	memset(p, 0, 3);
 	bytes_put_f32(p + 3, in->x, in->n);
 	out->n += 3 + 4 * in->n;
+	if (in->y != NULL)
+		memcpy(in->y, in->x, in->n * sizeof(*in->y));
 	return 0;
 }
 
@@ -97,17 +99,23 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 
 	(void)param;
 	choose(&k, in);
-	if (bytes_f32(in->max_bits) * k.inv < k.dead)
-		return 0;			/* nothing: all are 0 */
+	if (bytes_f32(in->max_bits) * k.inv < k.dead) {
+		if (in->y != NULL)	/* nothing: all are 0 */
+			memset(in->y, 0, in->n * sizeof(*in->y));
+		return 0;
+	}
 	if (all_equal(in->x, in->n)) {
 		bytes_put_f32(p, in->x, 1);
 		out->n += SAME;
+		if (in->y != NULL)
+			memcpy(in->y, in->x, in->n * sizeof(*in->y));
 		return 0;
 	}
 	if (alloc_grow(&v, &cap, in->n, sizeof(*v), e) < 0)
 		return -ERR_SYS;
 	in->kern->deadzone(v, in->x, in->n, k.inv, k.dead, k.r);
-	q = (struct ecq_in){ in->kern, in->ctx, v, in->x, in->n, k.inv };
+	q = (struct ecq_in){ in->kern, in->ctx, v, in->x, in->n, k.step, k.inv,
+		in->y };
 	r = ecq_code_put(&q, p + HEADER + 1, 4 * in->n + ROOM, &s, &len, e);
 	alloc_free(v);
 	if (r < 0)
@@ -288,5 +296,6 @@ bound(const struct codec_plan *plan, size_t n)
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .again = again, .turn = turn,
+	.tells = 1,
 	.sparse_below = HUGE_VALF, .foretell = ecq_foretell
 };

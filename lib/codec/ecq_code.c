@@ -6,34 +6,13 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
-#include "codec/rans.h"
+#include "codec/ecq_mode.h"
 #include "codec/tail.h"
 
 enum {
-	MANY = 49152,		/* up to so many values choose the mode, */
-	TRIAL = 16384,		/* beyond that so many, */
-	DENSE = 12,		/* and where they are below this level */
-	SPARSE_TRIAL = 32768,	/* so many */
-	BANKS = 4,		/* one after another costs less time */
-	PIECES = 8,		/* from so many places */
-	LEARN = 3 << 16,	/* what a symbol of a context costs to learn, */
-	FIT = 47000,		/* and what a sample says too well of it */
-	FIRST = 4096,		/* and these the level */
 	ESCAPED = KERN_ECQ_SYMBOLS - 1,
 	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
-
-static uint32_t
-magnitude(int16_t q)
-{
-	return (uint32_t)(q < 0 ? -q : q);
-}
-
-static unsigned
-bit_length(uint32_t v)
-{
-	return 32 - (unsigned)__builtin_clz(v);
-}
 
 /* ---- plain bits, written ---- */
 
@@ -64,11 +43,11 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x)
 {
 	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), k;
 	unsigned s = KERN_ECQ_SYMBOL(code);
-	uint32_t a = magnitude(q), e;
+	uint32_t a = ecq_magnitude(q), e;
 
 	if (s == ESCAPED) {
 		e = (a >> shift) - ESCAPED;
-		k = bit_length((e >> b->fine) + 1) - 1;
+		k = ecq_length((e >> b->fine) + 1) - 1;
 		put_bits(b, (1u << k) - 1, k + 1);
 		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
 		put_bits(b, e & ((1u << b->fine) - 1), b->fine);
@@ -100,177 +79,6 @@ put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
 	return 0;
 }
 
-/* ---- how it is coded ---- */
-
-/* Is there an escape among a chunk's codes? */
-static inline int
-escapes(const uint16_t code[KERN_ECQ_LANES])
-{
-	unsigned most = 0, i;
-
-	for (i = 0; i < KERN_ECQ_LANES; i++)
-		most |= code[i] >= KERN_ECQ_CODE(0, ESCAPED);
-	return (int)most;
-}
-
-/* The bits of escapes that are as likely 0 as 1, from their mean. */
-static unsigned
-fine(const uint16_t *code, const int16_t *q, size_t n)
-{
-	uint64_t sum = 0, k = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		/* they are few */
-		while (i + KERN_ECQ_LANES < n && !escapes(code + i))
-			i += KERN_ECQ_LANES;
-		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
-			continue;
-		sum += (magnitude(q[i]) >>
-		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
-		k++;
-	}
-	return sum > k ? bit_length((uint32_t)(sum / k)) - 1 : 0;
-}
-
-/*
- * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
- * of them: each context's entropy, the plain bits, and the cost of learning.
- */
-static uint64_t
-cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
-{
-	uint32_t count[BANKS][KERN_ECQ_SYMBOLS << 6] = { { 0 } };
-	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } }, sum, v;
-	uint64_t bits = 0, learn = 0;
-	unsigned c, s;
-	size_t i;
-
-	for (i = 0; i < some; i++)
-		count[i % BANKS][code[i]]++;
-	for (i = 0, v = 0; i < 1 << 6; i++)
-		for (c = 0; c < BANKS; c++)
-			v += count[c][KERN_ECQ_CODE(i, ESCAPED)];
-	if (v != 0)
-		bits += v * (fine(code, q, some) + 2);
-	for (i = 0; i < KERN_ECQ_SYMBOLS << 6; i++) {
-		s = KERN_ECQ_SYMBOL(i);
-		v = count[0][i] + count[1][i] + count[2][i] + count[3][i];
-		by[kern_ecq_context(KERN_ECQ_LEVEL(i))][s] += v;
-		bits += (uint64_t)v * ((s != 0) +
-		    kern_ecq_shift(KERN_ECQ_LEVEL(i)));
-	}
-	bits <<= 16;
-	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
-		for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
-			sum += by[c][s];
-		if (sum == 0)
-			continue;
-		bits += sum * rans_log2(sum);
-		for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
-			v = by[c][s];
-			bits -= v != 0 ? v * rans_log2(v) : 0;
-			learn += v != 0 && s > 0 ? LEARN + n / some * FIT : 0;
-		}
-	}
-	return bits / some * n + learn;
-}
-
-/* The level of the first values. */
-static uint8_t
-level(const int16_t *q, size_t n)
-{
-	uint64_t v = 0;
-	unsigned o;
-	size_t i;
-
-	n = n < FIRST ? n : FIRST;
-	for (i = 0; i < n; i++)
-		v += magnitude(q[i]);
-	v = (v << 10) / n | 1;
-	o = bit_length((uint32_t)v) - 1;
-	o = 2 * o + (unsigned)(v << 1 >> o & 1);
-	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
-}
-
-struct work {
-	struct kern_ecq m;
-	uint32_t state[KERN_ECQ_LANES];
-	int32_t *above;
-	uint16_t *code, *other;	/* other: to encode */
-	uint32_t *mark;		/* of each chunk, to decode */
-};
-
-static void
-start(struct work *w, const struct codec_ctx *ctx, const struct ecq_side *s)
-{
-	kern_ecq_start(&w->m, (enum kern_ecq_mode)s->mode, s->level, ctx->cols,
-	    ctx->offset, s->mode == KERN_ECQ_ABOVE ? w->above : NULL);
-}
-
-/* Some of q in one piece: whole rows from all over the group. */
-static void
-sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
-{
-	size_t i, at, k = n / PIECES;
-
-	for (i = 0; i < PIECES; i++) {
-		/* not at equal distances, which patterns may have, too */
-		at = i * (in->n / PIECES) + i * 5 % PIECES *
-		    (in->n / PIECES - k) / PIECES;
-		at -= at % stride < at ? at % stride : 0;
-		memcpy(q + i * k, in->q + at, k * sizeof(*q));
-	}
-}
-
-/* The mode that a sample takes fewest bits in, and all in codes. */
-static void
-choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
-{
-	size_t n = in->n;
-	int16_t some[SPARSE_TRIAL];
-	const int16_t *q = in->q;
-	uint64_t bits, least = UINT64_MAX;
-	unsigned top = 0, t;
-	uint16_t *code;
-	uint8_t mode, best = 0;
-
-	s->level = level(in->q, in->n);
-	if (n > MANY) {
-		n = s->level < DENSE ? SPARSE_TRIAL : TRIAL;
-		sample(in, in->ctx->cols, some, n);
-		q = some;
-	}
-	for (mode = 0; mode < KERN_ECQ_MODES; mode++) {
-		if (mode == KERN_ECQ_ABOVE &&
-		    !kern_ecq_rows(in->ctx->cols, in->n))
-			continue;
-		s->mode = mode;
-		start(w, in->ctx, s);
-		t = in->kern->ecq_sort(&w->m, q, n, w->other);
-		bits = cost(w->other, q, n, in->n);
-		if (bits >= least)
-			continue;
-		least = bits;
-		best = mode;
-		top = t;
-		code = w->code;
-		w->code = w->other;
-		w->other = code;
-	}
-	s->mode = best;
-	if (n < in->n) {
-		start(w, in->ctx, s);
-		top = in->kern->ecq_sort(&w->m, in->q, in->n, w->code);
-	}
-	s->top = (uint8_t)(top > 0 ? top : 1);
-	s->fine = (uint8_t)(top == ESCAPED ?
-	    fine(w->code, in->q, in->n) : 0);
-	s->states = 0;
-	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)
-		s->states++;
-}
-
 /* ---- centroids ---- */
 
 static int8_t
@@ -294,12 +102,81 @@ centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 		delta[j] = mean(sum[j], count[j], j == 0 ? 8 : 5);
 }
 
+/* ---- what a reader makes of it ---- */
+
+struct values {
+	float of[KERN_ECQ_SYMBOLS];	/* of a symbol without a shift */
+	float delta[ECQ_CENTROIDS + 1];
+	float step;
+};
+
+static float
+value(const struct values *f, uint32_t a)
+{
+	return a == 0 ? 0 : ((float)a +
+	    f->delta[a < ECQ_CENTROIDS ? a : ECQ_CENTROIDS]) * f->step;
+}
+
+static void
+values_start(struct values *f, const int8_t delta[ECQ_CENTROIDS], float step)
+{
+	unsigned j;
+
+	*f = (struct values){ .step = step };
+	for (j = 0; j < ECQ_CENTROIDS; j++)
+		f->delta[j + 1] = (float)delta[j] / (j == 0 ? 256 : 32);
+	for (j = 0; j < KERN_ECQ_SYMBOLS; j++)
+		f->of[j] = value(f, j);
+}
+
+/* The values of chunks whose codes say all but the signs, which are in the
+ * marks. */
+static void
+whole_chunks(const struct kern *kern, float *x, const uint16_t *code,
+    const uint32_t *mark, size_t n, const float of[KERN_ECQ_SYMBOLS])
+{
+	size_t at, end, i;
+
+	for (at = 0; at < n; at = end) {
+		for (end = at; end < n &&
+		    mark[end / KERN_ECQ_LANES] >> 24 == 0;)
+			end += KERN_ECQ_LANES;
+		i = end < n ? end : n;
+		kern->ecq_values(x + at, code + at, mark + at / KERN_ECQ_LANES,
+		    i - at, of);
+		while (end < n && mark[end / KERN_ECQ_LANES] >> 24 != 0)
+			end += KERN_ECQ_LANES;
+	}
+}
+
+static void
+tell(const struct ecq_in *in, const struct ecq_side *s, const uint16_t *code,
+    const uint32_t *mark)
+{
+	struct values f;
+	uint32_t a;
+	size_t i;
+	float x;
+
+	values_start(&f, s->delta, in->step);
+	whole_chunks(in->kern, in->y, code, mark, in->n, f.of);
+	for (i = 0; i < in->n; i++) {
+		if (mark[i / KERN_ECQ_LANES] >> 24 == 0) {
+			i |= KERN_ECQ_LANES - 1;
+			continue;
+		}
+		a = ecq_magnitude(in->q[i]);
+		x = a == ECQ_ESCAPE ? fabsf(in->x[i]) : value(&f, a);
+		in->y[i] = in->q[i] < 0 ? -x : x;
+	}
+}
+
 /* ---- all of them ---- */
 
 /* The states, then what they do not hold of the bits, before `end'; where
  * they begin, or NULL when there is no room from p on. */
 static unsigned char *
-put_back(const struct work *w, unsigned states, const struct bits *raw,
+put_back(const struct ecq_work *w, unsigned states, const struct bits *raw,
     const unsigned char *p, unsigned char *end)
 {
 	struct tail_put t = { 0, 0, end };
@@ -309,7 +186,7 @@ put_back(const struct work *w, unsigned states, const struct bits *raw,
 	if ((size_t)(end - p) < n / 8 + 4 * states + 8)
 		return NULL;
 	for (j = 0; j < states; j++) {
-		e = bit_length(w->state[j]) - 17;
+		e = ecq_length(w->state[j]) - 17;
 		tail_put(&t, e, 4);
 		tail_put(&t, w->state[j] & ((1u << (16 + e)) - 1), 16 + e);
 	}
@@ -323,7 +200,7 @@ put_back(const struct work *w, unsigned states, const struct bits *raw,
 
 /* The states, as the bits leave them, then all symbols. */
 static size_t
-put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
+put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
     uint32_t *span, struct bits *raw, unsigned char *p, size_t limit)
 {
 	unsigned states = 1u << s->states, j;
@@ -335,12 +212,14 @@ put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
 	in->kern->ecq_marks(w->code, in->q, in->n, span);
 	if (put_plain(raw, in, w->code, span, limit) < 0)
 		return 0;
+	if (in->y != NULL)
+		tell(in, s, w->code, span);
 	/* what was pending, and zeros for every state */
 	memset(raw->p, 0, 8 + 2 * KERN_ECQ_LANES);
 	bytes_set32(raw->p, (uint32_t)raw->v);
 	for (j = 0; j < states; j++)
 		w->state[j] = KERN_ECQ_LOW | bytes_le16(raw->start + 2 * j);
-	start(w, in->ctx, s);
+	ecq_start(w, in->ctx, s);
 	kern_ecq_tables(&w->m, s->top);
 	in->kern->ecq_spans(&w->m, w->code, in->n, span);
 	/* at most 15 bits a value: there is room in the spans for the words,
@@ -374,7 +253,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e)
 {
 	size_t n = in->n + KERN_ECQ_LANES;
-	struct work w = { .code = NULL };
+	struct ecq_work w = { .code = NULL };
 	struct bits raw = { .n = 0 };
 	uint32_t *span;
 
@@ -387,7 +266,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	w.code = (uint16_t *)(w.above + n);
 	w.other = w.code + n;
 	raw.p = raw.start = (unsigned char *)(w.other + n);
-	choose(&w, in, s);
+	ecq_mode(&w, in, s);
 	centroids(in, s->delta);
 	*len = put_all(&w, in, s, span, &raw, p, limit);
 	alloc_free(span);
@@ -428,19 +307,6 @@ get_bits(struct plain *b, unsigned n)
 	return (uint32_t)v;
 }
 
-struct values {
-	float of[KERN_ECQ_SYMBOLS];	/* of a symbol without a shift */
-	float delta[ECQ_CENTROIDS + 1];
-	float step;
-};
-
-static float
-value(const struct values *f, uint32_t a)
-{
-	return a == 0 ? 0 : ((float)a +
-	    f->delta[a < ECQ_CENTROIDS ? a : ECQ_CENTROIDS]) * f->step;
-}
-
 /* The value of a code and bits of its own; neg: the sign, if it is known. */
 static float
 whole(const struct values *f, struct plain *b, unsigned code, uint32_t neg)
@@ -466,7 +332,7 @@ whole(const struct values *f, struct plain *b, unsigned code, uint32_t neg)
 
 /* All values, a chunk after another, from codes and plain bits. */
 static void
-get_plain(const struct values *f, struct plain *b, const struct work *w,
+get_plain(const struct values *f, struct plain *b, const struct ecq_work *w,
     const struct ecq_out *o)
 {
 	size_t at, end, i;
@@ -487,16 +353,7 @@ get_plain(const struct values *f, struct plain *b, const struct work *w,
 			signs >>= s != 0;
 		}
 	}
-	mark = w->mark;
-	for (at = 0; at < o->n; at = end) {
-		for (end = at; end < o->n && *mark >> 24 == 0; mark++)
-			end += KERN_ECQ_LANES;
-		end = end < o->n ? end : o->n;
-		o->kern->ecq_values(o->x + at, w->code + at,
-		    w->mark + at / KERN_ECQ_LANES, end - at, f->of);
-		for (; end < o->n && *mark >> 24 != 0; mark++)
-			end += KERN_ECQ_LANES;
-	}
+	whole_chunks(o->kern, o->x, w->code, w->mark, o->n, f->of);
 }
 
 static int
@@ -513,19 +370,16 @@ get_states(struct tail_get *t, uint32_t *state, unsigned n)
 
 /* All of it, the model started: 1 or 0. */
 static int
-get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
+get_all(struct ecq_work *w, const struct ecq_out *o, const struct ecq_side *s,
     const unsigned char *p, size_t len)
 {
 	unsigned states = 1u << s->states, j;
 	struct kern_ecq_get g = { w->state, states, p, p + len };
 	struct plain b = { .state = w->state, .end = w->state + states,
 		.t = { 0, 0, p, len, 0 }, .fine = s->fine };
-	struct values f = { .step = o->step };
+	struct values f;
 
-	for (j = 0; j < ECQ_CENTROIDS; j++)
-		f.delta[j + 1] = (float)s->delta[j] / (j == 0 ? 256 : 32);
-	for (j = 0; j < KERN_ECQ_SYMBOLS; j++)
-		f.of[j] = value(&f, j);
+	values_start(&f, s->delta, o->step);
 	kern_ecq_tables(&w->m, s->top);
 	if (get_states(&b.t, w->state, states) < 0 ||
 	    o->kern->ecq_get(&w->m, &g, w->code, o->n) < 0)
@@ -545,7 +399,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
     const unsigned char *p, size_t len, struct err *e)
 {
 	size_t n = o->n + KERN_ECQ_LANES;
-	struct work w = { .above = NULL };
+	struct ecq_work w = { .above = NULL };
 	int r = -ERR_SYS;
 
 	if (s->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(o->ctx->cols, o->n))
@@ -556,7 +410,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
 		w.above = room(n, sizeof(*w.above), e);
 	if (w.code != NULL && w.mark != NULL &&
 	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
-		start(&w, o->ctx, s);
+		ecq_start(&w, o->ctx, s);
 		r = get_all(&w, o, s, p, len);
 	}
 	alloc_free(w.above);

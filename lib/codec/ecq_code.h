@@ -51,7 +51,8 @@ struct ecq_in {
 	const int16_t *q;	/* [n], not all 0 */
 	const float *x;		/* [n] */
 	size_t n;
-	float inv;		/* 1 / step */
+	float step, inv;	/* inv: 1 / step */
+	float *y;		/* [n] or NULL: becomes what a reader decodes */
 };
 
 /* ecq_code_put(in, p, limit, s, len, e): writes the code to p, which has room

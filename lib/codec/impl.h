@@ -23,6 +23,7 @@ struct codec_in {
 	size_t n;
 	uint32_t max_bits;	/* of the largest magnitude */
 	const struct codec_last *last;	/* or NULL */
+	float *y;		/* or NULL: see tells */
 };
 
 /* One body on its way to a group; n > 0, param was accepted. */
@@ -88,6 +89,8 @@ struct codec_impl {
 	uint8_t open;		/* encode may write another param than the
 				 * plan's */
 	uint8_t after;		/* encode looks at the last body */
+	uint8_t tells;		/* encode fills y[n], where it is not NULL, with
+				 * what decode makes of the body, bit for bit */
 
 	/* ---- what it is, what it costs ---- */
 	uint8_t dense;		/* every value takes 8 bits or more */

@@ -164,6 +164,8 @@ encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
 	if (s == NULL)
 		return -ERR_SYS;
 	in->kern->split(s, in->x, in->n);
+	if (in->y != NULL)
+		memcpy(in->y, in->x, in->n * sizeof(*in->y));
 	*out = put_planes(*out, s, in->n, 4);
 	alloc_free(s);
 	return 0;
@@ -185,6 +187,8 @@ encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
 	for (i = 0; i < n; i++) {
 		u = h[i];
 		u -= (u & 0x7fff) == 0x7f80;	/* as BF16: never infinite */
+		if (in->y != NULL)
+			in->y[i] = bytes_f32(u << 16);
 		u = u << 1 | u >> 15;
 		s[i] = (unsigned char)(u >> 8);
 		s[n + i] = (unsigned char)u;
@@ -286,5 +290,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl lossless_planes = {
 	.name = "lossless", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = BF16,
-	.raw = 1, .dense = 1, .foretell = foretell
+	.raw = 1, .dense = 1, .tells = 1, .foretell = foretell
 };

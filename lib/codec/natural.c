@@ -68,6 +68,27 @@ code(const struct kern *kern, unsigned char *s, const float *x, size_t n,
 	}
 }
 
+/* The values of the codes; -1 when one is of a negative zero. */
+static int
+values(float *x, const unsigned char *s, size_t n, int top)
+{
+	unsigned char zero = 0;
+	float value[256];
+	size_t i;
+	int d;
+
+	value[0] = value[128] = 0;
+	for (d = 1; d <= DEPTH; d++) {
+		value[d] = (float)ldexp(1, top + 1 - d);
+		value[128 + d] = -value[d];
+	}
+	for (i = 0; i < n; i++) {
+		zero |= s[i] == 128;
+		x[i] = value[s[i]];
+	}
+	return zero ? -1 : 0;
+}
+
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
@@ -79,8 +100,11 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	int top;
 
 	(void)param;
-	if (in->max_bits == 0)
+	if (in->max_bits == 0) {
+		if (in->y != NULL)
+			memset(in->y, 0, n * sizeof(*in->y));
 		return 0;
+	}
 	top = ilogbf(bytes_f32(in->max_bits)) + 1;
 	top = top < TOP ? top : TOP;
 	bytes_set16(p, (uint16_t)top);
@@ -91,6 +115,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		    noise, (k + 3) / 4);
 		code(in->kern, s + i, in->x + i, k, top, noise);
 	}
+	if (in->y != NULL)
+		(void)values(in->y, s, n, top);
 	rans_count(s, n, count);
 	if (rans_estimate(count, n) < n) {
 		coded = alloc_get(rans_bound(n), 1, e);
@@ -108,14 +134,13 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	int top, r = 0, d;
 	unsigned char *s;
-	float value[256];
-	size_t i;
+	int top, r = 0;
 
-	memset(o->x, 0, o->n * sizeof(*o->x));
-	if (b->n == 0)
+	if (b->n == 0) {
+		memset(o->x, 0, o->n * sizeof(*o->x));
 		return 0;
+	}
 	top = (int16_t)bytes_u16(b);
 	if (b->bad || top < MIN_TOP || top > TOP || b->n - b->at > o->n)
 		return codec_corrupt("natural", "bad header", e);
@@ -126,16 +151,8 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 		memcpy(s, bytes_take(b, o->n), o->n);
 	else if (rans_get(b, s, o->n) < 0)
 		r = codec_corrupt("natural", "bad codes", e);
-	value[0] = value[128] = 0;
-	for (d = 1; d <= DEPTH; d++) {
-		value[d] = (float)ldexp(1, top + 1 - d);
-		value[128 + d] = -value[d];
-	}
-	for (i = 0; r == 0 && i < o->n; i++) {
-		if (s[i] == 128)
-			r = codec_corrupt("natural", "a negative zero", e);
-		o->x[i] = value[s[i]];
-	}
+	if (r == 0 && values(o->x, s, o->n, top) < 0)
+		r = codec_corrupt("natural", "a negative zero", e);
 	alloc_free(s);
 	return r;
 }
@@ -201,5 +218,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 
 const struct codec_impl natural_codec = {
 	.name = "natural", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .decode = decode, .foretell = foretell
+	.encode = encode, .decode = decode, .tells = 1, .foretell = foretell
 };

@@ -46,6 +46,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		bytes_set32(p, bytes_u32(in->x[pos[i]]));
 	out->n = (size_t)(p - out->p);
 	alloc_free(pos);
+	if (in->y != NULL)
+		memcpy(in->y, in->x, in->n * sizeof(*in->y));
 	return 0;
 }
 
@@ -86,5 +88,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 
 const struct codec_impl nonzero_codec = {
 	.name = "nonzero", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .list = list, .foretell = foretell
+	.encode = encode, .list = list, .tells = 1, .foretell = foretell
 };

@@ -91,16 +91,31 @@ pack_wide(unsigned char *p, const uint16_t *q, size_t n)
 		*p = (unsigned char)acc;
 }
 
+/* The values of codes of at most eight bits; -1 when one is above 2 s. */
+static int
+values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
+{
+	float value[RANS_SYMBOLS];
+	unsigned c, most = 0;
+	size_t i;
+
+	for (c = 0; c < RANS_SYMBOLS; c++)
+		value[c] = (float)(((double)c - (double)s) * unit);
+	for (i = 0; i < n; i++) {
+		most = code[i] > most ? code[i] : most;
+		x[i] = value[code[i]];
+	}
+	return most <= 2 * s ? 0 : -1;
+}
+
 /* Codes of at most eight bits; rc has room for their rANS.  The length. */
 static size_t
-pack_narrow(unsigned char *p, const uint16_t *q, size_t n, unsigned w,
-    unsigned char *c, unsigned char *rc)
+pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
+    unsigned char *rc)
 {
 	uint32_t count[RANS_SYMBOLS];
-	size_t i, len = bits_size(n, w), coded = len;
+	size_t len = bits_size(n, w), coded = len;
 
-	for (i = 0; i < n; i++)
-		c[i] = (unsigned char)q[i];
 	rans_count(c, n, count);
 	if (rans_estimate(count, n) < len)
 		coded = rans_put(rc, c, n, count);
@@ -112,17 +127,46 @@ pack_narrow(unsigned char *p, const uint16_t *q, size_t n, unsigned w,
 	return len;
 }
 
+/* The memory is not zeroed: all of it is written. */
+static unsigned char *
+room(size_t n, struct err *e)
+{
+	unsigned char *p = NULL;
+	size_t cap = 0;
+
+	return alloc_grow(&p, &cap, n, 1, e) < 0 ? NULL : p;
+}
+
+/* The codes, into q, or where that is NULL as bytes into c. */
+static void
+levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
+{
+	const struct codec_ctx *x = in->ctx;
+	uint32_t noise[NOISE];
+	uint16_t some[NOISE], *to;
+	size_t i, j, k;
+
+	for (i = 0; i < in->n; i += k) {
+		k = in->n - i < NOISE ? in->n - i : NOISE;
+		in->kern->noise(x->seed, x->step, x->group, (uint32_t)(i / 4),
+		    noise, (k + 3) / 4);
+		to = q != NULL ? q + i : some;
+		in->kern->levels(to, in->x + i, noise, k, inv,
+		    in->plan->param);
+		for (j = 0; q == NULL && j < k; j++)
+			c[i + j] = (unsigned char)some[j];
+	}
+}
+
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
 	unsigned s = in->plan->param, w = width(s);
-	const struct codec_ctx *c = in->ctx;
 	unsigned char *p = out->p + out->n, *tmp;
 	float norm = norm_of(in);
-	double inv = 1 / (double)norm;
-	uint32_t noise[NOISE];
-	size_t i, k, n = in->n;
+	double unit = (double)norm / (double)s;
+	size_t i, n = in->n;
 	uint16_t *q;
 
 	if (s == 0)
@@ -130,27 +174,26 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	*param = (uint8_t)s;
 	bytes_put_f32(p, &norm, 1);
 	out->n += 4;
-	if (!(norm > 0))
+	if (!(norm > 0)) {
+		if (in->y != NULL)
+			memset(in->y, 0, n * sizeof(*in->y));
 		return 0;
-	q = alloc_get(n, 2, e);
-	tmp = q != NULL ? alloc_get(n + rans_bound(n), 1, e) : NULL;
-	if (tmp == NULL) {
-		alloc_free(q);
+	}
+	if ((tmp = room((w > 8 ? 2 : 1) * n + rans_bound(n), e)) == NULL)
 		return -ERR_SYS;
-	}
-	for (i = 0; i < n; i += k) {
-		k = n - i < NOISE ? n - i : NOISE;
-		in->kern->noise(c->seed, c->step, c->group, (uint32_t)(i / 4),
-		    noise, (k + 3) / 4);
-		in->kern->levels(q + i, in->x + i, noise, k, inv, s);
-	}
+	q = (uint16_t *)(void *)tmp;
+	levels(in, w > 8 ? q : NULL, tmp, 1 / (double)norm);
 	if (w > 8) {
 		pack_wide(p + 4, q, n);
 		out->n += bits_size(n, w);
-	} else
-		out->n += pack_narrow(p + 4, q, n, w, tmp, tmp + n);
+		for (i = 0; in->y != NULL && i < n; i++)
+			in->y[i] = (float)(((double)q[i] - (double)s) * unit);
+	} else {
+		out->n += pack_narrow(p + 4, tmp, n, w, tmp + n);
+		if (in->y != NULL)
+			(void)values(in->y, tmp, n, s, unit);
+	}
 	alloc_free(tmp);
-	alloc_free(q);
 	return 0;
 }
 
@@ -179,21 +222,13 @@ static int
 unpack_narrow(const struct codec_out *o, const unsigned char *p, size_t len,
     double unit, unsigned char *tmp)
 {
-	unsigned s = o->param, w = width(s), c, most = 0;
+	unsigned s = o->param, w = width(s);
 	struct bytes b = BYTES(p, len);
-	float value[RANS_SYMBOLS];
-	size_t i;
 
 	if (len < bits_size(o->n, w) ? rans_get(&b, tmp, o->n) < 0 :
 	    bits_unpack(tmp, p, o->n, w) < 0)
 		return -1;
-	for (c = 0; c < RANS_SYMBOLS; c++)
-		value[c] = (float)(((double)c - (double)s) * unit);
-	for (i = 0; i < o->n; i++) {
-		most = tmp[i] > most ? tmp[i] : most;
-		o->x[i] = value[tmp[i]];
-	}
-	return most <= 2 * s ? 0 : -1;
+	return values(o->x, tmp, o->n, s, unit);
 }
 
 static int
@@ -209,16 +244,16 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 	if (s == 0)
 		return err_set(e, ERR_DATA, "unsupported: qsgd with 0 levels");
-	memset(o->x, 0, o->n * sizeof(*o->x));
 	if (b->bad || bits >= 0x7f800000)
 		return codec_corrupt("qsgd", "bad norm", e);
-	if (bits == 0)
+	if (bits == 0) {
+		memset(o->x, 0, o->n * sizeof(*o->x));
 		return 0;
+	}
 	if (len > bits_size(o->n, w) || (w > 8 && len < bits_size(o->n, w)))
 		return codec_corrupt("qsgd", "bad length", e);
 	unit = (double)bytes_f32(bits) / (double)s;
-	tmp = alloc_get(o->n, 1, e);
-	if (tmp == NULL)
+	if ((tmp = room(o->n, e)) == NULL)
 		return -ERR_SYS;
 	p = bytes_take(b, len);
 	r = w > 8 ? unpack_wide(o, p, unit) :
@@ -278,6 +313,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 
 const struct codec_impl qsgd_codec = {
 	.name = "qsgd", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = 255,
+	.encode = encode, .decode = decode, .max_param = 255, .tells = 1,
 	.foretell = foretell
 };

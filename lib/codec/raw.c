@@ -44,6 +44,8 @@ encode_f32(const struct codec_in *in, struct buf *out, uint8_t *param,
 	(void)param;
 	bytes_put_f32(out->p + out->n, in->x, in->n);
 	out->n += in->n * 4;
+	if (in->y != NULL)
+		memcpy(in->y, in->x, in->n * sizeof(*in->y));
 	return 0;
 }
 
@@ -241,7 +243,7 @@ foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl raw_f32 = {
 	.name = "f32", .parse = codec_no_arg, .bound = bound32,
 	.encode = encode_f32, .decode = decode_f32, .raw = 1,
-	.dense = 1, .fixed = 1, .foretell = foretell_f32
+	.tells = 1, .dense = 1, .fixed = 1, .foretell = foretell_f32
 };
 const struct codec_impl raw_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound16,

@@ -165,6 +165,16 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 		    (x[i] < 0));
 }
 
+static void
+values(float *y, const unsigned char *t, size_t n, uint32_t h)
+{
+	const float v = bytes_f32(h << 16), value[3] = { 0, v, -v };
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		y[i] = value[t[i]];
+}
+
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
@@ -177,14 +187,19 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (mode > MSE)
 		return err_set(e, ERR_USAGE, "codec tern: parameter %u", mode);
 	*param = (uint8_t)mode;
-	if (in->max_bits == 0)
+	if (in->max_bits == 0) {
+		if (in->y != NULL)
+			memset(in->y, 0, in->n * sizeof(*in->y));
 		return 0;
+	}
 	for (at = 0; at < in->n; at += n) {
 		n = in->n - at < BLOCK ? in->n - at : BLOCK;
 		h = scale(in, in->x + at, n, mode);
 		memset(t, 0, sizeof(t));
 		digits(in, at, n, bytes_f32((uint32_t)h << 16), mode, t);
 		bytes_set16(p, h);
+		if (in->y != NULL)
+			values(in->y + at, t, n, h);
 		for (p += 2, i = 0; i < n; i += FIVE)
 			*p++ = (unsigned char)(t[i] + 3 * t[i + 1] +
 			    9 * t[i + 2] + 27 * t[i + 3] + 81 * t[i + 4]);
@@ -309,5 +324,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl tern_codec = {
 	.name = "tern", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = MSE,
-	.fixed = 1, .foretell = foretell
+	.tells = 1, .fixed = 1, .foretell = foretell
 };

@@ -258,6 +258,67 @@ code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
 	return n == 1 ? 2 : 4;
 }
 
+/* What a head says about codes. */
+struct head {
+	double scale;		/* of f16 */
+	struct levels l;
+};
+
+static int
+get_head(struct bytes *b, unsigned kind, struct head *h)
+{
+	h->l.n = kind_levels[kind];
+	if (kind == TOPK_F16) {
+		h->scale = ldexp(1, (int8_t)bytes_u8(b));
+		return b->bad ? -1 : 0;
+	}
+	h->l.a = bytes_u16(b);
+	h->l.r = h->l.n == 1 ? 0 : bytes_u16(b);
+	if (b->bad || h->l.a > LEVELS_TOP || h->l.r > LEVELS_TOP)
+		return -1;
+	levels_make(&h->l);
+	return 0;
+}
+
+/* The values of s's codes, in its order. */
+static void
+values(const struct kern *kern, const struct sparse *s, unsigned kind,
+    const struct head *h, float *x)
+{
+	size_t i;
+	float v;
+
+	if (kind == TOPK_F16) {
+		kern->from_f16(x, s->code, s->k);
+		for (i = 0; i < s->k; i++)
+			x[i] = (float)((double)x[i] * h->scale);
+		return;
+	}
+	for (i = 0; i < s->k; i++) {
+		v = h->l.v[s->code[i] / 2];
+		x[i] = s->code[i] & 1 ? -v : v;
+	}
+}
+
+/* What a reader makes of the group, given the body's head; t has room for k
+ * values. */
+static void
+tell(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
+    float *t)
+{
+	unsigned kind = in->plan->param & TOPK_KIND;
+	struct bytes b = BYTES(p, 4);
+	struct head h;
+	size_t i;
+
+	memset(in->y, 0, in->n * sizeof(*in->y));
+	if (s->k == 0 || get_head(&b, kind, &h) < 0)
+		return;
+	values(in->kern, s, kind, &h, t);
+	for (i = 0; i < s->k; i++)
+		in->y[s->pos[i]] = t[i];
+}
+
 /* s has its positions; what follows k. */
 static int
 encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
@@ -265,12 +326,13 @@ encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
 {
 	unsigned kind = in->plan->param & TOPK_KIND, coded = 0;
 	size_t cap = sparse_bound(s->k, s->n, s->width), len = 0;
-	unsigned char *p, *t = alloc_get(1, cap + SPARSE_SLACK + s->k * 4, e);
+	unsigned char *p, *head, *t;
 
-	if (t == NULL)
+	if ((t = alloc_get(1, cap + SPARSE_SLACK + s->k * 4, e)) == NULL)
 		return -ERR_SYS;
 	p = out->p + out->n;
 	p += bytes_set_varint(p, s->k);
+	head = p;
 	p += kind == TOPK_F16 ? code_f16(in, s, p) :
 	    code_levels(in, s, kind_levels[kind], (float *)(void *)t, p);
 	if (!(in->plan->param & TOPK_RICE))
@@ -281,6 +343,8 @@ encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
 	} else
 		len = sparse_put_plain(p, s);
 	*param = (uint8_t)(kind + coded);
+	if (in->y != NULL)
+		tell(in, s, head, (float *)(void *)t);
 	out->n = (size_t)(p - out->p) + len;
 	alloc_free(t);
 	return 0;
@@ -303,6 +367,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (s.k == 0) {
 		*param = in->plan->param & TOPK_KIND;
 		out->p[out->n++] = 0;
+		if (in->y != NULL)
+			tell(in, &s, NULL, NULL);
 	} else if ((s.code = alloc_get(s.k, sizeof(*s.code), e)) == NULL)
 		r = -ERR_SYS;
 	else
@@ -314,53 +380,17 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 
 /* ---- back ---- */
 
-static void
-place_f16(const struct codec_out *o, const struct sparse *s, double scale,
-    float *x)
-{
-	size_t i;
-
-	o->kern->from_f16(x, s->code, s->k);
-	for (i = 0; i < s->k; i++)
-		x[i] = (float)((double)x[i] * scale);
-}
-
-static void
-place_levels(const struct sparse *s, const struct levels *l, float *x)
-{
-	size_t i;
-	float v;
-
-	for (i = 0; i < s->k; i++) {
-		v = l->v[s->code[i] / 2];
-		x[i] = s->code[i] & 1 ? -v : v;
-	}
-}
-
 static int
 list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s,
     float *x)
 {
 	unsigned kind = o->param & TOPK_KIND;
-	struct levels l = { .n = kind_levels[kind] };
-	double scale = 1;
+	struct head h;
 
-	if (kind == TOPK_F16)
-		scale = ldexp(1, (int8_t)bytes_u8(b));
-	else {
-		l.a = bytes_u16(b);
-		l.r = l.n == 1 ? 0 : bytes_u16(b);
-		if (l.a > LEVELS_TOP || l.r > LEVELS_TOP)
-			return -1;
-		levels_make(&l);
-	}
-	if (b->bad || (o->param & CODED ? sparse_get_coded(b, s) :
-	    sparse_get_plain(b, s)) < 0)
+	if (get_head(b, kind, &h) < 0 || (o->param & CODED ?
+	    sparse_get_coded(b, s) : sparse_get_plain(b, s)) < 0)
 		return -1;
-	if (kind == TOPK_F16)
-		place_f16(o, s, scale, x);
-	else
-		place_levels(s, &l, x);
+	values(o->kern, s, kind, &h, x);
 	return 0;
 }
 
@@ -397,6 +427,6 @@ static const struct codec_alias other[] = {
 const struct codec_impl topk_codec = {
 	.name = "topk", .parse = parse, .format = format, .alias = other,
 	.title = title, .turn = turn, .bound = bound, .encode = encode,
-	.list = list, .max_param = CODED + TOPK_KIND, .open = 1,
+	.list = list, .max_param = CODED + TOPK_KIND, .open = 1, .tells = 1,
 	.sparse_below = HUGE_VALF, .foretell = topk_foretell
 };

@@ -12,6 +12,11 @@
 
 #define WIDE_BYTES 32
 #define WIDE_MUL(a, b) (wide_u64)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
+#define WIDE_ODD(a) _mm256_shuffle_epi32((__m256i)(a), 0xf5)
+#define WIDE_HIGHS(even, odd) (wide_u32)_mm256_blend_epi32( \
+	_mm256_shuffle_epi32((__m256i)(even), 0xf5), (__m256i)(odd), 0xaa)
+#define WIDE_LOWS(even, odd) (wide_u32)_mm256_blend_epi32((__m256i)(even), \
+	_mm256_shuffle_epi32((__m256i)(odd), 0xa0), 0xaa)
 #define WIDE_LOW32(a, b) \
 	(wide_u32)_mm256_unpacklo_epi32((__m256i)(a), (__m256i)(b))
 #define WIDE_HIGH32(a, b) \

@@ -147,7 +147,7 @@ kern_avx2_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 	int same, j;
 
 	if (g->states != LANES)
-		return kern_ecq_get_some(m, g, code, n);
+		return kern_ecq_get(m, g, code, n);
 	x = load((const void *)g->x);
 	for (i = 0; i + LANES <= n && g->end - p >= 2 * LANES; i += LANES) {
 		same = loop_levels(m, l);

@@ -13,6 +13,11 @@
 
 #define WIDE_BYTES 64
 #define WIDE_MUL(a, b) (wide_u64)_mm512_mul_epu32((__m512i)(a), (__m512i)(b))
+#define WIDE_ODD(a) _mm512_shuffle_epi32((__m512i)(a), (_MM_PERM_ENUM)0xf5)
+#define WIDE_HIGHS(even, odd) (wide_u32)_mm512_mask_shuffle_epi32( \
+	(__m512i)(odd), 0x5555, (__m512i)(even), (_MM_PERM_ENUM)0xf5)
+#define WIDE_LOWS(even, odd) (wide_u32)_mm512_mask_shuffle_epi32( \
+	(__m512i)(even), 0xaaaa, (__m512i)(odd), (_MM_PERM_ENUM)0xa0)
 #define WIDE_LOW32(a, b) \
 	(wide_u32)_mm512_unpacklo_epi32((__m512i)(a), (__m512i)(b))
 #define WIDE_HIGH32(a, b) \

@@ -202,24 +202,62 @@ kern_ecq_spans_some(struct kern_ecq *m, const uint16_t *code, size_t n,
 	}
 }
 
+/*
+ * x' = x / f * 2^15 + x % f + first = x + x / f * (2^15 - f) + first, where
+ * x / f is x * v / 2^47 without its fraction, v = floor(2^47 / f) + 1: x is
+ * below 2^17 f and f below 2^15, so that the product is below 2^64, and it is
+ * too great by less than 1 / f (Granlund and Montgomery 1994).  v does not wait
+ * for x; 2^47 / f in f64 is as exact as it has to be.
+ */
+static inline __attribute__((always_inline)) uint32_t
+put_one(uint32_t x, uint32_t span, unsigned char **w)
+{
+	uint32_t f = span >> 16, first = span & 0xffff;
+	uint64_t v = (uint64_t)(int64_t)(0x1p47 / (double)(int32_t)f) + 1;
+
+	if (x >= f << (32 - KERN_ECQ_BITS)) {
+		*w -= 2;
+		bytes_set16(*w, (uint16_t)x);
+		x >>= 16;
+	}
+	return x + first + (uint32_t)(x * v >> 47) *
+	    ((1u << KERN_ECQ_BITS) - f);
+}
+
+/* Up to four states, that they stay in registers; n is a multiple of four. */
+static inline __attribute__((always_inline)) unsigned char *
+put_few(uint32_t *state, unsigned states, const uint32_t *span, size_t n,
+    unsigned char *w)
+{
+	uint32_t x[4] = { 0 };
+	unsigned j;
+
+	for (j = 0; j < states; j++)
+		x[j] = state[j];
+	for (; n > 0; n -= 4) {
+		x[3 % states] = put_one(x[3 % states], span[n - 1], &w);
+		x[2 % states] = put_one(x[2 % states], span[n - 2], &w);
+		x[1 % states] = put_one(x[1 % states], span[n - 3], &w);
+		x[0] = put_one(x[0], span[n - 4], &w);
+	}
+	for (j = 0; j < states; j++)
+		state[j] = x[j];
+	return w;
+}
+
 unsigned char *
 kern_ecq_put(uint32_t *state, unsigned states, const uint32_t *span, size_t n,
     unsigned char *w)
 {
-	uint32_t x, f, *at;
+	uint32_t *at;
 
-	while (n-- > 0) {
-		f = span[n] >> 16;
-		at = &state[n & (states - 1)];
-		x = *at;
-		if (x >= f << (32 - KERN_ECQ_BITS)) {
-			w -= 2;
-			bytes_set16(w, (uint16_t)x);
-			x >>= 16;
-		}
-		*at = (x / f << KERN_ECQ_BITS) + x % f + (span[n] & 0xffff);
+	while (n % 4 != 0 || (n > 0 && states > 4)) {
+		at = &state[--n & (states - 1)];
+		*at = put_one(*at, span[n], &w);
 	}
-	return w;
+	return states == 1 ? put_few(state, 1, span, n, w) :
+	    states == 2 ? put_few(state, 2, span, n, w) :
+	    put_few(state, 4, span, n, w);
 }
 
 int

@@ -203,6 +203,72 @@ loop_find(const struct kern_ecq *m, const int32_t l[LANES], int same,
 	}
 }
 
+/* The symbol of a value in context c, out of state *x; -1 when a word of it is
+ * missing. */
+static inline __attribute__((always_inline)) int32_t
+loop_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x,
+    struct kern_ecq_get *g)
+{
+	uint32_t slot = *x & ((1u << KERN_ECQ_BITS) - 1), from = 0;
+	uint32_t next = m->first[1][c];
+	int32_t s = 0;
+
+	while (slot >= next) {		/* most are 0: this is foreseen */
+		from = next;
+		next = m->first[++s + 1][c];
+	}
+	*x = (next - from) * (*x >> KERN_ECQ_BITS) + slot - from;
+	if (*x >= KERN_ECQ_LOW)
+		return s;
+	if (g->end - g->p < 2)
+		return -1;
+	*x = *x << 16 | bytes_le16(g->p);
+	g->p += 2;
+	return s;
+}
+
+/* Whole chunks, with up to four states, that they stay in registers; how many
+ * values that were, n + 1 when words are missing. */
+static inline __attribute__((always_inline)) size_t
+loop_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
+    size_t n, unsigned states)
+{
+	struct kern_ecq_get g = *from;
+	int32_t l[LANES], s[LANES], bad;
+	unsigned c[LANES];
+	uint32_t x[4] = { 0 };
+	int j, same;
+	size_t i;
+
+	for (j = 0; j < (int)states; j++)
+		x[j] = g.x[j];
+	for (i = 0; i + LANES <= n; i += LANES) {
+		same = loop_levels(m, l);
+		ALL
+			c[j] = kern_ecq_context((unsigned)l[j]);
+		for (j = 0, bad = 0; j < LANES; j += 4) {
+			s[j] = loop_few_one(m, c[j], &x[0], &g);
+			s[j + 1] = loop_few_one(m, c[j + 1], &x[1 % states],
+			    &g);
+			s[j + 2] = loop_few_one(m, c[j + 2], &x[2 % states],
+			    &g);
+			s[j + 3] = loop_few_one(m, c[j + 3], &x[3 % states],
+			    &g);
+			bad |= s[j] | s[j + 1] | s[j + 2] | s[j + 3];
+		}
+		if (bad < 0)
+			return n + 1;
+		loop_codes(code + i, l, s);
+		loop_count(m, l, s, same);
+		loop_done(m, l, s, same);
+		kern_ecq_learn(m);
+	}
+	for (j = 0; j < (int)states; j++)
+		g.x[j] = x[j];
+	*from = g;
+	return i;
+}
+
 int
 PASS(get)(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
@@ -212,8 +278,12 @@ PASS(get)(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 	size_t i;
 	int j, same;
 
-	if (g->states != LANES)
-		return kern_ecq_get_some(m, g, code, n);
+	if (g->states != LANES) {
+		i = g->states == 1 ? loop_few(m, g, code, n, 1) :
+		    g->states == 2 ? loop_few(m, g, code, n, 2) :
+		    g->states == 4 ? loop_few(m, g, code, n, 4) : 0;
+		return i > n ? -1 : kern_ecq_get_some(m, g, code + i, n - i);
+	}
 	memcpy(x, g->x, sizeof(x));
 	for (i = 0; i + LANES <= n; i += LANES) {
 		same = loop_levels(m, l);

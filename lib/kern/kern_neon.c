@@ -13,6 +13,11 @@
 #define WIDE_BYTES 16
 #define WIDE_MUL(a, b) (wide_u64)vmull_u32( \
 	vmovn_u64((uint64x2_t)(a)), vmovn_u64((uint64x2_t)(b)))
+#define WIDE_ODD(a) ((wide_u64)(a) >> 32)
+#define WIDE_HIGHS(even, odd) \
+	(wide_u32)vtrn2q_u32((uint32x4_t)(even), (uint32x4_t)(odd))
+#define WIDE_LOWS(even, odd) \
+	(wide_u32)vtrn1q_u32((uint32x4_t)(even), (uint32x4_t)(odd))
 #define WIDE_LOW32(a, b) \
 	(wide_u32)vzip1q_u32((uint32x4_t)(a), (uint32x4_t)(b))
 #define WIDE_HIGH32(a, b) \

@@ -1,6 +1,8 @@
 /*
  * Loops whose code is the same for vectors of any width, WIDE_BYTES: included
- * once in the file of each table, which says what its processor calls the product of two even lanes, the four ways to zip two vectors, and
+ * once in the file of each table, which says what its processor calls the
+ * product of two even lanes, the upper and the lower halves of the products of
+ * even and of odd lanes in one vector, the four ways to zip two vectors, and
  * what makes lanes of 32 bits narrower or wider.  All else is written with vector
  * types of the compiler, because the code is the same; kern_ref.c has its
  * meaning.
@@ -31,18 +33,16 @@ enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8 };
 static inline void
 wide_round(wide_u32 c[4], uint32_t k0, uint32_t k1)
 {
-	const wide_u64 low = (wide_u64){ 0 } + 0xffffffffu;
 	const wide_u64 m0 = (wide_u64){ 0 } + 0xD2511F53u;
 	const wide_u64 m1 = (wide_u64){ 0 } + 0xCD9E8D57u;
 	wide_u64 even = WIDE_MUL((wide_u64)c[0], m0);
-	wide_u64 odd = WIDE_MUL((wide_u64)c[0] >> 32, m0);
-	wide_u32 h0 = (wide_u32)(even >> 32 | (odd & ~low)), h1;
-	wide_u32 l0 = (wide_u32)((even & low) | odd << 32), l1;
+	wide_u64 odd = WIDE_MUL(WIDE_ODD(c[0]), m0);
+	wide_u32 h0 = WIDE_HIGHS(even, odd), l0 = WIDE_LOWS(even, odd), h1, l1;
 
 	even = WIDE_MUL((wide_u64)c[2], m1);
-	odd = WIDE_MUL((wide_u64)c[2] >> 32, m1);
-	h1 = (wide_u32)(even >> 32 | (odd & ~low));
-	l1 = (wide_u32)((even & low) | odd << 32);
+	odd = WIDE_MUL(WIDE_ODD(c[2]), m1);
+	h1 = WIDE_HIGHS(even, odd);
+	l1 = WIDE_LOWS(even, odd);
 	c[0] = h1 ^ c[1] ^ k0;
 	c[2] = h0 ^ c[3] ^ k1;
 	c[1] = l1;

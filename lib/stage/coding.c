@@ -88,9 +88,11 @@ coding_one(void *arg, unsigned who, size_t i, struct err *e)
 	struct codec_ctx ctx;
 
 	(void)who;
-	if (!w->made && (w->sent = rate_encode(c->rate, w->group, &w->plan,
-	    w->acc, w->n, &w->body, &w->param, e)) < 0)
-		return w->sent;
+	if (!w->made) {
+		w->sent = rate_encode(c->rate, w->group, &w->plan, w->acc,
+		    w->n, &w->body, &w->param, w->dec, e);
+		return w->sent < 0 ? w->sent : 0;
+	}
 	if (w->sent == 0)
 		return 0;
 	values_ctx(c->rate->schema, c->rate->shard, w->group, &ctx);

@@ -116,7 +116,8 @@ rate_drop(struct rate *q, size_t k)
 
 int
 rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
-    const float *x, size_t n, struct buf *body, uint8_t *param, struct err *e)
+    const float *x, size_t n, struct buf *body, uint8_t *param, float *y,
+    struct err *e)
 {
 	struct codec_ctx ctx;
 	struct codec_last last;
@@ -134,7 +135,7 @@ rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
 	    (r = feedback_last(q->fb, g, &last, e)) < 0)
 		return r;
 	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, body,
-	    param, e);
+	    param, y, e);
 	return r < 0 ? r : 1;
 }
 
@@ -155,7 +156,7 @@ rate_work(struct rate *q, unsigned who, size_t i, double f,
 	r = hold_get(&q->values, w->at, t->x, w->n * sizeof(*t->x), e);
 	pool_unlock(q->pool);
 	if (r < 0 || (r = rate_encode(q, w->group, &p, t->x, w->n, &t->body,
-	    &c->param, e)) <= 0)
+	    &c->param, NULL, e)) <= 0)
 		return r;
 	c->len = t->body.n;
 	pool_lock(q->pool);

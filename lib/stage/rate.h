@@ -91,9 +91,11 @@ int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
 int rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
     struct buf *body, uint8_t *param, struct err *e);
 
-/* rate_encode(q, g, p, x, n, body, param, e): codes x f32[n], which is group
- * g, as plan p says: 1; 0: it is not to be sent. */
+/* rate_encode(q, g, p, x, n, body, param, y, e): codes x f32[n], which is group
+ * g, as plan p says: 1, with what a reader decodes in y f32[n] unless it is
+ * NULL; 0: it is not to be sent. */
 int rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
-    const float *x, size_t n, struct buf *body, uint8_t *param, struct err *e);
+    const float *x, size_t n, struct buf *body, uint8_t *param, float *y,
+    struct err *e);
 
 #endif

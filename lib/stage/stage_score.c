@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -10,6 +12,7 @@
 #include "stage/stage_score.h"
 
 #define STAGE_SCORE_FILE "score"	/* in the state directory */
+#define STAGE_SCORE_TOLD "sensitivity"	/* there too, by the trainer */
 #define STAGE_SCORE_MODEL "model"	/* key: the schema its rows belong to */
 #define STAGE_SCORE_KEY "form"
 #define STAGE_SCORE_ROW "weights"
@@ -17,7 +20,8 @@
 
 enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 
-static const char *const stage_score_forms[] = { "level", "paper", NULL };
+static const char *const stage_score_forms[] = { "level", "paper",
+    "sensitivity", NULL };
 
 static int
 stage_score_set(void *opts, int key, const char *val, struct err *e)
@@ -55,6 +59,7 @@ struct stage_score {
 	unsigned char model[16];	/* schema id score was made for */
 	float *x;			/* one group */
 	size_t cap;
+	struct stat told;		/* the file last read; 0 if none was */
 	struct stat_group *stat;	/* of one DATA frame's groups */
 	size_t stat_cap;
 	struct buf note;
@@ -133,62 +138,128 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
-/* Takes in one aggregate: the energy per value of each group. */
+/* The mean square of each group of a shard in the file called name. */
 static int
-stage_score_lesson(struct stage_score *x, struct reader *r, struct err *e)
+stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
+    const char *name, float *energy, struct err *e)
 {
 	struct values v = VALUES_INIT;
 	struct stat_group s;
-	float *benefit = alloc_get(x->score->n, sizeof(*benefit), e);
 	char why[256];
-	int k = -ERR_SYS;
+	int k;
 
-	if (benefit == NULL)
-		goto out;
-	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0) {
-		k = err_set(e, ERR_DATA, "mismatch: feedback '%s': %s",
-		    x->o->feedback, why);
-		goto out;
-	}
+	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
+		return err_set(e, ERR_DATA, "mismatch: %s '%s': %s", what,
+		    name, why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
 		if (stat_group_of(v.x, v.n, &s) != 0) {
-			k = err_set(e, ERR_REFUSED, "feedback '%s': a value of "
-			    "group %lu is not finite", x->o->feedback,
+			k = err_set(e, ERR_REFUSED, "%s '%s': a value of "
+			    "group %lu is not finite", what, name,
 			    (unsigned long)v.group);
 			goto out;
 		}
-		benefit[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;
+		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;
 	}
-	if (k == 0)
-		k = score_learn(x->score, benefit, STAGE_SCORE_RATE, e);
 out:
 	values_release(&v);
-	alloc_free(benefit);
 	return k;
+}
+
+/* Every shard of a file in turn is given to take, as the energies of its
+ * groups. */
+static int
+stage_score_read(struct stage_score *x, const char *what, const char *name,
+    int (*take)(struct stage_score *x, const float *energy, struct err *e),
+    struct err *e)
+{
+	struct reader *r = NULL;
+	struct io *io;
+	float *energy;
+	int k;
+
+	if ((k = io_open(&io, name, e)) < 0 ||
+	    (k = reader_open(&r, io, &x->o->f->in, e)) < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		if ((energy = alloc_get(x->score->n, sizeof(*energy),
+		    e)) == NULL) {
+			k = -ERR_SYS;
+			break;
+		}
+		if ((k = stage_score_energy(x, r, what, name, energy, e)) == 0)
+			k = take(x, energy, e);
+		alloc_free(energy);
+		if (k < 0)
+			break;
+	}
+	reader_free(r);
+	return k;
+}
+
+static int
+stage_score_lesson(struct stage_score *x, const float *benefit, struct err *e)
+{
+	return score_learn(x->score, benefit, STAGE_SCORE_RATE, e);
 }
 
 static int
 stage_score_learn(struct stage_score *x, struct err *e)
 {
-	struct reader *r = NULL;
-	struct io *io;
-	int k;
+	if (x->score->all.shards >= 1)
+		return stage_score_read(x, "feedback", x->o->feedback,
+		    stage_score_lesson, e);
+	cli_say(x->o->f->cli, 0, "no history yet: nothing to learn from '%s'",
+	    x->o->feedback);
+	return 0;
+}
 
-	if (x->score->all.shards < 1) {
-		cli_say(x->o->f->cli, 0, "no history yet: nothing to learn from "
-		    "'%s'", x->o->feedback);
+/* ---- what the trainer measured ---- */
+
+static int
+stage_score_tell(struct stage_score *x, const float *energy, struct err *e)
+{
+	return score_tell(x->score, energy, e);
+}
+
+/* Whether it is the file that was read last.  Whoever writes it renames a new
+ * one to its name. */
+static int
+stage_score_known(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	    a->st_size == b->st_size &&
+	    a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Before a shard: the newest sensitivity, if there is one yet. */
+static int
+stage_score_told(struct stage_score *x, struct err *e)
+{
+	struct stat st;
+	char *name;
+	int r = 0;
+
+	if (x->o->form != SCORE_SENSITIVITY)
 		return 0;
-	}
-	if ((k = io_open(&io, x->o->feedback, e)) < 0 ||
-	    (k = reader_open(&r, io, &x->o->f->in, e)) < 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0)
-		if (k == READER_SHARD && (k = stage_score_lesson(x, r, e)) < 0)
-			break;
-	reader_free(r);
-	return k;
+	if ((name = state_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
+		return -ERR_SYS;
+	if (stat(name, &st) < 0)
+		r = errno == ENOENT ? 0 : err_set(e, ERR_SYS,
+		    "cannot look at '%s': %s", name, strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
+		    "regular file", name);
+	else if (!stage_score_known(&st, &x->told) &&
+	    (r = stage_score_read(x, STAGE_SCORE_TOLD, name, stage_score_tell,
+	    e)) == 0)
+		x->told = st;
+	alloc_free(name);
+	return r;
 }
 
 /* ---- a model ---- */
@@ -227,6 +298,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		return 0;
 	score_free(x->score);
 	x->score = NULL;
+	memset(&x->told, 0, sizeof(x->told));
 	memcpy(x->model, sc->id, 16);
 	if ((p = alloc_get(sc->ngroups, sizeof(*p), e)) == NULL)
 		return -ERR_SYS;
@@ -357,9 +429,11 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	int r;
 
 	x->sh = *sh;
-	if ((r = stage_score_begin_model(x, e)) < 0)
+	if ((r = stage_score_begin_model(x, e)) < 0 ||
+	    (r = stage_score_told(x, e)) < 0)
 		return r;
-	x->scale = x->score->all.shards >= 1;
+	x->scale = x->score->all.shards >= 1 ||
+	    x->o->form == SCORE_SENSITIVITY;
 	return stage_begin(s->next, sh, e);
 }
 
@@ -387,6 +461,13 @@ stage_score_new(struct stage **out, void *opts, const struct filter *f,
 	*out = NULL;
 	if (x == NULL)
 		return -ERR_SYS;
+	if (o->form == SCORE_SENSITIVITY &&
+	    (o->dir == NULL || o->feedback != NULL)) {
+		alloc_free(x);
+		return err_set(e, ERR_USAGE, o->dir == NULL ?
+		    "--form sensitivity needs -S DIR" :
+		    "--form sensitivity learns nothing from --feedback");
+	}
 	o->f = f;
 	x->o = o;
 	x->state = (struct state)STATE_INIT;

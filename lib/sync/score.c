@@ -20,7 +20,8 @@ static const struct score_first {
 	double decay;		/* of the averages */
 } score_first[] = {
 	[SCORE_LEVEL] = { { 0, 0, 1.5f, 0 }, { 0, 0, 0, 0 }, 0.3 },
-	[SCORE_PAPER] = { { 1, 0.5f, 0, 0 }, { 0, -0.25f, 0, 0 }, 0.2 }
+	[SCORE_PAPER] = { { 1, 0.5f, 0, 0 }, { 0, -0.25f, 0, 0 }, 0.2 },
+	[SCORE_SENSITIVITY] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 }
 };
 
 struct score_moments {
@@ -109,6 +110,7 @@ score_free(struct score *s)
 		return;
 	alloc_free(s->group);
 	alloc_free(s->place);
+	alloc_free(s->told);
 	alloc_free(s);
 }
 
@@ -194,11 +196,37 @@ score_of(struct score *s, size_t g)
 		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
 		    (double)a->mean[j], (double)a->dev[j]) :
 		    (float)-SCORE_ZMAX;
+	if (s->form == SCORE_SENSITIVITY)
+		return h->score = s->told != NULL ? s->told[g] : 1;
 	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
 	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
 	    v;
 	h->score = (float)v;
 	return h->score;
+}
+
+int
+score_tell(struct score *s, const float *energy, struct err *e)
+{
+	float most = 0, *told = s->told;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (!isfinite(energy[i]) || energy[i] < 0)
+			return err_set(e, ERR_DATA, "corrupt: the sensitivity "
+			    "of group %zu is %g", i, (double)energy[i]);
+		most = energy[i] > most ? energy[i] : most;
+	}
+	if (told == NULL &&
+	    (told = alloc_get(s->n, sizeof(*told), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < s->n; i++) {
+		told[i] = most > 0 ? energy[i] / most : 1;
+		if (told[i] < (float)SCORE_EDGE)
+			told[i] = (float)SCORE_EDGE;
+	}
+	s->told = told;
+	return 0;
 }
 
 static void

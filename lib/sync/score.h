@@ -19,6 +19,13 @@
  * the mean, and more than the last norm.  SCORE_LEVEL begins with z3 alone, so
  * that what was not learnt is in its order; SCORE_PAPER is without it.
  *
+ * SCORE_SENSITIVITY (ours) has no branches: the importance is what the trainer
+ * measured, the mean square of the loss's gradient over the group, as a share of
+ * the largest.  It stands for the diagonal of the Fisher information, so that
+ * the sum of I D, which a plan makes least, is to second order what coding adds
+ * to the loss.  How large a difference is does not tell that: Muon and Adam
+ * make the steps of all tensors alike.
+ *
  * Groups without energy are left out of the z-scores and get the lowest;
  * z-scores stop at +-4; the score of a constant feature is 0.  Everything kept
  * is f32, so a run that keeps its history in memory and one that saves it after
@@ -38,7 +45,7 @@ enum {
 	SCORE_PLACE = 3, SCORE_STRUCTURAL = SCORE_PLACE + 1
 };
 
-enum score_form { SCORE_LEVEL, SCORE_PAPER };
+enum score_form { SCORE_LEVEL, SCORE_PAPER, SCORE_SENSITIVITY };
 
 /* Where a group stands. */
 struct score_place {
@@ -77,6 +84,7 @@ struct score {
 	double alpha;			/* default 0.5 */
 	double decay;			/* of the moving averages */
 	enum score_form form;
+	float *told;			/* f32[n] SCORE_SENSITIVITY, or NULL */
 };
 
 /*
@@ -84,6 +92,7 @@ struct score {
  *
  * SCORE_LEVEL  W = (0, 0, 1.5, 0)   u = (0, 0, 0, 0)      decay 0.3
  * SCORE_PAPER  W = (1, 0.5, 0, 0)   u = (0, -0.25, 0, 0)  decay 0.2
+ * SCORE_SENSITIVITY  I = 1 until score_tell
  */
 int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
@@ -100,6 +109,11 @@ void score_scale(struct score *s);
 /* score_of(s, g): I of a group by its averages and the scale as they are;
  * remembers the features for score_learn.  In (0,1). */
 float score_of(struct score *s, size_t g);
+
+/* score_tell(s, energy f32[n], e): I of group g := energy[g] / the largest, at
+ * least 1e-6; all 1 when all are 0.  -ERR_DATA if one is negative or not finite,
+ * -ERR_SYS without memory: nothing changed. */
+int score_tell(struct score *s, const float *energy, struct err *e);
 
 /*
  * score_learn(s, benefit, rate, e): a lesson on the groups as they were scored

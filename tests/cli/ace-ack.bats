@@ -55,6 +55,18 @@ pending() {
 	[ "$(pending)" = 3 ]
 }
 
+@test "a receipt, and the directory that it is in, survive a power cut" {
+	step 0
+	ace-recv --spool spool sent >receipt
+	# the directory was there before: who made it may not have come so far
+	mkdir -p on/state
+	chmod 700 on/state
+	synced ace-ack -S on/state receipt >/dev/null
+	for f in on on/state 'on/state/receipts.*'; do
+		grep -qx "$f" synced || { cat synced; return 1; }
+	done
+}
+
 @test "what is no receipt goes on" {
 	mkshards -N 3 -a -p >in
 	exits 0 ace-ack -S state in

@@ -219,6 +219,7 @@ slow2 11.000000000 2 1 " ]
 	done <<-'END'
 	dynacomm --dt 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
 	dynacomm --dt 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
+	dynacomm --dt 1s --bandwidth 1bit|limit: line 2: bytes take 8e\+14 s|bytes fc\n1e14 1\n
 	dynacomm --dt 1s|line 2: fc '0' is not from|pt fc\n1 0\n
 	dynacomm --dt 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
 	dynacomm --dt 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n

@@ -145,6 +145,8 @@ clusters() {
 	exits 2 ace-aggregate --cluster -1 a b
 	exits 2 ace-aggregate --cluster nan a b
 	exits 2 ace-aggregate --cluster 0.7:model a b
+	exits 2 ace-aggregate -d "$(printf '%0255d' 7)" --cluster 0.7:mean a b
+	says '--device is too long for the names of its clusters'
 	ace-aggregate --sum a b >sum
 	exits 5 ace-aggregate --cluster 0.7 sum c
 }

@@ -218,6 +218,9 @@ hostile() {
 	exits 2 ace-archive list a b
 	exits 4 ace-archive create -o run.tar nowhere
 	[ ! -e run.tar ]
+	ace-archive create -o all.tar spool
+	exits 4 ace-archive extract --into no/where all.tar
+	says "'no/where': No such file"
 	exits 4 ace-archive create -o nowhere/run.tar spool
 	mkdir empty
 	exits 3 ace-archive create -o run.tar empty

@@ -66,6 +66,9 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 2 ace-export all.aceg
 	says "'e/41' and 'e/42'"
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
+	# where nobody says a version there is none
+	exits 0 ace-import -d e -s 41 --shape 2,2 1.f32 2.f32
+	[ "$(ace-inspect --list --json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"

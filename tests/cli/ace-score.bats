@@ -85,6 +85,70 @@ count() { frames "$1" | grep -c " $2\$"; }
 	says "form"
 }
 
+# near RATIO: that of the steps of the two groups, in the plan made of out
+near() {
+	mv out scored
+	exits 0 ace-select --bits 2 --text scored
+	awk -F '[: ]' -v want="$1" '$2 == "ecq" { x[n++] = $3 }
+	    END { r = x[0] / x[1] / want; exit !(r > 0.999 && r < 1.001) }' out
+}
+
+@test "the sensitivity that a trainer measured is the importance" {
+	mkshards -t a:64,64 -t b:64,64 >in
+	# none yet: all weigh the same
+	exits 0 ace-score -S st --form sensitivity in
+	near 1
+	# the values are 0 to 8191, in order: mean squares of both halves
+	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >st/sensitivity
+	want=$(awk 'BEGIN { for (i = 0; i < 8192; i++) s[i >= 4096] += i * i
+	    print sqrt(s[1] / s[0]) }')
+	exits 0 ace-score -S st --form sensitivity in
+	near "$want"
+	# one process, many shards: what stands there when a shard begins counts
+	mv st/sensitivity later
+	mkshards -t a:64,64 -t b:64,64 -N 2 >two
+	# to the end of the first shard
+	size=$(frames two | awk '$2 == "SHRD" { n++ } n == 2 { print $1; exit }')
+	mkfifo pipe
+	ace-score -S st --form sensitivity <pipe >scored &
+	exec 7>pipe
+	head -c "$size" two >&7
+	until grep -aq SEND scored; do sleep 0.05; done
+	mv later st/sensitivity
+	tail -c +$((size + 1)) two >&7
+	exec 7>&-
+	wait $!
+	exits 0 ace-select --bits 2 --text scored
+	awk -v want="$want" '/^#/ { n++ } $2 ~ /^ecq/ { split($2, f, ":")
+	    x[n, $1] = f[2] } END { a = x[1, 0] / x[1, 1]; b = x[2, 0] / x[2, 1]
+	    exit !(a > 0.999 && a < 1.001 && b / want > 0.999 &&
+	    b / want < 1.001) }' out
+}
+
+@test "sensitivity: what is no such file is refused" {
+	mkshards -t a:64,64 -t b:64,64 >in
+	exits 2 ace-score --form sensitivity in
+	says 'needs -S DIR'
+	exits 2 ace-score -S st --form sensitivity --feedback in in
+	says 'learns nothing'
+	exits 0 ace-score -S st --form sensitivity in
+	cp st/score before
+	mkshards >st/sensitivity
+	exits 3 ace-score -S st --form sensitivity in
+	says 'mismatch: sensitivity'
+	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/sensitivity
+	exits 3 ace-score -S st --form sensitivity in
+	says 'truncated'
+	mkshards -k nan -t a:64,64 -t b:64,64 >st/sensitivity
+	exits 5 ace-score -S st --form sensitivity in
+	says 'group 0 is not finite'
+	rm st/sensitivity
+	mkfifo st/sensitivity
+	exits 3 ace-score -S st --form sensitivity in
+	says 'not a regular file'
+	same st/score before
+}
+
 @test "feedback moves the weights, and only then" {
 	mkshards -n 1M -k layered >in
 	mkshards -n 1M -k layered -s 1 >next

@@ -61,6 +61,9 @@ one() {
 	tamper note a.signed >bad
 	exits 3 ace-sign --check ring bad
 	says 'a frame behind the signature'
+	tamper scheme a.signed >bad
+	exits 3 ace-sign --check ring bad
+	says 'unsupported: signature of scheme 2'
 	tamper reserved a.signed >bad
 	exits 3 ace-sign --check ring bad
 	says 'corrupt: a signature of 104 bytes'
@@ -154,6 +157,9 @@ one() {
 	echo 'edge1 AAAA' >bad
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1' is no Ed25519 key"
+	printf 'edge1 \0 AAAA\n' >bad
+	exits 3 ace-sign --check bad in
+	says "'bad' is no file of keys"
 	exits 2 ace-sign in
 	says 'either --key or --check'
 	exits 2 ace-sign -k edge1.pem --check ring in

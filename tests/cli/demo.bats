@@ -121,12 +121,14 @@ demo() {
 	! ps -ef | grep "[t]rain .*$PWD/text"
 }
 
+# bats test_tags=long
 @test "the sweep prints a loss for every rate" {
 	prepare
 	STEPS=5 demo 0 --sweep
 	[ "$(grep -cE '^0\.[0-9]+	[0-9.]+	[0-9.]+	[0-9.]+$' out)" -ge 6 ]
 }
 
+# bats test_tags=long
 @test "on a terminal one line says what step, what loss, what is left; in a pipe none" {
 	prepare
 	export STEPS=300

@@ -341,7 +341,7 @@ hold() {
 	ace-recv --spool spool "$@" <hold$n >/dev/null 2>held$n.err 3>&- &
 	held+=($!)
 	exec {fd}>hold$n
-	fds+=($fd)
+	fds+=("$fd")
 }
 # let_go: the ends of all of them
 let_go() {
@@ -357,7 +357,7 @@ let_go() {
 	shard 0 edge1 -n 10k >in
 	shard 0 evil -n 10k >theirs
 	# a place is taken when a shard that began is on its way
-	begun() { [ "$(ls spool/test | grep -c 'evil.new-')" -eq "$1" ]; }
+	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
 	hold --device evil --sync none
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1
@@ -376,7 +376,7 @@ let_go() {
 	fds=()
 	shard 0 evil -n 10k >theirs
 	shard 1 evil >second
-	begun() { [ "$(ls spool/test | grep -c 'evil.new-')" -eq "$1" ]; }
+	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
 	hold --sync none
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1

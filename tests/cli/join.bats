@@ -59,17 +59,9 @@ model() {
 	[ "$(told)" = 'model 4' ]
 }
 
-# synced CMD...: what it syncs, a path a line, in the file synced
-synced() {
-	: >calls
-	LD_PRELOAD=$(preload | paste -sd ' ') ACE_READS=$PWD/calls \
-	    CLIP_LOG=/dev/null "$@" >told
-	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||" >synced
-}
-
 @test "what is told survives a power cut, and so does a model" {
 	for s in 0 1; do closes $s edge1; done
-	synced joins edge2
+	synced joins edge2 >told
 	for d in spool spool/demo spool/demo/0 spool/demo/1; do
 		grep -qx "$d" synced || { cat synced calls; return 1; }
 	done

@@ -709,7 +709,7 @@ page() {
 	# four devices, one model, and it has learnt
 	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
 	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]
-	grep -q '^edge1.*	28	.*steps .* s	exchange .* s	apply .* s	save' out
+	grep -q '^edge1.*	55	.*steps .* s	exchange .* s	apply .* s	save' out
 	awk -F '\t' '/^edge1/ { ace = $2 } /^synchronous/ { sync = $2; full = $4 }
 	    /^[0-9]+$/ { sent += up ? 4 * $1 : $1; up = 1 }
 	    END { print ace, sync, full / sent

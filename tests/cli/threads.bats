@@ -112,6 +112,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	exits 3 ace-inspect --verify out.part
 }
 
+# bats test_tags=long
 @test "memory that is refused, at each place and in every thread" {
 	local n got
 	mkshards -n 300k -g 512 -k layered >in

@@ -53,6 +53,14 @@ text() {
 	    loss["end"] < 1.5 && loss["unigram"] > 2) }' muon
 }
 
+@test "with every label wrong it learns, and not what is there" {
+	text
+	exits 0 train --local --steps 40 --flip-labels --eval --log log $small \
+	    text
+	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["start"] > 0 &&
+	    loss["end"] > loss["start"]) }' log
+}
+
 @test "a model saved and loaded is the same model" {
 	text
 	train --local --steps 20 --save a $small --eval --log log text
@@ -352,4 +360,23 @@ by_name() {
 @test "the library that multiplies matrices is said, and is OpenBLAS" {
 	exits 0 train --blas
 	grep -q '^OpenBLAS' out
+}
+
+@test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
+	text
+	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
+	    --sensitivity one,two text
+	same one two
+	exits 0 ace-inspect --json one
+	grep -q '"step":4,"kind":"history"' out
+	# the same as the trainer without it, and gradients are what is measured:
+	# a larger share for a value that moves the loss more
+	train --index 1 --of 2 --interval 2 --steps 10 $small text >without
+	train --index 1 --of 2 --interval 2 --steps 10 $small \
+	    --sensitivity one text >with
+	same without with
+	exits 0 ace-inspect --json --stats one
+	grep -q '"min":0' out
+	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
+	    --sensitivity nowhere/one text
 }

@@ -35,6 +35,7 @@ fail(const char *plan, size_t n, const struct err *e)
 static void
 there_and_back(const struct codec_ctx *ctx, const float *x, size_t n, float *y)
 {
+	static float told[MAX];
 	struct buf b = BUF_INIT;
 	struct codec_plan plan;
 	struct err e = ERR_INIT;
@@ -47,10 +48,13 @@ there_and_back(const struct codec_ctx *ctx, const float *x, size_t n, float *y)
 		b.n = 0;
 		err_clear(&e);
 		/* i64 refuses what it cannot hold */
-		if (codec_encode(&plan, ctx, x, n, &b, &param, &e) < 0)
+		if (codec_encode_after(&plan, ctx, NULL, x, n, &b, &param,
+		    told, &e) < 0)
 			continue;
 		if (b.n > codec_bound(&plan, n) || codec_decode(plan.codec,
 		    param, ctx, b.p, b.n, y, n, &e) < 0)
+			fail(plans[k], n, &e);
+		if (memcmp(told, y, 4 * n) != 0)
 			fail(plans[k], n, &e);
 		for (i = 0; i < n; i++)
 			if (!isfinite(y[i]))

@@ -245,10 +245,35 @@ history(void)
 	score_free(b);
 }
 
+/* What the trainer measured, as a share of the largest. */
+static void
+told(void)
+{
+	struct err e;
+	struct score *s = make_as(SCORE_SENSITIVITY, 4);
+	const float energy[4] = { 1e-4f, 4e-4f, 0, 1e-6f };
+	const float none[4] = { 0, 0, 0, 0 }, bad[4] = { 1, -1, 1, 1 };
+	const float odd[4] = { 1, NAN, 1, 1 };
+
+	ok(score_of(s, 0) == 1 && score_of(s, 3) == 1,
+	    "all weigh the same until it is told");
+	ok(score_tell(s, energy, &e) == 0 && score_of(s, 0) == 0.25f &&
+	    score_of(s, 1) == 1 && score_of(s, 3) == energy[3] / energy[1],
+	    "shares of the largest");
+	ok(score_of(s, 2) == 1e-6f, "what the loss does not mind weighs little");
+	ok(score_tell(s, bad, &e) == -ERR_DATA &&
+	    score_tell(s, odd, &e) == -ERR_DATA && score_of(s, 0) == 0.25f,
+	    "a negative one, and what is no number, are refused");
+	ok(score_tell(s, none, &e) == 0 && score_of(s, 2) == 1,
+	    "all 0: all the same");
+	score_free(s);
+}
+
 int
 main(void)
 {
 	elem();
+	told();
 	branches();
 	level();
 	edges();

@@ -1,0 +1,75 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train_sense.h"
+
+static const float memory = 0.98f;	/* about fifty batches */
+
+int
+sense_init(struct sense *s, const struct model *m, const char *files,
+    struct ace_error *e)
+{
+	s->m = m;
+	s->files = files;
+	if (files == NULL)
+		return 0;
+	s->square = calloc(m->n, sizeof *s->square);
+	if (s->square != NULL)
+		return 0;
+	(void)snprintf(e->message, sizeof e->message, "out of memory");
+	e->code = 4;
+	return -4;
+}
+
+void
+sense_release(struct sense *s)
+{
+	free(s->square);
+}
+
+void
+sense_see(struct sense *s)
+{
+	const float keep = s->any ? memory : 0;
+	const float *g = s->m->grad;
+	size_t j;
+
+	if (s->files == NULL)
+		return;
+	for (j = 0; j < s->m->n; j++)
+		s->square[j] = keep * s->square[j] + (1 - keep) * (g[j] * g[j]);
+	s->any = 1;
+}
+
+int
+sense_tell(const struct sense *s, size_t round, struct ace_error *e)
+{
+	struct ace_shard shard = ACE_SHARD_INIT;
+	char name[4096];
+	const char *p, *end;
+	float *x;
+	size_t j;
+	int r = 0;
+
+	if (s->files == NULL || !s->any || (round & (round - 1)) != 0)
+		return 0;
+	if ((x = malloc(s->m->n * sizeof *x)) == NULL) {
+		(void)snprintf(e->message, sizeof e->message, "out of memory");
+		return -(e->code = 4);
+	}
+	for (j = 0; j < s->m->n; j++)
+		x[j] = sqrtf(s->square[j]);
+	(void)strcpy(shard.device, "train");
+	shard.kind = ACE_HISTORY;
+	shard.step = round;
+	for (p = s->files; r == 0 && *p != '\0'; p = *end == ',' ? end + 1 : end) {
+		end = p + strcspn(p, ",");
+		(void)snprintf(name, sizeof name, "%.*s", (int)(end - p), p);
+		r = link_save(name, s->m, shard, (const float *const[]){ x },
+		    1, e);
+	}
+	free(x);
+	return r;
+}

@@ -1,0 +1,30 @@
+/*
+ * How much the loss minds a change of each value: the moving average of the
+ * square of its gradient (the diagonal of the empirical Fisher information).
+ * For ace-score --form sensitivity.
+ */
+#ifndef TRAIN_SENSE_H
+#define TRAIN_SENSE_H
+
+#include "train_link.h"
+
+struct sense {
+	const struct model *m;
+	const char *files;	/* names, by commas; NULL: nothing is measured */
+	float *square;		/* f32[n] */
+	int any;
+};
+
+/* 0, or -4 without memory. */
+int sense_init(struct sense *s, const struct model *m, const char *files,
+    struct ace_error *e);
+void sense_release(struct sense *s);
+
+/* m->grad of another batch. */
+void sense_see(struct sense *s);
+
+/* After round 1, 2, 4, 8 and so on: the root of it, as a shard stream, to all
+ * files, each by a rename; in other rounds nothing.  0, -2 or -4. */
+int sense_tell(const struct sense *s, size_t round, struct ace_error *e);
+
+#endif

@@ -1,0 +1,180 @@
+#include <string.h>
+
+#include "base/bytes.h"
+#include "codec/codec.h"
+#include "codec/ecq_mode.h"
+#include "codec/rans.h"
+
+enum {
+	MANY = 49152,		/* up to so many values choose the mode, */
+	TRIAL = 16384,		/* beyond that so many, */
+	DENSE = 12,		/* and where they are below this level */
+	SPARSE_TRIAL = 32768,	/* so many */
+	BANKS = 4,		/* one after another costs less time */
+	PIECES = 8,		/* from so many places */
+	LEARN = 3 << 16,	/* what a symbol of a context costs to learn, */
+	FIT = 47000,		/* and what a sample says too well of it */
+	FIRST = 4096,		/* and these the level */
+	ESCAPED = KERN_ECQ_SYMBOLS - 1
+};
+
+void
+ecq_start(struct ecq_work *w, const struct codec_ctx *ctx, const struct ecq_side *s)
+{
+	kern_ecq_start(&w->m, (enum kern_ecq_mode)s->mode, s->level, ctx->cols,
+	    ctx->offset, s->mode == KERN_ECQ_ABOVE ? w->above : NULL);
+}
+
+/* Is there an escape among a chunk's codes? */
+static inline int
+escapes(const uint16_t code[KERN_ECQ_LANES])
+{
+	unsigned most = 0, i;
+
+	for (i = 0; i < KERN_ECQ_LANES; i++)
+		most |= code[i] >= KERN_ECQ_CODE(0, ESCAPED);
+	return (int)most;
+}
+
+/* The bits of escapes that are as likely 0 as 1, from their mean. */
+static unsigned
+fine(const uint16_t *code, const int16_t *q, size_t n)
+{
+	uint64_t sum = 0, k = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		/* they are few */
+		while (i + KERN_ECQ_LANES < n && !escapes(code + i))
+			i += KERN_ECQ_LANES;
+		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
+			continue;
+		sum += (ecq_magnitude(q[i]) >>
+		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
+		k++;
+	}
+	return sum > k ? ecq_length((uint32_t)(sum / k)) - 1 : 0;
+}
+
+/*
+ * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
+ * of them: each context's entropy, the plain bits, and the cost of learning.
+ */
+static uint64_t
+cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
+{
+	uint32_t count[BANKS][KERN_ECQ_SYMBOLS << 6] = { { 0 } };
+	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } }, sum, v;
+	uint64_t bits = 0, learn = 0;
+	unsigned c, s;
+	size_t i;
+
+	for (i = 0; i < some; i++)
+		count[i % BANKS][code[i]]++;
+	for (i = 0, v = 0; i < 1 << 6; i++)
+		for (c = 0; c < BANKS; c++)
+			v += count[c][KERN_ECQ_CODE(i, ESCAPED)];
+	if (v != 0)
+		bits += v * (fine(code, q, some) + 2);
+	for (i = 0; i < KERN_ECQ_SYMBOLS << 6; i++) {
+		s = KERN_ECQ_SYMBOL(i);
+		v = count[0][i] + count[1][i] + count[2][i] + count[3][i];
+		by[kern_ecq_context(KERN_ECQ_LEVEL(i))][s] += v;
+		bits += (uint64_t)v * ((s != 0) +
+		    kern_ecq_shift(KERN_ECQ_LEVEL(i)));
+	}
+	bits <<= 16;
+	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+		for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
+			sum += by[c][s];
+		if (sum == 0)
+			continue;
+		bits += sum * rans_log2(sum);
+		for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
+			v = by[c][s];
+			bits -= v != 0 ? v * rans_log2(v) : 0;
+			learn += v != 0 && s > 0 ? LEARN + n / some * FIT : 0;
+		}
+	}
+	return bits / some * n + learn;
+}
+
+/* The level of the first values. */
+static uint8_t
+level(const int16_t *q, size_t n)
+{
+	uint64_t v = 0;
+	unsigned o;
+	size_t i;
+
+	n = n < FIRST ? n : FIRST;
+	for (i = 0; i < n; i++)
+		v += ecq_magnitude(q[i]);
+	v = (v << 10) / n | 1;
+	o = ecq_length((uint32_t)v) - 1;
+	o = 2 * o + (unsigned)(v << 1 >> o & 1);
+	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
+}
+
+/* Some of q in one piece: whole rows from all over the group. */
+static void
+sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
+{
+	size_t i, at, k = n / PIECES;
+
+	for (i = 0; i < PIECES; i++) {
+		/* not at equal distances, which patterns may have, too */
+		at = i * (in->n / PIECES) + i * 5 % PIECES *
+		    (in->n / PIECES - k) / PIECES;
+		at -= at % stride < at ? at % stride : 0;
+		memcpy(q + i * k, in->q + at, k * sizeof(*q));
+	}
+}
+
+/* The mode that a sample takes fewest bits in, and all in codes. */
+void
+ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
+{
+	size_t n = in->n;
+	int16_t some[SPARSE_TRIAL];
+	const int16_t *q = in->q;
+	uint64_t bits, least = UINT64_MAX;
+	unsigned top = 0, t;
+	uint16_t *code;
+	uint8_t mode, best = 0;
+
+	s->level = level(in->q, in->n);
+	if (n > MANY) {
+		n = s->level < DENSE ? SPARSE_TRIAL : TRIAL;
+		sample(in, in->ctx->cols, some, n);
+		q = some;
+	}
+	for (mode = 0; mode < KERN_ECQ_MODES; mode++) {
+		if (mode == KERN_ECQ_ABOVE &&
+		    !kern_ecq_rows(in->ctx->cols, in->n))
+			continue;
+		s->mode = mode;
+		ecq_start(w, in->ctx, s);
+		t = in->kern->ecq_sort(&w->m, q, n, w->other);
+		bits = cost(w->other, q, n, in->n);
+		if (bits >= least)
+			continue;
+		least = bits;
+		best = mode;
+		top = t;
+		code = w->code;
+		w->code = w->other;
+		w->other = code;
+	}
+	s->mode = best;
+	if (n < in->n) {
+		ecq_start(w, in->ctx, s);
+		top = in->kern->ecq_sort(&w->m, in->q, in->n, w->code);
+	}
+	s->top = (uint8_t)(top > 0 ? top : 1);
+	s->fine = (uint8_t)(top == ESCAPED ?
+	    fine(w->code, in->q, in->n) : 0);
+	s->states = 0;
+	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)
+		s->states++;
+}

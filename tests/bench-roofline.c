@@ -1,0 +1,438 @@
+/*
+ * How far each codec is from what it cannot be faster than on this machine:
+ * ours beside a bound, nanoseconds a value of f32, on one core and in one run.
+ * Ours is the time with values in memory; the speed with values in the cache,
+ * where programs have them, stands before it.
+ *
+ * A bound is the sum of work that the format prescribes, each part measured by
+ * the shortest loop that does it and nothing else:
+ *
+ *   read     the group's values are read once, from where they lie
+ *   write    the group's values are written once
+ *   copy     both
+ *   count    a byte is counted: a load, an increment, a store
+ *   put      a byte into one of rANS's four states: each state waits for a
+ *            comparison, two products and three sums
+ *   get      a byte out of one of them: a load, a product, a sum, a comparison,
+ *            and the word that the state before left
+ *   decide   a decision of the range coder, which waits for the one before it:
+ *            a shift, a product, a difference, a choice
+ *
+ * These loops are what one processor does in order; what runs beside them in
+ * another unit of it is free.  A second table has the passes of ECQ, which are
+ * many and short, in each of its three modes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "codec/codec.h"
+#include "kern/kern.h"
+#include "kern/kern_ecq.h"
+
+#include "bench.h"
+
+enum { TURNS = 8, SYMBOLS = 1 << 20, NBOUNDS = 7, STATES = 16 };
+
+enum bound { READ, WRITE, COPY, COUNT, PUT, GET, DECIDE };
+static const char *const bound_name[NBOUNDS] = { "read", "write", "copy",
+	"count", "put", "get", "decide" };
+
+static float *gauss, *y;
+static const struct kern *kern;
+static double bound[NBOUNDS];		/* ns */
+static volatile uint64_t sink;		/* what is computed is needed */
+
+static void
+die(const struct err *e)
+{
+	(void)fprintf(stderr, "bench-roofline: %s\n", ERR_MSG(e));
+	exit(1);
+}
+
+/* The least of many runs, in ns for each of n. */
+#define LEAST(result, n, work) do { \
+	double least_ = 1e9, t_; \
+	int k_; \
+	for (k_ = 0; k_ < TURNS; k_++) { \
+		t_ = now(); \
+		work; \
+		t_ = now() - t_; \
+		least_ = t_ < least_ ? t_ : least_; \
+	} \
+	(result) = 1e9 * least_ / (double)(n); \
+} while (0)
+
+/* ---- the shortest loops ---- */
+
+static void
+loop_memory(enum bound b)
+{
+	size_t i;
+
+	for (i = 0; i < total; i += GROUP)
+		if (b == READ)
+			sink += kern->max_bits(gauss + i, GROUP);
+		else if (b == WRITE)
+			memset(y + i, 0, 4 * GROUP);
+		else
+			memcpy(y + i, gauss + i, 4 * GROUP);
+}
+
+static void
+loop_count(const unsigned char *s)
+{
+	static uint32_t count[4][256];
+	size_t i;
+
+	for (i = 0; i < SYMBOLS; i += 4) {
+		count[0][s[i]]++;
+		count[1][s[i + 1]]++;
+		count[2][s[i + 2]]++;
+		count[3][s[i + 3]]++;
+	}
+	sink += count[0][1];
+}
+
+/* The four states wait for themselves only. */
+static void
+loop_put(const uint64_t inverse[4])
+{
+	uint32_t x[4] = { 1 << 16, 1 << 17, 1 << 18, 1 << 19 };
+	size_t i;
+	int j;
+
+	for (i = 0; i < SYMBOLS; i += 4)
+#pragma GCC unroll 4
+		for (j = 0; j < 4; j++) {
+			x[j] = x[j] >> 20 < 4000 ? x[j] : x[j] >> 16;
+			x[j] += (uint32_t)(x[j] * inverse[j] >> 44) * 3 + 1;
+		}
+	sink += x[0] + x[1] + x[2] + x[3];
+}
+
+static void
+loop_get(const uint16_t freq[4096], const unsigned char *word)
+{
+	uint32_t x[4] = { 1 << 16, 1 << 17, 1 << 18, 1 << 19 }, v;
+	uint64_t low;
+	size_t i, at = 0;
+	int j;
+
+	for (i = 0; i < SYMBOLS; i += 4) {
+#pragma GCC unroll 4
+		for (j = 0; j < 4; j++) {
+			v = (x[j] >> 12) * freq[x[j] & 4095] + 7;
+			low = 0 - (uint64_t)(v < 1 << 16);
+			x[j] = v ^ ((v ^ (v << 16 | bytes_le16(word + at))) &
+			    (uint32_t)low);
+			at -= 2 * low;
+		}
+		at &= SYMBOLS / 2 - 1;
+	}
+	sink += x[0] + x[1] + x[2] + x[3];
+}
+
+static void
+loop_decide(const unsigned char *bit)
+{
+	uint64_t range = UINT64_MAX, low = 0, part, none;
+	size_t i;
+
+	for (i = 0; i < SYMBOLS; i++) {
+		part = (range >> 16) * 40000;
+		none = (uint64_t)(bit[i] & 1) - 1;
+		low += part & none;
+		range = part ^ ((part ^ (range - part)) & none);
+		if (__builtin_expect(range >> 32 == 0, 0))
+			range <<= 32;
+	}
+	sink += low + range;
+}
+
+static void
+measure_bounds(void)
+{
+	unsigned char *s = malloc(SYMBOLS);
+	static uint16_t freq[4096];
+	uint64_t inverse[4];
+	uint32_t r[4];
+	size_t i;
+
+	if (s == NULL)
+		exit(4);
+	for (i = 0; i < SYMBOLS; i++) {
+		if (i % 4 == 0)
+			rng_block(7, 0, 0, (uint32_t)i, r);
+		s[i] = (unsigned char)(r[i % 4] >> 24);
+	}
+	for (i = 0; i < 4096; i++)
+		freq[i] = (uint16_t)(500 + s[i]);
+	for (i = 0; i < 4; i++)
+		inverse[i] = ((uint64_t)1 << 44) / (300 + s[i]);
+	LEAST(bound[READ], total, loop_memory(READ));
+	LEAST(bound[WRITE], total, loop_memory(WRITE));
+	LEAST(bound[COPY], total, loop_memory(COPY));
+	LEAST(bound[COUNT], SYMBOLS, loop_count(s));
+	LEAST(bound[PUT], SYMBOLS, loop_put(inverse));
+	LEAST(bound[GET], SYMBOLS, loop_get(freq, s));
+	LEAST(bound[DECIDE], SYMBOLS, loop_decide(s));
+	free(s);
+}
+
+/* ---- the codecs ---- */
+
+struct coded {
+	struct codec_plan plan;
+	struct buf body[64];
+	uint8_t param[64];
+};
+
+/* All groups, or where hot the first one so many times: then its values are in
+ * the cache, as they are in a program, which has one group at hand. */
+static void
+code(struct coded *c, int hot)
+{
+	struct err e = ERR_INIT;
+	size_t i;
+
+	for (i = 0; i < total / GROUP; i++) {
+		struct codec_ctx ctx = { 1, 2, (uint32_t)i, 1024, i * GROUP };
+
+		c->body[i].n = 0;
+		if (codec_encode(&c->plan, &ctx, gauss + (hot ? 0 : i * GROUP),
+		    GROUP, &c->body[i], &c->param[i], &e) < 0)
+			die(&e);
+	}
+}
+
+static void
+decode(const struct coded *c, int hot)
+{
+	struct err e = ERR_INIT;
+	size_t i, j;
+
+	for (i = 0; i < total / GROUP; i++) {
+		struct codec_ctx ctx = { 1, 2, (uint32_t)i, 1024, i * GROUP };
+
+		j = hot ? 0 : i;
+		if (codec_decode(c->plan.codec, c->param[j], &ctx,
+		    c->body[j].p, c->body[j].n, y + j * GROUP, GROUP, &e) < 0)
+			die(&e);
+	}
+}
+
+/* Decisions of topk's coded body for each value of the group (codec/gaps.h,
+ * codec/sparse.c): five of the octave of a gap and one for each bit below it;
+ * the exponents down from the largest, one more, and three of the mantissa. */
+static double
+decisions(void)
+{
+	double sum = 0;
+	size_t i, last;
+	float most;
+
+	for (i = last = 0, most = 0; i < GROUP; i++)
+		most = fabsf(y[i]) > most ? fabsf(y[i]) : most;
+	for (i = 0; i < GROUP; i++)
+		if (fabsf(y[i]) > 0) {
+			sum += 5 + floor(log2((double)(i - last + 1)));
+			sum += 4 + ilogbf(most) - ilogbf(y[i]) + 1;
+			last = i + 1;
+		}
+	return sum / GROUP;
+}
+
+/* Work of one kind: how often for each value. */
+struct part {
+	enum bound of;
+	double times;
+};
+
+static void
+line(const char *name, const char *way, const double ns[2],
+    const struct part *p, size_t parts)
+{
+	double least = 0;
+	size_t i;
+
+	for (i = 0; i < parts; i++)
+		least += p[i].times * bound[p[i].of];
+	(void)printf("%-16s %-7s %6.2f %6.2f %7.2f %7.2f %6.1f  ", name, way,
+	    4 / ns[1], 4 / ns[0], ns[0], least, ns[0] / least);
+	for (i = 0; i < parts; i++)
+		(void)printf("%s%.3g %s", i > 0 ? " + " : "", p[i].times,
+		    bound_name[p[i].of]);
+	(void)putchar('\n');
+	(void)fflush(stdout);
+}
+
+/* A codec on gauss: what its two ways are made of at least. */
+static const struct row {
+	const char *spec;
+	struct part code[3], decode[3];
+} rows[] = {
+	{ "q8", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "q4", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "sign", { { READ, 1 } }, { { WRITE, 1 } } },
+	/* three planes are copied, one is coded; all four are counted */
+	{ "lossless", { { COPY, 1 }, { COUNT, 4 }, { PUT, 1 } },
+	    { { COPY, 1 }, { GET, 1 } } },
+	{ "natural", { { READ, 1 }, { COUNT, 1 }, { PUT, 1 } },
+	    { { WRITE, 1 }, { GET, 1 } } },
+	{ "qsgd:7", { { READ, 1 }, { COUNT, 1 }, { PUT, 1 } },
+	    { { WRITE, 1 }, { GET, 1 } } },
+	{ "tern", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "topk:0.01:rice", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "topk:0.1:rice", { { READ, 1 } }, { { WRITE, 1 } } },
+	/* times: decisions(), below */
+	{ "topk:0.01", { { READ, 1 }, { DECIDE, -1 } },
+	    { { WRITE, 1 }, { DECIDE, -1 } } },
+	{ "topk:0.1", { { READ, 1 }, { DECIDE, -1 } },
+	    { { WRITE, 1 }, { DECIDE, -1 } } },
+	{ "ecq:0.00423", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "ecq:0.002886", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "ecq:0.00105", { { READ, 1 } }, { { WRITE, 1 } } },
+};
+
+static void
+measure_row(const struct row *r)
+{
+	static struct coded c;
+	struct part p[2][3];
+	struct err e = ERR_INIT;
+	double ns[2][2];
+	size_t n, way;
+	int hot;
+
+	if (codec_parse(r->spec, &c.plan, &e) < 0)
+		die(&e);
+	for (hot = 1; hot >= 0; hot--) {
+		LEAST(ns[0][hot], total, code(&c, hot));
+		LEAST(ns[1][hot], total, decode(&c, hot));
+	}
+	memcpy(p[0], r->code, sizeof(p[0]));
+	memcpy(p[1], r->decode, sizeof(p[1]));
+	for (way = 0; way < 2; way++) {
+		for (n = 0; n < 3 && p[way][n].times != 0; n++)
+			if (p[way][n].times < 0)
+				p[way][n].times = decisions();
+		line(r->spec, way == 0 ? "code" : "decode", ns[way], p[way], n);
+	}
+}
+
+/* ---- the passes of ECQ ---- */
+
+struct ecq {
+	struct kern_ecq m;
+	int16_t q[GROUP];
+	uint16_t code[GROUP];
+	int32_t above[GROUP];
+	uint32_t mark[GROUP / KERN_ECQ_LANES], span[GROUP + 64];
+	uint32_t state[STATES];
+	unsigned char word[4 * GROUP], *w;
+	enum kern_ecq_mode mode;
+	unsigned level, top;
+};
+
+static void
+start(struct ecq *t)
+{
+	kern_ecq_start(&t->m, t->mode, t->level, 1024, 0,
+	    t->mode == KERN_ECQ_ABOVE ? t->above : NULL);
+	kern_ecq_tables(&t->m, t->top);
+}
+
+static void
+put(struct ecq *t)
+{
+	unsigned j;
+
+	for (j = 0; j < STATES; j++)
+		t->state[j] = KERN_ECQ_LOW;
+	t->w = kern->ecq_put(t->state, STATES, t->span, GROUP,
+	    t->word + sizeof(t->word));
+}
+
+static void
+get(struct ecq *t)
+{
+	uint32_t x[STATES];
+	struct kern_ecq_get g = { x, STATES, t->w, t->word + sizeof(t->word) };
+
+	memcpy(x, t->state, sizeof(x));
+	start(t);
+	if (kern->ecq_get(&t->m, &g, t->code, GROUP) < 0)
+		exit(1);
+}
+
+static void
+measure_passes(struct ecq *t, const float *x, float step)
+{
+	static const char *const mode[] = { "plain", "left", "above" };
+	const float of[KERN_ECQ_SYMBOLS] = { 0, 1 };
+	int64_t sum[3] = { 0 };
+	uint32_t count[3] = { 0 };
+	double ns[8];
+	size_t i;
+
+	t->level = 16;
+	t->top = 15;
+	for (i = 0; i < 3; i++) {
+		t->mode = (enum kern_ecq_mode)i;
+		LEAST(ns[0], GROUP, kern->deadzone(t->q, x, GROUP, 1 / step,
+		    0.6f, 0.45f));
+		LEAST(ns[1], GROUP, start(t); t->top = kern->ecq_sort(&t->m,
+		    t->q, GROUP, t->code));
+		LEAST(ns[2], GROUP, start(t); kern->ecq_spans(&t->m, t->code,
+		    GROUP, t->span));
+		LEAST(ns[3], GROUP, put(t));
+		LEAST(ns[4], GROUP, get(t));
+		LEAST(ns[5], GROUP, kern->ecq_marks(t->code, t->q, GROUP,
+		    t->mark));
+		LEAST(ns[6], GROUP, kern->ecq_values(y, t->code, t->mark,
+		    GROUP, of));
+		LEAST(ns[7], GROUP, kern->ecq_centers(t->q, x, GROUP, 1 / step,
+		    sum, count));
+		(void)printf("%-8s", mode[i]);
+		for (unsigned j = 0; j < 8; j++)
+			(void)printf(" %8.2f", ns[j]);
+		(void)putchar('\n');
+	}
+}
+
+int
+main(void)
+{
+	struct ecq *t = calloc(1, sizeof(*t));
+	struct err e = ERR_INIT;
+	size_t i;
+
+	gauss = calloc(total, 4);
+	y = calloc(total, 4);
+	if (t == NULL || gauss == NULL || y == NULL)
+		return 4;
+	if ((kern = kern_get(&e)) == NULL)
+		die(&e);
+	make(gauss, y);
+	measure_bounds();
+	(void)printf("%s, ns:", kern->name);
+	for (i = 0; i < NBOUNDS; i++)
+		(void)printf(" %s %.3f", bound_name[i], bound[i]);
+	(void)printf("\n\n%-16s %-7s %6s %6s %7s %7s %6s  %s\n", "gauss", "",
+	    "cache", "memory", "ns", "bound", "times", "made of");
+	(void)printf("%-16s %-7s %13s   of memory\n", "", "", "GB/s");
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		measure_row(&rows[i]);
+	(void)printf("\n%-8s %8s %8s %8s %8s %8s %8s %8s %8s   ns\n", "ecq",
+	    "quantise", "sort", "spans", "put", "get", "marks", "values",
+	    "centres");
+	measure_passes(t, gauss, 0.002886f);
+	free(t);
+	free(gauss);
+	free(y);
+	return 0;
+}

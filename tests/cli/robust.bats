@@ -1,0 +1,71 @@
+# examples/robust.sh and attack.c: attackers beside honest devices, in real pipes.
+load helper
+
+PATH=$BUILD/examples:$PATH
+
+@test "what each attacker sends" {
+	local i kind
+	for i in 1 2 3 4; do
+		mkshards -n 40 -k ramp -d "e$i" -N 2 >e$i
+	done
+	# all are alike, 1 2 3 ... at step 1: so is their mean, and none deviates
+	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
+		exits 0 attack "${kind%:*}" 1 2 e1 e2 e3 e4
+		mv out all
+		ace-inspect --verify all
+		ace-cut --step 1 --device attacker1 all >one
+		ace-export -f raw one | od -An -v -tf4 -w4 |
+		    awk -v f="${kind#*:}" '{ if ($1 != f * NR) bad = 1 }
+		    END { exit bad || NR != 40 }'
+	done
+	ace-inspect one >shown
+	grep -qE '^ *weight *8$' shown
+	exits 0 attack large 2 100 e1 e2 e3 e4
+	mv out all
+	for i in 1 2; do
+		ace-cut --step 1 --device attacker$i all >one$i
+	done
+	exits 1 cmp -s one1 one2
+	# all the honest ones go through as they came
+	ace-cut --step 1 --device e3 all | ace-export -f raw >got
+	ace-cut --step 1 e3 | ace-export -f raw >want
+	same want got
+	exits 2 attack none 1 1 e1 e2
+	exits 2 attack poetry 1 1 e1 e2
+	exits 2 attack sign 2 1 e1 e2
+	says "no honest device"
+	head -c 300 e2 >short
+	exits 3 attack mimic 1 1 e1 short
+	says truncated
+	[ ! -s out ] || exits 3 ace-inspect --verify out
+}
+
+# bats test_tags=long
+@test "a table of runs, which goes on where it was stopped" {
+	awk 'BEGIN { for (i = 0; i < 9000; i++)
+	    printf("the %d of %d is %d\n", i % 10, i % 7, i * i % 97) }' >text
+	mkdir tmp
+	export CORPUS=$PWD/text TMPDIR=$PWD/tmp STEPS=30 SEEDS=1 BAD=3 \
+	    RULES='mean= norms=norm-ratio:2' ATTACKS='large=100 label=1 sybil=1'
+	exits 0 timeout "$HANG" "$ROOT/examples/robust.sh" results
+	[ -z "$(ls -A tmp)" ]
+	# noise of a hundred times the norm: the mean is ruined, the rule is not
+	awk -F '\t' '$2 == "large" { top[$1] = $6 } END {
+	    exit !(top["norms"] > top["mean"] + 5) }' results/robust-runs.tsv
+	[ "$(wc -l <results/robust.tsv)" -eq 5 ]
+	cp results/robust-runs.tsv before
+	exits 0 timeout "$HANG" "$ROOT/examples/robust.sh" results
+	same before results/robust-runs.tsv
+}
+
+@test "the rows in examples/results/README.md are those of the results" {
+	awk -F '\t' -v OFS=' | ' 'FNR > 1 { $1 = "| " $1; print $0 " |" }' \
+	    "$ROOT/examples/results/robust.tsv" >rows
+	[ "$(wc -l <rows)" -ge 20 ]
+	while read -r row; do
+		grep -qxF "$row" "$ROOT/examples/results/README.md" || {
+			echo "not in examples/results/README.md: $row"
+			return 1
+		}
+	done <rows
+}
