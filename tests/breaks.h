@@ -6,6 +6,8 @@
 #ifndef ACE_BREAKS_H
 #define ACE_BREAKS_H
 
+#include <stdio.h>
+
 #include "forge.h"
 #include "lies.h"
 

@@ -526,7 +526,13 @@ const struct kern kern_avx2 = {
 	.nearest = nearest_avx2,
 	.fwht = fwht_avx2,
 	WIDE_ROWS,
-	KERN_ECQ_ROWS(kern_avx2)
+	.ecq_sort = kern_avx2_ecq_sort,
+	.ecq_spans = kern_avx2_ecq_spans,
+	.ecq_put = kern_avx2_ecq_put,
+	.ecq_get = kern_avx2_ecq_get,
+	.ecq_marks = kern_avx2_ecq_marks,
+	.ecq_values = kern_avx2_ecq_values,
+	.ecq_centers = kern_avx2_ecq_centers,
 };
 
 #else

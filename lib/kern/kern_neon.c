@@ -537,7 +537,13 @@ const struct kern kern_neon = {
 	.nearest = kern_ref_nearest,
 	.fwht = fwht,
 	WIDE_ROWS,
-	KERN_ECQ_ROWS(kern)
+	.ecq_sort = kern_ecq_sort,
+	.ecq_spans = kern_ecq_spans,
+	.ecq_put = kern_ecq_put,
+	.ecq_get = kern_ecq_get,
+	.ecq_marks = kern_ecq_marks,
+	.ecq_values = kern_ecq_values,
+	.ecq_centers = kern_ecq_centers,
 };
 
 #else

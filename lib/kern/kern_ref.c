@@ -524,5 +524,11 @@ const struct kern kern_ref = {
 	.powers = kern_ref_powers,
 	.levels = kern_ref_levels,
 	.ternary = kern_ref_ternary,
-	KERN_ECQ_ROWS(kern)
+	.ecq_sort = kern_ecq_sort,
+	.ecq_spans = kern_ecq_spans,
+	.ecq_put = kern_ecq_put,
+	.ecq_get = kern_ecq_get,
+	.ecq_marks = kern_ecq_marks,
+	.ecq_values = kern_ecq_values,
+	.ecq_centers = kern_ecq_centers,
 };

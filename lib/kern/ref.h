@@ -9,7 +9,7 @@
 
 enum { KERN_LANES = 16 };
 
-/* Rows of struct kern for a file that has loops of these names, */
+/* Rows of struct kern for a file that has loops of these names. */
 #define KERN_OWN_ROWS \
 	.stat = stat, \
 	.max_bits = max_bits, \
@@ -30,15 +30,6 @@ enum { KERN_LANES = 16 };
 	.sign = sign, \
 	.unsign = unsign, \
 	.deadzone = deadzone
-/* and those of kern/kern_ecq.h whose names begin with p. */
-#define KERN_ECQ_ROWS(p) \
-	.ecq_sort = p##_ecq_sort, \
-	.ecq_spans = p##_ecq_spans, \
-	.ecq_put = p##_ecq_put, \
-	.ecq_get = p##_ecq_get, \
-	.ecq_marks = p##_ecq_marks, \
-	.ecq_values = p##_ecq_values, \
-	.ecq_centers = p##_ecq_centers
 
 /* What kern_stat sums before the lanes are folded. */
 struct kern_lanes {
