@@ -144,7 +144,7 @@ factor() {
 ace_edge() {
 	local s=$dir/state$1 sense=()
 	if [ "$form" = sensitivity ]; then
-		mkdir -p -m 700 "$s" "$dir/state"
+		(umask 77 && mkdir -p "$s" "$dir/state")
 		sense=(--sensitivity "$s/sensitivity")
 		[ "$1" -ne 1 ] || sense[1]+=,$dir/state/sensitivity
 	fi
