@@ -259,7 +259,12 @@ dir_drop(const char *path, const char *name, void *arg)
 static void
 dir_remove(const char *dir)
 {
+	char path[PATH_MAX];
+
 	dir_each(dir, dir_drop, NULL);
+	/* dir_each passes hidden ones over; ace-recv's places are one */
+	(void)snprintf(path, sizeof(path), "%s/.clients", dir);
+	(void)unlink(path);
 	must(rmdir(dir) == 0, dir);
 }
 
