@@ -100,8 +100,9 @@ static const char usage[] =
 "                          something to resume\n"
 "      --local             all N devices in this process, no streams\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
-"      --sensitivity FILE[,FILE...]  how much the loss minds each value, for\n"
-"                          DIR/sensitivity of ace-score --form sensitivity\n"
+"      --sensitivity FILE  how much the loss minds each value, for\n"
+"                          DIR/sensitivity of ace-score --form sensitivity;\n"
+"                          may be given twice\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
 "                          last layer first, at these rows of the profile\n"
@@ -169,6 +170,19 @@ real_arg(double *x, const char *s, double least, double most)
 }
 
 static int
+sense_name(struct run_options *o, const char *s)
+{
+	size_t i = 0;
+
+	while (i < SENSE_FILES && o->sensitivity[i] != NULL)
+		i++;
+	if (i == SENSE_FILES)
+		return -1;
+	o->sensitivity[i] = s;
+	return 0;
+}
+
+static int
 set_name(struct run_options *o, int key, const char *s)
 {
 	switch (key) {
@@ -182,7 +196,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_RESUME: o->resume = s; return 0;
 	case OPT_PROFILE: o->profile = s; return 0;
 	case OPT_PROGRESS: o->progress = s; return 0;
-	case OPT_SENSE: o->sensitivity = s; return 0;
+	case OPT_SENSE: return sense_name(o, s);
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
 	default: return 1;

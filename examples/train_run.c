@@ -12,7 +12,6 @@
 #include "train_emit.h"
 #include "train_queue.h"
 #include "train_run.h"
-#include "train_sense.h"
 
 struct run {
 	const struct run_options *o;

@@ -5,6 +5,7 @@
 #include "train_data.h"
 #include "train_link.h"
 #include "train_optim.h"
+#include "train_sense.h"
 
 struct run_options {
 	struct shape shape;
@@ -28,7 +29,7 @@ struct run_options {
 	const char *profile;	/* how long each took, for those cuts */
 	const char *device, *run, *apply, *log, *save, *load;
 	const char *progress;	/* file that says how far it is */
-	const char *sensitivity;	/* files for what the loss minds */
+	const char *sensitivity[SENSE_FILES];	/* for what the loss minds */
 	const char *record;	/* directory for a copy of each shard */
 	const char *catch_up;	/* what the others did before we came */
 	const char *resume;	/* file that each round leaves, to go on from */

@@ -8,12 +8,12 @@
 static const float memory = 0.98f;	/* about fifty batches */
 
 int
-sense_init(struct sense *s, const struct model *m, const char *files,
+sense_init(struct sense *s, const struct model *m, const char *const *file,
     struct ace_error *e)
 {
 	s->m = m;
-	s->files = files;
-	if (files == NULL)
+	s->file = file;
+	if (file[0] == NULL)
 		return 0;
 	s->square = calloc(m->n, sizeof *s->square);
 	if (s->square != NULL)
@@ -36,7 +36,7 @@ sense_see(struct sense *s)
 	const float *g = s->m->grad;
 	size_t j;
 
-	if (s->files == NULL)
+	if (s->file[0] == NULL)
 		return;
 	for (j = 0; j < s->m->n; j++)
 		s->square[j] = keep * s->square[j] + (1 - keep) * (g[j] * g[j]);
@@ -47,13 +47,11 @@ int
 sense_tell(const struct sense *s, size_t round, struct ace_error *e)
 {
 	struct ace_shard shard = ACE_SHARD_INIT;
-	char name[4096];
-	const char *p, *end;
 	float *x;
 	size_t j;
-	int r = 0;
+	int r = 0, i;
 
-	if (s->files == NULL || !s->any || (round & (round - 1)) != 0)
+	if (s->file[0] == NULL || !s->any || (round & (round - 1)) != 0)
 		return 0;
 	if ((x = malloc(s->m->n * sizeof *x)) == NULL) {
 		(void)snprintf(e->message, sizeof e->message, "out of memory");
@@ -64,12 +62,9 @@ sense_tell(const struct sense *s, size_t round, struct ace_error *e)
 	(void)strcpy(shard.device, "train");
 	shard.kind = ACE_HISTORY;
 	shard.step = round;
-	for (p = s->files; r == 0 && *p != '\0'; p = *end == ',' ? end + 1 : end) {
-		end = p + strcspn(p, ",");
-		(void)snprintf(name, sizeof name, "%.*s", (int)(end - p), p);
-		r = link_save(name, s->m, shard, (const float *const[]){ x },
-		    1, e);
-	}
+	for (i = 0; r == 0 && i < SENSE_FILES && s->file[i] != NULL; i++)
+		r = link_save(s->file[i], s->m, shard,
+		    (const float *const[]){ x }, 1, e);
 	free(x);
 	return r;
 }

@@ -8,16 +8,19 @@
 
 #include "train_link.h"
 
+enum { SENSE_FILES = 2 };
+
 struct sense {
 	const struct model *m;
-	const char *files;	/* names, by commas; NULL: nothing is measured */
+	const char *const *file;	/* [SENSE_FILES]; the first NULL: nothing
+					 * is measured */
 	float *square;		/* f32[n] */
 	int any;
 };
 
 /* 0, or -4 without memory. */
-int sense_init(struct sense *s, const struct model *m, const char *files,
-    struct ace_error *e);
+int sense_init(struct sense *s, const struct model *m,
+    const char *const *file, struct ace_error *e);
 void sense_release(struct sense *s);
 
 /* m->grad of another batch. */

@@ -146,7 +146,8 @@ ace_edge() {
 	if [ "$form" = sensitivity ]; then
 		(umask 77 && mkdir -p "$s" "$dir/state")
 		sense=(--sensitivity "$s/sensitivity")
-		[ "$1" -ne 1 ] || sense[1]+=,$dir/state/sensitivity
+		[ "$1" -ne 1 ] ||
+		    sense+=(--sensitivity "$dir/state/sensitivity")
 	fi
 	edge "$1" "${sense[@]}" |
 	    timed "edge$1" ace-step -S "$s" --form "$form" --policy \

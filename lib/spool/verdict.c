@@ -289,14 +289,14 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
     struct err *e)
 {
 	char file[INBOX_FILE], *path;
-	int k;
+	int k = 0;
 
 	inbox_file(sh, "aceg", file);
 	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 	if (path == NULL)
-		return -ERR_SYS;
-	k = r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL ?
-	    verdict_sync_file(temp, e) : 0;
+		k = -ERR_SYS;
+	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
+		k = verdict_sync_file(temp, e);
 	if (k == 0)
 		k = verdict_locked(s, sh, sc, temp, path, r, e);
 	if (r->verdict == RECEIPT_EQUIVOCATION)

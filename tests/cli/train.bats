@@ -376,8 +376,9 @@ by_name() {
 @test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
 	text
 	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
-	    --sensitivity one,two text
-	same one two
+	    --sensitivity one --sensitivity 't,wo' text
+	same one t,wo
+	exits 2 train --local --sensitivity 1 --sensitivity 2 --sensitivity 3 text
 	exits 0 ace-inspect --json one
 	grep -q '"step":4,"kind":"history"' out
 	# the same as the trainer without it, and gradients are what is measured:
