@@ -386,7 +386,7 @@ judge(struct fault_run *f, int status, int error)
 		return "an interrupt has an effect";
 	f->clean++;
 	if (status == 128 + SIGSEGV && (f->c->loose & LIBRARY) != 0 &&
-	    strcmp(proc_page->what, "malloc") == 0)
+	    error == ENOMEM)
 		return NULL;
 	if (status > 5)
 		return "crashes";
