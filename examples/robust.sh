@@ -19,7 +19,7 @@ name=robust
 . "$(dirname "$0")/pipes.sh"
 
 devices=9
-STEPS=${STEPS:-200}
+STEPS=${STEPS:-200} steps=$STEPS
 SEEDS=${SEEDS:-2}
 # a rule that is told how many are bad is told 3, the most that it can bear of 9
 RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median krum=krum:3
