@@ -33,6 +33,8 @@ given() {
 	all plain
 	export LOCPATH=$PWD LC_ALL=tr_TR.UTF-8 TZ=Pacific/Kiritimati
 	[ "$(locale decimal_point)" = , ]
+	# glibc never gives back what it made of LOCPATH
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	all there
 	unset LOCPATH
 	LC_ALL=C.UTF-8 diff -r plain there
@@ -46,10 +48,13 @@ given() {
 		    HOME=/nonexistent TMPDIR="$there" "$@"
 	}
 	there=$(mktemp -d "/tmp/ace a b.XXXXXX")
-	nobody test -x "$BUILD/ace" || {
-		rmdir "$there"
-		skip "$BUILD is not for everybody"
-	}
+	if ! nobody test -x "$BUILD/ace"; then
+		# the sources are where only we may look: programs of their own
+		mkdir "$there/bin"
+		cp "$BUILD"/ace "$BUILD"/ace-* "$there/bin"
+		chmod 755 "$there/bin"
+		PATH=$there/bin:$PATH
+	fi
 	given
 	all plain
 	cp two.aceg table.tsv "$there"
