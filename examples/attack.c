@@ -33,6 +33,8 @@
 
 #include <ace.h>
 
+#include "fail.h"
+
 /* One attacker's values for this step. */
 struct view {
 	size_t honest, n;	/* devices, values */
@@ -163,15 +165,6 @@ struct attack {
 	float *mine;
 	size_t n;
 };
-
-static int
-fail(struct ace_error *e, int code, const char *what, const char *name)
-{
-	e->code = code;
-	(void)snprintf(e->message, sizeof e->message, "%s '%s'%s%s", what,
-	    name, code == 4 ? ": " : "", code == 4 ? strerror(errno) : "");
-	return -code;
-}
 
 /* Room for the values of a model, once its tensors are known. */
 static int

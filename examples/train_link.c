@@ -6,16 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fail.h"
 #include "train_link.h"
-
-static int
-fail(struct ace_error *e, int code, const char *what, const char *name)
-{
-	e->code = code;
-	(void)snprintf(e->message, sizeof e->message, "%s '%s'%s%s", what,
-	    name, code == 4 ? ": " : "", code == 4 ? strerror(errno) : "");
-	return -code;
-}
 
 /* Tensor i of the stream. */
 static const struct tensor *

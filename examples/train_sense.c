@@ -1,8 +1,8 @@
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
 #include "train_sense.h"
 
 static const float memory = 0.98f;	/* about fifty batches */
@@ -16,11 +16,8 @@ sense_init(struct sense *s, const struct model *m, const char *const *file,
 	if (file[0] == NULL)
 		return 0;
 	s->square = calloc(m->n, sizeof *s->square);
-	if (s->square != NULL)
-		return 0;
-	(void)snprintf(e->message, sizeof e->message, "out of memory");
-	e->code = 4;
-	return -4;
+	return s->square != NULL ? 0 : fail(e, 4, "cannot measure",
+	    "the sensitivity");
 }
 
 void
@@ -53,10 +50,8 @@ sense_tell(const struct sense *s, size_t round, struct ace_error *e)
 
 	if (s->file[0] == NULL || !s->any || (round & (round - 1)) != 0)
 		return 0;
-	if ((x = malloc(s->m->n * sizeof *x)) == NULL) {
-		(void)snprintf(e->message, sizeof e->message, "out of memory");
-		return -(e->code = 4);
-	}
+	if ((x = malloc(s->m->n * sizeof *x)) == NULL)
+		return fail(e, 4, "cannot write", s->file[0]);
 	for (j = 0; j < s->m->n; j++)
 		x[j] = sqrtf(s->square[j]);
 	(void)strcpy(shard.device, "train");

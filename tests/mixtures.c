@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "away.h"
 #include "forge.h"
 
 #include "base/cli.h"
@@ -428,15 +429,6 @@ check(const struct world *w, uint64_t step)
 }
 
 /* ---- a mixture ---- */
-
-static int
-take_away(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
 
 static void
 honest(struct world *w, unsigned d, uint64_t step, unsigned char *p)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../away.h"
 #include "forged.h"
 
 #include "base/cli.h"
@@ -48,15 +49,6 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 			__builtin_trap();	/* it was set aside */
 	ledger_release(&l);
 	return 0;
-}
-
-static int
-take_away(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
 }
 
 /* All of the input's shards, with an answer that nobody reads. */

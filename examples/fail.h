@@ -1,0 +1,20 @@
+/* An error of the examples: what, of whom, and for status 4 the system's word. */
+#ifndef FAIL_H
+#define FAIL_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ace.h>
+
+static inline int
+fail(struct ace_error *e, int code, const char *what, const char *name)
+{
+	e->code = code;
+	(void)snprintf(e->message, sizeof e->message, "%s '%s'%s%s", what,
+	    name, code == 4 ? ": " : "", code == 4 ? strerror(errno) : "");
+	return -code;
+}
+
+#endif
