@@ -69,7 +69,7 @@ cgroups(void)
 int
 main(void)
 {
-	struct rlimit l = { (rlim_t)1 << 30, (rlim_t)1 << 30 };
+	struct rlimit before, l;
 	char rm[64];
 
 	if (mkdtemp(dir) == NULL)
@@ -81,8 +81,13 @@ main(void)
 	ok(room_of(1 << 20) == 1 << 20, "not looked yet: as much as one wants");
 	room_look();
 	ok(room_limit() < UINT64_MAX, "the machine's memory is a limit");
+	ok(getrlimit(RLIMIT_DATA, &before) == 0, "the limit as it was");
+	l = before;
+	l.rlim_cur = (rlim_t)1 << 30;
 	ok(setrlimit(RLIMIT_DATA, &l) == 0, "a limit of a GiB");
 	room_look();
+	/* what looks for leaks when the program ends needs memory of its own */
+	ok(setrlimit(RLIMIT_DATA, &before) == 0, "and back");
 	ok(room_limit() <= 1 << 30, "is seen");
 	ok(room_of(1 << 16) == 1 << 16, "a little is there");
 	ok(room_of(UINT64_MAX) == room_limit() / 4, "a quarter at most");
