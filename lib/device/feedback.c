@@ -38,9 +38,8 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again, so that it has to be durable: the
- * process that made it, or the directory, may have been killed before it
- * was. */
+/* What is sent again has to be durable: the process that committed it may have
+ * been killed before it was. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -49,8 +48,6 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
-	if ((r = state_durable(&f->state, e)) < 0)
-		return r;
 	if ((path = state_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
@@ -76,7 +73,7 @@ feedback_open(struct feedback **out, const char *dir,
 	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
 	    (r = state_lock(&f->state, e)) < 0 ||
-	    (r = feedback_durable(f, e)) < 0) {
+	    (f->state.durable && (r = state_durable(&f->state, e)) < 0)) {
 		feedback_free(f);
 		return r;
 	}
@@ -516,7 +513,10 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 		goto out;
 	f->scanned = 1;
 	reader_blind(q.d.r);
-	if ((r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e)) == 0)
+	r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e);
+	if (r == 0 && pending_owed(&f->pending, before))
+		r = feedback_durable(f, e);
+	if (r == 0)
 		r = pending_copy(&f->pending, &q, w, before, e);
 out:
 	residual_close(&q);
@@ -531,7 +531,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 	int r;
 
 	feedback_drop(f);
-	if ((r = residual_open(&q, &f->state, e)) < 0)
+	if ((r = feedback_durable(f, e)) < 0 ||
+	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
 	while ((r = residual_pending(&q, e)) > 0)
 		if (reader_shard(q.d.r)->step == step) {

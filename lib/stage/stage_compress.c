@@ -202,18 +202,21 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 	size_t i;
 	int r;
 
+	if (k == 0)
+		return 0;
 	for (i = 0; i < k; i++) {
 		w = coding_slot(&x->coding);
 		w->group = x->rate.g[i].group;
 		w->n = x->rate.g[i].n;
 		p = stage_compress_plan(x, w->group);
-		if ((r = rate_get(&x->rate, i, w->acc, w->u, e)) < 0 ||
+		if ((r = rate_get(&x->rate, i, &w->acc, &w->u, e)) < 0 ||
 		    (r = stage_compress_add(x, &p, e)) < 0)
 			return r;
 	}
-	if (k > 0)
-		rate_drop(&x->rate, k);
-	return 0;
+	/* they may be coded where they wait */
+	r = stage_compress_work(x, e);
+	rate_drop(&x->rate, k);
+	return r;
 }
 
 /* Codes the groups whose plan is known. A group that is not in the input is
@@ -242,9 +245,12 @@ stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
 	struct coding_group *w = coding_slot(&x->coding);
 	struct schema_span span;
 	struct codec_plan p;
-	int r;
+	int r, waits;
 
 	schema_span(x->sh.schema, g, &span);
+	waits = x->rate.n > 0 || !stage_compress_known(x, g);
+	if (waits && (r = rate_next(&x->rate, span.n, &w->acc, &w->u, e)) < 0)
+		return r;
 	if (x->fb != NULL) {
 		r = feedback_target(x->fb, g, v, span.n, w->acc, w->u, e);
 		if (r != 0)
@@ -254,7 +260,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
 	} else {
 		return 0;
 	}
-	if (x->rate.n > 0 || !stage_compress_known(x, g))
+	if (waits)
 		return rate_put(&x->rate, g, v == NULL, w->acc, w->u, span.n,
 		    e);
 	w->group = g;
@@ -308,16 +314,8 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 static int
 stage_compress_room(struct stage_compress *x, struct err *e)
 {
-	const size_t n = x->sh.schema->group_size;
-
-	if (n <= x->cap)
-		return 0;
-	alloc_free(x->v);
-	x->cap = 0;
-	if ((x->v = alloc_get(n, sizeof(*x->v), e)) == NULL)
-		return -ERR_SYS;
-	x->cap = n;
-	return 0;
+	return alloc_grow(&x->v, &x->cap, x->sh.schema->group_size,
+	    sizeof(*x->v), e);
 }
 
 static int
@@ -457,8 +455,9 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 		w->group = q->g[i].group;
 		w->n = q->g[i].n;
 		w->plan = q->g[i].plan;
+		w->seen = q->g[i].seen;
 		w->made = 1;
-		if ((r = rate_get(q, i, w->acc, w->u, e)) < 0 ||
+		if ((r = rate_get(q, i, &w->acc, &w->u, e)) < 0 ||
 		    (w->sent = rate_code(q, i, &w->plan, &w->body, &w->param,
 		    e)) < 0)
 			return r < 0 ? r : w->sent;
