@@ -7,15 +7,13 @@
 enum { LANES = 8 };
 
 void
-contraction_group(struct contraction *c, const struct kern *k, const float *p,
+contraction_group(struct contraction *c, double energy, const float *p,
     const float *dec, size_t n, size_t bytes)
 {
 	double lane[LANES] = { 0 }, lost = 0, d;
-	struct kern_stat st;
 	size_t i, j;
 
-	k->stat(p, n, &st);
-	c->energy += st.sumsq;
+	c->energy += energy;
 	c->values += (double)n;
 	c->bytes += (double)bytes;
 	/* sums that do not wait for each other */
@@ -30,7 +28,7 @@ contraction_group(struct contraction *c, const struct kern *k, const float *p,
 	}
 	for (j = 0; j < LANES; j++)
 		lost += lane[j];
-	c->lost += dec != NULL ? lost : st.sumsq;
+	c->lost += dec != NULL ? lost : energy;
 }
 
 static int

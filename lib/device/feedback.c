@@ -407,6 +407,12 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
 }
 
 int
+feedback_plain(const struct feedback *f)
+{
+	return f->compensated && f->o.kind == COMPENSATE_EF && f->nback == 0;
+}
+
+int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, float *u, struct err *e)
 {
@@ -433,13 +439,17 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 
 int
 feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
-    const struct feedback_code *c, struct err *e)
+    const struct kern_stat *seen, const struct feedback_code *c,
+    struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
+	struct kern_stat st;
 	int r;
 
-	contraction_group(&f->contract, f->how.kern, a, dec, n,
-	    c != NULL ? c->body->n : 0);
+	if (seen == NULL)
+		f->how.kern->stat(a, n, &st);
+	contraction_group(&f->contract, seen != NULL ? seen->sumsq : st.sumsq,
+	    a, dec, n, c != NULL ? c->body->n : 0);
 	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
 	    c->body, dec, n, e)) < 0)
 		return r;

@@ -84,7 +84,7 @@ rate_next(struct rate *q, size_t n, float **a, float **u, struct err *e)
 
 int
 rate_put(struct rate *q, uint32_t g, int absent, const float *a,
-    const float *u, size_t n, struct err *e)
+    const float *u, size_t n, const struct kern_stat *seen, struct err *e)
 {
 	struct rate_group *w;
 	uint64_t at;
@@ -97,7 +97,10 @@ rate_put(struct rate *q, uint32_t g, int absent, const float *a,
 	w->n = (uint32_t)n;
 	w->absent = absent;
 	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
-	kern_get(NULL)->stat(a, n, &w->seen);
+	if (seen != NULL)
+		w->seen = *seen;
+	else
+		kern_get(NULL)->stat(a, n, &w->seen);
 	if ((r = hold_put(&q->values, a, n * sizeof(*a), &w->at, e)) < 0 ||
 	    (q->beside && (r = hold_put(&q->values, u, n * sizeof(*u), &at,
 	    e)) < 0))
@@ -362,7 +365,7 @@ rate_fit(struct rate *q)
 static int
 rate_room(struct rate *q, struct err *e)
 {
-	size_t i, most = 1;
+	size_t i, most = 1, asked = 0;
 	int r;
 
 	for (i = 0; i < q->n; i++)
@@ -373,9 +376,9 @@ rate_room(struct rate *q, struct err *e)
 	    (r = alloc_grow(&q->count, &q->values_cap, q->n,
 	    sizeof(*q->count), e)) < 0)
 		return r;
-	if (q->estimate == NULL && (q->estimate = alloc_get(TOLD_ASKED,
-	    sizeof(*q->estimate), e)) == NULL)
-		return -ERR_SYS;
+	if (q->estimate == NULL && (r = alloc_grow(&q->estimate, &asked,
+	    TOLD_ASKED, sizeof(*q->estimate), e)) < 0)
+		return r;
 	if (q->thread == NULL && (q->thread = alloc_get(pool_size(q->pool),
 	    sizeof(*q->thread), e)) == NULL)
 		return -ERR_SYS;

@@ -72,14 +72,14 @@ void rate_begin(struct rate *q, const struct schema *sc,
 /* rate_next(q, n, a, u, e): *a and *u, which are room for f32[n] each, become
  * where the next group's n values are best put, as rate_put copies them from
  * elsewhere.
- * rate_put(q, g, absent, a, u, n, e): lets group g wait: a f32[n] is to be
+ * rate_put(q, g, absent, a, u, n, seen, e): lets group g wait: a f32[n] is to be
  * coded, u f32[n] to be kept beside it, if feedback_beside says so.  absent:
- * the input does not have the group.
+ * the input does not have the group.  seen: the statistics of a, or NULL.
  * rate_get(q, i, a, u, e): the i-th that waits, in *a and *u, or where these
  * point then: there until it is dropped, and for the caller to change. */
 int rate_next(struct rate *q, size_t n, float **a, float **u, struct err *e);
 int rate_put(struct rate *q, uint32_t g, int absent, const float *a,
-    const float *u, size_t n, struct err *e);
+    const float *u, size_t n, const struct kern_stat *seen, struct err *e);
 int rate_get(const struct rate *q, size_t i, float **a, float **u,
     struct err *e);
 /* rate_drop(q, k): removes the first k that wait. */

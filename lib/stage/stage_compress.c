@@ -134,7 +134,7 @@ stage_compress_settle(void *arg, struct coding_group *w, struct err *e)
 	x->none += w->sent == 0;
 	if (x->fb != NULL)
 		return feedback_settle(x->fb, w->group, w->acc, w->u, w->n,
-		    w->sent != 0 ? &c : NULL, e);
+		    w->made ? &w->seen : NULL, w->sent != 0 ? &c : NULL, e);
 	return w->sent == 0 ? 0 : writer_record(x->out, w->group, c.codec,
 	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
@@ -236,11 +236,11 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 	return stage_compress_first(x, k, e);
 }
 
-/* v is f32[n], or NULL when the group is not in the input: then only what was
- * kept of it earlier is coded. */
+/* v is NULL when the group is not in the input: then only what was kept of it
+ * earlier is coded. */
 static int
-stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
-    struct err *e)
+stage_compress_group(struct stage_compress *x, uint32_t g,
+    const struct stage_seen *v, struct err *e)
 {
 	struct coding_group *w = coding_slot(&x->coding);
 	struct schema_span span;
@@ -252,17 +252,19 @@ stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
 	if (waits && (r = rate_next(&x->rate, span.n, &w->acc, &w->u, e)) < 0)
 		return r;
 	if (x->fb != NULL) {
-		r = feedback_target(x->fb, g, v, span.n, w->acc, w->u, e);
+		r = feedback_target(x->fb, g, v != NULL ? v->x : NULL, span.n,
+		    w->acc, w->u, e);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	} else if (v != NULL) {
-		memcpy(w->acc, v, span.n * sizeof(*v));
+		memcpy(w->acc, v->x, span.n * sizeof(*v->x));
 	} else {
 		return 0;
 	}
 	if (waits)
 		return rate_put(&x->rate, g, v == NULL, w->acc, w->u, span.n,
-		    e);
+		    v != NULL && (x->fb == NULL || feedback_plain(x->fb)) ?
+		    &v->stat : NULL, e);
 	w->group = g;
 	w->n = span.n;
 	p = stage_compress_plan(x, g);
@@ -272,8 +274,8 @@ stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
 /* Group g comes now; the groups between the last one and it are not in the
  * input. */
 static int
-stage_compress_upto(struct stage_compress *x, uint32_t g, const float *v,
-    struct err *e)
+stage_compress_upto(struct stage_compress *x, uint32_t g,
+    const struct stage_seen *v, struct err *e)
 {
 	int r = 0;
 
@@ -299,7 +301,7 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0 ||
 		    (r = stage_compress_finite(x, d->rec[i].group, &v,
 		    e)) < 0 || (r = stage_compress_upto(x, d->rec[i].group,
-		    v.x, e)) < 0)
+		    &v, e)) < 0)
 			return r;
 	if ((r = stage_compress_flush(x, e)) < 0)
 		return r;
