@@ -145,7 +145,7 @@ sender(struct feedback *f, struct reader *in, const float *g,
 		if ((r = codec_encode(pl, &ctx, a, span.n, &body, &c.param,
 		    e)) < 0 || (r = codec_decode(pl->codec, c.param, &ctx,
 		    body.p, body.n, dec, span.n, e)) < 0 ||
-		    (r = feedback_settle(f, k, a, u, span.n,
+		    (r = feedback_settle(f, k, a, u, span.n, NULL,
 		    (reader_shard(in)->step + k) % 3 == 0 ? NULL : &c, e)) < 0)
 			break;
 	}
