@@ -166,6 +166,18 @@ examples() {
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
+# has_lines FILE: a file of the sources has each line of standard input as it
+# stands, of which there are some
+has_lines() {
+	local line n=0
+	while IFS= read -r line; do
+		n=$((n + 1))
+		grep -qxF -e "$line" "$ROOT/$1" ||
+		    { echo "not in $1: $line"; return 1; }
+	done
+	[ $n -gt 0 ]
+}
+
 # standard_inputs [MKSHARDS OPTIONS]: what the pages' EXAMPLES take for given,
 # here.
 standard_inputs() {
