@@ -158,13 +158,15 @@ sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
-# examples PAGE: the commands of its EXAMPLES, without roff.
-examples() {
-	sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" |
-	    sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
+# literals: what a page on standard input shows to be typed, without roff
+literals() {
+	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
 	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
+
+# examples PAGE: the commands of its EXAMPLES
+examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" | literals; }
 
 # has_lines FILE: a file of the sources has each line of standard input as it
 # stands, of which there are some
