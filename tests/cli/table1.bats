@@ -265,8 +265,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	for t in table1-repeated frontier-repeated table1 frontier; do
 		[ -e "$r/$t.tsv" ] || continue
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
-		    -f "$ROOT/examples/paired.awk" "$r/$t-runs.tsv" \
-		    "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
+		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
+		    "$r/$t-runs.tsv" "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
 	done
 	# in short, with a word on what each method does
 	t=$r/table1.tsv
