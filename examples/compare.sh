@@ -339,8 +339,8 @@ show_table() {
 
 # pairs ARG...: paired.awk with the lines that named has left
 pairs() {
-	awk -v list="$ways" "$@" -f "$here/examples/paired.awk" \
-	    "$table-runs.tsv" "$table-curves.tsv"
+	awk -v list="$ways" "$@" -f "$here/examples/student.awk" \
+	    -f "$here/examples/paired.awk" "$table-runs.tsv" "$table-curves.tsv"
 }
 
 # begin DIR: the text, the trace, what is the same for every run

@@ -151,7 +151,7 @@ ace_edge() {
 		    sense+=(--sensitivity "$dir/state/sensitivity")
 	fi
 	edge "$1" "${sense[@]}" |
-	    timed "edge$1" ace-step -S "$s" --form "$form" --policy \
+	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
 	    --cmin "$(factor 0.8)" --cmax "$(factor 1.35)" --half 30Mbit \
 	    --bandwidth "$(link "$1")" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
@@ -163,7 +163,7 @@ ace_cloud() {
 	[ -z "$target" ] || often=(--target-divergence "$target"
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
-	    timed cloud2 ace-step -S "$dir/state" --form "$form" --policy \
+	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
 	    --cmin "$(factor 1)" --cmax "$(factor 1)" --bandwidth 1000Mbit \
 	    --sync rename "${often[@]}" | broadcast
 	good "${PIPESTATUS[@]}"

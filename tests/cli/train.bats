@@ -236,10 +236,12 @@ delays() {
 @test "killed anywhere, it goes on where it was: the same model" {
 	text
 	local n bytes how
-	for how in --gradient '-H 3 --outer-momentum 0.9' '-H 2 --muon 0.01'; do
+	for how in --gradient '-H 3 --outer-momentum 0.9' \
+	    '-H 2 --muon 0.01 --sensitivity told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
+		[ ! -e told ] || mv told wanted
 		bytes=$(wc -c <all)
 		for n in 3 2 1; do
 			train "$@" --resume kept --log log2 text 2>err |
@@ -250,10 +252,24 @@ delays() {
 		same want got
 		same <(tail -n 1 log1) <(tail -n 1 log2)
 		[ "$(grep -c start log2)" -eq 1 ]
+		# told after round 4, of which the first ones are from before
+		[ ! -e told ] || same wanted told
 		# and once more, when all is done
 		train "$@" --resume kept --log log2 --save got text >rest
 		same want got
 	done
+	# what was measured is not asked for, and who joins needs it not
+	[ "$(ace-inspect kept | grep -c '^step')" -eq 5 ]
+	set -- --steps 14 -H 2 --muon 0.01 $small
+	cp kept given
+	train "$@" --catch-up given --save got text >rest
+	same want got
+	train "$@" --resume kept --save got text >rest
+	same want got
+	head -c "$(frames kept | awk '$2 == "SHRD" { n++ } n == 4 { print $1; exit }')" \
+	    given >short
+	exits 3 train "$@" --resume short text
+	says truncated
 	exits 2 train --resume kept --delay 1 $small text
 	echo nonsense >kept
 	exits 3 train --resume kept $small text
