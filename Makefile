@@ -225,7 +225,7 @@ COUNTED = $(BUILD)/coverage/reached
 coverage: deps
 	@rm -rf $(COUNTED)
 	@mkdir -p $(COUNTED)
-	@+-REACHED='$(AT)/coverage/reached' HALF=$${HALF:-all} $(AGAIN) run-check \
+	@+-REACHED='$(AT)/coverage/reached' HALF=$${HALF:-all} ACE_DAMAGE=$${ACE_DAMAGE:-4} $(AGAIN) run-check \
 	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS=-DACE_NO_SANDBOX
 	@BUILD=$(BUILD)/coverage tests/coverage
 
