@@ -88,12 +88,14 @@ refuse_new_place(uint64_t place)
 	return 1;
 }
 
+static int leaving;	/* the process, a child's: what it did is written */
+
 static int
 refused(enum refuse_kind kind)
 {
 	long n;
 
-	if (kind != asked->now)
+	if (kind != asked->now || leaving)
 		return 0;
 	n = __atomic_add_fetch(&asked->n, 1, __ATOMIC_RELAXED);
 	if (asked->at == 0 && n <= REFUSE_CALLS)
@@ -173,6 +175,16 @@ __wrap_close(int fd)
 		return r;
 	errno = refuse_kinds[REFUSE_CLOSE].error;
 	return -1;
+}
+
+/* make coverage has children call exit. */
+void __real_exit(int status) __attribute__((noreturn));
+void __wrap_exit(int status) __attribute__((noreturn));
+void
+__wrap_exit(int status)
+{
+	leaving = 1;
+	__real_exit(status);
 }
 
 /* One process stands for them all, and a sandbox would stay. */
