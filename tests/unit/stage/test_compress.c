@@ -123,6 +123,7 @@ run(const char *what, size_t *len, struct err *e)
 	struct writer *w = NULL;
 	struct io *io;
 	const unsigned char *p;
+	struct kern_stat seen;
 	uint32_t g, from, n;
 	int r;
 
@@ -145,7 +146,8 @@ run(const char *what, size_t *len, struct err *e)
 	for (; *what != '\0' && r == 0; what++) {
 		if (*what >= '0' && *what < '0' + N) {
 			g = (uint32_t)(*what - '0');
-			r = stage_values(s, g, x[g], SIZE, e);
+			kern_list()[0]->stat(x[g], SIZE, &seen);
+			r = stage_values(s, g, x[g], SIZE, &seen, e);
 			continue;
 		}
 		from = strchr("rR", *what) != NULL ? N / 2 : 0;
