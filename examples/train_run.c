@@ -176,6 +176,26 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 		out[j] = r->start[j] - r->m->theta[j];
 }
 
+/* All optimisers get the mean of theirs. */
+static void
+average_moments(struct optim **o, size_t k, size_t n)
+{
+	size_t i, j;
+
+	for (j = 0; j < n; j++) {
+		double m = 0, v = 0;
+
+		for (i = 0; i < k; i++) {
+			m += (double)o[i]->m[j] / (double)k;
+			v += (double)o[i]->v[j] / (double)k;
+		}
+		for (i = 0; i < k; i++) {
+			o[i]->m[j] = (float)m;
+			o[i]->v[j] = (float)v;
+		}
+	}
+}
+
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
 static int
 together_alone(struct run *r, size_t h, struct ace_error *e)
@@ -192,6 +212,8 @@ together_alone(struct run *r, size_t h, struct ace_error *e)
 	}
 	for (j = 0; j < n; j++)
 		r->sent[j] = (float)r->sum[j];
+	if (r->o->moments)
+		average_moments(r->optim, k, n);
 	return queue_put(&r->queue, r->sent, e);
 }
 

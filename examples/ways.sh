@@ -22,6 +22,7 @@ fresh_ways() {
 	ACE-250         5 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-500        10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-1000       20 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
+	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
 	END
 }
 
@@ -158,9 +159,12 @@ ace_edge() {
 }
 
 ace_cloud() {
+	local often=()
+	[ -z "$target" ] || often=(--target-divergence "$target"
+	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
 	    --cmin "$(factor 1)" --cmax "$(factor 1)" --bandwidth 1000Mbit \
-	    --sync rename | broadcast
+	    --sync rename "${often[@]}" | broadcast
 	good "${PIPESTATUS[@]}"
 }

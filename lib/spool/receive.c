@@ -71,10 +71,10 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 
 	rec = reader_records(x->in, &count);
 	for (i = 0; i < count; i++) {
-		if ((k = values_decode(x->in, &rec[i], x->v.x, x->v.cap, &n,
+		if ((k = values_decode(x->in, &rec[i], x->v.buf, x->v.cap, &n,
 		    e)) < 0)
 			return k;
-		if ((at = x->kern->first_nonfinite(x->v.x, n)) == n)
+		if ((at = x->kern->first_nonfinite(x->v.buf, n)) == n)
 			continue;
 		schema_span(sc, rec[i].group, &span);
 		admit_refuse(r, "non-finite value in tensor '%.80s' at index "

@@ -399,10 +399,12 @@ stage_score_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
 	struct stage_score *x = (struct stage_score *)s;
 	const struct record *rec = d->rec;
+	struct stage_data on = *d;
 	size_t i, from = 0;
 	int r;
 
-	if ((r = stage_data(s->next, d, e)) < 0 ||
+	on.told = 1;
+	if ((r = stage_data(s->next, &on, e)) < 0 ||
 	    (r = alloc_grow(&x->stat, &x->stat_cap, d->n, sizeof(*x->stat),
 	    e)) < 0)
 		return r;
