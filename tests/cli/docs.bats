@@ -128,6 +128,16 @@ compared() {
 	[ "$failed" -eq 0 ]
 }
 
+@test "what the pages say of PyTorch's digits is what was measured" {
+	r=$ROOT/examples/results
+	awk -f "$ROOT/examples/student.awk" -f "$ROOT/examples/pytorch.awk" \
+	    "$r/pytorch-runs.tsv" | cmp - "$r/pytorch.tsv"
+	tail -n +2 "$r/pytorch.tsv" | cut -f 1,5- >short
+	sed 's/\t/ | /g; s/^/| /; s/$/ |/' short |
+	    has_lines examples/results/README.md
+	sed 's/\t/ Ta /g; s/^/.It /' short | has_lines man/ace-pytorch.7
+}
+
 # before PROGRAM: what its examples in --help take for given
 before() {
 	ace-compress -c q8 edge1.aceg >coded.aceg

@@ -754,6 +754,13 @@ page() {
 	unset PYTHONPATH
 	PATH=$PWD/bin:$PATH exits 0 timeout "$HANG" bash -euo pipefail page.sh
 	cat out >&3
+	# what the page shows is what was printed, digits and checksums aside
+	aside() { sed -E 's/\b[0-9a-f]{8}\b/#/; s/[0-9]+(\.[0-9]+)?/0/g'; }
+	sed -n '/^\.Sh EXAMPLES/,$p' "$ROOT/man/ace-pytorch.7" |
+	    sed -n '/^\.Bd -unfilled/,/^\.Ed/{/^\./d;p}' | aside | sort -u >shown
+	aside <out | sort -u >printed
+	[ "$(wc -l <shown)" -ge 3 ]
+	[ -z "$(comm -23 shown printed | tee /dev/stderr)" ]
 	# four devices, one model, and it has learnt
 	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
 	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]
