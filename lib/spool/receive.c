@@ -190,6 +190,8 @@ receive_shard(struct receive *x, struct err *e)
 	receive_check_head(x, sh, &r);
 	room = r;
 	room.verdict = RECEIPT_ACCEPTED;
+	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0)
+		return k;
 	if ((k = admit_place(&x->o->admit, x->inbox, sh, &room, e)) < 0)
 		return k;
 	if (room.verdict != RECEIPT_ACCEPTED) {

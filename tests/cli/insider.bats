@@ -96,3 +96,15 @@ coded() {
 	says "limit: a tensor table of [0-9]+ bytes, at most 16777216 here"
 	sanitized || [ "$(cat kib)" -lt 65536 ]
 }
+
+@test "values of a model that nobody trains are not decoded" {
+	mkshards -d edge1 >in
+	exits 0 ace-recv --spool spool --sync none in
+	# had they been looked at, the first one had been the reason
+	mkshards -n 100k -k nan -i 0 -d evil -s 1 >in
+	exits 0 ace-recv -v --spool spool --sync none in
+	says "step 1: invalid: mismatch: run 'test' is of another model"
+	mkshards -n 100k -k nan -i 0 -d evil -r other >in
+	exits 0 ace-recv -v --spool new --sync none in
+	says "invalid: non-finite value"
+}
