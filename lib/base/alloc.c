@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,10 @@
  * library's only global state, and it is never read otherwise. */
 static long alloc_left = -2;		/* -2: not asked yet, -1: no limit */
 static int alloc_once;			/* the N-th, none after it */
+
+/* Bytes: a mapping of its own has as many or more; so many may lie unused at
+ * the end of the heap; and so many more than needed are asked for. */
+enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10 };
 
 static int
 alloc_refuse(void)
@@ -38,6 +43,16 @@ alloc_refuse(void)
 	if (alloc_once)
 		__atomic_store_n(&alloc_left, -1, __ATOMIC_RELAXED);
 	return 1;
+}
+
+void
+alloc_keep(void)
+{
+#ifdef M_MMAP_THRESHOLD			/* not every C library has it */
+	(void)mallopt(M_MMAP_THRESHOLD, ALLOC_APART);
+	(void)mallopt(M_TRIM_THRESHOLD, ALLOC_KEPT);
+	(void)mallopt(M_TOP_PAD, ALLOC_PAD);
+#endif
 }
 
 void *
@@ -100,6 +115,8 @@ buf_room(struct buf *b, size_t n, struct err *e)
 {
 	if (n > SIZE_MAX - b->n)
 		return err_set(e, ERR_SYS, "out of memory: size overflows");
+	if (b->n == 0 && n > b->cap)	/* nothing to copy */
+		buf_release(b);
 	return alloc_grow(&b->p, &b->cap, b->n + n, 1, e);
 }
 

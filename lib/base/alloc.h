@@ -10,6 +10,11 @@
 
 struct err;
 
+/* alloc_keep(): for a whole program, at its start: memory that was freed is not
+ * given back at once, as the next group or shard asks for as much again, and
+ * fresh pages cost more than what is done to them. */
+void alloc_keep(void);
+
 /* alloc_get(n, size, e): n*size zeroed bytes, overflow-checked; n*size may be
  * 0.  NULL and e filled (ERR_SYS) when there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);

@@ -24,6 +24,7 @@ int
 io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 {
 	struct io *io = alloc_get(1, sizeof(*io), e);
+	size_t cap = 0;
 
 	*out = NULL;
 	if (io == NULL)
@@ -33,7 +34,7 @@ io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 	io->watch = -1;
 	io->name = alloc_dup(name, e);
 	if (fd >= 0)
-		io->buf = alloc_get(IO_BUF, 1, e);
+		(void)alloc_grow(&io->buf, &cap, IO_BUF, 1, e);
 	if (io->name == NULL || (fd >= 0 && io->buf == NULL)) {
 		io_free(io);
 		return -ERR_SYS;

@@ -284,7 +284,17 @@ int
 codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e)
 {
-	return codec_encode_after(plan, ctx, NULL, x, n, out, param, NULL, e);
+	return codec_encode_after(plan, ctx, NULL, x, n, NULL, out, param, NULL,
+	    e);
+}
+
+const struct kern_stat *
+codec_seen(const struct codec_in *in, struct kern_stat *s)
+{
+	if (in->seen != NULL)
+		return in->seen;
+	in->kern->stat(in->x, in->n, s);
+	return s;
 }
 
 /* What a reader will decode, from the encoder or from the body b. */
@@ -302,11 +312,12 @@ told(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
 
 int
 codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
-    const struct codec_last *last, const float *x, size_t n, struct buf *out,
-    uint8_t *param, float *y, struct err *e)
+    const struct codec_last *last, const float *x, size_t n,
+    const struct kern_stat *seen, struct buf *out, uint8_t *param, float *y,
+    struct err *e)
 {
 	const struct codec_impl *c = find(plan->codec);
-	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last, y };
+	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last, y, seen };
 	size_t start = out->n;
 	int r;
 
@@ -315,7 +326,8 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (c == NULL)
 		return err_set(e, ERR_USAGE, "no codec %lu",
 		    (unsigned long)plan->codec);
-	in.max_bits = in.kern->max_bits(x, n);
+	in.max_bits = seen != NULL && seen->nonfinite == 0 ?
+	    bytes_u32(seen->max_abs) : in.kern->max_bits(x, n);
 	if (in.max_bits >= 0x7f800000)
 		return err_set(e, ERR_DATA,
 		    "corrupt: value %zu of a group is not finite",
@@ -402,12 +414,12 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 
 int
 codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
-    const float *x, uint8_t param, const unsigned char *body, size_t len,
-    float *y, size_t n, struct err *e)
+    const float *x, const struct kern_stat *seen, uint8_t param,
+    const unsigned char *body, size_t len, float *y, size_t n, struct err *e)
 {
 	const struct codec_impl *c = find(plan->codec);
 	struct codec_in in = { .plan = plan, .ctx = ctx, .kern = kern_get(e),
-	    .x = x, .n = n };
+	    .x = x, .n = n, .seen = seen };
 	struct bytes b = { body, len, 0, 0 };
 	int r = 1;
 

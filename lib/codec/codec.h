@@ -15,6 +15,7 @@
 
 struct codec_impl;
 struct err;
+struct kern_stat;
 struct estimate;
 
 /* The codec number of a record (ace-stream(5), VALUE CODECS): CODEC_F32 and
@@ -153,12 +154,14 @@ struct codec_last {
  * NULL, and what it holds may be of another codec or not a body at all.
  * Where y is not NULL, y[n] becomes what codec_decode makes of the body, which
  * for most codecs takes much less time than to decode it.  y is not x.
+ * seen: the statistics of x, or NULL where they are not known.
  * codec_after(plan): 1 when the plan's codec makes use of the last body.
  */
 int codec_after(const struct codec_plan *plan);
 int codec_encode_after(const struct codec_plan *plan,
     const struct codec_ctx *ctx, const struct codec_last *last, const float *x,
-    size_t n, struct buf *out, uint8_t *param, float *y, struct err *e);
+    size_t n, const struct kern_stat *seen, struct buf *out, uint8_t *param,
+    float *y, struct err *e);
 
 /*
  * codec_decode(codec, param, ctx, body, len, x, n, e): exactly len bytes give
@@ -170,12 +173,12 @@ int codec_encode_after(const struct codec_plan *plan,
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
-/* codec_again(plan, ctx, x, param, body, len, y, n, e): y f32[n] becomes what
- * codec_decode makes of a body that codec_encode made of x f32[n] under that
- * plan, in less time where the codec knows how. */
+/* codec_again(plan, ctx, x, seen, param, body, len, y, n, e): y f32[n] becomes
+ * what codec_decode makes of a body that codec_encode made of x f32[n] under
+ * that plan, in less time where the codec knows how. */
 int codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
-    const float *x, uint8_t param, const unsigned char *body, size_t len,
-    float *y, size_t n, struct err *e);
+    const float *x, const struct kern_stat *seen, uint8_t param,
+    const unsigned char *body, size_t len, float *y, size_t n, struct err *e);
 
 /* The values that the body of a sparse codec lists, at rising positions; all
  * others of the group are +0.  Begins as CODEC_LIST_INIT and can be used for

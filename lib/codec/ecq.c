@@ -56,8 +56,7 @@ choose(struct knob *k, const struct codec_in *in)
 		k->bits = STEP_MAX;
 	k->step = bytes_f32(k->bits << 8);
 	k->inv = 1 / k->step;
-	in->kern->stat(in->x, in->n, &s);
-	mean = s.sumabs / ((double)in->n * (double)k->step);
+	mean = codec_seen(in, &s)->sumabs / ((double)in->n * (double)k->step);
 	k->dead = mean < 0.5 ? 0.6f : mean < 2 ? 0.55f : 0.53f;
 	k->r = mean < 0.5 ? 0.45f : mean < 2 ? 0.48f : 0.49f;
 }

@@ -70,8 +70,14 @@ cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
 	unsigned c, s;
 	size_t i;
 
-	for (i = 0; i < some; i++)
-		count[i % BANKS][code[i]]++;
+	for (i = 0; i + BANKS <= some; i += BANKS) {
+		count[0][code[i]]++;
+		count[1][code[i + 1]]++;
+		count[2][code[i + 2]]++;
+		count[3][code[i + 3]]++;
+	}
+	for (; i < some; i++)
+		count[0][code[i]]++;
 	for (i = 0, v = 0; i < 1 << 6; i++)
 		for (c = 0; c < BANKS; c++)
 			v += count[c][KERN_ECQ_CODE(i, ESCAPED)];

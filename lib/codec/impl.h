@@ -24,7 +24,13 @@ struct codec_in {
 	uint32_t max_bits;	/* of the largest magnitude */
 	const struct codec_last *last;	/* or NULL */
 	float *y;		/* or NULL: see tells */
+	const struct kern_stat *seen;	/* of x; or NULL: see codec_seen */
 };
+
+/* codec_seen(in, s): the statistics of in->x: those that are known, or *s, which
+ * becomes them. */
+const struct kern_stat *codec_seen(const struct codec_in *in,
+    struct kern_stat *s);
 
 /* One body on its way to a group; n > 0, param was accepted. */
 struct codec_out {

@@ -69,8 +69,7 @@ norm_of(const struct codec_in *in)
 	struct kern_stat s;
 	double norm;
 
-	in->kern->stat(in->x, in->n, &s);
-	norm = sqrt(s.sumsq);
+	norm = sqrt(codec_seen(in, &s)->sumsq);
 	return norm < 0x1.fffffep127 ? (float)norm : 0x1.fffffep127f;
 }
 

@@ -4,23 +4,31 @@
 #include "base/err.h"
 #include "device/contraction.h"
 
+enum { LANES = 8 };
+
 void
-contraction_group(struct contraction *c, const struct kern *k, const float *p,
+contraction_group(struct contraction *c, double energy, const float *p,
     const float *dec, size_t n, size_t bytes)
 {
-	struct kern_stat st;
-	double lost = 0, d;
-	size_t i;
+	double lane[LANES] = { 0 }, lost = 0, d;
+	size_t i, j;
 
-	k->stat(p, n, &st);
-	c->energy += st.sumsq;
+	c->energy += energy;
 	c->values += (double)n;
 	c->bytes += (double)bytes;
-	for (i = 0; i < n && dec != NULL; i++) {
-		d = (double)p[i] - (double)dec[i];
-		lost += d * d;
+	/* sums that do not wait for each other */
+	for (i = 0; i + LANES <= n && dec != NULL; i += LANES)
+		for (j = 0; j < LANES; j++) {
+			d = (double)p[i + j] - (double)dec[i + j];
+			lane[j] += d * d;
+		}
+	for (j = 0; i + j < n && dec != NULL; j++) {
+		d = (double)p[i + j] - (double)dec[i + j];
+		lane[j] += d * d;
 	}
-	c->lost += dec != NULL ? lost : st.sumsq;
+	for (j = 0; j < LANES; j++)
+		lost += lane[j];
+	c->lost += dec != NULL ? lost : energy;
 }
 
 static int

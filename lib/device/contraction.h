@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "device/memory.h"
-#include "kern/kern.h"
 
 struct err;
 
@@ -29,9 +28,10 @@ struct contraction {
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0 }
 
-/* contraction_group(c, k, p, dec, n, bytes): adds a group: p f32[n], dec
- * f32[n] or NULL when it was not sent, bytes of its body. */
-void contraction_group(struct contraction *c, const struct kern *k, const float *p,
+/* contraction_group(c, energy, p, dec, n, bytes): adds a group: p f32[n] with
+ * this sum of squares, dec f32[n] or NULL when it was not sent, bytes of its
+ * body. */
+void contraction_group(struct contraction *c, double energy, const float *p,
     const float *dec, size_t n, size_t bytes);
 
 /* contraction_save(c, s, e): writes the shard's into the state; does nothing

@@ -38,9 +38,8 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* What is there is going to be sent again, so that it has to be durable: the
- * process that made it, or the directory, may have been killed before it
- * was. */
+/* What is sent again has to be durable: the process that committed it may have
+ * been killed before it was. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -49,8 +48,6 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
-	if ((r = state_durable(&f->state, e)) < 0)
-		return r;
 	if ((path = state_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
@@ -76,7 +73,7 @@ feedback_open(struct feedback **out, const char *dir,
 	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
 	    (r = state_lock(&f->state, e)) < 0 ||
-	    (r = feedback_durable(f, e)) < 0) {
+	    (f->state.durable && (r = state_durable(&f->state, e)) < 0)) {
 		feedback_free(f);
 		return r;
 	}
@@ -410,6 +407,12 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
 }
 
 int
+feedback_plain(const struct feedback *f)
+{
+	return f->compensated && f->o.kind == COMPENSATE_EF && f->nback == 0;
+}
+
+int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, float *u, struct err *e)
 {
@@ -436,13 +439,17 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 
 int
 feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
-    const struct feedback_code *c, struct err *e)
+    const struct kern_stat *seen, const struct feedback_code *c,
+    struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
+	struct kern_stat st;
 	int r;
 
-	contraction_group(&f->contract, f->how.kern, a, dec, n,
-	    c != NULL ? c->body->n : 0);
+	if (seen == NULL)
+		f->how.kern->stat(a, n, &st);
+	contraction_group(&f->contract, seen != NULL ? seen->sumsq : st.sumsq,
+	    a, dec, n, c != NULL ? c->body->n : 0);
 	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
 	    c->body, dec, n, e)) < 0)
 		return r;
@@ -516,7 +523,10 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 		goto out;
 	f->scanned = 1;
 	reader_blind(q.d.r);
-	if ((r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e)) == 0)
+	r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e);
+	if (r == 0 && pending_owed(&f->pending, before))
+		r = feedback_durable(f, e);
+	if (r == 0)
 		r = pending_copy(&f->pending, &q, w, before, e);
 out:
 	residual_close(&q);
@@ -531,7 +541,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 	int r;
 
 	feedback_drop(f);
-	if ((r = residual_open(&q, &f->state, e)) < 0)
+	if ((r = feedback_durable(f, e)) < 0 ||
+	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
 	while ((r = residual_pending(&q, e)) > 0)
 		if (reader_shard(q.d.r)->step == step) {

@@ -73,6 +73,10 @@ int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
  * residual (momentum or history); 0: u is not used below. */
 int feedback_beside(const struct feedback *f);
 
+/* feedback_plain(f): 1 when what is to be coded of a group is what came, and
+ * nothing is added to it here. */
+int feedback_plain(const struct feedback *f);
+
 /* feedback_target(f, g, v, n, a, u, e), for groups in rising order: v f32[n]
  * are the input's values, or NULL when it does not have the group; a f32[n]
  * becomes what is to be coded, u f32[n] what is kept beside it.  1: all of it
@@ -89,10 +93,13 @@ struct feedback_code {
 	const struct buf *body;
 	const float *dec;
 };
-/* feedback_settle(f, g, a, u, n, c, e): keeps what the code c lost, and writes
- * it to the coded shard; c NULL: the group is not sent.  Overwrites a and u. */
+/* feedback_settle(f, g, a, u, n, seen, c, e): keeps what the code c lost, and
+ * writes it to the coded shard; c NULL: the group is not sent.  seen: the
+ * statistics of a, or NULL where they are not known.  Overwrites a and u. */
+struct kern_stat;
 int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
-    size_t n, const struct feedback_code *c, struct err *e);
+    size_t n, const struct kern_stat *seen, const struct feedback_code *c,
+    struct err *e);
 
 /* feedback_commit(f, step, w, e): commits that step to the state, and only then
  * writes the coded shard to w. */

@@ -76,6 +76,22 @@ pending_find(const struct pending *p, uint64_t step)
 	return NULL;
 }
 
+static int
+pending_is_owed(const struct pending_one *one, uint64_t before)
+{
+	return one->fate == PENDING_OPEN && one->step < before;
+}
+
+int
+pending_owed(const struct pending *p, uint64_t before)
+{
+	size_t i;
+
+	for (i = 0; i < p->n && !pending_is_owed(&p->p[i], before); i++)
+		continue;
+	return i < p->n;
+}
+
 int
 pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e)
@@ -85,8 +101,7 @@ pending_copy(const struct pending *p, struct residual *q, struct writer *w,
 
 	while ((k = residual_pending(q, e)) > 0) {
 		one = pending_find(p, reader_shard(q->d.r)->step);
-		if (one == NULL || one->fate != PENDING_OPEN ||
-		    one->step >= before)
+		if (one == NULL || !pending_is_owed(one, before))
 			continue;
 		if ((k = residual_send(q, w, e)) < 0)
 			return k;

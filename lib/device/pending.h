@@ -34,6 +34,8 @@ int pending_judge(struct pending *p, const struct receipts *q,
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
+/* pending_owed(p, before): 1 when pending_copy would copy some. */
+int pending_owed(const struct pending *p, uint64_t before);
 /* pending_copy(p, q, w, before, e): copies those that are open and of a step
  * before `before' from q, which stands behind its residual, to w. */
 int pending_copy(const struct pending *p, struct residual *q, struct writer *w,

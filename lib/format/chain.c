@@ -10,8 +10,9 @@
 #include "format/shard.h"
 #include "format/text.h"
 
-/* Fewer bytes are sooner copied than shared. */
-enum { CHAIN_KEEP = 32 * 1024 };
+/* Fewer bytes are sooner copied than shared; and frames of values have about as
+ * many. */
+enum { CHAIN_KEEP = 32 * 1024, CHAIN_ROOM = 260 * 1024 };
 
 int
 chain_init(struct chain *c, struct io *io, struct err *e)
@@ -183,7 +184,9 @@ chain_payload(struct chain *c, struct err *e)
 
 	c->payload.n = 0;
 	io_share_keep(c->io, large && !blind && !skim ? all : 0);
-	if ((r = buf_room(&c->payload, all, e)) < 0)
+	/* the next ones may be larger */
+	if ((r = buf_room(&c->payload, large && all < CHAIN_ROOM ? CHAIN_ROOM :
+	    all, e)) < 0)
 		return r;
 	f->of = c;
 	f->type = c->head.type;

@@ -351,9 +351,15 @@ shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
 	struct kern_stat t;
 
 	k->stat(x, n, &t);
-	s->nonzero += t.nonzero;
-	s->sum += t.sum;
-	s->sumsq += t.sumsq;
-	if (t.max_abs > s->max_abs)
-		s->max_abs = t.max_abs;
+	shard_sums_put(s, &t);
+}
+
+void
+shard_sums_put(struct shard_sums *s, const struct kern_stat *t)
+{
+	s->nonzero += t->nonzero;
+	s->sum += t->sum;
+	s->sumsq += t->sumsq;
+	if (t->max_abs > s->max_abs)
+		s->max_abs = t->max_abs;
 }

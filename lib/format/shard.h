@@ -80,10 +80,13 @@ struct shard_sums {
 	float max_abs;
 };
 
-/* shard_sums_add(s, k, x, n): adds x f32[n], the next group's values. */
+/* shard_sums_add(s, k, x, n): adds x f32[n], the next group's values.
+ * shard_sums_put(s, t): the same, where their statistics are known. */
 struct kern;
+struct kern_stat;
 void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
     size_t n);
+void shard_sums_put(struct shard_sums *s, const struct kern_stat *t);
 
 enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
 

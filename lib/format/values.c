@@ -132,16 +132,9 @@ values_whole(const struct shard *s, struct err *e)
 static int
 values_room(struct values *v, struct err *e)
 {
-	size_t want = reader_schema(v->r)->group_size;
+	const size_t want = reader_schema(v->r)->group_size;
 
-	if (v->cap >= want)
-		return 0;
-	alloc_free(v->x);
-	v->cap = 0;
-	if ((v->x = alloc_get(want, sizeof(float), e)) == NULL)
-		return -ERR_SYS;
-	v->cap = want;
-	return 0;
+	return alloc_grow(&v->buf, &v->cap, want, sizeof(float), e);
 }
 
 int
@@ -204,6 +197,7 @@ values_skip(struct values *v, struct err *e)
 int
 values_next(struct values *v, struct err *e)
 {
+	struct kern_stat t;
 	size_t n;
 	int k = values_skip(v, e);
 
@@ -220,17 +214,18 @@ values_next(struct values *v, struct err *e)
 	if ((k = values_room(v, e)) < 0)
 		return k;
 	if (!v->sent) {
-		memset(v->x, 0, v->n * sizeof(*v->x));
+		memset(v->buf, 0, v->n * sizeof(*v->buf));
+		v->x = v->buf;
 		return 1;
 	}
-	k = values_decode(v->r, v->rec, v->x, v->cap, &n, e);
+	k = values_view(v->r, v->rec, v->buf, v->cap, &v->x, &n, &t, e);
 	return k < 0 ? k : 1;
 }
 
 void
 values_release(struct values *v)
 {
-	alloc_free(v->x);
+	alloc_free(v->buf);
 	codec_list_release(&v->listed);
 	*v = (struct values)VALUES_INIT;
 }

@@ -47,8 +47,9 @@ int values_whole(const struct shard *s, struct err *e);
 struct values {
 	struct reader *r;
 	uint32_t group;		/* of the values in x */
-	float *x;		/* f32[n], zeros when not sent */
-	size_t n, cap;
+	const float *x;		/* f32[n], zeros when not sent; in buf, or in
+				 * the frame, where they are as in memory */
+	size_t n;
 	int sent;
 	const struct record *rec;	/* as it came, NULL when not sent */
 	int (*note)(void *arg, const struct reader *r, struct err *e);
@@ -59,6 +60,8 @@ struct values {
 				   or nothing was sent */
 	int is_listed;		/* of this group: it is in `listed', not x */
 	struct codec_list listed;
+	float *buf;		/* f32[cap]: room for any group of the shard */
+	size_t cap;
 	/* below: private */
 	const struct record *list;
 	size_t at, nlist;

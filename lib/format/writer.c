@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/pack.h"
 #include "codec/codec.h"
+#include "format/batch.h"
 #include "format/frame.h"
 #include "format/reader.h"
 #include "format/receipt.h"
@@ -28,11 +29,9 @@ struct writer {
 	unsigned char schema_id[16];
 	const struct schema *schema;	/* of the shard */
 	struct pack_sum *headers, *digest;
-	struct buf dir, body, pack, f32;
-	uint32_t n_batch;		/* records in dir and body */
+	struct batch batch;
+	struct buf pack, f32;
 	uint64_t next_group;
-	uint32_t first;			/* group of the batch */
-	uint8_t param;			/* of the last entry */
 	struct shard_end end;
 };
 
@@ -79,8 +78,7 @@ writer_free(struct writer *w)
 	alloc_free(w->history);
 	pack_sum_free(w->headers);
 	pack_sum_free(w->digest);
-	buf_release(&w->dir);
-	buf_release(&w->body);
+	batch_release(&w->batch);
 	buf_release(&w->pack);
 	buf_release(&w->f32);
 	alloc_free(w);
@@ -301,61 +299,17 @@ out:
 static int
 writer_batch(struct writer *w, uint16_t flags, struct err *e)
 {
-	static const unsigned char zeros[64];
-	struct buf *b = &w->pack;
-	unsigned char head[12];
+	const unsigned char *p;
+	size_t n;
 	int r;
 
-	if (w->n_batch == 0)
+	if (w->batch.n == 0)
 		return 0;
-	bytes_set32(head, w->n_batch);
-	bytes_set32(head + 4, (uint32_t)w->dir.n);
-	bytes_set32(head + 8, w->first);
-	b->n = 0;
-	if ((r = buf_put(b, head, sizeof(head), e)) < 0 ||
-	    (r = buf_put(b, w->dir.p, w->dir.n, e)) < 0 ||
-	    (r = buf_put(b, zeros, frame_padding(b->n), e)) < 0 ||
-	    (r = buf_put(b, w->body.p, w->body.n, e)) < 0)
+	if ((r = batch_end(&w->batch, &p, &n, e)) < 0)
 		return r;
 	w->end.n_data++;
-	w->n_batch = 0;
-	w->dir.n = w->body.n = 0;
-	return writer_frame(w, FRAME_DATA, flags, b->p, b->n, b->n,
-	    pack_hash64(b->p, b->n), e);
-}
-
-/* See reader_entry for the bytes. */
-static int
-writer_entry(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
-    size_t len, struct err *e)
-{
-	uint64_t gap = w->n_batch != 0 ? group - w->next_group : 0;
-	unsigned char *p;
-	size_t n = 1;
-	int r;
-
-	if ((r = buf_room(&w->dir, WRITER_ENTRY, e)) < 0)
-		return r;
-	if (w->n_batch == 0) {
-		w->param = 0;
-		w->first = group;
-	}
-	p = w->dir.p + w->dir.n;
-	p[0] = (unsigned char)((codec < CODEC_ESCAPE ? codec : CODEC_ESCAPE) |
-	    (gap < 7 ? gap : 7) << 5);
-	if (gap >= 7)
-		n += bytes_set_varint(p + n, gap - 7);
-	if (codec >= CODEC_ESCAPE)
-		n += bytes_set_varint(p + n, codec);
-	if (param == w->param)
-		p[0] |= 0x10;
-	else
-		p[n++] = param;
-	n += bytes_set_varint(p + n, len);
-	w->dir.n += n;
-	w->param = param;
-	w->next_group = (uint64_t)group + 1;
-	return 0;
+	return writer_frame(w, FRAME_DATA, flags, p, n, n, pack_hash64(p, n),
+	    e);
 }
 
 /* Whether values of the group's type may be coded so. */
@@ -387,35 +341,39 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 		    (unsigned long)group);
 	if ((r = writer_may(w, group, codec, param, e)) < 0)
 		return r;
-	if (w->body.n + len > WRITER_BATCH && (r = writer_batch(w, 0, e)) < 0)
+	if (batch_bytes(&w->batch) + len > WRITER_BATCH &&
+	    (r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
 		return err_set(e, ERR_DATA, "limit: group %lu coded in %zu "
 		    "bytes", (unsigned long)group, len);
-	if ((r = writer_entry(w, group, codec, param, len, e)) < 0 ||
-	    (r = buf_put(&w->body, body, len, e)) < 0)
+	if ((r = batch_add(&w->batch, group, codec, param, body, len, e)) < 0)
 		return r;
-	w->n_batch++;
+	w->next_group = (uint64_t)group + 1;
 	w->end.n_records++;
 	w->end.raw += 4 * (uint64_t)n;
 	w->end.wire += len;
 	if (x != NULL)
 		shard_sums_add(&w->end.sums, w->kern, x, n);
-	return w->body.n >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
+	return batch_bytes(&w->batch) >= WRITER_BATCH ? writer_batch(w, 0, e) :
+	    0;
 }
 
 int
 writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e)
 {
+	const unsigned char *p = (const unsigned char *)x;
 	int r;
 
-	w->f32.n = 0;
-	if ((r = buf_room(&w->f32, 4 * n, e)) < 0)
-		return r;
-	bytes_put_f32(w->f32.p, x, n);
-	return writer_record(w, group, CODEC_F32, 0, w->f32.p, 4 * n, NULL, n,
-	    e);
+	if (!BYTES_LITTLE) {
+		w->f32.n = 0;
+		if ((r = buf_room(&w->f32, 4 * n, e)) < 0)
+			return r;
+		bytes_put_f32(w->f32.p, x, n);
+		p = w->f32.p;
+	}
+	return writer_record(w, group, CODEC_F32, 0, p, 4 * n, NULL, n, e);
 }
 
 int

@@ -23,8 +23,7 @@ struct receipt;
 struct writer;
 
 enum {
-	WRITER_BATCH = 256 * 1024,	/* bodies of one DATA frame, about */
-	WRITER_ENTRY = 32		/* no directory entry is longer */
+	WRITER_BATCH = 256 * 1024	/* bodies of one DATA frame, about */
 };
 
 struct writer_opts {

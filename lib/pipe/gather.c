@@ -478,7 +478,7 @@ gather_schema(const struct gather *g)
 }
 
 int
-gather_group(struct gather *g, size_t i, uint32_t group, float **x,
+gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
     struct err *e)
 {
 	int k = gather_blame(g, i, gather_in_group(&g->in[i], group, 0, e));

@@ -92,7 +92,7 @@ uint64_t gather_window_memory(const struct gather *g);
 void gather_window_range(const struct gather *g, size_t *lo, size_t *hi);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
  * group must be asked for, in order. */
-int gather_group(struct gather *g, size_t i, uint32_t group, float **x,
+int gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
     struct err *e);
 /* gather_part(g, i, group, x, l, e): as gather_group, but where the codec lists
  * its values *l is that list and *x is NULL; otherwise *l is NULL.  Both NULL:

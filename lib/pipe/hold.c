@@ -58,13 +58,39 @@ hold_open(struct hold *h, struct err *e)
 	return r;
 }
 
+/* The next n bytes go into memory. */
+static int
+hold_fits(const struct hold *h, size_t n)
+{
+	return h->n == h->mem.n && n <= h->most - h->mem.n;
+}
+
+int
+hold_next(struct hold *h, size_t n, uint64_t all, void **p, struct err *e)
+{
+	const size_t most = h->most - h->mem.n;
+	int r;
+
+	*p = NULL;
+	if (!hold_fits(h, n))
+		return 0;
+	if (all < n)
+		all = n;
+	if ((r = buf_room(&h->mem, all < most ? (size_t)all : most, e)) == 0)
+		*p = h->mem.p + h->mem.n;
+	return r;
+}
+
 int
 hold_put(struct hold *h, const void *p, size_t n, uint64_t *at, struct err *e)
 {
 	int r;
 
 	*at = h->n;
-	if (h->n == h->mem.n && n <= h->most - h->mem.n)
+	if (h->mem.p != NULL && p == h->mem.p + h->mem.n) {
+		h->mem.n += n;			/* hold_next said there */
+		r = 0;
+	} else if (hold_fits(h, n))
 		r = buf_put(&h->mem, p, n, e);
 	else if (!h->open && (r = hold_open(h, e)) < 0)
 		return r;
@@ -86,7 +112,7 @@ hold_get(const struct hold *h, uint64_t at, void *p, size_t n, struct err *e)
 	return 0;
 }
 
-const void *
+void *
 hold_at(const struct hold *h, uint64_t at)
 {
 

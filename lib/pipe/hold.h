@@ -27,11 +27,17 @@ struct hold {
 /* hold_put(h, p, n, at, e): puts down n bytes; *at is where, for hold_get. */
 int hold_put(struct hold *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
+/* hold_next(h, n, all, p, e): *p is where the next n bytes will be in memory, so
+ * that they can be made there; hold_put does not copy them then.  NULL when they
+ * will be in the file.  all: as many bytes as will come, as far as is known,
+ * for which there is room then. */
+int hold_next(struct hold *h, size_t n, uint64_t all, void **p,
+    struct err *e);
 int hold_get(const struct hold *h, uint64_t at, void *p, size_t n,
     struct err *e);
 /* hold_at(h, at): where the bytes put down there are in memory, until more are put down
  * or all are forgotten; NULL when they are in the file. */
-const void *hold_at(const struct hold *h, uint64_t at);
+void *hold_at(const struct hold *h, uint64_t at);
 /* hold_clear(h): forgets all bytes. */
 void hold_clear(struct hold *h);
 void hold_release(struct hold *h);

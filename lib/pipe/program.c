@@ -1,3 +1,4 @@
+#include "base/alloc.h"
 #include "kern/kern.h"
 #include "pipe/program.h"
 
@@ -27,6 +28,7 @@ program_main(struct program *p, int argc, char **argv, void *o)
 {
 	int status;
 
+	alloc_keep();
 	p->o = o;
 	p->cli.loops = kern_name;
 	filter_init(&p->f, &p->cli, argc, argv);

@@ -75,12 +75,12 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 
 	rec = reader_records(x->in, &count);
 	for (i = 0; i < count; i++) {
-		if ((k = values_decode(x->in, &rec[i], x->v.x, x->v.cap, &n,
+		if ((k = values_decode(x->in, &rec[i], x->v.buf, x->v.cap, &n,
 		    e)) < 0)
 			return k;
 		schema_span(sc, rec[i].group, &span);
 		admit_values(x->kern, &sc->t[span.tensor], span.offset,
-		    x->v.x, n, r);
+		    x->v.buf, n, r);
 	}
 	return 0;
 }

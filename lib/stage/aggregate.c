@@ -108,8 +108,8 @@ aggregate_takes(const struct aggregate *x, size_t i)
 static int
 aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 {
+	const float *v;
 	size_t i, hi;
-	float *v;
 	int r;
 
 	for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
@@ -212,7 +212,7 @@ aggregate_overflow(struct aggregate *x, uint32_t g, size_t at,
 	size_t i, hi, w, who = 0, n = gather_windows(x->g);
 	struct schema_span span;
 	double most = -1, y;
-	float *last;
+	const float *last;
 	uint32_t k;
 	int r = 0;
 

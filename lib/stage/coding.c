@@ -23,10 +23,8 @@ coding_clear(struct coding *c)
 	size_t i;
 
 	for (i = 0; c->w != NULL && i < c->size; i++) {
-		alloc_free(c->w[i].acc);
-		alloc_free(c->w[i].u);
-		alloc_free(c->w[i].dec);
-		c->w[i].acc = c->w[i].u = c->w[i].dec = NULL;
+		alloc_free(c->w[i].room);
+		c->w[i].room = NULL;
 	}
 	c->cap = 0;
 }
@@ -46,21 +44,17 @@ coding_close(struct coding *c)
 int
 coding_begin(struct coding *c, size_t n, struct err *e)
 {
-	struct coding_group *w;
-	size_t i;
+	size_t i, cap;
+	int r;
 
 	c->n = 0;
 	if (n <= c->cap)
 		return 0;
 	coding_clear(c);
-	for (i = 0; i < c->size; i++) {
-		w = &c->w[i];
-		w->acc = alloc_get(n, sizeof(float), e);
-		w->u = alloc_get(n, sizeof(float), e);
-		w->dec = alloc_get(n, sizeof(float), e);
-		if (w->acc == NULL || w->u == NULL || w->dec == NULL)
-			return -ERR_SYS;
-	}
+	for (i = 0; i < c->size; i++)
+		if ((r = alloc_grow(&c->w[i].room, (cap = 0, &cap), 3 * n,
+		    sizeof(float), e)) < 0)
+			return r;
 	c->cap = n;
 	return 0;
 }
@@ -68,7 +62,12 @@ coding_begin(struct coding *c, size_t n, struct err *e)
 struct coding_group *
 coding_slot(struct coding *c)
 {
-	return &c->w[c->n];
+	struct coding_group *w = &c->w[c->n];
+
+	w->acc = w->room;
+	w->u = w->acc + c->cap;
+	w->dec = w->u + c->cap;
+	return w;
 }
 
 int
@@ -90,14 +89,14 @@ coding_one(void *arg, unsigned who, size_t i, struct err *e)
 	(void)who;
 	if (!w->made) {
 		w->sent = rate_encode(c->rate, w->group, &w->plan, w->acc,
-		    w->n, &w->body, &w->param, w->dec, e);
+		    w->n, NULL, &w->body, &w->param, w->dec, e);
 		return w->sent < 0 ? w->sent : 0;
 	}
 	if (w->sent == 0)
 		return 0;
 	values_ctx(c->rate->schema, c->rate->shard, w->group, &ctx);
-	return codec_again(&w->plan, &ctx, w->acc, w->param, w->body.p,
-	    w->body.n, w->dec, w->n, e);
+	return codec_again(&w->plan, &ctx, w->acc, &w->seen, w->param,
+	    w->body.p, w->body.n, w->dec, w->n, e);
 }
 
 int

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "codec/codec.h"
+#include "kern/kern.h"
 
 struct err;
 struct pool;
@@ -21,13 +22,16 @@ struct rate;
 struct coding_group {
 	uint32_t group;
 	size_t n;
-	float *acc, *u;		/* f32[n]: what is to be coded; see feedback.h */
+	float *acc, *u;		/* f32[n]: what is to be coded; see feedback.h.
+				 * In the slot's room, or elsewhere */
+	struct kern_stat seen;	/* of acc, where it is made already */
 	struct codec_plan plan;	/* as it is coded */
 	int made;		/* sent, body and param are there already */
 	int sent;
 	struct buf body;
 	uint8_t param;
 	float *dec;		/* f32[n]: what the body says, if it is sent */
+	float *room;		/* f32[3 * cap]: acc, u, dec */
 };
 
 struct coding {

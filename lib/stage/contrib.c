@@ -149,8 +149,8 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 {
 	struct schema_span span;
 	struct kern_stat st;
+	const float *v;
 	size_t i, n;
-	float *v;
 	int r;
 
 	schema_span(gather_schema(c->g), g, &span);

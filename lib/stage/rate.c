@@ -61,14 +61,30 @@ rate_begin(struct rate *q, const struct schema *sc, const struct shard *sh)
 	q->schema = sc;
 	q->shard = sh;
 	q->dropped = 0;
+	q->open = sc->total;
 	rate_drop(q, q->n);
 }
 
 /* ---- what waits ---- */
 
 int
+rate_next(struct rate *q, size_t n, float **a, float **u, struct err *e)
+{
+	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
+	void *p;
+	int r = hold_next(&q->values, each * n, each * q->open, &p, e);
+
+	if (r < 0 || p == NULL)
+		return r;
+	*a = p;
+	if (q->beside)
+		*u = *a + n;
+	return 0;
+}
+
+int
 rate_put(struct rate *q, uint32_t g, int absent, const float *a,
-    const float *u, size_t n, struct err *e)
+    const float *u, size_t n, const struct kern_stat *seen, struct err *e)
 {
 	struct rate_group *w;
 	uint64_t at;
@@ -81,23 +97,40 @@ rate_put(struct rate *q, uint32_t g, int absent, const float *a,
 	w->n = (uint32_t)n;
 	w->absent = absent;
 	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
+	if (seen != NULL)
+		w->seen = *seen;
+	else
+		kern_get(NULL)->stat(a, n, &w->seen);
 	if ((r = hold_put(&q->values, a, n * sizeof(*a), &w->at, e)) < 0 ||
 	    (q->beside && (r = hold_put(&q->values, u, n * sizeof(*u), &at,
 	    e)) < 0))
 		return r;
+	q->open -= n < q->open ? n : q->open;
 	q->n++;
 	return 0;
 }
 
+/* n bytes that wait, there or at *p. */
+static int
+rate_there(const struct rate *q, uint64_t at, float **p, size_t n,
+    struct err *e)
+{
+	void *there = hold_at(&q->values, at);
+
+	if (there == NULL)
+		return hold_get(&q->values, at, *p, n, e);
+	*p = there;
+	return 0;
+}
+
 int
-rate_get(const struct rate *q, size_t i, float *a, float *u, struct err *e)
+rate_get(const struct rate *q, size_t i, float **a, float **u, struct err *e)
 {
 	const struct rate_group *w = &q->g[i];
-	const size_t n = w->n * sizeof(*a);
-	int r = hold_get(&q->values, w->at, a, n, e);
+	const size_t n = w->n * sizeof(**a);
+	int r = rate_there(q, w->at, a, n, e);
 
-	return r < 0 || !q->beside ? r :
-	    hold_get(&q->values, w->at + n, u, n, e);
+	return r < 0 || !q->beside ? r : rate_there(q, w->at + n, u, n, e);
 }
 
 /* The values of group i: where they wait, or in t, which has room for them. */
@@ -132,27 +165,35 @@ rate_drop(struct rate *q, size_t k)
 
 /* ---- one group ---- */
 
+static int
+rate_zeros(const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && x[i] == 0; i++)
+		continue;
+	return i == n;
+}
+
 int
 rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
-    const float *x, size_t n, struct buf *body, uint8_t *param, float *y,
-    struct err *e)
+    const float *x, size_t n, const struct kern_stat *seen, struct buf *body,
+    uint8_t *param, float *y, struct err *e)
 {
 	struct codec_ctx ctx;
 	struct codec_last last;
-	size_t i;
 	int r = 0;
 
 	/* a group of zeros is left out: to the receiver that means the same */
-	for (i = 0; i < n && x[i] == 0; i++)
-		continue;
-	if (i == n || p->codec == CODEC_NONE)
+	if (p->codec == CODEC_NONE || (seen != NULL ? seen->nonzero == 0 &&
+	    seen->nonfinite == 0 : rate_zeros(x, n)))
 		return 0;
 	values_ctx(q->schema, q->shard, g, &ctx);
 	body->n = 0;
 	if (codec_after(p) && q->fb != NULL &&
 	    (r = feedback_last(q->fb, g, &last, e)) < 0)
 		return r;
-	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, body,
+	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
 	    param, y, e);
 	return r < 0 ? r : 1;
 }
@@ -172,8 +213,8 @@ rate_work(struct rate *q, unsigned who, size_t i, double f,
 	if (p.codec == CODEC_NONE)
 		return 0;
 	if ((r = rate_values(q, i, t, &x, e)) < 0 ||
-	    (r = rate_encode(q, w->group, &p, x, w->n, &t->body, &c->param,
-	    NULL, e)) <= 0)
+	    (r = rate_encode(q, w->group, &p, x, w->n, &w->seen, &t->body,
+	    &c->param, NULL, e)) <= 0)
 		return r;
 	c->len = t->body.n;
 	pool_lock(q->pool);
@@ -232,14 +273,12 @@ rate_foretell(void *arg, size_t i, size_t slot, double f)
 	const struct codec_plan p = codec_turn(&w->plan, f);
 	struct codec_ctx ctx;
 	const float *x;
-	uint32_t max;
 
 	if (!q->counted[slot]) {
 		if (rate_values(q, i, q->thread, &x, NULL) < 0)
 			return -1;
-		max = kern_get(NULL)->max_bits(x, w->n);
 		values_ctx(q->schema, q->shard, w->group, &ctx);
-		estimate_values(&q->estimate[slot], x, w->n, bytes_f32(max),
+		estimate_values(&q->estimate[slot], x, w->n, w->seen.max_abs,
 		    &ctx);
 		q->counted[slot] = 1;
 	}
@@ -287,39 +326,27 @@ rate_size(void *arg, const struct land *l)
 }
 
 /* The energy (sum of squares) that one byte of group i carries. */
-static int
-rate_worth(struct rate *q, size_t i, double *worth, struct err *e)
+static double
+rate_worth(const struct rate *q, size_t i)
 {
-	const struct kern *kern = kern_get(e);
-	struct kern_stat s;
-	const float *x;
-	int r;
-
-	if (kern == NULL)
-		return -ERR_USAGE;
-	if ((r = rate_values(q, i, q->thread, &x, e)) < 0)
-		return r;
-	kern->stat(x, q->g[i].n, &s);
-	*worth = s.sumsq / (double)q->land.code[i].len;
-	return 0;
+	return q->g[i].seen.sumsq / (double)q->land.code[i].len;
 }
 
 /* Drops groups until the rest fits the budget: those with the least energy per
  * byte, and first those whose codec has no parameter to adjust. */
-static int
-rate_fit(struct rate *q, struct err *e)
+static void
+rate_fit(struct rate *q)
 {
 	struct land *l = &q->land;
 	double worth, least;
 	size_t i, at;
-	int r, knob = 0;
+	int knob = 0;
 
 	while ((l->bytes = rate_size(q, l)) > l->budget && knob < 2) {
 		for (at = l->n, least = 0, i = 0; i < l->n; i++) {
 			if (l->code[i].len == 0 || q->knob[i] != knob)
 				continue;
-			if ((r = rate_worth(q, i, &worth, e)) < 0)
-				return r;
+			worth = rate_worth(q, i);
 			if (at == l->n || worth < least) {
 				at = i;
 				least = worth;
@@ -333,13 +360,12 @@ rate_fit(struct rate *q, struct err *e)
 		q->g[at].plan.codec = CODEC_NONE;
 		q->dropped++;
 	}
-	return 0;
 }
 
 static int
 rate_room(struct rate *q, struct err *e)
 {
-	size_t i, most = 1;
+	size_t i, most = 1, asked = 0;
 	int r;
 
 	for (i = 0; i < q->n; i++)
@@ -350,9 +376,9 @@ rate_room(struct rate *q, struct err *e)
 	    (r = alloc_grow(&q->count, &q->values_cap, q->n,
 	    sizeof(*q->count), e)) < 0)
 		return r;
-	if (q->estimate == NULL && (q->estimate = alloc_get(TOLD_ASKED,
-	    sizeof(*q->estimate), e)) == NULL)
-		return -ERR_SYS;
+	if (q->estimate == NULL && (r = alloc_grow(&q->estimate, &asked,
+	    TOLD_ASKED, sizeof(*q->estimate), e)) < 0)
+		return r;
 	if (q->thread == NULL && (q->thread = alloc_get(pool_size(q->pool),
 	    sizeof(*q->thread), e)) == NULL)
 		return -ERR_SYS;
@@ -392,6 +418,7 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	l->foretell = rate_foretell;
 	memset(q->counted, 0, sizeof(q->counted));
 	l->size = rate_size;
-	r = land_run(l, e);
-	return r == 1 ? rate_fit(q, e) : r;
+	if ((r = land_run(l, e)) == 1)
+		rate_fit(q);
+	return r < 0 ? r : 0;
 }

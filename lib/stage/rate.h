@@ -3,7 +3,7 @@
  * they are then coded so that the whole coded shard takes its budget, by
  * sync/land.h.
  *
- *   rate_put for each group; then rate_run;
+ *   rate_next, rate_put for each group; then rate_run;
  *   then for each: rate_get, rate_code
  */
 #ifndef ACE_RATE_H
@@ -15,6 +15,7 @@
 #include "codec/codec.h"
 #include "format/schema.h"
 #include "format/shard.h"
+#include "kern/kern.h"
 #include "pipe/hold.h"
 #include "sync/land.h"
 #include "sync/told.h"
@@ -29,6 +30,7 @@ struct rate_group {
 	int absent;			/* not in the input */
 	uint64_t at;
 	struct codec_plan plan;		/* the caller's, before rate_run */
+	struct kern_stat seen;		/* of what is to be coded */
 };
 
 struct rate {
@@ -44,6 +46,7 @@ struct rate {
 	struct hold values, bodies;
 	int beside;			/* 1: u of each group waits, too */
 	uint64_t base;			/* bytes before the first record */
+	uint64_t open;			/* values that may come still */
 	uint64_t budget;
 	struct pool *pool;
 	struct rate_thread {		/* [pool_size(pool)] */
@@ -66,13 +69,18 @@ void rate_release(struct rate *q);
 void rate_begin(struct rate *q, const struct schema *sc,
     const struct shard *sh);
 
-/* rate_put(q, g, absent, a, u, n, e): lets group g wait: a f32[n] is to be
+/* rate_next(q, n, a, u, e): *a and *u, which are room for f32[n] each, become
+ * where the next group's n values are best put, as rate_put copies them from
+ * elsewhere.
+ * rate_put(q, g, absent, a, u, n, seen, e): lets group g wait: a f32[n] is to be
  * coded, u f32[n] to be kept beside it, if feedback_beside says so.  absent:
- * the input does not have the group.  rate_get(q, i, a, u, e): the i-th that
- * waits. */
+ * the input does not have the group.  seen: the statistics of a, or NULL.
+ * rate_get(q, i, a, u, e): the i-th that waits, in *a and *u, or where these
+ * point then: there until it is dropped, and for the caller to change. */
+int rate_next(struct rate *q, size_t n, float **a, float **u, struct err *e);
 int rate_put(struct rate *q, uint32_t g, int absent, const float *a,
-    const float *u, size_t n, struct err *e);
-int rate_get(const struct rate *q, size_t i, float *a, float *u,
+    const float *u, size_t n, const struct kern_stat *seen, struct err *e);
+int rate_get(const struct rate *q, size_t i, float **a, float **u,
     struct err *e);
 /* rate_drop(q, k): removes the first k that wait. */
 void rate_drop(struct rate *q, size_t k);
@@ -91,11 +99,12 @@ int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
 int rate_code(const struct rate *q, size_t i, struct codec_plan *plan,
     struct buf *body, uint8_t *param, struct err *e);
 
-/* rate_encode(q, g, p, x, n, body, param, y, e): codes x f32[n], which is group
- * g, as plan p says: 1, with what a reader decodes in y f32[n] unless it is
- * NULL; 0: it is not to be sent. */
+/* rate_encode(q, g, p, x, n, seen, body, param, y, e): codes x f32[n], which is
+ * group g, as plan p says: 1, with what a reader decodes in y f32[n] unless it
+ * is NULL; 0: it is not to be sent.  seen: the statistics of x, or NULL where
+ * they are not known. */
 int rate_encode(struct rate *q, uint32_t g, const struct codec_plan *p,
-    const float *x, size_t n, struct buf *body, uint8_t *param, float *y,
-    struct err *e);
+    const float *x, size_t n, const struct kern_stat *seen, struct buf *body,
+    uint8_t *param, float *y, struct err *e);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/values.h"
-#include "kern/kern.h"
 #include "stage/stage.h"
 
 /* ---- to the next stage that cares ---- */
@@ -81,11 +80,12 @@ stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
 
 int
 stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
-    struct err *e)
+    const struct kern_stat *stat, struct err *e)
 {
 	struct record rec = { g, CODEC_F32, 0, (const unsigned char *)x,
 	    4 * n };
-	struct stage_data d = { &rec, 1, x, n, NULL, 0 };
+	struct stage_data d = { .rec = &rec, .n = 1, .x = x, .nx = n,
+	    .stat = stat };
 
 	return stage_data(s, &d, e);
 }
@@ -94,16 +94,12 @@ int
 stage_read(const struct stage_data *d, size_t i, const struct reader *in,
     float *buf, size_t cap, struct stage_seen *v, struct err *e)
 {
-	const struct kern *kern;
-
 	if (d->x == NULL)
 		return values_view(in, &d->rec[i], buf, cap, &v->x, &v->n,
 		    &v->stat, e);
-	if ((kern = kern_get(e)) == NULL)
-		return -ERR_USAGE;
 	v->x = d->x;
 	v->n = d->nx;
-	kern->stat(v->x, v->n, &v->stat);
+	v->stat = *d->stat;
 	return 0;
 }
 
@@ -148,8 +144,8 @@ static int
 stage_event(struct stage_source *q, int event, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(q->in);
-	struct stage_data d = { NULL, 0, NULL, 0, q->in,
-	    (f->flags & FRAME_CUT) != 0 };
+	struct stage_data d = { .whole = q->in,
+	    .cut = (f->flags & FRAME_CUT) != 0 };
 	struct stage_note n = { f->type, f->raw, f->raw_len, q->in };
 
 	switch (event) {

@@ -37,18 +37,21 @@ struct stage_shard {
 /*
  * Some groups of a shard, in one of two forms.  From the input: rec[n] are the
  * records of one frame, and whole is the reader that stands at that frame,
- * which can be passed on as it is.  Made by a stage: whole is NULL, n is 1 and
- * x f32[nx] are the group's values; the record's body is those same values, in
- * this machine's order of bytes.
+ * which can be passed on as it is.  Made by a stage: whole is NULL, n is 1,
+ * x f32[nx] are the group's values and stat their statistics; the record's body
+ * is those same values, in this machine's order of bytes.
  */
 struct stage_data {
 	const struct record *rec;
 	size_t n;
 	const float *x;
 	size_t nx;
+	const struct kern_stat *stat;
 	const struct reader *whole;	/* stands at the frame; or NULL */
 	int cut;		/* the frame was cut off early, to be passed
 				 * on at once: so should what is made of it */
+	int told;		/* the stage before tells their statistics next,
+				 * as an annotation: no need to keep them */
 };
 
 struct stage_note {
@@ -83,9 +86,10 @@ int stage_finish(struct stage *s, struct err *e);
  * the input. */
 int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
     struct err *e);
-/* stage_values(s, g, x, n, e): gives s group g, whose values are x f32[n]. */
+/* stage_values(s, g, x, n, stat, e): gives s group g, whose values are x f32[n],
+ * with these statistics. */
 int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
-    struct err *e);
+    const struct kern_stat *stat, struct err *e);
 
 /* stage_read(d, i, in, buf, cap, v, e): the values of record i, where they are
  * already or in buf f32[cap], and their statistics. */

@@ -134,7 +134,7 @@ stage_compress_settle(void *arg, struct coding_group *w, struct err *e)
 	x->none += w->sent == 0;
 	if (x->fb != NULL)
 		return feedback_settle(x->fb, w->group, w->acc, w->u, w->n,
-		    w->sent != 0 ? &c : NULL, e);
+		    w->made ? &w->seen : NULL, w->sent != 0 ? &c : NULL, e);
 	return w->sent == 0 ? 0 : writer_record(x->out, w->group, c.codec,
 	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
@@ -202,18 +202,21 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 	size_t i;
 	int r;
 
+	if (k == 0)
+		return 0;
 	for (i = 0; i < k; i++) {
 		w = coding_slot(&x->coding);
 		w->group = x->rate.g[i].group;
 		w->n = x->rate.g[i].n;
 		p = stage_compress_plan(x, w->group);
-		if ((r = rate_get(&x->rate, i, w->acc, w->u, e)) < 0 ||
+		if ((r = rate_get(&x->rate, i, &w->acc, &w->u, e)) < 0 ||
 		    (r = stage_compress_add(x, &p, e)) < 0)
 			return r;
 	}
-	if (k > 0)
-		rate_drop(&x->rate, k);
-	return 0;
+	/* they may be coded where they wait */
+	r = stage_compress_work(x, e);
+	rate_drop(&x->rate, k);
+	return r;
 }
 
 /* Codes the groups whose plan is known. A group that is not in the input is
@@ -233,30 +236,35 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 	return stage_compress_first(x, k, e);
 }
 
-/* v is f32[n], or NULL when the group is not in the input: then only what was
- * kept of it earlier is coded. */
+/* v is NULL when the group is not in the input: then only what was kept of it
+ * earlier is coded. */
 static int
-stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
-    struct err *e)
+stage_compress_group(struct stage_compress *x, uint32_t g,
+    const struct stage_seen *v, struct err *e)
 {
 	struct coding_group *w = coding_slot(&x->coding);
 	struct schema_span span;
 	struct codec_plan p;
-	int r;
+	int r, waits;
 
 	schema_span(x->sh.schema, g, &span);
+	waits = x->rate.n > 0 || !stage_compress_known(x, g);
+	if (waits && (r = rate_next(&x->rate, span.n, &w->acc, &w->u, e)) < 0)
+		return r;
 	if (x->fb != NULL) {
-		r = feedback_target(x->fb, g, v, span.n, w->acc, w->u, e);
+		r = feedback_target(x->fb, g, v != NULL ? v->x : NULL, span.n,
+		    w->acc, w->u, e);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	} else if (v != NULL) {
-		memcpy(w->acc, v, span.n * sizeof(*v));
+		memcpy(w->acc, v->x, span.n * sizeof(*v->x));
 	} else {
 		return 0;
 	}
-	if (x->rate.n > 0 || !stage_compress_known(x, g))
+	if (waits)
 		return rate_put(&x->rate, g, v == NULL, w->acc, w->u, span.n,
-		    e);
+		    v != NULL && (x->fb == NULL || feedback_plain(x->fb)) ?
+		    &v->stat : NULL, e);
 	w->group = g;
 	w->n = span.n;
 	p = stage_compress_plan(x, g);
@@ -266,8 +274,8 @@ stage_compress_group(struct stage_compress *x, uint32_t g, const float *v,
 /* Group g comes now; the groups between the last one and it are not in the
  * input. */
 static int
-stage_compress_upto(struct stage_compress *x, uint32_t g, const float *v,
-    struct err *e)
+stage_compress_upto(struct stage_compress *x, uint32_t g,
+    const struct stage_seen *v, struct err *e)
 {
 	int r = 0;
 
@@ -293,7 +301,7 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0 ||
 		    (r = stage_compress_finite(x, d->rec[i].group, &v,
 		    e)) < 0 || (r = stage_compress_upto(x, d->rec[i].group,
-		    v.x, e)) < 0)
+		    &v, e)) < 0)
 			return r;
 	if ((r = stage_compress_flush(x, e)) < 0)
 		return r;
@@ -308,16 +316,8 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 static int
 stage_compress_room(struct stage_compress *x, struct err *e)
 {
-	const size_t n = x->sh.schema->group_size;
-
-	if (n <= x->cap)
-		return 0;
-	alloc_free(x->v);
-	x->cap = 0;
-	if ((x->v = alloc_get(n, sizeof(*x->v), e)) == NULL)
-		return -ERR_SYS;
-	x->cap = n;
-	return 0;
+	return alloc_grow(&x->v, &x->cap, x->sh.schema->group_size,
+	    sizeof(*x->v), e);
 }
 
 static int
@@ -457,8 +457,9 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 		w->group = q->g[i].group;
 		w->n = q->g[i].n;
 		w->plan = q->g[i].plan;
+		w->seen = q->g[i].seen;
 		w->made = 1;
-		if ((r = rate_get(q, i, w->acc, w->u, e)) < 0 ||
+		if ((r = rate_get(q, i, &w->acc, &w->u, e)) < 0 ||
 		    (w->sent = rate_code(q, i, &w->plan, &w->body, &w->param,
 		    e)) < 0)
 			return r < 0 ? r : w->sent;

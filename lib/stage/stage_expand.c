@@ -151,37 +151,52 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 
 /* ---- its groups ---- */
 
-/* x->x holds the values of group x->next, or zeros when it was not sent. */
+/* v: the values of group x->next as they came, or zeros in x->x when it was not
+ * sent.  They stay where they are unless something is added to them. */
 static int
-stage_expand_group(struct stage_expand *x, int sent, size_t n, struct err *e)
+stage_expand_group(struct stage_expand *x, int sent,
+    const struct stage_seen *v, struct err *e)
 {
+	struct stage_seen to = *v;
 	const float *res = NULL;
+	const size_t n = v->n;
 	uint32_t g = x->next++;
 	int r;
 
-	if (x->cache != NULL &&
-	    (r = feedback_cache_group(x->cache, g, sent, x->x, n, e)) < 0)
-		return r;
+	if (x->cache != NULL) {
+		if (to.x != x->x)
+			memcpy(x->x, to.x, n * sizeof(*x->x));
+		to.x = x->x;
+		if ((r = feedback_cache_group(x->cache, g, sent, x->x, n,
+		    e)) < 0)
+			return r;
+	}
 	if (x->o->dir != NULL &&
 	    (r = dense_group(&x->res.d, g, &res, e)) < 0)
 		return r;
-	if (res != NULL)
-		x->kern->add_scaled(x->x, x->x, (float)x->o->gamma, res, n);
-	shard_sums_add(&x->sums, x->kern, x->x, n);
-	return stage_values(x->s.next, g, x->x, n, e);
+	if (res != NULL) {
+		x->kern->add_scaled(x->x, to.x, (float)x->o->gamma, res, n);
+		to.x = x->x;
+	}
+	if (to.x == x->x)
+		x->kern->stat(to.x, n, &to.stat);
+	shard_sums_put(&x->sums, &to.stat);
+	return stage_values(x->s.next, g, to.x, n, &to.stat, e);
 }
 
 /* Writes the groups before g that were not sent. */
 static int
 stage_expand_upto(struct stage_expand *x, uint32_t g, struct err *e)
 {
+	struct stage_seen v = { .x = x->x };
 	struct schema_span span;
 	int r = 0;
 
 	while (x->next < g && r == 0) {
 		schema_span(x->sh.schema, x->next, &span);
-		memset(x->x, 0, span.n * sizeof(*x->x));
-		r = stage_expand_group(x, 0, span.n, e);
+		v.n = span.n;
+		memset(x->x, 0, v.n * sizeof(*x->x));
+		r = stage_expand_group(x, 0, &v, e);
 	}
 	return r;
 }
@@ -222,8 +237,7 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 			if ((r = stage_expand_upto(x,
 			    d->rec[j.first + i].group, e)) < 0)
 				return r;
-			memcpy(x->x, v->x, v->n * sizeof(*v->x));
-			if ((r = stage_expand_group(x, 1, v->n, e)) < 0)
+			if ((r = stage_expand_group(x, 1, v, e)) < 0)
 				return r;
 		}
 	}

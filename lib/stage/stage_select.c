@@ -318,7 +318,7 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 		return r;
 	for (i = 0; i < d->n && r == 0; i++) {
 		survey_sent(&x->survey, d->rec[i].group);
-		if (survey_lacks(&x->survey, d->rec[i].group))
+		if (!d->told && survey_lacks(&x->survey, d->rec[i].group))
 			r = stage_select_keep(x, d, i, e);
 	}
 	return r;

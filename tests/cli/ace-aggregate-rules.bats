@@ -299,6 +299,9 @@ values() {
 	device z 1 2
 	exits 5 ace-aggregate --weight-by weight,drift:1 z
 	says "'z' has no key model.norm"
+	grad zero 10 0 3 4
+	exits 3 ace-aggregate --weight-by weight,drift:1 a zero
+	says "corrupt: key model.norm of 'zero': nothing is relative to 0"
 	exits 0 ace-aggregate --weight-by weight,staleness:1 z
 	exits 2 ace-aggregate --weight-by weight,staleness:0 a b
 	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want

@@ -50,8 +50,8 @@ there_and_back(const struct codec_ctx *ctx, const float *x, size_t n, float *y)
 		b.n = 0;
 		err_clear(&e);
 		/* i64 refuses what it cannot hold */
-		if (codec_encode_after(&plan, ctx, NULL, x, n, &b, &param,
-		    told, &e) < 0)
+		if (codec_encode_after(&plan, ctx, NULL, x, n, NULL, &b,
+		    &param, told, &e) < 0)
 			continue;
 		if (b.n > codec_bound(&plan, n) || codec_decode(plan.codec,
 		    param, ctx, b.p, b.n, y, n, &e) < 0)

@@ -100,8 +100,8 @@ trip(const char *spec, const float *x, float *y, size_t n, struct buf *out)
 	memset(told, 0x55, 4 * n);
 	out->n = 0;
 	if (codec_parse(spec, &p, &e) < 0 ||
-	    codec_encode_after(&p, &ctx, NULL, x, n, out, &param, told,
-	    &e) < 0 || out->n > codec_bound(&p, n) ||
+	    codec_encode_after(&p, &ctx, NULL, x, n, NULL, out, &param,
+	    told, &e) < 0 || out->n > codec_bound(&p, n) ||
 	    codec_decode(p.codec, param, &ctx, out->p, out->n, y, n, &e) < 0) {
 		(void)printf("# %s, %zu values: %s\n", spec, n, ERR_MSG(&e));
 		good = 0;

@@ -421,8 +421,8 @@ test_again(void)
 				failed += codec_encode(&p, &ctx, x, n[j], &out,
 				    &param, NULL) < 0 || codec_decode(CODEC_ECQ,
 				    param, &ctx, out.p, out.n, y, n[j], NULL) < 0 ||
-				    codec_again(&p, &ctx, x, param, out.p, out.n,
-				    z, n[j], NULL) < 0;
+				    codec_again(&p, &ctx, x, NULL, param, out.p,
+				    out.n, z, n[j], NULL) < 0;
 				wrong += memcmp(y, z, sizeof(y)) != 0;
 			}
 	}

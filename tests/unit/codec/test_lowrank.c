@@ -127,7 +127,7 @@ after(const char *spec, size_t n, const struct buf *was, struct buf *now)
 	}
 	now->n = 0;
 	if (codec_encode_after(&p, &t.ctx, was != NULL ? &last : NULL, t.x, n,
-	    now, &t.param, NULL, &e) < 0 || codec_decode(p.codec, t.param, &t.ctx,
+	    NULL, now, &t.param, NULL, &e) < 0 || codec_decode(p.codec, t.param, &t.ctx,
 	    now->p, now->n, t.y, n, &e) < 0)
 		return -1;
 	return trip_nmse(&t, n);

@@ -9,7 +9,8 @@
 #include "../tap.h"
 #include "base/err.h"
 #include "device/contraction.h"
-#include "kern/kern.h"
+
+enum { MANY = 21 };
 
 static char dir[] = "/tmp/ace-contraction.XXXXXX";
 static struct state state = STATE_INIT;
@@ -38,29 +39,36 @@ main(void)
 	static const float p[] = { 3, -4, 0, 0 }, dec[] = { 3, 0, 0, 0 };
 	static const float far[] = { -30, 0, 0, 0 }, none[4];
 	struct contraction c = CONTRACTION_INIT;
-	const struct kern *k = kern_get(&e);
+	float many[MANY];
+	unsigned i;
 	char path[80];
 
-	if (k == NULL || mkdtemp(dir) == NULL ||
+	if (mkdtemp(dir) == NULL ||
 	    state_open(&state, dir, &e) < 0) {
 		perror(dir);
 		return 1;
 	}
-	contraction_group(&c, k, none, none, 4, 1);
+	contraction_group(&c, 0, none, none, 4, 1);
 	ok(contraction_save(&c, &state, &e) == 0 &&
 	    said(CONTRACTION_ALPHA) < 0, "of zeros nothing is said");
 	c = (struct contraction)CONTRACTION_INIT;
-	contraction_group(&c, k, p, dec, 4, 4);
+	contraction_group(&c, 25, p, dec, 4, 4);
 	ok(c.energy == 25 && c.lost == 16 && c.values == 4 && c.bytes == 4,
 	    "energy 25, of which 16 are lost");
 	ok(saved(&c, 0.36, 0.25), "1 - 16 / 25 kept, in a quarter of the bytes");
-	contraction_group(&c, k, p, NULL, 4, 0);
+	contraction_group(&c, 25, p, NULL, 4, 0);
 	ok(c.energy == 50 && c.lost == 41 && c.values == 8 && c.bytes == 4,
 	    "a group that was not sent is lost whole");
 	ok(saved(&c, 0.18, 0.125), "1 - 41 / 50, in an eighth");
-	contraction_group(&c, k, p, far, 4, 28);
+	contraction_group(&c, 25, p, far, 4, 28);
 	ok(c.lost == 41 + 33 * 33 + 16 && saved(&c, 0, 0.666666667),
 	    "an error larger than the values keeps nothing, and no less");
+	for (i = 0; i < MANY; i++)
+		many[i] = (float)i;
+	c = (struct contraction)CONTRACTION_INIT;
+	contraction_group(&c, 1, many, (float [MANY]){ 0 }, MANY, 0);
+	ok(c.lost == (MANY - 1) * MANY * (2 * MANY - 1) / 6,
+	    "each of many values is lost once");
 	ok(e.code == ERR_OK, "no error: %s", ERR_MSG(&e));
 	state_close(&state);
 	(void)snprintf(path, sizeof(path), "%s/" CONTRACTION_FILE, dir);

@@ -145,7 +145,7 @@ sender(struct feedback *f, struct reader *in, const float *g,
 		if ((r = codec_encode(pl, &ctx, a, span.n, &body, &c.param,
 		    e)) < 0 || (r = codec_decode(pl->codec, c.param, &ctx,
 		    body.p, body.n, dec, span.n, e)) < 0 ||
-		    (r = feedback_settle(f, k, a, u, span.n,
+		    (r = feedback_settle(f, k, a, u, span.n, NULL,
 		    (reader_shard(in)->step + k) % 3 == 0 ? NULL : &c, e)) < 0)
 			break;
 	}
@@ -184,10 +184,10 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), e)) >= 0 &&
 	    (k = values_begin(&v, r, e)) == 0) {
 		while ((k = values_next(&v, e)) > 0) {
-			if ((k = feedback_cache_group(c, v.group, v.sent, v.x,
-			    v.n, e)) < 0)
-				break;
 			memcpy(out + at, v.x, v.n * sizeof(*out));
+			if ((k = feedback_cache_group(c, v.group, v.sent,
+			    out + at, v.n, e)) < 0)
+				break;
 			at += v.n;
 		}
 		if (k == 0)

@@ -122,7 +122,7 @@ group(struct feedback *f, struct reader *in, const struct codec_plan *pl,
 	c.body = &body;
 	c.dec = b->dec + at;
 	if (r == 0)
-		r = feedback_settle(f, k, a, u, span.n, &c, e);
+		r = feedback_settle(f, k, a, u, span.n, NULL, &c, e);
 	buf_release(&body);
 	return r;
 }
