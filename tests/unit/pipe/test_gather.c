@@ -109,7 +109,7 @@ step(struct gather *g, char out[256])
 static int
 once(char **list, size_t n, uint64_t expect, char out[256])
 {
-	struct reader_opts o = { 0, NULL };
+	struct reader_opts o = { .max_elements = 0 };
 	struct gather *g;
 	int r;
 
@@ -190,7 +190,7 @@ test_steps(void)
 	static const struct spec mixed[] = { { "a", "run", 1, 1, 8, 0 },
 	    { "b", "run", 1, 3, 8, 0 }, { "a", "run", 2, 2, 8, 0 },
 	    { "b", "run", 2, 4, 8, 0 } };
-	struct reader_opts o = { 0, NULL };
+	struct reader_opts o = { .max_elements = 0 };
 	char one[256], two[256];
 	struct gather *g;
 	int i;
@@ -220,7 +220,7 @@ test_changed(void)
 {
 	static const struct spec a[] = { { "a", "run", 3, 2, 8, 0 } };
 	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
-	struct reader_opts o = { 0, NULL };
+	struct reader_opts o = { .max_elements = 0 };
 	struct gather *g;
 
 	make(0, a, 1);
@@ -239,7 +239,7 @@ test_members(void)
 {
 	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
 	static const struct spec a[] = { { "a", "run", 3, 1, 8, 0 } };
-	struct reader_opts o = { 0, NULL };
+	struct reader_opts o = { .max_elements = 0 };
 	struct array_names l = ARRAY_NAMES_INIT;
 	struct buf b2 = BUF_INIT;
 	struct gather *g;
