@@ -303,7 +303,7 @@ rate_of(struct data *d, const char *label, double bits)
 static void
 from_stream(struct data *d)
 {
-	struct reader_opts o = { 0, NULL };
+	struct reader_opts o = { .max_elements = 0 };
 	struct values v = VALUES_INIT;
 	struct err e = ERR_INIT;
 	struct codec_ctx ctx;

@@ -406,7 +406,7 @@ by_name() {
 	says "--average-moments is for --local with --interval"
 }
 
-@test "what the loss minds is told after rounds 1 and 2 and each fourth, to all files" {
+@test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
 	text
 	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --sensitivity one --sensitivity 't,wo' text
