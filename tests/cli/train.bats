@@ -398,7 +398,7 @@ by_name() {
 		train --local --of 2 -H 1 --steps 150 --muon 0.02 --save "m$k" \
 		    --eval --log "log$k" $k $small text
 	done
-	! cmp -s m m--average-moments
+	exits 1 cmp -s m m--average-moments
 	awk '$1 == "end" { loss[++n] = $4 }
 	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log log--average-moments
 	exits 2 train --local --average-moments $small text
