@@ -184,10 +184,10 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), e)) >= 0 &&
 	    (k = values_begin(&v, r, e)) == 0) {
 		while ((k = values_next(&v, e)) > 0) {
-			if ((k = feedback_cache_group(c, v.group, v.sent, v.x,
-			    v.n, e)) < 0)
-				break;
 			memcpy(out + at, v.x, v.n * sizeof(*out));
+			if ((k = feedback_cache_group(c, v.group, v.sent,
+			    out + at, v.n, e)) < 0)
+				break;
 			at += v.n;
 		}
 		if (k == 0)

@@ -83,7 +83,7 @@ step(struct gather *g, char out[256])
 {
 	const struct schema *sc;
 	size_t i, n = 0;
-	float *x, *none;
+	const float *x, *none;
 	int r;
 
 	out[0] = '\0';
