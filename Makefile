@@ -86,9 +86,9 @@ objs   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 PROGS  = $(patsubst cmd/%.c,$(BUILD)/%,$(wildcard cmd/*.c))
 UNITS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
-           tests/clip.c tests/intruder.c,\
+           tests/refuse.c tests/clip.c tests/intruder.c,\
            $(wildcard tests/*.c)))
-DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c))
+DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c tests/refuse.c))
 CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
 # what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
@@ -121,7 +121,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE)
 
-# a program as a function, for tests/damage.c
+# a program as a function, for tests/damage.c and refuse.c
 $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
@@ -165,6 +165,9 @@ $(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
 
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
+
+# the calls of our objects that tests/refuse.c gets
+$(BUILD)/tests/refuse: LDLIBS += $(shell sed -n 's/^WRAP.*[ *]\([a-z0-9]*\), REFUSE.*/-Wl,--wrap=\1/p; s/^__wrap_\([a-z_]*\)\W.*/-Wl,--wrap=\1/p' tests/refuse.c)
 
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
@@ -218,12 +221,13 @@ asan: deps
 
 COUNTED = $(BUILD)/coverage/reached
 
-# what fails there says nothing: a counting program is slow, large and writes
+# what fails there says nothing: a counting program is slow, large and writes; it
+# counts when it calls exit, and so do children
 coverage: deps
 	@rm -rf $(COUNTED)
 	@mkdir -p $(COUNTED)
-	@+-REACHED='$(AT)/coverage/reached' HALF=$${HALF:-all} $(AGAIN) run-check \
-	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS=-DACE_NO_SANDBOX
+	@+-REACHED='$(AT)/coverage/reached' HALF=$${HALF:-all} ACE_DAMAGE=$${ACE_DAMAGE:-4} $(AGAIN) run-check \
+	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS='-DACE_NO_SANDBOX -D_exit=exit'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
 # which test comes by a line, make coverage has found out

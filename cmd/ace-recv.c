@@ -300,6 +300,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 
 	(void)n;
 	o->shard.admit.schema = o->f->in.schema;
+	if (o->act == RECEIVE)
+		o->f->in.max_table = RECEIVE_TABLE;
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)

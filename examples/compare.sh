@@ -21,7 +21,9 @@
 # MODEL="..."	the trainer's options for another model
 # ONLY="..."	of the ways, these.  WAY+--decay,0.3 tells the trainer more, and
 #		WAY+--batch,16,--interval,5,--bits,2 (or dense) is the way with
-#		another line in ways.sh
+#		another line in ways.sh; --target,X has the policy set the
+#		interval, within half and twice that line's, so that the mean
+#		difference is X of the model
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
@@ -118,6 +120,8 @@ way() {
 	! take --bits || code=$value
 	form=level
 	! take --form || form=$value
+	target=
+	! take --target || target=$value
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+|[a-z]+:[0-9.]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
@@ -132,7 +136,8 @@ way() {
 		given="--interval $H $given"
 	fi
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
-	setup="$setup, $code, $given, $form"
+	[ -z "$target" ] || given="$given --policy"
+	setup="$setup, $code, $given, $form${target:+, drift $target}"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
 	options=($model --batch "$batch" --valid "$valid" --windows 1024
@@ -143,7 +148,7 @@ way() {
 # dense ROUNDS: the streams of the edges with a step in each round, and of the
 # cloud
 dense() {
-	local k short=
+	local k short='' given=${given/--average-moments/}
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # words are meant
@@ -334,8 +339,8 @@ show_table() {
 
 # pairs ARG...: paired.awk with the lines that named has left
 pairs() {
-	awk -v list="$ways" "$@" -f "$here/examples/paired.awk" \
-	    "$table-runs.tsv" "$table-curves.tsv"
+	awk -v list="$ways" "$@" -f "$here/examples/student.awk" \
+	    -f "$here/examples/paired.awk" "$table-runs.tsv" "$table-curves.tsv"
 }
 
 # begin DIR: the text, the trace, what is the same for every run

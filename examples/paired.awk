@@ -1,7 +1,7 @@
 # Runs that are paired by their seed, as a table: the means of every way, and its
 # differences to a reference with their 95 % intervals.
 #
-#	awk -v list="A B C" -f paired.awk RUNS CURVES
+#	awk -v list="A B C" -f student.awk -f paired.awk RUNS CURVES
 #
 # RUNS and CURVES are tables of compare.sh, read by the names of their columns;
 # list, the ways in their order.  The reference is the best of those called
@@ -65,19 +65,6 @@ function reference(   i, k, f, best) {
 		    loss[f[i]] / n[f[i]] < loss[best] / n[best]))
 			best = f[i]
 	return best ? best : f[1]
-}
-
-# Student's t that 2.5 % lie above: a table, and behind it the expansion in 1/v
-# (Abramowitz and Stegun, 26.7.5)
-function student(v,   z, f) {
-	if (v <= 10) {
-		split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 " \
-		    "2.262 2.228", f, " ")
-		return f[v]
-	}
-	z = 1.959964
-	return z + (z^3 + z) / 4 / v + (5 * z^5 + 16 * z^3 + 3 * z) / 96 / v^2 + \
-	    (3 * z^7 + 19 * z^5 + 17 * z^3 - 15 * z) / 384 / v^3
 }
 
 # What way w loses by seed s.

@@ -29,7 +29,7 @@ struct opts {
 };
 
 enum {
-	OPT_APPLY = 256, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
+	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
 	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
 	OPT_EVERY, OPT_FLIP, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
@@ -40,6 +40,7 @@ enum {
 
 static const struct option options[] = {
 	{ "apply", required_argument, NULL, OPT_APPLY },
+	{ "average-moments", no_argument, NULL, OPT_AVERAGE },
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "beta2", required_argument, NULL, OPT_BETA2 },
 	{ "blas", no_argument, NULL, OPT_BLAS },
@@ -99,6 +100,9 @@ static const char usage[] =
 "      --catch-up FILE     come late: what ace-recv --join said, unless there is\n"
 "                          something to resume\n"
 "      --local             all N devices in this process, no streams\n"
+"      --average-moments   with --local and --interval: at each round the moments of\n"
+"                          the devices' optimisers are averaged, too, to see what\n"
+"                          they cost by being each device's own\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
 "      --sensitivity FILE  how much the loss minds each value, for\n"
 "                          DIR/sensitivity of ace-score --form sensitivity;\n"
@@ -214,6 +218,7 @@ set_flag(struct opts *o, int key)
 	case OPT_FLIP: o->run.flip = 1; return 0;
 	case OPT_GRADIENT: o->run.local = 0; return 0;
 	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;
+	case OPT_AVERAGE: o->run.moments = 1; return 0;
 	case OPT_LOCAL: o->run.alone = 1; return 0;
 	case OPT_POLICY: o->run.obey = 1; return 0;
 	case 'h': o->help = 1; return 0;
@@ -305,6 +310,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 
 	if (r->share.index > r->share.of)
 		*why = "--index is more than --of";
+	else if (r->moments && (!r->alone || r->local == 0))
+		*why = "--average-moments is for --local with --interval";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))
 		*why = "--cuts are of --gradient, and of one device";
 	else if (r->shape.width % r->shape.heads != 0)

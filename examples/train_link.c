@@ -361,7 +361,7 @@ link_save(const char *file, const struct model *m, struct ace_shard s,
 
 int
 link_load(const char *file, const struct model *m, struct ace_shard *s,
-    float *const *x, size_t nx, struct ace_error *e)
+    float *const *x, size_t nx, size_t least, struct ace_error *e)
 {
 	struct ace_reader *in = NULL;
 	struct ace_shard other;
@@ -375,11 +375,13 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 	for (i = 0; r >= 0 && i < nx; i++) {
 		r = ace_read_shard(in, i == 0 ? s : &other, e);
 		if (r == 0)
-			r = fail(e, 3, "truncated: no model in", file);
+			break;
 		if (r > 0)
 			r = shard_get(in, m, NULL, x[i], e);
 	}
+	if (r >= 0 && i < least)
+		r = fail(e, 3, "truncated: no whole model in", file);
 	ace_reader_free(in);
 	(void)close(fd);
-	return r;
+	return r < 0 ? r : (int)i;
 }

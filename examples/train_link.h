@@ -59,8 +59,9 @@ int link_receive(struct link *l, uint64_t round, float *x,
 
 /*
  * The next shard of l->apply, opened at the first call, for a device that joins:
- * of kind model, it and the nx - 1 of kind history behind it into x; any other is
- * an average.  *s is what the first says.  1, 0 at the end.
+ * of kind model, it and the nx - 1 of kind history behind it into x; another one
+ * of kind history is not for who joins, any other is an average.  *s is what the
+ * first says.  1, 0 at the end.
  */
 int link_told(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
     float *average, struct link_word *word, struct ace_error *e);
@@ -74,8 +75,9 @@ void link_release(struct link *l);
  * history.  The file is replaced whole, on disk, or not at all. */
 int link_save(const char *file, const struct model *m, struct ace_shard s,
     const float *const *x, size_t nx, struct ace_error *e);
-/* The first nx of them, and in s what the first says. */
+/* The first nx of them, and in s what the first says.  How many there were: -3 if
+ * fewer than least. */
 int link_load(const char *file, const struct model *m, struct ace_shard *s,
-    float *const *x, size_t nx, struct ace_error *e);
+    float *const *x, size_t nx, size_t least, struct ace_error *e);
 
 #endif

@@ -176,6 +176,26 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 		out[j] = r->start[j] - r->m->theta[j];
 }
 
+/* All optimisers get the mean of theirs. */
+static void
+average_moments(struct optim **o, size_t k, size_t n)
+{
+	size_t i, j;
+
+	for (j = 0; j < n; j++) {
+		double m = 0, v = 0;
+
+		for (i = 0; i < k; i++) {
+			m += (double)o[i]->m[j] / (double)k;
+			v += (double)o[i]->v[j] / (double)k;
+		}
+		for (i = 0; i < k; i++) {
+			o[i]->m[j] = (float)m;
+			o[i]->v[j] = (float)v;
+		}
+	}
+}
+
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
 static int
 together_alone(struct run *r, size_t h, struct ace_error *e)
@@ -192,6 +212,8 @@ together_alone(struct run *r, size_t h, struct ace_error *e)
 	}
 	for (j = 0; j < n; j++)
 		r->sent[j] = (float)r->sum[j];
+	if (r->o->moments)
+		average_moments(r->optim, k, n);
 	return queue_put(&r->queue, r->sent, e);
 }
 
@@ -291,35 +313,37 @@ one_round(struct run *r, struct ace_error *e)
 
 /* ---- being killed, and going on ---- */
 
-enum { KEPT = 4 };
+enum { KEPT = 4, MEASURED };
 
-/* Everything that a round leaves to the next; without a delay no average is
- * under way then. */
-static void
-kept(const struct run *r, float *x[KEPT])
+/* Everything that a round leaves to the next, and how much that is; without a
+ * delay no average is under way then.  What the loss minds is the last. */
+static size_t
+kept(const struct run *r, float *x[MEASURED])
 {
 	x[0] = r->m->theta;
 	x[1] = r->optim[0]->m;
 	x[2] = r->optim[0]->v;
 	x[3] = r->optim[0]->outer;
+	x[4] = r->sense.square;
+	return x[4] != NULL ? MEASURED : KEPT;
 }
 
 static int
 keep(const struct run *r, struct ace_error *e)
 {
 	struct ace_shard s = ACE_SHARD_INIT;
-	float *x[KEPT];
+	float *x[MEASURED];
+	size_t n = kept(r, x);
 
 	if (r->o->resume == NULL)
 		return 0;
-	kept(r, x);
 	(void)strcpy(s.device, "train");
 	s.kind = ACE_MODEL;
 	s.step = r->round;
 	s.samples = r->steps;
 	s.base_version = r->local;
-	return link_save(r->o->resume, r->m, s, (const float *const *)x, KEPT,
-	    e);
+	return link_save(r->o->resume, r->m, s, (const float *const *)x,
+	    r->sense.any ? n : KEPT, e);
 }
 
 /* How far it was. */
@@ -335,14 +359,15 @@ static int
 resume(struct run *r, struct ace_error *e)
 {
 	struct ace_shard s;
-	float *x[KEPT];
+	float *x[MEASURED];
+	size_t n = kept(r, x);
 	int c;
 
 	if (r->o->resume == NULL || access(r->o->resume, F_OK) < 0)
 		return 0;
-	kept(r, x);
-	if ((c = link_load(r->o->resume, r->m, &s, x, KEPT, e)) < 0)
+	if ((c = link_load(r->o->resume, r->m, &s, x, n, KEPT, e)) < 0)
 		return c;
+	r->sense.any = c == MEASURED;
 	kept_says(r, &s);
 	return 0;
 }
@@ -379,15 +404,17 @@ catch_up(struct run *r, struct ace_error *e)
 	struct link in = { .m = r->m, .apply = r->o->catch_up, .fd = -1 };
 	struct link_word word;
 	struct ace_shard s;
-	float *x[KEPT];
+	float *x[MEASURED];
 	int c;
 
 	if (r->o->catch_up == NULL || r->round > 0)
 		return 0;
-	kept(r, x);
+	(void)kept(r, x);
 	while ((c = link_told(&in, &s, x, KEPT, r->sent, &word, e)) > 0)
 		if (s.kind == ACE_MODEL)
 			kept_says(r, &s);
+		else if (s.kind == ACE_HISTORY)
+			continue;	/* what the giver's text told */
 		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
 			break;
 	link_release(&in);
@@ -459,7 +486,7 @@ load(struct run *r, struct ace_error *e)
 	struct ace_shard s;
 
 	return r->o->load == NULL ? 0 : link_load(r->o->load, r->m, &s,
-	    (float *const[]){ r->m->theta }, 1, e);
+	    (float *const[]){ r->m->theta }, 1, 1, e);
 }
 
 static void

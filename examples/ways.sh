@@ -22,6 +22,7 @@ fresh_ways() {
 	ACE-250         5 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-500        10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-1000       20 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
+	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
 	END
 }
 
@@ -150,7 +151,7 @@ ace_edge() {
 		    sense+=(--sensitivity "$dir/state/sensitivity")
 	fi
 	edge "$1" "${sense[@]}" |
-	    timed "edge$1" ace-step -S "$s" --form "$form" --policy \
+	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
 	    --cmin "$(factor 0.8)" --cmax "$(factor 1.35)" --half 30Mbit \
 	    --bandwidth "$(link "$1")" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
@@ -158,9 +159,12 @@ ace_edge() {
 }
 
 ace_cloud() {
+	local often=()
+	[ -z "$target" ] || often=(--target-divergence "$target"
+	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
-	    timed cloud2 ace-step -S "$dir/state" --form "$form" --policy \
+	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
 	    --cmin "$(factor 1)" --cmax "$(factor 1)" --bandwidth 1000Mbit \
-	    --sync rename | broadcast
+	    --sync rename "${often[@]}" | broadcast
 	good "${PIPESTATUS[@]}"
 }

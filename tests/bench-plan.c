@@ -23,6 +23,7 @@
 #include "sync/told.h"
 
 #include "bench.h"
+#include "rnd.h"
 
 enum { RATES = 7, RANDOM = 10000, SHARD = 256, EMPTY = SHARD + 192 };
 static const double rates[RATES] = { 0.05, 0.1, 0.3, 0.62, 1.24, 2.5, 4 };
@@ -302,7 +303,7 @@ rate_of(struct data *d, const char *label, double bits)
 static void
 from_stream(struct data *d)
 {
-	struct reader_opts o = { 0, NULL };
+	struct reader_opts o = { .max_elements = 0 };
 	struct values v = VALUES_INIT;
 	struct err e = ERR_INIT;
 	struct codec_ctx ctx;
@@ -331,15 +332,6 @@ from_stream(struct data *d)
 	values_release(&v);
 	reader_free(r);
 	ready(d);
-}
-
-static uint64_t seed = 5;
-
-static double
-rnd(void)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (double)(seed >> 40) / 16777216.0;
 }
 
 /* Groups of any size, scale and tail; some zeros, some of one value. */
@@ -425,6 +417,7 @@ main(int argc, char **argv)
 	int i;
 
 	if (argc < 2) {
+		rnd_seed = 5;
 		random_shards(RANDOM);
 		return 0;
 	}

@@ -8,16 +8,8 @@
 
 #include "bench.h"
 #include "lgreco.h"
+#include "rnd.h"
 #include "sync/select.h"
-
-static uint64_t seed = 3;
-
-static double
-rnd(void)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (double)(seed >> 40) / 16777216.0;
-}
 
 static void
 knapsack(size_t n, size_t m)
@@ -105,6 +97,7 @@ against(size_t n)
 int
 main(void)
 {
+	rnd_seed = 3;
 	knapsack(1000, 12);
 	knapsack(1000, 23);
 	against(20);

@@ -12,132 +12,10 @@
  *
  * -e: only every so-manieth of the failures.  NAME: of these cases only.
  */
-#include <dirent.h>
-#include <sys/stat.h>
+#include "fault_cases.h"
+#include "tree.h"
 
-#include "base/pack.h"
-#include "proc.h"
-
-enum { FILES = 64, BIG = 1 << 20 };
-
-struct fault_case {
-	const char *name, *setup, *command;
-	int loose;
-};
-enum {
-	FUZZY = 1,	/* what is measured differs from run to run */
-	LEARNS = 2,	/* a second time gives another answer */
-	COMMITS = 4,	/* several times: there are states in between */
-	ENDLESS = 8,	/* a second time waits for more when it was done */
-	CLOCK = 16,	/* its output says what time it is */
-	LIBRARY = 32	/* libarchive 3.6 follows a null pointer when it gets no
-			 * memory for a header: not ours to mend */
-};
-
-/* Run in an empty directory; the last step of each device is left to do.  Those
- * without a state have their output alone. */
-#define MADE "mkshards -s 0 >in0; mkshards -s 1 >in1; "
-#define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "
-#define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \
-	"cp -r S S1; ace-compress -S S1 -c topk:0.2 --window 4 in1 >sent1; "
-#define CLOSED BOTH "ace-aggregate --spool D --steps 1 >agg0; "
-#define FOLDER MADE "mkdir dir; cp in0 dir/in0.aceg; cp in1 dir/in1.aceg; "
-#define KEY "openssl genpkey -algorithm ed25519 -out key; chmod 600 key; " \
-	"{ printf \"edge1 \"; openssl pkey -in key -pubout -outform DER | base64; " \
-	"} >ring; "
-#define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
-	"ace-aggregate --spool D --steps 1 >agg1; "
-
-static const struct fault_case cases[] = {
-	{ "compress-first", MADE, "ace-compress -S S -c topk:0.2 in0 > out", 0 },
-	{ "compress", BOTH "ace-ack -S S rcpt0 >rest; ",
-	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
-	{ "compress-pending", CODED,
-	    "ace-compress -S S -c q8 --window 4 in1 > out", 0 },
-	{ "compress-rejected", CODED "mkshards -d other | "
-	    "ace-recv --spool D >rest; ace-aggregate --spool D --steps 1 >rest; "
-	    "ace-recv --spool D sent0 | ace-ack -S S >rest; ",
-	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
-	{ "compress-momentum", MADE "ace-compress -S S --error-feedback momentum "
-	    "-c q8 in0 >rest; ",
-	    "ace-compress -S S --error-feedback momentum -c q8 in1 > out", 0 },
-	{ "compress-resend", CODED, "ace-compress -S S --resend > out", 0 },
-	{ "expand", CODED, "ace-expand -S S in1 > out", 0 },
-	{ "expand-cache", MADE "ace-compress -S S --error-feedback ef21 -c q8 in0 "
-	    ">sent0; ", "ace-expand --cache C sent0 > out", 0 },
-	{ "expand-cache-next", MADE "ace-compress -S S --error-feedback ef21 -c q8 "
-	    "in0 >sent0; ace-compress -S S --error-feedback ef21 -c q8 "
-	    "in1 >sent1; ace-expand --cache C sent0 >rest; ",
-	    "ace-expand --cache C sent1 > out", 0 },
-	{ "score", MADE "ace-score -S S in0 >rest; ",
-	    "ace-score -S S in1 > out", LEARNS },
-	{ "policy", MADE "ace-policy -S S in0 >rest; ",
-	    "ace-policy -S S in1 > out", 0 },
-	{ "policy-deco", MADE "ace-policy -S S --deco --bandwidth 5Mbit "
-	    "--latency 10ms in0 >rest; ",
-	    "ace-policy -S S --deco --bandwidth 5Mbit --latency 10ms in1 > out",
-	    LEARNS },
-	{ "select", MADE "ace-score in1 >scored; ",
-	    "ace-select -b 1200 scored > out", 0 },
-	{ "compress-budget", BOTH "ace-select -b 1200 in1 >planned; ",
-	    "ace-compress -S S --window 4 planned > out", 0 },
-	{ "recv-first", CODED, "ace-recv --spool D sent0 > out", LEARNS },
-	{ "recv", BOTH, "ace-recv --spool D sent1 > out", LEARNS },
-	{ "recv-late", TWICE "mkshards -d other -s 1 >late; ",
-	    "ace-recv --spool D late > out", 0 },
-	{ "recv-invalid", BOTH "mkshards -s 1 -k nan >bad; ",
-	    "ace-recv --spool D bad > out", 0 },
-	{ "recv-publish", CLOSED, "ace-recv --spool D --publish agg0 > out", 0 },
-	{ "recv-reply", CLOSED "ace-recv --spool D --publish agg0 >rest; ",
-	    "ace-recv --spool D --reply aggregate sent0 > out", 0 },
-	{ "ack", BOTH "ace-ack -S S in0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
-	{ "recv-fence", TWICE, "ace-recv --spool D --run test --device edge1 "
-	    "--fence 0 > out", LEARNS },
-	{ "recv-stale", TWICE "mkshards -d other -s 2 >stale; ",
-	    "ace-recv --spool D --max-staleness 0 stale > out", LEARNS },
-	{ "ack-fence", BOTH "ace-recv --spool D sent1 >rest; "
-	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; ",
-	    "ace-ack -S S --fence answer > out", COMMITS },
-	{ "meter", BOTH, "ace-meter -S S sent1 > out", FUZZY },
-	{ "aggregate", BOTH, "ace-aggregate --spool D --steps 1 > out", ENDLESS },
-	{ "aggregate-keep", CLOSED "ace-recv --spool D sent1 >rest; ",
-	    "ace-aggregate --spool D --steps 1 --keep 1 > out", ENDLESS },
-	{ "join", TWICE, "ace-recv --spool D --run test --device edge2 --join "
-	    "> out", 0 },
-	{ "model", CLOSED "ace-export -o values.npz in0; "
-	    "ace-import -k model values.npz >model; ",
-	    "ace-recv --spool D --run test --publish model > out", 0 },
-	{ "step", MADE "ace-step -S S --bits 16 in0 >rest; ",
-	    "ace-step -S S --bits 16 in1 > out", LEARNS },
-	{ "files", MADE "mkshards -d edge2 >in2; ",
-	    "ace-aggregate in0 in2 > out", 0 },
-	{ "rules", MADE "mkshards -d edge2 >in2; ",
-	    "ace-aggregate --rule median in0 in2 > out", 0 },
-	{ "import", MADE "ace-export -o values.safetensors in0; ",
-	    "ace-import values.safetensors > out", 0 },
-	{ "import-npz", MADE "ace-export -o values.npz in0; ",
-	    "ace-import values.npz > out", 0 },
-	{ "export", MADE, "ace-export --tensor embed in0 > out", 0 },
-	{ "export-npz", MADE, "ace-export -f npz in0 > out", 0 },
-	{ "cut", FOLDER, "ace-cut --tensor embed dir > out", 0 },
-	{ "cut-packed", FOLDER "tar -czf dir.tgz dir; ",
-	    "ace-cut --step 1 dir.tgz > out", 0 },
-	{ "archive", FOLDER, "ace-archive create --format tar dir > out", 0 },
-	{ "append", FOLDER "mkdir D; ace-archive create -o D/a.tar in0; ",
-	    "ace-archive append -o D/a.tar dir > out", LEARNS },
-	{ "extract", FOLDER "ace-archive create -o a.zip dir; ",
-	    "ace-archive extract --into D a.zip > out", COMMITS | LIBRARY },
-	{ "inspect", FOLDER, "ace-inspect --list dir > out", 0 },
-	{ "verify", FOLDER, "ace-inspect --verify dir > out", 0 },
-	{ "conservation", CLOSED, "ace-inspect --conservation -S S --spool D "
-	    "in0 > out", 0 },
-	{ "status", TWICE, "ace-status --json D > out", CLOCK },
-	{ "sign", MADE KEY, "ace-sign -k key in0 > out", 0 },
-	{ "sign-check", MADE KEY "ace-sign -k key in0 >signed; ",
-	    "ace-sign --check ring signed > out", 0 },
-	{ "advise", MADE "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
-	    "--dt 1ms --bandwidth 1Gbit table > out", 0 }
-};
+enum { BIG = 1 << 20 };
 
 static const struct {
 	enum clip_call call;
@@ -162,107 +40,13 @@ static const struct {
 
 /* ---- files ---- */
 
-struct tree {
-	struct tree_file {
-		char name[200];
-		uint64_t sum;
-	} f[FILES];
-	size_t n;
-};
-
-static void
-tree_add(struct tree *t, const char *dir)
-{
-	static unsigned char b[BIG];
-	struct dirent *de;
-	struct stat st;
-	char path[200];
-	DIR *d = opendir(dir);
-	ssize_t k;
-	int fd;
-
-	while (d != NULL && (de = readdir(d)) != NULL) {
-		if (de->d_name[0] == '.' ||
-		    strstr(de->d_name, "lock") != NULL ||
-		    strstr(de->d_name, ".new-") != NULL ||
-		    snprintf(path, sizeof(path), "%s/%s", dir, de->d_name) >=
-		    (int)sizeof(path) || stat(path, &st) < 0)
-			continue;
-		if (S_ISDIR(st.st_mode)) {
-			tree_add(t, path);
-			continue;
-		}
-		proc_must(t->n < FILES && (fd = open(path, O_RDONLY)) >= 0 &&
-		    (k = read(fd, b, sizeof(b))) >= 0 && k < BIG, path);
-		(void)close(fd);
-		(void)snprintf(t->f[t->n].name, sizeof(t->f[t->n].name), "%s",
-		    path);
-		t->f[t->n++].sum = pack_hash64(b, (size_t)k);
-	}
-	if (d != NULL)
-		(void)closedir(d);
-}
-
 /* S, D and C: states, spools, caches. */
 static void
-tree_take(struct tree *t)
+look_here(struct tree *t)
 {
-	t->n = 0;
-	tree_add(t, "S");
+	tree_take(t, "S");
 	tree_add(t, "D");
 	tree_add(t, "C");
-}
-
-static const struct tree_file *
-tree_find(const struct tree *t, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < t->n; i++)
-		if (strcmp(t->f[i].name, name) == 0)
-			return &t->f[i];
-	return NULL;
-}
-
-static int
-tree_has(const struct tree *t, const struct tree_file *f)
-{
-	const struct tree_file *g = tree_find(t, f->name);
-
-	return g != NULL && g->sum == f->sum;
-}
-
-/* Everything is as it should be; old files that nobody needs may be left. */
-static int
-tree_done(const struct tree *now, const struct tree *was,
-    const struct tree *will)
-{
-	size_t i;
-
-	for (i = 0; i < will->n; i++)
-		if (!tree_has(now, &will->f[i]))
-			return 0;
-	for (i = 0; i < now->n; i++)
-		if (!tree_has(will, &now->f[i]) && !tree_has(was, &now->f[i]))
-			return 0;
-	return 1;
-}
-
-/* Every file is the old one or the new one. */
-static int
-tree_between(const struct tree *now, const struct tree *was,
-    const struct tree *will)
-{
-	size_t i;
-
-	for (i = 0; i < now->n; i++)
-		if (!tree_has(was, &now->f[i]) && !tree_has(will, &now->f[i]))
-			return 0;
-	for (i = 0; i < was->n; i++)
-		if (tree_find(will, was->f[i].name) != NULL &&
-		    tree_find(now, was->f[i].name) == NULL)
-			return 0;
-	return 1;
 }
 
 static uint64_t
@@ -360,7 +144,7 @@ static void
 look(struct tree *now)
 {
 	proc_must(chdir("work") == 0, "work");
-	tree_take(now);
+	look_here(now);
 	proc_must(chdir("..") == 0, "..");
 }
 

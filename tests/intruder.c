@@ -6,6 +6,7 @@
  *   ACE_INTRUDER_READ   a file to read
  *   ACE_INTRUDER_WRITE  a file to make
  *   ACE_INTRUDER_CHANGE a file to write into
+ *   ACE_INTRUDER_FOLDER a folder to make
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +59,14 @@ changes(void)
 	int fd = path != NULL ? open(path, O_WRONLY) : -1;
 
 	return fd >= 0;
+}
+
+static int
+folders(void)
+{
+	const char *path = getenv("ACE_INTRUDER_FOLDER");
+
+	return path != NULL && mkdir(path, 0700) == 0;
 }
 
 static int
@@ -132,6 +142,7 @@ intrude(void)
 	says("reads", reads());
 	says("writes", writes());
 	says("changes", changes());
+	says("folders", folders());
 	says("listens", listens());
 	says("sends", sends());
 	says("starts", starts());

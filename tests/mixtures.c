@@ -185,8 +185,8 @@ static void
 huge(struct made *m)
 {
 	static const float values[] = { 3e38f, -3e38f, 1e30f, 0, INFINITY, NAN,
-		1e-45f };
-	const unsigned how = below(7);
+		1e-45f, 1e18f };
+	const unsigned how = below(8);
 	const size_t n = below(2) ? VALUES : below(VALUES);
 	size_t i;
 

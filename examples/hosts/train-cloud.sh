@@ -10,15 +10,16 @@
 set -uo pipefail
 dir=$1 edges=$2 state=$1/state spool=$1/spool
 
-# edit: when to go on without an edge, how much to send, how often
-rule=(--quorum 1 --deadline 5s)
+# edit: when to go on without an edge, how much to send, how often.  More than
+# half of them have to be there, so that no edge can run ahead of the others alone
+rule=(--quorum "$((edges / 2 + 1))" --deadline 5s)
 policy=(--cmin 8 --cmax 60 --half 20Mbit --bandwidth 50Mbit)
 interval=(--target-divergence 0.04 --interval '5,4,10')
 
 run() {
 	ace-aggregate --spool "$spool" --create --expect "$edges" \
 	    "${rule[@]}" --published |
-	    ace-expand -S "$state" |
+	    ace-expand -S "$state" --allow-gap |
 	    ace-score -S "$state" |
 	    ace-policy -S "$state" "${policy[@]}" "${interval[@]}" |
 	    ace-select --policy |

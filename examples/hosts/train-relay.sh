@@ -9,14 +9,15 @@
 set -uo pipefail
 host=$1 dir=$2 name=$3 edges=$4 state=$2/state spool=$2/spool
 
-# edit: when to go on without an edge, and how much to send
-rule=(--quorum 1 --deadline 3s)
+# edit: when to go on without an edge, and how much to send.  More than
+# half of them have to be there, so that no edge can run ahead of the others alone
+rule=(--quorum "$((edges / 2 + 1))" --deadline 3s)
 policy=(--cmin 8 --cmax 60 --half 20Mbit)
 
 run() {
 	ace-aggregate --spool "$spool" --create --expect "$edges" \
 	    "${rule[@]}" --published --device "$name" |
-	    ace-expand -S "$state" |
+	    ace-expand -S "$state" --allow-gap |
 	    ace-score -S "$state" |
 	    ace-policy -S "$state" "${policy[@]}" |
 	    ace-select --policy |

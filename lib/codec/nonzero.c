@@ -69,8 +69,9 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
 	return 0;
 }
 
-/* Of uniform positions RICE128 takes the entropy and 0.17 bit each at most, and
- * a byte and a half for each block of 128. */
+/* Of uniform positions RICE128 takes the entropy and 0.17 bit each at most, but a
+ * bit for each value of the group where seven of ten and more are not zero, and a
+ * byte and a half for each block of 128. */
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
@@ -78,10 +79,12 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 	double k = m->nonzero, p = k / m->n, bits = 0;
 
 	(void)plan;
-	if (k > 0 && p < 1)
+	if (p >= 0.7)
+		bits = m->n;
+	else if (k > 0)
 		bits = -k * estimate_log2(p) -
-		    (m->n - k) * estimate_log2(1 - p);
-	*rate = (int64_t)((bits + 0.17 * k) / 8 + k / 85 + 4 * k) +
+		    (m->n - k) * estimate_log2(1 - p) + 0.17 * k;
+	*rate = (int64_t)(bits / 8 + k / 85 + 4 * k) +
 	    (k > 0 ? HEAD : 1);
 	*error = 0;
 }

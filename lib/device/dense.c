@@ -56,7 +56,7 @@ dense_open(struct dense *d, const struct state *s, const char *name,
     enum shard_kind kind, struct err *e)
 {
 	char *path = state_path(s, name, e);
-	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
+	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct io *io;
 	int fd, k;
 

@@ -104,7 +104,7 @@ residual_writer(struct residual_new *n)
 int
 residual_made(struct residual_new *n, struct writer *w, struct err *e)
 {
-	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
+	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct reader *r = NULL;
 	struct io *io;
 	int k;

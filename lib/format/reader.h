@@ -36,6 +36,8 @@ enum reader_event {
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
 	const struct schema *schema;	/* for streams without one, or NULL */
+	size_t max_table;	/* bytes of the table, unpacked; 0: no other limit
+				 * than SCHEMA_MAX_BYTES */
 };
 
 /* reader_open(out, io, o, e): the reader owns io from now on, even when this

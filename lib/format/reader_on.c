@@ -23,6 +23,11 @@ reader_on_table(struct reader *r, struct err *e)
 	if (r->table.n == 0 && (k = schema_bytes(f->raw, f->raw_len,
 	    r->o.max_elements, r->table_wire, &r->table_size, e)) < 0)
 		return k;
+	if (r->o.max_table != 0 && r->table_size > r->o.max_table)
+		return err_set(e, ERR_DATA, "limit: a tensor table of %llu "
+		    "bytes, at most %llu here",
+		    (unsigned long long)r->table_size,
+		    (unsigned long long)r->o.max_table);
 	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
 		return reader_corrupt(r, e, "sizes in the schema");
 	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)

@@ -201,14 +201,12 @@ asked_norm(struct gather *g, struct text_kv *kv, struct err *e)
 			continue;
 		sh = gather_shard(g, i);
 		a.all++;
-		if ((r = gather_blame(g, i, keys_real(&sh->kv, SHARD_KEY_NORM,
-		    &a.v[a.n], shard_device(sh), e))) <= 0)
-			break;
-		a.n++;
-		r = 0;
+		r = gather_blame(g, i, keys_real(&sh->kv, SHARD_KEY_NORM,
+		    &a.v[a.n], shard_device(sh), e));
+		a.n += r > 0;
+		r = r < 0 ? r : 0;
 	}
-	if (r == 0 && a.n == a.all && a.n != 0 &&
-	    (r = asked_median(&a, 1, &m, e)) > 0) {
+	if (r == 0 && (r = asked_median(&a, 1, &m, e)) > 0) {
 		for (i = 0; i < a.n; i++)
 			sum += a.v[i] < m * ASKED_FACTOR ? a.v[i] :
 			    m * ASKED_FACTOR;

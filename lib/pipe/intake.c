@@ -494,9 +494,12 @@ intake_open_one(struct intake *t, struct intake_in *in, const char *path,
 		return err_set(e, ERR_USAGE,
 		    "'%s' is a terminal: a shard stream is binary", in->name);
 	fd_pipe_size(in->fd, 1 << 20);
-	if ((k = temp_open(&in->temp, e)) < 0 ||
-	    (k = io_open_fd(&io, in->temp, in->name, e)) < 0)
+	if ((k = temp_open(&in->temp, e)) < 0)
 		return k;
+	if ((k = io_open_fd(&io, in->temp, in->name, e)) < 0) {
+		(void)close(in->temp);
+		return k;
+	}
 	io_own(io);
 	return reader_open(&in->r, io, t->o, e);
 }
@@ -522,7 +525,7 @@ intake_open(struct intake **out, char **paths, size_t n,
 	t->poll = alloc_get(t->n + 1, sizeof(*t->poll), e);
 	t->buf = alloc_get(INTAKE_CHUNK, 1, e);
 	if (t->in == NULL || t->poll == NULL || t->buf == NULL) {
-		t->n = t->in != NULL ? t->n : 0;
+		t->n = 0;
 		return -ERR_SYS;
 	}
 	for (i = 0; i < t->n; i++)

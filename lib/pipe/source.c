@@ -125,16 +125,16 @@ source_each(void *arg, const char *name, struct err *e)
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(path, n, "%s/%s", w->dir, name);
-	if (lstat(path, &st) == 0) {
-		if (S_ISDIR(st.st_mode))
-			k = source_folder(s, path, w->depth + 1, e);
-		else if (S_ISREG(st.st_mode) &&
-		    (k = source_is_stream(path, e)) > 0 &&
-		    (k = alloc_grow(&s->file, &s->cap, s->n + 1,
-		    sizeof(*s->file), e)) == 0) {
-			s->file[s->n++] = path;
-			path = NULL;
-		}
+	if (lstat(path, &st) < 0)
+		/* removed since: a spool that lives */
+		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
+	else if (S_ISDIR(st.st_mode))
+		k = source_folder(s, path, w->depth + 1, e);
+	else if (S_ISREG(st.st_mode) && (k = source_is_stream(path, e)) > 0 &&
+	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file),
+	    e)) == 0) {
+		s->file[s->n++] = path;
+		path = NULL;
 	}
 	alloc_free(path);
 	return k < 0 ? k : 0;

@@ -249,7 +249,7 @@ conserve_file(struct conserve_run *x, const char *path, int sign,
 static int
 conserve_pass(struct conserve_run *x, struct err *e)
 {
-	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
+	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
 	char *path;
 	size_t i;
 	int k = 0;

@@ -103,7 +103,8 @@ course_file(struct report *p, struct course_run *c, struct io *io,
 		k = k > 0 ? 0 : k;
 	}
 	if (k < 0)
-		(void)err_file(e, k, reader_name(in.r));
+		(void)err_file(e, k, in.r != NULL ? reader_name(in.r) :
+		    c->name);
 	walk_release(&w);
 	text_release(&kv);
 	report_close(&in);

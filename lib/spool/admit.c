@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/reader.h"
+#include "kern/kern.h"
 #include "spool/admit.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -141,6 +143,27 @@ admit_head(const struct admit *a, const struct shard *sh,
 	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
 		admit_refuse(r, "mismatch: not of the model of --schema: "
 		    "%.100s", why);
+}
+
+void
+admit_values(const struct kern *k, const struct schema_tensor *t,
+    uint64_t first, const float *x, size_t n, struct receipt *r)
+{
+	const float most = ADMIT_VALUE_MOST;
+	size_t at;
+
+	if (k->max_bits(x, n) <= bytes_u32(most))
+		return;
+	if ((at = k->first_nonfinite(x, n)) != n) {
+		admit_refuse(r, "non-finite value in tensor '%.80s' at index "
+		    "%llu", t->name, (unsigned long long)(first + at));
+		return;
+	}
+	for (at = 0; x[at] <= most && x[at] >= -most; at++)
+		;
+	admit_refuse(r, "limit: %g in tensor '%.60s' at index %llu, at most "
+	    "%g", (double)x[at], t->name, (unsigned long long)(first + at),
+	    (double)most);
 }
 
 /* A shard must name as many contributors as it says it has, and no more. */

@@ -15,6 +15,7 @@
 
 struct err;
 struct inbox;
+struct kern;
 struct reader;
 
 /* The defaults, and what no option goes beyond. */
@@ -27,6 +28,9 @@ enum {
 #define ADMIT_WEIGHT_MOST 1e30
 #define ADMIT_SHARD (UINT64_C(1) << 28)
 #define ADMIT_QUOTA (UINT64_C(1) << 32)
+/* No gradient is so large, and a residual that gets such values again and again
+ * would overflow at some step, for ever. */
+#define ADMIT_VALUE_MOST 1e18f
 #define ADMIT_STEP_MOST (UINT64_C(1) << 62)
 #define ADMIT_SAMPLES_MOST (UINT64_C(1) << 40)
 
@@ -54,6 +58,10 @@ void admit_refuse(struct receipt *r, const char *fmt, ...)
 /* admit_head(a, sh, sc, r): checks what the shard's head says; refuses in r. */
 void admit_head(const struct admit *a, const struct shard *sh,
     const struct schema *sc, struct receipt *r);
+/* admit_values(k, t, first, x, n, r): checks n values of tensor t, from its
+ * first-th on. */
+void admit_values(const struct kern *k, const struct schema_tensor *t,
+    uint64_t first, const float *x, size_t n, struct receipt *r);
 /* admit_note(a, in, r, e): checks the annotation that `in' stands at, if it is
  * a policy or names of contributors.  *names: how many names the shard has had
  * so far. */

@@ -287,7 +287,8 @@ closing_again(const struct inbox *s, const char *run, uint64_t step,
 
 struct closing_age {
 	const char *dir;
-	double oldest;		/* the time of its first shard; 0: none */
+	double *came;		/* the times of its shards */
+	size_t n, room;
 };
 
 static int
@@ -296,35 +297,47 @@ closing_each_age(void *arg, const char *name, struct err *e)
 	struct closing_age *a = arg;
 	char path[PATH_MAX];
 	struct stat st;
-	double t;
 
 	(void)e;
 	/* a file that is gone, or whose name is too long, is no shard */
 	if (!inbox_is_shard(name) || snprintf(path, sizeof(path), "%s%s",
 	    a->dir, name) >= PATH_MAX || stat(path, &st) < 0)
 		return 0;
-	t = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
-	if (!(a->oldest > 0) || t < a->oldest)
-		a->oldest = t;
+	if (alloc_grow(&a->came, &a->room, a->n + 1, sizeof(*a->came), e) < 0)
+		return -ERR_SYS;
+	a->came[a->n++] = (double)st.st_mtim.tv_sec +
+	    (double)st.st_mtim.tv_nsec * 1e-9;
 	return 0;
 }
 
-/* Finds when, by mono_now, the first shard of a step came, into *since. */
+static int
+closing_order(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Finds when, by mono_now, as many shards of a step were there as a quorum, into
+ * *since. */
 static int
 closing_since(const struct inbox *s, const char *run, uint64_t step,
-    double *since, struct err *e)
+    size_t quorum, double *since, struct err *e)
 {
-	struct closing_age a = { inbox_path(s, run, &step, "", e), 0 };
+	struct closing_age a = { inbox_path(s, run, &step, "", e), NULL, 0, 0 };
 	struct timespec now = { 0, 0 };
 	double age = 0;
 	int r = a.dir != NULL ? scan(a.dir, closing_each_age, &a, e) : -ERR_SYS;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (a.oldest > 0)
+	if (a.n >= quorum && quorum > 0) {
+		qsort(a.came, a.n, sizeof(*a.came), closing_order);
 		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
-		    a.oldest;
+		    a.came[quorum - 1];
+	}
 	*since = mono_now() - (age > 0 ? age : 0);
 	alloc_free((char *)(uintptr_t)a.dir);
+	alloc_free(a.came);
 	return r;
 }
 
@@ -335,7 +348,9 @@ struct closing_watch {
 	double since;
 };
 
-/* Is this step over? An enum quorum_now. */
+/* Is this step over? An enum quorum_now.  The deadline counts from when a quorum
+ * is there: a device that sends at once would otherwise take from the others the
+ * time that they need. */
 static int
 closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
     const struct quorum *q, const struct closing_at *a, struct err *e)
@@ -343,8 +358,11 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 	struct quorum rule = *q;
 	int r;
 
+	if (a->n < q->quorum)
+		return QUORUM_WAIT;
 	if (!c->any || c->step != a->step) {
-		if ((r = closing_since(s, run, a->step, &c->since, e)) < 0)
+		if ((r = closing_since(s, run, a->step, q->quorum, &c->since,
+		    e)) < 0)
 			return r;
 		c->any = 1;
 		c->step = a->step;
@@ -378,10 +396,6 @@ closing_try(const struct inbox *s, const char *run, uint64_t *step,
 		*a = next;
 		k = closing_ripe(s, run, &c[1], q, a, e);
 	}
-	if (k == QUORUM_FAILED)
-		return err_set(e, ERR_REFUSED, "quorum not reached: %zu of %zu "
-		    "shards of step %llu after %g s", a->n, q->quorum,
-		    (unsigned long long)a->step, q->deadline);
 	if (k != QUORUM_OVER)
 		return k < 0 ? k : CLOSING_AGAIN;
 	if ((r = closing_close(s, run, *step, q->quorum, a->step, l,

@@ -11,7 +11,7 @@ static int
 fence_shard(const struct inbox *s, const char *run, const struct receipt *rc,
     const char *name, struct writer *w, struct err *e)
 {
-	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
+	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
 	char *path = inbox_path(s, run, &rc->step, name, e);
 	int k = path != NULL ? filter_copy_file(path, &any, w, e) : -ERR_SYS;
 

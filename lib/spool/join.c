@@ -49,7 +49,7 @@ static int
 join_copy_step(const struct inbox *s, const char *run, uint64_t step,
     struct writer *w, struct err *e)
 {
-	struct reader_opts any = { SCHEMA_MAX_TOTAL, NULL };
+	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
 	char *path = inbox_path(s, run, &step, "aggregate.aceg", e);
 	int k;
 

@@ -84,7 +84,7 @@ ledger_release(struct ledger *l)
 static int
 ledger_open(struct reader **r, const char *path, struct err *e)
 {
-	struct reader_opts o = { SCHEMA_MAX_TOTAL, NULL };
+	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct io *io;
 	int k;
 

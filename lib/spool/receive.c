@@ -14,6 +14,10 @@
 #include "spool/receive.h"
 #include "spool/verdict.h"
 
+/* One that is too large is read to its end all the same, so that its device
+ * hears why; but not for ever. */
+enum { RECEIVE_BEYOND = 8 };
+
 struct receive {
 	const struct receive_opts *o;
 	const struct inbox *inbox;
@@ -66,7 +70,7 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 	const struct schema *sc = reader_schema(x->in);
 	const struct record *rec;
 	struct schema_span span;
-	size_t i, n, count, at;
+	size_t i, n, count;
 	int k;
 
 	rec = reader_records(x->in, &count);
@@ -74,12 +78,9 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 		if ((k = values_decode(x->in, &rec[i], x->v.buf, x->v.cap, &n,
 		    e)) < 0)
 			return k;
-		if ((at = x->kern->first_nonfinite(x->v.buf, n)) == n)
-			continue;
 		schema_span(sc, rec[i].group, &span);
-		admit_refuse(r, "non-finite value in tensor '%.80s' at index "
-		    "%llu", sc->t[span.tensor].name,
-		    (unsigned long long)(span.offset + at));
+		admit_values(x->kern, &sc->t[span.tensor], span.offset,
+		    x->v.buf, n, r);
 	}
 	return 0;
 }
@@ -103,6 +104,9 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 		    frame_padding(f->wire_len);
 		if (bytes > x->o->admit.shard)
 			admit_refuse(r, "limit: larger than --max-shard");
+		if (bytes / RECEIVE_BEYOND > x->o->admit.shard)
+			return err_set(e, ERR_DATA, "limit: a shard of more "
+			    "than %d times --max-shard", RECEIVE_BEYOND);
 		if (r->verdict != RECEIPT_ACCEPTED)
 			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
@@ -186,6 +190,8 @@ receive_shard(struct receive *x, struct err *e)
 	receive_check_head(x, sh, &r);
 	room = r;
 	room.verdict = RECEIPT_ACCEPTED;
+	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0)
+		return k;
 	if ((k = admit_place(&x->o->admit, x->inbox, sh, &room, e)) < 0)
 		return k;
 	if (room.verdict != RECEIPT_ACCEPTED) {

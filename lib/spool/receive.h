@@ -15,6 +15,11 @@ struct cli;
 struct err;
 struct reader;
 
+/* The most bytes of a tensor table, unpacked; that of a large model is a hundredth
+ * of it.  Who is let in could otherwise ask for half a gigabyte with each
+ * connection. */
+enum { RECEIVE_TABLE = 16 << 20 };
+
 struct receive_opts {
 	const char *device, *run;	/* take shards of these only; NULL: of
 					   any device, of the spool's run */

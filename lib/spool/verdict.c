@@ -158,6 +158,16 @@ verdict_model(const struct inbox *s, const struct shard *sh,
 	return k;
 }
 
+int
+verdict_head(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e)
+{
+	int k = r->verdict != RECEIPT_ACCEPTED ? VERDICT_NO :
+	    verdict_model(s, sh, sc, 0, r, e);
+
+	return k < 0 ? k : 0;
+}
+
 /* Refuses shards of an older incarnation of a device (a restored backup): an
  * enum verdict_says; VERDICT_ALONE: the shard's incarnation is newer than all
  * that are known, and has to be written down. */

@@ -22,4 +22,10 @@ int verdict_settle(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *path, struct receipt *r,
     struct err *e);
 
+/* verdict_head(s, sh, sc, r, e): refuses in r a shard of another model than the
+ * run's, where that is known, before anything of it is decoded: a few bytes may
+ * stand for any number of values of a model that nobody trains. */
+int verdict_head(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e);
+
 #endif

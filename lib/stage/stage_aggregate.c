@@ -87,12 +87,12 @@ static size_t
 stage_aggregate_most(const struct aggregate *x)
 {
 	const size_t files = stage_aggregate_files_allowed();
+	const size_t most = files > STAGE_AGGREGATE_OTHER + 16 ?
+	    files - STAGE_AGGREGATE_OTHER : 16;
 
 	if (!contrib_at_once(&x->o->who))
 		return SIZE_MAX;
-	return files > STAGE_AGGREGATE_MOST + STAGE_AGGREGATE_OTHER ?
-	    STAGE_AGGREGATE_MOST : files > STAGE_AGGREGATE_OTHER + 16 ?
-	    files - STAGE_AGGREGATE_OTHER : 16;
+	return most < STAGE_AGGREGATE_MOST ? most : STAGE_AGGREGATE_MOST;
 }
 
 /* Opens the step's contributions. A rule that sees all values at once says

@@ -353,7 +353,8 @@ stage_archive_digest(struct stage_archive *x, const char *name,
 				break;
 			}
 	reader_free(r);
-	return 0;
+	/* what the system refuses says nothing of the bytes */
+	return none.code == ERR_SYS ? err_move(e, &none) : 0;
 }
 
 /* All entries of the archive that is there now, as they are. */

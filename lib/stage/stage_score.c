@@ -60,6 +60,8 @@ struct stage_score {
 	float *x;			/* one group */
 	size_t cap;
 	struct stat told;		/* the file last read; 0 if none was */
+	int tells;			/* its shards that were taken */
+	int untold;			/* it was said that there is none */
 	struct stat_group *stat;	/* of one DATA frame's groups */
 	size_t stat_cap;
 	struct buf note;
@@ -138,10 +140,10 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
-/* The mean square of each group of a shard in the file called name. */
+/* The mean square of each group of r's shard. */
 static int
 stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
-    const char *name, float *energy, struct err *e)
+    float *energy, struct err *e)
 {
 	struct values v = VALUES_INIT;
 	struct stat_group s;
@@ -149,15 +151,13 @@ stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
 	int k;
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: %s '%s': %s", what,
-		    name, why);
+		return err_set(e, ERR_DATA, "mismatch: %s: %s", what, why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
 		if (stat_group_of(v.x, v.n, &s) != 0) {
-			k = err_set(e, ERR_REFUSED, "%s '%s': a value of "
-			    "group %lu is not finite", what, name,
-			    (unsigned long)v.group);
+			k = err_set(e, ERR_REFUSED, "%s: a value of group %lu "
+			    "is not finite", what, (unsigned long)v.group);
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;
@@ -179,9 +179,10 @@ stage_score_read(struct stage_score *x, const char *what, const char *name,
 	float *energy;
 	int k;
 
-	if ((k = io_open(&io, name, e)) < 0 ||
-	    (k = reader_open(&r, io, &x->o->f->in, e)) < 0)
+	if ((k = io_open(&io, name, e)) < 0)
 		return k;
+	if ((k = reader_open(&r, io, &x->o->f->in, e)) < 0)
+		return err_file(e, k, name);
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
@@ -190,14 +191,14 @@ stage_score_read(struct stage_score *x, const char *what, const char *name,
 			k = -ERR_SYS;
 			break;
 		}
-		if ((k = stage_score_energy(x, r, what, name, energy, e)) == 0)
+		if ((k = stage_score_energy(x, r, what, energy, e)) == 0)
 			k = take(x, energy, e);
 		alloc_free(energy);
 		if (k < 0)
 			break;
 	}
 	reader_free(r);
-	return k;
+	return k < 0 ? err_file(e, k, name) : 0;
 }
 
 static int
@@ -222,6 +223,7 @@ stage_score_learn(struct stage_score *x, struct err *e)
 static int
 stage_score_tell(struct stage_score *x, const float *energy, struct err *e)
 {
+	x->tells++;
 	return score_tell(x->score, energy, e);
 }
 
@@ -236,6 +238,27 @@ stage_score_known(const struct stat *a, const struct stat *b)
 	    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static int
+stage_score_take(struct stage_score *x, const char *name, struct err *e)
+{
+	int r;
+
+	x->tells = 0;
+	r = stage_score_read(x, STAGE_SCORE_TOLD, name, stage_score_tell, e);
+	return r < 0 || x->tells > 0 ? r : err_file(e, err_set(e, ERR_DATA,
+	    "truncated: no shard"), name);
+}
+
+/* A trainer that writes it elsewhere, or not at all, would not be noticed. */
+static void
+stage_score_untold(struct stage_score *x, const char *name)
+{
+	if (!x->untold && x->told.st_ino == 0)
+		cli_say(x->o->f->cli, 0, "no '%s' yet: until then all groups "
+		    "weigh the same", name);
+	x->untold = 1;
+}
+
 /* Before a shard: the newest sensitivity, if there is one yet. */
 static int
 stage_score_told(struct stage_score *x, struct err *e)
@@ -248,15 +271,17 @@ stage_score_told(struct stage_score *x, struct err *e)
 		return 0;
 	if ((name = state_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
 		return -ERR_SYS;
-	if (stat(name, &st) < 0)
-		r = errno == ENOENT ? 0 : err_set(e, ERR_SYS,
-		    "cannot look at '%s': %s", name, strerror(errno));
-	else if (!S_ISREG(st.st_mode))
+	if (stat(name, &st) < 0) {
+		if (errno == ENOENT)
+			stage_score_untold(x, name);
+		else
+			r = err_set(e, ERR_SYS, "cannot look at '%s': %s",
+			    name, strerror(errno));
+	} else if (!S_ISREG(st.st_mode))
 		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
 		    "regular file", name);
 	else if (!stage_score_known(&st, &x->told) &&
-	    (r = stage_score_read(x, STAGE_SCORE_TOLD, name, stage_score_tell,
-	    e)) == 0)
+	    (r = stage_score_take(x, name, e)) == 0)
 		x->told = st;
 	alloc_free(name);
 	return r;

@@ -344,26 +344,29 @@ robust_shares(const struct robust_rule *q, struct robust_one *o, size_t k,
 			o[i].share = c / o[i].weight;
 }
 
-/* The median is zero wherever most of the values that it is taken of are
- * zero. */
+/* The median is zero wherever most of the values that it is taken of are zero.
+ * Devices are asked one by one, each with one voice: a few that send zeros only
+ * do not make the step one of sparse shards, nor a few dense ones dense. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
 {
-	uint64_t all = 0, nonzero = 0;
-	size_t i;
+	size_t i, sparse = 0, n = 0;
+	uint64_t all;
 
-	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i])) {
-			all += q->among == ROBUST_ALL ? o[i].values : o[i].sent;
-			nonzero += o[i].nonzero;
-		}
-	if (q->among == ROBUST_NONZERO || nonzero >= all - nonzero)
+	for (i = 0; i < k && q->among != ROBUST_NONZERO; i++) {
+		if (!robust_counts(&o[i]))
+			continue;
+		all = q->among == ROBUST_ALL ? o[i].values : o[i].sent;
+		n += all != 0;
+		sparse += o[i].nonzero < all - o[i].nonzero;
+	}
+	if (sparse <= n - sparse)
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s of sparse shards is near zero: %llu "
-	    "of %llu values are not zero; :%s after it takes it among those "
-	    "that sent one", q->kind == ROBUST_TRIM ? "the trimmed mean" :
-	    "the median", (unsigned long long)nonzero, (unsigned long long)all,
+	return err_set(e, ERR_REFUSED, "%s of sparse shards is near zero: %zu "
+	    "of %zu devices sent more zeros than other values; :%s after it "
+	    "takes it among those that sent one", q->kind == ROBUST_TRIM ?
+	    "the trimmed mean" : "the median", sparse, n,
 	    q->among == ROBUST_ALL ? "reporters or :nonzero" : "nonzero");
 }
 

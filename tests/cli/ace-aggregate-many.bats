@@ -1,6 +1,7 @@
 # More devices than a process may have files open: each way to bring their
 # shards gives the same bytes, and costs no more memory.
 load helper
+load values
 
 # few CMD...: with room for 64 open files, of which CMD has some already
 few() { (ulimit -n 64 && exec "$@"); }
@@ -37,6 +38,19 @@ fleet() {
 	few ace-aggregate -d aggregate w e >root
 	ace-inspect --json --diff files root >differs || [ $? -eq 1 ]
 	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' differs
+}
+
+@test "who was cut is named while the names take less than 16 KiB" {
+	local n
+	for n in 200 300; do
+		rm -rf d
+		mkdir d
+		mkshards -d "$(printf 'e%055d-' 0)" -F d -N $n -n 64
+		exits 0 ace-aggregate --rule clip:0.001 d/*
+		field clipped out | tr , '\n' | grep -c ':clipped$' >named.$n || :
+	done
+	[ "$(cat named.200)" -eq 200 ]
+	[ "$(cat named.300)" -eq 0 ]
 }
 
 @test "600 files with several steps each, and their ends" {

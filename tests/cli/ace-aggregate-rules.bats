@@ -66,6 +66,14 @@ values() {
 	exits 0 ace-aggregate --rule norm:10 a z b
 	[ "$(field left-out out)" = z:norm ]
 	[ "$(field model.norm out)" = 3.25 ]
+	# one that does not say it takes it from nobody, most who do not, from all
+	device c 1 2 3
+	exits 0 ace-aggregate a c b
+	[ "$(field model.norm out)" = 3.25 ]
+	device d 1 2 3
+	device f 1 2 3
+	exits 0 ace-aggregate a b c d f
+	[ -z "$(field model.norm out)" ]
 	# all digits of an f32
 	NORM=1.23456789 device a 1 2 3
 	NORM=1.23456789 device b 1.5 2.25 2.5
@@ -157,6 +165,21 @@ values() {
 	each 'my @x = sort { $a <=> $b } grep { $_ } @v[0 .. 4]; my $r = @x;
 	    $v[5] == ($r ? f(($x[($r - 1) / 2] + $x[$r / 2]) / 2 * $r / 5) : 0)' \
 	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got
+	# two of five that send zeros only do not make the others' shards sparse
+	for i in 1 2 3; do
+		mkshards -d "e$i" -x "$i" -c topk:0.7 >"t$i"
+		ace-expand "t$i" >d && raw d >"t$i.f32"
+	done
+	mkshards -d z1 -k zeros >z1
+	mkshards -d z2 -k zeros >z2
+	exits 0 ace-aggregate --rule median t1 z1 t2 z2 t3
+	raw out >got
+	each 'my @x = sort { $a <=> $b } @v[0 .. 2], 0, 0; $v[3] == f($x[2])' \
+	    t1.f32 t2.f32 t3.f32 got
+	exits 0 ace-aggregate --rule trim:2 t1 z1 t2 z2 t3
+	mkshards -d z3 -k zeros >z3
+	exits 5 ace-aggregate --rule median t1 z1 t2 z2 z3
+	says '3 of 5 devices sent more zeros than other values'
 	# a group that one device did not send
 	mkshards -d none -c none >none
 	exits 0 ace-aggregate --rule median:reporters e1 e2 e3 none
@@ -276,6 +299,9 @@ values() {
 	device z 1 2
 	exits 5 ace-aggregate --weight-by weight,drift:1 z
 	says "'z' has no key model.norm"
+	grad zero 10 0 3 4
+	exits 3 ace-aggregate --weight-by weight,drift:1 a zero
+	says "corrupt: key model.norm of 'zero': nothing is relative to 0"
 	exits 0 ace-aggregate --weight-by weight,staleness:1 z
 	exits 2 ace-aggregate --weight-by weight,staleness:0 a b
 	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want

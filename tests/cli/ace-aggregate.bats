@@ -445,7 +445,8 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	force=1 force=1 -
 	model.norm=505 model.norm=10 model.norm=1000
 	model.norm=20 model.norm=10 model.norm=10 model.norm=1000
-	none model.norm=10 model.norm=10 -
+	model.norm=10 model.norm=10 model.norm=10 -
+	none model.norm=10 - -
 	E
 }
 

@@ -79,6 +79,34 @@ known() {
 	grep -q -a bandwidth2000000 st2/link
 }
 
+@test "a limited rate is even: a fiftieth of a second at a time" {
+	mkshards -n 100 >in
+	: >log
+	# 80 kbit in a second are 200 bytes in a fiftieth
+	CLIP_LOG=log LD_PRELOAD="$(preload | paste -sd ' ')" \
+	    ace-meter -L 80kbit in >out
+	same in out
+	perl -e 'local $/; $_ = <STDIN>; $n = 0;
+	    while (length) {
+		($op, $a, $b, $k) = unpack "L4", $_;
+		push @n, $k if $op == 9;
+		$_ = substr $_, 32 + $a + $b + $k;
+	    }
+	    exit !(@n > 5 && !grep { $_ > 200 } @n)' <log
+}
+
+@test "at the end a second is waited for receipts, by who has had one" {
+	local began
+	mkshards -s 0 >in
+	ace-compress -S st -c q8 --window 4 in >sent
+	ace-recv --spool spool sent | ace-ack -S st
+	mkshards -s 1 >in
+	ace-compress -S st -c q8 --window 4 in >sent
+	began=$(date +%s%N)
+	exits 0 ace-meter -S st sent
+	[ $(($(date +%s%N) - began)) -ge 950000000 ]
+}
+
 @test "round trips from receipts" {
 	mkshards -n 1000 >in
 	ace-recv --spool box in >receipt

@@ -34,6 +34,7 @@ has() {
 	exits 0 ace-policy -v --cmax 77 in
 	has ratio=77
 	says "link unknown"
+	! policy out | grep ^bandwidth= || false
 	exits 0 ace-policy -S st in
 	has ratio=300
 	[ ! -e st/policy ]
@@ -68,6 +69,29 @@ has() {
 	flip st/policy 700
 	exits 3 ace-policy -S st shard
 	says "corrupt: .*st/policy"
+}
+
+@test "a sum is as far away as its mean, and who diverges is answered" {
+	mkshards -n 1k -d a -w 4 >a
+	mkshards -n 1k -d b -w 2 -x 5 >b
+	ace-aggregate a b >mean
+	ace-aggregate --sum a b >sum
+	for of in mean sum; do
+		exits 0 ace-policy --target-divergence 0.01 --model-norm 4000 \
+		    --interval 8 $of
+		policy out | grep '^divergence=' >of.$of
+	done
+	awk -F= '{ print $2 }' of.mean of.sum >both
+	each() { perl -ne 'push @v, $_; END { exit !($v[0] > 0 &&
+	    abs($v[0] / $v[1] - 1) < 1e-6) }' "$1"; }
+	each both
+	# it asks for 1 and gets the least that is allowed
+	mkshards -n 1k -P 'force=1
+interval=1' >in
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 \
+	    --interval 8,3,1000 in
+	has interval=3
+	has force=1
 }
 
 @test "what is missing or wrong is said" {

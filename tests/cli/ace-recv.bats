@@ -107,6 +107,10 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 2: accepted" --max-shard "$bytes" <in
 	mkshards -n 10k -s 3 >in
 	recv "^step 3: invalid: limit: larger" --max-shard $((bytes - 1)) <in
+	# eight times that is not read to its end
+	recv "^step 3: invalid: limit: larger" --max-shard $((bytes / 8 + 1)) <in
+	exits 3 ace-recv --spool spool --max-shard $((bytes / 8 - 1)) in
+	says "limit: a shard of more than 8 times --max-shard"
 }
 
 @test "a closed step: accepted if it is in the manifest, else late" {

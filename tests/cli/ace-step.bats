@@ -90,3 +90,57 @@ alike() {
 	exits 3 ace-step -S S --bits 1 short
 	[ ! -e S/residual ]
 }
+
+# shares: the bytes of tensors a and b in the coded shard out
+shares() {
+	ace-inspect out | awk '$1 == "a" || $1 == "b" { print $6 }' | paste -sd ' '
+}
+
+@test "--form sensitivity: bytes go where the trainer says that the loss minds" {
+	mkshards -t a:64,64 -t b:64,64 >in
+	set -- -S S --form sensitivity --bits 2 --sync none
+	# without the file: said, and both weigh the same
+	exits 0 ace-step "$@" in
+	says "^ace-step: no 'S/sensitivity' yet: until then all groups weigh the same$"
+	[ "$(grep -c . err)" -eq 1 ]
+	shares | awk '{ print; exit !($1 > 0.95 * $2 && $1 < 1.05 * $2) }'
+	# the values are 0 to 8191 in order: b's mean square is 7 times a's
+	rm -r S
+	mkdir -m 700 S
+	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >S/sensitivity
+	cp -r S pipe.S
+	exits 0 ace-step "$@" in
+	[ ! -s err ]
+	shares | awk '{ print; exit !($2 > 1.5 * $1) }'
+	mv out step
+	mv S step.S
+	mv pipe.S S
+	as_pipe "$@" <in >pipe
+	same step pipe
+	diff -r S step.S
+}
+
+@test "--form sensitivity: what is no such file is refused, and nothing is coded" {
+	mkshards -t a:64,64 -t b:64,64 >in
+	mkshards -s 1 -t a:64,64 -t b:64,64 >next
+	set -- -S S --form sensitivity --bits 2
+	exits 0 ace-step "$@" in
+	cp S/residual residual
+	# refused STATUS REGEX: with what is in S/sensitivity
+	refused() {
+		exits "$1" ace-step -S S --form sensitivity --bits 2 next
+		says "$2"
+		same residual S/residual
+	}
+	echo 'layer loss' >S/sensitivity
+	refused 3 "^ace-step: corrupt: .*, of 'S/sensitivity'$"
+	mkshards -t a:64,64 -t c:64,64 >S/sensitivity
+	refused 3 "^ace-step: mismatch: sensitivity: .*, of 'S/sensitivity'$"
+	mkshards -N 0 -t a:64,64 -t b:64,64 >S/sensitivity
+	refused 3 "^ace-step: truncated: no shard, of 'S/sensitivity'$"
+	mkshards -k nan -t a:64,64 -t b:64,64 >S/sensitivity
+	refused 5 'group 0 is not finite'
+	# put right, it goes on
+	mkshards -t a:64,64 -t b:64,64 -H kind=6 >S/sensitivity
+	exits 0 ace-step "$@" next
+}

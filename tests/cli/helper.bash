@@ -158,12 +158,26 @@ sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
-# examples PAGE: the commands of its EXAMPLES, without roff.
-examples() {
-	sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" |
-	    sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
+# literals: what a page on standard input shows to be typed, without roff
+literals() {
+	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
 	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
+}
+
+# examples PAGE: the commands of its EXAMPLES
+examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" | literals; }
+
+# has_lines FILE: a file of the sources has each line of standard input as it
+# stands, of which there are some
+has_lines() {
+	local line n=0
+	while IFS= read -r line; do
+		n=$((n + 1))
+		grep -qxF -e "$line" "$ROOT/$1" ||
+		    { echo "not in $1: $line"; return 1; }
+	done
+	[ $n -gt 0 ]
 }
 
 # standard_inputs [MKSHARDS OPTIONS]: what the pages' EXAMPLES take for given,

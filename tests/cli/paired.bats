@@ -3,7 +3,8 @@
 load helper
 
 paired() {
-	exits 0 awk "$@" -f "$ROOT/examples/paired.awk" runs curves
+	exits 0 awk "$@" -f "$ROOT/examples/student.awk" \
+	    -f "$ROOT/examples/paired.awk" runs curves
 }
 
 # cell WAY COLUMN: of the table in out; +-2 is the second +-

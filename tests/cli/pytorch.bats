@@ -686,6 +686,54 @@ undisturbed() {
 	E
 }
 
+# bats test_tags=long
+@test "the Python of README and of ace-pytorch(7) runs as it stands" {
+	mkdir bin
+	cat >bin/ssh <<-'E'
+	#!/bin/sh
+	[ "$*" = '-T cloud' ] && exec ace-recv --spool spool --reply aggregate --sync none
+	E
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH
+	cat >given.py <<-'E'
+	from common import *
+	import torch.distributed as dist
+
+	model = nn.Sequential(nn.Linear(20, 300), nn.ReLU(), nn.Linear(300, 5))
+	optimizer = torch.optim.AdamW(model.parameters())
+	loss = F.cross_entropy
+	data = [batch("edge1", step) for step in range(3)]
+	E
+	sed -n '/^```python/,/^```/{/^```/d;p}' "$ROOT/README.md" >block0
+	# of the page: a pipeline, local steps, gradients, those of DDP
+	for n in 1 2 3 4; do
+		awk -v n=$n '/^\.Bd -literal/ { k++ } k == n' \
+		    "$ROOT/man/ace-pytorch.7" | sed '/^\.Ed/q' | literals >block$n
+	done
+	head -n 1 block[0-4] | paste -sd ' ' |
+	    grep -q '0 <== import ace .*1 <== ace-step .*2 <== import ace .*3 <== grads = .*4 <== grads = '
+	for n in 0 2 3 4; do
+		rm -rf edge1 edge1.pt* spool cloud
+		{
+			cat given.py
+			case $n in
+			0 | 2) echo 'def batches(r): return data' ;;
+			4) echo 'dist.init_process_group("gloo", "file://'"$PWD"'/meet",
+			    rank=0, world_size=1)' ;;
+			esac
+			echo 'pipeline = """' "$(cat block1)" '"""'
+			sed 's/100/3/' block$n
+			[ $n -ne 4 ] || printf '%s\n' 'for x, y in data:' \
+			    '    loss(ddp(x), y).backward()'
+			[ $n -lt 3 ] || echo 'grads.close()'
+		} >run.py
+		cloud 1 3 3>&- &
+		py run.py || { cat run.py; false; }
+		wait
+		[ "$(ls spool/*/2/edge1.aceg)" ]
+	done
+}
+
 # page SED: the commands of ace-pytorch(7) that are left, with what was installed
 # in its place
 page() {
@@ -706,6 +754,13 @@ page() {
 	unset PYTHONPATH
 	PATH=$PWD/bin:$PATH exits 0 timeout "$HANG" bash -euo pipefail page.sh
 	cat out >&3
+	# what the page shows is what was printed, digits and checksums aside
+	aside() { sed -E 's/\b[0-9a-f]{8}\b/#/; s/[0-9]+(\.[0-9]+)?/0/g'; }
+	sed -n '/^\.Sh EXAMPLES/,$p' "$ROOT/man/ace-pytorch.7" |
+	    sed -n '/^\.Bd -unfilled/,/^\.Ed/{/^\./d;p}' | aside | sort -u >shown
+	aside <out | sort -u >printed
+	[ "$(wc -l <shown)" -ge 3 ]
+	[ -z "$(comm -23 shown printed | tee /dev/stderr)" ]
 	# four devices, one model, and it has learnt
 	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
 	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]

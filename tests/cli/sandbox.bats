@@ -6,7 +6,7 @@ load helper
 # operand
 intruder() {
 	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made ACE_INTRUDER_CHANGE=in \
-	    LD_PRELOAD="$(preload intruder.so | paste -sd ' ')" "$@" >out 2>err || true
+	    ACE_INTRUDER_FOLDER="${folder-folder}" LD_PRELOAD="$(preload intruder.so | paste -sd ' ')" "$@" >out 2>err || true
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
 
@@ -50,9 +50,9 @@ none() {
 	signals=$(signals)
 	echo x >secret
 	mkshards -N 1 >in
-	all="reads writes changes listens sends starts signals"
+	all="reads writes changes folders listens sends starts signals"
 	[[ "$(intruder ace-score --sandbox off in)" = "$all"?(" detours") ]]
-	rm made
+	rm -r made folder
 	none && return
 	[ "$(intruder ace-score in)" = "$signals" ]
 	[ ! -e made ]
@@ -67,8 +67,10 @@ none() {
 	none && return
 	local signals
 	signals=$(signals)
-	[ "$(intruder ace-score -o there/out in)" = "$signals" ]
+	# beside the output only files
+	[ "$(folder=there/folder intruder ace-score -o there/out in)" = "$signals" ]
 	[ -s there/out ]
+	[ ! -e there/folder ]
 	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = \
 	    "$signals" ]
 	[ -s st/residual ]

@@ -150,6 +150,16 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	same runs runs1
 	paste bytes bytes1 | awk -F '\t' 'NR > 1 { d = ($5 + $6) / ($2 + $3) - 1
 	    if (d > 0.005 || d < -0.005) { bad = 1; print } } END { exit bad }'
+	# only there, and what no stream does has no bytes
+	export STEPS=160 ONLY='FedAvg FedAvg+--average-moments'
+	LOCAL=1 table 0 table1
+	[ "$(cell table1-runs FedAvg loss)" != \
+	    "$(cell table1-runs FedAvg+--average-moments loss)" ]
+	[ "$(cell table1-runs FedAvg up)" -eq \
+	    "$(cell table1-runs FedAvg+--average-moments up)" ]
+	rm -r results
+	table 1 table1
+	says '--average-moments is for --local'
 }
 
 @test "sixteen edges take the steps of four, with a quarter of the batch" {
@@ -161,6 +171,20 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(awk 'NR > 1 { print $1, $2, $3, $4 }' \
 	    results/frontier-claims.tsv)" = 'ACE-Sync top-1 0.5 0.5' ]
 	says '^frontier: ACE-Sync-1: 5 steps in 1 rounds, .* the 16 edges hold'
+}
+
+@test "the policy sets the interval: more often where a difference moves the model more" {
+	prepare
+	export STEPS=160 SPLIT=interleaved
+	# the interval of the way is where it begins, and it stays within half and
+	# twice that: 40 steps are 2 to 8 rounds of 20 to 5, or a few more at first
+	ONLY='ACE-policy+--target,100 ACE-policy+--target,0.0001 ACE-500' \
+	    table 0 frontier
+	value "r=$(cell frontier-runs ACE-policy+--target,100 rounds);
+	    o=$(cell frontier-runs ACE-policy+--target,0.0001 rounds);
+	    h=$(cell frontier-runs ACE-500 rounds)" \
+	    'h == 4 && r < h && o > h && o <= 8'
+	says 'ACE-policy.* in 3 rounds, .*; the 4 edges hold the same model'
 }
 
 @test "the sweep: once, in the order asked for, and the best of each way" {
@@ -260,18 +284,13 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		    "$r/$t.tsv"
 	done >rows
 	[ "$(wc -l <rows)" -ge 11 ]
-	while read -r row; do
-		grep -qxF "$row" "$r/README.md" || {
-			echo "not in examples/results/README.md: $row"
-			return 1
-		}
-	done <rows
+	has_lines examples/results/README.md <rows
 	# the tables are what their runs say
 	for t in table1-repeated frontier-repeated table1 frontier; do
 		[ -e "$r/$t.tsv" ] || continue
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
-		    -f "$ROOT/examples/paired.awk" "$r/$t-runs.tsv" \
-		    "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
+		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
+		    "$r/$t-runs.tsv" "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
 	done
 	# in short, with a word on what each method does
 	t=$r/table1.tsv

@@ -236,10 +236,12 @@ delays() {
 @test "killed anywhere, it goes on where it was: the same model" {
 	text
 	local n bytes how
-	for how in --gradient '-H 3 --outer-momentum 0.9' '-H 2 --muon 0.01'; do
+	for how in --gradient '-H 3 --outer-momentum 0.9' \
+	    '-H 2 --muon 0.01 --sensitivity told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
+		[ ! -e told ] || mv told wanted
 		bytes=$(wc -c <all)
 		for n in 3 2 1; do
 			train "$@" --resume kept --log log2 text 2>err |
@@ -250,10 +252,24 @@ delays() {
 		same want got
 		same <(tail -n 1 log1) <(tail -n 1 log2)
 		[ "$(grep -c start log2)" -eq 1 ]
+		# told after round 4, of which the first ones are from before
+		[ ! -e told ] || same wanted told
 		# and once more, when all is done
 		train "$@" --resume kept --log log2 --save got text >rest
 		same want got
 	done
+	# what was measured is not asked for, and who joins needs it not
+	[ "$(ace-inspect kept | grep -c '^step')" -eq 5 ]
+	set -- --steps 14 -H 2 --muon 0.01 $small
+	cp kept given
+	train "$@" --catch-up given --save got text >rest
+	same want got
+	train "$@" --resume kept --save got text >rest
+	same want got
+	head -c "$(frames kept | awk '$2 == "SHRD" { n++ } n == 4 { print $1; exit }')" \
+	    given >short
+	exits 3 train "$@" --resume short text
+	says truncated
 	exits 2 train --resume kept --delay 1 $small text
 	echo nonsense >kept
 	exits 3 train --resume kept $small text
@@ -371,6 +387,23 @@ by_name() {
 @test "the library that multiplies matrices is said, and is OpenBLAS" {
 	exits 0 train --blas
 	grep -q '^OpenBLAS' out
+}
+
+@test "moments that are averaged: nothing for one device, and no other learning for two" {
+	text
+	train --local -H 2 --steps 20 --save a $small text
+	train --local -H 2 --steps 20 --save b --average-moments $small text
+	same a b
+	for k in "" --average-moments; do
+		train --local --of 2 -H 1 --steps 150 --muon 0.02 --save "m$k" \
+		    --eval --log "log$k" $k $small text
+	done
+	exits 1 cmp -s m m--average-moments
+	awk '$1 == "end" { loss[++n] = $4 }
+	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log log--average-moments
+	exits 2 train --local --average-moments $small text
+	exits 2 train -H 2 --average-moments $small text
+	says "--average-moments is for --local with --interval"
 }
 
 @test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {

@@ -1,7 +1,8 @@
 /*
  * libFuzzer: byte 0 a codec, 1 its parameter, 2-3 how many values, 4 the row
  * length; the rest is a body to decode, and then values to encode: what was
- * coded must decode, within the bound, to finite values.
+ * coded must decode, within the bound, to finite values.  Every kernel table of
+ * this machine decodes the same body to the same bits, and codes to the same bytes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "codec/codec.h"
+#include "kern/kern.h"
 
 enum { MAX = 4096 };
 
@@ -65,6 +67,71 @@ there_and_back(const struct codec_ctx *ctx, const float *x, size_t n, float *y)
 	buf_release(&b);
 }
 
+/* From here on this table of loops; 0 where the machine does not have it. */
+static int
+use(const char *table)
+{
+	struct err e = ERR_INIT;
+
+	if (table == NULL)
+		return unsetenv("ACE_KERNEL") == 0;
+	return setenv("ACE_KERNEL", table, 1) == 0 && kern_get(&e) != NULL;
+}
+
+static const char *const tables[] = { "avx2", "avx512", "neon" };
+enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
+
+/* want: what a body was decoded to, or why it was not, by the fastest table. */
+static void
+decodes_alike(const struct codec_ctx *ctx, const uint8_t *p, size_t n,
+    const float *want, size_t values, int was)
+{
+	static float y[MAX];
+	struct err e = ERR_INIT;
+	size_t i;
+
+	for (i = 0; i <= TABLES; i++) {
+		err_clear(&e);
+		if (!use(i < TABLES ? tables[i] : "ref"))
+			continue;
+		if (codec_decode(p[0] & 0x0f, p[1], ctx, p + 5, n - 5, y,
+		    values, &e) != was)
+			abort();
+		if (was == 0 && memcmp(want, y, 4 * values) != 0)
+			abort();
+	}
+	(void)use(NULL);
+}
+
+static void
+codes_alike(const struct codec_ctx *ctx, const char *text, const float *x,
+    size_t n)
+{
+	struct buf one = BUF_INIT, b = BUF_INIT;
+	struct codec_plan plan;
+	struct err e = ERR_INIT;
+	uint8_t param, other;
+	size_t i;
+	int r, k;
+
+	if (codec_parse(text, &plan, &e) < 0 || !use("ref"))
+		abort();
+	r = codec_encode(&plan, ctx, x, n, &one, &param, &e);
+	for (i = 0; i < TABLES; i++) {
+		err_clear(&e);
+		if (!use(tables[i]))
+			continue;
+		b.n = 0;
+		k = codec_encode(&plan, ctx, x, n, &b, &other, &e);
+		if (k != r || (r == 0 && (other != param || b.n != one.n ||
+		    memcmp(b.p, one.p, b.n) != 0)))
+			fail(text, n, &e);
+	}
+	(void)use(NULL);
+	buf_release(&one);
+	buf_release(&b);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -79,6 +146,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	want = bytes_le16(p + 2) % MAX;
 	ctx.cols = p[4] + 1u;
 	r = codec_decode(p[0] & 0x0f, p[1], &ctx, p + 5, n - 5, x, want, &e);
+	decodes_alike(&ctx, p, n, x, want, r);
 	if (r == 0 && (p[0] & 0x0f) > CODEC_LOSSLESS)
 		for (i = 0; i < want; i++)
 			if (!isfinite(x[i]))
@@ -89,6 +157,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		if (!isfinite(x[i]))
 			x[i] = 0;
 	}
+	codes_alike(&ctx, plans[p[0] % (sizeof(plans) / sizeof(plans[0]))], x,
+	    want);
 	there_and_back(&ctx, x, want, y);
 	return 0;
 }

@@ -138,6 +138,34 @@ edges(void)
 	ok(codec_rate(&p, &m) == -1, "what cannot be foretold says so");
 }
 
+/* Exact values, and where they are: whatever share of a group is not zero. */
+static void
+shares(void)
+{
+	static const double share[] = { 0.001, 0.05, 0.3, 0.5, 0.61, 0.69, 0.71,
+	    0.9, 0.999 };
+	static struct estimate m;
+	struct stat_group st;
+	struct codec_plan p;
+	double error;
+	int64_t rate, told;
+	uint32_t i;
+	size_t j;
+
+	(void)codec_parse("nonzero", &p, NULL);
+	for (j = 0; j < sizeof(share) / sizeof(*share); j++) {
+		for (i = 0; i < N; i++)
+			x[i] = uniform(i, 5) < share[j] ? 1.5f : 0;
+		(void)stat_group_of(x, N, &st);
+		estimate_init(&m, &st, &shape);
+		told = codec_rate(&p, &m);
+		ok(code(&p, &rate, &error) == 0 && told >= rate &&
+		    (double)told < 1.01 * (double)rate + 64,
+		    "nonzero, %g of them: %ld foretold, is %ld", share[j],
+		    (long)told, (long)rate);
+	}
+}
+
 /* Values of which an octave does not tell where they are: they end at 1.3, and
  * a value in ten is 0. */
 static void
@@ -181,7 +209,7 @@ main(void)
 	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "topk:0.01:rice", "topk:0.05:q2",
 	    "topk:0.05:mag", "eden:1", "eden:2.5:mse",
 	    "eden:0.3", "qsgd:4", "qsgd:127", "natural", "tern", "tern:clip",
-	    "tern:mse", "lowrank:1", "lowrank:8", "lowrank:4:q8" };
+	    "tern:mse", "lowrank:1", "lowrank:8", "lowrank:4:q8", "nonzero" };
 	size_t i;
 	int s;
 
@@ -192,6 +220,7 @@ main(void)
 		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 			one((enum shape)s, steps[i], 0.12);
 	edges();
+	shares();
 	from_values();
 	return done_testing();
 }

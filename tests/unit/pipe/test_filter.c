@@ -88,7 +88,7 @@ struct seen {
 static int
 look(const char *path, const struct schema *schema, struct seen *s)
 {
-	struct reader_opts o = { 0, schema };
+	struct reader_opts o = { .schema = schema };
 	struct reader *r;
 	struct io *io;
 	int k;

@@ -1,19 +1,11 @@
 #include <string.h>
 
+#include "../../rnd.h"
 #include "../tap.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "pipe/size.h"
 #include "format/writer.h"
-
-static uint64_t seed = 5;
-
-static uint32_t
-rnd(uint32_t below)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % below;
-}
 
 /* The bytes between the first SHRD and the first byte after SEND. */
 static void
@@ -51,10 +43,10 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	before = io_bytes(io);
 	r = writer_shard(w, &s, &sc, &e);
 	for (g = 0; g < ngroups && r >= 0; g++) {
-		size_t len = rnd((uint32_t)most);
-		uint8_t param = rnd(4) == 0;
+		size_t len = rnd_bits() % (uint32_t)most;
+		uint8_t param = rnd_bits() % 4 == 0;
 
-		if (rnd(100) >= keep)
+		if (rnd_bits() % 100 >= keep)
 			continue;
 		r = writer_record(w, g, 7, param, body, len, NULL, 0, &e);
 		size_record(&z, g, param, len);
@@ -74,6 +66,7 @@ out:
 int
 main(void)
 {
+	rnd_seed = 5;
 	one(1, 100, 10);
 	one(1, 0, 10);
 	one(300, 100, 300);

@@ -68,9 +68,43 @@ stand(struct reader **r)
 		continue;
 }
 
+/* Of q8 groups of 2 KiB, two have room. */
+static void
+plan_fixed(struct codec_plan *plan, struct note_terms *terms)
+{
+	int g;
+
+	for (g = 0; g < N; g += 2)
+		plan[g] = (struct codec_plan){ CODEC_Q8, 0, 0 };
+	terms->budget = BUDGET + 1000;
+}
+
+/* The groups that are in the output, as a word of their numbers. */
+static const char *
+sent(size_t len)
+{
+	static char word[N + 1];
+	const struct record *rec;
+	struct reader *r = NULL;
+	struct io *in;
+	size_t n, i, k = 0;
+	int event;
+
+	(void)io_open_mem(&in, out, len, NULL);
+	(void)reader_open(&r, in, NULL, NULL);
+	while ((event = reader_next(r, NULL)) > 0)
+		if (event == READER_DATA)
+			for (rec = reader_records(r, &n), i = 0; i < n &&
+			    k < N; i++)
+				word[k++] = (char)('0' + rec[i].group);
+	word[k] = '\0';
+	reader_free(r);
+	return word;
+}
+
 /* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and
  * "r" its halves, "Q" and "R" with another budget each; "P" of a group too
- * many. */
+ * many; "f" one in which every second group has a codec without a knob. */
 static int
 run(const char *what, size_t *len, struct err *e)
 {
@@ -117,9 +151,12 @@ run(const char *what, size_t *len, struct err *e)
 			continue;
 		}
 		from = strchr("rR", *what) != NULL ? N / 2 : 0;
-		n = *what == 'P' ? N + 1 : *what == 'p' ? N : N / 2;
+		n = *what == 'P' ? N + 1 : strchr("pf", *what) != NULL ? N :
+		    N / 2;
 		terms.budget = *what == 'Q' ? BUDGET + 64 :
 		    *what == 'R' ? 0 : BUDGET;
+		if (*what == 'f')
+			plan_fixed(plan, &terms);
 		note.n = 0;
 		(void)note_put_plan(&note, from, plan, n, &terms, NULL);
 		r = stage_make(s, FRAME_PLAN, note.p, note.n, e);
@@ -167,6 +204,18 @@ main(void)
 		ok(r == 0 && len == was && memcmp(out, first, len) == 0,
 		    "%s: the same bytes %s", same[i], ERR_MSG(&e));
 	}
+	/* where it does not fit however coarse, the least energy for a byte is
+	 * left out first */
+	r = run("012345f", &len, &e);
+	ok(r == 0 && strcmp(sent(len), "24") == 0, "of three without a knob "
+	    "two are sent: %s %s", sent(len), ERR_MSG(&e));
+	for (i = 0; i < SIZE; i++)
+		x[4][i] *= 0x1p-20f;
+	r = run("012345f", &len, &e);
+	ok(r == 0 && strcmp(sent(len), "02") == 0, "two others: %s %s",
+	    sent(len), ERR_MSG(&e));
+	for (i = 0; i < SIZE; i++)
+		x[4][i] *= 0x1p20f;
 	refused("012345qR", ERR_DATA, "two budgets");
 	refused("012345Qr", ERR_DATA, "two budgets");
 	refused("012345R", ERR_DATA, "no plan for group 0");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../rnd.h"
 #include "../tap.h"
 #include "base/alloc.h"
 #include "codec/codec.h"
@@ -28,14 +29,6 @@ struct shard {
 };
 
 static struct shard s;
-static uint64_t seed = 11;
-
-static double
-rnd(void)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (double)(seed >> 40) / 16777216.0;
-}
 
 static int
 make(void *arg, size_t i, double f, struct land_code *c, struct err *e)
@@ -209,6 +202,7 @@ test_even(void)
 int
 main(void)
 {
+	rnd_seed = 11;
 	test_random();
 	s.dumb = 1;
 	test_random();

@@ -47,6 +47,41 @@ parse(void)
 	    robust_active(&q), "limits of a mean");
 }
 
+/* Of nine devices of 100 values: `zeros' of them send nothing but zeros, the
+ * others `nonzero' that are none. Is the rule taken? */
+static int
+taken(const char *s, unsigned zeros, uint64_t nonzero)
+{
+	struct robust_rule q = rule(s);
+	struct robust_step t = { .k = 0 };
+	size_t i;
+	int r;
+
+	ok(robust_step(&t, &q, 9, &e) == 0, "nine devices");
+	for (i = 0; i < 9; i++) {
+		t.one[i].weight = t.one[i].norm2 = 1;
+		t.one[i].values = t.one[i].sent = 100;
+		t.one[i].nonzero = i < zeros ? 0 : nonzero;
+	}
+	r = robust_judge(&q, &t, &e);
+	robust_release(&t);
+	return r == 0;
+}
+
+/* Each device has one voice in whether the step is one of sparse shards. */
+static void
+sparse(void)
+{
+	ok(taken("median", 0, 60) && taken("median", 3, 60) &&
+	    taken("trim:3", 3, 60) && taken("median:reporters", 3, 60),
+	    "a third sends zeros: that stops nobody");
+	ok(taken("median", 4, 50), "nor do four of nine");
+	ok(!taken("median", 5, 100), "five of nine are most of them");
+	ok(!taken("median", 0, 49) && !taken("trim:3", 0, 49) &&
+	    !taken("median:reporters", 0, 49), "sparse shards are refused");
+	ok(taken("median:nonzero", 9, 0), "among nonzero nothing is sparse");
+}
+
 /* One element of k values, by a rule. */
 static double
 element(const char *s, int among, const float *v, size_t k)
@@ -270,6 +305,7 @@ main(void)
 	orders();
 	krum(&t);
 	limits(&t);
+	sparse();
 	shares(&t);
 	robust_release(&t);
 	return done_testing();

@@ -3,18 +3,10 @@
 #include <string.h>
 
 #include "../../lgreco.h"
+#include "../../rnd.h"
 #include "../tap.h"
 #include "base/err.h"
 #include "sync/select.h"
-
-static uint64_t seed;
-
-static double
-rnd(void)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (double)(seed >> 40) / 16777216.0;
-}
 
 static void
 known(void)
@@ -98,7 +90,7 @@ against_brute(void)
 	uint8_t c[8];
 	int trial, optimal = 0, sound = 1, small = 0;
 
-	seed = 1;
+	rnd_seed = 1;
 	for (trial = 0; trial < 600; trial++) {
 		size_t n = 1 + (size_t)(rnd() * 8), m = 1 + (size_t)(rnd() * 4);
 		int64_t budget = (int64_t)(rnd() * 80 * (double)n);
@@ -238,7 +230,7 @@ small_problems(void)
 	int kind, trial, bad;
 	size_t n, m, i;
 
-	seed = 11;
+	rnd_seed = 11;
 	for (kind = 0; kind < KINDS; kind++) {
 		double round = kind <= KIND_LINE ? 1 : 1 + 1e-14;
 
@@ -307,7 +299,7 @@ larger_problems(void)
 	struct select_result r;
 	int trial, wrong = 0, open = 0;
 
-	seed = 13;
+	rnd_seed = 13;
 	for (trial = 0; trial < TRIALS; trial++) {
 		size_t n = 20 + (size_t)(rnd() * (N - 20)), i;
 		double noise = trial % 3 == 0 ? 0 : exp2(floor(rnd() * 12));
@@ -348,7 +340,7 @@ undecided(void)
 	int trial, wrong = 0, open = 0;
 	size_t i;
 
-	seed = 14;
+	rnd_seed = 14;
 	for (trial = 0; trial < 400; trial++) {
 		size_t free = 24 + (size_t)(trial % 2);
 		size_t budget = (size_t)(100 + rnd() * 300);
@@ -398,7 +390,7 @@ small_shares(void)
 	uint8_t c[SMALL_N];
 	int trial, bad = 0;
 
-	seed = 12;
+	rnd_seed = 12;
 	for (trial = 0; trial < 20000; trial++) {
 		size_t n = 1 + (size_t)(rnd() * SMALL_N), i, j, size = 0;
 		size_t set, least = n, some = 0;
@@ -449,7 +441,7 @@ against_lgreco(size_t n)
 	size_t i, k;
 	double ours = 0, theirs = 0;
 
-	seed = 7 + n;
+	rnd_seed = 7 + n;
 	for (trial = 0; trial < T; trial++) {
 		double target = 0, dp;
 
@@ -495,7 +487,7 @@ large(void)
 	size_t i, k;
 	int s;
 
-	seed = 3;
+	rnd_seed = 3;
 	for (i = 0; i < N; i++) {
 		double n = 16384 * (1 + floor(4 * rnd()));
 		double e = n * exp(8 * rnd());
@@ -549,6 +541,8 @@ odd(void)
 
 	ok(select_budget(l, 2, 2, 8, SELECT_AUTO, c, &r, &e) == -ERR_USAGE,
 	    "a group with nothing to choose is refused");
+	ok(select_budget(l, 1, SELECT_LEVELS + 1, 4, SELECT_AUTO, c, &r, &e) ==
+	    -ERR_USAGE, "more levels than there may be are refused");
 	ok(select_budget(l, 1, 2, 4, SELECT_AUTO, c, &r, &e) == 1 &&
 	    r.rate == 5 && c[0] == 0, "a budget for nothing: 1, and what it needs");
 	ok(select_budget(l, 0, 2, 4, SELECT_AUTO, c, &r, &e) == 0 &&

@@ -1,0 +1,110 @@
+# What one device with a key of its own could still do to the others, each tried
+# through the programs that a cloud runs.
+load helper
+
+# sends DEVICE STEP VALUE ARGS...: a shard of 64 values, through ace-recv
+sends() {
+	perl -e 'print pack("f<*", ($ARGV[0]) x 64)' -- "$3" >values
+	ace-import -f raw --name w --shape 64 -d "$1" -r test -s "$2" values >in
+	exits 0 ace-recv -v --spool spool --sync none --device "$1" "${@:4}" in
+}
+
+# coded STEP: the average of the step as the cloud codes it, which keeps the rest;
+# as f16 it says no more than 65504
+coded() {
+	exits 0 ace-aggregate --spool spool --expect 3 --quorum 2 --steps 1 \
+	    --sync none
+	mv out mean
+	ace-expand -S state --allow-gap mean >expanded
+	exits 0 ace-compress -S state -c f16 --sync none expanded
+	[ "$(cat spool/test/last)" = "$1" ]
+}
+
+@test "values as large as they may be: no residual overflows, at any step" {
+	local step d
+	sends evil 0 3e38
+	says "step 0: invalid: limit: 3e\+38 in tensor 'w' at index 0, at most 1e\+18"
+	sends evil 1 -1.1e18
+	says "step 1: invalid: limit: -1.1e\+18 in tensor"
+	for step in 2 3 4 5 6 7; do
+		sends evil $step 1e18
+		says accepted
+		for d in edge1 edge2; do sends $d $step 0.5; done
+		coded $step
+	done
+}
+
+@test "what was let in before there was a bound is why there is one" {
+	local d step
+	for step in 0 1 2 3; do
+		for d in edge1 edge2 evil; do sends $d $step 0.5; done
+		perl -e 'print pack("f<*", (3e38) x 64)' >values
+		ace-import -f raw --name w --shape 64 -d evil -r test -s $step \
+		    values >spool/test/$step/evil.aceg
+		ace-aggregate --spool spool --expect 3 --steps 1 --sync none >mean
+		ace-expand -S state mean >expanded || break
+		ace-compress -S state -c f16 --sync none expanded >coded || break
+	done 2>err
+	[ "$step" -lt 4 ]
+	says "not finite|non-finite"
+}
+
+@test "a device that does not say its model's norm does not end the policy" {
+	local d
+	for d in edge1 edge2; do
+		mkshards -d $d -K model.norm=10 >in
+		exits 0 ace-recv --spool spool --sync none in
+	done
+	mkshards -d evil >in
+	exits 0 ace-recv --spool spool --sync none in
+	ace-aggregate --spool spool --expect 3 --steps 1 --sync none >mean
+	exits 0 ace-policy --target-divergence 0.04 --interval 5,4,10 mean
+}
+
+@test "a device that weighs by samples says itself how many; a share bounds it" {
+	local d
+	for d in edge1 edge2; do
+		perl -e 'print pack("f<*", (1) x 64)' >values
+		ace-import -f raw --name w --shape 64 -d $d -r test --samples 64 \
+		    values >$d
+	done
+	perl -e 'print pack("f<*", (1000) x 64)' >values
+	ace-import -f raw --name w --shape 64 -d evil -r test \
+	    --samples 1000000000 values >evil
+	for d in edge1 edge2 evil; do
+		exits 0 ace-recv --spool spool --sync none --max-weight 1 $d
+	done
+	cp -r spool other
+	exits 0 ace-aggregate --spool spool --expect 3 --steps 1 --sync none \
+	    --weight-by samples
+	at() { ace-export -f raw "$1" | od -An -tf4 -N4 | tr -d ' '; }
+	[ "$(at out)" = 999.9999 ] || [ "$(at out)" = 1000 ]
+	exits 0 ace-aggregate --spool other --expect 3 --steps 1 --sync none \
+	    --weight-by samples --rule weight-share:0.34
+	[ "$(at out | cut -d. -f1)" -lt 345 ]
+}
+
+@test "a table of tensors that nobody has: refused before it is in memory" {
+	perl -e 'my $n = 60000; my @t = map { sprintf("\"%s%07d\":" .
+	    "{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
+	    "a" x 243, $_, 4 * $_, 4 * $_ + 4) } 0 .. $n - 1;
+	    my $h = "{" . join(",", @t) . "}"; $h .= " " while length($h) % 8;
+	    print pack("Q<", length $h), $h, "\0" x (4 * $n)' >many
+	ace-import -f safetensors -d evil -r test many >in
+	[ "$(wc -c <in)" -lt 2000000 ]
+	exits 3 peak kib ace-recv --spool spool in
+	says "limit: a tensor table of [0-9]+ bytes, at most 16777216 here"
+	sanitized || [ "$(cat kib)" -lt 65536 ]
+}
+
+@test "values of a model that nobody trains are not decoded" {
+	mkshards -d edge1 >in
+	exits 0 ace-recv --spool spool --sync none in
+	# had they been looked at, the first one had been the reason
+	mkshards -n 100k -k nan -i 0 -d evil -s 1 >in
+	exits 0 ace-recv -v --spool spool --sync none in
+	says "step 1: invalid: mismatch: run 'test' is of another model"
+	mkshards -n 100k -k nan -i 0 -d evil -r other >in
+	exits 0 ace-recv -v --spool new --sync none in
+	says "invalid: non-finite value"
+}

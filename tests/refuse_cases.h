@@ -1,0 +1,140 @@
+/*
+ * The main functions that refuse calls, and what it calls them with besides the
+ * cases of fault: each codec and each rule, which cost a process too much.
+ */
+#ifndef TESTS_REFUSE_CASES_H
+#define TESTS_REFUSE_CASES_H
+
+#define MAIN(name) int name##_main(int argc, char **argv)
+MAIN(ace_ack);
+MAIN(ace_advise);
+MAIN(ace_aggregate);
+MAIN(ace_archive);
+MAIN(ace_compress);
+MAIN(ace_cut);
+MAIN(ace_expand);
+MAIN(ace_export);
+MAIN(ace_import);
+MAIN(ace_inspect);
+MAIN(ace_meter);
+MAIN(ace_policy);
+MAIN(ace_recv);
+MAIN(ace_score);
+MAIN(ace_select);
+MAIN(ace_sign);
+MAIN(ace_status);
+MAIN(ace_step);
+
+static const struct {
+	const char *name;
+	int (*main)(int, char **);
+} refuse_mains[] = {
+	{ "ace-ack", ace_ack_main }, { "ace-advise", ace_advise_main },
+	{ "ace-aggregate", ace_aggregate_main },
+	{ "ace-archive", ace_archive_main },
+	{ "ace-compress", ace_compress_main }, { "ace-cut", ace_cut_main },
+	{ "ace-expand", ace_expand_main }, { "ace-export", ace_export_main },
+	{ "ace-import", ace_import_main }, { "ace-inspect", ace_inspect_main },
+	{ "ace-meter", ace_meter_main }, { "ace-policy", ace_policy_main },
+	{ "ace-recv", ace_recv_main }, { "ace-score", ace_score_main },
+	{ "ace-select", ace_select_main }, { "ace-sign", ace_sign_main },
+	{ "ace-status", ace_status_main }, { "ace-step", ace_step_main }
+};
+
+#define CODEC(name, codec) \
+	{ "code-" name, MADE, "ace-compress -c " codec " in0", 0 }, \
+	{ "decode-" name, MADE "ace-compress -c " codec " in0 >coded; ", \
+	    "ace-expand coded", 0 }, \
+	{ "add-" name, MADE "for i in 1 2; do mkshards -d edge$i | " \
+	    "ace-compress -c " codec " >coded$i; done; ", \
+	    "ace-aggregate coded1 coded2", 0 }
+#define FIVE "for i in 1 2 3 4 5; do mkshards -d edge$i -x $i >five$i; done; "
+#define FIVE_OF " five1 five2 five3 five4 five5"
+#define RULE(name, rule) \
+	{ "rule-" name, FIVE, "ace-aggregate --rule " rule FIVE_OF, 0 }
+#define TIMED "mkshards -t a:3 -t b:1 -t c:4 -T 2,7,1 >timed; "
+#define TABLE(name, text, command) \
+	{ "advise-" name, "printf '" text "' >table; ", "ace-advise " command \
+	    " table", 0 }
+
+static const struct fault_case refuse_more[] = {
+	CODEC("lossless", "lossless"), CODEC("ecq", "ecq:0.001"),
+	CODEC("topk", "topk:0.1"), CODEC("topk-rice", "topk:0.1:rice"),
+	CODEC("topk-q2", "topk:0.1:q2"), CODEC("threshold", "threshold:0.5"),
+	CODEC("nonzero", "nonzero"), CODEC("natural", "natural"),
+	CODEC("qsgd", "qsgd:7"), CODEC("tern", "tern"),
+	CODEC("lowrank", "lowrank:2"), CODEC("eden", "eden:2"),
+	CODEC("sign", "sign"), CODEC("q4", "q4"),
+	RULE("trim", "trim:1"), RULE("krum", "krum:1"),
+	RULE("multikrum", "multikrum:1:2"), RULE("clip", "clip:5"),
+	{ "rule-limits", FIVE, "ace-aggregate --rule norm-ratio:2,weight-share:0.5"
+	    FIVE_OF, 0 },
+	{ "cluster", FIVE, "ace-aggregate --cluster 0.5:mean" FIVE_OF, 0 },
+	{ "patient", FIVE, "ace-aggregate --expect 5 --quorum 5" FIVE_OF, 0 },
+	{ "one-input", FIVE "cat five? >all; ", "ace-aggregate --expect 5 < all",
+	    0 },
+	{ "archived", FOLDER "tar -cf dir.tar dir; ", "ace-aggregate dir.tar",
+	    0 },
+	{ "score-first", MADE, "ace-score -S S in0", LEARNS },
+	{ "score-sensitivity", MADE, "ace-score --form paper in0", 0 },
+	{ "score-feedback", MADE "ace-score -S S in0 >rest; "
+	    "ace-aggregate in0 >mean; ",
+	    "ace-score -S S --feedback mean in1", LEARNS },
+	{ "select-levels", MADE "ace-score in0 >scored; ",
+	    "ace-select -b 2000 --levels none,q4,q8,f16,topk:0.1 scored", 0 },
+	{ "select-text", MADE "ace-score in0 >scored; ",
+	    "ace-select -b 2000 --text scored", 0 },
+	{ "select-plan", MADE "ace-score in0 | ace-select -b 2000 --text >plan; ",
+	    "ace-select --plan plan in0", 0 },
+	{ "select-share", MADE "ace-score in0 >scored; ",
+	    "ace-select -p 0.2=f16,0.5=q8 scored", 0 },
+	{ "step-threads", MADE, "ace-step -T 3 -b 2000 in0", 0 },
+	{ "step-state", MADE "ace-step -S S -b 2000 in0 "
+	    ">rest; ", "ace-step -S S -b 2000 in1", LEARNS },
+	{ "momentum-first", MADE,
+	    "ace-compress -S S --error-feedback momentum -c q8 in0", 0 },
+	{ "ef21-first", MADE,
+	    "ace-compress -S S --error-feedback ef21 -c q8 in0", 0 },
+	{ "ef21", MADE "ace-compress -S S --error-feedback ef21 -c q8 in0 >rest; ",
+	    "ace-compress -S S --error-feedback ef21 -c q8 in1", 0 },
+	{ "policy-cuts", TIMED,
+	    "ace-policy -S S --cuts 1ms --bandwidth 1Mbit timed", LEARNS },
+	{ "policy-replay", MADE "ace-policy in0 >said; ",
+	    "ace-policy --replay said in0", 0 },
+	{ "import-npy", MADE "ace-export -f npy --tensor embed -o v.npy in0; ",
+	    "ace-import --name embed v.npy", 0 },
+	{ "import-raw", MADE "head -c 64 /dev/zero >v.raw; ",
+	    "ace-import -f raw --name w --shape 4,4 v.raw", 0 },
+	{ "import-many", MADE "ace-export -f safetensors --many in0 >all; ",
+	    "ace-import -f safetensors --many all", 0 },
+	{ "export-deflate", MADE, "ace-export -f npz --deflate in0", 0 },
+	{ "export-f32", MADE, "ace-export -f safetensors --f32 in0", 0 },
+	{ "export-file", MADE "mkdir D; ",
+	    "ace-export -o D/values.safetensors in0", 0 },
+	{ "stats", MADE, "ace-inspect --stats in0 in1", 0 },
+	{ "histogram", MADE, "ace-inspect --histogram in0", 0 },
+	{ "json", FOLDER, "ace-inspect --json dir", 0 },
+	{ "diff", MADE, "ace-inspect --diff in0 in0", 0 },
+	{ "course", TWICE, "ace-inspect --course D", 0 },
+	{ "plot", MADE, "ace-inspect --plot p.svg in0", 0 },
+	{ "plot-course", TWICE, "ace-inspect --course --plot p.svg D", 0 },
+	{ "recover", MADE, "ace-inspect --recover in0", 0 },
+	{ "status-text", TWICE, "ace-status D", CLOCK },
+	{ "status-state", TWICE, "ace-status S", CLOCK },
+	{ "leave", TWICE, "ace-recv --spool D --run test --device edge1 --leave",
+	    ENDLESS },
+	{ "archive-list", FOLDER "ace-archive create -o a.tar.gz dir; ",
+	    "ace-archive list a.tar.gz", 0 },
+	{ "archive-zip", FOLDER, "ace-archive create --format zip dir", 0 },
+	TABLE("cluster", "name\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
+	TABLE("interval", "divergence\\n0.002\\n0.01\\n", "interval"),
+	{ "advise-ratio", MADE, "ace-advise ratio", 0 },
+	{ "advise-profile", TIMED,
+	    "ace-advise profile timed", 0 },
+	{ "advise-dp3", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
+	    "--method dp3 --dt 1ms --bandwidth 1Gbit table", 0 },
+	{ "advise-greedy", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
+	    "--method greedy --dt 1ms --bandwidth 1Gbit table", 0 }
+};
+
+#endif

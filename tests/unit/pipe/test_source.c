@@ -1,0 +1,99 @@
+/*
+ * A folder as one operand, when its files cannot be opened: what was removed
+ * since it was listed is passed over, anything else is an error, since a shard
+ * that is left out in silence would be gradient that is lost.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "../../away.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "pipe/source.h"
+
+static char dir[] = "/tmp/ace-source-XXXXXX", path[64];
+
+static const char *
+name(int i)
+{
+	(void)snprintf(path, sizeof(path), "%s/%d.aceg", dir, i);
+	return path;
+}
+
+/* Four empty files; only their names say what they are. */
+static int
+make(void)
+{
+	int i, fd;
+
+	if (mkdtemp(dir) == NULL)
+		return 0;
+	for (i = 1; i <= 4; i++) {
+		if ((fd = open(name(i), O_CREAT | O_WRONLY, 0600)) < 0)
+			return 0;
+		(void)close(fd);
+	}
+	return 1;
+}
+
+/* The next file is file i: 1; it ended or failed: less. */
+static int
+next(struct source *s, int i, struct err *e)
+{
+	struct io *io;
+	int r = source_next(s, &io, e);
+
+	if (r > 0)
+		r = strcmp(source_name(s), name(i)) == 0;
+	io_free(io);
+	return r;
+}
+
+/* No file can be opened while this is in force; 0: as many as before. */
+static void
+refuse(int on)
+{
+	static struct rlimit was;
+	struct rlimit none;
+
+	if (was.rlim_max == 0)
+		(void)getrlimit(RLIMIT_NOFILE, &was);
+	none = was;
+	none.rlim_cur = on ? 3 : was.rlim_cur;
+	(void)setrlimit(RLIMIT_NOFILE, &none);
+}
+
+int
+main(void)
+{
+	struct source *s = NULL;
+	struct err e = ERR_INIT;
+	int fd, r;
+
+	if (!make()) {
+		(void)printf("Bail out! no folder in /tmp\n");
+		return 1;
+	}
+	ok(source_open(&s, dir, &e) == 0 && next(s, 1, &e) == 1,
+	    "the first of its files");
+	ok(unlink(name(2)) == 0 && next(s, 3, &e) == 1,
+	    "one that was removed since is passed over");
+	/* three are open, whatever the caller left us */
+	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd < 3)
+		continue;
+	(void)close(fd);
+	refuse(1);
+	r = next(s, 4, &e);
+	refuse(0);
+	ok(r == -ERR_SYS && strstr(ERR_MSG(&e), "4.aceg") != NULL,
+	    "one that cannot be opened is an error that names it: %s",
+	    ERR_MSG(&e));
+	source_free(s);
+	err_clear(&e);
+	ok(nftw(dir, take_away, 8, FTW_DEPTH | FTW_PHYS) == 0, "and the folder goes");
+	return done_testing();
+}
