@@ -5,7 +5,6 @@
 #include "codec/codec.h"
 #include "format/batch.h"
 #include "format/frame.h"
-#include "format/reader.h"
 
 enum {
 	BATCH_HEAD = 12,
@@ -15,7 +14,7 @@ enum {
 	BATCH_MOST = 256 * 1024	/* so many bytes will come: one allocation */
 };
 
-/* See reader_entry for the bytes. */
+/* See DATA in ace-stream(5) for the bytes. */
 static int
 batch_entry(struct batch *b, uint32_t group, uint32_t codec, uint8_t param,
     size_t len, struct err *e)
