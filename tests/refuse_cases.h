@@ -5,6 +5,8 @@
 #ifndef TESTS_REFUSE_CASES_H
 #define TESTS_REFUSE_CASES_H
 
+#include "fault_cases.h"
+
 #define MAIN(name) int name##_main(int argc, char **argv)
 MAIN(ace_ack);
 MAIN(ace_advise);
