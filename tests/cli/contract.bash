@@ -285,7 +285,7 @@ contract_output() {
 	exits 3 "$@" -o made/other <part
 	exits 4 "$@" -o nowhere/file <in
 	# no space: a limit on file sizes stands in for it
-	(trap '' XFSZ; ulimit -f 64; "$@" -o made/big <big 2>err) || got=$?
+	(trap '' XFSZ; ulimit -f 64; rm -rf spool; "$@" -o made/big <big 2>err) || got=$?
 	[ "$got" -eq 4 ] || { echo "status $got"; cat err; return 1; }
 	[ "$(ls made)" = file ] || { ls -la made; return 1; }
 	echo old >made/other
