@@ -148,7 +148,7 @@ way() {
 # dense ROUNDS: the streams of the edges with a step in each round, and of the
 # cloud
 dense() {
-	local k short= given=${given/--average-moments/}
+	local k short='' given=${given/--average-moments/}
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # words are meant

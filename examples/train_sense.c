@@ -5,8 +5,6 @@
 #include "fail.h"
 #include "train_sense.h"
 
-enum { TELL = 4 };	/* rounds, and earlier in the beginning */
-
 static const float memory = 0.98f;	/* about fifty batches */
 
 int
@@ -50,7 +48,7 @@ sense_tell(const struct sense *s, size_t round, struct ace_error *e)
 	size_t j;
 	int r = 0, i;
 
-	if (s->file[0] == NULL || !s->any || (round > 2 && round % TELL != 0))
+	if (s->file[0] == NULL || !s->any || (round & (round - 1)) != 0)
 		return 0;
 	if ((x = malloc(s->m->n * sizeof *x)) == NULL)
 		return fail(e, 4, "cannot write", s->file[0]);

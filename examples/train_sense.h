@@ -26,7 +26,7 @@ void sense_release(struct sense *s);
 /* m->grad of another batch. */
 void sense_see(struct sense *s);
 
-/* After rounds 1 and 2, and then every fourth: the root of it, as a shard stream, to all
+/* After round 1, 2, 4, 8 and so on: the root of it, as a shard stream, to all
  * files, each by a rename; in other rounds nothing.  0, -2 or -4. */
 int sense_tell(const struct sense *s, size_t round, struct ace_error *e);
 

@@ -189,9 +189,13 @@ read(int fd, void *p, size_t n)
 ssize_t
 pread(int fd, void *p, size_t n, off_t at)
 {
+	ssize_t k;
+
 	if (hit(CLIP_READ, "pread"))
 		return -1;
-	return syscall(SYS_pread64, fd, p, n, at);
+	k = syscall(SYS_pread64, fd, p, clip(fd, n), at);
+	told("read", fd, k);
+	return k;
 }
 
 ssize_t

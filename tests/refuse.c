@@ -13,8 +13,9 @@
  *
  *   refuse [-v] [NAME]      NAME: of these cases only
  *
- * ACE_DAMAGE=N refuses every N-th only.
+ * ACE_DAMAGE=N refuses each place in the code once, and else every N-th only.
  */
+#include <execinfo.h>
 #include <stdio_ext.h>
 #include <sys/mman.h>
 
@@ -48,16 +49,58 @@ static char message[1024];
 
 /* ---- the calls, as the linker hands them to us ---- */
 
-static struct {
+enum { REFUSE_DEEP = 7, REFUSE_CALLS = 1 << 16, REFUSE_PLACES = 1 << 16 };
+
+/* What is asked for; shared with the child in which ace-recv reads. */
+static struct asked {
 	enum refuse_kind kind, now;	/* now: while a program runs */
 	long at, n;		/* the at-th is refused; n were made */
-} asked;
+	uint64_t by[REFUSE_CALLS];	/* in which place, while they are counted */
+} *asked;
+
+/*
+ * Where in the code calls come from: the last few functions on the way to them.
+ * Each such place is refused once in any case, and of all other calls every
+ * N-th.
+ */
+static uint64_t places[REFUSE_PLACES];
+
+static uint64_t
+refuse_place(void)
+{
+	void *at[REFUSE_DEEP];
+	int n = backtrace(at, REFUSE_DEEP);
+
+	return pack_hash64(at + 2, (size_t)(n > 2 ? n - 2 : 0) * sizeof(*at));
+}
+
+/* 1: nobody was refused there yet. */
+static int
+refuse_new_place(uint64_t place)
+{
+	size_t i = place % REFUSE_PLACES;
+
+	while (places[i] != 0 && places[i] != place)
+		i = (i + 1) % REFUSE_PLACES;
+	if (places[i] == place)
+		return 0;
+	places[i] = place;
+	return 1;
+}
+
+static int leaving;	/* the process, a child's: what it did is written */
 
 static int
 refused(enum refuse_kind kind)
 {
-	if (kind != asked.now || __atomic_add_fetch(&asked.n, 1,
-	    __ATOMIC_RELAXED) != asked.at)
+	long n;
+
+	if (kind != asked->now || leaving)
+		return 0;
+	n = __atomic_add_fetch(&asked->n, 1, __ATOMIC_RELAXED);
+	if (asked->at == 0 && n <= REFUSE_CALLS)
+		asked->by[n - 1] = refuse_place();
+	if (n != asked->at)
 		return 0;
 	errno = refuse_kinds[kind].error;
 	return 1;
@@ -134,6 +177,16 @@ __wrap_close(int fd)
 	return -1;
 }
 
+/* make coverage has children call exit. */
+void __real_exit(int status) __attribute__((noreturn));
+void __wrap_exit(int status) __attribute__((noreturn));
+void
+__wrap_exit(int status)
+{
+	leaving = 1;
+	__real_exit(status);
+}
+
 /* One process stands for them all, and a sandbox would stay. */
 void __wrap_sandbox_begin(struct sandbox *s);
 void
@@ -198,12 +251,12 @@ call(const struct fault_case *c)
 	    dup2(fd, 0) == 0 && (fd == 0 || close(fd) == 0), in);
 	again(fd_out, 1);
 	again(fd_err, 2);
-	asked.now = asked.kind;
-	asked.n = 0;
+	asked->now = asked->kind;
+	asked->n = 0;
 	for (i = 0; i < sizeof(refuse_mains) / sizeof(refuse_mains[0]); i++)
 		if (strcmp(refuse_mains[i].name, argv[0]) == 0)
 			r = refuse_mains[i].main(argc, argv);
-	asked.kind = asked.now = REFUSE_NOTHING;
+	asked->kind = asked->now = REFUSE_NOTHING;
 	__fpurge(stdout);
 	clearerr(stdout);
 	proc_must(dup2(fd_tap, 1) == 1 && dup2(fd_tap, 2) == 2 &&
@@ -276,12 +329,12 @@ one(struct refuse_run *f, enum refuse_kind kind, long at)
 	int status, second;
 	long made;
 
-	asked.kind = kind;
-	asked.at = at;
+	asked->kind = kind;
+	asked->at = at;
 	(void)snprintf(trying, sizeof(trying), "\nnot ok - crashed in: %.80s, %s "
 	    "%ld\n", f->c->name, refuse_kinds[kind].name, at);
 	status = call(f->c);
-	made = asked.n;
+	made = asked->n;
 	memcpy(said, message, sizeof(said));
 	if (made < at)
 		return;
@@ -315,10 +368,10 @@ one(struct refuse_run *f, enum refuse_kind kind, long at)
 static long
 count(const struct fault_case *c, enum refuse_kind kind)
 {
-	asked.kind = kind;
-	asked.at = 0;
+	asked->kind = kind;
+	asked->at = 0;
 	(void)call(c);
-	return asked.n;
+	return asked->n;
 }
 
 static void
@@ -348,7 +401,9 @@ one_case(const struct fault_case *c)
 		tree_copy("template", "work");
 		n = count(c, (enum refuse_kind)kind);
 		for (at = 1; at <= n; at++) {
-			if (f.tried != 0 && turn++ % every != 0)
+			if (!(at <= REFUSE_CALLS &&
+			    refuse_new_place(asked->by[at - 1])) &&
+			    f.tried != 0 && turn++ % every != 0)
 				continue;
 			tree_copy("template", "work");
 			one(&f, (enum refuse_kind)kind, at);
@@ -380,14 +435,19 @@ main(int argc, char **argv)
 	name = argv[optind];	/* the programs count there, too */
 	if (s != NULL && atol(s) > 1)
 		every = strtoul(s, NULL, 10);
-	proc_enter("ace-refuse");
 	fd_tap = fcntl(1, F_DUPFD_CLOEXEC, 10);
 	tap = fdopen(fd_tap, "w");
+	asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED |
+	    MAP_ANONYMOUS, -1, 0);
+	if (tap == NULL || asked == MAP_FAILED)
+		return 99;
+	(void)setvbuf(tap, NULL, _IOLBF, 0);
+	proc_enter("ace-refuse");
 	(void)signal(SIGSEGV, crashed);
 	(void)signal(SIGABRT, crashed);
 	fd_out = memfd_create("out", MFD_CLOEXEC);
 	fd_err = memfd_create("err", MFD_CLOEXEC);
-	proc_must(tap != NULL && fd_out >= 0 && fd_err >= 0, "files");
+	proc_must(fd_out >= 0 && fd_err >= 0, "files");
 	some(cases, sizeof(cases) / sizeof(cases[0]), name);
 	some(refuse_more, sizeof(refuse_more) / sizeof(refuse_more[0]), name);
 	(void)fprintf(tap, "1..%d\n", tests);

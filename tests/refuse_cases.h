@@ -5,6 +5,8 @@
 #ifndef TESTS_REFUSE_CASES_H
 #define TESTS_REFUSE_CASES_H
 
+#include "fault_cases.h"
+
 #define MAIN(name) int name##_main(int argc, char **argv)
 MAIN(ace_ack);
 MAIN(ace_advise);
@@ -107,6 +109,14 @@ static const struct fault_case refuse_more[] = {
 	    "ace-import -f raw --name w --shape 4,4 v.raw", 0 },
 	{ "import-many", MADE "ace-export -f safetensors --many in0 >all; ",
 	    "ace-import -f safetensors --many all", 0 },
+	{ "import-gguf", "perl -e 'binmode STDOUT; print \"GGUF\", pack(\"VQ<Q<"
+	    " Q</a VQ<VQ<\", 3, 1, 0, \"w\", 1, 2, 0, 0), \"\\0\" x 15' >v.gguf; ",
+	    "ace-import -f gguf v.gguf", 0 },
+	{ "import-fortran", "perl -e 'binmode STDOUT; $h = \"{\\x27descr\\x27: "
+	    "\\x27<f4\\x27, \\x27fortran_order\\x27: True, \\x27shape\\x27: "
+	    "(2, 3), }\"; $h .= \" \" x (117 - length $h) . \"\\n\"; print "
+	    "\"\\x93NUMPY\\1\\0\", pack(\"v\", 118), $h, pack(\"f<6\", 1 .. 6)' "
+	    ">v.npy; ", "ace-import --name w v.npy", 0 },
 	{ "export-deflate", MADE, "ace-export -f npz --deflate in0", 0 },
 	{ "export-f32", MADE, "ace-export -f safetensors --f32 in0", 0 },
 	{ "export-file", MADE "mkdir D; ",

@@ -106,7 +106,7 @@ def options():
     p.add_argument("--checkpoint")
     p.add_argument("--passes", type=int, default=40)
     p.add_argument("--batch", type=int, default=32)
-    p.add_argument("--rate", type=float, default=8e-3, help="AdamW's")
+    p.add_argument("--rate", type=float, default=24e-3, help="AdamW's")
     p.add_argument("--warmup", type=int, default=20)
     p.add_argument("--interval", type=int, default=8)
     p.add_argument("--outer-rate", type=float, default=1)

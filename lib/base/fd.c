@@ -35,14 +35,16 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
-int
-fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
-    struct err *e)
+/* at < 0: from where fd stands. */
+static int
+fd_take(int fd, int watch, off_t at, void *p, size_t n, size_t *got,
+    const char *name, struct err *e)
 {
 	ssize_t k;
 	int r;
 
 	*got = 0;
+	n = n > SSIZE_MAX ? SSIZE_MAX : n;
 	for (;;) {
 		if (watch >= 0 &&
 		    (r = fd_ready(fd, watch, -1, name, e)) <= 0) {
@@ -50,7 +52,7 @@ fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
 				return r;
 			continue;
 		}
-		k = read(fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
+		k = at < 0 ? read(fd, p, n) : pread(fd, p, n, at);
 		if (k >= 0) {
 			*got = (size_t)k;
 			return 0;
@@ -62,6 +64,20 @@ fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
 			return err_sys(e, "'%s'", name);
 		}
 	}
+}
+
+int
+fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
+    struct err *e)
+{
+	return fd_take(fd, watch, -1, p, n, got, name, e);
+}
+
+int
+fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got, const char *name,
+    struct err *e)
+{
+	return fd_take(fd, -1, at, p, n, got, name, e);
 }
 
 int

@@ -7,6 +7,7 @@
 #define ACE_FD_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -19,6 +20,10 @@ int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
  * how many came, 0 at the end of the input.  watch is as in fd_ready. */
 int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
     struct err *e);
+/* fd_read_at(fd, at, p, n, got, name, e): the same from byte `at' of a file on;
+ * where fd stands does not matter and does not change. */
+int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
+    const char *name, struct err *e);
 /* fd_write(fd, p, n, name, e): writes all n bytes. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 

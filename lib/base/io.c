@@ -52,6 +52,13 @@ io_own(struct io *io)
 }
 
 void
+io_alone(struct io *io)
+{
+	io->own = 1;
+	io->placed = io->seekable;
+}
+
+void
 io_watch(struct io *io, int fd)
 {
 	io->watch = fd;
@@ -86,18 +93,27 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
-/* One read from a file in which others read, too. */
+/* One read from `place' on: where others read in the file, too, or where much
+ * of it is passed over. */
 static int
 io_fill_at(struct io *io, unsigned char *p, size_t n, size_t *got,
     struct err *e)
 {
-	ssize_t k;
+	int r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
 
-	while ((k = pread(io->fd, p, n, io->place)) < 0)
-		if (errno != EINTR)
-			return err_sys(e, "'%s'", io->name);
-	io->place += k;
-	*got = (size_t)k;
+	io->place += (off_t)*got;
+	return r;
+}
+
+/* Goes on so many bytes after what was read from the file. */
+static int
+io_move(struct io *io, off_t by, struct err *e)
+{
+	if (io->placed)
+		io->place += by;
+	else if (lseek(io->fd, by, SEEK_CUR) < 0)
+		return err_sys(e, "'%s'", io->name);
+	io->at = io->have = 0;
 	return 0;
 }
 
@@ -114,8 +130,10 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 		return io_fill_at(io, p, n, got, e);
 	if (io->share != NULL)
 		return share_read(io->share, io->watch, p, n, got, io->name, e);
+	/* a file does not let us wait, so that nothing is watched meanwhile */
 	if (io->fd >= 0)
-		return fd_read(io->fd, io->watch, p, n, got, io->name, e);
+		return fd_read(io->fd, io->seekable ? -1 : io->watch, p, n,
+		    got, io->name, e);
 	if (io->from.read != NULL)
 		return io->from.read(io->from.arg, p, n, got, e);
 	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
@@ -225,12 +243,13 @@ io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->at == io->have) {
 		/* what is shared must not be read ahead */
 		if (io->fd < 0 || n >= IO_BUF || io->share != NULL ||
-		    io->sparse)
+		    (io->sparse && n > IO_LITTLE))
 			r = io_fill(io, p, n, got, e);
 		else {
 			io->at = io->have = 0;
-			r = io_fill(io, io->buf, io->skipped && n <= IO_LITTLE ?
-			    IO_LITTLE : IO_BUF, &io->have, e);
+			r = io_fill(io, io->buf, n <= IO_LITTLE &&
+			    (io->skipped || io->sparse) ? IO_LITTLE : IO_BUF,
+			    &io->have, e);
 			io->skipped = 0;
 			*got = io->have < n ? io->have : n;
 			memcpy(p, io->buf, *got);
@@ -313,10 +332,10 @@ io_seek(struct io *io, uint64_t at, struct err *e)
 	} else {
 		/* what is in the buffer was read and not yet handed out */
 		off_t back = (off_t)(io->count + (io->have - io->at));
+		int r = io_move(io, (off_t)at - back, e);
 
-		if (lseek(io->fd, (off_t)at - back, SEEK_CUR) < 0)
-			return err_sys(e, "'%s'", io->name);
-		io->at = io->have = 0;
+		if (r < 0)
+			return r;
 	}
 	io->count = at;
 	return 0;
@@ -332,11 +351,11 @@ int
 io_skip(struct io *io, uint64_t n, struct err *e)
 {
 	uint64_t here = io->have - io->at;
+	int r;
 
 	if (io->fd >= 0 && n > here && io->seekable) {
-		if (lseek(io->fd, (off_t)(n - here), SEEK_CUR) < 0)
-			return err_sys(e, "'%s'", io->name);
-		io->at = io->have = 0;
+		if ((r = io_move(io, (off_t)(n - here), e)) < 0)
+			return r;
 		io->skipped = 1;
 	} else if (io->fd >= 0 && n <= here) {
 		io->at += (size_t)n;
@@ -369,6 +388,7 @@ int
 io_rewind(struct io *io, struct err *e)
 {
 	uint64_t back = io->count - io->mark_count;
+	int r;
 
 	if (!io->marked || io->rec_lost)
 		return err_set(e, ERR_REFUSED,
@@ -378,9 +398,8 @@ io_rewind(struct io *io, struct err *e)
 		io->mem_at -= (size_t)back;
 	} else if (io->seekable) {
 		back += io->have - io->at;
-		if (lseek(io->fd, -(off_t)back, SEEK_CUR) < 0)
-			return err_sys(e, "'%s'", io->name);
-		io->at = io->have = 0;
+		if ((r = io_move(io, -(off_t)back, e)) < 0)
+			return r;
 	} else {
 		io->rec_at = 0;
 	}

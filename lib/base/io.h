@@ -60,6 +60,9 @@ uint64_t io_size(const struct io *io);
 
 /* io_own(io): from now on io owns its descriptor: io_free closes it. */
 void io_own(struct io *io);
+/* io_alone(io): the same of a descriptor that was just opened for reading and
+ * that nobody else has: to pass over bytes of a file is no call then. */
+void io_alone(struct io *io);
 
 /* io_read(io, p, n, got, e): reads n bytes; *got is less than n only at the end
  * of the input. */
@@ -86,8 +89,8 @@ int io_is_pipe(const struct io *io);	/* or a socket */
 /* io_seek(io, at, e): goes to byte `at', counted from where io was opened, and
  * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
-/* io_sparse(io): from now on nothing is read ahead, since most is passed over by
- * io_seek. */
+/* io_sparse(io): from now on little is read ahead, since most is passed over by
+ * io_skip. */
 void io_sparse(struct io *io);
 /* io_skip(io, n, e): passes over n bytes of an input that can seek, without
  * reading them where they are not here yet; more than there are is no error

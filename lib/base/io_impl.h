@@ -25,7 +25,8 @@ struct io {
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
-	int placed;		/* reads from `place' on, not where fd stands */
+	int placed;		/* reads from `place' on, not where fd stands,
+				 * so that to pass over bytes is no call */
 	off_t place;
 	double silence, until;	/* io_patience: seconds, mono_now; or 0 */
 	struct share *share;	/* what goes on as it is, or NULL */

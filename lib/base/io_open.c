@@ -48,7 +48,7 @@ io_open(struct io **out, const char *path, struct err *e)
 	if (r < 0)
 		(void)close(fd);
 	else
-		(*out)->own = 1;
+		io_alone(*out);
 	return r;
 }
 
@@ -73,7 +73,7 @@ io_open_kept(struct io **out, const char *path, struct err *e)
 		(void)close(fd);
 		return r;
 	}
-	(*out)->own = 1;
+	io_alone(*out);
 	return 1;
 }
 

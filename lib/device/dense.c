@@ -76,7 +76,7 @@ dense_open(struct dense *d, const struct state *s, const char *name,
 	    (k = io_open_fd(&io, fd, path, e)) < 0)
 		(void)close(fd);
 	else {
-		io_own(io);
+		io_alone(io);
 		if ((k = reader_open(&d->r, io, &o, e)) == 0)
 			k = dense_first(d, kind, e);
 	}

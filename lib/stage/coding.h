@@ -49,7 +49,7 @@ void coding_close(struct coding *c);
 /* coding_begin(c, n, e): groups of a shard come, of at most n values. */
 int coding_begin(struct coding *c, size_t n, struct err *e);
 
-/* coding_slot(c): the next one, with room for acc and u. */
+/* coding_slot(c): the next one, with acc and u in its room. */
 struct coding_group *coding_slot(struct coding *c);
 /* coding_add(c): it is filled in.  1: coding_run has to come next. */
 int coding_add(struct coding *c);

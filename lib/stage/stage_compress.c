@@ -146,13 +146,11 @@ stage_compress_work(struct stage_compress *x, struct err *e)
 	return coding_run(&x->coding, stage_compress_settle, x, e);
 }
 
-/* Adds the group in the next slot, which is to be coded as plan p says. */
+/* Adds the group in the next slot, w, which is to be coded as plan p says. */
 static int
-stage_compress_add(struct stage_compress *x, const struct codec_plan *p,
-    struct err *e)
+stage_compress_add(struct stage_compress *x, struct coding_group *w,
+    const struct codec_plan *p, struct err *e)
 {
-	struct coding_group *w = coding_slot(&x->coding);
-
 	w->plan = *p;
 	w->made = 0;
 	return coding_add(&x->coding) ? stage_compress_work(x, e) : 0;
@@ -210,7 +208,7 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 		w->n = x->rate.g[i].n;
 		p = stage_compress_plan(x, w->group);
 		if ((r = rate_get(&x->rate, i, &w->acc, &w->u, e)) < 0 ||
-		    (r = stage_compress_add(x, &p, e)) < 0)
+		    (r = stage_compress_add(x, w, &p, e)) < 0)
 			return r;
 	}
 	/* they may be coded where they wait */
@@ -268,7 +266,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 	w->group = g;
 	w->n = span.n;
 	p = stage_compress_plan(x, g);
-	return stage_compress_add(x, &p, e);
+	return stage_compress_add(x, w, &p, e);
 }
 
 /* Group g comes now; the groups between the last one and it are not in the

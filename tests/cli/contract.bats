@@ -35,7 +35,7 @@ ask() {
 		dir=${call%% *}
 		asked=1
 		mkdir "$dir"
-		inputs "$kind" "$dir"
+		inputs "$kind" "$dir" "$1"
 		# shellcheck disable=SC2086 # the call is words
 		if ! (cd "$dir" && bash -eux -c '. "$ROOT/tests/cli/helper.bash"
 		    . "$ROOT/tests/cli/contract.bash"; "$@"' contract "contract_$1" \
@@ -49,21 +49,27 @@ ask() {
 	[ "$asked" -eq 1 ] && return "$failed"
 }
 
+# inputs KIND DIR QUESTION: `big' where the question says so
 inputs() {
+	local big=
+	if sed -n "/^contract_$3()/,/^}/p" "$ROOT/tests/cli/contract.bash" |
+	    grep '\<big\>' >/dev/null; then
+		big=$2/big
+	fi
 	if [ "$2" = ace-sign ]; then
 		openssl genpkey -algorithm ed25519 -out "$2/key.pem"
 		chmod 600 "$2/key.pem"
 	fi
 	if [ "$1" = source ]; then
 		safetensors >"$2/in"
-		safetensors 1000000 >"$2/big"
+		[ -z "$big" ] || safetensors 1000000 >"$big"
 	elif [ "$1" = table ]; then
 		printf 'device time\na 1\nb 3\n' >"$2/in"
-		(echo device time && seq 20000 | sed 's/.*/& 1s/') >"$2/big"
+		[ -z "$big" ] || (echo device time && seq 20000 | sed 's/.*/& 1s/') >"$big"
 	else
 		mkshards -a -p >"$2/in"
 		mkshards -s 1 >"$2/next"
-		mkshards -n 1M -k layered >"$2/big"
+		[ -z "$big" ] || mkshards -n 1M -k layered >"$big"
 	fi
 }
 

@@ -704,13 +704,13 @@ undisturbed() {
 	loss = F.cross_entropy
 	data = [batch("edge1", step) for step in range(3)]
 	E
-	sed -n '/^```python/,/^```/{/^```/d;p}' "$ROOT/README.md" >0
+	sed -n '/^```python/,/^```/{/^```/d;p}' "$ROOT/README.md" >block0
 	# of the page: a pipeline, local steps, gradients, those of DDP
 	for n in 1 2 3 4; do
 		awk -v n=$n '/^\.Bd -literal/ { k++ } k == n' \
-		    "$ROOT/man/ace-pytorch.7" | sed '/^\.Ed/q' | literals >$n
+		    "$ROOT/man/ace-pytorch.7" | sed '/^\.Ed/q' | literals >block$n
 	done
-	head -n 1 [0-4] | paste -sd ' ' |
+	head -n 1 block[0-4] | paste -sd ' ' |
 	    grep -q '0 <== import ace .*1 <== ace-step .*2 <== import ace .*3 <== grads = .*4 <== grads = '
 	for n in 0 2 3 4; do
 		rm -rf edge1 edge1.pt* spool cloud
@@ -721,8 +721,8 @@ undisturbed() {
 			4) echo 'dist.init_process_group("gloo", "file://'"$PWD"'/meet",
 			    rank=0, world_size=1)' ;;
 			esac
-			echo 'pipeline = """' "$(cat 1)" '"""'
-			sed 's/100/3/' $n
+			echo 'pipeline = """' "$(cat block1)" '"""'
+			sed 's/100/3/' block$n
 			[ $n -ne 4 ] || printf '%s\n' 'for x, y in data:' \
 			    '    loss(ddp(x), y).backward()'
 			[ $n -lt 3 ] || echo 'grads.close()'
@@ -754,6 +754,13 @@ page() {
 	unset PYTHONPATH
 	PATH=$PWD/bin:$PATH exits 0 timeout "$HANG" bash -euo pipefail page.sh
 	cat out >&3
+	# what the page shows is what was printed, digits and checksums aside
+	aside() { sed -E 's/\b[0-9a-f]{8}\b/#/; s/[0-9]+(\.[0-9]+)?/0/g'; }
+	sed -n '/^\.Sh EXAMPLES/,$p' "$ROOT/man/ace-pytorch.7" |
+	    sed -n '/^\.Bd -unfilled/,/^\.Ed/{/^\./d;p}' | aside | sort -u >shown
+	aside <out | sort -u >printed
+	[ "$(wc -l <shown)" -ge 3 ]
+	[ -z "$(comm -23 shown printed | tee /dev/stderr)" ]
 	# four devices, one model, and it has learnt
 	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
 	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]

@@ -1,4 +1,5 @@
-/* What io_create makes of every kind of thing that may stand at its path. */
+/* What io_create makes of every kind of thing that may stand at its path; and
+ * what is passed over in a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -189,6 +190,56 @@ test_readonly(void)
 	    "a directory that may only be read: refused, as it was");
 }
 
+/* 3 bytes at each of some places of a file, the rest passed over: by a reader
+ * that has the file to itself, and by one that has its descriptor from outside;
+ * then byte 5 again, and where a descriptor from outside stands. */
+static void
+test_pass(int alone, int sparse)
+{
+	static const unsigned jump[] = { 0, 1, 4, 500, 7, 600, 70000, 3, 2000 };
+	struct io *io = NULL;
+	unsigned char p[3];
+	size_t i, got, at = 0, wrong = 0;
+	int fd = open("long", O_RDONLY);
+	int r = fd < 0 ? -1 : alone ? io_open(&io, "long", NULL) :
+	    io_open_fd(&io, fd, "long", NULL);
+
+	if (r == 0 && sparse)
+		io_sparse(io);
+	for (i = 0; r == 0 && i < sizeof(jump) / sizeof(*jump); i++) {
+		at += jump[i];
+		r = io_skip(io, jump[i], NULL);
+		wrong += r < 0 || io_read(io, p, 3, &got, NULL) < 0 ||
+		    got != 3 || p[0] != at / 251 % 251 ||
+		    p[1] != (at + 1) / 251 % 251 || p[2] != (at + 2) / 251 % 251;
+		at += 3;
+		wrong += io_bytes(io) != at;
+	}
+	if (r == 0)
+		wrong += io_seek(io, 251 * 5, NULL) < 0 ||
+		    io_read(io, p, 1, &got, NULL) < 0 || got != 1 || p[0] != 5 ||
+		    io_skip(io, 200000, NULL) < 0 ||
+		    io_read(io, p, 1, &got, NULL) < 0 || got != 0;
+	ok(r == 0 && wrong == 0, "passed over, %s file%s", alone ? "its own" :
+	    "another's", sparse ? ", sparsely" : "");
+	if (alone)
+		ok(lseek(fd, 0, SEEK_CUR) == 0, "what others have stands still");
+	io_free(io);
+	(void)close(fd);
+}
+
+static void
+make_long(void)
+{
+	FILE *f = fopen("long", "w");
+	unsigned i;
+
+	for (i = 0; f != NULL && i < 100000; i++)
+		(void)fputc((int)(i / 251 % 251), f);
+	if (f != NULL)
+		(void)fclose(f);
+}
+
 int
 main(void)
 {
@@ -201,6 +252,11 @@ main(void)
 	test_links();
 	test_special();
 	test_readonly();
+	make_long();
+	test_pass(1, 0);
+	test_pass(1, 1);
+	test_pass(0, 0);
+	test_pass(0, 1);
 	(void)chmod("folder", 0700);
 	(void)snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	ok(system(cmd) == 0, "no temporary is in the way");

@@ -36,6 +36,10 @@ write_two(int fd)
 	    ace_write_key(w, "x", NULL, &e) == 0, "a key, and one taken back");
 	ok(ace_write_key(w, "Not a key", "1", &e) == -2 && e.code == 2,
 	    "a wrong key is wrong use: %s", e.message);
+	s.weight = 0;
+	ok(ace_write_shard(w, &s, &e) == -2 && strstr(e.message, "weight") !=
+	    NULL, "a weight of 0: %s", e.message);
+	s.weight = 1;
 	ok(put(w, 0, &e) == 0 && put(w, 1, &e) == 0, "two shards");
 	ok(ace_write_times(w, took, 1, &e) == -2, "times of no shard: %s",
 	    e.message);

@@ -161,6 +161,35 @@ test_large(void)
 	schema_release(&sc);
 }
 
+/* What a caller may not ask for. */
+static void
+misuse(void)
+{
+	static float x[64];
+	const struct writer_opts o = { "test", NULL, 0 };
+	struct err e = ERR_INIT;
+	struct writer *w = NULL;
+	struct shard s;
+	struct io *io;
+
+	shard_init(&s);
+	(void)io_create_mem(&io, &e);
+	ok(writer_open(&w, io, &o, &e) == 0 && writer_shard(w, &s, &schema,
+	    &e) == 0 && writer_values(w, 2, x, 64, &e) == 0 &&
+	    writer_record(w, 1, 0, 0, (unsigned char *)x, 256, x, 64, &e) ==
+	    -ERR_USAGE, "groups rise: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(writer_record(w, 3, 0, 0, (unsigned char *)x, (size_t)1 << 31, x, 64,
+	    &e) == -ERR_DATA && strncmp(ERR_MSG(&e), "limit", 5) == 0,
+	    "and are not larger than a frame: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(writer_note(w, FRAME_POLI, x, (size_t)1 << 33, &e) == -ERR_DATA &&
+	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "nor is a note: %s",
+	    ERR_MSG(&e));
+	writer_free(w);
+	shard_release(&s);
+}
+
 int
 main(void)
 {
@@ -202,6 +231,7 @@ main(void)
 	k = read_all(p, 2 * n, &e);
 	ok(k == -99, "two streams, one after the other, are a file: %s", ERR_MSG(&e));
 	writer_free(w);
+	misuse();
 	schema_release(&schema);
 	free(p);
 	test_large();

@@ -136,6 +136,13 @@ test_limit(void)
 	err_clear(&e);
 	ok(text_encode(&kv, &b, &e) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "80 kB: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(buf_room(&b, 1 << 17, &e) == 0 && text_decode(&kv, b.p, 65537, &e) ==
+	    -ERR_DATA && strncmp(ERR_MSG(&e), "limit", 5) == 0,
+	    "to read: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(text_get_lines(&kv, b.p, 65537, &e) == -ERR_DATA &&
+	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "as lines: %s", ERR_MSG(&e));
 	free(v);
 	buf_release(&b);
 	text_release(&kv);

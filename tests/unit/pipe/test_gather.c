@@ -261,6 +261,36 @@ test_members(void)
 	gather_free(g);
 }
 
+/* A list: count, 0, and for each name its length and its bytes. */
+static void
+test_members_wrong(void)
+{
+	static const struct {
+		const char *what, *p;
+		size_t n;
+	} bad[] = {
+		{ "no list", "\1\0\0\0\1\0\0\0\1\0a", 11 },
+		{ "fewer than it says", "\2\0\0\0\0\0\0\0\1\0a", 11 },
+		{ "more", "\1\0\0\0\0\0\0\0\1\0a\1\0b", 14 },
+		{ "not sorted", "\2\0\0\0\0\0\0\0\1\0b\1\0a", 14 },
+		{ "an empty name", "\1\0\0\0\0\0\0\0\0\0", 10 },
+		{ "a name that is cut", "\1\0\0\0\0\0\0\0\2\0a", 11 },
+		{ "a name that rings", "\1\0\0\0\0\0\0\0\1\0\7", 11 }
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct array_names l = ARRAY_NAMES_INIT;
+
+		err_clear(&e);
+		ok(array_get_names(&l, (const unsigned char *)bad[i].p,
+		    bad[i].n, &e) == -ERR_DATA && strncmp(ERR_MSG(&e),
+		    "corrupt", 7) == 0, "contributors, %s: %s", bad[i].what,
+		    ERR_MSG(&e));
+		array_release(&l);
+	}
+}
+
 int
 main(void)
 {
@@ -273,6 +303,7 @@ main(void)
 	test_steps();
 	test_changed();
 	test_members();
+	test_members_wrong();
 	for (i = 0; i < FILES; i++)
 		if (path[i] != NULL)
 			(void)unlink(path[i]);

@@ -15,15 +15,22 @@ byte(size_t i, size_t j)
 	return (unsigned char)(i * 31 + j * 7);
 }
 
+/* there: each item is made where hold_next says, if it does. */
 static int
-fill(struct hold *h, uint64_t at[ITEMS], struct err *e)
+fill(struct hold *h, int there, uint64_t at[ITEMS], struct err *e)
 {
-	unsigned char p[MOST];
+	unsigned char own[MOST], *p;
 	size_t i, j, n;
+	void *next;
 	int r = 0;
 
 	for (i = 0; i < ITEMS && r == 0; i++) {
 		n = i * 37 % MOST;
+		next = NULL;
+		if (there && (r = hold_next(h, n, i == 0 ? 3 * MOST : 0, &next,
+		    e)) < 0)
+			return r;
+		p = next != NULL ? next : own;
 		for (j = 0; j < n; j++)
 			p[j] = byte(i, j);
 		r = hold_put(h, p, n, &at[i], e);
@@ -61,18 +68,19 @@ main(void)
 
 	for (i = 0; i < 4; i++) {
 		h = (struct hold)HOLD_INIT(most[i]);
-		r = fill(&h, at, &e);
+		r = fill(&h, 0, at, &e);
 		ok(r == 0 && !wrong(&h, at) && h.open == (most[i] < 1 << 20),
 		    "%zu bytes in memory: all is there, in any order", most[i]);
 		hold_clear(&h);
-		r = fill(&h, at, &e);
-		ok(r == 0 && !wrong(&h, at), "and again, after all was let go");
+		r = fill(&h, 1, at, &e);
+		ok(r == 0 && !wrong(&h, at) && h.open == (most[i] < 1 << 20),
+		    "and again, made in its place, after all was let go");
 		hold_release(&h);
 	}
 	h = (struct hold)HOLD_INIT(1000);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)setrlimit(RLIMIT_FSIZE, &limit);
-	ok(fill(&h, at, &e) == -ERR_SYS, "no room: %s", ERR_MSG(&e));
+	ok(fill(&h, 0, at, &e) == -ERR_SYS, "no room: %s", ERR_MSG(&e));
 	hold_release(&h);
 	return done_testing();
 }

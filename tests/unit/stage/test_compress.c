@@ -102,6 +102,15 @@ sent(size_t len)
 	return word;
 }
 
+static int
+group(struct stage *s, uint32_t g, struct err *e)
+{
+	struct kern_stat seen;
+
+	kern_list()[0]->stat(x[g], SIZE, &seen);
+	return stage_values(s, g, x[g], SIZE, &seen, e);
+}
+
 /* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and
  * "r" its halves, "Q" and "R" with another budget each; "P" of a group too
  * many; "f" one in which every second group has a codec without a knob. */
@@ -123,7 +132,6 @@ run(const char *what, size_t *len, struct err *e)
 	struct writer *w = NULL;
 	struct io *io;
 	const unsigned char *p;
-	struct kern_stat seen;
 	uint32_t g, from, n;
 	int r;
 
@@ -145,9 +153,7 @@ run(const char *what, size_t *len, struct err *e)
 	r = stage_begin(s, &sh, e);
 	for (; *what != '\0' && r == 0; what++) {
 		if (*what >= '0' && *what < '0' + N) {
-			g = (uint32_t)(*what - '0');
-			kern_list()[0]->stat(x[g], SIZE, &seen);
-			r = stage_values(s, g, x[g], SIZE, &seen, e);
+			r = group(s, (uint32_t)(*what - '0'), e);
 			continue;
 		}
 		from = strchr("rR", *what) != NULL ? N / 2 : 0;

@@ -114,6 +114,9 @@ test_halves(void)
 	t[0] = -1;
 	ok(cluster_tiers(t, N, 2, tier, &idle, NULL) == -ERR_USAGE,
 	    "a negative time is refused");
+	ok(cluster_choose(t, 1, 2, -1, tier, &idle, &k, NULL) == -ERR_USAGE &&
+	    cluster_choose(t, 1, 2, INT64_MAX, tier, &idle, &k, NULL) ==
+	    -ERR_USAGE, "a price of a tier that is none");
 	ok(cluster_tiers(t, 0, 2, tier, &idle, NULL) == -ERR_USAGE &&
 	    cluster_tiers(t, N, 0, tier, &idle, NULL) == -ERR_USAGE,
 	    "no devices and no tiers are refused");

@@ -178,6 +178,9 @@ test_edges(void)
 	d = link_of(1, 5, 1);
 	d.min = 0;
 	ok(deco_check(&d, NULL) == -ERR_USAGE, "a least delta of 0");
+	d = link_of(1, 5, 1);
+	d.most = DECO_MOST + 1;
+	ok(deco_check(&d, NULL) == -ERR_USAGE, "a tau beyond the largest");
 	d = link_of(10, 1e9, 0);
 	p = deco_best(&d);
 	ok(p.tau == 0 && p.delta == 1, "nothing to win: nothing is done");

@@ -541,6 +541,8 @@ odd(void)
 
 	ok(select_budget(l, 2, 2, 8, SELECT_AUTO, c, &r, &e) == -ERR_USAGE,
 	    "a group with nothing to choose is refused");
+	ok(select_budget(l, 1, SELECT_LEVELS + 1, 4, SELECT_AUTO, c, &r, &e) ==
+	    -ERR_USAGE, "more levels than there may be are refused");
 	ok(select_budget(l, 1, 2, 4, SELECT_AUTO, c, &r, &e) == 1 &&
 	    r.rate == 5 && c[0] == 0, "a budget for nothing: 1, and what it needs");
 	ok(select_budget(l, 0, 2, 4, SELECT_AUTO, c, &r, &e) == 0 &&

@@ -1,0 +1,115 @@
+# What is refused, by its message: what no other test comes to, since it takes a
+# file that is made for it.
+load helper
+
+# refuses STATUS MESSAGE CMD...
+refuses() {
+	exits "$1" "${@:3}" && says "$2"
+}
+
+@test "archives: without an end, with a name too long, encrypted, no file" {
+	mkshards >in.aceg
+	tar --format=ustar -cf a.tar in.aceg
+	truncate -s $((512 + ($(wc -c <in.aceg) + 511) / 512 * 512)) a.tar
+	refuses 3 "truncated: 'a.tar' is a tar without its end" ace-cut a.tar
+	tar --format=gnu --transform "s,.*,$(printf 'n%01100d' 0).aceg," \
+	    -cf b.tar in.aceg
+	refuses 3 "limit: the name of 'b.tar', entry 'n0*' is longer than" \
+	    ace-cut b.tar
+	ace-archive create -o c.zip in.aceg
+	# the flag of an encrypted entry, where it stands and in the directory
+	perl -e 'local $/; binmode STDIN; binmode STDOUT; $_ = <STDIN>;
+	    s/(PK\x03\x04..)(.)/$1 . chr(ord($2) | 1)/gse;
+	    s/(PK\x01\x02....)(.)/$1 . chr(ord($2) | 1)/gse; print' <c.zip >d.zip
+	refuses 3 "unsupported: 'd.zip', entry '.*' is encrypted" ace-cut d.zip
+	mkfifo fifo
+	tar -cf e.tar fifo
+	refuses 3 "unsupported: 'e.tar', entry 'fifo' is neither file nor folder" \
+	    ace-cut e.tar
+}
+
+# header [BYTES...]: of a GGUF file, of so many tensors and pairs; then more, as
+# perl's pack takes it
+gguf() {
+	perl -e 'binmode STDOUT; print "GGUF", pack("VQ<Q<", 3, shift, shift);
+	    $f = shift; print pack($f, @ARGV)' "$@"
+}
+
+@test "gguf: no file of that kind, values and tensors that cannot be" {
+	local to=(ace-import -f gguf)
+	printf 'GGML0000' >a
+	refuses 3 "corrupt: 'a' is no GGUF file" "${to[@]}" a
+	gguf 0 1 'Q</a V' k 99 >a
+	refuses 3 "corrupt: 'a' has a value of type 99" "${to[@]}" a
+	# an array of arrays of arrays ...
+	gguf 0 1 'Q</a V (VQ<)6' k 9 9 1 9 1 9 1 9 1 9 1 9 1 >a
+	refuses 3 "corrupt: 'a' has a value of type 9" "${to[@]}" a
+	gguf 0 1 'Q</a VV' general.alignment 4 12 >a
+	refuses 3 "corrupt: 'a' has an alignment of 12" "${to[@]}" a
+	gguf 1 0 'Q</a V' w 9 >a
+	refuses 3 "limit: tensor 'w' in 'a' has 9 dimensions" "${to[@]}" a
+	gguf 1 0 'Q</a VQ<Q<' w 2 4294967296 4294967296 >a
+	refuses 3 "limit: tensor 'w' in 'a' is too large" "${to[@]}" a
+	gguf 1 0 'Q</a V' '' 1 >a
+	refuses 3 "limit: the name of a tensor in 'a' has 0 bytes" "${to[@]}" a
+	# data that begins at 32 and not at 0
+	gguf 1 0 'Q</a VQ<VQ<' w 1 2 0 32 >a
+	refuses 3 "corrupt: 'a' has a hole before tensor 'w'" "${to[@]}" a
+	gguf 2 0 'Q</a VQ<VQ< Q</a VQ<VQ<' v 1 16 0 0 w 1 16 0 32 >a
+	refuses 3 "corrupt: 'a' has an overlap before tensor 'w'" "${to[@]}" a
+}
+
+@test "tables: more columns, times and devices than there may be" {
+	seq -f c%g 1100 | paste -sd '\t' >wide
+	refuses 3 'limit: line 1: more than 1024 columns' ace-advise interval wide
+	printf 'bytes\tbc\n1e12\t1ms\n' >table
+	refuses 3 'limit: line 2: bytes take' ace-advise dynacomm --dt 1ms \
+	    --bandwidth 1bit table
+	printf 'compute\trtt\tbandwidth\tbytes\n1\t1\t1bit\t1e12\n' >table
+	refuses 3 'limit: line 2: a round of .* s' ace-advise cluster table
+	{ echo time; yes 1 | head -n 2100; } >table
+	refuses 3 'limit: 2100 devices in one tier, at most 2048' \
+	    ace-advise cluster --tiers 1 --groups 2 table
+}
+
+@test "runs and tensors: more than there may be, or none" {
+	mkshards >in
+	refuses 2 '9 runs, at most 8 can be drawn together' \
+	    ace-inspect --course in in in in in in in in in
+	refuses 3 "mismatch: no tensor 'none' in 'in'" \
+	    ace-export -f raw --tensor none in
+	mkshards -d e -F . -N 4100 -n 1
+	refuses 5 'krum of 4100 contributions, at most 4096|sees all values at once' \
+	    ace-aggregate --rule krum:1 ./*.aceg
+}
+
+@test "a difference to a history is not coded as if it were values" {
+	mkshards >in
+	ace-compress -S S --error-feedback ef21 -c q8 in >first
+	mkshards -s 1 >in
+	ace-compress -S S --error-feedback ef21 -c q8 in >sent
+	refuses 3 "mismatch: the shard of 'edge1' is a difference to a history .ace-expand --cache" \
+	    ace-compress -c q8 sent
+}
+
+@test "a spool whose numbers or shards are gone" {
+	mkshards >in
+	exits 0 ace-recv --spool D in
+	exits 0 ace-aggregate --spool D --steps 1
+	rm D/test/0/edge1.aceg D/test/last
+	refuses 3 'mismatch: a shard in the manifest of step 0 is not in the spool' \
+	    ace-aggregate --spool D --steps 1
+	echo x >D/test/last
+	refuses 3 "corrupt: 'D/test/last' is not a number" ace-recv --spool D in
+}
+
+@test "what cannot be restored: no residual, and other feedback than ef" {
+	mkshards >in
+	ace-compress -S S --error-feedback momentum -c q8 in >sent
+	exits 0 ace-recv --spool D sent
+	ace-recv --spool D --run test --device edge1 --fence 0 >answer
+	refuses 5 "state 'S' of feedback momentum.* cannot be restored" \
+	    ace-ack -S S --fence answer
+	mkdir -m 700 none
+	refuses 3 "mismatch: no residual in 'none'" ace-ack -S none --fence answer
+}
