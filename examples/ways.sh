@@ -14,7 +14,7 @@ fresh_ways() {
 	Top-k           1 16 topk:0.01 --gradient --rate 0.01 --muon 0.015
 	PowerSGD        1 16 lowrank:2 --gradient --rate 0.01 --muon 0.015
 	FedAvg         10 16 dense     --rate 0.02 --muon 0.03
-	DiLoCo         10 16 dense     --rate 0.01 --muon 0.03 --outer-rate 0.7 --outer-momentum 0.6
+	DiLoCo         10 16 dense     --rate 0.02 --muon 0.03 --outer-rate 0.9 --outer-momentum 0.3
 	ACE-Sync       10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-10          2 16 6.4       --rate 0.02 --muon 0.03 --form sensitivity
 	ACE-30          4 16 4.27      --rate 0.02 --muon 0.03 --form sensitivity
