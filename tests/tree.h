@@ -144,8 +144,9 @@ tree_copy(const char *from, const char *to)
 
 	proc_must(nftw(to, take_away, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
 	    errno == ENOENT, to);
-	proc_must(stat(from, &st) == 0 && mkdir(to, st.st_mode & 0777) == 0 &&
-	    (d = opendir(from)) != NULL, from);
+	d = opendir(from);
+	proc_must(d != NULL && stat(from, &st) == 0 &&
+	    mkdir(to, st.st_mode & 0777) == 0, from);
 	while ((de = readdir(d)) != NULL) {
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
