@@ -104,7 +104,7 @@ static const struct fault_case cases[] = {
 	{ "import-npz", MADE "ace-export -o values.npz in0; ",
 	    "ace-import values.npz > out", 0 },
 	{ "export", MADE, "ace-export --tensor embed in0 > out", 0 },
-	{ "export-npz", MADE, "ace-export -f npz in0 > out", 0 },
+	{ "export-npz", MADE, "ace-export -f npz in0 > out", LIBRARY },
 	{ "cut", FOLDER, "ace-cut --tensor embed dir > out", 0 },
 	{ "cut-packed", FOLDER "tar -czf dir.tgz dir; ",
 	    "ace-cut --step 1 dir.tgz > out", 0 },
