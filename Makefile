@@ -12,7 +12,7 @@
 #   make bench      figures, beside cat and peers; TOPICS="hops peers", LONG=1
 #   make dynacomm   its cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
-#   make table1     four ways of training, four edges, eight seeds (hours);
+#   make table1     six ways of training, four edges, eight seeds (hours);
 #                   SEEDS=1, LOCAL=1, REGIME=repeated: examples/compare.sh
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make robust     what each rule survives of nine attacks (half an hour)

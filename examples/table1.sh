@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # Table 1 of ACE-Sync, and more: the same small model trained by several edges
-# through real pipes, in four ways, on text that is read once.
+# through real pipes, in six ways, on text that is read once.
 #
 #	table1.sh [DIR]		writes DIR/table1.tsv, -claims.tsv, .svg
 #
-# What one may set is in compare.sh; what each way is, in ways.sh.  DiLoCo and
-# PowerSGD are run only when asked for.
+# What one may set is in compare.sh; what each way is, in ways.sh.
 name=table1
 # shellcheck source=examples/compare.sh
 . "$(dirname "$0")/compare.sh"
 
 begin "${1:-.}"
 # shellcheck disable=SC2086 # words are meant
-all ${ONLY:-FullSync Top-k FedAvg ACE-Sync}
+all ${ONLY:-FullSync Top-k PowerSGD FedAvg DiLoCo ACE-Sync}
 judge
 gnuplot -e "curves='$table-curves.tsv'; ways='$ways'; out='$table.svg'" \
     "$here/examples/table1.gnuplot"

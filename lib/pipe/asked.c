@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "format/keys.h"
 #include "format/text.h"
 #include "pipe/asked.h"
@@ -58,14 +59,6 @@ asked_collect(struct asked *a, struct gather *g, const char *key, const char *of
 	return 0;
 }
 
-static int
-asked_order(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* 1 if at least half of the contributors give a number, and then their median;
  * with an even number of them it is the larger (up) or the smaller one of the
  * middle two. */
@@ -79,7 +72,7 @@ asked_median(const struct asked *a, int up, double *median, struct err *e)
 	if ((v = alloc_get(a->n, sizeof(*v), e)) == NULL)
 		return -ERR_SYS;
 	memcpy(v, a->v, a->n * sizeof(*v));
-	qsort(v, a->n, sizeof(*v), asked_order);
+	qsort(v, a->n, sizeof(*v), order_f64);
 	*median = v[up ? a->n / 2 : (a->n - 1) / 2];
 	alloc_free(v);
 	return 1;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/order.h"
 #include "device/pending.h"
 #include "format/values.h"
 #include "report/conserve.h"
@@ -272,14 +273,6 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-static int
-conserve_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Every step once: after the first pass. */
 static int
 conserve_steps(struct conserve_run *x, struct err *e)
@@ -287,7 +280,7 @@ conserve_steps(struct conserve_run *x, struct err *e)
 	size_t i;
 
 	if (x->nstep != 0)
-		qsort(x->step, x->nstep, sizeof(*x->step), conserve_order);
+		qsort(x->step, x->nstep, sizeof(*x->step), order_u64);
 	for (i = 1; i < x->nstep; i++)
 		if (x->step[i] == x->step[i - 1])
 			return err_set(e, ERR_DATA, "mismatch: step %llu of "

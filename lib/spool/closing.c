@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/mono.h"
+#include "base/order.h"
 #include "base/scan.h"
 #include "base/temp.h"
 #include "base/wait.h"
@@ -310,14 +311,6 @@ closing_each_age(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-static int
-closing_order(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Finds when, by mono_now, as many shards of a step were there as a quorum, into
  * *since. */
 static int
@@ -331,7 +324,7 @@ closing_since(const struct inbox *s, const char *run, uint64_t step,
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (a.n >= quorum && quorum > 0) {
-		qsort(a.came, a.n, sizeof(*a.came), closing_order);
+		qsort(a.came, a.n, sizeof(*a.came), order_f64);
 		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
 		    a.came[quorum - 1];
 	}

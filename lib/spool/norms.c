@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "spool/ledger.h"
 #include "spool/norms.h"
 
@@ -57,14 +58,6 @@ norms_release(struct norms *s)
 	*s = (struct norms)NORMS_INIT;
 }
 
-static int
-norms_order(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 double
 norms_median(const struct norms *s, uint64_t step)
 {
@@ -75,7 +68,7 @@ norms_median(const struct norms *s, uint64_t step)
 		v[n] = s->last[n].norm;
 	if (n == 0)
 		return 0;
-	qsort(v, n, sizeof(v[0]), norms_order);
+	qsort(v, n, sizeof(v[0]), order_f64);
 	return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 

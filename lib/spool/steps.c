@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "base/scan.h"
 #include "spool/steps.h"
 
@@ -29,14 +30,6 @@ steps_each(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-static int
-steps_order(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 int
 steps_list(struct steps *x, const struct inbox *s, const char *run,
     const char *below, uint64_t from, struct err *e)
@@ -49,7 +42,7 @@ steps_list(struct steps *x, const struct inbox *s, const char *run,
 	alloc_free(dir);
 	if (k < 0 || x->n == 0)
 		return k;
-	qsort(x->step, x->n, sizeof(*x->step), steps_order);
+	qsort(x->step, x->n, sizeof(*x->step), order_u64);
 	for (i = 0; i < x->n; i++)
 		if (i == 0 || x->step[i] != x->step[i - 1])
 			x->step[n++] = x->step[i];

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 #include "sync/robust.h"
 
 /* ---- what was asked for ---- */
@@ -206,14 +207,6 @@ robust_why(enum robust_fate fate)
 	return why[fate];
 }
 
-static int
-robust_order(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static size_t
 robust_left(const struct robust_one *o, size_t k)
 {
@@ -234,7 +227,7 @@ robust_norms(const struct robust_one *o, size_t k, double *tmp)
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
 			tmp[n++] = sqrt(o[i].norm2);
-	qsort(tmp, n, sizeof(*tmp), robust_order);
+	qsort(tmp, n, sizeof(*tmp), order_f64);
 	return n;
 }
 
@@ -293,7 +286,7 @@ robust_krum(const struct robust_rule *q, struct robust_one *o, size_t k,
 		for (j = c = 0; j < k; j++)
 			if (j != i && robust_counts(&o[j]))
 				tmp[c++] = dist[i * k + j];
-		qsort(tmp, c, sizeof(*tmp), robust_order);
+		qsort(tmp, c, sizeof(*tmp), order_f64);
 		dist[i * k + i] = 0;
 		for (j = 0; j < n - q->f - 2; j++)
 			dist[i * k + i] += tmp[j];
@@ -326,7 +319,7 @@ robust_shares(const struct robust_rule *q, struct robust_one *o, size_t k,
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
 			w[n++] = o[i].weight;
-	qsort(w, n, sizeof(*w), robust_order);
+	qsort(w, n, sizeof(*w), order_f64);
 	for (j = 0; j < n; j++) {
 		for (i = 0, rest = 0; i < n - j; i++)
 			rest += w[i];

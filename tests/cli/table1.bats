@@ -30,14 +30,14 @@ cell() {
 # value I=X AWK: whether that holds for a value
 value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 
-@test "four ways: what each learns and costs" {
+@test "six ways: what each learns and costs" {
 	prepare
 	table 0 table1
 	value "f=$(cell table1 FedAvg ratio); k=$(cell table1 Top-k ratio);
 	    a=$(cell table1 ACE-Sync ratio)" \
 	    "f > 9.8 && f < 10.2 && k > 5 && a > 100"
 	[ "$(cell table1 FullSync ratio)" = 1.0 ]
-	[ "$(wc -l <results/table1.tsv)" -eq 5 ]
+	[ "$(wc -l <results/table1.tsv)" -eq 7 ]
 	grep -q '</svg>' results/table1.svg
 	# as many bytes as values: 4 for each, both ways, for every edge and step;
 	# a few less on the way down, of values that are zero

@@ -1,0 +1,23 @@
+/* For qsort: the least first; for numbers that are not NaN. */
+#ifndef ACE_ORDER_H
+#define ACE_ORDER_H
+
+#include <stdint.h>
+
+static inline int
+order_f64(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static inline int
+order_u64(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+#endif
