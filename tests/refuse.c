@@ -8,6 +8,7 @@
  *   - no file stays open, and where memory ended none that is half written stays,
  *     but of a process that the one without memory ends
  *   - called again, all is as if nothing had been
+ *   - no memory is lost, where a sanitizer tells (make asan)
  *
  * What a library does for itself is not refused: the linker gives us the calls
  * that our objects make (--wrap, in the Makefile), and no others.
@@ -17,6 +18,9 @@
  * ACE_DAMAGE=N refuses each place in the code once, and else every N-th only.
  */
 #include <execinfo.h>
+#ifdef ACE_SANITIZED
+#include <sanitizer/lsan_interface.h>
+#endif
 #include <stdio_ext.h>
 #include <sys/mman.h>
 
@@ -44,7 +48,7 @@ static const struct {
 };
 
 static FILE *tap;
-static int fd_tap, fd_out, fd_err, verbose, tests, bad;
+static int fd_tap, fd_said, fd_out, fd_err, verbose, tests, bad;
 static unsigned long every = 1, turn;
 static char message[1024];
 
@@ -262,11 +266,25 @@ call(const struct fault_case *c)
 	asked->kind = asked->now = REFUSE_NOTHING;
 	__fpurge(stdout);
 	clearerr(stdout);
-	proc_must(dup2(fd_tap, 1) == 1 && dup2(fd_tap, 2) == 2 &&
+	proc_must(dup2(fd_tap, 1) == 1 && dup2(fd_said, 2) == 2 &&
 	    chdir("..") == 0, "..");
 	memset(message, 0, sizeof(message));
 	proc_must(pread(fd_err, message, sizeof(message) - 1, 0) >= 0, "err");
 	return r;
+}
+
+/* Whether something was lost since the last look, where a sanitizer tells; what
+ * it says is on standard error. */
+static unsigned long
+leaks(void)
+{
+#ifdef ACE_SANITIZED
+	static int before;
+
+	if (before == 0 && __lsan_do_recoverable_leak_check() != 0)
+		return (unsigned long)++before;
+#endif
+	return 0;
 }
 
 static uint64_t
@@ -415,6 +433,7 @@ one_case(const struct fault_case *c)
 			one(&f, (enum refuse_kind)kind, at);
 		}
 	}
+	f.bad += leaks();
 	(void)fprintf(tap, "%sok %d - %s: %lu refused, %lu said so, %lu did "
 	    "without, %lu wrong\n", f.bad != 0 || f.tried == 0 ? "not " : "",
 	    ++tests, c->name, f.tried, f.clean, f.tolerated, f.bad);
@@ -442,10 +461,11 @@ main(int argc, char **argv)
 	if (s != NULL && atol(s) > 1)
 		every = strtoul(s, NULL, 10);
 	fd_tap = fcntl(1, F_DUPFD_CLOEXEC, 10);
+	fd_said = fcntl(2, F_DUPFD_CLOEXEC, 10);
 	tap = fdopen(fd_tap, "w");
 	asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED |
 	    MAP_ANONYMOUS, -1, 0);
-	if (tap == NULL || asked == MAP_FAILED)
+	if (tap == NULL || fd_said < 0 || asked == MAP_FAILED)
 		return 99;
 	(void)setvbuf(tap, NULL, _IOLBF, 0);
 	proc_enter("ace-refuse");

@@ -304,14 +304,16 @@ inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
 		return -ERR_SYS;
 	k = ledger_read(l, path, e);
 	alloc_free(path);
-	if (k != 0)
-		return k;
-	(void)snprintf(name, sizeof(name), "old/%llu",
-	    (unsigned long long)step);
-	if ((path = inbox_path(s, run, NULL, name, e)) == NULL)
-		return -ERR_SYS;
-	k = ledger_read(l, path, e);
-	alloc_free(path);
+	if (k == 0) {
+		(void)snprintf(name, sizeof(name), "old/%llu",
+		    (unsigned long long)step);
+		if ((path = inbox_path(s, run, NULL, name, e)) == NULL)
+			return -ERR_SYS;
+		k = ledger_read(l, path, e);
+		alloc_free(path);
+	}
+	if (k < 0)
+		ledger_release(l);
 	return k;
 }
 

@@ -253,6 +253,10 @@ ledger_run(const char *path, char **name, struct err *e)
 			}
 		}
 	reader_free(r);
+	if (k < 0) {
+		alloc_free(*name);
+		*name = NULL;
+	}
 	return k;
 }
 
