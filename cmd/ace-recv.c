@@ -301,8 +301,11 @@ run(void *arg, char **path, size_t n, struct err *e)
 
 	(void)n;
 	o->shard.admit.schema = o->f->in.schema;
-	if (o->act == RECEIVE)
+	if (o->act == RECEIVE) {
+		/* one of another model gets a receipt that says so */
+		o->f->in.any_model = 1;
 		o->f->in.max_table = RECEIVE_TABLE;
+	}
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)
