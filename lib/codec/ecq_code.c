@@ -117,14 +117,23 @@ value(const struct values *f, uint32_t a)
 	    f->delta[a < ECQ_CENTROIDS ? a : ECQ_CENTROIDS]) * f->step;
 }
 
+void
+ecq_code_delta(const int8_t delta[ECQ_CENTROIDS], float of[ECQ_CENTROIDS + 1])
+{
+	unsigned j;
+
+	of[0] = 0;
+	for (j = 0; j < ECQ_CENTROIDS; j++)
+		of[j + 1] = (float)delta[j] / (j == 0 ? 256 : 32);
+}
+
 static void
 values_start(struct values *f, const int8_t delta[ECQ_CENTROIDS], float step)
 {
 	unsigned j;
 
 	*f = (struct values){ .step = step };
-	for (j = 0; j < ECQ_CENTROIDS; j++)
-		f->delta[j + 1] = (float)delta[j] / (j == 0 ? 256 : 32);
+	ecq_code_delta(delta, f->delta);
 	for (j = 0; j < KERN_ECQ_SYMBOLS; j++)
 		f->of[j] = value(f, j);
 }
@@ -146,28 +155,6 @@ whole_chunks(const struct kern *kern, float *x, const uint16_t *code,
 		    i - at, of);
 		while (end < n && mark[end / KERN_ECQ_LANES] >> 24 != 0)
 			end += KERN_ECQ_LANES;
-	}
-}
-
-static void
-tell(const struct ecq_in *in, const struct ecq_side *s, const uint16_t *code,
-    const uint32_t *mark)
-{
-	struct values f;
-	uint32_t a;
-	size_t i;
-	float x;
-
-	values_start(&f, s->delta, in->step);
-	whole_chunks(in->kern, in->y, code, mark, in->n, f.of);
-	for (i = 0; i < in->n; i++) {
-		if (mark[i / KERN_ECQ_LANES] >> 24 == 0) {
-			i |= KERN_ECQ_LANES - 1;
-			continue;
-		}
-		a = ecq_magnitude(in->q[i]);
-		x = a == ECQ_ESCAPE ? fabsf(in->x[i]) : value(&f, a);
-		in->y[i] = in->q[i] < 0 ? -x : x;
 	}
 }
 
@@ -205,6 +192,7 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 {
 	unsigned states = 1u << s->states, j;
 	unsigned char *end = p + limit, *front, *back;
+	float delta[ECQ_CENTROIDS + 1];
 	size_t k;
 
 	raw->fine = s->fine;
@@ -212,8 +200,11 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 	in->kern->ecq_marks(w->code, in->q, in->n, span);
 	if (put_plain(raw, in, w->code, span, limit) < 0)
 		return 0;
-	if (in->y != NULL)
-		tell(in, s, w->code, span);
+	if (in->y != NULL) {
+		ecq_code_delta(s->delta, delta);
+		in->kern->ecq_told(in->y, in->q, in->x, in->n, delta,
+		    in->step);
+	}
 	/* what was pending, and zeros for every state */
 	memset(raw->p, 0, 8 + 2 * KERN_ECQ_LANES);
 	bytes_set32(raw->p, (uint32_t)raw->v);

@@ -167,6 +167,10 @@ struct kern {
 	 * for |q| = 1, 2, 3 and more but KERN_QMAX, and 1 to the count */
 	void (*ecq_centers)(const int16_t *q, const float *x, size_t n,
 	    float inv, int64_t sum[3], uint32_t count[3]);
+	/* what a reader makes of q[n]: y[i] = (|q[i]| + delta[min(|q[i]|, 3)])
+	 * * step with the sign of q[i]; 0 for 0, and x[i] for KERN_QMAX */
+	void (*ecq_told)(float *y, const int16_t *q, const float *x, size_t n,
+	    const float delta[4], float step);
 };
 
 #define KERN_QMAX 32767

@@ -533,6 +533,7 @@ const struct kern kern_avx2 = {
 	.ecq_marks = kern_avx2_ecq_marks,
 	.ecq_values = kern_avx2_ecq_values,
 	.ecq_centers = kern_avx2_ecq_centers,
+	.ecq_told = kern_avx2_ecq_told,
 };
 
 #else

@@ -454,6 +454,7 @@ const struct kern kern_avx512 = {
 	.ecq_marks = kern_avx512_ecq_marks,
 	.ecq_values = kern_avx512_ecq_values,
 	.ecq_centers = kern_avx512_ecq_centers,
+	.ecq_told = kern_avx512_ecq_told,
 };
 
 #else

@@ -552,4 +552,32 @@ kern_avx512_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 	kern_ecq_values_some(x + i, code + i, mark, n - i, of);
 }
 
+void
+kern_avx512_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	const __m512i three = _mm512_set1_epi32(3);
+	__m512 table = _mm512_broadcast_f32x4(_mm_loadu_ps(delta)), v;
+	__m512i s, a;
+	__mmask16 own;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		s = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
+		    (const __m256i *)(const void *)(q + i)));
+		a = _mm512_abs_epi32(s);
+		v = _mm512_add_ps(_mm512_cvtepi32_ps(a), _mm512_permutexvar_ps(
+		    _mm512_min_epi32(a, three), table));
+		v = _mm512_maskz_mul_ps(_mm512_test_epi32_mask(a, a), v,
+		    _mm512_set1_ps(step));
+		v = _mm512_castsi512_ps(_mm512_or_si512(
+		    _mm512_castps_si512(v), _mm512_and_si512(s,
+		    _mm512_set1_epi32(INT32_MIN))));
+		own = _mm512_cmpeq_epi32_mask(a,
+		    _mm512_set1_epi32(KERN_QMAX));
+		_mm512_storeu_ps(y + i, _mm512_mask_loadu_ps(v, own, x + i));
+	}
+	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
+}
+
 #endif

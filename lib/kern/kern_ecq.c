@@ -355,6 +355,21 @@ kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
 	}
 }
 
+void
+kern_ecq_told_some(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	uint32_t a;
+	size_t i;
+	float v;
+
+	for (i = 0; i < n; i++) {
+		a = (uint32_t)(q[i] < 0 ? -q[i] : q[i]);
+		v = ((float)(int32_t)a + delta[a < 3 ? a : 3]) * step;
+		y[i] = a == 0 ? 0 : a == KERN_QMAX ? x[i] : q[i] < 0 ? -v : v;
+	}
+}
+
 /* ---- and chunk by chunk ---- */
 
 #define PASS(x) kern_ecq_ ## x

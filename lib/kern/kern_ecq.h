@@ -204,6 +204,8 @@ void kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float of[KERN_ECQ_SYMBOLS]);
 void kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
+void kern_ecq_told_some(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step);
 
 /* The passes of the tables, by how their names begin; ref and neon have kern's. */
 #define KERN_ECQ_PASSES(p) \
@@ -220,7 +222,9 @@ void p##_ecq_marks(const uint16_t *code, const int16_t *q, size_t n, \
 void p##_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, \
     size_t n, const float of[KERN_ECQ_SYMBOLS]); \
 void p##_ecq_centers(const int16_t *q, const float *x, size_t n, float inv, \
-    int64_t sum[3], uint32_t count[3])
+    int64_t sum[3], uint32_t count[3]); \
+void p##_ecq_told(float *y, const int16_t *q, const float *x, size_t n, \
+    const float delta[4], float step)
 
 KERN_ECQ_PASSES(kern);
 KERN_ECQ_PASSES(kern_avx2);

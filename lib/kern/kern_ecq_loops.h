@@ -165,6 +165,39 @@ PASS(spans)(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	kern_ecq_spans_some(m, code + i, n - i, span + i);
 }
 
+void
+PASS(told)(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	int32_t a[LANES], v[LANES], neg[LANES], own[LANES];
+	float f[LANES], d[LANES];
+	size_t i;
+	int j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		memcpy(own, x + i, sizeof(own));
+		ALL {
+			neg[j] = q[i + (size_t)j] < 0 ? INT32_MIN : 0;
+			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
+			    q[i + (size_t)j];
+		}
+		ALL {
+			d[j] = a[j] == 1 ? delta[1] : delta[3];
+			d[j] = a[j] == 2 ? delta[2] : d[j];
+		}
+		ALL
+			f[j] = ((float)a[j] + d[j]) * step;
+		memcpy(v, f, sizeof(v));
+		ALL {
+			v[j] ^= neg[j];
+			v[j] = a[j] == KERN_QMAX ? own[j] : v[j];
+			v[j] = a[j] != 0 ? v[j] : 0;
+		}
+		memcpy(y + i, v, sizeof(v));
+	}
+	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
+}
+
 #ifndef PASS_OWN
 
 /* What the slots of a chunk hold. */

@@ -153,11 +153,13 @@ one_values(const struct kern *k, struct try *t, size_t n, size_t off)
 {
 	static const float of[KERN_ECQ_SYMBOLS] = { 0, 1, 2.5f, 3, 4, 5, 6, 7,
 	    8, 9, 10, 11, 12, 13, 14, 15 };
+	static const float delta[4] = { 0, -0.3f, 0.21f, -0.04f };
 	float *x = guard_place(page[1], n, 4, off), want[LEN];
 	uint16_t *code = guard_place(page[2], n, 2, off);
 	uint32_t *mark = guard_place(page[3], (n + 15) / 16, 4, off);
 	int64_t sum[3] = { 5, 6, 7 }, sum2[3] = { 5, 6, 7 };
 	uint32_t count[3] = { 0 }, count2[3] = { 0 };
+	int good;
 
 	memcpy(code, t->code, 2 * n);
 	memcpy(mark, t->mark, (n + 15) / 16 * 4);
@@ -165,7 +167,10 @@ one_values(const struct kern *k, struct try *t, size_t n, size_t off)
 	k->ecq_values(x, code, mark, n, of);
 	kern_ecq_centers_some(t->q, t->x, n, 2, sum, count);
 	k->ecq_centers(t->q, t->x, n, 2, sum2, count2);
-	return same(x, want, 4 * n) && same(sum, sum2, sizeof(sum)) &&
+	good = same(x, want, 4 * n);
+	kern_ecq_told_some(want, t->q, t->x, n, delta, 0.3f);
+	k->ecq_told(x, t->q, t->x, n, delta, 0.3f);
+	return good && same(x, want, 4 * n) && same(sum, sum2, sizeof(sum)) &&
 	    same(count, count2, sizeof(count));
 }
 
@@ -192,7 +197,7 @@ test_way(const struct kern *k, const struct way *way)
 	ok(sort && code && values, "%s: %s, %zu columns, %u states%s%s%s",
 	    k->name, mode[way->mode], way->cols, way->states,
 	    sort ? "" : ", sort or marks", code ? "" : ", spans, put or get",
-	    values ? "" : ", values or centers");
+	    values ? "" : ", values, centers or told");
 }
 
 int
