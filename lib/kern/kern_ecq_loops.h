@@ -2,8 +2,8 @@
  * The passes of ECQ over whole chunks, in plain C that a compiler makes
  * vectors of: included once for each table, with PASS(x) the name of one.
  * What is left of a chunk is for kern_ecq_..., and a code with fewer states
- * than lanes, too.  PASS_OWN: get, values, marks and centers are the table's
- * own.
+ * than lanes, too.  PASS_OWN: get, values, marks, centers and told are the
+ * table's own.
  */
 #include <string.h>
 
@@ -163,39 +163,6 @@ PASS(spans)(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 		kern_ecq_learn(m);
 	}
 	kern_ecq_spans_some(m, code + i, n - i, span + i);
-}
-
-void
-PASS(told)(float *y, const int16_t *q, const float *x, size_t n,
-    const float delta[4], float step)
-{
-	int32_t a[LANES], v[LANES], neg[LANES], own[LANES];
-	float f[LANES], d[LANES];
-	size_t i;
-	int j;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		memcpy(own, x + i, sizeof(own));
-		ALL {
-			neg[j] = q[i + (size_t)j] < 0 ? INT32_MIN : 0;
-			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
-			    q[i + (size_t)j];
-		}
-		ALL {
-			d[j] = a[j] == 1 ? delta[1] : delta[3];
-			d[j] = a[j] == 2 ? delta[2] : d[j];
-		}
-		ALL
-			f[j] = ((float)a[j] + d[j]) * step;
-		memcpy(v, f, sizeof(v));
-		ALL {
-			v[j] ^= neg[j];
-			v[j] = a[j] == KERN_QMAX ? own[j] : v[j];
-			v[j] = a[j] != 0 ? v[j] : 0;
-		}
-		memcpy(y + i, v, sizeof(v));
-	}
-	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
 }
 
 #ifndef PASS_OWN
@@ -403,6 +370,39 @@ PASS(centers)(const int16_t *q, const float *x, size_t n, float inv,
 		}
 	}
 	kern_ecq_centers_some(q + i, x + i, n - i, inv, sum, count);
+}
+
+void
+PASS(told)(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	int32_t a[LANES], v[LANES], neg[LANES], own[LANES];
+	float f[LANES], d[LANES];
+	size_t i;
+	int j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		memcpy(own, x + i, sizeof(own));
+		ALL {
+			neg[j] = q[i + (size_t)j] < 0 ? INT32_MIN : 0;
+			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
+			    q[i + (size_t)j];
+		}
+		ALL {
+			d[j] = a[j] == 1 ? delta[1] : delta[3];
+			d[j] = a[j] == 2 ? delta[2] : d[j];
+		}
+		ALL
+			f[j] = ((float)a[j] + d[j]) * step;
+		memcpy(v, f, sizeof(v));
+		ALL {
+			v[j] ^= neg[j];
+			v[j] = a[j] == KERN_QMAX ? own[j] : v[j];
+			v[j] = a[j] != 0 ? v[j] : 0;
+		}
+		memcpy(y + i, v, sizeof(v));
+	}
+	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
 }
 
 void
