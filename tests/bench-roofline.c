@@ -376,6 +376,7 @@ measure_passes(struct ecq *t, const float *x, float step)
 	const float of[KERN_ECQ_SYMBOLS] = { 0, 1 };
 	int64_t sum[3] = { 0 };
 	uint32_t count[3] = { 0 };
+	struct kern_ecq_sorted sorted = { &t->m, t->code, 0 };
 	double ns[8];
 	size_t i;
 
@@ -385,8 +386,9 @@ measure_passes(struct ecq *t, const float *x, float step)
 		t->mode = (enum kern_ecq_mode)i;
 		LEAST(ns[0], GROUP, kern->deadzone(t->q, x, GROUP, 1 / step,
 		    0.6f, 0.45f));
-		LEAST(ns[1], GROUP, start(t); t->top = kern->ecq_sort(&t->m,
-		    t->q, GROUP, t->code));
+		LEAST(ns[1], GROUP, start(t);
+		    kern->ecq_sort(&sorted, 1, t->q, GROUP));
+		t->top = sorted.top;
 		LEAST(ns[2], GROUP, start(t); kern->ecq_spans(&t->m, t->code,
 		    GROUP, t->span));
 		LEAST(ns[3], GROUP, put(t));

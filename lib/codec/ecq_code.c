@@ -247,16 +247,18 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	struct ecq_work w = { .code = NULL };
 	struct bits raw = { .n = 0 };
 	uint32_t *span;
+	unsigned i;
 
 	/* in one piece, which the allocator keeps */
 	span = room(n * (sizeof(*span) + sizeof(*w.above) +
-	    2 * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
+	    KERN_ECQ_MODES * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
 	if (span == NULL)
 		return -ERR_SYS;
 	w.above = (int32_t *)(span + n);
-	w.code = (uint16_t *)(w.above + n);
-	w.other = w.code + n;
-	raw.p = raw.start = (unsigned char *)(w.other + n);
+	w.trial[0] = (uint16_t *)(w.above + n);
+	for (i = 1; i < KERN_ECQ_MODES; i++)
+		w.trial[i] = w.trial[i - 1] + n;
+	raw.p = raw.start = (unsigned char *)(w.trial[i - 1] + n);
 	ecq_mode(&w, in, s);
 	centroids(in, s->delta);
 	*len = put_all(&w, in, s, span, &raw, p, limit);

@@ -138,17 +138,38 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
+/* Sorts q by all modes, or by all but the last; returns how many. */
+static unsigned
+trials(struct ecq_work *w, const struct ecq_in *in, unsigned level,
+    const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])
+{
+	struct kern_ecq m[KERN_ECQ_MODES];
+	const unsigned modes = kern_ecq_rows(in->ctx->cols, in->n) ?
+	    KERN_ECQ_MODES : KERN_ECQ_ABOVE;
+	unsigned i;
+
+	for (i = 0; i < modes; i++) {
+		kern_ecq_start(&m[i], (enum kern_ecq_mode)i, level,
+		    in->ctx->cols, in->ctx->offset,
+		    i == KERN_ECQ_ABOVE ? w->above : NULL);
+		t[i] = (struct kern_ecq_sorted){ &m[i], w->trial[i], 0 };
+	}
+	in->kern->ecq_sort(t, modes, q, n);
+	for (i = 0; i < modes; i++)
+		t[i].m = NULL;
+	return modes;
+}
+
 /* The mode that a sample takes fewest bits in, and all in codes. */
 void
 ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 {
+	struct kern_ecq_sorted t[KERN_ECQ_MODES], all;
 	size_t n = in->n;
 	int16_t some[SPARSE_TRIAL];
 	const int16_t *q = in->q;
 	uint64_t bits, least = UINT64_MAX;
-	unsigned top = 0, t;
-	uint16_t *code;
-	uint8_t mode, best = 0;
+	unsigned modes, i, best = 0;
 
 	s->level = level(in->q, in->n);
 	if (n > MANY) {
@@ -156,30 +177,24 @@ ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 		sample(in, in->ctx->cols, some, n);
 		q = some;
 	}
-	for (mode = 0; mode < KERN_ECQ_MODES; mode++) {
-		if (mode == KERN_ECQ_ABOVE &&
-		    !kern_ecq_rows(in->ctx->cols, in->n))
-			continue;
-		s->mode = mode;
-		ecq_mode_start(w, in->ctx, s);
-		t = in->kern->ecq_sort(&w->m, q, n, w->other);
-		bits = cost(w->other, q, n, in->n);
+	modes = trials(w, in, s->level, q, n, t);
+	for (i = 0; i < modes; i++) {
+		bits = cost(w->trial[i], q, n, in->n);
 		if (bits >= least)
 			continue;
 		least = bits;
-		best = mode;
-		top = t;
-		code = w->code;
-		w->code = w->other;
-		w->other = code;
+		best = i;
 	}
-	s->mode = best;
+	s->mode = (uint8_t)best;
+	all = t[best];
+	w->code = all.code;
 	if (n < in->n) {
 		ecq_mode_start(w, in->ctx, s);
-		top = in->kern->ecq_sort(&w->m, in->q, in->n, w->code);
+		all.m = &w->m;
+		in->kern->ecq_sort(&all, 1, in->q, in->n);
 	}
-	s->top = (uint8_t)(top > 0 ? top : 1);
-	s->fine = (uint8_t)(top == ESCAPED ?
+	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
+	s->fine = (uint8_t)(all.top == ESCAPED ?
 	    fine(w->code, in->q, in->n) : 0);
 	s->states = 0;
 	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)

@@ -160,28 +160,28 @@ counted(unsigned l, unsigned s)
 	return a < KERN_ECQ_CAP ? (int32_t)a : KERN_ECQ_CAP;
 }
 
-unsigned
-kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n, uint16_t *code)
+void
+kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
+    size_t n)
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];
-	uint32_t a, s, top = 0;
+	uint32_t a, s;
 	size_t i, j, k;
 
-	for (i = 0; i < n; i += k) {
+	for (i = from; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
-		levels(m, l);
+		levels(t->m, l);
 		for (j = 0; j < k; j++) {
 			a = (uint32_t)(q[i + j] < 0 ? -q[i + j] : q[i + j]);
 			s = a >> kern_ecq_shift(l[j]);
 			s = s < KERN_ECQ_SYMBOLS ? s : KERN_ECQ_SYMBOLS - 1;
-			top = s > top ? s : top;
-			code[i + j] = KERN_ECQ_CODE(l[j], s);
+			t->top = s > t->top ? s : t->top;
+			t->code[i + j] = KERN_ECQ_CODE(l[j], s);
 			mag[j] = counted(l[j], s);
 		}
-		done(m, mag, k);
+		done(t->m, mag, k);
 	}
-	return top;
 }
 
 void
