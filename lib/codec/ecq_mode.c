@@ -57,47 +57,62 @@ fine(const uint16_t *code, const int16_t *q, size_t n)
 	return sum > k ? ecq_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
-/*
- * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
- * of them: each context's entropy, the plain bits, and the cost of learning.
- */
-static uint64_t
-cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
+/* Counts codes, whose symbols are top at most. */
+static void
+counts(const uint16_t *code, size_t n, unsigned top,
+    uint32_t count[KERN_ECQ_SYMBOLS << 6])
 {
-	uint32_t count[BANKS][KERN_ECQ_SYMBOLS << 6] = { { 0 } };
-	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } }, sum, v;
-	uint64_t bits = 0, learn = 0;
-	unsigned c, s;
+	uint32_t bank[BANKS][KERN_ECQ_SYMBOLS << 6];
+	const size_t used = (size_t)(top + 1) << 6;
 	size_t i;
 
-	for (i = 0; i + BANKS <= some; i += BANKS) {
-		count[0][code[i]]++;
-		count[1][code[i + 1]]++;
-		count[2][code[i + 2]]++;
-		count[3][code[i + 3]]++;
+	for (i = 0; i < BANKS; i++)
+		memset(bank[i], 0, used * sizeof(*bank[i]));
+	for (i = 0; i + BANKS <= n; i += BANKS) {
+		bank[0][code[i]]++;
+		bank[1][code[i + 1]]++;
+		bank[2][code[i + 2]]++;
+		bank[3][code[i + 3]]++;
 	}
-	for (; i < some; i++)
-		count[0][code[i]]++;
-	for (i = 0, v = 0; i < 1 << 6; i++)
-		for (c = 0; c < BANKS; c++)
-			v += count[c][KERN_ECQ_CODE(i, ESCAPED)];
+	for (; i < n; i++)
+		bank[0][code[i]]++;
+	for (i = 0; i < used; i++)
+		count[i] = bank[0][i] + bank[1][i] + bank[2][i] + bank[3][i];
+}
+
+/*
+ * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
+ * of them, whose greatest symbol is top: each context's entropy, the plain bits,
+ * and the cost of learning.
+ */
+static uint64_t
+cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
+    unsigned top)
+{
+	uint32_t count[KERN_ECQ_SYMBOLS << 6], sum, v;
+	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } };
+	uint64_t bits = 0, learn = 0;
+	unsigned c, s, l;
+
+	counts(code, some, top, count);
+	for (l = 0, v = 0; top == ESCAPED && l < 1 << 6; l++)
+		v += count[KERN_ECQ_CODE(l, ESCAPED)];
 	if (v != 0)
 		bits += v * (fine(code, q, some) + 2);
-	for (i = 0; i < KERN_ECQ_SYMBOLS << 6; i++) {
-		s = KERN_ECQ_SYMBOL(i);
-		v = count[0][i] + count[1][i] + count[2][i] + count[3][i];
-		by[kern_ecq_context(KERN_ECQ_LEVEL(i))][s] += v;
-		bits += (uint64_t)v * ((s != 0) +
-		    kern_ecq_shift(KERN_ECQ_LEVEL(i)));
-	}
+	for (s = 0; s <= top; s++)
+		for (l = 0; l < KERN_ECQ_LEVELS; l++) {
+			v = count[KERN_ECQ_CODE(l, s)];
+			by[kern_ecq_context(l)][s] += v;
+			bits += (uint64_t)v * ((s != 0) + kern_ecq_shift(l));
+		}
 	bits <<= 16;
 	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
-		for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
+		for (s = 0, sum = 0; s <= top; s++)
 			sum += by[c][s];
 		if (sum == 0)
 			continue;
 		bits += sum * rans_log2(sum);
-		for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
+		for (s = 0; s <= top; s++) {
 			v = by[c][s];
 			bits -= v != 0 ? v * rans_log2(v) : 0;
 			learn += v != 0 && s > 0 ? LEARN + n / some * FIT : 0;
@@ -179,7 +194,7 @@ ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 	}
 	modes = trials(w, in, s->level, q, n, t);
 	for (i = 0; i < modes; i++) {
-		bits = cost(w->trial[i], q, n, in->n);
+		bits = cost(w->trial[i], q, n, in->n, t[i].top);
 		if (bits >= least)
 			continue;
 		least = bits;
