@@ -25,7 +25,7 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 256 };
+enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 1024 };
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)

@@ -26,7 +26,7 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { NOISE = 256 };	/* numbers at a time */
+enum { NOISE = 1024 };	/* numbers at a time */
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
@@ -142,7 +142,8 @@ levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 {
 	const struct codec_ctx *x = in->ctx;
 	uint32_t noise[NOISE];
-	uint16_t some[NOISE], *to;
+	uint16_t some[NOISE] = { 0 }, *to;
+	unsigned char byte[NOISE];
 	size_t i, j, k;
 
 	for (i = 0; i < in->n; i += k) {
@@ -152,8 +153,12 @@ levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 		to = q != NULL ? q + i : some;
 		in->kern->levels(to, in->x + i, noise, k, inv,
 		    in->plan->param);
-		for (j = 0; q == NULL && j < k; j++)
-			c[i + j] = (unsigned char)some[j];
+		if (q != NULL)
+			continue;
+		/* all of them: compilers make vectors of it */
+		for (j = 0; j < NOISE; j++)
+			byte[j] = (unsigned char)some[j];
+		memcpy(c + i, byte, k);
 	}
 }
 

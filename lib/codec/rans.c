@@ -47,14 +47,22 @@ void
 rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
 {
 	uint32_t way[4][RANS_SYMBOLS];
-	size_t i;
+	uint64_t eight;
+	size_t i, j;
 
 	memset(way, 0, sizeof(way));	/* equal neighbours do not wait */
-	for (i = 0; i + 4 <= n; i += 4) {
-		way[0][s[i]]++;
-		way[1][s[i + 1]]++;
-		way[2][s[i + 2]]++;
-		way[3][s[i + 3]]++;
+	for (i = 0; i + 8 <= n; i += 8) {
+		memcpy(&eight, s + i, sizeof(eight));
+		if (eight == s[i] * 0x0101010101010101u) {
+			way[0][s[i]] += 8;
+			continue;
+		}
+		for (j = i; j < i + 8; j += 4) {
+			way[0][s[j]]++;
+			way[1][s[j + 1]]++;
+			way[2][s[j + 2]]++;
+			way[3][s[j + 3]]++;
+		}
 	}
 	for (; i < n; i++)
 		way[0][s[i]]++;
