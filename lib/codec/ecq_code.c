@@ -229,16 +229,6 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 	return k + (size_t)(end - back);
 }
 
-/* The memory is not zeroed: that would take half as long as the work. */
-static void *
-room(size_t n, size_t size, struct err *e)
-{
-	size_t cap = 0;
-	void *p = NULL;
-
-	return alloc_grow(&p, &cap, n, size, e) < 0 ? NULL : p;
-}
-
 int
 ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e)
@@ -250,7 +240,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	unsigned i;
 
 	/* in one piece, which the allocator keeps */
-	span = room(n * (sizeof(*span) + sizeof(*w.above) +
+	span = alloc_raw(n * (sizeof(*span) + sizeof(*w.above) +
 	    KERN_ECQ_MODES * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
 	if (span == NULL)
 		return -ERR_SYS;
@@ -397,10 +387,10 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
 
 	if (s->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	w.code = room(n, sizeof(*w.code), e);
-	w.mark = room(n / KERN_ECQ_LANES, sizeof(*w.mark), e);
+	w.code = alloc_raw(n, sizeof(*w.code), e);
+	w.mark = alloc_raw(n / KERN_ECQ_LANES, sizeof(*w.mark), e);
 	if (s->mode == KERN_ECQ_ABOVE)
-		w.above = room(n, sizeof(*w.above), e);
+		w.above = alloc_raw(n, sizeof(*w.above), e);
 	if (w.code != NULL && w.mark != NULL &&
 	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
 		ecq_mode_start(&w, o->ctx, s);

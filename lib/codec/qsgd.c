@@ -126,16 +126,6 @@ pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
 	return len;
 }
 
-/* The memory is not zeroed: all of it is written. */
-static unsigned char *
-room(size_t n, struct err *e)
-{
-	unsigned char *p = NULL;
-	size_t cap = 0;
-
-	return alloc_grow(&p, &cap, n, 1, e) < 0 ? NULL : p;
-}
-
 /* The codes, into q, or where that is NULL as bytes into c. */
 static void
 levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
@@ -183,7 +173,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 			memset(in->y, 0, n * sizeof(*in->y));
 		return 0;
 	}
-	if ((tmp = room((w > 8 ? 2 : 1) * n + rans_bound(n), e)) == NULL)
+	if ((tmp = alloc_raw((w > 8 ? 2 : 1) * n + rans_bound(n), 1, e)) == NULL)
 		return -ERR_SYS;
 	q = (uint16_t *)(void *)tmp;
 	levels(in, w > 8 ? q : NULL, tmp, 1 / (double)norm);
@@ -257,7 +247,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (len > bits_size(o->n, w) || (w > 8 && len < bits_size(o->n, w)))
 		return codec_corrupt("qsgd", "bad length", e);
 	unit = (double)bytes_f32(bits) / (double)s;
-	if ((tmp = room(o->n, e)) == NULL)
+	if ((tmp = alloc_raw(o->n, 1, e)) == NULL)
 		return -ERR_SYS;
 	p = bytes_take(b, len);
 	r = w > 8 ? unpack_wide(o, p, unit) :
