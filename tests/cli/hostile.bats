@@ -219,7 +219,7 @@ big() {
 	aggregate --expect 3 --quorum 3
 	says "no aggregate of this step"
 	shard 1 edge1 >in
-	exits 0 timeout 60 ace-recv --spool spool --reply aggregate --sync none in
+	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none in
 	shard 2 edge1 >in
 	recv accepted <in
 	aggregate
