@@ -264,13 +264,13 @@ big() {
 	ace-inspect -v out | grep -q delay= && return 1
 	# nor decide by a time that nobody takes where the others cut
 	for i in 1 2 3; do
-		shard 2 edge$i -P "cuts=$i,1
+		shard 2 edge$i -P "cuts=$((i + 3)),1
 cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 	done >all
 	exits 0 ace-recv --spool spool --sync none all
 	aggregate --expect 3
 	ace-inspect -v out >shown
-	grep -q 'cuts=3,1$' shown
+	grep -q 'cuts=6,1$' shown
 	grep -q 'cuts.seconds=3$' shown
 }
 
