@@ -129,6 +129,8 @@ aggregate() {
 	exits 3 ace-recv --spool spool --device evil in
 	mkshards -d '?' >in
 	exits 3 ace-recv --spool spool --device evil in
+	mkshards -d '' >in
+	exits 3 ace-recv --spool spool --device '?' in
 	aggregate --rule median --expect 4
 	[ "$(ace-export -f raw out | od -An -v -tf4 |
 	    awk '{ for (i = 1; i <= NF; i++) if ($i != 0) n++ } END { print n + 0 }')" -eq 0 ]
