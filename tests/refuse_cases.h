@@ -67,10 +67,14 @@ static const struct fault_case refuse_more[] = {
 	CODEC("qsgd", "qsgd:7"), CODEC("tern", "tern"),
 	CODEC("lowrank", "lowrank:2"), CODEC("eden", "eden:2"),
 	CODEC("sign", "sign"), CODEC("q4", "q4"),
+	{ "code-bf16", "mkshards -D 2 -c bf16 >half; ",
+	    "ace-compress -c lossless half", 0 },
 	RULE("trim", "trim:1"), RULE("krum", "krum:1"),
 	RULE("multikrum", "multikrum:1:2"), RULE("clip", "clip:5"),
 	{ "rule-limits", FIVE, "ace-aggregate --rule norm-ratio:2,weight-share:0.5"
 	    FIVE_OF, 0 },
+	{ "policies", "for i in 1 2 3; do mkshards -d edge$i -P delay=$i "
+	    ">five$i; done; ", "ace-aggregate five1 five2 five3", 0 },
 	{ "cluster", FIVE, "ace-aggregate --cluster 0.5:mean" FIVE_OF, 0 },
 	{ "patient", FIVE, "ace-aggregate --expect 5 --quorum 5" FIVE_OF, 0 },
 	{ "one-input", FIVE "cat five? >all; ", "ace-aggregate --expect 5 < all",
@@ -78,7 +82,11 @@ static const struct fault_case refuse_more[] = {
 	{ "archived", FOLDER "tar -cf dir.tar dir; ", "ace-aggregate dir.tar",
 	    0 },
 	{ "score-first", MADE, "ace-score -S S in0", LEARNS },
-	{ "score-sensitivity", MADE, "ace-score --form paper in0", 0 },
+	{ "score-paper", MADE, "ace-score --form paper in0", 0 },
+	{ "score-untold", MADE, "ace-score -S S --form sensitivity in0", LEARNS },
+	{ "score-told", MADE "ace-score -S S --form sensitivity in0 >rest; mkshards "
+	    "-H kind=6 >S/sensitivity; ",
+	    "ace-score -S S --form sensitivity in1", LEARNS },
 	{ "score-feedback", MADE "ace-score -S S in0 >rest; "
 	    "ace-aggregate in0 >mean; ",
 	    "ace-score -S S --feedback mean in1", LEARNS },
@@ -117,6 +125,8 @@ static const struct fault_case refuse_more[] = {
 	    "(2, 3), }\"; $h .= \" \" x (117 - length $h) . \"\\n\"; print "
 	    "\"\\x93NUMPY\\1\\0\", pack(\"v\", 118), $h, pack(\"f<6\", 1 .. 6)' "
 	    ">v.npy; ", "ace-import --name w v.npy", 0 },
+	{ "export-many", MADE "cat in0 in1 >both; ", "ace-export --many both", 0 },
+	{ "export-folder", FOLDER, "ace-export --step 1 dir", 0 },
 	{ "export-deflate", MADE, "ace-export -f npz --deflate in0", 0 },
 	{ "export-f32", MADE, "ace-export -f safetensors --f32 in0", 0 },
 	{ "export-file", MADE "mkdir D; ",
@@ -131,12 +141,25 @@ static const struct fault_case refuse_more[] = {
 	{ "recover", MADE, "ace-inspect --recover in0", 0 },
 	{ "status-text", TWICE, "ace-status D", CLOCK },
 	{ "status-state", TWICE, "ace-status S", CLOCK },
+	{ "status-refused", MADE "mkshards -k nan >bad; "
+	    "ace-recv --spool D bad >rest; ", "ace-status D", CLOCK },
+	{ "status-open", CODED "ace-recv --spool D sent0 >rest; "
+	    "rm -f D/test/*.incarnation; ", "ace-status D", CLOCK },
+	{ "recv-beside", CODED "mkdir -m 700 -p D/strange; ",
+	    "ace-recv --spool D sent0", LEARNS },
+	{ "recv-left", BOTH "cp sent0 D/test/edge1.new-abcdef; ",
+	    "ace-recv --spool D --quota 1G sent1", LEARNS },
+	{ "recv-never", CODED "mkshards -d other -s 1 | ace-recv --spool D >rest; "
+	    "ace-aggregate --spool D --steps 1 >rest; ",
+	    "ace-recv --spool D --reply aggregate sent0", LEARNS },
+	{ "aggregate-again", CLOSED "rm D/test/last; ",
+	    "ace-aggregate --spool D --steps 1", ENDLESS },
 	{ "leave", TWICE, "ace-recv --spool D --run test --device edge1 --leave",
 	    ENDLESS },
 	{ "archive-list", FOLDER "ace-archive create -o a.tar.gz dir; ",
 	    "ace-archive list a.tar.gz", 0 },
 	{ "archive-zip", FOLDER, "ace-archive create --format zip dir", 0 },
-	TABLE("cluster", "name\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
+	TABLE("cluster", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
 	TABLE("interval", "divergence\\n0.002\\n0.01\\n", "interval"),
 	{ "advise-ratio", MADE, "ace-advise ratio", 0 },
 	{ "advise-profile", TIMED,

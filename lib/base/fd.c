@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -113,4 +115,24 @@ fd_pipe_size(int fd, int n)
 	(void)fd;
 	(void)n;
 #endif
+}
+
+/* The numbers of consoles, of what /dev/tty stands for, and of pseudo-terminals
+ * are the same in every Linux. */
+static int
+fd_is_called_terminal(int fd)
+{
+	struct stat st;
+	unsigned n;
+
+	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode))
+		return 0;
+	n = major(st.st_rdev);
+	return n == 4 || n == 5 || (n >= 136 && n <= 143);
+}
+
+int
+fd_is_terminal(int fd)
+{
+	return isatty(fd) || (errno == EACCES && fd_is_called_terminal(fd));
 }

@@ -27,6 +27,10 @@ int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
 /* fd_write(fd, p, n, name, e): writes all n bytes. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 
+/* fd_is_terminal(fd): 1 or 0.  In a sandbox the question that isatty(3) asks of a
+ * terminal opened there is refused; it is known by its number then. */
+int fd_is_terminal(int fd);
+
 /* fd_pipe_size(fd, n): asks the system to let the pipe fd hold n bytes; that it
  * refuses is no error. */
 void fd_pipe_size(int fd, int n);

@@ -43,7 +43,7 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 
 	if ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
 		return err_sys(e, "'%s'", path);
-	if (!force && isatty(fd))
+	if (!force && fd_is_terminal(fd))
 		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "
 		    "is binary (--force)", path);
 	else

@@ -20,7 +20,7 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 		errno = EISDIR;
 		return err_sys(e, "'%s'", name);
 	}
-	if (isatty(fd))
+	if (fd_is_terminal(fd))
 		return err_set(e, ERR_USAGE,
 		    "'%s' is a terminal: a shard stream is binary", name);
 	r = io_new(out, fd, 0, name, e);

@@ -490,7 +490,7 @@ intake_open_one(struct intake *t, struct intake_in *in, const char *path,
 		(void)err_sys(&own, "cannot open");
 		return intake_lose(t, in, &own);
 	}
-	if (isatty(in->fd))
+	if (fd_is_terminal(in->fd))
 		return err_set(e, ERR_USAGE,
 		    "'%s' is a terminal: a shard stream is binary", in->name);
 	fd_pipe_size(in->fd, 1 << 20);

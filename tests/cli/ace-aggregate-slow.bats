@@ -118,6 +118,16 @@ early_one() {
 	exits 3 ace-expand out
 }
 
+@test "a terminal among the inputs is refused, and not waited for" {
+	for in in - /dev/stdin /dev/tty; do
+		exits 2 timeout "$HANG" pty -i setsid -wc sh -c \
+		    'ace-aggregate --quorum 2 --deadline 1h e1 "$1" e2 >sum' sh $in
+		says "^ace-aggregate: '.*' is a terminal: a shard stream is binary"
+		ace-inspect --verify sum 2>err && return 1
+		says 'aborted|truncated'
+	done
+}
+
 @test "what does not belong is passed over, and said" {
 	mkshards -d edge3 -r other -n 100k >run
 	mkshards -d edge4 -n 99k >model

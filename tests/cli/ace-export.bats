@@ -49,12 +49,12 @@ load helper
 	exits 2 ace-export --many -o x.npy in
 	# the first is there while the second is not
 	mkfifo p
-	timeout "$HANG" ace-export --many <p >got 3>&- &
+	ace-export --many <p >got 3>&- &
 	exec 9>p
 	size=$(wc -c <want)
 	frames in | awk '$2 == "SEND" { print $1 }' >ends
 	head -c $(($(sed -n 1p ends) + 1000)) in >&9
-	wait_for larger got $((size - 1))
+	wait_of $! larger got $((size - 1))
 	exec 9>&-
 	status=0
 	wait $! || status=$?

@@ -180,6 +180,8 @@ contract_to_terminal() {
 		exits 2 pty "$@" <in 2>err
 		says "^$1: .*terminal"
 		[ ! -s out ] || { cat out; return 1; }
+		exits 2 pty -i setsid -wc sh -c '"$@" -o /dev/tty <in' sh "$@"
+		says "^$1: '/dev/tty' is a terminal"
 	else
 		exits 0 pty "$@" <in
 	fi
@@ -189,6 +191,9 @@ contract_from_terminal() {
 	shift
 	exits 2 pty -i sh -c '"$@" >/dev/null' sh "$@"
 	says "^$1: .*terminal"
+	# opened by name, behind the sandbox
+	exits 2 timeout "$HANG" pty -i setsid -wc sh -c '"$@" /dev/tty >/dev/null' sh "$@"
+	says "^$1: '/dev/tty' is a terminal"
 }
 
 contract_missing() {

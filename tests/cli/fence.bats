@@ -114,6 +114,36 @@ fence() {
 	[ "$(find state -name '*.new-*' | wc -l)" -eq 0 ]
 }
 
+@test "--fence 0: a backup of the first step, and one of a spool that has nothing" {
+	# pending in the backup and accepted; so were the two steps after it
+	code 0
+	cp -r state backup
+	ace-recv --spool spool sent | ace-ack -S state >rest
+	deliver 1
+	deliver 2
+	rm -r state
+	cp -r backup state
+	ace-recv --spool spool --run test --device edge1 --fence 0 >answer
+	# a receipt for step 0, which the backup has, and the shards of 1 and 2
+	ace-inspect --json answer | sed 's/.*"\(verdict\|shard\)":"*\([a-z]*\).*"step":\([0-9]*\).*/\1 \2 \3/' >list
+	printf '%s\n' "verdict fenced 0" "verdict accepted 0" "shard  1" "shard  2" | cmp - list
+	exits 0 ace-ack -S state --fence answer
+	says "incarnation 1"
+	exits 0 balance in0
+	[ "$(cat out)" = "edge1: exact, 1 inputs up to step 2, 3 accepted, 0 pending" ]
+	deliver 3 -x 9
+	exits 0 balance in0 in3
+	# the same of a spool where no shard of it arrived
+	rm -r state
+	mv backup state
+	mkshards -d edge2 | ace-recv --spool other >/dev/null
+	ace-recv --spool other --run test --device edge1 --fence 0 >answer
+	exits 0 ace-ack -S state --fence answer
+	says "incarnation 1"
+	exits 0 ace-inspect --conservation -S state --spool other in0
+	[ "$(cat out)" = "edge1: exact, 1 inputs up to step 0, 0 accepted, 0 pending" ]
+}
+
 @test "a step that was removed from the spool cannot be counted: status 5" {
 	lost_disk
 	exits 0 ace-aggregate --spool spool --steps 5 --keep 1

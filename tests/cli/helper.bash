@@ -22,7 +22,10 @@ exits() {
 	shift
 	"$@" >out 2>err || got=$?
 	[ "$got" -eq "$want" ] && return
-	echo "status $got, not $want: $*"
+	case $got,$1 in
+	124,timeout) echo "it waits for what does not come: $*" ;;
+	*) echo "status $got, not $want: $*" ;;
+	esac
 	head -c 2000 err
 	return 1
 }
@@ -92,6 +95,25 @@ wait_for() {
 		}
 		sleep 0.05
 	done
+}
+
+# wait_of PID CMD...: the same, for what that process is to do: it fails at once
+# when the process has ended, and when it has read all that stands in the pipe at
+# its standard input and waits for more.
+wait_of() {
+	local pid=$1
+	shift
+	idle() { "$@" || ! kill -0 "$pid" || asleep "$pid"; }
+	wait_for idle "$@"
+	"$@" || { echo "process $pid will not do it: $*"; return 1; }
+}
+
+# asleep PID: as in wait_of
+asleep() {
+	[ -p "/proc/$1/fd/0" ] && perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {
+	    open(F, "<", $_) && <F> =~ /.*\) S / or exit 1 }
+	    open(F, "+<", "/proc/$ARGV[0]/fd/0") or exit 1;
+	    vec($r, fileno(F), 1) = 1; exit(select($r, undef, undef, 0) != 0)' "$1"
 }
 
 # tries N CMD...: one of N times it succeeds; where a busy machine may spoil

@@ -240,6 +240,35 @@ make_long(void)
 		(void)fclose(f);
 }
 
+/* What comes through a pipe is kept from a mark on, and no longer than asked
+ * for; to a byte of it by its number nobody can go. */
+static void
+test_pipe(void)
+{
+	struct err e = ERR_INIT;
+	unsigned char p[16];
+	struct io *io = NULL;
+	size_t got;
+	int fd[2], r = pipe(fd);
+
+	r |= write(fd[1], "0123456789abcdef", 16) != 16 || close(fd[1]) < 0;
+	r |= io_open_fd(&io, fd[0], "<pipe>", &e);
+	if (!ok(r == 0, "a pipe"))
+		return;
+	ok(io_seek(io, 0, &e) == -ERR_USAGE, "no way to a place in it: %s",
+	    ERR_MSG(&e));
+	err_clear(&e);
+	r = io_mark(io, 8, &e) < 0 || io_read(io, p, 8, &got, &e) < 0 ||
+	    io_rewind(io, &e) < 0 || io_read(io, p, 8, &got, &e) < 0;
+	ok(r == 0 && got == 8 && memcmp(p, "01234567", 8) == 0,
+	    "back over all that is kept");
+	r = io_rewind(io, &e) < 0 || io_read(io, p, 9, &got, &e) < 0;
+	ok(r == 0 && got == 9 && io_rewind(io, &e) == -ERR_REFUSED,
+	    "and not over a byte more: %s", ERR_MSG(&e));
+	io_free(io);
+	(void)close(fd[0]);
+}
+
 int
 main(void)
 {
@@ -252,6 +281,7 @@ main(void)
 	test_links();
 	test_special();
 	test_readonly();
+	test_pipe();
 	make_long();
 	test_pass(1, 0);
 	test_pass(1, 1);

@@ -102,6 +102,8 @@ test_lies(void)
 	ok(rice_get(&f, back, 1, 1000) < 0, "a quotient without an end");
 	ok(rice_get(&none, back, 1, 1000) < 0, "nothing");
 	ok(rice_get(&none, back, 0, 1000) == 0, "nothing, as it should be");
+	ok(rice_get(&none, back, 0, (size_t)UINT32_MAX + 1) < 0,
+	    "positions that 32 bits do not hold");
 }
 
 int

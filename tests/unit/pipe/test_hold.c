@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -77,6 +78,14 @@ main(void)
 		    "and again, made in its place, after all was let go");
 		hold_release(&h);
 	}
+	h = (struct hold)HOLD_INIT(1000);
+	r = fill(&h, 0, at, &e);
+	r |= ftruncate(h.fd, 0);
+	ok(r == 0 && hold_get(&h, at[ITEMS - 1], (unsigned char[MOST]){ 0 }, 1,
+	    &e) == -ERR_SYS && strstr(ERR_MSG(&e), "that wait") != NULL,
+	    "what the file has no more: %s", ERR_MSG(&e));
+	err_clear(&e);
+	hold_release(&h);
 	h = (struct hold)HOLD_INIT(1000);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)setrlimit(RLIMIT_FSIZE, &limit);

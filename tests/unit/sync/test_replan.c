@@ -182,6 +182,15 @@ test_bad(void)
 		v[i] = was;
 	}
 	ok(bad == 2 * REPLAN_NUMBERS, "not a number: refused");
+	for (i = 0; i < REPLAN_WINDOW; i++) {
+		double was = t.latency[i];
+
+		t.latency[i] = -1e-9;
+		bad += replan_check(&t) < 0;
+		t.latency[i] = was;
+	}
+	ok(bad == 2 * REPLAN_NUMBERS + REPLAN_WINDOW && replan_check(&t) == 0,
+	    "a latency below 0: refused");
 	t.tau = 1.5;
 	ok(replan_check(&t) < 0, "half a step");
 	t.tau = 1;

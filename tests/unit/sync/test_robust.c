@@ -205,6 +205,13 @@ krum(struct robust_step *t)
 	q = rule("krum:2");
 	line(t, &q, v, 5);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "two bad need seven");
+	err_clear(&e);
+	ok(robust_step(t, &q, ROBUST_MAX_PAIRS + 1, &e) == -ERR_REFUSED &&
+	    strstr(ERR_MSG(&e), "krum of 4097 contributions, at most 4096") !=
+	    NULL, "more than it compares by pairs: %s", ERR_MSG(&e));
+	q = rule("trim:1");
+	ok(robust_step(t, &q, ROBUST_MAX_PAIRS + 1, &e) == 0,
+	    "a rule without pairs takes as many");
 }
 
 static void

@@ -241,6 +241,15 @@ history(void)
 	all[0] = INFINITY;
 	ok(score_put_all(a, all, NULL) == -ERR_DATA,
 	    "an infinite weight is refused");
+	score_get_all(a, all);
+	for (r = 0, i = 0; i < SCORE_ALL; i++) {
+		x = all[i];
+		all[i] = -1;
+		r += score_put_all(a, all, NULL) == -ERR_DATA;
+		all[i] = x;
+	}
+	ok(r == 5, "of five numbers, three averages and two counts, none is "
+	    "below 0: %d", r);
 	score_free(a);
 	score_free(b);
 }

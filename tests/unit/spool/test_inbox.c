@@ -1,0 +1,113 @@
+/*
+ * Whether a step has an aggregate, will have one, or never will: what those who
+ * wait for it go by.  A wrong answer is a wait for ever, so it is asked here,
+ * where nothing waits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+
+#include "../tap.h"
+
+enum { NONE = -1 };		/* of verdicts(): no manifest */
+
+static char dir[] = "/tmp/ace-inbox.XXXXXX";
+static struct inbox s = INBOX_INIT;
+static struct err e = ERR_INIT;
+
+/* verdicts(n, v): step 5 has a manifest of n shards, v[i] the verdict on the
+ * i-th; NONE: it has none. */
+static void
+verdicts(int n, const enum receipt_verdict *v)
+{
+	struct ledger l;
+	struct receipt r;
+	int i, k = 0;
+
+	(void)unlink("run/5/manifest");
+	if (n == NONE)
+		return;
+	memset(&l, 0, sizeof(l));
+	memset(&r, 0, sizeof(r));
+	for (i = 0; i < n && k == 0; i++) {
+		r.verdict = v[i];
+		k = ledger_add(&l, &r, "edge.aceg", &e);
+	}
+	if (k < 0 || ledger_write(&l, "run/5/manifest", IO_SYNC_NONE, &e) < 0)
+		ok(0, "a manifest: %s", ERR_MSG(&e));
+	ledger_release(&l);
+}
+
+/* What is said of step 5 when all steps before `floor' are closed; -99: it is
+ * not what it says. */
+static int
+when(uint64_t floor)
+{
+	char *path = NULL;
+	int k = ledger_set_number("run/closed", floor, IO_SYNC_NONE, &e);
+
+	if (k == 0)
+		k = inbox_aggregate(&s, "run", 5, &path, &e);
+	if ((k == INBOX_HERE) != (path != NULL))
+		k = -99;
+	alloc_free(path);
+	return k;
+}
+
+int
+main(void)
+{
+	static const enum receipt_verdict all[] = { RECEIPT_ACCEPTED,
+	    RECEIPT_ACCEPTED }, one[] = { RECEIPT_INVALID, RECEIPT_ACCEPTED },
+	    none[] = { RECEIPT_INVALID, RECEIPT_INVALID };
+	char *path = NULL;
+	FILE *f;
+
+	if (mkdtemp(dir) == NULL || chdir(dir) < 0 || mkdir("run", 0700) < 0 ||
+	    mkdir("run/5", 0700) < 0 || inbox_open(&s, dir, &e) < 0) {
+		perror(dir);
+		return 1;
+	}
+	s.sync = IO_SYNC_NONE;
+	ok(inbox_aggregate(&s, "run", 5, &path, &e) == INBOX_COMING &&
+	    path == NULL, "no step is closed: it may come");
+	ok(when(4) == INBOX_COMING, "a step before it is closed: it may come");
+	ok(when(5) == INBOX_COMING, "it is the next to be closed: it may come");
+	ok(when(6) == INBOX_NEVER, "a later step is closed and this one has no "
+	    "manifest: it was passed over, and never comes");
+	verdicts(2, all);
+	ok(when(5) == INBOX_COMING && when(6) == INBOX_COMING,
+	    "it is closed with its shards: it comes, also after later steps");
+	verdicts(2, one);
+	ok(when(5) == INBOX_COMING, "one shard is set aside: it comes");
+	verdicts(2, none);
+	ok(when(5) == INBOX_NEVER && when(6) == INBOX_NEVER,
+	    "all of its shards are set aside: it never comes");
+	if ((f = fopen("run/5/aggregate.aceg", "w")) != NULL)
+		(void)fclose(f);
+	ok(when(4) == INBOX_HERE && when(5) == INBOX_HERE && when(6) ==
+	    INBOX_HERE, "it lies there: whatever the manifest says");
+	(void)unlink("run/5/aggregate.aceg");
+	verdicts(NONE, NULL);
+	if ((f = fopen("run/closed", "w")) != NULL) {
+		(void)fputs("five\n", f);
+		(void)fclose(f);
+	}
+	ok(inbox_aggregate(&s, "run", 5, &path, &e) == -ERR_DATA &&
+	    path == NULL && strstr(ERR_MSG(&e), "closed") != NULL,
+	    "a damaged `closed' is no reason to wait: %s", ERR_MSG(&e));
+	err_clear(&e);
+	inbox_close(&s);
+	(void)unlink("run/closed");
+	(void)rmdir("run/5");
+	(void)rmdir("run");
+	(void)rmdir(dir);
+	return done_testing();
+}
