@@ -24,6 +24,7 @@
 #include "spool/join.h"
 #include "spool/receive.h"
 #include "spool/roster.h"
+#include "spool/serving.h"
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
@@ -300,8 +301,11 @@ run(void *arg, char **path, size_t n, struct err *e)
 
 	(void)n;
 	o->shard.admit.schema = o->f->in.schema;
-	if (o->act == RECEIVE)
+	if (o->act == RECEIVE) {
+		/* one of another model gets a receipt that says so */
+		o->f->in.any_model = 1;
 		o->f->in.max_table = RECEIVE_TABLE;
+	}
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)
@@ -312,10 +316,14 @@ run(void *arg, char **path, size_t n, struct err *e)
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
 	    (o->act != RECEIVE || (r = clients_enter(&x.inbox, o->clients,
 	    o->shard.device, o->each, &place, e)) == 0) &&
-	    (o->act > PUBLISH || (r = filter_in(o->f, &x.in, *path, e)) == 0))
+	    (o->act > PUBLISH || (r = filter_in(o->f, &x.in, *path, e)) == 0)) {
+		if (o->act == RECEIVE)
+			serving_tell(&x.inbox, "ace-recv",
+			    o->f->cli->confined);
 		r = o->act == RECEIVE ? serve(&x, e) : o->act == PUBLISH ?
 		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
 		    operate(&x, e);
+	}
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);

@@ -10,6 +10,8 @@
  *   read     the group's values are read once, from where they lie
  *   write    the group's values are written once
  *   copy     both
+ *   noise    a random number is made: Philox's ten rounds, by the loop of the
+ *            table in use (kern.h), whose products bound it
  *   count    a byte is counted: a load, an increment, a store
  *   put      a byte into one of rANS's four states: each state waits for a
  *            comparison, two products and three sums
@@ -35,11 +37,12 @@
 
 #include "bench.h"
 
-enum { TURNS = 8, SYMBOLS = 1 << 20, NBOUNDS = 7, STATES = 16 };
+enum { TURNS = 8, SYMBOLS = 1 << 20, NBOUNDS = 8, STATES = 16,
+	PARTS = 4 };
 
-enum bound { READ, WRITE, COPY, COUNT, PUT, GET, DECIDE };
+enum bound { READ, WRITE, COPY, NOISE, COUNT, PUT, GET, DECIDE };
 static const char *const bound_name[NBOUNDS] = { "read", "write", "copy",
-	"count", "put", "get", "decide" };
+	"noise", "count", "put", "get", "decide" };
 
 static float *gauss, *y;
 static const struct kern *kern;
@@ -80,6 +83,18 @@ loop_memory(enum bound b)
 			memset(y + i, 0, 4 * GROUP);
 		else
 			memcpy(y + i, gauss + i, 4 * GROUP);
+}
+
+static void
+loop_noise(void)
+{
+	static uint32_t number[1024];
+	uint32_t i;
+
+	for (i = 0; i < SYMBOLS / 4; i += 256) {
+		kern->noise(1, 2, 3, i, number, 256);
+		sink += number[0];
+	}
 }
 
 static void
@@ -176,6 +191,7 @@ measure_bounds(void)
 	LEAST(bound[READ], total, loop_memory(READ));
 	LEAST(bound[WRITE], total, loop_memory(WRITE));
 	LEAST(bound[COPY], total, loop_memory(COPY));
+	LEAST(bound[NOISE], SYMBOLS, loop_noise());
 	LEAST(bound[COUNT], SYMBOLS, loop_count(s));
 	LEAST(bound[PUT], SYMBOLS, loop_put(inverse));
 	LEAST(bound[GET], SYMBOLS, loop_get(freq, s));
@@ -273,7 +289,7 @@ line(const char *name, const char *way, const double ns[2],
 /* A codec on gauss: what its two ways are made of at least. */
 static const struct row {
 	const char *spec;
-	struct part code[3], decode[3];
+	struct part code[PARTS], decode[PARTS];
 } rows[] = {
 	{ "q8", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "q4", { { READ, 1 } }, { { WRITE, 1 } } },
@@ -281,11 +297,11 @@ static const struct row {
 	/* three planes are copied, one is coded; all four are counted */
 	{ "lossless", { { COPY, 1 }, { COUNT, 4 }, { PUT, 1 } },
 	    { { COPY, 1 }, { GET, 1 } } },
-	{ "natural", { { READ, 1 }, { COUNT, 1 }, { PUT, 1 } },
+	{ "natural", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
 	    { { WRITE, 1 }, { GET, 1 } } },
-	{ "qsgd:7", { { READ, 1 }, { COUNT, 1 }, { PUT, 1 } },
+	{ "qsgd:7", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
 	    { { WRITE, 1 }, { GET, 1 } } },
-	{ "tern", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "tern", { { READ, 1 }, { NOISE, 1 } }, { { WRITE, 1 } } },
 	{ "topk:0.01:rice", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "topk:0.1:rice", { { READ, 1 } }, { { WRITE, 1 } } },
 	/* times: decisions(), below */
@@ -302,7 +318,7 @@ static void
 measure_row(const struct row *r)
 {
 	static struct coded c;
-	struct part p[2][3];
+	struct part p[2][PARTS];
 	struct err e = ERR_INIT;
 	double ns[2][2];
 	size_t n, way;
@@ -317,7 +333,7 @@ measure_row(const struct row *r)
 	memcpy(p[0], r->code, sizeof(p[0]));
 	memcpy(p[1], r->decode, sizeof(p[1]));
 	for (way = 0; way < 2; way++) {
-		for (n = 0; n < 3 && p[way][n].times != 0; n++)
+		for (n = 0; n < PARTS && p[way][n].times != 0; n++)
 			if (p[way][n].times < 0)
 				p[way][n].times = decisions();
 		line(r->spec, way == 0 ? "code" : "decode", ns[way], p[way], n);
@@ -376,6 +392,7 @@ measure_passes(struct ecq *t, const float *x, float step)
 	const float of[KERN_ECQ_SYMBOLS] = { 0, 1 };
 	int64_t sum[3] = { 0 };
 	uint32_t count[3] = { 0 };
+	struct kern_ecq_sorted sorted = { &t->m, t->code, 0 };
 	double ns[8];
 	size_t i;
 
@@ -385,8 +402,9 @@ measure_passes(struct ecq *t, const float *x, float step)
 		t->mode = (enum kern_ecq_mode)i;
 		LEAST(ns[0], GROUP, kern->deadzone(t->q, x, GROUP, 1 / step,
 		    0.6f, 0.45f));
-		LEAST(ns[1], GROUP, start(t); t->top = kern->ecq_sort(&t->m,
-		    t->q, GROUP, t->code));
+		LEAST(ns[1], GROUP, start(t);
+		    kern->ecq_sort(&sorted, 1, t->q, GROUP));
+		t->top = sorted.top;
 		LEAST(ns[2], GROUP, start(t); kern->ecq_spans(&t->m, t->code,
 		    GROUP, t->span));
 		LEAST(ns[3], GROUP, put(t));

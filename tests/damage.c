@@ -259,12 +259,17 @@ dir_drop(const char *path, const char *name, void *arg)
 static void
 dir_remove(const char *dir)
 {
+	static const char *const hidden[] = { ".clients", ".sandbox.ace-recv",
+		".sandbox.ace-aggregate" };
 	char path[PATH_MAX];
+	size_t i;
 
 	dir_each(dir, dir_drop, NULL);
-	/* dir_each passes hidden ones over; ace-recv's places are one */
-	(void)snprintf(path, sizeof(path), "%s/.clients", dir);
-	(void)unlink(path);
+	/* dir_each passes hidden ones over */
+	for (i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, hidden[i]);
+		(void)unlink(path);
+	}
 	must(rmdir(dir) == 0, dir);
 }
 

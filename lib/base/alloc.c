@@ -93,6 +93,16 @@ alloc_grow(void *pp, size_t *cap, size_t need, size_t size, struct err *e)
 	return 0;
 }
 
+void *
+alloc_raw(size_t n, size_t size, struct err *e)
+{
+	size_t cap = 0;
+	void *p = NULL;
+
+	return alloc_grow(&p, &cap, n != 0 ? n : 1, size != 0 ? size : 1,
+	    e) < 0 ? NULL : p;
+}
+
 char *
 alloc_dup(const char *s, struct err *e)
 {

@@ -19,6 +19,10 @@ void alloc_keep(void);
  * 0.  NULL and e filled (ERR_SYS) when there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);
 
+/* alloc_raw(n, size, e): the same, not zeroed, for what is written as a whole:
+ * zeros may take as long as the work. */
+void *alloc_raw(size_t n, size_t size, struct err *e);
+
 /* alloc_grow(p, cap, need, size, e): make room for `need' elements in the
  * array *p of *cap elements, growing by half.  0 or -ERR_SYS; on failure *p
  * and *cap are as they were. */

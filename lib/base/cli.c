@@ -221,13 +221,13 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 {
 	const char *temp = getenv("TMPDIR");
 	struct sandbox *box = &p->box;
-	char says[80];
 	size_t i;
 	int r;
 
 	if (c->sandbox == SANDBOX_OFF || c->open) {
-		cli_say(c, 2, "sandbox: %s", c->open ? "none, this starts "
-		    "other programs" : "off");
+		(void)snprintf(c->confined, sizeof(c->confined), "%s", c->open ?
+		    "none, this starts other programs" : "off");
+		cli_say(c, 2, "sandbox: %s", c->confined);
 		return 0;
 	}
 	sandbox_begin(box);
@@ -242,10 +242,10 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 		    e)) < 0)
 			return r;
 	if ((r = cli_operands(box, operand, n, e)) < 0 ||
-	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox, says,
-	    sizeof(says), e)) < 0)
+	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox,
+	    c->confined, sizeof(c->confined), e)) < 0)
 		return r;
-	cli_say(c, 2, "sandbox: %s", says);
+	cli_say(c, 2, "sandbox: %s", c->confined);
 	return 0;
 }
 

@@ -49,6 +49,7 @@ struct cli {
 				 * no sandbox */
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
 	int sandbox;		/* an enum sandbox_want, set by --sandbox */
+	char confined[80];	/* set: the sandbox that is in force, in words */
 	int first;		/* index of the first operand in argv */
 };
 

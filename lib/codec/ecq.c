@@ -201,47 +201,12 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 /* ---- from what was coded ---- */
 
-/* What a magnitude that is not 0 stands for, as ecq_code_get has it. */
-static float
-worth(const struct ecq_side *s, float step, unsigned a)
-{
-	const unsigned j = a < ECQ_CENTROIDS ? a - 1 : ECQ_CENTROIDS - 1;
-
-	return ((float)a + (float)s->delta[j] / (j == 0 ? 256 : 32)) * step;
-}
-
-static void
-values(float *y, const int16_t *q, const float *x, size_t n,
-    const struct ecq_side *s, float step)
-{
-	uint64_t four;
-	unsigned a;
-	size_t i, end;
-	float v;
-
-	memset(y, 0, n * sizeof(*y));
-	for (i = 0; i < n; i = end) {
-		end = i + 4 < n ? i + 4 : n;
-		if (end == i + 4) {
-			memcpy(&four, q + i, sizeof(four));
-			if (four == 0)
-				continue;	/* most are 0 */
-		}
-		for (; i < end; i++) {
-			a = (unsigned)(q[i] < 0 ? -q[i] : q[i]);
-			if (a == 0)
-				continue;
-			v = a == ECQ_ESCAPE ? fabsf(x[i]) : worth(s, step, a);
-			y[i] = q[i] < 0 ? -v : v;
-		}
-	}
-}
-
 static int
 again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 {
 	struct ecq_side s;
 	struct knob k;
+	float delta[ECQ_CENTROIDS + 1];
 	int16_t *q = NULL;
 	size_t cap = 0;
 	uint32_t step;
@@ -256,7 +221,8 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 	if (alloc_grow(&q, &cap, in->n, sizeof(*q), e) < 0)
 		return -ERR_SYS;
 	in->kern->deadzone(q, in->x, in->n, k.inv, k.dead, k.r);
-	values(y, q, in->x, in->n, &s, k.step);
+	ecq_code_delta(s.delta, delta);
+	in->kern->ecq_told(y, q, in->x, in->n, delta, k.step);
 	alloc_free(q);
 	return 0;
 }

@@ -117,14 +117,23 @@ value(const struct values *f, uint32_t a)
 	    f->delta[a < ECQ_CENTROIDS ? a : ECQ_CENTROIDS]) * f->step;
 }
 
+void
+ecq_code_delta(const int8_t delta[ECQ_CENTROIDS], float of[ECQ_CENTROIDS + 1])
+{
+	unsigned j;
+
+	of[0] = 0;
+	for (j = 0; j < ECQ_CENTROIDS; j++)
+		of[j + 1] = (float)delta[j] / (j == 0 ? 256 : 32);
+}
+
 static void
 values_start(struct values *f, const int8_t delta[ECQ_CENTROIDS], float step)
 {
 	unsigned j;
 
 	*f = (struct values){ .step = step };
-	for (j = 0; j < ECQ_CENTROIDS; j++)
-		f->delta[j + 1] = (float)delta[j] / (j == 0 ? 256 : 32);
+	ecq_code_delta(delta, f->delta);
 	for (j = 0; j < KERN_ECQ_SYMBOLS; j++)
 		f->of[j] = value(f, j);
 }
@@ -146,28 +155,6 @@ whole_chunks(const struct kern *kern, float *x, const uint16_t *code,
 		    i - at, of);
 		while (end < n && mark[end / KERN_ECQ_LANES] >> 24 != 0)
 			end += KERN_ECQ_LANES;
-	}
-}
-
-static void
-tell(const struct ecq_in *in, const struct ecq_side *s, const uint16_t *code,
-    const uint32_t *mark)
-{
-	struct values f;
-	uint32_t a;
-	size_t i;
-	float x;
-
-	values_start(&f, s->delta, in->step);
-	whole_chunks(in->kern, in->y, code, mark, in->n, f.of);
-	for (i = 0; i < in->n; i++) {
-		if (mark[i / KERN_ECQ_LANES] >> 24 == 0) {
-			i |= KERN_ECQ_LANES - 1;
-			continue;
-		}
-		a = ecq_magnitude(in->q[i]);
-		x = a == ECQ_ESCAPE ? fabsf(in->x[i]) : value(&f, a);
-		in->y[i] = in->q[i] < 0 ? -x : x;
 	}
 }
 
@@ -205,6 +192,7 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 {
 	unsigned states = 1u << s->states, j;
 	unsigned char *end = p + limit, *front, *back;
+	float delta[ECQ_CENTROIDS + 1];
 	size_t k;
 
 	raw->fine = s->fine;
@@ -212,8 +200,11 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 	in->kern->ecq_marks(w->code, in->q, in->n, span);
 	if (put_plain(raw, in, w->code, span, limit) < 0)
 		return 0;
-	if (in->y != NULL)
-		tell(in, s, w->code, span);
+	if (in->y != NULL) {
+		ecq_code_delta(s->delta, delta);
+		in->kern->ecq_told(in->y, in->q, in->x, in->n, delta,
+		    in->step);
+	}
 	/* what was pending, and zeros for every state */
 	memset(raw->p, 0, 8 + 2 * KERN_ECQ_LANES);
 	bytes_set32(raw->p, (uint32_t)raw->v);
@@ -238,16 +229,6 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 	return k + (size_t)(end - back);
 }
 
-/* The memory is not zeroed: that would take half as long as the work. */
-static void *
-room(size_t n, size_t size, struct err *e)
-{
-	size_t cap = 0;
-	void *p = NULL;
-
-	return alloc_grow(&p, &cap, n, size, e) < 0 ? NULL : p;
-}
-
 int
 ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e)
@@ -256,16 +237,18 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	struct ecq_work w = { .code = NULL };
 	struct bits raw = { .n = 0 };
 	uint32_t *span;
+	unsigned i;
 
 	/* in one piece, which the allocator keeps */
-	span = room(n * (sizeof(*span) + sizeof(*w.above) +
-	    2 * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
+	span = alloc_raw(n * (sizeof(*span) + sizeof(*w.above) +
+	    KERN_ECQ_MODES * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
 	if (span == NULL)
 		return -ERR_SYS;
 	w.above = (int32_t *)(span + n);
-	w.code = (uint16_t *)(w.above + n);
-	w.other = w.code + n;
-	raw.p = raw.start = (unsigned char *)(w.other + n);
+	w.trial[0] = (uint16_t *)(w.above + n);
+	for (i = 1; i < KERN_ECQ_MODES; i++)
+		w.trial[i] = w.trial[i - 1] + n;
+	raw.p = raw.start = (unsigned char *)(w.trial[i - 1] + n);
 	ecq_mode(&w, in, s);
 	centroids(in, s->delta);
 	*len = put_all(&w, in, s, span, &raw, p, limit);
@@ -404,10 +387,10 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
 
 	if (s->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	w.code = room(n, sizeof(*w.code), e);
-	w.mark = room(n / KERN_ECQ_LANES, sizeof(*w.mark), e);
+	w.code = alloc_raw(n, sizeof(*w.code), e);
+	w.mark = alloc_raw(n / KERN_ECQ_LANES, sizeof(*w.mark), e);
 	if (s->mode == KERN_ECQ_ABOVE)
-		w.above = room(n, sizeof(*w.above), e);
+		w.above = alloc_raw(n, sizeof(*w.above), e);
 	if (w.code != NULL && w.mark != NULL &&
 	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
 		ecq_mode_start(&w, o->ctx, s);

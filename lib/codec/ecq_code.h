@@ -55,6 +55,10 @@ struct ecq_in {
 	float *y;		/* [n] or NULL: becomes what a reader decodes */
 };
 
+/* ecq_code_delta(delta, of): as kern.h's ecq_told has them: of[min(|q|, 3)]. */
+void ecq_code_delta(const int8_t delta[ECQ_CENTROIDS],
+    float of[ECQ_CENTROIDS + 1]);
+
 /* ecq_code_put(in, p, limit, s, len, e): writes the code to p, which has room
  * for limit bytes, and fills s.  *len is the number of bytes, or 0 when the
  * code would take more than limit.  0 or -ERR_SYS. */

@@ -57,47 +57,62 @@ fine(const uint16_t *code, const int16_t *q, size_t n)
 	return sum > k ? ecq_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
-/*
- * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
- * of them: each context's entropy, the plain bits, and the cost of learning.
- */
-static uint64_t
-cost(const uint16_t *code, const int16_t *q, size_t some, size_t n)
+/* Counts codes, whose symbols are top at most. */
+static void
+counts(const uint16_t *code, size_t n, unsigned top,
+    uint32_t count[KERN_ECQ_SYMBOLS << 6])
 {
-	uint32_t count[BANKS][KERN_ECQ_SYMBOLS << 6] = { { 0 } };
-	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } }, sum, v;
-	uint64_t bits = 0, learn = 0;
-	unsigned c, s;
+	uint32_t bank[BANKS][KERN_ECQ_SYMBOLS << 6];
+	const size_t used = (size_t)(top + 1) << 6;
 	size_t i;
 
-	for (i = 0; i + BANKS <= some; i += BANKS) {
-		count[0][code[i]]++;
-		count[1][code[i + 1]]++;
-		count[2][code[i + 2]]++;
-		count[3][code[i + 3]]++;
+	for (i = 0; i < BANKS; i++)
+		memset(bank[i], 0, used * sizeof(*bank[i]));
+	for (i = 0; i + BANKS <= n; i += BANKS) {
+		bank[0][code[i]]++;
+		bank[1][code[i + 1]]++;
+		bank[2][code[i + 2]]++;
+		bank[3][code[i + 3]]++;
 	}
-	for (; i < some; i++)
-		count[0][code[i]]++;
-	for (i = 0, v = 0; i < 1 << 6; i++)
-		for (c = 0; c < BANKS; c++)
-			v += count[c][KERN_ECQ_CODE(i, ESCAPED)];
+	for (; i < n; i++)
+		bank[0][code[i]]++;
+	for (i = 0; i < used; i++)
+		count[i] = bank[0][i] + bank[1][i] + bank[2][i] + bank[3][i];
+}
+
+/*
+ * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
+ * of them, whose greatest symbol is top: each context's entropy, the plain bits,
+ * and the cost of learning.
+ */
+static uint64_t
+cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
+    unsigned top)
+{
+	uint32_t count[KERN_ECQ_SYMBOLS << 6], sum, v;
+	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } };
+	uint64_t bits = 0, learn = 0;
+	unsigned c, s, l;
+
+	counts(code, some, top, count);
+	for (l = 0, v = 0; top == ESCAPED && l < 1 << 6; l++)
+		v += count[KERN_ECQ_CODE(l, ESCAPED)];
 	if (v != 0)
 		bits += v * (fine(code, q, some) + 2);
-	for (i = 0; i < KERN_ECQ_SYMBOLS << 6; i++) {
-		s = KERN_ECQ_SYMBOL(i);
-		v = count[0][i] + count[1][i] + count[2][i] + count[3][i];
-		by[kern_ecq_context(KERN_ECQ_LEVEL(i))][s] += v;
-		bits += (uint64_t)v * ((s != 0) +
-		    kern_ecq_shift(KERN_ECQ_LEVEL(i)));
-	}
+	for (s = 0; s <= top; s++)
+		for (l = 0; l < KERN_ECQ_LEVELS; l++) {
+			v = count[KERN_ECQ_CODE(l, s)];
+			by[kern_ecq_context(l)][s] += v;
+			bits += (uint64_t)v * ((s != 0) + kern_ecq_shift(l));
+		}
 	bits <<= 16;
 	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
-		for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
+		for (s = 0, sum = 0; s <= top; s++)
 			sum += by[c][s];
 		if (sum == 0)
 			continue;
 		bits += sum * rans_log2(sum);
-		for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
+		for (s = 0; s <= top; s++) {
 			v = by[c][s];
 			bits -= v != 0 ? v * rans_log2(v) : 0;
 			learn += v != 0 && s > 0 ? LEARN + n / some * FIT : 0;
@@ -138,17 +153,38 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
+/* Sorts q by all modes, or by all but the last; returns how many. */
+static unsigned
+trials(struct ecq_work *w, const struct ecq_in *in, unsigned level,
+    const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])
+{
+	struct kern_ecq m[KERN_ECQ_MODES];
+	const unsigned modes = kern_ecq_rows(in->ctx->cols, in->n) ?
+	    KERN_ECQ_MODES : KERN_ECQ_ABOVE;
+	unsigned i;
+
+	for (i = 0; i < modes; i++) {
+		kern_ecq_start(&m[i], (enum kern_ecq_mode)i, level,
+		    in->ctx->cols, in->ctx->offset,
+		    i == KERN_ECQ_ABOVE ? w->above : NULL);
+		t[i] = (struct kern_ecq_sorted){ &m[i], w->trial[i], 0 };
+	}
+	in->kern->ecq_sort(t, modes, q, n);
+	for (i = 0; i < modes; i++)
+		t[i].m = NULL;
+	return modes;
+}
+
 /* The mode that a sample takes fewest bits in, and all in codes. */
 void
 ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 {
+	struct kern_ecq_sorted t[KERN_ECQ_MODES], all;
 	size_t n = in->n;
 	int16_t some[SPARSE_TRIAL];
 	const int16_t *q = in->q;
 	uint64_t bits, least = UINT64_MAX;
-	unsigned top = 0, t;
-	uint16_t *code;
-	uint8_t mode, best = 0;
+	unsigned modes, i, best = 0;
 
 	s->level = level(in->q, in->n);
 	if (n > MANY) {
@@ -156,30 +192,24 @@ ecq_mode(struct ecq_work *w, const struct ecq_in *in, struct ecq_side *s)
 		sample(in, in->ctx->cols, some, n);
 		q = some;
 	}
-	for (mode = 0; mode < KERN_ECQ_MODES; mode++) {
-		if (mode == KERN_ECQ_ABOVE &&
-		    !kern_ecq_rows(in->ctx->cols, in->n))
-			continue;
-		s->mode = mode;
-		ecq_mode_start(w, in->ctx, s);
-		t = in->kern->ecq_sort(&w->m, q, n, w->other);
-		bits = cost(w->other, q, n, in->n);
+	modes = trials(w, in, s->level, q, n, t);
+	for (i = 0; i < modes; i++) {
+		bits = cost(w->trial[i], q, n, in->n, t[i].top);
 		if (bits >= least)
 			continue;
 		least = bits;
-		best = mode;
-		top = t;
-		code = w->code;
-		w->code = w->other;
-		w->other = code;
+		best = i;
 	}
-	s->mode = best;
+	s->mode = (uint8_t)best;
+	all = t[best];
+	w->code = all.code;
 	if (n < in->n) {
 		ecq_mode_start(w, in->ctx, s);
-		top = in->kern->ecq_sort(&w->m, in->q, in->n, w->code);
+		all.m = &w->m;
+		in->kern->ecq_sort(&all, 1, in->q, in->n);
 	}
-	s->top = (uint8_t)(top > 0 ? top : 1);
-	s->fine = (uint8_t)(top == ESCAPED ?
+	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
+	s->fine = (uint8_t)(all.top == ESCAPED ?
 	    fine(w->code, in->q, in->n) : 0);
 	s->states = 0;
 	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)

@@ -13,7 +13,8 @@ struct ecq_work {
 	struct kern_ecq m;
 	uint32_t state[KERN_ECQ_LANES];
 	int32_t *above;
-	uint16_t *code, *other;	/* other: to encode */
+	uint16_t *code;
+	uint16_t *trial[KERN_ECQ_MODES];	/* to encode: code is one */
 	uint32_t *mark;		/* of each chunk, to decode */
 };
 

@@ -196,7 +196,8 @@ estimate_init(struct estimate *m, const struct stat_group *s,
 static const unsigned char estimate_cut[ESTIMATE_PIECES + 1] = {
 	0, 6, 12, 19, 27, 35, 44, 53, 64
 };
-enum { ESTIMATE_FINE = (STAT_BINS - 1) * 64, ESTIMATE_WAYS = 2 };
+enum { ESTIMATE_FINE = (STAT_BINS - 1) * 64, ESTIMATE_WAYS = 2,
+	ESTIMATE_LANES = 16 };
 
 /* Counts by 64ths of octaves below the one that begins at bits top; what is
  * further below, and zeros, are the last one's. */
@@ -204,15 +205,31 @@ static void
 estimate_count(const float *x, size_t n, uint32_t top,
     uint32_t count[ESTIMATE_FINE + 1])
 {
-	uint32_t way[ESTIMATE_WAYS][ESTIMATE_FINE + 1], at;
-	size_t i;
+	const int32_t first = (int32_t)(top >> 17) + 63;
+	uint32_t way[ESTIMATE_WAYS][ESTIMATE_FINE + 1];
+	int32_t at[ESTIMATE_LANES];
+	size_t i, j;
 
 	memset(way, 0, sizeof(way));
-	for (i = 0; i < n; i++) {
-		at = (top >> 17) + 63 - ((bytes_u32(x[i]) & 0x7fffffff) >> 17);
-		way[i % ESTIMATE_WAYS][at < ESTIMATE_FINE ? at :
-		    ESTIMATE_FINE]++;
+	for (i = 0; i < n; i += ESTIMATE_LANES) {
+		if (n - i >= ESTIMATE_LANES) {
+			memcpy(at, x + i, sizeof(at));
+		} else {
+			memset(at, 0, sizeof(at));
+			memcpy(at, x + i, (n - i) * sizeof(*at));
+		}
+		/* compilers make vectors of this */
+		for (j = 0; j < ESTIMATE_LANES; j++) {
+			at[j] = first - (at[j] >> 17 & 0x3fff);
+			at[j] = at[j] < ESTIMATE_FINE ? at[j] : ESTIMATE_FINE;
+		}
+		for (j = 0; j < ESTIMATE_LANES; j += ESTIMATE_WAYS) {
+			way[0][at[j]]++;
+			way[1][at[j + 1]]++;
+		}
 	}
+	/* what was added to the last ones counts as zeros, which nobody asks
+	 * for */
 	for (i = 0; i <= ESTIMATE_FINE; i++)
 		count[i] = way[0][i] + way[1][i];
 }

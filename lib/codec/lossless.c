@@ -64,10 +64,11 @@ put_lz4(unsigned char *out, size_t limit, const unsigned char *s, size_t n)
 	return pack_lz4(out, limit, s, n);
 }
 
+/* count becomes how often each byte is in s. */
 static unsigned char *
-put_plane(unsigned char *out, const unsigned char *s, size_t n)
+put_plane(unsigned char *out, const unsigned char *s, size_t n,
+    uint32_t count[RANS_SYMBOLS])
 {
-	uint32_t count[RANS_SYMBOLS];
 	size_t i, guess, len;
 	unsigned char head[16];
 
@@ -98,24 +99,30 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n)
 	return out + 1 + i + len;
 }
 
+/* Is a value 0 in all planes where it is in the first? */
+static int
+zero_whole(const unsigned char *s, size_t n, size_t planes)
+{
+	unsigned char rest = 0;
+	size_t i, j;
+
+	for (i = 0; i < n; i++)
+		for (j = 1; s[i] == 0 && j < planes; j++)
+			rest |= s[j * n + i];
+	return rest == 0;
+}
+
 /* The planes s[n] each; where a 0 in the first means 0 in all, the others
  * without those values. */
 static unsigned char *
 put_planes(unsigned char *out, unsigned char *s, size_t n, size_t planes)
 {
-	unsigned char *first = out, rest = 0, *p;
-	size_t i, j, zeros = 0, k;
+	uint32_t count[RANS_SYMBOLS] = { 0 };
+	unsigned char *first = out, *p;
+	size_t i, j, k = n;
 
-	for (i = 0; i < n; i++) {
-		if (s[i] != 0)
-			continue;
-		zeros++;
-		for (j = 1; j < planes; j++)
-			rest |= s[j * n + i];
-	}
-	out = put_plane(out, s, n);
-	k = n;
-	if (zeros > n / 64 && rest == 0) {
+	out = put_plane(out, s, n, count);
+	if (count[0] > n / 64 && zero_whole(s, n, planes)) {
 		*first |= SPARSE;
 		for (j = 1, p = s + n; j < planes; j++, p += n)
 			for (i = k = 0; i < n; i++) {
@@ -124,7 +131,7 @@ put_planes(unsigned char *out, unsigned char *s, size_t n, size_t planes)
 			}
 	}
 	for (j = 1; j < planes; j++)
-		out = put_plane(out, s + j * n, k);
+		out = put_plane(out, s + j * n, k, count);
 	return out;
 }
 
@@ -159,7 +166,7 @@ get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
 static int
 encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
 {
-	unsigned char *s = alloc_get(in->n, 4, e);
+	unsigned char *s = alloc_raw(in->n, 4, e);
 
 	if (s == NULL)
 		return -ERR_SYS;
@@ -175,8 +182,8 @@ static int
 encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
 {
 	size_t n = in->n, i;
-	uint16_t *h = alloc_get(n, 2, e);
-	unsigned char *s = h != NULL ? alloc_get(n, 2, e) : NULL;
+	uint16_t *h = alloc_raw(n, 2, e);
+	unsigned char *s = h != NULL ? alloc_raw(n, 2, e) : NULL;
 	uint32_t u;
 
 	if (s == NULL) {
@@ -262,7 +269,7 @@ static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	size_t planes = o->param == BF16 ? 2 : 4;
-	unsigned char *s = alloc_get(o->n, 4, e);
+	unsigned char *s = alloc_raw(o->n, 4, e);
 	int r = 0;
 
 	if (s == NULL)

@@ -25,7 +25,7 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 256 };
+enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 1024 };
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -119,7 +119,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		(void)values(in->y, s, n, top);
 	rans_count(s, n, count);
 	if (rans_estimate(count, n) < n) {
-		coded = alloc_get(rans_bound(n), 1, e);
+		coded = alloc_raw(rans_bound(n), 1, e);
 		if (coded == NULL)
 			return -ERR_SYS;
 		len = rans_put(coded, s, n, count);
@@ -144,7 +144,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	top = (int16_t)bytes_u16(b);
 	if (b->bad || top < MIN_TOP || top > TOP || b->n - b->at > o->n)
 		return codec_corrupt("natural", "bad header", e);
-	s = alloc_get(o->n, 1, e);
+	s = alloc_raw(o->n, 1, e);
 	if (s == NULL)
 		return -ERR_SYS;
 	if (b->n - b->at == o->n)

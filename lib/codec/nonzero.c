@@ -34,7 +34,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (in->n > INT32_MAX)
 		return err_set(e, ERR_DATA, "limit: group too large for "
 		    "nonzero");
-	if ((pos = alloc_get(in->n + 1, sizeof(*pos), e)) == NULL)
+	if ((pos = alloc_raw(in->n + 1, sizeof(*pos), e)) == NULL)
 		return -ERR_SYS;
 	for (i = k = 0; i < in->n; i++) {
 		pos[k] = (uint32_t)i;

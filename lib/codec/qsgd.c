@@ -26,7 +26,7 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { NOISE = 256 };	/* numbers at a time */
+enum { NOISE = 1024 };	/* numbers at a time */
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
@@ -126,23 +126,14 @@ pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
 	return len;
 }
 
-/* The memory is not zeroed: all of it is written. */
-static unsigned char *
-room(size_t n, struct err *e)
-{
-	unsigned char *p = NULL;
-	size_t cap = 0;
-
-	return alloc_grow(&p, &cap, n, 1, e) < 0 ? NULL : p;
-}
-
 /* The codes, into q, or where that is NULL as bytes into c. */
 static void
 levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 {
 	const struct codec_ctx *x = in->ctx;
 	uint32_t noise[NOISE];
-	uint16_t some[NOISE], *to;
+	uint16_t some[NOISE] = { 0 }, *to;
+	unsigned char byte[NOISE];
 	size_t i, j, k;
 
 	for (i = 0; i < in->n; i += k) {
@@ -152,8 +143,12 @@ levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 		to = q != NULL ? q + i : some;
 		in->kern->levels(to, in->x + i, noise, k, inv,
 		    in->plan->param);
-		for (j = 0; q == NULL && j < k; j++)
-			c[i + j] = (unsigned char)some[j];
+		if (q != NULL)
+			continue;
+		/* all of them: compilers make vectors of it */
+		for (j = 0; j < NOISE; j++)
+			byte[j] = (unsigned char)some[j];
+		memcpy(c + i, byte, k);
 	}
 }
 
@@ -178,7 +173,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 			memset(in->y, 0, n * sizeof(*in->y));
 		return 0;
 	}
-	if ((tmp = room((w > 8 ? 2 : 1) * n + rans_bound(n), e)) == NULL)
+	if ((tmp = alloc_raw((w > 8 ? 2 : 1) * n + rans_bound(n), 1, e)) == NULL)
 		return -ERR_SYS;
 	q = (uint16_t *)(void *)tmp;
 	levels(in, w > 8 ? q : NULL, tmp, 1 / (double)norm);
@@ -252,7 +247,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (len > bits_size(o->n, w) || (w > 8 && len < bits_size(o->n, w)))
 		return codec_corrupt("qsgd", "bad length", e);
 	unit = (double)bytes_f32(bits) / (double)s;
-	if ((tmp = room(o->n, e)) == NULL)
+	if ((tmp = alloc_raw(o->n, 1, e)) == NULL)
 		return -ERR_SYS;
 	p = bytes_take(b, len);
 	r = w > 8 ? unpack_wide(o, p, unit) :

@@ -360,7 +360,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (in->n > INT32_MAX)
 		return err_set(e, ERR_DATA, "limit: group too large for topk");
 	s.width = kind_width[in->plan->param & TOPK_KIND];
-	s.pos = alloc_get(in->n + 1, sizeof(*s.pos), e);
+	s.pos = alloc_raw(in->n + 1, sizeof(*s.pos), e);
 	if (s.pos == NULL)
 		return -ERR_SYS;
 	s.k = pick(in, s.pos);
@@ -369,7 +369,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		out->p[out->n++] = 0;
 		if (in->y != NULL)
 			tell(in, &s, NULL, NULL);
-	} else if ((s.code = alloc_get(s.k, sizeof(*s.code), e)) == NULL)
+	} else if ((s.code = alloc_raw(s.k, sizeof(*s.code), e)) == NULL)
 		r = -ERR_SYS;
 	else
 		r = encode_kept(in, &s, out, param, e);

@@ -77,6 +77,7 @@ dense_open(struct dense *d, const struct state *s, const char *name,
 		(void)close(fd);
 	else {
 		io_alone(io);
+		io_sparse(io);	/* a frame is read into its place, or passed */
 		if ((k = reader_open(&d->r, io, &o, e)) == 0)
 			k = dense_first(d, kind, e);
 	}

@@ -176,9 +176,9 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		return r;
 	f->scanned = 1;
 	do {
-		if ((r = receipts_load(&q, &f->state, e)) < 0 ||
-		    (r = pending_judge(&f->pending, &q, sh, e)) < 0)
+		if ((r = receipts_load(&q, &f->state, e)) < 0)
 			return r;
+		pending_judge(&f->pending, &q, sh);
 		if (!q.managed && f->o.window == 0) {
 			for (i = 0; i < f->pending.n; i++)
 				f->pending.p[i].fate = PENDING_ACCEPTED;
@@ -523,8 +523,8 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 		goto out;
 	f->scanned = 1;
 	reader_blind(q.d.r);
-	r = pending_judge(&f->pending, &rc, reader_shard(q.d.r), e);
-	if (r == 0 && pending_owed(&f->pending, before))
+	pending_judge(&f->pending, &rc, reader_shard(q.d.r));
+	if (pending_owed(&f->pending, before))
 		r = feedback_durable(f, e);
 	if (r == 0)
 		r = pending_copy(&f->pending, &q, w, before, e);

@@ -25,11 +25,11 @@ struct pending {
 
 /* pending_scan(p, s, e): reads what the file holds; all fates are open. */
 int pending_scan(struct pending *p, const struct state *s, struct err *e);
-/* pending_judge(p, q, of, e): sets their fates by the receipts q; of is any
- * shard of the run and device.  -ERR_REFUSED for a receipt with another
- * digest. */
-int pending_judge(struct pending *p, const struct receipts *q,
-    const struct shard *of, struct err *e);
+/* pending_judge(p, q, of): sets their fates by the receipts q; of is any shard of
+ * the run and device.  A receipt with another digest is about other bytes and
+ * decides nothing: the shard is sent again, and its own receipt does. */
+void pending_judge(struct pending *p, const struct receipts *q,
+    const struct shard *of);
 /* pending_count: how many are open.  pending_find: that of a step, or NULL. */
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);

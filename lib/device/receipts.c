@@ -102,12 +102,14 @@ receipts_save(const struct receipts *q, const struct state *s,
 }
 
 const struct receipt *
-receipts_find(const struct receipts *q, const struct shard *s)
+receipts_find(const struct receipts *q, const struct shard *s,
+    const unsigned char digest[SHARD_DIGEST])
 {
 	size_t i;
 
 	for (i = 0; i < q->n; i++)
-		if (receipt_is_for(&q->r[i], s))
+		if (receipt_is_for(&q->r[i], s) &&
+		    memcmp(q->r[i].digest, digest, SHARD_DIGEST) == 0)
 			return &q->r[i];
 	return NULL;
 }

@@ -28,8 +28,9 @@ int receipts_load(struct receipts *q, const struct state *s, struct err *e);
 void receipts_add(struct receipts *q, const struct receipt *r);
 int receipts_save(const struct receipts *q, const struct state *s,
     enum io_sync sync, struct err *e);
-/* receipts_find(q, s): the receipt for shard s, or NULL. */
+/* receipts_find(q, s, digest): the receipt for shard s with these bytes, or
+ * NULL. */
 const struct receipt *receipts_find(const struct receipts *q,
-    const struct shard *s);
+    const struct shard *s, const unsigned char digest[SHARD_DIGEST]);
 
 #endif

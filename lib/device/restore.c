@@ -27,9 +27,11 @@ struct restore_step {
 };
 
 static int
-restore_group(struct restore *f, struct residual *old, uint32_t g, size_t n,
-    const struct restore_step *q, struct err *e)
+restore_group(struct restore *f, struct residual *old, uint64_t step,
+    uint32_t g, size_t n, const struct restore_step *q, struct err *e)
 {
+	const struct schema *sc = reader_schema(old->d.r);
+	struct schema_span span;
 	const float *v;
 	size_t i;
 	int k;
@@ -51,7 +53,13 @@ restore_group(struct restore *f, struct residual *old, uint32_t g, size_t n,
 		return k < 0 ? k : err_set(e, ERR_DATA, "corrupt: group %lu is "
 		    "not in its order", (unsigned long)g);
 	f->kern->sub(f->x, f->x, q->minus->x, n);
-	return 0;
+	if ((i = f->kern->first_nonfinite(f->x, n)) == n)
+		return 0;
+	schema_span(sc, g, &span);
+	return err_set(e, ERR_REFUSED, "the shard of step %llu that was "
+	    "accepted leaves no finite residual: tensor '%.80s' at index %llu",
+	    (unsigned long long)step, sc->t[span.tensor].name,
+	    (unsigned long long)(span.offset + i));
 }
 
 /* Writes one commit: the residual at that step, with nothing pending. */
@@ -73,7 +81,8 @@ restore_commit(struct restore *f, struct residual *old, uint64_t step,
 	    sc, e);
 	for (g = 0; g < sc->ngroups && k == 0; g++) {
 		schema_span(sc, g, &span);
-		if ((k = restore_group(f, old, g, span.n, q, e)) == 0)
+		if ((k = restore_group(f, old, step, g, span.n, q,
+		    e)) == 0)
 			k = dense_put(w, g, f->x, span.n, e);
 	}
 	/* the shard is read to its verified end before it counts */
@@ -203,6 +212,10 @@ restore_event(struct restore *f, struct reader *in, int event, struct err *e)
 	if ((k = receipt_decode(&r, fr->raw, fr->raw_len, e)) < 0)
 		return k;
 	if (r.verdict == RECEIPT_FENCED && f->incarnation == 0) {
+		if (r.version == 0 || r.version > SHARD_INCARNATIONS)
+			return err_set(e, ERR_DATA, "limit: incarnation %llu, "
+			    "from 1 to %lu", (unsigned long long)r.version,
+			    (unsigned long)SHARD_INCARNATIONS);
 		f->incarnation = r.version;
 		return 0;
 	}

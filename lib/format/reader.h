@@ -35,7 +35,9 @@ enum reader_event {
 
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
-	const struct schema *schema;	/* for streams without one, or NULL */
+	const struct schema *schema;	/* the model of all streams, those without
+					 * a table too; or NULL */
+	int any_model;			/* the caller looks whether it is that one */
 	size_t max_table;	/* bytes of the table, unpacked; 0: no other limit
 				 * than SCHEMA_MAX_BYTES */
 };

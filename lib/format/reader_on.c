@@ -52,6 +52,7 @@ reader_on_no_table(struct reader *r)
 static int
 reader_on_schema(struct reader *r, struct err *e)
 {
+	char why[256];
 	int k;
 
 	if (r->pos.at != AT_HEAD || r->have_schema || r->prov.n > 1)
@@ -61,6 +62,12 @@ reader_on_schema(struct reader *r, struct err *e)
 	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0) {
 		r->have_schema = 0;
 		return reader_corrupt(r, e, "schema is not the announced one");
+	}
+	if (r->o.schema != NULL && !r->o.any_model &&
+	    schema_diff(r->o.schema, &r->own_schema, why) != 0) {
+		r->have_schema = 0;
+		return err_set(e, ERR_DATA, "mismatch: not of the model of "
+		    "--schema: %.200s", why);
 	}
 	return 0;
 }

@@ -31,6 +31,8 @@ enum shard_kind {
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255 };
+/* Every incarnation ends the ones before it, so there has to be a next one. */
+#define SHARD_INCARNATIONS UINT32_C(2147483647)
 
 struct shard {
 	unsigned char run[SHARD_ID];	/* XXH3-128 of the name */

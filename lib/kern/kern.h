@@ -22,6 +22,7 @@
 struct err;
 struct kern_ecq;
 struct kern_ecq_get;
+struct kern_ecq_sorted;
 
 struct kern_stat {
 	double sum;		/* f64 lanes */
@@ -139,9 +140,10 @@ struct kern {
 
 	/* The passes of ECQ, whose words kern_ecq.h explains.  m has been
 	 * started; all but the first pass need its tables too. */
-	/* finds the code of each q[n]; returns the greatest symbol */
-	unsigned (*ecq_sort)(struct kern_ecq *m, const int16_t *q, size_t n,
-	    uint16_t *code);
+	/* finds the code of each q[n], and the greatest symbol, by each of k
+	 * models, which wait for themselves only; k is from 1 to 3 */
+	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,
+	    const int16_t *q, size_t n);
 	/* for the symbol of each code its first slot, and the number of its
 	 * slots << 16 */
 	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
@@ -167,6 +169,10 @@ struct kern {
 	 * for |q| = 1, 2, 3 and more but KERN_QMAX, and 1 to the count */
 	void (*ecq_centers)(const int16_t *q, const float *x, size_t n,
 	    float inv, int64_t sum[3], uint32_t count[3]);
+	/* what a reader makes of q[n]: y[i] = (|q[i]| + delta[min(|q[i]|, 3)])
+	 * * step with the sign of q[i]; 0 for 0, and x[i] for KERN_QMAX */
+	void (*ecq_told)(float *y, const int16_t *q, const float *x, size_t n,
+	    const float delta[4], float step);
 };
 
 #define KERN_QMAX 32767

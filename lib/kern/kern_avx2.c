@@ -31,6 +31,11 @@
 #define WIDE_PUT8_HALF(p, v) put8_half(p, (__m128i)(v))
 #define WIDE_GET8(p) (wide_u32)_mm256_cvtepu8_epi32( \
 	_mm_loadl_epi64((const void *)(p)))
+#define WIDE_MIN(a, b) (wide_f64)_mm256_min_pd((__m256d)(a), (__m256d)(b))
+#define WIDE_WHOLE(a) (wide_f64)_mm256_round_pd((__m256d)(a), \
+	_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define WIDE_WHERE_LESS(a, b, v) (wide_f64)_mm256_and_pd(_mm256_cmp_pd( \
+	(__m256d)(a), (__m256d)(b), _CMP_LT_OQ), (__m256d)(v))
 #define WIDE_LESS(v) narrow64((__m256i)(v))
 
 /* The low bytes of the lanes, which are below 256. */
@@ -533,6 +538,7 @@ const struct kern kern_avx2 = {
 	.ecq_marks = kern_avx2_ecq_marks,
 	.ecq_values = kern_avx2_ecq_values,
 	.ecq_centers = kern_avx2_ecq_centers,
+	.ecq_told = kern_avx2_ecq_told,
 };
 
 #else

@@ -333,6 +333,40 @@ kern_avx2_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
 	kern_ecq_centers_some(q + i, x + i, n - i, inv, sum, count);
 }
 
+void
+kern_avx2_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	const __m256 table = _mm256_broadcast_ps((const void *)delta);
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i s, a;
+	__m256 v;
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8) {
+		s = _mm256_cvtepi16_epi32(_mm_loadu_si128((const void *)
+		    (q + i)));
+		if (_mm256_testz_si256(s, s)) {	/* most are 0 */
+			_mm256_storeu_si256((void *)(y + i), zero);
+			continue;
+		}
+		a = _mm256_abs_epi32(s);
+		v = _mm256_add_ps(_mm256_cvtepi32_ps(a),
+		    _mm256_permutevar_ps(table, _mm256_min_epi32(a,
+		    _mm256_set1_epi32(3))));
+		v = _mm256_mul_ps(v, _mm256_set1_ps(step));
+		v = _mm256_or_ps(v, _mm256_castsi256_ps(_mm256_and_si256(s,
+		    _mm256_set1_epi32(INT32_MIN))));
+		v = _mm256_and_ps(v, _mm256_castsi256_ps(
+		    _mm256_cmpgt_epi32(a, zero)));
+		v = _mm256_blendv_ps(v, _mm256_loadu_ps(x + i),
+		    _mm256_castsi256_ps(_mm256_cmpeq_epi32(a,
+		    _mm256_set1_epi32(KERN_QMAX))));
+		_mm256_storeu_ps(y + i, v);
+	}
+	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
+}
+
 /* 16 bits of 16 lanes. */
 INLINE unsigned
 mask_of(__m256i k)

@@ -34,6 +34,12 @@
 	_mm256_cvtepi32_epi8((__m256i)(v)))
 #define WIDE_GET8(p) (wide_u32)_mm512_cvtepu8_epi32( \
 	_mm_loadu_si128((const void *)(p)))
+#define WIDE_MIN(a, b) (wide_f64)_mm512_min_pd((__m512d)(a), (__m512d)(b))
+#define WIDE_WHOLE(a) (wide_f64)_mm512_roundscale_pd((__m512d)(a), \
+	_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define WIDE_WHERE_LESS(a, b, v) (wide_f64)_mm512_maskz_mov_pd( \
+	_mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_LT_OQ), \
+	(__m512d)(v))
 #define WIDE_LESS(v) _mm512_cvtepi64_epi32((__m512i)(v))
 #include "kern/wide.h"
 
@@ -454,6 +460,7 @@ const struct kern kern_avx512 = {
 	.ecq_marks = kern_avx512_ecq_marks,
 	.ecq_values = kern_avx512_ecq_values,
 	.ecq_centers = kern_avx512_ecq_centers,
+	.ecq_told = kern_avx512_ecq_told,
 };
 
 #else

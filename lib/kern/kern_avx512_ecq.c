@@ -88,31 +88,50 @@ done(struct kern_ecq *m, __m512i mag)
 	kern_ecq_follow(m, sum, expected, LANES);
 }
 
-unsigned
-kern_avx512_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n,
-    uint16_t *code)
+/* k models at once: each waits for its own chunk before, not for the others'.
+ * k is a constant where this is called. */
+INLINE void
+sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 {
-	__m512i l, s, most = _mm512_setzero_si512();
-	unsigned top, rest;
+	__m512i a, l, s, most[KERN_ECQ_MODES];
 	size_t i;
+	unsigned w;
 	int one;
 
+	for (w = 0; w < k; w++)
+		most[w] = _mm512_setzero_si512();
 	for (i = 0; i + LANES <= n; i += LANES) {
-		(void)levels(m, &one, &l);
-		s = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
+		a = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
 		    _mm256_loadu_si256((const __m256i *)(const void *)
 		    (q + i))));
-		s = _mm512_min_epi32(_mm512_srlv_epi32(s, shifts(l)),
-		    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1));
-		most = _mm512_max_epi32(most, s);
-		_mm256_storeu_si256((__m256i *)(void *)(code + i),
-		    _mm512_cvtepi32_epi16(_mm512_or_si512(l,
-		    _mm512_slli_epi32(s, 6))));
-		done(m, counted(l, s));
+#pragma GCC unroll 3
+		for (w = 0; w < k; w++) {
+			(void)levels(t[w].m, &one, &l);
+			s = _mm512_min_epi32(_mm512_srlv_epi32(a, shifts(l)),
+			    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1));
+			most[w] = _mm512_max_epi32(most[w], s);
+			_mm256_storeu_si256((__m256i *)(void *)
+			    (t[w].code + i), _mm512_cvtepi32_epi16(
+			    _mm512_or_si512(l, _mm512_slli_epi32(s, 6))));
+			done(t[w].m, counted(l, s));
+		}
 	}
-	rest = kern_ecq_sort_some(m, q + i, n - i, code + i);
-	top = (unsigned)_mm512_reduce_max_epi32(most);
-	return top > rest ? top : rest;
+	for (w = 0; w < k; w++) {
+		t[w].top = (unsigned)_mm512_reduce_max_epi32(most[w]);
+		kern_ecq_sort_some(&t[w], q, i, n);
+	}
+}
+
+void
+kern_avx512_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
+    size_t n)
+{
+	if (k == 1)
+		sort(t, 1, q, n);
+	else if (k == 2)
+		sort(t, 2, q, n);
+	else
+		sort(t, 3, q, n);
 }
 
 /* What is found of slots. */
@@ -550,6 +569,34 @@ kern_avx512_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 		_mm512_storeu_si512(x + i, v);
 	}
 	kern_ecq_values_some(x + i, code + i, mark, n - i, of);
+}
+
+void
+kern_avx512_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	const __m512i three = _mm512_set1_epi32(3);
+	__m512 table = _mm512_broadcast_f32x4(_mm_loadu_ps(delta)), v;
+	__m512i s, a;
+	__mmask16 own;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		s = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
+		    (const __m256i *)(const void *)(q + i)));
+		a = _mm512_abs_epi32(s);
+		v = _mm512_add_ps(_mm512_cvtepi32_ps(a), _mm512_permutexvar_ps(
+		    _mm512_min_epi32(a, three), table));
+		v = _mm512_maskz_mul_ps(_mm512_test_epi32_mask(a, a), v,
+		    _mm512_set1_ps(step));
+		v = _mm512_castsi512_ps(_mm512_or_si512(
+		    _mm512_castps_si512(v), _mm512_and_si512(s,
+		    _mm512_set1_epi32(INT32_MIN))));
+		own = _mm512_cmpeq_epi32_mask(a,
+		    _mm512_set1_epi32(KERN_QMAX));
+		_mm512_storeu_ps(y + i, _mm512_mask_loadu_ps(v, own, x + i));
+	}
+	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
 }
 
 #endif

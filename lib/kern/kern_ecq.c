@@ -160,28 +160,28 @@ counted(unsigned l, unsigned s)
 	return a < KERN_ECQ_CAP ? (int32_t)a : KERN_ECQ_CAP;
 }
 
-unsigned
-kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n, uint16_t *code)
+void
+kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
+    size_t n)
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];
-	uint32_t a, s, top = 0;
+	uint32_t a, s;
 	size_t i, j, k;
 
-	for (i = 0; i < n; i += k) {
+	for (i = from; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
-		levels(m, l);
+		levels(t->m, l);
 		for (j = 0; j < k; j++) {
 			a = (uint32_t)(q[i + j] < 0 ? -q[i + j] : q[i + j]);
 			s = a >> kern_ecq_shift(l[j]);
 			s = s < KERN_ECQ_SYMBOLS ? s : KERN_ECQ_SYMBOLS - 1;
-			top = s > top ? s : top;
-			code[i + j] = KERN_ECQ_CODE(l[j], s);
+			t->top = s > t->top ? s : t->top;
+			t->code[i + j] = KERN_ECQ_CODE(l[j], s);
 			mag[j] = counted(l[j], s);
 		}
-		done(m, mag, k);
+		done(t->m, mag, k);
 	}
-	return top;
 }
 
 void
@@ -352,6 +352,21 @@ kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
 		sum[a] += (int32_t)((bytes_f32(bytes_u32(x[i]) & 0x7fffffff) *
 		    inv - (float)(q[i] < 0 ? -q[i] : q[i])) * 65536);
 		count[a]++;
+	}
+}
+
+void
+kern_ecq_told_some(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	uint32_t a;
+	size_t i;
+	float v;
+
+	for (i = 0; i < n; i++) {
+		a = (uint32_t)(q[i] < 0 ? -q[i] : q[i]);
+		v = ((float)(int32_t)a + delta[a < 3 ? a : 3]) * step;
+		y[i] = a == 0 ? 0 : a == KERN_QMAX ? x[i] : q[i] < 0 ? -v : v;
 	}
 }
 

@@ -169,6 +169,13 @@ kern_ecq_learn(struct kern_ecq *m)
 	return 0;
 }
 
+/* What a model makes of values: their codes, and the greatest symbol. */
+struct kern_ecq_sorted {
+	struct kern_ecq *m;
+	uint16_t *code;
+	unsigned top;
+};
+
 /* The words that a code is read from, and its states. */
 struct kern_ecq_get {
 	uint32_t *x;		/* [states] */
@@ -191,9 +198,10 @@ int kern_ecq_rows(size_t cols, size_t n);
  * top is from 1 to 15. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
-/* The passes of kern.h, value by value: these define what a pass does. */
-unsigned kern_ecq_sort_some(struct kern_ecq *m, const int16_t *q, size_t n,
-    uint16_t *code);
+/* The passes of kern.h, value by value: these define what a pass does.  Sort is
+ * of values from `from' to n, by one model, and top is of those before. */
+void kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q,
+    size_t from, size_t n);
 void kern_ecq_spans_some(struct kern_ecq *m, const uint16_t *code, size_t n,
     uint32_t *span);
 int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
@@ -204,11 +212,13 @@ void kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float of[KERN_ECQ_SYMBOLS]);
 void kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
+void kern_ecq_told_some(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step);
 
 /* The passes of the tables, by how their names begin; ref and neon have kern's. */
 #define KERN_ECQ_PASSES(p) \
-unsigned p##_ecq_sort(struct kern_ecq *m, const int16_t *q, size_t n, \
-    uint16_t *code); \
+void p##_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, \
+    size_t n); \
 void p##_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, \
     uint32_t *span); \
 unsigned char *p##_ecq_put(uint32_t *state, unsigned states, \
@@ -220,7 +230,9 @@ void p##_ecq_marks(const uint16_t *code, const int16_t *q, size_t n, \
 void p##_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, \
     size_t n, const float of[KERN_ECQ_SYMBOLS]); \
 void p##_ecq_centers(const int16_t *q, const float *x, size_t n, float inv, \
-    int64_t sum[3], uint32_t count[3])
+    int64_t sum[3], uint32_t count[3]); \
+void p##_ecq_told(float *y, const int16_t *q, const float *x, size_t n, \
+    const float delta[4], float step)
 
 KERN_ECQ_PASSES(kern);
 KERN_ECQ_PASSES(kern_avx2);

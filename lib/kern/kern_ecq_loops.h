@@ -2,8 +2,8 @@
  * The passes of ECQ over whole chunks, in plain C that a compiler makes
  * vectors of: included once for each table, with PASS(x) the name of one.
  * What is left of a chunk is for kern_ecq_..., and a code with fewer states
- * than lanes, too.  PASS_OWN: get, values, marks and centers are the table's
- * own.
+ * than lanes, too.  PASS_OWN: get, values, marks, centers and told are the
+ * table's own.
  */
 #include <string.h>
 
@@ -108,36 +108,49 @@ loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
 
 #ifdef PASS
 
-unsigned
-PASS(sort)(struct kern_ecq *m, const int16_t *q, size_t n, uint16_t *code)
+/* The codes of a chunk by one model; the greatest symbol, or top. */
+static inline int32_t
+loop_sort(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
+    int32_t top)
 {
-	int32_t l[LANES], s[LANES], most = 0;
-	unsigned rest;
-	int j, same, shift;
+	int32_t l[LANES], s[LANES];
+	int same = loop_levels(m, l), j;
+	int shift = (int)kern_ecq_shift((unsigned)l[0]);
+
+	if (same)
+		ALL
+			s[j] = a[j] >> shift;
+	else
+		ALL
+			s[j] = a[j] >> kern_ecq_shift((unsigned)l[j]);
+	ALL {
+		s[j] = s[j] < KERN_ECQ_SYMBOLS ? s[j] : KERN_ECQ_SYMBOLS - 1;
+		top = s[j] > top ? s[j] : top;
+	}
+	loop_codes(code, l, s);
+	loop_done(m, l, s, same);
+	return top;
+}
+
+void
+PASS(sort)(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
+{
+	int32_t a[LANES], top[KERN_ECQ_MODES] = { 0 };
+	unsigned w;
 	size_t i;
+	int j;
 
 	for (i = 0; i + LANES <= n; i += LANES) {
-		same = loop_levels(m, l);
-		shift = (int)kern_ecq_shift((unsigned)l[0]);
 		ALL
-			s[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
+			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
 			    q[i + (size_t)j];
-		if (same)
-			ALL
-				s[j] >>= shift;
-		else
-			ALL
-				s[j] >>= kern_ecq_shift((unsigned)l[j]);
-		ALL {
-			s[j] = s[j] < KERN_ECQ_SYMBOLS ? s[j] :
-			    KERN_ECQ_SYMBOLS - 1;
-			most = s[j] > most ? s[j] : most;
-		}
-		loop_codes(code + i, l, s);
-		loop_done(m, l, s, same);
+		for (w = 0; w < k; w++)
+			top[w] = loop_sort(t[w].m, a, t[w].code + i, top[w]);
 	}
-	rest = kern_ecq_sort_some(m, q + i, n - i, code + i);
-	return rest > (unsigned)most ? rest : (unsigned)most;
+	for (w = 0; w < k; w++) {
+		t[w].top = (unsigned)top[w];
+		kern_ecq_sort_some(&t[w], q, i, n);
+	}
 }
 
 void
@@ -370,6 +383,39 @@ PASS(centers)(const int16_t *q, const float *x, size_t n, float inv,
 		}
 	}
 	kern_ecq_centers_some(q + i, x + i, n - i, inv, sum, count);
+}
+
+void
+PASS(told)(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	int32_t a[LANES], v[LANES], neg[LANES], own[LANES];
+	float f[LANES], d[LANES];
+	size_t i;
+	int j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		memcpy(own, x + i, sizeof(own));
+		ALL {
+			neg[j] = q[i + (size_t)j] < 0 ? INT32_MIN : 0;
+			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
+			    q[i + (size_t)j];
+		}
+		ALL {
+			d[j] = a[j] == 1 ? delta[1] : delta[3];
+			d[j] = a[j] == 2 ? delta[2] : d[j];
+		}
+		ALL
+			f[j] = ((float)a[j] + d[j]) * step;
+		memcpy(v, f, sizeof(v));
+		ALL {
+			v[j] ^= neg[j];
+			v[j] = a[j] == KERN_QMAX ? own[j] : v[j];
+			v[j] = a[j] != 0 ? v[j] : 0;
+		}
+		memcpy(y + i, v, sizeof(v));
+	}
+	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
 }
 
 void

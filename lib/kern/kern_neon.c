@@ -30,6 +30,10 @@
 #define WIDE_PUT16_HALF(p, v) put16_half(p, (uint32x2_t)(v))
 #define WIDE_PUT8_HALF(p, v) put8_half(p, (uint32x2_t)(v))
 #define WIDE_GET8(p) (wide_u32)get8(p)
+#define WIDE_MIN(a, b) (wide_f64)vminq_f64((float64x2_t)(a), (float64x2_t)(b))
+#define WIDE_WHOLE(a) (wide_f64)vrndq_f64((float64x2_t)(a))
+#define WIDE_WHERE_LESS(a, b, v) (wide_f64)vandq_u64(vcltq_f64( \
+	(float64x2_t)(a), (float64x2_t)(b)), (uint64x2_t)(v))
 #define WIDE_LESS(v) vmovn_s64((int64x2_t)(v))
 
 /* The low bytes of the lanes. */
@@ -544,6 +548,7 @@ const struct kern kern_neon = {
 	.ecq_marks = kern_ecq_marks,
 	.ecq_values = kern_ecq_values,
 	.ecq_centers = kern_ecq_centers,
+	.ecq_told = kern_ecq_told,
 };
 
 #else

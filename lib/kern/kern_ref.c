@@ -531,4 +531,5 @@ const struct kern kern_ref = {
 	.ecq_marks = kern_ecq_marks,
 	.ecq_values = kern_ecq_values,
 	.ecq_centers = kern_ecq_centers,
+	.ecq_told = kern_ecq_told,
 };

@@ -2,8 +2,9 @@
  * Loops whose code is the same for vectors of any width, WIDE_BYTES: included
  * once in the file of each table, which says what its processor calls the
  * product of two even lanes, the upper and the lower halves of the products of
- * even and of odd lanes in one vector, the four ways to zip two vectors, and
- * what makes lanes of 32 bits narrower or wider.  All else is written with vector
+ * even and of odd lanes in one vector, the four ways to zip two vectors, what
+ * makes lanes of 32 bits narrower or wider, and of f64 the lesser, what is before
+ * the point, and v where a is less than b, 0 elsewhere.  All else is written with vector
  * types of the compiler, because the code is the same; kern_ref.c has its
  * meaning.
  */
@@ -31,7 +32,7 @@ enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8 };
 
 /* Philox's round: the 64-bit products of all lanes, their halves apart. */
 static inline void
-wide_round(wide_u32 c[4], uint32_t k0, uint32_t k1)
+wide_round(wide_u32 c[4], const wide_u32 key[2])
 {
 	const wide_u64 m0 = (wide_u64){ 0 } + 0xD2511F53u;
 	const wide_u64 m1 = (wide_u64){ 0 } + 0xCD9E8D57u;
@@ -43,8 +44,8 @@ wide_round(wide_u32 c[4], uint32_t k0, uint32_t k1)
 	odd = WIDE_MUL(WIDE_ODD(c[2]), m1);
 	h1 = WIDE_HIGHS(even, odd);
 	l1 = WIDE_LOWS(even, odd);
-	c[0] = h1 ^ c[1] ^ k0;
-	c[2] = h0 ^ c[3] ^ k1;
+	c[0] = h1 ^ c[1] ^ key[0];
+	c[2] = h0 ^ c[3] ^ key[1];
 	c[1] = l1;
 	c[3] = l0;
 }
@@ -55,24 +56,25 @@ static void
 wide_noise(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t *out, size_t n)
 {
-	wide_u32 c[4], place, z[4];
-	uint32_t k0, k1;
+	wide_u32 c[4], place, z[4], key[10][2];
 	int i;
 
 	for (i = 0; i < WIDE_LANES; i++)
 		place[i] = (uint32_t)(i % 4 * (WIDE_LANES / 4) + i / 4);
+	for (i = 0; i < 10; i++) {
+		key[i][0] = (wide_u32){ 0 } + ((uint32_t)seed +
+		    (uint32_t)i * 0x9E3779B9u);
+		key[i][1] = (wide_u32){ 0 } + ((uint32_t)(seed >> 32) +
+		    (uint32_t)i * 0xBB67AE85u);
+	}
 	for (; n >= WIDE_LANES; n -= WIDE_LANES, block += WIDE_LANES) {
-		k0 = (uint32_t)seed;
-		k1 = (uint32_t)(seed >> 32);
 		c[0] = place + block;
 		c[1] = (wide_u32){ 0 } + group;
 		c[2] = (wide_u32){ 0 } + (uint32_t)step;
 		c[3] = (wide_u32){ 0 } + (uint32_t)(step >> 32);
-		for (i = 0; i < 10; i++) {
-			wide_round(c, k0, k1);
-			k0 += 0x9E3779B9u;
-			k1 += 0xBB67AE85u;
-		}
+#pragma GCC unroll 10
+		for (i = 0; i < 10; i++)
+			wide_round(c, key[i]);
 		z[0] = WIDE_LOW32(c[0], c[1]);
 		z[1] = WIDE_LOW32(c[2], c[3]);
 		z[2] = WIDE_HIGH32(c[0], c[1]);
@@ -133,28 +135,30 @@ static void
 wide_levels(uint16_t *q, const float *x, const uint32_t *noise, size_t n,
     double inv, unsigned s)
 {
-	const double most = (double)s;
-	wide_f64 a, l, r;
-	wide_half u, sign;
-	wide_ihalf c;
-	wide_i64 less;
+	const wide_f64 most = (wide_f64){ 0 } + (double)s;
+	const wide_f64 one = (wide_f64){ 0 } + 1;
+	wide_f64 v, a, l, r;
+	wide_i64 sign;
+	wide_fhalf f;
+	wide_half u;
 	size_t i;
 
 	for (i = 0; i + WIDE_HALF <= n; i += WIDE_HALF) {
-		a = wide_load(x + i, &sign) * inv * most;
+		memcpy(&f, x + i, sizeof(f));
 		memcpy(&u, noise + i, sizeof(u));
+		v = __builtin_convertvector(f, wide_f64);
+		sign = (wide_i64)v & INT64_MIN;
+		a = (wide_f64)((wide_i64)v & INT64_MAX) * inv * (double)s;
 		r = __builtin_convertvector((wide_ihalf)(u >> 8), wide_f64) *
 		    0x1p-24;
-		less = a < most;
-		l = (wide_f64)((less & (wide_i64)a) |
-		    (~less & (wide_i64)((wide_f64){ 0 } + most)));
-		c = __builtin_convertvector(l, wide_ihalf);
-		l = __builtin_convertvector(c, wide_f64);
-		less = (l < most) & (r < a - l);
-		c -= (wide_ihalf)WIDE_LESS(less);
+		/* at s there is nothing left to be rounded up */
+		a = WIDE_MIN(a, most);
+		l = WIDE_WHOLE(a);
+		l += WIDE_WHERE_LESS(r, a - l, one);
 		/* s + l, or s - l where x is negative */
-		c = (c ^ -(wide_ihalf)sign) + (wide_ihalf)sign + (int32_t)s;
-		WIDE_PUT16_HALF(q + i, c);
+		l = (wide_f64)((wide_i64)l ^ sign) + most;
+		WIDE_PUT16_HALF(q + i, __builtin_convertvector(l,
+		    wide_ihalf));
 	}
 	kern_ref_levels(q + i, x + i, noise + i, n - i, inv, s);
 }

@@ -21,7 +21,7 @@ enum {
 	{ FILTER_MAX, "max-elements", "N", \
 	    "refuse larger models (default 68719476736)" }, \
 	{ FILTER_SCHEMA, "schema", "FILE", \
-	    "take the schema from FILE, for streams without one" }
+	    "the model of all streams, those without a schema too" }
 #define FILTER_OPTS_OUT \
 	{ 'o', "output", "FILE", "write FILE, whole or not at all" }, \
 	{ FILTER_FORCE, "force", NULL, "write binary to a terminal" }, \

@@ -118,16 +118,13 @@ conserve_find(struct conserve_run *x, struct err *e)
 
 /* A pending shard counts only if it is not in the spool and no receipt says
  * that it was accepted, since the next step forgets one with a receipt. */
-static int
-conserve_judge(struct conserve_run *x, const struct receipts *q,
-    struct err *e)
+static void
+conserve_judge(struct conserve_run *x, const struct receipts *q)
 {
 	struct pending *p = &x->pending;
 	size_t i, j;
-	int k = pending_judge(p, q, reader_shard(x->now.d.r), e);
 
-	if (k < 0)
-		return k;
+	pending_judge(p, q, reader_shard(x->now.d.r));
 	for (i = 0; i < p->n; i++)
 		for (j = 0; j < x->got.n; j++)
 			if (x->got.r[j].step == p->p[i].step &&
@@ -137,7 +134,6 @@ conserve_judge(struct conserve_run *x, const struct receipts *q,
 	x->c->accepted = x->got.n;
 	for (i = 0; i < p->n; i++)
 		x->c->pending += p->p[i].fate != PENDING_ACCEPTED;
-	return 0;
 }
 
 /* ---- adding up ---- */
@@ -377,9 +373,9 @@ conserve_all(struct conserve_run *x, struct err *e)
 	if ((k = conserve_open(x, e)) < 0 || (k = conserve_kind(x, e)) < 0 ||
 	    (k = pending_scan(&x->pending, &x->state, e)) < 0 ||
 	    (k = receipts_load(&q, &x->state, e)) < 0 ||
-	    (k = conserve_find(x, e)) < 0 ||
-	    (k = conserve_judge(x, &q, e)) < 0)
+	    (k = conserve_find(x, e)) < 0)
 		return k;
+	conserve_judge(x, &q);
 	sc = reader_schema(x->now.d.r);
 	x->c->elements = sc->total;
 	block = sc->total < CONSERVE_BLOCK ? sc->total : CONSERVE_BLOCK;

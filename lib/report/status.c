@@ -19,6 +19,7 @@
 #include "report/emit.h"
 #include "report/status.h"
 #include "report/status_spool.h"
+#include "spool/serving.h"
 
 /* One look at one directory. */
 struct status {
@@ -326,6 +327,32 @@ status_each_run(void *arg, const char *run, struct err *e)
 	return k;
 }
 
+/* Which sandbox the programs are in that serve the spool, as they said. */
+static void
+status_sandbox_text(const struct status *x, const struct inbox *in)
+{
+	char line[SERVING_LINE];
+	size_t i;
+
+	for (i = 0; serving_programs[i] != NULL; i++)
+		if (serving_read(in, serving_programs[i], line))
+			status_line(x, "sandbox of %s: %s",
+			    serving_programs[i], line);
+}
+
+static void
+status_sandbox_json(struct emit *j, const struct inbox *in)
+{
+	char line[SERVING_LINE];
+	size_t i;
+
+	emit_open(j, "sandbox", '{');
+	for (i = 0; serving_programs[i] != NULL; i++)
+		if (serving_read(in, serving_programs[i], line))
+			emit_string(j, serving_programs[i], line);
+	emit_close(j);
+}
+
 static int
 status_spool(struct status *x, struct err *e)
 {
@@ -334,12 +361,15 @@ status_spool(struct status *x, struct err *e)
 	int k;
 
 	in.sync = IO_SYNC_NONE;
+	k = inbox_open(&in, x->dir, e);
 	if (x->o->as_json) {
 		emit_string(&x->j, "kind", "spool");
 		emit_u64(&x->j, "disk_bytes", status_spool_disk(x->dir));
+		if (k == 0)
+			status_sandbox_json(&x->j, &in);
 		emit_open(&x->j, "runs", '[');
 	}
-	if ((k = inbox_open(&in, x->dir, e)) == 0)
+	if (k == 0)
 		k = status_spool_runs(&in, status_each_run, &c, e);
 	if (k >= 0 && x->runs == 0 && x->o->run != NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no run '%.80s' in '%s'",
@@ -347,6 +377,8 @@ status_spool(struct status *x, struct err *e)
 	if (k >= 0 && x->runs == 0 && !x->o->as_json)
 		status_line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
+	if (k >= 0 && !x->o->as_json)
+		status_sandbox_text(x, &in);
 	inbox_close(&in);
 	return k < 0 ? k : 0;
 }

@@ -111,7 +111,7 @@ admit_numbers(const struct admit *a, const struct shard *sh, struct receipt *r)
 		admit_refuse(r, "limit: %lu contributors, at most %llu "
 		    "(--max-contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
-	if (sh->incarnation > INT32_MAX)
+	if (sh->incarnation > SHARD_INCARNATIONS)
 		admit_refuse(r, "limit: incarnation %lu",
 		    (unsigned long)sh->incarnation);
 	if (sh->samples > ADMIT_SAMPLES_MOST)

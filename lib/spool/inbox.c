@@ -332,7 +332,7 @@ inbox_raise(const struct inbox *s, const char *run, const char *device,
 		inbox_file(&sh, NULL, file);
 		path = inbox_path(s, run, NULL, file, e);
 		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
-		if (k >= 0 && *n >= UINT32_MAX)
+		if (k >= 0 && *n >= SHARD_INCARNATIONS)
 			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "
 			    "last incarnation: it needs another name", device);
 		if (k >= 0)

@@ -8,6 +8,7 @@
 #include "base/scan.h"
 #include "base/wait.h"
 #include "spool/rounds.h"
+#include "spool/serving.h"
 #include "spool/waiting.h"
 
 struct rounds {
@@ -109,8 +110,10 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
 		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
 		    "or --create", o->dir);
-	if ((k = inbox_open(&r->in, o->dir, e)) < 0 ||
-	    (k = rounds_run(r, e)) < 0)
+	if ((k = inbox_open(&r->in, o->dir, e)) < 0)
+		return k;
+	serving_tell(&r->in, "ace-aggregate", o->confined);
+	if ((k = rounds_run(r, e)) < 0)
 		return k;
 	if ((k = inbox_last(&r->in, r->run, &r->step, e)) == 0)
 		r->step = UINT64_MAX;	/* none is closed yet: any */

@@ -22,6 +22,7 @@ struct rounds_opts {
 	struct waiting *wait;	/* or NULL */
 	int out;		/* where the aggregate goes: when nobody reads it
 				   any more there is nothing to wait for; -1 */
+	const char *confined;	/* the sandbox that is in force, in words */
 };
 
 /* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there

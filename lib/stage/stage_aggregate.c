@@ -232,7 +232,7 @@ stage_aggregate_spool(struct aggregate *x, struct err *e)
 	    .asked = o->asked, .arg = (void *)(uintptr_t)o->f->cli };
 	const struct rounds_opts ro = { o->spool, o->run,
 	    o->f->sync, stage_aggregate_quorum(o), o->published, o->keep,
-	    o->create, &wait, filter_piped(o->f) };
+	    o->create, &wait, filter_piped(o->f), o->f->cli->confined };
 	const size_t most = stage_aggregate_most(x);
 	struct rounds *steps;
 	uint64_t i;

@@ -466,7 +466,7 @@ receipt       edge1 step 7: accepted" ]
 		    ace-recv --spool spool | ace-ack -S state >/dev/null
 	done
 	ace-aggregate --spool spool --steps 2 --rule norm-running:9 >/dev/null
-	find spool -type f ! -name lock ! -name .clients >files
+	find spool -type f ! -name lock ! -name '.*' >files
 	[ "$(wc -l <files)" -ge 8 ]
 	while read -r f; do
 		case $f in

@@ -170,7 +170,7 @@ sums() {
 		exits 0 ace-ack -S state receipt
 		exits 0 ace-inspect --conservation -S state --spool spool in0
 		[ "$(find . -newer in0 -name '*.aceg' ! -path './spool/*' | wc -l)" -eq 0 ]
-		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name .clients | wc -l)" -eq 1 ]
+		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l)" -eq 1 ]
 	done
 	[ ! -e ../up ]
 	[ ! -e ../../up ]

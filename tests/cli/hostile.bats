@@ -14,8 +14,8 @@ recv() {
 
 # aggregate ARGS...: the next step
 aggregate() {
-	exits 0 ace-aggregate --spool spool --run test --steps 1 --sync none \
-	    --no-provenance "$@"
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --steps 1 \
+	    --sync none --no-provenance "$@"
 }
 
 @test "kinds that are no gradients, and differences to a history" {
@@ -440,6 +440,13 @@ let_go() {
 	exits 5 ace-recv --spool spool --run test --device edge1 --fence 0
 	says "last incarnation"
 	[ "$(cat spool/test/edge1.incarnation)" = 4294967295 ]
+	# nor is one given that the spool would not take shards of
+	echo 2147483646 >spool/test/edge1.incarnation
+	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
+	shard 1 edge1 -H incarnation=2147483647 >in
+	recv accepted <in
+	exits 5 ace-recv --spool spool --run test --device edge1 --fence 0
+	says "last incarnation"
 }
 
 @test "key files and names that would say more than they may" {

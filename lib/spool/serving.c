@@ -1,0 +1,52 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "format/text.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+#include "spool/serving.h"
+
+const char *const serving_programs[] = { "ace-recv", "ace-aggregate", NULL };
+
+static char *
+serving_path(const struct inbox *s, const char *program)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), ".sandbox.%s", program);
+	return state_path(&s->state, name, NULL);
+}
+
+int
+serving_read(const struct inbox *s, const char *program,
+    char out[SERVING_LINE])
+{
+	char *path = serving_path(s, program);
+	size_t n;
+	int k = path != NULL ? ledger_text(path, out, SERVING_LINE, NULL) : 0;
+
+	alloc_free(path);
+	if (k <= 0)
+		return 0;
+	n = strlen(out);
+	if (n < 2 || out[n - 1] != '\n')
+		return 0;
+	out[n - 1] = '\0';
+	return text_clean(out, n - 1);
+}
+
+/* Most connections find the line as they would leave it, and write nothing. */
+void
+serving_tell(const struct inbox *s, const char *program, const char *says)
+{
+	char line[SERVING_LINE], *path;
+
+	if (says[0] == '\0' || (serving_read(s, program, line) &&
+	    strcmp(line, says) == 0))
+		return;
+	(void)snprintf(line, sizeof(line), "%s\n", says);
+	if ((path = serving_path(s, program)) != NULL)
+		(void)ledger_set_text(path, line, IO_SYNC_NONE, NULL);
+	alloc_free(path);
+}

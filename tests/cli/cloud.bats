@@ -1,0 +1,129 @@
+# What a cloud that lies, or somebody on the way back from it, can do to an edge:
+# to its residual, its disk and its next step.
+load helper
+
+# grad STEP VALUE: a gradient of 64 values
+grad() {
+	perl -e 'print pack("f<*", ($ARGV[0]) x 64)' -- "$2" >values
+	ace-import -f raw --name w --shape 64 -d edge1 -r test -s "$1" values
+}
+
+# step STEP VALUE: coded into `sent', its state in S
+step() {
+	grad "$1" "$2" >in$1
+	exits 0 ace-compress -S S -c q4 --window 4 in$1
+	mv out sent
+}
+
+# answer ARGS...: the real cloud's, into the state
+answer() {
+	exits 0 ace-recv --spool spool --sync none sent
+	mv out receipts
+	exits 0 ace-ack -S S receipts
+}
+
+# books: what was delivered and what is kept are what was put in
+books() { exits 0 ace-inspect --conservation -S S --spool spool in[0-9]; }
+
+@test "a model that is not the edge's: refused, before it is on the disk" {
+	local p
+	grad 0 1 >mine
+	mkshards -t w:4294967296 -c none -d aggregate >huge
+	[ "$(wc -c <huge)" -lt 1000 ]
+	mkdir temp
+	export TMPDIR=$PWD/temp
+	for p in "ace-ack -S S" ace-expand "ace-export -f raw -o raw" \
+	    "ace-export -f npz -o raw" "ace-export -f safetensors -o raw" \
+	    "ace-step -S T -c q8" "ace-policy --replay huge" ace-aggregate; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 3 timeout "$HANG" $p --schema mine huge
+		says "mismatch: not of the model of --schema: .*'w'"
+		[ "$(wc -c <out)" -lt 1000 ]
+	done
+	[ ! -e raw ] && [ -z "$(ls temp)" ] && [ ! -e T/residual ]
+	# nor one of the same size
+	mkshards -t v:64 -d aggregate >other
+	exits 3 ace-export --schema mine -f raw -o raw other
+	says "mismatch: not of the model of --schema"
+	# the edge's own passes, with its table and without
+	exits 0 ace-export --schema mine -f raw -o raw mine
+	[ "$(wc -c <raw)" -eq 256 ]
+	ace-expand --omit-schema mine >bare
+	exits 0 ace-export --schema mine -f raw -o raw bare
+}
+
+@test "receipts for bytes that were not sent decide nothing" {
+	local v
+	step 0 1
+	answer
+	step 1 2
+	cp sent first
+	# of another shard under the same name, accepted and late
+	grad 1 77 >other
+	exits 0 ace-recv --spool theirs --sync none other
+	mv out lie
+	grad 2 77 >other
+	exits 0 ace-recv --spool late --sync none other
+	ace-aggregate --spool late --steps 1 --sync none >mean
+	grad 1 77 >other
+	exits 0 ace-recv --spool late --sync none other
+	mv out late.lie
+	for v in lie late.lie; do
+		exits 0 ace-ack -S S $v
+		# the device goes on, and sends what has no receipt again
+		exits 0 ace-compress -S S --window 4 --resend
+		mv out again
+		[ "$(frames again | grep -c SHRD)" -eq 1 ]
+		exits 0 ace-inspect --diff again first
+	done
+	cp first sent
+	answer
+	exits 0 ace-compress -S S --window 4 --resend
+	[ "$(frames out | grep -c SHRD)" -eq 0 ]
+	step 2 3
+	answer
+	books
+}
+
+@test "a flood of receipts: 64 are kept, and the right one counts" {
+	local i
+	step 0 1
+	for i in $(seq 200); do mkshards -d "other$i"; done >many
+	exits 0 ace-recv --spool theirs --sync none many
+	mv out flood
+	exits 0 ace-ack -S S --sync none flood
+	[ "$(frames S/receipts | grep -c RCPT)" -eq 64 ]
+	answer
+	exits 0 ace-compress -S S --window 4 --resend
+	[ "$(frames out | grep -c SHRD)" -eq 0 ]
+	books
+}
+
+@test "an answer to a fence that leaves no finite residual: the state as it was" {
+	local s
+	grad 0 1 >in0
+	ace-compress -S S -c q4 in0 >sent
+	answer
+	cp -r S before
+	for s in 1 2; do
+		mkdir spool/test/$s
+		grad $s 3e38 >spool/test/$s/edge1.aceg
+	done
+	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
+	mv out lie
+	exits 5 ace-ack -S S --fence lie
+	says "the shard of step 2 that was accepted leaves no finite residual: tensor 'w' at index 0"
+	exits 0 ace-inspect --json --stats S/residual
+	grep -qE '"(nan|inf)":[1-9]' out && return 1
+	# and one of them alone
+	rm -r S && cp -r before S
+	grad 1 -inf >spool/test/1/edge1.aceg
+	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
+	mv out lie
+	exits 5 ace-ack -S S --fence lie
+	says "the shard of step 1 that was accepted leaves no finite residual"
+	exits 0 ace-inspect --stats S/residual
+	grep -q "'edge1/0'" out
+	grad 1 1 | ace-compress -S S -c q4 >sent
+	[ -s sent ]
+}
