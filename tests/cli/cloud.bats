@@ -40,7 +40,9 @@ books() { exits 0 ace-inspect --conservation -S S --spool spool in[0-9]; }
 		says "mismatch: not of the model of --schema: .*'w'"
 		[ "$(wc -c <out)" -lt 1000 ]
 	done
-	[ ! -e raw ] && [ -z "$(ls temp)" ] && [ ! -e T/residual ]
+	[ ! -e raw ]
+	[ -z "$(ls temp)" ]
+	[ ! -e T/residual ]
 	# nor one of the same size
 	mkshards -t v:64 -d aggregate >other
 	exits 3 ace-export --schema mine -f raw -o raw other
