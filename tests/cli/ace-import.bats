@@ -258,6 +258,15 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	for f in rss rss2 rss3; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
 }
 
+@test "an entry of a header that is all header: refused before it is read as JSON" {
+	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[) .
+	    join(",", (1) x 400000) . q(],"data_offsets":[0,4]}});
+	    print pack("Q<", length $h), $h, "\0" x 4' >x.safetensors
+	exits 3 peak rss ace-import x.safetensors
+	says "limit: header of 'x.safetensors': an entry of more than 4096 bytes"
+	sanitized || [ "$(cat rss)" -lt 16384 ]
+}
+
 @test "a file that is something else is named, and what to do" {
 	mkshards >in.aceg
 	gzip -k in.aceg

@@ -76,8 +76,8 @@ limited() {
 	mkshards -N 2 >in
 	for how in ef momentum ef21 cache; do
 		# the first leaves, the second needs its receipt
-		exits 5 ace-compress -S $how --error-feedback $how --window 1 \
-		    --wait 200ms -c q8 in
+		exits 5 timeout "$HANG" ace-compress -S $how \
+		    --error-feedback $how --window 1 --wait 200ms -c q8 in
 		says "1 shards without a receipt after 0.2 s"
 	done
 }

@@ -129,6 +129,8 @@ aggregate() {
 	exits 3 ace-recv --spool spool --device evil in
 	mkshards -d '?' >in
 	exits 3 ace-recv --spool spool --device evil in
+	mkshards -d '' >in
+	exits 3 ace-recv --spool spool --device '?' in
 	aggregate --rule median --expect 4
 	[ "$(ace-export -f raw out | od -An -v -tf4 |
 	    awk '{ for (i = 1; i <= NF; i++) if ($i != 0) n++ } END { print n + 0 }')" -eq 0 ]
@@ -225,6 +227,28 @@ big() {
 	aggregate
 }
 
+@test "weights and counts that overflow: one is set aside, the others are averaged" {
+	local i what=("-w 1.7e308" "-H samples=18446744073709551615"
+	    "-H contributors=4294967295")
+	local why=("limit: the weights overflow, with 1.7e\\+308 of 'evil[12]'"
+	    "limit: more samples or contributors than can be counted, with"
+	    "limit: more samples or contributors than can be counted, with")
+	for i in 0 1 2; do
+		for d in edge1 edge2 evil1 evil2; do shard $i $d; done >all
+		exits 0 ace-recv --spool spool --sync none all
+		# more than may come today, and was accepted before it was so
+		for d in evil1 evil2; do
+			# shellcheck disable=SC2086 # words are meant
+			shard $i $d ${what[i]} >spool/test/$i/$d.aceg
+		done
+		exits 3 ace-aggregate spool/test/$i/*.aceg
+		says "${why[i]}"
+		aggregate --expect 4
+		says "^ace-aggregate: 1 of 4 shards of a step set aside: ${why[i]}"
+		ace-inspect --verify out
+	done
+}
+
 @test "one device's policy moves the others by no more than a factor" {
 	local i
 	for i in 1 2 3; do
@@ -240,7 +264,16 @@ big() {
 	exits 0 ace-recv --spool spool --sync none all
 	aggregate --expect 3
 	ace-inspect -v out | grep -q delay= && return 1
-	return 0
+	# nor decide by a time that nobody takes where the others cut
+	for i in 1 2 3; do
+		shard 2 edge$i -P "cuts=$((i + 3)),1
+cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
+	done >all
+	exits 0 ace-recv --spool spool --sync none all
+	aggregate --expect 3
+	ace-inspect -v out >shown
+	grep -q 'cuts=6,1$' shown
+	grep -q 'cuts.seconds=3$' shown
 }
 
 @test "a quota: bytes and open steps of a device, not of the others" {
@@ -301,8 +334,9 @@ slow() {
 	slow 'exec sleep 60' --max-time 300ms
 	says "truncated: the time is over"
 	# byte by byte does not help
-	slow 'head -c 5000 in; while head -c 9 in; do sleep 0.1; done' \
+	slow 'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done' \
 	    --timeout 5s --max-time 700ms
+	says "truncated: the time is over"
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
@@ -465,6 +499,27 @@ let_go() {
 	done
 	exits 2 "$auth" edge1 key.pub 'spool --publish'
 	exits 2 "$auth" edge1 key.pub spool '--run a b'
+}
+
+@test "names as long as they may be reach the answer whole, longer ones are none" {
+	local long
+	long=$(printf 'n%.0s' $(seq 255))
+	mkshards -d "$long" -r "$long" >in
+	recv accepted <in
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run "$long" \
+	    --steps 1 --sync none
+	mv out mean
+	exits 0 ace-recv --spool spool --publish --sync none mean
+	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate \
+	    --sync none in
+	mv out answer
+	exits 0 ace-inspect answer
+	grep -q '^kind *mean$' out
+	head -c 16 /dev/zero >values
+	exits 2 ace-import -f raw -d "${long}n" values
+	says "at most 255 bytes"
+	exits 2 ace-import -f raw -r "${long}n" values
+	says "at most 255 bytes"
 }
 
 @test "a few bytes that stand for billions of groups: refused at once" {

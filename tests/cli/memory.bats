@@ -70,6 +70,30 @@ bounded() {
 	bounded ace-meter < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
+# unlike N: N shards of one model, from 700 bytes to 80 KB, in streams of ten
+unlike() {
+	local s
+	for ((s = 0; s < $1; s += 40)); do
+		mkshards -n 20k -s $s -N 10 -k fast
+		mkshards -n 20k -s $((s + 10)) -N 10 -c none
+		mkshards -n 20k -s $((s + 20)) -N 10 -c topk:0.001
+		mkshards -n 20k -s $((s + 30)) -N 10 -c q4
+	done
+}
+
+@test "ace-recv: ten thousand shards of unlike size in one connection" {
+	most=16384
+	mkshards -n 20k -s 9999 >last
+	exits 0 ace-recv --spool spool --sync none last
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --steps 1 --sync none
+	# what is late is read like all others, and does not fill the disk
+	bounded ace-recv --spool spool --sync none < <(unlike 40)
+	mv kib few
+	bounded ace-recv -v --spool spool --sync none < <(unlike 10000)
+	[ "$(grep -c 'late: step' err)" -ge 9999 ]
+	[ "$(cat kib)" -le $(($(cat few) + 1024)) ]
+}
+
 @test "ace-policy" {
 	bounded ace-policy < <(mkshards -n "$ACE_BIG" -k fast)
 }
