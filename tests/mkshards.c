@@ -4,7 +4,7 @@
  *
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
- *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY] [-a] [-p]
+ *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY]... [-a] [-p]
  *            [-H FIELD=NUMBER]... [-T SECONDS,SECONDS...] [-D DTYPE] [-A]
  *            [-F DIR] >STREAM
  *
@@ -58,7 +58,9 @@ struct opts {
 	struct schema sc;
 	enum kind kind;
 	struct codec_plan plan;
-	const char *device, *run, *policy, *key;
+	const char *device, *run, *policy;
+	const char *key[4];		/* -K */
+	size_t nkey;
 	const char *fleet;		/* -F */
 	const char *head[8];		/* -H */
 	size_t nhead;
@@ -251,16 +253,21 @@ times(const struct opts *o, struct writer *w, struct err *e)
 }
 
 static int
-key(const struct opts *o, struct shard *s, struct err *e)
+keys(const struct opts *o, struct shard *s, struct err *e)
 {
+	const char *value;
 	char name[64];
-	const char *value = strchr(o->key, '=');
+	size_t i;
+	int r = 0;
 
-	if (value == NULL)
-		exit(ERR_USAGE);
-	(void)snprintf(name, sizeof(name), "%.*s", (int)(value - o->key),
-	    o->key);
-	return text_set(&s->kv, name, value + 1, e);
+	for (i = 0; i < o->nkey && r == 0; i++) {
+		if ((value = strchr(o->key[i], '=')) == NULL)
+			exit(ERR_USAGE);
+		(void)snprintf(name, sizeof(name), "%.*s",
+		    (int)(value - o->key[i]), o->key[i]);
+		r = text_set(&s->kv, name, value + 1, e);
+	}
+	return r;
 }
 
 /* A shard of `step', with the values that the one at step `like' has. */
@@ -285,7 +292,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 		head(&s, o->head[k]);
 	if ((r = shard_set_run(&s, o->run, e)) < 0 ||
 	    (r = shard_set_device(&s, o->device, e)) < 0 ||
-	    (o->key != NULL && (r = key(o, &s, e)) < 0) ||
+	    (r = keys(o, &s, e)) < 0 ||
 	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
 	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
 	    e)) < 0) ||
@@ -384,7 +391,10 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		o->plan_first = key == 'L';
 		break;
 	case 'P': o->policy = arg; break;
-	case 'K': o->key = arg; break;
+	case 'K':
+		if (o->nkey < sizeof(o->key) / sizeof(*o->key))
+			o->key[o->nkey++] = arg;
+		break;
 	case 'T': o->times = arg; break;
 	case 'D': break;
 	case 'H':

@@ -12,11 +12,30 @@ static const char *const err_kinds[] = {
 };
 enum { ERR_KINDS = sizeof(err_kinds) / sizeof(err_kinds[0]) };
 
+/* A name may be longer than there is room; what is said of it stands before and
+ * behind it, so what goes is the middle. */
+enum { ERR_FORMATTED = 4096 + 400 };
+static void
+err_keep(struct err *e, const char *text)
+{
+	const size_t room = sizeof(e->text) - 1, n = strlen(text);
+	const size_t half = (room - 3) / 2;
+
+	if (n <= room) {
+		memcpy(e->text, text, n + 1);
+		return;
+	}
+	memcpy(e->text, text, half);
+	memcpy(e->text + half, "...", 3);
+	memcpy(e->text + half + 3, text + n - half, half + 1);
+}
+
 /* The kind is a part of the format, which is a constant of the program: what
  * is formatted into it is never looked at. */
 static int
 err_put(struct err *e, int code, const char *fmt, va_list ap)
 {
+	char text[ERR_FORMATTED];
 	int k;
 
 	if (e == NULL || e->code != ERR_OK)
@@ -28,7 +47,8 @@ err_put(struct err *e, int code, const char *fmt, va_list ap)
 			fmt += strlen(err_kinds[k]);
 			break;
 		}
-	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	err_keep(e, text);
 	return 1;
 }
 
@@ -73,33 +93,36 @@ err_sys(struct err *e, const char *fmt, ...)
 int
 err_before(struct err *e, int r, const char *fmt, ...)
 {
-	char was[sizeof(e->text)];
+	char text[ERR_FORMATTED];
 	size_t n;
 	va_list ap;
 
 	if (e == NULL)
 		return r;
-	memcpy(was, e->text, sizeof(was));
 	va_start(ap, fmt);
-	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text) - sizeof(e->text), fmt, ap);
 	va_end(ap);
-	n = strlen(e->text);
-	(void)snprintf(e->text + n, sizeof(e->text) - n, "%s", was);
+	n = strlen(text);
+	memcpy(text + n, e->text, strlen(e->text) + 1);
+	err_keep(e, text);
 	return r;
 }
 
 int
 err_after(struct err *e, int r, const char *fmt, ...)
 {
+	char text[ERR_FORMATTED];
 	size_t n;
 	va_list ap;
 
 	if (e == NULL)
 		return r;
 	n = strlen(e->text);
+	memcpy(text, e->text, n);
 	va_start(ap, fmt);
-	(void)vsnprintf(e->text + n, sizeof(e->text) - n, fmt, ap);
+	(void)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	va_end(ap);
+	err_keep(e, text);
 	return r;
 }
 

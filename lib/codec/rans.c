@@ -50,21 +50,22 @@ rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
 	uint64_t v;
 	size_t i;
 
-	memset(way, 0, sizeof(way));	/* equal neighbours do not wait */
+	/* equal neighbours do not wait, and eight of them are counted at once */
+	memset(way, 0, sizeof(way));
 	for (i = 0; i + 8 <= n; i += 8) {
-		memcpy(&v, s + i, sizeof(v));	/* in whichever order */
+		memcpy(&v, s + i, sizeof(v));
 		if (v == (v >> 8 | v << 56)) {
-			way[0][v & 255] += 8;
+			way[0][s[i]] += 8;
 			continue;
 		}
-		way[0][v & 255]++;
-		way[1][v >> 8 & 255]++;
-		way[2][v >> 16 & 255]++;
-		way[3][v >> 24 & 255]++;
-		way[0][v >> 32 & 255]++;
-		way[1][v >> 40 & 255]++;
-		way[2][v >> 48 & 255]++;
-		way[3][v >> 56]++;
+		way[0][s[i]]++;
+		way[1][s[i + 1]]++;
+		way[2][s[i + 2]]++;
+		way[3][s[i + 3]]++;
+		way[0][s[i + 4]]++;
+		way[1][s[i + 5]]++;
+		way[2][s[i + 6]]++;
+		way[3][s[i + 7]]++;
 	}
 	for (; i < n; i++)
 		way[0][s[i]]++;

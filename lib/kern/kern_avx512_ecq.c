@@ -102,8 +102,7 @@ sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 		most[w] = _mm512_setzero_si512();
 	for (i = 0; i + LANES <= n; i += LANES) {
 		a = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
-		    _mm256_loadu_si256((const __m256i *)(const void *)
-		    (q + i))));
+		    _mm256_loadu_si256((const void *)(q + i))));
 #pragma GCC unroll 3
 		for (w = 0; w < k; w++) {
 			(void)levels(t[w].m, &one, &l);
@@ -235,7 +234,7 @@ take(const unsigned char **p, const unsigned char *end, __mmask16 k,
 	if (n > room)
 		return -1;
 	*w = _mm512_maskz_expand_epi32(k, _mm512_cvtepu16_epi32(
-	    room >= LANES ? _mm256_loadu_si256((const __m256i *)(const void *)
+	    room >= LANES ? _mm256_loadu_si256((const void *)
 	    *p) : _mm256_maskz_loadu_epi16((__mmask16)((1u << room) - 1),
 	    *p)));
 	*p += 2 * n;
@@ -370,7 +369,7 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 		if (new)
 			span_table(m, t);
 		v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const __m256i *)(const void *)(code + i)));
+		    (const void *)(code + i)));
 		s = _mm512_srli_epi32(v, 6);
 		c = contexts(_mm512_and_si512(v, _mm512_set1_epi32(63)));
 		_mm512_storeu_si512(span + i, _mm512_i32gather_epi32(
@@ -410,7 +409,7 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 			made |= 1u << c;
 		}
 		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const __m256i *)(const void *)(code + i))), 6);
+		    (const void *)(code + i))), 6);
 		_mm512_storeu_si512(span + i,
 		    _mm512_permutexvar_epi32(s, t[c]));
 		count_one(m, c, s);
@@ -490,8 +489,7 @@ kern_avx512_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
 		total[0] = total[1] = total[2] = zero;
 		for (; i + LANES <= end; i += LANES) {
 			a = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
-			    _mm256_loadu_si256(
-			    (const __m256i *)(const void *)(q + i))));
+			    _mm256_loadu_si256((const void *)(q + i))));
 			v = _mm512_abs_ps(_mm512_loadu_ps(x + i));
 			v = _mm512_sub_ps(_mm512_mul_ps(v,
 			    _mm512_set1_ps(inv)), _mm512_cvtepi32_ps(a));
@@ -527,7 +525,7 @@ kern_avx512_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 
 	for (i = 0; i + LANES <= n; i += LANES) {
 		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const __m256i *)(const void *)(code + i)));
+		    (const void *)(code + i)));
 		s = _mm512_srli_epi32(c, 6);
 		l = _mm512_and_si512(c, _mm512_set1_epi32(63));
 		some = _mm512_test_epi32_mask(s, s);
@@ -538,7 +536,7 @@ kern_avx512_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 		neg = 0;
 		if (q != NULL) {
 			v = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
-			    (const __m256i *)(const void *)(q + i)));
+			    (const void *)(q + i)));
 			v = _mm512_maskz_compress_epi32(some, v);
 			neg = _mm512_movepi32_mask(v);
 		}
@@ -561,7 +559,7 @@ kern_avx512_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 
 	for (i = 0; i + LANES <= n; i += LANES) {
 		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const __m256i *)(const void *)(code + i))), 6);
+		    (const void *)(code + i))), 6);
 		v = _mm512_sllv_epi32(_mm512_set1_epi32((int)*mark++), place);
 		v = _mm512_maskz_expand_epi32(_mm512_test_epi32_mask(s, s),
 		    _mm512_and_si512(v, top));
@@ -583,7 +581,7 @@ kern_avx512_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
 
 	for (i = 0; i + LANES <= n; i += LANES) {
 		s = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
-		    (const __m256i *)(const void *)(q + i)));
+		    (const void *)(q + i)));
 		a = _mm512_abs_epi32(s);
 		v = _mm512_add_ps(_mm512_cvtepi32_ps(a), _mm512_permutexvar_ps(
 		    _mm512_min_epi32(a, three), table));

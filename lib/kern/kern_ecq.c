@@ -4,10 +4,7 @@
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
 
-enum {
-	TRUST = 256,		/* and what is expected as that */
-	FULL = 1 << 18		/* then all counts are halved */
-};
+enum { TRUST = 256 };		/* symbols: what is expected counts as that */
 
 /* As if geometric, and a guess that low means are too low. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
@@ -42,49 +39,6 @@ kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
 	m->col = offset % cols;
 	m->level = level;
 	m->mode = mode;
-}
-
-/* Halves the counts of each context that has too many. */
-static void
-halve(struct kern_ecq *m, uint32_t sum[KERN_ECQ_WIDTH])
-{
-	unsigned c, s;
-
-	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
-		if (sum[c] < FULL)
-			continue;
-		for (s = 0, sum[c] = 0; s <= m->top; s++) {
-			m->count[s][c] -= m->count[s][c] / 2;
-			sum[c] += m->count[s][c];
-		}
-	}
-}
-
-void
-kern_ecq_change(struct kern_ecq *m)
-{
-	uint32_t sum[KERN_ECQ_WIDTH] = { 0 }, rate[KERN_ECQ_WIDTH], most = 0;
-	unsigned c, s;
-
-	for (s = 0; s <= m->top; s++)
-		for (c = 0; c < KERN_ECQ_WIDTH; c++)
-			sum[c] += m->count[s][c];
-	for (c = 0; c < KERN_ECQ_WIDTH; c++)
-		most |= sum[c];
-	if (most >= FULL)
-		halve(m, sum);
-	for (c = 0; c < KERN_ECQ_WIDTH; c++) {
-		/* exact, and many at once */
-		rate[c] = (uint32_t)((double)(((1u << KERN_ECQ_BITS) - 16) <<
-		    16) / (double)sum[c]);
-		sum[c] = 0;
-	}
-	for (s = m->top; s > 0; s--)
-		for (c = 0; c < KERN_ECQ_WIDTH; c++) {
-			sum[c] += m->count[s][c];
-			m->first[s][c] = (uint16_t)((1u << KERN_ECQ_BITS) -
-			    (sum[c] * rate[c] >> 16) - (m->top - s + 1));
-		}
 }
 
 void

@@ -27,6 +27,7 @@ enum {
 	KERN_ECQ_WIDTH = 32,	/* of a row of tables, for vectors */
 	KERN_ECQ_SHORTEST = 64,	/* columns, where a row's start matters */
 	KERN_ECQ_STEP = 10,	/* what a symbol adds to its count */
+	KERN_ECQ_FULL = 1 << 18,	/* then a context's counts are halved */
 	KERN_ECQ_BITS = 15,	/* frequencies sum to 2^15 */
 	KERN_ECQ_CAP = 2047	/* a magnitude counts as no more */
 };
@@ -152,8 +153,51 @@ kern_ecq_pace(size_t row)
 	return row < 32 ? (int32_t)(256 / (row + 1)) : 8;
 }
 
-/* kern_ecq_change(m): makes new tables of frequencies from the counts. */
-void kern_ecq_change(struct kern_ecq *m);
+/* Halves the counts of each context that has too many. */
+static inline void
+kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
+{
+	unsigned c, s;
+
+	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+		if (sum[c] < KERN_ECQ_FULL)
+			continue;
+		for (s = 0, sum[c] = 0; s <= m->top; s++) {
+			m->count[s][c] -= m->count[s][c] / 2;
+			sum[c] += (int32_t)m->count[s][c];
+		}
+	}
+}
+
+/* Makes new tables of frequencies from the counts.  It is here, so that each
+ * table has it in vectors of its own: all sums and quotients are below 2^31,
+ * which vectors convert in one instruction, and the quotients are exact.  Out
+ * of line, as it is called seldom. */
+static __attribute__((noinline, unused)) void
+kern_ecq_change(struct kern_ecq *m)
+{
+	int32_t sum[KERN_ECQ_WIDTH] = { 0 }, rate[KERN_ECQ_WIDTH], most = 0;
+	unsigned c, s;
+
+	for (s = 0; s <= m->top; s++)
+		for (c = 0; c < KERN_ECQ_WIDTH; c++)
+			sum[c] += (int32_t)m->count[s][c];
+	for (c = 0; c < KERN_ECQ_WIDTH; c++)
+		most |= sum[c];
+	if (most >= KERN_ECQ_FULL)
+		kern_ecq_halve(m, sum);
+	for (c = 0; c < KERN_ECQ_WIDTH; c++)
+		rate[c] = (int32_t)((double)(((1 << KERN_ECQ_BITS) - 16) <<
+		    16) / (double)sum[c]);
+	memset(sum, 0, sizeof(sum));
+	for (s = m->top; s > 0; s--)
+		for (c = 0; c < KERN_ECQ_WIDTH; c++) {
+			sum[c] += (int32_t)m->count[s][c];
+			m->first[s][c] = (uint16_t)((1u << KERN_ECQ_BITS) -
+			    ((uint32_t)sum[c] * (uint32_t)rate[c] >> 16) -
+			    (m->top - s + 1));
+		}
+}
 
 /* One more chunk was counted: the tables change when it is time; 1 if so. */
 static inline int

@@ -36,6 +36,7 @@ inbox_name(const char *name, char out[INBOX_NAME])
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	const char *whole = name;
 	unsigned char id[16];
 	size_t n = 0;
 
@@ -50,8 +51,9 @@ inbox_name(const char *name, char out[INBOX_NAME])
 		out[n++] = '%';		/* a run or device without a name */
 	out[n] = '\0';
 	if (*name != '\0') {
-		/* too long for a file name: the rest is replaced by a hash */
-		ledger_hash(name, id);
+		/* too long for a file name: the rest is replaced by the hash of
+		 * the whole, by which receipts name a device */
+		ledger_hash(whole, id);
 		out[n++] = '%';
 		shard_hex(id, out + n);
 	}

@@ -120,6 +120,24 @@ digests() {
 	[ -z "$(ls away)" ]
 }
 
+@test "no room for what is written, and none for a name: status 4" {
+	local long
+	needs_full
+	spool 1
+	ace-archive create -o run.tar spool
+	for args in "create --format tar spool" "create --format zip spool" "list run.tar"; do
+		# shellcheck disable=SC2086 # words
+		exits 4 sh -c 'ace-archive "$@" >/dev/full' sh $args
+		says "^ace-archive: '.*': No space left on device"
+	done
+	long=$(printf '%0250d/' {1..16})
+	long+=$(printf '%070d' 1)
+	mkdir -p "$long"
+	exits 4 ace-archive extract --into "$long" run.tar
+	says "is too long a name, of 'run.tar:demo/0/"
+	[ -z "$(ls "$long")" ]
+}
+
 # hostile CODE: a tar made by Python, of the good shard in `good'
 hostile() {
 	python3 - "$@" <<-'END'

@@ -380,6 +380,10 @@ anywhere() {
 	mkshards -s 1 >in1
 	ace-compress -S state -c q8 --error-feedback cache:0.5 in0 >rest
 	cp -r state was
+	mv state/history.0 away
+	exits 3 ace-compress -S state -c q8 --error-feedback cache:0.5 in1
+	says "mismatch: no 'history.0' in state 'state'"
+	mv away state/history.0
 	for other in ef momentum ef21 cache:0.75; do
 		exits 5 ace-compress -S state -c q8 --error-feedback $other in1
 		says "was made with feedback cache:0.5, not $other"

@@ -250,3 +250,15 @@ load values
 		[ "$n" -gt 5 ]
 	done
 }
+
+@test "a difference to what nobody knows is refused: status 3" {
+	local how
+	for how in other cache:x cache: cache:1.5 cache:-1 cache:nan; do
+		mkshards -H flags=16 -K "predict=$how" -K history=0 >in
+		exits 3 ace-expand --cache cache in
+		says "^ace-expand: (unsupported|corrupt): feedback '$how'"
+	done
+	mkshards -H flags=16 -K history=0 >in
+	exits 3 ace-expand --cache cache in
+	says "corrupt: a difference that does not say to what"
+}

@@ -204,6 +204,30 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	says 'corrupt'
 }
 
+@test "numbers of a state that cannot be are refused by name: status 3" {
+	local deco="5000000 0 0 0 0 0 0.01 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1.5 1 0 0 0 0 0 0 1"
+	mkdir -m 700 st
+	mkshards >in
+	mkshards -H kind=6 -K bandwidth=fast >st/link
+	exits 3 ace-policy -S st in
+	says "^ace-policy: corrupt: bandwidth in 'st/link'"
+	exits 3 ace-status st
+	says "^ace-status: corrupt: bandwidth in 'st/link'"
+	rm st/link
+	# half a step of delay
+	mkshards -H kind=6 -K "deco=$deco" >st/policy
+	exits 3 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
+	says "^ace-policy: corrupt: deco"
+	mkshards -H kind=6 -K "deco=${deco/1.5/1}" >st/policy
+	exits 0 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
+	# fewer than no shards
+	mkshards -H kind=6 -K "pace=-1 0 0 -1 1" >st/policy
+	exits 3 ace-policy -S st in
+	says "^ace-policy: corrupt: pace in 'st/policy'"
+	mkshards -H kind=6 -K "pace=-1 0 0 1 1" >st/policy
+	exits 0 ace-policy -S st in
+}
+
 # budgets: of the last output's shards
 budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 

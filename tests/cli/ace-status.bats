@@ -145,9 +145,12 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	grep -q "^$odd " out
 	grep -q '^xxxxx' out
 	mkdir -p spool/demo/0
-	touch spool/demo/0/$'evil\e[2J.aceg'
+	touch spool/demo/0/$'evil\e[2J.aceg' 'spool/demo/0/half%4.aceg' 'spool/demo/0/no%zz.aceg'
 	exits 0 ace-status spool
 	LC_ALL=C grep -q 'evil?\[2J' out
+	# what ace-recv would not have written is shown as it is
+	grep -q '^half%4 ' out
+	grep -q '^no%zz ' out
 	COLUMNS=40 exits 0 ace-status --json spool
 	json 'len(d["runs"][0]["devices"])'
 }

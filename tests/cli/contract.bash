@@ -1,5 +1,5 @@
-# The questions every program answers the same way.  contract.bats asks them;
-# a new program is one line in its table.
+# The questions every program answers the same way.  contract*.bats asks
+# them; a new program is one line in the table of contract_ask.bash.
 #
 # Each function takes KIND PROGRAM ARGUMENTS...
 #   filter   stream in, stream out          sink    stream in, other data out

@@ -178,6 +178,12 @@ fence() {
 	ace-recv --spool spool zombie >receipt
 	exits 3 ace-ack -S state --fence receipt
 	same before state/residual
+	# two answers, one behind the other, without a shard between them
+	ace-recv --spool spool --run test --device edge1 --fence 9 >answer
+	cat answer answer >twice
+	exits 3 ace-ack -S state --fence twice
+	says "mismatch: not what ace-recv --fence answers"
+	same before state/residual
 	mkshards -d edge2 -t other:5 | ace-recv --spool spool2 >/dev/null
 	mkshards -s 3 -t other:5 | ace-recv --spool spool2 >/dev/null
 	ace-recv --spool spool2 --run test --device edge1 --fence 2 >answer

@@ -110,7 +110,8 @@ wait_of() {
 
 # asleep PID: as in wait_of
 asleep() {
-	[ -p "/proc/$1/fd/0" ] && perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {
+	[ -p "/proc/$1/fd/0" ] || return 1
+	perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {
 	    open(F, "<", $_) && <F> =~ /.*\) S / or exit 1 }
 	    open(F, "+<", "/proc/$ARGV[0]/fd/0") or exit 1;
 	    vec($r, fileno(F), 1) = 1; exit(select($r, undef, undef, 0) != 0)' "$1"

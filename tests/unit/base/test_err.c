@@ -28,6 +28,28 @@ test_set(void)
 	    "cleared");
 	ok(err_set(&e, ERR_USAGE, "%s", "corrupt: is a name") == -ERR_USAGE &&
 	    e.kind == ERR_PLAIN, "a kind is never read out of the words");
+	err_clear(&e);
+	{
+		char name[4096];
+		const char *s;
+
+		(void)memset(name, 'n', sizeof(name) - 1);
+		name[sizeof(name) - 1] = '\0';
+		errno = ENOENT;
+		ok(err_sys(&e, "cannot open '%s' for writing", name) == -ERR_SYS &&
+		    strncmp(ERR_MSG(&e), "cannot open 'nnn", 16) == 0 &&
+		    (s = strstr(ERR_MSG(&e), "n...n")) != NULL &&
+		    strstr(s, "n' for writing: ") != NULL &&
+		    strcmp(strstr(s, ": ") + 2, strerror(ENOENT)) == 0,
+		    "of a long name the middle goes, not what is wrong: %.20s...",
+		    ERR_MSG(&e));
+		(void)err_before(&e, 0, "%s: ", "first");
+		ok(strncmp(ERR_MSG(&e), "first: cannot open '", 20) == 0 &&
+		    strcmp(ERR_MSG(&e) + strlen(ERR_MSG(&e)) -
+		    strlen(strerror(ENOENT)), strerror(ENOENT)) == 0,
+		    "nor when more is said");
+		err_clear(&e);
+	}
 	ok(err_set(NULL, ERR_DATA, "x") == -ERR_DATA &&
 	    err_file(NULL, -3, "x") == -3 && err_after(NULL, -3, "x") == -3,
 	    "without anybody who wants to know");

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,6 +144,8 @@ test_fifo(const char *path, const char *what)
 static void
 test_special(void)
 {
+	const struct sockaddr_un at = { AF_UNIX, "socket" };
+
 	(void)mkfifo("fifo", 0600);
 	test_fifo("fifo", "a FIFO");
 	if (symlink("fifo", "to-fifo") < 0)
@@ -164,6 +168,9 @@ test_special(void)
 		perror("symlink");
 	ok(make("to-folder", 1) == -ERR_SYS && kind("to-folder") == S_IFLNK,
 	    "a link to a directory: refused");
+	ok(bind(socket(AF_UNIX, SOCK_STREAM, 0), (const struct sockaddr *)&at,
+	    sizeof(at)) == 0 && make("socket", 1) == -ERR_SYS &&
+	    kind("socket") == S_IFSOCK, "a socket: refused");
 	ok(make("file/x", 1) == -ERR_SYS && make("no/x", 1) == -ERR_SYS,
 	    "no directory to be in: refused");
 }

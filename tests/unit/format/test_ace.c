@@ -30,7 +30,9 @@ write_two(int fd)
 	double took[2] = { 0.5, 1 };
 
 	s.step = 2;
-	ok(w != NULL && ace_write_tensors(w, &one, 1, 0, &e) == 0, "a writer");
+	ok(w != NULL && ace_write_shard(w, &s, &e) == -2 && strstr(e.message,
+	    "before its tensors") != NULL, "no tensors yet: %s", e.message);
+	ok(ace_write_tensors(w, &one, 1, 0, &e) == 0, "a writer");
 	ok(ace_write_key(w, "model.norm", "12.5", &e) == 0 &&
 	    ace_write_key(w, "x", "1", &e) == 0 &&
 	    ace_write_key(w, "x", NULL, &e) == 0, "a key, and one taken back");
@@ -43,8 +45,9 @@ write_two(int fd)
 	ok(put(w, 0, &e) == 0 && put(w, 1, &e) == 0, "two shards");
 	ok(ace_write_times(w, took, 1, &e) == -2, "times of no shard: %s",
 	    e.message);
-	ok(ace_write_shard(w, &s, &e) == 0 &&
-	    ace_write_times(w, took, 2, &e) == -2, "%s", e.message);
+	ok(ace_write_shard(w, &s, &e) == 0 && ace_write_shard(w, &s, &e) == -2,
+	    "one inside another: %s", e.message);
+	ok(ace_write_times(w, took, 2, &e) == -2, "%s", e.message);
 	took[0] = -1;
 	ok(ace_write_times(w, took, 1, &e) == -2, "%s", e.message);
 	took[0] = 0.5;

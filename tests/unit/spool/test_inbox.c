@@ -61,6 +61,31 @@ when(uint64_t floor)
 	return k;
 }
 
+/* A name that is too long for a file: what is kept of it comes back, and the hash
+ * that receipts have. */
+static void
+long_name(const char *letter, size_t n)
+{
+	char name[256] = "", file[INBOX_FILE], back[SHARD_NAME + 1];
+	unsigned char id[SHARD_ID], want[SHARD_ID];
+	struct shard sh;
+	size_t i;
+	int r, whole;
+
+	for (i = 0; i < n; i++)
+		(void)strcat(name, letter);
+	shard_init(&sh);
+	r = shard_set_device(&sh, name, &e);
+	inbox_file(&sh, "aceg", file);
+	whole = inbox_device(file, back, id);
+	ledger_hash(name, want);
+	i = strlen(back);
+	ok(r == 0 && memcmp(id, want, SHARD_ID) == 0 && i > 0 &&
+	    strncmp(back, name, i) == 0 && whole == (i == n),
+	    "a name of %zu '%s': %zu of them and its hash", n, letter, i);
+	shard_release(&sh);
+}
+
 int
 main(void)
 {
@@ -76,6 +101,12 @@ main(void)
 		return 1;
 	}
 	s.sync = IO_SYNC_NONE;
+	long_name("a", 124);
+	long_name("a", 125);
+	long_name("a", 200);
+	long_name("/", 41);
+	long_name("/", 42);
+	long_name("/", 80);
 	ok(inbox_aggregate(&s, "run", 5, &path, &e) == INBOX_COMING &&
 	    path == NULL, "no step is closed: it may come");
 	ok(when(4) == INBOX_COMING, "a step before it is closed: it may come");

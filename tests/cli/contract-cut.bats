@@ -1,0 +1,16 @@
+# Every program, as in contract.bats: input that ends too soon or too late.
+
+load helper
+load contract_ask
+
+@test "empty input is truncated: status 3" {
+	ask empty
+}
+
+@test "cut at and inside every frame: status 3, truncated" {
+	ask cut "filter sink report answer"
+}
+
+@test "garbage after the end: status 3" {
+	ask garbage
+}

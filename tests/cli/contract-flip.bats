@@ -1,0 +1,12 @@
+# Every program, as in contract.bats: input that something changed on its way.
+
+load helper
+load contract_ask
+
+@test "one byte flipped in every frame: status 3" {
+	ask flip "filter sink report answer"
+}
+
+@test "damage by a terminal has a message of its own" {
+	ask terminal_damage "filter sink report answer"
+}

@@ -1,0 +1,46 @@
+# Every program, as in contract.bats: where its output goes.
+
+load helper
+load contract_ask
+
+@test "no space left: status 4" {
+	needs_full
+	ask full
+}
+
+@test "standard output closed: status 4" {
+	ask closed
+}
+
+@test "the reader is gone: SIGPIPE, or status 4 without a word" {
+	ask reader_gone
+}
+
+@test "binary is not written to a terminal" {
+	ask to_terminal
+}
+
+@test "short reads and writes, O_NONBLOCK: the same bytes" {
+	ask transfer
+}
+
+# bats test_tags=long
+@test "a reader that leaves at any frame: no word" {
+	ask leaves
+}
+
+@test "-o FILE: whole or not at all" {
+	ask output
+}
+
+@test "of several stages where one fails only that one speaks" {
+	mkshards -N 3 >in
+	flip in 5000
+	st=0
+	{ ace-score in | ace-select -p 0.5 | ace-compress -c q8 | ace-expand |
+	    ace-inspect; } >out 2>err || st=$?
+	[ "$st" -eq 3 ]
+	cat err
+	[ "$(wc -l <err)" -eq 1 ]
+	grep -q '^ace-score: corrupt: ' err
+}

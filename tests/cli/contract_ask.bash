@@ -1,0 +1,72 @@
+# The table of all programs, and how contract*.bats ask each of them.
+
+# program arguments, by what flows in and out; see contract.bash
+table() {
+	cat <<-'EOT'
+	filter ace-expand
+	filter ace-score
+	filter ace-select -p 0.5
+	filter ace-compress -c q8
+	filter ace-sign -k key.pem
+	filter ace-step -c q8
+	filter ace-aggregate
+	filter ace-policy
+	sink   ace-export -f raw
+	source ace-import -f safetensors
+	report ace-inspect
+	table  ace-advise cluster
+	filter ace-cut
+	pipe   ace-meter
+	answer ace-recv --spool spool
+	filter ace-ack -S state
+	look   ace-status
+	look   ace-archive
+	EOT
+}
+
+# ask QUESTION [KINDS]: of every program of one of these kinds.
+ask() {
+	local failed=0 asked=0 kind call dir
+	while read -r kind call; do
+		[[ " ${2:-filter sink source report answer table} " = *" $kind "* ]] || continue
+		[ -x "$BUILD/${call%% *}" ] || continue
+		dir=${call%% *}
+		asked=1
+		mkdir "$dir"
+		inputs "$kind" "$dir" "$1"
+		# shellcheck disable=SC2086 # the call is words
+		if ! (cd "$dir" && bash -eux -c '. "$ROOT/tests/cli/helper.bash"
+		    . "$ROOT/tests/cli/contract.bash"; "$@"' contract "contract_$1" \
+		    "$kind" $call >answer 2>trace); then
+			echo "$call: contract_$1"
+			cat "$dir/answer"
+			tail -n 4 "$dir/trace"
+			failed=1
+		fi
+	done < <(table)
+	[ "$asked" -eq 1 ] && return "$failed"
+}
+
+# inputs KIND DIR QUESTION: `big' where the question says so
+inputs() {
+	local big=
+	if sed -n "/^contract_$3()/,/^}/p" "$ROOT/tests/cli/contract.bash" |
+	    grep '\<big\>' >/dev/null; then
+		big=$2/big
+	fi
+	if [ "$2" = ace-sign ]; then
+		openssl genpkey -algorithm ed25519 -out "$2/key.pem"
+		chmod 600 "$2/key.pem"
+	fi
+	if [ "$1" = source ]; then
+		safetensors >"$2/in"
+		[ -z "$big" ] || safetensors 1000000 >"$big"
+	elif [ "$1" = table ]; then
+		printf 'device time\na 1\nb 3\n' >"$2/in"
+		[ -z "$big" ] || (echo device time && seq 20000 | sed 's/.*/& 1s/') >"$big"
+	else
+		mkshards -a -p >"$2/in"
+		mkshards -s 1 >"$2/next"
+		[ -z "$big" ] || mkshards -n 1M -k layered >"$big"
+	fi
+}
