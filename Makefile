@@ -244,7 +244,8 @@ fuzz:
 
 run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
-	 $$f -max_total_time=$(FUZZ_TIME) -timeout=5 -rss_limit_mb=512 -print_final_stats=1 \
+	 ASAN_OPTIONS=quarantine_size_mb=16 \
+	 $$f -max_total_time=$(FUZZ_TIME) -timeout=5 -rss_limit_mb=256 -print_final_stats=1 \
 	 -artifact_prefix=$$f- $$f.corpus tests/golden tests/fuzz/seeds || exit 1; done
 
 torture: deps

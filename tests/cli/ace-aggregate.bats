@@ -500,8 +500,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	pid=$!
 	# an answer shows that it was heard
 	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
-	ready() { grep -q 'SigCgt:.*[2367abef]..$' /proc/$pid/status; }
-	wait_for ready
+	wait_for hears $pid
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
 	ace-recv --spool spool in >/dev/null
 	wait_for asked "waiting for step 5 of run 'test': 1 of 2 shards are there: ed ge"

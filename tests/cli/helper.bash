@@ -97,6 +97,13 @@ wait_for() {
 	done
 }
 
+# hears PID: that program runs, and catches the signal by which it is asked what
+# it waits for.  Until it is started, the shell that will become it catches it, too.
+hears() {
+	[[ $(cat "/proc/$1/comm") == ace-* ]] &&
+	    grep -qE '^SigCgt:.*[2367abef][0-9a-f]{2}$' "/proc/$1/status"
+}
+
 # wait_of PID CMD...: the same, for what that process is to do: it fails at once
 # when the process has ended, and when it has read all that stands in the pipe at
 # its standard input and waits for more.

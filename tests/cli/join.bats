@@ -112,9 +112,7 @@ model() {
 	ace-aggregate --spool spool --expect 2 --steps 2 >means 2>log 3>&- &
 	pid=$!
 	# two are there, as many as --expect says, and the third is waited for
-	# it may be asked once it catches the signal
-	catches() { grep -qE '^SigCgt:.*[2367abef][0-9a-f]{2}$' /proc/$pid/status; }
-	wait_for catches
+	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
 	[ ! -e spool/demo/0/manifest ]
