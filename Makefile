@@ -45,6 +45,7 @@ KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
+CLI     ?= $(sort $(wildcard tests/cli/*.bats))
 # one name for that folder, however it was said: files of dependencies have it
 # in them, and what was made under another name of it would seem to have none
 override BUILD := $(patsubst $(CURDIR)/%,%,$(patsubst ./%,%,$(BUILD)))
@@ -210,7 +211,7 @@ PROVED = BUILD='$(AT)' CC='$(CC)' prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE) -
 
 run-check: build-all
 	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
-	 $(DAMAGE) $(UNITS) $(sort $(wildcard tests/cli/*.bats))
+	 $(DAMAGE) $(UNITS) $(CLI)
 
 run-check-long: build-all
 	HALF=long $(PROVED) $(SLOW)
