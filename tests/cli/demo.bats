@@ -1,5 +1,6 @@
 # examples/demo.sh on a very small model: what it prints, and that it ends, and
 # leaves nothing, whatever dies.
+# bats file_tags=plain
 load helper
 patient
 

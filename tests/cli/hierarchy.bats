@@ -1,6 +1,7 @@
 # Edges, two regional relays, a cloud: the same programs at every level, as
 # ace(7) tells it.  What dies is started again, and nothing is lost or doubled
 # between any two levels.
+# bats file_tags=plain
 load helper
 load values
 
