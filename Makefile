@@ -389,4 +389,5 @@ clean:
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
+# not those of builds inside it, which may be going on
+-include $(shell find $(addprefix $(BUILD)/,cmd examples inside lib tests) -name '*.d' -type f 2>/dev/null)
