@@ -205,8 +205,8 @@ check: deps
 check-long: deps
 	@+$(AGAIN) run-check-long
 
-# the quick half tries every 40th damage; many tests wait more than they work, so
-# there are two for each processor
+# CLI: which of tests/cli.  The quick half tries every 40th damage; many tests wait
+# more than they work, so there are two for each processor
 PROVED = BUILD='$(AT)' CC='$(CC)' prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE) -e tests/run
 
 run-check: build-all
