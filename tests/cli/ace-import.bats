@@ -280,7 +280,7 @@ header() {
 		says "$words"
 		[ ! -e bad ]
 	done <<-END
-	{$a,$a}|4|corrupt: two tensors are called 'a'
+	{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},$a}|4|two tensors are called 'a'
 	{"__metadata__":{"x":"1"},"__metadata__":{"x":"2"},$a}|4|__metadata__ twice
 	{"a":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}}|4|duplicate
 	{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}|0|too many elements
