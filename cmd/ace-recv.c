@@ -220,13 +220,26 @@ reap(pid_t pid, int r, struct err *e)
 	return -WEXITSTATUS(status);
 }
 
+/* The device does not take its answers.  It leaves as it is, in the middle of a
+ * write; the reading process follows (PR_SET_PDEATHSIG). */
+static void
+weary(int sig)
+{
+	static const char says[] = "ace-recv: truncated: the time is over, and "
+	    "nobody takes the answers\n";
+
+	(void)sig;
+	(void)!write(STDERR_FILENO, says, sizeof(says) - 1);
+	_exit(ERR_DATA);
+}
+
 /* Answers in this process, reads in a child. */
 static int
 serve(struct run *x, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
 	const struct answer_opts a = { &x->inbox, x->o->aggregate,
-	    &x->o->f->in, x->out };
+	    &x->o->f->in, x->out, x->o->shard.time };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 	pid_t pid;
@@ -241,6 +254,7 @@ serve(struct run *x, struct err *e)
 		_exit(cli_exit(c, r, e));
 	}
 	(void)close(fd[1]);
+	(void)signal(SIGALRM, weary);
 	reader_free(x->in);
 	x->in = NULL;
 	r = answer_all(&a, fd[0], e);

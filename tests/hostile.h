@@ -36,6 +36,8 @@ struct world {
 	int by;				/* how it weighs, enum contrib_by */
 	double rho;			/* and how drift counts */
 	int deadline;			/* it waits for all, but not for long */
+	int late;			/* it waits long; the last device comes
+					 * meanwhile, the first came long ago */
 	float low[VALUES], high[VALUES];
 };
 

@@ -10,6 +10,9 @@
  *   - it says a norm of the model that is near the honest ones'
  *   - nothing takes longer than 60 seconds
  *
+ * In some, of honest devices alone, one was there hours before a quorum was, and
+ * the last one comes while the aggregator waits: it waits for that one, too.
+ *
  * It is receive_all, which ace-recv calls, and stage_aggregate_run, which
  * ace-aggregate calls, in one process.  The same seed makes the same spools.
  */
@@ -20,6 +23,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "away.h"
@@ -35,7 +41,7 @@
 #include "spool/receive.h"
 #include "stage/stage_aggregate.h"
 
-enum { MOST = 6, STEPS = 3, TABLE = 4096, SHARD = 4096 };
+enum { MOST = 6, STEPS = 3, TABLE = 4096, SHARD = 4096, LONG = 3600 };
 
 static char name[] = "mixtures";
 static struct cli quiet = { .prog = name, .quiet = 1 };
@@ -99,7 +105,10 @@ average(const struct world *w, uint64_t step)
 	struct filter f;
 	int r;
 
-	if (w->deadline) {
+	if (w->late) {
+		o.quorum = w->honest - 1;
+		o.deadline = LONG;
+	} else if (w->deadline) {
 		o.expect = w->honest + w->hostile + 1;
 		o.deadline = 1e-3;
 	}
@@ -190,20 +199,29 @@ check(const struct world *w, uint64_t step)
 
 /* ---- a mixture ---- */
 
-static void
-honest(struct world *w, unsigned d, uint64_t step, unsigned char *p)
+/* The stream of an honest device, and its name; its length. */
+static size_t
+gradient(struct world *w, unsigned d, uint64_t step, char device[32],
+    unsigned char *p)
 {
-	char device[32];
 	struct made m;
-	size_t i, n;
+	size_t i;
 
-	(void)snprintf(device, sizeof(device), "honest%u", d);
+	(void)snprintf(device, 32, "honest%u", d);
 	begin(w, &m, device, step);
 	for (i = 0; i < VALUES; i++) {
 		w->low[i] = d == 0 || m.x[i] < w->low[i] ? m.x[i] : w->low[i];
 		w->high[i] = d == 0 || m.x[i] > w->high[i] ? m.x[i] : w->high[i];
 	}
-	n = stream(&m, p);
+	return stream(&m, p);
+}
+
+static void
+honest(struct world *w, unsigned d, uint64_t step, unsigned char *p)
+{
+	char device[32];
+	const size_t n = gradient(w, d, step, device, p);
+
 	receive(w, device, p, n);
 }
 
@@ -234,6 +252,54 @@ clients(struct world *w, uint64_t step)
 		hostile(w, step, p);
 }
 
+/* The first device's shard came long before the others'; who sends the last one
+ * is another process, while the aggregator waits for it. */
+static pid_t
+early_and_late(struct world *w, uint64_t step)
+{
+	static unsigned char p[STREAM];
+	const struct timespec then[2] = { { time(NULL) - 2 * LONG, 0 },
+	    { time(NULL) - 2 * LONG, 0 } };
+	char path[128], device[32];
+	unsigned d;
+	size_t n;
+	pid_t pid;
+
+	for (d = 0; d + 1 < w->honest; d++)
+		honest(w, d, step, p);
+	(void)snprintf(path, sizeof(path), "%s/run/%llu/honest0.aceg", w->dir,
+	    (unsigned long long)step);
+	if (utimensat(AT_FDCWD, path, then, 0) < 0)
+		bad("the first shard is not there", step, NULL);
+	n = gradient(w, d, step, device, p);
+	if ((pid = fork()) < 0)
+		bad("no process", step, NULL);
+	if (pid == 0) {
+		(void)usleep(20000);	/* who does not wait is done by then */
+		receive(w, device, p, n);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* One step. */
+static void
+round_of(struct world *w, uint64_t step)
+{
+	pid_t pid = -1;
+	int status = 0;
+
+	(void)alarm(60);
+	if (w->late)
+		pid = early_and_late(w, step);
+	else
+		clients(w, step);
+	average(w, step);
+	if (pid > 0 && (waitpid(pid, &status, 0) != pid || status != 0))
+		bad("the last device could not send", step, NULL);
+	check(w, step);
+}
+
 static void
 choose(struct world *w)
 {
@@ -261,6 +327,10 @@ choose(struct world *w)
 	w->by = (int)below(3);
 	w->rho = below(3) == 0 ? 1 : 0;
 	w->deadline = below(3) == 0;
+	if ((w->late = below(12) == 0)) {
+		w->honest += w->honest < 3;
+		w->hostile = 0;
+	}
 }
 
 static void
@@ -286,10 +356,7 @@ one(void)
 	for (i = 0; i < STEPS; i++) {
 		step = w.first + i * w.stride;
 		w.pinned = i == 0 || below(2);
-		(void)alarm(60);
-		clients(&w, step);
-		average(&w, step);
-		check(&w, step);
+		round_of(&w, step);
 	}
 	(void)alarm(0);
 	(void)nftw(w.dir, take_away, 16, FTW_DEPTH | FTW_PHYS);

@@ -17,19 +17,24 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* at least so many zeros end a tar */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are no bomb yet */
-	ARC_RATIO = 4000	/* what is packed better is one: xz and gzip
+	ARC_RATIO = 4000,	/* what is packed better is one: xz and gzip
 				 * pack zeros 7000 and 1000 times */
+	ARC_AHEAD = 1 << 24	/* bytes read of which none was unpacked */
 };
 
 struct arc {
 	struct archive *a;
 	struct io *io;
 	locale_t utf8;
-	struct err *e;		/* where the callbacks report */
-	int failed;		/* io did, and said why */
+	struct err *e;		/* where who writes reports */
+	int failed;		/* io did, when it was read: */
+	struct err why;
 	int drop;		/* nothing is written any more */
 	int single;		/* one packed file, no archive */
+	int ended;		/* the input has been read to its end */
 	uint64_t took, gave;	/* bytes read packed, and unpacked */
+	int64_t place;		/* in what the filter unpacks, and how */
+	uint64_t ahead;		/* many bytes were read there */
 	uint64_t past;		/* of a tar: where the last entry ends */
 	uint64_t *seen;		/* hashes of the names, an open table */
 	size_t nseen, room;
@@ -99,6 +104,19 @@ arc_free(struct arc *a)
 
 /* ---- reading ---- */
 
+/* libarchive keeps all of a head in memory until it has its end, and a gzip
+ * file may have a name of any length. */
+static int
+arc_in_ahead(struct arc *a, size_t got)
+{
+	const int64_t place = archive_filter_bytes(a->a, 0);
+
+	a->ahead = place == a->place ? a->ahead + got : got;
+	a->place = place;
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s "
+	    "has a head of more than %d bytes", a->what, ARC_AHEAD);
+}
+
 /* Used instead of libarchive's own reader of descriptors, which would report a
  * failed read as a truncated archive. */
 static la_ssize_t
@@ -107,12 +125,14 @@ arc_in_read(struct archive *la, void *arg, const void **p)
 	struct arc *a = arg;
 	size_t got;
 
-	if (io_take(a->io, a->block, ARC_BLOCK, -1, &got, a->e) < 0) {
+	if (io_take(a->io, a->block, ARC_BLOCK, -1, &got, &a->why) < 0 ||
+	    arc_in_ahead(a, got) < 0) {
 		a->failed = 1;
 		archive_set_error(la, EIO, "read failed");
 		return ARCHIVE_FATAL;
 	}
 	a->took += got;
+	a->ended = got == 0;
 	*p = a->block;
 	return (la_ssize_t)got;
 }
@@ -127,7 +147,7 @@ arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
 
 	if (to < -from || to > size - from)
 		return ARCHIVE_FATAL;
-	if (io_seek(a->io, (uint64_t)(from + to), a->e) < 0) {
+	if (io_seek(a->io, (uint64_t)(from + to), &a->why) < 0) {
 		a->failed = 1;
 		archive_set_error(la, EIO, "seek failed");
 		return ARCHIVE_FATAL;
@@ -142,12 +162,17 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	const char *why = archive_error_string(a->a), *kind = "corrupt";
 
 	if (a->failed)
-		return -(a->e != NULL && a->e->code != ERR_OK ? a->e->code :
-		    ERR_SYS);
+		return err_move(e, &a->why);
 	if (why == NULL)
 		why = "unreadable";
-	if (archive_errno(a->a) == ENOMEM)
+	/* it says so of names of more than a megabyte, too */
+	if (archive_errno(a->a) == ENOMEM && strstr(why, "malformed") == NULL)
 		return err_set(e, ERR_SYS, "%s: %s", what, why);
+	/* what the filter said is lost where the format was looked for */
+	if (strncmp(why, "Unrecognized", 12) == 0 &&
+	    archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE)
+		why = a->ended ? "it cannot be unpacked, or was truncated" :
+		    "it cannot be unpacked";
 	if (strstr(why, "runcated") != NULL)
 		kind = "truncated";
 	else if (strstr(why, "nsupported") != NULL)
@@ -163,14 +188,42 @@ arc_formats(struct archive *la)
 	    archive_read_support_format_zip(la) == ARCHIVE_OK &&
 	    archive_read_support_format_7zip(la) == ARCHIVE_OK &&
 	    archive_read_support_format_cpio(la) == ARCHIVE_OK &&
-	    archive_read_support_format_raw(la) == ARCHIVE_OK &&
-	    archive_read_support_filter_gzip(la) == ARCHIVE_OK &&
-	    archive_read_support_filter_bzip2(la) == ARCHIVE_OK &&
+	    archive_read_support_format_raw(la) == ARCHIVE_OK;
+}
+
+static int
+arc_filters(struct archive *la)
+{
+	return archive_read_support_filter_bzip2(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_xz(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_lzma(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_zstd(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_lz4(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_compress(la) == ARCHIVE_OK;
+}
+
+/* libarchive would look for a packed file in what it unpacks, and read the head
+ * of a gzip file, which may have been packed a thousand times, into memory.  So
+ * gzip is the first or none. */
+static int
+arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
+{
+	unsigned char p[2];
+	size_t got;
+	int ok, r;
+
+	if (how == ARC_ZIP) {
+		ok = archive_read_support_format_zip_seekable(la) == ARCHIVE_OK;
+	} else {
+		if ((r = io_peek(io, p, sizeof(p), &got, e)) < 0)
+			return r;
+		ok = arc_formats(la) && (got == 2 && p[0] == 0x1f &&
+		    p[1] == 0x8b ? archive_read_append_filter(la,
+		    ARCHIVE_FILTER_GZIP) == ARCHIVE_OK : arc_filters(la));
+	}
+	return ok ? 0 : err_set(e, ERR_SYS, "'%s': %s", io_name(io),
+	    archive_error_string(la) != NULL ? archive_error_string(la) :
+	    "out of memory");
 }
 
 int
@@ -186,10 +239,11 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 		arc_free(a);
 		return err_set(e, ERR_SYS, "out of memory");
 	}
-	ok = (how == ARC_ZIP ?
-	    archive_read_support_format_zip_seekable(a->a) == ARCHIVE_OK :
-	    arc_formats(a->a)) &&
-	    archive_read_set_read_callback(a->a, arc_in_read) == ARCHIVE_OK &&
+	if ((r = arc_support(a->a, io, how, e)) < 0) {
+		arc_free(a);
+		return r;
+	}
+	ok = archive_read_set_read_callback(a->a, arc_in_read) == ARCHIVE_OK &&
 	    (!io_can_seek(io) || archive_read_set_seek_callback(a->a,
 	    arc_in_seek) == ARCHIVE_OK) &&
 	    archive_read_set_callback_data(a->a, a) == ARCHIVE_OK &&
@@ -204,17 +258,63 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 }
 
 /* A tar ends with blocks of zeros.  One that was cut between two entries does
- * not, which libarchive takes for an end. */
+ * not, which libarchive takes for an end; as it takes everything for an end that
+ * is no head of another member where gzip allows one. */
 static int
 arc_whole(const struct arc *a, struct err *e)
 {
 	const uint64_t now = (uint64_t)archive_filter_bytes(a->a, 0);
 
+	if (a->failed)
+		return arc_fail(a, a->what, e);
+	if (a->single && (uint64_t)archive_filter_bytes(a->a, -1) < a->took)
+		return err_set(e, ERR_DATA, "corrupt: '%s' goes on after the end "
+		    "of what is packed in it", io_name(a->io));
 	if ((archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) !=
 	    ARCHIVE_FORMAT_TAR || a->past == 0 || now >= a->past + ARC_TAR)
 		return 0;
 	return err_set(e, ERR_DATA, "truncated: '%s' is a tar without its end",
 	    io_name(a->io));
+}
+
+/* Did what was read become thousands of times as much?  A file that can seek is
+ * read again and again when its entries lie in each other. */
+static int
+arc_bomb(const struct arc *a, struct err *e)
+{
+	const int64_t place = archive_filter_bytes(a->a, 0);
+	const uint64_t all = place > 0 && (uint64_t)place > a->gave ?
+	    (uint64_t)place : a->gave;
+	uint64_t from = a->took;
+
+	if (io_can_seek(a->io) && from > io_size(a->io))
+		from = io_size(a->io);
+	return all <= ARC_FREE || all / ARC_RATIO <= from ? 0 :
+	    err_set(e, ERR_DATA, "limit: %s unpacks to %d times its size and "
+	    "more: if that is meant, unpack it first", a->what, ARC_RATIO);
+}
+
+/* Passes over what is left of an entry.  libarchive would do it in one call,
+ * however much that is to unpack; only what can seek is left to it. */
+static int
+arc_pass(struct arc *a, struct err *e)
+{
+	const int packed = archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE ||
+	    (archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) ==
+	    ARCHIVE_FORMAT_7ZIP;
+	const void *p;
+	la_int64_t at;
+	size_t n;
+	int r = 0, k = ARCHIVE_OK;
+
+	if (a->past == 0 || (!packed && io_can_seek(a->io)))
+		return 0;
+	while (r == 0 && (k = archive_read_data_block(a->a, &p, &n, &at)) ==
+	    ARCHIVE_OK) {
+		a->gave += n;
+		r = arc_bomb(a, e);
+	}
+	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
 }
 
 int
@@ -225,7 +325,8 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 	locale_t was;
 	int got;
 
-	a->e = e;
+	if ((got = arc_pass(a, e)) < 0 || (got = arc_bomb(a, e)) < 0)
+		return got;
 	was = arc_enter(a);
 	got = archive_read_next_header(a->a, &ae);
 	path = got == ARCHIVE_OK || got == ARCHIVE_WARN ?
@@ -242,8 +343,8 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		    "unsupported: name of an entry in '%s'", io_name(a->io));
 	a->single = archive_format(a->a) == ARCHIVE_FORMAT_RAW;
 	a->past = (uint64_t)archive_filter_bytes(a->a, 0) +
-	    (archive_entry_size_is_set(ae) ?
-	    (uint64_t)archive_entry_size(ae) : 0);
+	    (archive_entry_size_is_set(ae) && archive_entry_sparse_count(ae) ==
+	    0 ? (uint64_t)archive_entry_size(ae) : 0);
 	if (!a->single)
 		(void)snprintf(en->what, ARC_WHAT, "'%s', entry '%.300s'",
 		    io_name(a->io), path);
@@ -270,16 +371,11 @@ arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e)
 	la_ssize_t k = archive_read_data(a->a, p, n);
 
 	*got = 0;
-	a->e = e;
-	if (k < 0)
+	if (k < 0 || a->failed)
 		return arc_fail(a, a->what, e);
 	*got = (size_t)k;
 	a->gave += *got;
-	if (a->gave > ARC_FREE && a->gave / ARC_RATIO > a->took)
-		return err_set(e, ERR_DATA, "limit: %s unpacks to %d times its "
-		    "size and more: if that is meant, unpack it first", a->what,
-		    ARC_RATIO);
-	return 0;
+	return arc_bomb(a, e);
 }
 
 /* Some programs take \ for /. */

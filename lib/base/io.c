@@ -177,8 +177,12 @@ io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 	int r;
 
 	*got = 0;
-	if (io->fd < 0)
+	if (io->fd < 0) {
+		*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
+		if (*got != 0)
+			memcpy(p, io->mem + io->mem_at, *got);
 		return 0;
+	}
 	while (io->have - io->at < n) {
 		memmove(io->buf, io->buf + io->at, io->have - io->at);
 		io->have -= io->at;

@@ -285,7 +285,7 @@ gguf_order(struct format_source *s, struct gguf *g, struct err *e)
 	if (g->n > 1)
 		qsort(g->p, g->n, sizeof(*g->p), gguf_by_place);
 	for (i = 0; i < g->n && r == 0; i++) {
-		const struct gguf_place *p = &g->p[i];
+		struct gguf_place *p = &g->p[i];
 
 		if (p->at % g->align != 0 || p->at < at ||
 		    p->at - at >= g->align)
@@ -297,6 +297,8 @@ gguf_order(struct format_source *s, struct gguf *g, struct err *e)
 		    .ndim = p->t.ndim, .dim = { p->t.dim[0], p->t.dim[1],
 		    p->t.dim[2], p->t.dim[3], p->t.dim[4], p->t.dim[5],
 		    p->t.dim[6], p->t.dim[7] } }, p->t.name, e);
+		alloc_free(p->t.name);		/* the schema has it */
+		p->t.name = NULL;
 	}
 	return r;
 }

@@ -291,14 +291,15 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
     struct err *e)
 {
 	json_t *key, *entry;
-	int first = 1, r = safetensors_want(t, '{', e);
+	int first = 1, metas = 0, r = safetensors_want(t, '{', e);
 	char c;
 
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
 	    key != NULL) {
 		entry = NULL;
 		if (strcmp(json_string_value(key), SAFETENSORS_META) == 0)
-			r = safetensors_metadata(t, e);
+			r = metas++ == 0 ? safetensors_metadata(t, e) :
+			    safetensors_bad(t, SAFETENSORS_META " twice", e);
 		else if ((r = safetensors_json(t, '{', SAFETENSORS_ENTRY,
 		    &entry, e)) == 0)
 			r = safetensors_tensor(t, json_string_value(key), entry,

@@ -238,6 +238,12 @@ reader_patience(struct reader *r, double silence, double whole)
 }
 
 int
+reader_ready(struct reader *r)
+{
+	return io_ready(r->c.io, 0, NULL) > 0;
+}
+
+int
 reader_can_seek(const struct reader *r)
 {
 	return io_can_seek(r->c.io);

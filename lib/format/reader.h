@@ -95,6 +95,8 @@ int reader_mark(struct reader *r, size_t limit, struct err *e);
 int reader_rewind(struct reader *r, struct err *e);
 /* reader_patience: see io_patience. */
 void reader_patience(struct reader *r, double silence, double whole);
+/* reader_ready(r): 1 when the next frame, or its beginning, is here already. */
+int reader_ready(struct reader *r);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
 /* reader_blind(r): from now on values are passed over, in a file that can seek,

@@ -1,3 +1,5 @@
+#include <math.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -31,6 +33,18 @@ answer_wait(const struct answer_opts *o, const struct answer *a, char **path,
 	return r < 0 ? r : 0;
 }
 
+/* From here on an answer is written, or, with 0 seconds, none any more.  Who does
+ * not read keeps write(2) waiting, which nothing else ends. */
+static void
+answer_within(double secs)
+{
+	const double whole = floor(secs);
+	struct itimerval t = { .it_value = { (time_t)whole,
+	    (suseconds_t)((secs - whole) * 1e6) } };
+
+	(void)setitimer(ITIMER_REAL, &t, NULL);
+}
+
 /* Copies the step's aggregate, which appears only when it is whole, to w. */
 static int
 answer_aggregate(const struct answer_opts *o, const struct answer *a,
@@ -41,7 +55,9 @@ answer_aggregate(const struct answer_opts *o, const struct answer *a,
 
 	if ((k = answer_wait(o, a, &path, e)) < 0 || path == NULL)
 		return k;
+	answer_within(o->patience);
 	k = filter_copy_file(path, o->in, o->out, e);
+	answer_within(0);
 	alloc_free(path);
 	return k;
 }
@@ -50,8 +66,11 @@ static int
 answer_one(const struct answer_opts *o, const struct answer *a,
     struct err *e)
 {
-	int r = writer_receipt(o->out, &a->r, e);
+	int r;
 
+	answer_within(o->patience);
+	r = writer_receipt(o->out, &a->r, e);
+	answer_within(0);
 	/* a device whose shard was refused gets no aggregate and does not
 	 * wait */
 	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
@@ -78,5 +97,6 @@ answer_all(const struct answer_opts *o, int from, struct err *e)
 			r = answer_one(o, &a, e);
 	} while (r == 0 && !a.end);
 	io_free(io);
+	answer_within(o->patience);	/* the stream's end, too */
 	return r;
 }

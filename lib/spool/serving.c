@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/temp.h"
 #include "format/text.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -36,12 +37,14 @@ serving_read(const struct inbox *s, const char *program,
 	return text_clean(out, n - 1);
 }
 
-/* Most connections find the line as they would leave it, and write nothing. */
+/* Most connections find the line as they would leave it, and write nothing.  What
+ * one left that was killed while it wrote goes first. */
 void
 serving_tell(const struct inbox *s, const char *program, const char *says)
 {
 	char line[SERVING_LINE], *path;
 
+	temp_sweep(s->state.dir);
 	if (says[0] == '\0' || (serving_read(s, program, line) &&
 	    strcmp(line, says) == 0))
 		return;

@@ -14,6 +14,7 @@ struct stage_ack {
 	struct writer *out;
 	struct state state;
 	struct receipts receipts;
+	int fresh;			/* some are not on disk yet */
 };
 
 /* Is this receipt known already? A run that failed can then be repeated with
@@ -33,16 +34,27 @@ stage_ack_known(const struct stage_ack *x, struct receipt r)
 	return 0;
 }
 
+static int
+stage_ack_keep(struct stage_ack *x, struct err *e)
+{
+	const int fresh = x->fresh;
+
+	x->fresh = 0;
+	return !fresh ? 0 : receipts_save(&x->receipts, &x->state,
+	    x->o->f->sync, e);
+}
+
 /* The receipt is on disk before anything that follows it in the stream is
- * passed on. Where the shard was refused nothing follows: there will be no
- * aggregate for it. */
+ * passed on, and before more is waited for; receipts that came together get
+ * there together. Where the shard was refused nothing follows: there will be
+ * no aggregate for it. */
 static int
 stage_ack_receipt(struct stage_ack *x, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(x->in);
 	struct receipt r;
 	char said[256];
-	int k, known;
+	int k, known, later;
 
 	if ((k = receipt_decode(&r, f->raw, f->raw_len, e)) < 0)
 		return k;
@@ -55,8 +67,9 @@ stage_ack_receipt(struct stage_ack *x, struct err *e)
 		    "--fence | ace-ack --fence)", said);
 	known = stage_ack_known(x, r);
 	receipts_add(&x->receipts, &r);
-	if ((k = receipts_save(&x->receipts, &x->state,
-	    x->o->f->sync, e)) < 0)
+	x->fresh = 1;
+	later = receipt_is_accepted(&r) && reader_ready(x->in);
+	if (!later && (k = stage_ack_keep(x, e)) < 0)
 		return k;
 	if (r.verdict == RECEIPT_INVALID && !known)
 		return err_set(e, ERR_REFUSED, "%s", said);
@@ -67,6 +80,10 @@ stage_ack_receipt(struct stage_ack *x, struct err *e)
 static int
 stage_ack_event(struct stage_ack *x, int event, struct err *e)
 {
+	int r;
+
+	if (event != READER_RCPT && (r = stage_ack_keep(x, e)) < 0)
+		return r;
 	switch (event) {
 	case READER_RCPT:
 		return stage_ack_receipt(x, e);
@@ -126,7 +143,7 @@ stage_ack_run(void *opts, char **path, size_t n, struct err *e)
 {
 	const struct stage_ack_opts *o = opts;
 	struct stage_ack x = { .o = o, .state = STATE_INIT };
-	int r;
+	int r, k;
 
 	(void)n;
 	if (o->dir == NULL)
@@ -147,6 +164,8 @@ stage_ack_run(void *opts, char **path, size_t n, struct err *e)
 	while ((r = reader_next(x.in, e)) > 0)
 		if ((r = stage_ack_event(&x, r, e)) < 0)
 			break;
+	if ((k = stage_ack_keep(&x, e)) < 0 && r == 0)
+		r = k;
 	if (r < 0 && stage_ack_no_answer(&x, e)) {
 		err_clear(e);
 		r = err_set(e, ERR_SYS, "no answer: the other side was not "

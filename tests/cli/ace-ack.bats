@@ -67,6 +67,29 @@ pending() {
 	done
 }
 
+@test "receipts that come together are synced together, each before more is waited for" {
+	local s n
+	for s in 0 1 2; do
+		step $s
+	done
+	ace-compress -S state --resend | ace-recv --spool spool >all
+	synced ace-ack -S state all >/dev/null
+	n=$(grep -c '^state/receipts' synced)
+	[ "$n" -le 2 ] || { cat synced; false; }
+	[ "$(ace-inspect --json state/receipts | grep -o accepted | wc -l)" -eq 3 ]
+	# the first one is kept while the second has not come
+	mkfifo slow
+	ace-ack -S other slow >/dev/null &
+	exec 7>slow
+	n=$(frames all | grep -m1 -A1 RCPT | sed -n '2s/ .*//p')
+	head -c "$n" all >&7
+	kept() { ace-inspect --json other/receipts 2>/dev/null | grep -q accepted; }
+	wait_for kept
+	exec 7>&-
+	wait $! || true
+	kept
+}
+
 @test "what is no receipt goes on" {
 	mkshards -N 3 -a -p >in
 	exits 0 ace-ack -S state in

@@ -187,6 +187,60 @@ hostile() {
 	[ "$(find odd -type f)" = odd/%2E%2E/0/%2E%2E%2F%2E%2E%2Fx.aceg ]
 }
 
+# a gzip file that is all name
+long_name() {
+	printf '\x1f\x8b\x08\x08\0\0\0\0\0\3'
+	head -c 40000000 /dev/zero | tr '\0' A
+}
+
+@test "packed twice, heads without an end, something after the end, a link too long" {
+	mkshards -r demo >good
+	gzip -c good >once
+	gzip -c once >twice
+	exits 0 ace-inspect --verify once
+	exits 3 ace-inspect --verify twice
+	says 'this is a gzip file'
+	# what memory it takes does not depend on what is in the head
+	long_name >name.gz
+	cat once name.gz >behind.gz
+	long_name | gzip -1 >inside.gz
+	for f in name.gz behind.gz inside.gz; do
+		exits 3 peak most ace-inspect --verify $f
+		[ "${ACE_SANITIZED:-}" ] || [ "$(cat most)" -lt 65536 ]
+		exits 3 ace-inspect --verify <$f
+	done
+	exits 3 ace-inspect --verify behind.gz
+	says 'limit: .* has a head of more than'
+	# a second one that was cut is not the end of the first
+	for tail in 1 5 9 30; do
+		{ cat once; head -c $tail once; } >cut.gz
+		exits 3 ace-inspect --verify cut.gz
+	done
+	{ cat once; echo more; } >more.gz
+	exits 3 ace-inspect --verify more.gz
+	says "'more.gz' goes on after the end of what is packed in it"
+	exits 3 ace-inspect --verify <more.gz
+	cat once once >both.gz
+	exits 0 ace-inspect both.gz
+	python3 - <<-'END'
+	size, name = 0x7fffffff, b'l\0'
+	h = b'070701' + b'%08X' * 13 % (1, 0o120777, 0, 0, 1, 0, size, 0, 0, 0, 0, 2, 0)
+	open('l.cpio', 'wb').write(h + name + bytes(4096))
+	END
+	exits 3 ace-archive list l.cpio
+	says '^ace-archive: corrupt: '
+}
+
+@test "a tar with holes at its end is whole" {
+	head -c 4000000 /dev/zero >zeros.f32
+	ace-import --name w -o dense zeros.f32
+	cp --sparse=always dense z.aceg
+	tar cSf holes.tar z.aceg
+	exits 0 ace-inspect --verify holes.tar
+	head -c 1536 holes.tar >cut.tar
+	exits 3 ace-inspect --verify cut.tar
+}
+
 # bats test_tags=long
 @test "bombs, cut and damaged archives" {
 	mkshards -r demo >good

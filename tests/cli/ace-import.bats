@@ -256,6 +256,40 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	peak rss2 ace-export -o many.npz many.aceg
 	peak rss3 ace-import -o again.aceg many.npz
 	for f in rss rss2 rss3; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
+	# as many tensors as there may be, with names as long as they may be
+	perl -e 'binmode STDOUT; print "GGUF", pack("VQ<Q<", 3, 131072, 0);
+	    print pack("Q<", 255), sprintf("%06d", $_), "x" x 249,
+	    pack("VQ<VQ<", 1, 0, 0, 0) for 0 .. 131071;
+	    print "\0" x (-(24 + 131072 * 287) % 32)' >most.gguf
+	peak rss ace-import -o most.aceg most.gguf
+	[ "$(cat rss)" -gt 65536 ] && [ "$(cat rss)" -lt 196608 ]
+}
+
+# header JSON BYTES: a safetensors file of them and of as many zeros
+header() {
+	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
+	    "\0" x $ARGV[1]' "$1" "$2" >bad.safetensors
+}
+
+@test "headers that say more than there is, or two things" {
+	a='"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+	while IFS='|' read -r json bytes words; do
+		header "$json" "$bytes"
+		exits 3 cpu 5 ace-import -o bad bad.safetensors ||
+		    { echo "$json"; false; }
+		says "$words"
+		[ ! -e bad ]
+	done <<-END
+	{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},$a}|4|two tensors are called 'a'
+	{"__metadata__":{"x":"1"},"__metadata__":{"x":"2"},$a}|4|__metadata__ twice
+	{"a":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}}|4|duplicate
+	{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}|0|too many elements
+	{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}|4|corrupt: shape
+	{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}|4|corrupt: shape
+	{"a":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775803,9223372036854775807]}}|4|a hole
+	{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}|4|bytes 4 to 0
+	{$a,"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}|6|an overlap
+	END
 }
 
 @test "an entry of a header that is all header: refused before it is read as JSON" {

@@ -355,6 +355,43 @@ slow() {
 	says "truncated: the time is over"
 }
 
+@test "who never reads what is answered is not answered for ever" {
+	mkshards -r demo >one
+	mkfifo hole
+	# a pipe that is full, and that nobody reads
+	python3 - <<-'END' 3>&- &
+	import fcntl, os, time
+	p = os.open('hole', os.O_RDWR)
+	fcntl.fcntl(p, 1031, 1 << 20)	# F_SETPIPE_SZ
+	os.write(p, bytes(fcntl.fcntl(p, 1032)))
+	open('full', 'w')
+	time.sleep(1000)
+	END
+	wait_for test -e full
+	local status=0
+	timeout "$HANG" ace-recv --spool spool --sync none --max-time 1s <one \
+	    >hole 2>err || status=$?
+	kill $!
+	[ "$status" -eq 3 ] || { echo "status $status"; cat err; false; }
+	says 'truncated: the time is over, and nobody takes the answers'
+	# what was accepted before is kept
+	ace-inspect --verify spool/demo/0/edge1.aceg
+}
+
+@test "what a killed program left beside its line of the sandbox goes" {
+	mkshards -r demo >one
+	ace-recv --spool spool <one >/dev/null
+	echo half >spool/.sandbox.ace-recv.new-abc123
+	# one that is being written is locked, and stays
+	echo half >spool/.sandbox.ace-recv.new-def456
+	exec 8<spool/.sandbox.ace-recv.new-def456
+	flock 8
+	exits 0 ace-recv --spool spool one
+	[ ! -e spool/.sandbox.ace-recv.new-abc123 ]
+	[ -e spool/.sandbox.ace-recv.new-def456 ]
+	exec 8<&-
+}
+
 @test "shards of steps that are over leave nothing behind" {
 	shard 500 >in
 	recv accepted <in

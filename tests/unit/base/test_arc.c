@@ -147,44 +147,62 @@ names(void)
 	io_free(io);
 }
 
-/* 512 MiB of zeros in a few kilobytes: it is not unpacked to the end. */
-static void
-bomb(void)
+enum { PIECE = 1 << 20, PIECES = 512 };
+
+/* 512 MiB of zeros in a few kilobytes. */
+static struct io *
+zeros(void)
 {
-	enum { PIECE = 1 << 20, PIECES = 512 };
 	const struct arc_opts o = { "pax", "zstd", NULL };
 	char *p = calloc(1, PIECE);
+	struct io *out = NULL;
+	struct arc *a = NULL;
+	int i, r = p == NULL ? -1 : io_create_mem(&out, NULL);
+
+	if (r == 0 && (r = arc_create(&a, out, &o, NULL)) == 0)
+		r = arc_put(a, "zeros", (uint64_t)PIECE * PIECES, NULL);
+	for (i = 0; i < PIECES && r == 0; i++)
+		r = arc_write(a, p, PIECE, NULL);
+	if (r == 0 && (r = arc_put_end(a, NULL)) == 0)
+		r = arc_finish(a, NULL);
+	arc_free(a);
+	free(p);
+	if (r == 0)
+		return out;
+	io_free(out);
+	return NULL;
+}
+
+/* It is not unpacked to the end, neither to be read nor to be passed over. */
+static void
+bomb(struct io *out, int pass)
+{
+	char *p = calloc(1, PIECE);
 	struct arc_entry *en = calloc(1, sizeof(*en));
-	struct io *out = NULL, *in = NULL;
+	struct io *in = NULL;
 	struct err e = ERR_INIT;
 	const unsigned char *mem;
 	struct arc *a = NULL;
 	size_t n, got = PIECE, pieces = 0;
-	int i, r;
+	int r = -1;
 
-	r = p == NULL || en == NULL ? -1 : io_create_mem(&out, &e);
-	if (r == 0 && (r = arc_create(&a, out, &o, &e)) == 0)
-		r = arc_put(a, "zeros", (uint64_t)PIECE * PIECES, &e);
-	for (i = 0; i < PIECES && r == 0; i++)
-		r = arc_write(a, p, PIECE, &e);
-	if (r == 0 && (r = arc_put_end(a, &e)) == 0)
-		r = arc_finish(a, &e);
-	arc_free(a);
-	a = NULL;
-	mem = r == 0 ? io_mem(out, &n) : NULL;
-	if (r == 0 && (r = io_open_mem(&in, mem, n, &e)) == 0 &&
-	    (r = arc_open(&a, in, ARC_ANY, &e)) == 0)
-		r = arc_next(a, en, &e) == 1 ? 0 : -1;
-	while (r == 0 && got == PIECE) {
+	if (p != NULL && en != NULL && out != NULL) {
+		mem = io_mem(out, &n);
+		if ((r = io_open_mem(&in, mem, n, &e)) == 0 &&
+		    (r = arc_open(&a, in, ARC_ANY, &e)) == 0)
+			r = arc_next(a, en, &e) == 1 ? 0 : -1;
+	}
+	while (r == 0 && !pass && got == PIECE) {
 		r = arc_read(a, p, PIECE, &got, &e);
 		pieces++;
 	}
+	if (r == 0)
+		r = arc_next(a, en, &e);
 	ok(r == -ERR_DATA && pieces < PIECES &&
-	    strstr(ERR_MSG(&e), "limit: ") != NULL, "a bomb is refused after "
-	    "%zu MiB of %d: %s", pieces, PIECES, ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "limit: ") != NULL, "a bomb that is %s is "
+	    "refused: %s", pass ? "passed over" : "read", ERR_MSG(&e));
 	arc_free(a);
 	io_free(in);
-	io_free(out);
 	free(en);
 	free(p);
 }
@@ -220,10 +238,15 @@ cut(void)
 int
 main(void)
 {
+	struct io *io;
+
 	formats();
 	hostile();
 	names();
-	bomb();
+	io = zeros();
+	bomb(io, 0);
+	bomb(io, 1);
+	io_free(io);
 	cut();
 	ok(arc_leaves("a/../../b") && arc_leaves("..\\b") && arc_leaves("\\b") &&
 	    !arc_leaves("a/...") && !arc_leaves("..."), "which names leave");
