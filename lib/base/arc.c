@@ -336,11 +336,8 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 	(void)snprintf(en->what, ARC_WHAT, "'%s'", io_name(a->io));
 	if (got == ARCHIVE_EOF)
 		return arc_whole(a, e);
-	if (got != ARCHIVE_OK && (got != ARCHIVE_WARN || path == NULL))
-		return arc_fail(a, en->what, e);
 	if (path == NULL)
-		return err_set(e, ERR_DATA,
-		    "unsupported: name of an entry in '%s'", io_name(a->io));
+		return arc_fail(a, en->what, e);
 	a->single = archive_format(a->a) == ARCHIVE_FORMAT_RAW;
 	a->past = (uint64_t)archive_filter_bytes(a->a, 0) +
 	    (archive_entry_size_is_set(ae) && archive_entry_sparse_count(ae) ==

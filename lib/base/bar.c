@@ -55,7 +55,7 @@ bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit)
 	if (all != 0 && done <= all) {
 		part = (double)done / (double)all;
 		(void)snprintf(of, sizeof(of), ", %.0f %%", part * 100);
-		secs = part > 0 ? (t - b->since) * (1 - part) / part : 0;
+		secs = part > 0 ? (t - b->since) * (1 - part) / part : 1e6;
 		if (secs < 1e6)
 			(void)snprintf(left, sizeof(left), ", %.0f s left",
 			    secs);

@@ -544,12 +544,12 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 	if ((r = feedback_durable(f, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
-	while ((r = residual_pending(&q, e)) > 0)
-		if (reader_shard(q.d.r)->step == step) {
-			r = residual_send(&q, w, e);
-			break;
-		}
-	if (r == 0 && (q.d.r == NULL || reader_shard(q.d.r)->step != step))
+	while ((r = residual_pending(&q, e)) > 0 &&
+	    reader_shard(q.d.r)->step != step)
+		continue;
+	if (r > 0)
+		r = residual_send(&q, w, e);
+	else if (r == 0)
 		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
 		    "not pending", (unsigned long long)step);
 	residual_close(&q);

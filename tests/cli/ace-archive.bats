@@ -130,6 +130,11 @@ digests() {
 		exits 4 sh -c 'ace-archive "$@" >/dev/full' sh $args
 		says "^ace-archive: '.*': No space left on device"
 	done
+	# a list of more than is kept before it is written
+	mkshards -N 300 -t a:1 >many
+	ace-archive create -o many.tar many
+	exits 4 sh -c 'ace-archive list many.tar >/dev/full'
+	says "^ace-archive: '<stdout>': No space left on device"
 	long=$(printf '%0250d/' {1..16})
 	long+=$(printf '%070d' 1)
 	mkdir -p "$long"

@@ -182,6 +182,12 @@ records() {
 	exits 5 ace-compress -S st -c q8 g
 	says "steps missing between 5 and 7 of 'edge1' \\(--allow-gap\\)"
 	same st/residual residual
+	# a residual without the shard that came with it
+	mkshards -s 5 -H kind=4 >st/residual
+	mkshards -s 5 >again
+	exits 5 ace-compress -S st -c q8 again
+	says 'step 5 was absorbed and is not pending'
+	mv residual st/residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g
 	mkshards -s 5 >g

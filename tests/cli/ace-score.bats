@@ -171,6 +171,10 @@ near() {
 	mkfifo st/sensitivity
 	exits 3 ace-score -S st --form sensitivity in
 	says 'not a regular file'
+	rm st/sensitivity
+	ln -s sensitivity st/sensitivity
+	exits 4 ace-score -S st --form sensitivity in
+	says "cannot look at 'st/sensitivity': Too many levels"
 	same st/score before
 }
 

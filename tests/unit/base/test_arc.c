@@ -1,5 +1,6 @@
 /* Archives through memory: what is written is read, by every format and filter;
  * what is hostile is refused. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,12 +236,71 @@ cut(void)
 	free(en);
 }
 
+/* A zip says that its names are UTF-8, and here one is not. */
+static void
+no_text(void)
+{
+	static const char *const name[] = { "r\xc3\xa9gion.aceg" };
+	struct io *io = made("zip", NULL, name, 1), *in = NULL;
+	struct arc_entry *en = calloc(1, sizeof(*en));
+	struct err e = ERR_INIT;
+	struct arc *a = NULL;
+	const unsigned char *p = NULL;
+	unsigned char *bad = NULL;
+	size_t n = 0, i;
+	int r = -1;
+
+	if (io != NULL && en != NULL && (p = io_mem(io, &n)) != NULL)
+		bad = malloc(n);
+	for (i = 0; i < n && bad != NULL; i++)
+		bad[i] = i > 0 && p[i - 1] == 0xc3 && p[i] == 0xa9 ? '(' : p[i];
+	if (bad != NULL && (r = io_open_mem(&in, bad, n, &e)) == 0 &&
+	    (r = arc_open(&a, in, ARC_ANY, &e)) == 0)
+		r = arc_next(a, en, &e);
+	ok(r == -ERR_DATA && strncmp(ERR_MSG(&e), "corrupt: '<memory>': ", 21) == 0,
+	    "a name that is no text: %s", ERR_MSG(&e));
+	arc_free(a);
+	io_free(in);
+	io_free(io);
+	free(bad);
+	free(en);
+}
+
+/* What the archive says, and what the file says. */
+static void
+unwritten(void)
+{
+	const struct arc_opts none = { "arj", NULL, NULL }, pax = { "pax", NULL,
+	    NULL };
+	char *p = calloc(1, 1 << 20);
+	struct err e = ERR_INIT;
+	struct arc *a = NULL;
+	struct io *io = NULL;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), r;
+
+	r = p == NULL || fd < 0 ? -1 : io_create_fd(&io, fd, "there", &e);
+	ok(r == 0 && arc_create(&a, io, &none, &e) == -ERR_SYS &&
+	    strstr(ERR_MSG(&e), "'there': ") != NULL, "no such format: %s",
+	    ERR_MSG(&e));
+	e = (struct err)ERR_INIT;
+	if (r == 0 && (r = arc_create(&a, io, &pax, &e)) == 0 &&
+	    (r = arc_put(a, "zeros", 1 << 20, &e)) == 0)
+		r = arc_write(a, p, 1 << 20, &e);
+	ok(r == -ERR_SYS && strcmp(ERR_MSG(&e), "'there': Bad file descriptor")
+	    == 0, "what cannot be written to: %s", ERR_MSG(&e));
+	arc_free(a);
+	io_free(io);
+	free(p);
+}
+
 int
 main(void)
 {
 	struct io *io;
 
 	formats();
+	no_text();
+	unwritten();
 	hostile();
 	names();
 	io = zeros();

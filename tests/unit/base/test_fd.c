@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +106,23 @@ test_ready(void)
 	done();
 }
 
+/* poll(2) refuses to look at more descriptors than may be open: here at one. */
+static int
+unable_to_wait(const char *name, struct err *e)
+{
+	struct rlimit was, none;
+	size_t n;
+	int r;
+
+	(void)getrlimit(RLIMIT_NOFILE, &was);
+	none = was;
+	none.rlim_cur = 0;
+	(void)setrlimit(RLIMIT_NOFILE, &none);
+	r = fd_read(in, -1, got, 100, &n, name, e);
+	(void)setrlimit(RLIMIT_NOFILE, &was);
+	return r;
+}
+
 static void
 test_read(void)
 {
@@ -125,6 +143,9 @@ test_read(void)
 	    "it waits where it would not block, and past signals");
 	(void)setitimer(ITIMER_REAL, &never, NULL);
 	(void)waitpid(pid, NULL, 0);
+	ok(unable_to_wait("that", &e) == -ERR_SYS && strstr(ERR_MSG(&e),
+	    "'that'") != NULL, "a wait that fails is no end: %s", ERR_MSG(&e));
+	e = (struct err)ERR_INIT;
 	(void)close(out);
 	out = -1;
 	ok(fd_read(in, -1, got, 100, &n, "x", &e) == 0 && n == 0, "the end");

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "files/fortran.h"
 
+#include "../starve.h"
 #include "../tap.h"
 
 /* Value i in C order of a tensor in Fortran order, index by index. */
@@ -54,6 +55,22 @@ right(const struct schema_tensor *t, size_t block, struct err *e)
 	return r;
 }
 
+/* One that fits into memory, and one that goes through a file. */
+static enum starved
+both(void)
+{
+	struct schema_tensor s = { .ndim = 2, .dim = { 211, 307 },
+	    .numel = 211 * 307 };
+	struct err e = ERR_INIT;
+	int r;
+
+	if ((r = right(&s, 0, &e)) == 0)
+		r = right(&s, 400, &e);
+	return r == 0 ? STARVED_NOT : r == -ERR_SYS &&
+	    strstr(ERR_MSG(&e), "out of memory") != NULL ? STARVED_SAID :
+	    STARVED_WRONG;
+}
+
 int
 main(void)
 {
@@ -72,7 +89,9 @@ main(void)
 	struct err e;
 	size_t i, k;
 	unsigned d;
+	int n = starve(both);
 
+	ok(n >= 6, "whichever of %d allocations fails: said", n);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		for (k = 0; k < sizeof(block) / sizeof(block[0]); k++) {
 			memset(&s, 0, sizeof(s));

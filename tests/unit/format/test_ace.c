@@ -11,10 +11,12 @@
 #include "format/schema.h"
 #include "format/writer.h"
 
+#include "../starve.h"
 #include "../tap.h"
 
 static const struct ace_tensor one = { "w", ACE_F32, 1, { 3 }, 0 };
 static const float values[3] = { 1, 2, 3 };
+static int file;		/* what is written, and read again */
 
 static int
 put(struct ace_writer *w, uint64_t step, struct ace_error *e)
@@ -176,13 +178,68 @@ held(int fd)
 	}
 }
 
+static enum starved
+short_of(const struct ace_error *e)
+{
+	return e->code == 4 && strstr(e->message, "out of memory") != NULL ?
+	    STARVED_SAID : STARVED_WRONG;
+}
+
+/* A model, two shards of it, and another model. */
+static enum starved
+without_writing(void)
+{
+	const struct ace_tensor other = { "v", ACE_F32, 1, { 3 }, 0 };
+	struct ace_error e = { 0, "" };
+	struct ace_writer *w;
+	int r;
+
+	if (ftruncate(file, 0) < 0 || lseek(file, 0, SEEK_SET) < 0)
+		return STARVED_WRONG;
+	w = ace_writer_new(file, "test", &e);
+	r = w == NULL || ace_write_tensors(w, &one, 1, 0, &e) < 0 ||
+	    put(w, 0, &e) || put(w, 1, &e) ||
+	    ace_write_tensors(w, &other, 1, 0, &e) < 0 || put(w, 2, &e) ||
+	    ace_writer_close(w, &e) < 0;
+
+	ace_writer_free(w);
+	return r ? short_of(&e) : STARVED_NOT;
+}
+
+/* The same is read. */
+static enum starved
+without_reading(void)
+{
+	struct ace_error e = { 0, "" };
+	struct ace_reader *a;
+	struct ace_shard s;
+	struct ace_group g;
+	int k = 1, n = 0;
+
+	(void)lseek(file, 0, SEEK_SET);
+	if ((a = ace_reader_new(file, &e)) == NULL)
+		return short_of(&e);
+	for (; k >= 0 && (k = ace_read_shard(a, &s, &e)) > 0; n++)
+		while ((k = ace_read_group(a, &g, &e)) > 0)
+			continue;
+	ace_reader_free(a);
+	return k < 0 ? short_of(&e) : n == 3 ? STARVED_NOT : STARVED_WRONG;
+}
+
 int
 main(void)
 {
 	char name[] = "/tmp/ace-test-XXXXXX";
-	int fd = mkstemp(name);
+	int fd = mkstemp(name), n;
 
 	if (fd < 0 || unlink(name) < 0)
+		return 1;
+	file = fd;
+	n = starve(without_writing);
+	ok(n >= 5, "writing, whichever of %d allocations fails: said", n);
+	n = starve(without_reading);
+	ok(n >= 5, "reading, whichever of %d allocations fails: said", n);
+	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return 1;
 	write_two(fd);
 	(void)lseek(fd, 0, SEEK_SET);

@@ -1,0 +1,84 @@
+/* The line that says how far a program is: amounts, share, and the time left. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "base/bar.h"
+#include "base/mono.h"
+
+enum { AGO = 10000 };		/* seconds since it began */
+
+static FILE *said;
+
+/* What a line of so much says; in it, where it says how long it still takes,
+ * those seconds. */
+static const char *
+line(uint64_t done, uint64_t all, const char *unit, double *left)
+{
+	static char text[256];
+	struct bar b = { .on = 1 };
+	const char *at;
+	size_t n;
+
+	b.since = mono_now() - AGO;
+	rewind(stderr);
+	(void)!ftruncate(STDERR_FILENO, 0);
+	bar_show(&b, done, all, unit);
+	b.last = mono_now() + AGO;		/* too soon after it */
+	bar_show(&b, 1, 1, unit);
+	rewind(said);
+	n = fread(text, 1, sizeof(text) - 1, said);
+	text[n] = '\0';
+	*left = -1;
+	if ((at = strstr(text, " %, ")) != NULL)
+		*left = strtod(at + 4, NULL);
+	return text;
+}
+
+static void
+is(uint64_t done, uint64_t all, const char *unit, const char *want, double least)
+{
+	double left;
+	const char *got = line(done, all, unit, &left);
+
+	/* the clock went on meanwhile, by less than a tenth */
+	ok(strncmp(got, want, strlen(want)) == 0 &&
+	    (least < 0 ? left < 0 : left >= least && left < 1.1 * least + 1),
+	    "%llu of %llu %s: %s", (unsigned long long)done,
+	    (unsigned long long)all, unit, got + 1);
+}
+
+int
+main(void)
+{
+	char name[] = "/tmp/ace-bar-XXXXXX";
+	struct bar b = { .on = 0 };
+	double left;
+	int fd = mkstemp(name);
+
+	if (fd < 0 || freopen(name, "r+", stderr) == NULL ||
+	    (said = fdopen(fd, "r")) == NULL || unlink(name) < 0)
+		return 1;
+	is(0, 0, "B", "\r0.0 B\033[K", -1);
+	is(999, 0, "B", "\r999.0 B\033[K", -1);
+	is(1000, 0, "B", "\r1.0 kB\033[K", -1);
+	is(12400000, 0, "B", "\r12.4 MB\033[K", -1);
+	is(3000000000000000, 0, "B", "\r3000.0 TB\033[K", -1);
+	is(31000, 0, "shards", "\r31000 shards\033[K", -1);
+	is(25, 100, "shards", "\r25 shards, 25 %, ", 3 * AGO);
+	is(80, 100, "shards", "\r80 shards, 80 %, ", AGO / 4);
+	is(100, 100, "shards", "\r100 shards, 100 %, ", 0);
+	is(0, 100, "shards", "\r0 shards, 0 %\033[K", -1);
+	is(1, 1000, "shards", "\r1 shards, 0 %\033[K", -1);
+	is(101, 100, "shards", "\r101 shards\033[K", -1);
+	(void)line(1, 0, "B", &left);
+	rewind(stderr);
+	(void)!ftruncate(STDERR_FILENO, 0);
+	bar_show(&b, 1, 0, "B");
+	bar_end(&b);
+	rewind(said);
+	ok(getc(said) == EOF, "no terminal, no line, and none to take away");
+	return done_testing();
+}
