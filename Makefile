@@ -45,6 +45,7 @@ KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
+CLI     ?= $(sort $(wildcard tests/cli/*.bats))
 # one name for that folder, however it was said: files of dependencies have it
 # in them, and what was made under another name of it would seem to have none
 override BUILD := $(patsubst $(CURDIR)/%,%,$(patsubst ./%,%,$(BUILD)))
@@ -204,13 +205,13 @@ check: deps
 check-long: deps
 	@+$(AGAIN) run-check-long
 
-# the quick half tries every 40th damage; many tests wait more than they work, so
-# there are two for each processor
+# CLI: which of tests/cli.  The quick half tries every 40th damage; many tests wait
+# more than they work, so there are two for each processor
 PROVED = BUILD='$(AT)' CC='$(CC)' prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE) -e tests/run
 
 run-check: build-all
 	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
-	 $(DAMAGE) $(UNITS) $(sort $(wildcard tests/cli/*.bats))
+	 $(DAMAGE) $(UNITS) $(CLI)
 
 run-check-long: build-all
 	HALF=long $(PROVED) $(SLOW)
@@ -388,4 +389,5 @@ clean:
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
+# not those of builds inside it, which may be going on
+-include $(shell find $(addprefix $(BUILD)/,cmd examples inside lib tests) -name '*.d' -type f 2>/dev/null)

@@ -31,12 +31,13 @@ stop() {
 	trap '' USR1 INT TERM HUP
 	# as the shell has them: the last may have begun and not be in our list;
 	# and a shell that waits for the other end of a named pipe heeds no TERM
-	local p
+	local p n=0
 	for p in $(jobs -p); do
 		kill -KILL -- "-$p"
 	done
 	wait
-	rm -rf "$work"
+	# what they had started is killed, too, and may not have heard it yet
+	until rm -rf "$work" || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done
 } 2>/dev/null
 
 die() {

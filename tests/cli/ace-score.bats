@@ -113,7 +113,7 @@ near() {
 	ace-score -S st --form sensitivity <pipe >scored &
 	exec 7>pipe
 	head -c "$size" two >&7
-	until grep -aq SEND scored; do sleep 0.05; done
+	wait_for sent scored 1
 	mv later st/sensitivity
 	tail -c +$((size + 1)) two >&7
 	exec 7>&-

@@ -48,6 +48,7 @@ broker_up() {
 		allow_anonymous false
 		password_file $PWD/passwords
 		acl_file $PWD/acl
+		log_type all
 	END
 	chmod 755 . && chmod 644 passwords acl
 	start_broker
@@ -57,6 +58,14 @@ start_broker() {
 	on mosquitto -c broker.conf >>broker.log 2>&1 3>&- &
 	broker=$!
 	wait_for listens 1883
+}
+
+# cloud_up: and the broker keeps for it what comes from now on
+cloud_up() {
+	as cloud mqtt-cloud.sh 127.0.0.1 spool edge1 edge2 >cloud.log 2>&1 3>&- &
+	for e in edge1 edge2; do
+		wait_for grep -q "Sending SUBACK to cloud-$e" broker.log
+	done
 }
 
 # as USER CMD...
@@ -71,7 +80,7 @@ edge() { gradient "$1" >"in.$1"; as "$1" mqtt-edge.sh 127.0.0.1 "$1" "state/$1" 
 	spooled
 	mkdir state
 	broker_up
-	as cloud mqtt-cloud.sh 127.0.0.1 spool edge1 edge2 >cloud.log 2>&1 3>&- &
+	cloud_up
 	for e in edge1 edge2; do
 		tries 5 exits 0 edge $e
 	done
@@ -87,7 +96,7 @@ edge() { gradient "$1" >"in.$1"; as "$1" mqtt-edge.sh 127.0.0.1 "$1" "state/$1" 
 		as edge1 mosquitto_pub -h 127.0.0.1 -q 1 -t ace/up/edge1 -f $f
 	done
 	three() { as edge1 mosquitto_sub -h 127.0.0.1 -i edge1-down -c -q 1 \
-	    -t ace/down/edge1 -C 3 -N -W 30 >receipts; }
+	    -t ace/down/edge1 -C 3 -N -W "$HANG" >receipts; }
 	three
 	[ "$(ace-inspect receipts | grep -c 'step 1: accepted')" -eq 1 ]
 	[ "$(ace-inspect receipts | grep -c 'step 1: duplicate')" -eq 2 ]
@@ -114,9 +123,9 @@ edge() { gradient "$1" >"in.$1"; as "$1" mqtt-edge.sh 127.0.0.1 "$1" "state/$1" 
 	wait $broker || :
 	exits 1 as edge1 mosquitto_pub -h 127.0.0.1 -t ace/up/edge1 -m x
 	start_broker
-	as cloud mqtt-cloud.sh 127.0.0.1 spool edge1 edge2 >cloud.log 2>&1 3>&- &
-	WAIT=5 tries 5 exits 0 edge edge1
-	WAIT=5 tries 5 exits 0 edge edge2
+	cloud_up
+	tries 5 exits 0 edge edge1
+	tries 5 exits 0 edge edge2
 	mean spool >got
 	same want got
 }

@@ -7,6 +7,7 @@ load contract_ask
 	ask empty
 }
 
+# bats test_tags=plain
 @test "cut at and inside every frame: status 3, truncated" {
 	ask cut "filter sink report answer"
 }

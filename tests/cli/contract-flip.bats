@@ -3,6 +3,7 @@
 load helper
 load contract_ask
 
+# bats test_tags=plain
 @test "one byte flipped in every frame: status 3" {
 	ask flip "filter sink report answer"
 }

@@ -1,4 +1,5 @@
 # examples/deco.sh: the network that it computes, and what it shows.
+# bats file_tags=plain
 load helper
 
 @test "the network keeps the time that the policy reckons with" {

@@ -1,6 +1,7 @@
 # An independent decoder, tests/decoder, written from ace-stream(5): what it
 # reads is what the programs read.  DECODER_SHARDS: shards of each kind.
 
+# bats file_tags=plain
 load helper
 
 export PYTHONDONTWRITEBYTECODE=1

@@ -1,5 +1,6 @@
 # examples/demo.sh on a very small model: what it prints, and that it ends, and
 # leaves nothing, whatever dies.
+# bats file_tags=plain
 load helper
 patient
 
@@ -118,7 +119,9 @@ demo() {
 	kill -TERM $pid
 	wait $pid && false
 	[ -z "$(ls -A tmp)" ]
-	! ps -ef | grep "[t]rain .*$PWD/text"
+	# the last one may not have heard yet that it was killed
+	gone() { ! ps -ef | grep -q "[t]rain .*$PWD/text"; }
+	wait_for gone
 }
 
 # bats test_tags=long

@@ -1,4 +1,5 @@
 # examples/dynacomm.sh: the networks it is about, and what it finds.
+# bats file_tags=plain
 load helper
 
 @test "the networks have the published parameters" {

@@ -1,5 +1,6 @@
 # Sixty-four devices at one aggregator: from files, from pipes and from a
 # spool, at most 64 MiB and 2 MiB for each; and one that is slow.
+# bats file_tags=plain
 load helper
 load values
 

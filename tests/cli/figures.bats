@@ -1,5 +1,6 @@
 # What is promised in numbers, on streams; speed and peers are in make bench.
 
+# bats file_tags=plain
 load helper
 
 # json EXPRESSION FILE: of ace-inspect --json, in perl

@@ -38,7 +38,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		    "ace-aggregate --rule median" "ace-recv --spool spool" \
 		    "ace-export -f raw" "ace-inspect --stats"; do
 			ms=$(date +%s%N)
-			exits 3 cpu 1 peak kib $how "$bad"
+			exits 3 cpu 5 peak kib $how "$bad"
 			ms=$((($(date +%s%N) - ms) / 1000000))
 			echo "# $w: ${how%% *} $ms ms, $(cat kib) KiB" >&3
 			says "^${how%% *}: limit: " || { echo "$how"; false; }

@@ -1,6 +1,7 @@
 # Edges, two regional relays, a cloud: the same programs at every level, as
 # ace(7) tells it.  What dies is started again, and nothing is lost or doubled
 # between any two levels.
+# bats file_tags=plain
 load helper
 load values
 
@@ -48,9 +49,11 @@ cloud() {
 
 # levels STEPS CODEC KILLS: four edges, two relays, a cloud
 levels() {
-	local i k victims e=()
-	relay 1 "$2" 3>&- &
-	relay 2 "$2" 3>&- &
+	local i k victims e=() relays=()
+	for i in 1 2; do
+		relay $i "$2" 3>&- &
+		relays+=("$!")
+	done
 	for i in 1 2 3 4; do
 		edge "$i" $(((i + 1) / 2)) "$1" 3>&- &
 		e+=("$!")
@@ -68,8 +71,12 @@ levels() {
 		kill -9 "$i" 2>/dev/null && echo "$i" >>kills
 	done
 	wait "${e[@]}"
-	# the relays wait for a step that nobody makes
-	for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
+	# the relays wait for a step that nobody makes, and one that had just looked
+	# for `stop' begins to
+	while kill -0 "${relays[@]}" 2>/dev/null; do
+		for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
+		sleep 0.05
+	done
 	wait
 }
 export -f field shards edge as relay cloud levels wait_for

@@ -321,7 +321,7 @@ slow() {
 	mkfifo pipe
 	bash -c "$cmd" >pipe 3>&- &
 	pid=$!
-	exits 3 timeout 60 ace-recv --spool spool "$@" <pipe || r=1
+	exits 3 timeout "$HANG" ace-recv --spool spool "$@" <pipe || r=1
 	kill $pid 2>/dev/null || true
 	wait $pid || true
 	return $r
@@ -329,9 +329,9 @@ slow() {
 
 @test "who says nothing more in the middle of a shard is not waited for" {
 	mkshards -n 100k >in
-	slow 'head -c 100000 in; exec sleep 60' --timeout 300ms
+	slow 'head -c 100000 in; exec sleep "$HANG"' --timeout 300ms
 	says "truncated: the time is over"
-	slow 'exec sleep 60' --max-time 300ms
+	slow 'exec sleep "$HANG"' --max-time 300ms
 	says "truncated: the time is over"
 	# byte by byte does not help
 	slow 'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done' \
@@ -341,12 +341,17 @@ slow() {
 }
 
 @test "who says nothing between two shards is not waited for either" {
-	mkshards -n 10k >in
-	# without the last frame, TAIL: another shard might come
-	slow 'head -c -40 in; exec sleep 60' -v --idle 300ms --timeout 50s
+	mkshards -n 500 >in
+	# without the last frame, TAIL: another shard might come.  It is all in the
+	# pipe before somebody waits for it
+	mkfifo full
+	exec 9<>full
+	head -c -40 in >&9
+	exits 3 timeout "$HANG" ace-recv --spool spool -v --idle 300ms <full
+	exec 9>&-
 	says "accepted"
 	says "truncated: the time is over"
-	slow 'exec sleep 60' --idle 300ms
+	slow 'exec sleep "$HANG"' --idle 300ms
 	says "truncated: the time is over"
 }
 
@@ -567,7 +572,7 @@ let_go() {
 	for p in "ace-select --bits 1" ace-score ace-expand ace-aggregate \
 	    "ace-export -f raw -o raw" "ace-recv --spool spool" ace-inspect; do
 		# shellcheck disable=SC2086 # words are meant
-		exits 3 timeout 20 $p in
+		exits 3 cpu 20 $p in
 		says "limit: 16777216 groups"
 	done
 	[ ! -e raw ] && [ "$(ls spool)" = "" ]
@@ -595,12 +600,12 @@ let_go() {
 	exits 3 ace-expand -S cut next
 	rm state/residual
 	mkfifo state/residual
-	exits 3 timeout 20 ace-compress -S state -c q8 next
+	exits 3 timeout "$HANG" ace-compress -S state -c q8 next
 	says "residual' is no file"
 	ace-recv --spool spool --sync none in >/dev/null
 	rm spool/test/schema.aceg
 	mkfifo spool/test/schema.aceg
-	exits 3 timeout 20 ace-recv --spool spool next
+	exits 3 timeout "$HANG" ace-recv --spool spool next
 	says "schema.aceg' is no file"
 }
 

@@ -203,6 +203,14 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 	sed 's/^rule=.*/rule=(--deadline 10h)/' \
 	    "$ROOT/examples/hosts/train-cloud.sh" | tail -n +2 >script
 	script train-cloud.sh <script
+	# and it stops twice, so that what is to happen in the middle of the run does
+	script ace-aggregate <<-END
+		'$BUILD/ace-aggregate' "\$@" --steps 3 || exit
+		until [ -e joined ]; do sleep 0.05; done
+		'$BUILD/ace-aggregate' "\$@" --steps 2 || exit
+		until [ -e gone ]; do sleep 0.05; done
+		exec '$BUILD/ace-aggregate' "\$@"
+	END
 	on train-cloud.sh cloud 2 >cloud.log 2>&1 3>&- &
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
@@ -216,9 +224,12 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 	last=$!
 	came() { ls cloud/spool/demo/*/edge3.aceg; }
 	wait_for came
+	: >joined
+	wait_for test -e cloud/spool/demo/4/aggregate.aceg
 
 	# edge2's machine is gone: all wait, until it is written off
 	on kill -9 -- -"$(tr -d ' ' <edge2/group)"
+	: >gone
 	wait_for missing edge2
 	on leave.sh cloud "$PWD/cloud/spool" demo edge2
 	wait $first $last

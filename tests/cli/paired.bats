@@ -1,5 +1,6 @@
 # examples/paired.awk: means and differences of runs that are paired by their
 # seed, their intervals, and what is said of claims.
+# bats file_tags=plain
 load helper
 
 paired() {

@@ -1,4 +1,5 @@
 # examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
+# bats file_tags=plain
 load helper
 patient
 load hosts

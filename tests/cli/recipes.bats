@@ -59,7 +59,7 @@ statuses() {
 # delivers DEVICE CMD...: its shard, again and again until it is delivered, as
 # the recipes say
 delivers() {
-	local n=20
+	local n=100
 	gradient "$1" >in
 	until "${@:2}" <in >out 2>err; do
 		[ $((n -= 1)) -gt 0 ] || { cat err; return 1; }

@@ -1,4 +1,5 @@
 # examples/robust.sh and attack.c: attackers beside honest devices, in real pipes.
+# bats file_tags=plain
 load helper
 
 PATH=$BUILD/examples:$PATH

@@ -1,4 +1,5 @@
-# Programs that are killed and refused everything (tests/torture.c and others).
+# Programs that are killed and refused everything (tests/torture.c and others):
+# KILLS times, from SEED on, and each FAULTS-th call.
 
 # bats file_tags=long,asan
 
@@ -11,13 +12,14 @@ torture_env() {
 
 @test "kill -9 anywhere: nothing lost, nothing twice, nobody hangs" {
 	torture_env
-	exits 0 torture -n "$(sanitized && echo 40 || echo 200)" || { cat out; return 1; }
+	exits 0 torture -s "${SEED:-1}" \
+	    -n "$(sanitized && echo 40 || echo "${KILLS:-200}")" || { cat out; return 1; }
 	grep -q '^ok 1' out
 }
 
 @test "every call that can fail fails: said or tolerated, the state old or new" {
 	torture_env
-	exits 0 fault -e "$(sanitized && echo 211 || echo 53)" || { cat out; return 1; }
+	exits 0 fault -e "$(sanitized && echo 211 || echo "${FAULTS:-53}")" || { cat out; return 1; }
 	[ "$(grep -c '^ok' out)" -eq 48 ]
 }
 
