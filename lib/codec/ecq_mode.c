@@ -62,7 +62,9 @@ static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
 {
-	uint32_t bank[BANKS][KERN_ECQ_SYMBOLS << 6];
+	/* a row more than is used: banks 4096 bytes apart would wait for each
+	 * other's stores */
+	uint32_t bank[BANKS][(KERN_ECQ_SYMBOLS + 1) << 6];
 	const size_t used = (size_t)(top + 1) << 6;
 	size_t i;
 
