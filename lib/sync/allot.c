@@ -235,6 +235,21 @@ allot_price(struct allot_work *w, double lstep)
 
 /* ---- the exceptions ---- */
 
+/* What contexts save is not foretold, so that rate control makes steps finer,
+ * down to a half.  With such a step, and a quarter of the price, as errors go
+ * with its square: what ECQ costs, less what an exception must be better by. */
+static double
+allot_finer(const struct allot_work *w, size_t g, const struct estimate *m,
+    double step, double price)
+{
+	const struct codec_plan p = allot_ecq(w, g, step / 2);
+	double dist, rate = allot_told(w, g, m, &p, &dist);
+
+	price /= 4;
+	return (dist + price * rate) * (1 - ALLOT_MARGIN) -
+	    price * ALLOT_BYTES;
+}
+
 /* Tests whether another codec would do better for group g at this step and
  * price. */
 static void
@@ -244,7 +259,7 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	const int floor = a->floor && !w->plain && a->dense[g];
 	const struct estimate *m = allot_model(w, g);
 	struct codec_plan none = { CODEC_NONE, 0, 0 };
-	double best, dist, rate;
+	double best, dist, rate, finer = HUGE_VAL;
 	size_t i;
 
 	a->plan[g] = allot_ecq(w, g, step);
@@ -272,6 +287,10 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 			continue;
 		rate = allot_told(w, g, m, &a->other[i], &dist);
 		if (!(rate < HUGE_VAL) || dist + price * rate >= best)
+			continue;
+		if (!floor && finer == HUGE_VAL)
+			finer = allot_finer(w, g, m, step, price);
+		if (dist + price / 4 * rate >= finer)
 			continue;
 		best = dist + price * rate;
 		a->plan[g] = a->other[i];
