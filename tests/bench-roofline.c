@@ -450,12 +450,12 @@ measure_trial(struct ecq *t)
 	return ns;
 }
 
-/* What all passes of a coding take: besides those of its mode half a group is
- * sorted in all modes and counted. */
+/* What all passes of a coding take: besides those of its mode a quarter of a
+ * group is sorted in all modes and counted. */
 static void
 together(const double all[KERN_ECQ_MODES][2], double once)
 {
-	const double choice = (once + 3 * bound[COUNT]) / 2;
+	const double choice = (once + 3 * bound[COUNT]) / 4;
 	unsigned i;
 
 	(void)printf("\n%-8s %8s %8s %8s %8s\n", "together", "code", "GB/s",

@@ -261,6 +261,6 @@ bound(const struct codec_plan *plan, size_t n)
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .again = again, .turn = turn,
-	.tells = 1,
+	.tells = 1, .sums = 1,
 	.sparse_below = HUGE_VALF, .foretell = ecq_foretell
 };
