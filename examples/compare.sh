@@ -20,10 +20,10 @@
 #		the programs is left out
 # MODEL="..."	the trainer's options for another model
 # ONLY="..."	of the ways, these.  WAY+--decay,0.3 tells the trainer more, and
-#		WAY+--batch,16,--interval,5,--bits,2 (or dense) is the way with
-#		another line in ways.sh; --target,X has the policy set the
-#		interval, within half and twice that line's, so that the mean
-#		difference is X of the model
+#		WAY+--batch,16,--interval,5,--bits,2 (or 1/3, which are up and
+#		down, or dense) is the way with another line in ways.sh;
+#		--target,X has the policy set the interval, within half and
+#		twice that line's, so that the mean difference is X of the model
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
@@ -122,7 +122,7 @@ way() {
 	! take --form || form=$value
 	target=
 	! take --target || target=$value
-	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+|[a-z]+:[0-9.]+)$ ]] ||
+	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
@@ -304,7 +304,7 @@ known() {
 one() {
 	way "$1"
 	known && return
-	what=$1-$seed
+	what=${1//\//:}-$seed		# the name of a folder, too
 	dir=$work/$what
 	go
 	lines "$out/curves.tsv"

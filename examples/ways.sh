@@ -5,8 +5,9 @@
 # Each way: its name; the steps between two exchanges; the sequences of a step
 # on each of four edges (with more edges it is less on each, so that all together
 # take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
-# or so many bits a value, by ace-step; and what the trainer is told.  All ways
-# read the same text: twice the batch is half the steps.
+# or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
+# than the edges do; and what the trainer is told.  All ways read the same text:
+# twice the batch is half the steps.
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -23,6 +24,7 @@ fresh_ways() {
 	ACE-500        10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-1000       20 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
+	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
 	END
 }
 
@@ -135,9 +137,9 @@ link() {
 	    5 * 40 ^ (n > 1 ? (k - 1) / (n - 1) : 0.5) }'
 }
 
-# factor X: so many times fewer bits than 32, and X times that
+# factor BITS X: so many times fewer than 32, and X times that
 factor() {
-	awk -v b="$code" -v x="$1" 'BEGIN { print 32 / b * x }'
+	awk -v b="$1" -v x="$2" 'BEGIN { print 32 / b * x }'
 }
 
 # With --form sensitivity the trainer measures what its loss minds; the first
@@ -152,7 +154,8 @@ ace_edge() {
 	fi
 	edge "$1" "${sense[@]}" |
 	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
-	    --cmin "$(factor 0.8)" --cmax "$(factor 1.35)" --half 30Mbit \
+	    --cmin "$(factor "${code%/*}" 0.8)" \
+	    --cmax "$(factor "${code%/*}" 1.35)" --half 30Mbit \
 	    --bandwidth "$(link "$1")" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
@@ -164,7 +167,8 @@ ace_cloud() {
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
-	    --cmin "$(factor 1)" --cmax "$(factor 1)" --bandwidth 1000Mbit \
+	    --cmin "$(factor "${code#*/}" 1)" \
+	    --cmax "$(factor "${code#*/}" 1)" --bandwidth 1000Mbit \
 	    --sync rename "${often[@]}" | broadcast
 	good "${PIPESTATUS[@]}"
 }

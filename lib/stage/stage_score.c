@@ -21,7 +21,7 @@
 enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 
 static const char *const stage_score_forms[] = { "level", "paper",
-    "sensitivity", NULL };
+    "sensitivity", "even", NULL };
 
 static int
 stage_score_set(void *opts, int key, const char *val, struct err *e)
@@ -48,6 +48,13 @@ stage_score_set(void *opts, int key, const char *val, struct err *e)
 		return 0;
 	}
 	return r < 0 ? r : 1;
+}
+
+/* The forms with branches, whose weights feedback teaches. */
+static int
+stage_score_learns(const struct stage_score_opts *o)
+{
+	return o->form == SCORE_LEVEL || o->form == SCORE_PAPER;
 }
 
 struct stage_score {
@@ -460,7 +467,7 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	    (r = stage_score_told(x, e)) < 0)
 		return r;
 	x->scale = x->score->all.shards >= 1 ||
-	    x->o->form == SCORE_SENSITIVITY;
+	    !stage_score_learns(x->o);
 	return stage_begin(s->next, sh, e);
 }
 
@@ -488,12 +495,14 @@ stage_score_new(struct stage **out, void *opts, const struct filter *f,
 	*out = NULL;
 	if (x == NULL)
 		return -ERR_SYS;
-	if (o->form == SCORE_SENSITIVITY &&
-	    (o->dir == NULL || o->feedback != NULL)) {
+	if (o->form == SCORE_SENSITIVITY && o->dir == NULL) {
 		alloc_free(x);
-		return err_set(e, ERR_USAGE, o->dir == NULL ?
-		    "--form sensitivity needs -S DIR" :
-		    "--form sensitivity learns nothing from --feedback");
+		return err_set(e, ERR_USAGE, "--form sensitivity needs -S DIR");
+	}
+	if (!stage_score_learns(o) && o->feedback != NULL) {
+		alloc_free(x);
+		return err_set(e, ERR_USAGE, "--form %s learns nothing from "
+		    "--feedback", stage_score_forms[o->form]);
 	}
 	o->f = f;
 	x->o = o;

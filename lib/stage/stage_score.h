@@ -20,7 +20,7 @@ enum {
 #define STAGE_SCORE_OPTS \
 	{ STAGE_SCORE_ALPHA, "alpha", "A", \
 	    "share of the temporal branch (default 0.5)" }, \
-	{ STAGE_SCORE_FORM, "form", "NAME", "level (default), paper or sensitivity" }, \
+	{ STAGE_SCORE_FORM, "form", "NAME", "level (default), paper, sensitivity or even" }, \
 	{ STAGE_SCORE_FEEDBACK, "feedback", "FILE", \
 	    "learn from the aggregates in FILE first" }
 

@@ -21,7 +21,8 @@ static const struct score_first {
 } score_first[] = {
 	[SCORE_LEVEL] = { { 0, 0, 1.5f, 0 }, { 0, 0, 0, 0 }, 0.3 },
 	[SCORE_PAPER] = { { 1, 0.5f, 0, 0 }, { 0, -0.25f, 0, 0 }, 0.2 },
-	[SCORE_SENSITIVITY] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 }
+	[SCORE_SENSITIVITY] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 },
+	[SCORE_EVEN] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 }
 };
 
 struct score_moments {
@@ -198,6 +199,8 @@ score_of(struct score *s, size_t g)
 		    (float)-SCORE_ZMAX;
 	if (s->form == SCORE_SENSITIVITY)
 		return h->score = s->told != NULL ? s->told[g] : 1;
+	if (s->form == SCORE_EVEN)
+		return h->score = 1;
 	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
 	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
 	    v;

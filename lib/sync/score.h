@@ -26,6 +26,11 @@
  * to the loss.  How large a difference is does not tell that: Muon and Adam
  * make the steps of all tensors alike.
  *
+ * SCORE_EVEN (ours) has none either: every group weighs 1, so that the plan makes
+ * the mean squared error least.  That is for gradients: the optimiser that gets
+ * their aggregate divides by about the root of the Fisher information, and then
+ * an error costs the same in a tensor of large gradients and in one of small.
+ *
  * Groups without energy are left out of the z-scores and get the lowest;
  * z-scores stop at +-4; the score of a constant feature is 0.  Everything kept
  * is f32, so a run that keeps its history in memory and one that saves it after
@@ -45,7 +50,7 @@ enum {
 	SCORE_PLACE = 3, SCORE_STRUCTURAL = SCORE_PLACE + 1
 };
 
-enum score_form { SCORE_LEVEL, SCORE_PAPER, SCORE_SENSITIVITY };
+enum score_form { SCORE_LEVEL, SCORE_PAPER, SCORE_SENSITIVITY, SCORE_EVEN };
 
 /* Where a group stands. */
 struct score_place {
@@ -93,6 +98,7 @@ struct score {
  * SCORE_LEVEL  W = (0, 0, 1.5, 0)   u = (0, 0, 0, 0)      decay 0.3
  * SCORE_PAPER  W = (1, 0.5, 0, 0)   u = (0, -0.25, 0, 0)  decay 0.2
  * SCORE_SENSITIVITY  I = 1 until score_tell
+ * SCORE_EVEN   I = 1
  */
 int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);

@@ -125,6 +125,31 @@ near() {
 	    b / want < 1.001) }' out
 }
 
+@test "--form even: all groups weigh the same, with a state or without" {
+	# b's values are about three times a's
+	mkshards -k ramp -t a:64,64 -t b:64,64 >in
+	exits 0 ace-score in
+	mv out level
+	exits 0 ace-score --form even in
+	mv out free
+	exits 0 ace-score -S st --form even in
+	mv out scored
+	exits 0 ace-score -S st --form even in
+	mv out again
+	for f in free scored again; do
+		exits 0 ace-select --bits 2 --text $f
+		awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
+		    END { exit !(n == 2 && x[0] == x[1]) }' out
+	done
+	exits 0 ace-select --bits 2 --text level
+	awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
+	    END { exit !(n == 2 && x[0] > 1.1 * x[1]) }' out
+	exits 2 ace-score -S st --form even --feedback in in
+	says '^ace-score: --form even learns nothing from --feedback$'
+	exits 3 ace-score -S st --form level in
+	says 'form'
+}
+
 @test "sensitivity: what is no such file is refused" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	exits 2 ace-score --form sensitivity in

@@ -126,3 +126,39 @@ gradient() {
 	    { sub(/.*error x /, "") } $1 <= 1.01 { n++ }
 	    END { print n + 0 }' cells)" -eq 14 ]
 }
+
+@test "the tables of deco, dynacomm and overlap in examples/results/README.md are those of the files" {
+	local r=$ROOT/examples/results
+	# 200_10_8_5_300: 200 Mbit/s and 10 ms for 8 s, then 5 and 300
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+	{ n = split($1, f, "_")
+	    line = "| " f[1] ", " f[2] (n > 2 ? " for " f[3] " s" : "")
+	    for (i = 4; i <= n; i += 3)
+		line = line "; " f[i] ", " f[i + 1] (i + 2 <= n ? \
+		    " for " f[i + 2] " s" : " from then on")
+	    printf "%s | %.1f | %.1f | %.1f | %.1f | **%.1f** | %.1fx | %.2fx" \
+		" | %.2fx | %.1f | **%.1f** |\n", line, $c["sync s"],
+		$c["compressed s"], $c["fixed s"], $c["hindsight s"],
+		$c["deco s"], $c["by sync"], $c["by fixed"], $c["by kept"],
+		$c["dga s"], $c["deco-ahead s"] }' "$r/deco.tsv" >rows
+	[ "$(wc -l <rows)" -eq 12 ]
+	# where the optimal cuts save most
+	awk -F '\t' 'NR > 1 && $7 > most[$1] { most[$1] = $7
+	    row[$1] = $7 " % | " $5 " % | " $6 " % |" }
+	    END { for (net in row) print net " | " row[net] }' \
+	    "$r/dynacomm.tsv" >best
+	[ "$(wc -l <best)" -eq 4 ]
+	sed 's/^vgg-19/VGG-19/; s/^googlenet/GoogLeNet/
+	    s/^resnet/ResNet/; s/^inception/Inception/
+	    s/^/| /' best >>rows
+	awk -F '\t' 'NR > 1 { name["sequential"] = "none"
+	    name["layers"] = "every tensor"; name["ibatch"] = "iBatch"
+	    name["optimal"] = $1; name["policy"] = "by the policy, in the stream"
+	    printf "| %s | %s | %.3f |\n", name[$1], $2, $4 }' \
+	    "$r/overlap-50.tsv" >>rows
+	[ "$(wc -l <rows)" -eq 21 ]
+	while IFS= read -r row; do
+		grep -qF -e "$row" "$r/README.md" ||
+		    { echo "not in README.md: $row"; return 1; }
+	done <rows
+}

@@ -109,6 +109,12 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	ONLY='ACE-Sync+--batch,8,--interval,5,--bits,3' table 0 table1
 	[ "$(awk 'NR == 2 { print $2, $3, $4, $5 }' results/table1.tsv)" = \
 	    '5 8 20 3' ]
+	# other bits up than down
+	ONLY='ACE-gradient+--bits,6/2' table 0 table1
+	[ "$(awk 'NR == 2 { print $2, $3, $5 }' results/table1.tsv)" = '1 32 6/2' ]
+	value "u=$(cell table1-runs ACE-gradient+--bits,6/2 up);
+	    d=$(cell table1-runs ACE-gradient+--bits,6/2 down)" \
+	    'u > 2 * d && u < 4 * d'
 }
 
 @test "what was run is not run again; another seed, or anything else, is" {
@@ -240,7 +246,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	says "^frontier: no way is called 'Nothing'"
 	ONLY=FullSync+--interval,5 table 1 table1
 	says "^table1: 'FullSync\+--interval,5': --gradient exchanges at every step"
-	for w in ACE-Sync+--bits,few ACE-Sync+--batch,0 FedAvg+--interval,x; do
+	for w in ACE-Sync+--bits,few ACE-Sync+--batch,0 FedAvg+--interval,x \
+	    ACE-Sync+--bits,1/ ACE-Sync+--bits,1/dense; do
 		ONLY=$w table 1 table1
 		says "^table1: '${w/+/\\+}' is no way"
 	done

@@ -278,10 +278,24 @@ told(void)
 	score_free(s);
 }
 
+static void
+even(void)
+{
+	struct score *s = make_as(SCORE_EVEN, 2);
+	const struct stat_group loud = { .n = 1, .sumsq = 4, .sumabs = 2 };
+
+	score_observe(s, 0, &loud);
+	score_scale(s);
+	ok(score_of(s, 0) == 1 && score_of(s, 1) == 1,
+	    "however large they are, all weigh the same");
+	score_free(s);
+}
+
 int
 main(void)
 {
 	elem();
+	even();
 	told();
 	branches();
 	level();
