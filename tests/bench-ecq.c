@@ -7,6 +7,9 @@
  * bench-ecq LABEL GOAL on the last shard of the stream on standard input: the
  *                      bits per value at the error of EDEN with 2 bits, at
  *                      most GOAL
+ * bench-ecq --lengths  what does not depend on the machine: bytes over the coder
+ *                      before this one, and over the entropy of the last shard
+ *                      of the stream on standard input, at eight rates
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,22 +281,40 @@ gaussian(const struct data *gauss)
 	goal("gauss, 2 bit: decode, GB/s", r[1].decode, 0, 1.2, "");
 }
 
+/* The two data sets of bench.h. */
+static void
+make_sets(struct data *gauss, struct data *layered)
+{
+	float *a = calloc(total, 4), *b = calloc(total, 4);
+	size_t i;
+
+	gauss->y = layered->y = calloc(GROUP, 4);
+	if (a == NULL || b == NULL || gauss->y == NULL)
+		die("out of memory");
+	make(a, b);
+	for (i = 0; i < total / 4; i += GROUP)
+		add(gauss, a + i, GROUP, 1024, i);
+	for (i = 0; i < total; i += GROUP)
+		add(layered, b + i, GROUP, 1024, i);
+	free(a);
+	free(b);
+}
+
+static void
+drop(struct data *d)
+{
+	free(d->y);
+	alloc_free(d->x);
+	alloc_free(d->g);
+}
+
 static void
 sets(void)
 {
 	struct data gauss = { .n = 0 }, layered = { .n = 0 };
-	float *a = calloc(total, 4), *b = calloc(total, 4);
 	struct result r[3];
-	size_t i;
 
-	gauss.y = layered.y = calloc(GROUP, 4);
-	if (a == NULL || b == NULL || gauss.y == NULL)
-		die("out of memory");
-	make(a, b);
-	for (i = 0; i < total / 4; i += GROUP)
-		add(&gauss, a + i, GROUP, 1024, i);
-	for (i = 0; i < total; i += GROUP)
-		add(&layered, b + i, GROUP, 1024, i);
+	make_sets(&gauss, &layered);
 	r[0] = meet(&layered, 0, 3.0e-3);
 	line("layered", &r[0]);
 	r[1] = meet(&layered, 0, 3.7e-2);
@@ -310,13 +331,9 @@ sets(void)
 	low("layered", &layered, 1);
 	beside("gauss", &gauss, gauss_was);
 	beside("layered", &layered, layered_was);
-	free(a);
-	free(b);
-	free(gauss.y);
-	alloc_free(gauss.x);
-	alloc_free(gauss.g);
-	alloc_free(layered.x);
-	alloc_free(layered.g);
+	layered.y = NULL;		/* one for both */
+	drop(&gauss);
+	drop(&layered);
 }
 
 static void
@@ -347,6 +364,34 @@ last_shard(struct data *d)
 	ace_reader_free(r);
 }
 
+static void
+lengths(void)
+{
+	static const double rate[] = { 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4 };
+	struct data gauss = { .n = 0 }, layered = { .n = 0 }, d = { .n = 0 };
+	struct result r;
+	char what[64];
+	size_t i;
+
+	make_sets(&gauss, &layered);
+	beside("gauss", &gauss, gauss_was);
+	beside("layered", &layered, layered_was);
+	layered.y = NULL;		/* one for both */
+	drop(&gauss);
+	drop(&layered);
+	last_shard(&d);
+	d.y = calloc(d.n + 1, 4);
+	if (d.n == 0 || d.y == NULL)
+		die("no values");
+	for (i = 0; i < sizeof(rate) / sizeof(rate[0]); i++) {
+		r = meet(&d, rate[i], 0);
+		(void)snprintf(what, sizeof(what),
+		    "stream, %g bit: %% over the adaptive entropy", rate[i]);
+		goal(what, over_entropy(&r), 1, 1, "");
+	}
+	drop(&d);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -354,6 +399,10 @@ main(int argc, char **argv)
 	struct result r;
 	char what[64];
 
+	if (argc == 2 && strcmp(argv[1], "--lengths") == 0) {
+		lengths();
+		return 0;
+	}
 	head();
 	if (argc != 3) {
 		sets();
@@ -369,8 +418,6 @@ main(int argc, char **argv)
 	    argv[1]);
 	goal(what, r.bits, 1, strtod(argv[2], NULL), "EDEN 2.06");
 	low(argv[1], &d, 1);
-	free(d.y);
-	alloc_free(d.x);
-	alloc_free(d.g);
+	drop(&d);
 	return 0;
 }

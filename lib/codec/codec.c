@@ -318,6 +318,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 {
 	const struct codec_impl *c = find(plan->codec);
 	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last, y, seen };
+	struct kern_stat s;
 	size_t start = out->n;
 	int r;
 
@@ -326,8 +327,10 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (c == NULL)
 		return err_set(e, ERR_USAGE, "no codec %lu",
 		    (unsigned long)plan->codec);
-	in.max_bits = seen != NULL && seen->nonfinite == 0 ?
-	    bytes_u32(seen->max_abs) : in.kern->max_bits(x, n);
+	if (c->sums)
+		in.seen = codec_seen(&in, &s);
+	in.max_bits = in.seen != NULL && in.seen->nonfinite == 0 ?
+	    bytes_u32(in.seen->max_abs) : in.kern->max_bits(x, n);
 	if (in.max_bits >= 0x7f800000)
 		return err_set(e, ERR_DATA,
 		    "corrupt: value %zu of a group is not finite",

@@ -11,8 +11,8 @@
  *
  * step is the f32 of which these are the upper 24 bits, least first; the first
  * delta is in units of 2^-8, the others of 2^-5; level is that of the mean |q|
- * of the first values and 64 times the mode (kern/kern_ecq.h), symbols the
- * greatest one and 16 times the logarithm of the number of states.
+ * of the first values, or a lower one, and 64 times the mode (kern/kern_ecq.h),
+ * symbols the greatest one and 16 times the logarithm of the number of states.
  * fine is there when the greatest is 15.  code: ecq_code.h.  dead and r are
  * the encoder's choice and not in the body.
  */
@@ -261,6 +261,6 @@ bound(const struct codec_plan *plan, size_t n)
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .again = again, .turn = turn,
-	.tells = 1,
+	.tells = 1, .sums = 1,
 	.sparse_below = HUGE_VALF, .foretell = ecq_foretell
 };

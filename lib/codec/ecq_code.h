@@ -38,7 +38,7 @@ struct ecq_side {
 	/* the mean of |x| / step - |q| where |q| is 1 (2^-8), 2, 3 and more
 	 * (2^-5) */
 	int8_t delta[ECQ_CENTROIDS];
-	uint8_t level;		/* of the group's mean |q| */
+	uint8_t level;		/* of the group's mean |q|, or lower */
 	uint8_t mode;		/* enum kern_ecq_mode */
 	uint8_t states;		/* 2^states of them */
 	uint8_t top;		/* the greatest symbol */

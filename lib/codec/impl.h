@@ -95,6 +95,8 @@ struct codec_impl {
 	uint8_t open;		/* encode may write another param than the
 				 * plan's */
 	uint8_t after;		/* encode looks at the last body */
+	uint8_t sums;		/* encode calls codec_seen: what is largest is
+				 * taken from there, too */
 	uint8_t tells;		/* encode fills y[n], where it is not NULL, with
 				 * what decode makes of the body, bit for bit */
 

@@ -11,6 +11,7 @@
 enum {
 	ALLOT_NODES = 28,	/* octaves below the step at which all is 0 */
 	ALLOT_LOOK = 256,	/* groups that the search looks at */
+	ALLOT_KEPT = 64,	/* groups whose distribution is kept */
 	ALLOT_ROUNDS = 6
 };
 #define ALLOT_LN2 0.69314718055994530942
@@ -37,6 +38,12 @@ struct allot_work {
 	struct allot_curve *curve;	/* [n] */
 	double *weight;			/* [n] */
 	uint8_t *fixed;			/* [n] an exception, plan[g] is it */
+	/* distributions, of group g at g % ALLOT_KEPT: it is asked for at each
+	 * step that is tried, and of few groups once is enough */
+	struct allot_kept {
+		struct estimate m;
+		size_t of;		/* group + 1; 0: none */
+	} *kept;
 	double taken;			/* by the exceptions */
 	size_t step;			/* one group in so many is looked at */
 	double bias;			/* all groups over those looked at */
@@ -92,20 +99,25 @@ allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
 	return body == 0 ? 0 : (double)allot_cost((size_t)body);
 }
 
-static void
-allot_model(const struct allot_work *w, size_t g, struct estimate *m)
+/* What stays until another group is asked for. */
+static const struct estimate *
+allot_model(const struct allot_work *w, size_t g)
 {
+	struct allot_kept *k = &w->kept[g % ALLOT_KEPT];
 	struct codec_ctx ctx;
 
-	w->a->ctx(w->a->arg, (uint32_t)g, &ctx);
-	estimate_init(m, &w->a->stat[g], &ctx);
+	if (k->of != g + 1) {
+		w->a->ctx(w->a->arg, (uint32_t)g, &ctx);
+		estimate_init(&k->m, &w->a->stat[g], &ctx);
+		k->of = g + 1;
+	}
+	return &k->m;
 }
 
 /* ---- one step for all ---- */
 
 static void
-allot_node(struct allot_work *w, size_t g, unsigned k, struct estimate *m,
-    int *ready)
+allot_node(struct allot_work *w, size_t g, unsigned k)
 {
 	struct allot_curve *c = &w->curve[g];
 	struct codec_plan p;
@@ -114,11 +126,8 @@ allot_node(struct allot_work *w, size_t g, unsigned k, struct estimate *m,
 	if ((c->have >> k & 1) != 0)
 		return;
 	c->have |= (uint32_t)1 << k;
-	if (!*ready)
-		allot_model(w, g, m);
-	*ready = 1;
 	p = allot_ecq(w, g, allot_exp2((double)c->top - k));
-	rate = allot_told(w, g, m, &p, &dist);
+	rate = allot_told(w, g, allot_model(w, g), &p, &dist);
 	c->rate[k] = (float)allot_log2(fmax(rate, 1));
 	c->error[k] = (float)allot_log2(fmax(dist, 1e-300));
 }
@@ -130,8 +139,6 @@ allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 {
 	struct allot_curve *c = &w->curve[g];
 	double x = (double)c->top - lstep, t;
-	struct estimate m;
-	int ready = 0;
 	unsigned k;
 
 	if (x <= 0) {
@@ -142,8 +149,8 @@ allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 	x = fmin(x, ALLOT_NODES - 1.01);
 	k = (unsigned)x;
 	t = x - k;
-	allot_node(w, g, k, &m, &ready);
-	allot_node(w, g, k + 1, &m, &ready);
+	allot_node(w, g, k);
+	allot_node(w, g, k + 1);
 	if (dist != NULL)
 		*dist = allot_exp2((double)c->error[k] + t *
 		    (double)(c->error[k + 1] - c->error[k]));
@@ -228,6 +235,21 @@ allot_price(struct allot_work *w, double lstep)
 
 /* ---- the exceptions ---- */
 
+/* What contexts save is not foretold, so that rate control makes steps finer,
+ * down to a half.  With such a step, and a quarter of the price, as errors go
+ * with its square: what ECQ costs, less what an exception must be better by. */
+static double
+allot_finer(const struct allot_work *w, size_t g, const struct estimate *m,
+    double step, double price)
+{
+	const struct codec_plan p = allot_ecq(w, g, step / 2);
+	double dist, rate = allot_told(w, g, m, &p, &dist);
+
+	price /= 4;
+	return (dist + price * rate) * (1 - ALLOT_MARGIN) -
+	    price * ALLOT_BYTES;
+}
+
 /* Tests whether another codec would do better for group g at this step and
  * price. */
 static void
@@ -235,15 +257,14 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 {
 	struct allot *a = w->a;
 	const int floor = a->floor && !w->plain && a->dense[g];
+	const struct estimate *m = allot_model(w, g);
 	struct codec_plan none = { CODEC_NONE, 0, 0 };
-	struct estimate m;
-	double best, dist, rate;
+	double best, dist, rate, finer = HUGE_VAL;
 	size_t i;
 
-	allot_model(w, g, &m);
 	a->plan[g] = allot_ecq(w, g, step);
 	w->fixed[g] = 0;
-	rate = allot_told(w, g, &m, &a->plan[g], &dist);
+	rate = allot_told(w, g, m, &a->plan[g], &dist);
 	best = floor ? HUGE_VAL : (dist + price * rate) * (1 - ALLOT_MARGIN) -
 	    price * ALLOT_BYTES;
 	if (rate == 0 && !floor)
@@ -262,10 +283,14 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 		/* the size is calculated first, since the loss takes longer to
 		 * find */
 		if (codec_fixed(&a->other[i]) && price * (double)codec_size(
-		    &a->other[i], &m.ctx, (size_t)m.n) >= best)
+		    &a->other[i], &m->ctx, (size_t)m->n) >= best)
 			continue;
-		rate = allot_told(w, g, &m, &a->other[i], &dist);
+		rate = allot_told(w, g, m, &a->other[i], &dist);
 		if (!(rate < HUGE_VAL) || dist + price * rate >= best)
+			continue;
+		if (!floor && finer == HUGE_VAL)
+			finer = allot_finer(w, g, m, step, price);
+		if (dist + price / 4 * rate >= finer)
 			continue;
 		best = dist + price * rate;
 		a->plan[g] = a->other[i];
@@ -300,7 +325,6 @@ static void
 allot_total(struct allot_work *w)
 {
 	struct allot *a = w->a;
-	struct estimate m;
 	double rate, dist, weight;
 	size_t g;
 
@@ -313,8 +337,7 @@ allot_total(struct allot_work *w)
 			a->dist += weight * (double)a->stat[g].sumsq;
 			continue;
 		}
-		allot_model(w, g, &m);
-		rate = allot_told(w, g, &m, &a->plan[g], &dist);
+		rate = allot_told(w, g, allot_model(w, g), &a->plan[g], &dist);
 		a->bytes += rate;
 		a->dist += dist * (weight > 0 ? weight / w->weight[g] : 0);
 		a->sent += rate > 0;
@@ -399,12 +422,16 @@ allot_plan(struct allot *a, struct err *e)
 	w.curve = alloc_get(a->n, sizeof(*w.curve), e);
 	w.weight = alloc_get(a->n, sizeof(*w.weight), e);
 	w.fixed = alloc_get(a->n, 1, e);
-	if (w.curve != NULL && w.weight != NULL && w.fixed != NULL) {
+	w.kept = alloc_get(a->n < ALLOT_KEPT ? a->n : ALLOT_KEPT,
+	    sizeof(*w.kept), e);
+	if (w.curve != NULL && w.weight != NULL && w.fixed != NULL &&
+	    w.kept != NULL) {
 		allot_run(&w);
 		r = 0;
 	}
 	alloc_free(w.curve);
 	alloc_free(w.weight);
 	alloc_free(w.fixed);
+	alloc_free(w.kept);
 	return r;
 }

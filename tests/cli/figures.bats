@@ -100,6 +100,36 @@ ratio() {
 	ratio topk:0.01 120
 }
 
+# a real gradient, of a small model, of a text that is the same every time
+gradient() {
+	awk 'BEGIN { for (i = 0; i < 9000; i++)
+	    printf("%x: the %d of %d is %d, not %s\n", i * i % 8191, i, i % 7,
+	    i * i % 97, substr("abcdefghijklmnopqrstuvwxyz", i % 23, 4)) }' >text
+	OPENBLAS_NUM_THREADS=1 "$BUILD/examples/train" --gradient --steps 10 \
+	    text >gradient 2>/dev/null
+}
+
+# bats test_tags=long
+@test "ecq: at most 1 % more bytes than the coder before it, and than the order-0 entropy" {
+	gradient
+	bench-ecq --lengths <gradient >cells
+	cat cells >&3
+	[ "$(wc -l <cells)" -eq 24 ]
+	[ "$(grep -c '<= 1  *met' cells)" -eq 24 ]
+}
+
+# bats test_tags=long
+@test "a plan that landed on its budget: at most 1 % more error than one step found by bisection" {
+	gradient
+	{ bench-plan gradient <gradient
+	mkshards -n 500k -k layered | bench-plan layered; } >cells
+	sed 's/  plan.*//; s/ MISSED//' cells >&3
+	[ "$(wc -l <cells)" -eq 14 ]
+	[ "$(awk '/DOES NOT FIT/ || !/error x [0-9.]+/ { exit 3 }
+	    { sub(/.*error x /, "") } $1 <= 1.01 { n++ }
+	    END { print n + 0 }' cells)" -eq 14 ]
+}
+
 @test "the tables of deco, dynacomm and overlap in examples/results/README.md are those of the files" {
 	local r=$ROOT/examples/results
 	# 200_10_8_5_300: 200 Mbit/s and 10 ms for 8 s, then 5 and 300

@@ -153,6 +153,23 @@ test_matrix(void)
 	    with.nmse, without.nmse);
 }
 
+/* Columns whose scales are thousands of times apart: the mean of all values,
+ * which the many small ones are not like, is not what their columns begin
+ * with. */
+static void
+test_columns(void)
+{
+	struct result r;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(normal(5, (uint32_t)i) *
+		    exp(3 * normal(6, (uint32_t)i % COLS)));
+	ok(at_bits(3, COLS, &r) == 0, "unlike columns");
+	ok(r.bits < 0.80 * r.entropy, "unlike columns take %.1f %% less than "
+	    "their entropy", 100 * (1 - r.bits / r.entropy));
+}
+
 static void
 test_small(void)
 {
@@ -436,6 +453,7 @@ main(void)
 	test_again();
 	test_normal();
 	test_matrix();
+	test_columns();
 	test_small();
 	test_cut();
 	test_lies();
