@@ -285,7 +285,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	local r=$ROOT/examples/results all
 	all='table1-repeated frontier-repeated table1 frontier
 	    frontier-interleaved frontier-million frontier-short
-	    frontier-policy frontier-sixteen frontier-sixteen-interleaved'
+	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
+	    frontier-sixtyfour'
 	for t in $all; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
