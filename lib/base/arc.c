@@ -24,6 +24,9 @@ enum {
 
 struct arc {
 	struct archive *a;
+	struct archive_entry *entry;	/* reading: at hand.  libarchive has one
+					 * of its own, and takes no notice when
+					 * there is no memory for it */
 	struct io *io;
 	locale_t utf8;
 	struct err *e;		/* where who writes reports */
@@ -95,6 +98,7 @@ arc_free(struct arc *a)
 	if (a == NULL)
 		return;
 	a->drop = 1;
+	archive_entry_free(a->entry);
 	(void)archive_free(a->a);
 	if (a->utf8 != (locale_t)0)
 		freelocale(a->utf8);
@@ -235,7 +239,8 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 	*out = NULL;
 	if (r < 0)
 		return r;
-	if ((a->a = archive_read_new()) == NULL) {
+	if ((a->a = archive_read_new()) == NULL ||
+	    (a->entry = archive_entry_new2(a->a)) == NULL) {
 		arc_free(a);
 		return err_set(e, ERR_SYS, "out of memory");
 	}
@@ -320,7 +325,7 @@ arc_pass(struct arc *a, struct err *e)
 int
 arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 {
-	struct archive_entry *ae;
+	struct archive_entry *const ae = a->entry;
 	const char *path;
 	locale_t was;
 	int got;
@@ -328,7 +333,7 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 	if ((got = arc_pass(a, e)) < 0 || (got = arc_bomb(a, e)) < 0)
 		return got;
 	was = arc_enter(a);
-	got = archive_read_next_header(a->a, &ae);
+	got = archive_read_next_header2(a->a, ae);
 	path = got == ARCHIVE_OK || got == ARCHIVE_WARN ?
 	    archive_entry_pathname(ae) : NULL;
 	arc_leave(a, was);

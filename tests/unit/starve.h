@@ -27,7 +27,7 @@ starve(enum starved (*work)(void))
 		if ((pid = fork()) == 0) {
 			(void)snprintf(text, sizeof(text), "%d", n + 1);
 			(void)setenv("ACE_FAIL_ALLOC", text, 1);
-			_exit(work());
+			_exit((int)work());
 		}
 		if (pid < 0 || waitpid(pid, &status, 0) != pid ||
 		    !WIFEXITED(status) || WEXITSTATUS(status) > STARVED_SAID)
