@@ -241,10 +241,10 @@ mutants: deps $(BUILD)/coverage/map
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
-	 CFLAGS='$(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
+	 CFLAGS='-DALLOC_MOST=100000000 $(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
 
 # What a head claims is asked for at once by libarchive, and never touched: it gets
-# none, as on a small machine.
+# none, as on a small machine.  Our own programs have ALLOC_MOST (lib/base/alloc.c).
 run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
 	 ASAN_OPTIONS=quarantine_size_mb=16:max_allocation_size_mb=200:allocator_may_return_null=1 \

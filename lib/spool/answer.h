@@ -33,8 +33,8 @@ struct answer_opts {
 	const struct reader_opts *in;	/* for aggregates */
 	struct writer *out;		/* to the device */
 	double patience;		/* seconds after which SIGALRM comes in
-					   an answer that the device does not
-					   take; 0: none */
+					 * an answer that the device does not
+					 * take; 0: none */
 };
 
 /* answer_all(o, from, e): all that is told through `from' to the device.  1: the

@@ -50,13 +50,6 @@ stage_score_set(void *opts, int key, const char *val, struct err *e)
 	return r < 0 ? r : 1;
 }
 
-/* The forms with branches, whose weights feedback teaches. */
-static int
-stage_score_learns(const struct stage_score_opts *o)
-{
-	return o->form == SCORE_LEVEL || o->form == SCORE_PAPER;
-}
-
 struct stage_score {
 	struct stage s;
 	const struct stage_score_opts *o;
@@ -467,7 +460,7 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	    (r = stage_score_told(x, e)) < 0)
 		return r;
 	x->scale = x->score->all.shards >= 1 ||
-	    !stage_score_learns(x->o);
+	    !score_learns(x->o->form);
 	return stage_begin(s->next, sh, e);
 }
 
@@ -499,7 +492,7 @@ stage_score_new(struct stage **out, void *opts, const struct filter *f,
 		alloc_free(x);
 		return err_set(e, ERR_USAGE, "--form sensitivity needs -S DIR");
 	}
-	if (!stage_score_learns(o) && o->feedback != NULL) {
+	if (!score_learns(o->form) && o->feedback != NULL) {
 		alloc_free(x);
 		return err_set(e, ERR_USAGE, "--form %s learns nothing from "
 		    "--feedback", stage_score_forms[o->form]);

@@ -25,6 +25,12 @@ static const struct score_first {
 	[SCORE_EVEN] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 }
 };
 
+int
+score_learns(enum score_form form)
+{
+	return form == SCORE_LEVEL || form == SCORE_PAPER;
+}
+
 struct score_moments {
 	double n, sum, sum2;
 };
@@ -197,10 +203,8 @@ score_of(struct score *s, size_t g)
 		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
 		    (double)a->mean[j], (double)a->dev[j]) :
 		    (float)-SCORE_ZMAX;
-	if (s->form == SCORE_SENSITIVITY)
+	if (!score_learns(s->form))
 		return h->score = s->told != NULL ? s->told[g] : 1;
-	if (s->form == SCORE_EVEN)
-		return h->score = 1;
 	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
 	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
 	    v;

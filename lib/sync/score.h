@@ -52,6 +52,9 @@ enum {
 
 enum score_form { SCORE_LEVEL, SCORE_PAPER, SCORE_SENSITIVITY, SCORE_EVEN };
 
+/* score_learns(form): it has branches, whose weights feedback teaches. */
+int score_learns(enum score_form form);
+
 /* Where a group stands. */
 struct score_place {
 	double depth;		/* of its tensor, 0 first to 1 last */
@@ -89,7 +92,7 @@ struct score {
 	double alpha;			/* default 0.5 */
 	double decay;			/* of the moving averages */
 	enum score_form form;
-	float *told;			/* f32[n] SCORE_SENSITIVITY, or NULL */
+	float *told;			/* f32[n] SCORE_SENSITIVITY; NULL: 1 */
 };
 
 /*
