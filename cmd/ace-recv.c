@@ -10,11 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/program.h"
@@ -233,9 +235,10 @@ weary(int sig)
 	_exit(ERR_DATA);
 }
 
-/* Answers in this process, reads in a child. */
+/* Answers in this process, reads in a child.  Where the shards came from is still
+ * open here when the child has given up. */
 static int
-serve(struct run *x, struct err *e)
+serve(struct run *x, int from, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
 	const struct answer_opts a = { &x->inbox, x->o->aggregate,
@@ -260,6 +263,8 @@ serve(struct run *x, struct err *e)
 	r = answer_all(&a, fd[0], e);
 	(void)close(fd[0]);
 	k = filter_end(x->out, reap(pid, r, e), e);
+	if (k < 0 && r > 0)
+		fd_linger(from);
 	(void)signal(SIGPIPE, was);
 	if (r <= 0 && k < 0 && e->quiet && was == SIG_DFL)
 		(void)raise(SIGPIPE);	/* as if we had left it alone */
@@ -334,7 +339,9 @@ run(void *arg, char **path, size_t n, struct err *e)
 		if (o->act == RECEIVE)
 			serving_tell(&x.inbox, "ace-recv",
 			    o->f->cli->confined);
-		r = o->act == RECEIVE ? serve(&x, e) : o->act == PUBLISH ?
+		r = o->act == RECEIVE ? serve(&x, *path == NULL ||
+		    strcmp(*path, "-") == 0 ? STDIN_FILENO : -1, e) :
+		    o->act == PUBLISH ?
 		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
 		    operate(&x, e);
 	}

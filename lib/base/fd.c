@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/mono.h"
 #include "base/wait.h"
 
 static int
@@ -129,6 +130,34 @@ fd_is_called_terminal(int fd)
 		return 0;
 	n = major(st.st_rdev);
 	return n == 4 || n == 5 || (n >= 136 && n <= 143);
+}
+
+void
+fd_linger(int fd)
+{
+	const double until = mono_now() + FD_LINGER_MS / 1e3;
+	struct stat st;
+	char drop[1 << 14];
+	size_t got, n = 0;
+	double left;
+
+	if (fstat(fd, &st) < 0 ||
+	    (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode)))
+		return;
+	while (n < FD_LINGER && (left = until - mono_now()) > 0) {
+		switch (fd_ready(fd, -1, (int)(left * 1e3) + 1, "", NULL)) {
+		case 0:
+			continue;
+		case 1:
+			if (fd_read(fd, -1, drop, sizeof(drop), &got, "",
+			    NULL) < 0 || got == 0)
+				return;
+			n += got;
+			continue;
+		default:
+			return;
+		}
+	}
 }
 
 int

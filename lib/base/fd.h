@@ -27,6 +27,13 @@ int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
 /* fd_write(fd, p, n, name, e): writes all n bytes. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 
+/* fd_linger(fd): reads what still comes through a pipe or a socket and throws it
+ * away, until its end, FD_LINGER_MS milliseconds or FD_LINGER bytes.  For one who
+ * gives up an input and has said so: the network between drops what is on its way
+ * back when it has more to bring and nobody takes it. */
+enum { FD_LINGER_MS = 1000, FD_LINGER = 16 << 20 };
+void fd_linger(int fd);
+
 /* fd_is_terminal(fd): 1 or 0.  In a sandbox the question that isatty(3) asks of a
  * terminal opened there is refused; it is known by its number then. */
 int fd_is_terminal(int fd);

@@ -77,6 +77,23 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 0: accepted" --device edge2 <in
 }
 
+@test "a device that is refused may finish its sentence, not go on and on" {
+	shard 0 edge2 >in
+	(cat in; sleep 0.3; cat in; sleep 0.3; cat in) |
+	    ace-recv --spool spool --device edge1 >out 2>err &&
+	    status=("${PIPESTATUS[@]}") || status=("${PIPESTATUS[@]}")
+	[ "${status[*]}" = '0 3' ]
+	(cat in; exec yes) | ace-recv --spool spool --device edge1 >out 2>err &&
+	    status=("${PIPESTATUS[@]}") || status=("${PIPESTATUS[@]}")
+	[ "${status[*]}" = '141 3' ]
+	# and one that holds the line and is silent is left after a while
+	mkfifo line
+	(cat in; exec sleep "$HANG") >line 3>&- &
+	exits 3 timeout "$HANG" ace-recv --spool spool --device edge1 <line
+	says "mismatch: a shard of device 'edge2'"
+	kill $!
+}
+
 @test "another run than asked for: no receipt" {
 	shard 0 >in
 	exits 3 ace-recv --spool spool --run x <in
