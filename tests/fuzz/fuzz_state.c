@@ -1,0 +1,324 @@
+/*
+ * libFuzzer: any bytes as what a device goes on from and what it is told when it
+ * comes back or comes anew: its residual with the shards that are pending, the
+ * answer to a restored state, a run's model and its list of devices.  The first
+ * byte says which; what is changed must be whole afterwards.
+ */
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../away.h"
+#define FORGED_AT 1
+#include "forged.h"
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "device/last.h"
+#include "device/pending.h"
+#include "device/restore.h"
+#include "spool/join.h"
+#include "spool/roster.h"
+#include "sync/quorum.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+enum { GROUPS = 64 };		/* so many are looked at */
+
+static const struct writer_opts made = { "fuzz", NULL, 0 };
+
+static void
+put(const char *dir, const char *name, const uint8_t *p, size_t n)
+{
+	char path[96];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if ((f = fopen(path, "wb")) == NULL || fwrite(p, 1, n, f) != n ||
+	    fclose(f) != 0)
+		abort();
+}
+
+static struct reader *
+input(const uint8_t *p, size_t n, struct err *e)
+{
+	struct reader_opts o = { .max_elements = 1 << 16 };
+	struct reader *r = NULL;
+	struct io *io;
+
+	if (io_open_mem(&io, p, n, e) < 0 || reader_open(&r, io, &o, e) < 0) {
+		reader_free(r);
+		r = NULL;
+	}
+	return r;
+}
+
+static struct writer *
+nowhere(void)
+{
+	struct err e = ERR_INIT;
+	struct writer *w;
+	struct io *io;
+
+	if (io_create_mem(&io, &e) < 0 || writer_open(&w, io, &made, &e) < 0)
+		abort();
+	return w;
+}
+
+/* ---- a device's residual ---- */
+
+/* Every second shard that is pending was accepted, and was then sent again. */
+static void
+judged(const struct pending *all, const struct state *s,
+    const struct shard *of, struct err *e)
+{
+	static struct receipts q;
+	struct pending p = *all;
+	struct writer *w = nowhere();
+	struct residual r;
+	struct receipt a;
+	size_t i;
+
+	memset(&q, 0, sizeof(q));
+	for (i = 0; i < p.n; i += 2) {
+		memset(&a, 0, sizeof(a));
+		memcpy(a.run, of->run, SHARD_ID);
+		memcpy(a.device, of->device, SHARD_ID);
+		memcpy(a.digest, p.p[i].digest, SHARD_DIGEST);
+		a.step = p.p[i].step;
+		receipts_add(&q, &a);
+	}
+	pending_judge(&p, &q, of);
+	if (pending_count(&p) > p.n / 2)
+		abort();
+	if (pending_owed(&p, UINT64_MAX) && residual_open(&r, s, e) == 0) {
+		(void)pending_copy(&p, &r, w, UINT64_MAX, e);
+		residual_close(&r);
+	}
+	writer_free(w);
+}
+
+/* All of the values of the shard that is pending, twice: decoded, and as the
+ * codecs see it that start from what was coded last. */
+static void
+pending_read(const struct state *s, uint64_t step)
+{
+	struct err e = ERR_INIT;
+	struct codec_last c;
+	struct last l = { .open = 0 };
+	struct dense d;
+	const float *x;
+	uint32_t g;
+
+	memset(&d, 0, sizeof(d));
+	if (pending_values(&d, s, step, &e) == 0)
+		for (g = 0; g < GROUPS &&
+		    g < reader_schema(d.r)->ngroups; g++)
+			if (dense_group(&d, g, &x, &e) < 0)
+				break;
+	dense_close(&d);
+	err_clear(&e);
+	for (g = 0; g < GROUPS; g++)
+		if (last_group(&l, s, step, g, &c, &e) < 0)
+			break;
+	last_close(&l);
+	err_clear(&e);
+}
+
+static void
+residual(const char *dir, const uint8_t *p, size_t n)
+{
+	struct state s = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct pending all;
+	struct residual q;
+	struct shard of;
+	size_t i;
+
+	put(dir, "residual", p, n);
+	if (state_open(&s, dir, &e) < 0)
+		abort();
+	if (residual_open(&q, &s, &e) == 0 && q.d.r != NULL) {
+		of = *reader_shard(q.d.r);
+		residual_close(&q);
+		if (pending_scan(&all, &s, &e) == 0) {
+			judged(&all, &s, &of, &e);
+			for (i = 0; i < all.n; i++)
+				pending_read(&s, all.p[i].step);
+		}
+	} else {
+		residual_close(&q);
+	}
+	err_clear(&e);
+	state_close(&s);
+}
+
+/* ---- an answer to a restored state ---- */
+
+/* The residual of the device that the answer is for: its first shard's, ones, as
+ * of the step before. */
+static int
+restored(const struct state *s, const uint8_t *p, size_t n)
+{
+	struct err e = ERR_INIT;
+	struct reader *r = input(p, n, &e);
+	struct writer *w = NULL;
+	struct schema_span span;
+	const struct schema *sc;
+	struct shard sh;
+	float *x = NULL;
+	uint32_t g;
+	size_t i;
+	int k = -1;
+
+	while (r != NULL && (k = reader_next(r, &e)) > 0 && k != READER_SHARD)
+		continue;
+	if (r != NULL && k == READER_SHARD) {
+		sc = reader_schema(r);
+		sh = *reader_shard(r);
+		sh.step -= sh.step > 0;
+		k = dense_create(&w, s, "residual", &sh, SHARD_RESIDUAL, NULL,
+		    sc, &e);
+		if (k == 0 && (x = alloc_get(sc->group_size, sizeof(*x),
+		    &e)) == NULL)
+			k = -1;
+		for (i = 0; k == 0 && i < sc->group_size; i++)
+			x[i] = 1;
+		for (g = 0; k == 0 && g < sc->ngroups; g++) {
+			schema_span(sc, g, &span);
+			k = dense_put(w, g, x, span.n, &e);
+		}
+		if (k == 0 && (k = writer_send(w, NULL, &e)) == 0)
+			k = writer_end(w, IO_SYNC_NONE, &e);
+	} else {
+		k = -1;
+	}
+	alloc_free(x);
+	writer_free(w);
+	reader_free(r);
+	err_clear(&e);
+	return k;
+}
+
+/* What was taken is whole: it can be read to its end, and nothing is pending. */
+static void
+answer(const char *dir, const uint8_t *p, size_t n)
+{
+	struct state s = STATE_INIT;
+	struct err e = ERR_INIT;
+	struct pending left;
+	struct reader *in;
+	uint64_t incarnation;
+	int k;
+
+	if (state_open(&s, dir, &e) < 0)
+		abort();
+	if (restored(&s, p, n) == 0 && (in = input(p, n, &e)) != NULL) {
+		k = restore_take(&s, in, IO_SYNC_NONE, &incarnation, &e);
+		reader_free(in);
+		err_clear(&e);
+		if (pending_scan(&left, &s, &e) < 0 || left.n != 0 ||
+		    (k == 0 && incarnation == 0))
+			abort();
+	}
+	err_clear(&e);
+	state_close(&s);
+}
+
+/* ---- a run that a device comes into ---- */
+
+static void
+model(const struct inbox *s, const uint8_t *p, size_t n)
+{
+	struct err e = ERR_INIT;
+	struct reader *in = input(p, n, &e);
+	struct writer *w = nowhere();
+	int k = -1;
+
+	while (in != NULL && (k = reader_next(in, &e)) > 0 && k != READER_SHARD)
+		continue;
+	if (in != NULL && k == READER_SHARD)
+		(void)join_model(s, "run", in, &e);
+	reader_free(in);
+	err_clear(&e);
+	(void)join_send(s, "run", w, &e);
+	writer_free(w);
+	err_clear(&e);
+}
+
+/* A device that is told to join is in the list afterwards, and one that has left is
+ * not. */
+static void
+roster(const struct inbox *s)
+{
+	struct roster t = ROSTER_INIT, missing = ROSTER_INIT;
+	struct quorum q = { .expect = 1 };
+	struct err e = ERR_INIT;
+	size_t i;
+	int joins, in;
+
+	if (roster_read(&t, s, "run", &e) > 0)
+		(void)roster_missing(&t, s, "run", 0, &missing, &e);
+	(void)roster_expect(s, "run", 0, 0, &q, &e);
+	err_clear(&e);
+	for (joins = 1; joins >= 0; joins--) {
+		if (roster_change(s, "run", "edge", joins, &e) < 0)
+			break;
+		roster_release(&t);
+		if (roster_read(&t, s, "run", &e) < 0)
+			abort();
+		for (in = 0, i = 0; i < t.n; i++)
+			in += strcmp(t.name[i], "edge") == 0;
+		if (in != joins)
+			abort();
+	}
+	err_clear(&e);
+	roster_release(&missing);
+	roster_release(&t);
+}
+
+static void
+coming(int which, const char *dir, const uint8_t *p, size_t n)
+{
+	struct inbox s = INBOX_INIT;
+	struct err e = ERR_INIT;
+	char run[64];
+
+	(void)snprintf(run, sizeof(run), "%s/run", dir);
+	if (mkdir(run, 0700) < 0 || inbox_open(&s, dir, &e) < 0)
+		abort();
+	s.sync = IO_SYNC_NONE;
+	put(run, which == 4 ? "devices" : "model.aceg", p,
+	    which == 3 ? 0 : n);
+	if (which == 4)
+		roster(&s);
+	else
+		model(&s, p, n);
+	inbox_close(&s);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	char dir[] = "/tmp/ace-state.XXXXXX";
+	int which;
+
+	if (n == 0)
+		return 0;
+	if (mkdtemp(dir) == NULL)
+		abort();
+	which = p[0] % 5;
+	if (which == 0)
+		residual(dir, p + 1, n - 1);
+	else if (which == 1)
+		answer(dir, p + 1, n - 1);
+	else
+		coming(which, dir, p + 1, n - 1);
+	(void)nftw(dir, take_away, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
