@@ -25,6 +25,9 @@ torture_env() {
 
 @test "the power fails: every tree that may be left holds what it should" {
 	torture_env
-	exits 0 power -e "$(sanitized && echo 41 || echo 1)" || { cat out; return 1; }
+	local every=1
+	# where coverage is counted, the counts are changes, too
+	sanitized && every=41 || [ -z "$REACHED" ] || every=997
+	exits 0 power -e $every || { cat out; return 1; }
 	[ "$(grep -c '^ok' out)" -eq 12 ]
 }
