@@ -282,3 +282,8 @@ slow2 11.000000000 2 1 " ]
 	exits 0 ace-advise interval in
 	[ "$(cut -f 2 out | tr '\n' ' ')" = "interval 2 1 " ]
 }
+
+@test "no memory: said, wherever it is" {
+	t 'device time bandwidth\nedge1 1 5Mbit\nedge2 2 9Mbit\nedge3 9 50Mbit\n'
+	starves ace-advise cluster in
+}

@@ -540,3 +540,10 @@ anywhere() {
 		exit($r != 64 || $d > 4 * $r)' "$c" <out >&3
 	done
 }
+
+@test "no memory for a tensor of half floats: said" {
+	mkshards -t w:64 -D 2 >in
+	starves ace-compress -c lossless in
+	cp out coded
+	exits 0 ace-expand coded
+}

@@ -241,3 +241,16 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 2 ace-recv </dev/null
 	says "spool"
 }
+
+@test "no memory: said, wherever it is, and nothing is left of it" {
+	shard 1 >in
+	recv '^step 1: accepted$' <in
+	shard 2 >in
+	# beside one that somebody else is writing
+	arrives() {
+		: >spool/test/edge1.new-abc123
+		flock spool/test/edge1.new-abc123 ace-recv --spool spool in
+	}
+	starves arrives
+	ace-inspect --verify spool/test/2/edge1.aceg
+}

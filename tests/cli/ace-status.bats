@@ -223,3 +223,11 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[ $n -gt 3 ]
 	[[ $(row edge1) = 'edge1 30 done '*' 31 0 0' ]]
 }
+
+@test "no memory: said, wherever it is" {
+	shard edge1 0
+	# a device of which there is nothing but a refusal
+	mkshards -d edge2 -r demo -k nan | ace-recv --spool spool >receipt
+	starves ace-status spool
+	[[ $(row edge2) = 'edge2 '* ]]
+}

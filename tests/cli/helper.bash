@@ -80,6 +80,20 @@ allocations() {
 	rm x
 }
 
+# starves CMD...: whatever allocation fails, and all after it, it says so.
+starves() {
+	local n got
+	for n in $(seq 1 2000); do
+		got=0
+		ACE_FAIL_ALLOC=$n "$@" >out 2>err || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
+		says "out of memory"
+	done
+	[ "$n" -gt 5 ]
+	[ "$n" -lt 2000 ]
+}
+
 # patient: in this file one command may take minutes by right.
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))
