@@ -373,7 +373,7 @@ static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)
 {
-	unsigned char p[MAGIC_SIZE];
+	unsigned char p[MAGIC_SIZE] = { 0 };
 	const char *name;
 	size_t got;
 	int r;
@@ -384,7 +384,7 @@ safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
 	if ((r = io_read(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
 		return r;
 	/* one of ours whose length cannot be right is no other file */
-	name = got > 0 && p[8] == '{' ? NULL : magic_name(p, 8 + got);
+	name = p[8] == '{' ? NULL : magic_name(p, 8 + got);
 	return name == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' is no "
 	    "safetensors file: this is %s", s->name, name);
 }

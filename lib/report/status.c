@@ -328,29 +328,37 @@ status_each_run(void *arg, const char *run, struct err *e)
 }
 
 /* Which sandbox the programs are in that serve the spool, as they said. */
-static void
-status_sandbox_text(const struct status *x, const struct inbox *in)
+static int
+status_sandbox_text(const struct status *x, const struct inbox *in,
+    struct err *e)
 {
 	char line[SERVING_LINE];
 	size_t i;
+	int k;
 
-	for (i = 0; serving_programs[i] != NULL; i++)
-		if (serving_read(in, serving_programs[i], line))
+	for (i = 0; serving_programs[i] != NULL; i++) {
+		if ((k = serving_read(in, serving_programs[i], line, e)) < 0)
+			return k;
+		if (k > 0)
 			status_line(x, "sandbox of %s: %s",
 			    serving_programs[i], line);
+	}
+	return 0;
 }
 
-static void
-status_sandbox_json(struct emit *j, const struct inbox *in)
+static int
+status_sandbox_json(struct emit *j, const struct inbox *in, struct err *e)
 {
 	char line[SERVING_LINE];
 	size_t i;
+	int k = 0;
 
 	emit_open(j, "sandbox", '{');
-	for (i = 0; serving_programs[i] != NULL; i++)
-		if (serving_read(in, serving_programs[i], line))
+	for (i = 0; serving_programs[i] != NULL && k >= 0; i++)
+		if ((k = serving_read(in, serving_programs[i], line, e)) > 0)
 			emit_string(j, serving_programs[i], line);
 	emit_close(j);
+	return k < 0 ? k : 0;
 }
 
 static int
@@ -366,7 +374,7 @@ status_spool(struct status *x, struct err *e)
 		emit_string(&x->j, "kind", "spool");
 		emit_u64(&x->j, "disk_bytes", status_spool_disk(x->dir));
 		if (k == 0)
-			status_sandbox_json(&x->j, &in);
+			k = status_sandbox_json(&x->j, &in, e);
 		emit_open(&x->j, "runs", '[');
 	}
 	if (k == 0)
@@ -378,7 +386,7 @@ status_spool(struct status *x, struct err *e)
 		status_line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
 	if (k >= 0 && !x->o->as_json)
-		status_sandbox_text(x, &in);
+		k = status_sandbox_text(x, &in, e);
 	inbox_close(&in);
 	return k < 0 ? k : 0;
 }

@@ -19,9 +19,9 @@ extern const char *const serving_programs[];
  * goes on. */
 void serving_tell(const struct inbox *s, const char *program, const char *says);
 
-/* serving_read(s, program, out): 1 and the line, or 0: there is none, or it is
- * none that a program would leave. */
+/* serving_read(s, program, out, e): 1 and the line, or 0: there is none, or it is
+ * none that a program would leave; -ERR_SYS: there is no memory to look. */
 int serving_read(const struct inbox *s, const char *program,
-    char out[SERVING_LINE]);
+    char out[SERVING_LINE], struct err *e);
 
 #endif

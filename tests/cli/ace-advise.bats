@@ -286,4 +286,5 @@ slow2 11.000000000 2 1 " ]
 @test "no memory: said, wherever it is" {
 	t 'device time bandwidth\nedge1 1 5Mbit\nedge2 2 9Mbit\nedge3 9 50Mbit\n'
 	starves ace-advise cluster in
+	starves ace-advise cluster --groups 2 in
 }

@@ -541,9 +541,9 @@ anywhere() {
 	done
 }
 
-@test "no memory for a tensor of half floats: said" {
-	mkshards -t w:64 -D 2 >in
-	starves ace-compress -c lossless in
+@test "no memory for a tensor of bf16: said" {
+	mkshards -t w:64 >in
+	starves ace-compress -c lossless:bf16 in
 	cp out coded
 	exits 0 ace-expand coded
 }

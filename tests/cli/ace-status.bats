@@ -226,8 +226,11 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
 @test "no memory: said, wherever it is" {
 	shard edge1 0
-	# a device of which there is nothing but a refusal
 	mkshards -d edge2 -r demo -k nan | ace-recv --spool spool >receipt
+	starves ace-status spool
+	starves ace-status --json spool
+	# nothing is there but a refusal
+	rm spool/demo/0/edge1.aceg
 	starves ace-status spool
 	[[ $(row edge2) = 'edge2 '* ]]
 }

@@ -237,8 +237,8 @@ test_linkage(void)
 	ok(dist[1] == 1 && dist[0] == 0, "cosine: a zero row");
 	cluster_zscore(x + 1, 3, 2, dist);
 	ok(dist[1] == 0, "zscore: a constant feature counts nothing");
-	cluster_zscore((const double[]){ 1, 3 }, 2, 1, dist);
-	ok(dist[1] == 2, "zscore: in standard deviations");
+	cluster_zscore((const double[]){ 1, 3, 8 }, 2, 1, dist);
+	ok(dist[1] == 2, "zscore: in standard deviations, of those that count");
 }
 
 int
