@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+struct err;
 struct inbox;
 
 enum { SERVING_LINE = 96 };	/* bytes of the line, with the end */
