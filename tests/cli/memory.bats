@@ -140,3 +140,14 @@ early() {
 	early ace-policy
 	early ace-export -f raw
 }
+
+@test "what is packed with xz: as much more as its packer was told" {
+	mkshards -n 32M -k fast | xz -T1 --lzma2=preset=0,dict=64MiB >packed.xz
+	most=$((65536 + 66560)) bounded ace-inspect packed.xz
+	# who does not want to give it that much says so
+	mkshards | xz -T1 --lzma2=preset=0,dict=500MiB >greedy.xz
+	exits 0 ace-inspect greedy.xz
+	ulimit -v 300000
+	exits 4 ace-inspect greedy.xz
+	says "^ace-inspect: 'greedy.xz': .*memory"
+}
