@@ -17,8 +17,9 @@ ace_spool=$spool ace_limits=$limits
 export ace_spool ace_limits
 
 # -t: how long the receipt may take; keepalive: an edge that is gone without a
-# word is noticed after two minutes
+# word is noticed after two minutes; || exit 0: socat leaves at once on hearing that
+# its child has failed, and would take the answer with it that the child gave before
 alive=keepalive,keepidle=60,keepintvl=15,keepcnt=4
 exec socat -t 60 \
     "TCP-LISTEN:7000,bind=$address,reuseaddr,fork,max-children=256,$alive" \
-    SYSTEM:'exec ace-recv $ace_limits --spool "$ace_spool"'
+    SYSTEM:'ace-recv $ace_limits --spool "$ace_spool" || exit 0'
