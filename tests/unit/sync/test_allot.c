@@ -123,6 +123,30 @@ test_weight(void)
 	    "no weight, no energy: not sent");
 }
 
+/* One value that the step would just send, and nothing else: not worth its
+ * entry. */
+static void
+test_entry(void)
+{
+	static float x[SIZE];
+	struct allot a;
+	size_t g;
+	int sent = 0;
+
+	layered();
+	a = of(40e3);
+	(void)allot_plan(&a, NULL);
+	x[0] = (float)(0.8 * a.step);
+	for (g = 0; g < N; g += 4)
+		(void)stat_group_of(x, SIZE, &stat[g]);
+	a = of(a.budget * 3 / 4);
+	(void)allot_plan(&a, NULL);
+	for (g = 0; g < N; g++)
+		if (g % 4 == 0)
+			sent += plan[g].codec != CODEC_NONE;
+	ok(sent == 0 && a.sent > 0, "not worth its entry: not sent");
+}
+
 /* The price is what a byte more buys. */
 static void
 test_price(void)
@@ -217,6 +241,7 @@ main(void)
 {
 	test_step();
 	test_weight();
+	test_entry();
 	test_price();
 	test_dense();
 	test_exceptions();

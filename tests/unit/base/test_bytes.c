@@ -1,0 +1,42 @@
+#include <stdint.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+
+/* What n bytes say, and whether they are the whole of a number. */
+static uint64_t
+number(const char *p, size_t n, int *bad)
+{
+	struct bytes b = BYTES((const unsigned char *)p, n);
+	const uint64_t v = bytes_varint(&b);
+
+	*bad = b.bad;
+	return v;
+}
+
+static int
+refused(const char *p, size_t n)
+{
+	int bad;
+
+	return number(p, n, &bad) == 0 && bad;
+}
+
+int
+main(void)
+{
+	int bad;
+
+	ok(number("\x00", 1, &bad) == 0 && !bad, "0");
+	ok(number("\x7f", 1, &bad) == 127 && !bad, "one byte");
+	ok(number("\x80\x01", 2, &bad) == 128 && !bad, "two");
+	ok(number("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, &bad) ==
+	    UINT64_MAX && !bad, "the largest");
+	ok(refused("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10),
+	    "a bit more than there are");
+	ok(refused("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x00", 11),
+	    "an eleventh byte");
+	ok(refused("\x80\x00", 2), "longer than it has to be");
+	ok(refused("\x80", 1), "it stops in the middle");
+	return done_testing();
+}
