@@ -195,6 +195,10 @@ layered() {
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
 	says "mismatch: the plan has 65 groups, the shard 64"
+	# what is behind a zero would be passed over
+	printf '0 q8\n\0005 nonsense\n' >binary
+	exits 2 ace-select --plan binary scored
+	says "plan 'binary' is no text"
 	for bad in '5' '5 nonsense' 'x q8' '-1 q8' '99999999999 q8'; do
 		printf '# fine\n0 q8 w\n%s\n' "$bad" >bad
 		exits 2 ace-select --plan bad scored
