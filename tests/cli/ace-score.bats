@@ -227,3 +227,19 @@ near() {
 	mkshards -n 64M -k fast | peak rss ace-score >/dev/null
 	[ "$(cat rss)" -gt 0 ] && [ "$(cat rss)" -lt 65536 ]
 }
+
+@test "groups that were not sent: the others are judged as in the shard with zeros" {
+	mkshards -n 640 -g 64 -k layered >in
+	ace-score in >scored
+	# a gap, one alone, and the end is missing
+	printf '%s f32\n' 0 1 3 5 6 >few
+	ace-select --plan few scored | ace-compress >sparse
+	ace-expand sparse | ace-score | ace-select --text -b 1k >want
+	grep -q '^3 ecq' want
+	grep -qx '4 none w' want
+	exits 0 ace-score sparse
+	mv out scored
+	[ "$(frames scored | grep -c sTAT)" -eq 3 ]
+	exits 0 ace-select --text -b 1k scored
+	same out want
+}

@@ -113,3 +113,13 @@ gguf() {
 	mkdir -m 700 none
 	refuses 3 "mismatch: no residual in 'none'" ace-ack -S none --fence answer
 }
+
+@test "what fails in the middle of a shard marks its end, and that is what is said" {
+	mkshards -n 640k -g 64k -k nan -i 600000 >in
+	exits 5 ace-compress -c q8 in
+	mv out broken
+	for p in ace-expand ace-score ace-inspect ace-aggregate; do
+		exits 3 $p broken
+		says "truncated: the stream was aborted by its producer"
+	done
+}
