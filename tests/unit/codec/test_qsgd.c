@@ -53,6 +53,7 @@ static void
 test_lies(void)
 {
 	unsigned char p[8] = { 0, 0, 0x80, 0x3f, 0x12, 0x02 };
+	unsigned char wide[7] = { 0, 0, 0x80, 0x3f, 0x01, 0x02, 0x00 };
 
 	/* s = 1, two bits a code: packed 2 0 1 0 2 0 0 0 */
 	ok(!trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "eight packed codes");
@@ -63,6 +64,10 @@ test_lies(void)
 	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "a level too large");
 	p[5] = 0x12;
 	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 6), "padding that is not zero");
+	/* s = 130, nine bits a code: two of them and six bits of padding */
+	ok(!trip_refused(&t, CODEC_QSGD, 130, wide, 7, 2), "two wide codes");
+	wide[6] = 0x04;
+	ok(trip_refused(&t, CODEC_QSGD, 130, wide, 7, 2), "their padding, too");
 	p[3] = 0xbf;
 	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "a negative norm");
 	p[3] = 0x7f;

@@ -275,6 +275,22 @@ test_lies(void)
 	ok(trip_refused(&t, CODEC_TOPK, 8, p, len, 300), "a kind too many");
 }
 
+/* A last, shorter chunk gives its share, to the nearest number. */
+static void
+test_chunks(void)
+{
+	const struct kern *kern = kern_get(NULL);
+	uint32_t at[64];
+	size_t n, bad = 0;
+
+	trip_gauss(&t, 8, 1024, 1);
+	for (n = 1; n < 256; n++)
+		bad += pick_chunks(kern, t.x, 256 + n, 3, 256, at) !=
+		    3 + (3 * n + 128) / 256;
+	ok(bad == 0, "three of 256, and of fewer as many as it comes to");
+	ok(pick_chunks(kern, t.x, 1, 3, 256, at) == 1, "one of one alone");
+}
+
 int
 main(void)
 {
@@ -282,6 +298,7 @@ main(void)
 	test_positions("topk:0.01:mag", 655.0 / TRIP_N);
 	test_positions("topk:0.1:mag", 6554.0 / TRIP_N);
 	test_positions("topk:0.5:mag", 0.5);
+	test_chunks();
 	test_clusters();
 	test_sparseloco();
 	test_f16();
