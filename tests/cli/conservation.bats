@@ -144,3 +144,20 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 	exits 3 balance in
 	says "unsupported: feedback momentum"
 }
+
+@test "the bound: a last bit is within it, a millionth is not" {
+	# ones VALUE FILE: an input of eight times that
+	ones() {
+		perl -e 'print pack("f<*", ($ARGV[0]) x 8)' -- "$1" >raw
+		ace-import -f raw --shape 8 -d edge1 -r test -s 0 raw >"$2"
+	}
+	ones 1 in0
+	ace-compress -S state -c f32 --window 4 in0 | ace-recv --spool spool |
+	    ace-ack -S state >rest
+	ones 1.00000012 near
+	exits 0 balance near
+	grep -q "within the bound, .* off by at most 1.19e-07" out
+	ones 1.000001 far
+	exits 3 balance far
+	says "mismatch: tensor"
+}
