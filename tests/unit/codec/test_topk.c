@@ -280,7 +280,7 @@ static void
 test_chunks(void)
 {
 	const struct kern *kern = kern_get(NULL);
-	uint32_t at[64];
+	static uint32_t at[512];
 	size_t n, bad = 0;
 
 	trip_gauss(&t, 8, 1024, 1);
