@@ -96,6 +96,21 @@ test_lies(void)
 	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "an infinite scale");
 }
 
+/* The scale is none that is smaller than what it stands for: then the mean could
+ * not be right.  1.003 lies between two of bf16, nearer to the lower. */
+static void
+test_scale(void)
+{
+	size_t i, low = 0;
+
+	for (i = 0; i < 640; i++)
+		t.x[i] = 1.003f;
+	(void)trip(&t, "tern", 640);
+	for (i = 0; i < 640; i++)
+		low += t.y[i] != 0 && t.y[i] < t.x[i];
+	ok(low == 0 && t.y[0] + t.y[1] + t.y[2] > 0, "the scale is rounded up");
+}
+
 int
 main(void)
 {
@@ -103,6 +118,7 @@ main(void)
 	trip_gauss(&t, 2, 3000, 1);
 	trip_unbiased(&t, "tern", 3000, 400);
 	test_noise();
+	test_scale();
 	test_known();
 	test_lies();
 	buf_release(&t.body);
