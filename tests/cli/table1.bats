@@ -287,7 +287,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    frontier-interleaved frontier-million frontier-short
 	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
 	    frontier-sixtyfour'
-	for t in $all; do
+	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
 		NR > 1 { print "| " $1, $2, $3, $5, $6, $7, with($8, $9), $10,
@@ -296,8 +296,12 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done >rows
 	[ "$(wc -l <rows)" -ge 11 ]
 	has_lines examples/results/README.md <rows
+	# the best of the sweep are of it
+	while read -r line; do
+		grep -qxF -e "$line" "$r/table1-sweep.tsv"
+	done <"$r/table1-sweep-best.tsv"
 	# the tables are what their runs say
-	for t in $all; do
+	for t in $all table1-sweep; do
 		[ -e "$r/$t.tsv" ] || continue
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
 		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
