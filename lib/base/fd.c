@@ -140,23 +140,19 @@ fd_linger(int fd)
 	char drop[1 << 14];
 	size_t got, n = 0;
 	double left;
+	int k;
 
 	if (fstat(fd, &st) < 0 ||
 	    (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode)))
 		return;
 	while (n < FD_LINGER && (left = until - mono_now()) > 0) {
-		switch (fd_ready(fd, -1, (int)(left * 1e3) + 1, "", NULL)) {
-		case 0:
+		k = fd_ready(fd, -1, (int)(left * 1e3) + 1, "", NULL);
+		if (k == 0)
 			continue;
-		case 1:
-			if (fd_read(fd, -1, drop, sizeof(drop), &got, "",
-			    NULL) < 0 || got == 0)
-				return;
-			n += got;
-			continue;
-		default:
+		if (k < 0 || fd_read(fd, -1, drop, sizeof(drop), &got, "",
+		    NULL) < 0 || got == 0)
 			return;
-		}
+		n += got;
 	}
 }
 

@@ -232,20 +232,29 @@ answer(const char *dir, const uint8_t *p, size_t n)
 
 /* ---- a run that a device comes into ---- */
 
+/* A model that somebody publishes. */
 static void
-model(const struct inbox *s, const uint8_t *p, size_t n)
+published(const struct inbox *s, const uint8_t *p, size_t n)
 {
 	struct err e = ERR_INIT;
 	struct reader *in = input(p, n, &e);
-	struct writer *w = nowhere();
 	int k = -1;
 
 	while (in != NULL && (k = reader_next(in, &e)) > 0 && k != READER_SHARD)
 		continue;
-	if (in != NULL && k == READER_SHARD)
+	if (k == READER_SHARD)
 		(void)join_model(s, "run", in, &e);
 	reader_free(in);
 	err_clear(&e);
+}
+
+/* What a device is told that comes into the run. */
+static void
+told(const struct inbox *s)
+{
+	struct err e = ERR_INIT;
+	struct writer *w = nowhere();
+
 	(void)join_send(s, "run", w, &e);
 	writer_free(w);
 	err_clear(&e);
@@ -293,12 +302,14 @@ coming(int which, const char *dir, const uint8_t *p, size_t n)
 	if (mkdir(run, 0700) < 0 || inbox_open(&s, dir, &e) < 0)
 		abort();
 	s.sync = IO_SYNC_NONE;
-	put(run, which == 4 ? "devices" : "model.aceg", p,
-	    which == 3 ? 0 : n);
+	if (which == 3)
+		published(&s, p, n);
+	else
+		put(run, which == 4 ? "devices" : "model.aceg", p, n);
 	if (which == 4)
 		roster(&s);
 	else
-		model(&s, p, n);
+		told(&s);
 	inbox_close(&s);
 }
 
