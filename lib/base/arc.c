@@ -322,6 +322,18 @@ arc_pass(struct arc *a, struct err *e)
 	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
 }
 
+/* Was there an entry at all?  libarchive warns of what is damaged, and goes on: of
+ * bytes that it left out, of heads that contradict each other.  What it cannot say
+ * of a name, in the characters that we read, is no damage. */
+static int
+arc_sound(const struct arc *a, int got)
+{
+	const char *why = archive_error_string(a->a);
+
+	return got == ARCHIVE_OK || (got == ARCHIVE_WARN && why != NULL &&
+	    strstr(why, "be converted") != NULL);
+}
+
 int
 arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 {
@@ -334,8 +346,7 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		return got;
 	was = arc_enter(a);
 	got = archive_read_next_header2(a->a, ae);
-	path = got == ARCHIVE_OK || got == ARCHIVE_WARN ?
-	    archive_entry_pathname(ae) : NULL;
+	path = arc_sound(a, got) ? archive_entry_pathname(ae) : NULL;
 	arc_leave(a, was);
 	memset(en, 0, sizeof(*en));
 	(void)snprintf(en->what, ARC_WHAT, "'%s'", io_name(a->io));

@@ -236,6 +236,35 @@ long_name() {
 	says '^ace-archive: corrupt: '
 }
 
+@test "a damaged head is not passed over, and old formats are known" {
+	local f
+	spool 2
+	ace-archive create -o run.cpio spool
+	exits 0 ace-archive list run.cpio
+	# of the first entry: what it begins with, how long its name is, its size
+	for f in 2 98 60; do
+		cp run.cpio x.cpio
+		flip x.cpio $f
+		exits 3 ace-archive list x.cpio || { echo $f; false; }
+		exits 3 ace-archive extract --into "into$f" x.cpio
+		exits 3 ace-inspect --verify x.cpio
+	done
+	exits 3 ace-archive list x.cpio
+	mkdir old
+	ace-archive extract --into old run.cpio
+	tar --format=v7 -cf v7.tar old
+	exits 0 ace-inspect --verify v7.tar
+	exits 0 ace-archive list v7.tar
+	[ "$(wc -l <out)" -eq "$(ace-archive list run.cpio | wc -l)" ]
+	flip v7.tar 3
+	exits 3 ace-archive list v7.tar
+	# a name in no charset is no damage
+	mkdir "$(printf 'n\303x')"
+	mkshards -r demo >"$(printf 'n\303x/s.aceg')"
+	tar --format=pax -cf name.tar "$(printf 'n\303x')"
+	exits 0 ace-inspect --verify name.tar
+}
+
 @test "a tar with holes at its end is whole" {
 	head -c 4000000 /dev/zero >zeros.f32
 	ace-import --name w -o dense zeros.f32
@@ -275,6 +304,55 @@ long_name() {
 	exits 3 ace-archive list text
 	exits 3 ace-archive create -o x.tar text
 	[ ! -e x.tar ]
+}
+
+# bats test_tags=long
+@test "what changes while it is read: refused, or whole" {
+	local f i r
+	mkdir src
+	for i in 0 1 2 3; do
+		mkshards -r demo -s "$i" -n 300k >src/$i.aceg
+	done
+	for f in tar tar.zst 7z zip cpio; do
+		ace-archive create -o good.$f src
+	done
+	cat >spoil.py <<-'END'
+	import os, random, shutil, sys, time
+	files, good = sys.argv[1:], {f: open(f, 'rb').read() for f in sys.argv[1:]}
+	random.seed(1)
+	while True:
+	    f = random.choice(files)
+	    b, how = good[f], random.randrange(5)
+	    with open(f, 'r+b') as x:
+	        if how == 0: x.truncate(random.randrange(len(b)))
+	        elif how == 1: x.seek(random.randrange(len(b))); x.write(os.urandom(9))
+	        elif how == 2: x.seek(0, 2); x.write(b[:random.randrange(len(b))])
+	        else: x.write(b); x.truncate()
+	    time.sleep(random.random() * .01)
+	END
+	cp -r src good
+	for i in {1..4}; do
+		for f in tar tar.zst 7z zip cpio; do
+			cp good/* src
+			python3 spoil.py src/* &
+			r=0
+			ace-archive create -o x.$f src 2>err || r=$?
+			kill $!
+			wait $! || true
+			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ] && [ ! -e x.$f ]; }
+			[ $r != 0 ] || exits 0 ace-inspect --verify x.$f
+			rm -f x.$f
+			cp good.$f x.$f
+			python3 spoil.py x.$f &
+			r=0
+			ace-archive extract --into into x.$f 2>err || r=$?
+			kill $!
+			wait $! || true
+			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ]; }
+			[ ! -d into ] || exits 0 ace-inspect --verify into
+			rm -rf into x.$f
+		done
+	done
 }
 
 @test "calls that cannot be" {
