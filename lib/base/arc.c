@@ -299,6 +299,22 @@ arc_bomb(const struct arc *a, struct err *e)
 	    "more: if that is meant, unpack it first", a->what, ARC_RATIO);
 }
 
+int
+arc_rest(struct arc *a, struct err *e)
+{
+	const void *p;
+	la_int64_t at;
+	size_t n;
+	int r = 0, k = ARCHIVE_OK;
+
+	while (r == 0 && (k = archive_read_data_block(a->a, &p, &n, &at)) ==
+	    ARCHIVE_OK) {
+		a->gave += n;
+		r = arc_bomb(a, e);
+	}
+	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
+}
+
 /* Passes over what is left of an entry.  libarchive would do it in one call,
  * however much that is to unpack; only what can seek is left to it. */
 static int
@@ -307,19 +323,9 @@ arc_pass(struct arc *a, struct err *e)
 	const int packed = archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE ||
 	    (archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) ==
 	    ARCHIVE_FORMAT_7ZIP;
-	const void *p;
-	la_int64_t at;
-	size_t n;
-	int r = 0, k = ARCHIVE_OK;
 
-	if (a->past == 0 || (!packed && io_can_seek(a->io)))
-		return 0;
-	while (r == 0 && (k = archive_read_data_block(a->a, &p, &n, &at)) ==
-	    ARCHIVE_OK) {
-		a->gave += n;
-		r = arc_bomb(a, e);
-	}
-	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
+	return a->past == 0 || (!packed && io_can_seek(a->io)) ? 0 :
+	    arc_rest(a, e);
 }
 
 /* Was there an entry at all?  libarchive warns of what is damaged, and goes on: of

@@ -83,22 +83,30 @@ struct source_walk {
 static int source_folder(struct source *s, const char *dir, int depth,
     struct err *e);
 
-/* The file begins as a stream, or its name says that it is a packed one. */
+/* The name says that it is a stream, so that one whose first bytes are damaged is
+ * not passed over as if it were something else. */
+static int
+source_named(const char *path, const char *end)
+{
+	const size_t n = strlen(path), m = strlen(end);
+
+	return n > m && strcmp(path + n - m, end) == 0;
+}
+
+/* The file begins as a stream, or its name says that it is one, maybe packed. */
 static int
 source_is_stream(const char *path, struct err *e)
 {
 	static const char *const ends[] = { ".aceg", ".aceg.gz", ".aceg.xz",
 	    ".aceg.zst", ".aceg.bz2", ".aceg.lz4", ".aceg.lzma", NULL };
 	unsigned char p[4];
-	size_t n = strlen(path), m, got;
+	size_t got;
 	struct io *io;
 	int i, k;
 
-	for (i = 0; ends[i] != NULL; i++) {
-		m = strlen(ends[i]);
-		if (n > m && strcmp(path + n - m, ends[i]) == 0)
+	for (i = 0; ends[i] != NULL; i++)
+		if (source_named(path, ends[i]))
 			return 1;
-	}
 	if ((k = io_open_kept(&io, path, e)) <= 0)
 		return k;
 	if ((k = io_read(io, p, sizeof(p), &got, e)) == 0)
@@ -281,9 +289,13 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 			return k;
 		/* a single packed file must be a stream; its reader says what
 		 * it is */
-		if (s->entry->name[0] == '\0' || (s->nhead == 4 &&
-		    bytes_le32(s->head) == FRAME_SYNC))
+		if (s->entry->name[0] == '\0' ||
+		    source_named(s->entry->name, ".aceg") ||
+		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
+		/* it may be a damaged one: then its checksum says so */
+		if ((k = arc_rest(s->arc, e)) < 0)
+			return k;
 	}
 	if (k == 0 && s->given == 0)
 		return err_set(e, ERR_DATA, "corrupt: not a gradient-shard "

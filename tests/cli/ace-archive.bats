@@ -258,6 +258,25 @@ long_name() {
 	[ "$(wc -l <out)" -eq "$(ace-archive list run.cpio | wc -l)" ]
 	flip v7.tar 3
 	exits 3 ace-archive list v7.tar
+	# nor is a damaged shard, while a file that claims nothing is
+	mkdir some
+	mkshards -r demo >some/a.aceg
+	mkshards -r demo -d b >some/b.aceg
+	echo hello >some/README
+	tar -cf some.tar some
+	exits 0 ace-inspect --verify some.tar
+	flip some/a.aceg 1
+	tar -cf some.tar some
+	for f in some some.tar; do
+		exits 3 ace-inspect --verify $f
+		says '^ace-inspect: corrupt: not a gradient-shard stream, .*a.aceg'
+	done
+	exits 3 ace-archive extract --into cut some.tar
+	# a zip's first entry, whose name is said to be longer
+	ace-archive create -o x.zip run.cpio
+	exits 0 ace-archive list x.zip
+	flip x.zip 27 0x7f
+	exits 3 ace-archive list x.zip
 	# a name in no charset is no damage
 	mkdir "$(printf 'n\303x')"
 	mkshards -r demo >"$(printf 'n\303x/s.aceg')"
@@ -361,6 +380,10 @@ long_name() {
 	exits 2 ace-archive wrap
 	exits 2 ace-archive create spool
 	says 'which format'
+	exits 2 ace-archive append spool
+	says 'append to what'
+	exits 2 ace-archive append -o - spool
+	says 'append to what'
 	exits 2 ace-archive create -o run.zip.zst spool
 	says 'zip packs its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
