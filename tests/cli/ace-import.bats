@@ -73,6 +73,10 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
+	# a step has 64 bits
+	exits 0 ace-import -s 18446744073709551613 1.f32
+	[ "$(ace-inspect --list --json out |
+	    grep -c '"step":18446744073709551613,')" -eq 1 ]
 }
 
 @test "--many: the files of a whole run in one pipe, a step each" {

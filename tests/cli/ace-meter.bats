@@ -170,7 +170,8 @@ known() {
 	exits 2 ace-meter a b
 	exits 2 ace-meter -L fast
 	says "^ace-meter: --limit"
-	exits 2 ace-meter -L 1bit
+	exits 2 ace-meter -L 7bit
+	exits 0 ace-meter -L 8bit </dev/null
 	exits 2 pty -i ace-meter
 	echo x >in
 	exits 2 pty ace-meter in

@@ -57,6 +57,16 @@ alike() {
 --alpha 1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
 }
 
+@test "a program is there when it has the state, or an option of its own" {
+	exits 0 ace-step --cache H --bits 0.5 --print
+	[ "$(cat out)" = \
+	    'ace-expand --cache H | ace-score | ace-select --bits 0.5 | ace-compress' ]
+	exits 0 ace-step --bits 0.5 --print
+	[ "$(cat out)" = 'ace-score | ace-select --bits 0.5 | ace-compress' ]
+	exits 0 ace-step -c q8 --print
+	[ "$(cat out)" = 'ace-compress -c q8' ]
+}
+
 @test "one process for a run, or one for each step" {
 	mkshards -n 300k -k layered -N 5 >in
 	exits 0 ace-step --no-provenance -S long --bits 0.5 in

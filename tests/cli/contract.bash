@@ -243,17 +243,13 @@ contract_same() {
 
 # whatever allocation fails: status 4, no crash, nothing whole comes out
 contract_alloc() {
-	local kind=$1 n got
+	local kind=$1
 	shift
-	for ((n = 1; n < 2000; n++)); do
-		got=0
-		ACE_FAIL_ALLOC=$n "$@" <in >out 2>err || got=$?
-		[ "$got" -ne 0 ] || break
-		[ "$got" -eq 4 ] || { echo "status $got at $n"; cat err; return 1; }
-		says "^$1: .*memory" || { echo "at $n"; return 1; }
-		poisoned "$kind"
-	done
-	[ "$n" -gt 5 ] && [ "$n" -lt 2000 ]
+	starves -c "contract_starved $kind $1" contract_fed "$@"
+}
+contract_fed() { "$@" <in; }
+contract_starved() {
+	says "^$2: " && poisoned "$1"
 }
 
 # a reader that goes away at each frame of our output

@@ -59,39 +59,36 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
-# allocations PROGRAM ARGS...: each one may fail.  With -o good it works; with
-# -o x it then ends with status 4 and leaves no x, until there are no more.
-allocations() {
-	local n got
-	"$1" -o good "${@:2}"
-	for n in $(seq 1 400); do
-		got=0
-		ACE_FAIL_ALLOC=$n "$1" -o x "${@:2}" 2>err || got=$?
-		[ "$got" -ne 0 ] || break
-		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
-		says "out of memory"
-		# after the rename only the directory is left to sync
-		[ ! -e x ] || same x good
-		rm -f x
-	done
-	[ "$n" -gt 20 ]
-	[ "$n" -lt 400 ]
-	same x good
-	rm x
-}
-
-# starves CMD...: whatever allocation fails, and all after it, it says so.
+# starves [-c CHECK] CMD...: whatever allocation fails, and all after it, it says
+# so; CHECK holds after each such run.
 starves() {
-	local n got
+	local n got check=true
+	[ "$1" != -c ] || { check=$2; shift 2; }
 	for n in $(seq 1 2000); do
 		got=0
 		ACE_FAIL_ALLOC=$n "$@" >out 2>err || got=$?
 		[ "$got" -ne 0 ] || break
 		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
-		says "out of memory"
+		says memory || { echo "$*: at $n"; return 1; }
+		# shellcheck disable=SC2086 # words are meant
+		$check || { echo "$*: $check at $n"; return 1; }
 	done
-	[ "$n" -gt 5 ]
-	[ "$n" -lt 2000 ]
+	[ "$n" -gt 5 ] && [ "$n" -lt 2000 ]
+}
+
+# after the rename only the directory is left to sync
+unharmed() {
+	[ ! -e x ] || same x good || return
+	rm -f x
+}
+
+# allocations PROGRAM ARGS...: the same, and with -o x it leaves there what it
+# should or nothing
+allocations() {
+	"$1" -o good "${@:2}"
+	starves -c unharmed "$1" -o x "${@:2}"
+	same x good
+	rm x
 }
 
 # patient: in this file one command may take minutes by right.
