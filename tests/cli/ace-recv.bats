@@ -253,4 +253,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	}
 	starves arrives
 	ace-inspect --verify spool/test/2/edge1.aceg
+	# nor of one that is refused: it is, once there is memory to write that down
+	shard 3 edge1 -k nan >in
+	refused() {
+		rm -rf spool/test/3
+		ace-recv --spool spool in
+	}
+	starves refused
+	recv '^step 3: invalid: ' <in
 }

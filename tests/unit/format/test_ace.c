@@ -108,6 +108,8 @@ flush(int fd)
 	    (after = lseek(fd, 0, SEEK_CUR)) > before, "and go");
 	ok(ace_write_flush(w, &e) == 0 && lseek(fd, 0, SEEK_CUR) == after,
 	    "nothing new, nothing goes");
+	ok(ace_write_end(w, &e) == -2 && strstr(e.message, "fewer values") !=
+	    NULL, "no end with a tensor missing: %s", e.message);
 	ok(ace_write_values(w, values, 3, &e) == 0 &&
 	    ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0,
 	    "the rest");
