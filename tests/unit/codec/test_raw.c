@@ -46,6 +46,11 @@ main(void)
 	t.x[1] = -65519;
 	(void)trip(&t, "f16", 2);
 	ok(t.y[0] == 65504 && t.y[1] == -65504, "what can be said is");
+	/* half way to what is no f16: to the nearest even would be infinite */
+	t.x[0] = 65520;
+	t.x[1] = -65520;
+	(void)trip(&t, "f16", 2);
+	ok(t.y[0] == 65504 && t.y[1] == -65504, "nor is the next one infinite");
 	buf_release(&t.body);
 	return done_testing();
 }
