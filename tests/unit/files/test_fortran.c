@@ -82,9 +82,11 @@ main(void)
 		{ 2, { 211, 307 } }, { 2, { 3, 40000 } }, { 2, { 40000, 3 } },
 		{ 3, { 7, 11, 13 } }, { 4, { 5, 1, 60, 70 } }, { 1, { 77 } },
 		{ 3, { 2, 300, 200 } }, { 8, { 2, 3, 2, 3, 2, 3, 2, 3 } },
-		{ 2, { 200000, 2 } }
+		/* with the largest block: runs that begin in the window and end
+		 * behind it */
+		{ 2, { 200000, 2 } }, { 2, { 211, 320 } }
 	};
-	static const size_t block[] = { 0, 4, 8, 400, 4096, 70000 };
+	static const size_t block[] = { 0, 4, 8, 400, 4096, 70000, 260000 };
 	struct schema_tensor s;
 	struct err e;
 	size_t i, k;
