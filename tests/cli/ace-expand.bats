@@ -227,6 +227,9 @@ load values
 		# the same once more
 		exits 0 ace-expand --no-provenance --cache after c2
 		same out want
+		# the one before is no longer known
+		exits 5 ace-expand --cache after c1
+		says 'difference to another history'
 		# what the sender keeps: h' itself, or a - r, in f32
 		raw want >r.f32
 		if [ "$how" = ef21 ]; then

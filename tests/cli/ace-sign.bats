@@ -113,6 +113,11 @@ one() {
 	    substr($k, -1) ^= "\1"; print "$n ", encode_base64($k)' old >near
 	cat near old >both
 	ace-sign --check both a.signed >/dev/null
+	# a device whose name begins with another's is another
+	mkshards -d edge10 -N 1 >ten
+	ace-sign -k edge1.pem ten >ten.signed
+	exits 5 ace-sign --check old ten.signed
+	says "the key ring has no key of 'edge10'"
 	# what is behind a # is a comment
 	sed 's/$/ # of the shed, 2026/' old >said
 	ace-sign --check said a.signed >/dev/null

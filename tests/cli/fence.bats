@@ -154,6 +154,24 @@ fence() {
 	same before/residual state/residual
 }
 
+@test "what was set aside when its step was summed was not delivered" {
+	local s d
+	for s in 0 1 2; do
+		for d in edge1 edge2; do
+			mkshards -s $s -d $d >in
+			exits 0 ace-recv --spool spool in
+		done
+	done
+	# in the place of one that was accepted
+	mkshards -s 1 -H flags=16 >spool/test/1/edge1.aceg
+	exits 0 ace-aggregate --spool spool --expect 2 --quorum 1 --steps 3 --keep 9
+	says "1 of 2 shards of a step set aside"
+	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
+	mv out answer
+	ace-inspect --list answer | awk '$1 == "step" { print $2 }' >steps
+	[ "$(cat steps)" = 2 ]
+}
+
 @test "--fence with what it does not go with: status 2, the incarnation as it was" {
 	mkshards | ace-recv --spool spool >/dev/null
 	find spool | sort >before
