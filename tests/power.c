@@ -84,6 +84,17 @@ static const struct scene scenes[] = {
 	    "test -e D/test/0/manifest",
 	    "{ test -e D/test/last || { ace-aggregate --no-provenance "
 	    "--spool D --steps 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
+	/* what a killed receiver left is in the manifest only once it is durable */
+	{ "aggregate, received", STEP0 "ace-aggregate --spool D --steps 1 >rest; "
+	    "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; cp -r D D2; "
+	    "ace-recv --spool D2 sent1 >rest; "
+	    "ace-aggregate --no-provenance --spool D2 --steps 1 >want; ",
+	    "ace-aggregate --spool D --steps 1 > out",
+	    "test -e D/test/1/manifest",
+	    "{ ! test -e D/test/1/manifest || grep -q 1 D/test/last || { "
+	    "ace-aggregate --no-provenance --spool D --steps 1 >got && "
+	    "cmp want got >&2; }; } && " AGAIN,
+	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
 	{ "fence", STEP0 "cp -r S backup; " AGAIN "; rm -rf S; mv backup S; "
 	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; "
 	    "rm in1; ", "ace-ack -S S --fence answer > out", ":",
@@ -250,8 +261,9 @@ whole(const struct scene *s, const char *log)
 	return n;
 }
 
-/* Killed at each place that leaves another disk behind, then done, then cut:
- * how many places that were. */
+/* Killed at each place that leaves another disk behind, then done, then cut when
+ * that has answered; where it is another program, before each of its changes as
+ * well: how many places that were. */
 static unsigned long
 killed(const struct scene *s, const char *log)
 {
@@ -261,7 +273,7 @@ killed(const struct scene *s, const char *log)
 	off_t was = -1;
 	char ready[300];
 	int64_t n;
-	size_t k;
+	size_t k, done;
 
 	for (n = 1;; n++) {
 		again_from(log);
@@ -275,8 +287,14 @@ killed(const struct scene *s, const char *log)
 			continue;
 		was = st.st_size;
 		load();
+		read_log(log);
+		done = nops;
+		forget();
+		load();
 		proc_must(play(s->command, log, 0) == 0, s->command);
 		read_log(log);
+		for (k = done; k < nops && s->before != NULL; k++)
+			cuts(s, k, 0);
 		for (k = nops; k > 0 && ops[k - 1].op != CLIP_OP_OUT; k--)
 			;
 		cuts(s, k != 0 ? k : nops, 0);
