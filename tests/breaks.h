@@ -446,7 +446,9 @@ data(struct forge *s, unsigned long which)
 	    { 1, 3, { 0x1f, 3, 64 }, 0, 64 },
 	/* 19: a codec above the last */
 	    { 1, 5, { 0x1f, 0xff, 0xff, 0x03, 64 }, 0, 64 },
-	/* 20: the first group with a gap */ { 1, 2, { 0x30, 64 }, 0, 64 }
+	/* 20: the first group with a gap */ { 1, 2, { 0x30, 64 }, 0, 64 },
+	/* 21: f32 of one value more than the group has */
+	    { 1, 2, { 0x10, 68 }, 0, 68 }
 	};
 	size_t at = 12 + d[which].len, head = at + frame_padding(at);
 	unsigned char b[1024] = { 0 };
@@ -456,7 +458,9 @@ data(struct forge *s, unsigned long which)
 	    d[which].len);
 	memcpy(b + 12, d[which].dir, d[which].len);
 	forge_payload(&s->f[DATA], b, head + d[which].bodies);
-	s->f[SEND].keep |= KEEP_BODY;
+	/* SEND agrees: so many bytes, and all values are zero */
+	bytes_set64(s->f[SEND].p + 8, 0);
+	bytes_set64(s->f[SEND].p + 24, d[which].bodies);
 }
 
 /* A tensor of u8, carried as f16. */
@@ -468,7 +472,6 @@ exact(struct forge *s, unsigned long dtype)
 
 	s->f[SCHM].p[32 + 23] = (unsigned char)dtype;
 	forge_payload(&s->f[DATA], b, sizeof(b));
-	s->f[SEND].keep |= KEEP_BODY;
 }
 
 /* One record, as lies.h has it. */
@@ -490,7 +493,6 @@ body(struct forge *s, unsigned long which)
 	memcpy(b + 16, l->body, l->n < sizeof(l->body) ? l->n :
 	    sizeof(l->body));
 	forge_payload(&s->f[DATA], b, 16u + l->n);
-	s->f[SEND].keep |= KEEP_BODY;
 }
 
 /* What a later minor version may do: the fields that never gate reading. */

@@ -163,6 +163,7 @@ static const struct bad bads[] = {
 	{ "unsupported-f32-parameter", data, 11 },
 	{ "corrupt-f32-length", data, 12 },
 	{ "corrupt-f32-empty", data, 13 },
+	{ "corrupt-f32-longer", data, 21 },
 	{ "corrupt-q8-length", data, 14 },
 	{ "corrupt-topk-empty", data, 15 },
 	{ "corrupt-lossless-empty", data, 16 },

@@ -92,6 +92,12 @@ interval=1' >in
 	    --interval 8,3,1000 in
 	has interval=3
 	has force=1
+	# what an interval was says nothing of one that does not diverge
+	mkshards -n 1k -P 'interval=1' >in
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 \
+	    --interval 8,3,1000 in
+	has interval=16
+	has force=0
 }
 
 @test "what is missing or wrong is said" {
