@@ -107,6 +107,11 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL,
 	    NEVER },
+	{ "a file", MADE "mkdir -m 700 D; rm in1; ", "ace-score -o D/out in0",
+	    "ace-inspect --verify D/out >rest",
+	    "{ test ! -e D/out || ace-inspect --verify D/out >rest; } && "
+	    "ace-score -o D/out in0 && ace-inspect --verify D/out >rest",
+	    NULL, NULL, NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },
 	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D --once "
