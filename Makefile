@@ -6,6 +6,7 @@
 #   make asan       make check and some of check-long, sanitized
 #   make coverage   lines and branches that both reach, by room
 #   make mutants    N random mistakes from SEED on: which does no test notice?
+#                   or FROM=tests/mutants-by-hand
 #   make demo       train a model through the pipes
 #   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates
@@ -237,7 +238,7 @@ $(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
 	-+$(MAKE) coverage
 
 mutants: deps $(BUILD)/coverage/map
-	BUILD='$(AT)' tests/mutants -n $(N) -s $(SEED)
+	BUILD='$(AT)' tests/mutants -n $(N) -s $(SEED) $(if $(FROM),-f '$(FROM)')
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
