@@ -121,6 +121,8 @@ values() {
 	[ "$(values)" = "$(cat got)" ]
 	exits 5 ace-aggregate --rule krum:2 a b c d z
 	says 'krum with 2 bad devices needs 7 contributions, there are 5'
+	exits 5 ace-aggregate --rule krum:1 a b c d
+	says 'krum with 1 bad devices needs 5 contributions, there are 4'
 }
 
 @test "no device weighs more than its share" {
