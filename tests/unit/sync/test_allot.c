@@ -220,6 +220,8 @@ static void
 test_knapsack(void)
 {
 	struct allot a;
+	uint32_t g;
+	int off;
 
 	layered();
 	a = of(60e3);
@@ -234,6 +236,16 @@ test_knapsack(void)
 	a = of(100);
 	ok(knapsack_plan(&a, NULL) == 0 && a.sent == 0 && !a.floor,
 	    "unless there is too little for that");
+	/* all alike but for their weight: room for half of them as f16 */
+	for (g = 0; g < N; g++) {
+		group(g, SIZE, 1);
+		weight[g] = g % 2 ? 100 : 1;
+	}
+	a = of(N / 2 * (2 * SIZE + SIZE * 17 / 16 + 100));
+	(void)knapsack_plan(&a, NULL);
+	for (off = 0, g = 0; g < N; g++)
+		off |= plan[g].codec != (g % 2 ? CODEC_F16 : CODEC_Q8);
+	ok(!off, "what weighs more is coded better");
 }
 
 int
