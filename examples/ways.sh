@@ -12,8 +12,8 @@ fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
 	FullSync-AdamW  1 16 dense     --gradient --rate 0.01
-	Top-k           1 16 topk:0.01 --gradient --rate 0.01 --muon 0.015
-	PowerSGD        1 16 lowrank:2 --gradient --rate 0.01 --muon 0.015
+	Top-k           1  8 topk:0.01 --gradient --rate 0.007 --muon 0.01
+	PowerSGD        1  8 lowrank:2 --gradient --rate 0.007 --muon 0.01
 	FedAvg         10 16 dense     --rate 0.02 --muon 0.03
 	DiLoCo         10 16 dense     --rate 0.02 --muon 0.03 --outer-rate 0.9 --outer-momentum 0.3
 	ACE-Sync       10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
