@@ -166,6 +166,9 @@ fence() {
 	mkshards -s 1 -H flags=16 >spool/test/1/edge1.aceg
 	exits 0 ace-aggregate --spool spool --expect 2 --quorum 1 --steps 3 --keep 9
 	says "1 of 2 shards of a step set aside"
+	# a quorum is left, so there is an aggregate of that step, too
+	[ "$(ace-inspect --list out | awk '$1 == "step" { print $2 }' |
+	    paste -sd ' ')" = '0 1 2' ]
 	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
 	mv out answer
 	ace-inspect --list answer | awk '$1 == "step" { print $2 }' >steps

@@ -127,6 +127,10 @@ model() {
 	wait $pid
 	[ "$(ace-inspect --json means | grep -c '"contributors":3')" -eq 1 ]
 	[ "$(ace-inspect --json means | grep -c '"contributors":2')" -eq 1 ]
+	# who left is not on the list again when somebody comes
+	joins edge4 >/dev/null
+	[ "$(sort spool/demo/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]
+	leaves edge4
 	# one that left is not shut out: it is not waited for
 	sends edge2 2
 	sends edge1 2

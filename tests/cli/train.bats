@@ -406,6 +406,40 @@ by_name() {
 	says "--average-moments is for --local with --interval"
 }
 
+@test "control variates: nothing for one device, and devices nearer to each other" {
+	text
+	train --local -H 2 --steps 20 --save a $small text
+	train --local -H 2 --steps 20 --save b --control-variates $small text
+	same a b
+	for k in "" --control-variates; do
+		train --local --of 4 -H 10 --steps 200 --save "m$k" \
+		    --eval --log "log$k" $k $small text
+	done
+	exits 1 cmp -s m m--control-variates
+	awk '$1 == "end" { loss[++n] = $4 }
+	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log log--control-variates
+	exits 2 train --local --control-variates $small text
+	says "--control-variates is for --local with --interval"
+}
+
+@test "--ema: a mean of the models is evaluated, the model is the same" {
+	text
+	for k in 0 0.000001 0.9; do
+		train --local --steps 60 --every 7 --save "m$k" --eval \
+		    --log "log$k" --ema $k $small text
+		same "m$k" m0
+	done
+	# with a weight of nothing it is the last one
+	awk 'FNR == NR { was[FNR] = $4; next } { d = $4 - was[FNR]
+	    if (d > 2e-4 || d < -2e-4) bad = 1 } END { exit bad }' log0 log0.000001
+	exits 1 cmp -s log0 log0.9
+	awk '$1 == "end" { loss[++n] = $4 }
+	    END { exit !(n == 2 && loss[2] < 1.2 * loss[1]) }' log0 log0.9
+	exits 2 train --ema 1 $small text
+	exits 2 train --ema 0.9 --resume x $small text
+	says "--ema has no model to go on from"
+}
+
 @test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
 	text
 	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
