@@ -149,6 +149,7 @@ way() {
 # cloud
 dense() {
 	local k short='' given=${given/--average-moments/}
+	given=${given/--control-variates/}
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # words are meant

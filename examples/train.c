@@ -30,8 +30,8 @@ struct opts {
 
 enum {
 	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
-	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL,
-	OPT_EVERY, OPT_FLIP, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
+	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS, OPT_DECAY, OPT_DELAY,
+	OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY, OPT_FLIP, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE, OPT_PROGRESS,
 	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE,
@@ -49,10 +49,12 @@ static const struct option options[] = {
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "clock", no_argument, NULL, OPT_CLOCK },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
+	{ "control-variates", no_argument, NULL, OPT_CONTROL },
 	{ "cuts", required_argument, NULL, OPT_CUTS },
 	{ "decay", required_argument, NULL, OPT_DECAY },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "ema", required_argument, NULL, OPT_EMA },
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
@@ -103,6 +105,9 @@ static const char usage[] =
 "      --average-moments   with --local and --interval: at each round the moments of\n"
 "                          the devices' optimisers are averaged, too, to see what\n"
 "                          they cost by being each device's own\n"
+"      --control-variates  with --local and --interval: a device adds to its\n"
+"                          gradients what those of all had more than its own in\n"
+"                          the round before, to see what that would be worth\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
 "      --sensitivity FILE  how much the loss minds each value, for\n"
 "                          DIR/sensitivity of ace-score --form sensitivity;\n"
@@ -138,6 +143,8 @@ static const char usage[] =
 "                          go on from it if it is there (not with --delay)\n"
 "  evaluation\n"
 "      --eval              loss, perplexity, top-1 on the text kept for it\n"
+"      --ema X             of the mean of all models until then, in which one from\n"
+"                          T steps before weighs X^T, not of the last one\n"
 "      --log FILE          as a table (standard error)\n"
 "      --progress FILE     the step and the smoothed loss of the batches, now\n"
 "      --every N           rounds between (only at start and end)\n"
@@ -219,6 +226,7 @@ set_flag(struct opts *o, int key)
 	case OPT_GRADIENT: o->run.local = 0; return 0;
 	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;
 	case OPT_AVERAGE: o->run.moments = 1; return 0;
+	case OPT_CONTROL: o->run.control = 1; return 0;
 	case OPT_LOCAL: o->run.alone = 1; return 0;
 	case OPT_POLICY: o->run.obey = 1; return 0;
 	case 'h': o->help = 1; return 0;
@@ -235,6 +243,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_BETA2: return real_arg(&r->beta2, s, 0, 0.999999);
 	case OPT_CLIP: return real_arg(&r->clip, s, 0, 1e9);
 	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
+	case OPT_EMA: return real_arg(&o->ema, s, 0, 0.999999);
 	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
 	case OPT_OUTER_MOMENTUM:
 		return real_arg(&r->outer_momentum, s, 0, 0.999999);
@@ -312,6 +321,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--index is more than --of";
 	else if (r->moments && (!r->alone || r->local == 0))
 		*why = "--average-moments is for --local with --interval";
+	else if (r->control && (!r->alone || r->local == 0))
+		*why = "--control-variates is for --local with --interval";
+	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
+		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))
 		*why = "--cuts are of --gradient, and of one device";
 	else if (r->shape.width % r->shape.heads != 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "train_check.h"
+#include "train_drift.h"
 #include "train_emit.h"
 #include "train_queue.h"
 #include "train_run.h"
@@ -22,6 +23,8 @@ struct run {
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device says */
 	double *sum;		/* f64[n] alone only */
+	float *mean;		/* f32[n] of the models after each round, and */
+	double mean_of;		/* the sum of their weights in it */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* now */
 	size_t steps, round;	/* done */
@@ -29,6 +32,7 @@ struct run {
 	struct link link;
 	struct queue queue;
 	struct emit emit;
+	struct drift drift;
 	struct sense sense;
 	FILE *log;
 	double loss;		/* of the batches, smoothed; 0: none yet */
@@ -60,6 +64,33 @@ log_line(struct run *r, const char *what, double loss, double top1,
 	return 0;
 }
 
+/* The model after h more steps into the mean of all models, in which each weighs
+ * o->ema for every step since. */
+static void
+mean_add(struct run *r, size_t h)
+{
+	const double a = pow(r->o->ema, (double)h);
+	size_t i;
+
+	if (r->o->ema <= 0)
+		return;
+	for (i = 0; i < r->m->n; i++)
+		r->mean[i] = (float)(a * (double)r->mean[i] +
+		    (1 - a) * (double)r->m->theta[i]);
+	r->mean_of = a * r->mean_of + 1 - a;
+}
+
+/* The mean in the model's place, which is kept where a round begins with it. */
+static void
+mean_show(struct run *r)
+{
+	size_t i;
+
+	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
+	for (i = 0; r->mean_of > 0 && i < r->m->n; i++)
+		r->m->theta[i] = (float)((double)r->mean[i] / r->mean_of);
+}
+
 static int
 evaluate(struct run *r, const char *what, struct ace_error *e)
 {
@@ -69,6 +100,7 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
+	mean_show(r);
 	for (i = 0; i < all; i += b) {
 		b = all - i < r->o->batch ? all - i : r->o->batch;
 		for (j = 0; j < b; j++)
@@ -76,6 +108,7 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 			    r->text + j * (t + 1));
 		loss += (double)b * model_loss(r->m, r->text, b, &hits);
 	}
+	memcpy(r->m->theta, r->start, r->m->n * sizeof *r->start);
 	return log_line(r, what, loss / (double)all,
 	    (double)hits / (double)(all * t), e);
 }
@@ -170,30 +203,12 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	}
 	for (j = 0; j < h; j++) {
 		gradient(r, i, r->steps + j);
+		drift_gradient(&r->drift, i, r->m->grad);
 		optim_step(opt, &r->o->rule, r->m);
 	}
+	drift_device(&r->drift, i);
 	for (j = 0; j < n; j++)
 		out[j] = r->start[j] - r->m->theta[j];
-}
-
-/* All optimisers get the mean of theirs. */
-static void
-average_moments(struct optim **o, size_t k, size_t n)
-{
-	size_t i, j;
-
-	for (j = 0; j < n; j++) {
-		double m = 0, v = 0;
-
-		for (i = 0; i < k; i++) {
-			m += (double)o[i]->m[j] / (double)k;
-			v += (double)o[i]->v[j] / (double)k;
-		}
-		for (i = 0; i < k; i++) {
-			o[i]->m[j] = (float)m;
-			o[i]->v[j] = (float)v;
-		}
-	}
 }
 
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
@@ -212,8 +227,7 @@ together_alone(struct run *r, size_t h, struct ace_error *e)
 	}
 	for (j = 0; j < n; j++)
 		r->sent[j] = (float)r->sum[j];
-	if (r->o->moments)
-		average_moments(r->optim, k, n);
+	drift_round(&r->drift, r->optim);
 	return queue_put(&r->queue, r->sent, e);
 }
 
@@ -308,7 +322,9 @@ one_round(struct run *r, struct ace_error *e)
 	memcpy(r->m->theta, r->start, n * sizeof *r->start);
 	r->steps += h;
 	r->round++;
-	return apply_due(r, r->steps == o->steps, e);
+	if ((c = apply_due(r, r->steps == o->steps, e)) == 0)
+		mean_add(r, h);
+	return c;
 }
 
 /* ---- being killed, and going on ---- */
@@ -463,8 +479,11 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	r->start = calloc(r->m->n, sizeof *r->start);
 	r->sent = calloc(r->m->n, sizeof *r->sent);
 	r->sum = calloc(o->alone ? r->m->n : 1, sizeof *r->sum);
+	r->mean = calloc(o->ema > 0 ? r->m->n : 1, sizeof *r->mean);
 	if (r->optim == NULL || r->text == NULL || r->start == NULL ||
-	    r->sent == NULL || r->sum == NULL)
+	    r->sent == NULL || r->sum == NULL || r->mean == NULL ||
+	    drift_init(&r->drift, o->moments, o->control, o->share.of,
+	    r->m->n) < 0)
 		goto memory;
 	for (i = 0; i < r->noptim; i++)
 		if ((r->optim[i] = optim_new(r->m)) == NULL)
@@ -501,6 +520,8 @@ release(struct run *r)
 	free(r->start);
 	free(r->sent);
 	free(r->sum);
+	free(r->mean);
+	drift_release(&r->drift);
 	model_free(r->m);
 	data_free(&r->data);
 	queue_release(&r->queue);

@@ -20,7 +20,8 @@ struct run_options {
 	size_t windows;		/* of the validation text */
 	size_t every;		/* rounds between evaluations; 0: only at the end */
 	int alone;		/* all devices in this process, no streams */
-	int moments;		/* alone: they are averaged at each round */
+	int moments, control;	/* alone: train_drift.h */
+	double ema;		/* evaluated is a mean of models; 0: the last */
 	int eval;		/* evaluate and log */
 	int obey;		/* the policy's interval and delay */
 	int flip;		/* every label is wrong: an attacker */
