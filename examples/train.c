@@ -29,13 +29,15 @@ struct opts {
 };
 
 enum {
-	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH, OPT_CHECK,
-	OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS, OPT_DECAY, OPT_DELAY,
-	OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY, OPT_FLIP, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
+	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH,
+	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS,
+	OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
+	OPT_FLIP, OPT_FORETELL, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
 	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
-	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE, OPT_PROGRESS,
-	OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE,
-	OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH, OPT_WINDOWS
+	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE,
+	OPT_PROGRESS, OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE,
+	OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH,
+	OPT_WINDOWS
 };
 
 static const struct option options[] = {
@@ -58,6 +60,7 @@ static const struct option options[] = {
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
+	{ "foretell", required_argument, NULL, OPT_FORETELL },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "heads", required_argument, NULL, OPT_HEADS },
@@ -126,6 +129,8 @@ static const char usage[] =
 "      --delay T           apply the average of a round T rounds later (0)\n"
 "      --policy            obey the interval, the delay and, with --cuts, the cuts\n"
 "                          that come with the aggregate\n"
+"      --foretell X        say, and get, only what a difference is beyond X times\n"
+"                          the average of the round before, which all have (0)\n"
 "      --outer-rate X      of the step with the differences (1)\n"
 "      --outer-momentum X  Nesterov (0)\n"
 "  training\n"
@@ -243,6 +248,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_BETA2: return real_arg(&r->beta2, s, 0, 0.999999);
 	case OPT_CLIP: return real_arg(&r->clip, s, 0, 1e9);
 	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
+	case OPT_FORETELL: return real_arg(&o->foretell, s, 0, 1);
 	case OPT_EMA: return real_arg(&o->ema, s, 0, 0.999999);
 	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
 	case OPT_OUTER_MOMENTUM:
@@ -323,6 +329,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--average-moments is for --local with --interval";
 	else if (r->control && (!r->alone || r->local == 0))
 		*why = "--control-variates is for --local with --interval";
+	else if (r->foretell > 0 && (r->local == 0 || r->delay > 0 ||
+	    r->resume != NULL || r->catch_up != NULL))
+		*why = "--foretell is for --interval, without delay, and has no "
+		    "average to go on from";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
 		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))

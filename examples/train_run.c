@@ -11,6 +11,7 @@
 #include "train_check.h"
 #include "train_drift.h"
 #include "train_emit.h"
+#include "train_mean.h"
 #include "train_queue.h"
 #include "train_run.h"
 
@@ -22,9 +23,9 @@ struct run {
 	size_t noptim;
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device says */
+	float *last;		/* f32[n] the average before, 0 at first */
 	double *sum;		/* f64[n] alone only */
-	float *mean;		/* f32[n] of the models after each round, and */
-	double mean_of;		/* the sum of their weights in it */
+	struct mean mean;	/* of the models after each round */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* now */
 	size_t steps, round;	/* done */
@@ -64,33 +65,6 @@ log_line(struct run *r, const char *what, double loss, double top1,
 	return 0;
 }
 
-/* The model after h more steps into the mean of all models, in which each weighs
- * o->ema for every step since. */
-static void
-mean_add(struct run *r, size_t h)
-{
-	const double a = pow(r->o->ema, (double)h);
-	size_t i;
-
-	if (r->o->ema <= 0)
-		return;
-	for (i = 0; i < r->m->n; i++)
-		r->mean[i] = (float)(a * (double)r->mean[i] +
-		    (1 - a) * (double)r->m->theta[i]);
-	r->mean_of = a * r->mean_of + 1 - a;
-}
-
-/* The mean in the model's place, which is kept where a round begins with it. */
-static void
-mean_show(struct run *r)
-{
-	size_t i;
-
-	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
-	for (i = 0; r->mean_of > 0 && i < r->m->n; i++)
-		r->m->theta[i] = (float)((double)r->mean[i] / r->mean_of);
-}
-
 static int
 evaluate(struct run *r, const char *what, struct ace_error *e)
 {
@@ -100,7 +74,9 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
-	mean_show(r);
+	/* a round begins with the model in start, which is kept there */
+	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
+	mean_get(&r->mean, r->m->theta);
 	for (i = 0; i < all; i += b) {
 		b = all - i < r->o->batch ? all - i : r->o->batch;
 		for (j = 0; j < b; j++)
@@ -194,6 +170,7 @@ static void
 contribution(struct run *r, size_t i, size_t h, float *out)
 {
 	struct optim *opt = r->optim[r->o->alone ? i : 0];
+	const float foretold = (float)r->o->foretell;
 	size_t n = r->m->n, j;
 
 	if (r->o->local == 0) {
@@ -208,7 +185,7 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	}
 	drift_device(&r->drift, i);
 	for (j = 0; j < n; j++)
-		out[j] = r->start[j] - r->m->theta[j];
+		out[j] = r->start[j] - r->m->theta[j] - foretold * r->last[j];
 }
 
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
@@ -265,19 +242,25 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	return 0;
 }
 
-/* One average into the model, and the policy's word with it. */
+/* One average into the model, and the policy's word with it.  What everybody
+ * foretold from the one before was not sent, so it is added here. */
 static void
 apply(struct run *r, const float *x, const struct link_word *word)
 {
 	const struct run_options *o = r->o;
+	const float foretold = (float)o->foretell;
 	const size_t n = r->m->n;
+	size_t i;
 
 	if (o->local == 0) {
 		memcpy(r->m->grad, x, n * sizeof *x);
 		optim_step(r->optim[0], &o->rule, r->m);
 	} else {
+		for (i = 0; i < n; i++)
+			r->last[i] = x[i] + foretold * r->last[i];
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
-		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start, x);
+		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
+		    r->last);
 	}
 	r->applied++;
 	if (o->obey && o->local > 0 && word->interval > 0)
@@ -323,7 +306,7 @@ one_round(struct run *r, struct ace_error *e)
 	r->steps += h;
 	r->round++;
 	if ((c = apply_due(r, r->steps == o->steps, e)) == 0)
-		mean_add(r, h);
+		mean_add(&r->mean, r->m->theta, h);
 	return c;
 }
 
@@ -478,10 +461,11 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	r->text = malloc(o->batch * (o->shape.context + 1));
 	r->start = calloc(r->m->n, sizeof *r->start);
 	r->sent = calloc(r->m->n, sizeof *r->sent);
+	r->last = calloc(r->m->n, sizeof *r->last);
 	r->sum = calloc(o->alone ? r->m->n : 1, sizeof *r->sum);
-	r->mean = calloc(o->ema > 0 ? r->m->n : 1, sizeof *r->mean);
 	if (r->optim == NULL || r->text == NULL || r->start == NULL ||
-	    r->sent == NULL || r->sum == NULL || r->mean == NULL ||
+	    r->sent == NULL || r->last == NULL || r->sum == NULL ||
+	    mean_init(&r->mean, o->ema, r->m->n) < 0 ||
 	    drift_init(&r->drift, o->moments, o->control, o->share.of,
 	    r->m->n) < 0)
 		goto memory;
@@ -519,8 +503,9 @@ release(struct run *r)
 	free(r->text);
 	free(r->start);
 	free(r->sent);
+	free(r->last);
 	free(r->sum);
-	free(r->mean);
+	mean_release(&r->mean);
 	drift_release(&r->drift);
 	model_free(r->m);
 	data_free(&r->data);

@@ -20,6 +20,7 @@ struct run_options {
 	size_t windows;		/* of the validation text */
 	size_t every;		/* rounds between evaluations; 0: only at the end */
 	int alone;		/* all devices in this process, no streams */
+	double foretell;	/* of the average before, so much is not sent */
 	int moments, control;	/* alone: train_drift.h */
 	double ema;		/* evaluated is a mean of models; 0: the last */
 	int eval;		/* evaluate and log */

@@ -422,6 +422,34 @@ by_name() {
 	says "--control-variates is for --local with --interval"
 }
 
+@test "what all foretell from the average before is not sent, and comes out the same" {
+	text
+	# two devices and a cloud, without coding: the same but for rounding
+	for k in 0 0.5; do
+		rm -f up1 up2 down1 down2
+		mkfifo up1 up2 down1 down2
+		for i in 1 2; do
+			train --index $i --of 2 -H 5 --steps 60 --foretell $k \
+			    --apply down$i --save "m$k-$i" $small text >up$i 3>&- &
+		done
+		ace-aggregate --expect 2 up1 up2 | tee "all$k" down1 >down2
+		wait
+		same "m$k-1" "m$k-2"
+	done
+	ace-inspect --diff m0-1 --tolerance 1e-6 m0.5-1
+	# the first is as it was, and all others are what is new
+	for k in 0 0.5; do
+		ace-cut -q --step 0 all$k >first$k
+		ace-cut -q --step 1- all$k >rest$k
+	done
+	ace-inspect --diff first0 first0.5
+	exits 1 ace-inspect --diff rest0 --tolerance 0.05 rest0.5
+	exits 2 train --foretell 0.5 $small text
+	says "--foretell is for --interval"
+	exits 2 train -H 5 --foretell 0.5 --resume x $small text
+	exits 2 train -H 5 --foretell 1.5 $small text
+}
+
 @test "--ema: a mean of the models is evaluated, the model is the same" {
 	text
 	for k in 0 0.000001 0.9; do
