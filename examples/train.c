@@ -329,10 +329,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--average-moments is for --local with --interval";
 	else if (r->control && (!r->alone || r->local == 0))
 		*why = "--control-variates is for --local with --interval";
-	else if (r->foretell > 0 && (r->local == 0 || r->delay > 0 ||
+	else if (r->foretell > 0 && (r->local == 0 || r->delay > 0 || r->obey ||
 	    r->resume != NULL || r->catch_up != NULL))
-		*why = "--foretell is for --interval, without delay, and has no "
-		    "average to go on from";
+		*why = "--foretell is for --interval, without --delay and "
+		    "--policy, and has no average to go on from";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
 		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))

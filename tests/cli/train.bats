@@ -447,6 +447,7 @@ by_name() {
 	exits 2 train --foretell 0.5 $small text
 	says "--foretell is for --interval"
 	exits 2 train -H 5 --foretell 0.5 --resume x $small text
+	exits 2 train -H 5 --foretell 0.5 --policy $small text
 	exits 2 train -H 5 --foretell 1.5 $small text
 }
 
