@@ -148,8 +148,11 @@ way() {
 # dense ROUNDS: the streams of the edges with a step in each round, and of the
 # cloud
 dense() {
-	local k short='' given=${given/--average-moments/}
-	given=${given/--control-variates/}
+	local k short='' given=$given
+	# what only --local knows
+	for k in --average-moments --control-variates; do
+		given=${given/$k/}
+	done
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # words are meant

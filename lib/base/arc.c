@@ -299,7 +299,8 @@ arc_bomb(const struct arc *a, struct err *e)
 	    "more: if that is meant, unpack it first", a->what, ARC_RATIO);
 }
 
-int
+/* Reads what is left of the entry. */
+static int
 arc_rest(struct arc *a, struct err *e)
 {
 	const void *p;
@@ -326,6 +327,13 @@ arc_pass(struct arc *a, struct err *e)
 
 	return a->past == 0 || (!packed && io_can_seek(a->io)) ? 0 :
 	    arc_rest(a, e);
+}
+
+int
+arc_verify(struct arc *a, struct err *e)
+{
+	return (archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) ==
+	    ARCHIVE_FORMAT_ZIP ? arc_rest(a, e) : 0;
 }
 
 /* Was there an entry at all?  libarchive warns of what is damaged, and goes on: of

@@ -39,9 +39,9 @@ int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
  * entry that is thousands of times as large as what it was packed into is a
  * bomb, and refused. */
 int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
-/* arc_rest: reads what is left of the entry, which zip and 7z then hold against its
- * checksum. */
-int arc_rest(struct arc *a, struct err *e);
+/* arc_verify: reads what is left of an entry of a zip, for its checksum's sake; 7z's
+ * is read to its end in any case, and others have none. */
+int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 
 /* arc_leaves(name): 1 when unpacking a file of this name would write outside the

@@ -294,7 +294,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
 		/* it may be a damaged one: then its checksum says so */
-		if ((k = arc_rest(s->arc, e)) < 0)
+		if ((k = arc_verify(s->arc, e)) < 0)
 			return k;
 	}
 	if (k == 0 && s->given == 0)

@@ -249,7 +249,6 @@ long_name() {
 		exits 3 ace-archive extract --into "into$f" x.cpio
 		exits 3 ace-inspect --verify x.cpio
 	done
-	exits 3 ace-archive list x.cpio
 	mkdir old
 	ace-archive extract --into old run.cpio
 	tar --format=v7 -cf v7.tar old
@@ -336,7 +335,7 @@ long_name() {
 		ace-archive create -o good.$f src
 	done
 	cat >spoil.py <<-'END'
-	import os, random, shutil, sys, time
+	import os, random, sys, time
 	files, good = sys.argv[1:], {f: open(f, 'rb').read() for f in sys.argv[1:]}
 	random.seed(1)
 	while True:

@@ -389,37 +389,33 @@ by_name() {
 	grep -q '^OpenBLAS' out
 }
 
-@test "moments that are averaged: nothing for one device, and no other learning for two" {
+# together OPTION: what devices in one process have of each other is nothing for one
+# of them, and for four another model that learns no worse
+together() {
+	local k
 	text
 	train --local -H 2 --steps 20 --save a $small text
-	train --local -H 2 --steps 20 --save b --average-moments $small text
+	train --local -H 2 --steps 20 --save b "$1" $small text
 	same a b
-	for k in "" --average-moments; do
-		train --local --of 2 -H 1 --steps 150 --muon 0.02 --save "m$k" \
+	for k in "" "$1"; do
+		# shellcheck disable=SC2086 # or none
+		train --local --of 4 -H 5 --steps 150 --muon 0.02 --save "m$k" \
 		    --eval --log "log$k" $k $small text
 	done
-	exits 1 cmp -s m m--average-moments
+	exits 1 cmp -s m "m$1"
 	awk '$1 == "end" { loss[++n] = $4 }
-	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log log--average-moments
-	exits 2 train --local --average-moments $small text
-	exits 2 train -H 2 --average-moments $small text
-	says "--average-moments is for --local with --interval"
+	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log "log$1"
+	exits 2 train --local "$1" $small text
+	exits 2 train -H 2 "$1" $small text
+	says "$1 is for --local with --interval"
 }
 
-@test "control variates: nothing for one device, and devices nearer to each other" {
-	text
-	train --local -H 2 --steps 20 --save a $small text
-	train --local -H 2 --steps 20 --save b --control-variates $small text
-	same a b
-	for k in "" --control-variates; do
-		train --local --of 4 -H 10 --steps 200 --save "m$k" \
-		    --eval --log "log$k" $k $small text
-	done
-	exits 1 cmp -s m m--control-variates
-	awk '$1 == "end" { loss[++n] = $4 }
-	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log log--control-variates
-	exits 2 train --local --control-variates $small text
-	says "--control-variates is for --local with --interval"
+@test "moments that are averaged" {
+	together --average-moments
+}
+
+@test "control variates" {
+	together --control-variates
 }
 
 @test "what all foretell from the average before is not sent, and comes out the same" {
