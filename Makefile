@@ -46,6 +46,8 @@ KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
+# of prove: what failed, and what the tests say of it
+PROVE   ?= --failures --comments
 CLI     ?= $(sort $(wildcard tests/cli/*.bats))
 # one name for that folder, however it was said: files of dependencies have it
 # in them, and what was made under another name of it would seem to have none

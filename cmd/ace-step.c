@@ -172,6 +172,26 @@ set(void *arg, int key, const char *val, struct err *e)
 	return 0;
 }
 
+/* A recording decides without what the state knows of the link, and ace-policy
+ * takes only one of the two; the other programs keep the state. */
+static void
+replayed(struct opts *o)
+{
+	char **w = o->word[POLICY];
+	int i, n = 0;
+
+	if (o->policy.replay == NULL)
+		return;
+	o->policy.dir = NULL;
+	for (i = 0; i < o->words[POLICY]; i++)
+		if (strcmp(w[i], "-S") == 0 && i + 1 < o->words[POLICY]) {
+			alloc_free(w[i++]);
+			alloc_free(w[i]);
+		} else
+			w[n++] = w[i];
+	o->words[POLICY] = n;
+}
+
 /* ---- which programs, and how ---- */
 
 /* The pipe has program t. */
@@ -292,9 +312,11 @@ static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	int r = check(o, e);
+	int r;
 
 	(void)n;
+	replayed(o);
+	r = check(o, e);
 	if (r < 0)
 		return r;
 	/* in provenance we are the last of these programs */

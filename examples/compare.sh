@@ -23,7 +23,8 @@
 #		WAY+--batch,16,--interval,5,--bits,2 (or 1/3, which are up and
 #		down, or dense) is the way with another line in ways.sh;
 #		--target,X has the policy set the interval, within half and
-#		twice that line's, so that the mean difference is X of the model
+#		twice that line's, so that the mean difference is X of the model;
+#		--slope,X begins with 1 - X times the bits and ends with 1 + X
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
@@ -122,6 +123,10 @@ way() {
 	! take --form || form=$value
 	target=
 	! take --target || target=$value
+	slope=
+	! take --slope || slope=$value
+	[ -z "$target" ] || [ -z "$slope" ] || die "'$1': --slope needs to know" \
+	    "how many rounds there are, and --target leaves that open"
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
@@ -137,7 +142,7 @@ way() {
 	fi
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
 	[ -z "$target" ] || given="$given --policy"
-	setup="$setup, $code, $given, $form${target:+, drift $target}"
+	setup="$setup, $code, $given, $form${target:+, drift $target}${slope:+, slope $slope}"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
 	options=($model --batch "$batch" --valid "$valid" --windows 1024
@@ -194,6 +199,7 @@ alone() {
 }
 
 go() {
+	[ -z "$slope" ] || plan || die "$what: cannot plan its bits"
 	case $code,${LOCAL:-} in
 	dense,) run "$what" dense_edge dense_back dense_cloud ;;
 	dense,*) alone ;;

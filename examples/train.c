@@ -32,12 +32,12 @@ enum {
 	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH,
 	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS,
 	OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
-	OPT_FLIP, OPT_FORETELL, OPT_GRADIENT, OPT_GROUP, OPT_HEADS, OPT_INDEX,
-	OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG, OPT_MUON,
-	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY, OPT_PROFILE,
-	OPT_PROGRESS, OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN, OPT_SAVE,
-	OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP, OPT_WIDTH,
-	OPT_WINDOWS
+	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GRADIENT, OPT_GROUP, OPT_HEADS,
+	OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG,
+	OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
+	OPT_PROFILE, OPT_PROGRESS, OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN,
+	OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP,
+	OPT_WIDTH, OPT_WINDOWS
 };
 
 static const struct option options[] = {
@@ -59,6 +59,7 @@ static const struct option options[] = {
 	{ "ema", required_argument, NULL, OPT_EMA },
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
+	{ "favour", required_argument, NULL, OPT_FAVOUR },
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
 	{ "foretell", required_argument, NULL, OPT_FORETELL },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
@@ -115,6 +116,8 @@ static const char usage[] =
 "      --sensitivity FILE  how much the loss minds each value, for\n"
 "                          DIR/sensitivity of ace-score --form sensitivity;\n"
 "                          may be given twice\n"
+"      --favour NAME=X     in there, tensors whose names begin with NAME count X\n"
+"                          times: to see what bits by tensor are worth\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
 "                          last layer first, at these rows of the profile\n"
@@ -198,6 +201,19 @@ sense_name(struct run_options *o, const char *s)
 	return 0;
 }
 
+/* NAME=X */
+static int
+favour_arg(struct run_options *o, const char *s)
+{
+	const char *x = strrchr(s, '=');
+
+	if (x == NULL || x == s)
+		return -1;
+	o->favour.name = s;
+	o->favour.length = (size_t)(x - s);
+	return real_arg(&o->favour.times, x + 1, 0, 1e6);
+}
+
 static int
 set_name(struct run_options *o, int key, const char *s)
 {
@@ -206,6 +222,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_CATCH: o->catch_up = s; return 0;
 	case OPT_CUTS: o->cuts = s; return 0;
 	case OPT_DEVICE: o->device = s; return 0;
+	case OPT_FAVOUR: return favour_arg(o, s);
 	case OPT_LOAD: o->load = s; return 0;
 	case OPT_LOG: o->log = s; return 0;
 	case OPT_RECORD: o->record = s; return 0;
@@ -333,6 +350,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    r->resume != NULL || r->catch_up != NULL))
 		*why = "--foretell is for --interval, without --delay and "
 		    "--policy, and has no average to go on from";
+	else if (r->favour.name != NULL && r->sensitivity[0] == NULL)
+		*why = "--favour is for --sensitivity";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
 		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))

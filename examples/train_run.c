@@ -472,7 +472,7 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	for (i = 0; i < r->noptim; i++)
 		if ((r->optim[i] = optim_new(r->m)) == NULL)
 			goto memory;
-	if (sense_init(&r->sense, r->m, o->sensitivity, e) < 0)
+	if (sense_init(&r->sense, r->m, o->sensitivity, &o->favour, e) < 0)
 		return -4;
 	model_init(r->m, o->seed);
 	r->m->flip = o->flip ? 0xff : 0;

@@ -33,6 +33,7 @@ struct run_options {
 	const char *device, *run, *apply, *log, *save, *load;
 	const char *progress;	/* file that says how far it is */
 	const char *sensitivity[SENSE_FILES];	/* for what the loss minds */
+	struct sense_favour favour;	/* in there */
 	const char *record;	/* directory for a copy of each shard */
 	const char *catch_up;	/* what the others did before we came */
 	const char *resume;	/* file that each round leaves, to go on from */

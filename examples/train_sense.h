@@ -10,8 +10,16 @@
 
 enum { SENSE_FILES = 2 };
 
+/* Tensors whose names begin so count so many times. */
+struct sense_favour {
+	const char *name;	/* NULL: none */
+	size_t length;
+	double times;
+};
+
 struct sense {
 	const struct model *m;
+	const struct sense_favour *favour;
 	const char *const *file;	/* [SENSE_FILES]; the first NULL: nothing
 					 * is measured */
 	float *square;		/* f32[n] */
@@ -20,7 +28,8 @@ struct sense {
 
 /* 0, or -4 without memory. */
 int sense_init(struct sense *s, const struct model *m,
-    const char *const *file, struct ace_error *e);
+    const char *const *file, const struct sense_favour *favour,
+    struct ace_error *e);
 void sense_release(struct sense *s);
 
 /* m->grad of another batch. */

@@ -142,10 +142,52 @@ factor() {
 	awk -v b="$1" -v x="$2" 'BEGIN { print 32 / b * x }'
 }
 
+# policy BITS LEAST MOST LINK: what ace-policy is told, for factors of LEAST to MOST
+# times what so many bits are
+policy() {
+	policy=(--cmin "$(factor "$1" "$2")" --cmax "$(factor "$1" "$3")"
+	    --half 30Mbit --bandwidth "$4")
+}
+
+# bits_of ROUND BITS: with a slope, those of that round.  They begin with 1 - slope
+# times what they are on average and end with 1 + slope times that.
+bits_of() {
+	awk -v r="$1" -v b="$2" -v x="$slope" -v n="$rounds" \
+	    'BEGIN { print b * (1 + x * ((2 * r + 1) / n - 1)) }'
+}
+
+# decided DEVICE ROUND: a shard for which ace-policy decides what policy was told
+decided() {
+	head -c $((4 * elements)) /dev/zero |
+	    ace-import -f raw --shape "$elements" -d "$1" -r "$name" -s "$2" - |
+	    ace-policy "${policy[@]}"
+}
+
+# With a slope, what ace-policy decides is decided before: in $work/plan there is
+# a shard for each device and round, for --replay.
+plan() {
+	local r k
+	rounds=$(((steps + H - 1) / H))
+	# shellcheck disable=SC2086 # words are meant
+	elements=$(train --index 1 $model --batch 1 --valid "$valid" --steps 1 \
+	    "$text" | ace-inspect | awk '$1 == "tensors" { print $3 }')
+	for ((r = 0; r < rounds; r++)); do
+		for k in $(seq "$EDGES"); do
+			policy "$(bits_of "$r" "${code%/*}")" 0.8 1.35 "$(link "$k")"
+			decided "edge$k" "$r" || return
+		done
+		policy "$(bits_of "$r" "${code#*/}")" 1 1 1000Mbit
+		decided aggregate "$r" || return
+	done | ace-compress -c topk:1 -o "$work/plan"
+	good "${PIPESTATUS[@]}"
+}
+
 # With --form sensitivity the trainer measures what its loss minds; the first
 # one tells the cloud, too.
 ace_edge() {
-	local s=$dir/state$1 sense=()
+	local s=$dir/state$1 sense=() policy
+	policy "${code%/*}" 0.8 1.35 "$(link "$1")"
+	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	if [ "$form" = sensitivity ]; then
 		(umask 77 && mkdir -p "$s" "$dir/state")
 		sense=(--sensitivity "$s/sensitivity")
@@ -154,21 +196,19 @@ ace_edge() {
 	fi
 	edge "$1" "${sense[@]}" |
 	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
-	    --cmin "$(factor "${code%/*}" 0.8)" \
-	    --cmax "$(factor "${code%/*}" 1.35)" --half 30Mbit \
-	    --bandwidth "$(link "$1")" --sync rename |
+	    "${policy[@]}" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
 
 ace_cloud() {
-	local often=()
+	local often=() policy
+	policy "${code#*/}" 1 1 1000Mbit
+	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	[ -z "$target" ] || often=(--target-divergence "$target"
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
-	    --cmin "$(factor "${code#*/}" 1)" \
-	    --cmax "$(factor "${code#*/}" 1)" --bandwidth 1000Mbit \
-	    --sync rename "${often[@]}" | broadcast
+	    "${policy[@]}" --sync rename "${often[@]}" | broadcast
 	good "${PIPESTATUS[@]}"
 }

@@ -87,7 +87,7 @@ demo() {
 @test "a stream that is cut without a word ends the demo" {
 	prepare
 	replace ace-step <<<"case \$* in
-	*state3*) dd bs=1000 count=300 | '$BUILD/ace-step' \"\$@\" ;;
+	*state3*) dd bs=1000 count=300000 iflag=count_bytes | '$BUILD/ace-step' \"\$@\" ;;
 	*) exec '$BUILD/ace-step' \"\$@\" ;;
 	esac"
 	demo 1

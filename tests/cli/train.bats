@@ -483,4 +483,19 @@ together() {
 	grep -q '"min":0' out
 	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
 	    --sensitivity nowhere/one text
+	# tensors that count more do so there, and nowhere else
+	train --index 1 --of 2 --interval 2 --steps 10 $small \
+	    --sensitivity more --favour w=4 text >favoured
+	same without favoured
+	ace-inspect --json --stats one more | tr '{,' '\n' |
+	    awk -F '"' '$2 == "name" { t = $4 }
+	    $2 == "l2" && t != "" { sub(/:/, "", $3); print t, $3; t = "" }' >most
+	awk '$1 in x { r = $2 / x[$1] - ($1 ~ /^w/ ? 2 : 1); n++
+	    if (r > 1e-6 || r < -1e-6) bad = 1 }
+	    { x[$1] = $2 } END { exit bad || n < 5 }' most
+	exits 2 train --index 1 --of 2 --favour w=4 $small text
+	says '^train: --favour is for --sensitivity'
+	for x in w =4 w= w=-1 w=x; do
+		exits 2 train --sensitivity one --favour "$x" $small text
+	done
 }
