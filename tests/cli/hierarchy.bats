@@ -44,7 +44,7 @@ relay() {
 cloud() {
 	ace-aggregate --spool cloud --create --expect 2 --steps "$1" --published \
 	    --sync none | ace-recv --spool cloud --publish --sync none
-	: >stop
+	: >done
 }
 
 # levels STEPS CODEC KILLS: four edges, two relays, a cloud
@@ -63,14 +63,16 @@ levels() {
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
 		# all along the run, however fast that is
-		wait_for test -e "cloud/test/$((k * $1 / $3))/manifest" -o -e stop
+		wait_for test -e "cloud/test/$((k * $1 / $3))/manifest" -o -e done
 		sleep "0.0$((RANDOM % 10))"
-		[ ! -e stop ] || break
+		[ ! -e done ] || break
 		i=$(cat "pid.${victims[k % ${#victims[@]}]}" 2>/dev/null) ||
 		    continue
 		kill -9 "$i" 2>/dev/null && echo "$i" >>kills
 	done
+	# a relay that dies at the end still owes its edges the last step
 	wait "${e[@]}"
+	: >stop
 	# the relays wait for a step that nobody makes, and one that had just looked
 	# for `stop' begins to
 	while kill -0 "${relays[@]}" 2>/dev/null; do
