@@ -393,14 +393,15 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 {
 	struct land *l = &q->land;
 	struct size z = { .bytes = base };
+	const uint64_t least = size_send(&z);
 	size_t i;
 	int r;
 
-	if (size_send(&z) > budget)
+	if (least > budget)
 		return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': %llu "
 		    "bytes are too few: it takes %llu with nothing in it",
 		    shard_device(q->shard), (unsigned long long)q->shard->step,
-		    (unsigned long long)budget, (unsigned long long)z.bytes);
+		    (unsigned long long)budget, (unsigned long long)least);
 	if ((r = rate_room(q, e)) < 0)
 		return r;
 	for (i = 0; i < q->n; i++) {

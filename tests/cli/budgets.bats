@@ -81,3 +81,13 @@ limited() {
 		says "1 shards without a receipt after 0.2 s"
 	done
 }
+
+@test "a budget of just what an empty shard takes is met, one byte less is refused" {
+	mkshards >in
+	ace-select -q -b 336 in >planned
+	exits 0 ace-compress planned
+	frames out | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { exit $1 - a != 336 }'
+	ace-select -q -b 335 in >planned
+	exits 5 ace-compress planned
+	says "shard 'edge1/0': 335 bytes are too few: it takes 336 with nothing in it"
+}
