@@ -75,6 +75,28 @@ digests() {
 	[ "$(ace-archive list piped.zip | wc -l)" -eq 4 ]
 }
 
+@test "a list says step, device, kind, bytes from head to end, and the entry" {
+	mkshards -r demo -d 'edge 1' -s 3 >one
+	mkshards -r demo -d b -s 12 -n 5000 -H kind=1 >two
+	ace-archive create -o run.tar one two
+	for f in one two; do
+		frames $f | awk '$2 == "SHRD" { a = $1 }
+		    $2 == "SEND" { print $1 - a }'
+	done >bytes
+	exits 0 ace-archive list run.tar
+	printf '%s\t%s\t%s\t%s\t%s\n' step device kind bytes name \
+	    3 'edge 1' gradient "$(sed -n 1p bytes)" demo/3/edge%201.aceg \
+	    12 b delta "$(sed -n 2p bytes)" demo/12/b.aceg | diff - out
+	exits 0 ace-archive extract -v --into into run.tar
+	says '^ace-archive: 2 shards$'
+	exits 0 ace-archive extract --into into run.tar
+	[ ! -s err ]
+	# an archive is on disk before it has its name, and then its name is
+	synced ace-archive create -o again.tar one two
+	[ "$(tail -n 1 synced)" = . ]
+	grep -q '^again.tar' synced
+}
+
 @test "append: behind what is there, and nothing twice" {
 	spool 2
 	ace-archive create -o run.tar.zst --step 0 spool

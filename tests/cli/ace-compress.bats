@@ -154,8 +154,8 @@ records() {
 }
 
 @test "the same step again: the same bytes, whatever the input says now" {
-	mkshards -s 1 -n 100k >g
-	mkshards -s 1 -n 100k -x 9 >other
+	mkshards -s 1 -n 100k -a >g
+	mkshards -s 1 -n 100k -a -x 9 >other
 	exits 0 ace-compress -S st -c topk:0.1 g
 	mv out once
 	cp st/residual residual
@@ -473,6 +473,18 @@ anywhere() {
 	ace-expand --cache h c2 >out
 	raw out >half
 	each 'abs($v[1] - 0.5 * $v[0]) <= 1e-6 * (1 + abs($v[0]))' f1 half
+	# what they are where nobody says
+	mkshards -s 3 >g3
+	for how in ef:1 momentum:0.9 cache:0.9; do
+		for as in "$how" "${how%:*}"; do
+			for g in g1 g2 g3; do
+				exits 0 ace-compress -S "d.$as" -c topk:0.1 \
+				    --error-feedback "$as" "$g"
+			done
+			digest out >"d.$as.sent"
+		done
+		same "d.$how.sent" "d.${how%:*}.sent"
+	done
 	for bad in ef:2 ef:x ef: ef21:0.5 momentum:-1 cache:nan other \
 	    sixteen-characters:1; do
 		exits 2 ace-compress -S st --error-feedback "$bad" -c q8 g1
@@ -484,14 +496,51 @@ anywhere() {
 	mkshards -s 2 >in
 	exits 5 ace-compress -S st --window 1 --wait 10ms -c q8 in
 	says 'receipt'
+	for n in 0 9 x; do
+		exits 2 ace-compress -S new --window "$n" -c q8 in
+		[ ! -e new ]
+	done
+}
+
+@test "a stream that has ended, without a shard: what has no receipt goes out" {
+	mkshards >in
+	exits 0 ace-compress -S st --window 4 -c q8 in
+	digest out >want
+	mkshards -N 0 >none
+	exits 0 ace-compress -S st --window 4 -c q8 none
+	digest out | diff - want
+	# but once in a process, before the first shard
+	mkshards -s 1 -N 2 >more
+	exits 0 ace-compress -S st --window 4 -c q8 more
+	digest out >got
+	[ "$(wc -l <got)" -eq 3 ]
+	head -n 1 got | diff - want
+}
+
+@test "statistics and scores are not true of what is coded, and end here" {
+	mkshards -a | ace-score >scored
+	frames scored | grep -q sTAT
+	ace-select -b 900 scored >planned
+	for with in '' '-S st'; do
+		# shellcheck disable=SC2086 # words
+		exits 0 ace-compress --no-provenance $with planned
+		[ "$(frames out | cut -d' ' -f2 | sort -u | paste -sd' ')" = \
+		    "DATA HEAD SCHM SEND SHRD TAIL xyZz" ]
+	done
 }
 
 @test "--sync none and rename give the same state" {
 	mkshards -N 3 >in
 	for s in full rename none; do
-		exits 0 ace-compress -S "$s" --sync "$s" --no-provenance -c q4 in
-		mv out "$s.out"
+		synced ace-compress -S "$s" --sync "$s" --no-provenance -c q4 \
+		    in >"$s.out"
+		cp synced "$s.synced"
 	done
+	# what only the first of them waits for
+	[ "$(grep -c '^full/residual' full.synced)" -eq 3 ]
+	[ "$(grep -cx full full.synced)" -ge 3 ]
+	[ ! -s rename.synced ]
+	[ ! -s none.synced ]
 	same full.out rename.out
 	same full.out none.out
 	same full/residual none/residual

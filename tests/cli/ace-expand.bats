@@ -39,6 +39,10 @@ load values
 		G=$g each '$v[3] == f($v[2] + f($ENV{G} * f($v[0] - $v[1])))' \
 		    g1.f32 c1.f32 g2.f32 e2.f32
 	done
+	# and the sums at the shard's end are of these values
+	exits 0 ace-expand -S st g2
+	mv out e2
+	exits 0 ace-inspect --verify e2
 	exits 2 ace-expand -S st --gamma 1.5 g2
 	exits 2 ace-expand -S st --gamma nan g2
 }
@@ -99,6 +103,11 @@ load values
 	mkshards -s 3 >g3
 	exits 5 ace-expand -S st --wait 10ms g3
 	says "state 'st' is at step 0, the shard at 3"
+	mkshards -s 2 >g2
+	exits 5 ace-expand -S st --wait 0 g2
+	says "state 'st' is at step 0, the shard at 2"
+	mkshards -s 1 >g1
+	exits 0 ace-expand -S st --wait 0 g1
 	exits 0 ace-expand -S st --wait 0 --allow-gap g3
 }
 
@@ -191,7 +200,8 @@ load values
 	[ ! -s out ]
 	exits 0 ace-expand in
 	same x out
-	for o in -ox "--output=x" "--output x" "-q -o x"; do
+	for o in -ox "--output=x" "--output x" "-q -o x" "-T2 -o x" "-T 2 -o x" \
+	    "--threads=2 -o x" "--threads 2 -o x"; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 0 ace-expand $o in
 		strings x | grep -E '^ace-expand [0-9.]+( -q)?$'
@@ -224,6 +234,8 @@ load values
 		cp -r before after
 		exits 0 ace-expand --no-provenance --cache after c2
 		mv out want
+		# which no more says that it is a difference
+		[ -z "$(field predict want)$(field history want)" ]
 		# the same once more
 		exits 0 ace-expand --no-provenance --cache after c2
 		same out want
@@ -251,6 +263,18 @@ load values
 		done
 		[ "$got" -eq 0 ]
 		[ "$n" -gt 5 ]
+	done
+}
+
+@test "the history is on disk before the shard's end is written, or as --sync says" {
+	mkshards | ace-compress -S st --error-feedback cache -c q8 >sent
+	synced ace-expand --cache there sent >out
+	grep -q '^there/history' synced
+	grep -qx there synced
+	for s in rename none; do
+		synced ace-expand --cache $s --sync $s sent >out
+		[ ! -s synced ]
+		same $s/history there/history
 	done
 }
 

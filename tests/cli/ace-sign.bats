@@ -25,6 +25,8 @@ one() {
 	ace-inspect --diff in signed
 	exits 0 ace-sign --check ring -v signed
 	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
+	exits 0 ace-sign --check ring signed
+	[ ! -s err ]
 	# one that is not signed behind one that is
 	mkshards -d edge1 -s 3 | ace-score | cat signed - >mixed
 	exits 5 ace-sign --check ring mixed
@@ -159,6 +161,18 @@ one() {
 	printf '# mine\n\nedge1\n' >bad
 	exits 3 ace-sign --check bad in
 	says "'bad', line 3: 'edge1' is to be followed by one key"
+	# nor by something more, on the line or in the key
+	sed 's/$/ AAAA/' ring >bad
+	exits 3 ace-sign --check bad in
+	says "line 1: 'edge1' is to be followed by one key"
+	perl -MMIME::Base64 -ne '($n, $k) = split;
+	    print "$n ", encode_base64(decode_base64($k) . "x")' ring >bad
+	exits 3 ace-sign --check bad in
+	says "line 1: the key of 'edge1' is no Ed25519 key"
+	head -n 2 edge1.pem >cut.pem
+	chmod 600 cut.pem
+	exits 3 ace-sign -k cut.pem in
+	says 'no PEM file with a private key'
 	echo 'edge1 AAAA' >bad
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1' is no Ed25519 key"
