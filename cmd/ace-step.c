@@ -63,6 +63,7 @@ struct opts {
 	struct stage_select_opts select;
 	struct stage_compress_opts compress;
 	int print;
+	const char *schema;		/* --schema: of the input */
 	char *word[PARTS][WORDS];	/* how each program is called */
 	int words[PARTS];
 	int asked[PARTS];		/* an option is this program's alone */
@@ -123,7 +124,8 @@ tell(struct opts *o, int t, const struct cli_opt *row, const char *val,
 }
 
 /* What limits the input limits that of every program; a schema is for the
- * first, what is said of the output for the last. */
+ * first, which is known when all options are; what is said of the output is
+ * for the last. */
 static int
 tell_whom(struct opts *o, int t, const struct cli_opt *row, const char *val,
     struct err *e)
@@ -134,8 +136,10 @@ tell_whom(struct opts *o, int t, const struct cli_opt *row, const char *val,
 		return tell(o, t, row, val, e);
 	if (t == OUTPUT)
 		return tell(o, COMPRESS, row, val, e);
-	if (row->key == FILTER_SCHEMA)
-		return tell(o, EXPAND, row, val, e);
+	if (row->key == FILTER_SCHEMA) {
+		o->schema = val;
+		return 0;
+	}
 	for (i = 0; i < PARTS; i++)
 		if ((r = tell(o, i, row, val, e)) < 0)
 			return r;
@@ -222,6 +226,19 @@ check(const struct opts *o, struct err *e)
 			return err_set(e, ERR_USAGE, "with -c there is no %s, "
 			    "so it has no options", table[t].name);
 	return 0;
+}
+
+/* The first program reads the stream that may have no schema. */
+static int
+tell_first(struct opts *o, struct err *e)
+{
+	int t = 0;
+
+	if (o->schema == NULL)
+		return 0;
+	while (!wanted(o, t))
+		t++;
+	return tell(o, t, named(input_rows, "schema"), o->schema, e);
 }
 
 /* Prints a word, quoted for a shell where needed. */
@@ -316,8 +333,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 
 	(void)n;
 	replayed(o);
-	r = check(o, e);
-	if (r < 0)
+	if ((r = check(o, e)) < 0 || (r = tell_first(o, e)) < 0)
 		return r;
 	/* in provenance we are the last of these programs */
 	o->f->tool = table[COMPRESS].name;

@@ -71,6 +71,29 @@ ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
 --alpha 1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
 }
 
+@test "limits go to all, a schema to the first, what is said of the output to the last" {
+	mkshards >model
+	cp model in
+	exits 0 ace-step --bits 8 --max-elements 999 --schema in --omit-schema \
+	    --no-provenance -o coded -T 2 --print "it's"
+	[ "$(cat out)" = "ace-score --max-elements 999 --schema in 'it'\''s' | \
+ace-select --bits 8 --max-elements 999 | ace-compress --max-elements 999 --omit-schema \
+--no-provenance -o coded -T 2" ] || { cat out; false; }
+	[ ! -e coded ]
+	exits 3 ace-step --bits 8 --max-elements 335 in
+	says 'limit: 336 elements, at most 335'
+	exits 0 ace-step --bits 8 --max-elements 336 in
+	exits 0 ace-step --bits 8 --omit-schema in
+	mv out in
+	! frames in | grep SCHM || false
+	# what it prints reads such a stream as it does itself
+	for with in '' '-S S'; do
+		# shellcheck disable=SC2086 # words
+		alike $with --bits 8 --schema model
+	done
+	exits 3 ace-step -c lossless in
+}
+
 @test "a program is there when it has the state, or an option of its own" {
 	exits 0 ace-step --cache H --bits 0.5 --print
 	[ "$(cat out)" = \
