@@ -170,6 +170,26 @@ step 1: accepted" ]
 	wait || true
 }
 
+@test "a state that is restored is nobody else's meanwhile" {
+	mkfifo slow
+	ace-compress -S state -c q8 slow >c 3>&- &
+	exec 9>slow	# which it opens when it has the state
+	exits 5 ace-ack -S state --fence /dev/null
+	says "state 'state' is in use by another process"
+	exec 9>&-
+	wait $! || true
+}
+
+@test "--sync says whether a receipt is waited for" {
+	step 0
+	ace-recv --spool spool sent >receipt
+	for s in rename none; do
+		synced ace-ack -S $s --sync $s receipt >rest
+		[ ! -s synced ]
+		ace-inspect --json $s/receipts | grep -q accepted
+	done
+}
+
 @test "no -S: status 2" {
 	exits 2 ace-ack </dev/null
 }

@@ -98,6 +98,23 @@ values() {
 	says 'the rules leave none of 3 contributions'
 }
 
+@test "what an aggregate says of itself is of those that count" {
+	mkshards -d a -s 9 -k nan -H base=1 -H samples=1000 -H contributors=7 -w 64 >a
+	mkshards -d b -s 9 -H base=5 -H samples=30 -w 0.5 >b
+	mkshards -d c -s 9 -H base=4 -H samples=12 -H contributors=3 >c
+	for order in "a b c" "c b a"; do
+		# shellcheck disable=SC2086 # words
+		exits 0 ace-aggregate -v --rule finite $order
+		[ "$(field base out)" -eq 4 ]
+		[ "$(field samples out)" -eq 42 ]
+		[ "$(field n out)" -eq 4 ]
+		[ "$(field weight out)" = 1.5 ]
+		says "^ace-aggregate: step 9: 'aggregate', 3 contributions, weight 1.5$"
+	done
+	exits 0 ace-aggregate --rule finite a b c
+	[ ! -s err ]
+}
+
 @test "a rule and its limits are one word list" {
 	five
 	device y 30 30 30

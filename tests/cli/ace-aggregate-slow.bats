@@ -140,6 +140,35 @@ early_one() {
 	says "step 0 of 'edge1' passed over: the device has sent that step before"
 }
 
+@test "of one input too: what does not belong is passed over, and said" {
+	cat e1 e1 e2 >one
+	sum 0 --quorum 2 --deadline 1h one
+	same out want
+	says "step 0 of 'edge1' passed over: the device has sent that step before"
+	# of a step before the one that has begun, though that is not over
+	mkshards -d edge1 -x 1 -s 5 >five1
+	mkshards -d edge2 -x 2 -s 5 >five2
+	mkshards -d edge2 -s 4 | cat five1 - five2 >one
+	ace-aggregate --no-provenance five1 five2 >want
+	sum 0 --deadline 1h one
+	same out want
+	says "step 4 of 'edge2' passed over: late, a later step has begun"
+	ace-inspect --recover -o saved e2
+	sum 0 --deadline 1h five1 saved five2
+	says "step 0 of 'edge2' passed over: recovered from a damaged file"
+}
+
+@test "several inputs at several steps: the lowest comes first, with who has it" {
+	mkshards -d edge1 -x 1 -s 1 >s1
+	mkshards -d edge2 -x 2 -N 2 >s2
+	for order in "s1 s2" "s2 s1"; do
+		# shellcheck disable=SC2086 # words
+		sum 0 --deadline 1h $order
+		[ "$(field step out | paste -sd' ')" = "0 1" ]
+		[ "$(field contributors out | paste -sd' ')" = "edge2 edge1,edge2" ]
+	done
+}
+
 @test "fewer than the quorum at the deadline: refused" {
 	mkfifo p q
 	exec 8<>p 9<>q
@@ -168,6 +197,7 @@ early_one() {
 	exec 9<>p
 	sum 0 --quorum 2 p e1 e2
 	same out want
+	says "^ace-aggregate: gave up 'p': the others have ended$"
 	exec 9>&-
 }
 

@@ -134,6 +134,29 @@ shards() {
 	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a0 a.b a/c" ]
 }
 
+@test "in a folder: what a name says is a stream is one, what is being written is none" {
+	mkshards -r r -d a >a.aceg
+	mkdir -p box elsewhere
+	cp a.aceg box
+	cp a.aceg box/b.aceg.new-aBcDeF
+	cp a.aceg box/.hidden.aceg
+	cp a.aceg box/schema.aceg
+	mkshards -r r -d b >elsewhere/b.aceg
+	ln -s ../elsewhere box/folder
+	ln -s ../elsewhere/b.aceg box/b.aceg
+	[ "$(shards box)" = "$(shards a.aceg)" ]
+	# damage does not hide it
+	for end in aceg aceg.gz aceg.xz aceg.zst aceg.bz2 aceg.lz4 aceg.lzma; do
+		echo 'no stream, whatever it was' >"box/c.$end"
+		exits 3 ace-cut box
+		says "'box/c.$end'"
+		rm "box/c.$end"
+	done
+	echo 'nor does it say so' >box/.aceg
+	echo 'nor does it say so' >box/aceg
+	exits 0 ace-cut box
+}
+
 @test "from spools, folders and archives, in order" {
 	needs python3
 	spool

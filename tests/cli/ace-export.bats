@@ -19,6 +19,27 @@ load helper
 	[ ! -e y.npz ]
 }
 
+@test "--tensor: the tensors whose name matches; a star matches dots and slashes, too" {
+	mkshards -t a/b.w:4 -t a/c:8 -t b/w:2 >in
+	ace-export -f raw in >all
+	exits 0 ace-export -f raw --tensor 'a*w' in
+	head -c 16 all | cmp - out
+	exits 0 ace-export --tensor '[ab]/?' -o x.safetensors in
+	[ "$(grep -aoE '"[ab]/[^"]*"' x.safetensors | paste -sd' ')" = '"a/c" "b/w"' ]
+	tail -c 40 x.safetensors | cmp - <(tail -c 40 all)
+	exits 3 ace-export -f raw --tensor w in
+}
+
+@test "-o is on disk before it has its name; a stream that is cut behind the shard is seen" {
+	mkshards -N 2 >in
+	synced ace-export --step 0 -o x.safetensors in
+	grep -q '^x.safetensors' synced
+	[ "$(tail -n 1 synced)" = . ]
+	head -c -300 in >part
+	exits 3 ace-export --step 0 -o y.safetensors part
+	[ ! -e y.safetensors ]
+}
+
 @test "coded shards are decoded" {
 	mkshards -n 10k -x 1 >dense
 	mkshards -n 10k -x 1 -c f16 >coded

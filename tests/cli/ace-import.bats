@@ -45,7 +45,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 @test "the format is told by the name, by -f, or is safetensors on a pipe" {
 	safetensors >in
 	exits 2 ace-import in
-	says "'in': which format"
+	says "'in': which format\? its name does not tell, -f does; it is a safetensors file"
 	exits 0 ace-import -f safetensors in
 	exits 0 ace-import <in
 	exits 3 ace-import -f npz in

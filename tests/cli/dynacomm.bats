@@ -133,6 +133,18 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	[ "$(said cuts out)" = 5,1 ]
 	exits 0 ace-aggregate one two
 	[ "$(said cuts out)" = 5,1 ]
+	# four times the median is still believed; who says no cuts does not speak
+	five -d d1 -P $'cuts=5,2,1\ncuts.seconds=1' >d1
+	five -d d3 -P $'cuts=5,3,1\ncuts.seconds=1' >d3
+	five -d d4 -P $'cuts=5,4,1\ncuts.seconds=4' >d4
+	exits 0 ace-aggregate d1 d3 d4
+	[ "$(said cuts out)" = 5,4,1 ]
+	five -d d2 -P cuts.seconds=9 >d2
+	exits 0 ace-aggregate d1 d2 d3
+	[ "$(said cuts.seconds out)" = 1 ]
+	five -d d3 -P cuts.seconds=9 >d3
+	exits 0 ace-aggregate d1 d2 d3
+	[ -z "$(said cuts.seconds out)" ]
 	mkshards -d bad -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -P cuts=1 >bad
 	exits 0 ace-aggregate bad
 	[ -z "$(said cuts out)" ]
@@ -160,6 +172,18 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	# the first one does not say how long nothing took
 	[ "$(ace-inspect -v made | grep -c 'compute.seconds=')" -eq 4 ]
 	[ "$(ace-inspect -v made | grep -c '^annotation *tIMe')" -eq 4 ]
+	# and what stands between lets go of each at once
+	at=$(frames made | awk '$2 == "DATA" && ++n == 3 { print $1 }')
+	mkfifo slow
+	for how in "ace-policy --bandwidth 1Mbit" "ace-compress -c q8"; do
+		two() { [ "$(frames got | grep -c DATA)" -ge 2 ]; }
+		$how <slow >got 3>&- &
+		exec 9>slow
+		head -c "$at" made >&9
+		wait_of $! two
+		exec 9>&-
+		wait $! || true
+	done
 	exits 0 ace-advise profile made
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }

@@ -26,6 +26,32 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	! kinds out | grep -q xYZZ || false
 }
 
+@test "each program's line of provenance stands behind those of the programs before it" {
+	mkshards -p >in
+	for how in "ace-score" "ace-policy --bandwidth 1Mbit" "ace-select --bits 8" \
+	    "ace-expand" "ace-compress -c q8" "ace-compress -S st -c q8" "ace-cut" \
+	    "ace-ack -S ack"; do
+		exits 0 $how in
+		ace-inspect -v out | sed -n 's/^provenance *//p' >lines
+		[ "$(wc -l <lines)" -eq 2 ] || { echo "$how"; cat lines; false; }
+		[ "$(head -n 1 lines)" = "mkshards 1" ]
+		tail -n 1 lines | grep -qE "^${how/ / [0-9.]+ }$|^$how [0-9.]+$"
+		mv out next
+		exits 0 $how --no-provenance next
+		! ace-inspect -v out | grep '^provenance' || false
+	done
+}
+
+@test "an input that cannot be opened: the next program is told, and need not complain" {
+	for how in ace-score ace-expand "ace-compress -c q8" "ace-step -c q8"; do
+		$how nowhere 2>said | exits 3 ace-expand
+		[ ! -s err ]
+		grep -qE "^${how%% *}: 'nowhere': No such file" said
+		exits 4 $how -o file nowhere
+		[ ! -e file ]
+	done
+}
+
 @test "2^31 groups in a few hundred bytes: no program minds" {
 	sanitized && skip "the sanitizer's own memory"
 	for w in groups groups-most elements; do
