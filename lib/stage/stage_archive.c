@@ -450,10 +450,24 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 	return k;
 }
 
+/* None that is there was meant. */
 static int
-stage_archive_each_line(void *f, struct reader *r, const char *from,
+stage_archive_none(struct err *e)
+{
+	return err_set(e, ERR_DATA, "mismatch: no such shard (--step and "
+	    "--device match none of the archive's)");
+}
+
+struct stage_archive_lines {
+	FILE *f;
+	uint64_t n;
+};
+
+static int
+stage_archive_each_line(void *arg, struct reader *r, const char *from,
     struct err *e)
 {
+	struct stage_archive_lines *x = arg;
 	const struct shard *sh = reader_shard(r);
 	const uint64_t at = reader_offset(r), step = sh->step;
 	char name[ARC_NAME], kind[16], device[SHARD_NAME + 1];
@@ -464,7 +478,8 @@ stage_archive_each_line(void *f, struct reader *r, const char *from,
 	(void)snprintf(device, sizeof(device), "%s", shard_device(sh));
 	if ((k = pick_pass(r, e)) < 0)
 		return k;
-	if (fprintf(f, "%llu\t%s\t%s\t%llu\t%s\n", (unsigned long long)step,
+	x->n++;
+	if (fprintf(x->f, "%llu\t%s\t%s\t%llu\t%s\n", (unsigned long long)step,
 	    device, kind, (unsigned long long)(reader_offset(r) - at),
 	    name) < 0)
 		return err_sys(e, "'<stdout>'");
@@ -475,8 +490,12 @@ int
 stage_archive_list(const struct stage_archive_opts *o, const char *path,
     FILE *f, struct err *e)
 {
+	struct stage_archive_lines x = { .f = f };
+	int k;
+
 	(void)fputs("step\tdevice\tkind\tbytes\tname\n", f);
-	return stage_archive_each(o, path, stage_archive_each_line, f, e);
+	k = stage_archive_each(o, path, stage_archive_each_line, &x, e);
+	return k == 0 && x.n == 0 && o->pick.given ? stage_archive_none(e) : k;
 }
 
 /* Makes the folders of a path below `into', which is not one of them. */
@@ -557,8 +576,7 @@ stage_archive_extract(const struct stage_archive_opts *o, const char *path,
 	k = stage_archive_each(o, path, stage_archive_each_file, &x, e);
 	bar_end(&x.bar);
 	if (k == 0 && x.n == 0)
-		k = err_set(e, ERR_DATA, "mismatch: no such shard (--step and "
-		    "--device match none of the archive's)");
+		k = stage_archive_none(e);
 	if (k == 0)
 		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
 	return k;

@@ -63,6 +63,11 @@ digests() {
 	same <(digests means) <(digests spool/demo/2/aggregate.aceg)
 	exits 3 ace-archive extract --into none --step 9 all.cpio
 	says 'no such shard'
+	for none in '--step 9' '--device x' '--kind model'; do
+		# shellcheck disable=SC2086 # words
+		exits 3 ace-archive list $none all.cpio
+		says '^ace-archive: mismatch: no such shard'
+	done
 	exits 3 ace-archive create -o none.tar --device x spool
 	[ ! -e none.tar ]
 	exits 0 ace-archive create -o some.tar --kind gradient spool
