@@ -174,6 +174,10 @@ early_one() {
 	exec 8<>p 9<>q
 	sum 5 --quorum 2 --deadline 1s e1 p q
 	says 'quorum not reached: 1 of 2 shards of step 0 at the deadline'
+	# where nobody says more, one is a quorum
+	ace-aggregate --no-provenance e1 >want
+	sum 0 --deadline 50ms e1 p q
+	same out want
 	exec 8>&- 9>&-
 }
 

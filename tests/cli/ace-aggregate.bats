@@ -533,7 +533,8 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	done
 	exits 2 ace-aggregate --spool spool --steps 1
 	says "several runs in 'spool': --run NAME"
-	exits 0 ace-aggregate --spool spool --steps 1 --run b
+	synced ace-aggregate --spool spool --steps 1 --run b --sync none >out
+	[ ! -s synced ]
 	[ -e spool/b/0/manifest ]
 	[ ! -e spool/a/0/manifest ]
 }

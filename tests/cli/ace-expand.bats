@@ -45,6 +45,7 @@ load values
 	exits 0 ace-inspect --verify e2
 	exits 2 ace-expand -S st --gamma 1.5 g2
 	exits 2 ace-expand -S st --gamma nan g2
+	exits 2 ace-expand -S st --gamma -0.5 g2
 }
 
 @test "-S stamps the shard: none, then the residual's" {

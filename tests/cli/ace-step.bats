@@ -100,6 +100,12 @@ ace-select --bits 8 --max-elements 999 | ace-compress --max-elements 999 --omit-
 	    'ace-expand --cache H | ace-score | ace-select --bits 0.5 | ace-compress' ]
 	exits 0 ace-step --bits 0.5 --print
 	[ "$(cat out)" = 'ace-score | ace-select --bits 0.5 | ace-compress' ]
+	exits 0 ace-step -T 2 -S S --policy --print
+	[ "$(cat out)" = "ace-expand -T 2 -S S | ace-score -S S | ace-policy -S S | \
+ace-select --policy | ace-compress -T 2 -S S" ]
+	exits 0 ace-step --interval 4 --bits 1 --print in
+	[ "$(cat out)" = "ace-score in | ace-policy --interval 4 | \
+ace-select --bits 1 | ace-compress" ]
 	exits 0 ace-step -c q8 --print
 	[ "$(cat out)" = 'ace-compress -c q8' ]
 }

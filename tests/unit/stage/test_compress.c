@@ -2,7 +2,9 @@
  * Plans with a budget, as they come: whole or in parts, before the values or
  * behind them, and wrong ones.
  */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -12,6 +14,7 @@
 #include "format/reader.h"
 #include "format/writer.h"
 #include "stage/stage_compress.h"
+#include "stage/stage_expand.h"
 
 enum { N = 6, SIZE = 2048, BUDGET = 4000 };
 
@@ -178,6 +181,41 @@ run(const char *what, size_t *len, struct err *e)
 	return r;
 }
 
+/* What is said on standard error when that is run. */
+static const char *
+told(const char *what)
+{
+	static char said[256];
+	const int was = dup(STDERR_FILENO);
+	FILE *f = tmpfile();
+	struct err e;
+	size_t len, n;
+
+	if (f == NULL || dup2(fileno(f), STDERR_FILENO) < 0)
+		return "no file";
+	(void)run(what, &len, &e);
+	(void)dup2(was, STDERR_FILENO);
+	(void)close(was);
+	rewind(f);
+	n = fread(said, 1, sizeof(said) - 1, f);
+	said[n] = '\0';
+	(void)fclose(f);
+	return said;
+}
+
+/* What the pages of both programs say is so where nobody says otherwise. */
+static void
+defaults(void)
+{
+	const struct stage_compress_opts c = STAGE_COMPRESS_INIT;
+	const struct stage_expand_opts y = STAGE_EXPAND_INIT;
+
+	ok(c.fb.wait == 60 && y.wait == 60, "60 seconds for a receipt, and for "
+	    "the step before");
+	ok(c.fb.gamma == 1 && c.fb.momentum == 0.9 && c.fb.decay == 0.9 &&
+	    y.gamma == 1, "the numbers of feedback");
+}
+
 static void
 refused(const char *what, int status, const char *why)
 {
@@ -222,6 +260,10 @@ main(void)
 	    sent(len), ERR_MSG(&e));
 	for (i = 0; i < SIZE; i++)
 		x[4][i] *= 0x1p20f;
+	ok(strcmp(told("012345f"), "test: ?/0: 5000 bytes are too few: 1 groups "
+	    "of the plan are not sent\n") == 0, "and it is said");
+	ok(told("012345p")[0] == '\0', "and nothing where all fit");
+	defaults();
 	refused("012345qR", ERR_DATA, "two budgets");
 	refused("012345Qr", ERR_DATA, "two budgets");
 	refused("012345R", ERR_DATA, "no plan for group 0");
