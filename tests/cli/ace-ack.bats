@@ -110,7 +110,8 @@ pending() {
 
 @test "invalid: said, status 5, taken back; the rest of the receipts on the next call" {
 	step 0
-	ace-recv --spool spool --max-shard 100 sent >receipts
+	cp sent first
+	ace-recv --spool spool --max-shard 100 first >receipts
 	step 1
 	ace-recv --spool spool sent >>receipts
 	exits 5 ace-ack -S state receipts
@@ -118,6 +119,10 @@ pending() {
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
 	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than --max-shard" ]
+	# nor does the same one end it that was made at another time
+	ace-recv --spool spool --max-shard 100 first >later
+	exits 0 ace-ack -S state later
+	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: larger than --max-shard" ]
 	ace-inspect state/receipts >list
 	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: larger than --max-shard
 step 1: accepted" ]
@@ -198,5 +203,11 @@ step 1: accepted" ]
 	step 0
 	false | exits 4 ace-ack -S state || { cat err; false; }
 	says '^ace-ack: no answer: the other side was not reached'
+	# what is there and is too short is no such thing
+	: >none
+	exits 3 ace-ack -S state none
+	says 'truncated: empty input'
+	ace-recv --spool spool sent | head -c 100 | exits 3 ace-ack -S other
+	says '^ace-ack: truncated: '
 	[ "$(pending)" = 0 ]
 }

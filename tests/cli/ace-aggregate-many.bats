@@ -98,6 +98,9 @@ fleet() {
 	fleet 300 -n 64
 	exits 5 few ace-aggregate --rule median d/*
 	says "limit: 'median' sees all values at once, of 16 shards at most, and here are 300: [0-9]* MiB"
+	# a limit that may be raised is none
+	exits 0 bash -c 'ulimit -S -n 64; exec ace-aggregate --rule median "$@"' \
+	    aggregate d/*
 	cat d/* >all
 	exits 0 ace-aggregate -v --rule median all
 	says "'median' sees all values at once: 300 shards, [0-9]* MiB"

@@ -104,12 +104,13 @@ early_one() {
 	: >empty
 	head -c 70000 /dev/urandom >noise
 	# a deadline that the test would not survive
-	sum 0 --quorum 2 --deadline 1h e1 part flipped e2 empty noise
+	sum 0 --quorum 2 --deadline 1h e1 part flipped e2 empty noise .
 	same out want
 	says "lost 'part': truncated: "
 	says "lost 'flipped': corrupt: "
 	says "lost 'empty': truncated: "
 	says "lost 'noise': "
+	says "lost '.': cannot read: "
 	sum 0 --quorum 2 --deadline 1h e1 <(head -c 3000 e3; kill -9 $BASHPID) e2
 	same out want
 	# with less left than the quorum there is nothing to wait for
@@ -199,7 +200,7 @@ early_one() {
 	# of three the first two
 	mkfifo p
 	exec 9<>p
-	sum 0 --quorum 2 p e1 e2
+	sum 0 --quorum 2 e1 p e2
 	same out want
 	says "^ace-aggregate: gave up 'p': the others have ended$"
 	exec 9>&-

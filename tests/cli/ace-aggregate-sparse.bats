@@ -188,8 +188,8 @@ alike() {
 		rm -rf spool
 		for i in 1 2 3; do
 			perl -e 'binmode STDOUT; print pack("f<*", (0) x 40,
-			    $ARGV[0] == 2 ? 2e38 : 1e38,
-			    $ARGV[0] == 1 ? 3e38 : 0, (0) x 22)' "$i" >f
+			    (0, 2.5e38, 1e38)[$ARGV[0] - 1],
+			    $ARGV[0] == 1 ? 3.3e38 : 0, (0) x 22)' "$i" >f
 			ace-import -f raw --name w --shape 64 -d "edge$i" -s 1 \
 			    -r test -w $((who == 3 && i == 3 ? 3 : 1)) f |
 			    ace-compress -q -c nonzero -o "e$i"

@@ -432,6 +432,7 @@ long_name() {
 	gzip -t <run
 	exits 0 ace-archive create --format tar --force --max-elements 1000000 spool
 	exits 2 pty ace-archive create --format tar spool
+	exits 0 pty ace-archive create --force --format tar spool
 }
 
 @test "large and small shards in any order: each entry is the shard and no more" {

@@ -151,6 +151,12 @@ records() {
 	each '$v[3] == $v[0] + $v[1] + $v[2]' g1.f32 g2.f32 g3.f32 c3.f32
 	# and nothing is left
 	[ "$(field records st/residual | head -n 1)" -eq 0 ]
+	# also where the input says nothing of a group
+	mkshards -s 4 -k ramp >g4
+	exits 0 ace-compress -S st -c none g4
+	mkshards -s 5 -c none >g5
+	exits 0 ace-compress -S st -c f32 g5
+	raw out | cmp - <(raw g4)
 }
 
 @test "the same step again: the same bytes, whatever the input says now" {

@@ -22,6 +22,15 @@ limited() {
 	[ "$(cat tight)" -lt $(($(cat free) * 2 / 3)) ]
 }
 
+@test "values that find no room wait in the state, or where TMPDIR says" {
+	mkshards -n 5M -k fast -l q8 >in
+	export TMPDIR=$PWD/nowhere
+	exits 4 limited 60000 ace-compress in
+	says "nowhere"
+	exits 0 limited 60000 ace-compress -S st in
+	[ "$(find st -type f | wc -l)" -eq 3 ]
+}
+
 @test "with little memory a sum of many: the same bytes" {
 	local i
 	for i in $(seq 60); do

@@ -42,6 +42,49 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	done
 }
 
+# every: each program that reads a stream and writes one
+every() {
+	openssl genpkey -algorithm ed25519 -out key.pem
+	chmod 600 key.pem
+	printf '%s\n' ace-score "ace-policy --bandwidth 1Mbit" "ace-select --bits 8" \
+	    "ace-compress -c q8" ace-expand "ace-ack -S ack" ace-cut "ace-sign -k key.pem" \
+	    "ace-step --bits 8" ace-aggregate "ace-aggregate --rule clip:1" \
+	    "ace-export -f raw"
+}
+
+@test "--schema and --max-elements are obeyed by every program" {
+	mkshards >in
+	ace-expand --omit-schema in >bare
+	mkshards -t w:336 >other
+	every >programs
+	while read -r how; do
+		exits 3 $how bare
+		says 'mismatch: the stream has no schema of its own'
+		exits 0 $how --schema in bare
+		exits 0 $how --schema in in
+		exits 3 $how --schema other in
+		says '^ace-[a-z]*: mismatch: '
+		exits 0 $how --max-elements 336 in
+		exits 3 $how --max-elements 335 in
+		says 'limit: 336 elements, at most 335'
+	done <programs
+	# inputs that are not waited for
+	exits 0 ace-aggregate --deadline 1h --schema in bare
+	exits 5 ace-aggregate --quorum 2 --deadline 1h --max-elements 335 in bare
+	says "lost 'in': limit: 336 elements"
+}
+
+@test "no program writes a stream to a terminal, but with --force" {
+	mkshards >in
+	every >programs
+	while read -r how; do
+		exits 2 pty $how in </dev/null
+		grep -q 'terminal' out err
+		exits 0 pty $how --force in </dev/null
+		exits 0 pty $how -o file in </dev/null
+	done <programs
+}
+
 @test "an input that cannot be opened: the next program is told, and need not complain" {
 	for how in ace-score ace-expand "ace-compress -c q8" "ace-step -c q8"; do
 		$how nowhere 2>said | exits 3 ace-expand
