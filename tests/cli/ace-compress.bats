@@ -516,8 +516,8 @@ anywhere() {
 	exits 0 ace-compress -S st --window 4 -c q8 none
 	digest out | diff - want
 	# but once in a process, before the first shard
-	mkshards -s 1 -N 2 >more
-	exits 0 ace-compress -S st --window 4 -c q8 more
+	mkshards -s 1 -N 2 >two
+	exits 0 ace-compress -S st --window 4 -c q8 two
 	digest out >got
 	[ "$(wc -l <got)" -eq 3 ]
 	head -n 1 got | diff - want
