@@ -523,18 +523,6 @@ anywhere() {
 	head -n 1 got | diff - want
 }
 
-@test "statistics and scores are not true of what is coded, and end here" {
-	mkshards -a | ace-score >scored
-	frames scored | grep -q sTAT
-	ace-select -b 900 scored >planned
-	for with in '' '-S st'; do
-		# shellcheck disable=SC2086 # words
-		exits 0 ace-compress --no-provenance $with planned
-		[ "$(frames out | cut -d' ' -f2 | sort -u | paste -sd' ')" = \
-		    "DATA HEAD SCHM SEND SHRD TAIL xyZz" ]
-	done
-}
-
 @test "--sync none and rename give the same state" {
 	mkshards -N 3 >in
 	for s in full rename none; do

@@ -42,6 +42,18 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	done
 }
 
+@test "statistics and scores are not true of what is coded, and end here" {
+	mkshards -a | ace-score >scored
+	frames scored | grep -q sTAT
+	ace-select -b 900 scored >planned
+	for with in '' '-S st'; do
+		# shellcheck disable=SC2086 # words
+		exits 0 ace-compress --no-provenance $with planned
+		[ "$(frames out | cut -d' ' -f2 | sort -u | paste -sd' ')" = \
+		    "DATA HEAD SCHM SEND SHRD TAIL xyZz" ]
+	done
+}
+
 # every: each program that reads a stream and writes one
 every() {
 	openssl genpkey -algorithm ed25519 -out key.pem
