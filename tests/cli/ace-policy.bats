@@ -100,6 +100,53 @@ interval=1' >in
 	has force=0
 }
 
+@test "a device that diverges is asked once, and gets no longer interval" {
+	# asks INTERVAL: of the first of two shards; what comes of it
+	asks() {
+		mkshards -n 1k -P "$(printf 'force=1\ninterval=%s' "$1")" >in
+		mkshards -n 1k -s 1 >>in
+		exits 0 ace-policy -v --target-divergence 0.01 \
+		    --model-norm 400000 --interval 8 in
+		policy out | sed -nE 's/^(interval|force)=//p' | paste -sd ' '
+	}
+	[ "$(asks 5)" = "1 5 0 10" ]
+	says 'interval: a device diverges and asks for it, at once'
+	[ "$(asks 900)" = "0 16 0 32" ]
+	# of its own: the least
+	mkshards -n 1k >in
+	exits 0 ace-policy -v --target-divergence 0.01 --model-norm 1 --interval 8,3,9 in
+	has interval=3
+	has force=1
+	says 'interval: above four times that, so the least, at once'
+}
+
+@test "the norm of the model: each shard's key, or the option" {
+	mkshards -n 1k -K model.norm=1000 >in
+	exits 0 ace-policy --target-divergence 0.01 in
+	policy out | grep '^divergence=' >key
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 1000 in
+	policy out | grep '^divergence=' | cmp - key
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 1e9 in
+	has 'divergence=.*e-08'
+	mkshards -K model.norm=0 >in
+	exits 3 ace-policy --target-divergence 0.01 in
+	says "corrupt: key model.norm of 'edge1': nothing is relative to 0"
+}
+
+@test "the interval begins with 1, and is within 1 and 1000 or what is said" {
+	mkshards -k zeros >in
+	# longest OPTIONS...: twice what it was, where nothing drifts
+	longest() {
+		exits 0 ace-policy --target-divergence 0.01 --model-norm 1 "$@" in
+		policy out | sed -n 's/^interval=//p'
+	}
+	[ "$(longest)" = 2 ]
+	[ "$(longest --interval 900)" = 1000 ]
+	[ "$(longest --interval 900,1,1100)" = 1100 ]
+	[ "$(longest --interval 5,5,5)" = 5 ]
+	[ "$(longest --interval 2,9,9)" = 9 ]
+}
+
 @test "what is missing or wrong is said" {
 	mkshards >in
 	exits 2 ace-policy --target-divergence 0.01 in
@@ -210,6 +257,91 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	says 'corrupt'
 }
 
+# link_state DIR KEY=VALUE...: of a link, as ace-meter leaves it
+link_state() {
+	local dir=$1 k keys=()
+	shift
+	for k; do keys+=(-K "$k"); done
+	rm -rf "$dir"
+	mkdir -m 700 "$dir"
+	mkshards -H kind=6 "${keys[@]}" >"$dir/link"
+}
+
+@test "deco: the numbers that a plan is from are in the stream, each under its name" {
+	mkshards -n 1M -K compute.seconds=0.25 >in
+	set -- --deco --bandwidth 8Mbit
+	exits 0 ace-policy -v "$@" --latency 50ms --compute 100ms in
+	says 'deco: now delay .* price of compression 0\.005$'
+	for k in latency=0.05 compute=0.1 bandwidth=8000000 kc=0.005; do
+		asked out | grep -qx $k
+	done
+	# the factor and the budget are of one share
+	asked out | awk -F = '{ v[$1] = $2 } END { exit !(v["ratio"] > 1 &&
+	    (d = 4194304 / v["ratio"] - v["budget_bytes"]) > -0.01 && d < 1.01) }'
+	# of the shard and the state, where no option says otherwise
+	link_state st bandwidth=4000000 rtt=0.125
+	exits 0 ace-policy -S st --deco in
+	for k in latency=0.125 compute=0.25 bandwidth=4000000; do
+		asked out | grep -qx $k
+	done
+	link_state st bandwidth=4000000 rtt=0.125
+	exits 0 ace-policy -S st --deco --latency 0s --compute 500ms in
+	for k in latency=0 compute=0.5 bandwidth=4000000; do
+		asked out | grep -qx $k
+	done
+	# so little that nothing is left, but never nothing
+	mkshards -t w:9 >small
+	exits 0 ace-policy --deco --bandwidth 1bit --latency 0s --compute 1us small
+	has budget_bytes=1
+	# the second shard changes nothing; what was measured is said
+	mkshards -n 1M -N 2 >two
+	link_state st rtt=0.125
+	mkshards -H kind=6 -K contraction=0.5 -K share=0.1 >st/code
+	exits 0 ace-policy -v -S st "$@" --latency 50ms --compute 100ms two
+	says "edge1/1.*deco: still delay .* price of compression .*, measured$"
+	# what was learnt without a link is kept, too
+	exits 0 ace-policy -S new --deco --compute 1s in
+	[ -e new/policy ]
+}
+
+@test "the bandwidth of the option, whatever was measured, and 0 is one" {
+	mkshards >in
+	link_state st bandwidth=200000000
+	exits 0 ace-policy -v -S st in
+	has bandwidth=200000000
+	says 'link: 2e\+08 bit/s, as ace-meter measured'
+	exits 0 ace-policy -v -S st --bandwidth 3Mbit in
+	has bandwidth=3000000
+	says 'as the option says'
+	# what is said is the link's, and not what is believed of it by now
+	exits 0 ace-policy -S st --bandwidth 7Mbit in
+	has bandwidth=7000000
+	exits 0 ace-policy -S st --bandwidth 0bit in
+	has bandwidth=0
+	has ratio=300
+}
+
+@test "an older policy loses the keys that are said anew, and no others" {
+	local deco="delay=7 latency=7 compute=7 kc=7" cuts="cuts=2,1 cuts.seconds=7" \
+	    drift="divergence=7 interval=7 force=1"
+	local older="ratio=7 budget_bytes=7 critical=1 bandwidth=7 $drift $deco $cuts other=7"
+	mkshards -T 1,1,1 -P "$(tr ' ' '\n' <<<"$older" | sort -t= -k1,1)" >in
+	# stays KEYS OPTIONS...: of the older ones these stay, none is there twice
+	stays() {
+		local k
+		exits 0 ace-policy "${@:2}" in
+		asked out >keys
+		for k in $older; do
+			! grep -qx "$k" keys || echo "$k"
+		done | paste -sd ' ' | diff - <(echo "$1")
+		cut -d= -f1 keys | sort | uniq -d | diff - /dev/null
+	}
+	stays "$drift $deco $cuts other=7" --bandwidth 1Mbit
+	stays "$deco $cuts other=7" --target-divergence 0.01 --model-norm 1e6
+	stays "$drift $cuts other=7" --deco --compute 1s --bandwidth 1kbit --latency 5s
+	stays "$drift $deco other=7" --cuts 1000s --bandwidth 1kbit
+}
+
 @test "numbers of a state that cannot be are refused by name: status 3" {
 	local deco="5000000 0 0 0 0 0 0.01 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1.5 1 0 0 0 0 0 0 1"
 	mkdir -m 700 st
@@ -291,6 +423,18 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 2 ace-policy --accordion 0 in
 }
 
+@test "accordion: windows go on in the state of a device whose link is unknown" {
+	mkshards >in
+	exits 0 ace-policy in
+	! policy out | grep critical || false
+	for want in 1 1 0; do
+		exits 0 ace-policy -v -S st --accordion 1 in
+		has critical=$want
+	done
+	says 'accordion: not critical, the last windows of 1 shards are alike; factor divided by 1$'
+	has ratio=300
+}
+
 @test "-v: the numbers, and the equations they went through" {
 	mkshards >in
 	exits 0 ace-policy -v --bandwidth 5Mbit --cmin 2 --cmax 200 \
@@ -348,6 +492,19 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 3 ace-policy --replay part2 in
 	head -c 3000 recorded >short
 	exits 3 ace-policy --replay short in
+	# a later step stands in for none, nor does the same one of another run
+	mkshards -n 64k >first
+	exits 3 ace-policy --replay part2 first
+	says "no shard 'edge1/0' here"
+	mkshards -r other -N 6 -P budget_bytes=1 | cat - recorded >both
+	exits 0 ace-policy --no-provenance --replay both in
+	said out | cmp - want
+	# shards without values
+	mkshards -n 64k -N 2 >two
+	mkshards -n 64k -c none -N 2 -P budget_bytes=5 >empty
+	exits 0 ace-policy --replay empty two
+	[ "$(said out | grep -c budget_bytes=5)" -eq 2 ]
+	exits 2 ace-policy --replay recorded --target-divergence 0.01 in
 	exits 2 ace-policy --replay recorded -S st in
 	exits 2 ace-policy --replay recorded --deco in
 	exits 4 ace-policy --replay nowhere in
@@ -377,12 +534,23 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		ace-select --policy policed | ace-compress >coded
 		[ "$(wc -c <coded)" -le 63500 ]
 	done
+	# the factor is that of these bytes
+	mv policed out
+	has ratio=67.108864
 	# of a faster link half is taken, here too: 12.5 Mbit/s
 	link 20Mbit
 	mkshards -n 1M -s 4 >shard
 	ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms shard >out
 	[ "$(budgets)" = "156250 " ]
 	exits 2 ace-policy --deco --deadline 1s shard
+	exits 2 ace-policy --deco --deadline 0s shard
+	exits 0 ace-policy --deadline 0s --bandwidth 5Mbit shard
+	[ "$(budgets)" = "0 " ]
+	# of a link that nobody knows nothing can be said
+	exits 0 ace-policy --no-provenance shard
+	mv out want
+	exits 0 ace-policy --no-provenance --deadline 1ms shard
+	same out want
 }
 
 @test "a shard that is no number synchronises at once, and leaves none behind" {
@@ -407,6 +575,8 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		exits 2 ace-policy $options </dev/null
 	done <<-'END'
 		--cmin 5 --cmax 2
+		--cmin 0.5
+		--cmin 0.5 --cmax 0.9
 		--half 0bit
 		--bandwidth nan
 		--bandwidth 1e400bit
@@ -423,6 +593,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	# the ends of what is allowed: no number is lost
 	mkshards -t w:0 >in
 	for options in "--deadline 0s --bandwidth 1Mbit" "--bandwidth 0bit" \
+	    "--cmin 1 --cmax 1" \
 	    "--half 1e300bit" "--half 1e-300bit --bandwidth 1e30bit" \
 	    "--target-divergence 1e-300 --model-norm 1e300 --bandwidth 1bit" \
 	    "--deco --compute 1s --bandwidth 1bit --latency 0s"; do

@@ -78,6 +78,44 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	says 'edge1/2.*cuts: now'
 }
 
+@test "cuts in the stream: half is forgotten in ten shards; a gain below a hundredth is none" {
+	# one layer: 1 s to compute, 1 s for its byte, 1 s for the sending
+	mkshards -t a:1 -T 1 >in
+	mkshards -t a:1 -T 2 -s 1 >>in
+	exits 0 ace-policy $link --cuts 1s in
+	[ "$(said cuts.seconds out)" = "$(printf '3\n3.06696701')" ]
+	[ "$(frames out | grep -c tIMe)" -eq 2 ]
+	# two layers, of which the second one's time becomes 0.5 s and a
+	# fifteenth of what is more: two transmissions gain half of a hundredth,
+	# and then two hundredths
+	for what in 17.1:1 45:2,1; do
+		mkshards -t b:10 -t a:10 -T 100,0.5 >in
+		mkshards -t b:10 -t a:10 -T "100,${what%:*}" -s 1 >>in
+		exits 0 ace-policy $link --cuts 1s in
+		[ "$(said cuts out)" = "$(printf '1\n%s' "${what#*:}")" ]
+	done
+}
+
+@test "cuts in the stream: the bytes are those that were coded last, where a state says them" {
+	five >in
+	exits 0 ace-policy $link --cmin 2 --cmax 2 in
+	said cuts out >want
+	said cuts.seconds out >>want
+	mkdir -m 700 st
+	mkshards -H kind=6 -K share=0.5 -K contraction=0.9 >st/code
+	exits 0 ace-policy -S st $link in
+	(said cuts out && said cuts.seconds out) | cmp - want
+	# a shard that sent nothing says nothing of the next
+	mkshards -H kind=6 -K share=0 -K contraction=0 >st/code
+	exits 0 ace-policy -S st $link in
+	[ "$(said cuts.seconds out)" = 26 ]
+	# a policy for a shard without values, too
+	five -c none >none
+	exits 0 ace-policy $link none
+	[ "$(said ratio out)" = 1 ]
+	[ "$(said cuts out)" = 5,3,1 ]
+}
+
 @test "cuts in the stream: what is not known, what is wrong" {
 	five >in
 	mkshards >without
