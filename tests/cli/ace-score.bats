@@ -93,6 +93,62 @@ near() {
 	    END { r = x[0] / x[1] / want; exit !(r > 0.999 && r < 1.001) }' out
 }
 
+# column DIR NAME: those numbers of the history in DIR
+column() { ace-export -f raw --tensor "$2" "$1/score" | od -An -v -tf4 -w4; }
+
+# energy FROM TO: the mean square of the numbers from FROM up to TO
+energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
+    printf("%.9g", s / (b - a)) }'; }
+
+# are DIR NAME NUMBER...: these, within their last digits
+are() {
+	column "$1" "$2" | head -n $(($# - 2)) | paste -sd ' ' >got
+	awk -v want="${*:3}" '{ n = split(want, w, " "); for (i = 1; i <= n; i++) {
+	    d = $i - w[i]; m = w[i] > 1 ? w[i] : 1
+	    if (NF != n || d > 5e-6 * m || d < -5e-6 * m) exit 1 } }' got ||
+	    { echo "$2: $(cat got), not ${*:3}"; return 1; }
+}
+
+@test "equations (3) and (4): the branches, and --alpha between them" {
+	# one group a tensor: magnitudes apart, or the same and sizes apart
+	mkshards -k ramp -t a:64,64 -t b:64,64 >loud
+	mkshards -k zeros -t a:64 -t b:64,64 >quiet
+	# 1 / (1 + exp(-1.5)), and half of that and of a half
+	exits 0 ace-score --alpha 1 -S one loud
+	are one score 0.182426 0.817574
+	exits 0 ace-score --alpha 0 -S none loud
+	are none score 0.5 0.5
+	exits 0 ace-score --no-provenance -S half loud
+	are half score 0.341213 0.658787
+	mv out half.out
+	exits 0 ace-score --no-provenance --alpha 0.5 loud
+	same out half.out
+	# the paper's: the larger tensor less, by its logarithm
+	exits 0 ace-score --form paper --alpha 0 -S size quiet
+	are size score 0.562177 0.437823
+	exits 2 ace-score --alpha -0.1 </dev/null
+	exits 2 ace-score --alpha nan </dev/null
+	exits 0 ace-inspect -v one/score
+	grep -qE '^key +form=level$' out
+	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
+}
+
+@test "feedback: every shard of the file is a lesson, on depth, size and fan-in" {
+	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 >in
+	exits 0 ace-score --alpha 0 -S st in
+	cp -r st two
+	exits 0 ace-score --alpha 0 -S st --feedback in in
+	cat in in >twice
+	exits 0 ace-score --alpha 0 -S two --feedback twice in
+	# W, u, means and deviations, shards, lessons
+	[ "$(column st weights | sed -n '15,16p' | paste -sd ' ' | tr -s ' ')" = " 2 1" ]
+	[ "$(column two weights | sed -n '15,16p' | paste -sd ' ' | tr -s ' ')" = " 2 2" ]
+	# what is later is louder here, and with it the larger size and fan-in
+	column st weights | sed -n 5,7p | awk '!($1 > 0.01) { exit 1 }'
+	# a and b are of one size, and differ in fan-in: 8, and 64 as c's
+	are st benefit "$(energy 0 512)" "$(energy 512 1024)" "$(energy 1024 5120)"
+}
+
 @test "the sensitivity that a trainer measured is the importance" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	# none yet: all weigh the same
@@ -123,6 +179,22 @@ near() {
 	    x[n, $1] = f[2] } END { a = x[1, 0] / x[1, 1]; b = x[2, 0] / x[2, 1]
 	    exit !(a > 0.999 && a < 1.001 && b / want > 0.999 &&
 	    b / want < 1.001) }' out
+}
+
+@test "sensitivity: a mean over the group, whatever its size; its lack is said once" {
+	mkshards -t a:64,64 -t b:64,32 -N 2 >in
+	exits 0 ace-score -S st --form sensitivity in
+	[ "$(grep -c "no 'st/sensitivity' yet: until then all groups weigh the same" err)" -eq 1 ]
+	mkshards -k ramp -t a:64,64 -t b:64,32 >st/sensitivity
+	exits 0 ace-score -S st --form sensitivity in
+	[ ! -s err ]
+	are st score "$(awk 'BEGIN { for (i = 0; i < 6144; i++) s[i >= 4096] += i * i
+	    print s[0] / 4096 / (s[1] / 2048) }')" 1
+	# a stream in which there is none
+	mkshards -N 0 -t a:64,64 -t b:64,32 >none
+	mv none st/sensitivity
+	exits 3 ace-score -S st --form sensitivity in
+	says "truncated: no shard, of 'st/sensitivity'"
 }
 
 @test "--form even: all groups weigh the same, with a state or without" {

@@ -37,7 +37,7 @@ stat_of(float rms, float mean)
 static struct score *
 make_as(enum score_form form, size_t n)
 {
-	struct score_place p[8];
+	struct score_place p[40];
 	struct score *s = NULL;
 	size_t i;
 
@@ -291,9 +291,299 @@ even(void)
 	score_free(s);
 }
 
+static int
+close_to(double a, double b)
+{
+	return fabs(a - b) <= 2e-6 * fmax(1, fabs(b));
+}
+
+/* Averages of the mean magnitude, the mean square, the mean, and of the
+ * logarithm of the mean square where it has one. */
+static void
+averages(enum score_form form, double d)
+{
+	struct score *s = make_as(form, 1);
+	const struct stat_group seen[] = { stat_of(2, 0.5f), stat_of(4, -1),
+	    stat_of(0, 0) };
+	const struct score_group *h = &s->group[0];
+	double level;
+
+	score_observe(s, 0, &seen[0]);
+	score_observe(s, 0, &seen[1]);
+	level = d * log(4) + (1 - d) * log(16);
+	ok(close_to((double)h->m1, d * 1.6 + (1 - d) * 3.2) &&
+	    close_to((double)h->m2, d * 4 + (1 - d) * 16) &&
+	    close_to((double)h->mean, d * 0.5 - (1 - d)) &&
+	    close_to((double)h->level, level), "form %d: averages", (int)form);
+	score_observe(s, 0, &seen[2]);
+	ok(close_to((double)h->m2, d * (d * 4 + (1 - d) * 16)) &&
+	    close_to((double)h->level, level),
+	    "form %d: zeros have no logarithm", (int)form);
+	score_free(s);
+}
+
+enum { GROUPS = 5 };
+
+/* z-scores of a column, by the definition */
+static void
+standard(const double x[GROUPS], double z[GROUPS])
+{
+	double mean = 0, var = 0;
+	int i;
+
+	for (i = 0; i < GROUPS; i++)
+		mean += x[i] / GROUPS;
+	for (i = 0; i < GROUPS; i++)
+		var += (x[i] - mean) * (x[i] - mean) / GROUPS;
+	for (i = 0; i < GROUPS; i++)
+		z[i] = (x[i] - mean) / sqrt(var);
+}
+
+/* Five groups of which no two columns have the same order; z and p are their
+ * features as equations (3) and (4) have them. */
+static struct score *
+mixed(enum score_form form, double z[3][GROUPS], double p[3][GROUPS])
+{
+	static const double rms[] = { 1, 3, 2, 9, 0.5 }, off[] = { 0.9, 1, 1.9, 0, 0 },
+	    abs1[] = { 1, 2, 2, 1, 0.1 }, params[] = { 7, 1000, 50, 3, 400 },
+	    field[] = { 9, 9, 2, 70, 5 };
+	struct score_place place[GROUPS];
+	struct score *s = NULL;
+	double x[5][GROUPS];
+	size_t i;
+
+	for (i = 0; i < GROUPS; i++) {
+		place[i] = (struct score_place){ (double)i / (GROUPS - 1),
+		    params[i], field[i] };
+		x[0][i] = log(abs1[i]);
+		x[1][i] = log(rms[i] * rms[i] - off[i] * off[i]);
+		x[2][i] = log(rms[i] * rms[i]);
+		x[3][i] = log(params[i]);
+		x[4][i] = log(field[i]);
+		p[0][i] = 2 * place[i].depth - 1;
+	}
+	for (i = 0; i < 3; i++)
+		standard(x[i], z[i]);
+	standard(x[3], p[1]);
+	standard(x[4], p[2]);
+	(void)score_new(&s, form, place, GROUPS, NULL);
+	for (i = 0; i < GROUPS; i++) {
+		const struct stat_group st = { .n = 10,
+		    .sumsq = (float)(10 * rms[i] * rms[i]),
+		    .sumabs = (float)(10 * abs1[i]), .sum = (float)(10 * off[i]) };
+
+		score_observe(s, i, &st);
+	}
+	score_scale(s);
+	return s;
+}
+
+static double
+sigmoid(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+/* Both branches of group i, by weights w and u; the constants come last. */
+static void
+branch(const double w[4], const double u[4], double z[3][GROUPS],
+    double p[3][GROUPS], size_t i, double *t, double *v)
+{
+	*t = sigmoid(w[0] * z[0][i] + w[1] * z[1][i] + w[2] * z[2][i] + w[3]);
+	*v = sigmoid(u[0] * p[0][i] + u[1] * p[1][i] + u[2] * p[2][i] + u[3]);
+}
+
+static void
+equations(void)
+{
+	static const double first[2][2][4] = {
+		{ { 0, 0, 1.5, 0 }, { 0, 0, 0, 0 } },
+		{ { 1, 0.5, 0, 0 }, { 0, -0.25, 0, 0 } } };
+	static const double w[] = { 0.3, -0.7, 1.1, 0.2 },
+	    u[] = { -0.4, 0.6, 0.9, -0.1 };
+	double z[3][GROUPS], p[3][GROUPS], t, v;
+	enum score_form form;
+	struct score *s;
+	size_t i;
+	int good;
+
+	for (form = SCORE_LEVEL; form <= SCORE_PAPER; form++) {
+		s = mixed(form, z, p);
+		s->alpha = 0.25;
+		for (good = 1, i = 0; i < GROUPS; i++) {
+			branch(first[form][0], first[form][1], z, p, i, &t, &v);
+			good &= close_to((double)score_of(s, i),
+			    0.25 * t + 0.75 * v);
+		}
+		ok(good, "form %d: the importance by its first weights",
+		    (int)form);
+		for (i = 0; i < 4; i++) {
+			s->all.w[i] = (float)w[i];
+			s->all.u[i] = (float)u[i];
+		}
+		s->all.worth[1] = 0.1f;
+		for (good = 1, i = 0; i < GROUPS; i++) {
+			branch(w, u, z, p, i, &t, &v);
+			good &= close_to((double)score_of(s, i),
+			    0.25 * t + 0.75 * v);
+		}
+		ok(good, "form %d: and by learnt ones", (int)form);
+		score_free(s);
+	}
+}
+
+/* The lesson of score.h, by the definition: four steps of w and u down the
+ * gradient of the mean of (y - I)^2 / 2. */
+static void
+lesson(enum score_form form, double w[4], double u[4], double z[3][GROUPS],
+    double p[3][GROUPS], const double y[GROUPS], double alpha, double rate)
+{
+	double gw[4], gu[4], t, v, d;
+	size_t i, j;
+	int step;
+
+	for (step = 0; step < 4; step++) {
+		memset(gw, 0, sizeof(gw));
+		memset(gu, 0, sizeof(gu));
+		for (i = 0; i < GROUPS; i++) {
+			branch(w, u, z, p, i, &t, &v);
+			d = y[i] - alpha * t - (1 - alpha) * v;
+			for (j = 0; j < 4; j++) {
+				gw[j] += d * alpha * t * (1 - t) *
+				    (j < 3 ? z[j][i] : 1) / GROUPS;
+				gu[j] += d * (1 - alpha) * v * (1 - v) *
+				    (j < 3 ? p[j][i] : 1) / GROUPS;
+			}
+		}
+		for (j = 0; j < 4; j++) {
+			w[j] += form == SCORE_PAPER && j == 2 ? 0 : rate * gw[j];
+			u[j] += rate * gu[j];
+		}
+	}
+}
+
+static void
+one_lesson(enum score_form form)
+{
+	static const float benefit[GROUPS] = { 3, 0.5f, 40, 1, 7 };
+	const float other[GROUPS] = { 1, 2, 3, 4, 5 };
+	double z[3][GROUPS], p[3][GROUPS], y[GROUPS], w[4], u[4], l[GROUPS];
+	struct score *s = mixed(form, z, p);
+	double n = GROUPS, x, sx = 0, sy = 0, xx = 0, yy = 0, xy = 0;
+	size_t i;
+	int good = 1;
+
+	for (i = 0; i < GROUPS; i++)
+		l[i] = log((double)benefit[i]);
+	standard(l, y);
+	for (i = 0; i < 4; i++) {
+		w[i] = (double)s->all.w[i];
+		u[i] = (double)s->all.u[i];
+	}
+	s->alpha = 0.3;
+	for (i = 0; i < GROUPS; i++) {
+		y[i] = sigmoid(y[i]);
+		x = (double)score_of(s, i);
+		sx += x;
+		sy += y[i];
+		xx += x * x;
+		yy += y[i] * y[i];
+		xy += x * y[i];
+	}
+	lesson(form, w, u, z, p, y, 0.3, 4);
+	ok(score_learn(s, benefit, 4, NULL) == 0, "form %d: a lesson", (int)form);
+	for (i = 0; i < 4; i++)
+		good &= close_to((double)s->all.w[i], w[i]) &&
+		    close_to((double)s->all.u[i], u[i]);
+	ok(good, "form %d: four steps down the gradient", (int)form);
+	x = (n * xy - sx * sy) / sqrt((n * xx - sx * sx) * (n * yy - sy * sy));
+	ok(fabs((double)s->all.worth[0] - x) < 1e-5 &&
+	    fabs((double)s->all.worth[1] - x) < 1e-5,
+	    "form %d: what the first weights were worth: %.4f", (int)form, x);
+	ok(s->all.lessons == 1 && s->all.shards == 1 && s->group[2].benefit == 40,
+	    "form %d: a lesson is counted", (int)form);
+	ok(score_learn(s, other, 4, NULL) == 0 && s->all.lessons == 2 &&
+	    close_to((double)s->group[2].benefit, s->decay * 40 +
+	    (1 - s->decay) * 3), "form %d: benefits are averaged", (int)form);
+	score_free(s);
+}
+
+/* Of 40 groups one is far off; and a rate that is far too large. */
+static void
+bounds(void)
+{
+	struct score *s = make(40);
+	struct stat_group st = stat_of(1, 0);
+	const float none[40] = { 0 };
+	float b[40] = { 0 };
+	size_t i;
+	int good = 1;
+
+	for (i = 0; i < 40; i++)
+		score_observe(s, i, &st);
+	st = stat_of(2, 0);
+	score_observe(s, 7, &st);
+	score_scale(s);
+	for (i = 0; i < 40; i++)
+		(void)score_of(s, i);
+	ok(s->group[7].z[0] == 4 && s->group[7].z[1] == 4,
+	    "z-scores stop at 4");
+	st = stat_of(0, 0);
+	for (i = 0; i < 3; i++)
+		score_observe(s, 9, &st);
+	s->group[9].m2 = 0;
+	(void)score_of(s, 9);
+	ok(s->group[9].z[0] == -4 && s->group[9].z[2] == -4,
+	    "what has no energy has the least");
+	b[7] = 1;
+	b[9] = 2;
+	ok(score_learn(s, b, 1e9, NULL) == 0, "a lesson at a huge rate");
+	for (i = 0; i < SCORE_TEMPORAL; i++)
+		good &= fabs((double)s->all.w[i]) <= 8 &&
+		    fabs((double)s->all.u[i]) <= 8;
+	ok(good && (s->all.w[0] == 8 || s->all.w[0] == -8), "weights stop at 8");
+	ok(score_learn(s, none, 4, NULL) == 0 && isfinite(s->all.w[0]),
+	    "a lesson that says nothing");
+	b[3] = -1;
+	memcpy(b + 20, s->all.w, sizeof(s->all.w));
+	ok(score_learn(s, b, 4, NULL) == -ERR_DATA &&
+	    memcmp(b + 20, s->all.w, sizeof(s->all.w)) == 0 &&
+	    s->all.lessons == 2, "a bad one teaches nothing");
+	score_free(s);
+}
+
+/* Of the columns, averages of what is never below 0, and the importance, are
+ * not either; the others may be. */
+static void
+signs(void)
+{
+	struct score *s = make(2);
+	const float x[2] = { 1, -0.5f };
+	unsigned c, refused = 0, right = 0;
+	const char *name;
+
+	for (c = 0; c < SCORE_COLUMNS; c++) {
+		name = score_columns[c];
+		if (score_put_column(s, c, x, NULL) == 0)
+			continue;
+		refused++;
+		right += strcmp(name, "m1") == 0 || strcmp(name, "m2") == 0 ||
+		    strcmp(name, "score") == 0 || strcmp(name, "benefit") == 0;
+	}
+	ok(refused == 4 && right == 4, "four columns are never below 0");
+	score_free(s);
+}
+
 int
 main(void)
 {
+	averages(SCORE_LEVEL, 0.3);
+	averages(SCORE_PAPER, 0.2);
+	equations();
+	one_lesson(SCORE_LEVEL);
+	one_lesson(SCORE_PAPER);
+	bounds();
+	signs();
 	elem();
 	even();
 	told();
