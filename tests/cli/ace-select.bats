@@ -70,6 +70,46 @@ layered() {
 	done
 }
 
+@test "a list of codecs of fixed size is within the budget, with all that stands beside" {
+	mkshards -n 8k -g 512 -a -P "why=$(seq 100 160 | tr -d '\n')" >in
+	for b in 4500 4710 4920 9130 15000; do
+		got=$(coded $b in --levels q8,f16,f32)
+		[ "$got" -le $b ] && [ $((got + 600)) -ge $b ] ||
+		    { echo "$b: $got"; false; }
+	done
+	# none is among them, said or not
+	exits 0 ace-select --no-provenance --text -b 6000 --levels q8 in
+	[ "$(grep -v '^#' out | cut -d' ' -f2 | sort -u | paste -sd ' ')" = "none q8" ]
+	mv out one
+	exits 0 ace-select --no-provenance --text -b 6000 --levels none,q8 in
+	same one out
+	# so many, and no more
+	many=$(seq -s, -f 'topk:%.2f' 0.01 0.01 0.32)
+	exits 0 ace-select -b 6000 --levels "$many" in
+	exits 2 ace-select -b 6000 --levels "$many,q8" in
+	says '^ace-select: --levels: up to 32 codecs'
+}
+
+@test "the codecs are ecq, q8, f16 and f32, where no others are said" {
+	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
+	for b in 6k 12k 20k 30k; do
+		exits 0 ace-select --text -b $b in
+		cat out >>all
+		mv out usual
+		exits 0 ace-select --text -b $b --levels ecq,q8,f16,f32 in
+		same out usual
+		exits 0 ace-select --text --roles ignore -b $b --levels ecq in
+		! grep -v '^#' out | grep -qvE '^[0-9]+ (ecq:[^ ]*|none) ' || false
+	done
+	[ "$(grep -v '^#' all | cut -d' ' -f2 | cut -d: -f1 | sort -u |
+	    paste -sd ' ')" = "ecq f16 f32 q8" ]
+	# what is dense, and what is not, is said
+	exits 0 ace-select -v -b 6k in
+	says 'lambda [^,]*$'
+	exits 0 ace-select -v -b 12k in
+	says ', norms and biases dense$'
+}
+
 @test "what is foretold is said" {
 	layered
 	exits 0 ace-select -v -b 30k scored
@@ -145,6 +185,11 @@ layered() {
 	mv out planned
 	exits 0 ace-compress -v planned
 	says "1 groups coded, 3 not sent"
+	exits 0 ace-select -p 1 --text scored
+	[ "$(grep -c ' f16 ' out)" -eq 4 ]
+	# of equal ones the lower groups
+	exits 0 ace-select -p 0.5=q8 --text shard
+	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
 	exits 0 ace-select -p 0 scored
 	mv out planned
 	exits 0 ace-compress -v planned
@@ -199,6 +244,12 @@ layered() {
 	printf '0 q8\n\0005 nonsense\n' >binary
 	exits 2 ace-select --plan binary scored
 	says "plan 'binary' is no text"
+	# empty lines, others' words
+	printf '\n# of an editor\n\n5 q8 whatever it is\n\n7 f16\n' >loose
+	exits 0 ace-select --text --plan loose scored
+	[ "$(awk '$2 != "none" && !/^#/ { print $1, $2 }' out | paste -sd ' ')" = "5 q8 7 f16" ]
+	synced ace-select --text -o file -b 50k scored
+	grep -q 'file' synced
 	for bad in '5' '5 nonsense' 'x q8' '-1 q8' '99999999999 q8'; do
 		printf '# fine\n0 q8 w\n%s\n' "$bad" >bad
 		exits 2 ace-select --plan bad scored
@@ -251,6 +302,13 @@ layered() {
 	mv out policed
 	exits 0 ace-select -v --policy policed
 	says "of 41527 bytes"
+	# a ratio alone, and bytes before a ratio
+	mkshards -n 64k -P ratio=4.5 >in
+	exits 0 ace-select -v --policy in
+	says "of 58254 bytes"
+	mkshards -n 64k -P $'budget_bytes=9000\nratio=2' >in
+	exits 0 ace-select -v --policy in
+	says "of 9000 bytes"
 }
 
 @test "a policy's budget below the empty shard sends nothing and ends no run" {
@@ -273,7 +331,25 @@ layered() {
 @test "options that do not go together, or are out of range" {
 	exits 2 ace-select </dev/null
 	says "how much to send"
-	exits 2 ace-select -p 0.5 -b 100 </dev/null
+	echo '0 q8' >few
+	local how=("-p 0.5" "-b 100" "--bits 1" "--policy" "--plan few") i j
+	for i in 0 1 2 3 4; do
+		for j in 0 1 2 3 4; do
+			[ $i -ne $j ] || continue
+			# shellcheck disable=SC2086 # words are meant
+			exits 2 ace-select ${how[i]} ${how[j]} </dev/null
+			says "one of -p, -b, --bits, --policy and --plan"
+		done
+	done
+	exits 2 ace-select --bits -1 </dev/null
+	# the last one of an option counts
+	mkshards >in
+	exits 0 ace-select -v -b 1 -b 600 in
+	says 'of 600 bytes'
+	# of zeros nothing is missing
+	mkshards -k zeros >in
+	exits 0 ace-select -b 500 in
+	[ ! -s err ]
 	exits 2 ace-select -p 1.5 </dev/null
 	exits 2 ace-select -b x </dev/null
 	exits 2 ace-select -b 1k --levels nonsense </dev/null

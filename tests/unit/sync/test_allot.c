@@ -192,6 +192,106 @@ test_dense(void)
 	ok(a.sent == 0, "less than nothing");
 }
 
+/* Exactly a fiftieth of the budget is what norms may take as q8. */
+static void
+test_fiftieth(void)
+{
+	const struct codec_plan q8 = { CODEC_Q8, 0, 0 };
+	struct codec_ctx ctx;
+	struct allot a;
+	double bytes;
+	uint32_t g;
+
+	layered();
+	for (g = 0; g < 4; g++) {
+		group(g, 96, 1e-3);
+		dense[g] = 1;
+	}
+	no_ctx(NULL, 0, &ctx);
+	bytes = 4 * (double)allot_cost(codec_size(&q8, &ctx, 96));
+	a = of(50 * bytes);
+	(void)allot_plan(&a, NULL);
+	ok(a.floor, "norms that take a fiftieth stay dense");
+	a = of(50 * bytes - 2);
+	(void)allot_plan(&a, NULL);
+	ok(!a.floor, "and those that take more do not");
+	ok(allot_cost(0) == 3 && allot_cost(127) == 130 && allot_cost(128) == 132,
+	    "an entry has a codec, a gap and a length");
+}
+
+/* What group g loses and takes with a plan. */
+static double
+told(const struct allot *a, uint32_t g, const struct codec_plan *p,
+    double *bytes)
+{
+	struct codec_ctx ctx;
+	struct estimate m;
+	double error;
+	int64_t body;
+
+	no_ctx(NULL, g, &ctx);
+	estimate_init(&m, &a->stat[g], &ctx);
+	codec_foretell(p, &m, &body, &error);
+	*bytes = body > 0 ? (double)allot_cost((size_t)body) : 0;
+	return (double)a->weight[g] * error;
+}
+
+/* Groups of a dozen values, and of one value at the edge of being worth
+ * something: an exception is 6 % and 8 bytes better, and a group that is sent
+ * gains what 6 bytes cost. */
+static void
+test_margin(void)
+{
+	static float x[SIZE];
+	int better = 0, worth = 0, few = 0, many = 0, left = 0, sent = 0;
+	double ecq, one, bytes, other1, gain, least = HUGE_VAL, budget, step;
+	struct codec_plan p = { CODEC_ECQ, 0, 0 };
+	struct allot a;
+	uint32_t g;
+	int i;
+
+	for (budget = 40e3; budget < 200e3; budget *= 1.2) {
+		layered();
+		for (g = 0; g < 8; g++)
+			group(g, 6 + 5 * g, 1 + 0.2 * g);
+		/* the step is found, and with those groups once more */
+		for (i = 0, step = 1; i < 4; i++, step = a.step) {
+			for (g = 10; g < 30; g++) {
+				x[0] = (float)((0.7 + 0.1 * (g - 10)) * step);
+				(void)stat_group_of(x, SIZE, &stat[g]);
+			}
+			a = of(budget);
+			(void)allot_plan(&a, NULL);
+		}
+		for (g = 0; g < N; g++) {
+			p.arg = (float)(a.step / sqrt((double)weight[g]));
+			ecq = told(&a, g, &p, &bytes);
+			gain = (double)weight[g] * (double)stat[g].sumsq - ecq;
+			one = ecq + a.price * bytes;
+			if (plan[g].codec == CODEC_NONE) {
+				left++;
+				worth += !(gain < 6 * a.price);
+			} else if (plan[g].codec == CODEC_ECQ) {
+				sent += bytes > 0;
+				few += bytes > 0 && gain < 6 * a.price;
+				least = bytes > 0 ? fmin(least, gain / a.price) :
+				    least;
+			} else {
+				many++;
+				other1 = told(&a, g, &plan[g], &bytes) +
+				    a.price * bytes;
+				better += !(other1 <= 0.94 * one -
+				    8 * a.price + 1e-9 * one);
+			}
+		}
+	}
+	ok(many > 0 && better == 0, "%d exceptions, all better by 6 per cent "
+	    "and 8 bytes", many);
+	ok(left > 0 && worth == 0 && sent > 0 && few == 0 && least < 7,
+	    "%d are left out and %d are not, which gain what 6 bytes cost "
+	    "(%.2f)", left, sent, least);
+}
+
 static void
 test_exceptions(void)
 {
@@ -256,6 +356,8 @@ main(void)
 	test_entry();
 	test_price();
 	test_dense();
+	test_fiftieth();
+	test_margin();
 	test_exceptions();
 	test_knapsack();
 	return done_testing();
