@@ -72,6 +72,11 @@ t() { printf '%b' "$1" >in; }
 @test "the curve falls" {
 	exits 0 ace-advise ratio
 	[ "$(wc -l <out)" -eq 12 ]
+	[ "$(head -n 1 out | tr '\t' ' ')" = "bandwidth ratio bits" ]
+	# around the half, octave by octave
+	[ "$(tail -n +2 out | cut -f 1 | paste -sd ' ')" = "156250 312500 625000 1250000 \
+2500000 5000000 10000000 20000000 40000000 80000000 160000000" ]
+	grep -qx "$(printf '10000000\t151\t0.211921')" out
 	tail -n +2 out | cut -f 2 | sort -g -r -c
 }
 
@@ -85,6 +90,13 @@ t() { printf '%b' "$1" >in; }
 	[ "$(wc -l <out)" -eq 14 ]
 	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
 	    "# today's link")" ]
+	# one point is asked for, and there is no curve
+	exits 0 ace-advise ratio -S st --bandwidth 0bit --cmin 9 --cmax 9
+	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
+	chmod 770 st
+	exits 5 ace-advise ratio -S st
+	exits 5 ace-policy -S st
+	chmod 700 st
 	flip st/link 400
 	exits 3 ace-advise ratio -S st
 }
@@ -101,6 +113,9 @@ t() { printf '%b' "$1" >in; }
 	exits 0 ace-advise interval --target-divergence 0.1 in
 	[ "$(tail -n +2 out | cut -f 2,3 | tr '\n\t' ' .')" = \
 	    "2.0 4.0 8.0 13.0 20.0 " ]
+	t 'interval divergence\n900 0\n1 0.04\n'
+	exits 0 ace-advise interval in
+	[ "$(tail -n +2 out | cut -f 2 | paste -sd ' ')" = "1000 1" ]
 	exits 2 ace-advise interval --target-divergence 0 in
 }
 
@@ -185,6 +200,140 @@ layers() {
 	! grep -qi nan out
 }
 
+@test "deco: every column, by the formulas of the page" {
+	t 'compute bandwidth latency values\n500ms 50Mbit 100ms 350e6
+1s 1Gbit 20ms 1e6\n0.25 200Mbit 300ms 3.5e8\n'
+	# first those of the options, then the defaults
+	for k in "0.02 0.2 --kc 0.02 --kd 0.2" "0.005 0.3"; do
+		set -- $k
+		exits 0 ace-advise deco "${@:3}" in
+		[ "$(head -n 1 out | tr '\t' ' ')" = "compute bandwidth latency rule delay ratio \
+step speedup phi steps faster" ]
+		[ "$(tail -n +2 out | cut -f 4 | sort | uniq -c | tr -s ' \n' ' ')" = \
+		    " 3 additive 3 paper 3 s2 3 sync 3 tta " ]
+		awk -v kc="$1" -v kd="$2" 'function max(a, b) { return a > b ? a : b }
+		    function off(a, b) { return a > b * 1.001 + 1e-9 || a < b * 0.999 - 1e-9 }
+		    FNR > 1 { T = $1; a = $2; b = $3; n = $5; d = $6
+			S = T == 1 ? 32e6 : 11.2e9; x = d * S / a
+			step = max(max(T, x), (T + b + x) / (n + 1))
+			sync = T + b + S / a
+			N = 1 + kc * (1 - d) / d + kd * n
+			phi = $9
+			if ($4 == "additive") phi = N - 1
+			if ($4 == "s2") phi = 1 / (d * (1 - d) ^ (n - 1))
+			if ($4 == "paper") phi = (1 - d) / (d * (1 - d / 2) ^ n)
+			if (off($7, step) || off($8, sync / step) || off($10, N) ||
+			    off($11, sync / (N * step)) || ($9 != "-" && off($9, phi)) ||
+			    ($9 == "-") != ($4 == "tta" || $4 == "sync")) {
+				print; bad = 1 } }
+		    END { exit bad }' out
+	done
+	exits 0 ace-advise deco --phi additive in
+	[ "$(cut -f 4 out | paste -sd ' ')" = "rule sync additive sync additive sync additive" ]
+}
+
+@test "deco: a delay of 64 steps at most, and a share of 1e-5 at least" {
+	# rule N: its delay and its share
+	rule() { awk -v r="$1" '$4 == r { print $5, $6 }' out; }
+	t 'compute bandwidth latency values\n1ms 1Mbit 63.5ms 1e3\n'
+	exits 0 ace-advise deco in
+	[ "$(rule paper)" = "64 0.015625" ]
+	[ "$(rule tta)" != "64 0.015625" ]
+	# one step more: what tta says
+	t 'compute bandwidth latency values\n1ms 1Mbit 64.5ms 1e3\n'
+	exits 0 ace-advise deco in
+	[ "$(rule paper)" = "$(rule tta)" ]
+	# 2 steps for 1 s on the way; 321 bits are a share just above 1e-5
+	t 'compute bandwidth latency values\n1s 321bit 1s 1e6\n'
+	exits 0 ace-advise deco --kd 1000 in
+	[ "$(rule paper)" = "2 0.000010" ]
+	[ "$(rule tta)" = "0 0.000318" ]
+	t 'compute bandwidth latency values\n1s 319bit 1s 1e6\n'
+	exits 0 ace-advise deco --kd 1000 in
+	[ "$(rule paper)" = "0 0.000317" ]
+}
+
+@test "dynacomm: gradients alone, layers without parameters, nothing for a transmission" {
+	t 'gt bc\n1 2\n0 3\n'
+	exits 0 ace-advise dynacomm --dt 0s in
+	[ "$(cut -f 1 out | uniq | paste -sd ' ')" = "pass backward" ]
+	grep -qx "$(printf 'backward\toptimal\t6.000000000\t0.00\t1\t1')" out
+	# two, of which the link is idle until the second one's end
+	grep -qx "$(printf 'backward\tlayers\t6.000000000\t0.00\t2\tall')" out
+	layers >in
+	exits 0 ace-advise dynacomm --dt 2s in
+	for p in forward backward both; do
+		[ "$(awk -v p=$p '$1 == p { print $2 }' out | paste -sd ' ')" = \
+		    "sequential layers ibatch optimal" ]
+	done
+	awk 'BEGIN { print "pt fc"; for (i = 0; i < 2049; i++) print "1us 1us" }' >in
+	exits 2 ace-advise dynacomm --dt 5ms --method dp3 in
+	says '2049 layers, at most 2048'
+}
+
+@test "profile: means over the shards, of the times over those that say them" {
+	mkshards -t 'a#b:3' -t 'x:4' -T 1,2 >in
+	mkshards -s 1 -c f16 -t 'a#b:3' -t 'x:4' >>in
+	exits 0 ace-advise profile in
+	printf '%s\t%s\t%s\n' layer bytes bc x 12 2.000000000 \
+	    'a?b' 9 1.000000000 | cmp - out
+	# a time of 0 is none that dynacomm takes
+	mkshards -t e:5 -t d:1 -T 0,0 >in
+	exits 0 ace-advise profile in
+	grep -qx "$(printf 'd\t4\t0.000000001')" out
+	ace-advise dynacomm --dt 1s --bandwidth 1Mbit out
+}
+
+@test "cluster: how many tiers, and how slow each of them is" {
+	# a second tier saves what two devices wait for the third, if that is more
+	# than the mean round: of 1, 1 and 2.4 s that takes 1.47 s, of 1, 1 and
+	# 1.7 s 1.23 s, and they wait 2.8 s and 1.4 s; of 1, 1 and 1.5 s only 1 s
+	for k in 2.4:2 1.7:2 1.5:1; do
+		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
+		exits 0 ace-advise cluster in
+		grep -q "^# ${k#*:} tier" out
+	done
+	awk 'BEGIN { print "device time"; for (l = 1; l <= 20; l++)
+	    for (i = 0; i < 40; i++) print l "." i, l }' >in
+	exits 0 ace-advise cluster in
+	grep -qx '# 16 tiers, idle 160.000000000 s' out
+	grep -qx '# tier 1: 40 devices, a round of 1.000000000 s' out
+	exits 0 ace-advise cluster --tiers 64 in
+	grep -qx '# 64 tiers, idle 0.000000000 s' out
+	exits 2 ace-advise cluster --tiers 65 in
+	exits 2 ace-advise cluster --groups 0 in
+	# more tiers than devices
+	t 'time x\n1 1\n2 2\n3 3\n'
+	exits 0 ace-advise cluster --tiers 9 in
+	grep -qx '# 3 tiers, idle 0.000000000 s' out
+	grep -qx '# tier 3: 1 device, a round of 3.000000000 s' out
+	# without names they have numbers
+	[ "$(grep -v '#' out | cut -f 1 | paste -sd ' ')" = "device 1 2 3" ]
+	awk 'BEGIN { print "time"; for (i = 0; i < 2049; i++) print 1 }' >in
+	exits 3 ace-advise cluster --groups 2 in
+	says 'limit: 2049 devices in one tier, at most 2048'
+	exits 0 ace-advise cluster in
+}
+
+@test "cluster: what devices are compared by" {
+	groups() { grep -v '#' out | tail -n +2 | cut -f 4 | tr -d '\n'; }
+	# by the logarithm of a bandwidth, another column as it is
+	t 'time bandwidth\n1 1\n1 8\n1 16\n'
+	exits 0 ace-advise cluster --tiers 1 --groups 2 in
+	[ "$(groups)" = 122 ]
+	t 'time noise\n1 1\n1 7\n1 16\n'
+	exits 0 ace-advise cluster --tiers 1 --groups 2 in
+	[ "$(groups)" = 112 ]
+	# bytes are the plan's and not the device's; of names nothing is obeyed
+	t 'device time bytes\na\033b 1 1\nb 1 1\nc 1 9\n'
+	exits 0 ace-advise cluster --tiers 1 --theta 0 in
+	[ "$(groups)" = 111 ]
+	grep -q '^a?b' out
+	t 'time noise\n1 1\n1 8\n1 8\n'
+	exits 0 ace-advise cluster --tiers 1 --theta 0 in
+	[ "$(groups)" = 122 ]
+}
+
 @test "cluster: tiers, then groups in them" {
 	cat >in <<-'END'
 	device compute bandwidth rtt bytes jitter
@@ -258,6 +407,7 @@ slow2 11.000000000 2 1 " ]
 		exits 2 ace-advise $options </dev/null
 	done <<-'END'
 		ratio --cmin 5 --cmax 2
+		ratio --cmin 0.9
 		ratio --half 0bit
 		ratio --bandwidth nan
 		ratio --bandwidth 1e400bit

@@ -451,6 +451,9 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	says 'interval: 4 \* sqrt\(0.01 / 0.01882\)'
 	has interval=3
 	mv out explained
+	mkshards -s 2 >last
+	exits 0 ace-policy -v --warmup 2 last
+	! grep warm-up err || false
 	exits 0 ace-policy -q --bandwidth 5Mbit in
 	[ ! -s err ]
 	exits 0 ace-policy -v -S st in

@@ -77,6 +77,14 @@ layered() {
 		[ "$got" -le $b ] && [ $((got + 600)) -ge $b ] ||
 		    { echo "$b: $got"; false; }
 	done
+	# many frames, each with its header: a few bytes less, a group less
+	mkshards -n 1M -a -P "why=$(seq 100 160 | tr -d '\n')" >in
+	got=$(coded 2M in --levels q8)
+	exits 0 ace-select --text -b "$got" --levels q8 in
+	[ "$(grep -c ' q8 ' out)" -eq 16 ]
+	exits 0 ace-select --text -b $((got - 150)) --levels q8 in
+	[ "$(grep -c ' q8 ' out)" -eq 15 ]
+	mkshards -n 8k -g 512 >in
 	# none is among them, said or not
 	exits 0 ace-select --no-provenance --text -b 6000 --levels q8 in
 	[ "$(grep -v '^#' out | cut -d' ' -f2 | sort -u | paste -sd ' ')" = "none q8" ]

@@ -63,6 +63,28 @@ test_windows(void)
 	ok(pace_check(&p) == 0, "what it leaves behind is right");
 	p.seen.sum = NAN;
 	ok(pace_check(&p) < 0, "what is not a number is not");
+	for (i = 0; i < 4; i++) {	/* numbers that it never leaves behind */
+		p = (struct pace)PACE_INIT;
+		right = pace_check(&p) == 0;
+		*(i == 0 ? &p.seen.last : i == 1 ? &p.seen.sum : i == 2 ?
+		    &p.seen.shards : &p.seen.critical) = i < 3 ? -1 : 2;
+		ok(right == 1 && pace_check(&p) < 0, "%d: out of range", i);
+	}
+	p = (struct pace)PACE_INIT;
+	p.seen.critical = 0;
+	ok(pace_check(&p) == 0, "not critical, no rate yet");
+	p = (struct pace)PACE_INIT;
+	p.window = 1;
+	pace_see(&p, 16);
+	pace_see(&p, 16);
+	right = p.seen.critical == 0;
+	pace_see(&p, 36);
+	right += p.seen.critical == 1;
+	pace_see(&p, 36);
+	right += p.seen.critical == 0;
+	pace_see(&p, 9.1);
+	ok(right == 3 && p.seen.critical == 0, "a half of it exactly is critical, "
+	    "less is not");
 	p = (struct pace)PACE_INIT;
 	p.window = 1;
 	for (i = 0; i < 3; i++)

@@ -156,6 +156,84 @@ test_price(void)
 	ok(t.kc.v == d.kc, "what is not coded has no price");
 }
 
+/* The share below d that takes `more' times as long to the target. */
+static double
+worse(const struct deco *d, struct deco_plan p, double more)
+{
+	const struct deco_plan best = deco_best(d);
+	const double want = more * deco_time(d, best) * deco_steps(d, best);
+	double lo = 1e-9, hi = best.delta;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		p.delta = sqrt(lo * hi);
+		if (deco_time(d, p) * deco_steps(d, p) > want)
+			lo = p.delta;
+		else
+			hi = p.delta;
+	}
+	return hi;
+}
+
+/* When a plan is computed again, and when it is taken. */
+static void
+test_taken(void)
+{
+	static const struct { double more; int other, taken; } gain[] = {
+		{ 1.005, 0, 0 }, { 1.015, 0, 1 }, { 1.025, 1, 0 }, { 1.04, 1, 1 } };
+	struct replan t = REPLAN_INIT, from;
+	struct deco_plan p;
+	struct err e = ERR_INIT;
+	struct deco d;
+	size_t i;
+	int moved = 0, stayed = 0, r;
+
+	(void)steps(&t, sample(5, 300, 0.5), 1);
+	from = t;
+	for (i = 0; i < sizeof(gain) / sizeof(*gain); i++) {
+		d = model();
+		t = from;
+		t.age = REPLAN_EVERY;
+		d.kd = 0.001;		/* one step more of delay costs little */
+		(void)replan_plan(&t, &d, &e);
+		p = deco_best(&d);
+		p.tau += gain[i].other;
+		t.tau = p.tau;
+		t.delta = worse(&d, p, gain[i].more);
+		t.age = REPLAN_EVERY;
+		r = replan_plan(&t, &d, &e);
+		ok(r == gain[i].taken, "%.3f times as long, %s delay: %s",
+		    gain[i].more, gain[i].other ? "another" : "the same",
+		    gain[i].taken ? "taken" : "not worth it");
+	}
+	for (i = 0; i < 4; i++) {	/* bandwidth, compute, kc, latency */
+		double *was = &t.from[i], now = from.from[i];
+
+		t = from;
+		t.age = 1;
+		*was = now / 1.25;
+		d = model();
+		(void)replan_plan(&t, &d, &e);
+		moved += *was >= now * 0.999 && t.age == 0;
+		*was = now / 1.15;
+		t.age = 1;
+		d = model();
+		(void)replan_plan(&t, &d, &e);
+		stayed += *was < now && t.age == 1;
+	}
+	ok(moved == 4 && stayed == 4, "an estimate that moved by a fifth has a "
+	    "plan computed, one that moved by less has not: %d, %d", moved, stayed);
+	t = from;
+	t.from[0] = from.from[0] / 1.15;
+	t.age = REPLAN_EVERY - 1;
+	d = model();
+	(void)replan_plan(&t, &d, &e);
+	r = t.age == REPLAN_EVERY - 1;
+	t.age = REPLAN_EVERY;
+	(void)replan_plan(&t, &d, &e);
+	ok(r && t.age == 0, "and so has every fiftieth shard");
+}
+
 static void
 test_bad(void)
 {
@@ -193,9 +271,27 @@ test_bad(void)
 	    "a latency below 0: refused");
 	t.tau = 1.5;
 	ok(replan_check(&t) < 0, "half a step");
+	t.tau = DECO_MOST + 1;
+	ok(replan_check(&t) < 0, "a delay beyond the largest");
+	t.tau = -1;
+	ok(replan_check(&t) < 0, "a delay below 0");
 	t.tau = 1;
 	t.delta = 0;
 	ok(replan_check(&t) < 0, "no bits");
+	t.delta = 1.001;
+	ok(replan_check(&t) < 0, "more bits than there are");
+	t.delta = 1;
+	ok(replan_check(&t) == 0, "all bits");
+	for (i = 0; i < 5; i++) {
+		double *v1[] = { &t.bandwidth.v, &t.compute.v, &t.kc.v,
+		    &t.nlatency, &t.nlatency }, was = *v1[i];
+
+		*v1[i] = i < 4 ? -1 : 1.5;
+		bad += replan_check(&t) < 0;
+		*v1[i] = was;
+	}
+	ok(bad == 2 * REPLAN_NUMBERS + REPLAN_WINDOW + 5,
+	    "estimates and counts below 0, half a count: refused");
 }
 
 int
@@ -206,6 +302,7 @@ main(void)
 	least();
 	test_smooth();
 	test_price();
+	test_taken();
 	test_bad();
 	return done_testing();
 }

@@ -462,6 +462,19 @@ lesson(enum score_form form, double w[4], double u[4], double z[3][GROUPS],
 	}
 }
 
+static double
+correlation(const double x[GROUPS], const double y[GROUPS])
+{
+	double a[GROUPS], b[GROUPS], sum = 0;
+	int i;
+
+	standard(x, a);
+	standard(y, b);
+	for (i = 0; i < GROUPS; i++)
+		sum += a[i] * b[i] / GROUPS;
+	return sum;
+}
+
 static void
 one_lesson(enum score_form form)
 {
@@ -469,7 +482,7 @@ one_lesson(enum score_form form)
 	const float other[GROUPS] = { 1, 2, 3, 4, 5 };
 	double z[3][GROUPS], p[3][GROUPS], y[GROUPS], w[4], u[4], l[GROUPS];
 	struct score *s = mixed(form, z, p);
-	double n = GROUPS, x, sx = 0, sy = 0, xx = 0, yy = 0, xy = 0;
+	double x[GROUPS], first, second;
 	size_t i;
 	int good = 1;
 
@@ -483,12 +496,8 @@ one_lesson(enum score_form form)
 	s->alpha = 0.3;
 	for (i = 0; i < GROUPS; i++) {
 		y[i] = sigmoid(y[i]);
-		x = (double)score_of(s, i);
-		sx += x;
-		sy += y[i];
-		xx += x * x;
-		yy += y[i] * y[i];
-		xy += x * y[i];
+		x[i] = (double)score_of(s, i);
+		l[i] = log((double)other[i]);
 	}
 	lesson(form, w, u, z, p, y, 0.3, 4);
 	ok(score_learn(s, benefit, 4, NULL) == 0, "form %d: a lesson", (int)form);
@@ -496,15 +505,22 @@ one_lesson(enum score_form form)
 		good &= close_to((double)s->all.w[i], w[i]) &&
 		    close_to((double)s->all.u[i], u[i]);
 	ok(good, "form %d: four steps down the gradient", (int)form);
-	x = (n * xy - sx * sy) / sqrt((n * xx - sx * sx) * (n * yy - sy * sy));
-	ok(fabs((double)s->all.worth[0] - x) < 1e-5 &&
-	    fabs((double)s->all.worth[1] - x) < 1e-5,
-	    "form %d: what the first weights were worth: %.4f", (int)form, x);
+	first = correlation(x, y);
+	ok(fabs((double)s->all.worth[0] - first) < 1e-5 &&
+	    fabs((double)s->all.worth[1] - first) < 1e-5,
+	    "form %d: what the first weights were worth: %.4f", (int)form, first);
 	ok(s->all.lessons == 1 && s->all.shards == 1 && s->group[2].benefit == 40,
 	    "form %d: a lesson is counted", (int)form);
 	ok(score_learn(s, other, 4, NULL) == 0 && s->all.lessons == 2 &&
 	    close_to((double)s->group[2].benefit, s->decay * 40 +
 	    (1 - s->decay) * 3), "form %d: benefits are averaged", (int)form);
+	standard(l, y);
+	for (i = 0; i < GROUPS; i++)
+		y[i] = sigmoid(y[i]);
+	second = correlation(x, y);
+	ok(fabs((double)s->all.worth[0] - 0.9 * first - 0.1 * second) < 1e-5 &&
+	    fabs((double)s->all.worth[1] - (double)s->all.worth[0]) > 1e-5,
+	    "form %d: and are worth lately", (int)form);
 	score_free(s);
 }
 
