@@ -57,6 +57,69 @@ shards() {
 	done
 }
 
+@test "every kind by its name, one step alone, a pattern over slashes and dots" {
+	local k n=0
+	for k in gradient delta sum mean residual model history; do
+		mkshards -d $k -H kind=$n >>all
+		n=$((n + 1))
+	done
+	for k in gradient delta sum mean residual model history; do
+		exits 0 ace-cut --kind $k all
+		[ "$(shards out | cut -d' ' -f2)" = $k ]
+	done
+	mkshards -s 1 -N 4 >in
+	exits 0 ace-cut --step 2-2 in
+	[ "$(shards out | cut -d' ' -f1)" = 2 ]
+	exits 3 ace-cut --step 0 in
+	# devices and tensors with slashes and dots, also at the beginning
+	mkshards -d a/b.c -t a/b.c:3 -t .a:4 -t b:5 >in
+	exits 0 ace-cut --device 'a*c' in
+	exits 3 ace-cut --device 'a' in
+	for k in 'a*c:3' '*:12' '*a*:7' '?a:4' '[b]:5'; do
+		exits 0 ace-cut --tensor "${k%:*}" in
+		mv out cut
+		exits 0 ace-inspect --json --list cut
+		[ "$(grep -oE '"elements":[0-9]+,"groups":1,"groups_sent":1' out |
+		    awk -F '[:,]' '{ n += $2 } END { print n }')" = "${k#*:}" ]
+	done
+}
+
+@test "what stands between the shards is left out, where they come from is kept" {
+	mkshards -A -p -N 2 >in
+	[ "$(frames in | grep -c xyZz)" -gt 0 ]
+	exits 0 ace-cut in
+	mv out cut
+	[ "$(frames cut | grep -c xyZz)" -eq 0 ]
+	[ "$(shards cut)" = "$(shards in)" ]
+	exits 0 ace-inspect -v cut
+	grep -q '^provenance .*ace-cut' out
+	[ "$(grep -c ^provenance out)" -gt 1 ]
+	exits 0 ace-cut --no-provenance in
+	mv out cut
+	! ace-inspect -v cut | grep ace-cut || false
+	# whole or not at all, and which file was bad
+	head -c 2000 in >short
+	exits 3 ace-cut -o both in short
+	says "^ace-cut: truncated: .*'short'"
+	[ ! -e both ]
+	exits 4 ace-cut -o both in nowhere
+	[ ! -e both ]
+}
+
+@test "a shard that was cut has the name of the whole one, which a spool has" {
+	mkshards -c q8 >in
+	exits 0 ace-recv --spool S in
+	exits 0 ace-cut --tensor embed in
+	mv out cut
+	[ "$(shards cut | cut -d' ' -f1,2)" = "$(shards in | cut -d' ' -f1,2)" ]
+	[ "$(shards cut)" != "$(shards in)" ]
+	ace-recv --spool S cut >receipt
+	ace-inspect receipt | grep -q '^receipt .* step 0: equivocation'
+	# cut by all of its tensors it has the values that it had
+	exits 0 ace-cut --tensor '*' in
+	ace-export -f raw out | cmp - <(ace-export -f raw in)
+}
+
 @test "tensors: their bodies as they are, the others not sent" {
 	mkshards -c q8 >in
 	exits 0 ace-cut --tensor 'layer.*' in

@@ -278,6 +278,10 @@ link_state() {
 	# the factor and the budget are of one share
 	asked out | awk -F = '{ v[$1] = $2 } END { exit !(v["ratio"] > 1 &&
 	    (d = 4194304 / v["ratio"] - v["budget_bytes"]) > -0.01 && d < 1.01) }'
+	# never more than the share: 48611.1 bytes
+	exits 0 ace-policy --deco --latency 50ms --compute 100ms \
+	    --bandwidth 7777777bit in
+	has budget_bytes=48611
 	# of the shard and the state, where no option says otherwise
 	link_state st bandwidth=4000000 rtt=0.125
 	exits 0 ace-policy -S st --deco in
@@ -495,6 +499,10 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 3 ace-policy --replay part2 in
 	head -c 3000 recorded >short
 	exits 3 ace-policy --replay short in
+	# a recorded policy that is none
+	mkshards -n 64k -N 6 -P ratio=x >none
+	exits 3 ace-policy --replay none in
+	says 'ratio'
 	# a later step stands in for none, nor does the same one of another run
 	mkshards -n 64k >first
 	exits 3 ace-policy --replay part2 first

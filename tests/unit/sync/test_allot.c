@@ -243,17 +243,20 @@ static void
 test_margin(void)
 {
 	static float x[SIZE];
-	int better = 0, worth = 0, few = 0, many = 0, left = 0, sent = 0;
+	int better = 0, worth = 0, few = 0, many = 0, left = 0, sent = 0,
+	    low = 0, unsure = 0;
 	double ecq, one, bytes, other1, gain, least = HUGE_VAL, budget, step;
 	struct codec_plan p = { CODEC_ECQ, 0, 0 };
 	struct allot a;
 	uint32_t g;
 	int i;
 
-	for (budget = 40e3; budget < 200e3; budget *= 1.2) {
+	for (budget = 8e3; budget < 200e3; budget *= 1.2) {
 		layered();
-		for (g = 0; g < 8; g++)
-			group(g, 6 + 5 * g, 1 + 0.2 * g);
+		for (g = 0; g < 10; g++)
+			group(g, 6 + 3 * g, 1 + 0.1 * g);
+		for (g = 30; g < N; g++)
+			group(g, 200 + 40 * g, 1 + 0.3 * (g - 30));
 		/* the step is found, and with those groups once more */
 		for (i = 0, step = 1; i < 4; i++, step = a.step) {
 			for (g = 10; g < 30; g++) {
@@ -268,7 +271,11 @@ test_margin(void)
 			ecq = told(&a, g, &p, &bytes);
 			gain = (double)weight[g] * (double)stat[g].sumsq - ecq;
 			one = ecq + a.price * bytes;
-			if (plan[g].codec == CODEC_NONE) {
+			if (budget <= 256 * N && plan[g].codec != CODEC_Q8 &&
+			    plan[g].codec != CODEC_F16) {
+				low += plan[g].codec == CODEC_NONE;
+				unsure += gain < 6 * a.price && bytes > 0;
+			} else if (plan[g].codec == CODEC_NONE) {
 				left++;
 				worth += !(gain < 6 * a.price);
 			} else if (plan[g].codec == CODEC_ECQ) {
@@ -290,6 +297,8 @@ test_margin(void)
 	ok(left > 0 && worth == 0 && sent > 0 && few == 0 && least < 7,
 	    "%d are left out and %d are not, which gain what 6 bytes cost "
 	    "(%.2f)", left, sent, least);
+	ok(low == 0 && unsure > 0, "of budgets up to 256 bytes a group, none is "
+	    "left out");
 }
 
 static void

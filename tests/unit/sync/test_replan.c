@@ -225,11 +225,11 @@ test_taken(void)
 	    "plan computed, one that moved by less has not: %d, %d", moved, stayed);
 	t = from;
 	t.from[0] = from.from[0] / 1.15;
-	t.age = REPLAN_EVERY - 1;
+	t.age = 49;
 	d = model();
 	(void)replan_plan(&t, &d, &e);
-	r = t.age == REPLAN_EVERY - 1;
-	t.age = REPLAN_EVERY;
+	r = t.age == 49;
+	t.age = 50;
 	(void)replan_plan(&t, &d, &e);
 	ok(r && t.age == 0, "and so has every fiftieth shard");
 }

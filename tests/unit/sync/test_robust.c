@@ -25,7 +25,9 @@ parse(void)
 	    "median:1", "krum", "krum: 1", "multikrum:1", "multikrum:1:0",
 	    "krum:99999999999999999999", "mean,", ",mean", "median,trim:1",
 	    "median:", "median:some", "krum:1:nonzero", "norm", "norm:0",
-	    "norm-ratio:0.5", "weight-share:2", "finite:1", "norm:1 ,mean" };
+	    "norm-ratio:0.5", "weight-share:2", "finite:1", "norm:1 ,mean",
+	    "norm-ratio:0.999", "norm-running:0.999", "weight-share:0",
+	    "weight-share:1.001", "trim", "median:all,krum:1", "norm:-1" };
 	struct robust_rule q = { 0 };
 	size_t i;
 
@@ -42,6 +44,20 @@ parse(void)
 	q = rule("norm:2,trim:1:nonzero,weight-share:0.5,finite");
 	ok(q.kind == ROBUST_TRIM && q.f == 1 && q.among == ROBUST_NONZERO &&
 	    q.max_norm == 2 && q.max_share == 0.5 && q.finite, "all its words");
+	q = rule("norm-ratio:1,norm-running:1,weight-share:1");
+	ok(q.max_ratio == 1 && q.max_running == 1 && q.max_share == 1,
+	    "the ends of what they may be");
+	q = rule("trim:0:all");
+	ok(q.f == 0 && q.among == ROBUST_ALL && robust_elements(&q),
+	    "nothing is cut");
+	ok(robust_elements(&(struct robust_rule){ .kind = ROBUST_MEDIAN }) &&
+	    robust_pairs(&(struct robust_rule){ .kind = ROBUST_KRUM }) &&
+	    robust_active(&(struct robust_rule){ .finite = 1 }) &&
+	    robust_active(&(struct robust_rule){ .max_share = 1 }) &&
+	    robust_active(&(struct robust_rule){ .max_norm = 1 }) &&
+	    robust_active(&(struct robust_rule){ .max_running = 2 }) &&
+	    robust_active(&(struct robust_rule){ .kind = ROBUST_TRIM }),
+	    "what a rule asks for");
 	q = rule("norm-ratio:3,norm-running:4");
 	ok(q.kind == ROBUST_MEAN && q.max_ratio == 3 && q.max_running == 4 &&
 	    robust_active(&q), "limits of a mean");
@@ -170,6 +186,24 @@ line(struct robust_step *t, const struct robust_rule *q, const float *v,
 		robust_distances(t->dist, t->x, k, 1);
 }
 
+/* Each fate has the word that reports have for it. */
+static void
+words(void)
+{
+	static const struct { enum robust_fate fate; const char *why; } word[] = {
+		{ ROBUST_COUNTS, "counts" }, { ROBUST_CLIPPED, "clipped" },
+		{ ROBUST_BY_NORM, "norm" }, { ROBUST_BY_RATIO, "norm-ratio" },
+		{ ROBUST_BY_RUNNING, "norm-running" },
+		{ ROBUST_BY_DISTANCE, "distance" },
+		{ ROBUST_WEIGHTLESS, "weight" },
+		{ ROBUST_NONFINITE, "nonfinite" } };
+	size_t i, right = 0, n = sizeof(word) / sizeof(*word);
+
+	for (i = 0; i < n; i++)
+		right += strcmp(robust_why(word[i].fate), word[i].why) == 0;
+	ok(right == n, "what became of a contribution, in words");
+}
+
 static unsigned
 counted(const struct robust_step *t)
 {
@@ -199,6 +233,10 @@ krum(struct robust_step *t)
 	line(t, &q, v, 5);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == (1u << 2 | 1u << 3),
 	    "the two best; of equal ones the first");
+	q = rule("multikrum:1:4");
+	line(t, &q, v, 5);
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 2 + 4 + 8 + 16,
+	    "four of five, of which one is bad");
 	q = rule("multikrum:1:5");
 	line(t, &q, v, 5);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "not all five, one is bad");
@@ -267,6 +305,21 @@ limits(struct robust_step *t)
 	q = rule("median");
 	line(t, &q, (const float[]){ 1, 0, 0, 0 }, 4);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "a median of zeros");
+	q = rule("trim:1");
+	line(t, &q, v, 3);
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 7,
+	    "one of three is left when one is cut at each end");
+	line(t, &q, v, 2);
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "none of two");
+	q = rule("norm-ratio:2");
+	line(t, &q, (const float[]){ 1, 2, 4 }, 3);
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 7,
+	    "exactly twice the median counts");
+	q = rule("norm-running:2");
+	line(t, &q, (const float[]){ 1, 2, 4 }, 3);
+	t->running = 2;
+	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 7,
+	    "exactly twice that of steps before counts");
 	q = rule("trim:2");
 	line(t, &q, v, 4);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nothing to average");
@@ -308,6 +361,7 @@ main(void)
 	struct robust_step t = { .k = 0 };
 
 	parse();
+	words();
 	elements();
 	orders();
 	krum(&t);
