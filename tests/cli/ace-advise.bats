@@ -273,10 +273,11 @@ step speedup phi steps faster" ]
 
 @test "profile: means over the shards, of the times over those that say them" {
 	mkshards -t 'a#b:3' -t 'x:4' -T 1,2 >in
-	mkshards -s 1 -c f16 -t 'a#b:3' -t 'x:4' >>in
+	mkshards -s 1 -t 'a#b:3' -t 'x:4' -T 2,5 >>in
+	mkshards -s 2 -c f16 -t 'a#b:3' -t 'x:4' >>in
 	exits 0 ace-advise profile in
-	printf '%s\t%s\t%s\n' layer bytes bc x 12 2.000000000 \
-	    'a?b' 9 1.000000000 | cmp - out
+	printf '%s\t%s\t%s\n' layer bytes bc x 13 3.500000000 \
+	    'a?b' 10 1.500000000 | cmp - out
 	# a time of 0 is none that dynacomm takes
 	mkshards -t e:5 -t d:1 -T 0,0 >in
 	exits 0 ace-advise profile in

@@ -70,6 +70,8 @@ shards() {
 	mkshards -s 1 -N 4 >in
 	exits 0 ace-cut --step 2-2 in
 	[ "$(shards out | cut -d' ' -f1)" = 2 ]
+	exits 0 ace-cut --step 3- --tensor embed in
+	[ "$(shards out | cut -d' ' -f1 | paste -sd ' ')" = "3 4" ]
 	exits 3 ace-cut --step 0 in
 	# devices and tensors with slashes and dots, also at the beginning
 	mkshards -d a/b.c -t a/b.c:3 -t .a:4 -t b:5 >in
@@ -102,6 +104,7 @@ shards() {
 	exits 3 ace-cut -o both in short
 	says "^ace-cut: truncated: .*'short'"
 	[ ! -e both ]
+	exits 3 ace-cut -o both short in
 	exits 4 ace-cut -o both in nowhere
 	[ ! -e both ]
 }

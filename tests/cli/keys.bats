@@ -108,3 +108,17 @@ refused() {
 	says "nothing is relative to 0"
 	exits 3 ace-aggregate --weight-by weight,drift:1 zero
 }
+
+@test "the drift is relative to the norm in each shard, or to that of the option" {
+	drift() { ace-inspect -v out | grep -o 'divergence=.*'; }
+	mkshards -n 1k -K model.norm=1000 >in
+	exits 0 ace-policy --target-divergence 0.01 in
+	drift >key
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 1000 in
+	drift | cmp - key
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 1e9 in
+	drift | grep -q 'e-08$'
+	mkshards -K model.norm=0 >in
+	exits 3 ace-policy --target-divergence 0.01 in
+	says "corrupt: key model.norm of 'edge1': nothing is relative to 0"
+}

@@ -302,7 +302,15 @@ limits(struct robust_step *t)
 	q.max_norm = 1e-9;
 	line(t, &q, v, 4);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nobody left");
-	q = rule("median");
+}
+
+/* What a rule needs to go on, and what is exactly at its limit. */
+static void
+least(struct robust_step *t)
+{
+	const float v[] = { 1, -2, 3, 40, 0 };
+	struct robust_rule q = rule("median");
+
 	line(t, &q, (const float[]){ 1, 0, 0, 0 }, 4);
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "a median of zeros");
 	q = rule("trim:1");
@@ -366,6 +374,7 @@ main(void)
 	orders();
 	krum(&t);
 	limits(&t);
+	least(&t);
 	sparse();
 	shares(&t);
 	robust_release(&t);
