@@ -43,6 +43,27 @@ test_some(struct combine *c)
 	    "some values are added to the bits of all");
 }
 
+/* A cluster's mean less the mean of all, and a weight of all below 1. */
+static void
+less(struct combine *c)
+{
+	const float one[2] = { 6, -3 }, all[2] = { 8, 20 };
+	struct combine b = { .kern = c->kern };
+	struct err e = ERR_INIT;
+	const float *y;
+
+	ok(combine_room(&b, 2, &e) == 0, "room for all");
+	combine_begin(c, 2);
+	combine_begin(&b, 2);
+	combine_add(c, 1, one);
+	combine_add(&b, 1, all);
+	combine_less(c, 3, &b, 4);
+	y = combine_round(c, 0.5);
+	ok(y != NULL && !(y[0] < 0 || y[0] > 0) && !(y[1] < -12 || y[1] > -12),
+	    "6/3 - 8/4 and -3/3 - 20/4, divided by a half");
+	combine_release(&b);
+}
+
 int
 main(void)
 {
@@ -78,6 +99,7 @@ main(void)
 	combine_add(&c, 2, a);
 	ok(combine_round(&c, 2) != NULL, "a mean that does not");
 	test_some(&c);
+	less(&c);
 	combine_release(&c);
 	return done_testing();
 }

@@ -48,6 +48,27 @@ mask(void)
 	ok(memcmp(a, want_a, sizeof(a)) == 0, "the residual is what was not sent");
 }
 
+/* What the receiver makes of a group, sent and not, is what the sender has. */
+static void
+receive(void)
+{
+	struct err why = ERR_INIT;
+	const struct kern *kern = kern_get(&why);
+	struct compensate c = { COMPENSATE_CACHE, 1, 0.25f, 0.5f, kern };
+	float h[2] = { 8, -4 }, a[2] = { 5, 6 }, x[2] = { 3, 7 }, zero[2] = { 0, 0 };
+
+	compensate_receive(&c, h, 1, x, 2);
+	ok(x[0] == 3 && x[1] == 7, "cache: what was sent is taken");
+	compensate_receive(&c, h, 0, zero, 2);
+	ok(zero[0] == 4 && zero[1] == -2, "cache: what was not is rho h");
+	compensate_settle(&c, a, h, NULL, 2);
+	ok(h[0] == 4 && h[1] == -2 && a[0] == 1 && a[1] == 8,
+	    "cache: and so for the sender, who keeps the rest");
+	c.kind = COMPENSATE_EF21;
+	compensate_receive(&c, h, 1, x, 2);
+	ok(x[0] == 7 && x[1] == 5, "ef21: what came is added to the history");
+}
+
 int
 main(void)
 {
@@ -58,5 +79,6 @@ main(void)
 	target(COMPENSATE_MOMENTUM, "momentum", momentum);
 	target(COMPENSATE_CACHE, "cache", ef);
 	mask();
+	receive();
 	return done_testing();
 }

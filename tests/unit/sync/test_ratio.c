@@ -21,6 +21,6 @@ main(void)
 	}
 	ok(falls, "falls all the way");
 	ok(ratio_budget(1000, 32) == 125, "32 times smaller than 4000 bytes");
-	ok(ratio_budget(1000, 7) == 571, "rounded down, never over");
+	ok(ratio_budget(1000, 7) == 571 && ratio_budget(1000, 6) == 666, "rounded down, never over");
 	return done_testing();
 }

@@ -232,6 +232,8 @@ test_taken(void)
 	t.age = 50;
 	(void)replan_plan(&t, &d, &e);
 	ok(r && t.age == 0, "and so has every fiftieth shard");
+	replan_see(&t, &(struct replan_sample){ -1, -1, -1, -1, -1 });
+	ok(t.age > 0 && t.age < 2, "each of which counts");
 }
 
 static void
