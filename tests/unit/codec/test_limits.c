@@ -195,6 +195,41 @@ test_values(void)
 	    value(CODEC_Q8, 0, "\0\xc0\x80", 3, 1) == 256, "q4 and q8: s c");
 }
 
+/* What an encoder makes of values between two codes, and past the last. */
+static void
+test_rounded(void)
+{
+	static const struct {
+		uint32_t cols;
+		size_t want;
+	} shapes[] = { { 1, 18 }, { 2, 22 }, { 8, 22 }, { 9, 18 } };
+	struct codec_plan p;
+	size_t i;
+
+	t.x[0] = 0x1p-41f;
+	t.x[1] = 0x3p-41f;
+	t.x[2] = -0x1p-41f;
+	(void)trip(&t, "i64", 3);
+	ok(t.y[0] == 0 && t.y[1] == 0x1p-39f && t.y[2] == 0,
+	    "i64: half of 2^-40 goes to the even one");
+	t.x[0] = 0x1.fffffep127f;
+	t.x[1] = -t.x[0];
+	(void)trip(&t, "lossless:bf16", 2);
+	ok(t.y[0] == 0x1.fep127f && t.y[1] == -0x1.fep127f,
+	    "lossless:bf16: the largest f32 does not become infinite");
+	(void)trip(&t, "bf16", 2);
+	ok(t.y[0] == 0x1.fep127f && t.y[1] == -0x1.fep127f, "nor in bf16");
+	(void)codec_parse("lowrank:1", &p, NULL);
+	for (i = 0; i < 4; i++) {
+		t.ctx.cols = shapes[i].cols;
+		ok(codec_size(&p, &t.ctx, 16) == shapes[i].want,
+		    "lowrank: 16 values in rows of %u are %s",
+		    (unsigned)shapes[i].cols, shapes[i].want == 18 ?
+		    "a square" : "as they lie");
+	}
+	t.ctx.cols = 2;
+}
+
 /* Codes of more bytes than the values would take one by one. */
 static void
 test_longer(void)
@@ -289,6 +324,7 @@ main(void)
 {
 	test_limits();
 	test_values();
+	test_rounded();
 	test_longer();
 	test_steps();
 	test_at_least();

@@ -221,6 +221,10 @@ pace(void)
 	for (i = 0, w = 0; i < 40; i++)
 		w += link_pace(&due, 8e6, now + w, 10000);
 	ok(fabs(w - 0.19) < 1e-6, "no more than a fifth of a second is saved");
+	now += w + 1;
+	for (i = 0, w = 0; i < 40; i++)
+		w += link_pace(&due, 8e6, now + w, 10000);
+	ok(fabs(w - 0.19) < 1e-6, "nor of a second");
 }
 
 static void
