@@ -374,7 +374,13 @@ test_names(void)
 		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", "topk",
 		"topk:0", "topk:1.5", "topk:-1", "topk:x", "topk:nan", "topk:101%",
 		"topk:0%", "topk:%", "qsgd", "qsgd:0", "qsgd:256", "qsgd:2.5",
-		"lossless:f64",
+		"lossless:f64", "lossless:", "eden:0.0002", "eden:-1",
+		"eden:0000000000000000000000000000000000002:mse",
+		"lowrank:0.5", "qsgd:0.5", "qsgd:255.5", "chunk:1/8", "chunk:4/1",
+		"chunk:1/16:q8", "threshold:-1", "threshold:3.1e38",
+		"threshold:1:", "topk:1000%", "topk:1:rice:f32",
+		"tern:clip:mse", "none:", "q8:", "i64:40", "sign:1",
+		"natural:", "ecq:1.1e30", "ecq:nan", "ecq:1:mse",
 		"ecq", "ecq:0", "ecq:-1", "ecq:inf", NULL
 	};
 	struct codec_plan p, again;
@@ -406,6 +412,47 @@ test_names(void)
 	}
 	ok(codec_name(CODEC_F16) != NULL && codec_name(200) == NULL,
 	    "codec_name");
+}
+
+/* What is written in more than one way, or is the last of its kind. */
+static void
+test_written(void)
+{
+	static const char *const same[][2] = {
+		{ "topk:100%", "topk:1" }, { "topk:12.5%", "topk:0.125" },
+		{ "topk:0.5%:q2", "topk:0.005:q2" },
+		{ "topk:0.0000000000000001%", "topk:1e-18" },
+		{ "topk:0.1:f16", "topk:0.1" },
+		{ "topk:0.1:q4:q2:rice", "topk:0.1:q2:rice" },
+		{ "topk:0.1:sample:mag", "topk:0.1:mag:sample" },
+		{ "lossless:f32", "lossless" },
+		{ "eden:0.000244140625", "eden:0.00024414062" },
+		{ "eden:4:mse", "eden:4:mse" }, { "ecq:1e30", "ecq:1e+30" },
+		{ "threshold:3e38", "threshold:3e+38" },
+		{ "chunk:16/16", "chunk:16/16" },
+		{ "chunk:1048576/1048576", "chunk:1048576/1048576" },
+		{ "chunk:1/1048576", "chunk:1/1048576" },
+		{ "lowrank:64:q8", "lowrank:64:q8" },
+		{ "lowrank:1", "lowrank:1" }
+	};
+	struct codec_plan p = { 77, 0, 0 };
+	char s[CODEC_TEXT];
+	size_t i;
+
+	ok(strcmp(codec_format(&p, s), "codec-77") == 0,
+	    "a number nobody has is written as one: %s", s);
+	for (i = 0; i < sizeof(same) / sizeof(*same); i++)
+		ok(codec_parse(same[i][0], &p, NULL) == 0 &&
+		    strcmp(codec_format(&p, s), same[i][1]) == 0,
+		    "%s is %s", same[i][0], s);
+	for (i = 0; i < CODEC_MAX; i++)
+		if (codec_exact((uint32_t)i, 0) != (i == CODEC_F32 ||
+		    i == CODEC_NONZERO || i == CODEC_LOSSLESS))
+			break;
+	ok(i == CODEC_MAX && !codec_exact(CODEC_LOSSLESS, 1),
+	    "f32, nonzero and lossless are exact, lossless:bf16 is not");
+	ok(strcmp(codec_name(CODEC_NONE), "none") == 0 &&
+	    strcmp(codec_name(CODEC_TOPK), "topk") == 0, "names");
 }
 
 /* A plan that no text makes: a parameter that its codec has not. */
@@ -442,6 +489,13 @@ test_refusals(void)
 
 	ok(codec_encode(&p, &ctx, x, 3, &b, &param, &e) == -ERR_DATA &&
 	    b.n == 0, "a NaN is refused: %s", ERR_MSG(&e));
+	x[1] = -INFINITY;
+	ok(codec_encode(&p, &ctx, x, 2, &b, &param, &e) == -ERR_DATA &&
+	    b.n == 0, "and the infinite");
+	ok(codec_encode(&p, &ctx, x, 1, &b, &param, &e) == 0 && b.n == 4 &&
+	    codec_encode(&p, &ctx, x, 2, &b, &param, NULL) < 0 && b.n == 4 &&
+	    codec_encode(&p, &ctx, x, 1, &b, &param, &e) == 0 && b.n == 8,
+	    "what is refused leaves nothing behind what was there");
 	memset(&e, 0, sizeof(e));
 	ok(codec_decode(99, 0, &ctx, NULL, 0, x, 0, &e) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "unsupported", 11) == 0, "%s", ERR_MSG(&e));
@@ -460,6 +514,7 @@ main(void)
 	every = n != NULL ? (uint32_t)strtoul(n, NULL, 10) : 1;
 	every += every == 0;
 	test_names();
+	test_written();
 	test_parameters();
 	test_refusals();
 	for (i = 0; specs[i] != NULL; i++) {

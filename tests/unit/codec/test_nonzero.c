@@ -66,6 +66,10 @@ test_list(const char *spec, float sigma)
 		    t.body.n + 1, n, &l, NULL) < 0;
 	}
 	ok(good, "%s: its list is its values", spec);
+	ok(codec_decode_list(t.codec, t.param, &t.ctx, t.body.p, 1,
+	    0, &l, NULL) == -ERR_DATA && codec_decode_list(t.codec, t.param,
+	    &t.ctx, t.body.p, 0, 0, &l, NULL) == 0 && l.k == 0,
+	    "%s: of no values an empty list", spec);
 	codec_list_release(&l);
 }
 

@@ -50,6 +50,46 @@ trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 	return (double)b.n * 8 - bits;
 }
 
+/* A table of the counts 4096 of one symbol, or nearly, and the four states as
+ * they end; state `off' is one too great. */
+static int
+single(const char *table, size_t len, int off)
+{
+	struct bytes b = BYTES(body, len + 16);
+	int i;
+
+	memcpy(body, table, len);
+	for (i = 0; i < 4; i++)
+		bytes_set32(body + len + 4 * i, 0x10000u + (i == off));
+	return rans_get(&b, back, 9);
+}
+
+static void
+test_lies(void)
+{
+	/* six more of 0, 4096, 247 more of 0 */
+	static const char good[] = "\0\6\x80\x20\0\xf7\1";
+	static const char less[] = "\0\6\xff\x1f\0\xf7\1";
+	static const char two[] = "\0\6\x80\x20\1\0\xf6\1";
+	static const char more[] = "\0\6\x80\x20\0\xf8\1";
+	struct bytes b = BYTES(body, 25);
+	int i, bad = 0;
+
+	ok(single(good, 7, -1) == 0 && back[0] == 7 && back[8] == 7,
+	    "one symbol by hand");
+	for (i = 0; i < 4; i++)
+		bad += single(good, 7, i) < 0;
+	ok(bad == 4, "each of the four states ends where the encoder began");
+	ok(single(less, 7, -1) < 0 && single(two, 8, -1) < 0,
+	    "counts that do not sum to 4096");
+	ok(single(more, 7, -1) < 0, "more counts than symbols");
+	(void)single(good, 7, -1);
+	memset(body + 23, 0, 2);
+	ok(rans_get(&b, back, 9) < 0, "a word that nobody needs");
+	b = (struct bytes)BYTES(body, 24);
+	ok(rans_get(&b, back, 9) < 0, "half a word");
+}
+
 int
 main(void)
 {
@@ -86,5 +126,6 @@ main(void)
 		good &= rans_get(&b, back, 1000) < 0;
 	}
 	ok(good, "cut short");
+	test_lies();
 	return done_testing();
 }

@@ -163,8 +163,8 @@ test_register(void)
 		other[i].name = name[i];
 		name[i][0] = 'x';
 		name[i][1] = (char)('a' + i);
-		n += codec_register(&other[i], GRID + 1 + (uint32_t)i,
-		    &e) == 0;
+		n += codec_register(&other[i], i == 0 ? CODEC_PRIVATE :
+		    GRID + 1 + (uint32_t)i, &e) == 0;
 	}
 	ok(n == 7 && codec_parse("xg:2", &p, NULL) == 0 &&
 	    p.codec == GRID + 7 && codec_parse("xh:2", &p, NULL) < 0,

@@ -141,6 +141,63 @@ test_turn(const char *spec)
 	ok(good, "%s: as far as it goes, and no further", spec);
 }
 
+/* How far each knob turns, and where it stops. */
+static void
+test_turned(void)
+{
+	static const struct {
+		const char *from;
+		double f;
+		const char *to;
+	} turns[] = {
+		{ "topk:0.5", 2, "topk:0.25" }, { "topk:0.5:mag", 0.25, "topk:1:mag" },
+		{ "threshold:0.5", 2, "threshold:1" },
+		{ "threshold:1", 1e39, "threshold:3e+38" },
+		{ "threshold:1", 1e-39, "threshold:1.1754944e-38" },
+		{ "ecq:0.5", 2, "ecq:1" }, { "ecq:1", 1e31, "ecq:1e+30" },
+		{ "ecq:1", 1e-39, "ecq:1.1754944e-38" },
+		{ "eden:2", 2, "eden:1" }, { "eden:3:mse", 0.5, "eden:4:mse" },
+		{ "eden:1", 1e9, "eden:0.00024414062" },
+		{ "chunk:64/4096", 3, "chunk:21/4096" },
+		{ "chunk:64/4096:q2", 0.75, "chunk:85/4096:q2" },
+		{ "chunk:64/4096", 1e9, "chunk:1/4096" },
+		{ "chunk:64/4096", 1e-9, "chunk:4096/4096" },
+		{ "q8", 2, "q8" }
+	};
+	struct codec_plan p;
+	char s[CODEC_TEXT];
+	size_t i;
+
+	for (i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
+		(void)codec_parse(turns[i].from, &p, NULL);
+		p = codec_turn(&p, turns[i].f);
+		ok(strcmp(codec_format(&p, s), turns[i].to) == 0,
+		    "%s made coarser by %g is %s", turns[i].from, turns[i].f,
+		    s);
+	}
+}
+
+/* Nothing sent takes no bytes and loses all. */
+static void
+test_none(void)
+{
+	static struct estimate m;
+	struct codec_plan p;
+	struct stat_group st;
+
+	(void)codec_parse("none", &p, NULL);
+	fill(5, 0);
+	(void)stat_group_of(t.x, N, &st);
+	estimate_init(&m, &st, &t.ctx);
+	ok(codec_fixed(&p) && !codec_dense(&p) && !codec_knob(&p) &&
+	    codec_rate(&p, &m) == 0 && codec_error(&p, &m) == m.sumsq &&
+	    codec_size(&p, &t.ctx, N) == 0 && codec_bound(&p, N) == 0,
+	    "none: no bytes, all is lost");
+	(void)codec_parse("lowrank:4", &p, NULL);
+	ok(codec_size(&p, &t.ctx, 0) == 0 && codec_size(&p, &t.ctx, N) ==
+	    2 + 2 * 4 * (100 + N / 100), "no values take no bytes");
+}
+
 /* Of a group of zeros, and of one value: no codec has trouble. */
 static void
 test_edges(const char *spec)
@@ -188,6 +245,8 @@ main(void)
 	    c++)
 		;
 	ok(c == CODEC_MAX, "all codecs were asked");
+	test_turned();
+	test_none();
 	p = (struct codec_plan){ 77, 0, 0 };
 	ok(!codec_dense(&p) && !codec_sparse(&p) && !codec_fixed(&p) &&
 	    !codec_knob(&p) && !codec_after(&p) && codec_param(&p) == -1 &&

@@ -39,6 +39,8 @@ main(void)
 	static const float p[] = { 3, -4, 0, 0 }, dec[] = { 3, 0, 0, 0 };
 	static const float far[] = { -30, 0, 0, 0 }, none[4];
 	struct contraction c = CONTRACTION_INIT;
+	struct memory h;
+	const float *row;
 	float many[MANY];
 	unsigned i;
 	char path[80];
@@ -63,6 +65,11 @@ main(void)
 	contraction_group(&c, 25, p, far, 4, 28);
 	ok(c.lost == 41 + 33 * 33 + 16 && saved(&c, 0, 0.666666667),
 	    "an error larger than the values keeps nothing, and no less");
+	ok(memory_load(&h, &state, CONTRACTION_FILE, &e) == 1 &&
+	    (row = memory_row(&h, CONTRACTION_FILE, 2)) != NULL &&
+	    row[0] == 0 && row[1] == 0.666666667f,
+	    "the same in a row of numbers");
+	memory_release(&h);
 	for (i = 0; i < MANY; i++)
 		many[i] = (float)i;
 	c = (struct contraction)CONTRACTION_INIT;

@@ -221,6 +221,10 @@ pace(void)
 	for (i = 0, w = 0; i < 40; i++)
 		w += link_pace(&due, 8e6, now + w, 10000);
 	ok(fabs(w - 0.19) < 1e-6, "no more than a fifth of a second is saved");
+	now += w + 1;
+	for (i = 0, w = 0; i < 40; i++)
+		w += link_pace(&due, 8e6, now + w, 10000);
+	ok(fabs(w - 0.19) < 1e-6, "nor of a second");
 }
 
 static void
@@ -260,6 +264,16 @@ stream(void)
 		ok(!l.track.lost && l.shards == 3 && l.pending == 3,
 		    "three shards in pieces of %zu", step);
 	}
+	link_init(&l);
+	for (l.pending = 0; l.pending < LINK_SHARDS; l.pending++)
+		memset(&l.sent[l.pending], (int)l.pending,
+		    sizeof(l.sent[0]));
+	link_bytes(&l, p, n, 7);
+	for (at = 3; at < LINK_SHARDS && l.sent[at - 3].digest[0] == at; at++)
+		;
+	ok(l.shards == 3 && l.pending == LINK_SHARDS && at == LINK_SHARDS &&
+	    l.sent[at - 3].at == 7 && l.sent[at - 1].at == 7 &&
+	    l.sent[at - 3].looked == 0, "of many the newest are waited for");
 	link_init(&l);
 	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
 	    "which is 64 bytes long and a few more.....", 68, 1);
@@ -327,6 +341,101 @@ trips(void)
 	l.sent[0].looked = 0;
 	ok(link_receipts(&l, &st, now + 3, &e) == 0 && l.pending == 0 &&
 	    fabs(l.rtt - mean) < 1e-9, "an older receipt is no round trip");
+	/* of three the one that is answered goes */
+	for (i = 0; i < 3; i++) {
+		memset(&l.sent[i], 100 + (int)i, sizeof(l.sent[0]));
+		l.sent[i].at = now + (double)i;
+		l.sent[i].looked = 1;
+	}
+	l.pending = 1;
+	good = answer(&l, &st, &e) == 0;
+	l.pending = 3;
+	good &= link_receipts(&l, &st, now + 0.5, &e) == 0;
+	ok(good && l.pending == 2 && l.sent[0].digest[0] == 101 &&
+	    l.sent[0].at == now + 1 && l.sent[1].digest[5] == 102 &&
+	    l.sent[1].at == now + 2, "of three one is answered, two are left");
+	state_close(&st);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ok(system(command) == 0, "done with it");
+}
+
+/* When the next look for a receipt is worth it. */
+static void
+patience(void)
+{
+	struct link l;
+
+	link_init(&l);
+	ok(link_patience(&l, 5) == 1, "nothing is waited for: a second");
+	l.pending = 2;
+	l.sent[0].at = 50;
+	l.sent[1].at = 100;
+	ok(near(link_patience(&l, 110), 0.2), "a 50th of the time since the "
+	    "newest shard");
+	ok(link_patience(&l, 100) == 0.002 && link_patience(&l, 1e6) == 1,
+	    "two milliseconds at least, a second at most");
+}
+
+/* What the state says under a key, -1 nothing. */
+static double
+known(const struct state *st, const char *key)
+{
+	struct err e = ERR_INIT;
+	double v = -1;
+
+	return memory_number(st, MEMORY_LINK, key, &v, &e) < 0 ? -2 : v;
+}
+
+static void
+kept(void)
+{
+	char dir[] = "/tmp/test_link.XXXXXX", command[64];
+	struct state st = STATE_INIT;
+	struct memory h = MEMORY_INIT;
+	struct err e = ERR_INIT;
+	struct sim s = sim(20e6, 1 << 20);
+	struct link l;
+	float x = 1;
+
+	ok(mkdtemp(dir) != NULL && state_open(&st, dir, &e) == 0 &&
+	    link_save(&s.l, &st, 0, &e) == 0 &&
+	    memory_load(&h, &st, MEMORY_LINK, &e) == 0,
+	    "what knows nothing writes nothing");
+	(void)memory_put(&h, "w", &x, 1, &e);
+	(void)text_set(&h.kv, "other", "5", &e);
+	(void)text_set(&h.kv, LINK_RTT, "1e9", &e);
+	(void)text_set(&h.kv, LINK_JITTER, "-1", &e);
+	ok(memory_save(&h, &st, MEMORY_LINK, NULL, "test", &e) == 0 &&
+	    link_load(&s.l, &st, &e) == 0 && s.l.rtt == 0 &&
+	    s.l.jitter == 0, "times that cannot be are not known");
+	memory_release(&h);
+	s.l.trips = 1;
+	s.l.rtt = 0.1234567;
+	s.l.jitter = 0.0625;
+	ok(link_save(&s.l, &st, 0, &e) == 0 &&
+	    known(&st, MEMORY_BANDWIDTH) == -1 &&
+	    known(&st, LINK_RTT) == 0.123457 &&
+	    known(&st, LINK_JITTER) == 0.0625 && known(&st, "other") == 5,
+	    "a round trip, no bandwidth; other keys stay");
+	link_init(&l);
+	ok(link_load(&l, &st, &e) == 0 && l.rtt == 0.123457 &&
+	    l.jitter == 0.0625 && l.trips == 0, "and back");
+	s.l.rtt = 0;
+	ok(link_save(&s.l, &st, 3e6, &e) == 0 &&
+	    known(&st, MEMORY_BANDWIDTH) == 3e6 &&
+	    known(&st, LINK_RTT) == 0.123457, "a limit is all that is known");
+	feed(&s, 10, 65536, 1e-5);
+	ok(link_save(&s.l, &st, 0, &e) == 0 &&
+	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "what was measured");
+	ok(link_save(&s.l, &st, 5e6, &e) == 0 &&
+	    known(&st, MEMORY_BANDWIDTH) == 5e6, "a limit below it");
+	ok(link_save(&s.l, &st, 50e6, &e) == 0 &&
+	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "a limit above it");
+	ok(memory_load(&h, &st, MEMORY_LINK, &e) == 1 && s.l.n > 3 &&
+	    memory_row(&h, LINK_RATES, s.l.n) != NULL &&
+	    near((double)memory_row(&h, LINK_RATES, s.l.n)[s.l.n - 1], 20e6),
+	    "and each window's rate");
+	memory_release(&h);
 	state_close(&st);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
 	ok(system(command) == 0, "done with it");
@@ -336,6 +445,8 @@ int
 main(void)
 {
 	trips();
+	patience();
+	kept();
 	bandwidth();
 	falls();
 	halts();

@@ -47,6 +47,79 @@ judged(void)
 	return 1;
 }
 
+/* Only the receipt of this very shard is one for it. */
+static void
+test_whose(void)
+{
+	struct shard other = { .step = 5 };
+	unsigned char digest[SHARD_DIGEST];
+	struct err e = ERR_INIT;
+	size_t n;
+
+	memset(digest, 10, sizeof(digest));
+	begin();
+	told(5, 10, RECEIPT_ACCEPTED);
+	sh.step = 5;
+	ok(receipts_find(&q, &sh, digest) == &q.r[0], "the receipt is found");
+	sh.step = 6;
+	ok(receipts_find(&q, &sh, digest) == NULL, "of another step none is");
+	shard_init(&other);
+	other.step = 5;
+	ok(shard_set_run(&other, "run", &e) == 0 &&
+	    shard_set_device(&other, "edge2", &e) == 0 &&
+	    receipts_find(&q, &other, digest) == NULL,
+	    "nor of another device");
+	ok(shard_set_run(&other, "run2", &e) == 0 &&
+	    shard_set_device(&other, "edge1", &e) == 0 &&
+	    receipts_find(&q, &other, digest) == NULL, "nor of another run");
+	/* the same bytes of others do not take its place */
+	told(6, 10, RECEIPT_LATE);
+	n = q.n;
+	q.r[n] = q.r[0];
+	memcpy(q.r[n].device, "another device..", SHARD_ID);
+	receipts_add(&q, &q.r[n]);
+	q.r[q.n] = q.r[0];
+	memcpy(q.r[q.n].run, "another run.....", SHARD_ID);
+	receipts_add(&q, &q.r[q.n]);
+	ok(n == 2 && q.n == 4, "a step, a device and a run have their own");
+	shard_release(&other);
+}
+
+/* The newest receipts are kept, in their order. */
+static void
+test_many(void)
+{
+	uint64_t i;
+
+	begin();
+	for (i = 0; i < RECEIPTS_MAX; i++)
+		told(100 + i, 1, RECEIPT_LATE);
+	ok(q.n == RECEIPTS_MAX && q.r[0].step == 100, "%d are kept",
+	    RECEIPTS_MAX);
+	told(99, 1, RECEIPT_LATE);
+	told(98, 1, RECEIPT_LATE);
+	for (i = 2; i < RECEIPTS_MAX && q.r[i - 2].step == 100 + i; i++)
+		;
+	ok(q.n == RECEIPTS_MAX && i == RECEIPTS_MAX &&
+	    q.r[i - 2].step == 99 && q.r[i - 1].step == 98,
+	    "then the oldest go");
+}
+
+/* Which are sent again, and which is asked for. */
+static void
+test_owed(void)
+{
+	begin();
+	ok(!pending_owed(&p, 5) && pending_owed(&p, 6),
+	    "steps before another one are owed, it itself is not");
+	told(5, 10, RECEIPT_ACCEPTED);
+	(void)judged();
+	ok(!pending_owed(&p, 6) && pending_owed(&p, 7),
+	    "nor is what has its receipt");
+	ok(pending_find(&p, 6) == &p.p[1] && pending_find(&p, 8) == NULL,
+	    "each by its step");
+}
+
 int
 main(void)
 {
@@ -84,6 +157,9 @@ main(void)
 	told(5, 10, RECEIPT_ACCEPTED);
 	ok(judged() &&
 	    p.p[0].fate == PENDING_ACCEPTED, "a newer verdict replaces an older");
+	test_owed();
+	test_whose();
+	test_many();
 	shard_release(&sh);
 	return done_testing();
 }

@@ -494,8 +494,13 @@ test_choice(void)
 		ok(kern_get(&e) == *l, "ACE_KERNEL=%s", (*l)->name);
 	}
 	(void)setenv("ACE_KERNEL", "abacus", 1);
-	ok(kern_get(&e) == NULL && strstr(ERR_MSG(&e), "abacus") != NULL,
+	ok(kern_get(&e) == NULL && strstr(ERR_MSG(&e), "abacus") != NULL &&
+	    e.code == ERR_USAGE && kern_name() == NULL,
 	    "an unknown kernel is refused: %s", ERR_MSG(&e));
+	(void)setenv("ACE_KERNEL", "", 1);
+	ok(kern_get(NULL) == l[-1] && strcmp(kern_name(), l[-1]->name) == 0 &&
+	    strcmp(kern_list()[0]->name, "ref") == 0,
+	    "an empty name asks for the last of them, the fastest");
 	unsetenv("ACE_KERNEL");
 }
 

@@ -1,0 +1,201 @@
+# What a state with feedback keeps from step to step: how many shards are on
+# their way, what is synced, which of the numbers matter.
+
+load helper
+load values
+
+# code STEP [ARGS...]: a step of the device on the state st, to `sent'
+code() {
+	mkshards -s "$1" >in
+	exits 0 ace-compress -S st -c q8 "${@:2}" in
+	mv out sent
+}
+
+# waits STEP N [ARGS...]: the step has to wait: N shards have no receipt
+waits() {
+	mkshards -s "$1" >in
+	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
+	says "state 'st': $2 shards without a receipt after 0 s"
+}
+
+@test "each table of loops gives the same, one that is not there is a wrong call" {
+	mkshards -n 10k >in
+	exits 0 ace-compress --no-provenance -c topk:0.1 in
+	mv out coded
+	exits 0 ace-expand --no-provenance coded
+	mv out dense
+	for k in ref ''; do
+		ACE_KERNEL=$k exits 0 ace-compress --no-provenance -c topk:0.1 in
+		same out coded
+		ACE_KERNEL=$k exits 0 ace-expand --no-provenance coded
+		same out dense
+	done
+	ACE_KERNEL=abacus exits 2 ace-compress -c q8 in
+	says '^ace-compress: ACE_KERNEL=abacus: no such kernel'
+	ACE_KERNEL=abacus exits 2 ace-compress -S st -c q8 in
+	ACE_KERNEL=abacus exits 2 ace-expand --cache h coded
+	ACE_KERNEL=abacus exits 2 ace-expand coded
+	says '^ace-expand: ACE_KERNEL=abacus: no such kernel'
+}
+
+@test "--window: so many without a receipt, 1 to 8" {
+	code 0 --window 2
+	code 1 --window 2
+	waits 2 2 --window 2
+	code 2 --window 3
+	waits 3 3 --window 3
+	for n in 0 9 -1 x; do
+		exits 2 ace-compress -S st -c q8 --window $n in
+	done
+	code 3 --window 8
+	# once there are receipts, eight at most, whatever is asked
+	mkshards -d edge2 | ace-recv --spool other | ace-ack -S st >rest
+	for s in 4 5 6 7; do
+		code $s
+	done
+	waits 8 8
+}
+
+@test "a history waits for the receipt of each shard, momentum does not" {
+	for how in ef21 cache; do
+		rm -rf st
+		code 0 --error-feedback $how --window 4
+		waits 1 1 --error-feedback $how --window 4
+	done
+	rm -rf st
+	code 0 --error-feedback momentum --window 2
+	[ "$(field flags sent)" -eq 3 ]
+	code 1 --error-feedback momentum --window 2
+	waits 2 2 --error-feedback momentum --window 2
+}
+
+@test "the numbers of momentum and cache belong to the state" {
+	for how in momentum:0.9 cache:0.9; do
+		rm -rf st
+		code 0 --error-feedback "${how%:*}"
+		mkshards -s 1 >in
+		exits 5 ace-compress -S st --error-feedback "${how%9}8" -c q8 in
+		says "was made with feedback $how, not ${how%9}8"
+		rm st/momentum.0 st/history.0 2>/dev/null || :
+		exits 3 ace-compress -S st --error-feedback "$how" -c q8 in
+		says "mismatch: no '(momentum|history).0' in state 'st'"
+	done
+}
+
+@test "rho of 0 and of 1: nothing of what was not sent is left, or all of it" {
+	mkshards -s 0 >in0
+	mkshards -s 1 -x 5 >in1
+	raw in0 >f0
+	for rho in 0 1; do
+		for s in 0 1; do
+			c=none
+			[ $s = 1 ] || c=f32
+			exits 0 ace-compress -S "st$rho" -c $c \
+			    --error-feedback cache:$rho in$s
+			mv out coded
+			exits 0 ace-expand --cache "h$rho" coded
+		done
+		raw out >"r$rho"
+	done
+	each '$v[0] == 0' r0
+	same r1 f0
+}
+
+@test "steps beyond 32 bits are kept as they are" {
+	for s in 1099511627776 1099511627777; do
+		mkshards -s $s >in
+		exits 0 ace-compress -S st -c f32 --error-feedback ef21 in
+		mv out coded
+		exits 0 ace-expand --cache h coded
+		mv out dense
+	done
+	[ -e st/history.1099511627777 ]
+	raw in >want
+	raw dense >got
+	each 'abs($v[0] - $v[1]) <= 1e-6 * (1 + abs($v[0]))' want got
+	mkshards -s 1 >in
+	exits 5 ace-compress -S st -c f32 --error-feedback ef21 in
+	says 'step 1 of .edge1. comes after step 1099511627777 was absorbed'
+}
+
+@test "what is synced: the state's files and the directory, or nothing" {
+	mkdir -m 700 on
+	mkshards >in
+	for how in ef momentum ef21 cache; do
+		synced ace-compress -S "on/$how" -c q8 --error-feedback "$how" \
+		    in >sent
+		grep -q "^on/$how/residual" synced || { cat synced; false; }
+		[ $how = ef ] || grep -qE "^on/$how/(momentum|history)" synced
+		grep -qx "on/$how" synced
+		grep -qx on synced
+		for less in rename none; do
+			synced ace-compress -S "on/$how.$less" -c q8 \
+			    --sync $less --error-feedback "$how" in >sent
+			[ ! -s synced ] || { cat synced; false; }
+		done
+	done
+	# sent last: a difference
+	synced ace-expand --cache on/h sent >dense
+	grep -q '^on/h/history' synced
+	grep -qx on/h synced
+	grep -qx on synced
+	synced ace-expand --cache on/h2 --sync rename sent >dense
+	[ ! -s synced ] || { cat synced; false; }
+	# what is sent again may not have come to the disk before
+	synced ace-compress -S on/ef -c q8 in >sent
+	grep -qx on/ef synced || { cat synced; false; }
+	synced ace-compress -S on/ef --window 1 --resend >sent
+	grep -qx on/ef synced || { cat synced; false; }
+	synced ace-compress -S on/ef --window 1 --sync rename --resend >sent
+	[ ! -s synced ] || { cat synced; false; }
+}
+
+@test "--cache: one at a time, one device, and only for differences" {
+	mkshards >in
+	exits 0 ace-expand --no-provenance --cache h in
+	raw out | cmp - <(raw in)
+	[ ! -e h/history ]
+	ace-compress -S st -c q8 --error-feedback ef21 in >coded
+	exits 0 ace-expand --cache h coded
+	mkshards -s 1 -d edge2 |
+	    ace-compress -S st2 -c q8 --error-feedback ef21 >other
+	exits 3 ace-expand --cache h other
+	says "mismatch: shard of device 'edge2', the state is of device 'edge1'"
+	mkfifo slow
+	ace-expand --cache h slow >dense 3>&- &
+	pid=$!
+	exec 9>slow
+	exits 5 ace-expand --cache h coded
+	says "state 'h' is in use by another process"
+	cat coded >&9
+	exec 9>&-
+	wait "$pid"
+}
+
+@test "lowrank starts from the last step's shard, also among others on their way" {
+	for s in 0 1 2; do
+		mkshards -s $s -t w:64,32 -g 2048 >in
+		exits 0 ace-compress -S one -c lowrank:2 in
+		digest out >once
+		exits 0 ace-compress -S many -c lowrank:2 --window 4 in
+		digest out | tail -n 1 | diff - once
+	done
+	# and from nothing where the last step coded the group otherwise
+	for c in lowrank:2 lowrank:1 f32; do
+		mkshards -s 1 -t w:64,32 -g 2048 |
+		    ace-compress -S "$c" -c "$c" >sent
+		exits 0 ace-compress -S "$c" --error-feedback ef:0 \
+		    -c lowrank:2 in
+		digest out >"$c.digest"
+	done
+	run ! diff lowrank:2.digest f32.digest
+	run ! diff lowrank:1.digest f32.digest
+}
+
+@test "the share of the bytes that the last shard took is kept" {
+	code 0
+	share=$(perl -e 'local $/; $_ = <STDIN>; /share([0-9.]+)/ && print $1' \
+	    <st/code)
+	# 8.5 of 32 bits, and short blocks
+	awk -v x="$share" 'BEGIN { exit !(x > 0.26 && x < 0.28) }'
+}

@@ -1,0 +1,333 @@
+/*
+ * Where ace-stream(5) sets a limit to what a body may say, the body that just
+ * keeps it is read and the next one is refused: bodies of zeros but for a few
+ * bytes, as the page lays them out.
+ */
+#include "codec/rans.h"
+#include "trip.h"
+
+static struct trip t = { .ctx = { 5, 6, 7, 2, 0 } };
+
+static const struct limit {
+	uint32_t codec;
+	uint8_t param;
+	size_t n, len;
+	struct {
+		unsigned char at, byte;
+	} set[4];		/* those of 0 change nothing */
+	const char *good, *bad;	/* one of them */
+} limits[] = {
+	{ CODEC_F32, 0, 0, 0, { { 0, 0 } }, "no values are no bytes", NULL },
+	{ CODEC_F32, 0, 0, 1, { { 0, 0 } }, NULL, "no values, a byte" },
+	{ CODEC_TOPK, 0, 0, 1, { { 0, 0 } }, NULL, "no values, a byte: topk" },
+	{ CODEC_F32, 0, 1, 4, { { 2, 0x80 }, { 3, 0x7f } },
+	    "f32 carries the infinite", NULL },
+	{ CODEC_F16, 0, 1, 2, { { 1, 0x7c } }, "so does f16", NULL },
+	{ CODEC_BF16, 0, 1, 2, { { 0, 0x80 }, { 1, 0x7f } }, "and bf16", NULL },
+	{ CODEC_LOSSLESS, 0, 1, 8, { { 1, 0xff } }, "and lossless", NULL },
+	{ CODEC_LOSSLESS, 0, 1, 8, { { 0, 4 } }, NULL, "a mode of planes" },
+	{ CODEC_LOSSLESS, 0, 1, 8, { { 2, 128 } }, NULL,
+	    "a second plane that leaves values out" },
+	{ CODEC_Q8, 0, 64, 68, { { 0, 0xff }, { 1, 0x7b } }, "q8: 7bff", NULL },
+	{ CODEC_Q8, 0, 64, 68, { { 0, 0xff }, { 1, 0xfb } }, "q8: fbff", NULL },
+	{ CODEC_Q8, 0, 64, 68, { { 1, 0x7c } }, NULL, "q8: 7c00" },
+	{ CODEC_Q8, 0, 64, 68, { { 1, 0xfc } }, NULL, "q8: fc00" },
+	{ CODEC_Q8, 0, 64, 68, { { 35, 0x7c } }, NULL, "q8: block 2" },
+	{ CODEC_Q4, 0, 64, 36, { { 0, 0xff }, { 1, 0x7d } }, "q4: 7dff", NULL },
+	{ CODEC_Q4, 0, 64, 36, { { 0, 0xff }, { 1, 0xfd } }, "q4: fdff", NULL },
+	{ CODEC_Q4, 0, 64, 36, { { 1, 0x7e } }, NULL, "q4: 7e00" },
+	{ CODEC_Q4, 0, 64, 36, { { 1, 0xfe } }, NULL, "q4: fe00" },
+	{ CODEC_Q4, 0, 64, 36, { { 19, 0x7e } }, NULL, "q4: block 2" },
+	{ CODEC_Q4, 0, 33, 21, { { 20, 0x0f } }, "q4: an odd value", NULL },
+	{ CODEC_Q4, 0, 33, 21, { { 20, 0x10 } }, NULL, "q4: padding" },
+	{ CODEC_SIGN, 0, 257, 37, { { 34, 0x7f }, { 35, 0x7f } }, "sign: 7f7f",
+	    NULL },
+	{ CODEC_SIGN, 0, 257, 37, { { 34, 0x80 }, { 35, 0x7f } }, NULL,
+	    "sign: an infinite mean" },
+	{ CODEC_SIGN, 0, 257, 37, { { 35, 0x80 } }, NULL,
+	    "sign: a negative mean" },
+	{ CODEC_SIGN, 0, 257, 37, { { 36, 1 } }, "sign: a last one", NULL },
+	{ CODEC_SIGN, 0, 257, 37, { { 36, 2 } }, NULL, "sign: padding" },
+	{ CODEC_I64, 0, 1, 9, { { 0, 0x81 }, { 1, 1 } }, "i64: 2^127", NULL },
+	{ CODEC_I64, 0, 1, 9, { { 0, 0x80 }, { 1, 1 } }, NULL, "i64: 2^128" },
+	{ CODEC_TERN, 0, 5, 3, { { 0, 0x7f }, { 1, 0x7f } }, "tern: 7f7f",
+	    NULL },
+	{ CODEC_TERN, 0, 5, 3, { { 0, 0x80 }, { 1, 0x7f } }, NULL,
+	    "tern: an infinite scale" },
+	{ CODEC_TERN, 0, 5, 3, { { 0, 0xff }, { 1, 0xff } }, NULL,
+	    "tern: a scale that is no number" },
+	/* 16 values in 2 columns: 8 of P, 2 of Q for each rank */
+	{ CODEC_LOWRANK, 1, 16, 22, { { 0, 200 } }, "lowrank: e = 200", NULL },
+	{ CODEC_LOWRANK, 1, 16, 22, { { 0, 201 } }, NULL, "lowrank: e = 201" },
+	{ CODEC_LOWRANK, 1, 16, 22, { { 0, 0x38 }, { 1, 0xff } },
+	    "lowrank: e = -200", NULL },
+	{ CODEC_LOWRANK, 1, 16, 22, { { 0, 0x37 }, { 1, 0xff } }, NULL,
+	    "lowrank: e = -201" },
+	{ CODEC_LOWRANK, 1, 16, 22, { { 2, 0x80 }, { 3, 0x7f }, { 18, 0x80 },
+	    { 19, 0x3f } }, NULL, "lowrank: an infinite factor times one" },
+	{ CODEC_LOWRANK, 64, 16, 42, { { 0, 0 } }, "lowrank: rank 64", NULL },
+	{ CODEC_LOWRANK, 65, 16, 42, { { 0, 0 } }, NULL, "lowrank: rank 65" },
+	{ CODEC_LOWRANK, 0, 16, 2, { { 0, 0 } }, NULL, "lowrank: rank 0" },
+	{ CODEC_LOWRANK, 128, 16, 2, { { 0, 0 } }, NULL,
+	    "lowrank: rank 0 in q8" },
+	{ CODEC_LOWRANK, 129, 16, 16, { { 2, 0xff }, { 3, 0xfb } },
+	    "lowrank: a scale of fbff", NULL },
+	{ CODEC_LOWRANK, 129, 16, 16, { { 3, 0x7c } }, NULL,
+	    "lowrank: a scale of 7c00" },
+	{ CODEC_LOWRANK, 129, 16, 16, { { 13, 0x7c } }, NULL,
+	    "lowrank: Q's, too" },
+	{ CODEC_NATURAL, 0, 6, 8, { { 0, 0x6a }, { 1, 0xff } },
+	    "natural: E = -150", NULL },
+	{ CODEC_NATURAL, 0, 6, 8, { { 0, 0x69 }, { 1, 0xff } }, NULL,
+	    "natural: E = -151" },
+	{ CODEC_NATURAL, 0, 6, 8, { { 0, 127 } }, "natural: E = 127", NULL },
+	{ CODEC_NATURAL, 0, 6, 1, { { 0, 0 } }, NULL, "natural: half an E" },
+	{ CODEC_EDEN, 0, 16, 10, { { 1, 0x10 }, { 2, 200 }, { 7, 0x3f } },
+	    "eden: e = 200", NULL },
+	{ CODEC_EDEN, 0, 16, 10, { { 1, 0x10 }, { 2, 201 } }, NULL,
+	    "eden: e = 201" },
+	{ CODEC_EDEN, 0, 16, 10, { { 1, 0x10 }, { 2, 0x38 }, { 3, 0xff } },
+	    "eden: e = -200", NULL },
+	{ CODEC_EDEN, 0, 16, 10, { { 1, 0x10 }, { 2, 0x37 }, { 3, 0xff } },
+	    NULL, "eden: e = -201" },
+	{ CODEC_EDEN, 1, 16, 16, { { 1, 0x40 } }, "eden: four bits", NULL },
+	{ CODEC_EDEN, 2, 16, 16, { { 1, 0x40 } }, NULL, "eden: parameter 2" },
+	{ CODEC_EDEN, 0, 16, 10, { { 1, 0x10 }, { 6, 0x80 }, { 7, 0x5f } },
+	    "eden: S = 2^64", NULL },
+	{ CODEC_EDEN, 0, 16, 10, { { 1, 0x10 }, { 4, 1 }, { 6, 0x80 },
+	    { 7, 0x5f } }, NULL, "eden: S above 2^64" },
+	{ CODEC_EDEN, 0, 3, 13, { { 1, 0x10 }, { 6, 0x80 }, { 7, 0x5f } },
+	    "eden: the first S of two", NULL },
+	{ CODEC_EDEN, 0, 3, 13, { { 1, 0x10 }, { 4, 1 }, { 6, 0x80 },
+	    { 7, 0x5f } }, NULL, "eden: the first above 2^64" },
+	{ CODEC_EDEN, 0, 3, 13, { { 1, 0x10 }, { 6, 0x80 }, { 7, 0xbf } },
+	    NULL, "eden: the first below 0" },
+	{ CODEC_EDEN, 0, 3, 13, { { 1, 0x10 }, { 6, 0xc0 }, { 7, 0x7f } },
+	    NULL, "eden: the first no number" },
+	{ CODEC_QSGD, 1, 8, 6, { { 0, 0xff }, { 1, 0xff }, { 2, 0x7f },
+	    { 3, 0x7f } }, "qsgd: the greatest norm", NULL },
+	{ CODEC_QSGD, 1, 8, 6, { { 2, 0x80 }, { 3, 0x7f } }, NULL,
+	    "qsgd: an infinite norm" },
+	{ CODEC_QSGD, 1, 8, 3, { { 0, 0 } }, NULL, "qsgd: a norm cut short" },
+	{ CODEC_QSGD, 1, 8, 5, { { 0, 0 } }, NULL,
+	    "qsgd: codes behind a norm of 0" },
+	/* one of eight values: k, a, r, a block of positions, a code */
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 1, 0x7f }, { 2, 0x7f },
+	    { 6, 1 } }, "topk: a of 7f7f", NULL },
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 1, 0x80 }, { 2, 0x7f },
+	    { 6, 1 } }, NULL, "topk: an infinite a" },
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 3, 0x7f }, { 4, 0x7f },
+	    { 6, 1 } }, "topk: r of 7f7f", NULL },
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 3, 0x80 }, { 4, 0x7f },
+	    { 6, 1 } }, NULL, "topk: an infinite r" },
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 4, 0x80 }, { 6, 1 } }, NULL,
+	    "topk: a negative r" },
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 6, 0x80 } },
+	    "topk: the last place", NULL },
+	{ CODEC_TOPK, 2, 7, 8, { { 0, 1 }, { 6, 0x80 } }, NULL,
+	    "topk: a place past the last" },
+	{ CODEC_TOPK, 2, 8, 8, { { 0, 1 }, { 6, 1 }, { 7, 4 } }, NULL,
+	    "topk: padding of the codes" },
+	{ CODEC_NONZERO, 0, 8, 7, { { 0, 1 }, { 2, 0x80 }, { 6, 0x3f } },
+	    "nonzero: the last place", NULL },
+	{ CODEC_NONZERO, 0, 7, 7, { { 0, 1 }, { 2, 0x80 }, { 6, 0x3f } },
+	    NULL, "nonzero: a place past the last" },
+};
+
+static void
+test_limits(void)
+{
+	const struct limit *l = limits;
+	const struct limit *end = l + sizeof(limits) / sizeof(*limits);
+	unsigned char p[80];
+	size_t i;
+
+	for (; l < end; l++) {
+		memset(p, 0, sizeof(p));
+		for (i = 0; i < 4; i++)
+			if (l->set[i].byte != 0)
+				p[l->set[i].at] = l->set[i].byte;
+		ok(trip_refused(&t, l->codec, l->param, p, l->len, l->n) ==
+		    (l->bad != NULL), "%s: %s", l->bad != NULL ? "refused" :
+		    "read", l->bad != NULL ? l->bad : l->good);
+	}
+}
+
+/* The only value of a body. */
+static float
+value(uint32_t codec, uint8_t param, const char *body, size_t len, size_t n)
+{
+	float y[16] = { 0 };
+
+	if (codec_decode(codec, param, &t.ctx, (const unsigned char *)body,
+	    len, y, n, NULL) < 0)
+		return NAN;
+	return y[0];
+}
+
+static void
+test_values(void)
+{
+	ok(value(CODEC_I64, 0, "\xff\3\0\0\0\0\0\0", 9, 1) == 6 &&
+	    value(CODEC_I64, 0, "\1\xfd\xff\xff\xff\xff\xff\xff\xff", 9, 1) ==
+	    -1.5f, "i64: a fraction of bits below 0, and above");
+	/* P -1, Q 2^127, times 2 */
+	ok(value(CODEC_LOWRANK, 1, "\1\0\x80\xbf\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+	    "\0\x7f\0\0", 22, 16) == -0x1.fffffep127f, "lowrank: what is "
+	    "beyond f32 is its largest value, below 0 too");
+	/* a 2^-1, r 2: the second magnitude, with a minus */
+	ok(value(CODEC_TOPK, 2, "\1\0\x3f\0\x40\0\1\3", 8, 8) == -1,
+	    "topk: a times r, a sign");
+	ok(value(CODEC_TOPK, 2, "\1\0\x7f\0\x7f\0\1\2", 8, 8) ==
+	    0x1.fffffep127f, "topk: what is beyond f32 is its largest value");
+	ok(value(CODEC_TOPK, 0, "\1\xff\0\1\0\xbc", 6, 8) == -0.5f,
+	    "topk: h times 2^e, e below 0");
+	ok(isinf(value(CODEC_F16, 0, "\0\xfc", 2, 1)) &&
+	    isinf(value(CODEC_LOSSLESS, 0, "\0\xff\0\0\0\0\0\0", 8, 1)) &&
+	    isinf(value(CODEC_LOSSLESS, 1, "\0\xff\0\0", 4, 1)),
+	    "an infinite value stays so");
+	ok(value(CODEC_NATURAL, 0, "\3\0\x82", 3, 1) == -4,
+	    "natural: 2^(E + 1 - d)");
+	ok(value(CODEC_QSGD, 2, "\0\0\x80\x40\1", 5, 1) == -2,
+	    "qsgd: (c - s) norm / s");
+	ok(value(CODEC_TERN, 2, "\x80\x3f\2", 3, 1) == -1, "tern: -s");
+	ok(value(CODEC_Q4, 0, "\0\x40\x08", 3, 1) == -16 &&
+	    value(CODEC_Q8, 0, "\0\xc0\x80", 3, 1) == 256, "q4 and q8: s c");
+}
+
+/* What an encoder makes of values between two codes, and past the last. */
+static void
+test_rounded(void)
+{
+	static const struct {
+		uint32_t cols;
+		size_t want;
+	} shapes[] = { { 1, 18 }, { 2, 22 }, { 8, 22 }, { 9, 18 } };
+	struct codec_plan p;
+	size_t i;
+
+	t.x[0] = 0x1p-41f;
+	t.x[1] = 0x3p-41f;
+	t.x[2] = -0x1p-41f;
+	(void)trip(&t, "i64", 3);
+	ok(t.y[0] == 0 && t.y[1] == 0x1p-39f && t.y[2] == 0,
+	    "i64: half of 2^-40 goes to the even one");
+	t.x[0] = 0x1.fffffep127f;
+	t.x[1] = -t.x[0];
+	(void)trip(&t, "lossless:bf16", 2);
+	ok(t.y[0] == 0x1.fep127f && t.y[1] == -0x1.fep127f,
+	    "lossless:bf16: the largest f32 does not become infinite");
+	(void)trip(&t, "bf16", 2);
+	ok(t.y[0] == 0x1.fep127f && t.y[1] == -0x1.fep127f, "nor in bf16");
+	(void)codec_parse("lowrank:1", &p, NULL);
+	for (i = 0; i < 4; i++) {
+		t.ctx.cols = shapes[i].cols;
+		ok(codec_size(&p, &t.ctx, 16) == shapes[i].want,
+		    "lowrank: 16 values in rows of %u are %s",
+		    (unsigned)shapes[i].cols, shapes[i].want == 18 ?
+		    "a square" : "as they lie");
+	}
+	t.ctx.cols = 2;
+}
+
+/* Codes of more bytes than the values would take one by one. */
+static void
+test_longer(void)
+{
+	uint32_t count[RANS_SYMBOLS];
+	const unsigned char s[4] = { 1, 2, 3, 4 };
+	unsigned char p[2048] = { 1, 0 };
+	size_t len;
+
+	rans_count(s, 4, count);
+	len = rans_put(p + 2, s, 4, count);
+	ok(len > 4 && trip_refused(&t, CODEC_NATURAL, 0, p, 2 + len, 4),
+	    "natural: a rANS code longer than the codes");
+	memset(p, 0, sizeof(p));
+	p[3] = 0x40;
+	len = rans_put(p + 4, s, 4, count);
+	ok(trip_refused(&t, CODEC_QSGD, 2, p, 4 + len, 4),
+	    "qsgd: a rANS code longer than the codes");
+	memset(p, 0, sizeof(p));
+	p[3] = 0x40;
+	ok(!trip_refused(&t, CODEC_QSGD, 128, p, 4 + 9, 8) &&
+	    trip_refused(&t, CODEC_QSGD, 128, p, 4 + 8, 8),
+	    "qsgd: codes of nine bits are not shorter");
+	p[4] = 1;
+	p[5] = 1;
+	ok(trip_refused(&t, CODEC_QSGD, 128, p, 4 + 9, 8) &&
+	    !trip_refused(&t, CODEC_QSGD, 129, p, 4 + 9, 8),
+	    "qsgd: 257 is a code of 129 levels and none of 128");
+}
+
+/* Only the step's upper 24 bits are in a body: those of a whole body, changed. */
+static void
+test_steps(void)
+{
+	static const struct {
+		unsigned char step[3];
+		int bad;
+	} steps[] = {
+		{ { 0, 0, 1 }, 0 }, { { 0xff, 0xff, 0 }, 1 },
+		{ { 0, 0x80, 0x71 }, 0 }, { { 1, 0x80, 0x71 }, 1 },
+		{ { 0, 0, 0x80 }, 1 }
+	};
+	const struct codec_plan far[] = {
+		{ CODEC_ECQ, 0, 1e-40f }, { CODEC_ECQ, 0, 3e38f }
+	};
+	unsigned char p[4096];
+	struct err e = ERR_INIT;
+	size_t len, i;
+
+	trip_gauss(&t, 4, 1000, 1);
+	len = trip(&t, "ecq:0.5", 1000);
+	memcpy(p, t.body.p, len);
+	for (i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		memcpy(p, steps[i].step, 3);
+		ok(trip_refused(&t, CODEC_ECQ, 0, p, len, 1000) ==
+		    steps[i].bad, "ecq: a step of %02x%02x%02x is %s",
+		    p[2], p[1], p[0], steps[i].bad ? "none" : "one");
+	}
+	for (i = 0; i < 2; i++) {
+		t.body.n = 0;
+		ok(codec_encode(&far[i], &t.ctx, t.x, 1000, &t.body, &t.param,
+		    &e) == 0 && codec_decode(CODEC_ECQ, 0, &t.ctx, t.body.p,
+		    t.body.n, t.y, 1000, &e) == 0 && t.y[7] ==
+		    (i == 0 ? t.x[7] : 0), "ecq: a step of %g: %s",
+		    (double)far[i].arg, ERR_MSG(&e));
+	}
+}
+
+/* What a codec is asked to keep at the least is kept. */
+static void
+test_at_least(void)
+{
+	size_t i;
+
+	for (i = 0; i < 64; i++)
+		t.x[i] = i % 2 ? 0.25f : -0x1.fffffep-3f;
+	(void)trip(&t, "threshold:0.25", 64);
+	ok(t.y[1] == 0.25f && t.y[63] == 0.25f && t.y[0] == 0,
+	    "threshold: T itself is kept, what is below is not");
+	t.x[0] = -0.25f;
+	(void)trip(&t, "threshold:0.25", 64);
+	ok(t.y[0] == -0.25f, "threshold: whatever the sign");
+	(void)trip(&t, "topk:1e-6", 64);
+	for (i = 1; i < 64 && t.y[i] == 0; i++)
+		;
+	ok(t.y[0] == -0.25f && i == 64,
+	    "topk: of the smallest fraction one, the first of its equals");
+}
+
+int
+main(void)
+{
+	test_limits();
+	test_values();
+	test_rounded();
+	test_longer();
+	test_steps();
+	test_at_least();
+	buf_release(&t.body);
+	return done_testing();
+}
