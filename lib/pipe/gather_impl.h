@@ -34,4 +34,7 @@ struct gather {
 	size_t lo, hi;		/* those that are open */
 };
 
+/* How many files are open at a time: at most half of what the system allows. */
+size_t gather_files_open(void);
+
 #endif

@@ -19,19 +19,26 @@ gather_window_memory(const struct gather *g)
 	    (frame < GATHER_FRAME ? frame : GATHER_FRAME);
 }
 
+size_t
+gather_files_open(void)
+{
+	const long files = sysconf(_SC_OPEN_MAX) / 2;
+
+	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
+}
+
 /* What is lent is open, so that it makes one window. */
 static size_t
 gather_room(const struct gather *g)
 {
-	const long files = sysconf(_SC_OPEN_MAX) / 2;
+	const size_t files = gather_files_open();
 	uint64_t room = room_of(GATHER_MEMORY) / gather_window_memory(g);
 
 	if (g->whole || (g->n != 0 && g->in[0].lent))
 		return g->n;
-	if (files > 0 && room > (uint64_t)files)
-		room = (uint64_t)files;
-	return room > GATHER_OPEN ? GATHER_OPEN :
-	    room < GATHER_FEW ? GATHER_FEW : (size_t)room;
+	if (room > files)
+		room = files;
+	return room < GATHER_FEW ? GATHER_FEW : (size_t)room;
 }
 
 size_t
