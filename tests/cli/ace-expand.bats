@@ -249,7 +249,7 @@ load values
 			raw "st/history.2" >h.f32
 			same r.f32 h.f32
 		fi
-		for n in $(seq 1000); do
+		for n in $(upto 1000); do
 			rm -rf here
 			cp -r before here
 			got=0

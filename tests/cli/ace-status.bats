@@ -208,7 +208,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 }
 
 @test "a spool that is written while it is looked at" {
-	(for s in $(seq 0 30); do
+	(for s in $(seq 0 15); do
 		for d in edge1 edge2; do shard $d $s; done
 		closes 2 --keep 1
 	done; : >finished) 3>&- &
@@ -221,7 +221,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 		n=$((n + 1))
 	done
 	[ $n -gt 3 ]
-	[[ $(row edge1) = 'edge1 30 done '*' 31 0 0' ]]
+	[[ $(row edge1) = 'edge1 15 done '*' 16 0 0' ]]
 }
 
 @test "no memory: said, wherever it is" {

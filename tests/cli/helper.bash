@@ -45,6 +45,17 @@ same() {
 	return 1
 }
 
+# every N: of a loop over much that is alike, the quick half (make check) does
+# each Nth, beginning with the first, whoever else runs it all.
+turn=0
+every() { [ "$HALF" != quick ] || [ $((turn++ % $1)) -eq 0 ]; }
+
+# upto N: 1 to N, in the quick half fewer the larger they are
+upto() {
+	awk -v n="$1" -v less="$([ "$HALF" = quick ] && echo 1)" 'BEGIN {
+	    for (i = 1; i <= n; i += less ? 1 + int(i / 8) : 1) print i }'
+}
+
 # How fast a machine is decides no test.  What could wait for ever waits HANG
 # seconds: who needs so many hangs.  That is two minutes on a quiet machine, as
 # many times more as there is work for more processors than it has, and five
@@ -64,7 +75,7 @@ export HANG
 starves() {
 	local n got check=true
 	[ "$1" != -c ] || { check=$2; shift 2; }
-	for n in $(seq 1 2000); do
+	for n in $(upto 2000); do
 		got=0
 		ACE_FAIL_ALLOC=$n "$@" >out 2>err || got=$?
 		[ "$got" -ne 0 ] || break
