@@ -242,6 +242,200 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "spool"
 }
 
+@test "the ends of what is let in are those that the page says" {
+	shard 0 >in
+	# the weight that is said may be very small; a value is at most 1e18
+	recv '^step 0: accepted$' --max-weight 1 <in
+	exits 2 ace-recv --spool spool --max-weight 0 in
+	perl -e 'print pack("f<*", 1, 1e18, -1e18, 1e18)' >raw
+	ace-import -f raw --name embed --shape 4 -d edge1 -r r2 raw >in
+	exits 0 ace-recv --spool other in
+	[ "$(verdict out)" = 'step 0: accepted' ]
+	for v in 1.0001e18 -1.0001e18; do
+		perl -e 'print pack("f<*", 1, 1e18, $ARGV[0], -1e18)' -- $v >raw
+		ace-import -f raw --name embed --shape 4 -d "edge$v" -r r2 raw >in
+		exits 0 ace-recv --spool other in
+		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2, at most 1e+18" ]
+	done
+	shard 1 edge1 -H samples=1099511627776 >in
+	recv '^step 1: accepted$' <in
+	shard 2 edge1 -H samples=1099511627777 >in
+	recv '^step 2: invalid: limit: 1099511627777 samples$' <in
+	shard 3 edge1 -H contributors=1025 >in
+	recv '^step 3: invalid: limit: 1025 contributors, at most 1024 ' <in
+	shard 4 edge1 -w 1000001 >in
+	recv '^step 4: invalid: limit: weight ' <in
+	# of the steps before which none is closed, 0 is the last
+	shard 7 edge1 >in
+	recv '^step 7: accepted$' --max-ahead 7 <in
+	shard 9 edge1 >in
+	recv '^step 9: invalid: limit: step 9 is more than 8 after 0' --max-ahead 8 <in
+}
+
+@test "a shard that was saved from a damaged file is no part of a sum" {
+	shard 0 edge1 -H flags=8 >in
+	recv '^step 0: invalid: recovered from a damaged file$' <in
+	shard 0 edge2 -H flags=7 >in
+	recv '^step 0: accepted$' <in
+}
+
+@test "what is set aside later is invalid with its reason, whoever asks again" {
+	shard 0 edge1 >one
+	shard 0 edge2 >two
+	recv accepted <one
+	recv accepted <two
+	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
+	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	recv "^step 0: invalid: mismatch: " <spool/test/0/edge2.aceg
+	[ "$(grep -c 'step 0 is closed' said)" -eq 0 ]
+	recv '^step 0: accepted$' <one
+}
+
+@test "what is fenced leaves nothing in the spool; the newest incarnation is the shard's" {
+	shard 0 edge1 -H incarnation=3 >in
+	recv '^step 0: accepted$' <in
+	[ "$(cat spool/test/edge1.incarnation)" = 3 ]
+	find spool | sort >before
+	shard 1 edge1 -H incarnation=2 >in
+	recv '^step 1: fenced: incarnation 2, 3 is known ' <in
+	shard 1 edge1 -H incarnation=3 >in
+	recv '^step 1: accepted$' <in
+	[ "$(find spool -name '*.no')" = '' ]
+	# nor does another one's name, or what is fenced, count for it
+	shard 1 edge2 >in
+	recv '^step 1: accepted$' <in
+	[ ! -e spool/test/edge2.incarnation ]
+}
+
+@test "a receipt says when it was written and at which model" {
+	shard 0 >in
+	SOURCE_DATE_EPOCH=1234567890 exits 0 ace-recv --spool spool in
+	mv out receipt
+	exits 0 ace-inspect --json receipt
+	grep -q '"clock":1234567890000000000,"version":0' out
+	for s in 0 1 2 3; do
+		shard $s edge2 >in
+		recv accepted <in
+		exits 0 ace-aggregate --spool spool --steps 1
+	done
+	shard 4 >in
+	SOURCE_DATE_EPOCH=7 exits 0 ace-recv --spool spool in
+	mv out receipt
+	exits 0 ace-inspect --json receipt
+	grep -q '"verdict":"accepted",.*"step":4,.*"clock":7000000000,"version":3}' out
+}
+
+@test "what killed programs left goes when the next step closes, and no more" {
+	shard 0 >in
+	recv accepted <in
+	touch spool/test/edge9.new-abcdef spool/test/0/manifest.new-abcdef \
+	    spool/test/0/edge8.new-abcdef
+	exits 0 ace-aggregate --spool spool --steps 1
+	[ "$(find spool -name '*.new-*')" = '' ]
+	# what is left of publishing it goes with the step after it
+	touch spool/test/0/aggregate.aceg.new-abcdef
+	shard 1 >in
+	recv accepted <in
+	exits 0 ace-aggregate --spool spool --steps 1
+	[ "$(find spool -name '*.new-*')" = '' ]
+}
+
+@test "the spool, and all folders in it, are nobody else's to read" {
+	umask 022
+	shard 0 >in
+	recv accepted <in
+	shard 1 >in
+	recv accepted <in
+	exits 0 ace-aggregate --spool spool --steps 2 --keep 1
+	exits 0 ace-recv --spool spool --run new --device d --join
+	[ -d spool/test/old ]
+	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
+}
+
+@test "--publish and --leave write nothing, and do not mind a terminal" {
+	shard 0 >in
+	recv accepted <in
+	exits 0 ace-aggregate --spool spool --steps 1
+	mv out mean
+	exits 0 ace-recv --spool spool --publish mean
+	[ ! -s out ]
+	ace-inspect --diff mean spool/test/0/aggregate.aceg
+	exits 0 ace-recv --spool spool --run test --device edge1 --join
+	exits 0 ace-recv --spool spool --run test --device edge1 --leave
+	[ ! -s out ]
+	exits 0 pty ace-recv --spool spool --publish mean
+	# each of those who act needs both names
+	for act in --join --leave '--fence 0'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-recv --spool spool --run test $act
+		says 'which device, of which run'
+		# shellcheck disable=SC2086
+		exits 2 ace-recv --spool spool --device edge1 $act
+		says 'which device, of which run'
+	done
+}
+
+@test "verdicts are said with -v, and not without" {
+	shard 0 >in
+	exits 0 ace-recv --spool spool in
+	[ ! -s err ]
+	exits 0 ace-recv --spool spool -v in
+	[ "$(cat err)" = "ace-recv: 'edge1' step 0: duplicate" ]
+	exits 0 ace-recv --spool spool -q in
+	[ ! -s err ]
+}
+
+@test "256 connections of all, and 16 of a device, unless it is told otherwise" {
+	shard 0 >in
+	recv accepted <in
+	exits 0 ace-inspect --json in
+	id=$(sed 's/.*"device_id":"\(........\).*/\1/' out)
+	# taken FIRST N CMD...: with N of the places from byte FIRST on
+	taken() {
+		python3 - "$@" <<-'END'
+		import fcntl, os, struct, subprocess, sys
+		fd = os.open('spool/.clients', os.O_RDWR)
+		# F_OFD_SETLK, F_WRLCK
+		fcntl.fcntl(fd, 37, struct.pack('hhqqi4x', 1, 0, int(sys.argv[1]), int(sys.argv[2]), 0))
+		sys.exit(subprocess.run(sys.argv[3:]).returncode)
+		END
+	}
+	exits 0 taken 0 255 ace-recv --spool spool in
+	exits 5 taken 0 256 ace-recv --spool spool in
+	says '256 connections are served already'
+	# a device's are further on, by the hash of its name
+	at=$(python3 -c 'import struct, sys
+print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "$id")
+	exits 0 taken "$at" 15 ace-recv --spool spool --device edge1 in
+	exits 5 taken "$at" 16 ace-recv --spool spool --device edge1 in
+	says "16 connections of device 'edge1' are served already"
+	exits 0 taken "$at" 16 ace-recv --spool spool in
+}
+
+@test "a file of the spool that is not what it should be is damage: status 3" {
+	shard 0 >in
+	recv accepted <in
+	cp spool/test/0/edge1.aceg one
+	cat one one >spool/test/0/edge1.aceg
+	exits 3 ace-recv --spool spool in
+	says "corrupt: 2 shards in 'spool/test/0/edge1.aceg'"
+	cp one spool/test/0/edge1.aceg
+	shard 1 edge1 -k nan >in
+	recv invalid <in
+	cp spool/test/1/edge1.no no
+	cat no no >spool/test/1/edge1.no
+	exits 3 ace-recv --spool spool in
+	says "corrupt: 'spool/test/1/edge1.no'"
+	cp no spool/test/1/edge1.no
+	exits 0 ace-aggregate --spool spool --steps 1
+	shard 2 >in
+	for v in '' 0 '0 ' x $'0\n1'; do
+		printf '%s' "$v" >spool/test/last
+		exits 3 ace-recv --spool spool in
+		says "corrupt: 'spool/test/last' is not a number"
+	done
+}
+
 @test "no memory: said, wherever it is, and nothing is left of it" {
 	shard 1 >in
 	recv '^step 1: accepted$' <in
