@@ -234,3 +234,167 @@ fields() {
 	exits 1 ace-inspect --diff left --json right
 	json '$j->{total}{max_abs_difference} == 10 && $j->{total}{differ} == 2'
 }
+
+@test "a receipt as JSON: whose, of what, when, at which model" {
+	mkshards -d edge1 -r demo >one
+	SOURCE_DATE_EPOCH=1234567890 ace-recv --spool spool one >first
+	ace-aggregate --spool spool --steps 1 >mean
+	for s in 1 2; do
+		mkshards -d edge1 -r demo -s $s | ace-recv --spool spool >receipt
+		ace-aggregate --spool spool --steps 1 >mean
+	done
+	mkshards -d edge1 -r demo -s 3 >three
+	SOURCE_DATE_EPOCH=99 ace-recv --spool spool three >last
+	exits 0 ace-inspect --json three
+	mv out head
+	exits 0 ace-inspect --json last
+	json '$j->{verdict} eq "accepted" && $j->{step} == 3 && $j->{version} == 2'
+	json '$j->{clock} == 99000000000 && $j->{reason} eq "" && !exists $j->{device}'
+	for k in run_id device_id digest; do
+		[ "$(grep -o "\"$k\":\"[0-9a-f]*\"" out)" = "$(grep -o "\"$k\":\"[0-9a-f]*\"" head)" ]
+	done
+	exits 0 ace-inspect -v last
+	grep -qE '^ +digest [0-9a-f]{32}, version 2, at 99000000000$' out
+	exits 0 ace-inspect last
+	[ "$(wc -l <out)" -eq 1 ]
+	exits 0 ace-inspect -q --list last
+	[ ! -s out ]
+}
+
+@test "the books as JSON: each number under its own name" {
+	for s in 0 1 2; do
+		mkshards -s $s -x $s -t w:40 >in$s
+		ace-compress -S state -c q4 --window 4 in$s >sent$s
+	done
+	ace-recv --spool spool sent0 | ace-ack -S state >rest
+	ace-recv --spool spool sent1 | ace-ack -S state >rest
+	exits 0 ace-inspect --conservation --json -S state --spool spool in0 in1 in2
+	json '$j->{ok} && $j->{status} == 0 && !exists $j->{error} && $j->{device} eq "edge1"'
+	json '$j->{step} == 2 && $j->{inputs} == 3 && $j->{accepted} == 2 && $j->{pending} == 1'
+	json '$j->{elements} == 40 && $j->{violated} == 0 && $j->{inexact} > 0'
+	json '$j->{largest} > 0 && $j->{largest} < 1e-5'
+	exits 3 ace-inspect --conservation --json -S state --spool spool in1 in2
+	json '!$j->{ok} && $j->{status} == 3 && $j->{violated} == 40 && $j->{inexact} == 40'
+	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
+	# both of -S and --spool are needed, and neither is made
+	exits 2 ace-inspect --conservation -S state in0
+	says 'conservation of what'
+	exits 2 ace-inspect --conservation --spool spool in0
+	says 'conservation of what'
+	# twice is twice, whichever two of them
+	exits 3 ace-inspect --conservation -S state --spool spool in0 in1 in2 in0
+	says "step 0 of 'edge1' is twice in the inputs"
+	exits 3 ace-inspect --conservation -S state --spool spool in0 in2 in1 in2
+	says "step 2 of 'edge1' is twice in the inputs"
+	# the step after the last that was absorbed is not its business
+	mkshards -s 3 -x 9 -t w:40 >in3
+	exits 0 ace-inspect --conservation -S state --spool spool in0 in1 in2 in3
+}
+
+@test "the course: residuals and bandwidths are means, bytes a sum, aggregates left out" {
+	mkdir run
+	for s in 1 2; do
+		mkshards -r r -d a -s $s -c q8 -P bandwidth=${s}000000 >run/a$s.aceg
+		mkshards -r r -d b -s $s -c q8 -P bandwidth=$((s * 3))000000 >run/b$s.aceg
+		mkshards -r r -d c -s $s -c q8 -H kind=1 >run/c$s.aceg
+		mkshards -r r -d m -s $s -H kind=3 >run/m$s.aceg
+		mkshards -r r -d a -s $s -H kind=4 -k ramp -t w:$((s + 1)) >run/e$s.aceg
+		mkshards -r r -d b -s $s -H kind=4 -k zeros -t w:$((s + 1)) >run/f$s.aceg
+	done
+	exits 0 ace-inspect --brief --json run
+	sum=$(perl -MJSON::PP -ne '$j = decode_json($_); $n += $j->{bytes}
+	    if $j->{step} == 1 && $j->{kind} =~ /gradient|delta/; END { print $n }' out)
+	exits 0 ace-inspect --course run
+	grep -qx ' 1  run, 6 shards' out
+	grep -qx '    steps 1 to 2' out
+	# each step has the same shapes
+	grep -qE "^bytes: [0-9.e+]+ to $(printf '%.5g' "$sum")$|^bytes: $(printf '%.5g' "$sum") to " out
+	# sqrt(1 + 4) and sqrt(4 + 9 + 16), halved by the one that is zero
+	grep -qx 'residual: 1.118 to 2.6926' out
+	grep -qx 'bandwidth, bit/s: 2e+06 to 4e+06' out
+	exits 0 ace-inspect --course --kind mean run
+	grep -qx ' 1  run, 2 shards' out
+	! grep '^residual' out || false
+	COLUMNS=40 exits 0 ace-inspect --course --plot c.svg run
+	grep -q '>residual<' c.svg
+	# one column a step, and no more columns than there are
+	for s in $(seq 1 60); do mkshards -r r -d a -s "$s" -t w:4; done >long
+	COLUMNS=50 exits 0 ace-inspect --course long
+	[ "$(grep -A 1 '^f32, share' out | tail -n 1 | tr -d '\n' | wc -c)" -eq 50 ]
+}
+
+@test "a picture has 400 tensors, and a line for the others" {
+	# shellcheck disable=SC2046 # words are meant
+	mkshards $(printf -- '-t t%d:1 ' {1..400}) >most
+	exits 0 ace-inspect --plot most.svg most
+	grep -q '>t400<' most.svg
+	! grep 'more' most.svg || false
+	# shellcheck disable=SC2046
+	mkshards $(printf -- '-t t%d:1 ' {1..402}) >over
+	exits 0 ace-inspect --plot over.svg over
+	grep -q '>t400<' over.svg
+	! grep '>t401<' over.svg || false
+	grep -q '>and 2 more<' over.svg
+}
+
+@test "shapes, types and codecs of a line; numbers that need room have it" {
+	mkshards -t w:3,4,5 -t b:7 -D 2 -g 16 -L q8,f32 | ace-compress >in
+	exits 0 ace-inspect in
+	grep -qE '^w +bf16 +3x4x5 +60 +4/4 +[0-9]+ +[0-9.]+  f32:2,q8:2$' out
+	grep -qE '^b +bf16 +7 +7 +1/1 +[0-9]+ +[0-9.]+  q8$' out
+	exits 0 ace-inspect --json in
+	json '"@{$j->{tensors}[0]{shape}}" eq "3 4 5" && $j->{tensors}[0]{dtype} eq "bf16"'
+	json '$j->{tensors}[0]{codecs}{f32} == 2 && $j->{tensors}[0]{codecs}{q8} == 2'
+	json '$j->{total}{codecs}{q8} == 3 && $j->{total}{groups_sent} == 5'
+	# with two streams in a file provenance is once for each
+	mkshards -p -N 3 >one
+	cat one one >two
+	exits 0 ace-inspect -v one
+	[ "$(grep -c '^provenance' out)" -eq 1 ]
+	exits 0 ace-inspect -v two
+	[ "$(grep -c '^provenance' out)" -eq 2 ]
+	exits 0 ace-inspect --verify --json two
+	json "\$j->{shards} == 6 && \$j->{bytes} == $(wc -c <two) && \$j->{ok}"
+	exits 0 ace-inspect --stats --json one
+	json '$j->{total}{min} < 0 && $j->{total}{zeros} == 0 && $j->{total}{inf} == 0'
+	mkshards -n 1000000 -g 1000000 -c none >large
+	exits 0 ace-inspect --stats large
+	# the columns stand below one another
+	[ "$(sed -n '2,4p' out | cut -c 1-60 | awk '{ print match($0, /(elements|[0-9]+) /) + RLENGTH }' | sort -u | wc -l)" -eq 1 ]
+}
+
+@test "options that do not go together, and the worst of several files" {
+	mkshards >in
+	mkdir folder
+	cp in folder/in.aceg
+	for o in '-o x' --no-provenance --omit-schema --force; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-inspect $o in
+		says 'go with --recover'
+	done
+	exits 2 ace-inspect --tsv --diffable in
+	says 'one of --tsv, --diffable'
+	exits 2 ace-inspect --diffable --tsv in
+	exits 0 ace-inspect --tsv --brief in
+	exits 2 ace-inspect --follow
+	says '--follow goes with one folder'
+	exits 2 ace-inspect --follow folder folder
+	exits 2 ace-inspect --course --stats in
+	exits 2 ace-inspect --course --diff in in
+	exits 2 ace-inspect --plot x.svg --recover in
+	# the highest status is the one, wherever it comes
+	head -c 300 in >cut
+	exits 4 ace-inspect --verify nowhere cut in
+	exits 4 ace-inspect --verify cut nowhere in
+	exits 3 ace-inspect --verify in cut in
+	exits 2 ace-inspect --tolerance 1e301 --diff in in
+	exits 0 ace-inspect --tolerance 1e300 --diff in in
+	exits 2 ace-inspect --max-elements 0 in
+	exits 0 ace-inspect --max-elements 336 in
+	exits 3 ace-inspect --max-elements 335 in
+	# what was saved is said, but for -q
+	exits 0 ace-inspect --recover -o saved in
+	says '^ace-inspect: 1 shards saved$'
+	exits 0 ace-inspect -q --recover -o saved in
+	[ ! -s err ]
+}
