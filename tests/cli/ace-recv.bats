@@ -436,6 +436,89 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	done
 }
 
+@test "what is synced: by default all that it says yes to, otherwise nothing" {
+	local s d
+	shard 0 >in
+	synced ace-recv --spool spool in >receipt
+	for d in spool spool/test spool/test/0; do
+		grep -qx "$d" synced || { cat synced; return 1; }
+	done
+	grep -q '^spool/test/edge1\.new-' synced
+	for s in rename none; do
+		shard 0 $s >in
+		synced ace-recv --spool spool --sync $s in >receipt
+		[ ! -s synced ] || { cat synced; return 1; }
+	done
+	shard 1 >in
+	recv accepted <in
+	# what the restored device is told, step by step
+	synced ace-recv --spool spool --run test --device edge1 --fence 0 >answer
+	for d in spool spool/test spool/test/0 spool/test/1; do
+		grep -qx "$d" synced || { cat synced; return 1; }
+	done
+	grep -q '^spool/test/edge1\.incarnation' synced
+	exits 0 ace-aggregate --spool spool --steps 1
+	mv out mean
+	synced ace-recv --spool spool --publish mean
+	grep -q '^spool/test/0/.*aggregate' synced
+	for d in spool spool/test spool/test/0; do
+		grep -qx "$d" synced || { cat synced; return 1; }
+	done
+}
+
+@test "the steps before the one in the file closed are over, that one is not" {
+	shard 0 >in
+	recv accepted <in
+	echo 5 >spool/test/closed
+	shard 4 >in
+	recv '^step 4: late: step 4 is closed$' <in
+	shard 5 >in
+	recv '^step 5: accepted$' <in
+	# from where the limit counts, too
+	shard 8 >in
+	recv '^step 8: invalid: limit: step 8 is more than 2 after 5' --max-ahead 2 <in
+	shard 7 >in
+	recv '^step 7: accepted$' --max-ahead 2 <in
+}
+
+@test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
+	local name
+	name=$(printf '%0255d' 7)
+	exits 0 ace-recv --spool spool --run test --device "$name" --join
+	exits 0 ace-recv --spool spool --run test --device b --join
+	exits 0 ace-recv --spool spool --run test --device "$name" --join
+	[ "$(wc -l <spool/test/devices)" -eq 2 ]
+	[ "$(head -n 1 spool/test/devices)" = "$name" ]
+	echo "${name}0" >spool/test/devices
+	exits 3 ace-recv --spool spool --run test --device b --join
+	says "corrupt: 'spool/test/devices' is to have the name of a device in each line"
+	# and one that the list cannot hold does not get there
+	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
+		exits 2 ace-recv --spool spool --run new --device "$name" --join
+		says 'is no name for a line of the list of devices'
+		[ ! -e spool/new ]
+	done
+}
+
+@test "how long it waits unless it is told: 60 seconds in a shard, a day in all" {
+	sanitized && skip "its leak checker cannot be traced"
+	needs strace
+	mkshards -n 100k >in
+	mkfifo pipe
+	head -c 100000 in >pipe 3>&- &
+	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
+	    ace-recv --sandbox off --spool spool <pipe
+	grep -q 'fd=0, events=POLLIN.* 60[0-9][0-9][0-9])' trace
+	! grep -E 'fd=0, events=POLLIN.* [1-9][0-9]{0,3}\)' trace |
+	    grep -v ', 1000)' || false
+	grep -q 'setitimer(ITIMER_REAL, .*it_value={tv_sec=86400, tv_usec=0}' trace
+	head -c 100000 in >pipe 3>&- &
+	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
+	    ace-recv --sandbox off --spool spool --timeout 7s --max-time 90.5s <pipe
+	grep -qE 'fd=0, events=POLLIN.* (7[0-9]{3}|6[0-9]{3})\)' trace
+	grep -q 'it_value={tv_sec=90, tv_usec=500000}' trace
+}
+
 @test "no memory: said, wherever it is, and nothing is left of it" {
 	shard 1 >in
 	recv '^step 1: accepted$' <in
