@@ -154,6 +154,32 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	exits 3 ace-export -f raw --max-elements 9 --step 1 two
 }
 
+@test "ace-archive: how many there were, and how large each is" {
+	mkshards -r demo -H kind=1 >a
+	mkshards -r demo -s 1 >b
+	takes ace-archive create -o x.tar a b
+	[ ! -s err ]
+	takes ace-archive create -v -o x.tar a b a
+	[ "$(cat err)" = "ace-archive: 2 shards
+ace-archive: 1 shards were there already" ]
+	takes ace-archive extract -v --into x x.tar
+	says '^ace-archive: 2 shards$'
+	takes ace-archive list x.tar
+	[ "$(head -n 1 out)" = "$(printf 'step\tdevice\tkind\tbytes\tname')" ]
+	# from where its head is to where its end is
+	n=$(frames a | awk '$2 == "SHRD" { at = $1 } $2 == "SEND" { print $1 - at }')
+	[ "$(sed -n 2p out)" = "$(printf '0\tedge1\tdelta\t%d\tdemo/0/edge1.aceg' "$n")" ]
+	[ "$(sed -n 3p out | cut -f 1,3)" = "$(printf '1\tgradient')" ]
+}
+
+@test "ace-advise profile: bytes of all shards, times of those that have them" {
+	mkshards -t a:4 -t b:8 -T 0.5,0.25 >one
+	mkshards -t a:4 -t b:8 -s 1 >two
+	mkshards -t a:4 -t b:8 -s 2 -T 1,0.75 >three
+	takes ace-advise profile < <(cat one two three)
+	printf 'layer\tbytes\tbc\nb\t32\t0.500000000\na\t16\t0.750000000\n' | same - out
+}
+
 @test "ace-meter: bytes, rate and time of the bar; what it waits for at the end" {
 	head -c 3000000 /dev/zero >in
 	exits 0 pty sh -c 'ace-meter --progress in 2>&1 >/dev/null'
