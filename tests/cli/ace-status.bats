@@ -399,7 +399,11 @@ aged() {
 	shard edge1 1
 	closes 1 --keep 1
 	exits 0 ace-status spool
-	grep -qE "^(#[0-9a-f]{12}|x+\.\.\.) " out
+	grep -qE '^#[0-9a-f]{12} +0 ' out
+	# of a name that is too long for a file its beginning is known
+	shard "$(printf 'y%.0s' {1..200})" 2
+	exits 0 ace-status spool
+	grep -qE '^y{50,}\.\.\. ' out
 }
 
 @test "what is no spool and no state is refused with the way out" {
