@@ -114,9 +114,9 @@ fields() {
 	[ "$(head -n 1 out)" = 'run test' ]
 	exits 0 ace-inspect --diffable in
 	[ "$(grep -c ' tensor ' out)" -eq 1 ]
-	mkshards -r other -s 2 >more
+	mkshards -r other -s 2 >second
 	ace-recv --spool spool in >receipts
-	cat receipts in more in >mixed
+	cat receipts in second in >mixed
 	exits 0 ace-inspect --brief mixed
 	# receipts are no shards
 	[ "$(grep -E '^run |^$' out | paste -sd,)" = 'run test,,run other,,run test' ]
@@ -383,10 +383,10 @@ fields() {
 	exits 2 ace-inspect --course --diff in in
 	exits 2 ace-inspect --plot x.svg --recover in
 	# the highest status is the one, wherever it comes
-	head -c 300 in >cut
-	exits 4 ace-inspect --verify nowhere cut in
-	exits 4 ace-inspect --verify cut nowhere in
-	exits 3 ace-inspect --verify in cut in
+	head -c 300 in >part
+	exits 4 ace-inspect --verify nowhere part in
+	exits 4 ace-inspect --verify part nowhere in
+	exits 3 ace-inspect --verify in part in
 	exits 2 ace-inspect --tolerance 1e301 --diff in in
 	exits 0 ace-inspect --tolerance 1e300 --diff in in
 	exits 2 ace-inspect --max-elements 0 in

@@ -519,6 +519,24 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	grep -q 'it_value={tv_sec=90, tv_usec=500000}' trace
 }
 
+@test "receipts into a file: whole, or none; one shard with --once, its answer whole" {
+	{ shard 0; shard 1; } >in
+	exits 0 ace-recv --spool spool -o receipts in
+	[ ! -s out ]
+	[ "$(verdict receipts | paste -sd,)" = 'step 0: accepted,step 1: accepted' ]
+	head -c "$(($(wc -c <in) - 300))" in >part
+	exits 3 ace-recv --spool other -o none part
+	[ ! -e none ]
+	exits 0 ace-recv --spool once --once -o one in
+	[ "$(verdict one)" = 'step 0: accepted' ]
+	ace-inspect --verify one
+	[ ! -e once/test/1 ]
+	# what is said of the output is said of the receipts
+	exits 0 ace-recv --spool spool --no-provenance in
+	grep -aq 'ace-recv [0-9]' receipts
+	if grep -aq 'ace-recv [0-9]' out; then false; fi
+}
+
 @test "no memory: said, wherever it is, and nothing is left of it" {
 	shard 1 >in
 	recv '^step 1: accepted$' <in
