@@ -537,6 +537,33 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	if grep -aq 'ace-recv [0-9]' out; then false; fi
 }
 
+@test "1024 open steps, 4Gi and 256Mi a shard, where nobody says otherwise" {
+	local file=spool/test/0/edge1.aceg
+	shard 2000 edge2 >in
+	recv accepted <in
+	(cd spool/test && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
+	shard 1023 >in
+	recv '^step 1023: accepted$' <in
+	shard 1024 >in
+	recv '^step 1024: invalid: limit: 1024 steps of this device are open' <in
+	rm -r spool/test/{1..1023}
+	# what waits, to the byte; nothing of it is read
+	truncate -s $((1 << 32)) $file
+	recv '^step 1024: invalid: limit: 4294967296 bytes of this device wait' <in
+	truncate -s $(((1 << 32) - 1)) $file
+	recv '^step 1024: accepted$' <in
+	rm spool/test/1024/edge1.aceg
+	# one that is on its way counts as the largest there may be
+	: >spool/test/edge1.new-abc123
+	truncate -s $(((1 << 32) - (1 << 28))) $file
+	exec 9<spool/test/edge1.new-abc123
+	flock 9
+	recv '^step 1024: invalid: limit: 4294967296 bytes' <in
+	truncate -s $(((1 << 32) - (1 << 28) - 1)) $file
+	recv '^step 1024: accepted$' <in
+	exec 9<&-
+}
+
 @test "no memory: said, wherever it is, and nothing is left of it" {
 	shard 1 >in
 	recv '^step 1: accepted$' <in
