@@ -100,8 +100,8 @@ set_cluster(struct stage_aggregate_opts *o, const char *val, struct err *e)
 	size_t n = per != NULL ? (size_t)(per - val) : strlen(val);
 	int r;
 
-	if (n >= sizeof(theta))
-		n = sizeof(theta) - 1;
+	if (n >= sizeof(theta))		/* all of it, or no number */
+		return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 	memcpy(theta, val, n);
 	theta[n] = '\0';
 	r = num_f64(&o->who.theta, theta, 0, 2, "--cluster", e);

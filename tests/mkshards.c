@@ -24,8 +24,9 @@
  *   -K   a key of each shard: KEY=VALUE
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  *   -A   one between shards, and one before the first
- *   -H   a field of the head: kind, flags, samples, contributors, incarnation or
- *        base (the model version) = a number; of its end: dropped
+ *   -H   a field of the head: kind, flags, samples, contributors, incarnation,
+ *        created, deadline or base (the model version) = a number; model, policy
+ *        or previous = a byte, of which that hash is made; of its end: dropped
  *   -T   how long the tensors took: a frame of so many times
  *   -D   the type of the tensors' values, as in the schema, a number
  */
@@ -62,7 +63,7 @@ struct opts {
 	const char *key[4];		/* -K */
 	size_t nkey;
 	const char *fleet;		/* -F */
-	const char *head[8];		/* -H */
+	const char *head[16];		/* -H */
 	size_t nhead;
 	uint64_t step, shards, seed, bad;
 	double weight;
@@ -184,6 +185,16 @@ head(struct shard *s, const char *what)
 		s->incarnation = (uint32_t)v;
 	else if (strncmp(what, "base=", 5) == 0)
 		s->base_version = v;
+	else if (strncmp(what, "created=", 8) == 0)
+		s->created = v;
+	else if (strncmp(what, "deadline=", 9) == 0)
+		s->deadline = v;
+	else if (strncmp(what, "model=", 6) == 0)
+		memset(s->base_model, (int)v, SHARD_ID);
+	else if (strncmp(what, "policy=", 7) == 0)
+		memset(s->policy_id, (int)v, SHARD_ID);
+	else if (strncmp(what, "previous=", 9) == 0)
+		memset(s->previous, (int)v, SHARD_ID);
 	else if (strncmp(what, "dropped=", 8) != 0)
 		exit(ERR_USAGE);
 }

@@ -80,6 +80,17 @@ roster_remove(struct roster *t, const char *name)
 	memmove(t->name + i, t->name + i + 1, (t->n - i) * sizeof(*t->name));
 }
 
+/* Would this name be read again from its line as it is? */
+static int
+roster_is_line(const char *name)
+{
+	static const char blank[] = " \t\r";
+	const size_t n = strlen(name);
+
+	return n != 0 && n <= SHARD_NAME && text_clean(name, n) &&
+	    strchr(blank, name[0]) == NULL && strchr(blank, name[n - 1]) == NULL;
+}
+
 /* Takes the lines of a text apart; it may have been written by hand, so that
  * blanks around a name and lines without one are passed over. */
 static int
@@ -246,7 +257,9 @@ roster_change(const struct inbox *s, const char *run, const char *device,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((k = roster_run(s, run, joins, e)) < 0 ||
+	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' "
+	    "is no name for a line of the list of devices", device) : 0;
+	if (k < 0 || (k = roster_run(s, run, joins, e)) < 0 ||
 	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) < 0) {
 		alloc_free(path);
 		return k;

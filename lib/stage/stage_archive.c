@@ -439,6 +439,8 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
 	bar_end(&x->bar);
+	if (k == 0)
+		cli_say(o->f->cli, 1, "%zu shards", x->n);
 	if (k == 0 && x->again != 0)
 		cli_say(o->f->cli, 1, "%zu shards were there already", x->again);
 	arc_free(x->out);

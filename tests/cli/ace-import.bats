@@ -137,6 +137,11 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 2 ace-import -w 0 v.raw
 	exits 2 ace-import -w nan v.raw
 	exits 2 ace-import -g 0 v.raw
+	# the most values that a group may have
+	exits 0 ace-import -g 1048576 v.raw
+	exits 2 ace-import -g 1048577 v.raw
+	grep -q '^Values per group, at most 1048576, default 65536\.$' \
+	    "$ROOT/man/ace-import.1"
 	exits 2 ace-import -k sum v.raw
 	exits 2 ace-import --shape 2,x v.raw
 	exits 2 ace-import --shape 1,1,1,1,1,1,1,1,4 v.raw

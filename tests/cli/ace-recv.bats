@@ -242,6 +242,328 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "spool"
 }
 
+@test "the ends of what is let in are those that the page says" {
+	shard 0 >in
+	# the weight that is said may be very small; a value is at most 1e18
+	recv '^step 0: accepted$' --max-weight 1 <in
+	exits 2 ace-recv --spool spool --max-weight 0 in
+	perl -e 'print pack("f<*", 1, 1e18, -1e18, 1e18)' >raw
+	ace-import -f raw --name embed --shape 4 -d edge1 -r r2 raw >in
+	exits 0 ace-recv --spool other in
+	[ "$(verdict out)" = 'step 0: accepted' ]
+	for v in 1.0001e18 -1.0001e18; do
+		perl -e 'print pack("f<*", 1, 1e18, $ARGV[0], -1e18)' -- $v >raw
+		ace-import -f raw --name embed --shape 4 -d "edge$v" -r r2 raw >in
+		exits 0 ace-recv --spool other in
+		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2, at most 1e+18" ]
+	done
+	shard 1 edge1 -H samples=1099511627776 >in
+	recv '^step 1: accepted$' <in
+	shard 2 edge1 -H samples=1099511627777 >in
+	recv '^step 2: invalid: limit: 1099511627777 samples$' <in
+	shard 3 edge1 -H contributors=1025 >in
+	recv '^step 3: invalid: limit: 1025 contributors, at most 1024 ' <in
+	shard 4 edge1 -w 1000001 >in
+	recv '^step 4: invalid: limit: weight ' <in
+	# of the steps before which none is closed, 0 is the last
+	shard 7 edge1 >in
+	recv '^step 7: accepted$' --max-ahead 7 <in
+	shard 9 edge1 >in
+	recv '^step 9: invalid: limit: step 9 is more than 8 after 0' --max-ahead 8 <in
+}
+
+@test "a shard that was saved from a damaged file is no part of a sum" {
+	shard 0 edge1 -H flags=8 >in
+	recv '^step 0: invalid: recovered from a damaged file$' <in
+	shard 0 edge2 -H flags=7 >in
+	recv '^step 0: accepted$' <in
+}
+
+@test "what is set aside later is invalid with its reason, whoever asks again" {
+	shard 0 edge1 >one
+	shard 0 edge2 >two
+	recv accepted <one
+	recv accepted <two
+	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
+	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	recv "^step 0: invalid: mismatch: " <spool/test/0/edge2.aceg
+	[ "$(grep -c 'step 0 is closed' said)" -eq 0 ]
+	recv '^step 0: accepted$' <one
+}
+
+@test "what is fenced leaves nothing in the spool; the newest incarnation is the shard's" {
+	shard 0 edge1 -H incarnation=3 >in
+	recv '^step 0: accepted$' <in
+	[ "$(cat spool/test/edge1.incarnation)" = 3 ]
+	find spool | sort >before
+	shard 1 edge1 -H incarnation=2 >in
+	recv '^step 1: fenced: incarnation 2, 3 is known ' <in
+	shard 1 edge1 -H incarnation=3 >in
+	recv '^step 1: accepted$' <in
+	[ "$(find spool -name '*.no')" = '' ]
+	# nor does another one's name, or what is fenced, count for it
+	shard 1 edge2 >in
+	recv '^step 1: accepted$' <in
+	[ ! -e spool/test/edge2.incarnation ]
+}
+
+@test "a receipt says when it was written and at which model" {
+	shard 0 >in
+	SOURCE_DATE_EPOCH=1234567890 exits 0 ace-recv --spool spool in
+	mv out receipt
+	exits 0 ace-inspect --json receipt
+	grep -q '"clock":1234567890000000000,"version":0' out
+	for s in 0 1 2 3; do
+		shard $s edge2 >in
+		recv accepted <in
+		exits 0 ace-aggregate --spool spool --steps 1
+	done
+	shard 4 >in
+	SOURCE_DATE_EPOCH=7 exits 0 ace-recv --spool spool in
+	mv out receipt
+	exits 0 ace-inspect --json receipt
+	grep -q '"verdict":"accepted",.*"step":4,.*"clock":7000000000,"version":3}' out
+}
+
+@test "what killed programs left goes when the next step closes, and no more" {
+	shard 0 >in
+	recv accepted <in
+	touch spool/test/edge9.new-abcdef spool/test/0/manifest.new-abcdef \
+	    spool/test/0/edge8.new-abcdef
+	exits 0 ace-aggregate --spool spool --steps 1
+	[ "$(find spool -name '*.new-*')" = '' ]
+	# what is left of publishing it goes with the step after it
+	touch spool/test/0/aggregate.aceg.new-abcdef
+	shard 1 >in
+	recv accepted <in
+	exits 0 ace-aggregate --spool spool --steps 1
+	[ "$(find spool -name '*.new-*')" = '' ]
+}
+
+@test "the spool, and all folders in it, are nobody else's to read" {
+	umask 022
+	shard 0 >in
+	recv accepted <in
+	shard 1 >in
+	recv accepted <in
+	exits 0 ace-aggregate --spool spool --steps 2 --keep 1
+	exits 0 ace-recv --spool spool --run new --device d --join
+	[ -d spool/test/old ]
+	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
+}
+
+@test "--publish and --leave write nothing, and do not mind a terminal" {
+	shard 0 >in
+	recv accepted <in
+	exits 0 ace-aggregate --spool spool --steps 1
+	mv out mean
+	exits 0 ace-recv --spool spool --publish mean
+	[ ! -s out ]
+	ace-inspect --diff mean spool/test/0/aggregate.aceg
+	exits 0 ace-recv --spool spool --run test --device edge1 --join
+	exits 0 ace-recv --spool spool --run test --device edge1 --leave
+	[ ! -s out ]
+	exits 0 pty ace-recv --spool spool --publish mean
+	# each of those who act needs both names
+	for act in --join --leave '--fence 0'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-recv --spool spool --run test $act
+		says 'which device, of which run'
+		# shellcheck disable=SC2086
+		exits 2 ace-recv --spool spool --device edge1 $act
+		says 'which device, of which run'
+	done
+}
+
+@test "verdicts are said with -v, and not without" {
+	shard 0 >in
+	exits 0 ace-recv --spool spool in
+	[ ! -s err ]
+	exits 0 ace-recv --spool spool -v in
+	[ "$(cat err)" = "ace-recv: 'edge1' step 0: duplicate" ]
+	exits 0 ace-recv --spool spool -q in
+	[ ! -s err ]
+}
+
+@test "256 connections of all, and 16 of a device, unless it is told otherwise" {
+	shard 0 >in
+	recv accepted <in
+	exits 0 ace-inspect --json in
+	id=$(sed 's/.*"device_id":"\(........\).*/\1/' out)
+	# taken FIRST N CMD...: with N of the places from byte FIRST on
+	taken() {
+		python3 - "$@" <<-'END'
+		import fcntl, os, struct, subprocess, sys
+		fd = os.open('spool/.clients', os.O_RDWR)
+		# F_OFD_SETLK, F_WRLCK
+		fcntl.fcntl(fd, 37, struct.pack('hhqqi4x', 1, 0, int(sys.argv[1]), int(sys.argv[2]), 0))
+		sys.exit(subprocess.run(sys.argv[3:]).returncode)
+		END
+	}
+	exits 0 taken 0 255 ace-recv --spool spool in
+	exits 5 taken 0 256 ace-recv --spool spool in
+	says '256 connections are served already'
+	# a device's are further on, by the hash of its name
+	at=$(python3 -c 'import struct, sys
+print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "$id")
+	exits 0 taken "$at" 15 ace-recv --spool spool --device edge1 in
+	exits 5 taken "$at" 16 ace-recv --spool spool --device edge1 in
+	says "16 connections of device 'edge1' are served already"
+	exits 0 taken "$at" 16 ace-recv --spool spool in
+}
+
+@test "a file of the spool that is not what it should be is damage: status 3" {
+	shard 0 >in
+	recv accepted <in
+	cp spool/test/0/edge1.aceg one
+	cat one one >spool/test/0/edge1.aceg
+	exits 3 ace-recv --spool spool in
+	says "corrupt: 2 shards in 'spool/test/0/edge1.aceg'"
+	cp one spool/test/0/edge1.aceg
+	shard 1 edge1 -k nan >in
+	recv invalid <in
+	cp spool/test/1/edge1.no no
+	cat no no >spool/test/1/edge1.no
+	exits 3 ace-recv --spool spool in
+	says "corrupt: 'spool/test/1/edge1.no'"
+	cp no spool/test/1/edge1.no
+	exits 0 ace-aggregate --spool spool --steps 1
+	shard 2 >in
+	for v in '' 0 '0 ' x $'0\n1'; do
+		printf '%s' "$v" >spool/test/last
+		exits 3 ace-recv --spool spool in
+		says "corrupt: 'spool/test/last' is not a number"
+	done
+}
+
+@test "what is synced: by default all that it says yes to, otherwise nothing" {
+	local s d
+	shard 0 >in
+	synced ace-recv --spool spool in >receipt
+	for d in spool spool/test spool/test/0; do
+		grep -qx "$d" synced || { cat synced; return 1; }
+	done
+	grep -q '^spool/test/edge1\.new-' synced
+	for s in rename none; do
+		shard 0 $s >in
+		synced ace-recv --spool spool --sync $s in >receipt
+		[ ! -s synced ] || { cat synced; return 1; }
+	done
+	shard 1 >in
+	recv accepted <in
+	# what the restored device is told, step by step
+	synced ace-recv --spool spool --run test --device edge1 --fence 0 >answer
+	for d in spool spool/test spool/test/0 spool/test/1; do
+		grep -qx "$d" synced || { cat synced; return 1; }
+	done
+	grep -q '^spool/test/edge1\.incarnation' synced
+	exits 0 ace-aggregate --spool spool --steps 1
+	mv out mean
+	synced ace-recv --spool spool --publish mean
+	grep -q '^spool/test/0/.*aggregate' synced
+	for d in spool spool/test spool/test/0; do
+		grep -qx "$d" synced || { cat synced; return 1; }
+	done
+}
+
+@test "the steps before the one in the file closed are over, that one is not" {
+	shard 0 >in
+	recv accepted <in
+	echo 5 >spool/test/closed
+	shard 4 >in
+	recv '^step 4: late: step 4 is closed$' <in
+	shard 5 >in
+	recv '^step 5: accepted$' <in
+	# from where the limit counts, too
+	shard 8 >in
+	recv '^step 8: invalid: limit: step 8 is more than 2 after 5' --max-ahead 2 <in
+	shard 7 >in
+	recv '^step 7: accepted$' --max-ahead 2 <in
+}
+
+@test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
+	local name
+	name=$(printf '%0255d' 7)
+	exits 0 ace-recv --spool spool --run test --device "$name" --join
+	exits 0 ace-recv --spool spool --run test --device b --join
+	exits 0 ace-recv --spool spool --run test --device "$name" --join
+	[ "$(wc -l <spool/test/devices)" -eq 2 ]
+	[ "$(head -n 1 spool/test/devices)" = "$name" ]
+	echo "${name}0" >spool/test/devices
+	exits 3 ace-recv --spool spool --run test --device b --join
+	says "corrupt: 'spool/test/devices' is to have the name of a device in each line"
+	# and one that the list cannot hold does not get there
+	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
+		exits 2 ace-recv --spool spool --run new --device "$name" --join
+		says 'is no name for a line of the list of devices'
+		[ ! -e spool/new ]
+	done
+}
+
+@test "how long it waits unless it is told: 60 seconds in a shard, a day in all" {
+	sanitized && skip "its leak checker cannot be traced"
+	needs strace
+	mkshards -n 100k >in
+	mkfifo pipe
+	head -c 100000 in >pipe 3>&- &
+	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
+	    ace-recv --sandbox off --spool spool <pipe
+	grep -q 'fd=0, events=POLLIN.* 60[0-9][0-9][0-9])' trace
+	! grep -E 'fd=0, events=POLLIN.* [1-9][0-9]{0,3}\)' trace |
+	    grep -v ', 1000)' || false
+	grep -q 'setitimer(ITIMER_REAL, .*it_value={tv_sec=86400, tv_usec=0}' trace
+	head -c 100000 in >pipe 3>&- &
+	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
+	    ace-recv --sandbox off --spool spool --timeout 7s --max-time 90.5s <pipe
+	grep -qE 'fd=0, events=POLLIN.* (7[0-9]{3}|6[0-9]{3})\)' trace
+	grep -q 'it_value={tv_sec=90, tv_usec=500000}' trace
+}
+
+@test "receipts into a file: whole, or none; one shard with --once, its answer whole" {
+	{ shard 0; shard 1; } >in
+	exits 0 ace-recv --spool spool -o receipts in
+	[ ! -s out ]
+	[ "$(verdict receipts | paste -sd,)" = 'step 0: accepted,step 1: accepted' ]
+	head -c "$(($(wc -c <in) - 300))" in >part
+	exits 3 ace-recv --spool other -o none part
+	[ ! -e none ]
+	exits 0 ace-recv --spool once --once -o one in
+	[ "$(verdict one)" = 'step 0: accepted' ]
+	ace-inspect --verify one
+	[ ! -e once/test/1 ]
+	# what is said of the output is said of the receipts
+	exits 0 ace-recv --spool spool --no-provenance in
+	grep -aq 'ace-recv [0-9]' receipts
+	if grep -aq 'ace-recv [0-9]' out; then false; fi
+}
+
+@test "1024 open steps, 4Gi and 256Mi a shard, where nobody says otherwise" {
+	local file=spool/test/0/edge1.aceg
+	shard 2000 edge2 >in
+	recv accepted <in
+	(cd spool/test && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
+	shard 1023 >in
+	recv '^step 1023: accepted$' <in
+	shard 1024 >in
+	recv '^step 1024: invalid: limit: 1024 steps of this device are open' <in
+	rm -r spool/test/{1..1023}
+	# what waits, to the byte; nothing of it is read
+	truncate -s $((1 << 32)) $file
+	recv '^step 1024: invalid: limit: 4294967296 bytes of this device wait' <in
+	truncate -s $(((1 << 32) - 1)) $file
+	recv '^step 1024: accepted$' <in
+	rm spool/test/1024/edge1.aceg
+	# one that is on its way counts as the largest there may be
+	: >spool/test/edge1.new-abc123
+	truncate -s $(((1 << 32) - (1 << 28))) $file
+	exec 9<spool/test/edge1.new-abc123
+	flock 9
+	recv '^step 1024: invalid: limit: 4294967296 bytes' <in
+	truncate -s $(((1 << 32) - (1 << 28) - 1)) $file
+	recv '^step 1024: accepted$' <in
+	exec 9<&-
+}
+
 @test "no memory: said, wherever it is, and nothing is left of it" {
 	shard 1 >in
 	recv '^step 1: accepted$' <in

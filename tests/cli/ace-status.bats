@@ -185,6 +185,227 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 2 ace-status --watch 0 spool
 }
 
+# aged FILE AGE [SIZE]: a shard that came so long ago, and is so large
+aged() {
+	[ $# -lt 3 ] || truncate -s "$3" "spool/demo/$1"
+	touch -d "@$(($(date +%s) - $2))" "spool/demo/$1"
+}
+
+@test "times and sizes have the unit that suits them" {
+	local age since size bytes
+	shard edge1 0
+	while IFS=: read -r age since size bytes; do
+		aged 0/edge1.aceg "$age" "$size"
+		row edge1 >line
+		grep -qE "^edge1 0 here $since $bytes - 1 0 0$" line ||
+		    { cat line; return 1; }
+		grep -qE "^step 0: all 1 shards are there, for $since; nobody" out
+	done <<-'END'
+		80:(8|9|10|11)[0-9] s:532:532 B
+		3600:60 m:999:999 B
+		6000:100 m:1000:1 kB
+		108000:30\.0 h:12345:12\.3 kB
+		259200:3\.0 d:12345678:12\.3 MB
+		864000:10\.0 d:5000000000:5 GB
+		-1000:0 s:1015000:1\.01 MB
+	END
+}
+
+@test "a step is as old as its first shard, a device's row is of its newest" {
+	shard edge1 0
+	shard edge2 0
+	shard edge2 1
+	aged 0/edge1.aceg 6000
+	aged 0/edge2.aceg 259200 700
+	aged 1/edge2.aceg 108000 900
+	exits 0 ace-status spool
+	grep -q '^step 0: all 2 shards are there, for 3\.0 d; ' out
+	[ "$(row edge2)" = 'edge2 1 here 30.0 h 900 B - 2 0 0' ]
+	exits 0 ace-status --json spool
+	[ "$(json '259200 <= d["runs"][0]["seconds"] < 300000')" = True ]
+	[ "$(json '[108000 <= v["seconds"] < 200000 for v in d["runs"][0]["devices"]]')" = \
+	    '[False, True]' ]
+	[ "$(json '[v["bytes"] for v in d["runs"][0]["devices"]][1]')" = 900 ]
+	[ "$(json 'abs(d["time"] - __import__("time").time()) < 3600')" = True ]
+}
+
+@test "the members of JSON are what their names say" {
+	shard edge1 0
+	shard edge2 0
+	ace-recv --spool spool --run demo --device edge1 --join >/dev/null
+	closes 2
+	for s in 1 2; do
+		for d in edge2 edge1; do shard $d $s; done
+		closes 2 --keep 2
+	done
+	ace-recv --spool spool --run demo --device edge2 --leave
+	shard edge2 3
+	shard edge3 3
+	exits 0 ace-status --json spool
+	[ "$(json '[d["runs"][0][k] for k in ("run", "last", "steps", "now", "step", "here", "missing")]')" = \
+	    "['demo', 2, 3, 'open', 3, 2, 1]" ]
+	[ "$(json '[[v[k] for k in ("device", "is", "step", "listed")] for v in d["runs"][0]["devices"]]')" = \
+	    "[['edge1', 'missing', 2, True], ['edge2', 'here', 3, False], ['edge3', 'here', 3, False]]" ]
+	# what is on disk: all of the spool, of the run, and a device's shards
+	blocks() { find "$@" -printf '%b\n' | awk '{ n += $1 } END { print 512 * n }'; }
+	[ "$(json 'd["disk_bytes"]')" -eq "$(blocks spool -mindepth 1 ! -name '.*')" ]
+	[ "$(json 'd["runs"][0]["disk_bytes"]')" -eq "$(blocks spool/demo -mindepth 1)" ]
+	[ "$(json 'd["runs"][0]["devices"][1]["disk_bytes"]')" -eq \
+	    "$(blocks spool -name edge2.aceg)" ]
+	# of a step that is closed, too
+	ace-aggregate --spool spool --steps 1 --quorum 2 --deadline 0.1s \
+	    --published 3>&- >mean.aceg &
+	wait_for test -e spool/demo/3/manifest
+	exits 0 ace-status --json spool
+	kill $!
+	[ "$(json '[d["runs"][0][k] for k in ("now", "step", "here")]')" = "['closed', 3, 2]" ]
+}
+
+@test "several runs: in the order of their names, or the one that is asked for" {
+	for r in b a c; do
+		mkshards -r $r -d "of$r" | ace-recv --spool spool --run $r >/dev/null
+	done
+	exits 0 ace-status spool
+	[ "$(grep -A 1 -n "^run '" out | cut -c 1-10 | grep -c "run '")" -eq 3 ]
+	[ "$(sed -n "s/^run '\(.\)'.*/\1/p" out | paste -sd ' ')" = 'a b c' ]
+	# a line between two
+	[ "$(grep -c '^$' out)" -eq 2 ]
+	[ "$(grep -B 1 "^run 'c'" out | head -n 1)" = '' ]
+	exits 0 ace-status --run b spool
+	[ "$(sed -n "s/^run '\(.\)'.*/\1/p" out)" = b ]
+	! grep -E '^of[ac] |^$' out || false
+	exits 0 ace-status --json --run b spool
+	[ "$(json '[r["run"] for r in d["runs"]]')" = "['b']" ]
+}
+
+@test "several directories: a line between two, a document each" {
+	shard edge1 0
+	exits 0 ace-status spool edge1
+	grep -A 1 '^$' out | grep -q "^device 'edge1' of run 'demo'"
+	[ "$(grep -c '^$' out)" -eq 1 ]
+	exits 0 ace-status --json spool edge1
+	[ "$(wc -l <out)" -eq 2 ]
+	[ "$(grep -c '^{"directory":' out)" -eq 2 ]
+	tail -n 1 out | grep -q '^{"directory":"edge1",.*"kind":"state"'
+}
+
+@test "refused are the invalid and the stale; an answer is no step that was missed" {
+	for s in 0 1; do
+		shard edge1 $s
+		closes 1
+	done
+	mkshards -d edge2 -s 2 -r demo | ace-recv --spool spool --max-staleness 0 >receipt
+	ace-inspect receipt | grep -q 'late: stale'
+	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
+	mkshards -d edge3 -s 2 -r demo -k nan | ace-recv --spool spool >receipt
+	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
+	exits 0 ace-status --json spool
+	[ "$(json '[(v["verdicts"]["late"], v["verdicts"]["invalid"]) for v in d["runs"][0]["devices"]]')" = \
+	    '[(0, 0), (1, 0), (0, 1)]' ]
+	shard edge1 2
+	closes 1
+	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
+	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
+}
+
+@test "a state: its receipts, the link that was measured, its disk" {
+	mkshards -r demo -d edge1 | ace-compress -S st -c q8 >sent
+	exits 0 ace-status st
+	grep -q "^device 'edge1' of run 'demo' in 'st': step 0, no receipts are kept (ace-ack)$" out
+	! grep -q '^receipts' out || false
+	exits 0 ace-status --json st
+	[ "$(json '("verdict" in d, "verdicts" in d, "rtt" in d, "bandwidth" in d)')" = \
+	    '(False, False, False, False)' ]
+	# answered twice, the last time as one that is there
+	ace-recv --spool spool sent >first
+	ace-recv --spool spool sent | ace-ack -S st >/dev/null
+	mkshards -r demo -d edge1 -s 1 | ace-compress -S st -c q8 >next
+	exits 0 ace-status st
+	grep -q ': step 1, no receipt yet$' out
+	grep -q '^receipts  accepted 1, late 0, invalid 0, equivocation 0, fenced 0; of the last 1$' out
+	exits 0 ace-status --json st
+	[ "$(json '(d["step"], "verdict" in d, d["verdicts"]["accepted"], sorted(d["verdicts"]))')" = \
+	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])" ]
+	# what ace-meter leaves there
+	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
+	exits 0 ace-status st
+	grep -qx 'link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2' out
+	exits 0 ace-status --json st
+	[ "$(json '(d["bandwidth"], d["rtt"], d["jitter"])')" = '(2500000, 0.25, 0.03125)' ]
+	[ "$(json 'd["disk_bytes"]')" -eq "$(find st -mindepth 1 -printf '%b\n' |
+	    awk '{ n += $1 } END { print 512 * n }')" ]
+	mkshards -r demo -d edge1 -s 1 -x 7 | ace-recv --spool spool >/dev/null
+	ace-recv --spool spool next >other
+	exits 5 ace-ack -S st other
+	exits 0 ace-status st
+	grep -q 'invalid 0, equivocation [01], fenced 0;' out
+}
+
+@test "a state is one whichever program has begun it" {
+	local p n=0
+	mkshards >in
+	for p in ace-score "ace-policy --bandwidth 1Mbit --target-divergence 0.1 --model-norm 9" \
+	    "ace-meter -L 1Mbit" "ace-compress -c q8" ace-ack; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # words are meant
+		exits 0 $p -S st$n in
+		exits 0 ace-status st$n
+		grep -q '^disk ' out || { echo "$p"; return 1; }
+		exits 0 ace-status --json st$n
+		[ "$(json 'd["kind"]')" = state ]
+	done
+}
+
+@test "--watch: in the place of the one before where a terminal can, else behind it" {
+	local t pid esc=$'\033\\[H\033\\[J'
+	esc="($esc)"
+	looks() { [ "$(tr -d '\r' <"$1" | grep -cE "^$esc?run 'demo'")" -ge "$2" ]; }
+	shard edge1 0
+	for t in xterm dumb ''; do
+		TERM=$t pty ace-status --watch 0.1s spool >all 3>&- &
+		pid=$!
+		wait_for looks all 2
+		kill "$(pgrep -P $pid)"
+		wait $pid || true
+		tr -d '\r' <all >shown
+		if [ "$t" = xterm ]; then
+			[ "$(grep -cE "^${esc}run 'demo'" shown)" -ge 2 ]
+			! grep -qx '' shown || false
+		else
+			! grep -q $'\033' shown || false
+			[ "$(grep -m 2 -B 1 "^run 'demo'" shown | sed -n '3p')" = '' ]
+			grep -qx '' shown
+		fi
+	done
+	# nor is there such a line between two documents
+	ace-status --json --watch 0.1s spool >all 3>&- &
+	pid=$!
+	lines() { [ "$(wc -l <all)" -ge 3 ]; }
+	wait_of $pid lines
+	kill $pid
+	! grep -qx '' all || false
+}
+
+@test "a long name does not push the columns out, and 80 columns are a terminal's" {
+	long=$(printf 'x%.0s' {1..100})
+	shard "$long" 0
+	shard edge1 0
+	exits 0 ace-status spool
+	grep -qE '^device {18}   step is ' out
+	exits 0 pty sh -c 'stty cols 0 <&1; ace-status spool'
+	[ "$(tr -d '\r' <out | wc -L)" -eq 80 ]
+	# what has a hash alone: no name, twelve of its digits
+	closes 2
+	shard edge1 1
+	closes 1 --keep 1
+	exits 0 ace-status spool
+	grep -qE '^#[0-9a-f]{12} +0 ' out
+	# of a name that is too long for a file its beginning is known
+	shard "$(printf 'y%.0s' {1..200})" 2
+	exits 0 ace-status spool
+	grep -qE '^y{50,}\.\.\. ' out
+}
+
 @test "what is no spool and no state is refused with the way out" {
 	exits 4 ace-status nowhere
 	[ ! -e nowhere ]

@@ -110,6 +110,33 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = 'ace-compress -c q8' ]
 }
 
+@test "the schema is for the first program, what is said of the output for the last" {
+	mkshards -n 3000 >in
+	set -- --schema in --print
+	exits 0 ace-step -c q8 "$@"
+	[ "$(cat out)" = 'ace-compress -c q8 --schema in' ]
+	exits 0 ace-step --bits 1 "$@"
+	[ "$(cat out)" = 'ace-score --schema in | ace-select --bits 1 | ace-compress' ]
+	exits 0 ace-step -S S --policy "$@"
+	[ "$(cat out)" = 'ace-expand -S S --schema in | ace-score -S S | ace-policy -S S | ace-select --policy | ace-compress -S S' ]
+	# and so it is done
+	ace-cut --omit-schema in >bare
+	exits 3 ace-step -c q8 bare
+	exits 0 ace-step -c q8 --schema in bare
+	mv out step
+	ace-compress -c q8 --schema in bare >pipe
+	same step pipe
+	exits 0 ace-step --bits 1 -o out.aceg --omit-schema --no-provenance \
+	    --force --max-elements 900 -T 2 --sync none --print "it's"
+	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \
+ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg --omit-schema \
+--no-provenance --force --max-elements 900 -T 2 --sync none" ]
+	# the words of a program have an end
+	# shellcheck disable=SC2046 # words are meant
+	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
+	says 'too many options'
+}
+
 @test "one process for a run, or one for each step" {
 	mkshards -n 300k -k layered -N 5 >in
 	exits 0 ace-step --no-provenance -S long --bits 0.5 in

@@ -461,8 +461,10 @@ let_go() {
 	    --quota 1M --max-shard 1M <second
 	recv accepted --quota 1M --max-shard 999k <second
 	# not in that of others, and not when it is no longer on its way
-	shard 2 edge1 >in
-	recv accepted --quota 1M --max-shard 1M <in
+	for d in edge1 evil2; do
+		shard 2 $d >in
+		recv accepted --quota 1M --max-shard 1M <in
+	done
 	let_go
 	touch spool/test/evil.new-abcdef
 	shard 3 evil >in

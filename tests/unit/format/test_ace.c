@@ -1,5 +1,6 @@
 /* The installed interface: keys of shards, there and back; a shard in parts. */
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -228,6 +229,194 @@ without_reading(void)
 	return k < 0 ? short_of(&e) : n == 3 ? STARVED_NOT : STARVED_WRONG;
 }
 
+/* Each field of a shard, of its tensors and of its groups comes back as it was
+ * written, and none in the place of another. */
+static void
+fields(int fd)
+{
+	const struct ace_tensor two[2] = {
+		{ "w", ACE_F16, 2, { 2, 3 }, 0 }, { "v", ACE_I8, 1, { 4 }, 0 } };
+	static const float x[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	struct ace_shard s = { "a run", "a device", 77, 66, 2.5, 55, ACE_DELTA,
+	    3 }, got;
+	struct ace_error e = { 0, "" };
+	struct ace_writer *w = ace_writer_new(fd, NULL, &e);
+	const struct ace_tensor *t;
+	struct ace_reader *r;
+	struct ace_group g;
+	size_t n = 0;
+
+	ok(w != NULL && ace_write_tensors(w, two, 2, 4, &e) == 0 &&
+	    ace_write_shard(w, &s, &e) == 0 &&
+	    ace_write_tensors(w, two, 2, 4, &e) == -2,
+	    "no other tensors inside a shard: %s", e.message);
+	ok(ace_write_values(w, x, 7, &e) == 0 && ace_writer_close(w, &e) == -2,
+	    "nor the end of the stream: %s", e.message);
+	ok(ace_write_values(w, x + 7, 3, &e) == 0 &&
+	    ace_write_values(w, x, 1, &e) == -2 && ace_write_end(w, &e) == 0 &&
+	    ace_write_end(w, &e) == -2 && ace_write_values(w, x, 1, &e) == -2 &&
+	    ace_writer_close(w, &e) == 0, "ten values and no more");
+	ace_writer_free(w);
+	(void)lseek(fd, 0, SEEK_SET);
+	r = ace_reader_new(fd, &e);
+	ok(ace_key(r, "run") == NULL, "before the first shard there is no key");
+	ok(ace_read_shard(r, &got, &e) == 1 && strcmp(got.run, "a run") == 0 &&
+	    strcmp(got.device, "a device") == 0 && got.step == 77 &&
+	    got.base_version == 66 && got.weight >= 2.5 && got.weight <= 2.5 &&
+	    got.samples == 55 && got.kind == ACE_DELTA && got.contributors == 3,
+	    "a shard");
+	t = ace_tensors(r, &n);
+	ok(n == 2 && strcmp(t[0].name, "w") == 0 && t[0].dtype == ACE_F16 &&
+	    t[0].ndim == 2 && t[0].dim[0] == 2 && t[0].dim[1] == 3 &&
+	    t[0].numel == 6 && strcmp(t[1].name, "v") == 0 &&
+	    t[1].dtype == ACE_I8 && t[1].ndim == 1 && t[1].numel == 4,
+	    "its tensors");
+	ok(ace_read_group(r, &g, &e) == 1 && g.index == 0 && g.tensor == 0 &&
+	    g.offset == 0 && g.n == 4 && g.sent && g.value[3] >= 4 &&
+	    g.value[3] <= 4, "the first group");
+	ok(ace_read_group(r, &g, &e) == 1 && g.index == 1 && g.tensor == 0 &&
+	    g.offset == 4 && g.n == 2, "the rest of the tensor");
+	ok(ace_read_group(r, &g, &e) == 1 && g.index == 2 && g.tensor == 1 &&
+	    g.offset == 0 && g.n == 4 && ace_read_group(r, &g, &e) == 0 &&
+	    ace_read_shard(r, &got, &e) == 0, "the next one, and the end");
+	ace_reader_free(r);
+}
+
+static int
+again(int fd)
+{
+	return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0;
+}
+
+/* What is refused as wrong use, and what is just not. */
+static void
+bounds(int fd)
+{
+	static char line[1026];
+	const double most[1] = { 1e7 }, more[1] = { 1.0000001e7 };
+	struct ace_shard s = ACE_SHARD_INIT;
+	struct ace_error e = { 0, "" };
+	struct ace_writer *w;
+
+	memset(line, 'p', 1025);
+	ok(again(fd) && ace_writer_new(fd, line, &e) == NULL && e.code == 2 &&
+	    strstr(e.message, "1024") != NULL, "a line of 1025: %s", e.message);
+	ok(ace_writer_new(fd, "a\nb", &e) == NULL && e.code == 2,
+	    "a line of two lines");
+	ok(ace_writer_new(fd, "a\nb", NULL) == NULL, "nobody asks why");
+	line[1024] = '\0';
+	w = ace_writer_new(fd, line, &e);
+	ok(w != NULL && ace_write_tensors(w, &one, 1, 1048577, &e) == -3,
+	    "a group too large: %s", e.message);
+	ok(ace_write_tensors(w, &one, 1, 1048576, &e) == 0, "and one just not");
+	s.weight = HUGE_VAL;
+	ok(ace_write_shard(w, &s, &e) == -2, "a weight without bound");
+	s.weight = -1;
+	ok(ace_write_shard(w, &s, &e) == -2, "and one below 0");
+	s.weight = 1;
+	s.kind = (enum ace_kind)(ACE_HISTORY + 1);
+	ok(ace_write_shard(w, &s, &e) == -2, "a kind that is none");
+	s.kind = ACE_HISTORY;
+	ok(ace_write_shard(w, &s, &e) == 0, "the last that is one");
+	ok(ace_write_times(w, more, 1, &e) == -2 &&
+	    ace_write_times(w, most, 1, &e) == 0, "times to 1e7 s: %s",
+	    e.message);
+	ok(ace_write_values(w, values, 1, &e) == 0 &&
+	    ace_write_times(w, most, 1, &e) == -2,
+	    "none when a value was written: %s", e.message);
+	ace_writer_free(w);
+	ace_writer_free(NULL);
+	ace_reader_free(NULL);
+}
+
+/* Two shards with more than the interface knows: of a device whose name has 200
+ * bytes, with a policy; the second is not sent. */
+static void
+more_than_known(int fd, const char *name)
+{
+	const struct writer_opts o = { .tool = "test" };
+	struct schema_tensor t = { .name = "w", .ndim = 1, .dim = { 3 } };
+	struct schema sc = SCHEMA_INIT;
+	struct err err = ERR_INIT;
+	struct shard s;
+	struct writer *w = NULL;
+	struct io *io;
+	int i, r;
+
+	shard_init(&s);
+	r = !again(fd) || shard_set_device(&s, name, &err) < 0 ||
+	    text_set(&s.kv, "model.norm", "8", &err) < 0 ||
+	    schema_add(&sc, &t, &err) < 0 || schema_finish(&sc, &err) < 0 ||
+	    io_create_fd(&io, dup(fd), "test", &err) < 0 ||
+	    writer_open(&w, io, &o, &err) < 0;
+	for (i = 0; i < 2 && r == 0; i++)
+		r = writer_shard(w, &s, &sc, &err) < 0 ||
+		    writer_note(w, FRAME_POLI, "delay=4\n", 8, &err) < 0 ||
+		    (i == 0 && writer_values(w, 0, values, 3, &err) < 0) ||
+		    writer_send(w, NULL, &err) < 0;
+	r = r || writer_end(w, IO_SYNC_NONE, &err) < 0;
+	writer_free(w);
+	schema_release(&sc);
+	shard_release(&s);
+	ok(r == 0, "a stream with more than the interface knows: %s", err.text);
+	(void)lseek(fd, 0, SEEK_SET);
+}
+
+/* A filter: what a shard has beyond struct ace_shard goes from the reader to the
+ * writer, its long names too, and either may go first. */
+static void
+filtered(int fd, int out)
+{
+	char name[201] = "";
+	struct ace_error e = { 0, "" };
+	struct ace_shard as;
+	struct ace_group g;
+	struct ace_reader *a;
+	struct ace_writer *to;
+
+	memset(name, 'n', sizeof(name) - 1);
+	more_than_known(fd, name);
+	ok(again(out), "an empty file");
+	a = ace_reader_new(fd, &e);
+	to = ace_writer_new(out, NULL, &e);
+	ok(ace_read_shard(a, &as, &e) == 1 && strlen(as.device) == 63 &&
+	    ace_write_shard_of(to, a, &as, &e) == 0, "the first: %s", e.message);
+	ok(ace_policy(a, "delay") == NULL || ace_read_group(a, &g, &e) == 1,
+	    "a policy is complete at the end");
+	while (ace_read_group(a, &g, &e) > 0)
+		continue;
+	ok(ace_policy(a, "delay") != NULL &&
+	    strcmp(ace_policy(a, "delay"), "4") == 0 &&
+	    ace_policy(a, "interval") == NULL, "and has what was said");
+	ok(ace_write_values(to, values, 3, &e) == 0 && ace_write_end(to, &e) == 0 &&
+	    ace_read_shard(a, &as, &e) == 1 && ace_policy(a, "delay") == NULL,
+	    "that was the first shard's");
+	(void)strcpy(as.run, "mine");
+	as.step = 5;
+	ok(ace_write_key(to, "x", "1", &e) == 0 &&
+	    ace_write_shard_of(to, a, &as, &e) == 0, "the second: %s", e.message);
+	ok(ace_read_group(a, &g, &e) == 1 && !g.sent && g.n == 3 &&
+	    g.value[2] == 0, "its group was not sent: zeros");
+	ace_reader_free(a);
+	ok(ace_write_values(to, values, 3, &e) == 0 &&
+	    ace_write_end(to, &e) == 0 && ace_writer_close(to, &e) == 0,
+	    "the reader is gone, and it is written to its end");
+	ace_writer_free(to);
+	(void)lseek(out, 0, SEEK_SET);
+	a = ace_reader_new(out, &e);
+	ok(ace_read_shard(a, &as, &e) == 1 && as.run[0] == '\0' &&
+	    strcmp(ace_key(a, "device"), name) == 0 &&
+	    strcmp(ace_key(a, "model.norm"), "8") == 0 &&
+	    ace_key(a, "x") == NULL, "its name is whole, its keys are there");
+	while (ace_read_group(a, &g, &e) > 0)
+		continue;
+	ok(ace_policy(a, "delay") != NULL, "so is its policy");
+	ok(ace_read_shard(a, &as, &e) == 1 && strcmp(as.run, "mine") == 0 &&
+	    as.step == 5 && strcmp(ace_key(a, "device"), name) == 0 &&
+	    strcmp(ace_key(a, "x"), "1") == 0, "and what was changed is");
+	ace_reader_free(a);
+}
+
 int
 main(void)
 {
@@ -250,6 +439,14 @@ main(void)
 		return 1;
 	flush(fd);
 	held(fd);
+	if (!again(fd))
+		return 1;
+	fields(fd);
+	bounds(fd);
+	if ((n = open("/tmp", O_TMPFILE | O_RDWR, 0600)) < 0)
+		return 1;
+	filtered(fd, n);
+	(void)close(n);
 	(void)close(fd);
 	return done_testing();
 }

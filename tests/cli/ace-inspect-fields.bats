@@ -1,0 +1,405 @@
+# What ace-inspect says of a shard, field by field: each with a value of its own, so
+# that none is told under another's name.
+load helper
+
+# json PERL: for every document of `out', $j is true of the expression
+json() {
+	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
+	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \
+	    "$1" <out
+}
+
+# told KEY VALUE: the text in out has that line
+told() {
+	grep -qx "$(printf '%-13s %s' "$1" "$2")" out ||
+	    { cat out; echo "not there: $1 $2"; return 1; }
+}
+
+# a shard with a different number in each field
+fields() {
+	mkshards -d edge7 -r big -s 90 -w 2.5 -t w:100 -t b:7 -g 40 -k ramp \
+	    -H flags=31 -H samples=640 -H contributors=3 -H incarnation=5 \
+	    -H base=81 -H created=1111 -H deadline=2222 -H model=17 \
+	    -H policy=34 -H previous=51 -H dropped=9 -K color=red -a "$@"
+}
+
+@test "every field of a shard's head and end, as text and as JSON" {
+	fields >in
+	exits 0 ace-inspect -v in
+	told run big
+	told device edge7
+	told step 90
+	told kind gradient
+	told weight 2.5
+	told samples 640
+	told 'base version' 81
+	told contributors 3
+	told flags 'error-feedback, momentum-corrected, clipped, recovered, predicted'
+	told tensors '2, 107 elements, 4 groups of 40'
+	told 'base model' 11111111111111111111111111111111
+	told 'policy id' 22222222222222222222222222222222
+	told previous 33333333333333333333333333333333
+	told incarnation 5
+	told created 1111
+	told deadline 2222
+	told key color=red
+	grep -qE '^annotation    [a-zA-Z]+, 1 frames, [0-9]+ bytes$' out
+	# the ramp: 90, 91, ... 196
+	told end '107 nonzero, 9 dropped, sum 15301, sum of squares 2290121, max_abs 196'
+	sum=$(sed -n 's/^framed  *\([0-9]*\) bytes, .*/\1/p' out)
+	grep -qx "framed        $sum bytes, $(perl -e 'printf "%.4f", 8 * $ARGV[0] / 107' "$sum") bits/param" out
+	exits 0 ace-inspect --json in
+	json '$j->{run} eq "big" && $j->{device} eq "edge7" && $j->{step} == 90'
+	json '$j->{weight} == 2.5 && $j->{samples} == 640 && $j->{base_version} == 81'
+	json '$j->{contributors} == 3 && $j->{incarnation} == 5'
+	json '$j->{created} == 1111 && $j->{deadline} == 2222'
+	json '"@{$j->{flags}}" eq "error-feedback momentum-corrected clipped recovered predicted"'
+	json '$j->{base_model} eq "1" x 32 && $j->{policy_id} eq "2" x 32'
+	json '$j->{previous} eq "3" x 32 && $j->{group_size} == 40'
+	json '$j->{keys}{color} eq "red" && $j->{shard} == 1 && $j->{kind} eq "gradient"'
+	json '$j->{nonzero} == 107 && $j->{dropped} == 9 && $j->{sum} == 15301'
+	json '$j->{sum_of_squares} == 2290121 && $j->{max_abs} == 196'
+	json '$j->{total}{elements} == 107 && $j->{total}{groups} == 4'
+	json '$j->{total}{groups_sent} == 4 && $j->{total}{bytes} == 428'
+	json '$j->{tensors}[0]{groups_sent} == 3 && $j->{tensors}[1]{groups} == 1'
+	json '$j->{annotations}[0]{frames} == 1 && $j->{annotations}[0]{bytes} == 5'
+	json "\$j->{framed_bytes} == $sum"
+	# hashes of the names: those of another device and of another run are others
+	cp out one
+	mkshards -d edge8 -r big >other
+	exits 0 ace-inspect --json other
+	hash() { sed "s/.*\"$1_id\":\"\\([0-9a-f]*\\)\".*/\\1/" "$2"; }
+	[ "$(hash run out)" = "$(hash run one)" ]
+	[ "$(hash device out)" != "$(hash device one)" ]
+	[ "$(hash run out)" != "$(hash device out)" ]
+}
+
+@test "flags: none is a line, of several each has its name" {
+	local i=0 f
+	mkshards >in
+	exits 0 ace-inspect in
+	told flags -
+	for f in error-feedback momentum-corrected clipped recovered predicted; do
+		mkshards -H flags=$((1 << i++)) >in
+		exits 0 ace-inspect in
+		told flags $f
+	done
+}
+
+@test "a line of --tsv and of --brief --json: each column its own" {
+	fields -c q8 >in
+	exits 0 ace-inspect --list --json in
+	bytes=$(sed 's/.*"framed_bytes":\([0-9]*\).*/\1/' out)
+	body=$(sed 's/.*"total":{[^}]*"bytes":\([0-9]*\).*/\1/' out)
+	exits 0 ace-inspect --tsv in
+	[ "$(head -n 1 out | tr '\t' ' ')" = "file run step device kind weight samples base contributors elements bytes bits norm max_abs nonzero codecs error" ]
+	[ "$(sed -n 2p out | cut -f 2-11 | tr '\t' ' ')" = \
+	    "big 90 edge7 gradient 2.5 640 81 3 107 $bytes" ]
+	[ "$(sed -n 2p out | cut -f 15-17 | tr '\t' '|')" = "107|q8:$body|" ]
+	sed -n 2p out | cut -f 12-14 | awk -v b="$bytes" '{ d = $1 - 8 * b / 107
+	    exit !(d * d < 1e-6 && $2 > 1500 && $2 < 1525 && $3 > 195 && $3 < 197) }'
+	exits 0 ace-inspect --brief --json in
+	json "\$j->{elements} == 107 && \$j->{bytes} == $bytes && \$j->{nonzero} == 107"
+	json '$j->{max_abs} > 195 && $j->{max_abs} < 197 && $j->{norm} > 1500 && $j->{norm} < 1525'
+	json "\$j->{codecs}{q8} == $body && keys %{\$j->{codecs}} == 1"
+	exits 0 ace-inspect --diffable in
+	grep -qE "^step 90 device edge7 gradient weight 2.5 nonzero 107 norm 151[0-9.]+ max 196[0-9.]* bytes q8 $body$" out
+	grep -qE '^step 90 device edge7 tensor w groups 3/3 bytes q8 [0-9]+$' out
+}
+
+@test "codecs of a line: the most bytes first; a heading where another run begins" {
+	mkshards -g 100 -t a:1000 -L q8,none,f32,none -s 1 | ace-compress >in
+	exits 0 ace-inspect --brief in
+	grep -qE ' f32 [0-9]+,q8 [0-9]+$' out
+	[ "$(head -n 1 out)" = 'run test' ]
+	exits 0 ace-inspect --diffable in
+	[ "$(grep -c ' tensor ' out)" -eq 1 ]
+	mkshards -r other -s 2 >second
+	ace-recv --spool spool in >receipts
+	cat receipts in second in >mixed
+	exits 0 ace-inspect --brief mixed
+	# receipts are no shards
+	[ "$(grep -E '^run |^$' out | paste -sd,)" = 'run test,,run other,,run test' ]
+	[ "$(grep -c ' gradient ' out)" -eq 3 ]
+	[ "$(wc -l <out)" -eq 11 ]
+	# a tensor of which nothing was sent has no line for diff
+	mkshards -c q8 | ace-cut --tensor 'layer.*' >part
+	exits 0 ace-inspect --diffable part
+	[ "$(grep -c ' tensor ' out)" -eq 2 ]
+}
+
+@test "eight shards are shown at length, nine a line each, unless it is said" {
+	mkshards -N 8 >eight
+	mkshards -N 9 >nine
+	exits 0 ace-inspect eight
+	[ "$(grep -c '^shard ' out)" -eq 8 ]
+	exits 0 ace-inspect nine
+	[ "$(wc -l <out)" -eq 11 ]
+	exits 0 ace-inspect -v nine
+	[ "$(grep -c '^shard ' out)" -eq 9 ]
+	exits 0 ace-inspect --step 1- nine
+	[ "$(grep -c '^shard ' out)" -eq 8 ]
+	exits 0 ace-inspect --json nine
+	[ "$(grep -c '"tensors":' out)" -eq 9 ]
+	# how many come from a pipe is not known before
+	exits 0 ace-inspect < <(cat nine)
+	[ "$(grep -c '^shard ' out)" -eq 9 ]
+	# 64 columns have the whole line, 63 not
+	exits 0 env COLUMNS=64 ace-inspect nine
+	[ "$(grep -c gradient out)" -eq 9 ]
+	exits 0 env COLUMNS=63 ace-inspect nine
+	[ "$(grep -c gradient out)" -eq 0 ]
+	sed -n 2p out | grep -qE '^ *step device +bytes +bits$'
+}
+
+@test "COLUMNS counts from 40 to 1000; else a terminal's width does, or 80" {
+	mkshards -n 1000 >in
+	# wide ARGS...: the longest line of the histogram
+	wide() { exits 0 "$@" && tr -d '\r' <out | wc -L; }
+	[ "$(wide env COLUMNS=40 ace-inspect --histogram in)" -eq 40 ]
+	[ "$(wide env COLUMNS=1000 ace-inspect --histogram in)" -eq 1000 ]
+	for c in 39 1001 0 x; do
+		[ "$(wide env COLUMNS=$c ace-inspect --histogram in)" -eq 80 ]
+	done
+	unset COLUMNS
+	[ "$(wide env LC_ALL=C pty sh -c 'stty cols 50 <&1; ace-inspect --histogram in')" -eq 50 ]
+	[ "$(wide env LC_ALL=C pty sh -c 'stty cols 39 <&1; ace-inspect --histogram in')" -eq 80 ]
+}
+
+@test "the histogram: 40 octaves, one row for those below, every value in one of them" {
+	# 2^0, 2^-1, ... 2^-44 and two subnormals
+	perl -e 'print pack("f<*", (map { 2 ** -$_ } 0 .. 44), 2 ** -127, 2 ** -149, 0)' |
+	    ace-import -f raw --name w --shape 48 -d d >in
+	exits 0 ace-inspect --histogram in
+	[ "$(grep -cE '^ +2\^-?[0-9]+ +1 ' out)" -eq 40 ]
+	grep -qE '^ +<2\^-39 +7 +14\.583% ' out
+	grep -qE '^ +zero +1 +2\.083%$' out
+	head -n 1 out | grep -q ": 48 values$"
+	exits 0 ace-inspect --histogram --json in
+	json '$j->{octaves}{-127} == 1 && $j->{octaves}{-149} == 1 && $j->{octaves}{0} == 1'
+	json 'keys %{$j->{octaves}} == 47 && $j->{values} == 48 && $j->{zero} == 1'
+	json '!exists $j->{tensor}'
+	# 40 and no more need no row of their own
+	perl -e 'print pack("f<*", map { 2 ** -$_ } 0 .. 39)' |
+	    ace-import -f raw --name w --shape 40 -d d >in
+	exits 0 ace-inspect --histogram in
+	! grep '<2' out || false
+	exits 0 ace-inspect --histogram --json --tensor w in
+	json '$j->{tensor} eq "w" && $j->{nan} == 0 && $j->{inf} == 0'
+	mkshards -k inf -t w:100 -i 5 >in
+	exits 0 ace-inspect --histogram in
+	grep -qE '^ +inf +1 +1\.000%$' out
+	exits 0 ace-inspect --histogram --json in
+	json '$j->{inf} == 1 && $j->{nan} == 0 && $j->{values} == 100'
+}
+
+@test "diff: what is not finite always counts; a tolerance is up to and with it" {
+	perl -e 'print pack("f<*", 1, 2, 3, 9 ** 9 ** 9)' >x
+	perl -e 'print pack("f<*", 1, 2, 3, -9 ** 9 ** 9)' >y
+	perl -e 'print pack("f<*", 1, 2, 4, 0)' >z
+	perl -e 'print pack("f<*", 1, 2, 3, -0.0)' >m
+	local step=1
+	for f in x y z m; do
+		ace-import -f raw --name w --shape 4 -d dev$f -s $((++step)) -r run$f $f >$f.aceg
+	done
+	# two infinities of different signs: no sum has them
+	exits 1 ace-inspect --diff y.aceg --tolerance 1 --json x.aceg
+	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0 && $j->{other_device} eq "devy"'
+	exits 1 ace-inspect --diff z.aceg --tolerance 1e9 x.aceg
+	exits 0 ace-inspect --diff x.aceg x.aceg
+	# of m and z only 3 and 4 differ: 1 / 21
+	exits 1 ace-inspect --diff z.aceg --json m.aceg
+	json '$j->{total}{differ} == 1 && abs($j->{total}{nmse} - 1 / 21) < 1e-15'
+	json '$j->{device} eq "devm" && $j->{other_step} == 4 && $j->{step} == 5 && $j->{total}{max_abs_difference} == 1'
+	nmse=$(sed 's/.*"total":{[^}]*"nmse":\([0-9.e-]*\).*/\1/' out)
+	exits 0 ace-inspect --diff z.aceg --tolerance "$nmse" m.aceg
+	exits 1 ace-inspect --diff z.aceg --tolerance 0.0476 m.aceg
+	exits 1 ace-inspect --diff z.aceg m.aceg
+	grep -qx "shard 1 'devm/5' and 'devz/4'" out
+	# a tolerance may be more than 1
+	mkshards -k ramp -t w:4 -s 9 >far
+	mkshards -k ramp -t w:4 -s 0 >near
+	exits 0 ace-inspect --diff near --tolerance 100 far
+	exits 1 ace-inspect --diff near --tolerance 1 far
+	exits 1 ace-inspect --diff near --json <(cat far far)
+	tail -n 1 out | grep -qE '^\{"only_in":".*","shards":1\}$'
+	# zeros have no direction, and no difference
+	mkshards -k zeros -t w:4 >zeros
+	exits 0 ace-inspect --diff zeros --json zeros
+	json '$j->{total}{cosine} == 1 && $j->{total}{nmse} == 0'
+	# the largest difference is that of all tensors
+	perl -e '$h = q({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},) .
+	    q("b":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}}); binmode STDOUT;
+	    print pack("Q<", length $h), $h, pack("f<*", 5, 6, 17, 8, 9, 11)' |
+	    ace-import -d d >right
+	mkshards -k ramp -t a:3 -t b:3 -s 5 >left
+	exits 1 ace-inspect --diff left --json right
+	json '$j->{total}{max_abs_difference} == 10 && $j->{total}{differ} == 2'
+}
+
+@test "a receipt as JSON: whose, of what, when, at which model" {
+	mkshards -d edge1 -r demo >one
+	SOURCE_DATE_EPOCH=1234567890 ace-recv --spool spool one >first
+	ace-aggregate --spool spool --steps 1 >mean
+	for s in 1 2; do
+		mkshards -d edge1 -r demo -s $s | ace-recv --spool spool >receipt
+		ace-aggregate --spool spool --steps 1 >mean
+	done
+	mkshards -d edge1 -r demo -s 3 >three
+	SOURCE_DATE_EPOCH=99 ace-recv --spool spool three >last
+	exits 0 ace-inspect --json three
+	mv out head
+	exits 0 ace-inspect --json last
+	json '$j->{verdict} eq "accepted" && $j->{step} == 3 && $j->{version} == 2'
+	json '$j->{clock} == 99000000000 && $j->{reason} eq "" && !exists $j->{device}'
+	for k in run_id device_id digest; do
+		[ "$(grep -o "\"$k\":\"[0-9a-f]*\"" out)" = "$(grep -o "\"$k\":\"[0-9a-f]*\"" head)" ]
+	done
+	exits 0 ace-inspect -v last
+	grep -qE '^ +digest [0-9a-f]{32}, version 2, at 99000000000$' out
+	exits 0 ace-inspect last
+	[ "$(wc -l <out)" -eq 1 ]
+	exits 0 ace-inspect -q --list last
+	[ ! -s out ]
+}
+
+@test "the books as JSON: each number under its own name" {
+	for s in 0 1 2; do
+		mkshards -s $s -x $s -t w:40 >in$s
+		ace-compress -S state -c q4 --window 4 in$s >sent$s
+	done
+	ace-recv --spool spool sent0 | ace-ack -S state >rest
+	ace-recv --spool spool sent1 | ace-ack -S state >rest
+	exits 0 ace-inspect --conservation --json -S state --spool spool in0 in1 in2
+	json '$j->{ok} && $j->{status} == 0 && !exists $j->{error} && $j->{device} eq "edge1"'
+	json '$j->{step} == 2 && $j->{inputs} == 3 && $j->{accepted} == 2 && $j->{pending} == 1'
+	json '$j->{elements} == 40 && $j->{violated} == 0 && $j->{inexact} > 0'
+	json '$j->{largest} > 0 && $j->{largest} < 1e-5'
+	exits 3 ace-inspect --conservation --json -S state --spool spool in1 in2
+	json '!$j->{ok} && $j->{status} == 3 && $j->{violated} == 40 && $j->{inexact} == 40'
+	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
+	# both of -S and --spool are needed, and neither is made
+	exits 2 ace-inspect --conservation -S state in0
+	says 'conservation of what'
+	exits 2 ace-inspect --conservation --spool spool in0
+	says 'conservation of what'
+	# twice is twice, whichever two of them
+	exits 3 ace-inspect --conservation -S state --spool spool in0 in1 in2 in0
+	says "step 0 of 'edge1' is twice in the inputs"
+	exits 3 ace-inspect --conservation -S state --spool spool in0 in2 in1 in2
+	says "step 2 of 'edge1' is twice in the inputs"
+	# the step after the last that was absorbed is not its business
+	mkshards -s 3 -x 9 -t w:40 >in3
+	exits 0 ace-inspect --conservation -S state --spool spool in0 in1 in2 in3
+}
+
+@test "the course: residuals and bandwidths are means, bytes a sum, aggregates left out" {
+	mkdir run
+	for s in 1 2; do
+		mkshards -r r -d a -s $s -c q8 -P bandwidth=${s}000000 >run/a$s.aceg
+		mkshards -r r -d b -s $s -c q8 -P bandwidth=$((s * 3))000000 >run/b$s.aceg
+		mkshards -r r -d c -s $s -c q8 -H kind=1 >run/c$s.aceg
+		mkshards -r r -d m -s $s -H kind=3 >run/m$s.aceg
+		mkshards -r r -d a -s $s -H kind=4 -k ramp -t w:$((s + 1)) >run/e$s.aceg
+		mkshards -r r -d b -s $s -H kind=4 -k zeros -t w:$((s + 1)) >run/f$s.aceg
+	done
+	exits 0 ace-inspect --brief --json run
+	sum=$(perl -MJSON::PP -ne '$j = decode_json($_); $n += $j->{bytes}
+	    if $j->{step} == 1 && $j->{kind} =~ /gradient|delta/; END { print $n }' out)
+	exits 0 ace-inspect --course run
+	grep -qx ' 1  run, 6 shards' out
+	grep -qx '    steps 1 to 2' out
+	# each step has the same shapes
+	grep -qE "^bytes: [0-9.e+]+ to $(printf '%.5g' "$sum")$|^bytes: $(printf '%.5g' "$sum") to " out
+	# sqrt(1 + 4) and sqrt(4 + 9 + 16), halved by the one that is zero
+	grep -qx 'residual: 1.118 to 2.6926' out
+	grep -qx 'bandwidth, bit/s: 2e+06 to 4e+06' out
+	exits 0 ace-inspect --course --kind mean run
+	grep -qx ' 1  run, 2 shards' out
+	! grep '^residual' out || false
+	COLUMNS=40 exits 0 ace-inspect --course --plot c.svg run
+	grep -q '>residual<' c.svg
+	# one column a step, and no more columns than there are
+	for s in $(seq 1 60); do mkshards -r r -d a -s "$s" -t w:4; done >long
+	COLUMNS=50 exits 0 ace-inspect --course long
+	[ "$(grep -A 1 '^f32, share' out | tail -n 1 | tr -d '\n' | wc -c)" -eq 50 ]
+}
+
+@test "a picture has 400 tensors, and a line for the others" {
+	# shellcheck disable=SC2046 # words are meant
+	mkshards $(printf -- '-t t%d:1 ' {1..400}) >most
+	exits 0 ace-inspect --plot most.svg most
+	grep -q '>t400<' most.svg
+	! grep 'more' most.svg || false
+	# shellcheck disable=SC2046
+	mkshards $(printf -- '-t t%d:1 ' {1..402}) >over
+	exits 0 ace-inspect --plot over.svg over
+	grep -q '>t400<' over.svg
+	! grep '>t401<' over.svg || false
+	grep -q '>and 2 more<' over.svg
+}
+
+@test "shapes, types and codecs of a line; numbers that need room have it" {
+	mkshards -t w:3,4,5 -t b:7 -D 2 -g 16 -L q8,f32 | ace-compress >in
+	exits 0 ace-inspect in
+	grep -qE '^w +bf16 +3x4x5 +60 +4/4 +[0-9]+ +[0-9.]+  f32:2,q8:2$' out
+	grep -qE '^b +bf16 +7 +7 +1/1 +[0-9]+ +[0-9.]+  q8$' out
+	exits 0 ace-inspect --json in
+	json '"@{$j->{tensors}[0]{shape}}" eq "3 4 5" && $j->{tensors}[0]{dtype} eq "bf16"'
+	json '$j->{tensors}[0]{codecs}{f32} == 2 && $j->{tensors}[0]{codecs}{q8} == 2'
+	json '$j->{total}{codecs}{q8} == 3 && $j->{total}{groups_sent} == 5'
+	# with two streams in a file provenance is once for each
+	mkshards -p -N 3 >one
+	cat one one >two
+	exits 0 ace-inspect -v one
+	[ "$(grep -c '^provenance' out)" -eq 1 ]
+	exits 0 ace-inspect -v two
+	[ "$(grep -c '^provenance' out)" -eq 2 ]
+	exits 0 ace-inspect --verify --json two
+	json "\$j->{shards} == 6 && \$j->{bytes} == $(wc -c <two) && \$j->{ok}"
+	exits 0 ace-inspect --stats --json one
+	json '$j->{total}{min} < 0 && $j->{total}{zeros} == 0 && $j->{total}{inf} == 0'
+	mkshards -k ramp -t w:4 -s 1 >in
+	exits 0 ace-inspect --stats in
+	[ "$(awk '$1 == "w" { print $3, $4, $5, $7, $8, $9 }' out)" = '1 4 2.5 5.4772 4 0' ]
+	mkshards -n 1000000 -g 1000000 -c none >large
+	exits 0 ace-inspect --stats large
+	# the columns stand below one another
+	[ "$(sed -n '2,4p' out | cut -c 1-60 | awk '{ print match($0, /(elements|[0-9]+) /) + RLENGTH }' | sort -u | wc -l)" -eq 1 ]
+}
+
+@test "options that do not go together, and the worst of several files" {
+	mkshards >in
+	mkdir folder
+	cp in folder/in.aceg
+	for o in '-o x' --no-provenance --omit-schema --force; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-inspect $o in
+		says 'go with --recover'
+	done
+	exits 2 ace-inspect --tsv --diffable in
+	says 'one of --tsv, --diffable'
+	exits 2 ace-inspect --diffable --tsv in
+	exits 0 ace-inspect --tsv --brief in
+	exits 2 ace-inspect --follow
+	says '--follow goes with one folder'
+	exits 2 ace-inspect --follow folder folder
+	exits 2 ace-inspect --course --stats in
+	exits 2 ace-inspect --course --diff in in
+	exits 2 ace-inspect --plot x.svg --recover in
+	# the highest status is the one, wherever it comes
+	head -c 300 in >part
+	exits 4 ace-inspect --verify nowhere part in
+	exits 4 ace-inspect --verify part nowhere in
+	exits 3 ace-inspect --verify in part in
+	exits 2 ace-inspect --tolerance 1e301 --diff in in
+	exits 0 ace-inspect --tolerance 1e300 --diff in in
+	exits 2 ace-inspect --max-elements 0 in
+	exits 0 ace-inspect --max-elements 336 in
+	exits 3 ace-inspect --max-elements 335 in
+	# what was saved is said, but for -q
+	exits 0 ace-inspect --recover -o saved in
+	says '^ace-inspect: 1 shards saved$'
+	exits 0 ace-inspect -q --recover -o saved in
+	[ ! -s err ]
+}

@@ -1,0 +1,246 @@
+# The ends of what options take, and what programs do that are given none.
+load helper
+
+# takes CMD...: with status 0; refuses WORD CMD...: as a wrong call, and names WORD
+takes() { exits 0 "$@"; }
+refuses() { exits 2 "${@:2}" && says "$1"; }
+
+@test "ace-advise: the ends of each number, and what stands for one that is not said" {
+	takes ace-advise ratio --cmin 1 --cmax 1
+	refuses cmin ace-advise ratio --cmin 0.99
+	refuses cmax ace-advise ratio --cmax 0.99
+	refuses 'cmin is above' ace-advise ratio --cmin 3 --cmax 2.9
+	takes ace-advise ratio --cmin 3 --cmax 3
+	takes ace-advise ratio --cmax 1e9
+	refuses cmax ace-advise ratio --cmax 1.1e9
+	takes ace-advise ratio
+	mv out plain
+	takes ace-advise ratio --cmin 2 --cmax 300 --half 10Mbit
+	same out plain
+	# from a sixty-fourth of the half to sixteen times it
+	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
+	[ "$(sed -n 1p plain)" = "$(printf 'bandwidth\tratio\tbits')" ]
+	printf 'time\n1\n2\n' >t
+	takes ace-advise cluster --tiers 64 t
+	refuses tiers ace-advise cluster --tiers 65 t
+	takes ace-advise cluster --groups 2048 t
+	refuses groups ace-advise cluster --groups 2049 t
+	refuses groups ace-advise cluster --groups 0 t
+	takes ace-advise cluster --theta 0 t
+	refuses 'not both' ace-advise cluster --theta 0 --groups 1 t
+	printf 'divergence\n0.02\n0.1\n' >t
+	takes ace-advise interval t
+	mv out plain
+	takes ace-advise interval --target-divergence 0.01 t
+	same out plain
+	printf 'divergence interval\n0.01 1e6\n' >t
+	takes ace-advise interval t
+	printf 'divergence interval\n0.01 1000001\n' >t
+	exits 3 ace-advise interval t
+	says "line 2: interval '1000001' is not from"
+}
+
+@test "ace-advise deco: each column is what the page says" {
+	printf 'compute bandwidth latency values\n0.5 50Mbit 100ms 3.5e8\n2s 1Gbit 0 1e6\n0.01 1Mbit 1 1e7\n' >t
+	takes ace-advise deco t
+	mv out plain
+	takes ace-advise deco --kc 0.005 --kd 0.3 --phi all t
+	same out plain
+	[ "$(head -n 1 plain | tr '\t' ' ')" = 'compute bandwidth latency rule delay ratio step speedup phi steps faster' ]
+	[ "$(cut -f 4 plain | sed 1d | head -n 5 | paste -sd ' ')" = 'sync paper s2 additive tta' ]
+	values=(3.5e8 1e6 1e7)
+	sed 1d plain | perl -ane 'BEGIN { @v = splice @ARGV, 0, 3; sub near { my ($x, $y, $at) = @_;
+		abs($x - $y) <= 2e-3 * abs($y) + 1e-9 or die "$.: $at: $x, not $y\n" } }
+	    ($T, $a, $b, $rule, $n, $d, $step, $up, $phi, $steps, $fast) = @F;
+	    $t = 32 * $v[int(($. - 1) / 5)] * $d / $a;
+	    $want = ($T + $b + $t) / ($n + 1);
+	    $want = $_ > $want ? $_ : $want for $T, $t;
+	    $sync = $step if $rule eq "sync";
+	    $rule ne "sync" || $n == 0 && $d == 1 or die "sync";
+	    # so few bits as are shown of it
+	    near($step, $want, "step") if $d > 1e-3;
+	    near($up, $sync / $step, "speedup");
+	    near($steps, 1 + 0.005 * (1 - $d) / $d + 0.3 * $n, "steps") if $d > 1e-3;
+	    near($fast, $sync / ($steps * $step), "faster");
+	    ($phi eq "-") == ($rule eq "sync" || $rule eq "tta") or die "phi";
+	    near($phi, $steps - 1, "phi") if $rule eq "additive"' "${values[@]}"
+	for rule in paper s2 additive tta; do
+		takes ace-advise deco --phi $rule t
+		[ "$(cut -f 4 out | sed 1d | sort | uniq -c | tr -s ' ' | paste -sd,)" = \
+		    "$(printf ' 3 %s\n 3 sync\n' $rule | sort -k 2 | paste -sd,)" ]
+	done
+	takes ace-advise deco --kc 0 --kd 0 t
+	takes ace-advise deco --kc 1e6 --kd 1e6 t
+	refuses kc ace-advise deco --kc 1.1e6 t
+	refuses kd ace-advise deco --kd 1.1e6 t
+}
+
+@test "ace-aggregate: the ends of its numbers; of --mean and --sum the last one counts" {
+	mkshards >a
+	mkshards -d edge2 >b
+	takes ace-aggregate --cluster 2 a b
+	refuses cluster ace-aggregate --cluster 2.01 a b
+	refuses cluster ace-aggregate --cluster 00000000000000000000000000000000.5x a b
+	takes ace-aggregate --delay 1000 a b
+	takes ace-aggregate --delay 0 a b
+	for o in --steps --keep --quorum --expect; do
+		refuses "$o" ace-aggregate $o 0 a b
+	done
+	refuses quorum ace-aggregate --quorum 1048577 a b
+	refuses deadline ace-aggregate --deadline -1s a b
+	takes ace-aggregate --quorum 2 --expect 2 a b
+	refuses "spool and FILE 'a'" ace-aggregate --spool s a
+	[ ! -e s ]
+	takes ace-aggregate --no-provenance --sum a b
+	mv out sum
+	takes ace-aggregate --no-provenance a b
+	mv out mean
+	takes ace-aggregate --no-provenance --sum --mean a b
+	same out mean
+	takes ace-aggregate --no-provenance --mean --sum a b
+	same out sum
+	# what every aggregate is called unless it has a name
+	grep -q '"device":"aggregate"' < <(ace-inspect --json mean)
+	grep -q '"device":"cloud"' < <(ace-aggregate -d cloud a b | ace-inspect --json)
+}
+
+@test "ace-import: what a shard is when nothing is said of it" {
+	head -c 400000 /dev/zero >v.f32
+	takes ace-import v.f32
+	mv out in
+	takes ace-inspect --json in
+	perl -MJSON::PP -e '$j = decode_json(<STDIN>); $j->{step} == 0 && $j->{weight} == 1 &&
+	    $j->{samples} == 0 && $j->{kind} eq "gradient" && $j->{base_version} == 0 &&
+	    $j->{group_size} == 65536 && $j->{tensors}[0]{name} eq "data" &&
+	    $j->{contributors} == 1 && !%{$j->{keys}} or die %$j' <out
+	for k in gradient delta model; do
+		takes ace-import -k $k v.f32
+		mv out in
+		grep -q "\"kind\":\"$k\"" < <(ace-inspect --json in)
+	done
+	takes ace-import --shape 1,1,1,1,1,1,1,100000 v.f32
+	refuses shape ace-import --shape '' v.f32
+	refuses shape ace-import --shape 100000, v.f32
+	takes ace-import -w 1e300 --model-norm 0 v.f32
+	mv out in
+	grep -q '"model.norm":"0"' < <(ace-inspect --json in)
+	for x in -1 nan inf 1.1e300; do
+		refuses model-norm ace-import --model-norm $x v.f32
+	done
+	for x in -1 0 inf 1.1e300; do
+		refuses weight ace-import -w $x v.f32
+	done
+	takes ace-import -n 18446744073709551615 v.f32
+	refuses samples ace-import -n -1 v.f32
+	takes ace-import --base-version 18446744073709551615 v.f32
+	takes ace-import -g 100 v.f32
+	mv out in
+	grep -q '"group_size":100,' < <(ace-inspect --json in)
+}
+
+@test "ace-export: --deflate packs, and nothing else does; --step 0 is a step" {
+	mkshards -k zeros -n 10000 >in
+	takes ace-export -f npz in
+	[ "$(wc -c <out)" -gt 40000 ]
+	takes ace-export -f npz --deflate in
+	[ "$(wc -c <out)" -lt 4000 ]
+	mkshards -N 2 -n 10 >two
+	takes ace-export -f raw --step 0 two
+	mv out first
+	same first <(ace-cut --step 0 two | ace-export -f raw)
+	takes ace-export -f raw --step 1 two
+	if cmp -s out first; then false; fi
+	takes ace-export -f raw --max-elements 10 --step 1 two
+	exits 3 ace-export -f raw --max-elements 9 --step 1 two
+}
+
+@test "ace-archive: how many there were, and how large each is" {
+	mkshards -r demo -H kind=1 >a
+	mkshards -r demo -s 1 >b
+	takes ace-archive create -o x.tar a b
+	[ ! -s err ]
+	takes ace-archive create -v -o x.tar a b a
+	[ "$(cat err)" = "ace-archive: 2 shards
+ace-archive: 1 shards were there already" ]
+	takes ace-archive extract -v --into x x.tar
+	says '^ace-archive: 2 shards$'
+	takes ace-archive list x.tar
+	[ "$(head -n 1 out)" = "$(printf 'step\tdevice\tkind\tbytes\tname')" ]
+	# from where its head is to where its end is
+	n=$(frames a | awk '$2 == "SHRD" { at = $1 } $2 == "SEND" { print $1 - at }')
+	[ "$(sed -n 2p out)" = "$(printf '0\tedge1\tdelta\t%d\tdemo/0/edge1.aceg' "$n")" ]
+	[ "$(sed -n 3p out | cut -f 1,3)" = "$(printf '1\tgradient')" ]
+}
+
+@test "ace-advise profile: bytes of all shards, times of those that have them" {
+	mkshards -t a:4 -t b:8 -T 0.5,0.25 >one
+	mkshards -t a:4 -t b:8 -s 1 >two
+	mkshards -t a:4 -t b:8 -s 2 -T 1,0.75 >three
+	takes ace-advise profile < <(cat one two three)
+	printf 'layer\tbytes\tbc\nb\t32\t0.500000000\na\t16\t0.750000000\n' | same - out
+}
+
+@test "ace-meter: bytes, rate and time of the bar; what it waits for at the end" {
+	head -c 3000000 /dev/zero >in
+	exits 0 pty sh -c 'ace-meter --progress in 2>&1 >/dev/null'
+	tr '\r' '\n' <out | grep -qE '^ +3\.00 MB +[0-9.]+ Mbit/s \[={24}\] 100% 0:00:00 left$'
+	# of a standard input that is a file, too
+	exits 0 pty sh -c 'ace-meter --progress <in 2>&1 >/dev/null'
+	grep -q '100% 0:00:00 left' out
+	exits 0 pty sh -c 'ace-meter in 2>&1 >/dev/null'
+	[ ! -s out ]
+	refuses limit ace-meter -L 0 in
+	refuses wait ace-meter --wait -1 in
+	takes ace-meter --wait 0 in
+}
+
+@test "ace-ack: --fence and a receipt alone write nothing of their own" {
+	mkshards >in
+	ace-compress -S S -c q8 in >sent
+	ace-recv --spool D sent >receipt
+	takes ace-ack -S S receipt
+	mv out rest
+	takes ace-inspect --json rest
+	[ ! -s out ]
+	ace-recv --spool D --run test --device edge1 --fence 0 >answer
+	takes ace-ack -S S --fence answer
+	[ ! -s out ]
+	refuses 'unknown option' ace-ack -S S --device edge1 answer
+}
+
+@test "ace-compress and ace-select: an output that is a file is there whole" {
+	mkshards >in
+	ace-score in >scored
+	takes ace-select --bits 8 --text -o plan scored
+	[ ! -s out ]
+	takes ace-select --bits 8 --text scored
+	same out plan
+	head -c 1500 scored >part
+	exits 3 ace-select --bits 8 --text -o none part
+	[ ! -e none ]
+	refuses 'whose shards' ace-compress --resend
+	takes ace-compress -S S --resend
+	mv out none
+	takes ace-inspect --json none
+	[ ! -s out ]
+}
+
+@test "ace: version and help of its own, -q and -v before nothing" {
+	takes ace --version
+	grep -qE '^ace \(ace\) [0-9.]+' out
+	grep -q 'xxhash' out
+	grep -q '^loops ' out
+	takes ace -V
+	takes ace -h
+	grep -q '^usage: ace COMMAND' out
+	takes ace -q --help
+	takes ace -v --help
+	exits 2 ace -q
+	exits 2 ace -v inspect
+	ACE_KERNEL=ref takes ace --version
+	grep -q '^loops ref' out
+	# what is run has its own status, also where that is 1
+	mkshards >a
+	mkshards -x 2 >b
+	exits 1 ace inspect -q --diff a b
+}
