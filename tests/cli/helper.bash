@@ -45,10 +45,10 @@ same() {
 	return 1
 }
 
-# every N: of a loop over much that is alike, the quick half (make check) does
+# each_of N: of a loop over much that is alike, the quick half (make check) does
 # each Nth, beginning with the first, whoever else runs it all.
 turn=0
-every() { [ "$HALF" != quick ] || [ $((turn++ % $1)) -eq 0 ]; }
+each_of() { [ "$HALF" != quick ] || [ $((turn++ % $1)) -eq 0 ]; }
 
 # upto N: 1 to N, in the quick half fewer the larger they are
 upto() {

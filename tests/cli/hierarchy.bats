@@ -44,7 +44,7 @@ relay() {
 cloud() {
 	ace-aggregate --spool cloud --create --expect 2 --steps "$1" --published \
 	    --sync none | ace-recv --spool cloud --publish --sync none
-	: >done
+	: >over
 }
 
 # levels STEPS CODEC KILLS: four edges, two relays, a cloud
@@ -63,9 +63,9 @@ levels() {
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
 		# all along the run, however fast that is
-		wait_for test -e "cloud/test/$((k * $1 / $3))/manifest" -o -e done
+		wait_for test -e "cloud/test/$((k * $1 / $3))/manifest" -o -e over
 		sleep "0.0$((RANDOM % 10))"
-		[ ! -e done ] || break
+		[ ! -e over ] || break
 		i=$(cat "pid.${victims[k % ${#victims[@]}]}" 2>/dev/null) ||
 		    continue
 		kill -9 "$i" 2>/dev/null && echo "$i" >>kills
