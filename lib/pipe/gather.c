@@ -84,7 +84,7 @@ gather_open(struct gather **out, char **paths, size_t n, int whole,
 	if (expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
 		    (unsigned long long)expect);
-	if (n > gather_files_open() && gather_files(paths, n)) {
+	if (n > gather_window_files() && gather_files(paths, n)) {
 		g->path = paths;
 		g->npath = n;
 		return 0;

@@ -35,6 +35,6 @@ struct gather {
 };
 
 /* How many files are open at a time: at most half of what the system allows. */
-size_t gather_files_open(void);
+size_t gather_window_files(void);
 
 #endif

@@ -20,7 +20,7 @@ gather_window_memory(const struct gather *g)
 }
 
 size_t
-gather_files_open(void)
+gather_window_files(void)
 {
 	const long files = sysconf(_SC_OPEN_MAX) / 2;
 
@@ -31,7 +31,7 @@ gather_files_open(void)
 static size_t
 gather_room(const struct gather *g)
 {
-	const size_t files = gather_files_open();
+	const size_t files = gather_window_files();
 	uint64_t room = room_of(GATHER_MEMORY) / gather_window_memory(g);
 
 	if (g->whole || (g->n != 0 && g->in[0].lent))
