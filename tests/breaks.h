@@ -39,6 +39,24 @@ head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
 #define HEAD32(frame, byte, shift) head32, \
 	(unsigned long)(frame) << 16 | (byte) << 8 | (shift)
 
+/* The shard's key in a frame, where all else is right. */
+static inline void
+key(struct forge *s, unsigned long at)
+{
+	s->f[at].keep |= KEEP_KEY;
+	s->f[at].head[32] ^= 0x55;
+}
+
+static inline void
+no_id(struct forge *s, unsigned long arg)
+{
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < s->n; i++)
+		memset(s->f[i].head + 24, 0, 8);
+}
+
 static inline void
 raw_bomb(struct forge *s, unsigned long arg)
 {
@@ -119,6 +137,18 @@ pay8(struct forge *s, unsigned long arg)
 #define PAY8(frame, byte, value) pay8, \
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
+/* The same, when all sums were made of what is right. */
+static inline void
+sealed8(struct forge *s, unsigned long arg)
+{
+	size_t n;
+
+	free(forge_seal(s, &n));
+	pay8(s, arg);
+}
+#define SEALED8(frame, byte, value) sealed8, \
+	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
+
 static inline void
 pay64(struct forge *s, unsigned long arg)	/* all ones below a shift */
 {
@@ -168,6 +198,8 @@ twice(struct forge *s, unsigned long at)
 {
 	struct forge_frame f = s->f[at];
 
+	if (at == SCHM)		/* whose id is that of one of them */
+		s->f[HEAD].keep = s->f[SHRD].keep = KEEP_BODY;
 	(void)forge_insert(s, at + 1, forge_type(&f), f.p, f.n);
 }
 
@@ -207,6 +239,38 @@ receipt(struct forge *s, unsigned long at)
 		s->f[SHRD].p[at] = at == 44 ? 99 : 1;
 }
 
+static inline void
+lz4_receipt(struct forge *s, unsigned long arg)
+{
+	(void)arg;
+	receipt(s, 48);
+	lz4_frame(s, SHRD);
+}
+
+/* A receipt whose reason would clear a terminal. */
+static inline void
+reason(struct forge *s, unsigned long arg)
+{
+	unsigned char b[84] = { 0 };
+
+	(void)arg;
+	memcpy(b + 80, "\033[2J", 4);
+	(void)forge_insert(s, SHRD, FRAME_RCPT, b, sizeof(b));
+}
+
+/* Two annotations of the one group there is. */
+static inline void
+again(struct forge *s, unsigned long type)
+{
+	unsigned char b[16 + 152] = { 0 };
+	size_t n = type == FRAME_STAT ? 152 : 4;
+
+	b[4] = 1;
+	b[8] = (unsigned char)n;
+	(void)forge_insert(s, DATA, (uint32_t)type, b, 16 + n);
+	(void)forge_insert(s, DATA, (uint32_t)type, b, 16 + n);
+}
+
 /* A plan for the one group there is; `which' says what is wrong with it. */
 static inline void
 plan(struct forge *s, unsigned long which)
@@ -223,6 +287,7 @@ plan(struct forge *s, unsigned long which)
 	case 5: bytes_set64(b + 24, (uint64_t)0xbff << 52); break;
 	case 6: b[12] = 1; break;
 	case 7: bytes_set16(b + 32, 1 << 14); break;
+	case 9: bytes_set64(b + 24, (uint64_t)0x7ff << 52); break;
 	default: break;
 	}
 	(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
@@ -289,6 +354,14 @@ shard_kv(struct forge *s, unsigned long which)
 	memcpy(b + 96, kv[which], 12);
 	bytes_set32(b + 80, 12);
 	forge_payload(f, b, sizeof(b));
+}
+
+/* The incarnation in the place of the samples. */
+static inline void
+incarnation(struct forge *s, unsigned long arg)
+{
+	s->f[SHRD].p[76] = 0x80;
+	bytes_set64(s->f[SHRD].p + 88, (uint64_t)1 << arg);
 }
 
 /* ---- the schema: one tensor, given whole ---- */

@@ -28,6 +28,7 @@ refused() {
 		w=${f##*/bad-}
 		exits 3 "$@" <"$f" || { echo "$f"; return 1; }
 		says "^$1: ${w%%-*}: .*at byte [0-9]+" || { echo "$f"; return 1; }
+		sed "s/^[^:]*/${f##*/}/" err >>reasons
 		n=$((n + 1))
 	done
 	[ "$n" -ge 120 ]
@@ -37,9 +38,10 @@ refused() {
 	refused ace-expand
 }
 
-@test "bad files are refused by ace-inspect" {
+@test "bad files are refused by ace-inspect, each for the rule it breaks" {
 	command -v ace-inspect >/dev/null || skip "no ace-inspect yet"
 	refused ace-inspect --verify
+	diff reasons "$GOLDEN/reasons"
 }
 
 @test "bad files cost neither time nor memory" {
