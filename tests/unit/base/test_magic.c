@@ -1,0 +1,152 @@
+/* Each kind of file that is recognised, by as few bytes as tell it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/magic.h"
+
+static const struct {
+	const char *bytes;
+	size_t n;
+	const char *want;	/* how the name begins */
+	int packed;
+} kinds[] = {
+	{ "\x1f\x8b", 2, "a gzip file (gzip -dc)", 1 },
+	{ "\xfd" "7zXZ", 6, "an xz file (xz -dc)", 1 },
+	{ "\x28\xb5\x2f\xfd", 4, "a zstd file (zstd -dc)", 1 },
+	{ "\x04\x22\x4d\x18", 4, "an lz4 file (lz4 -dc)", 1 },
+	{ "BZh", 3, "a bzip2 file (bzip2 -dc)", 1 },
+	{ "\x1f\x9d", 2, "a compressed file (zcat)", 1 },
+	{ "7z\xbc\xaf\x27\x1c", 6, "a 7z archive", 1 },
+	{ "070701", 6, "a cpio archive", 1 },
+	{ "070702", 6, "a cpio archive", 1 },
+	{ "070707", 6, "a cpio archive", 1 },
+	{ "\xc7\x71", 2, "a cpio archive", 1 },
+	{ "PK\5\6", 4, "an empty zip archive", 1 },
+	{ "PK\3\4", 4, "a zip archive (unzip -p; ace-import reads .npz)", 1 },
+	{ "\x93NUMPY", 6, "an npy array (ace-import -f npy)", 0 },
+	{ "\x89HDF", 4, "an HDF5 file", 0 },
+	{ "\x80\x02\x8a\nl", 5, "a torch.save file (", 0 },
+	{ "GGUF", 4, "a GGUF file (ace-import -f gguf)", 0 },
+	{ "\2\0\0\0\0\0\0\0{", 9, "a safetensors file (ace-import)", 0 }
+};
+
+static void
+test_kinds(void)
+{
+	unsigned char p[MAGIC_SIZE];
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		memset(p, 0, sizeof(p));
+		memcpy(p, kinds[i].bytes, kinds[i].n);
+		name = magic_name(p, sizeof(p));
+		ok(name != NULL && strncmp(name, kinds[i].want,
+		    strlen(kinds[i].want)) == 0, "%s", kinds[i].want);
+		ok(magic_packed(p, sizeof(p)) == kinds[i].packed,
+		    "it is%s unpacked here", kinds[i].packed ? "" : " not");
+		ok(magic_name(p, kinds[i].n - 1) == NULL &&
+		    !magic_packed(p, kinds[i].n - 1),
+		    "a byte less tells nothing");
+	}
+}
+
+/* A header of a tar from before POSIX, with the sum that it has to have. */
+static void
+old_tar(unsigned char p[MAGIC_SIZE], const char *digits)
+{
+	unsigned sum = 8 * ' ';
+	size_t i;
+
+	memset(p, 0, MAGIC_SIZE);
+	memcpy(p, "name", 4);
+	for (i = 0; i < MAGIC_SIZE; i++)
+		sum += p[i];
+	(void)snprintf((char *)p + 148, 8, digits, sum);
+}
+
+static void
+test_tar(void)
+{
+	static const char tar[] = "a tar archive (tar -xO)";
+	unsigned char p[MAGIC_SIZE] = { 0 };
+	const char *name;
+
+	memcpy(p + 257, "ustar", 5);
+	name = magic_name(p, sizeof(p));
+	ok(name != NULL && strcmp(name, tar) == 0 && magic_packed(p, 262),
+	    "a tar says so at byte 257");
+	ok(magic_name(p, 261) == NULL, "and no earlier");
+	memcpy(p, "\x1f\x8b", 2);
+	name = magic_name(p, sizeof(p));
+	ok(name != NULL && strcmp(name, tar) == 0,
+	    "whatever the name in it begins with");
+	old_tar(p, "%06o");
+	name = magic_name(p, sizeof(p));
+	ok(name != NULL && strcmp(name, tar) == 0 &&
+	    magic_packed(p, sizeof(p)), "an old tar, by its sum");
+	ok(!magic_packed(p, sizeof(p) - 1), "which takes the whole head");
+	old_tar(p, "%6o");
+	ok(magic_packed(p, sizeof(p)), "with blanks before the digits");
+	p[0]++;
+	ok(!magic_packed(p, sizeof(p)), "another sum is no tar");
+	memset(p, 0, sizeof(p));
+	(void)snprintf((char *)p + 148, 8, "%06o", 8u * ' ');
+	ok(!magic_packed(p, sizeof(p)), "nor is one without a name");
+}
+
+/* A zip of so long a first name, and that name. */
+static const char *
+zip(const char *first, int *packed)
+{
+	unsigned char p[MAGIC_SIZE] = "PK\3\4";
+
+	p[26] = (unsigned char)strlen(first);
+	memcpy(p + 30, first, strlen(first));
+	*packed = magic_packed(p, sizeof(p));
+	return magic_name(p, sizeof(p));
+}
+
+static void
+test_torch(void)
+{
+	unsigned char p[MAGIC_SIZE] = "PK\3\4";
+	int packed;
+
+	ok(strncmp(zip("archive/data.pkl", &packed), "a torch.save file", 17) ==
+	    0 && !packed, "what torch.save writes is no zip to unpack");
+	ok(strncmp(zip("archive/data.pk", &packed), "a zip archive", 13) == 0 &&
+	    packed, "another name is one");
+	p[26] = 4;
+	memcpy(p + 30, "name/data.pkl", 13);
+	ok(strncmp(magic_name(p, sizeof(p)), "a zip archive", 13) == 0,
+	    "what stands behind the name does not count");
+}
+
+static void
+test_none(void)
+{
+	unsigned char p[MAGIC_SIZE] = { 0 };
+
+	ok(magic_name(p, sizeof(p)) == NULL && !magic_packed(p, sizeof(p)),
+	    "zeros are nothing");
+	p[8] = '{';
+	p[3] = 0x10;
+	ok(magic_name(p, sizeof(p)) == NULL,
+	    "a header of 256 MiB is none of safetensors");
+	p[3] = 0x0f;
+	ok(magic_name(p, sizeof(p)) != NULL, "a shorter one may be");
+	ok(magic_name((const unsigned char *)"\xac" "ACE\r\n\x1a\n", 8) == NULL,
+	    "and a stream is no other file");
+}
+
+int
+main(void)
+{
+	test_kinds();
+	test_tar();
+	test_torch();
+	test_none();
+	return done_testing();
+}
