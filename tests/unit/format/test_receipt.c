@@ -34,12 +34,60 @@ reasons(void)
 	ok(good, "a longer one is corrupt");
 	ok(receipt_decode(&q, b.p, 79, NULL) == -ERR_DATA &&
 	    receipt_decode(&q, b.p, 80, NULL) == 0, "80 bytes are the least");
+	b.p[80] = '\033';
+	ok(receipt_decode(&q, b.p, 81, NULL) == -ERR_DATA,
+	    "a reason that controls a terminal is corrupt");
 	buf_release(&b);
+}
+
+static void
+of_what(void)
+{
+	struct receipt r;
+	struct shard s;
+
+	shard_init(&s);
+	memset(&r, 0, sizeof(r));
+	s.step = r.step = 5;
+	memset(s.run, 1, sizeof(s.run));
+	memset(r.run, 1, sizeof(r.run));
+	memset(s.device, 2, sizeof(s.device));
+	memset(r.device, 2, sizeof(r.device));
+	ok(receipt_is_for(&r, &s), "its shard");
+	r.step++;
+	ok(!receipt_is_for(&r, &s), "another step is another shard");
+	r.step--;
+	r.run[15]++;
+	ok(!receipt_is_for(&r, &s), "so is another run");
+	r.run[15]--;
+	r.device[15]++;
+	ok(!receipt_is_for(&r, &s), "and another device");
+}
+
+static void
+verdicts(void)
+{
+	static const char *const name[] = { "accepted", "duplicate", "late",
+	    "invalid", "equivocation", "fenced", "?" };
+	struct receipt r;
+	int good = 1, taken = 1, refused = 1;
+	unsigned i;
+
+	for (i = 0; i <= RECEIPT_NVERDICT; i++) {
+		r.verdict = i;
+		good &= strcmp(receipt_verdict_name(i), name[i]) == 0;
+		taken &= receipt_is_accepted(&r) == (i < 2);
+		refused &= receipt_is_refused(&r) == (i > 2 && i < 6);
+	}
+	ok(good && taken, "two verdicts of six say that it is there");
+	ok(refused, "three say that its sender has to do something");
 }
 
 int
 main(void)
 {
 	reasons();
+	of_what();
+	verdicts();
 	return done_testing();
 }

@@ -67,6 +67,12 @@ test_groups(void)
 	}
 	ok(bad == 0, "each group lies where it should");
 	schema_release(&s);
+	s.group_size = 64;
+	(void)add(&s, "vector", 1, 70, 0, 0);
+	schema_span(&s, 1, &span);
+	ok(span.cols == 70 && span.offset == 64 && span.n == 6,
+	    "a vector is one row");
+	schema_release(&s);
 }
 
 static void
@@ -109,12 +115,33 @@ test_limits(void)
 	ok(word(add(&s, "w", 1, (uint64_t)1 << 33, 0, 0), "limit"),
 	    "2^33 groups");
 	schema_release(&s);
+	s.group_size = SCHEMA_MAX_GROUP;
+	ok(SCHEMA_MAX_GROUP == 1048576 && add(&s, "w", 0, 0, 0, 0) == 0,
+	    "groups of 1048576: %s", ERR_MSG(&e));
+	schema_release(&s);
 	(void)add(&s, "w", 1, 3, 0, 0);
 	(void)add(&s, "w", 1, 3, 0, 0);
 	err_clear(&e);
 	ok(word(schema_finish(&s, &e), "corrupt"), "the same name twice: %s",
 	    ERR_MSG(&e));
 	schema_release(&s);
+}
+
+/* What is said of a model whose first tensor is this one. */
+static void
+differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
+    uint8_t dtype, const char *want)
+{
+	struct schema_tensor t = { .name = (char []){ "embed" }, .ndim = ndim,
+	    .dim = { rows, cols }, .dtype = dtype };
+	struct schema b = SCHEMA_INIT;
+	char why[256] = "";
+
+	b.group_size = 64;
+	(void)schema_add(&b, &t, &e);
+	(void)schema_finish(&b, &e);
+	ok(schema_diff(a, &b, why) == 1 && strstr(why, want) != NULL, "%s", why);
+	schema_release(&b);
 }
 
 static void
@@ -151,8 +178,10 @@ test_diff(void)
 	(void)schema_finish(&b, &e);
 	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "4 and 1") != NULL,
 	    "%s", why);
-	schema_release(&a);
 	schema_release(&b);
+	differs(&a, 1, 10, 0, SCHEMA_F32, "'embed' differs in shape or dtype");
+	differs(&a, 2, 10, 20, SCHEMA_F16, "'embed' differs in shape or dtype");
+	schema_release(&a);
 }
 
 /* Decodes p[n] from memory of exactly that size; does its id fit again? */
@@ -214,6 +243,51 @@ test_bytes(void)
 	schema_release(&s);
 }
 
+/* A head of a table that took `wire' bytes to say. */
+static int
+claims(uint32_t tensors, uint32_t group, uint64_t total, uint64_t max,
+    size_t wire)
+{
+	unsigned char p[32] = { 0 };
+	size_t size = 0;
+	int r;
+
+	bytes_set32(p, tensors);
+	bytes_set32(p + 4, group);
+	bytes_set64(p + 8, total);
+	bytes_set32(p + 16, 5);
+	bytes_set32(p + 20, 3);
+	err_clear(&e);
+	r = schema_bytes(p, sizeof(p), max, wire, &size, &e);
+	return r < 0 ? r : size == 32 + 40 * (size_t)tensors + 8 * 3 + 5;
+}
+
+/* What may be claimed, to the last of it. */
+static void
+test_claims(void)
+{
+	const uint64_t million = 1 << 20;
+
+	ok(claims(2, 64, 1000, 1000, 32) == 1, "so many bytes follow, and as "
+	    "many elements as may be");
+	ok(word(claims(2, 64, 1001, 1000, 32), "limit"), "%s", ERR_MSG(&e));
+	ok(claims(SCHEMA_MAX_TENSORS, 64, 1000, 1000, 32) == 1,
+	    "1048576 tensors");
+	ok(word(claims(SCHEMA_MAX_TENSORS + 1, 64, 1000, 1000, 32), "limit"),
+	    "%s", ERR_MSG(&e));
+	ok(claims(1, 1048576, 1000, 1000, 32) == 1, "the largest groups");
+	ok(word(claims(1, 1048577, 1000, 1000, 32), "limit"), "%s",
+	    ERR_MSG(&e));
+	ok(claims(1, 1, million + 100, 4 * million, 100) == 1,
+	    "2^20 groups, and one for each byte");
+	ok(word(claims(1, 1, million + 101, 4 * million, 100), "limit"), "%s",
+	    ERR_MSG(&e));
+	ok(claims(1, 1, 2 * million + 100, million << 17, 100) == 1,
+	    "more where more elements are allowed: one for each 2^16");
+	ok(word(claims(1, 1, 2 * million + 101, million << 17, 100), "limit"),
+	    "%s", ERR_MSG(&e));
+}
+
 static void
 test_guess(void)
 {
@@ -228,7 +302,14 @@ test_guess(void)
 		{ "wte.weight", 2, SCHEMA_EMBEDDING, 0 },
 		{ "conv1.weight", 4, SCHEMA_CONV, 0 },
 		{ "fc.weight", 2, SCHEMA_WEIGHT, 0 },
-		{ "alpha", 1, SCHEMA_OTHER, 0 }
+		{ "alpha", 1, SCHEMA_OTHER, 0 },
+		{ "h.0.ln.weight", 1, SCHEMA_NORM, SCHEMA_ROLE_DENSE },
+		{ "bn1.running_mean", 1, SCHEMA_NORM, SCHEMA_ROLE_DENSE },
+		{ "final_norm.weight", 1, SCHEMA_NORM, SCHEMA_ROLE_DENSE },
+		{ "norm.bias", 1, SCHEMA_NORM, SCHEMA_ROLE_DENSE },
+		{ "wpe.weight", 2, SCHEMA_EMBEDDING, 0 },
+		{ "tok_emb.weight", 2, SCHEMA_EMBEDDING, 0 },
+		{ "cube", 3, SCHEMA_WEIGHT, 0 }
 	};
 	struct schema_tensor t;
 	size_t i;
@@ -242,6 +323,13 @@ test_guess(void)
 		ok(t.kind == want[i].kind && t.roles == want[i].roles,
 		    "%s is %s", t.name, schema_kind_name(t.kind));
 	}
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "row" };
+	t.ndim = 3;
+	t.dim[0] = t.dim[1] = 1;
+	t.dim[2] = 9;
+	schema_guess(&t);
+	ok(t.kind == SCHEMA_OTHER, "what has one dimension above 1 is a vector");
 }
 
 int
@@ -251,6 +339,7 @@ main(void)
 	test_limits();
 	test_diff();
 	test_bytes();
+	test_claims();
 	test_guess();
 	return done_testing();
 }

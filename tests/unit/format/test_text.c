@@ -148,6 +148,50 @@ test_limit(void)
 	text_release(&kv);
 }
 
+/* Key/values of exactly n bytes: written, read, and as a line. */
+static void
+exactly(size_t n, int want)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct buf b = BUF_INIT;
+	char *v = calloc(1, n);
+	int w, r, lines;
+
+	memset(v, 'v', n - 10010);
+	(void)text_set(&kv, "a", v, &e);
+	memset(v, 'w', 10000);
+	v[10000] = '\0';
+	(void)text_set(&kv, "b", v, &e);
+	w = text_encode(&kv, &b, NULL);
+	r = b.n == n ? from(&kv, b.p, n, 0) : -99;
+	memset(b.p, 'v', n);
+	memcpy(b.p, "a=", 2);
+	b.p[n - 1] = '\n';
+	lines = from(&kv, b.p, n, 1);
+	ok(w == want && r == want && lines == (n > 65536 ? want : 0),
+	    "%zu bytes are %s", n, want == 0 ? "read" : "too many");
+	free(v);
+	buf_release(&b);
+	text_release(&kv);
+}
+
+static void
+test_most(void)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	char *v = calloc(1, 65537);
+
+	exactly(65536, 0);
+	exactly(65537, -ERR_DATA);
+	memset(v, 'v', 65536);
+	ok(text_set(&kv, "a", v, NULL) == -ERR_DATA,
+	    "a value whose length needs 17 bits is none");
+	v[65535] = '\0';
+	ok(text_set(&kv, "a", v, NULL) == 0, "with 16 it is one");
+	free(v);
+	text_release(&kv);
+}
+
 int
 main(void)
 {
@@ -155,5 +199,6 @@ main(void)
 	test_set();
 	test_bytes();
 	test_limit();
+	test_most();
 	return done_testing();
 }

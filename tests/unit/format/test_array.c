@@ -1,0 +1,145 @@
+/* Annotations that are arrays: names of contributors, times of tensors. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "format/array.h"
+
+static struct err e;
+
+/* How many names are in n bytes, from memory of exactly that size; or < 0. */
+static int
+names(const void *p, size_t n)
+{
+	struct array_names l = ARRAY_NAMES_INIT;
+	unsigned char *q = malloc(n != 0 ? n : 1);
+	int r;
+
+	if (n != 0)
+		memcpy(q, p, n);
+	err_clear(&e);
+	r = array_get_names(&l, q, n, &e);
+	r = r < 0 ? r : (int)l.n;
+	array_release(&l);
+	free(q);
+	return r;
+}
+
+static int
+corrupt(int r)
+{
+	return r == -ERR_DATA && e.kind == ERR_CORRUPT;
+}
+
+static void
+test_names(void)
+{
+	static const char want[] = "\3\0\0\0\0\0\0\0" "\1\0A" "\3\0a,b" "\3\0b\xc3\xa9";
+	struct array_names l = ARRAY_NAMES_INIT;
+	struct buf b = BUF_INIT;
+	size_t i, whole = 0;
+
+	ok(array_name(&l, "b\xc3\xa9", 3, &e) == 0 &&
+	    array_name(&l, "a,bc", 3, &e) == 0 &&
+	    array_name(&l, "A", 1, &e) == 0, "three names");
+	ok(array_put_names(&l, &b, &e) == 0 && b.n == 21 &&
+	    memcmp(b.p, want, 21) == 0, "come sorted by bytes");
+	ok(names(b.p, b.n) == 3, "and are read: %s", ERR_MSG(&e));
+	for (i = 0; i < b.n; i++)
+		whole += !corrupt(names(b.p, i));
+	ok(whole == 0, "every prefix is corrupt");
+	ok(buf_put(&b, "", 1, &e) == 0 && corrupt(names(b.p, b.n)),
+	    "so is a byte after the last: %s", ERR_MSG(&e));
+	b.n--;
+	b.p[4] = 1;
+	ok(corrupt(names(b.p, b.n)), "a word that has to be zero: %s",
+	    ERR_MSG(&e));
+	ok(names("\0\0\0\0\0\0\0\0", 8) == 0, "no names at all");
+	buf_release(&b);
+	array_release(&l);
+}
+
+static void
+test_name(void)
+{
+	struct array_names l = ARRAY_NAMES_INIT;
+	unsigned char b[8 + 2 + 256] = { 1 };
+
+	memset(b + 10, 'x', 256);
+	bytes_set16(b + 8, 255);
+	ok(names(b, 8 + 2 + 255) == 1, "a name of 255 bytes");
+	bytes_set16(b + 8, 256);
+	ok(corrupt(names(b, sizeof(b))), "one of 256: %s", ERR_MSG(&e));
+	ok(corrupt(names("\1\0\0\0\0\0\0\0\0\0", 10)), "one of none: %s",
+	    ERR_MSG(&e));
+	ok(corrupt(names("\1\0\0\0\0\0\0\0\1\0\n", 11)),
+	    "a control character: %s", ERR_MSG(&e));
+	ok(corrupt(names("\2\0\0\0\0\0\0\0\1\0b\1\0a", 14)), "not sorted: %s",
+	    ERR_MSG(&e));
+	ok(names("\2\0\0\0\0\0\0\0\1\0a\1\0a", 14) == 2,
+	    "one name of two runs may be there twice");
+	err_clear(&e);
+	ok(array_get_names(&l, (const unsigned char *)
+	    "\1\0\0\0\0\0\0\0\1\0b", 11, &e) == 0 &&
+	    array_get_names(&l, (const unsigned char *)
+	    "\1\0\0\0\0\0\0\0\1\0a", 11, &e) == 0 && l.n == 2 &&
+	    strcmp(l.p[0], "b") == 0 && strcmp(l.p[1], "a") == 0,
+	    "several lists add up, each with its own order");
+	array_release(&l);
+}
+
+static int
+times(const struct buf *b, size_t n)
+{
+	double v[3];
+
+	err_clear(&e);
+	return array_get_times(b->p, b->n, n, v, &e);
+}
+
+static void
+test_times(void)
+{
+	double v[3] = { 0, 0.25, ARRAY_LONGEST }, got[3] = { 9, 9, 9 };
+	struct buf b = BUF_INIT;
+
+	ok(array_put_times(v, 3, &b, &e) == 0 && b.n == 32 &&
+	    bytes_le32(b.p) == 3 && bytes_le32(b.p + 4) == 0,
+	    "8 bytes, and 8 for each of three");
+	ok(array_get_times(b.p, b.n, 3, got, &e) == 0 &&
+	    memcmp(v, got, sizeof(v)) == 0, "there and back, to 10^7 s");
+	ok(ARRAY_LONGEST == 1e7, "which is the longest");
+	ok(corrupt(times(&b, 2)) && strcmp(ERR_MSG(&e),
+	    "corrupt: not 2 times of tensors") == 0, "of two tensors: %s",
+	    ERR_MSG(&e));
+	bytes_set_f64(b.p + 8, 1.0000001e7);
+	ok(corrupt(times(&b, 3)), "too long");
+	bytes_set_f64(b.p + 8, -1e-9);
+	ok(corrupt(times(&b, 3)), "below zero");
+	bytes_set_f64(b.p + 8, (double)NAN);
+	ok(corrupt(times(&b, 3)), "no number");
+	bytes_set_f64(b.p + 8, 1);
+	ok(times(&b, 3) == 0, "as it should be");
+	bytes_set32(b.p, 2);
+	ok(corrupt(times(&b, 3)), "it says that they are two");
+	bytes_set32(b.p, 3);
+	b.p[7] = 1;
+	ok(corrupt(times(&b, 3)), "a word that has to be zero");
+	b.p[7] = 0;
+	b.n--;
+	ok(corrupt(times(&b, 3)), "cut");
+	buf_release(&b);
+}
+
+int
+main(void)
+{
+	test_names();
+	test_name();
+	test_times();
+	return done_testing();
+}
