@@ -276,6 +276,120 @@ test_pipe(void)
 	(void)close(fd[0]);
 }
 
+/* n bytes are next, and these. */
+static int
+next(struct io *io, const char *want)
+{
+	const size_t n = strlen(want);
+	unsigned char p[16];
+	size_t got;
+
+	return io_read(io, p, n, &got, NULL) == 0 && got == n &&
+	    memcmp(p, want, n) == 0;
+}
+
+/* A mark where something is still to be read again. */
+static void
+test_marks(void)
+{
+	struct err e = ERR_INIT;
+	struct io *io = NULL;
+	int fd[2], r = pipe(fd);
+
+	r |= write(fd[1], "0123456789abcdef", 16) != 16 || close(fd[1]) < 0;
+	r |= io_open_fd(&io, fd[0], "<pipe>", &e);
+	if (!ok(r == 0, "another pipe"))
+		return;
+	r = io_mark(io, 8, &e) == 0 && next(io, "01234567") &&
+	    io_rewind(io, &e) == 0 && next(io, "012") && io_bytes(io) == 3;
+	ok(r, "back, and on to the third byte");
+	r = io_mark(io, 2, &e) == 0 && next(io, "34567") &&
+	    io_rewind(io, &e) == 0 && next(io, "34567") && io_bytes(io) == 8;
+	ok(r, "a mark there keeps what it was before: %s", ERR_MSG(&e));
+	ok(next(io, "89") && io_rewind(io, &e) == -ERR_REFUSED,
+	    "and no more: %s", ERR_MSG(&e));
+	io_free(io);
+	(void)close(fd[0]);
+	err_clear(&e);
+	put("file", "0123456789");
+	r = io_open(&io, "file", &e) == 0 && io_mark(io, 0, &e) == 0 &&
+	    next(io, "012") && io_rewind(io, &e) == 0 && next(io, "0123") &&
+	    io_seek(io, 8, &e) == 0 && next(io, "8") && io_bytes(io) == 9;
+	ok(r && io_rewind(io, &e) == -ERR_REFUSED,
+	    "to go to a place forgets the mark: %s", ERR_MSG(&e));
+	io_free(io);
+}
+
+/* What is there is taken at once, and counted. */
+static void
+test_take(void)
+{
+	struct err e = ERR_INIT;
+	struct io *io = NULL;
+	unsigned char p[8];
+	size_t got = 9;
+	int fd[2];
+
+	if (!ok(pipe(fd) == 0 && io_open_fd(&io, fd[0], "<pipe>", &e) == 0 &&
+	    io_is_pipe(io) && !io_can_seek(io), "a pipe that stays open"))
+		return;
+	ok(io_take(io, p, 8, 0, &got, &e) == IO_NOT_YET && got == 0 &&
+	    io_bytes(io) == 0 && io_ready(io, 0, &e) == 0, "nothing yet");
+	ok(write(fd[1], "abc", 3) == 3 &&
+	    io_take(io, p, 8, -1, &got, &e) == IO_GOT && got == 3 &&
+	    memcmp(p, "abc", 3) == 0 && io_bytes(io) == 3,
+	    "what there is, without waiting for more");
+	ok(write(fd[1], "defgh", 5) == 5 &&
+	    io_take(io, p, 2, 0, &got, &e) == IO_GOT && got == 2 &&
+	    io_ready(io, 0, &e) == 1 && io_take(io, p, 8, 0, &got, &e) ==
+	    IO_GOT && got == 3 && io_bytes(io) == 8, "the rest later");
+	(void)close(fd[1]);
+	ok(io_take(io, p, 8, 0, &got, &e) == IO_END && got == 0, "the end");
+	io_free(io);
+	(void)close(fd[0]);
+}
+
+/* Files that programs keep: a regular one or none. */
+static void
+test_kept(void)
+{
+	struct err e = ERR_INIT;
+	struct io *io = NULL;
+
+	put("kept", "0123");
+	ok(io_open_kept(&io, "kept", &e) == 1 && io_can_seek(io) &&
+	    io_size(io) == 4 && next(io, "0123"), "a file");
+	io_free(io);
+	ok(io_open_kept(&io, "no-such", &e) == 0 && io == NULL &&
+	    e.code == ERR_OK, "none is no error");
+	ok(symlink("kept", "to-kept") == 0 &&
+	    io_open_kept(&io, "to-kept", &e) == -ERR_SYS,
+	    "a link to one is not followed: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(io_open_kept(&io, "kept/x", &e) == -ERR_SYS,
+	    "what cannot be looked for: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(io_open_kept(&io, "folder", &e) == -ERR_DATA &&
+	    strcmp(ERR_MSG(&e), "corrupt: 'folder' is no file") == 0,
+	    "a directory: %s", ERR_MSG(&e));
+	err_clear(&e);
+	(void)alarm(60);
+	ok(io_open_kept(&io, "fifo", &e) == -ERR_DATA &&
+	    strcmp(ERR_MSG(&e), "corrupt: 'fifo' is no file") == 0,
+	    "a FIFO, which nobody waits for: %s", ERR_MSG(&e));
+	(void)alarm(0);
+	err_clear(&e);
+	ok(io_open(&io, "folder", &e) == -ERR_SYS && io == NULL &&
+	    strcmp(ERR_MSG(&e), "'folder': Is a directory") == 0,
+	    "nor is a directory opened: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(io_sync_path("/none", &e) == 0 && io_sync_path("none", &e) == 0 &&
+	    io_sync_path("sub/none", &e) == 0,
+	    "the directory of a name: the root, the one at hand, another");
+	ok(io_sync_path("no-such/x", &e) == -ERR_SYS, "or one that is not "
+	    "there: %s", ERR_MSG(&e));
+}
+
 int
 main(void)
 {
@@ -289,6 +403,9 @@ main(void)
 	test_special();
 	test_readonly();
 	test_pipe();
+	test_marks();
+	test_take();
+	test_kept();
 	make_long();
 	test_pass(1, 0);
 	test_pass(1, 1);

@@ -33,6 +33,27 @@ refused(const char *s, size_t n, const char *want)
 	    && t.text == NULL, "refused: %s", ERR_MSG(&e));
 }
 
+/* A table of n columns and one row. */
+static void
+many(int n, int want)
+{
+	static char text[16 * (TABLE_COLUMNS + 1)];
+	struct table t;
+	struct err e;
+	size_t at = 0;
+	int i, r;
+
+	for (i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "c%d ", i);
+	text[at++] = '\n';
+	for (i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%d ", i);
+	r = read_text(&t, text, at, &e);
+	ok(r == want && (r < 0 || (t.cols == (size_t)n && strcmp(table_cell(&t,
+	    0, t.cols - 1), "1023") == 0)), "%d columns: %s", n, ERR_MSG(&e));
+	table_release(&t);
+}
+
 int
 main(void)
 {
@@ -61,7 +82,23 @@ main(void)
 	ok(table_value(&t, 1, 0, TABLE_NUMBER, 0, 9, &v, &e) == -ERR_DATA &&
 	    strstr(ERR_MSG(&e), "line 5: a '-2' is not from 0 to 9") != NULL,
 	    "so are the bounds: %s", ERR_MSG(&e));
+	ok(table_value(&t, 1, 0, TABLE_NUMBER, -2, 9, &v, &e) == 0 &&
+	    table_value(&t, 1, 0, TABLE_NUMBER, -9, -2, &v, &e) == 0,
+	    "which belong to what is allowed");
+	e = (struct err)ERR_INIT;
+	ok(table_value(&t, 0, 1, TABLE_RATE, 0, 9, &v, &e) == -ERR_DATA &&
+	    strstr(ERR_MSG(&e), "t '10ms' is not a rate") != NULL,
+	    "a time is no rate: %s", ERR_MSG(&e));
+	e = (struct err)ERR_INIT;
+	ok(table_value(&t, 0, 2, TABLE_TIME, 0, 1e9, &v, &e) == -ERR_DATA &&
+	    strstr(ERR_MSG(&e), "r '5Mbit' is not a time") != NULL,
+	    "nor a rate a time: %s", ERR_MSG(&e));
+	e = (struct err)ERR_INIT;
+	ok(table_value(&t, 0, 1, TABLE_NUMBER, 0, 9, &v, &e) == -ERR_DATA,
+	    "nor either a number: %s", ERR_MSG(&e));
 	table_release(&t);
+	many(TABLE_COLUMNS, 0);
+	many(TABLE_COLUMNS + 1, -ERR_DATA);
 	refused("", 0, "truncated: a table without names");
 	refused("a b\n", 4, "truncated: no row after line 1");
 	refused("a b\n1 2\n3\n", 10, "line 3: 1 cell under 2 names");
