@@ -367,12 +367,16 @@ static int
 gguf_finish(struct format_source *s, struct err *e)
 {
 	const struct gguf *g = s->own;
-	size_t got, n = (size_t)((g->align - io_bytes(s->io) % g->align) %
-	    g->align);
-	int r = io_read(s->io, s->raw, n < BACKEND_CHUNK ? n : BACKEND_CHUNK,
-	    &got, e);
+	uint64_t n = (g->align - io_bytes(s->io) % g->align) % g->align;
+	size_t got, k;
+	int r;
 
-	return r < 0 ? r : backend_last(s, e);
+	for (; n != 0; n -= k) {
+		k = n < BACKEND_CHUNK ? (size_t)n : BACKEND_CHUNK;
+		if ((r = io_read(s->io, s->raw, k, &got, e)) < 0 || got < k)
+			return r;
+	}
+	return backend_last(s, e);
 }
 
 static void
