@@ -240,8 +240,9 @@ npz_put_begin(struct format_sink *s, struct err *e)
 	int r;
 
 	if (arc_leaves(t->name))
-		return err_set(e, ERR_REFUSED, "tensor '%.200s' has a name that "
-		    "leaves the folder of whoever unpacks an npz", t->name);
+		return err_set(e, ERR_DATA, "unsupported: tensor '%.200s' has a "
+		    "name that leaves the folder of whoever unpacks an npz",
+		    t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
 	    (r = arc_put(z->a, path, b.n + t->numel * dtype_size(dtype),

@@ -1,4 +1,5 @@
 /* Every format: what goes in comes out, bit for bit. */
+#include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
 
@@ -202,6 +203,11 @@ test_refused(void)
 	refuse_write(FORMAT_SAFETENSORS, &m, "a tensor called __metadata__");
 	schema_release(&h);
 	schema_release(&m);
+	add(&m, "../w", SCHEMA_F32, 1, 1, 0);
+	if (schema_finish(&m, NULL) < 0)
+		abort();
+	refuse_write(FORMAT_NPZ, &m, "an entry that leaves its folder");
+	schema_release(&m);
 }
 
 static void
@@ -241,6 +247,7 @@ test_note(void)
 	struct text_kv kv = TEXT_KV_INIT;
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;
+	unsigned char head[8];
 
 	fill(&schema);
 	(void)text_set(&kv, "device", "edge1", NULL);
@@ -255,6 +262,73 @@ test_note(void)
 	    "metadata goes out and comes in: %s", ERR_MSG(&e));
 	format_close(s);
 	text_release(&kv);
+	(void)files_get("f", head, 8);
+	ok(bytes_le64(head) % 8 == 0, "the data begins at a multiple of 8");
+}
+
+/* Standard input is read from where it stands, also by who goes back in it. */
+static void
+test_middle(void)
+{
+	static const float v[4] = { 1, 2, 3, 4 };
+	static const struct format_opts none;
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	float x[2] = { 0 };
+	int fd, was = dup(STDIN_FILENO);
+
+	files_put("f", v, sizeof(v));
+	fd = open("f", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || lseek(fd, 8, SEEK_SET) != 8 || dup2(fd, STDIN_FILENO) < 0)
+		abort();
+	ok(format_open(&s, FORMAT_RAW, NULL, &none, &e) == 0 &&
+	    format_schema(s)->total == 2 && format_read(s, x, 2, &e) == 0 &&
+	    format_end(s, &e) == 0 && x[0] == 3 && x[1] == 4,
+	    "a file from its middle on: %s", ERR_MSG(&e));
+	format_close(s);
+	(void)close(fd);
+	if (was < 0 || dup2(was, STDIN_FILENO) < 0 || close(was) < 0)
+		(void)close(STDIN_FILENO);
+}
+
+/* The index that is said counts from the tensor's first value. */
+static void
+test_far(void)
+{
+	enum { N = 90000, AT = 80000 };
+	struct schema sc = SCHEMA_INIT;
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	unsigned char d[8];
+	size_t i;
+	FILE *f;
+
+	add(&sc, "a", SCHEMA_F16, 1, 10, 0);
+	add(&sc, "h", SCHEMA_F16, 1, N, 0);
+	if (schema_finish(&sc, NULL) < 0)
+		abort();
+	memset(value, 0, sizeof(value));
+	value[10 + AT] = -70000;
+	ok(files_write(FORMAT_SAFETENSORS, "refused", &sc, value, NULL, &e) ==
+	    -ERR_DATA && strcmp(ERR_MSG(&e), "unsupported: tensor 'h' [80000]: "
+	    "-70000 is beyond f16") == 0, "written: %s", ERR_MSG(&e));
+	schema_release(&sc);
+	add(&sc, "w", SCHEMA_F64, 1, N, 0);
+	err_clear(&e);
+	value[10 + AT] = 0;
+	if (schema_finish(&sc, NULL) < 0 || files_write(FORMAT_NPY, "f", &sc,
+	    value, NULL, &e) < 0 || (f = fopen("f", "r+b")) == NULL)
+		abort();
+	for (i = 0; i < 8; i++)
+		d[i] = i < 6 ? 0x99 : i == 6 ? 0xb9 : 0x3f;	/* 0.1, nearly */
+	if (fseek(f, -8 * (N - AT), SEEK_END) != 0 ||
+	    fwrite(d, 1, 8, f) != 8 || fclose(f) != 0)
+		abort();
+	ok(files_read(&s, FORMAT_NPY, "f", NULL, back, TOTAL, &e) ==
+	    -ERR_DATA && strstr(ERR_MSG(&e), "tensor 'data' [80000] in 'f': "
+	    "f64 0.0999") != NULL, "read: %s", ERR_MSG(&e));
+	format_close(s);
+	schema_release(&sc);
 }
 
 static void
@@ -287,6 +361,8 @@ test_guess(void)
 	    format_guess("b.npy") == FORMAT_NPY &&
 	    format_guess("b.raw") == FORMAT_RAW &&
 	    format_guess("b.f32") == FORMAT_RAW && format_guess("b") == -1 &&
+	    format_guess("b.bin") == FORMAT_RAW &&
+	    format_guess("b.gguf") == FORMAT_GGUF &&
 	    format_guess(".npz") == -1 && format_guess("npz") == -1 &&
 	    format_guess(NULL) == -1, "formats by the ends of names");
 }
@@ -304,6 +380,8 @@ main(void)
 	test_refused();
 	test_inexact();
 	test_note();
+	test_middle();
+	test_far();
 	test_raw();
 	test_guess();
 	schema_release(&schema);

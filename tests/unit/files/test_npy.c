@@ -5,6 +5,8 @@
 
 #include "files.h"
 
+#define REST "'fortran_order': False, 'shape': (3,)}\n"
+
 static void
 test_parse_good(void)
 {
@@ -23,7 +25,11 @@ test_parse_good(void)
 		    SCHEMA_F16, 0, 2, 5 },
 		{ " { 'descr' : '<i4' , 'fortran_order' : False , "
 		    "'shape' : ( 1 , 1 , 1 , 1 , 1 , 1 , 1 , 9 , ) , } \n",
-		    SCHEMA_I32, 0, 8, 9 }
+		    SCHEMA_I32, 0, 8, 9 },
+		{ "{'descr': '|u1', " REST, SCHEMA_U8, 0, 1, 3 },
+		{ "{'descr': '|b1', " REST, SCHEMA_BOOL, 0, 1, 3 },
+		{ "{'descr': '|i1', " REST, SCHEMA_I8, 0, 1, 3 },
+		{ "{'descr': '>i2', " REST, SCHEMA_I16, BACKEND_SWAP, 1, 3 }
 	};
 	struct npy_head h;
 	struct err e;
@@ -39,8 +45,6 @@ test_parse_good(void)
 		    "head %zu: %s", i, ERR_MSG(&e));
 	}
 }
-
-#define REST "'fortran_order': False, 'shape': (3,)}\n"
 
 static void
 test_parse_bad(void)
@@ -70,7 +74,7 @@ test_parse_bad(void)
 		    "'shape': (1,1,1,1,1,1,1,1,1)}\n"
 	}, *const other[] = {
 		"'|O'", "'O'", "[('a', '<f4'), ('b', 'O')]", "'<c8'", "'|c1'", "'<u4'",
-		"'|V2'", "'=f4'", "'<f16'", "'|S7'", "'<M8[ns]'"
+		"'|V2'", "'=f4'", "'|f4'", "'|i2'", "'f4'", "'<f16'", "'|S7'", "'<M8[ns]'"
 	};
 	struct npy_head h;
 	struct err e;
