@@ -189,6 +189,40 @@ test_wide(void)
 	    isnan(x) && lost == 1, "what does not fit is refused, or stays NaN");
 }
 
+/* What is next to the ends of the types whose values mean themselves. */
+static void
+test_edges(void)
+{
+	static const struct {
+		unsigned dtype;
+		float most, more;
+	} t[] = {
+		{ SCHEMA_U8, 255, 256 }, { SCHEMA_U8, 0, -1 },
+		{ SCHEMA_BOOL, 1, 2 }, { SCHEMA_I8, 127, 128 },
+		{ SCHEMA_I8, -128, -129 }, { SCHEMA_I16, 32767, 32768 },
+		{ SCHEMA_I16, -32768, -32769 }, { SCHEMA_F8E4M3, 448, 480 },
+		{ SCHEMA_F8E4M3, -448, -480 }, { SCHEMA_F8E4M3, 0x1p-9f,
+		    0x1p-10f }, { SCHEMA_F8E5M2, 57344, 65536 },
+		{ SCHEMA_I32, 0x1.fffffep30f, 0x1p31f },
+		{ SCHEMA_I32, -0x1p31f, -0x1.000002p31f },
+		{ SCHEMA_I64, -0x1p63f, -0x1.000002p63f }
+	};
+	unsigned char b[8], two = 2;
+	uint64_t lost = 0;
+	size_t i;
+	float x;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		ok(dtype_from_f32(t[i].dtype, &t[i].most, b, 1) == 1 &&
+		    dtype_to_f32(t[i].dtype, 0, b, &x, 1, &lost) == 1 &&
+		    x == t[i].most && lost == 0 &&
+		    dtype_from_f32(t[i].dtype, &t[i].more, b, 1) == 0,
+		    "%s has %g and not %g", schema_dtype_name(t[i].dtype),
+		    (double)t[i].most, (double)t[i].more);
+	ok(dtype_to_f32(SCHEMA_BOOL, 1, &two, &x, 1, &lost) == 0,
+	    "a bool of 2 is none, rounded or not");
+}
+
 static void
 test_narrow_nan(void)
 {
@@ -266,6 +300,7 @@ main(void)
 	test_nearest(SCHEMA_BF16, 0x7f7f, "bf16");
 	test_range();
 	test_wide();
+	test_edges();
 	test_narrow_nan();
 	test_text();
 	return done_testing();

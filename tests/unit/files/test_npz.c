@@ -296,6 +296,11 @@ test_structure(void)
 	n = zip_end(&z);
 	files_put("f.npz", z.b, n + 1);
 	files_refused(FORMAT_NPZ, "f.npz", "truncated", "a byte at the end");
+	z.b[n - 2] = 1;
+	files_put("f.npz", z.b, n);
+	files_refused(FORMAT_NPZ, "f.npz", "truncated",
+	    "a comment that is not there");
+	z.b[n - 2] = 0;
 	bytes_set32(z.b + n - 6, 0);
 	files_put("f.npz", z.b, n);
 	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "directory elsewhere");
@@ -304,6 +309,103 @@ test_structure(void)
 	memset(z.b, 0, 4);
 	files_put("f.npz", z.b, n);
 	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "no zip");
+}
+
+#define HEAD(type, order, shape) "{'descr': '" type "', 'fortran_order': " \
+    order ", 'shape': (" shape "}\n"	/* all of one length */
+
+/* The file is read twice: what is another one the second time is refused. */
+static void
+test_changed(void)
+{
+	static const struct {
+		struct zip_entry t;
+		const char *about;
+	} to[] = {
+		{ { "b.npy", HEAD("<f4", "False", "2,) "), 8, 0, 0, 0, 0 },
+		    "another name" },
+		{ { "a.npy", HEAD("<i4", "False", "2,) "), 8, 0, 0, 0, 0 },
+		    "another type" },
+		{ { "a.npy", HEAD("<f4", "False", "1,2)"), 8, 0, 0, 0, 0 },
+		    "another rank" },
+		{ { "a.npy", HEAD("<f4", "True ", "2,) "), 8, 0, 0, 0, 0 },
+		    "another order" },
+		{ { "a.npy", HEAD("<f4", "False", "3,) "), 8, 0, 0, 0, 0 },
+		    "another length" }
+	};
+	static const struct zip_entry a = { "a.npy",
+	    HEAD("<f4", "False", "2,) "), 8, 0, 0, 0, 0 };
+	static const struct format_opts none;
+	static struct zip z, y;
+	struct format_source *s;
+	struct err e;
+	float x[3];
+	size_t i;
+	int r;
+
+	zip_add(&z, &a);
+	for (i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		files_put("f.npz", z.b, zip_end(&z));
+		e = (struct err)ERR_INIT;
+		s = NULL;
+		r = format_open(&s, FORMAT_NPZ, "f.npz", &none, &e);
+		memset(&y, 0, sizeof(y));
+		zip_add(&y, &to[i].t);
+		files_put("f.npz", y.b, zip_end(&y));
+		r = r < 0 ? r : format_read(s, x, 2, &e);
+		ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "mismatch: 'f.npz' "
+		    "changed while it was read") == 0, "%s: %s", to[i].about,
+		    ERR_MSG(&e));
+		format_close(s);
+	}
+}
+
+/* What large zips have: a second end record, of 64 bits, and where it is. */
+static void
+test_zip64(void)
+{
+	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 };
+	unsigned char r[56] = "PK\6\6", l[20] = "PK\6\7", end[22];
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	static struct zip z;
+	float x[2] = { 0 };
+	size_t n, at;
+
+	zip_add(&z, &a);
+	n = zip_end(&z);
+	at = n - 22;
+	memcpy(end, z.b + at, 22);
+	bytes_set64(r + 4, 44);
+	bytes_set16(r + 12, 45);
+	bytes_set16(r + 14, 45);
+	bytes_set64(r + 24, 1);
+	bytes_set64(r + 32, 1);
+	bytes_set64(r + 40, z.ndir);
+	bytes_set64(r + 48, z.n);
+	bytes_set64(l + 8, at);
+	bytes_set32(l + 16, 1);
+	memset(end + 8, 0xff, 12);
+	memcpy(z.b + at, r, 56);
+	memcpy(z.b + at + 56, l, 20);
+	memcpy(z.b + at + 76, end, 22);
+	n = at + 98;
+	files_put("f.npz", z.b, n);
+	ok(files_read(&s, FORMAT_NPZ, "f.npz", NULL, x, 2, &e) == 0 &&
+	    x[0] == 0.5f && x[1] == 0.5f, "is read: %s", ERR_MSG(&e));
+	format_close(s);
+	z.b[at + 4]++;
+	files_put("f.npz", z.b, n);
+	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "a record of another "
+	    "length");
+	z.b[at + 4]--;
+	bytes_set64(z.b + at + 32, 2);
+	files_put("f.npz", z.b, n);
+	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two entries, one there");
+	bytes_set64(z.b + at + 32, 1);
+	bytes_set64(z.b + at + 56 + 8, at + 1);
+	files_put("f.npz", z.b, n);
+	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "a record elsewhere");
 }
 
 /* A directory of 17 MiB, nearly all of it a hole in the file. */
@@ -368,6 +470,8 @@ main(void)
 	test_flip();
 	test_bad();
 	test_structure();
+	test_changed();
+	test_zip64();
 	test_large();
 	test_name();
 	files_leave(dir, names);

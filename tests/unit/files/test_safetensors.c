@@ -249,6 +249,70 @@ test_window(void)
 	format_close(s);
 }
 
+/* Sixteen entries of metadata are kept, of values of up to 256 bytes. */
+static void
+test_metadata(void)
+{
+	char text[4096], key[32], value[258];
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	size_t n = 0, i;
+	int r;
+
+	memset(value, 'v', 257);
+	value[257] = '\0';
+	n += (size_t)sprintf(text, "{\"__metadata__\":{\"longer\":\"%s\"",
+	    value);
+	value[256] = '\0';
+	n += (size_t)sprintf(text + n, ",\"most\":\"%s\"", value);
+	for (i = 0; i < 16; i++)
+		n += (size_t)sprintf(text + n, ",\"key.%02zu\":\"%zu\"", i, i);
+	(void)strcpy(text + n, "}}");
+	put(text, 0);
+	r = files_read(&s, FORMAT_SAFETENSORS, "f.safetensors", NULL, NULL, 0,
+	    &e);
+	ok(r == 0 && format_note(s)->n == 16 && text_get(format_note(s),
+	    "safetensors.longer") == NULL, "one of 257 is left out: %s",
+	    ERR_MSG(&e));
+	ok(r == 0 && text_get(format_note(s), "safetensors.most") != NULL &&
+	    strcmp(text_get(format_note(s), "safetensors.most"), value) == 0,
+	    "one of 256 is kept");
+	for (i = 0; r == 0 && i < 16; i++) {
+		(void)sprintf(key, "safetensors.key.%02zu", i);
+		if ((text_get(format_note(s), key) != NULL) != (i < 15))
+			break;
+	}
+	ok(i == 16, "and the first sixteen in all");
+	format_close(s);
+}
+
+/* One tensor more than there may be. */
+static void
+test_many(void)
+{
+	enum { N = 131073, LINE = 64 };
+	char *p = malloc(N * LINE + 16), *q;
+	struct format_source *s = NULL;
+	struct err e = ERR_INIT;
+	int i, r;
+
+	if (p == NULL)
+		abort();
+	q = p + 8;
+	for (i = 0; i < N; i++)
+		q += sprintf(q, "%c\"%d\":{\"dtype\":\"F32\",\"shape\":[0],"
+		    "\"data_offsets\":[0,0]}", i == 0 ? '{' : ',', i);
+	*q++ = '}';
+	bytes_set64((unsigned char *)p, (uint64_t)(q - p - 8));
+	files_put("f.safetensors", p, (size_t)(q - p));
+	free(p);
+	r = files_read(&s, FORMAT_SAFETENSORS, "f.safetensors", NULL, NULL, 0,
+	    &e);
+	ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "limit: 'f.safetensors' has "
+	    "more than 131072 tensors") == 0, "%d tensors: %s", N, ERR_MSG(&e));
+	format_close(s);
+}
+
 int
 main(void)
 {
@@ -270,6 +334,8 @@ main(void)
 	test_large("{", " ", 4000000, "\"a\":1}", "corrupt", "4 MB of blanks");
 	test_large("", "{\"a\":", 100000, "1", "limit", "objects in objects");
 	test_window();
+	test_metadata();
+	test_many();
 	files_leave(dir, names);
 	return done_testing();
 }
