@@ -131,16 +131,16 @@ cli_add(struct cli_table *t, const struct cli_opt *o, size_t *nl, size_t *ns)
 	}
 }
 
+/* word: the argument in which getopt_long found k. */
 static int
-cli_bad(const struct cli *c, int k, char **argv, struct err *e)
+cli_bad(int k, const char *word, struct err *e)
 {
 	const char *why = k == ':' ? "needs a value" : "is unknown";
 
-	(void)c;
-	if (optopt != 0 && optopt < CLI_LONG)
+	if (strncmp(word, "--", 2) != 0)
 		return err_set(e, ERR_USAGE, "option '-%c' %s", optopt, why);
-	return err_set(e, ERR_USAGE, "option '%s' %s", argv[optind - 1],
-	    k == ':' ? why : "takes no value");
+	return err_set(e, ERR_USAGE, "option '%.*s' %s",
+	    (int)strcspn(word, "="), word, k == ':' ? why : "takes no value");
 }
 
 /* A descriptor that came closed stays of no use: the first file we open must
@@ -280,7 +280,7 @@ cli_parse(struct cli *c, int argc, char **argv, cli_set *set, void *o,
 		if (k == -1)
 			break;
 		if (k == '?' || k == ':')
-			return cli_bad(c, k, argv, e);
+			return cli_bad(k, argv[at], e);
 		if (k == 'h') {
 			cli_help(c);
 			return 1;

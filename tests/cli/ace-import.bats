@@ -218,6 +218,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	mkdir spool
 	exits 0 env TMPDIR="$PWD/spool" ace-import -f npz < <(cat a.npz)
 	[ -z "$(ls spool)" ]
+	exits 0 env TMPDIR= ace-import -f npz < <(cat a.npz)
 	exits 4 env TMPDIR="$PWD/none" ace-import -f npz < <(cat a.npz)
 	says "'.*/none/.*No such file"
 	# a regular file needs no room

@@ -123,3 +123,67 @@ gguf() {
 		says "truncated: the stream was aborted by its producer"
 	done
 }
+
+@test "options: what is wrong with one, by the name that was given" {
+	mkshards >in
+	while IFS='|' read -r words want; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-expand $words
+		says "^ace-expand: $want$"
+		says "^Try 'ace-expand --help'\.$"
+		[ "$(wc -l <err)" -eq 2 ]
+	done <<-END
+	-o|option '-o' needs a value
+	-qvo|option '-o' needs a value
+	--output|option '--output' needs a value
+	--sandbox|option '--sandbox' needs a value
+	--quiet=1|option '--quiet' takes no value
+	--force=yes|option '--force' takes no value
+	-Z|option '-Z' is unknown
+	--quiet -vZq|option '-Z' is unknown
+	--outpu x|unknown option '--outpu'
+	--outputs=x|unknown option '--outputs'
+	--sandbox of|--sandbox 'of' is unknown
+	in in|one FILE at most, not also 'in'
+	in -q|one FILE at most, not also '-q'
+	END
+	# what is wrong with data is no question of how to call it
+	head -c 100 in >part
+	exits 3 ace-expand part
+	[ "$(wc -l <err)" -eq 1 ]
+	exits 2 ace-advise interval --steps
+	says "^Try 'ace-advise interval --help'\.$"
+	exits 0 ace-expand --no-provenance --output=a -- in
+	exits 0 ace-expand --no-provenance -qo b in
+	same a b
+}
+
+@test "descriptors that came closed stay of no use" {
+	mkshards >in
+	exits 4 sh -c 'ace-expand <&-'
+	says "^ace-expand: '<stdin>': Bad file descriptor"
+	exits 4 sh -c 'ace-expand in >&-'
+	exits 0 ace-compress -v -c q8 -o said in
+	[ -s err ]
+	# nobody hears, and the file that is written is not what is spoken into
+	exits 0 sh -c 'ace-compress -v -c q8 -o x 2>&- <in'
+	same x said
+}
+
+@test "in a pipe only the program that failed speaks" {
+	mkshards >in
+	for how in ace-expand 'ace-compress -c q8' ace-score; do
+		# before it wrote anything, and in the middle
+		exits 3 bash -c "$how </dev/null 2>first | ace-inspect"
+		[ -s first ]
+		[ ! -s err ]
+		head -c 700 in >part
+		exits 3 bash -c "$how part 2>first | ace-inspect --verify"
+		[ -s first ]
+		[ ! -s err ]
+		# a file does not tell who wrote it
+		! $how part >aborted 2>first || false
+		exits 3 ace-inspect --verify aborted
+		says 'truncated: the stream was aborted by its producer'
+	done
+}
