@@ -1,0 +1,290 @@
+/* What a writer puts into a stream, as a reader finds it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "codec/codec.h"
+#include "format/frame.h"
+#include "format/reader.h"
+#include "format/schema.h"
+#include "format/values.h"
+#include "format/writer.h"
+
+static struct err e;
+static const float x[4] = { 1, -2, 0, 4 };
+
+static void
+model(struct schema *sc, const char *name, uint8_t dtype)
+{
+	struct schema_tensor t = { .name = (char *)(uintptr_t)name, .ndim = 1,
+	    .dim = { 8 }, .dtype = dtype };
+
+	*sc = (struct schema)SCHEMA_INIT;
+	sc->group_size = 4;
+	if (schema_add(sc, &t, NULL) < 0 || schema_finish(sc, NULL) < 0)
+		abort();
+}
+
+static struct writer *
+begun(const struct writer_opts *o, struct io **io)
+{
+	struct writer *w;
+
+	err_clear(&e);
+	if (io_create_mem(io, &e) < 0 || writer_open(&w, *io, o, &e) < 0)
+		abort();
+	return w;
+}
+
+/* One shard of both groups, or of the first alone. */
+static int
+put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
+{
+	struct shard s;
+	uint32_t g;
+	int r;
+
+	shard_init(&s);
+	s.step = step;
+	r = writer_shard(w, &s, sc, &e);
+	for (g = 0; g < groups && r == 0; g++)
+		r = writer_values(w, g, x, 4, &e);
+	return r < 0 ? r : writer_send(w, NULL, &e);
+}
+
+/* The types of all frames, a letter each, and what a reader says at the end. */
+static int
+frames(const struct io *io, char *types, char *prov, size_t room)
+{
+	const unsigned char *p;
+	struct reader *r;
+	struct io *in;
+	size_t n, at, k = 0;
+	int ev;
+
+	p = io_mem(io, &n);
+	for (at = 0; at + 64 <= n; k++) {
+		types[k] = bytes_le32(p + at + 4) == FRAME_HEAD ? '(' :
+		    (char)p[at + 4];
+		at += 64 + bytes_le32(p + at + 16);
+		at += frame_padding(at);
+	}
+	types[k] = '\0';
+	err_clear(&e);
+	if (io_open_mem(&in, p, n, &e) < 0 ||
+	    reader_open(&r, in, NULL, &e) < 0)
+		abort();
+	while ((ev = reader_next(r, &e)) > 0)
+		if (ev == READER_HEAD)
+			prov[0] = '\0';
+		else
+			(void)strncpy(prov, reader_provenance(r), room - 1);
+	reader_free(r);
+	return ev;
+}
+
+static void
+test_frames(void)
+{
+	const struct writer_opts o = { .tool = "test", .line = "test 1" };
+	struct writer_opts none = { .tool = "test" };
+	struct schema sc, other;
+	char types[64], prov[64] = "";
+	struct writer *w;
+	struct io *io;
+
+	model(&sc, "w", SCHEMA_F32);
+	model(&other, "v", SCHEMA_F32);
+	w = begun(&o, &io);
+	ok(put(w, &sc, 0, 2) == 0 && put(w, &sc, 1, 0) == 0 &&
+	    put(w, &other, 2, 1) == 0 && writer_finish(w, &e) == 0 &&
+	    frames(io, types, prov, sizeof(prov)) == READER_END &&
+	    strcmp(types, "(SpSDSSST(SpSDST") == 0,
+	    "another model is another stream: %s %s", types, ERR_MSG(&e));
+	ok(strcmp(prov, "test 1\n") == 0, "a line of provenance");
+	writer_free(w);
+	none.omit_schema = 1;
+	w = begun(&none, &io);
+	ok(put(w, &sc, 0, 1) == 0 && writer_finish(w, &e) == 0 &&
+	    frames(io, types, prov, sizeof(prov)) == -ERR_DATA &&
+	    e.kind == ERR_MISMATCH && strcmp(types, "(SDST") == 0,
+	    "neither line nor table: %s", types);
+	writer_free(w);
+	w = begun(&none, &io);
+	ok(writer_finish(w, &e) == 0 &&
+	    frames(io, types, prov, sizeof(prov)) == READER_END &&
+	    strcmp(types, "(T") == 0, "nothing is a stream, too");
+	writer_free(w);
+	schema_release(&sc);
+	schema_release(&other);
+}
+
+/* A history of lines of 1000 bytes; where the provenance is too long, the oldest
+ * go, and no more than have to. */
+static void
+test_history(void)
+{
+	enum { LINE = 1000, LINES = 70, MOST = 65536 };
+	const struct writer_opts o = { .tool = "test", .line = "newest" };
+	char *h = calloc(1, LINE * LINES + 1), types[64], prov[MOST + 1] = "";
+	struct schema sc;
+	struct writer *w;
+	struct io *io;
+	size_t i, left;
+
+	model(&sc, "w", SCHEMA_F32);
+	for (i = 0; i < LINES; i++) {
+		memset(h + LINE * i, 'a', LINE);
+		h[LINE * i] = (char)('0' + i % 10);
+		h[LINE * i + LINE - 1] = '\n';
+	}
+	w = begun(&o, &io);
+	left = (MOST - strlen("newest\n")) / LINE;
+	ok(writer_history(w, h, &e) == 0 && put(w, &sc, 0, 1) == 0 &&
+	    writer_finish(w, &e) == 0 &&
+	    frames(io, types, prov, sizeof(prov)) == READER_END &&
+	    strlen(prov) == LINE * left + 7 &&
+	    strcmp(prov + LINE * left, "newest\n") == 0 &&
+	    strncmp(prov, h + LINE * (LINES - left), LINE * left) == 0,
+	    "the newest %zu lines: %s", left, ERR_MSG(&e));
+	writer_free(w);
+	/* as long as it may be, all of it stays */
+	h[MOST - 7] = '\0';
+	h[MOST - 8] = '\n';
+	w = begun(&o, &io);
+	ok(writer_history(w, h, &e) == 0 && put(w, &sc, 0, 1) == 0 &&
+	    writer_finish(w, &e) == 0 &&
+	    frames(io, types, prov, sizeof(prov)) == READER_END &&
+	    strlen(prov) == MOST && strncmp(prov, h, MOST - 7) == 0,
+	    "65536 bytes are not too long: %s", ERR_MSG(&e));
+	writer_free(w);
+	free(h);
+	schema_release(&sc);
+}
+
+static void
+test_refused(void)
+{
+	const struct writer_opts o = { .tool = "test" };
+	struct schema sc, exact;
+	struct shard s;
+	struct writer *w;
+	struct io *io;
+
+	model(&sc, "w", SCHEMA_F32);
+	model(&exact, "w", SCHEMA_U8);
+	shard_init(&s);
+	w = begun(&o, &io);
+	ok(writer_shard(w, &s, &sc, &e) == 0 &&
+	    writer_values(w, 1, x, 4, &e) == 0 &&
+	    writer_values(w, 1, x, 4, &e) == -ERR_USAGE,
+	    "a group twice: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(writer_values(w, 0, x, 4, &e) == -ERR_USAGE,
+	    "and one before it: %s", ERR_MSG(&e));
+	writer_free(w);
+	w = begun(&o, &io);
+	ok(writer_shard(w, &s, &exact, &e) == 0 && writer_record(w, 0,
+	    CODEC_F16, 0, (const unsigned char *)"\0\0\0\0\0\0\0\0", 8, x, 4,
+	    &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e), "tensor 'w' is u8, which "
+	    "only the codecs f32 and lossless carry, not f16") == 0, "%s",
+	    ERR_MSG(&e));
+	err_clear(&e);
+	ok(writer_values(w, 0, x, 4, &e) == 0, "f32 does");
+	writer_free(w);
+	schema_release(&sc);
+	schema_release(&exact);
+}
+
+/* What SEND says, and how long the shard is. */
+static void
+test_send(void)
+{
+	const struct writer_opts o = { .tool = "test" };
+	const struct shard_end *end;
+	struct schema sc;
+	struct shard s;
+	struct writer *w;
+	struct io *io;
+	uint64_t before;
+	size_t n;
+
+	model(&sc, "w", SCHEMA_F32);
+	shard_init(&s);
+	w = begun(&o, &io);
+	ok(put(w, &sc, 0, 2) == 0, "a shard");
+	(void)io_mem(io, &n);
+	before = n;
+	ok(writer_shard(w, &s, &sc, &e) == 0 &&
+	    writer_values(w, 0, x, 4, &e) == 0 &&
+	    writer_flush(w, &e) == 0 && writer_values(w, 1, x, 4, &e) == 0,
+	    "another, in two frames");
+	writer_dropped(w, 2);
+	writer_dropped(w, 3);
+	ok(writer_send(w, NULL, &e) == 0, "is sent");
+	(void)io_mem(io, &n);
+	ok(writer_shard_bytes(w) == n - before,
+	    "its bytes are those from SHRD to SEND");
+	end = writer_sent(w);
+	ok(end->n_data == 2 && end->n_records == 2 && end->raw == 32 &&
+	    end->wire == 32 && end->status == SHARD_COMPLETE,
+	    "counts and bytes");
+	ok(end->sums.nonzero == 6 && end->sums.sum == 6 &&
+	    end->sums.sumsq == 42 && end->sums.max_abs == 4 &&
+	    end->sums.dropped == 5, "sums, and values that were set to zero");
+	writer_free(w);
+	schema_release(&sc);
+}
+
+/* An end that says that there was none. */
+static void
+aborts(int shards, int inside, const char *want)
+{
+	const struct writer_opts o = { .tool = "test" };
+	char types[64], prov[64];
+	struct schema sc;
+	struct shard s;
+	struct writer *w;
+	struct io *io;
+	size_t n, again;
+	int r = 0, i;
+
+	model(&sc, "w", SCHEMA_F32);
+	shard_init(&s);
+	w = begun(&o, &io);
+	for (i = 0; i < shards && r == 0; i++)
+		r = put(w, &sc, (uint64_t)i, 1);
+	s.step = 9;
+	if (inside && r == 0)
+		r = writer_shard(w, &s, &sc, &e);
+	writer_abort(w);
+	(void)io_mem(io, &n);
+	writer_abort(w);
+	(void)io_mem(io, &again);
+	ok(r == 0 && n == again, "said once");
+	r = frames(io, types, prov, sizeof(prov));
+	ok(strcmp(types, want) == 0 && r == -ERR_DATA &&
+	    e.kind == ERR_TRUNCATED && (n == 0 ||
+	    strstr(ERR_MSG(&e), "aborted by its producer") != NULL),
+	    "after %d shards%s: %s %s", shards, inside ? ", in one" : "", types,
+	    ERR_MSG(&e));
+	writer_free(w);
+	schema_release(&sc);
+}
+
+int
+main(void)
+{
+	test_frames();
+	test_history();
+	test_refused();
+	test_send();
+	aborts(0, 0, "");
+	aborts(1, 0, "(SSDST");
+	aborts(1, 1, "(SSDSSST");
+	aborts(0, 1, "(SSST");
+	return done_testing();
+}
