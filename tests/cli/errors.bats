@@ -187,3 +187,31 @@ gguf() {
 		says 'truncated: the stream was aborted by its producer'
 	done
 }
+
+@test "a report whose reader has gone ends quietly" {
+	mkshards >in
+	mkfifo p
+	# a pipe to write to that nobody reads
+	exec 9<>p
+	exec 8>p
+	exec 9>&-
+	for call in 'ace-inspect --list in' 'ace-expand --help'; do
+		got=0
+		(trap '' PIPE; exec timeout "$HANG" $call >&8 2>err) || got=$?
+		[ "$got" -eq 4 ]
+		[ ! -s err ]
+	done
+	exec 8>&-
+}
+
+@test "--force writes to a terminal, -q leaves out what is no error" {
+	mkshards >in
+	exits 0 pty ace-expand --force in
+	[ -s out ]
+	exits 0 pty -i setsid -wc sh -c 'ace-expand --force -o /dev/tty in'
+	ace-score in >scored
+	exits 0 ace-select -b 1 scored
+	says 'too few for any group'
+	exits 0 ace-select -q -b 1 scored
+	[ ! -s err ]
+}

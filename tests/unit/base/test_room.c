@@ -89,6 +89,13 @@ main(void)
 	/* what looks for leaks when the program ends needs memory of its own */
 	ok(setrlimit(RLIMIT_DATA, &before) == 0, "and back");
 	ok(room_limit() <= 1 << 30, "is seen");
+	ok(getrlimit(RLIMIT_AS, &before) == 0, "another limit as it was");
+	l = before;
+	l.rlim_cur = (rlim_t)1 << 29;
+	ok(setrlimit(RLIMIT_AS, &l) == 0, "one of half a GiB, of addresses");
+	room_look();
+	ok(setrlimit(RLIMIT_AS, &before) == 0, "and back");
+	ok(room_limit() <= 1 << 29, "is seen, too");
 	ok(room_of(1 << 16) == 1 << 16, "a little is there");
 	ok(room_of(UINT64_MAX) == room_limit() / 4, "a quarter at most");
 	return done_testing();

@@ -109,6 +109,16 @@ test_checks(void)
 	seal(p);
 	ok(says(p, "limit"), "%s", ERR_MSG(&e));
 	frame_encode(&sample, p);
+	bytes_set32(p + 16, FRAME_MAX);
+	bytes_set32(p + 20, FRAME_MAX);
+	seal(p);
+	ok(FRAME_MAX == 16777216 && decode(p) == 0, "16 MiB are none");
+	frame_encode(&sample, p);
+	p[8] = 1;
+	bytes_set32(p + 16, FRAME_MAX + 1);
+	seal(p);
+	ok(says(p, "limit"), "packed: %s", ERR_MSG(&e));
+	frame_encode(&sample, p);
 	p[8] = 1;
 	bytes_set32(p + 20, UINT32_MAX);
 	seal(p);

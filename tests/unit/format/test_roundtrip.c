@@ -140,6 +140,9 @@ test_large(void)
 		(void)snprintf(name + 82, 9, "%08zu", i);
 		k = schema_add(&sc, &t, &e);
 	}
+	(void)snprintf(name + 82, 9, "%08zu", i);
+	ok(k == 0 && schema_add(&sc, &t, NULL) == -ERR_DATA &&
+	    sc.n == SCHEMA_MAX_TENSORS, "one more than 2^20 tensors");
 	shard_init(&s);
 	if (k == 0 && (k = schema_finish(&sc, &e)) == 0 &&
 	    (k = io_create_mem(&io, &e)) == 0 &&

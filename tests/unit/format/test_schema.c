@@ -141,6 +141,8 @@ differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
 	(void)schema_add(&b, &t, &e);
 	(void)schema_finish(&b, &e);
 	ok(schema_diff(a, &b, why) == 1 && strstr(why, want) != NULL, "%s", why);
+	ok(schema_diff(&b, a, why) == 1 && strstr(why, want) != NULL,
+	    "and the other way round");
 	schema_release(&b);
 }
 
