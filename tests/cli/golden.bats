@@ -28,7 +28,7 @@ refused() {
 		w=${f##*/bad-}
 		exits 3 "$@" <"$f" || { echo "$f"; return 1; }
 		says "^$1: ${w%%-*}: .*at byte [0-9]+" || { echo "$f"; return 1; }
-		sed "s/^[^:]*/${f##*/}/" err >>reasons
+		tr -c '\n -~' '?' <err | sed "s/^[^:]*/${f##*/}/" >>reasons
 		n=$((n + 1))
 	done
 	[ "$n" -ge 120 ]
