@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/pack.h"
 #include "codec/codec.h"
 #include "format/frame.h"
 #include "format/reader.h"
@@ -14,6 +15,7 @@
 #include "format/writer.h"
 
 static struct err e;
+static int whole;		/* shards that the last stream had */
 static const float x[4] = { 1, -2, 0, 4 };
 
 static void
@@ -77,8 +79,9 @@ frames(const struct io *io, char *types, char *prov, size_t room)
 	if (io_open_mem(&in, p, n, &e) < 0 ||
 	    reader_open(&r, in, NULL, &e) < 0)
 		abort();
+	whole = 0;
 	while ((ev = reader_next(r, &e)) > 0)
-		if (ev == READER_HEAD)
+		if ((whole += ev == READER_SEND, ev == READER_HEAD))
 			prov[0] = '\0';
 		else
 			(void)strncpy(prov, reader_provenance(r), room - 1);
@@ -93,6 +96,10 @@ test_frames(void)
 	struct writer_opts none = { .tool = "test" };
 	struct schema sc, other;
 	char types[64], prov[64] = "";
+	const unsigned char *p;
+	unsigned char seed[16];
+	struct shard s;
+	size_t n;
 	struct writer *w;
 	struct io *io;
 
@@ -104,6 +111,12 @@ test_frames(void)
 	    frames(io, types, prov, sizeof(prov)) == READER_END &&
 	    strcmp(types, "(SpSDSSST(SpSDST") == 0,
 	    "another model is another stream: %s %s", types, ERR_MSG(&e));
+	shard_init(&s);
+	bytes_set64(seed, shard_key(&s));
+	bytes_set64(seed + 8, pack_hash64("test", 4));
+	p = io_mem(io, &n);
+	ok(bytes_le64(p + 24) == pack_hash64(seed, 16),
+	    "its id is of the first shard and of who writes");
 	ok(strcmp(prov, "test 1\n") == 0, "a line of provenance");
 	writer_free(w);
 	none.omit_schema = 1;
@@ -266,7 +279,7 @@ aborts(int shards, int inside, const char *want)
 	(void)io_mem(io, &again);
 	ok(r == 0 && n == again, "said once");
 	r = frames(io, types, prov, sizeof(prov));
-	ok(strcmp(types, want) == 0 && r == -ERR_DATA &&
+	ok(strcmp(types, want) == 0 && r == -ERR_DATA && whole == shards &&
 	    e.kind == ERR_TRUNCATED && (n == 0 ||
 	    strstr(ERR_MSG(&e), "aborted by its producer") != NULL),
 	    "after %d shards%s: %s %s", shards, inside ? ", in one" : "", types,
