@@ -31,6 +31,7 @@ SHARDS=${DECODER_SHARDS:-4}
 			i=$((i + 1))
 			# the list begins elsewhere each time
 			codecs=${codecs#*,},${codecs%%,*}
+			each_of 2 || continue
 			# shellcheck disable=SC2086
 			mkshards $shape -k $kind -N "$SHARDS" -x $i -L "$codecs" |
 			    ace-compress -q -o coded

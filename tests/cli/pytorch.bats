@@ -256,6 +256,7 @@ undisturbed() {
 	grep -qE '^last +f32 +2x3x4x5' listing
 }
 
+# bats test_tags=long
 @test "what cannot be sent is refused, with its name and what to do" {
 	py - >said <<-'E'
 	from common import *
@@ -406,6 +407,7 @@ undisturbed() {
 	cmp said2 calm/said2
 }
 
+# bats test_tags=long
 @test "the first cause is the program's that failed first" {
 	py - <<-'E'
 	from common import *
