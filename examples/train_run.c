@@ -170,7 +170,6 @@ static void
 contribution(struct run *r, size_t i, size_t h, float *out)
 {
 	struct optim *opt = r->optim[r->o->alone ? i : 0];
-	const float foretold = (float)r->o->foretell;
 	size_t n = r->m->n, j;
 
 	if (r->o->local == 0) {
@@ -185,7 +184,8 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	}
 	drift_device(&r->drift, i);
 	for (j = 0; j < n; j++)
-		out[j] = r->start[j] - r->m->theta[j] - foretold * r->last[j];
+		out[j] = r->start[j] - r->m->theta[j] -
+		    (float)r->o->foretell * r->last[j];
 }
 
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
@@ -248,7 +248,6 @@ static void
 apply(struct run *r, const float *x, const struct link_word *word)
 {
 	const struct run_options *o = r->o;
-	const float foretold = (float)o->foretell;
 	const size_t n = r->m->n;
 	size_t i;
 
@@ -257,7 +256,7 @@ apply(struct run *r, const float *x, const struct link_word *word)
 		optim_step(r->optim[0], &o->rule, r->m);
 	} else {
 		for (i = 0; i < n; i++)
-			r->last[i] = x[i] + foretold * r->last[i];
+			r->last[i] = x[i] + (float)o->foretell * r->last[i];
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
 		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
 		    r->last);

@@ -161,6 +161,7 @@ values() {
 	raw out >want
 	exits 0 ace-aggregate --rule finite -v a b c
 	says "'c' left out: nonfinite"
+	[ "$(field left-out out)" = c:nonfinite ]
 	raw out >got
 	same got want
 	exits 5 ace-aggregate --rule median a b c

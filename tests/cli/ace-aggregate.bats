@@ -170,6 +170,8 @@ ones() {
 	edges 3
 	exits 5 ace-aggregate --expect 4 e1 e2 e3
 	says '3 inputs, expected 4'
+	exits 5 ace-aggregate --expect 2 e1 e2 e3
+	says '3 inputs, expected 2'
 	cat e1 e2 e3 >all
 	exits 5 ace-aggregate --expect 4 all
 	says '3 contributions to step 0, expected 4'

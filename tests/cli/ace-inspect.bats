@@ -45,6 +45,13 @@ json() {
 	exits 0 ace-inspect -v coded
 	grep -q '^provenance    mkshards 1$' out
 	grep -q '^provenance    ace-compress ' out
+	# the file and the threads are left out, and nothing else
+	for how in '-ox -T1' '-o x -T 1' '--output=x --threads=1' '--output x --threads 1'; do
+		# shellcheck disable=SC2086 # words are meant
+		mkshards | ace-compress $how --sync none -S st.x -c q8
+		rm -r st.x
+		ace-inspect -v x | grep -q '^provenance    ace-compress [0-9.]* --sync none -S st.x -c q8$'
+	done
 	grep -q '^key           device=edge1$' out
 	grep -q '^annotation    xyZz, 1 frames, 5 bytes$' out
 	exits 0 ace-inspect --json coded

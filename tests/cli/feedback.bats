@@ -32,6 +32,8 @@ waits() {
 	done
 	ACE_KERNEL=abacus exits 2 ace-compress -c q8 in
 	says '^ace-compress: ACE_KERNEL=abacus: no such kernel'
+	# the beginning of a name is none
+	ACE_KERNEL=re exits 2 ace-compress -c q8 in
 	ACE_KERNEL=abacus exits 2 ace-compress -S st -c q8 in
 	ACE_KERNEL=abacus exits 2 ace-expand --cache h coded
 	ACE_KERNEL=abacus exits 2 ace-expand coded

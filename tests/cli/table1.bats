@@ -330,7 +330,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	all='table1-repeated frontier-repeated table1 frontier
 	    frontier-interleaved frontier-million frontier-short
 	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
-	    frontier-sixtyfour frontier-drift frontier-ema'
+	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits'
 	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }

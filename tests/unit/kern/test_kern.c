@@ -370,12 +370,22 @@ test_blocks_known(const struct kern *k)
 static void
 test_deadzone_known(const struct kern *k)
 {
-	static const float x[] = { 0, -0.74f, 0.76f, -1.6f, 1.7f, 9e9f, -1e9f };
-	static const int16_t want[] = { 0, 0, 1, -1, 2, 32767, -32767 };
-	int16_t q[7];
+	/* the last of them at an end of the zone, or of a step */
+	static const float x[] = { 0, -0.74f, 0.76f, -1.6f, 1.7f, 9e9f, -1e9f,
+	    0.75f, -0.75f, 1.625f, 2.625f };
+	static const int16_t want[] = { 0, 0, 1, -1, 2, 32767, -32767, 1, -1, 2,
+	    3 };
+	enum { ALL = 11, MANY = 66 };		/* more than any loop takes at once */
+	int16_t q[MANY];
+	float many[MANY];
+	int i, good = 1;
 
-	k->deadzone(q, x, 7, 1, 0.75f, 0.375f);
-	ok(memcmp(q, want, sizeof(q)) == 0, "%s: dead zone by hand", k->name);
+	for (i = 0; i < MANY; i++)
+		many[i] = x[i % ALL];
+	k->deadzone(q, many, MANY, 1, 0.75f, 0.375f);
+	for (i = 0; i < MANY; i++)
+		good &= q[i] == want[i % ALL];
+	ok(good, "%s: dead zone by hand", k->name);
 }
 
 static void

@@ -235,6 +235,19 @@ test_way(const struct kern *k, const struct way *way)
 	    values ? "" : ", values, centers or told");
 }
 
+/* Two rows are enough to foretell one by the other: rows of fewer columns than
+ * there are lanes count as many of them as fill these. */
+static void
+test_rows(void)
+{
+	ok(kern_ecq_rows(32, 64) && !kern_ecq_rows(32, 63) &&
+	    kern_ecq_rows(16, 32) && !kern_ecq_rows(16, 31),
+	    "two rows are rows, less is not");
+	ok(kern_ecq_rows(5, 40) && !kern_ecq_rows(5, 39),
+	    "four rows of five columns count as one");
+	ok(!kern_ecq_rows(1, 1000), "one column is no rows");
+}
+
 int
 main(void)
 {
@@ -252,5 +265,6 @@ main(void)
 	for (i = 0; l[i] != NULL; i++)
 		for (j = 0; j < sizeof(ways) / sizeof(*ways); j++)
 			test_way(l[i], &ways[j]);
+	test_rows();
 	return done_testing();
 }
