@@ -14,6 +14,7 @@ main(void)
 		1e-40f
 	};
 	static const float tiny[] = { 0x1p-127f, -0x1p-128f, 0x1p-149f };
+	static const float under[] = { 0x1p-126f, 0x1p-127f, -0x1p-128f };
 	static const float bad[] = { 1, 2, INFINITY, NAN };
 	static const float huge[] = { 3e38f, -3e38f };
 	struct stat_group s;
@@ -30,6 +31,8 @@ main(void)
 	ok(total == s.nonzero, "the bins sum to the non-zero values");
 	ok(stat_group_of(tiny, 3, &s) == 0 && s.hist[0] == 1 &&
 	    s.hist[1] == 1 && s.hist[22] == 1, "octaves of subnormals");
+	ok(stat_group_of(under, 3, &s) == 0 && s.hist[0] == 1 &&
+	    s.hist[1] == 1 && s.hist[2] == 1, "and of those below a number");
 	ok(stat_group_of(bad, 4, &s) == 3, "first value not finite");
 	ok(stat_group_of(huge, 2, &s) == 0 && isfinite(s.sumsq) &&
 	    isfinite(s.sumabs), "huge values stay finite");

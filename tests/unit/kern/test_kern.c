@@ -388,6 +388,25 @@ test_deadzone_known(const struct kern *k)
 	ok(good, "%s: dead zone by hand", k->name);
 }
 
+/* The scales of the largest numbers are as large as may be, and no larger. */
+static void
+test_scale_known(const struct kern *k)
+{
+	unsigned char p[KERN_Q8_SIZE(96)];
+	float x[96];
+	int i, good = 1;
+
+	for (i = 0; i < 96; i++)
+		x[i] = i % 32 == 7 ? -3.4e38f : 1e38f;
+	k->q8(p, x, 96);
+	for (i = 0; i < 3; i++)
+		good &= bytes_le16(p + 34 * i) == KERN_Q8_TOP;
+	k->q4(p, x, 96);
+	for (i = 0; i < 3; i++)
+		good &= bytes_le16(p + 18 * i) == KERN_Q4_TOP;
+	ok(good, "%s: the largest scales of q8 and q4", k->name);
+}
+
 static void
 test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 {
@@ -548,6 +567,7 @@ main(void)
 		test_known(l[i]);
 		test_blocks_known(l[i]);
 		test_deadzone_known(l[i]);
+		test_scale_known(l[i]);
 		test_fwht_known(l[i]);
 		test_nearest_known(l[i]);
 		test_blocks(l[i], l[0], &m);
