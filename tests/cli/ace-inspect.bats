@@ -46,7 +46,7 @@ json() {
 	grep -q '^provenance    mkshards 1$' out
 	grep -q '^provenance    ace-compress ' out
 	# the file and the threads are left out, and nothing else
-	for how in '-ox -T1' '-o x -T 1' '--output=x --threads=1' '--output x --threads 1'; do
+	for how in -ox '-o x -T1' '-o x -T 1' '--output=x --threads=1' '--output x --threads 1'; do
 		# shellcheck disable=SC2086 # words are meant
 		mkshards | ace-compress $how --sync none -S st.x -c q8
 		rm -r st.x
