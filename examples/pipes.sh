@@ -41,6 +41,8 @@ stop() {
 } 2>/dev/null
 
 die() {
+	# what fails next is said no more: this may be where nobody would read it
+	trap '' USR1
 	hide
 	echo "$name: $*" >&2
 	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2

@@ -293,6 +293,21 @@ fields() {
 	exits 0 ace-inspect --conservation -S state --spool spool in0 in1 in2 in3
 }
 
+@test "framed: what one shard more makes a stream longer, padding and all" {
+	for how in "-n 1003 -c q8" "-n 1001 -c topk:0.013" "-n 5 -c f32 -a -p"; do
+		# shellcheck disable=SC2086 # words are meant
+		mkshards $how >one
+		# shellcheck disable=SC2086
+		mkshards $how -N 2 >two
+		more=$(($(wc -c <two) - $(wc -c <one)))
+		exits 0 ace-inspect --json two
+		[ "$(tail -n 1 out | grep -o '"framed_bytes":[0-9]*')" = \
+		    "\"framed_bytes\":$more" ]
+		exits 0 ace-inspect two
+		[ "$(awk '$1 == "framed" { n = $2 } END { print n }' out)" = "$more" ]
+	done
+}
+
 @test "the course: residuals and bandwidths are means, bytes a sum, aggregates left out" {
 	mkdir run
 	for s in 1 2; do

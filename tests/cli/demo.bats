@@ -95,6 +95,25 @@ demo() {
 	says 'truncated: '
 }
 
+@test "two that fail at once: said, whichever comes in between" {
+	cat >both <<-END
+	name=two
+	. "$ROOT/examples/pipes.sh"
+	# the second fails while the line on the screen is taken away
+	hide() {
+		[ ! -e once ] || return
+		: >once
+		kill -USR1 \$\$
+		sleep 0.2
+	} 2>/dev/null
+	echo 'one: edge 1' >"\$work/failed"
+	kill -USR1 \$\$
+	sleep 5
+	END
+	exits 1 bash both
+	says '^two: one: edge 1 failed'
+}
+
 @test "a program that is missing, a text that is missing, are named" {
 	prepare
 	rm bin/ace-step

@@ -404,7 +404,11 @@ test_scale_known(const struct kern *k)
 	k->q4(p, x, 96);
 	for (i = 0; i < 3; i++)
 		good &= bytes_le16(p + 18 * i) == KERN_Q4_TOP;
-	ok(good, "%s: the largest scales of q8 and q4", k->name);
+	for (i = 0; i < 96; i++)
+		x[i] = -3.402e38f;
+	k->sign(p, x, 96);
+	good &= bytes_le16(p) == KERN_SIGN_TOP;
+	ok(good, "%s: the largest scales of q8, q4 and sign", k->name);
 }
 
 static void
