@@ -248,8 +248,7 @@ static void
 apply(struct run *r, const float *x, const struct link_word *word)
 {
 	const struct run_options *o = r->o;
-	const size_t n = r->m->n;
-	size_t i;
+	size_t n = r->m->n, i;
 
 	if (o->local == 0) {
 		memcpy(r->m->grad, x, n * sizeof *x);
