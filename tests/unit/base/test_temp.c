@@ -51,7 +51,7 @@ test_nameless(const char *dir)
 {
 	char want[64];
 	struct stat st;
-	int fd;
+	int fd = -1;
 
 	(void)snprintf(want, sizeof(want), "%s/t/", dir);
 	(void)setenv("TMPDIR", "t", 1);
@@ -96,8 +96,8 @@ mode_under(mode_t mask)
 static void
 test_place(void)
 {
-	char *temp;
-	int fd;
+	char *temp = NULL;
+	int fd = -1;
 
 	ok(mode_under(022) == 0644 && mode_under(0) == 0666 &&
 	    mode_under(077) == 0600, "a file has the mode that others would "
