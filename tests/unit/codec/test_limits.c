@@ -319,6 +319,40 @@ test_at_least(void)
 	    "topk: of the smallest fraction one, the first of its equals");
 }
 
+/* Bits of a value's length changed, one by one: what is read all the same is no
+ * more than 32767 steps. */
+static void
+test_escapes(void)
+{
+	enum { N = 512 };
+	unsigned char p[4096];
+	struct err e = ERR_INIT;
+	double most = 0, max;
+	size_t len, i, j, read = 0;
+
+	trip_gauss(&t, 9, N, 300);
+	for (i = 0; i < N; i += 8)
+		t.x[i] = (float)(18000 + 27 * i);
+	len = trip(&t, "ecq:1", N);
+	for (i = 0; i < N; i++)
+		most = fmax(most, fabs((double)t.x[i] - (double)t.y[i]));
+	ok(most < 2, "ecq of values up to 32000 steps: %g", most);
+	for (i = 0; i < 8 * len; i++) {
+		memcpy(p, t.body.p, len);
+		p[i / 8] ^= (unsigned char)(1 << i % 8);
+		/* not the step, which is in front */
+		if (i < 24 || codec_decode(CODEC_ECQ, t.param, &t.ctx, p, len,
+		    t.y, N, &e) < 0)
+			continue;
+		read++;
+		for (max = 0, j = 0; j < N; j++)
+			max = fmax(max, fabs((double)t.y[j]));
+		most = fmax(most, max);
+	}
+	ok(read > 100 && most < 32769, "ecq: of %zu bits changed %zu are read, "
+	    "none for more than %g", 8 * len, read, most);
+}
+
 int
 main(void)
 {
@@ -328,6 +362,7 @@ main(void)
 	test_longer();
 	test_steps();
 	test_at_least();
+	test_escapes();
 	buf_release(&t.body);
 	return done_testing();
 }
