@@ -63,7 +63,7 @@ struct opts {
 	struct stage_select_opts select;
 	struct stage_compress_opts compress;
 	int print;
-	const char *schema;		/* --schema: of the input */
+	const char *schema, *state;	/* of the input; what all keep */
 	char *word[PARTS][WORDS];	/* how each program is called */
 	int words[PARTS];
 	int asked[PARTS];		/* an option is this program's alone */
@@ -123,15 +123,19 @@ tell(struct opts *o, int t, const struct cli_opt *row, const char *val,
 	return r < 0 || row->arg == NULL ? r : add_word(o, t, val, e);
 }
 
-/* What limits the input limits that of every program; a schema is for the
- * first, which is known when all options are; what is said of the output is
- * for the last. */
+/* What limits the input limits that of every program; what is said of the output
+ * is for the last.  Whom a schema is for, and whether ace-policy has the state, is
+ * known when all options are: tell_late. */
 static int
 tell_whom(struct opts *o, int t, const struct cli_opt *row, const char *val,
     struct err *e)
 {
 	int i, r;
 
+	if (t == POLICY && row->key == 'S') {
+		o->state = val;
+		return 0;
+	}
 	if (t < PARTS)
 		return tell(o, t, row, val, e);
 	if (t == OUTPUT)
@@ -176,26 +180,6 @@ set(void *arg, int key, const char *val, struct err *e)
 	return 0;
 }
 
-/* A recording decides without what the state knows of the link, and ace-policy
- * takes only one of the two; the other programs keep the state. */
-static void
-replayed(struct opts *o)
-{
-	char **w = o->word[POLICY];
-	int i, n = 0;
-
-	if (o->policy.replay == NULL)
-		return;
-	o->policy.dir = NULL;
-	for (i = 0; i < o->words[POLICY]; i++)
-		if (strcmp(w[i], "-S") == 0 && i + 1 < o->words[POLICY]) {
-			alloc_free(w[i++]);
-			alloc_free(w[i]);
-		} else
-			w[n++] = w[i];
-	o->words[POLICY] = n;
-}
-
 /* ---- which programs, and how ---- */
 
 /* The pipe has program t. */
@@ -228,12 +212,19 @@ check(const struct opts *o, struct err *e)
 	return 0;
 }
 
-/* The first program reads the stream that may have no schema. */
+/* The first program reads the stream that may have no schema.  A recording decides
+ * without what the state knows of the link, and ace-policy takes only one of the
+ * two; the other programs keep the state. */
 static int
-tell_first(struct opts *o, struct err *e)
+tell_late(struct opts *o, struct err *e)
 {
-	int t = 0;
+	int t = 0, r;
 
+	if (o->policy.replay != NULL)
+		o->policy.dir = NULL;
+	else if (o->state != NULL && (r = tell(o, POLICY,
+	    named(policy_rows, "state"), o->state, e)) < 0)
+		return r;
 	if (o->schema == NULL)
 		return 0;
 	while (!wanted(o, t))
@@ -329,11 +320,10 @@ static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	int r;
+	int r = check(o, e);
 
 	(void)n;
-	replayed(o);
-	if ((r = check(o, e)) < 0 || (r = tell_first(o, e)) < 0)
+	if (r < 0 || (r = tell_late(o, e)) < 0)
 		return r;
 	/* in provenance we are the last of these programs */
 	o->f->tool = table[COMPRESS].name;

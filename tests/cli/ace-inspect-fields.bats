@@ -1,13 +1,7 @@
 # What ace-inspect says of a shard, field by field: each with a value of its own, so
 # that none is told under another's name.
 load helper
-
-# json PERL: for every document of `out', $j is true of the expression
-json() {
-	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
-	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \
-	    "$1" <out
-}
+load values
 
 # told KEY VALUE: the text in out has that line
 told() {

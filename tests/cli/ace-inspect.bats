@@ -1,11 +1,5 @@
 load helper
-
-# json PERL: for every document of `out', $j is true of the expression
-json() {
-	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
-	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \
-	    "$1" <out
-}
+load values
 
 @test "the list: one line per tensor, sizes from the directory" {
 	mkshards -t wide.weight:50,30 -t b:7 -t s: -t none:0,4 -g 512 -c q8 -s 5 -w 2.5 >in

@@ -12,6 +12,11 @@ load contract_ask
 	ask cut "filter sink report answer"
 }
 
+# bats test_tags=long
+@test "the same at each of these places" {
+	ask cut "filter sink report answer"
+}
+
 @test "garbage after the end: status 3" {
 	ask garbage
 }

@@ -8,6 +8,11 @@ load contract_ask
 	ask flip "filter sink report answer"
 }
 
+# bats test_tags=long
+@test "the same at each of these bytes" {
+	ask flip "filter sink report answer"
+}
+
 @test "damage by a terminal has a message of its own" {
 	ask terminal_damage "filter sink report answer"
 }

@@ -15,7 +15,7 @@ SHARDS=${DECODER_SHARDS:-4}
 	done
 }
 
-@test "every codec of random shards, of whatever shape" {
+shapes() {
 	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,eden:1.3,eden:3.7:mse
 	codecs=$codecs,eden:0.2,lowrank:2,lowrank:5:q8,topk:0.1,topk:0.05:q4
 	codecs=$codecs,topk:0.2:q2:rice,topk:0.1:mag,chunk:4/64:q2
@@ -31,7 +31,7 @@ SHARDS=${DECODER_SHARDS:-4}
 			i=$((i + 1))
 			# the list begins elsewhere each time
 			codecs=${codecs#*,},${codecs%%,*}
-			each_of 2 || continue
+			each_of 3 || continue
 			# shellcheck disable=SC2086
 			mkshards $shape -k $kind -N "$SHARDS" -x $i -L "$codecs" |
 			    ace-compress -q -o coded
@@ -44,6 +44,15 @@ SHARDS=${DECODER_SHARDS:-4}
 			same out want || { echo "$kind $shape $codecs"; false; }
 		done
 	done
+}
+
+@test "every codec of random shards, of whatever shape" {
+	shapes
+}
+
+# bats test_tags=long
+@test "the same of each kind and shape" {
+	shapes
 }
 
 @test "ecq of rows that foretell the next ones, whatever their length" {

@@ -66,7 +66,7 @@ streams() {
 	all unblocked
 }
 
-@test "a system that refuses, at once or after some time, interrupts, stutters" {
+refused() {
 	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
 	mkshards -n 900k -k layered -a -p -N 2 >in
 	clipped() {
@@ -83,6 +83,15 @@ streams() {
 		export ACE_CLIP=$n
 		all clipped
 	done
+}
+
+@test "a system that refuses, at once or after some time, interrupts, stutters" {
+	refused
+}
+
+# bats test_tags=long
+@test "the same in each of these ways" {
+	refused
 }
 
 @test "values are shared where both ends are pipes, and nowhere else" {

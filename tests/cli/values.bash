@@ -79,3 +79,10 @@ digest() {
 		print unpack("H32", substr $s, $o + 64 + 32, 16), "\n"
 		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"
 }
+
+# json PERL: for every document of `out', $j is true of the expression
+json() {
+	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
+	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \
+	    "$1" <out
+}

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "../tap.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -42,22 +43,6 @@ holds(const char *path, const char *text)
 	return strcmp(got, text) == 0;
 }
 
-/* How many names there are in the directory. */
-static int
-names(void)
-{
-	char cmd[64], got[16] = "";
-	FILE *f;
-
-	(void)snprintf(cmd, sizeof(cmd), "ls -A %s | wc -l", dir);
-	if ((f = popen(cmd, "r")) == NULL)
-		return -1;
-	if (fgets(got, sizeof(got), f) == NULL)
-		got[0] = '\0';
-	(void)pclose(f);
-	return atoi(got);
-}
-
 static mode_t
 kind(const char *path)
 {
@@ -84,13 +69,13 @@ make(const char *path, int commit)
 static void
 test_files(void)
 {
-	ok(make("none", 0) == 0 && kind("none") == 0 && names() == 0,
+	ok(make("none", 0) == 0 && kind("none") == 0 && names_in(dir) == 0,
 	    "nothing there, given up: nothing there");
 	ok(make("none", 1) == 0 && holds("none", "new"), "nothing there: made");
 	put("file", "old");
-	ok(make("file", 0) == 0 && holds("file", "old") && names() == 2,
+	ok(make("file", 0) == 0 && holds("file", "old") && names_in(dir) == 2,
 	    "a file, given up: as it was");
-	ok(make("file", 1) == 0 && holds("file", "new") && names() == 2,
+	ok(make("file", 1) == 0 && holds("file", "new") && names_in(dir) == 2,
 	    "a file: replaced");
 }
 

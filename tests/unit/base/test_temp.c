@@ -7,28 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "../tap.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/temp.h"
 
 static struct err e;
-
-/* How many names there are in the directory. */
-static int
-names(const char *dir)
-{
-	char cmd[128], got[16] = "";
-	FILE *f;
-
-	(void)snprintf(cmd, sizeof(cmd), "ls -A %s | wc -l", dir);
-	if ((f = popen(cmd, "r")) == NULL)
-		return -1;
-	if (fgets(got, sizeof(got), f) == NULL)
-		got[0] = '\0';
-	(void)pclose(f);
-	return atoi(got);
-}
 
 /* The directory that an open file is or was in, with a / behind it. */
 static const char *
@@ -57,7 +42,7 @@ test_nameless(const char *dir)
 	(void)setenv("TMPDIR", "t", 1);
 	ok(mkdir("t", 0700) == 0 && temp_open(&fd, &e) == 0 &&
 	    strcmp(place(fd), want) == 0, "in TMPDIR: %s", place(fd));
-	ok(names("t") == 0 && fstat(fd, &st) == 0 && st.st_nlink == 0 &&
+	ok(names_in("t") == 0 && fstat(fd, &st) == 0 && st.st_nlink == 0 &&
 	    (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0,
 	    "without a name, and not for programs that are started");
 	(void)close(fd);
@@ -102,7 +87,7 @@ test_place(void)
 	ok(mode_under(022) == 0644 && mode_under(0) == 0666 &&
 	    mode_under(077) == 0600, "a file has the mode that others would "
 	    "have there");
-	ok(names(".") == 2, "and its name alone");
+	ok(names_in(".") == 2, "and its name alone");
 	ok(mkdir("sub", 0700) == 0 &&
 	    temp_beside("sub/x", &temp, &fd, &e) == 0 &&
 	    strncmp(temp, "sub/x.new-", 10) == 0 && access(temp, F_OK) == 0,
