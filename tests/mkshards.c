@@ -498,7 +498,7 @@ main(int argc, char **argv)
 	o.table = alloc_get(TABLE, sizeof(float), &e);
 	if (x == NULL || y == NULL || o.table == NULL)
 		die(&e);
-	for (i = 0; i < TABLE; i++)
+	for (i = 0; o.kind == FAST && i < TABLE; i++)
 		o.table[i] = gauss(o.seed, 0, i);
 	wo.line = o.prov ? "mkshards 1" : NULL;
 	if (schema_finish(&o.sc, &e) < 0)
