@@ -369,7 +369,8 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 }
 
 /* The predicted size in bytes of the whole coded shard: exact when all codecs
- * have a fixed size. */
+ * have a fixed size.  (rate_run takes budgets by 64 bytes, so that it may leave
+ * out a group that would just have fitted.) */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {

@@ -156,6 +156,7 @@ layers() {
 	exits 2 ace-advise dynacomm --dt 2s --bandwidth 0bit in
 }
 
+# bats test_tags=long
 @test "dynacomm: a million layers" {
 	awk 'BEGIN { print "pt fc"; for (i = 0; i < 1000000; i++)
 	    print (i * 7919 % 1000) "us", (1 + i * 104729 % 1000) "us" }' >in
@@ -168,6 +169,7 @@ layers() {
 	says "at most 2048"
 }
 
+# bats test_tags=long
 @test "dynacomm: one layer, and a million in little time" {
 	t 'pt fc\n1ms 2ms\n'
 	for m in dp greedy dp3; do

@@ -12,6 +12,7 @@ fleet() {
 	mkshards -d e -F d -N "$@"
 }
 
+# bats test_tags=long,asan
 @test "600 devices and 64 open files: from files, a stream, a spool, a tree" {
 	fleet 600 -n 3000 -g 512 -c topk:0.1
 	exits 0 few ace-aggregate --no-provenance d/*
@@ -106,6 +107,7 @@ fleet() {
 	says "'median' sees all values at once: 300 shards, [0-9]* MiB"
 }
 
+# bats test_tags=long,asan
 @test "more names of contributors than fit one frame" {
 	local long
 	long=$(printf 'x%.0s' {1..200})

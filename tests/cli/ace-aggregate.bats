@@ -310,6 +310,7 @@ piece() {
 	[ "$(field step out | tr '\n' ' ')" = "0 1 2 " ]
 }
 
+# bats test_tags=long
 @test "first output before the end of the input; memory does not grow" {
 	mkshards -d edge1 -n 4M >e1
 	mkshards -d edge2 -n 4M -x 2 >e2

@@ -250,6 +250,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	done
 }
 
+# bats test_tags=long
 @test "64 MiB are enough for 256 MiB of values and for 50,000 tensors" {
 	sanitized && skip "the sanitizer's own memory"
 	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[67108864],) .

@@ -333,6 +333,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 ace-inspect --diff saved in
 }
 
+# bats test_tags=long
 @test "memory does not grow with the stream" {
 	sanitized && skip "the sanitizer's own memory"
 	for o in --list --stats --histogram --verify "--stats --json"; do

@@ -151,6 +151,7 @@ interval=1' >in
 	exits 4 ace-policy clusters
 }
 
+# bats test_tags=long
 @test "64 MiB are enough for a large stream" {
 	sanitized && skip "the sanitizer's own memory"
 	mkshards -n 64M -k fast | peak rss ace-policy >/dev/null

@@ -290,6 +290,7 @@ are() {
 	exits 2 ace-score one two </dev/null
 }
 
+# bats test_tags=long
 @test "memory: 48 bytes a group, 88 with a state, 92 with a sensitivity" {
 	sanitized && skip "the sanitizer's own memory"
 	# grows OPTIONS...: bytes for each group that one stream has more
@@ -315,6 +316,7 @@ are() {
 	done
 }
 
+# bats test_tags=long
 @test "64 MiB are enough for a large stream" {
 	sanitized && skip "the sanitizer's own memory"
 	mkshards -n 64M -k fast | peak rss ace-score >/dev/null

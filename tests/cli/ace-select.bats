@@ -364,6 +364,7 @@ layered() {
 	exits 2 ace-select -b 1k --levels , </dev/null
 }
 
+# bats test_tags=long
 @test "64 MiB are enough for a large stream" {
 	sanitized && skip "the sanitizer's own memory"
 	mkshards -n 64M -k fast | peak rss ace-select -b 1M >/dev/null

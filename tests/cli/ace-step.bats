@@ -37,6 +37,7 @@ alike() {
 	ace-inspect --verify step
 }
 
+# bats test_tags=long,asan
 @test "the same with every way to say how much" {
 	run_of 6 >in
 	alike -S S -b 4k

@@ -9,6 +9,7 @@ limited() {
 	bash -c 'ulimit -v "$0" && exec "$@"' "$kib" "$@"
 }
 
+# bats test_tags=long
 @test "with little memory the same bytes, by way of files" {
 	mkshards -n 10M -x 3 >in
 	ace-score in | ace-select --budget 300k >planned
@@ -41,6 +42,7 @@ limited() {
 	same want got
 }
 
+# bats test_tags=long
 @test "rules that see all values at once say what is missing, before they begin" {
 	local i
 	for i in $(seq 150); do

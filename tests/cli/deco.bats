@@ -40,6 +40,7 @@ seconds() {
 	emulate "$1" 1 "$2" "$3" 11 | emulate time "$link" | awk '{ print $NF }'
 }
 
+# bats test_tags=long
 @test "what DGA has before DeCo-SGD is what a device applies of its own at once" {
 	link='200 300'
 	# the same delays without compression, which deco could choose

@@ -115,6 +115,7 @@ compared() {
 	compared "$ROOT/README.md"
 }
 
+# bats test_tags=long
 @test "what a page shows is what its commands print, digits aside" {
 	failed=0
 	for page in $(grep -l '^\.Bd -unfilled' "$ROOT"/man/*.[17]); do

@@ -51,6 +51,7 @@ through() {
 	same out want
 }
 
+# bats test_tags=long
 @test "rules, too" {
 	bounded ace-aggregate --no-provenance --rule median "${all[@]}"
 	mv out want
@@ -94,6 +95,7 @@ at_deadline() {
 	[ "$got" -eq 0 ] && same out want
 }
 
+# bats test_tags=long
 @test "nor at it" {
 	exits 0 ace-aggregate --no-provenance "${all[@]:0:63}"
 	mv out want

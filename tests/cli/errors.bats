@@ -72,6 +72,7 @@ gguf() {
 	    ace-advise cluster --tiers 1 --groups 2 table
 }
 
+# bats test_tags=long,asan
 @test "runs and tensors: more than there may be, or none" {
 	mkshards >in
 	refuses 2 '9 runs, at most 8 can be drawn together' \

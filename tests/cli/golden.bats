@@ -34,6 +34,7 @@ refused() {
 	[ "$n" -ge 120 ]
 }
 
+# bats test_tags=long,asan
 @test "bad files are refused by ace-expand, each for its reason" {
 	refused ace-expand
 }
@@ -44,6 +45,7 @@ refused() {
 	diff reasons "$GOLDEN/reasons"
 }
 
+# bats test_tags=long
 @test "bad files cost neither time nor memory" {
 	sanitized && skip "the sanitizer's own memory"
 	for f in "$GOLDEN"/bad-*.aceg; do

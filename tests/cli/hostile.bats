@@ -144,6 +144,7 @@ aggregate() {
 	recv duplicate\|accepted <in
 }
 
+# bats test_tags=long,asan
 @test "more devices than there may be open files: the same bytes" {
 	local i
 	mkdir files

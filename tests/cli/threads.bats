@@ -27,6 +27,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	each 'ace-score small | ace-select --bits 1 | ace-compress -T @ >made.@'
 }
 
+# bats test_tags=long,asan
 @test "compress with a state: the shards, the residual, over steps" {
 	local s
 	for s in 0 1 2; do
@@ -51,6 +52,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	done
 }
 
+# bats test_tags=long,asan
 @test "expand and aggregate" {
 	model -c ecq:1 >coded
 	each 'ace-expand -T @ coded >made.@'

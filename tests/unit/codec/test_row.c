@@ -202,7 +202,8 @@ test_trip(void)
 	    b.n == codec_size(&p, &ctx, N) && codec_decode(GRID, param, &ctx,
 	    b.p, b.n, y, N, &e) == 0, "there and back");
 	for (i = 0; i < N; i++)
-		worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
+		if (fabs((double)x[i] - (double)y[i]) > worst)
+			worst = fabs((double)x[i] - (double)y[i]);
 	ok(worst <= 0.03125, "within half a step: %g", worst);
 	ok(codec_decode(GRID, 0, &ctx, b.p, b.n - 1, y, N, NULL) == -ERR_DATA &&
 	    codec_decode(GRID, 0, &ctx, b.p, b.n, y, N - 1, NULL) ==
