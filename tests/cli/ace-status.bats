@@ -13,7 +13,7 @@ closes() { ace-aggregate --spool spool --expect "$1" --steps 1 "${@:2}" >mean.ac
 row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
 
 # json EXPRESSION: of the first document in `out'
-json() { python3 -c 'import json, sys
+json() { python3 -S -c 'import json, sys
 d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
 @test "who is here, who is missing, and what is waited for" {

@@ -47,26 +47,39 @@ ask() {
 	[ "$asked" -eq 1 ] && return "$failed"
 }
 
-# inputs KIND DIR QUESTION: `big' where the question says so
+# inputs KIND DIR QUESTION: `big' where the question says so; each is made once
 inputs() {
-	local big=
-	if sed -n "/^contract_$3()/,/^}/p" "$ROOT/tests/cli/contract.bash" |
-	    grep '\<big\>' >/dev/null; then
-		big=$2/big
+	local of=shards big=
+	case $1 in
+	source | table) of=$1 ;;
+	esac
+	if [ ! -d "inputs.$of" ]; then
+		mkdir "inputs.$of"
+		if sed -n "/^contract_$3()/,/^}/p" "$ROOT/tests/cli/contract.bash" |
+		    grep '\<big\>' >/dev/null; then
+			big=inputs.$of/big
+		fi
+		"inputs_$of" "inputs.$of" "$big"
 	fi
+	cp "inputs.$of"/* "$2"
 	if [ "$2" = ace-sign ]; then
 		openssl genpkey -algorithm ed25519 -out "$2/key.pem"
 		chmod 600 "$2/key.pem"
 	fi
-	if [ "$1" = source ]; then
-		safetensors >"$2/in"
-		[ -z "$big" ] || safetensors 1000000 >"$big"
-	elif [ "$1" = table ]; then
-		printf 'device time\na 1\nb 3\n' >"$2/in"
-		[ -z "$big" ] || (echo device time && seq 20000 | sed 's/.*/& 1s/') >"$big"
-	else
-		mkshards -a -p >"$2/in"
-		mkshards -s 1 >"$2/next"
-		[ -z "$big" ] || mkshards -n 1M -k layered >"$big"
-	fi
+}
+
+inputs_source() {
+	safetensors >"$1/in"
+	[ -z "$2" ] || safetensors 1000000 >"$2"
+}
+
+inputs_table() {
+	printf 'device time\na 1\nb 3\n' >"$1/in"
+	[ -z "$2" ] || (echo device time && seq 20000 | sed 's/.*/& 1s/') >"$2"
+}
+
+inputs_shards() {
+	mkshards -a -p >"$1/in"
+	mkshards -s 1 >"$1/next"
+	[ -z "$2" ] || mkshards -n 1M -k layered >"$2"
 }
