@@ -8,6 +8,7 @@
  * ACE_NOLINK=1   a file system without hard links
  * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
  *                eagain, every second one; kill, by which one is seen
+ * ACE_FASTER=N   a clock on which N seconds pass in one, and what waits waits so
  * ACE_READS=FILE what is read of files and synced, a line each: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
  * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
@@ -27,6 +28,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clip.h"
@@ -37,6 +39,8 @@ void *__libc_realloc(void *p, size_t n);
 
 static struct clip *page;
 static long alone;		/* ACE_KILL: calls left */
+static long faster;		/* ACE_FASTER, since when */
+static struct timespec since;
 static int log_fd = -1, reads_fd = -1;
 
 __attribute__((constructor)) static void
@@ -61,6 +65,9 @@ begin(void)
 		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if ((s = getenv("ACE_KILL")) != NULL)
 		alone = atol(s);
+	if ((s = getenv("ACE_FASTER")) != NULL)
+		faster = atol(s);
+	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
 
 /* 1: this call fails, errno is set. */
@@ -258,8 +265,25 @@ lseek(int fd, off_t at, int whence)
 int
 poll(struct pollfd *p, nfds_t n, int ms)
 {
+	if (faster > 0 && ms > 0)
+		ms = (int)((ms + faster - 1) / faster);
 	return hit(CLIP_OTHER, "poll") ? -1 :
 	    (int)syscall(SYS_poll, p, n, ms);
+}
+
+int
+clock_gettime(clockid_t which, struct timespec *t)
+{
+	int r = (int)syscall(SYS_clock_gettime, which, t);
+	long long ns;
+
+	if (r == 0 && faster > 0 && which == CLOCK_MONOTONIC) {
+		ns = faster * ((t->tv_sec - since.tv_sec) * 1000000000LL +
+		    t->tv_nsec - since.tv_nsec);
+		t->tv_sec = since.tv_sec + (time_t)(ns / 1000000000);
+		t->tv_nsec = (long)(ns % 1000000000);
+	}
+	return r;
 }
 
 /* ---- files ---- */

@@ -356,6 +356,35 @@ slow() {
 	says "truncated: the time is over"
 }
 
+# gives_up N SECS ARGS...: on a clock N times as fast, for who sends no more than
+# what is in the file `sent', ace-recv waits so many seconds
+gives_up() {
+	local n=$1 secs=$2 began took
+	shift 2
+	rm -rf hole spool
+	mkfifo hole
+	exec 9<>hole
+	cat sent >&9
+	began=$(date +%s%N)
+	exits 3 timeout "$HANG" env LD_PRELOAD="$(preload)" ACE_FASTER="$n" \
+	    ace-recv --spool spool -v "$@" <hole
+	took=$((($(date +%s%N) - began) * n / 1000000000))
+	exec 9>&-
+	says "truncated: the time is over"
+	echo "$took of $secs s"
+	[ "$took" -ge "$secs" ] && [ "$took" -lt $((secs * 4)) ]
+}
+
+@test "unless it is told otherwise: a minute in a shard, two hours between two, a day" {
+	sanitized && skip "the sanitizer must be first"
+	mkshards -n 500 >in
+	head -c 1000 in >sent
+	tries 3 gives_up 100 60
+	head -c -40 in >sent
+	tries 3 gives_up 10000 7200
+	tries 3 gives_up 100000 86400 --idle 48h
+}
+
 @test "who never reads what is answered is not answered for ever" {
 	mkshards -r demo >one
 	mkfifo hole
