@@ -22,7 +22,7 @@ enum { OPT_FORMAT = CLI_LONG, OPT_INTO };
 
 static const struct cli_opt create_opt[] = {
 	OUT,
-	{ 'o', "output", "FILE", "write FILE, whole or not at all" },
+	{ 'o', "output", "ARCHIVE", "write ARCHIVE, whole or not at all" },
 	{ FILTER_FORCE, "force", NULL, "write binary to a terminal" },
 	{ 0, NULL, NULL, NULL }
 };

@@ -125,7 +125,7 @@ complete -c ace-archive -n '__fish_seen_subcommand_from create' -l step -x -d 'o
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l device -x -d 'only shards of devices whose name matches'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l kind -x -a 'gradient delta sum mean residual model history' -d 'only gradient, delta, sum, mean, residual, model or history'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l max-elements -x -d 'refuse larger models (default 68719476736)'
-complete -c ace-archive -n '__fish_seen_subcommand_from create' -s o -l output -r -d 'write FILE, whole or not at all'
+complete -c ace-archive -n '__fish_seen_subcommand_from create' -s o -l output -r -d 'write ARCHIVE, whole or not at all'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l force -d 'write binary to a terminal'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -s v -l verbose -d 'say what was decided'
