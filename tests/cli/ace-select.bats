@@ -49,6 +49,13 @@ layered() {
 	done
 }
 
+@test "a plan as text is for a terminal, too; one in a stream is not" {
+	mkshards >in
+	exits 0 pty ace-select --text -b 1k in
+	grep -q "^0 " out
+	exits 2 pty ace-select -b 1k in
+}
+
 @test "codecs that draw or factor are foretold, chosen, and the budget kept" {
 	layered
 	l=natural,tern,tern:mse,lowrank:2,lowrank:8:q8,eden:2,eden:0.5,qsgd:7

@@ -60,6 +60,11 @@ test_set(void)
 	err_clear(&e);
 	ok(err_move(&e, &all) == -ERR_SYS && says(&e, ERR_MSG(&all)) &&
 	    e.code == ERR_SYS, "moved");
+	err_clear(&all);
+	(void)err_set(&all, ERR_DATA, "corrupt: later");
+	ok(err_move(&e, &all) == -ERR_DATA && e.code == ERR_SYS &&
+	    says(&e, "'f': No such file or directory"),
+	    "moved to one that is set: the first stays");
 }
 
 static void
