@@ -48,7 +48,9 @@ FAULTS  ?= 1
 N       ?= 200
 # of prove: what failed, and what the tests say of it
 PROVE   ?= --failures --comments
-CLI     ?= $(sort $(wildcard tests/cli/*.bats))
+# what waits more than it works first, so that others work meanwhile
+WAITING = $(patsubst %,tests/cli/%.bats,ace-aggregate-slow hostile runs long-lived)
+CLI     ?= $(WAITING) $(filter-out $(WAITING),$(sort $(wildcard tests/cli/*.bats)))
 # one name for that folder, however it was said: files of dependencies have it
 # in them, and what was made under another name of it would seem to have none
 override BUILD := $(patsubst $(CURDIR)/%,%,$(patsubst ./%,%,$(BUILD)))

@@ -54,6 +54,7 @@ fleet() {
 	[ "$(cat named.300)" -eq 0 ]
 }
 
+# bats test_tags=long,asan
 @test "200 files with several steps each, and their ends" {
 	local i
 	fleet 200 -n 64

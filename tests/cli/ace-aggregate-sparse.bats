@@ -34,7 +34,7 @@ alike() {
 		mkshards -d edge4 -x 4 -n 70000 -g 4096 -c q8 -w 0.7 >e4
 		for how in --mean --sum "--weight-by equal" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
-			each_of 3 || continue
+			each_of 5 || continue
 			# shellcheck disable=SC2086 # words are meant
 			exits 0 ace-aggregate $how e1 e2 e3
 			mv out sparse

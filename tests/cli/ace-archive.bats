@@ -455,6 +455,7 @@ long_name() {
 	says '7z packs its entries itself'
 }
 
+# bats test_tags=long,asan
 @test "the same shards give the same bytes" {
 	spool 2
 	local at f

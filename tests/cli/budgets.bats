@@ -32,6 +32,7 @@ limited() {
 	[ "$(find st -type f | wc -l)" -eq 3 ]
 }
 
+# bats test_tags=long
 @test "with little memory a sum of many: the same bytes" {
 	local i
 	for i in $(seq 60); do

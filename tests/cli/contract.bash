@@ -71,7 +71,7 @@ contract_cut() {
 	for at in 1 7 63 $(frames in | while read -r o _; do
 		echo "$o $((o + 40)) $((o + 70))"; done); do
 		[ "$at" -gt 0 ] && [ "$at" -lt "$(wc -c <in)" ] || continue
-		each_of 4 || continue
+		each_of 7 || continue
 		head -c "$at" in >part
 		exits 3 "$@" <part || { echo "cut at $at"; return 1; }
 		says "^$1: truncated: " || { echo "cut at $at"; return 1; }
@@ -84,7 +84,7 @@ contract_flip() {
 	shift
 	for o in $(frames in | while read -r o _; do
 		echo "$((o + 5)) $((o + 64))"; done); do
-		each_of 3 || continue
+		each_of 5 || continue
 		cp in flipped
 		flip flipped "$o"
 		exits 3 "$@" <flipped || { echo "flipped at $o"; return 1; }

@@ -6,7 +6,8 @@ load helper
 
 export PYTHONDONTWRITEBYTECODE=1
 decode() { python3 "$ROOT/tests/decoder/decode" "$@"; }
-SHARDS=${DECODER_SHARDS:-4}
+if [ "${HALF:-}" = quick ]; then SHARDS=2; else SHARDS=4; fi
+SHARDS=${DECODER_SHARDS:-$SHARDS}
 
 @test "every golden file" {
 	for f in "$ROOT"/tests/golden/good-*.f32; do

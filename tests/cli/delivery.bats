@@ -74,6 +74,7 @@ balance() {
 @test "four in flight, in any order and repeatedly: each once, exact" {
 	local order s
 	for order in "3 2 1 0" "1 1 0 3 0 2" "2 0 2 3 1 3" "0 3 1 2 0 0"; do
+		each_of 2 || continue
 		rm -rf state spool in* sent*
 		for s in 0 1 2 3; do
 			code $s
