@@ -6,6 +6,7 @@
  * ACE_KILL=N     where the N-th of the calls that change something begins
  *                (write, fsync, rename, ...) the process ends as by kill -9
  * ACE_NOLINK=1   a file system without hard links
+ * ACE_NOFILTER=1 a kernel without seccomp
  * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
  *                eagain, every second one; kill, by which one is seen
  * ACE_FASTER=N   a clock on which N seconds pass in one, and what waits waits so
@@ -25,6 +26,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -269,6 +271,24 @@ poll(struct pollfd *p, nfds_t n, int ms)
 		ms = (int)((ms + faster - 1) / faster);
 	return hit(CLIP_OTHER, "poll") ? -1 :
 	    (int)syscall(SYS_poll, p, n, ms);
+}
+
+int
+prctl(int op, ...)
+{
+	unsigned long arg[4];
+	va_list ap;
+	int i;
+
+	va_start(ap, op);
+	for (i = 0; i < 4; i++)
+		arg[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (op == PR_SET_SECCOMP && getenv("ACE_NOFILTER") != NULL) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_prctl, op, arg[0], arg[1], arg[2], arg[3]);
 }
 
 int

@@ -237,6 +237,11 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	says truncated
 	exits 3 ace-import --shape 5 v.raw
 	says "corrupt: 'v.raw' goes on after its last value"
+	# an empty tensor has a shape, too
+	: >empty.raw
+	exits 0 ace-import --shape 0,4 -o none.aceg empty.raw
+	exits 0 ace-export -o none.npy none.aceg
+	grep -aq "'shape': (0, 4)" none.npy
 	head -c 5 v.raw >odd.raw
 	exits 3 ace-import odd.raw
 	says truncated

@@ -584,3 +584,21 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	starves refused
 	recv '^step 3: invalid: ' <in
 }
+
+@test "where the process that reads is killed: status 4, and it is said" {
+	mkfifo hole
+	exec 9<>hole
+	mkshards | head -c -40 >&9
+	(got=0; ace-recv --spool spool --reply aggregate <hole >back 2>err || got=$?
+	    echo "$got" >status) 9>&- 3>&- &
+	wait_for test -e spool/test/0
+	# the elder one waits for aggregates, its child reads
+	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
+	exec 9>&-
+	# what is on disk is answered first
+	ace-aggregate --spool spool --expect 1 --steps 1 |
+	    ace-recv --spool spool --publish
+	wait_for test -s status
+	[ "$(cat status)" = 4 ]
+	says '^ace-recv: the reading process was killed'
+}

@@ -54,6 +54,16 @@ contract_file() {
 	same out piped
 }
 
+contract_one() {
+	shift
+	cp in other
+	case $1 in
+	ace-aggregate | ace-inspect | ace-cut) return 0 ;;	# take several
+	esac
+	exits 2 "$@" in other
+	says "^$1: one FILE at most, not also 'other'"
+}
+
 contract_empty() {
 	local kind=$1
 	shift

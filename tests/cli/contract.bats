@@ -39,6 +39,10 @@ load contract_ask
 	ask missing
 }
 
+@test "a second file where one is meant: status 2, named" {
+	ask one "filter sink report answer table pipe"
+}
+
 # bats test_tags=long
 @test "the same input gives the same bytes, with every kernel" {
 	# a table of advice goes through no kernel

@@ -44,6 +44,16 @@ none() {
 	says 'sandbox: off$'
 }
 
+@test "half of it is less than what was required" {
+	none && return
+	export LD_PRELOAD ACE_NOFILTER=1
+	LD_PRELOAD=$(preload | paste -sd ' ')
+	exits 4 ace-score --sandbox require </dev/null
+	says 'is not to be had: Landlock alone$'
+	exits 3 ace-score -vv </dev/null
+	says 'sandbox: Landlock alone$'
+}
+
 @test "without it an intruder does all, with it nothing" {
 	sandbox_temp
 	local signals

@@ -1,0 +1,69 @@
+/* Memory of no size at all, of more than there is, and as it grows. */
+#include <stdint.h>
+#include <string.h>
+
+#include "../tap.h"
+#include "base/alloc.h"
+#include "base/err.h"
+
+static void
+test_nothing(void)
+{
+	struct err e = ERR_INIT;
+	void *a = alloc_get(0, 8, &e), *b = alloc_get(8, 0, &e);
+	void *c = alloc_raw(0, 8, &e), *d = alloc_raw(8, 0, &e);
+
+	ok(a != NULL && b != NULL && c != NULL && d != NULL &&
+	    e.code == ERR_OK, "nothing of something is there, too");
+	alloc_free(a);
+	alloc_free(b);
+	alloc_free(c);
+	alloc_free(d);
+	alloc_free(NULL);
+}
+
+static void
+test_overflow(void)
+{
+	struct err e = ERR_INIT, f = ERR_INIT;
+	volatile size_t many = SIZE_MAX / 8 + 1;	/* no compiler sees it */
+	uint64_t *p = NULL;
+	size_t cap = 0;
+
+	ok(alloc_get(many, 8, &e) == NULL && e.code == ERR_SYS &&
+	    strstr(ERR_MSG(&e), "overflows") != NULL, "alloc_get: %s",
+	    ERR_MSG(&e));
+	ok(alloc_grow(&p, &cap, many, 8, &f) == -ERR_SYS &&
+	    p == NULL && cap == 0 && strstr(ERR_MSG(&f), "overflows") != NULL,
+	    "alloc_grow: %s", ERR_MSG(&f));
+}
+
+static void
+test_grow(void)
+{
+	struct err e = ERR_INIT;
+	uint64_t *p = NULL, *was;
+	size_t cap = 0, n, wrong = 0;
+
+	for (n = 0; n < 1000; n++) {
+		wrong += alloc_grow(&p, &cap, n + 1, sizeof(*p), &e) != 0 ||
+		    cap < n + 1;
+		p[n] = n;
+	}
+	for (n = 0; n < 1000; n++)
+		wrong += p[n] != n;
+	ok(wrong == 0, "a list of a thousand, one by one");
+	was = p;
+	ok(alloc_grow(&p, &cap, 1000, sizeof(*p), &e) == 0 && p == was,
+	    "what there is room for stays where it is");
+	alloc_free(p);
+}
+
+int
+main(void)
+{
+	test_nothing();
+	test_overflow();
+	test_grow();
+	return done_testing();
+}
