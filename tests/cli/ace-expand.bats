@@ -290,3 +290,18 @@ load values
 	exits 3 ace-expand --cache cache in
 	says "corrupt: a difference that does not say to what"
 }
+
+@test "where the output goes is not in the provenance, however it is said" {
+	mkshards -c q8 >in
+	exits 0 ace-expand in
+	mv out want
+	for o in "-o made" -omade "--output made" --output=made "-T 2 -o made" \
+	    "-T2 -omade" "--threads 2 --output made" "--output=made --threads=2"; do
+		rm -f made
+		# shellcheck disable=SC2086 # words are meant
+		exits 0 ace-expand $o in
+		same want made || { echo "$o"; false; }
+	done
+	exits 0 ace-expand --no-provenance in
+	run ! cmp -s want out
+}
