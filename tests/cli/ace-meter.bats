@@ -158,7 +158,7 @@ known() {
 	# 3.2 Mbit, in no more than the time of all
 	awk -v m="$shown" -v ns="$(($(date +%s%N) - began))" 'BEGIN {
 	    print m, "Mbit/s,", ns / 1e9, "s"
-	    exit !(m * ns / 1e9 >= 3.2 * 0.99 && m <= 17) }'
+	    exit !(m * ns / 1e9 >= 3.2 * 0.99 && m <= 24) }'
 }
 
 @test "when nobody reads what it writes, it does not wait for more" {

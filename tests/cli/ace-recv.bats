@@ -591,7 +591,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	mkshards | head -c -40 >&9
 	(got=0; ace-recv --spool spool --reply aggregate <hole >back 2>err || got=$?
 	    echo "$got" >status) 9>&- 3>&- &
-	wait_for test -e spool/test/0
+	wait_for test -e spool/test/0/edge1.aceg
 	# the elder one waits for aggregates, its child reads
 	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
 	exec 9>&-
