@@ -49,8 +49,17 @@ die() {
 	exit 1
 }
 
+# One word for a trap and no $(...) in it: a second signal, while the shell still
+# reads what the first one is to do, would end that with a syntax error.
+failed() {
+	trap '' USR1
+	local what
+	read -r what <"$work/failed"
+	die "$what failed"
+}
+
 trap stop EXIT
-trap 'die "$(head -n 1 "$work/failed") failed"' USR1
+trap failed USR1
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
