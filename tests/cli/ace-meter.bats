@@ -83,7 +83,7 @@ known() {
 	mkshards -n 100 >in
 	: >log
 	# 80 kbit in a second are 200 bytes in a fiftieth
-	CLIP_LOG=log LD_PRELOAD="$(preload | paste -sd ' ')" \
+	CLIP_LOG=log LD_PRELOAD="$(preload)" \
 	    ace-meter -L 80kbit in >out
 	same in out
 	perl -e 'local $/; $_ = <STDIN>; $n = 0;

@@ -6,8 +6,7 @@ load helper
 
 export PYTHONDONTWRITEBYTECODE=1
 decode() { python3 "$ROOT/tests/decoder/decode" "$@"; }
-if [ "${HALF:-}" = quick ]; then SHARDS=2; else SHARDS=4; fi
-SHARDS=${DECODER_SHARDS:-$SHARDS}
+SHARDS=${DECODER_SHARDS:-4}
 
 @test "every golden file" {
 	for f in "$ROOT"/tests/golden/good-*.f32; do

@@ -198,7 +198,7 @@ sums() {
 
 @test "a spool without hard links: said, nothing accepted" {
 	code 0
-	exits 4 env LD_PRELOAD="$(preload | paste -sd ' ')" ACE_NOLINK=1 \
+	exits 4 env LD_PRELOAD="$(preload)" ACE_NOLINK=1 \
 	    ace-recv --spool spool sent0
 	says "the file system of the spool has no hard links"
 	[ "$(find spool -name '*.aceg' ! -name schema.aceg | wc -l)" -eq 0 ]

@@ -260,20 +260,21 @@ safetensors() {
 # no spaces
 # shellcheck disable=SC2120
 preload() {
-	sanitized && ${CC:-cc} -print-file-name=libasan.so
+	local first=
+	! sanitized || first="$(${CC:-cc} -print-file-name=libasan.so) "
 	ln -sf "$BUILD/tests/${1:-clip.so}" "$BATS_TEST_TMPDIR"
-	echo "$BATS_TEST_TMPDIR/${1:-clip.so}"
+	echo "$first$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
 # synced CMD...: what it syncs, a path a line from here on, in the file synced
 synced() {
 	: >calls
-	LD_PRELOAD=$(preload | paste -sd ' ') ACE_READS=$PWD/calls \
+	LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
 	    CLIP_LOG=/dev/null "$@"
 	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||; s|^$PWD$|.|" >synced
 }
 
 # killed N CMD...: CMD, ended as by kill -9 at its N-th change
 killed() {
-	ACE_KILL=$1 LD_PRELOAD=$(preload | paste -sd ' ') "${@:2}"
+	ACE_KILL=$1 LD_PRELOAD=$(preload) "${@:2}"
 }

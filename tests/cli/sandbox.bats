@@ -6,7 +6,7 @@ load helper
 # operand
 intruder() {
 	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made ACE_INTRUDER_CHANGE=in \
-	    ACE_INTRUDER_FOLDER="${folder-folder}" LD_PRELOAD="$(preload intruder.so | paste -sd ' ')" "$@" >out 2>err || true
+	    ACE_INTRUDER_FOLDER="${folder-folder}" LD_PRELOAD="$(preload intruder.so)" "$@" >out 2>err || true
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
 
@@ -47,7 +47,7 @@ none() {
 @test "half of it is less than what was required" {
 	none && return
 	export LD_PRELOAD ACE_NOFILTER=1
-	LD_PRELOAD=$(preload | paste -sd ' ')
+	LD_PRELOAD=$(preload)
 	exits 4 ace-score --sandbox require </dev/null
 	says 'is not to be had: Landlock alone$'
 	exits 3 ace-score -vv </dev/null
@@ -87,7 +87,7 @@ none() {
 	# what is in the directory of its own it can have
 	echo x >st/secret
 	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
-	    LD_PRELOAD="$(preload intruder.so | paste -sd ' ')" ace-compress -c q8 -S st in >out 2>err
+	    LD_PRELOAD="$(preload intruder.so)" ace-compress -c q8 -S st in >out 2>err
 	says 'reads yes'
 	says 'writes yes'
 	says 'listens no'

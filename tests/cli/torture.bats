@@ -6,7 +6,7 @@
 load helper
 
 torture_env() {
-	CLIP_PRELOAD=$(preload | paste -sd ' ')
+	CLIP_PRELOAD=$(preload)
 	export CLIP_PRELOAD
 }
 

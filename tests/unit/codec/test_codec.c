@@ -478,6 +478,36 @@ test_parameters(void)
 	buf_release(&b);
 }
 
+/* Whether the statistics are known, or made by the codec itself. */
+static void
+test_not_finite(void)
+{
+	static const float bad[] = { NAN, INFINITY, -INFINITY };
+	enum { N = 64 };
+	struct codec_plan p;
+	struct kern_stat seen;
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	float x[N];
+	uint8_t param;
+	size_t i, k, wrong;
+
+	for (i = 0; specs[i] != NULL; i++) {
+		for (wrong = k = 0; k < 6; k++) {
+			fill(x, N, GAUSS);
+			x[7 * k + 3] = bad[k % 3];
+			kern_get(NULL)->stat(x, N, &seen);
+			err_clear(&e);
+			wrong += codec_parse(specs[i], &p, NULL) < 0 ||
+			    codec_encode_after(&p, &ctx, NULL, x, N,
+			    k < 3 ? &seen : NULL, &b, &param, NULL, &e) !=
+			    -ERR_DATA || e.kind != ERR_CORRUPT || b.n != 0;
+		}
+		ok(wrong == 0, "%s: %s", specs[i], ERR_MSG(&e));
+	}
+	buf_release(&b);
+}
+
 static void
 test_refusals(void)
 {
@@ -516,6 +546,7 @@ main(void)
 	test_names();
 	test_written();
 	test_parameters();
+	test_not_finite();
 	test_refusals();
 	for (i = 0; specs[i] != NULL; i++) {
 		test_sizes(specs[i]);

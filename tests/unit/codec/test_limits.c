@@ -4,7 +4,6 @@
  * bytes, as the page lays them out.
  */
 #include "codec/rans.h"
-#include "kern/kern.h"
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 2, 0 } };
@@ -320,42 +319,6 @@ test_at_least(void)
 	    "topk: of the smallest fraction one, the first of its equals");
 }
 
-/* What is not finite is refused by each codec, whether its statistics are known,
- * not known, or made by itself. */
-static void
-test_not_finite(void)
-{
-	static const char *const name[] = { "q8", "q4", "sign", "qsgd:7",
-	    "natural", "tern", "tern:mse", "topk:0.1", "topk:0.5:q4",
-	    "threshold:1", "chunk:4/64", "eden:1", "ecq:0.1", "lowrank:1", "f16",
-	    "bf16", "f32", "lossless", "nonzero" };
-	static const float bad[] = { NAN, INFINITY, -INFINITY };
-	enum { N = 64 };
-	const struct kern *k = kern_get(NULL);
-	struct codec_plan p;
-	struct kern_stat seen;
-	struct err e = ERR_INIT;
-	uint8_t param;
-	size_t i, b, at, wrong;
-
-	for (i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		for (wrong = b = 0; b < 6; b++) {
-			at = 7 * b + 3;
-			trip_gauss(&t, 4, N, 1);
-			t.x[at] = bad[b % 3];
-			k->stat(t.x, N, &seen);
-			t.body.n = 0;
-			err_clear(&e);
-			wrong += codec_parse(name[i], &p, NULL) < 0 ||
-			    codec_encode_after(&p, &t.ctx, NULL, t.x, N,
-			    b < 3 ? &seen : NULL, &t.body, &param, NULL, &e) !=
-			    -ERR_DATA || e.kind != ERR_CORRUPT ||
-			    t.body.n != 0;
-		}
-		ok(wrong == 0, "%s: %s", name[i], ERR_MSG(&e));
-	}
-}
-
 /* The greatest distance of two lists.  (A loop of fmax makes gcc 12 for arm64 fail
  * in its own code.) */
 static double
@@ -408,7 +371,6 @@ int
 main(void)
 {
 	test_limits();
-	test_not_finite();
 	test_values();
 	test_rounded();
 	test_longer();
