@@ -25,7 +25,7 @@ from torch import nn
 from torch.nn import functional as F
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-import ace  # noqa: E402
+import ace_shards as ace  # noqa: E402
 
 DIGITS = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz"
 

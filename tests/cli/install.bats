@@ -24,7 +24,7 @@ build() {
 	    share/man/man7/ace.7 share/ace/ace.magic \
 	    share/mime/packages/ace.xml bin/ace \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/ssh-step.sh \
-	    share/ace/pytorch/ace.py share/man/man7/ace-pytorch.7 \
+	    share/ace/pytorch/ace_shards.py share/man/man7/ace-pytorch.7 \
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
 	done

@@ -1,4 +1,4 @@
-# examples/pytorch/ace.py: a trainer in PyTorch, its programs and a cloud.
+# examples/pytorch/ace_shards.py: a trainer in PyTorch, its programs and a cloud.
 # bats file_tags=plain
 load helper
 patient
@@ -18,7 +18,7 @@ setup_file() {
 	import torch
 	from torch import nn
 	from torch.nn import functional as F
-	import ace
+	import ace_shards as ace
 
 	torch.set_num_threads(1)
 	torch.manual_seed(1)
@@ -714,7 +714,7 @@ undisturbed() {
 		    "$ROOT/man/ace-pytorch.7" | sed '/^\.Ed/q' | literals >block$n
 	done
 	head -n 1 block[0-4] | paste -sd ' ' |
-	    grep -q '0 <== import ace .*1 <== ace-step .*2 <== import ace .*3 <== grads = .*4 <== grads = '
+	    grep -q '0 <== import ace_shards as ace .*1 <== ace-step .*2 <== import ace_shards as ace .*3 <== grads = .*4 <== grads = '
 	for n in 0 2 3 4; do
 		rm -rf edge1 edge1.pt* spool cloud
 		{
