@@ -86,8 +86,10 @@ main(int argc, char **argv)
 	struct err e = ERR_INIT;
 	int asked = argc > 1 && strcmp(argv[1], "help") == 0, r;
 
-	if (asked && argc > 2) {
-		char *words[] = { argv[2], help, NULL };
+	if (asked && argc > 2 && strcmp(argv[2], "ace") != 0) {
+		/* a command, or its program */
+		char *words[] = { argv[2] +
+		    (strncmp(argv[2], "ace-", 4) == 0 ? 4 : 0), help, NULL };
 
 		r = ace_run(argv[0], words, &e);
 	} else if (asked) {

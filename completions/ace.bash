@@ -3,7 +3,14 @@
 _ace() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local opts='' kind=file call=${1##*/} word=${COMP_WORDS[1]} at=$COMP_CWORD w
+	local before=''
 
+	# --form=level are three words
+	if [[ $cur = '=' ]]; then
+		cur=''
+	elif [[ $prev = '=' ]]; then
+		prev=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
 	if [[ $call = ace && $at -gt 1 ]]; then
 		call=ace-$word word=${COMP_WORDS[2]} at=$((at - 1))
 	fi
@@ -12,196 +19,238 @@ _ace() {
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
 	esac
 	case $call:$prev in
+	ace-ack:--sandbox)
+		kind='auto require off' ;;
 	ace-ack:-S | ace-ack:--state)
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
 	ace-ack:--max-elements)
 		kind='free' ;;
-	ace-ack:--sync | ace-ack:--sandbox)
-		kind='full rename none' ;;
+	ace-ack:--sync)
+		kind='none rename full' ;;
 	ace-advise:--sandbox)
-		kind='full rename none' ;;
+		kind='auto require off' ;;
+	ace-advise\ ratio:--sandbox)
+		kind='auto require off' ;;
 	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
 		kind='dir' ;;
 	ace-advise\ ratio:--cmin | ace-advise\ ratio:--cmax | ace-advise\ ratio:--half | ace-advise\ ratio:--bandwidth)
 		kind='free' ;;
-	ace-advise\ ratio:--sandbox)
-		kind='full rename none' ;;
+	ace-advise\ interval:--sandbox)
+		kind='auto require off' ;;
 	ace-advise\ interval:--target-divergence)
 		kind='free' ;;
-	ace-advise\ interval:--sandbox)
-		kind='full rename none' ;;
+	ace-advise\ profile:--sandbox)
+		kind='auto require off' ;;
 	ace-advise\ profile:--schema)
 		kind='file' ;;
 	ace-advise\ profile:--max-elements)
 		kind='free' ;;
-	ace-advise\ profile:--sandbox)
-		kind='full rename none' ;;
-	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth | ace-advise\ dynacomm:--method)
-		kind='free' ;;
 	ace-advise\ dynacomm:--sandbox)
-		kind='full rename none' ;;
-	ace-advise\ deco:--phi | ace-advise\ deco:--kc | ace-advise\ deco:--kd)
+		kind='auto require off' ;;
+	ace-advise\ dynacomm:--method)
+		kind='dp greedy dp3' ;;
+	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth)
 		kind='free' ;;
 	ace-advise\ deco:--sandbox)
-		kind='full rename none' ;;
+		kind='auto require off' ;;
+	ace-advise\ deco:--kc | ace-advise\ deco:--kd)
+		kind='free' ;;
+	ace-advise\ deco:--phi)
+		kind='paper s2 additive tta all' ;;
+	ace-advise\ cluster:--sandbox)
+		kind='auto require off' ;;
 	ace-advise\ cluster:--tiers | ace-advise\ cluster:--groups | ace-advise\ cluster:--theta)
 		kind='free' ;;
-	ace-advise\ cluster:--sandbox)
-		kind='full rename none' ;;
+	ace-aggregate:--rule)
+		kind=',mean clip: trim: median krum: multikrum: norm: norm-ratio: norm-running: weight-share: finite' ;;
+	ace-aggregate:--sandbox)
+		kind='auto require off' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--weight-by | ace-aggregate:--expect | ace-aggregate:--rule | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--expect | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
-	ace-aggregate:--sync | ace-aggregate:--sandbox)
-		kind='full rename none' ;;
+	ace-aggregate:--sync)
+		kind='none rename full' ;;
+	ace-aggregate:--weight-by)
+		kind='weight samples equal' ;;
 	ace-archive:--sandbox)
-		kind='full rename none' ;;
+		kind='auto require off' ;;
+	ace-archive\ create:--sandbox)
+		kind='auto require off' ;;
 	ace-archive\ create:-o | ace-archive\ create:--output)
 		kind='file' ;;
-	ace-archive\ create:--format | ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
+	ace-archive\ create:--step | ace-archive\ create:--device | ace-archive\ create:--max-elements)
 		kind='free' ;;
-	ace-archive\ create:--sandbox)
-		kind='full rename none' ;;
 	ace-archive\ create:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ create:--format)
+		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 tar.Z cpio cpio.gz cpio.bz2 cpio.xz cpio.zst cpio.lz4 cpio.Z zip 7z' ;;
+	ace-archive\ append:--sandbox)
+		kind='auto require off' ;;
 	ace-archive\ append:-o | ace-archive\ append:--output)
 		kind='file' ;;
 	ace-archive\ append:--format | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
 		kind='free' ;;
-	ace-archive\ append:--sandbox)
-		kind='full rename none' ;;
 	ace-archive\ append:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ list:--sandbox)
+		kind='auto require off' ;;
 	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)
 		kind='free' ;;
-	ace-archive\ list:--sandbox)
-		kind='full rename none' ;;
 	ace-archive\ list:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ extract:--sandbox)
+		kind='auto require off' ;;
 	ace-archive\ extract:--into)
 		kind='dir' ;;
 	ace-archive\ extract:--step | ace-archive\ extract:--device | ace-archive\ extract:--max-elements)
 		kind='free' ;;
-	ace-archive\ extract:--sandbox)
-		kind='full rename none' ;;
 	ace-archive\ extract:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-compress:--sandbox)
+		kind='auto require off' ;;
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
+	ace-compress:--error-feedback)
+		kind='ef momentum ef21 cache' ;;
 	ace-compress:-c | ace-compress:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--error-feedback | ace-compress:--window | ace-compress:--wait | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
+	ace-compress:--window | ace-compress:--wait | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
 		kind='free' ;;
-	ace-compress:--sync | ace-compress:--sandbox)
-		kind='full rename none' ;;
+	ace-compress:--sync)
+		kind='none rename full' ;;
+	ace-cut:--sandbox)
+		kind='auto require off' ;;
 	ace-cut:--schema | ace-cut:-o | ace-cut:--output)
 		kind='file' ;;
 	ace-cut:--step | ace-cut:--device | ace-cut:--tensor | ace-cut:--max-elements)
 		kind='free' ;;
-	ace-cut:--sandbox)
-		kind='full rename none' ;;
 	ace-cut:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-expand:--sandbox)
+		kind='auto require off' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
 		kind='file' ;;
 	ace-expand:--gamma | ace-expand:--wait | ace-expand:-T | ace-expand:--threads | ace-expand:--max-elements)
 		kind='free' ;;
-	ace-expand:--sync | ace-expand:--sandbox)
-		kind='full rename none' ;;
+	ace-expand:--sync)
+		kind='none rename full' ;;
+	ace-export:--sandbox)
+		kind='auto require off' ;;
 	ace-export:-o | ace-export:--output | ace-export:--schema)
 		kind='file' ;;
 	ace-export:--step | ace-export:--device | ace-export:--tensor | ace-export:--max-elements)
 		kind='free' ;;
-	ace-export:--sandbox)
-		kind='full rename none' ;;
 	ace-export:-f | ace-export:--format)
 		kind='safetensors npz npy raw gguf' ;;
+	ace-import:--sandbox)
+		kind='auto require off' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
 	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape)
 		kind='free' ;;
-	ace-import:--sandbox)
-		kind='full rename none' ;;
 	ace-import:-k | ace-import:--kind)
-		kind='gradient delta sum mean residual model history' ;;
+		kind='gradient delta model' ;;
 	ace-import:-f | ace-import:--format)
 		kind='safetensors npz npy raw gguf' ;;
+	ace-inspect:--sandbox)
+		kind='auto require off' ;;
 	ace-inspect:-S | ace-inspect:--state | ace-inspect:--spool)
 		kind='dir' ;;
 	ace-inspect:--diff | ace-inspect:--plot | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
 		kind='file' ;;
 	ace-inspect:--step | ace-inspect:--device | ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
 		kind='free' ;;
-	ace-inspect:--sandbox)
-		kind='full rename none' ;;
 	ace-inspect:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-meter:--sandbox)
+		kind='auto require off' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
 		kind='free' ;;
-	ace-meter:--sandbox)
-		kind='full rename none' ;;
+	ace-policy:--sandbox)
+		kind='auto require off' ;;
 	ace-policy:-S | ace-policy:--state)
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
 	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
-	ace-policy:--sandbox)
-		kind='full rename none' ;;
+	ace-recv:--kind)
+		kind=',gradient delta sum mean residual model history difference' ;;
+	ace-recv:--sandbox)
+		kind='auto require off' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:--reply | ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--kind | ace-recv:--max-shard | ace-recv:--max-weight | ace-recv:--max-contributors | ace-recv:--max-ahead | ace-recv:--quota | ace-recv:--max-open | ace-recv:--timeout | ace-recv:--idle | ace-recv:--max-time | ace-recv:--max-clients | ace-recv:--max-each | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
+	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-weight | ace-recv:--max-contributors | ace-recv:--max-ahead | ace-recv:--quota | ace-recv:--max-open | ace-recv:--timeout | ace-recv:--idle | ace-recv:--max-time | ace-recv:--max-clients | ace-recv:--max-each | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
-	ace-recv:--sync | ace-recv:--sandbox)
-		kind='full rename none' ;;
+	ace-recv:--sync)
+		kind='none rename full' ;;
+	ace-recv:--reply)
+		kind='receipt aggregate' ;;
+	ace-score:--sandbox)
+		kind='auto require off' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
 	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
-	ace-score:--alpha | ace-score:--form | ace-score:--max-elements)
+	ace-score:--alpha | ace-score:--max-elements)
 		kind='free' ;;
-	ace-score:--sandbox)
-		kind='full rename none' ;;
+	ace-score:--form)
+		kind='level paper sensitivity even' ;;
+	ace-select:--levels)
+		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
+	ace-select:--sandbox)
+		kind='auto require off' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
-	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--levels | ace-select:--roles | ace-select:-p | ace-select:--share | ace-select:--max-elements)
+	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
-	ace-select:--sandbox)
-		kind='full rename none' ;;
+	ace-select:--roles)
+		kind='keep ignore' ;;
+	ace-sign:--sandbox)
+		kind='auto require off' ;;
 	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
 		kind='file' ;;
 	ace-sign:--max-elements)
 		kind='free' ;;
-	ace-sign:--sandbox)
-		kind='full rename none' ;;
+	ace-status:--sandbox)
+		kind='auto require off' ;;
 	ace-status:--watch | ace-status:--run)
 		kind='free' ;;
-	ace-status:--sandbox)
-		kind='full rename none' ;;
+	ace-step:--levels)
+		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
+	ace-step:--sandbox)
+		kind='auto require off' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
+	ace-step:--error-feedback)
+		kind='ef momentum ef21 cache' ;;
 	ace-step:-c | ace-step:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--form | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--levels | ace-step:--roles | ace-step:-p | ace-step:--share | ace-step:--error-feedback | ace-step:--window | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
-	ace-step:--sync | ace-step:--sandbox)
-		kind='full rename none' ;;
+	ace-step:--roles)
+		kind='keep ignore' ;;
+	ace-step:--form)
+		kind='level paper sensitivity even' ;;
+	ace-step:--sync)
+		kind='none rename full' ;;
 	ace:--sandbox)
-		kind='full rename none' ;;
+		kind='auto require off' ;;
 	esac
 	case $call in
 	ace-ack)
@@ -273,7 +322,12 @@ _ace() {
 	free) ;;
 	dir) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -d -- "$cur") ;;
 	file) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -f -- "$cur") ;;
-	*) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -W "$kind" -- "$cur") ;;
+	*)	# after a comma, one more
+		[[ $kind != ,* || $cur != *,* ]] || before=${cur%,*},
+		while read -r w; do COMPREPLY+=("$before$w"); done < \
+		    <(compgen -W "${kind#,}" -- "${cur#"$before"}")
+		compopt +o filenames 2>/dev/null
+		[[ ${COMPREPLY[*]} != *: ]] || compopt -o nospace 2>/dev/null ;;
 	esac
 }
 

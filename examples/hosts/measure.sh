@@ -17,4 +17,4 @@ mkfifo "$dir/up"
 # what is measured is in the state every two seconds
 { read -r _ <"$dir/up" && timeout 5 ace-meter -S "$state" /dev/zero; } |
     ssh -T "$host" 'echo up; exec cat >/dev/null' >"$dir/up"
-ace-inspect -v "$state/link" | grep bandwidth
+ace-status "$state" | grep '^link .*bit/s'

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,19 @@ num_rate(double *v, const char *s, const char *what, struct err *e)
 	return num_unit(v, s, u, what, "a rate such as 5Mbit or 200kbit", e);
 }
 
+void
+num_rate_text(double v, char out[NUM_RATE_TEXT])
+{
+	static const char *const unit[] = { "", "k", "M", "G" };
+	int i = 0;
+
+	/* what is rounded up to 1000 is 1 of the next */
+	for (; v >= 999.5 && i < 3; i++)
+		v /= 1000;
+	(void)snprintf(out, NUM_RATE_TEXT, v >= 999.5 ? "%.0f %sbit/s" :
+	    "%.3g %sbit/s", v, unit[i]);
+}
+
 int
 num_time(double *v, const char *s, const char *what, struct err *e)
 {
@@ -111,6 +125,8 @@ int
 num_choice(int *v, const char *s, const char *const *names, const char *what,
     struct err *e)
 {
+	char list[160] = "";
+	size_t k = 0;
 	int i;
 
 	for (i = 0; names[i] != NULL; i++)
@@ -118,5 +134,9 @@ num_choice(int *v, const char *s, const char *const *names, const char *what,
 			*v = i;
 			return 0;
 		}
-	return err_set(e, ERR_USAGE, "%s '%s' is unknown", what, s);
+	for (i = 0; names[i] != NULL && k < sizeof(list); i++)
+		k += (size_t)snprintf(list + k, sizeof(list) - k, "%s%s",
+		    i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ",
+		    names[i]);
+	return err_set(e, ERR_USAGE, "%s '%s': %s", what, s, list);
 }

@@ -18,10 +18,15 @@ int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
 					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
 int num_rate(double *v, const char *s, const char *what, struct err *e);
 					/* bit/s: 5Mbit, 200kbit, 1Gbit */
+/* num_rate_text(v, out): bit/s for people to read: "8 bit/s", "49.5 Mbit/s".
+ * Machines are given the number. */
+enum { NUM_RATE_TEXT = 48 };
+void num_rate_text(double v, char out[NUM_RATE_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);
 					/* seconds: 10ms, 1.5s, 2m; plain = s */
 /* num_choice(v, s, names, what, e): *v is the index of s in the list of names,
- * which a NULL ends. */
+ * which a NULL ends.  The message of what is in none lists them, and from there
+ * tests/mkcompletions knows what can be completed. */
 int num_choice(int *v, const char *s, const char *const *names,
     const char *what, struct err *e);
 

@@ -10,7 +10,7 @@
 enum { COURSE_CODEC = 100 };	/* measures from here on: a codec's share */
 
 static const char *const course_measures[] = {
-	"bytes", "residual", "bandwidth, bit/s", "interval"
+	"bytes", "residual", "bandwidth, Mbit/s", "interval"
 };
 enum { COURSE_MEASURES = sizeof(course_measures) / sizeof(char *) };
 
@@ -35,7 +35,7 @@ course_draw_value(const struct course_point *x, int m)
 		    x->residual / (double)x->residuals : (double)NAN;
 	case 2:
 		return x->bandwidths != 0 ?
-		    x->bandwidth / (double)x->bandwidths : (double)NAN;
+		    x->bandwidth / (double)x->bandwidths / 1e6 : (double)NAN;
 	default:
 		return x->intervals != 0 ?
 		    x->interval / (double)x->intervals : (double)NAN;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "base/scan.h"
 #include "device/link.h"
 #include "device/memory.h"
@@ -440,7 +441,7 @@ status_state_read(struct status_state *v, const struct state *s, struct err *e)
 static void
 status_state_text(const struct status *x, const struct status_state *v)
 {
-	char size[24];
+	char size[24], rate[NUM_RATE_TEXT];
 
 	if (v->any)
 		status_line(x, "device '%s' of run '%s' in '%s': step %llu, %s%s",
@@ -452,10 +453,10 @@ status_state_text(const struct status *x, const struct status_state *v)
 	else
 		status_line(x, "'%s': nothing was coded here yet "
 		    "(ace-compress)", x->dir);
+	num_rate_text(v->bandwidth, rate);
 	if (v->bandwidth > 0)
-		status_line(x, "link      %.1f Mbit/s, round trip %.1f ms, "
-		    "+- %.1f", v->bandwidth / 1e6, v->rtt * 1e3,
-		    v->jitter * 1e3);
+		status_line(x, "link      %s, round trip %.1f ms, +- %.1f",
+		    rate, v->rtt * 1e3, v->jitter * 1e3);
 	else
 		status_line(x, "link      not measured (ace-meter)");
 	if (v->q.managed)

@@ -49,8 +49,9 @@ admit_kind(struct admit *a, const char *word, size_t n, struct err *e)
 		}
 	}
 	if (n != strlen("difference") || memcmp(word, "difference", n) != 0)
-		return err_set(e, ERR_USAGE, "--kind: '%.*s' is no kind of "
-		    "shard", (int)(n < 80 ? n : 80), word);
+		return err_set(e, ERR_USAGE, "--kind '%.*s': gradient, delta, "
+		    "sum, mean, residual, model, history or difference",
+		    (int)(n < 80 ? n : 80), word);
 	a->differences = 1;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "device/contraction.h"
 #include "device/link.h"
 #include "format/keys.h"
@@ -87,6 +88,7 @@ policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t value
 	struct replan_sample m = { bandwidth, -1, -1, -1, -1 };
 	struct replan *t = &s->plan;
 	struct deco d = DECO_INIT;
+	char rate[NUM_RATE_TEXT];
 	int r, changed;
 
 	if ((r = policy_deco_sample(s, sh, state, &m, e)) < 0)
@@ -102,10 +104,11 @@ policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t value
 	changed = replan_plan(t, &d, e);
 	if (changed < 0)
 		return changed;
+	num_rate_text(d.bandwidth, rate);
 	(void)snprintf(words, 256, "deco: %s delay %.0f, %.4g of the "
-	    "bits; computation %.4g s, %.4g bit/s, latency %.4g s, price of "
+	    "bits; computation %.4g s, %s, latency %.4g s, price of "
 	    "compression %.3g%s", changed ? "now" : "still",
-	    t->tau, t->delta, d.compute, d.bandwidth, d.latency, d.kc,
+	    t->tau, t->delta, d.compute, rate, d.latency, d.kc,
 	    t->kc.v > 0 ? ", measured" : "");
 	r = policy_deco_put(s, &d, values, kv, e);
 	return r < 0 ? r : 1;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "format/keys.h"
 #include "format/schema.h"
 #include "format/reader.h"
@@ -143,9 +144,11 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 {
 	struct dynacomm d = DYNACOMM_INIT;
 	size_t one = sc->n;
+	char rate[NUM_RATE_TEXT];
 	int64_t t = 0;
 	int r, changed;
 
+	num_rate_text(bandwidth, rate);
 	(void)snprintf(words, 256, "cuts: %s not known yet", !(bandwidth > 0) ?
 	    "bandwidth" : "times of the layers");
 	if (sc->n == 0 || (r = policy_dynacomm_learn(c, sc->n, e)) == 0)
@@ -153,17 +156,17 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 	if (r < 0 || !(bandwidth > 0) || c->n != sc->n)
 		return r < 0 ? r : 0;
 	if ((r = policy_dynacomm_model(c, sc, 32 * share / bandwidth, &d, e)) == 0)
-		(void)snprintf(words, 256, "cuts: a link of %.4g bit/s takes "
-		    "too long for any", bandwidth);
+		(void)snprintf(words, 256, "cuts: a link of %s takes too long "
+		    "for any", rate);
 	if (r <= 0)
 		return r;
 	changed = policy_dynacomm_plan(c, &d, &t, e);
 	if (changed >= 0)
 		(void)snprintf(words, 256, "cuts: %s %zu of %zu layers' ends, "
-		    "%.4g s to the last gradient's end, %.4g in one; %.4g "
-		    "bit/s, %.4g of the bytes, %.4g s a transmission", changed ?
+		    "%.4g s to the last gradient's end, %.4g in one; %s, "
+		    "%.4g of the bytes, %.4g s a transmission", changed ?
 		    "now" : "still", c->k, c->n, (double)t * 1e-9,
-		    (double)dynacomm_backward(&d, &one, 1) * 1e-9, bandwidth,
+		    (double)dynacomm_backward(&d, &one, 1) * 1e-9, rate,
 		    share, c->dt);
 	dynacomm_release(&d);
 	return changed < 0 ? changed : policy_dynacomm_put(c, (double)t * 1e-9, kv, e);

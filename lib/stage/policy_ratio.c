@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "format/keys.h"
 #include "stage/policy_ratio.h"
 #include "stage/policy_text.h"
@@ -14,15 +15,18 @@ policy_ratio_why(const struct stage_policy_opts *o,
 {
 	const struct pace *q = &o->pace;
 	uint64_t step = sh->shard->step;
+	char is[NUM_RATE_TEXT], taken[NUM_RATE_TEXT];
 
+	num_rate_text(rate, is);
+	num_rate_text(fmax(acted, 0), taken);
 	if (rate < 0)
-		policy_text_say(o, "  link: never measured, so taken as "
-		    "%.4g bit/s", fmax(acted, 0));
+		policy_text_say(o, "  link: never measured, so taken as %s",
+		    taken);
 	else
-		policy_text_say(o, "  link: %.4g bit/s, %s; taken as %.4g: a "
+		policy_text_say(o, "  link: %s, %s; taken as %s: a "
 		    "fall counts at once, a rise by %.3g of it, less than %.3g is "
-		    "no change", rate, o->bandwidth >= 0 ?
-		    "as the option says" : "as ace-meter measured", acted,
+		    "no change", is, o->bandwidth >= 0 ?
+		    "as the option says" : "as ace-meter measured", taken,
 		    q->rise, q->still);
 	policy_text_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
 	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
@@ -70,12 +74,13 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	    fmax(acted, 0));
 	double c = pace_factor(&o->pace, base, sh->shard->step);
 	uint64_t budget = ratio_budget(sh->schema->total, c);
-	char where[160];
+	char where[160], taken[NUM_RATE_TEXT];
 	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
 
-	policy_text_say(o, "%s: %s %.4g bit/s, factor %.4g, %llu bytes",
+	num_rate_text(fmax(acted, 0), taken);
+	policy_text_say(o, "%s: %s %s, factor %.4g, %llu bytes",
 	    reader_where(sh->in, where), rate >= 0 ? "link" : "link unknown,",
-	    fmax(acted, 0), c, (unsigned long long)budget);
+	    taken, c, (unsigned long long)budget);
 	policy_ratio_why(o, sh, rate, acted, base, c, budget);
 	if (late)
 		policy_text_say(o, "  the link carries no more in the %.4g s "

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/io_share.h"
 #include "base/mono.h"
+#include "base/num.h"
 #include "base/wait.h"
 #include "device/link.h"
 #include "device/receipts.h"
@@ -212,16 +213,18 @@ stage_meter_run(const struct stage_meter_opts *o, const char *path,
     struct err *e)
 {
 	struct stage_meter x = { .o = o, .state = STATE_INIT };
+	char rate[NUM_RATE_TEXT];
 	int r;
 
 	link_init(&x.l);
 	if ((r = stage_meter_begin(&x, path, e)) == 0)
 		r = stage_meter_copy(&x, e);
+	num_rate_text(link_bandwidth(&x.l), rate);
 	if (r == 0)
-		cli_say(o->cli, 1, "%llu bytes, %llu shards, bandwidth %.4g "
-		    "bit/s, round trip %.3g s, jitter %.3g s",
+		cli_say(o->cli, 1, "%llu bytes, %llu shards, bandwidth %s, "
+		    "round trip %.3g s, jitter %.3g s",
 		    (unsigned long long)x.passed, (unsigned long long)x.l.shards,
-		    link_bandwidth(&x.l), x.l.rtt, x.l.jitter);
+		    rate, x.l.rtt, x.l.jitter);
 	io_free(x.in);
 	io_free(x.out);
 	state_close(&x.state);

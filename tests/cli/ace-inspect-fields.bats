@@ -322,7 +322,7 @@ fields() {
 	grep -qE "^bytes: [0-9.e+]+ to $(printf '%.5g' "$sum")$|^bytes: $(printf '%.5g' "$sum") to " out
 	# sqrt(1 + 4) and sqrt(4 + 9 + 16), halved by the one that is zero
 	grep -qx 'residual: 1.118 to 2.6926' out
-	grep -qx 'bandwidth, bit/s: 2e+06 to 4e+06' out
+	grep -qx 'bandwidth, Mbit/s: 2 to 4' out
 	# also where it is asked for one step, or one device
 	exits 0 ace-inspect --course --step 1 run
 	grep -qx ' 1  run, 3 shards' out

@@ -298,7 +298,7 @@ link_state() {
 	link_state st bandwidth=200000000
 	exits 0 ace-policy -v -S st in
 	has bandwidth=200000000
-	says 'link: 2e\+08 bit/s, as ace-meter measured'
+	says 'link: 200 Mbit/s, as ace-meter measured'
 	exits 0 ace-policy -v -S st --bandwidth 3Mbit in
 	has bandwidth=3000000
 	says 'as the option says'
@@ -429,7 +429,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 0 ace-policy -v --bandwidth 5Mbit --cmin 2 --cmax 200 \
 	    --half 5Mbit --warmup 2 --accordion 3 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
-	says 'link: 5e\+06 bit/s, as the option says'
+	says 'link: 5 Mbit/s, as the option says'
 	says 'factor: 2 \+ \(200 - 2\) exp\(.* \* 5e\+06\) = 101, equation \(5\)'
 	says 'accordion: critical'
 	says 'warm-up: step 0 of 2, so the power 0.5 of it'

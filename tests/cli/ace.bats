@@ -48,7 +48,11 @@ load helper
 		mv out front
 		exits 0 "ace-$c" --help
 		same out front
+		exits 0 ace help "ace-$c"
+		same out front
 	done <listed
+	exits 0 ace help ace
+	same out help
 }
 
 @test "no such command: status 2, and what was looked for" {
@@ -56,6 +60,10 @@ load helper
 	says "^ace: command 'nonsense' is unknown: there is no program ace-nonsense"
 	exits 2 ace help nonsense
 	says "there is no program ace-nonsense"
+	exits 2 ace help ace-nonsense
+	says "there is no program ace-nonsense"
+	exits 2 ace help ace-
+	says "there is no program ace-$"
 	exits 2 ace ../ace-inspect
 	says "is not a command's name"
 	exits 2 ace ''

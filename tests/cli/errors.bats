@@ -144,7 +144,7 @@ gguf() {
 	--quiet -vZq|option '-Z' is unknown
 	--outpu x|unknown option '--outpu'
 	--outputs=x|unknown option '--outputs'
-	--sandbox of|--sandbox 'of' is unknown
+	--sandbox of|--sandbox 'of': auto, require or off
 	in in|one FILE at most, not also 'in'
 	in -q|one FILE at most, not also '-q'
 	END

@@ -141,6 +141,27 @@ test_units(void)
 }
 
 static void
+test_rate_text(void)
+{
+	static const struct {
+		double v;
+		const char *want;
+	} t[] = {
+		{ 0, "0 bit/s" }, { 8, "8 bit/s" }, { 999.4, "999 bit/s" },
+		{ 999.6, "1 kbit/s" }, { 5.002e7, "50 Mbit/s" },
+		{ 49512136, "49.5 Mbit/s" }, { 1e9, "1 Gbit/s" },
+		{ 2.5e12, "2500 Gbit/s" }, { 1e30, "1000000000000000000000 Gbit/s" }
+	};
+	char out[NUM_RATE_TEXT];
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		num_rate_text(t[i].v, out);
+		ok(strcmp(out, t[i].want) == 0, "%g is '%s'", t[i].v, out);
+	}
+}
+
+static void
 test_choice(void)
 {
 	static const char *const names[] = { "auto", "require", "off", NULL };
@@ -150,7 +171,8 @@ test_choice(void)
 	    num_choice(&v, "off", names, "-c", &e) == 0 && v == 2,
 	    "the first and the last of a list");
 	err_clear(&e);
-	ok(says(num_choice(&v, "of", names, "-c", &e), "-c 'of' is unknown") &&
+	ok(says(num_choice(&v, "of", names, "-c", &e), "-c 'of': auto, "
+	    "require or off") &&
 	    v == 2, "a name is not abbreviated: %s", ERR_MSG(&e));
 }
 
@@ -161,6 +183,7 @@ main(void)
 	test_real();
 	test_sizes();
 	test_units();
+	test_rate_text();
 	test_choice();
 	return done_testing();
 }
