@@ -32,7 +32,7 @@ set(void *arg, int key, const char *val, struct err *e)
 
 	switch (key) {
 	case 'f':
-		return num_choice(&o->format, val, format_names, "format", e);
+		return num_choice(&o->format, val, format_written, "format", e);
 	case OPT_STEP:
 		o->has_step = 1;
 		return num_u64(&o->step, val, 0, UINT64_MAX, "--step", e);

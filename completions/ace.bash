@@ -150,7 +150,7 @@ _ace() {
 	ace-export:--step | ace-export:--device | ace-export:--tensor | ace-export:--max-elements)
 		kind='free' ;;
 	ace-export:-f | ace-export:--format)
-		kind='safetensors npz npy raw gguf' ;;
+		kind='safetensors npz npy raw' ;;
 	ace-import:--sandbox)
 		kind='auto require off' ;;
 	ace-import:-o | ace-import:--output)

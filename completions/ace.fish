@@ -222,7 +222,7 @@ complete -c ace-expand -l sandbox -x -a 'auto require off' -d 'auto, require or 
 complete -c ace-expand -s h -l help -d 'print this and exit'
 complete -c ace-expand -s V -l version -d 'print the version and exit'
 
-complete -c ace-export -s f -l format -x -a 'safetensors npz npy raw gguf' -d 'safetensors, npz, npy or raw'
+complete -c ace-export -s f -l format -x -a 'safetensors npz npy raw' -d 'safetensors, npz, npy or raw'
 complete -c ace-export -l step -x -d 'the shard of this step'
 complete -c ace-export -l device -x -d 'the shard of this device'
 complete -c ace-export -l tensor -x -d 'only tensors whose name matches'

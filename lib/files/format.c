@@ -12,6 +12,9 @@
 const char *const format_names[] = {
 	"safetensors", "npz", "npy", "raw", "gguf", NULL
 };
+const char *const format_written[] = {
+	"safetensors", "npz", "npy", "raw", NULL
+};
 
 static const struct backend_in *const format_in[] = {
 	&safetensors_in, &npz_in, &npy_in, &raw_in, &gguf_in

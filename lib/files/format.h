@@ -36,7 +36,8 @@ struct format_opts {
 /* format_guess(path): the enum format_id that the ending of the file name
  * stands for, or -1 when it stands for none. */
 int format_guess(const char *path);
-extern const char *const format_names[];	/* for num_choice */
+extern const char *const format_names[];	/* for num_choice, */
+extern const char *const format_written[];	/* of those that we write */
 
 struct format_source;
 /* Opens path (NULL or "-": standard input).  The values are read in the order

@@ -65,6 +65,47 @@ completes() {
 	    PATH=$PWD/installed/usr/bin:$PATH exits 0 timeout "$HANG" "$@"
 }
 
+# values: what is typed, and the last word of it once a tab has followed, without
+# what a shell may add behind
+values() {
+	cat <<-'E'
+	ace-score --form l|level
+	ace-recv --reply a|aggregate
+	ace-aggregate --rule med|median
+	ace-aggregate --rule cl|clip:
+	ace-aggregate --weight-by sa|samples
+	ace-compress -c zz|
+	ace-compress -c ec|ecq
+	ace-select --levels f32,bf|f32,bf16
+	ace-recv --kind gradient,di|gradient,difference
+	ace-import -f sa|safetensors
+	ace-export -f gg|
+	ace-import -k d|delta
+	ace-compress --error-feedback m|momentum
+	ace-select --roles i|ignore
+	ace-ack --sync n|none
+	ace-ack --sandbox r|require
+	ace-advise deco --phi t|tta
+	ace-advise dynacomm --method g|greedy
+	ace-archive create --format tar.zs|tar.zst
+	ace step --form p|paper
+	E
+}
+
+@test "each value that completes is one that the option takes" {
+	"$ROOT/tests/mkcompletions" --values >all
+	[ "$(cut -f2 all | sort -u | wc -l)" -ge 14 ]
+	: >FILE
+	while IFS=$'\t' read -r call option value; do
+		# a number of its own belongs behind it
+		[[ $value != *: ]] || continue
+		$call "$option" "$value" </dev/null >out 2>err || true
+		# of a codec, what it is told is asked for as well
+		! grep -F "'$value': " err | grep -v 'codec' &&
+		    ! grep 'no such codec' err || { echo "$call $option"; false; }
+	done <all
+}
+
 @test "bash and its completion package load the completions" {
 	sanitized && skip "the same as without"
 	pkg=/usr/share/bash-completion/bash_completion
@@ -79,6 +120,17 @@ completes() {
 		[ "$(cat out)" = "complete -o filenames -F _ace $p
 --help" ] || { echo "$p:"; cat out err; false; }
 	done
+	while IFS='|' read -r typed want; do
+		# as bash cuts it where --form=l is typed, and as it stands
+		for cut in "$typed" "${typed% *} = ${typed##* }"; do
+			[[ $cut != *\ -?\ =* ]] || continue
+			completes bash --norc -c '. "$1"; shift
+			    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+			    _ace "$1"; echo "${COMPREPLY[*]}"' - \
+			    installed/usr/share/bash-completion/completions/ace $cut
+			[ "$(cat out)" = "$want" ] || { echo "$cut:"; cat out err; false; }
+		done
+	done < <(values)
 }
 
 @test "fish loads the completions" {
@@ -91,6 +143,10 @@ completes() {
 		[ "$(cut -f1 out | paste -sd' ')" = "--verbose --verbose" ] ||
 		    { echo "$p:"; cat out err; false; }
 	done
+	while IFS='|' read -r typed want; do
+		completes fish -c "complete -C '$typed'"
+		[ "$(cut -f1 out)" = "$want" ] || { echo "$typed:"; cat out err; false; }
+	done < <(values)
 }
 
 @test "zsh loads the completions" {
@@ -117,7 +173,20 @@ completes() {
 			sleep 0.05
 		done
 	done
+	while IFS='|' read -r typed want; do
+		before=$(wc -l <got)
+		zpty -w -n z "$typed"$'\t\x18'
+		until (($(wc -l <got) > before)); do
+			zpty -r -t z text
+			sleep 0.05
+		done
+		[[ -n $want ]] || want=${typed##* }
+		# a blank, or a comma where more may follow, stands behind it
+		grep -qE "^${typed% *} ${want}[, ]?\$" <(tail -n 1 got) ||
+		    { print -ru2 -- "$typed: $(tail -n 1 got)"; exit 1; }
+	done <values
 	E
+	values >values
 	completes zsh -f z
 	for p in installed/usr/bin/ace-*; do
 		grep -qx "${p##*/} --verbose *" got || { cat got; false; }
