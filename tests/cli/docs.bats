@@ -25,15 +25,6 @@ load helper
 	[ "$failed" -eq 0 ]
 }
 
-@test "README's commands run as they stand" {
-	ln -s "$ROOT/lib" "$ROOT/man" .
-	PATH=$BUILD/examples:$PATH
-	sed -n '/^```sh/,/^```/{/^```/d;p}' "$ROOT/README.md" |
-	    grep -vE '^(make|git|cd|sudo) ' >readme.sh
-	[ -s readme.sh ]
-	bash -euo pipefail readme.sh >out 2>err || { cat readme.sh err; false; }
-}
-
 @test "ace(7)'s example needs nothing but what it names" {
 	safetensors >grad.safetensors
 	examples "$ROOT/man/ace.7" >run.sh
@@ -53,20 +44,12 @@ load helper
 	done <files
 }
 
-# listings FILE: each block of commands, with lines "== N" that say which, into
-# the file shown.sh, and what is shown behind it into the file shown.N.  README
-# shows nothing but commands; in a page's EXAMPLES commands are -literal and what
-# they print -unfilled.
+# listings PAGE: of its EXAMPLES each block of commands, with lines "== N" that say
+# which, into the file shown.sh, and what is shown behind it into the file shown.N:
+# commands are -literal, and what they print -unfilled.
 listings() {
 	perl -ne 'BEGIN { open(SH, ">", "shown.sh") or die }
 	    sub shown { open(L, ">>", "shown.$n") or die; print L "$_[0]\n"; close(L) }
-	    if ($ARGV =~ /\.md$/) {
-		if (/^```sh/) { $in = 1; $n++; print SH "echo == $n\n" }
-		elsif (/^```/) { $in = 0; $after = 1 }
-		elsif ($in) { print SH unless /^(make|git|cd|sudo) / }
-		elsif ($after && /^    (.*)/) { shown($1) }
-		elsif (/\S/) { $after = 0 }
-		next }
 	    $on = /EXAMPLES/ if /^\.Sh /;
 	    next if !$on;
 	    s/^\\&//; s/\\-/-/g; s/\\\(aq/\x27/g; s/\\\(ga/`/g; s/\\\(ha/^/g;
@@ -77,21 +60,6 @@ listings() {
 	    elsif (/^\.Ed/) { $in = "" }
 	    elsif ($in eq "literal") { print SH }
 	    elsif ($in eq "unfilled") { chomp; shown($_) }' "$1"
-}
-
-# prints SHOWN PRINTED: its lines are there, in their order, maybe broken
-# elsewhere and with others between; a number is a number
-prints() {
-	perl -e 'sub text { open(my $f, "<", $_[0]) or die; local $/; $_ = <$f>;
-		s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?/0/g; $_ }
-	    ($shown, $printed) = map { text($_) } @ARGV;
-	    $printed =~ s/\s+/ /g; $bad = $at = 0;
-	    for (split /\n/, $shown) {
-		s/\s+/ /g; s/ $//;
-		$k = index($printed, $_, $at);
-		if ($k < 0) { print "not printed: $_\n"; $bad = 1 }
-		else { $at = $k + length } }
-	    exit $bad' "$1" "$2"
 }
 
 # compared FILE: what it shows is what its commands print, here
@@ -107,12 +75,6 @@ compared() {
 		prints "$f" printed || { echo "$f:"; cat printed; failed=1; }
 	done
 	[ $failed -eq 0 ] && [ $compared -gt 0 ]
-}
-
-@test "what README shows is what its commands print, digits aside" {
-	ln -s "$ROOT/lib" "$ROOT/man" .
-	PATH=$BUILD/examples:$PATH
-	compared "$ROOT/README.md"
 }
 
 # bats test_tags=long

@@ -221,6 +221,21 @@ literals() {
 # examples PAGE: the commands of its EXAMPLES
 examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" | literals; }
 
+# prints SHOWN PRINTED: its lines are there, in their order, maybe broken
+# elsewhere and with others between; a number is a number
+prints() {
+	perl -e 'sub text { open(my $f, "<", $_[0]) or die; local $/; $_ = <$f>;
+		s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?/0/g; $_ }
+	    ($shown, $printed) = map { text($_) } @ARGV;
+	    $printed =~ s/\s+/ /g; $bad = $at = 0;
+	    for (split /\n/, $shown) {
+		s/\s+/ /g; s/ $//;
+		$k = index($printed, $_, $at);
+		if ($k < 0) { print "not printed: $_\n"; $bad = 1 }
+		else { $at = $k + length } }
+	    exit $bad' "$1" "$2"
+}
+
 # has_lines FILE: a file of the sources has each line of standard input as it
 # stands, of which there are some
 has_lines() {
