@@ -2,6 +2,12 @@
 
 load helper
 
+# what a page puts into a folder for temporary files goes with the test
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export TMPDIR=$BATS_TEST_TMPDIR
+}
+
 # those of ace-deploy(7) need hosts, and are in recipes.bats; those of
 # ace-pytorch(7) need torch, and are in pytorch.bats
 @test "the EXAMPLES of every page run as they stand" {
@@ -90,6 +96,18 @@ compared() {
 		cd ..
 	done
 	[ "$failed" -eq 0 ]
+}
+
+# bats test_tags=long
+@test "ace-tutorial(7) is typed twice, and leaves nothing where one is" {
+	examples "$ROOT/man/ace-tutorial.7" >page.sh
+	mkdir here temporary
+	for n in 1 2; do
+		(cd here && TMPDIR=$PWD/../temporary bash -euo pipefail ../page.sh \
+		    >../out 2>../err </dev/null) || { cat out err; false; }
+		[ -z "$(ls -A here)" ]
+		[ "$(find temporary -name gradient.py | wc -l)" -eq $n ]
+	done
 }
 
 @test "what the pages say of PyTorch's digits is what was measured" {

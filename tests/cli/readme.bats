@@ -36,7 +36,7 @@ shown() {
 	shown 'Try it on a file of yours' 1 >shown
 	mkdir here
 	# as many values as the file has whose sizes are shown, or a part of them
-	safetensors $(awk '/ model/ { print int($1 / 4 / 20) }' shown) >here/model.safetensors
+	safetensors "$(awk '/ model/ { print int($1 / 4 / 20) }' shown)" >here/model.safetensors
 	for n in 1 2; do
 		(cd here && bash -euo pipefail ../typed.sh) >out 2>err || { cat err; false; }
 		[ ! -s err ]
