@@ -58,15 +58,16 @@ upto() {
 }
 
 # How fast a machine is decides no test.  What could wait for ever waits HANG
-# seconds: who needs so many hangs.  That is two minutes on a quiet machine, as
-# many times more as there is work for more processors than it has, and five
-# times more where programs are slowed down.
+# seconds: who needs so many hangs.  That is less than the limit of tests/run, which
+# cannot say for what a test waits: 100 on a quiet machine, as many times more as
+# there is work for more processors than it has, and five times more where programs
+# are slowed down.
 hang() {
 	local load=0
 	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
 	load=$((${load%.*} / $(nproc) + 1))
 	[ -z "$ACE_SANITIZED$REACHED" ] || load=$((5 * load))
-	echo $((120 * load))
+	echo $((100 * load))
 }
 : "${HANG:=$(hang)}"
 export HANG
