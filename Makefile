@@ -44,10 +44,10 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # What only builds does so on all processors, but where there is a -j, said or in
 # the environment.  The rest comes one after the other, as it was asked for.
 ifeq ($(MAKELEVEL),0)
-ifeq ($(filter-out all programs examples tools build-all install deps $(BUILD)/%,$(MAKECMDGOALS)),)
-MAKEFLAGS += $(if $(filter -j%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,-j$(JOBS))
-else
+ifneq ($(filter-out all programs examples tools build-all install deps $(BUILD)/%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
+else ifeq ($(filter -j%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),)
+MAKEFLAGS += -j$(JOBS)
 endif
 endif
 FUZZ_TIME ?= 60

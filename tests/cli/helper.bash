@@ -201,6 +201,17 @@ frames() {
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
 }
 
+# system: a folder with the programs of this machine, but for ours, which may be
+# installed: what PATH is where one of them is to be missing
+system() {
+	mkdir "$BATS_TEST_TMPDIR/system"
+	# of two of a name, the first
+	find /usr/local/bin/ /usr/bin/ /bin/ -maxdepth 1 ! -type d \
+	    ! -name ace ! -name 'ace-*' \
+	    -exec ln -s -t "$BATS_TEST_TMPDIR/system" {} + 2>/dev/null || :
+	echo "$BATS_TEST_TMPDIR/system"
+}
+
 # needs PROGRAM: skip, said, where the machine has none.
 needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
 
