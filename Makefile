@@ -1,6 +1,6 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
-#   make            programs and library, under build/
+#   make            programs and library, under build/; all processors, or -j
 #   make check      the tests, two minutes on two cores
 #   make check-long what takes longer: each damage, kill and power cut; gigabytes
 #   make asan       make check and some of check-long, sanitized
@@ -27,7 +27,8 @@
 #                   writes that file
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
-#   make deps       install what is missing (check, demo, lint call it; DEPS=no)
+#   make deps       install what is missing, as check, demo, lint do by themselves;
+#                   with DEPS=no what they cannot do without is named
 #   make dist       the sources of the last commit, or of REV, as an archive
 #   make deb        packages for Debian     make wheel   one for pip, no root
 #   make check-packages  all of them: made, installed, run, taken away; as root
