@@ -1,6 +1,6 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
-#   make            programs and library, under build/
+#   make            programs and library, under build/; all processors, or -j
 #   make check      the tests, two minutes on two cores
 #   make check-long what takes longer: each damage, kill and power cut; gigabytes
 #   make asan       make check and some of check-long, sanitized
@@ -27,7 +27,8 @@
 #                   writes that file
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
-#   make deps       install what is missing (check, demo, lint call it; DEPS=no)
+#   make deps       install what is missing, as check, demo, lint do by themselves;
+#                   with DEPS=no what they cannot do without is named
 #   make dist       the sources of the last commit, or of REV, as an archive
 #   make deb        packages for Debian     make wheel   one for pip, no root
 #   make check-packages  all of them: made, installed, run, taken away; as root
@@ -41,6 +42,15 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 DEPS    ?= yes
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+# What only builds does so on all processors, but where there is a -j, said or in
+# the environment.  The rest comes one after the other, as it was asked for.
+ifeq ($(MAKELEVEL),0)
+ifneq ($(filter-out all programs examples tools build-all install deps $(BUILD)/%,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+else ifeq ($(filter -j%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),)
+MAKEFLAGS += -j$(JOBS)
+endif
+endif
 FUZZ_TIME ?= 60
 KILLS   ?= 5000
 SEED    ?= 1
@@ -111,10 +121,9 @@ programs: $(PROGS)
 
 # ---- objects; changed flags rebuild ----
 
-ifneq ($(filter x86_64% amd64% i%86-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx2_ecq.o: ISA = -mavx2 -mf16c
-$(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_avx512_ecq.o: ISA = -mavx512f -mavx512bw -mavx512vl -mavx512dq
-endif
+X86 = $(filter x86_64% amd64% i%86-%,$(call once,MACHINE,$(CC) -dumpmachine))
+$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx2_ecq.o: ISA = $(if $(X86),-mavx2 -mf16c)
+$(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_avx512_ecq.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math
@@ -132,11 +141,15 @@ $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
-$(BUILD)/flags: force
-	@pkg-config --exists $(PKGS) 2>/dev/null || { echo 'libraries missing: make deps'; exit 1; }
+# deps first, where both are asked for
+$(BUILD)/flags: needed | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
 	 echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' >$@
+
+needed: | $(filter deps,$(MAKECMDGOALS))
+	@{ command -v $(firstword $(CC)) && pkg-config --exists $(PKGS); } >/dev/null 2>&1 || \
+	 .ci/deps -n build
 
 # ---- libraries: ours with everything, theirs with ace_* and nothing else ----
 
@@ -201,8 +214,13 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
 
 AGAIN = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
+needs = @.ci/deps $(if $(filter no,$(DEPS)),-n) $(1)
+
 deps:
-	@test $(DEPS) = no || .ci/deps
+	$(call needs,check)
+
+deps-demo:
+	$(call needs,demo)
 
 check: deps
 	@+$(AGAIN) run-check
@@ -212,7 +230,7 @@ check-long: deps
 
 # CLI: which of tests/cli.  The quick half tries every 40th damage; many tests wait
 # more than they work, so there are two for each processor
-PROVED = BUILD='$(AT)' CC='$(CC)' prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE) -e tests/run
+PROVED = BUILD='$(AT)' CC='$(CC)' tests/prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE)
 
 run-check: build-all
 	HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
@@ -264,14 +282,14 @@ run-torture: all $(TOOLS) $(CLIP)
 	BUILD='$(AT)' $(BUILD)/tests/fault -e $(FAULTS)
 	BUILD='$(AT)' $(BUILD)/tests/power -e $(FAULTS)
 
-demo sweep: deps
+demo sweep: deps-demo
 	@+$(AGAIN) run-$@
 
 run-demo run-sweep: all examples
 	BUILD='$(AT)' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
 demo-hosts:
-	@test $(DEPS) = no || .ci/deps hosts
+	$(call needs,hosts)
 	@+$(AGAIN) run-demo-hosts
 
 run-demo-hosts: all examples
@@ -284,7 +302,7 @@ run-bench: all examples $(TOOLS)
 	BUILD='$(AT)' tests/bench $(TOPICS)
 
 counts:
-	@test $(DEPS) = no || .ci/deps counts
+	$(call needs,counts)
 	@+$(AGAIN) run-counts
 
 run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
@@ -296,7 +314,7 @@ RESULTS    ?= $(BUILD)/results
 EXPERIMENTS = dynacomm deco table1 frontier table1-sweep robust
 
 $(EXPERIMENTS): deps
-	@test $(DEPS) = no || .ci/deps plot
+	$(call needs,plot)
 	@+$(AGAIN) run-$@
 
 $(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
@@ -306,7 +324,7 @@ pytorch: all
 	BUILD='$(AT)' examples/pytorch.sh '$(RESULTS)'
 
 lint:
-	@test $(DEPS) = no || .ci/deps lint
+	$(call needs,lint)
 	@+$(AGAIN) all examples $(TOOLS)
 	BUILD='$(AT)' CC='$(CC)' tests/lint
 
@@ -320,7 +338,7 @@ dist:
 	git archive --prefix=ace-$(VERSION)/ $(REV) | gzip -9n >$(PACKAGES)/ace-$(VERSION).tar.gz
 
 deb:
-	@test $(DEPS) = no || .ci/deps packages
+	$(call needs,packages)
 	.packaging/deb $(PACKAGES)
 
 # static programs, against musl: they run wherever Linux does
@@ -334,7 +352,7 @@ wheel:
 	.packaging/wheel $(MUSL) $(PACKAGES)
 
 check-packages: all
-	@test $(DEPS) = no || .ci/deps packages
+	$(call needs,packages)
 	BUILD='$(AT)' CC='$(CC)' CFLAGS='$(CFLAGS)' MAKE='$(MAKE)' \
 	 .packaging/check $(PACKAGES)
 
@@ -392,9 +410,9 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples deps check \
+.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples needed deps deps-demo check \
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
-	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean force
+	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean
 .SECONDARY:
 # not those of builds inside it, which may be going on
 -include $(shell find $(addprefix $(BUILD)/,cmd examples inside lib tests) -name '*.d' -type f 2>/dev/null)

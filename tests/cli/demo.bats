@@ -32,7 +32,7 @@ replace() {
 demo() {
 	local want=$1
 	shift
-	exits "$want" env PATH="/usr/local/bin:/usr/bin:/bin" BUILD="$PWD/bin" \
+	exits "$want" env PATH="${SYSTEM:-/usr/local/bin:/usr/bin:/bin}" BUILD="$PWD/bin" \
 	    timeout "$HANG" "$demo" "$@"
 	[ -z "$(ls -A tmp)" ]
 }
@@ -117,7 +117,7 @@ demo() {
 @test "a program that is missing, a text that is missing, are named" {
 	prepare
 	rm bin/ace-step
-	demo 1
+	SYSTEM=$(system) demo 1
 	says '^demo: program missing: ace-step'
 	CORPUS=nowhere demo 1
 	says '^demo: '
@@ -139,7 +139,7 @@ demo() {
 	wait $pid && false
 	[ -z "$(ls -A tmp)" ]
 	# the last one may not have heard yet that it was killed
-	gone() { ! ps -ef | grep -q "[t]rain .*$PWD/text"; }
+	gone() { ps -ef >all && ! grep -q "train .*$PWD/text" all; }
 	wait_for gone
 }
 

@@ -58,15 +58,16 @@ upto() {
 }
 
 # How fast a machine is decides no test.  What could wait for ever waits HANG
-# seconds: who needs so many hangs.  That is two minutes on a quiet machine, as
-# many times more as there is work for more processors than it has, and five
-# times more where programs are slowed down.
+# seconds: who needs so many hangs.  That is less than the limit of tests/run, which
+# cannot say for what a test waits: 100 on a quiet machine, as many times more as
+# there is work for more processors than it has, and five times more where programs
+# are slowed down.
 hang() {
 	local load=0
 	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
 	load=$((${load%.*} / $(nproc) + 1))
 	[ -z "$ACE_SANITIZED$REACHED" ] || load=$((5 * load))
-	echo $((120 * load))
+	echo $((100 * load))
 }
 : "${HANG:=$(hang)}"
 export HANG
@@ -198,6 +199,17 @@ frames() {
 		$n = unpack("V", substr($_, $o + 16, 4));
 		$t = substr($_, $o + 4, 4);
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
+}
+
+# system: a folder with the programs of this machine, but for ours, which may be
+# installed: what PATH is where one of them is to be missing
+system() {
+	mkdir "$BATS_TEST_TMPDIR/system"
+	# of two of a name, the first
+	find /usr/local/bin/ /usr/bin/ /bin/ -maxdepth 1 ! -type d \
+	    ! -name ace ! -name 'ace-*' \
+	    -exec ln -s -t "$BATS_TEST_TMPDIR/system" {} + 2>/dev/null || :
+	echo "$BATS_TEST_TMPDIR/system"
 }
 
 # needs PROGRAM: skip, said, where the machine has none.

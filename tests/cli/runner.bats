@@ -1,0 +1,141 @@
+# tests/run and tests/prove, which run all of this: nothing hangs for ever, and
+# nothing stays.
+# bats file_tags=plain
+load helper
+
+# alone CODE CMD...: not as a part of the bats that runs this
+alone() {
+	exits "$1" timeout "$HANG" env -i PATH="${PATH//$BATS_LIBEXEC:/}" \
+	    TMPDIR="$PWD" HALF=all EVERY=1 "${@:2}"
+}
+
+# bats_file NAME: from standard input, with TEST for what would be read here already
+bats_file() { sed 's/^TEST/@test/' >"$1"; }
+
+# stays: a process that nobody waits for; that is what the tests here look for
+stays() { grep -lzsx "$BATS_TEST_TMPDIR/sleep" /proc/[0-9]*/cmdline; }
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	cp "$(command -v sleep)" sleep
+	for f in good hangs first spins leaves holds; do
+		mkfile $f | bats_file $f.bats
+	done
+}
+
+mkfile() {
+	local s=$PWD/sleep
+	case $1 in
+	good) cat <<-E ;;
+		TEST "one" { true; }
+		TEST "two" { skip "no reason"; }
+		E
+	hangs) cat <<-E ;;
+		TEST "one" { true; }
+		TEST "it waits for what does not come" {
+			x=\$($s 100000 & $s 100000)
+		}
+		TEST "three" { true; }
+		E
+	first) cat <<-E ;;
+		setup_file() { $s 100000; }
+		TEST "one" { true; }
+		E
+	spins) cat <<-E ;;
+		TEST "round and round" { while :; do :; done; }
+		E
+	leaves) cat <<-E ;;
+		TEST "one" {
+			setsid $s 100000 3>&- 4>&- >/dev/null 2>&1 &
+			setsid sh -c 'env -i $s 100000; :' 3>&- 4>&- >/dev/null 2>&1 &
+		}
+		E
+	holds) cat <<-E ;;
+		TEST "one" { setsid $s 100000 & }
+		E
+	esac
+}
+
+@test "what does nothing wrong is TAP, as bats has it" {
+	alone 0 "$ROOT/tests/run" good.bats
+	diff out - <<-END
+	1..2
+	ok 1 one
+	ok 2 two # skip no reason
+	END
+	bats_file bad.bats <<<'TEST "one" { false; }'
+	alone 1 "$ROOT/tests/run" bad.bats
+	grep -q '^not ok 1 one$' out
+	printf '#!/bin/sh\necho ok 1 - a\necho 1..1\nexit 7\n' >seven
+	chmod +x seven
+	alone 7 "$ROOT/tests/run" ./seven
+}
+
+# ends FILE NAME: its test of that name fails, and nothing stays
+ends() {
+	alone 1 LIMIT=1 "$ROOT/tests/run" "$1"
+	grep -qE "^not ok [0-9]+ - $2\$" out || { cat out; return 1; }
+	grep -qE '^# ended after [0-9]+ s, and so is ' out
+	[ -z "$(stays)" ] || { stays; return 1; }
+}
+
+@test "a test that hangs is ended, with its name and what it waited for" {
+	ends hangs.bats 'it waits for what does not come'
+	grep -q "^# was running: $PWD/sleep 100000" out
+	grep -q '^ok 1 one' out
+	ends first.bats 'what first.bats does first'
+	ends spins.bats 'round and round'
+}
+
+@test "so is a test in C" {
+	cat >hangs.c <<-'END'
+	#include "tap.h"
+	#include <unistd.h>
+	int
+	main(void)
+	{
+		ok(1, "it begins");
+		fflush(stdout);
+		for (;;)
+			pause();
+	}
+	END
+	${CC:-cc} -I"$ROOT/tests/unit" -o hangs_c hangs.c
+	ends ./hangs_c 'what hangs_c does after: it begins'
+}
+
+@test "what a file leaves running fails it, and is ended" {
+	alone 1 "$ROOT/tests/run" leaves.bats
+	grep -q '^ok 1 one' out
+	grep -q '^not ok 2 - leaves.bats leaves nothing running' out
+	[ "$(grep -c "^# was running: .*$PWD/sleep 100000" out)" -ge 2 ]
+	[ -z "$(stays)" ]
+	# it has the standard output of bats, which waits for it
+	ends holds.bats 'what holds.bats does after: one'
+}
+
+@test "who ends the runner ends what it runs" {
+	for s in INT TERM HUP; do
+		perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' \
+		    env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" \
+		    "$ROOT/tests/run" hangs.bats >out 2>err &
+		wait_for stays
+		kill -$s $!
+		wait $! && false
+		[ -z "$(stays)" ]
+	done
+}
+
+@test "through a pipe: which files run, how many are done, and the count at the end" {
+	bats_file slow.bats <<-END
+		TEST "one" { until grep '^# 1 of 2' '$PWD/out'; do sleep 0.1; done; }
+		END
+	alone 0 sh -c '"$1/tests/prove" -j2 good.bats slow.bats | cat' - "$ROOT"
+	grep -qE '^# 1 of 2 files done; slow\.bats [0-9]+ s$' out
+	[ "$(tail -n 1 out)" = 'Result: PASS' ]
+	[ -z "$(ls -d ace-tests.*)" ]
+	alone 1 LIMIT=1 "$ROOT/tests/prove" -j3 --failures hangs.bats holds.bats
+	grep -q '^not ok 2 - it waits for what does not come' out
+	[ "$(tail -n 1 out)" = 'Result: FAIL' ]
+	[ -z "$(stays)" ]
+}
