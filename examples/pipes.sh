@@ -62,7 +62,7 @@ failed() {
 	trap '' USR1
 	local what
 	read -r what <"$work/failed"
-	die "$what failed"
+	die "${what:-a program} failed"
 }
 
 trap stop EXIT
