@@ -24,9 +24,10 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 bin=${BUILD:-$here/build}
 export PATH=$PATH:/usr/sbin:/sbin
 
+# code=N die WHY: ends with that status (1)
 die() {
 	echo "demo-hosts: $*" >&2
-	exit 1
+	exit "${code:-1}"
 }
 
 # First a world of our own: processes, mounts and networks that end with it.
@@ -36,7 +37,7 @@ if [ "${1:-}" != inside ]; then
 	    "$bin/ace-recv"; do
 		command -v "$p" >/dev/null || die "program missing: $p"
 	done
-	{ : 3>&1; } 2>/dev/null || die 'standard output is closed'
+	{ : 3>&1; } 2>/dev/null || code=4 die 'standard output is closed'
 	if [ -n "${CORPUS:-}" ]; then
 		CORPUS=$(realpath -e "$CORPUS") || exit 4
 		export CORPUS
@@ -334,4 +335,4 @@ say 'all hold the same model; the books:'
 for h in $edges relay; do
 	books "$h"
 done
-table >report && cat report || die 'the table cannot be written'
+table >report && cat report || code=4 die 'the table cannot be written'
