@@ -96,8 +96,8 @@ words() {
 		    "bytes), and codes each value in %.2f bits instead of 32 " \
 		    "(%.1f times). ", steps / rounds[2], often,
 		    32 * often / ratio, ratio / often
-		print "Between two exchanges every edge goes its own way, " \
-		    "which costs accuracy; what the coding leaves out is " \
+		print "Both cost accuracy: between two exchanges every edge " \
+		    "goes its own way, and what the coding leaves out is " \
 		    "sent later."
 	}' | fold -s -w 80 | sed 's/ *$//'
 	local links=${rate[*]:1}
