@@ -171,6 +171,33 @@ tree() {
 	same <(ls -A 'a tree/examples') <(cd "$ROOT/examples" && ls -A *.sh text.xz)
 }
 
+@test "of two makes in one tree one builds and the other waits, and says so" {
+	command -v flock >/dev/null || skip 'no flock'
+	local make=(env -u MAKEFLAGS -u MAKELEVEL timeout "$HANG" make -n -C "$ROOT"
+	    DEPS=no BUILD="$PWD/made" demo)
+	mkdir made
+	exits 0 "${make[@]}"
+	! grep -q 'waiting$' out || false
+	exec 8>made/lock
+	flock 8
+	"${make[@]}" >out 2>err 8>&- &
+	wait_for grep -q '^another make builds here: waiting$' out
+	exec 8>&-
+	wait $!
+	grep -q 'examples/demo.sh' out
+}
+
+@test "what the scripts take from the environment reaches them through make" {
+	local v vars
+	vars=$(sed -n 's/^# \([A-Z_]*\)=.*/\1/p' "$ROOT"/examples/*.sh | sort -u)
+	[ "$(wc -l <<<"$vars")" -ge 10 ]
+	for v in $vars; do
+		env -u MAKEFLAGS -u MAKELEVEL "$v=mine" make -s -C "$ROOT" DEPS=no \
+		    --eval='show: ; @env' show >out
+		grep -qx "$v=mine" out || { echo "$v is make's"; return 1; }
+	done
+}
+
 @test "nobody reads the table, or there is no room for it: that is said" {
 	prepare
 	exits 4 env BUILD="$PWD/bin" sh -c "'$demo' >&-"
