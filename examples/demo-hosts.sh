@@ -49,9 +49,13 @@ if [ "${1:-}" != inside ]; then
 		trap 'rm -rf "$work"' EXIT
 	fi
 	trap 'kill $!; wait $!; exit 143' INT TERM HUP
-	timeout -k 10 600 unshare --mount --net --pid --fork --kill-child --mount-proc \
+	timeout -k 10 3600 unshare --mount --net --pid --fork --kill-child --mount-proc \
 	    "$0" inside "$work" &
-	wait $!
+	wait $! || {
+		code=$?
+		[ "$code" -ne 124 ] || echo 'demo-hosts: not done in an hour' >&2
+		exit "$code"
+	}
 	exit
 fi
 # There, what we read and write has names that sshd takes as they are.
@@ -184,10 +188,14 @@ reached() { [ -e "cloud/spool/demo/$1/aggregate.aceg" ]; }
 
 # until_reached N: or nothing happens any more
 until_reached() {
-	local n=1200
+	local n=1200 step was=
 	until reached "$1"; do
 		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached"
-		[ $((n % 5)) -ne 0 ] || now
+		if [ $((n % 5)) -eq 0 ]; then
+			now
+			[ ! -s edge1/progress ] || read -r step _ <edge1/progress
+			[ "${step:-}" = "$was" ] || n=1200 was=$step
+		fi
 		sleep 0.1
 	done
 }
@@ -249,9 +257,11 @@ books() {
 relay_inputs() {
 	local d
 	for d in relay/spool/demo/[0-9]*; do
+		now
 		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
 		    die 'the relay has no mean'
 	done
+	untell
 }
 
 of() { awk -v what="$1" -v n="$2" '$1 == what { print $n }' edge1/log; }
