@@ -111,7 +111,8 @@ CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
 ALONE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c examples/attack.c))
 TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c examples/*/*.c))
-TRAIN  = $(if $(TRAINC),$(BUILD)/examples/train)
+# not TRAIN, which the demo takes from its environment
+TRAINER = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
 LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
@@ -198,10 +199,10 @@ $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 $(ALONE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
 	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
-$(TRAIN): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
+$(TRAINER): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
 	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
-examples: $(ALONE) $(TRAIN)
+examples: $(ALONE) $(TRAINER)
 
 tools: $(TOOLS) $(CLIP)
 
@@ -282,14 +283,25 @@ run-torture: all $(TOOLS) $(CLIP)
 	BUILD='$(AT)' $(BUILD)/tests/fault -e $(FAULTS)
 	BUILD='$(AT)' $(BUILD)/tests/power -e $(FAULTS)
 
+# of several makes in one tree, one at a time builds
+ONE = $(if $(shell command -v flock 2>/dev/null),flock -n '$(AT)/lock' true || \
+ echo 'another make builds here: waiting'; flock '$(AT)/lock')
+
 demo sweep: deps-demo
+	@mkdir -p '$(AT)'
+	@+$(ONE) $(AGAIN) ready
 	@+$(AGAIN) run-$@
+
+ready: all examples
+	@:
 
 run-demo run-sweep: all examples
 	BUILD='$(AT)' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
 demo-hosts:
 	$(call needs,hosts)
+	@mkdir -p '$(AT)'
+	@+$(ONE) $(AGAIN) ready
 	@+$(AGAIN) run-demo-hosts
 
 run-demo-hosts: all examples
@@ -410,7 +422,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples needed deps deps-demo check \
+.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples ready needed deps deps-demo check \
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean
 .SECONDARY:

@@ -30,6 +30,7 @@
 #		300 ms.  What a step takes on it is reckoned, not waited for.
 # STEP_MS=X	what a step with a batch of 8 takes on an edge there (20)
 here_is=$(dirname "$0")
+: "${PROGRESS:=60}"		# it takes hours
 # shellcheck source=examples/pipes.sh
 . "$here_is/pipes.sh"
 # shellcheck source=examples/ways.sh

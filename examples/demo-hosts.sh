@@ -13,27 +13,35 @@
 #
 #   examples/demo-hosts.sh      make demo-hosts; as root
 #
-# CORPUS=FILE  text of your own; otherwise the sources of this project
+# CORPUS=FILE  text of your own; otherwise what text.sh gives, the same everywhere
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
+# PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
 # KEEP=DIR     leave everything there, spools and states
 # What runs on each host is in examples/hosts, measure.sh and train-*.sh.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
 bin=${BUILD:-$here/build}
-PATH=$here/examples/hosts:$bin:$bin/examples:$PATH:/usr/sbin:/sbin
+export PATH=$PATH:/usr/sbin:/sbin
 
+# code=N die WHY: ends with that status (1)
 die() {
 	echo "demo-hosts: $*" >&2
-	exit 1
+	exit "${code:-1}"
 }
 
 # First a world of our own: processes, mounts and networks that end with it.
 if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" -eq 0 ] || die 'networks of our own need root'
-	for p in ssh sshd ssh-keygen ip tc unshare train ace-recv; do
+	for p in ssh sshd ssh-keygen ip tc unshare "$bin/examples/train" \
+	    "$bin/ace-recv"; do
 		command -v "$p" >/dev/null || die "program missing: $p"
 	done
+	{ : 3>&1; } 2>/dev/null || code=4 die 'standard output is closed'
+	if [ -n "${CORPUS:-}" ]; then
+		CORPUS=$(realpath -e "$CORPUS") || exit 4
+		export CORPUS
+	fi
 	if [ -n "${KEEP:-}" ]; then
 		mkdir "$KEEP" && work=$(realpath "$KEEP") || exit 4
 	else
@@ -41,21 +49,30 @@ if [ "${1:-}" != inside ]; then
 		trap 'rm -rf "$work"' EXIT
 	fi
 	trap 'kill $!; wait $!; exit 143' INT TERM HUP
-	timeout -k 10 600 unshare --mount --net --pid --fork --kill-child --mount-proc \
+	timeout -k 10 3600 unshare --mount --net --pid --fork --kill-child --mount-proc \
 	    "$0" inside "$work" &
-	wait $!
+	wait $! || {
+		code=$?
+		[ "$code" -ne 124 ] || echo 'demo-hosts: not done in an hour' >&2
+		exit "$code"
+	}
 	exit
 fi
-work=$2
-cd "$work" || exit 4
-mount -t tmpfs none /run && mkdir -m 755 /run/sshd || exit 4
+# There, what we read and write has names that sshd takes as they are.
+mount -t tmpfs none /run && mkdir -m 755 /run/sshd /run/work /run/tree /run/bin &&
+    mount --bind "$2" /run/work && mount --bind "$here" /run/tree &&
+    mount --bind "$bin" /run/bin && cd /run/work || exit 4
+work=/run/work here=/run/tree bin=/run/bin
+PATH=$here/examples/hosts:$bin:$bin/examples:$PATH
 
 # netns_up, netns_link, netns_ip, netns_on
 NETNS=ace
 # shellcheck source=tests/cli/netns.bash
 . "$here/tests/cli/netns.bash"
+# shellcheck source=examples/progress.sh
+. "$here/examples/progress.sh"
 
-STEPS=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 300)}
+steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 300)}
 edges='edge1 edge2 edge3 edge4'
 declare -A above=([edge1]=relay [edge2]=relay [edge3]=cloud [edge4]=cloud
     [relay]=cloud)
@@ -116,7 +133,7 @@ serve() {
 		PasswordAuthentication no
 		KbdInteractiveAuthentication no
 		PermitRootLogin prohibit-password
-		SetEnv PATH=$PATH
+		SetEnv "PATH=$PATH"
 	END
 	on "$1" "$(command -v sshd)" -f "$work/$1/sshd_config" -E "$work/$1/sshd.log"
 }
@@ -138,7 +155,7 @@ boot() {
 	*)
 		on "$h" train-edge.sh "${above[$h]}" "$h" \
 		    train --index "${h#edge}" --of 4 --run demo \
-		    --steps "$STEPS" --rate 0.007 --interval 5 --policy \
+		    --steps "$steps" --rate 0.007 --interval 5 --policy \
 		    --resume "$h/kept" --record "$h/in" --apply - \
 		    --progress "$h/progress" --save "$h/model" --eval --windows 64 --log "$h/log" "$text"
 		;;
@@ -171,30 +188,26 @@ reached() { [ -e "cloud/spool/demo/$1/aggregate.aceg" ]; }
 
 # until_reached N: or nothing happens any more
 until_reached() {
-	local n=1200
+	local n=1200 step was=
 	until reached "$1"; do
 		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached"
-		[ $((n % 5)) -ne 0 ] || now
+		if [ $((n % 5)) -eq 0 ]; then
+			now
+			[ ! -s edge1/progress ] || read -r step _ <edge1/progress
+			[ "${step:-}" = "$was" ] || n=1200 was=$step
+		fi
 		sleep 0.1
 	done
 }
 
 say() {
-	clear_line
-	what=$*
-	echo "demo-hosts: $((SECONDS))s: $*" >&2
+	untell
+	told=$SECONDS what=$*
+	echo "demo-hosts: ${SECONDS}s: $*" >&2
 }
 
-# On a terminal one line says how far it is.
-on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
-clear_line() { ! on_screen || printf '\r\033[K' >&2; }
-now() {
-	local step=0 loss=-
-	on_screen || return 0
-	[ ! -s edge1/progress ] || read -r step loss <edge1/progress
-	printf '\r%ds: %s: step %d of %d, loss %s\033[K' "$SECONDS" "$what" \
-	    "$step" "$STEPS" "$loss" >&2
-}
+# how far it is, since the training began
+now() { tell "demo-hosts: ${SECONDS}s: $what" edge1/progress "${began:-0}"; }
 
 # pause SECS; wait_for PID: with its status
 pause() {
@@ -209,7 +222,7 @@ wait_for() {
 		now
 		sleep 0.5
 	done
-	clear_line
+	untell
 	wait "$1"
 }
 
@@ -244,9 +257,11 @@ books() {
 relay_inputs() {
 	local d
 	for d in relay/spool/demo/[0-9]*; do
+		now
 		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
 		    die 'the relay has no mean'
 	done
+	untell
 }
 
 of() { awk -v what="$1" -v n="$2" '$1 == what { print $n }' edge1/log; }
@@ -266,6 +281,13 @@ table() {
 	done
 	printf 'validation loss %s, top-1 %s %%; untrained %s; a count of bytes %s\n' \
 	    "$(of end 4)" "$(of end 6)" "$(of start 4)" "$(of unigram 4)"
+	cat <<-'END'
+
+	measured: what the host takes its link for.  accepted: its shards in an average.
+	twice: came once more, as the receipt was lost with a host that was killed, and
+	were not added again.  late: came when their round was closed; went back into
+	the residual, and left with a later one.  starts: how often the host began.
+	END
 }
 
 # ---- the play ----
@@ -273,9 +295,7 @@ table() {
 trap 'exit 143' INT TERM HUP
 trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT
 text=${CORPUS:-text}
-[ -n "${CORPUS:-}" ] ||
-    find "$here"/lib "$here"/cmd "$here"/examples "$here"/tests "$here"/man \
-	-name '*.[ch1]' -type f | sort | tr '\n' '\0' | xargs -0 cat >text
+[ -n "${CORPUS:-}" ] || "$here/examples/text.sh" >text || exit
 # shellcheck disable=SC2086 # words are meant
 netns_up cloud relay $edges || die 'cannot make networks'
 for h in relay $edges; do
@@ -298,9 +318,10 @@ for h in relay $edges; do
 done
 
 say 'training'
+began=$SECONDS
 # shellcheck disable=SC2086
 start cloud relay $edges
-rounds=$((STEPS / 10))
+rounds=$((steps / 10))
 until_reached $((rounds / 4))
 crash edge3
 say "edge3 is dead, after round $((rounds / 4))"
@@ -324,4 +345,4 @@ say 'all hold the same model; the books:'
 for h in $edges relay; do
 	books "$h"
 done
-table
+table >report && cat report || code=4 die 'the table cannot be written'

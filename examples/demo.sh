@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # One cloud and four edges on this machine train a small language model: once
 # with a dense gradient every step (FullSync), once with local steps and coded
-# differences (ACE-Sync).  Every byte between edge and cloud is counted.
+# differences (ACE-Sync).  Every byte between edge and cloud is counted, and what
+# time that would take on slow links is computed.
 #
 #   examples/demo.sh            make demo
 #   examples/demo.sh --sweep    make sweep: FullSync's loss by learning rate
 #
-# CORPUS=FILE  text of your own; otherwise C headers of this machine
+# CORPUS=FILE  text of your own; otherwise what text.sh gives, the same everywhere
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
 # DELAY=T      averages are applied T rounds later
+# PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
 # TRAIN="..."  further options of the trainer (train --help)
 name=demo
 # shellcheck source=examples/pipes.sh
@@ -23,14 +25,14 @@ INTERVAL=8			# local steps of the first round
 options=(--rate "$RATE" --muon "$MUON" --delay "${DELAY:-0}" ${TRAIN:-})
 
 # The links of the edges, by which equation (5) sets each one's compression.
-rate=(- 2Mbit 5Mbit 10Mbit 20Mbit)
+rate=(- 2 5 10 20)		# Mbit/s
 factor=(--cmin 16.5 --cmax 43 --half 10Mbit)
 
 ace_edge() {
 	local s=$dir/state$1
 	edge "$1" --interval $INTERVAL --policy |
 	    ace-step -S "$s" --policy "${factor[@]}" \
-		--bandwidth "${rate[$1]}" --sync rename |
+		--bandwidth "${rate[$1]}Mbit" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
@@ -50,23 +52,60 @@ ace_cloud() {
 
 # ---- what came of it ----
 
+# Of a way: loss, top-1, bytes up and down, exchanges, seconds.  The seconds are
+# what it would take if each edge had a processor and a link of its own, and all
+# waited for the slowest: what its programs took of a processor here, the trainer
+# included, and its bytes both ways at the rate of the link; and the cloud's
+# programs'.
+result() {
+	local k dir=$work/$1
+	for k in $(seq "$EDGES"); do
+		echo "${rate[$k]} $(counted "$dir/sent$k" "$dir/got$k")" \
+		    "$(took "edge $k")"
+	done | awk -v OFS='\t' -v cloud="$(took cloud)" \
+	    -v up="$(counted "$dir"/sent*)" -v down="$(counted "$dir"/got*)" \
+	    -v loss="$(of "$dir/log" end 4)" -v top="$(of "$dir/log" end 6)" \
+	    -v rounds="$(of "$dir/log" end 2)" '
+		{ t = 8 * $2 / ($1 * 1e6) + $3; most = t > most ? t : most }
+		END { print loss, top, up, down, rounds, most + cloud }'
+}
+
+# The first way is the one that the others are compared with.
 table() {
-	local w f=$work/full/log up down all
-	printf '%-10s %15s %8s %14s %14s %8s\n' method 'validation loss' \
-	    'top-1 %' 'bytes up' 'bytes down' ratio
-	for w in start unigram; do
-		printf '%-10s %15s %8s\n' "${w/start/untrained}" \
-		    "$(of "$f" $w 4)" "$(of "$f" $w 6)"
-	done
-	for w in full ace; do
-		up=$(counted "$work/$w"/sent*)
-		down=$(counted "$work/$w"/got*)
-		[ $w = ace ] || all=$((up + down))
-		ratio=$(awk "BEGIN { printf \"%.1f\", $all / ($up + $down) }")
-		printf '%-10s %15s %8s %14s %14s %8s\n' "${w/#full/FullSync}" \
-		    "$(of "$work/$w/log" end 4)" "$(of "$work/$w/log" end 6)" \
-		    "$up" "$down" "$ratio"
-	done | sed 's/^ace     /ACE-Sync/'
+	awk -F '\t' 'BEGIN { line = "%-10s %15s %8s %12s %12s %7s %8s\n"
+	    printf line, "method", "validation loss", "top-1 %", "bytes up",
+		"bytes down", "ratio", "seconds" }
+	NF < 4 { printf "%-10s %15s %8s\n", $1, $2, $3; next }
+	{ all = all ? all : $4 + $5
+	    printf line, $1, $2, $3, $4, $5,
+		sprintf("%.1f", all / ($4 + $5)), sprintf("%.0f", $7) }' "$1"
+}
+
+# The last two lines, in words.
+words() {
+	tail -n 2 "$1" | awk -F '\t' -v steps="$steps" '
+	{ top[NR] = $3; all[NR] = $4 + $5; rounds[NR] = $6 }
+	END {
+		ratio = all[1] / all[2]
+		often = rounds[1] / rounds[2]
+		printf "ACE-Sync moves %.1f times fewer bytes than FullSync, " \
+		    "and is right about the next byte of text that it has not " \
+		    "seen in %s instead of %s %% of the places. ", ratio,
+		    top[2], top[1]
+		printf "It exchanges every %.1f steps (%.1f times fewer " \
+		    "bytes), and codes each value in %.2f bits instead of 32 " \
+		    "(%.1f times). ", steps / rounds[2], often,
+		    32 * often / ratio, ratio / often
+		print "Both cost accuracy: between two exchanges every edge " \
+		    "goes its own way, and what the coding leaves out is " \
+		    "sent later."
+	}' | fold -s -w 80 | sed 's/ *$//'
+	local links=${rate[*]:1}
+	cat <<-END
+	Seconds are computed, not waited for: what an edge and the cloud took of a
+	processor here, and the bytes of the edge over its link (${links// /, } Mbit/s,
+	one each); the slowest edge counts.  Round trips are left out.
+	END
 }
 
 # learnt WAY: better than before and than a count of bytes
@@ -87,9 +126,9 @@ one() {
 	    "$(of "$work/log" end 6)"
 }
 
-# The last line of the table holds the ratio.
 saved() {
-	awk 'END { exit !($NF >= 10) }' "$1" ||
+	tail -n 2 "$1" | awk -F '\t' '{ all[NR] = $4 + $5 }
+	    END { exit !(all[1] >= 10 * all[2]) }' ||
 	    die "the ratio of bytes is below 10"
 }
 
@@ -104,11 +143,12 @@ sweep() {
 	done | xargs -P 2 -L 1 "$0" --one "$text" | sort -k 2,2n -k 1,1n
 }
 
-need train ace-aggregate ace-expand ace-step awk cmp dd mkfifo tee xargs
+need train ace-aggregate ace-expand ace-step awk cmp dd fold mkfifo tee xargs
 if [ "${1:-}" = --one ]; then
 	one "$2" "$3" "$4"
 	exit
 fi
+corpus() { "$here/examples/text.sh"; }
 find_text
 if [ "${1:-}" = --sweep ]; then
 	sweep
@@ -116,7 +156,14 @@ if [ "${1:-}" = --sweep ]; then
 fi
 run full dense_edge dense_back dense_cloud
 run ace ace_edge coded_back ace_cloud
-table | tee "$work/table"
+for w in start unigram; do
+	printf '%s\t%s\t%s\n' "${w/start/untrained}" \
+	    "$(of "$work/full/log" $w 4)" "$(of "$work/full/log" $w 6)"
+done >"$work/results"
+printf '%s\t%s\n' FullSync "$(result full)" ACE-Sync "$(result ace)" \
+    >>"$work/results"
+{ table "$work/results" && echo && words "$work/results"; } >"$work/report" &&
+    cat "$work/report" || code=4 die 'the table cannot be written'
 learnt full
 learnt ace
-saved "$work/table"
+saved "$work/results"

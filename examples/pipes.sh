@@ -14,6 +14,8 @@ set -um
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
 PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
+# shellcheck source=examples/progress.sh
+. "${BASH_SOURCE[0]%/*}/progress.sh"
 
 # one thread per process; and newer processors than the BLAS knows should get
 # its AVX-512 loops all the same
@@ -23,6 +25,10 @@ if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
 	export OPENBLAS_CORETYPE=SkylakeX
 fi
 
+{ : 3>&1; } 2>/dev/null || {
+	echo "$name: standard output is closed" >&2
+	exit 4
+}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-$name.XXXXXX") || exit 4
 jobs=()
 
@@ -40,13 +46,14 @@ stop() {
 	until rm -rf "$work" || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done
 } 2>/dev/null
 
+# code=N die WHY: ends with that status (1)
 die() {
 	# what fails next is said no more: this may be where nobody would read it
 	trap '' USR1
 	hide
 	echo "$name: $*" >&2
 	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2
-	exit 1
+	exit "${code:-1}"
 }
 
 # One word for a trap and no $(...) in it: a second signal, while the shell still
@@ -55,7 +62,7 @@ failed() {
 	trap '' USR1
 	local what
 	read -r what <"$work/failed"
-	die "$what failed"
+	die "${what:-a program} failed"
 }
 
 trap stop EXIT
@@ -65,31 +72,19 @@ trap 'exit 143' TERM HUP
 
 # ---- how far it is ----
 
-# on_screen: somebody looks at standard error
-on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
-
-# left FROM DONE ALL: seconds that are left, if it goes on as since FROM
-left() {
-	[ "$2" -eq 0 ] || echo ", $(((SECONDS - $1) * ($3 - $2) / $2)) s left"
-}
-
-# progress WHAT: on a terminal one line, until it is killed: what step, what loss,
-# what is left.  part is what run it is of how many, if there are several.
+# progress WHAT: until it is killed.  part is what run it is of how many, if there
+# are several.
 progress() {
-	local from=$SECONDS step loss
+	local from=$SECONDS
+	told=$from
 	while sleep 0.5; do
-		step=0 loss=-
-		[ ! -s "$dir/progress" ] || read -r step loss <"$dir/progress"
-		printf '\r%s: %s%s: step %d of %d, loss %s%s\033[K' "$name" "$1" \
-		    "${part:+ ($part)}" "$step" "$steps" "$loss" \
-		    "$(left "$from" "$step" "$steps")" >&2
+		tell "$name: $1${part:+ ($part)}" "$dir/progress" "$from"
 	done
 }
 
-# show WHAT, hide: that line comes and goes
+# show WHAT, hide: that it comes and goes
 bar=
 show() {
-	on_screen || return 0
 	progress "$1" &
 	bar=$!
 }
@@ -98,11 +93,12 @@ hide() {
 	kill -KILL -- "-$bar"
 	wait "$bar"
 	bar=
-	printf '\r\033[K' >&3
+	untell 2>&3
 } 3>&2 2>/dev/null
 
 # start NAME CMD...: in the background and in its own process group; when it
-# fails, so do we, at once, whatever the others are waiting for.
+# fails, so do we, at once, whatever the others are waiting for.  What all that it
+# ran took of a processor is left in a file: see took.
 start() {
 	local what=$1
 	shift
@@ -111,6 +107,7 @@ start() {
 			echo "$what" >>"$work/failed"
 			kill -USR1 $$
 		}
+		times >"$dir/took ${what#*: }"
 	} &
 	jobs+=($!)
 }
@@ -139,6 +136,13 @@ timed() {
 	{ time "$@" 2>&3; } 3>&2 2>>"$dir/seconds-$what"
 }
 
+# took NAME: seconds of a processor, of what was started as that, or with a name
+# that ends so
+took() {
+	awk -F '[ms ]+' 'FNR == 2 { t += 60 * ($1 + $3) + $2 + $4 }
+	    END { print t }' "$dir/took"*"$1"
+}
+
 need() {
 	local p
 	for p; do
@@ -151,7 +155,7 @@ need() {
 
 # which files, how many bytes of them, and the share of those for training
 files() { find /usr/include -name '*.h' -type f; }
-size=3000000 share=0.9
+size=800000 share=0.9
 
 # The files in an order that is no order, so that what is kept for validation
 # (the end) is of the same kind; the training part sorted again, so that the
@@ -179,11 +183,11 @@ corpus() {
 		}' | tr '\n' '\0' | xargs -0 cat
 }
 
-# Sets text: CORPUS, or files of this machine.
+# Sets text: CORPUS, or what corpus gives.
 find_text() {
 	text=${CORPUS:-$work/text}
 	[ -n "${CORPUS:-}" ] || corpus >"$text" ||
-	    die "cannot read the files"
+	    code=$? die "there is no text to train on"
 	[ -r "$text" ] || die "cannot read '$text'"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||
 	    die "too little text in '$text': give some with CORPUS=FILE"

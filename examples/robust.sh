@@ -15,6 +15,7 @@
 # What was run is not run again, so that what was stopped goes on.  Every run with
 # the first seed comes before those with the second.
 name=robust
+: "${PROGRESS:=60}"		# it takes hours
 # shellcheck source=examples/pipes.sh
 . "$(dirname "$0")/pipes.sh"
 
@@ -26,7 +27,6 @@ RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median krum=krum:3
     multikrum=multikrum:3:6 norms=norm-ratio:2 caps=weight-share:0.12}
 ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 mimic=1 free=0.001
     label=1 sybil=1 heavy=4}
-size=800000
 model=(--layers 1 --width 32 --heads 2 --context 32 --batch 4 --gradient
     --rate 0.02 --muon 0.02 --windows 256)
 

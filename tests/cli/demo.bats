@@ -1,5 +1,5 @@
 # examples/demo.sh on a very small model: what it prints, and that it ends, and
-# leaves nothing, whatever dies.
+# leaves nothing, whatever dies; and the text that it takes, examples/text.sh.
 # bats file_tags=plain
 load helper
 patient
@@ -40,11 +40,171 @@ demo() {
 @test "the table: something is learnt, with a tenth of the bytes or less" {
 	prepare
 	demo 0
-	awk '$1 == "unigram" { u = $2 } $1 == "FullSync" { f = $2; up = $4
-	    down = $5 } $1 == "ACE-Sync" { a = $2; au = $4; ad = $5; r = $6 }
-	    END { print u, f, a, r; exit !(f > 0 && f < u && a > 0 && a < u &&
-	    r >= 10 && (up + down) / (au + ad) - r < 0.1 &&
-	    (up + down) / (au + ad) - r > -0.1) }' out
+	awk '$1 == "unigram" { u = $2 } NF != 7 { next }
+	    $1 == "FullSync" { f = $2; up = $4
+	    down = $5; t = $7 } $1 == "ACE-Sync" { a = $2; au = $4; ad = $5
+	    r = $6; at = $7 }
+	    END { print u, f, a, r; exit !(f > 0 && f < u && a > 0 &&
+	    a < u && r >= 10 && (up + down) / (au + ad) - r < 0.1 &&
+	    (up + down) / (au + ad) - r > -0.1 &&
+	    t >= int(8 * (up + down) / 4 / 2e6) && at ~ /^[0-9]+$/) }' out
+	grep -q "^ACE-Sync moves $(awk '$1 == "ACE-Sync" && NF == 7 { print $6 }' out) times" out
+	! grep -q '.\{81\}' out || false
+}
+
+# way NAME LOSS TOP1 ROUNDS SENT GOT: as if it had been run; every edge took three
+# seconds of a processor, the fourth a minute more, and the cloud three
+way() {
+	local k
+	mkdir -p work/$1
+	printf 'end\t%s\t800\t%s\t-\t%s\n' "$4" "$2" "$3" >work/$1/log
+	for k in 1 2 3 4; do
+		echo "$5 bytes (x) copied" >work/$1/sent$k
+		echo "$6 bytes (x) copied" >work/$1/got$k
+		printf '0m9.0s 0m9.0s\n0m1.750s 0m0.250s\n' >"work/$1/took edge $k"
+		printf '0m9.0s 0m9.0s\n%dm0.5s 0m0.5s\n' $((k / 4)) \
+		    >"work/$1/took the way back to edge $k"
+	done
+	printf '0m9.0s 0m9.0s\n0m1.0s 0m2.0s\n' >"work/$1/took cloud"
+}
+
+@test "the figures, in columns and words: of what was counted, logged and took time" {
+	way full 1.5000 60.00 800 100000000 100000000
+	way ace 1.6000 58.50 80 1000000 2000000
+	{
+		echo "name=demo; . '$ROOT/examples/pipes.sh'"
+		sed -n '/^EDGES=/p; /^rate=/p' "$demo"
+		for f in result table words saved; do
+			sed -n "/^$f()/,/^}/p" "$demo"
+		done
+		cat <<-'END'
+		rm -r "$work"
+		work=work steps=800
+		printf '%s\t%s\n' FullSync "$(result full)" ACE-Sync "$(result ace)" >results
+		table results
+		words results
+		saved results
+		sed 's/400000000/40000000/g' results >few
+		saved few
+		END
+	} >figures
+	exits 1 bash figures
+	says '^demo: the ratio of bytes is below 10'
+	# 1600 Mbit on the link of 2 and 3 s of a processor, or 24 on that of 20 and 63;
+	# and the cloud's 3
+	head -n 3 out >columns
+	cat columns
+	same columns - <<-'END'
+	method     validation loss  top-1 %     bytes up   bytes down   ratio  seconds
+	FullSync            1.5000    60.00    400000000    400000000     1.0      806
+	ACE-Sync            1.6000    58.50      4000000      8000000    66.7       67
+	END
+	tail -n +4 out | tr '\n' ' ' >words
+	for f in '66.7 times fewer bytes than FullSync' \
+	    'in 58.50 instead of 60.00 % of the places' \
+	    'every 10.0 steps (10.0 times fewer bytes)' \
+	    '4.80 bits instead of 32 (6.7 times)' '(2, 5, 10, 20 Mbit/s, one each)'; do
+		grep -qF "$f" words
+	done
+}
+
+# tree: a copy of the examples, in a path with spaces
+tree() {
+	mkdir -p 'a tree/examples'
+	cp "$ROOT"/examples/*.sh "$ROOT/examples/text.xz" 'a tree/examples/'
+	demo="$PWD/a tree/examples/demo.sh"
+	unset CORPUS
+}
+
+@test "the text: the same bytes, and those of the history, or it says what is wrong" {
+	prepare
+	tree
+	exits 0 'a tree/examples/text.sh'
+	[ "$(cksum <out)" = "$(sed -n "s/^sum='\(.*\)'.*/\1/p" "$ROOT/examples/text.sh")" ]
+	# where there is a history
+	if git -C "$ROOT" cat-file -e \
+	    "$(sed -n 's/^commit=//p' "$ROOT/examples/text.sh")" 2>/dev/null; then
+		"$ROOT/examples/text.sh" --make | same - out
+	fi
+	exits 4 sh -c "'a tree/examples/text.sh' >/dev/full"
+	says '^text.sh: the text cannot be written'
+	exits 2 'a tree/examples/text.sh' --other
+	mv 'a tree/examples/text.xz' right
+	demo 4
+	says "cannot read '.*/text.xz'"
+	# a bit of it, half of it, another text
+	for n in 10 300000 660000; do
+		cp right 'a tree/examples/text.xz'
+		printf x | dd of='a tree/examples/text.xz' bs=1 seek=$n conv=notrunc
+		demo 3
+		says "^text.sh: bad checksum: '.*/a tree/examples/text.xz' is damaged"
+		says '^demo: there is no text to train on'
+	done
+	head -c 300000 right >'a tree/examples/text.xz'
+	demo 3
+	xz <"$ROOT/Makefile" >'a tree/examples/text.xz'
+	demo 3
+	! grep -q 'matrix products\|steps' err || false
+}
+
+@test "two at a time in one tree, in a path with spaces, with the text that is there" {
+	prepare
+	tree
+	mkdir 'tmp/one' 'tmp/an other'
+	local pids=() d
+	for d in one 'an other'; do
+		STEPS=40 TMPDIR="$PWD/tmp/$d" PATH="/usr/local/bin:/usr/bin:/bin" \
+		    BUILD="$PWD/bin" timeout "$HANG" "$demo" >"$d.out" 2>"$d.err" &
+		pids+=($!)
+	done
+	for d in "${pids[@]}"; do
+		wait "$d"
+	done
+	# of the seconds all but those of the network are measured
+	for d in one 'an other'; do
+		awk 'NF > 3 { $7 = "" } !/^ACE/ { print } NR == 5 { exit }' "$d.out" >"$d"
+		[ -z "$(ls -A "tmp/$d")" ]
+	done
+	grep -q '^FullSync' one
+	same one 'an other'
+	[ "$(ls -A 'a tree')" = examples ]
+	same <(ls -A 'a tree/examples') <(cd "$ROOT/examples" && ls -A *.sh text.xz)
+}
+
+@test "of two makes in one tree one builds and the other waits, and says so" {
+	command -v flock >/dev/null || skip 'no flock'
+	local make=(env -u MAKEFLAGS -u MAKELEVEL timeout "$HANG" make -n -C "$ROOT"
+	    DEPS=no BUILD="$PWD/made" demo)
+	mkdir made
+	exits 0 "${make[@]}"
+	! grep -q 'waiting$' out || false
+	exec 8>made/lock
+	flock 8
+	"${make[@]}" >out 2>err 8>&- &
+	wait_for grep -q '^another make builds here: waiting$' out
+	exec 8>&-
+	wait $!
+	grep -q 'examples/demo.sh' out
+}
+
+@test "what the scripts take from the environment reaches them through make" {
+	local v vars
+	vars=$(sed -n 's/^# \([A-Z_]*\)=.*/\1/p' "$ROOT"/examples/*.sh | sort -u)
+	[ "$(wc -l <<<"$vars")" -ge 10 ]
+	for v in $vars; do
+		env -u MAKEFLAGS -u MAKELEVEL "$v=mine" make -s -C "$ROOT" DEPS=no \
+		    --eval='show: ; @env' show >out
+		grep -qx "$v=mine" out || { echo "$v is make's"; return 1; }
+	done
+}
+
+@test "nobody reads the table, or there is no room for it: that is said" {
+	prepare
+	exits 4 env BUILD="$PWD/bin" sh -c "'$demo' >&-"
+	says '^demo: standard output is closed'
+	exits 4 env BUILD="$PWD/bin" timeout "$HANG" sh -c "'$demo' >/dev/full"
+	says '^demo: the table cannot be written'
+	[ -z "$(ls -A tmp)" ]
 }
 
 @test "nothing learnt is a failure" {
@@ -151,7 +311,7 @@ demo() {
 }
 
 # bats test_tags=long
-@test "on a terminal one line says what step, what loss, what is left; in a pipe none" {
+@test "how far it is: on a terminal one line that changes, in a pipe lines" {
 	prepare
 	export STEPS=300
 	BUILD=$PWD/bin TERM=xterm exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"
@@ -159,8 +319,21 @@ demo() {
 	grep -qE '^demo: full: step [0-9]+ of 300, loss [0-9.]+, [0-9]+ s left' lines
 	grep -qE '^demo: ace: step ' lines
 	[ -z "$(ls tmp)" ]
-	BUILD=$PWD/bin TERM=dumb exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"
+	PROGRESS=1000000 BUILD=$PWD/bin TERM=dumb exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"
 	! grep -q ' of 300' out || false
-	STEPS=40 BUILD=$PWD/bin TERM=xterm exits 0 timeout "$HANG" "$demo"
-	[ "$(grep -c ' of 40' out err | grep -c ':0$')" -eq 2 ]
+}
+
+@test "in a pipe a line says what step, what loss, what is left" {
+	prepare
+	# ends when it has been said
+	STEPS=100000 PROGRESS=0 PATH="/usr/local/bin:/usr/bin:/bin" BUILD=$PWD/bin \
+	    "$demo" >out 2>err &
+	local pid=$!
+	wait_for grep -qE '^demo: full: step [0-9]+ of 100000, loss [0-9.]+, [0-9]+ s left$' err
+	kill -TERM $pid
+	wait $pid && false
+	! grep -q "$(printf '\r')" err || false
+	[ -z "$(ls -A tmp)" ]
+	STEPS=40 PROGRESS=1000000 demo 0
+	! grep -q ' of 40' err || false
 }
