@@ -11,7 +11,7 @@
  *   DIR/RUN/last                     "STEP\n": the last aggregate made
  *   DIR/RUN/norms                    see spool/norms.h
  *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
- *   DIR/RUN/STEP/DEVICE.no      the receipt of one that was rejected
+ *   DIR/RUN/STEP/DEVICE.no      the receipts of those that were rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
@@ -74,6 +74,10 @@ int inbox_device(const char *file, char out[SHARD_NAME + 1],
  * shard. */
 int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
+
+/* inbox_fits(want, run): is the run one of those that --run asks for?  A name
+ * that ends with * asks for all that begin so; NULL is *. */
+int inbox_fits(const char *want, const char *run);
 
 /* ---- receiving ---- */
 
