@@ -263,8 +263,9 @@ def _lock(path, what, mode="rb", seconds=10):
         except BlockingIOError:
             if time.monotonic() > end:
                 raise Error(f"{what} is in use by another process: stop that "
-                            "one, or give this device a checkpoint, a state "
-                            "and a name of its own", 5) from None
+                            "one, or give each device, and each model of a "
+                            "script, a checkpoint and a state of its own",
+                            5) from None
         time.sleep(0.05)
 
 
@@ -407,16 +408,17 @@ class _Pipe:
         other = re.search(r": mismatch: a shard of run '(.*)', and the spool is "
                           r"of run '(.*)' \(--run\)", line)
         if other:
-            return (f"who came first to this spool began with another model, and "
-                    f"its shards are there in the folder {other[2]}.  If that "
-                    "device is right: give this one its seed or file, and remove "
-                    f"this one's state {states} and checkpoint.  If this one is "
-                    "right, the run begins anew: end the cloud's programs, remove "
-                    "that folder and the states of all.  Two models of one script "
-                    f"need a run each: {SEE}")
+            return (f"the first device of this spool began with another model; "
+                    f"what it sent is there in the folder {other[2]}.  If that "
+                    "device is right: give this one the same seed or file, and "
+                    f"remove its state {states}.  If this one is right, begin "
+                    "anew: end the cloud's programs, remove that folder, and the "
+                    "states and checkpoints of the cloud and all devices.  Two "
+                    f"models of one script have a run each: {SEE}")
         if ": mismatch: " in line:
             return (f"this device, its state {states} and the cloud are not of one "
-                    f"run: {SEE}")
+                    "run: when the model is right now, remove the state of the "
+                    f"one before; {SEE}")
         return ADVICE.get(status, f"status {status}")
 
     def failure(self):
@@ -739,6 +741,7 @@ class Gradients:
         for name, p in self.pairs:
             _, g, _, version = self.ready.get(name, (p, p.grad, None, None))
             if version is not None and (p.grad is not g or g._version != version):
+                self.pipe.leave()
                 raise Error(
                     f"the gradient of '{name}' changed after it was sent, as by "
                     "clip_grad_norm_ or a GradScaler: average(clip=1.0) clips the "
