@@ -375,6 +375,10 @@ pair() {
 	def left(l):
 	    l.close()
 
+	def ended(l):       # without a round
+	    l._leave()
+	    l.lock.close()
+
 	with fails("state: 'x' has no state_dict() and load_state_dict()"):
 	    local(state={"x": 1})
 	odd = Odd()
@@ -414,12 +418,12 @@ pair() {
 	torch.cuda.set_rng_state = lambda s, i: given.update({i: s.tolist()})
 	l = local()
 	l._save()
-	l.lock.close()
+	ended(l)
 	for n in 2, 1, 0:
 	    given.clear()
 	    torch.cuda.device_count = lambda: n
 	    l = local()
-	    l.lock.close()
+	    ended(l)
 	    assert given == {i: states[i].tolist() for i in range(n)}, given
 	os._exit(0)
 	E
@@ -766,6 +770,57 @@ pair() {
 	        with fails(f"the model has a {name}: each process has a part of its"):
 	            what()
 	E
+}
+
+# block TEXT: the lines of ace-pytorch(7) that are shown together, and have TEXT
+block() {
+	awk -v want="$1" '/^\.Bd -literal/ { b = ""; on = 1 }
+	    on { b = b $0 "\n" }
+	    /^\.Ed/ { if (on && index(b, want)) printf "%s", b; on = 0 }' "$ROOT/man/ace-pytorch.7" | literals
+}
+
+# bats test_tags=long
+@test "what ace-pytorch(7) shows of a scaler and of two models runs as it stands" {
+	cat >scaled.py <<-'E'
+	from common import *
+
+	model = mlp()
+	before = [p.detach().clone() for p in model.parameters()]
+	optimizer, loss = torch.optim.SGD(model.parameters(), lr=0.1), F.cross_entropy
+	data = [batch("edge1", step) for step in range(3)]
+	grads = ace.Gradients(model, through("edge1"), "edge1", layers=False)
+	scaler = scaler(8.0)
+	E
+	block scaler.unscale_ >>scaled.py
+	cat >>scaled.py <<-'E'
+	grads.close()
+	assert all((p - b).abs().max() > 0 for p, b in zip(model.parameters(), before))
+	E
+	cloud 1 3 3>&- &
+	py scaled.py
+	wait
+	rm -r spool cloud edge1
+	cat >two.py <<-'E'
+	from common import *
+
+	generator, critic = nn.Linear(200, 40), nn.Linear(300, 30)
+	g_optimizer = torch.optim.SGD(generator.parameters(), lr=0.1)
+	c_optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+
+	def steps(r):
+	    for m, o, n in (generator, g_optimizer, 200), (critic, c_optimizer, 300):
+	        o.zero_grad()
+	        m(torch.randn(4, n)).square().mean().backward()
+	        o.step()
+	E
+	block 'run="critic"' | sed 's/100/3/' >>two.py
+	block '--run "$m-*"' | sed 's/100/3/; s/--expect 4/--expect 1/' >cloud.sh
+	echo wait >>cloud.sh
+	timeout "$HANG" bash -euo pipefail cloud.sh 3>&- &
+	py two.py
+	wait
+	[ -e spool/generator-*/2/aggregate.aceg ]
+	[ -e spool/critic-*/2/edge1.aceg ]
 }
 
 # What people do with a training script, and the test that does it.  Those of
