@@ -419,6 +419,9 @@ class _Pipe:
             return (f"this device, its state {states} and the cloud are not of one "
                     "run: when the model is right now, remove the state of the "
                     f"one before; {SEE}")
+        if ": equivocation: " in line:
+            return (f"two devices have this name, or its state {states} was removed "
+                    f"after something was sent: {SEE}")
         return ADVICE.get(status, f"status {status}")
 
     def failure(self):

@@ -24,8 +24,9 @@
  *   DIR/.clients                     see spool/clients.h
  *
  * RUN and DEVICE are names in which all but [A-Za-z0-9_-] is written as %XX.  A
- * shard (run, device, step) gets one verdict, which is on disk before anyone is
- * told; a file of a shard never changes; a closed step stays closed.
+ * shard gets one verdict, which is on disk before anyone is told; of those with one
+ * name (run, device, step) one is accepted; a file of a shard never changes; a
+ * closed step stays closed.
  */
 #ifndef ACE_INBOX_H
 #define ACE_INBOX_H

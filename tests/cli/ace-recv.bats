@@ -104,7 +104,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says 'several runs'
 	exits 0 ace-status --run 'gen-*' spool
 	[ "$(grep -c 'gen-[12]' out)" -ge 2 ]
-	! grep -q crit out
+	[ -z "$(grep crit out)" ]
 	exits 2 ace-recv --spool spool --run 'gen-*' --device edge1 --join
 	says "are of one run, not 'gen-\*'"
 }

@@ -513,7 +513,7 @@ pair() {
 	grep -q "^ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*is of run '$first'" line
 	grep -q "there in the folder $first\." line
 	grep -q "remove its state 'edge2'\. .*begin anew: end the cloud's programs" line
-	! grep -q 'ended with status' err
+	[ -z "$(grep 'ended with status' err)" ]
 	# with its state
 	exits 1 py seeded.py edge2 1
 	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the one before"
@@ -521,11 +521,48 @@ pair() {
 	rm -r edge2
 	exits 1 py seeded.py edge2 1 odd
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: run '$first' is of another model: tensor 0 is '0.weight' and 'a.0.weight'"
-	! grep -q 'ended with status' err
+	[ -z "$(grep 'ended with status' err)" ]
 	rm -r edge2
 	exits 0 py seeded.py edge2 1
 	wait
 	same one out
+}
+
+# bats test_tags=long
+@test "a first try that was given up: with its state it goes on, without it is told" {
+	cat >moved.py <<-'E'
+	from common import *
+
+	device, by = sys.argv[1:]
+	m = mlp()
+	local = ace.Local(m, None, through(device), device)
+	with torch.no_grad():
+	    m[0].bias.add_(float(by))
+	local.sync()
+	local.close()
+	print(m[0].bias.sum().item(), local.digest())
+	E
+	"$PYTHON" moved.py edge1 0.5 3>&- 2>err1 &
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	kill -9 %%
+	wait || true
+	cp -r spool before
+	cp -r edge1 state
+	# with its state: what was sent counts
+	cloud 1 1 3>&- &
+	py moved.py edge1 0.7 >kept
+	wait
+	rm -r spool cloud edge1
+	cp -r before spool
+	# without: it is another one's name
+	exits 1 py moved.py edge1 0.7
+	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: equivocation: .*or its state 'edge1' was removed after something was sent"
+	[ -z "$(grep 'ended with status' err)" ]
+	rm -r edge1 spool/train-*/0/edge1.aceg
+	cloud 1 1 3>&- &
+	py moved.py edge1 0.7 >again
+	wait
+	paste kept again | awk '{ exit !($3 - $1 > 5.9 && $3 - $1 < 6.1) }'
 }
 
 # bats test_tags=long
@@ -652,10 +689,13 @@ pair() {
 	# Python, and they come before those in PATH
 	"$PYTHON" -m venv --without-pip --system-site-packages venv 2>/dev/null ||
 	    skip 'no venv here'
-	script which-one 'echo "the wrong one" >&2; exit 9'
-	cp "$(command -v which-one)" venv/bin/which-one
-	printf '#!/bin/sh\necho "the right one" >&2\nexit 5\n' >venv/bin/which-one
-	chmod +x venv/bin/which-one
+	mkdir path
+	for which in 'path wrong' 'venv/bin right'; do
+		printf '#!/bin/sh\necho "the %s one" >&2\nexit 5\n' "${which#* }" \
+		    >"${which% *}/which-one"
+		chmod +x "${which% *}/which-one"
+	done
+	PATH=$PWD/path:$PATH
 	for f in ace-import ace-export; do
 		ln -s "$(command -v $f)" venv/bin/$f
 	done
@@ -819,8 +859,9 @@ block() {
 	timeout "$HANG" bash -euo pipefail cloud.sh 3>&- &
 	py two.py
 	wait
-	[ -e spool/generator-*/2/aggregate.aceg ]
-	[ -e spool/critic-*/2/edge1.aceg ]
+	for f in spool/generator-*/2/aggregate.aceg spool/critic-*/2/edge1.aceg; do
+		[ -e "$f" ]
+	done
 }
 
 # What people do with a training script, and the test that does it.  Those of
@@ -841,6 +882,7 @@ situations() {
 	15	resumed with another seed for what is frozen	killed and started again with all that a script has
 	16	compiled or wrapped on some devices	module. and _orig_mod. are taken off
 	17	the first device was wrong, or a device's first try	the first device was the wrong one
+	17	a first try that was given up	a first try that was given up
 	18	two models in one script	two models in one script
 	20	$HOME, ~, a venv	words of a pipeline as a shell has them
 	21	a model too small for its bits	a model too small for its bits
