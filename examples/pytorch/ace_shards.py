@@ -427,11 +427,12 @@ class _Pipe:
     def failure(self):
         """The Error for a pipe that ended too early."""
         self.leave()
-        # who fails because another one did finds a stream cut off, status 3, or
-        # speaks after that one
-        failed = sorted((p.returncode == 3, *self._last_word(i))
-                        for i, p in enumerate(self.processes)
-                        if p.returncode not in (0, -13) and not hasattr(p, "ended"))
+        # who fails because another one did says that a stream was cut off, or says
+        # nothing, or speaks after that one
+        said = [self._last_word(i) for i, p in enumerate(self.processes)
+                if p.returncode not in (0, -13) and not hasattr(p, "ended")]
+        failed = sorted((status == 3 and (not line or ": truncated: " in line),
+                         at, i, line, status) for at, i, line, status in said)
         if not failed:
             return Error("the pipeline ended without an answer: "
                          + " | ".join(w[0] for w in self.stages), 4)
@@ -711,10 +712,10 @@ class Gradients:
         return node, node.register_hook(lambda *_: self._computed(p))
 
     def _computed(self, p):
-        self._take(p, p.grad)
+        self._take(p, p.grad, _mark)
         self._leave()
 
-    def _take(self, p, g):
+    def _take(self, p, g, mark=lambda _: None):
         name = self.name[p]
         why = _refuse(name, g) or g.dtype != p.dtype and \
             f"is of type {g.dtype}, its parameter of {p.dtype}"
@@ -723,7 +724,8 @@ class Gradients:
         if name in self.ready:
             raise Error(f"the gradient of '{name}' changed after it was sent: "
                         "one backward() for each average(), or layers=False")
-        self.ready[name] = p, g, _host(g), g._version
+        h = _host(g)
+        self.ready[name] = p, g, h, mark(h)
 
     def _leave(self, all_=False):
         """Send the layers whose turn it is.  The last one waits for average(): a
@@ -742,8 +744,8 @@ class Gradients:
         own is larger, which is returned."""
         _changed(self.look, _look(_parameters(self.model)[::-1]), "the run")
         for name, p in self.pairs:
-            _, g, _, version = self.ready.get(name, (p, p.grad, None, None))
-            if version is not None and (p.grad is not g or g._version != version):
+            _, g, _, mark = self.ready.get(name, (p, p.grad, None, None))
+            if p.grad is not g or mark is not None and _mark(g) != mark:
                 self.pipe.leave()
                 raise Error(
                     f"the gradient of '{name}' changed after it was sent, as by "

@@ -313,6 +313,9 @@ load pytorch
 	cause("late: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
 	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
+	# who only was cut off speaks first, and both have status 3
+	cause("mismatch: the reason", """sh -c 'exec >&-; sleep 1
+	    echo "mismatch: the reason" >&2; exit 3' | ace-expand""", 3)
 	E
 }
 
