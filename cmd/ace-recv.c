@@ -308,6 +308,9 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (!reads && (o->shard.device == NULL || o->shard.run == NULL))
 		return err_set(e, ERR_USAGE, "which device, of which run? "
 		    "(--device NAME --run NAME)");
+	if (!reads && strchr(o->shard.run, '*') != NULL)
+		return err_set(e, ERR_USAGE, "--fence, --join and --leave are of "
+		    "one run, not '%s'", o->shard.run);
 	return 0;
 }
 

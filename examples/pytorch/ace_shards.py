@@ -4,16 +4,18 @@ Local averages what the devices' local steps changed; Gradients averages their
 gradients at every step, layer by layer as they are computed or by a
 communication hook of DistributedDataParallel.  ace-pytorch(7) has the rest.
 
-It needs torch, 1.13 or later, the standard library, and the programs in PATH.
+It needs torch, 1.13 or later, the standard library, and the programs, in PATH or
+beside this Python.
 """
 import contextlib
 import ctypes
 import fcntl
 import json
+import math
 import os
 import queue
+import re
 import select
-import shlex
 import subprocess
 import sys
 import threading
@@ -107,9 +109,41 @@ def _refuse(name, t):
     return None
 
 
+def _plain(names):
+    """Names without what wrappers put before them, so that who has a wrapper and
+    who has none are of one run: module. of DistributedDataParallel, _orig_mod. of
+    torch.compile."""
+    names = [".".join(w for w in n.split(".") if w != "_orig_mod")
+             for n in names]
+    while names and all(n.startswith("module.") for n in names):
+        names = [n[7:] for n in names]
+    return names
+
+
+PARTS = {"FullyShardedDataParallel", "FSDPModule", "FlatParameter", "DTensor"}
+
+
+def _named(model):
+    """Two dicts by plain names: its parameters and its buffers."""
+    for x in *model.modules(), *model.parameters():
+        parts = PARTS.intersection(c.__name__ for c in type(x).__mro__)
+        if parts:
+            raise Error(f"the model has a {parts.pop()}: each process has a part "
+                        "of its parameters, and only whole ones can be sent: "
+                        "use DistributedDataParallel, or one process a device")
+    params, buffers = list(model.named_parameters()), list(model.named_buffers())
+    names = _plain([n for n, _ in params + buffers])
+    if len(set(names)) < len(names):
+        raise Error("two parameters have the same name without 'module.' and "
+                    "'_orig_mod.': give them other ones")
+    tensors = [t for _, t in params + buffers]
+    n = len(params)
+    return dict(zip(names[:n], tensors)), dict(zip(names[n:], tensors[n:]))
+
+
 def _parameters(model):
     """The (name, parameter) pairs that are sent; tied ones are there once."""
-    found = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    found = [(n, p) for n, p in _named(model)[0].items() if p.requires_grad]
     if not found:
         raise Error("the model has no parameter that requires a gradient")
     for name, p in found:
@@ -124,6 +158,20 @@ def _parameters(model):
                         "memory: tie them by assigning the same Parameter")
         last, end = name, at + _span(p) * p.element_size()
     return found
+
+
+def _mark(t):
+    """What is another text when t has other values: the sum of its bits, so that
+    nothing is copied from where t is."""
+    if torch.nn.parameter.is_lazy(t):
+        return "nothing yet"
+    said = f"{t.dtype} {tuple(t.shape)}"
+    if t.is_meta or t.layout != torch.strided or t.is_quantized:
+        return said
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
+    bits = torch.view_as_real(t.detach()) if t.is_complex() else t.detach()
+    bits = bits.contiguous().view(kinds.get(bits.element_size(), torch.int64))
+    return f"{said} {bits.sum(dtype=torch.int64).item()}"
 
 
 def _look(pairs):
@@ -142,22 +190,67 @@ def _changed(old, new, what):
                         "empty states")
 
 
+WORDS = re.compile(r"""(\s+) | ([|;&<>()]+) | '([^']*)' | "((?:[^"\\]|\\.)*)" |
+                   \\(.) | ([^\s|;&<>()'"\\]+)""", re.S | re.X)
+VARIABLE = re.compile(r"""\\([$`"\\\n]) | (\$\{(\w+)\} | \$([A-Za-z_]\w*) |
+                      \$[\w{@*#?!$(-] | `)""", re.X)
+
+
+def _variables(text):
+    """With the values of $NAME and ${NAME}, and without the \\ of double quotes."""
+    def value(m):
+        name = m[3] or m[4]
+        if not m[2]:
+            return m[1].strip("\n")
+        if not name:
+            raise Error(f"'{m[0]}' in the pipeline: no shell reads it; write it "
+                        "in single quotes, or into a script of your own")
+        if name not in os.environ:
+            raise Error(f"'{m[0]}' in the pipeline: there is no such variable in "
+                        "the environment")
+        return os.environ[name]
+    return VARIABLE.sub(value, text)
+
+
 def _stages(through):
     """A pipeline as a shell would see it, each stage a list of words."""
-    words = shlex.shlex(through, posix=True, punctuation_chars="|;&<>()")
-    words.whitespace_split, words.commenters = True, ""
-    stages = [[]]
-    for w in words:
-        if w == "|":
-            stages.append([])
-        elif set(w) <= set("|;&<>()"):
-            raise Error(f"'{w}' in the pipeline: only programs, their "
-                        "arguments and '|' can stand there")
+    stages, word, at = [[]], None, 0
+    while at < len(through):
+        m = WORDS.match(through, at)
+        if not m:
+            raise Error(f"a quote without its end in the pipeline: "
+                        f"{through[at:at + 20]}")
+        at = m.end()
+        space, sign, single, double, escaped, bare = m.groups()
+        if space or sign:
+            stages[-1] += [] if word is None else [word]
+            word = None
+            if sign == "|":
+                stages.append([])
+            elif sign:
+                raise Error(f"'{sign}' in the pipeline: only programs, their "
+                            "arguments and '|' can stand there")
+        elif escaped:
+            word = (word or "") + escaped if escaped != "\n" else word
+        elif bare and word is None:
+            home = re.match("(~[^/$]*)?", bare)[0]
+            word = os.path.expanduser(home) + _variables(bare[len(home):])
         else:
-            stages[-1].append(w)
+            word = (word or "") + (single or _variables(double or bare or ""))
+    stages[-1] += [] if word is None else [word]
     if not all(stages):
         raise Error("a stage of the pipeline is empty")
     return stages
+
+
+def _environment():
+    """For the programs: PATH has those that are beside this Python, and first of
+    all when it is that of a virtual environment."""
+    here = [d for d in (os.path.dirname(sys.executable or ""),
+                        os.path.join(sys.prefix, "bin")) if d]
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = here + path if sys.prefix != sys.base_prefix else path + here
+    return {**os.environ, "PATH": os.pathsep.join(path)}
 
 
 def _lock(path, what, mode="rb", seconds=10):
@@ -170,8 +263,9 @@ def _lock(path, what, mode="rb", seconds=10):
         except BlockingIOError:
             if time.monotonic() > end:
                 raise Error(f"{what} is in use by another process: stop that "
-                            "one, or give this device a checkpoint, a state "
-                            "and a name of its own", 5) from None
+                            "one, or give each device, and each model of a "
+                            "script, a checkpoint and a state of its own",
+                            5) from None
         time.sleep(0.05)
 
 
@@ -201,7 +295,8 @@ class _Pipe:
         try:
             for words in self.stages:
                 p = subprocess.Popen(words, stdin=self.out, bufsize=0,
-                                     stdout=subprocess.PIPE, stderr=say)
+                                     stdout=subprocess.PIPE, stderr=say,
+                                     env=_environment())
                 if self.processes:
                     self.out.close()
                 self.processes.append(p)
@@ -211,7 +306,7 @@ class _Pipe:
             os.close(self.hear)
             self._end(0)
             raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
-                        "PATH?") from None
+                        "PATH, or beside this Python?") from None
         os.close(say)
         self.into = self.processes[0].stdin
         with contextlib.suppress(OSError):
@@ -305,26 +400,48 @@ class _Pipe:
             who = self.said[k].split(":")[0]
             if who == name or (name not in ours and who not in ours):
                 return k, i, self.said[k], status
-        return (len(self.said) if name in ours else -1, i,
-                f"{name} ended with status {status}", status)
+        return (len(self.said) if name in ours else -1, i, None, status)
+
+    def _advice(self, line, status):
+        """What to do about it."""
+        states = " and ".join(f"'{s}'" for s in sorted(self.states))
+        other = re.search(r": mismatch: a shard of run '(.*)', and the spool is "
+                          r"of run '(.*)' \(--run\)", line)
+        if other:
+            return (f"the first device of this spool began with another model; "
+                    f"what it sent is there in the folder {other[2]}.  If that "
+                    "device is right: give this one the same seed or file, and "
+                    f"remove its state {states}.  If this one is right, begin "
+                    "anew: end the cloud's programs, remove that folder, and the "
+                    "states and checkpoints of the cloud and all devices.  Two "
+                    f"models of one script have a run each: {SEE}")
+        if ": mismatch: " in line:
+            return (f"this device, its state {states} and the cloud are not of one "
+                    "run: when the model is right now, remove the state of the "
+                    f"one before; {SEE}")
+        if ": equivocation: " in line:
+            return (f"two devices have this name, or its state {states} was removed "
+                    f"after something was sent: {SEE}")
+        return ADVICE.get(status, f"status {status}")
 
     def failure(self):
         """The Error for a pipe that ended too early."""
         self.leave()
-        # who fails because another one did finds a stream cut off, status 3, or
-        # speaks after that one
-        failed = sorted((p.returncode == 3, *self._last_word(i))
-                        for i, p in enumerate(self.processes)
-                        if p.returncode not in (0, -13) and not hasattr(p, "ended"))
+        # who fails because another one did says that a stream was cut off, or says
+        # nothing, or speaks after that one
+        said = [self._last_word(i) for i, p in enumerate(self.processes)
+                if p.returncode not in (0, -13) and not hasattr(p, "ended")]
+        failed = sorted((status == 3 and (not line or ": truncated: " in line),
+                         at, i, line, status) for at, i, line, status in said)
         if not failed:
             return Error("the pipeline ended without an answer: "
                          + " | ".join(w[0] for w in self.stages), 4)
-        *_, line, status = failed[0]
-        what = ADVICE.get(status, f"status {status}")
-        if ": mismatch: " in line:
-            what = f"this device, its state and the cloud are not of one run: {SEE}"
+        *_, at, line, status = failed[0]
+        if line is None:
+            line = f"{self.stages[at][0]} ended with status {status}"
+        more = [f[3] for f in failed[1:] if f[3] not in (None, line)]
         return Error("\n    then ".join(
-            [f"{line} ({what})"] + [f[3] for f in failed if f[3] != line]), status)
+            [f"{line} ({self._advice(line, status)})"] + more), status)
 
     def close(self):
         """The end of a run: nothing is under way, and all programs are done."""
@@ -351,9 +468,10 @@ def save(path, what):
 
 
 def load(path):
-    """What save wrote, or None if it never did."""
+    """What save wrote, or None if it never did.  It is a file of our own, which may
+    hold whatever a state_dict does: not weights only."""
     try:
-        return torch.load(path, map_location="cpu")
+        return torch.load(path, map_location="cpu", weights_only=False)
     except FileNotFoundError:
         return None
     except Exception as e:
@@ -371,14 +489,23 @@ class Local:
                 of the step with the average, Nesterov's; 1, 0: as it is
     patience    seconds to try a broken connection again
     weight, samples     of this device in the average
+    state       what else a resumed run needs, by names of your own: anything with
+                state_dict() and load_state_dict(), as a scheduler
 
     round is the next round, and seconds says what the last one took."""
 
     def __init__(self, model, optimizer, through, device, run="train",
                  checkpoint=None, outer_rate=1.0, outer_momentum=0.0,
-                 patience=0, weight=1, samples=0):
+                 patience=0, weight=1, samples=0, state=None):
         self.model, self.optimizer, self.checkpoint = model, optimizer, checkpoint
+        self.state = dict(state or {})
+        for k, v in self.state.items():
+            if not hasattr(v, "state_dict") or not hasattr(v, "load_state_dict"):
+                raise Error(f"state: '{k}' has no state_dict() and "
+                            "load_state_dict()")
         self.pairs = _parameters(model)
+        # what needs no gradient is not sent: it has to be the same everywhere
+        self.frozen = {n: _mark(p) for n, p in self._still()}
         self.look = _look(self.pairs)
         self.rate, self.momentum, self.patience = outer_rate, outer_momentum, patience
         self.call = dict(through=through, kind="delta", device=device, run=run,
@@ -402,29 +529,66 @@ class Local:
         had = load(self.checkpoint) if self.checkpoint else None
         if had is None:
             return
-        what = f"checkpoint '{self.checkpoint}'"
+        self._check(had, f"checkpoint '{self.checkpoint}'")
+        self.start, self.memory = had["start"], had["memory"]
+        tensors = {**dict(self._still()), **_named(self.model)[1]}
+        with torch.no_grad():
+            self._reset()
+            for name, value in {**had["buffers"], **had.get("moved", {})}.items():
+                if name in tensors:
+                    tensors[name].copy_(value)
+        if self.optimizer is not None:
+            self.optimizer.load_state_dict(had["optimizer"])
+        for k, v in self.state.items():
+            v.load_state_dict(had["state"][k])
+        torch.set_rng_state(had["random"])
+        for i, r in enumerate(had.get("cuda", [])[:torch.cuda.device_count()]):
+            torch.cuda.set_rng_state(r, i)
+        self.round, self.call["run"] = had["round"], had["run"]
+
+    def _check(self, had, what):
+        """Raise if this script cannot go on from this checkpoint."""
         _changed(had["look"], self.look, what)
         if len(had["memory"]) != len(self.memory):
             raise Error(f"{what} was made with another outer momentum: go on "
                         "with that one")
-        self.start, self.memory = had["start"], had["memory"]
-        with torch.no_grad():
-            self._reset()
-            for name, b in self.model.named_buffers():
-                if name in had["buffers"]:
-                    b.copy_(had["buffers"][name])
-        if self.optimizer is not None:
-            self.optimizer.load_state_dict(had["optimizer"])
-        torch.set_rng_state(had["random"])
-        self.round, self.call["run"] = had["round"], had["run"]
+        # those that were made before frozen ones were looked at have none
+        frozen = had.get("frozen", self.frozen)
+        for name in {**frozen, **self.frozen}:
+            if frozen.get(name) != self.frozen.get(name):
+                raise Error(f"parameter '{name}', which needs no gradient, is not "
+                            f"what it was when the run of {what} began: give it "
+                            "the same seed or file, or begin another run, with "
+                            "empty states")
+        state = had.get("state", {})
+        for k in {**state, **self.state}:
+            if k not in self.state:
+                raise Error(f"{what} has the state of '{k}': give it as before, "
+                            f"state={{'{k}': ...}}")
+            if k not in state:
+                raise Error(f"{what} was made without the state of '{k}': go on "
+                            "without, or begin another run, with empty states")
+
+    def _still(self):
+        """The parameters that need no gradient, with their names."""
+        return [(n, p) for n, p in _named(self.model)[0].items()
+                if not p.requires_grad]
 
     def _save(self):
+        # of those that need no gradient the ones that somebody moved all the same,
+        # as the running mean of a model's weights
+        moved = {n: p.detach() for n, p in self._still()
+                 if _mark(p) != self.frozen.get(n)}
+        cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
         save(self.checkpoint, {
             "round": self.round, "run": self.call["run"], "look": self.look,
             "start": self.start, "memory": self.memory,
-            "buffers": dict(self.model.named_buffers()),
-            "optimizer": self.optimizer and self.optimizer.state_dict(),
-            "random": torch.get_rng_state(), "digest": self.digest()})
+            "buffers": _named(self.model)[1], "frozen": self.frozen,
+            "moved": moved, "optimizer": self.optimizer and self.optimizer.state_dict(),
+            "state": {k: v.state_dict() for k, v in self.state.items()},
+            "random": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if cuda else [],
+            "digest": self.digest()})
 
     def _leave(self):
         if self.pipe:
@@ -438,8 +602,9 @@ class Local:
             p.copy_(s)
 
     def digest(self):
-        """A checksum of the common model: after sync it is the same everywhere."""
-        sum_ = 0
+        """A checksum of the common model, with what needed no gradient when the run
+        began: after sync it is the same everywhere."""
+        sum_ = zlib.crc32(json.dumps(self.frozen).encode()) if self.frozen else 0
         for s in self.start:
             sum_ = zlib.crc32(_bytes(s), sum_)
         return f"{sum_:08x}"
@@ -507,6 +672,20 @@ class Local:
             self.lock.close()
 
 
+def _squares(t):
+    """The sum of t's squares, added in an order that is the same on all machines:
+    their bits are."""
+    sum_ = 0.0
+    for part in t.reshape(-1).split(1 << 20):
+        x = part.double().square()
+        while len(x) > 1:
+            half = len(x) + 1 >> 1
+            x[:len(x) - half].add_(x[half:])
+            x = x[:half]
+        sum_ += x.item() if len(x) else 0.0
+    return sum_
+
+
 class Gradients:
     """The average gradient of all devices, at every step: after loss.backward(),
     in which each layer leaves when it is computed, average() makes it .grad.
@@ -528,15 +707,15 @@ class Gradients:
     def _attach(self, p):
         """Call _computed when p.grad is whole."""
         if hasattr(p, "register_post_accumulate_grad_hook"):
-            return p.register_post_accumulate_grad_hook(self._computed)
+            return None, p.register_post_accumulate_grad_hook(self._computed)
         node = p.expand_as(p).grad_fn.next_functions[0][0]
         return node, node.register_hook(lambda *_: self._computed(p))
 
     def _computed(self, p):
-        self._take(p, p.grad)
+        self._take(p, p.grad, _mark)
         self._leave()
 
-    def _take(self, p, g):
+    def _take(self, p, g, mark=lambda _: None):
         name = self.name[p]
         why = _refuse(name, g) or g.dtype != p.dtype and \
             f"is of type {g.dtype}, its parameter of {p.dtype}"
@@ -545,12 +724,14 @@ class Gradients:
         if name in self.ready:
             raise Error(f"the gradient of '{name}' changed after it was sent: "
                         "one backward() for each average(), or layers=False")
-        self.ready[name] = p, g, _host(g)
+        h = _host(g)
+        self.ready[name] = p, g, h, mark(h)
 
-    def _leave(self):
-        """Send the layers whose turn it is."""
+    def _leave(self, all_=False):
+        """Send the layers whose turn it is.  The last one waits for average(): a
+        shard without it is none, if something is wrong with the others."""
         for name, _ in self.pairs[self.sent:]:
-            if name not in self.ready:
+            if name not in self.ready or not all_ and name == self.pairs[-1][0]:
                 break
             if self.sent == 0:
                 self.pipe.send(_header(self.pairs))
@@ -558,27 +739,43 @@ class Gradients:
             self.sent += 1
 
     @torch.no_grad()
-    def average(self):
-        """Wait for the average, into every .grad."""
+    def average(self, clip=None):
+        """Wait for the average, into every .grad.  With clip it gets that norm if its
+        own is larger, which is returned."""
         _changed(self.look, _look(_parameters(self.model)[::-1]), "the run")
+        for name, p in self.pairs:
+            _, g, _, mark = self.ready.get(name, (p, p.grad, None, None))
+            if p.grad is not g or mark is not None and _mark(g) != mark:
+                self.pipe.leave()
+                raise Error(
+                    f"the gradient of '{name}' changed after it was sent, as by "
+                    "clip_grad_norm_ or a GradScaler: average(clip=1.0) clips the "
+                    "average, and with layers=False all are sent by average() as "
+                    "they are then")
         for name, p in self.pairs:
             if p.grad is None:
                 p.grad = torch.zeros_like(p)
             if name not in self.ready:
                 self._take(p, p.grad)
-        for p, g in self._finish():
+        done, norm = self._finish(clip)
+        for p, g in done:
             p.grad = g
+        return norm
 
-    def _finish(self):
-        """The averages, in the memory of the gradients."""
-        self._leave()
+    def _finish(self, clip=None):
+        """The averages, in the memory of the gradients, and their norm."""
+        self._leave(True)
         self.pipe.receive([(n, self.ready[n][2]) for n, _ in self.pairs])
         done, self.ready = list(self.ready.values()), {}
         self.sent, self.step = 0, self.step + 1
-        for _, g, h in done:
+        norm = None if clip is None else \
+            math.sqrt(math.fsum(_squares(h) for _, _, h, _ in done))
+        for _, g, h, _ in done:
+            if norm is not None and norm > clip:
+                h.mul_(clip / norm)
             if g.data_ptr() != h.data_ptr():
                 g.copy_(h)
-        return [(p, g) for p, g, _ in done]
+        return [(p, g) for p, g, _, _ in done], norm
 
     @staticmethod
     def hook(grads, bucket):
@@ -596,4 +793,6 @@ class Gradients:
 
     def close(self):
         """End the run; raises if a program failed."""
+        for _, h in self.nodes:
+            h.remove()
         self.pipe.close()

@@ -12,8 +12,8 @@
 
 struct err;
 
-/* A shard's name gets one verdict for ever, but for `duplicate', which says
- * that the same bytes had been accepted before. */
+/* A shard gets one verdict for ever, but for `duplicate', which says that the same
+ * bytes had been accepted before. */
 enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,

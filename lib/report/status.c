@@ -315,7 +315,7 @@ status_each_run(void *arg, const char *run, struct err *e)
 	struct status_run r;
 	int k;
 
-	if (x->o->run != NULL && strcmp(x->o->run, run) != 0)
+	if (!inbox_fits(x->o->run, run))
 		return 0;
 	if ((k = status_spool_run(&r, c->in, run, e)) == 0) {
 		if (x->o->as_json)

@@ -239,7 +239,7 @@ status_spool_each_shard(void *arg, const char *name, struct err *e)
 		return status_spool_shard(x, name, &st, e);
 	if (n < 4 || strcmp(name + n - 3, ".no") != 0)
 		return 0;
-	if ((k = ledger_first(path, &rc, e)) <= 0)
+	if ((k = ledger_last(path, &rc, e)) <= 0)
 		return k;
 	if ((d = status_spool_of(x->s, name, e)) == NULL)
 		return -ERR_SYS;

@@ -334,16 +334,18 @@ admit_place(const struct admit *a, const struct inbox *s,
 
 struct admit_other {
 	const struct inbox *s;
+	const char *want;
 	char run[INBOX_NAME];	/* the directory of the one asked about */
+	char *other;		/* the name of another one, allocated */
 };
 
-/* Is this directory of the spool another run? 1 when it is. The run itself is
- * passed over: its first shard may have been accepted by another process
- * between the look for it and this one. */
+/* Is this directory of the spool another run of those that are wanted?  1 when it
+ * is. The run itself is passed over: its first shard may have been accepted by
+ * another process between the look for it and this one. */
 static int
 admit_is_other(void *arg, const char *name, struct err *e)
 {
-	const struct admit_other *o = arg;
+	struct admit_other *o = arg;
 	size_t n = strlen(o->s->state.dir) + strlen(name) + 32;
 	char *path;
 	int k;
@@ -353,19 +355,29 @@ admit_is_other(void *arg, const char *name, struct err *e)
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(path, n, "%s/%s/schema.aceg", o->s->state.dir, name);
-	k = access(path, F_OK) == 0;
+	k = access(path, F_OK) == 0 ? ledger_run(path, &o->other, e) : 0;
 	alloc_free(path);
-	return k;
+	if (k < 0 || o->other == NULL || inbox_fits(o->want, o->other))
+		return k < 0 ? k : o->other != NULL;
+	alloc_free(o->other);
+	o->other = NULL;
+	return 0;
 }
 
 int
-admit_run(const struct inbox *s, const char *run, struct err *e)
+admit_run(const struct inbox *s, const char *want, const char *run,
+    struct err *e)
 {
-	struct admit_other o = { .s = s };
-	char *path = inbox_path(s, run, NULL, "schema.aceg", e);
+	struct admit_other o = { .s = s, .want = want };
+	char *path;
 	int k;
 
-	if (path == NULL)
+	if (!inbox_fits(want, run))
+		return err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', "
+		    "not '%.80s'", run, want);
+	if (want != NULL && strcmp(want, run) == 0)
+		return 0;
+	if ((path = inbox_path(s, run, NULL, "schema.aceg", e)) == NULL)
 		return -ERR_SYS;
 	k = access(path, F_OK) == 0;
 	alloc_free(path);
@@ -373,6 +385,9 @@ admit_run(const struct inbox *s, const char *run, struct err *e)
 		return 0;
 	inbox_name(run, o.run);
 	k = scan(s->state.dir, admit_is_other, &o, e);
-	return k <= 0 ? k : err_set(e, ERR_DATA, "mismatch: a shard of run "
-	    "'%.80s' for a spool of another run (--run)", run);
+	if (k > 0)
+		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "
+		    "the spool is of run '%.80s' (--run)", run, o.other);
+	alloc_free(o.other);
+	return k;
 }

@@ -76,7 +76,9 @@ int admit_note(const struct reader *in, size_t *names, struct receipt *r,
 int admit_place(const struct admit *a, const struct inbox *s,
     const struct shard *sh, struct receipt *r, struct err *e);
 
-/* admit_run(s, run, e): -ERR_DATA when the spool is of another run. */
-int admit_run(const struct inbox *s, const char *run, struct err *e);
+/* admit_run(s, want, run, e): -ERR_DATA when this is no run that is wanted, or
+ * when several would do and the spool has another one of them (inbox_fits). */
+int admit_run(const struct inbox *s, const char *want, const char *run,
+    struct err *e);
 
 #endif

@@ -167,6 +167,16 @@ inbox_is_shard(const char *name)
 	    strcmp(name, "aggregate.aceg") != 0;
 }
 
+int
+inbox_fits(const char *want, const char *run)
+{
+	const size_t n = want != NULL ? strlen(want) : 0;
+
+	return n == 0 ? want == NULL || run[0] == '\0' :
+	    strcmp(want, run) == 0 ||
+	    (want[n - 1] == '*' && strncmp(want, run, n - 1) == 0);
+}
+
 const char *
 inbox_run_of(const struct shard *sh)
 {

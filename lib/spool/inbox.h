@@ -11,7 +11,7 @@
  *   DIR/RUN/last                     "STEP\n": the last aggregate made
  *   DIR/RUN/norms                    see spool/norms.h
  *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
- *   DIR/RUN/STEP/DEVICE.no      the receipt of one that was rejected
+ *   DIR/RUN/STEP/DEVICE.no      the receipts of those that were rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
@@ -24,8 +24,9 @@
  *   DIR/.clients                     see spool/clients.h
  *
  * RUN and DEVICE are names in which all but [A-Za-z0-9_-] is written as %XX.  A
- * shard (run, device, step) gets one verdict, which is on disk before anyone is
- * told; a file of a shard never changes; a closed step stays closed.
+ * shard gets one verdict, which is on disk before anyone is told; of those with one
+ * name (run, device, step) one is accepted; a file of a shard never changes; a
+ * closed step stays closed.
  */
 #ifndef ACE_INBOX_H
 #define ACE_INBOX_H
@@ -74,6 +75,10 @@ int inbox_device(const char *file, char out[SHARD_NAME + 1],
  * shard. */
 int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
+
+/* inbox_fits(want, run): is the run one of those that --run asks for?  A name
+ * that ends with * asks for all that begin so; NULL is *. */
+int inbox_fits(const char *want, const char *run);
 
 /* ---- receiving ---- */
 

@@ -42,12 +42,7 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 		return err_set(e, ERR_DATA, "mismatch: a shard of device "
 		    "'%.80s' where '%.80s' sends", shard_device(sh),
 		    x->o->device);
-	if (x->o->run == NULL)
-		return admit_run(x->inbox, inbox_run_of(sh), e);
-	if (strcmp(inbox_run_of(sh), x->o->run) != 0)
-		return err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', "
-		    "not '%.80s'", shard_run(sh), x->o->run);
-	return 0;
+	return admit_run(x->inbox, x->o->run, inbox_run_of(sh), e);
 }
 
 static void

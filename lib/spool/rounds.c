@@ -23,7 +23,8 @@ struct rounds {
 
 struct rounds_names {
 	const struct inbox *s;
-	char *name;
+	const char *want;
+	char *name;		/* the first, allocated */
 	int n;
 };
 
@@ -34,7 +35,7 @@ rounds_each_run(void *arg, const char *name, struct err *e)
 {
 	struct rounds_names *r = arg;
 	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e);
+	char *path = alloc_get(n, 1, e), *run = NULL;
 	int k;
 
 	if (path == NULL)
@@ -43,22 +44,26 @@ rounds_each_run(void *arg, const char *name, struct err *e)
 	if (access(path, F_OK) < 0)
 		k = errno == ENOENT || errno == ENOTDIR ? 0 :
 		    err_sys(e, "'%s'", path);
-	else if (r->n++ == 0)
-		k = ledger_run(path, &r->name, e);
 	else
-		k = 0;
+		k = ledger_run(path, &run, e);
+	if (run != NULL && inbox_fits(r->want, run) && r->n++ == 0) {
+		r->name = run;
+		run = NULL;
+	}
+	alloc_free(run);
 	alloc_free(path);
-	return k;
+	return k < 0 ? k : 0;
 }
 
 enum rounds_runs { ROUNDS_NO_RUN, ROUNDS_ONE_RUN, ROUNDS_RUNS };
 
-/* How many runs there are in the spool, an enum rounds_runs; ONE: its name,
- * allocated. */
+/* How many runs that are wanted there are in the spool, an enum rounds_runs; ONE:
+ * its name, allocated. */
 static int
-rounds_count(const struct inbox *s, char **name, struct err *e)
+rounds_count(const struct inbox *s, const char *want, char **name,
+    struct err *e)
 {
-	struct rounds_names r = { s, NULL, 0 };
+	struct rounds_names r = { s, want, NULL, 0 };
 	int k = scan(s->state.dir, rounds_each_run, &r, e);
 
 	if (k == 0 && r.n == 1) {
@@ -69,22 +74,26 @@ rounds_count(const struct inbox *s, char **name, struct err *e)
 	return k < 0 ? k : r.n > 1 ? ROUNDS_RUNS : ROUNDS_NO_RUN;
 }
 
-/* The run to aggregate: the one that was named, or the only one there is. */
+/* The run to aggregate: the one that was named, or the only one there is that the
+ * name fits. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
+	const char *want = r->o->run;
 	struct wait w = wait_begin(-1, r->o->out);
 	int k;
 
-	if (r->o->run != NULL) {
-		r->run = alloc_dup(r->o->run, e);
+	if (want != NULL && want[strcspn(want, "*")] == '\0') {
+		r->run = alloc_dup(want, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
 	waiting_begin(r->in.wait);
-	while ((k = rounds_count(&r->in, &r->run, e)) == ROUNDS_NO_RUN) {
+	while ((k = rounds_count(&r->in, want, &r->run, e)) == ROUNDS_NO_RUN) {
 		if (waiting_due(r->in.wait))
 			waiting_say(r->in.wait, "waiting for a first shard in "
-			    "'%s' (ace-recv --spool)", r->in.state.dir);
+			    "'%s'%s%s (ace-recv --spool)", r->in.state.dir,
+			    want != NULL ? " of run " : "",
+			    want != NULL ? want : "");
 		if ((k = wait_more(&w, e)) < 0)
 			return k;
 	}

@@ -12,7 +12,7 @@ struct rounds;
 
 struct rounds_opts {
 	const char *dir;
-	const char *run;	/* NULL: the only one there is */
+	const char *run;	/* see inbox_fits; NULL: the only one there is */
 	enum io_sync sync;
 	struct quorum rule;
 	int published;		/* a step is done when its aggregate is in the

@@ -10,6 +10,10 @@
 #include "spool/ledger.h"
 #include "spool/verdict.h"
 
+/* So many rejected tries of one shard's name are remembered, and no more are let
+ * in: their receipts take room. */
+enum { VERDICT_TRIES = 16 };
+
 enum verdict_says {
 	VERDICT_NO,		/* not accepted: the receipt says why */
 	VERDICT_YES,
@@ -52,7 +56,8 @@ verdict_no(const struct inbox *s, const struct shard *sh, char file[INBOX_FILE],
 	return inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 }
 
-/* Writes the rejection to disk, so that every later answer is the same. */
+/* Writes the rejection to disk, so that every later answer is the same; beside
+ * those of other bytes under this name. */
 static int
 verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
@@ -64,11 +69,39 @@ verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	if (path == NULL)
 		return -ERR_SYS;
 	memset(&l, 0, sizeof(l));
-	if ((k = ledger_add(&l, r, file, e)) == 0)
+	if ((k = ledger_read(&l, path, e)) >= 0 &&
+	    (k = ledger_add(&l, r, file, e)) == 0)
 		k = ledger_write(&l, path, s->sync, e);
 	ledger_release(&l);
 	alloc_free(path);
 	return k;
+}
+
+/* Were these bytes rejected before?  1 and the receipt is in r, or 0.  A rejected
+ * try leaves the name free: a device that is put right may say it again, in other
+ * bytes.  But not without end, nor when the reason was not the shard's own. */
+static int
+verdict_rejected(const struct ledger *l, const char *path, struct receipt *r,
+    struct err *e)
+{
+	const struct receipt *old = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < l->n; i++)
+		if (memcmp(l->r[i].digest, r->digest, SHARD_DIGEST) == 0) {
+			old = &l->r[i];
+			n++;
+		}
+	if (l->n == 0 || n > 1)
+		return err_set(e, ERR_DATA, "corrupt: '%s'", path);
+	if (old != NULL)
+		*r = *old;
+	else if (l->n < VERDICT_TRIES &&
+	    l->r[l->n - 1].verdict == RECEIPT_INVALID)
+		return 0;
+	else
+		r->verdict = RECEIPT_EQUIVOCATION;
+	return 1;
 }
 
 /* Was there a verdict on this name before?  1 and it is in r, or 0. */
@@ -78,22 +111,18 @@ verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
 {
 	char file[INBOX_FILE], *no = verdict_no(s, sh, file, e);
 	unsigned char digest[SHARD_DIGEST];
-	struct receipt old;
+	struct ledger l;
 	int k;
 
 	if (no == NULL)
 		return -ERR_SYS;
-	k = ledger_first(no, &old, e);
+	memset(&l, 0, sizeof(l));
+	if ((k = ledger_read(&l, no, e)) > 0)
+		k = verdict_rejected(&l, no, r, e);
+	ledger_release(&l);
 	alloc_free(no);
-	if (k < 0)
+	if (k != 0)
 		return k;
-	if (k > 0) {
-		if (memcmp(old.digest, r->digest, SHARD_DIGEST) == 0)
-			*r = old;
-		else
-			r->verdict = RECEIPT_EQUIVOCATION;
-		return 1;
-	}
 	if ((k = ledger_digest(path, digest, e)) <= 0)
 		return k;
 	r->verdict = memcmp(digest, r->digest, SHARD_DIGEST) == 0 ?

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,6 +15,9 @@
 
 /* Bytes in memory, where there is as much; what is more waits in files. */
 enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
+/* More --bits there are not; and with so many bytes beside its head something of a
+ * shard can be sent. */
+enum { RATE_BITS = 64, RATE_SOMETHING = 128 };
 
 static int
 rate_scratch(void *fb, int *fd, struct err *e)
@@ -388,6 +392,30 @@ rate_room(struct rate *q, struct err *e)
 	return r;
 }
 
+/* The shard is so small that its head alone is more than the budget: how many bits
+ * a value would be enough to send something of it. */
+static int
+rate_small(const struct rate *q, uint64_t budget, uint64_t least,
+    struct err *e)
+{
+	const uint64_t n = q->schema->total;
+	const uint64_t bits = n == 0 ? RATE_BITS + 1 :
+	    ((least + RATE_SOMETHING) * 8 + n - 1) / n;
+	char how[64];
+
+	if (bits > RATE_BITS)
+		(void)snprintf(how, sizeof(how), "no --bits is enough, -c CODEC "
+		    "needs none");
+	else
+		(void)snprintf(how, sizeof(how), "--bits %llu is enough",
+		    (unsigned long long)bits);
+	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': %llu bytes are too "
+	    "few: it takes %llu with nothing in it, and has %llu values (%s)",
+	    shard_device(q->shard), (unsigned long long)q->shard->step,
+	    (unsigned long long)budget, (unsigned long long)least,
+	    (unsigned long long)n, how);
+}
+
 int
 rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 {
@@ -398,10 +426,7 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	int r;
 
 	if (least > budget)
-		return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': %llu "
-		    "bytes are too few: it takes %llu with nothing in it",
-		    shard_device(q->shard), (unsigned long long)q->shard->step,
-		    (unsigned long long)budget, (unsigned long long)least);
+		return rate_small(q, budget, least, e);
 	if ((r = rate_room(q, e)) < 0)
 		return r;
 	for (i = 0; i < q->n; i++) {

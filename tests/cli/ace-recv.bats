@@ -54,9 +54,59 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -k nan >in
 	recv "^step 0: invalid: non-finite value in tensor 'embed' at index 3" <in
 	recv "^step 0: invalid: non-finite" <in
+}
+
+@test "an invalid try leaves its name free, and keeps its own verdict" {
+	shard 0 edge1 -k nan >wrong
+	shard 0 edge1 -k inf >again
 	shard 0 >good
-	recv "^step 0: equivocation" <good
-	[ ! -e spool/test/0/edge1.aceg ]
+	shard 0 edge1 -x 2 >other
+	recv '^step 0: invalid' <wrong
+	recv '^step 0: invalid' <again
+	recv '^step 0: accepted$' <good
+	# what the device took back is never let in, and nothing else either
+	for _ in 1 2; do
+		recv '^step 0: invalid' <wrong
+		recv '^step 0: invalid' <again
+		recv '^step 0: duplicate$' <good
+		recv '^step 0: equivocation' <other
+	done
+	same good <(ace-cut spool/test/0/edge1.aceg) ||
+	    exits 0 ace-inspect --diff good spool/test/0/edge1.aceg
+	exits 0 ace-status spool
+	grep -q 'edge1' out
+	# nor tries without end
+	for i in {1..16}; do
+		shard 1 edge1 -k nan -n $((400 + i)) >try
+		recv '^step 1: invalid' <try
+	done
+	shard 1 >good
+	recv '^step 1: equivocation' <good
+}
+
+@test "--run: a name, or how it begins, which is one run's" {
+	mkshards -r gen-1 -d edge1 >gen
+	mkshards -r gen-2 -d edge1 >gen2
+	mkshards -r crit-7 -d edge1 -t other:7 >crit
+	exits 0 ace-recv --spool spool --run 'gen-*' gen
+	exits 0 ace-recv --spool spool --run 'crit-*' crit
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run 'crit-*' --steps 1
+	ace-inspect out >mean
+	grep -q crit-7 mean
+	for want in 'gen-*' '*'; do
+		exits 3 ace-recv --spool spool --run "$want" gen2
+		says "^ace-recv: mismatch: a shard of run 'gen-2', and the spool is of run '"
+	done
+	exits 3 ace-recv --spool spool --run 'gen-*' crit
+	says "^ace-recv: mismatch: a shard of run 'crit-7', not 'gen-\*'$"
+	exits 0 ace-recv --spool spool --run gen-2 gen2
+	exits 2 timeout "$HANG" ace-aggregate --spool spool --run 'gen-*' --steps 1
+	says 'several runs'
+	exits 0 ace-status --run 'gen-*' spool
+	[ "$(grep -c 'gen-[12]' out)" -ge 2 ]
+	[ -z "$(grep crit out)" ]
+	exits 2 ace-recv --spool spool --run 'gen-*' --device edge1 --join
+	says "are of one run, not 'gen-\*'"
 }
 
 @test "a value that is not finite is seen wherever it is in a group" {

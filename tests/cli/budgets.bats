@@ -103,3 +103,21 @@ limited() {
 	exits 5 ace-compress planned
 	says "shard 'edge1/0': 335 bytes are too few: it takes 336 with nothing in it"
 }
+
+@test "a model too small for its bits is told how many are enough" {
+	local n bits
+	for n in 90 100 400 3000; do
+		mkshards -t w:$n >in
+		exits 5 ace-step -S s$n --bits 0.1 in
+		says "and has $n values \(--bits [0-9]+ is enough\)$"
+		bits=$(sed -n 's/.*--bits \([0-9]*\) is.*/\1/p' err)
+		exits 0 ace-step -S s$n --bits "$bits" in
+		[ "$(ace-inspect --tsv out | awk -F '\t' 'NR == 1 {
+		    for (i = 1; i <= NF; i++) if ($i == "nonzero") k = i }
+		    NR == 2 { print ($k > 0) }')" = 1 ] || { ace-inspect out; false; }
+	done
+	mkshards -t w:11 >in
+	exits 5 ace-step -S s --bits 64 in
+	says "has 11 values \(no --bits is enough, -c CODEC needs none\)$"
+	exits 0 ace-step -S s -c f32 in
+}

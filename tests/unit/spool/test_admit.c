@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "format/shard.h"
 #include "spool/admit.h"
 #include "spool/inbox.h"
+#include "spool/ledger.h"
 
 #include "../tap.h"
 
@@ -36,6 +38,27 @@ access(const char *path, int mode)
 	return there;
 }
 
+/* What the first shard of a run leaves in the spool. */
+static void
+begun(const char *path, const char *run)
+{
+	struct schema sc = SCHEMA_INIT;
+	struct err e = ERR_INIT;
+	struct schema_tensor t = { .name = (char[]){ "w" }, .ndim = 1,
+	    .dim = { 4 } };
+	struct shard sh;
+	char why[256];
+
+	shard_init(&sh);
+	(void)unlink(path);
+	if (schema_add(&sc, &t, &e) < 0 || schema_finish(&sc, &e) < 0 ||
+	    shard_set_run(&sh, run, &e) < 0 ||
+	    ledger_schema(path, &sc, &sh, why, &e) != 0)
+		fprintf(stderr, "%s\n", ERR_MSG(&e));
+	shard_release(&sh);
+	schema_release(&sc);
+}
+
 int
 main(void)
 {
@@ -48,19 +71,31 @@ main(void)
 		perror(dir);
 		return 1;
 	}
-	ok(admit_run(&s, "first/run", &e) == 0, "an empty spool is anybody's");
+	ok(admit_run(&s, NULL, "first/run", &e) == 0, "an empty spool is anybody's");
 	/* the name holds a byte that a file name writes in another way */
 	(void)snprintf(mine, sizeof(mine), "%s/first%%2Frun/schema.aceg", dir);
 	if (mkdir("first%2Frun", 0700) < 0)
 		perror("mkdir");
 	appears = mine;
-	ok(admit_run(&s, "first/run", &e) == 0 && appears == NULL,
+	ok(admit_run(&s, NULL, "first/run", &e) == 0 && appears == NULL,
 	    "a run whose first shard is accepted at this moment by another "
 	    "process is no other run");
-	ok(admit_run(&s, "first/run", &e) == 0, "nor is it afterwards");
-	ok(admit_run(&s, "second", &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "another run") != NULL,
-	    "another run is refused: %s", ERR_MSG(&e));
+	ok(admit_run(&s, NULL, "first/run", &e) == 0, "nor is it afterwards");
+	begun(mine, "first/run");
+	ok(admit_run(&s, NULL, "second", &e) == -ERR_DATA &&
+	    strstr(ERR_MSG(&e), "run 'second'") != NULL &&
+	    strstr(ERR_MSG(&e), "is of run 'first/run'") != NULL,
+	    "another run is refused, and both are named: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(admit_run(&s, "second", "second", &e) == 0 &&
+	    admit_run(&s, "sec*", "second", &e) == 0,
+	    "one that was asked for, by its name or how it begins, is not");
+	ok(admit_run(&s, "fir*", "first", &e) == -ERR_DATA,
+	    "a second one that begins so is: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(admit_run(&s, "sec*", "first/run", &e) == -ERR_DATA &&
+	    strstr(ERR_MSG(&e), "not 'sec*'") != NULL,
+	    "as one that was not asked for: %s", ERR_MSG(&e));
 	err_clear(&e);
 	inbox_close(&s);
 	(void)unlink(mine);
