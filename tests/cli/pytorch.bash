@@ -1,0 +1,129 @@
+# What the tests of examples/pytorch/ace_shards.py have in common: a trainer that
+# each test tells what to do, the cloud, and a directory for each test.  A test
+# file loads helper and hosts before this.
+
+# setup_file: a trainer that each test tells what to do, and what it takes
+setup_file() {
+	export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+	export PYTHONPATH=$BATS_FILE_TMPDIR:$ROOT/examples/pytorch
+	for PYTHON in python3 /usr/bin/python3 none; do
+		"$PYTHON" -c 'import torch' 2>/dev/null && break
+	done
+	export PYTHON
+	cat >"$BATS_FILE_TMPDIR/common.py" <<-'E'
+	"""What the tests' trainers have in common."""
+	import sys
+	import torch
+	from torch import nn
+	from torch.nn import functional as F
+	import ace_shards as ace
+
+	torch.set_num_threads(1)
+	torch.manual_seed(1)
+
+
+	def through(device, code="-c f32", spool="spool"):
+	    return f"""ace-compress -S {device} {code} --window 1 --sync none |
+	        ace-recv --spool {spool} --reply aggregate --sync none |
+	        ace-ack -S {device} --sync none | ace-expand"""
+
+
+	def mlp():
+	    return nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 5))
+
+
+	def batch(device, step, n=8):
+	    g = torch.Generator().manual_seed(sum(device.encode()) * 1000 + step)
+	    x = torch.randn(n, 20, generator=g)
+	    return x, x[:, :5].argmax(1)
+
+
+	def loss(model, device, step):
+	    x, y = batch(device, step)
+	    return F.cross_entropy(model(x), y)
+	E
+	cat >"$BATS_FILE_TMPDIR/train.py" <<-'E'
+	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
+	from common import *
+
+	import os
+
+	device, rounds, *more = sys.argv[1:]
+	o = dict(m.split("=", 1) for m in more)
+
+
+	def kill_at(place, n):
+	    """kill -9 of this process at the n-th call of a function."""
+	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
+	        place, ace.Local)
+	    old, calls = getattr(owner, place), []
+
+	    def new(*args):
+	        calls.append(1)
+	        if len(calls) == n:
+	            os.kill(os.getpid(), 9)
+	        return old(*args)
+	    setattr(owner, place, new)
+
+
+	if "die" in o:
+	    place, n = o["die"].split(":")
+	    kill_at(place, int(n))
+	model = mlp()
+	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
+	local = ace.Local(model, inner, o.get("through") or
+	                  through(device, o.get("code", "-c f32")), device,
+	                  checkpoint=o.get("checkpoint", f"{device}.pt"),
+	                  outer_rate=float(o.get("outer_rate", 0.7)),
+	                  outer_momentum=float(o.get("momentum", 0.5)),
+	                  patience=float(o.get("patience", 0)))
+	while local.round < int(rounds):
+	    for i in range(3):
+	        inner.zero_grad()
+	        loss(model, device, 3 * local.round + i).backward()
+	        inner.step()
+	    local.sync()
+	    with open(f"{device}.log", "a") as f:
+	        print(local.round, local.digest(), file=f)
+	local.close()
+	print(device, local.round, local.digest())
+	E
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	[ "$PYTHON" != none ] || skip "no torch here (Debian's python3-torch)"
+}
+
+teardown() {
+	set +e
+	[ -z "${keeper:-}" ] || kill -9 "${inside:-}" "$keeper"
+	for p in $(jobs -p); do
+		kill -9 "$p" 2>/dev/null
+	done
+	true
+}
+
+py() { timeout "$HANG" "$PYTHON" "$@"; }
+train() { py "$BATS_FILE_TMPDIR/train.py" "$@"; }
+
+# cloud DEVICES STEPS [CODE]: the other end, in the background
+cloud() {
+	timeout "$HANG" ace-aggregate --spool spool --create --expect "$1" \
+	    --steps "$2" --published --sync none -q |
+	    timeout "$HANG" ace-step -S cloud ${3:--c f32} --sync none |
+	    timeout "$HANG" ace-recv --spool spool --publish --sync none
+}
+
+# undisturbed ROUNDS: the digests of two devices that nothing happens to
+undisturbed() {
+	mkdir calm
+	cd calm || return
+	cloud 2 "$1" 3>&- &
+	train edge1 "$1" >said1 3>&- &
+	local one=$!
+	train edge2 "$1" >said2
+	wait $one
+	wait
+	cd ..
+}
