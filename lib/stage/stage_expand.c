@@ -69,7 +69,7 @@ stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, 
 {
 	if (q->d.r == NULL)
 		return first;
-	return q->step + 1 >= sh->step || o->gap;
+	return q->step + 1 >= sh->step || o->gap || shard_is_abreast(sh);
 }
 
 static int
