@@ -137,6 +137,26 @@ join_open(const struct inbox *s, const char *run, uint64_t *next, struct err *e)
 	return k < 0 ? k : 0;
 }
 
+/* Has the device a shard in this step? */
+static int
+join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
+    struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	struct shard sh;
+	int k;
+
+	shard_init(&sh);
+	if ((k = shard_set_device(&sh, q->device, e)) == 0) {
+		inbox_file(&sh, "aceg", file);
+		path = inbox_path(s, q->run, &step, file, e);
+		k = path != NULL ? access(path, F_OK) == 0 : -ERR_SYS;
+		alloc_free(path);
+	}
+	shard_release(&sh);
+	return k;
+}
+
 int
 join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
     struct err *e)
@@ -151,7 +171,8 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
 		k = join_gone(&old, q->run, e);
 	if (k == 0 && l.n != 0 && l.step[0] < *next) {
 		*next = l.step[0];
-		k = 1;
+		k = join_took_part(s, q, *next, e);
+		k = k < 0 ? k : !k;
 	}
 	steps_release(&l);
 	steps_release(&old);

@@ -30,8 +30,9 @@ struct join_asked {
 };
 /* join_next(s, q, next, e): 1 and the first closed step from q->step on; its
  * aggregate is there, will come, or never will (inbox_aggregate).  0: there is
- * none, and *next is the step to begin with.  -ERR_REFUSED when one was
- * removed. */
+ * none, and *next is the step to begin with: it is open, or one of which the
+ * device has a shard here, which it sends again, as after a crash.  -ERR_REFUSED
+ * when an aggregate was removed. */
 int join_next(const struct inbox *s, const struct join_asked *q,
     uint64_t *next, struct err *e);
 /* join_tell(s, q, from, w, e): the end of the answer, a model without values
