@@ -27,6 +27,7 @@
 #include "spool/receive.h"
 #include "spool/roster.h"
 #include "spool/serving.h"
+#include "spool/waiting.h"
 
 enum {
 	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
@@ -159,13 +160,16 @@ set(void *arg, int key, const char *val, struct err *e)
 {
 	static const char *const what[] = { "receipt", "aggregate", NULL };
 	struct opts *o = arg;
+	int r;
 
 	switch (key) {
 	case OPT_SPOOL:
 		o->spool = val;
 		return 0;
 	case OPT_REPLY:
-		return num_choice(&o->aggregate, val, what, "--reply", e);
+		r = num_choice(&o->aggregate, val, what, "--reply", e);
+		o->shard.tells = o->aggregate;
+		return r;
 	case 'd':
 		o->shard.device = val;
 		return 0;
@@ -194,6 +198,13 @@ set(void *arg, int key, const char *val, struct err *e)
 	default:
 		return set_limit(o, key, val, e);
 	}
+}
+
+/* What a device waits for is said where its connection takes the words back. */
+static void
+says(void *arg, const char *what)
+{
+	cli_say(arg, 0, "%s", what);
 }
 
 struct run {
@@ -285,7 +296,8 @@ operate(struct run *x, struct err *e)
 	if (o->act == LEAVE)
 		return r;
 	if (r == 0)
-		r = o->act == JOIN ? join_send(&x->inbox, run, x->out, e) :
+		r = o->act == JOIN ?
+		    join_send(&x->inbox, run, device, x->out, e) :
 		    fence_send(&x->inbox, run, device, o->fence_step, x->out,
 		    e);
 	return filter_end(x->out, r, e);
@@ -319,6 +331,9 @@ run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
+	const volatile sig_atomic_t asked = 0;
+	struct waiting wait = { .say = says, .asked = &asked,
+	    .arg = (void *)(uintptr_t)o->f->cli };
 	int r = check(o, *path, e), place = -1;
 
 	(void)n;
@@ -334,6 +349,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		return -ERR_USAGE;
 	x.inbox.sync = o->f->sync;
 	x.inbox.max_stale = o->max_stale;
+	x.inbox.wait = &wait;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
 	    (o->act != RECEIVE || (r = clients_enter(&x.inbox, o->clients,

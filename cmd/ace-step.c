@@ -325,6 +325,9 @@ run(void *arg, char **path, size_t n, struct err *e)
 	(void)n;
 	if (r < 0 || (r = tell_late(o, e)) < 0)
 		return r;
+	/* nobody else commits to the residual while a shard waits here */
+	o->score.once = 1;
+	o->expand.alone = 1;
 	/* in provenance we are the last of these programs */
 	o->f->tool = table[COMPRESS].name;
 	o->f->argc = o->words[COMPRESS];

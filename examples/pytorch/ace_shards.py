@@ -16,6 +16,7 @@ import os
 import queue
 import re
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -39,9 +40,10 @@ ADVICE = {
 class Error(RuntimeError):
     """What failed first, and what to do.  status is that of the program."""
 
-    def __init__(self, text, status=2):
+    def __init__(self, text, status=2, final=False):
         super().__init__(text)
         self.status = status
+        self.final = final      # no use to try the connection again
 
 
 # ---- tensors as bytes, and the files of safetensors, without a copy ----
@@ -253,6 +255,99 @@ def _environment():
     return {**os.environ, "PATH": os.pathsep.join(path)}
 
 
+def _connection(stages):
+    """Those stages of a pipeline that bring a shard to the cloud and the answer
+    back: what stands before ace-ack and is not a program that codes."""
+    names = [os.path.basename(words[0]) for words in stages]
+    end = at = names.index("ace-ack") if "ace-ack" in names else 0
+    while at and (not names[at - 1].startswith("ace-") or names[at - 1] == "ace-recv"):
+        at -= 1
+    return stages[at:end]
+
+
+@contextlib.contextmanager
+def _whole():
+    """Ctrl-C waits until what is done here is done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    old = signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)
+        if came:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class _Wait:
+    """What the programs say while a device runs, in the words of its user: of
+    each wait for an answer, which is not for ever, who is waited for, and once
+    of each round that was closed without the device.
+
+    The receiver says the first after ten seconds, and its words come back with
+    those of all other programs."""
+
+    SILENT = 10
+
+    def __init__(self, device, timeout=None, on_wait=None):
+        self.device, self.timeout, self.call = device, timeout, on_wait
+        self.late, self.behind = set(), True
+        self.begin(0)
+
+    def say(self, text):
+        print(f"ace: {self.device}: {text}", file=sys.stderr, flush=True)
+
+    def begin(self, step, command=""):
+        self.round, self.command, self.text, self.printed = step, command, None, None
+        self.began, self.since, self.calls = time.monotonic(), time.time(), 0
+
+    def heard(self, line):
+        """A line of a program."""
+        m = re.match(r"ace-ack: step (\d+): late: ", line)
+        if m and int(m[1]) not in self.late:
+            self.late.add(int(m[1]))
+            self.behind = True
+            self.say(f"round {m[1]} was closed before this device's part came: "
+                     "it is kept, and sent with a later round")
+        m = re.match(r"ace-recv: waiting for step (\d+) of run '.*?': (.*)", line)
+        if m and int(m[1]) >= self.round:
+            self.text = m[2]
+
+    def known(self):
+        seconds = time.monotonic() - self.began
+        missing = re.search(r"missing: ([^;]*)", self.text or "")
+        return {"device": self.device, "round": self.round, "since": self.since,
+                "seconds": seconds, "text": self.says(),
+                "missing": re.sub(r" \(.*?\)", "", missing[1]).split(", ")
+                           if missing else []}
+
+    def says(self):
+        at = time.strftime("%H:%M:%S", time.localtime(self.since))
+        if self.text:
+            return f"waiting since {at}: {self.text}"
+        return (f"no answer since {at} from '{self.command}': does the cloud "
+                "run, and can it be reached?")
+
+    def look(self):
+        """To be called again and again while it lasts."""
+        seconds = time.monotonic() - self.began
+        if self.timeout is not None and seconds > self.timeout:
+            raise Error(f"round {self.round} took more than {self.timeout:g} s: "
+                        f"{self.says()} (what was sent is in this device's "
+                        "state: start it again, or call sync() again)", 4, True)
+        # the receiver's words need a moment to come back
+        if seconds < self.SILENT + (0 if self.text else 2):
+            return
+        if self.call and seconds >= (self.calls + 1) * self.SILENT:
+            self.calls = int(seconds // self.SILENT)
+            self.call(self.known())
+        if not self.call and self.printed != self.says():
+            self.printed = self.says()
+            self.say(f"round {self.round}: {self.printed}")
+
+
 def _lock(path, what, mode="rb", seconds=10):
     """This file, open and locked; what a killed run left behind has time to go."""
     f, end = open(path, mode), time.monotonic() + seconds
@@ -273,8 +368,14 @@ class _Pipe:
     """Programs that live for a whole run: a file of tensors goes in for each
     round, and one comes out."""
 
-    def __init__(self, through, step, kind, device, run, weight, samples):
+    def __init__(self, through, step, kind, device, run, weight, samples,
+                 wait=None, ask=False):
         self.stages = _stages(through)
+        self.wait = wait or _Wait(device)
+        self.far = " | ".join(" ".join(w) for w in _connection(self.stages))
+        if ask:                 # nothing is coded, and no state is touched
+            self.stages = _connection(self.stages) + [["ace-expand"]]
+            kind = "model"
         words = [w for words in self.stages for w in words]
         self.states = {b for a, b in zip(words, words[1:]) if a in ("-S", "--state")}
         self.states |= {w[8:] for w in words if w.startswith("--state=")}
@@ -321,6 +422,7 @@ class _Pipe:
             for line in f:
                 self.said.append(line.rstrip())
                 del self.said[:-200]
+                self.wait.heard(line.rstrip())
 
     def _send(self):
         """What is in the queue into the pipe: nobody else writes there.  When
@@ -342,6 +444,7 @@ class _Pipe:
             while not select.select([self.out], [], [], 0.2)[0]:
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
+                self.wait.look()
             n = self.out.readinto(room[at:])
             if not n:
                 raise self.failure()
@@ -349,8 +452,8 @@ class _Pipe:
             self.heard = not self.states
             at += n
 
-    def receive(self, tensors):
-        """The next file into these (name, tensor) pairs, as of _host."""
+    def head(self):
+        """What is in the next file, and of which step it is."""
         n = bytearray(8)
         self._fill(n)
         n = int.from_bytes(n, "little")
@@ -358,8 +461,25 @@ class _Pipe:
             raise Error("the answer is no safetensors file", 3)
         text = bytearray(n)
         self._fill(text)
-        got, want = json.loads(text), _layout(tensors)
-        got.pop("__metadata__", None)
+        got = json.loads(text)
+        return got, int(got.pop("__metadata__", {}).get("step", -1))
+
+    def receive(self, tensors, step):
+        """The file of this step into these (name, tensor) pairs, as of _host."""
+        self.wait.begin(step, self.far)
+        got, at = self.head()
+        while 0 <= at < step:   # of a shard that the state sent once more
+            rest = max((t["data_offsets"][1] for t in got.values()), default=0)
+            while rest:
+                part = bytearray(min(rest, 1 << 20))
+                self._fill(part)
+                rest -= len(part)
+            got, at = self.head()
+        self.body(got, tensors)
+
+    def body(self, got, tensors):
+        """The values of that file."""
+        want = _layout(tensors)
         for name in {**want, **got}:
             if got.get(name) != want.get(name):
                 raise Error(f"the answer does not fit the model: '{name}' is "
@@ -382,11 +502,11 @@ class _Pipe:
         for t in self.threads:
             t.join(seconds + 1)
 
-    def leave(self):
+    def leave(self, seconds=10):
         """Give the pipe up, whatever is under way."""
         self.out.close()
         self.queue.put(None)
-        self._end(10)
+        self._end(seconds)
 
     def _last_word(self, i):
         """When stage i, which failed, spoke last, and what it said: its error.
@@ -488,6 +608,9 @@ class Local:
     outer_rate, outer_momentum
                 of the step with the average, Nesterov's; 1, 0: as it is
     patience    seconds to try a broken connection again
+    timeout     seconds to wait for the average of a round, or None: for ever
+    on_wait     called every ten seconds of a wait with what is known of it, a
+                dict; else it is said once on standard error
     weight, samples     of this device in the average
     state       what else a resumed run needs, by names of your own: anything with
                 state_dict() and load_state_dict(), as a scheduler
@@ -496,7 +619,8 @@ class Local:
 
     def __init__(self, model, optimizer, through, device, run="train",
                  checkpoint=None, outer_rate=1.0, outer_momentum=0.0,
-                 patience=0, weight=1, samples=0, state=None):
+                 patience=0, weight=1, samples=0, state=None, timeout=None,
+                 on_wait=None):
         self.model, self.optimizer, self.checkpoint = model, optimizer, checkpoint
         self.state = dict(state or {})
         for k, v in self.state.items():
@@ -509,7 +633,8 @@ class Local:
         self.look = _look(self.pairs)
         self.rate, self.momentum, self.patience = outer_rate, outer_momentum, patience
         self.call = dict(through=through, kind="delta", device=device, run=run,
-                         weight=weight, samples=samples)
+                         weight=weight, samples=samples,
+                         wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
@@ -522,7 +647,8 @@ class Local:
         # who begins with another model is of another run, and ace-recv refuses
         self.call["run"] = f"{run}-{self.digest()}"
         self._resume()
-        self.pipe = _Pipe(step=self.round, **self.call)
+        self._catch_up()
+        self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
         self.since = time.monotonic()
 
     def _resume(self):
@@ -590,10 +716,68 @@ class Local:
             "cuda": torch.cuda.get_rng_state_all() if cuda else [],
             "digest": self.digest()})
 
-    def _leave(self):
+    def _leave(self, seconds=10):
         if self.pipe:
-            self.pipe.leave()
+            self.pipe.leave(seconds)
         self.pipe = None
+
+    def _catch_up(self):
+        """Apply the averages of the rounds that went by without this device,
+        all of them for one that is new: then it has the model of the others,
+        bit for bit.  The cloud is asked on a connection of its own."""
+        end = time.monotonic() + self.patience
+        while _connection(_stages(self.call["through"])):
+            pipe = _Pipe(step=self.round, ask=True, **self.call)
+            try:
+                first = self.round
+                self._ask(pipe)
+                pipe.close()
+                break
+            except Error as e:
+                pipe.leave(1)
+                if e.status in (2, 5) or e.final or time.monotonic() > end:
+                    raise
+            except BaseException:
+                pipe.leave(1)
+                raise
+            time.sleep(1)
+        else:
+            first = self.round
+        # a round that it took part in is done again, and others may come after it
+        self.call["wait"].behind = self.pipe is None and first > 0
+        if self.round == first:
+            return
+        self.call["wait"].say(
+            f"rounds {first} to {self.round - 1} went by without this device: "
+            f"it goes on at round {self.round}, with the model of the others")
+        if self.pipe:           # its next shard is not of the next round
+            self.pipe.close()
+            self.pipe = None
+        with torch.no_grad():
+            self._reset()
+        if self.checkpoint:
+            self._save()
+
+    @torch.no_grad()
+    def _ask(self, pipe):
+        """From the model of self.round to that of the others."""
+        wait = self.call["wait"]
+        wait.begin(self.round, pipe.far)
+        pipe.send(_header([]))
+        pipe.queue.put(None)
+        d = None
+        while True:
+            got, at = pipe.head()
+            if not got:         # the end: the round to begin with
+                self.round = max(self.round, at)
+                return
+            d = d or [(n, torch.empty(p.shape, dtype=p.dtype))
+                      for n, p in self.pairs]
+            pipe.body(got, d)
+            with _whole():
+                self._apply(d)
+                self.round = at + 1
+            wait.begin(self.round, pipe.far)
 
     @torch.no_grad()
     def _reset(self):
@@ -617,12 +801,14 @@ class Local:
                 self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
                 self.pipe.send(_header(d, {"model": self.digest()}))
                 self.pipe.send(*(_bytes(t) for _, t in d))
-                return self.pipe.receive(d)
+                return self.pipe.receive(d, self.round)
             except Error as e:
                 heard = self.pipe and self.pipe.heard
-                self._leave()
-                if e.status in (2, 5) or heard or time.monotonic() > end:
+                self._leave(1 if e.final else 10)
+                if e.status in (2, 5) or heard or e.final or \
+                        time.monotonic() > end:
                     raise
+                self.call["wait"].behind = True
             print(f"ace: round {self.round}: broken, and again", file=sys.stderr)
             time.sleep(1)
 
@@ -638,21 +824,28 @@ class Local:
                 t.sub_(s.to(t.dtype))
             self._exchange(d)
             heard = time.monotonic()
-            for i, (s, (_, t)) in enumerate(zip(self.start, d)):
-                self._outer(s, t, self.memory[i] if self.momentum else None)
+            with _whole():
+                self._apply(d)
+                self.round += 1
         except BaseException:
-            self._leave()
+            self._leave(1)
             raise
         finally:
             self._reset()
-        self.round += 1
         applied = time.monotonic()
         if self.checkpoint:
             self._save()
+        if self.call["wait"].behind:
+            self._catch_up()
         now = time.monotonic()
         self.seconds = {"steps": began - self.since, "exchange": heard - began,
                         "apply": applied - heard, "save": now - applied}
         self.since = now
+
+    def _apply(self, d):
+        """The common model takes a step with the average d."""
+        for i, (s, (_, t)) in enumerate(zip(self.start, d)):
+            self._outer(s, t, self.memory[i] if self.momentum else None)
 
     def _outer(self, s, d, m):
         """s += rate * (d + momentum * v), v being the momentum's sum of d; each
@@ -765,7 +958,8 @@ class Gradients:
     def _finish(self, clip=None):
         """The averages, in the memory of the gradients, and their norm."""
         self._leave(True)
-        self.pipe.receive([(n, self.ready[n][2]) for n, _ in self.pairs])
+        self.pipe.receive([(n, self.ready[n][2]) for n, _ in self.pairs],
+                          self.step)
         done, self.ready = list(self.ready.values()), {}
         self.sent, self.step = 0, self.step + 1
         norm = None if clip is None else \

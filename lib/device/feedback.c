@@ -135,7 +135,7 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		    "step %llu was absorbed: the trainer is older than its "
 		    "state (it needs the state of its step, or an empty one)",
 		    step, shard_device(sh), old);
-	if (sh->step > q->step + 1 && !f->o.gap)
+	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
 		return err_set(e, ERR_REFUSED, "steps missing between %llu "
 		    "and %llu of '%s' (--allow-gap)", old, step,
 		    shard_device(sh));

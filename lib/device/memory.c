@@ -152,6 +152,8 @@ memory_read(struct memory *h, struct reader *r, struct err *e)
 		continue;
 	if (k == 0 || (k > 0 && reader_shard(r)->kind != SHARD_HISTORY))
 		k = err_set(e, ERR_DATA, "corrupt: no history");
+	if (k >= 0)
+		h->step = reader_shard(r)->step;
 	if (k < 0 || (k = text_copy(&h->kv, &reader_shard(r)->kv, e)) < 0 ||
 	    (k = memory_values(h, r, e)) < 0)
 		return k;
@@ -180,6 +182,49 @@ memory_load(struct memory *h, const struct state *s, const char *name,
 		memory_release(h);
 	reader_free(r);
 	alloc_free(path);
+	return k;
+}
+
+/* "score.before": not in the way of those names that end with a step */
+#define MEMORY_BEFORE ".before"
+enum { MEMORY_NAME = 64 };
+
+int
+memory_before(struct memory *h, const struct state *s, const char *name,
+    uint64_t step, struct err *e)
+{
+	char before[MEMORY_NAME];
+	int k = memory_load(h, s, name, e);
+
+	if (k < 0 || (k > 0 && h->step != step))
+		return k;
+	memory_release(h);
+	(void)snprintf(before, sizeof(before), "%s" MEMORY_BEFORE, name);
+	if ((k = memory_load(h, s, before, e)) > 0 && h->step == step) {
+		memory_release(h);
+		k = 0;
+	}
+	return k;
+}
+
+int
+memory_turn(const struct state *s, const char *name, struct err *e)
+{
+	char before[MEMORY_NAME], *from, *to;
+	int k = -ERR_SYS;
+
+	(void)snprintf(before, sizeof(before), "%s" MEMORY_BEFORE, name);
+	from = state_path(s, name, e);
+	to = state_path(s, before, e);
+	if (from != NULL && to != NULL) {
+		/* where there are no links a step that comes again counts
+		 * twice, which costs quality and no more */
+		(void)unlink(to);
+		(void)!link(from, to);
+		k = 0;
+	}
+	alloc_free(from);
+	alloc_free(to);
 	return k;
 }
 

@@ -27,13 +27,23 @@ struct memory {
 	struct text_kv kv;
 	struct memory_row *row;
 	size_t n, cap;
+	uint64_t step;		/* of the shard that it was written after */
 };
-#define MEMORY_INIT { TEXT_KV_INIT, NULL, 0, 0 }
+#define MEMORY_INIT { TEXT_KV_INIT, NULL, 0, 0, 0 }
 
 /* memory_load(h, s, name, e): 1 read; 0 there is no such file, h is empty;
  * < 0 an error ("corrupt: ..., of 'DIR/score'"). */
 int memory_load(struct memory *h, const struct state *s, const char *name,
     struct err *e);
+
+/* memory_before(h, s, name, step, e): the same of what was known before a step:
+ * of the file, or where that was written after this very step, which then comes
+ * once more, of the one that memory_turn kept. */
+int memory_before(struct memory *h, const struct state *s, const char *name,
+    uint64_t step, struct err *e);
+/* memory_turn(s, name, e): keeps the file as NAME.before, too, since the
+ * next memory_save is of another step. */
+int memory_turn(const struct state *s, const char *name, struct err *e);
 
 /* memory_save(h, s, name, sh, tool, e): writes the file anew, in the name of
  * the program `tool'; run, device and step are sh's, which may be NULL. */

@@ -108,4 +108,12 @@ int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
 /* shard_hex(digest, out): writes the 32 hex digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
+/* Was it computed at the model of its own step?  Then its device knows what all
+ * did before, and steps that it had no part in are missing by right. */
+static inline int
+shard_is_abreast(const struct shard *s)
+{
+	return s->step != 0 && s->base_version == s->step;
+}
+
 #endif

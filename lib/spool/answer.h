@@ -21,6 +21,8 @@ struct writer;
 struct answer {
 	struct receipt r;
 	char run[SHARD_NAME + 1];
+	char device[SHARD_NAME + 1];	/* asks, from r.step on (join_answer);
+					   "": it sent a shard */
 	int end;		/* all was read; without it the answers are
 				   an aborted stream */
 };

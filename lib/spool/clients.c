@@ -12,6 +12,7 @@
 /* The places of the spool are the first bytes; those of a device are further on,
  * where the hash of its name says.  Nothing is ever written there. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
+#define CLIENTS_RUNS ((off_t)1 << 39)	/* and of a run, by its name's hash */
 
 /* Takes one of n places from the byte `at' on: 1, or 0 when all are taken. */
 static int
@@ -50,23 +51,70 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 	    "(--max-each)", (unsigned long long)each, device);
 }
 
-int
-clients_enter(const struct inbox *s, uint64_t most, const char *device,
-    uint64_t each, int *fd, struct err *e)
+/* The file, into *fd. */
+static int
+clients_open(const struct inbox *s, int *fd, struct err *e)
 {
 	char *path = state_path(&s->state, ".clients", e);
-	int r;
+	int r = 0;
 
 	*fd = -1;
 	if (path == NULL)
 		return -ERR_SYS;
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	r = *fd < 0 ? err_sys(e, "'%s'", path) :
-	    clients_take(*fd, most, device, each, path, e);
-	if (r < 0 && *fd >= 0) {
+	if (*fd < 0)
+		r = err_sys(e, "'%s'", path);
+	alloc_free(path);
+	return r;
+}
+
+/* The byte of a run, which all who sum its steps hold together. */
+static struct flock
+clients_run(const char *run, short how)
+{
+	unsigned char id[16];
+
+	ledger_hash(run, id);
+	return (struct flock){ .l_type = how, .l_whence = SEEK_SET,
+	    .l_start = CLIENTS_RUNS + (off_t)bytes_le32(id), .l_len = 1 };
+}
+
+int
+clients_sums(const struct inbox *s, const char *run, int *fd, struct err *e)
+{
+	struct flock l = clients_run(run, F_RDLCK);
+	int r = clients_open(s, fd, e);
+
+	/* it is for people to see: where it cannot be said, it is not */
+	if (r == 0)
+		(void)fcntl(*fd, F_OFD_SETLK, &l);
+	return r;
+}
+
+int
+clients_summed(const struct inbox *s, const char *run)
+{
+	struct flock l = clients_run(run, F_WRLCK);
+	int fd, r = 1;
+
+	if (clients_open(s, &fd, NULL) < 0)
+		return 1;
+	if (fcntl(fd, F_OFD_GETLK, &l) == 0)
+		r = l.l_type != F_UNLCK;
+	(void)close(fd);
+	return r;
+}
+
+int
+clients_enter(const struct inbox *s, uint64_t most, const char *device,
+    uint64_t each, int *fd, struct err *e)
+{
+	int r = clients_open(s, fd, e);
+
+	if (r == 0 && (r = clients_take(*fd, most, device, each, ".clients",
+	    e)) < 0) {
 		(void)close(*fd);
 		*fd = -1;
 	}
-	alloc_free(path);
 	return r;
 }

@@ -21,4 +21,11 @@ enum { CLIENTS_MOST = 256, CLIENTS_EACH = 16, CLIENTS_LIMIT = 1 << 16 };
 int clients_enter(const struct inbox *s, uint64_t most, const char *device,
     uint64_t each, int *fd, struct err *e);
 
+/* clients_sums(s, run, fd, e): says that ace-aggregate works on this run, until
+ * *fd is closed.  clients_summed(s, run): does one?  1 also where that cannot be
+ * known. */
+int clients_sums(const struct inbox *s, const char *run, int *fd,
+    struct err *e);
+int clients_summed(const struct inbox *s, const char *run);
+
 #endif

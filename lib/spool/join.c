@@ -8,9 +8,32 @@
 #include "format/writer.h"
 #include "pipe/filter.h"
 #include "spool/join.h"
+#include "spool/ledger.h"
 #include "spool/steps.h"
 
 #define JOIN_MODEL "model.aceg"
+#define JOIN_TOLD "told"
+
+/* Writes down that the device knows what the others do from this step on. */
+static int
+join_told(const struct inbox *s, const char *run, const char *device,
+    uint64_t step, struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	struct shard sh;
+	int k;
+
+	shard_init(&sh);
+	if ((k = shard_set_device(&sh, device, e)) == 0) {
+		inbox_file(&sh, JOIN_TOLD, file);
+		path = inbox_path(s, run, NULL, file, e);
+		k = path != NULL ? ledger_set_number(path, step, s->sync, e) :
+		    -ERR_SYS;
+		alloc_free(path);
+	}
+	shard_release(&sh);
+	return k;
+}
 
 /* ---- what is sent ---- */
 
@@ -74,8 +97,8 @@ join_gone(const struct steps *old, const char *run, struct err *e)
 }
 
 int
-join_send(const struct inbox *s, const char *run, struct writer *w,
-    struct err *e)
+join_send(const struct inbox *s, const char *run, const char *device,
+    struct writer *w, struct err *e)
 {
 	struct steps now = STEPS_INIT, old = STEPS_INIT;
 	uint64_t next;
@@ -87,9 +110,152 @@ join_send(const struct inbox *s, const char *run, struct writer *w,
 		    steps_list(&now, s, run, "", next, e);
 	for (i = 0; i < now.n && k >= 0; i++)
 		k = join_copy_step(s, run, now.step[i], w, e);
+	if (k >= 0 && now.n != 0)	/* whoever it was that let it in */
+		k = join_told(s, run, device, 0, e);
 	steps_release(&now);
 	steps_release(&old);
 	return k < 0 ? k : 0;
+}
+
+/* ---- a device asks ---- */
+
+/* The first step that is not closed. */
+static int
+join_open(const struct inbox *s, const char *run, uint64_t *next, struct err *e)
+{
+	struct ledger l;
+	int k = inbox_floor(s, run, next, e);
+
+	if (k == 0)
+		*next = 0;
+	if (k <= 0)
+		return k;
+	if ((k = inbox_manifest(s, run, *next, &l, e)) > 0) {
+		ledger_release(&l);
+		++*next;
+	}
+	return k < 0 ? k : 0;
+}
+
+/* Has the device a shard in this step? */
+static int
+join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
+    struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	struct shard sh;
+	int k;
+
+	shard_init(&sh);
+	if ((k = shard_set_device(&sh, q->device, e)) == 0) {
+		inbox_file(&sh, "aceg", file);
+		path = inbox_path(s, q->run, &step, file, e);
+		k = path != NULL ? access(path, F_OK) == 0 : -ERR_SYS;
+		alloc_free(path);
+	}
+	shard_release(&sh);
+	return k;
+}
+
+int
+join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
+    struct err *e)
+{
+	struct steps l = STEPS_INIT, old = STEPS_INIT;
+	int k = join_open(s, q->run, next, e);
+
+	if (k == 0 && *next > q->step &&
+	    (k = steps_list(&l, s, q->run, "", q->step, e)) == 0 &&
+	    (k = steps_list(&old, s, q->run, "old", q->step, e)) == 0 &&
+	    old.n != 0)
+		k = join_gone(&old, q->run, e);
+	if (k == 0 && l.n != 0 && l.step[0] < *next) {
+		*next = l.step[0];
+		k = join_took_part(s, q, *next, e);
+		k = k < 0 ? k : !k;
+	}
+	steps_release(&l);
+	steps_release(&old);
+	return k;
+}
+
+int
+join_tell(const struct inbox *s, const struct join_asked *q, uint64_t from,
+    struct writer *w, struct err *e)
+{
+	struct schema none = SCHEMA_INIT;
+	struct shard sh;
+	int k = q->step > from ? join_told(s, q->run, q->device, q->step, e) : 0;
+
+	shard_init(&sh);
+	sh.kind = SHARD_MODEL;
+	sh.step = q->step;
+	if (k == 0 && (k = schema_finish(&none, e)) == 0 &&
+	    (k = shard_set_run(&sh, q->run, e)) == 0 &&
+	    (k = shard_set_device(&sh, q->device, e)) == 0 &&
+	    (k = writer_shard(w, &sh, &none, e)) == 0)
+		k = writer_send(w, NULL, e);
+	shard_release(&sh);
+	schema_release(&none);
+	return k;
+}
+
+/* ---- who did not ask ---- */
+
+/* Was a shard of this device ever accepted?  The steps at which it would have
+ * been told most likely come last. */
+static int
+join_known(const struct inbox *s, const struct shard *sh, struct err *e)
+{
+	struct steps now = STEPS_INIT, old = STEPS_INIT;
+	const char *run = inbox_run_of(sh);
+	char file[INBOX_FILE], *path;
+	struct ledger l;
+	size_t i, j;
+	int k = steps_list(&now, s, run, "", 0, e), known = 0;
+
+	inbox_file(sh, "aceg", file);
+	for (i = now.n; k >= 0 && !known && i > 0; i--) {
+		path = inbox_path(s, run, &now.step[i - 1], file, e);
+		k = path != NULL ? 0 : -ERR_SYS;
+		known = path != NULL && access(path, F_OK) == 0;
+		alloc_free(path);
+	}
+	if (k >= 0 && !known)
+		k = steps_list(&old, s, run, "old", 0, e);
+	for (i = old.n; k >= 0 && !known && i > 0; i--) {
+		k = inbox_manifest(s, run, old.step[i - 1], &l, e);
+		for (j = 0; k > 0 && !known && j < l.n; j++)
+			known = receipt_is_accepted(&l.r[j]) && memcmp(
+			    l.r[j].device, sh->device, SHARD_ID) == 0;
+		ledger_release(&l);
+	}
+	steps_release(&now);
+	steps_release(&old);
+	return k < 0 ? k : known;
+}
+
+int
+join_stranger(const struct inbox *s, const struct shard *sh, uint64_t floor,
+    uint64_t *next, struct err *e)
+{
+	char file[INBOX_FILE], *path;
+	uint64_t told;
+	int k;
+
+	if (sh->step >= floor || floor - sh->step < 2)
+		return 0;
+	inbox_file(sh, JOIN_TOLD, file);
+	if ((path = inbox_path(s, inbox_run_of(sh), NULL, file, e)) == NULL)
+		return -ERR_SYS;
+	k = ledger_number(path, &told, e);
+	alloc_free(path);
+	if (k < 0 || (k > 0 && sh->step >= told))
+		return k < 0 ? k : 0;
+	if ((k = join_known(s, sh, e)) != 0)
+		return k < 0 ? k : 0;
+	k = join_open(s, inbox_run_of(sh), next, e);
+	return k < 0 ? k : 1;
 }
 
 /* ---- a model comes ---- */

@@ -13,12 +13,40 @@
 
 struct err;
 struct reader;
+struct writer;
 
-/* join_send(s, run, w, e): writes to w the shards of DIR/RUN/model.aceg, and
- * the aggregates of the steps from that model's on, which are all steps where
- * there is no model.  -ERR_REFUSED when one of them was removed. */
-int join_send(const struct inbox *s, const char *run, struct writer *w,
-    struct err *e);
+/* join_send(s, run, device, w, e): writes to w the shards of
+ * DIR/RUN/model.aceg, and the aggregates of the steps from that model's on, which
+ * are all steps where there is no model.  -ERR_REFUSED when one of them was
+ * removed.  The device counts as told, see join_stranger. */
+int join_send(const struct inbox *s, const char *run, const char *device,
+    struct writer *w, struct err *e);
+
+/* ---- a device asks by itself, on its own connection ---- */
+
+struct join_asked {
+	const char *run, *device;
+	uint64_t step;		/* what it has to know begins here */
+};
+/* join_next(s, q, next, e): 1 and the first closed step from q->step on; its
+ * aggregate is there, will come, or never will (inbox_aggregate).  0: there is
+ * none, and *next is the step to begin with: it is open, or one of which the
+ * device has a shard here, which it sends again, as after a crash.  -ERR_REFUSED
+ * when an aggregate was removed. */
+int join_next(const struct inbox *s, const struct join_asked *q,
+    uint64_t *next, struct err *e);
+/* join_tell(s, q, from, w, e): the end of the answer, a model without values
+ * whose step is q->step, the one to begin with.  A device that asked from an older
+ * one counts as told. */
+int join_tell(const struct inbox *s, const struct join_asked *q, uint64_t from,
+    struct writer *w, struct err *e);
+/* join_stranger(s, sh, floor, next, e): 1 when this late shard is of a device
+ * that never had one in the run and was not told either, and `floor', the last
+ * step that is closed, is more than one behind its own: whatever it computes, it
+ * does not compute it at the others' model.  *next is the step it could begin
+ * with. */
+int join_stranger(const struct inbox *s, const struct shard *sh,
+    uint64_t floor, uint64_t *next, struct err *e);
 
 /* join_model(s, run, in, e): `in' stands at a shard of kind model: this shard
  * and all that follow become DIR/RUN/model.aceg.  run NULL: the shard's own. */

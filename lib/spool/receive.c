@@ -173,6 +173,26 @@ receive_skip(struct receive *x, const struct shard *sh, struct receipt *r,
 	return inbox_sign(x->inbox, inbox_run_of(sh), r, e);
 }
 
+/* A model without values asks for what the others know from its step on; see
+ * join_next. */
+static int
+receive_ask(struct receive *x, const struct shard *sh, struct err *e)
+{
+	struct answer a;
+	int k;
+
+	memset(&a, 0, sizeof(a));
+	a.r.verdict = RECEIPT_INVALID;	/* nothing of it is kept */
+	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
+	(void)snprintf(a.device, sizeof(a.device), "%s", shard_device(sh));
+	a.r.step = sh->step;
+	cli_say(x->o->cli, 1, "'%s' asks from step %llu on", a.device,
+	    (unsigned long long)sh->step);
+	if ((k = receive_data(x, NULL, &a.r, e)) < 0)
+		return k;
+	return answer_tell(x->to, &a, e);
+}
+
 static int
 receive_shard(struct receive *x, struct err *e)
 {
@@ -182,6 +202,9 @@ receive_shard(struct receive *x, struct err *e)
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
 		return k;
+	if (x->o->tells && sh->kind == SHARD_MODEL &&
+	    reader_schema(x->in)->total == 0)
+		return receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
 	room = r;
 	room.verdict = RECEIPT_ACCEPTED;

@@ -28,6 +28,7 @@ struct receive_opts {
 					   and between two; without a shard;
 					   0: any */
 	int once;			/* one shard only */
+	int tells;			/* what others know, to who asks */
 	const struct cli *cli;		/* the program, for messages */
 };
 

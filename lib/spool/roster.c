@@ -51,7 +51,7 @@ roster_has(const struct roster *t, const char *name)
 	return i < t->n && strcmp(t->name[i], name) == 0;
 }
 
-static int
+int
 roster_add(struct roster *t, const char *name, struct err *e)
 {
 	const size_t i = roster_place(t, name);

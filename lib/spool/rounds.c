@@ -7,8 +7,10 @@
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/wait.h"
+#include "spool/clients.h"
 #include "spool/rounds.h"
 #include "spool/serving.h"
+#include "spool/steps.h"
 #include "spool/waiting.h"
 
 struct rounds {
@@ -19,6 +21,7 @@ struct rounds {
 	struct ledger list;	/* of the step, those set aside too */
 	char **path;		/* of those that are not */
 	size_t n;
+	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
 struct rounds_names {
@@ -113,6 +116,7 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	if (r == NULL)
 		return -ERR_SYS;
 	r->o = o;
+	r->sums = -1;
 	r->in = (struct inbox)INBOX_INIT;
 	r->in.sync = o->sync;
 	r->in.wait = o->wait;
@@ -122,11 +126,36 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0)
 		return k;
 	serving_tell(&r->in, "ace-aggregate", o->confined);
-	if ((k = rounds_run(r, e)) < 0)
+	if ((k = rounds_run(r, e)) < 0 ||
+	    (k = clients_sums(&r->in, r->run, &r->sums, e)) < 0)
 		return k;
 	if ((k = inbox_last(&r->in, r->run, &r->step, e)) == 0)
 		r->step = UINT64_MAX;	/* none is closed yet: any */
 	return k < 0 ? k : 0;
+}
+
+int
+rounds_made(const struct rounds *r, uint64_t *n, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	char *path;
+	size_t i;
+	int k = steps_list(&l, &r->in, r->run, "old", 0, e);
+
+	*n = l.n;
+	steps_release(&l);
+	if (k == 0 && r->step != UINT64_MAX)
+		k = steps_list(&l, &r->in, r->run, "", 0, e);
+	for (i = 0; k == 0 && i < l.n && l.step[i] <= r->step; i++) {
+		if ((path = inbox_path(&r->in, r->run, &l.step[i], "manifest",
+		    e)) == NULL)
+			k = -ERR_SYS;
+		else
+			*n += access(path, F_OK) == 0;
+		alloc_free(path);
+	}
+	steps_release(&l);
+	return k;
 }
 
 static void
@@ -146,6 +175,8 @@ rounds_free(struct rounds *r)
 		return;
 	rounds_forget(r);
 	alloc_free(r->run);
+	if (r->sums >= 0)
+		(void)close(r->sums);
 	inbox_close(&r->in);
 	alloc_free(r);
 }

@@ -32,6 +32,9 @@ int rounds_open(struct rounds **out, const struct rounds_opts *o,
     struct err *e);
 void rounds_free(struct rounds *r);
 
+/* rounds_made(r, n, e): how many steps were closed and done, by whomever. */
+int rounds_made(const struct rounds *r, uint64_t *n, struct err *e);
+
 /* rounds_file(r, name, e): the path of a file of the run, allocated. */
 char *rounds_file(const struct rounds *r, const char *name, struct err *e);
 

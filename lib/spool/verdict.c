@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "spool/join.h"
 #include "spool/ledger.h"
 #include "spool/verdict.h"
 
@@ -130,6 +131,28 @@ verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
 	return 1;
 }
 
+/* A late shard comes back in a later one.  Of a device that comes into the run
+ * and does not know what the others do, all of them would, at once.  Returns 1, and
+ * the verdict on a late shard is in r. */
+static int
+verdict_stranger(const struct inbox *s, const struct shard *sh,
+    struct receipt *r, struct err *e)
+{
+	uint64_t floor = 0, next = 0;
+	int k = inbox_floor(s, inbox_run_of(sh), &floor, e);
+
+	if (k > 0)
+		k = join_stranger(s, sh, floor, &next, e);
+	if (k > 0) {
+		r->verdict = RECEIPT_INVALID;
+		(void)snprintf(r->reason, sizeof(r->reason), "this device is new "
+		    "here, and step %llu is the next: it has to ask for what "
+		    "the others know (ace-recv(1), Joining and leaving)",
+		    (unsigned long long)next);
+	}
+	return k < 0 ? k : 1;
+}
+
 /* Is the step closed?  1 and the verdict that follows is in r, or 0. */
 static int
 verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
@@ -157,7 +180,7 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 			memcpy(r->reason, l.r[i].reason, sizeof(r->reason));
 		}
 	ledger_release(&l);
-	return 1;
+	return r->verdict == RECEIPT_LATE ? verdict_stranger(s, sh, r, e) : 1;
 }
 
 /* Is the shard of the run's model, which is that of its first shard?  An enum

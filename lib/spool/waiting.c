@@ -1,11 +1,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/mono.h"
 #include "base/scan.h"
+#include "spool/clients.h"
 #include "spool/inbox.h"
+#include "spool/ledger.h"
 #include "spool/roster.h"
 #include "spool/waiting.h"
 
@@ -48,7 +52,7 @@ waiting_say(const struct waiting *w, const char *fmt, ...)
 
 /* Names of devices. */
 struct waiting_names {
-	char text[600];
+	char text[400];
 	size_t n;
 };
 
@@ -79,6 +83,100 @@ waiting_each(void *arg, const char *name, struct err *e)
 	(void)inbox_device(name, device, NULL);
 	return waiting_add(arg, device);
 }
+
+/* ---- for a device ---- */
+
+/* The file of a device in a step: 1 and how old it is in seconds, 0: none. */
+static int
+waiting_age(const struct inbox *s, const char *run, uint64_t step,
+    const char *device, double *age)
+{
+	char file[INBOX_FILE], *path = NULL;
+	struct timespec now = { 0, 0 };
+	struct shard sh;
+	struct stat st;
+	int there;
+
+	shard_init(&sh);
+	if (shard_set_device(&sh, device, NULL) == 0) {
+		inbox_file(&sh, "aceg", file);
+		path = inbox_path(s, run, &step, file, NULL);
+	}
+	there = path != NULL && stat(path, &st) == 0;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (there)
+		*age = (double)(now.tv_sec - st.st_mtim.tv_sec);
+	alloc_free(path);
+	shard_release(&sh);
+	return there;
+}
+
+static int
+waiting_each_name(void *arg, const char *name, struct err *e)
+{
+	char device[SHARD_NAME + 1];
+
+	if (!inbox_is_shard(name) || !inbox_device(name, device, NULL))
+		return 0;
+	return roster_add(arg, device, e);
+}
+
+/* Those of t that have no shard in the step, as text, with the time since their
+ * shard of the step `last'. */
+static void
+waiting_absent(const struct inbox *s, const char *run, uint64_t step,
+    uint64_t last, const struct roster *t, struct waiting_names *c)
+{
+	struct roster missing = ROSTER_INIT;
+	char one[SHARD_NAME + 64];
+	double age;
+	size_t i;
+
+	if (roster_missing(t, s, run, step, &missing, NULL) < 0)
+		missing.n = 0;
+	for (i = 0; i < missing.n; i++) {
+		(void)snprintf(one, sizeof(one), "%s", missing.name[i]);
+		if (waiting_age(s, run, last, missing.name[i], &age))
+			(void)snprintf(one, sizeof(one), "%s (sent last %.0f s "
+			    "ago)", missing.name[i], age > 0 ? age : 0);
+		if (waiting_add(c, one) != 0)
+			break;
+	}
+	roster_release(&missing);
+}
+
+void
+waiting_device(const struct inbox *s, const char *run, uint64_t step)
+{
+	struct waiting_names here = { "", 0 }, missing = { "", 0 };
+	struct roster t = ROSTER_INIT;
+	struct ledger l;
+	uint64_t last = 0;
+	char *dir;
+	const int any = inbox_last(s, run, &last, NULL) > 0;
+	const int closed = inbox_manifest(s, run, step, &l, NULL) > 0;
+
+	if (closed)
+		ledger_release(&l);
+	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
+		(void)scan(dir, waiting_each, &here, NULL);
+	alloc_free(dir);
+	if (!closed && roster_read(&t, s, run, NULL) <= 0 && any &&
+	    (dir = inbox_path(s, run, &last, "", NULL)) != NULL) {
+		(void)scan(dir, waiting_each_name, &t, NULL);
+		alloc_free(dir);
+	}
+	if (!closed)
+		waiting_absent(s, run, step, last, &t, &missing);
+	waiting_say(s->wait, "waiting for step %llu of run '%s': %s%s%s%s%s",
+	    (unsigned long long)step, run, closed ? "all shards are there, and "
+	    "its aggregate is not" : "there are shards", closed ? "" : here.text,
+	    missing.n != 0 ? "; missing" : "", missing.text,
+	    clients_summed(s, run) ? "" : "; no ace-aggregate runs");
+	roster_release(&t);
+}
+
+/* ---- for ace-aggregate ---- */
 
 /* Who is missing, where there is a list of devices, and how many shards that
  * makes in all. */

@@ -35,4 +35,11 @@ void waiting_say(const struct waiting *w, const char *fmt, ...)
 void waiting_step(const struct inbox *s, const char *run, uint64_t step,
     size_t n, size_t want);
 
+/* waiting_device(s, run, step): says through s->wait why the aggregate of this
+ * step has not come: who is missing there, of the list of devices or else of those
+ * who were in the last step that was closed, and when they sent last; that it is
+ * closed, and the aggregate is not in the spool yet; that nobody sums the run's
+ * steps. */
+void waiting_device(const struct inbox *s, const char *run, uint64_t step);
+
 #endif

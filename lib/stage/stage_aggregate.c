@@ -235,14 +235,17 @@ stage_aggregate_spool(struct aggregate *x, struct err *e)
 	    o->create, &wait, filter_piped(o->f), o->f->cli->confined };
 	const size_t most = stage_aggregate_most(x);
 	struct rounds *steps;
-	uint64_t i;
+	uint64_t i = 0;
 	int r;
 
 	r = rounds_open(&steps, &ro, e);
+	/* who is started again makes those that the run lacks */
+	if (r == 0 && o->published)
+		r = rounds_made(steps, &i, e);
 	if (r == 0 && o->who.rule.max_running > 0)
 		r = stage_aggregate_remember(x,
 		    rounds_file(steps, "norms", e), e);
-	for (i = 0; r == 0 && (o->steps == 0 || i < o->steps); i++)
+	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
 		r = stage_aggregate_round(x, steps, most, e);
 	rounds_free(steps);
 	return r;

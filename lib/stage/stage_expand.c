@@ -69,7 +69,8 @@ stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, 
 {
 	if (q->d.r == NULL)
 		return first;
-	return q->step + 1 >= sh->step || o->gap;
+	return q->step + 1 >= sh->step || o->gap ||
+	    (o->alone && shard_is_abreast(sh));
 }
 
 static int
@@ -89,6 +90,8 @@ stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
 	}
 	if (r < 0 || stage_expand_ready(o, q, sh, first))
 		return r;
+	if (q->d.r != NULL && shard_is_abreast(sh))
+		return 0;	/* nobody is about to commit a step before it */
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
 		    "committed for the step before %llu in %g s", s->dir,

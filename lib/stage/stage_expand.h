@@ -32,6 +32,8 @@ struct stage_expand_opts {
 	double gamma;
 	double wait;		/* seconds for the step before */
 	int gap;
+	int alone;		/* the coding side is in this process, and has
+				   done all shards before this one */
 	const struct filter *f;	/* the program's: set by make */
 };
 #define STAGE_EXPAND_INIT { .gamma = 1, .wait = 60 }

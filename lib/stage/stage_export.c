@@ -16,6 +16,7 @@ struct stage_export {
 	struct format_sink *sink;
 	struct schema chosen;	/* of the file: the tensors that are meant */
 	struct values v;
+	struct text_kv note;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
 	float *last;		/* many: a group that waits for the shard's end */
 	size_t nlast, room;
@@ -48,6 +49,22 @@ stage_export_choose(struct stage_export *x, struct err *e)
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
+/* The notes of the shard, and where there are many files which step each is. */
+static int
+stage_export_note(struct stage_export *x, struct err *e)
+{
+	char step[24];
+	int r;
+
+	(void)snprintf(step, sizeof(step), "%llu",
+	    (unsigned long long)reader_shard(x->in)->step);
+	text_release(&x->note);
+	x->note = (struct text_kv)TEXT_KV_INIT;
+	if ((r = text_copy(&x->note, &reader_shard(x->in)->kv, e)) < 0)
+		return r;
+	return x->o->many ? text_set(&x->note, "safetensors.step", step, e) : 0;
+}
+
 static int
 stage_export_create(struct stage_export *x, struct err *e)
 {
@@ -63,7 +80,9 @@ stage_export_create(struct stage_export *x, struct err *e)
 	if (x->o->many && f != FORMAT_SAFETENSORS)
 		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
 		    "say where they end");
-	so.note = &reader_shard(x->in)->kv;
+	if ((r = stage_export_note(x, e)) < 0)
+		return r;
+	so.note = &x->note;
 	return format_create(&x->sink, (enum format_id)f, x->out,
 	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
 }
@@ -146,7 +165,7 @@ stage_export_run(void *opts, char **path, size_t n, struct err *e)
 {
 	const struct stage_export_opts *o = opts;
 	struct stage_export x = { .o = o, .chosen = SCHEMA_INIT,
-	    .v = VALUES_INIT };
+	    .v = VALUES_INIT, .note = TEXT_KV_INIT };
 	int r;
 
 	(void)n;
@@ -165,6 +184,7 @@ stage_export_run(void *opts, char **path, size_t n, struct err *e)
 out:
 	values_release(&x.v);
 	schema_release(&x.chosen);
+	text_release(&x.note);
 	alloc_free(x.last);
 	format_free(x.sink);
 	io_free(x.out);

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "device/memory.h"
+#include "device/residual.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "stage/stage_score.h"
@@ -66,6 +67,7 @@ struct stage_score {
 	size_t stat_cap;
 	struct buf note;
 	int scale;			/* scores come with the data */
+	int again;			/* the shard was coded before */
 };
 
 /* ---- the history ---- */
@@ -80,7 +82,10 @@ stage_score_load(struct stage_score *x, struct err *e)
 	unsigned c;
 	int r;
 
-	if ((r = memory_load(&h, &x->state, STAGE_SCORE_FILE, e)) <= 0)
+	r = x->o->once && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
+	    x->sh.shard->step, e) : memory_load(&h, &x->state,
+	    STAGE_SCORE_FILE, e);
+	if (r <= 0)
 		return r;
 	form = text_get(&h.kv, STAGE_SCORE_KEY);
 	shard_hex(x->model, id);
@@ -108,6 +113,33 @@ out:
 	return r;
 }
 
+/* Is the shard in the residual already?  Then it is only sent on once more, and
+ * what comes here is not what came the first time. */
+static int
+stage_score_again(struct stage_score *x, struct err *e)
+{
+	struct residual q;
+	int r = residual_open(&q, &x->state, e);
+
+	x->again = r == 0 && q.d.r != NULL && q.step >= x->sh.shard->step;
+	residual_close(&q);
+	return r;
+}
+
+/* What was known before this step stays until the next one: a process that is
+ * killed before the shard is coded, or sent on, gets it once more. */
+static int
+stage_score_turn(struct stage_score *x, struct err *e)
+{
+	struct memory h = MEMORY_INIT;
+	int r = memory_load(&h, &x->state, STAGE_SCORE_FILE, e);
+
+	if (r > 0 && h.step != x->sh.shard->step)
+		r = memory_turn(&x->state, STAGE_SCORE_FILE, e);
+	memory_release(&h);
+	return r < 0 ? r : 0;
+}
+
 static int
 stage_score_save(struct stage_score *x, struct err *e)
 {
@@ -120,6 +152,11 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 	if (x->o->dir == NULL || x->score->n == 0)
 		return 0;
+	if (x->again) {		/* what was kept of it is right */
+		score_free(x->score);
+		x->score = NULL;
+		return 0;
+	}
 	if ((row = alloc_get(x->score->n, sizeof(*row), e)) == NULL)
 		return -ERR_SYS;
 	shard_hex(x->model, id);
@@ -130,6 +167,8 @@ stage_score_save(struct stage_score *x, struct err *e)
 		r = memory_put(&h, score_columns[c], row, x->score->n, e);
 	}
 	score_get_all(x->score, all);
+	if (r >= 0 && x->o->once)
+		r = stage_score_turn(x, e);
 	if (r >= 0 && (r = memory_put(&h, STAGE_SCORE_ROW, all, SCORE_ALL, e)) >= 0)
 		r = memory_save(&h, &x->state, STAGE_SCORE_FILE,
 		    x->sh.shard, "ace-score", e);
@@ -334,6 +373,9 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	    sizeof(*x->x), e)) < 0)
 		return r;
 	x->score->alpha = x->o->alpha;
+	if (x->o->dir != NULL && x->o->once &&
+	    (r = stage_score_again(x, e)) < 0)
+		return r;
 	if (x->o->dir != NULL && (r = stage_score_load(x, e)) < 0)
 		return r;
 	return x->o->feedback != NULL ? stage_score_learn(x, e) : 0;

@@ -28,7 +28,8 @@ alike() {
 	ace-step "$@" <in >step
 	[ ! -d S ] || mv S step.S
 	same pipe step
-	[ ! -d pipe.S ] || diff -r pipe.S step.S
+	# what was known before the last step, which the pipe does not keep
+	[ ! -d pipe.S ] || diff -r -x score.before pipe.S step.S
 }
 
 @test "a whole training run: the same bytes and the same state as the pipe" {

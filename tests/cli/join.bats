@@ -211,7 +211,7 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 	script ace-aggregate <<-END
 		'$BUILD/ace-aggregate' "\$@" --steps 3 || exit
 		until [ -e joined ]; do sleep 0.05; done
-		'$BUILD/ace-aggregate' "\$@" --steps 2 || exit
+		'$BUILD/ace-aggregate' "\$@" --steps 5 || exit
 		until [ -e gone ]; do sleep 0.05; done
 		exec '$BUILD/ace-aggregate' "\$@"
 	END

@@ -167,7 +167,7 @@ breaks() {
 			cat in$s >&9
 			wait_for test -e "spool/test/$s/edge2.aceg"
 		}
-		timeout "$HANG" ace-aggregate --spool spool --steps 1 --quorum 1 \
+		timeout "$HANG" ace-aggregate --spool spool --steps $((s + 1)) --quorum 1 \
 		    --published --sync none |
 		    ace-recv --spool spool --publish --sync none
 		[ $s -ne 1 ] || {

@@ -76,7 +76,8 @@ setup_file() {
 	                  checkpoint=o.get("checkpoint", f"{device}.pt"),
 	                  outer_rate=float(o.get("outer_rate", 0.7)),
 	                  outer_momentum=float(o.get("momentum", 0.5)),
-	                  patience=float(o.get("patience", 0)))
+	                  patience=float(o.get("patience", 0)),
+	                  timeout=float(o["timeout"]) if "timeout" in o else None)
 	while local.round < int(rounds):
 	    for i in range(3):
 	        inner.zero_grad()
