@@ -29,7 +29,7 @@
 #include "codec/codec.h"
 #include "codec/impl.h"
 #include "codec/levels.h"
-#include "codec/pick.h"
+#include "codec/largest.h"
 #include "codec/sparse.h"
 #include "codec/topk.h"
 #include "codec/topk_foretell.h"
@@ -205,12 +205,12 @@ pick(const struct codec_in *in, uint32_t *at)
 	size_t c = (size_t)1 << (how < 31 ? how : 31);
 
 	if (how >= TOPK_CHUNK)
-		return pick_chunks(in->kern, in->x, in->n, kept(p, c), c, at);
+		return largest_chunks(in->kern, in->x, in->n, kept(p, c), c, at);
 	if (how == TOPK_THRESHOLD)
-		return pick_above(in->kern, in->x, in->n, p->arg, at);
+		return largest_above(in->kern, in->x, in->n, p->arg, at);
 	if (how == TOPK_SAMPLED)
-		return pick_sampled(in->kern, in->x, in->n, kept(p, in->n), at);
-	return pick_top(in->kern, in->x, in->n, kept(p, in->n), at);
+		return largest_sampled(in->kern, in->x, in->n, kept(p, in->n), at);
+	return largest_of(in->kern, in->x, in->n, kept(p, in->n), at);
 }
 
 /* Codes of the values at s->pos; the head, to p, how long it is. */
