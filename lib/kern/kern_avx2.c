@@ -26,12 +26,14 @@
 #define WIDE_PUT32(p, v) put32(p, (const void *)(v))
 #define WIDE_GET8(p) (wide_u32)_mm256_cvtepu8_epi32( \
 	_mm_loadl_epi64((const void *)(p)))
-#define WIDE_GET16(p) (wide_u32)_mm256_cvtepu16_epi32( \
+#define WIDE_GET16(p) (wide_u32)_mm256_cvtepi16_epi32( \
 	_mm_loadu_si128((const void *)(p)))
 #define WIDE_PUT_F16(p, v) _mm_storeu_si128((void *)(p), _mm256_cvtps_ph( \
 	(__m256)(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 #define WIDE_GET_F16(p) (wide_f32)_mm256_cvtph_ps( \
 	_mm_loadu_si128((const void *)(p)))
+#define WIDE_OF4(t, i) (wide_f32)_mm256_permutevar_ps( \
+	_mm256_broadcast_ps((const void *)(t)), (__m256i)(i))
 
 static inline void
 put8(unsigned char *p, __m256i v)
@@ -73,8 +75,6 @@ const struct kern kern_avx2 = {
 	.ecq_get = kern_avx2_ecq_get,
 	.ecq_marks = kern_avx2_ecq_marks,
 	.ecq_values = kern_avx2_ecq_values,
-	.ecq_centers = kern_avx2_ecq_centers,
-	.ecq_told = kern_avx2_ecq_told,
 };
 
 #else

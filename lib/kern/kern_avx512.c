@@ -30,13 +30,15 @@
 	_mm512_cvtsepi32_epi8((__m512i)(v)[0])))
 #define WIDE_GET8(p) (wide_u32)_mm512_cvtepu8_epi32( \
 	_mm_loadu_si128((const void *)(p)))
-#define WIDE_GET16(p) (wide_u32)_mm512_cvtepu16_epi32( \
+#define WIDE_GET16(p) (wide_u32)_mm512_cvtepi16_epi32( \
 	_mm256_loadu_si256((const void *)(p)))
 #define WIDE_PUT_F16(p, v) _mm256_storeu_si256((void *)(p), \
 	_mm512_cvtps_ph((__m512)(v), \
 	_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 #define WIDE_GET_F16(p) (wide_f32)_mm512_cvtph_ps( \
 	_mm256_loadu_si256((const void *)(p)))
+#define WIDE_OF4(t, i) (wide_f32)_mm512_permutevar_ps( \
+	_mm512_broadcast_f32x4(_mm_loadu_ps(t)), (__m512i)(i))
 #define WIDE_PACK(at, m, place) _mm512_storeu_si512(at, \
 	_mm512_maskz_compress_epi32((__mmask16)(m), (__m512i)(place)))
 #include "kern/wide.h"
@@ -50,8 +52,6 @@ const struct kern kern_avx512 = {
 	.ecq_get = kern_avx512_ecq_get,
 	.ecq_marks = kern_avx512_ecq_marks,
 	.ecq_values = kern_avx512_ecq_values,
-	.ecq_centers = kern_avx512_ecq_centers,
-	.ecq_told = kern_avx512_ecq_told,
 };
 
 #else

@@ -25,12 +25,22 @@
 	vst1_u16((uint16_t *)(void *)(p), vmovn_u32((uint32x4_t)(v)))
 #define WIDE_PUT32(p, v) put32(p, (const int32x4_t *)(v))
 #define WIDE_GET8(p) (wide_u32)get8(p)
-#define WIDE_GET16(p) (wide_u32)vmovl_u16( \
-	vld1_u16((const uint16_t *)(const void *)(p)))
+#define WIDE_GET16(p) (wide_u32)vmovl_s16( \
+	vld1_s16((const int16_t *)(const void *)(p)))
 #define WIDE_PUT_F16(p, v) vst1_u16(p, vreinterpret_u16_f16( \
 	vcvt_f16_f32((float32x4_t)(v))))
 #define WIDE_GET_F16(p) (wide_f32)vcvt_f32_f16( \
 	vreinterpret_f16_u16(vld1_u16(p)))
+#define WIDE_OF4(t, i) (wide_f32)of4(vld1q_f32(t), (uint32x4_t)(i))
+
+/* By bytes: those of number i are 4 i and the three after it. */
+static inline uint8x16_t
+of4(float32x4_t t, uint32x4_t i)
+{
+	return vqtbl1q_u8(vreinterpretq_u8_f32(t), vreinterpretq_u8_u32(
+	    vmlaq_n_u32(vdupq_n_u32(0x03020100),
+	    vandq_u32(i, vdupq_n_u32(3)), 0x04040404)));
+}
 
 static inline unsigned
 bits4(uint32x4_t v)
@@ -83,8 +93,6 @@ const struct kern kern_neon = {
 	.ecq_get = kern_ecq_get,
 	.ecq_marks = kern_ecq_marks,
 	.ecq_values = kern_ecq_values,
-	.ecq_centers = kern_ecq_centers,
-	.ecq_told = kern_ecq_told,
 };
 
 #else

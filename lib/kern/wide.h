@@ -12,8 +12,9 @@
  *   WIDE_PUT8(p, v)          stores lanes below 256 as bytes
  *   WIDE_PUT16(p, v)         stores lanes from -2^15 to 2^15 - 1 in 16 bits
  *   WIDE_PUT32(p, v)         stores 32 lanes as bytes with a sign, cut to these
- *   WIDE_GET8(p) _GET16      loads numbers without a sign
+ *   WIDE_GET8(p) _GET16      loads bytes without a sign, 16 bits with one
  *   WIDE_PUT_F16(p, v) _GET_F16  the same of a wide_f32 as f16
+ *   WIDE_OF4(t, i)           t[the two low bits of i] of each lane
  *   WIDE_PACK(at, m, place)  where there is one: stores the lanes of place
  *                            that m has, side by side, and what it likes above
  *
@@ -23,6 +24,7 @@
 
 #include "base/bytes.h"
 #include "kern/kern.h"
+#include "kern/kern_ecq.h"
 #include "kern/ref.h"
 
 #ifdef WIDE_BYTES
@@ -512,6 +514,72 @@ wide_join(float *x, const unsigned char *p, size_t n)
 	kern_ref_join(x, p, i, n);
 }
 
+/* 16-bit numbers with a sign, and their magnitudes. */
+static inline wide_i32
+wide_signed(const int16_t *q, wide_i32 *mag)
+{
+	wide_i32 v = (wide_i32)WIDE_GET16(q);
+
+	*mag = (v ^ v >> 31) - (v >> 31);
+	return v;
+}
+
+static void
+wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3])
+{
+	enum { BLOCK = 4096 };	/* so many do not overflow 32 bits */
+	wide_i32 a, d, k[3], part[3], some[3];
+	size_t i = 0, j, l, end;
+
+	while (i < WIDE_WHOLE(n, WIDE_LANES)) {
+		end = n - i < BLOCK ? WIDE_WHOLE(n, WIDE_LANES) : i + BLOCK;
+		for (j = 0; j < 3; j++)
+			part[j] = some[j] = (wide_i32){ 0 };
+		for (; i < end; i += WIDE_LANES) {
+			(void)wide_signed(q + i, &a);
+			d = __builtin_convertvector(((wide_f32)wide_mag(
+			    wide_load(x + i)) * inv -
+			    __builtin_convertvector(a, wide_f32)) * 65536,
+			    wide_i32);
+			k[0] = a == 1;
+			k[1] = a == 2;
+			k[2] = (a > 2) & (a < KERN_QMAX);
+			for (j = 0; j < 3; j++) {
+				part[j] += d & k[j];
+				some[j] -= k[j];
+			}
+		}
+		for (j = 0; j < 3; j++)
+			for (l = 0; l < WIDE_LANES; l++) {
+				sum[j] += part[j][l];
+				count[j] += (uint32_t)some[j][l];
+			}
+	}
+	kern_ecq_centers(q + i, x + i, n - i, inv, sum, count);
+}
+
+static void
+wide_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	const float table[4] = { 0, delta[1], delta[2], delta[3] };
+	wide_i32 s, a, at, v, own;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		s = wide_signed(q + i, &a);
+		at = a | (3 - a) >> 31;		/* 3 for more */
+		v = (wide_i32)((__builtin_convertvector(a, wide_f32) +
+		    WIDE_OF4(table, at)) * step) ^ (s & INT32_MIN);
+		own = KERN_QMAX - 1 - a;
+		if (WIDE_BITS(own) != 0)
+			v = wide_pick(own >> 31, (wide_i32)wide_load(x + i), v);
+		memcpy(y + i, &v, sizeof(v));
+	}
+	kern_ecq_told(y + i, q + i, x + i, n - i, delta, step);
+}
+
 #define WIDE_ROWS \
 	.stat = wide_stat, \
 	.max_bits = wide_max_bits, \
@@ -533,6 +601,8 @@ wide_join(float *x, const unsigned char *p, size_t n)
 	.unsign = wide_unsign, \
 	.deadzone = wide_deadzone, \
 	.split = wide_split, \
-	.join = wide_join
+	.join = wide_join, \
+	.ecq_centers = wide_ecq_centers, \
+	.ecq_told = wide_ecq_told
 
 #endif
