@@ -5,7 +5,6 @@
 #include "codec/gaps.h"
 #include "codec/levels.h"
 #include "codec/largest.h"
-#include "codec/topk.h"
 #include "kern/kern.h"
 #include "trip.h"
 
