@@ -94,7 +94,7 @@ loop_noise(void)
 	uint32_t i;
 
 	for (i = 0; i < SYMBOLS / 4; i += 256) {
-		kern->noise(1, 2, 3, i, number, 256);
+		rng_fill(1, 2, 3, i, number, 256);
 		sink += number[0];
 	}
 }

@@ -6,13 +6,370 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
-#include "codec/ecq_mode.h"
-#include "codec/tail.h"
+#include "codec/rans.h"
 
 enum {
 	ESCAPED = KERN_ECQ_SYMBOLS - 1,
 	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
+
+struct work {
+	struct kern_ecq m;
+	uint32_t state[KERN_ECQ_LANES];
+	int32_t *above;
+	uint16_t *code;
+	uint16_t *trial[KERN_ECQ_MODES];	/* to encode: code is one */
+	uint32_t *mark;		/* of each chunk, to decode */
+};
+
+static inline uint32_t
+magnitude(int16_t q)
+{
+	return (uint32_t)(q < 0 ? -q : q);
+}
+
+/* v > 0 */
+static inline unsigned
+length(uint32_t v)
+{
+	return 32 - (unsigned)__builtin_clz(v);
+}
+
+/* ---- the mode ---- */
+
+enum {
+	MANY = 49152,		/* up to so many values choose the mode, */
+	TRIAL = 16384,		/* beyond that so many, */
+	DENSE = 12,		/* and where they are below this level */
+	SPARSE_TRIAL = 32768,	/* so many */
+	BANKS = 4,		/* one after another costs less time */
+	PIECES = 8,		/* from so many places */
+	LEARN = 3 << 16,	/* what a symbol of a context costs to learn, */
+	FIT = 47000,		/* and what a sample says too well of it */
+	FIRST = 4096,		/* and these the level, */
+	RICH = 22,		/* instead of which, from this one on, */
+	LOWER = 4		/* one lower by so much is tried */
+};
+
+static void
+work_start(struct work *w, const struct codec_ctx *ctx,
+    const struct ecq_side *s)
+{
+	kern_ecq_start(&w->m, (enum kern_ecq_mode)s->mode, s->level, ctx->cols,
+	    ctx->offset, s->mode == KERN_ECQ_ABOVE ? w->above : NULL);
+}
+
+/* Is there an escape among a chunk's codes? */
+static inline int
+escapes(const uint16_t code[KERN_ECQ_LANES])
+{
+	unsigned most = 0, i;
+
+	for (i = 0; i < KERN_ECQ_LANES; i++)
+		most |= code[i] >= KERN_ECQ_CODE(0, ESCAPED);
+	return (int)most;
+}
+
+/* The bits of escapes that are as likely 0 as 1, from their mean. */
+static unsigned
+fine(const uint16_t *code, const int16_t *q, size_t n)
+{
+	uint64_t sum = 0, k = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		/* they are few */
+		while (i + KERN_ECQ_LANES < n && !escapes(code + i))
+			i += KERN_ECQ_LANES;
+		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
+			continue;
+		sum += (magnitude(q[i]) >>
+		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
+		k++;
+	}
+	return sum > k ? length((uint32_t)(sum / k)) - 1 : 0;
+}
+
+/* Counts codes, whose symbols are top at most. */
+static void
+counts(const uint16_t *code, size_t n, unsigned top,
+    uint32_t count[KERN_ECQ_SYMBOLS << 6])
+{
+	/* a row more than is used: banks 4096 bytes apart would wait for each
+	 * other's stores */
+	uint32_t bank[BANKS][(KERN_ECQ_SYMBOLS + 1) << 6];
+	const size_t used = (size_t)(top + 1) << 6;
+	size_t i;
+
+	for (i = 0; i < BANKS; i++)
+		memset(bank[i], 0, used * sizeof(*bank[i]));
+	for (i = 0; i + BANKS <= n; i += BANKS) {
+		bank[0][code[i]]++;
+		bank[1][code[i + 1]]++;
+		bank[2][code[i + 2]]++;
+		bank[3][code[i + 3]]++;
+	}
+	for (; i < n; i++)
+		bank[0][code[i]]++;
+	for (i = 0; i < used; i++)
+		count[i] = bank[0][i] + bank[1][i] + bank[2][i] + bank[3][i];
+}
+
+/*
+ * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
+ * of them, whose greatest symbol is top: each context's entropy, the plain bits,
+ * and the cost of learning.
+ */
+static uint64_t
+cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
+    unsigned top)
+{
+	uint32_t count[KERN_ECQ_SYMBOLS << 6], sum, v;
+	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } };
+	uint64_t bits = 0, learn = 0;
+	unsigned c, s, l;
+
+	counts(code, some, top, count);
+	for (l = 0, v = 0; top == ESCAPED && l < 1 << 6; l++)
+		v += count[KERN_ECQ_CODE(l, ESCAPED)];
+	if (v != 0)
+		bits += v * (fine(code, q, some) + 2);
+	for (s = 0; s <= top; s++)
+		for (l = 0; l < KERN_ECQ_LEVELS; l++) {
+			v = count[KERN_ECQ_CODE(l, s)];
+			by[kern_ecq_context(l)][s] += v;
+			bits += (uint64_t)v * ((s != 0) + kern_ecq_shift(l));
+		}
+	bits <<= 16;
+	for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+		for (s = 0, sum = 0; s <= top; s++)
+			sum += by[c][s];
+		if (sum == 0)
+			continue;
+		bits += sum * rans_log2(sum);
+		for (s = 0; s <= top; s++) {
+			v = by[c][s];
+			bits -= v != 0 ? v * rans_log2(v) : 0;
+			learn += v != 0 && s > 0 ? LEARN + n / some * FIT : 0;
+		}
+	}
+	return bits / some * n + learn;
+}
+
+/* The level of the first values. */
+static uint8_t
+level(const int16_t *q, size_t n)
+{
+	uint64_t v = 0;
+	unsigned o;
+	size_t i;
+
+	n = n < FIRST ? n : FIRST;
+	for (i = 0; i < n; i++)
+		v += magnitude(q[i]);
+	v = (v << 10) / n | 1;
+	o = length((uint32_t)v) - 1;
+	o = 2 * o + (unsigned)(v << 1 >> o & 1);
+	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
+}
+
+/* Some of q in one piece: whole rows from all over the group. */
+static void
+sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
+{
+	size_t i, at, k = n / PIECES;
+
+	for (i = 0; i < PIECES; i++) {
+		/* not at equal distances, which patterns may have, too */
+		at = i * (in->n / PIECES) + i * 5 % PIECES *
+		    (in->n / PIECES - k) / PIECES;
+		at -= at % stride < at ? at % stride : 0;
+		memcpy(q + i * k, in->q + at, k * sizeof(*q));
+	}
+}
+
+/* Sorts q by all modes, or by all but the last; returns how many. */
+static unsigned
+trials(struct work *w, const struct ecq_in *in, unsigned level,
+    const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])
+{
+	struct kern_ecq m[KERN_ECQ_MODES];
+	const unsigned modes = kern_ecq_rows(in->ctx->cols, in->n) ?
+	    KERN_ECQ_MODES : KERN_ECQ_ABOVE;
+	unsigned i;
+
+	for (i = 0; i < modes; i++) {
+		kern_ecq_start(&m[i], (enum kern_ecq_mode)i, level,
+		    in->ctx->cols, in->ctx->offset,
+		    i == KERN_ECQ_ABOVE ? w->above : NULL);
+		t[i] = (struct kern_ecq_sorted){ &m[i], w->trial[i], 0 };
+	}
+	in->kern->ecq_sort(t, modes, q, n);
+	for (i = 0; i < modes; i++)
+		t[i].m = NULL;
+	return modes;
+}
+
+/*
+ * What is above says little where it is small beside the level's mean, which is
+ * added to it; so where columns are unlike, a lower level takes fewer bits than
+ * that of the values (up to 7 % fewer, at 4 bits a value of a real gradient).
+ * *bits and t[KERN_ECQ_ABOVE] are what level s->level takes; the other room is
+ * free.
+ */
+static void
+lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
+    const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES],
+    uint64_t *bits)
+{
+	struct kern_ecq_sorted *now = &t[KERN_ECQ_ABOVE], *next = t, swap;
+	struct kern_ecq m;
+	uint64_t b;
+
+	while (s->level >= RICH) {
+		kern_ecq_start(&m, KERN_ECQ_ABOVE, s->level - LOWER,
+		    in->ctx->cols, in->ctx->offset, w->above);
+		next->m = &m;
+		next->top = 0;
+		in->kern->ecq_sort(next, 1, q, n);
+		next->m = NULL;
+		b = cost(next->code, q, n, in->n, next->top);
+		if (b >= *bits)
+			return;
+		*bits = b;
+		s->level -= LOWER;
+		swap = *now;
+		*now = *next;
+		*next = swap;
+	}
+}
+
+/* The mode and the level that a sample takes fewest bits in, and the codes of
+ * all in these: fills s, but for the centroids, and w->code.  w has its room. */
+static void
+choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
+{
+	struct kern_ecq_sorted t[KERN_ECQ_MODES], all;
+	size_t n = in->n;
+	int16_t some[SPARSE_TRIAL];
+	const int16_t *q = in->q;
+	uint64_t bits, least = UINT64_MAX;
+	unsigned modes, i, best = 0;
+
+	s->level = level(in->q, in->n);
+	if (n > MANY) {
+		n = s->level < DENSE ? SPARSE_TRIAL : TRIAL;
+		sample(in, in->ctx->cols, some, n);
+		q = some;
+	}
+	modes = trials(w, in, s->level, q, n, t);
+	for (i = 0; i < modes; i++) {
+		bits = cost(w->trial[i], q, n, in->n, t[i].top);
+		if (bits >= least)
+			continue;
+		least = bits;
+		best = i;
+	}
+	s->mode = (uint8_t)best;
+	if (best == KERN_ECQ_ABOVE)
+		lower(w, in, s, q, n, t, &least);
+	all = t[best];
+	w->code = all.code;
+	if (n < in->n) {
+		work_start(w, in->ctx, s);
+		all.m = &w->m;
+		in->kern->ecq_sort(&all, 1, in->q, in->n);
+	}
+	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
+	s->fine = (uint8_t)(all.top == ESCAPED ?
+	    fine(w->code, in->q, in->n) : 0);
+	s->states = 0;
+	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)
+		s->states++;
+}
+
+/*
+ * ---- bits that are written from the end of a body towards its start, the
+ * least significant of a byte and of a number first: bits that need no model
+ * go there, because a shift is cheaper than a step of a coder ----
+ */
+
+struct tail_put {
+	uint64_t bits;		/* n < 32 of them */
+	unsigned n;
+	unsigned char *p;	/* the next byte goes before it */
+};
+
+/* tail_put(t, v, n): writes the n <= 32 low bits of v; its others are 0. */
+static inline void
+tail_put(struct tail_put *t, uint32_t v, unsigned n)
+{
+	t->bits |= (uint64_t)v << t->n;
+	t->n += n;
+	if (t->n < 32)
+		return;
+	t->p -= 4;
+	t->p[0] = (unsigned char)(t->bits >> 24);
+	t->p[1] = (unsigned char)(t->bits >> 16);
+	t->p[2] = (unsigned char)(t->bits >> 8);
+	t->p[3] = (unsigned char)t->bits;
+	t->bits >>= 32;
+	t->n -= 32;
+}
+
+/* tail_put_end(t): pads the last byte with 0 and returns where the bits
+ * begin. */
+static inline unsigned char *
+tail_put_end(struct tail_put *t)
+{
+	for (; t->n > 0; t->n -= t->n < 8 ? t->n : 8, t->bits >>= 8)
+		*--t->p = (unsigned char)t->bits;
+	return t->p;
+}
+
+struct tail_get {
+	uint64_t bits;
+	unsigned n;		/* of them */
+	const unsigned char *p;
+	size_t at;		/* p[at] and what follows was taken */
+	int bad;		/* more than there was */
+};
+
+/* tail_get(t, n): the next n <= 32 bits; zeros where p has no more bytes. */
+static inline uint32_t
+tail_get(struct tail_get *t, unsigned n)
+{
+	const unsigned char *p;
+	uint64_t v;
+
+	while (t->n < n) {
+		if (t->at >= 4) {
+			p = t->p + (t->at -= 4);
+			v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+			    (uint32_t)p[2] << 8 | p[3];
+			t->bits |= v << t->n;
+			t->n += 32;
+			continue;
+		}
+		t->bad |= t->at == 0;
+		v = t->at > 0 ? t->p[--t->at] : 0u;
+		t->bits |= v << t->n;
+		t->n += 8;
+	}
+	v = t->bits & (((uint64_t)1 << n) - 1);
+	t->bits >>= n;
+	t->n -= n;
+	return (uint32_t)v;
+}
+
+/* tail_get_end(t, start): 0 when the bits that were read, padded with 0, begin
+ * exactly at p[start], -1 otherwise. */
+static inline int
+tail_get_end(const struct tail_get *t, size_t start)
+{
+	return t->bad || t->at + t->n / 8 != start ||
+	    (t->bits & ((1u << t->n % 8) - 1)) != 0 ? -1 : 0;
+}
 
 /* ---- plain bits, written ---- */
 
@@ -43,11 +400,11 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x)
 {
 	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), k;
 	unsigned s = KERN_ECQ_SYMBOL(code);
-	uint32_t a = ecq_magnitude(q), e;
+	uint32_t a = magnitude(q), e;
 
 	if (s == ESCAPED) {
 		e = (a >> shift) - ESCAPED;
-		k = ecq_length((e >> b->fine) + 1) - 1;
+		k = length((e >> b->fine) + 1) - 1;
 		put_bits(b, (1u << k) - 1, k + 1);
 		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
 		put_bits(b, e & ((1u << b->fine) - 1), b->fine);
@@ -163,7 +520,7 @@ whole_chunks(const struct kern *kern, float *x, const uint16_t *code,
 /* The states, then what they do not hold of the bits, before `end'; where
  * they begin, or NULL when there is no room from p on. */
 static unsigned char *
-put_back(const struct ecq_work *w, unsigned states, const struct bits *raw,
+put_back(const struct work *w, unsigned states, const struct bits *raw,
     const unsigned char *p, unsigned char *end)
 {
 	struct tail_put t = { 0, 0, end };
@@ -173,7 +530,7 @@ put_back(const struct ecq_work *w, unsigned states, const struct bits *raw,
 	if ((size_t)(end - p) < n / 8 + 4 * states + 8)
 		return NULL;
 	for (j = 0; j < states; j++) {
-		e = ecq_length(w->state[j]) - 17;
+		e = length(w->state[j]) - 17;
 		tail_put(&t, e, 4);
 		tail_put(&t, w->state[j] & ((1u << (16 + e)) - 1), 16 + e);
 	}
@@ -187,7 +544,7 @@ put_back(const struct ecq_work *w, unsigned states, const struct bits *raw,
 
 /* The states, as the bits leave them, then all symbols. */
 static size_t
-put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
+put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
     uint32_t *span, struct bits *raw, unsigned char *p, size_t limit)
 {
 	unsigned states = 1u << s->states, j;
@@ -210,7 +567,7 @@ put_all(struct ecq_work *w, const struct ecq_in *in, const struct ecq_side *s,
 	bytes_set32(raw->p, (uint32_t)raw->v);
 	for (j = 0; j < states; j++)
 		w->state[j] = KERN_ECQ_LOW | bytes_le16(raw->start + 2 * j);
-	ecq_mode_start(w, in->ctx, s);
+	work_start(w, in->ctx, s);
 	kern_ecq_tables(&w->m, s->top);
 	in->kern->ecq_spans(&w->m, w->code, in->n, span);
 	/* at most 15 bits a value: there is room in the spans for the words,
@@ -234,7 +591,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e)
 {
 	size_t n = in->n + KERN_ECQ_LANES;
-	struct ecq_work w = { .code = NULL };
+	struct work w = { .code = NULL };
 	struct bits raw = { .n = 0 };
 	uint32_t *span;
 	unsigned i;
@@ -249,7 +606,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	for (i = 1; i < KERN_ECQ_MODES; i++)
 		w.trial[i] = w.trial[i - 1] + n;
 	raw.p = raw.start = (unsigned char *)(w.trial[i - 1] + n);
-	ecq_mode(&w, in, s);
+	choose(&w, in, s);
 	centroids(in, s->delta);
 	*len = put_all(&w, in, s, span, &raw, p, limit);
 	alloc_free(span);
@@ -315,7 +672,7 @@ whole(const struct values *f, struct plain *b, unsigned code, uint32_t neg)
 
 /* All values, a chunk after another, from codes and plain bits. */
 static void
-get_plain(const struct values *f, struct plain *b, const struct ecq_work *w,
+get_plain(const struct values *f, struct plain *b, const struct work *w,
     const struct ecq_out *o)
 {
 	size_t at, end, i;
@@ -353,7 +710,7 @@ get_states(struct tail_get *t, uint32_t *state, unsigned n)
 
 /* All of it, the model started: 1 or 0. */
 static int
-get_all(struct ecq_work *w, const struct ecq_out *o, const struct ecq_side *s,
+get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
     const unsigned char *p, size_t len)
 {
 	unsigned states = 1u << s->states, j;
@@ -382,7 +739,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
     const unsigned char *p, size_t len, struct err *e)
 {
 	size_t n = o->n + KERN_ECQ_LANES;
-	struct ecq_work w = { .above = NULL };
+	struct work w = { .above = NULL };
 	int r = -ERR_SYS;
 
 	if (s->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(o->ctx->cols, o->n))
@@ -393,7 +750,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
 		w.above = alloc_raw(n, sizeof(*w.above), e);
 	if (w.code != NULL && w.mark != NULL &&
 	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
-		ecq_mode_start(&w, o->ctx, s);
+		work_start(&w, o->ctx, s);
 		r = get_all(&w, o, s, p, len);
 	}
 	alloc_free(w.above);

@@ -1,6 +1,6 @@
 /*
  * The coded part of an ECQ body (ecq.c): rANS words from the front, bits from
- * the back (tail.h).
+ * the back.
  *
  * Magnitudes become symbols (kern/kern_ecq.h), and symbols become rANS words,
  * with as many coder states as suit the length.  What a symbol leaves out, and

@@ -35,7 +35,8 @@
 #include "kern/kern.h"
 
 enum { UNBIASED = 0, MSE = 1 };
-enum { MAX_BITS = 4, UNIT = 4096, MAX_E = 200, MASK_BLOCK = 1 << 21 };
+enum { MAX_BITS = 4, UNIT = 4096, MAX_E = 200, MASK_BLOCK = 1 << 21,
+	LANES = 16 };
 #define MAX_SCALE 0x1p64f
 
 /*
@@ -116,18 +117,72 @@ bound(const struct codec_plan *plan, size_t n)
 	return 12 + bits_size(hi, lo + 1) + bits_size(n - hi, lo) + 1;
 }
 
-/* Adds <c, y> and |c|^2, y in units of 1 / inv, to fit. */
-static void
-quantise(const struct kern *k, unsigned char *code, const float *y, size_t n,
-    float inv, unsigned bits, double fit[2])
+/*
+ * Codes of n <= LANES values, 2 j + (1 where negative), j: how many of the
+ * rising levels - 1 thresholds t are below a = |y * inv| (f32).  Adds c[j] * a
+ * and c[j]^2 to a lane of dot and norm each.  Numbers that are not negative are
+ * compared by their bits, and without a branch, so that compilers make vectors
+ * of it.
+ */
+static inline void
+nearest(unsigned char *code, const float *y, size_t n, float inv,
+    const float *t, const float *c, unsigned levels, double dot[LANES],
+    double norm[LANES])
 {
-	const float *c = centroid[bits];
+	int32_t a[LANES], v[LANES], j[LANES], at, of, above;
+	float f[LANES], g[LANES];
+	unsigned k;
+	size_t i;
+
+	of = (int32_t)bytes_u32(c[0]);
+	for (i = 0; i < n; i++) {
+		f[i] = fabsf(y[i] * inv);
+		v[i] = of;
+		j[i] = 0;
+	}
+	memcpy(a, f, n * sizeof(*f));
+	for (k = 0; k + 1 < levels; k++) {
+		at = (int32_t)bytes_u32(t[k]);
+		of = (int32_t)bytes_u32(c[k + 1]);
+		for (i = 0; i < n; i++) {
+			above = (at - a[i]) >> 31;
+			v[i] ^= (v[i] ^ of) & above;
+			j[i] -= above;
+		}
+	}
+	memcpy(g, v, n * sizeof(*v));
+	for (i = 0; i < n; i++) {
+		dot[i] += (double)g[i] * (double)f[i];
+		norm[i] += (double)g[i] * (double)g[i];
+		code[i] = (unsigned char)(2 * j[i] +
+		    (int)(bytes_u32(y[i]) >> 31));
+	}
+}
+
+/* Adds <c, y> and |c|^2, y in units of 1 / inv, to fit: value i in lane
+ * i % LANES, which fold by halves. */
+static void
+quantise(unsigned char *code, const float *y, size_t n, float inv,
+    unsigned bits, double fit[2])
+{
+	double dot[LANES] = { 0 }, norm[LANES] = { 0 };
 	unsigned levels = 1u << (bits - 1), j;
+	const float *c = centroid[bits];
 	float t[8];
+	size_t i;
 
 	for (j = 0; j + 1 < levels; j++)
 		t[j] = (c[j] + c[j + 1]) / 2;
-	k->nearest(code, y, n, inv, t, c, levels, fit);
+	for (i = 0; i + LANES <= n; i += LANES)
+		nearest(code + i, y + i, LANES, inv, t, c, levels, dot, norm);
+	nearest(code + i, y + i, n - i, inv, t, c, levels, dot, norm);
+	for (j = LANES / 2; j > 0; j /= 2)
+		for (i = 0; i < j; i++) {
+			dot[i] += dot[i + j];
+			norm[i] += norm[i + j];
+		}
+	fit[0] += dot[0];
+	fit[1] += norm[0];
 }
 
 /* One part of the group on its way. */
@@ -144,19 +199,18 @@ encode_part(const struct codec_in *in, const struct rate *r, struct part *p)
 {
 	struct kern_stat s;
 	double rms, scale, fit[2] = { 0, 0 };	/* <c, y>, |c|^2 */
-	const struct kern *k = in->kern;
 	float inv;
 	float *hi = p->tmp, *lo;
 	uint64_t acc;
 	size_t i, nhi;
 
-	k->stat(p->y, p->n, &s);
+	in->kern->stat(p->y, p->n, &s);
 	rms = sqrt(s.sumsq / (double)p->n);
 	if (!(rms > 0x1p-100))		/* nothing beside the largest, 1 */
 		rms = 0x1p-100;
 	inv = (float)(1 / rms);
 	if (r->step == 0) {
-		quantise(k, p->lo, p->y, p->n, inv, r->lo, fit);
+		quantise(p->lo, p->y, p->n, inv, r->lo, fit);
 		nhi = 0;
 	} else {
 		acc = (uint32_t)(r->start + (uint64_t)r->step * p->at);
@@ -168,9 +222,9 @@ encode_part(const struct codec_in *in, const struct rate *r, struct part *p)
 			hi += acc >> 32;
 			lo += acc >> 32 ^ 1;
 		}
-		quantise(k, p->hi, p->tmp, nhi, inv, r->lo + 1, fit);
+		quantise(p->hi, p->tmp, nhi, inv, r->lo + 1, fit);
 		if (r->lo != 0)
-			quantise(k, p->lo, hi + 1, p->n - nhi, inv, r->lo,
+			quantise(p->lo, hi + 1, p->n - nhi, inv, r->lo,
 			    fit);
 	}
 	p->hi += nhi;
@@ -208,7 +262,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		return -ERR_SYS;
 	}
 	exp = ilogbf(bytes_f32(in->max_bits));
-	rotate_there(in->kern, in->ctx, y, in->x, n, ldexp(1, -exp));
+	rotate_there(in->ctx, y, in->x, n, ldexp(1, -exp));
 	bytes_set16(o, (uint16_t)bits);
 	bytes_set16(o + 2, (uint16_t)exp);
 	o += 4;
@@ -308,7 +362,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	decode_part(&r, s[0], x, 0, split, &hi, &lo);
 	decode_part(&r, s[1], x + split, split, n - split, &hi, &lo);
 	alloc_free(codes);
-	rotate_back(o->kern, o->ctx, x, n, ldexp(1, exp));
+	rotate_back(o->ctx, x, n, ldexp(1, exp));
 	if (o->kern->max_bits(x, n) >= 0x7f800000)
 		for (i = 0; i < n; i++)		/* beyond f32: the largest */
 			x[i] = fminf(fmaxf(x[i], -0x1.fffffep127f),

@@ -1,7 +1,7 @@
 /*
- * What a codec consists of: the row that its own file defines and table.h
- * names.  Other layers do not include this; examples/README.md tells how a
- * codec is added.
+ * What a codec consists of: the row that its own file defines and the table of
+ * codec.h names.  Other layers do not include this; examples/README.md tells how
+ * a codec is added.
  */
 #ifndef ACE_CODEC_IMPL_H
 #define ACE_CODEC_IMPL_H

@@ -19,13 +19,14 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/impl.h"
 #include "codec/rans.h"
-#include "kern/kern.h"
 
 enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 1024 };
+enum { ODD = 128 };		/* no code: that of a negative zero */
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -49,21 +50,34 @@ code_small(double a, int top, uint32_t noise)
 	return (unsigned)(top - k + 2);
 }
 
-/* The codes of a few values: in most of them the noise goes into the mantissa
- * and may carry into the exponent. */
+/*
+ * The codes of at most NOISE values.  Of most of them the noise goes into the
+ * mantissa and may carry into the exponent; what is subnormal or below
+ * 2^(top - 125) is ODD until the second loop.
+ */
 static void
-code(const struct kern *kern, unsigned char *s, const float *x, size_t n,
-    int top, const uint32_t *noise)
+code(unsigned char *s, const float *x, size_t n, int top,
+    const uint32_t noise[NOISE])
 {
-	unsigned c;
+	const int least = top + 2 > 1 ? top + 2 : 1;
+	int u[NOISE], mag, d, c, odd = 0;
 	size_t i;
 
-	if (kern->powers(s, x, noise, n, top) == 0)
-		return;
+	memcpy(u, x, n * sizeof(*x));
 	for (i = 0; i < n; i++) {
-		if (s[i] != KERN_POWERS_ODD)
+		mag = u[i] & 0x7fffffff;
+		d = top + 127 - ((mag + (int)(noise[i] >> 9)) >> 23);
+		c = (d > 0 ? d + 1 : 1) | ((u[i] >> 31) & 128);
+		c = mag >> 23 < least ? ODD : c;
+		c = mag == 0 ? 0 : c;
+		odd += c == ODD;
+		s[i] = (unsigned char)c;
+	}
+	for (i = 0; odd > 0; i++) {
+		if (s[i] != ODD)
 			continue;
-		c = code_small(fabs((double)x[i]), top, noise[i]);
+		odd--;
+		c = (int)code_small(fabs((double)x[i]), top, noise[i]);
 		s[i] = (unsigned char)(c == 0 ? 0 : c + (x[i] < 0 ? 128 : 0));
 	}
 }
@@ -111,9 +125,9 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	s = p + 2;
 	for (i = 0; i < n; i += k) {
 		k = n - i < NOISE ? n - i : NOISE;
-		in->kern->noise(c->seed, c->step, c->group, (uint32_t)(i / 4),
-		    noise, (k + 3) / 4);
-		code(in->kern, s + i, in->x + i, k, top, noise);
+		rng_fill(c->seed, c->step, c->group, (uint32_t)(i / 4), noise,
+		    (k + 3) / 4);
+		code(s + i, in->x + i, k, top, noise);
 	}
 	if (in->y != NULL)
 		(void)values(in->y, s, n, top);

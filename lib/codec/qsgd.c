@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/rng.h"
 #include "codec/arg.h"
 #include "codec/bits.h"
 #include "codec/codec.h"
@@ -126,29 +127,45 @@ pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
 	return len;
 }
 
+/* The codes of n values, at most NOISE: s + l or, for x below 0, s - l, where l
+ * is a rounded at random.  At a = s there is nothing left to be rounded up. */
+static void
+some_levels(uint16_t *q, const float *x, const uint32_t *noise, size_t n,
+    double inv, int s)
+{
+	double a, most = s;
+	int32_t l, neg;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		a = fabs((double)x[i]) * inv * most;
+		a = a < most ? a : most;
+		l = (int32_t)a;
+		l += (double)(int32_t)(noise[i] >> 8) * 0x1p-24 < a - (double)l;
+		neg = (int32_t)bytes_u32(x[i]) >> 31;
+		q[i] = (uint16_t)(s + ((l ^ neg) - neg));
+	}
+}
+
 /* The codes, into q, or where that is NULL as bytes into c. */
 static void
 levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 {
 	const struct codec_ctx *x = in->ctx;
+	uint16_t some[NOISE];
 	uint32_t noise[NOISE];
-	uint16_t some[NOISE] = { 0 }, *to;
-	unsigned char byte[NOISE];
 	size_t i, j, k;
 
 	for (i = 0; i < in->n; i += k) {
 		k = in->n - i < NOISE ? in->n - i : NOISE;
-		in->kern->noise(x->seed, x->step, x->group, (uint32_t)(i / 4),
-		    noise, (k + 3) / 4);
-		to = q != NULL ? q + i : some;
-		in->kern->levels(to, in->x + i, noise, k, inv,
-		    in->plan->param);
+		rng_fill(x->seed, x->step, x->group, (uint32_t)(i / 4), noise,
+		    (k + 3) / 4);
+		some_levels(some, in->x + i, noise, k, inv, in->plan->param);
 		if (q != NULL)
-			continue;
-		/* all of them: compilers make vectors of it */
-		for (j = 0; j < NOISE; j++)
-			byte[j] = (unsigned char)some[j];
-		memcpy(c + i, byte, k);
+			memcpy(q + i, some, k * sizeof(*q));
+		else
+			for (j = 0; j < k; j++)
+				c[i + j] = (unsigned char)some[j];
 	}
 }
 

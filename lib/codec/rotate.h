@@ -20,18 +20,16 @@
 #include <stdint.h>
 
 struct codec_ctx;
-struct kern;
 
 /* rotate_split(n): n - m, the length of the first part; n > 0. */
 size_t rotate_split(size_t n);
 
-/* rotate_there(k, c, y, x, n, scale): y = rotation of scale * x, n in
+/* rotate_there(c, y, x, n, scale): y = rotation of scale * x, n in
  * 1..2^27.  y and x are apart. */
-void rotate_there(const struct kern *k, const struct codec_ctx *c, float *y,
-    const float *x, size_t n, double scale);
+void rotate_there(const struct codec_ctx *c, float *y, const float *x, size_t n,
+    double scale);
 
-/* rotate_back(k, c, y, n, scale): the inverse, in place, times scale. */
-void rotate_back(const struct kern *k, const struct codec_ctx *c, float *y,
-    size_t n, double scale);
+/* rotate_back(c, y, n, scale): the inverse, in place, times scale. */
+void rotate_back(const struct codec_ctx *c, float *y, size_t n, double scale);
 
 #endif

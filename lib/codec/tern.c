@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/impl.h"
@@ -150,19 +151,29 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 {
 	const struct codec_ctx *c = in->ctx;
 	const float *x = in->x + at;
-	double half = (double)s / 2;
-	uint32_t noise[BLOCK];
+	double half = (double)s / 2, r, less[BLOCK];
+	uint32_t noise[BLOCK], some, neg;
+	uint64_t u[BLOCK];
 	size_t i;
 
-	if (mode != MSE) {
-		in->kern->noise(c->seed, c->step, c->group,
-		    (uint32_t)(at / 4), noise, (n + 3) / 4);
-		in->kern->ternary(t, x, noise, n, s);
-		return;
+	if (mode == MSE)
+		for (i = 0; i < n; i++)
+			less[i] = half - fabs((double)x[i]);
+	else {
+		rng_fill(c->seed, c->step, c->group, (uint32_t)(at / 4), noise,
+		    (n + 3) / 4);
+		for (i = 0; i < n; i++) {
+			/* exact, by way of a number with a sign */
+			r = (double)(int32_t)(noise[i] ^ 0x80000000u) + 0x1p31;
+			less[i] = r * (double)s - fabs((double)x[i]) * 0x1p32;
+		}
 	}
-	for (i = 0; i < n; i++)
-		t[i] = (unsigned char)((fabs((double)x[i]) > half) <<
-		    (x[i] < 0));
+	memcpy(u, less, n * sizeof(*u));
+	for (i = 0; i < n; i++) {
+		some = (uint32_t)(u[i] >> 63);		/* below 0 */
+		neg = bytes_u32(x[i]) >> 31;
+		t[i] = (unsigned char)(some + (some & neg));
+	}
 }
 
 static void

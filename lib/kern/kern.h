@@ -97,46 +97,6 @@ struct kern {
 	 * the upper ones first; and back */
 	void (*split)(unsigned char *p, const float *x, size_t n);
 	void (*join)(float *x, const unsigned char *p, size_t n);
-	/* rng_fill (base/rng.h): the numbers of n blocks, 4 n of them */
-	void (*noise)(uint64_t seed, uint64_t step, uint32_t group,
-	    uint32_t block, uint32_t *out, size_t n);
-	/*
-	 * Powers of two: code[i] is 0 for 0 and otherwise, with k the exponent
-	 * of |x| as f32 whose mantissa was increased by noise[i] >> 9, max(top
-	 * - k, 0) + 1, and 128 more for a minus.  Where x is subnormal or below
-	 * 2^(top - 125), it is KERN_POWERS_ODD; returns how many those are.
-	 * x is finite.
-	 */
-	size_t (*powers)(unsigned char *code, const float *x,
-	    const uint32_t *noise, size_t n, int top);
-	/*
-	 * a = |x| * inv * s (f64) rounded at random to a whole number, at most
-	 * s: l = trunc(a), one more where rng_unit(noise[i]) < a - l;
-	 * q[i] = s + l, or s - l for x below 0; s from 1 to 255.
-	 */
-	void (*levels)(uint16_t *q, const float *x, const uint32_t *noise,
-	    size_t n, double inv, unsigned s);
-	/* t[i] = 0 where noise[i] * s >= |x| * 2^32 (f64), otherwise 1, or 2 for
-	 * x below 0; s is finite and not negative */
-	void (*ternary)(unsigned char *t, const float *x,
-	    const uint32_t *noise, size_t n, float s);
-
-	/* y[i] = s * x[i], negated where bit i (bits[i / 32] >> i % 32 & 1) is
-	 * 1; in f64, rounded once; y may be x */
-	void (*flip)(float *y, const float *x, double s, const uint32_t *bits,
-	    size_t n);
-	/*
-	 * code[i] = 2 * j + (1 where x[i] has a minus), j: how many of the
-	 * levels - 1 rising t are below a = |x[i] * inv| (f32); levels from 1
-	 * to 8.  sum[0] += c[j] * a, sum[1] += c[j]^2 over all, f64 lanes.
-	 */
-	void (*nearest)(unsigned char *code, const float *x, size_t n,
-	    float inv, const float *t, const float *c, unsigned levels,
-	    double sum[2]);
-	/* Walsh-Hadamard transform in place, n a power of 2: for h = 1, 2, 4
-	 * ... n / 2: (a, b) = (a + b, a - b) of the values a at j and b at
-	 * j + h, for all j with bit h clear; f32 */
-	void (*fwht)(float *x, size_t n);
 
 	/* The passes of ECQ, whose words kern_ecq.h explains.  m has been
 	 * started; all but the first pass need its tables too. */
@@ -176,8 +136,6 @@ struct kern {
 };
 
 #define KERN_QMAX 32767
-
-enum { KERN_POWERS_ODD = 128 };	/* no code of a power */
 
 enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 

@@ -5,8 +5,33 @@
 #include <immintrin.h>
 
 #define PASS(x) kern_avx2_ecq_ ## x
-#define PASS_OWN
 #include "kern/kern_ecq_loops.h"
+
+void
+kern_avx2_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span)
+{
+	int32_t l[LANES], s[LANES];
+	unsigned c;
+	size_t i;
+	int j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		ALL {
+			l[j] = code[i + (size_t)j] & 63;
+			s[j] = code[i + (size_t)j] >> 6;
+		}
+		ALL {
+			c = kern_ecq_context((unsigned)l[j]);
+			span[i + (size_t)j] = m->first[s[j]][c] |
+			    (uint32_t)(m->first[s[j] + 1][c] -
+			    m->first[s[j]][c]) << 16;
+		}
+		loop_count(m, l, s, m->mode != KERN_ECQ_ABOVE);
+		kern_ecq_learn(m);
+	}
+	kern_ecq_spans(m, code + i, n - i, span + i);
+}
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 2")
@@ -275,96 +300,7 @@ kern_avx2_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 			    _mm256_castsi256_ps(neg)));
 		}
 	}
-	kern_ecq_values_some(x + i, code + i, mark, n - i, of);
-}
-
-/* The sum of d where k, and how many they are. */
-INLINE void
-sum_where(__m256i k, __m256i d, __m256i *sum, uint32_t *count)
-{
-	*sum = _mm256_add_epi32(*sum, _mm256_and_si256(d, k));
-	*count += (uint32_t)__builtin_popcount((unsigned)
-	    _mm256_movemask_ps(_mm256_castsi256_ps(k)));
-}
-
-/* Eight values: what is added to the three sums and counts. */
-INLINE void
-centers(const int16_t *q, const float *x, __m256 inv, __m256i sum[3],
-    uint32_t count[3])
-{
-	const __m256 sign = _mm256_set1_ps(-0.0f);
-	__m256i a = _mm256_abs_epi32(_mm256_cvtepi16_epi32(
-	    _mm_loadu_si128((const void *)q)));
-	__m256i two = _mm256_set1_epi32(2), d, more;
-	__m256 v = _mm256_andnot_ps(sign, _mm256_loadu_ps(x));
-
-	v = _mm256_sub_ps(_mm256_mul_ps(v, inv), _mm256_cvtepi32_ps(a));
-	d = _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps(65536)));
-	more = _mm256_and_si256(_mm256_cmpgt_epi32(a, two),
-	    _mm256_cmpgt_epi32(_mm256_set1_epi32(KERN_QMAX), a));
-	sum_where(_mm256_cmpeq_epi32(a, _mm256_set1_epi32(1)), d, sum, count);
-	sum_where(_mm256_cmpeq_epi32(a, two), d, sum + 1, count + 1);
-	sum_where(more, d, sum + 2, count + 2);
-}
-
-void
-kern_avx2_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
-    int64_t sum[3], uint32_t count[3])
-{
-	enum { BLOCK = 4096 };	/* so many do not overflow 32 bits */
-	const __m256i zero = _mm256_setzero_si256();
-	__m256i total[3];
-	int32_t part[8];
-	size_t i = 0, end;
-	int j, k;
-
-	while (i + 8 <= n) {
-		end = n - i < BLOCK ? n : i + BLOCK;
-		total[0] = total[1] = total[2] = zero;
-		for (; i + 8 <= end; i += 8)
-			centers(q + i, x + i, _mm256_set1_ps(inv), total,
-			    count);
-		for (j = 0; j < 3; j++) {
-			_mm256_storeu_si256((void *)part, total[j]);
-			for (k = 0; k < 8; k++)
-				sum[j] += part[k];
-		}
-	}
-	kern_ecq_centers_some(q + i, x + i, n - i, inv, sum, count);
-}
-
-void
-kern_avx2_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
-    const float delta[4], float step)
-{
-	const __m256 table = _mm256_broadcast_ps((const void *)delta);
-	const __m256i zero = _mm256_setzero_si256();
-	__m256i s, a;
-	__m256 v;
-	size_t i;
-
-	for (i = 0; i + 8 <= n; i += 8) {
-		s = _mm256_cvtepi16_epi32(_mm_loadu_si128((const void *)
-		    (q + i)));
-		if (_mm256_testz_si256(s, s)) {	/* most are 0 */
-			_mm256_storeu_si256((void *)(y + i), zero);
-			continue;
-		}
-		a = _mm256_abs_epi32(s);
-		v = _mm256_add_ps(_mm256_cvtepi32_ps(a),
-		    _mm256_permutevar_ps(table, _mm256_min_epi32(a,
-		    _mm256_set1_epi32(3))));
-		v = _mm256_mul_ps(v, _mm256_set1_ps(step));
-		v = _mm256_or_ps(v, _mm256_castsi256_ps(_mm256_and_si256(s,
-		    _mm256_set1_epi32(INT32_MIN))));
-		v = _mm256_and_ps(v, _mm256_castsi256_ps(
-		    _mm256_cmpgt_epi32(a, zero)));
-		v = _mm256_blendv_ps(v, _mm256_loadu_ps(x + i),
-		    _mm256_castsi256_ps(_mm256_cmpeq_epi32(a,
-		    _mm256_set1_epi32(KERN_QMAX))));
-		_mm256_storeu_ps(y + i, v);
-	}
-	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
+	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
 
 /* 16 bits of 16 lanes. */
@@ -400,7 +336,7 @@ kern_avx2_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
 	}
-	kern_ecq_marks_some(code + i, q != NULL ? q + i : NULL, n - i, mark);
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
 }
 
 #endif

@@ -426,7 +426,7 @@ kern_avx512_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
 	size_t i = m->mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
 	    spans_one(m, code, n, span);
 
-	kern_ecq_spans_some(m, code + i, n - i, span + i);
+	kern_ecq_spans(m, code + i, n - i, span + i);
 }
 
 unsigned char *
@@ -474,48 +474,6 @@ kern_avx512_ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 }
 
 void
-kern_avx512_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
-    int64_t sum[3], uint32_t count[3])
-{
-	enum { BLOCK = 4096 };	/* so many do not overflow 32 bits */
-	__m512i a, d, total[3], zero = _mm512_setzero_si512();
-	__m512 v;
-	__mmask16 k[3];
-	size_t i = 0, end;
-	int j;
-
-	while (i + LANES <= n) {
-		end = n - i < BLOCK ? n : i + BLOCK;
-		total[0] = total[1] = total[2] = zero;
-		for (; i + LANES <= end; i += LANES) {
-			a = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
-			    _mm256_loadu_si256((const void *)(q + i))));
-			v = _mm512_abs_ps(_mm512_loadu_ps(x + i));
-			v = _mm512_sub_ps(_mm512_mul_ps(v,
-			    _mm512_set1_ps(inv)), _mm512_cvtepi32_ps(a));
-			d = _mm512_cvttps_epi32(_mm512_mul_ps(v,
-			    _mm512_set1_ps(65536)));
-			k[0] = _mm512_cmpeq_epi32_mask(a,
-			    _mm512_set1_epi32(1));
-			k[1] = _mm512_cmpeq_epi32_mask(a,
-			    _mm512_set1_epi32(2));
-			k[2] = _mm512_cmpgt_epi32_mask(a,
-			    _mm512_set1_epi32(2)) & _mm512_cmplt_epi32_mask(a,
-			    _mm512_set1_epi32(KERN_QMAX));
-			for (j = 0; j < 3; j++) {
-				total[j] = _mm512_mask_add_epi32(total[j],
-				    k[j], total[j], d);
-				count[j] += (uint32_t)
-				    __builtin_popcount(k[j]);
-			}
-		}
-		for (j = 0; j < 3; j++)
-			sum[j] += _mm512_reduce_add_epi32(total[j]);
-	}
-	kern_ecq_centers_some(q + i, x + i, n - i, inv, sum, count);
-}
-
-void
 kern_avx512_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
     uint32_t *mark)
 {
@@ -544,7 +502,7 @@ kern_avx512_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 		    (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)(rest != 0) << 24;
 	}
-	kern_ecq_marks_some(code + i, q != NULL ? q + i : NULL, n - i, mark);
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
 }
 
 void
@@ -566,35 +524,7 @@ kern_avx512_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 		v = _mm512_xor_si512(v, _mm512_permutexvar_epi32(s, table));
 		_mm512_storeu_si512(x + i, v);
 	}
-	kern_ecq_values_some(x + i, code + i, mark, n - i, of);
-}
-
-void
-kern_avx512_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
-    const float delta[4], float step)
-{
-	const __m512i three = _mm512_set1_epi32(3);
-	__m512 table = _mm512_broadcast_f32x4(_mm_loadu_ps(delta)), v;
-	__m512i s, a;
-	__mmask16 own;
-	size_t i;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		s = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
-		    (const void *)(q + i)));
-		a = _mm512_abs_epi32(s);
-		v = _mm512_add_ps(_mm512_cvtepi32_ps(a), _mm512_permutexvar_ps(
-		    _mm512_min_epi32(a, three), table));
-		v = _mm512_maskz_mul_ps(_mm512_test_epi32_mask(a, a), v,
-		    _mm512_set1_ps(step));
-		v = _mm512_castsi512_ps(_mm512_or_si512(
-		    _mm512_castps_si512(v), _mm512_and_si512(s,
-		    _mm512_set1_epi32(INT32_MIN))));
-		own = _mm512_cmpeq_epi32_mask(a,
-		    _mm512_set1_epi32(KERN_QMAX));
-		_mm512_storeu_ps(y + i, _mm512_mask_loadu_ps(v, own, x + i));
-	}
-	kern_ecq_told_some(y + i, q + i, x + i, n - i, delta, step);
+	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
 
 #endif

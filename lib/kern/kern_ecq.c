@@ -139,7 +139,7 @@ kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
 }
 
 void
-kern_ecq_spans_some(struct kern_ecq *m, const uint16_t *code, size_t n,
+kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
     uint32_t *span)
 {
 	unsigned c, s;
@@ -253,7 +253,7 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 }
 
 void
-kern_ecq_marks_some(const uint16_t *code, const int16_t *q, size_t n,
+kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
     uint32_t *mark)
 {
 	uint32_t signs, k, rest;
@@ -274,7 +274,7 @@ kern_ecq_marks_some(const uint16_t *code, const int16_t *q, size_t n,
 }
 
 void
-kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
+kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float of[KERN_ECQ_SYMBOLS])
 {
 	uint32_t signs = 0, neg;
@@ -292,7 +292,7 @@ kern_ecq_values_some(float *x, const uint16_t *code, const uint32_t *mark, size_
 }
 
 void
-kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
+kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3])
 {
 	uint32_t a;
@@ -310,7 +310,7 @@ kern_ecq_centers_some(const int16_t *q, const float *x, size_t n, float inv,
 }
 
 void
-kern_ecq_told_some(float *y, const int16_t *q, const float *x, size_t n,
+kern_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
     const float delta[4], float step)
 {
 	uint32_t a;
@@ -328,3 +328,80 @@ kern_ecq_told_some(float *y, const int16_t *q, const float *x, size_t n,
 
 #define PASS(x) kern_ecq_ ## x
 #include "kern/kern_ecq_loops.h"
+
+/* The symbol of a value in context c, out of state *x; -1 when a word of it is
+ * missing. */
+static inline __attribute__((always_inline)) int32_t
+get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x,
+    struct kern_ecq_get *g)
+{
+	uint32_t slot = *x & ((1u << KERN_ECQ_BITS) - 1), from = 0;
+	uint32_t next = m->first[1][c];
+	int32_t s = 0;
+
+	while (slot >= next) {		/* most are 0: this is foreseen */
+		from = next;
+		next = m->first[++s + 1][c];
+	}
+	*x = (next - from) * (*x >> KERN_ECQ_BITS) + slot - from;
+	if (*x >= KERN_ECQ_LOW)
+		return s;
+	if (g->end - g->p < 2)
+		return -1;
+	*x = *x << 16 | bytes_le16(g->p);
+	g->p += 2;
+	return s;
+}
+
+/* Whole chunks, with up to four states, that they stay in registers; how many
+ * values that were, n + 1 when words are missing. */
+static inline __attribute__((always_inline)) size_t
+get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
+    size_t n, unsigned states)
+{
+	struct kern_ecq_get g = *from;
+	int32_t l[LANES], s[LANES], bad;
+	unsigned c[LANES];
+	uint32_t x[4] = { 0 };
+	int j, same;
+	size_t i;
+
+	for (j = 0; j < (int)states; j++)
+		x[j] = g.x[j];
+	for (i = 0; i + LANES <= n; i += LANES) {
+		same = loop_levels(m, l);
+		ALL
+			c[j] = kern_ecq_context((unsigned)l[j]);
+		for (j = 0, bad = 0; j < LANES; j += 4) {
+			s[j] = get_few_one(m, c[j], &x[0], &g);
+			s[j + 1] = get_few_one(m, c[j + 1], &x[1 % states],
+			    &g);
+			s[j + 2] = get_few_one(m, c[j + 2], &x[2 % states],
+			    &g);
+			s[j + 3] = get_few_one(m, c[j + 3], &x[3 % states],
+			    &g);
+			bad |= s[j] | s[j + 1] | s[j + 2] | s[j + 3];
+		}
+		if (bad < 0)
+			return n + 1;
+		loop_codes(code + i, l, s);
+		loop_count(m, l, s, same);
+		loop_done(m, l, s, same);
+		kern_ecq_learn(m);
+	}
+	for (j = 0; j < (int)states; j++)
+		g.x[j] = x[j];
+	*from = g;
+	return i;
+}
+
+int
+kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n)
+{
+	size_t i = g->states == 1 ? get_few(m, g, code, n, 1) :
+	    g->states == 2 ? get_few(m, g, code, n, 2) :
+	    g->states == 4 ? get_few(m, g, code, n, 4) : 0;
+
+	return i > n ? -1 : kern_ecq_get_some(m, g, code + i, n - i);
+}

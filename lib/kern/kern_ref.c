@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/rng.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
 #include "kern/ref.h"
@@ -419,67 +418,32 @@ kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead,
 }
 
 void
-kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
-    size_t n)
+kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n)
 {
+	uint32_t u;
 	size_t i;
-
-	for (i = 0; i < n; i++)
-		y[i] = (float)((double)x[i] *
-		    (bits[i / 32] >> i % 32 & 1 ? -s : s));
-}
-
-void
-kern_ref_fwht(float *x, size_t n)
-{
-	size_t h, i, j;
-	float a, b;
-
-	for (h = 1; h < n; h *= 2)
-		for (i = 0; i < n; i += 2 * h)
-			for (j = i; j < i + h; j++) {
-				a = x[j];
-				b = x[j + h];
-				x[j] = a + b;
-				x[j + h] = a - b;
-			}
-}
-
-void
-kern_ref_fit(unsigned char *code, const float *x, size_t i0, size_t n,
-    float inv, const float *t, const float *c, unsigned levels,
-    struct kern_fit *f)
-{
-	unsigned j, k;
-	size_t i;
-	float a;
 
 	for (i = i0; i < n; i++) {
-		a = bytes_f32(bytes_u32(x[i] * inv) & MAG);
-		for (j = k = 0; k + 1 < levels; k++)
-			j += a > t[k];
-		f->dot[i % KERN_LANES] += (double)c[j] * (double)a;
-		f->norm[i % KERN_LANES] += (double)c[j] * (double)c[j];
-		code[i] = (unsigned char)(2 * j + (bytes_u32(x[i]) >> 31));
+		u = bytes_u32(x[i]);
+		u = u << 1 | u >> 31;
+		p[i] = (unsigned char)(u >> 24);
+		p[n + i] = (unsigned char)(u >> 16);
+		p[2 * n + i] = (unsigned char)(u >> 8);
+		p[3 * n + i] = (unsigned char)u;
 	}
 }
 
 void
-kern_ref_fit_fold(const struct kern_fit *f, double sum[2])
+kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n)
 {
-	sum[0] += fold(f->dot);
-	sum[1] += fold(f->norm);
-}
+	uint32_t u;
+	size_t i;
 
-void
-kern_ref_nearest(unsigned char *code, const float *x, size_t n, float inv,
-    const float *t, const float *c, unsigned levels, double sum[2])
-{
-	struct kern_fit f;
-
-	memset(&f, 0, sizeof(f));
-	kern_ref_fit(code, x, 0, n, inv, t, c, levels, &f);
-	kern_ref_fit_fold(&f, sum);
+	for (i = i0; i < n; i++) {
+		u = (uint32_t)p[i] << 24 | (uint32_t)p[n + i] << 16 |
+		    (uint32_t)p[2 * n + i] << 8 | p[3 * n + i];
+		x[i] = bytes_f32(u >> 1 | u << 31);
+	}
 }
 
 static void
@@ -515,15 +479,8 @@ const struct kern kern_ref = {
 	.sign = kern_ref_sign,
 	.unsign = kern_ref_unsign,
 	.deadzone = kern_ref_deadzone,
-	.flip = kern_ref_flip,
-	.nearest = kern_ref_nearest,
-	.fwht = kern_ref_fwht,
 	.split = split,
 	.join = join,
-	.noise = rng_fill,
-	.powers = kern_ref_powers,
-	.levels = kern_ref_levels,
-	.ternary = kern_ref_ternary,
 	.ecq_sort = kern_ecq_sort,
 	.ecq_spans = kern_ecq_spans,
 	.ecq_put = kern_ecq_put,

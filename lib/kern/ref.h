@@ -9,28 +9,6 @@
 
 enum { KERN_LANES = 16 };
 
-/* Rows of struct kern for a file that has loops of these names. */
-#define KERN_OWN_ROWS \
-	.stat = stat, \
-	.max_bits = max_bits, \
-	.first_nonfinite = first_nonfinite, \
-	.at_least = at_least, \
-	.axpy64 = axpy64, \
-	.narrow = narrow, \
-	.add_scaled = add_scaled, \
-	.sub = sub, \
-	.to_f16 = to_f16, \
-	.from_f16 = from_f16, \
-	.to_bf16 = to_bf16, \
-	.from_bf16 = from_bf16, \
-	.q8 = q8, \
-	.unq8 = unq8, \
-	.q4 = q4, \
-	.unq4 = unq4, \
-	.sign = sign, \
-	.unsign = unsign, \
-	.deadzone = deadzone
-
 /* What kern_stat sums before the lanes are folded. */
 struct kern_lanes {
 	double sum[KERN_LANES], sumsq[KERN_LANES], sumabs[KERN_LANES];
@@ -62,31 +40,9 @@ void kern_ref_q4(unsigned char *p, const float *x, size_t n);
 void kern_ref_unq4(float *x, const unsigned char *p, size_t n);
 void kern_ref_sign(unsigned char *p, const float *x, size_t n);
 void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
-void kern_ref_flip(float *y, const float *x, double s, const uint32_t *bits,
-    size_t n);
-void kern_ref_fwht(float *x, size_t n);
 /* of x[i0..n) */
 void kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n);
 void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
-size_t kern_ref_powers(unsigned char *code, const float *x,
-    const uint32_t *noise, size_t n, int top);
-void kern_ref_levels(uint16_t *q, const float *x, const uint32_t *noise,
-    size_t n, double inv, unsigned s);
-void kern_ref_ternary(unsigned char *t, const float *x, const uint32_t *noise,
-    size_t n, float s);
-
-/* What kern_nearest sums before the lanes are folded. */
-struct kern_fit {
-	double dot[KERN_LANES], norm[KERN_LANES];
-};
-
-/* kern_ref_fit(...): code[i0..n) and their sums; i0 % 16 == 0. */
-void kern_ref_fit(unsigned char *code, const float *x, size_t i0, size_t n,
-    float inv, const float *t, const float *c, unsigned levels,
-    struct kern_fit *f);
-void kern_ref_fit_fold(const struct kern_fit *f, double sum[2]);
-void kern_ref_nearest(unsigned char *code, const float *x, size_t n, float inv,
-    const float *t, const float *c, unsigned levels, double sum[2]);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
     float dead, float r);
 

@@ -1,17 +1,30 @@
 /*
- * Loops whose code is the same for vectors of any width, WIDE_BYTES: included
- * once in the file of each table, which says what its processor calls the
- * product of two even lanes, the upper and the lower halves of the products of
- * even and of odd lanes in one vector, the four ways to zip two vectors, what
- * makes lanes of 32 bits narrower or wider, and of f64 the lesser, what is before
- * the point, and v where a is less than b, 0 elsewhere.  All else is written with vector
- * types of the compiler, because the code is the same; kern_ref.c has its
- * meaning.
+ * The loops of kern.h for vectors of any width, WIDE_BYTES: included once in
+ * the file of each table but ref's, whose meaning they have.  They are written
+ * with vector types of the compiler; what those have no word for, or what gcc
+ * makes badly, the including file calls by the name its processor has for it:
+ *
+ *   WIDE_LOW(v) _HIGH(v)     the halves of a wide_f32, in f64
+ *   WIDE_NARROW(a, b)        two such halves as one wide_f32
+ *   WIDE_MIN(a, b)           of wide_f32, WIDE_MAX(a, b) of wide_u32
+ *   WIDE_TOP(v)              the greatest lane of a wide_u32
+ *   WIDE_BITS(v)             the top bit of each lane, lane 0's the lowest
+ *   WIDE_PUT8(p, v)          stores lanes below 256 as bytes
+ *   WIDE_PUT16(p, v)         stores lanes from -2^15 to 2^15 - 1 in 16 bits
+ *   WIDE_PUT32(p, v)         stores 32 lanes as bytes with a sign, cut to these
+ *   WIDE_GET8(p) _GET16      loads bytes without a sign, 16 bits with one
+ *   WIDE_PUT_F16(p, v) _GET_F16  the same of a wide_f32 as f16
+ *   WIDE_OF4(t, i)           t[the two low bits of i] of each lane
+ *   WIDE_PACK(at, m, place)  where there is one: stores the lanes of place
+ *                            that m has, side by side, and what it likes above
+ *
+ * A tail that does not fill a vector is left to kern_ref.
  */
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/bytes.h"
 #include "kern/kern.h"
+#include "kern/kern_ecq.h"
 #include "kern/ref.h"
 
 #ifdef WIDE_BYTES
@@ -20,167 +33,453 @@
 
 typedef WIDE_VECTOR(uint32_t, WIDE_BYTES) wide_u32;
 typedef WIDE_VECTOR(int32_t, WIDE_BYTES) wide_i32;
-typedef WIDE_VECTOR(uint64_t, WIDE_BYTES) wide_u64;
-typedef WIDE_VECTOR(int64_t, WIDE_BYTES) wide_i64;
+typedef WIDE_VECTOR(float, WIDE_BYTES) wide_f32;
 typedef WIDE_VECTOR(double, WIDE_BYTES) wide_f64;
-/* as many lanes as there are of f64 */
-typedef WIDE_VECTOR(uint32_t, WIDE_BYTES / 2) wide_half;
-typedef WIDE_VECTOR(int32_t, WIDE_BYTES / 2) wide_ihalf;
-typedef WIDE_VECTOR(float, WIDE_BYTES / 2) wide_fhalf;
+typedef WIDE_VECTOR(int64_t, WIDE_BYTES) wide_i64;
 
-enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8 };
+enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8,
+	/* how many vectors the 16 lanes of sums are, and 32 values */
+	WIDE_PARTS = KERN_LANES / WIDE_HALF, WIDE_BLOCK = 32 / WIDE_LANES };
 
-/* Philox's round: the 64-bit products of all lanes, their halves apart. */
-static inline void
-wide_round(wide_u32 c[4], const wide_u32 key[2])
+#define WIDE_MAGIC 12582912.0f		/* 1.5 * 2^23, and its bits */
+#define WIDE_MAGIC_BITS 0x4b400000
+
+/* The n values that fill vectors of w. */
+#define WIDE_WHOLE(n, w) ((n) / (size_t)(w) * (size_t)(w))
+
+static inline wide_f32
+wide_load(const float *x)
 {
-	const wide_u64 m0 = (wide_u64){ 0 } + 0xD2511F53u;
-	const wide_u64 m1 = (wide_u64){ 0 } + 0xCD9E8D57u;
-	wide_u64 even = WIDE_MUL((wide_u64)c[0], m0);
-	wide_u64 odd = WIDE_MUL(WIDE_ODD(c[0]), m0);
-	wide_u32 h0 = WIDE_HIGHS(even, odd), l0 = WIDE_LOWS(even, odd), h1, l1;
+	wide_f32 v;
 
-	even = WIDE_MUL((wide_u64)c[2], m1);
-	odd = WIDE_MUL(WIDE_ODD(c[2]), m1);
-	h1 = WIDE_HIGHS(even, odd);
-	l1 = WIDE_LOWS(even, odd);
-	c[0] = h1 ^ c[1] ^ key[0];
-	c[2] = h0 ^ c[3] ^ key[1];
-	c[1] = l1;
-	c[3] = l0;
+	memcpy(&v, x, sizeof(v));
+	return v;
 }
 
-/* As many blocks side by side as there are lanes.  The lanes stand so that
- * zipping within 128 bits leaves the blocks in order. */
-static void
-wide_noise(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
-    uint32_t *out, size_t n)
+static inline wide_u32
+wide_mag(wide_f32 v)
 {
-	wide_u32 c[4], place, z[4], key[10][2];
-	int i;
+	return (wide_u32)v & 0x7fffffff;
+}
 
-	for (i = 0; i < WIDE_LANES; i++)
-		place[i] = (uint32_t)(i % 4 * (WIDE_LANES / 4) + i / 4);
-	for (i = 0; i < 10; i++) {
-		key[i][0] = (wide_u32){ 0 } + ((uint32_t)seed +
-		    (uint32_t)i * 0x9E3779B9u);
-		key[i][1] = (wide_u32){ 0 } + ((uint32_t)(seed >> 32) +
-		    (uint32_t)i * 0xBB67AE85u);
+/* The top bit of a lane is 1 where the magnitude m is infinite or NaN. */
+static inline wide_u32
+wide_wild(wide_u32 m)
+{
+	return m + 0x00800000;
+}
+
+/* a where m is all ones, b where it is 0. */
+static inline wide_i32
+wide_pick(wide_i32 m, wide_i32 a, wide_i32 b)
+{
+	return (m & a) | (~m & b);
+}
+
+/* Each lane's number. */
+static inline wide_u32
+wide_place(void)
+{
+	static const uint32_t place[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+		12, 13, 14, 15 };
+	wide_u32 v;
+
+	memcpy(&v, place, sizeof(v));
+	return v;
+}
+
+/* Stores y, any NaN as the one of arithmetic. */
+static inline void
+wide_put(float *p, wide_f32 y)
+{
+	wide_i32 v = wide_pick(y == y, (wide_i32)y, (wide_i32){ 0 } + 0x7fc00000);
+
+	memcpy(p, &v, sizeof(v));
+}
+
+/* d and its magnitude, into a lane of each sum. */
+static inline void
+wide_sum(wide_f64 d, wide_f64 *sum, wide_f64 *sq, wide_f64 *ab)
+{
+	*sum += d;
+	*sq += d * d;
+	*ab += (wide_f64)((wide_i64)d & INT64_MAX);
+}
+
+static void
+wide_stat(const float *x, size_t n, struct kern_stat *s)
+{
+	wide_f64 sum[WIDE_PARTS] = { 0 }, sq[WIDE_PARTS] = { 0 };
+	wide_f64 ab[WIDE_PARTS] = { 0 };
+	wide_u32 max = { 0 }, some = { 0 }, odd = { 0 }, m, w;
+	struct kern_lanes l;
+	size_t i, j;
+	wide_f32 v;
+
+	memset(&l, 0, sizeof(l));
+	for (i = 0; i < WIDE_WHOLE(n, 16); i += 16)
+		for (j = 0; j < WIDE_PARTS; j += 2) {
+			v = wide_load(x + i + j * WIDE_HALF);
+			m = wide_mag(v);
+			if (WIDE_BITS(wide_wild(m)) != 0) {
+				w = (wide_u32)((wide_i32)wide_wild(m) >> 31);
+				odd -= w;
+				m &= ~w;
+				v = (wide_f32)((wide_u32)v & ~w);
+			}
+			some += (m + 0x7fffffff) >> 31;
+			max = WIDE_MAX(max, m);
+			wide_sum(WIDE_LOW(v), &sum[j], &sq[j], &ab[j]);
+			wide_sum(WIDE_HIGH(v), &sum[j + 1], &sq[j + 1],
+			    &ab[j + 1]);
+		}
+	memcpy(l.sum, sum, sizeof(sum));
+	memcpy(l.sumsq, sq, sizeof(sq));
+	memcpy(l.sumabs, ab, sizeof(ab));
+	for (j = 0; j < WIDE_LANES; j++) {
+		l.nonzero += some[j];
+		l.nonfinite += odd[j];
 	}
-	for (; n >= WIDE_LANES; n -= WIDE_LANES, block += WIDE_LANES) {
-		c[0] = place + block;
-		c[1] = (wide_u32){ 0 } + group;
-		c[2] = (wide_u32){ 0 } + (uint32_t)step;
-		c[3] = (wide_u32){ 0 } + (uint32_t)(step >> 32);
-#pragma GCC unroll 10
-		for (i = 0; i < 10; i++)
-			wide_round(c, key[i]);
-		z[0] = WIDE_LOW32(c[0], c[1]);
-		z[1] = WIDE_LOW32(c[2], c[3]);
-		z[2] = WIDE_HIGH32(c[0], c[1]);
-		z[3] = WIDE_HIGH32(c[2], c[3]);
-		c[0] = WIDE_LOW64(z[0], z[1]);
-		c[1] = WIDE_HIGH64(z[0], z[1]);
-		c[2] = WIDE_LOW64(z[2], z[3]);
-		c[3] = WIDE_HIGH64(z[2], z[3]);
-		memcpy(out, c, sizeof(c));
-		out += 4 * WIDE_LANES;
+	l.max_bits = WIDE_TOP(max);
+	kern_ref_lanes(x, i, n, &l);
+	kern_ref_fold(&l, s);
+}
+
+static uint32_t
+wide_max_bits(const float *x, size_t n)
+{
+	wide_u32 a = { 0 }, b = { 0 };
+	uint32_t m, t;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, 2 * WIDE_LANES); i += 2 * WIDE_LANES) {
+		a = WIDE_MAX(a, wide_mag(wide_load(x + i)));
+		b = WIDE_MAX(b, wide_mag(wide_load(x + i + WIDE_LANES)));
 	}
-	rng_fill(seed, step, group, block, out, n);
+	m = WIDE_TOP(WIDE_MAX(a, b));
+	t = kern_ref_max_bits(x + i, n - i);
+	return m > t ? m : t;
 }
 
 static size_t
-wide_powers(unsigned char *code, const float *x, const uint32_t *noise,
-    size_t n, int top)
+wide_first_nonfinite(const float *x, size_t n)
 {
-	const int32_t least = top + 2 > 1 ? top + 2 : 1;
-	wide_u32 u, mag, r;
-	wide_i32 d, odd = { 0 }, normal, some;
-	size_t i, count = 0;
-	int j;
+	size_t i;
 
-	for (i = 0; i + WIDE_LANES <= n; i += WIDE_LANES) {
-		memcpy(&u, x + i, sizeof(u));
-		memcpy(&r, noise + i, sizeof(r));
-		mag = u & 0x7fffffff;
-		normal = (wide_i32)(mag >> 23) >= least;
-		some = mag != 0;
-		d = top + 127 - (wide_i32)((mag + (r >> 9)) >> 23);
-		d = (d & (d > 0)) + 1;
-		d |= (wide_i32)(u >> 24 & 0x80);
-		odd -= ~normal & some;
-		d = (normal & d) | (~normal & some & KERN_POWERS_ODD);
-		WIDE_PUT8(code + i, d);
-	}
-	for (j = 0; j < WIDE_LANES; j++)
-		count += (uint32_t)odd[j];
-	return count + kern_ref_powers(code + i, x + i, noise + i, n - i, top);
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES)
+		if (WIDE_BITS(wide_wild(wide_mag(wide_load(x + i)))) != 0)
+			break;
+	return i + kern_ref_first_nonfinite(x + i, n - i);
 }
 
-/* |x| of as many values as there are lanes of f64; their signs as 0 and 1. */
-static inline wide_f64
-wide_load(const float *x, wide_half *sign)
+static size_t
+wide_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
 {
-	wide_fhalf f;
-	wide_half u;
+	const wide_u32 place = wide_place();
+	size_t i, m = 0;
+	unsigned k;
 
-	memcpy(&u, x, sizeof(u));
-	*sign = u >> 31;
-	u &= 0x7fffffff;
-	memcpy(&f, &u, sizeof(f));
-	return __builtin_convertvector(f, wide_f64);
+	if (t > INT32_MAX)
+		return 0;
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		/* below 0 where it is not below t */
+		k = WIDE_BITS(t - 1 - wide_mag(wide_load(x + i)));
+#ifdef WIDE_PACK
+		/* m is at most i, so that there is room for all lanes */
+		WIDE_PACK(at + m, k, place + (uint32_t)i);
+		m += (unsigned)__builtin_popcount(k);
+#else
+		(void)place;
+		for (; k != 0; k &= k - 1)
+			at[m++] = (uint32_t)i + (uint32_t)__builtin_ctz(k);
+#endif
+	}
+	return m + kern_ref_at_least(at + m, x, i, n, t);
 }
 
 static void
-wide_levels(uint16_t *q, const float *x, const uint32_t *noise, size_t n,
-    double inv, unsigned s)
+wide_axpy64(double *acc, double w, const float *x, size_t n)
 {
-	const wide_f64 most = (wide_f64){ 0 } + (double)s;
-	const wide_f64 one = (wide_f64){ 0 } + 1;
-	wide_f64 v, a, l, r;
-	wide_i64 sign;
-	wide_fhalf f;
-	wide_half u;
+	wide_f64 a, b;
+	wide_f32 v;
 	size_t i;
 
-	for (i = 0; i + WIDE_HALF <= n; i += WIDE_HALF) {
-		memcpy(&f, x + i, sizeof(f));
-		memcpy(&u, noise + i, sizeof(u));
-		v = __builtin_convertvector(f, wide_f64);
-		sign = (wide_i64)v & INT64_MIN;
-		a = (wide_f64)((wide_i64)v & INT64_MAX) * inv * (double)s;
-		r = __builtin_convertvector((wide_ihalf)(u >> 8), wide_f64) *
-		    0x1p-24;
-		/* at s there is nothing left to be rounded up */
-		a = WIDE_MIN(a, most);
-		l = WIDE_WHOLE(a);
-		l += WIDE_WHERE_LESS(r, a - l, one);
-		/* s + l, or s - l where x is negative */
-		l = (wide_f64)((wide_i64)l ^ sign) + most;
-		WIDE_PUT16_HALF(q + i, __builtin_convertvector(l,
-		    wide_ihalf));
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		v = wide_load(x + i);
+		memcpy(&a, acc + i, sizeof(a));
+		memcpy(&b, acc + i + WIDE_HALF, sizeof(b));
+		a += w * WIDE_LOW(v);
+		b += w * WIDE_HIGH(v);
+		memcpy(acc + i, &a, sizeof(a));
+		memcpy(acc + i + WIDE_HALF, &b, sizeof(b));
 	}
-	kern_ref_levels(q + i, x + i, noise + i, n - i, inv, s);
+	kern_ref_axpy64(acc + i, w, x + i, n - i);
 }
 
 static void
-wide_ternary(unsigned char *t, const float *x, const uint32_t *noise,
-    size_t n, float s)
+wide_narrow(float *y, const double *acc, size_t n)
 {
-	wide_f64 a, r;
-	wide_half u, sign;
+	wide_f64 a, b;
 	size_t i;
 
-	for (i = 0; i + WIDE_HALF <= n; i += WIDE_HALF) {
-		a = wide_load(x + i, &sign) * 4294967296.0;
-		memcpy(&u, noise + i, sizeof(u));
-		/* from 32 bits without a sign: exact */
-		r = __builtin_convertvector((wide_ihalf)(u ^ 0x80000000u),
-		    wide_f64) + 2147483648.0;
-		WIDE_PUT8_HALF(t + i, (sign + 1) &
-		    (wide_half)WIDE_LESS(r * (double)s < a));
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		memcpy(&a, acc + i, sizeof(a));
+		memcpy(&b, acc + i + WIDE_HALF, sizeof(b));
+		wide_put(y + i, WIDE_NARROW(a, b));
 	}
-	kern_ref_ternary(t + i, x + i, noise + i, n - i, s);
+	kern_ref_narrow(y + i, acc + i, n - i);
+}
+
+static void
+wide_add_scaled(float *y, const float *a, float g, const float *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES)
+		wide_put(y + i, wide_load(a + i) + g * wide_load(b + i));
+	kern_ref_add_scaled(y + i, a + i, g, b + i, n - i);
+}
+
+static void
+wide_sub(float *y, const float *a, const float *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES)
+		wide_put(y + i, wide_load(a + i) - wide_load(b + i));
+	kern_ref_sub(y + i, a + i, b + i, n - i);
+}
+
+static void
+wide_to_f16(uint16_t *h, const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES)
+		WIDE_PUT_F16(h + i, wide_load(x + i));
+	kern_ref_to_f16(h + i, x + i, n - i);
+}
+
+static void
+wide_from_f16(float *x, const uint16_t *h, size_t n)
+{
+	wide_f32 v;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		v = WIDE_GET_F16(h + i);
+		memcpy(x + i, &v, sizeof(v));
+	}
+	kern_ref_from_f16(x + i, h + i, n - i);
+}
+
+static void
+wide_to_bf16(uint16_t *h, const float *x, size_t n)
+{
+	wide_u32 u, near;
+	wide_f32 v;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		v = wide_load(x + i);
+		u = (wide_u32)v;
+		near = u + 0x7fff + (u >> 16 & 1);
+		near = (wide_u32)wide_pick(v == v, (wide_i32)near,
+		    (wide_i32)(u | 0x400000));
+		WIDE_PUT16(h + i, (wide_i32)near >> 16);
+	}
+	kern_ref_to_bf16(h + i, x + i, n - i);
+}
+
+static void
+wide_from_bf16(float *x, const uint16_t *h, size_t n)
+{
+	wide_u32 u;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		u = WIDE_GET16(h + i) << 16;
+		memcpy(x + i, &u, sizeof(u));
+	}
+	kern_ref_from_bf16(x + i, h + i, n - i);
+}
+
+/* Stores the scale of a block at p, its codes times 128 / codes at c.  What is
+ * largest as bits rotated left by one has the largest magnitude, the negative
+ * one of two. */
+static inline void
+wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
+    uint16_t top)
+{
+	wide_f32 v[WIDE_BLOCK];
+	wide_i32 q[WIDE_BLOCK];
+	wide_u32 u, max = { 0 };
+	uint32_t m;
+	uint16_t s;
+	float f;
+	size_t j;
+
+	for (j = 0; j < WIDE_BLOCK; j++) {
+		v[j] = wide_load(x + j * WIDE_LANES);
+		u = (wide_u32)v[j];
+		max = WIDE_MAX(max, u << 1 | u >> 31);
+	}
+	m = WIDE_TOP(max);
+	s = kern_ref_scale(bytes_f32(m >> 1 | m << 31), (float)codes, top);
+	bytes_set16(p, s);
+	if (s == 0) {
+		memset(c, 0, 32);
+		return;
+	}
+	f = bytes_f32((uint32_t)s << 16);
+	for (j = 0; j < WIDE_BLOCK; j++)
+		/* to nearest even: the last places of the sum */
+		q[j] = ((wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS) *
+		    (128 / codes);
+	WIDE_PUT32(c, q);
+}
+
+/* 32 codes below 2 * codes, wrapped, times the scale at p. */
+static inline void
+wide_spread(float *x, const unsigned char *p, const unsigned char *c,
+    int codes)
+{
+	float s = bytes_f32((uint32_t)bytes_le16(p) << 16);
+	wide_f32 v;
+	wide_i32 q;
+	size_t j;
+
+	for (j = 0; j < WIDE_BLOCK; j++) {
+		q = ((wide_i32)WIDE_GET8(c + j * WIDE_LANES) ^ codes) - codes;
+		v = s * __builtin_convertvector(q, wide_f32);
+		memcpy(x + j * WIDE_LANES, &v, sizeof(v));
+	}
+}
+
+static void
+wide_q8(unsigned char *p, const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 34)
+		wide_codes(p, p + 2, x + i, 128, KERN_Q8_TOP);
+	kern_ref_q8(p, x + i, n - i);
+}
+
+static void
+wide_unq8(float *x, const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 34)
+		wide_spread(x + i, p, p + 2, 128);
+	kern_ref_unq8(x + i, p, n - i);
+}
+
+static void
+wide_q4(unsigned char *p, const float *x, size_t n)
+{
+	unsigned char c[32];
+	wide_u32 two;
+	size_t i, j;
+
+	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 18) {
+		wide_codes(p, c, x + i, 8, KERN_Q4_TOP);
+		for (j = 0; j < 16; j += WIDE_LANES) {
+			two = WIDE_GET16(c + 2 * j);
+			WIDE_PUT8(p + 2 + j, (two >> 4 & 15) |
+			    (two >> 8 & 0xf0));
+		}
+	}
+	kern_ref_q4(p, x + i, n - i);
+}
+
+static void
+wide_unq4(float *x, const unsigned char *p, size_t n)
+{
+	unsigned char c[32];
+	wide_u32 two;
+	size_t i, j;
+
+	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 18) {
+		for (j = 0; j < 16; j += WIDE_LANES) {
+			two = WIDE_GET8(p + 2 + j);
+			WIDE_PUT16(c + 2 * j, (two | two << 4) & 0x0f0f);
+		}
+		wide_spread(x + i, p, c, 8);
+	}
+	kern_ref_unq4(x + i, p, n - i);
+}
+
+static void
+wide_sign(unsigned char *p, const float *x, size_t n)
+{
+	wide_f64 sum[WIDE_PARTS];
+	double lane[KERN_LANES];
+	unsigned bits;
+	size_t i, j, k;
+	wide_f32 v;
+
+	for (i = 0; i < WIDE_WHOLE(n, 256); i += 256, p += 34) {
+		for (j = 0; j < WIDE_PARTS; j++)
+			sum[j] = (wide_f64){ 0 };
+		for (k = 0; k < 256; k += 16) {
+			for (j = 0, bits = 0; j < WIDE_PARTS; j += 2) {
+				v = wide_load(x + i + k + j * WIDE_HALF);
+				bits |= WIDE_BITS((wide_u32)v) <<
+				    j * WIDE_HALF;
+				v = (wide_f32)wide_mag(v);
+				sum[j] += WIDE_LOW(v);
+				sum[j + 1] += WIDE_HIGH(v);
+			}
+			bytes_set16(p + 2 + k / 8, (uint16_t)bits);
+		}
+		memcpy(lane, sum, sizeof(lane));
+		bytes_set16(p, kern_ref_sign_scale(lane, 256));
+	}
+	kern_ref_sign(p, x + i, n - i);
+}
+
+static void
+wide_unsign(float *x, const unsigned char *p, size_t n)
+{
+	const wide_u32 up = 31 - wide_place();
+	wide_u32 s, v;
+	uint32_t bits;
+	size_t i, j, k;
+
+	for (i = 0; i < WIDE_WHOLE(n, 256); i += 256, p += 34) {
+		s = (wide_u32){ 0 } + ((uint32_t)bytes_le16(p) << 16);
+		for (k = 0; k < 256; k += 16) {
+			bits = bytes_le16(p + 2 + k / 8);
+			for (j = 0; j < 16; j += WIDE_LANES) {
+				v = ((wide_u32){ 0 } + (bits >> j)) << up;
+				v = s | (v & 0x80000000u);
+				memcpy(x + i + k + j, &v, sizeof(v));
+			}
+		}
+	}
+	kern_ref_unsign(x + i, p, n - i);
+}
+
+static void
+wide_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead,
+    float r)
+{
+	const wide_f32 most = (wide_f32){ 0 } + (float)KERN_QMAX;
+	wide_f32 v, a;
+	wide_i32 neg, c;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		v = wide_load(x + i);
+		neg = (wide_i32)v >> 31;
+		a = (wide_f32)wide_mag(v) * inv;
+		c = __builtin_convertvector(WIDE_MIN(a + r, most), wide_i32);
+		c &= ~(a < dead);
+		WIDE_PUT16(q + i, (c ^ neg) - neg);
+	}
+	kern_ref_deadzone(q + i, x + i, n - i, inv, dead, r);
 }
 
 static void
@@ -189,8 +488,8 @@ wide_split(unsigned char *p, const float *x, size_t n)
 	wide_u32 u;
 	size_t i;
 
-	for (i = 0; i + WIDE_LANES <= n; i += WIDE_LANES) {
-		memcpy(&u, x + i, sizeof(u));
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		u = (wide_u32)wide_load(x + i);
 		u = u << 1 | u >> 31;
 		WIDE_PUT8(p + i, u >> 24);
 		WIDE_PUT8(p + n + i, u >> 16 & 0xff);
@@ -206,7 +505,7 @@ wide_join(float *x, const unsigned char *p, size_t n)
 	wide_u32 u;
 	size_t i;
 
-	for (i = 0; i + WIDE_LANES <= n; i += WIDE_LANES) {
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
 		u = WIDE_GET8(p + i) << 24 | WIDE_GET8(p + n + i) << 16 |
 		    WIDE_GET8(p + 2 * n + i) << 8 | WIDE_GET8(p + 3 * n + i);
 		u = u >> 1 | u << 31;
@@ -215,12 +514,95 @@ wide_join(float *x, const unsigned char *p, size_t n)
 	kern_ref_join(x, p, i, n);
 }
 
+/* 16-bit numbers with a sign, and their magnitudes. */
+static inline wide_i32
+wide_signed(const int16_t *q, wide_i32 *mag)
+{
+	wide_i32 v = (wide_i32)WIDE_GET16(q);
+
+	*mag = (v ^ v >> 31) - (v >> 31);
+	return v;
+}
+
+static void
+wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
+    int64_t sum[3], uint32_t count[3])
+{
+	enum { BLOCK = 4096 };	/* so many do not overflow 32 bits */
+	wide_i32 a, d, k[3], part[3], some[3];
+	size_t i = 0, j, l, end;
+
+	while (i < WIDE_WHOLE(n, WIDE_LANES)) {
+		end = n - i < BLOCK ? WIDE_WHOLE(n, WIDE_LANES) : i + BLOCK;
+		for (j = 0; j < 3; j++)
+			part[j] = some[j] = (wide_i32){ 0 };
+		for (; i < end; i += WIDE_LANES) {
+			(void)wide_signed(q + i, &a);
+			d = __builtin_convertvector(((wide_f32)wide_mag(
+			    wide_load(x + i)) * inv -
+			    __builtin_convertvector(a, wide_f32)) * 65536,
+			    wide_i32);
+			k[0] = a == 1;
+			k[1] = a == 2;
+			k[2] = (a > 2) & (a < KERN_QMAX);
+			for (j = 0; j < 3; j++) {
+				part[j] += d & k[j];
+				some[j] -= k[j];
+			}
+		}
+		for (j = 0; j < 3; j++)
+			for (l = 0; l < WIDE_LANES; l++) {
+				sum[j] += part[j][l];
+				count[j] += (uint32_t)some[j][l];
+			}
+	}
+	kern_ecq_centers(q + i, x + i, n - i, inv, sum, count);
+}
+
+static void
+wide_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+    const float delta[4], float step)
+{
+	const float table[4] = { 0, delta[1], delta[2], delta[3] };
+	wide_i32 s, a, at, v, own;
+	size_t i;
+
+	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
+		s = wide_signed(q + i, &a);
+		at = a | (3 - a) >> 31;		/* 3 for more */
+		v = (wide_i32)((__builtin_convertvector(a, wide_f32) +
+		    WIDE_OF4(table, at)) * step) ^ (s & INT32_MIN);
+		own = KERN_QMAX - 1 - a;
+		if (WIDE_BITS(own) != 0)
+			v = wide_pick(own >> 31, (wide_i32)wide_load(x + i), v);
+		memcpy(y + i, &v, sizeof(v));
+	}
+	kern_ecq_told(y + i, q + i, x + i, n - i, delta, step);
+}
+
 #define WIDE_ROWS \
+	.stat = wide_stat, \
+	.max_bits = wide_max_bits, \
+	.first_nonfinite = wide_first_nonfinite, \
+	.at_least = wide_at_least, \
+	.axpy64 = wide_axpy64, \
+	.narrow = wide_narrow, \
+	.add_scaled = wide_add_scaled, \
+	.sub = wide_sub, \
+	.to_f16 = wide_to_f16, \
+	.from_f16 = wide_from_f16, \
+	.to_bf16 = wide_to_bf16, \
+	.from_bf16 = wide_from_bf16, \
+	.q8 = wide_q8, \
+	.unq8 = wide_unq8, \
+	.q4 = wide_q4, \
+	.unq4 = wide_unq4, \
+	.sign = wide_sign, \
+	.unsign = wide_unsign, \
+	.deadzone = wide_deadzone, \
 	.split = wide_split, \
 	.join = wide_join, \
-	.noise = wide_noise, \
-	.powers = wide_powers, \
-	.levels = wide_levels, \
-	.ternary = wide_ternary
+	.ecq_centers = wide_ecq_centers, \
+	.ecq_told = wide_ecq_told
 
 #endif

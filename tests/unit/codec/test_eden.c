@@ -150,7 +150,6 @@ static void
 test_rotation(void)
 {
 	static const size_t size[] = { 1, 2, 3, 5, 64, 100, 4097, 65536 };
-	const struct kern *k = kern_get(NULL);
 	size_t i, j;
 	double a, b, far;
 
@@ -159,18 +158,53 @@ test_rotation(void)
 
 		a = b = far = 0;
 		trip_gauss(&t, 11, n, 1);
-		rotate_there(k, &t.ctx, t.y, t.x, n, 2);
+		rotate_there(&t.ctx, t.y, t.x, n, 2);
 		for (i = 0; i < n; i++) {
 			a += (double)t.x[i] * (double)t.x[i];
 			b += (double)t.y[i] * (double)t.y[i];
 		}
-		rotate_back(k, &t.ctx, t.y, n, 0.5);
+		rotate_back(&t.ctx, t.y, n, 0.5);
 		for (i = 0; i < n; i++)
 			far = fmax(far, fabs((double)t.x[i] - (double)t.y[i]));
 		ok(fabs(b / a / 4 - 1) < 1e-5 && far < 1e-5,
 		    "a rotation of %zu values keeps the norm and comes back",
 		    n);
 	}
+}
+
+/* A group of 2^k values is rotated by the transform as rotate.c defines it, bit
+ * for bit: signs, then one stage after another. */
+static void
+test_stages(void)
+{
+	static float x[N];
+	uint32_t bits[4];
+	size_t n, h, i, bad = 0;
+	double s;
+	float a;
+
+	for (n = 1; n <= 16384; n *= 2) {
+		trip_gauss(&t, 13, n, 1);
+		s = 2 * (1 / sqrt((double)n));
+		for (i = 0; i < n; i++) {
+			if (i % 128 == 0)
+				rng_block(t.ctx.seed, t.ctx.step, t.ctx.group,
+				    (uint32_t)(i / 128), bits);
+			x[i] = (float)((double)t.x[i] *
+			    (bits[i % 128 / 32] >> i % 32 & 1 ? -s : s));
+		}
+		for (h = 1; h < n; h *= 2)
+			for (i = 0; i < n; i++) {
+				if ((i & h) != 0)
+					continue;
+				a = x[i] - x[i + h];
+				x[i] += x[i + h];
+				x[i + h] = a;
+			}
+		rotate_there(&t.ctx, t.y, t.x, n, 2);
+		bad += memcmp(t.y, x, n * sizeof(*x)) != 0;
+	}
+	ok(bad == 0, "the rotation is signs and the stages in their order");
 }
 
 static void
@@ -243,6 +277,7 @@ main(void)
 	test_unbiased("eden:0.5", 3000);
 	test_unbiased("eden:2.5", 1000);
 	test_rotation();
+	test_stages();
 	test_edges();
 	test_lies();
 	buf_release(&t.body);

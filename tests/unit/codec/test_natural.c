@@ -65,6 +65,31 @@ test_known(void)
 	    "the largest has no power of two above, the smallest is far below");
 }
 
+/* Each value, with its number: added below the mantissa, it carries or not. */
+static void
+test_each(void)
+{
+	enum { EACH = 3001 };
+	uint32_t r[4], u;
+	size_t i, bad = 0;
+
+	for (i = 0; i < EACH; i++) {
+		rng_block(3, 0, 0, (uint32_t)i, r);
+		t.x[i] = bytes_f32(i % 9 == 4 ? r[0] & 0x80000000u :
+		    (r[0] & 0x807fffff) | (90 + r[1] % 40) << 23);
+	}
+	(void)trip(&t, "natural", EACH);
+	for (i = 0; i < EACH; i++) {
+		rng_block(t.ctx.seed, t.ctx.step, t.ctx.group,
+		    (uint32_t)i / 4, r);
+		u = bytes_u32(t.x[i]) & 0x7fffffff;
+		u = u == 0 ? 0 : (u + (r[i % 4] >> 9)) & 0x7f800000;
+		bad += bytes_u32(t.y[i]) != (u == 0 ? 0 : u |
+		    (bytes_u32(t.x[i]) & 0x80000000u));
+	}
+	ok(bad == 0, "each of %d values as its number says", EACH);
+}
+
 static void
 test_lies(void)
 {
@@ -90,6 +115,7 @@ main(void)
 	trip_unbiased(&t, "natural", 3000, 400);
 	test_noise();
 	test_known();
+	test_each();
 	test_lies();
 	buf_release(&t.body);
 	return done_testing();

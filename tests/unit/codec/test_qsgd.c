@@ -49,6 +49,35 @@ test_entropy(void)
 	    len, h / 8);
 }
 
+/* Each value, with its number: l + 1 where that is below the rest of a. */
+static void
+test_each(const char *spec, unsigned s)
+{
+	enum { EACH = 3001 };
+	double unit, a;
+	size_t i, bad = 0;
+	uint32_t r[4];
+	float norm;
+	unsigned l;
+
+	trip_gauss(&t, 5, EACH, 1);
+	for (i = 0; i < EACH; i += 7)
+		t.x[i] = i % 2 == 0 ? 0 : -0.0f;
+	t.x[2000] = -4096;
+	(void)trip(&t, spec, EACH);
+	norm = bytes_f32(bytes_le32(t.body.p));
+	unit = (double)norm / s;
+	for (i = 0; i < EACH; i++) {
+		rng_block(t.ctx.seed, t.ctx.step, t.ctx.group,
+		    (uint32_t)i / 4, r);
+		a = fabs((double)t.x[i]) * (1 / (double)norm) * s;
+		l = a < s ? (unsigned)a : s;
+		l += l < s && (double)rng_unit(r[i % 4]) < a - l;
+		bad += t.y[i] != (float)((t.x[i] < 0 ? -(double)l : l) * unit);
+	}
+	ok(bad == 0, "%s: each of %d values as its number says", spec, EACH);
+}
+
 static void
 test_lies(void)
 {
@@ -81,6 +110,9 @@ main(void)
 	test_figures("qsgd:127", 127, 1.5);
 	test_figures("qsgd:255", 255, 9.01);
 	test_entropy();
+	test_each("qsgd:1", 1);
+	test_each("qsgd:7", 7);
+	test_each("qsgd:255", 255);
 	trip_gauss(&t, 2, 300, 1);
 	trip_unbiased(&t, "qsgd:7", 300, 400);
 	test_lies();

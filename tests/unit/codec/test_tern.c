@@ -50,6 +50,30 @@ test_noise(void)
 	trip_noise(&t, "tern", 16384);
 }
 
+/* Each value of a group, with its number. */
+static void
+test_each(void)
+{
+	enum { EACH = 3001 };
+	size_t i, bad = 0;
+	uint32_t r[4];
+	float s;
+
+	trip_gauss(&t, 7, EACH, 1);
+	for (i = 0; i < EACH; i += 5)
+		t.x[i] = i % 2 == 0 ? 0 : -0.0f;
+	(void)trip(&t, "tern", EACH);
+	for (i = 0; i < EACH; i++) {
+		s = bytes_f32((uint32_t)bytes_le16(t.body.p + i / 320 * 66) << 16);
+		rng_block(t.ctx.seed, t.ctx.step, t.ctx.group,
+		    (uint32_t)i / 4, r);
+		if (!((double)r[i % 4] * (double)s < fabs((double)t.x[i]) * 0x1p32))
+			s = 0;
+		bad += t.y[i] != (t.x[i] < 0 ? -s : s);
+	}
+	ok(bad == 0, "each of %d values as its number says", EACH);
+}
+
 static void
 test_known(void)
 {
@@ -119,6 +143,7 @@ main(void)
 	trip_unbiased(&t, "tern", 3000, 400);
 	test_noise();
 	test_scale();
+	test_each();
 	test_known();
 	test_lies();
 	buf_release(&t.body);

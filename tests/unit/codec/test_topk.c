@@ -4,8 +4,7 @@
  */
 #include "codec/gaps.h"
 #include "codec/levels.h"
-#include "codec/pick.h"
-#include "codec/topk.h"
+#include "codec/largest.h"
 #include "kern/kern.h"
 #include "trip.h"
 
@@ -161,24 +160,24 @@ test_picks(void)
 	size_t k, i, good = 1;
 
 	trip_gauss(&t, 5, TRIP_N, 1);
-	k = pick_above(kern_get(NULL), t.x, TRIP_N, 1.5f, at);
+	k = largest_above(kern_get(NULL), t.x, TRIP_N, 1.5f, at);
 	for (i = 0; i < k; i++)
 		good &= fabsf(t.x[at[i]]) >= 1.5f &&
 		    (i == 0 || at[i] > at[i - 1]);
 	(void)trip(&t, "threshold:1.5", TRIP_N);
 	ok(good && k > 8000 && k < 9600 && nonzero(0, TRIP_N) == k,
 	    "threshold: %zu above 1.5 of 65536", k);
-	k = pick_sampled(kern_get(NULL), t.x, TRIP_N, 1000, at);
+	k = largest_sampled(kern_get(NULL), t.x, TRIP_N, 1000, at);
 	ok(k >= 750 && k <= 1300, "a sample's threshold: %zu for 1000", k);
 	for (i = 0; i < TRIP_N; i++)
 		t.x[i] = i % 64 == 32 ? 100 : t.x[i];
-	k = pick_sampled(kern_get(NULL), t.x, TRIP_N, 2000, at);
+	k = largest_sampled(kern_get(NULL), t.x, TRIP_N, 2000, at);
 	ok(k == 2000, "a sample that misleads: %zu for 2000", k);
 	for (i = 0; i < 100; i++)
 		t.x[i] = i % 3 == 0 ? 0 : 2;
-	k = pick_top(kern_get(NULL), t.x, 100, 5, at);
+	k = largest_of(kern_get(NULL), t.x, 100, 5, at);
 	ok(k == 5 && at[0] == 1 && at[4] == 7, "ties: the first ones");
-	ok(pick_top(kern_get(NULL), t.x, 100, 90, at) == 66 && pick_top(kern_get(NULL), t.x, 100, 0, at) == 0,
+	ok(largest_of(kern_get(NULL), t.x, 100, 90, at) == 66 && largest_of(kern_get(NULL), t.x, 100, 0, at) == 0,
 	    "zeros are not taken");
 }
 
@@ -285,10 +284,10 @@ test_chunks(void)
 
 	trip_gauss(&t, 8, 1024, 1);
 	for (n = 1; n < 256; n++)
-		bad += pick_chunks(kern, t.x, 256 + n, 3, 256, at) !=
+		bad += largest_chunks(kern, t.x, 256 + n, 3, 256, at) !=
 		    3 + (3 * n + 128) / 256;
 	ok(bad == 0, "three of 256, and of fewer as many as it comes to");
-	ok(pick_chunks(kern, t.x, 1, 3, 256, at) == 1, "one of one alone");
+	ok(largest_chunks(kern, t.x, 1, 3, 256, at) == 1, "one of one alone");
 }
 
 int

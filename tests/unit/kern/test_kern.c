@@ -212,115 +212,26 @@ one_deadzone(const struct kern *k, const struct kern *ref, struct arena *m,
 	return same(q, want, n * 2);
 }
 
+/* Planes and back, to the bit. */
 static int
-one_flip(const struct kern *k, const struct kern *ref, struct arena *m,
+one_split(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
 {
-	float *x = guard_place(m->a, n, 4, off), *y = guard_place(m->y, n, 4, off);
-	float want[LEN];
-	uint32_t *bits = guard_place(m->b, (n + 31) / 32, 4, off), r[4];
-	size_t i;
-	int good;
+	float *x = guard_place(m->a, n, 4, off), *y = guard_place(m->b, n, 4, off);
+	unsigned char *p = guard_place(m->y, 4 * n, 1, off), want[4 * LEN];
 
-	for (i = 0; i < (n + 31) / 32; i++) {
-		rng_block(8, 0, 0, (uint32_t)(n + i), r);
-		bits[i] = r[0];
-	}
-	fill(x, n, (uint32_t)(n * 16 + off), 1);
-	k->flip(y, x, 0.3, bits, n);
-	ref->flip(want, x, 0.3, bits, n);
-	good = same(y, want, n * 4);
-	k->flip(x, x, 0.3, bits, n);		/* in place */
-	return good && same(x, want, n * 4);
-}
-
-static int
-one_nearest(const struct kern *k, const struct kern *ref, struct arena *m,
-    size_t n, size_t off)
-{
-	static const float t[] = { 0.5f, 1, 1.5f, 2, 3, 4, 6 };
-	static const float c[] = { 0.3f, 0.7f, 1.2f, 1.8f, 2.5f, 3.5f, 5, 7 };
-	float *x = guard_place(m->a, n, 4, off);
-	unsigned char *code = guard_place(m->b, n, 1, off), want[LEN];
-	unsigned levels = 1u << n % 4;
-	double a[2] = { 1, 2 }, b[2] = { 1, 2 };
-
-	fill(x, n, (uint32_t)(n * 16 + off), 1);
-	k->nearest(code, x, n, n % 3 ? 1 : 1e-3f, t, c, levels, a);
-	ref->nearest(want, x, n, n % 3 ? 1 : 1e-3f, t, c, levels, b);
-	return same(code, want, n) && memcmp(a, b, sizeof(a)) == 0;
-}
-
-static void
-test_nearest_known(const struct kern *k)
-{
-	static const float t[] = { 1 }, c[] = { 0.5f, 2 };
-	static const float x[] = { 0.5f, -0.5f, 1, -3, -0.0f };
-	unsigned char code[5];
-	double sum[2] = { 0, 0 };
-
-	k->nearest(code, x, 5, 2, t, c, 2, sum);
-	ok(memcmp(code, "\0\1\2\3\1", 5) == 0 && sum[0] == 17 &&
-	    sum[1] == 8.75, "%s: nearest by hand", k->name);
-}
-
-static void
-test_fwht(const struct kern *k, const struct kern *ref, struct arena *m)
-{
-	static float x[1 << 16], y[1 << 16];
-	size_t n, off, i;
-	float *z, want[256];
-	int small = 1, large = 1;
-
-	for (n = 1; n <= 256; n *= 2)
-		for (off = 0; off <= OFF + 1; off++) {
-			z = guard_place(m->a, n, 4, off);
-			fill(z, n, (uint32_t)(n * 16 + off), 1);
-			for (i = 0; i < n; i++)	/* a sum stays finite */
-				z[i] *= 0x1p-18f;
-			memcpy(want, z, n * 4);
-			k->fwht(z, n);
-			ref->fwht(want, n);
-			small &= same(z, want, n * 4);
-		}
-	for (n = 512; n <= 1 << 16; n *= 2) {
-		fill(x, n, (uint32_t)n, 1);
-		for (i = 0; i < n; i++)
-			x[i] *= 0x1p-18f;
-		memcpy(y, x, n * 4);
-		k->fwht(x, n);
-		ref->fwht(y, n);
-		large &= same(x, y, n * 4);
-	}
-	ok(small, "%s: fwht of up to 256 values gives ref's bits", k->name);
-	ok(large, "%s: fwht of up to 65536 values gives ref's bits", k->name);
-}
-
-/* Row i of the matrix is the transform of the i-th unit vector: the entry is
- * the parity of i & j. */
-static void
-test_fwht_known(const struct kern *k)
-{
-	float x[64];
-	size_t i, j;
-	int good = 1;
-
-	for (i = 0; i < 64; i++) {
-		memset(x, 0, sizeof(x));
-		x[i] = 3;
-		k->fwht(x, 64);
-		for (j = 0; j < 64; j++)
-			good &= x[j] ==
-			    (__builtin_parity((unsigned)(i & j)) ? -3 : 3);
-	}
-	ok(good, "%s: fwht is the Sylvester-Hadamard matrix", k->name);
+	fill(x, n, (uint32_t)(n * 16 + off), 0);
+	ref->split(want, x, n);
+	k->split(p, x, n);
+	k->join(y, p, n);
+	return same(p, want, 4 * n) && same(y, x, 4 * n);
 }
 
 static void
 test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int a = 1, b = 1, c = 1, d = 1, f = 1, g = 1;
+	int a = 1, b = 1, c = 1, d = 1, f = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
@@ -331,15 +242,13 @@ test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 			c &= one_coder(k->sign, ref->sign, k->unsign,
 			    ref->unsign, m, n, off, KERN_SIGN_SIZE(n));
 			d &= one_deadzone(k, ref, m, n, off);
-			f &= one_flip(k, ref, m, n, off);
-			g &= one_nearest(k, ref, m, n, off);
+			f &= one_split(k, ref, m, n, off);
 		}
 	ok(a, "%s: q8 gives ref's bits", k->name);
 	ok(b, "%s: q4 gives ref's bits", k->name);
 	ok(c, "%s: sign gives ref's bits", k->name);
 	ok(d, "%s: deadzone gives ref's bits", k->name);
-	ok(f, "%s: flip gives ref's bits", k->name);
-	ok(g, "%s: nearest gives ref's bits", k->name);
+	ok(f, "%s: split gives ref's bytes, and join all bits", k->name);
 }
 
 /* One block by hand. */
@@ -351,8 +260,12 @@ test_blocks_known(const struct kern *k)
 		/* m = -4, s = 0.5: -8 is -4; 4 is 8, cut to 7 */
 		0x00, 0x3f, 0xe7, 0x41, 0x18, 0x07
 	};
+	static const unsigned char planes[] = { 0x7f, 0x80, 0, 0x80, 0, 0, 0, 1 };
+	static const float two[] = { 1, -3 };
 	unsigned char p[64];
 
+	k->split(p, two, 2);
+	ok(memcmp(p, planes, 8) == 0, "%s: two values in planes", k->name);
 	k->q4(p, x, 32);
 	ok(memcmp(p, q4, 6) == 0 && p[6] == 0, "%s: a q4 block by hand",
 	    k->name);
@@ -572,10 +485,7 @@ main(void)
 		test_blocks_known(l[i]);
 		test_deadzone_known(l[i]);
 		test_scale_known(l[i]);
-		test_fwht_known(l[i]);
-		test_nearest_known(l[i]);
 		test_blocks(l[i], l[0], &m);
-		test_fwht(l[i], l[0], &m);
 		test_f16(l[i]);
 		test_f16_compiler(l[i]);
 		test_table(l[i], l[0], &m);

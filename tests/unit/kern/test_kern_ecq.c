@@ -129,10 +129,10 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	/* the tables of the coder, too */
 	begin(&t->m, way, t->above);
 	kern_ecq_tables(&t->m, want.top > 0 ? want.top : 1);
-	kern_ecq_marks_some(t->code, NULL, n, t->mark);
+	kern_ecq_marks(t->code, NULL, n, t->mark);
 	k->ecq_marks(code, NULL, n, mark);
 	good &= same(mark, t->mark, (n + 15) / 16 * 4);
-	kern_ecq_marks_some(t->code, t->q, n, t->mark);
+	kern_ecq_marks(t->code, t->q, n, t->mark);
 	k->ecq_marks(code, t->q, n, mark);
 	return good && same(mark, t->mark, (n + 15) / 16 * 4);
 }
@@ -152,7 +152,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	int good;
 
 	memcpy(code, t->code, 2 * n);
-	kern_ecq_spans_some(&t->m, t->code, n, t->span);
+	kern_ecq_spans(&t->m, t->code, n, t->span);
 	k->ecq_spans(&m, code, n, span);
 	good = alike(&m, &t->m) && same(span, t->span, 4 * n);
 	for (i = 0; i < 32; i++)
@@ -198,12 +198,12 @@ one_values(const struct kern *k, struct try *t, size_t n, size_t off)
 
 	memcpy(code, t->code, 2 * n);
 	memcpy(mark, t->mark, (n + 15) / 16 * 4);
-	kern_ecq_values_some(want, t->code, t->mark, n, of);
+	kern_ecq_values(want, t->code, t->mark, n, of);
 	k->ecq_values(x, code, mark, n, of);
-	kern_ecq_centers_some(t->q, t->x, n, 2, sum, count);
+	kern_ecq_centers(t->q, t->x, n, 2, sum, count);
 	k->ecq_centers(t->q, t->x, n, 2, sum2, count2);
 	good = same(x, want, 4 * n);
-	kern_ecq_told_some(want, t->q, t->x, n, delta, 0.3f);
+	kern_ecq_told(want, t->q, t->x, n, delta, 0.3f);
 	k->ecq_told(x, t->q, t->x, n, delta, 0.3f);
 	return good && same(x, want, 4 * n) && same(sum, sum2, sizeof(sum)) &&
 	    same(count, count2, sizeof(count));

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "codec/pick.h"
+#include "codec/largest.h"
 #include "kern/kern.h"
 
 enum { TOP_BITS = 11, MID_BITS = 10, STRIDE = 64, SAMPLE = 2048,
@@ -111,7 +111,7 @@ border(const float *x, size_t n, size_t k)
 }
 
 size_t
-pick_top(const struct kern *kern, const float *x, size_t n, size_t k,
+largest_of(const struct kern *kern, const float *x, size_t n, size_t k,
     uint32_t *at)
 {
 	uint32_t t;
@@ -127,14 +127,14 @@ pick_top(const struct kern *kern, const float *x, size_t n, size_t k,
 }
 
 size_t
-pick_above(const struct kern *kern, const float *x, size_t n, float t,
+largest_above(const struct kern *kern, const float *x, size_t n, float t,
     uint32_t *at)
 {
 	return kern->at_least(at, x, n, t > 0 ? bytes_u32(t) : 1);
 }
 
 size_t
-pick_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
+largest_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
     size_t c, uint32_t *at)
 {
 	size_t i, j, m, got, total = 0;
@@ -142,7 +142,7 @@ pick_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
 	for (i = 0; i < n; i += m) {
 		m = n - i < c ? n - i : c;
 		got = m == c ? k : (k * m + c / 2) / c;
-		got = pick_top(kern, x + i, m, got == 0 && n < c ? 1 : got,
+		got = largest_of(kern, x + i, m, got == 0 && n < c ? 1 : got,
 		    at + total);
 		for (j = 0; j < got; j++)
 			at[total + j] += (uint32_t)i;
@@ -152,7 +152,7 @@ pick_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
 }
 
 size_t
-pick_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
+largest_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
     uint32_t *at)
 {
 	float s[SAMPLE];
@@ -164,8 +164,8 @@ pick_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
 		s[m++] = x[i];
 	want = (size_t)(((double)k * (double)m) / (double)n + 0.5);
 	if (want == 0 || want > m)
-		return pick_top(kern, x, n, k, at);
-	got = pick_top(kern, s, m, want, at);
+		return largest_of(kern, x, n, k, at);
+	got = largest_of(kern, s, m, want, at);
 	for (i = 0; i < got; i++) {
 		u = bytes_u32(s[at[i]]) & MAG;
 		t = u < t ? u : t;
@@ -174,6 +174,6 @@ pick_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
 	/* the k largest may be among them, but to find the border costs no
 	 * more than to begin again */
 	if (got > k + k / 10 * 3 || got < k - k / 4)
-		return pick_top(kern, x, n, k, at);
+		return largest_of(kern, x, n, k, at);
 	return got;
 }

@@ -2,8 +2,8 @@
  * Which values of a group are kept, as positions in rising order.  Of equal
  * magnitudes the lower position is taken first; zeros are never taken.
  */
-#ifndef ACE_PICK_H
-#define ACE_PICK_H
+#ifndef ACE_LARGEST_H
+#define ACE_LARGEST_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,28 +13,28 @@ struct kern;
 /* Each writes to at, which has room for n + 1 positions, and returns how many;
  * n <= 2^31. */
 
-/* pick_top: the k largest magnitudes. */
-size_t pick_top(const struct kern *kern, const float *x, size_t n, size_t k,
+/* largest_of: the k largest magnitudes. */
+size_t largest_of(const struct kern *kern, const float *x, size_t n, size_t k,
     uint32_t *at);
 
-/* pick_above: all magnitudes of at least t > 0. */
-size_t pick_above(const struct kern *kern, const float *x, size_t n, float t,
+/* largest_above: all magnitudes of at least t > 0. */
+size_t largest_above(const struct kern *kern, const float *x, size_t n, float t,
     uint32_t *at);
 
-/* pick_chunks: the k largest of every chunk of c values.  Of a last, shorter
+/* largest_chunks: the k largest of every chunk of c values.  Of a last, shorter
  * chunk of n' values it takes k n' / c, rounded to the nearest number, and at
  * least one when there is no other chunk. */
-size_t pick_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
+size_t largest_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
     size_t c, uint32_t *at);
 
 /*
- * pick_sampled: about k of the largest magnitudes: those not below a threshold
+ * largest_sampled: about k of the largest magnitudes: those not below a threshold
  * that is estimated from every 64th value (the hierarchical selection of DGC,
  * Lin et al. 2018, section 3.1).  Where that gives more than 1.3 k, the k
  * largest of them are taken; where it gives fewer than 0.75 k, the k largest
  * of all.
  */
-size_t pick_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
+size_t largest_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
     uint32_t *at);
 
 #endif

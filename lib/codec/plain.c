@@ -240,17 +240,17 @@ foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
 	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
 }
 
-const struct codec_impl raw_f32 = {
+const struct codec_impl plain_f32 = {
 	.name = "f32", .parse = codec_no_arg, .bound = bound32,
 	.encode = encode_f32, .decode = decode_f32, .raw = 1,
 	.tells = 1, .dense = 1, .fixed = 1, .foretell = foretell_f32
 };
-const struct codec_impl raw_f16 = {
+const struct codec_impl plain_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound16,
 	.encode = encode_f16, .decode = decode_f16, .raw = 1,
 	.dense = 1, .fixed = 1, .foretell = foretell_f16
 };
-const struct codec_impl raw_bf16 = {
+const struct codec_impl plain_bf16 = {
 	.name = "bf16", .parse = codec_no_arg, .bound = bound16,
 	.encode = encode_bf16, .decode = decode_bf16, .raw = 1,
 	.dense = 1, .fixed = 1, .foretell = foretell_bf16
