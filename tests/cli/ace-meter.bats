@@ -218,7 +218,7 @@ known() {
 	E
 	chmod +x bin/ssh
 	PATH=$PWD/bin:$PATH exits 0 "$ROOT/examples/hosts/measure.sh" cloud state
-	grep -qE '^link +[1-9][0-9.]* [kM]bit/s, ' out
+	grep -qE '^link +[1-9][0-9.]* [kMG]bit/s, ' out
 	# one that cannot be reached is a failure, at once
 	printf '#!/bin/sh\nexit 255\n' >bin/ssh
 	PATH=$PWD/bin:$PATH exits 255 timeout "$HANG" \

@@ -298,7 +298,7 @@ killed_half() {
 		    -S "/run/\${key##*/}-%C" "\$@"
 	END
 	exits 0 on bash -euo pipefail deploy.sh
-	grep -q '^key .*bandwidth=[1-9]' out
+	grep -qE '^link +[1-9][0-9.]* [kMG]bit/s, ' out
 	grep -q 'accepted' err
 	grep -q 'duplicate' err
 	grep -q 'edge1: .*1 inputs up to step 0, 1 accepted' out
