@@ -125,7 +125,7 @@ PARTS = {"FullyShardedDataParallel", "FSDPModule", "FlatParameter", "DTensor"}
 
 def _named(model):
     """Two dicts by plain names: its parameters and its buffers."""
-    for x in *model.modules(), *model.parameters():
+    for x in (*model.modules(), *model.parameters()):
         parts = PARTS.intersection(c.__name__ for c in type(x).__mro__)
         if parts:
             raise Error(f"the model has a {parts.pop()}: each process has a part "
@@ -171,7 +171,8 @@ def _mark(t):
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
     bits = torch.view_as_real(t.detach()) if t.is_complex() else t.detach()
     bits = bits.contiguous().view(kinds.get(bits.element_size(), torch.int64))
-    return f"{said} {bits.sum(dtype=torch.int64).item()}"
+    sums = [b.sum(dtype=torch.int64) for b in bits.reshape(-1).split(1 << 20)]
+    return f"{said} {torch.stack(sums).sum().item()}"
 
 
 def _look(pairs):
