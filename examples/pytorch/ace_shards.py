@@ -405,23 +405,23 @@ class _Pipe:
 
     def _advice(self, line, status):
         """What to do about it."""
-        states = " and ".join(f"'{s}'" for s in sorted(self.states))
+        state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
         other = re.search(r": mismatch: a shard of run '(.*)', and the spool is "
                           r"of run '(.*)' \(--run\)", line)
         if other:
-            return (f"the first device of this spool began with another model; "
+            return ("the first device of this spool began with another model; "
                     f"what it sent is there in the folder {other[2]}.  If that "
                     "device is right: give this one the same seed or file, and "
-                    f"remove its state {states}.  If this one is right, begin "
+                    f"remove {state}.  If this one is right, begin "
                     "anew: end the cloud's programs, remove that folder, and the "
                     "states and checkpoints of the cloud and all devices.  Two "
                     f"models of one script have a run each: {SEE}")
         if ": mismatch: " in line:
-            return (f"this device, its state {states} and the cloud are not of one "
+            return (f"this device, {state} and the cloud are not of one "
                     "run: when the model is right now, remove the state of the "
                     f"one before; {SEE}")
         if ": equivocation: " in line:
-            return (f"two devices have this name, or its state {states} was removed "
+            return (f"two devices have this name, or {state} was removed "
                     f"after something was sent: {SEE}")
         return ADVICE.get(status, f"status {status}")
 
