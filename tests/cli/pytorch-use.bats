@@ -645,9 +645,10 @@ pair() {
 	from common import *
 
 	ace._lock.__defaults__ = ("rb", 0.2)
-	a = ace.Local(mlp(), None, through("one"), "edge1", checkpoint="x.pt")
+	alone = "ace-compress -S {} -c f32 --window 1 --sync none | ace-expand".format
+	a = ace.Local(mlp(), None, alone("one"), "edge1", checkpoint="x.pt")
 	with fails("checkpoint 'x.pt' is in use") as f:
-	    ace.Local(mlp(), None, through("two"), "edge1", checkpoint="x.pt")
+	    ace.Local(mlp(), None, alone("two"), "edge1", checkpoint="x.pt")
 	assert "each model of a script, a checkpoint and a state of its own" in f.error
 	E
 	py shared.py
