@@ -127,7 +127,7 @@ PARTS = {"FullyShardedDataParallel", "FSDPModule", "FlatParameter", "DTensor"}
 
 def _named(model):
     """Two dicts by plain names: its parameters and its buffers."""
-    for x in *model.modules(), *model.parameters():
+    for x in (*model.modules(), *model.parameters()):
         parts = PARTS.intersection(c.__name__ for c in type(x).__mro__)
         if parts:
             raise Error(f"the model has a {parts.pop()}: each process has a part "
@@ -173,7 +173,8 @@ def _mark(t):
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
     bits = torch.view_as_real(t.detach()) if t.is_complex() else t.detach()
     bits = bits.contiguous().view(kinds.get(bits.element_size(), torch.int64))
-    return f"{said} {bits.sum(dtype=torch.int64).item()}"
+    sums = [b.sum(dtype=torch.int64) for b in bits.reshape(-1).split(1 << 20)]
+    return f"{said} {torch.stack(sums).sum().item()}"
 
 
 def _look(pairs):
@@ -524,23 +525,23 @@ class _Pipe:
 
     def _advice(self, line, status):
         """What to do about it."""
-        states = " and ".join(f"'{s}'" for s in sorted(self.states))
+        state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
         other = re.search(r": mismatch: a shard of run '(.*)', and the spool is "
                           r"of run '(.*)' \(--run\)", line)
         if other:
-            return (f"the first device of this spool began with another model; "
+            return ("the first device of this spool began with another model; "
                     f"what it sent is there in the folder {other[2]}.  If that "
                     "device is right: give this one the same seed or file, and "
-                    f"remove its state {states}.  If this one is right, begin "
+                    f"remove {state}.  If this one is right, begin "
                     "anew: end the cloud's programs, remove that folder, and the "
                     "states and checkpoints of the cloud and all devices.  Two "
                     f"models of one script have a run each: {SEE}")
         if ": mismatch: " in line:
-            return (f"this device, its state {states} and the cloud are not of one "
+            return (f"this device, {state} and the cloud are not of one "
                     "run: when the model is right now, remove the state of the "
                     f"one before; {SEE}")
         if ": equivocation: " in line:
-            return (f"two devices have this name, or its state {states} was removed "
+            return (f"two devices have this name, or {state} was removed "
                     f"after something was sent: {SEE}")
         return ADVICE.get(status, f"status {status}")
 
