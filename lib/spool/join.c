@@ -14,6 +14,10 @@
 #define JOIN_MODEL "model.aceg"
 #define JOIN_TOLD "told"
 
+/* So many removed steps are looked at for a shard of a device, newest first: each
+ * takes the reading of a file. */
+enum { JOIN_LOOKS = 1000 };
+
 /* Writes down that the device knows what the others do from this step on. */
 static int
 join_told(const struct inbox *s, const char *run, const char *device,
@@ -223,7 +227,8 @@ join_known(const struct inbox *s, const struct shard *sh, struct err *e)
 	}
 	if (k >= 0 && !known)
 		k = steps_list(&old, s, run, "old", 0, e);
-	for (i = old.n; k >= 0 && !known && i > 0; i--) {
+	for (i = old.n; k >= 0 && !known && i > 0 &&
+	    old.n - i < JOIN_LOOKS; i--) {
 		k = inbox_manifest(s, run, old.step[i - 1], &l, e);
 		for (j = 0; k > 0 && !known && j < l.n; j++)
 			known = receipt_is_accepted(&l.r[j]) && memcmp(

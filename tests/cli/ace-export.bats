@@ -56,13 +56,17 @@ load helper
 @test "--many: each shard a file, behind each other, as soon as it is whole" {
 	mkshards -s 3 -N 3 -n 100000 >in
 	for s in 3 4 5; do
-		ace-export --step $s in
+		ace-export --many --step $s in
 	done >want
 	exits 0 ace-export --many in
 	same out want
+	# the same values as alone, and the step in the metadata
 	exits 0 ace-export --many --step 4 in
-	ace-export --step 4 in >want
-	same out want
+	mv out want
+	ace-export --step 4 in >alone
+	same <(tail -c 400000 want) <(tail -c 400000 alone)
+	head -c 200 want | grep -aq '"__metadata__":{"step":"4"}'
+	! head -c 200 alone | grep -aq '"step"' || false
 	exits 0 ace-export --many --step 9 in
 	[ ! -s out ]
 	exits 2 ace-export --many -f npz in
@@ -85,8 +89,8 @@ load helper
 
 @test "--many: a file whose end was not verified is not whole" {
 	mkshards -N 2 -n 100000 >in
-	ace-export --step 0 in >one
-	ace-export --step 1 in >two
+	ace-export --many --step 0 in >one
+	ace-export --many --step 1 in >two
 	cat one two >want
 	for at in $(frames in | awk '$2 == "SEND" { print $1 }'); do
 		cp in bad

@@ -422,8 +422,8 @@ gives_up() {
 	recv accepted <in
 	aggregate
 	mkshards -d evil -N 300 >in
-	recv "step 299: late: step 299 is closed" <in
-	[ "$(grep -c late err)" -eq 300 ]
+	recv "step 299: invalid: this device is new here, and step 501 is the next" <in
+	[ "$(grep -c 'this device is new' err)" -eq 300 ]
 	[ "$(find spool -name '[0-9]*' -type d)" = spool/test/500 ]
 	# whoever was accepted hears it again, when the step's folder is gone too
 	shard 501 >in

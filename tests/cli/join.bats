@@ -178,6 +178,141 @@ model() {
 	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --once
 }
 
+# asks DEVICE STEP: what it is told on its own connection
+asks() {
+	perl -e 'print pack("Q<", 8), "{}      "' |
+	    ace-import -k model -d "$1" -r demo -s "$2" |
+	    timeout "$HANG" ace-recv --spool spool --device "$1" --reply aggregate
+}
+
+@test "a device that asks is told what is closed, and where to begin" {
+	asks edge3 0 >told
+	[ "$(told)" = 'model 0' ]
+	[ ! -e spool/demo ]
+	for s in 0 1 2; do closes $s edge1 edge2; done
+	sends edge1 3
+	asks edge3 0 >told
+	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
+	ace-inspect --verify told
+	for s in 0 1 2; do cat spool/demo/$s/aggregate.aceg; done >all
+	ace-export --many told >files
+	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
+	[ "$(cat spool/demo/edge3.told)" = 3 ]
+	asks edge3 2 >told
+	[ "$(told)" = 'mean 2 model 3' ]
+	# not over a step of which it has a shard here, and not into the future
+	asks edge1 0 >told
+	[ "$(told)" = 'model 0' ]
+	asks edge3 9 >told
+	[ "$(told)" = 'model 9' ]
+	[ ! -e spool/demo/devices ]
+	# each file of a trainer says which step it is
+	asks edge4 1 | ace-expand | ace-export --many >files
+	[ "$(grep -ao '"step":"[0-9]*"' files | paste -sd ' ')" = '"step":"1" "step":"2" "step":"3"' ]
+	# as any other shard: of this device and this run only
+	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
+	    <(perl -e 'print pack("Q<", 8), "{}      "' |
+		ace-import -k model -d edge3 -r demo)
+	says "mismatch: a shard of device 'edge3' where 'edge5' sends"
+	# and it is no question where receipts are all there is
+	perl -e 'print pack("Q<", 8), "{}      "' |
+	    ace-import -k model -d edge3 -r demo -s 9 |
+	    ace-recv --spool spool >receipts
+	exits 5 ace-ack -S st receipts
+	says 'a shard of kind model is not for a sum'
+}
+
+@test "who asks waits for an aggregate that is on its way; one that was removed is said" {
+	closes 0 edge1 edge2
+	sends edge1 1
+	sends edge2 1
+	ace-aggregate --spool spool --expect 2 --steps 1 >mean
+	asks edge3 0 >told 3>&- &
+	wait_for larger told 500	# the first
+	ace-recv --spool spool --publish mean
+	wait $!
+	[ "$(told)" = 'mean 0 mean 1 model 2' ]
+	keep=(--keep 1)
+	closes 2 edge1 edge2
+	exits 5 asks edge4 0
+	says "the aggregate of step [01] of run 'demo' was removed"
+	asks edge4 2 >told
+	[ "$(told)" = 'mean 2 model 3' ]
+}
+
+@test "a device that is new and does not ask is refused, when it is far behind" {
+	for s in 0 1 2; do closes $s edge1; done
+	# one step behind is late, as ever
+	mkshards -d edge2 -s 1 -r demo | ace-compress -S st2 -c f32 |
+	    ace-recv --spool spool | ace-ack -v -S st2 2>said >/dev/null
+	grep -q 'step 1: late: step 1 is closed' said
+	mkshards -d edge3 -s 0 -r demo | ace-compress -S st3 -c f32 |
+	    ace-recv --spool spool >receipt
+	exits 5 ace-ack -S st3 receipt
+	says 'step 0: invalid: this device is new here, and step 3 is the next: it has to ask for what the others know'
+	# one that has a shard here is late
+	mkshards -d edge1 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
+	mkshards -d edge2 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
+	for s in 3 4 5; do closes $s edge1; done
+	mkshards -d edge2 -s 2 -r demo | ace-recv --spool spool >receipt
+	ace-ack -v -S st4 receipt 2>said >/dev/null
+	grep -q 'step 2: late' said
+	# and so is one that asked, from the step on that it was told
+	asks edge3 0 >told
+	for s in 6 7 8; do closes $s edge1; done
+	mkshards -d edge3 -s 6 -r demo | ace-recv --spool spool >receipt
+	ace-ack -v -S st5 receipt 2>said >/dev/null
+	grep -q 'step 6: late' said
+	mkshards -d edge3 -s 5 -r demo | ace-recv --spool spool >receipt
+	exits 5 ace-ack -S st6 receipt
+	# whoever an operator let in is late, too
+	joins edge7 >/dev/null
+	mkshards -d edge7 -s 2 -r demo | ace-recv --spool spool >receipt
+	ace-ack -v -S st7 receipt 2>said >/dev/null
+	grep -q 'step 2: late' said
+}
+
+# bats test_tags=long
+@test "a device that waits is told for whom, once" {
+	closes 0 edge1 edge2 edge3
+	mkshards -d edge2 -s 1 -r demo | ace-recv --spool spool >/dev/null
+	mkshards -d edge1 -s 1 -r demo |
+	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
+	    >answer 2>said 3>&- &
+	wait_for grep -qE "^ace-recv: waiting for step 1 of run 'demo': there are shards: edge[12], edge[12]; missing: edge3 \(sent last [0-9]+ s ago\); no ace-aggregate runs$" said
+	sends edge3 1
+	ace-aggregate --spool spool --expect 3 --steps 1 | ace-recv --spool spool --publish
+	wait
+	[ "$(wc -l <said)" -eq 1 ]
+	# one that is closed, by a cloud that runs
+	ace-aggregate --spool spool --expect 1 --steps 3 --published >mean 3>&- 2>/dev/null &
+	aggregate=$!
+	mkshards -d edge1 -s 2 -r demo |
+	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
+	    >answer 2>said 3>&- &
+	wait_for grep -qx "ace-recv: waiting for step 2 of run 'demo': all shards are there, and its aggregate is not" said
+	ace-aggregate spool/demo/2/edge1.aceg | ace-recv --spool spool --publish
+	wait $aggregate
+	wait
+}
+
+@test "--steps with --published counts the run's, whoever made them" {
+	for s in 0 1 2; do sends edge1 $s; done
+	ace-aggregate --spool spool --expect 1 --steps 1 | ace-recv --spool spool --publish
+	timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 3 --published |
+	    ace-recv --spool spool --publish
+	[ -e spool/demo/2/aggregate.aceg ]
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 3 --published
+	ace-inspect --verify out
+	[ -z "$(field step out)" ]
+	# those that --keep removed count
+	sends edge1 3
+	timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 4 --keep 1 \
+	    --published | ace-recv --spool spool --publish
+	[ ! -e spool/demo/1 ]
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 4 --published
+}
+
 # trains K: an edge's run, in the background
 trains() {
 	local k=$1

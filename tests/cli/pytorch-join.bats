@@ -153,9 +153,9 @@ tells() {
 	[ ! -s err1 ] || ! grep -q 'edge1: round' err1
 }
 
-# waits TRAINER...: it waits, and says whom for; its process in the file pid
+# waits_alone: edge1 waits, and says whom for; its process is in the file pid
 waits_alone() {
-	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 "$@" >said1 2>err1 3>&- &
+	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 >said1 2>err1 3>&- &
 	echo $! >pid
 }
 

@@ -252,10 +252,18 @@ published(const struct inbox *s, const uint8_t *p, size_t n)
 static void
 told(const struct inbox *s)
 {
+	struct join_asked q = { "run", "edge3", 0 };
 	struct err e = ERR_INIT;
 	struct writer *w = nowhere();
+	uint64_t next;
 
-	(void)join_send(s, "run", w, &e);
+	(void)join_send(s, "run", "edge2", w, &e);
+	writer_free(w);
+	err_clear(&e);
+	w = nowhere();
+	while (join_next(s, &q, &next, &e) > 0)
+		q.step = next + 1;
+	(void)join_tell(s, &q, 0, w, &e);
 	writer_free(w);
 	err_clear(&e);
 }
