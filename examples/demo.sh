@@ -18,7 +18,7 @@ name=demo
 
 EDGES=4
 steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
-RATE=${RATE:-0.007}		# FullSync's best: make sweep
+RATE=${RATE:-0.007}		# FullSync's best, of C headers: make sweep
 MUON=${MUON:-0.02}		# likewise
 INTERVAL=8			# local steps of the first round
 # shellcheck disable=SC2206 # words are meant
