@@ -112,12 +112,11 @@ programs: $(PROGS)
 # ---- objects; changed flags rebuild ----
 
 ifneq ($(filter x86_64% amd64% i%86-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx2_ecq.o: ISA = -mavx2 -mf16c
-$(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_avx512_ecq.o: ISA = -mavx512f -mavx512bw -mavx512vl -mavx512dq
+$(BUILD)/lib/kern/kern_avx2.o: ISA = -mavx2 -mf16c
+$(BUILD)/lib/kern/kern_avx512.o: ISA = -mavx512f -mavx512bw -mavx512vl -mavx512dq
 endif
 # loops of which the compiler makes vectors
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_neon.o: ISA += $(VECTORS)
 $(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
