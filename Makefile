@@ -123,11 +123,10 @@ programs: $(PROGS)
 # ---- objects; changed flags rebuild ----
 
 X86 = $(filter x86_64% amd64% i%86-%,$(call once,MACHINE,$(CC) -dumpmachine))
-$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx2_ecq.o: ISA = $(if $(X86),-mavx2 -mf16c)
-$(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_avx512_ecq.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
+$(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
+$(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
 # loops of which the compiler makes vectors
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(BUILD)/lib/kern/kern_avx2.o $(BUILD)/lib/kern/kern_avx512.o $(BUILD)/lib/kern/kern_neon.o: ISA += $(VECTORS)
 $(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value

@@ -66,15 +66,351 @@ top8(__m256i v)
 
 #include "kern/wide.h"
 
+/* ---- ecq ---- */
+
+#include "kern/kern_ecq_loops.h"
+
+static void
+ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span)
+{
+	int32_t l[LANES], s[LANES];
+	unsigned c;
+	size_t i;
+	int j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		ALL {
+			l[j] = code[i + (size_t)j] & 63;
+			s[j] = code[i + (size_t)j] >> 6;
+		}
+		ALL {
+			c = kern_ecq_context((unsigned)l[j]);
+			span[i + (size_t)j] = m->first[s[j]][c] |
+			    (uint32_t)(m->first[s[j] + 1][c] -
+			    m->first[s[j]][c]) << 16;
+		}
+		loop_count(m, l, s, m->mode != KERN_ECQ_ABOVE);
+		kern_ecq_learn(m);
+	}
+	kern_ecq_spans(m, code + i, n - i, span + i);
+}
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 2")
+
+/* A chunk in two halves. */
+struct pair {
+	__m256i v[2];
+};
+
+INLINE struct pair
+load(const int32_t a[LANES])
+{
+	const __m256i *p = (const void *)a;
+	struct pair r = { { _mm256_loadu_si256(p), _mm256_loadu_si256(p + 1) } };
+
+	return r;
+}
+
+INLINE void
+store(void *a, struct pair r)
+{
+	__m256i *p = a;
+
+	_mm256_storeu_si256(p, r.v[0]);
+	_mm256_storeu_si256(p + 1, r.v[1]);
+}
+
+/* For each of eight lanes, how many bits of the mask are below its own. */
+INLINE __m256i
+below(unsigned mask)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t v = ((mask * ones & 0x8040201008040201) +
+	    0x7f7f7f7f7f7f7f7f) >> 7 & ones;
+
+	/* the top bit of lane 7 is there without the sum */
+	v |= (uint64_t)(mask >> 7) << 56;
+	v = v * ones - v;
+	return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&v));
+}
+
+struct found {
+	struct pair s, first, next;
+};
+
+INLINE int
+above(struct found *f, const struct pair *slot, __m256i ta, __m256i tb)
+{
+	const __m256i one = _mm256_set1_epi32(1);
+	__m256i t[2] = { ta, tb }, k[2];
+	int i;
+
+	UNROLL
+	for (i = 0; i < 2; i++) {
+		k[i] = _mm256_cmpgt_epi32(slot->v[i],
+		    _mm256_sub_epi32(t[i], one));
+		f->first.v[i] = _mm256_blendv_epi8(f->first.v[i], t[i], k[i]);
+		f->next.v[i] = _mm256_blendv_epi8(_mm256_min_epi32(
+		    f->next.v[i], t[i]), f->next.v[i], k[i]);
+		f->s.v[i] = _mm256_sub_epi32(f->s.v[i], k[i]);
+	}
+	k[0] = _mm256_or_si256(k[0], k[1]);
+	return !_mm256_testz_si256(k[0], k[0]);
+}
+
+INLINE __m256i
+look(const uint16_t *row, __m256i c)
+{
+	return _mm256_and_si256(_mm256_set1_epi32(0xffff),
+	    _mm256_i32gather_epi32((const void *)row, c, 2));
+}
+
+/* Tried at all times; a step that is not foreseen costs more. */
+enum { SURE = 4 };
+
+INLINE struct found
+find(const struct kern_ecq *m, const int32_t l[LANES], int same,
+    const struct pair *slot)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	const __m256i all = _mm256_set1_epi32(1 << KERN_ECQ_BITS);
+	struct found f = { { { zero, zero } }, { { zero, zero } },
+		{ { all, all } } };
+	unsigned one = kern_ecq_context((unsigned)l[0]), i;
+	int32_t c[LANES], j;
+	struct pair at;
+	__m256i t;
+
+	if (same) {
+		for (i = 1; i < SURE || i <= m->top; i++) {
+			t = _mm256_set1_epi32(m->first[i][one]);
+			if (!above(&f, slot, t, t) && i >= SURE)
+				break;
+		}
+		return f;
+	}
+	ALL
+		c[j] = (int32_t)kern_ecq_context((unsigned)l[j]);
+	at = load(c);
+	for (i = 1; i < SURE || i <= m->top; i++)
+		if (!above(&f, slot, look(m->first[i], at.v[0]),
+		    look(m->first[i], at.v[1])) && i >= SURE)
+			break;
+	return f;
+}
+
+/* A half's states after its symbols; words are there. */
+INLINE __m256i
+next(__m256i x, __m256i slot, __m256i first, __m256i end,
+    const unsigned char **p)
+{
+	__m256i k, w;
+	unsigned mask;
+
+	x = _mm256_mullo_epi32(_mm256_srli_epi32(x, KERN_ECQ_BITS),
+	    _mm256_sub_epi32(end, first));
+	x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, first));
+	k = _mm256_cmpeq_epi32(_mm256_srli_epi32(x, 16),
+	    _mm256_setzero_si256());
+	mask = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(k));
+	w = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)*p));
+	w = _mm256_permutevar8x32_epi32(w, below(mask));
+	*p += 2 * __builtin_popcount(mask);
+	return _mm256_blendv_epi8(x, _mm256_or_si256(
+	    _mm256_slli_epi32(x, 16), w), k);
+}
+
+static int
+ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n)
+{
+	const __m256i low = _mm256_set1_epi32((1 << KERN_ECQ_BITS) - 1);
+	int32_t l[LANES], s[LANES];
+	struct pair x, slot;
+	struct found f;
+	const unsigned char *p = g->p;
+	size_t i;
+	int same, j;
+
+	if (g->states != LANES)
+		return kern_ecq_get(m, g, code, n);
+	x = load((const void *)g->x);
+	for (i = 0; i + LANES <= n && g->end - p >= 2 * LANES; i += LANES) {
+		same = loop_levels(m, l);
+		UNROLL
+		for (j = 0; j < 2; j++)
+			slot.v[j] = _mm256_and_si256(x.v[j], low);
+		f = find(m, l, same, &slot);
+		UNROLL
+		for (j = 0; j < 2; j++)
+			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j],
+			    f.next.v[j], &p);
+		store(s, f.s);
+		loop_codes(code + i, l, s);
+		loop_count(m, l, s, same);
+		loop_done(m, l, s, same);
+		kern_ecq_learn(m);
+	}
+	store(g->x, x);
+	g->p = p;
+	return kern_ecq_get_some(m, g, code + i, n - i);
+}
+
+/* Where states x of f slots have to give a word first. */
+INLINE __m256i
+full(__m256i x, __m256i f)
+{
+	__m256i most = _mm256_slli_epi32(f, 32 - KERN_ECQ_BITS);
+
+	return _mm256_cmpeq_epi32(_mm256_max_epu32(x, most), x);
+}
+
+/* A half's states after the words are out: x / f * 2^15 + x % f + first. */
+INLINE __m256i
+into(__m256i x, __m256i f, __m256i first)
+{
+	const __m256i one = _mm256_set1_epi32(1 << KERN_ECQ_BITS);
+	__m256 y, inv = _mm256_div_ps(_mm256_set1_ps(1), _mm256_cvtepi32_ps(f));
+	__m256i q, r;
+
+	y = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(65536),
+	    _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16))),
+	    _mm256_cvtepi32_ps(_mm256_and_si256(x,
+	    _mm256_set1_epi32(0xffff))));
+	/* below 2^17, so off by one at most */
+	q = _mm256_cvttps_epi32(_mm256_mul_ps(y, inv));
+	r = _mm256_sub_epi32(x, _mm256_mullo_epi32(q, f));
+	q = _mm256_add_epi32(q, _mm256_srai_epi32(r, 31));
+	q = _mm256_sub_epi32(q, _mm256_andnot_si256(_mm256_cmpgt_epi32(f, r),
+	    _mm256_set1_epi32(-1)));
+	return _mm256_add_epi32(_mm256_add_epi32(x, first),
+	    _mm256_mullo_epi32(q, _mm256_sub_epi32(one, f)));
+}
+
+static unsigned char *
+ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
+    size_t n, unsigned char *w)
+{
+	const __m256i low = _mm256_set1_epi32(0xffff);
+	size_t i = n - n % LANES;
+	uint32_t at[LANES];
+	struct pair x, v, f, k;
+	unsigned mask;
+	int j;
+
+	if (states != LANES)
+		return kern_ecq_put(state, states, span, n, w);
+	w = kern_ecq_put(state, states, span + i, n - i, w);
+	x = load((const void *)state);
+	for (; i > 0; i -= LANES) {
+		v = load((const void *)(span + i - LANES));
+		UNROLL
+		for (j = 0; j < 2; j++) {
+			f.v[j] = _mm256_srli_epi32(v.v[j], 16);
+			k.v[j] = full(x.v[j], f.v[j]);
+		}
+		mask = (unsigned)_mm256_movemask_ps(
+		    _mm256_castsi256_ps(k.v[0])) |
+		    (unsigned)_mm256_movemask_ps(
+		    _mm256_castsi256_ps(k.v[1])) << 8;
+		store(at, x);
+		/* few of them: a bit of each value is a word of 16 */
+		for (; mask != 0; mask ^= 1u << j) {
+			j = 31 - __builtin_clz(mask);
+			w -= 2;
+			memcpy(w, &at[j], 2);
+		}
+		UNROLL
+		for (j = 0; j < 2; j++)
+			x.v[j] = into(_mm256_blendv_epi8(x.v[j],
+			    _mm256_srli_epi32(x.v[j], 16), k.v[j]), f.v[j],
+			    _mm256_and_si256(v.v[j], low));
+	}
+	store(state, x);
+	return w;
+}
+
+static void
+ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS])
+{
+	const __m256 low = _mm256_loadu_ps(of), high = _mm256_loadu_ps(of + 8);
+	__m256i s, neg, some;
+	unsigned mask, signs;
+	size_t i, j;
+	__m256 v;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		signs = *mark++ & 0xffff;
+		for (j = i; j < i + LANES; j += 8) {
+			s = _mm256_srli_epi32(_mm256_cvtepu16_epi32(
+			    _mm_loadu_si128((const void *)(code + j))), 6);
+			some = _mm256_cmpgt_epi32(s, _mm256_setzero_si256());
+			mask = (unsigned)_mm256_movemask_ps(
+			    _mm256_castsi256_ps(some));
+			neg = _mm256_srlv_epi32(
+			    _mm256_set1_epi32((int)signs), below(mask));
+			neg = _mm256_and_si256(_mm256_slli_epi32(neg, 31),
+			    some);
+			signs >>= __builtin_popcount(mask);
+			v = _mm256_blendv_ps(
+			    _mm256_permutevar8x32_ps(low, s),
+			    _mm256_permutevar8x32_ps(high, s),
+			    _mm256_castsi256_ps(_mm256_slli_epi32(s, 28)));
+			_mm256_storeu_ps(x + j, _mm256_xor_ps(v,
+			    _mm256_castsi256_ps(neg)));
+		}
+	}
+	kern_ecq_values(x + i, code + i, mark, n - i, of);
+}
+
+/* 16 bits of 16 lanes. */
+INLINE unsigned
+mask_of(__m256i k)
+{
+	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(
+	    _mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)));
+}
+
+static void
+ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	unsigned some, neg, signs;
+	__m256i c, l, rest;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		c = _mm256_loadu_si256((const void *)(code + i));
+		l = _mm256_and_si256(c, _mm256_set1_epi16(63));
+		rest = _mm256_or_si256(_mm256_cmpgt_epi16(l,
+		    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1)),
+		    _mm256_cmpgt_epi16(c, _mm256_set1_epi16(
+		    ((KERN_ECQ_SYMBOLS - 1) << 6) - 1)));
+		some = mask_of(_mm256_cmpgt_epi16(c, _mm256_set1_epi16(63)));
+		neg = q == NULL ? 0 : some & mask_of(_mm256_cmpgt_epi16(zero,
+		    _mm256_loadu_si256((const void *)(q + i))));
+		for (signs = 0; neg != 0; neg &= neg - 1)
+			signs |= 1u << __builtin_popcount(some &
+			    ((neg & -neg) - 1));
+		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
+		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
+	}
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
+}
+
 const struct kern kern_avx2 = {
 	.name = "avx2",
 	WIDE_ROWS,
-	.ecq_sort = kern_avx2_ecq_sort,
-	.ecq_spans = kern_avx2_ecq_spans,
-	.ecq_put = kern_avx2_ecq_put,
-	.ecq_get = kern_avx2_ecq_get,
-	.ecq_marks = kern_avx2_ecq_marks,
-	.ecq_values = kern_avx2_ecq_values,
+	.ecq_sort = loop_sort,
+	.ecq_spans = ecq_spans,
+	.ecq_put = ecq_put,
+	.ecq_get = ecq_get,
+	.ecq_marks = ecq_marks,
+	.ecq_values = ecq_values,
 };
 
 #else

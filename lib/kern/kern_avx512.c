@@ -1,3 +1,4 @@
+#include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
 #include "kern/ref.h"
@@ -43,15 +44,536 @@
 	_mm512_maskz_compress_epi32((__mmask16)(m), (__m512i)(place)))
 #include "kern/wide.h"
 
+/* ---- ecq ---- */
+
+enum { LANES = KERN_ECQ_LANES };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* A row of tables at the contexts c, 32 bits each. */
+static inline __m512i
+row(const uint16_t t[KERN_ECQ_WIDTH], __m512i c)
+{
+	return _mm512_maskz_permutexvar_epi16(0x55555555, c,
+	    _mm512_loadu_si512(t));
+}
+
+static inline __m512i
+contexts(__m512i l)
+{
+	__m512i top = _mm512_set1_epi32(KERN_ECQ_CONTEXTS);
+
+	return _mm512_mask_add_epi32(l, _mm512_cmpge_epi32_mask(l, top),
+	    _mm512_set1_epi32(KERN_ECQ_CONTEXTS - 2),
+	    _mm512_and_si512(l, _mm512_set1_epi32(1)));
+}
+
+static inline __m512i
+shifts(__m512i l)
+{
+	return _mm512_srli_epi32(_mm512_max_epi32(_mm512_sub_epi32(l,
+	    _mm512_set1_epi32(KERN_ECQ_CONTEXTS - 2)),
+	    _mm512_setzero_si512()), 1);
+}
+
+static inline __m512i
+counted(__m512i l, __m512i s)
+{
+	return _mm512_min_epi32(_mm512_sllv_epi32(s, shifts(l)),
+	    _mm512_set1_epi32(KERN_ECQ_CAP));
+}
+
+/* Computes the levels of a full chunk; returns 1 when all are the same. */
+INLINE int
+levels(const struct kern_ecq *m, int *one, __m512i *l)
+{
+	__m512i a, z = _mm512_setzero_si512();
+
+	*one = (int)m->level;
+	if (m->mode == KERN_ECQ_PLAIN || kern_ecq_gain(m, one)) {
+		*l = _mm512_set1_epi32(*one);
+		return 1;
+	}
+	a = _mm512_add_epi32(_mm512_loadu_si512(m->above + m->at - m->stride),
+	    _mm512_set1_epi32(m->base));
+	a = _mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(a)), 20);
+	a = _mm512_add_epi32(a, _mm512_set1_epi32(*one));
+	*l = _mm512_min_epi32(_mm512_max_epi32(_mm512_srai_epi32(a, 2), z),
+	    _mm512_set1_epi32(KERN_ECQ_LEVELS - 1));
+	return 0;
+}
+
+/* Updates the means with the magnitudes of a chunk. */
+INLINE void
+done(struct kern_ecq *m, __m512i mag)
+{
+	__m512i old = _mm512_setzero_si512(), d;
+	uint32_t sum, expected = 0;
+
+	if (m->mode == KERN_ECQ_PLAIN)
+		return;
+	sum = (uint32_t)_mm512_reduce_add_epi32(mag);
+	if (m->mode == KERN_ECQ_ABOVE) {
+		if (m->row > 0)
+			old = _mm512_loadu_si512(m->above + m->at - m->stride);
+		expected = (uint32_t)_mm512_reduce_add_epi32(old);
+		d = _mm512_sub_epi32(_mm512_slli_epi32(mag, 12), old);
+		d = _mm512_mullo_epi32(d,
+		    _mm512_set1_epi32(kern_ecq_pace(m->row)));
+		_mm512_storeu_si512(m->above + m->at,
+		    _mm512_add_epi32(old, _mm512_srai_epi32(d, 8)));
+	}
+	kern_ecq_follow(m, sum, expected, LANES);
+}
+
+/* k models at once: each waits for its own chunk before, not for the others'.
+ * k is a constant where this is called. */
+INLINE void
+sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
+{
+	__m512i a, l, s, most[KERN_ECQ_MODES];
+	size_t i;
+	unsigned w;
+	int one;
+
+	for (w = 0; w < k; w++)
+		most[w] = _mm512_setzero_si512();
+	for (i = 0; i + LANES <= n; i += LANES) {
+		a = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
+		    _mm256_loadu_si256((const void *)(q + i))));
+#pragma GCC unroll 3
+		for (w = 0; w < k; w++) {
+			(void)levels(t[w].m, &one, &l);
+			s = _mm512_min_epi32(_mm512_srlv_epi32(a, shifts(l)),
+			    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1));
+			most[w] = _mm512_max_epi32(most[w], s);
+			_mm256_storeu_si256((__m256i *)(void *)
+			    (t[w].code + i), _mm512_cvtepi32_epi16(
+			    _mm512_or_si512(l, _mm512_slli_epi32(s, 6))));
+			done(t[w].m, counted(l, s));
+		}
+	}
+	for (w = 0; w < k; w++) {
+		t[w].top = (unsigned)_mm512_reduce_max_epi32(most[w]);
+		kern_ecq_sort_some(&t[w], q, i, n);
+	}
+}
+
+static void
+ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
+    size_t n)
+{
+	if (k == 1)
+		sort(t, 1, q, n);
+	else if (k == 2)
+		sort(t, 2, q, n);
+	else
+		sort(t, 3, q, n);
+}
+
+/* What is found of slots. */
+struct found {
+	__m512i s, first, next;	/* the symbol; its first slot; the next's */
+};
+
+static inline __mmask16
+above(struct found *f, __m512i slot, __m512i t)
+{
+	__mmask16 k = _mm512_cmpge_epu32_mask(slot, t);
+
+	f->first = _mm512_mask_mov_epi32(f->first, k, t);
+	f->next = _mm512_mask_min_epu32(f->next, (__mmask16)~k, f->next, t);
+	f->s = _mm512_mask_sub_epi32(f->s, k, f->s, _mm512_set1_epi32(-1));
+	return k;
+}
+
+/* Up to SURE symbols are tried at all times, a step that is not foreseen costs
+ * more. */
+enum { SURE = 4 };
+
+/* The symbols of slots. */
+static inline struct found
+symbols(const struct kern_ecq *m, __m512i c, __m512i slot)
+{
+	struct found f = { _mm512_setzero_si512(), _mm512_setzero_si512(),
+		_mm512_set1_epi32(1 << KERN_ECQ_BITS) };
+	unsigned i, top = m->top;
+
+	for (i = 1; i < SURE; i++)
+		(void)above(&f, slot, row(m->first[i], c));
+	for (; i <= top && above(&f, slot, row(m->first[i], c)) != 0; i++)
+		continue;
+	return f;
+}
+
+/* The same where the context is one. */
+static inline struct found
+symbols_of(const struct kern_ecq *m, unsigned c, __m512i slot)
+{
+	struct found f = { _mm512_setzero_si512(), _mm512_setzero_si512(),
+		_mm512_set1_epi32(1 << KERN_ECQ_BITS) };
+	unsigned i, top = m->top;
+
+	for (i = 1; i < SURE; i++)
+		(void)above(&f, slot, _mm512_set1_epi32(m->first[i][c]));
+	for (; i <= top && above(&f, slot,
+	    _mm512_set1_epi32(m->first[i][c])) != 0; i++)
+		continue;
+	return f;
+}
+
+static inline void
+count(struct kern_ecq *m, __m512i c, __m512i s)
+{
+	uint32_t at[LANES], *p = m->count[0];
+	int i;
+
+	_mm512_storeu_si512(at, _mm512_or_si512(c, _mm512_slli_epi32(s, 5)));
+	for (i = 0; i < LANES; i++)
+		p[at[i]] += KERN_ECQ_STEP;
+}
+
+/* Symbols s, all in context c, are counted. */
+INLINE void
+count_one(struct kern_ecq *m, unsigned c, __m512i s)
+{
+	unsigned i = 0, left = LANES, n;
+
+	for (; i < SURE || left > 0; i++) {
+		n = (unsigned)__builtin_popcount(_mm512_cmpgt_epi32_mask(s,
+		    _mm512_set1_epi32((int)i)));
+		m->count[i][c] += KERN_ECQ_STEP * (left - n);
+		left = n;
+	}
+}
+
+/* Lanes of a group of `states', the first of them `from', into every group. */
+static inline __m512i
+spread(__m512i x, unsigned states, unsigned from)
+{
+	const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7,
+	    6, 5, 4, 3, 2, 1, 0);
+
+	if (states == LANES)
+		return x;
+	return _mm512_permutexvar_epi32(_mm512_add_epi32(
+	    _mm512_and_si512(lane, _mm512_set1_epi32((int)states - 1)),
+	    _mm512_set1_epi32((int)from)), x);
+}
+
+/* The words that lanes k take, of those at *p; -1 when they are not there. */
+INLINE int
+take(const unsigned char **p, const unsigned char *end, __mmask16 k,
+    __m512i *w)
+{
+	size_t room = (size_t)(end - *p) / 2;
+	unsigned n = (unsigned)__builtin_popcount(k);
+
+	if (n > room)
+		return -1;
+	*w = _mm512_maskz_expand_epi32(k, _mm512_cvtepu16_epi32(
+	    room >= LANES ? _mm256_loadu_si256((const void *)
+	    *p) : _mm256_maskz_loadu_epi16((__mmask16)((1u << room) - 1),
+	    *p)));
+	*p += 2 * n;
+	return 0;
+}
+
+/* What is known before a chunk. */
+struct chunk {
+	__m512i l, c;
+	unsigned one;
+	int same;
+};
+
+/* The symbols of a chunk: as many of them at a time as there are states.
+ * Every group of lanes has the states, one group's turn is taken. */
+INLINE int
+decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
+    __m512i *x, struct kern_ecq_get *g, __m512i *s)
+{
+	__m512i slot, w, y;
+	struct found f;
+	__mmask16 k, turn = (__mmask16)((1u << states) - 1);
+	unsigned i;
+
+	for (i = 0; i < LANES; i += states) {
+		slot = _mm512_and_si512(*x,
+		    _mm512_set1_epi32((1 << KERN_ECQ_BITS) - 1));
+		f = h->same ? symbols_of(m, h->one, slot) :
+		    symbols(m, h->c, slot);
+		y = _mm512_mullo_epi32(_mm512_srli_epi32(*x, KERN_ECQ_BITS),
+		    _mm512_sub_epi32(f.next, f.first));
+		y = _mm512_add_epi32(y, _mm512_sub_epi32(slot, f.first));
+		k = _mm512_mask_cmplt_epu32_mask((__mmask16)(turn << i), y,
+		    _mm512_set1_epi32(KERN_ECQ_LOW));
+		if (take(&g->p, g->end, k, &w) < 0)
+			return -1;
+		y = _mm512_mask_or_epi32(y, k, _mm512_slli_epi32(y, 16), w);
+		*x = spread(y, states, i);
+		*s = states == LANES ? f.s : _mm512_mask_mov_epi32(*s,
+		    (__mmask16)(turn << i), f.s);
+	}
+	return 0;
+}
+
+/* ecq_get, the number of states and the mode known. */
+INLINE int
+get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
+    unsigned states, enum kern_ecq_mode mode)
+{
+	__m512i x = spread(_mm512_maskz_loadu_epi32(
+	    (__mmask16)((1u << states) - 1), from->x), states, 0);
+	__m512i s = _mm512_setzero_si512();
+	struct kern_ecq_get g = *from;
+	struct chunk h = { s, s, 0, 0 };
+	size_t i;
+	int one;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		h.same = levels(m, &one, &h.l) || mode != KERN_ECQ_ABOVE;
+		if (h.same)
+			h.one = kern_ecq_context((unsigned)one);
+		else
+			h.c = contexts(h.l);
+		if (decode(m, &h, states, &x, &g, &s) < 0)
+			return -1;
+		if (h.same)
+			count_one(m, h.one, s);
+		else
+			count(m, h.c, s);
+		_mm256_storeu_si256((__m256i *)(void *)(code + i),
+		    _mm512_cvtepi32_epi16(_mm512_or_si512(h.l,
+		    _mm512_slli_epi32(s, 6))));
+		if (mode != KERN_ECQ_PLAIN)
+			done(m, counted(h.l, s));
+		kern_ecq_learn(m);
+	}
+	_mm512_mask_storeu_epi32(g.x, (__mmask16)((1u << states) - 1), x);
+	*from = g;
+	return kern_ecq_get_some(m, from, code + i, n - i);
+}
+
+INLINE int
+get_mode(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n,
+    unsigned states)
+{
+	return m->mode == KERN_ECQ_PLAIN ?
+	    get(m, g, code, n, states, KERN_ECQ_PLAIN) :
+	    m->mode == KERN_ECQ_LEFT ?
+	    get(m, g, code, n, states, KERN_ECQ_LEFT) :
+	    get(m, g, code, n, states, KERN_ECQ_ABOVE);
+}
+
+static int
+ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n)
+{
+	return g->states == LANES ? get_mode(m, g, code, n, LANES) :
+	    g->states >= 4 ? get_mode(m, g, code, n, g->states) :
+	    kern_ecq_get(m, g, code, n);
+}
+
+/* The spans of all symbols, a row for each and a column for each context. */
+INLINE void
+span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS]
+    [KERN_ECQ_WIDTH])
+{
+	__m512i first, next;
+	unsigned s, c;
+
+	for (s = 0; s <= m->top; s++)
+		for (c = 0; c < KERN_ECQ_WIDTH; c += LANES) {
+			first = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+			    (const void *)&m->first[s][c]));
+			next = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+			    (const void *)&m->first[s + 1][c]));
+			_mm512_storeu_si512(&t[s][c], _mm512_or_si512(first,
+			    _mm512_slli_epi32(_mm512_sub_epi32(next, first),
+			    16)));
+		}
+}
+
+/* ecq_spans where contexts differ within a chunk. */
+INLINE size_t
+spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	uint32_t t[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+	__m512i v, c, s;
+	size_t i;
+	int new = 1;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		if (new)
+			span_table(m, t);
+		v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const void *)(code + i)));
+		s = _mm512_srli_epi32(v, 6);
+		c = contexts(_mm512_and_si512(v, _mm512_set1_epi32(63)));
+		_mm512_storeu_si512(span + i, _mm512_i32gather_epi32(
+		    _mm512_or_si512(c, _mm512_slli_epi32(s, 5)), t, 4));
+		count(m, c, s);
+		new = kern_ecq_learn(m);
+	}
+	return i;
+}
+
+/* The same where a chunk has one context: its spans fit into a vector, which is
+ * made when it is first needed after the tables changed. */
+INLINE size_t
+spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	const __m512i place = _mm512_set_epi32(15 << 5, 14 << 5, 13 << 5,
+	    12 << 5, 11 << 5, 10 << 5, 9 << 5, 8 << 5, 7 << 5, 6 << 5, 5 << 5,
+	    4 << 5, 3 << 5, 2 << 5, 1 << 5, 0);
+	const __m512i low = _mm512_set1_epi32(0xffff);
+	__m512i t[KERN_ECQ_CONTEXTS], at, first, next, s;
+	uint32_t made = 0;
+	unsigned c;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
+		if ((made >> c & 1) == 0) {
+			/* two contexts at a time: there is one more row than
+			 * symbols */
+			at = _mm512_add_epi32(place, _mm512_set1_epi32((int)c));
+			first = _mm512_and_si512(low, _mm512_i32gather_epi32(
+			    at, (const void *)m->first[0], 2));
+			next = _mm512_and_si512(low, _mm512_i32gather_epi32(
+			    at, (const void *)m->first[1], 2));
+			t[c] = _mm512_or_si512(first, _mm512_slli_epi32(
+			    _mm512_sub_epi32(next, first), 16));
+			made |= 1u << c;
+		}
+		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const void *)(code + i))), 6);
+		_mm512_storeu_si512(span + i,
+		    _mm512_permutexvar_epi32(s, t[c]));
+		count_one(m, c, s);
+		if (kern_ecq_learn(m))
+			made = 0;
+	}
+	return i;
+}
+
+static void
+ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span)
+{
+	size_t i = m->mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
+	    spans_one(m, code, n, span);
+
+	kern_ecq_spans(m, code + i, n - i, span + i);
+}
+
+static unsigned char *
+ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
+    size_t n, unsigned char *w)
+{
+	size_t whole = n - n % LANES, i;
+	__m512i x, y, f, v, q, r, rest;
+	__mmask16 k, turn = (__mmask16)((1u << states) - 1);
+	unsigned out, j;
+
+	if (states < LANES / 2)
+		return kern_ecq_put(state, states, span, n, w);
+	w = kern_ecq_put(state, states, span + whole, n - whole, w);
+	x = spread(_mm512_maskz_loadu_epi32(turn, state), states, 0);
+	for (i = whole, j = LANES; i > 0; i -= j == LANES ? LANES : 0) {
+		j -= states;
+		v = _mm512_loadu_si512(span + i - LANES);
+		f = _mm512_srli_epi32(v, 16);
+		k = _mm512_mask_cmpge_epu32_mask((__mmask16)(turn << j), x,
+		    _mm512_slli_epi32(f, 32 - KERN_ECQ_BITS));
+		out = (unsigned)__builtin_popcount(k);
+		w -= 2 * out;
+		_mm256_mask_storeu_epi16(w, (__mmask16)((1u << out) - 1),
+		    _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(k, x)));
+		y = _mm512_mask_srli_epi32(x, k, x, 16);
+		/* the quotient q is below 2^17, so off by one at most; what
+		 * it gives is y + q (2^15 - f) + the first slot */
+		q = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepu32_ps(y),
+		    _mm512_div_ps(_mm512_set1_ps(1), _mm512_cvtepi32_ps(f))));
+		r = _mm512_sub_epi32(y, _mm512_mullo_epi32(q, f));
+		rest = _mm512_sub_epi32(_mm512_set1_epi32(1 << KERN_ECQ_BITS),
+		    f);
+		y = _mm512_add_epi32(_mm512_add_epi32(y,
+		    _mm512_and_si512(v, _mm512_set1_epi32(0xffff))),
+		    _mm512_mullo_epi32(q, rest));
+		y = _mm512_mask_sub_epi32(y, _mm512_movepi32_mask(r), y, rest);
+		y = _mm512_mask_add_epi32(y, _mm512_cmpge_epi32_mask(r, f), y,
+		    rest);
+		x = spread(y, states, j);
+		j = j == 0 ? LANES : j;
+	}
+	_mm512_mask_storeu_epi32(state, turn, x);
+	return w;
+}
+
+static void
+ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark)
+{
+	__m512i c, l, s, v;
+	__mmask16 some, rest, neg;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const void *)(code + i)));
+		s = _mm512_srli_epi32(c, 6);
+		l = _mm512_and_si512(c, _mm512_set1_epi32(63));
+		some = _mm512_test_epi32_mask(s, s);
+		rest = _mm512_cmpge_epi32_mask(l,
+		    _mm512_set1_epi32(KERN_ECQ_CONTEXTS)) |
+		    _mm512_cmpeq_epi32_mask(s,
+		    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1));
+		neg = 0;
+		if (q != NULL) {
+			v = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
+			    (const void *)(q + i)));
+			v = _mm512_maskz_compress_epi32(some, v);
+			neg = _mm512_movepi32_mask(v);
+		}
+		*mark++ = (uint32_t)neg |
+		    (uint32_t)__builtin_popcount(some) << 16 |
+		    (uint32_t)(rest != 0) << 24;
+	}
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
+}
+
+static void
+ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS])
+{
+	__m512i table = _mm512_loadu_si512(of), s, v;
+	__m512i place = _mm512_set_epi32(16, 17, 18, 19, 20, 21, 22, 23, 24,
+	    25, 26, 27, 28, 29, 30, 31);
+	__m512i top = _mm512_set1_epi32(INT32_MIN);
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const void *)(code + i))), 6);
+		v = _mm512_sllv_epi32(_mm512_set1_epi32((int)*mark++), place);
+		v = _mm512_maskz_expand_epi32(_mm512_test_epi32_mask(s, s),
+		    _mm512_and_si512(v, top));
+		v = _mm512_xor_si512(v, _mm512_permutexvar_epi32(s, table));
+		_mm512_storeu_si512(x + i, v);
+	}
+	kern_ecq_values(x + i, code + i, mark, n - i, of);
+}
+
 const struct kern kern_avx512 = {
 	.name = "avx512",
 	WIDE_ROWS,
-	.ecq_sort = kern_avx512_ecq_sort,
-	.ecq_spans = kern_avx512_ecq_spans,
-	.ecq_put = kern_avx512_ecq_put,
-	.ecq_get = kern_avx512_ecq_get,
-	.ecq_marks = kern_avx512_ecq_marks,
-	.ecq_values = kern_avx512_ecq_values,
+	.ecq_sort = ecq_sort,
+	.ecq_spans = ecq_spans,
+	.ecq_put = ecq_put,
+	.ecq_get = ecq_get,
+	.ecq_marks = ecq_marks,
+	.ecq_values = ecq_values,
 };
 
 #else

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_ecq_loops.h"
 
 enum { TRUST = 256 };		/* symbols: what is expected counts as that */
 
@@ -326,8 +327,11 @@ kern_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
 
 /* ---- and chunk by chunk ---- */
 
-#define PASS(x) kern_ecq_ ## x
-#include "kern/kern_ecq_loops.h"
+void
+kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
+{
+	loop_sort(t, k, q, n);
+}
 
 /* The symbol of a value in context c, out of state *x; -1 when a word of it is
  * missing. */

@@ -243,32 +243,25 @@ int kern_ecq_rows(size_t cols, size_t n);
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
 /* Two passes of kern.h value by value, which defines them: sort is of values
- * from `from' to n, by one model, and top is of those before.  The others of
- * kern_ecq.c, which ref and neon have, are their own meaning. */
+ * from `from' to n, by one model, and top is of those before. */
 void kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q,
     size_t from, size_t n);
 int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 
-/* The passes of the tables, by how their names begin. */
-#define KERN_ECQ_PASSES(p) \
-void p##_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, \
-    size_t n); \
-void p##_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, \
-    uint32_t *span); \
-unsigned char *p##_ecq_put(uint32_t *state, unsigned states, \
-    const uint32_t *span, size_t n, unsigned char *w); \
-int p##_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, \
-    size_t n); \
-void p##_ecq_marks(const uint16_t *code, const int16_t *q, size_t n, \
-    uint32_t *mark); \
-void p##_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, \
-    size_t n, const float of[KERN_ECQ_SYMBOLS])
-
-KERN_ECQ_PASSES(kern);
-KERN_ECQ_PASSES(kern_avx2);
-KERN_ECQ_PASSES(kern_avx512);
-/* wide.h has these for all tables but ref */
+/* The others, as ref and neon have them. */
+void kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
+    size_t n);
+void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
+    uint32_t *span);
+unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
+    const uint32_t *span, size_t n, unsigned char *w);
+int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n);
+void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS]);
 void kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
 void kern_ecq_told(float *y, const int16_t *q, const float *x, size_t n,

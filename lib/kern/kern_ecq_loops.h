@@ -1,8 +1,10 @@
 /*
  * Passes of ECQ over whole chunks, in plain C that a compiler makes vectors of:
- * what kern_ecq.c and kern_avx2_ecq.c share, each with PASS(x) for the name of
- * a pass.
+ * what kern_ecq.c and kern_avx2.c share.
  */
+#ifndef ACE_KERN_ECQ_LOOPS_H
+#define ACE_KERN_ECQ_LOOPS_H
+
 #include <string.h>
 
 #include "base/bytes.h"
@@ -104,11 +106,9 @@ loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
 	}
 }
 
-#ifdef PASS
-
 /* The codes of a chunk by one model; the greatest symbol, or top. */
 static inline int32_t
-loop_sort(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
+loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
     int32_t top)
 {
 	int32_t l[LANES], s[LANES];
@@ -130,8 +130,8 @@ loop_sort(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
 	return top;
 }
 
-void
-PASS(sort)(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
+static inline void
+loop_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 {
 	int32_t a[LANES], top[KERN_ECQ_MODES] = { 0 };
 	unsigned w;
@@ -143,7 +143,7 @@ PASS(sort)(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
 			    q[i + (size_t)j];
 		for (w = 0; w < k; w++)
-			top[w] = loop_sort(t[w].m, a, t[w].code + i, top[w]);
+			top[w] = loop_sort_one(t[w].m, a, t[w].code + i, top[w]);
 	}
 	for (w = 0; w < k; w++) {
 		t[w].top = (unsigned)top[w];

@@ -41,13 +41,17 @@ enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8,
 	/* how many vectors the 16 lanes of sums are, and 32 values */
 	WIDE_PARTS = KERN_LANES / WIDE_HALF, WIDE_BLOCK = 32 / WIDE_LANES };
 
+#define WIDE_INLINE static inline __attribute__((always_inline))
+/* before a loop of few rounds, over vectors that are to be registers */
+#define WIDE_UNROLL _Pragma("GCC unroll 16")
+
 #define WIDE_MAGIC 12582912.0f		/* 1.5 * 2^23, and its bits */
 #define WIDE_MAGIC_BITS 0x4b400000
 
 /* The n values that fill vectors of w. */
 #define WIDE_WHOLE(n, w) ((n) / (size_t)(w) * (size_t)(w))
 
-static inline wide_f32
+WIDE_INLINE wide_f32
 wide_load(const float *x)
 {
 	wide_f32 v;
@@ -56,28 +60,28 @@ wide_load(const float *x)
 	return v;
 }
 
-static inline wide_u32
+WIDE_INLINE wide_u32
 wide_mag(wide_f32 v)
 {
 	return (wide_u32)v & 0x7fffffff;
 }
 
 /* The top bit of a lane is 1 where the magnitude m is infinite or NaN. */
-static inline wide_u32
+WIDE_INLINE wide_u32
 wide_wild(wide_u32 m)
 {
 	return m + 0x00800000;
 }
 
 /* a where m is all ones, b where it is 0. */
-static inline wide_i32
+WIDE_INLINE wide_i32
 wide_pick(wide_i32 m, wide_i32 a, wide_i32 b)
 {
 	return (m & a) | (~m & b);
 }
 
 /* Each lane's number. */
-static inline wide_u32
+WIDE_INLINE wide_u32
 wide_place(void)
 {
 	static const uint32_t place[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
@@ -89,7 +93,7 @@ wide_place(void)
 }
 
 /* Stores y, any NaN as the one of arithmetic. */
-static inline void
+WIDE_INLINE void
 wide_put(float *p, wide_f32 y)
 {
 	wide_i32 v = wide_pick(y == y, (wide_i32)y, (wide_i32){ 0 } + 0x7fc00000);
@@ -98,7 +102,7 @@ wide_put(float *p, wide_f32 y)
 }
 
 /* d and its magnitude, into a lane of each sum. */
-static inline void
+WIDE_INLINE void
 wide_sum(wide_f64 d, wide_f64 *sum, wide_f64 *sq, wide_f64 *ab)
 {
 	*sum += d;
@@ -118,6 +122,7 @@ wide_stat(const float *x, size_t n, struct kern_stat *s)
 
 	memset(&l, 0, sizeof(l));
 	for (i = 0; i < WIDE_WHOLE(n, 16); i += 16)
+		WIDE_UNROLL
 		for (j = 0; j < WIDE_PARTS; j += 2) {
 			v = wide_load(x + i + j * WIDE_HALF);
 			m = wide_mag(v);
@@ -307,7 +312,7 @@ wide_from_bf16(float *x, const uint16_t *h, size_t n)
 /* Stores the scale of a block at p, its codes times 128 / codes at c.  What is
  * largest as bits rotated left by one has the largest magnitude, the negative
  * one of two. */
-static inline void
+WIDE_INLINE void
 wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
     uint16_t top)
 {
@@ -319,6 +324,7 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
 	float f;
 	size_t j;
 
+	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++) {
 		v[j] = wide_load(x + j * WIDE_LANES);
 		u = (wide_u32)v[j];
@@ -332,6 +338,7 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
 		return;
 	}
 	f = bytes_f32((uint32_t)s << 16);
+	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++)
 		/* to nearest even: the last places of the sum */
 		q[j] = ((wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS) *
@@ -340,7 +347,7 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
 }
 
 /* 32 codes below 2 * codes, wrapped, times the scale at p. */
-static inline void
+WIDE_INLINE void
 wide_spread(float *x, const unsigned char *p, const unsigned char *c,
     int codes)
 {
@@ -349,6 +356,7 @@ wide_spread(float *x, const unsigned char *p, const unsigned char *c,
 	wide_i32 q;
 	size_t j;
 
+	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++) {
 		q = ((wide_i32)WIDE_GET8(c + j * WIDE_LANES) ^ codes) - codes;
 		v = s * __builtin_convertvector(q, wide_f32);
@@ -385,6 +393,7 @@ wide_q4(unsigned char *p, const float *x, size_t n)
 
 	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 18) {
 		wide_codes(p, c, x + i, 8, KERN_Q4_TOP);
+		WIDE_UNROLL
 		for (j = 0; j < 16; j += WIDE_LANES) {
 			two = WIDE_GET16(c + 2 * j);
 			WIDE_PUT8(p + 2 + j, (two >> 4 & 15) |
@@ -402,6 +411,7 @@ wide_unq4(float *x, const unsigned char *p, size_t n)
 	size_t i, j;
 
 	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 18) {
+		WIDE_UNROLL
 		for (j = 0; j < 16; j += WIDE_LANES) {
 			two = WIDE_GET8(p + 2 + j);
 			WIDE_PUT16(c + 2 * j, (two | two << 4) & 0x0f0f);
@@ -421,9 +431,11 @@ wide_sign(unsigned char *p, const float *x, size_t n)
 	wide_f32 v;
 
 	for (i = 0; i < WIDE_WHOLE(n, 256); i += 256, p += 34) {
+		WIDE_UNROLL
 		for (j = 0; j < WIDE_PARTS; j++)
 			sum[j] = (wide_f64){ 0 };
 		for (k = 0; k < 256; k += 16) {
+			WIDE_UNROLL
 			for (j = 0, bits = 0; j < WIDE_PARTS; j += 2) {
 				v = wide_load(x + i + k + j * WIDE_HALF);
 				bits |= WIDE_BITS((wide_u32)v) <<
@@ -452,6 +464,7 @@ wide_unsign(float *x, const unsigned char *p, size_t n)
 		s = (wide_u32){ 0 } + ((uint32_t)bytes_le16(p) << 16);
 		for (k = 0; k < 256; k += 16) {
 			bits = bytes_le16(p + 2 + k / 8);
+			WIDE_UNROLL
 			for (j = 0; j < 16; j += WIDE_LANES) {
 				v = ((wide_u32){ 0 } + (bits >> j)) << up;
 				v = s | (v & 0x80000000u);
@@ -515,7 +528,7 @@ wide_join(float *x, const unsigned char *p, size_t n)
 }
 
 /* 16-bit numbers with a sign, and their magnitudes. */
-static inline wide_i32
+WIDE_INLINE wide_i32
 wide_signed(const int16_t *q, wide_i32 *mag)
 {
 	wide_i32 v = (wide_i32)WIDE_GET16(q);
@@ -534,6 +547,7 @@ wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
 
 	while (i < WIDE_WHOLE(n, WIDE_LANES)) {
 		end = n - i < BLOCK ? WIDE_WHOLE(n, WIDE_LANES) : i + BLOCK;
+		WIDE_UNROLL
 		for (j = 0; j < 3; j++)
 			part[j] = some[j] = (wide_i32){ 0 };
 		for (; i < end; i += WIDE_LANES) {
@@ -545,11 +559,13 @@ wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
 			k[0] = a == 1;
 			k[1] = a == 2;
 			k[2] = (a > 2) & (a < KERN_QMAX);
+			WIDE_UNROLL
 			for (j = 0; j < 3; j++) {
 				part[j] += d & k[j];
 				some[j] -= k[j];
 			}
 		}
+		WIDE_UNROLL
 		for (j = 0; j < 3; j++)
 			for (l = 0; l < WIDE_LANES; l++) {
 				sum[j] += part[j][l];
