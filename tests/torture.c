@@ -4,7 +4,7 @@
  * random places, at system calls and by the clock.  After every kill, and after
  * everything was run once more, blindly:
  *
- *   - the books of every device balance to the bit (state/conserve.h)
+ *   - the books of every device balance to the bit (report/conserve.h)
  *   - every aggregate is the sum of the shards in its manifest, each once
  *   - nobody hangs
  *   - what the dead left lying about is gone after the next whole step
@@ -13,6 +13,8 @@
  *
  * The same seed makes the same choices, but for what the scheduler decides.
  */
+#include <glob.h>
+
 #include "world.h"
 
 /* ---- pipelines ---- */
@@ -94,13 +96,27 @@ start_mail(int d)
 		procs[i].killed |= procs[i].line == line;
 }
 
+/* How many steps of the run are closed. */
+static size_t
+closed(void)
+{
+	char path[PATH_MAX + 32];
+	glob_t g;
+	size_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/D/run/*/manifest", proc_dir);
+	n = glob(path, GLOB_NOSORT, NULL, &g) == 0 ? g.gl_pathc : 0;
+	globfree(&g);
+	return n;
+}
+
 static void
 start_aggregator(void)
 {
 	w.agg_line = proc_start("ace-aggregate --sum --spool %s/D --create --run run "
-	    "--expect %d --quorum 1 --deadline %ums --steps 1 --published | "
+	    "--expect %d --quorum 1 --deadline %ums --steps %zu --published | "
 	    "ace-recv --spool %s/D --publish", proc_dir, DEVICES,
-	    5 + choose(60), proc_dir);
+	    5 + choose(60), closed() + 1, proc_dir);
 }
 
 /* ---- a try: everything that is left to do at once ---- */

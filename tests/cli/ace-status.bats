@@ -253,7 +253,7 @@ aged() {
 	[ "$(json 'd["runs"][0]["devices"][1]["disk_bytes"]')" -eq \
 	    "$(blocks spool -name edge2.aceg)" ]
 	# of a step that is closed, too
-	ace-aggregate --spool spool --steps 1 --quorum 2 --deadline 0.1s \
+	ace-aggregate --spool spool --steps 4 --quorum 2 --deadline 0.1s \
 	    --published 3>&- >mean.aceg &
 	wait_for test -e spool/demo/3/manifest
 	exits 0 ace-status --json spool
