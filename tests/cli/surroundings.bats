@@ -27,12 +27,13 @@ given() {
 
 @test "where i is not the small I, commas are points and it is tomorrow" {
 	needs localedef
-	localedef -i tr_TR -f UTF-8 ./tr_TR.UTF-8 >/dev/null 2>&1 ||
-	    [ -d tr_TR.UTF-8 ] || skip "no tr_TR to make here"
+	# it may warn, and so its status says nothing
+	localedef -i tr_TR -f UTF-8 ./tr_TR.UTF-8 >/dev/null 2>&1 || :
+	[ "$(LOCPATH=$PWD LC_ALL=tr_TR.UTF-8 locale decimal_point 2>/dev/null)" = , ] ||
+	    skip "no tr_TR to make here"
 	given
 	all plain
 	export LOCPATH=$PWD LC_ALL=tr_TR.UTF-8 TZ=Pacific/Kiritimati
-	[ "$(locale decimal_point)" = , ]
 	# glibc never gives back what it made of LOCPATH
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	all there
