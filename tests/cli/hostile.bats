@@ -96,7 +96,7 @@ aggregate() {
 	recv accepted <in
 	mkshards -d edge2 -r other >in
 	exits 3 ace-recv --spool spool in
-	says "mismatch: a shard of run 'other' for a spool of another run"
+	says "mismatch: a shard of run 'other', and the spool is of run 'test'"
 	[ "$(ls spool)" = test ]
 	# who comes first does not own the run that is named
 	mkshards -d edge2 -r other -t w:7 >in
