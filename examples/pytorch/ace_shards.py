@@ -918,8 +918,7 @@ class Gradients:
         if name in self.ready:
             raise Error(f"the gradient of '{name}' changed after it was sent: "
                         "one backward() for each average(), or layers=False")
-        h = _host(g)
-        self.ready[name] = p, g, h, mark(h)
+        self.ready[name] = p, g, _host(g), mark(g)
 
     def _leave(self, all_=False):
         """Send the layers whose turn it is.  The last one waits for average(): a
