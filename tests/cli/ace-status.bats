@@ -433,9 +433,11 @@ aged() {
 		for d in edge1 edge2; do shard $d $s; done
 		closes 2 --keep 1
 	done; : >finished) 3>&- &
-	wait_for test -d spool/demo/0
+	writer=$!
+	wait_for test -e spool/demo/lock
 	n=0
 	until [ -e finished ]; do
+		kill -0 "$writer"
 		exits 0 ace-status spool
 		exits 0 ace-status --json spool
 		json 'd["kind"]' >/dev/null
