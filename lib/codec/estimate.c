@@ -6,7 +6,7 @@
 
 /*
  * Both are called some dozen times a group and need no more than nine digits;
- * as base/elem.h's, they are made of what every machine rounds alike.
+ * as base/detmath.h's, they are made of what every machine rounds alike.
  */
 double
 estimate_log2(double x)

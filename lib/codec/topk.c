@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "codec/arg.h"
 #include "codec/codec.h"
@@ -586,7 +586,7 @@ foretell_levels_error(const double *x, const double *w, unsigned n,
 	unsigned i;
 
 	if (kind == TOPK_Q4) {		/* cells of equal ratio, uniform */
-		r = elem_exp(elem_log(x[0] / x[n - 1]) / 8);
+		r = detmath_exp(detmath_log(x[0] / x[n - 1]) / 8);
 		for (i = 0; i < n; i++)
 			lost += w[i] * x[i] * x[i] * (r - 1) * (r - 1) /
 			    (3 * (r + 1) * (r + 1));

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/order.h"
+#include "base/compare.h"
 #include "format/keys.h"
 #include "format/text.h"
 #include "pipe/asked.h"
@@ -72,7 +72,7 @@ asked_median(const struct asked *a, int up, double *median, struct err *e)
 	if ((v = alloc_get(a->n, sizeof(*v), e)) == NULL)
 		return -ERR_SYS;
 	memcpy(v, a->v, a->n * sizeof(*v));
-	qsort(v, a->n, sizeof(*v), order_f64);
+	qsort(v, a->n, sizeof(*v), compare_f64);
 	*median = v[up ? a->n / 2 : (a->n - 1) / 2];
 	alloc_free(v);
 	return 1;

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/order.h"
+#include "base/compare.h"
 #include "device/pending.h"
 #include "format/values.h"
 #include "report/conserve.h"
@@ -276,7 +276,7 @@ conserve_steps(struct conserve_run *x, struct err *e)
 	size_t i;
 
 	if (x->nstep != 0)
-		qsort(x->step, x->nstep, sizeof(*x->step), order_u64);
+		qsort(x->step, x->nstep, sizeof(*x->step), compare_u64);
 	for (i = 1; i < x->nstep; i++)
 		if (x->step[i] == x->step[i - 1])
 			return err_set(e, ERR_DATA, "mismatch: step %llu of "

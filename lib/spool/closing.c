@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/mono.h"
-#include "base/order.h"
+#include "base/compare.h"
 #include "base/scan.h"
 #include "base/temp.h"
 #include "base/wait.h"
@@ -324,7 +324,7 @@ closing_since(const struct inbox *s, const char *run, uint64_t step,
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (a.n >= quorum && quorum > 0) {
-		qsort(a.came, a.n, sizeof(*a.came), order_f64);
+		qsort(a.came, a.n, sizeof(*a.came), compare_f64);
 		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
 		    a.came[quorum - 1];
 	}

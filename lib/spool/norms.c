@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/order.h"
+#include "base/compare.h"
 #include "spool/ledger.h"
 #include "spool/norms.h"
 
@@ -68,7 +68,7 @@ norms_median(const struct norms *s, uint64_t step)
 		v[n] = s->last[n].norm;
 	if (n == 0)
 		return 0;
-	qsort(v, n, sizeof(v[0]), order_f64);
+	qsort(v, n, sizeof(v[0]), compare_f64);
 	return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 

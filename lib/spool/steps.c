@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/order.h"
+#include "base/compare.h"
 #include "base/scan.h"
 #include "spool/steps.h"
 
@@ -42,7 +42,7 @@ steps_list(struct steps *x, const struct inbox *s, const char *run,
 	alloc_free(dir);
 	if (k < 0 || x->n == 0)
 		return k;
-	qsort(x->step, x->n, sizeof(*x->step), order_u64);
+	qsort(x->step, x->n, sizeof(*x->step), compare_u64);
 	for (i = 0; i < x->n; i++)
 		if (i == 0 || x->step[i] != x->step[i - 1])
 			x->step[n++] = x->step[i];

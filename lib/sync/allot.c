@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "codec/estimate.h"
 #include "sync/allot.h"
@@ -62,13 +62,13 @@ allot_cost(size_t body)
 static double
 allot_log2(double x)
 {
-	return elem_log(x) / ALLOT_LN2;
+	return detmath_log(x) / ALLOT_LN2;
 }
 
 static double
 allot_exp2(double x)
 {
-	return elem_exp(x * ALLOT_LN2);
+	return detmath_exp(x * ALLOT_LN2);
 }
 
 static struct codec_plan

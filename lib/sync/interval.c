@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "sync/interval.h"
 
 double
@@ -35,5 +35,5 @@ double
 interval_weight(double samples, double age, double age0, double rho,
     double drift)
 {
-	return samples * elem_exp(-age / age0) / (1 + rho * drift);
+	return samples * detmath_exp(-age / age0) / (1 + rho * drift);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "sync/land.h"
 #include "sync/sweep.h"
@@ -123,7 +123,7 @@ land_mean(const struct land *l)
 	for (i = 0; i < l->k; i++) {
 		const struct land_code *c = &l->code[l->order[i]];
 
-		sum += (double)c->len * elem_log(c->f);
+		sum += (double)c->len * detmath_log(c->f);
 		bytes += (double)c->len;
 	}
 	return bytes > 0 ? sum / bytes : 0;
@@ -135,7 +135,7 @@ land_mean(const struct land *l)
 static double
 land_move(const struct land *l, double now, double all)
 {
-	double v = elem_log(fmax(now, 1) / land_aim(l, all)) / l->e;
+	double v = detmath_log(fmax(now, 1) / land_aim(l, all)) / l->e;
 
 	return v < -1.4 ? -1.4 : v > 1.4 ? 1.4 : v;
 }
@@ -150,7 +150,7 @@ land_learn(struct land *l, const struct land_code *was,
 
 	if (!(was->f > 0) || was->f == now->f)
 		return;
-	l->turned += mean * elem_log(now->f / was->f);
+	l->turned += mean * detmath_log(now->f / was->f);
 	l->gained += (double)was->len - (double)now->len;
 }
 
@@ -215,7 +215,7 @@ land_know(struct land *l, double f)
 {
 	struct land_end *end = land_fits(l) ? &l->within : &l->over;
 
-	*end = (struct land_end){ f, elem_log(fmax(land_bytes(l, l->k), 1)),
+	*end = (struct land_end){ f, detmath_log(fmax(land_bytes(l, l->k), 1)),
 	    1 };
 }
 
@@ -226,7 +226,7 @@ static double
 land_step(const struct land *l, double mean)
 {
 	const double bytes = land_bytes(l, l->k);
-	const double aim = elem_log(land_aim(l, bytes));
+	const double aim = detmath_log(land_aim(l, bytes));
 	double t;
 
 	if (l->k < LAND_SOME || !l->over.known || !l->within.known ||
@@ -255,7 +255,7 @@ land_all(struct land *l, double f, struct err *e)
 	}
 	l->bytes = l->size(l->arg, l);
 	land_believe(l);
-	land_know(l, elem_log(f));
+	land_know(l, detmath_log(f));
 	return r;
 }
 
@@ -272,7 +272,7 @@ land_between(const struct land *l, const struct land_code *fits,
 	double part = want / ((double)over->len - (double)fits->len);
 
 	part = part > 0.05 ? part < 0.95 ? part : 0.95 : 0.05;
-	return fits->f * elem_exp(part * elem_log(over->f / fits->f));
+	return fits->f * detmath_exp(part * detmath_log(over->f / fits->f));
 }
 
 /* Of group i two codes are known, one that fits and one that does not:
@@ -360,7 +360,7 @@ land_walk(struct land *l, double f, struct err *e)
 		if (l->code[i].f == f)
 			continue;
 		gain = fabs((double)l->code[i].len *
-		    (1 - elem_exp(l->e * elem_log(l->code[i].f / f))));
+		    (1 - detmath_exp(l->e * detmath_log(l->code[i].f / f))));
 		off = fabs((double)l->budget - bytes);
 		if (l->k < LAND_FEW && gain > off)
 			wait = i;
@@ -416,7 +416,7 @@ land_lever(const struct land *l, double mean)
 		if (l->code[i].len == 0 || (best < l->n &&
 		    l->values[i] >= l->values[best]))
 			continue;
-		to = elem_log(l->code[i].f) + land_pull(l, i) - mean;
+		to = detmath_log(l->code[i].f) + land_pull(l, i) - mean;
 		if (fabs(to) <= land_apart(l))
 			best = i;
 	}
@@ -437,11 +437,11 @@ land_round(struct land *l, int whole, struct err *e)
 	if (fabs(by) < 1e-3)
 		by = land_fits(l) ? -1e-3 : 1e-3;
 	if (whole && fabs(by) > LAND_NEAR) {
-		r = land_all(l, elem_exp(mean + by), e);
+		r = land_all(l, detmath_exp(mean + by), e);
 		return r < 0 ? r : land_done(l);
 	}
 	if ((i = land_lever(l, mean)) < l->n) {
-		r = land_turn(l, i, l->code[i].f * elem_exp(land_pull(l, i)),
+		r = land_turn(l, i, l->code[i].f * detmath_exp(land_pull(l, i)),
 		    &bytes, e);
 		l->bytes = l->size(l->arg, l);
 		land_believe(l);
@@ -451,7 +451,7 @@ land_round(struct land *l, int whole, struct err *e)
 		land_longest(l);
 	more = land_apart(l) / fabs(by);
 	by *= more < 1.3 ? 1.3 : more > 16 ? 16 : more;
-	r = land_walk(l, elem_exp(mean + by), e);
+	r = land_walk(l, detmath_exp(mean + by), e);
 	land_believe(l);
 	return r;
 }
@@ -487,7 +487,7 @@ land_search(struct land *l, struct err *e)
 		stuck = was > 0 && land_fits(l) && l->bytes <= was ?
 		    stuck + 1 : 0;
 	}
-	return r < 0 ? r : land_coarsen(l, elem_exp(land_mean(l)), e);
+	return r < 0 ? r : land_coarsen(l, detmath_exp(land_mean(l)), e);
 }
 
 int

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "sync/pace.h"
 #include "sync/smooth.h"
 
@@ -24,7 +24,7 @@ pace_factor(const struct pace *p, double c, uint64_t step)
 	if (c < 1)
 		c = 1;
 	if (step < p->warmup)
-		c = elem_exp(elem_log(c) * ((double)step + 1) /
+		c = detmath_exp(detmath_log(c) * ((double)step + 1) /
 		    (double)p->warmup);
 	return c;
 }

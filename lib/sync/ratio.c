@@ -1,16 +1,16 @@
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "sync/ratio.h"
 
 double
 ratio_factor(double cmin, double cmax, double beta, double bandwidth)
 {
-	return cmin + (cmax - cmin) * elem_exp(-beta * bandwidth);
+	return cmin + (cmax - cmin) * detmath_exp(-beta * bandwidth);
 }
 
 double
 ratio_beta(double half)
 {
-	return elem_log(2) / half;
+	return detmath_log(2) / half;
 }
 
 uint64_t

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/order.h"
+#include "base/compare.h"
 #include "sync/robust.h"
 
 /* ---- what was asked for ---- */
@@ -227,7 +227,7 @@ robust_norms(const struct robust_one *o, size_t k, double *tmp)
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
 			tmp[n++] = sqrt(o[i].norm2);
-	qsort(tmp, n, sizeof(*tmp), order_f64);
+	qsort(tmp, n, sizeof(*tmp), compare_f64);
 	return n;
 }
 
@@ -286,7 +286,7 @@ robust_krum(const struct robust_rule *q, struct robust_one *o, size_t k,
 		for (j = c = 0; j < k; j++)
 			if (j != i && robust_counts(&o[j]))
 				tmp[c++] = dist[i * k + j];
-		qsort(tmp, c, sizeof(*tmp), order_f64);
+		qsort(tmp, c, sizeof(*tmp), compare_f64);
 		dist[i * k + i] = 0;
 		for (j = 0; j < n - q->f - 2; j++)
 			dist[i * k + i] += tmp[j];
@@ -319,7 +319,7 @@ robust_shares(const struct robust_rule *q, struct robust_one *o, size_t k,
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
 			w[n++] = o[i].weight;
-	qsort(w, n, sizeof(*w), order_f64);
+	qsort(w, n, sizeof(*w), compare_f64);
 	for (j = 0; j < n; j++) {
 		for (i = 0, rest = 0; i < n - j; i++)
 			rest += w[i];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "sync/score.h"
 
@@ -96,8 +96,8 @@ score_new(struct score **out, enum score_form form,
 	s->n = n;
 	for (i = 0; i < n; i++) {
 		s->place[i][0] = (float)(2 * place[i].depth - 1);
-		s->place[i][1] = (float)elem_log(fmax(place[i].params, 1));
-		s->place[i][2] = (float)elem_log(fmax(place[i].field, 1));
+		s->place[i][1] = (float)detmath_log(fmax(place[i].params, 1));
+		s->place[i][2] = (float)detmath_log(fmax(place[i].field, 1));
 	}
 	score_place_z(s, 1);
 	score_place_z(s, 2);
@@ -130,7 +130,7 @@ score_observe(struct score *s, size_t g, const struct stat_group *stat)
 
 	if (energy > 0)
 		h->level = (float)(d * (double)h->level + (1 - d) *
-		    elem_log(energy + SCORE_EPS));
+		    detmath_log(energy + SCORE_EPS));
 	h->m1 = (float)(d * (double)h->m1 + (1 - d) * (double)stat->sumabs / n);
 	h->m2 = (float)(d * (double)h->m2 + (1 - d) * energy);
 	h->mean = (float)(d * (double)h->mean + (1 - d) * (double)stat->sum / n);
@@ -142,8 +142,8 @@ score_features(const struct score_group *h, double f[SCORE_FEATURES])
 {
 	double var = (double)h->m2 - (double)h->mean * (double)h->mean;
 
-	f[0] = elem_log((double)h->m1 + SCORE_EPS);
-	f[1] = elem_log((var > 0 ? var : 0) + SCORE_EPS);
+	f[0] = detmath_log((double)h->m1 + SCORE_EPS);
+	f[1] = detmath_log((var > 0 ? var : 0) + SCORE_EPS);
 	f[2] = (double)h->level;
 }
 
@@ -181,10 +181,10 @@ score_mix(const struct score *s, size_t g, int learnt, double *temporal,
 	const float *u = learnt ? s->all.u : score_first[s->form].u;
 	const float *z = s->group[g].z, *p = s->place[g];
 
-	*temporal = elem_sigmoid((double)w[0] * (double)z[0] +
+	*temporal = detmath_sigmoid((double)w[0] * (double)z[0] +
 	    (double)w[1] * (double)z[1] + (double)w[2] * (double)z[2] +
 	    (double)w[3]);
-	*structural = elem_sigmoid((double)u[0] * (double)p[0] +
+	*structural = detmath_sigmoid((double)u[0] * (double)p[0] +
 	    (double)u[1] * (double)p[1] + (double)u[2] * (double)p[2] +
 	    (double)u[3]);
 	return s->alpha * *temporal + (1 - s->alpha) * *structural;
@@ -261,7 +261,7 @@ score_labels(const struct score *s, const float *benefit, double *mean,
 			return err_set(e, ERR_DATA, "corrupt: the benefit of "
 			    "group %zu is %g", i, (double)benefit[i]);
 		if (benefit[i] > 0)
-			score_add(&m, elem_log((double)benefit[i] + SCORE_EPS));
+			score_add(&m, detmath_log((double)benefit[i] + SCORE_EPS));
 	}
 	score_moments(&m, mean, dev);
 	return 0;
@@ -292,7 +292,7 @@ score_gradient(const struct score *s, size_t i, double y,
 static double
 score_label(float benefit, double mean, double dev)
 {
-	return elem_sigmoid(benefit > 0 ? score_z(elem_log((double)benefit +
+	return detmath_sigmoid(benefit > 0 ? score_z(detmath_log((double)benefit +
 	    SCORE_EPS), mean, dev) : -SCORE_ZMAX);
 }
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "sync/land.h"
 #include "sync/sweep.h"
@@ -107,11 +107,11 @@ sweep_solve(const struct land *l, const struct sweep *w, double f,
 	int i;
 
 	for (i = 0; i < SWEEP_TRIES && fabs(move) > 1e-3; i++) {
-		now = elem_log(fmax(sweep_foresee(l, w, f, stay), 1));
-		slope = (now - elem_log(fmax(sweep_foresee(l, w, f + by, stay),
+		now = detmath_log(fmax(sweep_foresee(l, w, f, stay), 1));
+		slope = (now - detmath_log(fmax(sweep_foresee(l, w, f + by, stay),
 		    1))) / by;
 		*e = slope < 0.1 ? 0.1 : slope > 8 ? 8 : slope;
-		move = (now - elem_log(aim)) / *e;
+		move = (now - detmath_log(aim)) / *e;
 		move = move < -0.7 ? -0.7 : move > 0.7 ? 0.7 : move;
 		f += move;
 	}
@@ -225,7 +225,7 @@ sweep_next(struct land *l, struct sweep *w, struct err *e)
 		which[k++] = l->order[w->next[i]];
 		if (k < LAND_AT_ONCE && i + 1 < n)
 			continue;
-		r = land_make_many(l, which, k, elem_exp(f), e);
+		r = land_make_many(l, which, k, detmath_exp(f), e);
 		k = 0;
 	}
 	l->bytes = l->size(l->arg, l);

@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "sync/told.h"
 
@@ -43,7 +43,7 @@ told_close(struct told *t)
 static double
 told_share(double bits)
 {
-	double s = 0.72 + 0.115 * elem_log(bits);
+	double s = 0.72 + 0.115 * detmath_log(bits);
 
 	return s < 0.45 ? 0.45 : s > 1 ? 1 : s;
 }
@@ -54,12 +54,12 @@ told_one(const struct told *t, size_t slot, double f)
 {
 	const size_t i = t->order[slot];
 	double v = t->foretell != NULL ?
-	    t->foretell(t->arg, i, slot, elem_exp(f)) : -1;
+	    t->foretell(t->arg, i, slot, detmath_exp(f)) : -1;
 
 	if (v > 0)
 		v *= told_share(8 * v / t->values[i]);
 	else if (v < 0)
-		v = t->values[i] * elem_exp(-TOLD_SLOPE * f);
+		v = t->values[i] * detmath_exp(-TOLD_SLOPE * f);
 	return v + TOLD_ENTRY;
 }
 
@@ -90,7 +90,7 @@ told_bytes(const struct told *t, size_t j, double f)
 	const double v = lo + (told_point(t, j, p + 1) - lo) *
 	    ((at + TOLD_REACH) / TOLD_GRID - p);
 
-	return at == f ? v : v * elem_exp(TOLD_SLOPE * (at - f));
+	return at == f ? v : v * detmath_exp(TOLD_SLOPE * (at - f));
 }
 
 double

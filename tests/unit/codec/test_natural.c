@@ -65,29 +65,51 @@ test_known(void)
 	    "the largest has no power of two above, the smallest is far below");
 }
 
-/* Each value, with its number: added below the mantissa, it carries or not. */
+/* What a value becomes, by its number: below 2^(top - 126) that or 0; from
+ * 2^(top - 125) on the number is added below the mantissa, and carries or not;
+ * between these it is compared with the mantissa. */
+static double
+drawn(float x, int top, uint32_t noise)
+{
+	uint32_t u = bytes_u32(x) & 0x7fffffff;
+	double a = (double)bytes_f32(u), part;
+	int k;
+
+	if (a < ldexp(1, top - 126))
+		a = (double)noise * 0x1p-32 < ldexp(a, 126 - top) ?
+		    ldexp(1, top - 126) : 0;
+	else if (a < ldexp(1, top - 125)) {
+		part = 2 * frexp(a, &k) - 1;
+		a = ldexp(1, k - 1 + ((double)noise * 0x1p-32 < part));
+	} else
+		a = (double)bytes_f32((u + (noise >> 9)) & 0x7f800000);
+	return x < 0 ? -a : a;
+}
+
 static void
 test_each(void)
 {
-	enum { EACH = 3001 };
-	uint32_t r[4], u;
-	size_t i, bad = 0;
+	enum { EACH = 3001, MOST = 230 };
+	uint32_t r[4];
+	size_t i, bad = 0, low = 0;
+	int top;
 
 	for (i = 0; i < EACH; i++) {
 		rng_block(3, 0, 0, (uint32_t)i, r);
 		t.x[i] = bytes_f32(i % 9 == 4 ? r[0] & 0x80000000u :
-		    (r[0] & 0x807fffff) | (90 + r[1] % 40) << 23);
+		    (r[0] & 0x807fffff) | (i % 2 == 0 ? MOST - r[1] % 40 :
+		    MOST - 120 - r[1] % 10) << 23);
 	}
 	(void)trip(&t, "natural", EACH);
+	top = (int16_t)bytes_le16(t.body.p);
 	for (i = 0; i < EACH; i++) {
 		rng_block(t.ctx.seed, t.ctx.step, t.ctx.group,
 		    (uint32_t)i / 4, r);
-		u = bytes_u32(t.x[i]) & 0x7fffffff;
-		u = u == 0 ? 0 : (u + (r[i % 4] >> 9)) & 0x7f800000;
-		bad += bytes_u32(t.y[i]) != (u == 0 ? 0 : u |
-		    (bytes_u32(t.x[i]) & 0x80000000u));
+		low += t.x[i] != 0 && fabs((double)t.x[i]) < ldexp(1, top - 125);
+		bad += (double)t.y[i] != drawn(t.x[i], top, r[i % 4]);
 	}
-	ok(bad == 0, "each of %d values as its number says", EACH);
+	ok(bad == 0 && low > 100, "each of %d values as its number says, %zu of "
+	    "them the least", EACH, low);
 }
 
 static void

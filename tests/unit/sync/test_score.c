@@ -3,7 +3,7 @@
 
 #include "../tap.h"
 #include "base/err.h"
-#include "base/elem.h"
+#include "base/detmath.h"
 #include "sync/score.h"
 
 static void
@@ -12,13 +12,13 @@ elem(void)
 	double x, bad = 0;
 
 	for (x = -40; x <= 40; x += 0.37)
-		bad = fmax(bad, fabs(elem_exp(x) / exp(x) - 1));
+		bad = fmax(bad, fabs(detmath_exp(x) / exp(x) - 1));
 	for (x = 1e-30; x < 1e30; x *= 3.7)
-		bad = fmax(bad, fabs(elem_log(x) - log(x)) /
+		bad = fmax(bad, fabs(detmath_log(x) - log(x)) /
 		    fmax(1, fabs(log(x))));
 	ok(bad < 1e-14, "exp and log agree with libm's (%g)", bad);
-	ok(elem_log(1) == 0 && elem_exp(0) == 1 && elem_sigmoid(0) == 0.5 &&
-	    elem_exp(-1000) == 0, "exact where exact is expected");
+	ok(detmath_log(1) == 0 && detmath_exp(0) == 1 && detmath_sigmoid(0) == 0.5 &&
+	    detmath_exp(-1000) == 0, "exact where exact is expected");
 }
 
 static struct stat_group

@@ -1,13 +1,13 @@
 #include <math.h>
 
-#include "base/elem.h"
+#include "base/detmath.h"
 
 #define ELEM_LN2_HI 0.693147180369123816490	/* 33 bits, so k*HI is exact */
 #define ELEM_LN2_LO 1.90821492927058770002e-10
 #define ELEM_LOG2E 1.44269504088896340736
 
 double
-elem_log(double x)
+detmath_log(double x)
 {
 	int k, i;
 	double m = frexp(x, &k), s, s2, sum = 0;
@@ -25,7 +25,7 @@ elem_log(double x)
 }
 
 double
-elem_exp(double x)
+detmath_exp(double x)
 {
 	double k, r, sum = 1;
 	int i;
@@ -43,9 +43,9 @@ elem_exp(double x)
 }
 
 double
-elem_sigmoid(double x)
+detmath_sigmoid(double x)
 {
-	double t = elem_exp(-fabs(x));
+	double t = detmath_exp(-fabs(x));
 
 	return x >= 0 ? 1 / (1 + t) : t / (1 + t);
 }

@@ -1,11 +1,11 @@
 /* For qsort: the least first; for numbers that are not NaN. */
-#ifndef ACE_ORDER_H
-#define ACE_ORDER_H
+#ifndef ACE_COMPARE_H
+#define ACE_COMPARE_H
 
 #include <stdint.h>
 
 static inline int
-order_f64(const void *a, const void *b)
+compare_f64(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
@@ -13,7 +13,7 @@ order_f64(const void *a, const void *b)
 }
 
 static inline int
-order_u64(const void *a, const void *b)
+compare_u64(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
