@@ -5,35 +5,17 @@
 #include "pipe/program.h"
 #include "stage/stage_ack.h"
 
-enum { OPT_FENCE = CLI_LONG };
-
-static const struct cli_opt options[] = {
-	{ 'S', "state", "DIR", "the device's state (needed)" },
-	{ OPT_FENCE, "fence", NULL,
-	    "the state was restored: take what ace-recv --fence says" },
+static const struct opt options[] = {
+	{ 'S', "state", "DIR", "the device's state (needed)",
+	    OPT_PATH(struct stage_ack_opts, dir, OPT_DIR) },
+	{ 0, "fence", NULL,
+	    "the state was restored: take what ace-recv --fence says",
+	    OPT_FLAG(struct stage_ack_opts, fence) },
 	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
+	OPT_END
 };
-
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct stage_ack_opts *o = arg;
-
-	(void)e;
-	switch (key) {
-	case 'S':
-		o->dir = val;
-		return 0;
-	case OPT_FENCE:
-		o->fence = 1;
-		return 0;
-	default:
-		return 0;
-	}
-}
 
 int
 main(int argc, char **argv)
@@ -52,7 +34,6 @@ main(int argc, char **argv)
 			.opt = options,
 			.one = 1
 		},
-		.set = set,
 		.run = stage_ack_run
 	};
 	struct stage_ack_opts o = { .f = &p.f };

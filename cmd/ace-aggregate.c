@@ -11,95 +11,30 @@
 #include "pipe/program.h"
 #include "stage/stage_aggregate.h"
 
-enum {
-	OPT_MEAN = CLI_LONG, OPT_SUM, OPT_WEIGHT, OPT_EXPECT, OPT_SPOOL,
-	OPT_QUORUM, OPT_DEADLINE, OPT_RUN, OPT_STEPS, OPT_KEEP, OPT_RULE,
-	OPT_PUBLISHED, OPT_CLUSTER, OPT_DELAY, OPT_CREATE
-};
-
-static const struct cli_opt options[] = {
-	{ OPT_MEAN, "mean", NULL, "weighted mean (default)" },
-	{ OPT_SUM, "sum", NULL, "weighted sum" },
-	{ OPT_WEIGHT, "weight-by", "WHAT",
-	    "weight (default), samples or equal; less by ,staleness:N ,drift:X" },
-	{ OPT_EXPECT, "expect", "N", "so many contributions, no fewer" },
-	{ OPT_RULE, "rule", "RULE", "mean (default), clip:X, trim:F, median, "
-	    "krum:F, multikrum:F:M, and limits" },
-	{ OPT_DELAY, "delay", "STEPS", "say that it is applied so much later "
-	    "(default: the most that a device asks for)" },
-	{ OPT_CLUSTER, "cluster", "THETA",
-	    "name clusters, merged up to 1 - cos THETA; :mean, :offset writes "
-	    "them" },
-	{ OPT_SPOOL, "spool", "DIR",
-	    "aggregate what ace-recv puts there, step after step" },
-	{ OPT_CREATE, "create", NULL,
-	    "of a spool: make it if it is not there" },
-	{ OPT_QUORUM, "quorum", "N",
-	    "so many are enough at the deadline (default 1)" },
-	{ OPT_DEADLINE, "deadline", "TIME",
-	    "so long after a step's first shard (default none)" },
-	{ OPT_RUN, "run", "NAME", "of a spool with several runs" },
-	{ OPT_STEPS, "steps", "N", "of a spool: end after N (default never)" },
-	{ OPT_KEEP, "keep", "N",
-	    "of a spool: remove shards N steps after (default never)" },
-	{ OPT_PUBLISHED, "published", NULL,
-	    "of a spool: go on when the aggregate is in it (ace-recv --publish)" },
-	FILTER_OPT_SYNC,
-	FILTER_OPT_THREADS,
-	{ 'd', "device", "NAME", "name of the aggregate (default aggregate)" },
-	FILTER_OPTS_IN,
-	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
-};
-
-/* Where shards come from, and when a step is over. */
+/* For the stream it stays text. */
 static int
-set_step(struct stage_aggregate_opts *o, int key, const char *val,
-    struct err *e)
+set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 {
+	struct stage_aggregate_opts *o = arg;
 	uint64_t n;
 
-	switch (key) {
-	case OPT_SPOOL:
-		o->spool = val;
-		return 0;
-	case OPT_RUN:
-		o->run = val;
-		return 0;
-	case OPT_PUBLISHED:
-		o->published = 1;
-		return 0;
-	case OPT_CREATE:
-		o->create = 1;
-		return 0;
-	case OPT_EXPECT:
-		return num_u64(&o->expect, val, 1, 1 << 20, "--expect", e);
-	case OPT_QUORUM:
-		return num_u64(&o->quorum, val, 1, 1 << 20, "--quorum", e);
-	case OPT_DEADLINE:
-		return num_time(&o->deadline, val, "--deadline", e);
-	case OPT_DELAY:
-		o->delay = val;
-		return num_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
-	case OPT_STEPS:
-		return num_u64(&o->steps, val, 1, UINT64_MAX, "--steps", e);
-	case OPT_KEEP:
-		return num_u64(&o->keep, val, 1, UINT64_MAX, "--keep", e);
-	default:
-		return 0;
-	}
+	(void)row;
+	o->delay = val;
+	return num_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 }
 
 /* "0.7", "0.7:mean" or "0.7:offset" */
 static int
-set_cluster(struct stage_aggregate_opts *o, const char *val, struct err *e)
+set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 {
+	struct stage_aggregate_opts *o = arg;
 	static const char *const pers[] = { "nothing", "mean", "offset", NULL };
 	const char *per = strchr(val, ':');
 	char theta[32];
 	size_t n = per != NULL ? (size_t)(per - val) : strlen(val);
 	int r;
 
+	(void)row;
 	if (n >= sizeof(theta))		/* all of it, or no number */
 		return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 	memcpy(theta, val, n);
@@ -109,31 +44,76 @@ set_cluster(struct stage_aggregate_opts *o, const char *val, struct err *e)
 	    num_choice(&o->per, per + 1, pers, "--cluster", e);
 }
 
-/* How shards are combined into one. */
 static int
-set(void *arg, int key, const char *val, struct err *e)
+set_weight(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_aggregate_opts *o = arg;
 
-	switch (key) {
-	case OPT_MEAN:
-	case OPT_SUM:
-		o->sum = key == OPT_SUM;
-		return 0;
-	case 'd':
-		o->device = val;
-		return 0;
-	case OPT_WEIGHT:
-		return contrib_weight_by(&o->who, val, e);
-	case OPT_RULE:
-		o->who.rule_text = val;
-		return robust_parse(&o->who.rule, val, e);
-	case OPT_CLUSTER:
-		return set_cluster(o, val, e);
-	default:
-		return set_step(o, key, val, e);
-	}
+	(void)row;
+	return contrib_weight_by(&o->who, val, e);
 }
+
+static int
+set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	struct stage_aggregate_opts *o = arg;
+
+	(void)row;
+	o->who.rule_text = val;
+	return robust_parse(&o->who.rule, val, e);
+}
+
+static const char *const rules[] = { "mean", "clip:", "trim:", "median",
+	"krum:", "multikrum:", "norm:", "norm-ratio:", "norm-running:",
+	"weight-share:", "finite", NULL };
+static const struct opt options[] = {
+	{ 0, "mean", NULL, "weighted mean (default)",
+	    OPT_VALUE(struct stage_aggregate_opts, sum, 0) },
+	{ 0, "sum", NULL, "weighted sum",
+	    OPT_VALUE(struct stage_aggregate_opts, sum, 1) },
+	{ 0, "weight-by", "WHAT",
+	    "weight, samples or equal; less by ,staleness:N ,drift:X",
+	    OPT_CALL(set_weight), .words = contrib_bys, .def = "weight" },
+	{ 0, "expect", "N", "so many contributions, no fewer",
+	    OPT_U64(struct stage_aggregate_opts, expect, 1, 1 << 20) },
+	{ 0, "rule", "RULE", "mean, clip:X, trim:F, median, krum:F, "
+	    "multikrum:F:M, and limits", OPT_CALL(set_rule), .words = rules,
+	    .several = 1, .def = "mean" },
+	{ 0, "delay", "STEPS", "say that it is applied so much later "
+	    "(default: the most that a device asks for)",
+	    OPT_CALL(set_delay) },
+	{ 0, "cluster", "THETA",
+	    "name clusters, merged up to 1 - cos THETA; :mean, :offset writes "
+	    "them", OPT_CALL(set_cluster) },
+	{ 0, "spool", "DIR",
+	    "aggregate what ace-recv puts there, step after step",
+	    OPT_PATH(struct stage_aggregate_opts, spool, OPT_DIR) },
+	{ 0, "create", NULL, "of a spool: make it if it is not there",
+	    OPT_FLAG(struct stage_aggregate_opts, create) },
+	{ 0, "quorum", "N", "so many are enough at the deadline (default 1)",
+	    OPT_U64(struct stage_aggregate_opts, quorum, 1, 1 << 20) },
+	{ 0, "deadline", "TIME",
+	    "so long after a step's first shard (default none)",
+	    OPT_TIME(struct stage_aggregate_opts, deadline) },
+	{ 0, "run", "NAME", "of a spool with several runs",
+	    OPT_TEXT(struct stage_aggregate_opts, run) },
+	{ 0, "steps", "N", "of a spool: end after N (default never)",
+	    OPT_U64(struct stage_aggregate_opts, steps, 1, UINT64_MAX) },
+	{ 0, "keep", "N",
+	    "of a spool: remove shards N steps after (default never)",
+	    OPT_U64(struct stage_aggregate_opts, keep, 1, UINT64_MAX) },
+	{ 0, "published", NULL,
+	    "of a spool: go on when the aggregate is in it (ace-recv --publish)",
+	    OPT_FLAG(struct stage_aggregate_opts, published) },
+	FILTER_OPT_SYNC,
+	FILTER_OPT_THREADS,
+	{ 'd', "device", "NAME", "name of the aggregate",
+	    OPT_TEXT(struct stage_aggregate_opts, device),
+	    .def = "aggregate" },
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	OPT_END
+};
 
 /* Checks that the options given may be used together. */
 static int
@@ -196,11 +176,10 @@ main(int argc, char **argv)
 			    "1 >mean.aceg\n",
 			.opt = options
 		},
-		.set = set,
 		.run = run
 	};
-	struct stage_aggregate_opts o = { .f = &p.f, .device = "aggregate",
-	    .asked = &asked, .who = { .rule_text = "mean", .theta = -1 } };
+	struct stage_aggregate_opts o = { .f = &p.f, .asked = &asked,
+	    .who = { .theta = -1 } };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -11,57 +11,44 @@
 #include "pipe/pick.h"
 #include "stage/stage_archive.h"
 
-enum { OPT_FORMAT = CLI_LONG, OPT_INTO };
+static const char *const formats[] = { "tar", "tar.gz", "tar.bz2", "tar.xz",
+	"tar.zst", "tar.lz4", "tar.Z", "cpio", "cpio.gz", "cpio.bz2", "cpio.xz",
+	"cpio.zst", "cpio.lz4", "cpio.Z", "zip", "7z", NULL };
 
-#define OUT \
-	{ OPT_FORMAT, "format", "NAME", \
-	    "tar, tar.zst, zip ... (default as FILE is named)" }, \
-	PICK_OPTS, \
-	{ FILTER_MAX, "max-elements", "N", \
-	    "refuse larger models (default 68719476736)" }
-
-static const struct cli_opt create_opt[] = {
-	OUT,
-	{ 'o', "output", "ARCHIVE", "write ARCHIVE, whole or not at all" },
-	{ FILTER_FORCE, "force", NULL, "write binary to a terminal" },
-	{ 0, NULL, NULL, NULL }
+static const struct opt pick_opt[] = {
+	OPT_PART(pick_opts, struct stage_archive_opts, pick),
+	OPT_SHARED(filter_opts_max),
+	OPT_END
 };
-static const struct cli_opt append_opt[] = {
-	OUT,
-	{ 'o', "output", "ARCHIVE", "the archive that grows (needed)" },
-	{ 0, NULL, NULL, NULL }
+static const struct opt out_opt[] = {
+	{ 0, "format", "NAME", "tar, tar.zst, zip ... (default as FILE is named)",
+	    OPT_TEXT(struct stage_archive_opts, format), .words = formats },
+	OPT_ROWS(pick_opt),
+	OPT_END
 };
-static const struct cli_opt list_opt[] = {
-	PICK_OPTS,
-	{ FILTER_MAX, "max-elements", "N",
-	    "refuse larger models (default 68719476736)" },
-	{ 0, NULL, NULL, NULL }
+static const struct opt new_opt[] = {
+	{ 'o', "output", "ARCHIVE", "write ARCHIVE, whole or not at all",
+	    OPT_PATH(struct filter, output, OPT_REPLACE) },
+	OPT_ROWS(filter_opts_force),
+	OPT_END
 };
-static const struct cli_opt extract_opt[] = {
-	{ OPT_INTO, "into", "DIR", "the folder to make the files in (needed)" },
-	PICK_OPTS,
-	{ FILTER_MAX, "max-elements", "N",
-	    "refuse larger models (default 68719476736)" },
-	{ 0, NULL, NULL, NULL }
+static const struct opt old_opt[] = {
+	{ 'o', "output", "ARCHIVE", "the archive that grows (needed)",
+	    OPT_PATH(struct filter, output, OPT_REPLACE) },
+	OPT_END
 };
-static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
-
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct stage_archive_opts *o = arg;
-
-	switch (key) {
-	case OPT_FORMAT:
-		o->format = val;
-		return 0;
-	case OPT_INTO:
-		o->into = val;
-		return 0;
-	default:
-		return pick_set(&o->pick, key, val, e);
-	}
-}
+static const struct opt create_opt[] = {
+	OPT_ROWS(out_opt), OPT_SHARED(new_opt), OPT_END
+};
+static const struct opt append_opt[] = {
+	OPT_ROWS(out_opt), OPT_SHARED(old_opt), OPT_END
+};
+static const struct opt extract_opt[] = {
+	{ 0, "into", "DIR", "the folder to make the files in (needed)",
+	    OPT_PATH(struct stage_archive_opts, into, OPT_DIR) },
+	OPT_ROWS(pick_opt),
+	OPT_END
+};
 
 static int
 create(void *arg, char **path, size_t n, struct err *e)
@@ -109,15 +96,15 @@ extract(void *arg, char **path, size_t n, struct err *e)
 static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
 	    "Shards of files, folders, spools and archives into a new one",
-	    create_opt, set, create, 0 },
+	    create_opt, create, 0 },
 	{ "append", "-o ARCHIVE [options] [FILE...]",
-	    "The same, behind what is in the archive", append_opt, set,
+	    "The same, behind what is in the archive", append_opt,
 	    append, 0 },
-	{ "list", "[options] [FILE]", "A line for each shard", list_opt, set,
+	{ "list", "[options] [FILE]", "A line for each shard", pick_opt,
 	    list, 1 },
 	{ "extract", "--into DIR [options] [FILE]",
-	    "Each shard as a file in a folder", extract_opt, set, extract, 1 },
-	{ NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+	    "Each shard as a file in a folder", extract_opt, extract, 1 },
+	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
 int
@@ -130,7 +117,6 @@ main(int argc, char **argv)
 			.about = "Keeps the shards of runs in archives.",
 			.examples = "ace-archive create -o run.tar.gz spool\n"
 			    "ace-archive list run.tar.gz\n",
-			.opt = options,
 			.commands = commands
 		}
 	};

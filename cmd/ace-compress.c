@@ -10,35 +10,22 @@
 #include "pipe/program.h"
 #include "stage/stage_compress.h"
 
-enum { OPT_RESEND = CLI_LONG };
-static const struct cli_opt options[] = {
-	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR" },
-	STAGE_COMPRESS_OPTS,
-	{ OPT_RESEND, "resend", NULL,
-	    "send what has no receipt once more, read nothing" },
-	FILTER_OPT_SYNC,
-	FILTER_OPT_THREADS,
-	FILTER_OPTS_IN,
-	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
-};
-
 struct opts {
 	struct filter *f;
 	struct stage_compress_opts compress;
 	int resend;
 };
 
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	if (key != OPT_RESEND)
-		return stage_compress.set(&o->compress, key, val, e);
-	o->resend = 1;
-	return 0;
-}
+static const struct opt options[] = {
+	OPT_PART(stage_compress_rows, struct opts, compress),
+	{ 0, "resend", NULL, "send what has no receipt once more, read nothing",
+	    OPT_FLAG(struct opts, resend) },
+	FILTER_OPT_SYNC,
+	FILTER_OPT_THREADS,
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	OPT_END
+};
 
 static int
 pass(const struct opts *o, struct stage *s, const char *path, struct err *e)
@@ -95,7 +82,6 @@ main(int argc, char **argv)
 			.opt = options,
 			.one = 1
 		},
-		.set = set,
 		.run = run
 	};
 	struct opts o = { .f = &p.f, .compress = STAGE_COMPRESS_INIT };

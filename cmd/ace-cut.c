@@ -6,28 +6,15 @@
 #include "pipe/source.h"
 #include "stage/stage_cut.h"
 
-enum { OPT_TENSOR = CLI_LONG };
-
-static const struct cli_opt options[] = {
-	PICK_OPTS,
-	{ OPT_TENSOR, "tensor", "GLOB",
-	    "only tensors whose name matches; the others are not sent" },
+static const struct opt options[] = {
+	OPT_PART(pick_opts, struct stage_cut_opts, pick),
+	{ 0, "tensor", "GLOB",
+	    "only tensors whose name matches; the others are not sent",
+	    OPT_TEXT(struct stage_cut_opts, tensor) },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
+	OPT_END
 };
-
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct stage_cut_opts *o = arg;
-
-	if (key == OPT_TENSOR) {
-		o->tensor = val;
-		return 0;
-	}
-	return pick_set(&o->pick, key, val, e);
-}
 
 int
 main(int argc, char **argv)
@@ -44,7 +31,6 @@ main(int argc, char **argv)
 			.opt = options
 		},
 		.open = source_io,
-		.set = set,
 		.run = stage_cut_run
 	};
 	struct stage_cut_opts o = { .f = &p.f, .pick = PICK_INIT };

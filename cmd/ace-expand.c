@@ -4,14 +4,13 @@
  */
 #include "stage/stage_expand.h"
 
-static const struct cli_opt options[] = {
-	{ 'S', "state", "DIR", "add the residual kept in DIR" },
-	STAGE_EXPAND_OPTS,
+static const struct opt options[] = {
+	OPT_ROWS(stage_expand_rows),
 	FILTER_OPT_SYNC,
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
+	OPT_END
 };
 
 int
@@ -29,7 +28,7 @@ main(int argc, char **argv)
 		    "-S state -c q4 >coded.aceg\n",
 		.opt = options
 	};
-	struct stage_expand_opts o = STAGE_EXPAND_INIT;
+	struct stage_expand_opts o = { 0 };
 
 	return stage_program(&stage_expand, &o, &c, argc, argv);
 }

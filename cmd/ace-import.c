@@ -9,38 +9,15 @@
 #include "pipe/program.h"
 #include "stage/stage_import.h"
 
-enum {
-	OPT_NAME = CLI_LONG, OPT_SHAPE, OPT_ROUND, OPT_BASE, OPT_NORM, OPT_MANY
-};
-
-static const struct cli_opt options[] = {
-	{ 'f', "format", "FORMAT", "safetensors, npz, npy, raw or gguf" },
-	{ 'd', "device", "NAME", "the device the shards come from" },
-	{ 's', "step", "N", "step of the first FILE (default 0)" },
-	{ 'r', "run", "NAME", "the training run" },
-	{ 'w', "weight", "W", "weight in the aggregate (default 1)" },
-	{ 'n', "samples", "N", "samples behind a shard" },
-	{ 'g', "group", "N", "values per group (default 65536)" },
-	{ 'k', "kind", "KIND", "gradient, delta or model" },
-	{ OPT_NORM, "model-norm", "X",
-	    "the norm of the model, for ace-policy and ace-aggregate" },
-	{ OPT_BASE, "base-version", "N", "model version of the first FILE" },
-	{ OPT_NAME, "name", "NAME", "npy, raw: the tensor's name" },
-	{ OPT_SHAPE, "shape", "N,N...", "raw: the tensor's shape" },
-	{ OPT_MANY, "many", NULL,
-	    "safetensors one after another in a FILE, a step each" },
-	{ OPT_ROUND, "round", NULL, "round what f32 does not hold exactly" },
-	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
-};
-
 static int
-set_shape(struct format_opts *fo, const char *arg, struct err *e)
+set_shape(void *o, const struct opt *row, const char *arg, struct err *e)
 {
+	struct format_opts *fo = &((struct stage_import_opts *)o)->fo;
 	char word[24];
 	size_t n;
 	int r;
 
+	(void)row;
 	fo->ndim = 0;
 	for (;;) {
 		n = strcspn(arg, ",");
@@ -58,73 +35,89 @@ set_shape(struct format_opts *fo, const char *arg, struct err *e)
 	}
 }
 
+static const char *const kinds[] = { "gradient", "delta", "model", NULL };
+
 static int
-set_kind(struct shard *sh, const char *arg, struct err *e)
+set_kind(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	static const char *const names[] = {
-		"gradient", "delta", "model", NULL
-	};
-	static const uint32_t kinds[] = {
+	static const uint32_t kind[] = {
 		SHARD_GRADIENT, SHARD_DELTA, SHARD_MODEL
 	};
-	int i, r = num_choice(&i, arg, names, "--kind", e);
+	struct stage_import_opts *o = arg;
+	int i, r = num_choice(&i, val, kinds, "--kind", e);
 
+	(void)row;
 	if (r == 0)
-		sh->kind = kinds[i];
+		o->sh.kind = kind[i];
 	return r;
 }
 
 static int
-set(void *arg, int key, const char *val, struct err *e)
+set_device(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	struct stage_import_opts *o = arg;
+
+	(void)row;
+	return shard_set_device(&o->sh, val, e);
+}
+
+static int
+set_run(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	struct stage_import_opts *o = arg;
+
+	(void)row;
+	return shard_set_run(&o->sh, val, e);
+}
+
+/* In the stream it stands as it was said. */
+static int
+set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_import_opts *o = arg;
 	double norm;
-	uint64_t u;
-	int r;
+	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
-	switch (key) {
-	case 'f':
-		return num_choice(&o->format, val, format_names, "format", e);
-	case 'd':
-		return shard_set_device(&o->sh, val, e);
-	case 's':
-		return num_u64(&o->sh.step, val, 0, UINT64_MAX, "--step", e);
-	case 'r':
-		return shard_set_run(&o->sh, val, e);
-	case 'w':
-		return num_f64(&o->sh.weight, val, 1e-300, 1e300, "--weight",
-		    e);
-	case 'n':
-		return num_u64(&o->sh.samples, val, 0, UINT64_MAX, "--samples",
-		    e);
-	case 'g':
-		r = num_u64(&u, val, 1, SCHEMA_MAX_GROUP, "--group", e);
-		o->fo.group_size = r == 0 ? (uint32_t)u : 0;
-		return r;
-	case 'k':
-		return set_kind(&o->sh, val, e);
-	case OPT_BASE:
-		return num_u64(&o->sh.base_version, val, 0, UINT64_MAX,
-		    "--base-version", e);
-	case OPT_NORM:
-		if ((r = num_f64(&norm, val, 0, 1e300, "--model-norm", e)) < 0)
-			return r;
-		return text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
-	case OPT_NAME:
-		o->fo.name = val;
-		return 0;
-	case OPT_SHAPE:
-		return set_shape(&o->fo, val, e);
-	case OPT_MANY:
-		o->many = 1;
-		return 0;
-	case OPT_ROUND:
-		o->fo.round = 1;
-		return 0;
-	default:
-		return 0;
-	}
+	(void)row;
+	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
+
+static const struct opt options[] = {
+	{ 'f', "format", "FORMAT", NULL,
+	    OPT_WORD(struct stage_import_opts, format, format_names) },
+	{ 'd', "device", "NAME", "the device the shards come from",
+	    OPT_CALL(set_device) },
+	{ 's', "step", "N", "step of the first FILE",
+	    OPT_U64(struct stage_import_opts, sh.step, 0, UINT64_MAX),
+	    .def = "0" },
+	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
+	{ 'w', "weight", "W", "weight in the aggregate",
+	    OPT_F64(struct stage_import_opts, sh.weight, 1e-300, 1e300),
+	    .def = "1" },
+	{ 'n', "samples", "N", "samples behind a shard",
+	    OPT_U64(struct stage_import_opts, sh.samples, 0, UINT64_MAX) },
+	{ 'g', "group", "N", "values per group",
+	    OPT_U64(struct stage_import_opts, fo.group_size, 1,
+	    SCHEMA_MAX_GROUP), .def = "65536" },
+	{ 'k', "kind", "KIND", NULL, OPT_CALL(set_kind), .words = kinds },
+	{ 0, "model-norm", "X",
+	    "the norm of the model, for ace-policy and ace-aggregate",
+	    OPT_CALL(set_norm) },
+	{ 0, "base-version", "N", "model version of the first FILE",
+	    OPT_U64(struct stage_import_opts, sh.base_version, 0,
+	    UINT64_MAX) },
+	{ 0, "name", "NAME", "npy, raw: the tensor's name",
+	    OPT_TEXT(struct stage_import_opts, fo.name) },
+	{ 0, "shape", "N,N...", "raw: the tensor's shape",
+	    OPT_CALL(set_shape) },
+	{ 0, "many", NULL,
+	    "safetensors one after another in a FILE, a step each",
+	    OPT_FLAG(struct stage_import_opts, many) },
+	{ 0, "round", NULL, "round what f32 does not hold exactly",
+	    OPT_FLAG(struct stage_import_opts, fo.round) },
+	FILTER_OPTS_OUT,
+	OPT_END
+};
 
 int
 main(int argc, char **argv)
@@ -140,7 +133,6 @@ main(int argc, char **argv)
 			    "ace-score >scored.aceg\n",
 			.opt = options
 		},
-		.set = set,
 		.run = stage_import_run
 	};
 	struct stage_import_opts o = { .f = &p.f, .format = -1 };

@@ -7,61 +7,12 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
 #include "pipe/source.h"
 #include "report/inspect.h"
 #include "report/report.h"
-
-enum {
-	OPT_LIST = CLI_LONG + INSPECT_LIST,
-	OPT_STATS = CLI_LONG + INSPECT_STATS,
-	OPT_HISTOGRAM = CLI_LONG + INSPECT_HISTOGRAM,
-	OPT_VERIFY = CLI_LONG + INSPECT_VERIFY,
-	OPT_DIFF = CLI_LONG + INSPECT_DIFF,
-	OPT_PLOT = CLI_LONG + INSPECT_PLOT,
-	OPT_RECOVER = CLI_LONG + INSPECT_RECOVER,
-	OPT_CONSERVE = CLI_LONG + INSPECT_CONSERVE,
-	OPT_BRIEF = CLI_LONG + INSPECT_BRIEF,
-	OPT_COURSE = CLI_LONG + INSPECT_COURSE,
-	OPT_JSON, OPT_TENSOR, OPT_TOLERANCE, OPT_SPOOL, OPT_TSV, OPT_DIFFABLE,
-	OPT_FOLLOW
-};
-
-static const struct cli_opt options[] = {
-	{ OPT_LIST, "list", NULL,
-	    "shards and tensors, undecoded (default for few)" },
-	{ OPT_BRIEF, "brief", NULL, "a line a shard (default for many)" },
-	{ OPT_TSV, "tsv", NULL, "a line a shard, all columns, with tabs" },
-	{ OPT_DIFFABLE, "diffable", NULL,
-	    "lines without what differs between equal runs" },
-	{ OPT_FOLLOW, "follow", NULL,
-	    "a line a shard, also of those that come to the folder" },
-	{ OPT_COURSE, "course", NULL,
-	    "bytes, codecs, bandwidth over the steps of runs" },
-	{ OPT_STATS, "stats", NULL, "statistics of the values" },
-	{ OPT_HISTOGRAM, "histogram", NULL, "draw the magnitudes by octave" },
-	{ OPT_VERIFY, "verify", NULL, "decode all, hold it against the sums" },
-	{ OPT_DIFF, "diff", "OTHER", "compare with the stream in OTHER" },
-	{ OPT_PLOT, "plot", "FILE.svg",
-	    "a picture of magnitudes and bits, or with --course of that" },
-	{ OPT_RECOVER, "recover", NULL,
-	    "write the whole shards of a damaged FILE as a stream" },
-	{ OPT_CONSERVE, "conservation", NULL,
-	    "do inputs FILE, state and spool balance?" },
-	{ 'S', "state", "DIR", "with --conservation: the device's" },
-	{ OPT_SPOOL, "spool", "DIR", "with --conservation: the receiver's" },
-	{ OPT_JSON, "json", NULL, "JSON, one document a line" },
-	PICK_OPTS,
-	{ OPT_TENSOR, "tensor", "GLOB", "only tensors whose name matches" },
-	{ OPT_TOLERANCE, "tolerance", "NMSE",
-	    "with --diff: up to it is no difference" },
-	FILTER_OPTS_IN,
-	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
-};
 
 struct opts {
 	struct inspect_opts look;
@@ -71,7 +22,7 @@ struct opts {
 
 /* --stats and --diff go together, and --plot and --course, no other two. */
 static int
-set_mode(struct opts *o, int mode, struct err *e)
+mode_is(struct opts *o, int mode, struct err *e)
 {
 	int *now = &o->look.mode;
 
@@ -89,60 +40,81 @@ set_mode(struct opts *o, int mode, struct err *e)
 	return 0;
 }
 
+static int
+set_mode(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	(void)val;
+	return mode_is(arg, row->value, e);
+}
+
 /* The forms of INSPECT_BRIEF are options of their own. */
 static int
-set_form(struct opts *o, enum brief_form form, struct err *e)
+set_form(void *arg, const struct opt *row, const char *val, struct err *e)
 {
+	struct opts *o = arg;
+	const enum brief_form form = (enum brief_form)row->value;
+
+	(void)val;
 	if (o->look.brief.form != BRIEF_TEXT && o->look.brief.form != form)
 		return err_set(e, ERR_USAGE, "one of --tsv, --diffable");
 	o->look.brief.form = form;
-	return set_mode(o, INSPECT_BRIEF, e);
+	return mode_is(o, INSPECT_BRIEF, e);
 }
 
 static int
-set(void *arg, int key, const char *val, struct err *e)
+set_follow(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct opts *o = arg;
-
-	switch (key) {
-	case OPT_DIFF:
-	case OPT_PLOT:
-		*(key == OPT_DIFF ? &o->look.other : &o->look.picture) = val;
-		/* FALLTHROUGH */
-	case OPT_LIST:
-	case OPT_BRIEF:
-	case OPT_STATS:
-	case OPT_HISTOGRAM:
-	case OPT_VERIFY:
-	case OPT_RECOVER:
-	case OPT_CONSERVE:
-	case OPT_COURSE:
-		return set_mode(o, key - CLI_LONG, e);
-	case 'S':
-		o->look.state = val;
-		return 0;
-	case OPT_SPOOL:
-		o->look.spool = val;
-		return 0;
-	case OPT_TSV:
-		return set_form(o, BRIEF_TSV, e);
-	case OPT_DIFFABLE:
-		return set_form(o, BRIEF_DIFFABLE, e);
-	case OPT_FOLLOW:
-		o->look.follow = 1;
-		return set_mode(o, INSPECT_BRIEF, e);
-	case OPT_JSON:
-		o->p.as_json = 1;
-		return 0;
-	case OPT_TENSOR:
-		o->p.glob = val;
-		return 0;
-	case OPT_TOLERANCE:
-		return num_f64(&o->p.tolerance, val, 0, 1e300, "--tolerance", e);
-	default:
-		return pick_set(&o->pick, key, val, e);
-	}
+	(void)row, (void)val;
+	return mode_is(arg, INSPECT_BRIEF, e);
 }
+
+#define MODE(m) OPT_CALL(set_mode), .value = (m)
+static const struct opt options[] = {
+	{ 0, "list", NULL, "shards and tensors, undecoded (default for few)",
+	    MODE(INSPECT_LIST) },
+	{ 0, "brief", NULL, "a line a shard (default for many)",
+	    MODE(INSPECT_BRIEF) },
+	{ 0, "tsv", NULL, "a line a shard, all columns, with tabs",
+	    OPT_CALL(set_form), .value = BRIEF_TSV },
+	{ 0, "diffable", NULL, "lines without what differs between equal runs",
+	    OPT_CALL(set_form), .value = BRIEF_DIFFABLE },
+	{ 0, "follow", NULL,
+	    "a line a shard, also of those that come to the folder",
+	    OPT_FLAG(struct opts, look.follow), .set = set_follow },
+	{ 0, "course", NULL, "bytes, codecs, bandwidth over the steps of runs",
+	    MODE(INSPECT_COURSE) },
+	{ 0, "stats", NULL, "statistics of the values", MODE(INSPECT_STATS) },
+	{ 0, "histogram", NULL, "draw the magnitudes by octave",
+	    MODE(INSPECT_HISTOGRAM) },
+	{ 0, "verify", NULL, "decode all, hold it against the sums",
+	    MODE(INSPECT_VERIFY) },
+	{ 0, "diff", "OTHER", "compare with the stream in OTHER",
+	    OPT_PATH(struct opts, look.other, OPT_READ),
+	    .set = set_mode, .value = INSPECT_DIFF },
+	{ 0, "plot", "FILE.svg",
+	    "a picture of magnitudes and bits, or with --course of that",
+	    OPT_PATH(struct opts, look.picture, OPT_WRITE),
+	    .set = set_mode, .value = INSPECT_PLOT },
+	{ 0, "recover", NULL,
+	    "write the whole shards of a damaged FILE as a stream",
+	    MODE(INSPECT_RECOVER) },
+	{ 0, "conservation", NULL, "do inputs FILE, state and spool balance?",
+	    MODE(INSPECT_CONSERVE) },
+	{ 'S', "state", "DIR", "with --conservation: the device's",
+	    OPT_PATH(struct opts, look.state, OPT_DIR) },
+	{ 0, "spool", "DIR", "with --conservation: the receiver's",
+	    OPT_PATH(struct opts, look.spool, OPT_DIR) },
+	{ 0, "json", NULL, "JSON, one document a line",
+	    OPT_FLAG(struct opts, p.as_json) },
+	OPT_PART(pick_opts, struct opts, pick),
+	{ 0, "tensor", "GLOB", "only tensors whose name matches",
+	    OPT_TEXT(struct opts, p.glob) },
+	{ 0, "tolerance", "NMSE", "with --diff: up to it is no difference",
+	    OPT_F64(struct opts, p.tolerance, 0, 1e300) },
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	OPT_END
+};
 
 /* Checks that the options given may be used together. */
 static int
@@ -190,7 +162,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		return inspect_recover(o, first, e);
 	if (o->mode == INSPECT_CONSERVE)
 		return inspect_conserved(o, p, path, n, e);
-	p->pick = x->pick.given ? &x->pick : NULL;
+	p->pick = pick_given(&x->pick) ? &x->pick : NULL;
 	if (o->mode == INSPECT_COURSE)
 		return inspect_course(o, p, path, n, e);
 	if (o->mode == INSPECT_BRIEF && p->as_json)
@@ -214,7 +186,6 @@ main(int argc, char **argv)
 			.opt = options
 		},
 		.open = source_io,
-		.set = set,
 		.run = run
 	};
 	struct opts o = { .look = { .f = &p.f }, .pick = PICK_INIT };

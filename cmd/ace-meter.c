@@ -9,23 +9,10 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "kern/kern.h"
 #include "stage/stage_meter.h"
 
-enum { OPT_PROGRESS = CLI_LONG, OPT_WAIT, OPT_FORCE };
 enum { BAR = 24 };
-
-static const struct cli_opt options[] = {
-	{ 'S', "state", "DIR", "write the estimates to its file link" },
-	{ 'L', "limit", "RATE", "no faster, such as 5Mbit" },
-	{ OPT_PROGRESS, "progress", NULL,
-	    "a bar on standard error, if that is a terminal" },
-	{ OPT_WAIT, "wait", "TIME",
-	    "for receipts under way at the end (default 1s)" },
-	{ OPT_FORCE, "force", NULL, "write to a terminal" },
-	{ 0, NULL, NULL, NULL }
-};
 
 struct opts {
 	struct stage_meter_opts m;
@@ -34,30 +21,20 @@ struct opts {
 	double shown;		/* when, in seconds since the start */
 };
 
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	switch (key) {
-	case 'S':
-		o->m.dir = val;
-		return 0;
-	case 'L':
-		if (num_rate(&o->m.limit, val, "--limit", e) < 0)
-			return -ERR_USAGE;
-		return o->m.limit >= 8 ? 0 : err_set(e, ERR_USAGE,
-		    "--limit '%s': at least 8bit", val);
-	case OPT_PROGRESS:
-		o->progress = 1;
-		return 0;
-	case OPT_WAIT:
-		return num_time(&o->m.wait, val, "--wait", e);
-	default:
-		o->m.force = 1;
-		return 0;
-	}
-}
+static const struct opt options[] = {
+	{ 'S', "state", "DIR", "write the estimates to its file link",
+	    OPT_PATH(struct opts, m.dir, OPT_DIR) },
+	{ 'L', "limit", "RATE", "no faster, such as 5Mbit",
+	    OPT_RATE(struct opts, m.limit), .lo.f = 8 },
+	{ 0, "progress", NULL, "a bar on standard error, if that is a terminal",
+	    OPT_FLAG(struct opts, progress) },
+	/* 1 s only where there ever was a receipt */
+	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
+	    OPT_TIME(struct opts, m.wait) },
+	{ 0, "force", NULL, "write to a terminal",
+	    OPT_FLAG(struct opts, m.force) },
+	OPT_END
+};
 
 /* One line, over the one before. */
 static void
@@ -132,5 +109,5 @@ main(int argc, char **argv)
 	struct opts o = { .m = { .wait = -1, .cli = &c, .arg = &o },
 	    .shown = -1 };
 
-	return cli_main(&c, argc, argv, set, run, &o);
+	return cli_main(&c, argc, argv, run, &o);
 }

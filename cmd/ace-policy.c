@@ -4,13 +4,11 @@
  */
 #include "stage/stage_policy.h"
 
-static const struct cli_opt options[] = {
-	{ 'S', "state", "DIR", "take the link's rate from DIR, keep the "
-	    "interval there" },
-	STAGE_POLICY_OPTS,
+static const struct opt options[] = {
+	OPT_ROWS(stage_policy_rows),
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
+	OPT_END
 };
 
 int

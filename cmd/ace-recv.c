@@ -17,7 +17,6 @@
 
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/program.h"
 #include "spool/answer.h"
@@ -29,62 +28,6 @@
 #include "spool/serving.h"
 #include "spool/waiting.h"
 
-enum {
-	OPT_SPOOL = CLI_LONG, OPT_REPLY, OPT_MAX, OPT_ONCE,
-	OPT_STALE, OPT_PUBLISH, OPT_RUN, OPT_FENCE, OPT_JOIN, OPT_LEAVE, OPT_KIND, OPT_WEIGHT,
-	OPT_CONTRIB, OPT_AHEAD, OPT_QUOTA, OPT_OPEN, OPT_SILENCE, OPT_TIME,
-	OPT_IDLE, OPT_CLIENTS, OPT_EACH
-};
-
-static const struct cli_opt options[] = {
-	{ OPT_SPOOL, "spool", "DIR", "where shards are kept (needed)" },
-	{ OPT_REPLY, "reply", "WHAT", "receipt (default) or aggregate" },
-	{ 'd', "device", "NAME", "shards of this device only" },
-	{ OPT_RUN, "run", "NAME",
-	    "shards of this run only (default that of the spool)" },
-	{ FILTER_SCHEMA, "schema", "FILE",
-	    "shards of this model only (default that of the first one)" },
-	{ OPT_KIND, "kind", "LIST",
-	    "of these kinds only (default gradient,delta,sum,mean)" },
-	{ OPT_MAX, "max-shard", "SIZE",
-	    "refuse larger ones (on the wire, default 256Mi)" },
-	{ OPT_WEIGHT, "max-weight", "X", "heavier ones (default 1e6)" },
-	{ OPT_CONTRIB, "max-contributors", "N",
-	    "those of more devices (default 1024)" },
-	{ OPT_AHEAD, "max-ahead", "N",
-	    "those of more than N steps after the last closed one "
-	    "(default 10000)" },
-	{ OPT_QUOTA, "quota", "SIZE",
-	    "those of a device with so much in open steps (default 4Gi)" },
-	{ OPT_OPEN, "max-open", "N",
-	    "or with shards in so many of them (default 1024)" },
-	{ OPT_SILENCE, "timeout", "TIME",
-	    "end when nothing comes in the middle of a shard (default 60s)" },
-	{ OPT_IDLE, "idle", "TIME", "or between two of them (default 2h)" },
-	{ OPT_TIME, "max-time", "TIME",
-	    "or when no shard is whole after so long (default 24h)" },
-	{ OPT_CLIENTS, "max-clients", "N",
-	    "serve so many connections at a time (default 256)" },
-	{ OPT_EACH, "max-each", "N",
-	    "and so many of --device (default 16)" },
-	{ OPT_STALE, "max-staleness", "N",
-	    "refuse those computed at a model N steps older" },
-	{ OPT_ONCE, "once", NULL, "end after one shard" },
-	{ OPT_PUBLISH, "publish", NULL,
-	    "the input is the aggregate: hand it to those who wait" },
-	{ OPT_FENCE, "fence", "STEP",
-	    "the device's state was restored, as of STEP" },
-	{ OPT_JOIN, "join", NULL,
-	    "the device comes into a run: write what the others know" },
-	{ OPT_LEAVE, "leave", NULL,
-	    "the device has left: nobody waits for it any more" },
-	FILTER_OPT_SYNC,
-	{ FILTER_MAX, "max-elements", "N",
-	    "refuse larger models (default 68719476736)" },
-	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
-};
-
 struct opts {
 	struct filter *f;
 	struct receive_opts shard;
@@ -94,111 +37,71 @@ struct opts {
 	uint64_t max_stale, fence_step, clients, each;
 };
 
-/* How long it may take, and how many at a time. */
 static int
-set_patience(struct opts *o, int key, const char *val, struct err *e)
+set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	switch (key) {
-	case OPT_SILENCE:
-		return num_time(&o->shard.silence, val, "--timeout", e);
-	case OPT_IDLE:
-		return num_time(&o->shard.idle, val, "--idle", e);
-	case OPT_TIME:
-		return num_time(&o->shard.time, val, "--max-time", e);
-	case OPT_CLIENTS:
-		return num_u64(&o->clients, val, 1, CLIENTS_LIMIT,
-		    "--max-clients", e);
-	case OPT_EACH:
-		return num_u64(&o->each, val, 1, CLIENTS_LIMIT, "--max-each",
-		    e);
-	default:
-		return 0;
-	}
-}
+	struct opts *o = arg;
+	const enum act act = (enum act)row->value;
 
-/* What is let in. */
-static int
-set_limit(struct opts *o, int key, const char *val, struct err *e)
-{
-	struct admit *a = &o->shard.admit;
-
-	switch (key) {
-	case OPT_KIND:
-		return admit_kinds(a, val, e);
-	case OPT_MAX:
-		return num_size(&a->shard, val, "--max-shard", e);
-	case OPT_WEIGHT:
-		return num_f64(&a->weight, val, 1e-300, ADMIT_WEIGHT_MOST,
-		    "--max-weight", e);
-	case OPT_CONTRIB:
-		return num_u64(&a->contributors, val, 1, 1 << 20,
-		    "--max-contributors", e);
-	case OPT_AHEAD:
-		return num_u64(&a->ahead, val, 1, ADMIT_STEP_MOST,
-		    "--max-ahead", e);
-	case OPT_QUOTA:
-		return num_size(&a->quota, val, "--quota", e);
-	case OPT_OPEN:
-		return num_u64(&a->open, val, 1, 1 << 20, "--max-open", e);
-	default:
-		return set_patience(o, key, val, e);
-	}
-}
-
-static int
-set_act(struct opts *o, enum act act, struct err *e)
-{
+	(void)val;
 	if (o->act != RECEIVE && o->act != act)
 		return err_set(e, ERR_USAGE, "one of --publish, --fence, "
 		    "--join, --leave");
 	o->act = act;
+	o->f->mute = act == PUBLISH || act == LEAVE;
 	return 0;
 }
 
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	static const char *const what[] = { "receipt", "aggregate", NULL };
-	struct opts *o = arg;
-	int r;
-
-	switch (key) {
-	case OPT_SPOOL:
-		o->spool = val;
-		return 0;
-	case OPT_REPLY:
-		r = num_choice(&o->aggregate, val, what, "--reply", e);
-		o->shard.tells = o->aggregate;
-		return r;
-	case 'd':
-		o->shard.device = val;
-		return 0;
-	case OPT_RUN:
-		o->shard.run = val;
-		return 0;
-	case OPT_STALE:
-		return num_u64(&o->max_stale, val, 0, 1u << 30,
-		    "--max-staleness", e);
-	case OPT_ONCE:
-		o->shard.once = 1;
-		return 0;
-	case OPT_PUBLISH:
-		o->f->mute = 1;
-		return set_act(o, PUBLISH, e);
-	case OPT_JOIN:
-		return set_act(o, JOIN, e);
-	case OPT_LEAVE:
-		o->f->mute = 1;
-		return set_act(o, LEAVE, e);
-	case OPT_FENCE:
-		if (set_act(o, FENCE, e) < 0)
-			return -ERR_USAGE;
-		return num_u64(&o->fence_step, val, 0, UINT64_MAX, "--fence",
-		    e);
-	default:
-		return set_limit(o, key, val, e);
-	}
-}
+static const char *const replies[] = { "receipt", "aggregate", NULL };
+static const struct opt schema_rows[] = {
+	{ 0, "schema", "FILE",
+	    "shards of this model only (default that of the first one)",
+	    OPT_CALL(filter_schema), .right = OPT_READ },
+	OPT_END
+};
+static const struct opt options[] = {
+	{ 0, "spool", "DIR", "where shards are kept (needed)",
+	    OPT_PATH(struct opts, spool, OPT_DIR) },
+	{ 0, "reply", "WHAT", NULL, OPT_WORD(struct opts, aggregate, replies),
+	    .def = "receipt" },
+	{ 'd', "device", "NAME", "shards of this device only",
+	    OPT_TEXT(struct opts, shard.device) },
+	{ 0, "run", "NAME", "shards of this run only (default that of the spool)",
+	    OPT_TEXT(struct opts, shard.run) },
+	OPT_SHARED(schema_rows),
+	OPT_PART(admit_rows, struct opts, shard.admit),
+	{ 0, "timeout", "TIME", "end when nothing comes in the middle of a shard",
+	    OPT_TIME(struct opts, shard.silence), .def = "60s" },
+	{ 0, "idle", "TIME", "or between two of them",
+	    OPT_TIME(struct opts, shard.idle), .def = "2h" },
+	{ 0, "max-time", "TIME", "or when no shard is whole after so long",
+	    OPT_TIME(struct opts, shard.time), .def = "24h" },
+	{ 0, "max-clients", "N", "serve so many connections at a time",
+	    OPT_U64(struct opts, clients, 1, CLIENTS_LIMIT), .def = "256" },
+	{ 0, "max-each", "N", "and so many of --device",
+	    OPT_U64(struct opts, each, 1, CLIENTS_LIMIT), .def = "16" },
+	{ 0, "max-staleness", "N",
+	    "refuse those computed at a model N steps older",
+	    OPT_U64(struct opts, max_stale, 0, 1u << 30) },
+	{ 0, "once", NULL, "end after one shard",
+	    OPT_FLAG(struct opts, shard.once) },
+	{ 0, "publish", NULL,
+	    "the input is the aggregate: hand it to those who wait",
+	    OPT_CALL(set_act), .value = PUBLISH },
+	{ 0, "fence", "STEP", "the device's state was restored, as of STEP",
+	    OPT_U64(struct opts, fence_step, 0, UINT64_MAX),
+	    .set = set_act, .value = FENCE },
+	{ 0, "join", NULL,
+	    "the device comes into a run: write what the others know",
+	    OPT_CALL(set_act), .value = JOIN },
+	{ 0, "leave", NULL,
+	    "the device has left: nobody waits for it any more",
+	    OPT_CALL(set_act), .value = LEAVE },
+	FILTER_OPT_SYNC,
+	OPT_SHARED(filter_opts_max),
+	FILTER_OPTS_OUT,
+	OPT_END
+};
 
 /* What a device waits for is said where its connection takes the words back. */
 static void
@@ -338,6 +241,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 
 	(void)n;
 	o->shard.admit.schema = o->f->in.schema;
+	o->shard.tells = o->aggregate;
 	if (o->act == RECEIVE) {
 		/* one of another model gets a receipt that says so */
 		o->f->in.any_model = 1;
@@ -391,13 +295,10 @@ main(int argc, char **argv)
 			.opt = options,
 			.one = 1
 		},
-		.set = set,
 		.run = run
 	};
 	struct opts o = { .f = &p.f, .max_stale = UINT64_MAX,
-	    .clients = CLIENTS_MOST, .each = CLIENTS_EACH, .shard = {
-	    .admit = admit_default, .cli = &p.cli, .silence = 60,
-	    .idle = 7200, .time = 86400 } };
+	    .shard = { .cli = &p.cli } };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -4,12 +4,11 @@
  */
 #include "stage/stage_score.h"
 
-static const struct cli_opt options[] = {
-	{ 'S', "state", "DIR", "keep the history of the groups in DIR" },
-	STAGE_SCORE_OPTS,
+static const struct opt options[] = {
+	OPT_ROWS(stage_score_rows),
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
+	OPT_END
 };
 
 int
@@ -25,7 +24,7 @@ main(int argc, char **argv)
 		    "ace-score -S state edge1.aceg >scored.aceg\n",
 		.opt = options
 	};
-	struct stage_score_opts o = STAGE_SCORE_INIT;
+	struct stage_score_opts o = { 0 };
 
 	return stage_program(&stage_score, &o, &c, argc, argv);
 }

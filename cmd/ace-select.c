@@ -8,31 +8,20 @@
 #include "stage/stage_select.h"
 #include "stage/stage_text.h"
 
-enum { OPT_TEXT = CLI_LONG };
-static const struct cli_opt options[] = {
-	STAGE_SELECT_OPTS,
-	{ OPT_TEXT, "text", NULL, "write the plan as text, not the stream" },
-	FILTER_OPTS_IN,
-	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
-};
-
 struct opts {
 	struct filter *f;
 	struct stage_select_opts select;
 	int text;
 };
 
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	if (key != OPT_TEXT)
-		return stage_select.set(&o->select, key, val, e);
-	o->text = 1;
-	return 0;
-}
+static const struct opt options[] = {
+	OPT_PART(stage_select_rows, struct opts, select),
+	{ 0, "text", NULL, "write the plan as text, not the stream",
+	    OPT_FLAG(struct opts, text) },
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	OPT_END
+};
 
 /* All of path, and the stream or its plans as text. */
 static int
@@ -72,10 +61,9 @@ main(int argc, char **argv)
 			.opt = options,
 			.one = 1
 		},
-		.set = set,
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .select = STAGE_SELECT_INIT };
+	struct opts o = { .f = &p.f };
 	int status = program_main(&p, argc, argv, &o);
 
 	stage_select_release(&o.select);

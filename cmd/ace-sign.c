@@ -4,11 +4,11 @@
  */
 #include "stage/stage_sign.h"
 
-static const struct cli_opt options[] = {
-	STAGE_SIGN_OPTS,
+static const struct opt options[] = {
+	OPT_ROWS(stage_sign_rows),
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
-	{ 0, NULL, NULL, NULL }
+	OPT_END
 };
 
 int

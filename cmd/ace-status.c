@@ -9,45 +9,24 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "base/wait.h"
 #include "kern/kern.h"
 #include "report/status.h"
-
-enum { OPT_WATCH = CLI_LONG, OPT_JSON, OPT_RUN };
-
-static const struct cli_opt options[] = {
-	{ OPT_WATCH, "watch", "TIME", "again so much later, until stopped" },
-	{ OPT_JSON, "json", NULL, "JSON, one document a line" },
-	{ OPT_RUN, "run", "NAME", "of a spool with several runs" },
-	{ 0, NULL, NULL, NULL }
-};
 
 struct opts {
 	struct status_opts look;
 	double watch;		/* seconds; 0: once */
 };
 
-static int
-set(void *arg, int key, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	switch (key) {
-	case OPT_WATCH:
-		if (num_time(&o->watch, val, "--watch", e) < 0)
-			return -ERR_USAGE;
-		return o->watch >= 0.1 ? 0 : err_set(e, ERR_USAGE,
-		    "--watch '%s': want 0.1s or more", val);
-	case OPT_JSON:
-		o->look.as_json = 1;
-		return 0;
-	case OPT_RUN:
-		o->look.run = val;
-		return 0;
-	}
-	return 0;
-}
+static const struct opt options[] = {
+	{ 0, "watch", "TIME", "again so much later, until stopped",
+	    OPT_TIME(struct opts, watch), .lo.f = 0.1 },
+	{ 0, "json", NULL, "JSON, one document a line",
+	    OPT_FLAG(struct opts, look.as_json) },
+	{ 0, "run", "NAME", "of a spool with several runs",
+	    OPT_TEXT(struct opts, look.run) },
+	OPT_END
+};
 
 /* The columns of a terminal on standard output; 0 for anything else. */
 static int
@@ -128,5 +107,5 @@ main(int argc, char **argv)
 	};
 	struct opts o = { .look = { .f = stdout } };
 
-	return cli_main(&c, argc, argv, set, run, &o);
+	return cli_main(&c, argc, argv, run, &o);
 }

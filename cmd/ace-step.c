@@ -21,37 +21,26 @@
 
 enum { EXPAND, SCORE, POLICY, SELECT, COMPRESS, PARTS, INPUT = PARTS, OUTPUT,
     TABLES };
-enum { OPT_PRINT = CLI_LONG, OPT_FIRST, ROWS = 96, WORDS = 64 };
+enum { WORDS = 64 };
 
-#define END { 0, NULL, NULL, NULL }
-#define STATE { 'S', "state", "DIR", "keep everything in DIR" }
-static const struct cli_opt expand_rows[] = { STATE, STAGE_EXPAND_OPTS,
-    FILTER_OPT_SYNC, FILTER_OPT_THREADS, END };
-static const struct cli_opt score_rows[] = { STATE, STAGE_SCORE_OPTS, END };
-static const struct cli_opt policy_rows[] = { STATE, STAGE_POLICY_OPTS, END };
-static const struct cli_opt select_rows[] = { STAGE_SELECT_OPTS, END };
-static const struct cli_opt compress_rows[] = { STATE, STAGE_COMPRESS_OPTS,
-    FILTER_OPT_SYNC, FILTER_OPT_THREADS, END };
-static const struct cli_opt input_rows[] = { FILTER_OPTS_IN, END };
-static const struct cli_opt output_rows[] = { FILTER_OPTS_OUT, END };
-static const struct cli_opt own_rows[] = {
-	{ OPT_PRINT, "print", NULL,
-	    "print the pipe that this stands for, and end" }, END
-};
+static const struct opt expand_rows[] = { OPT_ROWS(stage_expand_rows),
+    OPT_ROWS(filter_opts_sync), OPT_ROWS(filter_opts_threads), OPT_END };
+static const struct opt compress_rows[] = { OPT_ROWS(stage_compress_rows),
+    OPT_ROWS(filter_opts_sync), OPT_ROWS(filter_opts_threads), OPT_END };
 
 /* The programs in the order of the pipe, and whose options are theirs. */
 static const struct {
 	const char *name;
-	const struct cli_opt *row;
+	const struct opt *row;
 	const struct stage_kind *stage;
 } table[TABLES] = {
 	[EXPAND] = { "ace-expand", expand_rows, &stage_expand },
-	[SCORE] = { "ace-score", score_rows, &stage_score },
-	[POLICY] = { "ace-policy", policy_rows, &stage_policy },
-	[SELECT] = { "ace-select", select_rows, &stage_select },
+	[SCORE] = { "ace-score", stage_score_rows, &stage_score },
+	[POLICY] = { "ace-policy", stage_policy_rows, &stage_policy },
+	[SELECT] = { "ace-select", stage_select_rows, &stage_select },
 	[COMPRESS] = { "ace-compress", compress_rows, &stage_compress },
-	[INPUT] = { NULL, input_rows, NULL },
-	[OUTPUT] = { NULL, output_rows, NULL },
+	[INPUT] = { NULL, filter_opts_in, NULL },
+	[OUTPUT] = { NULL, filter_opts_out, NULL },
 };
 
 struct opts {
@@ -67,34 +56,26 @@ struct opts {
 	char *word[PARTS][WORDS];	/* how each program is called */
 	int words[PARTS];
 	int asked[PARTS];		/* an option is this program's alone */
-	struct cli_opt row[ROWS];	/* the options of all */
-	size_t rows;
+};
+
+static const struct opt options[] = {
+	{ 'S', "state", "DIR", "keep everything in DIR",
+	    OPT_PATH(struct opts, state, OPT_DIR) },
+	OPT_PART(stage_expand_rows, struct opts, expand),
+	FILTER_OPT_SYNC,
+	FILTER_OPT_THREADS,
+	OPT_PART(stage_score_rows, struct opts, score),
+	OPT_PART(stage_policy_rows, struct opts, policy),
+	OPT_PART(stage_select_rows, struct opts, select),
+	OPT_PART(stage_compress_rows, struct opts, compress),
+	FILTER_OPTS_IN,
+	FILTER_OPTS_OUT,
+	{ 0, "print", NULL, "print the pipe that this stands for, and end",
+	    OPT_FLAG(struct opts, print) },
+	OPT_END
 };
 
 /* ---- options ---- */
-
-static const struct cli_opt *
-named(const struct cli_opt *o, const char *name)
-{
-	for (; o->key != 0; o++)
-		if (strcmp(o->name, name) == 0)
-			return o;
-	return NULL;
-}
-
-/* Those of one table that have a new name; long ones with a key of ours. */
-static void
-add_rows(struct opts *o, const struct cli_opt *from)
-{
-	for (; from->key != 0 && o->rows + 1 < ROWS; from++) {
-		if (named(o->row, from->name) != NULL)
-			continue;
-		o->row[o->rows] = *from;
-		if (from->key >= CLI_LONG)
-			o->row[o->rows].key = OPT_FIRST + (int)o->rows;
-		o->rows++;
-	}
-}
 
 static int
 add_word(struct opts *o, int t, const char *s, struct err *e)
@@ -109,14 +90,14 @@ add_word(struct opts *o, int t, const char *s, struct err *e)
 
 /* Program t is called with this option too. */
 static int
-tell(struct opts *o, int t, const struct cli_opt *row, const char *val,
+tell(struct opts *o, int t, const struct opt *row, const char *val,
     struct err *e)
 {
 	char word[64];
 	int r;
 
-	if (row->key < CLI_LONG)
-		(void)snprintf(word, sizeof(word), "-%c", row->key);
+	if (row->letter != 0)
+		(void)snprintf(word, sizeof(word), "-%c", row->letter);
 	else
 		(void)snprintf(word, sizeof(word), "--%.60s", row->name);
 	r = add_word(o, t, word, e);
@@ -127,20 +108,18 @@ tell(struct opts *o, int t, const struct cli_opt *row, const char *val,
  * is for the last.  Whom a schema is for, and whether ace-policy has the state, is
  * known when all options are: tell_late. */
 static int
-tell_whom(struct opts *o, int t, const struct cli_opt *row, const char *val,
+tell_whom(struct opts *o, int t, const struct opt *row, const char *val,
     struct err *e)
 {
 	int i, r;
 
-	if (t == POLICY && row->key == 'S') {
-		o->state = val;
+	if (t == POLICY && row->letter == 'S')
 		return 0;
-	}
 	if (t < PARTS)
 		return tell(o, t, row, val, e);
 	if (t == OUTPUT)
 		return tell(o, COMPRESS, row, val, e);
-	if (row->key == FILTER_SCHEMA) {
+	if (strcmp(row->name, "schema") == 0) {
 		o->schema = val;
 		return 0;
 	}
@@ -150,27 +129,18 @@ tell_whom(struct opts *o, int t, const struct cli_opt *row, const char *val,
 	return 0;
 }
 
+/* Every program that has an option of that name is called with it. */
 static int
-set(void *arg, int key, const char *val, struct err *e)
+heard(void *arg, const struct opt *any, const char *val, struct err *e)
 {
 	struct opts *o = arg;
-	const struct cli_opt *any = o->row, *row;
+	const struct opt *row;
 	int t, r, have = 0, last = 0;
 
-	while (any->key != key)
-		any++;
-	if (strcmp(any->name, own_rows->name) == 0) {
-		o->print = 1;
-		return 0;
-	}
 	for (t = 0; t < TABLES; t++) {
-		if ((row = named(table[t].row, any->name)) == NULL)
+		if ((row = opt_named(table[t].row, any->name)) == NULL)
 			continue;
-		/* --sync and those of all filters are the filter's */
-		if ((t < PARTS && (r = table[t].stage->set(o->part[t],
-		    row->key, val, e)) < 0) ||
-		    (r = filter_set(o->f, row->key, val, e)) < 0 ||
-		    (r = tell_whom(o, t, row, val, e)) < 0)
+		if ((r = tell_whom(o, t, row, val, e)) < 0)
 			return r;
 		have++;
 		last = t;
@@ -223,13 +193,13 @@ tell_late(struct opts *o, struct err *e)
 	if (o->policy.replay != NULL)
 		o->policy.dir = NULL;
 	else if (o->state != NULL && (r = tell(o, POLICY,
-	    named(policy_rows, "state"), o->state, e)) < 0)
+	    opt_named(stage_policy_rows, "state"), o->state, e)) < 0)
 		return r;
 	if (o->schema == NULL)
 		return 0;
 	while (!wanted(o, t))
 		t++;
-	return tell(o, t, named(input_rows, "schema"), o->schema, e);
+	return tell(o, t, opt_named(filter_opts_in, "schema"), o->schema, e);
 }
 
 /* Prints a word, quoted for a shell where needed. */
@@ -330,7 +300,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	o->expand.alone = 1;
 	/* in provenance we are the last of these programs */
 	o->f->tool = table[COMPRESS].name;
-	o->f->argc = o->words[COMPRESS];
+	o->f->words = o->words[COMPRESS];
 	o->f->argv = o->word[COMPRESS];
 	if (!o->print)
 		return go(o, *path, e);
@@ -338,7 +308,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	return 0;
 }
 
-/* The options of all, and each program's name as its first word. */
+/* Whose options are where, and each program's name as its first word. */
 static int
 begin(struct opts *o, struct err *e)
 {
@@ -349,21 +319,16 @@ begin(struct opts *o, struct err *e)
 	o->part[POLICY] = &o->policy;
 	o->part[SELECT] = &o->select;
 	o->part[COMPRESS] = &o->compress;
-	for (t = 0; t < TABLES; t++) {
-		add_rows(o, table[t].row);
-		if (t < PARTS && r == 0)
-			r = add_word(o, t, table[t].name, e);
-	}
-	add_rows(o, own_rows);
+	for (t = 0; t < PARTS && r == 0; t++)
+		r = add_word(o, t, table[t].name, e);
 	return r;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct opts o = { .expand = STAGE_EXPAND_INIT,
-	    .score = STAGE_SCORE_INIT, .policy = STAGE_POLICY_INIT,
-	    .select = STAGE_SELECT_INIT, .compress = STAGE_COMPRESS_INIT };
+	struct opts o = { .policy = STAGE_POLICY_INIT,
+	    .compress = STAGE_COMPRESS_INIT };
 	struct program p = {
 		.cli = {
 			.prog = "ace-step",
@@ -373,10 +338,10 @@ main(int argc, char **argv)
 			    "stream in one process.",
 			.examples = "ace-step -S state -b 100k edge1.aceg >coded.aceg\n"
 			    "ace-step -S state -b 100k --print\n",
-			.opt = o.row,
+			.opt = options,
+			.heard = heard,
 			.one = 1
 		},
-		.set = set,
 		.run = run
 	};
 	struct err e = ERR_INIT;

@@ -11,10 +11,8 @@
 #include "base/err.h"
 #include "kern/kern.h"
 
-static const struct cli_opt options[] = { { 0, NULL, NULL, NULL } };
-
 /* What is here only names them: each has its options, and --help, itself. */
-#define COMMAND(name, about) { name, "", about, options, NULL, NULL, 0 }
+#define COMMAND(name, about) { name, "", about, NULL, NULL, 0 }
 static const struct cli_command commands[] = {
 	COMMAND("import", "Tensor files in: a stream of gradient shards out"),
 	COMMAND("expand", "Decodes to plain values, and adds the residual"),
@@ -35,7 +33,7 @@ static const struct cli_command commands[] = {
 	COMMAND("status", "How a run is going, from a spool or a state"),
 	COMMAND("advise", "Answers the questions before a run, as tables"),
 	COMMAND("help", "This text, or the --help of a command"),
-	{ NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
 /* Replaces this process by the program of a command, whose words argv[1] and the
@@ -79,7 +77,6 @@ main(int argc, char **argv)
 		    "one program for each command.",
 		.examples = "ace inspect edge1.aceg\n"
 		    "ace help compress\n",
-		.opt = options,
 		.commands = commands,
 		.loops = kern_name
 	};
@@ -93,9 +90,9 @@ main(int argc, char **argv)
 
 		r = ace_run(argv[0], words, &e);
 	} else if (asked) {
-		r = cli_parse(&c, 2, usual, NULL, NULL, &e);
+		r = cli_parse(&c, 2, usual, &e);
 	} else if (argc < 2 || argv[1][0] == '-') {
-		r = cli_command(&c, argc, argv, NULL, NULL, &e);
+		r = cli_command(&c, argc, argv, &e);
 	} else {
 		r = ace_run(argv[0], argv + 1, &e);
 	}

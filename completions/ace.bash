@@ -93,10 +93,12 @@ _ace() {
 		kind='auto require off' ;;
 	ace-archive\ append:-o | ace-archive\ append:--output)
 		kind='file' ;;
-	ace-archive\ append:--format | ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
+	ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
 		kind='free' ;;
 	ace-archive\ append:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ append:--format)
+		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 tar.Z cpio cpio.gz cpio.bz2 cpio.xz cpio.zst cpio.lz4 cpio.Z zip 7z' ;;
 	ace-archive\ list:--sandbox)
 		kind='auto require off' ;;
 	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)

@@ -62,7 +62,7 @@ static void
 receive(const struct world *w, const char *device, const unsigned char *p,
     size_t n)
 {
-	struct receive_opts o = { .admit = admit_default, .silence = 60,
+	struct receive_opts o = { .silence = 60,
 	    .idle = 60, .time = 60, .cli = &quiet, .device = device,
 	    .run = "run" };
 	struct reader_opts ro = { .max_elements = 1 << 20, .max_table = TABLE };
@@ -72,6 +72,7 @@ receive(const struct world *w, const char *device, const unsigned char *p,
 	struct io *io;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
+	(void)opt_defaults(admit_rows, &o.admit, &e);
 	s.sync = IO_SYNC_NONE;
 	o.admit.weight = 1;
 	o.admit.contributors = 1;
@@ -113,7 +114,7 @@ average(const struct world *w, uint64_t step)
 		o.deadline = 1e-3;
 	}
 	must(robust_parse(&o.who.rule, w->rule, &e), &e);
-	filter_init(&f, &quiet, 1, argv);
+	filter_init(&f, &quiet, argv);
 	f.output = w->out;
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;

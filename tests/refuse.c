@@ -457,7 +457,7 @@ main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "v")) != -1)
 		verbose |= c == 'v';
-	name = argv[optind];	/* the programs count there, too */
+	name = argv[optind];
 	if (s != NULL && atol(s) > 1)
 		every = strtoul(s, NULL, 10);
 	fd_tap = fcntl(1, F_DUPFD_CLOEXEC, 10);

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,42 +9,71 @@
 
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "base/pack.h"
 #include "base/room.h"
 #include "base/sandbox.h"
 #include "base/version.h"
 
 enum {
-	CLI_MAX = 64,		/* options of one program */
-	CLI_PATHS = 256,	/* files of one command line that are each
+	CLI_MAX = 128,		/* options of one program */
+	CLI_PATHS = 256		/* files of one command line that are each
 				 * allowed alone */
-	CLI_SANDBOX = CLI_LONG + 1000
 };
 
-static const struct cli_opt cli_common[] = {
-	{ 'q', "quiet", NULL, "say nothing but errors" },
-	{ 'v', "verbose", NULL, "say what was decided" },
-	{ CLI_SANDBOX, "sandbox", "WHEN",
-	    "auto, require or off (default auto)" },
-	{ 'h', "help", NULL, "print this and exit" },
-	{ 'V', "version", NULL, "print the version and exit" },
-	{ 0, NULL, NULL, NULL }
+/* The options of a program or a command: what is in force while they are read. */
+struct cli_line {
+	struct cli *c;
+	struct opt_place opt[CLI_MAX];
+	size_t n;
+	struct sandbox box;
+	size_t paths;
+	struct {
+		const char *path;
+		enum sandbox_how how;
+	} path[CLI_PATHS];
 };
+
+/* The option of that letter, or of that name, n bytes long. */
+static const struct opt_place *
+cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
+{
+	const struct opt_place *p;
+
+	for (p = l->opt; p < l->opt + l->n; p++)
+		if (name == NULL ? p->row->letter == letter :
+		    strlen(p->row->name) == n &&
+		    strncmp(p->row->name, name, n) == 0)
+			return p;
+	return NULL;
+}
+
+/* p is the first of its name. */
+static int
+cli_first(const struct cli_line *l, const struct opt_place *p)
+{
+	const char *name = p->row->name;
+
+	return cli_find(l, 0, name, strlen(name)) == p;
+}
+
+/* ---- what is printed ---- */
 
 static void
-cli_help_one(const struct cli_opt *o)
+cli_help_one(const struct opt *o)
 {
-	char left[64];
+	char left[64], text[256];
 	int n = 0;
 
-	if (o->key < CLI_LONG)
-		n = snprintf(left, sizeof(left), "-%c, ", o->key);
+	opt_says(o, text, sizeof(text));
+	if (text[0] == '\0')
+		return;
+	if (o->letter != 0)
+		n = snprintf(left, sizeof(left), "-%c, ", o->letter);
 	else
 		n = snprintf(left, sizeof(left), "    ");
 	(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", o->name,
 	    o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
-	(void)printf("  %-28s %s\n", left, o->help);
+	(void)printf("  %-28s %s\n", left, text);
 }
 
 /* The two calls a program is best known by, the last that --help says. */
@@ -62,10 +90,11 @@ cli_help_examples(const char *s)
 }
 
 static void
-cli_help(const struct cli *c)
+cli_help(const struct cli_line *l)
 {
+	const struct cli *c = l->c;
 	const struct cli_command *k = c->command;
-	const struct cli_opt *o = k != NULL ? k->opt : c->opt;
+	const struct opt_place *p;
 
 	if (k != NULL)
 		(void)printf("usage: %s %s %s\n\n%s.\n\n", c->prog, k->name,
@@ -78,10 +107,9 @@ cli_help(const struct cli *c)
 		(void)printf("  %-12s %s\n", k->name, k->about);
 	if (c->command == NULL && c->commands != NULL)
 		(void)printf("\n%s COMMAND --help says more.\n\n", c->prog);
-	for (; o->key != 0; o++)
-		cli_help_one(o);
-	for (o = cli_common; o->key != 0; o++)
-		cli_help_one(o);
+	for (p = l->opt; p < l->opt + l->n; p++)
+		if (cli_first(l, p))
+			cli_help_one(p->row);
 	(void)printf("\nExit status: 0 done, 1 the answer is no, 2 usage, "
 	    "3 bad data, 4 the system failed, 5 refused.\nSee %s(1).\n", c->prog);
 	if (c->command == NULL && c->examples != NULL)
@@ -89,59 +117,71 @@ cli_help(const struct cli *c)
 }
 
 static void
-cli_version(const struct cli *c)
+cli_version(const struct cli_line *l)
 {
+	const struct cli *c = l->c;
+
 	(void)printf("%s (ace) %s\n%s\n", c->prog, ACE_VERSION, pack_versions());
 	if (c->loops() != NULL)
 		(void)printf("loops %s\n", c->loops());
 }
 
-/* getopt_long accepts any unique prefix; scripts written against one would
- * break when an option is added, so only whole names pass. */
-static int
-cli_whole(const char *word, const struct option *lo, struct err *e)
-{
-	size_t n = strcspn(word, "=");
-
-	for (; lo->name != NULL; lo++)
-		if (strlen(lo->name) == n && strncmp(lo->name, word, n) == 0)
-			return 0;
-	return err_set(e, ERR_USAGE, "unknown option '--%.*s'", (int)n, word);
-}
-
-struct cli_table {
-	char letters[2 * CLI_MAX + 3];
-	struct option longs[CLI_MAX + 1];
-};
-
+/* The rows of --help for programs that read them, and the commands. */
 static void
-cli_add(struct cli_table *t, const struct cli_opt *o, size_t *nl, size_t *ns)
+cli_rows(const struct cli_line *l)
 {
-	for (; o->key != 0 && *nl < CLI_MAX; o++) {
-		t->longs[*nl].name = o->name;
-		t->longs[*nl].has_arg = o->arg != NULL ? required_argument :
-		    no_argument;
-		t->longs[*nl].flag = NULL;
-		t->longs[(*nl)++].val = o->key;
-		if (o->key >= CLI_LONG)
-			continue;
-		t->letters[(*ns)++] = (char)o->key;
-		if (o->arg != NULL)
-			t->letters[(*ns)++] = ':';
-	}
+	const struct cli_command *k = l->c->command != NULL ? NULL :
+	    l->c->commands;
+	const struct opt_place *p;
+
+	for (; k != NULL && k->name != NULL; k++)
+		(void)printf("command\t%s\t%s\n", k->name, k->about);
+	for (p = l->opt; p < l->opt + l->n; p++)
+		if (cli_first(l, p))
+			opt_row(p->row);
 }
 
-/* word: the argument in which getopt_long found k. */
+/* ---- the options that every program has ---- */
+
 static int
-cli_bad(int k, const char *word, struct err *e)
+cli_louder(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	const char *why = k == ':' ? "needs a value" : "is unknown";
+	struct cli *c = arg;
 
-	if (strncmp(word, "--", 2) != 0)
-		return err_set(e, ERR_USAGE, "option '-%c' %s", optopt, why);
-	return err_set(e, ERR_USAGE, "option '%.*s' %s",
-	    (int)strcspn(word, "="), word, k == ':' ? why : "takes no value");
+	(void)row, (void)val, (void)e;
+	c->verbose++;
+	return 0;
 }
+
+static int
+cli_print(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	const struct cli_line *l = ((struct cli *)arg)->line;
+
+	(void)val, (void)e;
+	if (row->value == 'h')
+		cli_help(l);
+	else if (row->value == 'V')
+		cli_version(l);
+	else
+		cli_rows(l);
+	return 1;
+}
+
+static const char *const cli_wants[] = { "auto", "require", "off", NULL };
+static const struct opt cli_common[] = {
+	{ 'q', "quiet", NULL, "say nothing but errors",
+	    OPT_FLAG(struct cli, quiet) },
+	{ 'v', "verbose", NULL, "say what was decided", OPT_CALL(cli_louder) },
+	{ 0, "sandbox", "WHEN", NULL,
+	    OPT_WORD(struct cli, sandbox, cli_wants), .def = "auto" },
+	{ 'h', "help", NULL, "print this and exit", OPT_CALL(cli_print),
+	    .value = 'h' },
+	{ 'V', "version", NULL, "print the version and exit",
+	    OPT_CALL(cli_print), .value = 'V' },
+	{ 0, "help-rows", NULL, NULL, OPT_CALL(cli_print), .value = 'R' },
+	OPT_END
+};
 
 /* A descriptor that came closed stays of no use: the first file we open must
  * not become standard output. */
@@ -157,35 +197,21 @@ cli_standard(void)
 
 /* ---- the sandbox ---- */
 
-struct cli_paths {
-	struct sandbox box;
-	size_t n;
-	struct {
-		const char *path;
-		enum sandbox_how how;
-	} at[CLI_PATHS];
-};
-
-/* What the option k was given, if that is a path. */
+/* What an option was given, if that is a path. */
 static void
-cli_path(struct cli_paths *p, const struct cli_opt *o, int k, const char *arg)
+cli_path(struct cli_line *l, enum opt_right right, const char *path)
 {
-	for (; o->key != 0 && o->key != k; o++)
-		;
-	if (o->arg == NULL || p->n == CLI_PATHS)
-		return;
-	p->at[p->n].path = arg;
-	if (strcmp(o->arg, "DIR") == 0)
-		p->at[p->n++].how = SANDBOX_DIR;
-	else if (strcmp(o->arg, "FILE") == 0)
-		p->at[p->n++].how = k == 'o' ? SANDBOX_WRITE : SANDBOX_READ;
-	else if (strcmp(o->arg, "ARCHIVE") == 0) {
-		p->at[p->n++].how = SANDBOX_WRITE;
-		if (p->n == CLI_PATHS)
-			return;
-		p->at[p->n].path = arg;
-		p->at[p->n++].how = SANDBOX_READ;
+	static const enum sandbox_how how[] = { [OPT_READ] = SANDBOX_READ,
+	    [OPT_WRITE] = SANDBOX_WRITE, [OPT_DIR] = SANDBOX_DIR };
+
+	if (right == OPT_REPLACE) {
+		cli_path(l, OPT_WRITE, path);
+		right = OPT_READ;
 	}
+	if (right == OPT_NONE || l->paths == CLI_PATHS)
+		return;
+	l->path[l->paths].path = path;
+	l->path[l->paths++].how = how[right];
 }
 
 /* Operands are read. Where there are very many of them, each stands for the
@@ -216,11 +242,11 @@ cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 }
 
 static int
-cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
-    struct err *e)
+cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 {
+	struct cli *c = l->c;
 	const char *temp = getenv("TMPDIR");
-	struct sandbox *box = &p->box;
+	struct sandbox *box = &l->box;
 	size_t i;
 	int r;
 
@@ -237,8 +263,8 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 	if ((r = sandbox_allow(box, temp, SANDBOX_TEMP, e)) < 0 ||
 	    (r = sandbox_allow(box, "/usr", SANDBOX_READ, e)) < 0)
 		return r;
-	for (i = 0; i < p->n; i++)
-		if ((r = sandbox_allow(box, p->at[i].path, p->at[i].how,
+	for (i = 0; i < l->paths; i++)
+		if ((r = sandbox_allow(box, l->path[i].path, l->path[i].how,
 		    e)) < 0)
 			return r;
 	if ((r = cli_operands(box, operand, n, e)) < 0 ||
@@ -249,72 +275,136 @@ cli_confine(struct cli *c, struct cli_paths *p, char **operand, int n,
 	return 0;
 }
 
-int
-cli_parse(struct cli *c, int argc, char **argv, cli_set *set, void *o,
+/* ---- the command line ---- */
+
+/* An option goes to all rows of its name. */
+static int
+cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
     struct err *e)
 {
-	static const char *const wants[] = { "auto", "require", "off", NULL };
-	const struct cli_opt *opt = c->command != NULL ? c->command->opt :
-	    c->opt;
-	struct cli_paths paths = { .n = 0 };
-	struct cli_table t;
-	size_t nl = 0, ns = 0;
-	int k, r;
+	const struct opt *o = first->row;
+	const struct opt_place *p;
+	int r;
 
-	memset(&t, 0, sizeof(t));
-	t.letters[ns++] = '+';
-	t.letters[ns++] = ':';
-	cli_add(&t, opt, &nl, &ns);
-	cli_add(&t, cli_common, &nl, &ns);
-	optind = 0;
-	opterr = 0;
-	cli_standard();
-	for (;;) {
-		int at = optind != 0 ? optind : 1;
-
-		if (at < argc && strncmp(argv[at], "--", 2) == 0 &&
-		    argv[at][2] != '\0' &&
-		    (r = cli_whole(argv[at] + 2, t.longs, e)) < 0)
+	for (p = first; p < l->opt + l->n; p++)
+		if (strcmp(p->row->name, o->name) == 0 &&
+		    (r = opt_take(p, val, e)) != 0)
 			return r;
-		k = getopt_long(argc, argv, t.letters, t.longs, NULL);
-		if (k == -1)
-			break;
-		if (k == '?' || k == ':')
-			return cli_bad(k, argv[at], e);
-		if (k == 'h') {
-			cli_help(c);
-			return 1;
-		} else if (k == 'V') {
-			cli_version(c);
-			return 1;
-		} else if (k == 'q') {
-			c->quiet = 1;
-		} else if (k == 'v') {
-			c->verbose++;
-		} else if (k == CLI_SANDBOX) {
-			if ((r = num_choice(&c->sandbox, optarg, wants,
-			    "--sandbox", e)) < 0)
-				return r;
-		} else {
-			if ((r = set(o, k, optarg, e)) < 0)
-				return r;
-			cli_path(&paths, opt, k, optarg);
-		}
+	cli_path(l, o->right, val);
+	return l->c->heard != NULL && first->base != l->c ?
+	    l->c->heard(l->c->own, o, val, e) : 0;
+}
+
+/* "--name", "--name=value": scripts written against an abbreviation would break
+ * when an option is added, so only whole names pass.  Returns how many words it
+ * took. */
+static int
+cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
+{
+	const int n = (int)strcspn(word, "=");
+	const struct opt_place *p = cli_find(l, 0, word + 2, (size_t)n - 2);
+	const char *val = word[n] == '=' ? word + n + 1 : NULL;
+	int r, words = 1;
+
+	if (p == NULL)
+		return err_set(e, ERR_USAGE, "unknown option '%.*s'", n, word);
+	if (p->row->arg == NULL && val != NULL)
+		return err_set(e, ERR_USAGE, "option '%.*s' takes no value", n,
+		    word);
+	if (p->row->arg != NULL && val == NULL) {
+		if (next == NULL)
+			return err_set(e, ERR_USAGE, "option '%s' needs a value",
+			    word);
+		val = next;
+		words = 2;
 	}
-	c->first = optind;
-	room_look();
-	return cli_confine(c, &paths, argv + optind, argc - optind, e);
+	r = cli_take(l, p, val, e);
+	return r < 0 ? r : r > 0 ? 0 : words;
+}
+
+/* "-qo", "-qoFILE", "-qo FILE" */
+static int
+cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
+{
+	const struct opt_place *p;
+	const char *val;
+	int r;
+
+	for (word++; *word != '\0'; word++) {
+		if ((p = cli_find(l, *word, NULL, 0)) == NULL)
+			return err_set(e, ERR_USAGE, "option '-%c' is unknown",
+			    *word);
+		val = p->row->arg == NULL ? NULL : word[1] != '\0' ? word + 1 :
+		    next;
+		if (p->row->arg != NULL && val == NULL)
+			return err_set(e, ERR_USAGE, "option '-%c' needs a value",
+			    *word);
+		if ((r = cli_take(l, p, val, e)) != 0)
+			return r < 0 ? r : 0;
+		if (val != NULL)
+			return val == next ? 2 : 1;
+	}
+	return 1;
+}
+
+/* The options up to the first operand: 0 they are all taken, 1 one has done all
+ * there was to do. */
+static int
+cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
+{
+	const char *word, *next;
+	int i, r;
+
+	for (i = 1; i < argc; i += r) {
+		word = argv[i];
+		next = i + 1 < argc ? argv[i + 1] : NULL;
+		if (word[0] != '-' || word[1] == '\0')
+			break;
+		if (strcmp(word, "--") == 0) {
+			i++;
+			break;
+		}
+		r = word[1] == '-' ? cli_long(l, word, next, e) :
+		    cli_short(l, word, next, e);
+		if (r <= 0)
+			return r < 0 ? r : 1;
+	}
+	l->c->first = i;
+	return 0;
 }
 
 int
-cli_command(struct cli *c, int argc, char **argv, cli_set *set, void *o,
-    struct err *e)
+cli_parse(struct cli *c, int argc, char **argv, struct err *e)
+{
+	const struct opt *own = c->command != NULL ? c->command->opt : c->opt;
+	struct cli_line l = { .c = c };
+	size_t i;
+	int r = 0;
+
+	c->line = &l;
+	cli_standard();
+	l.n = opt_list(l.opt, 0, CLI_MAX, own, c->own, c->shared);
+	l.n = opt_list(l.opt, l.n, CLI_MAX, cli_common, c, NULL);
+	for (i = 0; i < l.n && r == 0; i++)
+		if (l.opt[i].row->def != NULL)
+			r = opt_take(&l.opt[i], l.opt[i].row->def, e);
+	if (r == 0)
+		r = cli_options(&l, argc, argv, e);
+	c->line = NULL;
+	if (r != 0)
+		return r;
+	room_look();
+	return cli_confine(&l, argv + c->first, argc - c->first, e);
+}
+
+int
+cli_command(struct cli *c, int argc, char **argv, struct err *e)
 {
 	const struct cli_command *k;
 	int r;
 
 	if (argc < 2 || argv[1][0] == '-') {
-		r = cli_parse(c, argc, argv, NULL, o, e);
+		r = cli_parse(c, argc, argv, e);
 		return r != 0 ? r : err_set(e, ERR_USAGE, "which command is "
 		    "missing");
 	}
@@ -324,7 +414,7 @@ cli_command(struct cli *c, int argc, char **argv, cli_set *set, void *o,
 	if (k->name == NULL)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);
 	c->command = k;
-	r = cli_parse(c, argc - 1, argv + 1, set, o, e);
+	r = cli_parse(c, argc - 1, argv + 1, e);
 	c->first++;		/* the operands stand one further in argv */
 	return r;
 }
@@ -351,21 +441,25 @@ cli_exit(const struct cli *c, int r, const struct err *e)
 }
 
 int
-cli_main(struct cli *c, int argc, char **argv, cli_set *set, cli_run *run,
-    void *o)
+cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 {
 	struct err e = ERR_INIT;
-	int r = c->commands != NULL ?
-	    cli_command(c, argc, argv, set, o, &e) :
-	    cli_parse(c, argc, argv, set, o, &e);
-	char **path = argv + c->first;
-	size_t n = c->first < argc ? (size_t)(argc - c->first) : 0;
+	int r;
+	char **path;
+	size_t n;
+
+	if (c->own == NULL)
+		c->own = o;
+	r = c->commands != NULL ? cli_command(c, argc, argv, &e) :
+	    cli_parse(c, argc, argv, &e);
+	path = argv + c->first;
+	n = c->first < argc ? (size_t)(argc - c->first) : 0;
 
 	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))
 		r = err_set(&e, ERR_USAGE, "one FILE at most, not also '%s'",
 		    path[1]);
 	if (r == 0)
-		r = run(o, path, n, &e);
+		r = (c->command != NULL ? c->command->run : run)(o, path, n, &e);
 	return cli_exit(c, r, &e);
 }
 

@@ -25,8 +25,7 @@ void num_rate_text(double v, char out[NUM_RATE_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);
 					/* seconds: 10ms, 1.5s, 2m; plain = s */
 /* num_choice(v, s, names, what, e): *v is the index of s in the list of names,
- * which a NULL ends.  The message of what is in none lists them, and from there
- * tests/mkcompletions knows what can be completed. */
+ * which a NULL ends.  The message of what is in none lists them. */
 int num_choice(int *v, const char *s, const char *const *names,
     const char *what, struct err *e);
 

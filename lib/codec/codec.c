@@ -58,6 +58,24 @@ codec_name(uint32_t codec)
 	return c != NULL ? c->name : NULL;
 }
 
+const char *
+codec_word(unsigned i)
+{
+	const struct codec_alias *a;
+	uint32_t k;
+
+	for (k = 0; k < CODEC_MAX; k++) {
+		if (table[k] == NULL)
+			continue;
+		if (i-- == 0)
+			return table[k]->name;
+		for (a = table[k]->alias; a != NULL && a->name != NULL; a++)
+			if (i-- == 0)
+				return a->name;
+	}
+	return NULL;
+}
+
 int
 codec_known(uint64_t codec)
 {

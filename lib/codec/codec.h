@@ -81,6 +81,8 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
  * the closing NUL, of the argument alone and of the whole. */
 enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
+/* codec_word(i): the i-th of all names that there are, NULL behind the last. */
+const char *codec_word(unsigned i);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
 
 /* codec_known(codec): 1 when the number is one of this version's codecs.  15 is

@@ -10,13 +10,13 @@
 
 enum { SHARD_FIXED = 88 };
 
+const char *const shard_kinds[SHARD_NKIND + 1] = { "gradient", "delta", "sum",
+	"mean", "residual", "model", "history", NULL };
+
 const char *
 shard_kind_name(unsigned kind)
 {
-	static const char *const names[SHARD_NKIND] = { "gradient", "delta",
-	    "sum", "mean", "residual", "model", "history" };
-
-	return kind < SHARD_NKIND ? names[kind] : "?";
+	return kind < SHARD_NKIND ? shard_kinds[kind] : "?";
 }
 
 void

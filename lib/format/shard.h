@@ -70,6 +70,7 @@ const char *shard_device(const struct shard *s);
 uint64_t shard_key(const struct shard *s);
 
 const char *shard_kind_name(unsigned kind);	/* "gradient", ... */
+extern const char *const shard_kinds[];	/* for num_choice */
 
 int shard_encode(const struct shard *s, struct buf *out, struct err *e);
 int shard_decode(struct shard *s, const unsigned char *p, size_t n,

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/num.h"
 #include "base/pool.h"
 #include "base/version.h"
 #include "pipe/filter.h"
@@ -50,18 +49,68 @@ filter_line(const char *tool, int argc, char *const *argv,
 			out[i] = '?';
 }
 
+const struct opt filter_opts_max[] = {
+	{ 0, "max-elements", "N", "refuse larger models",
+	    OPT_U64(struct filter, in.max_elements, 1, SCHEMA_MAX_TOTAL),
+	    .def = "68719476736" },
+	OPT_END
+};
+
+const struct opt filter_opts_in[] = {
+	OPT_ROWS(filter_opts_max),
+	{ 0, "schema", "FILE",
+	    "the model of all streams, those without a schema too",
+	    OPT_CALL(filter_schema), .right = OPT_READ },
+	OPT_END
+};
+
+const struct opt filter_opts_force[] = {
+	{ 0, "force", NULL, "write binary to a terminal",
+	    OPT_FLAG(struct filter, force) },
+	OPT_END
+};
+
+const struct opt filter_opts_file[] = {
+	{ 'o', "output", "FILE", "write FILE, whole or not at all",
+	    OPT_PATH(struct filter, output, OPT_WRITE) },
+	OPT_ROWS(filter_opts_force),
+	OPT_END
+};
+
+const struct opt filter_opts_out[] = {
+	OPT_ROWS(filter_opts_file),
+	{ 0, "no-provenance", NULL, "leave provenance out",
+	    OPT_FLAG(struct filter, no_provenance) },
+	{ 0, "omit-schema", NULL,
+	    "leave the schema out (the reader has it)",
+	    OPT_FLAG(struct filter, omit_schema) },
+	OPT_END
+};
+
+static const char *const filter_syncs[] = { "none", "rename", "full", NULL };
+const struct opt filter_opts_sync[] = {
+	{ 0, "sync", "WHEN", NULL,
+	    OPT_WORD(struct filter, sync, filter_syncs), .def = "full" },
+	OPT_END
+};
+
+const struct opt filter_opts_threads[] = {
+	{ 'T', "threads", "N", "by N threads, to the same bytes",
+	    OPT_U64(struct filter, threads, 1, POOL_MOST), .def = "1" },
+	OPT_END
+};
+
 void
-filter_init(struct filter *f, const struct cli *c, int argc, char **argv)
+filter_init(struct filter *f, const struct cli *c, char **argv)
 {
 	memset(f, 0, sizeof(*f));
 	f->cli = c;
 	f->tool = c->prog;
-	f->sync = IO_SYNC_FULL;
 	f->open = io_open;
-	f->threads = 1;
 	f->schema = (struct schema)SCHEMA_INIT;
-	f->argc = argc;
 	f->argv = argv;
+	(void)opt_defaults(filter_opts_sync, f, NULL);
+	(void)opt_defaults(filter_opts_threads, f, NULL);
 }
 
 void
@@ -71,13 +120,15 @@ filter_release(struct filter *f)
 }
 
 /* The schema of the first stream in path that has one. */
-static int
-filter_schema(struct filter *f, const char *path, struct err *e)
+int
+filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 {
+	struct filter *f = arg;
 	struct reader *r = NULL;
 	struct io *io;
 	int k;
 
+	(void)row;
 	if ((k = f->open(&io, path, e)) < 0 ||
 	    (k = reader_open(&r, io, &f->in, e)) < 0)
 		return k;
@@ -89,49 +140,9 @@ filter_schema(struct filter *f, const char *path, struct err *e)
 	if (k >= 0)
 		k = schema_copy(&f->schema, reader_schema(r), e);
 	reader_free(r);
-	return k;
-}
-
-int
-filter_set(struct filter *f, int key, const char *arg, struct err *e)
-{
-	static const char *const syncs[] = { "none", "rename", "full", NULL };
-	uint64_t n;
-	int r = 0, k;
-
-	switch (key) {
-	case 'o':
-		f->output = arg;
-		break;
-	case FILTER_FORCE:
-		f->force = 1;
-		break;
-	case FILTER_NOPROV:
-		f->no_provenance = 1;
-		break;
-	case FILTER_OMIT:
-		f->omit_schema = 1;
-		break;
-	case FILTER_SYNC:
-		if ((r = num_choice(&k, arg, syncs, "--sync", e)) == 0)
-			f->sync = (enum io_sync)k;
-		break;
-	case 'T':
-		if ((r = num_u64(&n, arg, 1, POOL_MOST, "--threads", e)) == 0)
-			f->threads = (unsigned)n;
-		break;
-	case FILTER_MAX:
-		r = num_u64(&f->in.max_elements, arg, 1, SCHEMA_MAX_TOTAL,
-		    "--max-elements", e);
-		break;
-	case FILTER_SCHEMA:
-		if ((r = filter_schema(f, arg, e)) == 0)
-			f->in.schema = &f->schema;
-		break;
-	default:
-		return 0;
-	}
-	return r < 0 ? r : 1;
+	if (k >= 0)
+		f->in.schema = &f->schema;
+	return k < 0 ? k : 0;
 }
 
 int
@@ -161,7 +172,8 @@ filter_out(const struct filter *f, struct writer **w, struct err *e)
 	struct io *io;
 	int k = io_create(&io, f->output, f->force, e);
 
-	filter_line(f->tool, f->argc < optind ? f->argc : optind, f->argv, line);
+	filter_line(f->tool, f->words != 0 ? f->words : f->cli->first, f->argv,
+	    line);
 	*w = NULL;
 	if (f->no_provenance)
 		o.line = NULL;

@@ -11,36 +11,23 @@
 
 struct err;
 
-enum {
-	FILTER_MAX = CLI_LONG + 900, FILTER_SCHEMA, FILTER_FORCE,
-	FILTER_NOPROV, FILTER_OMIT, FILTER_SYNC
-};
-
-/* Rows for a program's option table. */
-#define FILTER_OPTS_IN \
-	{ FILTER_MAX, "max-elements", "N", \
-	    "refuse larger models (default 68719476736)" }, \
-	{ FILTER_SCHEMA, "schema", "FILE", \
-	    "the model of all streams, those without a schema too" }
-#define FILTER_OPTS_OUT \
-	{ 'o', "output", "FILE", "write FILE, whole or not at all" }, \
-	{ FILTER_FORCE, "force", NULL, "write binary to a terminal" }, \
-	{ FILTER_NOPROV, "no-provenance", NULL, "leave provenance out" }, \
-	{ FILTER_OMIT, "omit-schema", NULL, \
-	    "leave the schema out (the reader has it)" }
-/* Of programs that keep something on disk. */
-#define FILTER_OPT_SYNC \
-	{ FILTER_SYNC, "sync", "WHEN", "full, rename or none (default full)" }
-
-/* Of programs that code or decode. */
-#define FILTER_OPT_THREADS \
-	{ 'T', "threads", "N", "by N threads, to the same bytes (default 1)" }
+/* Rows for a program's table: how much it reads, and of which model; how it
+ * writes; when what it keeps is on disk; by how many threads it codes or
+ * decodes. */
+extern const struct opt filter_opts_max[], filter_opts_in[];
+extern const struct opt filter_opts_force[], filter_opts_file[],
+    filter_opts_out[];
+extern const struct opt filter_opts_sync[], filter_opts_threads[];
+#define FILTER_OPTS_IN OPT_SHARED(filter_opts_in)
+#define FILTER_OPTS_OUT OPT_SHARED(filter_opts_out)
+#define FILTER_OPT_SYNC OPT_SHARED(filter_opts_sync)
+#define FILTER_OPT_THREADS OPT_SHARED(filter_opts_threads)
 
 struct filter {
 	const struct cli *cli;	/* the program's, whom to speak for */
 	const char *tool;	/* its name in the provenance line, */
-	int argc;		/* and its words there */
-	char **argv;
+	char **argv;		/* and its words there: so many, */
+	int words;		/* or 0: those before the operands */
 	const char *output;
 	int force, no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */
@@ -59,11 +46,13 @@ enum { FILTER_LINE = 1024 };
 void filter_line(const char *tool, int argc, char *const *argv,
     char out[FILTER_LINE]);
 
-void filter_init(struct filter *f, const struct cli *c, int argc, char **argv);
+void filter_init(struct filter *f, const struct cli *c, char **argv);
 void filter_release(struct filter *f);
 
-/* filter_set: 1 the option was one of ours, 0 it was not, < 0 an error. */
-int filter_set(struct filter *f, int key, const char *arg, struct err *e);
+/* filter_schema: takes --schema, whose FILE it reads: an opt_set of struct
+ * filter. */
+int filter_schema(void *f, const struct opt *row, const char *path,
+    struct err *e);
 
 /* filter_in: opens the input.  While it waits for input, the program also ends,
  * silently with status 4, when standard output is a pipe that nobody reads. */

@@ -10,12 +10,14 @@
 
 /* "7", "3-9", "3-", "-9" */
 static int
-pick_steps(struct pick *p, const char *val, struct err *e)
+pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {
+	struct pick *p = arg;
 	const char *dash = strchr(val, '-');
 	char first[32];
 	int r = 0;
 
+	(void)row;
 	p->lo = 0;
 	p->hi = UINT64_MAX;
 	if (dash == NULL) {
@@ -37,36 +39,22 @@ pick_steps(struct pick *p, const char *val, struct err *e)
 	return r;
 }
 
-static int
-pick_kind(struct pick *p, const char *val, struct err *e)
-{
-	for (p->kind = 0; p->kind < SHARD_NKIND; p->kind++)
-		if (strcmp(val, shard_kind_name((unsigned)p->kind)) == 0)
-			return 0;
-	return err_set(e, ERR_USAGE, "--kind '%s': gradient, delta, sum, mean, "
-	    "residual, model or history", val);
-}
+const struct opt pick_opts[] = {
+	{ 0, "step", "A-B", "only shards of step A, or of steps A-B, A-, -B",
+	    OPT_CALL(pick_steps) },
+	{ 0, "device", "GLOB", "only shards of devices whose name matches",
+	    OPT_TEXT(struct pick, device) },
+	{ 0, "kind", "KIND",
+	    "only gradient, delta, sum, mean, residual, model or history",
+	    OPT_WORD(struct pick, kind, shard_kinds) },
+	OPT_END
+};
 
 int
-pick_set(struct pick *p, int key, const char *val, struct err *e)
+pick_given(const struct pick *p)
 {
-	int r = 0;
-
-	switch (key) {
-	case PICK_STEP:
-		r = pick_steps(p, val, e);
-		break;
-	case PICK_DEVICE:
-		p->device = val;
-		break;
-	case PICK_KIND:
-		r = pick_kind(p, val, e);
-		break;
-	default:
-		return 0;
-	}
-	p->given = 1;
-	return r < 0 ? r : 1;
+	return p->lo != 0 || p->hi != UINT64_MAX || p->device != NULL ||
+	    p->kind >= 0;
 }
 
 int

@@ -1,6 +1,6 @@
 /*
  * A program that reads or writes streams, from its command line to its exit
- * status: the options of struct filter beside its own, then one call.
+ * status.  Rows OPT_SHARED of its options are for its struct filter.
  */
 #ifndef ACE_PROGRAM_H
 #define ACE_PROGRAM_H
@@ -13,13 +13,11 @@ struct program {
 	struct filter f;
 	/* how inputs are opened, see struct filter; NULL: by io_open */
 	int (*open)(struct io **out, const char *path, struct err *e);
-	cli_set *set;		/* options of its own; with commands: NULL, */
-	cli_run *run;		/* since each has these two */
-	void *o;
+	cli_run *run;		/* with commands: NULL, since each has one */
 };
 
-/* program_main(p, argc, argv, o): calls p's or its command's set and run with
- * o; returns the exit status. */
+/* program_main(p, argc, argv, o): the program, whose options are o's unless
+ * p->cli.own is set; returns the exit status. */
 int program_main(struct program *p, int argc, char **argv, void *o);
 
 #endif

@@ -21,17 +21,6 @@
 #include "spool/ledger.h"
 #include "spool/steps.h"
 
-const struct admit admit_default = {
-	.kinds = 1u << SHARD_GRADIENT | 1u << SHARD_DELTA | 1u << SHARD_SUM |
-	    1u << SHARD_MEAN,
-	.weight = ADMIT_WEIGHT,
-	.contributors = ADMIT_CONTRIBUTORS,
-	.ahead = ADMIT_AHEAD,
-	.shard = ADMIT_SHARD,
-	.quota = ADMIT_QUOTA,
-	.open = ADMIT_OPEN
-};
-
 /* ---- the kinds ---- */
 
 /* Takes one word of the list, n bytes long, as the name of a kind of shard. */
@@ -56,12 +45,15 @@ admit_kind(struct admit *a, const char *word, size_t n, struct err *e)
 	return 0;
 }
 
-int
-admit_kinds(struct admit *a, const char *list, struct err *e)
+/* Kinds by commas, and "difference". */
+static int
+admit_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
 {
+	struct admit *a = arg;
 	size_t n;
 	int r = 0;
 
+	(void)row;
 	a->kinds = 0;
 	a->differences = 0;
 	for (; r == 0; list += n + 1) {
@@ -72,6 +64,31 @@ admit_kinds(struct admit *a, const char *list, struct err *e)
 	}
 	return r;
 }
+
+static const char *const admit_words[] = { "gradient", "delta", "sum", "mean",
+	"residual", "model", "history", "difference", NULL };
+const struct opt admit_rows[] = {
+	{ 0, "kind", "LIST", "of these kinds only", OPT_CALL(admit_kinds),
+	    .words = admit_words, .several = 1,
+	    .def = "gradient,delta,sum,mean" },
+	{ 0, "max-shard", "SIZE", "refuse larger ones, on the wire",
+	    OPT_SIZE(struct admit, shard), .def = "256Mi" },
+	{ 0, "max-weight", "X", "heavier ones",
+	    OPT_F64(struct admit, weight, 1e-300, ADMIT_WEIGHT_MOST),
+	    .def = "1e6" },
+	{ 0, "max-contributors", "N", "those of more devices",
+	    OPT_U64(struct admit, contributors, 1, 1 << 20), .def = "1024" },
+	{ 0, "max-ahead", "N",
+	    "those of more than N steps after the last closed one",
+	    OPT_U64(struct admit, ahead, 1, ADMIT_STEP_MOST),
+	    .def = "10000" },
+	{ 0, "quota", "SIZE",
+	    "those of a device with so much in open steps",
+	    OPT_SIZE(struct admit, quota), .def = "4Gi" },
+	{ 0, "max-open", "N", "or with shards in so many of them",
+	    OPT_U64(struct admit, open, 1, 1 << 20), .def = "1024" },
+	OPT_END
+};
 
 /* ---- what a shard says ---- */
 

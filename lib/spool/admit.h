@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/opt.h"
 #include "format/receipt.h"
 #include "format/schema.h"
 
@@ -18,16 +19,8 @@ struct inbox;
 struct kern;
 struct reader;
 
-/* The defaults, and what no option goes beyond. */
-enum {
-	ADMIT_CONTRIBUTORS = 1024,
-	ADMIT_AHEAD = 10000,
-	ADMIT_OPEN = 1024
-};
-#define ADMIT_WEIGHT 1e6
+/* What no option goes beyond. */
 #define ADMIT_WEIGHT_MOST 1e30
-#define ADMIT_SHARD (UINT64_C(1) << 28)
-#define ADMIT_QUOTA (UINT64_C(1) << 32)
 /* No gradient is so large, and a residual that gets such values again and again
  * would overflow at some step, for ever. */
 #define ADMIT_VALUE_MOST 1e18f
@@ -45,10 +38,7 @@ struct admit {
 	uint64_t quota;			/* bytes that a device has in open steps */
 	uint64_t open;			/* open steps that it has shards in */
 };
-extern const struct admit admit_default;
-
-/* admit_kinds(a, list, e): kinds by commas, and "difference". */
-int admit_kinds(struct admit *a, const char *list, struct err *e);
+extern const struct opt admit_rows[];	/* the options that say so */
 
 /* admit_refuse(r, fmt, ...): the verdict in r becomes `invalid', with this
  * reason, unless it has been refused before: then the first reason stays. */

@@ -12,7 +12,7 @@
 struct err;
 struct inbox;
 
-enum { CLIENTS_MOST = 256, CLIENTS_EACH = 16, CLIENTS_LIMIT = 1 << 16 };
+enum { CLIENTS_LIMIT = 1 << 16 };
 
 /* clients_enter(s, most, device, each, fd, e): takes one of `most' places, and
  * one of the device's `each'; device NULL: anybody's.  The places are free again

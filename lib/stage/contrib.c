@@ -8,10 +8,11 @@
 #include "stage/contrib.h"
 #include "sync/interval.h"
 
+const char *const contrib_bys[] = { "weight", "samples", "equal", NULL };
+
 int
 contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
 {
-	static const char *const bys[] = { "weight", "samples", "equal", NULL };
 	char word[64];
 	size_t n;
 	int first = 1, r;
@@ -24,7 +25,7 @@ contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
 		memcpy(word, s, n);
 		word[n] = '\0';
 		if (first)
-			r = num_choice(&o->by, word, bys, "--weight-by", e);
+			r = num_choice(&o->by, word, contrib_bys, "--weight-by", e);
 		else if (strncmp(word, "staleness:", 10) == 0)
 			r = num_f64(&o->age, word + 10, 1e-3, 1e9,
 			    "--weight-by staleness", e);

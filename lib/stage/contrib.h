@@ -50,6 +50,7 @@ struct contrib {
 /* contrib_weight_by(o, s, e): "weight", "samples" or "equal", and after it, by
  * commas, "staleness:N" and "drift:X", into by, age and rho; -ERR_USAGE. */
 int contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e);
+extern const char *const contrib_bys[];	/* the first words, for num_choice */
 
 void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);

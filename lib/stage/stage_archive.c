@@ -424,7 +424,7 @@ stage_archive_create(const struct stage_archive_opts *o, char **path,
 		return -ERR_SYS;
 	x->o = o;
 	x->fd = -1;
-	x->all = o->append || o->pick.given ? 0 : stage_archive_size(path, n);
+	x->all = o->append || pick_given(&o->pick) ? 0 : stage_archive_size(path, n);
 	bar_begin(&x->bar, o->f->cli);
 	if ((k = stage_archive_how(o, &how, e)) == 0 &&
 	    (k = io_create(&io, o->f->output, o->f->force, e)) == 0 &&
@@ -497,7 +497,7 @@ stage_archive_list(const struct stage_archive_opts *o, const char *path,
 
 	(void)fputs("step\tdevice\tkind\tbytes\tname\n", f);
 	k = stage_archive_each(o, path, stage_archive_each_line, &x, e);
-	return k == 0 && x.n == 0 && o->pick.given ? stage_archive_none(e) : k;
+	return k == 0 && x.n == 0 && pick_given(&o->pick) ? stage_archive_none(e) : k;
 }
 
 /* Makes the folders of a path below `into', which is not one of them. */

@@ -17,15 +17,17 @@
 /* "cache" or "cache:0.9": the number is gamma for ef, m for momentum and rho
  * for cache; ef21 takes none. */
 static int
-stage_compress_feedback(struct feedback_opts *fb, const char *val,
+stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
 {
+	struct feedback_opts *fb = &((struct stage_compress_opts *)arg)->fb;
 	const char *number = strchr(val, ':');
 	const size_t n = number != NULL ? (size_t)(number - val) : strlen(val);
 	char word[16];
 	double *to;
 	int k, r;
 
+	(void)row;
 	if (n >= sizeof(word))
 		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef, "
 		    "momentum, ef21 or cache", val);
@@ -47,39 +49,32 @@ stage_compress_feedback(struct feedback_opts *fb, const char *val,
 }
 
 static int
-stage_compress_set(void *opts, int key, const char *val, struct err *e)
+stage_compress_codec(void *arg, const struct opt *row, const char *val,
+    struct err *e)
 {
-	struct stage_compress_opts *o = opts;
-	struct feedback_opts *fb = &o->fb;
-	uint64_t n;
-	int r = 0;
+	struct stage_compress_opts *o = arg;
 
-	switch (key) {
-	case 'S':
-		o->dir = val;
-		break;
-	case 'c':
-		o->have_codec = 1;
-		r = codec_parse(val, &o->codec, e);
-		break;
-	case STAGE_COMPRESS_FEEDBACK:
-		r = stage_compress_feedback(fb, val, e);
-		break;
-	case STAGE_COMPRESS_WINDOW:
-		if ((r = num_u64(&n, val, 1, 8, "--window", e)) == 0)
-			fb->window = (unsigned)n;
-		break;
-	case STAGE_COMPRESS_WAIT:
-		r = num_time(&fb->wait, val, "--wait", e);
-		break;
-	case STAGE_COMPRESS_GAP:
-		fb->gap = 1;
-		break;
-	default:
-		return 0;
-	}
-	return r < 0 ? r : 1;
+	(void)row;
+	o->have_codec = 1;
+	return codec_parse(val, &o->codec, e);
 }
+
+const struct opt stage_compress_rows[] = {
+	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR",
+	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
+	{ 'c', "codec", "CODEC", "code all groups so, whatever the plan says",
+	    OPT_CALL(stage_compress_codec), .word = codec_word },
+	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]",
+	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
+	    .def = "ef" },
+	{ 0, "window", "N", "wait for receipts, at most N shards without",
+	    OPT_U64(struct stage_compress_opts, fb.window, 1, 8) },
+	{ 0, "wait", "TIME", "for a receipt",
+	    OPT_TIME(struct stage_compress_opts, fb.wait), .def = "60s" },
+	{ 0, "allow-gap", NULL, "steps may be missing",
+	    OPT_FLAG(struct stage_compress_opts, fb.gap) },
+	OPT_END
+};
 
 struct stage_compress {
 	struct stage s;
@@ -588,5 +583,5 @@ stage_compress_to(struct stage *s, struct writer *w)
 }
 
 const struct stage_kind stage_compress = {
-	stage_compress_set, stage_compress_new, STAGE_CHANGES
+	stage_compress_new, STAGE_CHANGES
 };

@@ -11,30 +11,12 @@
 #ifndef ACE_STAGE_COMPRESS_H
 #define ACE_STAGE_COMPRESS_H
 
-#include "base/cli.h"
 #include "codec/codec.h"
 #include "device/feedback.h"
 #include "stage/stage_program.h"
 
 struct err;
 struct writer;
-
-enum {
-	STAGE_COMPRESS_GAP = CLI_LONG + 400, STAGE_COMPRESS_FEEDBACK,
-	STAGE_COMPRESS_WINDOW, STAGE_COMPRESS_WAIT
-};
-
-/* Rows for a program's option table, which has -S DIR and --sync too. */
-#define STAGE_COMPRESS_OPTS \
-	{ 'c', "codec", "CODEC", \
-	    "code all groups so, whatever the plan says" }, \
-	{ STAGE_COMPRESS_FEEDBACK, "error-feedback", "HOW", \
-	    "ef[:G] (default), momentum[:M], ef21 or cache[:R]" }, \
-	{ STAGE_COMPRESS_WINDOW, "window", "N", \
-	    "wait for receipts, at most N shards without (1 to 8)" }, \
-	{ STAGE_COMPRESS_WAIT, "wait", "TIME", \
-	    "for a receipt (default 60s)" }, \
-	{ STAGE_COMPRESS_GAP, "allow-gap", NULL, "steps may be missing" }
 
 struct stage_compress_opts {
 	const char *dir;		/* state directory, or NULL */
@@ -44,7 +26,9 @@ struct stage_compress_opts {
 	const struct filter *f;		/* the program's: set by make */
 };
 #define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
-	.decay = 0.9, .wait = 60 } }
+	.decay = 0.9 } }
+/* Its options; a program has those of FILTER_OPT_SYNC and _THREADS, too. */
+extern const struct opt stage_compress_rows[];
 
 /* It takes the lock of its state. */
 extern const struct stage_kind stage_compress;

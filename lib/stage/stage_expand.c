@@ -10,33 +10,20 @@
 #include "kern/kern.h"
 #include "stage/stage_expand.h"
 
-static int
-stage_expand_set(void *opts, int key, const char *val, struct err *e)
-{
-	struct stage_expand_opts *o = opts;
-	int r = 0;
-
-	switch (key) {
-	case 'S':
-		o->dir = val;
-		break;
-	case STAGE_EXPAND_CACHE:
-		o->cache = val;
-		break;
-	case STAGE_EXPAND_GAMMA:
-		r = num_f64(&o->gamma, val, 0, 1, "--gamma", e);
-		break;
-	case STAGE_EXPAND_WAIT:
-		r = num_time(&o->wait, val, "--wait", e);
-		break;
-	case STAGE_EXPAND_GAP:
-		o->gap = 1;
-		break;
-	default:
-		return 0;
-	}
-	return r < 0 ? r : 1;
-}
+const struct opt stage_expand_rows[] = {
+	{ 'S', "state", "DIR", "add the residual kept in DIR",
+	    OPT_PATH(struct stage_expand_opts, dir, OPT_DIR) },
+	{ 0, "gamma", "G", "times the residual",
+	    OPT_F64(struct stage_expand_opts, gamma, 0, 1), .def = "1" },
+	{ 0, "wait", "TIME", "wait for the step before to be committed",
+	    OPT_TIME(struct stage_expand_opts, wait), .def = "60s" },
+	{ 0, "allow-gap", NULL, "steps may be missing",
+	    OPT_FLAG(struct stage_expand_opts, gap) },
+	{ 0, "cache", "DIR",
+	    "undo ef21 and cache feedback with the history kept in DIR",
+	    OPT_PATH(struct stage_expand_opts, cache, OPT_DIR) },
+	OPT_END
+};
 
 struct stage_expand {
 	struct stage s;
@@ -331,5 +318,5 @@ stage_expand_new(struct stage **out, void *opts, const struct filter *f,
 }
 
 const struct stage_kind stage_expand = {
-	stage_expand_set, stage_expand_new, STAGE_CHANGES
+	stage_expand_new, STAGE_CHANGES
 };

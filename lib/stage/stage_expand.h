@@ -6,25 +6,9 @@
 #ifndef ACE_STAGE_EXPAND_H
 #define ACE_STAGE_EXPAND_H
 
-#include "base/cli.h"
 #include "stage/stage_program.h"
 
 struct err;
-
-enum {
-	STAGE_EXPAND_GAMMA = CLI_LONG + 200, STAGE_EXPAND_WAIT,
-	STAGE_EXPAND_GAP, STAGE_EXPAND_CACHE
-};
-
-/* Rows for a program's option table, which has -S DIR and --sync too. */
-#define STAGE_EXPAND_OPTS \
-	{ STAGE_EXPAND_GAMMA, "gamma", "G", \
-	    "times the residual (default 1)" }, \
-	{ STAGE_EXPAND_WAIT, "wait", "TIME", \
-	    "wait for the step before to be committed (default 60s)" }, \
-	{ STAGE_EXPAND_GAP, "allow-gap", NULL, "steps may be missing" }, \
-	{ STAGE_EXPAND_CACHE, "cache", "DIR", \
-	    "undo ef21 and cache feedback with the history kept in DIR" }
 
 struct stage_expand_opts {
 	const char *dir;	/* state directory, or NULL */
@@ -36,7 +20,8 @@ struct stage_expand_opts {
 				   done all shards before this one */
 	const struct filter *f;	/* the program's: set by make */
 };
-#define STAGE_EXPAND_INIT { .gamma = 1, .wait = 60 }
+/* Its options; a program has those of FILTER_OPT_SYNC and _THREADS, too. */
+extern const struct opt stage_expand_rows[];
 
 extern const struct stage_kind stage_expand;
 

@@ -31,35 +31,18 @@ struct stage_policy {
 
 /* ---- options ---- */
 
-static int
-policy_set_half(double *half, const char *val, struct err *e)
-{
-	int r = num_rate(half, val, "--half", e);
-
-	return r < 0 || *half > 0 ? r : err_set(e, ERR_USAGE,
-	    "--half must not be 0");
-}
-
-/* A rate above KEYS_RATE_MOST is no valid value of its key. */
-static int
-policy_set_bandwidth(double *v, const char *val, struct err *e)
-{
-	int r = num_rate(v, val, "--bandwidth", e);
-
-	if (r == 0 && *v > KEYS_RATE_MOST)
-		r = err_set(e, ERR_USAGE, "--bandwidth '%s' is too large", val);
-	return r;
-}
-
 /* Reads "8", or "8,4,16" with the least and the largest value. */
 static int
-policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
+policy_set_steps(void *arg, const struct opt *row, const char *val,
+    struct err *e)
 {
+	struct stage_policy_opts *o = arg;
 	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
 	char word[24];
 	size_t n, i;
 	int r;
 
+	(void)row;
 	for (i = 0; i < 3; i++, val += n + 1) {
 		n = strcspn(val, ",");
 		if (n >= sizeof(word))
@@ -77,85 +60,63 @@ policy_set_steps(struct stage_policy_opts *o, const char *val, struct err *e)
 	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
 }
 
-/* Sets an option of equation (9); 1, 0 or < 0 as of all stages. */
 static int
-policy_set_interval(struct stage_policy_opts *o, int key, const char *val,
+policy_set_cuts(void *arg, const struct opt *row, const char *val,
     struct err *e)
 {
-	int r;
+	struct stage_policy_opts *o = arg;
 
-	switch (key) {
-	case STAGE_POLICY_TARGET:
-		r = num_f64(&o->interval.target, val, 1e-300,
-		    POLICY_BIG, "--target-divergence", e);
-		break;
-	case STAGE_POLICY_NORM:
-		r = num_f64(&o->norm, val, 1e-300, POLICY_BIG,
-		    "--model-norm", e);
-		break;
-	case STAGE_POLICY_INTERVAL:
-		r = policy_set_steps(o, val, e);
-		break;
-	default:
-		return 0;
-	}
-	return r < 0 ? r : 1;
+	(void)row, (void)val, (void)e;
+	o->cuts.on = 1;
+	return 0;
 }
 
-static int
-stage_policy_set(void *opts, int key, const char *val, struct err *e)
-{
-	struct stage_policy_opts *o = opts;
-	int r = 0;
-
-	switch (key) {
-	case 'S':
-		o->dir = val;
-		break;
-	case STAGE_POLICY_CMIN:
-		r = num_f64(&o->cmin, val, 1, 1e9, "--cmin", e);
-		break;
-	case STAGE_POLICY_CMAX:
-		r = num_f64(&o->cmax, val, 1, 1e9, "--cmax", e);
-		break;
-	case STAGE_POLICY_HALF:
-		r = policy_set_half(&o->half, val, e);
-		break;
-	case STAGE_POLICY_BANDWIDTH:
-		r = policy_set_bandwidth(&o->bandwidth, val, e);
-		break;
-	case STAGE_POLICY_WARMUP:
-		r = num_u64(&o->pace.warmup, val, 0, UINT64_MAX, "--warmup",
-		    e);
-		break;
-	case STAGE_POLICY_ACCORDION:
-		r = num_u64(&o->pace.window, val, 1, 1000000, "--accordion",
-		    e);
-		break;
-	case STAGE_POLICY_CUTS:
-		o->cuts.on = 1;
-		r = num_time(&o->cuts.dt, val, "--cuts", e);
-		break;
-	case STAGE_POLICY_DECO:
-		o->stale.on = 1;
-		break;
-	case STAGE_POLICY_COMPUTE:
-		r = num_time(&o->stale.compute, val, "--compute", e);
-		break;
-	case STAGE_POLICY_LATENCY:
-		r = num_time(&o->stale.latency, val, "--latency", e);
-		break;
-	case STAGE_POLICY_DEADLINE:
-		r = num_time(&o->deadline, val, "--deadline", e);
-		break;
-	case STAGE_POLICY_REPLAY:
-		o->replay = val;
-		break;
-	default:
-		return policy_set_interval(o, key, val, e);
-	}
-	return r < 0 ? r : 1;
-}
+/* A rate above KEYS_RATE_MOST is no valid value of its key. */
+const struct opt stage_policy_rows[] = {
+	{ 'S', "state", "DIR",
+	    "take the link's rate from DIR, keep the interval there",
+	    OPT_PATH(struct stage_policy_opts, dir, OPT_DIR) },
+	{ 0, "cmin", "X", "least compression factor",
+	    OPT_F64(struct stage_policy_opts, cmin, 1, 1e9), .def = "2" },
+	{ 0, "cmax", "X", "largest",
+	    OPT_F64(struct stage_policy_opts, cmax, 1, 1e9), .def = "300" },
+	{ 0, "half", "RATE", "where it is half way",
+	    OPT_RATE(struct stage_policy_opts, half), .lo.f = 1e-300,
+	    .def = "10Mbit" },
+	{ 0, "bandwidth", "RATE", "of the link, if not measured",
+	    OPT_RATE(struct stage_policy_opts, bandwidth),
+	    .hi.f = KEYS_RATE_MOST },
+	{ 0, "warmup", "STEPS", "reach the factor over so many",
+	    OPT_U64(struct stage_policy_opts, pace.warmup, 0, UINT64_MAX),
+	    .def = "0" },
+	{ 0, "accordion", "STEPS",
+	    "compress less after windows whose norm changes",
+	    OPT_U64(struct stage_policy_opts, pace.window, 1, 1000000) },
+	{ 0, "deadline", "TIME", "no more than the link carries in TIME",
+	    OPT_TIME(struct stage_policy_opts, deadline) },
+	{ 0, "cuts", "TIME",
+	    "at which layers to send; TIME: each sending costs more",
+	    OPT_TIME(struct stage_policy_opts, cuts.dt),
+	    .set = policy_set_cuts },
+	{ 0, "deco", NULL, "the budget and the delay after DeCo-SGD",
+	    OPT_FLAG(struct stage_policy_opts, stale.on) },
+	{ 0, "compute", "TIME", "deco: of a step, if the shards do not say it",
+	    OPT_TIME(struct stage_policy_opts, stale.compute) },
+	{ 0, "latency", "TIME", "deco: of the link, if not measured",
+	    OPT_TIME(struct stage_policy_opts, stale.latency) },
+	{ 0, "target-divergence", "X",
+	    "relative drift to aim at; gives the interval",
+	    OPT_F64(struct stage_policy_opts, interval.target, 1e-300,
+	    POLICY_BIG) },
+	{ 0, "model-norm", "X", "the norm of the model",
+	    OPT_F64(struct stage_policy_opts, norm, 1e-300, POLICY_BIG) },
+	{ 0, "interval", "FIRST[,MIN,MAX]",
+	    "the first interval, and its limits",
+	    OPT_CALL(policy_set_steps), .def = "1,1,1000" },
+	{ 0, "replay", "FILE", "decide as in FILE, a stream",
+	    OPT_PATH(struct stage_policy_opts, replay, OPT_READ) },
+	OPT_END
+};
 
 static int
 policy_check(const struct stage_policy_opts *o, struct err *e)
@@ -484,5 +445,5 @@ stage_policy_new(struct stage **out, void *opts, const struct filter *f,
 }
 
 const struct stage_kind stage_policy = {
-	stage_policy_set, stage_policy_new, STAGE_IGNORES
+	stage_policy_new, STAGE_IGNORES
 };

@@ -9,14 +9,6 @@ struct stage_program {
 	void *o;
 };
 
-static int
-stage_program_set(void *arg, int key, const char *val, struct err *e)
-{
-	const struct stage_program *x = arg;
-
-	return x->kind->set(x->o, key, val, e);
-}
-
 int
 stage_program_pass(struct filter *f, struct stage *s, enum stage_values v,
     const char *path, struct err *e)
@@ -54,9 +46,10 @@ int
 stage_program(const struct stage_kind *k, void *o, const struct cli *c,
     int argc, char **argv)
 {
-	struct stage_program x = { .p = { .cli = *c, .set = stage_program_set,
-	    .run = stage_program_run }, .kind = k, .o = o };
+	struct stage_program x = { .p = { .cli = *c, .run = stage_program_run },
+	    .kind = k, .o = o };
 
 	x.p.cli.one = 1;
+	x.p.cli.own = o;
 	return program_main(&x.p, argc, argv, &x);
 }

@@ -16,10 +16,9 @@ struct err;
  * it does not even read them, they are not verified there. */
 enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 
-/* A stage that is a program, and maybe a part of another; o are its options. */
+/* A stage that is a program, and maybe a part of another; o are its options,
+ * for which it has a table of rows. */
 struct stage_kind {
-	/* 1 the option was one of its own, 0 it was not, < 0 an error */
-	cli_set *set;
 	/* o and f, the program's, must live as long as the stage */
 	int (*make)(struct stage **out, void *o, const struct filter *f,
 	    struct err *e);

@@ -24,32 +24,18 @@ enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 static const char *const stage_score_forms[] = { "level", "paper",
     "sensitivity", "even", NULL };
 
-static int
-stage_score_set(void *opts, int key, const char *val, struct err *e)
-{
-	struct stage_score_opts *o = opts;
-	int r = 0, form;
-
-	switch (key) {
-	case 'S':
-		o->dir = val;
-		break;
-	case STAGE_SCORE_ALPHA:
-		r = num_f64(&o->alpha, val, 0, 1, "--alpha", e);
-		break;
-	case STAGE_SCORE_FORM:
-		if ((r = num_choice(&form, val, stage_score_forms, "--form",
-		    e)) == 0)
-			o->form = (enum score_form)form;
-		break;
-	case STAGE_SCORE_FEEDBACK:
-		o->feedback = val;
-		break;
-	default:
-		return 0;
-	}
-	return r < 0 ? r : 1;
-}
+const struct opt stage_score_rows[] = {
+	{ 'S', "state", "DIR", "keep the history of the groups in DIR",
+	    OPT_PATH(struct stage_score_opts, dir, OPT_DIR) },
+	{ 0, "alpha", "A", "share of the temporal branch",
+	    OPT_F64(struct stage_score_opts, alpha, 0, 1), .def = "0.5" },
+	{ 0, "form", "NAME", NULL,
+	    OPT_WORD(struct stage_score_opts, form, stage_score_forms),
+	    .def = "level" },
+	{ 0, "feedback", "FILE", "learn from the aggregates in FILE first",
+	    OPT_PATH(struct stage_score_opts, feedback, OPT_READ) },
+	OPT_END
+};
 
 struct stage_score {
 	struct stage s;
@@ -556,5 +542,5 @@ stage_score_new(struct stage **out, void *opts, const struct filter *f,
 }
 
 const struct stage_kind stage_score = {
-	stage_score_set, stage_score_new, STAGE_READS
+	stage_score_new, STAGE_READS
 };

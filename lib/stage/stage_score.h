@@ -5,24 +5,10 @@
 #ifndef ACE_STAGE_SCORE_H
 #define ACE_STAGE_SCORE_H
 
-#include "base/cli.h"
 #include "stage/stage_program.h"
 #include "sync/score.h"
 
 struct err;
-
-enum {
-	STAGE_SCORE_ALPHA = CLI_LONG + 100, STAGE_SCORE_FORM,
-	STAGE_SCORE_FEEDBACK
-};
-
-/* Rows for a program's option table, which has -S DIR too. */
-#define STAGE_SCORE_OPTS \
-	{ STAGE_SCORE_ALPHA, "alpha", "A", \
-	    "share of the temporal branch (default 0.5)" }, \
-	{ STAGE_SCORE_FORM, "form", "NAME", "level (default), paper, sensitivity or even" }, \
-	{ STAGE_SCORE_FEEDBACK, "feedback", "FILE", \
-	    "learn from the aggregates in FILE first" }
 
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
@@ -33,7 +19,7 @@ struct stage_score_opts {
 	enum score_form form;
 	const struct filter *f;		/* the program's: set by make */
 };
-#define STAGE_SCORE_INIT { .alpha = 0.5, .form = SCORE_LEVEL }
+extern const struct opt stage_score_rows[];	/* its options */
 
 extern const struct stage_kind stage_score;
 

@@ -21,13 +21,15 @@ enum { STAGE_SELECT_PART = 65536 };	/* groups of one annotation */
 
 /* Reads codecs separated by commas; "ecq" without a step allows any step. */
 static int
-stage_select_levels(struct stage_select_opts *o, const char *list,
+stage_select_levels(void *arg, const struct opt *row, const char *list,
     struct err *e)
 {
+	struct stage_select_opts *o = arg;
 	char word[64];
 	size_t n;
 	int r;
 
+	(void)row;
 	o->level[0] = (struct codec_plan){ CODEC_NONE, 0, 0 };
 	o->free_step = 0;
 	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
@@ -86,72 +88,72 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 	}
 }
 
+/* One option says what the plan is made of. */
 static int
-stage_select_mode(struct stage_select_opts *o, int key,
+stage_select_mode(struct stage_select_opts *o, const struct opt *row,
     enum stage_select_mode mode, struct err *e)
 {
-	if (o->mode != STAGE_SELECT_UNSAID && o->key != key)
+	if (o->said != NULL && strcmp(o->said, row->name) != 0)
 		return err_set(e, ERR_USAGE,
 		    "one of -p, -b, --bits, --policy and --plan");
 	o->mode = mode;
-	o->key = key;
+	o->said = row->name;
 	return 0;
 }
 
 static int
-stage_select_budget(struct stage_select_opts *o, int key, const char *val,
+stage_select_budget(void *arg, const struct opt *row, const char *val,
     struct err *e)
 {
-	struct budget *b = &o->want;
-	int r = 0;
+	struct stage_select_opts *o = arg;
 
-	switch (key) {
-	case 'b':
-		b->by = BUDGET_BYTES;
-		r = num_size(&b->bytes, val, "-b", e);
-		break;
-	case STAGE_SELECT_BITS:
-		b->by = BUDGET_BITS;
-		r = num_f64(&b->bits, val, 0, 64, "--bits", e);
-		break;
-	default:
-		b->by = BUDGET_POLICY;
-	}
-	return r < 0 ? r : stage_select_mode(o, key, STAGE_SELECT_BUDGET, e);
+	(void)val;
+	o->want.by = (enum budget_by)row->value;
+	return stage_select_mode(o, row, STAGE_SELECT_BUDGET, e);
 }
 
 static int
-stage_select_set(void *opts, int key, const char *val, struct err *e)
+stage_select_by_share(void *arg, const struct opt *row, const char *val,
+    struct err *e)
 {
-	struct stage_select_opts *o = opts;
-	static const char *const roles[] = { "keep", "ignore", NULL };
-	int r;
+	struct stage_select_opts *o = arg;
+	int r = stage_select_shares(o, val, e);
 
-	switch (key) {
-	case 'b':
-	case STAGE_SELECT_BITS:
-	case STAGE_SELECT_POLICY:
-		r = stage_select_budget(o, key, val, e);
-		break;
-	case 'p':
-		if ((r = stage_select_shares(o, val, e)) == 0)
-			r = stage_select_mode(o, key, STAGE_SELECT_SHARE, e);
-		break;
-	case STAGE_SELECT_PLAN:
-		if ((r = plan_text_read(&o->given, val, e)) == 0)
-			r = stage_select_mode(o, key, STAGE_SELECT_GIVEN, e);
-		break;
-	case STAGE_SELECT_LEVELS:
-		r = stage_select_levels(o, val, e);
-		break;
-	case STAGE_SELECT_ROLES:
-		r = num_choice(&o->no_roles, val, roles, "--roles", e);
-		break;
-	default:
-		return 0;
-	}
-	return r < 0 ? r : 1;
+	return r < 0 ? r : stage_select_mode(o, row, STAGE_SELECT_SHARE, e);
 }
+
+static int
+stage_select_by_plan(void *arg, const struct opt *row, const char *val,
+    struct err *e)
+{
+	struct stage_select_opts *o = arg;
+	int r = plan_text_read(&o->given, val, e);
+
+	return r < 0 ? r : stage_select_mode(o, row, STAGE_SELECT_GIVEN, e);
+}
+
+static const char *const stage_select_dense[] = { "keep", "ignore", NULL };
+const struct opt stage_select_rows[] = {
+	{ 'b', "budget", "SIZE", "least error in so many bytes a shard",
+	    OPT_SIZE(struct stage_select_opts, want.bytes),
+	    .set = stage_select_budget, .value = BUDGET_BYTES },
+	{ 0, "bits", "N", "the same, N bits a value",
+	    OPT_F64(struct stage_select_opts, want.bits, 0, 64),
+	    .set = stage_select_budget, .value = BUDGET_BITS },
+	{ 0, "policy", NULL, "the same, as ace-policy says",
+	    OPT_CALL(stage_select_budget), .value = BUDGET_POLICY },
+	{ 0, "levels", "LIST", "codecs to choose from, by commas",
+	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
+	{ 0, "roles", "HOW", "keep norms and biases dense, or ignore that",
+	    OPT_WORD(struct stage_select_opts, no_roles, stage_select_dense),
+	    .def = "keep" },
+	{ 'p', "share", "SHARE[=CODEC],...",
+	    "up to that share of all importance so (f16), then none",
+	    OPT_CALL(stage_select_by_share) },
+	{ 0, "plan", "FILE", "the plan in FILE, as --text wrote it",
+	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
+	OPT_END
+};
 
 void
 stage_select_release(struct stage_select_opts *o)
@@ -542,5 +544,5 @@ stage_select_new(struct stage **out, void *opts, const struct filter *f,
 }
 
 const struct stage_kind stage_select = {
-	stage_select_set, stage_select_new, STAGE_READS
+	stage_select_new, STAGE_READS
 };

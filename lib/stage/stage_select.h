@@ -10,7 +10,6 @@
 #ifndef ACE_STAGE_SELECT_H
 #define ACE_STAGE_SELECT_H
 
-#include "base/cli.h"
 #include "codec/codec.h"
 #include "format/plan_text.h"
 #include "stage/budget.h"
@@ -18,26 +17,7 @@
 
 struct err;
 
-enum {
-	STAGE_SELECT_BITS = CLI_LONG + 300, STAGE_SELECT_POLICY,
-	STAGE_SELECT_LEVELS, STAGE_SELECT_ROLES, STAGE_SELECT_PLAN
-};
 enum { STAGE_SELECT_MOST = 32 };	/* codecs in --levels, and in -p */
-
-/* Rows for a program's option table. */
-#define STAGE_SELECT_OPTS \
-	{ 'b', "budget", "SIZE", "least error in so many bytes a shard" }, \
-	{ STAGE_SELECT_BITS, "bits", "N", "the same, N bits a value" }, \
-	{ STAGE_SELECT_POLICY, "policy", NULL, \
-	    "the same, as ace-policy says" }, \
-	{ STAGE_SELECT_LEVELS, "levels", "LIST", \
-	    "codecs to choose from, by commas" }, \
-	{ STAGE_SELECT_ROLES, "roles", "HOW", \
-	    "keep (default) norms and biases dense, or ignore that" }, \
-	{ 'p', "share", "SHARE[=CODEC],...", \
-	    "up to that share of all importance so (f16), then none" }, \
-	{ STAGE_SELECT_PLAN, "plan", "FILE", \
-	    "the plan in FILE, as --text wrote it" }
 
 enum stage_select_mode {
 	STAGE_SELECT_UNSAID, STAGE_SELECT_SHARE, STAGE_SELECT_BUDGET,
@@ -46,7 +26,7 @@ enum stage_select_mode {
 
 struct stage_select_opts {
 	enum stage_select_mode mode;
-	int key;			/* the option that said so */
+	const char *said;		/* name of the option that said so */
 	struct budget want;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
@@ -58,7 +38,7 @@ struct stage_select_opts {
 	struct plan_text given;
 	const struct filter *f;		/* the program's: set by make */
 };
-#define STAGE_SELECT_INIT { .mode = STAGE_SELECT_UNSAID }
+extern const struct opt stage_select_rows[];	/* its options */
 
 extern const struct stage_kind stage_select;
 void stage_select_release(struct stage_select_opts *o);

@@ -117,17 +117,14 @@ stage_sign_free(struct stage *s)
 	alloc_free(x);
 }
 
-static int
-stage_sign_set(void *opts, int key, const char *val, struct err *e)
-{
-	struct stage_sign_opts *o = opts;
-
-	(void)e;
-	if (key != 'k' && key != STAGE_SIGN_CHECK)
-		return 0;
-	*(key == 'k' ? &o->key : &o->ring) = val;
-	return 1;
-}
+const struct opt stage_sign_rows[] = {
+	{ 'k', "key", "FILE", "sign with the Ed25519 key in FILE, PEM",
+	    OPT_PATH(struct stage_sign_opts, key, OPT_READ) },
+	{ 0, "check", "FILE",
+	    "let only pass what a key in FILE signed: NAME KEY lines",
+	    OPT_PATH(struct stage_sign_opts, ring, OPT_READ) },
+	OPT_END
+};
 
 static int
 stage_sign_new(struct stage **out, void *opts, const struct filter *f,
@@ -163,5 +160,5 @@ stage_sign_new(struct stage **out, void *opts, const struct filter *f,
 }
 
 const struct stage_kind stage_sign = {
-	stage_sign_set, stage_sign_new, STAGE_READS
+	stage_sign_new, STAGE_READS
 };

@@ -7,20 +7,14 @@
 
 #include "stage/stage_program.h"
 
-enum { STAGE_SIGN_CHECK = CLI_LONG + 600 };
-
-/* Rows for a program's option table. */
-#define STAGE_SIGN_OPTS \
-	{ 'k', "key", "FILE", "sign with the Ed25519 key in FILE, PEM" }, \
-	{ STAGE_SIGN_CHECK, "check", "FILE", \
-	    "let only pass what a key in FILE signed: NAME KEY lines" }
-
 struct stage_sign_opts {
 	const char *key;	/* file of the secret key to sign with */
 	const char *ring;	/* file of public keys to check with; one of
 				 * the two is NULL */
 	const struct filter *f;	/* the program's: set by make */
 };
+
+extern const struct opt stage_sign_rows[];	/* its options */
 
 extern const struct stage_kind stage_sign;
 

@@ -418,6 +418,7 @@ slow2 11.000000000 2 1 " ]
 		ratio --bandwidth -1bit
 		interval --target-divergence nan
 		cluster --groups 2 --theta 1
+		cluster --groups 2 --theta 0
 		cluster --tiers 0
 		cluster --theta -1
 		dynacomm --dt -1ms

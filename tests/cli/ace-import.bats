@@ -394,7 +394,7 @@ gguf() {
 	same two.aceg three.aceg
 	ace-import in.gguf | ace-export -o x.safetensors
 	exits 2 ace-export -f gguf in.aceg
-	says "^ace-export: format 'gguf': safetensors, npz, npy or raw$"
+	says "^ace-export: --format 'gguf': safetensors, npz, npy or raw$"
 	exits 2 ace-export -o y.gguf two.aceg
 	says 'gguf is read and not written'
 	[ ! -e y.gguf ]

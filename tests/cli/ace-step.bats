@@ -68,6 +68,8 @@ ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
 @test "the options of its programs go to all that have one of that name" {
 	run_of 4 >in
 	alike -S S --gamma 0.5 --bits 0.5 --sync none --alpha 0.25
+	# however few words they stand in
+	alike -SS -cq8
 	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --alpha 1 --print
 	[ "$(cat out)" = "ace-expand -S 'a b' --gamma 0.5 | ace-score -S 'a b' \
 --alpha 1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]

@@ -115,3 +115,73 @@ none() {
 	LC_ALL=C grep -c denied err && return 1
 	true
 }
+
+# rows: the options of all programs and their commands: a call and its row
+rows() {
+	local c p k
+	for c in "$ROOT"/cmd/*.c; do
+		p=${c##*/} p=${p%.c}
+		$p --help-rows | sed "s/^/$p\t/"
+		[ "$p" = ace ] && continue	# its commands are programs
+		for k in $($p --help-rows | sed -n 's/^command\t\([a-z]*\)\t.*/\1/p'); do
+			$p "$k" --help-rows | sed "s/^/$p $k\t/"
+		done
+	done
+}
+
+@test "each option has the right to what it names that is said here" {
+	rows >rows
+	# right, option, programs
+	awk -F '\t' '$2 == "option" && $7 != "" {
+		who[$7 " --" $3] = who[$7 " --" $3] ", " $1
+	    } END { for (i in who) print i substr(who[i], 2) }' rows |
+	    LC_ALL=C sort >got
+	cat >want <<-'E'
+	dir --cache ace-expand, ace-step
+	dir --into ace-archive extract
+	dir --spool ace-aggregate, ace-inspect, ace-recv
+	dir --state ace-ack, ace-advise ratio, ace-compress, ace-expand, ace-inspect, ace-meter, ace-policy, ace-score, ace-step
+	read --check ace-sign
+	read --diff ace-inspect
+	read --feedback ace-score, ace-step
+	read --key ace-sign
+	read --plan ace-select, ace-step
+	read --replay ace-policy, ace-step
+	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	replace --output ace-archive create, ace-archive append
+	write --output ace-ack, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-import, ace-inspect, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	write --plot ace-inspect
+	E
+	diff want got
+	# one that takes a file or a directory has one
+	awk -F '\t' '$5 ~ /^(FILE|DIR|ARCHIVE|OTHER)/ && $7 == ""' rows >without
+	diff /dev/null without
+}
+
+@test "with its right each option does what it is for, in any directory" {
+	sandbox_temp
+	mkshards -N 1 >in
+	mkshards -N 2 >other
+	none || set -- --sandbox require
+	exits 0 ace-inspect "$@" --diff in in
+	exits 0 ace-inspect "$@" --plot picture.svg in
+	[ -s picture.svg ]
+	exits 0 ace-archive create "$@" -o run.tar in
+	exits 0 ace-archive append "$@" -o run.tar other
+	exits 0 ace-archive extract "$@" --into all run.tar
+	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
+	exits 0 ace-score "$@" --feedback in -o scored in
+	exits 0 ace-select "$@" -b 20k --text scored
+	mv out plan
+	exits 0 ace-select "$@" --plan plan -o planned in
+	exits 0 ace-compress "$@" --schema in -S st -o coded planned
+	exits 0 ace-expand "$@" --cache history -o plain coded
+	exits 0 ace-recv "$@" --spool spool -o receipts coded
+	exits 0 ace-aggregate "$@" --spool spool --steps 1 -o mean
+	exits 0 ace-policy "$@" --bandwidth 1Mbit -o decided in
+	exits 0 ace-policy "$@" --replay decided -o again in
+	openssl genpkey -algorithm ed25519 -out key.pem
+	echo "edge1 $(openssl pkey -in key.pem -pubout | sed '1d;$d')" >ring
+	exits 0 ace-sign "$@" -k key.pem -o signed in
+	exits 0 ace-sign "$@" --check ring signed
+}

@@ -55,7 +55,7 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 static void
 receive(const char *dir, const uint8_t *p, size_t n)
 {
-	struct receive_opts o = { .admit = admit_default, .silence = 60,
+	struct receive_opts o = { .silence = 60,
 	    .idle = 60, .time = 60, .cli = &quiet };
 	struct reader_opts ro = { .max_elements = 1 << 16 };
 	struct inbox s = INBOX_INIT;
@@ -65,6 +65,7 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	s.sync = IO_SYNC_NONE;
+	(void)opt_defaults(admit_rows, &o.admit, &e);
 	o.admit.shard = 1 << 20;
 	if (null < 0 || inbox_open(&s, dir, &e) < 0)
 		abort();
@@ -87,7 +88,7 @@ average(const char *dir, struct err *e)
 	struct filter f;
 	int r;
 
-	filter_init(&f, &quiet, 1, argv);
+	filter_init(&f, &quiet, argv);
 	f.output = "/dev/null";
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;

@@ -112,12 +112,22 @@ look(const char *path, const struct schema *schema, struct seen *s)
 static void
 begin(struct filter *f)
 {
-	static const struct cli c = { .prog = "test" };
+	/* as after cli_parse */
+	static const struct cli c = { .prog = "test", .first = 3 };
 
 	err_clear(&e);
-	filter_init(f, &c, 4, args);
-	optind = 3;			/* as after cli_parse */
+	filter_init(f, &c, args);
 	f->output = out_path;
+}
+
+static int
+take(struct filter *f, const char *name, const char *val)
+{
+	struct opt_place p = { opt_named(filter_opts_in, name), f };
+
+	if (p.row == NULL)
+		p.row = opt_named(filter_opts_out, name);
+	return opt_take(&p, val, &e);
 }
 
 static void
@@ -131,7 +141,7 @@ test_carry(void)
 	    s.shards == 1 && s.notes == 2, "all passes: %s", ERR_MSG(&e));
 	ok(strcmp(s.prov, "maker 1\ntest " ACE_VERSION " -x a?b\n") == 0,
 	    "provenance: ours after theirs, options, no operand, no escape");
-	ok(filter_set(&f, FILTER_NOPROV, NULL, &e) == 1 &&
+	ok(take(&f, "no-provenance", NULL) == 0 &&
 	    filter(&f, in_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.prov[0] == '\0', "no provenance, none passed");
 	filter_release(&f);
@@ -143,12 +153,11 @@ test_options(void)
 	struct filter f;
 
 	begin(&f);
-	ok(filter_set(&f, 'z', NULL, &e) == 0, "not ours");
-	ok(filter_set(&f, 'o', "x", &e) == 1 && strcmp(f.output, "x") == 0,
-	    "-o");
-	ok(filter_set(&f, FILTER_MAX, "0", &e) == -ERR_USAGE, "%s", ERR_MSG(&e));
+	ok(f.threads == 1 && f.sync == IO_SYNC_FULL, "the defaults");
+	ok(take(&f, "output", "x") == 0 && strcmp(f.output, "x") == 0, "-o");
+	ok(take(&f, "max-elements", "0") == -ERR_USAGE, "%s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(filter_set(&f, FILTER_MAX, "3", &e) == 1 && f.in.max_elements == 3,
+	ok(take(&f, "max-elements", "3") == 0 && f.in.max_elements == 3,
 	    "--max-elements");
 	f.output = out_path;
 	ok(filter(&f, in_path, 0) == -ERR_DATA &&
@@ -166,13 +175,13 @@ test_schema(void)
 	ok(filter(&f, bare_path, 0) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "mismatch", 8) == 0, "%s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(filter_set(&f, FILTER_SCHEMA, bare_path, &e) == -ERR_DATA,
+	ok(take(&f, "schema", bare_path) == -ERR_DATA,
 	    "no schema to take: %s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(filter_set(&f, FILTER_SCHEMA, in_path, &e) == 1, "--schema");
+	ok(take(&f, "schema", in_path) == 0, "--schema");
 	ok(filter(&f, bare_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.shards == 1, "read with it, written with it: %s", ERR_MSG(&e));
-	ok(filter_set(&f, FILTER_OMIT, NULL, &e) == 1 &&
+	ok(take(&f, "omit-schema", NULL) == 0 &&
 	    filter(&f, in_path, 0) == 0, "--omit-schema");
 	ok(look(out_path, NULL, &s) == -ERR_DATA, "it is not there");
 	err_clear(&e);

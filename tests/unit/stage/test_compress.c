@@ -149,7 +149,7 @@ run(const char *what, size_t *len, struct err *e)
 	sh.provenance = "";
 	stand(&in);
 	sh.in = in;
-	filter_init(&f, &c, 0, NULL);
+	filter_init(&f, &c, NULL);
 	if ((r = stage_compress.make(&s, &o, &f, e)) < 0)
 		return r;
 	stage_compress_to(s, w);
@@ -207,9 +207,11 @@ told(const char *what)
 static void
 defaults(void)
 {
-	const struct stage_compress_opts c = STAGE_COMPRESS_INIT;
-	const struct stage_expand_opts y = STAGE_EXPAND_INIT;
+	struct stage_compress_opts c = STAGE_COMPRESS_INIT;
+	struct stage_expand_opts y = { 0 };
 
+	ok(opt_defaults(stage_compress_rows, &c, NULL) == 0 &&
+	    opt_defaults(stage_expand_rows, &y, NULL) == 0, "defaults");
 	ok(c.fb.wait == 60 && y.wait == 60, "60 seconds for a receipt, and for "
 	    "the step before");
 	ok(c.fb.gamma == 1 && c.fb.momentum == 0.9 && c.fb.decay == 0.9 &&

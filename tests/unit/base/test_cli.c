@@ -1,0 +1,209 @@
+/* The command line: which words are options, and whose. */
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+
+#include "../tap.h"
+
+struct part {
+	const char *state;
+	int gap;
+};
+
+struct all {
+	struct part one, two;
+	const char *output, *seen;
+	int a, b, times;
+	uint64_t n;
+};
+
+struct common {
+	int force;
+};
+
+static struct err e;
+
+static int
+count(void *arg, const struct opt *row, const char *val, struct err *err)
+{
+	struct all *o = arg;
+
+	(void)row, (void)val, (void)err;
+	o->times++;
+	return 0;
+}
+
+static const struct opt part_rows[] = {
+	{ 'S', "state", "DIR", "in DIR", OPT_PATH(struct part, state, OPT_DIR) },
+	{ 0, "allow-gap", NULL, "gaps", OPT_FLAG(struct part, gap) },
+	OPT_END
+};
+static const struct opt common_rows[] = {
+	{ 0, "force", NULL, "write", OPT_FLAG(struct common, force) }, OPT_END
+};
+static const struct opt rows[] = {
+	{ 'o', "output", "FILE", "to", OPT_PATH(struct all, output, OPT_WRITE) },
+	{ 'a', "all", NULL, "a", OPT_FLAG(struct all, a) },
+	{ 'b', "both", NULL, "b", OPT_FLAG(struct all, b) },
+	{ 'n', "number", "N", "n", OPT_U64(struct all, n, 0, 99), .def = "7" },
+	{ 0, "times", NULL, "times", OPT_CALL(count) },
+	OPT_PART(part_rows, struct all, one),
+	OPT_PART(part_rows, struct all, two),
+	OPT_SHARED(common_rows),
+	OPT_END
+};
+
+/* Keeps the name of the last option that was given. */
+static int
+heard(void *own, const struct opt *row, const char *val, struct err *err)
+{
+	struct all *o = own;
+
+	(void)val, (void)err;
+	o->seen = row->name;
+	return 0;
+}
+
+static struct cli c;
+static struct all o;
+static struct common common;
+
+/* Reads words that one space separates; without a sandbox, which would be this
+ * test's too. */
+static int
+line(const char *words)
+{
+	static char text[128], *argv[16];
+	int argc = 1;
+	char *s;
+
+	c = (struct cli){ .prog = "test", .opt = rows, .own = &o,
+	    .shared = &common, .heard = heard, .open = 1 };
+	memset(&o, 0, sizeof(o));
+	common.force = 0;
+	err_clear(&e);
+	(void)snprintf(text, sizeof(text), "%s", words);
+	argv[0] = (char []){ "test" };
+	for (s = strtok(text, " "); s != NULL; s = strtok(NULL, " "))
+		argv[argc++] = s;
+	argv[argc] = NULL;
+	return cli_parse(&c, argc, argv, &e);
+}
+
+static int
+is(const char *s, const char *want)
+{
+	return s != NULL && strcmp(s, want) == 0;
+}
+
+static void
+test_forms(void)
+{
+	ok(line("-a -n 5 x y") == 0 && o.a && o.n == 5 && c.first == 4,
+	    "letters, and where the operands begin");
+	ok(line("-n5 -abo x") == 0 && o.n == 5 && o.a && o.b &&
+	    is(o.output, "x"), "letters together, and a value behind them");
+	ok(line("-abox") == 0 && is(o.output, "x") && c.first == 2,
+	    "and in the same word");
+	ok(line("--number=5 --output x") == 0 && o.n == 5 && is(o.output, "x"),
+	    "names");
+	ok(line("--output= -a") == 0 && is(o.output, "") && o.a,
+	    "a value may be empty,");
+	ok(line("-o -a") == 0 && is(o.output, "-a") && !o.a,
+	    "and look like an option");
+	ok(line("-a - -b") == 0 && !o.b && c.first == 2,
+	    "a dash alone is an operand, and ends the options");
+	ok(line("-a -- -b") == 0 && !o.b && c.first == 3, "two dashes end them");
+	ok(line("") == 0 && o.n == 7 && c.first == 1, "the default");
+	ok(line("-q -vv --verbose") == 0 && c.quiet && c.verbose == 3,
+	    "what every program has");
+	ok(line("--sandbox off") == 0 && c.sandbox == 2, "--sandbox");
+	ok(line("--times --times") == 0 && o.times == 2, "a call");
+}
+
+static void
+test_whose(void)
+{
+	ok(line("-S dir --allow-gap") == 0 && is(o.one.state, "dir") &&
+	    is(o.two.state, "dir") && o.one.gap && o.two.gap,
+	    "an option of two tables goes to both");
+	ok(line("--force") == 0 && common.force, "one of what all share");
+	ok(line("--force -b") == 0 && is(o.seen, "both"), "the last is heard of");
+	ok(line("-b -q") == 0 && is(o.seen, "both"),
+	    "but none that every program has");
+}
+
+static void
+refused(const char *words, const char *why)
+{
+	ok(line(words) == -ERR_USAGE && strcmp(ERR_MSG(&e), why) == 0,
+	    "%s: %s", words, ERR_MSG(&e));
+}
+
+static void
+test_refused(void)
+{
+	refused("-z", "option '-z' is unknown");
+	refused("-abz", "option '-z' is unknown");
+	refused("-o", "option '-o' needs a value");
+	refused("-abo", "option '-o' needs a value");
+	refused("--output", "option '--output' needs a value");
+	refused("--outp x", "unknown option '--outp'");
+	refused("--outputs x", "unknown option '--outputs'");
+	refused("--=x", "unknown option '--'");
+	refused("--all=1", "option '--all' takes no value");
+	refused("--all=", "option '--all' takes no value");
+	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
+	refused("--sandbox of", "--sandbox 'of': auto, require or off");
+}
+
+static int
+run(void *arg, char **path, size_t n, struct err *err)
+{
+	struct all *x = arg;
+
+	(void)err;
+	x->seen = n == 1 ? path[0] : NULL;
+	return 0;
+}
+
+static void
+test_commands(void)
+{
+	static const struct cli_command commands[] = {
+		{ "do", "", "Does", rows, run, 1 },
+		{ NULL, NULL, NULL, NULL, NULL, 0 }
+	};
+	char *argv[] = { (char []){ "test" }, (char []){ "do" },
+	    (char []){ "-a" }, (char []){ "x" }, (char []){ "y" }, NULL };
+	const struct cli start = { .prog = "test", .commands = commands,
+	    .open = 1 };
+
+	memset(&o, 0, sizeof(o));
+	c = start;
+	ok(cli_main(&c, 4, argv, NULL, &o) == 0 && o.a && is(o.seen, "x") &&
+	    c.command == commands && c.first == 3,
+	    "a command, its options and its operand");
+	c = start;
+	ok(cli_main(&c, 5, argv, NULL, &o) == ERR_USAGE, "one operand at most");
+	argv[1][0] = 'n';
+	c = start;
+	err_clear(&e);
+	ok(cli_command(&c, 4, argv, &e) == -ERR_USAGE &&
+	    is(ERR_MSG(&e), "command 'no' is unknown"), "%s", ERR_MSG(&e));
+	c = start;
+	err_clear(&e);
+	ok(cli_command(&c, 1, argv, &e) == -ERR_USAGE &&
+	    is(ERR_MSG(&e), "which command is missing"), "%s", ERR_MSG(&e));
+}
+
+int
+main(void)
+{
+	test_forms();
+	test_whose();
+	test_refused();
+	test_commands();
+	return done_testing();
+}
