@@ -246,7 +246,7 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 
 	*a = (struct allot){ .n = d->n, .stat = d->stat, .weight = d->weight,
 	    .dense = d->dense, .other = other, .m = 3, .ctx = ctx_of,
-	    .arg = d, .plan = d->plan };
+	    .cost = size_cost, .arg = d, .plan = d->plan };
 	a->budget = (double)budget - 512;
 	if (allot_plan(a, NULL) < 0)
 		die("planning");
@@ -259,7 +259,7 @@ land_shard(struct data *d, struct land *l, uint64_t budget)
 	int r;
 
 	*l = (struct land){ .n = d->n, .knob = d->knob, .values = d->values,
-	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group,
+	    .budget = budget & ~(uint64_t)7, .arg = d, .make = make_group,
 	    .foretell = foretell_group, .size = size_of, .code = d->code };
 	for (i = 0; i < d->n; i++)
 		d->knob[i] = (uint8_t)codec_knob(&d->plan[i]);
@@ -385,14 +385,14 @@ random_shards(unsigned count)
 		r = land_shard(&d, &l, budget);
 		made += (double)l.tried;
 		groups += (double)d.total;
-		if (r == 1 || l.bytes > (budget & ~(uint64_t)63)) {
+		if (r == 1 || l.bytes > (budget & ~(uint64_t)7)) {
 			over += r == 0;
 			small += r == 1 && budget >= EMPTY + 256;
 			none += r == 1 && budget < EMPTY + 256;
 			clear(&d);
 			continue;
 		}
-		left = (budget & ~(uint64_t)63) - l.bytes;
+		left = (budget & ~(uint64_t)7) - l.bytes;
 		if (left > budget / 200 && left > 64) {
 			/* nothing is lost any more */
 			if (error_of(&d) <= 1e-9 * a.energy)

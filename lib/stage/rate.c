@@ -12,6 +12,7 @@
 #include "kern/kern.h"
 #include "pipe/size.h"
 #include "stage/rate.h"
+#include "sync/select.h"
 
 /* Bytes in memory, where there is as much; what is more waits in files. */
 enum { RATE_VALUES = 64 << 20, RATE_BODIES = 16 << 20 };
@@ -64,7 +65,8 @@ rate_begin(struct rate *q, const struct schema *sc, const struct shard *sh)
 {
 	q->schema = sc;
 	q->shard = sh;
-	q->dropped = 0;
+	q->weight = NULL;
+	q->cheaper = q->dropped = 0;
 	q->open = sc->total;
 	rate_drop(q, q->n);
 }
@@ -329,6 +331,111 @@ rate_size(void *arg, const struct land *l)
 	return bytes - z.pad;
 }
 
+/* ---- what does not fit ---- */
+
+enum { RATE_WAYS = 32 };	/* codecs to choose from, at most */
+
+/* The plan's codecs without a knob whose sizes are fixed. */
+static size_t
+rate_ways(const struct rate *q, struct codec_plan way[RATE_WAYS])
+{
+	const struct codec_plan *p;
+	size_t i, k, n = 0;
+
+	for (i = 0; i < q->n && n < RATE_WAYS; i++) {
+		p = &q->g[i].plan;
+		if (q->knob[i] || p->codec == CODEC_NONE || !codec_fixed(p))
+			continue;
+		for (k = 0; k < n && (way[k].codec != p->codec ||
+		    way[k].arg != p->arg || way[k].param != p->param); k++)
+			continue;
+		if (k == n)
+			way[n++] = *p;
+	}
+	return n;
+}
+
+/* What group i may become: not sent, as it is, or coded in one of the ways. */
+static int
+rate_levels(struct rate *q, size_t i, const struct codec_plan *way, size_t n,
+    struct select_level *l, struct err *e)
+{
+	const struct rate_group *w = &q->g[i];
+	const size_t len = q->land.code[i].len;
+	const double weight = q->weight != NULL ?
+	    (double)q->weight[w->group] : 1;
+	struct estimate *m = q->estimate;
+	struct codec_ctx ctx;
+	const float *x;
+	size_t k;
+	int r;
+
+	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
+	for (k = 1; k < n + 2; k++)
+		l[k].rate = -1;
+	if (len == 0 || q->knob[i])
+		return 0;
+	if ((r = rate_values(q, i, q->thread, &x, e)) < 0)
+		return r;
+	values_ctx(q->schema, q->shard, w->group, &ctx);
+	estimate_values(m, x, w->n, w->seen.max_abs, &ctx);
+	for (k = 0; k <= n; k++) {
+		const struct codec_plan *p = k == 0 ? &w->plan : &way[k - 1];
+		const double error = codec_error(p, m);
+
+		l[k + 1].dist = weight * (error < 0 && k == 0 ? 0 : error);
+		l[k + 1].rate = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
+		    k == 0 ? len : codec_size(p, &ctx, w->n), 1);
+	}
+	return 0;
+}
+
+/* Takes from the groups without a knob until the rest fits, so that as little
+ * as possible of what matters is lost, and codes again what changed. */
+static int
+rate_cheaper(struct rate *q, struct err *e)
+{
+	struct land *l = &q->land;
+	struct codec_plan way[RATE_WAYS];
+	const size_t n = rate_ways(q, way), m = n + 2;
+	struct select_level *level = alloc_get(l->n, m * sizeof(*level), e);
+	uint8_t *choice = alloc_get(l->n, 1, e);
+	struct select_result res = { .rate = 0 };
+	int64_t room;
+	uint64_t over;
+	size_t i;
+	int r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
+
+	for (i = 0; i < l->n && r == 0; i++) {
+		r = rate_levels(q, i, way, n, level + i * m, e);
+		if (level[i * m + 1].rate > 0)
+			res.rate += level[i * m + 1].rate;
+	}
+	room = res.rate;
+	while (r == 0 && (l->bytes = rate_size(q, l)) > l->budget && room > 0) {
+		over = l->bytes - l->budget;
+		room = res.rate - (int64_t)over;
+		r = select_budget(level, l->n, m, room > 0 ? room : 0,
+		    SELECT_AUTO, choice, &res, e);
+		for (i = 0; i < l->n && r == 0; i++) {
+			struct codec_plan *p = &q->g[i].plan;
+
+			if (l->code[i].len == 0 || q->knob[i] || choice[i] == 1)
+				continue;
+			*p = choice[i] == 0 ? (struct codec_plan){ CODEC_NONE,
+			    0, 0 } : way[choice[i] - 2];
+			q->cheaper += choice[i] != 0;
+			q->dropped += choice[i] == 0;
+			l->code[i] = (struct land_code){ 1, 0, 0, 0 };
+			r = rate_make(q, i, 1, &l->code[i], e);
+			level[i * m + 1] = level[i * m + choice[i]];
+		}
+	}
+	alloc_free(level);
+	alloc_free(choice);
+	return r;
+}
+
 /* The energy (sum of squares) that one byte of group i carries. */
 static double
 rate_worth(const struct rate *q, size_t i)
@@ -336,34 +443,27 @@ rate_worth(const struct rate *q, size_t i)
 	return q->g[i].seen.sumsq / (double)q->land.code[i].len;
 }
 
-/* Drops groups until the rest fits the budget: those with the least energy per
- * byte, and first those whose codec has no parameter to adjust. */
-static void
-rate_fit(struct rate *q)
+/* Leaves groups out until the rest fits the budget: those with the least energy
+ * for a byte. */
+static int
+rate_fit(struct rate *q, struct err *e)
 {
 	struct land *l = &q->land;
-	double worth, least;
 	size_t i, at;
-	int knob = 0;
+	int r = rate_cheaper(q, e);
 
-	while ((l->bytes = rate_size(q, l)) > l->budget && knob < 2) {
-		for (at = l->n, least = 0, i = 0; i < l->n; i++) {
-			if (l->code[i].len == 0 || q->knob[i] != knob)
-				continue;
-			worth = rate_worth(q, i);
-			if (at == l->n || worth < least) {
+	while (r == 0 && (l->bytes = rate_size(q, l)) > l->budget) {
+		for (at = l->n, i = 0; i < l->n; i++)
+			if (l->code[i].len != 0 && (at == l->n ||
+			    rate_worth(q, i) < rate_worth(q, at)))
 				at = i;
-				least = worth;
-			}
-		}
-		if (at == l->n) {
-			knob++;
-			continue;
-		}
+		if (at == l->n)
+			break;
 		l->code[at].len = 0;
 		q->g[at].plan.codec = CODEC_NONE;
 		q->dropped++;
 	}
+	return r;
 }
 
 static int
@@ -437,7 +537,7 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	l->n = q->n;
 	l->knob = q->knob;
 	l->values = q->count;
-	l->budget = budget / 64 * 64;	/* as all frames are padded */
+	l->budget = budget / 8 * 8;	/* as all frames are padded */
 	l->arg = q;
 	l->make = rate_make;
 	l->many = rate_many;
@@ -445,6 +545,6 @@ rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e)
 	memset(q->counted, 0, sizeof(q->counted));
 	l->size = rate_size;
 	if ((r = land_run(l, e)) == 1)
-		rate_fit(q);
-	return r < 0 ? r : 0;
+		r = rate_fit(q, e);
+	return r;
 }

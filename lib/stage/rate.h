@@ -41,7 +41,8 @@ struct rate {
 	/* the groups, rising */
 	struct rate_group *g;
 	size_t n, cap;
-	size_t dropped;			/* groups that did not fit */
+	const float *weight;		/* by group; NULL: all alike */
+	size_t cheaper, dropped;	/* groups that did not fit as planned */
 	/* private */
 	struct hold values, bodies;
 	int beside;			/* 1: u of each group waits, too */
@@ -87,10 +88,11 @@ void rate_drop(struct rate *q, size_t k);
 
 /*
  * rate_run(q, base, budget, e): codes all that waits, where `base' bytes of
- * the coded shard are written already.  If it does not fit however coarse,
- * groups get the codec none until it does: those without a knob first, and of
- * these the ones with the least energy for a byte.  -ERR_REFUSED when not even
- * a shard without groups fits.
+ * the coded shard are written already.  If it does not fit however coarse, the
+ * groups without a knob get those of the plan's codecs, or none, that lose the
+ * least weighted error; then groups with a knob are left out, the ones with the
+ * least energy for a byte first.  -ERR_REFUSED when not even a shard without
+ * groups fits.
  */
 int rate_run(struct rate *q, uint64_t base, uint64_t budget, struct err *e);
 

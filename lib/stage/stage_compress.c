@@ -93,6 +93,9 @@ struct stage_compress {
 	int again;			/* it was coded before */
 	struct plan plan;
 	uint64_t budget;		/* of the plan; 0: any */
+	float *weight;			/* [groups]: their importance, if it
+					 * came with them */
+	size_t weight_cap;
 	struct rate rate;		/* groups that wait */
 	uint32_t done;			/* groups before this one came */
 	float *v;
@@ -374,6 +377,28 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
+/* The importance of groups, in case not all of the plan fits. */
+static int
+stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
+    struct err *e)
+{
+	const uint32_t all = x->sh.schema->ngroups;
+	struct note note;
+	uint32_t g;
+	int r;
+
+	if ((r = note_get(&note, n->p, n->n, NOTE_SCORE, all, e)) < 0 ||
+	    (r = alloc_grow(&x->weight, &x->weight_cap, all,
+	    sizeof(*x->weight), e)) < 0)
+		return r;
+	for (g = 0; g < all && x->rate.weight == NULL; g++)
+		x->weight[g] = 1;
+	x->rate.weight = x->weight;
+	for (g = 0; g < note.n; g++)
+		x->weight[note.first + g] = note_score(&note, g);
+	return 0;
+}
+
 /* A plan is meant for this stage and goes no further; annotations that stay
  * true are passed on. */
 static int
@@ -387,6 +412,8 @@ stage_compress_note(struct stage *s, const struct stage_note *n,
 		return 0;
 	if (n->type == FRAME_PLAN)
 		return x->o->have_codec ? 0 : stage_compress_obey(x, n, e);
+	if (n->type == FRAME_SCOR)
+		return x->o->have_codec ? 0 : stage_compress_weigh(x, n, e);
 	if (!frame_safe_to_copy(n->type))
 		return 0;
 	if ((r = stage_compress_work(x, e)) < 0)
@@ -445,6 +472,12 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 	if ((r = stage_compress_plans(x, e)) < 0 ||
 	    (r = rate_run(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
+	if (q->cheaper > 0)
+		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
+		    "groups are coded in fewer than planned",
+		    shard_device(x->sh.shard),
+		    (unsigned long long)x->sh.shard->step,
+		    (unsigned long long)x->budget, q->cheaper);
 	if (q->dropped > 0)
 		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
 		    "groups of the plan are not sent", shard_device(x->sh.shard),
@@ -534,6 +567,7 @@ stage_compress_free(struct stage *s)
 	plan_release(&x->plan);
 	coding_close(&x->coding);
 	pool_free(x->pool);
+	alloc_free(x->weight);
 	alloc_free(x->v);
 	writer_free(x->out);
 	alloc_free(x);

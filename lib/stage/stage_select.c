@@ -12,10 +12,13 @@
 #include "pipe/survey.h"
 #include "stage/stage_select.h"
 #include "sync/allot.h"
-#include "sync/knapsack.h"
 #include "sync/select.h"
 
-enum { STAGE_SELECT_PART = 65536 };	/* groups of one annotation */
+enum {
+	STAGE_SELECT_PART = 65536,	/* groups of one annotation */
+	/* shards of no more groups are filled to the last byte */
+	STAGE_SELECT_FEW = 64
+};
 
 /* ---- options ---- */
 
@@ -337,8 +340,6 @@ stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 	return n->type == FRAME_PLAN ? 0 : stage_note(s->next, n, e);
 }
 
-/* ---- a budget ---- */
-
 static void
 stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 {
@@ -368,16 +369,63 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
-/* The predicted size in bytes of the whole coded shard: exact when all codecs
- * have a fixed size.  (rate_run takes budgets by 64 bytes, so that it may leave
- * out a group that would just have fitted.) */
+/* ---- a list of codecs without a free step: the knapsack ---- */
+
+/* The bytes of group g's body: exact where the codec's size is fixed, foretold,
+ * or the most there can be; and the error, < 0 where it is not known. */
+static size_t
+stage_select_body(const struct stage_select *x, uint32_t g,
+    const struct estimate *m, const struct codec_plan *p, double *error)
+{
+	int64_t body;
+
+	codec_foretell(p, m, &body, error);
+	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
+}
+
+/* Group by group, none and each codec.  floor: norms and biases stay dense. */
+static void
+stage_select_rows(struct stage_select *x, int floor,
+    struct select_level *level)
+{
+	const struct stat_group *s = x->survey.stat;
+	struct select_level *row = level, *l;
+	struct codec_ctx ctx;
+	struct estimate m;
+	double error, weight;
+	uint32_t g;
+	size_t i, can;
+
+	for (g = 0; g < x->survey.n; g++, row += x->m) {
+		weight = (double)x->survey.score[g];
+		stage_select_ctx(x, g, &ctx);
+		estimate_init(&m, &s[g], &ctx);
+		row[0] = (struct select_level){ 0, weight *
+		    (double)s[g].sumsq };
+		for (can = 0, i = 1; i < x->m; i++) {
+			l = &row[i];
+			l->rate = (int64_t)size_cost(stage_select_body(x, g,
+			    &m, &x->level[i], &error),
+			    codec_param(&x->level[i]) < 0);
+			if (!(error >= 0) || s[g].nonzero == 0)
+				l->rate = -1;
+			l->dist = weight * error;
+			can += codec_dense(&x->level[i]) && select_usable(l);
+		}
+		for (i = 0; i < x->m && floor && x->dense[g] && can > 0; i++)
+			if (i == 0 || !codec_dense(&x->level[i]))
+				row[i].rate = -1;
+	}
+}
+
+/* The size in bytes of the whole coded shard, as the coder will count it. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
 	struct size z = *empty;
 	struct codec_ctx ctx;
 	struct estimate m;
-	int64_t body;
+	double error;
 	uint32_t g;
 	int param;
 
@@ -386,35 +434,86 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 			continue;
 		stage_select_ctx(x, g, &ctx);
 		estimate_init(&m, &x->survey.stat[g], &ctx);
-		if ((body = codec_rate(&x->plan[g], &m)) < 0)
-			body = (int64_t)codec_bound(&x->plan[g],
-			    x->survey.stat[g].n);
 		param = codec_param(&x->plan[g]);
 		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
-		    (uint8_t)param, (size_t)body);
+		    (uint8_t)param, stage_select_body(x, g, &m, &x->plan[g],
+		    &error));
 	}
 	return size_send(&z) + x->survey.notes;
 }
 
-/* With a list of levels and no free step, the choice is a knapsack problem. */
+/* Chooses for at most a->budget bytes of records, and says in a what came of
+ * it; 1 when norms and biases cannot stay dense. */
 static int
-stage_select_knapsack(struct stage_select *x, struct allot *a,
-    const struct size *empty, uint64_t budget, struct err *e)
+stage_select_choose(struct stage_select *x, struct allot *a,
+    const struct select_level *level, uint8_t *choice, struct err *e)
 {
-	uint64_t size;
-	int r, i;
+	const int64_t room = a->budget < 0 ? 0 : a->budget < 9e18 ?
+	    (int64_t)a->budget : INT64_MAX;
+	struct select_result res;
+	size_t g;
+	int r = select_budget(level, a->n, x->m, room, SELECT_AUTO, choice,
+	    &res, e);
 
-	for (i = 0; i < 8; i++) {
-		if ((r = knapsack_plan(a, e)) < 0)
-			return r;
-		/* frames take more as they are more: give that up */
-		size = stage_select_size(x, empty);
-		if (size <= budget || !(a->budget > 0))
-			break;
-		a->budget -= (double)(size - budget);
+	if (r < 0)
+		return r;
+	a->price = res.lambda;
+	a->bytes = (double)res.rate;
+	a->dist = res.dist;
+	a->sent = 0;
+	for (g = 0; g < a->n; g++) {
+		x->plan[g] = x->level[choice[g]];
+		a->sent += choice[g] != 0;
 	}
 	return r;
 }
+
+/* Records alone are padded by less than this in a shard of one frame. */
+enum { STAGE_SELECT_PAD = 16 };
+
+/* What the least error in so many bytes of records takes as a shard depends on
+ * frames, gaps and padding: the bytes of records are made fewer until it fits,
+ * one by one where that can matter. */
+static int
+stage_select_list(struct stage_select *x, struct allot *a,
+    const struct size *empty, uint64_t budget, struct err *e)
+{
+	struct select_level *level = alloc_get(a->n, x->m * sizeof(*level), e);
+	uint8_t *choice = alloc_get(a->n, 1, e);
+	uint64_t size = 0;
+	int r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
+	size_t g;
+
+	for (g = 0; g < a->n; g++)
+		a->energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
+	a->floor = 1;
+	a->budget += STAGE_SELECT_PAD;
+	if (r == 0)
+		stage_select_rows(x, 1, level);
+	while (r == 0) {
+		r = stage_select_choose(x, a, level, choice, e);
+		if (r == 1 && a->floor) {
+			/* too little to keep all that dense */
+			a->floor = 0;
+			stage_select_rows(x, 0, level);
+			r = 0;
+			continue;
+		}
+		size = stage_select_size(x, empty);
+		if (r != 0 || size <= budget || a->sent == 0)
+			break;
+		size -= budget;
+		if (a->n <= STAGE_SELECT_FEW)
+			size = size > STAGE_SELECT_PAD ? size -
+			    STAGE_SELECT_PAD : 1;
+		a->budget = a->bytes - (double)size;
+	}
+	alloc_free(level);
+	alloc_free(choice);
+	return r < 0 ? r : 0;
+}
+
+/* ---- a budget ---- */
 
 static int
 stage_select_least(struct stage_select *x, struct err *e)
@@ -422,6 +521,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	struct survey *s = &x->survey;
 	struct allot a = { .n = s->n, .stat = s->stat, .weight = s->score,
 	    .dense = x->dense, .other = x->level + 1, .m = x->m - 1,
+	    .cost = size_cost,
 	    .ctx = stage_select_ctx, .arg = x, .plan = x->plan };
 	struct note_terms terms;
 	struct size empty, z;
@@ -436,7 +536,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	size_record(&z, 0, 0, 0);
 	a.budget = (double)budget - (double)(size_send(&z) + s->notes);
 	r = x->o->free_step || x->o->m == 0 ? allot_plan(&a, e) :
-	    stage_select_knapsack(x, &a, &empty, budget, e);
+	    stage_select_list(x, &a, &empty, budget, e);
 	if (r < 0)
 		return r;
 	stage_select_say(x, &a, budget);

@@ -43,6 +43,8 @@ struct allot {
 	double budget;			/* bytes of bodies and their entries */
 	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
 	void *arg;
+	/* the bytes that a body of that length adds to a shard: pipe/size.h */
+	uint64_t (*cost)(size_t body, int param);
 
 	/* found */
 	struct codec_plan *plan;	/* [n], the caller's */
@@ -53,10 +55,6 @@ struct allot {
 	size_t sent;			/* groups */
 	int floor;			/* 1: norms and biases stay dense */
 };
-
-/* allot_cost(body): about how many bytes a body of that length takes with its
- * directory entry. */
-int64_t allot_cost(size_t body);
 
 /* allot_plan(a, e): fills in what is found.  A budget too small for any group
  * gives a plan that sends none.  -ERR_SYS. */
