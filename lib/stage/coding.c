@@ -509,8 +509,7 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	}
 	while (r == 0 && (bytes = coding_size(q)) > budget && room > 0) {
 		room = res.rate - (int64_t)(bytes - budget);
-		r = select_budget(level, q->n, m, room > 0 ? room : 0,
-		    SELECT_AUTO, choice, &res, e);
+		r = select_budget(level, q->n, m, room > 0 ? room : 0, choice, &res, e);
 		for (i = 0; i < q->n && r == 0; i++) {
 			r = coding_choose(q, i, choice[i], way, e);
 			level[i * m + 1] = level[i * m + choice[i]];

@@ -452,7 +452,7 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 	    (int64_t)a->budget : INT64_MAX;
 	struct select_result res;
 	size_t g;
-	int r = select_budget(level, a->n, x->m, room, SELECT_AUTO, choice,
+	int r = select_budget(level, a->n, x->m, room, choice,
 	    &res, e);
 
 	if (r < 0)
