@@ -6,12 +6,14 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "codec/estimate.h"
+#include "format/keys.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "pipe/size.h"
 #include "pipe/survey.h"
 #include "stage/stage_select.h"
 #include "sync/allot.h"
+#include "sync/ratio.h"
 #include "sync/select.h"
 
 enum {
@@ -105,20 +107,20 @@ static int
 stage_select_budget(struct stage_select_opts *o, int key, const char *val,
     struct err *e)
 {
-	struct budget *b = &o->want;
+	struct stage_select_budget *b = &o->want;
 	int r = 0;
 
 	switch (key) {
 	case 'b':
-		b->by = BUDGET_BYTES;
+		b->by = STAGE_SELECT_BY_BYTES;
 		r = num_size(&b->bytes, val, "-b", e);
 		break;
 	case STAGE_SELECT_BITS:
-		b->by = BUDGET_BITS;
+		b->by = STAGE_SELECT_BY_BITS;
 		r = num_f64(&b->bits, val, 0, 64, "--bits", e);
 		break;
 	default:
-		b->by = BUDGET_POLICY;
+		b->by = STAGE_SELECT_BY_POLICY;
 	}
 	return r < 0 ? r : stage_select_mode(o, key, STAGE_SELECT_BUDGET, e);
 }
@@ -515,6 +517,49 @@ stage_select_list(struct stage_select *x, struct allot *a,
 
 /* ---- a budget ---- */
 
+static uint64_t
+stage_select_whole(double v)
+{
+	return v < 9e18 ? (uint64_t)v : (uint64_t)9e18;
+}
+
+static int
+stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
+{
+	double v;
+	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
+
+	if (k != 0)
+		return k < 0 ? k : 0;
+	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
+		return k;
+	if (k == 0)
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream: put ace-policy before"), e);
+	*bytes = ratio_budget(s->schema->total, v);
+	return 0;
+}
+
+/* The budget of the shard that s is collected from.  Of a policy its key
+ * budget_bytes, or else ratio counts; -ERR_USAGE when it has neither. */
+static int
+stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e)
+{
+	switch (b->by) {
+	case STAGE_SELECT_BY_BYTES:
+		*bytes = b->bytes;
+		return 0;
+	case STAGE_SELECT_BY_BITS:
+		*bytes = stage_select_whole(b->bits *
+		    (double)s->schema->total / 8);
+		return 0;
+	default:
+		return stage_select_policy(s, bytes, e);
+	}
+}
+
+
 static int
 stage_select_least(struct stage_select *x, struct err *e)
 {
@@ -529,7 +574,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	uint32_t g;
 	int r;
 
-	if ((r = budget_find(&x->o->want, s, &budget, e)) < 0 ||
+	if ((r = stage_select_bytes(&x->o->want, s, &budget, e)) < 0 ||
 	    (r = size_shard(&empty, x->sh.shard, e)) < 0)
 		return r;
 	z = empty;
@@ -544,7 +589,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	/* A policy does not know how many bytes an empty shard takes. With a
 	 * budget below that nothing is sent, which is no reason to end a
 	 * run. */
-	if (x->o->want.by == BUDGET_POLICY && a.sent == 0) {
+	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0) {
 		terms.budget = 0;
 		for (g = 0; g < s->n; g++)
 			x->plan[g] = x->level[0];

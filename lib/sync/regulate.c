@@ -104,48 +104,6 @@ regulate_knob(const struct regulate *r, size_t slot, int point)
 	    elem_exp((point - 1) * REGULATE_SPAN));
 }
 
-static void
-regulate_fit(struct regulate_curve *c, const double bytes[REGULATE_POINTS],
-    double over)
-{
-	const double y0 = elem_log(bytes[0] / over);
-	const double y1 = elem_log(bytes[1] / over);
-	const double y2 = elem_log(bytes[2] / over);
-
-	c->a = y1;
-	c->b = regulate_clamp((y2 - y0) / (2 * REGULATE_SPAN), -6, -0.1);
-	c->c = (y2 - 2 * y1 + y0) / (2 * REGULATE_SPAN * REGULATE_SPAN);
-	/* falling all the way */
-	c->c = regulate_clamp(c->c, 0.8 * c->b / (2 * REGULATE_END),
-	    -0.8 * c->b / (2 * REGULATE_END));
-}
-
-/* From where it is now it goes straight on. */
-static void
-regulate_straight(struct regulate_curve *c, double e)
-{
-	c->b = -regulate_clamp(e, 0.05, 6);
-	c->c = 0;
-}
-
-/* Few groups are coded in the order of their bytes for a value. */
-static void
-regulate_sort(struct regulate *r, size_t slot,
-    const double bytes[REGULATE_POINTS])
-{
-	const uint32_t i = r->order[slot];
-	struct regulate_curve c = { 0 };
-
-	regulate_fit(&c, bytes, 1);
-	c.worth = bytes[1] / r->g[i].n;
-	for (; slot > 0 && r->curve[slot - 1].worth < c.worth; slot--) {
-		r->curve[slot] = r->curve[slot - 1];
-		r->order[slot] = r->order[slot - 1];
-	}
-	r->curve[slot] = c;
-	r->order[slot] = i;
-}
-
 /* How much group i is of all: bytes go about as its values do, or where it has
  * a step as what they are above it does. */
 static double
@@ -157,26 +115,57 @@ regulate_size(const struct regulate_group *g, int stepped)
 	    REGULATE_ABOVE * fmin(g->seen.sumsq / n / (arg * arg), 1e12)));
 }
 
-/* Of many groups some were asked: by which of the two do the others tell less
- * wrongly? */
-static void
-regulate_weigh(struct regulate *r)
+static struct regulate_shape
+regulate_fit(const double bytes[REGULATE_POINTS])
 {
-	const double *s = r->told;
-	double off[2];
+	const double lo = elem_log(bytes[0] / bytes[1]);
+	const double hi = elem_log(bytes[2] / bytes[1]);
+	struct regulate_shape s = { 0 };
+
+	s.b = regulate_clamp((hi - lo) / (2 * REGULATE_SPAN), -6, -0.1);
+	/* falling all the way */
+	s.c = regulate_clamp((hi + lo) / (2 * REGULATE_SPAN * REGULATE_SPAN),
+	    0.4 * s.b / REGULATE_END, -0.4 * s.b / REGULATE_END);
+	return s;
+}
+
+/* Of many groups some have told; the others take as much for their size, by that
+ * of the two that these contradict less. */
+static void
+regulate_others(struct regulate *r)
+{
+	const struct regulate_sample *by = r->by;
+	double off[2], per;
 	size_t j;
 	int k;
 
 	for (k = 0; k < 2; k++) {
-		const struct regulate_sample *w = &r->by[k];
-		const double per = s[1] / w->sum;
-
-		off[k] = per * (per * w->square - 2 * w->product);
+		per = r->told[1] / by[k].sum;
+		off[k] = per * (per * by[k].square - 2 * by[k].product);
 	}
 	k = off[1] < off[0];
-	for (j = 0; j < r->k; j++)
-		r->weight[j] = regulate_size(&r->g[r->order[j]], k);
-	regulate_fit(&r->curve[0], s, r->by[k].sum);
+	for (j = r->asked; j < r->k; j++)
+		r->weight[j] = regulate_size(&r->g[r->order[j]], k) *
+		    r->told[1] / by[k].sum;
+	r->shape[0] = regulate_fit(r->told);
+}
+
+/* Few groups are coded in the order of their bytes for a value. */
+static void
+regulate_sort(struct regulate *r, size_t j, double weight,
+    struct regulate_shape shape)
+{
+	const uint32_t i = r->order[j];
+
+	for (; j > 0 && r->weight[j - 1] * r->g[i].n <
+	    weight * r->g[r->order[j - 1]].n; j--) {
+		r->order[j] = r->order[j - 1];
+		r->weight[j] = r->weight[j - 1];
+		r->shape[j] = r->shape[j - 1];
+	}
+	r->order[j] = i;
+	r->weight[j] = weight;
+	r->shape[j] = shape;
 }
 
 void
@@ -189,10 +178,10 @@ regulate_tell(struct regulate *r, size_t slot,
 	int p;
 
 	for (p = 0; p < REGULATE_POINTS; p++) {
-		bytes[p] = rate[p] > 0 ? rate[p] *
-		    regulate_share(8 * rate[p] / n) : rate[p] < 0 ?
-		    n * elem_exp(-REGULATE_SLOPE * (p - 1) * REGULATE_SPAN) : 0;
-		bytes[p] += REGULATE_ENTRY;
+		w = rate[p] > 0 ? rate[p] * regulate_share(8 * rate[p] / n) :
+		    rate[p] < 0 ? n * elem_exp(-REGULATE_SLOPE * (p - 1) *
+		    REGULATE_SPAN) : 0;
+		bytes[p] = w + REGULATE_ENTRY;
 		r->told[p] += bytes[p];
 	}
 	for (p = 0; p < 2; p++) {
@@ -201,26 +190,27 @@ regulate_tell(struct regulate *r, size_t slot,
 		r->by[p].square += w * w;
 		r->by[p].product += w * bytes[1];
 	}
-	r->weight[slot] = 1;
+	r->weight[slot] = bytes[1];
 	if (r->k <= REGULATE_ASKED)
-		regulate_sort(r, slot, bytes);
+		regulate_sort(r, slot, bytes[1], regulate_fit(bytes));
 	else if (slot + 1 == r->asked)
-		regulate_weigh(r);
+		regulate_others(r);
 }
 
-static struct regulate_curve *
-regulate_curve(const struct regulate *r, size_t j)
+static struct regulate_shape *
+regulate_shape(const struct regulate *r, size_t j)
 {
-	return &r->curve[r->curves > 1 ? j : 0];
+	return &r->shape[r->k > REGULATE_ASKED ? 0 : j];
 }
 
+/* What a group of that shape takes at t, over what it takes at 0. */
 static double
-regulate_log(const struct regulate_curve *c, double t)
+regulate_at(const struct regulate_shape *s, double t)
 {
 	const double at = regulate_clamp(t, -REGULATE_END, REGULATE_END);
 
-	return c->a + at * (c->b + c->c * at) + (t - at) *
-	    (c->b + 2 * c->c * at);
+	return elem_exp(at * (s->b + s->c * at) +
+	    (t - at) * (s->b + 2 * s->c * at));
 }
 
 /* ---- where all of it stands ---- */
@@ -268,34 +258,35 @@ regulate_pending(const struct regulate *r, size_t j)
 	return fabs(regulate_code(r, j)->t - r->all) > regulate_apart(r);
 }
 
+/* Sums up, in bytes at 0, what was coded and what was not. */
 static void
 regulate_sums(struct regulate *r)
 {
-	struct regulate_curve *c;
-	double t = HUGE_VAL, unit = 1, base;
+	const struct regulate_code *c;
+	struct regulate_shape *s = NULL;
+	double t = HUGE_VAL, base, unit = 1;
 	size_t j;
 
-	for (j = 0; j < r->curves; j++)
-		r->curve[j].base = r->curve[j].moves = r->curve[j].open =
-		    r->curve[j].done = 0;
+	for (j = 0; j < r->shapes; j++)
+		r->shape[j].base = r->shape[j].moves = r->shape[j].open =
+		    r->shape[j].done = 0;
 	for (r->stay = 0, j = 0; j < r->k; j++) {
-		c = regulate_curve(r, j);
-		if (!(regulate_code(r, j)->t < HUGE_VAL)) {
-			c->open += r->weight[j];
+		c = regulate_code(r, j);
+		if (!(c->t < HUGE_VAL)) {
+			regulate_shape(r, j)->open += r->weight[j];
 			continue;
 		}
-		c->done += r->weight[j];
-		if (regulate_code(r, j)->t != t)
-			unit = elem_exp(regulate_log(c,
-			    t = regulate_code(r, j)->t));
-		else if (r->curves > 1)
-			unit = elem_exp(regulate_log(c, t));
-		base = (double)regulate_code(r, j)->len / unit;
-		c->base += base;
+		if (c->t != t || s != regulate_shape(r, j)) {
+			s = regulate_shape(r, j);
+			unit = regulate_at(s, t = c->t);
+		}
+		base = (double)c->len / unit;
+		s->done += r->weight[j];
+		s->base += base;
 		if (regulate_pending(r, j))
-			c->moves += base;
+			s->moves += base;
 		else
-			r->stay += (double)regulate_code(r, j)->len;
+			r->stay += (double)c->len;
 	}
 }
 
@@ -303,17 +294,12 @@ regulate_sums(struct regulate *r)
 static double
 regulate_foresee(const struct regulate *r, double t, int stay)
 {
+	const struct regulate_shape *s;
 	double sum = stay ? r->stay : 0;
-	size_t i;
 
-	for (i = 0; i < r->curves; i++) {
-		const struct regulate_curve *c = &r->curve[i];
-		const double base = (stay ? c->moves : c->base) +
-		    r->gain * c->open;
-
-		if (base > 0)
-			sum += base * elem_exp(regulate_log(c, t));
-	}
+	for (s = r->shape; s < r->shape + r->shapes; s++)
+		sum += regulate_at(s, t) * ((stay ? s->moves : s->base) +
+		    r->gain * s->open);
 	return sum;
 }
 
@@ -343,16 +329,14 @@ regulate_solve(const struct regulate *r, double t, int stay, double *e)
 static void
 regulate_gain(struct regulate *r)
 {
+	const struct regulate_shape *s;
 	double len = 0, told = 0, all = 0, one;
-	size_t i;
 
-	for (i = 0; i < r->curves; i++) {
-		const struct regulate_curve *c = &r->curve[i];
-
-		one = elem_exp(regulate_log(c, r->all));
-		len += one * c->base;
-		told += one * c->done;
-		all += one * (c->done + c->open);
+	for (s = r->shape; s < r->shape + r->shapes; s++) {
+		one = regulate_at(s, r->all);
+		len += one * s->base;
+		told += one * s->done;
+		all += one * (s->done + s->open);
 	}
 	all *= r->k > REGULATE_ASKED && r->coded > 0 ? 0 : REGULATE_PRIOR;
 	r->gain = (len + all) / (told + all);
@@ -403,14 +387,6 @@ regulate_wants(const struct regulate *r, size_t j)
 	    regulate_pending(r, j);
 }
 
-/* What group j is expected to take, or 1 of many, which are alike. */
-static double
-regulate_part(const struct regulate *r, size_t j)
-{
-	return r->k > REGULATE_ASKED ? 1 :
-	    elem_exp(regulate_log(regulate_curve(r, j), r->all));
-}
-
 /* The next ones, so that all that are pending should bring the shard to its aim:
  * a third of few groups' bytes, an eighth or a quarter of many groups. */
 static int
@@ -427,12 +403,12 @@ regulate_pass(struct regulate *r)
 	regulate_begin(r, PHASE_PASS, regulate_clamp(t, r->all - e, r->all + e));
 	for (j = 0; j < r->k; j++)
 		if (regulate_wants(r, j))
-			all += regulate_part(r, j);
+			all += r->weight[j];
 	all /= few ? 3 : r->coded > 0 ? 4 : 8;
 	for (j = 0; j < r->k && (part < all || (!few &&
 	    r->many < REGULATE_SOME)); j++)
 		if (regulate_wants(r, j)) {
-			part += regulate_part(r, j);
+			part += r->weight[j];
 			regulate_add(r, r->order[j]);
 		}
 	return 1;
@@ -656,22 +632,21 @@ regulate_turn(struct regulate *r)
 
 /* ---- all of it ---- */
 
-/* How bytes respond between two codes of a group: 0 where they do not. */
-static double
-regulate_secant(const struct regulate_code *was,
-    const struct regulate_code *now)
+/* A straight line from now on, if t has moved by enough to tell. */
+static void
+regulate_straight(struct regulate_shape *s, double by, double e)
 {
-	if (!(was->t < HUGE_VAL) || fabs(now->t - was->t) < REGULATE_NEAR ||
-	    was->len == 0 || now->len == 0)
-		return 0;
-	return elem_log((double)was->len / (double)now->len) /
-	    (now->t - was->t);
+	if (fabs(by) < REGULATE_NEAR || !(e > 0))
+		return;
+	s->b = -regulate_clamp(e, 0.05, 6);
+	s->c = 0;
 }
 
-/* Groups that were coded before tell how they respond: of few each itself. */
+/* Groups that were coded before tell how they respond, of few each itself. */
 static void
 regulate_learn(struct regulate *r)
 {
+	const double all = regulate_sum(r);
 	const struct regulate_code *now, *was;
 	double turned = 0, gained = 0, e;
 	size_t b, j;
@@ -679,22 +654,23 @@ regulate_learn(struct regulate *r)
 	for (b = 0; b < r->many; b++) {
 		now = &r->g[r->which[b]].code;
 		was = &r->was[b];
-		if (!(was->t < HUGE_VAL))
+		if (!(was->t < HUGE_VAL) || was->t == now->t)
 			continue;
 		turned += ((double)was->len + (double)now->len) / 2 *
 		    (now->t - was->t);
 		gained += (double)was->len - (double)now->len;
-		e = regulate_secant(was, now);
-		for (j = 0; j < r->k && e > 0 && r->curves > 1; j++)
+		e = elem_log(fmax((double)was->len, 1) /
+		    fmax((double)now->len, 1)) / (now->t - was->t);
+		for (j = 0; j < r->shapes && r->shapes > 1; j++)
 			if (r->order[j] == r->which[b])
-				regulate_straight(&r->curve[j], e);
+				regulate_straight(&r->shape[j], now->t - was->t,
+				    e);
 	}
-	if (!(fabs(turned) > 1e-4 * regulate_sum(r)) || !(gained / turned > 0))
+	if (!(fabs(turned) > 1e-4 * all) || !(gained / turned > 0))
 		return;
 	r->e = regulate_clamp(gained / turned, 0.1, 6);
-	if (r->curves == 1 && fabs(turned) > REGULATE_NEAR *
-	    regulate_sum(r) / 8)
-		regulate_straight(&r->curve[0], r->e);
+	if (r->shapes == 1)
+		regulate_straight(&r->shape[0], 8 * turned / all, r->e);
 }
 
 /* What was to be coded is, and the size is known. */
@@ -784,14 +760,14 @@ regulate_open(struct regulate *r, struct err *e)
 		r->k += codec_knob(&r->g[i].plan) != 0;
 	}
 	r->asked = r->k < REGULATE_ASKED ? r->k : REGULATE_ASKED;
-	r->curves = r->k > REGULATE_ASKED ? 1 : r->k;
 	r->order = alloc_get(r->k, sizeof(*r->order), e);
 	r->which = alloc_get(r->n, sizeof(*r->which), e);
 	r->weight = alloc_get(r->k, sizeof(*r->weight), e);
+	r->shapes = r->k > REGULATE_ASKED ? 1 : r->k;
+	r->shape = alloc_get(r->shapes, sizeof(*r->shape), e);
 	r->was = alloc_get(r->n, sizeof(*r->was), e);
-	r->curve = alloc_get(r->curves, sizeof(*r->curve), e);
 	if (r->order == NULL || r->which == NULL || r->was == NULL ||
-	    r->curve == NULL || r->weight == NULL)
+	    r->weight == NULL || r->shape == NULL)
 		return -ERR_SYS;
 	if (r->k > 0)
 		regulate_spread(r);
@@ -804,10 +780,6 @@ regulate_close(struct regulate *r)
 	alloc_free(r->order);
 	alloc_free(r->which);
 	alloc_free(r->was);
-	alloc_free(r->curve);
 	alloc_free(r->weight);
-	r->order = r->which = NULL;
-	r->was = NULL;
-	r->curve = NULL;
-	r->weight = NULL;
+	alloc_free(r->shape);
 }

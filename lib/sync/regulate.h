@@ -80,19 +80,19 @@ struct regulate {
 	double e;			/* - d log bytes / d log factor */
 	double gain;			/* bytes over those foretold */
 	double window;
-	struct regulate_curve {		/* log bytes at t: a + b t + c t^2 */
-		double a, b, c, worth;
-		/* sums over the curve's groups: bytes over those of the curve,
-		 * of all, and of those that are to be coded again; and what
-		 * was not coded yet */
-		double base, moves, open, done;
-	} *curve;			/* of each group, or of all */
-	size_t curves;
-	double *weight;			/* [k]: how much of its curve */
-	double told[REGULATE_POINTS], stay;
-	struct regulate_sample {	/* of weights of those asked for */
+	struct regulate_shape {
+		double b, c;		/* log bytes at t, over at 0: b t + c t^2 */
+		/* in bytes at 0, of the groups of that shape: coded; of these
+		 * to be coded again; foretold of those coded; of the others */
+		double base, moves, done, open;
+	} *shape;			/* of each group, or of all */
+	size_t shapes;
+	double *weight;			/* [k] bytes at 0, foretold */
+	double told[REGULATE_POINTS];	/* of all that are asked for */
+	struct regulate_sample {	/* of their sizes, reckoned in two ways */
 		double sum, square, product;
 	} by[2];
+	double stay;			/* bytes of those not coded again */
 	struct regulate_code *was;	/* [n] of the groups in which, before */
 	struct regulate_end {		/* all were coded at t: log bytes */
 		double t, bytes;
