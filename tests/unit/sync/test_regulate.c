@@ -87,18 +87,19 @@ run(struct regulate *l)
 	return l->bytes > l->budget;
 }
 
+/* Up to so many groups, of up to so many values. */
 static struct regulate
-random_shard(void)
+shard_of(size_t groups, size_t most)
 {
 	struct regulate l = { .g = s.g };
 	double step = exp(4 * rnd() - 4);
 	size_t i, j;
 
-	l.n = 1 + (size_t)(GROUPS * rnd() * rnd());
+	l.n = 1 + (size_t)((double)groups * rnd() * rnd());
 	s.order = 0;
 	for (i = 0; i < l.n; i++) {
 		s.g[i].group = (uint32_t)i;
-		s.g[i].n = 50 + (uint32_t)((SIZE - 50) * rnd());
+		s.g[i].n = 50 + (uint32_t)((double)(most - 50) * rnd());
 		for (j = 0; j < s.g[i].n; j++)
 			s.x[i][j] = (float)((rnd() + rnd() + rnd() - 1.5) *
 			    exp(3 * rnd()));
@@ -108,6 +109,31 @@ random_shard(void)
 		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
 	}
 	return l;
+}
+
+static struct regulate
+random_shard(void)
+{
+	return shard_of(GROUPS, SIZE);
+}
+
+/* Ten thousand of them, small. */
+static void
+test_never_over(void)
+{
+	unsigned i, over = 0;
+	struct regulate l;
+	int r;
+
+	for (i = 0; i < 10000; i++) {
+		l = shard_of(6, 150);
+		l.budget = 100 + (uint64_t)(rnd() * rnd() * 150 *
+		    (double)l.n);
+		r = run(&l);
+		over += r < 0 || (r == 0 && l.bytes > l.budget) ||
+		    l.bytes != size(&l);
+	}
+	ok(over == 0, "10000 small shards and budgets: never over");
 }
 
 static void
@@ -206,6 +232,7 @@ int
 main(void)
 {
 	rnd_seed = 11;
+	test_never_over();
 	test_random();
 	s.dumb = 1;
 	test_random();
