@@ -161,7 +161,7 @@ wanted(const struct opts *o, int t)
 		return o->expand.dir != NULL || o->asked[t];
 	case POLICY:
 		return o->asked[t] || (o->select.mode == STAGE_SELECT_BUDGET &&
-		    o->select.want.by == BUDGET_POLICY);
+		    o->select.want.by == STAGE_SELECT_BY_POLICY);
 	case SCORE:
 	case SELECT:
 		return !o->compress.have_codec;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/detmath.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "codec/codec.h"
@@ -19,8 +20,7 @@
 #include "format/values.h"
 #include "pipe/size.h"
 #include "sync/allot.h"
-#include "sync/land.h"
-#include "sync/told.h"
+#include "sync/regulate.h"
 
 #include "bench.h"
 #include "rnd.h"
@@ -38,16 +38,12 @@ struct data {
 	struct stat_group *stat;
 	float *weight;
 	uint8_t *dense;
-	uint32_t *values;
 	size_t total;
 	float *y;
-	struct estimate *estimate;	/* [TOLD_ASKED] */
-	size_t counted[TOLD_ASKED];	/* 1 and of which group */
 	struct buf body;
 	/* of a plan */
 	struct codec_plan *plan;
-	uint8_t *knob;
-	struct land_code *code;
+	struct regulate_group *code;
 };
 
 static void
@@ -78,11 +74,8 @@ clear(struct data *d)
 	free(d->stat);
 	free(d->weight);
 	free(d->dense);
-	free(d->values);
 	free(d->y);
-	free(d->estimate);
 	free(d->plan);
-	free(d->knob);
 	free(d->code);
 	buf_release(&d->body);
 	memset(d, 0, sizeof(*d));
@@ -111,19 +104,15 @@ ready(struct data *d)
 	d->stat = get(d->n, sizeof(*d->stat));
 	d->weight = get(d->n, sizeof(*d->weight));
 	d->dense = get(d->n, 1);
-	d->values = get(d->n, sizeof(*d->values));
 	d->plan = get(d->n, sizeof(*d->plan));
-	d->knob = get(d->n, 1);
 	d->code = get(d->n, sizeof(*d->code));
 	for (i = 0; i < d->n; i++) {
 		if (stat_group_of(d->g[i].x, d->g[i].n, &d->stat[i]) != 0)
 			die("a value is not finite");
 		d->weight[i] = 1;
-		d->values[i] = (uint32_t)d->g[i].n;
 		most = d->g[i].n > most ? d->g[i].n : most;
 	}
 	d->y = get(most, sizeof(float));
-	d->estimate = get(TOLD_ASKED, sizeof(*d->estimate));
 }
 
 static void
@@ -132,47 +121,51 @@ ctx_of(void *arg, uint32_t g, struct codec_ctx *ctx)
 	*ctx = ((const struct data *)arg)->g[g].ctx;
 }
 
-static int
-make_group(void *arg, size_t i, double f, struct land_code *c, struct err *e)
+static void
+make_group(struct data *d, size_t i, double f)
 {
-	struct data *d = arg;
 	struct codec_plan p = codec_turn(&d->plan[i], f);
-	int r;
+	struct regulate_code *c = &d->code[i].code;
 
+	c->len = 0;
 	d->body.n = 0;
 	if (p.codec == CODEC_NONE || d->stat[i].nonzero == 0)
-		return 0;
-	r = codec_encode(&p, &d->g[i].ctx, d->g[i].x, d->g[i].n, &d->body,
-	    &c->param, e);
+		return;
+	if (codec_encode(&p, &d->g[i].ctx, d->g[i].x, d->g[i].n, &d->body,
+	    &c->param, NULL) < 0)
+		die("coding");
 	c->len = d->body.n;
-	return r;
 }
 
-static double
-foretell_group(void *arg, size_t i, size_t slot, double f)
+static void
+foretell_group(struct regulate *l, struct data *d, size_t slot)
 {
-	struct data *d = arg;
-	struct codec_plan p = codec_turn(&d->plan[i], f);
+	const size_t i = l->order[slot];
+	double rate[REGULATE_POINTS];
+	struct codec_plan p;
+	struct estimate m;
+	int k;
 
-	if (d->counted[slot] != i + 1)
-		estimate_values(&d->estimate[slot], d->g[i].x, d->g[i].n,
-		    d->stat[i].max_abs, &d->g[i].ctx);
-	d->counted[slot] = i + 1;
-	return (double)codec_rate(&p, &d->estimate[slot]);
+	estimate_values(&m, d->g[i].x, d->g[i].n, d->stat[i].max_abs,
+	    &d->g[i].ctx);
+	for (k = 0; k < REGULATE_POINTS; k++) {
+		p = regulate_knob(l, slot, k);
+		rate[k] = (double)codec_rate(&p, &m);
+	}
+	regulate_tell(l, slot, rate);
 }
 
 static uint64_t
-size_of(void *arg, const struct land *l)
+size_of(const struct data *d)
 {
 	struct size z = { .bytes = SHARD };
 	uint64_t size;
 	size_t i;
 
-	(void)arg;
-	for (i = 0; i < l->n; i++)
-		if (l->code[i].len != 0)
-			size_record(&z, (uint32_t)i, l->code[i].param,
-			    l->code[i].len);
+	for (i = 0; i < d->n; i++)
+		if (d->code[i].code.len != 0)
+			size_record(&z, (uint32_t)i, d->code[i].code.param,
+			    d->code[i].code.len);
 	size = size_send(&z);
 	return size - z.pad;
 }
@@ -181,17 +174,16 @@ size_of(void *arg, const struct land *l)
 static double
 error_of(struct data *d)
 {
-	struct land_code c;
 	double sum = 0, v;
 	size_t i, j;
 
 	for (i = 0; i < d->n; i++) {
-		c = d->code[i];
-		if (make_group(d, i, c.f, &c, NULL) < 0)
-			die("coding");
+		const struct regulate_code *c = &d->code[i].code;
+
+		make_group(d, i, detmath_exp(c->t));
 		memset(d->y, 0, d->g[i].n * sizeof(float));
-		if (c.len != 0 && codec_decode(d->plan[i].codec, c.param,
-		    &d->g[i].ctx, d->body.p, c.len, d->y, d->g[i].n, NULL) < 0)
+		if (c->len != 0 && codec_decode(d->plan[i].codec, c->param,
+		    &d->g[i].ctx, d->body.p, c->len, d->y, d->g[i].n, NULL) < 0)
 			die("decoding");
 		for (j = 0; j < d->g[i].n; j++) {
 			v = (double)d->g[i].x[j] - (double)d->y[j];
@@ -206,7 +198,6 @@ error_of(struct data *d)
 static double
 one_step(struct data *d, double bytes)
 {
-	struct land l = { .n = d->n, .code = d->code, .arg = d };
 	double lo = 1e-12, hi = 1e6, step, size, error[2] = { 0 }, at[2] = { 0 };
 	size_t g;
 	int i;
@@ -216,11 +207,10 @@ one_step(struct data *d, double bytes)
 		for (g = 0; g < d->n; g++) {
 			d->plan[g] = (struct codec_plan){ CODEC_ECQ, 0,
 			    (float)step };
-			d->code[g] = (struct land_code){ 1, 0, 0, 0 };
-			if (make_group(d, g, 1, &d->code[g], NULL) < 0)
-				die("coding");
+			d->code[g].code.t = 0;
+			make_group(d, g, 1);
 		}
-		size = (double)size_of(d, &l);
+		size = (double)size_of(d);
 		if (i > 20) {
 			at[size > bytes] = size;
 			error[size > bytes] = error_of(d);
@@ -246,26 +236,34 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 
 	*a = (struct allot){ .n = d->n, .stat = d->stat, .weight = d->weight,
 	    .dense = d->dense, .other = other, .m = 3, .ctx = ctx_of,
-	    .arg = d, .plan = d->plan };
+	    .cost = size_cost, .arg = d, .plan = d->plan };
 	a->budget = (double)budget - 512;
 	if (allot_plan(a, NULL) < 0)
 		die("planning");
 }
 
+/* 1: it does not fit. */
 static int
-land_shard(struct data *d, struct land *l, uint64_t budget)
+land_shard(struct data *d, struct regulate *l, uint64_t budget)
 {
 	size_t i;
-	int r;
 
-	*l = (struct land){ .n = d->n, .knob = d->knob, .values = d->values,
-	    .budget = budget & ~(uint64_t)63, .arg = d, .make = make_group,
-	    .foretell = foretell_group, .size = size_of, .code = d->code };
-	for (i = 0; i < d->n; i++)
-		d->knob[i] = (uint8_t)codec_knob(&d->plan[i]);
-	if ((r = land_run(l, NULL)) < 0)
-		die("coding");
-	return r;
+	*l = (struct regulate){ .n = d->n, .g = d->code,
+	    .budget = budget & ~(uint64_t)7 };
+	for (i = 0; i < d->n; i++) {
+		d->code[i].n = (uint32_t)d->g[i].n;
+		d->code[i].plan = d->plan[i];
+		d->code[i].seen.sumsq = (double)d->stat[i].sumsq;
+	}
+	if (regulate_open(l, NULL) < 0)
+		die("out of memory");
+	for (i = 0; i < l->asked; i++)
+		foretell_group(l, d, i);
+	while (regulate_next(l, size_of(d)))
+		for (i = 0; i < l->many; i++)
+			make_group(d, l->which[i], l->f);
+	regulate_close(l);
+	return l->bytes > l->budget;
 }
 
 static void
@@ -275,7 +273,7 @@ rate_of(struct data *d, const char *label, double bits)
 	double t0, t1, t2, ours, theirs;
 	size_t i, except = 0, none = 0;
 	struct allot a;
-	struct land l;
+	struct regulate l;
 	int r;
 
 	t0 = now();
@@ -373,7 +371,7 @@ random_shards(unsigned count)
 	struct data d = { 0 };
 	double made = 0, groups = 0;
 	struct allot a;
-	struct land l;
+	struct regulate l;
 	uint64_t budget, left;
 	int r;
 
@@ -385,14 +383,14 @@ random_shards(unsigned count)
 		r = land_shard(&d, &l, budget);
 		made += (double)l.tried;
 		groups += (double)d.total;
-		if (r == 1 || l.bytes > (budget & ~(uint64_t)63)) {
+		if (r == 1 || l.bytes > (budget & ~(uint64_t)7)) {
 			over += r == 0;
 			small += r == 1 && budget >= EMPTY + 256;
 			none += r == 1 && budget < EMPTY + 256;
 			clear(&d);
 			continue;
 		}
-		left = (budget & ~(uint64_t)63) - l.bytes;
+		left = (budget & ~(uint64_t)7) - l.bytes;
 		if (left > budget / 200 && left > 64) {
 			/* nothing is lost any more */
 			if (error_of(&d) <= 1e-9 * a.energy)

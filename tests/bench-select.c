@@ -33,7 +33,7 @@ knapsack(size_t n, size_t m)
 	}
 	for (b = 1e5; b < 2e8; b *= 2) {
 		t = now();
-		if (select_budget(l, n, m, (int64_t)b, SELECT_AUTO, c, &r,
+		if (select_budget(l, n, m, (int64_t)b, c, &r,
 		    NULL) < 0)
 			exit(1);
 		worst = fmax(worst, now() - t);
@@ -79,7 +79,7 @@ against(size_t n)
 			    1099511627776.0);
 			l[i].dist = size[i];
 		}
-		if (select_budget(l, n, M, (int64_t)1 << 40, SELECT_EXACT, c,
+		if (select_budget(l, n, M, (int64_t)1 << 40, c,
 		    &r, NULL) != 0)
 			exit(1);
 		t0 += now() - t;

@@ -16,6 +16,7 @@
 #include "codec/codec.h"
 #include "codec/stat.h"
 #include "kern/kern.h"
+#include "pipe/size.h"
 #include "sync/allot.h"
 #include "sync/dynacomm.h"
 
@@ -124,6 +125,7 @@ allot(struct job *j)
 	    { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
 	struct allot a = { .n = GROUPS, .stat = stat, .weight = weight,
 	    .dense = dense, .other = other, .m = 3, .ctx = context,
+	    .cost = size_cost,
 	    .plan = plan, .budget = 0.3 / 8 * GROUPS * 1024 };
 
 	(void)j;

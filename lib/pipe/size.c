@@ -48,7 +48,21 @@ size_batch(struct size *z)
 	z->dir = z->body = 0;
 }
 
-/* See writer_record and writer_entry. */
+/* See writer_entry: how many bytes a record takes in the directory. */
+static size_t
+size_entry(uint64_t gap, int param, size_t len)
+{
+	return 1 + (gap >= 7 ? size_varint(gap - 7) : 0) + (param != 0) +
+	    size_varint(len);
+}
+
+uint64_t
+size_cost(size_t len, int param)
+{
+	return len == 0 ? 0 : len + size_entry(0, param, len);
+}
+
+/* See writer_record. */
 void
 size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
 {
@@ -59,8 +73,7 @@ size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
 	if (z->n == 0)
 		z->param = 0;
 	gap = z->n != 0 ? group - z->next : 0;
-	z->dir += 1 + (gap >= 7 ? size_varint(gap - 7) : 0) +
-	    (param != z->param) + size_varint(len);
+	z->dir += size_entry(gap, param != z->param, len);
 	z->param = param;
 	z->next = (uint64_t)group + 1;
 	z->body += len;

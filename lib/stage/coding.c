@@ -1,20 +1,47 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/detmath.h"
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/room.h"
+#include "codec/estimate.h"
+#include "device/feedback.h"
 #include "format/values.h"
+#include "pipe/size.h"
 #include "stage/coding.h"
-#include "stage/rate.h"
+#include "sync/select.h"
+
+/* Bytes in memory, where there is as much; what is more waits in files. */
+enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
+/* More --bits there are not; and with so many bytes beside its head something of a
+ * shard can be sent. */
+enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
+
+static int
+coding_scratch(void *fb, int *fd, struct err *e)
+{
+	return feedback_scratch(fb, fd, e);
+}
 
 int
-coding_open(struct coding *c, struct pool *pool, struct rate *rate,
+coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e)
 {
 	const size_t threads = pool_size(pool);
 
-	*c = (struct coding){ .pool = pool, .rate = rate };
+	*c = (struct coding){ .fb = fb, .pool = pool };
+	c->values = (struct scratch)SCRATCH_INIT(room_of(CODING_VALUES));
+	c->bodies = (struct scratch)SCRATCH_INIT(room_of(CODING_BODIES));
+	if (fb != NULL) {
+		c->values.file = c->bodies.file = coding_scratch;
+		c->values.arg = c->bodies.arg = fb;
+		c->beside = feedback_beside(fb);
+	}
 	/* two for each thread, as they do not take the same time */
-	c->size = threads == 1 ? 1 : 2 * threads;
-	c->w = alloc_get(c->size, sizeof(*c->w), e);
-	return c->w != NULL ? 0 : -ERR_SYS;
+	c->slots = threads == 1 ? 1 : 2 * threads;
+	c->slot = alloc_get(c->slots, sizeof(*c->slot), e);
+	return c->slot != NULL ? 0 : -ERR_SYS;
 }
 
 static void
@@ -22,11 +49,11 @@ coding_clear(struct coding *c)
 {
 	size_t i;
 
-	for (i = 0; c->w != NULL && i < c->size; i++) {
-		alloc_free(c->w[i].room);
-		c->w[i].room = NULL;
+	for (i = 0; c->slot != NULL && i < c->slots; i++) {
+		alloc_free(c->slot[i].room);
+		c->slot[i].room = NULL;
 	}
-	c->cap = 0;
+	c->most = 0;
 }
 
 void
@@ -35,79 +62,535 @@ coding_close(struct coding *c)
 	size_t i;
 
 	coding_clear(c);
-	for (i = 0; c->w != NULL && i < c->size; i++)
-		buf_release(&c->w[i].body);
-	alloc_free(c->w);
-	*c = (struct coding){ .w = NULL };
+	for (i = 0; c->slot != NULL && i < c->slots; i++)
+		buf_release(&c->slot[i].body);
+	alloc_free(c->slot);
+	scratch_release(&c->values);
+	scratch_release(&c->bodies);
+	alloc_free(c->g);
+	*c = (struct coding){ .fb = NULL };
 }
 
 int
-coding_begin(struct coding *c, size_t n, struct err *e)
+coding_begin(struct coding *c, const struct schema *sc,
+    const struct shard *sh, struct err *e)
 {
+	const size_t n = sc->group_size;
 	size_t i, cap;
 	int r;
 
-	c->n = 0;
-	if (n <= c->cap)
+	c->schema = sc;
+	c->shard = sh;
+	c->weight = NULL;
+	c->cheaper = c->dropped = c->filled = 0;
+	c->open = sc->total;
+	coding_drop(c, c->n);
+	if (n <= c->most)
 		return 0;
 	coding_clear(c);
-	for (i = 0; i < c->size; i++)
-		if ((r = alloc_grow(&c->w[i].room, (cap = 0, &cap), 3 * n,
+	for (i = 0; i < c->slots; i++)
+		if ((r = alloc_grow(&c->slot[i].room, (cap = 0, &cap), 3 * n,
 		    sizeof(float), e)) < 0)
 			return r;
-	c->cap = n;
+	c->most = n;
 	return 0;
 }
 
-struct coding_group *
+/* ---- one group ---- */
+
+static int
+coding_zeros(const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && x[i] == 0; i++)
+		continue;
+	return i == n;
+}
+
+/* Codes x f32[n], which is group g, as plan p says: 1, with what a reader decodes
+ * in y f32[n] unless it is NULL; 0: it is not to be sent.  seen: the statistics
+ * of x, or NULL where they are not known. */
+static int
+coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
+    const float *x, size_t n, const struct kern_stat *seen, struct buf *body,
+    uint8_t *param, float *y, struct err *e)
+{
+	struct codec_ctx ctx;
+	struct codec_last last;
+	int r = 0;
+
+	/* a group of zeros is left out: to the receiver that means the same */
+	if (p->codec == CODEC_NONE || (seen != NULL ? seen->nonzero == 0 &&
+	    seen->nonfinite == 0 : coding_zeros(x, n)))
+		return 0;
+	values_ctx(q->schema, q->shard, g, &ctx);
+	body->n = 0;
+	if (codec_after(p) && q->fb != NULL &&
+	    (r = feedback_last(q->fb, g, &last, e)) < 0)
+		return r;
+	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
+	    param, y, e);
+	return r < 0 ? r : 1;
+}
+
+/* ---- groups whose plan is known ---- */
+
+struct coding_slot *
 coding_slot(struct coding *c)
 {
-	struct coding_group *w = &c->w[c->n];
+	struct coding_slot *w = &c->slot[c->filled];
 
 	w->acc = w->room;
-	w->u = w->acc + c->cap;
-	w->dec = w->u + c->cap;
+	w->u = w->acc + c->most;
+	w->dec = w->u + c->most;
 	return w;
 }
 
 int
 coding_add(struct coding *c)
 {
-	const struct codec_plan *p = &c->w[c->n++].plan;
+	const struct codec_plan *p = &c->slot[c->filled++].plan;
 
 	/* one that looks at the shard before is coded alone */
-	return c->n == c->size || codec_after(p);
+	return c->filled == c->slots || codec_after(p);
 }
 
 static int
 coding_one(void *arg, unsigned who, size_t i, struct err *e)
 {
-	const struct coding *c = arg;
-	struct coding_group *w = &c->w[i];
+	struct coding *c = arg;
+	struct coding_slot *w = &c->slot[i];
 	struct codec_ctx ctx;
 
 	(void)who;
 	if (!w->made) {
-		w->sent = rate_encode(c->rate, w->group, &w->plan, w->acc,
-		    w->n, NULL, &w->body, &w->param, w->dec, e);
+		w->sent = coding_encode(c, w->group, &w->plan, w->acc, w->n,
+		    NULL, &w->body, &w->param, w->dec, e);
 		return w->sent < 0 ? w->sent : 0;
 	}
 	if (w->sent == 0)
 		return 0;
-	values_ctx(c->rate->schema, c->rate->shard, w->group, &ctx);
+	values_ctx(c->schema, c->shard, w->group, &ctx);
 	return codec_again(&w->plan, &ctx, w->acc, &w->seen, w->param,
 	    w->body.p, w->body.n, w->dec, w->n, e);
 }
 
 int
 coding_run(struct coding *c, int (*settle)(void *arg,
-    struct coding_group *w, struct err *e), void *arg, struct err *e)
+    struct coding_slot *w, struct err *e), void *arg, struct err *e)
 {
 	size_t i;
-	int r = pool_run(c->pool, c->n, coding_one, c, e);
+	int r = pool_run(c->pool, c->filled, coding_one, c, e);
 
-	for (i = 0; i < c->n && r == 0; i++)
-		r = settle(arg, &c->w[i], e);
-	c->n = 0;
+	for (i = 0; i < c->filled && r == 0; i++)
+		r = settle(arg, &c->slot[i], e);
+	c->filled = 0;
 	return r;
+}
+
+/* ---- groups that wait ---- */
+
+int
+coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
+{
+	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
+	void *p;
+	int r = scratch_next(&q->values, each * n, each * q->open, &p, e);
+
+	if (r < 0 || p == NULL)
+		return r;
+	*a = p;
+	if (q->beside)
+		*u = *a + n;
+	return 0;
+}
+
+int
+coding_put(struct coding *q, uint32_t g, int absent, const float *a,
+    const float *u, size_t n, const struct kern_stat *seen, struct err *e)
+{
+	struct regulate_group *w;
+	uint64_t at;
+	int r;
+
+	if ((r = alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*w), e)) < 0)
+		return r;
+	w = &q->g[q->n];
+	w->group = g;
+	w->n = (uint32_t)n;
+	w->absent = absent;
+	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
+	if (seen != NULL)
+		w->seen = *seen;
+	else
+		kern_get(NULL)->stat(a, n, &w->seen);
+	if ((r = scratch_put(&q->values, a, n * sizeof(*a), &w->at, e)) < 0 ||
+	    (q->beside && (r = scratch_put(&q->values, u, n * sizeof(*u), &at,
+	    e)) < 0))
+		return r;
+	q->open -= n < q->open ? n : q->open;
+	q->n++;
+	return 0;
+}
+
+/* n values that wait, there or in *p. */
+static int
+coding_there(const struct coding *q, uint64_t at, float **p, size_t n,
+    struct err *e)
+{
+	void *there = scratch_at(&q->values, at);
+
+	if (there == NULL)
+		return scratch_get(&q->values, at, *p, n * sizeof(**p), e);
+	*p = there;
+	return 0;
+}
+
+int
+coding_get(const struct coding *q, size_t i, struct coding_slot *w,
+    struct err *e)
+{
+	const struct regulate_group *g = &q->g[i];
+	int r;
+
+	w->group = g->group;
+	w->n = g->n;
+	r = coding_there(q, g->at, &w->acc, w->n, e);
+	return r < 0 || !q->beside ? r :
+	    coding_there(q, g->at + w->n * sizeof(*w->u), &w->u, w->n, e);
+}
+
+/* The values of group i: where they wait, or in the room of that thread. */
+static int
+coding_values(const struct coding *q, size_t i, unsigned who, float **x,
+    struct err *e)
+{
+	int r;
+
+	*x = q->slot[who].room;
+	pool_lock(q->pool);
+	r = coding_there(q, q->g[i].at, x, q->g[i].n, e);
+	pool_unlock(q->pool);
+	return r;
+}
+
+void
+coding_drop(struct coding *q, size_t k)
+{
+	q->n -= k;
+	if (q->n != 0)
+		memmove(q->g, q->g + k, q->n * sizeof(*q->g));
+	else {
+		scratch_clear(&q->values);
+		scratch_clear(&q->bodies);
+	}
+}
+
+int
+coding_code(const struct coding *q, size_t i, struct coding_slot *w,
+    struct err *e)
+{
+	const struct regulate_group *g = &q->g[i];
+	int r;
+
+	w->made = 1;
+	w->seen = g->seen;
+	w->plan = g->plan;
+	w->body.n = 0;
+	w->sent = g->code.len != 0;
+	if (!w->sent)
+		return 0;
+	if ((r = buf_room(&w->body, g->code.len, e)) < 0 ||
+	    (r = scratch_get(&q->bodies, g->code.at, w->body.p, g->code.len,
+	    e)) < 0)
+		return r;
+	w->body.n = g->code.len;
+	w->plan = codec_turn(&g->plan, detmath_exp(g->code.t));
+	w->param = g->code.param;
+	return 0;
+}
+
+/* ---- within a budget ---- */
+
+struct coding_turned {
+	struct coding *c;
+	const uint32_t *which;
+	double f;
+};
+
+/* Codes group which[k] by one thread, its knob turned by f. What waits, and where
+ * bodies are kept, is everybody's. */
+static int
+coding_turn(void *arg, unsigned who, size_t k, struct err *e)
+{
+	const struct coding_turned *t = arg;
+	struct coding *q = t->c;
+	struct regulate_group *w = &q->g[t->which[k]];
+	const struct codec_plan p = codec_turn(&w->plan, t->f);
+	struct buf *body = &q->slot[who].body;
+	float *x;
+	int r;
+
+	w->code.len = 0;
+	if (p.codec == CODEC_NONE)
+		return 0;
+	if ((r = coding_values(q, t->which[k], who, &x, e)) < 0 ||
+	    (r = coding_encode(q, w->group, &p, x, w->n, &w->seen, body,
+	    &w->code.param, NULL, e)) <= 0)
+		return r;
+	w->code.len = body->n;
+	pool_lock(q->pool);
+	r = scratch_put(&q->bodies, body->p, body->n, &w->code.at, e);
+	pool_unlock(q->pool);
+	return r;
+}
+
+/* The same for n groups, by all threads. */
+static int
+coding_turn_all(struct coding *q, const uint32_t *which, size_t n, double f,
+    struct err *e)
+{
+	struct coding_turned t = { q, which, f };
+	size_t i;
+	int r = 0, after = 0;
+
+	for (i = 0; i < n; i++)
+		after |= codec_after(&q->g[which[i]].plan);
+	if (!after)
+		return pool_run(q->pool, n, coding_turn, &t, e);
+	/* those that look at the shard before are coded one by one */
+	for (i = 0; i < n && r == 0; i++)
+		r = coding_turn(&t, 0, i, e);
+	return r;
+}
+
+/* About how many bytes the groups take that are asked for. */
+static int
+coding_tell(struct coding *q, struct regulate *l, struct err *e)
+{
+	const struct regulate_group *w;
+	double rate[REGULATE_POINTS];
+	struct codec_plan p;
+	struct codec_ctx ctx;
+	struct estimate m;
+	size_t slot;
+	float *x;
+	int r, k;
+
+	for (slot = 0; slot < l->asked; slot++) {
+		w = &q->g[l->order[slot]];
+		if ((r = coding_values(q, l->order[slot], 0, &x, e)) < 0)
+			return r;
+		values_ctx(q->schema, q->shard, w->group, &ctx);
+		estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
+		for (k = 0; k < REGULATE_POINTS; k++) {
+			p = regulate_knob(l, slot, k);
+			rate[k] = (double)codec_rate(&p, &m);
+		}
+		regulate_tell(l, slot, rate);
+	}
+	return 0;
+}
+
+/* The size in bytes of the coded shard, without the padding of its last
+ * records. */
+static uint64_t
+coding_size(const struct coding *q)
+{
+	struct size z = { .bytes = q->base };
+	uint64_t bytes;
+	size_t i;
+
+	for (i = 0; i < q->n; i++)
+		if (q->g[i].code.len != 0)
+			size_record(&z, q->g[i].group, q->g[i].code.param,
+			    q->g[i].code.len);
+	bytes = size_send(&z);
+	return bytes - z.pad;
+}
+
+/* ---- what does not fit ---- */
+
+enum { CODING_WAYS = 32 };	/* codecs to choose from, at most */
+
+/* The plan's codecs without a knob whose sizes are fixed. */
+static size_t
+coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
+{
+	const struct codec_plan *p;
+	size_t i, k, n = 0;
+
+	for (i = 0; i < q->n && n < CODING_WAYS; i++) {
+		p = &q->g[i].plan;
+		if (p->codec == CODEC_NONE || codec_knob(p) || !codec_fixed(p))
+			continue;
+		for (k = 0; k < n && (way[k].codec != p->codec ||
+		    way[k].arg != p->arg || way[k].param != p->param); k++)
+			continue;
+		if (k == n)
+			way[n++] = *p;
+	}
+	return n;
+}
+
+/* What group i may become: not sent, as it is, or coded in one of the ways. */
+static int
+coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
+    size_t n, struct select_level *l, struct err *e)
+{
+	const struct regulate_group *w = &q->g[i];
+	const double weight = q->weight != NULL ?
+	    (double)q->weight[w->group] : 1;
+	const struct codec_plan *p;
+	struct codec_ctx ctx;
+	struct estimate m;
+	double error;
+	size_t k;
+	float *x;
+	int r;
+
+	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
+	for (k = 1; k < n + 2; k++)
+		l[k].rate = -1;
+	if (w->code.len == 0 || codec_knob(&w->plan))
+		return 0;
+	if ((r = coding_values(q, i, 0, &x, e)) < 0)
+		return r;
+	values_ctx(q->schema, q->shard, w->group, &ctx);
+	estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
+	for (k = 0; k <= n; k++) {
+		p = k == 0 ? &w->plan : &way[k - 1];
+		error = codec_error(p, &m);
+		l[k + 1].dist = weight * (error < 0 && k == 0 ? 0 : error);
+		l[k + 1].rate = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
+		    k == 0 ? w->code.len : codec_size(p, &ctx, w->n), 1);
+	}
+	return 0;
+}
+
+/* Group i becomes what was chosen of its levels. */
+static int
+coding_choose(struct coding *q, size_t i, unsigned choice,
+    const struct codec_plan *way, struct err *e)
+{
+	const uint32_t which = (uint32_t)i;
+	struct regulate_group *w = &q->g[i];
+
+	if (choice == 1 || w->code.len == 0 || codec_knob(&w->plan))
+		return 0;
+	q->cheaper += choice != 0;
+	q->dropped += choice == 0;
+	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
+	if (choice != 0)
+		w->plan = way[choice - 2];
+	return coding_turn_all(q, &which, 1, 1, e);
+}
+
+/* Takes from the groups without a knob until the rest fits, so that as little
+ * as possible of what matters is lost, and codes again what changed. */
+static int
+coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
+{
+	struct codec_plan way[CODING_WAYS];
+	const size_t n = coding_ways(q, way), m = n + 2;
+	struct select_level *level = alloc_get(q->n, m * sizeof(*level), e);
+	uint8_t *choice = alloc_get(q->n, 1, e);
+	struct select_result res = { .rate = 0 };
+	uint64_t bytes;
+	int64_t room = 1;
+	size_t i;
+	int r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
+
+	for (i = 0; i < q->n && r == 0; i++) {
+		r = coding_levels(q, i, way, n, level + i * m, e);
+		if (level[i * m + 1].rate > 0)
+			res.rate += level[i * m + 1].rate;
+	}
+	while (r == 0 && (bytes = coding_size(q)) > budget && room > 0) {
+		room = res.rate - (int64_t)(bytes - budget);
+		r = select_budget(level, q->n, m, room > 0 ? room : 0, choice, &res, e);
+		for (i = 0; i < q->n && r == 0; i++) {
+			r = coding_choose(q, i, choice[i], way, e);
+			level[i * m + 1] = level[i * m + choice[i]];
+		}
+	}
+	alloc_free(level);
+	alloc_free(choice);
+	return r;
+}
+
+/* The energy (sum of squares) that one byte of a group carries. */
+static double
+coding_worth(const struct regulate_group *g)
+{
+	return g->seen.sumsq / (double)g->code.len;
+}
+
+/* Leaves groups out until the rest fits the budget: those with the least energy
+ * for a byte. */
+static int
+coding_spare(struct coding *q, uint64_t budget, struct err *e)
+{
+	struct regulate_group *g, *least;
+	int r = coding_cheaper(q, budget, e);
+
+	while (r == 0 && coding_size(q) > budget) {
+		least = NULL;
+		for (g = q->g; g < q->g + q->n; g++)
+			if (g->code.len != 0 && (least == NULL ||
+			    coding_worth(g) < coding_worth(least)))
+				least = g;
+		if (least == NULL)
+			break;
+		least->code.len = 0;
+		least->plan.codec = CODEC_NONE;
+		q->dropped++;
+	}
+	return r;
+}
+
+/* The shard is so small that its head alone is more than the budget: how many bits
+ * a value would be enough to send something of it. */
+static int
+coding_small(const struct coding *q, uint64_t budget, uint64_t least,
+    struct err *e)
+{
+	const uint64_t n = q->schema->total;
+	const uint64_t bits = n == 0 ? CODING_BITS + 1 :
+	    ((least + CODING_SOMETHING) * 8 + n - 1) / n;
+	char how[64];
+
+	if (bits > CODING_BITS)
+		(void)snprintf(how, sizeof(how), "no --bits is enough, -c CODEC "
+		    "needs none");
+	else
+		(void)snprintf(how, sizeof(how), "--bits %llu is enough",
+		    (unsigned long long)bits);
+	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': %llu bytes are too "
+	    "few: it takes %llu with nothing in it, and has %llu values (%s)",
+	    shard_device(q->shard), (unsigned long long)q->shard->step,
+	    (unsigned long long)budget, (unsigned long long)least,
+	    (unsigned long long)n, how);
+}
+
+int
+coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
+{
+	struct regulate l = { .g = q->g, .n = q->n,
+	    .budget = budget / 8 * 8 };		/* as all frames are padded */
+	struct size z = { .bytes = base };
+	const uint64_t least = size_send(&z);
+	int r;
+
+	if (least > budget)
+		return coding_small(q, budget, least, e);
+	q->base = base;
+	if ((r = regulate_open(&l, e)) == 0)
+		r = coding_tell(q, &l, e);
+	while (r == 0 && regulate_next(&l, coding_size(q)))
+		r = coding_turn_all(q, l.which, l.many, l.f, e);
+	regulate_close(&l);
+	return r < 0 || l.bytes <= l.budget ? r :
+	    coding_spare(q, l.budget, e);
 }

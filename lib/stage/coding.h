@@ -1,9 +1,17 @@
 /*
- * Groups of a shard that are coded side by side, by several threads, and then
- * settled one after another: the bytes are those of one thread.
+ * The groups of a shard, from when their values are there until they are coded.
+ *
+ * Where the plan is known, several threads code groups side by side, and these
+ * are then settled one after another: the bytes are those of one thread.
  *
  *   coding_slot, which is filled in, and coding_add; where that says full, or
  *   what comes next has to stand behind these groups: coding_run
+ *
+ * Where it is not, they wait; and where it has a budget, they are coded so that
+ * the whole coded shard takes it, by sync/regulate.h.
+ *
+ *   coding_next, coding_put for each group; then coding_fit;
+ *   then for each: coding_get, coding_code
  */
 #ifndef ACE_CODING_H
 #define ACE_CODING_H
@@ -13,13 +21,17 @@
 
 #include "base/alloc.h"
 #include "codec/codec.h"
-#include "kern/kern.h"
+#include "format/schema.h"
+#include "format/shard.h"
+#include "pipe/scratch.h"
+#include "sync/regulate.h"
 
 struct err;
+struct feedback;
 struct pool;
-struct rate;
+struct select_level;
 
-struct coding_group {
+struct coding_slot {
 	uint32_t group;
 	size_t n;
 	float *acc, *u;		/* f32[n]: what is to be coded; see feedback.h.
@@ -31,31 +43,83 @@ struct coding_group {
 	struct buf body;
 	uint8_t param;
 	float *dec;		/* f32[n]: what the body says, if it is sent */
-	float *room;		/* f32[3 * cap]: acc, u, dec */
+	float *room;		/* f32[3 * most]: acc, u, dec */
 };
 
 struct coding {
+	struct feedback *fb;		/* NULL: nothing is kept */
 	struct pool *pool;
-	struct rate *rate;	/* codes: rate_encode */
-	struct coding_group *w;
-	size_t size, n;		/* slots, and those that are filled */
-	size_t cap;		/* values */
+	const struct schema *schema;
+	const struct shard *shard;
+	struct coding_slot *slot;	/* [slots], the first `filled' are */
+	size_t slots, filled;
+	size_t most;			/* values of a group */
+	/* the groups that wait, rising; their plans are the caller's */
+	struct regulate_group *g;	/* [n] */
+	size_t n, cap;
+	const float *weight;		/* by group, the caller's; NULL: all
+					 * alike */
+	size_t cheaper, dropped;	/* groups that did not fit as planned */
+	/* private */
+	struct scratch values, bodies;
+	int beside;			/* 1: u of each group waits, too */
+	uint64_t base;			/* bytes before the first record */
+	uint64_t open;			/* values that may come still */
 };
 
-/* coding_open(c, pool, rate, e): both stay the caller's. */
-int coding_open(struct coding *c, struct pool *pool, struct rate *rate,
+/* coding_open(c, fb, pool, e): both stay the caller's; fb NULL: nothing is
+ * kept. */
+int coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e);
 void coding_close(struct coding *c);
-/* coding_begin(c, n, e): groups of a shard come, of at most n values. */
-int coding_begin(struct coding *c, size_t n, struct err *e);
+/* coding_begin(c, sc, sh, e): forgets what waits, and begins with shard sh. */
+int coding_begin(struct coding *c, const struct schema *sc,
+    const struct shard *sh, struct err *e);
+
+/* ---- groups whose plan is known ---- */
 
 /* coding_slot(c): the next one, with acc and u in its room. */
-struct coding_group *coding_slot(struct coding *c);
+struct coding_slot *coding_slot(struct coding *c);
 /* coding_add(c): it is filled in.  1: coding_run has to come next. */
 int coding_add(struct coding *c);
 /* coding_run(c, settle, arg, e): codes what was added, and finds what it says;
  * then calls settle for each, in the order in which they were added. */
 int coding_run(struct coding *c, int (*settle)(void *arg,
-    struct coding_group *w, struct err *e), void *arg, struct err *e);
+    struct coding_slot *w, struct err *e), void *arg, struct err *e);
+
+/* ---- groups that wait ---- */
+
+/* coding_next(c, n, a, u, e): *a and *u, which are room for f32[n] each, become
+ * where the next group's n values are best put, as coding_put copies them from
+ * elsewhere.
+ * coding_put(c, g, absent, a, u, n, seen, e): lets group g wait: a f32[n] is to
+ * be coded, u f32[n] to be kept beside it, if feedback_beside says so.  absent:
+ * the input does not have the group.  seen: the statistics of a, or NULL.
+ * coding_get(c, i, w, e): acc and u of the i-th that waits, in the slot or where
+ * they wait: there until it is dropped, and for the caller to change. */
+int coding_next(struct coding *c, size_t n, float **a, float **u,
+    struct err *e);
+int coding_put(struct coding *c, uint32_t g, int absent, const float *a,
+    const float *u, size_t n, const struct kern_stat *seen, struct err *e);
+int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
+    struct err *e);
+/* coding_drop(c, k): removes the first k that wait. */
+void coding_drop(struct coding *c, size_t k);
+
+/*
+ * coding_fit(c, base, budget, e): codes all that waits, where `base' bytes of
+ * the coded shard are written already.  If it does not fit however coarse, the
+ * groups without a knob get those of the plan's codecs, or none, that lose the
+ * least weighted error; then groups with a knob are left out, the ones with the
+ * least energy for a byte first.  -ERR_REFUSED when not even a shard without
+ * groups fits.
+ */
+int coding_fit(struct coding *c, uint64_t base, uint64_t budget,
+    struct err *e);
+
+/* coding_code(c, i, w, e): how the i-th that waits was coded, and what it became,
+ * in the slot. */
+int coding_code(const struct coding *c, size_t i, struct coding_slot *w,
+    struct err *e);
 
 #endif

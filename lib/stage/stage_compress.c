@@ -11,7 +11,6 @@
 #include "kern/kern.h"
 #include "pipe/filter.h"
 #include "stage/coding.h"
-#include "stage/rate.h"
 #include "stage/stage_compress.h"
 
 /* "cache" or "cache:0.9": the number is gamma for ef, m for momentum and rho
@@ -88,12 +87,14 @@ struct stage_compress {
 	int again;			/* it was coded before */
 	struct plan plan;
 	uint64_t budget;		/* of the plan; 0: any */
-	struct rate rate;		/* groups that wait */
+	float *weight;			/* [groups]: their importance, if it
+					 * came with them */
+	size_t weight_cap;
 	uint32_t done;			/* groups before this one came */
 	float *v;
 	size_t cap;
 	struct pool *pool;
-	struct coding coding;		/* groups whose plan is known */
+	struct coding coding;		/* groups at hand */
 	uint64_t sent, none;
 };
 
@@ -119,7 +120,7 @@ stage_compress_finite(const struct stage_compress *x, uint32_t g,
 /* A group was coded, or was not sent. What coding lost is kept for later, and
  * the rest is written. */
 static int
-stage_compress_settle(void *arg, struct coding_group *w, struct err *e)
+stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 {
 	struct stage_compress *x = arg;
 	struct feedback_code c = { (uint8_t)w->plan.codec, w->param, &w->body,
@@ -143,7 +144,7 @@ stage_compress_work(struct stage_compress *x, struct err *e)
 
 /* Adds the group in the next slot, w, which is to be coded as plan p says. */
 static int
-stage_compress_add(struct stage_compress *x, struct coding_group *w,
+stage_compress_add(struct stage_compress *x, struct coding_slot *w,
     const struct codec_plan *p, struct err *e)
 {
 	w->plan = *p;
@@ -190,7 +191,7 @@ stage_compress_plan(struct stage_compress *x, uint32_t g)
 static int
 stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 {
-	struct coding_group *w;
+	struct coding_slot *w;
 	struct codec_plan p;
 	size_t i;
 	int r;
@@ -199,16 +200,15 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 		return 0;
 	for (i = 0; i < k; i++) {
 		w = coding_slot(&x->coding);
-		w->group = x->rate.g[i].group;
-		w->n = x->rate.g[i].n;
+		if ((r = coding_get(&x->coding, i, w, e)) < 0)
+			return r;
 		p = stage_compress_plan(x, w->group);
-		if ((r = rate_get(&x->rate, i, &w->acc, &w->u, e)) < 0 ||
-		    (r = stage_compress_add(x, w, &p, e)) < 0)
+		if ((r = stage_compress_add(x, w, &p, e)) < 0)
 			return r;
 	}
 	/* they may be coded where they wait */
 	r = stage_compress_work(x, e);
-	rate_drop(&x->rate, k);
+	coding_drop(&x->coding, k);
 	return r;
 }
 
@@ -219,10 +219,10 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 {
 	size_t i, k = 0;
 
-	for (i = 0; i < x->rate.n; i++) {
-		if (x->rate.g[i].absent)
+	for (i = 0; i < x->coding.n; i++) {
+		if (x->coding.g[i].absent)
 			continue;
-		if (!stage_compress_known(x, x->rate.g[i].group))
+		if (!stage_compress_known(x, x->coding.g[i].group))
 			break;
 		k = i + 1;
 	}
@@ -235,14 +235,14 @@ static int
 stage_compress_group(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
 {
-	struct coding_group *w = coding_slot(&x->coding);
+	struct coding_slot *w = coding_slot(&x->coding);
 	struct schema_span span;
 	struct codec_plan p;
 	int r, waits;
 
 	schema_span(x->sh.schema, g, &span);
-	waits = x->rate.n > 0 || !stage_compress_known(x, g);
-	if (waits && (r = rate_next(&x->rate, span.n, &w->acc, &w->u, e)) < 0)
+	waits = x->coding.n > 0 || !stage_compress_known(x, g);
+	if (waits && (r = coding_next(&x->coding, span.n, &w->acc, &w->u, e)) < 0)
 		return r;
 	if (x->fb != NULL) {
 		r = feedback_target(x->fb, g, v != NULL ? v->x : NULL, span.n,
@@ -255,7 +255,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 		return 0;
 	}
 	if (waits)
-		return rate_put(&x->rate, g, v == NULL, w->acc, w->u, span.n,
+		return coding_put(&x->coding, g, v == NULL, w->acc, w->u, span.n,
 		    v != NULL && (x->fb == NULL || feedback_plain(x->fb)) ?
 		    &v->stat : NULL, e);
 	w->group = g;
@@ -326,13 +326,12 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 	x->done = 0;
 	x->sent = x->none = 0;
 	plan_clear(&x->plan);
-	rate_begin(&x->rate, sh->schema, sh->shard);
 	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
 		    "difference to a history (ace-expand --cache)",
 		    shard_device(sh->shard));
 	if ((r = stage_compress_room(x, e)) < 0 ||
-	    (r = coding_begin(&x->coding, x->cap, e)) < 0 ||
+	    (r = coding_begin(&x->coding, sh->schema, sh->shard, e)) < 0 ||
 	    (r = writer_history(x->out, sh->provenance, e)) < 0)
 		return r;
 	x->to = x->out;
@@ -369,6 +368,28 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
+/* The importance of groups, in case not all of the plan fits. */
+static int
+stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
+    struct err *e)
+{
+	const uint32_t all = x->sh.schema->ngroups;
+	struct note note;
+	uint32_t g;
+	int r;
+
+	if ((r = note_get(&note, n->p, n->n, NOTE_SCORE, all, e)) < 0 ||
+	    (r = alloc_grow(&x->weight, &x->weight_cap, all,
+	    sizeof(*x->weight), e)) < 0)
+		return r;
+	for (g = 0; g < all && x->coding.weight == NULL; g++)
+		x->weight[g] = 1;
+	x->coding.weight = x->weight;
+	for (g = 0; g < note.n; g++)
+		x->weight[note.first + g] = note_score(&note, g);
+	return 0;
+}
+
 /* A plan is meant for this stage and goes no further; annotations that stay
  * true are passed on. */
 static int
@@ -382,6 +403,8 @@ stage_compress_note(struct stage *s, const struct stage_note *n,
 		return 0;
 	if (n->type == FRAME_PLAN)
 		return x->o->have_codec ? 0 : stage_compress_obey(x, n, e);
+	if (n->type == FRAME_SCOR)
+		return x->o->have_codec ? 0 : stage_compress_weigh(x, n, e);
 	if (!frame_safe_to_copy(n->type))
 		return 0;
 	if ((r = stage_compress_work(x, e)) < 0)
@@ -407,14 +430,14 @@ stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 static int
 stage_compress_plans(struct stage_compress *x, struct err *e)
 {
-	struct rate_group *w;
+	struct regulate_group *w;
 	struct codec_plan p;
 	uint32_t g;
 	size_t i = 0;
 
 	for (g = 0; g < x->sh.schema->ngroups; g++) {
-		w = i < x->rate.n && x->rate.g[i].group == g ?
-		    &x->rate.g[i++] : NULL;
+		w = i < x->coding.n && x->coding.g[i].group == g ?
+		    &x->coding.g[i++] : NULL;
 		if (w != NULL && !w->absent && !plan_has(&x->plan, g))
 			return stage_compress_lacks(x, g, e);
 		p = stage_compress_plan(x, g);
@@ -432,32 +455,30 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {
-	struct rate *q = &x->rate;
-	struct coding_group *w;
+	struct coding *q = &x->coding;
+	struct coding_slot *w;
 	size_t i;
 	int r;
 
 	if ((r = stage_compress_plans(x, e)) < 0 ||
-	    (r = rate_run(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
+	    (r = coding_fit(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
+	if (q->cheaper > 0)
+		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
+		    "groups are coded in fewer than planned",
+		    shard_device(x->sh.shard),
+		    (unsigned long long)x->sh.shard->step,
+		    (unsigned long long)x->budget, q->cheaper);
 	if (q->dropped > 0)
 		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
 		    "groups of the plan are not sent", shard_device(x->sh.shard),
 		    (unsigned long long)x->sh.shard->step,
 		    (unsigned long long)x->budget, q->dropped);
 	for (i = 0; i < q->n; i++) {
-		w = coding_slot(&x->coding);
-		w->group = q->g[i].group;
-		w->n = q->g[i].n;
-		w->plan = q->g[i].plan;
-		w->seen = q->g[i].seen;
-		w->made = 1;
-		if ((r = rate_get(q, i, &w->acc, &w->u, e)) < 0 ||
-		    (w->sent = rate_code(q, i, &w->plan, &w->body, &w->param,
-		    e)) < 0)
-			return r < 0 ? r : w->sent;
-		if (coding_add(&x->coding) &&
-		    (r = stage_compress_work(x, e)) < 0)
+		w = coding_slot(q);
+		if ((r = coding_get(q, i, w, e)) < 0 ||
+		    (r = coding_code(q, i, w, e)) < 0 || (coding_add(q) &&
+		    (r = stage_compress_work(x, e)) < 0))
 			return r;
 	}
 	return 0;
@@ -470,10 +491,10 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 
 	if (x->budget != 0)
 		return stage_compress_land(x, e);
-	for (i = 0; i < x->rate.n; i++)
-		if (!x->rate.g[i].absent)
-			return stage_compress_lacks(x, x->rate.g[i].group, e);
-	return stage_compress_first(x, x->rate.n, e);
+	for (i = 0; i < x->coding.n; i++)
+		if (!x->coding.g[i].absent)
+			return stage_compress_lacks(x, x->coding.g[i].group, e);
+	return stage_compress_first(x, x->coding.n, e);
 }
 
 static int
@@ -524,11 +545,11 @@ stage_compress_free(struct stage *s)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 
-	rate_release(&x->rate);
 	feedback_free(x->fb);
 	plan_release(&x->plan);
 	coding_close(&x->coding);
 	pool_free(x->pool);
+	alloc_free(x->weight);
 	alloc_free(x->v);
 	writer_free(x->out);
 	alloc_free(x);
@@ -561,17 +582,15 @@ stage_compress_new(struct stage **out, void *opts, const struct filter *f,
 	x->s.finish = stage_compress_finish;
 	x->s.abort = stage_compress_abort;
 	x->s.free = stage_compress_free;
-	rate_init(&x->rate, NULL, NULL);
 	r = pool_new(&x->pool, f->threads, e);
-	if (r == 0)
-		r = coding_open(&x->coding, x->pool, &x->rate, e);
 	if (r == 0 && o->dir != NULL)
 		r = feedback_open(&x->fb, o->dir, &o->fb, e);
+	if (r == 0)
+		r = coding_open(&x->coding, x->fb, x->pool, e);
 	if (r < 0) {
 		stage_compress_free(&x->s);
 		return r;
 	}
-	rate_init(&x->rate, x->fb, x->pool);
 	*out = &x->s;
 	return 0;
 }

@@ -6,16 +6,21 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "codec/estimate.h"
+#include "format/keys.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "pipe/size.h"
 #include "pipe/survey.h"
 #include "stage/stage_select.h"
 #include "sync/allot.h"
-#include "sync/knapsack.h"
+#include "sync/ratio.h"
 #include "sync/select.h"
 
-enum { STAGE_SELECT_PART = 65536 };	/* groups of one annotation */
+enum {
+	STAGE_SELECT_PART = 65536,	/* groups of one annotation */
+	/* shards of no more groups are filled to the last byte */
+	STAGE_SELECT_FEW = 64
+};
 
 /* ---- options ---- */
 
@@ -108,7 +113,7 @@ stage_select_budget(void *arg, const struct opt *row, const char *val,
 	struct stage_select_opts *o = arg;
 
 	(void)val;
-	o->want.by = (enum budget_by)row->value;
+	o->want.by = (enum stage_select_by)row->value;
 	return stage_select_mode(o, row, STAGE_SELECT_BUDGET, e);
 }
 
@@ -136,12 +141,12 @@ static const char *const stage_select_dense[] = { "keep", "ignore", NULL };
 const struct opt stage_select_rows[] = {
 	{ 'b', "budget", "SIZE", "least error in so many bytes a shard",
 	    OPT_SIZE(struct stage_select_opts, want.bytes),
-	    .set = stage_select_budget, .value = BUDGET_BYTES },
+	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BYTES },
 	{ 0, "bits", "N", "the same, N bits a value",
 	    OPT_F64(struct stage_select_opts, want.bits, 0, 64),
-	    .set = stage_select_budget, .value = BUDGET_BITS },
+	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BITS },
 	{ 0, "policy", NULL, "the same, as ace-policy says",
-	    OPT_CALL(stage_select_budget), .value = BUDGET_POLICY },
+	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
 	{ 0, "levels", "LIST", "codecs to choose from, by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
 	{ 0, "roles", "HOW", "keep norms and biases dense, or ignore that",
@@ -339,8 +344,6 @@ stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 	return n->type == FRAME_PLAN ? 0 : stage_note(s->next, n, e);
 }
 
-/* ---- a budget ---- */
-
 static void
 stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 {
@@ -370,16 +373,63 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	    a->floor ? ", norms and biases dense" : "");
 }
 
-/* The predicted size in bytes of the whole coded shard: exact when all codecs
- * have a fixed size.  (rate_run takes budgets by 64 bytes, so that it may leave
- * out a group that would just have fitted.) */
+/* ---- a list of codecs without a free step: the knapsack ---- */
+
+/* The bytes of group g's body: exact where the codec's size is fixed, foretold,
+ * or the most there can be; and the error, < 0 where it is not known. */
+static size_t
+stage_select_body(const struct stage_select *x, uint32_t g,
+    const struct estimate *m, const struct codec_plan *p, double *error)
+{
+	int64_t body;
+
+	codec_foretell(p, m, &body, error);
+	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
+}
+
+/* Group by group, none and each codec.  floor: norms and biases stay dense. */
+static void
+stage_select_choices(struct stage_select *x, int floor,
+    struct select_level *level)
+{
+	const struct stat_group *s = x->survey.stat;
+	struct select_level *row = level, *l;
+	struct codec_ctx ctx;
+	struct estimate m;
+	double error, weight;
+	uint32_t g;
+	size_t i, can;
+
+	for (g = 0; g < x->survey.n; g++, row += x->m) {
+		weight = (double)x->survey.score[g];
+		stage_select_ctx(x, g, &ctx);
+		estimate_init(&m, &s[g], &ctx);
+		row[0] = (struct select_level){ 0, weight *
+		    (double)s[g].sumsq };
+		for (can = 0, i = 1; i < x->m; i++) {
+			l = &row[i];
+			l->rate = (int64_t)size_cost(stage_select_body(x, g,
+			    &m, &x->level[i], &error),
+			    codec_param(&x->level[i]) < 0);
+			if (!(error >= 0) || s[g].nonzero == 0)
+				l->rate = -1;
+			l->dist = weight * error;
+			can += codec_dense(&x->level[i]) && select_usable(l);
+		}
+		for (i = 0; i < x->m && floor && x->dense[g] && can > 0; i++)
+			if (i == 0 || !codec_dense(&x->level[i]))
+				row[i].rate = -1;
+	}
+}
+
+/* The size in bytes of the whole coded shard, as the coder will count it. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
 	struct size z = *empty;
 	struct codec_ctx ctx;
 	struct estimate m;
-	int64_t body;
+	double error;
 	uint32_t g;
 	int param;
 
@@ -388,35 +438,129 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 			continue;
 		stage_select_ctx(x, g, &ctx);
 		estimate_init(&m, &x->survey.stat[g], &ctx);
-		if ((body = codec_rate(&x->plan[g], &m)) < 0)
-			body = (int64_t)codec_bound(&x->plan[g],
-			    x->survey.stat[g].n);
 		param = codec_param(&x->plan[g]);
 		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
-		    (uint8_t)param, (size_t)body);
+		    (uint8_t)param, stage_select_body(x, g, &m, &x->plan[g],
+		    &error));
 	}
 	return size_send(&z) + x->survey.notes;
 }
 
-/* With a list of levels and no free step, the choice is a knapsack problem. */
+/* Chooses for at most a->budget bytes of records, and says in a what came of
+ * it; 1 when norms and biases cannot stay dense. */
 static int
-stage_select_knapsack(struct stage_select *x, struct allot *a,
-    const struct size *empty, uint64_t budget, struct err *e)
+stage_select_choose(struct stage_select *x, struct allot *a,
+    const struct select_level *level, uint8_t *choice, struct err *e)
 {
-	uint64_t size;
-	int r, i;
+	const int64_t room = a->budget < 0 ? 0 : a->budget < 9e18 ?
+	    (int64_t)a->budget : INT64_MAX;
+	struct select_result res;
+	size_t g;
+	int r = select_budget(level, a->n, x->m, room, choice,
+	    &res, e);
 
-	for (i = 0; i < 8; i++) {
-		if ((r = knapsack_plan(a, e)) < 0)
-			return r;
-		/* frames take more as they are more: give that up */
-		size = stage_select_size(x, empty);
-		if (size <= budget || !(a->budget > 0))
-			break;
-		a->budget -= (double)(size - budget);
+	if (r < 0)
+		return r;
+	a->price = res.lambda;
+	a->bytes = (double)res.rate;
+	a->dist = res.dist;
+	a->sent = 0;
+	for (g = 0; g < a->n; g++) {
+		x->plan[g] = x->level[choice[g]];
+		a->sent += choice[g] != 0;
 	}
 	return r;
 }
+
+/* Records alone are padded by less than this in a shard of one frame. */
+enum { STAGE_SELECT_PAD = 16 };
+
+/* What the least error in so many bytes of records takes as a shard depends on
+ * frames, gaps and padding: the bytes of records are made fewer until it fits,
+ * one by one where that can matter. */
+static int
+stage_select_list(struct stage_select *x, struct allot *a,
+    const struct size *empty, uint64_t budget, struct err *e)
+{
+	struct select_level *level = alloc_get(a->n, x->m * sizeof(*level), e);
+	uint8_t *choice = alloc_get(a->n, 1, e);
+	uint64_t size = 0;
+	int r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
+	size_t g;
+
+	for (g = 0; g < a->n; g++)
+		a->energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
+	a->floor = 1;
+	a->budget += STAGE_SELECT_PAD;
+	if (r == 0)
+		stage_select_choices(x, 1, level);
+	while (r == 0) {
+		r = stage_select_choose(x, a, level, choice, e);
+		if (r == 1 && a->floor) {
+			/* too little to keep all that dense */
+			a->floor = 0;
+			stage_select_choices(x, 0, level);
+			r = 0;
+			continue;
+		}
+		size = stage_select_size(x, empty);
+		if (r != 0 || size <= budget || a->sent == 0)
+			break;
+		size -= budget;
+		if (a->n <= STAGE_SELECT_FEW)
+			size = size > STAGE_SELECT_PAD ? size -
+			    STAGE_SELECT_PAD : 1;
+		a->budget = a->bytes - (double)size;
+	}
+	alloc_free(level);
+	alloc_free(choice);
+	return r < 0 ? r : 0;
+}
+
+/* ---- a budget ---- */
+
+static uint64_t
+stage_select_whole(double v)
+{
+	return v < 9e18 ? (uint64_t)v : (uint64_t)9e18;
+}
+
+static int
+stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
+{
+	double v;
+	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
+
+	if (k != 0)
+		return k < 0 ? k : 0;
+	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
+		return k;
+	if (k == 0)
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream: put ace-policy before"), e);
+	*bytes = ratio_budget(s->schema->total, v);
+	return 0;
+}
+
+/* The budget of the shard that s is collected from.  Of a policy its key
+ * budget_bytes, or else ratio counts; -ERR_USAGE when it has neither. */
+static int
+stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e)
+{
+	switch (b->by) {
+	case STAGE_SELECT_BY_BYTES:
+		*bytes = b->bytes;
+		return 0;
+	case STAGE_SELECT_BY_BITS:
+		*bytes = stage_select_whole(b->bits *
+		    (double)s->schema->total / 8);
+		return 0;
+	default:
+		return stage_select_policy(s, bytes, e);
+	}
+}
+
 
 static int
 stage_select_least(struct stage_select *x, struct err *e)
@@ -424,6 +568,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	struct survey *s = &x->survey;
 	struct allot a = { .n = s->n, .stat = s->stat, .weight = s->score,
 	    .dense = x->dense, .other = x->level + 1, .m = x->m - 1,
+	    .cost = size_cost,
 	    .ctx = stage_select_ctx, .arg = x, .plan = x->plan };
 	struct note_terms terms;
 	struct size empty, z;
@@ -431,14 +576,14 @@ stage_select_least(struct stage_select *x, struct err *e)
 	uint32_t g;
 	int r;
 
-	if ((r = budget_find(&x->o->want, s, &budget, e)) < 0 ||
+	if ((r = stage_select_bytes(&x->o->want, s, &budget, e)) < 0 ||
 	    (r = size_shard(&empty, x->sh.shard, e)) < 0)
 		return r;
 	z = empty;
 	size_record(&z, 0, 0, 0);
 	a.budget = (double)budget - (double)(size_send(&z) + s->notes);
 	r = x->o->free_step || x->o->m == 0 ? allot_plan(&a, e) :
-	    stage_select_knapsack(x, &a, &empty, budget, e);
+	    stage_select_list(x, &a, &empty, budget, e);
 	if (r < 0)
 		return r;
 	stage_select_say(x, &a, budget);
@@ -446,7 +591,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	/* A policy does not know how many bytes an empty shard takes. With a
 	 * budget below that nothing is sent, which is no reason to end a
 	 * run. */
-	if (x->o->want.by == BUDGET_POLICY && a.sent == 0) {
+	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0) {
 		terms.budget = 0;
 		for (g = 0; g < s->n; g++)
 			x->plan[g] = x->level[0];

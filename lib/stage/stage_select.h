@@ -12,7 +12,6 @@
 
 #include "codec/codec.h"
 #include "format/plan_text.h"
-#include "stage/budget.h"
 #include "stage/stage_program.h"
 
 struct err;
@@ -24,10 +23,20 @@ enum stage_select_mode {
 	STAGE_SELECT_GIVEN
 };
 
+/* How the bytes of a coded shard were asked for. */
+enum stage_select_by { STAGE_SELECT_BY_BYTES, STAGE_SELECT_BY_BITS,
+    STAGE_SELECT_BY_POLICY };
+
+struct stage_select_budget {
+	enum stage_select_by by;
+	uint64_t bytes;
+	double bits;		/* a value */
+};
+
 struct stage_select_opts {
 	enum stage_select_mode mode;
 	const char *said;		/* name of the option that said so */
-	struct budget want;
+	struct stage_select_budget want;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
 	int free_step;			/* ECQ at any step is among them */

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/bytes.h"
 #include "base/detmath.h"
 #include "base/err.h"
 #include "codec/estimate.h"
@@ -51,14 +50,6 @@ struct allot_work {
 	int plain;			/* no exceptions but none */
 };
 
-int64_t
-allot_cost(size_t body)
-{
-	unsigned char p[10];
-
-	return (int64_t)(body + 2 + bytes_set_varint(p, body));
-}
-
 static double
 allot_log2(double x)
 {
@@ -96,7 +87,7 @@ allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
 	if (body < 0 || error < 0 || !(error < HUGE_VAL))
 		return HUGE_VAL;
 	*dist = w->weight[g] * error;
-	return body == 0 ? 0 : (double)allot_cost((size_t)body);
+	return (double)w->a->cost((size_t)body, 1);
 }
 
 /* What stays until another group is asked for. */
@@ -360,8 +351,8 @@ allot_floor(struct allot_work *w)
 	for (g = 0; g < a->n; g++)
 		if (a->dense[g] && a->stat[g].nonzero > 0) {
 			a->ctx(a->arg, (uint32_t)g, &ctx);
-			bytes += (double)allot_cost(codec_size(&q8, &ctx,
-			    a->stat[g].n));
+			bytes += (double)a->cost(codec_size(&q8, &ctx,
+			    a->stat[g].n), 1);
 		}
 	a->floor = bytes > 0 && bytes <= ALLOT_DENSE_SHARE * a->budget;
 	for (g = 0; g < a->n; g++)

@@ -5,7 +5,7 @@
  * At the optimum all groups coded with ECQ share one step, divided by the root
  * of their weight (reverse water-filling; Cover and Thomas, section 10.3).  It
  * is found by bisection on foretold rates; ace-compress then corrects it by
- * what coding really takes (sync/land.h).  The price of a byte is the error
+ * what coding really takes (sync/regulate.h).  The price of a byte is the error
  * that one byte more would take away at that step:
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes
@@ -43,6 +43,8 @@ struct allot {
 	double budget;			/* bytes of bodies and their entries */
 	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
 	void *arg;
+	/* the bytes that a body of that length adds to a shard: pipe/size.h */
+	uint64_t (*cost)(size_t body, int param);
 
 	/* found */
 	struct codec_plan *plan;	/* [n], the caller's */
@@ -53,10 +55,6 @@ struct allot {
 	size_t sent;			/* groups */
 	int floor;			/* 1: norms and biases stay dense */
 };
-
-/* allot_cost(body): about how many bytes a body of that length takes with its
- * directory entry. */
-int64_t allot_cost(size_t body);
 
 /* allot_plan(a, e): fills in what is found.  A budget too small for any group
  * gives a plan that sends none.  -ERR_SYS. */

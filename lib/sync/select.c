@@ -5,53 +5,16 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "sync/select.h"
-#include "sync/select_core.h"
 
-enum { SELECT_SMALL = 64 };		/* groups searched exactly by default */
-#define SELECT_GAP 1e-3			/* and the gap that asks for it */
-#define SELECT_WORK ((size_t)1 << 25)	/* level visits of the repair */
+/* Groups that are searched, of few and of many, and partial answers kept. */
+#define SELECT_DEAR 0x1p+900	/* a byte at which only bytes count */
+enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
+#define SELECT_WORK ((size_t)1 << 25)	/* levels looked at to fill up */
 
 int
 select_usable(const struct select_level *l)
 {
 	return l->rate >= 0 && l->dist <= SELECT_DIST;
-}
-
-/* slope of the hull from level a up to level b: distortion saved per byte */
-static double
-select_slope(const struct select_level *l, unsigned a, unsigned b)
-{
-	return (l[a].dist - l[b].dist) / (double)(l[b].rate - l[a].rate);
-}
-
-size_t
-select_hull(const struct select_level *l, size_t m, uint8_t hull[SELECT_LEVELS])
-{
-	uint8_t o[SELECT_LEVELS];
-	size_t n = 0, k = 0, i, j;
-
-	/* by (rate, dist, level): an insertion sort of a dozen */
-	for (i = 0; i < m && i < SELECT_LEVELS; i++) {
-		if (!select_usable(&l[i]))
-			continue;
-		for (j = n++; j > 0 && (l[o[j - 1]].rate > l[i].rate ||
-		    (l[o[j - 1]].rate == l[i].rate &&
-		    l[o[j - 1]].dist > l[i].dist)); j--)
-			o[j] = o[j - 1];
-		o[j] = (uint8_t)i;
-	}
-	for (i = 0; i < n; i++) {
-		if (k > 0 && (l[o[i]].dist >= l[hull[k - 1]].dist ||
-		    l[o[i]].rate == l[hull[k - 1]].rate))
-			continue;		/* dominated */
-		/* the slopes as computed fall strictly: no order is left to
-		 * the rounding */
-		while (k >= 2 && select_slope(l, hull[k - 1], o[i]) >=
-		    select_slope(l, hull[k - 2], hull[k - 1]))
-			k--;
-		hull[k++] = o[i];
-	}
-	return k;
 }
 
 size_t
@@ -65,7 +28,8 @@ select_price(const struct select_level *l, size_t m, double lambda)
 			continue;
 		c = l[i].dist + lambda * (double)l[i].rate;
 		if (best == m || c < low || (c == low &&
-		    l[i].rate < l[best].rate)) {
+		    (l[i].rate < l[best].rate || (l[i].rate == l[best].rate &&
+		    l[i].dist < l[best].dist)))) {
 			best = i;
 			low = c;
 		}
@@ -81,97 +45,26 @@ select_gap(const struct select_result *r)
 	return r->bound > 0 ? (r->dist - r->bound) / r->bound : HUGE_VAL;
 }
 
-/* ---- the greedy walk along the hulls ---- */
+/* ---- the price of a byte ---- */
 
-struct select_walk {
-	const struct select_level *level;
-	size_t n, m;
-	uint8_t (*hull)[SELECT_LEVELS];
-	uint8_t *len, *at;		/* of each hull; where the group is */
-	double *slope;			/* of its next step */
-	uint32_t *heap;			/* groups with a next step */
-	size_t nheap;
-};
-
-/* 1 when group a's next step comes before b's */
+/* What every group chooses at this price; 1 when all of it is within the
+ * budget.  *least: the sum of dist + lambda * rate. */
 static int
-select_before(const struct select_walk *w, uint32_t a, uint32_t b)
+select_at(const struct select_level *level, size_t n, size_t m, double lambda,
+    int64_t budget, uint8_t *choice, double *least)
 {
-	if (w->slope[a] != w->slope[b])
-		return w->slope[a] > w->slope[b];
-	return a < b;
-}
-
-static void
-select_sift(struct select_walk *w, size_t i)
-{
-	size_t c;
-	uint32_t t;
-
-	for (; (c = 2 * i + 1) < w->nheap; i = c) {
-		if (c + 1 < w->nheap &&
-		    select_before(w, w->heap[c + 1], w->heap[c]))
-			c++;
-		if (!select_before(w, w->heap[c], w->heap[i]))
-			return;
-		t = w->heap[c];
-		w->heap[c] = w->heap[i];
-		w->heap[i] = t;
-	}
-}
-
-/* group g's next step: 1, or 0 when it is at its hull's end */
-static int
-select_next(struct select_walk *w, uint32_t g)
-{
-	const uint8_t *h = w->hull[g];
-	size_t a = w->at[g];
-
-	if (a + 1 >= w->len[g])
-		return 0;
-	w->slope[g] = select_slope(w->level + g * w->m, h[a], h[a + 1]);
-	return 1;
-}
-
-static void
-select_walk_free(struct select_walk *w)
-{
-	alloc_free(w->hull);
-	alloc_free(w->len);
-	alloc_free(w->at);
-	alloc_free(w->slope);
-	alloc_free(w->heap);
-}
-
-static int
-select_walk_new(struct select_walk *w, const struct select_level *level,
-    size_t n, size_t m, struct err *e)
-{
+	const struct select_level *l;
+	int64_t rate = 0;
 	size_t g;
 
-	memset(w, 0, sizeof(*w));
-	w->level = level;
-	w->n = n;
-	w->m = m;
-	w->hull = alloc_get(n, sizeof(*w->hull), e);
-	w->len = alloc_get(n, 1, e);
-	w->at = alloc_get(n, 1, e);
-	w->slope = alloc_get(n, sizeof(*w->slope), e);
-	w->heap = alloc_get(n, sizeof(*w->heap), e);
-	if (w->hull == NULL || w->len == NULL || w->at == NULL ||
-	    w->slope == NULL || w->heap == NULL)
-		return -ERR_SYS;
+	*least = 0;
 	for (g = 0; g < n; g++) {
-		w->len[g] = (uint8_t)select_hull(level + g * m, m, w->hull[g]);
-		if (w->len[g] == 0)
-			return err_set(e, ERR_USAGE,
-			    "group %zu has no level to choose", g);
-		if (select_next(w, (uint32_t)g))
-			w->heap[w->nheap++] = (uint32_t)g;
+		choice[g] = (uint8_t)select_price(level + g * m, m, lambda);
+		l = &level[g * m + choice[g]];
+		rate += l->rate;
+		*least += l->dist + lambda * (double)l->rate;
 	}
-	for (g = w->nheap; g-- > 0;)
-		select_sift(w, g);
-	return 0;
+	return rate <= budget;
 }
 
 static void
@@ -188,71 +81,39 @@ select_totals(const struct select_level *level, size_t n, size_t m,
 	}
 }
 
-/* Takes steps while they fit; the first that does not gives the bound. */
-static void
-select_greedy(struct select_walk *w, int64_t budget, uint8_t *choice,
-    struct select_result *res)
+static double
+select_double(uint64_t bits)
 {
-	const struct select_level *l;
-	int64_t rate = res->rate, dr;
-	int bounded = 0;
-	uint32_t g;
+	double v;
 
-	while (w->nheap > 0) {
-		g = w->heap[0];
-		l = w->level + g * w->m;
-		dr = l[w->hull[g][w->at[g] + 1]].rate -
-		    l[w->hull[g][w->at[g]]].rate;
-		if (dr <= budget - rate) {
-			rate += dr;
-			choice[g] = w->hull[g][++w->at[g]];
-			if (select_next(w, g)) {
-				select_sift(w, 0);
-				continue;
-			}
-		} else if (!bounded) {
-			bounded = 1;
-			select_totals(w->level, w->n, w->m, choice, res);
-			res->lambda = w->slope[g];
-			res->bound = res->dist - res->lambda *
-			    (double)(budget - rate);
-		}
-		w->heap[0] = w->heap[--w->nheap];
-		select_sift(w, 0);
-	}
-	select_totals(w->level, w->n, w->m, choice, res);
-	if (!bounded) {
-		res->lambda = 0;
-		res->bound = res->dist;
-		res->exact = 1;
-	}
+	memcpy(&v, &bits, sizeof(v));
+	return v;
 }
 
 /* Makes the best single move that fits and lowers the distortion, again and
  * again. */
 static void
-select_repair(const struct select_level *level, size_t n, size_t m,
+select_fill(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)
 {
+	const struct select_level *v, *c;
 	size_t left = SELECT_WORK, g, l, bg, bl;
-	double drop, best;
+	double best;
 
 	do {
 		best = 0;
 		bg = bl = 0;
 		for (g = 0; g < n; g++) {
-			const struct select_level *v = level + g * m;
-			const struct select_level *c = v + choice[g];
-
-			for (l = 0; l < m; l++) {
-				drop = c->dist - v[l].dist;
-				if (drop > best && select_usable(&v[l]) &&
+			v = level + g * m;
+			c = v + choice[g];
+			for (l = 0; l < m; l++)
+				if (c->dist - v[l].dist > best &&
+				    select_usable(&v[l]) &&
 				    v[l].rate - c->rate <= budget - res->rate) {
-					best = drop;
+					best = c->dist - v[l].dist;
 					bg = g;
 					bl = l;
 				}
-			}
 		}
 		if (best > 0) {
 			res->rate += level[bg * m + bl].rate -
@@ -264,12 +125,346 @@ select_repair(const struct select_level *level, size_t n, size_t m,
 	select_totals(level, n, m, choice, res);
 }
 
+/* Halves what is between two prices until there is no double between them. */
+static void
+select_bisect(const struct select_level *level, size_t n, size_t m,
+    int64_t budget, uint8_t *choice, struct select_result *res)
+{
+	const double dear = SELECT_DEAR, off = 0x1p-52 * (double)(n + 2);
+	double lambda, least;
+	uint64_t lo = 0, hi, mid;
+
+	if (select_at(level, n, m, 0, budget, choice, &least)) {
+		select_totals(level, n, m, choice, res);
+		res->lambda = 0;
+		res->bound = res->dist;
+		res->exact = 1;
+		return;
+	}
+	/* the bits of doubles rise with them */
+	for (memcpy(&hi, &dear, sizeof(hi)); hi - lo > 1; ) {
+		mid = lo + (hi - lo) / 2;
+		if (select_at(level, n, m, select_double(mid), budget, choice,
+		    &least))
+			hi = mid;
+		else
+			lo = mid;
+	}
+	lambda = select_double(hi);
+	(void)select_at(level, n, m, lambda, budget, choice, &least);
+	res->lambda = lambda;
+	/* the sums are rounded */
+	res->bound = fmax(0, least * (1 - off) - lambda * (double)budget *
+	    (1 + off));
+	select_totals(level, n, m, choice, res);
+	select_fill(level, n, m, budget, choice, res);
+}
+
+/* ---- what the price leaves open ---- */
+
+/* A partial answer over the first groups of the core. */
+struct select_state {
+	int64_t rate;
+	double dist;
+	double over;		/* sum of reduced costs: the bound's loss */
+	uint32_t parent;
+	uint32_t level;
+};
+
+struct select_group {
+	uint32_t group;
+	double second;		/* second smallest reduced cost */
+	int64_t cheapest;	/* rate of its cheapest level kept */
+	uint32_t nlevel;
+	uint8_t level[SELECT_LEVELS];
+	double over[SELECT_LEVELS];
+};
+
+struct select_core {
+	const struct select_level *level;
+	size_t m;
+	struct select_group *g;		/* candidates, then sorted, n of them */
+	size_t n;
+	struct select_state *s[SELECT_CORE_FEW + 1];	/* the list per stage */
+	size_t len[SELECT_CORE_FEW + 1];
+	struct select_state *work;	/* before the cap */
+	int64_t budget;			/* for the core's groups */
+	double gap;			/* reduced cost they may use up */
+	double lambda;
+	int complete;			/* nothing was left out */
+};
+
+static double
+select_cost(const struct select_core *c, const struct select_level *l)
+{
+	return l->dist + c->lambda * (double)l->rate;
+}
+
+static double
+select_least(const struct select_core *c, const struct select_level *v)
+{
+	size_t l = select_price(v, c->m, c->lambda);
+
+	return select_cost(c, v + l);
+}
+
+/* The levels of group i that a better answer may use. */
+static void
+select_levels(const struct select_core *c, size_t i, struct select_group *o)
+{
+	const struct select_level *v = c->level + i * c->m;
+	double least = select_least(c, v), first = HUGE_VAL, rc;
+	size_t l;
+
+	o->group = (uint32_t)i;
+	o->second = HUGE_VAL;
+	o->nlevel = 0;
+	o->cheapest = INT64_MAX;
+	for (l = 0; l < c->m; l++) {
+		if (!select_usable(&v[l]))
+			continue;
+		rc = select_cost(c, &v[l]) - least;
+		if (rc > c->gap)
+			continue;
+		if (rc < first) {
+			o->second = first;
+			first = rc;
+		} else if (rc < o->second) {
+			o->second = rc;
+		}
+		o->level[o->nlevel] = (uint8_t)l;
+		o->over[o->nlevel++] = rc;
+		if (v[l].rate < o->cheapest)
+			o->cheapest = v[l].rate;
+	}
+}
+
+/* the most undecided first: the second smallest reduced cost is least */
+static int
+select_cmp(const void *a, const void *b)
+{
+	const struct select_group *x = a, *y = b;
+
+	if (x->second != y->second)
+		return x->second < y->second ? -1 : 1;
+	return x->group < y->group ? -1 : 1;
+}
+
+/* What is decided stays as it is; the rest, at most `most' groups, is the
+ * core. */
+static int
+select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choice,
+    struct err *e)
+{
+	struct select_group g;
+	size_t cap = 0, i;
+	const struct select_level *v;
+
+	for (i = 0; i < n; i++) {
+		select_levels(c, i, &g);
+		v = c->level + i * c->m;
+		if (g.nlevel == 1) {
+			/* choice's own level: its costs are within the gap */
+			c->budget -= v[choice[i]].rate;
+			continue;
+		}
+		if (alloc_grow(&c->g, &cap, c->n + 1, sizeof(*c->g), e) < 0)
+			return -ERR_SYS;
+		c->g[c->n++] = g;
+	}
+	if (c->n > 0)
+		qsort(c->g, c->n, sizeof(*c->g), select_cmp);
+	c->complete = c->n <= most;
+	for (i = most; i < c->n; i++) {
+		v = c->level + c->g[i].group * c->m;
+		c->budget -= v[choice[c->g[i].group]].rate;
+		c->gap -= select_cost(c, v + choice[c->g[i].group]) -
+		    select_least(c, v);
+	}
+	if (c->n > most)
+		c->n = most;
+	return 0;
+}
+
+/* Stage k's candidates, merged in order of (rate, dist), the undominated kept.
+ * rest: what the later groups need at least. */
+static size_t
+select_merge(struct select_core *c, size_t k, int64_t rest)
+{
+	const struct select_group *g = &c->g[k];
+	const struct select_level *v = c->level + g->group * c->m;
+	const struct select_state *p = c->s[k];
+	size_t at[SELECT_LEVELS] = { 0 }, n = 0, l, b;
+	struct select_state t = { 0, 0, 0, 0, 0 }, w = t;
+	double low = HUGE_VAL;
+
+	for (;;) {
+		b = SELECT_LEVELS;
+		for (l = 0; l < g->nlevel; l++) {
+			if (at[l] >= c->len[k])
+				continue;
+			t.rate = p[at[l]].rate + v[g->level[l]].rate;
+			t.dist = p[at[l]].dist + v[g->level[l]].dist;
+			if (b < SELECT_LEVELS && (t.rate > w.rate ||
+			    (t.rate == w.rate && t.dist >= w.dist)))
+				continue;
+			w.rate = t.rate;
+			w.dist = t.dist;
+			w.over = p[at[l]].over + g->over[l];
+			w.parent = (uint32_t)at[l];
+			w.level = g->level[l];
+			b = l;
+		}
+		if (b == SELECT_LEVELS)
+			return n;
+		at[b]++;
+		if (w.rate > c->budget - rest)
+			return n;
+		if (w.dist < low && w.over <= c->gap) {
+			low = w.dist;
+			c->work[n++] = w;
+		}
+	}
+}
+
+static int
+select_over_cmp(const void *a, const void *b)
+{
+	double x = ((const struct select_state *)a)->over;
+	double y = ((const struct select_state *)b)->over;
+
+	return (x > y) - (x < y);
+}
+
+/* Keeps the states that lose least against the bound, in their old order. */
+static int
+select_cap(struct select_core *c, size_t k, size_t n, struct err *e)
+{
+	struct select_state *s;
+	size_t i, kept = 0;
+	double limit = HUGE_VAL;
+
+	if (n > SELECT_CORE_LIST) {
+		if ((s = alloc_get(n, sizeof(*s), e)) == NULL)
+			return -ERR_SYS;
+		memcpy(s, c->work, n * sizeof(*s));
+		qsort(s, n, sizeof(*s), select_over_cmp);
+		limit = s[SELECT_CORE_LIST - 1].over;
+		alloc_free(s);
+		c->complete = 0;
+	}
+	s = alloc_get(n < SELECT_CORE_LIST ? n : SELECT_CORE_LIST, sizeof(*s),
+	    e);
+	if (s == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < n && kept < SELECT_CORE_LIST; i++)
+		if (c->work[i].over <= limit)
+			s[kept++] = c->work[i];
+	c->s[k + 1] = s;
+	c->len[k + 1] = kept;
+	return 0;
+}
+
+static int
+select_search(struct select_core *c, struct err *e)
+{
+	int64_t rest = 0;
+	size_t k, most = 0, n;
+	int r;
+
+	/* the most decided first: their reduced costs prune most */
+	for (k = 0; k < c->n / 2; k++) {
+		struct select_group t = c->g[k];
+
+		c->g[k] = c->g[c->n - 1 - k];
+		c->g[c->n - 1 - k] = t;
+	}
+	for (k = 0; k < c->n; k++) {
+		rest += c->g[k].cheapest;
+		most = c->g[k].nlevel > most ? c->g[k].nlevel : most;
+	}
+	c->work = alloc_get(most * SELECT_CORE_LIST, sizeof(*c->work), e);
+	c->s[0] = alloc_get(1, sizeof(**c->s), e);
+	if (c->work == NULL || c->s[0] == NULL)
+		return -ERR_SYS;
+	c->len[0] = 1;
+	for (k = 0; k < c->n; k++) {
+		rest -= c->g[k].cheapest;
+		n = select_merge(c, k, rest);
+		if ((r = select_cap(c, k, n, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Takes the last state of the last list, the least distortion, if it is
+ * better than what choice has. */
+static void
+select_take(const struct select_core *c, uint8_t *choice)
+{
+	double have = 0;
+	size_t k, at;
+
+	if (c->len[c->n] == 0)
+		return;
+	for (k = 0; k < c->n; k++)
+		have += c->level[c->g[k].group * c->m +
+		    choice[c->g[k].group]].dist;
+	at = c->len[c->n] - 1;
+	if (c->s[c->n][at].dist >= have)
+		return;
+	for (k = c->n; k-- > 0;) {
+		choice[c->g[k].group] = (uint8_t)c->s[k + 1][at].level;
+		at = c->s[k + 1][at].parent;
+	}
+}
+
+/*
+ * A better choice, whose totals are in res; sets res->exact when it is proved
+ * best.
+ *
+ * With c(l) = dist + lambda * rate, a level of group i can be part of a better
+ * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
+ * Groups with more than one such level make the core: the most undecided 24
+ * (64 when n <= 64) of them are searched by a list of undominated (rate,
+ * dist) pairs, capped at 4000; the rest stays as it is.
+ */
+static int
+select_improve(const struct select_level *level, size_t n, size_t m,
+    int64_t budget, uint8_t *choice, struct select_result *res, struct err *e)
+{
+	struct select_core c;
+	double least = 0;
+	size_t i;
+	int r;
+
+	memset(&c, 0, sizeof(c));
+	c.level = level;
+	c.m = m;
+	c.budget = budget;
+	c.lambda = res->lambda;
+	for (i = 0; i < n; i++)
+		least += select_least(&c, level + i * m);
+	c.gap = res->dist - (least - c.lambda * (double)budget);
+	c.gap += 1e-9 * (fabs(res->dist) + c.lambda * (double)budget);
+	if ((r = select_reduce(&c, n, n <= SELECT_CORE_FEW ? SELECT_CORE_FEW :
+	    SELECT_CORE_MANY, choice, e)) < 0 || (r = select_search(&c, e)) < 0)
+		goto out;
+	select_take(&c, choice);
+	res->exact = c.complete;
+out:
+	for (i = 0; i <= SELECT_CORE_FEW; i++)
+		alloc_free(c.s[i]);
+	alloc_free(c.work);
+	alloc_free(c.g);
+	return r;
+}
+
 int
 select_budget(const struct select_level *level, size_t n, size_t m,
-    int64_t budget, enum select_effort effort, uint8_t *choice,
-    struct select_result *res, struct err *e)
+    int64_t budget, uint8_t *choice, struct select_result *res, struct err *e)
 {
-	struct select_walk w;
+	double least;
 	size_t g;
 	int r;
 
@@ -277,30 +472,22 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 	if (m > SELECT_LEVELS)
 		return err_set(e, ERR_USAGE, "more than %d levels",
 		    SELECT_LEVELS);
-	if ((r = select_walk_new(&w, level, n, m, e)) < 0)
-		goto out;
 	for (g = 0; g < n; g++)
-		choice[g] = w.hull[g][0];
-	select_totals(level, n, m, choice, res);
-	if (res->rate > budget) {
-		res->bound = res->dist;
-		r = 1;
-		goto out;
-	}
-	select_greedy(&w, budget, choice, res);
-	if (!res->exact)
-		select_repair(level, n, m, budget, choice, res);
-	if (!res->exact && effort != SELECT_FAST && (n <= SELECT_SMALL ||
-	    effort == SELECT_EXACT || select_gap(res) > SELECT_GAP)) {
-		r = select_core_search(level, n, m, budget, choice, res, e);
+		if (select_price(level + g * m, m, 0) == m)
+			return err_set(e, ERR_USAGE,
+			    "group %zu has no level to choose", g);
+	if (!select_at(level, n, m, SELECT_DEAR, budget, choice, &least)) {
 		select_totals(level, n, m, choice, res);
-		if (res->exact)
-			res->bound = res->dist;
-	}
-	if (res->bound > res->dist)	/* by a rounding */
 		res->bound = res->dist;
-out:
-	select_walk_free(&w);
+		return 1;
+	}
+	select_bisect(level, n, m, budget, choice, res);
+	if (res->exact)
+		return 0;
+	r = select_improve(level, n, m, budget, choice, res, e);
+	select_totals(level, n, m, choice, res);
+	if (res->exact || res->bound > res->dist)
+		res->bound = res->dist;
 	return r;
 }
 

@@ -4,12 +4,12 @@
  *
  *   minimise  sum_i w_i D_i(l_i)   subject to   sum_i R_i(l_i) <= B
  *
- * The paper names the knapsack and not its solution.  Ours: the lower convex
- * hull of each group's levels, steps along the hulls in order of slope (the
- * exact solution of the linear relaxation but for one group: Everett 1963,
- * Shoham and Gersho 1988, Sinha and Zoltners 1979), a repair with what is
- * left, and an exact search of what the multiplier leaves open.  The linear
- * relaxation is a lower bound, so every answer comes with its certified gap.
+ * The paper names the knapsack and not its solution.  Ours: each group has the
+ * level that is best at one price of a byte, which is bisected (Everett 1963,
+ * Shoham and Gersho 1988: the exact solution of the linear relaxation but for
+ * the groups that are undecided at that price), and an exact search of what the
+ * price leaves open.  The relaxation is a lower bound, so every answer comes
+ * with its certified gap.
  * Ties go to the lower group, then the lower level.
  */
 #ifndef ACE_SELECT_H
@@ -42,24 +42,21 @@ struct select_result {
 	int exact;		/* 1: proved optimal (bound == dist) */
 };
 
-enum select_effort { SELECT_AUTO, SELECT_FAST, SELECT_EXACT };
-
 /*
- * select_budget(level, n, m, budget, effort, choice, res, e)
+ * select_budget(level, n, m, budget, choice, res, e)
  *
  * level   [n][m], row by row; every group has at least one level to be had
  * choice  u8[n]   out: the level of each group
  *
- * SELECT_AUTO searches exactly when n <= 64 or the gap is above 0.1 %;
- * SELECT_FAST never; SELECT_EXACT always.  The search keeps at most 4000
- * partial answers, so it is exact for small n and may not be for large.
+ * The search keeps at most 4000 partial answers, so it is exact for small n and
+ * may not be for large.
  * Returns 0; 1 when not even the cheapest levels fit (choice is the cheapest
  * of each, res->rate what they need); -ERR_SYS.
- * Cost: O(n m log n) and the search; 1,000 groups of 12 levels: 1 ms.
+ * Cost: 64 n m, and the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
-    int64_t budget, enum select_effort effort, uint8_t *choice,
-    struct select_result *res, struct err *e);
+    int64_t budget, uint8_t *choice, struct select_result *res,
+    struct err *e);
 
 /* select_gap(res): (dist - bound) / bound; 0 when both are 0. */
 double select_gap(const struct select_result *res);
@@ -67,13 +64,6 @@ double select_gap(const struct select_result *res);
 /* select_price(level, m, lambda): the level of one group that is best at this
  * price of a byte: least dist + lambda * rate.  m when there is none. */
 size_t select_price(const struct select_level *level, size_t m, double lambda);
-
-/*
- * select_hull(level, m, hull): the lower convex hull of one group's levels,
- * cheapest first, as level numbers.  Returns how many.
- */
-size_t select_hull(const struct select_level *level, size_t m,
-    uint8_t hull[SELECT_LEVELS]);
 
 /*
  * select_share(score, n, p, chosen, e): the smallest set of most important

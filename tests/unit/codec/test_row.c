@@ -272,8 +272,7 @@ test_planned(void)
 			codec_foretell(&p[g][l], &m, &level[g][l].rate,
 			    &level[g][l].dist);
 	}
-	ok(select_budget(level[0], GROUPS, LEVELS, 2 * N + 100, SELECT_EXACT,
-	    choice, &res, NULL) == 0, "a plan");
+	ok(select_budget(level[0], GROUPS, LEVELS, 2 * N + 100, choice, &res, NULL) == 0, "a plan");
 	for (g = 0; g < GROUPS; g++) {
 		fill((uint32_t)g, sigma[g]);
 		if (p[g][choice[g]].codec == CODEC_NONE)

@@ -67,6 +67,9 @@ int
 main(void)
 {
 	rnd_seed = 5;
+	ok(size_cost(0, 1) == 0 && size_cost(127, 0) == 129 &&
+	    size_cost(127, 1) == 130 && size_cost(128, 1) == 132,
+	    "a record is a codec, a parameter, a length and a body");
 	one(1, 100, 10);
 	one(1, 0, 10);
 	one(300, 100, 300);

@@ -71,18 +71,21 @@ stand(struct reader **r)
 		continue;
 }
 
-/* Of q8 groups of 2 KiB, two have room. */
+/* Of q8 groups of 2 KiB, two have room; cheaper: one may be sign as well. */
 static void
-plan_fixed(struct codec_plan *plan, struct note_terms *terms)
+plan_fixed(struct codec_plan *plan, struct note_terms *terms, int cheaper)
 {
 	int g;
 
 	for (g = 0; g < N; g += 2)
 		plan[g] = (struct codec_plan){ CODEC_Q8, 0, 0 };
-	terms->budget = BUDGET + 1000;
+	if (cheaper)
+		plan[0].codec = CODEC_SIGN;
+	terms->budget = BUDGET + (cheaper ? -500 : 1000);
 }
 
-/* The groups that are in the output, as a word of their numbers. */
+/* The groups that are in the output, as a word of their numbers, or letters
+ * where they are coded as signs. */
 static const char *
 sent(size_t len)
 {
@@ -99,7 +102,8 @@ sent(size_t len)
 		if (event == READER_DATA)
 			for (rec = reader_records(r, &n), i = 0; i < n &&
 			    k < N; i++)
-				word[k++] = (char)('0' + rec[i].group);
+				word[k++] = (char)((rec[i].codec == CODEC_SIGN ?
+				    'a' : '0') + rec[i].group);
 	word[k] = '\0';
 	reader_free(r);
 	return word;
@@ -116,7 +120,8 @@ group(struct stage *s, uint32_t g, struct err *e)
 
 /* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and
  * "r" its halves, "Q" and "R" with another budget each; "P" of a group too
- * many; "f" one in which every second group has a codec without a knob. */
+ * many; "f" one in which every second group has a codec without a knob, and "c"
+ * two such codecs; "s" says that group 2 matters most. */
 static int
 run(const char *what, size_t *len, struct err *e)
 {
@@ -126,6 +131,7 @@ run(const char *what, size_t *len, struct err *e)
 	struct filter f;
 	struct note_terms terms = { BUDGET, 1 };
 	const struct shard_sums sums = { 0, 0, 0, 0, 0 };
+	static const float score[N] = { 0.1f, 0.1f, 1, 0.1f, 0.01f, 0.1f };
 	struct codec_plan plan[N + 1];
 	struct stage_shard sh = { 0 };
 	struct buf note = BUF_INIT;
@@ -159,14 +165,19 @@ run(const char *what, size_t *len, struct err *e)
 			r = group(s, (uint32_t)(*what - '0'), e);
 			continue;
 		}
+		note.n = 0;
+		if (*what == 's') {
+			(void)note_put_scores(&note, 0, score, N, NULL);
+			r = stage_make(s, FRAME_SCOR, note.p, note.n, e);
+			continue;
+		}
 		from = strchr("rR", *what) != NULL ? N / 2 : 0;
-		n = *what == 'P' ? N + 1 : strchr("pf", *what) != NULL ? N :
+		n = *what == 'P' ? N + 1 : strchr("pfc", *what) != NULL ? N :
 		    N / 2;
 		terms.budget = *what == 'Q' ? BUDGET + 64 :
 		    *what == 'R' ? 0 : BUDGET;
-		if (*what == 'f')
-			plan_fixed(plan, &terms);
-		note.n = 0;
+		if (*what == 'f' || *what == 'c')
+			plan_fixed(plan, &terms, *what == 'c');
 		(void)note_put_plan(&note, from, plan, n, &terms, NULL);
 		r = stage_make(s, FRAME_PLAN, note.p, note.n, e);
 	}
@@ -264,6 +275,16 @@ main(void)
 		x[4][i] *= 0x1p20f;
 	ok(strcmp(told("012345f"), "test: ?/0: 5000 bytes are too few: 1 groups "
 	    "of the plan are not sent\n") == 0, "and it is said");
+	/* a group is made cheaper before one is left out: the one that matters
+	 * less */
+	r = run("012345c", &len, &e);
+	ok(r == 0 && strcmp(sent(len), "ac4") == 0, "one of two is made "
+	    "cheaper: %s %s", sent(len), ERR_MSG(&e));
+	r = run("012345sc", &len, &e);
+	ok(r == 0 && strcmp(sent(len), "a2e") == 0, "by importance: %s %s",
+	    sent(len), ERR_MSG(&e));
+	ok(strcmp(told("012345c"), "test: ?/0: 3500 bytes are too few: 1 groups "
+	    "are coded in fewer than planned\n") == 0, "and it is said");
 	ok(told("012345p")[0] == '\0', "and nothing where all fit");
 	defaults();
 	refused("012345qR", ERR_DATA, "two budgets");

@@ -7,8 +7,8 @@
 #include "../tap.h"
 #include "base/rng.h"
 #include "codec/estimate.h"
+#include "pipe/size.h"
 #include "sync/allot.h"
-#include "sync/knapsack.h"
 
 enum { N = 40, SIZE = 4096 };
 
@@ -58,6 +58,7 @@ of(double budget)
 {
 	struct allot a = { .n = N, .stat = stat, .weight = weight,
 	    .dense = dense, .other = other, .m = 3, .budget = budget,
+	    .cost = size_cost,
 	    .ctx = no_ctx, .plan = plan };
 
 	return a;
@@ -208,15 +209,13 @@ test_fiftieth(void)
 		dense[g] = 1;
 	}
 	no_ctx(NULL, 0, &ctx);
-	bytes = 4 * (double)allot_cost(codec_size(&q8, &ctx, 96));
+	bytes = 4 * (double)size_cost(codec_size(&q8, &ctx, 96), 1);
 	a = of(50 * bytes);
 	(void)allot_plan(&a, NULL);
 	ok(a.floor, "norms that take a fiftieth stay dense");
 	a = of(50 * bytes - 2);
 	(void)allot_plan(&a, NULL);
 	ok(!a.floor, "and those that take more do not");
-	ok(allot_cost(0) == 3 && allot_cost(127) == 130 && allot_cost(128) == 132,
-	    "an entry has a codec, a gap and a length");
 }
 
 /* What group g loses and takes with a plan. */
@@ -232,7 +231,7 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 	no_ctx(NULL, g, &ctx);
 	estimate_init(&m, &a->stat[g], &ctx);
 	codec_foretell(p, &m, &body, &error);
-	*bytes = body > 0 ? (double)allot_cost((size_t)body) : 0;
+	*bytes = body > 0 ? (double)size_cost((size_t)body, 1) : 0;
 	return (double)a->weight[g] * error;
 }
 
@@ -328,38 +327,6 @@ test_exceptions(void)
 	ok(a.sent == 0 && a.dist == 0, "a shard of zeros");
 }
 
-static void
-test_knapsack(void)
-{
-	struct allot a;
-	uint32_t g;
-	int off;
-
-	layered();
-	a = of(60e3);
-	ok(knapsack_plan(&a, NULL) == 0 && a.bytes <= 60e3 && a.bytes > 50e3 &&
-	    count(CODEC_ECQ) == 0 && count(CODEC_NONE) > 0 && a.sent > 5,
-	    "levels without a step: within, none, q8, ... (%.0f bytes)",
-	    a.bytes);
-	dense[9] = 1;
-	a = of(60e3);
-	(void)knapsack_plan(&a, NULL);
-	ok(codec_dense(&plan[9]), "norms dense");
-	a = of(100);
-	ok(knapsack_plan(&a, NULL) == 0 && a.sent == 0 && !a.floor,
-	    "unless there is too little for that");
-	/* all alike but for their weight: room for half of them as f16 */
-	for (g = 0; g < N; g++) {
-		group(g, SIZE, 1);
-		weight[g] = g % 2 ? 100 : 1;
-	}
-	a = of(N / 2 * (2 * SIZE + SIZE * 17 / 16 + 100));
-	(void)knapsack_plan(&a, NULL);
-	for (off = 0, g = 0; g < N; g++)
-		off |= plan[g].codec != (g % 2 ? CODEC_F16 : CODEC_Q8);
-	ok(!off, "what weighs more is coded better");
-}
-
 int
 main(void)
 {
@@ -371,6 +338,5 @@ main(void)
 	test_fiftieth();
 	test_margin();
 	test_exceptions();
-	test_knapsack();
 	return done_testing();
 }

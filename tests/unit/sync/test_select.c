@@ -4,6 +4,7 @@
 
 #include "../../lgreco.h"
 #include "../../rnd.h"
+#include "../starve.h"
 #include "../tap.h"
 #include "base/err.h"
 #include "sync/select.h"
@@ -31,7 +32,7 @@ known(void)
 	size_t i;
 
 	for (i = 0; i < 6; i++) {
-		if (select_budget(l, 3, 3, want[i].budget, SELECT_AUTO, c, &r,
+		if (select_budget(l, 3, 3, want[i].budget, c, &r,
 		    NULL) != 0)
 			r.dist = -1;
 		ok(fabs(r.dist - want[i].dist) < 1e-12 &&
@@ -40,8 +41,6 @@ known(void)
 		    "B=%d: %g (%d,%d,%d)", (int)want[i].budget, r.dist, c[0],
 		    c[1], c[2]);
 	}
-	ok(select_budget(l, 3, 3, 9, SELECT_FAST, c, &r, NULL) == 0 &&
-	    r.bound <= 8.5 && r.dist >= 8.5, "the bound is below, the greedy above");
 }
 
 /* least distortion by trying all; HUGE_VAL when nothing fits */
@@ -99,7 +98,7 @@ against_brute(void)
 
 		fill(l, n, m, trial % 2);
 		best = brute(l, n, m, budget);
-		s = select_budget(l, n, m, budget, SELECT_AUTO, c, &r, NULL);
+		s = select_budget(l, n, m, budget, c, &r, NULL);
 		if (s == 1) {
 			small += best == HUGE_VAL;
 			optimal += best == HUGE_VAL;
@@ -191,13 +190,13 @@ small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
  * may add, 1 where they are exact. */
 static const char *
 small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
-    double best, double round, enum select_effort effort)
+    double best, double round)
 {
 	struct select_result r;
 	uint8_t c[SMALL_N];
 	int64_t rate;
 	double dist;
-	int s = select_budget(l, n, m, budget, effort, c, &r, NULL);
+	int s = select_budget(l, n, m, budget, c, &r, NULL);
 
 	if (s < 0 || small_sums(l, n, m, c, &rate, &dist) < 0)
 		return s == -ERR_USAGE ? "refused" : "no choice";
@@ -215,7 +214,7 @@ small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
 		return "below the optimum";
 	if (r.exact && (dist > best * round || r.bound != dist))
 		return "called exact and is not";
-	if (!r.exact && effort != SELECT_FAST)
+	if (!r.exact)
 		return "so small a problem is not solved";
 	return NULL;
 }
@@ -251,11 +250,7 @@ small_problems(void)
 				if (!(l[i * m].dist <= SELECT_DIST))
 					l[i * m].dist = 1;
 			best = brute(l, n, m, budget);
-			wrong = small_wrong(l, n, m, budget, best, round,
-			    SELECT_FAST);
-			if (wrong == NULL)
-				wrong = small_wrong(l, n, m, budget, best,
-				    round, trial % 2 ? SELECT_AUTO : SELECT_EXACT);
+			wrong = small_wrong(l, n, m, budget, best, round);
 			if (wrong != NULL && bad++ == 0)
 				first = wrong;
 		}
@@ -314,8 +309,7 @@ larger_problems(void)
 			    noise * rnd());
 		}
 		best = table(l, n, M, budget);
-		if (select_budget(l, n, M, (int64_t)budget, trial % 4 ?
-		    SELECT_EXACT : SELECT_AUTO, c, &r, NULL) != 0) {
+		if (select_budget(l, n, M, (int64_t)budget, c, &r, NULL) != 0) {
 			wrong += best != HUGE_VAL;
 			continue;
 		}
@@ -353,7 +347,7 @@ undecided(void)
 			    1e4 * (double)(i % M);
 		}
 		best = table(l, N, M, budget);
-		if (select_budget(l, N, M, (int64_t)budget, SELECT_EXACT, c,
+		if (select_budget(l, N, M, (int64_t)budget, c,
 		    &r, NULL) != 0) {
 			wrong += best != HUGE_VAL;
 			continue;
@@ -364,22 +358,6 @@ undecided(void)
 	}
 	ok(wrong == 0, "24 undecided groups of %d, and 25: %d wrong", N, wrong);
 	ok(open > 20, "not proved in %d", open);
-}
-
-/* The corners only: what lies on a side is none, nor what costs more and is
- * not better. */
-static void
-hull(void)
-{
-	static const struct select_level l[] = {
-		{ 12, 0 }, { 5, 5 }, { 0, 10 }, { 10, 0 }, { 10, 3 }, { 1, 9.5 },
-		{ -3, 0 }, { 2, NAN }
-	};
-	uint8_t h[SELECT_LEVELS];
-
-	ok(select_hull(l, 8, h) == 2 && h[0] == 2 && h[1] == 3,
-	    "the hull is its corners");
-	ok(select_hull(l + 6, 2, h) == 0, "no hull of nothing");
 }
 
 /* Equation (2) against its definition: no smaller set reaches the share. */
@@ -462,7 +440,7 @@ against_lgreco(size_t n)
 			l[i].dist = size[i];
 		}
 		dp = lgreco(size, error, n, M, target);
-		if (select_budget(l, n, M, (int64_t)1 << 40, SELECT_EXACT, c,
+		if (select_budget(l, n, M, (int64_t)1 << 40, c,
 		    &r, NULL) != 0)
 			r.dist = HUGE_VAL;
 		never &= r.dist <= dp;
@@ -498,10 +476,10 @@ large(void)
 		}
 	}
 	memcpy(was, l, sizeof(l));
-	s = select_budget(l, N, M, 20000000, SELECT_AUTO, c, &r, NULL);
+	s = select_budget(l, N, M, 20000000, c, &r, NULL);
 	ok(s == 0 && r.rate <= 20000000 && select_gap(&r) < 1e-3,
 	    "1000 groups of 12 levels: gap %.4f %%", 100 * select_gap(&r));
-	ok(select_budget(l, N, M, 20000000, SELECT_AUTO, d, &q, NULL) == 0 &&
+	ok(select_budget(l, N, M, 20000000, d, &q, NULL) == 0 &&
 	    memcmp(c, d, N) == 0 && memcmp(l, was, sizeof(l)) == 0,
 	    "the same again");
 	for (i = 0; i < N; i++)
@@ -539,26 +517,50 @@ odd(void)
 	struct err e = ERR_INIT;
 	uint8_t c[2] = { 9, 9 };
 
-	ok(select_budget(l, 2, 2, 8, SELECT_AUTO, c, &r, &e) == -ERR_USAGE,
+	ok(select_budget(l, 2, 2, 8, c, &r, &e) == -ERR_USAGE,
 	    "a group with nothing to choose is refused");
-	ok(select_budget(l, 1, SELECT_LEVELS + 1, 4, SELECT_AUTO, c, &r, &e) ==
+	ok(select_budget(l, 1, SELECT_LEVELS + 1, 4, c, &r, &e) ==
 	    -ERR_USAGE, "more levels than there may be are refused");
-	ok(select_budget(l, 1, 2, 4, SELECT_AUTO, c, &r, &e) == 1 &&
+	ok(select_budget(l, 1, 2, 4, c, &r, &e) == 1 &&
 	    r.rate == 5 && c[0] == 0, "a budget for nothing: 1, and what it needs");
-	ok(select_budget(l, 0, 2, 4, SELECT_AUTO, c, &r, &e) == 0 &&
+	ok(select_budget(l, 0, 2, 4, c, &r, &e) == 0 &&
 	    r.dist == 0, "no groups");
 	ok(select_price(l + 2, 2, 1) == 2, "no level at any price");
+}
+
+/* A search of many pairs. */
+static enum starved
+search(void)
+{
+	enum { N = 40, M = 6 };
+	static struct select_level l[N * M];
+	struct select_result r;
+	struct err e = ERR_INIT;
+	uint8_t c[N];
+	int k;
+
+	rnd_seed = 5;
+	for (k = 0; k < N * M; k++) {
+		l[k].rate = 1000 * (k % M) + (int64_t)(rnd() * 1000);
+		l[k].dist = 1e4 - (double)l[k].rate + 100 * rnd();
+	}
+	k = select_budget(l, N, M, 90000, c, &r, &e);
+	return k == 0 ? STARVED_NOT : k == -ERR_SYS &&
+	    strstr(ERR_MSG(&e), "out of memory") != NULL ? STARVED_SAID :
+	    STARVED_WRONG;
 }
 
 int
 main(void)
 {
+	const int n = starve(search);
+
+	ok(n >= 10, "whichever of %d allocations fails: said", n);
 	known();
 	against_brute();
 	small_problems();
 	larger_problems();
 	undecided();
-	hull();
 	small_shares();
 	against_lgreco(20);
 	against_lgreco(60);

@@ -6,7 +6,7 @@
 
 #include "../tap.h"
 #include "base/err.h"
-#include "pipe/hold.h"
+#include "pipe/scratch.h"
 
 enum { ITEMS = 200, MOST = 5000 };
 
@@ -16,9 +16,9 @@ byte(size_t i, size_t j)
 	return (unsigned char)(i * 31 + j * 7);
 }
 
-/* there: each item is made where hold_next says, if it does. */
+/* there: each item is made where scratch_next says, if it does. */
 static int
-fill(struct hold *h, int there, uint64_t at[ITEMS], struct err *e)
+fill(struct scratch *h, int there, uint64_t at[ITEMS], struct err *e)
 {
 	unsigned char own[MOST], *p;
 	size_t i, j, n;
@@ -28,19 +28,19 @@ fill(struct hold *h, int there, uint64_t at[ITEMS], struct err *e)
 	for (i = 0; i < ITEMS && r == 0; i++) {
 		n = i * 37 % MOST;
 		next = NULL;
-		if (there && (r = hold_next(h, n, i == 0 ? 3 * MOST : 0, &next,
+		if (there && (r = scratch_next(h, n, i == 0 ? 3 * MOST : 0, &next,
 		    e)) < 0)
 			return r;
 		p = next != NULL ? next : own;
 		for (j = 0; j < n; j++)
 			p[j] = byte(i, j);
-		r = hold_put(h, p, n, &at[i], e);
+		r = scratch_put(h, p, n, &at[i], e);
 	}
 	return r;
 }
 
 static int
-wrong(const struct hold *h, const uint64_t at[ITEMS])
+wrong(const struct scratch *h, const uint64_t at[ITEMS])
 {
 	unsigned char p[MOST];
 	size_t k, i, j, n;
@@ -49,7 +49,7 @@ wrong(const struct hold *h, const uint64_t at[ITEMS])
 	for (k = 0; k < ITEMS; k++) {
 		i = k * 71 % ITEMS;
 		n = i * 37 % MOST;
-		bad |= hold_get(h, at[i], p, n, NULL) < 0;
+		bad |= scratch_get(h, at[i], p, n, NULL) < 0;
 		for (j = 0; j < n; j++)
 			bad |= p[j] != byte(i, j);
 	}
@@ -63,33 +63,33 @@ main(void)
 	struct rlimit limit = { 4096, 4096 };
 	struct err e = ERR_INIT;
 	uint64_t at[ITEMS];
-	struct hold h;
+	struct scratch h;
 	size_t i;
 	int r;
 
 	for (i = 0; i < 4; i++) {
-		h = (struct hold)HOLD_INIT(most[i]);
+		h = (struct scratch)SCRATCH_INIT(most[i]);
 		r = fill(&h, 0, at, &e);
 		ok(r == 0 && !wrong(&h, at) && h.open == (most[i] < 1 << 20),
 		    "%zu bytes in memory: all is there, in any order", most[i]);
-		hold_clear(&h);
+		scratch_clear(&h);
 		r = fill(&h, 1, at, &e);
 		ok(r == 0 && !wrong(&h, at) && h.open == (most[i] < 1 << 20),
 		    "and again, made in its place, after all was let go");
-		hold_release(&h);
+		scratch_release(&h);
 	}
-	h = (struct hold)HOLD_INIT(1000);
+	h = (struct scratch)SCRATCH_INIT(1000);
 	r = fill(&h, 0, at, &e);
 	r |= ftruncate(h.fd, 0);
-	ok(r == 0 && hold_get(&h, at[ITEMS - 1], (unsigned char[MOST]){ 0 }, 1,
+	ok(r == 0 && scratch_get(&h, at[ITEMS - 1], (unsigned char[MOST]){ 0 }, 1,
 	    &e) == -ERR_SYS && strstr(ERR_MSG(&e), "that wait") != NULL,
 	    "what the file has no more: %s", ERR_MSG(&e));
 	err_clear(&e);
-	hold_release(&h);
-	h = (struct hold)HOLD_INIT(1000);
+	scratch_release(&h);
+	h = (struct scratch)SCRATCH_INIT(1000);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)setrlimit(RLIMIT_FSIZE, &limit);
 	ok(fill(&h, 0, at, &e) == -ERR_SYS, "no room: %s", ERR_MSG(&e));
-	hold_release(&h);
+	scratch_release(&h);
 	return done_testing();
 }

@@ -4,13 +4,13 @@
 
 #include "base/err.h"
 #include "base/temp.h"
-#include "pipe/hold.h"
+#include "pipe/scratch.h"
 
 /* The first bytes are kept in memory, in whole items, and the rest in the
  * file. */
 
 static int
-hold_write(const struct hold *h, const unsigned char *p, size_t n,
+scratch_write(const struct scratch *h, const unsigned char *p, size_t n,
     uint64_t at, struct err *e)
 {
 	ssize_t k;
@@ -29,7 +29,7 @@ hold_write(const struct hold *h, const unsigned char *p, size_t n,
 }
 
 static int
-hold_read(const struct hold *h, unsigned char *p, size_t n, uint64_t at,
+scratch_read(const struct scratch *h, unsigned char *p, size_t n, uint64_t at,
     struct err *e)
 {
 	ssize_t k;
@@ -49,9 +49,9 @@ hold_read(const struct hold *h, unsigned char *p, size_t n, uint64_t at,
 }
 
 static int
-hold_open(struct hold *h, struct err *e)
+scratch_open(struct scratch *h, struct err *e)
 {
-	int r = h->scratch != NULL ? h->scratch(h->arg, &h->fd, e) :
+	int r = h->file != NULL ? h->file(h->arg, &h->fd, e) :
 	    temp_open(&h->fd, e);
 
 	h->open = r == 0;
@@ -60,19 +60,19 @@ hold_open(struct hold *h, struct err *e)
 
 /* The next n bytes go into memory. */
 static int
-hold_fits(const struct hold *h, size_t n)
+scratch_fits(const struct scratch *h, size_t n)
 {
 	return h->n == h->mem.n && n <= h->most - h->mem.n;
 }
 
 int
-hold_next(struct hold *h, size_t n, uint64_t all, void **p, struct err *e)
+scratch_next(struct scratch *h, size_t n, uint64_t all, void **p, struct err *e)
 {
 	const size_t most = h->most - h->mem.n;
 	int r;
 
 	*p = NULL;
-	if (!hold_fits(h, n))
+	if (!scratch_fits(h, n))
 		return 0;
 	if (all < n)
 		all = n;
@@ -82,45 +82,45 @@ hold_next(struct hold *h, size_t n, uint64_t all, void **p, struct err *e)
 }
 
 int
-hold_put(struct hold *h, const void *p, size_t n, uint64_t *at, struct err *e)
+scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err *e)
 {
 	int r;
 
 	*at = h->n;
 	if (h->mem.p != NULL && p == h->mem.p + h->mem.n) {
-		h->mem.n += n;			/* hold_next said there */
+		h->mem.n += n;			/* scratch_next said there */
 		r = 0;
-	} else if (hold_fits(h, n))
+	} else if (scratch_fits(h, n))
 		r = buf_put(&h->mem, p, n, e);
-	else if (!h->open && (r = hold_open(h, e)) < 0)
+	else if (!h->open && (r = scratch_open(h, e)) < 0)
 		return r;
 	else
-		r = hold_write(h, p, n, h->n - h->mem.n, e);
+		r = scratch_write(h, p, n, h->n - h->mem.n, e);
 	if (r == 0)
 		h->n += n;
 	return r;
 }
 
 int
-hold_get(const struct hold *h, uint64_t at, void *p, size_t n, struct err *e)
+scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n, struct err *e)
 {
 	if (n == 0)
 		return 0;
 	if (at >= h->mem.n)
-		return hold_read(h, p, n, at - h->mem.n, e);
+		return scratch_read(h, p, n, at - h->mem.n, e);
 	memcpy(p, h->mem.p + at, n);
 	return 0;
 }
 
 void *
-hold_at(const struct hold *h, uint64_t at)
+scratch_at(const struct scratch *h, uint64_t at)
 {
 
 	return at < h->mem.n ? h->mem.p + at : NULL;
 }
 
 void
-hold_clear(struct hold *h)
+scratch_clear(struct scratch *h)
 {
 	h->mem.n = 0;
 	h->n = 0;
@@ -131,8 +131,8 @@ hold_clear(struct hold *h)
 }
 
 void
-hold_release(struct hold *h)
+scratch_release(struct scratch *h)
 {
-	hold_clear(h);
+	scratch_clear(h);
 	buf_release(&h->mem);
 }
