@@ -289,8 +289,10 @@ cable() {
 	pid=$!
 	wait_for listening
 	# the third sends a part, and then nothing can be heard of it
-	begins 50000 3>&- | netns_on edge3 nc \
-	    "$(netns_ip cloud edge3)" 5003 3>&- &
+	mkfifo p4
+	begins 50000 >p4 3>&- &
+	pids+=("$!")
+	netns_on edge3 nc "$(netns_ip cloud edge3)" 5003 <p4 3>&- &
 	wait_for third
 	ip -n "$NETNS-edge3" link set to-cloud down
 	for i in 1 2; do
