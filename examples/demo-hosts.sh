@@ -24,10 +24,10 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 bin=${BUILD:-$here/build}
 export PATH=$PATH:/usr/sbin:/sbin
 
-# code=N die WHY: ends with that status (1)
+# status=N die WHY: ends with that status (1)
 die() {
 	echo "demo-hosts: $*" >&2
-	exit "${code:-1}"
+	exit "${status:-1}"
 }
 
 # First a world of our own: processes, mounts and networks that end with it.
@@ -37,7 +37,7 @@ if [ "${1:-}" != inside ]; then
 	    "$bin/ace-recv"; do
 		command -v "$p" >/dev/null || die "program missing: $p"
 	done
-	{ : 3>&1; } 2>/dev/null || code=4 die 'standard output is closed'
+	{ : 3>&1; } 2>/dev/null || status=4 die 'standard output is closed'
 	if [ -n "${CORPUS:-}" ]; then
 		CORPUS=$(realpath -e "$CORPUS") || exit 4
 		export CORPUS
@@ -345,4 +345,4 @@ say 'all hold the same model; the books:'
 for h in $edges relay; do
 	books "$h"
 done
-table >report && cat report || code=4 die 'the table cannot be written'
+table >report && cat report || status=4 die 'the table cannot be written'

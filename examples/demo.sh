@@ -163,7 +163,7 @@ done >"$work/results"
 printf '%s\t%s\n' FullSync "$(result full)" ACE-Sync "$(result ace)" \
     >>"$work/results"
 { table "$work/results" && echo && words "$work/results"; } >"$work/report" &&
-    cat "$work/report" || code=4 die 'the table cannot be written'
+    cat "$work/report" || status=4 die 'the table cannot be written'
 learnt full
 learnt ace
 saved "$work/results"

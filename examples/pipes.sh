@@ -46,14 +46,14 @@ stop() {
 	until rm -rf "$work" || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done
 } 2>/dev/null
 
-# code=N die WHY: ends with that status (1)
+# status=N die WHY: ends with that status (1)
 die() {
 	# what fails next is said no more: this may be where nobody would read it
 	trap '' USR1
 	hide
 	echo "$name: $*" >&2
 	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2
-	exit "${code:-1}"
+	exit "${status:-1}"
 }
 
 # One word for a trap and no $(...) in it: a second signal, while the shell still
