@@ -250,6 +250,26 @@ try(int with_kills)
 			fail("without a kill", procs[i].name);
 }
 
+/* All are known to the spool, whatever becomes of their first shards: one that
+ * is new, and comes when others are some steps ahead, would be refused. */
+static void
+everybody_joins(void)
+{
+	struct killer k = { 0, 0, 0 };
+	int d;
+
+	proc_forget();
+	proc_arm(CLIP_COUNT, CLIP_CHANGES, 0, 0);
+	w.agg_line = -1;
+	for (d = 0; d < DEVICES; d++)
+		(void)proc_start("ace-recv --spool %s/D --run run --device "
+		    "edge%d --join > %s/joins.%d", proc_dir, d, proc_dir, d);
+	watch(&k);
+	for (d = 0; d < nproc; d++)
+		if (proc_status(d) != 0)
+			fail("does not join", procs[d].name);
+}
+
 /* A round: every device goes on by one step or several. */
 static void
 one_round(int with_kills)
@@ -260,14 +280,17 @@ one_round(int with_kills)
 		struct device *v = &w.d[d];
 
 		v->upto = v->next + 1;
+		if (v->next == 0)
+			continue;
 		if (v->away > 0 || !with_kills)
 			v->away--;
 		else if (choose(8) == 0)
 			v->away = 1 + (int)choose(3);
 		else if (choose(6) == 0)
 			v->upto += choose(BURST);
-		v->todo = 1;
 	}
+	for (d = 0; d < DEVICES; d++)
+		w.d[d].todo = 1;
 	do {
 		try(with_kills && tries < 3 ? 1 + (int)choose(3) : 0);
 		left = work_left() || (tries == 0 && with_kills);
@@ -305,6 +328,8 @@ one_world(uint64_t until)
 		if (n < DEVICES)
 			break;
 		one_round(1);
+		if (i == 0)
+			everybody_joins();
 	}
 	/* and one in peace, after which all is tidy */
 	for (d = 0; d < DEVICES; d++)

@@ -220,8 +220,8 @@ memory_turn(const struct state *s, const char *name, struct err *e)
 		/* where there are no links a step that comes again counts
 		 * twice, which costs quality and no more */
 		(void)unlink(to);
-		(void)!link(from, to);
-		k = 0;
+		k = link(from, to) == 0 || errno == EPERM ||
+		    errno == EOPNOTSUPP ? 0 : err_sys(e, "'%s'", to);
 	}
 	alloc_free(from);
 	alloc_free(to);
