@@ -727,23 +727,18 @@ class Local:
         all of them for one that is new: then it has the model of the others,
         bit for bit.  The cloud is asked on a connection of its own."""
         end = time.monotonic() + self.patience
-        while _connection(_stages(self.call["through"])):
-            pipe = _Pipe(step=self.round, ask=True, **self.call)
-            try:
-                first = self.round
-                self._ask(pipe)
-                pipe.close()
-                break
-            except Error as e:
-                pipe.leave(1)
-                if e.status in (2, 5) or e.final or time.monotonic() > end:
-                    raise
-            except BaseException:
-                pipe.leave(1)
-                raise
-            time.sleep(1)
-        else:
-            first = self.round
+        first, heard = self.round, False
+        try:
+            while not heard and _connection(_stages(self.call["through"])):
+                heard = self._try_to_ask(end)
+        except BaseException:
+            if self.round != first:     # of some of those rounds it knows
+                self._leave(1)
+            raise
+        finally:
+            if self.round != first:
+                with torch.no_grad():
+                    self._reset()
         # a round that it took part in is done again, and others may come after it
         self.call["wait"].behind = self.pipe is None and first > 0
         if self.round == first:
@@ -752,12 +747,28 @@ class Local:
             f"rounds {first} to {self.round - 1} went by without this device: "
             f"it goes on at round {self.round}, with the model of the others")
         if self.pipe:           # its next shard is not of the next round
-            self.pipe.close()
-            self.pipe = None
-        with torch.no_grad():
-            self._reset()
+            pipe, self.pipe = self.pipe, None
+            pipe.close()
         if self.checkpoint:
             self._save()
+
+    def _try_to_ask(self, end):
+        """Ask once: is it done?  What was heard before the connection broke is not
+        asked for again."""
+        pipe = _Pipe(step=self.round, ask=True, **self.call)
+        try:
+            self._ask(pipe)
+            pipe.close()
+            return True
+        except Error as e:
+            pipe.leave(1)
+            if e.status in (2, 5) or e.final or time.monotonic() > end:
+                raise
+        except BaseException:
+            pipe.leave(1)
+            raise
+        time.sleep(1)
+        return False
 
     @torch.no_grad()
     def _ask(self, pipe):

@@ -111,7 +111,7 @@ answer_ask(const struct answer_opts *o, const struct answer *a, struct err *e)
 		return k;
 	q.step = next > q.step ? next : q.step;
 	answer_within(o->patience);
-	k = join_tell(o->inbox, &q, a->r.step, o->out, e);
+	k = join_tell(o->inbox, &q, o->out, e);
 	answer_within(0);
 	return k;
 }

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,23 +19,29 @@
  * takes the reading of a file. */
 enum { JOIN_LOOKS = 1000 };
 
-/* Writes down that the device knows what the others do from this step on. */
+/* Writes down that the device knows what the others do from this step on.  It may
+ * be slow with its first shard, and have asked before the run had any. */
 static int
 join_told(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e)
 {
-	char file[INBOX_FILE], *path;
+	char file[INBOX_FILE], *path = NULL, *dir = NULL;
 	struct shard sh;
 	int k;
 
 	shard_init(&sh);
 	if ((k = shard_set_device(&sh, device, e)) == 0) {
 		inbox_file(&sh, JOIN_TOLD, file);
+		dir = inbox_path(s, run, NULL, "", e);
 		path = inbox_path(s, run, NULL, file, e);
-		k = path != NULL ? ledger_set_number(path, step, s->sync, e) :
-		    -ERR_SYS;
-		alloc_free(path);
+		k = dir == NULL || path == NULL ? -ERR_SYS : 0;
 	}
+	if (k == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+		k = err_sys(e, "'%s'", dir);
+	if (k == 0)
+		k = ledger_set_number(path, step, s->sync, e);
+	alloc_free(dir);
+	alloc_free(path);
 	shard_release(&sh);
 	return k;
 }
@@ -114,7 +121,7 @@ join_send(const struct inbox *s, const char *run, const char *device,
 		    steps_list(&now, s, run, "", next, e);
 	for (i = 0; i < now.n && k >= 0; i++)
 		k = join_copy_step(s, run, now.step[i], w, e);
-	if (k >= 0 && now.n != 0)	/* whoever it was that let it in */
+	if (k >= 0)		/* whoever it was that let it in */
 		k = join_told(s, run, device, 0, e);
 	steps_release(&now);
 	steps_release(&old);
@@ -184,12 +191,12 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
 }
 
 int
-join_tell(const struct inbox *s, const struct join_asked *q, uint64_t from,
-    struct writer *w, struct err *e)
+join_tell(const struct inbox *s, const struct join_asked *q, struct writer *w,
+    struct err *e)
 {
 	struct schema none = SCHEMA_INIT;
 	struct shard sh;
-	int k = q->step > from ? join_told(s, q->run, q->device, q->step, e) : 0;
+	int k = join_told(s, q->run, q->device, q->step, e);
 
 	shard_init(&sh);
 	sh.kind = SHARD_MODEL;

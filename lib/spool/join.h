@@ -35,10 +35,9 @@ struct join_asked {
  * when an aggregate was removed. */
 int join_next(const struct inbox *s, const struct join_asked *q,
     uint64_t *next, struct err *e);
-/* join_tell(s, q, from, w, e): the end of the answer, a model without values
- * whose step is q->step, the one to begin with.  A device that asked from an older
- * one counts as told. */
-int join_tell(const struct inbox *s, const struct join_asked *q, uint64_t from,
+/* join_tell(s, q, w, e): the end of the answer, a model without values whose step
+ * is q->step, the one to begin with.  The device counts as told. */
+int join_tell(const struct inbox *s, const struct join_asked *q,
     struct writer *w, struct err *e);
 /* join_stranger(s, sh, floor, next, e): 1 when this late shard is of a device
  * that never had one in the run and was not told either, and `floor', the last

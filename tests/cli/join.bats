@@ -188,7 +188,7 @@ asks() {
 @test "a device that asks is told what is closed, and where to begin" {
 	asks edge3 0 >told
 	[ "$(told)" = 'model 0' ]
-	[ ! -e spool/demo ]
+	[ "$(ls spool/demo)" = edge3.told ]
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	sends edge1 3
 	asks edge3 0 >told
@@ -270,6 +270,19 @@ asks() {
 	mkshards -d edge7 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st7 receipt 2>said >/dev/null
 	grep -q 'step 2: late' said
+}
+
+@test "who asked or joined when the run began, and is slow, is late" {
+	asks edge2 0 >told
+	joins edge3 >told
+	[ "$(cat spool/demo/edge2.told spool/demo/edge3.told)" = 0$'\n'0 ]
+	rm spool/demo/devices
+	for s in 0 1 2; do closes $s edge1; done
+	for d in 2 3; do
+		mkshards -d edge$d -s 0 -r demo | ace-recv --spool spool >receipt
+		ace-ack -v -S st$d receipt 2>said >/dev/null
+		grep -q 'step 0: late' said
+	done
 }
 
 # bats test_tags=long

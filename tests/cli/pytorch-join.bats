@@ -87,6 +87,70 @@ tells() {
 }
 
 # bats test_tags=long
+@test "an answer cut off in the middle: the model is that of the rounds heard of" {
+	cloud 1 6 3>&- &
+	train edge1 6 >said1
+	wait
+	cat >cut.py <<-'E'
+	from common import *
+
+	body, calls, what = ace._Pipe.body, [], [ace.Error("cut off", 4)]
+
+	def cut(*args):
+	    calls.append(1)
+	    if len(calls) == 4:
+	        raise what[0]
+	    return body(*args)
+
+	def common(local):
+	    return all(torch.equal(p.float(), s)
+	               for (_, p), s in zip(local.pairs, local.start))
+
+	ace._Pipe.body = cut
+	opts = dict(outer_rate=0.7, outer_momentum=0.5, patience=30)
+	# all of it comes, on two connections
+	torch.manual_seed(1)
+	local = ace.Local(mlp(), None, through("edge2"), "edge2", **opts)
+	assert local.round == 6 and common(local), local.round
+	print("digest", local.digest())
+	local.close()
+	# nothing but the end comes on the second one
+	ask, asked = ace.Local._ask, []
+
+	def late(*args):
+	    ask(*args)
+	    asked.append(1)
+	    if len(asked) == 1:
+	        raise ace.Error("cut off", 4)
+
+	ace._Pipe.body, ace.Local._ask = body, late
+	torch.manual_seed(1)
+	local = ace.Local(mlp(), None, through("edge3"), "edge3", **opts)
+	assert local.round == 6 and common(local), local.round
+	local.close()
+	# and Ctrl-C
+	ace._Pipe.body, ace.Local._ask = cut, ask
+	ace._connection, asks = lambda stages: [], ace._connection
+	torch.manual_seed(1)
+	local = ace.Local(mlp(), None, through("edge4"), "edge4", **opts)
+	ace._connection = asks
+	calls.clear()
+	what[0] = KeyboardInterrupt()
+	try:
+	    local._catch_up()
+	except KeyboardInterrupt:
+	    pass
+	assert local.round == 3 and common(local), local.round
+	assert local.pipe is None
+	local._catch_up()
+	assert local.round == 6 and common(local), local.round
+	print("digest", local.digest())
+	E
+	exits 0 py cut.py
+	[ "$(grep -c "^digest $(cut -d' ' -f3 said1)\$" out)" -eq 2 ]
+}
+
+# bats test_tags=long
 @test "who does not ask is refused, and its late shards go nowhere" {
 	cloud 1 6 3>&- &
 	train edge1 6 >said1
