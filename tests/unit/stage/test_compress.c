@@ -81,7 +81,7 @@ plan_fixed(struct codec_plan *plan, struct note_terms *terms, int cheaper)
 		plan[g] = (struct codec_plan){ CODEC_Q8, 0, 0 };
 	if (cheaper)
 		plan[0].codec = CODEC_SIGN;
-	terms->budget = BUDGET + (cheaper ? -500 : 1000);
+	terms->budget = cheaper ? BUDGET - 500 : BUDGET + 1000;
 }
 
 /* The groups that are in the output, as a word of their numbers, or letters
