@@ -128,8 +128,8 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		t.ndim = (uint8_t)h.ndim;
 		memcpy(t.dim, h.dim, sizeof(t.dim));
 		if ((r = backend_add(s, &t, name, e)) == 0 &&
-		    (r = alloc_grow(&s->lay, &cap, s->schema.n, 1, e)) == 0)
-			s->lay[s->schema.n - 1] = (unsigned char)h.lay;
+		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
+			s->swap[s->schema.n - 1] = h.swap;
 	}
 	/* two entries at one place are one to libarchive */
 	if (r == 0 && s->schema.n != entries)
@@ -155,7 +155,7 @@ npz_begin(struct format_source *s, struct err *e)
 		if ((r = npz_head(s, &h, e)) < 0)
 			return r;
 		if (h.dtype == t->dtype && h.ndim == t->ndim &&
-		    h.lay == s->lay[s->cur] &&
+		    h.swap == s->swap[s->cur] &&
 		    memcmp(h.dim, t->dim, h.ndim * sizeof(h.dim[0])) == 0)
 			return 0;
 	}
