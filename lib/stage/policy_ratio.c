@@ -31,13 +31,6 @@ policy_ratio_why(const struct stage_policy_opts *o,
 	policy_text_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
 	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
 	    fmax(acted, 0), base);
-	if (q->window > 0)
-		policy_text_say(o, "  accordion: %s the last windows of %llu "
-		    "shards %s; factor divided by %.3g", q->seen.critical > 0 ?
-		    "critical," : "not critical,",
-		    (unsigned long long)q->window, q->seen.critical > 0 ?
-		    "differ, or are not two yet" : "are alike",
-		    q->seen.critical > 0 ? q->ease : 1);
 	if (step < q->warmup)
 		policy_text_say(o, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
@@ -85,9 +78,6 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	if (late)
 		policy_text_say(o, "  the link carries no more in the %.4g s "
 		    "that a shard may take", o->deadline);
-	if (o->pace.window > 0 && (r = policy_text_whole(kv, KEYS_CRITICAL,
-	    o->pace.seen.critical, e)) < 0)
-		return r;
 	if ((r = policy_text_real(kv, KEYS_RATIO, c, e)) < 0 ||
 	    (r = policy_text_whole(kv, KEYS_BUDGET, (double)budget, e)) < 0)
 		return r;

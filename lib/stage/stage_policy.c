@@ -16,7 +16,7 @@
 #include "stage/stage_policy.h"
 
 #define POLICY_FILE "policy"		/* in the state directory */
-#define POLICY_PACE "pace"		/* key in it */
+#define POLICY_RATE "rate"		/* key in it: the one acted on */
 
 struct stage_policy {
 	struct stage s;
@@ -89,9 +89,6 @@ const struct opt stage_policy_rows[] = {
 	{ 0, "warmup", "STEPS", "reach the factor over so many",
 	    OPT_U64(struct stage_policy_opts, pace.warmup, 0, UINT64_MAX),
 	    .def = "0" },
-	{ 0, "accordion", "STEPS",
-	    "compress less after windows whose norm changes",
-	    OPT_U64(struct stage_policy_opts, pace.window, 1, 1000000) },
 	{ 0, "deadline", "TIME", "no more than the link carries in TIME",
 	    OPT_TIME(struct stage_policy_opts, deadline) },
 	{ 0, "cuts", "TIME",
@@ -130,10 +127,9 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	    o->interval.target > 0 || o->cuts.on))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
 		    "with no -S, --deco, --cuts or --target-divergence");
-	if (o->stale.on && (o->pace.warmup > 0 ||
-	    o->pace.window > 0 || o->deadline >= 0))
+	if (o->stale.on && (o->pace.warmup > 0 || o->deadline >= 0))
 		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
-		    "--accordion nor --deadline");
+		    "--deadline");
 	return 0;
 }
 
@@ -152,10 +148,9 @@ policy_load(struct stage_policy *p, struct err *e)
 	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
 	if (r >= 0 && p->o.stale.on)
 		r = policy_deco_load(&p->o.stale, &h, e);
-	if (r >= 0 && (r = memory_list(&h, POLICY_PACE,
-	    (double *)&p->o.pace.seen, PACE_NUMBERS, e)) > 0 &&
-	    pace_check(&p->o.pace) < 0)
-		r = err_set(e, ERR_DATA, "corrupt: " POLICY_PACE " in "
+	if (r >= 0 && (r = memory_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
+	    e)) > 0 && !isfinite(p->o.pace.rate))
+		r = err_set(e, ERR_DATA, "corrupt: " POLICY_RATE " in "
 		    "'%s/policy'", p->o.dir);
 	memory_release(&h);
 	return r < 0 ? r : 0;
@@ -169,14 +164,13 @@ policy_save(struct stage_policy *p, struct err *e)
 	char v[32];
 	int r;
 
-	if (p->o.dir == NULL || (p->o.pace.seen.rate < 0 && p->o.pace.window == 0 &&
-	    !(p->o.interval.target > 0) && !p->o.stale.on))
+	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* nothing to remember */
 	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->o.steps);
 	if ((r = text_set(&h.kv, KEYS_INTERVAL, v, e)) == 0 &&
 	    (!p->o.stale.on || (r = policy_deco_save(&p->o.stale, &h, e)) == 0) &&
-	    (r = memory_put_list(&h, POLICY_PACE,
-	    (const double *)&p->o.pace.seen, PACE_NUMBERS, e)) == 0 &&
+	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
+	    e)) == 0 &&
 	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
 		r = memory_save(&h, &p->state, POLICY_FILE,
 		    p->sh.shard, "ace-policy", e);
@@ -315,7 +309,6 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums,
 	}
 	if (p->waits && (r = policy_decide(p, e)) < 0)
 		return r;
-	pace_see(&p->o.pace, sums->sumsq);
 	if (p->o.interval.target > 0)
 		r = policy_interval(p, sums, e);
 	if (r < 0 || (r = policy_save(p, e)) < 0)
@@ -347,7 +340,6 @@ policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 		enum { ALWAYS, INTERVAL, STALE, CUTS } when;
 	} ours[] = {
 		{ KEYS_RATIO, ALWAYS }, { KEYS_BUDGET, ALWAYS },
-		{ KEYS_CRITICAL, ALWAYS },
 		{ KEYS_BANDWIDTH, ALWAYS }, { KEYS_DIVERGENCE, INTERVAL },
 		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
 		{ KEYS_DELAY, STALE }, { KEYS_LATENCY, STALE },
