@@ -270,7 +270,6 @@ complete -c ace-inspect -l diffable -d 'lines without what differs between equal
 complete -c ace-inspect -l follow -d 'a line a shard, also of those that come to the folder'
 complete -c ace-inspect -l course -d 'bytes, codecs, bandwidth over the steps of runs'
 complete -c ace-inspect -l stats -d 'statistics of the values'
-complete -c ace-inspect -l histogram -d 'draw the magnitudes by octave'
 complete -c ace-inspect -l verify -d 'decode all, hold it against the sums'
 complete -c ace-inspect -l diff -r -d 'compare with the stream in OTHER'
 complete -c ace-inspect -l plot -r -d 'a picture of magnitudes and bits, or with --course of that'

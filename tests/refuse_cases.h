@@ -127,7 +127,6 @@ static const struct fault_case refuse_more[] = {
 	{ "export-file", MADE "mkdir D; ",
 	    "ace-export -o D/values.safetensors in0", 0 },
 	{ "stats", MADE, "ace-inspect --stats in0 in1", 0 },
-	{ "histogram", MADE, "ace-inspect --histogram in0", 0 },
 	{ "json", FOLDER, "ace-inspect --json dir", 0 },
 	{ "diff", MADE, "ace-inspect --diff in0 in0", 0 },
 	{ "course", TWICE, "ace-inspect --course D", 0 },
