@@ -8,15 +8,21 @@
 #include "base/num.h"
 #include "device/contraction.h"
 #include "device/memory.h"
+#include "format/frame.h"
 #include "format/keys.h"
-#include "stage/policy_interval.h"
-#include "stage/policy_ratio.h"
-#include "stage/policy_replay.h"
 #include "stage/policy_text.h"
+#include "stage/stage.h"
 #include "stage/stage_policy.h"
+#include "sync/interval.h"
+#include "sync/ratio.h"
 
 #define POLICY_FILE "policy"		/* in the state directory */
 #define POLICY_RATE "rate"		/* key in it: the one acted on */
+
+struct policy_replay {
+	struct reader *from;	/* the recording; NULL: there is none */
+	int end;		/* it stands at the end of the shard */
+};
 
 struct stage_policy {
 	struct stage s;
@@ -133,6 +139,256 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	return 0;
 }
 
+/* ---- how hard to compress a shard, by equation (5) ---- */
+
+/* Notes which numbers the factor and the budget were calculated from. */
+static void
+policy_ratio_why(const struct stage_policy_opts *o,
+    const struct stage_shard *sh, double rate, double acted, double base,
+    double c, uint64_t budget)
+{
+	const struct pace *q = &o->pace;
+	uint64_t step = sh->shard->step;
+	char is[NUM_RATE_TEXT], taken[NUM_RATE_TEXT];
+
+	num_rate_text(rate, is);
+	num_rate_text(fmax(acted, 0), taken);
+	if (rate < 0)
+		policy_text_say(o, "  link: never measured, so taken as %s",
+		    taken);
+	else
+		policy_text_say(o, "  link: %s, %s; taken as %s: a "
+		    "fall counts at once, a rise by %.3g of it, less than %.3g is "
+		    "no change", is, o->bandwidth >= 0 ?
+		    "as the option says" : "as ace-meter measured", taken,
+		    q->rise, q->still);
+	policy_text_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
+	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
+	    fmax(acted, 0), base);
+	if (step < q->warmup)
+		policy_text_say(o, "  warm-up: step %llu of %llu, so the power "
+		    "%.4g of it", (unsigned long long)step,
+		    (unsigned long long)q->warmup, ((double)step + 1) /
+		    (double)q->warmup);
+	policy_text_say(o, "  budget: 4 bytes * %llu values / %.4g = %llu bytes",
+	    (unsigned long long)sh->schema->total, c,
+	    (unsigned long long)budget);
+}
+
+/* Limits the budget to what the link can carry in time, and adapts the
+ * factor. */
+static int
+policy_ratio_late(const struct stage_policy_opts *o,
+    const struct stage_shard *sh, double rate, double acted,
+    uint64_t *budget, double *c)
+{
+	double most = acted / 8 * o->deadline;
+
+	if (o->deadline < 0 || rate < 0 || most >= (double)*budget)
+		return 0;
+	*budget = (uint64_t)most;
+	*c = 4 * (double)sh->schema->total /
+	    fmax((double)*budget, 1);
+	return 1;
+}
+
+/* Puts the keys ratio, budget_bytes and the numbers they are from into kv, and what
+ * it learnt of the link into o->pace.  rate in bit/s, < 0 unknown. */
+static int
+policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
+    double rate, struct text_kv *kv, struct err *e)
+{
+	double acted = pace_rate(&o->pace, rate);
+	double base = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
+	    fmax(acted, 0));
+	double c = pace_factor(&o->pace, base, sh->shard->step);
+	uint64_t budget = ratio_budget(sh->schema->total, c);
+	char where[160], taken[NUM_RATE_TEXT];
+	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
+
+	num_rate_text(fmax(acted, 0), taken);
+	policy_text_say(o, "%s: %s %s, factor %.4g, %llu bytes",
+	    reader_where(sh->in, where), rate >= 0 ? "link" : "link unknown,",
+	    taken, c, (unsigned long long)budget);
+	policy_ratio_why(o, sh, rate, acted, base, c, budget);
+	if (late)
+		policy_text_say(o, "  the link carries no more in the %.4g s "
+		    "that a shard may take", o->deadline);
+	if ((r = policy_text_real(kv, KEYS_RATIO, c, e)) < 0 ||
+	    (r = policy_text_whole(kv, KEYS_BUDGET, (double)budget, e)) < 0)
+		return r;
+	return rate >= 0 ? policy_text_whole(kv, KEYS_BANDWIDTH, rate, e) : 0;
+}
+
+/* ---- how many local steps before the next shard, by equation (9) ---- */
+
+/* The norm || theta ||, from the option or else from the shard. */
+static int
+policy_interval_norm(const struct stage_policy_opts *o, const struct shard *s,
+    double *norm, struct err *e)
+{
+	int r;
+
+	*norm = o->norm;
+	if (*norm > 0)
+		return 0;
+	if ((r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
+	    e)) < 0)
+		return r;
+	if (r == 0)
+		return err_set(e, ERR_USAGE, "--target-divergence needs "
+		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
+	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
+	    SHARD_KEY_NORM " of '%s': nothing is relative to 0",
+	    shard_device(s));
+}
+
+/* Notes which numbers the interval was calculated from. */
+static void
+policy_interval_why(const struct stage_policy_opts *o, double norm,
+    double drift, uint64_t was, int force)
+{
+	const struct interval *q = &o->interval;
+
+	policy_text_say(o, "  drift: || shard || / || model || = %.4g / %.4g = "
+	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
+	    q->target);
+	if (force)
+		policy_text_say(o, "  interval: %s%s", interval_force(q, drift) ?
+		    "above four times that, so the least" : "a device diverges "
+		    "and asks for it", ", at once");
+	else
+		policy_text_say(o, "  interval: %llu * sqrt(%.4g / %.4g), at most "
+		    "halved or doubled, within %llu to %llu",
+		    (unsigned long long)was, q->target, drift,
+		    (unsigned long long)q->min, (unsigned long long)q->max);
+}
+
+/* Decided at the end of shard s, whose values have these sums: the interval goes
+ * into o->steps, and the keys divergence, interval and force into kv.  *asked: the
+ * interval that a diverging device asked for, or 0; it is set to 0, having been
+ * heard. */
+static int
+policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
+    const struct shard_sums *sums, uint64_t *asked, struct text_kv *kv,
+    struct err *e)
+{
+	const struct interval *q = &o->interval;
+	double norm, drift;
+	uint64_t was;
+	int force, r;
+
+	if ((r = policy_interval_norm(o, s, &norm, e)) < 0)
+		return r;
+	drift = interval_drift(sums->sumsq / norm / norm, 1);
+	if (s->kind == SHARD_SUM)
+		drift /= s->weight;
+	was = o->steps;
+	o->steps = interval_next(q, was, drift);
+	force = interval_force(q, drift);
+	if (*asked != 0 && *asked < o->steps) {
+		o->steps = *asked < q->min ? q->min : *asked;
+		force = 1;
+	}
+	*asked = 0;
+	policy_text_say(o, "'%s/%llu': relative drift %.4g, interval %llu",
+	    shard_device(s), (unsigned long long)s->step, drift,
+	    (unsigned long long)o->steps);
+	policy_interval_why(o, norm, drift, was, force);
+	/* a drift that is not finite is not written, but it forces a
+	 * synchronisation */
+	if (drift <= POLICY_BIG)
+		r = policy_text_real(kv, KEYS_DIVERGENCE, drift, e);
+	if (r == 0 && (r = policy_text_whole(kv, KEYS_INTERVAL,
+	    (double)o->steps, e)) == 0)
+		r = policy_text_whole(kv, KEYS_FORCE, force, e);
+	return r;
+}
+
+/*
+ * ---- a recorded policy instead of decisions ----
+ *
+ * The pOLi frames of a stream's shards are given to the same shards of another
+ * stream.  Only these frames of the recording count; how its values are coded does
+ * not matter.
+ */
+
+/* Are these the same shard, even if the values have been changed since? */
+static int
+policy_replay_same(const struct shard *a, const struct shard *b)
+{
+	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
+	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
+	    a->step == b->step;
+}
+
+/* Goes forward to shard s; shards before it are skipped. */
+static int
+policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(p->from, e)) > 0)
+		if (k == READER_SHARD && policy_replay_same(reader_shard(p->from), s))
+			return 0;
+	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: the recording has "
+	    "no shard '%s/%llu' here", shard_device(s),
+	    (unsigned long long)s->step);
+}
+
+/* Passes an annotation on unchanged, but only if it is a policy. */
+static int
+policy_replay_pass(struct policy_replay *p, struct stage *to, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(p->from);
+	struct text_kv kv = TEXT_KV_INIT;
+	int r = keys_add(&kv, p->from, e);
+
+	text_release(&kv);
+	return r < 0 ? r : stage_make(to, f->type, f->raw, f->raw_len, e);
+}
+
+/* What it says until its data, or until its end. */
+static int
+policy_replay_until(struct policy_replay *p, int event, struct stage *to,
+    struct err *e)
+{
+	int k;
+
+	while (!p->end && (k = reader_next(p->from, e)) != event) {
+		if (k < 0)
+			return k;
+		if (k == READER_SEND)
+			p->end = 1;
+		else if (k == READER_NOTE &&
+		    reader_frame(p->from)->type == FRAME_POLI &&
+		    (k = policy_replay_pass(p, to, e)) < 0)
+			return k;
+	}
+	return 0;
+}
+
+/* Gives the stage `to' the policy frames that the recording has before the data of
+ * shard s; -ERR_DATA "mismatch: ..." when it has no such shard after the one
+ * before. */
+static int
+policy_replay_shard(struct policy_replay *p, const struct shard *s,
+    struct stage *to, struct err *e)
+{
+	int r;
+
+	p->end = 0;
+	r = policy_replay_find(p, s, e);
+	return r < 0 ? r : policy_replay_until(p, READER_DATA, to, e);
+}
+
+/* Those behind it. */
+static int
+policy_replay_end(struct policy_replay *p, struct stage *to, struct err *e)
+{
+	return policy_replay_until(p, READER_SEND, to, e);
+}
+
 /* ---- decisions ---- */
 
 static int
@@ -164,7 +420,8 @@ policy_save(struct stage_policy *p, struct err *e)
 	char v[32];
 	int r;
 
-	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
+	if (p->o.dir == NULL || (p->o.pace.rate < 0 &&
+	    !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* nothing to remember */
 	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->o.steps);
 	if ((r = text_set(&h.kv, KEYS_INTERVAL, v, e)) == 0 &&
