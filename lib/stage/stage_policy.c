@@ -1,8 +1,10 @@
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/num.h"
@@ -10,7 +12,7 @@
 #include "device/memory.h"
 #include "format/frame.h"
 #include "format/keys.h"
-#include "stage/policy_text.h"
+#include "format/text.h"
 #include "stage/stage.h"
 #include "stage/stage_policy.h"
 #include "sync/interval.h"
@@ -139,6 +141,39 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	return 0;
 }
 
+/* ---- decisions as text ---- */
+
+/* A line on standard error, if -v was given. */
+static void __attribute__((format(printf, 2, 3)))
+policy_say(const struct stage_policy_opts *o, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	cli_say(o->f->cli, 1, "%s", line);
+}
+
+static int
+policy_real(struct text_kv *kv, const char *key, double v, struct err *e)
+{
+	char s[40];
+
+	(void)snprintf(s, sizeof(s), "%.9g", v);
+	return text_set(kv, key, s, e);
+}
+
+static int
+policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
+{
+	char s[40];
+
+	(void)snprintf(s, sizeof(s), "%.0f", v);
+	return text_set(kv, key, s, e);
+}
+
 /* ---- how hard to compress a shard, by equation (5) ---- */
 
 /* Notes which numbers the factor and the budget were calculated from. */
@@ -154,23 +189,23 @@ policy_ratio_why(const struct stage_policy_opts *o,
 	num_rate_text(rate, is);
 	num_rate_text(fmax(acted, 0), taken);
 	if (rate < 0)
-		policy_text_say(o, "  link: never measured, so taken as %s",
+		policy_say(o, "  link: never measured, so taken as %s",
 		    taken);
 	else
-		policy_text_say(o, "  link: %s, %s; taken as %s: a "
+		policy_say(o, "  link: %s, %s; taken as %s: a "
 		    "fall counts at once, a rise by %.3g of it, less than %.3g is "
 		    "no change", is, o->bandwidth >= 0 ?
 		    "as the option says" : "as ace-meter measured", taken,
 		    q->rise, q->still);
-	policy_text_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
+	policy_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
 	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
 	    fmax(acted, 0), base);
 	if (step < q->warmup)
-		policy_text_say(o, "  warm-up: step %llu of %llu, so the power "
+		policy_say(o, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
 		    (unsigned long long)q->warmup, ((double)step + 1) /
 		    (double)q->warmup);
-	policy_text_say(o, "  budget: 4 bytes * %llu values / %.4g = %llu bytes",
+	policy_say(o, "  budget: 4 bytes * %llu values / %.4g = %llu bytes",
 	    (unsigned long long)sh->schema->total, c,
 	    (unsigned long long)budget);
 }
@@ -207,17 +242,17 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
 
 	num_rate_text(fmax(acted, 0), taken);
-	policy_text_say(o, "%s: %s %s, factor %.4g, %llu bytes",
+	policy_say(o, "%s: %s %s, factor %.4g, %llu bytes",
 	    reader_where(sh->in, where), rate >= 0 ? "link" : "link unknown,",
 	    taken, c, (unsigned long long)budget);
 	policy_ratio_why(o, sh, rate, acted, base, c, budget);
 	if (late)
-		policy_text_say(o, "  the link carries no more in the %.4g s "
+		policy_say(o, "  the link carries no more in the %.4g s "
 		    "that a shard may take", o->deadline);
-	if ((r = policy_text_real(kv, KEYS_RATIO, c, e)) < 0 ||
-	    (r = policy_text_whole(kv, KEYS_BUDGET, (double)budget, e)) < 0)
+	if ((r = policy_real(kv, KEYS_RATIO, c, e)) < 0 ||
+	    (r = policy_whole(kv, KEYS_BUDGET, (double)budget, e)) < 0)
 		return r;
-	return rate >= 0 ? policy_text_whole(kv, KEYS_BANDWIDTH, rate, e) : 0;
+	return rate >= 0 ? policy_whole(kv, KEYS_BANDWIDTH, rate, e) : 0;
 }
 
 /* ---- how many local steps before the next shard, by equation (9) ---- */
@@ -250,15 +285,15 @@ policy_interval_why(const struct stage_policy_opts *o, double norm,
 {
 	const struct interval *q = &o->interval;
 
-	policy_text_say(o, "  drift: || shard || / || model || = %.4g / %.4g = "
+	policy_say(o, "  drift: || shard || / || model || = %.4g / %.4g = "
 	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
 	    q->target);
 	if (force)
-		policy_text_say(o, "  interval: %s%s", interval_force(q, drift) ?
+		policy_say(o, "  interval: %s%s", interval_force(q, drift) ?
 		    "above four times that, so the least" : "a device diverges "
 		    "and asks for it", ", at once");
 	else
-		policy_text_say(o, "  interval: %llu * sqrt(%.4g / %.4g), at most "
+		policy_say(o, "  interval: %llu * sqrt(%.4g / %.4g), at most "
 		    "halved or doubled, within %llu to %llu",
 		    (unsigned long long)was, q->target, drift,
 		    (unsigned long long)q->min, (unsigned long long)q->max);
@@ -291,17 +326,17 @@ policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
 		force = 1;
 	}
 	*asked = 0;
-	policy_text_say(o, "'%s/%llu': relative drift %.4g, interval %llu",
+	policy_say(o, "'%s/%llu': relative drift %.4g, interval %llu",
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)o->steps);
 	policy_interval_why(o, norm, drift, was, force);
 	/* a drift that is not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
-		r = policy_text_real(kv, KEYS_DIVERGENCE, drift, e);
-	if (r == 0 && (r = policy_text_whole(kv, KEYS_INTERVAL,
+		r = policy_real(kv, KEYS_DIVERGENCE, drift, e);
+	if (r == 0 && (r = policy_whole(kv, KEYS_INTERVAL,
 	    (double)o->steps, e)) == 0)
-		r = policy_text_whole(kv, KEYS_FORCE, force, e);
+		r = policy_whole(kv, KEYS_FORCE, force, e);
 	return r;
 }
 
@@ -470,7 +505,7 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 	r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate, share, kv,
 	    words, e);
 	if (r >= 0)
-		policy_text_say(&p->o, "%s: %s", reader_where(p->sh.in, where), words);
+		policy_say(&p->o, "%s: %s", reader_where(p->sh.in, where), words);
 	return r < 0 ? r : 0;
 }
 
@@ -503,7 +538,7 @@ policy_decide(struct stage_policy *p, struct err *e)
 		    p->sh.schema->total, rate,
 		    p->o.dir != NULL ? &p->state : NULL, &kv, words, e);
 		if (r >= 0)
-			policy_text_say(&p->o, "%s: %s", reader_where(p->sh.in, where),
+			policy_say(&p->o, "%s: %s", reader_where(p->sh.in, where),
 			    words);
 	}
 	if (r >= 0 && (decided || (r = policy_ratio_decide(&p->o,
