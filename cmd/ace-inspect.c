@@ -1,6 +1,6 @@
 /*
  * ace-inspect: what is in shard streams, as text or JSON: a listing,
- * statistics, histograms, a verdict, a comparison; and what is whole in
+ * statistics, a verdict, a comparison; and what is whole in
  * a damaged file, saved.
  */
 #include <stdio.h>
@@ -35,8 +35,8 @@ mode_is(struct opts *o, int mode, struct err *e)
 	else if (!(*now == INSPECT_DIFF && mode == INSPECT_STATS) &&
 	    !(*now == INSPECT_COURSE && mode == INSPECT_PLOT))
 		return err_set(e, ERR_USAGE, "one of --list, --brief, --tsv, "
-		    "--diffable, --course, --stats, --histogram, --verify, "
-		    "--diff, --plot, --recover, --conservation");
+		    "--diffable, --course, --stats, --verify, --diff, "
+		    "--plot, --recover, --conservation");
 	return 0;
 }
 
@@ -84,8 +84,6 @@ static const struct opt options[] = {
 	{ 0, "course", NULL, "bytes, codecs, bandwidth over the steps of runs",
 	    MODE(INSPECT_COURSE) },
 	{ 0, "stats", NULL, "statistics of the values", MODE(INSPECT_STATS) },
-	{ 0, "histogram", NULL, "draw the magnitudes by octave",
-	    MODE(INSPECT_HISTOGRAM) },
 	{ 0, "verify", NULL, "decode all, hold it against the sums",
 	    MODE(INSPECT_VERIFY) },
 	{ 0, "diff", "OTHER", "compare with the stream in OTHER",
@@ -176,7 +174,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-inspect",
-			.usage = "[--list|--brief|--tsv|--diffable|--course|\n    --stats|--histogram|--verify|--diff OTHER|"
+			.usage = "[--list|--brief|--tsv|--diffable|--course|\n    --stats|--verify|--diff OTHER|"
 			    "--plot FILE.svg|\n    "
 			    "--recover|--conservation -S DIR --spool DIR] [--json] "
 			    "[FILE...]",

@@ -185,7 +185,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--accordion | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
+	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--kind)
 		kind=',gradient delta sum mean residual model history difference' ;;
@@ -243,7 +243,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--accordion | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--roles)
 		kind='keep ignore' ;;
@@ -296,11 +296,11 @@ _ace() {
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --brief --tsv --diffable --follow --course --stats --histogram --verify --diff --plot --recover --conservation -S --state --spool --json --step --device --kind --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--list --brief --tsv --diffable --follow --course --stats --verify --diff --plot --recover --conservation -S --state --spool --json --step --device --kind --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --idle --max-time --max-clients --max-each --max-staleness --once --publish --fence --join --leave --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
@@ -312,7 +312,7 @@ _ace() {
 	ace-status)
 		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --accordion --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive status advise help' ;;

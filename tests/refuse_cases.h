@@ -120,11 +120,6 @@ static const struct fault_case refuse_more[] = {
 	{ "import-gguf", "perl -e 'binmode STDOUT; print \"GGUF\", pack(\"VQ<Q<"
 	    " Q</a VQ<VQ<\", 3, 1, 0, \"w\", 1, 2, 0, 0), \"\\0\" x 15' >v.gguf; ",
 	    "ace-import -f gguf v.gguf", 0 },
-	{ "import-fortran", "perl -e 'binmode STDOUT; $h = \"{\\x27descr\\x27: "
-	    "\\x27<f4\\x27, \\x27fortran_order\\x27: True, \\x27shape\\x27: "
-	    "(2, 3), }\"; $h .= \" \" x (117 - length $h) . \"\\n\"; print "
-	    "\"\\x93NUMPY\\1\\0\", pack(\"v\", 118), $h, pack(\"f<6\", 1 .. 6)' "
-	    ">v.npy; ", "ace-import --name w v.npy", 0 },
 	{ "export-many", MADE "cat in0 in1 >both; ", "ace-export --many both", 0 },
 	{ "export-folder", FOLDER, "ace-export --step 1 dir", 0 },
 	{ "export-deflate", MADE, "ace-export -f npz --deflate in0", 0 },
@@ -132,7 +127,6 @@ static const struct fault_case refuse_more[] = {
 	{ "export-file", MADE "mkdir D; ",
 	    "ace-export -o D/values.safetensors in0", 0 },
 	{ "stats", MADE, "ace-inspect --stats in0 in1", 0 },
-	{ "histogram", MADE, "ace-inspect --histogram in0", 0 },
 	{ "json", FOLDER, "ace-inspect --json dir", 0 },
 	{ "diff", MADE, "ace-inspect --diff in0 in0", 0 },
 	{ "course", TWICE, "ace-inspect --course D", 0 },

@@ -15,12 +15,6 @@
 #include "format/schema.h"
 #include "format/text.h"
 
-/*
- * How a tensor's bytes lie in the file, where that is not little-endian in C
- * order: BACKEND_SWAP is big-endian, BACKEND_FORTRAN is first index fastest.
- */
-enum { BACKEND_SWAP = 1, BACKEND_FORTRAN = 2 };
-
 struct format_source {
 	const struct backend_in *in;
 	void *own;		/* private to the backend */
@@ -29,7 +23,7 @@ struct format_source {
 	struct io *io;		/* the file, where the backend streams it */
 	int fd;			/* below io, when it is not io's own; or -1 */
 	struct schema schema;
-	unsigned char *lay;	/* BACKEND_ bits per tensor; NULL: none */
+	unsigned char *swap;	/* per tensor: it is big-endian; NULL: none is */
 	struct text_kv note;
 	int round;
 	int many, none;		/* io is the caller's; and had no more files */
@@ -39,7 +33,6 @@ struct format_source {
 	int open;
 	uint64_t at;		/* values of cur read so far */
 	unsigned char *raw;	/* BACKEND_CHUNK bytes */
-	struct fortran *fortran;	/* NULL: cur is in C order */
 };
 
 struct format_sink {
@@ -62,7 +55,7 @@ enum { BACKEND_CHUNK = 64 * 1024 };
  * open and bytes may be NULL, which means that there is nothing to do.
  */
 struct backend_in {
-	/* fills schema (not finished), lay, note, own, io */
+	/* fills schema (not finished), swap, note, own, io */
 	int (*open)(struct format_source *s, const struct format_opts *o,
 	    struct err *e);
 	int (*begin)(struct format_source *s, struct err *e);	/* tensor cur */

@@ -7,7 +7,6 @@
 #include "files/backend.h"
 #include "files/dtype.h"
 #include "files/format.h"
-#include "files/fortran.h"
 
 const char *const format_names[] = {
 	"safetensors", "npz", "npy", "raw", "gguf", NULL
@@ -99,36 +98,15 @@ format_rounded(const struct format_source *s)
 	return s->rounded;
 }
 
-/* All of a Fortran-ordered tensor, before its first value can go out. */
-static int
-format_load(struct format_source *s, struct err *e)
-{
-	const struct schema_tensor *t = &s->schema.t[s->cur];
-	size_t size = dtype_size(t->dtype), n = 0;
-	uint64_t left = t->numel * size;
-	int r = fortran_open(&s->fortran, t, size, 0, e);
-
-	for (; left != 0 && r == 0; left -= n) {
-		n = left < BACKEND_CHUNK ? (size_t)left : BACKEND_CHUNK;
-		if ((r = s->in->bytes(s, s->raw, n, e)) == 0)
-			r = fortran_put(s->fortran, s->raw, n, e);
-	}
-	return r;
-}
-
 static int
 format_begin(struct format_source *s, struct err *e)
 {
-	const struct schema_tensor *t = &s->schema.t[s->cur];
 	int r = 0;
 
 	if (s->in->begin != NULL)
 		r = s->in->begin(s, e);
 	s->open = 1;
 	s->at = 0;
-	if (r == 0 && s->lay != NULL && (s->lay[s->cur] & BACKEND_FORTRAN) &&
-	    t->ndim > 1 && t->numel != 0)
-		r = format_load(s, e);
 	return r;
 }
 
@@ -139,8 +117,6 @@ format_end_tensor(struct format_source *s, struct err *e)
 
 	if (s->in->end != NULL)
 		r = s->in->end(s, e);
-	fortran_free(s->fortran);
-	s->fortran = NULL;
 	s->open = 0;
 	s->cur++;
 	return r;
@@ -150,15 +126,11 @@ static int
 format_bytes(struct format_source *s, size_t n, struct err *e)
 {
 	const struct schema_tensor *t = &s->schema.t[s->cur];
-	int r;
+	int r = s->in->bytes(s, s->raw, n * dtype_size(t->dtype), e);
 
-	if (s->fortran != NULL)
-		r = fortran_get(s->fortran, s->raw, n, e);
-	else
-		r = s->in->bytes(s, s->raw, n * dtype_size(t->dtype), e);
 	if (r < 0)
 		return r;
-	if (s->lay != NULL && (s->lay[s->cur] & BACKEND_SWAP))
+	if (s->swap != NULL && s->swap[s->cur])
 		dtype_swap(t->dtype, s->raw, n);
 	return 0;
 }
@@ -190,8 +162,8 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 	char text[32];
 	int r;
 
-	if (BYTES_LITTLE && t->dtype == SCHEMA_F32 && s->fortran == NULL &&
-	    (s->lay == NULL || (s->lay[s->cur] & BACKEND_SWAP) == 0))
+	if (BYTES_LITTLE && t->dtype == SCHEMA_F32 &&
+	    (s->swap == NULL || !s->swap[s->cur]))
 		return format_straight(s, x, n, done, e);
 	if (n > BACKEND_CHUNK / size)
 		n = BACKEND_CHUNK / size;
@@ -276,9 +248,8 @@ format_close(struct format_source *s)
 		(void)close(s->fd);
 	schema_release(&s->schema);
 	text_release(&s->note);
-	alloc_free(s->lay);
+	alloc_free(s->swap);
 	alloc_free(s->raw);
-	fortran_free(s->fortran);
 	alloc_free(s->path);
 	alloc_free(s);
 }

@@ -144,7 +144,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 		    strcmp(s + 1, known[i].name) == 0) {
 			h->dtype = known[i].dtype;
 			if (s[0] == '>')
-				h->lay |= BACKEND_SWAP;
+				h->swap = 1;
 			return 0;
 		}
 	return err_set(e, ERR_DATA, "unsupported: %s has dtype '%s'", t->what, s);
@@ -171,7 +171,7 @@ npy_pair(struct npy_text *t, struct npy_head *h, unsigned *seen, struct err *e)
 	if (k == 2)
 		return npy_shape(t, h, e);
 	if (npy_word(t, "True"))
-		h->lay |= BACKEND_FORTRAN;
+		h->fortran = 1;
 	else if (!npy_word(t, "False"))
 		return npy_bad(t, e);
 	return 0;
@@ -198,7 +198,13 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 		break;
 	}
 	npy_space(&t);
-	return seen != 7 || t.p != t.end ? npy_bad(&t, e) : 0;
+	if (seen != 7 || t.p != t.end)
+		return npy_bad(&t, e);
+	/* with one dimension the two orders are the same */
+	if (h->fortran && h->ndim > 1)
+		return err_set(e, ERR_DATA, "unsupported: %s is in Fortran "
+		    "order: save it in C order (numpy.ascontiguousarray)", what);
+	return 0;
 }
 
 static int
@@ -304,9 +310,9 @@ npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	if ((r = io_open(&s->io, s->path, e)) < 0 ||
 	    (r = npy_read(&h, npy_from_io, s->io, what, e)) < 0)
 		return r;
-	if ((s->lay = alloc_get(1, 1, e)) == NULL)
+	if ((s->swap = alloc_get(1, 1, e)) == NULL)
 		return -ERR_SYS;
-	s->lay[0] = (unsigned char)h.lay;
+	s->swap[0] = h.swap;
 	memset(&t, 0, sizeof(t));
 	t.dtype = (uint8_t)h.dtype;
 	t.ndim = (uint8_t)h.ndim;

@@ -18,7 +18,8 @@ enum { NPY_MAX_HEAD = 10000 };	/* numpy's own limit for untrusted files */
 
 struct npy_head {
 	unsigned dtype;		/* enum schema_dtype */
-	unsigned lay;		/* BACKEND_SWAP, BACKEND_FORTRAN */
+	unsigned char swap;	/* it is big-endian */
+	unsigned char fortran;	/* its first index is the fastest */
 	unsigned ndim;
 	uint64_t dim[SCHEMA_MAX_DIM];
 };
@@ -29,12 +30,12 @@ typedef int npy_get(void *from, void *p, size_t n, size_t *got, struct err *e);
 
 /* npy_read(h, get, from, what, e): reads a head through get, which is called
  * with `from'.  `what' names the input in messages, for example
- * "'f.npz' entry 'w.npy'". */
+ * "'f.npz', entry 'w.npy'". */
 int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
     struct err *e);
 
 /* npy_parse: parses only the dict, which must have each of its three keys
- * exactly once and no other. */
+ * exactly once and no other.  Several dimensions in Fortran order are refused. */
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 

@@ -3,17 +3,18 @@
  * checked.  The heads of all entries are needed before the first value, so the
  * file is read twice; a pipe is copied to a temporary file first.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/arc.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "files/backend.h"
 #include "files/dtype.h"
 #include "files/npy.h"
 #include "files/seekable.h"
-#include "files/zipend.h"
 
 struct npz {
 	struct arc *a;
@@ -36,6 +37,100 @@ npz_free(struct npz *z)
 	arc_free(z->a);
 	io_free(z->io);
 	alloc_free(z);
+}
+
+/*
+ * ---- the end of the file ----
+ *
+ * Checked before libarchive reads it, because libarchive does not notice an archive
+ * that was cut inside its directory, and keeps the directory in memory however large
+ * it is.  PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16.
+ */
+enum {
+	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes: some 150,000 entries */
+	NPZ_END_SIZE = 22,		/* end of central directory record */
+	NPZ_END_LOCATOR = 20,		/* zip64 locator, just before it */
+	NPZ_END_SIZE64 = 56		/* zip64 end record, no extensions */
+};
+
+struct npz_record {
+	uint64_t at;			/* of the first end record */
+	uint64_t directory, size, entries;
+};
+
+static int
+npz_end_bad(const char *name, struct err *e)
+{
+	return err_set(e, ERR_DATA, "corrupt: directory of '%s'", name);
+}
+
+/* The zip64 record, when the locator is there. */
+static int
+npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
+{
+	unsigned char b[NPZ_END_SIZE64];
+	uint64_t at = z->at;
+	int r;
+
+	if (at < NPZ_END_LOCATOR + NPZ_END_SIZE64)
+		return 0;
+	if ((r = seekable_pread(fd, b, NPZ_END_LOCATOR, at - NPZ_END_LOCATOR, name,
+	    e)) < 0)
+		return r;
+	if (memcmp(b, "PK\6\7", 4) != 0)
+		return 0;
+	z->at = bytes_le64(b + 8);
+	if (z->at > at - NPZ_END_LOCATOR - NPZ_END_SIZE64)
+		return npz_end_bad(name, e);
+	if ((r = seekable_pread(fd, b, NPZ_END_SIZE64, z->at, name, e)) < 0)
+		return r;
+	if (memcmp(b, "PK\6\6", 4) != 0 ||
+	    bytes_le64(b + 4) != at - NPZ_END_LOCATOR - z->at - 12)
+		return npz_end_bad(name, e);
+	z->entries = bytes_le64(b + 32);
+	z->size = bytes_le64(b + 40);
+	z->directory = bytes_le64(b + 48);
+	return 0;
+}
+
+/* The file of size bytes ends with the end record of a zip without a comment, and
+ * the directory is just before it.  *n is the number of entries it states. */
+static int
+npz_ends(int fd, uint64_t size, const char *name, uint64_t *n,
+    struct err *e)
+{
+	struct npz_record z = { 0, 0, 0, 0 };
+	unsigned char b[NPZ_END_SIZE];
+	int r;
+
+	if (size < NPZ_END_SIZE)
+		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, no "
+		    "zip file", name, (unsigned long long)size);
+	if ((r = seekable_pread(fd, b, 4, 0, name, e)) < 0)
+		return r;
+	if (memcmp(b, "PK\3\4", 4) != 0 && memcmp(b, "PK\5\6", 4) != 0)
+		return err_set(e, ERR_DATA, "corrupt: '%s' is no zip file",
+		    name);
+	z.at = size - NPZ_END_SIZE;
+	if ((r = seekable_pread(fd, b, NPZ_END_SIZE, z.at, name, e)) < 0)
+		return r;
+	if (memcmp(b, "PK\5\6", 4) != 0 || bytes_le16(b + 20) != 0)
+		return err_set(e, ERR_DATA, "truncated: '%s' does not end with "
+		    "the end record of a zip file", name);
+	z.entries = bytes_le16(b + 10);
+	z.size = bytes_le32(b + 12);
+	z.directory = bytes_le32(b + 16);
+	if ((r = npz_end64(&z, fd, name, e)) < 0)
+		return r;
+	if (z.size > z.at || z.directory != z.at - z.size ||
+	    (z.size == 0) != (z.entries == 0))
+		return npz_end_bad(name, e);
+	if (z.size > NPZ_MAX_DIRECTORY)
+		return err_set(e, ERR_DATA, "limit: directory of '%s' has %llu "
+		    "bytes, at most %d", name, (unsigned long long)z.size,
+		    NPZ_MAX_DIRECTORY);
+	*n = z.entries;
+	return 0;
 }
 
 /* ---- reading ---- */
@@ -114,7 +209,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	r = npz_new(&z, e);
 	s->own = z;
 	if (r == 0 && (r = seekable_open(&s->fd, &size, s->path, e)) == 0 &&
-	    (r = zipend_check(s->fd, size, s->name, &entries, e)) == 0) {
+	    (r = npz_ends(s->fd, size, s->name, &entries, e)) == 0) {
 		if (entries == 0)	/* libarchive knows no such zip */
 			return 0;
 		r = npz_start(s, e);
@@ -128,8 +223,8 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		t.ndim = (uint8_t)h.ndim;
 		memcpy(t.dim, h.dim, sizeof(t.dim));
 		if ((r = backend_add(s, &t, name, e)) == 0 &&
-		    (r = alloc_grow(&s->lay, &cap, s->schema.n, 1, e)) == 0)
-			s->lay[s->schema.n - 1] = (unsigned char)h.lay;
+		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
+			s->swap[s->schema.n - 1] = h.swap;
 	}
 	/* two entries at one place are one to libarchive */
 	if (r == 0 && s->schema.n != entries)
@@ -155,7 +250,7 @@ npz_begin(struct format_source *s, struct err *e)
 		if ((r = npz_head(s, &h, e)) < 0)
 			return r;
 		if (h.dtype == t->dtype && h.ndim == t->ndim &&
-		    h.lay == s->lay[s->cur] &&
+		    h.swap == s->swap[s->cur] &&
 		    memcmp(h.dim, t->dim, h.ndim * sizeof(h.dim[0])) == 0)
 			return 0;
 	}

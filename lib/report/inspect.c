@@ -17,7 +17,6 @@
 #include "report/conserve.h"
 #include "report/course.h"
 #include "report/diff.h"
-#include "report/histogram.h"
 #include "report/inspect.h"
 #include "report/list.h"
 #include "report/plot.h"
@@ -103,9 +102,6 @@ inspect_file(struct inspect_opts *o, struct report *p, struct io *io,
 	switch (o->mode) {
 	case INSPECT_STATS:
 		r = stats_stream(p, in.r, e);
-		break;
-	case INSPECT_HISTOGRAM:
-		r = histogram_stream(p, in.r, e);
 		break;
 	case INSPECT_VERIFY:
 		r = verify_file(p, &in, e);

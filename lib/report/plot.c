@@ -2,12 +2,22 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/err.h"
-#include "report/octaves.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/svg.h"
 #include "report/walk.h"
+
+enum { OCTAVES = 277, OCTAVES_LOWEST = -149 };	/* 2^-149 to 2^127 */
+
+/* Values counted by the octave of their magnitude, from one power of two up to the
+ * next. */
+struct octaves {
+	uint64_t zero, nan, inf;
+	uint64_t n[OCTAVES];	/* n[k]: from 2^(k + OCTAVES_LOWEST) up to but
+				 * not including twice that */
+};
 
 enum {
 	PLOT_ROWS = 64,		/* of shards; more share a row */
@@ -30,6 +40,27 @@ struct plot {
 
 /* ---- gathering ---- */
 
+static void
+plot_octaves_add(struct octaves *o, const float *x, size_t n)
+{
+	uint32_t m;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		m = bytes_u32(x[i]) & 0x7fffffff;
+		if (m >= 0x00800000 && m < 0x7f800000)
+			o->n[(int)(m >> 23) - 127 - OCTAVES_LOWEST]++;
+		else if (m == 0)
+			o->zero++;
+		else if (m < 0x00800000)	/* subnormal: m * 2^-149 */
+			o->n[31 - __builtin_clz(m)]++;
+		else if (m == 0x7f800000)
+			o->inf++;
+		else
+			o->nan++;
+	}
+}
+
 static int
 plot_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
     struct err *e)
@@ -38,7 +69,7 @@ plot_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 
 	(void)t;
 	(void)e;
-	octaves_add(&q->o, x, n);
+	plot_octaves_add(&q->o, x, n);
 	return 0;
 }
 
@@ -105,6 +136,18 @@ plot_count(struct plot *q, const char *label, uint64_t v, uint64_t top,
 	return svg_bar(&q->svg, label, (double)v, (double)top, value, e);
 }
 
+/* The lowest and the highest octave that is not empty; hi is -1 when all are. */
+static void
+plot_octaves_ends(const struct octaves *o, int *lo, int *hi)
+{
+	*hi = OCTAVES - 1;
+	*lo = 0;
+	while (*hi >= 0 && o->n[*hi] == 0)
+		(*hi)--;
+	while (*lo < *hi && o->n[*lo] == 0)
+		(*lo)++;
+}
+
 static int
 plot_octaves(struct plot *q, struct err *e)
 {
@@ -113,7 +156,7 @@ plot_octaves(struct plot *q, struct err *e)
 	char label[24];
 	int lo, hi, end, i, r;
 
-	octaves_ends(o, &lo, &hi);
+	plot_octaves_ends(o, &lo, &hi);
 	end = hi - lo >= PLOT_OCTAVES ? hi - PLOT_OCTAVES + 1 : lo;
 	for (i = lo; i < end; i++)
 		below += o->n[i];

@@ -2,14 +2,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/scan.h"
 #include "format/receipt.h"
+#include "format/shard.h"
 #include "format/text.h"
 #include "pipe/pick.h"
 #include "pipe/source.h"
-#include "report/names.h"
 #include "report/report.h"
+#include "spool/inbox.h"
 
 void
 report_init(struct report *p, FILE *f, const struct kern *k)
@@ -73,6 +76,52 @@ report_receipt_json(struct report *p, const struct receipt *rc,
 	emit_end(j);
 }
 
+/*
+ * A receipt has only a hash of its device's name, but in a spool the files of shards
+ * beside it begin with the name itself, as in DEVICE.(...).
+ */
+struct report_names {
+	const unsigned char *id;
+	char *out;
+};
+
+static int
+report_names_each(void *arg, const char *file, struct err *e)
+{
+	struct report_names *x = arg;
+	char name[SHARD_NAME + 1];
+	unsigned char id[SHARD_ID];
+
+	(void)e;
+	if (!inbox_device(file, name, id) || name[0] == '\0' ||
+	    memcmp(id, x->id, SHARD_ID) != 0)
+		return 0;
+	(void)snprintf(x->out, SHARD_NAME + 1, "%s", name);
+	return 1;
+}
+
+/* In the directory of the file at path: 1 with the name whose hash is id, or 0 with
+ * the hash in hex. */
+static int
+report_device(const char *path, const unsigned char id[SHARD_ID],
+    char out[SHARD_NAME + 1])
+{
+	struct report_names x = { id, out };
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+	char *dir = alloc_get(n + 2, 1, NULL);
+	int found = 0;
+
+	if (dir != NULL) {
+		memcpy(dir, n != 0 ? path : ".", n != 0 ? n : 1);
+		found = scan(dir, report_names_each, &x, NULL) == 1;
+	}
+	alloc_free(dir);
+	if (!found)
+		shard_hex(id, out);
+	return found;
+}
+
 static int
 report_receipt(struct report *p, const struct reader *r, struct err *e)
 {
@@ -83,7 +132,7 @@ report_receipt(struct report *p, const struct reader *r, struct err *e)
 
 	if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 || p->quiet)
 		return k;
-	named = names_beside(reader_name(r), rc.device, device);
+	named = report_device(reader_name(r), rc.device, device);
 	if (p->as_json) {
 		report_receipt_json(p, &rc, named ? device : NULL);
 		return 0;

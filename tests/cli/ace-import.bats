@@ -183,6 +183,29 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	same got want
 }
 
+@test "Fortran order of several dimensions is refused, and what to do is said" {
+	pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" '(2, 3)' >c.npy
+	ace-import --name w c.npy | ace-export -f npz -o c.npz
+	for f in c.npy c.npz; do
+		perl -pe 's/False, /True,  /' $f >f.${f#*.}
+	done
+	exits 3 ace-import -o f.aceg f.npy
+	says "^ace-import: unsupported: 'f.npy' is in Fortran order: save it in C order .numpy.ascontiguousarray."
+	exits 3 ace-import -o f.aceg f.npz
+	says "^ace-import: unsupported: 'f.npz', entry 'w.npy' is in Fortran order: save it in C order "
+	for f in npy npz; do
+		exits 3 ace-import -f $f -o f.aceg < <(cat f.$f)
+		says "^ace-import: unsupported: '<stdin>'.* is in Fortran order: save it in C order "
+	done
+	[ ! -e f.aceg ]
+	# what has one dimension is the same in both orders
+	pack 'f<2' 1 2 | npy "'<f4'" '(2,)' >c.npy
+	perl -pe 's/False, /True,  /' c.npy >f.npy
+	exits 0 ace-import --no-provenance --name w -o c.aceg c.npy
+	exits 0 ace-import --no-provenance --name w -o f.aceg f.npy
+	same c.aceg f.aceg
+}
+
 @test "a pickled object is refused by name" {
 	pack 'C4' 0x80 4 0x4e 0x2e | npy "'|O'" '(1,)' >o.npy
 	exits 3 ace-import o.npy

@@ -24,8 +24,8 @@ load values
 	grep -qE '^total +336 +0/3 +0 +0.0000  -$' out
 	exits 0 ace-inspect --stats none
 	grep -qE '^total +336 +0 +0 +0 +0 +0 +0 +336 +0 +0 +0.0000  -$' out
-	exits 0 ace-inspect --histogram none
-	grep -qE '^ +zero +336 100.000%$' out
+	exits 0 ace-inspect --plot - none
+	grep -q '>zero<.*>100.000 %<' out
 }
 
 @test "a mix of codecs, provenance, keys and annotations" {
@@ -79,36 +79,25 @@ load values
 	json '$j->{total}{nan} == 1 && $j->{total}{inf} == 0 && $j->{total}{max} < 5'
 	exits 0 ace-inspect --stats --json inf
 	json '$j->{total}{nan} == 0 && $j->{total}{inf} == 1 && $j->{total}{max} < 5'
-	exits 0 ace-inspect --histogram nan
-	grep -qE '^ +nan +1 ' out
+	for f in nan inf; do
+		exits 0 ace-inspect --plot - $f
+		grep -q ">$f<.*>1.000 %<" out
+	done
 	exits 1 ace-inspect --diff inf --json nan
 	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0'
 	exits 0 ace-inspect --diff nan nan
 }
 
-@test "the histogram: every octave counted once" {
-	# 1..255 and 0: 2^b values in octave b
-	mkshards -k ramp -t w:256 >in
-	exits 0 ace-inspect --histogram in
-	for b in 0 1 2 3 4 5 6 7; do
-		grep -qE "^ +2\^$b +$((1 << b)) " out
-	done
-	grep -qE '^ +zero +1 ' out
-	[ "$(wc -l <out)" -eq 10 ]
-	exits 0 ace-inspect --histogram --json in
-	json '$j->{octaves}{7} == 128 && $j->{zero} == 1 && keys %{$j->{octaves}} == 8'
-}
-
-@test "the histogram keeps to COLUMNS; blocks only on a UTF-8 terminal" {
-	mkshards -n 1000 >in
-	exits 0 env COLUMNS=60 ace-inspect --histogram in
-	[ "$(awk '{ if (length > n) n = length } END { print n }' out)" -eq 60 ]
-	exits 0 env COLUMNS=100 LC_ALL=C.UTF-8 ace-inspect --histogram in
-	[ "$(awk '{ if (length > n) n = length } END { print n }' out)" -eq 100 ]
+@test "a course keeps to COLUMNS; blocks only on a UTF-8 terminal" {
+	mkshards -t w:8 -N 100 >in
+	exits 0 env COLUMNS=60 ace-inspect --course in
+	[ "$(wc -L <out)" -eq 60 ]
+	exits 0 env COLUMNS=100 LC_ALL=C.UTF-8 ace-inspect --course in
+	[ "$(wc -L <out)" -eq 100 ]
 	LC_ALL=C grep -qv '[^ -~]' out
-	exits 0 env LC_ALL=C pty ace-inspect --histogram in
+	exits 0 env LC_ALL=C pty ace-inspect --course in
 	grep -q '####' out
-	exits 0 env LC_ALL=C.UTF-8 pty ace-inspect --histogram in
+	exits 0 env LC_ALL=C.UTF-8 pty ace-inspect --course in
 	grep -q "$(printf '\342\226\210\342\226\210')" out
 }
 
@@ -119,8 +108,6 @@ load values
 	grep -qE '^total +144 ' out
 	exits 0 ace-inspect --stats --tensor embed in
 	grep -qE '^total +192 ' out
-	exits 0 ace-inspect --histogram --tensor 'layer.*' in
-	[ "$(grep -c "tensor '" out)" -eq 2 ]
 	exits 0 ace-inspect --tensor 'nothing*' in
 	grep -qE '^total +0 ' out
 }
@@ -270,7 +257,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 @test "the calls that make no sense" {
 	mkshards >in
 	exits 2 ace-inspect --list --verify in
-	exits 2 ace-inspect --stats --histogram in
+	exits 2 ace-inspect --stats --verify in
 	exits 2 ace-inspect --diff in in in
 	exits 2 ace-inspect --diff - <in
 	exits 2 ace-inspect --tolerance -1 --diff in in
@@ -336,7 +323,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 # bats test_tags=long
 @test "memory does not grow with the stream" {
 	sanitized && skip "the sanitizer's own memory"
-	for o in --list --stats --histogram --verify "--stats --json"; do
+	for o in --list --stats "--plot -" --verify "--stats --json"; do
 		mkshards -n 32M -k fast | {
 			# shellcheck disable=SC2086 # words
 			exits 0 peak kib ace-inspect $o
@@ -388,6 +375,23 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	    ace-select --bits 4 | ace-compress >in
 	exits 0 ace-inspect --plot p.svg in
 	xmllint --noout p.svg
+}
+
+@test "a picture: every octave counted once" {
+	# 1..255 and 0: 2^b values in octave b
+	mkshards -k ramp -t w:256 >in
+	exits 0 ace-inspect --plot - in
+	for b in 0 1 2 3 4 5 6 7; do
+		grep -q ">2^$b<.*>$(awk "BEGIN { printf \"%.3f\", 2 ^ $b / 2.56 }") %<" out
+	done
+	grep -q '>zero<.*>0.391 %<' out
+	# subnormals too
+	perl -e 'print pack("f<*", 2 ** -127, 2 ** -149, 2 ** -148, 2 ** -149)' |
+	    ace-import -f raw --name w --shape 4 -d d -s 0 >in
+	exits 0 ace-inspect --plot - in
+	grep -q '>2^-127<.*>25.000 %<' out
+	grep -q '>2^-148<.*>25.000 %<' out
+	grep -q '>2^-149<.*>50.000 %<' out
 }
 
 @test "a picture has the highest 40 octaves, or as many as there are" {

@@ -313,7 +313,7 @@ link_state() {
 @test "an older policy loses the keys that are said anew, and no others" {
 	local deco="delay=7 latency=7 compute=7 kc=7" cuts="cuts=2,1 cuts.seconds=7" \
 	    drift="divergence=7 interval=7 force=1"
-	local older="ratio=7 budget_bytes=7 critical=1 bandwidth=7 $drift $deco $cuts other=7"
+	local older="ratio=7 budget_bytes=7 bandwidth=7 $drift $deco $cuts other=7"
 	mkshards -T 1,1,1 -P "$(tr ' ' '\n' <<<"$older" | sort -t= -k1,1)" >in
 	# stays KEYS OPTIONS...: of the older ones these stay, none is there twice
 	stays() {
@@ -348,10 +348,10 @@ link_state() {
 	mkshards -H kind=6 -K "deco=${deco/1.5/1}" >st/policy
 	exits 0 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
 	# fewer than no shards
-	mkshards -H kind=6 -K "pace=-1 0 0 -1 1" >st/policy
+	mkshards -H kind=6 -K "rate=nan" >st/policy
 	exits 3 ace-policy -S st in
-	says "^ace-policy: corrupt: pace in 'st/policy'"
-	mkshards -H kind=6 -K "pace=-1 0 0 1 1" >st/policy
+	says "^ace-policy: corrupt: rate in 'st/policy'"
+	mkshards -H kind=6 -K "rate=5e6" >st/policy
 	exits 0 ace-policy -S st in
 }
 
@@ -387,55 +387,22 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 0 ace-policy --bandwidth 0bit --cmax 256 --warmup 4 in
 	# 256^(1/4) = 4: factors 4, 16, 64, 256, 256, 256
 	[ "$(budgets)" = "1048576 262144 65536 16384 16384 16384 " ]
+	exits 2 ace-policy --deco --warmup 4 in
 	exits 0 ace-policy --bandwidth 0bit --cmax 256 in
 	[ "$(budgets)" = "16384 16384 16384 16384 16384 16384 " ]
-}
-
-@test "accordion: less compression after a window whose norm changed" {
-	for s in 0 1 2 3 4 5 6 7; do
-		k=gauss
-		[ $s -lt 6 ] || k=ramp	# of a much larger norm
-		mkshards -n 64k -k $k -s $s -x $s
-	done >in
-	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 in
-	# windows of two: the first is critical, and so is the second, since
-	# there is none before the first; the norms stay, then they change
-	[ "$(policy out | sed -n 's/^critical=//p' | tr -d '\n')" = 11110000 ]
-	[ "$(budgets)" = \
-	    "4096 4096 4096 4096 2048 2048 2048 2048 " ]
-	# the state goes on where the stream ended
-	mkshards -n 64k -k ramp -s 8 >next
-	exits 0 ace-policy -S state --bandwidth 0bit --cmax 128 --accordion 2 next
-	[ "$(budgets)" = "4096 " ]
-	exits 2 ace-policy --deco --accordion 2 in
-	exits 2 ace-policy --deco --warmup 2 in
-	exits 2 ace-policy --accordion 0 in
-}
-
-@test "accordion: windows go on in the state of a device whose link is unknown" {
-	mkshards >in
-	exits 0 ace-policy in
-	! policy out | grep critical || false
-	for want in 1 1 0; do
-		exits 0 ace-policy -v -S st --accordion 1 in
-		has critical=$want
-	done
-	says 'accordion: not critical, the last windows of 1 shards are alike; factor divided by 1$'
-	has ratio=300
 }
 
 @test "-v: the numbers, and the equations they went through" {
 	mkshards >in
 	exits 0 ace-policy -v --bandwidth 5Mbit --cmin 2 --cmax 200 \
-	    --half 5Mbit --warmup 2 --accordion 3 --target-divergence 0.01 \
+	    --half 5Mbit --warmup 2 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
 	says 'link: 5 Mbit/s, as the option says'
 	says 'factor: 2 \+ \(200 - 2\) exp\(.* \* 5e\+06\) = 101, equation \(5\)'
-	says 'accordion: critical'
 	says 'warm-up: step 0 of 2, so the power 0.5 of it'
-	# 101 / 2 to the power of a half is 7.106, of 4 * 336 bytes
-	says 'budget: 4 bytes \* 336 values / 7.106 = 189 bytes'
-	has budget_bytes=189
+	# 101 to the power of a half is 10.05, of 4 * 336 bytes
+	says 'budget: 4 bytes \* 336 values / 10.05 = 133 bytes'
+	has budget_bytes=133
 	says 'drift: .* = 18.82 / 1000 = 0.01882, equation \(9\); aimed at 0.01'
 	says 'interval: 4 \* sqrt\(0.01 / 0.01882\)'
 	has interval=3
@@ -454,7 +421,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 
 @test "--replay: the same decisions, byte for byte" {
 	mkshards -n 64k -N 6 -P other=kept >in
-	decide='ace-policy --no-provenance -S st --warmup 3 --accordion 2
+	decide='ace-policy --no-provenance -S st --warmup 3
 	    --target-divergence 0.01 --model-norm 9000'
 	# a link that changes under way, in three parts
 	for k in 1 2 3; do
@@ -552,16 +519,15 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 @test "a shard that is no number synchronises at once, and leaves none behind" {
 	for k in nan inf; do
 		mkshards -k $k >in
-		exits 0 ace-policy -S st$k --bandwidth 1Mbit --accordion 1 \
+		exits 0 ace-policy -S st$k --bandwidth 1Mbit \
 		    --target-divergence 0.01 --model-norm 100 --interval 50 in
 		has interval=1
 		has force=1
 		! policy out | grep -iE 'nan|inf$' || false
 		# and the state can go on
 		mkshards -s 1 >next
-		exits 0 ace-policy -S st$k --bandwidth 1Mbit --accordion 1 \
+		exits 0 ace-policy -S st$k --bandwidth 1Mbit \
 		    --target-divergence 0.01 --model-norm 100000 next
-		has critical=1
 		has interval=2
 	done
 }

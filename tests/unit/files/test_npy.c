@@ -1,4 +1,4 @@
-/* npy heads, strict; files in both byte orders and both element orders. */
+/* npy heads, strict; files in both byte orders. */
 #include "base/bytes.h"
 #include "files/backend.h"
 #include "files/npy.h"
@@ -12,15 +12,15 @@ test_parse_good(void)
 {
 	static const struct {
 		const char *text;
-		unsigned dtype, lay, ndim;
+		unsigned dtype, swap, ndim;
 		uint64_t last;
 	} t[] = {
 		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }  \n",
 		    SCHEMA_F32, 0, 2, 4 },
 		{ "{\"shape\": (7,),\"descr\":\"<f8\",\"fortran_order\":True}\n",
-		    SCHEMA_F64, BACKEND_FORTRAN, 1, 7 },
+		    SCHEMA_F64, 0, 1, 7 },
 		{ "{'descr': '>i8', 'fortran_order': False, 'shape': ()}\n",
-		    SCHEMA_I64, BACKEND_SWAP, 0, 0 },
+		    SCHEMA_I64, 1, 0, 0 },
 		{ "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 5L)}\n",
 		    SCHEMA_F16, 0, 2, 5 },
 		{ " { 'descr' : '<i4' , 'fortran_order' : False , "
@@ -29,7 +29,7 @@ test_parse_good(void)
 		{ "{'descr': '|u1', " REST, SCHEMA_U8, 0, 1, 3 },
 		{ "{'descr': '|b1', " REST, SCHEMA_BOOL, 0, 1, 3 },
 		{ "{'descr': '|i1', " REST, SCHEMA_I8, 0, 1, 3 },
-		{ "{'descr': '>i2', " REST, SCHEMA_I16, BACKEND_SWAP, 1, 3 }
+		{ "{'descr': '>i2', " REST, SCHEMA_I16, 1, 1, 3 }
 	};
 	struct npy_head h;
 	struct err e;
@@ -39,7 +39,7 @@ test_parse_good(void)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		e = (struct err)ERR_INIT;
 		r = npy_parse(&h, t[i].text, strlen(t[i].text), "'t'", &e);
-		ok(r == 0 && h.dtype == t[i].dtype && h.lay == t[i].lay &&
+		ok(r == 0 && h.dtype == t[i].dtype && h.swap == t[i].swap &&
 		    h.ndim == t[i].ndim &&
 		    (h.ndim == 0 || h.dim[h.ndim - 1] == t[i].last),
 		    "head %zu: %s", i, ERR_MSG(&e));
@@ -123,10 +123,11 @@ make(unsigned char *b, unsigned version, const char *dict, const void *data,
 }
 
 static void
-test_orders(void)
+test_versions(void)
 {
 	/* {{0, 1, 2}, {3, 4, 5}} */
-	static const unsigned char fortran[] = { 0, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5 };
+	static const unsigned char half[] = { 0, 0, 0x3c, 0, 0x40, 0, 0x42, 0,
+		0x44, 0, 0x45, 0 };
 	unsigned char b[512];
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;
@@ -138,18 +139,8 @@ test_orders(void)
 
 	for (v = 1; v <= 3; v++) {
 		static const char dict[] = "{'descr': '>f2', 'fortran_order': "
-		    "True, 'shape': (2, 3)}\n";
-		unsigned char half[12];
-		size_t i;
+		    "False, 'shape': (2, 3)}\n";
 
-		for (i = 0; i < 12; i++)	/* small integers as f16 */
-			half[i] = 0;
-		for (i = 0; i < 6; i++) {
-			static const unsigned char hi[] = { 0, 0x3c, 0x40, 0x42,
-				0x44, 0x45 };
-
-			half[2 * i] = hi[fortran[2 * i + 1]];
-		}
 		n = make(b, v, dict, half, 12);
 		files_put("f.npy", b, n);
 		r = files_read(&s, FORMAT_NPY, "f.npy", NULL, x, 6, &e);
@@ -158,7 +149,7 @@ test_orders(void)
 		    sc->t[0].dtype == SCHEMA_F16 && sc->t[0].dim[1] == 3 &&
 		    x[0] == 0 && x[1] == 1 && x[2] == 2 && x[3] == 3 &&
 		    x[4] == 4 && x[5] == 5,
-		    "version %u, big-endian, Fortran order: %s", v, ERR_MSG(&e));
+		    "version %u, big-endian: %s", v, ERR_MSG(&e));
 		format_close(s);
 	}
 }
@@ -193,10 +184,9 @@ test_files(void)
 	files_put("f.npy", b, n);
 	files_refused(FORMAT_NPY, "f.npy", "limit", "a head of 4 GiB");
 	n = make(b, 1, "{'descr': '<f4', 'fortran_order': True, "
-	    "'shape': (3000, 3000)}\n", x, 8);
+	    "'shape': (1, 2)}\n", x, 8);
 	files_put("f.npy", b, n);
-	files_refused(FORMAT_NPY, "f.npy", "truncated",
-	    "Fortran order, 36 MB that are not there");
+	files_refused(FORMAT_NPY, "f.npy", "unsupported", "Fortran order");
 }
 
 /* numpy.save of numpy.float32([[1, 2]]), numpy 1.24, up to the padding that
@@ -229,7 +219,7 @@ main(void)
 	files_enter(dir);
 	test_parse_good();
 	test_parse_bad();
-	test_orders();
+	test_versions();
 	test_files();
 	test_make();
 	files_leave(dir, names);
