@@ -187,7 +187,7 @@ corpus() {
 find_text() {
 	text=${CORPUS:-$work/text}
 	[ -n "${CORPUS:-}" ] || corpus >"$text" ||
-	    code=$? die "there is no text to train on"
+	    status=$? die "there is no text to train on"
 	[ -r "$text" ] || die "cannot read '$text'"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||
 	    die "too little text in '$text': give some with CORPUS=FILE"
