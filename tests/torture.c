@@ -177,6 +177,17 @@ only_aggregator(void)
 	return 1;
 }
 
+/* One of its two may end because the other one has, before it is killed. */
+static void
+no_more(void)
+{
+	int i;
+
+	proc_kill_all();
+	for (i = 0; i < nproc; i++)
+		procs[i].killed |= procs[i].line == w.agg_line;
+}
+
 /* Until all have ended.  An aggregator for which there is nothing to do waits
  * for more, as it should, and is killed. */
 static void
@@ -199,7 +210,7 @@ watch(struct killer *k)
 		else if (idle == 0)
 			idle = mono_now() + 0.03;
 		else if (mono_now() > idle)
-			proc_kill_all();
+			no_more();
 	}
 	killer_look(k);
 }
@@ -246,8 +257,10 @@ try(int with_kills)
 			w.d[d].todo = 0;
 	check_books();
 	for (i = 0; i < nproc && with_kills == 0; i++)
-		if (!procs[i].killed && proc_status(i) != 0)
+		if (!procs[i].killed && proc_status(i) != 0) {
+			(void)printf("# it ended with %d\n", proc_status(i));
 			fail("without a kill", procs[i].name);
+		}
 }
 
 /* All are known to the spool, whatever becomes of their first shards: one that
