@@ -18,6 +18,9 @@ const struct keys_row keys_table[] = {
 	    "seconds that a step's computation takes" },
 	{ SHARD_KEY_COMPUTE, KEYS_REAL, 0, 1e15,
 	    "a key of the shard: seconds that it took to compute" },
+	{ KEYS_CRITICAL, KEYS_WHOLE, 0, 1,
+	    "1: the gradient changes, so it is compressed less; nothing writes it "
+	    "any more" },
 	{ KEYS_CUTS, KEYS_LIST, 1, 1048576,
 	    "the lowest layer of each transmission, in the order of sending" },
 	{ KEYS_CUTS_SECONDS, KEYS_REAL, 0, 1e9,
