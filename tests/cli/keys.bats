@@ -8,6 +8,7 @@ table() {
 	budget_bytes    -1 1.5 9000000000000000001 18446744073709551616
 	compute         -1 -1e-9 1.1e15 1e300
 	compute.seconds -1 -1e-9 1.1e15 1e300
+	critical        -1 0.5 2 9
 	cuts            0 5,3 1048577,1 3,3,1 1,2 5,,1 5,1, ,1 5,-1 18446744073709551617,1
 	cuts.seconds    -1 -1e-9 1.1e9 1e300
 	delay           -1 0.5 1001 18446744073709551617
@@ -69,6 +70,7 @@ refused() {
 		bandwidth=1e30
 		budget_bytes=0
 		budget_bytes=9000000000000000000
+		critical=1
 		cuts=1
 		cuts=1048576,3,1
 		delay=0
