@@ -541,6 +541,17 @@ regulate_rest(struct regulate *r)
 	return regulate_lever(r, mean) || regulate_walk(r, mean, by);
 }
 
+/* By how many bytes more, at most, a group is as it was: one that is not sent has
+ * no entry, which is two bytes at least. */
+static double
+regulate_more(const struct regulate_code *was, const struct regulate_code *now)
+{
+	const double by = (double)was->len - (double)now->len;
+
+	return was->len == 0 && now->len != 0 ? by - 2 :
+	    was->len != 0 && now->len == 0 ? by + REGULATE_ENTRY : by;
+}
+
 /* Of what a walk coded, what is too much is as it was. */
 static int
 regulate_back(struct regulate *r)
@@ -553,7 +564,7 @@ regulate_back(struct regulate *r)
 	for (b = r->many; b-- > 0;) {
 		struct regulate_code *c = &r->g[r->which[b]].code;
 
-		by = (double)r->was[b].len - (double)c->len;
+		by = regulate_more(&r->was[b], c);
 		if (now > budget ? by >= 0 : by <= 0 ||
 		    now + by + REGULATE_PAD > budget)
 			continue;

@@ -592,3 +592,24 @@ anywhere() {
 	cp out coded
 	exits 0 ace-expand coded
 }
+
+@test "groups of few values, of which most are not sent, use their budget" {
+	local n
+	for n in '20000 4 12000' '60000 3 20000'; do
+		# shellcheck disable=SC2086 # words are meant
+		set -- $n
+		perl -we 'use strict; for (1 .. $ARGV[0]) {
+			my $s = $_ * 2654435761 % 4294967296 / 4294967296;
+			my $t = $_ * 40503 % 65536 / 65536;
+			my $w = int($_ / 4) * 2246822519 % 4294967296 / 4294967296;
+			print pack "f<", ($s - 0.5) * exp(9 * $t * $w - 9);
+		}' "$1" >values
+		ace-import -f raw -g "$2" values | ace-select -b "$3" |
+		    ace-compress --no-provenance --omit-schema >coded
+		n=$(stat -c %s coded)
+		echo "$n of $3 bytes"
+		[ "$n" -gt $(($3 * 98 / 100)) ]
+		# a stream has a head beside
+		[ "$n" -le $(($3 + 200)) ]
+	done
+}
