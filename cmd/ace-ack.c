@@ -2,15 +2,246 @@
  * ace-ack: takes the receipts out of a return stream and records them in the
  * state.  The rest of the stream (the aggregate) is passed on.
  */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "device/pending.h"
+#include "device/receipts.h"
+#include "device/restore.h"
+#include "pipe/filter.h"
 #include "pipe/program.h"
-#include "stage/stage_ack.h"
+
+struct opts {
+	struct filter *f;	/* the program's: input and output */
+	const char *dir;	/* the device's state */
+	int fence;		/* it was restored: take what ace-recv --fence
+				   says, and nothing else */
+	uint64_t ahead;		/* shards of so many steps after the state's */
+};
+
+struct ack {
+	const struct opts *o;
+	struct reader *in;
+	struct writer *out;
+	struct statedir state;
+	struct receipts receipts;
+	int fresh;			/* some are not on disk yet */
+	int owned;			/* whose the state is is known: */
+	struct residual_owner owner;
+};
+
+/* Is this receipt about a shard of this state?  One of another run or device is
+ * not; nor is one that says that two states act for the device, where it is about
+ * bytes that are not pending here.  A state that was never coded with takes
+ * all. */
+static int
+ours(struct ack *x, const struct receipt *r, struct err *e)
+{
+	const struct pending_one *one;
+	struct pending p;
+	int k;
+
+	if (!x->owned || !residual_owns(&x->owner, r->run, r->device)) {
+		if ((k = residual_owner(&x->owner, &x->state, e)) <= 0)
+			return k < 0 ? k : 1;
+		x->owned = 1;
+		if (!residual_owns(&x->owner, r->run, r->device))
+			return 0;
+	}
+	if (r->verdict != RECEIPT_EQUIVOCATION && r->verdict != RECEIPT_FENCED)
+		return 1;
+	if ((k = pending_scan(&p, &x->state, e)) < 0)
+		return k;
+	one = pending_find(&p, r->step);
+	return one != NULL && memcmp(one->digest, r->digest,
+	    SHARD_DIGEST) == 0;
+}
+
+/* Is this receipt known already? A run that failed can then be repeated with
+ * the same receipts, and gets past the one that ended it. */
+static int
+known_before(const struct ack *x, struct receipt r)
+{
+	const struct receipts *q = &x->receipts;
+	size_t i;
+
+	for (i = 0; i < q->n; i++) {
+		r.clock = q->r[i].clock;
+		r.version = q->r[i].version;
+		if (memcmp(&q->r[i], &r, sizeof(r)) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+static int
+keep(struct ack *x, struct err *e)
+{
+	const int fresh = x->fresh;
+
+	x->fresh = 0;
+	return !fresh ? 0 : receipts_save(&x->receipts, &x->state,
+	    x->o->f->sync, e);
+}
+
+/* The receipt is on disk before anything that follows it in the stream is
+ * passed on, and before more is waited for; receipts that came together get
+ * there together. Where the shard was refused nothing follows: there will be
+ * no aggregate for it. */
+static int
+take(struct ack *x, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(x->in);
+	struct receipt r;
+	char said[256];
+	int k, known, later;
+
+	if ((k = receipt_decode(&r, f->raw, f->raw_len, e)) < 0)
+		return k;
+	(void)snprintf(said, sizeof(said), "step %llu: %s%s%s",
+	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
+	    r.reason[0] != '\0' ? ": " : "", r.reason);
+	if ((k = ours(x, &r, e)) == 0)
+		cli_say(x->o->f->cli, 0, "passed over, not about a shard that "
+		    "this state waits for: %s", said);
+	if (k <= 0)
+		return k;
+	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
+		return err_set(e, ERR_REFUSED, "%s (two states act for one "
+		    "device; one that was restored begins with ace-recv "
+		    "--fence | ace-ack --fence)", said);
+	known = known_before(x, r);
+	receipts_add(&x->receipts, &r);
+	x->fresh = 1;
+	later = receipt_is_accepted(&r) && reader_ready(x->in);
+	if (!later && (k = keep(x, e)) < 0)
+		return k;
+	if (r.verdict == RECEIPT_INVALID && !known)
+		return err_set(e, ERR_REFUSED, "%s", said);
+	cli_say(x->o->f->cli, receipt_is_accepted(&r), "%s", said);
+	return 0;
+}
+
+static int
+pass_on(struct ack *x, int event, struct err *e)
+{
+	int r;
+
+	if (event != READER_RCPT && (r = keep(x, e)) < 0)
+		return r;
+	switch (event) {
+	case READER_RCPT:
+		return take(x, e);
+	case READER_SHARD:
+		return filter_shard(x->in, x->out, NULL, e);
+	case READER_DATA:
+	case READER_NOTE:
+		return writer_pass(x->out, x->in, e);
+	case READER_SEND:
+		return writer_send(x->out,
+		    &reader_end_of_shard(x->in)->sums, e);
+	default:
+		return 0;
+	}
+}
+
+/* What is written into the directory must survive a power cut, and so must the
+ * directory itself. */
+static int
+open_state(struct statedir *s, const struct opts *o, struct err *e)
+{
+	int r = statedir_open(s, o->dir, e);
+
+	return r == 0 && o->f->sync == IO_SYNC_FULL ? statedir_durable(s, e) : r;
+}
+
+/* Locks the state: no other program may use it at the same time. */
+static int
+fence(const struct opts *o, const char *path, struct err *e)
+{
+	struct statedir s = STATE_INIT;
+	struct reader *in = NULL;
+	uint64_t n;
+	int r;
+
+	if ((r = open_state(&s, o, e)) == 0 &&
+	    (r = statedir_lock(&s, e)) == 0 &&
+	    (r = filter_in(o->f, &in, path, e)) == 0 &&
+	    (r = restore_take(&s, in, o->ahead, o->f->sync, &n, e)) == 0)
+		cli_say(o->f->cli, 0, "incarnation %llu", (unsigned long long)n);
+	reader_free(in);
+	statedir_close(&s);
+	return r;
+}
+
+/* Nothing came back. The network is to blame and not the data, so that trying
+ * again helps. */
+static int
+no_answer(const struct ack *x, const struct err *e)
+{
+	return e->kind == ERR_TRUNCATED && reader_empty(x->in) &&
+	    reader_is_pipe(x->in);
+}
+
+static int
+run(void *opts, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = opts;
+	struct ack x = { .o = o, .state = STATE_INIT };
+	int r, k;
+
+	if (o->dir == NULL)
+		return err_set(e, ERR_USAGE, "whose receipts? (-S DIR)");
+	if (o->fence)
+		return fence(o, *path, e);
+	if ((r = open_state(&x.state, o, e)) < 0 ||
+	    (r = statedir_lock_as(&x.state, "ack-lock", e)) < 0 ||
+	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
+		goto out;
+	/* from now on a shard is kept until there is a receipt for it */
+	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
+	    o->f->sync, e)) < 0)
+		goto out;
+	if ((r = filter_both(o->f, &x.in, &x.out, *path, e)) < 0)
+		goto out;
+	filter_loose(x.in, x.out, 0);
+	while ((r = reader_next(x.in, e)) > 0)
+		if ((r = pass_on(&x, r, e)) < 0)
+			break;
+	if ((k = keep(&x, e)) < 0 && r == 0)
+		r = k;
+	if (r < 0 && no_answer(&x, e)) {
+		err_clear(e);
+		r = err_set(e, ERR_SYS, "no answer: the other side was not "
+		    "reached, or ended at once (the same again, later)");
+	} else if (r == -ERR_DATA && e->quiet) {
+		/* what the receiver has to say of it may be told elsewhere */
+		err_clear(e);
+		r = err_set(e, ERR_DATA, "truncated: the receiver gave up; its "
+		    "own message says why");
+	}
+	r = filter_end(x.out, r, e);
+out:
+	writer_free(x.out);
+	reader_free(x.in);
+	statedir_close(&x.state);
+	return r;
+}
 
 static const struct opt options[] = {
 	{ 'S', "state", "DIR", "the device's state (needed)",
-	    OPT_PATH(struct stage_ack_opts, dir, OPT_DIR) },
+	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 0, "fence", NULL,
 	    "the state was restored: take what ace-recv --fence says",
-	    OPT_FLAG(struct stage_ack_opts, fence) },
+	    OPT_FLAG(struct opts, fence) },
+	{ 0, "max-ahead", "N",
+	    "with --fence: refuse shards of more than N steps after the state's",
+	    OPT_U64(struct opts, ahead, 1, UINT64_C(1) << 62),
+	    .def = "10000" },
 	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -23,7 +254,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-ack",
-			.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
+			.usage = "-S DIR [--fence [--max-ahead N]] [--sync WHEN] [FILE]",
 			.about = "Takes delivery receipts out of a return stream and "
 			    "into the device's state; passes the rest on.",
 			.examples = "ace-compress -S state -c q8 edge1.aceg | "
@@ -34,9 +265,9 @@ main(int argc, char **argv)
 			.opt = options,
 			.one = 1
 		},
-		.run = stage_ack_run
+		.run = run
 	};
-	struct stage_ack_opts o = { .f = &p.f };
+	struct opts o = { .f = &p.f };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -3,22 +3,22 @@
  * or from a spool.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"
 #include "pipe/program.h"
-#include "stage/stage_aggregate.h"
+#include "mean/aggregate.h"
 
 /* For the stream it stays text. */
 static int
 set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_aggregate_opts *o = arg;
+	struct aggregate_opts *o = arg;
 	uint64_t n;
 
-	(void)row;
 	o->delay = val;
 	return num_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 }
@@ -27,14 +27,13 @@ set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 static int
 set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_aggregate_opts *o = arg;
+	struct aggregate_opts *o = arg;
 	static const char *const pers[] = { "nothing", "mean", "offset", NULL };
 	const char *per = strchr(val, ':');
 	char theta[32];
 	size_t n = per != NULL ? (size_t)(per - val) : strlen(val);
 	int r;
 
-	(void)row;
 	if (n >= sizeof(theta))		/* all of it, or no number */
 		return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 	memcpy(theta, val, n);
@@ -47,38 +46,54 @@ set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 static int
 set_weight(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_aggregate_opts *o = arg;
+	struct aggregate_opts *o = arg;
 
-	(void)row;
 	return contrib_weight_by(&o->who, val, e);
 }
 
 static int
 set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_aggregate_opts *o = arg;
+	struct aggregate_opts *o = arg;
 
-	(void)row;
+	if (o->who.rule_text != NULL && strcmp(o->who.rule_text, "mean") != 0)
+		return err_set(e, ERR_USAGE, "one of --rule and --tolerate");
 	o->who.rule_text = val;
 	return robust_parse(&o->who.rule, val, e);
 }
 
+/* The rule that bears so many bad devices: what is loud is left out, and of the
+ * rest none moves the result further than most do. */
+static int
+set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	static char rule[64];
+	uint64_t n;
+	int r = num_u64(&n, val, 1, 1 << 19, "--tolerate", e);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(rule, sizeof(rule), "norm-ratio:3,center:%llu,finite",
+	    (unsigned long long)n);
+	return set_rule(arg, row, rule, e);
+}
+
 static const char *const rules[] = { "mean", "clip:", "trim:", "median",
-	"krum:", "multikrum:", "norm:", "norm-ratio:", "norm-running:",
+	"krum:", "multikrum:", "center:", "norm:", "norm-ratio:", "norm-running:",
 	"weight-share:", "finite", NULL };
 static const struct opt options[] = {
-	{ 0, "mean", NULL, "weighted mean (default)",
-	    OPT_VALUE(struct stage_aggregate_opts, sum, 0) },
-	{ 0, "sum", NULL, "weighted sum",
-	    OPT_VALUE(struct stage_aggregate_opts, sum, 1) },
+	{ 0, "sum", NULL, "weighted sum, not the mean",
+	    OPT_FLAG(struct aggregate_opts, sum) },
 	{ 0, "weight-by", "WHAT",
 	    "weight, samples or equal; less by ,staleness:N ,drift:X",
 	    OPT_CALL(set_weight), .words = contrib_bys, .def = "weight" },
 	{ 0, "expect", "N", "so many contributions, no fewer",
-	    OPT_U64(struct stage_aggregate_opts, expect, 1, 1 << 20) },
+	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
 	{ 0, "rule", "RULE", "mean, clip:X, trim:F, median, krum:F, "
-	    "multikrum:F:M, and limits", OPT_CALL(set_rule), .words = rules,
+	    "multikrum:F:M, center, and limits", OPT_CALL(set_rule), .words = rules,
 	    .several = 1, .def = "mean" },
+	{ 0, "tolerate", "F", "so many bad devices: the rule norm-ratio:3,center:F,finite",
+	    OPT_CALL(set_tolerate) },
 	{ 0, "delay", "STEPS", "say that it is applied so much later "
 	    "(default: the most that a device asks for)",
 	    OPT_CALL(set_delay) },
@@ -87,28 +102,29 @@ static const struct opt options[] = {
 	    "them", OPT_CALL(set_cluster) },
 	{ 0, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step",
-	    OPT_PATH(struct stage_aggregate_opts, spool, OPT_DIR) },
+	    OPT_PATH(struct aggregate_opts, spool, OPT_DIR) },
 	{ 0, "create", NULL, "of a spool: make it if it is not there",
-	    OPT_FLAG(struct stage_aggregate_opts, create) },
-	{ 0, "quorum", "N", "so many are enough at the deadline (default 1)",
-	    OPT_U64(struct stage_aggregate_opts, quorum, 1, 1 << 20) },
+	    OPT_FLAG(struct aggregate_opts, create) },
+	{ 0, "quorum", "N",
+	    "of a spool: so many are enough at the deadline (default 1)",
+	    OPT_U64(struct aggregate_opts, quorum, 1, 1 << 20) },
 	{ 0, "deadline", "TIME",
-	    "so long after a step's first shard (default none)",
-	    OPT_TIME(struct stage_aggregate_opts, deadline) },
+	    "of a spool: so long after these were there (default none)",
+	    OPT_TIME(struct aggregate_opts, deadline) },
 	{ 0, "run", "NAME", "of a spool with several runs",
-	    OPT_TEXT(struct stage_aggregate_opts, run) },
+	    OPT_TEXT(struct aggregate_opts, run) },
 	{ 0, "steps", "N", "of a spool: end after N (default never)",
-	    OPT_U64(struct stage_aggregate_opts, steps, 1, UINT64_MAX) },
+	    OPT_U64(struct aggregate_opts, steps, 1, UINT64_MAX) },
 	{ 0, "keep", "N",
 	    "of a spool: remove shards N steps after (default never)",
-	    OPT_U64(struct stage_aggregate_opts, keep, 1, UINT64_MAX) },
+	    OPT_U64(struct aggregate_opts, keep, 1, UINT64_MAX) },
 	{ 0, "published", NULL,
 	    "of a spool: go on when the aggregate is in it (ace-recv --publish)",
-	    OPT_FLAG(struct stage_aggregate_opts, published) },
+	    OPT_FLAG(struct aggregate_opts, published) },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_THREADS,
 	{ 'd', "device", "NAME", "name of the aggregate",
-	    OPT_TEXT(struct stage_aggregate_opts, device),
+	    OPT_TEXT(struct aggregate_opts, device),
 	    .def = "aggregate" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -117,20 +133,28 @@ static const struct opt options[] = {
 
 /* Checks that the options given may be used together. */
 static int
-check(const struct stage_aggregate_opts *o, size_t n, char **paths,
-    struct err *e)
+check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 {
 	const struct robust_rule *q = &o->who.rule;
-	const int whole = robust_elements(q) || robust_pairs(q);
+	const int whole = robust_elements(q) || robust_pairs(q) ||
+	    robust_centered(q);
 
+	if (robust_centered(q) && o->expect != 0 && o->expect < 2 * q->f + 1)
+		return err_set(e, ERR_USAGE, "of %llu devices %zu bad ones are "
+		    "too many for any rule: at most %llu",
+		    (unsigned long long)o->expect, q->f,
+		    (unsigned long long)(o->expect - 1) / 2);
 	if (o->sum && whole)
 		return err_set(e, ERR_USAGE, "--rule %s makes no --sum",
 		    o->who.rule_text);
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum is more than "
 		    "--expect");
-	if (o->per != STAGE_AGGREGATE_NOTHING && (o->sum || whole))
+	if (o->per != AGGREGATE_NOTHING && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster writes means of means");
+	if (o->spool == NULL && (o->quorum != 0 || o->deadline > 0))
+		return err_set(e, ERR_USAGE, "--quorum and --deadline are of a "
+		    "--spool");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
 	return 0;
@@ -141,14 +165,13 @@ static volatile sig_atomic_t asked;
 static void
 on_asked(int sig)
 {
-	(void)sig;
 	asked++;
 }
 
 static int
 run(void *arg, char **paths, size_t n, struct err *e)
 {
-	const struct stage_aggregate_opts *o = arg;
+	const struct aggregate_opts *o = arg;
 	const struct sigaction ask = { .sa_handler = on_asked,
 	    .sa_flags = SA_RESTART };
 	int r = check(o, n, paths, e);
@@ -157,7 +180,7 @@ run(void *arg, char **paths, size_t n, struct err *e)
 		return r;
 	if (o->spool != NULL)
 		(void)sigaction(SIGUSR1, &ask, NULL);
-	return stage_aggregate_run(o, paths, n, e);
+	return aggregate_run(o, paths, n, e);
 }
 
 int
@@ -166,9 +189,9 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-aggregate",
-			.usage = "[--mean | --sum] [--weight-by WHAT] [--rule RULE] "
-			    "[--expect N]\n    [--quorum N] [--deadline TIME] "
-			    "[--spool DIR | FILE...]",
+			.usage = "[--sum] [--weight-by WHAT] [--rule RULE] "
+			    "[--expect N]\n    [--spool DIR [--quorum N] "
+			    "[--deadline TIME] | FILE...]",
 			.about = "Weighted mean or sum of the shards of a step, one "
 			    "from each FILE, or all from one.",
 			.examples = "ace-aggregate edge1.aceg edge2.aceg >mean.aceg\n"
@@ -178,7 +201,7 @@ main(int argc, char **argv)
 		},
 		.run = run
 	};
-	struct stage_aggregate_opts o = { .f = &p.f, .asked = &asked,
+	struct aggregate_opts o = { .f = &p.f, .asked = &asked,
 	    .who = { .theta = -1 } };
 
 	return program_main(&p, argc, argv, &o);

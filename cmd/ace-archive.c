@@ -1,35 +1,583 @@
 /*
  * ace-archive: the shards of a run in an archive (tar, zip, 7z, cpio), and out
- * of it again.
+ * of it again.  There is an entry for each shard, RUN/STEP/DEVICE.aceg as in a
+ * spool, and a stream of its own.  Entries are made from what a shard says of
+ * itself, and files from that as well, never from the name of an entry: so that
+ * no archive can name a place to write to.
  */
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/arc.h"
+#include "base/bar.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/pack.h"
+#include "base/temp.h"
 #include "kern/kern.h"
-#include "pipe/program.h"
+#include "pipe/filter.h"
 #include "pipe/pick.h"
-#include "stage/stage_archive.h"
+#include "pipe/program.h"
+#include "pipe/source.h"
+#include "spool/inbox.h"
+#include "spool/ledger.h"
+
+struct opts {
+	struct filter *f;	/* the output of create and append */
+	struct pick pick;
+	const char *format;	/* tar, tar.gz, zip, ...; NULL: as the output's
+				 * name ends */
+	const char *into;	/* the folder to extract into */
+	int append;		/* to what is at f->output */
+};
+
+enum { BLOCK = 1 << 16 };
+
+/* ---- names ---- */
+
+/* The place of a shard in an archive or a folder.  `from' is the file that it
+ * came from: a spool's aggregate keeps its name. */
+static void
+name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
+{
+	const char *slash = strrchr(from, '/');
+	char run[INBOX_NAME], file[INBOX_FILE];
+
+	if (strcmp(slash != NULL ? slash + 1 : from, "aggregate.aceg") == 0)
+		(void)snprintf(file, sizeof(file), "aggregate.aceg");
+	else
+		inbox_file(sh, "aceg", file);
+	inbox_name(inbox_run_of(sh), run);
+	(void)snprintf(out, ARC_NAME, "%s/%llu/%s", run,
+	    (unsigned long long)sh->step, file);
+}
+
+/* ---- which format ---- */
+
+struct packing {
+	const char *name, *lib;	/* ours, and libarchive's */
+};
+static const struct packing archives[] = {
+	{ "tar", "paxr" }, { "zip", "zip" }, { "7z", "7zip" },
+	{ "cpio", "newc" }, { NULL, NULL }
+};
+static const struct packing filters[] = {
+	{ "gz", "gzip" }, { "bz2", "bzip2" }, { "xz", "xz" },
+	{ "zst", "zstd" }, { "lz4", "lz4" },
+	{ "Z", "compress" }, { NULL, NULL }
+};
+
+/* Does name[0 .. *n) end with ".word"?  Then *n is what is before it. */
+static int
+ends(const char *name, size_t *n, const char *word)
+{
+	const size_t k = strlen(word);
+
+	if (*n < k + 2 || name[*n - k - 1] != '.' ||
+	    strncmp(name + *n - k, word, k) != 0)
+		return 0;
+	*n -= k + 1;
+	return 1;
+}
+
+/* What a name says: "run.tar.zst" is a tar, packed with zstd. Returns how long
+ * the name is without that. */
+static size_t
+by_name(const char *name, const char **format, const char **filter)
+{
+	const struct packing *k;
+	size_t n = strlen(name);
+
+	*format = *filter = NULL;
+	if (ends(name, &n, "tgz")) {
+		*format = "tar";
+		*filter = "gzip";
+		return n;
+	}
+	for (k = filters; k->name != NULL; k++)
+		if (ends(name, &n, k->name)) {
+			*filter = k->lib;
+			break;
+		}
+	for (k = archives; k->name != NULL; k++)
+		if (ends(name, &n, k->name)) {
+			*format = k->name;
+			break;
+		}
+	return n;
+}
+
+static const char *
+lib_of(const char *format)
+{
+	const struct packing *k = archives;
+
+	while (k->name != NULL && strcmp(k->name, format) != 0)
+		k++;
+	return k->lib;
+}
+
+static int
+how_to(const struct opts *o, struct arc_opts *how, struct err *e)
+{
+	const char *format = NULL, *filter = NULL;
+	char name[32];
+
+	if (o->format != NULL) {
+		(void)snprintf(name, sizeof(name), "a.%s", o->format);
+		if (by_name(name, &format, &filter) != 1 || format == NULL)
+			return err_set(e, ERR_USAGE, "--format '%.80s': tar or "
+			    "cpio, which .gz, .bz2, .xz, .zst, .lz4 or .Z may "
+			    "follow, zip or 7z", o->format);
+	} else if (o->f->output != NULL) {
+		(void)by_name(o->f->output, &format, &filter);
+	}
+	if (format == NULL)
+		return err_set(e, ERR_USAGE, "which format? (--format, or a "
+		    "name with -o such as run.tar.zst)");
+	if (filter != NULL && (*format == 'z' || *format == '7'))
+		return err_set(e, ERR_USAGE, "%s packs its entries itself: it "
+		    "is not packed with %s", format, filter);
+	memset(how, 0, sizeof(*how));
+	how->format = lib_of(format);
+	how->filter = filter;
+	return 0;
+}
+
+/* ---- what is in the archive already ---- */
+
+struct entry {
+	unsigned char name[16];		/* its hash */
+	unsigned char digest[16];	/* of the shard */
+};
+
+struct archive {
+	const struct opts *o;
+	struct arc *out;
+	int fd;				/* a temporary for one entry */
+	struct entry *have;	/* sorted by name */
+	size_t n, cap;
+	uint64_t done, all;		/* bytes, for the bar */
+	size_t again;
+	struct bar bar;
+	unsigned char block[BLOCK];
+};
+
+enum known { NEW, SAME };
+
+/* Is there an entry of this name?  An enum known; -ERR_REFUSED when it has other
+ * bytes.  A new one is noted. */
+static int
+note(struct archive *x, const char *name,
+    const unsigned char digest[16], struct err *e)
+{
+	size_t lo = 0, hi = x->n, mid;
+	unsigned char id[16];
+	int c;
+
+	pack_hash128(name, strlen(name), id);
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if ((c = memcmp(x->have[mid].name, id, 16)) == 0)
+			return memcmp(x->have[mid].digest, digest, 16) == 0 ?
+			    SAME : err_set(e, ERR_REFUSED,
+			    "'%.300s' is there twice, with other bytes: two "
+			    "shards of one name do not go into one archive",
+			    name);
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (alloc_grow(&x->have, &x->cap, x->n + 1, sizeof(*x->have), e) < 0)
+		return -ERR_SYS;
+	memmove(x->have + lo + 1, x->have + lo, (x->n - lo) * sizeof(*x->have));
+	memcpy(x->have[lo].name, id, 16);
+	memcpy(x->have[lo].digest, digest, 16);
+	x->n++;
+	return NEW;
+}
+
+/* ---- writing entries ---- */
+
+static int
+temporary(struct archive *x, struct err *e)
+{
+	if (x->fd < 0)
+		return temp_open(&x->fd, e);
+	if (lseek(x->fd, 0, SEEK_SET) < 0 || ftruncate(x->fd, 0) < 0)
+		return err_sys(e, "<temporary>");
+	return 0;
+}
+
+static int
+pour(struct archive *x, struct err *e)
+{
+	off_t at = 0;
+	size_t n;
+	int k;
+
+	while ((k = fd_read_at(x->fd, at, x->block, sizeof(x->block), &n,
+	    "<temporary>", e)) == 0 && n != 0 &&
+	    (k = arc_write(x->out, x->block, n, e)) == 0) {
+		at += (off_t)n;
+		x->done += n;
+		bar_show(&x->bar, x->done, x->all, "B");
+	}
+	return k;
+}
+
+/* What is in the temporary becomes an entry, unless it is there. */
+static int
+entry(struct archive *x, const char *name,
+    const unsigned char digest[16], struct err *e)
+{
+	struct stat st;
+	int k = note(x, name, digest, e);
+
+	if (k == SAME)
+		x->again++;
+	if (k != NEW)
+		return k < 0 ? k : 0;
+	if (fstat(x->fd, &st) < 0)
+		return err_sys(e, "<temporary>");
+	if ((k = arc_put(x->out, name, (uint64_t)st.st_size, e)) == 0 &&
+	    (k = pour(x, e)) == 0)
+		k = arc_put_end(x->out, e);
+	return k;
+}
+
+/* The shard that r stands at, as a stream of its own. */
+static int
+put_shard(struct archive *x, struct reader *r, const char *from, struct err *e)
+{
+	struct writer *w = NULL;
+	unsigned char digest[16];
+	char name[ARC_NAME];
+	int k;
+
+	name_of(reader_shard(r), from, name);
+	if ((k = temporary(x, e)) == 0 &&
+	    (k = writer_fd(&w, x->fd, x->o->f->tool, e)) == 0 &&
+	    (k = writer_history(w, reader_provenance(r), e)) == 0 &&
+	    (k = filter_copy(r, w, e)) == 0) {
+		memcpy(digest, reader_end_of_shard(r)->digest, 16);
+		k = writer_finish(w, e);
+	}
+	writer_free(w);
+	return k < 0 ? k : entry(x, name, digest, e);
+}
+
+static int
+each_new(void *arg, struct reader *r, const char *from, struct err *e)
+{
+	return put_shard(arg, r, from, e);
+}
+
+/* ---- appending ---- */
+
+/* The bytes of an entry of the old archive into the temporary. */
+static int
+take(struct archive *x, struct arc *a, struct err *e)
+{
+	size_t got = 1;
+	int k = temporary(x, e);
+
+	while (k == 0 && got != 0 && (k = arc_read(a, x->block,
+	    sizeof(x->block), &got, e)) == 0)
+		k = fd_write(x->fd, x->block, got, "<temporary>", e);
+	return k;
+}
+
+/* The digest of the first shard in the temporary, or, if that is no stream, of
+ * its name: two such are the same then. */
+static int
+digest_of(struct archive *x, const char *name,
+    unsigned char digest[16], struct err *e)
+{
+	struct err none = ERR_INIT;
+	struct reader *r = NULL;
+	struct io *io;
+	int k;
+
+	pack_hash128(name, strlen(name), digest);
+	if ((k = io_open_at(&io, x->fd, 0, "<temporary>", e)) < 0)
+		return k;
+	if (reader_open(&r, io, &x->o->f->in, &none) == 0)
+		while ((k = reader_next(r, &none)) > 0)
+			if (k == READER_SEND) {
+				memcpy(digest, reader_end_of_shard(r)->digest,
+				    16);
+				break;
+			}
+	reader_free(r);
+	/* what the system refuses says nothing of the bytes */
+	return none.code == ERR_SYS ? err_move(e, &none) : 0;
+}
+
+/* All entries of the archive that is there now, as they are. */
+static int
+put_old(struct archive *x, struct err *e)
+{
+	struct arc_entry *en = alloc_get(1, sizeof(*en), e);
+	unsigned char digest[16];
+	struct arc *a = NULL;
+	struct io *io = NULL;
+	int k = en != NULL ? io_open(&io, x->o->f->output, e) : -ERR_SYS;
+
+	if (k == 0 && (k = arc_open(&a, io, ARC_ANY, e)) == 0)
+		while ((k = arc_next(a, en, e)) > 0) {
+			if ((k = arc_safe(a, en, e)) < 0)
+				break;
+			if (!en->file)
+				continue;
+			if (en->name[0] == '\0') {
+				k = err_set(e, ERR_DATA, "unsupported: '%s' is "
+				    "a packed file and no archive",
+				    x->o->f->output);
+				break;
+			}
+			if ((k = take(x, a, e)) < 0 ||
+			    (k = digest_of(x, en->name, digest,
+			    e)) < 0 || (k = entry(x, en->name,
+			    digest, e)) < 0)
+				break;
+		}
+	arc_free(a);
+	io_free(io);
+	alloc_free(en);
+	return k;
+}
+
+/* ---- the commands ---- */
+
+/* Bytes of the operands that are files, for the bar; 0 when one is not. */
+static uint64_t
+size_of(char **path, size_t n)
+{
+	uint64_t all = 0;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (path[i] == NULL || stat(path[i], &st) < 0 ||
+		    !S_ISREG(st.st_mode))
+			return 0;
+		all += (uint64_t)st.st_size;
+	}
+	return all;
+}
+
+static int
+create(void *arg, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = arg;
+	struct archive *x = kern_get(e) != NULL ?
+	    alloc_get(1, sizeof(*x), e) : NULL;
+	struct io *io = NULL;
+	struct arc_opts how;
+	size_t i;
+	int k;
+
+	if (x == NULL)
+		return -e->code;
+	x->o = o;
+	x->fd = -1;
+	x->all = o->append || pick_given(&o->pick) ? 0 : size_of(path, n);
+	bar_begin(&x->bar, o->f->cli);
+	if ((k = how_to(o, &how, e)) == 0 &&
+	    (k = io_create(&io, o->f->output, 0, e)) == 0 &&
+	    (k = arc_create(&x->out, io, &how, e)) == 0 && o->append)
+		k = put_old(x, e);
+	if (n == 0 && k == 0)
+		k = pick_each(&o->pick, o->f, NULL, each_new, x, e);
+	for (i = 0; i < n && k == 0; i++)
+		k = pick_each(&o->pick, o->f, path[i], each_new, x, e);
+	if (k == 0 && x->n == 0)
+		k = err_set(e, ERR_DATA, "mismatch: no shard to archive (--step "
+		    "and --device match none)");
+	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
+		k = io_commit(io, IO_SYNC_FULL, e);
+	bar_end(&x->bar);
+	if (k == 0)
+		cli_say(o->f->cli, 1, "%zu shards", x->n);
+	if (k == 0 && x->again != 0)
+		cli_say(o->f->cli, 1, "%zu shards were there already", x->again);
+	arc_free(x->out);
+	io_free(io);
+	if (x->fd >= 0)
+		(void)close(x->fd);
+	alloc_free(x->have);
+	alloc_free(x);
+	return k;
+}
+
+static int
+append(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+
+	if (o->f->output == NULL || strcmp(o->f->output, "-") == 0)
+		return err_set(e, ERR_USAGE, "append to what? (-o ARCHIVE)");
+	o->append = 1;
+	return create(o, path, n, e);
+}
+
+/* None that is there was meant. */
+static int
+none_meant(struct err *e)
+{
+	return err_set(e, ERR_DATA, "mismatch: no such shard (--step and "
+	    "--device match none of the archive's)");
+}
+
+static int
+each_line(void *arg, struct reader *r, const char *from, struct err *e)
+{
+	uint64_t *n = arg;
+	const struct shard *sh = reader_shard(r);
+	const uint64_t at = reader_offset(r), step = sh->step;
+	char name[ARC_NAME], kind[16], device[SHARD_NAME + 1];
+	int k;
+
+	name_of(sh, from, name);
+	(void)snprintf(kind, sizeof(kind), "%s", shard_kind_name(sh->kind));
+	(void)snprintf(device, sizeof(device), "%s", shard_device(sh));
+	if ((k = pick_pass(r, e)) < 0)
+		return k;
+	++*n;
+	if (printf("%llu\t%s\t%s\t%llu\t%s\n", (unsigned long long)step,
+	    device, kind, (unsigned long long)(reader_offset(r) - at),
+	    name) < 0)
+		return err_sys(e, "'<stdout>'");
+	return 0;
+}
+
+static int
+list(void *arg, char **path, size_t unused, struct err *e)
+{
+	const struct opts *o = arg;
+	uint64_t n = 0;
+	int k;
+
+	if (kern_get(e) == NULL)
+		return -ERR_USAGE;
+	(void)fputs("step\tdevice\tkind\tbytes\tname\n", stdout);
+	k = pick_each(&o->pick, o->f, *path, each_line, &n, e);
+	return k == 0 && n == 0 && pick_given(&o->pick) ? none_meant(e) : k;
+}
+
+/* Makes the folders of a path below `into', which is not one of them. */
+static int
+folders(char *path, size_t into, struct err *e)
+{
+	char *p;
+	int k = 0;
+
+	for (p = path + into + 1; k == 0 && (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		if (mkdir(path, 0777) < 0 && errno != EEXIST)
+			k = err_sys(e, "'%s'", path);
+		*p = '/';
+	}
+	return k;
+}
+
+struct into {
+	const struct opts *o;
+	struct bar bar;
+	uint64_t n;
+};
+
+/* A file that is there has to be of the same shard. */
+static int
+place(struct writer *w, const struct reader *r, const char *path, struct err *e)
+{
+	unsigned char digest[SHARD_DIGEST];
+	int k = access(path, F_OK) == 0 ? ledger_digest(path, digest, e) : 0;
+
+	if (k == 0)
+		return writer_end(w, IO_SYNC_RENAME, e);
+	if (k > 0 && memcmp(digest, reader_end_of_shard(r)->digest,
+	    SHARD_DIGEST) == 0)
+		return 0;		/* it was extracted before */
+	return k < 0 ? k : err_set(e, ERR_REFUSED, "'%s' is there already, and "
+	    "is another shard: extract into an empty folder", path);
+}
+
+static int
+each_file(void *arg, struct reader *r, const char *from, struct err *e)
+{
+	struct into *x = arg;
+	char name[ARC_NAME], path[PATH_MAX];
+	struct writer *w = NULL;
+	int k;
+
+	name_of(reader_shard(r), from, name);
+	if (snprintf(path, sizeof(path), "%s/%s", x->o->into, name) >= PATH_MAX)
+		return err_file(e, err_set(e, ERR_SYS, "'%s' is too long a name",
+		    path), from);
+	if ((k = folders(path, strlen(x->o->into), e)) == 0 &&
+	    (k = writer_file(&w, path, x->o->f->tool, e)) == 0 &&
+	    (k = writer_history(w, reader_provenance(r), e)) == 0 &&
+	    (k = filter_copy(r, w, e)) == 0)
+		k = place(w, r, path, e);
+	writer_free(w);
+	x->n += k == 0;
+	bar_show(&x->bar, x->n, 0, "shards");
+	return k;
+}
+
+static int
+extract(void *arg, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = arg;
+	struct into x = { .o = o };
+	int k;
+
+	if (kern_get(e) == NULL)
+		return -ERR_USAGE;
+	if (o->into == NULL)
+		return err_set(e, ERR_USAGE, "into which folder? (--into DIR)");
+	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, "'%s'", o->into);
+	o->f->mute = 1;
+	bar_begin(&x.bar, o->f->cli);
+	k = pick_each(&o->pick, o->f, *path, each_file, &x, e);
+	bar_end(&x.bar);
+	if (k == 0 && x.n == 0)
+		k = none_meant(e);
+	if (k == 0)
+		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
+	return k;
+}
+
+/* ---- options ---- */
 
 static const char *const formats[] = { "tar", "tar.gz", "tar.bz2", "tar.xz",
 	"tar.zst", "tar.lz4", "tar.Z", "cpio", "cpio.gz", "cpio.bz2", "cpio.xz",
 	"cpio.zst", "cpio.lz4", "cpio.Z", "zip", "7z", NULL };
 
 static const struct opt pick_opt[] = {
-	OPT_PART(pick_opts, struct stage_archive_opts, pick),
+	OPT_PART(pick_opts, struct opts, pick),
 	OPT_SHARED(filter_opts_max),
 	OPT_END
 };
 static const struct opt out_opt[] = {
 	{ 0, "format", "NAME", "tar, tar.zst, zip ... (default as FILE is named)",
-	    OPT_TEXT(struct stage_archive_opts, format), .words = formats },
+	    OPT_TEXT(struct opts, format), .words = formats },
 	OPT_ROWS(pick_opt),
 	OPT_END
 };
 static const struct opt new_opt[] = {
 	{ 'o', "output", "ARCHIVE", "write ARCHIVE, whole or not at all",
 	    OPT_PATH(struct filter, output, OPT_REPLACE) },
-	OPT_ROWS(filter_opts_force),
 	OPT_END
 };
 static const struct opt old_opt[] = {
@@ -45,53 +593,10 @@ static const struct opt append_opt[] = {
 };
 static const struct opt extract_opt[] = {
 	{ 0, "into", "DIR", "the folder to make the files in (needed)",
-	    OPT_PATH(struct stage_archive_opts, into, OPT_DIR) },
+	    OPT_PATH(struct opts, into, OPT_DIR) },
 	OPT_ROWS(pick_opt),
 	OPT_END
 };
-
-static int
-create(void *arg, char **path, size_t n, struct err *e)
-{
-	char *in[] = { NULL };
-
-	if (kern_get(e) == NULL)
-		return -ERR_USAGE;
-	return n != 0 ? stage_archive_create(arg, path, n, e) :
-	    stage_archive_create(arg, in, 1, e);
-}
-
-static int
-append(void *arg, char **path, size_t n, struct err *e)
-{
-	struct stage_archive_opts *o = arg;
-
-	if (o->f->output == NULL || strcmp(o->f->output, "-") == 0)
-		return err_set(e, ERR_USAGE, "append to what? (-o ARCHIVE)");
-	o->append = 1;
-	return create(arg, path, n, e);
-}
-
-static int
-list(void *arg, char **path, size_t n, struct err *e)
-{
-	(void)n;
-	return kern_get(e) == NULL ? -ERR_USAGE :
-	    stage_archive_list(arg, *path, stdout, e);
-}
-
-static int
-extract(void *arg, char **path, size_t n, struct err *e)
-{
-	const struct stage_archive_opts *o = arg;
-
-	(void)n;
-	if (kern_get(e) == NULL)
-		return -ERR_USAGE;
-	if (o->into == NULL)
-		return err_set(e, ERR_USAGE, "into which folder? (--into DIR)");
-	return stage_archive_extract(o, *path, e);
-}
 
 static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
@@ -120,7 +625,7 @@ main(int argc, char **argv)
 			.commands = commands
 		}
 	};
-	struct stage_archive_opts o = { .f = &p.f, .pick = PICK_INIT };
+	struct opts o = { .f = &p.f, .pick = PICK_INIT };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -28,40 +28,25 @@ static const struct opt options[] = {
 };
 
 static int
-pass(const struct opts *o, struct stage *s, const char *path, struct err *e)
-{
-	struct reader *in = NULL;
-	struct writer *w;
-	int r;
-
-	r = o->resend ? filter_out(o->f, &w, e) :
-	    filter_both(o->f, &in, &w, path, e);
-	if (r < 0)
-		goto out;
-	stage_compress_to(s, w);
-	if (in != NULL)
-		filter_loose(in, w, 1);
-	r = o->resend ? stage_finish(s, e) : stage_run(in, s, NULL, e);
-out:
-	reader_free(in);
-	return r;
-}
-
-static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	struct stage *s = NULL;
+	struct stage *s;
+	struct writer *w;
 	int r;
 
-	(void)n;
 	if (o->resend && o->compress.dir == NULL)
 		return err_set(e, ERR_USAGE, "whose shards? (-S DIR)");
 	if (o->resend && o->compress.fb.window == 0)
 		o->compress.fb.window = PENDING_MAX;	/* believe it: there is
 							 * no receipt */
-	if ((r = stage_compress.make(&s, &o->compress, o->f, e)) == 0)
-		r = pass(o, s, *path, e);
+	r = stage_new(&s, &stage_compress, &o->compress, o->f, e);
+	if (r == 0 && !o->resend)
+		r = stage_pass(o->f, s, NULL, *path, e);
+	else if (r == 0 && (r = filter_out(o->f, &w, e)) == 0) {
+		stage_compress_to(s, w);
+		r = stage_finish(s, e);
+	}
 	stage_free(s);
 	return r;
 }

@@ -2,15 +2,139 @@
  * ace-cut: the chosen shards, or the chosen tensors of them, of files, folders
  * and archives, as one stream.
  */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "format/frame.h"
+#include "format/values.h"
+#include "pipe/filter.h"
+#include "pipe/pick.h"
 #include "pipe/program.h"
 #include "pipe/source.h"
-#include "stage/stage_cut.h"
+
+struct opts {
+	struct filter *f;	/* the program's: input and output */
+	struct pick pick;
+	const char *tensor;	/* a shell pattern, or NULL: all */
+};
+
+struct cut {
+	const struct opts *o;
+	struct writer *w;
+	uint64_t shards;		/* written */
+	uint64_t tensors;		/* of their schemas, that are meant */
+	float *x;			/* f32[cap], of a group */
+	size_t cap;
+};
+
+/* The groups of the chosen tensors; their bodies as they are, but they are
+ * decoded, for the sums at the shard's end. */
+static int
+cut_data(struct cut *x, struct reader *r, struct err *e)
+{
+	const struct schema *sc = reader_schema(r);
+	const struct record *rec;
+	struct schema_span span;
+	size_t i, n, len;
+	int k = 0;
+
+	rec = reader_records(r, &n);
+	for (i = 0; i < n && k == 0; i++) {
+		schema_span(sc, rec[i].group, &span);
+		if (!pick_tensor(x->o->tensor, sc->t[span.tensor].name))
+			continue;
+		if ((k = reader_fetch(r, e)) < 0 || (k = values_decode(r,
+		    &rec[i], x->x, x->cap, &len, e)) < 0)
+			break;
+		k = writer_record(x->w, rec[i].group, rec[i].codec,
+		    rec[i].param, rec[i].body, rec[i].len, x->x, len, e);
+	}
+	return k;
+}
+
+static int
+cut_tensors(struct cut *x, struct reader *r, struct err *e)
+{
+	const struct schema *sc = reader_schema(r);
+	size_t i;
+	int k;
+
+	for (i = 0; i < sc->n; i++)
+		x->tensors += pick_tensor(x->o->tensor, sc->t[i].name) ? 1 : 0;
+	if (x->cap < sc->group_size) {
+		alloc_free(x->x);
+		x->cap = 0;
+		if ((x->x = alloc_get(sc->group_size, sizeof(*x->x),
+		    e)) == NULL)
+			return -ERR_SYS;
+		x->cap = sc->group_size;
+	}
+	if ((k = filter_shard(r, x->w, NULL, e)) < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k == READER_SEND)
+			return writer_send(x->w, NULL, e);
+		if (k == READER_DATA)
+			k = cut_data(x, r, e);
+		else if (k == READER_NOTE &&
+		    frame_safe_to_copy(reader_frame(r)->type))
+			k = writer_pass(x->w, r, e);
+		if (k < 0)
+			break;
+	}
+	return k;
+}
+
+static int
+cut_shard(void *arg, struct reader *r, const char *from, struct err *e)
+{
+	struct cut *x = arg;
+	int k;
+
+	x->shards++;
+	if (x->o->tensor == NULL)
+		return (k = writer_history(x->w, reader_provenance(r), e)) < 0 ?
+		    k : filter_copy(r, x->w, e);
+	(void)reader_skip_bodies(r, 1);
+	k = cut_tensors(x, r, e);
+	(void)reader_skip_bodies(r, 0);
+	return k;
+}
+
+static int
+run(void *opts, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = opts;
+	struct cut x = { .o = o };
+	size_t i = 0;
+	int r = filter_out(o->f, &x.w, e);
+
+	if (r == 0)
+		do
+			r = pick_each(&o->pick, o->f, n != 0 ? path[i] : NULL,
+			    cut_shard, &x, e);
+		while (++i < n && r == 0);
+	if (r == 0 && x.shards == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no such shard (ace-inspect "
+		    "brief lists them)");
+	if (r == 0 && o->tensor != NULL && x.tensors == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in these "
+		    "shards", o->tensor);
+	if (x.w != NULL)
+		r = filter_end(x.w, r, e);
+	writer_free(x.w);
+	alloc_free(x.x);
+	return r;
+}
 
 static const struct opt options[] = {
-	OPT_PART(pick_opts, struct stage_cut_opts, pick),
+	OPT_PART(pick_opts, struct opts, pick),
 	{ 0, "tensor", "GLOB",
 	    "only tensors whose name matches; the others are not sent",
-	    OPT_TEXT(struct stage_cut_opts, tensor) },
+	    OPT_TEXT(struct opts, tensor) },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -31,9 +155,9 @@ main(int argc, char **argv)
 			.opt = options
 		},
 		.open = source_io,
-		.run = stage_cut_run
+		.run = run
 	};
-	struct stage_cut_opts o = { .f = &p.f, .pick = PICK_INIT };
+	struct opts o = { .f = &p.f, .pick = PICK_INIT };
 
 	return program_main(&p, argc, argv, &o);
 }

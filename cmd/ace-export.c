@@ -2,36 +2,236 @@
  * ace-export: converts one shard of a stream to a file that trainers read:
  * safetensors, npz, npy or raw f32; or each shard, one file after another.
  */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "files/format.h"
+#include "format/values.h"
+#include "pipe/filter.h"
+#include "pipe/pick.h"
 #include "pipe/program.h"
 #include "pipe/source.h"
-#include "stage/stage_export.h"
+
+struct opts {
+	struct filter *f;	/* the program's: input and output */
+	int format;		/* -1: by the output's name */
+	int has_step;
+	uint64_t step;		/* of the shard, if has_step */
+	const char *device;	/* of the shard, or NULL */
+	const char *tensor;	/* a shell pattern, or NULL: all */
+	int many;		/* all shards, one file after another */
+	struct format_sink_opts so;
+};
+
+struct export {
+	const struct opts *o;
+	struct reader *in;
+	struct io *out;
+	struct format_sink *sink;
+	struct schema chosen;	/* of the file: the tensors that are meant */
+	struct values v;
+	struct text_kv note;
+	char found[SHARD_NAME + 32];	/* the shard written, or "" */
+	float *last;		/* many: a group that waits for the shard's end */
+	size_t nlast, room;
+};
+
+static int
+wanted(const struct opts *o, const struct shard *sh)
+{
+	return (!o->has_step || sh->step == o->step) &&
+	    (o->device == NULL || strcmp(shard_device(sh), o->device) == 0);
+}
+
+/* The tensors that --tensor leaves. */
+static int
+choose(struct export *x, struct err *e)
+{
+	const struct schema *sc = reader_schema(x->in);
+	size_t i;
+	int r = 0;
+
+	schema_release(&x->chosen);
+	x->chosen = (struct schema)SCHEMA_INIT;
+	x->chosen.group_size = sc->group_size;
+	for (i = 0; i < sc->n && r == 0; i++)
+		if (pick_tensor(x->o->tensor, sc->t[i].name))
+			r = schema_add(&x->chosen, &sc->t[i], e);
+	if (r == 0 && x->chosen.n == 0)
+		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in '%s'",
+		    x->o->tensor, reader_name(x->in));
+	return r < 0 ? r : schema_finish(&x->chosen, e);
+}
+
+/* The notes of the shard, and where there are many files which step each is. */
+static int
+describe(struct export *x, struct err *e)
+{
+	int r;
+
+	text_release(&x->note);
+	x->note = (struct text_kv)TEXT_KV_INIT;
+	if ((r = text_copy(&x->note, &reader_shard(x->in)->kv, e)) < 0)
+		return r;
+	return !x->o->many ? 0 : text_setf(&x->note, "safetensors.step", e,
+	    "%llu", (unsigned long long)reader_shard(x->in)->step);
+}
+
+static int
+create(struct export *x, struct err *e)
+{
+	struct format_sink_opts so = x->o->so;
+	int f = x->o->format, r;
+
+	if (x->o->tensor != NULL && (r = choose(x, e)) < 0)
+		return r;
+	if (f < 0)
+		f = format_guess(x->o->f->output);
+	if (f < 0)
+		f = FORMAT_SAFETENSORS;
+	if (x->o->many && f != FORMAT_SAFETENSORS)
+		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
+		    "say where they end");
+	if ((r = describe(x, e)) < 0)
+		return r;
+	so.note = &x->note;
+	return format_create(&x->sink, (enum format_id)f, x->out,
+	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
+}
+
+/* Writes the group that waited, and keeps n values for later. */
+static int
+put_later(struct export *x, const float *v, size_t n, struct err *e)
+{
+	int r = format_write(x->sink, x->last, x->nlast, e);
+
+	x->nlast = 0;
+	if (r < 0 || n == 0)
+		return r;
+	if (n > x->room) {
+		alloc_free(x->last);
+		x->room = 0;
+		if ((x->last = alloc_get(n, sizeof(*v), e)) == NULL)
+			return -ERR_SYS;
+		x->room = n;
+	}
+	memcpy(x->last, v, n * sizeof(*v));
+	x->nlast = n;
+	return 0;
+}
+
+/* Whether the group that v has is of a tensor that is meant. */
+static int
+group_wanted(const struct export *x)
+{
+	const struct schema *sc = reader_schema(x->in);
+	struct schema_span span;
+
+	schema_span(sc, x->v.group, &span);
+	return pick_tensor(x->o->tensor, sc->t[span.tensor].name);
+}
+
+/* The values and, when they are verified, the end of the file. */
+static int
+put_values(struct export *x, struct err *e)
+{
+	int r;
+
+	while ((r = values_next(&x->v, e)) > 0)
+		if (group_wanted(x) && (r = x->o->many ?
+		    put_later(x, x->v.x, x->v.n, e) :
+		    format_write(x->sink, x->v.x, x->v.n, e)) < 0)
+			break;
+	if (r < 0 || (r = put_later(x, NULL, 0, e)) < 0 ||
+	    (r = format_finish(x->sink, e)) < 0)
+		return r;
+	return x->o->many ? io_flush(x->out, e) : 0;
+}
+
+static int
+put_shard(struct export *x, struct err *e)
+{
+	const struct shard *sh = reader_shard(x->in);
+	char name[sizeof(x->found)];
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%s/%llu", shard_device(sh),
+	    (unsigned long long)sh->step);
+	if (x->found[0] != '\0' && !x->o->many)
+		return err_set(e, ERR_USAGE, "more than one shard in '%s', "
+		    "'%s' and '%s': --step and --device choose",
+		    reader_name(x->in), x->found, name);
+	memcpy(x->found, name, sizeof(name));
+	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)
+		return r;
+	r = put_values(x, e);
+	format_free(x->sink);
+	x->sink = NULL;
+	return r;
+}
+
+/* Exactly one shard of the stream may be meant by --step and --device.  With
+ * --many it may be any number, and the last values of a file are written when
+ * the shard's end was verified, so that a file that is whole is good. */
+static int
+run(void *opts, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = opts;
+	struct export x = { .o = o, .chosen = SCHEMA_INIT,
+	    .v = VALUES_INIT, .note = TEXT_KV_INIT };
+	int r;
+
+	if ((r = filter_in(o->f, &x.in, *path, e)) < 0 ||
+	    (r = io_create(&x.out, o->f->output, 0, e)) < 0)
+		goto out;
+	while ((r = reader_to_shard(x.in, e)) > 0)
+		if (wanted(o, reader_shard(x.in)) &&
+		    (r = put_shard(&x, e)) < 0)
+			break;
+	if (r == 0 && x.found[0] == '\0' && !o->many)
+		r = err_set(e, ERR_DATA, "mismatch: no such shard in '%s'",
+		    reader_name(x.in));
+	if (r == 0)
+		r = io_commit(x.out, IO_SYNC_FULL, e);
+out:
+	values_release(&x.v);
+	schema_release(&x.chosen);
+	text_release(&x.note);
+	alloc_free(x.last);
+	format_free(x.sink);
+	io_free(x.out);
+	reader_free(x.in);
+	return r;
+}
 
 static int
 set_step(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_export_opts *o = arg;
+	struct opts *o = arg;
 
-	(void)row, (void)val, (void)e;
 	o->has_step = 1;
 	return 0;
 }
 
 static const struct opt options[] = {
 	{ 'f', "format", "FORMAT", NULL,
-	    OPT_WORD(struct stage_export_opts, format, format_written) },
+	    OPT_WORD(struct opts, format, format_names) },
 	{ 0, "step", "N", "the shard of this step",
-	    OPT_U64(struct stage_export_opts, step, 0, UINT64_MAX),
+	    OPT_U64(struct opts, step, 0, UINT64_MAX),
 	    .set = set_step },
 	{ 0, "device", "NAME", "the shard of this device",
-	    OPT_TEXT(struct stage_export_opts, device) },
+	    OPT_TEXT(struct opts, device) },
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
-	    OPT_TEXT(struct stage_export_opts, tensor) },
+	    OPT_TEXT(struct opts, tensor) },
 	{ 0, "many", NULL, "all shards, safetensors one after another",
-	    OPT_FLAG(struct stage_export_opts, many) },
+	    OPT_FLAG(struct opts, many) },
 	{ 0, "f32", NULL, "all tensors as f32, whatever the model's",
-	    OPT_FLAG(struct stage_export_opts, so.f32) },
-	{ 0, "deflate", NULL, "npz: compress the entries",
-	    OPT_FLAG(struct stage_export_opts, so.deflate) },
+	    OPT_FLAG(struct opts, so.f32) },
 	OPT_SHARED(filter_opts_file),
 	FILTER_OPTS_IN,
 	OPT_END
@@ -53,9 +253,9 @@ main(int argc, char **argv)
 			.one = 1
 		},
 		.open = source_io,
-		.run = stage_export_run
+		.run = run
 	};
-	struct stage_export_opts o = { .f = &p.f, .format = -1 };
+	struct opts o = { .f = &p.f, .format = -1 };
 
 	return program_main(&p, argc, argv, &o);
 }

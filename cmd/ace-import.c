@@ -2,22 +2,208 @@
  * ace-import: makes shards of the files that trainers write: safetensors, npz,
  * npy or raw f32 files become a dense stream, one shard per file.
  */
+#include <stddef.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/bar.h"
+#include "base/cli.h"
 #include "base/err.h"
+#include "base/io.h"
+#include "base/magic.h"
 #include "base/num.h"
+#include "files/format.h"
+#include "format/shard.h"
+#include "pipe/filter.h"
 #include "pipe/program.h"
-#include "stage/stage_import.h"
+
+struct opts {
+	struct filter *f;	/* the program's: output */
+	int format;		/* -1: by the file's name */
+	struct format_opts fo;
+	struct shard sh;	/* of the first file */
+	int many;		/* each path holds files, one after another */
+};
+
+struct import {
+	const struct opts *o;
+	struct writer *w;
+	const char *first_path;	/* of the first file, */
+	struct schema first;	/* and what is in it */
+	uint64_t done;		/* shards */
+};
+
+/* The name says nothing of the format; what the file is may say more. */
+static int
+unnamed(const char *path, struct err *e)
+{
+	unsigned char b[MAGIC_SIZE];
+	const char *is = NULL;
+	struct io *io;
+	size_t n;
+	int r = io_open(&io, path, e);
+
+	if (r < 0)
+		return r;
+	if ((r = io_read(io, b, sizeof(b), &n, e)) == 0)
+		is = magic_name(b, n);
+	io_free(io);
+	if (r < 0)
+		return r;
+	return err_set(e, ERR_USAGE, "'%s': which format? its name does not "
+	    "tell, -f does%s%s", path, is != NULL ? "; it is " : "",
+	    is != NULL ? is : "");
+}
+
+/* Standard input has no file name to tell the format by: it is safetensors. */
+static int
+format_of(const struct opts *o, const char *path, struct err *e)
+{
+	int f = o->format >= 0 ? o->format : format_guess(path);
+
+	if (f < 0 && strcmp(path, "-") == 0)
+		f = FORMAT_SAFETENSORS;
+	return f < 0 ? unnamed(path, e) : f;
+}
+
+static int
+put_values(const struct opts *o,
+    struct format_source *src, struct writer *w, struct err *e)
+{
+	const struct schema *sc = format_schema(src);
+	const uint64_t all = sc->total * sizeof(float);
+	struct schema_span span;
+	struct bar bar;
+	uint64_t done = 0;
+	uint32_t g;
+	float *x = alloc_get(sc->group_size, sizeof(*x), e);
+	int r = x != NULL ? 0 : -ERR_SYS;
+
+	bar_begin(&bar, o->f->cli);
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		bar_show(&bar, done, all, "B");
+		done += span.n * sizeof(float);
+		if ((r = format_read(src, x, span.n, e)) == 0)
+			r = writer_values(w, g, x, span.n, e);
+	}
+	bar_end(&bar);
+	alloc_free(x);
+	return r < 0 ? r : format_end(src, e);
+}
+
+/* The annotations of shard i: those of the options, i steps further, and the
+ * notes in the file itself. */
+static int
+describe(const struct opts *o, uint64_t i,
+    const struct format_source *src, struct shard *sh, struct err *e)
+{
+	int r = shard_copy(sh, &o->sh, e);
+
+	sh->step += i;
+	sh->base_version += o->sh.base_version != 0 ? i : 0;
+	if (r == 0 && sh->step < i)
+		r = err_set(e, ERR_USAGE, "--step: too large for so many "
+		    "files");
+	return r < 0 ? r : text_add(&sh->kv, format_note(src), e);
+}
+
+/* The first file's tensors are everybody's. */
+static int
+fits(struct import *m, const char *path,
+    const struct format_source *src, struct err *e)
+{
+	char why[256];
+
+	if (m->done == 0)
+		return schema_copy(&m->first, format_schema(src), e);
+	if (!schema_diff(&m->first, format_schema(src), why))
+		return 0;
+	if (m->o->many)
+		return err_set(e, ERR_DATA, "mismatch: file %llu is not like "
+		    "the first: %s", (unsigned long long)m->done + 1, why);
+	return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': %s",
+	    path, m->first_path, why);
+}
+
+static int
+put_shard(struct import *m, const char *path,
+    struct format_source *src, struct err *e)
+{
+	const struct opts *o = m->o;
+	struct shard sh;
+	int r;
+
+	shard_init(&sh);
+	if ((r = fits(m, path, src, e)) == 0 &&
+	    (r = describe(o, m->done, src, &sh, e)) == 0 &&
+	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
+	    (r = put_values(o, src, m->w, e)) == 0)
+		r = writer_send(m->w, NULL, e);
+	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
+		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
+		    path, (unsigned long long)format_rounded(src),
+		    (unsigned long long)format_schema(src)->total);
+	shard_release(&sh);
+	m->done++;
+	return r;
+}
+
+/* A file, or all that are in it. */
+static int
+put_path(struct import *m, const char *path, struct err *e)
+{
+	struct format_opts fo = m->o->fo;
+	struct format_source *src;
+	int r, f = format_of(m->o, path, e);
+
+	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
+		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
+		    "say where they end");
+	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
+		return f < 0 ? f : r;
+	if (fo.many != NULL)
+		io_watch(fo.many, filter_piped(m->o->f));
+	do {
+		r = format_open(&src, (enum format_id)f, path, &fo, e);
+		if (r < 0 || src == NULL)
+			break;
+		r = put_shard(m, path, src, e);
+		format_close(src);
+	} while (r == 0 && fo.many != NULL);
+	io_free(fo.many);
+	return r;
+}
+
+static int
+run(void *opts, char **path, size_t n, struct err *e)
+{
+	static const char dash[] = "-";
+	const struct opts *o = opts;
+	struct import m = { .o = o, .first = SCHEMA_INIT };
+	size_t i;
+	int r = filter_out(o->f, &m.w, e);
+
+	m.first_path = n != 0 ? path[0] : dash;
+	if (n == 0 && r == 0)
+		r = put_path(&m, dash, e);
+	for (i = 0; i < n && r == 0; i++)
+		r = put_path(&m, path[i], e);
+	if (m.w != NULL)
+		r = filter_end(m.w, r, e);
+	writer_free(m.w);
+	schema_release(&m.first);
+	return r;
+}
 
 static int
 set_shape(void *o, const struct opt *row, const char *arg, struct err *e)
 {
-	struct format_opts *fo = &((struct stage_import_opts *)o)->fo;
+	struct format_opts *fo = &((struct opts *)o)->fo;
 	char word[24];
 	size_t n;
 	int r;
 
-	(void)row;
 	fo->ndim = 0;
 	for (;;) {
 		n = strcspn(arg, ",");
@@ -43,10 +229,9 @@ set_kind(void *arg, const struct opt *row, const char *val, struct err *e)
 	static const uint32_t kind[] = {
 		SHARD_GRADIENT, SHARD_DELTA, SHARD_MODEL
 	};
-	struct stage_import_opts *o = arg;
+	struct opts *o = arg;
 	int i, r = num_choice(&i, val, kinds, "--kind", e);
 
-	(void)row;
 	if (r == 0)
 		o->sh.kind = kind[i];
 	return r;
@@ -55,18 +240,16 @@ set_kind(void *arg, const struct opt *row, const char *val, struct err *e)
 static int
 set_device(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_import_opts *o = arg;
+	struct opts *o = arg;
 
-	(void)row;
 	return shard_set_device(&o->sh, val, e);
 }
 
 static int
 set_run(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_import_opts *o = arg;
+	struct opts *o = arg;
 
-	(void)row;
 	return shard_set_run(&o->sh, val, e);
 }
 
@@ -74,47 +257,46 @@ set_run(void *arg, const struct opt *row, const char *val, struct err *e)
 static int
 set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_import_opts *o = arg;
+	struct opts *o = arg;
 	double norm;
 	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
-	(void)row;
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
 
 static const struct opt options[] = {
 	{ 'f', "format", "FORMAT", NULL,
-	    OPT_WORD(struct stage_import_opts, format, format_names) },
+	    OPT_WORD(struct opts, format, format_names) },
 	{ 'd', "device", "NAME", "the device the shards come from",
 	    OPT_CALL(set_device) },
 	{ 's', "step", "N", "step of the first FILE",
-	    OPT_U64(struct stage_import_opts, sh.step, 0, UINT64_MAX),
+	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX),
 	    .def = "0" },
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 'w', "weight", "W", "weight in the aggregate",
-	    OPT_F64(struct stage_import_opts, sh.weight, 1e-300, 1e300),
+	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300),
 	    .def = "1" },
 	{ 'n', "samples", "N", "samples behind a shard",
-	    OPT_U64(struct stage_import_opts, sh.samples, 0, UINT64_MAX) },
+	    OPT_U64(struct opts, sh.samples, 0, UINT64_MAX) },
 	{ 'g', "group", "N", "values per group",
-	    OPT_U64(struct stage_import_opts, fo.group_size, 1,
+	    OPT_U64(struct opts, fo.group_size, 1,
 	    SCHEMA_MAX_GROUP), .def = "65536" },
 	{ 'k', "kind", "KIND", NULL, OPT_CALL(set_kind), .words = kinds },
 	{ 0, "model-norm", "X",
 	    "the norm of the model, for ace-policy and ace-aggregate",
 	    OPT_CALL(set_norm) },
 	{ 0, "base-version", "N", "model version of the first FILE",
-	    OPT_U64(struct stage_import_opts, sh.base_version, 0,
+	    OPT_U64(struct opts, sh.base_version, 0,
 	    UINT64_MAX) },
 	{ 0, "name", "NAME", "npy, raw: the tensor's name",
-	    OPT_TEXT(struct stage_import_opts, fo.name) },
+	    OPT_TEXT(struct opts, fo.name) },
 	{ 0, "shape", "N,N...", "raw: the tensor's shape",
 	    OPT_CALL(set_shape) },
 	{ 0, "many", NULL,
 	    "safetensors one after another in a FILE, a step each",
-	    OPT_FLAG(struct stage_import_opts, many) },
+	    OPT_FLAG(struct opts, many) },
 	{ 0, "round", NULL, "round what f32 does not hold exactly",
-	    OPT_FLAG(struct stage_import_opts, fo.round) },
+	    OPT_FLAG(struct opts, fo.round) },
 	FILTER_OPTS_OUT,
 	OPT_END
 };
@@ -133,9 +315,9 @@ main(int argc, char **argv)
 			    "ace-score >scored.aceg\n",
 			.opt = options
 		},
-		.run = stage_import_run
+		.run = run
 	};
-	struct stage_import_opts o = { .f = &p.f, .format = -1 };
+	struct opts o = { .f = &p.f, .format = -1 };
 	int status;
 
 	shard_init(&o.sh);

@@ -1,172 +1,466 @@
 /*
- * ace-inspect: what is in shard streams, as text or JSON: a listing,
- * statistics, a verdict, a comparison; and what is whole in
- * a damaged file, saved.
+ * ace-inspect: what is in shard streams, as text, a table or JSON: a listing,
+ * statistics, a verdict, a comparison; what is whole in a damaged file, saved; and
+ * whether the books of a device and its receiver balance.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "base/wait.h"
 #include "kern/kern.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
 #include "pipe/source.h"
-#include "report/inspect.h"
+#include "report/conserve.h"
+#include "report/list.h"
 #include "report/report.h"
+#include "report/stats.h"
+#include "report/verify.h"
+
+enum { MANY = 8 };		/* shards that are still shown at length */
 
 struct opts {
-	struct inspect_opts look;
 	struct report p;
+	struct filter *f;
 	struct pick pick;
+	int json, tsv;
+	const char *state, *spool;	/* of books */
+	const char *other;		/* of diff: the original */
+	/* what is done with a stream; whole: with all files of an operand as
+	 * one */
+	int (*look)(struct report *p, struct reader *r, struct err *e);
+	int whole, follow;
 };
 
-/* --stats and --diff go together, and --plot and --course, no other two. */
-static int
-mode_is(struct opts *o, int mode, struct err *e)
-{
-	int *now = &o->look.mode;
+/* ---- one file ---- */
 
-	if (mode == INSPECT_STATS)
-		o->p.stats = 1;
-	if (*now == INSPECT_NONE || *now == mode ||
-	    (*now == INSPECT_STATS && mode == INSPECT_DIFF) ||
-	    (*now == INSPECT_PLOT && mode == INSPECT_COURSE))
-		*now = mode;
-	else if (!(*now == INSPECT_DIFF && mode == INSPECT_STATS) &&
-	    !(*now == INSPECT_COURSE && mode == INSPECT_PLOT))
-		return err_set(e, ERR_USAGE, "one of --list, --brief, --tsv, "
-		    "--diffable, --course, --stats, --verify, --diff, "
-		    "--plot, --recover, --conservation");
-	return 0;
+static int
+look_diff(struct report *p, struct reader *r, struct err *e)
+{
+	struct opts *o = (struct opts *)p;	/* its first member */
+	struct reader *y = NULL;
+	struct io *io;
+	int k = source_io(&io, o->other, e);
+
+	if (k == 0 && (k = reader_open(&y, io, &o->f->in, e)) == 0)
+		k = stats_diff(p, r, y, e);
+	reader_free(y);
+	return k;
+}
+
+/* A file, already open; io is freed. */
+static int
+look_file(struct opts *o, struct io *io, struct err *e)
+{
+	struct reader *r = NULL;
+	int k = reader_open(&r, io, &o->f->in, e);
+
+	o->p.shard = 0;
+	o->p.io = io;
+	if (k == 0)
+		k = o->look(&o->p, r, e);
+	reader_free(r);
+	return k;
+}
+
+/* ---- operands ---- */
+
+/* Counts shards in a file that can seek, up to more than many. */
+static void
+count(const struct opts *o, struct io *io, int *n)
+{
+	struct reader *r;
+	int k;
+
+	if (reader_open(&r, io, &o->f->in, NULL) < 0)
+		return;
+	(void)reader_skip_bodies(r, 1);
+	while (*n <= MANY && (k = reader_next(r, NULL)) > 0)
+		if (k == READER_SHARD && (o->p.pick == NULL ||
+		    pick_wants(o->p.pick, reader_shard(r))))
+			++*n;
+	reader_free(r);
 }
 
 static int
-set_mode(void *arg, const struct opt *row, const char *val, struct err *e)
+is_many(const struct opts *o, char **path, size_t n)
 {
-	(void)val;
-	return mode_is(arg, row->value, e);
+	struct source *s;
+	struct io *io;
+	size_t i;
+	int found = 0;
+
+	if (o->p.verbose)
+		return 0;	/* who wants to know more is shown all */
+	for (i = 0; i < n && found <= MANY; i++) {
+		if (strcmp(path[i], "-") == 0 ||
+		    source_open(&s, path[i], NULL) < 0)
+			continue;
+		while (found <= MANY && source_next(s, &io, NULL) > 0) {
+			if (source_many(s) || io_can_seek(io))
+				count(o, io, &found);
+			else
+				io_free(io);
+		}
+		source_free(s);
+	}
+	return found > MANY;
 }
 
-/* The forms of INSPECT_BRIEF are options of their own. */
-static int
-set_form(void *arg, const struct opt *row, const char *val, struct err *e)
+/* Says what went wrong with a file, and remembers the worst. */
+static void
+say(const struct opts *o, struct err *own, int r, const char *name, int *worst)
 {
-	struct opts *o = arg;
-	const enum brief_form form = (enum brief_form)row->value;
-
-	(void)val;
-	if (o->look.brief.form != BRIEF_TEXT && o->look.brief.form != form)
-		return err_set(e, ERR_USAGE, "one of --tsv, --diffable");
-	o->look.brief.form = form;
-	return mode_is(o, INSPECT_BRIEF, e);
+	if (r >= 0)
+		return;
+	*worst = r < *worst ? r : *worst;
+	(void)err_file(own, r, name);
+	if (own->code != ERR_OK && !own->quiet)
+		(void)fprintf(stderr, "%s: %s\n", o->f->cli->prog, ERR_MSG(own));
 }
 
+/* All files of an operand, and with follow those that come. */
 static int
-set_follow(void *arg, const struct opt *row, const char *val, struct err *e)
+look_source(struct opts *o, struct source *s, int *worst, struct err *e)
 {
-	(void)row, (void)val;
-	return mode_is(arg, INSPECT_BRIEF, e);
+	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	struct err own;
+	struct io *io;
+	int k, r;
+
+	for (;;) {
+		own = (struct err)ERR_INIT;
+		while ((k = source_next(s, &io, &own)) > 0) {
+			if (source_many(s))
+				o->p.file = source_name(s);
+			r = look_file(o, io, &own);
+			say(o, &own, r, source_name(s), worst);
+			if (ferror(stdout))
+				return r;
+			own = (struct err)ERR_INIT;
+		}
+		say(o, &own, k, source_name(s), worst);
+		if (!o->follow || (r = report_flush(&o->p, e)) < 0)
+			return o->follow ? r : 0;
+		while ((k = source_again(s, e)) == 0)
+			if ((r = wait_more(&w, e)) < 0)
+				return r;
+		if (k < 0)
+			return k;
+		w = wait_begin(-1, STDOUT_FILENO);
+	}
 }
 
-#define MODE(m) OPT_CALL(set_mode), .value = (m)
-static const struct opt options[] = {
-	{ 0, "list", NULL, "shards and tensors, undecoded (default for few)",
-	    MODE(INSPECT_LIST) },
-	{ 0, "brief", NULL, "a line a shard (default for many)",
-	    MODE(INSPECT_BRIEF) },
-	{ 0, "tsv", NULL, "a line a shard, all columns, with tabs",
-	    OPT_CALL(set_form), .value = BRIEF_TSV },
-	{ 0, "diffable", NULL, "lines without what differs between equal runs",
-	    OPT_CALL(set_form), .value = BRIEF_DIFFABLE },
-	{ 0, "follow", NULL,
-	    "a line a shard, also of those that come to the folder",
-	    OPT_FLAG(struct opts, look.follow), .set = set_follow },
-	{ 0, "course", NULL, "bytes, codecs, bandwidth over the steps of runs",
-	    MODE(INSPECT_COURSE) },
-	{ 0, "stats", NULL, "statistics of the values", MODE(INSPECT_STATS) },
-	{ 0, "verify", NULL, "decode all, hold it against the sums",
-	    MODE(INSPECT_VERIFY) },
-	{ 0, "diff", "OTHER", "compare with the stream in OTHER",
-	    OPT_PATH(struct opts, look.other, OPT_READ),
-	    .set = set_mode, .value = INSPECT_DIFF },
-	{ 0, "plot", "FILE.svg",
-	    "a picture of magnitudes and bits, or with --course of that",
-	    OPT_PATH(struct opts, look.picture, OPT_WRITE),
-	    .set = set_mode, .value = INSPECT_PLOT },
-	{ 0, "recover", NULL,
-	    "write the whole shards of a damaged FILE as a stream",
-	    MODE(INSPECT_RECOVER) },
-	{ 0, "conservation", NULL, "do inputs FILE, state and spool balance?",
-	    MODE(INSPECT_CONSERVE) },
-	{ 'S', "state", "DIR", "with --conservation: the device's",
-	    OPT_PATH(struct opts, look.state, OPT_DIR) },
-	{ 0, "spool", "DIR", "with --conservation: the receiver's",
-	    OPT_PATH(struct opts, look.spool, OPT_DIR) },
-	{ 0, "json", NULL, "JSON, one document a line",
-	    OPT_FLAG(struct opts, p.as_json) },
-	OPT_PART(pick_opts, struct opts, pick),
-	{ 0, "tensor", "GLOB", "only tensors whose name matches",
-	    OPT_TEXT(struct opts, p.glob) },
-	{ 0, "tolerance", "NMSE", "with --diff: up to it is no difference",
-	    OPT_F64(struct opts, p.tolerance, 0, 1e300) },
-	FILTER_OPTS_IN,
-	FILTER_OPTS_OUT,
-	OPT_END
-};
-
-/* Checks that the options given may be used together. */
+/* A single operand that is one file, or is taken for one: its error is the answer.
+ * 1 it is neither; s is to be read file by file. */
 static int
-check(const struct inspect_opts *o, size_t n, char **path, struct err *e)
+look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 {
-	if (n > 1 && (o->mode == INSPECT_DIFF || o->mode == INSPECT_RECOVER ||
-	    o->mode == INSPECT_PLOT))
-		return err_set(e, ERR_USAGE, "%s takes one FILE, not also '%s'",
-		    o->mode == INSPECT_DIFF ? "--diff" :
-		    o->mode == INSPECT_PLOT ? "--plot" : "--recover", path[1]);
-	if (o->mode == INSPECT_DIFF && strcmp(o->other, "-") == 0 &&
-	    (n == 0 || strcmp(path[0], "-") == 0))
-		return err_set(e, ERR_USAGE, "both streams from standard input");
-	if (o->mode != INSPECT_CONSERVE &&
-	    (o->state != NULL || o->spool != NULL))
-		return err_set(e, ERR_USAGE, "-S and --spool go with "
-		    "--conservation");
-	if (o->follow && n != 1)
-		return err_set(e, ERR_USAGE, "--follow goes with one folder");
-	if (o->mode != INSPECT_RECOVER && (o->f->output != NULL ||
-	    o->f->force || o->f->no_provenance || o->f->omit_schema))
-		return err_set(e, ERR_USAGE, "-o, --force, --no-provenance, "
-		    "--omit-schema go with --recover");
-	return 0;
+	struct io *io;
+	int r;
+
+	if (!source_many(s) && !o->follow)
+		r = source_next(s, &io, e);
+	else if (o->whole)
+		r = source_io(&io, path, e);
+	else
+		return 1;
+	return r < 0 ? r : look_file(o, io, e);
 }
 
+/* Every file is tried, each that fails says so, and the worst error is returned. */
 static int
-run(void *arg, char **path, size_t n, struct err *e)
+look_all(struct opts *o, char **path, size_t n, struct err *e)
 {
-	struct opts *x = arg;
-	struct inspect_opts *o = &x->look;
-	const char *first = n == 1 ? path[0] : NULL;
-	struct report *p = &x->p;
-	int r = check(o, n, path, e);
+	const char *name;
+	struct source *s;
+	struct err own;
+	int r, worst = 0;
+	size_t i = 0;
 
-	if (r < 0)
-		return r;
+	do {
+		own = (struct err)ERR_INIT;
+		name = n != 0 ? path[i] : NULL;
+		r = source_open(&s, name, &own);
+		if (n < 2 && r == 0 &&
+		    (r = look_single(o, s, name, &own)) <= 0) {
+			source_free(s);
+			(void)err_move(e, &own);
+			return r;
+		}
+		if (n < 2 && r < 0)
+			return err_move(e, &own);
+		o->p.file = name;
+		if (r >= 0) {
+			r = look_source(o, s, &worst, &own);
+			source_free(s);
+		}
+		say(o, &own, r, name, &worst);
+	} while (++i < n && !ferror(stdout));
+	e->quiet = 1;		/* all was said */
+	return worst;
+}
+
+/* ---- the commands ---- */
+
+/* $COLUMNS, or the terminal's own, or 80. */
+static int
+columns(void)
+{
+	const char *s = getenv("COLUMNS");
+	struct winsize w;
+	uint64_t v;
+
+	if (s != NULL && num_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
+		return (int)v;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
+		return w.ws_col;
+	return 80;
+}
+
+/* What all commands need. */
+static int
+begin(struct opts *o, struct err *e)
+{
+	struct report *p = &o->p;
+
+	if (o->json && o->tsv)
+		return err_set(e, ERR_USAGE, "one of --json, --tsv");
 	if ((p->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	p->cli = o->f->cli;
 	p->verbose = o->f->cli->verbose;
 	p->quiet = o->f->cli->quiet;
-	inspect_screen(p);
-	if (o->mode == INSPECT_RECOVER)
-		return inspect_recover(o, first, e);
-	if (o->mode == INSPECT_CONSERVE)
-		return inspect_conserved(o, p, path, n, e);
-	p->pick = pick_given(&x->pick) ? &x->pick : NULL;
-	if (o->mode == INSPECT_COURSE)
-		return inspect_course(o, p, path, n, e);
-	if (o->mode == INSPECT_BRIEF && p->as_json)
-		o->brief.form = BRIEF_JSON;
-	return inspect_all(o, p, path, n, e);
+	p->width = columns();
+	p->pick = pick_given(&o->pick) ? &o->pick : NULL;
+	p->s.form = o->json ? SCREEN_JSON : o->tsv ? SCREEN_TSV : SCREEN_TEXT;
+	return 0;
 }
+
+/* Without a command: a few at length, many and tables a line each. */
+static int
+bare(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+	int r = begin(o, e);
+
+	if (r < 0)
+		return r;
+	o->look = o->tsv || (!o->json && is_many(o, path, n)) ? list_brief :
+	    list_stream;
+	return look_all(o, path, n, e);
+}
+
+#define COMMAND(name, fn) \
+static int \
+name(void *arg, char **path, size_t n, struct err *e) \
+{ \
+	struct opts *o = arg; \
+	int r = begin(o, e); \
+\
+	o->look = fn; \
+	return r < 0 ? r : look_all(o, path, n, e); \
+}
+COMMAND(list, list_stream)
+COMMAND(brief, list_brief)
+COMMAND(diffable, list_diffable)
+COMMAND(stats, stats_stream)
+COMMAND(verify, verify_file)
+#undef COMMAND
+
+static int
+follow(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+
+	if (n != 1)
+		return err_set(e, ERR_USAGE, "follow which folder? (one)");
+	o->follow = 1;
+	return brief(arg, path, n, e);
+}
+
+static int
+diff(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+	int r;
+
+	if (n == 0 || n > 2)
+		return err_set(e, ERR_USAGE, "compare what? (diff OTHER FILE)");
+	o->other = path[0];
+	if (strcmp(o->other, "-") == 0 &&
+	    (n == 1 || strcmp(path[1], "-") == 0))
+		return err_set(e, ERR_USAGE, "both streams from standard input");
+	o->look = look_diff;
+	o->whole = 1;
+	r = begin(o, e);
+	return r < 0 ? r : look_all(o, path + 1, n - 1, e);
+}
+
+/* Success means that nothing was damaged, and "no" that there was damage but
+ * some shards were saved.  If none were, there is no output, and the damage is
+ * the error. */
+static int
+recover(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+	struct writer *w = NULL;
+	struct reader *in = NULL;
+	struct verify_saved x;
+	int r;
+
+	(void)n;
+	if ((r = begin(o, e)) < 0)
+		return r;
+	if ((r = filter_in(o->f, &in, *path, e)) == 0 &&
+	    (r = filter_out(o->f, &w, e)) == 0 &&
+	    (r = verify_recover(&x, in, w, e)) == 0) {
+		if (x.saved == 0 && x.damages != 0)
+			r = err_move(e, &x.first);
+		r = filter_end(w, r, e);
+	}
+	if (r == 0)
+		cli_say(o->f->cli, 0, "%llu shards saved", (unsigned long long)x.saved);
+	if (r == 0 && x.damages != 0)
+		r = err_set(e, ERR_NO, "damaged: %s", ERR_MSG(&x.first));
+	writer_free(w);
+	reader_free(in);
+	return r;
+}
+
+static void
+books_json(struct emit *j, const struct conserve *c, int k,
+    const struct err *e)
+{
+	emit_open(j, NULL, '{');
+	emit_string(j, "device", c->device);
+	emit_bool(j, "ok", k == 0);
+	emit_u64(j, "step", c->step);
+	emit_u64(j, "inputs", c->steps);
+	emit_u64(j, "accepted", c->accepted);
+	emit_u64(j, "pending", c->pending);
+	emit_u64(j, "elements", c->elements);
+	emit_u64(j, "inexact", c->off);
+	emit_u64(j, "violated", c->violated);
+	emit_f64(j, "largest", c->worst);
+	emit_u64(j, "status", (uint64_t)-k);
+	if (k < 0)
+		emit_string(j, "error", ERR_MSG(e));
+	emit_end(j);
+}
+
+/* Nothing lost, nothing twice. */
+static int
+books(void *arg, char **path, size_t n, struct err *e)
+{
+	struct opts *o = arg;
+	const struct conserve_in in = { o->state, o->spool, path, n,
+	    &o->f->in };
+	struct conserve c;
+	int k = begin(o, e);
+
+	if (k < 0)
+		return k;
+	if (o->state == NULL || o->spool == NULL)
+		return err_set(e, ERR_USAGE, "the books of what? (-S DIR "
+		    "--spool DIR FILE...)");
+	k = conserve_check(&c, &in, e);
+	if (o->json) {
+		books_json(&o->p.s.json, &c, k, e);
+	} else if (k == 0 && !o->p.quiet) {
+		(void)printf("%s: %s, %llu inputs up to step %llu, "
+		    "%llu accepted, %llu pending", c.device, c.off == 0 ?
+		    "exact" : "within the bound",
+		    (unsigned long long)c.steps, (unsigned long long)c.step,
+		    (unsigned long long)c.accepted,
+		    (unsigned long long)c.pending);
+		if (c.off != 0)
+			(void)printf(", off by at most %.3g", c.worst);
+		(void)putchar('\n');
+	}
+	return k < 0 ? k : report_flush(&o->p, e);
+}
+
+/* ---- the command line ---- */
+
+static const struct opt json_opt[] = {
+	{ 0, "json", NULL, "JSON, one document a line",
+	    OPT_FLAG(struct opts, json) },
+	OPT_END
+};
+static const struct opt which_opt[] = {
+	OPT_PART(pick_opts, struct opts, pick),
+	{ 0, "tensor", "GLOB", "only tensors whose name matches",
+	    OPT_TEXT(struct opts, p.glob) },
+	FILTER_OPTS_IN,
+	OPT_END
+};
+static const struct opt list_opt[] = {
+	OPT_ROWS(json_opt), OPT_ROWS(which_opt), OPT_END
+};
+static const struct opt table_opt[] = {
+	{ 0, "tsv", NULL, "a table with tabs, all columns",
+	    OPT_FLAG(struct opts, tsv) },
+	OPT_ROWS(list_opt),
+	OPT_END
+};
+static const struct opt verify_opt[] = {
+	OPT_ROWS(json_opt),
+	OPT_PART(pick_opts, struct opts, pick),
+	FILTER_OPTS_IN,
+	OPT_END
+};
+static const struct opt diff_opt[] = {
+	{ 0, "tolerance", "NMSE", "up to it is no difference",
+	    OPT_F64(struct opts, p.tolerance, 0, 1e300) },
+	OPT_ROWS(list_opt),
+	OPT_END
+};
+static const struct opt recover_opt[] = {
+	FILTER_OPTS_IN, FILTER_OPTS_OUT, OPT_END
+};
+static const struct opt books_opt[] = {
+	{ 'S', "state", "DIR", "the device's state",
+	    OPT_PATH(struct opts, state, OPT_DIR) },
+	{ 0, "spool", "DIR", "the receiver's",
+	    OPT_PATH(struct opts, spool, OPT_DIR) },
+	OPT_ROWS(json_opt),
+	FILTER_OPTS_IN,
+	OPT_END
+};
+
+static const struct cli_command commands[] = {
+	{ "list", "[options] [FILE...]",
+	    "Shards and tensors at length, undecoded (default for few)",
+	    list_opt, list, 0 },
+	{ "brief", "[options] [FILE...]",
+	    "A line a shard (default for many)", table_opt, brief, 0 },
+	{ "follow", "[options] FOLDER",
+	    "A line a shard, also of those that come to the folder", table_opt,
+	    follow, 1 },
+	{ "diffable", "[options] [FILE...]",
+	    "Lines without what differs between equal runs", which_opt,
+	    diffable, 0 },
+	{ "stats", "[options] [FILE...]", "Statistics of the values", table_opt,
+	    stats, 0 },
+	{ "verify", "[options] [FILE...]",
+	    "Decodes all, and holds it against the sums", verify_opt, verify, 0 },
+	{ "diff", "[options] OTHER [FILE]",
+	    "Compares FILE with OTHER, the original; -v: with statistics",
+	    diff_opt, diff, 0 },
+	{ "recover", "[-o FILE] [options] [FILE]",
+	    "Writes the whole shards of a damaged FILE as a stream",
+	    recover_opt, recover, 1 },
+	{ "books", "-S DIR --spool DIR [options] [FILE...]",
+	    "Do inputs FILE, state and spool balance?", books_opt, books, 0 },
+	{ NULL, NULL, NULL, NULL, NULL, 0 }
+};
 
 int
 main(int argc, char **argv)
@@ -174,19 +468,18 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-inspect",
-			.usage = "[--list|--brief|--tsv|--diffable|--course|\n    --stats|--verify|--diff OTHER|"
-			    "--plot FILE.svg|\n    "
-			    "--recover|--conservation -S DIR --spool DIR] [--json] "
-			    "[FILE...]",
+			.usage = "[COMMAND] [options] [FILE...]",
 			.about = "Tells what is in gradient-shard streams.",
 			.examples = "ace-inspect edge1.aceg\n"
-			    "ace-inspect --verify edge1.aceg edge2.aceg\n",
-			.opt = options
+			    "ace-inspect verify edge1.aceg edge2.aceg\n",
+			.opt = table_opt,
+			.commands = commands,
+			.bare = 1
 		},
 		.open = source_io,
-		.run = run
+		.run = bare
 	};
-	struct opts o = { .look = { .f = &p.f }, .pick = PICK_INIT };
+	struct opts o = { .f = &p.f, .pick = PICK_INIT };
 
 	report_init(&o.p, stdout, NULL);
 	return program_main(&p, argc, argv, &o);

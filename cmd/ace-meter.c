@@ -1,46 +1,60 @@
 /*
  * ace-meter: copies its input to its output, measures how fast the link behind
- * it takes the bytes, and draws a progress bar.
+ * it takes the bytes and how long receipts take, writes that into the state, where
+ * ace-policy reads it, and draws a progress bar.  It works on bytes and not on
+ * shards, so it is no stage.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "base/wait.h"
+#include "device/link.h"
+#include "device/receipts.h"
 #include "kern/kern.h"
-#include "stage/stage_meter.h"
 
-enum { BAR = 24 };
-
-struct opts {
-	struct stage_meter_opts m;
-	int progress;
-	uint64_t size;		/* for the bar, 0 unknown */
-	double shown;		/* when, in seconds since the start */
+enum {
+	BAR = 24,
+	BUF = 64 * 1024,
+	SMALL = 4096,
+	READ = IO_NOT_YET + 1
 };
 
-static const struct opt options[] = {
-	{ 'S', "state", "DIR", "write the estimates to its file link",
-	    OPT_PATH(struct opts, m.dir, OPT_DIR) },
-	{ 'L', "limit", "RATE", "no faster, such as 5Mbit",
-	    OPT_RATE(struct opts, m.limit), .lo.f = 8 },
-	{ 0, "progress", NULL, "a bar on standard error, if that is a terminal",
-	    OPT_FLAG(struct opts, progress) },
-	/* 1 s only where there ever was a receipt */
-	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
-	    OPT_TIME(struct opts, m.wait) },
-	{ 0, "force", NULL, "write to a terminal",
-	    OPT_FLAG(struct opts, m.force) },
-	OPT_END
+struct opts {
+	const char *dir;	/* state directory, or NULL */
+	double limit;		/* bit/s, 0: as fast as it goes */
+	double wait;		/* how long to wait for receipts at the end,
+				   seconds; < 0: one second, if there ever was
+				   a receipt */
+	int progress;
+	uint64_t size;		/* for the bar, 0 unknown */
+	double shown;		/* when, in seconds since the start; < 0: not */
+	const struct cli *cli;	/* whom to speak for */
+};
+
+struct meter {
+	struct opts *o;
+	struct statedir state;
+	struct link l;
+	struct io *in, *out;
+	unsigned char *buf;
+	int shared, moved;		/* values may pass unseen; they did */
+	uint64_t passed;
+	double start, mark;	/* up to when time is accounted for */
+	double saved, looked, due, wait;
 };
 
 /* One line, over the one before. */
 static void
-show(void *arg, uint64_t passed, double secs, int last)
+show(struct opts *o, uint64_t passed, double secs, int last)
 {
-	struct opts *o = arg;
 	double rate = secs > 0 ? (double)passed / secs : 0, part, left;
 	char bar[BAR + 1];
 	size_t k;
@@ -80,17 +94,219 @@ expected(const struct opts *o, const char *path)
 	return (uint64_t)st.st_size;
 }
 
+/* Everything besides passing bytes: looking at the receipts, drawing the
+ * progress bar and saving the state. */
+static int
+tick(struct meter *x, int last, struct err *e)
+{
+	double t = clock_now();
+	int r = 0;
+
+	if (x->o->progress)
+		show(x->o, x->passed, t - x->start, last);
+	if (x->o->dir == NULL)
+		return 0;
+	if (t - x->looked >= link_patience(&x->l, t)) {
+		x->looked = t;
+		r = link_receipts(&x->l, &x->state, t, e);
+	}
+	if (r == 0 && (last || t - x->saved > 2)) {
+		x->saved = t;
+		r = link_save(&x->l, &x->state,
+		    x->passed != 0 ? x->o->limit : 0, e);
+	}
+	return r;
+}
+
+/* n bytes were written from t0 on: p, or values that were not seen. */
+static int
+wrote(struct meter *x, const unsigned char *p, size_t n,
+    double t0, struct err *e)
+{
+	const uint64_t shards = x->l.shards;
+	const double t1 = clock_now();
+	int r;
+
+	link_wrote(&x->l, t0, t1, n);
+	link_bytes(&x->l, p, n, t1);
+	x->passed += n;
+	x->mark = t1;
+	if (x->o->dir != NULL && x->l.shards != shards &&
+	    (r = link_receipts(&x->l, &x->state, t1, e)) < 0)
+		return r;
+	return tick(x, 0, e);
+}
+
+static int
+pass(struct meter *x, size_t n, struct err *e)
+{
+	double t0, wait;
+	int r;
+
+	if (x->o->limit > 0 &&
+	    (wait = link_pace(&x->due, x->o->limit, clock_now(), n)) > 0 &&
+	    (r = wait_secs(wait, STDOUT_FILENO, e)) < 0)
+		return r;
+	t0 = clock_now();
+	link_idle(&x->l, t0 - x->mark);
+	if ((r = io_write(x->out, x->buf, n, e)) < 0 ||
+	    (r = io_flush(x->out, e)) < 0)
+		return r;
+	return wrote(x, x->buf, n, t0, e);
+}
+
+/* For how long to wait for bytes: milliseconds, -1 as long as it takes. */
+static int
+patience(const struct meter *x)
+{
+	return x->o->dir == NULL || x->l.pending == 0 ? -1 :
+	    (int)(link_patience(&x->l, clock_now()) * 1e3);
+}
+
+/* Reads small pieces, a fiftieth of a second each, so that a limited rate is
+ * even. */
+static size_t
+piece(const struct opts *o)
+{
+	double n = o->limit / 8 / 50;
+
+	return !(o->limit > 0) || n > BUF ? BUF : n < 1 ? 1 : (size_t)n;
+}
+
+/* Values go from pipe to pipe without being seen here, if the rate is not
+ * limited: an enum io_took, or READ when they have to be read. */
+static int
+move(struct meter *x, struct err *e)
+{
+	const uint64_t left = track_unseen(&x->l.track);
+	double t0;
+	size_t n = left < BUF ? (size_t)left : BUF;
+	int r;
+
+	if (left < SMALL || !x->shared)
+		return READ;
+	if ((r = io_ready(x->in, patience(x), e)) <= 0)
+		return r < 0 ? r : IO_NOT_YET;
+	t0 = clock_now();
+	link_idle(&x->l, t0 - x->mark);
+	if ((r = io_splice_move(x->out, x->in, n, &n, e)) <= 0) {
+		x->shared = x->moved = 0;
+		return r < 0 ? r : READ;
+	}
+	x->moved = 1;
+	if (n == 0)
+		return IO_END;
+	r = wrote(x, NULL, n, t0, e);
+	return r < 0 ? r : IO_GOT;
+}
+
+/* Some more bytes; an enum io_took. Between values that are moved little is
+ * read, so that what follows is moved too. */
+static int
+some(struct meter *x, size_t most, struct err *e)
+{
+	size_t n;
+	int r = move(x, e);
+
+	if (r != READ)
+		return r;
+	if (x->moved)
+		most = SMALL;
+	r = io_take(x->in, x->buf, most, patience(x), &n, e);
+	if (r == IO_GOT && (r = pass(x, n, e)) == 0)
+		r = IO_GOT;
+	return r;
+}
+
+static int
+copy(struct meter *x, struct err *e)
+{
+	const size_t most = piece(x->o);
+	double end;
+	int r;
+
+	x->start = x->mark = x->saved = clock_now();
+	while ((r = some(x, most, e)) != IO_END)
+		if (r < 0 || (r == IO_NOT_YET && (r = tick(x, 0, e)) < 0))
+			return r;
+	if (r == 0)
+		r = io_commit(x->out, IO_SYNC_NONE, e);
+	end = clock_now() + x->wait;
+	while (r == 0 && x->o->dir != NULL && x->l.pending != 0 &&
+	    clock_now() < end) {
+		/* all of it was taken; the process that took it may have
+		 * ended */
+		r = wait_secs(link_patience(&x->l, clock_now()), -1, e);
+		if (r == 0)
+			r = tick(x, 0, e);
+	}
+	return r == 0 ? tick(x, 1, e) : r;
+}
+
+static int
+begin(struct meter *x, const char *path, struct err *e)
+{
+	struct receipts q;
+	int r;
+
+	memset(&q, 0, sizeof(q));
+	if ((x->buf = alloc_get(BUF, 1, e)) == NULL)
+		return -ERR_SYS;
+	if (x->o->dir != NULL &&
+	    ((r = statedir_open(&x->state, x->o->dir, e)) < 0 ||
+	    (r = link_load(&x->l, &x->state, e)) < 0 ||
+	    (r = receipts_load(&q, &x->state, e)) < 0))
+		return r;
+	/* a device that never had a receipt does not wait for one */
+	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
+	if ((r = io_open(&x->in, path, e)) < 0)
+		return r;
+	io_watch(x->in, STDOUT_FILENO);
+	if ((r = io_create(&x->out, NULL, 0, e)) < 0)
+		return r;
+	io_pipe_small(x->out);		/* what it holds is not on its way */
+	x->shared = !(x->o->limit > 0) && io_splice(x->in, x->out);
+	return 0;
+}
+
 static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
+	struct meter x = { .o = o, .state = STATE_INIT };
+	char rate[NUM_RATE_TEXT];
+	int r;
 
-	(void)n;
 	o->size = expected(o, *path);
-	if (o->progress && isatty(STDERR_FILENO))
-		o->m.show = show;
-	return stage_meter_run(&o->m, *path, e);
+	o->progress = o->progress && isatty(STDERR_FILENO);
+	link_init(&x.l);
+	if ((r = begin(&x, *path, e)) == 0)
+		r = copy(&x, e);
+	num_rate_text(link_bandwidth(&x.l), rate);
+	if (r == 0)
+		cli_say(o->cli, 1, "%llu bytes, %llu shards, bandwidth %s, "
+		    "round trip %.3g s, jitter %.3g s",
+		    (unsigned long long)x.passed, (unsigned long long)x.l.shards,
+		    rate, x.l.rtt, x.l.jitter);
+	io_free(x.in);
+	io_free(x.out);
+	statedir_close(&x.state);
+	alloc_free(x.buf);
+	return r;
 }
+
+static const struct opt options[] = {
+	{ 'S', "state", "DIR", "write the estimates to its file link",
+	    OPT_PATH(struct opts, dir, OPT_DIR) },
+	{ 'L', "limit", "RATE", "no faster, such as 5Mbit",
+	    OPT_RATE(struct opts, limit), .lo.f = 8 },
+	{ 0, "progress", NULL, "a bar on standard error, if that is a terminal",
+	    OPT_FLAG(struct opts, progress) },
+	/* 1 s only where there ever was a receipt */
+	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
+	    OPT_TIME(struct opts, wait) },
+	OPT_END
+};
 
 int
 main(int argc, char **argv)
@@ -106,8 +322,7 @@ main(int argc, char **argv)
 		.loops = kern_name,
 		.one = 1
 	};
-	struct opts o = { .m = { .wait = -1, .cli = &c, .arg = &o },
-	    .shown = -1 };
+	struct opts o = { .wait = -1, .cli = &c, .shown = -1 };
 
 	return cli_main(&c, argc, argv, run, &o);
 }

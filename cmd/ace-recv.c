@@ -19,22 +19,20 @@
 #include "base/fd.h"
 #include "kern/kern.h"
 #include "pipe/program.h"
-#include "spool/answer.h"
 #include "spool/clients.h"
 #include "spool/fence.h"
 #include "spool/join.h"
 #include "spool/receive.h"
 #include "spool/roster.h"
-#include "spool/serving.h"
-#include "spool/waiting.h"
+#include "spool/progress.h"
 
 struct opts {
 	struct filter *f;
 	struct receive_opts shard;
 	const char *spool;
 	int aggregate;
-	enum act { RECEIVE, PUBLISH, FENCE, JOIN, LEAVE } act;
-	uint64_t max_stale, fence_step, clients, each;
+	enum act { RECEIVE, INIT, PUBLISH, FENCE, JOIN, LEAVE } act;
+	uint64_t fence_step;
 };
 
 static int
@@ -45,10 +43,10 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	(void)val;
 	if (o->act != RECEIVE && o->act != act)
-		return err_set(e, ERR_USAGE, "one of --publish, --fence, "
-		    "--join, --leave");
+		return err_set(e, ERR_USAGE, "one of --init, --publish, "
+		    "--fence, --join, --leave");
 	o->act = act;
-	o->f->mute = act == PUBLISH || act == LEAVE;
+	o->f->mute = act == INIT || act == PUBLISH || act == LEAVE;
 	return 0;
 }
 
@@ -69,22 +67,8 @@ static const struct opt options[] = {
 	{ 0, "run", "NAME", "shards of this run only (default that of the spool)",
 	    OPT_TEXT(struct opts, shard.run) },
 	OPT_SHARED(schema_rows),
-	OPT_PART(admit_rows, struct opts, shard.admit),
-	{ 0, "timeout", "TIME", "end when nothing comes in the middle of a shard",
-	    OPT_TIME(struct opts, shard.silence), .def = "60s" },
-	{ 0, "idle", "TIME", "or between two of them",
-	    OPT_TIME(struct opts, shard.idle), .def = "2h" },
-	{ 0, "max-time", "TIME", "or when no shard is whole after so long",
-	    OPT_TIME(struct opts, shard.time), .def = "24h" },
-	{ 0, "max-clients", "N", "serve so many connections at a time",
-	    OPT_U64(struct opts, clients, 1, CLIENTS_LIMIT), .def = "256" },
-	{ 0, "max-each", "N", "and so many of --device",
-	    OPT_U64(struct opts, each, 1, CLIENTS_LIMIT), .def = "16" },
-	{ 0, "max-staleness", "N",
-	    "refuse those computed at a model N steps older",
-	    OPT_U64(struct opts, max_stale, 0, 1u << 30) },
-	{ 0, "once", NULL, "end after one shard",
-	    OPT_FLAG(struct opts, shard.once) },
+	{ 0, "init", NULL, "make the spool, and the file of its limits",
+	    OPT_CALL(set_act), .value = INIT },
 	{ 0, "publish", NULL,
 	    "the input is the aggregate: hand it to those who wait",
 	    OPT_CALL(set_act), .value = PUBLISH },
@@ -155,8 +139,8 @@ static int
 serve(struct run *x, int from, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
-	const struct answer_opts a = { &x->inbox, x->o->aggregate,
-	    &x->o->f->in, x->out, x->o->shard.time };
+	const struct receive_answers a = { &x->inbox, x->o->aggregate,
+	    &x->o->f->in, x->out, x->o->shard.admit.time };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 	pid_t pid;
@@ -167,14 +151,16 @@ serve(struct run *x, int from, struct err *e)
 		(void)close(fd[0]);
 		/* nobody would hear what we accept */
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		sandbox_narrow(&c->box, 0);
 		r = receive_all(&x->inbox, x->in, &x->o->shard, fd[1], e);
 		_exit(cli_exit(c, r, e));
 	}
+	sandbox_narrow(&c->box, pid);
 	(void)close(fd[1]);
 	(void)signal(SIGALRM, weary);
 	reader_free(x->in);
 	x->in = NULL;
-	r = answer_all(&a, fd[0], e);
+	r = receive_answer(&a, fd[0], e);
 	(void)close(fd[0]);
 	k = filter_end(x->out, reap(pid, r, e), e);
 	if (k < 0 && r > 0)
@@ -214,19 +200,51 @@ check(const struct opts *o, const char *path, struct err *e)
 
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
-	if (o->act != RECEIVE && (o->aggregate || o->shard.once))
-		return err_set(e, ERR_USAGE, "--reply and --once are of "
-		    "shards that arrive");
-	if (!reads && path != NULL)
-		return err_set(e, ERR_USAGE, "--fence, --join and --leave read "
-		    "no input, not '%s'", path);
-	if (!reads && (o->shard.device == NULL || o->shard.run == NULL))
+	if (o->act != RECEIVE && o->aggregate)
+		return err_set(e, ERR_USAGE, "--reply is of shards that "
+		    "arrive");
+	if (reads)
+		return 0;
+	if (path != NULL)
+		return err_set(e, ERR_USAGE, "--init, --fence, --join and "
+		    "--leave read no input, not '%s'", path);
+	if (o->act != INIT && (o->shard.device == NULL || o->shard.run == NULL))
 		return err_set(e, ERR_USAGE, "which device, of which run? "
 		    "(--device NAME --run NAME)");
-	if (!reads && strchr(o->shard.run, '*') != NULL)
+	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
+		return err_set(e, ERR_USAGE, "--init is of all devices and "
+		    "runs");
+	if (o->act != INIT && strchr(o->shard.run, '*') != NULL)
 		return err_set(e, ERR_USAGE, "--fence, --join and --leave are of "
 		    "one run, not '%s'", o->shard.run);
 	return 0;
+}
+
+/* What a device sends, by the limits that the spool has for it. */
+static int
+take(struct run *x, struct opts *o, const char *path, struct err *e)
+{
+	struct admit *a = &o->shard.admit;
+	int place = -1, r;
+
+	/* one of another model gets a receipt that says so */
+	o->f->in.any_model = 1;
+	o->f->in.max_table = RECEIVE_TABLE;
+	a->schema = o->f->in.schema;
+	o->shard.tells = o->aggregate;
+	if ((r = admit_defaults(a, e)) < 0 ||
+	    (r = admit_read(a, &x->inbox, o->shard.device, e)) < 0)
+		return r;
+	x->inbox.max_stale = a->stale;
+	if ((r = clients_enter(&x->inbox, a->clients, o->shard.device, a->each,
+	    &place, e)) == 0 && (r = filter_in(o->f, &x->in, path, e)) == 0) {
+		clients_note(&x->inbox, "ace-recv", o->f->cli->confined);
+		r = serve(x, path == NULL || strcmp(path, "-") == 0 ?
+		    STDIN_FILENO : -1, e);
+	}
+	if (place >= 0)
+		(void)close(place);
+	return r;
 }
 
 static int
@@ -235,44 +253,32 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
 	const volatile sig_atomic_t asked = 0;
-	struct waiting wait = { .say = says, .asked = &asked,
+	struct progress wait = { .say = says, .asked = &asked,
 	    .arg = (void *)(uintptr_t)o->f->cli };
-	int r = check(o, *path, e), place = -1;
+	int r = check(o, *path, e);
 
 	(void)n;
-	o->shard.admit.schema = o->f->in.schema;
-	o->shard.tells = o->aggregate;
-	if (o->act == RECEIVE) {
-		/* one of another model gets a receipt that says so */
-		o->f->in.any_model = 1;
-		o->f->in.max_table = RECEIVE_TABLE;
-	}
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	x.inbox.sync = o->f->sync;
-	x.inbox.max_stale = o->max_stale;
 	x.inbox.wait = &wait;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
-	    (o->act != RECEIVE || (r = clients_enter(&x.inbox, o->clients,
-	    o->shard.device, o->each, &place, e)) == 0) &&
-	    (o->act > PUBLISH || (r = filter_in(o->f, &x.in, *path, e)) == 0)) {
+	    (r = clients_mark(&x.inbox, e)) == 0) {
 		if (o->act == RECEIVE)
-			serving_tell(&x.inbox, "ace-recv",
-			    o->f->cli->confined);
-		r = o->act == RECEIVE ? serve(&x, *path == NULL ||
-		    strcmp(*path, "-") == 0 ? STDIN_FILENO : -1, e) :
-		    o->act == PUBLISH ?
-		    receive_publish(&x.inbox, o->shard.run, x.in, e) :
-		    operate(&x, e);
+			r = take(&x, o, *path, e);
+		else if (o->act == INIT)
+			r = admit_init(&x.inbox, e);
+		else if (o->act != PUBLISH)
+			r = operate(&x, e);
+		else if ((r = filter_in(o->f, &x.in, *path, e)) == 0)
+			r = receive_publish(&x.inbox, o->shard.run, x.in, e);
 	}
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);
-	if (place >= 0)
-		(void)close(place);
 	return r;
 }
 
@@ -283,7 +289,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-recv",
 			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-			    "[--max-shard SIZE] [--once | --publish | --fence STEP | "
+			    "[--init | --publish | --fence STEP | "
 			    "--join | --leave] [FILE]",
 			.about = "Receives a device's shards into a spool and answers "
 			    "with receipts, or with the aggregate.",
@@ -293,12 +299,12 @@ main(int argc, char **argv)
 			    "ace-recv --spool spool --device edge2 "
 			    "edge2.aceg >receipts\n",
 			.opt = options,
-			.one = 1
+			.one = 1,
+			.serves = 1
 		},
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .max_stale = UINT64_MAX,
-	    .shard = { .cli = &p.cli } };
+	struct opts o = { .f = &p.f, .shard = { .cli = &p.cli } };
 
 	return program_main(&p, argc, argv, &o);
 }

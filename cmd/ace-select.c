@@ -2,11 +2,104 @@
  * ace-select: chooses a codec for every group and writes the choice as an
  * annotation behind the values, which pass unchanged.
  */
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "format/frame.h"
+#include "format/note.h"
+#include "format/plan_text.h"
 #include "pipe/program.h"
 #include "stage/stage_select.h"
-#include "stage/stage_text.h"
+
+/* ---- the plan as text, for people and for --plan; all else is dropped ---- */
+
+struct text {
+	struct stage s;
+	struct io *to;
+	const struct schema *schema;
+	struct buf line;
+};
+
+static int
+text_out(struct text *x, int r, struct err *e)
+{
+	if (r == 0)
+		r = io_write(x->to, x->line.p, x->line.n, e);
+	x->line.n = 0;
+	return r;
+}
+
+static int
+text_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
+{
+	struct text *x = (struct text *)s;
+
+	x->schema = sh->schema;
+	return text_out(x, plan_text_head(&x->line, sh->shard, e), e);
+}
+
+static int
+text_data(struct stage *s, const struct stage_data *d, struct err *e)
+{
+	return 0;
+}
+
+static int
+text_note(struct stage *s, const struct stage_note *n, struct err *e)
+{
+	struct text *x = (struct text *)s;
+	struct codec_plan p;
+	struct note note;
+	uint32_t i;
+	int r;
+
+	if (n->type != FRAME_PLAN)
+		return 0;
+	r = note_get(&note, n->p, n->n, NOTE_PLAN, x->schema->ngroups, e);
+	for (i = 0; r == 0 && i < note.n; i++) {
+		note_plan(&note, i, &p);
+		r = plan_text_put(&x->line, x->schema, note.first + i, &p, e);
+	}
+	return text_out(x, r, e);
+}
+
+static int
+text_end(struct stage *s, const struct shard_sums *sums, struct err *e)
+{
+	return io_flush(((struct text *)s)->to, e);
+}
+
+static int
+text_finish(struct stage *s, struct err *e)
+{
+	return io_commit(((struct text *)s)->to, IO_SYNC_FULL, e);
+}
+
+static void
+text_free(struct stage *s)
+{
+	io_free(((struct text *)s)->to);
+	buf_release(&((struct text *)s)->line);
+}
+
+static int
+text_make(struct stage *s, void *unused, const struct filter *f, struct err *e)
+{
+	return io_create(&((struct text *)s)->to, f->output, 1, e);
+}
+
+static const struct stage_kind text = {
+	.size = sizeof(struct text),
+	.make = text_make,
+	.begin = text_begin,
+	.data = text_data,
+	.note = text_note,
+	.end = text_end,
+	.finish = text_finish,
+	.free = text_free
+};
+
+/* ---- the program ---- */
 
 struct opts {
 	struct filter *f;
@@ -28,18 +121,14 @@ static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	struct stage *s = NULL;
+	struct stage *s;
 	struct reader *in = NULL;
-	struct io *to;
-	int r = stage_select.make(&s, &o->select, o->f, e);
+	int r = stage_new(&s, &stage_select, &o->select, o->f, e);
 
-	(void)n;
 	if (r == 0 && !o->text)
-		r = stage_program_pass(o->f, s, stage_select.values, *path,
-		    e);
+		r = stage_pass(o->f, s, NULL, *path, e);
 	else if (r == 0 && (r = filter_in(o->f, &in, *path, e)) == 0 &&
-	    (r = io_create(&to, o->f->output, 1, e)) == 0 &&
-	    (r = stage_text_new(&s->next, to, e)) == 0)
+	    (r = stage_new(&s->next, &text, NULL, o->f, e)) == 0)
 		r = stage_run(in, s, NULL, e);
 	reader_free(in);
 	stage_free(s);

@@ -261,40 +261,19 @@ lines(const struct opts *o, struct buf *b, struct err *e)
 }
 
 static int
-go(struct opts *o, const char *path, struct err *e)
-{
-	struct stage *first = NULL, **end = &first, *last = NULL;
-	struct reader *in = NULL;
-	struct writer *out;
-	struct buf before = BUF_INIT;
-	int t, r = lines(o, &before, e);
-
-	for (t = 0; t < PARTS && r == 0; t++)
-		if (wanted(o, t) && (r = table[t].stage->make(end,
-		    o->part[t], o->f, e)) == 0) {
-			last = *end;
-			end = &last->next;
-		}
-	if (r == 0 && (r = filter_both(o->f, &in, &out, path, e)) == 0) {
-		stage_compress_to(last, out);
-		filter_loose(in, out, 1);
-		r = stage_run(in, first, (const char *)before.p, e);
-	}
-	reader_free(in);
-	stage_free(first);
-	buf_release(&before);
-	return r;
-}
-
-static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	int r = check(o, e);
+	struct stage *first = NULL, **end = &first;
+	struct buf before = BUF_INIT;
+	int t, r = check(o, e);
 
-	(void)n;
 	if (r < 0 || (r = tell_late(o, e)) < 0)
 		return r;
+	if (o->print) {
+		print(o, *path);
+		return 0;
+	}
 	/* nobody else commits to the residual while a shard waits here */
 	o->score.once = 1;
 	o->expand.alone = 1;
@@ -302,10 +281,16 @@ run(void *arg, char **path, size_t n, struct err *e)
 	o->f->tool = table[COMPRESS].name;
 	o->f->words = o->words[COMPRESS];
 	o->f->argv = o->word[COMPRESS];
-	if (!o->print)
-		return go(o, *path, e);
-	print(o, *path);
-	return 0;
+	r = lines(o, &before, e);
+	for (t = 0; t < PARTS && r == 0; t++)
+		if (wanted(o, t) && (r = stage_new(end, table[t].stage,
+		    o->part[t], o->f, e)) == 0)
+			end = &(*end)->next;
+	if (r == 0)
+		r = stage_pass(o->f, first, (const char *)before.p, *path, e);
+	stage_free(first);
+	buf_release(&before);
+	return r;
 }
 
 /* Whose options are where, and each program's name as its first word. */

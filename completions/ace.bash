@@ -15,8 +15,9 @@ _ace() {
 		call=ace-$word word=${COMP_WORDS[2]} at=$((at - 1))
 	fi
 	case $call:$at in
-	ace:1 | ace-advise:1 | ace-archive:1) ;;
+	ace:1 | ace-advise:1 | ace-archive:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
+	ace-inspect:*) case $word in list | brief | follow | diffable | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
 	ace-ack:--sandbox)
@@ -25,7 +26,7 @@ _ace() {
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--max-elements)
+	ace-ack:--max-ahead | ace-ack:--max-elements)
 		kind='free' ;;
 	ace-ack:--sync)
 		kind='none rename full' ;;
@@ -57,21 +58,19 @@ _ace() {
 		kind='auto require off' ;;
 	ace-advise\ deco:--kc | ace-advise\ deco:--kd)
 		kind='free' ;;
-	ace-advise\ deco:--phi)
-		kind='paper s2 additive tta all' ;;
 	ace-advise\ cluster:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ cluster:--tiers | ace-advise\ cluster:--groups | ace-advise\ cluster:--theta)
 		kind='free' ;;
 	ace-aggregate:--rule)
-		kind=',mean clip: trim: median krum: multikrum: norm: norm-ratio: norm-running: weight-share: finite' ;;
+		kind=',mean clip: trim: median krum: multikrum: center: norm: norm-ratio: norm-running: weight-share: finite' ;;
 	ace-aggregate:--sandbox)
 		kind='auto require off' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--expect | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--expect | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-aggregate:--sync)
 		kind='none rename full' ;;
@@ -162,17 +161,85 @@ _ace() {
 	ace-import:-k | ace-import:--kind)
 		kind='gradient delta model' ;;
 	ace-import:-f | ace-import:--format)
-		kind='safetensors npz npy raw gguf' ;;
+		kind='safetensors npz npy raw' ;;
 	ace-inspect:--sandbox)
 		kind='auto require off' ;;
-	ace-inspect:-S | ace-inspect:--state | ace-inspect:--spool)
-		kind='dir' ;;
-	ace-inspect:--diff | ace-inspect:--plot | ace-inspect:--schema | ace-inspect:-o | ace-inspect:--output)
+	ace-inspect:--schema)
 		kind='file' ;;
-	ace-inspect:--step | ace-inspect:--device | ace-inspect:--tensor | ace-inspect:--tolerance | ace-inspect:--max-elements)
+	ace-inspect:--step | ace-inspect:--device | ace-inspect:--tensor | ace-inspect:--max-elements)
 		kind='free' ;;
 	ace-inspect:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ list:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ list:--schema)
+		kind='file' ;;
+	ace-inspect\ list:--step | ace-inspect\ list:--device | ace-inspect\ list:--tensor | ace-inspect\ list:--max-elements)
+		kind='free' ;;
+	ace-inspect\ list:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ brief:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ brief:--schema)
+		kind='file' ;;
+	ace-inspect\ brief:--step | ace-inspect\ brief:--device | ace-inspect\ brief:--tensor | ace-inspect\ brief:--max-elements)
+		kind='free' ;;
+	ace-inspect\ brief:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ follow:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ follow:--schema)
+		kind='file' ;;
+	ace-inspect\ follow:--step | ace-inspect\ follow:--device | ace-inspect\ follow:--tensor | ace-inspect\ follow:--max-elements)
+		kind='free' ;;
+	ace-inspect\ follow:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ diffable:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ diffable:--schema)
+		kind='file' ;;
+	ace-inspect\ diffable:--step | ace-inspect\ diffable:--device | ace-inspect\ diffable:--tensor | ace-inspect\ diffable:--max-elements)
+		kind='free' ;;
+	ace-inspect\ diffable:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ stats:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ stats:--schema)
+		kind='file' ;;
+	ace-inspect\ stats:--step | ace-inspect\ stats:--device | ace-inspect\ stats:--tensor | ace-inspect\ stats:--max-elements)
+		kind='free' ;;
+	ace-inspect\ stats:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ verify:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ verify:--schema)
+		kind='file' ;;
+	ace-inspect\ verify:--step | ace-inspect\ verify:--device | ace-inspect\ verify:--max-elements)
+		kind='free' ;;
+	ace-inspect\ verify:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ diff:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ diff:--schema)
+		kind='file' ;;
+	ace-inspect\ diff:--tolerance | ace-inspect\ diff:--step | ace-inspect\ diff:--device | ace-inspect\ diff:--tensor | ace-inspect\ diff:--max-elements)
+		kind='free' ;;
+	ace-inspect\ diff:--kind)
+		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ recover:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ recover:--schema | ace-inspect\ recover:-o | ace-inspect\ recover:--output)
+		kind='file' ;;
+	ace-inspect\ recover:--max-elements)
+		kind='free' ;;
+	ace-inspect\ books:--sandbox)
+		kind='auto require off' ;;
+	ace-inspect\ books:-S | ace-inspect\ books:--state | ace-inspect\ books:--spool)
+		kind='dir' ;;
+	ace-inspect\ books:--schema)
+		kind='file' ;;
+	ace-inspect\ books:--max-elements)
+		kind='free' ;;
 	ace-meter:--sandbox)
 		kind='auto require off' ;;
 	ace-meter:-S | ace-meter:--state)
@@ -187,15 +254,13 @@ _ace() {
 		kind='file' ;;
 	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
-	ace-recv:--kind)
-		kind=',gradient delta sum mean residual model history difference' ;;
 	ace-recv:--sandbox)
 		kind='auto require off' ;;
 	ace-recv:--spool)
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--max-shard | ace-recv:--max-weight | ace-recv:--max-contributors | ace-recv:--max-ahead | ace-recv:--quota | ace-recv:--max-open | ace-recv:--timeout | ace-recv:--idle | ace-recv:--max-time | ace-recv:--max-clients | ace-recv:--max-each | ace-recv:--max-staleness | ace-recv:--fence | ace-recv:--max-elements)
+	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--fence | ace-recv:--max-elements)
 		kind='free' ;;
 	ace-recv:--sync)
 		kind='none rename full' ;;
@@ -219,8 +284,6 @@ _ace() {
 		kind='file' ;;
 	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
-	ace-select:--roles)
-		kind='keep ignore' ;;
 	ace-sign:--sandbox)
 		kind='auto require off' ;;
 	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
@@ -245,8 +308,6 @@ _ace() {
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
-	ace-step:--roles)
-		kind='keep ignore' ;;
 	ace-step:--form)
 		kind='level paper sensitivity even' ;;
 	ace-step:--sync)
@@ -256,7 +317,7 @@ _ace() {
 	esac
 	case $call in
 	ace-ack)
-		opts='-S --state --fence --sync --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --fence --max-ahead --sync --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
@@ -269,16 +330,16 @@ _ace() {
 	ace-advise\ dynacomm)
 		opts='--dt --bandwidth --method -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
-		opts='--phi --kc --kd -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--kc --kd -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
 		opts='--tiers --groups --theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--mean --sum --weight-by --expect --rule --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--sum --weight-by --expect --rule --tolerate --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create append list extract' ;;
 	ace-archive\ create)
-		opts='--format --step --device --kind --max-elements -o --output --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ append)
 		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ list)
@@ -286,33 +347,52 @@ _ace() {
 	ace-archive\ extract)
 		opts='--into --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync -T --threads --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
-		opts='--step --device --kind --tensor --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --tensor --many --f32 --deflate -o --output --force --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format --step --device --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--list --brief --tsv --diffable --follow --course --stats --verify --diff --plot --recover --conservation -S --state --spool --json --step --device --kind --tensor --tolerance --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
+		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow diffable stats verify diff recover books' ;;
+	ace-inspect\ list)
+		opts='--json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ brief)
+		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ follow)
+		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ diffable)
+		opts='--step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ stats)
+		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ verify)
+		opts='--json --step --device --kind --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ diff)
+		opts='--tolerance --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ recover)
+		opts='--max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-inspect\ books)
+		opts='-S --state --spool --json --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
-		opts='-S --state -L --limit --progress --wait --force -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state -L --limit --progress --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --kind --max-shard --max-weight --max-contributors --max-ahead --quota --max-open --timeout --idle --max-time --max-clients --max-each --max-staleness --once --publish --fence --join --leave --sync --max-elements -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --init --publish --fence --join --leave --sync --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
-		opts='-b --budget --bits --policy --levels --roles -p --share --plan --text --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-b --budget --bits --policy --levels -p --share --plan --text --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
-		opts='-k --key --check --max-elements --schema -o --output --force --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-k --key --check --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
 		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --roles -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --force --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive status advise help' ;;
@@ -324,6 +404,8 @@ _ace() {
 	free) ;;
 	dir) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -d -- "$cur") ;;
 	file) while read -r w; do COMPREPLY+=("$w"); done < <(compgen -f -- "$cur") ;;
+	or\ *)	while read -r w; do COMPREPLY+=("$w"); done < \
+		    <(compgen -W "${kind#or }" -f -- "$cur") ;;
 	*)	# after a comma, one more
 		[[ $kind != ,* || $cur != *,* ]] || before=${cur%,*},
 		while read -r w; do COMPREPLY+=("$before$w"); done < \

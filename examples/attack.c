@@ -13,6 +13,8 @@
  *           (a little is enough; Baruch et al. 2019)
  *   inner   the honest mean times -FACTOR (inner product manipulation; Xie et
  *           al. 2019)
+ *   loud    the opposite of the honest mean, FACTOR times as long as the median
+ *           of what honest devices send: with 1.9 just within norm-ratio:2
  *   mimic   what the first honest device sends (Karimireddy et al. 2022)
  *   free    the same with a small FACTOR, from devices that compute nothing and
  *           hide it (free riders; Fraboni et al. 2021)
@@ -128,6 +130,45 @@ inner(const struct view *v, float *out)
 		out[j] = (float)(-v->factor * mean(v, j));
 }
 
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+norm_of(const float *x, size_t n)
+{
+	double sum = 0;
+	size_t j;
+
+	for (j = 0; j < n; j++)
+		sum += (double)x[j] * (double)x[j];
+	return sqrt(sum);
+}
+
+static void
+loud(const struct view *v, float *out)
+{
+	double *norm = calloc(v->honest, sizeof *norm), median = 0, own;
+	size_t i, j;
+
+	for (i = 0; norm != NULL && i < v->honest; i++)
+		norm[i] = norm_of(v->x[i], v->n);
+	if (norm != NULL) {
+		qsort(norm, v->honest, sizeof *norm, by_size);
+		median = norm[(v->honest - 1) / 2];
+	}
+	free(norm);
+	for (j = 0; j < v->n; j++)
+		out[j] = (float)mean(v, j);
+	own = norm_of(out, v->n);
+	for (j = 0; j < v->n && own > 0; j++)
+		out[j] = (float)(-v->factor * median / own * (double)out[j]);
+}
+
 static void
 mimic(const struct view *v, float *out)
 {
@@ -147,6 +188,7 @@ static const struct kind {
 	{ "large", NOBODY, 1, large },
 	{ "little", NOBODY, 1, little },
 	{ "inner", NOBODY, 1, inner },
+	{ "loud", NOBODY, 1, loud },
 	{ "mimic", NOBODY, 1, mimic },
 	{ "free", NOBODY, 1, large },
 	{ "label", EACH, 1, own },

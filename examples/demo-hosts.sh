@@ -24,11 +24,9 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 bin=${BUILD:-$here/build}
 export PATH=$PATH:/usr/sbin:/sbin
 
-# status=N die WHY: ends with that status (1)
-die() {
-	echo "demo-hosts: $*" >&2
-	exit "${status:-1}"
-}
+name=demo-hosts
+# shellcheck source=examples/progress.sh
+. "$here/examples/progress.sh"
 
 # First a world of our own: processes, mounts and networks that end with it.
 if [ "${1:-}" != inside ]; then
@@ -37,7 +35,6 @@ if [ "${1:-}" != inside ]; then
 	    "$bin/ace-recv"; do
 		command -v "$p" >/dev/null || die "program missing: $p"
 	done
-	{ : 3>&1; } 2>/dev/null || status=4 die 'standard output is closed'
 	if [ -n "${CORPUS:-}" ]; then
 		CORPUS=$(realpath -e "$CORPUS") || exit 4
 		export CORPUS
@@ -69,8 +66,6 @@ PATH=$here/examples/hosts:$bin:$bin/examples:$PATH
 NETNS=ace
 # shellcheck source=tests/cli/netns.bash
 . "$here/tests/cli/netns.bash"
-# shellcheck source=examples/progress.sh
-. "$here/examples/progress.sh"
 
 steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 300)}
 edges='edge1 edge2 edge3 edge4'
@@ -91,7 +86,9 @@ connect() {
 		ssh-keygen -q -t ed25519 -N '' -C "$h" -f "$h/$key"
 	done
 	authorize.sh "$h" "$h/key.pub" "$work/$to/spool" --reply aggregate \
-	    --max-weight 16 --max-contributors 16 >>"$to/keys"
+	    >>"$to/keys"
+	limits.sh "$work/$to/spool" weight 16 "$h"
+	limits.sh "$work/$to/spool" contributors 16 "$h"
 	cat "$h/login.pub" >>"$to/keys"
 	[ -e "$to/host_key" ] ||
 	    ssh-keygen -q -t ed25519 -N '' -f "$to/host_key"
@@ -249,7 +246,7 @@ receipts() { sed -n 's/^ace-ack: \(step [0-9]*: [a-z]*\).*/\1/p' "$1/messages"; 
 # books HOST: what it was given is with those above it, or kept
 books() {
 	[ "$1" != relay ] || relay_inputs
-	ace-inspect --conservation -S "$1/state" --spool "${above[$1]}/spool" \
+	ace-inspect books -S "$1/state" --spool "${above[$1]}/spool" \
 	    "$1"/in/* || die "the books of $1 do not balance"
 }
 

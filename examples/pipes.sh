@@ -25,10 +25,6 @@ if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
 	export OPENBLAS_CORETYPE=SkylakeX
 fi
 
-{ : 3>&1; } 2>/dev/null || {
-	echo "$name: standard output is closed" >&2
-	exit 4
-}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ace-$name.XXXXXX") || exit 4
 jobs=()
 
@@ -45,16 +41,6 @@ stop() {
 	# what they had started is killed, too, and may not have heard it yet
 	until rm -rf "$work" || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done
 } 2>/dev/null
-
-# status=N die WHY: ends with that status (1)
-die() {
-	# what fails next is said no more: this may be where nobody would read it
-	trap '' USR1
-	hide
-	echo "$name: $*" >&2
-	[ ! -s "$work/stderr" ] || head -n 20 "$work/stderr" >&2
-	exit "${status:-1}"
-}
 
 # One word for a trap and no $(...) in it: a second signal, while the shell still
 # reads what the first one is to do, would end that with a syntax error.

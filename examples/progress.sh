@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # steps: set by who reads this
+# shellcheck shell=bash disable=SC2154 # name, steps: set by who reads this
 # How far a training run is, on standard error: read by pipes.sh and demo-hosts.sh
 # with ".".  On a terminal it is one line that changes; elsewhere, in a pipe or a
 # log, a line at a time, PROGRESS seconds after the one before (8).
@@ -28,3 +28,18 @@ tell() {
 
 # the line on the screen goes
 untell() { ! on_screen || printf '\r\033[K' >&2; }
+
+# what is shown while it runs ends
+hide() { untell; }
+
+# status=N die WHY: ends with that status (1)
+die() {
+	# what fails next is said no more: this may be where nobody would read it
+	trap '' USR1
+	hide
+	echo "$name: $*" >&2
+	[ ! -s "${work:-}/stderr" ] || head -n 20 "$work/stderr" >&2
+	exit "${status:-1}"
+}
+
+{ : 3>&1; } 2>/dev/null || status=4 die 'standard output is closed'

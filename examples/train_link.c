@@ -112,19 +112,6 @@ model_norm(const struct model *m)
 	return sqrt(sum);
 }
 
-/* The shard in a file of its own; the same again after being killed. */
-static int
-record(const struct link *l, struct ace_shard s, const float *x,
-    struct ace_error *e)
-{
-	char file[4096];
-
-	if ((size_t)snprintf(file, sizeof file, "%s/%llu.aceg", l->record,
-	    (unsigned long long)s.step) >= sizeof file)
-		return fail(e, 2, "too long a name", l->record);
-	return link_save(file, l->m, s, &x, 1, e);
-}
-
 static struct ace_shard
 describe(const struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples)
@@ -138,6 +125,21 @@ describe(const struct link *l, enum ace_kind kind, uint64_t round,
 	s.samples = samples;
 	s.kind = kind;
 	return s;
+}
+
+int
+link_record(const struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
+{
+	const struct ace_shard s = describe(l, kind, round, version, samples);
+	char file[4096];
+
+	if (l->record == NULL)
+		return 0;
+	if ((size_t)snprintf(file, sizeof file, "%s/%llu.aceg", l->record,
+	    (unsigned long long)s.step) >= sizeof file)
+		return fail(e, 2, "too long a name", l->record);
+	return link_save(file, l->m, s, &x, 1, e);
 }
 
 int
@@ -179,12 +181,9 @@ link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e)
 {
 	size_t i;
-	int r = 0;
+	int r;
 
-	if (l->record != NULL)
-		r = record(l, describe(l, kind, round, version, samples), x,
-		    e);
-	if (r < 0 ||
+	if ((r = link_record(l, kind, round, version, samples, x, e)) < 0 ||
 	    (r = link_begin(l, kind, round, version, samples, e)) < 0)
 		return r;
 	for (i = 0; i < l->m->ntensors && r == 0; i++)

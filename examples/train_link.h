@@ -35,7 +35,12 @@ struct link_word {
  * for the default. */
 int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 
-/* One shard of m->n values; version: the averages in the model it is of. */
+/* The shard as a file of l->record, if there is one; the same again after being
+ * killed. */
+int link_record(const struct link *l, enum ace_kind kind, uint64_t round,
+    uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
+
+/* One shard of m->n values, recorded before it leaves; version: the averages in the model it is of. */
 int link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 

@@ -230,6 +230,9 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	if (c == 0)
 		contribution(r, o->share.index, h, r->sent);
 	r->link.compute = o->clock ? now() - from : -1;
+	if (c == 0 && o->cuts != NULL)
+		c = link_record(&r->link, ACE_GRADIENT, r->round, r->applied,
+		    tokens, r->sent, e);
 	if (c == 0)
 		c = o->cuts != NULL ? emit_end(&r->emit, e) :
 		    link_send(&r->link, o->local == 0 ? ACE_GRADIENT :

@@ -396,8 +396,7 @@ static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)
 {
-	size_t i;
-	int r = 0;
+	int r;
 
 	if (!a->have_schema || a->in_shard)
 		return err_set(e, ERR_USAGE,
@@ -411,9 +410,8 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 	s->samples = from->samples;
 	s->kind = (uint32_t)from->kind;
 	s->contributors = from->contributors;
-	for (i = 0; i < a->kv.n && r == 0; i++)
-		r = text_set(&s->kv, a->kv.p[i].key, a->kv.p[i].value, e);
-	if (r < 0 || (r = writer_shard(a->w, s, &a->schema, e)) < 0)
+	if ((r = text_add(&s->kv, &a->kv, e)) < 0 ||
+	    (r = writer_shard(a->w, s, &a->schema, e)) < 0)
 		return r;
 	text_release(&a->kv);
 	a->in_shard = 1;

@@ -62,15 +62,19 @@ make_schema(struct schema *sc)
 	must(schema_finish(sc, &e), "schema");
 }
 
-/* One step's commit, with x in every group. */
+/* One step's commit, with x in every group, which makes `file' of as many bytes
+ * as that of any other step. */
 static double
-commit(const struct state *s, const struct schema *sc, uint64_t step,
-    const float *x, const struct buf *body, uint8_t param)
+commit(const struct statedir *s, const struct schema *sc, uint64_t step,
+    const float *x, const struct buf *body, uint8_t param, const char *file)
 {
+	static off_t bytes;
+	struct stat st;
 	unsigned char digest[SHARD_DIGEST];
 	struct residual_new *n;
 	struct pending p = { .n = 0 };
 	struct residual old;
+	struct writer *w;
 	struct schema_span span;
 	struct shard sh;
 	double start = wall();
@@ -88,11 +92,20 @@ commit(const struct state *s, const struct schema *sc, uint64_t step,
 			    span.n, &e), "record");
 		must(residual_put(n, g, x, span.n, &e), "put");
 	}
-	must(residual_commit(n, &old, &p, IO_SYNC_FULL, digest, &e), "commit");
+	must(residual_whole(n, &w, &e), "whole");
+	must(pending_copy(&p, &old, w, UINT64_MAX, &e), "copy");
+	must(residual_commit(n, IO_SYNC_FULL, digest, &e), "commit");
 	residual_free(n);
 	residual_close(&old);
 	shard_release(&sh);
-	return wall() - start;
+	start = wall() - start;
+	if (stat(file, &st) < 0 || (bytes != 0 && st.st_size != bytes)) {
+		(void)fprintf(stderr, "bench-commit: step %d: not as much as "
+		    "the first\n", (int)step);
+		exit(1);
+	}
+	bytes = st.st_size;
+	return start;
 }
 
 /* As cp and sync do it. */
@@ -123,7 +136,7 @@ main(int argc, char **argv)
 	static float x[SCHEMA_GROUP];
 	struct codec_plan plan;
 	struct codec_ctx ctx = { 0 };
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct buf body = BUF_INIT;
 	struct schema sc;
 	char path[512], from[512], to[512];
@@ -142,15 +155,15 @@ main(int argc, char **argv)
 	(void)snprintf(path, sizeof(path), "%.400s/commit", argv[1]);
 	(void)snprintf(from, sizeof(from), "%.450s/residual", path);
 	(void)snprintf(to, sizeof(to), "%.450s/copy", path);
-	must(state_open(&s, path, &e), path);
-	must(state_lock(&s, &e), path);
+	must(statedir_open(&s, path, &e), path);
+	must(statedir_lock(&s, &e), path);
 	must(codec_parse("topk:0.001", &plan, &e), "codec");
 	ctx.cols = SCHEMA_GROUP;
 	must(codec_encode(&plan, &ctx, x, SCHEMA_GROUP, &body, &param, &e),
 	    "encode");
-	(void)commit(&s, &sc, 0, x, &body, param);	/* one to begin with */
+	(void)commit(&s, &sc, 0, x, &body, param, from);	/* one to begin with */
 	for (i = 0; i < ROUNDS; i++) {
-		a[i] = commit(&s, &sc, i + 1, x, &body, param);
+		a[i] = commit(&s, &sc, i + 1, x, &body, param, from);
 		b[i] = copy(from, to, &bytes);
 		ratio[i] = a[i] / b[i];
 	}
@@ -163,6 +176,6 @@ main(int argc, char **argv)
 	goal("  commit / cp and sync", ratio[ROUNDS / 2], 1, 2, "");
 	buf_release(&body);
 	schema_release(&sc);
-	state_close(&s);
+	statedir_close(&s);
 	return 0;
 }

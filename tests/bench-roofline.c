@@ -243,7 +243,7 @@ decode(const struct coded *c, int hot)
 	}
 }
 
-/* Decisions of topk's coded body for each value of the group (codec/gaps.h,
+/* Decisions of topk's coded body for each value of the group (codec/sparse.c,
  * codec/sparse.c): five of the octave of a gap and one for each bit below it;
  * the exponents down from the largest, one more, and three of the mantissa. */
 static double

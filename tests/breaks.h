@@ -295,6 +295,78 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
+/* An annotation that breaks what the page says of it, which no filter looks at
+ * that does not use it: who verifies does. */
+enum noted {
+	NOTED_SCORE_NAN, NOTED_STATS, NOTED_STATS_INFINITE,
+	NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
+	NOTED_MEMBERS_MANY, NOTED_MEMBERS_EMPTY, NOTED_TIMES_COUNT, NOTED_TIMES,
+	NOTED_POLICY_ORDER, NOTED_POLICY_RANGE, NOTED_LINK_LINE, NOTED_TEXT_END,
+	NOTED_TEXT_UNSEEN, NOTED_SIGN_SHORT, NOTED_SIGN_SCHEME, NOTED_SIGN_MBZ,
+	NOTED_SIGN_BEFORE, NOTED_SIGN_TWICE
+};
+
+static inline void
+noted_text(struct forge *s, uint32_t type, const char *text, size_t n)
+{
+	(void)forge_insert(s, DATA, type, (const unsigned char *)text, n);
+}
+
+static inline void
+noted_sign(struct forge *s, unsigned long which)
+{
+	unsigned char b[104] = { which == NOTED_SIGN_SCHEME ? 2 : 1 };
+
+	b[7] = which == NOTED_SIGN_MBZ;
+	(void)forge_insert(s, which == NOTED_SIGN_BEFORE ? DATA : SEND,
+	    FRAME_SIGN, b, which == NOTED_SIGN_SHORT ? 103 : 104);
+	if (which == NOTED_SIGN_TWICE)
+		(void)forge_insert(s, SEND, FRAME_SIGN, b, 104);
+}
+
+static inline void
+noted_groups(struct forge *s, unsigned long which)
+{
+	unsigned char b[16 + 152] = { 0 };
+	const int score = which == NOTED_SCORE_NAN;
+	const size_t n = score ? 4 : 152;
+
+	bytes_set32(b + 4, 1);
+	bytes_set32(b + 8, (uint32_t)n);
+	if (which == NOTED_SCORE_NAN)
+		bytes_set32(b + 16, 0x7fc00000);
+	if (which == NOTED_STATS)
+		bytes_set32(b + 20, 1);
+	if (which == NOTED_STATS_INFINITE)
+		bytes_set32(b + 24, 0x7f800000);
+	(void)forge_insert(s, DATA, score ? FRAME_SCOR : FRAME_STAT, b, 16 + n);
+}
+
+static inline void
+noted(struct forge *s, unsigned long which)
+{
+	static const struct { uint32_t type; size_t n; const char *text; } t[] = {
+		[NOTED_MEMBERS_ORDER] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0b\1\0a" },
+		[NOTED_MEMBERS_TWICE] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0a\1\0a" },
+		[NOTED_MEMBERS_MANY] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0a\1\0b" },
+		[NOTED_MEMBERS_EMPTY] = { FRAME_MEMB, 10, "\1\0\0\0\0\0\0\0\0\0" },
+		[NOTED_TIMES_COUNT] = { FRAME_TIME, 8, "\0\0\0\0\0\0\0\0" },
+		[NOTED_TIMES] = { FRAME_TIME, 16, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\xf8\x7f" },
+		[NOTED_POLICY_ORDER] = { FRAME_POLI, 8, "b=1\na=1\n" },
+		[NOTED_POLICY_RANGE] = { FRAME_POLI, 9, "delay=-1\n" },
+		[NOTED_LINK_LINE] = { FRAME_LINK, 2, "x\n" },
+		[NOTED_TEXT_END] = { FRAME_TEXT, 7, "a=b\nc=d" },
+		[NOTED_TEXT_UNSEEN] = { FRAME_TEXT, 6, "a=\xe2\x80\xae\n" }
+	};
+
+	if (which >= NOTED_SIGN_SHORT)
+		noted_sign(s, which);
+	else if (which < NOTED_MEMBERS_ORDER)
+		noted_groups(s, which);
+	else
+		noted_text(s, t[which].type, t[which].text, t[which].n);
+}
+
 /* The table in two frames, of which the first has `at' bytes; 0: the first
  * alone, half of it. */
 static inline void

@@ -63,8 +63,8 @@ static const struct prog progs[] = {
 	{ "ace-aggregate", ace_aggregate_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-export", ace_export_main, { "-f", "raw" }, PLAIN, 0, 0 },
-	{ "ace-inspect", ace_inspect_main, { "--verify" }, PLAIN, 0, 0 },
-	{ "ace-inspect", ace_inspect_main, { "--stats" }, PLAIN, 0, 0 },
+	{ "ace-inspect", ace_inspect_main, { "verify" }, PLAIN, 0, 0 },
+	{ "ace-inspect", ace_inspect_main, { "stats" }, PLAIN, 0, 0 },
 	{ "ace-inspect", ace_inspect_main, { "--tsv" }, PLAIN, 0, 0 },
 	{ "ace-cut", ace_cut_main, { "--step", "0-" }, PLAIN, 0, 0 },
 	{ "ace-cut", ace_cut_main, { "--tensor", "*" }, PLAIN, 0, 0 },
@@ -147,11 +147,15 @@ call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
     int pipe_it)
 {
 	/* one process stands for them all, and a sandbox would stay */
-	const char *argv[ARGS + 3] = { g->name, "--sandbox", "off" };
-	int argc = 3, i, r;
+	const char *argv[ARGS + 3] = { g->name };
+	int argc = 1, i = 0, r;
 	ssize_t k;
 
-	for (i = 0; g->arg[i] != NULL; i++)
+	if (g->arg[0] != NULL && g->arg[0][0] != '-')	/* a command */
+		argv[argc++] = g->arg[i++];
+	argv[argc++] = "--sandbox";
+	argv[argc++] = "off";
+	for (; g->arg[i] != NULL; i++)
 		argv[argc++] = g->arg[i];
 	if (dir != NULL) {
 		argv[argc++] = g->with == SPOOL ? "--spool" : "-S";

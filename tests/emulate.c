@@ -295,7 +295,7 @@ times(char **v)
 static struct replan_sample
 measured(const struct run *r, const struct link *l)
 {
-	struct replan_sample s = { 0, 0, COMPUTE, 0, 0 };
+	struct replan_sample s = { 0, 0, COMPUTE, 0, 0, 0 };
 	double end, noise;
 	uint32_t u[4];
 	size_t i = link_phase(l, l->done, &end), k;

@@ -1,7 +1,8 @@
 /*
  * Every system call that can fail fails: for each program, with a state or
  * without, each read, write, open, fsync, rename, link, close, flock, malloc and
- * some more, once and from then on, with each error it may have.  Then
+ * some more, once and from then on, with each error it may have; of allocations
+ * those of libraries, too.  What is ours alone refuse has.  Then
  *
  *   - it ends, with 0 or a documented status, and when not with 0 it says why
  *   - with 0 its output and its state are what they are without the failure
@@ -198,7 +199,6 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 	status = run(f->c);
 	wrong = judge(f, status, error);
 	proc_arm(CLIP_COUNT, 0, 0, 0);
-	(void)unsetenv("ACE_FAIL_ALLOC");
 	if (wrong == NULL && (f->c->loose != ENDLESS ||
 	    access("work/D/test/last", F_OK) < 0)) {
 		status = run(f->c);
@@ -262,35 +262,6 @@ all_calls(struct fault_run *f)
 	}
 }
 
-/* Our own allocations, also under a sanitizer, which looks for leaks. */
-static void
-all_allocations(struct fault_run *f)
-{
-	char text[24];
-	int n, once, status;
-
-	for (once = 0; once < 2; once++)
-		for (n = 1; n < 2000; n++) {
-			(void)snprintf(text, sizeof(text), "%s%d",
-			    once ? "once:" : "", n);
-			proc_arm(CLIP_COUNT, 0, 0, 0);
-			if (n % 16 == 1) {	/* is there such a one? */
-				(void)snprintf(text, sizeof(text), "%d", n);
-				(void)setenv("ACE_FAIL_ALLOC", text, 1);
-				status = run(f->c);
-				fresh();
-				if (status == 0)
-					break;
-				(void)snprintf(text, sizeof(text), "%s%d",
-				    once ? "once:" : "", n);
-			}
-			(void)setenv("ACE_FAIL_ALLOC", text, 1);
-			one(f, once ? "allocation once" : "allocation", n, 0,
-			    0);
-		}
-	(void)unsetenv("ACE_FAIL_ALLOC");
-}
-
 static int
 one_case(const struct fault_case *c, int number)
 {
@@ -311,7 +282,6 @@ one_case(const struct fault_case *c, int number)
 	f.out = file_sum("work/out");
 	fresh();
 	all_calls(&f);
-	all_allocations(&f);
 	(void)printf("%sok %d - %s: %lu failures, %lu refused cleanly, %lu "
 	    "tolerated, %lu wrong\n", f.bad != 0 || f.seen == 0 ? "not " : "",
 	    number, c->name, f.tried, f.clean, f.tolerated, f.bad);

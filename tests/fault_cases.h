@@ -79,8 +79,9 @@ static const struct fault_case cases[] = {
 	{ "ack", BOTH "ace-ack -S S in0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
 	{ "recv-fence", TWICE, "ace-recv --spool D --run test --device edge1 "
 	    "--fence 0 > out", LEARNS },
-	{ "recv-stale", TWICE "mkshards -d other -s 2 >stale; ",
-	    "ace-recv --spool D --max-staleness 0 stale > out", LEARNS },
+	{ "recv-stale", TWICE "mkshards -d other -s 2 >stale; "
+	    "echo staleness 0 >D/limits; ",
+	    "ace-recv --spool D stale > out", LEARNS },
 	{ "ack-fence", BOTH "ace-recv --spool D sent1 >rest; "
 	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; ",
 	    "ace-ack -S S --fence answer > out", COMMITS },
@@ -113,9 +114,9 @@ static const struct fault_case cases[] = {
 	    "ace-archive append -o D/a.tar dir > out", LEARNS },
 	{ "extract", FOLDER "ace-archive create -o a.zip dir; ",
 	    "ace-archive extract --into D a.zip > out", COMMITS | LIBRARY },
-	{ "inspect", FOLDER, "ace-inspect --list dir > out", 0 },
-	{ "verify", FOLDER, "ace-inspect --verify dir > out", 0 },
-	{ "conservation", CLOSED, "ace-inspect --conservation -S S --spool D "
+	{ "inspect", FOLDER, "ace-inspect list dir > out", 0 },
+	{ "verify", FOLDER, "ace-inspect verify dir > out", 0 },
+	{ "conservation", CLOSED, "ace-inspect books -S S --spool D "
 	    "in0 > out", 0 },
 	{ "status", TWICE, "ace-status --json D > out", CLOCK },
 	{ "sign", MADE KEY, "ace-sign -k key in0 > out", 0 },

@@ -1,12 +1,22 @@
 /*
- * hop [-n TRIES] [-b BYTES] WHAT CMD PEER: the time of one shell command beside
- * another's that does the same with the same bytes, such as cat.
+ * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: the time of one shell
+ * command beside another's that does the same with the same bytes, such as cat.
  *
  * They run by turns and the best of TRIES (default 3) counts, so that a machine
  * that is busy for a while slows both.  A line: WHAT, the time of CMD in ms, the
  * processors' time in it, GB/s of BYTES, the peer's ms, how many times as fast
- * as the peer CMD is, and the peak memory of its largest process in MiB.
+ * as the peer CMD is, the peak memory of its largest process in MiB; and what came
+ * out: bytes on standard output, which hop itself reads, the status, and the
+ * line that the command of -w makes of these bytes.
+ *
+ * A command that does less when it is run again flatters itself.  So the command
+ * of -p runs before each try of CMD, uncounted: it makes what a try needs (a new
+ * state, a new step).  Tries that differ in what came out are an error, and
+ * so is a later one that takes less than half of the first one's time, on the
+ * clock or of processors.
  */
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +25,31 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { PIECE = 128 << 10, PAGE = 4096, KEEP = 64 << 20, LINE = 64 };
+/* Seconds: of a first try that took less, a later one may differ by more than what
+ * it did, on the clock of a busy machine and of processors. */
+#define LEAST 0.1
+#define LEAST_CPU 0.02
+
+struct out {
+	uint64_t bytes, sum;
+	int status;
+	char line[LINE];	/* of -w */
+};
+
 struct took {
 	double wall, cpu;
 	long peak;		/* KiB */
+	struct out out;
 };
+
+struct hop {
+	const char *what, *before, *say;
+	int tries;
+};
+
+/* What came out, as far as -w asks for it. */
+static unsigned char *kept;
 
 static void
 die(const char *what, const char *why)
@@ -42,58 +73,223 @@ seconds(struct timeval t)
 	return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* One run; *best keeps the shortest time and the largest memory. */
+/* A page of each 32 goes into the sum, so that a pipe is not slowed by it. */
 static void
-run(const char *what, const char *cmd, struct took *best)
+look(struct out *o, const unsigned char *p, size_t n)
 {
-	const double from = clock_now();
-	struct rusage ru;
-	double wall;
-	int status;
-	pid_t pid = fork();
+	uint64_t w;
+	size_t i;
 
-	if (pid < 0)
-		die(what, "fork");
+	for (i = 0; i < n && i < PAGE; i += sizeof(w)) {
+		w = 0;
+		memcpy(&w, p + i, n - i < sizeof(w) ? n - i : sizeof(w));
+		o->sum = (o->sum ^ w) * 0x9e3779b97f4a7c15u;
+		o->sum ^= o->sum >> 32;
+	}
+	o->bytes += n;
+}
+
+static size_t
+fill(int fd, unsigned char *p, size_t n)
+{
+	size_t all = 0;
+	ssize_t k;
+
+	while (all < n && (k = read(fd, p + all, n - all)) > 0)
+		all += (size_t)k;
+	return all;
+}
+
+static void
+drain(struct out *o, int fd)
+{
+	static unsigned char piece[PIECE];
+	unsigned char *to = piece;
+	size_t n;
+
+	do {
+		if (kept != NULL)
+			to = o->bytes + PIECE <= KEEP ? kept + o->bytes : piece;
+		n = fill(fd, to, PIECE);
+		look(o, to, n);
+	} while (n == PIECE);
+}
+
+static void
+piped(const char *what, int end[2])
+{
+	if (pipe(end) < 0 || fcntl(end[0], F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(end[1], F_SETFD, FD_CLOEXEC) < 0)
+		die(what, "pipe");
+}
+
+static pid_t
+start(const char *cmd, int in, int out)
+{
+	const pid_t pid = fork();
+
 	if (pid == 0) {
+		if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) ||
+		    (out >= 0 && dup2(out, STDOUT_FILENO) < 0))
+			_exit(99);
 		execlp("bash", "bash", "-o", "pipefail", "-c", cmd,
 		    (char *)NULL);
 		_exit(99);
 	}
-	if (wait4(pid, &status, 0, &ru) < 0 || status != 0)
-		die(what, cmd);
-	wall = clock_now() - from;
-	if (wall < best->wall) {
-		best->wall = wall;
-		best->cpu = seconds(ru.ru_utime) + seconds(ru.ru_stime);
-	}
-	if (ru.ru_maxrss > best->peak)
-		best->peak = ru.ru_maxrss;
+	return pid;
+}
+
+static int
+status_of(int w)
+{
+	return WIFEXITED(w) ? WEXITSTATUS(w) : 128 + WTERMSIG(w);
+}
+
+/* The command of -w: one line of what came out. */
+static void
+say(const struct hop *h, struct out *o)
+{
+	FILE *f = tmpfile();
+	int w, end[2];
+	size_t n;
+	pid_t pid = -1;
+
+	piped(h->what, end);
+	if (f == NULL || o->bytes > KEEP || fwrite(kept, 1, (size_t)o->bytes,
+	    f) != o->bytes || fflush(f) != 0 || lseek(fileno(f), 0,
+	    SEEK_SET) < 0 ||
+	    (pid = start(h->say, fileno(f), end[1])) < 0)
+		die(h->what, h->say);
+	(void)close(end[1]);
+	n = fill(end[0], (unsigned char *)o->line, LINE - 1);
+	o->line[n] = '\0';
+	o->line[strcspn(o->line, "\n")] = '\0';
+	(void)close(end[0]);
+	if (waitpid(pid, &w, 0) < 0 || status_of(w) != 0)
+		die(h->what, h->say);
+	(void)fclose(f);
+}
+
+static void
+run(const struct hop *h, const char *cmd, int ours, struct took *t)
+{
+	struct rusage ru;
+	double from;
+	int w, end[2];
+	pid_t pid;
+
+	memset(t, 0, sizeof(*t));
+	if (ours && h->before != NULL && ((pid = start(h->before, -1,
+	    STDERR_FILENO)) < 0 || waitpid(pid, &w, 0) < 0 ||
+	    status_of(w) != 0))
+		die(h->what, h->before);
+	piped(h->what, end);
+	from = clock_now();
+	if ((pid = start(cmd, -1, end[1])) < 0)
+		die(h->what, "fork");
+	(void)close(end[1]);
+	drain(&t->out, end[0]);
+	if (wait4(pid, &w, 0, &ru) < 0)
+		die(h->what, "wait");
+	t->wall = clock_now() - from;
+	t->cpu = seconds(ru.ru_utime) + seconds(ru.ru_stime);
+	t->peak = ru.ru_maxrss;
+	t->out.status = status_of(w);
+	(void)close(end[0]);
+	if (ours && h->say != NULL)
+		say(h, &t->out);
+}
+
+/* Did try k do as much as the first one?  A peer's time may be luck, which does not
+ * flatter us. */
+static void
+compare(const char *what, const char *cmd, const struct took *first,
+    const struct took *t, int ours, int k)
+{
+	const struct out *a = &first->out, *b = &t->out;
+	char why[512];
+
+	if (a->bytes != b->bytes || a->sum != b->sum ||
+	    a->status != b->status || strcmp(a->line, b->line) != 0)
+		(void)snprintf(why, sizeof(why), "try %d gave %llu bytes, "
+		    "status %d, %s, the first %llu, status %d, %s", k + 1,
+		    (unsigned long long)b->bytes, b->status, b->line,
+		    (unsigned long long)a->bytes, a->status, a->line);
+	else if (ours && ((first->wall > LEAST && 2 * t->wall < first->wall) ||
+	    (first->cpu > LEAST_CPU && 2 * t->cpu < first->cpu)))
+		(void)snprintf(why, sizeof(why), "try %d took %.1f ms (%.1f of "
+		    "processors), the first %.1f (%.1f): it did less, or the machine was "
+		    "busy", k + 1,
+		    1e3 * t->wall, 1e3 * t->cpu, 1e3 * first->wall,
+		    1e3 * first->cpu);
+	else
+		return;
+	(void)fprintf(stderr, "hop: %s\n", cmd);
+	die(what, why);
+}
+
+/* best keeps the shortest time and the largest memory. */
+static void
+better(struct took *best, const struct took *t, int k)
+{
+	const long peak = k > 0 && best->peak > t->peak ? best->peak : t->peak;
+
+	if (k == 0 || t->wall < best->wall)
+		*best = *t;
+	best->peak = peak;
+}
+
+/* All tries, by turns. */
+static void
+measure(const struct hop *h, char **cmd, struct took best[2])
+{
+	struct took first[2], t;
+	int k, i;
+
+	for (k = 0; k < h->tries; k++)
+		for (i = 0; i < 2; i++) {
+			run(h, cmd[i], i == 0, &t);
+			if (k == 0)
+				first[i] = t;
+			compare(h->what, cmd[i], &first[i], &t, i == 0, k);
+			better(&best[i], &t, k);
+		}
 }
 
 int
 main(int argc, char **argv)
 {
-	struct took ours = { 1e9, 0, 0 }, peer = { 1e9, 0, 0 };
+	struct hop h = { .tries = 3 };
+	struct took best[2];
 	double bytes = 0;
-	int tries = 3, k;
+	int k;
 
-	while ((k = getopt(argc, argv, "+n:b:")) != -1)
+	while ((k = getopt(argc, argv, "+n:b:p:w:")) != -1)
 		if (k == 'n')
-			tries = atoi(optarg);
+			h.tries = atoi(optarg);
 		else if (k == 'b')
 			bytes = atof(optarg);
+		else if (k == 'p')
+			h.before = optarg;
+		else if (k == 'w')
+			h.say = optarg;
 		else
 			return 2;
-	if (argc - optind != 3)
+	if (argc - optind != 3 || h.tries < 1)
 		return 2;
 	argv += optind;
-	for (k = 0; k < tries; k++) {
-		run(argv[0], argv[1], &ours);
-		run(argv[0], argv[2], &peer);
-	}
-	(void)printf("%-38s %8.1f %8.1f %7.3f %8.1f %7.2f %8.1f\n", argv[0],
-	    1e3 * ours.wall, 1e3 * ours.cpu, 1e-9 * bytes / ours.wall,
-	    1e3 * peer.wall, peer.wall / ours.wall,
-	    (double)ours.peak / 1024);
+	h.what = argv[0];
+	if (h.say != NULL && (kept = malloc(KEEP)) == NULL)
+		die(h.what, "no memory");
+	measure(&h, argv + 1, best);
+	(void)printf("%-38s %8.1f %8.1f %7.3f %8.1f %7.2f %8.1f %11llu %6d %s\n",
+	    h.what, 1e3 * best[0].wall, 1e3 * best[0].cpu,
+	    1e-9 * bytes / best[0].wall, 1e3 * best[1].wall,
+	    best[1].wall / best[0].wall, (double)best[0].peak / 1024,
+	    (unsigned long long)best[0].out.bytes, best[0].out.status,
+	    best[0].out.line);
+	if (best[0].out.status != 0 || best[1].out.status != 0)
+		die(h.what, "failed");
+	free(kept);
 	return 0;
 }

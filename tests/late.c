@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/mono.h"
+#include "base/clock.h"
 #include "format/frame.h"
 
 enum { PIECE = 1 << 16, MOST = 1 << 28 };
@@ -115,7 +115,7 @@ take(struct late *x)
 		free(q);
 		return n < 0;
 	}
-	x->free = fmax(x->free, mono_now());
+	x->free = fmax(x->free, clock_now());
 	pass(x, q->p, (size_t)n);
 	q->n = (size_t)n;
 	q->due = x->free + x->delay;
@@ -152,7 +152,7 @@ turn(struct late *x, int open)
 	struct pollfd fd = { open && x->held < MOST ? STDIN_FILENO : -1, POLLIN,
 	    0 };
 	struct timespec t = { 0, 0 };
-	double wait = x->first != NULL ? fmax(0, x->first->due - mono_now()) : 3600;
+	double wait = x->first != NULL ? fmax(0, x->first->due - clock_now()) : 3600;
 
 	t.tv_sec = (time_t)wait;
 	t.tv_nsec = (long)((wait - (double)t.tv_sec) * 1e9);
@@ -160,7 +160,7 @@ turn(struct late *x, int open)
 		fail("poll");
 	if (fd.fd >= 0 && fd.revents != 0)
 		open = take(x);
-	while (x->first != NULL && x->first->due <= mono_now())
+	while (x->first != NULL && x->first->due <= clock_now())
 		give(x);
 	return open;
 }

@@ -13,7 +13,7 @@
  * In some, of honest devices alone, one was there hours before a quorum was, and
  * the last one comes while the aggregator waits: it waits for that one, too.
  *
- * It is receive_all, which ace-recv calls, and stage_aggregate_run, which
+ * It is receive_all, which ace-recv calls, and aggregate_run, which
  * ace-aggregate calls, in one process.  The same seed makes the same spools.
  */
 #include <fcntl.h>
@@ -39,7 +39,7 @@
 #include "pipe/filter.h"
 #include "spool/inbox.h"
 #include "spool/receive.h"
-#include "stage/stage_aggregate.h"
+#include "mean/aggregate.h"
 
 enum { MOST = 6, STEPS = 3, TABLE = 4096, SHARD = 4096, LONG = 3600 };
 
@@ -62,8 +62,7 @@ static void
 receive(const struct world *w, const char *device, const unsigned char *p,
     size_t n)
 {
-	struct receive_opts o = { .silence = 60,
-	    .idle = 60, .time = 60, .cli = &quiet, .device = device,
+	struct receive_opts o = { .cli = &quiet, .device = device,
 	    .run = "run" };
 	struct reader_opts ro = { .max_elements = 1 << 20, .max_table = TABLE };
 	struct inbox s = INBOX_INIT;
@@ -72,7 +71,7 @@ receive(const struct world *w, const char *device, const unsigned char *p,
 	struct io *io;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	(void)opt_defaults(admit_rows, &o.admit, &e);
+	(void)admit_defaults(&o.admit, &e);
 	s.sync = IO_SYNC_NONE;
 	o.admit.weight = 1;
 	o.admit.contributors = 1;
@@ -98,7 +97,7 @@ static void
 average(const struct world *w, uint64_t step)
 {
 	char *argv[] = { name, NULL };
-	struct stage_aggregate_opts o = { .device = "aggregate",
+	struct aggregate_opts o = { .device = "aggregate",
 	    .who = { .rule_text = w->rule, .theta = -1, .by = w->by,
 	    .rho = w->rho }, .expect = w->honest, .quorum = w->honest,
 	    .steps = 1, .spool = w->dir, .run = "run", .asked = &asked };
@@ -118,7 +117,7 @@ average(const struct world *w, uint64_t step)
 	f.output = w->out;
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;
-	r = stage_aggregate_run(&o, NULL, 0, &e);
+	r = aggregate_run(&o, NULL, 0, &e);
 	filter_release(&f);
 	if (r < 0)
 		bad("no aggregate", step, &e);
@@ -133,7 +132,7 @@ check_values(const struct world *w, const struct values *v, uint64_t step)
 
 	for (i = 0; i < v->n; i++) {
 		at = v->group * GROUP + i;
-		if (!(fabsf(v->x[i]) <= ADMIT_VALUE_MOST * 1.0001f))
+		if (!(fabsf(v->x[i]) <= VALUES_MOST * 1.0001f))
 			bad("a value is too large", step, NULL);
 		if (w->bounded && (v->x[i] < w->low[at] ||
 		    v->x[i] > w->high[at]))

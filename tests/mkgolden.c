@@ -1,7 +1,8 @@
 /*
  * mkgolden DIR <good.aceg: streams that break one rule of ace-stream(5) each
  * and are right in everything else, as DIR/bad-WORD-what.aceg.  WORD is how
- * the message of a reader begins.
+ * the message of a reader begins; as DIR/note-WORD-what.aceg where only who
+ * verifies looks.
  *
  * The good stream is HEAD SCHM pROv SHRD xyZz DATA SEND TAIL, of
  * mkshards -a -p -n 16.  Those that come out as DIR/good-what.aceg a reader of
@@ -209,7 +210,27 @@ static const struct bad bads[] = {
 	{ "truncated-tail-aborted", PAY8(TAIL, 40, 1) },
 	{ "corrupt-tail-status", PAY8(TAIL, 40, 2) },
 	{ "corrupt-tail-mbz", PAY8(TAIL, 47, 1) },
-	{ "corrupt-tail-short", CUT(TAIL, 1) }
+	{ "corrupt-tail-short", CUT(TAIL, 1) },
+
+	{ "note-corrupt-score-nan", noted, NOTED_SCORE_NAN },
+	{ "note-corrupt-stats", noted, NOTED_STATS },
+	{ "note-corrupt-stats-infinite", noted, NOTED_STATS_INFINITE },
+	{ "note-corrupt-members-order", noted, NOTED_MEMBERS_ORDER },
+	{ "note-corrupt-members-twice", noted, NOTED_MEMBERS_TWICE },
+	{ "note-corrupt-members-many", noted, NOTED_MEMBERS_MANY },
+	{ "note-corrupt-members-empty", noted, NOTED_MEMBERS_EMPTY },
+	{ "note-corrupt-times-count", noted, NOTED_TIMES_COUNT },
+	{ "note-corrupt-times", noted, NOTED_TIMES },
+	{ "note-corrupt-policy-order", noted, NOTED_POLICY_ORDER },
+	{ "note-corrupt-policy-range", noted, NOTED_POLICY_RANGE },
+	{ "note-corrupt-link-line", noted, NOTED_LINK_LINE },
+	{ "note-corrupt-text-end", noted, NOTED_TEXT_END },
+	{ "note-corrupt-text-unseen", noted, NOTED_TEXT_UNSEEN },
+	{ "note-corrupt-sign-short", noted, NOTED_SIGN_SHORT },
+	{ "note-unsupported-sign-scheme", noted, NOTED_SIGN_SCHEME },
+	{ "note-corrupt-sign-mbz", noted, NOTED_SIGN_MBZ },
+	{ "note-corrupt-sign-before", noted, NOTED_SIGN_BEFORE },
+	{ "note-corrupt-sign-twice", noted, NOTED_SIGN_TWICE }
 };
 
 static void
@@ -219,7 +240,8 @@ put(const char *dir, const struct bad *b, const unsigned char *p, size_t n)
 	FILE *f;
 
 	(void)snprintf(path, sizeof(path), "%s/%s%s.aceg", dir,
-	    strncmp(b->name, "good-", 5) == 0 ? "" : "bad-", b->name);
+	    strncmp(b->name, "good-", 5) == 0 ||
+	    strncmp(b->name, "note-", 5) == 0 ? "" : "bad-", b->name);
 	f = fopen(path, "wb");
 	assert(f != NULL && fwrite(p, 1, n, f) == n);
 	if (b->change == nothing)

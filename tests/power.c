@@ -108,13 +108,13 @@ static const struct scene scenes[] = {
 	    "grep -q accepted said", NULL, NULL,
 	    NEVER },
 	{ "a file", MADE "mkdir -m 700 D; rm in1; ", "ace-score -o D/out in0",
-	    "ace-inspect --verify D/out >rest",
-	    "{ test ! -e D/out || ace-inspect --verify D/out >rest; } && "
-	    "ace-score -o D/out in0 && ace-inspect --verify D/out >rest",
+	    "ace-inspect verify D/out >rest",
+	    "{ test ! -e D/out || ace-inspect verify D/out >rest; } && "
+	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },
-	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D --once "
+	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D "
 	    "--reply aggregate sent0 > out", THERE, ":",
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS },
 	{ "publish, waited for", STEP0 SUM, "ace-aggregate --spool D --steps 1 "

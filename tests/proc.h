@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/mono.h"
+#include "base/clock.h"
 #include "clip.h"
 
 enum { PROC_MAX = 64, PROC_WORDS = 40, PROC_HANG = 600 };
@@ -243,10 +243,10 @@ proc_kill_all(void)
 static inline int
 proc_wait(double secs)
 {
-	double end = mono_now() + secs;
+	double end = clock_now() + secs;
 
 	while (proc_reap()) {
-		if (mono_now() > end)
+		if (clock_now() > end)
 			return -1;
 		proc_nap(0.01);
 	}

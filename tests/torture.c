@@ -135,7 +135,7 @@ killer_next(struct killer *k)
 	if (k->left-- <= 0)
 		return;
 	if (choose(3) == 0) {
-		k->at = mono_now() + choose(20000) / 1e6;
+		k->at = clock_now() + choose(20000) / 1e6;
 		return;
 	}
 	__atomic_store_n(&proc_page->left, 1 + choose(500), __ATOMIC_SEQ_CST);
@@ -156,7 +156,7 @@ killer_strike(struct killer *k)
 static void
 killer_look(struct killer *k)
 {
-	if (k->at != 0 && mono_now() >= k->at)
+	if (k->at != 0 && clock_now() >= k->at)
 		killer_strike(k);
 	if (proc_page->fired != k->seen) {
 		in_calls += proc_page->fired - k->seen;
@@ -193,12 +193,12 @@ no_more(void)
 static void
 watch(struct killer *k)
 {
-	double end = mono_now() + PROC_HANG, idle = 0;
+	double end = clock_now() + PROC_HANG, idle = 0;
 
 	while (proc_reap()) {
 		killer_look(k);
 		proc_nap(0.0005);
-		if (mono_now() > end) {
+		if (clock_now() > end) {
 			int i;
 
 			for (i = 0; i < nproc && procs[i].ended; i++)
@@ -208,8 +208,8 @@ watch(struct killer *k)
 		if (w.agg_line < 0 || !only_aggregator() || work_left())
 			idle = 0;
 		else if (idle == 0)
-			idle = mono_now() + 0.03;
-		else if (mono_now() > idle)
+			idle = clock_now() + 0.03;
+		else if (clock_now() > idle)
 			no_more();
 	}
 	killer_look(k);
@@ -382,7 +382,7 @@ main(int argc, char **argv)
 		}
 	proc_begin("ace-torture");
 	make_schema(&w.sc);
-	start = mono_now();
+	start = clock_now();
 	for (s = seed; kills < until; seed++) {
 		one_world(until);
 		if (verbose)
@@ -397,7 +397,7 @@ main(int argc, char **argv)
 	    (unsigned long long)runs, (unsigned long long)rounds,
 	    (unsigned long long)checks, (unsigned long long)sums);
 	(void)printf("# seeds %llu to %llu, %.0f s\n", (unsigned long long)s,
-	    (unsigned long long)seed - 1, mono_now() - start);
+	    (unsigned long long)seed - 1, clock_now() - start);
 	proc_end();
 	schema_release(&w.sc);
 	return 0;

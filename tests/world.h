@@ -154,7 +154,7 @@ static int
 absorbed(int d, uint64_t *step)
 {
 	char path[PATH_MAX + 16];
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
 	struct residual q;
 	int have;
@@ -162,12 +162,12 @@ absorbed(int d, uint64_t *step)
 	(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
 	if (access(path, F_OK) < 0)
 		return 0;
-	must(state_open(&s, path, &e), &e, path);
+	must(statedir_open(&s, path, &e), &e, path);
 	must(residual_open(&q, &s, &e), &e, path);
 	have = q.d.r != NULL;
 	*step = q.step;
 	residual_close(&q);
-	state_close(&s);
+	statedir_close(&s);
 	return have;
 }
 
@@ -176,7 +176,7 @@ static int
 roomy(int d)
 {
 	char path[PATH_MAX + 16];
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
 	struct residual q;
 	struct receipts rc;
@@ -186,7 +186,7 @@ roomy(int d)
 	(void)snprintf(path, sizeof(path), "%s/S%d", proc_dir, d);
 	if (access(path, F_OK) < 0)
 		return 1;
-	must(state_open(&s, path, &e), &e, path);
+	must(statedir_open(&s, path, &e), &e, path);
 	must(residual_open(&q, &s, &e), &e, path);
 	if (q.d.r != NULL) {
 		must(pending_scan(&p, &s, &e), &e, path);
@@ -195,7 +195,7 @@ roomy(int d)
 		room = pending_count(&p) + 2 <= WINDOW;
 	}
 	residual_close(&q);
-	state_close(&s);
+	statedir_close(&s);
 	return room;
 }
 

@@ -9,9 +9,9 @@
 # and leaves no trace in the spool; whatever command the other end asks for, it
 # gets this one.
 #
-# A device speaks for itself: it weighs 1.  A relay speaks for N, and its line has
-# --max-weight N --max-contributors N.  --run NAME and --schema FILE say which
-# training it is; without them the first shard says it.
+# A device speaks for itself: the spool gets limits by which it weighs 1, where it
+# has none (limits.sh, which also says them for a relay).  --run NAME and --schema
+# FILE say which training it is; without them the first shard says it.
 set -eu
 device=$1 key=$2 spool=$3
 shift 3
@@ -42,7 +42,6 @@ done
 grep -qE '^(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^"]*)?$' "$key" ||
     refuse "$key: not a public key"
 
-set -- ace-recv --spool "$spool" --device "$device" --max-shard 64M \
-    --max-weight 1 --max-contributors 1 --quota 1G --max-open 64 \
-    --timeout 60s --max-time 12h "$@"
+"$(dirname "$0")/limits.sh" "$spool"
+set -- ace-recv --spool "$spool" --device "$device" "$@"
 printf 'restrict,command="%s" %s\n' "$*" "$(cat "$key")"

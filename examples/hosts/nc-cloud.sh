@@ -11,10 +11,9 @@
 # an end of its own, and ace-recv says "truncated", status 3, and takes nothing.
 set -eu
 spool=$1 address=${2:-0.0.0.0}
-limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G'
-limits="$limits --max-open 64 --timeout 60s --max-time 12h"
-ace_spool=$spool ace_limits=$limits
-export ace_spool ace_limits
+"$(dirname "$0")/limits.sh" "$spool"
+ace_spool=$spool
+export ace_spool
 
 # -t: how long the receipt may take; keepalive: an edge that is gone without a
 # word is noticed after two minutes; || exit 0: socat leaves at once on hearing that
@@ -22,4 +21,4 @@ export ace_spool ace_limits
 alive=keepalive,keepidle=60,keepintvl=15,keepcnt=4
 exec socat -t 60 \
     "TCP-LISTEN:7000,bind=$address,reuseaddr,fork,max-children=256,$alive" \
-    SYSTEM:'ace-recv $ace_limits --spool "$ace_spool" || exit 0'
+    SYSTEM:'ace-recv --spool "$ace_spool" || exit 0'

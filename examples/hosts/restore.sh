@@ -18,6 +18,21 @@ $(ace-inspect "$state/residual" | awk '
 	$1 == "step" { step = $2 }
 	$1 == "kind" && $2 == "residual" { print run, device, step; exit }')
 END
+# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
+plain() {
+	case $2 in
+	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
+		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
+		exit 2
+		;;
+	esac
+}
+plain HOST "$host" @:
+plain SPOOL "/$spool" /
+plain RUN "$run"
+plain DEVICE "$device"
+plain STEP "$step"
+
 ssh -T "$host" ace-recv --spool "$spool" --run "$run" --device "$device" \
     --fence "$step" |
     ace-ack -S "$state" --fence

@@ -11,10 +11,20 @@
 set -eu
 remote=$1 spool=$2 dir=$3
 shift 3
-limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G
-    --max-open 64'
+"$(dirname "$0")/limits.sh" "$spool"
+
+# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
+plain() {
+	case $2 in
+	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
+		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
+		exit 2
+		;;
+	esac
+}
 
 for device; do
+	plain DEVICE "$device"
 	up=$dir/up/$device down=$dir/down/$device
 	mkdir -p "$up" "$down"
 	rclone sync "$remote/up/$device" "$up" 2>"$dir/log" || {
@@ -26,8 +36,7 @@ for device; do
 	for f in "$up"/*.aceg; do
 		[ -e "$f" ] || continue
 		[ ! -e "$down/${f##*/}" ] || continue
-		# shellcheck disable=SC2086 # words are meant
-		ace-recv $limits --spool "$spool" --device "$device" \
+		ace-recv --spool "$spool" --device "$device" \
 		    -o "$down/${f##*/}" "$f" || [ $? -eq 3 ]
 	done
 	# a receipt whose object is gone was read

@@ -13,6 +13,17 @@
 set -eu
 remote=$1 device=$2 dir=$3 codec=${4:-topk:0.01}
 
+# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
+plain() {
+	case $2 in
+	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
+		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
+		exit 2
+		;;
+	esac
+}
+plain DEVICE "$device"
+
 mkdir -p "$dir/out" "$dir/in"
 rclone copy "$remote/down/$device" "$dir/in" 2>"$dir/log" ||
     grep -q 'directory not found' "$dir/log" || { cat "$dir/log" >&2; exit 4; }

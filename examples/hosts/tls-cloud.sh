@@ -4,18 +4,16 @@
 #
 #   tls-cloud.sh SPOOL CERT KEY CA
 #
-# A device weighs 1, and has at most so much waiting; a relay's port of its own has
-# other limits.  -t: how long the receipt may take; keepalive: an edge that is gone
+# A device weighs 1, and has at most so much waiting (limits.sh).  -t: how long the receipt may take; keepalive: an edge that is gone
 # without a word is noticed after two minutes.  || exit 0: when ace-recv gives a
 # stream up it says so, to the edge, too; socat would leave at once on hearing that
 # its child has failed, and take that answer with it
 set -eu
 spool=$1 cert=$2 key=$3 ca=$4
-limits='--max-shard 64M --max-weight 1 --max-contributors 1 --quota 1G'
-limits="$limits --max-open 64 --timeout 60s --max-time 12h"
-ace_spool=$spool ace_limits=$limits
-export ace_spool ace_limits
+"$(dirname "$0")/limits.sh" "$spool"
+ace_spool=$spool
+export ace_spool
 alive=keepalive,keepidle=60,keepintvl=15,keepcnt=4
 exec socat -t 60 \
     "OPENSSL-LISTEN:8443,reuseaddr,fork,max-children=256,$alive,cert=$cert,key=$key,cafile=$ca,verify=1" \
-    SYSTEM:'ace-recv $ace_limits --spool "$ace_spool" --device "$SOCAT_OPENSSL_X509_COMMONNAME" || exit 0'
+    SYSTEM:'ace-recv --spool "$ace_spool" --device "$SOCAT_OPENSSL_X509_COMMONNAME" || exit 0'

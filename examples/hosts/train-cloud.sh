@@ -13,6 +13,8 @@ dir=$1 edges=$2 state=$1/state spool=$1/spool
 # edit: when to go on without an edge, how much to send, how often.  More than
 # half of them have to be there, so that no edge can run ahead of the others alone
 rule=(--quorum "$((edges / 2 + 1))" --deadline 5s)
+# of those who are there at least, so many may be broken or bad
+[ "$edges" -lt 4 ] || rule+=(--tolerate "$((edges / 4))")
 policy=(--cmin 8 --cmax 60 --half 20Mbit --bandwidth 50Mbit)
 interval=(--target-divergence 0.04 --interval '5,4,10')
 

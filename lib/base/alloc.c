@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -64,7 +65,6 @@ alloc_modest(size_t bytes)
 	if (bytes > ALLOC_MOST)
 		abort();
 #else
-	(void)bytes;
 #endif
 }
 
@@ -133,6 +133,23 @@ void
 alloc_free(void *p)
 {
 	free(p);
+}
+
+void
+alloc_whole(void *p, size_t n)
+{
+#ifdef MADV_HUGEPAGE
+	const uintptr_t page = 4096, from = ((uintptr_t)p + page - 1) & ~(page - 1);
+	const uintptr_t to = ((uintptr_t)p + n) & ~(page - 1);
+
+	/* a wish */
+	if (n >= ALLOC_APART && from < to)
+		(void)madvise((char *)p + (from - (uintptr_t)p), to - from,
+		    MADV_HUGEPAGE);
+#else
+	(void)p;
+	(void)n;
+#endif
 }
 
 int

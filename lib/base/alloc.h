@@ -34,6 +34,10 @@ char *alloc_dup(const char *s, struct err *e);
 
 void alloc_free(void *p);
 
+/* alloc_whole(p, n): the n bytes at p will all be used: in large pages, where there
+ * are, of which few have to be made. */
+void alloc_whole(void *p, size_t n);
+
 /* A byte buffer that grows: what encoders write to. */
 struct buf {
 	unsigned char *p;

@@ -5,7 +5,7 @@
 
 #include "base/bar.h"
 #include "base/cli.h"
-#include "base/mono.h"
+#include "base/clock.h"
 
 /* seconds before the first line, and between two */
 #define BAR_FIRST 0.5
@@ -19,7 +19,7 @@ bar_begin(struct bar *b, const struct cli *c)
 	memset(b, 0, sizeof(*b));
 	b->on = c != NULL && !c->quiet && isatty(STDERR_FILENO) && term != NULL &&
 	    *term != '\0' && strcmp(term, "dumb") != 0;
-	b->since = mono_now();
+	b->since = clock_now();
 	b->last = b->since + BAR_FIRST - BAR_AGAIN;
 }
 
@@ -47,7 +47,7 @@ bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit)
 	char now[40], of[48] = "", left[40] = "";
 	double t, part, secs;
 
-	if (!b->on || (t = mono_now()) - b->last < BAR_AGAIN)
+	if (!b->on || (t = clock_now()) - b->last < BAR_AGAIN)
 		return;
 	b->last = t;
 	b->drawn = 1;

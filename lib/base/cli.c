@@ -10,7 +10,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/pack.h"
-#include "base/room.h"
+#include "base/memlimit.h"
 #include "base/sandbox.h"
 #include "base/version.h"
 
@@ -25,7 +25,6 @@ struct cli_line {
 	struct cli *c;
 	struct opt_place opt[CLI_MAX];
 	size_t n;
-	struct sandbox box;
 	size_t paths;
 	struct {
 		const char *path;
@@ -134,6 +133,8 @@ cli_rows(const struct cli_line *l)
 	    l->c->commands;
 	const struct opt_place *p;
 
+	if (k != NULL && l->c->bare)
+		(void)printf("bare\n");
 	for (; k != NULL && k->name != NULL; k++)
 		(void)printf("command\t%s\t%s\n", k->name, k->about);
 	for (p = l->opt; p < l->opt + l->n; p++)
@@ -148,7 +149,6 @@ cli_louder(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct cli *c = arg;
 
-	(void)row, (void)val, (void)e;
 	c->verbose++;
 	return 0;
 }
@@ -158,7 +158,6 @@ cli_print(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	const struct cli_line *l = ((struct cli *)arg)->line;
 
-	(void)val, (void)e;
 	if (row->value == 'h')
 		cli_help(l);
 	else if (row->value == 'V')
@@ -246,7 +245,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 {
 	struct cli *c = l->c;
 	const char *temp = getenv("TMPDIR");
-	struct sandbox *box = &l->box;
+	struct sandbox *box = &l->c->box;
 	size_t i;
 	int r;
 
@@ -257,6 +256,8 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 		return 0;
 	}
 	sandbox_begin(box);
+	if (c->serves)
+		box->stages |= SANDBOX_STARTS;
 	if (temp == NULL || temp[0] == '\0')
 		temp = "/tmp";
 	/* in /usr is the locale */
@@ -271,7 +272,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox,
 	    c->confined, sizeof(c->confined), e)) < 0)
 		return r;
-	cli_say(c, 2, "sandbox: %s", c->confined);
+	cli_say(c, !box->partial ? 2 : !c->serves, "sandbox: %s", c->confined);
 	return 0;
 }
 
@@ -393,7 +394,7 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 	c->line = NULL;
 	if (r != 0)
 		return r;
-	room_look();
+	memlimit_look();
 	return cli_confine(&l, argv + c->first, argc - c->first, e);
 }
 
@@ -403,14 +404,14 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 	const struct cli_command *k;
 	int r;
 
-	if (argc < 2 || argv[1][0] == '-') {
-		r = cli_parse(c, argc, argv, e);
-		return r != 0 ? r : err_set(e, ERR_USAGE, "which command is "
-		    "missing");
-	}
-	for (k = c->commands; k->name != NULL; k++)
+	for (k = c->commands; k->name != NULL && argc > 1; k++)
 		if (strcmp(k->name, argv[1]) == 0)
 			break;
+	if (argc < 2 || argv[1][0] == '-' || (c->bare && k->name == NULL)) {
+		r = cli_parse(c, argc, argv, e);
+		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "which "
+		    "command is missing");
+	}
 	if (k->name == NULL)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);
 	c->command = k;
@@ -455,6 +456,9 @@ cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 	path = argv + c->first;
 	n = c->first < argc ? (size_t)(argc - c->first) : 0;
 
+	if (r == 0 && c->loops != NULL && c->loops() == NULL)
+		r = err_set(&e, ERR_USAGE, "ACE_KERNEL=%s: no such kernel here",
+		    getenv("ACE_KERNEL"));
 	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))
 		r = err_set(&e, ERR_USAGE, "one FILE at most, not also '%s'",
 		    path[1]);

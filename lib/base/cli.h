@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/opt.h"
+#include "base/sandbox.h"
 
 struct cli_line;
 struct err;
@@ -41,14 +42,20 @@ struct cli {
 	/* called with each option that was given, when it was taken; or NULL */
 	cli_heard *heard;
 	const struct cli_command *commands;	/* NULL: it has none */
+	int bare;		/* with commands: none is needed, and what is not the
+				 * name of one is an operand */
 	const struct cli_command *command;	/* set by cli_command */
 	const char *(*loops)(void);	/* in use, for --version: kern_name */
 	int one;		/* takes one FILE at most */
 	int open;		/* set by a program that starts others: it has
 				 * no sandbox */
+	int serves;		/* set by one that faces a network: it says where
+				 * the sandbox is less than whole. It starts another
+				 * process of itself, and calls sandbox_narrow */
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
 	int sandbox;		/* an enum sandbox_want, set by --sandbox */
-	char confined[80];	/* set: the sandbox that is in force, in words */
+	struct sandbox box;	/* set: the sandbox that is in force, */
+	char confined[80];	/* and in words */
 	int first;		/* index of the first operand in argv */
 	struct cli_line *line;	/* while it is read */
 };
@@ -69,10 +76,10 @@ int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
 /*
  * cli_command(c, argc, argv, e): for a program with commands.  The first word
  * names one, into c->command, and the options behind it are that one's.
- * Without a command only the common options are known, and --help lists the
+ * Without a command only c's own options are known, and --help lists the
  * commands.
  * Returns as cli_parse; no command, or one that is not in the table, is
- * -ERR_USAGE.
+ * -ERR_USAGE unless c->bare is set.
  */
 int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 

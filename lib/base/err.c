@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/err.h"
 
 static const char *const err_kinds[] = {
@@ -143,7 +144,7 @@ err_shard(struct err *e, int r, uint64_t shard, const char *device,
 int
 err_file(struct err *e, int r, const char *file)
 {
-	if (e != NULL && e->file[0] == '\0')
+	if (e != NULL && file != NULL && e->file[0] == '\0')
 		(void)snprintf(e->file, sizeof(e->file), "%.150s", file);
 	return r;
 }
@@ -182,7 +183,7 @@ err_format(const struct err *e, char buf[ERR_LINE])
 	if (e->file[0] != '\0')
 		(void)snprintf(buf + n, ERR_LINE - n, ", of '%s'", e->file);
 	for (s = buf; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || (unsigned char)*s == 0x7f)
-			*s = '?';
+		for (n = bytes_unseen((unsigned char *)s, strlen(s)); n != 0; n--)
+			s[n - 1] = '?';
 	return buf;
 }

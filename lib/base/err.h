@@ -70,7 +70,7 @@ int err_after(struct err *e, int r, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_shard(struct err *e, int r, uint64_t shard, const char *device,
     uint64_t step, uint64_t byte);
-int err_file(struct err *e, int r, const char *file);
+int err_file(struct err *e, int r, const char *file);	/* NULL: none */
 
 /* err_move(e, from): makes the error `from' of one of several tries the error of
  * the whole; returns its -code. */

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/mono.h"
+#include "base/clock.h"
 #include "base/wait.h"
 
 static int
@@ -84,15 +84,38 @@ fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got, const char *name,
 }
 
 int
-fd_write(int fd, const void *from, size_t n, const char *name, struct err *e)
+fd_read_all(int fd, off_t at, void *to, size_t n, const char *name,
+    struct err *e)
+{
+	unsigned char *p = to;
+	size_t got;
+	int r;
+
+	for (; n != 0; p += got, at += (off_t)got, n -= got) {
+		if ((r = fd_take(fd, -1, at, p, n, &got, name, e)) < 0)
+			return r;
+		errno = EIO;
+		if (got == 0)
+			return err_sys(e, "'%s'", name);
+	}
+	return 0;
+}
+
+/* at < 0: where fd stands. */
+static int
+fd_put(int fd, off_t at, const void *from, size_t n, const char *name,
+    struct err *e)
 {
 	const unsigned char *p = from;
 	ssize_t k;
 	int r;
 
 	while (n != 0) {
-		k = write(fd, p, n > SSIZE_MAX ? SSIZE_MAX : n);
+		k = n > SSIZE_MAX ? SSIZE_MAX : (ssize_t)n;
+		k = at < 0 ? write(fd, p, (size_t)k) :
+		    pwrite(fd, p, (size_t)k, at);
 		if (k > 0) {
+			at += at < 0 ? 0 : k;
 			p += k;
 			n -= (size_t)k;
 		} else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -107,14 +130,25 @@ fd_write(int fd, const void *from, size_t n, const char *name, struct err *e)
 	return 0;
 }
 
+int
+fd_write(int fd, const void *p, size_t n, const char *name, struct err *e)
+{
+	return fd_put(fd, -1, p, n, name, e);
+}
+
+int
+fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
+    struct err *e)
+{
+	return fd_put(fd, at, p, n, name, e);
+}
+
 void
 fd_pipe_size(int fd, int n)
 {
 #ifdef F_SETPIPE_SZ
 	(void)fcntl(fd, F_SETPIPE_SZ, n);
 #else
-	(void)fd;
-	(void)n;
 #endif
 }
 
@@ -135,7 +169,7 @@ fd_is_called_terminal(int fd)
 void
 fd_linger(int fd)
 {
-	const double until = mono_now() + FD_LINGER_MS / 1e3;
+	const double until = clock_now() + FD_LINGER_MS / 1e3;
 	struct stat st;
 	char drop[1 << 14];
 	size_t got, n = 0;
@@ -145,7 +179,7 @@ fd_linger(int fd)
 	if (fstat(fd, &st) < 0 ||
 	    (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode)))
 		return;
-	while (n < FD_LINGER && (left = until - mono_now()) > 0) {
+	while (n < FD_LINGER && (left = until - clock_now()) > 0) {
 		k = fd_ready(fd, -1, (int)(left * 1e3) + 1, "", NULL);
 		if (k == 0)
 			continue;

@@ -24,8 +24,13 @@ int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
  * where fd stands does not matter and does not change. */
 int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
-/* fd_write(fd, p, n, name, e): writes all n bytes. */
+/* fd_read_all: all n bytes, which are there. */
+int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name,
+    struct err *e);
+/* fd_write(fd, p, n, name, e): writes all n bytes; fd_write_at as fd_read_at. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
+int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
+    struct err *e);
 
 /* fd_linger(fd): reads what still comes through a pipe or a socket and throws it
  * away, until its end, FD_LINGER_MS milliseconds or FD_LINGER bytes.  For one who

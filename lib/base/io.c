@@ -2,17 +2,54 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/io_impl.h"
-#include "base/mono.h"
-#include "base/share.h"
+#include "base/io.h"
+#include "base/splice.h"
 #include "base/temp.h"
 
+enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 enum { IO_BEHIND = 4 << 20 };	/* bytes that the disk is given at a time */
+
+struct io {
+	int fd;			/* -1: memory, or `from' */
+	struct io_from from;	/* read NULL: none */
+	int (*before)(struct io *, struct err *);
+	int writing;
+	int own;		/* close fd */
+	int seekable, pipe, sparse;
+	int skipped;		/* little may be wanted of what comes next */
+	int watch;		/* what must be read by somebody, or -1 */
+	char *name;		/* for messages */
+	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	int placed;		/* reads from `place' on, not where fd stands,
+				 * so that to pass over bytes is no call */
+	off_t place;
+	double silence, until;	/* io_patience: seconds, clock_now; or 0 */
+	struct splice *share;	/* what goes on as it is, or NULL */
+	uint64_t count;		/* bytes handed out or taken */
+
+	unsigned char *buf;	/* IO_BUF bytes */
+	size_t at, have;	/* reading: unread part of buf; writing: have */
+
+	const unsigned char *mem;	/* memory source */
+	size_t mem_n, mem_at;
+	struct buf sink;		/* memory destination */
+
+	int marked;		/* bytes since the mark are kept, or seekable */
+	uint64_t mark_count;
+	size_t rec_limit, rec_at;
+	int rec_lost;
+	struct buf rec;		/* pipes: what was read since the mark */
+	int behind;		/* io_behind, and so many bytes are on their way */
+	uint64_t sent;
+	int ahead;		/* io_ahead */
+};
 
 void
 io_pipe_small(const struct io *io)
@@ -20,7 +57,8 @@ io_pipe_small(const struct io *io)
 	fd_pipe_size(io->fd, IO_BUF);
 }
 
-int
+/* An end without anything set that io_open or io_create sets. */
+static int
 io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 {
 	struct io *io = alloc_get(1, sizeof(*io), e);
@@ -41,6 +79,217 @@ io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 	}
 	*out = io;
 	return 0;
+}
+
+/* ---- opening ---- */
+
+int
+io_open_fd(struct io **out, int fd, const char *name, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	*out = NULL;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, "'%s'", name);
+	if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return err_sys(e, "'%s'", name);
+	}
+	if (fd_is_terminal(fd))
+		return err_set(e, ERR_USAGE,
+		    "'%s' is a terminal: a shard stream is binary", name);
+	r = io_new(out, fd, 0, name, e);
+	if (r < 0)
+		return r;
+	(*out)->seekable = S_ISREG(st.st_mode);
+	(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
+	if (S_ISFIFO(st.st_mode))
+		fd_pipe_size(fd, 1 << 20);
+	return 0;
+}
+
+int
+io_open(struct io **out, const char *path, struct err *e)
+{
+	int fd, r;
+
+	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
+		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
+	*out = NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "'%s'", path);
+	r = io_open_fd(out, fd, path, e);
+	if (r < 0)
+		(void)close(fd);
+	else
+		io_alone(*out);
+	return r;
+}
+
+int
+io_open_kept(struct io **out, const char *path, struct err *e)
+{
+	struct stat st;
+	int fd, r;
+
+	*out = NULL;
+	/* a FIFO in the place of a file would keep us waiting */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
+	if (fstat(fd, &st) < 0)
+		r = err_sys(e, "'%s'", path);
+	else if (!S_ISREG(st.st_mode))
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
+	else
+		r = io_open_fd(out, fd, path, e);
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	io_alone(*out);
+	return 1;
+}
+
+int
+io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
+{
+	int r = io_new(out, -1, 0, "<memory>", e);
+
+	if (r < 0)
+		return r;
+	(*out)->mem = p;
+	(*out)->mem_n = n;
+	(*out)->seekable = 1;
+	return 0;
+}
+
+int
+io_open_at(struct io **out, int fd, uint64_t at, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, fd, 0, name, e);
+
+	if (r < 0)
+		return r;
+	(*out)->placed = 1;
+	(*out)->place = (off_t)at;
+	return 0;
+}
+
+int
+io_open_from(struct io **out, const struct io_from *f, const char *name,
+    struct err *e)
+{
+	int r = io_new(out, -1, 0, name, e);
+
+	if (r < 0)
+		f->free(f->arg);
+	else
+		(*out)->from = *f;
+	return r;
+}
+
+int
+io_create_fd(struct io **out, int fd, const char *name, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	*out = NULL;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, "'%s'", name);
+	r = io_new(out, fd, 1, name, e);
+	if (r == 0)
+		(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
+	if (r == 0 && S_ISFIFO(st.st_mode))
+		fd_pipe_size(fd, 1 << 20);
+	return r;
+}
+
+static int
+io_create_stdout(struct io **out, int force, struct err *e)
+{
+	*out = NULL;
+	if (!force && isatty(STDOUT_FILENO))
+		return err_set(e, ERR_USAGE,
+		    "standard output is a terminal: a shard stream is binary");
+	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
+}
+
+/* Opens a device or a FIFO to write into it as it is. */
+static int
+io_create_into(struct io **out, const char *path, int force, struct err *e)
+{
+	int fd, r;
+
+	if ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
+		return err_sys(e, "'%s'", path);
+	if (!force && fd_is_terminal(fd))
+		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "
+		    "is binary", path);
+	else
+		r = io_create_fd(out, fd, path, e);
+	if (r < 0)
+		(void)close(fd);
+	else
+		(*out)->own = 1;
+	return r;
+}
+
+/* Makes a temporary file that will become target, new or replaced. */
+static int
+io_create_beside(struct io **out, const char *path, char *target, struct err *e)
+{
+	char *tmp;
+	int fd, r;
+
+	if ((r = temp_beside(target, &tmp, &fd, e)) < 0)
+		return r;
+	if ((r = io_new(out, fd, 1, path, e)) < 0) {
+		(void)close(fd);
+		(void)unlink(tmp);
+		alloc_free(tmp);
+		return r;
+	}
+	(*out)->own = 1;
+	(*out)->tmp = tmp;
+	(*out)->path = target;
+	return 0;
+}
+
+int
+io_create(struct io **out, const char *path, int force, struct err *e)
+{
+	struct stat st;
+	char *target;
+	int r;
+
+	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
+		return io_create_stdout(out, force, e);
+	*out = NULL;
+	r = stat(path, &st);
+	if (r == 0 && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return err_sys(e, "'%s'", path);
+	}
+	if (r == 0 && !S_ISREG(st.st_mode))
+		return io_create_into(out, path, force, e);
+	if (r < 0 && errno != ENOENT)
+		return err_sys(e, "'%s'", path);
+	if ((target = temp_target(path, e)) == NULL)
+		return -ERR_SYS;
+	if ((r = io_create_beside(out, path, target, e)) < 0)
+		alloc_free(target);
+	return r;
+}
+
+int
+io_create_mem(struct io **out, struct err *e)
+{
+	return io_new(out, -1, 1, "<memory>", e);
 }
 
 /* ---- reading ---- */
@@ -68,17 +317,18 @@ void
 io_patience(struct io *io, double silence, double whole)
 {
 	io->silence = silence;
-	io->until = whole > 0 ? mono_now() + whole : 0;
+	io->until = whole > 0 ? clock_now() + whole : 0;
 }
 
-int
+/* Waits for input, no longer than io_patience allows. */
+static int
 io_await(struct io *io, struct err *e)
 {
-	const double began = mono_now();
+	const double began = clock_now();
 	double left, past = 0;
 	int r = 0;
 
-	for (; r == 0; past = mono_now() - began) {
+	for (; r == 0; past = clock_now() - began) {
 		left = 60;
 		if (io->silence > 0 && io->silence - past < left)
 			left = io->silence - past;
@@ -129,7 +379,7 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->placed)
 		return io_fill_at(io, p, n, got, e);
 	if (io->share != NULL)
-		return share_read(io->share, io->watch, p, n, got, io->name, e);
+		return splice_read(io->share, io->watch, p, n, got, io->name, e);
 	/* a file does not let us wait, so that nothing is watched meanwhile */
 	if (io->fd >= 0)
 		return fd_read(io->fd, io->seekable ? -1 : io->watch, p, n,
@@ -210,7 +460,7 @@ io_size(const struct io *io)
 	    (uint64_t)st.st_size : 0;
 }
 
-/* ---- */
+/* ---- through the buffer ---- */
 
 static int
 io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
@@ -375,7 +625,6 @@ io_mark(struct io *io, size_t limit, struct err *e)
 {
 	size_t left = io->rec.n - io->rec_at;
 
-	(void)e;
 	/* bytes still to be replayed stay ahead of the new mark */
 	if (left != 0)
 		memmove(io->rec.p, io->rec.p + io->rec_at, left);
@@ -428,7 +677,6 @@ io_flush(struct io *io, struct err *e)
 void
 io_behind(struct io *io)
 {
-
 	io->behind = 1;
 }
 
@@ -444,9 +692,19 @@ io_send(struct io *io, uint64_t to)
 	    SYNC_FILE_RANGE_WRITE);
 	io->sent = to;
 #else
-	(void)io;
-	(void)to;
 #endif
+}
+
+int
+io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from, struct err *e)
+{
+	const uint64_t page = 4096;
+
+	if ((*fd = fcntl(io->fd, F_DUPFD_CLOEXEC, 0)) < 0)
+		return err_sys(e, "'%s'", io->name);
+	*from = (io->count + slack + page - 1) / page * page;
+	io->ahead = 1;
+	return 0;
 }
 
 int
@@ -496,6 +754,8 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 
 	if (r < 0 || io->fd < 0)
 		return r;
+	if (io->ahead && ftruncate(io->fd, (off_t)io->count) < 0)
+		return err_sys(e, "'%s'", io->name);
 	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
 		return err_sys(e, "'%s'", io->name);
 	fd = io->fd;
@@ -508,6 +768,56 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 	alloc_free(io->tmp);
 	io->tmp = NULL;
 	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
+}
+
+/* ---- from one to another ---- */
+
+int
+io_splice(struct io *io, const struct io *to)
+{
+	if (io->share == NULL && io->pipe && io->fd >= 0 && to->writing)
+		io->share = splice_new(io->fd, to->fd);
+	return io->share != NULL;
+}
+
+void
+io_splice_keep(struct io *io, size_t n)
+{
+	if (io->share != NULL)
+		splice_begin(io->share, io->at == io->have &&
+		    io->rec_at == io->rec.n ? n : 0);
+}
+
+int
+io_splice_pass(struct io *io, struct io *from, const void *p, size_t n, struct err *e)
+{
+	size_t done = 0;
+	int r;
+
+	if (from->share != NULL && splice_has(from->share, io->fd, n)) {
+		if ((r = io_flush(io, e)) < 0)
+			return r;
+		done = splice_pass(from->share, n);
+		io->count += done;
+	}
+	return io_write(io, (const unsigned char *)p + done, n - done, e);
+}
+
+int
+io_splice_move(struct io *io, struct io *from, size_t n, size_t *got, struct err *e)
+{
+	int r;
+
+	*got = 0;
+	if (from->share == NULL || from->at != from->have || from->marked)
+		return 0;
+	if ((r = io_flush(io, e)) < 0 || ((from->silence > 0 ||
+	    from->until > 0) && (r = io_await(from, e)) < 0))
+		return r;
+	r = splice_move(from->share, from->watch, n, got, from->name, e);
+	from->count += *got;
+	io->count += *got;
+	return r;
 }
 
 /* ---- both ---- */
@@ -542,7 +852,7 @@ io_free(struct io *io)
 		(void)unlink(io->tmp);
 	if (io->from.free != NULL)
 		io->from.free(io->from.arg);
-	share_free(io->share);
+	splice_free(io->share);
 	alloc_free(io->name);
 	alloc_free(io->path);
 	alloc_free(io->tmp);

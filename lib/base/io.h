@@ -112,6 +112,12 @@ int io_create_mem(struct io **out, struct err *e);
 /* io_behind(io): what is written goes on to the disk while more comes, so that
  * little of it is left for an fsync. */
 void io_behind(struct io *io);
+/* io_ahead(io, slack, fd, from, e): *fd, the caller's to close, is the file that io
+ * creates: what is put there from byte *from on, about `slack' behind what was
+ * written so far, stays until io comes to it.  Pages that are there already are
+ * written anew for less.  What is left of it at io_commit is cut off. */
+int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from,
+    struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 int io_flush(struct io *io, struct err *e);
 
@@ -140,6 +146,23 @@ void io_patience(struct io *io, double silence, double whole);
 
 /* The bytes written to a memory end so far. */
 const unsigned char *io_mem(const struct io *io, size_t *n);
+
+/* ---- from one to another without a copy, where both are pipes ---- */
+
+/* io_splice(io, to): what is read from io may be written to `to' as it is.  If
+ * both are pipes, 1; io_splice_keep(io, n) before the next n bytes are read then
+ * keeps them in the system, and io_splice_pass moves them on without a copy. */
+int io_splice(struct io *io, const struct io *to);
+void io_splice_keep(struct io *io, size_t n);
+/* io_splice_pass(io, from, p, n, e): writes the n bytes at p, which are what was
+ * read after the last io_splice_keep(from, n). */
+int io_splice_pass(struct io *io, struct io *from, const void *p, size_t n,
+    struct err *e);
+/* io_splice_move(io, from, n, got, e): moves what there is, at most n bytes,
+ * unseen: 1, and *got is 0 at the end of the input.  0: they have to be read
+ * and written. */
+int io_splice_move(struct io *io, struct io *from, size_t n, size_t *got,
+    struct err *e);
 
 /* ---- both ---- */
 uint64_t io_bytes(const struct io *io);		/* read or written so far */

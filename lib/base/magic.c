@@ -28,7 +28,7 @@ static const struct {
 	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)", 0 },
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
 	{ 0, 5, "\x80\x02\x8a\nl", TORCH, 0 },
-	{ 0, 4, "GGUF", "a GGUF file (ace-import -f gguf)", 0 }
+	{ 0, 4, "GGUF", "a GGUF file", 0 }
 };
 
 enum { TAR = 0, NMAGIC = sizeof(magic) / sizeof(magic[0]) };

@@ -46,13 +46,12 @@ opt_measure(const struct opt *o, double *v, const char *val, const char *what,
 
 /* What is only an assignment. */
 static int
-opt_assign(const struct opt *o, void *to, const char *val, struct err *e)
+opt_assign(const struct opt *o, void *to, const char *val, const char *what,
+    struct err *e)
 {
-	char what[40];
 	uint64_t u;
 	int r;
 
-	(void)snprintf(what, sizeof(what), "--%s", o->name);
 	switch (o->type) {
 	case OPT_IS_FLAG:
 		*(int *)to = o->value;
@@ -81,12 +80,22 @@ opt_assign(const struct opt *o, void *to, const char *val, struct err *e)
 }
 
 int
-opt_take(const struct opt_place *p, const char *val, struct err *e)
+opt_set_to(const struct opt_place *p, const char *val, const char *what,
+    struct err *e)
 {
 	const struct opt *o = p->row;
-	int r = opt_assign(o, (char *)p->base + o->at, val, e);
+	int r = opt_assign(o, (char *)p->base + o->at, val, what, e);
 
 	return r < 0 || o->set == NULL ? r : o->set(p->base, o, val, e);
+}
+
+int
+opt_take(const struct opt_place *p, const char *val, struct err *e)
+{
+	char what[40];
+
+	(void)snprintf(what, sizeof(what), "--%s", p->row->name);
+	return opt_set_to(p, val, what, e);
 }
 
 const struct opt *

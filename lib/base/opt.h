@@ -125,8 +125,11 @@ struct opt_place {
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 
-/* opt_take(p, val, e): takes a value, as opt_set. */
+/* opt_take(p, val, e): takes a value, as opt_set.  opt_set_to(p, val, what, e):
+ * the same, of a row that is no option: what is its name for messages. */
 int opt_take(const struct opt_place *p, const char *val, struct err *e);
+int opt_set_to(const struct opt_place *p, const char *val, const char *what,
+    struct err *e);
 
 /* opt_named(table, name): the first row of that name in a table and those that it
  * names, or NULL. */

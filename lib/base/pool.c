@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "base/alloc.h"
@@ -96,6 +97,18 @@ pool_start(struct pool *p)
 	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
 
+static unsigned
+pool_processors(void)
+{
+	cpu_set_t may;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(may), &may) < 0)
+		return 1;
+	n = CPU_COUNT(&may);
+	return n < POOL_USUAL ? (unsigned)n : POOL_USUAL;
+}
+
 int
 pool_new(struct pool **out, unsigned threads, struct err *e)
 {
@@ -104,6 +117,8 @@ pool_new(struct pool **out, unsigned threads, struct err *e)
 	*out = NULL;
 	if (p == NULL)
 		return -ERR_SYS;
+	if (threads == 0)
+		threads = pool_processors();
 	p->size = threads < 1 ? 1 : threads > POOL_MOST ? POOL_MOST : threads;
 	if ((p->thread = alloc_get(p->size, sizeof(*p->thread), e)) == NULL) {
 		alloc_free(p);
@@ -145,12 +160,13 @@ pool_size(const struct pool *p)
 }
 
 int
-pool_run(struct pool *p, size_t n, pool_work *work, void *arg, struct err *e)
+pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
+    struct err *e)
 {
 	size_t i;
 	int r = 0;
 
-	if (p->size == 1 || n == 1) {
+	if (p->size == 1 || n == 1 || values < POOL_LITTLE) {
 		for (i = 0; i < n && r == 0; i++)
 			r = work(arg, 0, i, e);
 		return r;

@@ -15,15 +15,20 @@
 
 /* The sanitizers and the counters of coverage open files and trace their own
  * process at the end: such a build has no sandbox and says so. */
-#if defined(__SANITIZE_ADDRESS__) || defined(ACE_NO_SANDBOX)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    defined(ACE_NO_SANDBOX)
 #define SANDBOX_NONE 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+    __has_feature(thread_sanitizer)
 #define SANDBOX_NONE 1
 #endif
 #endif
 
 #if defined(__linux__) && !defined(SANDBOX_NONE)
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -62,6 +67,9 @@ sandbox_begin(struct sandbox *s)
 	long v = syscall(LL_CREATE, NULL, (size_t)0, LL_GET_VERSION);
 
 	s->fd = -1;
+	s->stages = 0;
+	s->narrows = 0;
+	s->partial = 0;
 	/* some kernels tell of a version whose rights they refuse */
 	for (; v > 0; v--) {
 		memset(&r, 0, sizeof(r));
@@ -166,8 +174,11 @@ int
 sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e)
 {
-	if (s->level == 0 || path == NULL || path[0] == '\0' ||
-	    strcmp(path, "-") == 0)
+	if (path == NULL || path[0] == '\0' || strcmp(path, "-") == 0)
+		return 0;
+	if (how == SANDBOX_WRITE || how == SANDBOX_DIR)
+		s->stages |= SANDBOX_MAKES;
+	if (s->level == 0)
 		return 0;
 	switch (how) {
 	case SANDBOX_WRITE:
@@ -195,54 +206,165 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 #else
 #define SANDBOX_ARCH AUDIT_ARCH_AARCH64
 #endif
-enum { SANDBOX_X32 = 0x40000000 };	/* calls of x86's third ABI */
 
-/* What no filter needs, and what is worth most to somebody who got in. All
- * other calls stay as they are: a list of those that are allowed would have to
- * know every C library. */
-static const int sandbox_denied[] = {
-	SYS_execve, SYS_execveat, SYS_socket, SYS_connect, SYS_bind, SYS_listen,
-	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_mount,
-	SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns,
-	SYS_bpf, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_perf_event_open,
-	SYS_userfaultfd, SYS_init_module, SYS_finit_module, SYS_delete_module,
-	SYS_kexec_load, SYS_open_by_handle_at, SYS_io_uring_setup
+/*
+ * What a program of ours does with the kernel once its command line is read,
+ * with glibc and with musl, one row for each call, or for each value of an
+ * argument that it may have.  A row allows its call where (argument & mask) is
+ * value; mask 0 allows all.  SELF stands for the number of the process itself,
+ * CHILD for that of the process that is waited for.
+ */
+#define SELF 0xfffffffe
+#define CHILD 0xfffffffd
+struct sandbox_call {
+	int nr;
+	unsigned stage;		/* 0: always */
+	unsigned arg;
+	uint32_t mask, value;
 };
-enum { SANDBOX_DENIED = sizeof(sandbox_denied) / sizeof(sandbox_denied[0]) };
+#define ANY(call) { SYS_##call, 0, 0, 0, 0 }
+#define MAKES(call) { SYS_##call, SANDBOX_MAKES, 0, 0, 0 }
+#define ONLY(call, arg, value) { SYS_##call, 0, arg, 0xffffffff, value }
 
-static int
-sandbox_seccomp(void)
+static const struct sandbox_call sandbox_allowed[] = {
+	/* data */
+	ANY(read), ANY(write), ANY(pread64), ANY(pwrite64), ANY(readv),
+	ANY(writev), ANY(lseek), ANY(close), ANY(ftruncate), ANY(flock),
+	ANY(fsync), ANY(fdatasync), ANY(sync_file_range), ANY(syncfs),
+	ANY(tee), ANY(splice), ANY(pipe2), ANY(dup), ANY(dup3), ANY(ppoll),
+	/* names: what may be opened and removed is Landlock's */
+	{ SYS_openat, 0, 2, O_TRUNC, 0 }, ANY(newfstatat), ANY(fstat),
+	ANY(statx), ANY(faccessat), ANY(readlinkat), ANY(getdents64),
+	ANY(unlinkat), ANY(mkdirat),
+	MAKES(linkat), MAKES(renameat2),
+#ifdef SYS_renameat
+	MAKES(renameat),
+#endif
+#ifdef SYS_faccessat2
+	ANY(faccessat2),
+#endif
+#ifdef SYS_open		/* what newer machines do not have */
+	{ SYS_open, 0, 1, O_TRUNC, 0 }, ANY(stat), ANY(lstat), ANY(access),
+	ANY(readlink), ANY(getdents), ANY(unlink), ANY(poll), ANY(pipe),
+	ANY(dup2), ANY(time), ANY(mkdir),
+	MAKES(rmdir), MAKES(link), MAKES(rename),
+#endif
+	ONLY(fcntl, 1, F_GETFD), ONLY(fcntl, 1, F_SETFD),
+	ONLY(fcntl, 1, F_GETFL), ONLY(fcntl, 1, F_SETFL),
+	ONLY(fcntl, 1, F_DUPFD), ONLY(fcntl, 1, F_DUPFD_CLOEXEC),
+	ONLY(fcntl, 1, F_SETPIPE_SZ), ONLY(fcntl, 1, F_GETPIPE_SZ),
+	ONLY(fcntl, 1, F_OFD_SETLK), ONLY(fcntl, 1, F_OFD_GETLK),
+	/* is it a terminal, and how wide: nothing is typed there */
+	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
+	/* memory and threads */
+	ANY(brk), ANY(mmap), ANY(munmap), ANY(mremap), ANY(mprotect),
+	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),
+	ANY(sched_yield), ANY(sched_getaffinity), ANY(getcpu), ANY(exit),
+	ANY(exit_group), ANY(membarrier),
+	{ SYS_clone, 0, 0, CLONE_THREAD, CLONE_THREAD },
+#ifdef SYS_rseq
+	ANY(rseq),
+#endif
+	/* signals, to itself alone */
+	ANY(rt_sigaction), ANY(rt_sigprocmask), ANY(rt_sigreturn),
+	ANY(sigaltstack), ANY(restart_syscall), ANY(setitimer),
+	ONLY(tgkill, 0, SELF), ONLY(kill, 0, SELF),
+	/* the time, itself, and how much there is of what */
+	ANY(clock_gettime), ANY(clock_getres), ANY(clock_nanosleep),
+	ANY(nanosleep), ANY(gettimeofday), ANY(getrandom), ANY(getpid),
+	ANY(getppid), ANY(getuid), ANY(geteuid), ANY(getgid), ANY(getegid),
+	ANY(getrlimit), ANY(getrusage), ANY(sysinfo), ANY(uname), ANY(umask),
+	ONLY(prlimit64, 0, 0), ONLY(prlimit64, 0, SELF),
+	/* a process more: fork(3) sets no other flags */
+	{ SYS_clone, SANDBOX_STARTS, 0, ~(uint32_t)(CLONE_CHILD_SETTID |
+	    CLONE_CHILD_CLEARTID), SIGCHLD },
+	{ SYS_prctl, SANDBOX_STARTS, 0, 0xffffffff, PR_SET_PDEATHSIG },
+	{ SYS_prctl, SANDBOX_STARTS, 0, 0xffffffff, PR_SET_SECCOMP },
+	{ SYS_kill, SANDBOX_STARTS, 1, 0xffffffff, SIGTERM },
+	{ SYS_wait4, SANDBOX_STARTS | SANDBOX_WAITS, 0, 0, 0 },
+	{ SYS_kill, SANDBOX_WAITS, 0, 0xffffffff, CHILD },
+#ifdef SYS_fork
+	{ SYS_fork, SANDBOX_STARTS, 0, 0, 0 },
+#endif
+};
+
+enum {
+	SANDBOX_ROWS = sizeof(sandbox_allowed) / sizeof(sandbox_allowed[0]),
+	SANDBOX_LINES = 6	/* instructions a row, at most */
+};
+
+static size_t
+sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
+    unsigned yes, unsigned no)
 {
-	/* arch, its check, number, x32's check, the list, allow, deny */
-	struct sock_filter f[SANDBOX_DENIED + 6];
-	struct sock_fprog p;
-	unsigned char i, n = 0;
+	f[n] = (struct sock_filter){ (unsigned short)code, (unsigned char)yes,
+	    (unsigned char)no, k };
+	return n + 1;
+}
 
-	memset(f, 0, sizeof(f));
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, arch));
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-	    SANDBOX_ARCH, 0, (unsigned char)(SANDBOX_DENIED + 3));
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, nr));
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
-	    SANDBOX_X32, (unsigned char)(SANDBOX_DENIED + 1), 0);
-	for (i = 0; i < SANDBOX_DENIED; i++)
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-		    (unsigned)sandbox_denied[i],
-		    (unsigned char)(SANDBOX_DENIED - i), 0);
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-	    SECCOMP_RET_ALLOW);
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-	    SECCOMP_RET_ERRNO | EPERM);
-	p.len = n;
+/* The instructions for one row, from the n-th on; the call's number is loaded
+ * before them and behind them.  Of an argument the lower half counts, as it does in
+ * the kernel for all of these. */
+static size_t
+sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
+    uint32_t value)
+{
+	const uint32_t at = (uint32_t)(offsetof(struct seccomp_data, args) +
+	    c->arg * sizeof(uint64_t));
+
+	if (c->mask == 0) {
+		n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K,
+		    (uint32_t)c->nr, 0, 1);
+		return sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ALLOW,
+		    0, 0);
+	}
+	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)c->nr, 0, 5);
+	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS, at, 0, 0);
+	n = sandbox_line(f, n, BPF_ALU | BPF_AND | BPF_K, c->mask, 0, 0);
+	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+	return sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, nr), 0, 0);
+}
+
+/* From here on the calls of these stages alone. */
+static int
+sandbox_calls(unsigned stages, int child)
+{
+	struct sock_filter f[SANDBOX_ROWS * SANDBOX_LINES + 8];
+	const struct sandbox_call *c;
+	struct sock_fprog p;
+	uint32_t value;
+	size_t n = 0;
+
+	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, arch), 0, 0);
+	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0);
+	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
+	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, nr), 0, 0);
+	for (c = sandbox_allowed; c < sandbox_allowed + SANDBOX_ROWS; c++) {
+		if (c->stage != 0 && (c->stage & stages) == 0)
+			continue;
+		value = c->value == SELF ? (uint32_t)getpid() :
+		    c->value == CHILD ? (uint32_t)child : c->value;
+		n = sandbox_row(f, n, c, value);
+	}
+	/* its flags are where no filter can read them; without it the C library
+	 * takes clone(2) */
+	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
+	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
+	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
+	p.len = (unsigned short)n;
 	p.filter = f;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p) == 0;
 }
 #else
 static int
-sandbox_seccomp(void)
+sandbox_calls(unsigned stages, int child)
 {
+	(void)stages;
+	(void)child;
 	return 0;
 }
 #endif
@@ -254,11 +376,13 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 	int quiet = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 	int files = quiet && s->level > 0 &&
 	    syscall(LL_RESTRICT, s->fd, 0) == 0;
-	int calls = quiet && sandbox_seccomp();
+	int calls = quiet && sandbox_calls(s->stages, 0);
 
 	if (s->fd >= 0)
 		(void)close(s->fd);
 	s->fd = -1;
+	s->narrows = calls;
+	s->partial = !(files && calls);
 	if (files && calls)
 		(void)snprintf(says, n, "Landlock %d and seccomp", s->level);
 	else
@@ -271,6 +395,14 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 	return 0;
 }
 
+void
+sandbox_narrow(const struct sandbox *s, pid_t child)
+{
+	if (s->narrows)
+		(void)sandbox_calls((s->stages & ~(unsigned)SANDBOX_STARTS) |
+		    (child != 0 ? SANDBOX_WAITS : 0), child);
+}
+
 #else	/* another system, or a build that looks at itself */
 
 void
@@ -278,6 +410,9 @@ sandbox_begin(struct sandbox *s)
 {
 	s->fd = -1;
 	s->level = 0;
+	s->stages = 0;
+	s->narrows = 0;
+	s->partial = 0;
 	s->handled = 0;
 }
 
@@ -300,5 +435,12 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 	(void)snprintf(says, n, "none, this build has no sandbox");
 	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "the sandbox "
 	    "that --sandbox require asks for is not to be had: %s", says);
+}
+
+void
+sandbox_narrow(const struct sandbox *s, pid_t child)
+{
+	(void)s;
+	(void)child;
 }
 #endif

@@ -5,12 +5,15 @@
  * is in a stream can then make it do no more than that, whatever mistake is
  * found in it.
  *
- * Two walls, both of the kernel: Landlock, for files and for TCP, and seccomp,
- * for system calls that no filter needs. A kernel without one of them has the
- * other; sandbox_enter says what is in force.
+ * Two walls, both of the kernel: Landlock, for files, and seccomp, which lets only
+ * those system calls through that a filter needs once it has started, some of them
+ * with some arguments only. What is not on that list fails with EPERM. A kernel
+ * without one of the walls has the other; sandbox_enter says what is in force.
  */
 #ifndef ACE_SANDBOX_H
 #define ACE_SANDBOX_H
+
+#include <sys/types.h>
 
 struct err;
 
@@ -24,9 +27,23 @@ enum sandbox_how {
 				 * parent where it is to be made */
 };
 
+/* What a program does after its command line, beyond reading and writing what is
+ * open: each allows some system calls more. */
+enum sandbox_stage {
+	SANDBOX_MAKES = 1,	/* files with names: -o, or a directory of its
+				 * own; sandbox_allow sets it */
+	SANDBOX_STARTS = 2,	/* one more process of itself */
+	SANDBOX_WAITS = 4	/* for that process */
+};
+
 struct sandbox {
 	int fd;			/* of the rules; -1 there are none */
 	int level;		/* Landlock's version, 0 the kernel has none */
+	unsigned stages;	/* enum sandbox_stage, to be set before
+				 * sandbox_enter */
+	int narrows;		/* system calls are filtered */
+	int partial;		/* one wall is missing, or both: the kernel has
+				 * none */
 	unsigned long long handled;
 };
 
@@ -48,5 +65,10 @@ int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
  */
 int sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
     unsigned long n, struct err *e);
+
+/* sandbox_narrow(s, child): after SANDBOX_STARTS has done its work: no process is
+ * started any more, and `child', which is waited for, is the only other one that a
+ * signal can be sent to; 0: none is. */
+void sandbox_narrow(const struct sandbox *s, pid_t child);
 
 #endif

@@ -2,11 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -35,16 +38,39 @@ temp_open(int *fd, struct err *e)
 	return r;
 }
 
-int
-temp_create(char *path, int *fd, struct err *e)
+/* As mkostemp(3) does, but with the mode: who changes that afterwards needs a
+ * system call by which anything can be opened to others. */
+static int
+temp_new(char *path, mode_t mode)
 {
-	size_t n = strlen(path);
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	enum { TRIES = 1000, DIGITS = sizeof(digits) - 1 };
+	char *at = path + strlen(path) - 6;
+	uint64_t r;
+	int fd = -1, i, k;
+
+	for (i = 0; i < TRIES && fd < 0; i++) {
+		if (getrandom(&r, sizeof(r), GRND_NONBLOCK) < 0)
+			r = ((uint64_t)getpid() << 20 ^ (uint64_t)time(NULL)) *
+			    (2 * (uint64_t)i + 1);
+		for (k = 0; k < 6; k++, r /= DIGITS)
+			at[k] = digits[r % DIGITS];
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+int
+temp_create(char *path, mode_t mode, int *fd, struct err *e)
+{
 	struct stat st;
 	int locked;
 
 	for (;;) {
-		memcpy(path + n - 6, "XXXXXX", 6);
-		if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
+		if ((*fd = temp_new(path, mode)) < 0)
 			return err_sys(e, "'%s'", path);
 		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
 		/* a file system without locks has nobody who sweeps */
@@ -65,6 +91,25 @@ temp_create(char *path, int *fd, struct err *e)
 
 /* ---- in the place of another file ---- */
 
+/* May this link be followed?  In a folder where all may make names, such as /tmp,
+ * somebody else's leads where he wants; the kernel refuses those that it follows
+ * itself (protected_symlinks), by the same rule. */
+static int
+temp_follows(const char *link)
+{
+	const mode_t shared = S_ISVTX | S_IWOTH;
+	const char *slash = strrchr(link, '/');
+	char dir[PATH_MAX];
+	struct stat l, d;
+	int n;
+
+	n = slash == NULL ? snprintf(dir, sizeof(dir), ".") :
+	    snprintf(dir, sizeof(dir), "%.*s", (int)(slash - link) + 1, link);
+	return n < (int)sizeof(dir) && lstat(link, &l) == 0 &&
+	    stat(dir, &d) == 0 && ((d.st_mode & shared) != shared ||
+	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
+}
+
 char *
 temp_target(const char *path, struct err *e)
 {
@@ -78,6 +123,12 @@ temp_target(const char *path, struct err *e)
 	    i++) {
 		if (i == HOPS || (size_t)len == sizeof(to)) {
 			errno = ELOOP;
+			(void)err_sys(e, "'%s'", path);
+			alloc_free(at);
+			return NULL;
+		}
+		if (!temp_follows(at)) {
+			errno = EACCES;
 			(void)err_sys(e, "'%s'", path);
 			alloc_free(at);
 			return NULL;
@@ -112,20 +163,11 @@ temp_beside(const char *path, char **temp, int *fd, struct err *e)
 	if ((*temp = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(*temp, n, "%s" TEMP_NAME, path);
-	if ((r = temp_create(*temp, fd, e)) < 0) {
+	if ((r = temp_create(*temp, 0666, fd, e)) < 0) {
 		alloc_free(*temp);
 		*temp = NULL;
 	}
 	return r;
-}
-
-static mode_t
-temp_umask(void)
-{
-	mode_t m = umask(0);
-
-	(void)umask(m);
-	return m;
 }
 
 int
@@ -135,7 +177,7 @@ temp_place(int fd, const char *temp, const char *path, const char *name,
 	/* keeps the file locked until it has its name, for temp_sweep */
 	int lock = fcntl(fd, F_DUPFD_CLOEXEC, 0), r = 0;
 
-	if (lock < 0 || fchmod(fd, 0666 & ~temp_umask()) < 0) {
+	if (lock < 0) {
 		r = err_sys(e, "'%s'", name);
 		(void)close(fd);
 	} else if (close(fd) < 0 && errno != EINTR) {

@@ -5,29 +5,32 @@
 #ifndef ACE_TEMP_H
 #define ACE_TEMP_H
 
+#include <sys/types.h>
+
 struct err;
 
 /* temp_open(&fd, e): an empty file in $TMPDIR (or /tmp) that has no name any
  * more, so that nothing is left behind however the program ends. */
 int temp_open(int *fd, struct err *e);
 
-/* temp_create(path, fd, e): a new file, path ends with TEMP_NAME.  It is locked
+/* temp_create(path, mode, fd, e): a new file of that mode, less the umask; path
+ * ends with TEMP_NAME.  It is locked
  * while it is open (flock), so that temp_sweep(dir), which removes what killed
  * processes left there under such names, leaves it alone. */
 #define TEMP_NAME ".new-XXXXXX"
-int temp_create(char *path, int *fd, struct err *e);
+int temp_create(char *path, mode_t mode, int *fd, struct err *e);
 void temp_sweep(const char *dir);
 
 /* temp_target(path, e): follows the symbolic links that path itself is and
  * returns, allocated, the name that they lead to: the one that a rename has to
- * replace.  A file of that name need not exist. */
+ * replace.  A file of that name need not exist.  Another user's link in a folder
+ * where all may make names, such as /tmp, is refused. */
 char *temp_target(const char *path, struct err *e);
-/* temp_beside(path, temp, fd, e): makes a temporary file in path's directory;
- * *temp is its name, allocated. */
+/* temp_beside(path, temp, fd, e): makes a temporary file in path's directory, with
+ * the mode that a file made there has; *temp is its name, allocated. */
 int temp_beside(const char *path, char **temp, int *fd, struct err *e);
 /* temp_place(fd, temp, path, name, e): closes fd, checks that this succeeded,
- * and renames the file temp to path, with the mode that a file made there would
- * have.  name is what messages call it. */
+ * and renames the file temp to path.  name is what messages call it. */
 int temp_place(int fd, const char *temp, const char *path, const char *name,
     struct err *e);
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "base/mono.h"
+#include "base/clock.h"
 #include "base/wait.h"
 
 enum { WAIT_MS = 10 };		/* the longest pause between two looks */
@@ -11,7 +11,7 @@ enum { WAIT_MS = 10 };		/* the longest pause between two looks */
 struct wait
 wait_begin(double secs, int out)
 {
-	return (struct wait){ out, 1, secs < 0 ? -1 : mono_now() + secs };
+	return (struct wait){ out, 1, secs < 0 ? -1 : clock_now() + secs };
 }
 
 int
@@ -19,7 +19,7 @@ wait_more(struct wait *w, struct err *e)
 {
 	int r;
 
-	if (w->until >= 0 && mono_now() >= w->until)
+	if (w->until >= 0 && clock_now() >= w->until)
 		return WAIT_OVER;
 	if ((r = wait_orphan(w->out, w->ms, e)) < 0)
 		return r;
@@ -30,10 +30,10 @@ wait_more(struct wait *w, struct err *e)
 int
 wait_secs(double secs, int out, struct err *e)
 {
-	double until = mono_now() + secs, left;
+	double until = clock_now() + secs, left;
 	int r;
 
-	while ((left = until - mono_now()) > 0)
+	while ((left = until - clock_now()) > 0)
 		if ((r = wait_orphan(out, left > 1e3 ? 1000000 :
 		    (int)(left * 1e3) + 1, e)) < 0)
 			return r;

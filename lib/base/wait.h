@@ -11,7 +11,7 @@ struct err;
 struct wait {
 	int out;		/* a pipe that somebody must read, or -1 */
 	int ms;			/* the next pause, in milliseconds */
-	double until;		/* a time of mono_now; < 0: for ever */
+	double until;		/* a time of clock_now; < 0: for ever */
 };
 
 enum wait_end {

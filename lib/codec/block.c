@@ -15,21 +15,18 @@ enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values with a scale of their own */
 static size_t
 bound_q8(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return KERN_Q8_SIZE(n);
 }
 
 static size_t
 bound_q4(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return KERN_Q4_SIZE(n);
 }
 
 static size_t
 bound_sign(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return KERN_SIGN_SIZE(n);
 }
 
@@ -37,8 +34,6 @@ static int
 encode_q8(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
-	(void)param;
-	(void)e;
 	in->kern->q8(out->p + out->n, in->x, in->n);
 	out->n += KERN_Q8_SIZE(in->n);
 	return 0;
@@ -48,8 +43,6 @@ static int
 encode_q4(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
-	(void)param;
-	(void)e;
 	in->kern->q4(out->p + out->n, in->x, in->n);
 	out->n += KERN_Q4_SIZE(in->n);
 	return 0;
@@ -59,8 +52,6 @@ static int
 encode_sign(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
-	(void)param;
-	(void)e;
 	in->kern->sign(out->p + out->n, in->x, in->n);
 	out->n += KERN_SIGN_SIZE(in->n);
 	return 0;
@@ -161,8 +152,6 @@ static void
 foretell_q8(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)rate;
 	*error = blocks(m, 127);
 }
 
@@ -170,8 +159,6 @@ static void
 foretell_q4(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)rate;
 	*error = blocks(m, 8);
 }
 
@@ -183,8 +170,6 @@ foretell_sign(const struct codec_plan *plan, const struct estimate *m,
 	double mean = m->n > 0 ? m->sumabs / m->n : 0;
 	double var = m->n > 0 ? m->sumsq / m->n - mean * mean : 0;
 
-	(void)plan;
-	(void)rate;
 	if (var < 0)
 		var = 0;
 	*error = m->n * var * (1 - 1.0 / SIGNBLOCK);

@@ -42,7 +42,6 @@ codec_corrupt(const char *codec, const char *what, struct err *e)
 int
 codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	(void)plan;
 	if (arg != NULL)
 		return err_set(e, ERR_USAGE, "takes no argument");
 	return 0;
@@ -202,6 +201,17 @@ codec_fixed(const struct codec_plan *plan)
 	const struct codec_impl *c = find(plan->codec);
 
 	return plan->codec == CODEC_NONE || (c != NULL && c->fixed);
+}
+
+struct codec_plan
+codec_contracting(const struct codec_plan *plan)
+{
+	const struct codec_impl *c = find(plan->codec);
+	struct codec_plan p = *plan;
+
+	if (c != NULL && c->contract != NULL)
+		c->contract(&p);
+	return p;
 }
 
 int

@@ -138,6 +138,17 @@ int codec_knob(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);
 
 /*
+ * codec_contracting(plan): the plan in the form that error feedback needs: with
+ * x' what x decodes to, ||x - x'||^2 < ||x||^2 as long as anything is kept.  An
+ * unbiased code whose variance omega ||x||^2 is larger than ||x||^2 has this
+ * only when it is scaled by 1 / (1 + omega) (Karimireddy et al. 2019;
+ * Beznosikov et al. 2020); what is written here is the scale of least error for
+ * the values at hand, which is no worse.  Plans of other codecs come back
+ * unchanged, and bodies have the same size.
+ */
+struct codec_plan codec_contracting(const struct codec_plan *plan);
+
+/*
  * What coding a group will cost and lose, predicted from statistics of its
  * values (estimate.h says which, and how good the prediction is).
  *

@@ -96,7 +96,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	int16_t *v = NULL;
 	int r;
 
-	(void)param;
 	choose(&k, in);
 	if (bytes_f32(in->max_bits) * k.inv < k.dead) {
 		if (in->y != NULL)	/* nothing: all are 0 */
@@ -254,7 +253,6 @@ turn(struct codec_plan *plan, double f)
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return HEADER + 1 + 4 * n + ROOM;
 }
 

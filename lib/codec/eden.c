@@ -74,6 +74,12 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
+contract(struct codec_plan *plan)
+{
+	plan->param = MSE;
+}
+
+static void
 format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	arg_print(plan->arg, buf);
@@ -396,7 +402,8 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 }
 
 const struct codec_impl eden_codec = {
-	.name = "eden", .parse = parse, .format = format, .bound = bound,
+	.name = "eden", .parse = parse, .format = format,
+	.contract = contract, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = MSE,
 	.turn = turn, .sparse_below = 1, .foretell = foretell
 };

@@ -237,7 +237,6 @@ estimate_count(const float *x, size_t n, uint32_t top,
 static void
 estimate_point(struct estimate *m, double x, double w)
 {
-
 	m->x[m->points] = x;
 	m->w[m->points] = w;
 	m->log[m->points++] = estimate_log2(w / x);

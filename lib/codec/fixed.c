@@ -20,7 +20,6 @@ enum { FRACTION = 40, TOP = 62 };
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return 1 + 8 * n;
 }
 
@@ -33,8 +32,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	double scale;
 	size_t i;
 
-	(void)param;
-	(void)e;
 	if (in->max_bits != 0)
 		top = TOP - 1 - ilogbf(bytes_f32(in->max_bits));
 	if (top < f)
@@ -67,8 +64,6 @@ static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)rate;
 	*error = m->n * ldexp(1, -2 * FRACTION) / 12;
 }
 

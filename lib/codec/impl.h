@@ -69,6 +69,9 @@ struct codec_impl {
 	 * when the argument is no knob (codec_knob) */
 	void (*turn)(struct codec_plan *plan, double f);
 
+	/* of a codec without bias: codec_contracting */
+	void (*contract)(struct codec_plan *plan);
+
 	/* ---- the bytes ---- */
 	size_t (*bound)(const struct codec_plan *plan, size_t n);
 	/* the bytes of a body of values that are not all 0; NULL when the

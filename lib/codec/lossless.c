@@ -288,9 +288,6 @@ static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)m;
-	(void)rate;
 	*error = 0;
 }
 

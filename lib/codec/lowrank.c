@@ -436,7 +436,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 {
 	double c = m->ctx.cols, g, rank = plan->param & (Q8 - 1), held;
 
-	(void)rate;
 	if (c < 2 || c > m->n / 2)
 		c = floor(sqrt(m->n));
 	*error = 0;

@@ -31,7 +31,6 @@ enum { ODD = 128 };		/* no code: that of a negative zero */
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return 2 + n;
 }
 
@@ -113,7 +112,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	size_t i, k, n = in->n, len = n;
 	int top;
 
-	(void)param;
 	if (in->max_bits == 0) {
 		if (in->y != NULL)
 			memset(in->y, 0, n * sizeof(*in->y));
@@ -225,7 +223,6 @@ static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
 	*rate = rate_of(m);
 	*error = error_of(m);
 }

@@ -18,7 +18,6 @@ enum { HEAD = 10 };
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return HEAD + rice_bound(n, n) + 4 * n;
 }
 
@@ -30,7 +29,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	uint32_t *pos;
 	size_t i, k;
 
-	(void)param;
 	if (in->n > INT32_MAX)
 		return err_set(e, ERR_DATA, "limit: group too large for "
 		    "nonzero");
@@ -78,7 +76,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 {
 	double k = m->nonzero, p = k / m->n, bits = 0;
 
-	(void)plan;
 	if (p >= 0.7)
 		bits = m->n;
 	else if (k > 0)

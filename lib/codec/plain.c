@@ -25,14 +25,12 @@ enum { CHUNK = 1024 };
 static size_t
 bound32(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return n * 4;
 }
 
 static size_t
 bound16(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return n * 2;
 }
 
@@ -40,8 +38,6 @@ static int
 encode_f32(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
-	(void)e;
-	(void)param;
 	bytes_put_f32(out->p + out->n, in->x, in->n);
 	out->n += in->n * 4;
 	if (in->y != NULL)
@@ -132,8 +128,6 @@ encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param,
 	uint16_t h[CHUNK];
 	size_t i, m;
 
-	(void)e;
-	(void)param;
 	for (i = 0; i < in->n; i += m) {
 		m = in->n - i < CHUNK ? in->n - i : CHUNK;
 		in->kern->to_f16(h, in->x + i, m);
@@ -151,8 +145,6 @@ encode_bf16(const struct codec_in *in, struct buf *out, uint8_t *param,
 	uint16_t h[CHUNK];
 	size_t i, m;
 
-	(void)e;
-	(void)param;
 	for (i = 0; i < in->n; i += m) {
 		m = in->n - i < CHUNK ? in->n - i : CHUNK;
 		in->kern->to_bf16(h, in->x + i, m);
@@ -216,9 +208,6 @@ static void
 foretell_f32(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)m;
-	(void)rate;
 	*error = 0;
 }
 
@@ -226,8 +215,6 @@ static void
 foretell_f16(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)rate;
 	*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
 }
 
@@ -235,8 +222,6 @@ static void
 foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
-	(void)plan;
-	(void)rate;
 	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
 }
 

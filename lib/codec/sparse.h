@@ -5,7 +5,7 @@
  *
  *   plain := RICE128 positions (rice.h)  u16 h[k], or codes packed (bits.h)
  *   coded := u8 sign * 128 + h mod 128 [k], or signs packed
- *            range code (range.h): for each its gap (gaps.h), then h or j
+ *            range code (range.h): for each its gap (sparse.c), then h or j
  *
  * The exponent of h is coded in unary, counting down from 30, the largest one.
  * Then come the three bits below it; they have separate probabilities for

@@ -43,6 +43,12 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static void
+contract(struct codec_plan *plan)
+{
+	plan->param = MSE;
+}
+
+static void
 format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
 	buf[0] = '\0';
@@ -62,7 +68,6 @@ size_of(size_t n)
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	(void)plan;
 	return size_of(n);
 }
 
@@ -316,7 +321,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 	double sum[ESTIMATE_POINTS + 1];
 	unsigned i;
 
-	(void)rate;
 	sum[m->points] = 0;
 	for (i = m->points; i-- > 0;)
 		sum[i] = sum[i + 1] + m->w[i] * m->x[i];
@@ -333,7 +337,8 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 }
 
 const struct codec_impl tern_codec = {
-	.name = "tern", .parse = parse, .format = format, .bound = bound,
+	.name = "tern", .parse = parse, .format = format,
+	.contract = contract, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = MSE,
 	.tells = 1, .fixed = 1, .foretell = foretell
 };

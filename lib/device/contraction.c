@@ -31,32 +31,32 @@ contraction_group(struct contraction *c, double energy, const float *p,
 	c->lost += dec != NULL ? lost : energy;
 }
 
-static int
-contraction_put(struct memory *h, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.9g", v);
-	return text_set(&h->kv, key, s, e);
-}
-
 int
-contraction_save(const struct contraction *c, const struct state *s,
+contraction_save(struct contraction *c, const struct statedir *s,
     struct err *e)
 {
 	struct memory h = MEMORY_INIT;
 	float row[2];
-	double alpha, share;
+	double alpha, share, before = 0;
 	int r;
 
 	if (!(c->energy > 0))
 		return 0;
+	c->growing = 0;
+	if (c->lost >= c->energy && c->bytes > 0) {
+		if ((r = memory_number(s, CONTRACTION_FILE, CONTRACTION_GROWING,
+		    &before, e)) < 0)
+			return r;
+		c->growing = 1 + (unsigned)(r > 0 ? fmin(before, 1e6) : 0);
+	}
 	alpha = fmax(0, 1 - c->lost / c->energy);
 	share = c->bytes / (4 * c->values);
 	row[0] = (float)alpha;
 	row[1] = (float)share;
-	if ((r = contraction_put(&h, CONTRACTION_ALPHA, alpha, e)) == 0 &&
-	    (r = contraction_put(&h, CONTRACTION_SHARE, share, e)) == 0 &&
+	if ((r = text_setf(&h.kv, CONTRACTION_ALPHA, e, "%.9g", alpha)) == 0 &&
+	    (r = text_setf(&h.kv, CONTRACTION_SHARE, e, "%.9g", share)) == 0 &&
+	    (c->growing == 0 || (r = text_setf(&h.kv, CONTRACTION_GROWING, e,
+	    "%u", c->growing)) == 0) &&
 	    (r = memory_put(&h, CONTRACTION_FILE, row, 2, e)) == 0)
 		r = memory_save(&h, s, CONTRACTION_FILE, NULL, "ace-compress", e);
 	memory_release(&h);

@@ -21,12 +21,15 @@ struct err;
 #define CONTRACTION_FILE "code"
 #define CONTRACTION_ALPHA "contraction"	/* 0 to 1; 0 also where it is below */
 #define CONTRACTION_SHARE "share"		/* coded bytes / dense bytes */
+#define CONTRACTION_GROWING "growing"	/* shards in a row without any */
+enum { CONTRACTION_PATIENCE = 5 };	/* shards, and it is a matter for people */
 
 struct contraction {
 	double energy, lost;	/* ||p||^2, ||p - C(p)||^2 */
 	double values, bytes;
+	unsigned growing;	/* behind contraction_save: its last line */
 };
-#define CONTRACTION_INIT { 0, 0, 0, 0 }
+#define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
 /* contraction_group(c, energy, p, dec, n, bytes): adds a group: p f32[n] with
  * this sum of squares, dec f32[n] or NULL when it was not sent, bytes of its
@@ -35,8 +38,9 @@ void contraction_group(struct contraction *c, double energy, const float *p,
     const float *dec, size_t n, size_t bytes);
 
 /* contraction_save(c, s, e): writes the shard's into the state; does nothing
- * when all values were zero. */
-int contraction_save(const struct contraction *c, const struct state *s,
+ * when all values were zero.  c->growing: 0, or in so many shards in a row
+ * something was sent and yet alpha was not above 0. */
+int contraction_save(struct contraction *c, const struct statedir *s,
     struct err *e);
 
 #endif

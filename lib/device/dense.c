@@ -29,8 +29,7 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_sys(e, "'%s'", path);
-	if (n != (ssize_t)sizeof(tail) ||
-	    bytes_le32(tail + 4) != FRAME_TAIL)
+	if (n != (ssize_t)sizeof(tail) || bytes_le32(tail + 4) != FRAME_TAIL)
 		return err_set(e, ERR_DATA, "truncated: '%s'", path);
 	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
 	return 0;
@@ -39,10 +38,8 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 static int
 dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 {
-	int k;
+	int k = reader_to_shard(d->r, e);
 
-	while ((k = reader_next(d->r, e)) > 0 && k != READER_SHARD)
-		continue;
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
 		k = err_set(e, ERR_DATA, "corrupt: no shard of kind %s",
 		    shard_kind_name(kind));
@@ -52,10 +49,10 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 }
 
 int
-dense_open(struct dense *d, const struct state *s, const char *name,
+dense_open(struct dense *d, const struct statedir *s, const char *name,
     enum shard_kind kind, struct err *e)
 {
-	char *path = state_path(s, name, e);
+	char *path = statedir_path(s, name, e);
 	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct io *io;
 	int fd, k;
@@ -141,15 +138,14 @@ dense_close(struct dense *d)
 }
 
 int
-dense_create(struct writer **w, const struct state *s, const char *name,
+dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e)
 {
 	struct writer_opts o = { "state", NULL, 0 };
-	char *path = state_path(s, name, e);
+	char *path = statedir_path(s, name, e);
 	struct shard sh;
 	struct io *io;
-	size_t i;
 	int k;
 
 	*w = NULL;
@@ -160,8 +156,8 @@ dense_create(struct writer **w, const struct state *s, const char *name,
 	sh.step = from->step;
 	sh.incarnation = from->incarnation;
 	k = shard_same(&sh, from, e);
-	for (i = 0; kv != NULL && i < kv->n && k == 0; i++)
-		k = text_set(&sh.kv, kv->p[i].key, kv->p[i].value, e);
+	if (k == 0 && kv != NULL)
+		k = text_add(&sh.kv, kv, e);
 	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0) {
 		if (s->durable)
 			io_behind(io);
@@ -174,8 +170,7 @@ dense_create(struct writer **w, const struct state *s, const char *name,
 }
 
 int
-dense_put(struct writer *w, uint32_t g, const float *x, size_t n,
-    struct err *e)
+dense_put(struct writer *w, uint32_t g, const float *x, size_t n, struct err *e)
 {
 	size_t i;
 

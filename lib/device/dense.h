@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/io.h"
-#include "base/state.h"
+#include "base/statedir.h"
 #include "format/values.h"
 #include "format/writer.h"
 
@@ -28,7 +28,7 @@ struct dense {
  * does not change what is read.  The reader stands at the first shard, which
  * must be of that kind.  No file is no error: then d->r is NULL and the stamp
  * "none". */
-int dense_open(struct dense *d, const struct state *s, const char *name,
+int dense_open(struct dense *d, const struct statedir *s, const char *name,
     enum shard_kind kind, struct err *e);
 
 /* dense_check(d, sh, sc, e): is it of the same run and device as shard sh, and
@@ -46,7 +46,7 @@ void dense_close(struct dense *d);
  * writer_end.  It says run, device, step and incarnation of sh and nothing
  * else, so that two parties who keep the same array have the same bytes, and
  * the same stamp.  kv: keys to add, or NULL. */
-int dense_create(struct writer **w, const struct state *s, const char *name,
+int dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
 /* dense_put(w, g, x, n, e): group g, in rising order; left out if all are

@@ -8,7 +8,6 @@
 #include "base/wait.h"
 #include "device/contraction.h"
 #include "device/feedback.h"
-#include "device/last.h"
 #include "device/pending.h"
 
 #define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
@@ -21,9 +20,9 @@ const char *const feedback_names[] = {
 struct feedback {
 	struct feedback_opts o;
 	struct compensate how;
-	struct state state;
+	struct statedir state;
 	struct residual old;
-	struct last last;		/* the shard before, as it was sent */
+	struct pending_last last;		/* the shard before, as it was sent */
 	struct dense side;		/* momentum or history, before */
 	struct residual_new *next;
 	struct writer *side_next;
@@ -48,7 +47,7 @@ feedback_durable(const struct feedback *f, struct err *e)
 
 	if (f->o.sync != IO_SYNC_FULL)
 		return 0;
-	if ((path = state_path(&f->state, "residual", e)) == NULL)
+	if ((path = statedir_path(&f->state, "residual", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
 	alloc_free(path);
@@ -66,14 +65,14 @@ feedback_open(struct feedback **out, const char *dir,
 	if (f == NULL)
 		return -ERR_SYS;
 	f->o = *o;
-	f->state = (struct state)STATE_INIT;
+	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
 	f->how = (struct compensate){ o->kind, (float)o->gamma,
 	    (float)o->momentum, (float)o->decay, kern_get(e) };
 	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
-	if (r < 0 || (r = state_open(&f->state, dir, e)) < 0 ||
-	    (r = state_lock(&f->state, e)) < 0 ||
-	    (f->state.durable && (r = state_durable(&f->state, e)) < 0)) {
+	if (r < 0 || (r = statedir_open(&f->state, dir, e)) < 0 ||
+	    (r = statedir_lock(&f->state, e)) < 0 ||
+	    (f->state.durable && (r = statedir_durable(&f->state, e)) < 0)) {
 		feedback_free(f);
 		return r;
 	}
@@ -85,7 +84,7 @@ static void
 feedback_drop(struct feedback *f)
 {
 	residual_close(&f->old);
-	last_close(&f->last);
+	pending_last_close(&f->last);
 	dense_close(&f->side);
 	while (f->nback != 0)
 		dense_close(&f->back[--f->nback]);
@@ -101,7 +100,7 @@ feedback_free(struct feedback *f)
 	if (f == NULL)
 		return;
 	feedback_drop(f);
-	state_close(&f->state);
+	statedir_close(&f->state);
 	alloc_free(f);
 }
 
@@ -374,7 +373,7 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	/* where e was added upstream it was verified, too */
 	if (f->old.d.r != NULL && (f->compensated ||
 	    f->o.kind == COMPENSATE_EF21))
-		reader_blind(f->old.d.r);
+		reader_skip_checks(f->old.d.r);
 	return feedback_create(f, sh, sc, e);
 }
 
@@ -387,7 +386,14 @@ feedback_writer(struct feedback *f)
 int
 feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 {
-	return state_scratch(&f->state, fd, e);
+	return statedir_scratch(&f->state, fd, e);
+}
+
+int
+feedback_ahead(const struct feedback *f, uint64_t slack, int *fd,
+    uint64_t *from, struct err *e)
+{
+	return residual_ahead(f->next, slack, fd, from, e);
 }
 
 /* ---- one group ---- */
@@ -403,7 +409,19 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e)
 {
 	return f->old.d.r == NULL ? 0 :
-	    last_group(&f->last, &f->state, f->old.step, g, c, e);
+	    pending_last_group(&f->last, &f->state, f->old.step, g, c, e);
+}
+
+int
+feedback_raw(const struct feedback *f)
+{
+	return f->o.raw;
+}
+
+unsigned
+feedback_growing(const struct feedback *f)
+{
+	return f->contract.growing;
 }
 
 int
@@ -485,6 +503,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
+	struct writer *file;
 	int r;
 
 	/* this comes first, since a step that is committed is not coded
@@ -494,13 +513,14 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
 	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
 		return r;
-	if ((r = residual_commit(f->next, &f->old, &f->pending, f->o.sync,
-	    digest, e)) < 0)
+	if ((r = residual_whole(f->next, &file, e)) < 0 ||
+	    (r = pending_copy(&f->pending, &f->old, file, UINT64_MAX,
+	    e)) < 0 || (r = residual_commit(f->next, f->o.sync, digest, e)) < 0)
 		return r;
 	feedback_renew(f, step, digest);
 	/* the history before is needed again if this step is rejected */
 	if (f->side_new[0] != '\0')
-		state_prune(&f->state, f->side_new,
+		statedir_prune(&f->state, f->side_new,
 		    feedback_predicts(f) ? f->side_old : NULL);
 	r = residual_made(f->next, w, e);
 	feedback_drop(f);
@@ -522,7 +542,7 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 	if ((r = pending_scan(&f->pending, &f->state, e)) < 0)
 		goto out;
 	f->scanned = 1;
-	reader_blind(q.d.r);
+	reader_skip_checks(q.d.r);
 	pending_judge(&f->pending, &rc, reader_shard(q.d.r));
 	if (pending_owed(&f->pending, before))
 		r = feedback_durable(f, e);

@@ -29,6 +29,7 @@ struct feedback_opts {
 	double momentum;	/* m */
 	double decay;		/* rho */
 	int gap;		/* steps may be missing */
+	int raw;		/* unbiased codes stay so: feedback_raw */
 	unsigned window;	/* shards without a receipt, at most; 0: what
 				   is sent is taken for delivered until the
 				   state has a receipt */
@@ -63,6 +64,11 @@ int feedback_begin(struct feedback *f, const struct shard *sh,
 struct writer *feedback_writer(struct feedback *f);
 /* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
+/* feedback_ahead(f, slack, fd, from, e): the new residual's file, in which values
+ * may wait where these groups' residuals will be, which are as long; slack: of
+ * bytes that may come between.  Only with a residual and nothing beside. */
+int feedback_ahead(const struct feedback *f, uint64_t slack, int *fd,
+    uint64_t *from, struct err *e);
 
 /* feedback_last(f, g, c, e): 1 and *c is how group g was coded in the shard
  * before; 0: it was not sent in it. */
@@ -76,6 +82,15 @@ int feedback_beside(const struct feedback *f);
 /* feedback_plain(f): 1 when what is to be coded of a group is what came, and
  * nothing is added to it here. */
 int feedback_plain(const struct feedback *f);
+
+/* feedback_raw(f): 0: codes without bias are made contractions, as
+ * codec_contracting says; 1: they are not, and with a variance above 1 what is
+ * left grows without bound.
+ * feedback_growing(f): behind feedback_commit: in so many shards in a row, this
+ * one included, something was sent and what was left was no less than what was
+ * to be sent. */
+int feedback_raw(const struct feedback *f);
+unsigned feedback_growing(const struct feedback *f);
 
 /* feedback_target(f, g, v, n, a, u, e), for groups in rising order: v f32[n]
  * are the input's values, or NULL when it does not have the group; a f32[n]

@@ -13,7 +13,7 @@
  * is a difference to, so a lost or doubled shard is noticed, never summed.
  */
 struct feedback_cache {
-	struct state state;
+	struct statedir state;
 	struct dense h;
 	struct writer *next;
 	int active, replay;	/* replay: this very shard was applied before */
@@ -31,11 +31,11 @@ feedback_cache_open(struct feedback_cache **out, const char *dir, struct err *e)
 	*out = NULL;
 	if (c == NULL)
 		return -ERR_SYS;
-	c->state = (struct state)STATE_INIT;
+	c->state = (struct statedir)STATE_INIT;
 	c->how.kern = kern_get(e);
 	k = c->how.kern != NULL ? 0 : -ERR_USAGE;
-	if (k < 0 || (k = state_open(&c->state, dir, e)) < 0 ||
-	    (k = state_lock(&c->state, e)) < 0) {
+	if (k < 0 || (k = statedir_open(&c->state, dir, e)) < 0 ||
+	    (k = statedir_lock(&c->state, e)) < 0) {
 		feedback_cache_free(c);
 		return k;
 	}
@@ -58,7 +58,7 @@ feedback_cache_free(struct feedback_cache *c)
 	if (c == NULL)
 		return;
 	feedback_cache_drop(c);
-	state_close(&c->state);
+	statedir_close(&c->state);
 	alloc_free(c->r);
 	alloc_free(c);
 }
@@ -154,11 +154,10 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 {
 	int k = 0;
 
-	if (c->active && !c->replay && (k = writer_send(c->next, NULL,
-	    e)) == 0)
+	if (c->active && !c->replay && (k = writer_send(c->next, NULL, e)) == 0)
 		k = writer_end(c->next, sync, e);
 	if (k == 0 && sync == IO_SYNC_FULL)
-		k = state_durable(&c->state, e);
+		k = statedir_durable(&c->state, e);
 	feedback_cache_drop(c);
 	return k;
 }

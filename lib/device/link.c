@@ -201,7 +201,7 @@ link_trip(struct link *l, double secs)
 }
 
 int
-link_receipts(struct link *l, const struct state *s, double now, struct err *e)
+link_receipts(struct link *l, const struct statedir *s, double now, struct err *e)
 {
 	struct receipts q;
 	size_t i, j;
@@ -250,7 +250,7 @@ link_number(const struct memory *h, const char *key)
 }
 
 int
-link_load(struct link *l, const struct state *s, struct err *e)
+link_load(struct link *l, const struct statedir *s, struct err *e)
 {
 	struct memory h;
 	int r = memory_load(&h, s, MEMORY_LINK, e);
@@ -263,18 +263,8 @@ link_load(struct link *l, const struct state *s, struct err *e)
 	return 0;
 }
 
-static int
-link_put(struct memory *h, const char *key, const char *fmt, double v,
-    struct err *e)
-{
-	char text[64];
-
-	(void)snprintf(text, sizeof(text), fmt, v);
-	return text_set(&h->kv, key, text, e);
-}
-
 int
-link_save(const struct link *l, const struct state *s, double limit,
+link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e)
 {
 	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
@@ -298,10 +288,10 @@ link_save(const struct link *l, const struct state *s, double limit,
 	    (r = memory_put(&h, LINK_RATES, x, n, e)) < 0)
 		goto out;
 	if (rate > 0)
-		r = link_put(&h, MEMORY_BANDWIDTH, "%.0f", rate, e);
+		r = text_setf(&h.kv, MEMORY_BANDWIDTH, e, "%.0f", rate);
 	if (r == 0 && l->rtt > 0 &&
-	    (r = link_put(&h, LINK_RTT, "%.6f", l->rtt, e)) == 0)
-		r = link_put(&h, LINK_JITTER, "%.6f", l->jitter, e);
+	    (r = text_setf(&h.kv, LINK_RTT, e, "%.6f", l->rtt)) == 0)
+		r = text_setf(&h.kv, LINK_JITTER, e, "%.6f", l->jitter);
 	if (r == 0)
 		r = memory_save(&h, s, MEMORY_LINK, NULL, "ace-meter", e);
 out:

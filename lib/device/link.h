@@ -95,7 +95,7 @@ void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
  * there already then is for an earlier sending of the shard, and no round
  * trip), and after that again and again.  link_patience(l, now): seconds to
  * the next such look, a 50th of the time since the newest shard. */
-int link_receipts(struct link *l, const struct state *s, double now,
+int link_receipts(struct link *l, const struct statedir *s, double now,
     struct err *e);
 double link_patience(const struct link *l, double now);
 
@@ -103,8 +103,8 @@ double link_patience(const struct link *l, double now);
  * link_save(l, s, limit, e): writes what is known into the state; keys of
  * others in that file stay.  limit: the rate in bit/s to which the caller
  * limits the link, 0: none. */
-int link_load(struct link *l, const struct state *s, struct err *e);
-int link_save(const struct link *l, const struct state *s, double limit,
+int link_load(struct link *l, const struct statedir *s, struct err *e);
+int link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e);
 
 /* link_pace(due, rate, now, n): seconds to wait before n bytes may be written,

@@ -146,10 +146,8 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 static int
 memory_read(struct memory *h, struct reader *r, struct err *e)
 {
-	int k;
+	int k = reader_to_shard(r, e);
 
-	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
-		continue;
 	if (k == 0 || (k > 0 && reader_shard(r)->kind != SHARD_HISTORY))
 		k = err_set(e, ERR_DATA, "corrupt: no history");
 	if (k >= 0)
@@ -163,10 +161,10 @@ memory_read(struct memory *h, struct reader *r, struct err *e)
 }
 
 int
-memory_load(struct memory *h, const struct state *s, const char *name,
+memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e)
 {
-	char *path = state_path(s, name, e);
+	char *path = statedir_path(s, name, e);
 	struct reader *r = NULL;
 	int k;
 
@@ -190,7 +188,7 @@ memory_load(struct memory *h, const struct state *s, const char *name,
 enum { MEMORY_NAME = 64 };
 
 int
-memory_before(struct memory *h, const struct state *s, const char *name,
+memory_before(struct memory *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e)
 {
 	char before[MEMORY_NAME];
@@ -208,14 +206,14 @@ memory_before(struct memory *h, const struct state *s, const char *name,
 }
 
 int
-memory_turn(const struct state *s, const char *name, struct err *e)
+memory_turn(const struct statedir *s, const char *name, struct err *e)
 {
 	char before[MEMORY_NAME], *from, *to;
 	int k = -ERR_SYS;
 
 	(void)snprintf(before, sizeof(before), "%s" MEMORY_BEFORE, name);
-	from = state_path(s, name, e);
-	to = state_path(s, before, e);
+	from = statedir_path(s, name, e);
+	to = statedir_path(s, before, e);
 	if (from != NULL && to != NULL) {
 		/* where there are no links a step that comes again counts
 		 * twice, which costs quality and no more */
@@ -229,7 +227,7 @@ memory_turn(const struct state *s, const char *name, struct err *e)
 }
 
 int
-memory_number(const struct state *s, const char *file, const char *key,
+memory_number(const struct statedir *s, const char *file, const char *key,
     double *v, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
@@ -303,17 +301,14 @@ out:
 }
 
 int
-memory_save(const struct memory *h, const struct state *s, const char *name,
+memory_save(const struct memory *h, const struct statedir *s, const char *name,
     const struct shard *sh, const char *tool, struct err *e)
 {
-	struct writer_opts o = { tool, NULL, 0 };
-	char *path = state_path(s, name, e);
+	char *path = statedir_path(s, name, e);
 	struct writer *w = NULL;
-	struct io *io;
 	int k = -ERR_SYS;
 
-	if (path != NULL && (k = io_create(&io, path, 0, e)) == 0 &&
-	    (k = writer_open(&w, io, &o, e)) == 0)
+	if (path != NULL && (k = writer_file(&w, path, tool, e)) == 0)
 		k = memory_write(h, w, sh, e);
 	writer_free(w);
 	alloc_free(path);

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "base/state.h"
+#include "base/statedir.h"
 #include "format/shard.h"
 
 struct err;
@@ -33,21 +33,21 @@ struct memory {
 
 /* memory_load(h, s, name, e): 1 read; 0 there is no such file, h is empty;
  * < 0 an error ("corrupt: ..., of 'DIR/score'"). */
-int memory_load(struct memory *h, const struct state *s, const char *name,
+int memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e);
 
 /* memory_before(h, s, name, step, e): the same of what was known before a step:
  * of the file, or where that was written after this very step, which then comes
  * once more, of the one that memory_turn kept. */
-int memory_before(struct memory *h, const struct state *s, const char *name,
+int memory_before(struct memory *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 /* memory_turn(s, name, e): keeps the file as NAME.before, too, since the
  * next memory_save is of another step. */
-int memory_turn(const struct state *s, const char *name, struct err *e);
+int memory_turn(const struct statedir *s, const char *name, struct err *e);
 
 /* memory_save(h, s, name, sh, tool, e): writes the file anew, in the name of
  * the program `tool'; run, device and step are sh's, which may be NULL. */
-int memory_save(const struct memory *h, const struct state *s,
+int memory_save(const struct memory *h, const struct statedir *s,
     const char *name, const struct shard *sh, const char *tool, struct err *e);
 
 /* memory_put(h, name, x, n, e): appends a row f32[n], n > 0; names differ. */
@@ -60,7 +60,7 @@ const float *memory_row(const struct memory *h, const char *name, size_t n);
 
 /* memory_number(s, file, key, v, e): a number among the keys of one of these
  * files.  1 there, finite and not negative; 0 no such file or key; < 0. */
-int memory_number(const struct state *s, const char *file, const char *key,
+int memory_number(const struct statedir *s, const char *file, const char *key,
     double *v, struct err *e);
 
 /* memory_put_list(h, key, v, n, e): numbers, exactly, as the text of a key.

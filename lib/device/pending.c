@@ -4,7 +4,7 @@
 #include "device/pending.h"
 
 int
-pending_scan(struct pending *p, const struct state *s, struct err *e)
+pending_scan(struct pending *p, const struct statedir *s, struct err *e)
 {
 	struct residual q;
 	int k, in = 0;
@@ -12,7 +12,7 @@ pending_scan(struct pending *p, const struct state *s, struct err *e)
 	memset(p, 0, sizeof(*p));
 	if ((k = residual_open(&q, s, e)) < 0 || q.d.r == NULL)
 		goto out;
-	reader_blind(q.d.r);
+	reader_skip_checks(q.d.r);
 	while ((k = reader_next(q.d.r, e)) > 0) {
 		if (k == READER_SHARD) {
 			in = 1;
@@ -104,7 +104,7 @@ pending_copy(const struct pending *p, struct residual *q, struct writer *w,
 }
 
 int
-pending_values(struct dense *d, const struct state *s, uint64_t step,
+pending_values(struct dense *d, const struct statedir *s, uint64_t step,
     struct err *e)
 {
 	struct residual q;
@@ -116,10 +116,78 @@ pending_values(struct dense *d, const struct state *s, uint64_t step,
 	}
 	*d = q.d;
 	d->v.differences = 1;
-	while ((k = reader_next(d->r, e)) > 0)
-		if (k == READER_SHARD && reader_shard(d->r)->step == step)
+	while ((k = reader_to_shard(d->r, e)) > 0)
+		if (reader_shard(d->r)->step == step)
 			return values_begin(&d->v, d->r, e);
 	k = k == 0 ? err_set(e, ERR_DATA, "mismatch: step %llu is not pending",
 	    (unsigned long long)step) : k;
 	return k;
+}
+
+/* ---- the shard that was coded last ---- */
+
+static int
+pending_last_open(struct pending_last *l, const struct statedir *s,
+    uint64_t step, struct err *e)
+{
+	int k;
+
+	l->open = 1;
+	if ((k = residual_open(&l->q, s, e)) < 0)
+		return k;
+	while ((k = residual_pending(&l->q, e)) > 0)
+		if (reader_shard(l->q.d.r)->step == step)
+			return 0;
+	l->done = 1;
+	return k;
+}
+
+/* Goes on to the next record, and sets l->done when there is none. */
+static int
+pending_last_next(struct pending_last *l, struct err *e)
+{
+	int k;
+
+	while (l->i == l->n && !l->done) {
+		if ((k = reader_next(l->q.d.r, e)) < 0)
+			return reader_blame(l->q.d.r, k, e);
+		if (k == READER_SEND || k == 0)
+			l->done = 1;
+		if (k != READER_DATA)
+			continue;
+		l->rec = reader_records(l->q.d.r, &l->n);
+		l->i = 0;
+	}
+	return 0;
+}
+
+int
+pending_last_group(struct pending_last *l, const struct statedir *s,
+    uint64_t step, uint32_t g, struct codec_last *c, struct err *e)
+{
+	int k;
+
+	if (!l->open && (k = pending_last_open(l, s, step, e)) < 0)
+		return k;
+	for (;; l->i++) {
+		if ((k = pending_last_next(l, e)) < 0)
+			return k;
+		if (l->done || l->rec[l->i].group > g)
+			return 0;
+		if (l->rec[l->i].group == g)
+			break;
+	}
+	c->codec = l->rec[l->i].codec;
+	c->param = l->rec[l->i].param;
+	c->body = l->rec[l->i].body;
+	c->len = l->rec[l->i].len;
+	return 1;
+}
+
+void
+pending_last_close(struct pending_last *l)
+{
+	if (l->open)
+		residual_close(&l->q);
+	memset(l, 0, sizeof(*l));
 }

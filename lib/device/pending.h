@@ -5,6 +5,7 @@
 #ifndef ACE_PENDING_H
 #define ACE_PENDING_H
 
+#include "codec/codec.h"
 #include "device/receipts.h"
 #include "device/residual.h"
 
@@ -24,7 +25,7 @@ struct pending {
 };
 
 /* pending_scan(p, s, e): reads what the file holds; all fates are open. */
-int pending_scan(struct pending *p, const struct state *s, struct err *e);
+int pending_scan(struct pending *p, const struct statedir *s, struct err *e);
 /* pending_judge(p, q, of): sets their fates by the receipts q; of is any shard of
  * the run and device.  A receipt with another digest is about other bytes and
  * decides nothing: the shard is sent again, and its own receipt does. */
@@ -42,7 +43,27 @@ int pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e);
 /* pending_values(d, s, step, e): opens d so that it gives the decoded values of
  * the pending shard of that step. */
-int pending_values(struct dense *d, const struct state *s, uint64_t step,
+int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
     struct err *e);
+
+/*
+ * The shard that was coded last, which a codec may start from (lowrank does).
+ * It is read from the residual's file, which holds it until the next commit:
+ * so it changes together with the residual or not at all, and a step that is
+ * coded again after a kill starts from the same shard.
+ */
+struct pending_last {
+	struct residual q;
+	int open, done;
+	const struct record *rec;	/* of the frame at hand */
+	size_t n, i;
+};
+
+/* pending_last_group(l, s, step, g, c, e): 1 and *c is the body of group g in the
+ * shard of that step, until the next call; 0: it has none.  g rises from call to
+ * call; l begins as zeros. */
+int pending_last_group(struct pending_last *l, const struct statedir *s,
+    uint64_t step, uint32_t g, struct codec_last *c, struct err *e);
+void pending_last_close(struct pending_last *l);
 
 #endif

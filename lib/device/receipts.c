@@ -33,9 +33,9 @@ receipts_read(struct receipts *q, struct io *io, struct err *e)
 }
 
 int
-receipts_load(struct receipts *q, const struct state *s, struct err *e)
+receipts_load(struct receipts *q, const struct statedir *s, struct err *e)
 {
-	char *path = state_path(s, RECEIPTS_FILE, e);
+	char *path = statedir_path(s, RECEIPTS_FILE, e);
 	struct io *io;
 	int k;
 
@@ -78,20 +78,17 @@ receipts_add(struct receipts *q, const struct receipt *r)
 }
 
 int
-receipts_save(const struct receipts *q, const struct state *s,
+receipts_save(const struct receipts *q, const struct statedir *s,
     enum io_sync sync, struct err *e)
 {
-	struct writer_opts o = { "state", NULL, 0 };
-	char *path = state_path(s, RECEIPTS_FILE, e);
-	struct writer *w = NULL;
-	struct io *io;
+	char *path = statedir_path(s, RECEIPTS_FILE, e);
+	struct writer *w;
 	size_t i;
 	int k;
 
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((k = io_create(&io, path, 0, e)) == 0)
-		k = writer_open(&w, io, &o, e);
+	k = writer_file(&w, path, "state", e);
 	for (i = 0; i < q->n && k == 0; i++)
 		k = writer_receipt(w, &q->r[i], e);
 	if (k == 0)

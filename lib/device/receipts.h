@@ -9,7 +9,7 @@
 #define ACE_RECEIPTS_H
 
 #include "base/io.h"
-#include "base/state.h"
+#include "base/statedir.h"
 #include "format/receipt.h"
 
 struct err;
@@ -22,11 +22,11 @@ struct receipts {
 	struct receipt r[RECEIPTS_MAX];	/* oldest first */
 };
 
-int receipts_load(struct receipts *q, const struct state *s, struct err *e);
+int receipts_load(struct receipts *q, const struct statedir *s, struct err *e);
 /* receipts_add(q, r): a newer verdict on the same shard takes the place of the
  * older one, unless that was accepted. */
 void receipts_add(struct receipts *q, const struct receipt *r);
-int receipts_save(const struct receipts *q, const struct state *s,
+int receipts_save(const struct receipts *q, const struct statedir *s,
     enum io_sync sync, struct err *e);
 /* receipts_find(q, s, digest): the receipt for shard s with these bytes, or
  * NULL. */

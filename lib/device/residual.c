@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "device/pending.h"
 #include "device/residual.h"
 #include "pipe/filter.h"
 
@@ -12,7 +11,7 @@
 /* ---- looking ---- */
 
 int
-residual_open(struct residual *q, const struct state *s, struct err *e)
+residual_open(struct residual *q, const struct statedir *s, struct err *e)
 {
 	int k = dense_open(&q->d, s, RESIDUAL_FILE, SHARD_RESIDUAL, e);
 
@@ -21,16 +20,38 @@ residual_open(struct residual *q, const struct state *s, struct err *e)
 }
 
 int
+residual_owner(struct residual_owner *o, const struct statedir *s,
+    struct err *e)
+{
+	const struct shard *sh;
+	struct residual q;
+	int k = residual_open(&q, s, e);
+
+	if (k == 0 && q.d.r != NULL) {
+		sh = reader_shard(q.d.r);
+		memcpy(o->run, sh->run, SHARD_ID);
+		memcpy(o->device, sh->device, SHARD_ID);
+		o->step = sh->step;
+		o->incarnation = sh->incarnation;
+		k = 1;
+	}
+	residual_close(&q);
+	return k;
+}
+
+int
+residual_owns(const struct residual_owner *o, const unsigned char *run,
+    const unsigned char *device)
+{
+	return memcmp(o->run, run, SHARD_ID) == 0 &&
+	    memcmp(o->device, device, SHARD_ID) == 0;
+}
+
+int
 residual_pending(struct residual *q, struct err *e)
 {
-	int k;
-
-	if (q->d.r == NULL)
-		return 0;
-	while ((k = reader_next(q->d.r, e)) > 0)
-		if (k == READER_SHARD)
-			return 1;
-	return k == 0 ? 0 : reader_blame(q->d.r, k, e);
+	return q->d.r == NULL ? 0 : reader_blame(q->d.r,
+	    reader_to_shard(q->d.r, e), e);
 }
 
 void
@@ -54,13 +75,11 @@ struct residual_new {
 };
 
 int
-residual_begin(struct residual_new **out, const struct state *s,
+residual_begin(struct residual_new **out, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
     struct err *e)
 {
-	struct writer_opts o = { "state", NULL, 0 };
 	struct residual_new *n = alloc_get(1, sizeof(*n), e);
-	struct io *io;
 	int k;
 
 	*out = NULL;
@@ -68,9 +87,8 @@ residual_begin(struct residual_new **out, const struct state *s,
 		return -ERR_SYS;
 	n->scratch = -1;
 	if ((k = dense_create(&n->w, s, RESIDUAL_FILE, sh, SHARD_RESIDUAL, kv,
-	    sc, e)) == 0 && (k = state_scratch(s, &n->scratch, e)) == 0 &&
-	    (k = io_create_fd(&io, n->scratch, "<scratch>", e)) == 0 &&
-	    (k = writer_open(&n->c, io, &o, e)) == 0)
+	    sc, e)) == 0 && (k = statedir_scratch(s, &n->scratch, e)) == 0 &&
+	    (k = writer_fd(&n->c, n->scratch, "state", e)) == 0)
 		k = writer_shard(n->c, sh, sc, e);
 	if (k < 0) {
 		residual_free(n);
@@ -102,6 +120,13 @@ residual_writer(struct residual_new *n)
 }
 
 int
+residual_ahead(struct residual_new *n, uint64_t slack, int *fd, uint64_t *from,
+    struct err *e)
+{
+	return writer_ahead(n->w, slack, fd, from, e);
+}
+
+int
 residual_made(struct residual_new *n, struct writer *w, struct err *e)
 {
 	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
@@ -109,35 +134,36 @@ residual_made(struct residual_new *n, struct writer *w, struct err *e)
 	struct io *io;
 	int k;
 
-	if (lseek(n->scratch, 0, SEEK_SET) < 0)
-		return err_sys(e, "scratch file");
-	if ((k = io_open_fd(&io, n->scratch, "<scratch>", e)) < 0 ||
+	if ((k = io_open_at(&io, n->scratch, 0, "<scratch>", e)) < 0 ||
 	    (k = reader_open(&r, io, &o, e)) < 0)
 		return k;
-	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
-		continue;
-	if (k > 0)
+	if ((k = reader_to_shard(r, e)) > 0)
 		k = filter_copy(r, w, e);
 	reader_free(r);
 	return k;
 }
 
 int
-residual_commit(struct residual_new *n, struct residual *old,
-    const struct pending *p, enum io_sync sync,
+residual_whole(struct residual_new *n, struct writer **w, struct err *e)
+{
+	int k;
+
+	*w = n->w;
+	if ((k = writer_send(n->c, NULL, e)) == 0 &&
+	    (k = writer_finish(n->c, e)) == 0)
+		k = writer_send(n->w, NULL, e);
+	return k;
+}
+
+int
+residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e)
 {
 	int k;
 
-	if ((k = writer_send(n->c, NULL, e)) < 0 ||
-	    (k = writer_finish(n->c, e)) < 0 ||
-	    (k = writer_send(n->w, NULL, e)) < 0 ||
-	    (k = pending_copy(p, old, n->w, UINT64_MAX, e)) < 0)
-		return k;
 	memcpy(digest, writer_sent(n->c)->digest, SHARD_DIGEST);
-	if ((k = residual_made(n, n->w, e)) < 0)
-		return k;
-	return writer_end(n->w, sync, e);
+	k = residual_made(n, n->w, e);
+	return k < 0 ? k : writer_end(n->w, sync, e);
 }
 
 void

@@ -26,7 +26,18 @@ struct residual {
 };
 
 /* residual_open(q, s, e): opens it as it is now; no file is no error. */
-int residual_open(struct residual *q, const struct state *s, struct err *e);
+int residual_open(struct residual *q, const struct statedir *s, struct err *e);
+/* residual_owner(o, s, e): whose it is: 1, or 0 when there is none yet. */
+struct residual_owner {
+	unsigned char run[SHARD_ID], device[SHARD_ID];
+	uint64_t step;
+	uint32_t incarnation;
+};
+int residual_owner(struct residual_owner *o, const struct statedir *s,
+    struct err *e);
+/* residual_owns(o, run, device): are these ids the owner's? */
+int residual_owns(const struct residual_owner *o, const unsigned char *run,
+    const unsigned char *device);
 /* residual_pending(q, e): reads on to the next pending shard.  1: q->d.r stands
  * at its READER_SHARD; 0: there is none. */
 int residual_pending(struct residual *q, struct err *e);
@@ -41,8 +52,8 @@ struct residual_new;
 
 /* residual_begin(out, s, sh, kv, sc, e): begins the file as it is to be after
  * shard sh of schema sc; kv: keys of the residual, or NULL.  The caller holds
- * state_lock. */
-int residual_begin(struct residual_new **out, const struct state *s,
+ * statedir_lock. */
+int residual_begin(struct residual_new **out, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
     struct err *e);
 /* residual_put(n, g, x, len, e): the new residual x f32[len] of group g, in
@@ -56,12 +67,17 @@ int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     struct err *e);
 /* residual_writer(n): the coded shard, for the annotations that go with it. */
 struct writer *residual_writer(struct residual_new *n);
-/* residual_commit(n, old, p, sync, digest, e): the rename; the shard may be
- * sent after it, and not before.  The open shards of p are copied from `old'
- * into the new file.  digest becomes the coded shard's. */
-struct pending;
-int residual_commit(struct residual_new *n, struct residual *old,
-    const struct pending *p, enum io_sync sync,
+/* residual_ahead(n, slack, fd, from, e): a place in the new file for values that wait,
+ * as io_ahead gives it. */
+int residual_ahead(struct residual_new *n, uint64_t slack, int *fd,
+    uint64_t *from, struct err *e);
+/* residual_whole(n, w, e): the residual and the coded shard are whole; *w is the
+ * file to be, for the shards that are pending longer. */
+int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
+/* residual_commit(n, sync, digest, e), after residual_whole: the rename; the
+ * shard may be sent after it, and not before.  digest becomes the coded
+ * shard's. */
+int residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);
 /* residual_made(n, w, e), after the commit: writes the coded shard to w, from
  * the scratch file in which it was made. */

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "device/pending.h"
 #include "device/restore.h"
@@ -8,9 +9,11 @@
 #include "kern/kern.h"
 
 struct restore {
-	struct state *s;
+	struct statedir *s;
 	const struct kern *kern;
 	enum io_sync sync;
+	struct residual_owner owner;	/* of the state as it was */
+	uint64_t ahead;
 	uint64_t incarnation;	/* 0: not told yet */
 	struct receipt *had;	/* what it accepted */
 	size_t nhad, had_cap;
@@ -52,10 +55,15 @@ restore_group(struct restore *f, struct residual *old, uint64_t step,
 	if ((k = values_next(q->minus, e)) <= 0 || q->minus->group != g)
 		return k < 0 ? k : err_set(e, ERR_DATA, "corrupt: group %lu is "
 		    "not in its order", (unsigned long)g);
+	schema_span(sc, g, &span);
+	if (f->kern->max_bits(q->minus->x, n) > bytes_u32(VALUES_MOST))
+		return err_set(e, ERR_DATA, "limit: the shard of step %llu has "
+		    "values beyond %g in tensor '%.80s'",
+		    (unsigned long long)step, (double)VALUES_MOST,
+		    sc->t[span.tensor].name);
 	f->kern->sub(f->x, f->x, q->minus->x, n);
 	if ((i = f->kern->first_nonfinite(f->x, n)) == n)
 		return 0;
-	schema_span(sc, g, &span);
 	return err_set(e, ERR_REFUSED, "the shard of step %llu that was "
 	    "accepted leaves no finite residual: tensor '%.80s' at index %llu",
 	    (unsigned long long)step, sc->t[span.tensor].name,
@@ -81,8 +89,7 @@ restore_commit(struct restore *f, struct residual *old, uint64_t step,
 	    sc, e);
 	for (g = 0; g < sc->ngroups && k == 0; g++) {
 		schema_span(sc, g, &span);
-		if ((k = restore_group(f, old, step, g, span.n, q,
-		    e)) == 0)
+		if ((k = restore_group(f, old, step, g, span.n, q, e)) == 0)
 			k = dense_put(w, g, f->x, span.n, e);
 	}
 	/* the shard is read to its verified end before it counts */
@@ -175,6 +182,28 @@ out:
 	return k;
 }
 
+/* Is this shard one that the device may have sent after the backup?  Steps that
+ * are far ahead would stand in the way of all that come. */
+static int
+restore_check(const struct restore *f, const struct shard *sh, struct err *e)
+{
+	if (!residual_owns(&f->owner, sh->run, sh->device))
+		return err_set(e, ERR_DATA, "mismatch: a shard of '%.80s', whose "
+		    "state this is not", shard_device(sh));
+	if (sh->incarnation >= f->incarnation)
+		return err_set(e, ERR_DATA, "mismatch: step %llu is of "
+		    "incarnation %lu, the answer of %llu",
+		    (unsigned long long)sh->step,
+		    (unsigned long)sh->incarnation,
+		    (unsigned long long)f->incarnation);
+	if (sh->step > f->owner.step && sh->step - f->owner.step > f->ahead)
+		return err_set(e, ERR_DATA, "limit: step %llu is more than %llu "
+		    "after %llu, the state's (--max-ahead)",
+		    (unsigned long long)sh->step, (unsigned long long)f->ahead,
+		    (unsigned long long)f->owner.step);
+	return 0;
+}
+
 /* The input stands at a shard that was accepted. */
 static int
 restore_count(struct restore *f, struct reader *in, struct err *e)
@@ -185,7 +214,8 @@ restore_count(struct restore *f, struct reader *in, struct err *e)
 	struct residual old;
 	int k;
 
-	if (!f->settled && (k = restore_settle(f, e)) < 0)
+	if ((k = restore_check(f, sh, e)) < 0 ||
+	    (!f->settled && (k = restore_settle(f, e)) < 0))
 		return k;
 	if ((k = restore_open(f, &old, e)) == 0 && sh->step > old.step &&
 	    (k = dense_check(&old.d, sh, reader_schema(in), e)) == 0 &&
@@ -194,6 +224,36 @@ restore_count(struct restore *f, struct reader *in, struct err *e)
 	values_release(&v);
 	residual_close(&old);
 	return k;
+}
+
+/* The receipt that the answer begins with has the new incarnation, which is larger
+ * than all that the device had: an answer that was taken before is an old one.
+ * Where taking it was interrupted it has this incarnation already, and has sent
+ * nothing under it; then it is taken on. */
+static int
+restore_begins(struct restore *f, const struct receipt *r, struct err *e)
+{
+	static const unsigned char none[SHARD_DIGEST];
+	struct pending p = { .n = 0 };
+	int k;
+
+	if (memcmp(r->digest, none, SHARD_DIGEST) != 0)
+		return err_set(e, ERR_DATA, "mismatch: not what ace-recv "
+		    "--fence answers");
+	if (r->version == 0 || r->version > SHARD_INCARNATIONS)
+		return err_set(e, ERR_DATA, "limit: incarnation %llu, "
+		    "from 1 to %lu", (unsigned long long)r->version,
+		    (unsigned long)SHARD_INCARNATIONS);
+	if (r->version == f->owner.incarnation &&
+	    (k = pending_scan(&p, f->s, e)) < 0)
+		return k;
+	if (r->version < f->owner.incarnation || p.n != 0)
+		return err_set(e, ERR_DATA, "mismatch: an old answer: "
+		    "incarnation %llu, and the state is of %lu",
+		    (unsigned long long)r->version,
+		    (unsigned long)f->owner.incarnation);
+	f->incarnation = r->version;
+	return 0;
 }
 
 static int
@@ -211,14 +271,11 @@ restore_event(struct restore *f, struct reader *in, int event, struct err *e)
 		return 0;
 	if ((k = receipt_decode(&r, fr->raw, fr->raw_len, e)) < 0)
 		return k;
-	if (r.verdict == RECEIPT_FENCED && f->incarnation == 0) {
-		if (r.version == 0 || r.version > SHARD_INCARNATIONS)
-			return err_set(e, ERR_DATA, "limit: incarnation %llu, "
-			    "from 1 to %lu", (unsigned long long)r.version,
-			    (unsigned long)SHARD_INCARNATIONS);
-		f->incarnation = r.version;
-		return 0;
-	}
+	if (!residual_owns(&f->owner, r.run, r.device))
+		return err_set(e, ERR_DATA, "mismatch: an answer for another "
+		    "run or device");
+	if (r.verdict == RECEIPT_FENCED && f->incarnation == 0)
+		return restore_begins(f, &r, e);
 	if (f->incarnation == 0 || !receipt_is_accepted(&r))
 		return err_set(e, ERR_DATA, "mismatch: not what ace-recv "
 		    "--fence answers");
@@ -232,14 +289,18 @@ restore_event(struct restore *f, struct reader *in, int event, struct err *e)
 /* Nothing is changed before the answer, or at least one shard of it, is known
  * to be whole. */
 int
-restore_take(struct state *s, struct reader *in, enum io_sync sync, uint64_t *n,
-    struct err *e)
+restore_take(struct statedir *s, struct reader *in, uint64_t ahead,
+    enum io_sync sync, uint64_t *n, struct err *e)
 {
-	struct restore f = { .s = s, .kern = kern_get(e), .sync = sync };
+	struct restore f = { .s = s, .kern = kern_get(e), .sync = sync,
+	    .ahead = ahead };
 	int k;
 
 	if (f.kern == NULL)
 		return -ERR_USAGE;
+	if ((k = residual_owner(&f.owner, s, e)) <= 0)
+		return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: no residual "
+		    "in '%s'", s->dir);
 	while ((k = reader_next(in, e)) > 0)
 		if ((k = restore_event(&f, in, k, e)) < 0)
 			break;

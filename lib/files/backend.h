@@ -93,8 +93,7 @@ int backend_put(struct format_sink *s, const void *p, size_t n, struct err *e);
 int backend_add(struct format_source *s, struct schema_tensor *t,
     const char *name, struct err *e);
 
-extern const struct backend_in safetensors_in, npz_in, npy_in, raw_in,
-    gguf_in;
+extern const struct backend_in safetensors_in, npz_in, npy_in, raw_in;
 extern const struct backend_out safetensors_out, npz_out, npy_out, raw_out;
 
 #endif

@@ -9,17 +9,14 @@
 #include "files/format.h"
 
 const char *const format_names[] = {
-	"safetensors", "npz", "npy", "raw", "gguf", NULL
-};
-const char *const format_written[] = {
 	"safetensors", "npz", "npy", "raw", NULL
 };
 
 static const struct backend_in *const format_in[] = {
-	&safetensors_in, &npz_in, &npy_in, &raw_in, &gguf_in
+	&safetensors_in, &npz_in, &npy_in, &raw_in
 };
 static const struct backend_out *const format_out[] = {
-	&safetensors_out, &npz_out, &npy_out, &raw_out, NULL
+	&safetensors_out, &npz_out, &npy_out, &raw_out
 };
 
 int
@@ -31,8 +28,7 @@ format_guess(const char *path)
 	} known[] = {
 		{ ".safetensors", FORMAT_SAFETENSORS }, { ".npz", FORMAT_NPZ },
 		{ ".npy", FORMAT_NPY }, { ".raw", FORMAT_RAW },
-		{ ".f32", FORMAT_RAW }, { ".bin", FORMAT_RAW },
-		{ ".gguf", FORMAT_GGUF }
+		{ ".f32", FORMAT_RAW }, { ".bin", FORMAT_RAW }
 	};
 	size_t n = path != NULL ? strlen(path) : 0, i, k;
 
@@ -267,9 +263,6 @@ format_create(struct format_sink **out, enum format_id f, struct io *io,
 	int r = 0;
 
 	*out = NULL;
-	if (format_out[f] == NULL)
-		return err_set(e, ERR_USAGE, "%s is read and not written",
-		    format_names[f]);
 	if ((s = alloc_get(1, sizeof(*s), e)) == NULL)
 		return -ERR_SYS;
 	s->out = format_out[f];

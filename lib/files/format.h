@@ -17,8 +17,7 @@ struct err;
 struct io;
 struct text_kv;
 
-enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW,
-    FORMAT_GGUF };	/* GGUF is only read */
+enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
 
 enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */
@@ -36,8 +35,7 @@ struct format_opts {
 /* format_guess(path): the enum format_id that the ending of the file name
  * stands for, or -1 when it stands for none. */
 int format_guess(const char *path);
-extern const char *const format_names[];	/* for num_choice, */
-extern const char *const format_written[];	/* of those that we write */
+extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;
 /* Opens path (NULL or "-": standard input).  The values are read in the order
@@ -64,7 +62,6 @@ void format_close(struct format_source *s);
 struct format_sink_opts {
 	const struct text_kv *note;	/* metadata (safetensors), or NULL */
 	int f32;			/* all tensors as f32 */
-	int deflate;			/* npz: compress */
 };
 
 struct format_sink;

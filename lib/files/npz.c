@@ -301,8 +301,7 @@ const struct backend_in npz_in = {
 static int
 npz_create(struct format_sink *s, struct err *e)
 {
-	const struct arc_opts o = { "zip", NULL, s->opts->deflate ?
-	    "zip:compression=deflate" : "zip:compression=store" };
+	const struct arc_opts o = { "zip", NULL, "zip:compression=store" };
 	struct npz *z = NULL;
 	size_t i;
 	int r = npz_new(&z, e);

@@ -47,7 +47,7 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n,
 			break;
 		r = array_name(l, (const char *)s, len, e);
 		if (r == 0 && l->n - from > 1 &&
-		    strcmp(l->p[l->n - 2], l->p[l->n - 1]) > 0)
+		    strcmp(l->p[l->n - 2], l->p[l->n - 1]) >= 0)
 			break;
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))

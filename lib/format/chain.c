@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/io_share.h"
 #include "base/magic.h"
 #include "base/pack.h"
 #include "format/chain.h"
@@ -179,11 +178,11 @@ chain_payload(struct chain *c, struct err *e)
 	size_t n = c->head.wire_len, all = n + frame_padding(n);
 	int large = c->head.type == FRAME_DATA && n >= CHAIN_KEEP, r;
 	int part = large && (c->head.flags & FRAME_LZ4) == 0;
-	int blind = part && c->blind;
-	int skim = part && c->skim && io_can_seek(c->io);
+	int skip_checks = part && c->skip_checks;
+	int skip = part && c->skip_bodies && io_can_seek(c->io);
 
 	c->payload.n = 0;
-	io_share_keep(c->io, large && !blind && !skim ? all : 0);
+	io_splice_keep(c->io, large && !skip_checks && !skip ? all : 0);
 	/* the next ones may be larger */
 	if ((r = buf_room(&c->payload, large && all < CHAIN_ROOM ? CHAIN_ROOM :
 	    all, e)) < 0)
@@ -196,13 +195,13 @@ chain_payload(struct chain *c, struct err *e)
 	f->wire_len = n;
 	f->wire_hash = c->head.payload_hash;
 	f->unseen = all;
-	f->skimmed = 0;
-	r = blind || skim ? chain_directory(c, e) : chain_see(c, e);
-	if (r < 0 || !skim)
+	f->skipped = 0;
+	r = skip_checks || skip ? chain_directory(c, e) : chain_see(c, e);
+	if (r < 0 || !skip)
 		return r;
-	f->skimmed = f->unseen;
+	f->skipped = f->unseen;
 	f->unseen = 0;
-	return io_skip(c->io, f->skimmed, e);
+	return io_skip(c->io, f->skipped, e);
 }
 
 int
@@ -211,10 +210,10 @@ chain_fetch(struct chain *c, struct err *e)
 	struct chain_frame *f = &c->frame;
 	int r;
 
-	if (f->skimmed == 0)
+	if (f->skipped == 0)
 		return 0;
-	f->unseen = f->skimmed;
-	f->skimmed = 0;
+	f->unseen = f->skipped;
+	f->skipped = 0;
 	if ((r = io_seek(c->io, io_bytes(c->io) - f->unseen, e)) < 0)
 		return r;
 	return chain_see(c, e);
@@ -236,10 +235,10 @@ chain_pass(const struct chain_frame *f, struct io *to, struct err *e)
 {
 	struct chain *c = f->of;
 	size_t k, moved = 0;
-	int r = io_share_pass(to, c->io, f->wire, c->payload.n, e);
+	int r = io_splice_pass(to, c->io, f->wire, c->payload.n, e);
 
 	while (r >= 0 && f->unseen != 0) {
-		if ((r = io_share_move(to, c->io, f->unseen, &k, e)) == 0)
+		if ((r = io_splice_move(to, c->io, f->unseen, &k, e)) == 0)
 			return chain_rest(c, moved != 0, to, e);
 		if (r > 0 && k == 0)
 			r = chain_truncated(c, e);

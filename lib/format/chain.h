@@ -27,7 +27,7 @@ struct chain_frame {
 	size_t wire_len;
 	size_t unseen;			/* of it and its padding, at the end:
 					 * still to be read */
-	size_t skimmed;			/* the same, but passed over */
+	size_t skipped;			/* the same, but passed over */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
@@ -50,8 +50,8 @@ struct chain {
 	struct chain_pos pos, mark;
 	struct chain_frame frame;
 	struct frame_head head;
-	int blind;			/* what DATA carries is not looked at */
-	int skim;			/* nor read, where it can be passed over */
+	int skip_checks;		/* what DATA carries is not looked at */
+	int skip_bodies;		/* nor read, where it can be passed over */
 	int unknown;			/* refused for a version, a flag or a
 					 * feature, and nothing was damaged */
 	uint32_t max_frame;		/* announced by this stream */

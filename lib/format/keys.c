@@ -140,13 +140,11 @@ int
 keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
 	struct text_kv said = TEXT_KV_INIT;
-	size_t i;
 	int k;
 
-	if ((k = text_get_lines(&said, p, n, e)) == 0)
-		k = keys_check(&said, e);
-	for (i = 0; i < said.n && k == 0; i++)
-		k = text_set(kv, said.p[i].key, said.p[i].value, e);
+	if ((k = text_get_lines(&said, p, n, e)) == 0 &&
+	    (k = keys_check(&said, e)) == 0)
+		k = text_add(kv, &said, e);
 	text_release(&said);
 	return k;
 }

@@ -5,10 +5,173 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/io_share.h"
 #include "base/pack.h"
+#include "codec/codec.h"
+#include "format/chain.h"
 #include "format/frame.h"
-#include "format/reader_impl.h"
+#include "format/note.h"
+#include "format/reader.h"
+#include "format/receipt.h"
+#include "format/schema.h"
+
+/* ---- the payload of DATA: a directory of groups, rising, and their bodies ---- */
+
+/* The records of one frame; they point into its payload. */
+struct data_frame {
+	struct record *rec;	/* [n], alloc_free */
+	size_t n, cap;
+};
+
+/* What was read of the shard so far; all zeros at its beginning. */
+struct data_pos {
+	uint32_t frames, records;
+	uint64_t next_group;	/* groups must rise */
+	uint64_t raw, wire;	/* bytes of the values, of the bodies */
+};
+
+/* Values of an exact type (schema_exact) may only be coded without loss. */
+static int
+data_may(const struct schema *s, const struct record *rec, struct err *e)
+{
+	struct schema_span span;
+	unsigned dtype;
+
+	schema_span(s, rec->group, &span);
+	dtype = s->t[span.tensor].dtype;
+	if (!schema_exact(dtype) || codec_exact(rec->codec, rec->param))
+		return 0;
+	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu, whose "
+	    "values are %s", rec->codec, (unsigned long)rec->group,
+	    schema_dtype_name(dtype));
+}
+
+/*
+ * One directory entry; the bodies are cut up later, when all are known.
+ * First byte: codec in bits 0-3, 15 says that a varint of it follows; bit 4
+ * "same parameter as the entry before" (0 at first); gap in bits 5-7, 7 says
+ * that a varint of gap - 7 follows.
+ */
+static int
+data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
+    struct bytes *dir, struct record *rec, uint8_t *param, struct err *e)
+{
+	uint8_t b = bytes_u8(dir);
+	uint64_t gap = b >> 5, more = 0, codec = b & 0x0f, g, len;
+
+	if (gap == 7)
+		more = bytes_varint(dir);
+	if (codec == CODEC_ESCAPE && (codec = bytes_varint(dir)) < CODEC_ESCAPE)
+		return chain_corrupt(c, e, "directory");
+	if ((b & 0x10) == 0)
+		*param = bytes_u8(dir);
+	len = bytes_varint(dir);
+	g = pos->next_group + gap + more;
+	if (dir->bad || len > FRAME_MAX_HARD || more > UINT32_MAX ||
+	    codec > CODEC_ID_MOST)
+		return chain_corrupt(c, e, "directory");
+	if (g >= s->ngroups)
+		return chain_corrupt(c, e, "group beyond the schema");
+	if (!codec_known(codec))
+		return err_set(e, ERR_DATA, "unsupported: codec %llu of group "
+		    "%llu", (unsigned long long)codec, (unsigned long long)g);
+	rec->codec = (uint8_t)codec;
+	rec->param = *param;
+	rec->group = (uint32_t)g;
+	rec->len = (size_t)len;
+	pos->next_group = g + 1;
+	return data_may(s, rec, e);
+}
+
+static int
+data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
+    const struct schema *s, struct bytes *b, struct err *e)
+{
+	struct schema_span span;
+	size_t i;
+
+	for (i = 0; i < d->n; i++) {
+		d->rec[i].body = bytes_take(b, d->rec[i].len);
+		if (b->bad)
+			return chain_corrupt(c, e, "bodies");
+		schema_span(s, d->rec[i].group, &span);
+		pos->raw += 4 * (uint64_t)span.n;
+		pos->wire += d->rec[i].len;
+	}
+	if (b->at != b->n)
+		return chain_corrupt(c, e, "bytes after the last body");
+	return 0;
+}
+
+/* Reads the records of the DATA frame that c stands at into d, moves pos on. */
+static int
+data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
+    const struct schema *s, struct err *e)
+{
+	struct bytes b = BYTES(c->frame.raw, c->frame.raw_len), dir;
+	uint32_t n = bytes_next32(&b), dir_len = bytes_next32(&b);
+	uint32_t first = bytes_next32(&b);
+	const unsigned char *p = bytes_take(&b, dir_len);
+	uint8_t param = 0;
+	int k;
+
+	/* an entry is at least two bytes: n is bounded by what is here; the
+	 * first group stands before them, so its gap is 0 */
+	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
+		return chain_corrupt(c, e, "directory");
+	if (first < pos->next_group)
+		return chain_corrupt(c, e, "groups do not rise");
+	pos->next_group = first;
+	if ((k = alloc_grow(&d->rec, &d->cap, n, sizeof(*d->rec), e)) < 0)
+		return k;
+	dir = (struct bytes)BYTES(p, dir_len);
+	for (d->n = 0; d->n < n; d->n++)
+		if ((k = data_entry(pos, c, s, &dir, &d->rec[d->n], &param,
+		    e)) < 0)
+			return k;
+	if (dir.at != dir_len || !bytes_zero(&b, frame_padding(12 + dir_len)))
+		return chain_corrupt(c, e, "directory");
+	if ((k = data_bodies(d, pos, c, s, &b, e)) < 0)
+		return k;
+	pos->frames++;
+	pos->records += n;
+	return 0;
+}
+
+/* ---- a reader ---- */
+
+enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
+
+/* The state that a rewind restores; the digest is copied separately. */
+struct reader_pos {
+	enum reader_at at;
+	uint64_t key;
+	struct data_pos data;
+	uint64_t noted[3];		/* ranges of annotations must rise */
+};
+
+/* What was decoded of the shard, as callers report it (reader_decoded). */
+struct reader_tally {
+	uint64_t records, nonzero;
+};
+
+struct reader {
+	struct chain c;
+	struct reader_opts o;
+	int have_schema;
+	struct schema own_schema;
+	struct buf table;		/* of the schema, frame after frame */
+	size_t table_size, table_wire;	/* what it will have; what it took */
+	reader_loose_fn *loose;
+	void *loose_arg;
+	struct reader_pos pos, mark;
+	struct pack_sum *digest, *mark_digest;
+	struct reader_tally *tally, mark_tally;
+	struct shard shard;
+	struct shard_end end;
+	struct buf prov;
+	struct data_frame data;
+	int failed;
+};
 
 int
 reader_open(struct reader **out, struct io *io, const struct reader_opts *o,
@@ -31,12 +194,24 @@ reader_open(struct reader **out, struct io *io, const struct reader_opts *o,
 	r->mark_digest = pack_sum_new(e);
 	r->tally = alloc_get(1, sizeof(*r->tally), e);
 	if (chain_init(&r->c, io, e) < 0 || r->digest == NULL ||
-	    r->mark_digest == NULL || r->tally == NULL || buf_put(&r->prov, "", 1, e) < 0) {
+	    r->mark_digest == NULL || r->tally == NULL ||
+	    buf_put(&r->prov, "", 1, e) < 0) {
 		reader_free(r);
 		return -ERR_SYS;
 	}
 	*out = r;
 	return 0;
+}
+
+int
+reader_file(struct reader **out, const char *path, const struct reader_opts *o,
+    struct err *e)
+{
+	struct io *io;
+	int k = io_open(&io, path, e);
+
+	*out = NULL;
+	return k < 0 ? k : reader_open(out, io, o, e);
 }
 
 void
@@ -123,6 +298,260 @@ reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
 	pack_sum_add(s, b, sizeof(b));
 }
 
+/* ---- what each frame does ---- */
+
+static int
+reader_corrupt(struct reader *r, struct err *e, const char *what)
+{
+	return chain_corrupt(&r->c, e, what);
+}
+
+/* One more frame of the schema; the first one says how long it is. */
+static int
+reader_on_table(struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = &r->c.frame;
+	int k;
+
+	r->table_wire += f->wire_len;
+	if (r->table.n == 0 && (k = schema_bytes(f->raw, f->raw_len,
+	    r->o.max_elements, r->table_wire, &r->table_size, e)) < 0)
+		return k;
+	if (r->o.max_table != 0 && r->table_size > r->o.max_table)
+		return err_set(e, ERR_DATA, "limit: a tensor table of %llu "
+		    "bytes, at most %llu here",
+		    (unsigned long long)r->table_size,
+		    (unsigned long long)r->o.max_table);
+	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
+		return reader_corrupt(r, e, "sizes in the schema");
+	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
+		return k;
+	if (r->table.n < r->table_size)
+		return 0;
+	k = schema_decode(&r->own_schema, r->table.p, r->table.n,
+	    r->o.max_elements, r->table_wire, e);
+	buf_release(&r->table);
+	r->have_schema = k == 0;
+	return k;
+}
+
+/* There is none so far. */
+static void
+reader_on_no_table(struct reader *r)
+{
+	r->table.n = 0;
+	r->table_wire = 0;
+	r->have_schema = 0;
+}
+
+static int
+reader_on_schema(struct reader *r, struct err *e)
+{
+	char why[256];
+	int k;
+
+	if (r->pos.at != AT_HEAD || r->have_schema || r->prov.n > 1)
+		return reader_corrupt(r, e, "misplaced");
+	if ((k = reader_on_table(r, e)) < 0 || !r->have_schema)
+		return k;
+	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0) {
+		r->have_schema = 0;
+		return reader_corrupt(r, e, "schema is not the announced one");
+	}
+	if (r->o.schema != NULL && !r->o.any_model &&
+	    schema_diff(r->o.schema, &r->own_schema, why) != 0) {
+		r->have_schema = 0;
+		return err_set(e, ERR_DATA, "mismatch: not of the model of "
+		    "--schema: %.200s", why);
+	}
+	return 0;
+}
+
+static int
+reader_on_shard(struct reader *r, struct err *e)
+{
+	const struct schema *s = reader_schema(r);
+	int k;
+
+	if (r->pos.at == AT_SHARD)
+		return reader_corrupt(r, e, "shard inside a shard");
+	if (r->table.n != 0)
+		return reader_corrupt(r, e, "schema is not whole");
+	if ((k = shard_decode(&r->shard, r->c.frame.raw, r->c.frame.raw_len, e)) < 0)
+		return k;
+	r->pos.key = shard_key(&r->shard);
+	if (r->c.frame.shard_key != r->pos.key)
+		return reader_corrupt(r, e, "shard key");
+	r->pos.at = AT_SHARD;
+	if (s == NULL)
+		return err_set(e, ERR_DATA,
+		    "mismatch: the stream has no schema of its own (--schema)");
+	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
+		return err_set(e, ERR_DATA,
+		    "mismatch: the shard's schema is not the stream's");
+	memset(&r->pos.data, 0, sizeof(r->pos.data));
+	memset(r->pos.noted, 0, sizeof(r->pos.noted));
+	*r->tally = (struct reader_tally){ 0, 0 };
+	pack_sum_reset(r->digest);
+	reader_digest_add(r->digest, FRAME_SHRD, r->c.frame.wire_len,
+	    r->c.frame.wire_hash);
+	return READER_SHARD;
+}
+
+static int
+reader_on_data(struct reader *r, struct err *e)
+{
+	int k;
+
+	if (r->pos.at != AT_SHARD)
+		return reader_corrupt(r, e, "outside a shard");
+	if ((k = data_decode(&r->data, &r->pos.data, &r->c, reader_schema(r),
+	    e)) < 0)
+		return k;
+	reader_digest_add(r->digest, FRAME_DATA, r->c.frame.wire_len,
+	    r->c.frame.wire_hash);
+	return READER_DATA;
+}
+
+static int
+reader_on_send(struct reader *r, struct err *e)
+{
+	const struct data_pos *d = &r->pos.data;
+	unsigned char digest[16];
+	int k;
+
+	if (r->pos.at != AT_SHARD)
+		return reader_corrupt(r, e, "outside a shard");
+	if ((k = shard_end_decode(&r->end, r->c.frame.raw, r->c.frame.raw_len,
+	    e)) < 0)
+		return k;
+	if (r->end.status == SHARD_ABORTED)
+		return chain_aborted(&r->c, e);
+	pack_sum_get(r->digest, digest);
+	if (memcmp(digest, r->end.digest, 16) != 0)
+		return reader_corrupt(r, e, "digest of the shard");
+	if (r->end.n_data != d->frames || r->end.n_records != d->records ||
+	    r->end.raw != d->raw || r->end.wire != d->wire)
+		return reader_corrupt(r, e, "counts of the shard");
+	if (r->tally->records == d->records &&
+	    r->tally->nonzero != r->end.sums.nonzero)
+		return reader_corrupt(r, e, "count of values that are not 0");
+	r->pos.at = AT_BODY;
+	return READER_SEND;
+}
+
+static int
+reader_on_prov(struct reader *r, struct err *e)
+{
+	const char *s = (const char *)r->c.frame.raw;
+	size_t n = r->c.frame.raw_len;
+
+	if (r->pos.at != AT_HEAD || r->prov.n > 1 || r->table.n != 0)
+		return reader_corrupt(r, e, "misplaced");
+	if (n > TEXT_MAX_KV)
+		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
+	if (!text_lines(s, n))
+		return reader_corrupt(r, e, "text");
+	r->prov.n--;
+	if (buf_put(&r->prov, s, n, e) < 0 || buf_put(&r->prov, "", 1, e) < 0)
+		return -ERR_SYS;
+	return READER_NOTE;
+}
+
+/* Ranges of one type rise, so that none is spoken of twice. */
+static int
+reader_on_range(struct reader *r, size_t which, uint32_t entry, struct err *e)
+{
+	struct note note;
+	int k = note_get(&note, r->c.frame.raw, r->c.frame.raw_len, entry,
+	    reader_schema(r)->ngroups, e);
+
+	if (k < 0)
+		return k;
+	if (note.first < r->pos.noted[which])
+		return reader_corrupt(r, e, "groups do not rise");
+	r->pos.noted[which] = (uint64_t)note.first + note.n;
+	return READER_NOTE;
+}
+
+static int
+reader_on_note(struct reader *r, struct err *e)
+{
+	uint32_t type = r->c.frame.type;
+	int k;
+
+	if (r->pos.at != AT_SHARD) {
+		if (frame_of_shard(type))
+			return reader_corrupt(r, e, "outside a shard");
+		if (r->table.n != 0)
+			return reader_corrupt(r, e, "schema is not whole");
+		r->pos.at = AT_BODY;
+		k = r->loose != NULL ? r->loose(r->loose_arg, r, e) : 0;
+		return k < 0 ? k : READER_NOTE;
+	}
+	if (type == FRAME_STAT)
+		return reader_on_range(r, 0, NOTE_STAT, e);
+	if (type == FRAME_SCOR)
+		return reader_on_range(r, 1, NOTE_SCORE, e);
+	if (type == FRAME_PLAN)
+		return reader_on_range(r, 2, NOTE_PLAN, e);
+	return READER_NOTE;
+}
+
+/* An event, or < 0. */
+static int
+reader_on_frame(struct reader *r, struct err *e)
+{
+	struct receipt receipt;
+	char name[16];
+	int k;
+
+	/* the digest is over bytes on the wire: of these there is one form */
+	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
+	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
+	    r->c.frame.type == FRAME_RCPT))
+		return reader_corrupt(r, e, "may not be LZ4");
+	switch (r->c.frame.type) {
+	case FRAME_SCHM:
+		return (k = reader_on_schema(r, e)) < 0 ? k : READER_NOTE;
+	case FRAME_SHRD:
+		return reader_on_shard(r, e);
+	case FRAME_DATA:
+		return reader_on_data(r, e);
+	case FRAME_SEND:
+		return reader_on_send(r, e);
+	case FRAME_PROV:
+		return reader_on_prov(r, e);
+	case FRAME_RCPT:
+		if (r->pos.at == AT_SHARD)
+			return reader_corrupt(r, e, "inside a shard");
+		if (r->table.n != 0)
+			return reader_corrupt(r, e, "schema is not whole");
+		if ((k = receipt_decode(&receipt, r->c.frame.raw,
+		    r->c.frame.raw_len, e)) < 0)
+			return k;
+		r->pos.at = AT_BODY;
+		return READER_RCPT;
+	default:
+		if (frame_ancillary(r->c.frame.type))
+			return reader_on_note(r, e);
+		return err_set(e, ERR_DATA, "unsupported: critical frame %s",
+		    frame_name(r->c.frame.type, name));
+	}
+}
+
+/* What follows is another stream or the end. */
+static int
+reader_on_tail(struct reader *r, struct err *e)
+{
+	if (r->pos.at == AT_SHARD)
+		return err_set(e, ERR_DATA, "truncated: no end of the stream");
+	if (r->table.n != 0)
+		return reader_corrupt(r, e, "schema is not whole");
+	r->pos.at = AT_START;
+	return 0;
+}
+
 /* ---- events ---- */
 
 static int
@@ -186,6 +615,16 @@ reader_next(struct reader *r, struct err *e)
 		r->pos.at = AT_FAILED;
 	}
 	return k;
+}
+
+int
+reader_to_shard(struct reader *r, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
+		continue;
+	return k > 0 ? 1 : k;
 }
 
 const struct shard *
@@ -272,26 +711,26 @@ reader_rewind(struct reader *r, struct err *e)
 }
 
 void
-reader_share(struct reader *r, const struct io *to, int blind)
+reader_share(struct reader *r, const struct io *to, int skip_checks)
 {
-	r->c.blind = io_share(r->c.io, to) && blind;
+	r->c.skip_checks = io_splice(r->c.io, to) && skip_checks;
 }
 
 void
-reader_blind(struct reader *r)
+reader_skip_checks(struct reader *r)
 {
 	if (io_can_seek(r->c.io)) {
-		r->c.blind = 1;
+		r->c.skip_checks = 1;
 		io_sparse(r->c.io);
 	}
 }
 
 int
-reader_skim(struct reader *r, int on)
+reader_skip_bodies(struct reader *r, int on)
 {
-	int was = r->c.skim;
+	int was = r->c.skip_bodies;
 
-	r->c.skim = on;
+	r->c.skip_bodies = on;
 	return was;
 }
 
@@ -316,9 +755,9 @@ reader_loose(struct reader *r, reader_loose_fn *fn, void *arg)
 	r->loose_arg = arg;
 }
 
-/* A frame that is neither: skipped, its schema taken.  *from: what is next. */
+/* A frame that is neither: passed over, its schema taken.  *from: what is next. */
 static int
-reader_skip(struct reader *r, uint64_t *from, struct err *e)
+reader_stray(struct reader *r, uint64_t *from, struct err *e)
 {
 	struct err own = ERR_INIT;
 	int k = chain_next(&r->c, &own);
@@ -348,7 +787,7 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 				reader_on_no_table(r);	/* a piece of one */
 			return 1;
 		}
-		if ((k = reader_skip(r, &from, e)) < 0)
+		if ((k = reader_stray(r, &from, e)) < 0)
 			return k;
 	}
 	return k;

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "format/chain.h"
-#include "format/data.h"
 #include "format/frame.h"
 #include "format/schema.h"
 #include "format/shard.h"
@@ -22,6 +21,14 @@
 struct err;
 struct io;
 struct reader;
+
+/* A group, as it stands, in the payload of a DATA frame. */
+struct record {
+	uint32_t group;
+	uint8_t codec, param;	/* codec: one of this version's */
+	const unsigned char *body;
+	size_t len;
+};
 
 enum reader_event {
 	READER_END = 0,		/* the file ended where it may, all verified */
@@ -46,11 +53,17 @@ struct reader_opts {
  * fails; reader_free frees it.  o may be NULL. */
 int reader_open(struct reader **out, struct io *io,
     const struct reader_opts *o, struct err *e);
+/* reader_file(out, path, o, e): what io_open opens. */
+int reader_file(struct reader **out, const char *path,
+    const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
 
 /* reader_next(r, e): the next event; < 0 an error, the same one from then on.
  * What the accessors below return is valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
+
+/* reader_to_shard(r, e): to the next READER_SHARD: 1, or 0 at the end. */
+int reader_to_shard(struct reader *r, struct err *e);
 
 /* Ancillary frames between shards are not events.  A program that passes them
  * on registers fn, which is called for each, while reader_frame returns it. */
@@ -70,11 +83,15 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* The stream's provenance as text, one line for each program; "" for none. */
 const char *reader_provenance(const struct reader *r);
 
-/* reader_skim(r, on): from now on, or no longer, the bodies of large DATA frames
- * are passed over where the input can seek: they are not read and not checked,
- * and what the records' bodies point to is not to be looked at.  All else is as
- * ever.  Returns what was before. */
-int reader_skim(struct reader *r, int on);
+/* Two ways not to look at values, where the input can seek.
+ * reader_skip_bodies(r, on): from now on, or no longer, the bodies of large DATA
+ * frames are passed over: they are not read and not checked, and what the
+ * records' bodies point to is not to be looked at.  All else is as ever.  Returns
+ * what was before.
+ * reader_skip_checks(r): from now on bodies are neither read nor checked, but
+ * the frames can be copied, unread (writer_pass). */
+int reader_skip_bodies(struct reader *r, int on);
+void reader_skip_checks(struct reader *r);
 /* reader_fetch(r, e), at READER_DATA: reads the bodies of this frame after all,
  * if they were passed over. */
 int reader_fetch(struct reader *r, struct err *e);
@@ -99,11 +116,8 @@ void reader_patience(struct reader *r, double silence, double whole);
 int reader_ready(struct reader *r);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
-/* reader_blind(r): from now on values are passed over, in a file that can seek,
- * and neither read nor verified; frames can be copied (writer_pass). */
-void reader_blind(struct reader *r);
 /* reader_share: see writer_share. */
-void reader_share(struct reader *r, const struct io *to, int blind);
+void reader_share(struct reader *r, const struct io *to, int skip_checks);
 /* reader_empty(r): 1 when the input had not a single byte. */
 int reader_empty(const struct reader *r);
 

@@ -1,3 +1,5 @@
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +15,7 @@ text_utf8(const unsigned char *s, size_t n)
 	unsigned long c;
 
 	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
+		return 1;
 	len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
 	if (len == 0 || len > n || s[0] > 0xf4)
 		return 0;
@@ -24,7 +26,7 @@ text_utf8(const unsigned char *s, size_t n)
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	if ((len == 3 && c < 0x800) || (len == 4 && c < 0x10000) ||
-	    c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < 0xa0)
+	    c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		return 0;
 	return len;
 }
@@ -36,7 +38,8 @@ text_clean(const char *s, size_t n)
 
 	while (i < n) {
 		k = text_utf8((const unsigned char *)s + i, n - i);
-		if (k == 0)
+		if (k == 0 || bytes_unseen((const unsigned char *)s + i,
+		    n - i) != 0)
 			return 0;
 		i += k;
 	}
@@ -83,6 +86,30 @@ text_find(const struct text_kv *kv, const char *key, int *found)
 			break;
 	*found = i < kv->n && c == 0;
 	return i;
+}
+
+int
+text_setf(struct text_kv *kv, const char *key, struct err *e,
+    const char *fmt, ...)
+{
+	char value[40];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	return text_set(kv, key, value, e);
+}
+
+int
+text_add(struct text_kv *to, const struct text_kv *from, struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < from->n && r == 0; i++)
+		r = text_set(to, from->p[i].key, from->p[i].value, e);
+	return r;
 }
 
 const char *
@@ -141,11 +168,8 @@ int
 text_copy(struct text_kv *to, const struct text_kv *from, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	size_t i;
-	int r = 0;
+	int r = text_add(&kv, from, e);
 
-	for (i = 0; i < from->n && r == 0; i++)
-		r = text_set(&kv, from->p[i].key, from->p[i].value, e);
 	text_release(r == 0 ? to : &kv);
 	if (r == 0)
 		*to = kv;

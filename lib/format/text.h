@@ -31,7 +31,12 @@ struct text_kv {
  * removes the key. */
 int text_set(struct text_kv *kv, const char *key, const char *value,
     struct err *e);
+/* text_setf(kv, key, e, fmt, ...): a value of at most 39 bytes. */
+int text_setf(struct text_kv *kv, const char *key, struct err *e,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *text_get(const struct text_kv *kv, const char *key);
+/* text_add(to, from, e): sets all of from's keys. */
+int text_add(struct text_kv *to, const struct text_kv *from, struct err *e);
 int text_copy(struct text_kv *to, const struct text_kv *from, struct err *e);
 void text_release(struct text_kv *kv);
 

@@ -44,6 +44,10 @@ int values_whole(const struct shard *s, struct err *e);
  *
  * Annotations met on the way are given to `note' (may be NULL), in order.
  */
+/* What may come from somebody else.  No gradient is so large, and a residual that
+ * gets such values again and again would overflow at some step, for ever. */
+#define VALUES_MOST 1e18f
+
 struct values {
 	struct reader *r;
 	uint32_t group;		/* of the values in x */

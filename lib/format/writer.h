@@ -36,6 +36,11 @@ struct writer_opts {
  * fails; writer_free frees it. */
 int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
+/* writer_file, writer_fd: to what io_create makes of path, or to a temporary's
+ * descriptor, which stays the caller's; with no provenance line of tool's. */
+int writer_file(struct writer **out, const char *path, const char *tool,
+    struct err *e);
+int writer_fd(struct writer **out, int fd, const char *tool, struct err *e);
 void writer_free(struct writer *w);
 
 /* writer_history(w, lines, e): the provenance of the inputs, which the head
@@ -64,10 +69,10 @@ int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* writer_pass: copies r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
-/* writer_share(w, r, blind): from now on most of r's frames will be passed to w,
- * which costs no copy where both are pipes.  blind: nobody looks at the values,
+/* writer_share(w, r, skip): from now on most of r's frames will be passed to w,
+ * which costs no copy where both are pipes.  skip: nobody looks at the values,
  * so that they need not even be read; then who does verifies them. */
-void writer_share(struct writer *w, struct reader *r, int blind);
+void writer_share(struct writer *w, struct reader *r, int skip);
 /* writer_begin(w, sc, e): a stream with this schema, if none is open; for what
  * stands before its first shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
@@ -83,6 +88,9 @@ void writer_dropped(struct writer *w, uint64_t n);
 /* writer_shard_bytes(w): how many bytes of the current shard are written;
  * records that still wait for their frame are not counted. */
 uint64_t writer_shard_bytes(const struct writer *w);
+/* writer_ahead: as io_ahead, where it writes. */
+int writer_ahead(struct writer *w, uint64_t slack, int *fd, uint64_t *from,
+    struct err *e);
 /* writer_sent: what the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);
 

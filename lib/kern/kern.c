@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "kern/kern.h"
-#include "kern/ref.h"
 
 enum { TABLES = 4 };
 

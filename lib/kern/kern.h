@@ -162,4 +162,7 @@ const char *kern_name(void);
 /* The tables compiled in that this machine can run, NULL-ended, ref first. */
 const struct kern *const *kern_list(void);
 
+/* The tables; name is NULL where the build lacks the instruction set. */
+extern const struct kern kern_ref, kern_avx2, kern_avx512, kern_neon;
+
 #endif

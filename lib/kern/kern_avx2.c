@@ -68,7 +68,7 @@ top8(__m256i v)
 
 /* ---- ecq ---- */
 
-#include "kern/kern_ecq_loops.h"
+#include "kern/kern_ecq_impl.h"
 
 static void
 ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,

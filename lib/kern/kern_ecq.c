@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
-#include "kern/kern_ecq_loops.h"
+#include "kern/kern_ecq_impl.h"
 
 enum { TRUST = 256 };		/* symbols: what is expected counts as that */
 

@@ -51,7 +51,4 @@ uint16_t kern_ref_scale(float m, float codes, uint16_t top);
 /* ... and of a sign block from the sum of magnitudes' lanes. */
 uint16_t kern_ref_sign_scale(const double lane[KERN_LANES], size_t n);
 
-/* The tables; name is NULL where the build lacks the instruction set. */
-extern const struct kern kern_ref, kern_avx2, kern_avx512, kern_neon;
-
 #endif

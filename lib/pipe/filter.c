@@ -64,16 +64,9 @@ const struct opt filter_opts_in[] = {
 	OPT_END
 };
 
-const struct opt filter_opts_force[] = {
-	{ 0, "force", NULL, "write binary to a terminal",
-	    OPT_FLAG(struct filter, force) },
-	OPT_END
-};
-
 const struct opt filter_opts_file[] = {
 	{ 'o', "output", "FILE", "write FILE, whole or not at all",
 	    OPT_PATH(struct filter, output, OPT_WRITE) },
-	OPT_ROWS(filter_opts_force),
 	OPT_END
 };
 
@@ -95,8 +88,8 @@ const struct opt filter_opts_sync[] = {
 };
 
 const struct opt filter_opts_threads[] = {
-	{ 'T', "threads", "N", "by N threads, to the same bytes",
-	    OPT_U64(struct filter, threads, 1, POOL_MOST), .def = "1" },
+	{ 'T', "threads", "N", "by N threads, 0: one a processor, 4 at most",
+	    OPT_U64(struct filter, threads, 0, POOL_MOST), .def = "0" },
 	OPT_END
 };
 
@@ -128,13 +121,10 @@ filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 	struct io *io;
 	int k;
 
-	(void)row;
 	if ((k = f->open(&io, path, e)) < 0 ||
 	    (k = reader_open(&r, io, &f->in, e)) < 0)
 		return k;
-	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
-		continue;
-	k = reader_blame(r, k, e);
+	k = reader_blame(r, reader_to_shard(r, e), e);
 	if (k >= 0 && reader_schema(r) == NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no schema in '%s'", path);
 	if (k >= 0)
@@ -170,7 +160,7 @@ filter_out(const struct filter *f, struct writer **w, struct err *e)
 	char line[FILTER_LINE];
 	struct writer_opts o = { f->tool, line, f->omit_schema };
 	struct io *io;
-	int k = io_create(&io, f->output, f->force, e);
+	int k = io_create(&io, f->output, 0, e);
 
 	filter_line(f->tool, f->words != 0 ? f->words : f->cli->first, f->argv,
 	    line);
@@ -250,15 +240,12 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : filter_rest(r, w, e);
 }
 
+/* All of r, which is freed, if k, of opening it, is 0. */
 static int
-filter_copy_io(struct io *io, const struct reader_opts *o, struct writer *w,
-    struct err *e)
+filter_copy_all(struct reader *r, int k, struct writer *w, struct err *e)
 {
-	struct reader *r = NULL;
-	int k = reader_open(&r, io, o, e);
-
-	while (k == 0 && (k = reader_next(r, e)) > 0)
-		k = k == READER_SHARD ? filter_copy(r, w, e) : 0;
+	while (k == 0 && (k = reader_to_shard(r, e)) > 0)
+		k = filter_copy(r, w, e);
 	reader_free(r);
 	return k;
 }
@@ -267,23 +254,23 @@ int
 filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e)
 {
-	struct io *io;
-	int k = io_open(&io, path, e);
+	struct reader *r;
+	int k = reader_file(&r, path, o, e);
 
-	return k < 0 ? k : filter_copy_io(io, o, w, e);
+	return filter_copy_all(r, k, w, e);
 }
 
 int
 filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
     struct err *e)
 {
+	struct reader *r = NULL;
 	struct io *io;
-	int k;
+	int k = io_open_at(&io, fd, 0, "<temporary>", e);
 
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return err_sys(e, "<temporary>");
-	k = io_open_fd(&io, fd, "<temporary>", e);
-	return k < 0 ? k : filter_copy_io(io, o, w, e);
+	if (k == 0)
+		k = reader_open(&r, io, o, e);
+	return filter_copy_all(r, k, w, e);
 }
 
 int

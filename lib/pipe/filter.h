@@ -15,8 +15,7 @@ struct err;
  * writes; when what it keeps is on disk; by how many threads it codes or
  * decodes. */
 extern const struct opt filter_opts_max[], filter_opts_in[];
-extern const struct opt filter_opts_force[], filter_opts_file[],
-    filter_opts_out[];
+extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
 #define FILTER_OPTS_IN OPT_SHARED(filter_opts_in)
 #define FILTER_OPTS_OUT OPT_SHARED(filter_opts_out)
@@ -29,7 +28,7 @@ struct filter {
 	char **argv;		/* and its words there: so many, */
 	int words;		/* or 0: those before the operands */
 	const char *output;
-	int force, no_provenance, omit_schema;
+	int no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */
 	enum io_sync sync;
 	unsigned threads;

@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/num.h"
 #include "format/reader.h"
 #include "format/shard.h"
+#include "pipe/filter.h"
 #include "pipe/pick.h"
+#include "pipe/source.h"
 
 /* "7", "3-9", "3-", "-9" */
 static int
@@ -17,7 +20,6 @@ pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 	char first[32];
 	int r = 0;
 
-	(void)row;
 	p->lo = 0;
 	p->hi = UINT64_MAX;
 	if (dash == NULL) {
@@ -74,12 +76,47 @@ pick_tensor(const char *glob, const char *name)
 int
 pick_pass(struct reader *r, struct err *e)
 {
+	const int was = reader_skip_bodies(r, 1);
 	int k;
-
-	const int was = reader_skim(r, 1);
 
 	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
 		continue;
-	(void)reader_skim(r, was);
+	(void)reader_skip_bodies(r, was);
 	return k < 0 ? k : 0;
+}
+
+static int
+pick_stream(const struct pick *p, struct reader *r, const char *from,
+    pick_fn *fn, void *arg, struct err *e)
+{
+	int k;
+
+	while ((k = reader_to_shard(r, e)) > 0)
+		if ((k = pick_wants(p, reader_shard(r)) ?
+		    fn(arg, r, from, e) : pick_pass(r, e)) < 0)
+			break;
+	return k < 0 && k != -ERR_SYS ? err_file(e, k, from) : k;
+}
+
+int
+pick_each(const struct pick *p, const struct filter *f, const char *path,
+    pick_fn *fn, void *arg, struct err *e)
+{
+	struct source *s;
+	struct reader *r;
+	struct io *io;
+	int k = source_open(&s, path, e);
+
+	if (k < 0)
+		return k;
+	while ((k = source_next(s, &io, e)) > 0) {
+		io_watch(io, filter_piped(f));
+		if ((k = reader_open(&r, io, &f->in, e)) == 0)
+			k = pick_stream(p, r, source_name(s), fn, arg, e);
+		reader_free(r);
+		if (k < 0)
+			break;
+	}
+	source_free(s);
+	return k;
 }

@@ -10,6 +10,7 @@
 #include "base/opt.h"
 
 struct err;
+struct filter;
 struct reader;
 struct shard;
 
@@ -33,5 +34,13 @@ int pick_tensor(const char *glob, const char *name);
 /* pick_pass(r, e): reads the shard that r stands at to its end, and as little of
  * it as can be. */
 int pick_pass(struct reader *r, struct err *e);
+
+/* pick_each(p, f, path, fn, arg, e): calls fn for each shard that is meant of an
+ * operand (pipe/source.h) of program f; fn reads it to its end.  from: the file
+ * that it stands in. */
+typedef int pick_fn(void *arg, struct reader *r, const char *from,
+    struct err *e);
+int pick_each(const struct pick *p, const struct filter *f, const char *path,
+    pick_fn *fn, void *arg, struct err *e);
 
 #endif

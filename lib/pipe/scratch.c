@@ -1,59 +1,23 @@
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/fd.h"
 #include "base/temp.h"
 #include "pipe/scratch.h"
 
-/* The first bytes are kept in memory, in whole items, and the rest in the
- * file. */
+/* The first bytes are kept in memory, in whole items, and the rest in the file, in
+ * which there is a hole for those. */
 
-static int
-scratch_write(const struct scratch *h, const unsigned char *p, size_t n,
-    uint64_t at, struct err *e)
-{
-	ssize_t k;
-
-	while (n > 0) {
-		if ((k = pwrite(h->fd, p, n, (off_t)at)) < 0) {
-			if (errno == EINTR)
-				continue;
-			return err_sys(e, "values that wait for their plan");
-		}
-		p += k;
-		n -= (size_t)k;
-		at += (uint64_t)k;
-	}
-	return 0;
-}
-
-static int
-scratch_read(const struct scratch *h, unsigned char *p, size_t n, uint64_t at,
-    struct err *e)
-{
-	ssize_t k;
-
-	while (n > 0) {
-		if ((k = pread(h->fd, p, n, (off_t)at)) < 0 && errno == EINTR)
-			continue;
-		if (k == 0)
-			errno = EIO;
-		if (k <= 0)
-			return err_sys(e, "values that wait for their plan");
-		p += k;
-		n -= (size_t)k;
-		at += (uint64_t)k;
-	}
-	return 0;
-}
+static const char scratch_name[] = "values that wait for their plan";
 
 static int
 scratch_open(struct scratch *h, struct err *e)
 {
-	int r = h->file != NULL ? h->file(h->arg, &h->fd, e) :
-	    temp_open(&h->fd, e);
+	int r;
 
+	h->from = 0;
+	r = h->file != NULL ? h->file(h->arg, &h->fd, &h->from, e) :
+	    temp_open(&h->fd, e);
 	h->open = r == 0;
 	return r;
 }
@@ -68,7 +32,7 @@ scratch_fits(const struct scratch *h, size_t n)
 int
 scratch_next(struct scratch *h, size_t n, uint64_t all, void **p, struct err *e)
 {
-	const size_t most = h->most - h->mem.n;
+	const size_t most = h->most - h->mem.n, had = h->mem.cap;
 	int r;
 
 	*p = NULL;
@@ -76,9 +40,12 @@ scratch_next(struct scratch *h, size_t n, uint64_t all, void **p, struct err *e)
 		return 0;
 	if (all < n)
 		all = n;
-	if ((r = buf_room(&h->mem, all < most ? (size_t)all : most, e)) == 0)
-		*p = h->mem.p + h->mem.n;
-	return r;
+	if ((r = buf_room(&h->mem, all < most ? (size_t)all : most, e)) < 0)
+		return r;
+	if (h->mem.cap != had)
+		alloc_whole(h->mem.p, h->mem.cap);
+	*p = h->mem.p + h->mem.n;
+	return 0;
 }
 
 int
@@ -95,7 +62,8 @@ scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err
 	else if (!h->open && (r = scratch_open(h, e)) < 0)
 		return r;
 	else
-		r = scratch_write(h, p, n, h->n - h->mem.n, e);
+		r = fd_write_at(h->fd, (off_t)(h->from + h->n), p, n,
+		    scratch_name, e);
 	if (r == 0)
 		h->n += n;
 	return r;
@@ -104,10 +72,9 @@ scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err
 int
 scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n, struct err *e)
 {
-	if (n == 0)
-		return 0;
 	if (at >= h->mem.n)
-		return scratch_read(h, p, n, at - h->mem.n, e);
+		return fd_read_all(h->fd, (off_t)(h->from + at), p, n,
+		    scratch_name, e);
 	memcpy(p, h->mem.p + at, n);
 	return 0;
 }
@@ -115,7 +82,6 @@ scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n, struct err 
 void *
 scratch_at(const struct scratch *h, uint64_t at)
 {
-
 	return at < h->mem.n ? h->mem.p + at : NULL;
 }
 

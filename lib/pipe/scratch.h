@@ -14,15 +14,17 @@ struct err;
 
 struct scratch {
 	size_t most;		/* bytes in memory */
-	/* file(arg, fd, e): opens that file; NULL: temp_open does */
-	int (*file)(void *arg, int *fd, struct err *e);
+	/* file(arg, fd, from, e): opens that file, which is ours from byte *from
+	 * on; NULL: temp_open does */
+	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
 	/* private */
 	struct buf mem;
 	uint64_t n;		/* bytes, those in the file too */
+	uint64_t from;		/* in the file, where the first of all would be */
 	int fd, open;
 };
-#define SCRATCH_INIT(most) { (most), NULL, NULL, BUF_INIT, 0, -1, 0 }
+#define SCRATCH_INIT(most) { (most), NULL, NULL, BUF_INIT, 0, 0, -1, 0 }
 
 /* scratch_put(h, p, n, at, e): puts down n bytes; *at is where, for scratch_get. */
 int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,

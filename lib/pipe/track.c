@@ -3,7 +3,8 @@
 #include "base/err.h"
 #include "pipe/track.h"
 
-uint64_t
+/* How many bytes the current header, or the current frame, still lacks. */
+static uint64_t
 track_want(const struct track *t)
 {
 	return t->left != 0 ? t->left : FRAME_HEAD_SIZE - t->have;

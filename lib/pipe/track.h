@@ -23,9 +23,6 @@ struct track {
 };
 #define TRACK_INIT { 0, 0, 0, { 0 }, { 0, 0, 0, 0, 0, 0, 0, 0, 0 } }
 
-/* track_want(t): how many bytes the current header, or the current frame, still
- * lacks. */
-uint64_t track_want(const struct track *t);
 /* track_unseen(t): how many bytes of values come next, of which track_bytes need
  * not see a copy: p may be NULL then. */
 uint64_t track_unseen(const struct track *t);

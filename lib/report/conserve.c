@@ -11,7 +11,7 @@
 #include "device/pending.h"
 #include "format/values.h"
 #include "report/conserve.h"
-#include "spool/accepted.h"
+#include "spool/fence.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 
@@ -28,7 +28,7 @@ struct conserve_sum {
 struct conserve_run {
 	struct conserve *c;
 	const struct conserve_in *in;
-	struct state state;
+	struct statedir state;
 	struct inbox spool;
 	struct residual now;		/* whose device, run, model */
 	struct pending pending;
@@ -105,7 +105,7 @@ conserve_find(struct conserve_run *x, struct err *e)
 	int k;
 
 	memset(&gone, 0, sizeof(gone));
-	k = accepted_find(&x->spool, reader_shard(x->now.d.r), &x->got, &gone,
+	k = fence_accepted(&x->spool, reader_shard(x->now.d.r), &x->got, &gone,
 	    e);
 	if (k == 0 && gone.n != 0)
 		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' "
@@ -262,7 +262,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 		    conserve_accepted, e);
 		alloc_free(path);
 	}
-	if (k < 0 || (path = state_path(&x->state, "residual", e)) == NULL)
+	if (k < 0 || (path = statedir_path(&x->state, "residual", e)) == NULL)
 		return k < 0 ? k : -ERR_SYS;
 	k = conserve_file(x, path, -1, &any, conserve_kept, e);
 	alloc_free(path);
@@ -342,7 +342,7 @@ conserve_open(struct conserve_run *x, struct err *e)
 	if (stat(x->in->state, &st) < 0 || stat(x->in->spool, &st) < 0)
 		return err_sys(e, "'%s'", stat(x->in->state, &st) < 0 ?
 		    x->in->state : x->in->spool);
-	if ((k = state_open(&x->state, x->in->state, e)) < 0 ||
+	if ((k = statedir_open(&x->state, x->in->state, e)) < 0 ||
 	    (k = inbox_open(&x->spool, x->in->spool, e)) < 0 ||
 	    (k = residual_open(&x->now, &x->state, e)) < 0)
 		return k;
@@ -414,7 +414,7 @@ conserve_check(struct conserve *c, const struct conserve_in *in,
 	x.spool.sync = IO_SYNC_NONE;	/* it only looks */
 	k = conserve_all(&x, e);
 	residual_close(&x.now);
-	state_close(&x.state);
+	statedir_close(&x.state);
 	inbox_close(&x.spool);
 	ledger_release(&x.got);
 	alloc_free(x.step);

@@ -94,11 +94,12 @@ emit_u64(struct emit *j, const char *key, uint64_t v)
 	(void)fprintf(j->f, "%llu", (unsigned long long)v);
 }
 
-void
-emit_f64(struct emit *j, const char *key, double v)
+/* With as few digits as give the same number again. */
+static void
+emit_number(struct emit *j, const char *key, double v, int digits, int single)
 {
 	char s[32];
-	int digits = 15;
+	int most = single ? 9 : 17;
 
 	emit_place(j, key);
 	if (!isfinite(v)) {
@@ -107,25 +108,21 @@ emit_f64(struct emit *j, const char *key, double v)
 	}
 	do
 		(void)snprintf(s, sizeof(s), "%.*g", digits, v);
-	while (strtod(s, NULL) != v && ++digits <= 17);
+	while ((single ? (double)strtof(s, NULL) : strtod(s, NULL)) != v &&
+	    ++digits <= most);
 	(void)fputs(s, j->f);
+}
+
+void
+emit_f64(struct emit *j, const char *key, double v)
+{
+	emit_number(j, key, v, 15, 0);
 }
 
 void
 emit_f32(struct emit *j, const char *key, float v)
 {
-	char s[32];
-	int digits = 6;
-
-	emit_place(j, key);
-	if (!isfinite(v)) {
-		(void)fputs("null", j->f);
-		return;
-	}
-	do
-		(void)snprintf(s, sizeof(s), "%.*g", digits, (double)v);
-	while (strtof(s, NULL) != v && ++digits <= 9);
-	(void)fputs(s, j->f);
+	emit_number(j, key, (double)v, 6, 1);
 }
 
 void

@@ -1,9 +1,11 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/array.h"
+#include "format/keys.h"
 #include "report/list.h"
 #include "report/report.h"
 
@@ -12,6 +14,7 @@ enum { LIST_NOTES = 16, LIST_TEXT = 64 * 1024 };
 /* The annotations of a shard, counted by type; the text of some of them. */
 struct list {
 	struct report *p;
+	struct report_row row;
 	struct list_note {
 		uint32_t type;
 		uint64_t n, bytes;
@@ -22,188 +25,64 @@ struct list {
 	struct array_names members;
 };
 
-static const char *const flag_names[] = {
-	"error-feedback", "momentum-corrected", "clipped", "recovered",
-	"predicted"
-};
-enum { NFLAGS = sizeof(flag_names) / sizeof(flag_names[0]) };
-
 /* ---- the shard itself ---- */
-
-static void
-list_row(const struct report *p, const char *key, const char *value)
-{
-	(void)fprintf(p->f, "%-13s %s\n", key, value);
-}
-
-static void
-list_num(const struct report *p, const char *key, uint64_t v)
-{
-	(void)fprintf(p->f, "%-13s %llu\n", key, (unsigned long long)v);
-}
-
-static void
-list_hex(struct report *p, const char *key, const unsigned char id[16])
-{
-	char hex[33];
-
-	shard_hex(id, hex);
-	if (p->as_json)
-		emit_string(&p->json, key, hex);
-	else
-		list_row(p, key, hex);
-}
-
-static void
-list_flags(struct report *p, uint32_t flags)
-{
-	const char *sep = "";
-	unsigned i;
-
-	if (p->as_json)
-		emit_open(&p->json, "flags", '[');
-	else
-		(void)fprintf(p->f, "%-13s ", "flags");
-	for (i = 0; i < NFLAGS; i++) {
-		if ((flags & (uint32_t)1 << i) == 0)
-			continue;
-		if (p->as_json)
-			emit_string(&p->json, NULL, flag_names[i]);
-		else
-			(void)fprintf(p->f, "%s%s", sep, flag_names[i]);
-		sep = ", ";
-	}
-	if (p->as_json)
-		emit_close(&p->json);
-	else
-		(void)fprintf(p->f, "%s\n", *sep == '\0' ? "-" : "");
-}
 
 /* Provenance, once for every stream. */
 static void
 list_provenance(struct report *p, const struct reader *r)
 {
 	const char *s = reader_provenance(r), *nl;
+	const int json = p->s.form == SCREEN_JSON;
 	char line[1200];
 
-	if (p->as_json)
-		emit_open(&p->json, "provenance", '[');
+	if (json)
+		emit_open(&p->s.json, "provenance", '[');
 	for (; (nl = strchr(s, '\n')) != NULL; s = nl + 1) {
 		(void)snprintf(line, sizeof(line), "%.*s", (int)(nl - s), s);
-		if (p->as_json)
-			emit_string(&p->json, NULL, line);
+		if (json)
+			emit_string(&p->s.json, NULL, line);
 		else
-			list_row(p, "provenance", line);
+			(void)fprintf(p->s.f, "%-13s %s\n", "provenance", line);
 	}
-	if (p->as_json)
-		emit_close(&p->json);
+	if (json)
+		emit_close(&p->s.json);
 }
 
 static void
-list_more(struct report *p, const struct shard *s)
+list_text(struct report *p, const struct reader *r, const struct report_row *x)
 {
+	const struct schema *sc = reader_schema(r);
 	size_t i;
 
-	list_hex(p, "run id", s->run);
-	list_hex(p, "device id", s->device);
-	list_hex(p, "base model", s->base_model);
-	list_hex(p, "policy id", s->policy_id);
-	list_hex(p, "previous", s->previous);
-	list_num(p, "incarnation", s->incarnation);
-	list_num(p, "created", s->created);
-	list_num(p, "deadline", s->deadline);
-	for (i = 0; i < s->kv.n; i++)
-		(void)fprintf(p->f, "%-13s %s=%s\n", "key", s->kv.p[i].key,
-		    s->kv.p[i].value);
-}
-
-static void
-list_text(struct report *p, const struct reader *r)
-{
-	const struct shard *s = reader_shard(r);
-	const struct schema *sc = reader_schema(r);
-
-	if (p->file != NULL) {
-		(void)fprintf(p->f, "%-13s ", "file");
-		report_path(p, p->file);
-		(void)fputc('\n', p->f);
-	}
-	list_num(p, "shard", p->shard);
-	list_row(p, "run", shard_run(s));
-	list_row(p, "device", shard_device(s));
-	list_num(p, "step", s->step);
-	list_row(p, "kind", shard_kind_name(s->kind));
-	(void)fprintf(p->f, "%-13s %.17g\n", "weight", s->weight);
-	list_num(p, "samples", s->samples);
-	list_num(p, "base version", s->base_version);
-	list_num(p, "contributors", s->contributors);
-	list_flags(p, s->flags);
-	list_hex(p, "schema", sc->id);
-	(void)fprintf(p->f, "%-13s %zu, %llu elements, %lu groups of %lu\n",
+	p->s.in = REPORT_LIST;
+	screen_lines(&p->s, report_fields, x, 0);
+	(void)fprintf(p->s.f, "%-13s %zu, %llu elements, %lu groups of %lu\n",
 	    "tensors", sc->n, (unsigned long long)sc->total,
 	    (unsigned long)sc->ngroups, (unsigned long)sc->group_size);
 	if (!p->verbose)
 		return;
-	list_more(p, s);
+	p->s.in = REPORT_MORE;
+	screen_lines(&p->s, report_fields, x, 0);
+	for (i = 0; i < x->shard.kv.n; i++)
+		(void)fprintf(p->s.f, "%-13s %s=%s\n", "key",
+		    x->shard.kv.p[i].key, x->shard.kv.p[i].value);
 	if (p->fresh)
 		list_provenance(p, r);
 }
 
 static void
-list_json(struct report *p, const struct reader *r)
+list_json(struct report *p, const struct reader *r, const struct report_row *x)
 {
-	const struct shard *s = reader_shard(r);
-	const struct schema *sc = reader_schema(r);
-	struct emit *j = &p->json;
+	struct emit *j = &p->s.json;
 	size_t i;
 
-	report_object(p, s);
-	emit_f64(j, "weight", s->weight);
-	emit_u64(j, "samples", s->samples);
-	emit_u64(j, "base_version", s->base_version);
-	emit_u64(j, "contributors", s->contributors);
-	emit_u64(j, "incarnation", s->incarnation);
-	emit_u64(j, "created", s->created);
-	emit_u64(j, "deadline", s->deadline);
-	list_flags(p, s->flags);
-	list_hex(p, "run_id", s->run);
-	list_hex(p, "device_id", s->device);
-	list_hex(p, "base_model", s->base_model);
-	list_hex(p, "policy_id", s->policy_id);
-	list_hex(p, "previous", s->previous);
-	list_hex(p, "schema", sc->id);
-	emit_u64(j, "group_size", sc->group_size);
+	report_object(p, x);
+	report_put(p, REPORT_HEAD, x, 0);
 	emit_open(j, "keys", '{');
-	for (i = 0; i < s->kv.n; i++)
-		emit_string(j, s->kv.p[i].key, s->kv.p[i].value);
+	for (i = 0; i < x->shard.kv.n; i++)
+		emit_string(j, x->shard.kv.p[i].key, x->shard.kv.p[i].value);
 	emit_close(j);
 	list_provenance(p, r);
-}
-
-/* ---- tensors ---- */
-
-static void
-list_columns(const struct report *p)
-{
-	report_name(p, "tensor");
-	(void)fprintf(p->f, "  %-5s  %-*s  %*s  %*s  %*s  %10s  %s\n", "dtype",
-	    p->wshape, "shape", p->wnum, "elements", p->wnum, "groups",
-	    p->wnum + 1, "bytes", "bits/param", "codec");
-}
-
-static void
-list_line(const struct report *p, const char *name, const char *dtype,
-    const char *shape, const struct tally *y)
-{
-	char codecs[512], groups[64];
-
-	(void)snprintf(groups, sizeof(groups), "%llu/%llu",
-	    (unsigned long long)y->sent_groups, (unsigned long long)y->groups);
-	report_name(p, name);
-	(void)fprintf(p->f, "  %-5s  %-*s  %*llu  %*s  %*llu  %10.4f  %s\n",
-	    dtype, p->wshape, shape, p->wnum, (unsigned long long)y->elements,
-	    p->wnum, groups, p->wnum + 1, (unsigned long long)y->bytes,
-	    walk_bits(y), report_codecs(y, codecs));
 }
 
 static int
@@ -212,61 +91,57 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 {
 	struct list *l = arg;
 	struct report *p = l->p;
-	char shape[200];
 
-	if (p->as_json) {
-		emit_open(&p->json, NULL, '{');
-		report_tensor(p, t);
-		report_tally(p, y);
-		emit_close(&p->json);
+	report_tensor(&l->row, t, y);
+	if (p->s.form == SCREEN_JSON) {
+		emit_open(&p->s.json, NULL, '{');
+		report_put(p, REPORT_NAMED | REPORT_SHAPED | REPORT_TALLY,
+		    &l->row, 0);
+		emit_close(&p->s.json);
 	} else {
-		list_line(p, t->name, schema_dtype_name(t->dtype),
-		    report_shape(t, shape), y);
+		report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);
 	}
-	return ferror(p->f) ? report_flush(p, e) : 0;
+	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 
 /* ---- annotations ---- */
 
-/* The lines of a pOLi, lINk or tEXt frame, for later. */
+/* A line, for later. */
+static int
+list_say(struct list *l, const char *type, const char *name,
+    const char *between, const char *value, struct err *e)
+{
+	const char *part[] = { type, name, between, value, "\n" };
+	const size_t pad = strlen(type) < 14 ? 14 - strlen(type) : 1;
+	size_t i;
+	int r = 0;
+
+	if (l->text.n >= LIST_TEXT)
+		return 0;
+	for (i = 0; i < 5 && r == 0; i++) {
+		r = buf_put(&l->text, part[i], strlen(part[i]), e);
+		if (i == 0 && r == 0)
+			r = buf_put(&l->text, "              ", pad, e);
+	}
+	return r;
+}
+
+/* The lines of a pOLi, lINk or tEXt frame. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	char name[16], line[2 * TEXT_MAX_KEY];
+	char name[16];
 	size_t i;
 	int k;
 
 	if ((k = text_get_lines(&l->kv, f->raw, f->raw_len, e)) < 0)
 		return reader_place(r, err_after(e, k, " in a %s frame",
 		    frame_name(f->type, name)), e);
-	for (i = 0; i < l->kv.n && l->text.n < LIST_TEXT; i++) {
-		(void)snprintf(line, sizeof(line), "%-13s %s=",
-		    frame_name(f->type, name), l->kv.p[i].key);
-		if ((k = buf_put(&l->text, line, strlen(line), e)) < 0 ||
-		    (k = buf_put(&l->text, l->kv.p[i].value,
-		    strlen(l->kv.p[i].value), e)) < 0 ||
-		    (k = buf_put(&l->text, "\n", 1, e)) < 0)
-			return k;
-	}
-	return 0;
-}
-
-static int
-list_say(struct list *l, const char *type, const char *name,
-    const char *value, struct err *e)
-{
-	char line[16];
-	int r;
-
-	(void)snprintf(line, sizeof(line), "%-13s ", type);
-	if (l->text.n >= LIST_TEXT)
-		return 0;
-	if ((r = buf_put(&l->text, line, strlen(line), e)) < 0 ||
-	    (r = buf_put(&l->text, name, strlen(name), e)) < 0 ||
-	    (r = buf_put(&l->text, value, strlen(value), e)) < 0)
-		return r;
-	return buf_put(&l->text, "\n", 1, e);
+	for (i = 0; i < l->kv.n && k == 0; i++)
+		k = list_say(l, frame_name(f->type, name), l->kv.p[i].key,
+		    "=", l->kv.p[i].value, e);
+	return k;
 }
 
 /* Names, for the end. */
@@ -278,7 +153,7 @@ list_members(struct list *l, const struct reader *r, struct err *e)
 	int k = array_get_names(&l->members, f->raw, f->raw_len, e);
 
 	for (; k == 0 && i < l->members.n; i++)
-		k = list_say(l, "mEMb", l->members.p[i], "", e);
+		k = list_say(l, "mEMb", l->members.p[i], "", "", e);
 	return k;
 }
 
@@ -293,8 +168,8 @@ list_times(struct list *l, const struct reader *r, struct err *e)
 	    reader_frame(r)->raw_len, sc->n, v, e);
 
 	for (i = 0; k == 0 && i < sc->n; i++) {
-		(void)snprintf(value, sizeof(value), "=%.9g", v[i]);
-		k = list_say(l, "tIMe", sc->t[i].name, value, e);
+		(void)snprintf(value, sizeof(value), "%.9g", v[i]);
+		k = list_say(l, "tIMe", sc->t[i].name, "=", value, e);
 	}
 	alloc_free(v);
 	return k;
@@ -318,7 +193,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 	}
 	l->note[i].n++;
 	l->note[i].bytes += f->raw_len;
-	if (l->p->verbose && !l->p->as_json && (f->type == FRAME_POLI ||
+	if (l->p->verbose && l->p->s.form != SCREEN_JSON && (f->type == FRAME_POLI ||
 	    f->type == FRAME_LINK || f->type == FRAME_TEXT))
 		return list_lines(l, r, e);
 	if (f->type == FRAME_MEMB)
@@ -333,53 +208,51 @@ list_notes(const struct list *l)
 	char name[16];
 	size_t i;
 
-	if (p->as_json)
-		emit_open(&p->json, "annotations", '[');
+	if (p->s.form == SCREEN_JSON)
+		emit_open(&p->s.json, "annotations", '[');
 	for (i = 0; i < l->notes; i++) {
-		if (p->as_json) {
-			emit_open(&p->json, NULL, '{');
-			emit_string(&p->json, "type",
+		if (p->s.form == SCREEN_JSON) {
+			emit_open(&p->s.json, NULL, '{');
+			emit_string(&p->s.json, "type",
 			    frame_name(l->note[i].type, name));
-			emit_u64(&p->json, "frames", l->note[i].n);
-			emit_u64(&p->json, "bytes", l->note[i].bytes);
-			emit_close(&p->json);
+			emit_u64(&p->s.json, "frames", l->note[i].n);
+			emit_u64(&p->s.json, "bytes", l->note[i].bytes);
+			emit_close(&p->s.json);
 		} else {
-			(void)fprintf(p->f, "%-13s %s, %llu frames, %llu "
+			(void)fprintf(p->s.f, "%-13s %s, %llu frames, %llu "
 			    "bytes\n", "annotation",
 			    frame_name(l->note[i].type, name),
 			    (unsigned long long)l->note[i].n,
 			    (unsigned long long)l->note[i].bytes);
 		}
 	}
-	if (p->as_json)
-		emit_close(&p->json);
+	if (p->s.form == SCREEN_JSON)
+		emit_close(&p->s.json);
 	else
 		(void)fwrite(l->text.p != NULL ? l->text.p :
-		    (const unsigned char *)"", 1, l->text.n, p->f);
+		    (const unsigned char *)"", 1, l->text.n, p->s.f);
 }
 
-/* ---- */
+/* ---- a shard at length ---- */
 
 static void
-list_end(struct list *l, const struct walk *w, const struct shard_end *end)
+list_end(struct list *l, const struct walk *w)
 {
+	const struct shard_end *end = &l->row.end;
 	struct report *p = l->p;
-	struct emit *j = &p->json;
+	struct emit *j = &p->s.json;
 	double n = (double)w->total.elements;
+	char hex[33];
 	size_t i;
 
-	if (p->as_json) {
+	report_tensor(&l->row, NULL, &w->total);
+	l->row.framed = w->framed;
+	if (p->s.form == SCREEN_JSON) {
 		emit_close(j);
 		emit_open(j, "total", '{');
-		report_tally(p, &w->total);
+		report_put(p, REPORT_TALLY, &l->row, 0);
 		emit_close(j);
-		emit_u64(j, "framed_bytes", w->framed);
-		emit_u64(j, "nonzero", end->sums.nonzero);
-		emit_u64(j, "dropped", end->sums.dropped);
-		emit_f64(j, "sum", end->sums.sum);
-		emit_f64(j, "sum_of_squares", end->sums.sumsq);
-		emit_f32(j, "max_abs", end->sums.max_abs);
-		list_hex(p, "digest", end->digest);
+		report_put(p, REPORT_TAIL, &l->row, REPORT_ENDED);
 		list_notes(l);
 		emit_open(j, "members", '[');
 		for (i = 0; i < l->members.n; i++)
@@ -388,19 +261,19 @@ list_end(struct list *l, const struct walk *w, const struct shard_end *end)
 		emit_end(j);
 		return;
 	}
-	list_line(p, "total", "", "", &w->total);
-	(void)fprintf(p->f, "%-13s %llu bytes, %.4f bits/param\n", "framed",
+	report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);
+	(void)fprintf(p->s.f, "%-13s %llu bytes, %.4f bits/param\n", "framed",
 	    (unsigned long long)w->framed,
 	    n > 0 ? 8 * (double)w->framed / n : 0);
 	list_notes(l);
 	if (!p->verbose)
 		return;
-	(void)fprintf(p->f, "%-13s %llu nonzero, %llu dropped, sum %.9g, sum "
-	    "of squares %.9g, max_abs %.9g\n", "end",
+	shard_hex(end->digest, hex);
+	(void)fprintf(p->s.f, "%-13s %llu nonzero, %llu dropped, sum %.9g, sum "
+	    "of squares %.9g, max_abs %.9g\n%-13s %s\n", "end",
 	    (unsigned long long)end->sums.nonzero,
 	    (unsigned long long)end->sums.dropped, end->sums.sum,
-	    end->sums.sumsq, (double)end->sums.max_abs);
-	list_hex(p, "digest", end->digest);
+	    end->sums.sumsq, (double)end->sums.max_abs, "digest", hex);
 }
 
 static int
@@ -412,19 +285,21 @@ list_shard(struct report *p, struct reader *r, struct err *e)
 	    .note = list_note, .arg = &l };
 	int k;
 
-	if (p->as_json) {
-		list_json(p, r);
-		emit_open(&p->json, "tensors", '[');
+	report_shard(p, &l.row, r);
+	if (p->s.form == SCREEN_JSON) {
+		list_json(p, r, &l.row);
+		emit_open(&p->s.json, "tensors", '[');
 	} else {
-		if (p->listed++)
-			(void)fputs("\n", p->f);
-		list_text(p, r);
+		if (p->begun++)
+			(void)fputs("\n", p->s.f);
+		list_text(p, r, &l.row);
 		report_columns(p, reader_schema(r));
-		list_columns(p);
+		report_head(p, REPORT_NAMED | REPORT_TENSOR);
 	}
 	p->fresh = 0;
 	if ((k = walk_shard(&w, r, e)) >= 0) {
-		list_end(&l, &w, reader_end_of_shard(r));
+		l.row.end = *reader_end_of_shard(r);
+		list_end(&l, &w);
 		k = report_flush(p, e);
 	}
 	walk_release(&w);
@@ -439,9 +314,182 @@ list_stream(struct report *p, struct reader *r, struct err *e)
 {
 	int k;
 
-	(void)reader_skim(r, 1);
+	(void)reader_skip_bodies(r, 1);
 	while ((k = report_next(p, r, e)) > 0)
 		if ((k = list_shard(p, r, e)) < 0)
 			break;
 	return report_fail(p, k, e);
+}
+
+/* ---- a shard in a line ---- */
+
+enum { LIST_WIDE = 64 };	/* columns that the whole line wants */
+
+struct list_lines {
+	struct report *p;
+	struct report_row row;
+	struct text_kv policy;
+	unsigned have;
+	int diffable;
+};
+
+static void
+list_heading(struct list_lines *x)
+{
+	struct report *p = x->p;
+
+	if (p->begun && strcmp(p->run, x->row.run) == 0)
+		return;
+	(void)fprintf(p->s.f, "%srun ", p->begun ? "\n" : "");
+	screen_name(p->s.f, x->row.run);
+	(void)fputc('\n', p->s.f);
+	(void)snprintf(p->run, sizeof(p->run), "%s", x->row.run);
+	report_head(p, p->width >= LIST_WIDE ? REPORT_BRIEF : REPORT_NARROW);
+}
+
+static void
+list_line(struct list_lines *x)
+{
+	struct report *p = x->p;
+
+	if (p->s.form == SCREEN_JSON) {
+		report_object(p, &x->row);
+		report_put(p, REPORT_OBJECT, &x->row, x->have);
+		emit_end(&p->s.json);
+	} else if (p->s.form == SCREEN_TSV) {
+		if (!p->begun)
+			report_head(p, REPORT_TABLE);
+		report_put(p, REPORT_TABLE, &x->row, x->have);
+	} else {
+		list_heading(x);
+		p->s.in = p->width >= LIST_WIDE ? REPORT_BRIEF : REPORT_NARROW;
+		screen_row(&p->s, report_fields, &x->row, x->have);
+		(void)fputs(x->row.error != NULL ? " damaged\n" : "\n", p->s.f);
+	}
+	p->begun = 1;
+}
+
+/* ---- for diff(1) ---- */
+
+static void
+list_place(const struct list_lines *x)
+{
+	(void)fprintf(x->p->s.f, "step %llu device ",
+	    (unsigned long long)x->row.shard.step);
+	screen_name(x->p->s.f, x->row.device);
+}
+
+static int
+list_sent(void *arg, const struct schema_tensor *t, const struct tally *y,
+    struct err *e)
+{
+	struct list_lines *x = arg;
+	FILE *f = x->p->s.f;
+
+	(void)e;
+	if (!x->diffable || y->sent_groups == 0)
+		return 0;
+	list_place(x);
+	(void)fputs(" tensor ", f);
+	screen_name(f, t->name);
+	(void)fprintf(f, " groups %llu/%llu bytes ",
+	    (unsigned long long)y->sent_groups, (unsigned long long)y->groups);
+	report_coded(f, y, " ");
+	(void)fputc('\n', f);
+	return 0;
+}
+
+static void
+list_same(const struct list_lines *x)
+{
+	const struct report_row *w = &x->row;
+	FILE *f = x->p->s.f;
+
+	list_place(x);
+	(void)fprintf(f, " %s ", w->kind);
+	if (w->error != NULL) {
+		(void)fputs("damaged\n", f);
+		return;
+	}
+	(void)fprintf(f, "weight %.9g nonzero %llu norm %.9g max %.9g bytes ",
+	    w->shard.weight, (unsigned long long)w->end.sums.nonzero, w->norm,
+	    (double)w->end.sums.max_abs);
+	report_coded(f, &w->tally, " ");
+	(void)fputc('\n', f);
+}
+
+/* ---- all shards ---- */
+
+static int
+list_policy(void *arg, const struct reader *r, struct err *e)
+{
+	struct list_lines *x = arg;
+
+	(void)e;
+	(void)keys_add(&x->policy, r, NULL);	/* whoever acts on it says more */
+	return 0;
+}
+
+/* What is known of the shard that was just read. */
+static void
+list_known(struct list_lines *x, const struct walk *w, const struct reader *r)
+{
+	struct report_row *v = &x->row;
+	uint64_t steps = 0;
+
+	v->end = *reader_end_of_shard(r);
+	v->bits = w->total.elements != 0 ? 8 * (double)v->bytes /
+	    (double)w->total.elements : 0;
+	v->norm = sqrt(v->end.sums.sumsq);
+	x->have = REPORT_ENDED;
+	if (keys_real(&x->policy, KEYS_BANDWIDTH, &v->bandwidth, "", NULL) > 0)
+		x->have |= REPORT_LINKED;
+	if (keys_whole(&x->policy, KEYS_INTERVAL, &steps, "", NULL) > 0)
+		x->have |= REPORT_PACED;
+	v->interval = (double)steps;
+}
+
+static int
+list_each(struct report *p, struct reader *r, int diffable, struct err *e)
+{
+	struct list_lines x = { .p = p, .diffable = diffable };
+	struct walk w = { .glob = p->glob, .tensor = list_sent,
+	    .note = list_policy, .arg = &x };
+	int k, was = p->quiet;
+
+	p->quiet = 1;		/* receipts are no shards */
+	(void)reader_skip_bodies(r, 1);
+	while ((k = report_next(p, r, e)) > 0) {
+		report_shard(p, &x.row, r);
+		x.have = 0;
+		k = walk_shard(&w, r, e);
+		x.row.tally = w.total;
+		x.row.bytes = p->glob != NULL ? w.total.bytes : w.framed;
+		if (k >= 0)
+			list_known(&x, &w, r);
+		x.row.error = k < 0 ? ERR_MSG(e) : NULL;
+		if (diffable)
+			list_same(&x);
+		else
+			list_line(&x);
+		text_release(&x.policy);
+		x.policy = (struct text_kv)TEXT_KV_INIT;
+		if (k < 0 || (ferror(p->s.f) && (k = report_flush(p, e)) < 0))
+			break;
+	}
+	p->quiet = was;
+	walk_release(&w);
+	return k;
+}
+
+int
+list_brief(struct report *p, struct reader *r, struct err *e)
+{
+	return list_each(p, r, 0, e);
+}
+
+int
+list_diffable(struct report *p, struct reader *r, struct err *e)
+{
+	return list_each(p, r, 1, e);
 }

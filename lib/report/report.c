@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,6 @@
 #include "format/shard.h"
 #include "format/text.h"
 #include "pipe/pick.h"
-#include "pipe/source.h"
 #include "report/report.h"
 #include "spool/inbox.h"
 
@@ -18,43 +18,17 @@ void
 report_init(struct report *p, FILE *f, const struct kern *k)
 {
 	memset(p, 0, sizeof(*p));
-	p->f = f;
+	p->s.f = f;
 	p->kern = k;
 	p->width = 80;
-	emit_init(&p->json, f);
-}
-
-int
-report_take(struct report_in *in, struct io *io, const struct reader_opts *o,
-    struct err *e)
-{
-	in->io = io;
-	return reader_open(&in->r, io, o, e);
-}
-
-int
-report_open(struct report_in *in, const char *path,
-    const struct reader_opts *o, struct err *e)
-{
-	int k = source_io(&in->io, path, e);
-
-	in->r = NULL;
-	return k < 0 ? k : report_take(in, in->io, o, e);
-}
-
-void
-report_close(struct report_in *in)
-{
-	reader_free(in->r);
-	in->r = NULL;
-	in->io = NULL;
+	emit_init(&p->s.json, f);
 }
 
 static void
 report_receipt_json(struct report *p, const struct receipt *rc,
     const char *device)
 {
-	struct emit *j = &p->json;
+	struct emit *j = &p->s.json;
 	char hex[33];
 
 	emit_open(j, NULL, '{');
@@ -133,22 +107,22 @@ report_receipt(struct report *p, const struct reader *r, struct err *e)
 	if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 || p->quiet)
 		return k;
 	named = report_device(reader_name(r), rc.device, device);
-	if (p->as_json) {
+	if (p->s.form == SCREEN_JSON) {
 		report_receipt_json(p, &rc, named ? device : NULL);
 		return 0;
 	}
-	(void)fprintf(p->f, "%-13s ", "receipt");
+	(void)fprintf(p->s.f, "%-13s ", "receipt");
 	if (p->file != NULL) {
-		report_path(p, p->file);
-		(void)fputs(": ", p->f);
+		screen_name(p->s.f, p->file);
+		(void)fputs(": ", p->s.f);
 	}
-	report_path(p, device);
-	(void)fprintf(p->f, " step %llu: %s%s%s\n",
+	screen_name(p->s.f, device);
+	(void)fprintf(p->s.f, " step %llu: %s%s%s\n",
 	    (unsigned long long)rc.step, receipt_verdict_name(rc.verdict),
 	    rc.reason[0] != '\0' ? ": " : "", rc.reason);
 	if (p->verbose) {
 		shard_hex(rc.digest, hex);
-		(void)fprintf(p->f, "%-13s digest %s, version %llu, at %llu\n",
+		(void)fprintf(p->s.f, "%-13s digest %s, version %llu, at %llu\n",
 		    "", hex, (unsigned long long)rc.version,
 		    (unsigned long long)rc.clock);
 	}
@@ -181,7 +155,7 @@ report_next(struct report *p, struct reader *r, struct err *e)
 int
 report_flush(struct report *p, struct err *e)
 {
-	if (fflush(p->f) == 0 && !ferror(p->f))
+	if (fflush(p->s.f) == 0 && !ferror(p->s.f))
 		return 0;
 	if (e != NULL && errno == EPIPE)
 		e->quiet = 1;
@@ -189,53 +163,91 @@ report_flush(struct report *p, struct err *e)
 }
 
 void
-report_path(const struct report *p, const char *name)
+report_shard(const struct report *p, struct report_row *x,
+    const struct reader *r)
 {
-	int clean = text_clean(name, strlen(name));
+	const struct schema *sc = reader_schema(r);
 
-	for (; *name != '\0'; name++)
-		(void)fputc(clean || (*name >= 0x20 && *name < 0x7f) ?
-		    *name : '?', p->f);
+	memset(x, 0, sizeof(*x));
+	x->shard = *reader_shard(r);
+	x->file = p->file;
+	x->nth = p->shard;
+	x->run = shard_run(&x->shard);
+	x->device = shard_device(&x->shard);
+	x->kind = shard_kind_name(x->shard.kind);
+	memcpy(x->schema, sc->id, sizeof(x->schema));
+	x->group_size = sc->group_size;
+}
+
+/* "24x8"; "scalar" for rank 0. */
+static const char *
+report_shape(const struct schema_tensor *t, char buf[200])
+{
+	size_t n = 0;
+	unsigned d;
+
+	(void)snprintf(buf, 200, "scalar");
+	for (d = 0; d < t->ndim && n < 200; d++)
+		n += (size_t)snprintf(buf + n, 200 - n, "%s%llu",
+		    d != 0 ? "x" : "", (unsigned long long)t->dim[d]);
+	return buf;
 }
 
 void
-report_heading(const struct report *p, const struct shard *s)
+report_tensor(struct report_row *x, const struct schema_tensor *t,
+    const struct tally *y)
+{
+	x->tensor = t;
+	x->name = t != NULL ? t->name : "total";
+	x->dtype = t != NULL ? schema_dtype_name(t->dtype) : "";
+	x->schema_kind = t != NULL ? schema_kind_name(t->kind) : "";
+	if (t != NULL)
+		(void)report_shape(t, x->shape);
+	else
+		x->shape[0] = '\0';
+	x->tally = *y;
+	x->bits_each = walk_bits(y);
+	(void)snprintf(x->groups, sizeof(x->groups), "%llu/%llu",
+	    (unsigned long long)y->sent_groups, (unsigned long long)y->groups);
+}
+
+void
+report_put(struct report *p, unsigned in, const struct report_row *x,
+    unsigned have)
+{
+	p->s.in = in;
+	screen_row(&p->s, report_fields, x, have);
+	if (p->s.form != SCREEN_JSON)
+		(void)fputc('\n', p->s.f);
+}
+
+void
+report_head(struct report *p, unsigned in)
+{
+	p->s.in = in;
+	screen_head(&p->s, report_fields);
+}
+
+void
+report_heading(const struct report *p, const struct report_row *x)
 {
 	if (p->file != NULL) {
-		report_path(p, p->file);
-		(void)fputs(": ", p->f);
+		screen_name(p->s.f, p->file);
+		(void)fputs(": ", p->s.f);
 	}
-	(void)fprintf(p->f, "shard %llu '%s/%llu'",
-	    (unsigned long long)p->shard, shard_device(s),
-	    (unsigned long long)s->step);
+	(void)fprintf(p->s.f, "shard %llu '%s/%llu'",
+	    (unsigned long long)p->shard, x->device,
+	    (unsigned long long)x->shard.step);
 }
 
 void
-report_object(struct report *p, const struct shard *s)
+report_object(struct report *p, const struct report_row *x)
 {
-	struct emit *j = &p->json;
-
-	emit_open(j, NULL, '{');
-	if (p->file != NULL)
-		emit_string(j, "file", p->file);
-	emit_u64(j, "shard", p->shard);
-	emit_string(j, "run", shard_run(s));
-	emit_string(j, "device", shard_device(s));
-	emit_u64(j, "step", s->step);
-	emit_string(j, "kind", shard_kind_name(s->kind));
+	emit_open(&p->s.json, NULL, '{');
+	report_put(p, REPORT_ID, x, 0);
 }
 
 /* ---- tables ---- */
-
-int
-report_chars(const char *s)
-{
-	int n = 0;
-
-	for (; *s != '\0'; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
-}
 
 static int
 report_digits(uint64_t v)
@@ -249,49 +261,36 @@ report_digits(uint64_t v)
 	return n;
 }
 
+enum { REPORT_WNAME, REPORT_WSHAPE, REPORT_WNUM, REPORT_WBYTES };
+
 void
 report_columns(struct report *p, const struct schema *sc)
 {
+	int *wide = p->s.wide, n;
 	char shape[200];
 	uint64_t sum = 0;
 	size_t i;
-	int n;
 
-	p->wname = (int)sizeof("tensor") - 1;
-	p->wshape = (int)sizeof("shape") - 1;
+	wide[REPORT_WNAME] = (int)sizeof("tensor") - 1;
+	wide[REPORT_WSHAPE] = (int)sizeof("shape") - 1;
 	for (i = 0; i < sc->n; i++) {
 		if (!walk_wants(p->glob, &sc->t[i]))
 			continue;
-		n = report_chars(sc->t[i].name);
-		p->wname = n > p->wname ? n : p->wname;
+		n = screen_chars(sc->t[i].name);
+		wide[REPORT_WNAME] = n > wide[REPORT_WNAME] ? n :
+		    wide[REPORT_WNAME];
 		n = (int)strlen(report_shape(&sc->t[i], shape));
-		p->wshape = n > p->wshape ? n : p->wshape;
+		wide[REPORT_WSHAPE] = n > wide[REPORT_WSHAPE] ? n :
+		    wide[REPORT_WSHAPE];
 		sum += sc->t[i].numel;
 	}
 	n = report_digits(sum);
-	p->wnum = n > 8 ? n : 8;
+	wide[REPORT_WNUM] = n > 8 ? n : 8;
+	wide[REPORT_WBYTES] = wide[REPORT_WNUM] + 1;
 }
 
-void
-report_name(const struct report *p, const char *name)
-{
-	(void)fprintf(p->f, "%s%*s", name, p->wname - report_chars(name), "");
-}
-
-const char *
-report_shape(const struct schema_tensor *t, char buf[200])
-{
-	size_t n = 0;
-	unsigned d;
-
-	(void)snprintf(buf, 200, "scalar");
-	for (d = 0; d < t->ndim && n < 200; d++)
-		n += (size_t)snprintf(buf + n, 200 - n, "%s%llu",
-		    d != 0 ? "x" : "", (unsigned long long)t->dim[d]);
-	return buf;
-}
-
-const char *
+/* A codec's name. */
+static const char *
 report_codec(unsigned c, char buf[16])
 {
 	const char *name = codec_name(c);
@@ -302,67 +301,240 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-const char *
-report_codecs(const struct tally *y, char buf[512])
+void
+report_coded(FILE *f, const struct tally *y, const char *between)
 {
-	char name[16];
-	size_t n = 0;
-	unsigned c;
+	char name[16], done[CODEC_MAX] = { 0 };
+	const char *sep = "";
+	unsigned c, best;
 
-	(void)snprintf(buf, 512, "-");
-	for (c = 0; c < CODEC_MAX && n < 480; c++) {
-		if (y->codec[c] == 0)
-			continue;
-		n += (size_t)snprintf(buf + n, 512 - n, "%s%s",
-		    n != 0 ? "," : "", report_codec(c, name));
-		if (y->codec[c] != y->sent_groups)
-			n += (size_t)snprintf(buf + n, 512 - n, ":%llu",
-			    (unsigned long long)y->codec[c]);
+	for (;;) {
+		best = CODEC_MAX;
+		for (c = 0; c < CODEC_MAX; c++)
+			if (y->codec[c] != 0 && !done[c] &&
+			    (best == CODEC_MAX || y->coded[c] > y->coded[best]))
+				best = c;
+		if (best == CODEC_MAX)
+			break;
+		done[best] = 1;
+		(void)fprintf(f, "%s%s%s%llu", sep, report_codec(best, name),
+		    between, (unsigned long long)y->coded[best]);
+		sep = ",";
 	}
-	return buf;
+	if (*sep == '\0')
+		(void)fputc('-', f);
 }
 
-void
-report_tensor(struct report *p, const struct schema_tensor *t)
+/* ---- fields that are no number ---- */
+
+static const char *const report_flag_names[] = {
+	"error-feedback", "momentum-corrected", "clipped", "recovered",
+	"predicted"
+};
+enum { NFLAGS = sizeof(report_flag_names) / sizeof(report_flag_names[0]) };
+
+static void
+report_put_flags(struct screen *x, const char *key, const void *row)
 {
-	struct emit *j = &p->json;
+	const uint32_t flags = ((const struct report_row *)row)->shard.flags;
+	const char *sep = "";
+	unsigned i;
+
+	if (x->form == SCREEN_JSON)
+		emit_open(&x->json, key, '[');
+	for (i = 0; i < NFLAGS; i++) {
+		if ((flags & (uint32_t)1 << i) == 0)
+			continue;
+		if (x->form == SCREEN_JSON)
+			emit_string(&x->json, NULL, report_flag_names[i]);
+		else
+			(void)fprintf(x->f, "%s%s", sep, report_flag_names[i]);
+		sep = ", ";
+	}
+	if (x->form == SCREEN_JSON)
+		emit_close(&x->json);
+	else if (*sep == '\0')
+		(void)fputc('-', x->f);
+}
+
+static void
+report_put_shape(struct screen *x, const char *key, const void *row)
+{
+	const struct schema_tensor *t = ((const struct report_row *)row)->tensor;
 	unsigned d;
 
-	emit_string(j, "name", t->name);
-	emit_string(j, "dtype", schema_dtype_name(t->dtype));
-	emit_string(j, "kind", schema_kind_name(t->kind));
-	emit_open(j, "shape", '[');
+	emit_open(&x->json, key, '[');
 	for (d = 0; d < t->ndim; d++)
-		emit_u64(j, NULL, t->dim[d]);
-	emit_close(j);
+		emit_u64(&x->json, NULL, t->dim[d]);
+	emit_close(&x->json);
 }
 
-void
-report_tally(struct report *p, const struct tally *y)
+/* "f32", "q8:3,topk:5" groups, "-" when nothing was sent. */
+static void
+report_put_codecs(struct screen *x, const char *key, const void *row)
 {
-	struct emit *j = &p->json;
+	const struct tally *y = &((const struct report_row *)row)->tally;
+	const char *sep = "";
 	char name[16];
 	unsigned c;
 
-	emit_u64(j, "elements", y->elements);
-	emit_u64(j, "groups", y->groups);
-	emit_u64(j, "groups_sent", y->sent_groups);
-	emit_u64(j, "bytes", y->bytes);
-	emit_f64(j, "bits_per_parameter", walk_bits(y));
-	emit_open(j, "codecs", '{');
+	if (x->form == SCREEN_JSON)
+		emit_open(&x->json, key, '{');
+	for (c = 0; c < CODEC_MAX; c++) {
+		if (y->codec[c] == 0)
+			continue;
+		if (x->form == SCREEN_JSON) {
+			emit_u64(&x->json, report_codec(c, name), y->codec[c]);
+			continue;
+		}
+		(void)fprintf(x->f, "%s%s", sep, report_codec(c, name));
+		if (y->codec[c] != y->sent_groups)
+			(void)fprintf(x->f, ":%llu",
+			    (unsigned long long)y->codec[c]);
+		sep = ",";
+	}
+	if (x->form == SCREEN_JSON)
+		emit_close(&x->json);
+	else if (*sep == '\0')
+		(void)fputc('-', x->f);
+}
+
+/* The same with their bytes. */
+static void
+report_put_coded(struct screen *x, const char *key, const void *row)
+{
+	const struct tally *y = &((const struct report_row *)row)->tally;
+	char name[16];
+	unsigned c;
+
+	if (x->form != SCREEN_JSON) {
+		report_coded(x->f, y, x->form == SCREEN_TSV ? ":" : " ");
+		return;
+	}
+	emit_open(&x->json, key, '{');
 	for (c = 0; c < CODEC_MAX; c++)
 		if (y->codec[c] != 0)
-			emit_u64(j, report_codec(c, name), y->codec[c]);
-	emit_close(j);
+			emit_u64(&x->json, report_codec(c, name), y->coded[c]);
+	emit_close(&x->json);
 }
+
+/* ---- all fields ---- */
+
+enum {
+	LIST = REPORT_LIST, MORE = REPORT_MORE, HEAD = REPORT_HEAD,
+	TAIL = REPORT_TAIL, ID = REPORT_ID, BRIEF = REPORT_BRIEF,
+	NARROW = REPORT_NARROW, TABLE = REPORT_TABLE, OBJECT = REPORT_OBJECT,
+	PLACE = REPORT_PLACE, NAMED = REPORT_NAMED, SHAPED = REPORT_SHAPED,
+	TENSOR = REPORT_TENSOR, TALLY = REPORT_TALLY, STATS = REPORT_STATS,
+	DIFF = REPORT_DIFF,
+	ALL = ID | LIST | TABLE | PLACE, LINES = BRIEF | NARROW
+};
+#define FIELD_AS(field, what, member, reports, ...) { .name = (field), \
+	.type = SCREEN_##what, .at = offsetof(struct report_row, member), \
+	.in = (reports), __VA_ARGS__ }
+#define FIELD(field, what, member, reports) \
+	FIELD_AS(field, what, member, reports, .width = 0)
+#define CALL(field, fn, reports, ...) { .name = (field), .put = (fn), \
+	.type = SCREEN_CALL, .in = (reports), __VA_ARGS__ }
+#define WIDE(w) .width = SCREEN_WIDE + REPORT_W##w
+#define LEFT(w) .width = -SCREEN_WIDE - REPORT_W##w
+#define ENDED .need = REPORT_ENDED
+#define VALUE(field, member) FIELD_AS(field, F32, member, STATS | PLACE, \
+	.width = 12, .gap = 1, .text = "%.5g")
+#define VALUE64(field, member) FIELD_AS(field, F64, member, STATS | PLACE, \
+	.width = 12, .gap = 1, .text = "%.5g")
+
+/*
+ * In the order of the columns: a shard's, and then those of a tensor, of its
+ * values and of a difference.
+ */
+const struct screen_field report_fields[] = {
+	FIELD("file", NAME, file, ALL),
+	FIELD("shard", U64, nth, ID | LIST),
+	FIELD("run", NAME, run, ALL),
+	FIELD_AS("step", U64, shard.step, TABLE | PLACE | LINES, .width = 7),
+	FIELD_AS("device", NAME, device, ALL | LINES, .width = -10, .gap = 1),
+	FIELD("step", U64, shard.step, ID | LIST),
+	FIELD_AS("kind", NAME, kind, ALL | BRIEF, .width = -8, .gap = 1),
+	FIELD("weight", F64, shard.weight, LIST | HEAD | TABLE),
+	FIELD("samples", U64, shard.samples, LIST | HEAD | TABLE),
+	FIELD("base_version", U64, shard.base_version, LIST | HEAD | TABLE),
+	FIELD("contributors", U32, shard.contributors, LIST | HEAD | TABLE),
+	CALL("flags", report_put_flags, LIST | HEAD, .width = 0),
+	FIELD("schema", ID, schema, LIST | HEAD),
+	FIELD("group_size", U32, group_size, HEAD),
+	FIELD("run_id", ID, shard.run, MORE | HEAD),
+	FIELD("device_id", ID, shard.device, MORE | HEAD),
+	FIELD("base_model", ID, shard.base_model, MORE | HEAD),
+	FIELD("policy_id", ID, shard.policy_id, MORE | HEAD),
+	FIELD("previous", ID, shard.previous, MORE | HEAD),
+	FIELD("incarnation", U32, shard.incarnation, MORE | HEAD),
+	FIELD("created", U64, shard.created, MORE | HEAD),
+	FIELD("deadline", U64, shard.deadline, MORE | HEAD),
+	FIELD("framed_bytes", U64, framed, TAIL),
+	FIELD("dropped", U64, end.sums.dropped, TAIL),
+	FIELD("sum", F64, end.sums.sum, TAIL),
+	FIELD("sum_of_squares", F64, end.sums.sumsq, TAIL),
+	FIELD("digest", ID, end.digest, TAIL),
+	FIELD("elements", U64, tally.elements, TABLE | OBJECT),
+	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | LINES, .width = 10,
+	    .gap = 1),
+	FIELD_AS("bits", F64, bits, TABLE | OBJECT | LINES, ENDED, .width = 7,
+	    .gap = 1, .text = "%.3f"),
+	FIELD_AS("norm", F64, norm, TABLE | OBJECT | BRIEF, ENDED, .width = 9,
+	    .gap = 1, .text = "%.4g"),
+	FIELD_AS("max_abs", F32, end.sums.max_abs, TABLE | OBJECT | TAIL,
+	    ENDED),
+	FIELD_AS("nonzero", U64, end.sums.nonzero, TABLE | OBJECT | TAIL,
+	    ENDED),
+	CALL("codecs", report_put_coded, TABLE | OBJECT | BRIEF, ENDED),
+	FIELD("error", NAME, error, TABLE | OBJECT),
+	FIELD_AS("bandwidth", RATE, bandwidth, TABLE | OBJECT,
+	    .need = REPORT_LINKED),
+	FIELD_AS("interval", F64, interval, TABLE | OBJECT,
+	    .need = REPORT_PACED),
+
+	FIELD_AS("name", NAME, name, NAMED | PLACE, .head = "tensor",
+	    LEFT(NAME)),
+	FIELD_AS("dtype", NAME, dtype, TENSOR | SHAPED | PLACE, .width = -5),
+	FIELD("kind", NAME, schema_kind, SHAPED),
+	FIELD_AS("shape", CHARS, shape, TENSOR | PLACE, LEFT(SHAPE)),
+	CALL("shape", report_put_shape, SHAPED, .width = 0),
+	FIELD_AS("elements", U64, tally.elements, TENSOR | STATS | DIFF |
+	    TALLY | PLACE, WIDE(NUM)),
+	FIELD_AS("groups", CHARS, groups, TENSOR, WIDE(NUM)),
+	FIELD("groups", U64, tally.groups, TALLY | PLACE),
+	FIELD("groups_sent", U64, tally.sent_groups, TALLY | PLACE),
+	FIELD_AS("bytes", U64, tally.bytes, TENSOR | TALLY | PLACE,
+	    WIDE(BYTES)),
+	FIELD_AS("min", F32, min, STATS | PLACE, .width = 12, .text = "%.5g"),
+	VALUE("max", max),
+	VALUE64("mean", mean),
+	VALUE64("std", std),
+	VALUE64("l2", l2),
+	VALUE("max_abs", max_abs),
+	FIELD_AS("zeros", U64, zeros, STATS | PLACE, WIDE(NUM), .gap = 1),
+	FIELD_AS("nan", U64, nan, STATS | PLACE, .width = 6, .gap = 1),
+	FIELD_AS("inf", U64, inf, STATS | PLACE, .width = 6, .gap = 1),
+	FIELD_AS("bits_per_parameter", F64, bits_each, TENSOR | STATS | TALLY |
+	    PLACE, .head = "bits/param", .width = 10, .text = "%.4f"),
+	FIELD_AS("differ", U64, differ, DIFF, WIDE(NUM)),
+	FIELD_AS("max_abs_difference", F64, largest, DIFF,
+	    .head = "max |x-y|", .width = 12, .text = "%.5g"),
+	FIELD_AS("nmse", F64, nmse, DIFF, .width = 12, .text = "%.5g"),
+	FIELD_AS("cosine", F64, cosine, DIFF, .width = 11, .text = "%.8f"),
+	CALL("codecs", report_put_codecs, TENSOR | STATS | TALLY | PLACE,
+	    .head = "codec"),
+	{ .name = NULL }
+};
 
 int
 report_fail(struct report *p, int k, const struct err *e)
 {
-	if (k >= 0 || !p->as_json || p->json.depth == 0)
+	if (k >= 0 || p->s.form != SCREEN_JSON || p->s.json.depth == 0)
 		return k;
-	emit_unwind(&p->json, 1);
-	emit_string(&p->json, "error", ERR_MSG(e));
-	emit_end(&p->json);
+	emit_unwind(&p->s.json, 1);
+	emit_string(&p->s.json, "error", ERR_MSG(e));
+	emit_end(&p->s.json);
 	return k;
 }

@@ -1,16 +1,14 @@
 /*
- * What all reports on streams share: where they are written, how a shard is
- * named and how a table of tensors is laid out.  A report is text, for people
- * and diff(1) (the same stream gives the same bytes), or JSON, one document a
- * line.
+ * What all reports on streams share: where they are written, the fields that
+ * they have, and how a shard is named.  A report is text, for people and diff(1)
+ * (the same stream gives the same bytes), a table with tabs, or JSON, one
+ * document a line.
  */
 #ifndef ACE_REPORT_H
 #define ACE_REPORT_H
 
-#include <stdint.h>
-#include <stdio.h>
-
-#include "report/emit.h"
+#include "format/shard.h"
+#include "report/screen.h"
 #include "report/walk.h"
 
 struct err;
@@ -20,37 +18,74 @@ struct kern;
 struct pick;
 
 struct report {
-	FILE *f;
+	struct screen s;	/* where to, in which form */
 	const struct kern *kern;
+	const struct io *io;	/* that is read, for its size and name */
 	const char *file;	/* the operand, to be shown; NULL: only one */
 	const char *glob;	/* --tensor */
 	const struct cli *cli;	/* the program; its long work has a bar */
 	const struct pick *pick;	/* only these shards; NULL: all */
-	int verbose, quiet, stats;
-	int as_json;
-	int width, utf8;	/* of the terminal, for what is drawn */
+	int verbose, quiet;
+	int width;		/* of the terminal */
 	double tolerance;	/* an NMSE up to this is no difference */
-	struct emit json;
 	uint64_t shard;		/* number of the current shard, from 1 */
-	int listed;		/* some shard was, a blank line goes between */
+	int begun;		/* something was printed that comes once, or that a
+				 * blank line goes before */
 	int fresh;		/* the head of its stream was not shown yet */
-	int wname, wshape, wnum;	/* widths of a table's columns */
+	char run[SHARD_NAME + 1];	/* whose heading was printed last */
 };
+
+/* The reports that a field may be in. */
+enum {
+	REPORT_ID = 1,		/* JSON: what all documents of a shard have */
+	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard at length; with -v */
+	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* the same, in JSON */
+	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* a line a shard */
+	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* with tabs; in JSON */
+	REPORT_PLACE = 512,	/* with tabs, a line a tensor */
+	REPORT_NAMED = 1024,	/* the name of a tensor; */
+	REPORT_SHAPED = 2048,	/* JSON: what it is like */
+	REPORT_TENSOR = 4096,	/* what it takes, in a line; */
+	REPORT_TALLY = 8192,	/* in JSON */
+	REPORT_STATS = 16384,	/* its values */
+	REPORT_DIFF = 32768	/* and how they differ */
+};
+/* What a row may lack: a good end of the shard, a policy's word on the link and
+ * on the interval. */
+enum { REPORT_ENDED = 1, REPORT_LINKED = 2, REPORT_PACED = 4 };
+
+/* What there is to be said of a shard, and of a tensor or all of them. */
+struct report_row {
+	const char *file;
+	uint64_t nth;
+	const char *run, *device, *kind;
+	struct shard shard;	/* its memory is another's */
+	struct shard_end end;
+	unsigned char schema[16];
+	uint32_t group_size;
+	uint64_t framed;	/* bytes of all frames */
+	uint64_t bytes;		/* in a line a shard */
+	double bits, norm;
+	double bandwidth, interval;	/* that the policy had */
+	const char *error;
+
+	const struct schema_tensor *tensor;	/* NULL: all of them */
+	const char *name, *dtype, *schema_kind;
+	char shape[200], groups[64];
+	struct tally tally;
+	double bits_each;
+	float min, max, max_abs;
+	double mean, std, l2;
+	uint64_t zeros, nan, inf;
+	uint64_t differ;
+	double largest, nmse, cosine;
+};
+
+/* The table of all of them. */
+extern const struct screen_field report_fields[];
 
 /* report_init: prepares a report as text, written to f. */
 void report_init(struct report *p, FILE *f, const struct kern *k);
-
-/* A file being reported on; io lives as long as r. */
-struct report_in {
-	struct io *io;
-	struct reader *r;
-};
-/* report_take(in, io, o, e): reports on io, which report_close frees. */
-int report_take(struct report_in *in, struct io *io,
-    const struct reader_opts *o, struct err *e);
-int report_open(struct report_in *in, const char *path,
-    const struct reader_opts *o, struct err *e);
-void report_close(struct report_in *in);
 
 /* report_next(p, r, e): goes to the next shard that p->pick wants and shows the
  * receipts before it.  Returns 1, 0 at the end of the input, or -ERR_x. */
@@ -59,30 +94,30 @@ int report_next(struct report *p, struct reader *r, struct err *e);
 /* report_flush(p, e): flushes the report; -ERR_SYS if it cannot be written. */
 int report_flush(struct report *p, struct err *e);
 
+/* report_shard(p, x, r): x is the current shard of r, and nothing else. */
+void report_shard(const struct report *p, struct report_row *x,
+    const struct reader *r);
+/* report_tensor(x, t, y): and now a tensor of it, or the total, with t NULL. */
+void report_tensor(struct report_row *x, const struct schema_tensor *t,
+    const struct tally *y);
+
+/* report_put(p, in, x, have): prints a row of the reports `in', as screen_row;
+ * text and tables with tabs then end the line. */
+void report_put(struct report *p, unsigned in, const struct report_row *x,
+    unsigned have);
+/* report_head(p, in): prints the names of its columns. */
+void report_head(struct report *p, unsigned in);
+
 /* Prints a heading such as "shard 1 'edge1/42'", with the file's name before it
  * when there are several files.  The caller prints the rest of the line. */
-void report_heading(const struct report *p, const struct shard *s);
+void report_heading(const struct report *p, const struct report_row *x);
 /* JSON: opens the shard's object with the members that identify it. */
-void report_object(struct report *p, const struct shard *s);
+void report_object(struct report *p, const struct report_row *x);
 
-/* A codec's name. */
-const char *report_codec(unsigned c, char buf[16]);
-/* Prints a file's name without control characters, which a terminal obeys. */
-void report_path(const struct report *p, const char *name);
+/* "ecq 1200,f32 64": bytes of the bodies, the most first. */
+void report_coded(FILE *f, const struct tally *y, const char *between);
 /* Sets the widths of the columns to fit the tensors that p->glob names. */
 void report_columns(struct report *p, const struct schema *sc);
-/* Prints a name, left aligned, in wname columns of the terminal. */
-void report_name(const struct report *p, const char *name);
-/* report_chars(s): how many columns of a terminal s takes, nearly: characters,
- * not bytes. */
-int report_chars(const char *s);
-/* "24x8"; "scalar" for rank 0. */
-const char *report_shape(const struct schema_tensor *t, char buf[200]);
-/* "f32", "q8:3,topk:5", "-" when nothing was sent. */
-const char *report_codecs(const struct tally *y, char buf[512]);
-/* JSON members of a tensor that every report gives. */
-void report_tensor(struct report *p, const struct schema_tensor *t);
-void report_tally(struct report *p, const struct tally *y);
 
 /* report_fail(p, k, e): to be called after the error k.  In JSON it closes what
  * is open and adds the message.  Returns k. */

@@ -2,142 +2,522 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/err.h"
-#include "report/moments.h"
+#include "format/values.h"
+#include "kern/kern.h"
 #include "report/report.h"
 #include "report/stats.h"
 
-struct stats {
+/* ---- arithmetic ---- */
+
+void
+stats_add(struct stats *m, const struct kern *k, const float *x, size_t n)
+{
+	struct stats g = STATS_INIT;
+	struct kern_stat s;
+	double d;
+	size_t i;
+
+	k->stat(x, n, &s);
+	g.n = n - s.nonfinite;
+	g.nonzero = s.nonzero;
+	g.sumsq = s.sumsq;
+	g.max_abs = s.max_abs;
+	g.mean = g.n != 0 ? s.sum / (double)g.n : 0;
+	g.min = INFINITY;
+	g.max = -INFINITY;
+	for (i = 0; i < n; i++) {
+		if (!isfinite(x[i])) {
+			g.nan += isnan(x[i]) != 0;
+			g.inf += isinf(x[i]) != 0;
+			continue;
+		}
+		g.min = x[i] < g.min ? x[i] : g.min;
+		g.max = x[i] > g.max ? x[i] : g.max;
+		d = (double)x[i] - g.mean;
+		g.m2 += d * d;
+	}
+	stats_merge(m, &g);
+}
+
+void
+stats_zeros(struct stats *m, uint64_t n)
+{
+	struct stats g = STATS_INIT;
+
+	g.n = n;
+	stats_merge(m, &g);
+}
+
+void
+stats_merge(struct stats *m, const struct stats *o)
+{
+	double a = (double)m->n, b = (double)o->n, d = o->mean - m->mean;
+
+	m->nan += o->nan;
+	m->inf += o->inf;
+	if (o->n == 0)
+		return;
+	m->min = m->n == 0 || o->min < m->min ? o->min : m->min;
+	m->max = m->n == 0 || o->max > m->max ? o->max : m->max;
+	m->max_abs = o->max_abs > m->max_abs ? o->max_abs : m->max_abs;
+	m->mean = m->n == 0 ? o->mean : m->mean + d * (b / (a + b));
+	m->m2 += o->m2 + (m->n == 0 ? 0 : d * d * (a * b / (a + b)));
+	m->sumsq += o->sumsq;
+	m->n += o->n;
+	m->nonzero += o->nonzero;
+}
+
+double
+stats_std(const struct stats *m)
+{
+	return m->n != 0 ? sqrt(m->m2 / (double)m->n) : 0;
+}
+
+/* ---- of one stream ---- */
+
+struct stats_run {
 	struct report *p;
-	struct moments now, total;
+	struct report_row row;
+	struct stats now, total;
 };
 
-void
-stats_columns(const struct report *p)
-{
-	report_name(p, "tensor");
-	(void)fprintf(p->f, "  %*s  %12s %12s %12s %12s %12s %12s %*s %6s %6s  "
-	    "%10s", p->wnum, "elements", "min", "max", "mean", "std",
-	    "l2", "max_abs", p->wnum, "zeros", "nan", "inf", "bits/param");
-}
-
-void
-stats_line(struct report *p, const char *name, const struct moments *m,
-    const struct tally *y)
-{
-	report_name(p, name);
-	(void)fprintf(p->f, "  %*llu  %12.5g %12.5g %12.5g %12.5g %12.5g "
-	    "%12.5g %*llu %6llu %6llu  %10.4f", p->wnum,
-	    (unsigned long long)y->elements, (double)m->min, (double)m->max,
-	    m->mean, moments_std(m), sqrt(m->sumsq), (double)m->max_abs,
-	    p->wnum, (unsigned long long)(m->n - m->nonzero),
-	    (unsigned long long)m->nan, (unsigned long long)m->inf,
-	    walk_bits(y));
-}
-
-/* The last column, of any width. */
 static void
-stats_codec(const struct report *p, const struct tally *y)
+stats_row(struct report_row *x, const struct stats *m)
 {
-	char codecs[512];
-
-	(void)fprintf(p->f, "  %s\n", report_codecs(y, codecs));
+	x->min = m->min;
+	x->max = m->max;
+	x->mean = m->mean;
+	x->std = stats_std(m);
+	x->l2 = sqrt(m->sumsq);
+	x->max_abs = m->max_abs;
+	x->zeros = m->n - m->nonzero;
+	x->nan = m->nan;
+	x->inf = m->inf;
 }
 
-void
-stats_members(struct report *p, const struct moments *m)
+/* One document of a tensor, or of all; or a line. */
+static void
+stats_put(struct report *p, const struct report_row *x, unsigned in)
 {
-	struct emit *j = &p->json;
+	struct emit *j = &p->s.json;
 
-	emit_f32(j, "min", m->min);
-	emit_f32(j, "max", m->max);
-	emit_f64(j, "mean", m->mean);
-	emit_f64(j, "std", moments_std(m));
-	emit_f64(j, "l2", sqrt(m->sumsq));
-	emit_f32(j, "max_abs", m->max_abs);
-	emit_u64(j, "zeros", m->n - m->nonzero);
-	emit_u64(j, "nan", m->nan);
-	emit_u64(j, "inf", m->inf);
+	if (p->s.form != SCREEN_JSON) {
+		report_put(p, in | REPORT_NAMED, x, 0);
+		return;
+	}
+	if (x->tensor != NULL) {
+		emit_open(j, NULL, '{');
+		in |= REPORT_NAMED | REPORT_SHAPED;
+	} else {
+		emit_close(j);
+		emit_open(j, "total", '{');
+	}
+	report_put(p, in, x, 0);
+	if (x->tensor != NULL)
+		emit_close(j);
+	else
+		emit_end(j);
 }
 
 static int
 stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
     struct err *e)
 {
-	struct stats *s = arg;
+	struct stats_run *s = arg;
 
 	(void)t;
 	(void)e;
-	moments_add(&s->now, s->p->kern, x, n);
+	stats_add(&s->now, s->p->kern, x, n);
 	return 0;
+}
+
+/* The forms differ in what they say: a table with tabs has no total. */
+static unsigned
+stats_report(const struct report *p)
+{
+	return p->s.form == SCREEN_TSV ? REPORT_PLACE :
+	    p->s.form == SCREEN_JSON ? REPORT_TALLY | REPORT_STATS :
+	    REPORT_STATS;
 }
 
 static int
 stats_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
     struct err *e)
 {
-	struct stats *s = arg;
+	struct stats_run *s = arg;
 	struct report *p = s->p;
 
-	moments_zeros(&s->now, y->elements - y->sent);
-	if (p->as_json) {
-		emit_open(&p->json, NULL, '{');
-		report_tensor(p, t);
-		report_tally(p, y);
-		stats_members(p, &s->now);
-		emit_close(&p->json);
-	} else {
-		stats_line(p, t->name, &s->now, y);
-		stats_codec(p, y);
-	}
-	moments_merge(&s->total, &s->now);
+	stats_zeros(&s->now, y->elements - y->sent);
+	report_tensor(&s->row, t, y);
+	stats_row(&s->row, &s->now);
+	stats_put(p, &s->row, stats_report(p));
+	stats_merge(&s->total, &s->now);
 	memset(&s->now, 0, sizeof(s->now));
-	return ferror(p->f) ? report_flush(p, e) : 0;
-}
-
-static void
-stats_end(struct stats *s, const struct tally *total)
-{
-	struct report *p = s->p;
-
-	if (p->as_json) {
-		emit_close(&p->json);
-		emit_open(&p->json, "total", '{');
-		report_tally(p, total);
-		stats_members(p, &s->total);
-		emit_end(&p->json);
-	} else {
-		stats_line(p, "total", &s->total, total);
-		stats_codec(p, total);
-	}
+	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 
 int
 stats_stream(struct report *p, struct reader *r, struct err *e)
 {
-	struct stats s = { p, MOMENTS_INIT, MOMENTS_INIT };
+	struct stats_run s = { .p = p };
 	struct walk w = { .glob = p->glob, .group = stats_group,
 	    .tensor = stats_tensor, .arg = &s };
 	int k;
 
 	while ((k = report_next(p, r, e)) > 0) {
 		memset(&s.total, 0, sizeof(s.total));
-		if (p->as_json) {
-			report_object(p, reader_shard(r));
-			emit_open(&p->json, "tensors", '[');
-		} else {
-			report_heading(p, reader_shard(r));
-			(void)fputs("\n", p->f);
+		report_shard(p, &s.row, r);
+		if (p->s.form == SCREEN_JSON) {
+			report_object(p, &s.row);
+			emit_open(&p->s.json, "tensors", '[');
+		} else if (p->s.form == SCREEN_TEXT) {
+			report_heading(p, &s.row);
+			(void)fputs("\n", p->s.f);
 			report_columns(p, reader_schema(r));
-			stats_columns(p);
-			(void)fputs("  codec\n", p->f);
+			report_head(p, REPORT_NAMED | REPORT_STATS);
+		} else if (!p->begun++) {
+			report_head(p, REPORT_PLACE);
 		}
 		if ((k = walk_shard(&w, r, e)) < 0)
 			break;
-		stats_end(&s, &w.total);
+		report_tensor(&s.row, NULL, &w.total);
+		stats_row(&s.row, &s.total);
+		if (p->s.form != SCREEN_TSV)
+			stats_put(p, &s.row, stats_report(p));
 		if ((k = report_flush(p, e)) < 0)
 			break;
 	}
 	walk_release(&w);
 	return report_fail(p, k, e);
+}
+
+/* ---- of two: how they differ ---- */
+
+enum { NO_GROUP = -1 };
+
+struct stats_sums {
+	double dd, xx, yy, xy;	/* (x-y)^2, x^2, y^2, x*y */
+	double max;		/* largest |x - y| */
+	uint64_t differ;	/* values that are not the same */
+	uint64_t strange;	/* of those, with one that is not finite */
+};
+
+/* One of the two streams: its position and a group of its values. */
+struct stats_side {
+	struct reader *r;
+	const struct record *list;
+	size_t at, n;
+	int ended;
+	float *x;
+};
+
+struct stats_pair {
+	struct report *p;
+	struct stats_side x, y;
+	size_t cap;		/* values in x.x and y.x */
+	size_t at;		/* tensor */
+	int differ;
+	struct stats_sums now, total;
+	struct stats m, m_total;	/* of x, with -v */
+	struct report_row row;
+	struct tally t, t_total;
+};
+
+static void
+stats_diff_values(struct stats_sums *s, const float *x, const float *y, size_t n)
+{
+	double a, b, d;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!isfinite(x[i]) || !isfinite(y[i])) {
+			if (bytes_u32(x[i]) != bytes_u32(y[i])) {
+				s->differ++;
+				s->strange++;
+			}
+			continue;
+		}
+		a = (double)x[i];
+		b = (double)y[i];
+		d = a - b;
+		s->dd += d * d;
+		s->xx += a * a;
+		s->yy += b * b;
+		s->xy += a * b;
+		s->differ += d != 0;
+		s->max = fabs(d) > s->max ? fabs(d) : s->max;
+	}
+}
+
+static void
+stats_diff_merge(struct stats_sums *to, const struct stats_sums *s)
+{
+	to->dd += s->dd;
+	to->xx += s->xx;
+	to->yy += s->yy;
+	to->xy += s->xy;
+	to->differ += s->differ;
+	to->strange += s->strange;
+	to->max = s->max > to->max ? s->max : to->max;
+}
+
+static double
+stats_diff_nmse(const struct stats_sums *s)
+{
+	if (s->dd == 0)
+		return 0;
+	return s->yy != 0 ? s->dd / s->yy : INFINITY;
+}
+
+static double
+stats_diff_cosine(const struct stats_sums *s)
+{
+	double c;
+
+	if (s->xx == 0 || s->yy == 0)
+		return s->xx == s->yy ? 1 : 0;
+	c = s->xy / (sqrt(s->xx) * sqrt(s->yy));
+	return c > 1 ? 1 : c < -1 ? -1 : c;
+}
+
+static int
+stats_diff_counts(const struct stats_pair *d, const struct stats_sums *s)
+{
+	return s->strange != 0 || (s->differ != 0 &&
+	    !(stats_diff_nmse(s) <= d->p->tolerance && d->p->tolerance > 0));
+}
+
+/* A tensor's difference, or with t NULL that of all. */
+static void
+stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
+{
+	const struct stats_sums *s = t != NULL ? &d->now : &d->total;
+	struct report_row *x = &d->row;
+	struct report *p = d->p;
+	unsigned in = REPORT_DIFF;
+
+	report_tensor(x, t, t != NULL ? &d->t : &d->t_total);
+	stats_row(x, t != NULL ? &d->m : &d->m_total);
+	x->differ = s->differ;
+	x->largest = s->max;
+	x->nmse = stats_diff_nmse(s);
+	x->cosine = stats_diff_cosine(s);
+	if (p->verbose)
+		in |= REPORT_STATS |
+		    (p->s.form == SCREEN_JSON ? REPORT_TALLY : 0);
+	if (p->s.form == SCREEN_JSON || !p->quiet)
+		stats_put(p, x, in);
+}
+
+static int
+stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct err *e)
+{
+	struct report *p = d->p;
+
+	stats_zeros(&d->m, t->numel - d->t.sent);
+	d->t.elements = t->numel;
+	d->t.groups = t->ngroups;
+	d->differ |= stats_diff_counts(d, &d->now);
+	stats_diff_put(d, t);
+	stats_diff_merge(&d->total, &d->now);
+	stats_merge(&d->m_total, &d->m);
+	walk_add(&d->t_total, &d->t);
+	memset(&d->now, 0, sizeof(d->now));
+	memset(&d->m, 0, sizeof(d->m));
+	memset(&d->t, 0, sizeof(d->t));
+	return ferror(p->s.f) ? report_flush(p, e) : 0;
+}
+
+/* The next group that was sent, NO_GROUP at the end of the shard. */
+static int
+stats_diff_peek(struct stats_side *s, int64_t *group, struct err *e)
+{
+	int k;
+
+	while (!s->ended && s->at == s->n) {
+		if ((k = reader_next(s->r, e)) < 0)
+			return k;
+		if (k == READER_DATA) {
+			s->list = reader_records(s->r, &s->n);
+			s->at = 0;
+		}
+		s->ended = k == READER_SEND;
+	}
+	*group = s->ended ? NO_GROUP : (int64_t)s->list[s->at].group;
+	return 0;
+}
+
+/* Gives the n values of group g: zeros when the group was not sent. */
+static int
+stats_diff_take(struct stats_side *s, int sent, size_t n, struct err *e)
+{
+	if (sent)
+		return values_decode(s->r, &s->list[s->at++], s->x, n, &n, e);
+	memset(s->x, 0, n * sizeof(*s->x));
+	return 0;
+}
+
+static int
+stats_diff_leave(struct stats_pair *d, const struct schema *sc, size_t to, struct err *e)
+{
+	int k;
+
+	for (; d->at < to; d->at++)
+		if (walk_wants(d->p->glob, &sc->t[d->at]) &&
+		    (k = stats_diff_tensor(d, &sc->t[d->at], e)) < 0)
+			return k;
+	return 0;
+}
+
+static int
+stats_diff_group(struct stats_pair *d, const struct schema *sc, int64_t gx, int64_t gy,
+    struct err *e)
+{
+	int64_t g = gx == NO_GROUP || (gy != NO_GROUP && gy < gx) ? gy : gx;
+	const struct record *rec = gx == g ? &d->x.list[d->x.at] : NULL;
+	struct schema_span span;
+	int k;
+
+	schema_span(sc, (uint32_t)g, &span);
+	if ((k = stats_diff_leave(d, sc, span.tensor, e)) < 0 ||
+	    (k = stats_diff_take(&d->x, gx == g, span.n, e)) < 0 ||
+	    (k = stats_diff_take(&d->y, gy == g, span.n, e)) < 0)
+		return k;
+	if (!walk_wants(d->p->glob, &sc->t[span.tensor]))
+		return 0;
+	stats_diff_values(&d->now, d->x.x, d->y.x, span.n);
+	if (rec == NULL || !d->p->verbose)
+		return 0;
+	stats_add(&d->m, d->p->kern, d->x.x, span.n);
+	d->t.sent += span.n;
+	d->t.sent_groups++;
+	d->t.bytes += rec->len;
+	d->t.codec[rec->codec]++;
+	return 0;
+}
+
+static int
+stats_diff_begin(struct stats_pair *d, const struct schema *sc, struct err *e)
+{
+	const struct shard *y = reader_shard(d->y.r);
+	struct report *p = d->p;
+
+	d->x.at = d->x.n = d->y.at = d->y.n = 0;
+	d->x.ended = d->y.ended = 0;
+	d->at = 0;
+	memset(&d->total, 0, sizeof(d->total));
+	memset(&d->m_total, 0, sizeof(d->m_total));
+	memset(&d->t_total, 0, sizeof(d->t_total));
+	if (d->cap < sc->group_size) {
+		alloc_free(d->x.x);
+		alloc_free(d->y.x);
+		d->cap = 0;
+		d->x.x = alloc_get(sc->group_size, sizeof(float), e);
+		d->y.x = alloc_get(sc->group_size, sizeof(float), e);
+		if (d->x.x == NULL || d->y.x == NULL)
+			return -ERR_SYS;
+		d->cap = sc->group_size;
+	}
+	report_columns(p, sc);
+	report_shard(p, &d->row, d->x.r);
+	if (p->s.form == SCREEN_JSON) {
+		report_object(p, &d->row);
+		emit_string(&p->s.json, "other_device", shard_device(y));
+		emit_u64(&p->s.json, "other_step", y->step);
+		emit_open(&p->s.json, "tensors", '[');
+	} else if (!p->quiet) {
+		report_heading(p, &d->row);
+		(void)fprintf(p->s.f, " and '%s/%llu'\n", shard_device(y),
+		    (unsigned long long)y->step);
+		report_head(p, REPORT_NAMED | REPORT_DIFF |
+		    (p->verbose ? REPORT_STATS : 0));
+	}
+	return 0;
+}
+
+static int
+stats_diff_shard(struct stats_pair *d, struct err *e)
+{
+	const struct schema *sc = reader_schema(d->x.r);
+	struct report *p = d->p;
+	int64_t gx, gy;
+	char why[256];
+	int k;
+
+	if (schema_diff(sc, reader_schema(d->y.r), why) != 0)
+		return err_set(e, ERR_DATA, "mismatch: schemas of '%.60s' and "
+		    "'%.60s': %s", reader_name(d->x.r), reader_name(d->y.r),
+		    why);
+	if ((k = stats_diff_begin(d, sc, e)) < 0)
+		return k;
+	for (;;) {
+		if ((k = stats_diff_peek(&d->x, &gx, e)) < 0 ||
+		    (k = stats_diff_peek(&d->y, &gy, e)) < 0)
+			return k;
+		if (gx == NO_GROUP && gy == NO_GROUP)
+			break;
+		if ((k = stats_diff_group(d, sc, gx, gy, e)) < 0)
+			return k;
+	}
+	if ((k = stats_diff_leave(d, sc, sc->n, e)) < 0)
+		return k;
+	stats_diff_put(d, NULL);
+	return report_flush(p, e);
+}
+
+/* One of the two ended before the other: its rest is read to its end, so that
+ * damage is not taken for a difference. */
+static int
+stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
+{
+	uint64_t n = more > 0;
+
+	if (more <= 0)
+		return 0;
+	while ((more = reader_next(r, e)) > 0)
+		n += more == READER_SHARD;
+	if (more < 0)
+		return more;
+	d->differ = 1;
+	if (d->p->s.form == SCREEN_JSON) {
+		emit_open(&d->p->s.json, NULL, '{');
+		emit_string(&d->p->s.json, "only_in", reader_name(r));
+		emit_u64(&d->p->s.json, "shards", n);
+		emit_end(&d->p->s.json);
+	} else if (!d->p->quiet) {
+		(void)fputs("only in ", d->p->s.f);
+		screen_name(d->p->s.f, reader_name(r));
+		(void)fprintf(d->p->s.f, ": %llu shards\n",
+		    (unsigned long long)n);
+	}
+	return report_flush(d->p, e);
+}
+
+int
+stats_diff(struct report *p, struct reader *x, struct reader *y,
+    struct err *e)
+{
+	struct stats_pair d = { .p = p, .x = { .r = x }, .y = { .r = y } };
+	int k, kx, ky;
+
+	for (;;) {
+		if ((k = kx = report_next(p, x, e)) < 0)
+			break;
+		while ((ky = reader_next(y, e)) > 0 && ky != READER_SHARD)
+			continue;
+		if ((k = ky) < 0 || kx == 0 || ky == 0)
+			break;
+		if ((k = stats_diff_shard(&d, e)) < 0)
+			break;
+	}
+	if (k >= 0 && (k = stats_diff_rest(&d, x, kx, e)) >= 0)
+		k = stats_diff_rest(&d, y, ky, e);
+	alloc_free(d.x.x);
+	alloc_free(d.y.x);
+	if (k < 0)
+		return report_fail(p, k, e);
+	return d.differ ? -ERR_NO : 0;
 }

@@ -1,24 +1,71 @@
 /*
- * What ace-status says of a directory: of a spool, who is in which step, who is
- * missing, what was decided; of a device's state, its step, its receipts and
- * its link.
+ * What a spool says of a run, for ace-status: who has sent which step, what the
+ * aggregator waits for, what was decided, and the bytes on disk.  The spool may
+ * be written meanwhile; what appears or goes during the look is seen or not.
  */
 #ifndef ACE_STATUS_H
 #define ACE_STATUS_H
 
-#include <stdio.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/receipt.h"
+#include "spool/inbox.h"
 
 struct err;
 
-struct status_opts {
-	FILE *f;
-	const char *run;	/* of a spool: this one only; NULL: all */
-	int as_json;
-	int width;		/* longer lines of text are cut; 0: none is */
+struct status_device {
+	char name[SHARD_NAME + 1];
+	unsigned char id[SHARD_ID];
+	int any;		/* something of it is there: */
+	uint64_t step;		/* its newest step, */
+	uint64_t first;		/* and its oldest */
+	uint64_t bytes;		/* of its newest shard, 0: removed */
+	double at;		/* when that came, Unix seconds */
+	double bandwidth;	/* bit/s, that it says; 0: nothing */
+	uint64_t verdict[RECEIPT_NVERDICT];
+	uint64_t answered;	/* closed steps that it has a receipt in */
+	uint64_t missed;	/* those without, since its first */
+	uint64_t disk;
+	int listed;		/* in the list of devices */
+	int expected;		/* the step at hand waits for it, */
+	int here;		/* its shard is there */
 };
 
-/* status_look(o, dir, e): says it once.  -ERR_SYS when there is no directory,
- * -ERR_DATA "mismatch: ..." when it is neither a spool nor a state. */
-int status_look(const struct status_opts *o, const char *dir, struct err *e);
+enum status_now {
+	STATUS_IDLE,		/* no shard after the last aggregate */
+	STATUS_OPEN,		/* a step has shards and is not closed */
+	STATUS_CLOSED		/* it is closed, its aggregate is not made */
+};
+
+struct status_run {
+	char *name;
+	enum status_now now;
+	uint64_t step;		/* of OPEN and CLOSED */
+	double since;		/* its first shard came, Unix seconds */
+	size_t here, missing;
+	int has_closed, has_last, listed;
+	uint64_t closed, last;	/* as the files of these names say */
+	uint64_t steps;		/* that have a directory */
+	uint64_t disk;
+	struct status_device *d;	/* sorted by name */
+	size_t n, cap;
+};
+
+/* status_runs(in, each, arg, e): calls each(arg, run, e) for the name of
+ * every run in the spool, in their order; returns how many there are. */
+int status_runs(const struct inbox *in,
+    int (*each)(void *arg, const char *run, struct err *e), void *arg,
+    struct err *e);
+
+/* status_run(s, in, run, e): looks at one run; status_release(s)
+ * also after a failure. */
+int status_run(struct status_run *s, const struct inbox *in,
+    const char *run, struct err *e);
+void status_release(struct status_run *s);
+
+/* status_disk(dir): bytes on disk of the files in a directory and in
+ * those below it; what is gone counts nothing. */
+uint64_t status_disk(const char *dir);
 
 #endif

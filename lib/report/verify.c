@@ -5,7 +5,11 @@
 #include "base/bar.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "format/checks.h"
+#include "format/reader.h"
+#include "format/writer.h"
 #include "kern/kern.h"
+#include "pipe/filter.h"
 #include "pipe/pick.h"
 #include "report/report.h"
 #include "report/verify.h"
@@ -15,6 +19,8 @@ struct verify {
 	const struct io *io;
 	struct bar bar;
 	uint64_t shard;
+	struct checks checks;
+	const struct reader *r;
 	struct shard_sums sums;
 	double sumabs;
 };
@@ -27,7 +33,8 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 	struct kern_stat s;
 
 	(void)t;
-	(void)e;
+	if (v->checks.sign)
+		return checks_data(&v->checks, v->r, e);
 	bar_show(&v->bar, io_bytes(v->io), io_can_seek(v->io) ?
 	    io_size(v->io) : 0, "B");
 	v->kern->stat(x, n, &s);
@@ -37,6 +44,14 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 	if (s.max_abs > v->sums.max_abs)
 		v->sums.max_abs = s.max_abs;
 	return 0;
+}
+
+static int
+verify_note(void *arg, const struct reader *r, struct err *e)
+{
+	struct verify *v = arg;
+
+	return checks_note(&v->checks, r, e);
 }
 
 /* Another writer may add its f64 values in another order and so get a slightly
@@ -73,11 +88,10 @@ verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 }
 
 static int
-verify_shards(struct report *p, const struct report_in *in, struct err *e)
+verify_shards(struct report *p, struct reader *r, struct err *e)
 {
-	struct verify v = { .kern = p->kern, .io = in->io };
-	struct reader *r = in->r;
-	struct walk w = { .group = verify_group, .arg = &v };
+	struct verify v = { .kern = p->kern, .io = p->io, .r = r };
+	struct walk w = { .group = verify_group, .note = verify_note, .arg = &v };
 	struct err sums = ERR_INIT;
 	int k, no = 0;
 
@@ -92,6 +106,7 @@ verify_shards(struct report *p, const struct report_in *in, struct err *e)
 			continue;
 		}
 		memset(&v.sums, 0, sizeof(v.sums));
+		memset(&v.checks, 0, sizeof(v.checks));
 		v.sumabs = 0;
 		if ((k = walk_shard(&w, r, e)) < 0)
 			break;
@@ -105,27 +120,114 @@ verify_shards(struct report *p, const struct report_in *in, struct err *e)
 }
 
 int
-verify_file(struct report *p, struct report_in *in, struct err *e)
+verify_file(struct report *p, struct reader *r, struct err *e)
 {
-	struct emit *j = &p->json;
-	const char *name = io_name(in->io);
-	int k = verify_shards(p, in, e);
+	struct emit *j = &p->s.json;
+	const char *name = io_name(p->io);
+	int k = verify_shards(p, r, e);
 
-	if (p->as_json) {
+	if (p->s.form == SCREEN_JSON) {
 		emit_open(j, NULL, '{');
 		emit_string(j, "file", name);
 		emit_bool(j, "ok", k == 0);
 		emit_u64(j, "shards", p->shard);
-		emit_u64(j, "bytes", io_bytes(in->io));
+		emit_u64(j, "bytes", io_bytes(p->io));
 		emit_u64(j, "status", (uint64_t)-k);
 		if (k < 0)
 			emit_string(j, "error", ERR_MSG(e));
 		emit_end(j);
 	} else if (k == 0 && !p->quiet) {
-		report_path(p, name);
-		(void)fprintf(p->f, ": ok, %llu shards, %llu bytes\n",
+		screen_name(p->s.f, name);
+		(void)fprintf(p->s.f, ": ok, %llu shards, %llu bytes\n",
 		    (unsigned long long)p->shard,
-		    (unsigned long long)io_bytes(in->io));
+		    (unsigned long long)io_bytes(p->io));
 	}
 	return k < 0 ? k : report_flush(p, e);
+}
+
+/* ---- what is whole of a damaged file ---- */
+
+/* r is at the beginning of a shard.  Returns 1 when the shard is whole; r is
+ * then back at its beginning. */
+static int
+verify_whole(struct reader *r, struct err *damage, struct err *e)
+{
+	int k;
+
+	if ((k = reader_mark(r, 0, e)) < 0)
+		return k;
+	while ((k = reader_next(r, damage)) > 0)
+		if (k == READER_SEND) {
+			k = reader_rewind(r, e);
+			return k < 0 ? k : 1;
+		}
+	return k == -ERR_DATA ? 0 : err_move(e, damage);
+}
+
+static int
+verify_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	struct shard s;
+	int k;
+
+	shard_init(&s);
+	if ((k = writer_history(w, reader_provenance(r), e)) == 0 &&
+	    (k = shard_copy(&s, reader_shard(r), e)) == 0) {
+		s.flags |= SHARD_RECOVERED;
+		k = writer_shard(w, &s, reader_schema(r), e);
+	}
+	shard_release(&s);
+	return k < 0 ? k : filter_rest(r, w, e);
+}
+
+/* Until the chain breaks (*damage) or the file ends. */
+static int
+verify_run(struct verify_saved *x, struct reader *r, struct writer *w,
+    struct err *damage, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(r, damage)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		if ((k = verify_whole(r, damage, e)) <= 0)
+			return k;
+		if ((k = verify_copy(r, w, e)) < 0)
+			return k;
+		x->saved++;
+	}
+	if (k < 0 && k != -ERR_DATA)
+		return err_move(e, damage);
+	return 0;
+}
+
+int
+verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
+    struct err *e)
+{
+	struct err damage;
+	uint64_t from = 0;
+	int k;
+
+	memset(x, 0, sizeof(*x));
+	filter_loose(r, w, 0);
+	if (!reader_can_seek(r))
+		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
+		    reader_name(r));
+	do {
+		/* whatever went wrong before, it is at `from' or behind it */
+		damage = (struct err)ERR_INIT;
+		if ((k = verify_run(x, r, w, &damage, e)) < 0)
+			return k;
+		if (damage.code == ERR_OK)
+			return 0;
+		if (reader_unknown(r))
+			return err_move(e, &damage);
+		if (x->damages++ == 0)
+			x->first = damage;
+		from = reader_offset(r) > from ? reader_offset(r) : from + 1;
+		if ((k = reader_recover(r, from, e)) > 0)
+			from = reader_offset(r);
+	} while (k > 0);
+	return k;
 }

@@ -11,84 +11,219 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/num.h"
+#include "base/opt.h"
 #include "base/scan.h"
-#include "format/array.h"
+#include "format/checks.h"
 #include "format/keys.h"
 #include "format/reader.h"
+#include "format/values.h"
 #include "kern/kern.h"
 #include "spool/admit.h"
+#include "spool/clients.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 #include "spool/steps.h"
 
-/* ---- the kinds ---- */
+/* ---- the limits ---- */
 
-/* Takes one word of the list, n bytes long, as the name of a kind of shard. */
-static int
-admit_kind(struct admit *a, const char *word, size_t n, struct err *e)
-{
-	const char *name;
-	unsigned k;
+enum { ADMIT_BYTES = 1 << 20 };
 
-	for (k = 0; k < SHARD_NKIND; k++) {
-		name = shard_kind_name(k);
-		if (strlen(name) == n && memcmp(name, word, n) == 0) {
-			a->kinds |= 1u << k;
-			return 0;
-		}
-	}
-	if (n != strlen("difference") || memcmp(word, "difference", n) != 0)
-		return err_set(e, ERR_USAGE, "--kind '%.*s': gradient, delta, "
-		    "sum, mean, residual, model, history or difference",
-		    (int)(n < 80 ? n : 80), word);
-	a->differences = 1;
-	return 0;
-}
+/* As their numbers are. */
+static const char *const admit_words[] = { "gradient", "delta", "sum", "mean",
+	"residual", "model", "history", "difference", NULL };
 
 /* Kinds by commas, and "difference". */
 static int
 admit_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
 {
 	struct admit *a = arg;
+	char word[16];
 	size_t n;
-	int r = 0;
+	int i, r = 0;
 
 	(void)row;
 	a->kinds = 0;
 	a->differences = 0;
 	for (; r == 0; list += n + 1) {
 		n = strcspn(list, ",");
-		r = admit_kind(a, list, n, e);
+		(void)snprintf(word, sizeof(word), "%.*s", (int)(n < 16 ? n :
+		    15), list);
+		if ((r = num_choice(&i, word, admit_words, "kind", e)) == 0) {
+			a->kinds |= i < SHARD_NKIND ? 1u << i : 0;
+			a->differences |= i == SHARD_NKIND;
+		}
 		if (list[n] == '\0')
 			break;
 	}
 	return r;
 }
 
-static const char *const admit_words[] = { "gradient", "delta", "sum", "mean",
-	"residual", "model", "history", "difference", NULL };
-const struct opt admit_rows[] = {
-	{ 0, "kind", "LIST", "of these kinds only", OPT_CALL(admit_kinds),
-	    .words = admit_words, .several = 1,
+static int
+admit_stale(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	struct admit *a = arg;
+
+	a->stale = UINT64_MAX;
+	return strcmp(val, "any") == 0 ? 0 :
+	    num_u64(&a->stale, val, 0, 1u << 30, row->name, e);
+}
+
+static const struct opt admit_rows[] = {
+	{ 0, "kind", "LIST", "Of these kinds, between commas: gradient, delta, "
+	    "sum, mean, residual,\n# model, history, and difference (to a "
+	    "history); others are invalid.", OPT_CALL(admit_kinds),
 	    .def = "gradient,delta,sum,mean" },
-	{ 0, "max-shard", "SIZE", "refuse larger ones, on the wire",
+	{ 0, "shard", "SIZE", "Larger shards, on the wire, are invalid.",
 	    OPT_SIZE(struct admit, shard), .def = "256Mi" },
-	{ 0, "max-weight", "X", "heavier ones",
+	{ 0, "weight", "X", "Heavier ones are invalid.  Where all devices weigh "
+	    "1, say 1.",
 	    OPT_F64(struct admit, weight, 1e-300, ADMIT_WEIGHT_MOST),
 	    .def = "1e6" },
-	{ 0, "max-contributors", "N", "those of more devices",
+	{ 0, "contributors", "N", "Those of more devices are invalid: 1 for a "
+	    "device, for a relay its edges.",
 	    OPT_U64(struct admit, contributors, 1, 1 << 20), .def = "1024" },
-	{ 0, "max-ahead", "N",
-	    "those of more than N steps after the last closed one",
-	    OPT_U64(struct admit, ahead, 1, ADMIT_STEP_MOST),
+	{ 0, "ahead", "N", "Those more than N steps after the last closed one "
+	    "are invalid.", OPT_U64(struct admit, ahead, 1, ADMIT_STEP_MOST),
 	    .def = "10000" },
-	{ 0, "quota", "SIZE",
-	    "those of a device with so much in open steps",
-	    OPT_SIZE(struct admit, quota), .def = "4Gi" },
-	{ 0, "max-open", "N", "or with shards in so many of them",
+	{ 0, "staleness", "N", "Those computed at a model more than N steps "
+	    "older are late; any: all come.", OPT_CALL(admit_stale),
+	    .def = "any" },
+	{ 0, "quota", "SIZE", "Those of a device with so much in open steps are "
+	    "invalid.", OPT_SIZE(struct admit, quota), .def = "4Gi" },
+	{ 0, "open", "N", "So are those of one with shards in so many open "
+	    "steps.",
 	    OPT_U64(struct admit, open, 1, 1 << 20), .def = "1024" },
+	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
+	    "long within a shard.",
+	    OPT_TIME(struct admit, silence), .def = "60s" },
+	{ 0, "idle", "TIME", "It ends when nothing comes for so long before "
+	    "a shard.",
+	    OPT_TIME(struct admit, idle), .def = "2h" },
+	{ 0, "time", "TIME", "It ends when no shard is whole, or no answer "
+	    "taken, after so long.", OPT_TIME(struct admit, time), .def = "24h" },
+	{ 0, "clients", "N", "More connections at a time are refused.",
+	    OPT_U64(struct admit, clients, 1, CLIENTS_LIMIT), .def = "256" },
+	{ 0, "each", "N", "And so are more of one device.",
+	    OPT_U64(struct admit, each, 1, CLIENTS_LIMIT), .def = "16" },
 	OPT_END
 };
+
+int
+admit_defaults(struct admit *a, struct err *e)
+{
+	return opt_defaults(admit_rows, a, e);
+}
+
+/* The next word of a line, which is cut off; NULL: there is none. */
+static char *
+admit_word(char **line)
+{
+	char *word;
+
+	*line += strspn(*line, " \t\r");
+	word = *line;
+	*line += strcspn(word, " \t\r");
+	if (**line != '\0')
+		*(*line)++ = '\0';
+	return *word != '\0' ? word : NULL;
+}
+
+/* Takes a line, NAME VALUE [DEVICE], if it is of this device; of none: if it is
+ * of all.  What is not taken has to be right as well. */
+static int
+admit_line(struct admit *a, char *line, const char *device, struct err *e)
+{
+	struct admit other = *a;
+	const char *name, *val;
+	struct opt_place p;
+	char *end;
+
+	for (end = line; (end = strchr(end, '#')) != NULL; end++)
+		if (end == line || strchr(" \t", end[-1]) != NULL) {
+			*end = '\0';	/* a comment, no part of a name */
+			break;
+		}
+	if ((name = admit_word(&line)) == NULL)
+		return 0;
+	if ((p.row = opt_named(admit_rows, name)) == NULL)
+		return err_set(e, ERR_USAGE, "there is no limit '%.40s'", name);
+	if ((val = admit_word(&line)) == NULL)
+		return err_set(e, ERR_USAGE, "%s %s", name, p.row->arg);
+	line += strspn(line, " \t\r");
+	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]) !=
+	    NULL; end--)
+		end[-1] = '\0';
+	p.base = strcmp(line, device != NULL ? device : "") == 0 ? a : &other;
+	return opt_set_to(&p, val, name, e);
+}
+
+static int
+admit_lines(struct admit *a, const struct inbox *s, const char *device,
+    struct err *e)
+{
+	char *path = statedir_path(&s->state, INBOX_LIMITS, e);
+	char *text = alloc_get(ADMIT_BYTES, 1, e), *rest, *line;
+	struct err own = ERR_INIT;
+	unsigned n = 0;
+	int k = path == NULL || text == NULL ? -ERR_SYS :
+	    ledger_text(path, text, ADMIT_BYTES, e);
+
+	if (k > 0 && strlen(text) + 1 == ADMIT_BYTES)
+		k = err_set(e, ERR_USAGE, "'%s' is too long", path);
+	for (rest = text; k > 0 && (line = strsep(&rest, "\n")) != NULL;) {
+		n++;
+		if ((k = admit_line(a, line, device, &own)) == 0)
+			k = 1;
+		else
+			k = err_set(e, ERR_USAGE, "%s:%u: %s", path, n,
+			    ERR_MSG(&own));
+	}
+	alloc_free(text);
+	alloc_free(path);
+	return k < 0 ? k : 0;
+}
+
+int
+admit_read(struct admit *a, const struct inbox *s, const char *device,
+    struct err *e)
+{
+	int k = admit_lines(a, s, NULL, e);
+
+	return k < 0 || device == NULL ? k : admit_lines(a, s, device, e);
+}
+
+int
+admit_init(const struct inbox *s, struct err *e)
+{
+	static const char head[] =
+	    "# What this spool lets in; ace-recv reads it when it starts.  A line "
+	    "is\n# NAME VALUE, or NAME VALUE DEVICE for connections of that "
+	    "device alone\n# (ace-recv --device).  Of several lines the last one "
+	    "counts, and one of the\n# device before one of all; where there is "
+	    "none, the default.  SIZE is bytes:\n# 64M, 256Mi; TIME 500ms, 60s, "
+	    "2h.\n";
+	char *path = statedir_path(&s->state, INBOX_LIMITS, e);
+	struct buf b = BUF_INIT;
+	const struct opt *o;
+	char line[256];
+	int n, k = path == NULL ? -ERR_SYS : 0;
+
+	if (k == 0 && access(path, F_OK) == 0)
+		k = err_set(e, ERR_REFUSED, "'%s' is there already", path);
+	if (k == 0)
+		k = buf_put(&b, head, strlen(head), e);
+	for (o = admit_rows; k == 0 && o->type != OPT_IS_END; o++) {
+		n = snprintf(line, sizeof(line), "\n# %s\n# %s, default %s\n%s "
+		    "%s\n", o->help, o->arg, o->def, o->name, o->def);
+		k = buf_put(&b, line, (size_t)n, e);
+	}
+	if (k == 0 && (k = buf_put(&b, "", 1, e)) == 0)
+		k = ledger_set_text(path, (const char *)b.p, s->sync, e);
+	buf_release(&b);
+	alloc_free(path);
+	return k;
+}
 
 /* ---- what a shard says ---- */
 
@@ -123,11 +258,11 @@ static void
 admit_numbers(const struct admit *a, const struct shard *sh, struct receipt *r)
 {
 	if (!(sh->weight <= a->weight))
-		admit_refuse(r, "limit: weight %g, at most %g (--max-weight)",
+		admit_refuse(r, "limit: weight %g, at most %g (limits: weight)",
 		    sh->weight, a->weight);
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
 		admit_refuse(r, "limit: %lu contributors, at most %llu "
-		    "(--max-contributors)", (unsigned long)sh->contributors,
+		    "(limits: contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
 		admit_refuse(r, "limit: incarnation %lu",
@@ -152,9 +287,10 @@ admit_head(const struct admit *a, const struct shard *sh,
 		admit_refuse(r, "recovered from a damaged file");
 	if ((a->kinds >> sh->kind & 1) == 0)
 		admit_refuse(r, "mismatch: a shard of kind %s is not for a sum "
-		    "(--kind)", shard_kind_name(sh->kind));
+		    "(limits: kind)", shard_kind_name(sh->kind));
 	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
-		admit_refuse(r, "mismatch: a difference to a history (--kind)");
+		admit_refuse(r, "mismatch: a difference to a history "
+		    "(limits: kind)");
 	admit_numbers(a, sh, r);
 	if (keys_check(&sh->kv, &e) < 0)
 		(void)admit_because(r, &e);
@@ -167,7 +303,7 @@ void
 admit_values(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct receipt *r)
 {
-	const float most = ADMIT_VALUE_MOST;
+	const float most = VALUES_MOST;
 	size_t at;
 
 	if (k->max_bits(x, n) <= bytes_u32(most))
@@ -184,38 +320,12 @@ admit_values(const struct kern *k, const struct schema_tensor *t,
 	    (double)most);
 }
 
-/* A shard must name as many contributors as it says it has, and no more. */
-static int
-admit_names(const struct reader *in, size_t *names, struct err *e)
-{
-	const struct chain_frame *f = reader_frame(in);
-	struct array_names l = ARRAY_NAMES_INIT;
-	int k = array_get_names(&l, f->raw, f->raw_len, e);
-
-	*names += l.n;
-	array_release(&l);
-	if (k == 0 && *names > reader_shard(in)->contributors)
-		k = err_set(e, ERR_DATA, "corrupt: %zu names of %lu "
-		    "contributors", *names,
-		    (unsigned long)reader_shard(in)->contributors);
-	return k;
-}
-
 int
-admit_note(const struct reader *in, size_t *names, struct receipt *r,
+admit_note(struct checks *c, const struct reader *in, struct receipt *r,
     struct err *e)
 {
-	struct text_kv kv = TEXT_KV_INIT;
-	int k = 0;
+	int k = r->verdict == RECEIPT_ACCEPTED ? checks_note(c, in, e) : 0;
 
-	if (r->verdict != RECEIPT_ACCEPTED)
-		return 0;
-	if (reader_frame(in)->type == FRAME_MEMB) {
-		k = admit_names(in, names, e);
-	} else {
-		k = keys_add(&kv, in, e);
-		text_release(&kv);
-	}
 	return k < 0 ? admit_because(r, e) : 0;
 }
 
@@ -237,12 +347,11 @@ static int
 admit_file(const struct admit_place *p, uint64_t step, const char *end,
     uint64_t *bytes, struct err *e)
 {
-	char file[INBOX_FILE], *path;
+	char *path = inbox_of(p->s, inbox_run_of(p->sh), &step,
+	    inbox_device_of(p->sh), end, e);
 	struct stat st;
 	int there;
 
-	inbox_file(p->sh, end, file);
-	path = inbox_path(p->s, inbox_run_of(p->sh), &step, file, e);
 	if (path == NULL)
 		return -ERR_SYS;
 	there = stat(path, &st) == 0;
@@ -257,7 +366,7 @@ admit_file(const struct admit_place *p, uint64_t step, const char *end,
 static int
 admit_written(const struct admit_place *p, const char *name, struct err *e)
 {
-	char *path = inbox_path(p->s, inbox_run_of(p->sh), NULL, name, e);
+	char *path = statedir_path(&p->s->state, name, e);
 	int fd, k;
 
 	if (path == NULL)
@@ -288,6 +397,125 @@ admit_temp(void *arg, const char *name, struct err *e)
 	return k < 0 ? k : 0;
 }
 
+/* The steps from `from' on in the list at path: 1, or 0 when there is none.
+ * *lines: how many it has. */
+static int
+admit_list(const char *path, uint64_t from, struct steps *x, size_t *lines,
+    struct err *e)
+{
+	struct stat st;
+	const char *at;
+	char *text;
+	int k;
+
+	*lines = 0;
+	if (stat(path, &st) < 0 || st.st_size == 0)
+		return 0;
+	if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
+		return -ERR_SYS;
+	k = ledger_text(path, text, (size_t)st.st_size + 1, e);
+	for (at = text; k > 0 && (at = strchr(at, '\n')) != NULL; at++)
+		++*lines;
+	if (k > 0 && (k = steps_text(x, text, from, e)) == 0)
+		k = 1;
+	alloc_free(text);
+	return k;
+}
+
+/* The steps from `from' on in which the device may have a file: 1.  0: there is no
+ * such list yet, and all were looked at. */
+static int
+admit_may(const struct inbox *s, const struct shard *sh, const char *path,
+    uint64_t from, struct steps *x, size_t *lines, struct err *e)
+{
+	struct admit_place p = { .s = s, .sh = sh };
+	size_t i, n = 0;
+	int no, k = admit_list(path, from, x, lines, e);
+
+	if (k != 0)
+		return k;
+	k = steps_list(x, s, inbox_run_of(sh), "", from, e);
+	for (i = 0; i < x->n && k >= 0; i++) {
+		if ((k = admit_file(&p, x->step[i], "aceg", &p.bytes, e)) < 0 ||
+		    (no = admit_file(&p, x->step[i], "no", &p.bytes, e)) < 0)
+			return -ERR_SYS;
+		if ((k | no) != 0)
+			x->step[n++] = x->step[i];
+	}
+	x->n = n;
+	return k < 0 ? k : 0;
+}
+
+static char *
+admit_path(const struct inbox *s, const struct shard *sh, struct err *e)
+{
+	return inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh), "open",
+	    e);
+}
+
+/* Adds the shard's step to the list, which is locked; once most of it is of
+ * steps that are over, it is written again. */
+static int
+admit_add(int fd, const char *path, const struct inbox *s,
+    const struct shard *sh, struct err *e)
+{
+	enum { OVER = 64 };
+	struct steps x = STEPS_INIT;
+	uint64_t floor;
+	char line[32];
+	size_t i, lines, n;
+	off_t at = 0;
+	int k = inbox_floor(s, inbox_run_of(sh), &floor, e);
+
+	if (k < 0 || (k = admit_may(s, sh, path, k > 0 ? floor + 1 : 0, &x,
+	    &lines, e)) < 0)
+		goto out;
+	for (i = 0; i < x.n && x.step[i] != sh->step; i++)
+		;
+	if (k > 0 && i < x.n)
+		goto out;
+	if (i == x.n && (k = steps_add(&x, sh->step, e)) < 0)
+		goto out;
+	if ((at = lseek(fd, 0, SEEK_END)) < 0)
+		k = err_sys(e, "'%s'", path);
+	i = x.n - 1;
+	if (lines == 0 || lines > x.n + OVER)
+		i = 0, at = 0;
+	for (; k >= 0 && i < x.n; i++, at += (off_t)n) {
+		n = (size_t)snprintf(line, sizeof(line), "%llu\n",
+		    (unsigned long long)x.step[i]);
+		if (pwrite(fd, line, n, at) != (ssize_t)n)
+			k = err_sys(e, "'%s'", path);
+	}
+	if (k >= 0 && ftruncate(fd, at) < 0)
+		k = err_sys(e, "'%s'", path);
+out:
+	steps_release(&x);
+	return k < 0 ? k : 0;
+}
+
+int
+admit_took(const struct inbox *s, const struct shard *sh, struct err *e)
+{
+	char *path = admit_path(s, sh, e);
+	int fd, k = 0;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		k = err_sys(e, "'%s'", path);
+	while (k == 0 && flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			k = err_sys(e, "'%s'", path);
+	if (k == 0)
+		k = admit_add(fd, path, s, sh, e);
+	if (fd >= 0)
+		(void)close(fd);
+	alloc_free(path);
+	return k;
+}
+
 /* Looks at one open step. */
 static int
 admit_step(struct admit_place *p, uint64_t step, struct err *e)
@@ -309,7 +537,7 @@ admit_place(const struct admit *a, const struct inbox *s,
 {
 	struct admit_place p = { .s = s, .sh = sh, .most = a->shard };
 	struct steps open = STEPS_INIT;
-	char *dir;
+	char *path;
 	size_t i;
 	int k = inbox_floor(s, inbox_run_of(sh), &p.floor, e);
 
@@ -320,30 +548,27 @@ admit_place(const struct admit *a, const struct inbox *s,
 		return sh->step < p.floor;
 	if (sh->step > p.floor && sh->step - p.floor > a->ahead) {
 		admit_refuse(r, "limit: step %llu is more than %llu after %llu, "
-		    "the last that is closed (--max-ahead)",
+		    "the last that is closed (limits: ahead)",
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)p.floor);
 		return 0;
 	}
-	k = steps_list(&open, s, inbox_run_of(sh), "", p.any ? 0 : p.floor + 1,
-	    e);
+	if ((path = admit_path(s, sh, e)) == NULL)
+		return -ERR_SYS;
+	k = admit_may(s, sh, path, p.any ? 0 : p.floor + 1, &open, &i, e);
+	alloc_free(path);
+	k = k < 0 ? k : 0;
 	for (i = 0; i < open.n && k == 0; i++)
 		k = admit_step(&p, open.step[i], e);
 	steps_release(&open);
-	if (k < 0 || p.known)
-		return k;
-	if ((dir = inbox_path(s, inbox_run_of(sh), NULL, "", e)) == NULL)
-		return -ERR_SYS;
-	k = scan(dir, admit_temp, &p, e);
-	alloc_free(dir);
-	if (k < 0)
+	if (k < 0 || p.known || (k = scan(s->state.dir, admit_temp, &p, e)) < 0)
 		return k;
 	if (p.steps >= a->open)
 		admit_refuse(r, "limit: %llu steps of this device are open "
-		    "(--max-open)", (unsigned long long)p.steps);
+		    "(limits: open)", (unsigned long long)p.steps);
 	if (p.bytes >= a->quota)
 		admit_refuse(r, "limit: %llu bytes of this device wait for "
-		    "their steps (--quota)", (unsigned long long)p.bytes);
+		    "their steps (limits: quota)", (unsigned long long)p.bytes);
 	return 0;
 }
 
@@ -400,7 +625,7 @@ admit_run(const struct inbox *s, const char *want, const char *run,
 	alloc_free(path);
 	if (k)
 		return 0;
-	inbox_name(run, o.run);
+	inbox_folder(run, o.run);
 	k = scan(s->state.dir, admit_is_other, &o, e);
 	if (k > 0)
 		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "

@@ -10,35 +10,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/opt.h"
 #include "format/receipt.h"
 #include "format/schema.h"
 
+struct checks;
 struct err;
 struct inbox;
 struct kern;
 struct reader;
 
-/* What no option goes beyond. */
+/* What no limit goes beyond. */
 #define ADMIT_WEIGHT_MOST 1e30
-/* No gradient is so large, and a residual that gets such values again and again
- * would overflow at some step, for ever. */
-#define ADMIT_VALUE_MOST 1e18f
 #define ADMIT_STEP_MOST (UINT64_C(1) << 62)
 #define ADMIT_SAMPLES_MOST (UINT64_C(1) << 40)
 
 struct admit {
 	const struct schema *schema;	/* shards of this model only, or NULL */
+	/* limits, a line each in the file DIR/limits */
 	unsigned kinds;			/* bits 1 << SHARD_x */
 	int differences;		/* 1: those to a history, too */
 	double weight;			/* this and the next: the most */
 	uint64_t contributors;
 	uint64_t ahead;			/* steps after the last closed one */
+	uint64_t stale;			/* for inbox.max_stale */
 	uint64_t shard;			/* bytes on the wire */
 	uint64_t quota;			/* bytes that a device has in open steps */
 	uint64_t open;			/* open steps that it has shards in */
+	double silence, idle, time;	/* seconds: without a byte in a shard,
+					 * and between two; without a shard;
+					 * 0: any */
+	uint64_t clients, each;		/* connections, and those of a device */
 };
-extern const struct opt admit_rows[];	/* the options that say so */
+
+/* admit_defaults(a, e): the limits of a spool without a file.
+ * admit_read(a, s, device, e): those that its file has, for connections of the
+ * device; NULL: of anybody.  -ERR_USAGE: a line is wrong.
+ * admit_init(s, e): makes the file, with all defaults; -ERR_REFUSED: it is there. */
+int admit_defaults(struct admit *a, struct err *e);
+int admit_read(struct admit *a, const struct inbox *s, const char *device,
+    struct err *e);
+int admit_init(const struct inbox *s, struct err *e);
 
 /* admit_refuse(r, fmt, ...): the verdict in r becomes `invalid', with this
  * reason, unless it has been refused before: then the first reason stays. */
@@ -52,10 +63,8 @@ void admit_head(const struct admit *a, const struct shard *sh,
  * first-th on. */
 void admit_values(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct receipt *r);
-/* admit_note(a, in, r, e): checks the annotation that `in' stands at, if it is
- * a policy or names of contributors.  *names: how many names the shard has had
- * so far. */
-int admit_note(const struct reader *in, size_t *names, struct receipt *r,
+/* admit_note(c, in, r, e): checks the annotation that `in' stands at. */
+int admit_note(struct checks *c, const struct reader *in, struct receipt *r,
     struct err *e);
 
 /* admit_place(a, s, sh, r, e): is there room in the spool for the shard?  1: its
@@ -65,6 +74,12 @@ int admit_note(const struct reader *in, size_t *names, struct receipt *r,
  * otherwise somebody who invents steps could fill the disk with receipts. */
 int admit_place(const struct admit *a, const struct inbox *s,
     const struct shard *sh, struct receipt *r, struct err *e);
+
+/* admit_took(s, sh, e): before the device's first file in the shard's step is
+ * made.  DIR/RUN/DEVICE.open lists the steps in which it may have one, so that
+ * admit_place looks at these and not at those of all devices.  A power cut may
+ * take lines of it: then less is counted until those steps are over. */
+int admit_took(const struct inbox *s, const struct shard *sh, struct err *e);
 
 /* admit_run(s, want, run, e): -ERR_DATA when this is no run that is wanted, or
  * when several would do and the spool has another one of them (inbox_fits). */

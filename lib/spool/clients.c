@@ -1,10 +1,14 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/temp.h"
+#include "format/text.h"
 #include "spool/clients.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -39,7 +43,7 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 
 	if (r == 0)
 		return err_set(e, ERR_REFUSED, "'%s': %llu connections are "
-		    "served already (--max-clients)", name,
+		    "served already (limits: clients)", name,
 		    (unsigned long long)most);
 	if (r < 0 || device == NULL)
 		return r < 0 ? r : 0;
@@ -48,14 +52,14 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 	    CLIENTS_LIMIT, each, name, e);
 	return r != 0 ? r < 0 ? r : 0 : err_set(e, ERR_REFUSED, "%llu "
 	    "connections of device '%.80s' are served already "
-	    "(--max-each)", (unsigned long long)each, device);
+	    "(limits: each)", (unsigned long long)each, device);
 }
 
 /* The file, into *fd. */
 static int
 clients_open(const struct inbox *s, int *fd, struct err *e)
 {
-	char *path = state_path(&s->state, ".clients", e);
+	char *path = statedir_path(&s->state, ".clients", e);
 	int r = 0;
 
 	*fd = -1;
@@ -65,6 +69,16 @@ clients_open(const struct inbox *s, int *fd, struct err *e)
 	if (*fd < 0)
 		r = err_sys(e, "'%s'", path);
 	alloc_free(path);
+	return r;
+}
+
+int
+clients_mark(const struct inbox *s, struct err *e)
+{
+	int fd, r = clients_open(s, &fd, e);
+
+	if (r == 0)
+		(void)close(fd);
 	return r;
 }
 
@@ -117,4 +131,55 @@ clients_enter(const struct inbox *s, uint64_t most, const char *device,
 		*fd = -1;
 	}
 	return r;
+}
+
+/* ---- their sandbox ---- */
+
+const char *const clients_programs[] = { "ace-recv", "ace-aggregate", NULL };
+
+static char *
+clients_note_path(const struct inbox *s, const char *program, struct err *e)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), ".sandbox.%s", program);
+	return statedir_path(&s->state, name, e);
+}
+
+int
+clients_noted(const struct inbox *s, const char *program,
+    char out[CLIENTS_NOTE], struct err *e)
+{
+	char *path = clients_note_path(s, program, e);
+	size_t n;
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	k = ledger_text(path, out, CLIENTS_NOTE, NULL);
+	alloc_free(path);
+	if (k <= 0)
+		return 0;
+	n = strlen(out);
+	if (n < 2 || out[n - 1] != '\n')
+		return 0;
+	out[n - 1] = '\0';
+	return text_clean(out, n - 1);
+}
+
+/* Most connections find the line as they would leave it, and write nothing.  What
+ * one left that was killed while it wrote goes first. */
+void
+clients_note(const struct inbox *s, const char *program, const char *says)
+{
+	char line[CLIENTS_NOTE], *path;
+
+	temp_sweep(s->state.dir);
+	if (says[0] == '\0' || (clients_noted(s, program, line, NULL) > 0 &&
+	    strcmp(line, says) == 0))
+		return;
+	(void)snprintf(line, sizeof(line), "%s\n", says);
+	if ((path = clients_note_path(s, program, NULL)) != NULL)
+		(void)ledger_set_text(path, line, IO_SYNC_NONE, NULL);
+	alloc_free(path);
 }

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/mono.h"
+#include "base/clock.h"
 #include "base/compare.h"
 #include "base/scan.h"
 #include "base/temp.h"
@@ -19,7 +19,7 @@
 #include "spool/closing.h"
 #include "spool/roster.h"
 #include "spool/steps.h"
-#include "spool/waiting.h"
+#include "spool/progress.h"
 
 /* ---- the shards of a step ---- */
 
@@ -311,7 +311,7 @@ closing_each_age(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* Finds when, by mono_now, as many shards of a step were there as a quorum, into
+/* Finds when, by clock_now, as many shards of a step were there as a quorum, into
  * *since. */
 static int
 closing_since(const struct inbox *s, const char *run, uint64_t step,
@@ -328,7 +328,7 @@ closing_since(const struct inbox *s, const char *run, uint64_t step,
 		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
 		    a.came[quorum - 1];
 	}
-	*since = mono_now() - (age > 0 ? age : 0);
+	*since = clock_now() - (age > 0 ? age : 0);
 	alloc_free((char *)(uintptr_t)a.dir);
 	alloc_free(a.came);
 	return r;
@@ -341,18 +341,19 @@ struct closing_watch {
 	double since;
 };
 
-/* Is this step over? An enum quorum_now.  The deadline counts from when a quorum
- * is there: a device that sends at once would otherwise take from the others the
- * time that they need. */
+/* Is this step over?  1 or 0.  The deadline counts from when a quorum is there: a
+ * device that sends at once would otherwise take from the others the time that
+ * they need. */
 static int
 closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
     const struct quorum *q, const struct closing_at *a, struct err *e)
 {
-	struct quorum rule = *q;
+	const int dated = q->deadline > 0;
+	size_t expect = q->expect;
 	int r;
 
 	if (a->n < q->quorum)
-		return QUORUM_WAIT;
+		return 0;
 	if (!c->any || c->step != a->step) {
 		if ((r = closing_since(s, run, a->step, q->quorum, &c->since,
 		    e)) < 0)
@@ -360,9 +361,11 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 		c->any = 1;
 		c->step = a->step;
 	}
-	if ((r = roster_expect(s, run, a->step, a->n, &rule, e)) < 0)
+	if ((r = roster_expect(s, run, a->step, a->n, &expect, e)) < 0)
 		return r;
-	return (int)quorum_now(&rule, a->n, 0, mono_now() - c->since);
+	if (expect != 0 ? a->n >= expect : !dated)
+		return 1;
+	return dated && clock_now() - c->since >= q->deadline;
 }
 
 /* Closes the first step that is over: an enum closing_closed, and *step and l.  A
@@ -384,12 +387,12 @@ closing_try(const struct inbox *s, const char *run, uint64_t *step,
 		r = closing_again(s, run, a->step, l, e);
 		return r < 0 ? r : CLOSING_DONE;
 	}
-	if (k != QUORUM_OVER && next.what == CLOSING_OPEN &&
+	if (k == 0 && next.what == CLOSING_OPEN &&
 	    next.step != a->step) {
 		*a = next;
 		k = closing_ripe(s, run, &c[1], q, a, e);
 	}
-	if (k != QUORUM_OVER)
+	if (k <= 0)
 		return k < 0 ? k : CLOSING_AGAIN;
 	if ((r = closing_close(s, run, *step, q->quorum, a->step, l,
 	    e)) == CLOSING_DONE)
@@ -407,13 +410,13 @@ closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 	int r;
 
 	memset(l, 0, sizeof(*l));
-	waiting_begin(s->wait);
+	progress_begin(s->wait);
 	do {
 		r = closing_try(s, run, step, q, c, &a, l, e);
 		if (r != CLOSING_AGAIN)
 			return r;
-		if (waiting_due(s->wait))
-			waiting_step(s, run, a.n != 0 ? a.step : *step, a.n,
+		if (progress_due(s->wait))
+			progress_step(s, run, a.n != 0 ? a.step : *step, a.n,
 			    q->expect != 0 ? q->expect : q->quorum);
 	} while ((r = wait_more(&w, e)) >= 0);
 	return r;
@@ -428,12 +431,12 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 	struct wait w = wait_begin(-1, out);
 	int r, gone = 0;
 
-	waiting_begin(s->wait);
+	progress_begin(s->wait);
 	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
 		if (gone < 0)
 			return gone;
-		if (waiting_due(s->wait))
-			waiting_say(s->wait, "waiting for the aggregate of step "
+		if (progress_due(s->wait))
+			progress_say(s->wait, "waiting for the aggregate of step "
 			    "%llu of run '%s' in the spool (ace-recv "
 			    "--publish)", (unsigned long long)step, run);
 		/* look once more: the other process may have closed it and

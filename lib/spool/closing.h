@@ -7,9 +7,17 @@
 
 #include "spool/inbox.h"
 #include "spool/ledger.h"
-#include "sync/quorum.h"
 
 struct err;
+
+/* When a step is over: as soon as `expect' shards of it are there, or, where
+ * that is not known and there is no deadline, `quorum' of them; and with a
+ * quorum at the deadline. */
+struct quorum {
+	size_t expect;		/* shards of a step; 0: not known */
+	size_t quorum;		/* so many are enough, at least 1 */
+	double deadline;	/* seconds after these were there; 0: none */
+};
 
 /*
  * closing_wait(s, run, step, q, out, l, e): waits for a step after *step (for
@@ -22,12 +30,12 @@ struct err;
  * A step that fewer than a quorum sent is passed over, and its shards are late,
  * once a step after it is over: nobody else may ever send it.
  *
- * The deadline counts from the time of the step's oldest file, so that a
- * process that is started again goes on counting; while it waits it counts by
- * a clock that does not jump.
+ * The deadline counts by the times of the step's files, so that a process that
+ * is started again goes on counting; while it waits it counts by a clock that
+ * does not jump.
  *
- * -ERR_REFUSED when the quorum is not there at the deadline; wait_orphan's
- * error when nobody reads the pipe `out' any more (-1: there is none).
+ * wait_orphan's error when nobody reads the pipe `out' any more (-1: there is
+ * none).
  */
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e);

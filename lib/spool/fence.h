@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "spool/inbox.h"
+#include "spool/ledger.h"
 
 struct err;
 
@@ -17,5 +18,13 @@ struct err;
  * last one that the backup knows, and the shards accepted after it. */
 int fence_send(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct writer *w, struct err *e);
+
+/* fence_accepted(s, of, got, gone, e): which shards of one device the spool has
+ * accepted, over all steps of a run: in closed steps those that the manifest lists,
+ * in open ones those whose files are there.  of is any shard of the run and device.
+ * got becomes their receipts, in the order of the steps, with the names of
+ * their files; gone becomes the receipts of those whose files were removed. */
+int fence_accepted(const struct inbox *s, const struct shard *of,
+    struct ledger *got, struct ledger *gone, struct err *e);
 
 #endif

@@ -17,16 +17,16 @@
 int
 inbox_open(struct inbox *s, const char *dir, struct err *e)
 {
-	int r = state_open(&s->state, dir, e);
+	int r = statedir_open(&s->state, dir, e);
 
 	return r == 0 && s->sync == IO_SYNC_FULL ?
-	    state_durable(&s->state, e) : r;
+	    statedir_durable(&s->state, e) : r;
 }
 
 void
 inbox_close(struct inbox *s)
 {
-	state_close(&s->state);
+	statedir_close(&s->state);
 }
 
 /* ---- names ---- */
@@ -59,6 +59,14 @@ inbox_name(const char *name, char out[INBOX_NAME])
 	}
 }
 
+void
+inbox_folder(const char *run, char out[INBOX_NAME])
+{
+	inbox_name(run, out);
+	if (strcmp(out, INBOX_LIMITS) == 0)
+		(void)snprintf(out, INBOX_NAME, "%%6Cimits");
+}
+
 char *
 inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
     const char *file, struct err *e)
@@ -66,7 +74,7 @@ inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 	char name[INBOX_NAME], *path;
 	size_t n;
 
-	inbox_name(run, name);
+	inbox_folder(run, name);
 	n = strlen(s->state.dir) + strlen(name) + strlen(file) + 32;
 	if ((path = alloc_get(n, 1, e)) == NULL)
 		return NULL;
@@ -78,22 +86,32 @@ inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
 	return path;
 }
 
-void
-inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
+static void
+inbox_name_file(const char *device, const char *end, char out[INBOX_FILE])
 {
-	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
 	char name[INBOX_NAME];
 
-	inbox_name(device != NULL ? device : "", name);
+	inbox_name(device, name);
 	/* that file is the step's aggregate and belongs to no device */
 	if (strcmp(name, "aggregate") == 0)
 		(void)snprintf(name, sizeof(name), "%%61ggregate");
-	if (end == NULL) {
-		(void)snprintf(out, INBOX_FILE, "%.200s.incarnation",
-		    name);
-		return;
-	}
 	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
+}
+
+void
+inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
+{
+	inbox_name_file(inbox_device_of(sh), end, out);
+}
+
+char *
+inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
+    const char *device, const char *end, struct err *e)
+{
+	char file[INBOX_FILE];
+
+	inbox_name_file(device, end, file);
+	return inbox_path(s, run, step, file, e);
 }
 
 /* The value of n hex digits, at most 2, or -1. */
@@ -185,6 +203,14 @@ inbox_run_of(const struct shard *sh)
 	return run != NULL ? run : "";
 }
 
+const char *
+inbox_device_of(const struct shard *sh)
+{
+	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
+
+	return device != NULL ? device : "";
+}
+
 /* ---- receiving ---- */
 
 static int
@@ -223,8 +249,8 @@ inbox_sync(const struct inbox *s, const char *run, const uint64_t *step,
 	return r;
 }
 
-/* Has the step a directory?  One that is over may have none any more. */
-static int
+/* A step that is over may have none any more. */
+int
 inbox_is_there(const struct inbox *s, const char *run, const uint64_t *step,
     struct err *e)
 {
@@ -251,7 +277,7 @@ inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
 		r = inbox_sync(s, run, step, "manifest", e);
 	if (r == 0)
 		r = inbox_sync(s, run, NULL, "closed", e);
-	if (r < 0 || (spool = state_path(&s->state, "run", e)) == NULL)
+	if (r < 0 || (spool = statedir_path(&s->state, "run", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(spool, e);
 	alloc_free(spool);
@@ -269,10 +295,10 @@ inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
 
 	*w = NULL;
 	inbox_file(sh, &TEMP_NAME[1], file);
-	*path = inbox_path(s, inbox_run_of(sh), NULL, file, e);
+	*path = statedir_path(&s->state, file, e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if ((r = temp_create(*path, &fd, e)) < 0)
+	if ((r = temp_create(*path, 0600, &fd, e)) < 0)
 		return r;
 	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
 		(void)close(fd);
@@ -333,17 +359,11 @@ int
 inbox_raise(const struct inbox *s, const char *run, const char *device,
     uint64_t *n, struct err *e)
 {
-	char file[INBOX_FILE], *path = NULL;
-	struct shard sh;
-	int fd = -1, k;
+	char *path = inbox_of(s, run, NULL, device, "incarnation", e);
+	int fd = -1, k = path != NULL ? 0 : -ERR_SYS;
 
-	shard_init(&sh);
-	if ((k = shard_set_run(&sh, run, e)) == 0 &&
-	    (k = shard_set_device(&sh, device, e)) == 0 &&
-	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
-		inbox_file(&sh, NULL, file);
-		path = inbox_path(s, run, NULL, file, e);
-		k = path != NULL ? ledger_number(path, n, e) : -ERR_SYS;
+	if (k == 0 && (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+		k = ledger_number(path, n, e);
 		if (k >= 0 && *n >= SHARD_INCARNATIONS)
 			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "
 			    "last incarnation: it needs another name", device);
@@ -352,7 +372,6 @@ inbox_raise(const struct inbox *s, const char *run, const char *device,
 		(void)close(fd);
 	}
 	alloc_free(path);
-	shard_release(&sh);
 	return k;
 }
 

@@ -9,7 +9,7 @@
  *   DIR/RUN/closed                   "STEP\n": all steps before this one are
  *                                    closed; it is itself when it has a manifest
  *   DIR/RUN/last                     "STEP\n": the last aggregate made
- *   DIR/RUN/norms                    see spool/norms.h
+ *   DIR/RUN/norms                    see mean/contrib.h
  *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
  *   DIR/RUN/STEP/DEVICE.no      the receipts of those that were rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
@@ -19,11 +19,14 @@
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
  *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
- *   DIR/RUN/DEVICE.new-XXXXXX        a shard that is being received; locked
+ *   DIR/RUN/DEVICE.open              see spool/admit.h
+ *   DIR/DEVICE.new-XXXXXX            a shard that is being received; locked
  *                                    while somebody writes it
  *   DIR/.clients                     see spool/clients.h
+ *   DIR/limits                       see spool/admit.h
  *
- * RUN and DEVICE are names in which all but [A-Za-z0-9_-] is written as %XX.  A
+ * RUN and DEVICE are names in which all but [A-Za-z0-9_-] is written as %XX, and
+ * of what would be a file of ours, the first letter too.  A
  * shard gets one verdict, which is on disk before anyone is told; of those with one
  * name (run, device, step) one is accepted; a file of a shard never changes; a
  * closed step stays closed.
@@ -34,29 +37,33 @@
 #include <limits.h>
 
 #include "base/io.h"
-#include "base/state.h"
+#include "base/statedir.h"
 #include "format/receipt.h"
 #include "format/writer.h"
 
 struct err;
-struct waiting;
+struct progress;
+
+#define INBOX_LIMITS "limits"	/* of a spool, beside its runs */
 
 enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 
 struct inbox {
-	struct state state;	/* checked as a state directory is */
+	struct statedir state;	/* checked as a state directory is */
 	enum io_sync sync;
 	uint64_t max_stale;	/* a shard's model may be so many versions
 				 * behind; UINT64_MAX: any */
-	struct waiting *wait;	/* says what is waited for, or NULL */
+	struct progress *wait;	/* says what is waited for, or NULL */
 };
 #define INBOX_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX, NULL }
 
 int inbox_open(struct inbox *s, const char *dir, struct err *e);
 void inbox_close(struct inbox *s);
 
-/* inbox_name(name, out): the file name of a run or a device, as above. */
+/* inbox_name(name, out): the file name of a run or a device, as above.
+ * inbox_folder(run, out): that of a run's directory. */
 void inbox_name(const char *name, char out[INBOX_NAME]);
+void inbox_folder(const char *run, char out[INBOX_NAME]);
 
 /* inbox_path(s, run, step, file, e): DIR/RUN/STEP/file, allocated; step NULL:
  * DIR/RUN/file. */
@@ -64,8 +71,12 @@ char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
     const char *file, struct err *e);
 
 /* inbox_file(sh, end, out): out becomes the file name DEVICE.end of the shard's
- * device; end NULL: DEVICE.incarnation. */
+ * device.  inbox_of(s, run, step, device, end, e): where that file of a device is,
+ * "" being one without a name: DIR/RUN/STEP/DEVICE.end, allocated; step NULL:
+ * DIR/RUN/DEVICE.end. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+char *inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
+    const char *device, const char *end, struct err *e);
 /* inbox_device(file, out, id): the other way round, from the name of a file to
  * the device's name and its hash; id may be NULL.  0: the name was too long for
  * a file, so that only its beginning is in out. */
@@ -75,6 +86,7 @@ int inbox_device(const char *file, char out[SHARD_NAME + 1],
  * shard. */
 int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
+const char *inbox_device_of(const struct shard *sh);
 
 /* inbox_fits(want, run): is the run one of those that --run asks for?  A name
  * that ends with * asks for all that begin so; NULL is *. */
@@ -82,7 +94,8 @@ int inbox_fits(const char *want, const char *run);
 
 /* ---- receiving ---- */
 
-/* inbox_begin(s, sh, e): makes the directories of the shard's run and step. */
+/* inbox_begin(s, sh, e): makes the directories of the shard's run and step; for
+ * one that is whole, since of those that only begin there may be any number. */
 int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
 /* inbox_durable(s, run, step, e): syncs DIR/RUN/STEP, DIR/RUN and DIR, so that
  * every file name in them survives a power cut; whoever made a file may have
@@ -90,6 +103,10 @@ int inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e);
  * or builds on it.  step NULL: DIR/RUN and DIR only. */
 int inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
     struct err *e);
+/* inbox_is_there(s, run, step, e): 1 when the step has a directory, or, step
+ * NULL, the run; or 0. */
+int inbox_is_there(const struct inbox *s, const char *run,
+    const uint64_t *step, struct err *e);
 /* inbox_temp(s, sh, path, w, e): makes a temporary file at *path, allocated,
  * and *w to write the shard into it.  It stays until verdict_settle or unlink;
  * it is locked while *w is there, so that nobody takes it for a dead

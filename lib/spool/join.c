@@ -20,30 +20,27 @@
 enum { JOIN_LOOKS = 1000 };
 
 /* Writes down that the device knows what the others do from this step on.  It may
- * be slow with its first shard, and have asked before the run had any. */
+ * be slow with its first shard, and have asked before the run had any.  Where it
+ * was told before that stays: it may have a shard of then that is not there yet,
+ * which was computed at the others' model. */
 static int
 join_told(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e)
 {
-	char file[INBOX_FILE], *path = NULL, *dir = NULL;
-	struct shard sh;
-	int k;
+	char *dir = inbox_path(s, run, NULL, "", e);
+	char *path = inbox_of(s, run, NULL, device, JOIN_TOLD, e);
+	uint64_t before = 0;
+	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
 
-	shard_init(&sh);
-	if ((k = shard_set_device(&sh, device, e)) == 0) {
-		inbox_file(&sh, JOIN_TOLD, file);
-		dir = inbox_path(s, run, NULL, "", e);
-		path = inbox_path(s, run, NULL, file, e);
-		k = dir == NULL || path == NULL ? -ERR_SYS : 0;
-	}
 	if (k == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
 		k = err_sys(e, "'%s'", dir);
 	if (k == 0)
+		k = ledger_number(path, &before, e);
+	if (k == 0 || (k > 0 && step < before))
 		k = ledger_set_number(path, step, s->sync, e);
 	alloc_free(dir);
 	alloc_free(path);
-	shard_release(&sh);
-	return k;
+	return k < 0 ? k : 0;
 }
 
 /* ---- what is sent ---- */
@@ -153,18 +150,10 @@ static int
 join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
-	char file[INBOX_FILE], *path;
-	struct shard sh;
-	int k;
+	char *path = inbox_of(s, q->run, &step, q->device, "aceg", e);
+	int k = path != NULL ? access(path, F_OK) == 0 : -ERR_SYS;
 
-	shard_init(&sh);
-	if ((k = shard_set_device(&sh, q->device, e)) == 0) {
-		inbox_file(&sh, "aceg", file);
-		path = inbox_path(s, q->run, &step, file, e);
-		k = path != NULL ? access(path, F_OK) == 0 : -ERR_SYS;
-		alloc_free(path);
-	}
-	shard_release(&sh);
+	alloc_free(path);
 	return k;
 }
 
@@ -203,7 +192,8 @@ join_tell(const struct inbox *s, const struct join_asked *q, struct writer *w,
 	sh.step = q->step;
 	if (k == 0 && (k = schema_finish(&none, e)) == 0 &&
 	    (k = shard_set_run(&sh, q->run, e)) == 0 &&
-	    (k = shard_set_device(&sh, q->device, e)) == 0 &&
+	    (q->device[0] == '\0' ||
+	    (k = shard_set_device(&sh, q->device, e)) == 0) &&
 	    (k = writer_shard(w, &sh, &none, e)) == 0)
 		k = writer_send(w, NULL, e);
 	shard_release(&sh);
@@ -220,14 +210,14 @@ join_known(const struct inbox *s, const struct shard *sh, struct err *e)
 {
 	struct steps now = STEPS_INIT, old = STEPS_INIT;
 	const char *run = inbox_run_of(sh);
-	char file[INBOX_FILE], *path;
+	const char *device = inbox_device_of(sh);
+	char *path;
 	struct ledger l;
 	size_t i, j;
 	int k = steps_list(&now, s, run, "", 0, e), known = 0;
 
-	inbox_file(sh, "aceg", file);
 	for (i = now.n; k >= 0 && !known && i > 0; i--) {
-		path = inbox_path(s, run, &now.step[i - 1], file, e);
+		path = inbox_of(s, run, &now.step[i - 1], device, "aceg", e);
 		k = path != NULL ? 0 : -ERR_SYS;
 		known = path != NULL && access(path, F_OK) == 0;
 		alloc_free(path);
@@ -251,14 +241,14 @@ int
 join_stranger(const struct inbox *s, const struct shard *sh, uint64_t floor,
     uint64_t *next, struct err *e)
 {
-	char file[INBOX_FILE], *path;
 	uint64_t told;
+	char *path;
 	int k;
 
 	if (sh->step >= floor || floor - sh->step < 2)
 		return 0;
-	inbox_file(sh, JOIN_TOLD, file);
-	if ((path = inbox_path(s, inbox_run_of(sh), NULL, file, e)) == NULL)
+	if ((path = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
+	    JOIN_TOLD, e)) == NULL)
 		return -ERR_SYS;
 	k = ledger_number(path, &told, e);
 	alloc_free(path);
@@ -278,13 +268,17 @@ join_model(const struct inbox *s, const char *run, struct reader *in,
 {
 	struct writer_opts wo = { "ace-recv", NULL, 0 };
 	struct writer *w = NULL;
+	const char *own = text_get(&reader_shard(in)->kv, SHARD_KEY_RUN);
 	struct io *io;
 	char *path;
 	int k;
 
-	if (run == NULL)
-		run = text_get(&reader_shard(in)->kv, SHARD_KEY_RUN);
-	if (run == NULL)
+	if (own != NULL && run != NULL && !inbox_fits(run, own))
+		return err_set(e, ERR_DATA, "mismatch: a model of run '%.80s', "
+		    "not '%.80s'", own, run);
+	if (own != NULL)
+		run = own;
+	if (run == NULL || strchr(run, '*') != NULL)
 		return err_set(e, ERR_USAGE, "a model of which run? (--run "
 		    "NAME)");
 	if ((path = inbox_path(s, run, NULL, JOIN_MODEL, e)) == NULL)

@@ -48,7 +48,8 @@ int join_stranger(const struct inbox *s, const struct shard *sh,
     uint64_t floor, uint64_t *next, struct err *e);
 
 /* join_model(s, run, in, e): `in' stands at a shard of kind model: this shard
- * and all that follow become DIR/RUN/model.aceg.  run NULL: the shard's own. */
+ * and all that follow become DIR/RUN/model.aceg.  run: of a shard that does not say
+ * its own; NULL or a pattern: of none. */
 int join_model(const struct inbox *s, const char *run, struct reader *in,
     struct err *e);
 

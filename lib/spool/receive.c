@@ -1,18 +1,46 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/scan.h"
+#include "base/wait.h"
+#include "format/checks.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
-#include "spool/answer.h"
 #include "spool/join.h"
+#include "spool/progress.h"
 #include "spool/receive.h"
 #include "spool/verdict.h"
+
+/* ---- between the two processes ---- */
+
+/* What the reading process tells the answering one. */
+struct receive_said {
+	struct receipt r;
+	char run[SHARD_NAME + 1];
+	int asks;		/* the device does, from r.step on (join_next);
+				 * otherwise it sent a shard */
+	char device[SHARD_NAME + 1];	/* who asks; "": it has no name */
+	int end;		/* all was read; without it the answers are
+				   an aborted stream */
+};
+
+static int
+receive_say(struct io *to, const struct receive_said *a, struct err *e)
+{
+	int r = io_write(to, a, sizeof(*a), e);
+
+	return r < 0 ? r : io_flush(to, e);
+}
+
+/* ---- reading ---- */
 
 /* One that is too large is read to its end all the same, so that its device
  * hears why; but not for ever. */
@@ -87,8 +115,8 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
     struct err *e)
 {
 	const struct chain_frame *f;
+	struct checks c = { 0 };
 	uint64_t bytes = 0;
-	size_t names = 0;
 	int k;
 
 	if ((k = values_begin(&x->v, x->in, e)) < 0)
@@ -98,15 +126,20 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 		bytes += FRAME_HEAD_SIZE + f->wire_len +
 		    frame_padding(f->wire_len);
 		if (bytes > x->o->admit.shard)
-			admit_refuse(r, "limit: larger than --max-shard");
+			admit_refuse(r, "limit: larger than %llu bytes "
+			    "(limits: shard)",
+			    (unsigned long long)x->o->admit.shard);
 		if (bytes / RECEIVE_BEYOND > x->o->admit.shard)
 			return err_set(e, ERR_DATA, "limit: a shard of more "
-			    "than %d times --max-shard", RECEIVE_BEYOND);
+			    "than %d times what it may have (limits: "
+			    "shard)", RECEIVE_BEYOND);
+		if (k == READER_DATA && c.sign)
+			admit_refuse(r, "corrupt: something follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)
 			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
 		    (k == READER_NOTE &&
-		    (k = admit_note(x->in, &names, r, e)) < 0) ||
+		    (k = admit_note(&c, x->in, r, e)) < 0) ||
 		    (r->verdict == RECEIPT_ACCEPTED &&
 		    (k = writer_pass(w, x->in, e)) < 0))
 			return k;
@@ -119,7 +152,7 @@ receive_tell_receipt(struct receive *x, const struct receipt *r,
     const struct shard *sh, struct err *e)
 {
 	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
-	struct answer a;
+	struct receive_said a;
 
 	memset(&a, 0, sizeof(a));
 	a.r = *r;
@@ -127,11 +160,56 @@ receive_tell_receipt(struct receive *x, const struct receipt *r,
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
 	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
 	    r->reason[0] != '\0' ? ": " : "", r->reason);
-	return answer_tell(x->to, &a, e);
+	return receive_say(x->to, &a, e);
 }
 
-/* Takes the shard into the spool, with a verdict that is on disk.  A step that is
- * over gets no directory: there may be any number of them. */
+/* A file that is on its way has a dot in its name, a run's directory has none. */
+static int
+receive_is_run(void *arg, const char *name, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	return strchr(name, '.') == NULL && strcmp(name, INBOX_LIMITS) != 0;
+}
+
+/* Is a refused shard's verdict kept?  Of a second run not before a first shard of
+ * it is accepted: there may be any number of them. */
+static int
+receive_keeps(const struct receive *x, const char *run, struct err *e)
+{
+	int k = inbox_is_there(x->inbox, run, NULL, e);
+
+	if (k == 0 && (k = scan(x->inbox->state.dir, receive_is_run, NULL,
+	    e)) >= 0)
+		k = !k;
+	return k;
+}
+
+/* The verdict on a whole shard.  Its step gets a directory only now, and one that
+ * is over gets none: there may be any number of them. */
+static int
+receive_settle(struct receive *x, const struct shard *sh, int over,
+    const char *temp, struct receipt *r, struct err *e)
+{
+	const char *run = inbox_run_of(sh);
+	int k = 1;
+
+	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
+	if (r->verdict != RECEIPT_ACCEPTED &&
+	    (k = receive_keeps(x, run, e)) == 0) {
+		(void)unlink(temp);
+		return inbox_sign(x->inbox, run, r, e);
+	}
+	if (k > 0)
+		k = over ? 0 : inbox_begin(x->inbox, sh, e);
+	if (k == 0)
+		return verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
+		    r, e);
+	(void)unlink(temp);
+	return k;
+}
+
+/* Takes the shard into the spool, with a verdict that is on disk. */
 static int
 receive_spool(struct receive *x, const struct shard *sh, int over,
     struct receipt *r, struct err *e)
@@ -140,21 +218,16 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	char *temp = NULL;
 	int k;
 
-	if ((over || (k = inbox_begin(x->inbox, sh, e)) == 0) &&
-	    (k = inbox_temp(x->inbox, sh, &temp, &w, e)) == 0 &&
+	if ((k = inbox_temp(x->inbox, sh, &temp, &w, e)) == 0 &&
 	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
 		k = receive_data(x, w, r, e);
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
 		k = writer_finish(w, e);
-	if (k == 0) {
-		memcpy(r->digest, reader_end_of_shard(x->in)->digest,
-		    SHARD_DIGEST);
-		k = verdict_settle(x->inbox, sh, reader_schema(x->in), temp, r,
-		    e);
-	} else if (temp != NULL) {
+	if (k == 0)
+		k = receive_settle(x, sh, over, temp, r, e);
+	else if (temp != NULL)
 		(void)unlink(temp);
-	}
 	writer_free(w);
 	alloc_free(temp);
 	return k;
@@ -178,19 +251,20 @@ receive_skip(struct receive *x, const struct shard *sh, struct receipt *r,
 static int
 receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 {
-	struct answer a;
+	struct receive_said a;
 	int k;
 
 	memset(&a, 0, sizeof(a));
 	a.r.verdict = RECEIPT_INVALID;	/* nothing of it is kept */
 	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
-	(void)snprintf(a.device, sizeof(a.device), "%s", shard_device(sh));
+	(void)snprintf(a.device, sizeof(a.device), "%s", inbox_device_of(sh));
+	a.asks = 1;
 	a.r.step = sh->step;
-	cli_say(x->o->cli, 1, "'%s' asks from step %llu on", a.device,
+	cli_say(x->o->cli, 1, "'%s' asks from step %llu on", shard_device(sh),
 	    (unsigned long long)sh->step);
 	if ((k = receive_data(x, NULL, &a.r, e)) < 0)
 		return k;
-	return answer_tell(x->to, &a, e);
+	return receive_say(x->to, &a, e);
 }
 
 static int
@@ -224,16 +298,17 @@ receive_shard(struct receive *x, struct err *e)
 static int
 receive_take(struct receive *x, struct err *e)
 {
+	const struct admit *a = &x->o->admit;
 	int r;
 
-	reader_patience(x->in, x->o->idle, x->o->time);
+	reader_patience(x->in, a->idle, a->time);
 	while ((r = reader_next(x->in, e)) > 0) {
 		if (r != READER_SHARD)
 			continue;
-		reader_patience(x->in, x->o->silence, x->o->time);
-		if ((r = receive_shard(x, e)) < 0 || x->o->once)
+		reader_patience(x->in, a->silence, a->time);
+		if ((r = receive_shard(x, e)) < 0)
 			break;
-		reader_patience(x->in, x->o->idle, x->o->time);
+		reader_patience(x->in, a->idle, a->time);
 	}
 	return r;
 }
@@ -243,7 +318,7 @@ receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e)
 {
 	struct receive x = { .o = o, .inbox = s, .in = in, .v = VALUES_INIT };
-	struct answer a;
+	struct receive_said a;
 	int r;
 
 	x.v.differences = 1;
@@ -253,10 +328,134 @@ receive_all(const struct inbox *s, struct reader *in,
 	    (r = receive_take(&x, e)) == 0) {
 		memset(&a, 0, sizeof(a));
 		a.end = 1;
-		r = answer_tell(x.to, &a, e);
+		r = receive_say(x.to, &a, e);
 	}
 	io_free(x.to);
 	values_release(&x.v);
+	return r;
+}
+
+/* ---- answering ---- */
+
+/* Waits until there is an aggregate: 0, and *path is NULL if there never will
+ * be one. It also ends when the device is gone and nobody waits any more. */
+static int
+receive_await(const struct receive_answers *o, const char *run, uint64_t step,
+    char **path, struct err *e)
+{
+	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	int k, r;
+
+	progress_begin(o->inbox->wait);
+	while ((r = inbox_aggregate(o->inbox, run, step, path,
+	    e)) == INBOX_COMING) {
+		if (progress_due(o->inbox->wait))
+			progress_device(o->inbox, run, step);
+		if ((k = wait_more(&w, e)) < 0)
+			return k;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* From here on an answer is written, or, with 0 seconds, none any more.  Who does
+ * not read keeps write(2) waiting, which nothing else ends. */
+static void
+receive_within(double secs)
+{
+	const double whole = floor(secs);
+	struct itimerval t = { .it_value = { (time_t)whole,
+	    (suseconds_t)((secs - whole) * 1e6) } };
+
+	(void)setitimer(ITIMER_REAL, &t, NULL);
+}
+
+/* Copies an aggregate, which appears only when it is whole, to the device. */
+static int
+receive_hand(const struct receive_answers *o, char *path, struct err *e)
+{
+	int k;
+
+	receive_within(o->patience);
+	k = filter_copy_file(path, o->in, o->out, e);
+	receive_within(0);
+	alloc_free(path);
+	return k;
+}
+
+static int
+receive_aggregate(const struct receive_answers *o, const struct receive_said *a,
+    struct err *e)
+{
+	char *path = NULL;
+	int k = receive_await(o, a->run, a->r.step, &path, e);
+
+	return k < 0 || path == NULL ? k : receive_hand(o, path, e);
+}
+
+static int
+receive_reply(const struct receive_answers *o, const struct receive_said *a,
+    struct err *e)
+{
+	int r;
+
+	receive_within(o->patience);
+	r = writer_receipt(o->out, &a->r, e);
+	receive_within(0);
+	/* a device whose shard was refused gets no aggregate and does not
+	 * wait */
+	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
+		return r;
+	return receive_aggregate(o, a, e);
+}
+
+/* What a device that asks has to know, all of which it waits for. */
+static int
+receive_teach(const struct receive_answers *o, const struct receive_said *a,
+    struct err *e)
+{
+	struct join_asked q = { a->run, a->device, a->r.step };
+	uint64_t next;
+	char *path;
+	int k;
+
+	while ((k = join_next(o->inbox, &q, &next, e)) > 0) {
+		if ((k = receive_await(o, a->run, next, &path, e)) == 0 &&
+		    path != NULL)
+			k = receive_hand(o, path, e);
+		if (k < 0)
+			return k;
+		q.step = next + 1;
+	}
+	if (k < 0)
+		return k;
+	q.step = next > q.step ? next : q.step;
+	receive_within(o->patience);
+	k = join_tell(o->inbox, &q, o->out, e);
+	receive_within(0);
+	return k;
+}
+
+int
+receive_answer(const struct receive_answers *o, int from, struct err *e)
+{
+	struct receive_said a;
+	struct io *io;
+	size_t n;
+	int r = io_open_fd(&io, from, "<answers>", e);
+
+	if (r < 0)
+		return r;
+	do {
+		if ((r = io_read(io, &a, sizeof(a), &n, e)) < 0)
+			break;
+		if (n != sizeof(a))
+			r = 1;
+		else if (!a.end)
+			r = a.asks ? receive_teach(o, &a, e) :
+			    receive_reply(o, &a, e);
+	} while (r == 0 && !a.end);
+	io_free(io);
+	receive_within(o->patience);	/* the stream's end, too */
 	return r;
 }
 

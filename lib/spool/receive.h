@@ -1,7 +1,11 @@
 /*
- * Takes the shards of a device's connection into the spool: each is read to its
- * verified end and gets its verdict, which goes to the process that answers the
- * device (spool/answer.h).
+ * A device's connection.  Its shards go into the spool: each is read to its
+ * verified end and gets its verdict.  What the device hears is a receipt for each,
+ * and where it asked for it the step's aggregate as soon as there is one.
+ *
+ * Who reads the shards is another process than who answers, and tells that one
+ * through a pipe: a device that writes its next shard while the answer to the last
+ * one is on its way would otherwise block both.
  */
 #ifndef ACE_RECEIVE_H
 #define ACE_RECEIVE_H
@@ -14,6 +18,8 @@
 struct cli;
 struct err;
 struct reader;
+struct reader_opts;
+struct writer;
 
 /* The most bytes of a tensor table, unpacked; that of a large model is a hundredth
  * of it.  Who is let in could otherwise ask for half a gigabyte with each
@@ -24,20 +30,30 @@ struct receive_opts {
 	const char *device, *run;	/* take shards of these only; NULL: of
 					   any device, of the spool's run */
 	struct admit admit;
-	double silence, idle, time;	/* seconds: without a byte in a shard,
-					   and between two; without a shard;
-					   0: any */
-	int once;			/* one shard only */
 	int tells;			/* what others know, to who asks */
 	const struct cli *cli;		/* the program, for messages */
 };
 
 /* receive_all(s, in, o, to, e): every shard of in, to its end; `to' is the pipe
- * to the process that answers (answer_all).  -ERR_DATA at a
+ * to the process that answers (receive_answer).  -ERR_DATA at a
  * shard of another device or run than o's, or one that cannot be decoded or
  * takes too long: the connection ends, and it gets no receipt. */
 int receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
+
+struct receive_answers {
+	const struct inbox *inbox;
+	int aggregate;			/* not the receipts alone */
+	const struct reader_opts *in;	/* for aggregates */
+	struct writer *out;		/* to the device */
+	double patience;		/* seconds after which SIGALRM comes in
+					 * an answer that the device does not
+					 * take; 0: none */
+};
+
+/* receive_answer(o, from, e): all that is told through `from' to the device.  1:
+ * the reading process ended before all was read. */
+int receive_answer(const struct receive_answers *o, int from, struct err *e);
 
 /* receive_publish(s, run, in, e): the shards of `in' are aggregates: puts each
  * into the spool, where the processes that answer devices wait for it.  Where one

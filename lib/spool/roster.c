@@ -13,7 +13,6 @@
 #include "spool/ledger.h"
 #include "spool/roster.h"
 #include "spool/steps.h"
-#include "sync/quorum.h"
 
 #define ROSTER_FILE "devices"
 enum { ROSTER_BYTES = 1 << 20 };
@@ -174,38 +173,30 @@ int
 roster_missing(const struct roster *t, const struct inbox *s, const char *run,
     uint64_t step, struct roster *out, struct err *e)
 {
-	char file[INBOX_FILE], *path;
-	struct shard sh;
+	char *path;
 	size_t i;
 	int k = 0;
 
 	for (i = 0; i < t->n && k == 0; i++) {
-		shard_init(&sh);
-		path = NULL;
-		if ((k = shard_set_device(&sh, t->name[i], e)) == 0) {
-			inbox_file(&sh, "aceg", file);
-			path = inbox_path(s, run, &step, file, e);
-			k = path == NULL ? -ERR_SYS :
-			    access(path, F_OK) == 0 ? 0 : errno != ENOENT ?
-			    err_sys(e, "'%s'", path) :
-			    roster_add(out, t->name[i], e);
-		}
+		path = inbox_of(s, run, &step, t->name[i], "aceg", e);
+		k = path == NULL ? -ERR_SYS : access(path, F_OK) == 0 ? 0 :
+		    errno != ENOENT ? err_sys(e, "'%s'", path) :
+		    roster_add(out, t->name[i], e);
 		alloc_free(path);
-		shard_release(&sh);
 	}
 	return k;
 }
 
 int
 roster_expect(const struct inbox *s, const char *run, uint64_t step, size_t n,
-    struct quorum *q, struct err *e)
+    size_t *expect, struct err *e)
 {
 	struct roster t = ROSTER_INIT, missing = ROSTER_INIT;
 	int k = roster_read(&t, s, run, e);
 
 	if (k > 0 &&
 	    (k = roster_missing(&t, s, run, step, &missing, e)) == 0)
-		q->expect = n + missing.n;
+		*expect = n + missing.n;
 	roster_release(&t);
 	roster_release(&missing);
 	return k;

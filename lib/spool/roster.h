@@ -29,11 +29,10 @@ int roster_add(struct roster *t, const char *name, struct err *e);
  * shard in the step. */
 int roster_missing(const struct roster *t, const struct inbox *s,
     const char *run, uint64_t step, struct roster *out, struct err *e);
-/* roster_expect(s, run, step, n, q, e): n shards of the step are there; where
- * there is a list, q->expect becomes n and those that are missing. */
-struct quorum;
+/* roster_expect(s, run, step, n, expect, e): n shards of the step are there;
+ * where there is a list, *expect becomes n and those that are missing. */
 int roster_expect(const struct inbox *s, const char *run, uint64_t step,
-    size_t n, struct quorum *q, struct err *e);
+    size_t n, size_t *expect, struct err *e);
 
 /* roster_change(s, run, device, joins, e): adds the device to the list, or
  * takes it out.  Without a list, one is made of the devices seen so far. */

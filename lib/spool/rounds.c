@@ -9,9 +9,8 @@
 #include "base/wait.h"
 #include "spool/clients.h"
 #include "spool/rounds.h"
-#include "spool/serving.h"
 #include "spool/steps.h"
-#include "spool/waiting.h"
+#include "spool/progress.h"
 
 struct rounds {
 	const struct rounds_opts *o;
@@ -90,10 +89,10 @@ rounds_run(struct rounds *r, struct err *e)
 		r->run = alloc_dup(want, e);
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
-	waiting_begin(r->in.wait);
+	progress_begin(r->in.wait);
 	while ((k = rounds_count(&r->in, want, &r->run, e)) == ROUNDS_NO_RUN) {
-		if (waiting_due(r->in.wait))
-			waiting_say(r->in.wait, "waiting for a first shard in "
+		if (progress_due(r->in.wait))
+			progress_say(r->in.wait, "waiting for a first shard in "
 			    "'%s'%s%s (ace-recv --spool)", r->in.state.dir,
 			    want != NULL ? " of run " : "",
 			    want != NULL ? want : "");
@@ -125,7 +124,7 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 		    "or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0)
 		return k;
-	serving_tell(&r->in, "ace-aggregate", o->confined);
+	clients_note(&r->in, "ace-aggregate", o->confined);
 	if ((k = rounds_run(r, e)) < 0 ||
 	    (k = clients_sums(&r->in, r->run, &r->sums, e)) < 0)
 		return k;

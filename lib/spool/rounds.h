@@ -19,7 +19,7 @@ struct rounds_opts {
 				   spool; who puts it there reads our output */
 	uint64_t keep;		/* steps whose shards stay; 0: all */
 	int create;		/* make the directory if it is not there */
-	struct waiting *wait;	/* or NULL */
+	struct progress *wait;	/* or NULL */
 	int out;		/* where the aggregate goes: when nobody reads it
 				   any more there is nothing to wait for; -1 */
 	const char *confined;	/* the sandbox that is in force, in words */

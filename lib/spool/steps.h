@@ -12,6 +12,10 @@ struct steps {
 };
 #define STEPS_INIT { NULL, 0, 0 }
 
+int steps_add(struct steps *x, uint64_t step, struct err *e);
+/* steps_text(x, text, from, e): adds the steps from `from' on that the lines of a
+ * text are; what is no number is passed over. */
+int steps_text(struct steps *x, const char *text, uint64_t from, struct err *e);
 /* steps_list(x, s, run, below, from, e): adds the steps from `from' on whose
  * numbers are names in a directory of the run: below is "" for those that have
  * a directory, "old" for those whose directory was removed.  steps_release(x)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "spool/admit.h"
 #include "spool/join.h"
 #include "spool/ledger.h"
 #include "spool/verdict.h"
@@ -50,11 +51,10 @@ verdict_link(const char *from, const char *to, struct err *e)
 
 /* The path of the file with the receipt of this shard, if it is rejected. */
 static char *
-verdict_no(const struct inbox *s, const struct shard *sh, char file[INBOX_FILE],
-    struct err *e)
+verdict_no(const struct inbox *s, const struct shard *sh, struct err *e)
 {
-	inbox_file(sh, "no", file);
-	return inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
+	return inbox_of(s, inbox_run_of(sh), &sh->step, inbox_device_of(sh),
+	    "no", e);
 }
 
 /* Writes the rejection to disk, so that every later answer is the same; beside
@@ -63,7 +63,7 @@ static int
 verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
     struct err *e)
 {
-	char file[INBOX_FILE], *path = verdict_no(s, sh, file, e);
+	char *path = verdict_no(s, sh, e);
 	struct ledger l;
 	int k;
 
@@ -71,7 +71,8 @@ verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
 		return -ERR_SYS;
 	memset(&l, 0, sizeof(l));
 	if ((k = ledger_read(&l, path, e)) >= 0 &&
-	    (k = ledger_add(&l, r, file, e)) == 0)
+	    (k = ledger_add(&l, r, "", e)) == 0 &&
+	    (k = admit_took(s, sh, e)) == 0)
 		k = ledger_write(&l, path, s->sync, e);
 	ledger_release(&l);
 	alloc_free(path);
@@ -110,7 +111,7 @@ static int
 verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
     struct receipt *r, struct err *e)
 {
-	char file[INBOX_FILE], *no = verdict_no(s, sh, file, e);
+	char *no = verdict_no(s, sh, e);
 	unsigned char digest[SHARD_DIGEST];
 	struct ledger l;
 	int k;
@@ -227,12 +228,11 @@ static int
 verdict_fence(const struct inbox *s, const struct shard *sh, int alone,
     struct receipt *r, struct err *e)
 {
-	char file[INBOX_FILE], *path;
+	char *path = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
+	    "incarnation", e);
 	uint64_t newest = 0;
 	int k;
 
-	inbox_file(sh, NULL, file);
-	path = inbox_path(s, inbox_run_of(sh), NULL, file, e);
 	if (path == NULL)
 		return -ERR_SYS;
 	if ((k = ledger_number(path, &newest, e)) < 0) {
@@ -314,6 +314,8 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 		return 0;
 	if (k == VERDICT_NO)
 		return alone ? verdict_refuse(s, sh, r, e) : VERDICT_ALONE;
+	if ((k = admit_took(s, sh, e)) < 0)
+		return k;
 	if ((k = verdict_link(temp, path, e)) != 0)
 		return k < 0 ? k : 0;
 	/* another process made that file first: the verdict is about what that
@@ -350,11 +352,10 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *temp, struct receipt *r,
     struct err *e)
 {
-	char file[INBOX_FILE], *path;
+	char *path = inbox_of(s, inbox_run_of(sh), &sh->step,
+	    inbox_device_of(sh), "aceg", e);
 	int k = 0;
 
-	inbox_file(sh, "aceg", file);
-	path = inbox_path(s, inbox_run_of(sh), &sh->step, file, e);
 	if (path == NULL)
 		k = -ERR_SYS;
 	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)

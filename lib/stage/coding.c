@@ -1,10 +1,11 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/detmath.h"
 #include "base/err.h"
 #include "base/pool.h"
-#include "base/room.h"
+#include "base/memlimit.h"
 #include "codec/estimate.h"
 #include "device/feedback.h"
 #include "format/values.h"
@@ -18,10 +19,30 @@ enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
  * shard can be sent. */
 enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
 
+/* What beside its values a group takes in the residual, at most: its record's entry,
+ * and a frame's head; and bytes that the file holds back, and has before. */
+enum { CODING_ENTRY = 256, CODING_BACK = 16 << 20 };
+
 static int
-coding_scratch(void *fb, int *fd, struct err *e)
+coding_scratch(void *arg, int *fd, uint64_t *from, struct err *e)
 {
-	return feedback_scratch(fb, fd, e);
+	const struct coding *c = arg;
+
+	(void)from;
+	return feedback_scratch(c->fb, fd, e);
+}
+
+/* Values wait where their residual will be, and a little behind, so that a group is
+ * read before what comes before it is written there: thus these pages of the file
+ * are made once. */
+static int
+coding_ahead(void *arg, int *fd, uint64_t *from, struct err *e)
+{
+	const struct coding *c = arg;
+	const uint64_t each = c->most * sizeof(float) + CODING_ENTRY;
+
+	return feedback_ahead(c->fb, CODING_BACK + (c->slots + 1) * each +
+	    (uint64_t)c->schema->ngroups * CODING_ENTRY, fd, from, e);
 }
 
 int
@@ -31,12 +52,13 @@ coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
 	const size_t threads = pool_size(pool);
 
 	*c = (struct coding){ .fb = fb, .pool = pool };
-	c->values = (struct scratch)SCRATCH_INIT(room_of(CODING_VALUES));
-	c->bodies = (struct scratch)SCRATCH_INIT(room_of(CODING_BODIES));
+	c->values = (struct scratch)SCRATCH_INIT(memlimit_of(CODING_VALUES));
+	c->bodies = (struct scratch)SCRATCH_INIT(memlimit_of(CODING_BODIES));
 	if (fb != NULL) {
-		c->values.file = c->bodies.file = coding_scratch;
-		c->values.arg = c->bodies.arg = fb;
 		c->beside = feedback_beside(fb);
+		c->bodies.file = coding_scratch;
+		c->values.file = c->beside ? coding_scratch : coding_ahead;
+		c->values.arg = c->bodies.arg = c;
 	}
 	/* two for each thread, as they do not take the same time */
 	c->slots = threads == 1 ? 1 : 2 * threads;
@@ -116,6 +138,7 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
     const float *x, size_t n, const struct kern_stat *seen, struct buf *body,
     uint8_t *param, float *y, struct err *e)
 {
+	struct codec_plan plan = *p;
 	struct codec_ctx ctx;
 	struct codec_last last;
 	int r = 0;
@@ -129,7 +152,9 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	if (codec_after(p) && q->fb != NULL &&
 	    (r = feedback_last(q->fb, g, &last, e)) < 0)
 		return r;
-	r = codec_encode_after(p, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
+	if (q->fb != NULL && !feedback_raw(q->fb))
+		plan = codec_contracting(p);
+	r = codec_encode_after(&plan, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
 	    param, y, e);
 	return r < 0 ? r : 1;
 }
@@ -163,7 +188,6 @@ coding_one(void *arg, unsigned who, size_t i, struct err *e)
 	struct coding_slot *w = &c->slot[i];
 	struct codec_ctx ctx;
 
-	(void)who;
 	if (!w->made) {
 		w->sent = coding_encode(c, w->group, &w->plan, w->acc, w->n,
 		    NULL, &w->body, &w->param, w->dec, e);
@@ -180,9 +204,12 @@ int
 coding_run(struct coding *c, int (*settle)(void *arg,
     struct coding_slot *w, struct err *e), void *arg, struct err *e)
 {
-	size_t i;
-	int r = pool_run(c->pool, c->filled, coding_one, c, e);
+	size_t i, n = 0;
+	int r;
 
+	for (i = 0; i < c->filled; i++)
+		n += c->slot[i].n;
+	r = pool_run(c->pool, c->filled, n, coding_one, c, e);
 	for (i = 0; i < c->filled && r == 0; i++)
 		r = settle(arg, &c->slot[i], e);
 	c->filled = 0;
@@ -352,13 +379,15 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, double f,
     struct err *e)
 {
 	struct coding_turned t = { q, which, f };
-	size_t i;
+	size_t i, values = 0;
 	int r = 0, after = 0;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		after |= codec_after(&q->g[which[i]].plan);
+		values += q->g[which[i]].n;
+	}
 	if (!after)
-		return pool_run(q->pool, n, coding_turn, &t, e);
+		return pool_run(q->pool, n, values, coding_turn, &t, e);
 	/* those that look at the shard before are coded one by one */
 	for (i = 0; i < n && r == 0; i++)
 		r = coding_turn(&t, 0, i, e);
@@ -412,16 +441,27 @@ coding_size(const struct coding *q)
 
 /* ---- what does not fit ---- */
 
-enum { CODING_WAYS = 32 };	/* codecs to choose from, at most */
+enum {
+	CODING_WAYS = 32,		/* codecs to choose from, at most */
+	CODING_CHOICES = 1 << 22	/* of all groups, about 64 MiB */
+};
+
+/* Group i is sent in a codec that has no knob. */
+static int
+coding_stiff(const struct coding *q, size_t i)
+{
+	return q->g[i].code.len != 0 && !codec_knob(&q->g[i].plan);
+}
 
 /* The plan's codecs without a knob whose sizes are fixed. */
 static size_t
 coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 {
 	const struct codec_plan *p;
+	const size_t most = CODING_CHOICES / (q->n + 1);
 	size_t i, k, n = 0;
 
-	for (i = 0; i < q->n && n < CODING_WAYS; i++) {
+	for (i = 0; i < q->n && n < CODING_WAYS && n < most; i++) {
 		p = &q->g[i].plan;
 		if (p->codec == CODEC_NONE || codec_knob(p) || !codec_fixed(p))
 			continue;
@@ -453,7 +493,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
 	for (k = 1; k < n + 2; k++)
 		l[k].rate = -1;
-	if (w->code.len == 0 || codec_knob(&w->plan))
+	if (!coding_stiff(q, i))
 		return 0;
 	if ((r = coding_values(q, i, 0, &x, e)) < 0)
 		return r;
@@ -477,7 +517,7 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
 	const uint32_t which = (uint32_t)i;
 	struct regulate_group *w = &q->g[i];
 
-	if (choice == 1 || w->code.len == 0 || codec_knob(&w->plan))
+	if (choice == 1 || !coding_stiff(q, i))
 		return 0;
 	q->cheaper += choice != 0;
 	q->dropped += choice == 0;
@@ -494,14 +534,21 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 {
 	struct codec_plan way[CODING_WAYS];
 	const size_t n = coding_ways(q, way), m = n + 2;
-	struct select_level *level = alloc_get(q->n, m * sizeof(*level), e);
-	uint8_t *choice = alloc_get(q->n, 1, e);
+	struct select_level *level;
+	uint8_t *choice;
 	struct select_result res = { .rate = 0 };
 	uint64_t bytes;
 	int64_t room = 1;
-	size_t i;
-	int r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
+	size_t i = 0;
+	int r;
 
+	while (i < q->n && !coding_stiff(q, i))
+		i++;
+	if (i == q->n)
+		return 0;
+	level = alloc_get(q->n, m * sizeof(*level), e);
+	choice = alloc_get(q->n, 1, e);
+	r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
 	for (i = 0; i < q->n && r == 0; i++) {
 		r = coding_levels(q, i, way, n, level + i * m, e);
 		if (level[i * m + 1].rate > 0)
@@ -520,34 +567,65 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	return r;
 }
 
-/* The energy (sum of squares) that one byte of a group carries. */
-static double
-coding_worth(const struct regulate_group *g)
+/* A group that is sent, and the energy (sum of squares) that one byte of it
+ * carries. */
+struct coding_worth {
+	double worth;
+	size_t i, len;
+};
+
+static int
+coding_by_worth(const void *a, const void *b)
 {
-	return g->seen.sumsq / (double)g->code.len;
+	const struct coding_worth *x = a, *y = b;
+
+	return x->worth != y->worth ? (x->worth > y->worth) -
+	    (x->worth < y->worth) : (x->i > y->i) - (x->i < y->i);
+}
+
+/* Leaves out the first k of n groups, and no other. */
+static void
+coding_without(struct coding *q, const struct coding_worth *by, size_t n,
+    size_t k)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		q->g[by[i].i].code.len = i < k ? 0 : by[i].len;
 }
 
 /* Leaves groups out until the rest fits the budget: those with the least energy
- * for a byte. */
+ * for a byte, as few as will do. */
 static int
 coding_spare(struct coding *q, uint64_t budget, struct err *e)
 {
-	struct regulate_group *g, *least;
+	struct coding_worth *by;
+	size_t i, n = 0, lo = 0, hi, k;
 	int r = coding_cheaper(q, budget, e);
 
-	while (r == 0 && coding_size(q) > budget) {
-		least = NULL;
-		for (g = q->g; g < q->g + q->n; g++)
-			if (g->code.len != 0 && (least == NULL ||
-			    coding_worth(g) < coding_worth(least)))
-				least = g;
-		if (least == NULL)
-			break;
-		least->code.len = 0;
-		least->plan.codec = CODEC_NONE;
-		q->dropped++;
+	if (r < 0 || coding_size(q) <= budget)
+		return r;
+	if ((by = alloc_get(q->n, sizeof(*by), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < q->n; i++)
+		if (q->g[i].code.len != 0)
+			by[n++] = (struct coding_worth){ q->g[i].seen.sumsq /
+			    (double)q->g[i].code.len, i, q->g[i].code.len };
+	qsort(by, n, sizeof(*by), coding_by_worth);
+	for (hi = n; lo < hi;) {
+		k = lo + (hi - lo) / 2;
+		coding_without(q, by, n, k);
+		if (coding_size(q) <= budget)
+			hi = k;
+		else
+			lo = k + 1;
 	}
-	return r;
+	coding_without(q, by, n, lo);
+	for (i = 0; i < lo; i++)
+		q->g[by[i].i].plan.codec = CODEC_NONE;
+	q->dropped += lo;
+	alloc_free(by);
+	return 0;
 }
 
 /* The shard is so small that its head alone is more than the budget: how many bits

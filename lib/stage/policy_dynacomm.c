@@ -128,10 +128,9 @@ policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text
 		    0) + 1, j > 0 ? "," : "");
 		r = buf_put(&b, s, (size_t)n + (j == 0), e);
 	}
-	(void)snprintf(s, sizeof(s), "%.9g", seconds);
 	if (r == 0 && b.n <= POLICY_DYNACOMM_TEXT && (r = text_set(kv, KEYS_CUTS,
 	    (const char *)b.p, e)) == 0 &&
-	    (r = text_set(kv, KEYS_CUTS_SECONDS, s, e)) == 0)
+	    (r = text_setf(kv, KEYS_CUTS_SECONDS, e, "%.9g", seconds)) == 0)
 		r = 1;
 	buf_release(&b);
 	return r;

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/values.h"
+#include "format/writer.h"
+#include "pipe/program.h"
 #include "stage/stage.h"
 
 /* ---- to the next stage that cares ---- */
@@ -10,49 +12,49 @@
 int
 stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 {
-	while (s->begin == NULL)
+	while (s->kind->begin == NULL)
 		s = s->next;
-	return s->begin(s, sh, e);
+	return s->kind->begin(s, sh, e);
 }
 
 int
 stage_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
-	while (s->data == NULL)
+	while (s->kind->data == NULL)
 		s = s->next;
-	return s->data(s, d, e);
+	return s->kind->data(s, d, e);
 }
 
 int
 stage_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
-	while (s->note == NULL)
+	while (s->kind->note == NULL)
 		s = s->next;
-	return s->note(s, n, e);
+	return s->kind->note(s, n, e);
 }
 
 int
 stage_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
-	while (s->end == NULL)
+	while (s->kind->end == NULL)
 		s = s->next;
-	return s->end(s, sums, e);
+	return s->kind->end(s, sums, e);
 }
 
 int
 stage_finish(struct stage *s, struct err *e)
 {
-	while (s->finish == NULL)
+	while (s->kind->finish == NULL)
 		s = s->next;
-	return s->finish(s, e);
+	return s->kind->finish(s, e);
 }
 
 static void
 stage_abort(struct stage *s)
 {
 	for (; s != NULL; s = s->next)
-		if (s->abort != NULL)
-			s->abort(s);
+		if (s->kind->abort != NULL)
+			s->kind->abort(s);
 }
 
 void
@@ -62,9 +64,26 @@ stage_free(struct stage *s)
 
 	for (; s != NULL; s = next) {
 		next = s->next;
-		if (s->free != NULL)
-			s->free(s);
+		if (s->kind->free != NULL)
+			s->kind->free(s);
+		alloc_free(s);
 	}
+}
+
+int
+stage_new(struct stage **out, const struct stage_kind *k, void *o,
+    const struct filter *f, struct err *e)
+{
+	int r = 0;
+
+	if ((*out = alloc_get(1, k->size, e)) == NULL)
+		return -ERR_SYS;
+	(*out)->kind = k;
+	if (k->make != NULL && (r = k->make(*out, o, f, e)) < 0) {
+		stage_free(*out);
+		*out = NULL;
+	}
+	return r;
 }
 
 /* ---- what a stage makes itself ---- */
@@ -105,79 +124,201 @@ stage_read(const struct stage_data *d, size_t i, const struct reader *in,
 
 /* ---- a reader's events ---- */
 
-struct stage_source {
-	struct reader *in;
-	struct stage *first;
-	const char *lines;
-	struct buf provenance;
-};
-
 /* in's lines and ours, as one string. */
 static int
-stage_provenance(struct stage_source *q, const char **all, struct err *e)
+stage_provenance(struct buf *b, const struct reader *in, const char *lines,
+    const char **all, struct err *e)
 {
-	const char *theirs = reader_provenance(q->in);
 	int r;
 
-	*all = theirs;
-	if (q->lines == NULL)
+	*all = reader_provenance(in);
+	if (lines == NULL)
 		return 0;
-	q->provenance.n = 0;
-	r = buf_put(&q->provenance, theirs, strlen(theirs), e);
-	if (r == 0)
-		r = buf_put(&q->provenance, q->lines, strlen(q->lines) + 1, e);
-	*all = (const char *)q->provenance.p;
+	b->n = 0;
+	if ((r = buf_put(b, *all, strlen(*all), e)) == 0)
+		r = buf_put(b, lines, strlen(lines) + 1, e);
+	*all = (const char *)b->p;
 	return r;
-}
-
-static int
-stage_event_shard(struct stage_source *q, struct err *e)
-{
-	struct stage_shard sh = { reader_shard(q->in), reader_schema(q->in),
-	    q->in, NULL };
-	int r = stage_provenance(q, &sh.provenance, e);
-
-	return r < 0 ? r : stage_begin(q->first, &sh, e);
-}
-
-static int
-stage_event(struct stage_source *q, int event, struct err *e)
-{
-	const struct chain_frame *f = reader_frame(q->in);
-	struct stage_data d = { .whole = q->in,
-	    .cut = (f->flags & FRAME_CUT) != 0 };
-	struct stage_note n = { f->type, f->raw, f->raw_len, q->in };
-
-	switch (event) {
-	case READER_SHARD:
-		return stage_event_shard(q, e);
-	case READER_DATA:
-		d.rec = reader_records(q->in, &d.n);
-		return stage_data(q->first, &d, e);
-	case READER_NOTE:
-		return reader_shard(q->in) != NULL ?
-		    stage_note(q->first, &n, e) : 0;
-	case READER_SEND:
-		return stage_end(q->first, &reader_end_of_shard(q->in)->sums,
-		    e);
-	default:
-		return 0;
-	}
 }
 
 int
 stage_run(struct reader *in, struct stage *s, const char *lines, struct err *e)
 {
-	struct stage_source q = { in, s, lines, BUF_INIT };
+	const struct chain_frame *f = reader_frame(in);
+	struct buf provenance = BUF_INIT;
 	int r;
 
-	while ((r = reader_next(in, e)) > 0)
-		if ((r = stage_event(&q, r, e)) < 0)
+	while ((r = reader_next(in, e)) > 0) {
+		struct stage_shard sh = { reader_shard(in), reader_schema(in),
+		    in, NULL };
+		struct stage_data d = { .whole = in,
+		    .cut = (f->flags & FRAME_CUT) != 0 };
+		struct stage_note n = { f->type, f->raw, f->raw_len, in };
+
+		if (r == READER_SHARD && (r = stage_provenance(&provenance, in,
+		    lines, &sh.provenance, e)) == 0) {
+			r = stage_begin(s, &sh, e);
+		} else if (r == READER_DATA) {
+			d.rec = reader_records(in, &d.n);
+			r = stage_data(s, &d, e);
+		} else if (r == READER_NOTE && sh.shard != NULL) {
+			r = stage_note(s, &n, e);
+		} else if (r == READER_SEND) {
+			r = stage_end(s, &reader_end_of_shard(in)->sums, e);
+		}
+		if (r < 0)
 			break;
+	}
 	if (r == 0)
 		r = stage_finish(s, e);
 	if (r < 0)
 		stage_abort(s);
-	buf_release(&q.provenance);
+	buf_release(&provenance);
 	return r;
+}
+
+/* ---- the last stage of most chains: writes what it is given to a writer ---- */
+
+struct stage_out {
+	struct stage s;
+	struct writer *w;
+};
+
+static struct writer *
+stage_out_writer(const struct stage *s)
+{
+	return ((const struct stage_out *)s)->w;
+}
+
+static int
+stage_out_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
+{
+	struct writer *w = stage_out_writer(s);
+	int r = writer_history(w, sh->provenance, e);
+
+	return r < 0 ? r : writer_shard(w, sh->shard, sh->schema, e);
+}
+
+static int
+stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
+{
+	struct writer *w = stage_out_writer(s);
+	int r;
+
+	if (d->whole == NULL)
+		return writer_dense(w, d->rec->group, d->x, d->nx, e);
+	r = writer_pass(w, d->whole, e);
+	return r < 0 || !d->cut ? r : writer_flush(w, e);
+}
+
+static int
+stage_out_note(struct stage *s, const struct stage_note *n, struct err *e)
+{
+	return n->whole != NULL ?
+	    writer_pass(stage_out_writer(s), n->whole, e) :
+	    writer_note(stage_out_writer(s), n->type, n->p, n->n, e);
+}
+
+static int
+stage_out_end(struct stage *s, const struct shard_sums *sums, struct err *e)
+{
+	return writer_send(stage_out_writer(s), sums, e);
+}
+
+static int
+stage_out_finish(struct stage *s, struct err *e)
+{
+	return filter_end(stage_out_writer(s), 0, e);
+}
+
+static void
+stage_out_abort(struct stage *s)
+{
+	writer_abort(stage_out_writer(s));
+}
+
+static void
+stage_out_free(struct stage *s)
+{
+	writer_free(stage_out_writer(s));
+}
+
+static void
+stage_out_to(struct stage *s, struct writer *w)
+{
+	((struct stage_out *)s)->w = w;
+}
+
+static const struct stage_kind stage_out = {
+	.size = sizeof(struct stage_out),
+	.values = STAGE_IGNORES,
+	.begin = stage_out_begin,
+	.data = stage_out_data,
+	.note = stage_out_note,
+	.end = stage_out_end,
+	.finish = stage_out_finish,
+	.abort = stage_out_abort,
+	.free = stage_out_free,
+	.to = stage_out_to
+};
+
+/* ---- programs ---- */
+
+int
+stage_pass(struct filter *f, struct stage *s, const char *lines,
+    const char *path, struct err *e)
+{
+	enum stage_values v = s->kind->values;
+	struct stage *last = s;
+	struct reader *in = NULL;
+	struct writer *w;
+	int r = 0;
+
+	for (; last->next != NULL; last = last->next)
+		if (last->next->kind->values < v)
+			v = last->next->kind->values;
+	if (last->kind->to == NULL) {
+		r = stage_new(&last->next, &stage_out, NULL, f, e);
+		last = last->next;
+	}
+	if (r == 0 && (r = filter_both(f, &in, &w, path, e)) == 0) {
+		last->kind->to(last, w);
+		filter_loose(in, w, v == STAGE_CHANGES);
+		if (v != STAGE_CHANGES)
+			writer_share(w, in, v == STAGE_IGNORES);
+		r = stage_run(in, s, lines, e);
+	}
+	reader_free(in);
+	return r;
+}
+
+struct stage_program {
+	struct program p;
+	const struct stage_kind *kind;
+	void *o;
+};
+
+static int
+stage_program_run(void *arg, char **path, size_t n, struct err *e)
+{
+	struct stage_program *x = arg;
+	struct stage *s;
+	int r = stage_new(&s, x->kind, x->o, &x->p.f, e);
+
+	if (r == 0)
+		r = stage_pass(&x->p.f, s, NULL, *path, e);
+	stage_free(s);
+	return r;
+}
+
+int
+stage_program(const struct stage_kind *k, void *o, const struct cli *c,
+    int argc, char **argv)
+{
+	struct stage_program x = { .p = { .cli = *c, .run = stage_program_run },
+	    .kind = k, .o = o };
+
+	x.p.cli.one = 1;
+	x.p.cli.own = o;
+	return program_main(&x.p, argc, argv, &x);
 }

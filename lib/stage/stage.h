@@ -8,8 +8,7 @@
  *   finish  the stream is whole; abort: it failed
  *
  * A stage passes on what it gets to the next one, changes it, or holds it back
- * until it knows more.  A function that is NULL passes on.  A program is a
- * reader, one stage and a writer; ace-step is a reader, five stages and a
+ * until it knows more.  A program is a reader, one stage and a writer; ace-step is a reader, five stages and a
  * writer, and gives the same bytes as five programs in a pipe.
  */
 #ifndef ACE_STAGE_H
@@ -20,8 +19,10 @@
 
 #include "format/reader.h"
 #include "kern/kern.h"
+#include "pipe/filter.h"
 
 struct err;
+struct stage;
 struct writer;
 
 /* A shard as it comes to a stage; what it points to stays until the next one
@@ -61,7 +62,20 @@ struct stage_note {
 	const struct reader *whole;	/* as in stage_data */
 };
 
-struct stage {
+/* What a stage does with the values.  Where it changes them, frames between the
+ * shards are passed on only if their type says that they are still true.  Where
+ * it passes them on unchanged, they are not copied from pipe to pipe, and where
+ * it does not even read them, they are not verified there. */
+enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
+
+/* A kind of stage.  Functions that are NULL pass on, or have nothing to do. */
+struct stage_kind {
+	size_t size;		/* of its struct, which begins with a stage */
+	enum stage_values values;
+	/* make: begins with zeros.  o, its options, and f, the program's, must
+	 * live as long as the stage; `free' also follows a make that fails. */
+	int (*make)(struct stage *s, void *o, const struct filter *f,
+	    struct err *e);
 	int (*begin)(struct stage *s, const struct stage_shard *sh,
 	    struct err *e);
 	int (*data)(struct stage *s, const struct stage_data *d, struct err *e);
@@ -70,9 +84,19 @@ struct stage {
 	    struct err *e);
 	int (*finish)(struct stage *s, struct err *e);
 	void (*abort)(struct stage *s);
-	void (*free)(struct stage *s);
+	void (*free)(struct stage *s);		/* what it holds */
+	/* to: where it writes, which it frees; of one that is the last only */
+	void (*to)(struct stage *s, struct writer *w);
+};
+
+struct stage {
+	const struct stage_kind *kind;
 	struct stage *next;
 };
+
+/* stage_new(out, k, o, f, e): a stage of that kind. */
+int stage_new(struct stage **out, const struct stage_kind *k, void *o,
+    const struct filter *f, struct err *e);
 
 /* Each of these calls the function of that name of the first stage, beginning
  * with s, that has one.  A stage calls them with its s->next. */
@@ -112,5 +136,16 @@ int stage_run(struct reader *in, struct stage *s, const char *lines,
 
 /* stage_free(s): s and those after it; NULL is nothing. */
 void stage_free(struct stage *s);
+
+/* stage_pass(f, s, lines, path, e): sends all of path (NULL: standard input)
+ * through s and those after it to f's output; lines as in stage_run.  They stay
+ * the caller's. */
+int stage_pass(struct filter *f, struct stage *s, const char *lines,
+    const char *path, struct err *e);
+
+/* stage_program(k, o, c, argc, argv): a program that is one stage, with options
+ * o, from its command line to its exit status. */
+int stage_program(const struct stage_kind *k, void *o, const struct cli *c,
+    int argc, char **argv);
 
 #endif

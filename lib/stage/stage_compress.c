@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/pool.h"
+#include "device/contraction.h"
 #include "format/note.h"
 #include "format/plan.h"
 #include "format/values.h"
@@ -14,24 +15,27 @@
 #include "stage/stage_compress.h"
 
 /* "cache" or "cache:0.9": the number is gamma for ef, m for momentum and rho
- * for cache; ef21 takes none. */
+ * for cache; ef21 takes none.  ":raw" behind it: see feedback_raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
 {
 	struct feedback_opts *fb = &((struct stage_compress_opts *)arg)->fb;
-	const char *number = strchr(val, ':');
-	const size_t n = number != NULL ? (size_t)(number - val) : strlen(val);
-	char word[16];
+	static const char raw[] = ":raw";
+	char word[48], *number;
+	size_t n = strlen(val);
 	double *to;
 	int k, r;
 
-	(void)row;
 	if (n >= sizeof(word))
 		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef, "
 		    "momentum, ef21 or cache", val);
-	memcpy(word, val, n);
-	word[n] = '\0';
+	memcpy(word, val, n + 1);
+	fb->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
+	if (fb->raw)
+		word[n + 1 - sizeof(raw)] = '\0';
+	if ((number = strchr(word, ':')) != NULL)
+		*number = '\0';
 	if ((r = num_choice(&k, word, feedback_names, "--error-feedback",
 	    e)) < 0)
 		return r;
@@ -53,7 +57,6 @@ stage_compress_codec(void *arg, const struct opt *row, const char *val,
 {
 	struct stage_compress_opts *o = arg;
 
-	(void)row;
 	o->have_codec = 1;
 	return codec_parse(val, &o->codec, e);
 }
@@ -63,7 +66,7 @@ const struct opt stage_compress_rows[] = {
 	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
 	{ 'c', "codec", "CODEC", "code all groups so, whatever the plan says",
 	    OPT_CALL(stage_compress_codec), .word = codec_word },
-	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]",
+	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
 	    .def = "ef" },
 	{ 0, "window", "N", "wait for receipts, at most N shards without",
@@ -418,7 +421,6 @@ stage_compress_note(struct stage *s, const struct stage_note *n,
 static int
 stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 {
-
 	if (!x->plan.any)
 		return err_set(e, ERR_USAGE, "no plan in the stream: put "
 		    "ace-select before, or give -c CODEC");
@@ -515,8 +517,16 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 	    shard_device(x->sh.shard), (unsigned long long)step,
 	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	writer_dropped(x->to, sums->dropped);
-	return x->fb == NULL ? writer_send(x->out, NULL, e) :
-	    feedback_commit(x->fb, step, x->out, e);
+	if (x->fb == NULL)
+		return writer_send(x->out, NULL, e);
+	r = feedback_commit(x->fb, step, x->out, e);
+	if (r == 0 && feedback_growing(x->fb) >= CONTRACTION_PATIENCE)
+		cli_say(x->o->f->cli, 0, "%s/%llu: in %u shards in a row the "
+		    "code lost more than it kept: the residual grows; a finer "
+		    "code, or --error-feedback without ':raw'",
+		    shard_device(x->sh.shard), (unsigned long long)step,
+		    feedback_growing(x->fb));
+	return r;
 }
 
 /* ---- all of it ---- */
@@ -552,47 +562,29 @@ stage_compress_free(struct stage *s)
 	alloc_free(x->weight);
 	alloc_free(x->v);
 	writer_free(x->out);
-	alloc_free(x);
 }
 
 static int
-stage_compress_new(struct stage **out, void *opts, const struct filter *f,
+stage_compress_make(struct stage *s, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_compress *x = (struct stage_compress *)s;
 	struct stage_compress_opts *o = opts;
-	const struct kern *kern = kern_get(e);
-	struct stage_compress *x;
 	int r;
 
-	*out = NULL;
-	if (kern == NULL)
+	x->plan = (struct plan)PLAN_INIT;
+	if ((x->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
-		return -ERR_SYS;
 	o->f = f;
 	o->fb.sync = f->sync;
 	o->fb.piped = filter_piped(f) >= 0;
 	x->o = o;
-	x->kern = kern;
-	x->plan = (struct plan)PLAN_INIT;
-	x->s.begin = stage_compress_begin;
-	x->s.data = stage_compress_data;
-	x->s.note = stage_compress_note;
-	x->s.end = stage_compress_end;
-	x->s.finish = stage_compress_finish;
-	x->s.abort = stage_compress_abort;
-	x->s.free = stage_compress_free;
 	r = pool_new(&x->pool, f->threads, e);
 	if (r == 0 && o->dir != NULL)
 		r = feedback_open(&x->fb, o->dir, &o->fb, e);
 	if (r == 0)
 		r = coding_open(&x->coding, x->fb, x->pool, e);
-	if (r < 0) {
-		stage_compress_free(&x->s);
-		return r;
-	}
-	*out = &x->s;
-	return 0;
+	return r;
 }
 
 void
@@ -602,5 +594,15 @@ stage_compress_to(struct stage *s, struct writer *w)
 }
 
 const struct stage_kind stage_compress = {
-	stage_compress_new, STAGE_CHANGES
+	.size = sizeof(struct stage_compress),
+	.values = STAGE_CHANGES,
+	.make = stage_compress_make,
+	.begin = stage_compress_begin,
+	.data = stage_compress_data,
+	.note = stage_compress_note,
+	.end = stage_compress_end,
+	.finish = stage_compress_finish,
+	.abort = stage_compress_abort,
+	.free = stage_compress_free,
+	.to = stage_compress_to
 };

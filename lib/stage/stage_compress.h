@@ -13,7 +13,7 @@
 
 #include "codec/codec.h"
 #include "device/feedback.h"
-#include "stage/stage_program.h"
+#include "stage/stage.h"
 
 struct err;
 struct writer;

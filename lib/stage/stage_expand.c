@@ -31,7 +31,7 @@ struct stage_expand {
 	const struct kern *kern;
 	struct stage_shard sh;		/* as it came */
 	struct shard made;		/* what the expanded one says */
-	struct state state;
+	struct statedir state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
 	struct shard_sums sums;		/* of what we make */
@@ -61,7 +61,7 @@ stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, 
 }
 
 static int
-stage_expand_wait(const struct stage_expand_opts *o, const struct state *s,
+stage_expand_wait(const struct stage_expand_opts *o, const struct statedir *s,
     struct residual *q, const struct shard *sh, int first, struct err *e)
 {
 	struct wait w = wait_begin(o->wait, filter_piped(o->f));
@@ -161,8 +161,7 @@ stage_expand_group(struct stage_expand *x, int sent,
 		    e)) < 0)
 			return r;
 	}
-	if (x->o->dir != NULL &&
-	    (r = dense_group(&x->res.d, g, &res, e)) < 0)
+	if (x->o->dir != NULL && (r = dense_group(&x->res.d, g, &res, e)) < 0)
 		return r;
 	if (res != NULL) {
 		x->kern->add_scaled(x->x, to.x, (float)x->o->gamma, res, n);
@@ -203,7 +202,6 @@ stage_expand_read(void *arg, unsigned who, size_t i, struct err *e)
 	const struct stage_expand_job *j = arg;
 	struct stage_expand_one *one = &j->x->one[i];
 
-	(void)who;
 	return stage_read(j->d, j->first + i, j->x->sh.in, one->x, one->cap,
 	    &one->v, e);
 }
@@ -220,7 +218,8 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 
 	for (; j.first < d->n; j.first += k) {
 		k = d->n - j.first < x->many ? d->n - j.first : x->many;
-		if ((r = pool_run(x->pool, k, stage_expand_read, &j, e)) < 0)
+		if ((r = pool_run(x->pool, k, k *
+		    x->sh.schema->group_size, stage_expand_read, &j, e)) < 0)
 			return r;
 		for (i = 0; i < k; i++) {
 			v = &x->one[i].v;
@@ -247,8 +246,7 @@ stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 }
 
 static int
-stage_expand_end(struct stage *st, const struct shard_sums *sums,
-    struct err *e)
+stage_expand_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
 	int r = stage_expand_upto(x, x->sh.schema->ngroups, e);
@@ -273,50 +271,44 @@ stage_expand_free(struct stage *st)
 	residual_close(&x->res);
 	shard_release(&x->made);
 	feedback_cache_free(x->cache);
-	state_close(&x->state);
+	statedir_close(&x->state);
 	alloc_free(x->x);
-	alloc_free(x);
 }
 
 static int
-stage_expand_new(struct stage **out, void *opts, const struct filter *f,
+stage_expand_make(struct stage *s, void *opts, const struct filter *f,
     struct err *e)
 {
 	struct stage_expand_opts *o = opts;
-	struct stage_expand *x = alloc_get(1, sizeof(*x), e);
-	int r = 0;
+	struct stage_expand *x = (struct stage_expand *)s;
+	int r;
 
-	*out = NULL;
-	if (x == NULL)
-		return -ERR_SYS;
 	o->f = f;
 	x->o = o;
 	x->first = 1;
 	shard_init(&x->made);
-	x->state = (struct state)STATE_INIT;
-	x->s.begin = stage_expand_begin;
-	x->s.data = stage_expand_data;
-	x->s.note = stage_expand_note;
-	x->s.end = stage_expand_end;
-	x->s.free = stage_expand_free;
+	x->state = (struct statedir)STATE_INIT;
 	if ((x->kern = kern_get(e)) == NULL)
-		r = -ERR_USAGE;
-	if (r == 0 && (r = pool_new(&x->pool, f->threads, e)) == 0) {
-		x->many = f->threads > 1 ? 4 * pool_size(x->pool) : 1;
-		x->one = alloc_get(x->many, sizeof(*x->one), e);
-		r = x->one != NULL ? 0 : -ERR_SYS;
-	}
-	if (r == 0 && o->cache != NULL)
+		return -ERR_USAGE;
+	if ((r = pool_new(&x->pool, f->threads, e)) < 0)
+		return r;
+	x->many = pool_size(x->pool) == 1 ? 1 : 4 * pool_size(x->pool);
+	if ((x->one = alloc_get(x->many, sizeof(*x->one), e)) == NULL)
+		return -ERR_SYS;
+	if (o->cache != NULL)
 		r = feedback_cache_open(&x->cache, o->cache, e);
 	if (r == 0 && o->dir != NULL)
-		r = state_open(&x->state, o->dir, e);
-	if (r < 0)
-		stage_expand_free(&x->s);
-	else
-		*out = &x->s;
+		r = statedir_open(&x->state, o->dir, e);
 	return r;
 }
 
 const struct stage_kind stage_expand = {
-	stage_expand_new, STAGE_CHANGES
+	.size = sizeof(struct stage_expand),
+	.values = STAGE_CHANGES,
+	.make = stage_expand_make,
+	.begin = stage_expand_begin,
+	.data = stage_expand_data,
+	.note = stage_expand_note,
+	.end = stage_expand_end,
+	.free = stage_expand_free
 };

@@ -6,7 +6,7 @@
 #ifndef ACE_STAGE_EXPAND_H
 #define ACE_STAGE_EXPAND_H
 
-#include "stage/stage_program.h"
+#include "stage/stage.h"
 
 struct err;
 

@@ -9,17 +9,21 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "device/contraction.h"
+#include "device/link.h"
 #include "device/memory.h"
 #include "format/frame.h"
 #include "format/keys.h"
+#include "format/shard.h"
 #include "format/text.h"
 #include "stage/stage.h"
 #include "stage/stage_policy.h"
 #include "sync/interval.h"
 #include "sync/ratio.h"
+#include "sync/replan.h"
 
 #define POLICY_FILE "policy"		/* in the state directory */
 #define POLICY_RATE "rate"		/* key in it: the one acted on */
+#define POLICY_DECO_STATE "deco"	/* and what DeCo-SGD has learnt */
 
 struct policy_replay {
 	struct reader *from;	/* the recording; NULL: there is none */
@@ -30,7 +34,7 @@ struct stage_policy {
 	struct stage s;
 	struct stage_policy_opts o;	/* and what was found since */
 	struct stage_shard sh;		/* at hand */
-	struct state state;
+	struct statedir state;
 	struct policy_replay replay;	/* instead of deciding */
 	int waits;			/* the shard's times may still come */
 	uint64_t asked;			/* interval of a device that diverges */
@@ -50,15 +54,13 @@ policy_set_steps(void *arg, const struct opt *row, const char *val,
 	size_t n, i;
 	int r;
 
-	(void)row;
 	for (i = 0; i < 3; i++, val += n + 1) {
 		n = strcspn(val, ",");
 		if (n >= sizeof(word))
 			break;
 		memcpy(word, val, n);
 		word[n] = '\0';
-		if ((r = num_u64(to[i], word, 1, 1000000, "--interval",
-		    e)) < 0)
+		if ((r = num_u64(to[i], word, 1, 1000000, "--interval", e)) < 0)
 			return r;
 		if (val[n] == '\0' && i != 1)
 			return 0;
@@ -74,7 +76,6 @@ policy_set_cuts(void *arg, const struct opt *row, const char *val,
 {
 	struct stage_policy_opts *o = arg;
 
-	(void)row, (void)val, (void)e;
 	o->cuts.on = 1;
 	return 0;
 }
@@ -156,24 +157,6 @@ policy_say(const struct stage_policy_opts *o, const char *fmt, ...)
 	cli_say(o->f->cli, 1, "%s", line);
 }
 
-static int
-policy_real(struct text_kv *kv, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.9g", v);
-	return text_set(kv, key, s, e);
-}
-
-static int
-policy_whole(struct text_kv *kv, const char *key, double v, struct err *e)
-{
-	char s[40];
-
-	(void)snprintf(s, sizeof(s), "%.0f", v);
-	return text_set(kv, key, s, e);
-}
-
 /* ---- how hard to compress a shard, by equation (5) ---- */
 
 /* Notes which numbers the factor and the budget were calculated from. */
@@ -182,15 +165,14 @@ policy_ratio_why(const struct stage_policy_opts *o,
     const struct stage_shard *sh, double rate, double acted, double base,
     double c, uint64_t budget)
 {
-	const struct pace *q = &o->pace;
+	const struct ratio_pace *q = &o->pace;
 	uint64_t step = sh->shard->step;
 	char is[NUM_RATE_TEXT], taken[NUM_RATE_TEXT];
 
 	num_rate_text(rate, is);
 	num_rate_text(fmax(acted, 0), taken);
 	if (rate < 0)
-		policy_say(o, "  link: never measured, so taken as %s",
-		    taken);
+		policy_say(o, "  link: never measured, so taken as %s", taken);
 	else
 		policy_say(o, "  link: %s, %s; taken as %s: a "
 		    "fall counts at once, a rise by %.3g of it, less than %.3g is "
@@ -233,10 +215,10 @@ static int
 policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
     double rate, struct text_kv *kv, struct err *e)
 {
-	double acted = pace_rate(&o->pace, rate);
+	double acted = ratio_acted(&o->pace, rate);
 	double base = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
 	    fmax(acted, 0));
-	double c = pace_factor(&o->pace, base, sh->shard->step);
+	double c = ratio_paced(&o->pace, base, sh->shard->step);
 	uint64_t budget = ratio_budget(sh->schema->total, c);
 	char where[160], taken[NUM_RATE_TEXT];
 	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
@@ -249,10 +231,10 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	if (late)
 		policy_say(o, "  the link carries no more in the %.4g s "
 		    "that a shard may take", o->deadline);
-	if ((r = policy_real(kv, KEYS_RATIO, c, e)) < 0 ||
-	    (r = policy_whole(kv, KEYS_BUDGET, (double)budget, e)) < 0)
+	if ((r = text_setf(kv, KEYS_RATIO, e, "%.9g", c)) < 0 ||
+	    (r = text_setf(kv, KEYS_BUDGET, e, "%.0f", (double)budget)) < 0)
 		return r;
-	return rate >= 0 ? policy_whole(kv, KEYS_BANDWIDTH, rate, e) : 0;
+	return rate >= 0 ? text_setf(kv, KEYS_BANDWIDTH, e, "%.0f", rate) : 0;
 }
 
 /* ---- how many local steps before the next shard, by equation (9) ---- */
@@ -333,10 +315,9 @@ policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
 	/* a drift that is not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
-		r = policy_real(kv, KEYS_DIVERGENCE, drift, e);
-	if (r == 0 && (r = policy_whole(kv, KEYS_INTERVAL,
-	    (double)o->steps, e)) == 0)
-		r = policy_whole(kv, KEYS_FORCE, force, e);
+		r = text_setf(kv, KEYS_DIVERGENCE, e, "%.9g", drift);
+	if (r == 0 && (r = text_setf(kv, KEYS_INTERVAL, e, "%.0f", (double)o->steps)) == 0)
+		r = text_setf(kv, KEYS_FORCE, e, "%d", force);
 	return r;
 }
 
@@ -363,8 +344,9 @@ policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e
 {
 	int k;
 
-	while ((k = reader_next(p->from, e)) > 0)
-		if (k == READER_SHARD && policy_replay_same(reader_shard(p->from), s))
+	p->end = 0;
+	while ((k = reader_to_shard(p->from, e)) > 0)
+		if (policy_replay_same(reader_shard(p->from), s))
 			return 0;
 	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: the recording has "
 	    "no shard '%s/%llu' here", shard_device(s),
@@ -403,25 +385,102 @@ policy_replay_until(struct policy_replay *p, int event, struct stage *to,
 	return 0;
 }
 
-/* Gives the stage `to' the policy frames that the recording has before the data of
- * shard s; -ERR_DATA "mismatch: ..." when it has no such shard after the one
- * before. */
+/* ---- DeCo-SGD: how many bytes, and after how many steps its average is applied,
+ * from the times in the shards and what ace-meter and ace-compress wrote ---- */
+
+/* Reads a number of the state; < 0 when the state does not have it. */
 static int
-policy_replay_shard(struct policy_replay *p, const struct shard *s,
-    struct stage *to, struct err *e)
+policy_deco_number(const struct statedir *s, const char *file, const char *key,
+    double *v, struct err *e)
 {
 	int r;
 
-	p->end = 0;
-	r = policy_replay_find(p, s, e);
-	return r < 0 ? r : policy_replay_until(p, READER_DATA, to, e);
+	*v = -1;
+	if (s == NULL)
+		return 0;
+	r = memory_number(s, file, key, v, e);
+	return r < 0 ? r : 0;
 }
 
-/* Those behind it. */
 static int
-policy_replay_end(struct policy_replay *p, struct stage *to, struct err *e)
+policy_deco_sample(const struct policy_deco *s, const struct shard *sh,
+    const struct statedir *state, struct replan_sample *m, struct err *e)
 {
-	return policy_replay_until(p, READER_SEND, to, e);
+	int r = 0;
+
+	m->compute = s->compute;
+	if (m->compute < 0)
+		r = keys_real(&sh->kv, SHARD_KEY_COMPUTE, &m->compute,
+		    shard_device(sh), e);
+	if (r < 0 || (r = policy_deco_number(state, MEMORY_LINK, LINK_RTT, &m->latency,
+	    e)) < 0 ||
+	    (r = policy_deco_number(state, CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha,
+	    e)) < 0 ||
+	    (r = policy_deco_number(state, CONTRACTION_FILE, CONTRACTION_SHARE, &m->share,
+	    e)) < 0)
+		return r;
+	if (s->latency >= 0)
+		m->latency = s->latency;
+	m->given |= (s->latency >= 0 ? REPLAN_LATENCY : 0) |
+	    (s->compute >= 0 ? REPLAN_COMPUTE : 0);
+	return 0;
+}
+
+static int
+policy_deco_put(const struct policy_deco *s, const struct deco *d, uint64_t values,
+    struct text_kv *kv, struct err *e)
+{
+	int r;
+
+	if ((r = text_setf(kv, KEYS_RATIO, e, "%.9g", 1 / s->plan.delta)) < 0 ||
+	    (r = text_setf(kv, KEYS_BUDGET, e, "%.0f",
+	    fmax(1, floor(s->plan.delta * 4 * (double)values)))) < 0 ||
+	    (r = text_setf(kv, KEYS_DELAY, e, "%.9g", s->plan.tau)) < 0 ||
+	    (r = text_setf(kv, KEYS_BANDWIDTH, e, "%.9g", d->bandwidth)) < 0 ||
+	    (r = text_setf(kv, KEYS_LATENCY, e, "%.9g", d->latency)) < 0 ||
+	    (r = text_setf(kv, KEYS_COMPUTE, e, "%.9g", d->compute)) < 0)
+		return r;
+	return text_setf(kv, KEYS_KC, e, "%.9g", d->kc);
+}
+
+/* For shard sh of a model of so many values.  bandwidth in bit/s, < 0 unknown;
+ * given: the user said it.
+ * 1: kv has the keys ratio, budget_bytes and delay and the numbers they are from;
+ * words says why.  0: bandwidth, computation or latency is not known yet; words
+ * says which. */
+static int
+policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t values,
+    double bandwidth, int given, const struct statedir *state,
+    struct text_kv *kv, char words[256], struct err *e)
+{
+	struct replan_sample m = { bandwidth, -1, -1, -1, -1,
+	    given ? REPLAN_BANDWIDTH : 0 };
+	struct replan *t = &s->plan;
+	struct deco d = DECO_INIT;
+	char rate[NUM_RATE_TEXT];
+	int r, changed;
+
+	if ((r = policy_deco_sample(s, sh, state, &m, e)) < 0)
+		return r;
+	replan_see(t, &m);
+	if (!(t->bandwidth.v > 0) || !(t->compute.v > 0) || t->nlatency == 0) {
+		(void)snprintf(words, 256, "deco: %s not known yet",
+		    !(t->bandwidth.v > 0) ? "bandwidth" :
+		    !(t->compute.v > 0) ? "computation" : "latency");
+		return 0;
+	}
+	d.size = fmax(32 * (double)values, 1);
+	changed = replan_plan(t, &d, e);
+	if (changed < 0)
+		return changed;
+	num_rate_text(d.bandwidth, rate);
+	(void)snprintf(words, 256, "deco: %s delay %.0f, %.4g of the "
+	    "bits; computation %.4g s, %s, latency %.4g s, price of "
+	    "compression %.3g%s", changed ? "now" : "still",
+	    t->tau, t->delta, d.compute, rate, d.latency, d.kc,
+	    t->kc.v > 0 ? ", measured" : "");
+	r = policy_deco_put(s, &d, values, kv, e);
+	return r < 0 ? r : 1;
 }
 
 /* ---- decisions ---- */
@@ -438,7 +497,10 @@ policy_load(struct stage_policy *p, struct err *e)
 		return r;
 	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
 	if (r >= 0 && p->o.stale.on)
-		r = policy_deco_load(&p->o.stale, &h, e);
+		r = memory_list(&h, POLICY_DECO_STATE,
+		    (double *)&p->o.stale.plan, REPLAN_NUMBERS, e);
+	if (r > 0 && p->o.stale.on && replan_check(&p->o.stale.plan) < 0)
+		r = err_set(e, ERR_DATA, "corrupt: " POLICY_DECO_STATE);
 	if (r >= 0 && (r = memory_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
 	    e)) > 0 && !isfinite(p->o.pace.rate))
 		r = err_set(e, ERR_DATA, "corrupt: " POLICY_RATE " in "
@@ -452,15 +514,15 @@ policy_save(struct stage_policy *p, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
 	float row = (float)p->o.steps;
-	char v[32];
 	int r;
 
 	if (p->o.dir == NULL || (p->o.pace.rate < 0 &&
 	    !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* nothing to remember */
-	(void)snprintf(v, sizeof(v), "%llu", (unsigned long long)p->o.steps);
-	if ((r = text_set(&h.kv, KEYS_INTERVAL, v, e)) == 0 &&
-	    (!p->o.stale.on || (r = policy_deco_save(&p->o.stale, &h, e)) == 0) &&
+	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
+	    (unsigned long long)p->o.steps)) == 0 &&
+	    (!p->o.stale.on || (r = memory_put_list(&h, POLICY_DECO_STATE,
+	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
 	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
 	    e)) == 0 &&
 	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
@@ -481,8 +543,7 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	}
 	if (p->o.dir == NULL)
 		return 0;
-	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v,
-	    e);
+	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v, e);
 }
 
 /* Decides the cuts (DynaComm) once the number of bytes is known: as many as
@@ -535,7 +596,7 @@ policy_decide(struct stage_policy *p, struct err *e)
 		return r;
 	if (p->o.stale.on) {
 		r = decided = policy_deco_decide(&p->o.stale, p->sh.shard,
-		    p->sh.schema->total, rate,
+		    p->sh.schema->total, rate, p->o.bandwidth >= 0,
 		    p->o.dir != NULL ? &p->state : NULL, &kv, words, e);
 		if (r >= 0)
 			policy_say(&p->o, "%s: %s", reader_where(p->sh.in, where),
@@ -560,7 +621,8 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh,
 	if ((r = stage_begin(st->next, sh, e)) < 0)
 		return r;
 	if (p->replay.from != NULL)
-		return policy_replay_shard(&p->replay, sh->shard, st->next, e);
+		return (r = policy_replay_find(&p->replay, sh->shard, e)) < 0 ?
+		    r : policy_replay_until(&p->replay, READER_DATA, st->next, e);
 	p->waits = p->o.cuts.on;
 	return p->waits ? 0 : policy_decide(p, e);
 }
@@ -589,14 +651,13 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums,
 }
 
 static int
-stage_policy_end(struct stage *st, const struct shard_sums *sums,
-    struct err *e)
+stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = 0;
 
 	if (p->replay.from != NULL) {
-		r = policy_replay_end(&p->replay, st->next, e);
+		r = policy_replay_until(&p->replay, READER_SEND, st->next, e);
 		return r < 0 ? r : stage_end(st->next, sums, e);
 	}
 	if (p->waits && (r = policy_decide(p, e)) < 0)
@@ -680,54 +741,36 @@ stage_policy_free(struct stage *st)
 
 	policy_dynacomm_release(&p->o.cuts);
 	reader_free(p->replay.from);
-	state_close(&p->state);
+	statedir_close(&p->state);
 	buf_release(&p->note);
-	alloc_free(p);
 }
 
 static int
-stage_policy_open(struct stage_policy *p, struct err *e)
-{
-	struct io *io;
-	int r;
-
-	if (p->o.dir != NULL && ((r = state_open(&p->state, p->o.dir,
-	    e)) < 0 || (r = policy_load(p, e)) < 0))
-		return r;
-	if (p->o.replay == NULL)
-		return 0;
-	r = io_open(&io, p->o.replay, e);
-	return r < 0 ? r : reader_open(&p->replay.from, io, &p->o.f->in, e);
-}
-
-static int
-stage_policy_new(struct stage **out, void *opts, const struct filter *f,
+stage_policy_make(struct stage *s, void *opts, const struct filter *f,
     struct err *e)
 {
-	struct stage_policy_opts *o = opts;
-	struct stage_policy *p;
-	int r = policy_check(o, e);
+	struct stage_policy *p = (struct stage_policy *)s;
+	int r;
 
-	*out = NULL;
-	if (r < 0)
+	p->state = (struct statedir)STATE_INIT;
+	if ((r = policy_check(opts, e)) < 0)
 		return r;
-	if ((p = alloc_get(1, sizeof(*p), e)) == NULL)
-		return -ERR_SYS;
-	p->o = *o;
+	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
-	p->state = (struct state)STATE_INIT;
-	p->s.begin = stage_policy_begin;
-	p->s.data = stage_policy_data;
-	p->s.note = stage_policy_note;
-	p->s.end = stage_policy_end;
-	p->s.free = stage_policy_free;
-	if ((r = stage_policy_open(p, e)) < 0)
-		stage_policy_free(&p->s);
-	else
-		*out = &p->s;
-	return r;
+	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
+	    e)) < 0 || (r = policy_load(p, e)) < 0))
+		return r;
+	return p->o.replay == NULL ? 0 :
+	    reader_file(&p->replay.from, p->o.replay, &f->in, e);
 }
 
 const struct stage_kind stage_policy = {
-	stage_policy_new, STAGE_IGNORES
+	.size = sizeof(struct stage_policy),
+	.values = STAGE_IGNORES,
+	.make = stage_policy_make,
+	.begin = stage_policy_begin,
+	.data = stage_policy_data,
+	.note = stage_policy_note,
+	.end = stage_policy_end,
+	.free = stage_policy_free
 };

@@ -10,15 +10,25 @@
 
 #include <stdint.h>
 
-#include "stage/policy_deco.h"
 #include "stage/policy_dynacomm.h"
-#include "stage/stage_program.h"
+#include "stage/stage.h"
 #include "sync/interval.h"
-#include "sync/pace.h"
+#include "sync/ratio.h"
+#include "sync/replan.h"
 
 struct err;
 
 #define POLICY_BIG 1e300
+
+/* DeCo-SGD, for --deco. */
+struct policy_deco {
+	/* given */
+	int on;
+	double compute, latency;	/* seconds; < 0: measured */
+	/* found */
+	struct replan plan;
+};
+#define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */
@@ -30,13 +40,13 @@ struct stage_policy_opts {
 	struct interval interval;	/* target 0: none is asked for */
 	struct policy_deco stale;
 	struct policy_dynacomm cuts;
-	struct pace pace;
+	struct ratio_pace pace;
 	uint64_t steps;		/* local steps before the next shard */
 	const struct filter *f;	/* the program's: set by make */
 };
 #define STAGE_POLICY_INIT { .bandwidth = -1, .deadline = -1, \
 	.stale = POLICY_DECO_INIT, .cuts = POLICY_DYNACOMM_INIT, \
-	.pace = PACE_INIT }
+	.pace = RATIO_PACE_INIT }
 extern const struct opt stage_policy_rows[];	/* its options */
 
 extern const struct stage_kind stage_policy;

@@ -41,7 +41,7 @@ struct stage_score {
 	struct stage s;
 	const struct stage_score_opts *o;
 	struct stage_shard sh;		/* at hand */
-	struct state state;
+	struct statedir state;
 	struct score *score;
 	unsigned char model[16];	/* schema id score was made for */
 	float *x;			/* one group */
@@ -199,18 +199,13 @@ stage_score_read(struct stage_score *x, const char *what, const char *name,
     int (*take)(struct stage_score *x, const float *energy, struct err *e),
     struct err *e)
 {
-	struct reader *r = NULL;
-	struct io *io;
+	struct reader *r;
 	float *energy;
 	int k;
 
-	if ((k = io_open(&io, name, e)) < 0)
+	if ((k = reader_file(&r, name, &x->o->f->in, e)) < 0)
 		return k;
-	if ((k = reader_open(&r, io, &x->o->f->in, e)) < 0)
-		return err_file(e, k, name);
-	while ((k = reader_next(r, e)) > 0) {
-		if (k != READER_SHARD)
-			continue;
+	while ((k = reader_to_shard(r, e)) > 0) {
 		if ((energy = alloc_get(x->score->n, sizeof(*energy),
 		    e)) == NULL) {
 			k = -ERR_SYS;
@@ -294,7 +289,7 @@ stage_score_told(struct stage_score *x, struct err *e)
 
 	if (x->o->form != SCORE_SENSITIVITY)
 		return 0;
-	if ((name = state_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
+	if ((name = statedir_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
 		return -ERR_SYS;
 	if (stat(name, &st) < 0) {
 		if (errno == ENOENT)
@@ -487,8 +482,7 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	if ((r = stage_score_begin_model(x, e)) < 0 ||
 	    (r = stage_score_told(x, e)) < 0)
 		return r;
-	x->scale = x->score->all.shards >= 1 ||
-	    !score_learns(x->o->form);
+	x->scale = x->score->all.shards >= 1 || !score_learns(x->o->form);
 	return stage_begin(s->next, sh, e);
 }
 
@@ -501,46 +495,34 @@ stage_score_free(struct stage *s)
 	alloc_free(x->x);
 	alloc_free(x->stat);
 	buf_release(&x->note);
-	state_close(&x->state);
-	alloc_free(x);
+	statedir_close(&x->state);
 }
 
 static int
-stage_score_new(struct stage **out, void *opts, const struct filter *f,
+stage_score_make(struct stage *s, void *opts, const struct filter *f,
     struct err *e)
 {
+	struct stage_score *x = (struct stage_score *)s;
 	struct stage_score_opts *o = opts;
-	struct stage_score *x = alloc_get(1, sizeof(*x), e);
-	int r;
 
-	*out = NULL;
-	if (x == NULL)
-		return -ERR_SYS;
-	if (o->form == SCORE_SENSITIVITY && o->dir == NULL) {
-		alloc_free(x);
-		return err_set(e, ERR_USAGE, "--form sensitivity needs -S DIR");
-	}
-	if (!score_learns(o->form) && o->feedback != NULL) {
-		alloc_free(x);
-		return err_set(e, ERR_USAGE, "--form %s learns nothing from "
-		    "--feedback", stage_score_forms[o->form]);
-	}
+	x->state = (struct statedir)STATE_INIT;
 	o->f = f;
 	x->o = o;
-	x->state = (struct state)STATE_INIT;
-	x->s.begin = stage_score_begin;
-	x->s.data = stage_score_data;
-	x->s.note = stage_score_note;
-	x->s.end = stage_score_end;
-	x->s.free = stage_score_free;
-	if (o->dir != NULL && (r = state_open(&x->state, o->dir, e)) < 0) {
-		stage_score_free(&x->s);
-		return r;
-	}
-	*out = &x->s;
-	return 0;
+	if (o->form == SCORE_SENSITIVITY && o->dir == NULL)
+		return err_set(e, ERR_USAGE, "--form sensitivity needs -S DIR");
+	if (!score_learns(o->form) && o->feedback != NULL)
+		return err_set(e, ERR_USAGE, "--form %s learns nothing from "
+		    "--feedback", stage_score_forms[o->form]);
+	return o->dir != NULL ? statedir_open(&x->state, o->dir, e) : 0;
 }
 
 const struct stage_kind stage_score = {
-	stage_score_new, STAGE_READS
+	.size = sizeof(struct stage_score),
+	.values = STAGE_READS,
+	.make = stage_score_make,
+	.begin = stage_score_begin,
+	.data = stage_score_data,
+	.note = stage_score_note,
+	.end = stage_score_end,
+	.free = stage_score_free
 };

@@ -5,7 +5,7 @@
 #ifndef ACE_STAGE_SCORE_H
 #define ACE_STAGE_SCORE_H
 
-#include "stage/stage_program.h"
+#include "stage/stage.h"
 #include "sync/score.h"
 
 struct err;

@@ -34,7 +34,6 @@ stage_select_levels(void *arg, const struct opt *row, const char *list,
 	size_t n;
 	int r;
 
-	(void)row;
 	o->level[0] = (struct codec_plan){ CODEC_NONE, 0, 0 };
 	o->free_step = 0;
 	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
@@ -55,18 +54,42 @@ stage_select_levels(void *arg, const struct opt *row, const char *list,
 	return 0;
 }
 
+/* Reads "0.9=qsgd:4@4", or "0.9": up to that share in that codec, f16 unless
+ * something else is said, and in each fourth step only. */
+static int
+stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
+{
+	char *codec = strchr(word, '='), *every = strchr(word, '@');
+	uint64_t n = 1;
+	int r;
+
+	if (codec != NULL)
+		*codec++ = '\0';
+	if (every != NULL)
+		*every++ = '\0';
+	r = every != NULL ? num_u64(&n, every, 1, UINT32_MAX, "-p: every", e) : 0;
+	u->every = (uint32_t)n;
+	if (r < 0 || (r = codec_parse(codec != NULL ? codec : "f16", &u->codec,
+	    e)) < 0)
+		return r;
+	return num_f64(&u->share, word, 0, 1, "-p", e);
+}
+
 /* Reads "0.5=f32,0.9=qsgd:4": rising shares, each with the codec for the
- * groups up to it. The remaining groups get f16 unless something else is
- * said. */
+ * groups up to it; "count:" before them, they are of the values, not of their
+ * importance. */
 static int
 stage_select_shares(struct stage_select_opts *o, const char *list,
     struct err *e)
 {
-	char word[64], *codec;
+	static const char count[] = "count:";
+	char word[64];
 	size_t n;
 	int r;
 
 	o->shares = 0;
+	o->count = strncmp(list, count, strlen(count)) == 0;
+	list += o->count ? strlen(count) : 0;
 	for (;; list++) {
 		n = strcspn(list, ",");
 		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
@@ -75,15 +98,10 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 			    STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
-		if ((codec = strchr(word, '=')) != NULL)
-			*codec++ = '\0';
-		if ((r = codec_parse(codec != NULL ? codec : "f16",
-		    &o->upto[o->shares], e)) < 0 ||
-		    (r = num_f64(&o->share[o->shares], word, 0, 1, "-p",
-		    e)) < 0)
+		if ((r = stage_select_level(&o->upto[o->shares], word, e)) < 0)
 			return r;
-		if (o->shares > 0 &&
-		    !(o->share[o->shares] > o->share[o->shares - 1]))
+		if (o->shares > 0 && !(o->upto[o->shares].share >
+		    o->upto[o->shares - 1].share))
 			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
 			    "%s does not", word);
 		o->shares++;
@@ -112,7 +130,6 @@ stage_select_budget(void *arg, const struct opt *row, const char *val,
 {
 	struct stage_select_opts *o = arg;
 
-	(void)val;
 	o->want.by = (enum stage_select_by)row->value;
 	return stage_select_mode(o, row, STAGE_SELECT_BUDGET, e);
 }
@@ -137,7 +154,6 @@ stage_select_by_plan(void *arg, const struct opt *row, const char *val,
 	return r < 0 ? r : stage_select_mode(o, row, STAGE_SELECT_GIVEN, e);
 }
 
-static const char *const stage_select_dense[] = { "keep", "ignore", NULL };
 const struct opt stage_select_rows[] = {
 	{ 'b', "budget", "SIZE", "least error in so many bytes a shard",
 	    OPT_SIZE(struct stage_select_opts, want.bytes),
@@ -149,10 +165,7 @@ const struct opt stage_select_rows[] = {
 	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
 	{ 0, "levels", "LIST", "codecs to choose from, by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
-	{ 0, "roles", "HOW", "keep norms and biases dense, or ignore that",
-	    OPT_WORD(struct stage_select_opts, no_roles, stage_select_dense),
-	    .def = "keep" },
-	{ 'p', "share", "SHARE[=CODEC],...",
+	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "up to that share of all importance so (f16), then none",
 	    OPT_CALL(stage_select_by_share) },
 	{ 0, "plan", "FILE", "the plan in FILE, as --text wrote it",
@@ -239,14 +252,13 @@ stage_select_roles(struct stage_select *x)
 
 	for (t = 0; t < sc->n; t++)
 		if (sc->t[t].ngroups != 0)
-			memset(x->dense + sc->t[t].group, !x->o->no_roles &&
+			memset(x->dense + sc->t[t].group,
 			    (sc->t[t].roles & SCHEMA_ROLE_DENSE) != 0,
 			    sc->t[t].ngroups);
 }
 
 static int
-stage_select_begin(struct stage *s, const struct stage_shard *sh,
-    struct err *e)
+stage_select_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 {
 	struct stage_select *x = (struct stage_select *)s;
 	const uint32_t n = sh->schema->ngroups;
@@ -456,8 +468,7 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 	    (int64_t)a->budget : INT64_MAX;
 	struct select_result res;
 	size_t g;
-	int r = select_budget(level, a->n, x->m, room, choice,
-	    &res, e);
+	int r = select_budget(level, a->n, x->m, room, choice, &res, e);
 
 	if (r < 0)
 		return r;
@@ -561,7 +572,6 @@ stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
 	}
 }
 
-
 static int
 stage_select_least(struct stage_select *x, struct err *e)
 {
@@ -606,34 +616,45 @@ static int
 stage_select_share(struct stage_select *x, struct err *e)
 {
 	const struct stage_select_opts *o = x->o;
-	uint32_t g, n = x->sh.schema->ngroups;
+	uint32_t g, n = x->sh.schema->ngroups, *size = NULL;
 	uint8_t *chosen = alloc_get(n, 1, e);
+	const struct stage_select_upto *u;
+	struct schema_span span;
 	char who[160];
-	size_t i, sent = 0;
+	size_t sent = 0;
 	int r = chosen != NULL ? 0 : -ERR_SYS;
 
+	if (r == 0 && o->count && (size = alloc_get(n, sizeof(*size), e)) == NULL)
+		r = -ERR_SYS;
 	for (g = 0; g < n; g++)
 		x->plan[g] = x->level[0];
+	for (g = 0; g < n && size != NULL; g++) {
+		schema_span(x->sh.schema, g, &span);
+		size[g] = (uint32_t)span.n;
+	}
 	/* the largest share first, and what is in a smaller one over it */
-	for (i = o->shares; i-- > 0 && r == 0; ) {
-		r = select_share(x->survey.score, n, o->share[i], chosen, e);
+	for (u = o->upto + o->shares; u-- > o->upto && r == 0; ) {
+		r = select_share(x->survey.score, size, n, u->share, chosen, e);
 		for (g = 0, sent = 0; r == 0 && g < n; g++) {
+			/* a part of the groups in each step, not all in one */
 			if (chosen[g])
-				x->plan[g] = o->upto[i];
+				x->plan[g] = (x->sh.shard->step + g) % u->every
+				    == 0 ? u->codec : x->level[0];
 			sent += chosen[g];
 		}
 	}
+	alloc_free(size);
 	alloc_free(chosen);
 	if (r < 0)
 		return r;
-	cli_say(o->f->cli, 1, "%s: %zu of %lu groups hold %g of the importance",
-	    stage_select_name(x, who), sent, (unsigned long)n, o->share[0]);
+	cli_say(o->f->cli, 1, "%s: %zu of %lu groups hold %g of the %s",
+	    stage_select_name(x, who), sent, (unsigned long)n,
+	    o->upto[0].share, o->count ? "values" : "importance");
 	return stage_select_put(x, NULL, e);
 }
 
 static int
-stage_select_end(struct stage *s, const struct shard_sums *sums,
-    struct err *e)
+stage_select_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_select *x = (struct stage_select *)s;
 	int r = stage_select_late(x, e);
@@ -656,38 +677,35 @@ stage_select_free(struct stage *s)
 	alloc_free(x->late);
 	buf_release(&x->values);
 	buf_release(&x->note);
-	alloc_free(x);
 }
 
 static int
-stage_select_new(struct stage **out, void *opts, const struct filter *f,
+stage_select_make(struct stage *s, void *opts, const struct filter *f,
     struct err *e)
 {
 	struct stage_select_opts *o = opts;
 	static const struct codec_plan usual[] = { { CODEC_NONE, 0, 0 },
 	    { CODEC_Q8, 0, 0 }, { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
-	struct stage_select *x;
+	struct stage_select *x = (struct stage_select *)s;
 
-	*out = NULL;
+	x->survey = (struct survey)SURVEY_INIT;
 	if (o->mode == STAGE_SELECT_UNSAID)
 		return err_set(e, ERR_USAGE, "how much to send: -p, -b, "
 		    "--bits, --policy or --plan");
-	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
-		return -ERR_SYS;
 	o->f = f;
 	x->o = o;
-	x->survey = (struct survey)SURVEY_INIT;
 	x->m = o->m > 0 ? o->m : sizeof(usual) / sizeof(*usual);
 	memcpy(x->level, o->m > 0 ? o->level : usual, x->m * sizeof(*usual));
-	x->s.begin = stage_select_begin;
-	x->s.data = stage_select_data;
-	x->s.note = stage_select_note;
-	x->s.end = stage_select_end;
-	x->s.free = stage_select_free;
-	*out = &x->s;
 	return 0;
 }
 
 const struct stage_kind stage_select = {
-	stage_select_new, STAGE_READS
+	.size = sizeof(struct stage_select),
+	.values = STAGE_READS,
+	.make = stage_select_make,
+	.begin = stage_select_begin,
+	.data = stage_select_data,
+	.note = stage_select_note,
+	.end = stage_select_end,
+	.free = stage_select_free
 };

@@ -12,7 +12,7 @@
 
 #include "codec/codec.h"
 #include "format/plan_text.h"
-#include "stage/stage_program.h"
+#include "stage/stage.h"
 
 struct err;
 
@@ -33,6 +33,13 @@ struct stage_select_budget {
 	double bits;		/* a value */
 };
 
+/* Of -p: the most important groups up to a share, how, and in which steps. */
+struct stage_select_upto {
+	double share;
+	struct codec_plan codec;
+	uint32_t every;		/* each so many steps; >= 1 */
+};
+
 struct stage_select_opts {
 	enum stage_select_mode mode;
 	const char *said;		/* name of the option that said so */
@@ -40,10 +47,9 @@ struct stage_select_opts {
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
 	int free_step;			/* ECQ at any step is among them */
-	double share[STAGE_SELECT_MOST];	/* rising */
-	struct codec_plan upto[STAGE_SELECT_MOST];	/* to each of them */
+	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* shares rise */
 	size_t shares;
-	int no_roles;			/* norms and biases are like all */
+	int count;			/* they are of the values' number */
 	struct plan_text given;
 	const struct filter *f;		/* the program's: set by make */
 };

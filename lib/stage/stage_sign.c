@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "format/frame.h"
@@ -114,7 +113,6 @@ stage_sign_free(struct stage *s)
 	sign_sum_free(x->sum);
 	sign_key_free(x->key);
 	sign_ring_free(x->ring);
-	alloc_free(x);
 }
 
 const struct opt stage_sign_rows[] = {
@@ -127,38 +125,32 @@ const struct opt stage_sign_rows[] = {
 };
 
 static int
-stage_sign_new(struct stage **out, void *opts, const struct filter *f,
+stage_sign_make(struct stage *s, void *opts, const struct filter *f,
     struct err *e)
 {
 	struct stage_sign_opts *o = opts;
-	struct stage_sign *x;
+	struct stage_sign *x = (struct stage_sign *)s;
 
-	*out = NULL;
 	if ((o->key != NULL) == (o->ring != NULL))
 		return err_set(e, ERR_USAGE, "either --key or --check");
-	if ((x = alloc_get(1, sizeof(*x), e)) == NULL)
-		return -ERR_SYS;
 	o->f = f;
 	x->o = o;
-	x->s.begin = stage_sign_begin;
-	x->s.data = stage_sign_data;
-	x->s.note = stage_sign_note;
-	x->s.end = stage_sign_end;
-	x->s.free = stage_sign_free;
 	if (o->key != NULL)
 		x->key = sign_key_read(o->key, e);
 	else
 		x->ring = sign_ring_read(o->ring, e);
 	if (x->key != NULL || x->ring != NULL)
 		x->sum = sign_sum_new(e);
-	if (x->sum == NULL) {
-		stage_sign_free(&x->s);
-		return -(int)e->code;
-	}
-	*out = &x->s;
-	return 0;
+	return x->sum != NULL ? 0 : -(int)e->code;
 }
 
 const struct stage_kind stage_sign = {
-	stage_sign_new, STAGE_READS
+	.size = sizeof(struct stage_sign),
+	.values = STAGE_READS,
+	.make = stage_sign_make,
+	.begin = stage_sign_begin,
+	.data = stage_sign_data,
+	.note = stage_sign_note,
+	.end = stage_sign_end,
+	.free = stage_sign_free
 };

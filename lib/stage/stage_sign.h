@@ -5,7 +5,7 @@
 #ifndef ACE_STAGE_SIGN_H
 #define ACE_STAGE_SIGN_H
 
-#include "stage/stage_program.h"
+#include "stage/stage.h"
 
 struct stage_sign_opts {
 	const char *key;	/* file of the secret key to sign with */

@@ -8,7 +8,7 @@
 
 /*
  * The numbers of the search.  Some only end what ends by itself; the others are
- * chosen so that few codings do, which tests/bench-plan counts, and no result is
+ * chosen so that few codings do, which tests/bench-planner counts, and no result is
  * wrong with others.
  */
 enum {
@@ -27,6 +27,11 @@ enum {
 	REGULATE_WHOLE = 5,
 	REGULATE_PATIENT = 3,
 	REGULATE_TRIES = 8,
+	/* passes: of more, each takes a share of all groups at least */
+	REGULATE_PASSES = 40,
+	REGULATE_SHARE = 8,
+	/* times that room which is left is filled with finer codes */
+	REGULATE_FILLS = 4,
 	REGULATE_ENTRY = 4	/* bytes: about, of a record's entry */
 };
 #define REGULATE_SPAN 0.4	/* between the points of a curve */
@@ -45,9 +50,12 @@ enum {
 #define REGULATE_APART 0.05
 #define REGULATE_APART_OF_E 0.045
 #define REGULATE_JUMP 8		/* times as steep as all */
+/* A log factor: a plan is not farther off, whatever codes of a few values that
+ * take a byte or none may tell. */
+#define REGULATE_FAR 3
 
 enum { PHASE_FIXED, PHASE_PASS, PHASE_REST, PHASE_WALK, PHASE_LEVER,
-    PHASE_TURN, PHASE_COARSE };
+    PHASE_TURN, PHASE_COARSE, PHASE_FILL };
 
 static double
 regulate_clamp(double v, double lo, double hi)
@@ -235,11 +243,11 @@ regulate_aim(const struct regulate *r, double now)
 	    ((double)r->bytes - now), 1);
 }
 
-/* The mean log factor, weighted by bytes. */
+/* The mean log factor, weighted by bytes; of groups that take none, the least. */
 static double
 regulate_mean(const struct regulate *r)
 {
-	double sum = 0, bytes = 0;
+	double sum = 0, bytes = 0, least = HUGE_VAL;
 	size_t j;
 
 	for (j = 0; j < r->k; j++) {
@@ -247,8 +255,9 @@ regulate_mean(const struct regulate *r)
 
 		sum += (double)c->len * c->t;
 		bytes += (double)c->len;
+		least = fmin(least, c->t);
 	}
-	return bytes > 0 ? sum / bytes : r->all;
+	return bytes > 0 ? sum / bytes : least;
 }
 
 /* A group has to be coded: it was not yet, or stands apart from the others. */
@@ -366,13 +375,12 @@ static size_t
 regulate_heed(struct regulate *r)
 {
 	size_t j, left = 0;
+	double far;
 
 	regulate_sums(r);
 	regulate_gain(r);
-	r->all = regulate_solve(r, r->all, 0, &r->e);
-	if (r->coded == 0)
-		r->all = regulate_clamp(r->all, -REGULATE_FORETOLD,
-		    REGULATE_FORETOLD);
+	far = r->coded == 0 ? REGULATE_FORETOLD : REGULATE_FAR;
+	r->all = regulate_clamp(regulate_solve(r, r->all, 0, &r->e), -far, far);
 	for (j = 0; j < r->k; j++)
 		left += (size_t)regulate_pending(r, j);
 	regulate_sums(r);
@@ -394,7 +402,7 @@ regulate_pass(struct regulate *r)
 {
 	const int few = r->k <= REGULATE_ASKED;
 	double all = 0, part = 0, e, t;
-	size_t j;
+	size_t j, some;
 
 	if (regulate_heed(r) == 0 || r->made > r->n + 3 * r->k)
 		return 0;
@@ -405,8 +413,10 @@ regulate_pass(struct regulate *r)
 		if (regulate_wants(r, j))
 			all += r->weight[j];
 	all /= few ? 3 : r->coded > 0 ? 4 : 8;
-	for (j = 0; j < r->k && (part < all || (!few &&
-	    r->many < REGULATE_SOME)); j++)
+	some = r->passes++ < REGULATE_PASSES ? 0 : r->k / REGULATE_SHARE;
+	if (!few && some < REGULATE_SOME)
+		some = REGULATE_SOME;
+	for (j = 0; j < r->k && (part < all || r->many < some); j++)
 		if (regulate_wants(r, j)) {
 			part += r->weight[j];
 			regulate_add(r, r->order[j]);
@@ -552,9 +562,9 @@ regulate_more(const struct regulate_code *was, const struct regulate_code *now)
 	    was->len != 0 && now->len == 0 ? by + REGULATE_ENTRY : by;
 }
 
-/* Of what a walk coded, what is too much is as it was. */
+/* Of what was coded, what is too much is as it was; the search goes on there. */
 static int
-regulate_back(struct regulate *r)
+regulate_back(struct regulate *r, int phase)
 {
 	double now = (double)r->bytes, by;
 	const double budget = (double)r->budget;
@@ -573,7 +583,7 @@ regulate_back(struct regulate *r)
 		any = 1;
 	}
 	r->many = 0;
-	r->phase = PHASE_REST;
+	r->phase = phase;
 	return any;
 }
 
@@ -706,6 +716,26 @@ regulate_take(struct regulate *r)
 		    regulate_sum(r), 1)), 1 };
 }
 
+/* More and more coarsely, if nothing else helps. */
+static int
+regulate_coarse(struct regulate *r)
+{
+	return r->coarse++ < REGULATE_ROUNDS &&
+	    regulate_all(r, PHASE_COARSE, regulate_mean(r) + 0.7 * r->coarse);
+}
+
+/* Groups of a few values take a byte more or none: where no factor fills the
+ * budget, as many as find room in it are coded more finely. */
+static int
+regulate_fill(struct regulate *r)
+{
+	const double room = (double)(r->budget - r->bytes);
+
+	return r->k > 0 && r->fills++ < REGULATE_FILLS && room >
+	    fmax(2 * REGULATE_WIDE * (double)r->budget, 2 * REGULATE_PAD) &&
+	    regulate_all(r, PHASE_FILL, regulate_mean(r) - 0.1 * (1 << r->fills));
+}
+
 int
 regulate_next(struct regulate *r, uint64_t bytes)
 {
@@ -724,17 +754,18 @@ regulate_next(struct regulate *r, uint64_t bytes)
 		return 0;
 	if (r->phase <= PHASE_PASS && regulate_pass(r))
 		return 1;
-	if (r->phase == PHASE_WALK && regulate_back(r))
+	if (r->phase == PHASE_WALK && regulate_back(r, PHASE_REST))
 		return 1;
 	if ((r->phase == PHASE_LEVER || r->phase == PHASE_TURN) &&
 	    regulate_turn(r))
 		return 1;
-	r->many = 0;
-	if (r->phase != PHASE_COARSE && regulate_rest(r))
+	if ((r->phase == PHASE_FILL || (r->phase == PHASE_COARSE &&
+	    regulate_fits(r))) && regulate_back(r, PHASE_FILL))
 		return 1;
-	/* more and more coarsely, if nothing else helps */
-	return !regulate_fits(r) && r->coarse++ < REGULATE_ROUNDS &&
-	    regulate_all(r, PHASE_COARSE, regulate_mean(r) + 0.7 * r->coarse);
+	r->many = 0;
+	if (r->phase < PHASE_COARSE && regulate_rest(r))
+		return 1;
+	return regulate_fits(r) ? regulate_fill(r) : regulate_coarse(r);
 }
 
 /* Puts the groups that have a knob in an order in which the first few, however

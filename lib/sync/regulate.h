@@ -100,7 +100,7 @@ struct regulate {
 	} over, within;			/* the nearest on each side */
 	struct regulate_code fits, much;	/* of the group that is turned */
 	uint64_t least, last;		/* bytes with fits; a round before */
-	int round, whole, stuck, turns, coarse;
+	int passes, round, whole, stuck, turns, coarse, fills;
 	double reach;
 };
 

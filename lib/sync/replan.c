@@ -8,12 +8,17 @@
 #define REPLAN_ODD 1.5		/* times the estimate, or a part of it */
 
 static void
-replan_mean(struct replan_mean *m, double x)
+replan_mean(struct replan_mean *m, double x, int given)
 {
 	double off, gain = 1 - exp2(-1.0 / REPLAN_HALF);
 
 	if (!(x > 0))
 		return;
+	if (given) {
+		m->v = x;
+		m->odd = 0;
+		return;
+	}
 	off = m->v > 0 ? x / m->v : 0;
 	if (off >= REPLAN_ODD)
 		m->odd = m->odd > 0 ? m->odd + 1 : 1;
@@ -29,6 +34,36 @@ replan_mean(struct replan_mean *m, double x)
 	}
 }
 
+/* The newest but `back' of the n samples of latency that are kept. */
+static double
+replan_newest(const struct replan *t, int back)
+{
+	return t->latency[(int)fmod(t->nlatency - 1 - back, REPLAN_WINDOW)];
+}
+
+static void
+replan_latency_see(struct replan *t, double x, int given)
+{
+	const int n = (int)fmin(t->nlatency + 1, REPLAN_WINDOW);
+	double least = INFINITY, most = 0, two;
+	int i;
+
+	if (!given) {
+		t->latency[(int)fmod(t->nlatency, REPLAN_WINDOW)] = x;
+		t->nlatency++;
+		for (i = 2; i < n; i++) {
+			least = fmin(least, replan_newest(t, i));
+			most = fmax(most, replan_newest(t, i));
+		}
+		two = n < 4 ? 0 : fmin(replan_newest(t, 0), replan_newest(t, 1));
+		if (!(two > REPLAN_ODD * most && two - most > most - least))
+			return;
+		x = two;
+	}
+	t->latency[0] = x;
+	t->nlatency = 1;
+}
+
 void
 replan_see(struct replan *t, const struct replan_sample *s)
 {
@@ -36,16 +71,14 @@ replan_see(struct replan *t, const struct replan_sample *s)
 	/* nothing was sent, because the planned share was too small */
 	double share = s->share > 0 ? s->share : t->planned * t->delta;
 
-	replan_mean(&t->bandwidth, s->bandwidth);
-	replan_mean(&t->compute, s->compute);
+	replan_mean(&t->bandwidth, s->bandwidth, s->given & REPLAN_BANDWIDTH);
+	replan_mean(&t->compute, s->compute, s->given & REPLAN_COMPUTE);
 	/* near d = 1 the measurement says nothing */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
 		replan_mean(&t->kc, REPLAN_KC * (1 - alpha) / alpha * share /
-		    (1 - share));
-	if (s->latency >= 0) {
-		t->latency[(int)fmod(t->nlatency, REPLAN_WINDOW)] = s->latency;
-		t->nlatency++;
-	}
+		    (1 - share), 0);
+	if (s->latency >= 0)
+		replan_latency_see(t, s->latency, s->given & REPLAN_LATENCY);
 	t->age++;
 }
 

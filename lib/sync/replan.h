@@ -7,7 +7,10 @@
  * forget half in REPLAN_HALF samples; two samples in a row that are off by half
  * or more to the same side are a change, not noise, and the estimate jumps
  * there.  Latency is the least of REPLAN_WINDOW samples, since what is above it
- * is queueing (as in BBR, Cardwell et al. 2016).
+ * is queueing (as in BBR, Cardwell et al. 2016); but two samples in a row that
+ * lie further above all the others than these are apart, and by half, are
+ * another way through the network, and the others are forgotten.  What was
+ * given by the user is no estimate: it is taken as it is.
  *
  * A plan is computed again after REPLAN_EVERY samples, or when an estimate has
  * moved by the share REPLAN_MOVED, and taken if it is predicted to gain the
@@ -50,7 +53,9 @@ struct replan_sample {
 	double latency;		/* seconds */
 	double compute;		/* seconds */
 	double alpha, share;	/* of the code: contraction, coded/dense bits */
+	unsigned given;		/* REPLAN_*: these were not measured but said */
 };
+enum { REPLAN_BANDWIDTH = 1, REPLAN_LATENCY = 2, REPLAN_COMPUTE = 4 };
 
 /* replan_see(t, s): learns.  Contraction becomes a price on the share of bits,
  * for which deco.h has kc (1-d)/d: kc = REPLAN_KC (1-alpha)/alpha d/(1-d). */

@@ -65,11 +65,11 @@ static int
 robust_kind(struct robust_rule *q, const char **s, size_t n)
 {
 	static const char *const names[] = { "mean", "clip", "trim", "median",
-	    "krum", "multikrum" };
+	    "krum", "multikrum", "center" };
 	const char *const name = *s;
 	int i;
 
-	for (i = 0; i <= ROBUST_MULTIKRUM; i++)
+	for (i = 0; i <= ROBUST_CENTER; i++)
 		if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
 			break;
 	*s += n;
@@ -89,6 +89,9 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 	case ROBUST_MULTIKRUM:
 		return robust_devices(s, 0, &q->f) &&
 		    robust_devices(s, 1, &q->m);
+	case ROBUST_CENTER:
+		q->even = **s == ':';
+		return !q->even || robust_devices(s, 0, &q->f);
 	default:
 		return 0;
 	}
@@ -133,8 +136,8 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		kinds += word == 2;
 		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
 			return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
-			    "trim:F, median, krum:F or multikrum:F:M, and norm:X, "
-			    "norm-ratio:R, norm-running:R, weight-share:S, finite "
+			    "trim:F, median, krum:F, multikrum:F:M or center:F, and "
+			    "norm:X, norm-ratio:R, norm-running:R, weight-share:S, finite "
 			    "by commas", s);
 		if (*p == '\0')
 			return 0;
@@ -145,6 +148,12 @@ int
 robust_pairs(const struct robust_rule *q)
 {
 	return q->kind == ROBUST_KRUM || q->kind == ROBUST_MULTIKRUM;
+}
+
+int
+robust_centered(const struct robust_rule *q)
+{
+	return q->kind == ROBUST_CENTER;
 }
 
 int
@@ -266,20 +275,53 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 }
 
+/* F and M of the rule, for those that the limits leave.  Where all K together
+ * would do, who is left out is one of the F bad ones, and no such device stands in
+ * the way of the others: what cannot be computed any more becomes the nearest rule
+ * that can. */
+static int
+robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
+{
+	const size_t n = robust_left(t->one, t->k), out = t->k - n;
+	const size_t rest = q->f > out ? q->f - out : 0;
+	size_t most;
+
+	t->f = q->f;
+	t->m = q->m;
+	if (q->kind == ROBUST_TRIM && n <= 2 * q->f) {
+		if (t->k <= 2 * q->f)
+			return err_set(e, ERR_REFUSED, "%zu cut at each end "
+			    "leave none of %zu contributions", q->f, n);
+		most = (n - 1) / 2;
+	} else if (robust_pairs(q) && (n < 2 * q->f + 3 || q->m > n - q->f)) {
+		if (t->k < 2 * q->f + 3)
+			return err_set(e, ERR_REFUSED, "krum with %zu bad "
+			    "devices needs %zu contributions, there are %zu",
+			    q->f, 2 * q->f + 3, n);
+		if (q->m > t->k - q->f)
+			return err_set(e, ERR_REFUSED, "multikrum cannot take "
+			    "%zu of %zu contributions, %zu of them bad", q->m,
+			    n, q->f);
+		most = n >= 3 ? (n - 3) / 2 : 0;
+	} else {
+		return 0;
+	}
+	t->f = rest < most ? rest : most;
+	t->m = q->m < n - t->f ? q->m : n - t->f;
+	return 0;
+}
+
 /* Adds up the squared distances to the nearest contributions, into the
  * diagonal, which is not used for a distance. */
-static int
-robust_krum(const struct robust_rule *q, struct robust_one *o, size_t k,
-    double *dist, double *tmp, struct err *e)
+static void
+robust_krum(struct robust_step *t, double *tmp)
 {
-	size_t n = robust_left(o, k), i, j, c, best;
+	struct robust_one *o = t->one;
+	const size_t k = t->k, n = robust_left(o, k);
+	const size_t near = n > t->f + 2 ? n - t->f - 2 : n - 1;
+	double *dist = t->dist;
+	size_t i, j, c, best;
 
-	if (n < 2 * q->f + 3)
-		return err_set(e, ERR_REFUSED, "krum with %zu bad devices needs "
-		    "%zu contributions, there are %zu", q->f, 2 * q->f + 3, n);
-	if (q->m > n - q->f)
-		return err_set(e, ERR_REFUSED, "multikrum cannot take %zu of "
-		    "%zu contributions, %zu of them bad", q->m, n, q->f);
 	for (i = 0; i < k; i++) {
 		if (!robust_counts(&o[i]))
 			continue;
@@ -288,20 +330,19 @@ robust_krum(const struct robust_rule *q, struct robust_one *o, size_t k,
 				tmp[c++] = dist[i * k + j];
 		qsort(tmp, c, sizeof(*tmp), compare_f64);
 		dist[i * k + i] = 0;
-		for (j = 0; j < n - q->f - 2; j++)
+		for (j = 0; j < near; j++)
 			dist[i * k + i] += tmp[j];
 	}
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
 			o[i].fate = ROBUST_BY_DISTANCE;
-	for (c = 0; c < q->m; c++) {
+	for (c = 0; c < t->m; c++) {
 		for (i = 0, best = k; i < k; i++)
 			if (o[i].fate == ROBUST_BY_DISTANCE && (best == k ||
 			    dist[i * k + i] < dist[best * k + best]))
 				best = i;
 		o[best].fate = ROBUST_COUNTS;
 	}
-	return 0;
 }
 
 /*
@@ -363,6 +404,37 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	    q->among == ROBUST_ALL ? "reporters or :nonzero" : "nonzero");
 }
 
+/* The radius is the lower median of the distances, so that most of the honest
+ * are within it as long as they are more than half; who is more than twice as far
+ * is said. */
+static int
+robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
+    double *tmp, struct err *e)
+{
+	size_t i, n = 0;
+	double far, radius;
+
+	for (i = 0; i < k; i++)
+		if (robust_counts(&o[i]))
+			tmp[n++] = sqrt(o[i].far2);
+	/* who is left out already is one of the bad ones */
+	if (q->even && k < 2 * q->f + 1)
+		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
+		    "needs %zu contributions, there are %zu", q->f,
+		    2 * q->f + 1, k);
+	qsort(tmp, n, sizeof(*tmp), compare_f64);
+	radius = tmp[(n - 1) / 2];
+	for (i = 0; i < k; i++) {
+		if (!robust_counts(&o[i]))
+			continue;
+		far = sqrt(o[i].far2);
+		o[i].scale = far > radius ? radius / far : 1;
+		if (far > 2 * radius)
+			o[i].fate = ROBUST_CLIPPED;
+	}
+	return 0;
+}
+
 int
 robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
@@ -377,14 +449,13 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	if (robust_left(o, k) == 0)
 		r = err_set(e, ERR_REFUSED, "the rules leave none of %zu "
 		    "contributions", k);
-	else if (robust_pairs(q))
-		r = robust_krum(q, o, k, t->dist, tmp, e);
+	else if (robust_centered(q))
+		r = robust_center(q, o, k, tmp, e);
 	else if (robust_elements(q))
 		r = robust_dense(q, o, k, e);
-	if (r == 0 && q->kind == ROBUST_TRIM && robust_left(o, k) <= 2 * q->f)
-		r = err_set(e, ERR_REFUSED, "%zu cut at each end leave none of "
-		    "%zu contributions", q->f, robust_left(o, k));
-	if (r == 0 && q->max_share > 0)
+	if (r == 0 && (r = robust_fit(q, t, e)) == 0 && robust_pairs(q))
+		robust_krum(t, tmp);
+	if (r == 0 && (q->max_share > 0 || q->even))
 		robust_shares(q, o, k, tmp);
 	alloc_free(tmp);
 	return r;

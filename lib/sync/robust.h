@@ -18,8 +18,13 @@
  *                 nearest, sums of squared distances (Blanchard et al., NIPS
  *                 2017, section 4), 2F + 2 < K; multikrum: the weighted mean
  *                 of the M best
+ *   center        with c the aggregate of the step before, c + the mean of
+ *                 (g - c) min(1, tau / ||g - c||): centered clipping
+ *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
+ *                 iteration a step)
  *
- * Ours: the ratio to the median, the share of the weights, and `among': a
+ * Ours: tau is the median of the ||g - c||, so that nobody has to know how far
+ * apart honest devices are; the ratio to the median, the share of the weights, and `among': a
  * group that a device did not send says nothing, so trim and median can be
  * taken among the r devices that sent it, and multiplied by r / K, as a mean
  * is in which what was not sent is zero.
@@ -34,7 +39,7 @@ struct err;
 
 enum robust_kind {
 	ROBUST_MEAN, ROBUST_CLIP, ROBUST_TRIM, ROBUST_MEDIAN, ROBUST_KRUM,
-	ROBUST_MULTIKRUM
+	ROBUST_MULTIKRUM, ROBUST_CENTER
 };
 
 enum robust_among {
@@ -50,19 +55,24 @@ struct robust_rule {
 	double clip;
 	double max_norm, max_ratio, max_running, max_share;	/* 0: no limit */
 	int finite;		/* leave out who sent what is not finite */
+	int even;		/* of center: all weigh the same */
 };
 
 /* robust_parse(q, s, e): words by commas.  At most one says how values are put
  * together, "mean" (where none does), "clip:X", "trim:F", "median", "krum:F",
- * "multikrum:F:M", trim and median with ":reporters" or ":nonzero"; the others
- * are limits, "norm:X", "norm-ratio:R", "norm-running:R", "weight-share:S" and
- * "finite".  -ERR_USAGE. */
+ * "multikrum:F:M", "center" or "center:F", trim and median with ":reporters" or
+ * ":nonzero"; the others are limits, "norm:X", "norm-ratio:R", "norm-running:R",
+ * "weight-share:S" and "finite".  With center:F all weigh the same, and of fewer
+ * than 2F + 1 nothing is made.  -ERR_USAGE. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* robust_active(q): there is something to decide before values are summed. */
 int robust_active(const struct robust_rule *q);
 /* robust_pairs(q): that decision needs the distances between contributions. */
 int robust_pairs(const struct robust_rule *q);
+/* robust_centered(q): it needs the distances from the step before, and of this,
+ * (W - sum of w * scale) / W, is a part of the result; W: of weights w. */
+int robust_centered(const struct robust_rule *q);
 /* robust_elements(q): values are put together by robust_combine. */
 int robust_elements(const struct robust_rule *q);
 
@@ -77,6 +87,7 @@ struct robust_one {
 	/* in */
 	double weight;		/* >= 0 */
 	double norm2;		/* ||g||^2 */
+	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* of the model */
 	uint64_t sent, nonzero;	/* of those: in groups sent, not zero */
 	int nonfinite;		/* leave it out */
@@ -95,6 +106,8 @@ struct robust_step {
 	double *dist;		/* f64[k][k], zeros; NULL unless robust_pairs */
 	double running;		/* in: the median norm of steps before, 0 none */
 	double median;		/* out: of this one, bad devices' among them */
+	size_t f, m;		/* out: those of the rule, or less where limits
+				 * left too few for it */
 };
 
 /* robust_step(t, q, k, e): empty, for k; t is zeros before the first. */
@@ -106,7 +119,7 @@ void robust_release(struct robust_step *t);
 int robust_counts(const struct robust_one *o);
 
 /* robust_judge(q, t, e): fills in what is `out' in t->one and t; overwrites
- * t->dist.  -ERR_REFUSED when no contribution is left, when there are too few
+ * t->dist.  -ERR_REFUSED when no contribution is left, when all K are too few
  * for F, and when the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t,
     struct err *e);

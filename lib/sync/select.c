@@ -239,15 +239,48 @@ select_levels(const struct select_core *c, size_t i, struct select_group *o)
 	}
 }
 
+/* A group of more than one level, in few bytes: there may be a million. */
+struct select_open {
+	double second;
+	size_t group;
+};
+
 /* the most undecided first: the second smallest reduced cost is least */
 static int
 select_cmp(const void *a, const void *b)
 {
-	const struct select_group *x = a, *y = b;
+	const struct select_open *x = a, *y = b;
 
 	if (x->second != y->second)
 		return x->second < y->second ? -1 : 1;
 	return x->group < y->group ? -1 : 1;
+}
+
+/* All groups of more than one level, the most undecided first; the others stay as
+ * they are. */
+static int
+select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
+    struct select_open **open, size_t *many, struct err *e)
+{
+	struct select_group g;
+	size_t cap = 0, i;
+
+	*open = NULL;
+	*many = 0;
+	for (i = 0; i < n; i++) {
+		select_levels(c, i, &g);
+		if (g.nlevel == 1) {
+			/* choice's own level: its costs are within the gap */
+			c->budget -= c->level[i * c->m + choice[i]].rate;
+			continue;
+		}
+		if (alloc_grow(open, &cap, *many + 1, sizeof(**open), e) < 0)
+			return -ERR_SYS;
+		(*open)[(*many)++] = (struct select_open){ g.second, i };
+	}
+	if (*many > 0)
+		qsort(*open, *many, sizeof(**open), select_cmp);
+	return 0;
 }
 
 /* What is decided stays as it is; the rest, at most `most' groups, is the
@@ -256,34 +289,25 @@ static int
 select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choice,
     struct err *e)
 {
-	struct select_group g;
-	size_t cap = 0, i;
 	const struct select_level *v;
+	struct select_open *open;
+	size_t i, many;
+	int r = select_undecided(c, n, choice, &open, &many, e);
 
-	for (i = 0; i < n; i++) {
-		select_levels(c, i, &g);
-		v = c->level + i * c->m;
-		if (g.nlevel == 1) {
-			/* choice's own level: its costs are within the gap */
-			c->budget -= v[choice[i]].rate;
-			continue;
-		}
-		if (alloc_grow(&c->g, &cap, c->n + 1, sizeof(*c->g), e) < 0)
-			return -ERR_SYS;
-		c->g[c->n++] = g;
-	}
-	if (c->n > 0)
-		qsort(c->g, c->n, sizeof(*c->g), select_cmp);
-	c->complete = c->n <= most;
-	for (i = most; i < c->n; i++) {
-		v = c->level + c->g[i].group * c->m;
-		c->budget -= v[choice[c->g[i].group]].rate;
-		c->gap -= select_cost(c, v + choice[c->g[i].group]) -
+	c->complete = many <= most;
+	c->n = many < most ? many : most;
+	if (r == 0 && (c->g = alloc_get(c->n, sizeof(*c->g), e)) == NULL)
+		r = -ERR_SYS;
+	for (i = 0; i < c->n && r == 0; i++)
+		select_levels(c, open[i].group, &c->g[i]);
+	for (i = c->n; i < many && r == 0; i++) {
+		v = c->level + open[i].group * c->m;
+		c->budget -= v[choice[open[i].group]].rate;
+		c->gap -= select_cost(c, v + choice[open[i].group]) -
 		    select_least(c, v);
 	}
-	if (c->n > most)
-		c->n = most;
-	return 0;
+	alloc_free(open);
+	return r;
 }
 
 /* Stage k's candidates, merged in order of (rate, dist), the undominated kept.
@@ -509,8 +533,8 @@ select_rank_cmp(const void *a, const void *b)
 }
 
 int
-select_share(const float *score, size_t n, double p, uint8_t *chosen,
-    struct err *e)
+select_share(const float *score, const uint32_t *size, size_t n, double p,
+    uint8_t *chosen, struct err *e)
 {
 	struct select_rank *v = alloc_get(n, sizeof(*v), e);
 	double total = 0, sum = 0;
@@ -525,11 +549,11 @@ select_share(const float *score, size_t n, double p, uint8_t *chosen,
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
 	for (i = 0; i < n; i++)		/* in the same order as below: p = 1 */
-		total += (double)v[i].score;
+		total += size != NULL ? size[v[i].group] : (double)v[i].score;
 	/* all of it is all: a small one is not lost in a large sum */
 	for (i = 0; i < n && (sum < p * total ||
 	    (p >= 1 && v[i].score > 0)); i++) {
-		sum += (double)v[i].score;
+		sum += size != NULL ? size[v[i].group] : (double)v[i].score;
 		chosen[v[i].group] = 1;
 	}
 	alloc_free(v);

@@ -66,15 +66,19 @@ double select_gap(const struct select_result *res);
 size_t select_price(const struct select_level *level, size_t m, double lambda);
 
 /*
- * select_share(score, n, p, chosen, e): the smallest set of most important
- * groups whose share of the importance reaches p	(ACE-Sync, eq. 2)
+ * select_share(score, size, n, p, chosen, e): the smallest set of most important
+ * groups whose share of the values reaches p (ACE-Sync, eq. 2, where p is a
+ * fraction of the parameters),
  *
- *   sum_{i chosen} I_i >= p * sum_i I_i
+ *   sum_{i chosen} size_i >= p * sum_i size_i
  *
- * score f32[n], >= 0; p in [0,1]; chosen u8[n] 0 or 1.  p = 0 chooses none,
- * p = 1 all that have any importance.  Returns 0 or -ERR_SYS.
+ * or, size NULL, whose share of the importance does (ours): I_i for size_i.
+ *
+ * score f32[n], >= 0; size u32[n] or NULL; p in [0,1]; chosen u8[n] 0 or 1.
+ * p = 0 chooses none, p = 1 all that have any importance.  Returns 0 or
+ * -ERR_SYS.
  */
-int select_share(const float *score, size_t n, double p, uint8_t *chosen,
-    struct err *e);
+int select_share(const float *score, const uint32_t *size, size_t n, double p,
+    uint8_t *chosen, struct err *e);
 
 #endif

@@ -93,7 +93,7 @@ pending() {
 @test "what is no receipt goes on" {
 	mkshards -N 3 -a -p >in
 	exits 0 ace-ack -S state in
-	ace-inspect --diff in out
+	ace-inspect diff in out
 }
 
 @test "equivocation: status 5, all stays" {
@@ -108,23 +108,48 @@ pending() {
 	[ "$(pending)" = 0 ]
 }
 
+@test "a receipt about another run, device or shard is passed over, and said" {
+	local v
+	step 0
+	mkshards -x 9 | ace-recv --spool spool >/dev/null
+	ace-recv --spool spool sent >receipt
+	ace-inspect --json receipt >shown
+	# the same verdict on others: edge2, run other, step 1, other bytes
+	mkshards -d edge2 | ace-recv --spool spool >/dev/null
+	mkshards -d edge2 -x 9 | ace-recv --spool spool >equivocation
+	mkshards -r other -H incarnation=1 | ace-recv --spool spool2 >/dev/null
+	mkshards -r other -s 1 | ace-recv --spool spool2 >fenced
+	mkshards -s 0 -x 4 | ace-recv --spool spool >bytes
+	mkshards -d edge2 -s 5 -k nan | ace-recv --spool spool >invalid
+	mkshards -d edge2 -s 6 | ace-recv --spool spool >accepted
+	for v in equivocation fenced bytes invalid accepted; do
+		exits 0 ace-ack -S state $v
+		says "^ace-ack: passed over, not about a shard that this state waits for: step"
+	done
+	[ "$(ace-inspect state/receipts | grep -c step)" -eq 0 ]
+	# and the one that it waits for is heard behind them
+	cat equivocation fenced receipt >all
+	exits 5 ace-ack -S state all
+	says "step 0: equivocation"
+}
+
 @test "invalid: said, status 5, taken back; the rest of the receipts on the next call" {
 	step 0
 	cp sent first
-	ace-recv --spool spool --max-shard 100 first >receipts
+	limited 'shard 100' ace-recv --spool spool first >receipts
 	step 1
 	ace-recv --spool spool sent >>receipts
 	exits 5 ace-ack -S state receipts
-	says '^ace-ack: step 0: invalid: limit: larger than --max-shard$'
+	says '^ace-ack: step 0: invalid: limit: larger than 100 bytes \(limits: shard\)$'
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
-	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than --max-shard" ]
+	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
 	# nor does the same one end it that was made at another time
-	ace-recv --spool spool --max-shard 100 first >later
+	limited 'shard 100' ace-recv --spool spool first >later
 	exits 0 ace-ack -S state later
-	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: larger than --max-shard" ]
+	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
 	ace-inspect state/receipts >list
-	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: larger than --max-shard
+	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: larger than 100 bytes (limits: shard)
 step 1: accepted" ]
 	step 2
 	[ "$(pending)" = 2 ]

@@ -7,7 +7,7 @@ device() {
 	perl -e 'binmode STDOUT; $n = @ARGV; $b = 4 * $n;
 	    $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}});
 	    $h .= " " while length($h) % 8;
-	    print pack("Q<", length $h), $h, pack("f<*", @ARGV)' "${@:2}" |
+	    print pack("Q<", length $h), $h, pack("f<*", @ARGV)' -- "${@:2}" |
 	    ace-import -f safetensors -d "$1" -s 1 ${WEIGHT:+-w "$WEIGHT"} \
 	    ${NORM:+--model-norm "$NORM"} >"$1"
 }
@@ -335,7 +335,7 @@ growing() {
 		perl -e 'binmode STDOUT;
 		    $h = q({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
 		    $h .= " " while length($h) % 8;
-		    print pack("Q<", length $h), $h, pack("f<", $ARGV[0])' "$v" |
+		    print pack("Q<", length $h), $h, pack("f<", $ARGV[0])' -- "$v" |
 		    ace-import -f safetensors -d "$1" -s $s
 		s=$((s + 1))
 	done >"$1"
@@ -394,4 +394,140 @@ growing() {
 	echo x >>"$(ls spool/*/norms)"
 	exits 3 "${agg[@]}" --steps 1
 	says 'corrupt: .*norms'
+}
+
+# steps: the value of each step of the last output
+steps() {
+	for s in 0 1 2; do
+		ace-export --step $s -f raw -o one out
+		perl -e 'local $/; printf "%.6g\n", unpack "f<", <STDIN>' <one
+	done | paste -sd' '
+}
+
+@test "center: from the step before, no device moves it further than most do" {
+	growing a 3 3 3
+	growing b 3 3 3
+	growing c -30 -30 3
+	# (3 + 3 - 3) / 3; then from 1 on: (2 + 2 - 2) / 3; then all agree
+	exits 0 ace-aggregate -v --rule center a b c
+	[ "$(steps)" = "1 1.66667 3" ]
+	says "step 1: 'c' cut: clipped, norm 30$"
+	[ "$(field clipped out | paste -sd' ')" = "c:clipped c:clipped" ]
+	# a mean without anybody bad
+	growing c 3 3 3
+	exits 0 ace-aggregate --rule center a b c
+	[ "$(steps)" = "3 3 3" ]
+	# how far one may be is what most are: a huge one moves it no further
+	growing c -1e30 -1e30 -1e30
+	exits 0 ace-aggregate --rule center a b c
+	[ "$(steps)" = "1 1.66667 2.11111" ]
+}
+
+@test "--tolerate: so many bad devices of twice as many and one, each with one voice" {
+	WEIGHT=1 device a 3
+	WEIGHT=1 device b 3
+	WEIGHT=1000000 device c -8
+	exits 0 ace-aggregate --tolerate 1 a b c
+	[ "$(values)" = 1 ]
+	[ "$(field rule out)" = norm-ratio:3,center:1,finite ]
+	device c nan
+	exits 0 ace-aggregate -v --tolerate 1 a b c
+	[ "$(values)" = 3 ]
+	says "'c' left out: nonfinite"
+	exits 5 ace-aggregate --tolerate 1 a b
+	says 'center with 1 bad devices needs 3 contributions, there are 2'
+	exits 2 ace-aggregate --tolerate 1 --expect 2 a b
+	says 'of 2 devices 1 bad ones are too many for any rule: at most 0'
+	exits 2 ace-aggregate --tolerate 0 a b c
+	exits 2 ace-aggregate --tolerate 1 --rule median a b c
+	says 'one of --rule and --tolerate'
+	exits 2 ace-aggregate --tolerate 1 --sum a b c
+	exits 2 ace-aggregate --tolerate 1 --cluster 0.5:mean a b c
+	# another model begins again
+	device a 3 3
+	device b 3 3
+	device c -8 0
+	exits 0 ace-aggregate --tolerate 1 a b c
+	[ "$(values)" = "0.585786 2" ]
+}
+
+@test "center in a spool: it lasts, a step made again is the same, damage is seen" {
+	growing a 3 3 3 3
+	growing b 3 3 3 3
+	growing c -8 -8 3 -8
+	for f in a b c; do ace-recv --spool box --sync none "$f" >/dev/null; done
+	agg=(ace-aggregate --no-provenance --spool spool --expect 3 --sync none
+	    --tolerate 1)
+	cp -r box spool
+	"${agg[@]}" --steps 4 >want
+	ace-aggregate --no-provenance --tolerate 1 a b c >out
+	cp out piped
+	same want piped
+	# one process for each step, and the last killed at places of its way
+	rm -r spool
+	cp -r box spool
+	for s in 0 1 2; do "${agg[@]}" --steps 1 >"one$s"; done
+	cp -r spool fourth
+	"${agg[@]}" --steps 1 >last
+	for n in $(seq 1 9 400); do
+		rm -r spool
+		cp -r fourth spool
+		got=0
+		killed "$n" "${agg[@]}" --steps 1 >out || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$(cat spool/*/last)" = 3 ] || continue
+		"${agg[@]}" --steps 1 >out
+		same out last
+	done
+	[ "$n" -gt 8 ]
+	# damage is not believed, nor is the other file taken instead
+	rm -r spool
+	cp -r fourth spool
+	for f in spool/*/center.?; do
+		flip "$f" 300
+	done
+	exits 3 "${agg[@]}" --steps 1
+	says 'corrupt: .*center'
+}
+
+@test "one loud device is left out; the others are summed, by the rule or the nearest to it" {
+	local d rule
+	for d in 1 2 3 4 5 6 7; do
+		mkshards -d edge$d -x $d >e$d
+	done
+	mkshards -d loud -k ramp >loud
+	for rule in multikrum:1:7 multikrum:2:6 krum:2; do
+		exits 0 ace-aggregate --rule "norm-ratio:2,$rule" e? loud
+		[[ "$(field left-out out)" = *loud:norm-ratio* ]]
+	done
+	# as many as are left
+	exits 0 ace-aggregate --rule norm-ratio:2,multikrum:1:7 --no-provenance e? loud
+	says "step 0: too many are left out for rule 'norm-ratio:2,multikrum:1:7': F is 0, M 7$"
+	values out >got
+	exits 0 ace-aggregate e?
+	[ "$(values)" = "$(cat got)" ]
+	exits 0 ace-aggregate --rule norm-ratio:2,trim:1 e1 e2 loud
+	says "too many are left out for rule 'norm-ratio:2,trim:1': F is 0$"
+	exits 0 ace-aggregate --rule norm-ratio:2,krum:2 e1 e2 e3 e4 e5 e6 loud
+	says "F is 1$"
+	# all of them together are too few, whoever is left out
+	exits 5 ace-aggregate --rule norm-ratio:2,trim:2 e1 e2 e3 loud
+}
+
+@test "who is in the aggregates of two relays, or beside one, counts once or not at all" {
+	local d
+	for d in edge1 evil edge3; do
+		mkshards -d $d >$d
+	done
+	exits 0 ace-aggregate -d relay1 --sum -o one edge1 evil
+	exits 0 ace-aggregate -d relay2 --sum -o two evil edge3
+	exits 5 ace-aggregate one two
+	says "'evil' is in 'relay[12]' and in 'relay[12]', and would count twice"
+	exits 5 ace-aggregate one edge1
+	says "'edge1' is in '.*' and in '.*', and would count twice"
+	# in a spool the later one is set aside, and the rest goes on
+	cat one two | ace-recv --spool spool >/dev/null
+	exits 0 ace-aggregate --spool spool --steps 1 --expect 2 --quorum 1
+	says "1 of 2 shards of a step set aside: 'evil' is in 'relay[12]' and in"
+	ace-inspect list out | grep -q "^contributors  2$"
 }

@@ -32,7 +32,7 @@ alike() {
 	    topk:0.05:mag chunk:2/64 threshold:0.002 nonzero; do
 		edges 3 -n 70000 -g 4096 -k layered -c "$codec" -w 0.3
 		mkshards -d edge4 -x 4 -n 70000 -g 4096 -c q8 -w 0.7 >e4
-		for how in --mean --sum "--weight-by equal" \
+		for how in "" --sum "--weight-by equal" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
 			each_of 5 || continue
 			# shellcheck disable=SC2086 # words are meant
@@ -97,16 +97,16 @@ alike() {
 	edges 4 -n 70000 -k layered -c topk:0.03
 	exits 0 ace-aggregate -o sparse e1 e2 e3 e4
 	[ "$(codecs sparse)" = nonzero ]
-	exits 0 ace-inspect --verify sparse
+	exits 0 ace-inspect verify sparse
 	exits 0 ace-expand -o dense sparse
 	[ "$(codecs dense)" = f32 ]
 	alike sparse dense
 	for f in sparse dense; do
-		ace-inspect --stats $f | grep -v "^$f\|bytes" >"$f.stats"
+		ace-inspect stats $f | grep -v "^$f\|bytes" >"$f.stats"
 		exits 0 ace-export -f npz $f
 		mv out $f.npz
 	done
-	exits 0 ace-inspect --diff sparse dense
+	exits 0 ace-inspect diff sparse dense
 	same sparse.npz dense.npz
 	# on the way down a device that scores, plans and codes again
 	for f in sparse dense; do
@@ -140,7 +140,7 @@ alike() {
 		alike "up.$f" "flat.$f"
 		[ "$(wc -c <"up.$f")" -lt $(($(wc -c <"flat.$f") / 8)) ]
 		# nothing is kept of what was sent exactly
-		exits 0 ace-inspect --stats "rs.$f/residual"
+		exits 0 ace-inspect stats "rs.$f/residual"
 	done
 	exits 0 ace-aggregate up.w up.e
 	mv out deep

@@ -30,7 +30,7 @@ digests() {
 		digests $f >got
 		same got want
 		same names want.names
-		exits 0 ace-inspect --verify $f
+		exits 0 ace-inspect verify $f
 		rm -rf into
 		exits 0 ace-archive extract --into into $f
 		(cd into && find . -type f | sed 's|^\./||' | sort) >got
@@ -229,29 +229,29 @@ long_name() {
 	mkshards -r demo >good
 	gzip -c good >once
 	gzip -c once >twice
-	exits 0 ace-inspect --verify once
-	exits 3 ace-inspect --verify twice
+	exits 0 ace-inspect verify once
+	exits 3 ace-inspect verify twice
 	says 'this is a gzip file'
 	# what memory it takes does not depend on what is in the head
 	long_name >name.gz
 	cat once name.gz >behind.gz
 	long_name | gzip -1 >inside.gz
 	for f in name.gz behind.gz inside.gz; do
-		exits 3 peak most ace-inspect --verify $f
+		exits 3 peak most ace-inspect verify $f
 		[ "${ACE_SANITIZED:-}" ] || [ "$(cat most)" -lt 65536 ]
-		exits 3 ace-inspect --verify <$f
+		exits 3 ace-inspect verify <$f
 	done
-	exits 3 ace-inspect --verify behind.gz
+	exits 3 ace-inspect verify behind.gz
 	says 'limit: .* has a head of more than'
 	# a second one that was cut is not the end of the first
 	for tail in 1 5 9 30; do
 		{ cat once; head -c $tail once; } >cut.gz
-		exits 3 ace-inspect --verify cut.gz
+		exits 3 ace-inspect verify cut.gz
 	done
 	{ cat once; echo more; } >more.gz
-	exits 3 ace-inspect --verify more.gz
+	exits 3 ace-inspect verify more.gz
 	says "'more.gz' goes on after the end of what is packed in it"
-	exits 3 ace-inspect --verify <more.gz
+	exits 3 ace-inspect verify <more.gz
 	cat once once >both.gz
 	exits 0 ace-inspect both.gz
 	python3 - <<-'END'
@@ -274,12 +274,12 @@ long_name() {
 		flip x.cpio $f
 		exits 3 ace-archive list x.cpio || { echo $f; false; }
 		exits 3 ace-archive extract --into "into$f" x.cpio
-		exits 3 ace-inspect --verify x.cpio
+		exits 3 ace-inspect verify x.cpio
 	done
 	mkdir old
 	ace-archive extract --into old run.cpio
 	tar --format=v7 -cf v7.tar old
-	exits 0 ace-inspect --verify v7.tar
+	exits 0 ace-inspect verify v7.tar
 	exits 0 ace-archive list v7.tar
 	[ "$(wc -l <out)" -eq "$(ace-archive list run.cpio | wc -l)" ]
 	flip v7.tar 3
@@ -290,11 +290,11 @@ long_name() {
 	mkshards -r demo -d b >some/b.aceg
 	echo hello >some/README
 	tar -cf some.tar some
-	exits 0 ace-inspect --verify some.tar
+	exits 0 ace-inspect verify some.tar
 	flip some/a.aceg 1
 	tar -cf some.tar some
 	for f in some some.tar; do
-		exits 3 ace-inspect --verify $f
+		exits 3 ace-inspect verify $f
 		says '^ace-inspect: corrupt: not a gradient-shard stream, .*a.aceg'
 	done
 	exits 3 ace-archive extract --into cut some.tar
@@ -307,7 +307,7 @@ long_name() {
 	mkdir "$(printf 'n\303x')"
 	mkshards -r demo >"$(printf 'n\303x/s.aceg')"
 	tar --format=pax -cf name.tar "$(printf 'n\303x')"
-	exits 0 ace-inspect --verify name.tar
+	exits 0 ace-inspect verify name.tar
 }
 
 @test "a tar with holes at its end is whole" {
@@ -315,9 +315,9 @@ long_name() {
 	ace-import --name w -o dense zeros.f32
 	cp --sparse=always dense z.aceg
 	tar cSf holes.tar z.aceg
-	exits 0 ace-inspect --verify holes.tar
+	exits 0 ace-inspect verify holes.tar
 	head -c 1536 holes.tar >cut.tar
-	exits 3 ace-inspect --verify cut.tar
+	exits 3 ace-inspect verify cut.tar
 }
 
 # bats test_tags=long
@@ -337,7 +337,7 @@ long_name() {
 			    { echo "$f at $at"; false; }
 			if [ -d into ]; then
 				find into -type f | while read -r x; do
-					ace-inspect --verify "$x" >/dev/null
+					ace-inspect verify "$x" >/dev/null
 				done
 			fi
 		done
@@ -385,7 +385,7 @@ long_name() {
 			kill $!
 			wait $! || true
 			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ] && [ ! -e x.$f ]; }
-			[ $r != 0 ] || exits 0 ace-inspect --verify x.$f
+			[ $r != 0 ] || exits 0 ace-inspect verify x.$f
 			rm -f x.$f
 			cp good.$f x.$f
 			python3 spoil.py x.$f &
@@ -394,7 +394,7 @@ long_name() {
 			kill $!
 			wait $! || true
 			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ]; }
-			[ ! -d into ] || exits 0 ace-inspect --verify into
+			[ ! -d into ] || exits 0 ace-inspect verify into
 			rm -rf into x.$f
 		done
 	done
@@ -430,9 +430,8 @@ long_name() {
 	exits 3 ace-archive create -o run.tar empty
 	exits 0 ace-archive create -o run --format tar.gz spool
 	gzip -t <run
-	exits 0 ace-archive create --format tar --force --max-elements 1000000 spool
+	exits 0 ace-archive create --format tar --max-elements 1000000 spool
 	exits 2 pty ace-archive create --format tar spool
-	exits 0 pty ace-archive create --force --format tar spool
 }
 
 @test "large and small shards in any order: each entry is the shard and no more" {
@@ -446,7 +445,7 @@ long_name() {
 	mkdir there
 	tar -xf run.tar -C there
 	[ "$(find there -type f | wc -l)" -eq 6 ]
-	ace-inspect --verify there >/dev/null
+	ace-inspect verify there >/dev/null
 	[ "$(find there -type f -size -8 | wc -l)" -eq 3 ]
 	# -o may be a name that is nothing but an ending
 	exits 2 ace-archive create -o .tar all

@@ -47,14 +47,14 @@ records() {
 		    "$codec" >&3 || { echo "$codec"; false; }
 	done <<-'EOT'
 	f32        0.999 0
-	lossless   1.08  0
+	lossless   1.20  0
 	f16        1.99  5e-8
 	bf16       1.99  3e-6
-	q8         3.75  3.0e-5
-	q4         7.05  7.4e-3
-	sign       29.2  0.37
-	topk:1%    110   0.95
-	qsgd:127   3.9   0.7
+	q8         3.755 3.0e-5
+	q4         7.08  7.4e-3
+	sign       29.4  0.37
+	topk:1%    150   0.95
+	qsgd:127   22    0.7
 	EOT
 }
 
@@ -239,17 +239,6 @@ records() {
 	exits 5 ace-compress -S st3 -c q4 e3
 }
 
-@test "a state that others can change is refused" {
-	mkshards >in
-	mkdir st
-	for mode in 777 775 757; do
-		chmod $mode st
-		exits 5 ace-compress -S st -c q8 in
-		says "state 'st' can be changed by other users"
-		[ -z "$(ls st)" ]
-	done
-}
-
 @test "a state in use is refused" {
 	mkfifo slow
 	ace-compress -S st -c q8 slow >c 3>&- &
@@ -293,21 +282,6 @@ records() {
 	exits 3 ace-compress -S st -c q8 part
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st2 --allow-gap -c q8 in
-	exits 0 ace-compress -S st -c q8 in
-}
-
-@test "no space for the state: status 4, the old one stays" {
-	mkshards -s 1 -n 100k | ace-compress -S st -c q8 >c
-	cp st/residual residual
-	mkshards -s 2 -n 100k >in
-	for k in 8 128 400; do
-		got=0
-		(trap '' XFSZ; ulimit -f "$k"; ace-compress -S st -c q8 in) \
-		    2>err >out || got=$?
-		[ "$got" -eq 4 ]
-		same st/residual residual
-		[ "$(ls st)" = "$(printf 'code\nlock\nresidual')" ]
-	done
 	exits 0 ace-compress -S st -c q8 in
 }
 
@@ -375,7 +349,7 @@ anywhere() {
 		cmp -s st/residual before/residual ||
 		    same st/residual after/residual
 		# what came out is not taken for whole, unless it is
-		cmp -s out want || exits 3 ace-inspect --verify out
+		cmp -s out want || exits 3 ace-inspect verify out
 		again "$@"
 		digest out | diff - <(digest want)
 		# and nothing half done is left
@@ -430,15 +404,6 @@ anywhere() {
 	    ace-compress -S before -c lowrank:2 >c
 	mkshards -s 2 -t w:256,64 -g 8192 >g
 	anywhere g -c lowrank:2
-	# without a residual the start is all that is left of the step before
-	for first in lowrank:2 lowrank:1 f32; do
-		mkshards -s 1 -t w:256,64 -g 8192 |
-		    ace-compress -S "$first" -c "$first" >c
-		exits 0 ace-compress -S "$first" --error-feedback ef:0 -c lowrank:2 g
-		digest out >"$first.digest"
-	done
-	run ! diff lowrank:2.digest f32.digest
-	run ! diff lowrank:1.digest f32.digest
 }
 
 # bats test_tags=long
@@ -499,17 +464,6 @@ anywhere() {
 	done
 }
 
-@test "a shard waits --wait for a receipt, then status 5" {
-	mkshards -s 1 | ace-compress -S st --window 1 -c q8 >c
-	mkshards -s 2 >in
-	exits 5 ace-compress -S st --window 1 --wait 10ms -c q8 in
-	says 'receipt'
-	for n in 0 9 x; do
-		exits 2 ace-compress -S new --window "$n" -c q8 in
-		[ ! -e new ]
-	done
-}
-
 @test "a stream that has ended, without a shard: what has no receipt goes out" {
 	mkshards >in
 	exits 0 ace-compress -S st --window 4 -c q8 in
@@ -540,17 +494,6 @@ anywhere() {
 	same full.out rename.out
 	same full.out none.out
 	same full/residual none/residual
-}
-
-@test "first output before the end of the input" {
-	mkfifo in go
-	mkshards -n 1M >all
-	(exec 9>in; head -c 4000000 all >&9; read -r _ <go) 3>&- &
-	ace-compress -c q8 in >out 2>err 3>&- &
-	pid=$!
-	wait_for larger out 500000
-	echo >go
-	wait "$pid" || [ "$?" -eq 3 ]
 }
 
 @test "framing: 0.1 % of a dense stream, 1 KiB of a coded shard" {
@@ -586,11 +529,9 @@ anywhere() {
 	done
 }
 
-@test "no memory for a tensor of bf16: said" {
-	mkshards -t w:64 >in
-	starves ace-compress -c lossless:bf16 in
-	cp out coded
-	exits 0 ace-expand coded
+# sized FILE: the bytes of its shard, without the stream's head and tail
+sized() {
+	frames "$1" | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { print $1 - a }'
 }
 
 @test "groups of few values, of which most are not sent, use their budget" {
@@ -606,10 +547,30 @@ anywhere() {
 		}' "$1" >values
 		ace-import -f raw -g "$2" values | ace-select -b "$3" |
 		    ace-compress --no-provenance --omit-schema >coded
-		n=$(stat -c %s coded)
+		n=$(sized coded)
 		echo "$n of $3 bytes"
 		[ "$n" -gt $(($3 * 98 / 100)) ]
-		# a stream has a head beside
-		[ "$n" -le $(($3 + 200)) ]
+		[ "$n" -le "$3" ]
 	done
+}
+
+@test "groups of 3 to 12 values at low budgets use them, and never more" {
+	local kind n g b got
+	while read -r kind n g b; do
+		mkshards -n "$n" -g "$g" -k "$kind" >in
+		ace-step --no-provenance --omit-schema -b "$b" in >coded
+		got=$(sized coded)
+		echo "$kind, $n values by $g: $got of $b bytes"
+		[ "$got" -le "$b" ]
+		[ "$got" -ge $((b * 9 / 10)) ]
+	done <<-E
+	gauss 16384 12 4500
+	gauss 16384 3 1500
+	gauss 4096 3 8000
+	gauss 16384 4 6000
+	gauss 16384 12 3000
+	layered 16384 12 4500
+	layered 16384 4 8000
+	layered 16384 6 4500
+	E
 }

@@ -12,7 +12,7 @@ spool() {
 
 # shards [FILE]: "step device digest" of each
 shards() {
-	ace-inspect --list --json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
+	ace-inspect list --json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
 }
 
 @test "shards by step, device and kind; each with the digest that it had" {
@@ -40,7 +40,7 @@ shards() {
 	E
 	exits 0 ace-cut --step 2 all
 	mv out two
-	exits 0 ace-inspect --verify two
+	exits 0 ace-inspect verify two
 	# what the annotation of each shard said is there
 	exits 0 ace-cut --step 2 --device cloud all
 	[ "$(frames out | grep -c priV)" -eq "$(($(frames all | grep -c priV) / 13))" ]
@@ -80,7 +80,7 @@ shards() {
 	for k in 'a*c:3' '*:12' '*a*:7' '?a:4' '[b]:5'; do
 		exits 0 ace-cut --tensor "${k%:*}" in
 		mv out cut
-		exits 0 ace-inspect --json --list cut
+		exits 0 ace-inspect list --json cut
 		[ "$(grep -oE '"elements":[0-9]+,"groups":1,"groups_sent":1' out |
 		    awk -F '[:,]' '{ n += $2 } END { print n }')" = "${k#*:}" ]
 	done
@@ -127,8 +127,8 @@ shards() {
 	mkshards -c q8 >in
 	exits 0 ace-cut --tensor 'layer.*' in
 	mv out cut
-	exits 0 ace-inspect --verify cut
-	exits 0 ace-inspect --list cut
+	exits 0 ace-inspect verify cut
+	exits 0 ace-inspect list cut
 	grep -qE '^embed .* 0/1 ' out
 	grep -qE '^layer.bias .* 1/1 ' out
 	ace-export -f raw cut >cut.raw

@@ -42,7 +42,7 @@ load values
 	# and the sums at the shard's end are of these values
 	exits 0 ace-expand -S st g2
 	mv out e2
-	exits 0 ace-inspect --verify e2
+	exits 0 ace-inspect verify e2
 	exits 2 ace-expand -S st --gamma 1.5 g2
 	exits 2 ace-expand -S st --gamma nan g2
 	exits 2 ace-expand -S st --gamma -0.5 g2
@@ -64,18 +64,6 @@ load values
 	exits 0 ace-expand g2
 	[ -z "$(field residual out)" ]
 	[ "$(field flags out)" -eq 0 ]
-}
-
-@test "-S makes the directory, for its owner only" {
-	mkshards >in
-	exits 0 ace-expand -S st in
-	[ "$(stat -c %a st)" = 700 ]
-	chmod 770 st
-	exits 5 ace-expand -S st in
-	says "state 'st' can be changed by other users"
-	echo >file
-	exits 4 ace-expand -S file in
-	exits 4 ace-expand -S no/such in
 }
 
 @test "one long pipe: each step waits for the one before it" {
@@ -177,43 +165,6 @@ load values
 	exits 4 ace-expand --schema nowhere bare
 }
 
-@test "--max-elements is checked before anything is expanded" {
-	mkshards -n 1M -c none >in
-	exits 3 ace-expand --max-elements 1048575 in
-	says "limit: 1048576 elements, at most 1048575"
-	exits 0 ace-expand --max-elements 1048576 in
-}
-
-@test "first output before the end of the input" {
-	mkfifo in go
-	mkshards -n 1M -N 2 >all
-	(exec 9>in; head -c 5000000 all >&9; read -r _ <go) 3>&- &
-	ace-expand in >out 2>err 3>&- &
-	pid=$!
-	wait_for larger out 4194304
-	echo >go
-	wait "$pid" || [ "$?" -eq 3 ]
-}
-
-@test "-o writes all or nothing" {
-	mkshards >in
-	exits 0 ace-expand -o x in
-	[ ! -s out ]
-	exits 0 ace-expand in
-	same x out
-	for o in -ox "--output=x" "--output x" "-q -o x" "-T2 -o x" "-T 2 -o x" \
-	    "--threads=2 -o x" "--threads 2 -o x"; do
-		# shellcheck disable=SC2086 # words are meant
-		exits 0 ace-expand $o in
-		strings x | grep -E '^ace-expand [0-9.]+( -q)?$'
-	done
-	echo precious >y
-	head -c 900 in >part
-	exits 3 ace-expand -o y part
-	[ "$(cat y)" = precious ]
-	[ "$(ls)" = "$(printf '%s\n' err in out part x y | sort)" ]
-}
-
 @test "--cache undoes differences, killed anywhere or not; without it they are refused" {
 	for how in ef21 cache; do
 		rm -rf st st.here before after
@@ -296,8 +247,11 @@ load values
 	exits 0 ace-expand in
 	mv out want
 	for o in "-o made" -omade "--output made" --output=made "-T 2 -o made" \
-	    "-T2 -omade" "--threads 2 --output made" "--output=made --threads=2"; do
+	    "-T2 -omade" "--threads 2 --output made" "--output=made --threads=2" \
+	    "-omade -q" "-T2 -q -o made" "--output=made -q"; do
 		rm -f made
+		# what stands beside it is
+		[[ $o != *-q* ]] || exits 0 ace-expand -q -o want in
 		# shellcheck disable=SC2086 # words are meant
 		exits 0 ace-expand $o in
 		same want made || { echo "$o"; false; }

@@ -31,9 +31,16 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 @test "from safetensors to npz and back, stored and deflated" {
 	safetensors >in.safetensors
 	exits 0 ace-import -o a.aceg in.safetensors
-	for how in '' --deflate; do
-		# shellcheck disable=SC2086 # nothing or a word
-		exits 0 ace-export $how -o mid.npz a.aceg
+	for how in stored deflated; do
+		exits 0 ace-export -o mid.npz a.aceg
+		[ $how = stored ] || python3 - <<-'END'
+		import zipfile
+		with zipfile.ZipFile('mid.npz') as z:
+		    files = [(n, z.read(n)) for n in z.namelist()]
+		with zipfile.ZipFile('mid.npz', 'w', zipfile.ZIP_DEFLATED) as z:
+		    for n, data in files:
+		        z.writestr(n, data)
+		END
 		exits 0 ace-import --no-provenance -o b.aceg mid.npz
 		exits 0 ace-export -o back.safetensors b.aceg
 		same in.safetensors back.safetensors
@@ -68,14 +75,14 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	# where nobody says a version there is none
 	exits 0 ace-import -d e -s 41 --shape 2,2 1.f32 2.f32
-	[ "$(ace-inspect --list --json out | grep -c '"base_version":0,')" -eq 2 ]
+	[ "$(ace-inspect list --json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
 	# a step has 64 bits
 	exits 0 ace-import -s 18446744073709551613 1.f32
-	[ "$(ace-inspect --list --json out |
+	[ "$(ace-inspect list --json out |
 	    grep -c '"step":18446744073709551613,')" -eq 1 ]
 }
 
@@ -86,7 +93,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	cat one two one >many
 	exits 0 ace-import --many -d e -s 5 --base-version 7 -o all.aceg <many
 	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg one two one
-	exits 0 ace-inspect --diff want.aceg all.aceg
+	exits 0 ace-inspect diff want.aceg all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	# a file by its name, and two of them
 	cp many a.safetensors
@@ -95,7 +102,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	# nothing at all is a stream without shards
 	exits 0 ace-import --many </dev/null
 	mv out none
-	exits 0 ace-inspect --verify none
+	exits 0 ace-inspect verify none
 	# what is not like the first, what is cut, and where
 	head -c $(($(wc -c <many) - 1)) many >part
 	exits 3 ace-import --many <part
@@ -120,7 +127,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	done
 	exec 9>&-
 	wait $!
-	exits 0 ace-inspect --verify steps
+	exits 0 ace-inspect verify steps
 }
 
 @test "what a shard says of itself" {
@@ -210,29 +217,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	pack 'C4' 0x80 4 0x4e 0x2e | npy "'|O'" '(1,)' >o.npy
 	exits 3 ace-import o.npy
 	says "unsupported: 'o.npy' holds pickled Python objects"
-	[ ! -s out ] || ! ace-inspect --verify out
-}
-
-@test "a header that lies about its length" {
-	{ pack 'Q<' 99999999; printf '{}'; } >a.safetensors
-	exits 3 ace-import a.safetensors
-	says "truncated: header of 'a.safetensors'"
-	{ pack 'Q<' 9223372036854775807; printf '{}'; } >b.safetensors
-	exits 3 ace-import b.safetensors
-	says "limit: header of 'b.safetensors'"
-}
-
-@test "a file that is cut leaves no whole stream and no file" {
-	safetensors >in.safetensors
-	for n in 0 1 8 100 250 300 1000 $(($(wc -c <in.safetensors) - 1)); do
-		head -c "$n" in.safetensors >cut.safetensors
-		exits 3 ace-import cut.safetensors
-		says "^ace-import: truncated: "
-		! ace-inspect --verify out >/dev/null 2>&1 || false
-		exits 3 ace-import -o cut.aceg cut.safetensors
-		[ ! -e cut.aceg ]
-	done
-	[ "$(ls)" = "$(printf '%s\n' cut.safetensors err in.safetensors out)" ]
+	[ ! -s out ] || ! ace-inspect verify out
 }
 
 @test "a pipe is spooled in TMPDIR, and nothing is left there" {
@@ -270,14 +255,6 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	says truncated
 }
 
-@test "memory: any allocation may fail" {
-	safetensors >in.safetensors
-	ace-import in.safetensors | ace-export --deflate -o in.npz
-	for f in in.safetensors in.npz; do
-		allocations ace-import --no-provenance "$f"
-	done
-}
-
 # bats test_tags=long
 @test "64 MiB are enough for 256 MiB of values and for 50,000 tensors" {
 	sanitized && skip "the sanitizer's own memory"
@@ -296,11 +273,10 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	peak rss3 ace-import -o again.aceg many.npz
 	for f in rss rss2 rss3; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
 	# as many tensors as there may be, with names as long as they may be
-	perl -e 'binmode STDOUT; print "GGUF", pack("VQ<Q<", 3, 131072, 0);
-	    print pack("Q<", 255), sprintf("%06d", $_), "x" x 249,
-	    pack("VQ<VQ<", 1, 0, 0, 0) for 0 .. 131071;
-	    print "\0" x (-(24 + 131072 * 287) % 32)' >most.gguf
-	peak rss ace-import -o most.aceg most.gguf
+	perl -e 'binmode STDOUT; $h = "{" . join(",", map { sprintf("\"%06d%s\":", $_,
+	    "x" x 249) . q({"dtype":"F32","shape":[0],"data_offsets":[0,0]}) }
+	    0 .. 131071) . "}"; print pack("Q<", length $h), $h' >most.safetensors
+	peak rss ace-import -o most.aceg most.safetensors
 	[ "$(cat rss)" -gt 65536 ] && [ "$(cat rss)" -lt 196608 ]
 }
 
@@ -379,81 +355,6 @@ header() {
 	exits 3 ace-import in.safetensors
 	says "is not exact in f32 \\(--round\\)$"
 	exits 0 ace-import --round in.safetensors
-}
-
-# gguf [TYPE]: three tensors made without us; TYPE in place of the type of the
-# last, which is BF16 (30)
-gguf() {
-	perl -e 'binmode STDOUT; sub s8 { pack("Q<", length $_[0]) . $_[0] }
-	    @t = (["w.weight", [6, 4], 0, pack("f<*", map { $_ / 3 } 0 .. 23)],
-		["h", [10], 1, pack("v*", map { 0x3c00 + $_ } 0 .. 9)],
-		["b", [5], $ARGV[0], pack("v*", map { 0x3f80 + $_ } 0 .. 4)]);
-	    $kv = s8("general.name") . pack("V", 8) . s8("tiny") .
-		s8("tokens") . pack("VVQ<", 9, 8, 2) . s8("a") . s8("bb") .
-		s8("n") . pack("VV", 4, 7) . s8("deep") .
-		pack("VVQ<VQ<", 9, 9, 1, 0, 3) . "xyz";
-	    for (@t) { $i .= s8($_->[0]) . pack("VQ<*", scalar @{$_->[1]}, @{$_->[1]}) .
-		pack("VQ<", $_->[2], length $d); $d .= $_->[3];
-		$d .= "\0" x (-length($d) % 32); }
-	    $x = "GGUF" . pack("VQ<Q<", 3, 3, 4) . $kv . $i;
-	    print $x, "\0" x (-length($x) % 32), $d' "${1:-30}"
-}
-
-@test "gguf: names, shapes, types and values; from a pipe too" {
-	gguf >in.gguf
-	exits 0 ace-import in.gguf
-	mv out in.aceg
-	exits 0 ace-inspect -v in.aceg
-	grep -q '^key  *gguf.general.name=tiny$' out
-	grep -qE '^w.weight +f32 +4x6 ' out
-	grep -qE '^h +f16 +10 ' out
-	grep -qE '^b +bf16 +5 ' out
-	ace-export -f raw in.aceg | perl -e 'local $/; @v = unpack("f<*", <STDIN>);
-	    @w = ((map { unpack("f<", pack("f<", $_ / 3)) } 0 .. 23),
-		(map { 1 + $_ / 1024 } 0 .. 9), (map { 1 + $_ / 128 } 0 .. 4));
-	    "@v" eq "@w" or die "@v\n@w\n"'
-	ace-import --no-provenance -f gguf - <in.gguf >two.aceg
-	ace-import --no-provenance -f gguf < <(cat in.gguf) >three.aceg
-	same two.aceg three.aceg
-	ace-import in.gguf | ace-export -o x.safetensors
-	exits 2 ace-export -f gguf in.aceg
-	says "^ace-export: --format 'gguf': safetensors, npz, npy or raw$"
-	exits 2 ace-export -o y.gguf two.aceg
-	says 'gguf is read and not written'
-	[ ! -e y.gguf ]
-}
-
-@test "gguf: quantised types by name, every cut, what is not right" {
-	gguf 12 >q.gguf
-	exits 3 ace-import q.gguf
-	says "unsupported: tensor 'b' in 'q.gguf' is quantised, Q4_K"
-	gguf 99 >q.gguf
-	exits 3 ace-import q.gguf
-	says "has type 99 of ggml"
-	gguf >in.gguf
-	for n in 3 8 24 30 100 200 $(($(wc -c <in.gguf) - 33)); do
-		head -c "$n" in.gguf >cut.gguf
-		exits 3 ace-import cut.gguf
-		says '^ace-import: truncated: '
-	done
-	cp in.gguf v.gguf
-	flip v.gguf 4 0x02
-	exits 3 ace-import v.gguf
-	says "is GGUF of version 1"
-	cp in.gguf h.gguf
-	# one more tensor than there are, and 2^56 pairs
-	flip h.gguf 8 0x07
-	exits 3 ace-import h.gguf
-	cp in.gguf h.gguf
-	flip h.gguf 23 0x01
-	exits 3 cpu 5 ace-import h.gguf
-	(cat in.gguf && head -c 40 /dev/zero) >more.gguf
-	exits 3 ace-import more.gguf
-	says "goes on after its last value"
-	gguf >twice.gguf
-	perl -pi -e 's/\x01\0\0\0\0\0\0\0h/\x01\0\0\0\0\0\0\0b/' twice.gguf
-	exits 3 ace-import twice.gguf
-	says "'b'"
 }
 
 @test "safetensors: f8 and whole numbers travel as they are, other dtypes by name" {

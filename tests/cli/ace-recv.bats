@@ -20,8 +20,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "a shard: accepted, in the spool as it came, then a duplicate" {
 	shard 3 >in
 	recv '^step 3: accepted$' <in
-	ace-inspect --verify spool/test/3/edge1.aceg
-	ace-inspect --diff in spool/test/3/edge1.aceg
+	ace-inspect verify spool/test/3/edge1.aceg
+	ace-inspect diff in spool/test/3/edge1.aceg
 	cp spool/test/3/edge1.aceg before
 	recv '^step 3: duplicate$' <in
 	recv '^step 3: duplicate$' <in
@@ -34,7 +34,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -x 2 >other
 	recv '^step 0: accepted$' <one
 	recv '^step 0: equivocation' <other
-	ace-inspect --diff one spool/test/0/edge1.aceg
+	ace-inspect diff one spool/test/0/edge1.aceg
 	exits 0 ace-recv --spool spool other
 	mv out receipt
 	exits 5 ace-ack -S state receipt
@@ -46,8 +46,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool spool in
 	[ "$(verdict out | grep -c accepted)" -eq 20 ]
 	verdict out | sort -c -k2n
-	exits 0 ace-recv --spool again --once in
-	[ "$(verdict out | wc -l)" -eq 1 ]
 }
 
 @test "a value that is not finite: invalid, named, the same for ever" {
@@ -72,7 +70,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		recv '^step 0: equivocation' <other
 	done
 	same good <(ace-cut spool/test/0/edge1.aceg) ||
-	    exits 0 ace-inspect --diff good spool/test/0/edge1.aceg
+	    exits 0 ace-inspect diff good spool/test/0/edge1.aceg
 	exits 0 ace-status spool
 	grep -q 'edge1' out
 	# nor tries without end
@@ -144,14 +142,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	kill $!
 }
 
-@test "another run than asked for: no receipt" {
-	shard 0 >in
-	exits 3 ace-recv --spool spool --run x <in
-	says "mismatch: a shard of run 'test', not 'x'"
-	[ "$(ls spool)" = "" ]
-	recv "^step 0: accepted" --run test <in
-}
-
 @test "another model than the run's: invalid" {
 	shard 0 >in
 	recv accepted <in
@@ -161,23 +151,87 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv accepted --run run2 <in
 }
 
-@test "larger than --max-shard: invalid" {
+@test "the file of limits: made once, with defaults, and a line for a device" {
+	exits 0 ace-recv --spool spool --init
+	[ ! -s out ]
+	cp spool/limits made
+	exits 5 ace-recv --spool spool --init
+	says "'spool/limits' is there already"
+	same made spool/limits
+	for other in --publish '--run r' '--device d' file; do
+		# shellcheck disable=SC2086 # words
+		exits 2 ace-recv --spool other --init $other
+		[ ! -e other/limits ]
+	done
+	shard 0 edge1 -w 2 >in
+	recv '^step 0: accepted$' <in
+	# of all, of one device, of another; the last of them counts, and a device's own
+	printf '%s\n' 'weight 3 edge1' '  weight 9 # edge1' 'weight 1' '' '# weight 5' \
+	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
+	for d in edge1 edge#2 'an edge' edge2 ''; do
+		mkshards -w 6 -s 1 -d "${d:-edge3}" >in
+		# shellcheck disable=SC2086 # none, or two words
+		exits 0 ace-recv -v --spool spool ${d:+--device "$d"} in
+		sed -n 's/.*weight 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
+	done >most
+	[ "$(paste -sd' ' most)" = '3 5 4 1 1' ]
+	# read in the sandbox, too
+	mkshards -s 2 >in
+	exits 0 ace-recv --sandbox auto -v --spool spool --device edge1 in
+}
+
+@test "a line of limits that is wrong: file, line, what it should be; nothing is read" {
+	shard 0 >in
+	ace-recv --spool spool --init
+	while read -r line; do
+		printf '# one\n\n%s\n' "${line%%:*}" | tr _ ' ' >spool/limits
+		exits 2 ace-recv --spool spool in
+		says "spool/limits:3: ${line#*:}"
+		[ ! -e spool/test ]
+	done <<-'END'
+		max-weight_1:there is no limit 'max-weight'
+		shards_1M:there is no limit 'shards'
+		shard:shard SIZE
+		shard_1X:shard '1X'
+		weight_0:weight '0' is not a number from
+		weight_x_edge9:weight 'x' is not a number from
+		open_0:open '0' is not a whole number from 1
+		idle_-1s:idle '-1s'
+		kind_gradient,poetry:kind 'poetry': gradient, delta, .* or difference
+		staleness_some:staleness 'some' is not
+	END
+	rm spool/limits
+	recv accepted <in
+	mkdir spool/limits
+	exits 3 ace-recv --spool spool in
+	rmdir spool/limits
+	# a run of that name has another folder
+	mkshards -r limits >in
+	exits 0 ace-recv --spool other --init
+	exits 0 ace-recv --spool other in
+	[ -s other/%6Cimits/0/edge1.aceg ]
+	exits 0 ace-aggregate --spool other --steps 1
+	ace-inspect out | grep -q 'run *limits'
+}
+
+@test "larger than its limit: invalid" {
 	mkshards -n 10k >in
-	recv "^step 0: invalid: limit: larger" --max-shard 10k <in
+	limited 'shard 10k' recv "^step 0: invalid: limit: larger" <in
 	mkshards -n 10k -s 1 >in
-	recv "^step 1: accepted" --max-shard 100k <in
+	limited 'shard 100k' recv "^step 1: accepted" <in
 	# to the byte: its frames behind the head and before the end
 	mkshards -n 10k -s 2 >in
 	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
 	    !at && $2 == "DATA" { at = $1 }')
 	[ "$bytes" -gt 40000 ]
-	recv "^step 2: accepted" --max-shard "$bytes" <in
+	limited "shard $bytes" recv "^step 2: accepted" <in
 	mkshards -n 10k -s 3 >in
-	recv "^step 3: invalid: limit: larger" --max-shard $((bytes - 1)) <in
+	limited "shard $((bytes - 1))" recv "^step 3: invalid: limit: larger" <in
 	# eight times that is not read to its end
-	recv "^step 3: invalid: limit: larger" --max-shard $((bytes / 8 + 1)) <in
-	exits 3 ace-recv --spool spool --max-shard $((bytes / 8 - 1)) in
-	says "limit: a shard of more than 8 times --max-shard"
+	limited "shard $((bytes / 8 + 1))" recv \
+	    "^step 3: invalid: limit: larger" <in
+	limited "shard $((bytes / 8 - 1))" exits 3 ace-recv --spool spool in
+	says "limit: a shard of more than 8 times what it may have"
 }
 
 @test "a closed step: accepted if it is in the manifest, else late" {
@@ -202,22 +256,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "step 0: accepted"
 	says "truncated"
 	[ "$(find spool -name '*.new-*')" = "" ]
-}
-
-@test "names that are no file names" {
-	local n
-	for n in a/../b ../../x "$(printf 'new\nline')" "$(printf '\033[31mred')" \
-	    . .. - "sp ace" "$(printf '%0255d' 7)" "x%2Fy" a.b; do
-		rm -rf spool
-		mkshards -d "$n" -r "$n" >in || { [[ $n = *[[:cntrl:]]* ]] && continue; }
-		recv accepted <in
-		recv duplicate <in
-		[ "$(find . -name '*.aceg' -newer in | grep -vc '^./spool/')" -eq 0 ]
-		find spool | LC_ALL=C grep -q '[^ -~]' && return 1
-		exits 0 ace-aggregate --spool spool --steps 1
-		ace-inspect --verify out
-	done
-	[ -z "$(ls -d ../x ../../x 2>/dev/null)" ]
 }
 
 @test "--reply aggregate: nobody waits for one that cannot come" {
@@ -246,7 +284,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-ack -S state back
 	mv out got
 	ace-aggregate one two >want
-	ace-inspect --diff want got
+	ace-inspect diff want got
 }
 
 @test "in any order, again and again: each once, and the same bytes" {
@@ -295,8 +333,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "the ends of what is let in are those that the page says" {
 	shard 0 >in
 	# the weight that is said may be very small; a value is at most 1e18
-	recv '^step 0: accepted$' --max-weight 1 <in
-	exits 2 ace-recv --spool spool --max-weight 0 in
+	limited 'weight 1' recv '^step 0: accepted$' <in
+	limited 'weight 0' exits 2 ace-recv --spool spool in
 	perl -e 'print pack("f<*", 1, 1e18, -1e18, 1e18)' >raw
 	ace-import -f raw --name embed --shape 4 -d edge1 -r r2 raw >in
 	exits 0 ace-recv --spool other in
@@ -317,9 +355,10 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 4: invalid: limit: weight ' <in
 	# of the steps before which none is closed, 0 is the last
 	shard 7 edge1 >in
-	recv '^step 7: accepted$' --max-ahead 7 <in
+	limited 'ahead 7' recv '^step 7: accepted$' <in
 	shard 9 edge1 >in
-	recv '^step 9: invalid: limit: step 9 is more than 8 after 0' --max-ahead 8 <in
+	limited 'ahead 8' recv \
+	    '^step 9: invalid: limit: step 9 is more than 8 after 0' <in
 }
 
 @test "a shard that was saved from a damaged file is no part of a sum" {
@@ -378,7 +417,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "what killed programs left goes when the next step closes, and no more" {
 	shard 0 >in
 	recv accepted <in
-	touch spool/test/edge9.new-abcdef spool/test/0/manifest.new-abcdef \
+	touch spool/edge9.new-abcdef spool/test/0/manifest.new-abcdef \
 	    spool/test/0/edge8.new-abcdef
 	exits 0 ace-aggregate --spool spool --steps 1
 	[ "$(find spool -name '*.new-*')" = '' ]
@@ -409,7 +448,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	mv out mean
 	exits 0 ace-recv --spool spool --publish mean
 	[ ! -s out ]
-	ace-inspect --diff mean spool/test/0/aggregate.aceg
+	ace-inspect diff mean spool/test/0/aggregate.aceg
 	exits 0 ace-recv --spool spool --run test --device edge1 --join
 	exits 0 ace-recv --spool spool --run test --device edge1 --leave
 	[ ! -s out ]
@@ -493,7 +532,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	for d in spool spool/test spool/test/0; do
 		grep -qx "$d" synced || { cat synced; return 1; }
 	done
-	grep -q '^spool/test/edge1\.new-' synced
+	grep -q '^spool/edge1\.new-' synced
 	for s in rename none; do
 		shard 0 $s >in
 		synced ace-recv --spool spool --sync $s in >receipt
@@ -526,9 +565,10 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	recv '^step 5: accepted$' <in
 	# from where the limit counts, too
 	shard 8 >in
-	recv '^step 8: invalid: limit: step 8 is more than 2 after 5' --max-ahead 2 <in
+	limited 'ahead 2' recv \
+	    '^step 8: invalid: limit: step 8 is more than 2 after 5' <in
 	shard 7 >in
-	recv '^step 7: accepted$' --max-ahead 2 <in
+	limited 'ahead 2' recv '^step 7: accepted$' <in
 }
 
 @test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
@@ -563,13 +603,14 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	    grep -v ', 1000)' || false
 	grep -q 'setitimer(ITIMER_REAL, .*it_value={tv_sec=86400, tv_usec=0}' trace
 	head -c 100000 in >pipe 3>&- &
+	limits 'timeout 7s, time 90.5s'
 	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
-	    ace-recv --sandbox off --spool spool --timeout 7s --max-time 90.5s <pipe
+	    ace-recv --sandbox off --spool spool <pipe
 	grep -qE 'fd=0, events=POLLIN.* (7[0-9]{3}|6[0-9]{3})\)' trace
 	grep -q 'it_value={tv_sec=90, tv_usec=500000}' trace
 }
 
-@test "receipts into a file: whole, or none; one shard with --once, its answer whole" {
+@test "receipts into a file: whole, or none" {
 	{ shard 0; shard 1; } >in
 	exits 0 ace-recv --spool spool -o receipts in
 	[ ! -s out ]
@@ -577,10 +618,6 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	head -c "$(($(wc -c <in) - 300))" in >part
 	exits 3 ace-recv --spool other -o none part
 	[ ! -e none ]
-	exits 0 ace-recv --spool once --once -o one in
-	[ "$(verdict one)" = 'step 0: accepted' ]
-	ace-inspect --verify one
-	[ ! -e once/test/1 ]
 	# what is said of the output is said of the receipts
 	exits 0 ace-recv --spool spool --no-provenance in
 	grep -aq 'ace-recv [0-9]' receipts
@@ -604,35 +641,14 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	recv '^step 1024: accepted$' <in
 	rm spool/test/1024/edge1.aceg
 	# one that is on its way counts as the largest there may be
-	: >spool/test/edge1.new-abc123
+	: >spool/edge1.new-abc123
 	truncate -s $(((1 << 32) - (1 << 28))) $file
-	exec 9<spool/test/edge1.new-abc123
+	exec 9<spool/edge1.new-abc123
 	flock 9
 	recv '^step 1024: invalid: limit: 4294967296 bytes' <in
 	truncate -s $(((1 << 32) - (1 << 28) - 1)) $file
 	recv '^step 1024: accepted$' <in
 	exec 9<&-
-}
-
-@test "no memory: said, wherever it is, and nothing is left of it" {
-	shard 1 >in
-	recv '^step 1: accepted$' <in
-	shard 2 >in
-	# beside one that somebody else is writing
-	arrives() {
-		: >spool/test/edge1.new-abc123
-		flock spool/test/edge1.new-abc123 ace-recv --spool spool in
-	}
-	starves arrives
-	ace-inspect --verify spool/test/2/edge1.aceg
-	# nor of one that is refused: it is, once there is memory to write that down
-	shard 3 edge1 -k nan >in
-	refused() {
-		rm -rf spool/test/3
-		ace-recv --spool spool in
-	}
-	starves refused
-	recv '^step 3: invalid: ' <in
 }
 
 @test "where the process that reads is killed: status 4, and it is said" {

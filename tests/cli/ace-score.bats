@@ -316,13 +316,6 @@ are() {
 	done
 }
 
-# bats test_tags=long
-@test "64 MiB are enough for a large stream" {
-	sanitized && skip "the sanitizer's own memory"
-	mkshards -n 64M -k fast | peak rss ace-score >/dev/null
-	[ "$(cat rss)" -gt 0 ] && [ "$(cat rss)" -lt 65536 ]
-}
-
 @test "groups that were not sent: the others are judged as in the shard with zeros" {
 	mkshards -n 640 -g 64 -k layered >in
 	ace-score in >scored

@@ -22,7 +22,7 @@ one() {
 	ace-sign --no-provenance -k edge1.pem in >signed
 	ace-sign --check ring --no-provenance signed >out
 	same signed out
-	ace-inspect --diff in signed
+	ace-inspect diff in signed
 	exits 0 ace-sign --check ring -v signed
 	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
 	exits 0 ace-sign --check ring signed
@@ -57,8 +57,8 @@ one() {
 		ace-inspect bad >/dev/null
 		exits 3 ace-sign --check ring bad
 		says "mismatch: the signature is not of this shard, though of a key of 'edge1'"
-		ace-inspect --diff bad out >/dev/null 2>&1 && return 1
-		exits 3 ace-inspect --verify out
+		ace-inspect diff bad out >/dev/null 2>&1 && return 1
+		exits 3 ace-inspect verify out
 	done
 	tamper note a.signed >bad
 	exits 3 ace-sign --check ring bad

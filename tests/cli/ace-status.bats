@@ -294,7 +294,8 @@ aged() {
 		shard edge1 $s
 		closes 1
 	done
-	mkshards -d edge2 -s 2 -r demo | ace-recv --spool spool --max-staleness 0 >receipt
+	mkshards -d edge2 -s 2 -r demo >in
+	limited 'staleness 0' ace-recv --spool spool in >receipt
 	ace-inspect receipt | grep -q 'late: stale'
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	mkshards -d edge3 -s 2 -r demo -k nan | ace-recv --spool spool >receipt
@@ -406,6 +407,19 @@ aged() {
 	grep -qE '^y{50,}\.\.\. ' out
 }
 
+@test "a spool is one from the first moment on" {
+	exits 0 ace-recv --spool spool --init
+	exits 0 ace-status spool
+	grep -q 'waiting for a first shard' out
+	# as whoever makes a run leaves it between two calls
+	mkdir spool/demo
+	exits 0 ace-status spool
+	mkdir new
+	exits 0 ace-recv --spool new/spool --run demo --device edge1 --join
+	rm -r new/spool/demo/*
+	exits 0 ace-status new/spool
+}
+
 @test "what is no spool and no state is refused with the way out" {
 	exits 4 ace-status nowhere
 	[ ! -e nowhere ]
@@ -436,8 +450,11 @@ aged() {
 	writer=$!
 	wait_for test -e spool/demo/lock
 	n=0
+	end=$((SECONDS + HANG))
 	until [ -e finished ]; do
-		kill -0 "$writer"
+		# a writer that is dead is there until it is waited for
+		[ $SECONDS -lt $end ]
+		[[ $(ps -o stat= -p "$writer") != Z* ]] || [ -e finished ]
 		exits 0 ace-status spool
 		exits 0 ace-status --json spool
 		json 'd["kind"]' >/dev/null
@@ -447,13 +464,16 @@ aged() {
 	[[ $(row edge1) = 'edge1 15 done '*' 16 0 0' ]]
 }
 
-@test "no memory: said, wherever it is" {
+@test "each field has its name in the page" {
 	shard edge1 0
-	mkshards -d edge2 -r demo -k nan | ace-recv --spool spool >receipt
-	starves ace-status spool
-	starves ace-status --json spool
-	# nothing is there but a refusal
-	rm spool/demo/0/edge1.aceg
-	starves ace-status spool
-	[[ $(row edge2) = 'edge2 '* ]]
+	shard edge2 0
+	mkshards | ace-meter -S edge1 --limit 5Mbit >/dev/null
+	exits 0 ace-status --json spool edge1
+	grep -oE '"[a-z_-]+":' out | tr -d '":' | sort -u >said
+	exits 0 ace-status spool
+	grep '^device ' out | tr -s ' ' '\n' | sort -u >>said
+	[ "$(wc -l <said)" -gt 30 ]
+	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh ENVIRONMENT/p' "$ROOT/man/ace-status.1" |
+	    tr -c 'a-zA-Z_/-' '\n' | sort -u >page
+	comm -23 <(sort -u said) page | diff /dev/null -
 }

@@ -32,6 +32,31 @@ limited() {
 	[ "$(find st -type f | wc -l)" -eq 3 ]
 }
 
+@test "values that wait in the file of the new residual: the same residual and shard" {
+	local s how plan
+	for how in '5M -g 65536' '2600k -g 64'; do
+		for s in 0 1; do
+			# shellcheck disable=SC2086 # words are meant
+			mkshards -n $how -k layered -s $s -x $s >in$s
+		done
+		for plan in '--bits 0.5' '-p 0.5=q8'; do
+			rm -rf free tight
+			for s in 0 1; do
+				# shellcheck disable=SC2086 # words are meant
+				ace-expand -S free in$s | ace-score -q |
+				    ace-select -q $plan >planned
+				ace-compress --sync none --no-provenance -S free \
+				    planned >want
+				exits 0 limited 60000 ace-compress -T 1 --sync none \
+				    --no-provenance -S tight planned
+				same want out
+				same free/residual tight/residual
+			done
+			ace-inspect verify tight/residual >/dev/null
+		done
+	done
+}
+
 # bats test_tags=long
 @test "with little memory a sum of many: the same bytes" {
 	local i
@@ -52,34 +77,34 @@ limited() {
 	ace-recv --spool spool --sync none in >/dev/null
 	cp -R spool free
 	exits 0 ace-aggregate --spool free --steps 1 --sync none --rule median
-	ace-inspect --verify out
+	ace-inspect verify out
 	exits 0 limited 90000 timeout "$HANG" ace-aggregate --spool spool \
 	    --steps 1 --sync none --rule median
 	says "limit: 'median' sees all values at once: 150 shards take [0-9]+ MiB, and there are 87 MiB"
 }
 
-@test "the table of ace-deploy(7) says the defaults that the program says" {
-	local option default n=0
-	ace-recv --help >help
-	tr '\n' ' ' <help | tr -s ' ' >line
+@test "limits: the file, ace-recv(1), the table of ace-deploy(7), what scripts say" {
+	local name default strict n=0
+	ace-recv --spool spool --init
+	sed -n 's/^\([a-z]*\) [^ ]*$/\1/p' spool/limits >names
+	sed -n '/^\.Ss Limits/,/^\.El/s/^\.It Cm \([a-z]*\) Ar.*/\1/p' \
+	    "$ROOT/man/ace-recv.1" | cmp - names
+	"$ROOT/examples/hosts/limits.sh" strict weight 16 relay1
+	[ "$(tail -n 1 strict/limits)" = 'weight 16 relay1' ]
 	sed -n '/^\.Sh BUDGETS/,/^\.El/p' "$ROOT/man/ace-deploy.7" |
-	    sed -n 's/.* Fl -\([a-z-]*\) Ta \([^ ]*\) Ta.*/\1 \2/p' >table
-	while read -r option default; do
-		grep -qE -- "--$option [^(]*\([^)]*default $default\)" line || {
-			echo "--$option: not $default"
+	    sed -n 's/.* Cm \([a-z]*\) Ta \([^ ]*\) Ta */\1 \2 /p' >table
+	while read -r name default strict; do
+		grep -qxF "$name $default" spool/limits &&
+		    grep -qxF "$name ${strict:-$default}" strict/limits || {
+			echo "$name: $default, ${strict:-$default}"
 			return 1
 		}
 		n=$((n + 1))
 	done <table
-	[ "$n" -ge 12 ]
-	# and what the scripts say is said by all of them
-	for f in authorize tls-cloud nc-cloud mqtt-cloud; do
-		tr -d "\\\\\n\"'" <"$ROOT/examples/hosts/$f.sh" | tr -s ' \t' ' ' >script
-		for n in 'max-shard 64M' 'quota 1G' 'max-weight 1' 'max-open 64' \
-		    'max-contributors 1' 'timeout 60s' 'max-time 12h'; do
-			grep -q -- "--$n" script || { echo "$f: no $n"; return 1; }
-		done
-	done
+	[ "$n" -ge 11 ]
+	# what is there stays
+	"$ROOT/examples/hosts/limits.sh" spool
+	grep -qx 'weight 1e6' spool/limits
 }
 
 @test "no kind of feedback waits for a receipt for ever" {

@@ -1,4 +1,4 @@
-# ace-inspect --conservation: what was given is delivered or kept.
+# ace-inspect books: what was given is delivered or kept.
 
 load helper
 
@@ -9,7 +9,7 @@ deliver() {
 	    ace-recv --spool spool --sync none | ace-ack -S state --sync none >rest
 }
 
-balance() { ace-inspect --conservation -S state --spool spool "$@"; }
+balance() { ace-inspect books -S state --spool spool "$@"; }
 
 @test "exact where the code is, whatever became of the shards" {
 	local s
@@ -125,12 +125,12 @@ balance() { ace-inspect --conservation -S state --spool spool "$@"; }
 	exits 3 balance in0 other
 	says "mismatch: '.*' is of another model"
 	exits 4 balance missing
-	exits 2 ace-inspect --conservation in0
-	exits 2 ace-inspect --list -S state in0
+	exits 2 ace-inspect books in0
+	exits 2 ace-inspect list -S state in0
 	mkdir -m 700 empty
-	exits 3 ace-inspect --conservation -S empty --spool spool
+	exits 3 ace-inspect books -S empty --spool spool
 	says "mismatch: no residual in 'empty'"
-	exits 4 ace-inspect --conservation -S nowhere --spool spool
+	exits 4 ace-inspect books -S nowhere --spool spool
 	[ ! -e nowhere ]
 	ace-aggregate --spool spool --steps 2 --keep 1 >/dev/null
 	exits 5 balance in0 in1

@@ -32,15 +32,3 @@ load contract_ask
 @test "-o FILE: whole or not at all" {
 	ask output
 }
-
-@test "of several stages where one fails only that one speaks" {
-	mkshards -N 3 >in
-	flip in 5000
-	st=0
-	{ ace-score in | ace-select -p 0.5 | ace-compress -c q8 | ace-expand |
-	    ace-inspect; } >out 2>err || st=$?
-	[ "$st" -eq 3 ]
-	cat err
-	[ "$(wc -l <err)" -eq 1 ]
-	grep -q '^ace-score: corrupt: ' err
-}

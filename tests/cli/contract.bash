@@ -28,7 +28,7 @@ data_error() {
 poisoned() {
 	writes_streams "$1" || return 0
 	mv out poisoned
-	if ace-inspect --verify poisoned >/dev/null 2>verify; then
+	if ace-inspect verify poisoned >/dev/null 2>verify; then
 		echo "bad input, yet the output is a whole stream"
 		return 1
 	fi

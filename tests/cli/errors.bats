@@ -28,37 +28,6 @@ refuses() {
 	    ace-cut e.tar
 }
 
-# header [BYTES...]: of a GGUF file, of so many tensors and pairs; then more, as
-# perl's pack takes it
-gguf() {
-	perl -e 'binmode STDOUT; print "GGUF", pack("VQ<Q<", 3, shift, shift);
-	    $f = shift; print pack($f, @ARGV)' "$@"
-}
-
-@test "gguf: no file of that kind, values and tensors that cannot be" {
-	local to=(ace-import -f gguf)
-	printf 'GGML0000' >a
-	refuses 3 "corrupt: 'a' is no GGUF file" "${to[@]}" a
-	gguf 0 1 'Q</a V' k 99 >a
-	refuses 3 "corrupt: 'a' has a value of type 99" "${to[@]}" a
-	# an array of arrays of arrays ...
-	gguf 0 1 'Q</a V (VQ<)6' k 9 9 1 9 1 9 1 9 1 9 1 9 1 >a
-	refuses 3 "corrupt: 'a' has a value of type 9" "${to[@]}" a
-	gguf 0 1 'Q</a VV' general.alignment 4 12 >a
-	refuses 3 "corrupt: 'a' has an alignment of 12" "${to[@]}" a
-	gguf 1 0 'Q</a V' w 9 >a
-	refuses 3 "limit: tensor 'w' in 'a' has 9 dimensions" "${to[@]}" a
-	gguf 1 0 'Q</a VQ<Q<' w 2 4294967296 4294967296 >a
-	refuses 3 "limit: tensor 'w' in 'a' is too large" "${to[@]}" a
-	gguf 1 0 'Q</a V' '' 1 >a
-	refuses 3 "limit: the name of a tensor in 'a' has 0 bytes" "${to[@]}" a
-	# data that begins at 32 and not at 0
-	gguf 1 0 'Q</a VQ<VQ<' w 1 2 0 32 >a
-	refuses 3 "corrupt: 'a' has a hole before tensor 'w'" "${to[@]}" a
-	gguf 2 0 'Q</a VQ<VQ< Q</a VQ<VQ<' v 1 16 0 0 w 1 16 0 32 >a
-	refuses 3 "corrupt: 'a' has an overlap before tensor 'w'" "${to[@]}" a
-}
-
 @test "tables: more columns, times and devices than there may be" {
 	seq -f c%g 1100 | paste -sd '\t' >wide
 	refuses 3 'limit: line 1: more than 1024 columns' ace-advise interval wide
@@ -75,8 +44,6 @@ gguf() {
 # bats test_tags=long,asan
 @test "runs and tensors: more than there may be, or none" {
 	mkshards >in
-	refuses 2 '9 runs, at most 8 can be drawn together' \
-	    ace-inspect --course in in in in in in in in in
 	refuses 3 "mismatch: no tensor 'none' in 'in'" \
 	    ace-export -f raw --tensor none in
 	mkshards -d e -F . -N 4100 -n 1
@@ -139,7 +106,7 @@ gguf() {
 	--output|option '--output' needs a value
 	--sandbox|option '--sandbox' needs a value
 	--quiet=1|option '--quiet' takes no value
-	--force=yes|option '--force' takes no value
+	--omit-schema=yes|option '--omit-schema' takes no value
 	-Z|option '-Z' is unknown
 	--quiet -vZq|option '-Z' is unknown
 	--outpu x|unknown option '--outpu'
@@ -179,12 +146,12 @@ gguf() {
 		[ -s first ]
 		[ ! -s err ]
 		head -c 700 in >part
-		exits 3 bash -c "$how part 2>first | ace-inspect --verify"
+		exits 3 bash -c "$how part 2>first | ace-inspect verify"
 		[ -s first ]
 		[ ! -s err ]
 		# a file does not tell who wrote it
 		! $how part >aborted 2>first || false
-		exits 3 ace-inspect --verify aborted
+		exits 3 ace-inspect verify aborted
 		says 'truncated: the stream was aborted by its producer'
 	done
 }
@@ -196,7 +163,7 @@ gguf() {
 	exec 9<>p
 	exec 8>p
 	exec 9>&-
-	for call in 'ace-inspect --list in' 'ace-expand --help'; do
+	for call in 'ace-inspect list in' 'ace-expand --help'; do
 		got=0
 		(trap '' PIPE; exec timeout "$HANG" $call >&8 2>err) || got=$?
 		[ "$got" -eq 4 ]
@@ -205,11 +172,9 @@ gguf() {
 	exec 8>&-
 }
 
-@test "--force writes to a terminal, -q leaves out what is no error" {
+@test "-q leaves out what is no error" {
 	mkshards >in
-	exits 0 pty ace-expand --force in
-	[ -s out ]
-	exits 0 pty -i setsid -wc sh -c 'ace-expand --force -o /dev/tty in'
+	exits 2 pty -i setsid -wc sh -c 'ace-expand -o /dev/tty in'
 	ace-score in >scored
 	exits 0 ace-select -b 1 scored
 	says 'too few for any group'

@@ -14,7 +14,7 @@ deliver() {
 	ace-recv --spool spool sent | ace-ack -S state >rest
 }
 
-balance() { ace-inspect --conservation -S state --spool spool "$@"; }
+balance() { ace-inspect books -S state --spool spool "$@"; }
 
 # to the backup at step 2, on to step 5, and back
 lost_disk() {
@@ -57,7 +57,7 @@ fence() {
 	deliver 6 -x 9
 	exits 0 balance in0 in1 in2 in5 in6
 	grep -q "exact, 5 inputs up to step 6, 7 accepted" out
-	ace-inspect --verify spool/test/6/edge1.aceg
+	ace-inspect verify spool/test/6/edge1.aceg
 }
 
 @test "what the old incarnation still had on its way is fenced" {
@@ -140,7 +140,7 @@ fence() {
 	ace-recv --spool other --run test --device edge1 --fence 0 >answer
 	exits 0 ace-ack -S state --fence answer
 	says "incarnation 1"
-	exits 0 ace-inspect --conservation -S state --spool other in0
+	exits 0 ace-inspect books -S state --spool other in0
 	[ "$(cat out)" = "edge1: exact, 1 inputs up to step 0, 0 accepted, 0 pending" ]
 }
 
@@ -167,24 +167,24 @@ fence() {
 	exits 0 ace-aggregate --spool spool --expect 2 --quorum 1 --steps 3 --keep 9
 	says "1 of 2 shards of a step set aside"
 	# a quorum is left, so there is an aggregate of that step, too
-	[ "$(ace-inspect --list out | awk '$1 == "step" { print $2 }' |
+	[ "$(ace-inspect list out | awk '$1 == "step" { print $2 }' |
 	    paste -sd ' ')" = '0 1 2' ]
 	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
 	mv out answer
-	ace-inspect --list answer | awk '$1 == "step" { print $2 }' >steps
+	ace-inspect list answer | awk '$1 == "step" { print $2 }' >steps
 	[ "$(cat steps)" = 2 ]
 }
 
 @test "--fence with what it does not go with: status 2, the incarnation as it was" {
 	mkshards | ace-recv --spool spool >/dev/null
 	find spool | sort >before
-	for o in --publish "--reply aggregate" --once x.aceg; do
+	for o in --publish "--reply aggregate" x.aceg; do
 		# shellcheck disable=SC2086 # words
 		exits 2 ace-recv --spool spool --run test --device edge1 \
 		    --fence 0 $o </dev/null
 	done
 	find spool | sort | cmp - before
-	exits 2 ace-recv --spool spool --publish --once </dev/null
+	exits 2 ace-recv --spool spool --publish --reply aggregate </dev/null
 }
 
 @test "damage and other streams: status 3, the state as it was" {
@@ -212,4 +212,112 @@ fence() {
 	says "mismatch: '.*' is of another model"
 	exits 2 ace-recv --spool spool --fence 2
 	says "which device, of which run"
+}
+
+# refused WHY: ace-ack --fence answer ends with 3, says why, and changes nothing
+refused() {
+	exits 3 ace-ack -S state --fence answer
+	says "$1"
+	same before/residual state/residual
+}
+
+@test "an answer for another device or run, and an old one: refused, nothing changes" {
+	lost_disk
+	cp -r state before
+	ace-recv --spool spool --run test --device edge1 --fence 2 >answer
+	mv answer first
+	mkshards -d edge2 | ace-recv --spool spool >/dev/null
+	ace-recv --spool spool --run test --device edge2 --fence 2 >answer
+	refused "mismatch: an answer for another run or device"
+	mkshards -r other | ace-recv --spool spool3 >/dev/null
+	ace-recv --spool spool3 --run other --device edge1 --fence 2 >answer
+	refused "mismatch: an answer for another run or device"
+	# a shard of another device, behind a right beginning
+	ace-recv --spool spool --run test --device edge1 --fence 4 >answer
+	mkshards -d edge2 -s 5 -k ramp >>answer
+	refused "mismatch: a shard of 'edge2', whose state this is not"
+	ace-recv --spool spool --run test --device edge1 --fence 4 >answer
+	mkshards -H incarnation=9 -s 5 -k ramp >>answer
+	refused "mismatch: step 5 is of incarnation 9, the answer of 3"
+	# a receipt that a zombie got
+	fence
+	says "incarnation 4"
+	rm -r before
+	cp -r state before
+	mv first answer
+	refused "mismatch: an old answer: incarnation 1, and the state is of 4"
+	ace-recv --spool spool --run test --device edge1 --fence 4 >answer
+	cp answer again
+	exits 0 ace-ack -S state --fence answer
+	# once more, as after a kill on the way: nothing changes
+	cp state/residual once
+	cp again answer
+	exits 0 ace-ack -S state --fence answer
+	cmp state/residual once
+	# but not any more when something was sent since
+	mkshards -s 9 | ace-compress -S state -c q8 --allow-gap --window 4 >/dev/null
+	rm -r before
+	cp -r state before
+	mv again answer
+	refused "mismatch: an old answer: incarnation 5, and the state is of 5"
+	ace-recv --spool spool zombie >answer
+	refused "mismatch: not what ace-recv --fence answers"
+}
+
+@test "an answer with a step far ahead: refused, nothing changes" {
+	local step
+	deliver 0
+	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
+	mv out begins
+	cp -r state before
+	for step in 18446744073709551615 10001; do
+		mkshards -s $step -k ramp | cat begins - >answer
+		refused "limit: step $step is more than 10000 after 0, the state's"
+	done
+	exits 3 ace-ack -S state --fence --max-ahead 10000 answer
+	exits 0 ace-ack -S state --fence --max-ahead 10001 answer
+	rm -r state
+	cp -r before state
+	mkshards -s 10000 -k ramp | cat begins - >answer
+	exits 0 ace-ack -S state --fence answer
+}
+
+@test "values that a receiver refuses are refused in its answer, too" {
+	local huge
+	shard() { ace-import -f raw --name w --shape 4 -r test -d edge1 -s "$1"; }
+	perl -e 'print pack "f<4", 1, 2, 3, 4' | shard 0 >in
+	exits 0 ace-compress -S state -c topk:0.5 in
+	cp -r state before
+	ace-recv --spool spool out >/dev/null
+	ace-recv --spool spool --run test --device edge1 --fence 9 >begins
+	for huge in 1e38 -1e38 1.1e18 nan; do
+		perl -e 'print pack "f<4", 1, $ARGV[0], 3, 4' -- $huge | shard 1 |
+		    cat begins - >answer
+		exits 3 ace-ack -S state --fence answer
+		says "limit: the shard of step 1 has values beyond 1e\+18 in tensor 'w'"
+		exits 0 ace-inspect list state/residual
+		[ "$(awk '$1 == "step" { print $2 }' out)" = 0 ]
+		rm -r state
+		cp -r before state
+	done
+	perl -e 'print pack "f<4", 1, -1e18, 3, 4' | shard 1 | cat begins - >answer
+	exits 0 ace-ack -S state --fence answer
+}
+
+@test "an answer that is cut in a shard's end: the shard does not count" {
+	local at n
+	deliver 0
+	cp -r state before
+	ace-recv --spool spool --run test --device edge1 --fence 0 >begins
+	mkshards -s 1 -k ramp | cat begins - >answer
+	at=$(frames answer | awk '$2 == "SEND" { at = $1 } END { print at }')
+	for n in 1 63 64 65 70 100 143; do
+		head -c $((at + n)) answer >"cut"
+		exits 3 ace-ack -S state --fence "cut"
+		[ "$(ace-inspect list state/residual | awk '$1 == "step" { print $2 }')" = 0 ]
+		rm -r state
+		cp -r before state
+	done
+	exits 0 ace-ack -S state --fence answer
+	[ "$(ace-inspect list state/residual | awk '$1 == "step" { print $2 }')" = 1 ]
 }

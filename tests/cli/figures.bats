@@ -13,17 +13,6 @@ size() {
 	wc -c <"$1"
 }
 
-# is EXPRESSION: in awk, for numbers with a point
-is() {
-	awk "BEGIN { exit !($1) }" || { echo "not so: $1"; return 1; }
-}
-
-nmse() {
-	ace-inspect --json --diff "$1" "$2" >diff.json || [ $? -eq 1 ]
-	perl -MJSON::PP -e '$j = decode_json(<STDIN>);
-	    print $j->{nmse} // $j->{total}{nmse}, "\n"' <diff.json
-}
-
 @test "framing of a dense stream: at most 0.1 %" {
 	mkshards -n 4M -k fast >dense
 	extra=$(($(size dense) - 4 * (4 << 20)))
@@ -77,29 +66,6 @@ framed() {
 	[ "$(framed bare | tail -n 1)" -le 950 ]
 }
 
-# ratio CODEC LEAST [NMSE]: smaller so many times, with no more error
-ratio() {
-	mkshards -n 4M -k gauss >dense
-	ace-compress -c "$1" --no-provenance dense >coded
-	r=$(awk "BEGIN { print $(size dense) / $(size coded) }")
-	d=$(nmse dense coded)
-	echo "# $1: $r times smaller, nmse $d" >&3
-	is "$r >= $2"
-	[ -z "${3:-}" ] || is "$d <= $3"
-}
-
-@test "q8: 3.76 times, 3e-5" {
-	ratio q8 3.76 3e-5
-}
-
-@test "q4: 7.1 times, 7.4e-3" {
-	ratio q4 7.1 7.4e-3
-}
-
-@test "topk 1 %, values f16: 120 times" {
-	ratio topk:0.01 120
-}
-
 # a real gradient, of a small model, of a text that is the same every time
 gradient() {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
@@ -112,7 +78,7 @@ gradient() {
 # bats test_tags=long
 @test "ecq: at most 1 % more bytes than the coder before it, and than the order-0 entropy" {
 	gradient
-	bench-ecq --lengths <gradient >cells
+	bench-codecs -l <gradient >cells
 	cat cells >&3
 	[ "$(wc -l <cells)" -eq 24 ]
 	[ "$(grep -c '<= 1  *met' cells)" -eq 24 ]
@@ -121,8 +87,8 @@ gradient() {
 # bats test_tags=long
 @test "a plan that landed on its budget: at most 1 % more error than one step found by bisection" {
 	gradient
-	{ bench-plan gradient <gradient
-	mkshards -n 500k -k layered | bench-plan layered; } >cells
+	{ bench-planner plan gradient <gradient
+	mkshards -n 500k -k layered | bench-planner plan layered; } >cells
 	sed 's/  plan.*//; s/ MISSED//' cells >&3
 	[ "$(wc -l <cells)" -eq 14 ]
 	[ "$(awk '/DOES NOT FIT/ || !/error x [0-9.]+/ { exit 3 }

@@ -9,7 +9,7 @@ GOLDEN=$ROOT/tests/golden
 	command -v ace-inspect >/dev/null || skip "no ace-inspect yet"
 	n=0
 	for f in "$GOLDEN"/good-*.aceg; do
-		exits 0 ace-inspect --verify "$f"
+		exits 0 ace-inspect verify "$f"
 		exits 0 ace-expand "$f"
 		if [ -f "${f%.aceg}.f32" ]; then
 			mv out dense
@@ -41,8 +41,23 @@ refused() {
 
 @test "bad files are refused by ace-inspect, each for the rule it breaks" {
 	command -v ace-inspect >/dev/null || skip "no ace-inspect yet"
-	refused ace-inspect --verify
+	refused ace-inspect verify
 	diff reasons "$GOLDEN/reasons"
+}
+
+@test "annotations that break a rule: refused by who verifies and who receives, passed on by others" {
+	local f w n=0
+	for f in "$GOLDEN"/note-*.aceg; do
+		w=${f##*/note-}
+		exits 3 ace-inspect verify "$f"
+		says "^ace-inspect: ${w%%-*}: .*at byte [0-9]+" || { echo "$f"; return 1; }
+		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
+		says "invalid: ${w%%-*}: " || { echo "$f"; return 1; }
+		[ -z "$(find "spool$n" -name '*.aceg')" ]
+		[[ "$w" = *-policy-* ]] || exits 0 ace-expand "$f"
+		n=$((n + 1))
+	done
+	[ "$n" -ge 19 ]
 }
 
 # bats test_tags=long

@@ -89,21 +89,6 @@ starves() {
 	[ "$n" -gt 5 ] && [ "$n" -lt 2000 ]
 }
 
-# after the rename only the directory is left to sync
-unharmed() {
-	[ ! -e x ] || same x good || return
-	rm -f x
-}
-
-# allocations PROGRAM ARGS...: the same, and with -o x it leaves there what it
-# should or nothing
-allocations() {
-	"$1" -o good "${@:2}"
-	starves -c unharmed "$1" -o x "${@:2}"
-	same x good
-	rm x
-}
-
 # patient: in this file one command may take minutes by right.
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))
@@ -160,17 +145,6 @@ tries() {
 	"$@"
 }
 
-# in_time CMD ARGS...: CMD DEADLINE ARGS..., with a deadline of a second or, where
-# that is too short for those who are not late, of more
-in_time() {
-	local d
-	for d in 1s 4s 16s 64s; do
-		"$1" $d "${@:2}" && return
-		echo "# with $d: $*" >&2
-	done
-	return 1
-}
-
 # cpu SECS CMD...: CMD, with so many seconds of a processor and no more,
 # however long it waits for one
 cpu() (
@@ -178,6 +152,19 @@ cpu() (
 	shift
 	exec "$@"
 )
+
+# limits 'NAME VALUE, NAME VALUE...': all that the spool's file says
+limits() {
+	mkdir -p -m 700 spool
+	sed 's/, /\n/g' <<<"$1" >spool/limits
+}
+
+# limited LIMITS CMD...: for this one command
+limited() {
+	limits "$1"
+	"${@:2}"
+	rm spool/limits
+}
 
 # sent FILE N: FILE holds N whole shards
 sent() { [ "$(frames "$1" | grep -c SEND)" -ge "$2" ]; }

@@ -1,5 +1,6 @@
 # Devices that nobody controls: what one of them sends costs nobody else a step,
 # the run or the machine.
+# shellcheck disable=SC2238 # cut is a file here
 load helper
 
 shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
@@ -31,22 +32,22 @@ aggregate() {
 	shard 7 edge1 -H flags=16 >in
 	recv "step 7: invalid: mismatch: a difference to a history" <in
 	shard 8 edge1 -H flags=16 >in
-	recv "step 8: accepted" --kind gradient,difference <in
+	limited 'kind gradient,difference' recv "step 8: accepted" <in
 	shard 9 edge1 -H kind=3 >in
-	recv "step 9: invalid: .* kind mean" --kind gradient <in
-	# of an option that is given twice the last one counts
+	limited 'kind gradient' recv "step 9: invalid: .* kind mean" <in
+	# of several lines the last one counts
 	shard 20 edge1 -H flags=16 >in
-	recv "step 20: invalid: mismatch: a difference" --kind difference,gradient \
-	    --kind gradient <in
-	exits 2 ace-recv --spool spool --kind gradient,poetry in
-	exits 2 ace-recv --spool spool --kind '' in
+	limited 'kind difference,gradient, kind gradient' recv \
+	    "step 20: invalid: mismatch: a difference" <in
+	limited 'kind gradient,poetry' exits 2 ace-recv --spool spool in
+	limited 'kind ' exits 2 ace-recv --spool spool in
 }
 
 @test "numbers that sums are made of have a bound" {
 	shard 0 edge1 -w 1e30 >in
 	recv "invalid: limit: weight 1e\+30, at most 1e\+06" <in
 	shard 1 edge1 -w 2 >in
-	recv "invalid: limit: weight 2, at most 1 " --max-weight 1 <in
+	limited 'weight 1' recv "invalid: limit: weight 2, at most 1 " <in
 	shard 2 edge1 -H contributors=0 >in
 	recv "invalid: limit: 0 contributors" <in
 	shard 3 edge1 -H contributors=4294967295 >in
@@ -72,7 +73,7 @@ aggregate() {
 	shard 9 edge2 >in
 	recv accepted <in
 	aggregate
-	ace-inspect --verify out
+	ace-inspect verify out
 }
 
 @test "steps that are far ahead leave no trace" {
@@ -86,9 +87,9 @@ aggregate() {
 	recv accepted <in
 	aggregate
 	shard 10030 >in
-	exits 0 ace-recv -v --spool spool --max-ahead 20 in
+	limited 'ahead 20' exits 0 ace-recv -v --spool spool in
 	says "more than 20 after 10000"
-	recv accepted --max-ahead 30 <in
+	limited 'ahead 30' recv accepted <in
 }
 
 @test "the run and the model are those that are pinned, or the first" {
@@ -154,14 +155,14 @@ aggregate() {
 	done
 	cat files/* >all
 	exits 0 ace-recv --spool spool --sync none all
-	exits 0 ace-aggregate --mean --no-provenance --expect 300 all
+	exits 0 ace-aggregate --no-provenance --expect 300 all
 	mv out want
 	(
 		ulimit -n 280
 		sanitized || ulimit -v 400000
 		aggregate --expect 300
 	)
-	ace-inspect --diff want out
+	ace-inspect diff want out
 	cmp want out
 	# a rule wants to see all of them: who is too many is set aside, and said
 	for i in files/*; do cat $i; done >all
@@ -172,7 +173,7 @@ aggregate() {
 		aggregate --expect 300 --rule median
 		says "^ace-aggregate: 200 of 300 shards of a step set aside: limit: a rule looks at 100"
 	)
-	ace-inspect --verify out
+	ace-inspect verify out
 }
 
 # big DEVICE VALUE: eight values
@@ -195,7 +196,7 @@ big() {
 	done
 	aggregate --sum --expect 5
 	says "1 of 5 shards of a step set aside: the sum of tensor 'w' overflows f32"
-	ace-inspect --verify out
+	ace-inspect verify out
 	# and stays set aside, for whoever asks
 	for i in 4 5; do
 		big edge$i 3e38 >in
@@ -246,7 +247,7 @@ big() {
 		says "${why[i]}"
 		aggregate --expect 4
 		says "^ace-aggregate: 1 of 4 shards of a step set aside: ${why[i]}"
-		ace-inspect --verify out
+		ace-inspect verify out
 	done
 }
 
@@ -279,26 +280,28 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 
 @test "a quota: bytes and open steps of a device, not of the others" {
 	mkshards -N 12 >in
-	exits 0 ace-recv -v --spool spool --sync none --max-open 5 in
+	limited 'open 5' exits 0 ace-recv -v --spool spool --sync none in
 	[ "$(grep -c accepted err)" -eq 5 ]
 	says "step 5: invalid: limit: 5 steps of this device are open"
 	[ "$(ls -d spool/test/[0-9]* | wc -l)" -eq 5 ]
 	shard 9 edge2 >in
-	recv accepted --max-open 5 <in
+	limited 'open 5' recv accepted <in
 	# what is known is answered as before
 	shard 3 >in
-	recv "step 3: duplicate" --max-open 5 <in
+	limited 'open 5' recv "step 3: duplicate" <in
 	shard 6 >in
-	recv "invalid: limit: [0-9]+ bytes of this device wait" --quota 1k <in
+	limited 'quota 1k' recv \
+	    "invalid: limit: [0-9]+ bytes of this device wait" <in
 	# to the byte: the files of the device in open steps
 	bytes=$(cat spool/test/[0-9]*/edge1.* | wc -c)
-	recv "invalid: limit: $bytes bytes of this device wait" --quota "$bytes" <in
+	limited "quota $bytes" recv \
+	    "invalid: limit: $bytes bytes of this device wait" <in
 	# and a step that closes makes room
 	aggregate
-	recv "step 6: accepted" --max-open 5 <in
+	limited 'open 5' recv "step 6: accepted" <in
 	shard 7 >in
 	bytes=$(cat spool/test/[1-9]/edge1.* | wc -c)
-	recv "step 7: accepted" --quota $((bytes + 1)) <in
+	limited "quota $((bytes + 1))" recv "step 7: accepted" <in
 }
 
 @test "a quota: what was refused and has left a file counts, too" {
@@ -308,21 +311,20 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 		recv "step $s: invalid: non-finite" <in
 	done
 	shard 3 >in
-	recv "limit: 3 steps of this device are open" --max-open 3 <in
+	limited 'open 3' recv "limit: 3 steps of this device are open" <in
 	bytes=$(cat spool/test/[0-9]*/edge1.no | wc -c)
-	recv "limit: $bytes bytes of this device wait" --quota 1 <in
-	recv "step 3: accepted" --max-open 4 <in
+	limited 'quota 1' recv "limit: $bytes bytes of this device wait" <in
+	limited 'open 4' recv "step 3: accepted" <in
 }
 
-# slow CMD ARGS...: ace-recv with ARGS reads what CMD writes, which never ends
+# slow CMD: ace-recv reads what CMD writes, which never ends
 slow() {
 	local pid r=0 cmd=$1
-	shift
 	rm -f pipe
 	mkfifo pipe
 	bash -c "$cmd" >pipe 3>&- &
 	pid=$!
-	exits 3 timeout "$HANG" ace-recv --spool spool "$@" <pipe || r=1
+	exits 3 timeout "$HANG" ace-recv --spool spool <pipe || r=1
 	kill $pid 2>/dev/null || true
 	wait $pid || true
 	return $r
@@ -330,13 +332,13 @@ slow() {
 
 @test "who says nothing more in the middle of a shard is not waited for" {
 	mkshards -n 100k >in
-	slow 'head -c 100000 in; exec sleep "$HANG"' --timeout 300ms
+	limited 'timeout 300ms' slow 'head -c 100000 in; exec sleep "$HANG"'
 	says "truncated: the time is over"
-	slow 'exec sleep "$HANG"' --max-time 300ms
+	limited 'time 300ms' slow 'exec sleep "$HANG"'
 	says "truncated: the time is over"
 	# byte by byte does not help
-	slow 'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done' \
-	    --timeout 5s --max-time 700ms
+	limited 'timeout 5s, time 700ms' slow \
+	    'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done'
 	says "truncated: the time is over"
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
@@ -348,23 +350,23 @@ slow() {
 	mkfifo full
 	exec 9<>full
 	head -c -40 in >&9
-	exits 3 timeout "$HANG" ace-recv --spool spool -v --idle 300ms <full
+	limited 'idle 300ms' exits 3 timeout "$HANG" ace-recv --spool spool -v <full
 	exec 9>&-
 	says "accepted"
 	says "truncated: the time is over"
-	slow 'exec sleep "$HANG"' --idle 300ms
+	limited 'idle 300ms' slow 'exec sleep "$HANG"'
 	says "truncated: the time is over"
 }
 
-# gives_up N SECS ARGS...: on a clock N times as fast, for who sends no more than
+# gives_up N SECS [LIMIT]: on a clock N times as fast, for who sends no more than
 # what is in the file `sent', ace-recv waits so many seconds
 gives_up() {
 	local n=$1 secs=$2 began took
-	shift 2
 	rm -rf spool
+	[ -z "${3:-}" ] || limits "$3"
 	began=$(date +%s%N)
 	LD_PRELOAD=$(preload) ACE_FASTER=$n \
-	    slow 'cat sent; exec sleep "$HANG"' "$@"
+	    slow 'cat sent; exec sleep "$HANG"'
 	took=$((($(date +%s%N) - began) * n / 1000000000))
 	says "truncated: the time is over"
 	echo "$took of $secs s"
@@ -377,7 +379,7 @@ gives_up() {
 	tries 3 gives_up 100 60
 	head -c -40 in >sent
 	tries 3 gives_up 10000 7200
-	tries 3 gives_up 100000 86400 --idle 48h
+	tries 3 gives_up 100000 86400 'idle 48h'
 }
 
 @test "who never reads what is answered is not answered for ever" {
@@ -394,13 +396,14 @@ gives_up() {
 	END
 	wait_for test -e full
 	local status=0
-	timeout "$HANG" ace-recv --spool spool --sync none --max-time 1s <one \
-	    >hole 2>err || status=$?
+	limits 'time 1s'
+	timeout "$HANG" ace-recv --spool spool --sync none <one >hole 2>err ||
+	    status=$?
 	kill $!
 	[ "$status" -eq 3 ] || { echo "status $status"; cat err; false; }
 	says 'truncated: the time is over, and nobody takes the answers'
 	# what was accepted before is kept
-	ace-inspect --verify spool/demo/0/edge1.aceg
+	ace-inspect verify spool/demo/0/edge1.aceg
 }
 
 @test "what a killed program left beside its line of the sandbox goes" {
@@ -463,15 +466,15 @@ let_go() {
 	hold --device evil --sync none
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1
-	exits 5 ace-recv --spool spool --device evil --max-each 1 theirs
+	limited 'each 1' exits 5 ace-recv --spool spool --device evil theirs
 	says "1 connections of device 'evil' are served already"
-	recv accepted --device edge1 --max-each 1 <in
-	exits 5 ace-recv --spool spool --device edge1 --max-clients 1 in
+	limited 'each 1' recv accepted --device edge1 <in
+	limited 'clients 1' exits 5 ace-recv --spool spool --device edge1 in
 	says "1 connections are served already"
-	recv duplicate --device edge1 --max-clients 2 --max-each 1 <in
+	limited 'clients 2, each 1' recv duplicate --device edge1 <in
 	# who has gone has left its place
 	let_go
-	recv accepted --device evil --max-clients 1 --max-each 1 <theirs
+	limited 'clients 1, each 1' recv accepted --device evil <theirs
 }
 
 @test "what is on its way counts in the quota, as large as it may become" {
@@ -482,18 +485,79 @@ let_go() {
 	hold --sync none
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1
-	recv "step 1: invalid: limit: 1000000 bytes of this device wait" \
-	    --quota 1M --max-shard 1M <second
-	recv accepted --quota 1M --max-shard 999k <second
+	limited 'quota 1M, shard 1M' recv \
+	    "step 1: invalid: limit: 1000000 bytes of this device wait" <second
+	limited 'quota 1M, shard 999k' recv accepted <second
 	# not in that of others, and not when it is no longer on its way
 	for d in edge1 evil2; do
 		shard 2 $d >in
-		recv accepted --quota 1M --max-shard 1M <in
+		limited 'quota 1M, shard 1M' recv accepted <in
 	done
 	let_go
-	touch spool/test/evil.new-abcdef
+	touch spool/evil.new-abcdef
 	shard 3 evil >in
-	recv accepted --quota 1M --max-shard 1M <in
+	limited 'quota 1M, shard 1M' recv accepted <in
+}
+
+@test "heads that are never finished leave nothing, of steps and of runs" {
+	local s
+	for s in 1 2 3 4; do
+		shard $s evil -n 10k | head -c 20000 >part
+		limited 'open 2' exits 3 ace-recv --spool spool part
+		mkshards -r ghost$s -k nan >part
+		exits 0 ace-recv -v --spool spool part
+		says "invalid: non-finite"
+	done
+	# the first run that there is keeps what was refused
+	[ "$(ls spool)" = ghost1 ]
+	[ "$(ls -d spool/*/[0-9]*)" = spool/ghost1/0 ]
+	shard 9 >in
+	recv accepted <in
+	[ "$(ls spool | paste -sd ' ')" = "ghost1 test" ]
+}
+
+@test "what a shard costs does not grow with the folders of others" {
+	local opened d
+	opened() {
+		strace -f -qq -o calls -e trace=file ace-recv --spool spool "$@" >/dev/null
+		grep -vc resumed calls
+	}
+	shard 0 edge3 >in
+	recv accepted <in
+	# the second one of each device, so that all are alike
+	for d in edge1 edge2; do
+		shard 1 $d >in
+		recv accepted <in
+	done
+	shard 2 edge1 >in
+	opened=$(opened in)
+	mkdir spool/test/{1000..1400}
+	shard 2 edge2 >in
+	[ "$(opened in)" -eq "$opened" ]
+	# nor with what the device had open once
+	mkshards -N 200 -s 3 >in
+	recv accepted <in
+	echo 202 >spool/test/closed
+	shard 203 >in
+	recv accepted <in
+	[ "$(wc -l <spool/test/edge1.open)" -eq 1 ]
+	shard 204 >in
+	[ "$(opened in)" -le $((opened + 9)) ]
+}
+
+@test "a list of open steps that is lost is made again; what it says too much counts nothing" {
+	local s
+	mkshards -N 3 >in
+	recv accepted <in
+	rm spool/test/edge1.open
+	shard 3 >in
+	limited 'open 3' recv "limit: 3 steps of this device are open" <in
+	: >spool/test/edge1.open
+	limited 'open 4' recv "step 3: accepted" <in
+	printf '7\n8\nx\n0' >>spool/test/edge1.open
+	shard 4 >in
+	limited 'open 4' recv "limit: 4 steps of this device are open" <in
+	limited 'open 5' recv "step 4: accepted" <in
 }
 
 @test "a step that one device alone sends holds up nobody" {
@@ -558,7 +622,8 @@ let_go() {
 	ssh-keygen -q -t ed25519 -N '' -C 'a comment' -f key
 	exits 0 "$auth" edge1 key.pub spool --reply aggregate
 	[ "$(wc -l <out)" -eq 1 ]
-	grep -q -- '--max-weight 1 .*--reply aggregate" ssh-ed25519' out
+	grep -q -- 'device edge1 --reply aggregate" ssh-ed25519' out
+	grep -q '^weight 1$' spool/limits
 	cat key.pub key.pub >two.pub
 	exits 2 "$auth" edge1 two.pub spool
 	{ printf 'command="sh" '; cat key.pub; } >own.pub
@@ -645,4 +710,110 @@ let_go() {
 @test "the same, many" {
 	exits 0 timeout "$HANG" mixtures -n "${MIXTURES:-1000}" -s 3
 	grep -q ' mixtures, no wedge; [1-9]' out
+}
+
+@test "names that a shell would run are no names to the scripts, here and on the host" {
+	local hosts=$ROOT/examples/hosts name s all=0
+	mkdir bin
+	for s in ssh srun parallel rclone mosquitto_sub mosquitto_pub; do
+		# what the other side's shell makes of its words
+		printf '#!/bin/sh\nwhile case $1 in -*) : ;; *) false ;; esac; do shift; done\nshift\nsh -c "$*"\n' >bin/$s
+		chmod +x bin/$s
+	done
+	PATH=$PWD/bin:$PATH
+	cp "$ROOT/tests/golden/README.md" key.pub
+	no() {
+		all=$((all + 1))
+		timeout "$HANG" bash "$hosts/$1" "${@:2}" </dev/null >said 2>err && return 1
+		[ ! -e pwned ] || { echo "$* ran it"; return 1; }
+		# what it says has nothing of the name
+		LC_ALL=C grep -q '[^ -~]' err && return 1
+		true
+	}
+	for name in '$(touch pwned)' '`touch pwned`' 'a;touch pwned' 'a|touch pwned' \
+	    'a&touch pwned' "a'\$(touch pwned)'" 'a"$(touch pwned)"' $'a\ntouch pwned' \
+	    '-oProxyCommand=touch pwned' '../../pwned' $'a\e[31m$(touch pwned)' ''; do
+		no join.sh cloud spool run "$name"
+		no join.sh cloud spool "$name" edge1
+		no leave.sh cloud spool run "$name"
+		no leave.sh cloud spool "$name" edge1
+		no leave.sh "$name" spool run edge1
+		no authorize.sh "$name" key.pub spool
+		no ssh-gather.sh "$name" edge1
+		no slurm-gather.sh "$name"
+		no parallel-gather.sh "$name" key.pub
+		no store-edge.sh remote "$name" dir
+		no store-cloud.sh remote spool dir "$name"
+		no mqtt-edge.sh broker "$name" state
+		no mqtt-cloud.sh broker spool "$name"
+		no train-relay.sh cloud dir "$name" 2
+		[ -n "$name" ] || continue
+		# a state whose device has that name
+		rm -rf state
+		mkshards -d "$name" >in 2>/dev/null || continue
+		ace-compress -S state -c q8 in >/dev/null 2>&1 || continue
+		no restore.sh cloud spool state
+	done
+	[ "$all" -gt 150 ]
+}
+
+@test "-o does not follow a link that another user made in a folder of all" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root, to have another user's link"
+	mkshards >in
+	echo mine >victim
+	mkdir -m 1777 all
+	ln -s ../victim all/out
+	chown -h nobody all/out
+	exits 4 ace-score -o all/out in
+	says "'all/out': Permission denied"
+	[ "$(cat victim)" = mine ]
+	[ "$(ls all)" = out ]
+	# one's own is followed, and so is one that the folder's owner made
+	ln -s ../own all/own
+	exits 0 ace-score -o all/own in
+	[ -s own ]
+	[ -h all/own ]
+	chown nobody all
+	exits 0 ace-score -o all/out in
+	same own victim
+	# and so is any in a folder that is not everybody's
+	chmod 1755 all
+	exits 0 ace-score -o all/out in
+}
+
+@test "characters that are not seen, or turn a line around, are in no name and no message" {
+	local c
+	for c in $'\u202e' $'\u2066' $'\u2028' $'\u200b' $'\u200f' $'\ufeff' $'\u061c' $'\u2060'; do
+		exits 2 ace-import -f raw --name w --shape 1 -d "ed${c}ge" /dev/null
+		exits 4 ace-inspect list "ed${c}ge"
+		LC_ALL=C grep -q '[^ -~]' err && return 1
+		says "'ed\?+ge': No such file"
+	done
+	# letters of other scripts are letters, their joiners too
+	mkshards -d $'k\u00fc\u06cc\u200c' >in
+	exits 0 ace-inspect list in
+}
+
+@test "a message names what there is" {
+	mkdir -p d/{1/2,2}/3/4/5/6/7/8/9/10
+	mkshards >d/1/in
+	exits 3 ace-inspect list d
+	says "limit: 'd/.*' is more than 8 folders deep"
+	grep -q null err && return 1
+	true
+}
+
+@test "the time for a shard is not the time for its aggregate" {
+	mkshards >in
+	limits 'time 500ms'
+	timeout "$HANG" ace-recv --spool spool --sync none --reply aggregate \
+	    <in >answer 3>&- &
+	pid=$!
+	wait_for test -e spool/test/0/edge1.aceg
+	sleep 1
+	ace-aggregate --spool spool --steps 1 --sync none |
+	    ace-recv --spool spool --publish
+	wait "$pid"
+	ace-inspect verify answer
+	ace-inspect list answer | grep -q 'kind  *mean'
 }

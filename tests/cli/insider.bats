@@ -72,7 +72,7 @@ coded() {
 	ace-import -f raw --name w --shape 64 -d evil -r test \
 	    --samples 1000000000 values >evil
 	for d in edge1 edge2 evil; do
-		exits 0 ace-recv --spool spool --sync none --max-weight 1 $d
+		limited 'weight 1' exits 0 ace-recv --spool spool --sync none $d
 	done
 	cp -r spool other
 	exits 0 ace-aggregate --spool spool --expect 3 --steps 1 --sync none \

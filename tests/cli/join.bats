@@ -37,11 +37,11 @@ model() {
 	for s in 0 1 2 3; do closes $s edge1 edge2; done
 	joins edge3 >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 mean 3' ]
-	ace-inspect --verify told
+	ace-inspect verify told
 	cmp spool/demo/devices <(printf '%s\n' edge1 edge2 edge3)
 	# the values are the aggregates'
 	for s in 0 1 2 3; do cat spool/demo/$s/aggregate.aceg; done >all
-	exits 0 ace-inspect --diff all told
+	exits 0 ace-inspect diff all told
 	# a model of which two are in
 	safetensors >grad.safetensors
 	model 2 grad.safetensors >model.aceg
@@ -86,7 +86,7 @@ model() {
 	for s in 0 1 2; do closes $s edge1; done
 	exits 5 joins edge2
 	says "the aggregate of step 0 of run 'demo' was removed .*--publish"
-	exits 3 ace-inspect --verify out
+	exits 3 ace-inspect verify out
 	safetensors >grad.safetensors
 	model 2 grad.safetensors | ace-recv --spool spool --run demo --publish
 	joins edge2 >told
@@ -101,7 +101,7 @@ model() {
 @test "before the first step there is nothing to tell" {
 	joins edge1 >told
 	[ "$(told)" = '' ]
-	ace-inspect --verify told
+	ace-inspect verify told
 	sends edge1 0
 	exits 0 ace-aggregate --spool spool --steps 1
 }
@@ -175,7 +175,7 @@ model() {
 	says 'which device, of which run'
 	exits 2 ace-recv --spool spool --run demo --device edge1 --join --leave
 	exits 2 ace-recv --spool spool --run demo --device edge1 --join file
-	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --once
+	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --reply aggregate
 }
 
 # asks DEVICE STEP: what it is told on its own connection
@@ -193,11 +193,12 @@ asks() {
 	sends edge1 3
 	asks edge3 0 >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
-	ace-inspect --verify told
+	ace-inspect verify told
 	for s in 0 1 2; do cat spool/demo/$s/aggregate.aceg; done >all
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
-	[ "$(cat spool/demo/edge3.told)" = 3 ]
+	# what it was told first stays
+	[ "$(cat spool/demo/edge3.told)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 	# not over a step of which it has a shard here, and not into the future
@@ -220,6 +221,43 @@ asks() {
 	    ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
 	says 'a shard of kind model is not for a sum'
+}
+
+@test "who asks again is no stranger with a shard of before, nor is one without a name" {
+	local s none
+	none=$(printf '{}      ')
+	for s in 0 1 2; do closes $s edge1 edge2; done
+	asks edge3 0 >told
+	[ "$(cat spool/demo/edge3.told)" = 3 ]
+	nameless() { ace-import -r demo "$@"; }
+	perl -e 'print pack("Q<", 8), $ARGV[0]' "$none" | nameless -k model -s 0 |
+	    timeout "$HANG" ace-recv --spool spool --reply aggregate >told
+	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
+	[ -e spool/demo/%.told ]
+	for s in 3 4 5 6; do closes $s edge1 edge2; done
+	asks edge3 3 >told
+	mkshards -d edge3 -r demo -s 3 >in
+	exits 0 ace-recv -v --spool spool in
+	says "step 3: late: step 3 is closed"
+	ace-export -o in.safetensors in
+	nameless -s 3 in.safetensors >in
+	exits 0 ace-recv -v --spool spool in
+	says "step 3: late: step 3 is closed"
+}
+
+@test "a model goes to the run that it names, by --run a name or a pattern" {
+	closes 0 edge1 edge2
+	mkshards -r demo -H kind=5 -s 1 >model
+	exits 0 ace-recv --spool spool --publish --run 'de*' model
+	ace-inspect diff model spool/demo/model.aceg
+	exits 3 ace-recv --spool spool --publish --run 'x-*' model
+	says "mismatch: a model of run 'demo', not 'x-\*'"
+	ace-export -o model.safetensors model
+	ace-import -k model -s 1 model.safetensors >model
+	exits 2 ace-recv --spool spool --publish --run 'de*' model
+	says 'a model of which run\? \(--run NAME\)'
+	exits 2 ace-recv --spool spool --publish model
+	exits 0 ace-recv --spool spool --publish --run demo model
 }
 
 @test "who asks waits for an aggregate that is on its way; one that was removed is said" {
@@ -316,7 +354,7 @@ asks() {
 	    ace-recv --spool spool --publish
 	[ -e spool/demo/2/aggregate.aceg ]
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 3 --published
-	ace-inspect --verify out
+	ace-inspect verify out
 	[ -z "$(field step out)" ]
 	# those that --keep removed count
 	sends edge1 3
@@ -386,8 +424,8 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 	on leave.sh cloud "$PWD/cloud/spool" demo edge2
 	wait $first $last
 	same edge1/model edge3/model
-	exits 0 ace-inspect --conservation -S edge1/state --spool cloud/spool \
+	exits 0 ace-inspect books -S edge1/state --spool cloud/spool \
 	    edge1/in/*
-	exits 0 ace-inspect --conservation -S edge3/state --spool cloud/spool \
+	exits 0 ace-inspect books -S edge3/state --spool cloud/spool \
 	    edge3/in/*
 }

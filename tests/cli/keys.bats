@@ -28,7 +28,7 @@ refused() {
 	shift
 	exits 3 "$@"
 	says "^${1##*/}: corrupt: key $key: '.*, shard 1 'edge1/0', at byte [0-9]+"
-	! ace-inspect --verify out >/dev/null 2>&1
+	! ace-inspect verify out >/dev/null 2>&1
 }
 
 @test "the table here, the program's and the page's" {

@@ -45,9 +45,9 @@ export -f edge cloud steps
 	timeout "$HANG" bash -c 'set -o pipefail; steps 20'
 	for f in kib.*; do cp "$f" "20.$f"; done
 	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 19)" ]
-	ace-inspect --diff back1 back2 >/dev/null
+	ace-inspect diff back1 back2 >/dev/null
 	timeout "$HANG" bash -c 'set -o pipefail; steps 200'
-	ace-inspect --diff back1 back2 >/dev/null
+	ace-inspect diff back1 back2 >/dev/null
 	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 199)" ]
 	[ "$(field contributors back2 | sort | uniq -c)" = "    200 edge1,edge2" ]
 	sanitized || for f in kib.*; do
@@ -108,11 +108,11 @@ breaks() {
 	wait "$other"
 	wait "$cloud"
 	# who was not cut off has got what he would have
-	ace-inspect --diff want back2 >/dev/null
+	ace-inspect diff want back2 >/dev/null
 	mkshards -d edge1 -x 1 -N $n -k ramp >in1
 	mkshards -d edge2 -x 2 -N $n -k ramp >in2
 	for i in 1 2; do
-		exits 0 ace-inspect --conservation -S "st$i" --spool spool "in$i"
+		exits 0 ace-inspect books -S "st$i" --spool spool "in$i"
 		grep -q "edge$i: exact, $n inputs" out
 	done
 }
@@ -135,7 +135,7 @@ breaks() {
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none |
 	    ace-ack -S st1 --sync none >back
 	ace-aggregate c1 c2 >want
-	ace-inspect --diff want back
+	ace-inspect diff want back
 }
 
 @test "an aggregate that is gone: the receipt alone" {
@@ -182,7 +182,7 @@ breaks() {
 	grep -q 'step 1: late: step 1 is closed' said
 	grep -q 'step 2: accepted' said
 	[ "$(field step back | paste -sd' ')" = "0 1 2" ]
-	exits 0 ace-inspect --conservation -S st2 --spool spool in0 in1 in2
+	exits 0 ace-inspect books -S st2 --spool spool in0 in1 in2
 	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
 }
 
@@ -192,7 +192,7 @@ closes() {
 	    --steps 1 "${@:3}"
 }
 
-@test "a spool waits as inputs do: for who is expected, or for the deadline" {
+@test "a spool waits for who is expected, or for the deadline" {
 	for i in 1 2; do
 		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
 	done
@@ -203,7 +203,7 @@ closes() {
 	closes 124 1 --expect 3 --quorum 2 --deadline 1h
 	[ ! -e spool/test/0/manifest ]
 	cp -r spool other
-	closes 0 "$HANG" --expect 2 --deadline 1h
+	closes 0 "$HANG" --expect 2 --quorum 2 --deadline 1h
 	mv out want
 	rm -r spool
 	mv other spool
@@ -289,5 +289,5 @@ closes() {
 	wait $!
 	ace-ack -S st back >got
 	ace-aggregate in1 in2 >want
-	ace-inspect --diff want got
+	ace-inspect diff want got
 }

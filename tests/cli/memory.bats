@@ -103,11 +103,6 @@ unlike() {
 	bounded ace-export -f raw < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-@test "ace-inspect" {
-	bounded ace-inspect --verify < <(mkshards -n "$ACE_BIG" -k fast)
-	bounded ace-inspect --stats < <(mkshards -n "$ACE_BIG" -k fast)
-}
-
 @test "a thousand shards cost no more than one" {
 	for p in "ace-expand" "ace-score" "ace-compress -c q8" "ace-aggregate"; do
 		# shellcheck disable=SC2086 # words

@@ -143,12 +143,12 @@ refused() {
 		[ "${PIPESTATUS[1]}" -eq 3 ] || false
 		set -e
 		says 'payload checksum'
-		exits 3 ace-inspect --verify got
+		exits 3 ace-inspect verify got
 	done
 	# the policy does not read them
 	# shellcheck disable=SC2002
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
-	exits 3 ace-inspect --verify got
+	exits 3 ace-inspect verify got
 	says 'payload checksum'
 	exits 3 ace-policy --bandwidth 10Mbit bad
 	# an end in the middle of them, and a header
@@ -163,5 +163,5 @@ refused() {
 	[ "${PIPESTATUS[1]}" -eq 3 ] || false
 	set -e
 	says 'corrupt'
-	exits 3 ace-inspect --verify got
+	exits 3 ace-inspect verify got
 }

@@ -1,104 +1,11 @@
 # examples/pytorch/ace_shards.py as people use it: with what a training script of
 # PyTorch has around its model.
-# bats file_tags=plain
+# bats file_tags=long,plain
 load helper
 patient
 load hosts
 load pytorch
 
-# fails TEXT [STATUS]: in Python, a block that has to raise an ace.Error with TEXT
-eval "$(declare -f setup_file | sed '1s/setup_file/setup_common/')"
-setup_file() {
-	setup_common
-	cat >>"$BATS_FILE_TMPDIR/common.py" <<-'E'
-
-
-	class fails:
-	    """with fails(TEXT): what has to raise an ace.Error that says so."""
-
-	    def __init__(self, text):
-	        self.text = text
-
-	    def __enter__(self):
-	        return self
-
-	    def __exit__(self, kind, e, _):
-	        assert kind is ace.Error, (self.text, kind, e)
-	        assert self.text in str(e), (self.text, str(e))
-	        self.error = str(e)
-	        return True
-
-
-	class Wrapped(nn.Module):
-	    """As torch.compile wraps a model (its OptimizedModule)."""
-
-	    def __init__(self, model):
-	        super().__init__()
-	        self._orig_mod = model
-
-	    def forward(self, *x):
-	        return self._orig_mod(*x)
-
-
-	def compiled(model):
-	    """torch.compile where there is one, without making code."""
-	    if hasattr(torch, "compile"):
-	        return torch.compile(model, backend="eager")
-	    return Wrapped(model)
-
-
-	class Scaler:
-	    """As torch.amp.GradScaler, which before 2.3 does nothing without CUDA."""
-
-	    def __init__(self, init_scale=2.0 ** 16):
-	        self._scale, self.found, self.unscaled = init_scale, False, False
-
-	    def scale(self, loss):
-	        return loss * self._scale
-
-	    @torch.no_grad()
-	    def unscale_(self, optimizer):
-	        for group in optimizer.param_groups:
-	            for p in group["params"]:
-	                if p.grad is not None:
-	                    p.grad.mul_(1 / self._scale)
-	                    self.found |= not p.grad.isfinite().all().item()
-	        self.unscaled = True
-
-	    def step(self, optimizer):
-	        if not self.unscaled:
-	            self.unscale_(optimizer)
-	        if not self.found:
-	            optimizer.step()
-
-	    def update(self):
-	        self._scale *= 0.5 if self.found else 1.25
-	        self.found = self.unscaled = False
-
-	    def state_dict(self):
-	        return {"scale": self._scale}
-
-	    def load_state_dict(self, state):
-	        self._scale = state["scale"]
-
-
-	def scaler(scale):
-	    return torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=1) \
-	        if hasattr(torch.amp, "GradScaler") else Scaler(scale)
-	E
-}
-
-# pair FILE [WORD...]: python FILE edge1 WORD... and edge2 with a cloud of two; what
-# they print has to be the same
-pair() {
-	py "$1" edge1 "${@:2}" >one 3>&- 2>err1 &
-	py "$1" edge2 "${@:2}" >two 2>err2 || { cat err1 err2; false; }
-	wait
-	[ -s one ] || { cat err1; false; }
-	same one two
-}
-
-# bats test_tags=long
 @test "gradients that were clipped after they were sent: refused, nothing has happened" {
 	cat >late.py <<-'E'
 	from common import *
@@ -155,7 +62,6 @@ pair() {
 	awk '{ exit !($1 > 0.99 && $1 < 1.01) }' norm
 }
 
-# bats test_tags=long
 @test "average(clip=): the norm of the average, the same bits on all devices" {
 	cat >clip.py <<-'E'
 	from common import *
@@ -200,7 +106,6 @@ pair() {
 	done
 }
 
-# bats test_tags=long
 @test "a GradScaler: unscaled before the average, and all take the same step" {
 	# one device's gradients overflow now and then: they count as zeros
 	cat >scaled.py <<-'E'
@@ -233,17 +138,14 @@ pair() {
 	pair scaled.py
 }
 
-# bats test_tags=long
 @test "killed and started again with all that a script has: the same as undisturbed" {
 	cat >whole.py <<-'E'
 	"""whole.py DEVICE ROUNDS [die=PLACE:N] [SEED]: a frozen layer, a buffer, a
 	running mean of the weights, dropout, a schedule, a scaler, data in an order of
 	their own."""
-	import os
 	from common import *
 
 	device, rounds = sys.argv[1], int(sys.argv[2])
-	die = [w[4:].split(":") for w in sys.argv if w.startswith("die=")]
 
 	class Data:
 	    def __init__(self):
@@ -274,16 +176,9 @@ pair() {
 	    def forward(self, x):
 	        return self.head(self.norm(self.frozen(x)).relu())
 
-	if die:
-	    owner = {"replace": os}.get(die[0][0], ace.Local)
-	    old, calls = getattr(owner, die[0][0]), []
-
-	    def new(*args):
-	        calls.append(1)
-	        if len(calls) == int(die[0][1]):
-	            os.kill(os.getpid(), 9)
-	        return old(*args)
-	    setattr(owner, die[0][0], new)
+	for place in sys.argv[3:]:
+	    if place.startswith("die="):
+	        kill_at(place[4:])
 	model, data = Net(), Data()
 	if sys.argv[-1] == "other":
 	    torch.manual_seed(7)
@@ -349,11 +244,9 @@ pair() {
 	E
 }
 
-# bats test_tags=long
 @test "a checkpoint without what the script has, or with more; of the older form" {
 	cloud 1 3 3>&- &
 	cat >two.py <<-'E'
-	import os
 	from common import *
 
 	class Odd:
@@ -431,7 +324,6 @@ pair() {
 	wait
 }
 
-# bats test_tags=long
 @test "module. and _orig_mod. are taken off: wrapped, compiled and plain are one run" {
 	cat >wrap.py <<-'E'
 	from common import *
@@ -488,10 +380,8 @@ pair() {
 	E
 }
 
-# bats test_tags=long
 @test "the first device was the wrong one; a device that was wrong tries again" {
 	cat >seeded.py <<-'E'
-	import os
 	from common import *
 
 	device, seed, *odd = sys.argv[1:]
@@ -532,7 +422,6 @@ pair() {
 	same one out
 }
 
-# bats test_tags=long
 @test "a first try that was given up: with its state it goes on, without it is told" {
 	cat >moved.py <<-'E'
 	from common import *
@@ -569,23 +458,14 @@ pair() {
 	paste kept again | awk '{ exit !($3 - $1 > 5.9 && $3 - $1 < 6.1) }'
 }
 
-# bats test_tags=long
 @test "two models in one script: one spool, two runs" {
 	cat >gan.py <<-'E'
 	"""gan.py DEVICE ROUNDS [die=N]: killed at the N-th checkpoint."""
-	import os
 	from common import *
 
 	device, rounds, *die = sys.argv[1:]
 	if die:
-	    old, calls = ace.Local._save, []
-
-	    def new(local):
-	        calls.append(1)
-	        if len(calls) == int(die[0][4:]):
-	            os.kill(os.getpid(), 9)
-	        old(local)
-	    ace.Local._save = new
+	    kill_at("_save:" + die[0][4:])
 	nets = {"generator": nn.Linear(6, 20), "critic": mlp()}
 
 
@@ -654,10 +534,8 @@ pair() {
 	py shared.py
 }
 
-# bats test_tags=long
 @test "words of a pipeline as a shell has them, and programs of a venv" {
 	py - <<-'E'
-	import os
 	from common import *
 
 	os.environ.update(HOME="/home/me", WITH="a b")
@@ -715,7 +593,6 @@ pair() {
 	py which.py 'the wrong one'
 }
 
-# bats test_tags=long
 @test "a model too small for its bits is told how many are enough" {
 	cat >small.py <<-'E'
 	from common import *
@@ -740,7 +617,6 @@ pair() {
 	py small.py
 }
 
-# bats test_tags=long
 @test "torch 2: its hook for a whole gradient gives the same average" {
 	cat >hook.py <<-'E'
 	from common import *
@@ -785,7 +661,6 @@ pair() {
 	same new old
 }
 
-# bats test_tags=long
 @test "a model that is cut into parts is refused by its name" {
 	py - <<-'E'
 	from common import *
@@ -824,7 +699,6 @@ block() {
 	    /^\.Ed/ { if (on && index(b, want)) printf "%s", b; on = 0 }' "$ROOT/man/ace-pytorch.7" | literals
 }
 
-# bats test_tags=long
 @test "what ace-pytorch(7) shows of a scaler and of two models runs as it stands" {
 	cat >scaled.py <<-'E'
 	from common import *

@@ -12,6 +12,7 @@ setup_file() {
 	export PYTHON
 	cat >"$BATS_FILE_TMPDIR/common.py" <<-'E'
 	"""What the tests' trainers have in common."""
+	import os
 	import sys
 	import torch
 	from torch import nn
@@ -41,34 +42,107 @@ setup_file() {
 	def loss(model, device, step):
 	    x, y = batch(device, step)
 	    return F.cross_entropy(model(x), y)
-	E
-	cat >"$BATS_FILE_TMPDIR/train.py" <<-'E'
-	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
-	from common import *
-
-	import os
-
-	device, rounds, *more = sys.argv[1:]
-	o = dict(m.split("=", 1) for m in more)
 
 
-	def kill_at(place, n):
-	    """kill -9 of this process at the n-th call of a function."""
+	def kill_at(place):
+	    """kill -9 of this process at the n-th call of a function, PLACE:N."""
+	    place, n = place.split(":")
 	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
 	        place, ace.Local)
 	    old, calls = getattr(owner, place), []
 
 	    def new(*args):
 	        calls.append(1)
-	        if len(calls) == n:
+	        if len(calls) == int(n):
 	            os.kill(os.getpid(), 9)
 	        return old(*args)
 	    setattr(owner, place, new)
 
 
+	class fails:
+	    """with fails(TEXT): what has to raise an ace.Error that says so."""
+
+	    def __init__(self, text, status=None):
+	        self.text, self.status = text, status
+
+	    def __enter__(self):
+	        return self
+
+	    def __exit__(self, kind, e, _):
+	        assert kind is ace.Error, (self.text, kind, e)
+	        assert self.text in str(e), (self.text, str(e))
+	        assert self.status in (None, e.status), (self.status, e.status)
+	        self.error = str(e)
+	        return True
+
+
+	class Wrapped(nn.Module):
+	    """As torch.compile wraps a model (its OptimizedModule)."""
+
+	    def __init__(self, model):
+	        super().__init__()
+	        self._orig_mod = model
+
+	    def forward(self, *x):
+	        return self._orig_mod(*x)
+
+
+	def compiled(model):
+	    """torch.compile where there is one, without making code."""
+	    if hasattr(torch, "compile"):
+	        return torch.compile(model, backend="eager")
+	    return Wrapped(model)
+
+
+	class Scaler:
+	    """As torch.amp.GradScaler, which before 2.3 does nothing without CUDA."""
+
+	    def __init__(self, init_scale=2.0 ** 16):
+	        self._scale, self.found, self.unscaled = init_scale, False, False
+
+	    def scale(self, loss):
+	        return loss * self._scale
+
+	    @torch.no_grad()
+	    def unscale_(self, optimizer):
+	        for group in optimizer.param_groups:
+	            for p in group["params"]:
+	                if p.grad is not None:
+	                    p.grad.mul_(1 / self._scale)
+	                    self.found |= not p.grad.isfinite().all().item()
+	        self.unscaled = True
+
+	    def step(self, optimizer):
+	        if not self.unscaled:
+	            self.unscale_(optimizer)
+	        if not self.found:
+	            optimizer.step()
+
+	    def update(self):
+	        self._scale *= 0.5 if self.found else 1.25
+	        self.found = self.unscaled = False
+
+	    def state_dict(self):
+	        return {"scale": self._scale}
+
+	    def load_state_dict(self, state):
+	        self._scale = state["scale"]
+
+
+	def scaler(scale):
+	    return torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=1) \
+	        if hasattr(torch.amp, "GradScaler") else Scaler(scale)
+	E
+	cat >"$BATS_FILE_TMPDIR/train.py" <<-'E'
+	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
+	from common import *
+
+	device, rounds, *more = sys.argv[1:]
+	o = dict(m.split("=", 1) for m in more)
+
+
 	if "die" in o:
-	    place, n = o["die"].split(":")
-	    kill_at(place, int(n))
+	    kill_at(o["die"])
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
 	local = ace.Local(model, inner, o.get("through") or
@@ -108,12 +182,22 @@ teardown() {
 py() { timeout "$HANG" "$PYTHON" "$@"; }
 train() { py "$BATS_FILE_TMPDIR/train.py" "$@"; }
 
-# cloud DEVICES STEPS [CODE]: the other end, in the background
+# cloud DEVICES STEPS [CODE [OPTION...]]: the other end, in the background
 cloud() {
 	timeout "$HANG" ace-aggregate --spool spool --create --expect "$1" \
-	    --steps "$2" --published --sync none -q |
-	    timeout "$HANG" ace-step -S cloud ${3:--c f32} --sync none |
-	    timeout "$HANG" ace-recv --spool spool --publish --sync none
+	    --steps "$2" "${@:4}" --published --sync none -q 3>&- |
+	    timeout "$HANG" ace-step -S cloud ${3:--c f32} --sync none 3>&- |
+	    timeout "$HANG" ace-recv --spool spool --publish --sync none 3>&-
+}
+
+# pair FILE [WORD...]: python FILE edge1 WORD... and edge2 with a cloud of two; what
+# they print has to be the same
+pair() {
+	py "$1" edge1 "${@:2}" >one 3>&- 2>err1 &
+	py "$1" edge2 "${@:2}" >two 2>err2 || { cat err1 err2; false; }
+	wait
+	[ -s one ] || { cat err1; false; }
+	same one two
 }
 
 # undisturbed ROUNDS: the digests of two devices that nothing happens to
@@ -127,4 +211,16 @@ undisturbed() {
 	wait $one
 	wait
 	cd ..
+}
+
+# goes_on ROUNDS: edge1 goes on beside a new edge2, and all is as if undisturbed
+goes_on() {
+	train edge2 "$1" >said2 3>&- &
+	train edge1 "$1" >said1
+	wait
+	unharmed
+}
+unharmed() {
+	cmp said1 calm/said1
+	cmp said2 calm/said2
 }

@@ -49,7 +49,7 @@ shown() {
 		awk -v f=" $f.aceg" '/ model/ { all = $1 } index($0, f) { print all / $1 }' shown out |
 		    paste -sd' ' | awk '{ exit !($1 / $2 < 1.03 && $2 / $1 < 1.03) }'
 	done
-	ace-inspect --diff <(ace-import here/model.safetensors) --tolerance 0.02 \
+	ace-inspect diff --tolerance 0.02 <(ace-import here/model.safetensors) \
 	    <(ace-import here/back.safetensors)
 }
 

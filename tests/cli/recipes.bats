@@ -139,7 +139,7 @@ killed_half() {
 	: >homes/edge2/die
 	exits 3 on ssh-gather.sh 7 edge1 edge2
 	says '^ace-aggregate: .*truncated'
-	exits 3 ace-inspect --verify out
+	exits 3 ace-inspect verify out
 	rm homes/edge2/die
 	exits 0 on ssh-gather.sh 7 edge1 edge2
 	same want out
@@ -161,7 +161,7 @@ killed_half() {
 	same want out
 	: >homes/edge3/die
 	exits 3 on parallel-gather.sh 7 hosts
-	exits 3 ace-inspect --verify out
+	exits 3 ace-inspect verify out
 	rm homes/edge3/die
 	exits 0 on parallel-gather.sh 7 hosts
 	same want out
@@ -340,9 +340,9 @@ trains() {
 	trains 2 cloud
 	wait $! $edge1
 	same edge1/model edge2/model
-	exits 0 ace-inspect --conservation -S edge1/state --spool relay/spool \
+	exits 0 ace-inspect books -S edge1/state --spool relay/spool \
 	    edge1/in/*
-	exits 0 ace-inspect --conservation -S edge2/state --spool cloud/spool \
+	exits 0 ace-inspect books -S edge2/state --spool cloud/spool \
 	    edge2/in/*
 	grep -q accepted relay.log
 

@@ -13,7 +13,7 @@ PATH=$BUILD/examples:$PATH
 	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
 		exits 0 attack "${kind%:*}" 1 2 e1 e2 e3 e4
 		mv out all
-		ace-inspect --verify all
+		ace-inspect verify all
 		ace-cut --step 1 --device attacker1 all >one
 		ace-export -f raw one | od -An -v -tf4 -w4 |
 		    awk -v f="${kind#*:}" '{ if ($1 != f * NR) bad = 1 }
@@ -38,7 +38,7 @@ PATH=$BUILD/examples:$PATH
 	head -c 300 e2 >short
 	exits 3 attack mimic 1 1 e1 short
 	says truncated
-	[ ! -s out ] || exits 3 ace-inspect --verify out
+	[ ! -s out ] || exits 3 ace-inspect verify out
 }
 
 # bats test_tags=long

@@ -69,6 +69,10 @@ mkfile() {
 	printf '#!/bin/sh\necho ok 1 - a\necho 1..1\nexit 7\n' >seven
 	chmod +x seven
 	alone 7 "$ROOT/tests/run" ./seven
+	# and the last line may have no end
+	printf '#!/bin/sh\necho ok 1 - a\nprintf "1..2\\nnot ok 2 - b"\n' >seven
+	alone 0 "$ROOT/tests/run" ./seven
+	[ "$(tail -n 1 out)" = 'not ok 2 - b' ]
 }
 
 # ends FILE NAME: its test of that name fails, and nothing stays
@@ -114,16 +118,17 @@ ends() {
 	ends holds.bats 'what holds.bats does after: one'
 }
 
-@test "who ends the runner ends what it runs" {
-	for s in INT TERM HUP; do
+@test "who ends the runner, or prove, ends what it runs" {
+	for s in 'INT run' 'TERM run' 'HUP run' 'INT prove' 'TERM prove'; do
 		perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' \
 		    env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" \
-		    "$ROOT/tests/run" hangs.bats >out 2>err &
+		    "$ROOT/tests/${s#* }" hangs.bats >out 2>err &
 		wait_for stays
-		kill -$s $!
+		kill "-${s% *}" $!
 		wait $! && false
 		[ -z "$(stays)" ]
 	done
+	[ -z "$(ls -d ace-tests.*)" ]
 }
 
 @test "through a pipe: which files run, how many are done, and the count at the end" {

@@ -22,24 +22,24 @@ run_in() {
 	[ "$(awk 'NR > 2 { print $1 $2 }' out | paste -sd' ')" = \
 	    "$(for s in {1..12}; do echo "$s"a "$s"b; done | paste -sd' ')" ]
 	grep -qE '^ +7 a +gradient +[0-9]+ +[0-9.]+ +[0-9.]+  f32 1344$' out
-	# few are shown at length, and --list always
+	# few are shown at length, and by list always
 	exits 0 ace-inspect --step 3 --device b dir
 	grep -qE '^file +dir/r/3/b.aceg$' out
 	[ "$(grep -c '^shard' out)" -eq 1 ]
-	exits 0 ace-inspect --list dir
+	exits 0 ace-inspect list dir
 	[ "$(grep -c '^shard' out)" -eq 24 ]
 	# one file of many, too
 	cat dir/r/*/a.aceg >many
 	exits 0 ace-inspect many
 	[ "$(wc -l <out)" -eq 14 ]
-	exits 0 ace-inspect --brief --step -2 many
+	exits 0 ace-inspect brief --step -2 many
 	[ "$(wc -l <out)" -eq 4 ]
 }
 
 @test "the figures of a line are those of the long form" {
 	mkshards -c q8 -k layered -n 300k >in
-	ace-inspect --list --json in >long
-	ace-inspect --brief --json in >brief
+	ace-inspect list --json in >long
+	ace-inspect brief --json in >brief
 	ace-inspect --tsv in >tsv
 	perl -MJSON::PP -e 'sub doc { open F, $_[0] or die; decode_json(<F>) }
 	    ($l, $b) = (doc("long"), doc("brief")); open T, "tsv" or die;
@@ -54,7 +54,7 @@ run_in() {
 	    { cat long brief tsv; false; }
 	# --tensor: the bodies of these alone
 	mkshards -c q8 >in
-	exits 0 ace-inspect --brief --json --tensor embed in
+	exits 0 ace-inspect brief --json --tensor embed in
 	grep -q '"elements":192,"bytes":204,' out || { cat out; false; }
 }
 
@@ -67,7 +67,7 @@ run_in() {
 	for f in dir.tgz dir.zip; do
 		exits 0 ace-inspect --tsv $f
 		diff <(cut -f2- out | sort) want
-		exits 0 ace-inspect --verify $f
+		exits 0 ace-inspect verify $f
 		[ "$(grep -c ': ok, 1 shards' out)" -eq 24 ]
 		exits 0 ace-cut $f
 		ace-inspect --tsv out | cut -f2- | sort | diff - want
@@ -142,7 +142,7 @@ run_in() {
 	grep -qE '^ +5 a .* damaged$' out
 	exits 3 ace-inspect --tsv dir
 	grep -qE '^dir/r/5/a.aceg	.*	truncated: ' out
-	exits 3 ace-inspect --brief --json dir
+	exits 3 ace-inspect brief --json dir
 	[ "$(grep -c '"error":"truncated' out)" -eq 1 ]
 	mkdir empty
 	exits 3 ace-inspect empty
@@ -153,12 +153,12 @@ run_in() {
 	run_in one q8
 	run_in two q8
 	mv two/r two/another
-	ace-inspect --diffable one >a
-	ace-inspect --diffable two >b
+	ace-inspect diffable one >a
+	ace-inspect diffable two >b
 	same a b
 	[ "$(wc -l <a)" -eq 96 ]
 	mkshards -r r -d a -s 7 -x 8 -c q8 >two/another/7/a.aceg
-	ace-inspect --diffable two >b
+	ace-inspect diffable two >b
 	diff a b >d || true
 	[ "$(grep -c '^[<>] step 7 device a gradient ' d)" -eq 2 ]
 	[ "$(wc -l <d)" -eq 4 ]
@@ -169,13 +169,11 @@ run_in() {
 	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect dir
 	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
 	[ "$(wc -l <out)" -eq 26 ]
-	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect --course dir
-	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
 }
 
-@test "--follow: what comes to the folder is shown once, and it ends with its reader" {
+@test "follow: what comes to the folder is shown once, and it ends with its reader" {
 	run_in dir
-	timeout "$HANG" ace-inspect --follow --step 12- dir >got &
+	timeout "$HANG" ace-inspect follow --step 12- dir >got &
 	pid=$!
 	wait_for grep -q '12 b' got
 	# what is being received is not there yet
@@ -187,52 +185,63 @@ run_in() {
 	kill $pid
 	wait $pid || true
 	[ "$(grep -c 'gradient' got)" -eq 3 ]
-	timeout "$HANG" ace-inspect --follow dir | head -n 3 >got
+	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
 	[ "$(wc -l <got)" -eq 3 ]
 }
 
-@test "the course of a run, two above one another" {
-	run_in one q8
-	run_in two q4
-	COLUMNS=60 exits 0 ace-inspect --course one two
-	grep -qE '^bytes: ' out
-	grep -A2 '^interval: 1 to 3' out >interval
-	# 2 3 1 2 3 1 ..., from the lowest bar to the highest
-	[ "$(sed -n 2p interval)" = ' 1  -#_-#_-#_-#_' ] || { cat out; false; }
-	grep -A2 '^q8, share' out >q8
-	[ "$(sed -n 2p q8)" = ' 1  ############' ]
-	[ "$(sed -n 3p q8)" = ' 2  ____________' ]
-	mkshards -H kind=3 >mean
-	exits 3 ace-inspect --course mean
-	says "mismatch: 'mean' has no shard of a device"
+@test "every command takes the choice of shards" {
+	run_in dir
+	mkshards -r r -d b -s 3 -H kind=3 >dir/r/3/mean.aceg
+	exits 0 ace-inspect list --step 3 --device b --kind gradient --tensor embed dir
+	[ "$(grep -c '^shard ' out)$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 110 ]
+	exits 0 ace-inspect brief --step 3 --device b --kind gradient --tensor embed dir
+	[ "$(grep -c ' b  *gradient ' out)$(wc -l <out)" = 13 ]
+	exits 0 ace-inspect diffable --step 3 --device b --kind gradient --tensor embed dir
+	[ "$(grep -c 'step 3 device b ' out)$(wc -l <out)" = 22 ]
+	exits 0 ace-inspect stats --step 3 --device b --kind gradient --tensor embed --json dir
+	[ "$(wc -l <out)" -eq 1 ]
+	exits 0 ace-inspect verify --step 3 --device b --kind gradient dir/r/3/b.aceg
+	exits 1 ace-inspect diff --kind mean --step 3 --device b --tensor embed \
+	    dir/r/4/b.aceg dir/r/3/mean.aceg
+	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
+	exits 124 timeout 1 ace-inspect follow --kind gradient --device b --tensor embed --json dir
+	[ "$(grep -c '"device":"b"' out)$(wc -l <out)" = 1212 ]
+	exits 124 timeout 1 ace-inspect follow --kind mean --tsv dir
+	[ "$(wc -l <out)" -eq 2 ]
 }
 
-@test "the course of runs as a picture" {
+@test "how runs went, drawn by gnuplot from their tables" {
+	needs gnuplot
 	run_in one q8
 	run_in 'a<b' q4
-	exits 0 ace-inspect --course --plot p.svg one 'a<b'
-	[ ! -s out ]
-	exits 0 ace-inspect --plot - --course one 'a<b'
-	same out p.svg
+	mkshards -r r -d a -s 3 -H kind=4 >one/residual.aceg
+	mkshards -r r -d m -s 3 -H kind=3 -P bandwidth=3e6 >one/mean.aceg
+	plot="gnuplot -c $ROOT/examples/plot.gnuplot"
+	for r in one 'a<b'; do ace-inspect --tsv "$r" >"$r.tsv"; done
+	exits 0 $plot p.svg one.tsv 'a<b.tsv'
 	! command -v xmllint || xmllint --noout p.svg
-	grep -q '>one</text>' p.svg
-	grep -q '>a?b</text>' p.svg
-	# each run has a curve of the interval, 2 3 1 2 3 1 ...: its heights are
-	# the middle, the top and the bottom of a frame of 128
-	sed -n '/>interval</,/>q/p' p.svg | grep -o 'd="M[0-9.]* [0-9.]*h0L.*"' >curves
-	[ "$(wc -l <curves)" -eq 2 ]
-	head -n 1 curves | tr 'Lh"' '\n\n\n' | awk '/ / { print $2 }' | head -n 3 >y
-	awk '{ y[NR] = $1 } END { exit !(y[1] - y[2] == 64 && y[3] - y[2] == 128) }' y
-	# all bytes of one are of q8, and none of the other's
-	sed -n '/>q8, % of the bytes</,/>q4/p' p.svg | grep -o 'M[0-9.]* [0-9.]*h0' >q8
-	[ "$(wc -l <q8)" -eq 2 ]
-	# one step alone is a dot
-	mkshards -r r -s 5 >single
-	exits 0 ace-inspect --course --plot s.svg single
-	grep -q 'd="M220.0 [0-9.]*h0"/>' s.svg
-	exits 3 ace-inspect --course --plot x.svg /dev/null
+	grep -q '>one.tsv<' p.svg
+	grep -q '>a&lt;b.tsv<' p.svg
+	# a mean is not the devices': nobody has a bandwidth
+	for m in bytes residual interval 'q8, % of the bytes' 'q4, % of the bytes'; do
+		grep -q ">$m<" p.svg
+	done
+	! grep -E '>(bandwidth|f32, %)' p.svg || false
+	# a single step, and text; where there are only means they are drawn
+	ace-inspect --tsv one/mean.aceg >mean.tsv
+	exits 0 $plot - mean.tsv
+	grep -q 'bandwidth, Mbit/s' out
+	# tensors
+	ace-inspect stats --tsv one/r/1/a.aceg >tensors.tsv
+	exits 0 $plot t.svg tensors.tsv
+	grep -q '>layer.weight<' t.svg
+	grep -q '>bits a value' t.svg
+	exits 2 $plot x.svg
+	says '^usage: '
+	ace-inspect --tsv one/residual.aceg >kept.tsv
+	exits 3 $plot x.svg kept.tsv
+	says "no shard of a device in 'kept.tsv'"
 	[ ! -e x.svg ]
-	exits 2 ace-inspect --course --plot x.svg --stats one
 }
 
 @test "the first cause stands alone" {
@@ -252,7 +261,7 @@ run_in() {
 @test "long work has a bar on a terminal, and nowhere else" {
 	safetensors 200000 >in.safetensors
 	mkshards -n 1M -k fast >in.aceg
-	for call in 'ace-import -f safetensors' 'ace-inspect --verify'; do
+	for call in 'ace-import -f safetensors' 'ace-inspect verify'; do
 		case $call in ace-import*) f=in.safetensors ;; *) f=in.aceg ;; esac
 		slow="(head -c 500000 $f; sleep 0.2; tail -c +500001 $f) |
 		    LD_PRELOAD='$(preload)' ACE_FASTER=10 env"

@@ -10,8 +10,7 @@ all() {
 	    two.aceg >"$1/policy" 2>"$1/policy.words"
 	ace-select --no-provenance --bits 9.5 --text two.aceg >"$1/plan"
 	ace-compress --no-provenance -c topk:0.25 two.aceg >"$1/sent"
-	ace-inspect --list --json two.aceg >"$1/json"
-	ace-inspect --plot "$1/plot.svg" two.aceg
+	ace-inspect list --json two.aceg >"$1/json"
 	ace-inspect --tsv two.aceg >"$1/tsv"
 	ace-advise dynacomm --dt 1.5ms --bandwidth 1Gbit table.tsv >"$1/cuts"
 	ace-export --step 0 -o "$1/w.npz" two.aceg

@@ -6,7 +6,7 @@ load helper
 patient
 
 prepare() {
-	command -v gnuplot >/dev/null || skip "no gnuplot"
+	command -v gnuplot >/dev/null || skip "no gnuplot here"
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
 	    printf("the %d of %d is %d\n", i % 10, i % 7, i * i % 97) }' >text
 	mkdir tmp

@@ -280,8 +280,18 @@ delays() {
 	mkdir in
 	train --steps 6 -H 2 --record in $small text >all
 	cat in/0.aceg in/1.aceg in/2.aceg >copy
-	ace-inspect --diff all copy
+	ace-inspect diff all copy
 	[ "$(ls in | wc -l)" -eq 3 ]
+}
+
+@test "--record with --cuts: what leaves while it is computed is kept, too" {
+	text
+	mkdir in
+	train --steps 2 --gradient --cuts none --record in $small text >all
+	[ "$(ls in | tr '\n' ' ')" = '0.aceg 1.aceg ' ]
+	by_name in/0.aceg >want
+	by_name all | cmp - want
+	[ -s want ]
 }
 
 @test "what comes twice, since it was sent twice, is passed over" {
@@ -296,7 +306,7 @@ delays() {
 # by_name FILE: the values of each tensor, sorted by name
 by_name() {
 	ace-export --step 0 -f safetensors -o x.safetensors "$1"
-	ace-import -f safetensors x.safetensors | ace-inspect --stats - |
+	ace-import -f safetensors x.safetensors | ace-inspect stats - |
 	    awk '$1 ~ /^(layer[0-9]|w.e$|norm)/' | sort
 }
 
@@ -309,7 +319,7 @@ by_name() {
 		    --profile table $small text
 		same m m2
 		mv out "cut-$cuts"
-		exits 0 ace-inspect --verify "cut-$cuts"
+		exits 0 ace-inspect verify "cut-$cuts"
 	done
 	# last layer first; the values of the first step are the same
 	ace-inspect cut-all | awk '$2 == "f32" { print $1 }' >names
@@ -432,14 +442,14 @@ together() {
 		wait
 		same "m$k-1" "m$k-2"
 	done
-	ace-inspect --diff m0-1 --tolerance 1e-6 m0.5-1
+	ace-inspect diff --tolerance 1e-6 m0-1 m0.5-1
 	# the first is as it was, and all others are what is new
 	for k in 0 0.5; do
 		ace-cut -q --step 0 all$k >first$k
 		ace-cut -q --step 1- all$k >rest$k
 	done
-	ace-inspect --diff first0 first0.5
-	exits 1 ace-inspect --diff rest0 --tolerance 0.05 rest0.5
+	ace-inspect diff first0 first0.5
+	exits 1 ace-inspect diff --tolerance 0.05 rest0 rest0.5
 	exits 2 train --foretell 0.5 $small text
 	says "--foretell is for --interval"
 	exits 2 train -H 5 --foretell 0.5 --resume x $small text
@@ -479,7 +489,7 @@ together() {
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --sensitivity one text >with
 	same without with
-	exits 0 ace-inspect --json --stats one
+	exits 0 ace-inspect stats --json one
 	grep -q '"min":0' out
 	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
 	    --sensitivity nowhere/one text
@@ -487,7 +497,7 @@ together() {
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --sensitivity more --favour w=4 text >favoured
 	same without favoured
-	ace-inspect --json --stats one more | tr '{,' '\n' |
+	ace-inspect stats --json one more | tr '{,' '\n' |
 	    awk -F '"' '$2 == "name" { t = $4 }
 	    $2 == "l2" && t != "" { sub(/:/, "", $3); print t, $3; t = "" }' >most
 	awk '$1 in x { r = $2 / x[$1] - ($1 ~ /^w/ ? 2 : 1); n++

@@ -25,7 +25,7 @@ last_week() {
 	exits 0 file -m "$ROOT/man/ace.magic" $f
 	grep -qi 'gradient' out
 	# is all of it whole?
-	exits 0 ace-inspect --verify spool
+	exits 0 ace-inspect verify spool
 	[ "$(grep -c 'edge[12].aceg: ok, 1 shards' out)" -eq 7 ]
 	# how much of my disk does it take?
 	exits 0 ace-status spool
@@ -41,7 +41,7 @@ last_week() {
 	says "no spool 'spol'"
 	# one file was damaged: which, and where?
 	printf 'X' | dd of=$f bs=1 seek=900 conv=notrunc status=none
-	exits 3 ace-inspect --verify spool
+	exits 3 ace-inspect verify spool
 	says "'spool/test/0/edge1.aceg'"
 }
 
@@ -54,7 +54,7 @@ last_week() {
 	exits 0 ace-inspect sent
 	grep -qE '^total +20000 ' out
 	# how far is what arrives from what I had?
-	exits 1 ace-inspect --diff gradient sent
+	exits 1 ace-inspect diff gradient sent
 	grep -qi 'nmse' out
 	# what is kept back for the next step?
 	exits 0 ace-inspect state/residual
@@ -74,16 +74,16 @@ last_week() {
 	exits 0 ace-inspect --tsv spool
 	[ "$(grep -c edge1 out)" -eq 4 ]
 	# how did it develop?
-	exits 0 ace-inspect --course spool
-	grep -q 'steps 0 to 3' out
+	exits 0 ace-inspect brief spool
+	[ "$(grep -c ' edge1 ' out)" -eq 4 ]
 	# the embedding of edge1 in steps 1 and 2, as numbers
 	exits 0 ace-cut --device edge1 --step 1-2 --tensor embed spool
 	mv out chosen
-	[ "$(ace-inspect --brief --tsv chosen | grep -c edge1)" -eq 2 ]
+	[ "$(ace-inspect brief --tsv chosen | grep -c edge1)" -eq 2 ]
 	ace-export -f raw --tensor embed --step 2 chosen >numbers
 	[ "$(wc -c <numbers)" -eq 768 ]
 	# is what edge1 sent in step 1 what edge2 sent?
-	exits 1 ace-inspect --diff <(ace-cut --device edge1 --step 1 spool) \
+	exits 1 ace-inspect diff <(ace-cut --device edge1 --step 1 spool) \
 	    <(ace-cut --device edge2 --step 1 spool)
 	# keep all of it in one file, and look at that
 	ace-archive create -o week.tar.gz spool
@@ -108,7 +108,7 @@ last_week() {
 	grep -q "step 2, accepted" out
 	# do the books balance, from the gradients to the average?
 	for s in 0 1 2 3; do mkshards -d edge1 -s $s -x 1; done >sent
-	exits 0 ace-inspect --conservation -S state.edge1 --spool spool sent
+	exits 0 ace-inspect books -S state.edge1 --spool spool sent
 	grep -q 'within the bound' out
 	# edge2 does not come back: go on without it
 	ace-recv --spool spool --run test --device edge1 --join >/dev/null

@@ -20,7 +20,7 @@
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 #include "spool/receive.h"
-#include "stage/stage_aggregate.h"
+#include "mean/aggregate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -55,8 +55,7 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 static void
 receive(const char *dir, const uint8_t *p, size_t n)
 {
-	struct receive_opts o = { .silence = 60,
-	    .idle = 60, .time = 60, .cli = &quiet };
+	struct receive_opts o = { .cli = &quiet };
 	struct reader_opts ro = { .max_elements = 1 << 16 };
 	struct inbox s = INBOX_INIT;
 	struct err e = ERR_INIT;
@@ -65,7 +64,7 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	s.sync = IO_SYNC_NONE;
-	(void)opt_defaults(admit_rows, &o.admit, &e);
+	(void)admit_defaults(&o.admit, &e);
 	o.admit.shard = 1 << 20;
 	if (null < 0 || inbox_open(&s, dir, &e) < 0)
 		abort();
@@ -82,7 +81,7 @@ static int
 average(const char *dir, struct err *e)
 {
 	char *argv[] = { name, NULL };
-	struct stage_aggregate_opts o = { .device = "aggregate",
+	struct aggregate_opts o = { .device = "aggregate",
 	    .who = { .rule_text = "mean", .theta = -1 }, .expect = 1,
 	    .steps = 1, .spool = dir };
 	struct filter f;
@@ -92,7 +91,7 @@ average(const char *dir, struct err *e)
 	f.output = "/dev/null";
 	f.sync = IO_SYNC_NONE;
 	o.f = &f;
-	r = stage_aggregate_run(&o, NULL, 0, e);
+	r = aggregate_run(&o, NULL, 0, e);
 	filter_release(&f);
 	return r;
 }

@@ -65,7 +65,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		return 0;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (write(fd, p + 1, n - 1) == (ssize_t)(n - 1)) {
-		if (p[0] % 6 <= FORMAT_GGUF)
+		if (p[0] % 6 <= FORMAT_RAW)
 			file((enum format_id)(p[0] % 6), path);
 		else
 			archive(path);

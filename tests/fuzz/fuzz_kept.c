@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/state.h"
+#include "base/statedir.h"
 #include "base/table.h"
 #include "device/link.h"
 #include "device/memory.h"
@@ -22,11 +22,11 @@
 #include "format/plan_text.h"
 #include "pipe/sign.h"
 #include "spool/ledger.h"
-#include "spool/norms.h"
+#include "mean/contrib.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-static char state_dir[] = "/tmp/ace-fuzz.XXXXXX";
+static char statedir_dir[] = "/tmp/ace-fuzz.XXXXXX";
 
 static void
 gone(void)
@@ -37,10 +37,10 @@ gone(void)
 	size_t i;
 
 	for (i = 0; i < 4; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", state_dir, names[i]);
+		(void)snprintf(path, sizeof(path), "%s/%s", statedir_dir, names[i]);
 		(void)unlink(path);
 	}
-	(void)rmdir(state_dir);
+	(void)rmdir(statedir_dir);
 }
 
 /* A file of the state. */
@@ -51,19 +51,19 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 		"residual" };
 	static struct receipts receipts;
 	static int made;
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct memory h = MEMORY_INIT;
 	struct residual q;
 	struct link l;
 	char path[64];
 	FILE *f;
 
-	if (!made && (mkdtemp(state_dir) == NULL || atexit(gone) != 0))
+	if (!made && (mkdtemp(statedir_dir) == NULL || atexit(gone) != 0))
 		abort();
 	made = 1;
-	(void)snprintf(path, sizeof(path), "%s/%s", state_dir, names[which]);
+	(void)snprintf(path, sizeof(path), "%s/%s", statedir_dir, names[which]);
 	if ((f = fopen(path, "wb")) == NULL || fwrite(p, 1, n, f) != n ||
-	    fclose(f) != 0 || state_open(&s, state_dir, e) < 0)
+	    fclose(f) != 0 || statedir_open(&s, statedir_dir, e) < 0)
 		abort();
 	link_init(&l);
 	if (which == 0)
@@ -78,7 +78,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 		residual_close(&q);
 	}
 	memory_release(&h);
-	state_close(&s);
+	statedir_close(&s);
 	(void)unlink(path);
 }
 
@@ -87,7 +87,7 @@ named(int which, const char *path, struct err *e)
 {
 	struct ledger ledger = { .n = 0 };
 	struct plan_text plan = PLAN_TEXT_INIT;
-	struct norms norms = NORMS_INIT;
+	struct contrib_norms norms = CONTRIB_NORMS_INIT;
 	struct table table = TABLE_INIT;
 	struct receipt r;
 	uint64_t number;
@@ -120,8 +120,8 @@ named(int which, const char *path, struct err *e)
 		break;
 	default:
 		if ((copy = alloc_dup(path, e)) != NULL)
-			(void)norms_open(&norms, copy, IO_SYNC_NONE, e);
-		norms_release(&norms);
+			(void)contrib_norms_open(&norms, copy, IO_SYNC_NONE, e);
+		contrib_norms_release(&norms);
 	}
 }
 

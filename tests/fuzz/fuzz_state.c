@@ -19,12 +19,10 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "device/last.h"
 #include "device/pending.h"
 #include "device/restore.h"
 #include "spool/join.h"
 #include "spool/roster.h"
-#include "sync/quorum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -74,7 +72,7 @@ nowhere(void)
 
 /* Every second shard that is pending was accepted, and was then sent again. */
 static void
-judged(const struct pending *all, const struct state *s,
+judged(const struct pending *all, const struct statedir *s,
     const struct shard *of, struct err *e)
 {
 	static struct receipts q;
@@ -106,11 +104,11 @@ judged(const struct pending *all, const struct state *s,
 /* All of the values of the shard that is pending, twice: decoded, and as the
  * codecs see it that start from what was coded last. */
 static void
-pending_read(const struct state *s, uint64_t step)
+pending_read(const struct statedir *s, uint64_t step)
 {
 	struct err e = ERR_INIT;
 	struct codec_last c;
-	struct last l = { .open = 0 };
+	struct pending_last l = { .open = 0 };
 	struct dense d;
 	const float *x;
 	uint32_t g;
@@ -124,16 +122,16 @@ pending_read(const struct state *s, uint64_t step)
 	dense_close(&d);
 	err_clear(&e);
 	for (g = 0; g < GROUPS; g++)
-		if (last_group(&l, s, step, g, &c, &e) < 0)
+		if (pending_last_group(&l, s, step, g, &c, &e) < 0)
 			break;
-	last_close(&l);
+	pending_last_close(&l);
 	err_clear(&e);
 }
 
 static void
 residual(const char *dir, const uint8_t *p, size_t n)
 {
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
 	struct pending all;
 	struct residual q;
@@ -141,7 +139,7 @@ residual(const char *dir, const uint8_t *p, size_t n)
 	size_t i;
 
 	put(dir, "residual", p, n);
-	if (state_open(&s, dir, &e) < 0)
+	if (statedir_open(&s, dir, &e) < 0)
 		abort();
 	if (residual_open(&q, &s, &e) == 0 && q.d.r != NULL) {
 		of = *reader_shard(q.d.r);
@@ -155,7 +153,7 @@ residual(const char *dir, const uint8_t *p, size_t n)
 		residual_close(&q);
 	}
 	err_clear(&e);
-	state_close(&s);
+	statedir_close(&s);
 }
 
 /* ---- an answer to a restored state ---- */
@@ -163,7 +161,7 @@ residual(const char *dir, const uint8_t *p, size_t n)
 /* The residual of the device that the answer is for: its first shard's, ones, as
  * of the step before. */
 static int
-restored(const struct state *s, const uint8_t *p, size_t n)
+restored(const struct statedir *s, const uint8_t *p, size_t n)
 {
 	struct err e = ERR_INIT;
 	struct reader *r = input(p, n, &e);
@@ -209,17 +207,17 @@ restored(const struct state *s, const uint8_t *p, size_t n)
 static void
 answer(const char *dir, const uint8_t *p, size_t n)
 {
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
 	struct pending left;
 	struct reader *in;
 	uint64_t incarnation;
 	int k;
 
-	if (state_open(&s, dir, &e) < 0)
+	if (statedir_open(&s, dir, &e) < 0)
 		abort();
 	if (restored(&s, p, n) == 0 && (in = input(p, n, &e)) != NULL) {
-		k = restore_take(&s, in, IO_SYNC_NONE, &incarnation, &e);
+		k = restore_take(&s, in, 10000, IO_SYNC_NONE, &incarnation, &e);
 		reader_free(in);
 		err_clear(&e);
 		if (pending_scan(&left, &s, &e) < 0 || left.n != 0 ||
@@ -227,7 +225,7 @@ answer(const char *dir, const uint8_t *p, size_t n)
 			abort();
 	}
 	err_clear(&e);
-	state_close(&s);
+	statedir_close(&s);
 }
 
 /* ---- a run that a device comes into ---- */
@@ -274,14 +272,13 @@ static void
 roster(const struct inbox *s)
 {
 	struct roster t = ROSTER_INIT, missing = ROSTER_INIT;
-	struct quorum q = { .expect = 1 };
 	struct err e = ERR_INIT;
-	size_t i;
+	size_t i, expect = 1;
 	int joins, in;
 
 	if (roster_read(&t, s, "run", &e) > 0)
 		(void)roster_missing(&t, s, "run", 0, &missing, &e);
-	(void)roster_expect(s, "run", 0, 0, &q, &e);
+	(void)roster_expect(s, "run", 0, 0, &expect, &e);
 	err_clear(&e);
 	for (joins = 1; joins >= 0; joins--) {
 		if (roster_change(s, "run", "edge", joins, &e) < 0)

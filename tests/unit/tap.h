@@ -1,9 +1,17 @@
-/* TAP for C tests: ok() per claim, done_testing() at the end of main. */
+/* TAP for C tests: ok() per claim; TEST(name) { ... }, which run_tests() calls in
+ * the order in which they stand; done_testing() at the end of main.  Where main has
+ * nothing else to do it is that of test.h.  The headers that most of them need are
+ * here. */
 #ifndef TAP_H
 #define TAP_H
 
+#include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static int tap_n, tap_failed;
 
@@ -26,6 +34,44 @@ tap_say(int good, const char *fmt, ...)
  * tell what came of it. */
 #define ok(good, ...) \
 	((good) ? tap_say(1, __VA_ARGS__) : tap_say(0, __VA_ARGS__))
+
+struct tap_test {
+	void (*run)(void);
+	int line;
+	struct tap_test *next;
+};
+static struct tap_test *tap_tests;
+
+static inline void
+tap_add(struct tap_test *t)
+{
+	struct tap_test **p = &tap_tests;
+
+	while (*p != NULL && (*p)->line < t->line)
+		p = &(*p)->next;
+	t->next = *p;
+	*p = t;
+}
+
+#define TEST(name) \
+	static void name(void); \
+	static struct tap_test tap_##name = { name, __LINE__, NULL }; \
+	__attribute__((constructor)) static void \
+	tap_add_##name(void) \
+	{ \
+		tap_add(&tap_##name); \
+	} \
+	static void \
+	name(void)
+
+static inline void
+run_tests(void)
+{
+	struct tap_test *t;
+
+	for (t = tap_tests; t != NULL; t = t->next)
+		t->run();
+}
 
 static inline int
 done_testing(void)

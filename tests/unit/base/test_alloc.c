@@ -1,13 +1,9 @@
 /* Memory of no size at all, of more than there is, and as it grows. */
-#include <stdint.h>
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
-static void
-test_nothing(void)
+TEST(test_nothing)
 {
 	struct err e = ERR_INIT;
 	void *a = alloc_get(0, 8, &e), *b = alloc_get(8, 0, &e);
@@ -22,8 +18,7 @@ test_nothing(void)
 	alloc_free(NULL);
 }
 
-static void
-test_overflow(void)
+TEST(test_overflow)
 {
 	struct err e = ERR_INIT, f = ERR_INIT;
 	volatile size_t many = SIZE_MAX / 8 + 1;	/* no compiler sees it */
@@ -38,8 +33,7 @@ test_overflow(void)
 	    "alloc_grow: %s", ERR_MSG(&f));
 }
 
-static void
-test_grow(void)
+TEST(test_grow)
 {
 	struct err e = ERR_INIT;
 	uint64_t *p = NULL, *was;
@@ -57,13 +51,4 @@ test_grow(void)
 	ok(alloc_grow(&p, &cap, 1000, sizeof(*p), &e) == 0 && p == was,
 	    "what there is room for stays where it is");
 	alloc_free(p);
-}
-
-int
-main(void)
-{
-	test_nothing();
-	test_overflow();
-	test_grow();
-	return done_testing();
 }

@@ -1,9 +1,6 @@
 /* Archives through memory: what is written is read, by every format and filter;
  * what is hostile is refused. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../tap.h"
 #include "base/arc.h"
@@ -66,8 +63,7 @@ whole(struct io *out, const char *const *name, struct err *e)
 	return k < 0 ? k : right;
 }
 
-static void
-formats(void)
+TEST(formats)
 {
 	static const char *const format[] = { "pax", "zip", "7zip", "newc" };
 	static const char *const filter[] = { NULL, "gzip", "xz", "zstd",
@@ -93,8 +89,7 @@ formats(void)
 		}
 }
 
-static void
-hostile(void)
+TEST(hostile)
 {
 	static const char *const out[] = { "../x.aceg" }, *const in[] = { "a/..b" };
 	static const char *const abs[] = { "/etc/x" };
@@ -125,8 +120,7 @@ hostile(void)
 }
 
 /* Many names: the table of those that were there grows. */
-static void
-names(void)
+TEST(names)
 {
 	static char store[3000][16];
 	static const char *name[3000];
@@ -237,8 +231,7 @@ cut(void)
 }
 
 /* A zip says that its names are UTF-8, and here one is not. */
-static void
-no_text(void)
+TEST(no_text)
 {
 	static const char *const name[] = { "r\xc3\xa9gion.aceg" };
 	struct io *io = made("zip", NULL, name, 1), *in = NULL;
@@ -267,8 +260,7 @@ no_text(void)
 }
 
 /* What the archive says, and what the file says. */
-static void
-unwritten(void)
+TEST(unwritten)
 {
 	const struct arc_opts none = { "arj", NULL, NULL }, pax = { "pax", NULL,
 	    NULL };
@@ -298,11 +290,7 @@ main(void)
 {
 	struct io *io;
 
-	formats();
-	no_text();
-	unwritten();
-	hostile();
-	names();
+	run_tests();
 	io = zeros();
 	bomb(io, 0);
 	bomb(io, 1);

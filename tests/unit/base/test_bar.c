@@ -1,12 +1,7 @@
 /* The line that says how far a program is: amounts, share, and the time left. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "../tap.h"
 #include "base/bar.h"
-#include "base/mono.h"
+#include "base/clock.h"
 
 enum { AGO = 10000 };		/* seconds since it began */
 
@@ -22,11 +17,11 @@ line(uint64_t done, uint64_t all, const char *unit, double *left)
 	const char *at;
 	size_t n;
 
-	b.since = mono_now() - AGO;
+	b.since = clock_now() - AGO;
 	rewind(stderr);
 	(void)!ftruncate(STDERR_FILENO, 0);
 	bar_show(&b, done, all, unit);
-	b.last = mono_now() + AGO;		/* too soon after it */
+	b.last = clock_now() + AGO;		/* too soon after it */
 	bar_show(&b, 1, 1, unit);
 	rewind(said);
 	n = fread(text, 1, sizeof(text) - 1, said);

@@ -1,4 +1,3 @@
-#include <stdint.h>
 
 #include "../tap.h"
 #include "base/bytes.h"

@@ -1,10 +1,8 @@
 /* The command line: which words are options, and whose. */
-#include <string.h>
-
 #include "base/cli.h"
 #include "base/err.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 struct part {
 	const char *state;
@@ -97,8 +95,7 @@ is(const char *s, const char *want)
 	return s != NULL && strcmp(s, want) == 0;
 }
 
-static void
-test_forms(void)
+TEST(test_forms)
 {
 	ok(line("-a -n 5 x y") == 0 && o.a && o.n == 5 && c.first == 4,
 	    "letters, and where the operands begin");
@@ -122,8 +119,7 @@ test_forms(void)
 	ok(line("--times --times") == 0 && o.times == 2, "a call");
 }
 
-static void
-test_whose(void)
+TEST(test_whose)
 {
 	ok(line("-S dir --allow-gap") == 0 && is(o.one.state, "dir") &&
 	    is(o.two.state, "dir") && o.one.gap && o.two.gap,
@@ -141,8 +137,7 @@ refused(const char *words, const char *why)
 	    "%s: %s", words, ERR_MSG(&e));
 }
 
-static void
-test_refused(void)
+TEST(test_refused)
 {
 	refused("-z", "option '-z' is unknown");
 	refused("-abz", "option '-z' is unknown");
@@ -168,8 +163,7 @@ run(void *arg, char **path, size_t n, struct err *err)
 	return 0;
 }
 
-static void
-test_commands(void)
+TEST(test_commands)
 {
 	static const struct cli_command commands[] = {
 		{ "do", "", "Does", rows, run, 1 },
@@ -196,14 +190,16 @@ test_commands(void)
 	err_clear(&e);
 	ok(cli_command(&c, 1, argv, &e) == -ERR_USAGE &&
 	    is(ERR_MSG(&e), "which command is missing"), "%s", ERR_MSG(&e));
-}
-
-int
-main(void)
-{
-	test_forms();
-	test_whose();
-	test_refused();
-	test_commands();
-	return done_testing();
+	/* where none is needed, another word is an operand */
+	c = start;
+	c.bare = 1;
+	c.opt = rows;
+	o.a = 0;
+	ok(cli_main(&c, 2, argv, run, &o) == 0 && is(o.seen, "no") &&
+	    c.command == NULL && c.first == 1, "an operand, and no command");
+	argv[1][0] = 'd';
+	c = start;
+	c.bare = 1;
+	ok(cli_main(&c, 4, argv, NULL, &o) == 0 && o.a &&
+	    c.command == commands, "the command, where it is one's name");
 }

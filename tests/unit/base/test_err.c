@@ -1,9 +1,8 @@
 #include <errno.h>
-#include <string.h>
 
 #include "base/err.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 static int
 says(const struct err *e, const char *want)
@@ -11,8 +10,7 @@ says(const struct err *e, const char *want)
 	return strcmp(ERR_MSG(e), want) == 0;
 }
 
-static void
-test_set(void)
+TEST(test_set)
 {
 	struct err e = ERR_INIT, all = ERR_INIT;
 
@@ -67,8 +65,7 @@ test_set(void)
 	    "moved to one that is set: the first stays");
 }
 
-static void
-test_place(void)
+TEST(test_place)
 {
 	struct err e = ERR_INIT;
 
@@ -91,8 +88,7 @@ test_place(void)
 }
 
 /* Whatever is put in, the message has room, and ends. */
-static void
-test_long(void)
+TEST(test_long)
 {
 	char word[2000];
 	struct err e = ERR_INIT;
@@ -108,13 +104,4 @@ test_long(void)
 	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, of 'x") !=
 	    NULL, "the place is never what is cut: %zu bytes",
 	    strlen(ERR_MSG(&e)));
-}
-
-int
-main(void)
-{
-	test_set();
-	test_place();
-	test_long();
-	return done_testing();
 }

@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -79,8 +76,7 @@ arrived(pid_t pid)
 	return status == 0;
 }
 
-static void
-test_ready(void)
+TEST(test_ready)
 {
 	struct err e = ERR_INIT;
 	int gone[2];
@@ -123,8 +119,7 @@ unable_to_wait(const char *name, struct err *e)
 	return r;
 }
 
-static void
-test_read(void)
+TEST(test_read)
 {
 	struct err e = ERR_INIT;
 	struct itimerval soon = { { 0, 20000 }, { 0, 20000 } }, never;
@@ -154,8 +149,7 @@ test_read(void)
 	done();
 }
 
-static void
-test_write(void)
+TEST(test_write)
 {
 	struct err e = ERR_INIT;
 	struct itimerval soon = { { 0, 5000 }, { 0, 5000 } }, never;
@@ -185,6 +179,25 @@ test_write(void)
 	    strstr(ERR_MSG(&e), "'that'") != NULL, "named: %s", ERR_MSG(&e));
 }
 
+/* At a place of a file, wherever it stands. */
+TEST(test_place)
+{
+	static unsigned char back[1000];
+	struct err e = ERR_INIT;
+	FILE *f = tmpfile();
+	int fd = f != NULL ? fileno(f) : -1;
+
+	ok(fd_write_at(fd, 5, data, 1000, "x", &e) == 0 &&
+	    fd_read_all(fd, 5, back, 1000, "x", &e) == 0 &&
+	    memcmp(back, data, 1000) == 0, "what was put there is there");
+	ok(lseek(fd, 0, SEEK_CUR) == 0, "and the file stands where it stood");
+	ok(fd_read_all(fd, 6, back, 1000, "that", &e) == -ERR_SYS &&
+	    strstr(ERR_MSG(&e), "'that'") != NULL, "not all there: %s",
+	    ERR_MSG(&e));
+	if (f != NULL)
+		(void)fclose(f);
+}
+
 int
 main(void)
 {
@@ -197,8 +210,6 @@ main(void)
 	a.sa_handler = ring;	/* without SA_RESTART: calls are interrupted */
 	(void)sigaction(SIGALRM, &a, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	test_ready();
-	test_read();
-	test_write();
+	run_tests();
 	return done_testing();
 }

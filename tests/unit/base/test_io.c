@@ -2,14 +2,10 @@
  * what is passed over in a file. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "names.h"
 #include "../tap.h"
@@ -79,8 +75,7 @@ test_files(void)
 	    "a file: replaced");
 }
 
-static void
-test_links(void)
+TEST(test_links)
 {
 	put("sub/to", "old");
 	if (symlink("sub/to", "link") < 0)
@@ -126,8 +121,7 @@ test_fifo(const char *path, const char *what)
 	    "%s: written into", what);
 }
 
-static void
-test_special(void)
+TEST(test_special)
 {
 	const struct sockaddr_un at = { AF_UNIX, "socket" };
 
@@ -161,8 +155,7 @@ test_special(void)
 }
 
 /* As somebody whom the directory does not belong to, where we are root. */
-static void
-test_readonly(void)
+TEST(test_readonly)
 {
 	int status = 1;
 	pid_t pid;
@@ -220,8 +213,7 @@ test_pass(int alone, int sparse)
 	(void)close(fd);
 }
 
-static void
-make_long(void)
+TEST(make_long)
 {
 	FILE *f = fopen("long", "w");
 	unsigned i;
@@ -234,8 +226,7 @@ make_long(void)
 
 /* What comes through a pipe is kept from a mark on, and no longer than asked
  * for; to a byte of it by its number nobody can go. */
-static void
-test_pipe(void)
+TEST(test_pipe)
 {
 	struct err e = ERR_INIT;
 	unsigned char p[16];
@@ -274,8 +265,7 @@ next(struct io *io, const char *want)
 }
 
 /* A mark where something is still to be read again. */
-static void
-test_marks(void)
+TEST(test_marks)
 {
 	struct err e = ERR_INIT;
 	struct io *io = NULL;
@@ -306,8 +296,7 @@ test_marks(void)
 }
 
 /* What is there is taken at once, and counted. */
-static void
-test_take(void)
+TEST(test_take)
 {
 	struct err e = ERR_INIT;
 	struct io *io = NULL;
@@ -335,8 +324,7 @@ test_take(void)
 }
 
 /* Files that programs keep: a regular one or none. */
-static void
-test_kept(void)
+TEST(test_kept)
 {
 	struct err e = ERR_INIT;
 	struct io *io = NULL;
@@ -375,6 +363,39 @@ test_kept(void)
 	    "there: %s", ERR_MSG(&e));
 }
 
+/* What waits behind what was written stays there, and is not in the end. */
+static void
+test_ahead(void)
+{
+	static unsigned char block[8192];
+	char path[] = "/tmp/ace-ahead.XXXXXX";
+	struct io *io;
+	struct stat st;
+	uint64_t from;
+	int fd = mkstemp(path), k, r;
+
+	(void)close(fd);
+	if (io_create(&io, path, 0, NULL) < 0)
+		return;
+	r = io_write(io, block, 5000, NULL);
+	r |= io_ahead(io, 3000, &fd, &from, NULL);
+	memset(block, 7, sizeof(block));
+	ok(r == 0 && from == 8192 && pwrite(fd, block, sizeof(block),
+	    (off_t)from) == sizeof(block), "behind what was written and a slack");
+	memset(block, 0, sizeof(block));
+	r = io_write(io, block, 3000, NULL);
+	r |= io_flush(io, NULL);
+	r |= pread(fd, block, sizeof(block), (off_t)from) != sizeof(block);
+	for (k = 0; k < (int)sizeof(block); k++)
+		r |= block[k] != 7;
+	ok(r == 0, "it stays until it is written over");
+	ok(io_commit(io, IO_SYNC_NONE, NULL) == 0 && stat(path, &st) == 0 &&
+	    st.st_size == 8000, "and is not a part of what is made");
+	io_free(io);
+	(void)close(fd);
+	(void)unlink(path);
+}
+
 int
 main(void)
 {
@@ -384,14 +405,7 @@ main(void)
 		return 1;
 	test_files();
 	(void)mkdir("sub", 0700);
-	test_links();
-	test_special();
-	test_readonly();
-	test_pipe();
-	test_marks();
-	test_take();
-	test_kept();
-	make_long();
+	run_tests();
 	test_pass(1, 0);
 	test_pass(1, 1);
 	test_pass(0, 0);
@@ -399,5 +413,6 @@ main(void)
 	(void)chmod("folder", 0700);
 	(void)snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	ok(system(cmd) == 0, "no temporary is in the way");
+	test_ahead();
 	return done_testing();
 }

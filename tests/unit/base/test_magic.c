@@ -1,8 +1,5 @@
 /* Each kind of file that is recognised, by as few bytes as tell it. */
-#include <stdio.h>
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/magic.h"
 
 static const struct {
@@ -27,12 +24,11 @@ static const struct {
 	{ "\x93NUMPY", 6, "an npy array (ace-import -f npy)", 0 },
 	{ "\x89HDF", 4, "an HDF5 file", 0 },
 	{ "\x80\x02\x8a\nl", 5, "a torch.save file (", 0 },
-	{ "GGUF", 4, "a GGUF file (ace-import -f gguf)", 0 },
+	{ "GGUF", 4, "a GGUF file", 0 },
 	{ "\2\0\0\0\0\0\0\0{", 9, "a safetensors file (ace-import)", 0 }
 };
 
-static void
-test_kinds(void)
+TEST(test_kinds)
 {
 	unsigned char p[MAGIC_SIZE];
 	const char *name;
@@ -66,8 +62,7 @@ old_tar(unsigned char p[MAGIC_SIZE], const char *digits)
 	(void)snprintf((char *)p + 148, 8, digits, sum);
 }
 
-static void
-test_tar(void)
+TEST(test_tar)
 {
 	static const char tar[] = "a tar archive (tar -xO)";
 	unsigned char p[MAGIC_SIZE] = { 0 };
@@ -108,8 +103,7 @@ zip(const char *first, int *packed)
 	return magic_name(p, sizeof(p));
 }
 
-static void
-test_torch(void)
+TEST(test_torch)
 {
 	unsigned char p[MAGIC_SIZE] = "PK\3\4";
 	int packed;
@@ -124,8 +118,7 @@ test_torch(void)
 	    "what stands behind the name does not count");
 }
 
-static void
-test_none(void)
+TEST(test_none)
 {
 	unsigned char p[MAGIC_SIZE] = { 0 };
 
@@ -139,14 +132,4 @@ test_none(void)
 	ok(magic_name(p, sizeof(p)) != NULL, "a shorter one may be");
 	ok(magic_name((const unsigned char *)"\xac" "ACE\r\n\x1a\n", 8) == NULL,
 	    "and a stream is no other file");
-}
-
-int
-main(void)
-{
-	test_kinds();
-	test_tar();
-	test_torch();
-	test_none();
-	return done_testing();
 }

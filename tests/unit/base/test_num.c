@@ -1,8 +1,7 @@
 /* Numbers from text: each unit, both ends of a range, and what is no number. */
 #include <float.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/num.h"
 
@@ -14,8 +13,7 @@ says(int r, const char *want)
 	return r == -ERR_USAGE && strcmp(ERR_MSG(&e), want) == 0;
 }
 
-static void
-test_whole(void)
+TEST(test_whole)
 {
 	static const char *const none[] = { "", " 5", "+5", "-5", "5 ", "5.0",
 	    "0x5", "5e1", "five", "18446744073709551616",
@@ -42,8 +40,7 @@ test_whole(void)
 	ok(wrong == 0, "%zu texts that are no whole number", i);
 }
 
-static void
-test_real(void)
+TEST(test_real)
 {
 	static const char *const none[] = { "", "x", "1x", "1 ", "nan", "inf",
 	    "-inf", "1e999", "1,5" };
@@ -72,8 +69,7 @@ struct unit {
 	double want;		/* < 0: refused */
 };
 
-static void
-test_sizes(void)
+TEST(test_sizes)
 {
 	static const struct unit t[] = {
 		{ "0", 0 }, { "4096", 4096 }, { "3k", 3000 }, { "3K", 3000 },
@@ -101,8 +97,7 @@ test_sizes(void)
 	    "%s", ERR_MSG(&e));
 }
 
-static void
-test_units(void)
+TEST(test_units)
 {
 	static const struct unit rate[] = {
 		{ "7bit", 7 }, { "7kbit", 7e3 }, { "7Mbit", 7e6 },
@@ -140,8 +135,7 @@ test_units(void)
 	    "-t '7d' is not a time such as 10ms, 1.5s, 2m"), "%s", ERR_MSG(&e));
 }
 
-static void
-test_rate_text(void)
+TEST(test_rate_text)
 {
 	static const struct {
 		double v;
@@ -161,8 +155,7 @@ test_rate_text(void)
 	}
 }
 
-static void
-test_choice(void)
+TEST(test_choice)
 {
 	static const char *const names[] = { "auto", "require", "off", NULL };
 	int v = 7;
@@ -174,16 +167,4 @@ test_choice(void)
 	ok(says(num_choice(&v, "of", names, "-c", &e), "-c 'of': auto, "
 	    "require or off") &&
 	    v == 2, "a name is not abbreviated: %s", ERR_MSG(&e));
-}
-
-int
-main(void)
-{
-	test_whole();
-	test_real();
-	test_sizes();
-	test_units();
-	test_rate_text();
-	test_choice();
-	return done_testing();
 }

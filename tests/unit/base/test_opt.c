@@ -1,12 +1,8 @@
 /* Rows of options: what they take, where it goes, what is said of them. */
-#include <math.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/opt.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 enum animal { CAT, DOG, COW };
 
@@ -99,8 +95,7 @@ refused(const char *name, const char *val, const char *why)
 	    strcmp(ERR_MSG(&e), why) == 0;
 }
 
-static void
-test_take(void)
+TEST(test_take)
 {
 	struct all a = { .sum = 1 };
 
@@ -124,8 +119,7 @@ test_take(void)
 	ok(take(&a, "hidden", NULL) == 0 && a.called == 11, "one not shown");
 }
 
-static void
-test_refused(void)
+TEST(test_refused)
 {
 	struct all a = { 0 };
 
@@ -151,8 +145,7 @@ test_refused(void)
 	    "set hears of nothing that was refused");
 }
 
-static void
-test_tables(void)
+TEST(test_tables)
 {
 	static const struct opt outer[] = {
 		OPT_SHARED(part_rows), OPT_ROWS(rows), OPT_END };
@@ -209,8 +202,7 @@ row(const char *name)
 	return text;
 }
 
-static void
-test_says(void)
+TEST(test_says)
 {
 	ok(strcmp(says("flag"), "a flag") == 0, "help alone");
 	ok(strcmp(says("secs"), "later (default 60s)") == 0, "%s", says("secs"));
@@ -229,14 +221,4 @@ test_says(void)
 	    "cow\tcat, dog or cow (default dog)\n") == 0, "%s", row("animal"));
 	ok(strcmp(row("call"), "option\tcall\t\tLIST\tcall\t\t\t,zero one\t"
 	    "what call makes of it\n") == 0, "%s", row("call"));
-}
-
-int
-main(void)
-{
-	test_take();
-	test_refused();
-	test_tables();
-	test_says();
-	return done_testing();
 }

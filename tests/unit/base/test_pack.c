@@ -1,6 +1,4 @@
 /* A packed block gives as many bytes as were packed; more or fewer are refused. */
-#include <string.h>
-
 #include "../tap.h"
 #include "base/pack.h"
 

@@ -1,9 +1,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/pool.h"
@@ -85,7 +84,7 @@ test_work(unsigned threads, int given, const char *what)
 	for (k = 0; k < 50; k++) {
 		memset(&j, 0, sizeof(j));
 		j.pool = p;
-		good = good && pool_run(p, ITEMS, work, &j, &e) == 0 &&
+		good = good && pool_run(p, ITEMS, POOL_LITTLE, work, &j, &e) == 0 &&
 		    all_once(&j, ITEMS) && j.sum == ITEMS * (ITEMS - 1L) / 2 &&
 		    j.most < threads;
 		if (given >= 0)
@@ -95,8 +94,8 @@ test_work(unsigned threads, int given, const char *what)
 	    "times", threads, what);
 	memset(&j, 0, sizeof(j));
 	j.pool = p;
-	ok(pool_run(p, 0, work, &j, &e) == 0 && all_once(&j, 0) &&
-	    pool_run(p, 1, work, &j, &e) == 0 && all_once(&j, 1) &&
+	ok(pool_run(p, 0, POOL_LITTLE, work, &j, &e) == 0 && all_once(&j, 0) &&
+	    pool_run(p, 1, POOL_LITTLE, work, &j, &e) == 0 && all_once(&j, 1) &&
 	    j.used[0] == 1, "none, and one, which is the caller's");
 	pool_free(p);
 	allowed = -1;
@@ -117,20 +116,53 @@ test_error(unsigned threads)
 		j.pool = p;
 		j.bad = 17;
 		err_clear(&e);
-		good = good && pool_run(p, 200, work, &j, &e) == -ERR_DATA &&
+		good = good && pool_run(p, 200, POOL_LITTLE, work, &j,
+		    &e) == -ERR_DATA &&
 		    strcmp(ERR_MSG(&e), "item 17") == 0;
 	}
 	ok(good, "%u threads: the first error in order", threads);
 	err_clear(&e);
 	memset(&j, 0, sizeof(j));
 	j.pool = p;
-	ok(pool_run(p, ITEMS, work, &j, &e) == 0 && all_once(&j, ITEMS),
+	ok(pool_run(p, ITEMS, POOL_LITTLE, work, &j, &e) == 0 && all_once(&j, ITEMS),
 	    "and the next job has none");
 	pool_free(p);
 }
 
-static void
-test_signals(void)
+/* Few values are the caller's, and so are all on one processor. */
+TEST(test_usual)
+{
+	static struct job j;
+	cpu_set_t may, one;
+	struct pool *p;
+	size_t i;
+
+	if (pool_new(&p, 0, &e) < 0 || sched_getaffinity(0, sizeof(may),
+	    &may) < 0)
+		return;
+	ok(pool_size(p) == (unsigned)(CPU_COUNT(&may) < POOL_USUAL ?
+	    CPU_COUNT(&may) : POOL_USUAL), "as many as processors: %u",
+	    pool_size(p));
+	pool_free(p);
+	for (i = 0; !CPU_ISSET(i, &may); i++)
+		continue;
+	CPU_ZERO(&one);
+	CPU_SET(i, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	(void)pool_new(&p, 0, &e);
+	ok(pool_size(p) == 1, "on one of them, one");
+	pool_free(p);
+	(void)sched_setaffinity(0, sizeof(may), &may);
+	(void)pool_new(&p, 4, &e);
+	j.pool = p;
+	asked = 0;
+	ok(pool_run(p, ITEMS, POOL_LITTLE - 1, work, &j, &e) == 0 &&
+	    all_once(&j, ITEMS) && j.used[0] == ITEMS && asked == 0,
+	    "no thread is started for little work");
+	pool_free(p);
+}
+
+TEST(test_signals)
 {
 	static struct job j;
 	struct pool *p;
@@ -141,7 +173,7 @@ test_signals(void)
 	j.pool = p;
 	for (i = 0; i < 1000 && j.most == 0; i++) {
 		memset(j.done, 0, sizeof(j.done));
-		(void)pool_run(p, ITEMS, work, &j, &e);
+		(void)pool_run(p, ITEMS, POOL_LITTLE, work, &j, &e);
 	}
 	for (i = 1; i < 4; i++)
 		if (j.used[i] > 0) {
@@ -167,7 +199,7 @@ main(void)
 	test_work(8, 0, "of which none is given");
 	test_error(1);
 	test_error(6);
-	test_signals();
+	run_tests();
 	asked = 0;
 	ok(pool_new(&p, 8, &e) == 0 && asked == 0, "none before a job");
 	pool_free(p);

@@ -2,8 +2,6 @@
  * rng: Philox 4x32-10's known answers (Random123 1.09, examples/kat_vectors),
  * and that many blocks are the same as one after another.
  */
-#include <string.h>
-
 #include "../tap.h"
 #include "base/rng.h"
 

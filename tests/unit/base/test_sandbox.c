@@ -1,11 +1,8 @@
 /* What a filter gives up: each system call that it may not make is refused, with
  * arguments by which it would fail in another way or do nothing. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"

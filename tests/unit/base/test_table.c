@@ -1,6 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"

@@ -1,11 +1,7 @@
 /* Temporary files: where they are, that nothing is left of them, and what
  * becomes of them. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "names.h"
 #include "../tap.h"
@@ -78,8 +74,7 @@ mode_under(mode_t mask)
 	return st.st_mode & 07777;
 }
 
-static void
-test_place(void)
+TEST(test_place)
 {
 	char *temp = NULL;
 	int fd = -1;
@@ -114,8 +109,7 @@ leads(const char *path, const char *want)
 	return good;
 }
 
-static void
-test_target(void)
+TEST(test_target)
 {
 	ok(leads("none", "none") && leads("file", "file"),
 	    "what is no link, and what is not there");
@@ -141,8 +135,7 @@ main(void)
 	if (mkdtemp(dir) == NULL || chdir(dir) < 0)
 		return 1;
 	test_nameless(dir);
-	test_place();
-	test_target();
+	run_tests();
 	(void)snprintf(rm, sizeof(rm), "rm -r %s", dir);
 	ok(system(rm) == 0, "cleaned up");
 	return done_testing();

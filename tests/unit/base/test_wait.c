@@ -1,23 +1,21 @@
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/mono.h"
+#include "base/clock.h"
 #include "base/wait.h"
 
-#include "../tap.h"
+#include "../test.h"
 
-static void
-test_time(void)
+TEST(test_time)
 {
 	struct wait w = wait_begin(0.05, -1);
 	struct err e = ERR_INIT;
-	double from = mono_now();
+	double from = clock_now();
 	int looks = 0;
 
 	while (wait_more(&w, &e) == WAIT_LOOK)
 		looks++;
-	ok(mono_now() - from >= 0.05 && e.code == ERR_OK,
+	ok(clock_now() - from >= 0.05 && e.code == ERR_OK,
 	    "no less than the time");
 	ok(looks >= 2 && looks <= 12, "%d looks in 50 ms: the pauses grow",
 	    looks);
@@ -27,17 +25,16 @@ test_time(void)
 	for (looks = 0; looks < 9 && wait_more(&w, &e) == WAIT_LOOK; looks++)
 		;
 	ok(looks == 9 && w.ms <= 20, "for ever, and never for long");
-	from = mono_now();
-	ok(wait_secs(0.03, -1, &e) == 0 && mono_now() - from >= 0.03,
+	from = clock_now();
+	ok(wait_secs(0.03, -1, &e) == 0 && clock_now() - from >= 0.03,
 	    "a pause is what was asked for");
 }
 
-static void
-test_reader(void)
+TEST(test_reader)
 {
 	struct wait w;
 	struct err e = ERR_INIT;
-	double from = mono_now();
+	double from = clock_now();
 	int in[2], out[2];
 	size_t got;
 	char c;
@@ -61,16 +58,8 @@ test_reader(void)
 	    "what was there is read all the same");
 	ok(fd_read(in[0], out[1], &c, 1, &got, "in", &e) == -ERR_SYS &&
 	    e.quiet, "and then no more is waited for");
-	ok(mono_now() - from < 100, "all of it at once");
+	ok(clock_now() - from < 100, "all of it at once");
 	(void)close(out[1]);
 	(void)close(in[0]);
 	(void)close(in[1]);
-}
-
-int
-main(void)
-{
-	test_time();
-	test_reader();
-	return done_testing();
 }

@@ -4,10 +4,6 @@
  *
  * ACE_DAMAGE=N tries every N-th body only.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -183,8 +179,7 @@ test_sizes(const char *spec)
  * back as well as it can; so does one huge value among small ones, where a codec
  * has a scale for it (sign and mag have one for many).
  */
-static void
-test_hard(void)
+TEST(test_hard)
 {
 	static const struct {
 		const char *spec;
@@ -339,8 +334,7 @@ test_damage(const char *spec)
 	buf_release(&b);
 }
 
-static void
-test_noise(void)
+TEST(test_noise)
 {
 	unsigned char body[256];
 	struct err e;
@@ -362,8 +356,7 @@ test_noise(void)
 	ok(good, "bodies of noise decode or say why not");
 }
 
-static void
-test_names(void)
+TEST(test_names)
 {
 	static const char *const bad[] = {
 		"lowrank", "lowrank:0", "lowrank:65", "lowrank:1.5",
@@ -415,8 +408,7 @@ test_names(void)
 }
 
 /* What is written in more than one way, or is the last of its kind. */
-static void
-test_written(void)
+TEST(test_written)
 {
 	static const char *const same[][2] = {
 		{ "topk:100%", "topk:1" }, { "topk:12.5%", "topk:0.125" },
@@ -456,8 +448,7 @@ test_written(void)
 }
 
 /* A plan that no text makes: a parameter that its codec has not. */
-static void
-test_parameters(void)
+TEST(test_parameters)
 {
 	static const struct codec_plan wrong[] = {
 		{ CODEC_EDEN, 2, 1 }, { CODEC_LOSSLESS, 9, 0 },
@@ -479,8 +470,7 @@ test_parameters(void)
 }
 
 /* Whether the statistics are known, or made by the codec itself. */
-static void
-test_not_finite(void)
+TEST(test_not_finite)
 {
 	static const float bad[] = { NAN, INFINITY, -INFINITY };
 	enum { N = 64 };
@@ -508,8 +498,7 @@ test_not_finite(void)
 	buf_release(&b);
 }
 
-static void
-test_refusals(void)
+TEST(test_refusals)
 {
 	struct codec_plan p = { CODEC_F32, 0, 0 };
 	struct buf b = BUF_INIT;
@@ -543,17 +532,12 @@ main(void)
 
 	every = n != NULL ? (uint32_t)strtoul(n, NULL, 10) : 1;
 	every += every == 0;
-	test_names();
-	test_written();
-	test_parameters();
-	test_not_finite();
-	test_refusals();
+	run_tests();
 	for (i = 0; specs[i] != NULL; i++) {
 		test_sizes(specs[i]);
 		test_tables(specs[i]);
 		test_damage(specs[i]);
 	}
-	test_hard();
-	test_noise();
+	run_tests();
 	return done_testing();
 }

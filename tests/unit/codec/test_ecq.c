@@ -2,10 +2,6 @@
  * ECQ against the bounds it is measured by: Shannon's for normal values, the
  * order-0 entropy of what it codes, and less where rows and columns differ.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -112,8 +108,7 @@ at_bits(double bits, uint32_t cols, struct result *r)
 	return 0;
 }
 
-static void
-test_normal(void)
+TEST(test_normal)
 {
 	static const double rate[] = { 0.1, 0.25, 0.5, 1, 2, 3, 4 };
 	struct result r;
@@ -134,8 +129,7 @@ test_normal(void)
 }
 
 /* Rows and columns of different scales, as in the gradient of a matrix. */
-static void
-test_matrix(void)
+TEST(test_matrix)
 {
 	struct result with, without;
 	size_t i;
@@ -156,8 +150,7 @@ test_matrix(void)
 /* Columns whose scales are thousands of times apart: the mean of all values,
  * which the many small ones are not like, is not what their columns begin
  * with. */
-static void
-test_columns(void)
+TEST(test_columns)
 {
 	struct result r;
 	size_t i;
@@ -170,8 +163,7 @@ test_columns(void)
 	    "their entropy", 100 * (1 - r.bits / r.entropy));
 }
 
-static void
-test_small(void)
+TEST(test_small)
 {
 	struct result r;
 	int good;
@@ -215,8 +207,7 @@ decode(const unsigned char *p, size_t len, size_t n)
 }
 
 /* Every end of a body but the two that are bodies, and a byte more. */
-static void
-test_cut(void)
+TEST(test_cut)
 {
 	struct result r;
 	size_t i, len;
@@ -242,8 +233,7 @@ test_cut(void)
 	free(p);
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	/* step 1, deltas 0, the mode from the left, level 20, symbols to 3,
 	 * one state; nothing follows: a code of zeros */
@@ -290,8 +280,7 @@ test_lies(void)
 }
 
 /* The probabilities that tables begin with, by the page's rule. */
-static void
-test_table(void)
+TEST(test_table)
 {
 	double u, v;
 	int c, bad = 0;
@@ -343,8 +332,7 @@ same(const char *what, double step, uint32_t cols, size_t n, uint64_t offset)
 }
 
 /* Bodies with a byte changed: refused by every kernel table, or the same. */
-static void
-test_changed(void)
+TEST(test_changed)
 {
 	struct codec_plan p = { CODEC_ECQ, 0, 1 };
 	struct codec_ctx ctx = { 1, 2, 3, 96, 0 };
@@ -386,8 +374,7 @@ test_changed(void)
 	    "refused", refused);
 }
 
-static void
-test_tables(void)
+TEST(test_tables)
 {
 	static const uint32_t cols[] = { 512, 96, 7, 1000, 1 };
 	static const size_t n[] = { N, 5000, 2049, 333, 16 };
@@ -411,8 +398,7 @@ test_tables(void)
 
 /* What a code says, found without decoding: the same bits, signs of zeros
  * too. */
-static void
-test_again(void)
+TEST(test_again)
 {
 	static const double step[] = { 30, 4, 1, 0.1, 0.001, 1e-5 };
 	static const size_t n[] = { N, 5001, 2049, 333, 17, 3, 1 };
@@ -450,16 +436,7 @@ test_again(void)
 int
 main(void)
 {
-	test_again();
-	test_normal();
-	test_matrix();
-	test_columns();
-	test_small();
-	test_cut();
-	test_lies();
-	test_table();
-	test_tables();
-	test_changed();
+	run_tests();
 	buf_release(&out);
 	return done_testing();
 }

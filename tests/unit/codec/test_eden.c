@@ -41,8 +41,7 @@ lloyd(double *c, unsigned levels)
 }
 
 /* EDEN's own figures for Gaussian data, b = 1 to 4: D / (1 - D) and D. */
-static void
-test_published(void)
+TEST(test_published)
 {
 	static const double want[] = { .36338, .11748, .03454, .00950 };
 	char spec[16], mse[16];
@@ -66,8 +65,7 @@ test_published(void)
 }
 
 /* A rotation of one value is a sign, so a body of one shows the table. */
-static void
-test_levels(void)
+TEST(test_levels)
 {
 	double c[8], s;
 	unsigned bits, j, good;
@@ -102,8 +100,7 @@ test_unbiased(const char *spec, size_t n)
 }
 
 /* Lengths that are no power of two: exact bits, the same error. */
-static void
-test_odd(void)
+TEST(test_odd)
 {
 	static const size_t size[] = { 40000, 65535, 33000, 777, 1025 };
 	size_t i, j, len;
@@ -121,8 +118,7 @@ test_odd(void)
 	}
 }
 
-static void
-test_fractions(void)
+TEST(test_fractions)
 {
 	static const char *const spec[] = {
 		"eden:0.1:mse", "eden:0.5:mse", "eden:1:mse", "eden:1.3:mse",
@@ -146,8 +142,7 @@ test_fractions(void)
 	}
 }
 
-static void
-test_rotation(void)
+TEST(test_rotation)
 {
 	static const size_t size[] = { 1, 2, 3, 5, 64, 100, 4097, 65536 };
 	size_t i, j;
@@ -174,8 +169,7 @@ test_rotation(void)
 
 /* A group of 2^k values is rotated by the transform as rotate.c defines it, bit
  * for bit: signs, then one stage after another. */
-static void
-test_stages(void)
+TEST(test_stages)
 {
 	static float x[N];
 	uint32_t bits[4];
@@ -207,8 +201,7 @@ test_stages(void)
 	ok(bad == 0, "the rotation is signs and the stages in their order");
 }
 
-static void
-test_edges(void)
+TEST(test_edges)
 {
 	size_t i;
 
@@ -231,8 +224,7 @@ test_edges(void)
 	ok(trip_nmse(&t, N) < 1e-6, "one spike is exact: all magnitudes are equal");
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	unsigned char p[32] = { 0 };
 	float v[16];
@@ -269,17 +261,11 @@ test_lies(void)
 int
 main(void)
 {
-	test_published();
-	test_levels();
-	test_fractions();
-	test_odd();
+	run_tests();
 	test_unbiased("eden:1", 4096);
 	test_unbiased("eden:0.5", 3000);
 	test_unbiased("eden:2.5", 1000);
-	test_rotation();
-	test_stages();
-	test_edges();
-	test_lies();
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

@@ -1,6 +1,3 @@
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -100,8 +97,7 @@ one(enum shape s, const char *name, double off)
 	    "%s %s: rate %ld, is %ld", names[s], name, (long)high, (long)rate);
 }
 
-static void
-edges(void)
+TEST(edges)
 {
 	static const char *const all[] = { "none", "f32", "f16", "bf16", "q8",
 	    "q4", "sign", "topk:0.01", "qsgd:4" };
@@ -139,8 +135,7 @@ edges(void)
 }
 
 /* Exact values, and where they are: whatever share of a group is not zero. */
-static void
-shares(void)
+TEST(shares)
 {
 	static const double share[] = { 0.001, 0.05, 0.3, 0.5, 0.61, 0.69, 0.71,
 	    0.9, 0.999 };
@@ -168,8 +163,7 @@ shares(void)
 
 /* Values of which an octave does not tell where they are: they end at 1.3, and
  * a value in ten is 0. */
-static void
-from_values(void)
+TEST(from_values)
 {
 	static struct estimate m;
 	size_t i, above = 0;
@@ -219,8 +213,6 @@ main(void)
 	for (s = 0; s < SHAPES; s++)
 		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 			one((enum shape)s, steps[i], 0.12);
-	edges();
-	shares();
-	from_values();
+	run_tests();
 	return done_testing();
 }

@@ -134,8 +134,7 @@ static const struct limit {
 	    NULL, "nonzero: a place past the last" },
 };
 
-static void
-test_limits(void)
+TEST(test_limits)
 {
 	const struct limit *l = limits;
 	const struct limit *end = l + sizeof(limits) / sizeof(*limits);
@@ -165,8 +164,7 @@ value(uint32_t codec, uint8_t param, const char *body, size_t len, size_t n)
 	return y[0];
 }
 
-static void
-test_values(void)
+TEST(test_values)
 {
 	ok(value(CODEC_I64, 0, "\xff\3\0\0\0\0\0\0", 9, 1) == 6 &&
 	    value(CODEC_I64, 0, "\1\xfd\xff\xff\xff\xff\xff\xff\xff", 9, 1) ==
@@ -196,8 +194,7 @@ test_values(void)
 }
 
 /* What an encoder makes of values between two codes, and past the last. */
-static void
-test_rounded(void)
+TEST(test_rounded)
 {
 	static const struct {
 		uint32_t cols;
@@ -231,8 +228,7 @@ test_rounded(void)
 }
 
 /* Codes of more bytes than the values would take one by one. */
-static void
-test_longer(void)
+TEST(test_longer)
 {
 	uint32_t count[RANS_SYMBOLS];
 	const unsigned char s[4] = { 1, 2, 3, 4 };
@@ -261,8 +257,7 @@ test_longer(void)
 }
 
 /* Only the step's upper 24 bits are in a body: those of a whole body, changed. */
-static void
-test_steps(void)
+TEST(test_steps)
 {
 	static const struct {
 		unsigned char step[3];
@@ -299,8 +294,7 @@ test_steps(void)
 }
 
 /* What a codec is asked to keep at the least is kept. */
-static void
-test_at_least(void)
+TEST(test_at_least)
 {
 	size_t i;
 
@@ -337,8 +331,7 @@ farthest(const float *x, const float *y, size_t n)
 
 /* Bits of a value's length changed, one by one: what is read all the same is no
  * more than 32767 steps. */
-static void
-test_escapes(void)
+TEST(test_escapes)
 {
 	enum { N = 512 };
 	unsigned char p[4096];
@@ -370,13 +363,7 @@ test_escapes(void)
 int
 main(void)
 {
-	test_limits();
-	test_values();
-	test_rounded();
-	test_longer();
-	test_steps();
-	test_at_least();
-	test_escapes();
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

@@ -182,8 +182,7 @@ test_warm(const char *spec)
 	buf_release(&again);
 }
 
-static void
-test_edges(void)
+TEST(test_edges)
 {
 	size_t i;
 
@@ -204,8 +203,7 @@ test_edges(void)
 	ok(trip_nmse(&t, 10000) < 0.01, "subnormal values");
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	unsigned char p[32] = { 0 };
 
@@ -241,8 +239,7 @@ main(void)
 	test_near_best();
 	test_warm("lowrank:4");
 	test_warm("lowrank:4:q8");
-	test_edges();
-	test_lies();
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

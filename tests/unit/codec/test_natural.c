@@ -27,8 +27,7 @@ test_figures(void)
 	ok(power && worst < 1, "powers of two next to the values");
 }
 
-static void
-test_noise(void)
+TEST(test_noise)
 {
 	size_t i;
 
@@ -37,8 +36,7 @@ test_noise(void)
 	trip_noise(&t, "natural", 16384);
 }
 
-static void
-test_known(void)
+TEST(test_known)
 {
 	static const float x[4] = { 4, -0.5f, 0, 2 };
 	float v;
@@ -86,8 +84,7 @@ drawn(float x, int top, uint32_t noise)
 	return x < 0 ? -a : a;
 }
 
-static void
-test_each(void)
+TEST(test_each)
 {
 	enum { EACH = 3001, MOST = 230 };
 	uint32_t r[4];
@@ -112,8 +109,7 @@ test_each(void)
 	    "them the least", EACH, low);
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	unsigned char p[8] = { 1, 0, 1, 2, 3, 4, 5, 6 };
 
@@ -135,10 +131,7 @@ main(void)
 	test_figures();
 	trip_gauss(&t, 2, 3000, 1);
 	trip_unbiased(&t, "natural", 3000, 400);
-	test_noise();
-	test_known();
-	test_each();
-	test_lies();
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

@@ -1,7 +1,5 @@
-#include <stdlib.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "codec/rice.h"
@@ -33,8 +31,7 @@ trip(uint32_t d, size_t span, size_t *count)
 	return n != 0 ? 8.0 * (double)b.n / (double)n : 0;
 }
 
-static void
-test_density(void)
+TEST(test_density)
 {
 	/* bits measured for these densities in the format's design; entropy
 	 * is 11.41, 8.09, 4.69 */
@@ -55,8 +52,7 @@ test_density(void)
 	ok(bits >= 0, "every span up to 600");
 }
 
-static void
-test_known(void)
+TEST(test_known)
 {
 	/* gaps 2, 0, 5.  r = 0 is the shortest: 001 1 000001.  At r = 1 the
 	 * low bits are 0 0 1, the quotients 1, 0, 2: 01 1 001.  Bits from the
@@ -72,8 +68,7 @@ test_known(void)
 	    memcmp(back, p, sizeof(p)) == 0, "and at another r");
 }
 
-static void
-test_extremes(void)
+TEST(test_extremes)
 {
 	static const uint32_t p[] = { 0, 0xfffffffe };
 	struct bytes b = BYTES(body, 0);
@@ -85,8 +80,7 @@ test_extremes(void)
 	ok(rice_get(&b, back, 2, 0xfffffffe) < 0, "past the span");
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	static const unsigned char bad_r[] = { 31, 0, 0, 0, 0, 1 };
 	static const unsigned char padded[] = { 1, 0x0c, 0x26 };
@@ -104,14 +98,4 @@ test_lies(void)
 	ok(rice_get(&none, back, 0, 1000) == 0, "nothing, as it should be");
 	ok(rice_get(&none, back, 0, (size_t)UINT32_MAX + 1) < 0,
 	    "positions that 32 bits do not hold");
-}
-
-int
-main(void)
-{
-	test_known();
-	test_density();
-	test_extremes();
-	test_lies();
-	return done_testing();
 }

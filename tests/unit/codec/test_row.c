@@ -3,10 +3,7 @@
  * that anybody needs to know of it, and it is named, coded, turned, foretold
  * and planned with as the others are.
  */
-#include <math.h>
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "codec/arg.h"
@@ -129,8 +126,7 @@ fill(uint32_t seed, double sigma)
 	}
 }
 
-static void
-test_register(void)
+TEST(test_register)
 {
 	static struct codec_impl other[9];
 	static char name[9][4];
@@ -171,8 +167,7 @@ test_register(void)
 	    "there are eight of them: %s", ERR_MSG(&e));
 }
 
-static void
-test_name(void)
+TEST(test_name)
 {
 	struct codec_plan p;
 	struct err e = ERR_INIT;
@@ -185,8 +180,7 @@ test_name(void)
 	    "and an argument: %s", ERR_MSG(&e));
 }
 
-static void
-test_trip(void)
+TEST(test_trip)
 {
 	struct codec_plan p;
 	struct buf b = BUF_INIT;
@@ -216,8 +210,7 @@ test_trip(void)
 	buf_release(&b);
 }
 
-static void
-test_foretold(void)
+TEST(test_foretold)
 {
 	struct measure c = MEASURE_INIT;
 	struct codec_plan p, q;
@@ -246,8 +239,7 @@ test_foretold(void)
 
 /* Three groups, none or grid at six steps: within the budget, at the step that
  * suits each. */
-static void
-test_planned(void)
+TEST(test_planned)
 {
 	static const double sigma[GROUPS] = { 1e-3, 1, 30 };
 	struct select_level level[GROUPS][LEVELS] = { 0 };
@@ -291,15 +283,4 @@ test_planned(void)
 	    res.dist) < 0.05 * res.dist, "coded as planned: %zu bytes, "
 	    "error %.4g of %.4g foretold", bytes, all, res.dist);
 	measure_release(&c);
-}
-
-int
-main(void)
-{
-	test_register();
-	test_name();
-	test_trip();
-	test_foretold();
-	test_planned();
-	return done_testing();
 }

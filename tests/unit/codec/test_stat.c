@@ -1,5 +1,4 @@
-#include <math.h>
-#include <string.h>
+#include <float.h>
 
 #include "../tap.h"
 #include "base/bytes.h"
@@ -17,6 +16,8 @@ main(void)
 	static const float under[] = { 0x1p-126f, 0x1p-127f, -0x1p-128f };
 	static const float bad[] = { 1, 2, INFINITY, NAN };
 	static const float huge[] = { 3e38f, -3e38f };
+	static const float low[] = { -3e38f, -3e38f, -3e38f, -3e38f };
+	static const float high[] = { 3e38f, 3e38f };
 	struct stat_group s;
 	uint32_t total = 0;
 	size_t i;
@@ -36,6 +37,10 @@ main(void)
 	ok(stat_group_of(bad, 4, &s) == 3, "first value not finite");
 	ok(stat_group_of(huge, 2, &s) == 0 && isfinite(s.sumsq) &&
 	    isfinite(s.sumabs), "huge values stay finite");
+	ok(stat_group_of(low, 4, &s) == 0 && s.sum == -FLT_MAX &&
+	    s.sumabs == FLT_MAX, "a sum below all numbers is the lowest");
+	ok(stat_group_of(high, 2, &s) == 0 && s.sum == FLT_MAX,
+	    "one above all is the largest");
 	ok(stat_group_of(NULL, 0, &s) == 0 && s.n == 0 && s.max_abs == 0,
 	    "an empty group");
 	return done_testing();

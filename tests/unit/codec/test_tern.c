@@ -40,8 +40,7 @@ test_figures(void)
 	    "tern:mse: NMSE %.4f (0.1902)", trip_nmse(&t, TRIP_N));
 }
 
-static void
-test_noise(void)
+TEST(test_noise)
 {
 	size_t i;
 
@@ -51,8 +50,7 @@ test_noise(void)
 }
 
 /* Each value of a group, with its number. */
-static void
-test_each(void)
+TEST(test_each)
 {
 	enum { EACH = 3001 };
 	size_t i, bad = 0;
@@ -74,8 +72,7 @@ test_each(void)
 	ok(bad == 0, "each of %d values as its number says", EACH);
 }
 
-static void
-test_known(void)
+TEST(test_known)
 {
 	static const float x[6] = { 1, -1, 0, 0.25f, 1, -1 };
 	size_t i;
@@ -98,8 +95,7 @@ test_known(void)
 	ok(isfinite(t.y[0]) && t.y[0] < -3.3e38f, "huge values stay finite");
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	unsigned char p[66] = { 0x80, 0x3f };
 
@@ -122,8 +118,7 @@ test_lies(void)
 
 /* The scale is none that is smaller than what it stands for: then the mean could
  * not be right.  1.003 lies between two of bf16, nearer to the lower. */
-static void
-test_scale(void)
+TEST(test_scale)
 {
 	size_t i, low = 0;
 
@@ -141,11 +136,7 @@ main(void)
 	test_figures();
 	trip_gauss(&t, 2, 3000, 1);
 	trip_unbiased(&t, "tern", 3000, 400);
-	test_noise();
-	test_scale();
-	test_each();
-	test_known();
-	test_lies();
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

@@ -2,7 +2,6 @@
  * topk, chunk and threshold: what is kept, what it costs against the entropy,
  * and bodies that lie.
  */
-#include "codec/gaps.h"
 #include "codec/levels.h"
 #include "codec/largest.h"
 #include "kern/kern.h"
@@ -42,8 +41,7 @@ test_positions(const char *spec, double p)
 
 /* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign
  * if one knew. */
-static void
-test_clusters(void)
+TEST(test_clusters)
 {
 	size_t i, k = 0;
 	double bits;
@@ -63,8 +61,7 @@ test_clusters(void)
 
 /* SparseLoCo, 64 of 4096 with 2 bits: 0.219 bits a parameter there, 0.147 for
  * the entropy of the positions and 2 bits; NMSE 0.882 there. */
-static void
-test_sparseloco(void)
+TEST(test_sparseloco)
 {
 	size_t i, len, good = 1;
 	double bits, mass = 0, all = 0;
@@ -91,8 +88,7 @@ test_sparseloco(void)
 	ok(nonzero(0, 20) == 1, "a short group keeps one");
 }
 
-static void
-test_f16(void)
+TEST(test_f16)
 {
 	size_t i, a, b;
 	float y[3];
@@ -119,8 +115,7 @@ test_f16(void)
 }
 
 /* What is printed is read as the same f32, with as few digits as do it. */
-static void
-test_printed(void)
+TEST(test_printed)
 {
 	struct codec_plan p, q;
 	char text[CODEC_TEXT], want[48];
@@ -153,8 +148,7 @@ test_printed(void)
 	    "a threshold needs its T");
 }
 
-static void
-test_picks(void)
+TEST(test_picks)
 {
 	static uint32_t at[TRIP_N + 1];
 	size_t k, i, good = 1;
@@ -181,8 +175,7 @@ test_picks(void)
 	    "zeros are not taken");
 }
 
-static void
-test_levels(void)
+TEST(test_levels)
 {
 	static const float m[] = { 1, 1, 1.5f, 4, 4, 4.5f };
 	uint16_t c[TRIP_N], i;
@@ -214,8 +207,7 @@ test_levels(void)
 	ok(isfinite(l.v[7]), "levels of everything are finite");
 }
 
-static void
-test_kinds(void)
+TEST(test_kinds)
 {
 	static const char *const spec[] = { "topk:0.05", "topk:0.05:q4",
 	    "topk:0.05:q2", "topk:0.05:mag" };
@@ -239,8 +231,7 @@ test_kinds(void)
 	}
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	unsigned char p[400];
 	size_t len, i;
@@ -275,8 +266,7 @@ test_lies(void)
 }
 
 /* A last, shorter chunk gives its share, to the nearest number. */
-static void
-test_chunks(void)
+TEST(test_chunks)
 {
 	const struct kern *kern = kern_get(NULL);
 	static uint32_t at[512];
@@ -297,15 +287,7 @@ main(void)
 	test_positions("topk:0.01:mag", 655.0 / TRIP_N);
 	test_positions("topk:0.1:mag", 6554.0 / TRIP_N);
 	test_positions("topk:0.5:mag", 0.5);
-	test_chunks();
-	test_clusters();
-	test_sparseloco();
-	test_f16();
-	test_printed();
-	test_picks();
-	test_levels();
-	test_kinds();
-	test_lies();
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

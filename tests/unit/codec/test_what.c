@@ -19,7 +19,7 @@ static const struct {
 	{ "topk:0.01", "sko" }, { "topk:0.1:q2", "sko" },
 	{ "topk:0.2:q4:rice:sample", "sko" }, { "chunk:64/4096", "sko" },
 	{ "threshold:0.001", "sko" },
-	{ "qsgd:4", "" }, { "qsgd:200", "" },
+	{ "qsgd:4", "" }, { "qsgd:200", "" }, { "qsgd:1:mse", "" },
 	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" },
 	{ "tern", "f" }, { "tern:clip", "f" }, { "tern:mse", "f" },
 	{ "lowrank:4", "fa" }, { "lowrank:2:q8", "fa" }, { "i64", "df" },
@@ -142,8 +142,7 @@ test_turn(const char *spec)
 }
 
 /* How far each knob turns, and where it stops. */
-static void
-test_turned(void)
+TEST(test_turned)
 {
 	static const struct {
 		const char *from;
@@ -178,8 +177,7 @@ test_turned(void)
 }
 
 /* Nothing sent takes no bytes and loses all. */
-static void
-test_none(void)
+TEST(test_none)
 {
 	static struct estimate m;
 	struct codec_plan p;
@@ -226,6 +224,49 @@ test_edges(const char *spec)
 	    (long)rate[0], (long)rate[1], (long)rate[2]);
 }
 
+/* Fifty steps of error feedback, in which the code has to keep something of what
+ * is to be sent each time, so that what is left stays bounded.  How much it keeps
+ * at least is foretold by nothing: it is asked of the steps themselves. */
+static void
+test_feedback(const char *spec)
+{
+	static float left[N], g[N];
+	struct codec_plan p, c;
+	double all, lost, grad = 0, most = 0, kept = 1;
+	size_t i;
+	int k;
+
+	(void)codec_parse(spec, &p, NULL);
+	c = codec_contracting(&p);
+	trip_gauss(&t, 77, N, 1e-3);
+	for (i = 0; i < N; i++) {
+		left[i] = 0;
+		g[i] = p.codec == CODEC_I64 ? (float)(int)(1e5F * t.x[i]) : t.x[i];
+		grad += (double)g[i] * (double)g[i];
+	}
+	for (k = 0; k < 50; k++) {
+		for (all = 0, i = 0; i < N; i++) {
+			t.x[i] = g[i] + left[i];
+			all += (double)t.x[i] * (double)t.x[i];
+		}
+		t.ctx.step = (uint64_t)k;
+		t.body.n = 0;
+		if (codec_encode_after(&c, &t.ctx, NULL, t.x, N, NULL, &t.body,
+		    &t.param, t.y, NULL) < 0)
+			break;
+		for (lost = 0, i = 0; i < N; i++) {
+			left[i] = t.x[i] - t.y[i];
+			lost += (double)left[i] * (double)left[i];
+		}
+		kept = fmin(kept, 1 - lost / all);
+		most = fmax(most, lost / grad);
+	}
+	/* |e| <= sqrt(1 - a) (|g| + |e|) */
+	ok(k == 50 && kept > 0 && sqrt(most) * (1 - sqrt(1 - kept)) <=
+	    1.0001 * sqrt(1 - kept), "%s: under feedback %.3g of the gradient "
+	    "is left at most, %.3g kept at least", spec, sqrt(most), kept);
+}
+
 int
 main(void)
 {
@@ -238,6 +279,7 @@ main(void)
 		test_is(list[i].spec, list[i].is);
 		test_turn(list[i].spec);
 		test_edges(list[i].spec);
+		test_feedback(list[i].spec);
 		if (codec_parse(list[i].spec, &p, NULL) == 0)
 			all |= 1u << p.codec;
 	}
@@ -245,8 +287,7 @@ main(void)
 	    c++)
 		;
 	ok(c == CODEC_MAX, "all codecs were asked");
-	test_turned();
-	test_none();
+	run_tests();
 	p = (struct codec_plan){ 77, 0, 0 };
 	ok(!codec_dense(&p) && !codec_sparse(&p) && !codec_fixed(&p) &&
 	    !codec_knob(&p) && !codec_after(&p) && codec_param(&p) == -1 &&

@@ -2,10 +2,6 @@
  * How much of a shard its code kept: by hand, group by group, and as the state
  * has it afterwards.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "../tap.h"
 #include "base/err.h"
 #include "device/contraction.h"
@@ -13,7 +9,7 @@
 enum { MANY = 21 };
 
 static char dir[] = "/tmp/ace-contraction.XXXXXX";
-static struct state state = STATE_INIT;
+static struct statedir state = STATE_INIT;
 static struct err e = ERR_INIT;
 
 /* What the state says under a key, -1 nothing. */
@@ -27,7 +23,7 @@ said(const char *key)
 }
 
 static int
-saved(const struct contraction *c, double alpha, double share)
+saved(struct contraction *c, double alpha, double share)
 {
 	return contraction_save(c, &state, &e) == 0 &&
 	    said(CONTRACTION_ALPHA) == alpha && said(CONTRACTION_SHARE) == share;
@@ -46,7 +42,7 @@ main(void)
 	char path[80];
 
 	if (mkdtemp(dir) == NULL ||
-	    state_open(&state, dir, &e) < 0) {
+	    statedir_open(&state, dir, &e) < 0) {
 		perror(dir);
 		return 1;
 	}
@@ -70,6 +66,14 @@ main(void)
 	    row[0] == 0 && row[1] == 0.666666667f,
 	    "the same in a row of numbers");
 	memory_release(&h);
+	(void)saved(&c, 0, 0.666666667);
+	ok(c.growing == 2 && said(CONTRACTION_GROWING) == 2, "the second in a row");
+	contraction_group(&c, 1e6, p, p, 4, 0);
+	(void)saved(&c, 0.9, 0.5);
+	ok(c.growing == 0 && said(CONTRACTION_GROWING) < 0, "one that keeps something");
+	c = (struct contraction)CONTRACTION_INIT;
+	contraction_group(&c, 25, p, NULL, 4, 0);
+	ok(saved(&c, 0, 0) && c.growing == 0, "where nothing was sent nothing grows by it");
 	for (i = 0; i < MANY; i++)
 		many[i] = (float)i;
 	c = (struct contraction)CONTRACTION_INIT;
@@ -77,7 +81,7 @@ main(void)
 	ok(c.lost == (MANY - 1) * MANY * (2 * MANY - 1) / 6,
 	    "each of many values is lost once");
 	ok(e.code == ERR_OK, "no error: %s", ERR_MSG(&e));
-	state_close(&state);
+	statedir_close(&state);
 	(void)snprintf(path, sizeof(path), "%s/" CONTRACTION_FILE, dir);
 	(void)unlink(path);
 	(void)rmdir(dir);

@@ -2,11 +2,7 @@
  * A model-sized array in a state: what it says of itself, which groups it has,
  * and what is refused in its place.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -15,7 +11,7 @@
 enum { G = 4, GROUPS = 5 };
 
 static char dir[] = "/tmp/test_dense.XXXXXX";
-static struct state state = STATE_INIT;
+static struct statedir state = STATE_INIT;
 static struct schema schema = SCHEMA_INIT;
 static struct shard of;
 static struct err e = ERR_INIT;
@@ -46,8 +42,7 @@ write_array(float v)
 	return r;
 }
 
-static void
-test_groups(void)
+TEST(test_groups)
 {
 	struct dense d, later;
 	const float *x;
@@ -88,8 +83,7 @@ test_groups(void)
 	dense_close(&later);
 }
 
-static void
-test_says(void)
+TEST(test_says)
 {
 	struct dense d;
 	const struct shard *s;
@@ -140,8 +134,7 @@ differs(const char *run, const char *device, uint32_t size, const char *why)
 	    r == -ERR_DATA && strncmp(ERR_MSG(&e), why, strlen(why)) == 0;
 }
 
-static void
-test_check(void)
+TEST(test_check)
 {
 	ok(differs("run", "edge1", G * GROUPS, NULL), "its own");
 	ok(differs("run2", "edge1", G * GROUPS, "mismatch: shard of run "
@@ -167,11 +160,10 @@ refused(int status, const char *word)
 	    strstr(ERR_MSG(&e), "/other'") != NULL;
 }
 
-static void
-test_place(void)
+TEST(test_place)
 {
-	char *path = state_path(&state, "other", &e);
-	char *array = state_path(&state, "array", &e);
+	char *path = statedir_path(&state, "other", &e);
+	char *array = statedir_path(&state, "array", &e);
 	struct stat st;
 	FILE *f;
 
@@ -211,7 +203,7 @@ main(void)
 	of.weight = 2;
 	of.samples = 9;
 	of.created = of.deadline = 77;
-	if (mkdtemp(dir) == NULL || state_open(&state, dir, &e) < 0 ||
+	if (mkdtemp(dir) == NULL || statedir_open(&state, dir, &e) < 0 ||
 	    schema_add(&schema, &t, &e) < 0 || schema_finish(&schema, &e) < 0 ||
 	    shard_set_run(&of, "run", &e) < 0 ||
 	    shard_set_device(&of, "edge1", &e) < 0 ||
@@ -219,13 +211,10 @@ main(void)
 		perror(dir);
 		return 1;
 	}
-	test_groups();
-	test_says();
-	test_check();
-	test_place();
+	run_tests();
 	shard_release(&of);
 	schema_release(&schema);
-	state_close(&state);
+	statedir_close(&state);
 	(void)rmdir(dir);
 	return done_testing();
 }

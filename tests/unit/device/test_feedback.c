@@ -3,12 +3,6 @@
  * and groups that are not sent: what is kept and what is reconstructed add up
  * at every step, element by element, and both sides hold the same history.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "base/rng.h"
@@ -92,7 +86,7 @@ static int
 load(const char *where, const char *name, enum shard_kind kind, float *x,
     char stamp[DENSE_STAMP], struct err *e)
 {
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct schema_span span;
 	struct dense d;
 	const float *v;
@@ -100,7 +94,7 @@ load(const char *where, const char *name, enum shard_kind kind, float *x,
 	int r;
 
 	memset(x, 0, N * sizeof(*x));
-	if ((r = state_open(&s, where, e)) < 0 ||
+	if ((r = statedir_open(&s, where, e)) < 0 ||
 	    (r = dense_open(&d, &s, name, kind, e)) < 0)
 		return r;
 	for (g = 0; g < schema.ngroups && r == 0; g++) {
@@ -111,7 +105,7 @@ load(const char *where, const char *name, enum shard_kind kind, float *x,
 	if (stamp != NULL)
 		memcpy(stamp, d.stamp, DENSE_STAMP);
 	dense_close(&d);
-	state_close(&s);
+	statedir_close(&s);
 	return r;
 }
 

@@ -1,14 +1,11 @@
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "device/link.h"
 #include "device/receipts.h"
 #include "format/writer.h"
-#include "sync/pace.h"
+#include "sync/ratio.h"
 
 /*
  * A link of that rate behind a buffer, fed by writes of n bytes, on a clock of
@@ -61,8 +58,7 @@ near(double x, double want)
 	return fabs(x - want) <= 0.01 * want;
 }
 
-static void
-bandwidth(void)
+TEST(bandwidth)
 {
 	static const double rates[] = { 2e5, 5e6, 20e6, 50e6, 200e6, 1e9 };
 	struct sim s;
@@ -136,8 +132,7 @@ halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
 }
 
 /* The rates of windows are far off then; what is made of them is not. */
-static void
-halts(void)
+TEST(halts)
 {
 	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
 	struct sim s;
@@ -175,8 +170,7 @@ send(struct sim *s, double bytes, double rest)
 /* Shards of as many bytes as the link is believed to carry in the deadline,
  * while it falls from 200 to 5 Mbit/s: of the three after that, the first was
  * planned before, the others must be in time. */
-static void
-falls(void)
+TEST(falls)
 {
 	static const double deadline[] = { 0.4, 1, 3, 10 };
 	double took[3] = { 0 }, rate;
@@ -184,17 +178,17 @@ falls(void)
 	struct sim s;
 
 	for (i = 0; i < sizeof(deadline) / sizeof(deadline[0]); i++) {
-		struct pace p = PACE_INIT;
+		struct ratio_pace p = RATIO_PACE_INIT;
 
 		s = sim(200e6, 1 << 20);
 		for (k = 0; k < 40; k++)
 			(void)send(&s, 200e6 / 8 * fmax(deadline[i], 1), 0.1);
-		rate = pace_rate(&p, link_bandwidth(&s.l));
+		rate = ratio_acted(&p, link_bandwidth(&s.l));
 		ok(rate > 180e6, "%g s: %g bit/s before", deadline[i], rate);
 		s.rate = 5e6;
 		for (k = 0; k < 3; k++) {
 			took[k] = send(&s, rate / 8 * deadline[i], 0.1);
-			rate = pace_rate(&p, link_bandwidth(&s.l));
+			rate = ratio_acted(&p, link_bandwidth(&s.l));
 		}
 		ok(rate <= 5.1e6 && fmax(took[1], took[2]) <= 1.02 * deadline[i],
 		    "%g s: three shards after the fall %g bit/s, the last took "
@@ -203,8 +197,7 @@ falls(void)
 	}
 }
 
-static void
-pace(void)
+TEST(pace)
 {
 	double due = 0, now = 100, start = 100, w;
 	size_t sent = 0, i;
@@ -227,8 +220,7 @@ pace(void)
 	ok(fabs(w - 0.19) < 1e-6, "nor of a second");
 }
 
-static void
-stream(void)
+TEST(stream)
 {
 	struct writer_opts wo = { "test", NULL, 0 };
 	struct schema sc = SCHEMA_INIT;
@@ -286,7 +278,7 @@ stream(void)
 
 /* A receipt for each shard that has passed. */
 static int
-answer(const struct link *l, const struct state *st, struct err *e)
+answer(const struct link *l, const struct statedir *st, struct err *e)
 {
 	struct receipts q;
 	size_t i;
@@ -305,19 +297,18 @@ answer(const struct link *l, const struct state *st, struct err *e)
 
 /* Round trips are smoothed as RFC 6298 says: the first one is the mean, half of
  * it the deviation; then an eighth and a quarter of what is new. */
-static void
-trips(void)
+TEST(trips)
 {
 	static const double took[] = { 0.08, 0.16, 0.04, 0.4 };
 	char dir[] = "/tmp/test_link.XXXXXX", command[64];
-	struct state st = STATE_INIT;
+	struct statedir st = STATE_INIT;
 	struct err e = ERR_INIT;
 	struct link l;
 	double now = 10, mean = 0, off = 0;
 	size_t i;
 	int good;
 
-	good = mkdtemp(dir) != NULL && state_open(&st, dir, &e) == 0;
+	good = mkdtemp(dir) != NULL && statedir_open(&st, dir, &e) == 0;
 	link_init(&l);
 	for (i = 0; i < 4; i++, now += 1) {
 		l.pending = 1;
@@ -354,14 +345,13 @@ trips(void)
 	ok(good && l.pending == 2 && l.sent[0].digest[0] == 101 &&
 	    l.sent[0].at == now + 1 && l.sent[1].digest[5] == 102 &&
 	    l.sent[1].at == now + 2, "of three one is answered, two are left");
-	state_close(&st);
+	statedir_close(&st);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
 	ok(system(command) == 0, "done with it");
 }
 
 /* When the next look for a receipt is worth it. */
-static void
-patience(void)
+TEST(patience)
 {
 	struct link l;
 
@@ -378,7 +368,7 @@ patience(void)
 
 /* What the state says under a key, -1 nothing. */
 static double
-known(const struct state *st, const char *key)
+known(const struct statedir *st, const char *key)
 {
 	struct err e = ERR_INIT;
 	double v = -1;
@@ -386,18 +376,17 @@ known(const struct state *st, const char *key)
 	return memory_number(st, MEMORY_LINK, key, &v, &e) < 0 ? -2 : v;
 }
 
-static void
-kept(void)
+TEST(kept)
 {
 	char dir[] = "/tmp/test_link.XXXXXX", command[64];
-	struct state st = STATE_INIT;
+	struct statedir st = STATE_INIT;
 	struct memory h = MEMORY_INIT;
 	struct err e = ERR_INIT;
 	struct sim s = sim(20e6, 1 << 20);
 	struct link l;
 	float x = 1;
 
-	ok(mkdtemp(dir) != NULL && state_open(&st, dir, &e) == 0 &&
+	ok(mkdtemp(dir) != NULL && statedir_open(&st, dir, &e) == 0 &&
 	    link_save(&s.l, &st, 0, &e) == 0 &&
 	    memory_load(&h, &st, MEMORY_LINK, &e) == 0,
 	    "what knows nothing writes nothing");
@@ -436,21 +425,7 @@ kept(void)
 	    near((double)memory_row(&h, LINK_RATES, s.l.n)[s.l.n - 1], 20e6),
 	    "and each window's rate");
 	memory_release(&h);
-	state_close(&st);
+	statedir_close(&st);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
 	ok(system(command) == 0, "done with it");
-}
-
-int
-main(void)
-{
-	trips();
-	patience();
-	kept();
-	bandwidth();
-	falls();
-	halts();
-	pace();
-	stream();
-	return done_testing();
 }

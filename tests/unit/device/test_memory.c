@@ -1,8 +1,4 @@
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -10,7 +6,7 @@
 #include "device/memory.h"
 
 static void
-there_and_back(const struct state *s)
+there_and_back(const struct statedir *s)
 {
 	enum { N = 70000 };	/* more than one group */
 	static float x[N];
@@ -44,7 +40,7 @@ there_and_back(const struct state *s)
 
 /* A number among the keys: there, not there, or none. */
 static void
-numbers(const struct state *s)
+numbers(const struct statedir *s)
 {
 	static const char *const bad[] = { "-1", "nan", "inf", "2x", "" };
 	struct memory h = MEMORY_INIT;
@@ -95,7 +91,7 @@ lists(void)
 
 /* Whose it is; and what is of another kind is none of these files. */
 static void
-whose(const struct state *s)
+whose(const struct statedir *s)
 {
 	struct schema sc = SCHEMA_INIT;
 	struct schema_tensor t = { .name = (char *)(uintptr_t)"w", .ndim = 1,
@@ -135,11 +131,11 @@ whose(const struct state *s)
 }
 
 static void
-damage(const struct state *s)
+damage(const struct statedir *s)
 {
 	struct memory h;
 	struct err e = ERR_INIT;
-	char *path = state_path(s, "score", &e);
+	char *path = statedir_path(s, "score", &e);
 	char c;
 	int fd, k;
 
@@ -159,21 +155,21 @@ int
 main(void)
 {
 	char dir[] = "/tmp/history.XXXXXX";
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
 	char *path;
 
-	if (mkdtemp(dir) == NULL || state_open(&s, dir, &e) < 0)
+	if (mkdtemp(dir) == NULL || statedir_open(&s, dir, &e) < 0)
 		return 1;
 	numbers(&s);
 	lists();
 	whose(&s);
-	path = state_path(&s, "score", &e);
+	path = statedir_path(&s, "score", &e);
 	(void)unlink(path);
 	free(path);
 	there_and_back(&s);
 	damage(&s);
-	state_close(&s);
+	statedir_close(&s);
 	(void)rmdir(dir);
 	return done_testing();
 }

@@ -1,8 +1,6 @@
 /*
  * What a device believes of the receipts for what it sent.
  */
-#include <string.h>
-
 #include "../tap.h"
 #include "base/err.h"
 #include "device/pending.h"
@@ -48,8 +46,7 @@ judged(void)
 }
 
 /* Only the receipt of this very shard is one for it. */
-static void
-test_whose(void)
+TEST(test_whose)
 {
 	struct shard other = { .step = 5 };
 	unsigned char digest[SHARD_DIGEST];
@@ -86,8 +83,7 @@ test_whose(void)
 }
 
 /* The newest receipts are kept, in their order. */
-static void
-test_many(void)
+TEST(test_many)
 {
 	uint64_t i;
 
@@ -106,8 +102,7 @@ test_many(void)
 }
 
 /* Which are sent again, and which is asked for. */
-static void
-test_owed(void)
+TEST(test_owed)
 {
 	begin();
 	ok(!pending_owed(&p, 5) && pending_owed(&p, 6),
@@ -157,9 +152,7 @@ main(void)
 	told(5, 10, RECEIPT_ACCEPTED);
 	ok(judged() &&
 	    p.p[0].fate == PENDING_ACCEPTED, "a newer verdict replaces an older");
-	test_owed();
-	test_whose();
-	test_many();
+	run_tests();
 	shard_release(&sh);
 	return done_testing();
 }

@@ -3,10 +3,6 @@
  * text is a row of numbers, six bits in each of four bytes and in the two others
  * which byte it is, so that a window says where it is from.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../../examples/train_data.h"
 #include "../tap.h"
 
@@ -131,8 +127,7 @@ test_together(int interleaved)
 	free(seen);
 }
 
-static void
-test_order(void)
+TEST(test_order)
 {
 	const struct data d = numbers();
 	const struct data_share a = { 0, 4, 0 };
@@ -158,8 +153,7 @@ test_order(void)
 
 /* The smallest text that data_enough takes: every device has a window, and
  * none of them ends behind the training text. */
-static void
-test_smallest(void)
+TEST(test_smallest)
 {
 	struct data d = numbers();
 	struct data_share s = { 0, 63, 0 };
@@ -190,7 +184,6 @@ main(void)
 	test_passes((struct data_share){ 2, 3, 1 }, 0, TRAIN);
 	test_together(0);
 	test_together(1);
-	test_order();
-	test_smallest();
+	run_tests();
 	return done_testing();
 }

@@ -1,7 +1,4 @@
 /* Number types: every f16 and bf16, the edges of the others. */
-#include <math.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "files/dtype.h"
@@ -101,8 +98,7 @@ test_nearest(unsigned dtype, uint16_t top, const char *name)
 	    (unsigned long)used);
 }
 
-static void
-test_range(void)
+TEST(test_range)
 {
 	static const float big[] = { 65519.996f, 65520.0f, 0x1.fep127f,
 		0x1.ffp127f, -65520.0f };
@@ -152,8 +148,7 @@ bits_of(double d)
 	return u;
 }
 
-static void
-test_wide(void)
+TEST(test_wide)
 {
 	uint64_t lost;
 	float x;
@@ -190,8 +185,7 @@ test_wide(void)
 }
 
 /* What is next to the ends of the types whose values mean themselves. */
-static void
-test_edges(void)
+TEST(test_edges)
 {
 	static const struct {
 		unsigned dtype;
@@ -223,8 +217,7 @@ test_edges(void)
 	    "a bool of 2 is none, rounded or not");
 }
 
-static void
-test_narrow_nan(void)
+TEST(test_narrow_nan)
 {
 	static const unsigned types[] = { SCHEMA_F16, SCHEMA_BF16, SCHEMA_F64 };
 	float x = bytes_f32(0xff800001), y;
@@ -241,8 +234,7 @@ test_narrow_nan(void)
 	}
 }
 
-static void
-test_text(void)
+TEST(test_text)
 {
 	unsigned char b[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 	char s[32];
@@ -298,10 +290,6 @@ main(void)
 	test_halves(SCHEMA_BF16, "bf16");
 	test_nearest(SCHEMA_F16, 0x7bff, "f16");
 	test_nearest(SCHEMA_BF16, 0x7f7f, "bf16");
-	test_range();
-	test_wide();
-	test_edges();
-	test_narrow_nan();
-	test_text();
+	run_tests();
 	return done_testing();
 }

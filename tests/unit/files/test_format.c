@@ -1,6 +1,5 @@
 /* Every format: what goes in comes out, bit for bit. */
 #include <fcntl.h>
-#include <math.h>
 #include <sys/stat.h>
 
 #include "base/bytes.h"
@@ -60,8 +59,7 @@ fill(const struct schema *sc)
 		}
 }
 
-static void
-make_schema(void)
+TEST(make_schema)
 {
 	add(&schema, "odd.f16", SCHEMA_F16, 1, 3, 0);
 	add(&schema, "wide.f32", SCHEMA_F32, 2, 70, 1000);
@@ -122,15 +120,12 @@ round_trip(enum format_id f, const struct schema *sc,
 	format_close(s);
 }
 
-static void
-test_round_trips(void)
+TEST(test_round_trips)
 {
-	static const struct format_sink_opts deflate = { NULL, 0, 1 };
 	struct schema one = SCHEMA_INIT, ints = SCHEMA_INIT;
 	struct stat a, b;
 
 	round_trip(FORMAT_SAFETENSORS, &schema, NULL, "safetensors");
-	round_trip(FORMAT_NPZ, &schema, &deflate, "npz, deflated");
 	round_trip(FORMAT_NPZ, &schema, NULL, "npz, stored");
 	add(&one, "only", SCHEMA_F32, 2, 300, 300);
 	if (schema_finish(&one, NULL) < 0 || stat("f", &a) != 0)
@@ -144,14 +139,12 @@ test_round_trips(void)
 	if (schema_finish(&ints, NULL) < 0)
 		abort();
 	fill(&ints);
-	round_trip(FORMAT_NPZ, &ints, &deflate, "integers, deflated");
-	ok(stat("f", &b) == 0 && b.st_size < 90000 * 5, "deflate makes it less");
+	round_trip(FORMAT_NPZ, &ints, NULL, "integers");
 	schema_release(&ints);
 }
 
 /* The same values give the same file, wherever and whenever. */
-static void
-test_same(void)
+TEST(test_same)
 {
 	static unsigned char a[1 << 20], b[1 << 20];
 	static const char *const zones[] = { "UTC", "Asia/Tokyo", "EST5EDT" };
@@ -183,8 +176,7 @@ refuse_write(enum format_id f, const struct schema *sc, const char *about)
 	    r == 0 ? "was written" : ERR_MSG(&e));
 }
 
-static void
-test_refused(void)
+TEST(test_refused)
 {
 	struct schema h = SCHEMA_INIT, m = SCHEMA_INIT;
 	unsigned i;
@@ -210,8 +202,7 @@ test_refused(void)
 	schema_release(&m);
 }
 
-static void
-test_inexact(void)
+TEST(test_inexact)
 {
 	static const unsigned char i4[] = { 0, 0, 0, 1, 1, 0, 0, 1, 3, 0, 0, 0 };
 	static const char dict[] =
@@ -240,10 +231,9 @@ test_inexact(void)
 	format_close(s);
 }
 
-static void
-test_note(void)
+TEST(test_note)
 {
-	struct format_sink_opts o = { NULL, 0, 0 };
+	struct format_sink_opts o = { NULL, 0 };
 	struct text_kv kv = TEXT_KV_INIT;
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;
@@ -267,8 +257,7 @@ test_note(void)
 }
 
 /* Standard input is read from where it stands, also by who goes back in it. */
-static void
-test_middle(void)
+TEST(test_middle)
 {
 	static const float v[4] = { 1, 2, 3, 4 };
 	static const struct format_opts none;
@@ -292,8 +281,7 @@ test_middle(void)
 }
 
 /* The index that is said counts from the tensor's first value. */
-static void
-test_far(void)
+TEST(test_far)
 {
 	enum { N = 90000, AT = 80000 };
 	struct schema sc = SCHEMA_INIT;
@@ -331,8 +319,7 @@ test_far(void)
 	schema_release(&sc);
 }
 
-static void
-test_raw(void)
+TEST(test_raw)
 {
 	struct format_opts o = { .name = "w", .dim = { 2, 2 }, .ndim = 2 };
 	struct format_source *s = NULL;
@@ -353,8 +340,7 @@ test_raw(void)
 	format_close(s);
 }
 
-static void
-test_guess(void)
+TEST(test_guess)
 {
 	ok(format_guess("a/b.safetensors") == FORMAT_SAFETENSORS &&
 	    format_guess("b.npz") == FORMAT_NPZ &&
@@ -362,7 +348,6 @@ test_guess(void)
 	    format_guess("b.raw") == FORMAT_RAW &&
 	    format_guess("b.f32") == FORMAT_RAW && format_guess("b") == -1 &&
 	    format_guess("b.bin") == FORMAT_RAW &&
-	    format_guess("b.gguf") == FORMAT_GGUF &&
 	    format_guess(".npz") == -1 && format_guess("npz") == -1 &&
 	    format_guess(NULL) == -1, "formats by the ends of names");
 }
@@ -374,16 +359,7 @@ main(void)
 	char dir[32];
 
 	files_enter(dir);
-	make_schema();
-	test_round_trips();
-	test_same();
-	test_refused();
-	test_inexact();
-	test_note();
-	test_middle();
-	test_far();
-	test_raw();
-	test_guess();
+	run_tests();
 	schema_release(&schema);
 	files_leave(dir, names);
 	return done_testing();

@@ -7,8 +7,7 @@
 
 #define REST "'fortran_order': False, 'shape': (3,)}\n"
 
-static void
-test_parse_good(void)
+TEST(test_parse_good)
 {
 	static const struct {
 		const char *text;
@@ -46,8 +45,7 @@ test_parse_good(void)
 	}
 }
 
-static void
-test_parse_bad(void)
+TEST(test_parse_bad)
 {
 	static const char *const bad[] = {
 		"", "\n", "{}\n", "{'descr': '<f4'}\n", "{'descr': '<f4', " REST "x\n",
@@ -122,8 +120,7 @@ make(unsigned char *b, unsigned version, const char *dict, const void *data,
 	return at + head + n;
 }
 
-static void
-test_versions(void)
+TEST(test_versions)
 {
 	/* {{0, 1, 2}, {3, 4, 5}} */
 	static const unsigned char half[] = { 0, 0, 0x3c, 0, 0x40, 0, 0x42, 0,
@@ -154,8 +151,7 @@ test_versions(void)
 	}
 }
 
-static void
-test_files(void)
+TEST(test_files)
 {
 	static const char dict[] =
 	    "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}\n";
@@ -191,8 +187,7 @@ test_files(void)
 
 /* numpy.save of numpy.float32([[1, 2]]), numpy 1.24, up to the padding that
  * later versions leave for the first dimension to grow. */
-static void
-test_make(void)
+TEST(test_make)
 {
 	static const char want[] = "\x93NUMPY\x01\0v\0{'descr': '<f4', "
 	    "'fortran_order': False, 'shape': (1, 2), }";
@@ -217,11 +212,7 @@ main(void)
 	char dir[32];
 
 	files_enter(dir);
-	test_parse_good();
-	test_parse_bad();
-	test_versions();
-	test_files();
-	test_make();
+	run_tests();
 	files_leave(dir, names);
 	return done_testing();
 }

@@ -62,8 +62,7 @@ is_numpy(const struct schema *sc, const float *x)
 	    memcmp(x, want, sizeof(want)) == 0;
 }
 
-static void
-test_numpy(void)
+TEST(test_numpy)
 {
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;
@@ -77,8 +76,7 @@ test_numpy(void)
 	format_close(s);
 }
 
-static void
-test_cut(void)
+TEST(test_cut)
 {
 	struct format_source *s;
 	struct err e;
@@ -97,8 +95,7 @@ test_cut(void)
 
 /* A flipped bit is refused, or was in a date or a name: values never differ
  * under the same head. */
-static void
-test_flip(void)
+TEST(test_flip)
 {
 	unsigned char b[sizeof(numpy)];
 	size_t i, wrong = 0, other = 0, good = 0, refused = 0;
@@ -242,8 +239,7 @@ static const struct {
 	    "a name that says it is" }
 };
 
-static void
-test_bad(void)
+TEST(test_bad)
 {
 	static struct zip z;
 	size_t i;
@@ -256,8 +252,7 @@ test_bad(void)
 	}
 }
 
-static void
-test_structure(void)
+TEST(test_structure)
 {
 	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 },
 	    b = { "b.npy", F4, 8, 0, 0, 0, 0 };
@@ -315,8 +310,7 @@ test_structure(void)
     "False, 'shape': (" shape "}\n"	/* all of one length */
 
 /* The file is read twice: what is another one the second time is refused. */
-static void
-test_changed(void)
+TEST(test_changed)
 {
 	static const struct {
 		struct zip_entry t;
@@ -361,8 +355,7 @@ test_changed(void)
 }
 
 /* What large zips have: a second end record, of 64 bits, and where it is. */
-static void
-test_zip64(void)
+TEST(test_zip64)
 {
 	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 };
 	unsigned char r[56] = "PK\6\6", l[20] = "PK\6\7", end[22];
@@ -409,8 +402,7 @@ test_zip64(void)
 }
 
 /* A directory of 17 MiB, nearly all of it a hole in the file. */
-static void
-test_large(void)
+TEST(test_large)
 {
 	unsigned char h[22] = "PK\5\6";
 	FILE *f;
@@ -427,8 +419,7 @@ test_large(void)
 }
 
 /* Names stay as they are whatever the locale of the process says. */
-static void
-test_name(void)
+TEST(test_name)
 {
 	static const char *const locales[] = { "C", "C.UTF-8" };
 	static const struct zip_entry t[] = {
@@ -465,15 +456,7 @@ main(void)
 	char dir[32];
 
 	files_enter(dir);
-	test_numpy();
-	test_cut();
-	test_flip();
-	test_bad();
-	test_structure();
-	test_changed();
-	test_zip64();
-	test_large();
-	test_name();
+	run_tests();
 	files_leave(dir, names);
 	return done_testing();
 }

@@ -29,8 +29,7 @@ put(const char *header, size_t n)
 }
 
 /* The order of the schema is that of the data, whatever the header's is. */
-static void
-test_order(void)
+TEST(test_order)
 {
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;
@@ -151,8 +150,7 @@ static const struct {
 	    "truncated", "4 GB that are not there" }
 };
 
-static void
-test_bad(void)
+TEST(test_bad)
 {
 	size_t i;
 
@@ -163,8 +161,7 @@ test_bad(void)
 	}
 }
 
-static void
-test_length(void)
+TEST(test_length)
 {
 	static const struct {
 		uint64_t len;
@@ -215,8 +212,7 @@ test_large(const char *head, const char *again, size_t n, const char *tail,
 }
 
 /* Names that straddle the window's edge, more text than it holds. */
-static void
-test_window(void)
+TEST(test_window)
 {
 	enum { N = 40000, LINE = 128 };
 	char *p = calloc(N + 1, LINE), *q;
@@ -250,8 +246,7 @@ test_window(void)
 }
 
 /* Sixteen entries of metadata are kept, of values of up to 256 bytes. */
-static void
-test_metadata(void)
+TEST(test_metadata)
 {
 	char text[4096], key[32], value[258];
 	struct format_source *s = NULL;
@@ -287,8 +282,7 @@ test_metadata(void)
 }
 
 /* One tensor more than there may be. */
-static void
-test_many(void)
+TEST(test_many)
 {
 	enum { N = 131073, LINE = 64 };
 	char *p = malloc(N * LINE + 16), *q;
@@ -320,9 +314,7 @@ main(void)
 	char dir[32];
 
 	files_enter(dir);
-	test_order();
-	test_bad();
-	test_length();
+	run_tests();
 	test_large("{\"a\":", "[", 100000, "}", "corrupt", "deep nesting");
 	test_large("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,0],"
 	    "\"shape\":", "[", 3000, "0}}", "corrupt", "deep inside an entry");
@@ -333,9 +325,7 @@ main(void)
 	    "a note of 4 MB");
 	test_large("{", " ", 4000000, "\"a\":1}", "corrupt", "4 MB of blanks");
 	test_large("", "{\"a\":", 100000, "1", "limit", "objects in objects");
-	test_window();
-	test_metadata();
-	test_many();
+	run_tests();
 	files_leave(dir, names);
 	return done_testing();
 }

@@ -1,9 +1,5 @@
 /* The installed interface: keys of shards, there and back; a shard in parts. */
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "ace.h"
 #include "base/err.h"

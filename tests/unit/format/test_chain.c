@@ -1,7 +1,4 @@
 /* The next whole frame behind damage is found wherever it begins. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "format/chain.h"

@@ -1,12 +1,10 @@
 /* The frame header: bytes where ace-stream(5) says, checks in its order. */
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/pack.h"
 #include "format/frame.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 static struct err e;
 
@@ -40,8 +38,7 @@ says(const unsigned char p[64], const char *word)
 	    strstr(ERR_MSG(&e), "at byte 4096") != NULL;
 }
 
-static void
-test_layout(void)
+TEST(test_layout)
 {
 	unsigned char p[64], again[64];
 	struct frame_head h;
@@ -65,8 +62,7 @@ test_layout(void)
 	ok(memcmp(p, "\xac" "ACE\r\n\x1a\n", 8) == 0, "the magic of a file");
 }
 
-static void
-test_checks(void)
+TEST(test_checks)
 {
 	unsigned char p[64];
 	unsigned long wrong = 0;
@@ -129,8 +125,7 @@ test_checks(void)
 	ok(says(p, "corrupt"), "two lengths without LZ4: %s", ERR_MSG(&e));
 }
 
-static void
-test_text_mode(void)
+TEST(test_text_mode)
 {
 	unsigned char p[64];
 	struct frame_head h = sample;
@@ -147,8 +142,7 @@ test_text_mode(void)
 	ok(frame_decode(&h, p, FRAME_MAX, 0, NULL) == -ERR_DATA, "text");
 }
 
-static void
-test_names(void)
+TEST(test_names)
 {
 	char buf[16];
 
@@ -163,14 +157,4 @@ test_names(void)
 	    "last letter");
 	ok(frame_padding(0) == 0 && frame_padding(1) == 7 &&
 	    frame_padding(64) == 0 && frame_padding(65) == 7, "padding");
-}
-
-int
-main(void)
-{
-	test_layout();
-	test_checks();
-	test_text_mode();
-	test_names();
-	return done_testing();
 }

@@ -1,6 +1,3 @@
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -24,8 +21,7 @@ passes(const char *key, const char *value)
 }
 
 /* Each row: both ends, what is beyond them, what is no number. */
-static void
-test_rows(void)
+TEST(test_rows)
 {
 	static const char *const none[] = { "", "nan", "-nan", "inf", "-inf",
 	    "infinity", "x", "1x", "-1", "1e400", "-", "1,", ",1" };
@@ -57,8 +53,7 @@ test_rows(void)
 	ok(passes("other", "nan") == 1, "what no row names may say anything");
 }
 
-static void
-test_lists(void)
+TEST(test_lists)
 {
 	ok(passes(KEYS_CUTS, "1") == 1 && passes(KEYS_CUTS, "5,3,1") == 1 &&
 	    passes(KEYS_CUTS, "1048576,1") == 1, "lists that fall to 1");
@@ -69,8 +64,7 @@ test_lists(void)
 	    "lists that do not");
 }
 
-static void
-test_getters(void)
+TEST(test_getters)
 {
 	struct text_kv kv = TEXT_KV_INIT;
 	struct err e = ERR_INIT;
@@ -110,8 +104,6 @@ main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "page") == 0)
 		return page();
-	test_rows();
-	test_lists();
-	test_getters();
+	run_tests();
 	return done_testing();
 }

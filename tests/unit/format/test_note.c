@@ -1,13 +1,11 @@
 /* Annotations of groups, and the plan as it arrives in pieces. */
-#include <stdlib.h>
-#include <string.h>
-
+#include <float.h>
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/note.h"
 #include "format/plan.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 static struct err e;
 
@@ -18,8 +16,7 @@ get(struct note *n, const struct buf *b, uint32_t entry, uint32_t groups)
 	return note_get(n, b->p, b->n, entry, groups, &e);
 }
 
-static void
-test_stats(void)
+TEST(test_stats)
 {
 	struct stat_group s[2], t;
 	struct buf b = BUF_INIT;
@@ -39,15 +36,17 @@ test_stats(void)
 	buf_release(&b);
 }
 
-static void
-test_plan(void)
+TEST(test_plan)
 {
 	static const struct codec_plan want[] = {
 		{ CODEC_NONE, 0, 0 }, { CODEC_TOPK, 1, 0.25f }
 	};
+	static const double prices[] = { 0, DBL_MAX, -DBL_MIN, NAN, -INFINITY,
+	    INFINITY };
 	struct buf b = BUF_INIT;
 	struct codec_plan p;
 	struct note n;
+	size_t i;
 
 	(void)note_put_plan(&b, 0, want, 2,
 	    &(struct note_terms){ 4096, 0.5 }, &e);
@@ -58,11 +57,17 @@ test_plan(void)
 	ok(p.codec == CODEC_NONE, "not sent");
 	note_plan(&n, 1, &p);
 	ok(p.codec == CODEC_TOPK && p.param == 1 && p.arg == 0.25f, "topk");
+	for (i = 0; i < sizeof(prices) / sizeof(prices[0]); i++) {
+		b.n = 0;
+		(void)note_put_plan(&b, 0, want, 2,
+		    &(struct note_terms){ 4096, prices[i] }, &e);
+		ok(get(&n, &b, NOTE_PLAN, 2) == (i < 2 ? 0 : -ERR_DATA),
+		    "a price of %g", prices[i]);
+	}
 	buf_release(&b);
 }
 
-static void
-test_hostile(void)
+TEST(test_hostile)
 {
 	float s[3] = { 1, 2, 3 };
 	struct buf b = BUF_INIT;
@@ -111,8 +116,7 @@ add(struct plan *p, uint32_t first, uint32_t n, uint8_t codec, uint32_t groups)
 	return r;
 }
 
-static void
-test_pieces(void)
+TEST(test_pieces)
 {
 	struct plan p = PLAN_INIT;
 	struct codec_plan c;
@@ -136,14 +140,4 @@ test_pieces(void)
 	plan_clear(&p);
 	ok(plan_get(&p, 8, &c) == 0 && !p.any, "the next shard has none");
 	plan_release(&p);
-}
-
-int
-main(void)
-{
-	test_stats();
-	test_plan();
-	test_hostile();
-	test_pieces();
-	return done_testing();
 }

@@ -1,9 +1,4 @@
 /* A plan as text: there and back, and what is wrong in which line. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "../tap.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -34,8 +29,7 @@ refused(const char *text, const char *want)
 	    strstr(ERR_MSG(&e), want) != NULL, "%s", ERR_MSG(&e));
 }
 
-static void
-test_good(void)
+TEST(test_good)
 {
 	static const char good[] = "# shard 'edge1/7'\n\n0 q8 a name\r\n"
 	    "\t2\ttopk:0.25 b\n  # 3 q4\n5 f16";
@@ -53,8 +47,7 @@ test_good(void)
 	plan_text_release(&t);
 }
 
-static void
-test_put(void)
+TEST(test_put)
 {
 	static const char want[] = "# shard 'edge1/7'\n1 q8 w\n2 topk:0.25 v\n";
 	struct codec_plan p = { CODEC_Q8, 0, 0 };
@@ -94,8 +87,7 @@ main(void)
 	if (fd < 0)
 		return 1;
 	(void)close(fd);
-	test_good();
-	test_put();
+	run_tests();
 	refused("0 q8\n1 q8\n1 q4\n", "line 3: group 1 comes twice or too late");
 	refused("3 q8\n2 q4\n", "line 2: group 2 comes twice or too late");
 	refused("0\n", "line 1: group 0 has no codec");

@@ -1,15 +1,12 @@
 /*
  * Receipts as bytes, and as what a device believes.
  */
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "format/receipt.h"
 
-static void
-reasons(void)
+TEST(reasons)
 {
 	struct receipt r, q;
 	struct buf b = { 0 };
@@ -40,8 +37,7 @@ reasons(void)
 	buf_release(&b);
 }
 
-static void
-of_what(void)
+TEST(of_what)
 {
 	struct receipt r;
 	struct shard s;
@@ -64,8 +60,7 @@ of_what(void)
 	ok(!receipt_is_for(&r, &s), "and another device");
 }
 
-static void
-verdicts(void)
+TEST(verdicts)
 {
 	static const char *const name[] = { "accepted", "duplicate", "late",
 	    "invalid", "equivocation", "fenced", "?" };
@@ -81,13 +76,4 @@ verdicts(void)
 	}
 	ok(good && taken, "two verdicts of six say that it is there");
 	ok(refused, "three say that its sender has to do something");
-}
-
-int
-main(void)
-{
-	reasons();
-	of_what();
-	verdicts();
-	return done_testing();
 }

@@ -1,7 +1,4 @@
 /* A stream written and read back; damage of every kind is noticed. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "format/reader.h"

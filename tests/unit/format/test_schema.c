@@ -1,12 +1,9 @@
 /* The tensor table: groups, limits, differences, and bytes nobody should trust. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/schema.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 static struct err e;
 
@@ -45,8 +42,7 @@ sample(struct schema *s)
 	(void)schema_finish(s, &e);
 }
 
-static void
-test_groups(void)
+TEST(test_groups)
 {
 	static const struct schema_span want[] = {
 		{ 0, 20, 0, 64 }, { 0, 20, 64, 64 }, { 0, 20, 128, 64 },
@@ -75,8 +71,7 @@ test_groups(void)
 	schema_release(&s);
 }
 
-static void
-test_limits(void)
+TEST(test_limits)
 {
 	struct schema s = SCHEMA_INIT;
 	struct schema_tensor t;
@@ -146,8 +141,7 @@ differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
 	schema_release(&b);
 }
 
-static void
-test_diff(void)
+TEST(test_diff)
 {
 	struct schema a = SCHEMA_INIT, b = SCHEMA_INIT;
 	char why[256] = "";
@@ -208,8 +202,7 @@ decode(const unsigned char *p, size_t n, uint64_t most)
 	return r;
 }
 
-static void
-test_bytes(void)
+TEST(test_bytes)
 {
 	struct schema s = SCHEMA_INIT;
 	struct buf b = BUF_INIT;
@@ -265,8 +258,7 @@ claims(uint32_t tensors, uint32_t group, uint64_t total, uint64_t max,
 }
 
 /* What may be claimed, to the last of it. */
-static void
-test_claims(void)
+TEST(test_claims)
 {
 	const uint64_t million = 1 << 20;
 
@@ -290,8 +282,7 @@ test_claims(void)
 	    "%s", ERR_MSG(&e));
 }
 
-static void
-test_guess(void)
+TEST(test_guess)
 {
 	static const struct {
 		const char *name;
@@ -332,16 +323,4 @@ test_guess(void)
 	t.dim[2] = 9;
 	schema_guess(&t);
 	ok(t.kind == SCHEMA_OTHER, "what has one dimension above 1 is a vector");
-}
-
-int
-main(void)
-{
-	test_groups();
-	test_limits();
-	test_diff();
-	test_bytes();
-	test_claims();
-	test_guess();
-	return done_testing();
 }

@@ -1,8 +1,6 @@
 /* What a shard says of itself: each field where ace-stream(5) has it, names as
  * long as they may be, sums. */
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -45,8 +43,7 @@ all(const unsigned char *p, unsigned char c)
 	return good;
 }
 
-static void
-test_layout(void)
+TEST(test_layout)
 {
 	unsigned char id[16];
 	struct buf b = BUF_INIT;
@@ -115,8 +112,7 @@ named(size_t n)
 	return r;
 }
 
-static void
-test_names(void)
+TEST(test_names)
 {
 	char name[257];
 	struct shard s, t;
@@ -150,8 +146,7 @@ test_names(void)
 	shard_release(&t);
 }
 
-static void
-test_end(void)
+TEST(test_end)
 {
 	struct shard_end s, t;
 	unsigned char p[80];
@@ -180,8 +175,7 @@ test_end(void)
 	    t.sums.max_abs == 10.5f && t.status == SHARD_ABORTED, "and back");
 }
 
-static void
-test_sums(void)
+TEST(test_sums)
 {
 	static const float a[] = { 1, -4, 0, 2 }, b[] = { -3, 0 };
 	struct shard_sums s = { 0, 0, 0, 0, 0 };
@@ -190,14 +184,4 @@ test_sums(void)
 	shard_sums_add(&s, kern_get(&e), b, 2);
 	ok(s.nonzero == 4 && s.sum == -4 && s.sumsq == 30 && s.max_abs == 4,
 	    "two groups add up, and the largest magnitude stays");
-}
-
-int
-main(void)
-{
-	test_layout();
-	test_names();
-	test_end();
-	test_sums();
-	return done_testing();
 }

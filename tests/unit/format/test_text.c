@@ -1,29 +1,33 @@
 /* UTF-8 that is let in, key/values, lines. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "format/text.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 static struct err e;
 
 /* Well-formed and ill-formed sequences after Unicode 15, table 3-7. */
-static void
-test_clean(void)
+TEST(test_clean)
 {
 	static const char *const good[] = {
 		"", "plain ~", "\xc2\xa0", "\xdf\xbf", "\xe0\xa0\x80",
 		"\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
-		"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"
+		"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
+		/* beside those that are not seen */
+		"\xd8\x9b", "\xd8\x9d", "\xe2\x80\x8a", "\xe2\x80\x8c",
+		"\xe2\x80\x8d", "\xe2\x80\x90", "\xe2\x80\xa7",
+		"\xe2\x80\xaf", "\xe2\x81\x9f", "\xe2\x81\xaa",
+		"\xef\xbb\xbe", "\xef\xbc\x80"
 	};
 	static const char *const bad[] = {
 		"\x1b[2J", "a\nb", "\t", "\x7f", "\x80", "\xbf", "\xc0\x80",
 		"\xc1\xbf", "\xc2", "\xc2\x41", "\xc2\x80", "\xc2\x9f",
 		"\xe0\x80\x80", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
 		"\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
-		"\xf5\x80\x80\x80", "\xff", "\xfe"
+		"\xf5\x80\x80\x80", "\xff", "\xfe",
+		"\xd8\x9c", "\xe2\x80\x8b", "\xe2\x80\x8e", "\xe2\x80\x8f",
+		"\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa0",
+		"\xe2\x81\xa9", "\xef\xbb\xbf", "a\xe2\x80\xae" "b"
 	};
 	unsigned wrong = 0;
 	size_t i;
@@ -38,8 +42,7 @@ test_clean(void)
 	ok(!text_clean("\xe2\x82\xac", 2), "never reads past the end");
 }
 
-static void
-test_set(void)
+TEST(test_set)
 {
 	struct text_kv kv = TEXT_KV_INIT, to = TEXT_KV_INIT;
 	char key[66];
@@ -84,8 +87,7 @@ from(struct text_kv *kv, const void *p, size_t n, int lines)
 	return r;
 }
 
-static void
-test_bytes(void)
+TEST(test_bytes)
 {
 	static const unsigned char twice[] = "\1\0\1\0ax\1\0\1\0ay";
 	static const unsigned char back[] = "\1\0\1\0bx\1\0\1\0ay";
@@ -122,8 +124,7 @@ test_bytes(void)
 	text_release(&to);
 }
 
-static void
-test_limit(void)
+TEST(test_limit)
 {
 	struct text_kv kv = TEXT_KV_INIT;
 	struct buf b = BUF_INIT;
@@ -175,8 +176,7 @@ exactly(size_t n, int want)
 	text_release(&kv);
 }
 
-static void
-test_most(void)
+TEST(test_most)
 {
 	struct text_kv kv = TEXT_KV_INIT;
 	char *v = calloc(1, 65537);
@@ -190,15 +190,4 @@ test_most(void)
 	ok(text_set(&kv, "a", v, NULL) == 0, "with 16 it is one");
 	free(v);
 	text_release(&kv);
-}
-
-int
-main(void)
-{
-	test_clean();
-	test_set();
-	test_bytes();
-	test_limit();
-	test_most();
-	return done_testing();
 }

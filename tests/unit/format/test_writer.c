@@ -1,7 +1,4 @@
 /* What a writer puts into a stream, as a reader finds it. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -89,8 +86,7 @@ frames(const struct io *io, char *types, char *prov, size_t room)
 	return ev;
 }
 
-static void
-test_frames(void)
+TEST(test_frames)
 {
 	const struct writer_opts o = { .tool = "test", .line = "test 1" };
 	struct writer_opts none = { .tool = "test" };
@@ -137,8 +133,7 @@ test_frames(void)
 
 /* A history of lines of 1000 bytes; where the provenance is too long, the oldest
  * go, and no more than have to. */
-static void
-test_history(void)
+TEST(test_history)
 {
 	enum { LINE = 1000, LINES = 70, MOST = 65536 };
 	const struct writer_opts o = { .tool = "test", .line = "newest" };
@@ -178,8 +173,7 @@ test_history(void)
 	schema_release(&sc);
 }
 
-static void
-test_refused(void)
+TEST(test_refused)
 {
 	const struct writer_opts o = { .tool = "test" };
 	struct schema sc, exact;
@@ -213,8 +207,7 @@ test_refused(void)
 }
 
 /* What SEND says, and how long the shard is. */
-static void
-test_send(void)
+TEST(test_send)
 {
 	const struct writer_opts o = { .tool = "test" };
 	const struct shard_end *end;
@@ -291,10 +284,7 @@ aborts(int shards, int inside, const char *want)
 int
 main(void)
 {
-	test_frames();
-	test_history();
-	test_refused();
-	test_send();
+	run_tests();
 	aborts(0, 0, "");
 	aborts(1, 0, "(SSDST");
 	aborts(1, 1, "(SSDSSST");

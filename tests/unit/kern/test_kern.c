@@ -2,10 +2,6 @@
  * Every table gives the bits of kern_ref: all lengths 0..300 at offsets 0..8,
  * against unreadable pages on both sides, on values of every kind.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "guard.h"
 #include "../tap.h"
 #include "base/bytes.h"

@@ -3,8 +3,6 @@
  * all lengths 0..300 at offsets 0..8, in every mode and with every number of
  * states, against unreadable pages on both sides.
  */
-#include <string.h>
-
 #include "guard.h"
 #include "../tap.h"
 #include "base/rng.h"

@@ -1,8 +1,4 @@
 /* What a filter carries on, what it drops, and how it ends. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "base/version.h"
@@ -130,8 +126,7 @@ take(struct filter *f, const char *name, const char *val)
 	return opt_take(&p, val, &e);
 }
 
-static void
-test_carry(void)
+TEST(test_carry)
 {
 	struct filter f;
 	struct seen s;
@@ -147,13 +142,12 @@ test_carry(void)
 	filter_release(&f);
 }
 
-static void
-test_options(void)
+TEST(test_options)
 {
 	struct filter f;
 
 	begin(&f);
-	ok(f.threads == 1 && f.sync == IO_SYNC_FULL, "the defaults");
+	ok(f.threads == 0 && f.sync == IO_SYNC_FULL, "the defaults");
 	ok(take(&f, "output", "x") == 0 && strcmp(f.output, "x") == 0, "-o");
 	ok(take(&f, "max-elements", "0") == -ERR_USAGE, "%s", ERR_MSG(&e));
 	err_clear(&e);
@@ -165,8 +159,7 @@ test_options(void)
 	filter_release(&f);
 }
 
-static void
-test_schema(void)
+TEST(test_schema)
 {
 	struct filter f;
 	struct seen s;
@@ -189,8 +182,7 @@ test_schema(void)
 	filter_release(&f);
 }
 
-static void
-test_failure(void)
+TEST(test_failure)
 {
 	struct filter f;
 
@@ -211,10 +203,7 @@ main(void)
 	(void)snprintf(bare_path, sizeof(bare_path), "%s/bare", dir);
 	make(in_path, 0);
 	make(bare_path, 1);
-	test_carry();
-	test_options();
-	test_schema();
-	test_failure();
+	run_tests();
 	(void)unlink(in_path);
 	(void)unlink(out_path);
 	(void)unlink(bare_path);

@@ -1,8 +1,6 @@
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"

@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "../../rnd.h"
 #include "../tap.h"
@@ -6,6 +5,8 @@
 #include "base/io.h"
 #include "pipe/size.h"
 #include "format/writer.h"
+
+enum { ALIKE = 101 };	/* keep: all, each as long as may be */
 
 /* The bytes between the first SHRD and the first byte after SEND. */
 static void
@@ -43,7 +44,7 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	before = io_bytes(io);
 	r = writer_shard(w, &s, &sc, &e);
 	for (g = 0; g < ngroups && r >= 0; g++) {
-		size_t len = rnd_bits() % (uint32_t)most;
+		size_t len = keep == ALIKE ? most : rnd_bits() % (uint32_t)most;
 		uint8_t param = rnd_bits() % 4 == 0;
 
 		if (rnd_bits() % 100 >= keep)
@@ -76,5 +77,10 @@ main(void)
 	one(3000, 3, 300);
 	one(60, 80, 1 << 18);
 	one(800, 90, 20000);
+	/* a frame that is full to the byte, one less, one more */
+	one(7, ALIKE, WRITER_BATCH / 2);
+	one(7, ALIKE, WRITER_BATCH / 2 - 1);
+	one(7, ALIKE, WRITER_BATCH / 2 + 1);
+	one(3, ALIKE, WRITER_BATCH);
 	return done_testing();
 }

@@ -4,10 +4,7 @@
  * that is left out in silence would be gradient that is lost.
  */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "../../away.h"

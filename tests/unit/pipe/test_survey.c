@@ -1,5 +1,3 @@
-#include <math.h>
-#include <string.h>
 
 #include "../tap.h"
 #include "base/err.h"

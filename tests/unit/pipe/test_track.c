@@ -1,8 +1,6 @@
 /*
  * Frames followed byte by byte: in pieces of any size the same ends.
  */
-#include <string.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "pipe/track.h"

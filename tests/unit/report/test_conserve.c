@@ -4,12 +4,6 @@
  * bit for bit where the code is exact, within one rounding elsewhere, and over
  * all steps within 2^-23 * steps * max of the sums in f64.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "base/rng.h"
@@ -131,7 +125,7 @@ group(struct feedback *f, struct reader *in, const struct codec_plan *pl,
 static int
 load(float *x, struct err *e)
 {
-	struct state s = STATE_INIT;
+	struct statedir s = STATE_INIT;
 	struct schema_span span;
 	struct residual q;
 	const float *v;
@@ -139,7 +133,7 @@ load(float *x, struct err *e)
 	int r;
 
 	memset(x, 0, N * sizeof(*x));
-	if ((r = state_open(&s, dir, e)) < 0)
+	if ((r = statedir_open(&s, dir, e)) < 0)
 		return r;
 	r = residual_open(&q, &s, e);
 	for (k = 0; k < schema.ngroups && r == 0; k++) {
@@ -149,7 +143,7 @@ load(float *x, struct err *e)
 			memcpy(x + span.offset, v, span.n * sizeof(*v));
 	}
 	residual_close(&q);
-	state_close(&s);
+	statedir_close(&s);
 	return r;
 }
 

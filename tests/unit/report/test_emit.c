@@ -1,12 +1,9 @@
 /* JSON as RFC 8259 has it. */
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/emit.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 static char *text;
 static size_t size;
@@ -27,8 +24,7 @@ want(const char *s)
 	free(text);
 }
 
-static void
-test_shape(void)
+TEST(test_shape)
 {
 	struct emit j;
 
@@ -57,8 +53,7 @@ test_shape(void)
 	want("{\"x\":[{\"y\":1}],\"error\":\"cut\"}\n");
 }
 
-static void
-test_strings(void)
+TEST(test_strings)
 {
 	struct emit j;
 
@@ -74,8 +69,7 @@ test_strings(void)
 	want("\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\"");
 }
 
-static void
-test_numbers(void)
+TEST(test_numbers)
 {
 	static const double d[] = { 0.1, 1.0 / 3, 1e300, DBL_MIN, DBL_MAX,
 	    5e-324, -0.0, 123456789.0 };
@@ -109,13 +103,4 @@ test_numbers(void)
 		free(text);
 	}
 	ok(wrong == 0, "what is read back is the same number");
-}
-
-int
-main(void)
-{
-	test_shape();
-	test_strings();
-	test_numbers();
-	return done_testing();
 }

@@ -1,8 +1,5 @@
 /* A shard whose end promises other sums than its values have, every checksum
  * right: the answer is no, and says which. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/io.h"
 #include "kern/kern.h"
@@ -21,13 +18,13 @@ verify(const struct shard_sums *sums, char **text)
 	static const float x[] = { 1, -2, 0, 4 };
 	struct writer_opts o = { "test", NULL, 0 };
 	struct schema sc = SCHEMA_INIT;
-	struct report_in in = { NULL, NULL };
 	struct schema_tensor t;
 	const unsigned char *p;
 	struct writer *w;
 	struct report rep;
 	struct shard s;
-	struct io *io;
+	struct io *io, *in = NULL;
+	struct reader *r = NULL;
 	size_t n, size;
 	FILE *f;
 	int k;
@@ -49,11 +46,12 @@ verify(const struct shard_sums *sums, char **text)
 	p = io_mem(io, &n);
 	f = open_memstream(text, &size);
 	report_init(&rep, f, kern_list()[0]);
-	(void)io_open_mem(&in.io, p, n, &e);
-	k = reader_open(&in.r, in.io, NULL, &e);
+	(void)io_open_mem(&in, p, n, &e);
+	k = reader_open(&r, in, NULL, &e);
+	rep.io = in;
 	if (k == 0)
-		k = verify_file(&rep, &in, &e);
-	report_close(&in);
+		k = verify_file(&rep, r, &e);
+	reader_free(r);
 	(void)fclose(f);
 	writer_free(w);
 	schema_release(&sc);

@@ -3,11 +3,7 @@
  * wait for it go by.  A wrong answer is a wait for ever, so it is asked here,
  * where nothing waits.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -2,10 +2,6 @@
  * Plans with a budget, as they come: whole or in parts, before the values or
  * behind them, and wrong ones.
  */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "../tap.h"
 #include "base/err.h"
 #include "base/rng.h"
@@ -156,7 +152,7 @@ run(const char *what, size_t *len, struct err *e)
 	stand(&in);
 	sh.in = in;
 	filter_init(&f, &c, NULL);
-	if ((r = stage_compress.make(&s, &o, &f, e)) < 0)
+	if ((r = stage_new(&s, &stage_compress, &o, &f, e)) < 0)
 		return r;
 	stage_compress_to(s, w);
 	r = stage_begin(s, &sh, e);

@@ -3,10 +3,6 @@
  * really sent is held against the least error that any choice has in as many
  * bytes, found by trying all of them, and is never over.
  */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "../../rnd.h"
 #include "../tap.h"
 #include "base/err.h"
@@ -170,8 +166,8 @@ chain(uint64_t budget, struct filter *f, struct stage_select_opts *so,
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)budget);
 	if (opt_take(&bytes, text, NULL) < 0 ||
 	    opt_take(&list, levels, NULL) < 0 ||
-	    stage_select.make(&s, so, f, NULL) < 0 ||
-	    stage_compress.make(&c, co, f, NULL) < 0)
+	    stage_new(&s, &stage_select, so, f, NULL) < 0 ||
+	    stage_new(&c, &stage_compress, co, f, NULL) < 0)
 		return NULL;
 	stage_compress_to(c, w);
 	s->next = c;

@@ -1,10 +1,7 @@
 /*
  * The plan is one number and its exceptions.
  */
-#include <math.h>
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/rng.h"
 #include "codec/estimate.h"
 #include "pipe/size.h"
@@ -74,8 +71,7 @@ count(uint32_t codec)
 	return n;
 }
 
-static void
-test_step(void)
+TEST(test_step)
 {
 	double budget, was = HUGE_VAL, price = HUGE_VAL;
 	struct allot a;
@@ -100,8 +96,7 @@ test_step(void)
 	ok(!rise, "more bytes: less error, and each is worth less");
 }
 
-static void
-test_weight(void)
+TEST(test_weight)
 {
 	struct allot a;
 	size_t g;
@@ -126,8 +121,7 @@ test_weight(void)
 
 /* One value that the step would just send, and nothing else: not worth its
  * entry. */
-static void
-test_entry(void)
+TEST(test_entry)
 {
 	static float x[SIZE];
 	struct allot a;
@@ -149,8 +143,7 @@ test_entry(void)
 }
 
 /* The price is what a byte more buys. */
-static void
-test_price(void)
+TEST(test_price)
 {
 	struct allot a, b;
 
@@ -164,8 +157,7 @@ test_price(void)
 	    (a.dist - b.dist) / (b.bytes - a.bytes));
 }
 
-static void
-test_dense(void)
+TEST(test_dense)
 {
 	struct allot a;
 	size_t g;
@@ -194,8 +186,7 @@ test_dense(void)
 }
 
 /* Exactly a fiftieth of the budget is what norms may take as q8. */
-static void
-test_fiftieth(void)
+TEST(test_fiftieth)
 {
 	const struct codec_plan q8 = { CODEC_Q8, 0, 0 };
 	struct codec_ctx ctx;
@@ -238,8 +229,7 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 /* Groups of a dozen values, and of one value at the edge of being worth
  * something: an exception is 6 % and 8 bytes better, and a group that is sent
  * gains what 6 bytes cost. */
-static void
-test_margin(void)
+TEST(test_margin)
 {
 	static float x[SIZE];
 	int better = 0, worth = 0, few = 0, many = 0, left = 0, sent = 0,
@@ -303,8 +293,7 @@ test_margin(void)
 	    "left out");
 }
 
-static void
-test_exceptions(void)
+TEST(test_exceptions)
 {
 	struct allot a;
 	size_t g;
@@ -325,18 +314,4 @@ test_exceptions(void)
 	a = of(1000);
 	(void)allot_plan(&a, NULL);
 	ok(a.sent == 0 && a.dist == 0, "a shard of zeros");
-}
-
-int
-main(void)
-{
-	test_step();
-	test_weight();
-	test_entry();
-	test_price();
-	test_dense();
-	test_fiftieth();
-	test_margin();
-	test_exceptions();
-	return done_testing();
 }

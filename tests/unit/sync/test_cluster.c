@@ -1,7 +1,5 @@
-#include <math.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "sync/cluster.h"
@@ -42,8 +40,7 @@ brute(const int64_t *t, size_t n, size_t k, size_t *part, size_t i,
 	return best;
 }
 
-static void
-test_brute(void)
+TEST(test_brute)
 {
 	int64_t t[MOST], idle, lambda, least, v;
 	size_t part[MOST], tier[MOST], n, k, i, chosen;
@@ -78,8 +75,7 @@ test_brute(void)
 }
 
 /* The same recurrence without halves, at a size brute force cannot have. */
-static void
-test_halves(void)
+TEST(test_halves)
 {
 	enum { N = 400, K = 6 };
 	static int64_t t[N], d[K + 1][N + 1], p[N + 1];
@@ -128,8 +124,24 @@ same(const size_t *a, const size_t *b, size_t n)
 	return memcmp(a, b, n * sizeof(*a)) == 0;
 }
 
-static void
-test_groups(void)
+TEST(test_ties)
+{
+	const int64_t alike[] = { 5, 5, 5, 5 }, steps[] = { 0, 2, 4, 6 };
+	size_t tier[4], k = 9;
+	int64_t idle;
+
+	ok(cluster_choose(alike, 4, 4, 0, tier, &idle, &k, NULL) == 0 &&
+	    k == 1 && idle == 0, "where tiers save nothing there is one");
+	/* 12 idle in one tier, 4 in two, 2 in three, 0 in four */
+	ok(cluster_choose(steps, 4, 4, 8, tier, &idle, &k, NULL) == 0 &&
+	    k == 1, "where they save as much as they cost, too");
+	ok(cluster_choose(steps, 4, 4, 7, tier, &idle, &k, NULL) == 0 &&
+	    k == 2, "and where they save more there are as many as that needs");
+	ok(cluster_choose(steps, 4, 4, 2, tier, &idle, &k, NULL) == 0 &&
+	    k == 2 && idle == 4, "of equal ones the fewest");
+}
+
+TEST(test_groups)
 {
 	/* on a line: 0, 1, 10, 12, 30 */
 	static const double x[] = { 0, 1, 10, 12, 30 };
@@ -205,8 +217,7 @@ slow_linkage(const double *dist, size_t n, double theta, size_t *g)
 	}
 }
 
-static void
-test_linkage(void)
+TEST(test_linkage)
 {
 	enum { N = 14, M = 3 };
 	double x[N * M], dist[N * N];
@@ -239,14 +250,4 @@ test_linkage(void)
 	ok(dist[1] == 0, "zscore: a constant feature counts nothing");
 	cluster_zscore((const double[]){ 1, 3, 8 }, 2, 1, dist);
 	ok(dist[1] == 2, "zscore: in standard deviations, of those that count");
-}
-
-int
-main(void)
-{
-	test_brute();
-	test_halves();
-	test_groups();
-	test_linkage();
-	return done_testing();
 }

@@ -1,9 +1,6 @@
 /*
  * Weighted sums against the same in long double; what overflows is refused.
  */
-#include <math.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "sync/combine.h"
 

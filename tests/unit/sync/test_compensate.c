@@ -2,8 +2,6 @@
  * Error feedback's targets, with a gamma that is not 1: what was rejected comes
  * back whole, and only the residual fades.
  */
-#include <string.h>
-
 #include "base/err.h"
 #include "sync/compensate.h"
 
@@ -31,8 +29,7 @@ target(enum compensate_kind kind, const char *name, const float want[N])
 }
 
 /* What is sent is forgotten by the momentum, what is not stays. */
-static void
-mask(void)
+TEST(mask)
 {
 	static const float dec[N] = { 2, 0, -1, 0, 4 };
 	static const float want_u[N] = { 0, 0, 0, 8, 0 };
@@ -49,8 +46,7 @@ mask(void)
 }
 
 /* What the receiver makes of a group, sent and not, is what the sender has. */
-static void
-receive(void)
+TEST(receive)
 {
 	struct err why = ERR_INIT;
 	const struct kern *kern = kern_get(&why);
@@ -78,7 +74,6 @@ main(void)
 	target(COMPENSATE_EF, "ef", ef);
 	target(COMPENSATE_MOMENTUM, "momentum", momentum);
 	target(COMPENSATE_CACHE, "cache", ef);
-	mask();
-	receive();
+	run_tests();
 	return done_testing();
 }

@@ -1,7 +1,5 @@
-#include <math.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "sync/deco.h"
@@ -37,8 +35,7 @@ link_of(double compute, double mbit, double ms)
 	return d;
 }
 
-static void
-test_examples(void)
+TEST(test_examples)
 {
 	struct deco_plan p;
 	struct deco d;
@@ -67,8 +64,7 @@ test_examples(void)
 	ok(near(deco_time(&d, example[5].best), 0.275, 5e-4), "T_avg 0.275");
 }
 
-static void
-test_phi(void)
+TEST(test_phi)
 {
 	struct deco d = DECO_INIT;
 	struct deco_plan p = { 2, 0.5 };
@@ -114,8 +110,7 @@ grid(const struct deco *d)
 	return least;
 }
 
-static void
-test_grid(void)
+TEST(test_grid)
 {
 	int worse = 0, late = 0, nan = 0, phi;
 	struct deco d = DECO_INIT;
@@ -153,8 +148,7 @@ test_grid(void)
 	ok(nan == 0, "no NaN");
 }
 
-static void
-test_edges(void)
+TEST(test_edges)
 {
 	struct deco d = link_of(0.5, 50, 100);
 	struct deco_plan p, q;
@@ -204,14 +198,4 @@ test_edges(void)
 	d = link_of(10, 1e9, 0);
 	p = deco_best(&d);
 	ok(p.tau == 0 && p.delta == 1, "nothing to win: nothing is done");
-}
-
-int
-main(void)
-{
-	test_examples();
-	test_phi();
-	test_grid();
-	test_edges();
-	return done_testing();
 }

@@ -1,6 +1,5 @@
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "sync/dynacomm.h"
@@ -26,8 +25,7 @@ static const struct {
 	{ "one layer", 1, { 7 }, { 9 }, 2, 18, 18, 18, 1, { 1 } },
 };
 
-static void
-test_known(void)
+TEST(test_known)
 {
 	struct dynacomm d;
 	size_t i, k, cuts[6];
@@ -151,8 +149,7 @@ draw(uint32_t c, int64_t *pt, int64_t *fc, size_t *n, int64_t *dt)
 	}
 }
 
-static void
-test_brute(void)
+TEST(test_brute)
 {
 	static int (*const solver[])(const struct dynacomm *, size_t *,
 	    size_t *, struct err *) = { dynacomm_dp3, dynacomm_dp,
@@ -201,8 +198,7 @@ test_brute(void)
 	ok(worse == 0, "ibatch: complete, and no better than the optimum");
 }
 
-static void
-test_ibatch(void)
+TEST(test_ibatch)
 {
 	static const int64_t pt[] = { 4, 2, 2, 2, 9 }, fc[] = { 6, 1, 1, 1, 1 };
 	static const int64_t bt[] = { 1, 1, 1, 9 };
@@ -226,8 +222,7 @@ test_ibatch(void)
 
 enum { LARGE = 1000000 };
 
-static void
-test_large(void)
+TEST(test_large)
 {
 	static int64_t pt[LARGE], fc[LARGE];
 	static size_t a[LARGE], b[LARGE];
@@ -257,14 +252,4 @@ test_large(void)
 	    dynacomm_init(&d, fc, fc, 0, 0, NULL) == -ERR_USAGE &&
 	    dynacomm_init(&d, fc, fc, 1, -1, NULL) == -ERR_USAGE,
 	    "negative times and no layers are refused");
-}
-
-int
-main(void)
-{
-	test_known();
-	test_brute();
-	test_ibatch();
-	test_large();
-	return done_testing();
 }

@@ -1,15 +1,12 @@
 /* Whatever numbers a policy is given, what it decides is a number. */
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "sync/cluster.h"
 #include "sync/deco.h"
 #include "sync/interval.h"
-#include "sync/pace.h"
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
@@ -52,8 +49,7 @@ some(void)
 	return v;
 }
 
-static void
-test_ratio(void)
+TEST(test_ratio)
 {
 	double cmin, cmax, c;
 	int i, bad = 0;
@@ -69,8 +65,7 @@ test_ratio(void)
 	ok(bad == 0, "equation (5): within its limits, %d not", bad);
 }
 
-static void
-test_interval(void)
+TEST(test_interval)
 {
 	struct interval o = INTERVAL_INIT;
 	uint64_t h;
@@ -96,31 +91,29 @@ test_interval(void)
 	    bad);
 }
 
-static void
-test_pace(void)
+TEST(test_pace)
 {
-	struct pace p = PACE_INIT;
+	struct ratio_pace p = RATIO_PACE_INIT;
 	double c;
 	int i, bad = 0;
 
 	for (i = 0; i < CASES; i++) {
 		if (i % 50 == 0) {
-			p = (struct pace)PACE_INIT;
+			p = (struct ratio_pace)RATIO_PACE_INIT;
 			p.warmup = word() % 5;
 			p.rise = fmin(1, 1e-3 + rng_unit(word()));
 			p.still = 0.9 * rng_unit(word());
 		}
-		c = pace_rate(&p, some());
+		c = ratio_acted(&p, some());
 		bad += !isfinite(c) || c < 0;
-		c = pace_factor(&p, 1 + fmin(some(), 1e9), word() % 7);
+		c = ratio_paced(&p, 1 + fmin(some(), 1e9), word() % 7);
 		bad += !(c >= 1 && c <= 1.1e9);
 		bad += !isfinite(p.rate);
 	}
 	ok(bad == 0, "the pace: a rate and a factor, %d not", bad);
 }
 
-static void
-test_deco(void)
+TEST(test_deco)
 {
 	struct deco d;
 	struct deco_plan p;
@@ -155,8 +148,7 @@ test_deco(void)
 	    bad);
 }
 
-static void
-test_replan(void)
+TEST(test_replan)
 {
 	struct replan t = REPLAN_INIT;
 	struct replan_sample s;
@@ -167,11 +159,12 @@ test_replan(void)
 		if (i % 30 == 0)
 			t = (struct replan)REPLAN_INIT;
 		s = (struct replan_sample){ some(), some(), some(),
-		    fmin(some(), 1), fmin(some(), 1) };
+		    fmin(some(), 1), fmin(some(), 1), word() % 8 };
 		if (i % 3 == 0)		/* as programs have them */
 			s = (struct replan_sample){ 1e6 * (1 + word() % 200),
 			    1e-3 * (word() % 300), 1e-3 * (1 + word() % 900),
-			    rng_unit(word()), rng_unit(word()) };
+			    rng_unit(word()), rng_unit(word()),
+			    0 };
 		if (i % 7 == 0)
 			s.latency = s.alpha = s.share = -1;
 		d = (struct deco)DECO_INIT;
@@ -187,8 +180,7 @@ test_replan(void)
 	    "none (%d), %d not", planned, bad);
 }
 
-static void
-test_groups(void)
+TEST(test_groups)
 {
 	enum { N = 6, M = 3 };
 	double x[N * M], dist[N * N];
@@ -208,16 +200,4 @@ test_groups(void)
 		    k < 1 || k > N;
 	}
 	ok(bad == 0, "clusters: distances are numbers, %d not", bad);
-}
-
-int
-main(void)
-{
-	test_ratio();
-	test_interval();
-	test_pace();
-	test_deco();
-	test_replan();
-	test_groups();
-	return done_testing();
 }

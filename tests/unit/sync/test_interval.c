@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "../tap.h"
 #include "sync/interval.h"

@@ -1,10 +1,8 @@
-#include <math.h>
-
-#include "../tap.h"
+/* The factor: of a bandwidth, and over time. */
+#include "../test.h"
 #include "sync/ratio.h"
 
-int
-main(void)
+TEST(test_bandwidth)
 {
 	double beta = ratio_beta(5e6), last = 1e9, c, b;
 	int falls = 1;
@@ -22,5 +20,36 @@ main(void)
 	ok(falls, "falls all the way");
 	ok(ratio_budget(1000, 32) == 125, "32 times smaller than 4000 bytes");
 	ok(ratio_budget(1000, 7) == 571 && ratio_budget(1000, 6) == 666, "rounded down, never over");
-	return done_testing();
+}
+
+TEST(test_rate)
+{
+	struct ratio_pace p = RATIO_PACE_INIT;
+	int i;
+
+	ok(ratio_acted(&p, -1) < 0, "unknown stays unknown");
+	ok(ratio_acted(&p, 200e6) == 200e6, "the first is believed");
+	ok(ratio_acted(&p, -1) == 200e6, "unknown changes nothing");
+	ok(ratio_acted(&p, 5e6) == 5e6, "a fall is believed at once");
+	ok(ratio_acted(&p, 5.2e6) == 5e6 && ratio_acted(&p, 4.8e6) == 5e6,
+	    "small changes are none");
+	ok(ratio_acted(&p, 15e6) == 10e6 && ratio_acted(&p, 15e6) == 12.5e6,
+	    "a rise by half of what is left");
+	for (i = 0; i < 20; i++)
+		(void)ratio_acted(&p, 15e6);
+	ok(fabs(p.rate / 15e6 - 1) <= 0.05, "and arrives");
+	ok(ratio_acted(&p, 0) == 0 && ratio_acted(&p, 1e6) == 5e5,
+	    "from a dead link too");
+}
+
+TEST(test_factor)
+{
+	struct ratio_pace p = RATIO_PACE_INIT;
+
+	ok(ratio_paced(&p, 100, 0) == 100, "none asked for: the link's");
+	p.warmup = 4;
+	ok(fabs(ratio_paced(&p, 256, 0) - 4) < 1e-9 &&
+	    fabs(ratio_paced(&p, 256, 2) - 64) < 1e-9 &&
+	    ratio_paced(&p, 256, 4) == 256, "c^(1/4), c^(3/4), c");
+	ok(fabs(ratio_paced(&p, 1, 1) - 1) < 1e-12, "of 1: 1");
 }

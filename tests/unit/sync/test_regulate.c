@@ -1,10 +1,6 @@
 /*
  * Landing on a budget, with real codes of random groups.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../rnd.h"
 #include "../tap.h"
 #include "base/alloc.h"
@@ -118,8 +114,7 @@ random_shard(void)
 }
 
 /* Ten thousand of them, small. */
-static void
-test_never_over(void)
+TEST(test_never_over)
 {
 	unsigned i, over = 0;
 	struct regulate l;
@@ -181,8 +176,7 @@ test_random(void)
 	    tried / values, s.dumb ? " of which nothing is foretold" : "");
 }
 
-static void
-test_cannot(void)
+TEST(test_cannot)
 {
 	struct regulate l = random_shard();
 	size_t i;
@@ -205,8 +199,7 @@ test_cannot(void)
 }
 
 /* The groups' factors are nearly one. */
-static void
-test_even(void)
+TEST(test_even)
 {
 	struct regulate l;
 	double lo = HUGE_VAL, hi = 0;
@@ -236,9 +229,7 @@ main(void)
 	s.dumb = 1;
 	test_random();
 	s.dumb = 0;
-	test_cannot();
-	test_even();
-	test_never_over();
+	run_tests();
 	buf_release(&s.body);
 	return done_testing();
 }

@@ -1,7 +1,5 @@
-#include <math.h>
-#include <string.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "sync/replan.h"
@@ -20,7 +18,7 @@ model(void)
 static struct replan_sample
 sample(double mbit, double ms, double compute)
 {
-	return (struct replan_sample){ mbit * 1e6, ms * 1e-3, compute, -1, -1 };
+	return (struct replan_sample){ mbit * 1e6, ms * 1e-3, compute, -1, -1, 0 };
 }
 
 /* n samples of one link, a plan asked for after each; how many were new. */
@@ -41,8 +39,7 @@ steps(struct replan *t, struct replan_sample s, int n)
 	return changed;
 }
 
-static void
-test_plans(void)
+TEST(test_plans)
 {
 	/* the examples of test_deco.c */
 	struct replan t = REPLAN_INIT;
@@ -56,8 +53,7 @@ test_plans(void)
 	    t.tau == 2 && fabs(t.delta - 0.004911) < 6e-7, "the other rule");
 }
 
-static void
-test_change(void)
+TEST(test_change)
 {
 	struct replan t = REPLAN_INIT;
 	int n;
@@ -75,8 +71,7 @@ test_change(void)
 }
 
 /* The least latency of 16 counts, and the 17th forgets it. */
-static void
-least(void)
+TEST(least)
 {
 	struct replan t = REPLAN_INIT;
 	struct replan_sample s = sample(100, 50, 0.5);
@@ -93,8 +88,54 @@ least(void)
 	ok(fabs(replan_latency(&t) - 0.2) < 1e-12, "and no more behind sixteen");
 }
 
-static void
-test_smooth(void)
+/* Another way through the network is believed when two samples in a row say so. */
+TEST(another_way)
+{
+	struct replan t = REPLAN_INIT;
+	struct replan_sample s = sample(100, 10, 0.5);
+	int i;
+
+	for (i = 0; i < 12; i++) {
+		s.latency = 0.010 + 0.001 * (i % 3);
+		replan_see(&t, &s);
+	}
+	s.latency = 0.3;
+	replan_see(&t, &s);
+	ok(replan_latency(&t) == 0.010, "one long round trip is a queue");
+	replan_see(&t, &s);
+	ok(replan_latency(&t) == 0.3, "two beyond all others' spread are a way");
+	s.latency = 0.010;
+	replan_see(&t, &s);
+	ok(replan_latency(&t) == 0.010, "a shorter one counts at once");
+
+	t = (struct replan)REPLAN_INIT;
+	for (i = 0; i < 12; i++) {
+		s.latency = i % 4 == 0 ? 0.010 : 0.2;
+		replan_see(&t, &s);
+	}
+	s.latency = 0.35;
+	replan_see(&t, &s);
+	replan_see(&t, &s);
+	ok(replan_latency(&t) == 0.010, "not where they spread as far as that");
+}
+
+/* What the user says is no sample of anything. */
+TEST(given)
+{
+	struct replan t = REPLAN_INIT;
+	struct replan_sample s = sample(100, 10, 0.5);
+
+	s.given = REPLAN_BANDWIDTH | REPLAN_LATENCY | REPLAN_COMPUTE;
+	(void)steps(&t, s, 30);
+	s.bandwidth = 80e6;
+	s.latency = 0.3;
+	s.compute = 0.4;
+	(void)steps(&t, s, 1);
+	ok(t.bandwidth.v == 80e6 && t.compute.v == 0.4 &&
+	    replan_latency(&t) == 0.3, "what is given is taken as it is, at once");
+}
+
+TEST(test_smooth)
 {
 	struct replan t = REPLAN_INIT;
 	struct replan_sample s = sample(100, 50, 0.5);
@@ -114,14 +155,13 @@ test_smooth(void)
 	ok(replan_latency(&t) == 0.05, "latency without the queue");
 	ok(changed <= 8, "plans changed %d times in 400", changed);
 	t = (struct replan)REPLAN_INIT;
-	replan_see(&t, &(struct replan_sample){ 100, 1, 1, -1, -1 });
+	replan_see(&t, &(struct replan_sample){ 100, 1, 1, -1, -1, 0 });
 	for (i = 0; i < REPLAN_HALF; i++)
-		replan_see(&t, &(struct replan_sample){ 144, 1, 1, -1, -1 });
+		replan_see(&t, &(struct replan_sample){ 144, 1, 1, -1, -1, 0 });
 	ok(fabs(t.bandwidth.v - 120) < 1e-9, "half is forgotten in ten");
 }
 
-static void
-test_price(void)
+TEST(test_price)
 {
 	struct replan t = REPLAN_INIT;
 	struct replan_sample s = sample(100, 50, 0.5);
@@ -176,8 +216,7 @@ worse(const struct deco *d, struct deco_plan p, double more)
 }
 
 /* When a plan is computed again, and when it is taken. */
-static void
-test_taken(void)
+TEST(test_taken)
 {
 	static const struct { double more; int other, taken; } gain[] = {
 		{ 1.005, 0, 0 }, { 1.015, 0, 1 }, { 1.025, 1, 0 }, { 1.04, 1, 1 } };
@@ -232,12 +271,11 @@ test_taken(void)
 	t.age = 50;
 	(void)replan_plan(&t, &d, &e);
 	ok(r && t.age == 0, "and so has every fiftieth shard");
-	replan_see(&t, &(struct replan_sample){ -1, -1, -1, -1, -1 });
+	replan_see(&t, &(struct replan_sample){ -1, -1, -1, -1, -1, 0 });
 	ok(t.age > 0 && t.age < 2, "each of which counts");
 }
 
-static void
-test_bad(void)
+TEST(test_bad)
 {
 	struct replan t = REPLAN_INIT;
 	struct deco d = model();
@@ -245,7 +283,7 @@ test_bad(void)
 	double *v = (double *)&t;
 	int i, bad = 0;
 
-	replan_see(&t, &(struct replan_sample){ 0, -1, 0, -1, -1 });
+	replan_see(&t, &(struct replan_sample){ 0, -1, 0, -1, -1, 0 });
 	ok(t.bandwidth.v == 0 && t.compute.v == 0 && replan_latency(&t) < 0,
 	    "nothing measured is nothing known");
 	ok(replan_plan(&t, &d, &e) == -ERR_USAGE, "and no plan: %s",
@@ -294,17 +332,4 @@ test_bad(void)
 	}
 	ok(bad == 2 * REPLAN_NUMBERS + REPLAN_WINDOW + 5,
 	    "estimates and counts below 0, half a count: refused");
-}
-
-int
-main(void)
-{
-	test_plans();
-	test_change();
-	least();
-	test_smooth();
-	test_price();
-	test_taken();
-	test_bad();
-	return done_testing();
 }

@@ -1,5 +1,3 @@
-#include <math.h>
-#include <string.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -17,8 +15,7 @@ rule(const char *s)
 	return q;
 }
 
-static void
-parse(void)
+TEST(parse)
 {
 	static const char *const bad[] = { "", "mode", "clip", "clip:", "clip:0",
 	    "clip:-1", "clip:nan", "clip:1x", "trim", "trim:-1", "trim:1:2",
@@ -27,7 +24,7 @@ parse(void)
 	    "median:", "median:some", "krum:1:nonzero", "norm", "norm:0",
 	    "norm-ratio:0.5", "weight-share:2", "finite:1", "norm:1 ,mean",
 	    "norm-ratio:0.999", "norm-running:0.999", "weight-share:0",
-	    "weight-share:1.001", "trim", "median:all,krum:1", "norm:-1" };
+	    "weight-share:1.001", "center:", "center:x", "center:1:2", "trim", "median:all,krum:1", "norm:-1" };
 	struct robust_rule q = { 0 };
 	size_t i;
 
@@ -61,6 +58,45 @@ parse(void)
 	q = rule("norm-ratio:3,norm-running:4");
 	ok(q.kind == ROBUST_MEAN && q.max_ratio == 3 && q.max_running == 4 &&
 	    robust_active(&q), "limits of a mean");
+}
+
+TEST(center)
+{
+	static const double far[] = { 4, 1, 100, 9, 4 };	/* squared */
+	struct robust_rule q = rule("center:2");
+	struct robust_step t = { .k = 0 };
+	size_t i;
+
+	ok(q.f == 2 && q.even && robust_centered(&q) && robust_active(&q) &&
+	    !robust_pairs(&q) && !robust_elements(&q), "center:2");
+	(void)robust_step(&t, &q, 5, &e);
+	for (i = 0; i < 5; i++) {
+		t.one[i].weight = (double)(i + 1);
+		t.one[i].norm2 = 1;
+		t.one[i].far2 = far[i];
+	}
+	ok(robust_judge(&q, &t, &e) == 0 && t.one[0].scale == 1 &&
+	    t.one[1].scale == 1 && fabs(t.one[2].scale - 0.2) < 1e-12 &&
+	    fabs(t.one[3].scale - 2 / 3.0) < 1e-12 && t.one[4].scale == 1,
+	    "what is beyond the median of the distances is drawn to it");
+	ok(t.one[2].fate == ROBUST_CLIPPED && t.one[3].fate == ROBUST_COUNTS,
+	    "who is twice as far is said");
+	ok(t.one[4].share == 0.2 && t.one[0].share == 1, "one voice each");
+	q = rule("center");
+	t.one[0].far2 = 1;
+	ok(!q.even && robust_judge(&q, &t, &e) == 0 && t.one[4].share == 1 &&
+	    t.one[0].scale == 1, "without a number the weights are as they are");
+	q = rule("center:3");
+	ok(robust_judge(&q, &t, &e) == -ERR_REFUSED, "three of five are too many");
+	q = rule("center");
+	(void)robust_step(&t, &q, 4, &e);
+	for (i = 0; i < 4; i++) {
+		t.one[i].weight = t.one[i].norm2 = 1;
+		t.one[i].far2 = i < 2 ? 1 : 100;
+	}
+	ok(robust_judge(&q, &t, &e) == 0 && fabs(t.one[3].scale - 0.1) < 1e-12,
+	    "half of them, all bad, do not widen it");
+	robust_release(&t);
 }
 
 /* Of nine devices of 100 values: `zeros' of them send nothing but zeros, the
@@ -115,8 +151,7 @@ element(const char *s, int among, const float *v, size_t k)
 	return y;
 }
 
-static void
-elements(void)
+TEST(elements)
 {
 	const float odd[] = { 5, 1e30f, -3, 2, 4 };
 	const float turned[] = { 2, 4, 5, -3, 1e30f };
@@ -137,8 +172,7 @@ elements(void)
 }
 
 /* All orders of five columns give the same bits. */
-static void
-orders(void)
+TEST(orders)
 {
 	float v[5][7], tmp[5];
 	const float *x[5];
@@ -187,8 +221,7 @@ line(struct robust_step *t, const struct robust_rule *q, const float *v,
 }
 
 /* Each fate has the word that reports have for it. */
-static void
-words(void)
+TEST(words)
 {
 	static const struct { enum robust_fate fate; const char *why; } word[] = {
 		{ ROBUST_COUNTS, "counts" }, { ROBUST_CLIPPED, "clipped" },
@@ -368,10 +401,7 @@ main(void)
 {
 	struct robust_step t = { .k = 0 };
 
-	parse();
-	words();
-	elements();
-	orders();
+	run_tests();
 	krum(&t);
 	limits(&t);
 	least(&t);

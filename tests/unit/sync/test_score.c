@@ -1,13 +1,10 @@
-#include <math.h>
-#include <string.h>
 
 #include "../tap.h"
 #include "base/err.h"
 #include "base/detmath.h"
 #include "sync/score.h"
 
-static void
-elem(void)
+TEST(elem)
 {
 	double x, bad = 0;
 
@@ -58,8 +55,7 @@ make(size_t n)
 
 /* One group jumps: the mean of logarithms is in between, and what lessons say
  * counts once it is better. */
-static void
-level(void)
+TEST(level)
 {
 	struct score *s = make_as(SCORE_LEVEL, 3);
 	struct stat_group st;
@@ -100,8 +96,7 @@ level(void)
 	score_free(s);
 }
 
-static void
-branches(void)
+TEST(branches)
 {
 	struct score *s = make(3);
 	struct stat_group st;
@@ -130,8 +125,7 @@ branches(void)
 	score_free(s);
 }
 
-static void
-edges(void)
+TEST(edges)
 {
 	struct score *s = make(4);
 	struct stat_group st = stat_of(0, 0);
@@ -164,8 +158,7 @@ edges(void)
 	score_free(s);
 }
 
-static void
-learn(void)
+TEST(learn)
 {
 	struct score *s = make(8);
 	struct stat_group st;
@@ -201,8 +194,7 @@ learn(void)
 	score_free(s);
 }
 
-static void
-history(void)
+TEST(history)
 {
 	struct score *a = make(5), *b = make(5);
 	struct stat_group st;
@@ -255,8 +247,7 @@ history(void)
 }
 
 /* What the trainer measured, as a share of the largest. */
-static void
-told(void)
+TEST(told)
 {
 	struct err e;
 	struct score *s = make_as(SCORE_SENSITIVITY, 4);
@@ -278,8 +269,7 @@ told(void)
 	score_free(s);
 }
 
-static void
-even(void)
+TEST(even)
 {
 	struct score *s = make_as(SCORE_EVEN, 2);
 	const struct stat_group loud = { .n = 1, .sumsq = 4, .sumabs = 2 };
@@ -519,8 +509,7 @@ one_lesson(enum score_form form)
 }
 
 /* Of 40 groups one is far off; and a rate that is far too large. */
-static void
-bounds(void)
+TEST(bounds)
 {
 	struct score *s = make(40);
 	struct stat_group st = stat_of(1, 0);
@@ -561,8 +550,7 @@ bounds(void)
 
 /* Of the columns, averages of what is never below 0, and the importance, are
  * not either; the others may be. */
-static void
-signs(void)
+TEST(signs)
 {
 	struct score *s = make(2);
 	const float x[2] = { 1, -0.5f };
@@ -586,15 +574,6 @@ main(void)
 	equations();
 	one_lesson(SCORE_LEVEL);
 	one_lesson(SCORE_PAPER);
-	bounds();
-	signs();
-	elem();
-	even();
-	told();
-	branches();
-	level();
-	edges();
-	learn();
-	history();
+	run_tests();
 	return done_testing();
 }

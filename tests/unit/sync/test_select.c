@@ -1,6 +1,3 @@
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../lgreco.h"
 #include "../../rnd.h"
@@ -9,8 +6,7 @@
 #include "base/err.h"
 #include "sync/select.h"
 
-static void
-known(void)
+TEST(known)
 {
 	/* three groups, every budget: by hand and by brute force */
 	static const struct select_level l[9] = {
@@ -81,8 +77,7 @@ fill(struct select_level *l, size_t n, size_t m, int wild)
 	}
 }
 
-static void
-against_brute(void)
+TEST(against_brute)
 {
 	struct select_level l[8 * 4];
 	struct select_result r;
@@ -219,8 +214,7 @@ small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
 	return NULL;
 }
 
-static void
-small_problems(void)
+TEST(small_problems)
 {
 	static const char *const name[] = { "whole", "on a line", "real",
 	    "far apart", "huge", "tied" };
@@ -285,8 +279,7 @@ table(const struct select_level *l, size_t n, size_t m, size_t budget)
 
 /* Larger than the search is sure to finish: what it calls exact is, and the
  * bound is one.  The distortions follow the rates closely, which is hardest. */
-static void
-larger_problems(void)
+TEST(larger_problems)
 {
 	enum { N = 90, M = 4, TRIALS = 150 };
 	static struct select_level l[N * M];
@@ -324,8 +317,7 @@ larger_problems(void)
 
 /* Of many groups the 24 most undecided are searched: where no more are, the
  * answer is exact; where there is one more, only what is optimal is called so. */
-static void
-undecided(void)
+TEST(undecided)
 {
 	enum { N = 70, M = 3 };
 	static struct select_level l[N * M];
@@ -361,8 +353,7 @@ undecided(void)
 }
 
 /* Equation (2) against its definition: no smaller set reaches the share. */
-static void
-small_shares(void)
+TEST(small_shares)
 {
 	float s[SMALL_N];
 	uint8_t c[SMALL_N];
@@ -381,7 +372,7 @@ small_shares(void)
 			total += (double)s[i];
 			some += s[i] > 0;
 		}
-		if (select_share(s, n, p, c, NULL) < 0)
+		if (select_share(s, NULL, n, p, c, NULL) < 0)
 			wrong = 1;
 		for (i = 0; i < n; i++) {
 			size += c[i];
@@ -455,8 +446,7 @@ against_lgreco(size_t n)
 	free(c);
 }
 
-static void
-large(void)
+TEST(large)
 {
 	enum { N = 1000, M = 12 };
 	static struct select_level l[N * M], was[N * M];
@@ -489,26 +479,27 @@ large(void)
 	ok(k < 12, "the price alone chooses the same in all but %zu", k);
 }
 
-static void
-share(void)
+TEST(share)
 {
 	static const float s[5] = { 1, 4, 2, 2, 1 };
 	static const float third[3] = { 0.1f, 0.1f, 0.1f };
 	uint8_t c[5];
 
-	ok(select_share(s, 5, 0.4, c, NULL) == 0 &&
+	ok(select_share(s, NULL, 5, 0.4, c, NULL) == 0 &&
 	    memcmp(c, "\0\1\0\0\0", 5) == 0, "p = 0.4: the one with 40 %%");
-	ok(select_share(s, 5, 0.5, c, NULL) == 0 &&
+	ok(select_share(s, NULL, 5, 0.5, c, NULL) == 0 &&
 	    memcmp(c, "\0\1\1\0\0", 5) == 0, "a tie goes to the lower group");
-	ok(select_share(s, 5, 0, c, NULL) == 0 &&
+	ok(select_share(s, (uint32_t[]){ 1, 1, 1, 1, 1 }, 5, 0.5, c, NULL) == 0 &&
+	    c[0] + c[1] + c[2] + c[3] + c[4] == 3,
+	    "of the values: half of five groups alike are three");
+	ok(select_share(s, NULL, 5, 0, c, NULL) == 0 &&
 	    memcmp(c, "\0\0\0\0\0", 5) == 0, "p = 0: none");
-	ok(select_share(third, 3, 1, c, NULL) == 0 &&
+	ok(select_share(third, NULL, 3, 1, c, NULL) == 0 &&
 	    memcmp(c, "\1\1\1", 3) == 0, "p = 1: all, whatever the rounding");
-	ok(select_share(s, 0, 0.5, c, NULL) == 0, "no groups: nothing to do");
+	ok(select_share(s, NULL, 0, 0.5, c, NULL) == 0, "no groups: nothing to do");
 }
 
-static void
-odd(void)
+TEST(odd)
 {
 	static const struct select_level l[4] = {
 		{ 5, 1 }, { 9, 0 }, { -1, 0 }, { 3, NAN }
@@ -556,17 +547,10 @@ main(void)
 	const int n = starve(search);
 
 	ok(n >= 10, "whichever of %d allocations fails: said", n);
-	known();
-	against_brute();
-	small_problems();
-	larger_problems();
-	undecided();
-	small_shares();
+	run_tests();
 	against_lgreco(20);
 	against_lgreco(60);
 	against_lgreco(160);
-	large();
-	share();
-	odd();
+	run_tests();
 	return done_testing();
 }

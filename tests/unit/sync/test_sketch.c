@@ -1,8 +1,5 @@
 /* Sketches keep angles, and clusters follow from them. */
-#include <math.h>
-#include <string.h>
-
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "sync/cluster.h"
@@ -43,8 +40,7 @@ put(struct sketch *s, const double mix[][2], size_t k, struct err *e)
 }
 
 /* The two directions are orthogonal, near enough. */
-static void
-test_angles(void)
+TEST(test_angles)
 {
 	static const double mix[4][2] = { { 1, 0 }, { 0, 1 }, { 1, 1 },
 	    { -2, 0 } };
@@ -63,8 +59,7 @@ test_angles(void)
 	sketch_release(&s);
 }
 
-static void
-test_clusters(void)
+TEST(test_clusters)
 {
 	static const double mix[6][2] = { { 1, 0 }, { 0, 1 }, { 2, 0.2 },
 	    { 9, 9 }, { 0.1, 3 }, { 0.5, 0 } };
@@ -90,12 +85,4 @@ test_clusters(void)
 	ok(sketch_begin(&s, CLUSTER_GROUP + 1, &e) == -ERR_REFUSED,
 	    "too many are refused: %s", ERR_MSG(&e));
 	sketch_release(&s);
-}
-
-int
-main(void)
-{
-	test_angles();
-	test_clusters();
-	return done_testing();
 }

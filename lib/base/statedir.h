@@ -1,0 +1,43 @@
+/*
+ * A device's state directory: made with mode 0700, refused when another user
+ * could change it, locked by the one program that commits to it.
+ */
+#ifndef ACE_STATEDIR_H
+#define ACE_STATEDIR_H
+
+struct err;
+
+struct statedir {
+	char *dir;
+	int lock;		/* descriptor, or -1 */
+	int durable;		/* its files are going to be synced */
+};
+#define STATE_INIT { NULL, -1, 0 }
+
+/* statedir_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
+ * belongs to somebody else or others may write to it. */
+int statedir_open(struct statedir *s, const char *dir, struct err *e);
+/* statedir_durable(s, e): makes the directory itself survive a power cut, by an
+ * fsync of the one above it.  To be called before any output that relies on the
+ * state leaves the program, even when the directory existed before: the program
+ * that made it may have been killed before its own fsync. */
+int statedir_durable(const struct statedir *s, struct err *e);
+/* statedir_lock(s, e): locks the state until statedir_close; -ERR_REFUSED when another
+ * process has the lock.  Removes files that killed programs left unfinished. */
+int statedir_lock(struct statedir *s, struct err *e);
+/* The same with another lock than the committing program's. */
+int statedir_lock_as(struct statedir *s, const char *name, struct err *e);
+void statedir_close(struct statedir *s);
+
+/* statedir_prune(s, keep, too): removes the files that were kept for a step, such
+ * as "momentum.12", except those named keep and too, which may be NULL.  Needs
+ * statedir_lock. */
+void statedir_prune(const struct statedir *s, const char *keep, const char *too);
+
+/* statedir_path(s, name, e): dir/name, allocated. */
+char *statedir_path(const struct statedir *s, const char *name, struct err *e);
+
+/* statedir_scratch(s, fd, e): an unnamed temporary file in the directory. */
+int statedir_scratch(const struct statedir *s, int *fd, struct err *e);
+
+#endif

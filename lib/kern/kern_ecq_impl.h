@@ -1,0 +1,154 @@
+/*
+ * Passes of ECQ over whole chunks, in plain C that a compiler makes vectors of:
+ * what kern_ecq.c and kern_avx2.c share.
+ */
+#ifndef ACE_KERN_ECQ_IMPL_H
+#define ACE_KERN_ECQ_IMPL_H
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "kern/kern.h"
+#include "kern/kern_ecq.h"
+
+enum { LANES = KERN_ECQ_LANES };
+
+#define ALL for (j = 0; j < LANES; j++)
+
+/* Computes the levels of a chunk; returns 1 when all are the same. */
+static inline int
+loop_levels(const struct kern_ecq *m, int32_t l[LANES])
+{
+	int32_t v[LANES];
+	float f[LANES];
+	int one = (int)m->level, j;
+
+	if (m->mode == KERN_ECQ_PLAIN || kern_ecq_gain(m, &one)) {
+		ALL
+			l[j] = one;
+		return 1;
+	}
+	memcpy(v, m->above + m->at - m->stride, sizeof(v));
+	ALL
+		f[j] = (float)(v[j] + m->base);
+	memcpy(v, f, sizeof(v));
+	ALL {
+		v[j] = ((v[j] >> 20) + one) >> 2;
+		v[j] = v[j] < 0 ? 0 : v[j];
+		l[j] = v[j] < KERN_ECQ_LEVELS ? v[j] : KERN_ECQ_LEVELS - 1;
+	}
+	return 0;
+}
+
+/* Updates the means with the symbols s of levels l. */
+static inline void
+loop_done(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
+    int same)
+{
+	int32_t mag[LANES], old[LANES] = { 0 }, rate = kern_ecq_pace(m->row);
+	uint32_t sum = 0, expected = 0;
+	int j, shift;
+
+	if (m->mode == KERN_ECQ_PLAIN)
+		return;
+	shift = (int)kern_ecq_shift((unsigned)l[0]);
+	if (same)
+		ALL
+			mag[j] = s[j] << shift;
+	else
+		ALL
+			mag[j] = s[j] << kern_ecq_shift((unsigned)l[j]);
+	ALL {
+		mag[j] = mag[j] < KERN_ECQ_CAP ? mag[j] : KERN_ECQ_CAP;
+		sum += (uint32_t)mag[j];
+	}
+	if (m->mode == KERN_ECQ_ABOVE) {
+		if (m->row > 0)
+			memcpy(old, m->above + m->at - m->stride, sizeof(old));
+		ALL {
+			expected += (uint32_t)old[j];
+			old[j] += ((mag[j] << 12) - old[j]) * rate >> 8;
+		}
+		memcpy(m->above + m->at, old, sizeof(old));
+	}
+	kern_ecq_follow(m, sum, expected, LANES);
+}
+
+static inline void
+loop_codes(uint16_t *code, const int32_t l[LANES], const int32_t s[LANES])
+{
+	int j;
+
+	ALL
+		code[j] = (uint16_t)(l[j] | s[j] << 6);
+}
+
+static inline void
+loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
+    int same)
+{
+	unsigned c = kern_ecq_context((unsigned)l[0]), i;
+	uint32_t left = LANES, n;
+	int j;
+
+	if (!same) {
+		ALL
+			m->count[s[j]][kern_ecq_context((unsigned)l[j])] +=
+			    KERN_ECQ_STEP;
+		return;
+	}
+	for (i = 0; left > 0; i++) {
+		n = 0;
+		ALL
+			n += s[j] > (int32_t)i;
+		m->count[i][c] += KERN_ECQ_STEP * (left - n);
+		left = n;
+	}
+}
+
+/* The codes of a chunk by one model; the greatest symbol, or top. */
+static inline int32_t
+loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
+    int32_t top)
+{
+	int32_t l[LANES], s[LANES];
+	int same = loop_levels(m, l), j;
+	int shift = (int)kern_ecq_shift((unsigned)l[0]);
+
+	if (same)
+		ALL
+			s[j] = a[j] >> shift;
+	else
+		ALL
+			s[j] = a[j] >> kern_ecq_shift((unsigned)l[j]);
+	ALL {
+		s[j] = s[j] < KERN_ECQ_SYMBOLS ? s[j] : KERN_ECQ_SYMBOLS - 1;
+		top = s[j] > top ? s[j] : top;
+	}
+	loop_codes(code, l, s);
+	loop_done(m, l, s, same);
+	return top;
+}
+
+static inline void
+loop_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
+{
+	int32_t a[LANES], top[KERN_ECQ_MODES] = { 0 };
+	unsigned w;
+	size_t i;
+	int j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		ALL
+			a[j] = q[i + (size_t)j] < 0 ? -q[i + (size_t)j] :
+			    q[i + (size_t)j];
+		for (w = 0; w < k; w++)
+			top[w] = loop_sort_one(t[w].m, a, t[w].code + i, top[w]);
+	}
+	for (w = 0; w < k; w++) {
+		t[w].top = (unsigned)top[w];
+		kern_ecq_sort_some(&t[w], q, i, n);
+	}
+}
+
+#endif

@@ -1,0 +1,812 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memlimit.h"
+#include "base/pool.h"
+#include "base/temp.h"
+#include "codec/codec.h"
+#include "format/array.h"
+#include "format/keys.h"
+#include "format/writer.h"
+#include "kern/kern.h"
+#include "mean/aggregate.h"
+#include "mean/contrib.h"
+#include "mean/gather.h"
+#include "mean/merged.h"
+#include "pipe/filter.h"
+#include "spool/progress.h"
+#include "spool/rounds.h"
+#include "sync/combine.h"
+
+/* The most contributions that a rule looks at together; and the files that are
+ * open besides. */
+enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
+enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
+
+struct aggregate {
+	const struct aggregate_opts *o;
+	struct contrib c;
+	struct gather *g;	/* where the shards are, */
+	struct writer *out;	/* and where the aggregate goes */
+	struct pool *pool;
+	struct aggregate_part {	/* what contributions hold of a group */
+		const float *x;
+		const struct codec_list *l;
+		int r;
+	} *part_of;
+	size_t many;		/* of them at a time */
+	struct combine sum;
+	double total;		/* sum of the weights of this step */
+	double pull;		/* of which the center has so much */
+	struct combine all;	/* for a cluster's offset from all */
+	double all_total;
+	/* where a step's contributions are not all open at once, the sums go
+	 * on from one window of them to the next in a file */
+	int part;		/* that file, f64 for each value; -1: none */
+	unsigned char *sent;	/* of each group: did anybody send it? */
+	struct buf body;	/* of a group that is mostly zeros */
+};
+
+/* ---- a shard of many ---- */
+
+/* Writing a cluster's offset from the aggregate. */
+static int
+aggregate_is_offset(const struct aggregate *x)
+{
+	return x->c.only != SKETCH_NONE && x->o->per == AGGREGATE_OFFSET;
+}
+
+/* The weights add up to nothing usable: the error names the contribution with
+ * the largest weight. */
+static int
+aggregate_heaviest(struct aggregate *x, struct err *e)
+{
+	size_t i, k = 0;
+
+	for (i = 1; i < gather_count(x->g); i++)
+		if (gather_shard(x->g, i)->weight > gather_shard(x->g, k)->weight)
+			k = i;
+	return gather_blame(x->g, k, err_set(e, ERR_DATA, "limit: the weights "
+	    "overflow, with %g of '%s'", gather_shard(x->g, k)->weight,
+	    shard_device(gather_shard(x->g, k))));
+}
+
+/* The annotations of the aggregate: weights and numbers of contributors are
+ * added up, so that an aggregate of aggregates has the right weight. */
+static int
+aggregate_describe(struct aggregate *x, struct shard *out,
+    const char *device, struct err *e)
+{
+	size_t i, n = gather_count(x->g);
+	const struct shard *s;
+	int r;
+
+	for (i = 0; i + 1 < n && !contrib_counts(&x->c, i); i++)
+		;
+	s = gather_shard(x->g, i);
+	out->step = s->step;
+	out->base_version = s->base_version;
+	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
+	out->kind = x->o->sum ? SHARD_SUM :
+	    aggregate_is_offset(x) ? SHARD_DELTA : SHARD_MEAN;
+	out->weight = 0;
+	out->contributors = 0;
+	x->total = 0;
+	for (i = 0; i < n; i++) {
+		s = gather_shard(x->g, i);
+		if (!contrib_counts(&x->c, i))
+			continue;
+		out->weight += s->weight * contrib_share(&x->c, i);
+		if (out->samples + s->samples < s->samples ||
+		    out->contributors + s->contributors < s->contributors)
+			return gather_blame(x->g, i, err_set(e, ERR_DATA,
+			    "limit: more samples or contributors than can be "
+			    "counted, with '%s'", shard_device(s)));
+		out->samples += s->samples;
+		out->contributors += s->contributors;
+		if (s->base_version < out->base_version)
+			out->base_version = s->base_version;
+		x->total += contrib_weight(&x->c, i);
+	}
+	if (!isfinite(x->total) || !isfinite(out->weight))
+		return aggregate_heaviest(x, e);
+	if (!(x->total > 0))
+		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
+		    "to zero", (unsigned long long)out->step);
+	x->pull = contrib_pull(&x->c);
+	s = gather_shard(x->g, 0);
+	memcpy(out->run, s->run, SHARD_ID);
+	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
+	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
+	    (r = shard_set_device(out, device, e)) < 0)
+		return r;
+	return merged_norm(x->g, &out->kv, e);
+}
+
+/* ---- a step ---- */
+
+/* Does contribution i count, at least for an offset's mean of all? */
+static int
+aggregate_takes(const struct aggregate *x, size_t i)
+{
+	return contrib_counts(&x->c, i) ||
+	    (aggregate_is_offset(x) && contrib_whole(&x->c, i));
+}
+
+/* Takes what the open window's contributions hold of group g for a rule that
+ * looks at each element. */
+static int
+aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
+{
+	const float *v;
+	size_t i, hi;
+	int r;
+
+	for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
+		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
+			return r;
+		if (!aggregate_takes(x, i))
+			continue;
+		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
+		    e)) < 0)
+			return r;
+		x->sent[g] |= v != NULL;
+		x->c.step.x[(*in)++] = v;
+	}
+	return 0;
+}
+
+/* One of the two is what was sent of a group: all values, or a list of those
+ * that are not zero. */
+static void
+aggregate_sum(struct combine *to, double f, const float *v,
+    const struct codec_list *l)
+{
+	if (v != NULL)
+		combine_add(to, f, v);
+	else
+		combine_add_some(to, f, l->pos, l->x, l->k);
+}
+
+struct aggregate_job {
+	struct aggregate *x;
+	uint32_t group;
+	size_t first;
+};
+
+/* Reads one contribution's part of a group: a job of the pool. */
+static int
+aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
+{
+	const struct aggregate_job *j = arg;
+	struct aggregate_part *p = &j->x->part_of[i];
+
+	p->r = gather_part(j->x->g, j->first + i, j->group, &p->x, &p->l, e);
+	return p->r;
+}
+
+/* Adds what contribution i holds of group g to the sums. */
+static int
+aggregate_add_one(struct aggregate *x, uint32_t g, size_t i,
+    const struct aggregate_part *p, struct err *e)
+{
+	int r;
+
+	if (!aggregate_takes(x, i) || (p->x == NULL && p->l == NULL))
+		return 0;
+	/* what is listed is finite */
+	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
+	    e)) < 0)
+		return r;
+	x->sent[g] = 1;
+	if (aggregate_is_offset(x))
+		aggregate_sum(&x->all, contrib_factor(&x->c, i), p->x, p->l);
+	if (contrib_counts(&x->c, i))
+		aggregate_sum(&x->sum, contrib_factor(&x->c, i), p->x, p->l);
+	return 0;
+}
+
+/* Adds what the open window's contributions hold of group g to the sums. Some
+ * are read side by side, and added in their order. */
+static int
+aggregate_add(struct aggregate *x, uint32_t g, struct err *e)
+{
+	struct aggregate_job j = { x, g, 0 };
+	size_t hi, i, k;
+	int r = 0;
+
+	for (gather_window_range(x->g, &j.first, &hi); j.first < hi; j.first += k) {
+		k = hi - j.first < x->many ? hi - j.first : x->many;
+		for (i = 0; i < k; i++)
+			x->part_of[i].r = 0;
+		r = pool_run(x->pool, k, k * x->sum.n, aggregate_read, &j, e);
+		for (i = 0; r < 0 && i < k; i++)
+			if (x->part_of[i].r < 0)
+				return gather_blame(x->g, j.first + i, r);
+		for (i = 0; i < k; i++)
+			if ((r = aggregate_add_one(x, g, j.first + i,
+			    &x->part_of[i], e)) < 0)
+				return r;
+	}
+	return 0;
+}
+
+/* Value `at' of group g overflows: the error names the contribution with the
+ * largest value there. Every window is read once more, up to that place. */
+static int
+aggregate_overflow(struct aggregate *x, uint32_t g, size_t at, struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	size_t i, hi, w, who = 0, n = gather_windows(x->g);
+	struct schema_span span;
+	double most = -1, y;
+	const float *last;
+	uint32_t k;
+	int r = 0;
+
+	for (w = 0; w < n && r == 0; w++) {
+		if (n > 1 && (r = gather_window(x->g, w, e)) < 0)
+			return r;
+		for (k = 0; n > 1 && k <= g; k++)
+			for (gather_window_range(x->g, &i, &hi); i < hi; i++)
+				if ((r = gather_group(x->g, i, k, &last,
+				    e)) < 0)
+					return r;
+		for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
+			if (!contrib_counts(&x->c, i))
+				continue;
+			y = fabs(contrib_factor(&x->c, i) *
+			    (double)gather_last(x->g, i, at));
+			if (y > most || isnan(y)) {
+				most = y;
+				who = i;
+			}
+		}
+	}
+	schema_span(sc, g, &span);
+	return gather_blame(x->g, who, err_set(e, ERR_REFUSED, "the sum of "
+	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
+}
+
+/* Writes group g as y[n]: where at most a quarter is not zero, these values
+ * and their places.  Both are exact. */
+static int
+aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
+    struct err *e)
+{
+	static const struct codec_plan plan = { CODEC_NONZERO, 0, 0 };
+	static const struct codec_ctx ctx = { .cols = 1 };
+	size_t i, k = 0;
+	uint8_t param;
+	int r;
+
+	for (i = 0; i < n; i++)
+		k += bytes_u32(y[i]) != 0;
+	if (k > n / 4)
+		return writer_values(x->out, g, y, n, e);
+	x->body.n = 0;
+	if ((r = codec_encode(&plan, &ctx, y, n, &x->body, &param, e)) < 0)
+		return r;
+	return writer_record(x->out, g, CODEC_NONZERO, param, x->body.p,
+	    x->body.n, y, n, e);
+}
+
+/* Where group g begins among all values. */
+static uint64_t
+aggregate_first(const struct aggregate *x, uint32_t g)
+{
+	const struct schema *sc = gather_schema(x->g);
+	struct schema_span span;
+
+	schema_span(sc, g, &span);
+	return sc->t[span.tensor].base + span.offset;
+}
+
+/* Writes group g, whose sums now hold all contributions. */
+static int
+aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
+{
+	struct robust_rule rule = x->o->who.rule, *q = &rule;
+	const int offset = aggregate_is_offset(x);
+	const uint64_t first = aggregate_first(x, g);
+	const size_t n = x->sum.n;
+	const float *y;
+
+	if (!x->sent[g])
+		return 0;		/* no contribution has this group */
+	if (robust_centered(q) && (y = center_group(&x->c.center, first)) != NULL)
+		combine_add(&x->sum, x->pull, y);
+	q->f = x->c.step.f;
+	if (robust_elements(q))
+		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
+		    x->c.step.element);
+	if (offset)
+		combine_less(&x->sum, x->total, &x->all, x->all_total);
+	y = combine_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
+	    1 : x->total);
+	if (y == NULL)
+		return aggregate_overflow(x, g,
+		    x->sum.kern->first_nonfinite(x->sum.y, n), e);
+	if (robust_centered(q))
+		center_put(&x->c.center, first, y, n);
+	return aggregate_write(x, g, y, n, e);
+}
+
+/* The sums of n values, kept in a file between one window and the next. */
+static int
+aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
+    int put, struct err *e)
+{
+	const off_t at = (off_t)(first * sizeof(double));
+
+	return put ? fd_write_at(x->part, at, x->sum.acc, n * sizeof(double),
+	    "<temporary>", e) : fd_read_all(x->part, at, x->sum.acc,
+	    n * sizeof(double), "<temporary>", e);
+}
+
+/* Goes through all groups with the contributions of window w of n. */
+static int
+aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	const int elements = robust_elements(&x->o->who.rule);
+	struct schema_span span;
+	uint64_t first;
+	uint32_t g;
+	size_t in;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		first = aggregate_first(x, g);
+		combine_begin(&x->sum, span.n);
+		if (aggregate_is_offset(x))
+			combine_begin(&x->all, span.n);
+		in = 0;
+		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,
+		    e)) < 0) || (r = elements ? aggregate_keep(x, g, &in, e) :
+		    aggregate_add(x, g, e)) < 0)
+			break;
+		r = w + 1 < n ? aggregate_part(x, first, span.n, 1, e) :
+		    aggregate_put_group(x, g, in, e);
+	}
+	return r < 0 ? r : gather_finish(x->g, e);
+}
+
+/* Goes through all groups with all contributions. With more than one window
+ * the sums continue in the same order, by way of a file, so that the result is
+ * the same to the byte. */
+static int
+aggregate_values(struct aggregate *x, struct err *e)
+{
+	const size_t n = gather_windows(x->g);
+	size_t w;
+	int r = 0;
+
+	x->part = -1;
+	x->sent = alloc_get(gather_schema(x->g)->ngroups + 1, 1, e);
+	if (x->sent == NULL || (n > 1 && (r = temp_open(&x->part, e)) < 0))
+		r = -ERR_SYS;
+	for (w = 0; w < n && r == 0; w++)
+		if (w == 0 || (r = gather_window(x->g, w, e)) == 0)
+			r = aggregate_window(x, w, n, e);
+	if (x->part >= 0)
+		(void)close(x->part);
+	alloc_free(x->sent);
+	x->sent = NULL;
+	return r;
+}
+
+/* Writes the policy, which all devices get: what the contributions asked for
+ * and, if it was given, by how many steps the aggregate is applied later. */
+static int
+aggregate_put_policy(struct aggregate *x, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	int r = merged_policy(x->g, &kv, e);
+
+	if (r == 0 && x->o->delay != NULL)
+		r = text_set(&kv, KEYS_DELAY, x->o->delay, e);
+	if (r == 0 && kv.n != 0)
+		r = keys_put(x->out, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+/* Notes the devices whose shards are in the aggregate, in as many frames as it
+ * takes to keep each small. */
+static int
+aggregate_put_members(struct aggregate *x, struct err *e)
+{
+	struct array_names l = ARRAY_NAMES_INIT, part;
+	struct buf b = BUF_INIT;
+	size_t i = 0, bytes;
+	int r = gather_members(x->g, &l, e);
+
+	do {
+		part = (struct array_names){ .p = l.p + i };
+		for (bytes = 0; i < l.n && bytes < AGGREGATE_NAMES; i++)
+			bytes += strlen(part.p[part.n++]);
+		b.n = 0;
+		if (r == 0 && (r = array_put_names(&part, &b, e)) == 0)
+			r = writer_note(x->out, FRAME_MEMB, b.p, b.n, e);
+	} while (r == 0 && i < l.n);
+	buf_release(&b);
+	array_release(&l);
+	return r;
+}
+
+/* Writes the sum of the contributions that count as shard s. */
+static int
+aggregate_put_step(struct aggregate *x, struct shard *s,
+    const char *device, struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	int r;
+
+	if ((r = combine_room(&x->sum, sc->group_size, e)) < 0 ||
+	    (r = combine_room(&x->all, aggregate_is_offset(x) ?
+	    sc->group_size : 0, e)) < 0 ||
+	    (r = aggregate_describe(x, s, device, e)) < 0 ||
+	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
+	    (r = aggregate_values(x, e)) < 0 ||
+	    (r = aggregate_put_members(x, e)) < 0 ||
+	    (r = aggregate_put_policy(x, e)) < 0)
+		return r;
+	if ((r = writer_send(x->out, NULL, e)) == 0)
+		cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, "
+		    "weight %g", (unsigned long long)s->step, device,
+		    gather_count(x->g), x->total);
+	return r;
+}
+
+/* The same for the members of cluster c, after the step's own shard. */
+static int
+aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
+{
+	char device[SHARD_NAME + 1];
+	struct shard s;
+	int r;
+
+	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
+	    c) >= sizeof(device))
+		return err_set(e, ERR_USAGE, "--device is too long for the "
+		    "names of its clusters");
+	if ((r = contrib_cluster(&x->c, c, e)) < 0)
+		return r;
+	shard_init(&s);
+	r = aggregate_put_step(x, &s, device, e);
+	shard_release(&s);
+	return r;
+}
+
+/* Reports which contributions are left out or cut, and which are alike. */
+static void
+aggregate_tell(const struct aggregate *x, const struct shard *s)
+{
+	const char *clusters = text_get(&s->kv, "clusters");
+	const struct robust_rule *q = &x->o->who.rule;
+	const struct robust_step *t = &x->c.step;
+	size_t i;
+
+	if (t->f != q->f || t->m != q->m)
+		cli_say(x->o->f->cli, 0, "step %llu: too many are left out for "
+		    "rule '%s': F is %zu%s%.0zu",
+		    (unsigned long long)gather_shard(x->g, 0)->step,
+		    x->o->who.rule_text, t->f, q->kind == ROBUST_MULTIKRUM ?
+		    ", M " : "", q->kind == ROBUST_MULTIKRUM ? t->m : 0);
+
+	for (i = 0; i < gather_count(x->g); i++) {
+		const struct robust_one *one = &x->c.step.one[i];
+		const struct shard *from = gather_shard(x->g, i);
+
+		if (one->fate != ROBUST_COUNTS)
+			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
+			    (unsigned long long)from->step, shard_device(from),
+			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",
+			    robust_why(one->fate), sqrt(one->norm2));
+	}
+	if (clusters != NULL)
+		cli_say(x->o->f->cli, 1, "clusters: %s", clusters);
+}
+
+static int
+aggregate_step(struct aggregate *x, struct err *e)
+{
+	struct shard s;
+	size_t c;
+	int r = 0;
+
+	shard_init(&s);
+	x->c.g = x->g;
+	x->c.only = SKETCH_NONE;
+	if (contrib_active(&x->o->who)) {
+		r = contrib_look(&x->c, &s, e);
+		if (r == 0)
+			aggregate_tell(x, &s);
+	}
+	if (r == 0)
+		r = aggregate_put_step(x, &s, x->o->device, e);
+	shard_release(&s);
+	/* a shard that is to be set aside is found before this */
+	if (r == 0 && robust_centered(&x->o->who.rule))
+		r = center_commit(&x->c.center, gather_shard(x->g, 0),
+		    gather_schema(x->g), e);
+	x->all_total = x->total;
+	if (x->o->per != AGGREGATE_NOTHING)
+		for (c = 0; c < x->c.like.clusters && r == 0; c++)
+			r = aggregate_put_cluster(x, c, e);
+	return r;
+}
+
+static int
+aggregate_init(struct aggregate *x, const struct aggregate_opts *o,
+    const struct kern *kern, struct err *e)
+{
+	int r;
+
+	memset(x, 0, sizeof(*x));
+	x->o = o;
+	x->sum.kern = x->all.kern = kern;
+	contrib_init(&x->c, &o->who, kern);
+	if ((r = pool_new(&x->pool, o->f->threads, e)) < 0)
+		return r;
+	/* one thread adds each while it is in the cache */
+	x->many = pool_size(x->pool) == 1 ? 1 : 4 * pool_size(x->pool);
+	x->part_of = alloc_get(x->many, sizeof(*x->part_of), e);
+	return x->part_of != NULL ? 0 : -ERR_SYS;
+}
+
+static void
+aggregate_release(struct aggregate *x)
+{
+	alloc_free(x->part_of);
+	pool_free(x->pool);
+	combine_release(&x->sum);
+	combine_release(&x->all);
+	contrib_release(&x->c);
+	buf_release(&x->body);
+}
+
+/* What is waited for costs all devices time: it is always said. */
+static void
+aggregate_say(void *arg, const char *what)
+{
+	cli_say(arg, 0, "%s", what);
+}
+
+/* ---- many contributions ---- */
+
+/* As many open files as the system allows; returns how many that is. */
+static size_t
+aggregate_files_allowed(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 256;
+	if (l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+		(void)getrlimit(RLIMIT_NOFILE, &l);
+	}
+	return (size_t)l.rlim_cur;
+}
+
+/* How many contributions a step may have. Sums go on from one window of them to
+ * the next, so that there is no limit; some rules have to see all at once. */
+static size_t
+aggregate_most(const struct aggregate *x)
+{
+	const size_t files = aggregate_files_allowed();
+	const size_t most = files > AGGREGATE_OTHER + 16 ?
+	    files - AGGREGATE_OTHER : 16;
+
+	if (!contrib_at_once(&x->o->who))
+		return SIZE_MAX;
+	return most < AGGREGATE_MOST ? most : AGGREGATE_MOST;
+}
+
+/* Opens the step's contributions. A rule that sees all values at once says
+ * before what it takes for that. */
+static int
+aggregate_begin(struct aggregate *x, size_t most, struct err *e)
+{
+	const size_t n = gather_count(x->g);
+	const uint64_t each = gather_window_memory(x->g);
+
+	if (!contrib_at_once(&x->o->who))
+		return gather_window(x->g, 0, e);
+	if (n > most)
+		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
+		    "once, of %zu shards at most, and here are %zu: %llu MiB",
+		    x->o->who.rule_text, most, n,
+		    (unsigned long long)(n * each >> 20));
+	if (n * each > memlimit_limit() / 2)
+		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
+		    "once: %zu shards take %llu MiB, and there are %llu MiB in "
+		    "all (RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
+		    (unsigned long long)(n * each >> 20),
+		    (unsigned long long)(memlimit_limit() >> 20));
+	cli_say(x->o->f->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
+	    "MiB", x->o->who.rule_text, n,
+	    (unsigned long long)(n * each >> 20));
+	return gather_window(x->g, 0, e);
+}
+
+/* ---- a spool ---- */
+
+/* Aggregates the shards of one step, each in a file of its own. *blame is the
+ * place, plus one, of the shard that caused a failure. */
+static int
+aggregate_paths(struct aggregate *x, char **paths, size_t n,
+    size_t most, size_t *blame, struct err *e)
+{
+	int r = gather_many(&x->g, paths, n, contrib_at_once(&x->o->who),
+	    &x->o->f->in, e);
+
+	if (r == 0 && (r = gather_step(x->g, e)) > 0 &&
+	    (r = aggregate_begin(x, most, e)) == 0)
+		r = aggregate_step(x, e);
+	*blame = gather_blamed(x->g);
+	gather_free(x->g);
+	x->g = NULL;
+	return r;
+}
+
+/* Does the same into a file, so that a failure leaves nothing behind in the
+ * output. */
+static int
+aggregate_try(struct aggregate *x, char **paths, size_t n,
+    size_t most, size_t *blame, struct err *e)
+{
+	struct writer *out = x->out;
+	int fd, r;
+
+	*blame = 0;
+	x->out = NULL;
+	if ((r = temp_open(&fd, e)) == 0) {
+		if ((r = writer_fd(&x->out, fd, x->o->f->tool, e)) == 0 &&
+		    (r = aggregate_paths(x, paths, n, most, blame,
+		    e)) == 0 && (r = writer_finish(x->out, e)) == 0)
+			r = filter_copy_fd(fd, &x->o->f->in, out, e);
+		(void)close(fd);
+	}
+	writer_free(x->out);
+	x->out = out;
+	return r;
+}
+
+/* Sets aside the shard that caused the failure, or all shards when no single
+ * one is to blame, and reports it. */
+static int
+aggregate_aside(struct aggregate *x, struct rounds *steps,
+    size_t at, size_t count, const char *why, char ***paths, size_t *n,
+    struct err *e)
+{
+	int r;
+
+	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step set aside: %s",
+	    count, *n, why);
+	if ((r = rounds_aside(steps, at, count, why, paths, n, e)) == 0 &&
+	    *n == 0)
+		cli_say(x->o->f->cli, 0, "no aggregate of this step: too few "
+		    "shards are left");
+	return r;
+}
+
+/* Aggregates a step of a spool without the shards that cannot be used. A shard
+ * that was accepted must not stop the step: it would do so for ever, since a
+ * closed step stays closed. */
+static int
+aggregate_round(struct aggregate *x, struct rounds *steps,
+    size_t most, struct err *e)
+{
+	struct err bad = ERR_INIT;
+	char **paths, why[120];
+	size_t n, blame;
+	int r = rounds_next(steps, &paths, &n, e);
+
+	if (r == 0 && n > most) {
+		(void)snprintf(why, sizeof(why), "limit: a rule looks at %zu "
+		    "shards of a step at most", most);
+		r = aggregate_aside(x, steps, most, n - most, why,
+		    &paths, &n, e);
+	}
+	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, most,
+	    &blame, &bad)) != 0) {
+		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
+			return err_move(e, &bad);
+		r = aggregate_aside(x, steps, blame != 0 ? blame - 1 : 0,
+		    blame != 0 ? 1 : n, ERR_MSG(&bad), &paths, &n, e);
+		err_clear(&bad);
+	}
+	return r < 0 ? r : rounds_done(steps, e);
+}
+
+static int
+aggregate_spool(struct aggregate *x, struct err *e)
+{
+	const struct aggregate_opts *o = x->o;
+	struct progress wait = { .say = aggregate_say,
+	    .asked = o->asked, .arg = (void *)(uintptr_t)o->f->cli };
+	const struct rounds_opts ro = { o->spool, o->run,
+	    o->f->sync, { (size_t)o->expect,
+	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline },
+	    o->published, o->keep,
+	    o->create, &wait, filter_piped(o->f), o->f->cli->confined };
+	const size_t most = aggregate_most(x);
+	struct rounds *steps;
+	char *path;
+	uint64_t i = 0;
+	int r;
+
+	r = rounds_open(&steps, &ro, e);
+	/* who is started again makes those that the run lacks */
+	if (r == 0 && o->published)
+		r = rounds_made(steps, &i, e);
+	/* norms of the steps before are kept in the spool, so that a program that
+	 * is started again decides the same */
+	if (r == 0 && o->who.rule.max_running > 0)
+		r = (path = rounds_file(steps, "norms", e)) == NULL ? -ERR_SYS :
+		    contrib_norms_open(&x->c.norms, path, o->f->sync, e);
+	if (r == 0 && robust_centered(&o->who.rule)) {
+		path = rounds_file(steps, ".", e);
+		r = path != NULL ? 0 : -ERR_SYS;
+		if (path != NULL)	/* without the slash and the dot */
+			path[strlen(path) - 2] = '\0';
+		center_keep(&x->c.center, path, o->f->sync);
+	}
+	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
+		r = aggregate_round(x, steps, most, e);
+	rounds_free(steps);
+	return r;
+}
+
+static int
+aggregate_files(struct aggregate *x, char **paths, size_t n, struct err *e)
+{
+	const size_t most = aggregate_most(x);
+	int r = gather_open(&x->g, paths, n, contrib_at_once(&x->o->who),
+	    x->o->expect, filter_piped(x->o->f), &x->o->f->in, e);
+
+	if (r < 0)
+		return r;
+	if (contrib_active(&x->o->who))
+		gather_twice(x->g);
+	while ((r = gather_step(x->g, e)) > 0)
+		if ((r = aggregate_begin(x, most, e)) < 0 ||
+		    (r = aggregate_step(x, e)) < 0)
+			break;
+	return r;
+}
+
+int
+aggregate_run(const struct aggregate_opts *o, char **paths,
+    size_t n, struct err *e)
+{
+	struct aggregate x;
+	const struct kern *kern = kern_get(e);
+	int r;
+
+	if (kern == NULL)
+		return -ERR_USAGE;
+	if ((r = aggregate_init(&x, o, kern, e)) == 0 &&
+	    (r = filter_out(o->f, &x.out, e)) == 0) {
+		r = o->spool != NULL ? aggregate_spool(&x, e) :
+		    aggregate_files(&x, paths, n, e);
+		r = filter_end(x.out, r, e);
+	}
+	gather_free(x.g);
+	writer_free(x.out);
+	aggregate_release(&x);
+	return r;
+}

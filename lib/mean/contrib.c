@@ -1,0 +1,533 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/compare.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "format/keys.h"
+#include "mean/contrib.h"
+#include "mean/gather.h"
+#include "spool/ledger.h"
+#include "sync/interval.h"
+
+/* ---- the norms of the last steps ---- */
+
+enum { CONTRIB_NORMS_LINE = 64 };
+
+/* Reads one line, which ends at *end; 0 when it is not a valid one. */
+static int
+contrib_norms_line(const char *s, struct contrib_norm *v, char **end)
+{
+	if (*s < '0' || *s > '9')
+		return 0;
+	v->step = strtoull(s, end, 10);
+	if (**end != ' ')
+		return 0;
+	v->norm = strtod(*end + 1, end);
+	return **end == '\n' && v->norm >= 0 && isfinite(v->norm);
+}
+
+static int
+contrib_norms_parse(struct contrib_norms *s, const char *text, struct err *e)
+{
+	struct contrib_norm v;
+	char *end;
+
+	for (; *text != '\0'; text = end + 1) {
+		if (s->n == CONTRIB_NORMS_WINDOW ||
+		    !contrib_norms_line(text, &v, &end) ||
+		    (s->n != 0 && s->last[s->n - 1].step >= v.step))
+			return err_set(e, ERR_DATA, "corrupt: '%s' is no list "
+			    "of norms", s->path);
+		s->last[s->n++] = v;
+	}
+	return 0;
+}
+
+int
+contrib_norms_open(struct contrib_norms *s, char *path, enum io_sync sync,
+    struct err *e)
+{
+	char text[CONTRIB_NORMS_WINDOW * CONTRIB_NORMS_LINE + 1];
+	int k;
+
+	*s = (struct contrib_norms){ .path = path, .sync = sync };
+	k = ledger_text(path, text, sizeof(text), e);
+	return k > 0 ? contrib_norms_parse(s, text, e) : k;
+}
+
+void
+contrib_norms_release(struct contrib_norms *s)
+{
+	alloc_free(s->path);
+	*s = (struct contrib_norms)CONTRIB_NORMS_INIT;
+}
+
+double
+contrib_norms_median(const struct contrib_norms *s, uint64_t step)
+{
+	double v[CONTRIB_NORMS_WINDOW];
+	size_t n;
+
+	for (n = 0; n < s->n && s->last[n].step < step; n++)
+		v[n] = s->last[n].norm;
+	if (n == 0)
+		return 0;
+	qsort(v, n, sizeof(v[0]), compare_f64);
+	return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+static int
+contrib_norms_save(const struct contrib_norms *s, struct err *e)
+{
+	char text[CONTRIB_NORMS_WINDOW * CONTRIB_NORMS_LINE + 1];
+	size_t i, n = 0;
+
+	if (s->path == NULL)
+		return 0;
+	for (i = 0; i < s->n; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%llu %.17g\n",
+		    (unsigned long long)s->last[i].step, s->last[i].norm);
+	return ledger_set_text(s->path, text, s->sync, e);
+}
+
+int
+contrib_norms_add(struct contrib_norms *s, uint64_t step, double norm,
+    struct err *e)
+{
+	while (s->n != 0 && s->last[s->n - 1].step >= step)
+		s->n--;
+	if (s->n == CONTRIB_NORMS_WINDOW)
+		memmove(&s->last[0], &s->last[1], --s->n * sizeof(s->last[0]));
+	s->last[s->n++] = (struct contrib_norm){ step, norm };
+	return contrib_norms_save(s, e);
+}
+
+/* ---- weights ---- */
+
+const char *const contrib_bys[] = { "weight", "samples", "equal", NULL };
+
+int
+contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
+{
+	char word[64];
+	size_t n;
+	int first = 1, r;
+
+	o->age = o->rho = 0;
+	for (;; s++, first = 0) {
+		n = strcspn(s, ",");
+		if (n >= sizeof(word))
+			n = sizeof(word) - 1;
+		memcpy(word, s, n);
+		word[n] = '\0';
+		if (first)
+			r = num_choice(&o->by, word, contrib_bys, "--weight-by", e);
+		else if (strncmp(word, "staleness:", 10) == 0)
+			r = num_f64(&o->age, word + 10, 1e-3, 1e9,
+			    "--weight-by staleness", e);
+		else if (strncmp(word, "drift:", 6) == 0)
+			r = num_f64(&o->rho, word + 6, 0, 1e9,
+			    "--weight-by drift", e);
+		else
+			r = err_set(e, ERR_USAGE, "--weight-by '%s': "
+			    "staleness:N or drift:X", word);
+		s += n;
+		if (r < 0 || *s == '\0')
+			return r;
+	}
+}
+
+void
+contrib_init(struct contrib *c, const struct contrib_opts *o,
+    const struct kern *kern)
+{
+	memset(c, 0, sizeof(*c));
+	c->o = o;
+	c->kern = kern;
+	c->center = (struct center)CENTER_INIT;
+	c->only = SKETCH_NONE;
+}
+
+void
+contrib_release(struct contrib *c)
+{
+	robust_release(&c->step);
+	contrib_norms_release(&c->norms);
+	center_release(&c->center);
+	alloc_free(c->late);
+	sketch_release(&c->like);
+}
+
+int
+contrib_active(const struct contrib_opts *o)
+{
+	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
+}
+
+int
+contrib_at_once(const struct contrib_opts *o)
+{
+	return robust_elements(&o->rule) || robust_pairs(&o->rule);
+}
+
+/* The weight of shard s by what the shard says of itself and the option that
+ * tells which of its numbers to use. */
+static double
+contrib_told(const struct contrib *c, const struct shard *s)
+{
+	switch (c->o->by) {
+	case CONTRIB_SAMPLES:
+		return (double)s->samples;
+	case CONTRIB_EQUAL:
+		return (double)s->contributors;
+	default:
+		return s->weight;
+	}
+}
+
+int
+contrib_whole(const struct contrib *c, size_t i)
+{
+	return !contrib_active(c->o) || robust_counts(&c->step.one[i]);
+}
+
+int
+contrib_counts(const struct contrib *c, size_t i)
+{
+	return contrib_whole(c, i) &&
+	    (c->only == SKETCH_NONE || c->like.of[i] == c->only);
+}
+
+double
+contrib_share(const struct contrib *c, size_t i)
+{
+	return contrib_active(c->o) ? c->step.one[i].share * c->late[i] : 1;
+}
+
+double
+contrib_weight(const struct contrib *c, size_t i)
+{
+	return contrib_told(c, gather_shard(c->g, i)) *
+	    contrib_share(c, i);
+}
+
+double
+contrib_factor(const struct contrib *c, size_t i)
+{
+	if (contrib_active(c->o))
+		return contrib_weight(c, i) * c->step.one[i].scale;
+	return gather_shard(c->g, i)->kind == SHARD_SUM ? 1 :
+	    contrib_weight(c, i);
+}
+
+double
+contrib_pull(const struct contrib *c)
+{
+	double sum = 0;
+	size_t i;
+
+	if (!robust_centered(&c->o->rule))
+		return 0;
+	for (i = 0; i < gather_count(c->g); i++)
+		if (contrib_counts(c, i))
+			sum += contrib_weight(c, i) * (1 - c->step.one[i].scale);
+	return sum;
+}
+
+int
+contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
+    size_t n, struct err *e)
+{
+	const struct schema *sc = gather_schema(c->g);
+	struct schema_span span;
+	size_t at = c->kern->first_nonfinite(v, n);
+
+	if (at == n)
+		return 0;
+	if (c->o->rule.finite) {
+		c->step.one[i].nonfinite = 1;
+		return 0;
+	}
+	schema_span(sc, g, &span);
+	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
+	    "value in tensor '%s' at index %llu from '%s'",
+	    sc->t[span.tensor].name, (unsigned long long)(span.offset + at),
+	    shard_device(gather_shard(c->g, i))));
+}
+
+/* ---- the first look ---- */
+
+/* ||v - c||^2 over f32[n]; NULL is zeros. */
+static double
+contrib_far(const float *v, const float *c, size_t n)
+{
+	double d, s = 0;
+	size_t i;
+
+	for (i = 0; i < n && (v != NULL || c != NULL); i++) {
+		d = (v != NULL ? (double)v[i] : 0) - (c != NULL ? (double)c[i] : 0);
+		s += d * d;
+	}
+	return s;
+}
+
+static int
+contrib_group(struct contrib *c, uint32_t g, struct err *e)
+{
+	const struct schema *sc = gather_schema(c->g);
+	const int centered = robust_centered(&c->o->rule);
+	const float *center = NULL;
+	struct schema_span span;
+	struct kern_stat st;
+	const float *v;
+	size_t i, n;
+	int r;
+
+	schema_span(sc, g, &span);
+	if (centered)
+		center = center_group(&c->center, sc->t[span.tensor].base +
+		    span.offset);
+	if (c->o->theta >= 0 && (r = sketch_group(&c->like, g, span.n, e)) < 0)
+		return r;
+	for (gather_window_range(c->g, &i, &n); i < n; i++) {
+		struct robust_one *one = &c->step.one[i];
+
+		if ((r = gather_group(c->g, i, g, &v, e)) < 0)
+			return r;
+		c->step.x[i] = v;
+		one->values += span.n;
+		if (centered)
+			one->far2 += contrib_far(v, center, span.n);
+		if (v == NULL)
+			continue;
+		if ((r = contrib_finite(c, i, g, v, span.n, e)) < 0)
+			return r;
+		c->kern->stat(v, span.n, &st);
+		one->norm2 += st.sumsq;
+		one->sent += span.n;
+		one->nonzero += st.nonzero;
+		if (c->o->theta >= 0)
+			sketch_add(&c->like, i, v);
+	}
+	if (robust_pairs(&c->o->rule))
+		robust_distances(c->step.dist, c->step.x, n, span.n);
+	return 0;
+}
+
+/* ---- what it says of them ---- */
+
+/* Appends one more word to a list. */
+static int
+contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
+{
+	int r = b->n != 0 ? buf_put(b, sep, strlen(sep), e) : 0;
+
+	return r < 0 ? r : buf_put(b, word, strlen(word), e);
+}
+
+/* Writes the list as a key of out. A list that is too long is left out, as is
+ * done with the names of contributors. */
+static int
+contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
+{
+	int r = 0;
+
+	if (b->n != 0 && b->n < TEXT_MAX_KV / 4 &&
+	    (r = buf_put(b, "", 1, e)) == 0)
+		r = text_set(&out->kv, key, (const char *)b->p, e);
+	return r;
+}
+
+/* Lists the contributions whose fate is from lo to hi, each with the reason.
+ * */
+static int
+contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
+    const char *key, struct shard *out, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < gather_count(c->g) && r == 0; i++) {
+		const struct robust_one *one = &c->step.one[i];
+
+		if (one->fate < lo || one->fate > hi)
+			continue;
+		if ((r = contrib_word(&b, ",",
+		    shard_device(gather_shard(c->g, i)), e)) == 0)
+			r = contrib_word(&b, ":", robust_why(one->fate), e);
+	}
+	if (r == 0)
+		r = contrib_list(out, key, &b, e);
+	buf_release(&b);
+	return r;
+}
+
+/* Lists the members of each cluster, in the form a,b;c. */
+static int
+contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	size_t i, k, n = gather_count(c->g);
+	const char *sep;
+	int r = 0;
+
+	for (i = 0; i < n; i++)
+		if (!contrib_counts(c, i))
+			sketch_drop(&c->like, i);
+	if ((r = sketch_judge(&c->like, c->o->theta, e)) < 0)
+		return r;
+	for (k = 0; k < c->like.clusters && r == 0; k++)
+		for (i = 0, sep = ";"; i < n && r == 0; i++) {
+			if (c->like.of[i] != k)
+				continue;
+			r = contrib_word(&b, sep,
+			    shard_device(gather_shard(c->g, i)), e);
+			sep = ",";
+		}
+	if (r == 0)
+		r = contrib_list(out, "clusters", &b, e);
+	buf_release(&b);
+	return r;
+}
+
+/* Only contributions that count appear among the names of the step's
+ * contributors. */
+static void
+contrib_leave(struct contrib *c)
+{
+	size_t i;
+
+	for (i = 0; i < gather_count(c->g); i++)
+		gather_leave(c->g, i, !contrib_counts(c, i));
+}
+
+/* The ratio || g || / || theta || of equation (9), for contribution i. */
+static int
+contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
+{
+	const struct shard *s = gather_shard(c->g, i);
+	double theta;
+	int r = keys_real(&s->kv, SHARD_KEY_NORM, &theta, shard_device(s), e);
+
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_set(e, ERR_REFUSED, "drift: '%s' has no key "
+		    SHARD_KEY_NORM, shard_device(s));
+	if (!(theta > 0))
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
+		    " of '%s': nothing is relative to 0", shard_device(s));
+	/* a value that is not finite is left out later, whatever its weight */
+	if (c->step.one[i].nonfinite)
+		*drift = 0;
+	else
+		*drift = interval_drift(c->step.one[i].norm2, theta * theta);
+	return 0;
+}
+
+/* The weights, reduced for contributions that are late or have drifted. */
+static int
+contrib_weights(struct contrib *c, struct err *e)
+{
+	size_t i, n = gather_count(c->g);
+	uint64_t newest = 0;
+	double drift = 0, age = 0;
+	int r = alloc_grow(&c->late, &c->late_cap, n, sizeof(*c->late), e);
+
+	for (i = 0; i < n; i++)
+		if (gather_shard(c->g, i)->base_version > newest)
+			newest = gather_shard(c->g, i)->base_version;
+	for (i = 0; i < n && r == 0; i++) {
+		const struct shard *s = gather_shard(c->g, i);
+
+		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
+			return gather_blame(c->g, i, r);
+		if (c->o->age > 0)
+			age = (double)(newest - s->base_version) / c->o->age;
+		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
+		c->step.one[i].weight = contrib_told(c, s) * c->late[i];
+	}
+	return r;
+}
+
+/* The running median is that of steps before this one. */
+static int
+contrib_judge(struct contrib *c, struct err *e)
+{
+	const struct robust_rule *q = &c->o->rule;
+	uint64_t step = gather_shard(c->g, 0)->step;
+	int r;
+
+	c->step.running = contrib_norms_median(&c->norms, step);
+	if ((r = robust_judge(q, &c->step, e)) < 0 || !(q->max_running > 0))
+		return r;
+	return contrib_norms_add(&c->norms, step, c->step.median, e);
+}
+
+/* Reads all values once, one window of contributions after another. */
+static int
+contrib_read(struct contrib *c, struct err *e)
+{
+	const uint32_t ngroups = gather_schema(c->g)->ngroups;
+	size_t w;
+	uint32_t g;
+	int r = 0;
+
+	for (w = 0; w < gather_windows(c->g) && r == 0; w++) {
+		if (w != 0)
+			r = gather_window(c->g, w, e);
+		for (g = 0; g < ngroups && r == 0; g++)
+			r = contrib_group(c, g, e);
+		if (r == 0)
+			r = gather_finish(c->g, e);
+	}
+	return r;
+}
+
+int
+contrib_look(struct contrib *c, struct shard *out, struct err *e)
+{
+	size_t i, n = gather_count(c->g);
+	int r = robust_step(&c->step, &c->o->rule, n, e);
+
+	c->only = SKETCH_NONE;
+	if (r == 0 && c->o->theta >= 0)
+		r = sketch_begin(&c->like, n, e);
+	for (i = 0; i < n && r == 0; i++) {
+		const struct shard *s = gather_shard(c->g, i);
+
+		if (s->kind == SHARD_SUM)
+			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
+			    "'%s' is a sum: rules compare means and gradients",
+			    shard_device(s)));
+	}
+	if (r == 0 && robust_centered(&c->o->rule))
+		r = center_begin(&c->center, gather_shard(c->g, 0),
+		    gather_schema(c->g), e);
+	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
+	    (r = contrib_weights(c, e)) < 0 ||
+	    (r = contrib_judge(c, e)) < 0 ||
+	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",
+	    out, e)) < 0 ||
+	    (r = contrib_fates(c, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",
+	    out, e)) < 0 ||
+	    (r = text_set(&out->kv, "rule", c->o->rule_text, e)) < 0)
+		return r;
+	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
+		return r;
+	contrib_leave(c);
+	return gather_again(c->g, e);
+}
+
+int
+contrib_cluster(struct contrib *c, size_t k, struct err *e)
+{
+	c->only = k;
+	contrib_leave(c);
+	return gather_again(c->g, e);
+}

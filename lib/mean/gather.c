@@ -1,0 +1,775 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/memlimit.h"
+#include "format/array.h"
+#include "format/keys.h"
+#include "format/reader.h"
+#include "format/values.h"
+#include "mean/gather.h"
+#include "pipe/source.h"
+#include "pipe/spill.h"
+
+enum { GATHER_OPEN = 256 };	/* contributions that are open at a time */
+
+/* One contribution to a step: where its shard lies, opened and shut as often as
+ * need be, and what is known of it in between. */
+struct gather_in {
+	size_t at;		/* its place among the inputs */
+	struct reader *r;	/* while it is open: stands at the shard */
+	int lent;		/* r is somebody else's and always open; else it
+				 * is opened from one of these: */
+	const char *path;	/* a file, NULL: none */
+	uint64_t skip;		/* in which so many shards come before it */
+	const struct spill *aside;	/* what was set aside, */
+	uint64_t place;		/* and where in it */
+	struct shard head;	/* of one that is not lent */
+	int left;		/* left out of the names */
+	struct values v;
+	struct text_kv policy;	/* of this step's shard */
+	struct array_names members;
+};
+
+struct gather {
+	struct reader_opts o;
+	uint64_t expect;
+	int whole;		/* all contributions are open at a time */
+	uint64_t bytes;		/* of them all, coded */
+	int twice;		/* the steps of `src' are set aside */
+	struct reader *one;	/* the single input, */
+	int ahead;		/* which stands at a shard of the next step; */
+	struct reader **src;	/* or several, each with a shard for a step; */
+	size_t nsrc;
+	char **path;		/* or files that are opened for each step; */
+	size_t npath;
+	uint64_t done;		/* so many steps of which are over */
+	int once;		/* they have one shard each */
+	struct spill aside;	/* what was set aside of this step */
+	struct schema schema;	/* of all contributions of this step */
+	int have_schema;
+	size_t blame;		/* whose fault an error is, its place + 1; 0 */
+	struct gather_in *in;	/* one per contribution of this step, sorted */
+	size_t n, cap;
+	size_t lo, hi;		/* those that are open */
+};
+
+/* An error r about contribution i, if it is not the system's. */
+int
+gather_blame(struct gather *g, size_t i, int r)
+{
+	if ((r == -ERR_DATA || r == -ERR_REFUSED) && g->blame == 0)
+		g->blame = g->in[i].at + 1;
+	return r;
+}
+
+size_t
+gather_blamed(const struct gather *g)
+{
+	return g != NULL ? g->blame : 0;
+}
+
+/* ---- a contribution ---- */
+
+/* To the next shard of a stream: 1, or 0 at the end. */
+static int
+gather_in_next(struct reader *r, struct err *e)
+{
+	return reader_blame(r, reader_to_shard(r, e), e);
+}
+
+/* Opens it, if it is not lent: 1, or 0 where the file has no further shard. */
+static int
+gather_in_open(struct gather_in *in, const struct reader_opts *o, struct err *e)
+{
+	uint64_t i;
+	int k;
+
+	if (in->lent)
+		return 1;
+	if (in->path == NULL)
+		return (k = spill_get(in->aside, in->place, &in->r, o, e)) < 0 ?
+		    k : 1;
+	if ((k = reader_file(&in->r, in->path, o, e)) < 0)
+		return k;
+	for (i = 0; i <= in->skip; i++)
+		if ((k = gather_in_next(in->r, e)) <= 0)
+			return k;
+	return 1;
+}
+
+static int
+gather_in_hear(void *arg, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	struct gather_in *in = arg;
+
+	if (f->type == FRAME_MEMB)
+		return array_get_names(&in->members, f->raw, f->raw_len, e);
+	return keys_add(&in->policy, r, e);
+}
+
+/* The values from the first group on; what is noted between them goes to policy
+ * and members. */
+static int
+gather_in_values(struct gather_in *in, struct err *e)
+{
+	in->v.lists = 1;	/* until gather_group asks for all values */
+	in->v.note = gather_in_hear;
+	in->v.arg = in;
+	text_release(&in->policy);
+	array_release(&in->members);
+	return values_begin(&in->v, in->r, e);
+}
+
+/* The opposite of both. */
+static void
+gather_in_shut(struct gather_in *in)
+{
+	values_release(&in->v);
+	if (in->lent)
+		return;
+	reader_free(in->r);
+	in->r = NULL;
+}
+
+static void
+gather_in_release(struct gather_in *in)
+{
+	gather_in_shut(in);
+	text_release(&in->policy);
+	array_release(&in->members);
+	shard_release(&in->head);
+}
+
+static const struct shard *
+gather_in_head(const struct gather_in *in)
+{
+	return in->lent ? reader_shard(in->r) : &in->head;
+}
+
+/* The next group, into in->v. */
+static int
+gather_in_group(struct gather_in *in, uint32_t group, int lists, struct err *e)
+{
+	int k;
+
+	in->v.lists = lists;
+	if ((k = values_next(&in->v, e)) < 0)
+		return reader_blame(in->r, k, e);
+	if (k == 0 || in->v.group != group)
+		return err_set(e, ERR_USAGE, "groups asked out of order");
+	return 0;
+}
+
+/* ---- those that are open ---- */
+
+/* Of contributions that are open at a time, up to GATHER_OPEN: fewer where they
+ * would take more memory, but for a few. */
+enum { GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
+/* Of one: what its reader takes, and the largest frame of our writers. */
+enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
+
+uint64_t
+gather_window_memory(const struct gather *g)
+{
+	uint64_t frame = g->n != 0 ? g->bytes / g->n : 0;
+
+	return GATHER_READER + 4 * (uint64_t)g->schema.group_size +
+	    (frame < GATHER_FRAME ? frame : GATHER_FRAME);
+}
+
+/* How many files are open at a time: at most half of what the system allows. */
+static size_t
+gather_window_files(void)
+{
+	const long files = sysconf(_SC_OPEN_MAX) / 2;
+
+	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
+}
+
+/* What is lent is open, so that it makes one window. */
+static size_t
+gather_room(const struct gather *g)
+{
+	const size_t files = gather_window_files();
+	uint64_t room = memlimit_of(GATHER_MEMORY) / gather_window_memory(g);
+
+	if (g->whole || (g->n != 0 && g->in[0].lent))
+		return g->n;
+	if (room > files)
+		room = files;
+	return room < GATHER_FEW ? GATHER_FEW : (size_t)room;
+}
+
+size_t
+gather_windows(const struct gather *g)
+{
+	return g->n == 0 ? 1 : (g->n - 1) / gather_room(g) + 1;
+}
+
+int
+gather_window(struct gather *g, size_t w, struct err *e)
+{
+	const size_t room = gather_room(g);
+	int k = 0;
+
+	for (; g->lo < g->hi; g->lo++)
+		gather_in_shut(&g->in[g->lo]);
+	g->lo = g->hi = w * room;
+	while (g->hi < g->n && g->hi - g->lo < room && k == 0) {
+		struct gather_in *in = &g->in[g->hi++];
+
+		if ((k = gather_in_open(in, &g->o, e)) == 0 || (k > 0 &&
+		    shard_key(reader_shard(in->r)) !=
+		    shard_key(gather_in_head(in))))
+			k = err_set(e, ERR_DATA, "mismatch: '%s' was changed "
+			    "while it was read", in->path);
+		if (k > 0)
+			k = gather_in_values(in, e);
+		(void)gather_blame(g, g->hi - 1, k);
+	}
+	return k;
+}
+
+void
+gather_window_range(const struct gather *g, size_t *lo, size_t *hi)
+{
+	*lo = g->lo;
+	*hi = g->hi;
+}
+
+/* ---- opening ---- */
+
+static int
+gather_new(struct gather **g, int whole, const struct reader_opts *o,
+    struct err *e)
+{
+	if ((*g = alloc_get(1, sizeof(**g), e)) == NULL)
+		return -ERR_SYS;
+	(*g)->o = *o;
+	(*g)->whole = whole;
+	(*g)->aside = (struct spill)ASIDE_INIT;
+	(*g)->schema = (struct schema)SCHEMA_INIT;
+	return 0;
+}
+
+static int
+gather_input(struct reader **r, const char *path, int to,
+    const struct reader_opts *o, struct err *e)
+{
+	struct io *io;
+	int k = source_io(&io, path, e);
+
+	if (k < 0)
+		return k;
+	io_watch(io, to);
+	return reader_open(r, io, o, e);
+}
+
+/* 1 when all inputs are files, which can be opened as often as one likes. */
+static int
+gather_files(char **paths, size_t n)
+{
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(paths[i], "-") == 0 || stat(paths[i], &st) < 0 ||
+		    !S_ISREG(st.st_mode))
+			return 0;
+	return 1;
+}
+
+int
+gather_open(struct gather **out, char **paths, size_t n, int whole,
+    uint64_t expect, int to, const struct reader_opts *o, struct err *e)
+{
+	struct gather *g;
+	int r = gather_new(out, whole, o, e);
+
+	if (r < 0)
+		return r;
+	g = *out;
+	g->expect = expect;
+	if (n <= 1)
+		return gather_input(&g->one, n == 1 ? paths[0] : NULL, to, o,
+		    e);
+	if (expect != 0 && expect != n)
+		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
+		    (unsigned long long)expect);
+	if (n > gather_window_files() && gather_files(paths, n)) {
+		g->path = paths;
+		g->npath = n;
+		return 0;
+	}
+	if ((g->src = alloc_get(n, sizeof(*g->src), e)) == NULL)
+		return -ERR_SYS;
+	for (; g->nsrc < n; g->nsrc++)
+		if ((r = gather_input(&g->src[g->nsrc], paths[g->nsrc], to, o,
+		    e)) < 0)
+			return r;
+	return 0;
+}
+
+int
+gather_many(struct gather **out, char **paths, size_t n, int whole,
+    const struct reader_opts *o, struct err *e)
+{
+	int r = gather_new(out, whole, o, e);
+
+	if (r < 0)
+		return r;
+	(*out)->path = paths;
+	(*out)->npath = n;
+	(*out)->once = 1;
+	return 0;
+}
+
+void
+gather_twice(struct gather *g)
+{
+	g->twice = 1;
+}
+
+/* Forgets the contributions of the step before. */
+static void
+gather_drop(struct gather *g)
+{
+	while (g->n != 0)
+		gather_in_release(&g->in[--g->n]);
+	g->lo = g->hi = 0;
+	g->bytes = 0;
+	schema_release(&g->schema);
+	g->schema = (struct schema)SCHEMA_INIT;
+	g->have_schema = 0;
+}
+
+void
+gather_free(struct gather *g)
+{
+	size_t i;
+
+	if (g == NULL)
+		return;
+	gather_drop(g);
+	spill_close(&g->aside);
+	reader_free(g->one);
+	for (i = 0; i < g->nsrc; i++)
+		reader_free(g->src[i]);
+	alloc_free(g->src);
+	alloc_free(g->in);
+	alloc_free(g);
+}
+
+/* ---- the contributions of a step ---- */
+
+/* Room for one more, with nothing in it. */
+static int
+gather_grow(struct gather *g, struct gather_in **in, struct err *e)
+{
+	int k = alloc_grow(&g->in, &g->cap, g->n + 1, sizeof(**in), e);
+
+	if (k < 0)
+		return k;
+	*in = &g->in[g->n];
+	**in = (struct gather_in){ .v = VALUES_INIT, .at = g->n++,
+	    .policy = TEXT_KV_INIT };
+	shard_init(&(*in)->head);
+	return 0;
+}
+
+/* Do two shards belong to one step of one run? */
+static int
+gather_same(const struct shard *s, const struct shard *t, struct err *e)
+{
+	if (memcmp(s->run, t->run, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: run '%s' of '%s' and "
+		    "run '%s' of '%s'", shard_run(s), shard_device(s),
+		    shard_run(t), shard_device(t));
+	if (s->step != t->step)
+		return err_set(e, ERR_DATA, "mismatch: step %llu of '%s' and "
+		    "step %llu of '%s'", (unsigned long long)s->step,
+		    shard_device(s), (unsigned long long)t->step,
+		    shard_device(t));
+	return 0;
+}
+
+/* The last contribution is the one whose shard r stands at.  All of them have
+ * one schema. */
+static int
+gather_head(struct gather *g, const struct reader *r, struct err *e)
+{
+	struct gather_in *in = &g->in[g->n - 1];
+	const struct shard *first = gather_in_head(&g->in[0]);
+	char why[256];
+	int k = in->lent ? 0 : shard_copy(&in->head, reader_shard(r), e);
+
+	if (k < 0)
+		return k;
+	if (!g->have_schema) {
+		g->have_schema = 1;
+		return schema_copy(&g->schema, reader_schema(r), e);
+	}
+	if (schema_diff(&g->schema, reader_schema(r), why) == 0)
+		return 0;
+	if ((k = gather_same(first, reader_shard(r), e)) == 0)
+		k = err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
+		    "'%s': %s", shard_device(first),
+		    shard_device(reader_shard(r)), why);
+	return gather_blame(g, g->n - 1, k);
+}
+
+/* One more, which is set aside. */
+static int
+gather_aside(struct gather *g, struct reader *from, struct err *e)
+{
+	struct gather_in *in;
+	int k = gather_grow(g, &in, e);
+
+	if (k < 0)
+		return k;
+	in->aside = &g->aside;
+	if ((k = gather_head(g, from, e)) < 0)
+		return k;
+	k = spill_put(&g->aside, from, &in->place, e);
+	g->bytes = in->place;
+	return k;
+}
+
+/* One more, at whose shard r stays. */
+static int
+gather_lend(struct gather *g, struct reader *r, struct err *e)
+{
+	struct gather_in *in;
+	int k = gather_grow(g, &in, e);
+
+	if (k < 0)
+		return k;
+	in->lent = 1;
+	in->r = r;
+	return gather_head(g, r, e);
+}
+
+/* ---- the single input: shards set aside ---- */
+
+/* Shards of one step from the single input.  With a number to expect the step
+ * is over when they are here, otherwise when another step or the end comes. */
+static int
+gather_collect(struct gather *g, struct err *e)
+{
+	uint64_t step;
+	int k;
+
+	if (!g->ahead && (k = gather_in_next(g->one, e)) <= 0)
+		return k;
+	g->ahead = 0;
+	step = reader_shard(g->one)->step;
+	for (;;) {
+		if ((k = gather_aside(g, g->one, e)) < 0)
+			return k;
+		if (g->expect != 0 && g->n == g->expect)
+			return 1;
+		if ((k = gather_in_next(g->one, e)) < 0)
+			return k;
+		if (k == 0)
+			break;
+		if (reader_shard(g->one)->step != step) {
+			g->ahead = 1;
+			break;
+		}
+	}
+	if (g->expect != 0)
+		return err_set(e, ERR_REFUSED, "%zu contributions to step %llu, "
+		    "expected %llu", g->n, (unsigned long long)step,
+		    (unsigned long long)g->expect);
+	return 1;
+}
+
+/* ---- several inputs ---- */
+
+/* Some have no further shard: all of them, 0, or it is an error. */
+static int
+gather_end(const char *first, size_t ended, size_t n, struct err *e)
+{
+	return ended == n ? 0 : err_set(e, ERR_REFUSED,
+	    "'%s' ended, %zu of %zu inputs go on", first, n - ended, n);
+}
+
+static int
+gather_advance(struct gather *g, struct err *e)
+{
+	size_t i, ended = 0, first = 0;
+	int k;
+
+	for (i = 0; i < g->nsrc; i++) {
+		if ((k = gather_in_next(g->src[i], e)) < 0)
+			return k;
+		if (k == 0 && ended++ == 0)
+			first = i;
+	}
+	if (ended != 0)
+		return gather_end(reader_name(g->src[first]), ended, g->nsrc,
+		    e);
+	for (i = 0; i < g->nsrc; i++)
+		if ((k = g->twice ? gather_aside(g, g->src[i], e) :
+		    gather_lend(g, g->src[i], e)) < 0)
+			return k;
+	return 1;
+}
+
+/* ---- files, of which some are open ---- */
+
+/* The heads of all, one file after another. */
+static int
+gather_heads(struct gather *g, struct err *e)
+{
+	size_t i, ended = 0, first = 0;
+	struct gather_in *in;
+	struct stat st;
+	int k;
+
+	for (i = 0; i < g->npath; i++) {
+		if ((k = gather_grow(g, &in, e)) < 0)
+			return k;
+		in->path = g->path[i];
+		in->skip = g->done;
+		g->bytes += stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+		k = gather_in_open(in, &g->o, e);
+		if (k == 0 && g->once)
+			k = err_set(e, ERR_DATA, "truncated: no shard in '%s'",
+			    in->path);
+		else if (k == 0 && ended++ == 0)
+			first = i;
+		if (k > 0)
+			k = gather_head(g, in->r, e);
+		gather_in_shut(in);
+		if (k < 0)
+			return gather_blame(g, i, k);
+	}
+	if (ended != 0)
+		return gather_end(g->path[first], ended, g->npath, e);
+	g->done++;
+	return 1;
+}
+
+int
+gather_again(struct gather *g, struct err *e)
+{
+	if (g->nsrc != 0 && !g->twice)
+		return err_set(e, ERR_USAGE, "a step read twice that was not "
+		    "set aside");
+	return gather_window(g, 0, e);
+}
+
+/* ---- a step ---- */
+
+static int
+gather_order(const void *a, const void *b)
+{
+	return memcmp(gather_in_head(a)->device, gather_in_head(b)->device,
+	    SHARD_ID);
+}
+
+static int
+gather_agree(const struct gather_in *x, const struct gather_in *y,
+    struct err *e)
+{
+	const struct shard *s = gather_in_head(x), *t = gather_in_head(y);
+	int k = gather_same(s, t, e);
+
+	if (k < 0)
+		return k;
+	if (gather_order(x, y) == 0)
+		return err_set(e, ERR_REFUSED, "two shards of '%s' for step "
+		    "%llu", shard_device(s), (unsigned long long)s->step);
+	return 0;
+}
+
+/* The contributions of the next step, in any order: 1, or 0 at the end. */
+static int
+gather_come(struct gather *g, struct err *e)
+{
+	int k;
+
+	gather_drop(g);
+	if ((k = spill_empty(&g->aside, e)) < 0)
+		return k;
+	return g->one != NULL ? gather_collect(g, e) :
+	    g->path != NULL ? gather_heads(g, e) : gather_advance(g, e);
+}
+
+int
+gather_step(struct gather *g, struct err *e)
+{
+	size_t i;
+	int k = gather_come(g, e);
+
+	if (k <= 0)
+		return k;
+	qsort(g->in, g->n, sizeof(*g->in), gather_order);
+	for (i = 1; i < g->n; i++)
+		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
+			return gather_blame(g, i, k);
+	for (i = 0; i < g->n; i++) {
+		const struct shard *s = gather_shard(g, i);
+
+		if ((s->flags & SHARD_RECOVERED) != 0)
+			return gather_blame(g, i, err_set(e, ERR_REFUSED, "step "
+			    "%llu of '%s' was recovered from a damaged file",
+			    (unsigned long long)s->step, shard_device(s)));
+	}
+	return 1;
+}
+
+size_t
+gather_count(const struct gather *g)
+{
+	return g->n;
+}
+
+const struct shard *
+gather_shard(const struct gather *g, size_t i)
+{
+	return gather_in_head(&g->in[i]);
+}
+
+const struct schema *
+gather_schema(const struct gather *g)
+{
+	return &g->schema;
+}
+
+int
+gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
+    struct err *e)
+{
+	int k = gather_blame(g, i, gather_in_group(&g->in[i], group, 0, e));
+
+	*x = k == 0 && g->in[i].v.sent ? g->in[i].v.x : NULL;
+	return k;
+}
+
+int
+gather_part(struct gather *g, size_t i, uint32_t group, const float **x,
+    const struct codec_list **l, struct err *e)
+{
+	const struct values *v = &g->in[i].v;
+	int k = gather_in_group(&g->in[i], group, 1, e);
+
+	*x = k == 0 && v->sent && !v->is_listed ? v->x : NULL;
+	*l = k == 0 && v->is_listed ? &v->listed : NULL;
+	return k;
+}
+
+float
+gather_last(const struct gather *g, size_t i, size_t at)
+{
+	const struct values *v = &g->in[i].v;
+	size_t k;
+
+	if (!v->sent)
+		return 0;
+	if (!v->is_listed)
+		return v->x[at];
+	for (k = 0; k < v->listed.k && v->listed.pos[k] < at; k++)
+		;
+	return k < v->listed.k && v->listed.pos[k] == at ? v->listed.x[k] : 0;
+}
+
+int
+gather_finish(struct gather *g, struct err *e)
+{
+	size_t i, hi;
+	int k;
+
+	for (gather_window_range(g, &i, &hi); i < hi; i++)
+		if ((k = values_next(&g->in[i].v, e)) != 0)
+			return k < 0 ? gather_blame(g, i,
+			    reader_blame(g->in[i].r, k, e)) :
+			    err_set(e, ERR_USAGE, "groups left over");
+	return 0;
+}
+
+void
+gather_leave(struct gather *g, size_t i, int left)
+{
+	g->in[i].left = left;
+}
+
+int
+gather_left(const struct gather *g, size_t i)
+{
+	return g->in[i].left;
+}
+
+const struct text_kv *
+gather_policy(const struct gather *g, size_t i)
+{
+	return &g->in[i].policy;
+}
+
+/* Does contribution i, or one that is in it, have this name? */
+static int
+gather_has(const struct gather *g, size_t i, const char *name)
+{
+	const struct array_names *m = &g->in[i].members;
+	size_t k;
+
+	if (g->in[i].left)
+		return 0;
+	if (m->n == 0)
+		return strcmp(shard_device(gather_shard(g, i)), name) == 0;
+	for (k = 0; k < m->n && strcmp(m->p[k], name) != 0; k++)
+		;
+	return k < m->n;
+}
+
+/* Who is in two contributions would count twice: the later one is to blame. */
+static int
+gather_once(struct gather *g, const struct array_names *l, struct err *e)
+{
+	const char *name = NULL;
+	size_t i, first;
+
+	for (i = 1; i < l->n && name == NULL; i++)
+		if (strcmp(l->p[i - 1], l->p[i]) == 0)
+			name = l->p[i];
+	if (name == NULL)
+		return 0;
+	for (first = 0; !gather_has(g, first, name); first++)
+		;
+	for (i = g->n - 1; i > first && !gather_has(g, i, name); i--)
+		;
+	return gather_blame(g, i, err_set(e, ERR_REFUSED, "'%.80s' is in '%.80s' "
+	    "and in '%.80s', and would count twice", name,
+	    shard_device(gather_shard(g, first)),
+	    shard_device(gather_shard(g, i))));
+}
+
+int
+gather_members(struct gather *g, struct array_names *l, struct err *e)
+{
+	const struct array_names *m;
+	const char *name;
+	size_t i, k;
+	int r = 0;
+
+	for (i = 0; i < g->n && r == 0; i++) {
+		if (g->in[i].left)
+			continue;
+		m = &g->in[i].members;
+		name = shard_device(gather_shard(g, i));
+		if (m->n == 0)
+			r = array_name(l, name, strlen(name), e);
+		for (k = 0; k < m->n && r == 0; k++)
+			r = array_name(l, m->p[k], strlen(m->p[k]), e);
+	}
+	array_sort(l);
+	return r < 0 ? r : gather_once(g, l, e);
+}

@@ -1,0 +1,200 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/compare.h"
+#include "format/keys.h"
+#include "format/text.h"
+#include "mean/merged.h"
+#include "mean/gather.h"
+
+/* The numbers that contributors say under one key. */
+struct asked {
+	double *v;
+	size_t *who;		/* beside v */
+	size_t n, all;		/* all: contributors, speaking or not */
+};
+
+static void
+merged_release(struct asked *a)
+{
+	alloc_free(a->v);
+	alloc_free(a->who);
+}
+
+static int
+merged_begin(struct asked *a, size_t n, struct err *e)
+{
+	a->n = a->all = 0;
+	a->v = alloc_get(n + 1, sizeof(*a->v), e);
+	a->who = alloc_get(n + 1, sizeof(*a->who), e);
+	return a->v != NULL && a->who != NULL ? 0 : -ERR_SYS;
+}
+
+/* With `of', only contributors that also give that key count; NULL: all. */
+static int
+merged_collect(struct asked *a, struct gather *g, const char *key, const char *of,
+    struct err *e)
+{
+	const struct text_kv *kv;
+	size_t i;
+	int r;
+
+	for (i = 0, a->n = a->all = 0; i < gather_count(g); i++) {
+		if (gather_left(g, i))
+			continue;
+		a->all++;
+		kv = gather_policy(g, i);
+		if (of != NULL && text_get(kv, of) == NULL)
+			continue;
+		if ((r = keys_real(kv, key, &a->v[a->n],
+		    shard_device(gather_shard(g, i)), e)) < 0)
+			return gather_blame(g, i, r);
+		if (r > 0)
+			a->who[a->n++] = i;
+	}
+	return 0;
+}
+
+/* 1 if at least half of the contributors give a number, and then their median;
+ * with an even number of them it is the larger (up) or the smaller one of the
+ * middle two. */
+static int
+merged_median(const struct asked *a, int up, double *median, struct err *e)
+{
+	double *v;
+
+	if (a->n == 0 || a->n * 2 < a->all)
+		return 0;
+	if ((v = alloc_get(a->n, sizeof(*v), e)) == NULL)
+		return -ERR_SYS;
+	memcpy(v, a->v, a->n * sizeof(*v));
+	qsort(v, a->n, sizeof(*v), compare_f64);
+	*median = v[up ? a->n / 2 : (a->n - 1) / 2];
+	alloc_free(v);
+	return 1;
+}
+
+static double
+merged_extreme(const struct asked *a, int most)
+{
+	double v = a->v[0];
+	size_t i;
+
+	for (i = 1; i < a->n; i++)
+		if (most ? a->v[i] > v : a->v[i] < v)
+			v = a->v[i];
+	return v;
+}
+
+static int
+merged_delay(struct asked *a, struct text_kv *kv, struct err *e)
+{
+	double m, v;
+	int r = merged_median(a, 1, &m, e);
+
+	if (r <= 0)
+		return r;
+	m = m >= 1 ? m * MERGED_FACTOR : MERGED_FACTOR;
+	v = merged_extreme(a, 1);
+	return text_setf(kv, KEYS_DELAY, e, "%.0f", v < m ? v : m);
+}
+
+static int
+merged_interval(struct asked *a, struct text_kv *kv, struct err *e)
+{
+	double m, v, least;
+	int r = merged_median(a, 0, &m, e);
+
+	if (r <= 0)
+		return r;
+	v = merged_extreme(a, 0);
+	least = ceil(m / MERGED_FACTOR);
+	return text_setf(kv, KEYS_INTERVAL, e, "%.0f", v > least ? v : least);
+}
+
+static int
+merged_force(struct asked *a, struct text_kv *kv, struct err *e)
+{
+	double m;
+	int r = merged_median(a, 1, &m, e);
+
+	return r <= 0 ? r : text_setf(kv, KEYS_FORCE, e, "%.0f", m);
+}
+
+/* Of the contributors that are as slow as the slowest one within the bounds,
+ * the first by name, in whatever order they came. */
+static int
+merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const char *name;
+	double m, most = -1;
+	size_t i, last = 0;
+	int r = merged_median(a, 1, &m, e);
+
+	if (r <= 0)
+		return r;
+	for (i = 0; i < a->n; i++) {
+		name = shard_device(gather_shard(g, a->who[i]));
+		if (a->v[i] > m * MERGED_FACTOR || a->v[i] < most ||
+		    (a->v[i] <= most && strcmp(name,
+		    shard_device(gather_shard(g, last))) > 0))
+			continue;
+		most = a->v[i];
+		last = a->who[i];
+	}
+	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS),
+	    e);
+	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS,
+	    text_get(gather_policy(g, last), KEYS_CUTS_SECONDS), e);
+}
+
+int
+merged_policy(struct gather *g, struct text_kv *kv, struct err *e)
+{
+	struct asked a;
+	int r = merged_begin(&a, gather_count(g), e);
+
+	if (r == 0 && (r = merged_collect(&a, g, KEYS_DELAY, NULL, e)) == 0 &&
+	    (r = merged_delay(&a, kv, e)) == 0 &&
+	    (r = merged_collect(&a, g, KEYS_INTERVAL, NULL, e)) == 0 &&
+	    (r = merged_interval(&a, kv, e)) == 0 &&
+	    (r = merged_collect(&a, g, KEYS_FORCE, NULL, e)) == 0 &&
+	    (r = merged_force(&a, kv, e)) == 0 &&
+	    (r = merged_collect(&a, g, KEYS_CUTS_SECONDS, KEYS_CUTS, e)) == 0)
+		r = merged_cuts(&a, g, kv, e);
+	merged_release(&a);
+	return r;
+}
+
+int
+merged_norm(struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const struct shard *sh;
+	struct asked a;
+	double sum = 0, m;
+	size_t i;
+	int r = merged_begin(&a, gather_count(g), e);
+
+	for (i = 0; i < gather_count(g) && r == 0; i++) {
+		if (gather_left(g, i))
+			continue;
+		sh = gather_shard(g, i);
+		a.all++;
+		r = gather_blame(g, i, keys_real(&sh->kv, SHARD_KEY_NORM,
+		    &a.v[a.n], shard_device(sh), e));
+		a.n += r > 0;
+		r = r < 0 ? r : 0;
+	}
+	if (r == 0 && (r = merged_median(&a, 1, &m, e)) > 0) {
+		for (i = 0; i < a.n; i++)
+			sum += a.v[i] < m * MERGED_FACTOR ? a.v[i] :
+			    m * MERGED_FACTOR;
+		r = text_setf(kv, SHARD_KEY_NORM, e, "%.9g", sum / (double)a.n);
+	}
+	merged_release(&a);
+	return r;
+}

@@ -1,0 +1,29 @@
+/*
+ * The policy that goes with an aggregate, made of what its contributors ask
+ * for.  One device alone cannot move the others far: a key counts when half of
+ * the contributors have it, and a value only as far as it is within a factor
+ * of MERGED_FACTOR of their median.
+ */
+#ifndef ACE_MERGED_H
+#define ACE_MERGED_H
+
+struct err;
+struct gather;
+struct text_kv;
+
+enum { MERGED_FACTOR = 4 };
+
+/* merged_policy(g, kv, e), after gather_finish, puts into kv: as KEYS_DELAY the
+ * largest that is asked for; as KEYS_INTERVAL the least; both within the
+ * bounds; as KEYS_FORCE 1, if half of those who have this key want it, else 0;
+ * as KEYS_CUTS and KEYS_CUTS_SECONDS those of the device whose backward pass
+ * is said to take longest, within the bounds, since all others wait for it. */
+int merged_policy(struct gather *g, struct text_kv *kv, struct err *e);
+
+/* merged_norm(g, kv, e): when every contributor says the norm of its model
+ * (SHARD_KEY_NORM), puts their mean under that key into kv, none of them
+ * counted for more than MERGED_FACTOR medians.  A policy divides the
+ * aggregate's norm by it. */
+int merged_norm(struct gather *g, struct text_kv *kv, struct err *e);
+
+#endif

@@ -1,0 +1,262 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "format/shard.h"
+#include "format/text.h"
+#include "report/screen.h"
+
+void
+screen_name(FILE *f, const char *name)
+{
+	int clean = text_clean(name, strlen(name));
+
+	for (; *name != '\0'; name++)
+		(void)fputc(clean || (*name >= 0x20 && *name < 0x7f) ?
+		    *name : '?', f);
+}
+
+int
+screen_chars(const char *s)
+{
+	int n = 0;
+
+	for (; *s != '\0'; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+const char *
+screen_size(uint64_t n, char out[32])
+{
+	static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+	double v = (double)n;
+	int i = 0;
+
+	for (; v >= 999.5 && i < 5; i++)
+		v /= 1000;
+	(void)snprintf(out, 32, i == 0 ? "%.0f %s" : "%.3g %s", v, unit[i]);
+	return out;
+}
+
+const char *
+screen_ago(double secs, char out[32])
+{
+	if (!(secs > 0))
+		secs = 0;
+	if (secs < 120)
+		(void)snprintf(out, 32, "%.0f s", secs);
+	else if (secs < 7200)
+		(void)snprintf(out, 32, "%.0f m", secs / 60);
+	else if (secs < 172800)
+		(void)snprintf(out, 32, "%.1f h", secs / 3600);
+	else
+		(void)snprintf(out, 32, "%.1f d", secs / 86400);
+	return out;
+}
+
+/* ---- values ---- */
+
+/* What cannot be looked at as a number or a name in place. */
+union screen_value {
+	uint64_t u;
+	double f;
+	const char *s;
+};
+
+static union screen_value
+screen_get(const struct screen_field *f, const void *row, char hex[33])
+{
+	const char *at = (const char *)row + f->at;
+	union screen_value v = { 0 };
+	uint32_t u;
+	float x;
+
+	switch (f->type) {
+	case SCREEN_U32: case SCREEN_FLAG:
+		memcpy(&u, at, sizeof(u));
+		v.u = u;
+		break;
+	case SCREEN_F32:
+		memcpy(&x, at, sizeof(x));
+		v.f = (double)x;
+		break;
+	case SCREEN_ID:
+		shard_hex((const unsigned char *)at, hex);
+		v.s = hex;
+		break;
+	case SCREEN_CHARS:
+		v.s = at;
+		break;
+	case SCREEN_CALL:
+		break;
+	default:
+		memcpy(&v, at, sizeof(v));
+	}
+	return v;
+}
+
+/* The number of a field as text or with tabs has it. */
+static const char *
+screen_number(const struct screen_field *f, int tsv, union screen_value v,
+    char out[64])
+{
+	switch (f->type) {
+	case SCREEN_SIZE:
+		if (!tsv)
+			return screen_size(v.u, out);
+		/* FALLTHROUGH */
+	case SCREEN_U64: case SCREEN_U32: case SCREEN_FLAG:
+		(void)snprintf(out, 64, "%llu", (unsigned long long)v.u);
+		break;
+	case SCREEN_AGO: case SCREEN_RATE:
+		if (!tsv && f->type == SCREEN_AGO)
+			return screen_ago(v.f, out);
+		(void)snprintf(out, 64, tsv ? "%.9g" : "%.1f",
+		    tsv ? v.f : v.f / 1e6);
+		break;
+	default:
+		(void)snprintf(out, 64, tsv || f->text == NULL ? "%.9g" :
+		    f->text, v.f);
+	}
+	return out;
+}
+
+static void
+screen_member(struct screen *x, const struct screen_field *f, const void *row)
+{
+	char hex[33];
+	union screen_value v = screen_get(f, row, hex);
+	struct emit *j = &x->json;
+
+	switch (f->type) {
+	case SCREEN_U64: case SCREEN_U32: case SCREEN_SIZE:
+		emit_u64(j, f->name, v.u);
+		break;
+	case SCREEN_F64: case SCREEN_AGO: case SCREEN_RATE:
+		emit_f64(j, f->name, v.f);
+		break;
+	case SCREEN_F32:
+		emit_f32(j, f->name, (float)v.f);
+		break;
+	case SCREEN_FLAG:
+		emit_bool(j, f->name, v.u != 0);
+		break;
+	case SCREEN_CALL:
+		f->put(x, f->name, row);
+		break;
+	default:
+		if (v.s != NULL)
+			emit_string(j, f->name, v.s);
+	}
+}
+
+/* Prints the value, and returns how many columns it took. */
+static int
+screen_cell(struct screen *x, const struct screen_field *f, const void *row,
+    int to)
+{
+	char hex[33], out[64];
+	union screen_value v = screen_get(f, row, hex);
+	const char *s = v.s;
+	int n = 0;
+
+	if (f->type == SCREEN_CALL) {
+		f->put(x, NULL, row);
+		return 0;
+	}
+	if (f->type != SCREEN_NAME && f->type != SCREEN_CHARS &&
+	    f->type != SCREEN_ID)
+		s = screen_number(f, x->form == SCREEN_TSV, v, out);
+	if (s == NULL)
+		s = "";
+	n = screen_chars(s);
+	if (to > n)
+		(void)fprintf(x->f, "%*s", to - n, "");
+	screen_name(x->f, s);
+	return to > n ? to : n;
+}
+
+/* ---- tables ---- */
+
+static int
+screen_shows(const struct screen *x, const struct screen_field *f)
+{
+	return (f->in & x->in) != 0;
+}
+
+/* A line of a table; row NULL: the first one.  What stands left has its blanks
+ * only when something follows. */
+static void
+screen_line(struct screen *x, const struct screen_field *f, const void *row,
+    unsigned have)
+{
+	int any = 0, blanks = 0, wide, n;
+
+	for (; f->name != NULL; f++) {
+		if (!screen_shows(x, f))
+			continue;
+		if (x->form == SCREEN_TSV) {
+			if (any++)
+				(void)fputc('\t', x->f);
+			if (row == NULL)
+				(void)fputs(f->name, x->f);
+			else if ((f->need & ~have) == 0)
+				(void)screen_cell(x, f, row, 0);
+			continue;
+		}
+		if (any++)
+			(void)fprintf(x->f, "%*s", blanks + (f->gap != 0 ?
+			    f->gap : 2), "");
+		wide = f->width < SCREEN_WIDE && f->width > -SCREEN_WIDE ?
+		    f->width : f->width > 0 ? x->wide[f->width - SCREEN_WIDE] :
+		    -x->wide[-f->width - SCREEN_WIDE];
+		if (row == NULL || (f->need & ~have) != 0)
+			n = fprintf(x->f, "%*s", wide > 0 ? wide : 0,
+			    row != NULL ? "-" : f->head != NULL ? f->head :
+			    f->name);
+		else
+			n = screen_cell(x, f, row, wide);
+		blanks = wide < 0 && -wide > n ? -wide - n : 0;
+	}
+}
+
+void
+screen_head(struct screen *x, const struct screen_field *t)
+{
+	screen_line(x, t, NULL, 0);
+	(void)fputc('\n', x->f);
+}
+
+void
+screen_row(struct screen *x, const struct screen_field *t, const void *row,
+    unsigned have)
+{
+	if (x->form != SCREEN_JSON) {
+		screen_line(x, t, row, have);
+		return;
+	}
+	for (; t->name != NULL; t++)
+		if (screen_shows(x, t) && (t->need & ~have) == 0)
+			screen_member(x, t, row);
+}
+
+void
+screen_lines(struct screen *x, const struct screen_field *f, const void *row,
+    unsigned have)
+{
+	char hex[33];
+	const char *s;
+
+	for (; f->name != NULL; f++) {
+		if (!screen_shows(x, f) || (f->need & ~have) != 0 ||
+		    (f->type == SCREEN_NAME &&
+		    screen_get(f, row, hex).s == NULL))
+			continue;
+		for (s = f->name; *s != '\0'; s++)
+			(void)fputc(*s == '_' ? ' ' : *s, x->f);
+		(void)fprintf(x->f, "%*s", strlen(f->name) < 14 ?
+		    14 - (int)strlen(f->name) : 1, "");
+		(void)screen_cell(x, f, row, 0);
+		(void)fputc('\n', x->f);
+	}
+}

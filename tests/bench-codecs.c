@@ -1,0 +1,689 @@
+/*
+ * What each codec makes of the data sets of bench.h, beside its peers; and what ECQ is
+ * measured by.
+ *
+ * bench-codecs [SPEC...]  ratio of bytes (bodies, f32 in), NMSE = |x - y|^2 / |x|^2,
+ *                      speed in GB/s of f32 on one core, best of three, of those
+ *                      codecs or of all, with the peers' lines.  Groups of 65,536 as
+ *                      in a stream
+ * bench-codecs -w FILE `layered' as raw f32, for programs that want a file
+ * bench-codecs -e      ECQ: its rate at given errors, its distance from Shannon's
+ *                      bound and from the entropy of its symbols, its speed, and
+ *                      whether the goals are met
+ * bench-codecs -e LABEL GOAL <STREAM  of its last shard: the bits per value at the
+ *                      error of EDEN with 2 bits, at most GOAL
+ * bench-codecs -l <STREAM  what does not depend on the machine: bytes over the coder
+ *                      before this one, and over the entropy of the last shard, at
+ *                      eight rates
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ace.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "codec/codec.h"
+#include "codec/stat.h"
+#include "kern/kern.h"
+
+#include "bench.h"
+
+static void
+die(const char *why)
+{
+	(void)fprintf(stderr, "bench-codecs: %s\n", why);
+	exit(1);
+}
+
+/* ---- all codecs ---- */
+
+struct row {
+	const char *spec;
+	const char *peer;	/* gauss; layered; speed (published figures) */
+};
+
+/* Peers' figures: shared benchmark of ggml, GRACE, BytePS and others, one core
+ * of a cloud server; ratio@NMSE gauss, layered, GB/s code / decode. */
+static const struct row rows[] = {
+	{ "f32", "" },
+	{ "f16", "ggml f16: 2.00@4.3e-8, same, 2.9 / 3.9" },
+	{ "bf16", "ggml bf16: 2.00@2.8e-6, same, 14 / 25" },
+	{ "lossless", "ZipNN: 1.20, 1.24, .12-.6 / 1-2" },
+	{ "lossless:bf16", "ZipNN bf16: 1.50 of 2" },
+	{ "q8", "ggml q8_0: 3.76@2.9e-5, 3.76@6.7e-5, 1.5 / 26" },
+	{ "q4", "ggml q4_0: 7.11@7.4e-3, 7.11@1.6e-2, 3.5 / 13" },
+	{ "sign", "BytePS 1 bit: 32.0@0.363, 32.0@0.872, 4.4 / 7.2" },
+	{ "topk:0.01", "BytePS: 50@0.916, 50@0.430, .55-.70 / 25" },
+	{ "topk:0.01:rice", "" },
+	{ "topk:0.01:sample", "DGC 1 %: 67@0.916, 67@0.431, .25 / 6-8" },
+	{ "topk:0.01:q4", "" },
+	{ "topk:0.01:mag", "" },
+	{ "chunk:64/4096:q2", "SparseLoCo 4 bins: 102@.882, 102@.688, .43/.6; "
+	    "its bits, packed: 146" },
+	{ "topk:0.1", "GRACE: 5.0@0.561, 5.0@6.0e-2, .25 / 2.7" },
+	{ "topk:0.001", "DGC: 700@0.988, 690@0.779, 1.2 / 8" },
+	{ "qsgd:127", "GRACE QSGD 127/128: 3.88@1.3e-3, same, .14 / .61" },
+	{ "qsgd:7", "GRACE QSGD 7/128: 3.88@0.44, 3.88@0.37" },
+	{ "tern", "" },
+	{ "tern:clip", "GRACE TernGrad: 4.00@1.01, 4.00@0.64, .2 / 1.3" },
+	{ "tern:mse", "ggml tq1_0: 19.0@0.65, same, 2.1 / 20" },
+	{ "natural", "9 bits: 3.56@.081" },
+	{ "eden:1", "EDEN: 32@.571, same, .03-.04 / .04" },
+	{ "eden:2", "EDEN: 16@.133, same" },
+	{ "eden:4", "EDEN: 8@9.6e-3, same" },
+	{ "eden:1:mse", "BytePS 1 bit: 32.0@.363, 32.0@.872, 4.4 / 7.2" },
+	{ "eden:2:mse", "ggml q2_K: 12.2@8.8e-2, 12.2@.137, .10 / 6.5" },
+	{ "lowrank:4", "" },
+	{ "lowrank:4:q8", "" },
+	{ "i64", "" },
+};
+
+struct result {
+	double ratio, nmse, code, decode;
+};
+
+static void
+measure(const struct codec_plan *p, const float *x, float *y, struct result *r)
+{
+	static struct buf out = BUF_INIT;
+	struct codec_ctx ctx = { 1, 2, 3, 1024, 0 };
+	struct err e = ERR_INIT;
+	size_t i, at = 0, *len, g;
+	uint8_t param = 0;
+	double t, d = 0, s = 0, best = 1e9, undo = 1e9;
+	int k;
+
+	len = calloc(total / GROUP, sizeof(*len));
+	if (len == NULL)
+		exit(4);
+	for (k = 0; k < TRIES; k++) {
+		out.n = 0;
+		t = now();
+		for (i = 0; i < total; i += GROUP) {
+			at = out.n;
+			if (codec_encode(p, &ctx, x + i, GROUP, &out, &param,
+			    &e) < 0)
+				die(ERR_MSG(&e));
+			len[i / GROUP] = out.n - at;
+		}
+		t = now() - t;
+		best = t < best ? t : best;
+		t = now();
+		for (i = at = 0, g = 0; i < total; i += GROUP, at += len[g++])
+			if (codec_decode(p->codec, param, &ctx, out.p + at,
+			    len[g], y + i, GROUP, &e) < 0)
+				die(ERR_MSG(&e));
+		t = now() - t;
+		undo = t < undo ? t : undo;
+	}
+	for (i = 0; i < total; i++) {
+		t = (double)x[i] - (double)y[i];
+		d += t * t;
+		s += (double)x[i] * (double)x[i];
+	}
+	r->ratio = 4.0 * (double)total / (double)out.n;
+	r->nmse = d / s;
+	r->code = 4e-9 * (double)total / best;
+	r->decode = 4e-9 * (double)total / undo;
+	free(len);
+}
+
+static void
+line(const char *name, const char *peer, const float *gauss,
+    const float *layered, float *y)
+{
+	const char *spec = strcmp(name, "bf16 in f32") == 0 ? "lossless" : name;
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	struct result a, b;
+
+	if (codec_parse(spec, &p, &e) < 0)
+		die(ERR_MSG(&e));
+	measure(&p, gauss, y, &a);
+	measure(&p, layered, y, &b);
+	(void)printf("%-17s %7.2f %8.3g %5.2f %5.2f  %7.2f %8.3g %5.2f %5.2f"
+	    "  %s\n", name, a.ratio, a.nmse, a.code, a.decode, b.ratio, b.nmse,
+	    b.code, b.decode, peer);
+	(void)fflush(stdout);
+}
+
+/* The ratio of bytes, of bf16 where the codec says so. */
+static double
+ratio(const char *spec, const float *x, float *y)
+{
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	struct result r;
+
+	if (codec_parse(spec, &p, &e) < 0)
+		die(ERR_MSG(&e));
+	measure(&p, x, y, &r);
+	return strcmp(spec, "lossless:bf16") == 0 ? r.ratio / 2 : r.ratio;
+}
+
+static void
+goals(const float *gauss, const float *layered, float *y)
+{
+	(void)putchar('\n');
+	goal("64 of 4096 at 2 bit, gauss: bits", 32 / ratio("chunk:64/4096:q2",
+	    gauss, y), 1, 0.15, "SparseLoCo .219");
+	goal("64 of 4096 at 2 bit, layered: bits",
+	    32 / ratio("chunk:64/4096:q2", layered, y), 1, 0.15,
+	    "SparseLoCo .219");
+	goal("1 % as f16, gauss: times smaller", ratio("topk:0.01", gauss, y),
+	    0, 130, "DGC 67, SparseLoCo (2 bit) 102");
+	goal("1 % as f16, layered: times smaller",
+	    ratio("topk:0.01", layered, y), 0, 130,
+	    "DGC 67, SparseLoCo (2 bit) 102");
+	goal("lossless f32, gauss: times smaller", ratio("lossless", gauss, y),
+	    0, 1.20, "pco 1.21, ZipNN 1.20");
+	goal("lossless f32, layered: times smaller",
+	    ratio("lossless", layered, y), 0, 1.20, "pco 1.27, ZipNN 1.24");
+	goal("lossless bf16, gauss: times smaller",
+	    ratio("lossless:bf16", gauss, y), 0, 1.50, "ZipNN 1.50");
+}
+
+/* What was bf16 and is held in f32: x loses its lower half. */
+static void
+truncate_all(float *x)
+{
+	uint32_t u;
+	size_t i;
+
+	for (i = 0; i < total; i++) {
+		memcpy(&u, x + i, 4);
+		u &= 0xffff0000;
+		memcpy(x + i, &u, 4);
+	}
+}
+
+/* The loops below the codecs, in cache. */
+static void
+loops(const float *x)
+{
+	const struct kern *const *l = kern_list();
+	static double acc[GROUP];
+	static float y[GROUP];
+	struct kern_stat s;
+	struct stat_group g;
+	double t[4];
+	int i, k;
+
+	(void)printf("\n%-14s %9s %9s %9s %9s   GB/s of f32\n", "kernel", "stat",
+	    "axpy64", "add", "group");
+	for (; *l != NULL; l++) {
+		(void)setenv("ACE_KERNEL", (*l)->name, 1);
+		for (k = 0; k < 4; k++) {
+			t[k] = now();
+			for (i = 0; i < 400; i++)
+				if (k == 0)
+					(*l)->stat(x, GROUP, &s);
+				else if (k == 1)
+					(*l)->axpy64(acc, 0.5, x, GROUP);
+				else if (k == 2)
+					(*l)->add_scaled(y, x, 0.5f, x, GROUP);
+				else
+					(void)stat_group_of(x, GROUP, &g);
+			t[k] = 400 * 4e-9 * GROUP / (now() - t[k]);
+		}
+		(void)printf("%-14s %9.1f %9.1f %9.1f %9.1f\n", (*l)->name,
+		    t[0], t[1], t[2], t[3]);
+	}
+	unsetenv("ACE_KERNEL");
+}
+
+static void
+codecs(int specs, char **spec)
+{
+	float *gauss = calloc(total, 4), *layered = calloc(total, 4);
+	float *y = calloc(total, 4);
+	size_t i;
+
+	if (gauss == NULL || layered == NULL || y == NULL)
+		die("out of memory");
+	make(gauss, layered);
+	(void)printf("%-17s %33s  %33s\n", "", "---------------- gauss",
+	    "-------------- layered");
+	(void)printf("%-17s %7s %8s %5s %5s  %7s %8s %5s %5s  %s\n", "codec",
+	    "ratio", "NMSE", "code", "dec.", "ratio", "NMSE", "code", "dec.",
+	    "peer: ratio@NMSE gauss, layered, GB/s");
+	if (specs > 0) {
+		while (specs-- > 0)
+			line(*spec++, "", gauss, layered, y);
+	} else {
+		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			line(rows[i].spec, rows[i].peer, gauss, layered, y);
+		loops(gauss);
+		goals(gauss, layered, y);
+		truncate_all(gauss);
+		truncate_all(layered);
+		goal("bf16 in f32, gauss: times smaller",
+		    ratio("lossless", gauss, y), 0, 2.9, "pco 3.05");
+		goal("bf16 in f32, layered: times smaller",
+		    ratio("lossless", layered, y), 0, 2.9, "pco 3.05");
+	}
+	free(gauss);
+	free(layered);
+	free(y);
+}
+
+static void
+write_layered(const char *path)
+{
+	float *gauss = calloc(total, 4), *layered = calloc(total, 4);
+	FILE *f = fopen(path, "wb");
+
+	if (gauss == NULL || layered == NULL)
+		die("out of memory");
+	make(gauss, layered);
+	if (f == NULL || fwrite(layered, 4, total, f) != total || fclose(f) != 0)
+		die(path);
+	free(gauss);
+	free(layered);
+}
+
+/* ---- ECQ ---- */
+
+enum { FASTEST = 10 };		/* of so many runs */
+
+/* Groups as a stream has them. */
+struct data {
+	struct group {
+		size_t at, n;
+		uint32_t cols;
+		uint64_t offset;
+	} *g;
+	size_t groups, cap, n;
+	float *x, *y;
+	size_t room;
+};
+
+struct ecq {
+	double bits, nmse, entropy, code, decode;
+};
+
+static void
+add(struct data *d, const float *x, size_t n, uint32_t cols, uint64_t offset)
+{
+	struct group g = { d->n, n, cols, offset };
+
+	if (alloc_grow(&d->g, &d->cap, d->groups + 1, sizeof(g), NULL) < 0 ||
+	    alloc_grow(&d->x, &d->room, d->n + n, sizeof(*x), NULL) < 0)
+		die("out of memory");
+	memcpy(d->x + d->n, x, n * sizeof(*x));
+	d->g[d->groups++] = g;
+	d->n += n;
+}
+
+static int
+up(const void *a, const void *b)
+{
+	float x, y;
+
+	memcpy(&x, a, 4);
+	memcpy(&y, b, 4);
+	return x < y ? -1 : x > y;
+}
+
+/* Bits of the symbols y[n], adaptive: by Krichevsky and Trofimov's estimate. */
+static double
+entropy(float *y, size_t n)
+{
+	double bits = 0, k = 0;
+	size_t i, j;
+
+	qsort(y, n, sizeof(*y), up);
+	for (i = 0; i < n; i = j, k++) {
+		for (j = i; j < n && up(y + i, y + j) == 0; j++)
+			;
+		bits -= lgamma((double)(j - i) + 0.5) - lgamma(0.5);
+	}
+	return (bits + lgamma((double)n + k / 2) - lgamma(k / 2)) / log(2);
+}
+
+static void
+run(const struct data *d, double step, int last, struct ecq *r)
+{
+	static struct buf out = BUF_INIT;
+	struct codec_plan p = { CODEC_ECQ, 0, (float)step };
+	double err = 0, sq = 0, t, bytes = 0;
+	struct err e = ERR_INIT;
+	size_t i, j;
+	uint8_t param;
+
+	memset(r, 0, sizeof(*r));
+	for (i = 0; i < d->groups; i++) {
+		const struct group *g = d->g + i;
+		const float *x = d->x + g->at;
+		struct codec_ctx ctx = { 1, 2, (uint32_t)i, g->cols, g->offset };
+
+		out.n = 0;
+		t = now();
+		if (codec_encode(&p, &ctx, x, g->n, &out, &param, &e) < 0)
+			die(ERR_MSG(&e));
+		r->code += now() - t;
+		t = now();
+		if (codec_decode(p.codec, param, &ctx, out.p, out.n, d->y,
+		    g->n, &e) < 0)
+			die(ERR_MSG(&e));
+		r->decode += now() - t;
+		bytes += (double)out.n;
+		for (j = 0; j < g->n; j++) {
+			t = (double)x[j] - (double)d->y[j];
+			err += t * t;
+			sq += (double)x[j] * (double)x[j];
+		}
+		if (last)
+			r->entropy += entropy(d->y, g->n) / (double)d->n;
+	}
+	r->bits = 8 * bytes / (double)d->n;
+	r->nmse = err / sq;
+	r->code = 4e-9 * (double)d->n / r->code;
+	r->decode = 4e-9 * (double)d->n / r->decode;
+}
+
+/* The step that takes so many bits, or (bits 0) makes that error. */
+static struct ecq
+meet(const struct data *d, double bits, double nmse)
+{
+	double lo = 1e-7, hi = 1e2, step = 0;
+	struct ecq r, again;
+	int i;
+
+	for (i = 0; i < 24; i++) {
+		step = sqrt(lo * hi);
+		run(d, step, 0, &r);
+		if (bits > 0 ? r.bits > bits : r.nmse < nmse)
+			lo = step;
+		else
+			hi = step;
+	}
+	run(d, step, 1, &r);
+	for (i = 1; i < FASTEST; i++) {
+		run(d, step, 0, &again);
+		r.code = again.code > r.code ? again.code : r.code;
+		r.decode = again.decode > r.decode ? again.decode : r.decode;
+	}
+	return r;
+}
+
+static double
+over_shannon(const struct ecq *r)
+{
+	return r->bits - 0.5 * log2(1 / r->nmse);
+}
+
+static double
+over_entropy(const struct ecq *r)
+{
+	return 100 * (r->bits / r->entropy - 1);
+}
+
+static void
+ecq_line(const char *what, const struct ecq *r)
+{
+	(void)printf("%-27s %7.3f %7.2f %9.3g %8.3f %+8.2f %6.2f %6.2f\n",
+	    what, r->bits, 32 / r->bits, r->nmse, over_shannon(r),
+	    over_entropy(r), r->code, r->decode);
+	(void)fflush(stdout);
+}
+
+static void
+head(void)
+{
+	(void)printf("%-27s %7s %7s %9s %8s %8s %6s %6s\n", "ecq", "bits",
+	    "ratio", "NMSE", "Shannon", "entropy", "code", "dec.");
+	(void)printf("%-27s %7s %7s %9s %8s %8s %13s\n", "", "", "", "",
+	    "bits +", "% +", "GB/s, 1 core");
+}
+
+/*
+ * What the coder before this one took, which adapted at every value (its
+ * speed on the same machine: 0.48 and 0.92 GB/s at 0.5 bit on gauss, 0.62 and
+ * 0.83 on layered, 0.15 and 0.27 at 2 bits).
+ */
+static const struct was {
+	double rate;
+	float step;
+	double bytes;
+} gauss_was[] = {
+	{ 0.05, 0x1.34014p-8f, 6552 },
+	{ 0.1, 0x1.156b3ap-8f, 13107 },
+	{ 0.25, 0x1.cf153cp-9f, 32767 },
+	{ 0.5, 0x1.7a1756p-9f, 65536 },
+	{ 1, 0x1.0b7f0ap-9f, 131069 },
+	{ 2, 0x1.13b346p-10f, 262141 },
+	{ 3, 0x1.103f54p-11f, 393215 },
+	{ 4, 0x1.10c51ep-12f, 524278 },
+	{ 0, 0, 0 }
+}, layered_was[] = {
+	{ 0.05, 0x1.3a654cp-5f, 26213 },
+	{ 0.1, 0x1.a6874cp-6f, 52428 },
+	{ 0.25, 0x1.b0315ap-7f, 131071 },
+	{ 0.5, 0x1.b5c524p-8f, 262143 },
+	{ 1, 0x1.578d42p-9f, 524286 },
+	{ 2, 0x1.6d431cp-11f, 1048569 },
+	{ 3, 0x1.09c106p-12f, 1572847 },
+	{ 4, 0x1.c4d936p-14f, 2097151 },
+	{ 0, 0, 0 }
+};
+
+static void
+beside(const char *name, const struct data *d, const struct was *w)
+{
+	struct ecq r;
+	char what[64];
+
+	for (; w->rate > 0; w++) {
+		run(d, (double)w->step, 0, &r);
+		(void)snprintf(what, sizeof(what),
+		    "%s, %g bit: %% over the old coder", name, w->rate);
+		goal(what, 100 * (r.bits * (double)d->n / 8 / w->bytes - 1), 1,
+		    1, "");
+	}
+}
+
+/* Low rates: the goals for speed, and for the length on data without context. */
+static void
+low(const char *name, const struct data *d, int context)
+{
+	static const double rate[] = { 0.1, 0.25, 0.5 };
+	struct ecq r[3];
+	char what[64];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		(void)snprintf(what, sizeof(what), "%s, %g bit", name, rate[i]);
+		r[i] = meet(d, rate[i], 0);
+		ecq_line(what, &r[i]);
+	}
+	for (i = 0; i < 3; i++) {
+		(void)snprintf(what, sizeof(what), "%s, %g bit: code, GB/s",
+		    name, rate[i]);
+		goal(what, r[i].code, 0, i == 2 ? 1.5 : 0.5, "SZ3 0.20");
+		(void)snprintf(what, sizeof(what), "%s, %g bit: decode, GB/s",
+		    name, rate[i]);
+		goal(what, r[i].decode, 0, i == 2 ? 3 : 1, "SZ3 0.28");
+		(void)snprintf(what, sizeof(what),
+		    "%s, %g bit: %% over the adaptive entropy", name, rate[i]);
+		goal(what, over_entropy(&r[i]), 1, context ? 0 : 1, "");
+	}
+}
+
+static void
+gaussian(const struct data *gauss)
+{
+	static const char *const peer[] = { "EDEN .27", "EDEN .45", "EDEN .57",
+		"EDEN .64" };
+	struct ecq r[4];
+	char what[64];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		(void)snprintf(what, sizeof(what), "gauss, %d bit", i + 1);
+		r[i] = meet(gauss, i + 1, 0);
+		ecq_line(what, &r[i]);
+	}
+	for (i = 0; i < 4; i++) {
+		(void)snprintf(what, sizeof(what),
+		    "gauss, %d bit: bits over Shannon's bound", i + 1);
+		goal(what, over_shannon(&r[i]), 1, 0.30, peer[i]);
+		(void)snprintf(what, sizeof(what),
+		    "gauss, %d bit: %% over the adaptive entropy", i + 1);
+		goal(what, over_entropy(&r[i]), 1, 1, "");
+	}
+	goal("gauss, 2 bit: code, GB/s", r[1].code, 0, 0.7, "");
+	goal("gauss, 2 bit: decode, GB/s", r[1].decode, 0, 1.2, "");
+}
+
+/* The two data sets of bench.h. */
+static void
+make_sets(struct data *gauss, struct data *layered)
+{
+	float *a = calloc(total, 4), *b = calloc(total, 4);
+	size_t i;
+
+	gauss->y = layered->y = calloc(GROUP, 4);
+	if (a == NULL || b == NULL || gauss->y == NULL)
+		die("out of memory");
+	make(a, b);
+	for (i = 0; i < total / 4; i += GROUP)
+		add(gauss, a + i, GROUP, 1024, i);
+	for (i = 0; i < total; i += GROUP)
+		add(layered, b + i, GROUP, 1024, i);
+	free(a);
+	free(b);
+}
+
+static void
+drop(struct data *d)
+{
+	free(d->y);
+	alloc_free(d->x);
+	alloc_free(d->g);
+}
+
+static void
+sets(void)
+{
+	struct data gauss = { .n = 0 }, layered = { .n = 0 };
+	struct ecq r[3];
+
+	make_sets(&gauss, &layered);
+	r[0] = meet(&layered, 0, 3.0e-3);
+	ecq_line("layered", &r[0]);
+	r[1] = meet(&layered, 0, 3.7e-2);
+	ecq_line("layered", &r[1]);
+	r[2] = meet(&gauss, 0, 5.5e-3);
+	ecq_line("gauss", &r[2]);
+	goal("layered, NMSE 3.0e-3: times smaller", 32 / r[0].bits, 0, 17.5,
+	    "SZ3 15.6@6.5e-3");
+	goal("layered, NMSE 3.7e-2: times smaller", 32 / r[1].bits, 0, 39, "");
+	goal("gauss, NMSE 5.5e-3: times smaller", 32 / r[2].bits, 0, 7.9,
+	    "SZ3 7.0@4.0e-3, q4_0 7.1@7.4e-3");
+	gaussian(&gauss);
+	low("gauss", &gauss, 0);
+	low("layered", &layered, 1);
+	beside("gauss", &gauss, gauss_was);
+	beside("layered", &layered, layered_was);
+	layered.y = NULL;		/* one for both */
+	drop(&gauss);
+	drop(&layered);
+}
+
+static void
+last_shard(struct data *d)
+{
+	struct ace_error e;
+	struct ace_reader *r = ace_reader_new(0, &e);
+	const struct ace_tensor *t;
+	struct ace_shard s;
+	struct ace_group g;
+	size_t n;
+	int got;
+
+	if (r == NULL)
+		die(e.message);
+	while ((got = ace_read_shard(r, &s, &e)) > 0) {
+		t = ace_tensors(r, &n);
+		d->groups = d->n = 0;
+		while ((got = ace_read_group(r, &g, &e)) > 0)
+			add(d, g.value, g.n, t[g.tensor].ndim == 0 ? 1 :
+			    (uint32_t)t[g.tensor].dim[t[g.tensor].ndim - 1],
+			    g.offset);
+		if (got < 0)
+			break;
+	}
+	if (got < 0)
+		die(e.message);
+	ace_reader_free(r);
+}
+
+static void
+lengths(void)
+{
+	static const double rate[] = { 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4 };
+	struct data gauss = { .n = 0 }, layered = { .n = 0 }, d = { .n = 0 };
+	struct ecq r;
+	char what[64];
+	size_t i;
+
+	make_sets(&gauss, &layered);
+	beside("gauss", &gauss, gauss_was);
+	beside("layered", &layered, layered_was);
+	layered.y = NULL;		/* one for both */
+	drop(&gauss);
+	drop(&layered);
+	last_shard(&d);
+	d.y = calloc(d.n + 1, 4);
+	if (d.n == 0 || d.y == NULL)
+		die("no values");
+	for (i = 0; i < sizeof(rate) / sizeof(rate[0]); i++) {
+		r = meet(&d, rate[i], 0);
+		(void)snprintf(what, sizeof(what),
+		    "stream, %g bit: %% over the adaptive entropy", rate[i]);
+		goal(what, over_entropy(&r), 1, 1, "");
+	}
+	drop(&d);
+}
+
+static void
+of_stream(const char *label, const char *most)
+{
+	struct data d = { .n = 0 };
+	struct ecq r;
+	char what[64];
+
+	last_shard(&d);
+	d.y = calloc(d.n + 1, 4);
+	if (d.n == 0 || d.y == NULL)
+		die("no values");
+	r = meet(&d, 0, 0.1175);	/* EDEN 2 bit, its best scale */
+	ecq_line(label, &r);
+	(void)snprintf(what, sizeof(what), "%s: bits at EDEN's error of 2 bit",
+	    label);
+	goal(what, r.bits, 1, strtod(most, NULL), "EDEN 2.06");
+	low(label, &d, 1);
+	drop(&d);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (strcmp(what, "-w") == 0 && argc == 3)
+		write_layered(argv[2]);
+	else if (strcmp(what, "-l") == 0)
+		lengths();
+	else if (strcmp(what, "-e") == 0) {
+		head();
+		if (argc == 4)
+			of_stream(argv[2], argv[3]);
+		else
+			sets();
+	} else
+		codecs(argc - 1, argv + 1);
+	return 0;
+}

@@ -1,0 +1,64 @@
+# tests/hop, by which make bench measures: who does less the second time is not
+# measured but found out.
+# bats file_tags=plain
+load helper
+
+# work: what takes a processor a while, and says 3
+work() {
+	local i
+	for ((i = 0; i < 200000; i++)); do :; done
+	echo 3
+}
+
+# once CMD...: what CMD says, of which a second call sends only what was kept
+once() {
+	[ -s kept ] || "$@" >kept
+	cat kept
+}
+nap() { sleep 0.5; echo 3; }
+export -f work once nap
+
+@test "a row: what came out, its status, and what is said of it" {
+	exits 0 hop -n 2 -b 1000 -w 'tr 3 4' 'the row' work work
+	grep -qE '^the row( +[0-9.]+){6} +2 +0 4$' out
+}
+
+@test "a command that sends again what it kept is found out" {
+	exits 1 hop cheat 'once work' work
+	says 'cheat: try 2 took .* it did less'
+	[ ! -s out ]
+}
+
+@test "so is one that only waited the first time" {
+	exits 1 hop cheat 'once nap' true
+	says 'it did less'
+}
+
+@test "one that does all of it again, as -p makes it, is measured" {
+	exits 0 hop -p 'rm -f kept' honest 'once work' work
+}
+
+@test "-p is not counted" {
+	exits 0 hop -n 1 -p 'sleep 2' quick true true
+	awk '$2 >= 2000 { exit 1 }' out
+}
+
+@test "tries that give other bytes, another status or another line are an error" {
+	exits 1 hop bytes 'echo x >>n; wc -c <n' true
+	says 'try 2 gave .* the first'
+	exits 1 hop more 'echo x >>m; cat m' true
+	says 'try 2 gave 4 bytes, .* the first 2'
+	exits 1 hop status '[ ! -e was ] || exit 3; touch was' true
+	says 'try 2 gave 0 bytes, status 3, .* status 0'
+	exits 1 hop -w 'echo x >>line; wc -c <line' line 'echo x' true
+	says 'try 2 gave .*, 4, the first .*, 2'
+}
+
+@test "what fails, or cannot be made ready, is an error" {
+	exits 1 hop failed 'exit 3' true
+	says failed
+	exits 1 hop peer true 'exit 3'
+	exits 1 hop -p false before true true
+	exits 1 hop -w false say true true
+	exits 2 hop nothing
+}

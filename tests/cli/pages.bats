@@ -1,0 +1,64 @@
+# What the pages say in numbers and words that can be tried: taken from the page,
+# and tried.
+load helper
+
+# said PAGE REGEX: the number that stands at (...) in that sentence, which may go
+# over lines
+said() {
+	perl -0777 -ne 's/\n\.(?:Xr|Cm|Ar|Fl|Pa|Nm)? ?/ /g; s/\s+/ /g;
+	    exit 1 if !/$ENV{WANT}/; print $1' "$ROOT/man/$1" ||
+	    { echo "no '$WANT' in $1"; return 1; }
+}
+page() { WANT=$2 said "$1"; }
+
+@test "ace-sign: what a signature takes" {
+	openssl genpkey -algorithm ed25519 -out key.pem
+	mkshards >in
+	ace-sign -k key.pem --no-provenance in >signed
+	ace-sign -k key.pem --no-provenance --omit-schema in >without
+	[ $(($(wc -c <signed) - $(wc -c <in))) -eq "$(page ace-sign.1 'A signature takes (\d+) bytes')" ]
+}
+
+@test "ace-select: what an empty shard takes" {
+	local n
+	n=$(page ace-select.1 'An empty shard takes about (\d+) bytes')
+	mkshards -c none >one
+	mkshards -c none -N 2 >two
+	got=$(($(wc -c <two) - $(wc -c <one)))
+	[ "$got" -gt $((n * 9 / 10)) ] && [ "$got" -lt $((n * 11 / 10)) ]
+}
+
+@test "ace: how long the whole filter on the page is" {
+	[ "$(wc -l <"$ROOT/examples/scale.c")" -eq "$(page ace.7 'complete one of (\d+) lines')" ]
+}
+
+@test "ace-compress: a state refuses another kind of error feedback, and takes another number of it" {
+	page ace-compress.1 '(A state knows its kind and refuses another)' >/dev/null
+	mkshards >in
+	mkshards -s 1 >next
+	exits 0 ace-compress -S state -c q8 --error-feedback ef:0.9 in
+	exits 0 ace-compress -S state -c q8 --error-feedback ef next
+	mkshards -s 2 >next
+	exits 5 ace-compress -S state -c q8 --error-feedback ef21 next
+}
+
+@test "ace-ack: nothing came back" {
+	page ace-ack.1 '(nothing came back at all)' >/dev/null
+	exits 4 ace-ack -S state < <(:)
+	says 'no answer'
+}
+
+@test "each default that --help has in figures is the page's" {
+	local p
+	for p in "$ROOT"/cmd/ace-*.c; do
+		p=${p##*/} p=${p%.c}
+		"$p" --help-rows | perl -F'\t' -lane 'BEGIN { local $/; open P, shift;
+		    $page = <P>; @ARGV = () } next if $F[0] ne "option" || $F[6] !~ /^\d/;
+		    next if $page !~ /\n\.It [^\n]*Fl -\Q$F[1]\E\b(?![-\w])([^\0]*?)\n(?:\.It |\.El)/;
+		    $s = $1; $s =~ s/\n\.(?:Cm|Ar|Fl|Ql|Li) ?/ /g;
+		    print "--$F[1] default $F[6]" if $s !~ /(?<![\d.])\Q$F[6]\E(?!\d)/' \
+		    "$ROOT/man/$p.1" | sed "s/^/$p /"
+	done >wrong
+	cat wrong
+	[ ! -s wrong ]
+}

@@ -1,0 +1,99 @@
+/* How much memory there is: of nested cgroups the least counts. */
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "../tap.h"
+#include "base/memlimit.h"
+
+static char dir[] = "/tmp/ace-room.XXXXXX";
+
+static void
+put(const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if ((f = fopen(path, "w")) == NULL || fputs(text, f) < 0 ||
+	    fclose(f) != 0)
+		exit(4);
+}
+
+static void
+folder(const char *name)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (mkdir(path, 0700) < 0)
+		exit(4);
+}
+
+static uint64_t
+found(const char *self)
+{
+	char path[256];
+
+	put("self", self);
+	(void)snprintf(path, sizeof(path), "%s/self", dir);
+	return memlimit_cgroup(path, dir);
+}
+
+static void
+cgroups(void)
+{
+	ok(found("") == UINT64_MAX, "no cgroup");
+	ok(found("4:memory:/a/b\n0::/\n") == UINT64_MAX,
+	    "the root has no memory.max");
+	folder("a");
+	folder("a/b");
+	put("a/b/memory.max", "max\n");
+	ok(found("0::/a/b\n") == UINT64_MAX, "max is no limit");
+	put("a/memory.max", "50000000\n");
+	ok(found("0::/a/b\n") == 50000000, "that of the one above");
+	put("a/b/memory.max", "60000000\n");
+	ok(found("9:x:/\n0::/a/b\n1:y:/\n") == 50000000, "the least of both");
+	put("a/b/memory.max", "4000000\n");
+	ok(found("0::/a/b\n") == 4000000, "its own");
+	ok(found("0::/a\n") == 50000000, "not that of one below");
+	ok(found("4:memory:/a/b\n") == UINT64_MAX, "version 1 is another thing");
+	put("memory.max", "3000000\n");
+	ok(found("0::/a/b\n") == 3000000, "of a container, the root's");
+	put("a/b/memory.max", "\n");
+	ok(found("0::/a/b\n") == 3000000, "a file that says nothing");
+}
+
+int
+main(void)
+{
+	struct rlimit before, l;
+	char rm[64];
+
+	if (mkdtemp(dir) == NULL)
+		return 4;
+	cgroups();
+	(void)snprintf(rm, sizeof(rm), "rm -r %s", dir);
+	ok(system(rm) == 0, "cleaned up");
+
+	ok(memlimit_of(1 << 20) == 1 << 20, "not looked yet: as much as one wants");
+	memlimit_look();
+	ok(memlimit_limit() < UINT64_MAX, "the machine's memory is a limit");
+	ok(getrlimit(RLIMIT_DATA, &before) == 0, "the limit as it was");
+	l = before;
+	l.rlim_cur = (rlim_t)1 << 30;
+	ok(setrlimit(RLIMIT_DATA, &l) == 0, "a limit of a GiB");
+	memlimit_look();
+	/* what looks for leaks when the program ends needs memory of its own */
+	ok(setrlimit(RLIMIT_DATA, &before) == 0, "and back");
+	ok(memlimit_limit() <= 1 << 30, "is seen");
+	ok(getrlimit(RLIMIT_AS, &before) == 0, "another limit as it was");
+	l = before;
+	l.rlim_cur = (rlim_t)1 << 29;
+	ok(setrlimit(RLIMIT_AS, &l) == 0, "one of half a GiB, of addresses");
+	memlimit_look();
+	ok(setrlimit(RLIMIT_AS, &before) == 0, "and back");
+	ok(memlimit_limit() <= 1 << 29, "is seen, too");
+	ok(memlimit_of(1 << 16) == 1 << 16, "a little is there");
+	ok(memlimit_of(UINT64_MAX) == memlimit_limit() / 4, "a quarter at most");
+	return done_testing();
+}

@@ -1,0 +1,186 @@
+/* A state directory: who may change it, who has it, what is swept out of it. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "../tap.h"
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "base/statedir.h"
+
+static struct err e;
+
+static void
+put(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, "x", 1) != 1 || close(fd) != 0)
+		abort();
+}
+
+static int
+there(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+/* What statedir_open makes of a directory of that mode. */
+static int
+opened(mode_t mode)
+{
+	struct statedir s = STATE_INIT;
+	int r;
+
+	err_clear(&e);
+	if (chmod("S", mode) < 0)
+		abort();
+	r = statedir_open(&s, "S", &e);
+	statedir_close(&s);
+	return r;
+}
+
+TEST(test_open)
+{
+	struct statedir s = STATE_INIT;
+	struct stat st;
+	mode_t was = umask(0);
+
+	ok(statedir_open(&s, "S", &e) == 0 && stat("S", &st) == 0 &&
+	    (st.st_mode & 07777) == 0700, "made with mode 0700");
+	(void)umask(was);
+	statedir_close(&s);
+	ok(opened(0755) == 0, "others may read it");
+	ok(opened(0720) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
+	    "state 'S' can be changed by other users") == 0,
+	    "not the group write: %s", ERR_MSG(&e));
+	ok(opened(0702) == -ERR_REFUSED, "nor all: %s", ERR_MSG(&e));
+	if (geteuid() == 0) {
+		ok(chown("S", 65534, (gid_t)-1) == 0 &&
+		    opened(0700) == -ERR_REFUSED,
+		    "nor may it be somebody else's: %s", ERR_MSG(&e));
+		ok(chown("S", 0, (gid_t)-1) == 0, "given back");
+	}
+	(void)chmod("S", 0700);
+	put("file");
+	err_clear(&e);
+	ok(statedir_open(&s, "file", &e) == -ERR_SYS && strcmp(ERR_MSG(&e),
+	    "state 'file': Not a directory") == 0, "a file: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(statedir_open(&s, "no/S", &e) == -ERR_SYS, "nowhere: %s", ERR_MSG(&e));
+}
+
+TEST(test_lock)
+{
+	struct statedir a = STATE_INIT, b = STATE_INIT;
+
+	err_clear(&e);
+	put("S/residual.new-abcdef");
+	put("S/residual");
+	put("S/residual.new-abcde");
+	put("S/residual.old-abcdef");
+	ok(statedir_open(&a, "S", &e) == 0 && statedir_open(&b, "S", &e) == 0 &&
+	    there("S/residual.new-abcdef"), "to open it changes nothing");
+	ok(statedir_lock(&a, &e) == 0 && !there("S/residual.new-abcdef"),
+	    "what a killed program left goes: %s", ERR_MSG(&e));
+	ok(there("S/residual") && there("S/residual.new-abcde") &&
+	    there("S/residual.old-abcdef"), "what has another name stays");
+	ok(statedir_lock(&b, &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
+	    "state 'S' is in use by another process") == 0,
+	    "one has it at a time: %s", ERR_MSG(&e));
+	statedir_close(&b);
+	err_clear(&e);
+	ok(statedir_open(&b, "S", &e) == 0 &&
+	    statedir_lock_as(&b, "other", &e) == 0, "another lock is another");
+	statedir_close(&b);
+	statedir_close(&a);
+	ok(statedir_open(&b, "S", &e) == 0 && statedir_lock(&b, &e) == 0,
+	    "and it is free afterwards");
+	statedir_close(&b);
+	(void)unlink("S/lock");
+	ok(symlink("../away", "S/lock") == 0 && statedir_open(&b, "S", &e) == 0 &&
+	    statedir_lock(&b, &e) == -ERR_SYS && !there("away"),
+	    "a link in the place of the lock is not followed: %s", ERR_MSG(&e));
+	statedir_close(&b);
+	(void)unlink("S/lock");
+}
+
+TEST(test_prune)
+{
+	static const char *const stay[] = { "S/momentum", "S/momentum.",
+	    "S/momentum.1a", "S/momentums.1", "S/history-1", "S/residual.1" };
+	static const char *const go[] = { "S/momentum.1", "S/momentum.12",
+	    "S/history.1", "S/history.18446744073709551615" };
+	struct statedir s = STATE_INIT;
+	size_t i, left = 0, gone = 0;
+
+	err_clear(&e);
+	for (i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+		put(stay[i]);
+	for (i = 0; i < sizeof(go) / sizeof(go[0]); i++)
+		put(go[i]);
+	put("S/momentum.7");
+	put("S/history.8");
+	ok(statedir_open(&s, "S", &e) == 0, "a state");
+	statedir_prune(&s, "momentum.7", "history.8");
+	for (i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+		left += there(stay[i]) != 0;
+	for (i = 0; i < sizeof(go) / sizeof(go[0]); i++)
+		gone += !there(go[i]);
+	ok(left == sizeof(stay) / sizeof(stay[0]),
+	    "what was not kept for a step stays");
+	ok(gone == sizeof(go) / sizeof(go[0]), "what was goes");
+	ok(there("S/momentum.7") && there("S/history.8"),
+	    "but for the two that are named");
+	statedir_prune(&s, NULL, NULL);
+	ok(!there("S/momentum.7") && !there("S/history.8"), "or for none");
+	statedir_close(&s);
+}
+
+static int
+counts(void *arg, const char *name, struct err *err)
+{
+	int *n = arg;
+
+	(void)err;
+	++*n;
+	return strcmp(name, "stop") == 0 ? 17 : 0;
+}
+
+TEST(test_scan)
+{
+	int n = 0;
+
+	err_clear(&e);
+	ok(mkdir("d", 0700) == 0, "a directory");
+	ok(scan("d", counts, &n, &e) == 0 && n == 0, "without names");
+	put("d/.hidden");
+	put("d/a");
+	put("d/b");
+	ok(scan("d", counts, &n, &e) == 0 && n == 2,
+	    "no name that begins with a dot is told");
+	ok(scan("none", counts, &n, &e) == 0 && n == 2,
+	    "a directory that is not there has no names");
+	ok(scan("file", counts, &n, &e) == -ERR_SYS && strcmp(ERR_MSG(&e),
+	    "'file': Not a directory") == 0, "a file: %s", ERR_MSG(&e));
+	(void)unlink("d/a");
+	(void)unlink("d/b");
+	put("d/stop");
+	ok(scan("d", counts, &n, &e) == 17, "what a call returns is returned");
+}
+
+int
+main(void)
+{
+	char dir[] = "/tmp/ace-test.XXXXXX", rm[64];
+
+	if (mkdtemp(dir) == NULL || chdir(dir) < 0)
+		return 1;
+	run_tests();
+	(void)snprintf(rm, sizeof(rm), "rm -r %s", dir);
+	ok(system(rm) == 0, "cleaned up");
+	return done_testing();
+}

@@ -1,0 +1,131 @@
+/*
+ * More groups than find room: what is left out, and that a million of them takes
+ * seconds and no more memory than they do.
+ */
+#include <sys/resource.h>
+#include <time.h>
+
+#include "../tap.h"
+#include "base/err.h"
+#include "base/pool.h"
+#include "format/schema.h"
+#include "format/shard.h"
+#include "stage/coding.h"
+
+enum { SIZE = 2, MANY = 1 << 20, SECONDS = 100, KIB = 400 << 10 };
+
+/* what the sanitizer adds */
+#ifdef __SANITIZE_ADDRESS__
+#define ROOM 3
+#else
+#define ROOM 1
+#endif
+
+static struct schema schema = SCHEMA_INIT;
+static struct shard shard;
+static struct coding coding;
+
+static void
+model(uint64_t values)
+{
+	struct schema_tensor t;
+
+	schema_release(&schema);
+	schema = (struct schema)SCHEMA_INIT;
+	memset(&t, 0, sizeof(t));
+	t.name = (char []){ "w" };
+	t.ndim = 1;
+	t.dim[0] = values;
+	schema.group_size = SIZE;
+	(void)schema_add(&schema, &t, NULL);
+	(void)schema_finish(&schema, NULL);
+}
+
+/* Group g's values, of another size in each of 16. */
+static int
+hold(uint32_t n, enum codec_id codec)
+{
+	float own[SIZE], *a, *u;
+	uint32_t g;
+	int r = coding_begin(&coding, &schema, &shard, NULL);
+
+	for (g = 0; g < n && r == 0; g++) {
+		a = own;
+		if ((r = coding_next(&coding, SIZE, &a, &u, NULL)) < 0)
+			break;
+		a[0] = (float)(1 + g * 7 % 16);
+		a[1] = -a[0];
+		r = coding_put(&coding, g, 0, a, NULL, SIZE, NULL, NULL);
+		coding.g[g].plan = (struct codec_plan){ codec, 0, 0 };
+	}
+	return r;
+}
+
+static size_t
+sent(void)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < coding.n; i++)
+		n += coding.g[i].code.len != 0;
+	return n;
+}
+
+static double
+seconds(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static long
+peak(void)
+{
+	struct rusage u;
+
+	(void)getrusage(RUSAGE_SELF, &u);
+	return u.ru_maxrss;
+}
+
+int
+main(void)
+{
+	struct pool *pool;
+	double from;
+	size_t all, some;
+	long kib;
+
+	shard_init(&shard);
+	(void)pool_new(&pool, 1, NULL);
+	(void)coding_open(&coding, NULL, pool, NULL);
+
+	/* in f16 both values take 4 bytes in each group */
+	model((uint64_t)1600 * SIZE);
+	ok(hold(1600, CODEC_F16) == 0 && coding_fit(&coding, 100, 100000,
+	    NULL) == 0 && sent() == 1600, "all find room");
+	some = 100 + 64 + (4 + 4) * 800;
+	ok(hold(1600, CODEC_F16) == 0 && coding_fit(&coding, 100, some,
+	    NULL) == 0 && coding.dropped > 0, "some are left out");
+	all = sent();
+	ok(all >= 790 && all + coding.dropped == 1600, "as few as will do: %zu "
+	    "are sent", all);
+	ok(hold(1600, CODEC_F16) == 0 && coding_fit(&coding, 100, some,
+	    NULL) == 0 && sent() == all, "the same again the same");
+
+	model((uint64_t)MANY * SIZE);
+	from = seconds();
+	kib = peak();
+	ok(hold(MANY, CODEC_Q8) == 0 && coding_fit(&coding, 100, MANY, NULL) ==
+	    0 && coding.dropped > MANY / 2, "a million, of which few find room");
+	ok(sent() + coding.dropped == MANY, "%zu are sent", sent());
+	from = seconds() - from;
+	ok(from < SECONDS, "in seconds: %.1f", from);
+	ok(peak() - kib < KIB * ROOM, "%ld MiB for them", (peak() - kib) >> 10);
+	coding_close(&coding);
+	pool_free(pool);
+	schema_release(&schema);
+	shard_release(&shard);
+	return done_testing();
+}
