@@ -207,7 +207,7 @@ static const struct bad bads[] = {
 	{ "corrupt-tail-before", SEALED8(TAIL, 8, 1) },
 	{ "corrupt-tail-headers", SEALED8(TAIL, 16, 0x55) },
 	{ "corrupt-tail-raw", SEALED8(TAIL, 32, 1) },
-	{ "truncated-tail-aborted", PAY8(TAIL, 40, 1) },
+	{ "truncated-tail-aborted", SEALED8(TAIL, 40, 1) },
 	{ "corrupt-tail-status", PAY8(TAIL, 40, 2) },
 	{ "corrupt-tail-mbz", PAY8(TAIL, 47, 1) },
 	{ "corrupt-tail-short", CUT(TAIL, 1) },
