@@ -67,6 +67,7 @@ feedback_open(struct feedback **out, const char *dir,
 	f->o = *o;
 	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
+	f->state.later = o->later;
 	f->how = (struct compensate){ o->kind, (float)o->gamma,
 	    (float)o->momentum, (float)o->decay, kern_get(e) };
 	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
@@ -508,7 +509,8 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 
 	/* this comes first, since a step that is committed is not coded
 	 * again */
-	if ((r = contraction_save(&f->contract, &f->state, e)) < 0)
+	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
+	    (r = memory_flush(&f->state, e)) < 0)
 		return r;
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
 	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
@@ -561,7 +563,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 	int r;
 
 	feedback_drop(f);
-	if ((r = feedback_durable(f, e)) < 0 ||
+	if ((r = memory_flush(&f->state, e)) < 0 ||
+	    (r = feedback_durable(f, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
 	while ((r = residual_pending(&q, e)) > 0 &&
