@@ -249,37 +249,40 @@ memory_forget(const struct statedir *s, const struct memories *m)
 }
 
 static int
-memory_renew(const struct statedir *s, struct memories *m, struct err *e)
+memory_renew(const char *path, struct memories *m, int merge, struct err *e)
 {
-	char *path = statedir_path(s, MEMORY_FILE, e);
 	struct reader *r = NULL;
 	struct writer *w = NULL;
-	int k = -ERR_SYS;
+	int k = 0;
 
-	if (path != NULL && (k = memory_open(&r, path, e)) >= 0 &&
-	    (k = writer_file(&w, path, "state", e)) == 0) {
-		k = memory_merge(m, r, w, e);
-		if (k == -ERR_DATA)
-			k = err_file(e, k, path);
-	}
-	if (k == 0 && (k = writer_end(w, IO_SYNC_RENAME, e)) == 0)
-		memory_forget(s, m);
+	if ((!merge || (k = memory_open(&r, path, e)) >= 0) &&
+	    (k = writer_file(&w, path, "state", e)) == 0 &&
+	    (k = memory_merge(m, r, w, e)) == 0)
+		k = writer_end(w, IO_SYNC_RENAME, e);
 	reader_free(r);
 	writer_free(w);
-	alloc_free(path);
 	return k;
 }
 
+/* A file that cannot be read is begun anew: a power cut may leave such, and who
+ * needs what it held has refused it before. */
 static int
 memory_commit(const struct statedir *s, struct memories *m, struct err *e)
 {
-	int r, fd = -1;
+	char *path = statedir_path(s, MEMORY_FILE, e);
+	int r = -ERR_SYS, fd = -1;
 
-	if ((r = memory_lock(s, &fd, e)) == 0)
-		r = memory_renew(s, m, e);
+	if (path != NULL && (r = memory_lock(s, &fd, e)) == 0 &&
+	    (r = memory_renew(path, m, 1, e)) == -ERR_DATA) {
+		err_clear(e);
+		r = memory_renew(path, m, 0, e);
+	}
+	if (r == 0)
+		memory_forget(s, m);
 	if (fd >= 0)
 		(void)close(fd);
 	memories_release(m);
+	alloc_free(path);
 	return r;
 }
 
