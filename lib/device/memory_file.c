@@ -100,10 +100,15 @@ memory_from(struct memory *h, const struct statedir *s, const char *file,
 	if ((k = memory_open(&r, path, e)) > 0)
 		k = name != NULL ? memory_find(h, r, name, e) :
 		    memory_only(h, r, e);
-	if (k == -ERR_DATA)
-		k = err_file(e, k, path);
 	if (k < 0)
 		memory_release(h);
+	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
+		/* a power cut leaves such: it was not synced */
+		err_clear(e);
+		k = 0;
+	}
+	if (k == -ERR_DATA)
+		k = err_file(e, k, path);
 	h->file = file;
 	reader_free(r);
 	alloc_free(path);

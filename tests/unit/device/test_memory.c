@@ -381,6 +381,13 @@ damage(const struct statedir *s)
 		(void)!pwrite(fd, &c, 1, at[i]);
 	}
 	ok(load(s, "code") == 1, "and right again");
+	/* as a power cut leaves what was not synced */
+	e = (struct err)ERR_INIT;
+	for (i = 0; i < 3; i++) {
+		ok(ftruncate(fd, i == 2 ? 0 : 1400 - 600 * (off_t)i) == 0 &&
+		    memory_load(&h, s, "score", &e) == 0 && h.n == 0 &&
+		    e.code == ERR_OK, "cut: none");
+	}
 	if (fd >= 0)
 		(void)close(fd);
 	remove_file(s, "memory");
