@@ -91,7 +91,8 @@ unlike() {
 	mv kib few
 	bounded ace-recv -v --spool spool --sync none < <(unlike 10000)
 	[ "$(grep -c 'late: step' err)" -ge 9999 ]
-	[ "$(cat kib)" -le $(($(cat few) + 1024)) ]
+	# the heap is 1.3 MiB, less when they come slowly: no more for each
+	[ "$(cat kib)" -le $(($(cat few) + 1536)) ]
 }
 
 @test "ace-policy" {

@@ -120,7 +120,7 @@ ends() {
 
 @test "who ends the runner, or prove, ends what it runs" {
 	for s in 'INT run' 'TERM run' 'HUP run' 'INT prove' 'TERM prove'; do
-		perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' \
+		perl -e '@SIG{qw(INT TERM HUP)} = ("DEFAULT") x 3; exec @ARGV' \
 		    env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" \
 		    "$ROOT/tests/${s#* }" hangs.bats >out 2>err &
 		wait_for stays

@@ -61,6 +61,8 @@ none() {
 	mkshards -N 1 >in
 	all="reads writes changes folders listens sends starts signals"
 	rest="types forks limits modes times attributes shares schedules worlds owns empties"
+	# a root that is not the machine's own has no worlds
+	unshare -U true || rest=${rest/ worlds/}
 	cp in kept
 	done=$(intruder ace-score --sandbox off in)
 	[ "${done/ detours/}" = "$all $rest" ] || { echo "$done"; return 1; }
