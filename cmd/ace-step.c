@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "device/memory.h"
 #include "pipe/program.h"
 #include "stage/stage_compress.h"
 #include "stage/stage_expand.h"
@@ -51,6 +52,7 @@ struct opts {
 	struct stage_policy_opts policy;
 	struct stage_select_opts select;
 	struct stage_compress_opts compress;
+	struct memories later;		/* what they save with a step */
 	int print;
 	const char *schema, *state;	/* of the input; what all keep */
 	char *word[PARTS][WORDS];	/* how each program is called */
@@ -274,8 +276,9 @@ run(void *arg, char **path, size_t n, struct err *e)
 		print(o, *path);
 		return 0;
 	}
-	/* nobody else commits to the residual while a shard waits here */
-	o->score.once = 1;
+	/* nobody else commits to the residual while a shard waits here, and
+	 * what is remembered of a step goes there with it */
+	o->f->later = &o->later;
 	o->expand.alone = 1;
 	/* in provenance we are the last of these programs */
 	o->f->tool = table[COMPRESS].name;
@@ -289,6 +292,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	if (r == 0)
 		r = stage_pass(o->f, first, (const char *)before.p, *path, e);
 	stage_free(first);
+	memories_release(&o->later);
 	buf_release(&before);
 	return r;
 }

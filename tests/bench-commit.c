@@ -69,6 +69,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
     const float *x, const struct buf *body, uint8_t param, const char *file)
 {
 	static off_t bytes;
+	static int scratch = -1;
 	struct stat st;
 	unsigned char digest[SHARD_DIGEST];
 	struct residual_new *n;
@@ -84,7 +85,9 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	sh.step = step;
 	must(shard_set_device(&sh, "edge1", &e), "device");
 	must(residual_open(&old, s, &e), "residual");
-	must(residual_begin(&n, s, &sh, NULL, sc, &e), "begin");
+	if (scratch < 0)
+		must(statedir_scratch(s, &scratch, &e), "scratch");
+	must(residual_begin(&n, s, scratch, &sh, NULL, sc, &e), "begin");
 	for (g = 0; g < sc->ngroups; g++) {
 		schema_span(sc, g, &span);
 		if (span.n == SCHEMA_GROUP)

@@ -51,7 +51,14 @@ struct scene {
 	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
 
+#define STEP "ace-step -S S --bits 16 in1"
+
 static const struct scene scenes[] = {
+	{ "step", MADE "ace-step -S S --bits 16 in0 >sent0; ace-recv --spool D "
+	    "sent0 | ace-ack -S S >rest; cp -r S S2; ace-step -S S2 --bits 16 "
+	    "in1 >sent1; ", STEP " > out", "ace-recv --spool D sent1 >rest",
+	    STEP " | ace-recv --spool D | ace-ack -S S >rest", NULL, NULL,
+	    ALWAYS },
 	{ "compress", STEP0 SENT, "ace-compress -S S -c topk:0.2 --window 4 in1 "
 	    "> out", "ace-recv --spool D sent1 >rest", AGAIN, NULL, NULL, ALWAYS },
 	{ "compress, first", MADE "ace-compress -S S2 -c topk:0.2 --window 4 in0 "

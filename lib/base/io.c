@@ -662,8 +662,8 @@ io_rewind(struct io *io, struct err *e)
 
 /* ---- writing ---- */
 
-int
-io_flush(struct io *io, struct err *e)
+static int
+io_out(struct io *io, struct err *e)
 {
 	int r;
 
@@ -672,6 +672,12 @@ io_flush(struct io *io, struct err *e)
 	r = fd_write(io->fd, io->buf, io->have, io->name, e);
 	io->have = 0;
 	return r;
+}
+
+int
+io_flush(struct io *io, struct err *e)
+{
+	return io->tmp != NULL ? 0 : io_out(io, e);
 }
 
 void
@@ -715,7 +721,7 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 	io->count += n;
 	if (io->fd < 0)
 		return buf_put(&io->sink, p, n, e);
-	if (n > IO_BUF - io->have && (r = io_flush(io, e)) < 0)
+	if (n > IO_BUF - io->have && (r = io_out(io, e)) < 0)
 		return r;
 	if (n >= IO_BUF) {
 		r = fd_write(io->fd, p, n, io->name, e);
@@ -750,7 +756,7 @@ io_sync_path(const char *path, struct err *e)
 int
 io_commit(struct io *io, enum io_sync sync, struct err *e)
 {
-	int fd, r = io_flush(io, e);
+	int fd, r = io_out(io, e);
 
 	if (r < 0 || io->fd < 0)
 		return r;
@@ -795,7 +801,7 @@ io_splice_pass(struct io *io, struct io *from, const void *p, size_t n, struct e
 	int r;
 
 	if (from->share != NULL && splice_has(from->share, io->fd, n)) {
-		if ((r = io_flush(io, e)) < 0)
+		if ((r = io_out(io, e)) < 0)
 			return r;
 		done = splice_pass(from->share, n);
 		io->count += done;
@@ -811,7 +817,7 @@ io_splice_move(struct io *io, struct io *from, size_t n, size_t *got, struct err
 	*got = 0;
 	if (from->share == NULL || from->at != from->have || from->marked)
 		return 0;
-	if ((r = io_flush(io, e)) < 0 || ((from->silence > 0 ||
+	if ((r = io_out(io, e)) < 0 || ((from->silence > 0 ||
 	    from->until > 0) && (r = io_await(from, e)) < 0))
 		return r;
 	r = splice_move(from->share, from->watch, n, got, from->name, e);

@@ -119,6 +119,8 @@ void io_behind(struct io *io);
 int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from,
     struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
+/* io_flush(io, e): writes out what waits, so that a reader has it; of a file that
+ * nobody can read before io_commit, nothing. */
 int io_flush(struct io *io, struct err *e);
 
 enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };

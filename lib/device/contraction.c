@@ -58,7 +58,7 @@ contraction_save(struct contraction *c, const struct statedir *s,
 	    (c->growing == 0 || (r = text_setf(&h.kv, CONTRACTION_GROWING, e,
 	    "%u", c->growing)) == 0) &&
 	    (r = memory_put(&h, CONTRACTION_FILE, row, 2, e)) == 0)
-		r = memory_save(&h, s, CONTRACTION_FILE, NULL, "ace-compress", e);
+		r = memory_save(&h, s, CONTRACTION_FILE, NULL, e);
 	memory_release(&h);
 	return r;
 }

@@ -25,6 +25,7 @@ struct feedback {
 	struct pending_last last;		/* the shard before, as it was sent */
 	struct dense side;		/* momentum or history, before */
 	struct residual_new *next;
+	int scratch;			/* for each shard that is made, or -1 */
 	struct writer *side_next;
 	char side_old[64], side_new[64];	/* file names, "" none */
 	int scanned;			/* pending is what the file holds */
@@ -65,8 +66,10 @@ feedback_open(struct feedback **out, const char *dir,
 	if (f == NULL)
 		return -ERR_SYS;
 	f->o = *o;
+	f->scratch = -1;
 	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
+	f->state.later = o->later;
 	f->how = (struct compensate){ o->kind, (float)o->gamma,
 	    (float)o->momentum, (float)o->decay, kern_get(e) };
 	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
@@ -100,6 +103,8 @@ feedback_free(struct feedback *f)
 	if (f == NULL)
 		return;
 	feedback_drop(f);
+	if (f->scratch >= 0)
+		(void)close(f->scratch);
 	statedir_close(&f->state);
 	alloc_free(f);
 }
@@ -344,8 +349,10 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	feedback_format(f, how);
 	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
 	    (r = feedback_before(f, &kv, e)) == 0 &&
-	    (r = feedback_describe(f, &s, sh, e)) == 0)
-		r = residual_begin(&f->next, &f->state, &s, &kv, sc, e);
+	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
+	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))
+		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv,
+		    sc, e);
 	if (r == 0 && f->side_new[0] != '\0')
 		r = dense_create(&f->side_next, &f->state, f->side_new, sh,
 		    SHARD_HISTORY, NULL, sc, e);
@@ -508,7 +515,8 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 
 	/* this comes first, since a step that is committed is not coded
 	 * again */
-	if ((r = contraction_save(&f->contract, &f->state, e)) < 0)
+	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
+	    (r = memory_flush(&f->state, e)) < 0)
 		return r;
 	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
 	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
@@ -561,7 +569,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 	int r;
 
 	feedback_drop(f);
-	if ((r = feedback_durable(f, e)) < 0 ||
+	if ((r = memory_flush(&f->state, e)) < 0 ||
+	    (r = feedback_durable(f, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
 	while ((r = residual_pending(&q, e)) > 0 &&

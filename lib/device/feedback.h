@@ -38,6 +38,7 @@ struct feedback_opts {
 	int piped;		/* 1: shards go to standard output, and waiting
 				   ends when nobody reads it any more */
 	enum io_sync sync;
+	struct memories *later;	/* what other stages save with a step, or NULL */
 };
 
 struct feedback;

@@ -293,7 +293,7 @@ link_save(const struct link *l, const struct statedir *s, double limit,
 	    (r = text_setf(&h.kv, LINK_RTT, e, "%.6f", l->rtt)) == 0)
 		r = text_setf(&h.kv, LINK_JITTER, e, "%.6f", l->jitter);
 	if (r == 0)
-		r = memory_save(&h, s, MEMORY_LINK, NULL, "ace-meter", e);
+		r = memory_save(&h, s, MEMORY_LINK, NULL, e);
 out:
 	memory_release(&old);
 	memory_release(&h);

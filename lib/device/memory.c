@@ -1,9 +1,6 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -108,18 +105,6 @@ memory_row(const struct memory *h, const char *name, size_t n)
 /* ---- reading ---- */
 
 static int
-memory_open(struct reader **r, const char *path, struct err *e)
-{
-	struct io *io;
-	int k = io_open_kept(&io, path, e);
-
-	if (k <= 0)
-		return k;
-	k = reader_open(r, io, NULL, e);
-	return k < 0 ? k : 1;
-}
-
-static int
 memory_values(struct memory *h, struct reader *r, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
@@ -143,86 +128,21 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 	return k;
 }
 
-static int
+int
 memory_read(struct memory *h, struct reader *r, struct err *e)
 {
-	int k = reader_to_shard(r, e);
-
-	if (k == 0 || (k > 0 && reader_shard(r)->kind != SHARD_HISTORY))
-		k = err_set(e, ERR_DATA, "corrupt: no history");
-	if (k >= 0)
-		h->step = reader_shard(r)->step;
-	if (k < 0 || (k = text_copy(&h->kv, &reader_shard(r)->kv, e)) < 0 ||
-	    (k = memory_values(h, r, e)) < 0)
-		return k;
-	if ((k = reader_next(r, e)) > 0)
-		k = err_set(e, ERR_DATA, "corrupt: more than one history");
-	return k;
-}
-
-int
-memory_load(struct memory *h, const struct statedir *s, const char *name,
-    struct err *e)
-{
-	char *path = statedir_path(s, name, e);
-	struct reader *r = NULL;
+	const struct shard *sh = reader_shard(r);
 	int k;
 
 	*h = (struct memory)MEMORY_INIT;
-	if (path == NULL)
-		return -ERR_SYS;
-	if ((k = memory_open(&r, path, e)) > 0 &&
-	    (k = memory_read(h, r, e)) == 0)
-		k = 1;
-	if (k == -ERR_DATA)
-		k = err_file(e, k, path);
+	h->step = sh->step;
+	memcpy(h->run, sh->run, SHARD_ID);
+	memcpy(h->device, sh->device, SHARD_ID);
+	if ((k = text_copy(&h->kv, &sh->kv, e)) == 0 &&
+	    (k = text_set(&h->kv, MEMORY_KEY, NULL, e)) == 0)
+		k = memory_values(h, r, e);
 	if (k < 0)
 		memory_release(h);
-	reader_free(r);
-	alloc_free(path);
-	return k;
-}
-
-/* "score.before": not in the way of those names that end with a step */
-#define MEMORY_BEFORE ".before"
-enum { MEMORY_NAME = 64 };
-
-int
-memory_before(struct memory *h, const struct statedir *s, const char *name,
-    uint64_t step, struct err *e)
-{
-	char before[MEMORY_NAME];
-	int k = memory_load(h, s, name, e);
-
-	if (k < 0 || (k > 0 && h->step != step))
-		return k;
-	memory_release(h);
-	(void)snprintf(before, sizeof(before), "%s" MEMORY_BEFORE, name);
-	if ((k = memory_load(h, s, before, e)) > 0 && h->step == step) {
-		memory_release(h);
-		k = 0;
-	}
-	return k;
-}
-
-int
-memory_turn(const struct statedir *s, const char *name, struct err *e)
-{
-	char before[MEMORY_NAME], *from, *to;
-	int k = -ERR_SYS;
-
-	(void)snprintf(before, sizeof(before), "%s" MEMORY_BEFORE, name);
-	from = statedir_path(s, name, e);
-	to = statedir_path(s, before, e);
-	if (from != NULL && to != NULL) {
-		/* where there are no links a step that comes again counts
-		 * twice, which costs quality and no more */
-		(void)unlink(to);
-		k = link(from, to) == 0 || errno == EPERM ||
-		    errno == EOPNOTSUPP ? 0 : err_sys(e, "'%s'", to);
-	}
-	alloc_free(from);
-	alloc_free(to);
 	return k;
 }
 
@@ -239,7 +159,7 @@ memory_number(const struct statedir *s, const char *file, const char *key,
 		r = text != NULL;
 		if (text != NULL && num_f64(v, text, 0, 1e300, key, NULL) < 0)
 			r = err_set(e, ERR_DATA, "corrupt: %s in '%s/%s'", key,
-			    s->dir, file);
+			    s->dir, h.file);
 	}
 	memory_release(&h);
 	return r;
@@ -266,8 +186,8 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 	return schema_finish(sc, e);
 }
 
-static int
-memory_write(const struct memory *h, struct writer *w, const struct shard *of,
+int
+memory_write(const struct memory *h, struct writer *w, const char *name,
     struct err *e)
 {
 	struct schema sc = SCHEMA_INIT;
@@ -277,40 +197,22 @@ memory_write(const struct memory *h, struct writer *w, const struct shard *of,
 	int k;
 
 	shard_init(&s);
-	if ((k = memory_schema(h, &sc, e)) < 0 ||
-	    (k = text_copy(&s.kv, &h->kv, e)) < 0)
-		goto out;
 	s.kind = SHARD_HISTORY;
-	if (of != NULL) {
-		k = shard_same(&s, of, e);
-		s.step = of->step;
-	}
-	if (k == 0)
+	s.step = h->step;
+	memcpy(s.run, h->run, SHARD_ID);
+	memcpy(s.device, h->device, SHARD_ID);
+	if ((k = memory_schema(h, &sc, e)) == 0 &&
+	    (k = text_copy(&s.kv, &h->kv, e)) == 0 &&
+	    (name == NULL || (k = text_set(&s.kv, MEMORY_KEY, name, e)) == 0))
 		k = writer_shard(w, &s, &sc, e);
 	for (g = 0; k >= 0 && g < sc.ngroups; g++) {
 		schema_span(&sc, g, &span);
 		k = writer_values(w, g, h->row[span.tensor].x + span.offset,
 		    span.n, e);
 	}
-	if (k >= 0 && (k = writer_send(w, NULL, e)) >= 0)
-		k = writer_end(w, IO_SYNC_RENAME, e);
-out:
+	if (k >= 0)
+		k = writer_send(w, NULL, e);
 	shard_release(&s);
 	schema_release(&sc);
-	return k;
-}
-
-int
-memory_save(const struct memory *h, const struct statedir *s, const char *name,
-    const struct shard *sh, const char *tool, struct err *e)
-{
-	char *path = statedir_path(s, name, e);
-	struct writer *w = NULL;
-	int k = -ERR_SYS;
-
-	if (path != NULL && (k = writer_file(&w, path, tool, e)) == 0)
-		k = memory_write(h, w, sh, e);
-	writer_free(w);
-	alloc_free(path);
 	return k;
 }

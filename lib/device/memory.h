@@ -1,11 +1,17 @@
 /*
- * The small files of a state (score, code, link, policy).  Each is a stream
- * with one shard of kind history, whose tensors are rows of numbers and whose
- * keys are text.  A reader takes the rows and keys it knows, so that rows and
- * keys can be added without changing the format.
+ * What the programs of a device remember from shard to shard beside the residual:
+ * small, and worth quality, never gradient.  So it is renamed into place and not
+ * synced.
  *
- * Losing one of these files costs quality, never gradient: so they are renamed
- * into place and not synced.
+ * A memory is a shard of kind history, whose tensors are rows of numbers and whose
+ * keys are text.  A reader takes the rows and keys it knows, so that rows and
+ * keys can be added without changing the format.  All of them are in one file,
+ * `memory', each under its name and in the order of the names, since one step
+ * changes most of them; whoever writes it has its lock, and copies what is not
+ * theirs.  Only what ace-meter says, in its own time, has a file of its own.
+ *
+ * Each had one before (score, score.before, code, policy): it is read as long as
+ * `memory' does not have it, and goes when that gets it.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H
@@ -16,6 +22,8 @@
 #include "format/shard.h"
 
 struct err;
+struct reader;
+struct writer;
 
 struct memory_row {
 	char *name;
@@ -27,28 +35,45 @@ struct memory {
 	struct text_kv kv;
 	struct memory_row *row;
 	size_t n, cap;
-	uint64_t step;		/* of the shard that it was written after */
+	/* of the shard that it was saved after */
+	unsigned char run[SHARD_ID], device[SHARD_ID];
+	uint64_t step;
+	const char *file;	/* in the state, that it was read from */
 };
-#define MEMORY_INIT { TEXT_KV_INIT, NULL, 0, 0, 0 }
+#define MEMORY_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
 
-/* memory_load(h, s, name, e): 1 read; 0 there is no such file, h is empty;
- * < 0 an error ("corrupt: ..., of 'DIR/score'"). */
+/* memory_load(h, s, name, e): 1 read; 0 there is none of that name, h is empty;
+ * < 0 an error ("corrupt: ..., of 'DIR/memory'"). */
 int memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e);
-
 /* memory_before(h, s, name, step, e): the same of what was known before a step:
- * of the file, or where that was written after this very step, which then comes
- * once more, of the one that memory_turn kept. */
+ * where it was saved after this very step, which then comes once more, what
+ * memory_save_again kept. */
 int memory_before(struct memory *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
-/* memory_turn(s, name, e): keeps the file as NAME.before, too, since the
- * next memory_save is of another step. */
-int memory_turn(const struct statedir *s, const char *name, struct err *e);
 
-/* memory_save(h, s, name, sh, tool, e): writes the file anew, in the name of
- * the program `tool'; run, device and step are sh's, which may be NULL. */
-int memory_save(const struct memory *h, const struct statedir *s,
-    const char *name, const struct shard *sh, const char *tool, struct err *e);
+/* memory_save(h, s, name, sh, e): saves what h holds, which is empty then; run,
+ * device and step are sh's, which may be NULL.
+ * memory_save_again: the same, and what was known before the step of sh is kept
+ * as NAME.before. */
+int memory_save(struct memory *h, const struct statedir *s, const char *name,
+    const struct shard *sh, struct err *e);
+int memory_save_again(struct memory *h, const struct statedir *s,
+    const char *name, const struct shard *sh, struct err *e);
+
+/* Where s->later is not NULL, what is saved waits there for memory_flush, which
+ * writes the file once for all of it; until then memory_load does not see it.
+ * Zeros are none. */
+struct memories {
+	struct memory_part {
+		char *name;
+		struct memory h;
+		int known;	/* the file had it */
+	} *p;			/* in the order of their names */
+	size_t n, cap;
+};
+int memory_flush(const struct statedir *s, struct err *e);
+void memories_release(struct memories *m);
 
 /* memory_put(h, name, x, n, e): appends a row f32[n], n > 0; names differ. */
 int memory_put(struct memory *h, const char *name, const float *x, size_t n,
@@ -72,9 +97,20 @@ int memory_list(const struct memory *h, const char *key, double *v,
     size_t n, struct err *e);
 
 /* What ace-meter says of the link, and others read. */
-#define MEMORY_LINK "link"
+#define MEMORY_LINK "link"		/* a file of its own */
 #define MEMORY_BANDWIDTH "bandwidth"	/* bit/s */
 
 void memory_release(struct memory *h);
+
+/* ---- of the file ---- */
+
+#define MEMORY_FILE "memory"
+#define MEMORY_KEY "memory"	/* of a shard in there: which it is */
+
+/* memory_read(h, r, e): of the shard that r stands at.
+ * memory_write(h, w, name, e): as a shard, under that name where it is not NULL. */
+int memory_read(struct memory *h, struct reader *r, struct err *e);
+int memory_write(const struct memory *h, struct writer *w, const char *name,
+    struct err *e);
 
 #endif

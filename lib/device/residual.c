@@ -71,13 +71,21 @@ residual_send(struct residual *q, struct writer *w, struct err *e)
 struct residual_new {
 	struct writer *w;	/* the file to be */
 	struct writer *c;	/* the pending shard, in a scratch file */
-	int scratch;
+	int scratch;		/* the caller's */
 };
+
+/* A file that is used again costs less than another. */
+static int
+residual_empty(int fd, struct err *e)
+{
+	return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0 ? 0 :
+	    err_sys(e, "<scratch>");
+}
 
 int
 residual_begin(struct residual_new **out, const struct statedir *s,
-    const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
-    struct err *e)
+    int scratch, const struct shard *sh, const struct text_kv *kv,
+    const struct schema *sc, struct err *e)
 {
 	struct residual_new *n = alloc_get(1, sizeof(*n), e);
 	int k;
@@ -85,9 +93,9 @@ residual_begin(struct residual_new **out, const struct statedir *s,
 	*out = NULL;
 	if (n == NULL)
 		return -ERR_SYS;
-	n->scratch = -1;
+	n->scratch = scratch;
 	if ((k = dense_create(&n->w, s, RESIDUAL_FILE, sh, SHARD_RESIDUAL, kv,
-	    sc, e)) == 0 && (k = statedir_scratch(s, &n->scratch, e)) == 0 &&
+	    sc, e)) == 0 && (k = residual_empty(scratch, e)) == 0 &&
 	    (k = writer_fd(&n->c, n->scratch, "state", e)) == 0)
 		k = writer_shard(n->c, sh, sc, e);
 	if (k < 0) {
@@ -173,7 +181,5 @@ residual_free(struct residual_new *n)
 		return;
 	writer_free(n->w);
 	writer_free(n->c);
-	if (n->scratch >= 0)
-		(void)close(n->scratch);
 	alloc_free(n);
 }

@@ -50,12 +50,12 @@ void residual_close(struct residual *q);
 
 struct residual_new;
 
-/* residual_begin(out, s, sh, kv, sc, e): begins the file as it is to be after
- * shard sh of schema sc; kv: keys of the residual, or NULL.  The caller holds
- * statedir_lock. */
+/* residual_begin(out, s, scratch, sh, kv, sc, e): begins the file as it is to be
+ * after shard sh of schema sc; kv: keys of the residual, or NULL.  The caller holds
+ * statedir_lock.  scratch: an unnamed file, of which only the place is of use. */
 int residual_begin(struct residual_new **out, const struct statedir *s,
-    const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
-    struct err *e);
+    int scratch, const struct shard *sh, const struct text_kv *kv,
+    const struct schema *sc, struct err *e);
 /* residual_put(n, g, x, len, e): the new residual x f32[len] of group g, in
  * rising order. */
 int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,

@@ -37,6 +37,8 @@ struct filter {
 	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
+	struct memories *later;	/* what stages of one process save together, or
+				 * NULL: each when it has it */
 };
 
 /* filter_line(tool, argc, argv, out): the provenance line of a program that was

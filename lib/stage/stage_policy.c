@@ -21,7 +21,7 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* in the state directory */
+#define POLICY_FILE "policy"		/* a memory of the state */
 #define POLICY_RATE "rate"		/* key in it: the one acted on */
 #define POLICY_DECO_STATE "deco"	/* and what DeCo-SGD has learnt */
 
@@ -504,7 +504,7 @@ policy_load(struct stage_policy *p, struct err *e)
 	if (r >= 0 && (r = memory_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
 	    e)) > 0 && !isfinite(p->o.pace.rate))
 		r = err_set(e, ERR_DATA, "corrupt: " POLICY_RATE " in "
-		    "'%s/policy'", p->o.dir);
+		    "'%s/%s'", p->o.dir, h.file);
 	memory_release(&h);
 	return r < 0 ? r : 0;
 }
@@ -526,8 +526,8 @@ policy_save(struct stage_policy *p, struct err *e)
 	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
 	    e)) == 0 &&
 	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
-		r = memory_save(&h, &p->state, POLICY_FILE,
-		    p->sh.shard, "ace-policy", e);
+		r = memory_save(&h, &p->state, POLICY_FILE, p->sh.shard,
+		    e);
 	memory_release(&h);
 	return r;
 }
@@ -757,6 +757,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 		return r;
 	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
+	p->state.later = f->later;
 	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
 	    e)) < 0 || (r = policy_load(p, e)) < 0))
 		return r;

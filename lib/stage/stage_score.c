@@ -12,7 +12,7 @@
 #include "format/values.h"
 #include "stage/stage_score.h"
 
-#define STAGE_SCORE_FILE "score"	/* in the state directory */
+#define STAGE_SCORE_FILE "score"	/* a memory of the state */
 #define STAGE_SCORE_TOLD "sensitivity"	/* there too, by the trainer */
 #define STAGE_SCORE_MODEL "model"	/* key: the schema its rows belong to */
 #define STAGE_SCORE_KEY "form"
@@ -68,7 +68,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 	unsigned c;
 	int r;
 
-	r = x->o->once && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
+	r = x->state.later != NULL && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
 	    x->sh.shard->step, e) : memory_load(&h, &x->state,
 	    STAGE_SCORE_FILE, e);
 	if (r <= 0)
@@ -115,18 +115,6 @@ stage_score_again(struct stage_score *x, struct err *e)
 /* What was known before this step stays until the next one: a process that is
  * killed before the shard is coded, or sent on, gets it once more. */
 static int
-stage_score_turn(struct stage_score *x, struct err *e)
-{
-	struct memory h = MEMORY_INIT;
-	int r = memory_load(&h, &x->state, STAGE_SCORE_FILE, e);
-
-	if (r > 0 && h.step != x->sh.shard->step)
-		r = memory_turn(&x->state, STAGE_SCORE_FILE, e);
-	memory_release(&h);
-	return r < 0 ? r : 0;
-}
-
-static int
 stage_score_save(struct stage_score *x, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
@@ -153,11 +141,9 @@ stage_score_save(struct stage_score *x, struct err *e)
 		r = memory_put(&h, score_columns[c], row, x->score->n, e);
 	}
 	score_get_all(x->score, all);
-	if (r >= 0 && x->o->once)
-		r = stage_score_turn(x, e);
 	if (r >= 0 && (r = memory_put(&h, STAGE_SCORE_ROW, all, SCORE_ALL, e)) >= 0)
-		r = memory_save(&h, &x->state, STAGE_SCORE_FILE,
-		    x->sh.shard, "ace-score", e);
+		r = memory_save_again(&h, &x->state, STAGE_SCORE_FILE,
+		    x->sh.shard, e);
 	alloc_free(row);
 	memory_release(&h);
 	return r;
@@ -354,7 +340,8 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	    sizeof(*x->x), e)) < 0)
 		return r;
 	x->score->alpha = x->o->alpha;
-	if (x->o->dir != NULL && x->o->once &&
+	/* in one process only: there nobody commits meanwhile */
+	if (x->o->dir != NULL && x->state.later != NULL &&
 	    (r = stage_score_again(x, e)) < 0)
 		return r;
 	if (x->o->dir != NULL && (r = stage_score_load(x, e)) < 0)
@@ -513,6 +500,7 @@ stage_score_make(struct stage *s, void *opts, const struct filter *f,
 	if (!score_learns(o->form) && o->feedback != NULL)
 		return err_set(e, ERR_USAGE, "--form %s learns nothing from "
 		    "--feedback", stage_score_forms[o->form]);
+	x->state.later = f->later;
 	return o->dir != NULL ? statedir_open(&x->state, o->dir, e) : 0;
 }
 

@@ -12,8 +12,6 @@ struct err;
 
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
-	int once;			/* a step counts once, however often it
-					   comes (ace-step) */
 	const char *feedback;		/* aggregates to learn from, or NULL */
 	double alpha;
 	enum score_form form;

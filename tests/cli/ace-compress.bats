@@ -175,7 +175,7 @@ records() {
 	exits 0 ace-compress -S st -c q8 e
 	digest out | diff - <(digest once)
 	same st/residual residual
-	[ "$(ls st)" = "$(printf 'code\nlock\nresidual')" ]
+	[ "$(ls st)" = "$(printf 'lock\nmemory\nmemory.lock\nresidual')" ]
 }
 
 @test "steps go on by one" {
@@ -277,7 +277,7 @@ records() {
 		exits 3 ace-compress -S st -c q8 part
 		same st/residual residual
 	done
-	[ "$(ls st)" = "$(printf 'code\nlock\nresidual')" ]
+	[ "$(ls st)" = "$(printf 'lock\nmemory\nmemory.lock\nresidual')" ]
 	head -c -1 in >part
 	exits 3 ace-compress -S st -c q8 part
 	exits 3 ace-expand out
@@ -354,7 +354,7 @@ anywhere() {
 		digest out | diff - <(digest want)
 		# and nothing half done is left
 		for f in st/*; do
-			[[ $f =~ ^st/(code|lock|residual|(momentum|history)\.[12])$ ]]
+			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|(momentum|history)\.[12])$ ]]
 		done
 		for f in $(cat files); do same "st/$f" "after/$f"; done
 	done
@@ -420,7 +420,7 @@ anywhere() {
 	# what is not needed any more goes with the next step
 	mkshards -s 3 -n 10k >g
 	exits 0 ace-compress -S st --error-feedback cache -c q8 g
-	[ "$(ls st)" = "$(printf 'code\nhistory.2\nhistory.3\nlock\nresidual')" ]
+	[ "$(ls st)" = "$(printf 'history.2\nhistory.3\nlock\nmemory\nmemory.lock\nresidual')" ]
 }
 
 @test "the numbers of the kinds of feedback" {

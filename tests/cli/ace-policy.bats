@@ -37,7 +37,7 @@ has() {
 	! policy out | grep ^bandwidth= || false
 	exits 0 ace-policy -S st in
 	has ratio=300
-	[ ! -e st/policy ]
+	[ ! -e st/memory ]
 }
 
 @test "asked twice, the second answer stands; other keys stay" {
@@ -66,9 +66,9 @@ has() {
 	done
 	policy long | grep ^interval= >want
 	same want steps
-	flip st/policy 700
+	flip st/memory 700
 	exits 3 ace-policy -S st shard
-	says "corrupt: .*st/policy"
+	says "corrupt: .*st/memory"
 }
 
 @test "a sum is as far away as its mean, and who diverges is answered" {
@@ -209,20 +209,19 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-policy "$@" in0 >out
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
-	ace-inspect -v st/code | grep -oE '(contraction|share)=.*' >code
+	ace-inspect -v st/memory | grep -oE '(contraction|share)=.*' >code
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
 	    printf("kc=%.5g\n", 0.05 * (1 - a) / a * d / (1 - d)) }' code >price
+	cp -R st st2
 	ace-policy -S st "$@" in0 >o0
 	asked o0 | awk -F = '$1 == "kc" { printf("kc=%.5g\n", $2) }' | cmp - price
 	# three runs decide as one does
-	cp -R st st2
 	for s in 1 2; do ace-policy --no-provenance -S st "$@" in$s >o$s; done
 	asked o2 >three
-	rm st2/policy
 	ace-policy --no-provenance -S st2 "$@" in >o
 	asked o | tail -n "$(wc -l <three)" | cmp - three
-	cmp st/policy st2/policy
+	cmp st/memory st2/memory
 }
 
 @test "deco: computation as the shard says, link as the state says; what is corrupt" {
@@ -232,7 +231,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	exits 0 ace-policy -v -S st --deco --latency 20ms --compute 3ms in
 	asked out | grep -qx bandwidth=8000000
 	# one shard after another of a state that is not one
-	perl -pi -e 's/deco/dec0/' st/policy
+	perl -pi -e 's/deco/dec0/' st/memory
 	exits 3 ace-policy -S st --deco --latency 20ms --compute 3ms in
 	says 'corrupt'
 }
@@ -290,12 +289,12 @@ link_state() {
 	# the second shard changes nothing; what was measured is said
 	mkshards -n 1M -N 2 >two
 	link_state st rtt=0.125
-	mkshards -H kind=6 -K contraction=0.5 -K share=0.1 >st/code
+	mkshards -H kind=6 -K memory=code -K contraction=0.5 -K share=0.1 >st/memory
 	exits 0 ace-policy -v -S st "$@" --latency 50ms --compute 100ms two
 	says "edge1/1.*deco: still delay .* price of compression .*, measured$"
 	# what was learnt without a link is kept, too
 	exits 0 ace-policy -S new --deco --compute 1s in
-	[ -e new/policy ]
+	[ -e new/memory ]
 }
 
 @test "the bandwidth of the option, whatever was measured, and 0 is one" {
@@ -347,16 +346,16 @@ link_state() {
 	says "^ace-status: corrupt: bandwidth in 'st/link'"
 	rm st/link
 	# half a step of delay
-	mkshards -H kind=6 -K "deco=$deco" >st/policy
+	mkshards -H kind=6 -K memory=policy -K "deco=$deco" >st/memory
 	exits 3 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
 	says "^ace-policy: corrupt: deco"
-	mkshards -H kind=6 -K "deco=${deco/1.5/1}" >st/policy
+	mkshards -H kind=6 -K memory=policy -K "deco=${deco/1.5/1}" >st/memory
 	exits 0 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
 	# fewer than no shards
-	mkshards -H kind=6 -K "rate=nan" >st/policy
+	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
 	exits 3 ace-policy -S st in
-	says "^ace-policy: corrupt: rate in 'st/policy'"
-	mkshards -H kind=6 -K "rate=5e6" >st/policy
+	says "^ace-policy: corrupt: rate in 'st/memory'"
+	mkshards -H kind=6 -K memory=policy -K "rate=5e6" >st/memory
 	exits 0 ace-policy -S st in
 }
 

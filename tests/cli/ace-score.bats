@@ -1,4 +1,5 @@
 load helper
+load values
 
 # count FILE TYPE: its frames of that type
 count() { frames "$1" | grep -c " $2\$"; }
@@ -35,7 +36,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 		exits 0 ace-score --no-provenance -S many shard
 		mv out "part$s"
 	done
-	same one/score many/score
+	same one/memory many/memory
 	for t in sTAT sCOR; do
 		[ "$(count long $t)" -eq $(($(count part0 $t) +
 		    $(count part1 $t) + $(count part2 $t))) ]
@@ -56,7 +57,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	says "ace-score: value 6 of tensor 'b' is not finite, shard 1"
 	mkshards -k inf >in
 	exits 5 ace-score -S st in
-	[ ! -e st/score ]
+	[ ! -e st/memory ]
 }
 
 @test "a history of another model, and a damaged one, are refused" {
@@ -65,9 +66,9 @@ count() { frames "$1" | grep -c " $2\$"; }
 	exits 0 ace-score -S st a
 	exits 3 ace-score -S st b
 	says "mismatch: the score history in 'st' is of another model"
-	flip st/score 700
+	flip st/memory 700
 	exits 3 ace-score -S st a
-	says "corrupt: .*st/score"
+	says "corrupt: .*st/memory"
 }
 
 @test "the form of the paper: other importances, another history" {
@@ -93,8 +94,9 @@ near() {
 	    END { r = x[0] / x[1] / want; exit !(r > 0.999 && r < 1.001) }' out
 }
 
-# column DIR NAME: those numbers of the history in DIR
-column() { ace-export -f raw --tensor "$2" "$1/score" | od -An -v -tf4 -w4; }
+# column DIR NAME: those numbers of the history in DIR, after the last step
+column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
+    tail -n 1)" --tensor "$2" "$1/memory" | od -An -v -tf4 -w4; }
 
 # energy FROM TO: the mean square of the numbers from FROM up to TO
 energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
@@ -128,7 +130,7 @@ are() {
 	are size score 0.562177 0.437823
 	exits 2 ace-score --alpha -0.1 </dev/null
 	exits 2 ace-score --alpha nan </dev/null
-	exits 0 ace-inspect -v one/score
+	exits 0 ace-inspect -v one/memory
 	grep -qE '^key +form=level$' out
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
 }
@@ -250,7 +252,7 @@ are() {
 	exits 2 ace-score -S st --form sensitivity --feedback in in
 	says 'learns nothing'
 	exits 0 ace-score -S st --form sensitivity in
-	cp st/score before
+	cp st/memory before
 	mkshards >st/sensitivity
 	exits 3 ace-score -S st --form sensitivity in
 	says 'mismatch: sensitivity'
@@ -268,7 +270,7 @@ are() {
 	ln -s sensitivity st/sensitivity
 	exits 4 ace-score -S st --form sensitivity in
 	says "cannot look at 'st/sensitivity': Too many levels"
-	same st/score before
+	same st/memory before
 }
 
 @test "feedback moves the weights, and only then" {
@@ -279,7 +281,7 @@ are() {
 	cp -r st plain
 	exits 0 ace-score -S plain next
 	exits 0 ace-score -S st --feedback in next
-	! cmp -s st/score plain/score || false
+	! cmp -s st/memory plain/memory || false
 	mkshards -n 1000 >other
 	exits 3 ace-score -S st --feedback other next
 	says "mismatch: feedback: .*, of 'other'$"

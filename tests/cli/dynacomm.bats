@@ -102,11 +102,11 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	said cuts out >want
 	said cuts.seconds out >>want
 	mkdir -m 700 st
-	mkshards -H kind=6 -K share=0.5 -K contraction=0.9 >st/code
+	mkshards -H kind=6 -K memory=code -K share=0.5 -K contraction=0.9 >st/memory
 	exits 0 ace-policy -S st $link in
 	(said cuts out && said cuts.seconds out) | cmp - want
 	# a shard that sent nothing says nothing of the next
-	mkshards -H kind=6 -K share=0 -K contraction=0 >st/code
+	mkshards -H kind=6 -K memory=code -K share=0 -K contraction=0 >st/memory
 	exits 0 ace-policy -S st $link in
 	[ "$(said cuts.seconds out)" = 26 ]
 	# a policy for a shard without values, too

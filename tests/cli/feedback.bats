@@ -235,7 +235,7 @@ left() {
 @test "the share of the bytes that the last shard took is kept" {
 	code 0
 	share=$(perl -e 'local $/; $_ = <STDIN>; /share([0-9.]+)/ && print $1' \
-	    <st/code)
+	    <st/memory)
 	# 8.5 of 32 bits, and short blocks
 	awk -v x="$share" 'BEGIN { exit !(x > 0.26 && x < 0.28) }'
 }

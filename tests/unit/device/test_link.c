@@ -394,7 +394,7 @@ TEST(kept)
 	(void)text_set(&h.kv, "other", "5", &e);
 	(void)text_set(&h.kv, LINK_RTT, "1e9", &e);
 	(void)text_set(&h.kv, LINK_JITTER, "-1", &e);
-	ok(memory_save(&h, &st, MEMORY_LINK, NULL, "test", &e) == 0 &&
+	ok(memory_save(&h, &st, MEMORY_LINK, NULL, &e) == 0 &&
 	    link_load(&s.l, &st, &e) == 0 && s.l.rtt == 0 &&
 	    s.l.jitter == 0, "times that cannot be are not known");
 	memory_release(&h);

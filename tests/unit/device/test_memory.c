@@ -1,9 +1,11 @@
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "../tap.h"
 #include "base/err.h"
-#include "device/dense.h"
 #include "device/memory.h"
+#include "format/reader.h"
+#include "format/writer.h"
 
 static void
 there_and_back(const struct statedir *s)
@@ -23,7 +25,7 @@ there_and_back(const struct statedir *s)
 	ok(memory_put(&h, "m1", x, N, &e) == 0 &&
 	    memory_put(&h, "w", two, 2, &e) == 0 &&
 	    text_set(&h.kv, "model", "abc", &e) == 0 &&
-	    memory_save(&h, s, "score", NULL, "test", &e) == 0,
+	    memory_save(&h, s, "score", NULL, &e) == 0 && h.n == 0,
 	    "saved %s", ERR_MSG(&e));
 	ok(memory_load(&g, s, "score", &e) == 1, "loaded %s", ERR_MSG(&e));
 	y = memory_row(&g, "m1", N);
@@ -52,17 +54,18 @@ numbers(const struct statedir *s)
 	ok(memory_number(s, "score", "k", &v, &e) == 0, "no file, no number");
 	ok(memory_put(&h, "w", &x, 1, &e) == 0 &&
 	    text_set(&h.kv, "k", "0", &e) == 0 &&
-	    memory_save(&h, s, "score", NULL, "test", &e) == 0 &&
+	    memory_save(&h, s, "score", NULL, &e) == 0 &&
 	    memory_number(s, "score", "k", &v, &e) == 1 && v == 0 &&
 	    memory_number(s, "score", "other", &v, &e) == 0,
 	    "0 is a number, another key is none");
 	for (i = 0; i < 5; i++) {
 		err_clear(&e);
+		(void)memory_put(&h, "w", &x, 1, &e);
 		(void)text_set(&h.kv, "k", bad[i], &e);
-		(void)memory_save(&h, s, "score", NULL, "test", &e);
+		(void)memory_save(&h, s, "score", NULL, &e);
 		ok(memory_number(s, "score", "k", &v, &e) == -ERR_DATA &&
 		    strncmp(ERR_MSG(&e), "corrupt: k in '", 15) == 0 &&
-		    strstr(ERR_MSG(&e), "/score'") != NULL,
+		    strstr(ERR_MSG(&e), "/memory'") != NULL,
 		    "'%s': %s", bad[i], ERR_MSG(&e));
 	}
 	memory_release(&h);
@@ -89,65 +92,305 @@ lists(void)
 	memory_release(&h);
 }
 
-/* Whose it is; and what is of another kind is none of these files. */
 static void
-whose(const struct statedir *s)
+remove_file(const struct statedir *s, const char *name)
 {
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t = { .name = (char *)(uintptr_t)"w", .ndim = 1,
-	    .dim = { 1 } };
-	struct memory h = MEMORY_INIT;
 	struct err e = ERR_INIT;
-	struct writer *w = NULL;
-	const struct shard *of;
-	struct shard sh;
-	struct dense d;
-	float x = 1;
+	char *path = statedir_path(s, name, &e);
 
-	shard_init(&sh);
-	sh.step = 1ull << 40;
-	ok(shard_set_run(&sh, "run", &e) == 0 &&
-	    shard_set_device(&sh, "edge1", &e) == 0 &&
-	    memory_put(&h, "w", &x, 1, &e) == 0 &&
-	    memory_save(&h, s, "score", &sh, "ace-test", &e) == 0 &&
-	    dense_open(&d, s, "score", SHARD_HISTORY, &e) == 0 && d.r != NULL,
-	    "saved for a shard %s", ERR_MSG(&e));
-	of = reader_shard(d.r);
-	ok(of->step == sh.step && strcmp(shard_run(of), "run") == 0 &&
-	    strcmp(shard_device(of), "edge1") == 0 &&
-	    of->kind == SHARD_HISTORY, "it says which");
-	dense_close(&d);
-	memory_release(&h);
-	ok(schema_add(&sc, &t, &e) == 0 && schema_finish(&sc, &e) == 0 &&
-	    dense_create(&w, s, "score", &sh, SHARD_RESIDUAL, NULL, &sc,
-	    &e) == 0 && writer_send(w, NULL, &e) == 0 &&
-	    writer_end(w, IO_SYNC_NONE, &e) == 0, "another kind");
-	writer_free(w);
-	ok(memory_load(&h, s, "score", &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "corrupt: no history") != NULL &&
-	    strstr(ERR_MSG(&e), "score'") != NULL, "%s", ERR_MSG(&e));
-	schema_release(&sc);
-	shard_release(&sh);
+	(void)unlink(path);
+	free(path);
 }
 
+static int
+is_file(const struct statedir *s, const char *name)
+{
+	struct err e = ERR_INIT;
+	char *path = statedir_path(s, name, &e);
+	int there = access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+/* A file in which each of these names has a shard of that kind. */
 static void
-damage(const struct statedir *s)
+file_of(const struct statedir *s, const char *file, uint32_t kind,
+    const char *const *name, size_t n)
+{
+	struct schema_tensor t = { .name = (char *)(uintptr_t)"w", .ndim = 1,
+	    .dim = { 1 } };
+	struct schema sc = SCHEMA_INIT;
+	struct err e = ERR_INIT;
+	char *path = statedir_path(s, file, &e);
+	struct writer *w;
+	struct shard sh;
+	size_t i;
+	int k;
+
+	(void)schema_add(&sc, &t, &e);
+	(void)schema_finish(&sc, &e);
+	k = writer_file(&w, path, "test", &e);
+	for (i = 0; i < n && k == 0; i++) {
+		shard_init(&sh);
+		sh.kind = kind;
+		sh.step = i;
+		if (name[i] != NULL)
+			(void)text_set(&sh.kv, MEMORY_KEY, name[i], &e);
+		k = writer_shard(w, &sh, &sc, &e);
+		if (k >= 0)
+			k = writer_send(w, NULL, &e);
+		shard_release(&sh);
+	}
+	ok(k >= 0 && writer_end(w, IO_SYNC_NONE, &e) == 0, "%s", file);
+	writer_free(w);
+	schema_release(&sc);
+	free(path);
+}
+
+/* What cannot be this file is refused by who needs it. */
+static void
+no_memories(const struct statedir *s)
+{
+	static const struct {
+		const char *says, *name[2];
+		uint32_t kind;
+		size_t n;
+	} bad[] = {
+		{ "corrupt: no history", { "score" }, SHARD_RESIDUAL, 1 },
+		{ "corrupt: a memory without a name", { NULL }, SHARD_HISTORY, 1 },
+		{ "corrupt: two memories 'score'", { "score", "score" },
+		    SHARD_HISTORY, 2 },
+	};
+	struct memory h;
+	struct err e;
+	float x = 1;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		e = (struct err)ERR_INIT;
+		file_of(s, "memory", bad[i].kind, bad[i].name, bad[i].n);
+		ok(memory_load(&h, s, "score", &e) == -ERR_DATA && h.n == 0 &&
+		    strstr(ERR_MSG(&e), bad[i].says) != NULL &&
+		    strstr(ERR_MSG(&e), "/memory'") != NULL, "%s", ERR_MSG(&e));
+		err_clear(&e);
+		ok(memory_put(&h, "w", &x, 1, &e) == 0 &&
+		    memory_save(&h, s, "zero", NULL, &e) == 0,
+		    "begun anew by who saves %s", ERR_MSG(&e));
+	}
+	remove_file(s, "memory");
+	e = (struct err)ERR_INIT;
+	file_of(s, "score", SHARD_RESIDUAL, bad[0].name, 1);
+	ok(memory_load(&h, s, "score", &e) == -ERR_DATA &&
+	    strstr(ERR_MSG(&e), "corrupt: no history") != NULL &&
+	    strstr(ERR_MSG(&e), "/score'") != NULL, "%s", ERR_MSG(&e));
+	remove_file(s, "score");
+}
+
+/* Saves a memory of one number, after a step of edge1. */
+static int
+save(const struct statedir *s, const char *name, float x, uint64_t step,
+    int again)
+{
+	struct memory h = MEMORY_INIT;
+	struct err e = ERR_INIT;
+	struct shard sh;
+	int r;
+
+	shard_init(&sh);
+	sh.step = step;
+	(void)shard_set_run(&sh, "run", &e);
+	(void)shard_set_device(&sh, "edge1", &e);
+	(void)memory_put(&h, "w", &x, 1, &e);
+	r = again ? memory_save_again(&h, s, name, &sh, &e) :
+	    memory_save(&h, s, name, &sh, &e);
+	shard_release(&sh);
+	return r;
+}
+
+/* That number, -1 where there is none. */
+static float
+load(const struct statedir *s, const char *name)
 {
 	struct memory h;
 	struct err e = ERR_INIT;
-	char *path = statedir_path(s, "score", &e);
-	char c;
+	float x = -1;
+
+	if (memory_load(&h, s, name, &e) > 0)
+		x = *memory_row(&h, "w", 1);
+	memory_release(&h);
+	return x;
+}
+
+/* What it was before that step. */
+static float
+before(const struct statedir *s, const char *name, uint64_t step)
+{
+	struct memory h;
+	struct err e = ERR_INIT;
+	float x = -1;
+
+	if (memory_before(&h, s, name, step, &e) > 0)
+		x = *memory_row(&h, "w", 1);
+	memory_release(&h);
+	return x;
+}
+
+/* The names in the file, and whose they are. */
+static void
+names(const struct statedir *s, char out[256])
+{
+	struct err e = ERR_INIT;
+	char *path = statedir_path(s, "memory", &e);
+	const struct shard *sh;
+	struct reader *r;
+
+	out[0] = '\0';
+	if (reader_file(&r, path, NULL, &e) == 0)
+		while (reader_to_shard(r, &e) > 0) {
+			sh = reader_shard(r);
+			(void)snprintf(out + strlen(out), 256 - strlen(out),
+			    "%s %s/%llu ", text_get(&sh->kv, MEMORY_KEY),
+			    shard_device(sh), (unsigned long long)sh->step);
+		}
+	reader_free(r);
+	free(path);
+}
+
+/* Several, saved in any order, are in the file in one. */
+static void
+together(const struct statedir *s)
+{
+	char is[256];
+
+	ok(save(s, "score", 1, 5, 0) == 0 && save(s, "code", 2, 6, 0) == 0 &&
+	    save(s, "policy", 3, 7, 0) == 0 && save(s, "code", 4, 8, 0) == 0,
+	    "four saved");
+	names(s, is);
+	ok(strcmp(is, "code edge1/8 policy edge1/7 score edge1/5 ") == 0,
+	    "by name, each of its shard: %s", is);
+	ok(load(s, "score") == 1 && load(s, "code") == 4 &&
+	    load(s, "policy") == 3 && load(s, "none") == -1, "each as saved");
+	ok(save(s, MEMORY_LINK, 9, 0, 0) == 0 && is_file(s, "link") &&
+	    load(s, MEMORY_LINK) == 9, "the link by itself");
+	remove_file(s, "link");
+	remove_file(s, "memory");
+}
+
+/* What was known before a step that comes again. */
+static void
+again(const struct statedir *s)
+{
+	ok(save(s, "score", 1, 1, 1) == 0 && before(s, "score", 1) == -1 &&
+	    before(s, "score", 2) == 1, "before the first: nothing");
+	ok(save(s, "score", 2, 2, 1) == 0 && before(s, "score", 2) == 1 &&
+	    before(s, "score", 3) == 2, "before the second: the first");
+	ok(save(s, "score", 3, 2, 1) == 0 && before(s, "score", 2) == 1 &&
+	    load(s, "score") == 3, "and still when that came twice");
+	ok(save(s, "score", 4, 3, 1) == 0 && before(s, "score", 3) == 3,
+	    "then what it was last");
+	remove_file(s, "memory");
+}
+
+/* What is to be saved later is written at once, or not at all. */
+static void
+later(const struct statedir *s)
+{
+	struct memories m = { 0 };
+	struct statedir t = *s;
+	struct err e = ERR_INIT;
+	char is[256];
+
+	t.later = &m;
+	ok(memory_flush(s, &e) == 0 && memory_flush(&t, &e) == 0 &&
+	    !is_file(s, "memory"), "nothing: no file");
+	ok(save(&t, "score", 1, 1, 1) == 0 && save(&t, "code", 2, 1, 0) == 0 &&
+	    save(&t, "code", 3, 1, 0) == 0 && !is_file(s, "memory"),
+	    "nothing yet");
+	ok(memory_flush(&t, &e) == 0 && m.n == 0 && load(s, "code") == 3 &&
+	    load(s, "score") == 1, "both");
+	ok(save(&t, "score", 4, 2, 1) == 0 && memory_flush(&t, &e) == 0 &&
+	    before(s, "score", 2) == 1, "with what was before");
+	names(s, is);
+	ok(strcmp(is, "code edge1/1 score edge1/2 score.before edge1/1 ") == 0,
+	    "%s", is);
+	(void)save(&t, "code", 5, 1, 0);
+	memories_release(&m);
+	ok(memory_flush(&t, &e) == 0 && load(s, "code") == 3, "forgotten");
+	remove_file(s, "memory");
+}
+
+/* A state of before, when each had a file: read, and taken over by who saves. */
+static void
+old(const struct statedir *s)
+{
+	static const char *const three[] = { "score", "score.before", "code" };
+	struct memory h;
+	struct err e = ERR_INIT;
+	char *path, *to;
+	size_t i;
+
+	/* made as they were: one memory, alone in its file */
+	for (i = 0; i < 3; i++) {
+		(void)save(s, MEMORY_LINK, (float)i + 1, 7 - (i == 1), 0);
+		path = statedir_path(s, MEMORY_LINK, &e);
+		to = statedir_path(s, three[i], &e);
+		(void)rename(path, to);
+		free(path);
+		free(to);
+	}
+	ok(load(s, "score") == 1 && load(s, "code") == 3 &&
+	    before(s, "score", 7) == 2 && before(s, "score", 8) == 1, "read");
+	ok(memory_load(&h, s, "code", &e) == 1 && h.step == 7 &&
+	    strcmp(h.file, "code") == 0, "from its file");
+	memory_release(&h);
+	ok(save(s, "score", 5, 7, 1) == 0 && !is_file(s, "score") &&
+	    !is_file(s, "score.before") && is_file(s, "code"),
+	    "who saves takes his");
+	ok(load(s, "score") == 5 && before(s, "score", 7) == 2 &&
+	    load(s, "code") == 3, "and what was before; the other stays");
+	ok(save(s, "code", 6, 8, 0) == 0 && !is_file(s, "code") &&
+	    load(s, "code") == 6 && load(s, "score") == 5, "until it is saved");
+	remove_file(s, "memory");
+}
+
+/* Wherever a bit is, and whichever is asked for. */
+static void
+damage(const struct statedir *s)
+{
+	static const off_t at[] = { 20, 300, 700, 1500 };
+	struct memory h;
+	struct err e;
+	char *path = statedir_path(s, "memory", NULL), c;
+	size_t i;
 	int fd, k;
 
+	(void)save(s, "code", 1, 1, 0);
+	(void)save(s, "policy", 1, 1, 0);
+	(void)save(s, "score", 1, 1, 0);
 	fd = open(path, O_RDWR);
-	ok(fd >= 0 && pread(fd, &c, 1, 700) == 1 && (c = (char)(c ^ 1), 1) &&
-	    pwrite(fd, &c, 1, 700) == 1, "one bit flipped");
-	k = memory_load(&h, s, "score", &e);
-	ok(k == -ERR_DATA && strncmp(ERR_MSG(&e), "corrupt", 7) == 0 &&
-	    strstr(ERR_MSG(&e), "score'") != NULL && h.n == 0, "refused: %s", ERR_MSG(&e));
+	for (i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		e = (struct err)ERR_INIT;
+		ok(fd >= 0 && pread(fd, &c, 1, at[i]) == 1 &&
+		    (c = (char)(c ^ 1), 1) && pwrite(fd, &c, 1, at[i]) == 1,
+		    "one bit flipped at %d", (int)at[i]);
+		k = memory_load(&h, s, "code", &e);
+		ok(k == -ERR_DATA && strstr(ERR_MSG(&e), "memory'") != NULL &&
+		    h.n == 0, "refused: %s", ERR_MSG(&e));
+		c = (char)(c ^ 1);
+		(void)!pwrite(fd, &c, 1, at[i]);
+	}
+	ok(load(s, "code") == 1, "and right again");
+	/* as a power cut leaves what was not synced */
+	e = (struct err)ERR_INIT;
+	for (i = 0; i < 3; i++) {
+		ok(ftruncate(fd, i == 2 ? 0 : 1400 - 600 * (off_t)i) == 0 &&
+		    memory_load(&h, s, "score", &e) == 0 && h.n == 0 &&
+		    e.code == ERR_OK, "cut: none");
+	}
 	if (fd >= 0)
 		(void)close(fd);
-	(void)unlink(path);
+	remove_file(s, "memory");
 	free(path);
 }
 
@@ -157,19 +400,22 @@ main(void)
 	char dir[] = "/tmp/history.XXXXXX";
 	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
-	char *path;
 
 	if (mkdtemp(dir) == NULL || statedir_open(&s, dir, &e) < 0)
 		return 1;
 	numbers(&s);
 	lists();
-	whose(&s);
-	path = statedir_path(&s, "score", &e);
-	(void)unlink(path);
-	free(path);
+	remove_file(&s, "memory");
 	there_and_back(&s);
+	remove_file(&s, "memory");
+	no_memories(&s);
+	together(&s);
+	again(&s);
+	later(&s);
+	old(&s);
 	damage(&s);
+	remove_file(&s, "memory.lock");
+	ok(rmdir(dir) == 0, "nothing else is left");
 	statedir_close(&s);
-	(void)rmdir(dir);
 	return done_testing();
 }
