@@ -580,7 +580,7 @@ foretell_group(struct regulate *l, struct data *d, size_t slot)
 	    &d->g[i].ctx);
 	for (k = 0; k < REGULATE_POINTS; k++) {
 		p = regulate_knob(l, slot, k);
-		rate[k] = (double)codec_rate(&p, &m);
+		rate[k] = (double)estimate_bytes(&m, &p);
 	}
 	regulate_tell(l, slot, rate);
 }

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values with a scale of their own */

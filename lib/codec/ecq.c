@@ -25,7 +25,7 @@
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { HEADER = 7, SAME = 4, ROOM = 64 };

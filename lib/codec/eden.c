@@ -30,7 +30,7 @@
 #include "codec/bits.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rotate.h"
 #include "kern/kern.h"
 

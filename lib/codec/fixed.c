@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 
 enum { FRACTION = 40, TOP = 62 };
 

@@ -18,7 +18,7 @@
 #include "base/pack.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
 

@@ -29,7 +29,7 @@
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { MAX_RANK = 64, Q8 = 128, ROUNDS = 2, LANES = 16, MAX_E = 200 };

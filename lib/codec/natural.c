@@ -22,7 +22,7 @@
 #include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rans.h"
 
 enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 1024 };

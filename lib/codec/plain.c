@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { CHUNK = 1024 };

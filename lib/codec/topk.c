@@ -29,7 +29,7 @@
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/largest.h"
 #include "codec/levels.h"
 #include "codec/sparse.h"

@@ -149,6 +149,63 @@ link_pace(double *due, double rate, double now, size_t n)
 	return wait;
 }
 
+/* ---- frames ---- */
+
+/* How many bytes the current header, or the current frame, still lacks. */
+static uint64_t
+link_track_want(const struct link_track *t)
+{
+	return t->left != 0 ? t->left : FRAME_HEAD_SIZE - t->have;
+}
+
+uint64_t
+link_track_unseen(const struct link_track *t)
+{
+	return t->lost || t->h.type != FRAME_DATA ? 0 : t->left;
+}
+
+/* Keeps as much as there is room for: the header and the first bytes of the
+ * payload. */
+static void
+link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
+{
+	size_t k = sizeof(t->head) - t->have < n ? sizeof(t->head) - t->have : n;
+
+	memcpy(t->head + t->have, p, k);
+	t->have += k;
+}
+
+/* How many of the n > 0 bytes belong to the current frame, at least 1; *end is its
+ * type if it ends with them, else 0.  When lost, all n. */
+static size_t
+link_track_bytes(struct link_track *t, const unsigned char *p, size_t n,
+    uint32_t *end)
+{
+	struct err e = ERR_INIT;
+	uint64_t want = link_track_want(t);
+	int header = t->left == 0;
+	size_t k = want < n ? (size_t)want : n;
+
+	*end = 0;
+	if (t->lost)
+		return n;
+	if (header || t->h.type != FRAME_DATA)
+		link_track_keep(t, p, k);
+	if (!header)
+		t->left -= k;
+	else if (k < want)
+		return k;
+	else if (frame_decode(&t->h, t->head, FRAME_MAX_HARD, 0, &e) < 0)
+		t->lost = 1;
+	else
+		t->left = t->h.wire_len + frame_padding(t->h.wire_len);
+	if (t->left == 0 && !t->lost) {
+		*end = t->h.type;
+		t->have = 0;
+	}
+	return k;
+}
+
 /* ---- shards that pass ---- */
 
 static void
@@ -168,14 +225,14 @@ link_sent(struct link *l, const unsigned char *digest, double now)
 void
 link_bytes(struct link *l, const unsigned char *p, size_t n, double now)
 {
-	const struct track *t = &l->track;
+	const struct link_track *t = &l->track;
 	struct err e = ERR_INIT;
 	struct shard_end end;
 	uint32_t type;
 	size_t k;
 
 	for (; n != 0 && !t->lost; n -= k) {
-		k = track_bytes(&l->track, p, n, &type);
+		k = link_track_bytes(&l->track, p, n, &type);
 		p = p != NULL ? p + k : NULL;
 		if (type == FRAME_SEND && t->h.wire_len == SHARD_END_SIZE &&
 		    (t->h.flags & FRAME_LZ4) == 0 &&

@@ -34,7 +34,8 @@
 #include <stdint.h>
 
 #include "device/memory.h"
-#include "pipe/track.h"
+#include "format/frame.h"
+#include "format/shard.h"
 
 struct err;
 
@@ -48,6 +49,19 @@ enum { LINK_WINDOWS = 64, LINK_SHARDS = 64 };
 #define LINK_RTT "rtt"		/* keys of the state file, seconds */
 #define LINK_JITTER "jitter"
 #define LINK_RATES "rates"	/* its row: the windows, bit/s */
+
+/* Finds the frames in the bytes of a stream while they pass: where each ends, and
+ * of which type it is.  It looks at headers and their checksums only; payloads
+ * are not verified, which takes a reader.  Begins as zeros. */
+enum { LINK_HEAD = FRAME_HEAD_SIZE + SHARD_END_SIZE };
+
+struct link_track {
+	int lost;		/* this is no stream, or a damaged one */
+	uint64_t left;		/* of the current frame; 0: in its header */
+	size_t have;
+	unsigned char head[LINK_HEAD];	/* how the frame begins */
+	struct frame_head h;	/* of the current frame */
+};
 
 struct link {
 	/* bandwidth */
@@ -72,7 +86,7 @@ struct link {
 		int looked;	/* its receipt was not there when it went */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* whole ones that passed */
-	struct track track;	/* of the stream, if it is one */
+	struct link_track track;	/* of the stream, if it is one */
 };
 
 /* link_init: knows nothing. */
@@ -86,9 +100,13 @@ void link_idle(struct link *l, double secs);
 /* link_bandwidth(l): bit/s, 0 not known. */
 double link_bandwidth(const struct link *l);
 
+/* link_track_unseen(t): how many bytes of values come next, of which link_bytes
+ * need not see a copy. */
+uint64_t link_track_unseen(const struct link_track *t);
+
 /* link_bytes(l, p, n, now): these bytes have passed; finds the ends of shards
  * in them.  They need not be a stream.  p may be NULL for values that passed
- * unseen (track_unseen). */
+ * unseen (link_track_unseen). */
 void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
 /* link_receipts(l, s, now, e): looks into the state for receipts of the shards
  * that have passed.  To be called when l->pending has grown (a receipt that is

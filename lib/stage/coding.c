@@ -415,7 +415,7 @@ coding_tell(struct coding *q, struct regulate *l, struct err *e)
 		estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
 		for (k = 0; k < REGULATE_POINTS; k++) {
 			p = regulate_knob(l, slot, k);
-			rate[k] = (double)codec_rate(&p, &m);
+			rate[k] = (double)estimate_bytes(&m, &p);
 		}
 		regulate_tell(l, slot, rate);
 	}
@@ -501,7 +501,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 	estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
 	for (k = 0; k <= n; k++) {
 		p = k == 0 ? &w->plan : &way[k - 1];
-		error = codec_error(p, &m);
+		error = estimate_error(&m, p);
 		l[k + 1].dist = weight * (error < 0 && k == 0 ? 0 : error);
 		l[k + 1].rate = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
 		    k == 0 ? w->code.len : codec_size(p, &ctx, w->n), 1);

@@ -395,7 +395,7 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 {
 	int64_t body;
 
-	codec_foretell(p, m, &body, error);
+	estimate_coding(m, p, &body, error);
 	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
 }
 

@@ -81,7 +81,7 @@ allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
 	int64_t body;
 
 	*dist = HUGE_VAL;
-	codec_foretell(p, m, &body, &error);
+	estimate_coding(m, p, &body, &error);
 	if (p->codec != CODEC_NONE && codec_fixed(p) == 0 && body < 0)
 		body = (int64_t)codec_bound(p, (size_t)m->n);
 	if (body < 0 || error < 0 || !(error < HUGE_VAL))

@@ -230,6 +230,7 @@ TEST(stream)
 	struct writer *w = NULL;
 	struct io *io;
 	const unsigned char *p;
+	unsigned char bad[200];
 	float x[100] = { 1, 2, 3 };
 	size_t n = 0, at, step;
 	struct link l;
@@ -266,6 +267,11 @@ TEST(stream)
 	ok(l.shards == 3 && l.pending == LINK_SHARDS && at == LINK_SHARDS &&
 	    l.sent[at - 3].at == 7 && l.sent[at - 1].at == 7 &&
 	    l.sent[at - 3].looked == 0, "of many the newest are waited for");
+	memcpy(bad, p, sizeof(bad));
+	bad[20] ^= 1;
+	link_init(&l);
+	link_bytes(&l, bad, sizeof(bad), 1);
+	ok(l.track.lost && l.shards == 0, "nor to a header that was changed");
 	link_init(&l);
 	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
 	    "which is 64 bytes long and a few more.....", 68, 1);
