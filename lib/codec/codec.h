@@ -112,8 +112,8 @@ int codec_register(const struct codec_impl *row, uint32_t id, struct err *e);
  *
  * codec_dense(plan): 1 when every value takes 8 bits or more.
  * codec_sparse(plan): 1 when most values, or all small ones, become zero.
- * codec_fixed(plan): 1 when the rate depends on the group's shape only, so
- * that codec_size, and the rate foretold, are exact.
+ * codec_fixed(plan): 1 when the bytes depend on the group's shape only, so
+ * that codec_size, and what is foretold, are exact.
  */
 int codec_dense(const struct codec_plan *plan);
 int codec_sparse(const struct codec_plan *plan);

@@ -286,7 +286,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = 0;
 }

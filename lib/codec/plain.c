@@ -206,21 +206,21 @@ rounding(const struct estimate *m, int bits, int least)
 
 static void
 foretell_f32(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = 0;
 }
 
 static void
 foretell_f16(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
 }
 
 static void
 foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
 }

@@ -261,7 +261,7 @@ TEST(test_planned)
 		for (l = 2; l < LEVELS; l++)
 			p[g][l] = codec_turn(&p[g][l - 1], 10);
 		for (l = 0; l < LEVELS; l++)
-			estimate_coding(&m, &p[g][l], &level[g][l].rate,
+			estimate_coding(&m, &p[g][l], &level[g][l].bytes,
 			    &level[g][l].dist);
 	}
 	ok(select_budget(level[0], GROUPS, LEVELS, 2 * N + 100, choice, &res, NULL) == 0, "a plan");
@@ -279,7 +279,7 @@ TEST(test_planned)
 	    p[1][choice[1]].arg, "the two that matter, each at its step: "
 	    "%g, %g", (double)p[1][choice[1]].arg,
 	    (double)p[2][choice[2]].arg);
-	ok((int64_t)bytes == res.rate && fabs(all + level[0][0].dist -
+	ok((int64_t)bytes == res.bytes && fabs(all + level[0][0].dist -
 	    res.dist) < 0.05 * res.dist, "coded as planned: %zu bytes, "
 	    "error %.4g of %.4g foretold", bytes, all, res.dist);
 	measure_release(&c);

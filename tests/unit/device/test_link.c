@@ -131,7 +131,7 @@ halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
 	return went * 8 / secs;
 }
 
-/* The rates of windows are far off then; what is made of them is not. */
+/* The rates of spans are far off then; what is made of them is not. */
 TEST(halts)
 {
 	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
@@ -429,7 +429,7 @@ TEST(kept)
 	ok(memory_load(&h, &st, MEMORY_LINK, &e) == 1 && s.l.n > 3 &&
 	    memory_row(&h, LINK_RATES, s.l.n) != NULL &&
 	    near((double)memory_row(&h, LINK_RATES, s.l.n)[s.l.n - 1], 20e6),
-	    "and each window's rate");
+	    "and each span's rate");
 	memory_release(&h);
 	statedir_close(&st);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
