@@ -218,7 +218,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		err_clear(e);
 		r = err_set(e, ERR_SYS, "no answer: the other side was not "
 		    "reached, or ended at once (the same again, later)");
-	} else if (r == -ERR_DATA && e->quiet) {
+	} else if (r == -ERR_DATA && e->upstream) {
 		/* what the receiver has to say of it may be told elsewhere */
 		err_clear(e);
 		r = err_set(e, ERR_DATA, "truncated: the receiver gave up; its "

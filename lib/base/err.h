@@ -32,6 +32,7 @@ struct err {
 	int code;		/* ERR_x; ERR_OK: nothing went wrong yet */
 	enum err_kind kind;
 	int quiet;		/* fail without a word (a closed pipe) */
+	int upstream;		/* somebody else failed first, and said why */
 	int has_byte;		/* `byte' is known */
 	uint64_t byte;		/* offset in the stream */
 	uint64_t shard, step;	/* number in the stream, from 1; 0: in none */

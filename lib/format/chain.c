@@ -50,12 +50,13 @@ chain_corrupt(const struct chain *c, struct err *e, const char *what)
 int
 chain_aborted(const struct chain *c, struct err *e)
 {
-	int r = err_data(e, c->pos.offset, "truncated: the stream was aborted "
-	    "by its producer");
+	int piped = io_is_pipe(c->io);
+	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
+	    "aborted upstream: the program before this one says why" :
+	    "the stream was aborted by its producer");
 
-	/* at the other end of the pipe somebody has said why */
-	if (e != NULL && io_is_pipe(c->io))
-		e->quiet = 1;
+	if (e != NULL)
+		e->upstream = piped;
 	return r;
 }
 

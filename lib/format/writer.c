@@ -689,6 +689,12 @@ writer_end(struct writer *w, enum io_sync sync, struct err *e)
 	return r < 0 ? r : io_commit(w->io, sync, e);
 }
 
+int
+writer_is_pipe(const struct writer *w)
+{
+	return io_is_pipe(w->io);
+}
+
 void
 writer_abort(struct writer *w)
 {

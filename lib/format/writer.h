@@ -109,6 +109,8 @@ int writer_finish(struct writer *w, struct err *e);
 /* writer_end(w, sync, e): writer_finish and io_commit. */
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
+int writer_is_pipe(const struct writer *w);
+
 /* writer_abort(w): an end that says "aborted", so that the reader can tell it
  * from a cut, in a pipe also of a stream that was not begun.  For a created file nothing is written: it will not appear. */
 void writer_abort(struct writer *w);

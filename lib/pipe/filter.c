@@ -279,6 +279,14 @@ filter_end(struct writer *w, int r, struct err *e)
 	if (r >= 0)
 		r = writer_end(w, IO_SYNC_FULL, e);
 	if (r < 0 && w != NULL)
-		writer_abort(w);
+		filter_abort(w, e);
 	return r;
+}
+
+void
+filter_abort(struct writer *w, struct err *e)
+{
+	writer_abort(w);
+	if (w != NULL && e != NULL && e->upstream && writer_is_pipe(w))
+		e->quiet = 1;
 }

@@ -97,4 +97,9 @@ int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
  * Returns r, or the first error. */
 int filter_end(struct writer *w, int r, struct err *e);
 
+/* filter_abort(w, e): the end that is marked aborted.  The last of a pipeline says
+ * for all of them that one before it failed: e is without a word where w is a
+ * pipe and the stream that was read came aborted through one. */
+void filter_abort(struct writer *w, struct err *e);
+
 #endif

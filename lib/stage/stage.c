@@ -50,11 +50,11 @@ stage_finish(struct stage *s, struct err *e)
 }
 
 static void
-stage_abort(struct stage *s)
+stage_abort(struct stage *s, struct err *e)
 {
 	for (; s != NULL; s = s->next)
 		if (s->kind->abort != NULL)
-			s->kind->abort(s);
+			s->kind->abort(s, e);
 }
 
 void
@@ -172,7 +172,7 @@ stage_run(struct reader *in, struct stage *s, const char *lines, struct err *e)
 	if (r == 0)
 		r = stage_finish(s, e);
 	if (r < 0)
-		stage_abort(s);
+		stage_abort(s, e);
 	buf_release(&provenance);
 	return r;
 }
@@ -232,9 +232,9 @@ stage_out_finish(struct stage *s, struct err *e)
 }
 
 static void
-stage_out_abort(struct stage *s)
+stage_out_abort(struct stage *s, struct err *e)
 {
-	writer_abort(stage_out_writer(s));
+	filter_abort(stage_out_writer(s), e);
 }
 
 static void

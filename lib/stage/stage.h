@@ -83,7 +83,7 @@ struct stage_kind {
 	int (*end)(struct stage *s, const struct shard_sums *sums,
 	    struct err *e);
 	int (*finish)(struct stage *s, struct err *e);
-	void (*abort)(struct stage *s);
+	void (*abort)(struct stage *s, struct err *e);
 	void (*free)(struct stage *s);		/* what it holds */
 	/* to: where it writes, which it frees; of one that is the last only */
 	void (*to)(struct stage *s, struct writer *w);

@@ -545,9 +545,9 @@ stage_compress_finish(struct stage *s, struct err *e)
 }
 
 static void
-stage_compress_abort(struct stage *s)
+stage_compress_abort(struct stage *s, struct err *e)
 {
-	writer_abort(((struct stage_compress *)s)->out);
+	filter_abort(((struct stage_compress *)s)->out, e);
 }
 
 static void

@@ -138,17 +138,21 @@ refuses() {
 	same x said
 }
 
-@test "in a pipe only the program that failed speaks" {
+@test "in a pipe the program that failed speaks, and the last" {
 	mkshards >in
+	last='^ace-inspect: truncated: aborted upstream: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
 		# before it wrote anything, and in the middle
-		exits 3 bash -c "$how </dev/null 2>first | ace-inspect"
+		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
 		[ -s first ]
-		[ ! -s err ]
+		says "$last says why, at byte [0-9]+\$"
+		[ "$(wc -l <err)" -eq 1 ]
 		head -c 700 in >part
-		exits 3 bash -c "$how part 2>first | ace-inspect verify"
+		exits 3 bash -c "$how part 2>first | ace-score | ace-aggregate |
+		    ace-expand | ace-inspect verify"
 		[ -s first ]
-		[ ! -s err ]
+		says "$last says why"
+		[ "$(wc -l <err)" -eq 1 ]
 		# a file does not tell who wrote it
 		! $how part >aborted 2>first || false
 		exits 3 ace-inspect verify aborted
