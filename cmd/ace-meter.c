@@ -178,7 +178,7 @@ piece(const struct opts *o)
 static int
 move(struct meter *x, struct err *e)
 {
-	const uint64_t left = track_unseen(&x->l.track);
+	const uint64_t left = link_track_unseen(&x->l.track);
 	double t0;
 	size_t n = left < BUF ? (size_t)left : BUF;
 	int r;

@@ -214,7 +214,7 @@ filled(size_t n, size_t m)
 		size = 16384 * (1 + floor(4 * rnd()));
 		s = size * exp(8 * rnd());
 		for (k = 0; k < m; k++) {
-			l[i * m + k].rate = (int64_t)(size * (double)(k * k) /
+			l[i * m + k].bytes = (int64_t)(size * (double)(k * k) /
 			    36);
 			l[i * m + k].dist = s * exp(-0.15 * (double)(k * k));
 		}
@@ -263,7 +263,7 @@ against(size_t n)
 		t1 += now() - t;
 		t = now();
 		for (i = 0; i < n * M; i++) {
-			l[i].rate = (int64_t)ceil(error[i] / target *
+			l[i].bytes = (int64_t)ceil(error[i] / target *
 			    1099511627776.0);
 			l[i].dist = size[i];
 		}
@@ -580,7 +580,7 @@ foretell_group(struct regulate *l, struct data *d, size_t slot)
 	    &d->g[i].ctx);
 	for (k = 0; k < REGULATE_POINTS; k++) {
 		p = regulate_knob(l, slot, k);
-		rate[k] = (double)codec_rate(&p, &m);
+		rate[k] = (double)estimate_bytes(&m, &p);
 	}
 	regulate_tell(l, slot, rate);
 }

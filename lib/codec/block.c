@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values with a scale of their own */
@@ -150,14 +150,14 @@ blocks(const struct estimate *m, double levels)
 
 static void
 foretell_q8(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = blocks(m, 127);
 }
 
 static void
 foretell_q4(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = blocks(m, 8);
 }
@@ -165,7 +165,7 @@ foretell_q4(const struct codec_plan *plan, const struct estimate *m,
 /* The mean magnitude of 256: what a block's own mean explains is not lost. */
 static void
 foretell_sign(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	double mean = m->n > 0 ? m->sumabs / m->n : 0;
 	double var = m->n > 0 ? m->sumsq / m->n - mean * mean : 0;

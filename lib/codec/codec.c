@@ -3,8 +3,7 @@
 
 #include "base/err.h"
 #include "codec/codec.h"
-#include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 #define CODEC_AT(number, name, row) [number] = &row,
@@ -19,8 +18,8 @@ static struct {
 	uint32_t id;
 } extra[EXTRA];
 
-static const struct codec_impl *
-find(uint32_t codec)
+const struct codec_impl *
+codec_row(uint32_t codec)
 {
 	unsigned i;
 
@@ -50,7 +49,7 @@ codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e)
 const char *
 codec_name(uint32_t codec)
 {
-	const struct codec_impl *c = find(codec);
+	const struct codec_impl *c = codec_row(codec);
 
 	if (codec == CODEC_NONE)
 		return "none";
@@ -122,7 +121,7 @@ codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
 	uint32_t other;
 	unsigned i;
 
-	if (id < CODEC_PRIVATE || find(id) != NULL ||
+	if (id < CODEC_PRIVATE || codec_row(id) != NULL ||
 	    strcmp(row->name, "none") == 0 ||
 	    named(row->name, strlen(row->name), &other) != NULL)
 		return err_set(e, ERR_USAGE, "codec %lu, '%s': taken",
@@ -160,7 +159,7 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 const char *
 codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 	const char *name = codec_name(plan->codec);
 	char arg[CODEC_ARG] = "";
 
@@ -182,7 +181,7 @@ codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 int
 codec_dense(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return c != NULL && c->dense;
 }
@@ -190,7 +189,7 @@ codec_dense(const struct codec_plan *plan)
 int
 codec_sparse(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return c != NULL && plan->arg < c->sparse_below;
 }
@@ -198,7 +197,7 @@ codec_sparse(const struct codec_plan *plan)
 int
 codec_fixed(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return plan->codec == CODEC_NONE || (c != NULL && c->fixed);
 }
@@ -206,7 +205,7 @@ codec_fixed(const struct codec_plan *plan)
 struct codec_plan
 codec_contracting(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 	struct codec_plan p = *plan;
 
 	if (c != NULL && c->contract != NULL)
@@ -217,7 +216,7 @@ codec_contracting(const struct codec_plan *plan)
 int
 codec_param(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return c == NULL || c->open ? -1 : plan->param;
 }
@@ -225,7 +224,7 @@ codec_param(const struct codec_plan *plan)
 int
 codec_after(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return c != NULL && c->after;
 }
@@ -233,7 +232,7 @@ codec_after(const struct codec_plan *plan)
 int
 codec_knob(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return c != NULL && c->turn != NULL;
 }
@@ -244,48 +243,8 @@ codec_turn(const struct codec_plan *plan, double f)
 	struct codec_plan p = *plan;
 
 	if (codec_knob(plan))
-		find(plan->codec)->turn(&p, f);
+		codec_row(plan->codec)->turn(&p, f);
 	return p;
-}
-
-void
-codec_foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
-{
-	const struct codec_impl *c = find(plan->codec);
-
-	*rate = -1;
-	*error = -1;
-	if (plan->codec == CODEC_NONE) {
-		*rate = 0;
-		*error = m->sumsq;
-	}
-	if (c == NULL)
-		return;
-	if (c->fixed)
-		*rate = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
-	if (c->foretell != NULL)
-		c->foretell(plan, m, rate, error);
-}
-
-int64_t
-codec_rate(const struct codec_plan *plan, const struct estimate *m)
-{
-	int64_t rate;
-	double error;
-
-	codec_foretell(plan, m, &rate, &error);
-	return rate;
-}
-
-double
-codec_error(const struct codec_plan *plan, const struct estimate *m)
-{
-	int64_t rate;
-	double error;
-
-	codec_foretell(plan, m, &rate, &error);
-	return error;
 }
 
 /* ---- the bytes ---- */
@@ -293,7 +252,7 @@ codec_error(const struct codec_plan *plan, const struct estimate *m)
 size_t
 codec_bound(const struct codec_plan *plan, size_t n)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	return c != NULL ? c->bound(plan, n) : 0;
 }
@@ -301,7 +260,7 @@ codec_bound(const struct codec_plan *plan, size_t n)
 size_t
 codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 
 	if (c == NULL || n == 0)
 		return 0;
@@ -344,7 +303,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const struct kern_stat *seen, struct buf *out, uint8_t *param, float *y,
     struct err *e)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 	struct codec_in in = { plan, ctx, kern_get(e), x, n, 0, last, y, seen };
 	struct kern_stat s;
 	size_t start = out->n;
@@ -382,7 +341,7 @@ static const struct codec_impl *
 decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
     struct err *e)
 {
-	const struct codec_impl *c = find(codec);
+	const struct codec_impl *c = codec_row(codec);
 
 	*r = 0;
 	if ((o->kern = kern_get(e)) == NULL)
@@ -448,7 +407,7 @@ codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, const struct kern_stat *seen, uint8_t param,
     const unsigned char *body, size_t len, float *y, size_t n, struct err *e)
 {
-	const struct codec_impl *c = find(plan->codec);
+	const struct codec_impl *c = codec_row(plan->codec);
 	struct codec_in in = { .plan = plan, .ctx = ctx, .kern = kern_get(e),
 	    .x = x, .n = n, .seen = seen };
 	struct bytes b = { body, len, 0, 0 };
@@ -465,7 +424,7 @@ codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
 int
 codec_lists(uint32_t codec)
 {
-	const struct codec_impl *c = find(codec);
+	const struct codec_impl *c = codec_row(codec);
 
 	return c != NULL && c->list != NULL;
 }

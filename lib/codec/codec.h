@@ -15,11 +15,10 @@
 struct codec_impl;
 struct err;
 struct kern_stat;
-struct estimate;
 
 /*
  * The codecs there are: number, the name in enum codec_id (CODEC_ in front),
- * and the row in the codec's own file that says all about it (impl.h).  This
+ * and the row in the codec's own file that says all about it (codec_impl.h).  This
  * is the one line that a codec needs outside its file; numbers rise, and none
  * is ever used again for another meaning (ace-stream(5), VALUE CODECS).  15 is
  * left out: in a directory it means that the number follows.
@@ -113,8 +112,8 @@ int codec_register(const struct codec_impl *row, uint32_t id, struct err *e);
  *
  * codec_dense(plan): 1 when every value takes 8 bits or more.
  * codec_sparse(plan): 1 when most values, or all small ones, become zero.
- * codec_fixed(plan): 1 when the rate depends on the group's shape only, so
- * that codec_size, and the rate foretold, are exact.
+ * codec_fixed(plan): 1 when the bytes depend on the group's shape only, so
+ * that codec_size, and what is foretold, are exact.
  */
 int codec_dense(const struct codec_plan *plan);
 int codec_sparse(const struct codec_plan *plan);
@@ -147,21 +146,6 @@ struct codec_plan codec_turn(const struct codec_plan *plan, double f);
  * unchanged, and bodies have the same size.
  */
 struct codec_plan codec_contracting(const struct codec_plan *plan);
-
-/*
- * What coding a group will cost and lose, predicted from statistics of its
- * values (estimate.h says which, and how good the prediction is).
- *
- * rate     bytes of the body, or -1 when it cannot be predicted
- * error    sum of squared differences, or -1 when it cannot be predicted;
- *          infinite when the codec cannot carry the group (f16 overflow)
- *
- * codec_rate and codec_error return one of the two; each computes both.
- */
-void codec_foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error);
-int64_t codec_rate(const struct codec_plan *plan, const struct estimate *m);
-double codec_error(const struct codec_plan *plan, const struct estimate *m);
 
 /*
  * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.  For

@@ -25,7 +25,7 @@
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { HEADER = 7, SAME = 4, ROOM = 64 };
@@ -328,7 +328,7 @@ fill(const struct estimate *m, double step, struct cells *c)
 
 /* Order-0 entropy and signs; what the context gains is learnt later. */
 static int64_t
-rate_of(const struct estimate *m, const struct cells *c)
+bytes_of(const struct estimate *m, const struct cells *c)
 {
 	double bits = c->bits + c->nonzero;
 	int k;
@@ -358,19 +358,19 @@ error_of(const struct cells *c)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	double step = (double)plan->arg;
 	struct cells c;
 
 	if (!(step > 0))
 		return;
-	*rate = 0;
+	*bytes = 0;
 	*error = m->sumsq;
 	if (m->max < DEAD * step)
 		return;
 	fill(m, step, &c);
-	*rate = rate_of(m, &c);
+	*bytes = bytes_of(m, &c);
 	*error = fmin(error_of(&c) * step * step, m->sumsq);
 }
 

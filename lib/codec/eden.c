@@ -30,7 +30,7 @@
 #include "codec/bits.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rotate.h"
 #include "kern/kern.h"
 
@@ -390,14 +390,14 @@ turn(struct codec_plan *plan, double f)
  * two quantisers. */
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	/* test_eden.c's D */
 	static const double d[] = { 1, .36338, .11748, .03454, .00950, 0 };
 	unsigned lo = plan->arg < 4 ? (unsigned)plan->arg : 4;
 	double f = (double)plan->arg - lo, e = d[lo] + f * (d[lo + 1] - d[lo]);
 
-	*rate = (int64_t)bound(plan, (size_t)m->n);
+	*bytes = (int64_t)bound(plan, (size_t)m->n);
 	*error = m->sumsq * (plan->param == UNBIASED ? e / (1 - e) : e);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "codec/codec_impl.h"
 #include "codec/estimate.h"
 
 /*
@@ -302,4 +303,44 @@ estimate_coded(const struct estimate *m, const double *count, unsigned levels)
 			used += count[l] > 0.5;
 		}
 	return (bits * 1.005 + 1.4 * sqrt(bits)) / 8 + 4 * used + 24;
+}
+
+void
+estimate_coding(const struct estimate *m, const struct codec_plan *plan,
+    int64_t *bytes, double *error)
+{
+	const struct codec_impl *c = codec_row(plan->codec);
+
+	*bytes = -1;
+	*error = -1;
+	if (plan->codec == CODEC_NONE) {
+		*bytes = 0;
+		*error = m->sumsq;
+	}
+	if (c == NULL)
+		return;
+	if (c->fixed)
+		*bytes = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
+	if (c->foretell != NULL)
+		c->foretell(plan, m, bytes, error);
+}
+
+int64_t
+estimate_bytes(const struct estimate *m, const struct codec_plan *plan)
+{
+	int64_t bytes;
+	double error;
+
+	estimate_coding(m, plan, &bytes, &error);
+	return bytes;
+}
+
+double
+estimate_error(const struct estimate *m, const struct codec_plan *plan)
+{
+	int64_t bytes;
+	double error;
+
+	estimate_coding(m, plan, &bytes, &error);
+	return error;
 }

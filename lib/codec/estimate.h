@@ -1,6 +1,6 @@
 /*
  * The distribution of a group's magnitudes, estimated from its statistics; the
- * codecs predict their rate and error from it (codec_foretell).  The method is
+ * codecs predict their bytes and error from it (estimate_coding).  The method is
  * our own.  The histogram has one bin per octave of magnitude; inside a bin the
  * density is taken as a power of x that fits its neighbours.  Where values
  * stand in the group is not known, so the most expensive case is assumed:
@@ -38,6 +38,21 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
  * density has to be assumed. */
 void estimate_values(struct estimate *m, const float *x, size_t n, float max,
     const struct codec_ctx *ctx);
+
+/*
+ * What coding a group will cost and lose.
+ *
+ * bytes    of the body, or -1 when they cannot be predicted
+ * error    sum of squared differences, or -1 when it cannot be predicted;
+ *          infinite when the codec cannot carry the group (f16 overflow)
+ *
+ * estimate_bytes and estimate_error return one of the two; each computes both.
+ */
+void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
+    int64_t *bytes, double *error);
+int64_t estimate_bytes(const struct estimate *m,
+    const struct codec_plan *plan);
+double estimate_error(const struct estimate *m, const struct codec_plan *plan);
 
 /* ---- for the codecs ---- */
 

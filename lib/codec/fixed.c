@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 
 enum { FRACTION = 40, TOP = 62 };
 
@@ -62,7 +62,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = m->n * ldexp(1, -2 * FRACTION) / 12;
 }

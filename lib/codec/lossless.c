@@ -18,7 +18,7 @@
 #include "base/pack.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
 
@@ -286,7 +286,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = 0;
 }

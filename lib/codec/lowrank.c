@@ -29,7 +29,7 @@
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { MAX_RANK = 64, Q8 = 128, ROUNDS = 2, LANES = 16, MAX_E = 200 };
@@ -432,7 +432,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
  */
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	double c = m->ctx.cols, g, rank = plan->param & (Q8 - 1), held;
 

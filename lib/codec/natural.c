@@ -22,7 +22,7 @@
 #include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rans.h"
 
 enum { DEPTH = 127, TOP = 127, MIN_TOP = -150, NOISE = 1024 };
@@ -197,7 +197,7 @@ error_of(const struct estimate *m)
 }
 
 static int64_t
-rate_of(const struct estimate *m)
+bytes_of(const struct estimate *m)
 {
 	double count[DEPTH + 1] = { 0 }, up, bytes;
 	unsigned i, d;
@@ -221,9 +221,9 @@ rate_of(const struct estimate *m)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
-	*rate = rate_of(m);
+	*bytes = bytes_of(m);
 	*error = error_of(m);
 }
 

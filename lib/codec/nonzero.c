@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rice.h"
 
 enum { HEAD = 10 };
@@ -72,7 +72,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
  * byte and a half for each block of 128. */
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	double k = m->nonzero, p = k / m->n, bits = 0;
 
@@ -81,7 +81,7 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 	else if (k > 0)
 		bits = -k * estimate_log2(p) -
 		    (m->n - k) * estimate_log2(1 - p) + 0.17 * k;
-	*rate = (int64_t)(bits / 8 + k / 85 + 4 * k) +
+	*bytes = (int64_t)(bits / 8 + k / 85 + 4 * k) +
 	    (k > 0 ? HEAD : 1);
 	*error = 0;
 }

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { CHUNK = 1024 };
@@ -206,21 +206,21 @@ rounding(const struct estimate *m, int bits, int least)
 
 static void
 foretell_f32(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = 0;
 }
 
 static void
 foretell_f16(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
 }
 
 static void
 foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
 }

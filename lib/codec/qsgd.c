@@ -27,7 +27,7 @@
 #include "codec/bits.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/rans.h"
 #include "kern/kern.h"
 
@@ -323,7 +323,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 /* Packed where that is less. */
 static int64_t
-rate_of(const struct estimate *m, const struct codec_plan *plan)
+bytes_of(const struct estimate *m, const struct codec_plan *plan)
 {
 	double count[256] = { 0 }, f, bytes, s = (double)plan->param;
 	double unit = sqrt(m->sumsq) / s;
@@ -362,9 +362,9 @@ error_of(const struct estimate *m, double levels)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
-	*rate = rate_of(m, plan);
+	*bytes = bytes_of(m, plan);
 	*error = error_of(m, (double)plan->param);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Statistics of a group's values, gathered in one pass: enough to score the
- * group and to predict the rate and error of any codec (annotation sTAT).
+ * group and to predict the bytes and the error of any codec (annotation sTAT).
  */
 #ifndef ACE_STAT_H
 #define ACE_STAT_H

@@ -23,7 +23,7 @@
 #include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "kern/kern.h"
 
 enum { BLOCK = 320, FIVE = 5, STEPS = 12, TOP = 0x7f7f, BYTES = 243,
@@ -314,7 +314,7 @@ drawn(const struct estimate *m, const double *sum, unsigned i,
 /* Over the distribution of the largest of a block, P(max <= x) = F(x)^320. */
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
 	double above = 0, was = 1, f, p, all = 0;
 	unsigned mode = plan->param;

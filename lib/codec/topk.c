@@ -29,7 +29,7 @@
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "codec/largest.h"
 #include "codec/levels.h"
 #include "codec/sparse.h"
@@ -558,7 +558,7 @@ foretell_bits(const struct estimate *m, unsigned kind, double k)
  * 0.12 to 0.15), then a byte and a half a block of 128.  Coded: entropy, 1.2
  * per cent, and what it costs to learn the values' distribution. */
 static int64_t
-foretell_rate(const struct estimate *m, const struct codec_plan *plan)
+foretell_bytes(const struct estimate *m, const struct codec_plan *plan)
 {
 	static const double width[] = { 16, 4, 2, 1 };
 	unsigned kind = plan->param & TOPK_KIND;
@@ -617,9 +617,9 @@ foretell_error(const struct estimate *m, const struct codec_plan *plan)
 
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *rate, double *error)
+    int64_t *bytes, double *error)
 {
-	*rate = foretell_rate(m, plan);
+	*bytes = foretell_bytes(m, plan);
 	*error = foretell_error(m, plan);
 }
 

@@ -9,6 +9,7 @@
 #include "device/contraction.h"
 #include "device/feedback.h"
 #include "device/pending.h"
+#include "sync/compensate.h"
 
 #define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
 #define FEEDBACK_KEY_BEFORE "before"	/* step of the history before */

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "device/feedback.h"
+#include "sync/compensate.h"
 
 #define FEEDBACK_CACHE_FILE "history"
 

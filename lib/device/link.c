@@ -8,7 +8,7 @@
 #include "device/receipts.h"
 #include "sync/smooth.h"
 
-enum { LINK_PAIRS = LINK_WINDOWS * (LINK_WINDOWS + 1) / 2 };
+enum { LINK_PAIRS = LINK_SPANS * (LINK_SPANS + 1) / 2 };
 
 void
 link_init(struct link *l)
@@ -27,7 +27,7 @@ link_idle(struct link *l, double secs)
 void
 link_wrote(struct link *l, double from, double to, size_t n)
 {
-	struct link_window *w;
+	struct link_span *w;
 	double secs;
 
 	l->bytes += n;
@@ -36,10 +36,10 @@ link_wrote(struct link *l, double from, double to, size_t n)
 		return;
 	secs = to - l->since;
 	if (l->running && l->starved < LINK_STARVED * secs) {
-		if (secs < LINK_WINDOW)
+		if (secs < LINK_SPAN)
 			return;		/* a longer one is surer */
 		if (l->since > l->rested) {	/* the first filled buffers */
-			w = &l->w[l->n++ % LINK_WINDOWS];
+			w = &l->w[l->n++ % LINK_SPANS];
 			w->spell = l->rested;
 			w->from = l->since;
 			w->to = to;
@@ -55,19 +55,19 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	l->bytes = 0;
 }
 
-/* The bandwidth, in bit/s, from the beginning of window a to the end of b,
+/* The bandwidth, in bit/s, from the beginning of span a to the end of b,
  * which is a or a later one. */
 static double
-link_rate(const struct link_window *a, const struct link_window *b)
+link_rate(const struct link_span *a, const struct link_span *b)
 {
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* Sorts the windows: those that begin later in their own spell come first. */
+/* Sorts the spans: those that begin later in their own spell come first. */
 static int
 link_by_age(const void *a, const void *b)
 {
-	const struct link_window *x = a, *y = b;
+	const struct link_span *x = a, *y = b;
 	double p = x->from - x->spell, q = y->from - y->spell;
 
 	return (p < q) - (p > q);
@@ -89,20 +89,20 @@ link_by_rate(const void *a, const void *b)
 static size_t
 link_count(const struct link *l)
 {
-	return l->n < LINK_WINDOWS ? l->n : LINK_WINDOWS;
+	return l->n < LINK_SPANS ? l->n : LINK_SPANS;
 }
 
-/* Moves the windows that count to the front; returns how many there are. */
+/* Moves the spans that count to the front; returns how many there are. */
 static size_t
-link_settled(struct link_window *w, size_t n)
+link_settled(struct link_span *w, size_t n)
 {
 	double all = 0, kept = 0, enough;
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		all += w[i].to - w[i].from;
-	if (all < 2 * LINK_WINDOW)
-		return 0;		/* one window alone says little */
+	if (all < 2 * LINK_SPAN)
+		return 0;		/* one span alone says little */
 	enough = fmax(all / 2, LINK_ENOUGH);
 	qsort(w, n, sizeof(w[0]), link_by_age);
 	for (i = 0; i < n && (kept < enough ||
@@ -114,7 +114,7 @@ link_settled(struct link_window *w, size_t n)
 double
 link_bandwidth(const struct link *l)
 {
-	struct link_window w[LINK_WINDOWS];
+	struct link_span w[LINK_SPANS];
 	struct link_slope s[LINK_PAIRS];
 	size_t i, j, k = 0, n = link_count(l);
 	double all = 0, at = 0;
@@ -149,6 +149,63 @@ link_pace(double *due, double rate, double now, size_t n)
 	return wait;
 }
 
+/* ---- frames ---- */
+
+/* How many bytes the current header, or the current frame, still lacks. */
+static uint64_t
+link_track_want(const struct link_track *t)
+{
+	return t->left != 0 ? t->left : FRAME_HEAD_SIZE - t->have;
+}
+
+uint64_t
+link_track_unseen(const struct link_track *t)
+{
+	return t->lost || t->h.type != FRAME_DATA ? 0 : t->left;
+}
+
+/* Keeps as much as there is room for: the header and the first bytes of the
+ * payload. */
+static void
+link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
+{
+	size_t k = sizeof(t->head) - t->have < n ? sizeof(t->head) - t->have : n;
+
+	memcpy(t->head + t->have, p, k);
+	t->have += k;
+}
+
+/* How many of the n > 0 bytes belong to the current frame, at least 1; *end is its
+ * type if it ends with them, else 0.  When lost, all n. */
+static size_t
+link_track_bytes(struct link_track *t, const unsigned char *p, size_t n,
+    uint32_t *end)
+{
+	struct err e = ERR_INIT;
+	uint64_t want = link_track_want(t);
+	int header = t->left == 0;
+	size_t k = want < n ? (size_t)want : n;
+
+	*end = 0;
+	if (t->lost)
+		return n;
+	if (header || t->h.type != FRAME_DATA)
+		link_track_keep(t, p, k);
+	if (!header)
+		t->left -= k;
+	else if (k < want)
+		return k;
+	else if (frame_decode(&t->h, t->head, FRAME_MAX_HARD, 0, &e) < 0)
+		t->lost = 1;
+	else
+		t->left = t->h.wire_len + frame_padding(t->h.wire_len);
+	if (t->left == 0 && !t->lost) {
+		*end = t->h.type;
+		t->have = 0;
+	}
+	return k;
+}
+
 /* ---- shards that pass ---- */
 
 static void
@@ -168,14 +225,14 @@ link_sent(struct link *l, const unsigned char *digest, double now)
 void
 link_bytes(struct link *l, const unsigned char *p, size_t n, double now)
 {
-	const struct track *t = &l->track;
+	const struct link_track *t = &l->track;
 	struct err e = ERR_INIT;
 	struct shard_end end;
 	uint32_t type;
 	size_t k;
 
 	for (; n != 0 && !t->lost; n -= k) {
-		k = track_bytes(&l->track, p, n, &type);
+		k = link_track_bytes(&l->track, p, n, &type);
 		p = p != NULL ? p + k : NULL;
 		if (type == FRAME_SEND && t->h.wire_len == SHARD_END_SIZE &&
 		    (t->h.flags & FRAME_LZ4) == 0 &&
@@ -270,7 +327,7 @@ link_save(const struct link *l, const struct statedir *s, double limit,
 	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
 	double rate = link_bandwidth(l);
 	size_t i, n = link_count(l);
-	float x[LINK_WINDOWS];
+	float x[LINK_SPANS];
 	int r;
 
 	for (i = 0; i < n; i++)

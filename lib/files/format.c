@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "files/backend.h"
 #include "files/dtype.h"
 #include "files/format.h"
+#include "files/format_impl.h"
 
 const char *const format_names[] = {
 	"safetensors", "npz", "npy", "raw", NULL
@@ -370,4 +370,60 @@ format_free(struct format_sink *s)
 	alloc_free(s->dtype);
 	alloc_free(s->raw);
 	alloc_free(s);
+}
+
+/* ---- for the backends ---- */
+
+int
+format_take(struct format_source *s, void *p, size_t n, struct err *e)
+{
+	size_t got;
+	int r = io_read(s->io, p, n, &got, e);
+
+	if (r < 0 || got == n)
+		return r;
+	return err_data(e, io_bytes(s->io), "truncated: '%s' ends inside "
+	    "tensor '%s'", s->name, s->schema.t[s->cur].name);
+}
+
+int
+format_last(struct format_source *s, struct err *e)
+{
+	unsigned char c;
+	size_t got;
+	int r;
+
+	if (s->many)
+		return 0;
+	r = io_read(s->io, &c, 1, &got, e);
+	if (r < 0 || got == 0)
+		return r;
+	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' goes on after "
+	    "its last value", s->name);
+}
+
+int
+format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e)
+{
+	return io_write(s->io, p, n, e);
+}
+
+int
+format_add(struct format_source *s, struct schema_tensor *t, const char *name,
+    struct err *e)
+{
+	struct schema *sc = &s->schema;
+	int r;
+
+	if (sc->n == FORMAT_MAX_TENSORS)
+		return err_set(e, ERR_DATA, "limit: '%s' has more than %d "
+		    "tensors", s->name, FORMAT_MAX_TENSORS);
+	if ((t->name = alloc_dup(name, e)) == NULL)
+		return -ERR_SYS;
+	schema_guess(t);
+	if ((r = schema_add(sc, t, e)) < 0)
+		r = err_file(e, r, s->name);
+	alloc_free(t->name);
+	t->name = NULL;
+	return r;
 }

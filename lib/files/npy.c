@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "files/backend.h"
+#include "files/format_impl.h"
 #include "files/npy.h"
 
 /* A text, with the position of parsing and its end. */
@@ -317,11 +317,11 @@ npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	t.dtype = (uint8_t)h.dtype;
 	t.ndim = (uint8_t)h.ndim;
 	memcpy(t.dim, h.dim, sizeof(t.dim));
-	return backend_add(s, &t, o->name != NULL ? o->name : "data", e);
+	return format_add(s, &t, o->name != NULL ? o->name : "data", e);
 }
 
 const struct backend_in npy_in = {
-	npy_open, NULL, backend_take, NULL, backend_last, NULL
+	npy_open, NULL, format_take, NULL, format_last, NULL
 };
 
 static int
@@ -342,5 +342,5 @@ npy_create(struct format_sink *s, struct err *e)
 }
 
 const struct backend_out npy_out = {
-	npy_create, NULL, backend_put, NULL, NULL, NULL
+	npy_create, NULL, format_write_raw, NULL, NULL, NULL
 };

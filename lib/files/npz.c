@@ -11,7 +11,7 @@
 #include "base/arc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "files/backend.h"
+#include "files/format_impl.h"
 #include "files/dtype.h"
 #include "files/npy.h"
 #include "files/seekable.h"
@@ -222,7 +222,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		t.dtype = (uint8_t)h.dtype;
 		t.ndim = (uint8_t)h.ndim;
 		memcpy(t.dim, h.dim, sizeof(t.dim));
-		if ((r = backend_add(s, &t, name, e)) == 0 &&
+		if ((r = format_add(s, &t, name, e)) == 0 &&
 		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
 			s->swap[s->schema.n - 1] = h.swap;
 	}

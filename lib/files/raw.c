@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "files/backend.h"
+#include "files/format_impl.h"
 #include "files/seekable.h"
 
 static int
@@ -22,7 +22,7 @@ raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	memcpy(t.dim, o->dim, sizeof(t.dim));
 	if (o->ndim != 0) {
 		r = io_open(&s->io, s->path, e);
-		return r < 0 ? r : backend_add(s, &t, name, e);
+		return r < 0 ? r : format_add(s, &t, name, e);
 	}
 	if ((r = seekable_open(&s->fd, &size, s->path, e)) < 0 ||
 	    (r = io_open_fd(&s->io, s->fd, s->name, e)) < 0)
@@ -34,11 +34,11 @@ raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		    "whole number of f32", s->name, (unsigned long long)size);
 	t.ndim = 1;
 	t.dim[0] = size / 4;
-	return backend_add(s, &t, name, e);
+	return format_add(s, &t, name, e);
 }
 
 const struct backend_in raw_in = {
-	raw_open, NULL, backend_take, NULL, backend_last, NULL
+	raw_open, NULL, format_take, NULL, format_last, NULL
 };
 
 /* Whatever dtype the tensor had, raw is f32. */
@@ -51,5 +51,5 @@ raw_create(struct format_sink *s, struct err *e)
 }
 
 const struct backend_out raw_out = {
-	raw_create, NULL, backend_put, NULL, NULL, NULL
+	raw_create, NULL, format_write_raw, NULL, NULL, NULL
 };

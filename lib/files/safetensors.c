@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/magic.h"
-#include "files/backend.h"
+#include "files/format_impl.h"
 #include "files/dtype.h"
 
 enum {
@@ -269,7 +269,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		return err_set(e, ERR_DATA, "corrupt: shape of tensor '%s' in "
 		    "'%s'", name, t->s->name);
 	d.ndim = (uint8_t)n;
-	if ((r = backend_add(t->s, &d, name, e)) < 0)
+	if ((r = format_add(t->s, &d, name, e)) < 0)
 		return r;
 	size = sc->t[sc->n - 1].numel * dtype_size(d.dtype);
 	if (span[0] > span[1] || span[1] - span[0] != size)
@@ -427,7 +427,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 }
 
 const struct backend_in safetensors_in = {
-	safetensors_open, NULL, backend_take, NULL, backend_last, NULL
+	safetensors_open, NULL, format_take, NULL, format_last, NULL
 };
 
 /* ---- writing ---- */
@@ -558,5 +558,5 @@ safetensors_create(struct format_sink *s, struct err *e)
 }
 
 const struct backend_out safetensors_out = {
-	safetensors_create, NULL, backend_put, NULL, NULL, NULL
+	safetensors_create, NULL, format_write_raw, NULL, NULL, NULL
 };

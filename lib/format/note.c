@@ -172,3 +172,102 @@ note_plan(const struct note *note, uint32_t i, struct codec_plan *pl)
 	pl->param = p[2];
 	pl->arg = bytes_f32(bytes_le32(p + 4));
 }
+
+/* ---- the plan as it arrives ---- */
+
+/* The memory that a part takes, so that many small or empty ones count too. */
+static size_t
+note_wait_cost(uint32_t n)
+{
+	return sizeof(struct note_wait_part) + 48 + (size_t)n * NOTE_PLAN;
+}
+
+int
+note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
+    uint32_t ngroups, struct err *e)
+{
+	struct note note;
+	struct note_wait_part *part;
+	size_t size;
+	int r;
+
+	if ((r = note_get(&note, payload, len, NOTE_PLAN, ngroups, e)) < 0)
+		return r;
+	size = (size_t)note.n * NOTE_PLAN;
+	if (p->bytes + note_wait_cost(note.n) > NOTE_WAIT_MAX)
+		return err_set(e, ERR_DATA, "limit: plans of more than %d bytes "
+		    "wait for their data", NOTE_WAIT_MAX);
+	if ((r = alloc_grow(&p->part, &p->cap, p->n + 1, sizeof(*p->part),
+	    e)) < 0)
+		return r;
+	part = &p->part[p->n];
+	part->first = note.first;
+	part->n = note.n;
+	if ((part->entry = alloc_get(size, 1, e)) == NULL)
+		return -ERR_SYS;
+	memcpy(part->entry, note.entry, size);
+	p->n++;
+	p->bytes += note_wait_cost(note.n);
+	p->any = 1;
+	return 0;
+}
+
+static void
+note_wait_drop(struct note_wait *p, size_t i)
+{
+	p->bytes -= note_wait_cost(p->part[i].n);
+	alloc_free(p->part[i].entry);
+	memmove(&p->part[i], &p->part[i + 1],
+	    (p->n - i - 1) * sizeof(*p->part));
+	p->n--;
+}
+
+int
+note_wait_has(const struct note_wait *p, uint32_t g)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (g >= p->part[i].first && g - p->part[i].first < p->part[i].n)
+			return 1;
+	return 0;
+}
+
+int
+note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out)
+{
+	struct note note;
+	size_t i = 0;
+
+	while (i < p->n) {
+		const struct note_wait_part *q = &p->part[i];
+
+		if (q->first + (uint64_t)q->n <= g) {
+			note_wait_drop(p, i);
+			continue;
+		}
+		if (g >= q->first) {
+			note.entry = q->entry;
+			note_plan(&note, g - q->first, out);
+			return 1;
+		}
+		i++;
+	}
+	return 0;
+}
+
+void
+note_wait_clear(struct note_wait *p)
+{
+	while (p->n != 0)
+		note_wait_drop(p, p->n - 1);
+	p->any = 0;
+}
+
+void
+note_wait_release(struct note_wait *p)
+{
+	note_wait_clear(p);
+	alloc_free(p->part);
+	*p = (struct note_wait)NOTE_WAIT_INIT;
+}

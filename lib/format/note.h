@@ -58,4 +58,33 @@ void note_stat(const struct note *note, uint32_t i, struct stat_group *s);
 float note_score(const struct note *note, uint32_t i);
 void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 
+/* ---- the plan as it arrives ---- */
+
+/* pLAN annotations, before or after the data they speak of, asked for group by
+ * group in rising order. */
+enum { NOTE_WAIT_MAX = 32 << 20 };	/* bytes of plan waiting for their data */
+
+struct note_wait {
+	struct note_wait_part {
+		uint32_t first, n;
+		unsigned char *entry;	/* NOTE_PLAN bytes each */
+	} *part;
+	size_t n, cap, bytes;
+	int any;		/* some plan was seen in this shard */
+};
+#define NOTE_WAIT_INIT { NULL, 0, 0, 0, 0 }
+
+/* note_wait_add(p, payload, len, ngroups, e): adds the payload of one pLAN
+ * frame. */
+int note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
+    uint32_t ngroups, struct err *e);
+/* note_wait_has(p, g): 1 when group g's entry has arrived, 0 when it has not. */
+int note_wait_has(const struct note_wait *p, uint32_t g);
+/* note_wait_get(p, g, out): the same, with the entry in *out; what is kept of the
+ * groups before g may be freed. */
+int note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out);
+/* note_wait_clear(p): forgets everything, before the next shard. */
+void note_wait_clear(struct note_wait *p);
+void note_wait_release(struct note_wait *p);
+
 #endif

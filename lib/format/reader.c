@@ -711,7 +711,7 @@ reader_rewind(struct reader *r, struct err *e)
 }
 
 void
-reader_share(struct reader *r, const struct io *to, int skip_checks)
+reader_splice(struct reader *r, const struct io *to, int skip_checks)
 {
 	r->c.skip_checks = io_splice(r->c.io, to) && skip_checks;
 }

@@ -116,8 +116,8 @@ void reader_patience(struct reader *r, double silence, double whole);
 int reader_ready(struct reader *r);
 int reader_can_seek(const struct reader *r);
 int reader_is_pipe(const struct reader *r);
-/* reader_share: see writer_share. */
-void reader_share(struct reader *r, const struct io *to, int skip_checks);
+/* reader_splice: see writer_splice. */
+void reader_splice(struct reader *r, const struct io *to, int skip_checks);
 /* reader_empty(r): 1 when the input had not a single byte. */
 int reader_empty(const struct reader *r);
 

@@ -575,9 +575,9 @@ writer_pass(struct writer *w, const struct reader *r, struct err *e)
 }
 
 void
-writer_share(struct writer *w, struct reader *r, int skip)
+writer_splice(struct writer *w, struct reader *r, int skip)
 {
-	reader_share(r, w->io, skip);
+	reader_splice(r, w->io, skip);
 }
 
 int

@@ -69,10 +69,10 @@ int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* writer_pass: copies r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
-/* writer_share(w, r, skip): from now on most of r's frames will be passed to w,
+/* writer_splice(w, r, skip): from now on most of r's frames will be passed to w,
  * which costs no copy where both are pipes.  skip: nobody looks at the values,
  * so that they need not even be read; then who does verifies them. */
-void writer_share(struct writer *w, struct reader *r, int skip);
+void writer_splice(struct writer *w, struct reader *r, int skip);
 /* writer_begin(w, sc, e): a stream with this schema, if none is open; for what
  * stands before its first shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);

@@ -24,7 +24,7 @@
 #include "pipe/filter.h"
 #include "spool/progress.h"
 #include "spool/rounds.h"
-#include "sync/combine.h"
+#include "sync/robust.h"
 
 /* The most contributions that a rule looks at together; and the files that are
  * open besides. */
@@ -43,10 +43,10 @@ struct aggregate {
 		int r;
 	} *part_of;
 	size_t many;		/* of them at a time */
-	struct combine sum;
+	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
 	double pull;		/* of which the center has so much */
-	struct combine all;	/* for a cluster's offset from all */
+	struct robust_sum all;	/* for a cluster's offset from all */
 	double all_total;
 	/* where a step's contributions are not all open at once, the sums go
 	 * on from one window of them to the next in a file */
@@ -167,13 +167,13 @@ aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 /* One of the two is what was sent of a group: all values, or a list of those
  * that are not zero. */
 static void
-aggregate_sum(struct combine *to, double f, const float *v,
+aggregate_sum(struct robust_sum *to, double f, const float *v,
     const struct codec_list *l)
 {
 	if (v != NULL)
-		combine_add(to, f, v);
+		robust_sum_add(to, f, v);
 	else
-		combine_add_some(to, f, l->pos, l->x, l->k);
+		robust_sum_add_some(to, f, l->pos, l->x, l->k);
 }
 
 struct aggregate_job {
@@ -323,14 +323,14 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	if (!x->sent[g])
 		return 0;		/* no contribution has this group */
 	if (robust_centered(q) && (y = center_group(&x->c.center, first)) != NULL)
-		combine_add(&x->sum, x->pull, y);
+		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
 	if (robust_elements(q))
 		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
 		    x->c.step.element);
 	if (offset)
-		combine_less(&x->sum, x->total, &x->all, x->all_total);
-	y = combine_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
+		robust_sum_less(&x->sum, x->total, &x->all, x->all_total);
+	y = robust_sum_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
 	    1 : x->total);
 	if (y == NULL)
 		return aggregate_overflow(x, g,
@@ -367,9 +367,9 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
 		first = aggregate_first(x, g);
-		combine_begin(&x->sum, span.n);
+		robust_sum_begin(&x->sum, span.n);
 		if (aggregate_is_offset(x))
-			combine_begin(&x->all, span.n);
+			robust_sum_begin(&x->all, span.n);
 		in = 0;
 		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,
 		    e)) < 0) || (r = elements ? aggregate_keep(x, g, &in, e) :
@@ -452,8 +452,8 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	const struct schema *sc = gather_schema(x->g);
 	int r;
 
-	if ((r = combine_room(&x->sum, sc->group_size, e)) < 0 ||
-	    (r = combine_room(&x->all, aggregate_is_offset(x) ?
+	if ((r = robust_sum_room(&x->sum, sc->group_size, e)) < 0 ||
+	    (r = robust_sum_room(&x->all, aggregate_is_offset(x) ?
 	    sc->group_size : 0, e)) < 0 ||
 	    (r = aggregate_describe(x, s, device, e)) < 0 ||
 	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
@@ -570,8 +570,8 @@ aggregate_release(struct aggregate *x)
 {
 	alloc_free(x->part_of);
 	pool_free(x->pool);
-	combine_release(&x->sum);
-	combine_release(&x->all);
+	robust_sum_release(&x->sum);
+	robust_sum_release(&x->all);
 	contrib_release(&x->c);
 	buf_release(&x->body);
 }

@@ -8,15 +8,20 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/memlimit.h"
+#include "base/temp.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/reader.h"
 #include "format/values.h"
+#include "format/writer.h"
 #include "mean/gather.h"
 #include "pipe/source.h"
-#include "pipe/spill.h"
 
 enum { GATHER_OPEN = 256 };	/* contributions that are open at a time */
+
+struct gather_spill {
+	int fd;			/* -1: nothing was set aside yet */
+};
 
 /* One contribution to a step: where its shard lies, opened and shut as often as
  * need be, and what is known of it in between. */
@@ -27,7 +32,7 @@ struct gather_in {
 				 * is opened from one of these: */
 	const char *path;	/* a file, NULL: none */
 	uint64_t skip;		/* in which so many shards come before it */
-	const struct spill *aside;	/* what was set aside, */
+	const struct gather_spill *aside;	/* what was set aside, */
 	uint64_t place;		/* and where in it */
 	struct shard head;	/* of one that is not lent */
 	int left;		/* left out of the names */
@@ -50,7 +55,7 @@ struct gather {
 	size_t npath;
 	uint64_t done;		/* so many steps of which are over */
 	int once;		/* they have one shard each */
-	struct spill aside;	/* what was set aside of this step */
+	struct gather_spill aside;	/* what was set aside of this step */
 	struct schema schema;	/* of all contributions of this step */
 	int have_schema;
 	size_t blame;		/* whose fault an error is, its place + 1; 0 */
@@ -74,6 +79,90 @@ gather_blamed(const struct gather *g)
 	return g != NULL ? g->blame : 0;
 }
 
+/* ---- shards that were set aside ---- */
+
+/* Their frames are copied into one unnamed temporary file, each shard as a stream
+ * of its own, so that they can be read later, more than once, and any number of
+ * them with one open file. */
+
+/* Writes r's shard as a whole stream; of its annotations only the policy and
+ * the names are kept. */
+static int
+gather_spill_copy(struct reader *r, struct writer *w, struct err *e)
+{
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+
+	if (k < 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k == READER_SEND) {
+			k = writer_send(w, &reader_end_of_shard(r)->sums, e);
+			return k < 0 ? k : writer_finish(w, e);
+		}
+		if ((k == READER_DATA || (k == READER_NOTE &&
+		    (reader_frame(r)->type == FRAME_POLI ||
+		    reader_frame(r)->type == FRAME_MEMB))) &&
+		    (k = writer_pass(w, r, e)) < 0)
+			return k;
+	}
+	return reader_blame(r, k, e);
+}
+
+/* Sets aside the shard that `from' stands at, which is read to its verified end;
+ * *at is its place in the file. */
+static int
+gather_spill_put(struct gather_spill *a, struct reader *from, uint64_t *at, struct err *e)
+{
+	struct writer *w;
+	off_t end;
+	int k;
+
+	if (a->fd < 0 && (k = temp_open(&a->fd, e)) < 0) {
+		a->fd = -1;
+		return k;
+	}
+	if ((end = lseek(a->fd, 0, SEEK_CUR)) < 0)
+		return err_sys(e, "<temporary>");
+	*at = (uint64_t)end;
+	if ((k = writer_fd(&w, a->fd, "ace-aggregate", e)) == 0)
+		k = gather_spill_copy(from, w, e);
+	writer_free(w);
+	return k;
+}
+
+/* *out becomes a reader that stands at the shard at that place. */
+static int
+gather_spill_get(const struct gather_spill *a, uint64_t at, struct reader **out,
+    const struct reader_opts *o, struct err *e)
+{
+	struct io *io;
+	int k;
+
+	*out = NULL;
+	if ((k = io_open_at(&io, a->fd, at, "<temporary>", e)) < 0 ||
+	    (k = reader_open(out, io, o, e)) < 0)
+		return k;
+	k = reader_to_shard(*out, e);
+	return k < 0 ? reader_blame(*out, k, e) : 0;
+}
+
+static int
+gather_spill_empty(struct gather_spill *a, struct err *e)
+{
+	if (a->fd >= 0 && (ftruncate(a->fd, 0) < 0 ||
+	    lseek(a->fd, 0, SEEK_SET) < 0))
+		return err_sys(e, "<temporary>");
+	return 0;
+}
+
+static void
+gather_spill_close(struct gather_spill *a)
+{
+	if (a->fd >= 0)
+		(void)close(a->fd);
+	a->fd = -1;
+}
+
 /* ---- a contribution ---- */
 
 /* To the next shard of a stream: 1, or 0 at the end. */
@@ -93,7 +182,7 @@ gather_in_open(struct gather_in *in, const struct reader_opts *o, struct err *e)
 	if (in->lent)
 		return 1;
 	if (in->path == NULL)
-		return (k = spill_get(in->aside, in->place, &in->r, o, e)) < 0 ?
+		return (k = gather_spill_get(in->aside, in->place, &in->r, o, e)) < 0 ?
 		    k : 1;
 	if ((k = reader_file(&in->r, in->path, o, e)) < 0)
 		return k;
@@ -254,7 +343,7 @@ gather_new(struct gather **g, int whole, const struct reader_opts *o,
 		return -ERR_SYS;
 	(*g)->o = *o;
 	(*g)->whole = whole;
-	(*g)->aside = (struct spill)ASIDE_INIT;
+	(*g)->aside = (struct gather_spill){ -1 };
 	(*g)->schema = (struct schema)SCHEMA_INIT;
 	return 0;
 }
@@ -358,7 +447,7 @@ gather_free(struct gather *g)
 	if (g == NULL)
 		return;
 	gather_drop(g);
-	spill_close(&g->aside);
+	gather_spill_close(&g->aside);
 	reader_free(g->one);
 	for (i = 0; i < g->nsrc; i++)
 		reader_free(g->src[i]);
@@ -437,7 +526,7 @@ gather_aside(struct gather *g, struct reader *from, struct err *e)
 	in->aside = &g->aside;
 	if ((k = gather_head(g, from, e)) < 0)
 		return k;
-	k = spill_put(&g->aside, from, &in->place, e);
+	k = gather_spill_put(&g->aside, from, &in->place, e);
 	g->bytes = in->place;
 	return k;
 }
@@ -598,7 +687,7 @@ gather_come(struct gather *g, struct err *e)
 	int k;
 
 	gather_drop(g);
-	if ((k = spill_empty(&g->aside, e)) < 0)
+	if ((k = gather_spill_empty(&g->aside, e)) < 0)
 		return k;
 	return g->one != NULL ? gather_collect(g, e) :
 	    g->path != NULL ? gather_heads(g, e) : gather_advance(g, e);

@@ -399,7 +399,7 @@ static int
 coding_tell(struct coding *q, struct regulate *l, struct err *e)
 {
 	const struct regulate_group *w;
-	double rate[REGULATE_POINTS];
+	double bytes[REGULATE_POINTS];
 	struct codec_plan p;
 	struct codec_ctx ctx;
 	struct estimate m;
@@ -415,9 +415,9 @@ coding_tell(struct coding *q, struct regulate *l, struct err *e)
 		estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
 		for (k = 0; k < REGULATE_POINTS; k++) {
 			p = regulate_knob(l, slot, k);
-			rate[k] = (double)codec_rate(&p, &m);
+			bytes[k] = (double)estimate_bytes(&m, &p);
 		}
-		regulate_tell(l, slot, rate);
+		regulate_tell(l, slot, bytes);
 	}
 	return 0;
 }
@@ -492,7 +492,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 
 	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
 	for (k = 1; k < n + 2; k++)
-		l[k].rate = -1;
+		l[k].bytes = -1;
 	if (!coding_stiff(q, i))
 		return 0;
 	if ((r = coding_values(q, i, 0, &x, e)) < 0)
@@ -501,9 +501,9 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 	estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
 	for (k = 0; k <= n; k++) {
 		p = k == 0 ? &w->plan : &way[k - 1];
-		error = codec_error(p, &m);
+		error = estimate_error(&m, p);
 		l[k + 1].dist = weight * (error < 0 && k == 0 ? 0 : error);
-		l[k + 1].rate = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
+		l[k + 1].bytes = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
 		    k == 0 ? w->code.len : codec_size(p, &ctx, w->n), 1);
 	}
 	return 0;
@@ -536,7 +536,7 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	const size_t n = coding_ways(q, way), m = n + 2;
 	struct select_level *level;
 	uint8_t *choice;
-	struct select_result res = { .rate = 0 };
+	struct select_result res = { .bytes = 0 };
 	uint64_t bytes;
 	int64_t room = 1;
 	size_t i = 0;
@@ -551,11 +551,11 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
 	for (i = 0; i < q->n && r == 0; i++) {
 		r = coding_levels(q, i, way, n, level + i * m, e);
-		if (level[i * m + 1].rate > 0)
-			res.rate += level[i * m + 1].rate;
+		if (level[i * m + 1].bytes > 0)
+			res.bytes += level[i * m + 1].bytes;
 	}
 	while (r == 0 && (bytes = coding_size(q)) > budget && room > 0) {
-		room = res.rate - (int64_t)(bytes - budget);
+		room = res.bytes - (int64_t)(bytes - budget);
 		r = select_budget(level, q->n, m, room > 0 ? room : 0, choice, &res, e);
 		for (i = 0; i < q->n && r == 0; i++) {
 			r = coding_choose(q, i, choice[i], way, e);

@@ -285,7 +285,7 @@ stage_pass(struct filter *f, struct stage *s, const char *lines,
 		last->kind->to(last, w);
 		filter_loose(in, w, v == STAGE_CHANGES);
 		if (v != STAGE_CHANGES)
-			writer_share(w, in, v == STAGE_IGNORES);
+			writer_splice(w, in, v == STAGE_IGNORES);
 		r = stage_run(in, s, lines, e);
 	}
 	reader_free(in);

@@ -6,7 +6,6 @@
 #include "base/pool.h"
 #include "device/contraction.h"
 #include "format/note.h"
-#include "format/plan.h"
 #include "format/values.h"
 #include "format/writer.h"
 #include "kern/kern.h"
@@ -88,7 +87,7 @@ struct stage_compress {
 	int resumed;
 	struct stage_shard sh;		/* at hand */
 	int again;			/* it was coded before */
-	struct plan plan;
+	struct note_wait plan;
 	uint64_t budget;		/* of the plan; 0: any */
 	float *weight;			/* [groups]: their importance, if it
 					 * came with them */
@@ -175,7 +174,7 @@ stage_compress_one(const struct stage_compress *x, uint32_t g)
 static int
 stage_compress_known(const struct stage_compress *x, uint32_t g)
 {
-	return x->o->have_codec || (x->budget == 0 && plan_has(&x->plan, g));
+	return x->o->have_codec || (x->budget == 0 && note_wait_has(&x->plan, g));
 }
 
 /* The plan of a group, or an empty one when the group has none. */
@@ -186,7 +185,7 @@ stage_compress_plan(struct stage_compress *x, uint32_t g)
 
 	if (x->o->have_codec)
 		return stage_compress_one(x, g);
-	(void)plan_get(&x->plan, g, &p);
+	(void)note_wait_get(&x->plan, g, &p);
 	return p;
 }
 
@@ -328,7 +327,7 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 	x->budget = 0;
 	x->done = 0;
 	x->sent = x->none = 0;
-	plan_clear(&x->plan);
+	note_wait_clear(&x->plan);
 	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
 		    "difference to a history (ace-expand --cache)",
@@ -366,7 +365,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 		return reader_place(x->sh.in, err_set(e, ERR_DATA,
 		    "mismatch: two budgets in one plan"), e);
 	x->budget = note.terms.budget;
-	if ((r = plan_add(&x->plan, n->p, n->n, all, e)) < 0)
+	if ((r = note_wait_add(&x->plan, n->p, n->n, all, e)) < 0)
 		return r;
 	return stage_compress_flush(x, e);
 }
@@ -440,7 +439,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	for (g = 0; g < x->sh.schema->ngroups; g++) {
 		w = i < x->coding.n && x->coding.g[i].group == g ?
 		    &x->coding.g[i++] : NULL;
-		if (w != NULL && !w->absent && !plan_has(&x->plan, g))
+		if (w != NULL && !w->absent && !note_wait_has(&x->plan, g))
 			return stage_compress_lacks(x, g, e);
 		p = stage_compress_plan(x, g);
 		if (w != NULL)
@@ -453,29 +452,43 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* A plan with a budget needs to see all groups before it codes one. */
+/* What the budget did not allow. */
+static void
+stage_compress_short(const struct stage_compress *x)
+{
+	const char *device = shard_device(x->sh.shard);
+	const unsigned long long step = x->sh.shard->step, budget = x->budget;
+
+	if (x->coding.cheaper > 0)
+		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
+		    "groups are coded in fewer than planned", device, step,
+		    budget, x->coding.cheaper);
+	if (x->coding.dropped > 0)
+		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
+		    "groups of the plan are not sent", device, step, budget,
+		    x->coding.dropped);
+}
+
+/* The groups that were not coded as they came: a plan with a budget needs to see
+ * all of them before it codes one. */
 static int
-stage_compress_land(struct stage_compress *x, struct err *e)
+stage_compress_rest(struct stage_compress *x, struct err *e)
 {
 	struct coding *q = &x->coding;
 	struct coding_slot *w;
 	size_t i;
 	int r;
 
+	if (x->budget == 0) {
+		for (i = 0; i < q->n; i++)
+			if (!q->g[i].absent)
+				return stage_compress_lacks(x, q->g[i].group, e);
+		return stage_compress_first(x, q->n, e);
+	}
 	if ((r = stage_compress_plans(x, e)) < 0 ||
 	    (r = coding_fit(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
-	if (q->cheaper > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
-		    "groups are coded in fewer than planned",
-		    shard_device(x->sh.shard),
-		    (unsigned long long)x->sh.shard->step,
-		    (unsigned long long)x->budget, q->cheaper);
-	if (q->dropped > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
-		    "groups of the plan are not sent", shard_device(x->sh.shard),
-		    (unsigned long long)x->sh.shard->step,
-		    (unsigned long long)x->budget, q->dropped);
+	stage_compress_short(x);
 	for (i = 0; i < q->n; i++) {
 		w = coding_slot(q);
 		if ((r = coding_get(q, i, w, e)) < 0 ||
@@ -484,19 +497,6 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 			return r;
 	}
 	return 0;
-}
-
-static int
-stage_compress_rest(struct stage_compress *x, struct err *e)
-{
-	size_t i;
-
-	if (x->budget != 0)
-		return stage_compress_land(x, e);
-	for (i = 0; i < x->coding.n; i++)
-		if (!x->coding.g[i].absent)
-			return stage_compress_lacks(x, x->coding.g[i].group, e);
-	return stage_compress_first(x, x->coding.n, e);
 }
 
 static int
@@ -556,7 +556,7 @@ stage_compress_free(struct stage *s)
 	struct stage_compress *x = (struct stage_compress *)s;
 
 	feedback_free(x->fb);
-	plan_release(&x->plan);
+	note_wait_release(&x->plan);
 	coding_close(&x->coding);
 	pool_free(x->pool);
 	alloc_free(x->weight);
@@ -572,7 +572,7 @@ stage_compress_make(struct stage *s, void *opts, const struct filter *f,
 	struct stage_compress_opts *o = opts;
 	int r;
 
-	x->plan = (struct plan)PLAN_INIT;
+	x->plan = (struct note_wait)NOTE_WAIT_INIT;
 	if ((x->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	o->f = f;

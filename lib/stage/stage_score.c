@@ -27,7 +27,7 @@ static const char *const stage_score_forms[] = { "level", "paper",
 const struct opt stage_score_rows[] = {
 	{ 'S', "state", "DIR", "keep the history of the groups in DIR",
 	    OPT_PATH(struct stage_score_opts, dir, OPT_DIR) },
-	{ 0, "alpha", "A", "share of the temporal branch",
+	{ 0, "alpha", "A", "weight of the temporal branch",
 	    OPT_F64(struct stage_score_opts, alpha, 0, 1), .def = "0.5" },
 	{ 0, "form", "NAME", NULL,
 	    OPT_WORD(struct stage_score_opts, form, stage_score_forms),

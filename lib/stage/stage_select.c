@@ -395,7 +395,7 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 {
 	int64_t body;
 
-	codec_foretell(p, m, &body, error);
+	estimate_coding(m, p, &body, error);
 	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
 }
 
@@ -420,17 +420,17 @@ stage_select_choices(struct stage_select *x, int floor,
 		    (double)s[g].sumsq };
 		for (can = 0, i = 1; i < x->m; i++) {
 			l = &row[i];
-			l->rate = (int64_t)size_cost(stage_select_body(x, g,
+			l->bytes = (int64_t)size_cost(stage_select_body(x, g,
 			    &m, &x->level[i], &error),
 			    codec_param(&x->level[i]) < 0);
 			if (!(error >= 0) || s[g].nonzero == 0)
-				l->rate = -1;
+				l->bytes = -1;
 			l->dist = weight * error;
 			can += codec_dense(&x->level[i]) && select_usable(l);
 		}
 		for (i = 0; i < x->m && floor && x->dense[g] && can > 0; i++)
 			if (i == 0 || !codec_dense(&x->level[i]))
-				row[i].rate = -1;
+				row[i].bytes = -1;
 	}
 }
 
@@ -473,7 +473,7 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 	if (r < 0)
 		return r;
 	a->price = res.lambda;
-	a->bytes = (double)res.rate;
+	a->bytes = (double)res.bytes;
 	a->dist = res.dist;
 	a->sent = 0;
 	for (g = 0; g < a->n; g++) {

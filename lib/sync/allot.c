@@ -26,7 +26,7 @@ enum {
 
 /* What ECQ costs and loses on a group, at step max / 0.6 / 2^k. */
 struct allot_curve {
-	float rate[ALLOT_NODES], error[ALLOT_NODES];	/* log2; error < 0:
+	float bytes[ALLOT_NODES], error[ALLOT_NODES];	/* log2; error < 0:
 							 * not foretold yet */
 	float top;		/* log2 of max / 0.6, as of weight 1 */
 	uint32_t have;		/* bit k: foretold */
@@ -81,7 +81,7 @@ allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
 	int64_t body;
 
 	*dist = HUGE_VAL;
-	codec_foretell(p, m, &body, &error);
+	estimate_coding(m, p, &body, &error);
 	if (p->codec != CODEC_NONE && codec_fixed(p) == 0 && body < 0)
 		body = (int64_t)codec_bound(p, (size_t)m->n);
 	if (body < 0 || error < 0 || !(error < HUGE_VAL))
@@ -112,14 +112,14 @@ allot_node(struct allot_work *w, size_t g, unsigned k)
 {
 	struct allot_curve *c = &w->curve[g];
 	struct codec_plan p;
-	double rate, dist;
+	double bytes, dist;
 
 	if ((c->have >> k & 1) != 0)
 		return;
 	c->have |= (uint32_t)1 << k;
 	p = allot_ecq(w, g, allot_exp2((double)c->top - k));
-	rate = allot_told(w, g, allot_model(w, g), &p, &dist);
-	c->rate[k] = (float)allot_log2(fmax(rate, 1));
+	bytes = allot_told(w, g, allot_model(w, g), &p, &dist);
+	c->bytes[k] = (float)allot_log2(fmax(bytes, 1));
 	c->error[k] = (float)allot_log2(fmax(dist, 1e-300));
 }
 
@@ -145,8 +145,8 @@ allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 	if (dist != NULL)
 		*dist = allot_exp2((double)c->error[k] + t *
 		    (double)(c->error[k + 1] - c->error[k]));
-	return allot_exp2((double)c->rate[k] + t *
-	    (double)(c->rate[k + 1] - c->rate[k]));
+	return allot_exp2((double)c->bytes[k] + t *
+	    (double)(c->bytes[k + 1] - c->bytes[k]));
 }
 
 /* When there are many groups the search looks at only some of them, chosen in
@@ -234,10 +234,10 @@ allot_finer(const struct allot_work *w, size_t g, const struct estimate *m,
     double step, double price)
 {
 	const struct codec_plan p = allot_ecq(w, g, step / 2);
-	double dist, rate = allot_told(w, g, m, &p, &dist);
+	double dist, bytes = allot_told(w, g, m, &p, &dist);
 
 	price /= 4;
-	return (dist + price * rate) * (1 - ALLOT_MARGIN) -
+	return (dist + price * bytes) * (1 - ALLOT_MARGIN) -
 	    price * ALLOT_BYTES;
 }
 
@@ -250,15 +250,15 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	const int floor = a->floor && !w->plain && a->dense[g];
 	const struct estimate *m = allot_model(w, g);
 	struct codec_plan none = { CODEC_NONE, 0, 0 };
-	double best, dist, rate, finer = HUGE_VAL;
+	double best, dist, bytes, finer = HUGE_VAL;
 	size_t i;
 
 	a->plan[g] = allot_ecq(w, g, step);
 	w->fixed[g] = 0;
-	rate = allot_told(w, g, m, &a->plan[g], &dist);
-	best = floor ? HUGE_VAL : (dist + price * rate) * (1 - ALLOT_MARGIN) -
+	bytes = allot_told(w, g, m, &a->plan[g], &dist);
+	best = floor ? HUGE_VAL : (dist + price * bytes) * (1 - ALLOT_MARGIN) -
 	    price * ALLOT_BYTES;
-	if (rate == 0 && !floor)
+	if (bytes == 0 && !floor)
 		return;		/* all of it is 0: nothing is sent */
 	/* not worth its entry; what a body so thin takes is foretold too
 	 * roughly to count */
@@ -276,14 +276,14 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 		if (codec_fixed(&a->other[i]) && price * (double)codec_size(
 		    &a->other[i], &m->ctx, (size_t)m->n) >= best)
 			continue;
-		rate = allot_told(w, g, m, &a->other[i], &dist);
-		if (!(rate < HUGE_VAL) || dist + price * rate >= best)
+		bytes = allot_told(w, g, m, &a->other[i], &dist);
+		if (!(bytes < HUGE_VAL) || dist + price * bytes >= best)
 			continue;
 		if (!floor && finer == HUGE_VAL)
 			finer = allot_finer(w, g, m, step, price);
-		if (dist + price / 4 * rate >= finer)
+		if (dist + price / 4 * bytes >= finer)
 			continue;
-		best = dist + price * rate;
+		best = dist + price * bytes;
 		a->plan[g] = a->other[i];
 		w->fixed[g] = 1;
 	}
@@ -316,7 +316,7 @@ static void
 allot_total(struct allot_work *w)
 {
 	struct allot *a = w->a;
-	double rate, dist, weight;
+	double bytes, dist, weight;
 	size_t g;
 
 	a->bytes = a->dist = a->energy = w->taken = 0;
@@ -328,11 +328,11 @@ allot_total(struct allot_work *w)
 			a->dist += weight * (double)a->stat[g].sumsq;
 			continue;
 		}
-		rate = allot_told(w, g, allot_model(w, g), &a->plan[g], &dist);
-		a->bytes += rate;
+		bytes = allot_told(w, g, allot_model(w, g), &a->plan[g], &dist);
+		a->bytes += bytes;
 		a->dist += dist * (weight > 0 ? weight / w->weight[g] : 0);
-		a->sent += rate > 0;
-		w->taken += w->fixed[g] ? rate : 0;
+		a->sent += bytes > 0;
+		w->taken += w->fixed[g] ? bytes : 0;
 	}
 }
 

@@ -4,7 +4,7 @@
  *
  * At the optimum all groups coded with ECQ share one step, divided by the root
  * of their weight (reverse water-filling; Cover and Thomas, section 10.3).  It
- * is found by bisection on foretold rates; ace-compress then corrects it by
+ * is found by bisection on foretold bytes; ace-compress then corrects it by
  * what coding really takes (sync/regulate.h).  The price of a byte is the error
  * that one byte more would take away at that step:
  *

@@ -70,9 +70,9 @@ regulate_apart(const struct regulate *r)
 }
 
 static double
-regulate_window(const struct regulate *r)
+regulate_band(const struct regulate *r)
 {
-	return fmax((double)r->budget * r->window, REGULATE_PAD);
+	return fmax((double)r->budget * r->band, REGULATE_PAD);
 }
 
 static int
@@ -85,7 +85,7 @@ static int
 regulate_done(const struct regulate *r)
 {
 	return regulate_fits(r) && (double)(r->budget - r->bytes) <
-	    regulate_window(r);
+	    regulate_band(r);
 }
 
 static struct regulate_code *
@@ -178,7 +178,7 @@ regulate_sort(struct regulate *r, size_t j, double weight,
 
 void
 regulate_tell(struct regulate *r, size_t slot,
-    const double rate[REGULATE_POINTS])
+    const double told[REGULATE_POINTS])
 {
 	const struct regulate_group *g = &r->g[r->order[slot]];
 	const double n = g->n;
@@ -186,8 +186,8 @@ regulate_tell(struct regulate *r, size_t slot,
 	int p;
 
 	for (p = 0; p < REGULATE_POINTS; p++) {
-		w = rate[p] > 0 ? rate[p] * regulate_share(8 * rate[p] / n) :
-		    rate[p] < 0 ? n * detmath_exp(-REGULATE_SLOPE * (p - 1) *
+		w = told[p] > 0 ? told[p] * regulate_share(8 * told[p] / n) :
+		    told[p] < 0 ? n * detmath_exp(-REGULATE_SLOPE * (p - 1) *
 		    REGULATE_SPAN) : 0;
 		bytes[p] = w + REGULATE_ENTRY;
 		r->told[p] += bytes[p];
@@ -239,7 +239,7 @@ regulate_sum(const struct regulate *r)
 static double
 regulate_aim(const struct regulate *r, double now)
 {
-	return fmax((double)r->budget - regulate_window(r) / 2 -
+	return fmax((double)r->budget - regulate_band(r) / 2 -
 	    ((double)r->bytes - now), 1);
 }
 
@@ -463,7 +463,7 @@ regulate_step(const struct regulate *r, double mean)
 static double
 regulate_need(const struct regulate *r)
 {
-	return (double)r->budget - regulate_window(r) / 2 - (double)r->bytes;
+	return (double)r->budget - regulate_band(r) / 2 - (double)r->bytes;
 }
 
 /* Turns the group of the fewest values that can make up for what is missing or
@@ -540,7 +540,7 @@ regulate_rest(struct regulate *r)
 		return 0;
 	r->last = regulate_fits(r) ? r->bytes : 0;
 	if (r->round++ == REGULATE_PATIENT)
-		r->window = REGULATE_WIDE;
+		r->band = REGULATE_WIDE;
 	by = regulate_step(r, mean);
 	if (fabs(by) < 1e-3)
 		by = regulate_fits(r) ? -1e-3 : 1e-3;
@@ -596,7 +596,7 @@ regulate_between(struct regulate *r)
 {
 	const size_t i = r->which[0];
 	const double want = (double)r->budget - (double)r->least -
-	    regulate_window(r) / 2;
+	    regulate_band(r) / 2;
 	double part = 0.5;
 
 	/* a jump, in which there is nothing to be found */
@@ -796,7 +796,7 @@ regulate_open(struct regulate *r, struct err *e)
 
 	*r = (struct regulate){ .g = r->g, .n = r->n, .budget = r->budget,
 	    .phase = -1, .e = REGULATE_SLOPE, .gain = 1,
-	    .window = REGULATE_WINDOW, .reach = 1 };
+	    .band = REGULATE_BAND, .reach = 1 };
 	for (i = 0; i < r->n; i++) {
 		r->g[i].code = (struct regulate_code){ HUGE_VAL, 0, 0, 0 };
 		r->k += codec_knob(&r->g[i].plan) != 0;

@@ -7,7 +7,7 @@
  * are coded, some after others, so that what these took tells how far those have
  * to be turned; then one group, or as few as it takes, are coded again beside
  * the common factor, by what they took so far (secants), until the size is
- * within a small window under the budget.  The outcome depends on the shard, the
+ * within a narrow band under the budget.  The outcome depends on the shard, the
  * plan and the budget alone.
  *
  * It is arithmetic only.  Whoever codes does as it says:
@@ -32,7 +32,7 @@ struct err;
 
 /* How far under the budget the size may be, as a share of it, and 16 bytes at
  * least: what is aimed at, and what will do where sizes jump. */
-#define REGULATE_WINDOW 0.002
+#define REGULATE_BAND 0.002
 #define REGULATE_WIDE 0.0045
 
 enum { REGULATE_ASKED = 64, REGULATE_POINTS = 3 };
@@ -79,7 +79,7 @@ struct regulate {
 	double all;			/* log factor at which all take the aim */
 	double e;			/* - d log bytes / d log factor */
 	double gain;			/* bytes over those foretold */
-	double window;
+	double band;
 	struct regulate_shape {
 		double b, c;		/* log bytes at t, over at 0: b t + c t^2 */
 		/* in bytes at 0, of the groups of that shape: coded; of these
@@ -108,12 +108,12 @@ int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
 
 /* regulate_knob(r, slot, p): the plan of group order[slot] at a point of its
- * curve.  regulate_tell(r, slot, rate): about how many bytes the values of that
+ * curve.  regulate_tell(r, slot, told): about how many bytes the values of that
  * group take at each; < 0: that cannot be told.  In the order of the slots. */
 struct codec_plan regulate_knob(const struct regulate *r, size_t slot,
     int point);
 void regulate_tell(struct regulate *r, size_t slot,
-    const double rate[REGULATE_POINTS]);
+    const double told[REGULATE_POINTS]);
 
 /* regulate_next(r, bytes): 1: there is more to be coded, or only the size is
  * asked for; 0: the end, and r->bytes is above the budget only if it cannot be

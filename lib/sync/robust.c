@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/err.h"
 #include "base/compare.h"
+#include "base/err.h"
 #include "sync/robust.h"
 
 /* ---- what was asked for ---- */
@@ -538,4 +538,73 @@ robust_combine(const struct robust_rule *q, double *y, const float *const *x,
 		}
 		y[at] = robust_element(q, tmp, r, k);
 	}
+}
+
+/* ---- sums ---- */
+
+int
+robust_sum_room(struct robust_sum *c, size_t cap, struct err *e)
+{
+	if (cap <= c->cap)
+		return 0;
+	robust_sum_release(c);
+	c->acc = alloc_get(cap, sizeof(*c->acc), e);
+	c->y = alloc_get(cap, sizeof(*c->y), e);
+	if (c->acc == NULL || c->y == NULL)
+		return -ERR_SYS;
+	c->cap = cap;
+	return 0;
+}
+
+void
+robust_sum_release(struct robust_sum *c)
+{
+	alloc_free(c->acc);
+	alloc_free(c->y);
+	*c = (struct robust_sum){ .kern = c->kern };
+}
+
+void
+robust_sum_begin(struct robust_sum *c, size_t n)
+{
+	c->n = n;
+	memset(c->acc, 0, n * sizeof(*c->acc));
+}
+
+void
+robust_sum_add(struct robust_sum *c, double f, const float *x)
+{
+	c->kern->axpy64(c->acc, f, x, c->n);
+}
+
+void
+robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
+    const float *x, size_t k)
+{
+	size_t i;
+
+	for (i = 0; i < k; i++)
+		c->acc[pos[i]] += f * (double)x[i];
+}
+
+void
+robust_sum_less(struct robust_sum *c, double d, const struct robust_sum *b,
+    double f)
+{
+	size_t k;
+
+	for (k = 0; k < c->n; k++)
+		c->acc[k] = c->acc[k] / d - b->acc[k] / f;
+}
+
+const float *
+robust_sum_round(struct robust_sum *c, double d)
+{
+	size_t k;
+
+	if (d < 1 || d > 1)
+		for (k = 0; k < c->n; k++)
+			c->acc[k] /= d;
+	c->kern->narrow(c->y, c->acc, c->n);
+	return c->kern->first_nonfinite(c->y, c->n) == c->n ? c->y : NULL;
 }

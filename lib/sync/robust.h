@@ -35,6 +35,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kern/kern.h"
+
 struct err;
 
 enum robust_kind {
@@ -135,5 +137,41 @@ void robust_distances(double *dist, const float *const *x, size_t k, size_t n);
  * is not sent; tmp is f32[k].  k: those that count. */
 void robust_combine(const struct robust_rule *q, double *y,
     const float *const *x, size_t k, size_t n, float *tmp);
+
+/*
+ * Where values are not put together one by one: one group of a step's result,
+ * from the K values that devices sent for each of its elements:
+ *
+ *   y = (sum_k f_k * x_k) / d
+ *
+ * summed in f64 in the order of the calls and rounded to f32 once.
+ */
+struct robust_sum {
+	const struct kern *kern;
+	double *acc;
+	float *y;
+	size_t n, cap;
+};
+
+/* robust_sum_room(c, cap, e): makes room for groups of up to cap values.  Before
+ * the first call all of c is zero but for c->kern. */
+int robust_sum_room(struct robust_sum *c, size_t cap, struct err *e);
+void robust_sum_release(struct robust_sum *c);
+
+/* robust_sum_begin(c, n): begins a group of n values with zeros.  robust_sum_add(c,
+ * f, x): adds f * x[n].  robust_sum_add_some: adds f * x[i] at pos[i] only, k of
+ * them, which for zeros elsewhere is the same to the bit: the sums begin as +0,
+ * so that none is ever -0. */
+void robust_sum_begin(struct robust_sum *c, size_t n);
+void robust_sum_add(struct robust_sum *c, double f, const float *x);
+void robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
+    const float *x, size_t k);
+/* robust_sum_less(c, d, b, f): the sums of c become c / d - b / f, value by
+ * value. */
+void robust_sum_less(struct robust_sum *c, double d, const struct robust_sum *b,
+    double f);
+/* robust_sum_round(c, d): the sums divided by d, rounded to f32[n]; NULL when one
+ * of them is not finite then. */
+const float *robust_sum_round(struct robust_sum *c, double d);
 
 #endif

@@ -14,7 +14,7 @@ enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
 int
 select_usable(const struct select_level *l)
 {
-	return l->rate >= 0 && l->dist <= SELECT_DIST;
+	return l->bytes >= 0 && l->dist <= SELECT_DIST;
 }
 
 size_t
@@ -26,9 +26,9 @@ select_price(const struct select_level *l, size_t m, double lambda)
 	for (i = 0; i < m; i++) {
 		if (!select_usable(&l[i]))
 			continue;
-		c = l[i].dist + lambda * (double)l[i].rate;
+		c = l[i].dist + lambda * (double)l[i].bytes;
 		if (best == m || c < low || (c == low &&
-		    (l[i].rate < l[best].rate || (l[i].rate == l[best].rate &&
+		    (l[i].bytes < l[best].bytes || (l[i].bytes == l[best].bytes &&
 		    l[i].dist < l[best].dist)))) {
 			best = i;
 			low = c;
@@ -48,23 +48,23 @@ select_gap(const struct select_result *r)
 /* ---- the price of a byte ---- */
 
 /* What every group chooses at this price; 1 when all of it is within the
- * budget.  *least: the sum of dist + lambda * rate. */
+ * budget.  *least: the sum of dist + lambda * bytes. */
 static int
 select_at(const struct select_level *level, size_t n, size_t m, double lambda,
     int64_t budget, uint8_t *choice, double *least)
 {
 	const struct select_level *l;
-	int64_t rate = 0;
+	int64_t bytes = 0;
 	size_t g;
 
 	*least = 0;
 	for (g = 0; g < n; g++) {
 		choice[g] = (uint8_t)select_price(level + g * m, m, lambda);
 		l = &level[g * m + choice[g]];
-		rate += l->rate;
-		*least += l->dist + lambda * (double)l->rate;
+		bytes += l->bytes;
+		*least += l->dist + lambda * (double)l->bytes;
 	}
-	return rate <= budget;
+	return bytes <= budget;
 }
 
 static void
@@ -74,10 +74,10 @@ select_totals(const struct select_level *level, size_t n, size_t m,
 	size_t g;
 
 	res->dist = 0;
-	res->rate = 0;
+	res->bytes = 0;
 	for (g = 0; g < n; g++) {
 		res->dist += level[g * m + choice[g]].dist;
-		res->rate += level[g * m + choice[g]].rate;
+		res->bytes += level[g * m + choice[g]].bytes;
 	}
 }
 
@@ -109,15 +109,15 @@ select_fill(const struct select_level *level, size_t n, size_t m,
 			for (l = 0; l < m; l++)
 				if (c->dist - v[l].dist > best &&
 				    select_usable(&v[l]) &&
-				    v[l].rate - c->rate <= budget - res->rate) {
+				    v[l].bytes - c->bytes <= budget - res->bytes) {
 					best = c->dist - v[l].dist;
 					bg = g;
 					bl = l;
 				}
 		}
 		if (best > 0) {
-			res->rate += level[bg * m + bl].rate -
-			    level[bg * m + choice[bg]].rate;
+			res->bytes += level[bg * m + bl].bytes -
+			    level[bg * m + choice[bg]].bytes;
 			choice[bg] = (uint8_t)bl;
 		}
 		left -= left < n * m ? left : n * m;
@@ -164,7 +164,7 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 
 /* A partial answer over the first groups of the core. */
 struct select_state {
-	int64_t rate;
+	int64_t bytes;
 	double dist;
 	double over;		/* sum of reduced costs: the bound's loss */
 	uint32_t parent;
@@ -174,7 +174,7 @@ struct select_state {
 struct select_group {
 	uint32_t group;
 	double second;		/* second smallest reduced cost */
-	int64_t cheapest;	/* rate of its cheapest level kept */
+	int64_t cheapest;	/* bytes of its cheapest level kept */
 	uint32_t nlevel;
 	uint8_t level[SELECT_LEVELS];
 	double over[SELECT_LEVELS];
@@ -197,7 +197,7 @@ struct select_core {
 static double
 select_cost(const struct select_core *c, const struct select_level *l)
 {
-	return l->dist + c->lambda * (double)l->rate;
+	return l->dist + c->lambda * (double)l->bytes;
 }
 
 static double
@@ -234,8 +234,8 @@ select_levels(const struct select_core *c, size_t i, struct select_group *o)
 		}
 		o->level[o->nlevel] = (uint8_t)l;
 		o->over[o->nlevel++] = rc;
-		if (v[l].rate < o->cheapest)
-			o->cheapest = v[l].rate;
+		if (v[l].bytes < o->cheapest)
+			o->cheapest = v[l].bytes;
 	}
 }
 
@@ -271,7 +271,7 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 		select_levels(c, i, &g);
 		if (g.nlevel == 1) {
 			/* choice's own level: its costs are within the gap */
-			c->budget -= c->level[i * c->m + choice[i]].rate;
+			c->budget -= c->level[i * c->m + choice[i]].bytes;
 			continue;
 		}
 		if (alloc_grow(open, &cap, *many + 1, sizeof(**open), e) < 0)
@@ -302,7 +302,7 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 		select_levels(c, open[i].group, &c->g[i]);
 	for (i = c->n; i < many && r == 0; i++) {
 		v = c->level + open[i].group * c->m;
-		c->budget -= v[choice[open[i].group]].rate;
+		c->budget -= v[choice[open[i].group]].bytes;
 		c->gap -= select_cost(c, v + choice[open[i].group]) -
 		    select_least(c, v);
 	}
@@ -310,7 +310,7 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 	return r;
 }
 
-/* Stage k's candidates, merged in order of (rate, dist), the undominated kept.
+/* Stage k's candidates, merged in order of (bytes, dist), the undominated kept.
  * rest: what the later groups need at least. */
 static size_t
 select_merge(struct select_core *c, size_t k, int64_t rest)
@@ -327,12 +327,12 @@ select_merge(struct select_core *c, size_t k, int64_t rest)
 		for (l = 0; l < g->nlevel; l++) {
 			if (at[l] >= c->len[k])
 				continue;
-			t.rate = p[at[l]].rate + v[g->level[l]].rate;
+			t.bytes = p[at[l]].bytes + v[g->level[l]].bytes;
 			t.dist = p[at[l]].dist + v[g->level[l]].dist;
-			if (b < SELECT_LEVELS && (t.rate > w.rate ||
-			    (t.rate == w.rate && t.dist >= w.dist)))
+			if (b < SELECT_LEVELS && (t.bytes > w.bytes ||
+			    (t.bytes == w.bytes && t.dist >= w.dist)))
 				continue;
-			w.rate = t.rate;
+			w.bytes = t.bytes;
 			w.dist = t.dist;
 			w.over = p[at[l]].over + g->over[l];
 			w.parent = (uint32_t)at[l];
@@ -342,7 +342,7 @@ select_merge(struct select_core *c, size_t k, int64_t rest)
 		if (b == SELECT_LEVELS)
 			return n;
 		at[b]++;
-		if (w.rate > c->budget - rest)
+		if (w.bytes > c->budget - rest)
 			return n;
 		if (w.dist < low && w.over <= c->gap) {
 			low = w.dist;
@@ -447,10 +447,10 @@ select_take(const struct select_core *c, uint8_t *choice)
  * A better choice, whose totals are in res; sets res->exact when it is proved
  * best.
  *
- * With c(l) = dist + lambda * rate, a level of group i can be part of a better
+ * With c(l) = dist + lambda * bytes, a level of group i can be part of a better
  * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
  * Groups with more than one such level make the core: the most undecided 24
- * (64 when n <= 64) of them are searched by a list of undominated (rate,
+ * (64 when n <= 64) of them are searched by a list of undominated (bytes,
  * dist) pairs, capped at 4000; the rest stays as it is.
  */
 static int

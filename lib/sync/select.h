@@ -26,7 +26,7 @@ enum { SELECT_LEVELS = 64 };	/* most levels a group can have */
 
 /* One level of one group. */
 struct select_level {
-	int64_t rate;		/* bytes, 0 to 2^40; < 0: not to be had */
+	int64_t bytes;		/* 0 to 2^40; < 0: not to be had */
 	double dist;		/* w_i * D_i: weighted squared error, >= 0; NaN
 				 * or above SELECT_DIST: not to be had */
 };
@@ -38,7 +38,7 @@ struct select_result {
 	double dist;		/* sum of the chosen */
 	double bound;		/* no choice within the budget is below it */
 	double lambda;		/* price of a byte: slope at the budget */
-	int64_t rate;		/* <= budget, unless 1 was returned */
+	int64_t bytes;		/* <= budget, unless 1 was returned */
 	int exact;		/* 1: proved optimal (bound == dist) */
 };
 
@@ -51,7 +51,7 @@ struct select_result {
  * The search keeps at most 4000 partial answers, so it is exact for small n and
  * may not be for large.
  * Returns 0; 1 when not even the cheapest levels fit (choice is the cheapest
- * of each, res->rate what they need); -ERR_SYS.
+ * of each, res->bytes what they need); -ERR_SYS.
  * Cost: 64 n m, and the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
@@ -62,7 +62,7 @@ int select_budget(const struct select_level *level, size_t n, size_t m,
 double select_gap(const struct select_result *res);
 
 /* select_price(level, m, lambda): the level of one group that is best at this
- * price of a byte: least dist + lambda * rate.  m when there is none. */
+ * price of a byte: least dist + lambda * bytes.  m when there is none. */
 size_t select_price(const struct select_level *level, size_t m, double lambda);
 
 /*

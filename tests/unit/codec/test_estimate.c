@@ -86,8 +86,8 @@ one(enum shape s, const char *name, double off)
 		return;
 	}
 	estimate_init(&m, &st, &shape);
-	want = codec_error(&p, &m);
-	high = codec_rate(&p, &m);
+	want = estimate_error(&m, &p);
+	high = estimate_bytes(&m, &p);
 	ok(fabs(want - error) <= off * error, "%s %s: error %.4g, is %.4g",
 	    names[s], name, want, error);
 	/* ECQ learns as it goes, which costs, and has context, which gains */
@@ -112,26 +112,26 @@ TEST(edges)
 	estimate_init(&m, &st, NULL);
 	for (i = 0; i < 9; i++)
 		good &= codec_parse(all[i], &p, NULL) == 0 &&
-		    codec_error(&p, &m) < 1e-20 &&
-		    codec_rate(&p, &m) >= 0;
+		    estimate_error(&m, &p) < 1e-20 &&
+		    estimate_bytes(&m, &p) >= 0;
 	ok(good, "all zeros: no error, whatever the codec");
 	x[7] = 3e38f;
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, NULL);
 	(void)codec_parse("f16", &p, NULL);
-	ok(isinf(codec_error(&p, &m)), "f16 cannot carry 3e38");
+	ok(isinf(estimate_error(&m, &p)), "f16 cannot carry 3e38");
 	(void)codec_parse("topk:0.01", &p, NULL);
-	ok(codec_error(&p, &m) < 1e-6 * (double)st.sumsq,
+	ok(estimate_error(&m, &p) < 1e-6 * (double)st.sumsq,
 	    "one outlier: topk has it");
 	for (i = 0; i < N; i++)
 		x[i] = 0.25f;
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, NULL);
 	(void)codec_parse("sign", &p, NULL);
-	ok(codec_error(&p, &m) < 1e-9 * (double)st.sumsq,
+	ok(estimate_error(&m, &p) < 1e-9 * (double)st.sumsq,
 	    "all equal: sign has them");
 	(void)codec_parse("lossless", &p, NULL);
-	ok(codec_rate(&p, &m) == -1, "what cannot be foretold says so");
+	ok(estimate_bytes(&m, &p) == -1, "what cannot be foretold says so");
 }
 
 /* Exact values, and where they are: whatever share of a group is not zero. */
@@ -153,7 +153,7 @@ TEST(shares)
 			x[i] = uniform(i, 5) < share[j] ? 1.5f : 0;
 		(void)stat_group_of(x, N, &st);
 		estimate_init(&m, &st, &shape);
-		told = codec_rate(&p, &m);
+		told = estimate_bytes(&m, &p);
 		ok(code(&p, &rate, &error) == 0 && told >= rate &&
 		    (double)told < 1.01 * (double)rate + 64,
 		    "nonzero, %g of them: %ld foretold, is %ld", share[j],

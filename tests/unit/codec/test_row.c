@@ -9,7 +9,7 @@
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
-#include "codec/impl.h"
+#include "codec/codec_impl.h"
 #include "sync/select.h"
 
 #include "measure.h"
@@ -229,7 +229,7 @@ TEST(test_foretold)
 	fill(1, 1);
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, &ctx);
-	codec_foretell(&p, &m, &rate, &error);
+	estimate_coding(&m, &p, &rate, &error);
 	(void)measure_group(&c, &p, &ctx, x, N, &len, &was, NULL);
 	ok(rate == (int64_t)len && fabs(error - was) < 0.05 * was,
 	    "foretold: %ld bytes, error %.4g; are %zu, %.4g", (long)rate, error,
@@ -261,7 +261,7 @@ TEST(test_planned)
 		for (l = 2; l < LEVELS; l++)
 			p[g][l] = codec_turn(&p[g][l - 1], 10);
 		for (l = 0; l < LEVELS; l++)
-			codec_foretell(&p[g][l], &m, &level[g][l].rate,
+			estimate_coding(&m, &p[g][l], &level[g][l].bytes,
 			    &level[g][l].dist);
 	}
 	ok(select_budget(level[0], GROUPS, LEVELS, 2 * N + 100, choice, &res, NULL) == 0, "a plan");
@@ -279,7 +279,7 @@ TEST(test_planned)
 	    p[1][choice[1]].arg, "the two that matter, each at its step: "
 	    "%g, %g", (double)p[1][choice[1]].arg,
 	    (double)p[2][choice[2]].arg);
-	ok((int64_t)bytes == res.rate && fabs(all + level[0][0].dist -
+	ok((int64_t)bytes == res.bytes && fabs(all + level[0][0].dist -
 	    res.dist) < 0.05 * res.dist, "coded as planned: %zu bytes, "
 	    "error %.4g of %.4g foretold", bytes, all, res.dist);
 	measure_release(&c);

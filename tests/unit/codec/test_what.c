@@ -124,9 +124,9 @@ test_turn(const char *spec)
 	for (i = 0; i < 2; i++) {
 		q = codec_turn(&p, i == 0 ? 0.5 : 1.5);
 		len[i] = coded(&q);
-		codec_foretell(&q, &m, &rate[i], &error[i]);
-		good &= legal(&q) && codec_rate(&q, &m) == rate[i] &&
-		    codec_error(&q, &m) == error[i];
+		estimate_coding(&m, &q, &rate[i], &error[i]);
+		good &= legal(&q) && estimate_bytes(&m, &q) == rate[i] &&
+		    estimate_error(&m, &q) == error[i];
 	}
 	ok(good && len[0] > len[1] && rate[0] > rate[1] && error[0] < error[1],
 	    "%s: finer takes %zu bytes (%ld foretold), coarser %zu (%ld)", spec,
@@ -136,7 +136,7 @@ test_turn(const char *spec)
 	for (i = 0; i < sizeof(far) / sizeof(*far); i++) {
 		q = codec_turn(&p, far[i]);
 		good &= legal(&q) && (far[i] < 1 ? rate[0] : 0) <=
-		    codec_rate(&q, &m);
+		    estimate_bytes(&m, &q);
 	}
 	ok(good, "%s: as far as it goes, and no further", spec);
 }
@@ -188,7 +188,7 @@ TEST(test_none)
 	(void)stat_group_of(t.x, N, &st);
 	estimate_init(&m, &st, &t.ctx);
 	ok(codec_fixed(&p) && !codec_dense(&p) && !codec_knob(&p) &&
-	    codec_rate(&p, &m) == 0 && codec_error(&p, &m) == m.sumsq &&
+	    estimate_bytes(&m, &p) == 0 && estimate_error(&m, &p) == m.sumsq &&
 	    codec_size(&p, &t.ctx, N) == 0 && codec_bound(&p, N) == 0,
 	    "none: no bytes, all is lost");
 	(void)codec_parse("lowrank:4", &p, NULL);
@@ -214,7 +214,7 @@ test_edges(const char *spec)
 		if (i == 2)
 			(void)stat_group_of(&one, 1, &st);
 		estimate_init(&m, &st, NULL);
-		codec_foretell(&p, &m, &rate[i], &error[i]);
+		estimate_coding(&m, &p, &rate[i], &error[i]);
 		good &= rate[i] >= -1 && error[i] >= 0 && (i == 2 ||
 		    error[i] <= 1e-15);
 	}

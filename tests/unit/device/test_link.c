@@ -131,7 +131,7 @@ halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
 	return went * 8 / secs;
 }
 
-/* The rates of windows are far off then; what is made of them is not. */
+/* The rates of spans are far off then; what is made of them is not. */
 TEST(halts)
 {
 	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
@@ -230,6 +230,7 @@ TEST(stream)
 	struct writer *w = NULL;
 	struct io *io;
 	const unsigned char *p;
+	unsigned char bad[200];
 	float x[100] = { 1, 2, 3 };
 	size_t n = 0, at, step;
 	struct link l;
@@ -266,6 +267,11 @@ TEST(stream)
 	ok(l.shards == 3 && l.pending == LINK_SHARDS && at == LINK_SHARDS &&
 	    l.sent[at - 3].at == 7 && l.sent[at - 1].at == 7 &&
 	    l.sent[at - 3].looked == 0, "of many the newest are waited for");
+	memcpy(bad, p, sizeof(bad));
+	bad[20] ^= 1;
+	link_init(&l);
+	link_bytes(&l, bad, sizeof(bad), 1);
+	ok(l.track.lost && l.shards == 0, "nor to a header that was changed");
 	link_init(&l);
 	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
 	    "which is 64 bytes long and a few more.....", 68, 1);
@@ -423,7 +429,7 @@ TEST(kept)
 	ok(memory_load(&h, &st, MEMORY_LINK, &e) == 1 && s.l.n > 3 &&
 	    memory_row(&h, LINK_RATES, s.l.n) != NULL &&
 	    near((double)memory_row(&h, LINK_RATES, s.l.n)[s.l.n - 1], 20e6),
-	    "and each window's rate");
+	    "and each span's rate");
 	memory_release(&h);
 	statedir_close(&st);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);

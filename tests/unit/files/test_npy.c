@@ -1,6 +1,6 @@
 /* npy heads, strict; files in both byte orders. */
 #include "base/bytes.h"
-#include "files/backend.h"
+#include "files/format_impl.h"
 #include "files/npy.h"
 
 #include "files.h"

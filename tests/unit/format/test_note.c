@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/note.h"
-#include "format/plan.h"
 
 #include "../test.h"
 
@@ -100,7 +99,7 @@ TEST(test_hostile)
 }
 
 static int
-add(struct plan *p, uint32_t first, uint32_t n, uint8_t codec, uint32_t groups)
+add(struct note_wait *p, uint32_t first, uint32_t n, uint8_t codec, uint32_t groups)
 {
 	struct codec_plan c[8];
 	struct buf b = BUF_INIT;
@@ -111,33 +110,33 @@ add(struct plan *p, uint32_t first, uint32_t n, uint8_t codec, uint32_t groups)
 		c[i] = (struct codec_plan){ codec, 0, (float)(first + i) };
 	(void)note_put_plan(&b, first, c, n, NULL, &e);
 	err_clear(&e);
-	r = plan_add(p, b.p, b.n, groups, &e);
+	r = note_wait_add(p, b.p, b.n, groups, &e);
 	buf_release(&b);
 	return r;
 }
 
 TEST(test_pieces)
 {
-	struct plan p = PLAN_INIT;
+	struct note_wait p = NOTE_WAIT_INIT;
 	struct codec_plan c;
 	uint32_t g, wrong = 0;
 
-	ok(plan_get(&p, 0, &c) == 0 && !p.any, "no plan yet");
+	ok(note_wait_get(&p, 0, &c) == 0 && !p.any, "no plan yet");
 	ok(add(&p, 0, 3, CODEC_Q8, 10) == 0 && add(&p, 3, 4, CODEC_Q4, 10) == 0,
 	    "two pieces");
 	for (g = 0; g < 7; g++)
-		wrong += plan_get(&p, g, &c) != 1 || c.arg != (float)g ||
+		wrong += note_wait_get(&p, g, &c) != 1 || c.arg != (float)g ||
 		    c.codec != (g < 3 ? CODEC_Q8 : CODEC_Q4);
 	ok(wrong == 0 && p.any, "each group its own");
-	ok(plan_get(&p, 7, &c) == 0, "not told yet");
+	ok(note_wait_get(&p, 7, &c) == 0, "not told yet");
 	ok(add(&p, 9, 2, CODEC_Q4, 10) == -ERR_DATA, "beyond the schema: %s",
 	    ERR_MSG(&e));
-	plan_clear(&p);
+	note_wait_clear(&p);
 	for (g = 0; g < 1000000 && add(&p, 9, 0, CODEC_Q4, 10) == 0; g++)
 		continue;
 	ok(g < 600000 && strncmp(ERR_MSG(&e), "limit", 5) == 0,
 	    "%u empty pieces are too many: %s", g, ERR_MSG(&e));
-	plan_clear(&p);
-	ok(plan_get(&p, 8, &c) == 0 && !p.any, "the next shard has none");
-	plan_release(&p);
+	note_wait_clear(&p);
+	ok(note_wait_get(&p, 8, &c) == 0 && !p.any, "the next shard has none");
+	note_wait_release(&p);
 }

@@ -102,7 +102,7 @@ costs(void)
 			    &param, NULL);
 			(void)codec_decode(way[k].codec, param, &ctx, body.p,
 			    body.n, y, len[g], NULL);
-			codec_foretell(&way[k], &m, &rate, &told);
+			estimate_coding(&m, &way[k], &rate, &told);
 			cost[g][k] = (struct cost){ body.n, lost(x[g], y,
 			    len[g], w), w * told };
 		}

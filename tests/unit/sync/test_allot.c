@@ -221,7 +221,7 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 
 	no_ctx(NULL, g, &ctx);
 	estimate_init(&m, &a->stat[g], &ctx);
-	codec_foretell(p, &m, &body, &error);
+	estimate_coding(&m, p, &body, &error);
 	*bytes = body > 0 ? (double)size_cost((size_t)body, 1) : 0;
 	return (double)a->weight[g] * error;
 }

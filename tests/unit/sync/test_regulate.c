@@ -50,7 +50,7 @@ foretell(struct regulate *l, size_t slot)
 	estimate_values(&m, s.x[l->order[slot]], g->n, g->seen.max_abs, &ctx);
 	for (k = 0; k < REGULATE_POINTS; k++) {
 		p = regulate_knob(l, slot, k);
-		rate[k] = s.dumb ? -1 : (double)codec_rate(&p, &m);
+		rate[k] = s.dumb ? -1 : (double)estimate_bytes(&m, &p);
 	}
 	regulate_tell(l, slot, rate);
 }

@@ -33,7 +33,7 @@ TEST(known)
 			r.dist = -1;
 		ok(fabs(r.dist - want[i].dist) < 1e-12 &&
 		    memcmp(c, want[i].choice, 3) == 0 && r.exact &&
-		    r.rate <= want[i].budget,
+		    r.bytes <= want[i].budget,
 		    "B=%d: %g (%d,%d,%d)", (int)want[i].budget, r.dist, c[0],
 		    c[1], c[2]);
 	}
@@ -49,9 +49,9 @@ brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
 	if (n == 0)
 		return budget >= 0 ? 0 : HUGE_VAL;
 	for (k = 0; k < m; k++) {
-		if (l[k].rate < 0 || !(l[k].dist <= SELECT_DIST))
+		if (l[k].bytes < 0 || !(l[k].dist <= SELECT_DIST))
 			continue;
-		v = l[k].dist + brute(l + m, n - 1, m, budget - l[k].rate);
+		v = l[k].dist + brute(l + m, n - 1, m, budget - l[k].bytes);
 		best = v < best ? v : best;
 	}
 	return best;
@@ -66,11 +66,11 @@ fill(struct select_level *l, size_t n, size_t m, int wild)
 	for (i = 0; i < n; i++) {
 		scale = exp(6 * rnd());
 		for (k = 0; k < m; k++) {
-			l[i * m + k].rate = (int64_t)(rnd() * 40 * (double)(k + 1));
+			l[i * m + k].bytes = (int64_t)(rnd() * 40 * (double)(k + 1));
 			l[i * m + k].dist = wild ? scale * rnd() :
 			    scale * exp(-1.2 * (double)k) * (0.7 + 0.3 * rnd());
 			if (k > 0 && rnd() < 0.05)
-				l[i * m + k].rate = -1;
+				l[i * m + k].bytes = -1;
 			if (k > 0 && rnd() < 0.05)
 				l[i * m + k].dist = HUGE_VAL;
 		}
@@ -99,7 +99,7 @@ TEST(against_brute)
 			optimal += best == HUGE_VAL;
 			continue;
 		}
-		sound &= s == 0 && r.rate <= budget &&
+		sound &= s == 0 && r.bytes <= budget &&
 		    r.bound <= best * (1 + 1e-12) && r.exact;
 		optimal += fabs(r.dist - best) <= 1e-9 * best;
 	}
@@ -145,15 +145,15 @@ small_fill(struct select_level *l, size_t n, size_t m, int kind)
 	size_t i;
 
 	for (i = 0; i < n * m; i++) {
-		l[i].rate = (int64_t)(rnd() * top);
+		l[i].bytes = (int64_t)(rnd() * top);
 		l[i].dist = small_dist(kind);
 		if (kind == KIND_LINE) {
 			at = floor(rnd() * 9);
-			l[i].rate = (int64_t)(run * at);
+			l[i].bytes = (int64_t)(run * at);
 			l[i].dist = rise * (8 - at);
 		}
 		if (rnd() < 0.06)
-			l[i].rate = -1 - (int64_t)(rnd() * 3);
+			l[i].bytes = -1 - (int64_t)(rnd() * 3);
 		if (rnd() < 0.06)
 			l[i].dist = rnd() < 0.5 ? HUGE_VAL : NAN;
 		if (rnd() < 0.1 && i > 0)
@@ -173,9 +173,9 @@ small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
 	for (i = 0; i < n; i++) {
 		const struct select_level *v = l + i * m + c[i];
 
-		if (c[i] >= m || v->rate < 0 || !(v->dist <= SELECT_DIST))
+		if (c[i] >= m || v->bytes < 0 || !(v->dist <= SELECT_DIST))
 			return -1;
-		*rate += v->rate;
+		*rate += v->bytes;
 		*dist += v->dist;
 	}
 	return 0;
@@ -195,7 +195,7 @@ small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
 
 	if (s < 0 || small_sums(l, n, m, c, &rate, &dist) < 0)
 		return s == -ERR_USAGE ? "refused" : "no choice";
-	if (rate != r.rate || dist != r.dist)
+	if (rate != r.bytes || dist != r.dist)
 		return "its sums are not its choice's";
 	if (s == 1)
 		return best != HUGE_VAL ? "something would have fitted" : NULL;
@@ -235,11 +235,11 @@ TEST(small_problems)
 			m = 1 + (size_t)(rnd() * SMALL_M);
 			small_fill(l, n, m, kind);
 			for (i = 0; i < n * m; i++)
-				sum += l[i].rate > 0 ? l[i].rate : 0;
+				sum += l[i].bytes > 0 ? l[i].bytes : 0;
 			budget = (int64_t)(rnd() * (double)(sum + 1) /
 			    (double)m) - (trial % 100 == 0);
 			for (i = 0; i < n; i++)	/* a group with nothing */
-				l[i * m].rate = llabs(l[i * m].rate);
+				l[i * m].bytes = llabs(l[i * m].bytes);
 			for (i = 0; i < n; i++)
 				if (!(l[i * m].dist <= SELECT_DIST))
 					l[i * m].dist = 1;
@@ -265,8 +265,8 @@ table(const struct select_level *l, size_t n, size_t m, size_t budget)
 		for (b = 0; b <= budget; b++)
 			now[b] = HUGE_VAL;
 		for (k = 0; k < m; k++)
-			for (b = (size_t)l[i * m + k].rate; b <= budget; b++) {
-				v = was[b - (size_t)l[i * m + k].rate] +
+			for (b = (size_t)l[i * m + k].bytes; b <= budget; b++) {
+				v = was[b - (size_t)l[i * m + k].bytes] +
 				    l[i * m + k].dist;
 				now[b] = v < now[b] ? v : now[b];
 			}
@@ -296,9 +296,9 @@ TEST(larger_problems)
 		double best;
 
 		for (i = 0; i < n * M; i++) {
-			l[i].rate = (int64_t)((double)(i % M) * top / 4 +
+			l[i].bytes = (int64_t)((double)(i % M) * top / 4 +
 			    rnd() * top / 4);
-			l[i].dist = floor(16 * (2 * top - (double)l[i].rate) +
+			l[i].dist = floor(16 * (2 * top - (double)l[i].bytes) +
 			    noise * rnd());
 		}
 		best = table(l, n, M, budget);
@@ -307,7 +307,7 @@ TEST(larger_problems)
 			continue;
 		}
 		wrong += r.bound > best || r.dist < best ||
-		    r.rate > (int64_t)budget || (r.exact && r.dist != best);
+		    r.bytes > (int64_t)budget || (r.exact && r.dist != best);
 		open += !r.exact;
 	}
 	ok(wrong == 0, "%d of 20 to %d groups: %d wrong", TRIALS, N, wrong);
@@ -333,9 +333,9 @@ TEST(undecided)
 		double best;
 
 		for (i = 0; i < N * M; i++) {
-			l[i].rate = i / M < free ? (int64_t)(rnd() * 30) : 0;
+			l[i].bytes = i / M < free ? (int64_t)(rnd() * 30) : 0;
 			l[i].dist = i / M < free ? 16 * (40 -
-			    (double)l[i].rate) + floor(4 * rnd()) :
+			    (double)l[i].bytes) + floor(4 * rnd()) :
 			    1e4 * (double)(i % M);
 		}
 		best = table(l, N, M, budget);
@@ -427,7 +427,7 @@ against_lgreco(size_t n)
 		/* the same problem, the roles exchanged: error is what there
 		 * is a budget of, in 2^40ths */
 		for (i = 0; i < n * M; i++) {
-			l[i].rate = (int64_t)ceil(error[i] / target * 1099511627776.0);
+			l[i].bytes = (int64_t)ceil(error[i] / target * 1099511627776.0);
 			l[i].dist = size[i];
 		}
 		dp = lgreco(size, error, n, M, target);
@@ -461,13 +461,13 @@ TEST(large)
 		double e = n * exp(8 * rnd());
 
 		for (k = 0; k < M; k++) {
-			l[i * M + k].rate = (int64_t)(n * (double)k * (double)k / 36);
+			l[i * M + k].bytes = (int64_t)(n * (double)k * (double)k / 36);
 			l[i * M + k].dist = e * exp(-0.15 * (double)(k * k));
 		}
 	}
 	memcpy(was, l, sizeof(l));
 	s = select_budget(l, N, M, 20000000, c, &r, NULL);
-	ok(s == 0 && r.rate <= 20000000 && select_gap(&r) < 1e-3,
+	ok(s == 0 && r.bytes <= 20000000 && select_gap(&r) < 1e-3,
 	    "1000 groups of 12 levels: gap %.4f %%", 100 * select_gap(&r));
 	ok(select_budget(l, N, M, 20000000, d, &q, NULL) == 0 &&
 	    memcmp(c, d, N) == 0 && memcmp(l, was, sizeof(l)) == 0,
@@ -513,7 +513,7 @@ TEST(odd)
 	ok(select_budget(l, 1, SELECT_LEVELS + 1, 4, c, &r, &e) ==
 	    -ERR_USAGE, "more levels than there may be are refused");
 	ok(select_budget(l, 1, 2, 4, c, &r, &e) == 1 &&
-	    r.rate == 5 && c[0] == 0, "a budget for nothing: 1, and what it needs");
+	    r.bytes == 5 && c[0] == 0, "a budget for nothing: 1, and what it needs");
 	ok(select_budget(l, 0, 2, 4, c, &r, &e) == 0 &&
 	    r.dist == 0, "no groups");
 	ok(select_price(l + 2, 2, 1) == 2, "no level at any price");
@@ -532,8 +532,8 @@ search(void)
 
 	rnd_seed = 5;
 	for (k = 0; k < N * M; k++) {
-		l[k].rate = 1000 * (k % M) + (int64_t)(rnd() * 1000);
-		l[k].dist = 1e4 - (double)l[k].rate + 100 * rnd();
+		l[k].bytes = 1000 * (k % M) + (int64_t)(rnd() * 1000);
+		l[k].dist = 1e4 - (double)l[k].bytes + 100 * rnd();
 	}
 	k = select_budget(l, N, M, 90000, c, &r, &e);
 	return k == 0 ? STARVED_NOT : k == -ERR_SYS &&

@@ -4,8 +4,8 @@
  * bytes.  The order of the values, the conversion of number types and the
  * division into chunks are the work of format.c.
  */
-#ifndef ACE_BACKEND_H
-#define ACE_BACKEND_H
+#ifndef ACE_FORMAT_IMPL_H
+#define ACE_FORMAT_IMPL_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -76,21 +76,21 @@ struct backend_out {
 };
 
 /*
- * For backends that stream a file through io.  backend_take reads exactly n
+ * For backends that stream a file through io.  format_take reads exactly n
  * bytes of tensor cur, and fails with "truncated" if the file ends before.
- * backend_last checks that the file ends here, and fails with "corrupt" if it
- * does not; with `many' another one may follow.  backend_put writes n bytes.
+ * format_last checks that the file ends here, and fails with "corrupt" if it
+ * does not; with `many' another one may follow.  format_write_raw writes n bytes.
  */
-int backend_take(struct format_source *s, void *p, size_t n, struct err *e);
-int backend_last(struct format_source *s, struct err *e);
-int backend_put(struct format_sink *s, const void *p, size_t n, struct err *e);
+int format_take(struct format_source *s, void *p, size_t n, struct err *e);
+int format_last(struct format_source *s, struct err *e);
+int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e);
 
 /*
- * backend_add: adds a tensor that a backend found to the schema.  The tensor's
+ * format_add: adds a tensor that a backend found to the schema.  The tensor's
  * kind and roles are guessed, and a file with more than FORMAT_MAX_TENSORS is
  * refused.  The tensor gets the given name; t->name is ignored.
  */
-int backend_add(struct format_source *s, struct schema_tensor *t,
+int format_add(struct format_source *s, struct schema_tensor *t,
     const char *name, struct err *e);
 
 extern const struct backend_in safetensors_in, npz_in, npy_in, raw_in;

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "codec/codec.h"
 
+struct estimate;
 struct kern;
 
 /* One group on its way into a body.  n > 0, x is finite. */
@@ -108,12 +109,15 @@ struct codec_impl {
 	uint8_t fixed;		/* size, or the bound, is exact */
 	float sparse_below;	/* most values, or all small ones, become zero
 				 * where the plan's argument is below this */
-	/* predicts rate and error as codec_foretell promises them.  On entry
-	 * the rate is set where it is fixed, and -1 otherwise; the error is
-	 * -1.  NULL leaves them so */
+	/* predicts bytes and error as estimate_coding promises them.  On entry
+	 * the bytes are set where they are fixed, and -1 otherwise; the error
+	 * is -1.  NULL leaves them so */
 	void (*foretell)(const struct codec_plan *plan,
-	    const struct estimate *m, int64_t *rate, double *error);
+	    const struct estimate *m, int64_t *bytes, double *error);
 };
+
+/* codec_row(codec): the row of that number, NULL when there is none. */
+const struct codec_impl *codec_row(uint32_t codec);
 
 /* codec_corrupt(codec, what, e): the error for a body that cannot have come
  * from the encoder. */
