@@ -19,7 +19,7 @@ struct opts {
 static const struct opt options[] = {
 	OPT_PART(stage_compress_rows, struct opts, compress),
 	{ 0, "resend", NULL, "send what has no receipt once more, read nothing",
-	    OPT_FLAG(struct opts, resend) },
+	    OPT_FLAG(struct opts, resend), .with = "state" },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
@@ -35,8 +35,6 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct writer *w;
 	int r;
 
-	if (o->resend && o->compress.dir == NULL)
-		return err_set(e, ERR_USAGE, "whose shards? (-S DIR)");
 	if (o->resend && o->compress.fb.window == 0)
 		o->compress.fb.window = PENDING_MAX;	/* believe it: there is
 							 * no receipt */

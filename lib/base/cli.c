@@ -24,6 +24,7 @@ enum {
 struct cli_line {
 	struct cli *c;
 	struct opt_place opt[CLI_MAX];
+	unsigned char given[CLI_MAX];
 	size_t n;
 	size_t paths;
 	struct {
@@ -288,9 +289,11 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 	int r;
 
 	for (p = first; p < l->opt + l->n; p++)
-		if (strcmp(p->row->name, o->name) == 0 &&
-		    (r = opt_take(p, val, e)) != 0)
-			return r;
+		if (strcmp(p->row->name, o->name) == 0) {
+			if ((r = opt_take(p, val, e)) != 0)
+				return r;
+			l->given[p - l->opt] = 1;
+		}
 	cli_path(l, o->right, val);
 	return l->c->heard != NULL && first->base != l->c ?
 	    l->c->heard(l->c->own, o, val, e) : 0;
@@ -374,6 +377,27 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 	return 0;
 }
 
+/* What would be taken and mean nothing is a mistake. */
+static int
+cli_lonely(const struct cli_line *l, struct err *e)
+{
+	size_t i, k;
+
+	for (i = 0; i < l->n; i++) {
+		if (!l->given[i] || l->opt[i].row->with == NULL)
+			continue;
+		for (k = 0; k < l->n; k++)
+			if (l->given[k] && strcmp(l->opt[k].row->name,
+			    l->opt[i].row->with) == 0)
+				break;
+		if (k == l->n)
+			return err_set(e, ERR_USAGE, "--%s means nothing "
+			    "without --%s", l->opt[i].row->name,
+			    l->opt[i].row->with);
+	}
+	return 0;
+}
+
 int
 cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 {
@@ -391,6 +415,8 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 			r = opt_take(&l.opt[i], l.opt[i].row->def, e);
 	if (r == 0)
 		r = cli_options(&l, argc, argv, e);
+	if (r == 0)
+		r = cli_lonely(&l, e);
 	c->line = NULL;
 	if (r != 0)
 		return r;

@@ -77,6 +77,7 @@ struct opt {
 				 * opt_list says */
 	const char *def;	/* the default, as a user would say it; NULL: what
 				 * was there stays */
+	const char *with;	/* the option without which it would mean nothing */
 };
 
 /* The offset of a field of struct S, which does not compile if its type is not

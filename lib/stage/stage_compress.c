@@ -67,13 +67,14 @@ const struct opt stage_compress_rows[] = {
 	    OPT_CALL(stage_compress_codec), .word = codec_word },
 	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
-	    .def = "ef" },
+	    .def = "ef", .with = "state" },
 	{ 0, "window", "N", "wait for receipts, at most N shards without",
-	    OPT_U64(struct stage_compress_opts, fb.window, 1, 8) },
+	    OPT_U64(struct stage_compress_opts, fb.window, 1, 8), .with = "state" },
 	{ 0, "wait", "TIME", "for a receipt",
-	    OPT_TIME(struct stage_compress_opts, fb.wait), .def = "60s" },
+	    OPT_TIME(struct stage_compress_opts, fb.wait), .def = "60s",
+	    .with = "state" },
 	{ 0, "allow-gap", NULL, "steps may be missing",
-	    OPT_FLAG(struct stage_compress_opts, fb.gap) },
+	    OPT_FLAG(struct stage_compress_opts, fb.gap), .with = "state" },
 	OPT_END
 };
 

@@ -169,7 +169,7 @@ ace-archive: 1 shards were there already" ]
 	head -c 1500 scored >part
 	exits 3 ace-select --bits 8 --text -o none part
 	[ ! -e none ]
-	refuses 'whose shards' ace-compress --resend
+	refuses '--resend means nothing without --state' ace-compress --resend
 	takes ace-compress -S S --resend
 	mv out none
 	takes ace-inspect --json none

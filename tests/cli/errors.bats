@@ -92,6 +92,21 @@ refuses() {
 	done
 }
 
+@test "options: one that means nothing without another is not taken" {
+	mkshards >in
+	for p in ace-compress ace-step; do
+		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
+			# shellcheck disable=SC2086 # words are meant
+			exits 2 $p -c q8 $o in
+			says "^$p: ${o% *} means nothing without --state$"
+			# shellcheck disable=SC2086 # words are meant
+			exits 0 $p $o -c q8 -S "$p${o% *}" in
+		done
+	done
+	exits 2 ace-expand --gamma 0.5 in
+	says "^ace-expand: --gamma means nothing without --state$"
+}
+
 @test "options: what is wrong with one, by the name that was given" {
 	mkshards >in
 	while IFS='|' read -r words want; do

@@ -29,7 +29,9 @@ page() { WANT=$2 said "$1"; }
 }
 
 @test "ace: how long the whole filter on the page is" {
-	[ "$(wc -l <"$ROOT/examples/scale.c")" -eq "$(page ace.7 'complete one of (\d+) lines')" ]
+	n=$(wc -l <"$ROOT/examples/scale.c")
+	[ "$n" -eq "$(page ace.7 'complete one of (\d+) lines')" ]
+	grep -q "^whole filter in $n lines" "$ROOT/README.md"
 }
 
 @test "ace-compress: a state refuses another kind of error feedback, and takes another number of it" {
@@ -61,6 +63,25 @@ page() { WANT=$2 said "$1"; }
 	[ "$(cat got)" = '0.249612 -0.249612 0.628131 -0.628131 0.249612 ' ]
 	grep -qE 'times the step, 0\.249612, then$' "$ROOT/man/ace-stream.5"
 	grep -qE '^-0\.249612, 0\.628131, -0\.628131 and 0\.249612\.$' "$ROOT/man/ace-stream.5"
+}
+
+@test "ace-stream: what is behind a stream is looked at in that order" {
+	grep -Pzq '\n8 bytes are there +truncated\nsync +corrupt\n64 bytes are there +truncated\nchecksum of the header +corrupt\n' \
+	    "$ROOT/man/ace-stream.5"
+	mkshards >in
+	for tail in 1:truncated 7:truncated 8:corrupt 63:corrupt; do
+		(cat in && head -c "${tail%:*}" /dev/zero) >longer
+		exits 3 ace-inspect verify longer
+		says "${tail#*:}: "
+	done
+	for n in 7:truncated 8:truncated 63:truncated 64:truncated; do
+		(cat in && head -c "${n%:*}" in) >longer
+		exits 3 ace-inspect verify longer
+		says "${n#*:}: "
+	done
+	(cat in && head -c 56 in && head -c 8 /dev/zero) >longer
+	exits 3 ace-inspect verify longer
+	says 'corrupt: '
 }
 
 @test "each default that --help has in figures is the page's" {
