@@ -292,7 +292,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	if (r == 0)
 		r = stage_pass(o->f, first, (const char *)before.p, *path, e);
 	stage_free(first);
-	memories_release(&o->later);
+	memory_release_all(&o->later);
 	buf_release(&before);
 	return r;
 }

@@ -22,8 +22,6 @@
 #include "format/shard.h"
 
 struct err;
-struct reader;
-struct writer;
 
 struct memory_row {
 	char *name;
@@ -73,7 +71,7 @@ struct memories {
 	size_t n, cap;
 };
 int memory_flush(const struct statedir *s, struct err *e);
-void memories_release(struct memories *m);
+void memory_release_all(struct memories *m);
 
 /* memory_put(h, name, x, n, e): appends a row f32[n], n > 0; names differ. */
 int memory_put(struct memory *h, const char *name, const float *x, size_t n,
@@ -100,17 +98,8 @@ int memory_list(const struct memory *h, const char *key, double *v,
 #define MEMORY_LINK "link"		/* a file of its own */
 #define MEMORY_BANDWIDTH "bandwidth"	/* bit/s */
 
+#define MEMORY_KEY "memory"	/* of a shard in the file: which memory it is */
+
 void memory_release(struct memory *h);
-
-/* ---- of the file ---- */
-
-#define MEMORY_FILE "memory"
-#define MEMORY_KEY "memory"	/* of a shard in there: which it is */
-
-/* memory_read(h, r, e): of the shard that r stands at.
- * memory_write(h, w, name, e): as a shard, under that name where it is not NULL. */
-int memory_read(struct memory *h, struct reader *r, struct err *e);
-int memory_write(const struct memory *h, struct writer *w, const char *name,
-    struct err *e);
 
 #endif

@@ -315,7 +315,7 @@ later(const struct statedir *s)
 	ok(strcmp(is, "code edge1/1 score edge1/2 score.before edge1/1 ") == 0,
 	    "%s", is);
 	(void)save(&t, "code", 5, 1, 0);
-	memories_release(&m);
+	memory_release_all(&m);
 	ok(memory_flush(&t, &e) == 0 && load(s, "code") == 3, "forgotten");
 	remove_file(s, "memory");
 }
