@@ -478,7 +478,9 @@ steps() {
 		killed "$n" "${agg[@]}" --steps 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
 		[ "$(cat spool/*/last)" = 3 ] || continue
-		"${agg[@]}" --steps 1 >out
+		# killed behind that, it has nothing left to do
+		[ "$(cat spool/*/closed)" = 2 ] || continue
+		timeout "$HANG" "${agg[@]}" --steps 1 >out
 		same out last
 	done
 	[ "$n" -gt 8 ]
