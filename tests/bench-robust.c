@@ -1,0 +1,376 @@
+/*
+ * What each rule leaves of a mean: K devices, F of them bad, in memory.
+ *
+ * A model of 4,096 values whose gradient g stays where it is; an honest device
+ * sends g and noise twice as long as g, each step another.  The bad ones know what
+ * all honest ones send, and which rules there are.  What is printed is
+ *
+ *   || aggregate - m || / || m ||,  m the mean of what the honest ones mean to send,
+ *
+ * as the mean of the last ten of 50 steps ("a step"), and of the sums of all 50, which
+ * is where a model would be ("in all"), since attacks add up; + where the aggregate points
+ * away from m.  The devices send their gradient ("plain"), its momentum of 0.9
+ * ("momentum"), or of that the largest tenth, by error feedback ("sparse").  A model that is
+ * trained is another thing: examples/results/README.md has that.
+ *
+ *   flip    -m        large   noise 100 times as long as m       zero    nothing
+ *   loud    against m, 1.9 times the honest ones' median norm: just within norm-ratio:2
+ *   loud3   the same at 2.9 times: just within norm-ratio:3
+ *   alie    m - 1.5 deviations of the honest ones, by element (Baruch et al. 2019)
+ *   ipm     -m / 2 (Xie et al. 2019)
+ *   mimic   what the first honest one sends (Karimireddy et al. 2022)
+ *
+ * The column "pairs" is the tolerating rule on means of two devices, drawn anew in each
+ * step: bucketing (Karimireddy, He and Jaggi, ICLR 2022, algorithm 1, s = 2).  It
+ * is in no program: this is why.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "sync/robust.h"
+
+enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 9, WAYS = 3, SIZES = 4,
+	RULES = 9 };
+
+static const char *const attacks[ATTACKS] = { "none", "flip", "large", "zero", "loud",
+	"loud3", "alie", "ipm", "mimic" };
+static const char *const ways[WAYS] = { "plain", "momentum", "sparse" };
+
+struct device {
+	float g[N], u[N], left[N], sent[N];
+};
+static struct device dev[MOST];
+static float grad[N], noise[MOST][STEPS][N], honest[N], paired[MOST][N];
+
+static double
+normal(uint32_t a, uint32_t b, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(7, a, b, i, r);
+	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
+	    cos(6.283185307179586 * r[1] / 4294967296.0);
+}
+
+static double
+dot(const float *a, const float *b)
+{
+	double s = 0;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		s += (double)a[i] * b[i];
+	return s;
+}
+
+static int
+down(const void *a, const void *b)
+{
+	const float x = *(const float *)a, y = *(const float *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* The largest tenth of u and what was left before; the rest is left. */
+static void
+sparse(struct device *d)
+{
+	static float size[N];
+	float least;
+	size_t i;
+
+	for (i = 0; i < N; i++) {
+		d->left[i] += d->u[i];
+		size[i] = fabsf(d->left[i]);
+	}
+	qsort(size, N, sizeof(*size), down);
+	least = size[N / 10];
+	for (i = 0; i < N; i++) {
+		d->sent[i] = fabsf(d->left[i]) > least ? d->left[i] : 0;
+		d->left[i] -= d->sent[i];
+	}
+}
+
+/* What the k - f honest devices send at a step, and in `honest' the mean of what
+ * they would send without loss. */
+static void
+good(size_t k, uint32_t step, int way)
+{
+	struct device *d;
+	size_t i;
+
+	(void)memset(honest, 0, sizeof(honest));
+	for (d = dev; d < dev + k; d++) {
+		for (i = 0; i < N; i++) {
+			d->g[i] = grad[i] + (float)(2 / sqrt(N)) *
+			    noise[d - dev][step][i];
+			d->u[i] = way == 0 ? d->g[i] : 0.9f * d->u[i] + 0.1f * d->g[i];
+			honest[i] += d->u[i] / (float)k;
+		}
+		if (way == 2)
+			sparse(d);
+		else
+			(void)memcpy(d->sent, d->u, sizeof(d->u));
+	}
+}
+
+static double
+median_norm(size_t k)
+{
+	float norm[MOST];
+	size_t i;
+
+	for (i = 0; i < k; i++)
+		norm[i] = (float)sqrt(dot(dev[i].sent, dev[i].sent));
+	qsort(norm, k, sizeof(*norm), down);
+	return (double)norm[k / 2];
+}
+
+/* What one of the bad ones sends, k honest ones being there. */
+static void
+bad(float *y, const char *attack, size_t k, uint32_t who, uint32_t step)
+{
+	double size = sqrt(dot(honest, honest)), mean, square, f = 0;
+	size_t i, j;
+
+	if (strncmp(attack, "loud", 4) == 0)
+		f = -(attack[4] == '3' ? 2.9 : 1.9) * median_norm(k) / size;
+	else if (strcmp(attack, "flip") == 0)
+		f = -1;
+	else if (strcmp(attack, "ipm") == 0)
+		f = -0.5;
+	for (i = 0; i < N; i++) {
+		y[i] = (float)f * honest[i];
+		if (strcmp(attack, "large") == 0)
+			y[i] = (float)(100 * size / sqrt(N)) * noise[who][step][i];
+		else if (strcmp(attack, "mimic") == 0)
+			y[i] = dev[0].sent[i];
+		if (strcmp(attack, "alie") != 0)
+			continue;
+		for (j = 0, mean = square = 0; j < k; j++) {
+			mean += (double)dev[j].sent[i];
+			square += (double)dev[j].sent[i] * dev[j].sent[i];
+		}
+		mean /= (double)k;
+		y[i] = (float)(mean - 1.5 * sqrt(fmax(square / (double)k - mean * mean, 0)));
+	}
+}
+
+/* Means of two, by chance; of an odd number the last one stays alone. */
+static size_t
+pairs(const float **x, size_t k, uint32_t step)
+{
+	size_t i, j, n = 0;
+	const float *t;
+	uint32_t r[4];
+
+	for (i = k; i > 1; i--) {
+		rng_block(8, 0, step, (uint32_t)i, r);
+		j = r[0] % i;
+		t = x[i - 1], x[i - 1] = x[j], x[j] = t;
+	}
+	for (i = 0; i < k; i += 2, n++)
+		for (j = 0; j < N; j++)
+			paired[n][j] = i + 1 < k ? (x[i][j] + x[i + 1][j]) / 2 : x[i][j];
+	for (i = 0; i < n; i++)
+		x[i] = paired[i];
+	return n;
+}
+
+/* The aggregate y of x[k] by a rule, as ace-aggregate makes it; before it y is the
+ * step's before. */
+static int
+rule(float *y, const struct robust_rule *q, const float **x, size_t k, struct err *e)
+{
+	static float in[N];
+	struct robust_step t = { .k = 0 };
+	double f, sum[N] = { 0 }, weight = 0, kept = 0;
+	float tmp[MOST];
+	size_t i, j, n;
+	int r = robust_step(&t, q, k, e);
+
+	for (i = 0; r == 0 && i < k; i++) {
+		t.one[i].weight = 1;
+		t.one[i].norm2 = dot(x[i], x[i]);
+		t.one[i].values = t.one[i].sent = t.one[i].nonzero = N;
+		for (j = 0; j < N; j++)
+			in[j] = x[i][j] - y[j];
+		t.one[i].far2 = dot(in, in);
+	}
+	if (r == 0 && robust_pairs(q))
+		robust_distances(t.dist, x, k, N);
+	if (r == 0)
+		r = robust_judge(q, &t, e);
+	for (i = n = 0; r == 0 && i < k; i++) {
+		if (!robust_counts(&t.one[i]))
+			continue;
+		f = t.one[i].scale;
+		weight++, kept += f;
+		for (j = 0; j < N; j++)
+			sum[j] += f * (double)x[i][j];
+		t.x[n++] = x[i];
+	}
+	if (r == 0 && robust_elements(q)) {
+		robust_combine(q, sum, t.x, n, N, tmp);
+		weight = 1;
+	}
+	for (j = 0; r == 0 && j < N; j++)
+		y[j] = (float)((sum[j] + (robust_centered(q) ? weight - kept : 0) *
+		    (double)y[j]) / weight);
+	robust_release(&t);
+	return r;
+}
+
+/* || a - b || / || b || */
+static double
+apart(const double *a, const double *b)
+{
+	double d = 0, n = 0;
+	size_t i;
+
+	for (i = 0; i < N; i++) {
+		d += (a[i] - b[i]) * (a[i] - b[i]);
+		n += b[i] * b[i];
+	}
+	return sqrt(d / n);
+}
+
+static int
+away(const double *a, const double *b)
+{
+	double d = 0;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		d += a[i] * b[i];
+	return d < 0;
+}
+
+struct cell {
+	double step, all;	/* errors; NAN: the rule refuses so few */
+	int step_away, all_away;
+};
+
+static const struct { const char *name; enum robust_kind kind; double ratio; int pairs; }
+rules[RULES] = {
+	{ "mean", ROBUST_MEAN, 0, 0 }, { "ratio:2", ROBUST_MEAN, 2, 0 },
+	{ "trim", ROBUST_TRIM, 0, 0 }, { "median", ROBUST_MEDIAN, 0, 0 },
+	{ "krum", ROBUST_KRUM, 0, 0 }, { "multikrum", ROBUST_MULTIKRUM, 0, 0 },
+	{ "center", ROBUST_CENTER, 0, 0 }, { "tolerate", ROBUST_CENTER, 3, 0 },
+	{ "pairs", ROBUST_CENTER, 3, 1 } };
+
+/* Runs a rule for all steps; F is the rule's own but among pairs, where fewer than 2F + 1
+ * are left and the radius is a median all the same. */
+static void
+cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
+{
+	static float y[N], from[MOST][N];
+	const int two = rules[which].pairs;
+	struct robust_rule q = { .kind = rules[which].kind, .f = two ? 0 : f, .m = k - f,
+		.max_ratio = rules[which].ratio, .among = way == 2 ? ROBUST_NONZERO : ROBUST_ALL, .even = !two };
+	double sum[N] = { 0 }, want[N] = { 0 }, a[N], b[N];
+	struct err e = ERR_INIT;
+	const float *x[MOST];
+	size_t i, h = strcmp(attack, "none") == 0 ? k : k - f;
+	uint32_t s;
+
+	*c = (struct cell){ .step = 0 };
+	if (q.kind == ROBUST_KRUM)
+		q.m = 1;
+	(void)memset(y, 0, sizeof(y));
+	(void)memset(dev, 0, sizeof(dev));
+	for (s = 0; s < STEPS; s++) {
+		good(h, s, way);
+		for (i = 0; i < k; i++) {
+			if (i >= h)
+				bad(from[i], attack, h, (uint32_t)i, s);
+			x[i] = i < h ? dev[i].sent : from[i];
+		}
+		if (rule(y, &q, x, two ? pairs(x, k, s) : k, &e) < 0) {
+			c->step = c->all = NAN;
+			return;
+		}
+		for (i = 0; i < N; i++) {
+			sum[i] += a[i] = (double)y[i];
+			want[i] += b[i] = (double)honest[i];
+		}
+		if (s >= STEPS - LAST) {
+			c->step += apart(a, b) / LAST;
+			c->step_away += away(a, b);
+		}
+	}
+	c->step_away = c->step_away > LAST / 2;
+	c->all = apart(sum, want);
+	c->all_away = away(sum, want);
+}
+
+static void
+line(const struct cell *c, int all)
+{
+	int i;
+
+	for (i = 0; i < RULES; i++) {
+		if (isnan(c[i].step))
+			(void)printf(" %9s ", "-");
+		else
+			(void)printf(" %9.2f%c", all ? c[i].all : c[i].step,
+			    (all ? c[i].all_away : c[i].step_away) ? '+' : ' ');
+	}
+	(void)printf("\n");
+}
+
+static const struct { int k, f; } sizes[SIZES] = { { 8, 1 }, { 8, 2 }, { 8, 3 }, { 20, 5 } };
+
+/* One way of sending, at one of the sizes or, below 0, at all. */
+static void
+table(int way, int only)
+{
+	static struct cell c[SIZES][ATTACKS][RULES];
+	const int from = only < 0 ? 0 : only, to = only < 0 ? SIZES : only + 1;
+	int i, a, r, all;
+
+	for (i = from; i < to; i++)
+		for (a = 0; a < ATTACKS; a++)
+			for (r = 0; r < RULES; r++)
+				cell(&c[i][a][r], r, (size_t)sizes[i].k,
+				    (size_t)sizes[i].f, attacks[a], way);
+	for (all = 0; all < 2; all++) {
+		(void)printf("\n%-8s %-6s  K F", ways[way], all ? "in all" : "a step");
+		for (r = 0; r < RULES; r++)
+			(void)printf(" %9s ", rules[r].name);
+		(void)printf("\n");
+		for (i = from; i < to; i++)
+			for (a = 0; a < ATTACKS; a++) {
+				(void)printf("%-15s %2d %d", attacks[a], sizes[i].k,
+				    sizes[i].f);
+				line(c[i][a], all);
+			}
+	}
+}
+
+/* bench-robust [WAY [K F]]: all, or what is named */
+int
+main(int argc, char **argv)
+{
+	int w, only;
+	size_t i;
+	uint32_t d, s;
+
+	for (i = 0; i < N; i++) {
+		grad[i] = (float)(normal(0, 0, (uint32_t)i) / sqrt(N));
+		for (d = 0; d < MOST; d++)
+			for (s = 0; s < STEPS; s++)
+				noise[d][s][i] = (float)normal(d + 1, s, (uint32_t)i);
+	}
+	for (only = argc > 3 ? SIZES - 1 : -1; only >= 0; only--)
+		if (atoi(argv[2]) == sizes[only].k && atoi(argv[3]) == sizes[only].f)
+			break;
+	for (w = 0; w < WAYS; w++)
+		if (argc < 2 || strcmp(argv[1], ways[w]) == 0)
+			table(w, only);
+	return 0;
+}
