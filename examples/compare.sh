@@ -24,6 +24,7 @@
 #		down, or dense) is the way with another line in ways.sh;
 #		--target,X has the policy set the interval, within half and
 #		twice that line's, so that the mean difference is X of the model;
+#		--feedback,HOW is that of ace-compress, none is none;
 #		--slope,X begins with 1 - X times the bits and ends with 1 + X
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
@@ -120,15 +121,17 @@ way() {
 	! take --batch || batch=$value
 	! take --interval || H=$value
 	! take --bits || code=$value
-	form=level
+	form=level feedback=ef
+	[[ $code != paper:* ]] || form=paper
 	! take --form || form=$value
+	! take --feedback || feedback=$value
 	target=
 	! take --target || target=$value
 	slope=
 	! take --slope || slope=$value
 	[ -z "$target" ] || [ -z "$slope" ] || die "'$1': --slope needs to know" \
 	    "how many rounds there are, and --target leaves that open"
-	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+)$ ]] ||
+	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|paper:[a-z0-9.:=,@]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
@@ -144,6 +147,7 @@ way() {
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
 	[ -z "$target" ] || given="$given --policy"
 	setup="$setup, $code, $given, $form${target:+, drift $target}${slope:+, slope $slope}"
+	[ "$feedback" = ef ] || setup="$setup, feedback $feedback"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
 	options=($model --batch "$batch" --valid "$valid" --windows 1024
@@ -204,6 +208,7 @@ go() {
 	case $code,${LOCAL:-} in
 	dense,) run "$what" dense_edge dense_back dense_cloud ;;
 	dense,*) alone ;;
+	paper:*) run "$what" paper_edge coded_back paper_cloud ;;
 	*:*) run "$what" code_edge coded_back code_cloud ;;
 	*) run "$what" ace_edge coded_back ace_cloud ;;
 	esac

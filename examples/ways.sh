@@ -6,7 +6,8 @@
 # on each of four edges (with more edges it is less on each, so that all together
 # take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
 # or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
-# than the edges do; and what the trainer is told.  All ways read the same text:
+# than the edges do, or paper:SHARES, by ace-select -p with the paper's importance; and
+# what the trainer is told.  All ways read the same text:
 # twice the batch is half the steps.
 fresh_ways() {
 	cat <<-'END'
@@ -25,6 +26,14 @@ fresh_ways() {
 	ACE-1000       20 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
 	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
+	QSGD            1 16 paper:1=qsgd:64 --gradient --rate 0.01 --form even --feedback none
+	TernGrad        1 16 paper:1=tern --gradient --rate 0.01 --form even --feedback none
+	Paper-2         1 16 paper:count:0.35=f32,1=qsgd:64 --gradient --rate 0.01
+	Paper-4         1 16 paper:count:0.2=f32,1=qsgd:64 --gradient --rate 0.007
+	Paper-10        1 16 paper:count:0.02=f32,1=qsgd:16 --gradient --rate 0.005
+	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.01 --form even
+	ACE-AdamW-4     1 16 8         --gradient --rate 0.01 --form even
+	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.01 --form even
 	END
 }
 
@@ -119,6 +128,26 @@ code_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
+# ACE-Sync as its text says it: (3) and (4) without our third feature, a share of the
+# parameters in full precision and the next ones by (6), error feedback by (7).  The
+# shares stand for what (5) would choose, and (9) is one step.  Both ways.  Without
+# feedback the codes are those of their papers, which have no bias.
+paper_code() {
+	local state=(-S "$1") how=(--error-feedback "$feedback" --sync rename)
+	[ "$feedback" != none ] || state=() how=()
+	ace-expand "${state[@]}" | ace-score -S "$1" --form "$form" |
+	    ace-select -p "${code#paper:}" | ace-compress "${state[@]}" "${how[@]}"
+	good "${PIPESTATUS[@]}"
+}
+paper_edge() {
+	edge "$1" | paper_code "$dir/state$1" | count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+paper_cloud() {
+	ace-aggregate --expect "$EDGES" "$dir"/up* | paper_code "$dir/state" | broadcast
+	good "${PIPESTATUS[@]}"
+}
+
 # The sum has as many values that are not zero, or ranks, as all have together.
 code_cloud() {
 	local all
@@ -196,7 +225,7 @@ ace_edge() {
 	fi
 	edge "$1" "${sense[@]}" |
 	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
-	    "${policy[@]}" --sync rename |
+	    "${policy[@]}" --error-feedback "$feedback" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
@@ -209,6 +238,6 @@ ace_cloud() {
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
-	    "${policy[@]}" --sync rename "${often[@]}" | broadcast
+	    "${policy[@]}" --error-feedback "$feedback" --sync rename "${often[@]}" | broadcast
 	good "${PIPESTATUS[@]}"
 }

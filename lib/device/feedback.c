@@ -158,6 +158,10 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	if (f->o.kind == COMPENSATE_MOMENTUM)
 		return err_set(e, ERR_USAGE, "momentum correction adds the "
 		    "residual itself: take ace-expand -S out of the pipeline");
+	if (f->o.kind == COMPENSATE_EF && f->o.gamma < 1)
+		return err_set(e, ERR_USAGE, "the residual was added before "
+		    "this: its factor is --gamma, not --error-feedback ef:%g",
+		    f->o.gamma);
 	if (strcmp(stamp, f->old.d.stamp) != 0)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
 		    "compensated with another residual than the state's",

@@ -462,6 +462,11 @@ anywhere() {
 	    sixteen-characters:1; do
 		exits 2 ace-compress -S st --error-feedback "$bad" -c q8 g1
 	done
+	# where it was added before, the number is the other program's
+	mkshards -s 3 -x 2 | ace-expand -S ef:0.5 >added
+	exits 2 ace-compress -S ef:0.5 -c q4 --error-feedback ef:0.5 added
+	says "--gamma"
+	exits 0 ace-compress -S ef:0.5 -c q4 --error-feedback ef:1 added
 }
 
 @test "a stream that has ended, without a shard: what has no receipt goes out" {
