@@ -5,7 +5,9 @@
 #
 # Each takes a DIR, and leaves there DIR/NAME.tsv and more; every run is a line of
 # DIR/runs.tsv and some of DIR/curves.tsv, and is not made again, so that what
-# was stopped goes on, and what one of them has run the others have.
+# was stopped goes on, and what one of them has run the others have.  The last column
+# says all that a run depends on, the sum of its text among it; DIR/text.tsv is the
+# sum, the size and the name of each file of the text.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
 # STEPS=N	of a batch of 8 on each of 4 edges (5000); all ways read as much
@@ -24,7 +26,8 @@
 #		down, or dense) is the way with another line in ways.sh;
 #		--target,X has the policy set the interval, within half and
 #		twice that line's, so that the mean difference is X of the model;
-#		--feedback,HOW is that of ace-compress, none is none;
+#		--feedback,none goes without, --feedback,ef:raw (of paper:...) is as
+#		the paper has it;
 #		--slope,X begins with 1 - X times the bits and ends with 1 + X
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
@@ -125,6 +128,8 @@ way() {
 	[[ $code != paper:* ]] || form=paper
 	! take --form || form=$value
 	! take --feedback || feedback=$value
+	gamma=1
+	[ "$feedback" != none ] || gamma=0
 	target=
 	! take --target || target=$value
 	slope=
@@ -329,15 +334,13 @@ one() {
 	rm -rf "$dir"
 }
 
-# named TABLE: its lines of the ways asked for, with their names and without the
-# columns that nobody reads there
+# named TABLE: its lines of the ways asked for, with their names
 named() {
 	awk -F '\t' -v OFS='\t' '
 	FILENAME == ARGV[1] { name[$1] = name[$1] " " $2; next }
-	FNR == 1 { cut = $NF == "setup" ? NF - 1 : NF }
 	FNR == 1 || $1 in name {
 		line = $2
-		for (i = 3; i <= cut; i++)
+		for (i = 3; i <= NF; i++)
 			line = line OFS $i
 		k = FNR == 1 ? 1 : split(name[$1], f, " ")
 		for (i = 1; i <= k; i++)
@@ -380,6 +383,8 @@ begin() {
 	trace >"$work/trace"
 	common="text $(cksum <"$text" | tr ' ' /), $valid kept, $model, network"
 	common="$common $(cksum <"$work/trace" | tr ' ' /), ${STEP_MS:-20} ms"
+	common="$common, $(ace-step --version | head -n 1)"
+	[ ! -s "$work/manifest" ] || cp "$work/manifest" "$out/text$suffix.tsv"
 	[ -s "$out/runs.tsv" ] || tr ' ' '\t' <<<"$runs_head" >"$out/runs.tsv"
 	[ -s "$out/curves.tsv" ] ||
 	    tr ' ' '\t' <<<"$curves_head" >"$out/curves.tsv"

@@ -145,7 +145,8 @@ size=800000 share=0.9
 
 # The files in an order that is no order, so that what is kept for validation
 # (the end) is of the same kind; the training part sorted again, so that the
-# devices see different things.  Where there is less, less of everything.
+# devices see different things.  Where there is less, less of everything.  Which they
+# are, each with its sum and size, is left in $work/manifest.
 corpus() {
 	files | sort |
 	    awk '{ print (NR * 7919) % 10007 "\t" $0 }' | sort -n | cut -f 2- |
@@ -166,7 +167,9 @@ corpus() {
 				if (n <= size)
 					print name[i]
 			}
-		}' | tr '\n' '\0' | xargs -0 cat
+		}' | tr '\n' '\0' >"$work/files"
+	xargs -0 cksum <"$work/files" | tr ' ' '\t' >"$work/manifest"
+	xargs -0 cat <"$work/files"
 }
 
 # Sets text: CORPUS, or what corpus gives.

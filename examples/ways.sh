@@ -27,13 +27,14 @@ fresh_ways() {
 	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
 	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
 	QSGD            1 16 paper:1=qsgd:64 --gradient --rate 0.01 --form even --feedback none
-	TernGrad        1 16 paper:1=tern --gradient --rate 0.01 --form even --feedback none
-	Paper-2         1 16 paper:count:0.35=f32,1=qsgd:64 --gradient --rate 0.01
-	Paper-4         1 16 paper:count:0.2=f32,1=qsgd:64 --gradient --rate 0.007
-	Paper-10        1 16 paper:count:0.02=f32,1=qsgd:16 --gradient --rate 0.005
-	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.01 --form even
-	ACE-AdamW-4     1 16 8         --gradient --rate 0.01 --form even
-	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.01 --form even
+	TernGrad        1 16 paper:1=tern --gradient --rate 0.007 --form even --feedback none
+	Paper-2         1 16 paper:count:0.35=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
+	Paper-4         1 16 paper:count:0.2=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
+	Paper-10        1 16 paper:count:0.06=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
+	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.007 --form even
+	ACE-AdamW-4     1 16 8         --gradient --rate 0.007 --form even
+	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.007 --form even
+	ACE-AdamW-20    1 16 1.6       --gradient --rate 0.007 --form even
 	END
 }
 
@@ -225,7 +226,7 @@ ace_edge() {
 	fi
 	edge "$1" "${sense[@]}" |
 	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
-	    "${policy[@]}" --error-feedback "$feedback" --sync rename |
+	    "${policy[@]}" --gamma "$gamma" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
@@ -238,6 +239,7 @@ ace_cloud() {
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
-	    "${policy[@]}" --error-feedback "$feedback" --sync rename "${often[@]}" | broadcast
+	    "${policy[@]}" --gamma "$gamma" --sync rename "${often[@]}" |
+	    broadcast
 	good "${PIPESTATUS[@]}"
 }

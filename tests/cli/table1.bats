@@ -68,6 +68,9 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	awk -F '\t' 'NR == 2 { b = ($11 + $12) / 2 / 20 * 8 / 8e6
 	    t = 20 * (b + 0.1 + 0.05); exit $15 < t - 0.1 || $15 > t + 2 }' \
 	    results/table1-runs.tsv
+	# what it was, to the sum of the text
+	awk -F '\t' -v sum="$(cksum <text | tr ' ' /)" '
+	    NR == 2 { exit !index($NF, "2 edges") || !index($NF, sum) }' results/table1-runs.tsv
 }
 
 @test "the time of the programs between is part of a round" {
@@ -315,6 +318,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	files | xargs -d '\n' cat | wc -c
 	corpus | tee text | wc -c
 	corpus | cmp - text
+	cut -f 3 "\$work/manifest" | tr '\n' '\0' | xargs -0 cat | cmp - text
 	END
 	mkdir -p examples
 	cp "$ROOT/examples/pipes.sh" examples/
@@ -330,7 +334,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	all='table1-repeated frontier-repeated table1 frontier
 	    frontier-interleaved frontier-million frontier-short
 	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
-	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits'
+	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper'
 	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
