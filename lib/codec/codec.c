@@ -80,6 +80,15 @@ codec_known(uint64_t codec)
 	return codec < CODEC_MAX && table[codec] != NULL;
 }
 
+int
+codec_takes(uint32_t codec, uint8_t param)
+{
+	const struct codec_impl *c = codec_row(codec);
+	const unsigned p = c != NULL ? param & ~(unsigned)c->flag_param : 0;
+
+	return c != NULL && p >= c->min_param && p <= c->max_param;
+}
+
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
 
 /* The codec whose name, or other name, is the first len bytes of s. */
@@ -314,6 +323,9 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (c == NULL)
 		return err_set(e, ERR_USAGE, "no codec %lu",
 		    (unsigned long)plan->codec);
+	if (!codec_takes(plan->codec, plan->param))
+		return err_set(e, ERR_USAGE, "codec %s: parameter %u", c->name,
+		    plan->param);
 	if (c->sums)
 		in.seen = codec_seen(&in, &s);
 	in.max_bits = in.seen != NULL && in.seen->nonfinite == 0 ?
@@ -349,7 +361,7 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
 	else if (c == NULL)
 		*r = err_set(e, ERR_DATA, "unsupported: codec %lu",
 		    (unsigned long)codec);
-	else if (param > c->max_param)
+	else if (!codec_takes(codec, param))
 		*r = err_set(e, ERR_DATA,
 		    "unsupported: parameter %u of codec %s", param, c->name);
 	return *r == 0 ? c : NULL;

@@ -94,7 +94,8 @@ struct codec_impl {
 	 * made of in, bit for bit and sooner; 1: decode has to */
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
-	uint8_t max_param;	/* greater: unsupported */
+	uint8_t min_param, max_param;	/* others: unsupported */
+	uint8_t flag_param;	/* a bit that any of them may have, too */
 	uint8_t raw;		/* may carry values that are not finite */
 	uint8_t open;		/* encode may write another param than the
 				 * plan's */

@@ -99,8 +99,8 @@ stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 	int r;
 
 	s->flags &= ~SHARD_PREDICTED;
-	if ((r = text_set(&s->kv, FEEDBACK_KEY, NULL, e)) < 0 ||
-	    (r = text_set(&s->kv, FEEDBACK_KEY_BASE, NULL, e)) < 0)
+	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, NULL, e)) < 0 ||
+	    (r = text_set(&s->kv, SHARD_KEY_HISTORY, NULL, e)) < 0)
 		return r;
 	if (x->o->dir == NULL)
 		return 0;
