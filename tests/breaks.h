@@ -307,6 +307,33 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
+/* One annotation of each type, and one more that nobody knows and is of the values. */
+static inline void
+annotated(struct forge *s, unsigned long arg)
+{
+	unsigned char b[16 + 152] = { 0 };
+
+	(void)arg;
+	bytes_set32(b + 4, 1);
+	bytes_set32(b + 8, 4);
+	(void)forge_insert(s, DATA, FRAME_SCOR, b, 20);
+	bytes_set32(b + 8, 8);
+	(void)forge_insert(s, DATA, FRAME_PLAN, b, 40);
+	bytes_set32(b + 8, 152);
+	bytes_set32(b + 16, 16);
+	(void)forge_insert(s, DATA, FRAME_STAT, b, 168);
+	(void)forge_insert(s, DATA, FRAME_MEMB, "\1\0\0\0\0\0\0\0\1\0a", 11);
+	(void)forge_insert(s, DATA, FRAME_TIME,
+	    "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	(void)forge_insert(s, DATA, FRAME_POLI, "interval=2\n", 11);
+	(void)forge_insert(s, DATA, FRAME_LINK, "a=b\n", 4);
+	(void)forge_insert(s, DATA, FRAME_TEXT, "", 0);
+	(void)forge_insert(s, DATA, FRAME_TYPE('x', 'y', 'Z', 'Z'), "", 0);
+	memset(b, 0, sizeof(b));
+	b[0] = 1;
+	(void)forge_insert(s, s->n - 2, FRAME_SIGN, b, 104);
+}
+
 /* An annotation that breaks what the page says of it, which no filter looks at
  * that does not use it: who verifies does. */
 enum noted {

@@ -27,6 +27,7 @@ static const struct bad bads[] = {
 	{ "good-between", between, FRAME_TYPE('x', 'Y', 'Z', 'Z') },
 	{ "good-receipt", receipt, 48 },
 	{ "good-provenance-empty", no_provenance, HEAD },
+	{ "good-annotated", annotated, 0 },
 
 	{ "corrupt-magic", HEAD8(HEAD, 0, 0xad) },
 	{ "unsupported-version", HEAD8(HEAD, 10, 2) },

@@ -80,13 +80,22 @@ codec_known(uint64_t codec)
 	return codec < CODEC_MAX && table[codec] != NULL;
 }
 
+/* Whether a record may have it. */
+static int
+takes(const struct codec_impl *c, uint8_t param)
+{
+	const unsigned p = param & ~(unsigned)c->flag_param;
+
+	return p >= c->min_param && p <= c->max_param;
+}
+
 int
 codec_takes(uint32_t codec, uint8_t param)
 {
 	const struct codec_impl *c = codec_row(codec);
-	const unsigned p = c != NULL ? param & ~(unsigned)c->flag_param : 0;
 
-	return c != NULL && p >= c->min_param && p <= c->max_param;
+	return c == NULL ? 0 : c->open != 0 ? param <= c->open :
+	    takes(c, param);
 }
 
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
@@ -361,7 +370,7 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
 	else if (c == NULL)
 		*r = err_set(e, ERR_DATA, "unsupported: codec %lu",
 		    (unsigned long)codec);
-	else if (!codec_takes(codec, param))
+	else if (!takes(c, param))
 		*r = err_set(e, ERR_DATA,
 		    "unsupported: parameter %u of codec %s", param, c->name);
 	return *r == 0 ? c : NULL;

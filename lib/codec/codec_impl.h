@@ -98,7 +98,7 @@ struct codec_impl {
 	uint8_t flag_param;	/* a bit that any of them may have, too */
 	uint8_t raw;		/* may carry values that are not finite */
 	uint8_t open;		/* encode may write another param than the
-				 * plan's */
+				 * plan's, and that is at most this; or 0 */
 	uint8_t after;		/* encode looks at the last body */
 	uint8_t sums;		/* encode calls codec_seen: what is largest is
 				 * taken from there, too */
