@@ -343,7 +343,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 		return err_set(e, ERR_DATA,
 		    "corrupt: value %zu of a group is not finite",
 		    in.kern->first_nonfinite(x, n));
-	*param = 0;
+	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)
 		return 0;			/* nothing is an empty body */
 	if ((r = buf_room(out, c->bound(plan, n), e)) < 0)

@@ -79,7 +79,8 @@ struct codec_impl {
 	 * bound is exact, or when the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
 	    const struct codec_ctx *ctx, size_t n);
-	/* appends to out; room for bound() bytes is there, *param is 0 */
+	/* appends to out; room for bound() bytes is there, *param is the plan's,
+	 * or 0 where encode says it (open) */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
 	/* b holds the body; the caller refuses a body of which decode leaves
