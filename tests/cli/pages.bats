@@ -252,3 +252,29 @@ page() { WANT=$2 said "$1" && echo; }
 	sed "s,$PWD/ace,/srv/ace,; s,AAAA[^ ]*,AAAA...," out >got
 	same got line
 }
+
+@test "ace-ack: how many receipts are kept" {
+	local n s
+	n=$(page ace-ack.1 'The last (\d+) receipts, a shard stream')
+	page ace-status.1 "(the verdicts of the last $n receipts)" >/dev/null
+	for s in $(seq 0 $((n + 1))); do
+		mkshards -n 4 -s "$s" | ace-compress -S state -c f32 --sync none |
+		    ace-recv --spool spool --sync none | ace-ack -S state --sync none >/dev/null
+		[ "$s" -ge $((n - 2)) ] || continue
+		ace-inspect state/receipts >list
+		[ "$(wc -l <list)" -eq $((s + 1 < n ? s + 1 : n)) ] || { cat list; false; }
+	done
+	tail -n 1 list | grep -q "step $s: accepted"
+}
+
+@test "ace-export: a name that would lead out of where an npz is unpacked" {
+	page ace-export.1 '(A tensor whose name would lead out of the folder of whoever unpacks an npz is refused)' >/dev/null
+	for name in ../x /x a/../../x ..; do
+		mkshards -t "$name:4" >in
+		exits 3 ace-export -f npz in
+		says "^ace-export: unsupported: tensor '$name' has a name that leaves the folder"
+		exits 0 ace-export -f safetensors in
+	done
+	mkshards -t a/b..c:4 >in
+	exits 0 ace-export -f npz in
+}

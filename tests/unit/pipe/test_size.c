@@ -6,7 +6,8 @@
 #include "pipe/size.h"
 #include "format/writer.h"
 
-enum { ALIKE = 101 };	/* keep: all, each as long as may be */
+/* keep: all, each as long as may be; but for each third, which is empty */
+enum { ALIKE = 101, THIRD = 102 };
 
 /* The bytes between the first SHRD and the first byte after SEND. */
 static void
@@ -44,7 +45,8 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	before = io_bytes(io);
 	r = writer_shard(w, &s, &sc, &e);
 	for (g = 0; g < ngroups && r >= 0; g++) {
-		size_t len = keep == ALIKE ? most : rnd_bits() % (uint32_t)most;
+		size_t len = keep == THIRD && g % 3 == 2 ? 0 : keep >= ALIKE ?
+		    most : rnd_bits() % (uint32_t)most;
 		uint8_t param = rnd_bits() % 4 == 0;
 
 		if (rnd_bits() % 100 >= keep)
@@ -82,5 +84,6 @@ main(void)
 	one(7, ALIKE, WRITER_BATCH / 2 - 1);
 	one(7, ALIKE, WRITER_BATCH / 2 + 1);
 	one(3, ALIKE, WRITER_BATCH);
+	one(7, THIRD, WRITER_BATCH / 2);
 	return done_testing();
 }
