@@ -287,6 +287,21 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	ace-inspect diff want got
 }
 
+@test "limits time: of an answer that is not taken, not of an aggregate that is waited for" {
+	shard 0 edge1 >one
+	limits 'time 1s'
+	ace-recv --spool spool --reply aggregate one >back 3>&- &
+	pid=$!
+	wait_for grep -q RCPT back
+	sleep 1.5			# at least so long
+	ace-aggregate --spool spool --expect 1 --steps 1 |
+	    ace-recv --spool spool --publish
+	wait $pid
+	exits 0 ace-ack -S state back
+	mv out got
+	exits 0 ace-inspect verify got
+}
+
 @test "in any order, again and again: each once, and the same bytes" {
 	local seed d s
 	for d in 1 2 3; do
