@@ -121,6 +121,17 @@ every() {
 	done <programs
 }
 
+@test "a file that -o writes is on the disk before it has its name" {
+	mkshards >in
+	every >programs
+	while read -r how; do
+		rm -f file
+		synced $how -o file in >/dev/null
+		[ -s file ]
+		[ "$(grep -c '^file' synced)" -eq 1 ] || { echo "$how"; cat synced; false; }
+	done <programs
+}
+
 @test "an input that cannot be opened: the next program is told" {
 	for how in ace-score ace-expand "ace-compress -c q8" "ace-step -c q8"; do
 		$how nowhere 2>said | exits 3 ace-expand
