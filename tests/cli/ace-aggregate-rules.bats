@@ -471,10 +471,12 @@ steps() {
 	for s in 0 1 2; do "${agg[@]}" --steps 1 >"one$s"; done
 	cp -r spool fourth
 	"${agg[@]}" --steps 1 >last
-	cp want out
-	together=$(steps)
-	cat one0 one1 one2 last >out
-	[ "$(steps)" = "$together" ]
+	cat one0 one1 one2 last >alone
+	for s in 0 1 2 3; do
+		ace-export --step $s -f raw -o one alone
+		ace-export --step $s -f raw -o all want
+		same one all
+	done
 	for n in $(seq 1 9 400); do
 		rm -r spool
 		cp -r fourth spool
