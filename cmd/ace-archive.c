@@ -544,7 +544,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	if (o->into == NULL)
-		return err_set(e, ERR_USAGE, "into which folder? (--into DIR)");
+		return err_set(e, ERR_USAGE, "into which folder? (-o DIR)");
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
 	o->f->mute = 1;
@@ -592,7 +592,7 @@ static const struct opt append_opt[] = {
 	OPT_ROWS(out_opt), OPT_SHARED(old_opt), OPT_END
 };
 static const struct opt extract_opt[] = {
-	{ 0, "into", "DIR", "the folder to make the files in (needed)",
+	{ 'o', "output", "DIR", "the folder to make the files in (needed)",
 	    OPT_PATH(struct opts, into, OPT_DIR) },
 	OPT_ROWS(pick_opt),
 	OPT_END
@@ -607,7 +607,7 @@ static const struct cli_command commands[] = {
 	    append, 0 },
 	{ "list", "[options] [FILE]", "A line for each shard", pick_opt,
 	    list, 1 },
-	{ "extract", "--into DIR [options] [FILE]",
+	{ "extract", "-o DIR [options] [FILE]",
 	    "Each shard as a file in a folder", extract_opt, extract, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };

@@ -104,9 +104,9 @@ iteration(const struct dynacomm *f, const struct dynacomm *b, int schedule,
 		m = dynacomm_ibatch_backward(b, cuts);
 		return t + dynacomm_backward(b, cuts, m);
 	default:
-		(void)dynacomm_dp(f, cuts, k, NULL);
+		(void)dynacomm_best(f, cuts, k, NULL);
 		t = dynacomm_forward(f, cuts, *k);
-		(void)dynacomm_dp(b, cuts, &m, NULL);
+		(void)dynacomm_best(b, cuts, &m, NULL);
 		return t + dynacomm_backward(b, cuts, m);
 	}
 }
@@ -136,11 +136,9 @@ saved(const struct net *x, double gbit, double dt)
 	dynacomm_release(&b);
 }
 
-typedef int solver(const struct dynacomm *, size_t *, size_t *, struct err *);
-
 /* The least of some tries, in ms, with dt in ns. */
 static double
-took(solver *solve, size_t n, int64_t dt)
+took(size_t n, int64_t dt)
 {
 	static int64_t pt[LONG], fc[LONG];
 	static size_t cuts[LONG];
@@ -158,7 +156,7 @@ took(solver *solve, size_t n, int64_t dt)
 		exit(1);
 	for (i = 0; i < TRIES; i++) {
 		at = now();
-		if (solve(&d, cuts, &k, NULL) < 0)
+		if (dynacomm_best(&d, cuts, &k, NULL) < 0)
 			exit(1);
 		at = 1e3 * (now() - at);
 		best = at < best ? at : best;
@@ -186,13 +184,10 @@ cuts(void)
 	}
 	(void)printf("\n%-14s %9s %9s %9s   ms to find the cuts\n", "layers",
 	    "dt 0", "0.1 ms", "10 ms");
-	for (i = 0; i < 5; i++) {
-		(void)printf("%-6s %7zu", i < 2 ? "dp" : i < 4 ? "greedy" :
-		    "dp3", i % 2 ? (size_t)LONG : (size_t)155);
+	for (i = 0; i < 2; i++) {
+		(void)printf("%-14zu", i ? (size_t)LONG : (size_t)155);
 		for (j = 0; j < 3; j++)
-			(void)printf(" %9.3f", took(i < 2 ? dynacomm_dp :
-			    i < 4 ? dynacomm_greedy : dynacomm_dp3,
-			    i % 2 ? LONG : 155, cost[j]));
+			(void)printf(" %9.3f", took(i ? LONG : 155, cost[j]));
 		(void)putchar('\n');
 	}
 }

@@ -96,7 +96,7 @@ policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_
 
 	if (cut == NULL)
 		return -ERR_SYS;
-	if ((r = dynacomm_dp(d, cut, &k, e)) < 0) {
+	if ((r = dynacomm_best(d, cut, &k, e)) < 0) {
 		alloc_free(cut);
 		return r;
 	}

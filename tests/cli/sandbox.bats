@@ -146,7 +146,7 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
-	dir --into ace-archive extract
+	dir --output ace-archive extract
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
@@ -172,7 +172,7 @@ rows() {
 	exits 0 ace-inspect diff "$@" in in
 	exits 0 ace-archive create "$@" -o run.tar in
 	exits 0 ace-archive append "$@" -o run.tar other
-	exits 0 ace-archive extract "$@" --into all run.tar
+	exits 0 ace-archive extract "$@" -o all run.tar
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" --feedback in -o scored in
 	exits 0 ace-select "$@" -b 20k --text scored
