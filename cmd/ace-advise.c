@@ -688,16 +688,6 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 }
 
 static void
-profile_send(struct profile *x)
-{
-	size_t i;
-
-	x->timed += x->heard;
-	for (i = 0; i < x->sc.n && x->heard; i++)
-		x->seconds[i] += x->v[i];
-}
-
-static void
 profile_data(struct profile *x, const struct reader *r)
 {
 	struct schema_span span;
@@ -735,7 +725,9 @@ profile_print(FILE *f, struct reader *r, struct err *e)
 		if (k == READER_DATA)
 			profile_data(&x, r);
 		if (k == READER_SEND)
-			profile_send(&x);
+			x.timed += x.heard;
+		for (i = 0; k == READER_SEND && x.heard && i < x.sc.n; i++)
+			x.seconds[i] += x.v[i];
 		if (k != READER_NOTE || reader_frame(r)->type != FRAME_TIME)
 			continue;
 		if ((k = keys_times(reader_frame(r)->raw,

@@ -113,20 +113,11 @@ by_name(const char *name, const char **format, const char **filter)
 	return n;
 }
 
-static const char *
-lib_of(const char *format)
-{
-	const struct packing *k = archives;
-
-	while (k->name != NULL && strcmp(k->name, format) != 0)
-		k++;
-	return k->lib;
-}
-
 static int
 how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 {
 	const char *format = NULL, *filter = NULL;
+	const struct packing *k = archives;
 	char name[32];
 
 	if (o->format != NULL) {
@@ -145,7 +136,9 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		return err_set(e, ERR_USAGE, "%s packs its entries itself: it "
 		    "is not packed with %s", format, filter);
 	memset(how, 0, sizeof(*how));
-	how->format = lib_of(format);
+	while (strcmp(k->name, format) != 0)
+		k++;
+	how->format = k->lib;
 	how->filter = filter;
 	return 0;
 }

@@ -112,16 +112,6 @@ patience(const struct meter *x)
 	    (int)(link_patience(&x->l, clock_now()) * 1e3);
 }
 
-/* Reads small pieces, a fiftieth of a second each, so that a limited rate is
- * even. */
-static size_t
-piece(const struct opts *o)
-{
-	double n = o->limit / 8 / 50;
-
-	return !(o->limit > 0) || n > BUF ? BUF : n < 1 ? 1 : (size_t)n;
-}
-
 /* Values go from pipe to pipe without being seen here, if the rate is not
  * limited: an enum io_took, or READ when they have to be read. */
 static int
@@ -170,7 +160,10 @@ some(struct meter *x, size_t most, struct err *e)
 static int
 copy(struct meter *x, struct err *e)
 {
-	const size_t most = piece(x->o);
+	/* small pieces, a fiftieth of a second each, so that a rate is even */
+	const double part = x->o->limit / 8 / 50;
+	const size_t most = !(x->o->limit > 0) || part > BUF ? BUF : part < 1 ? 1 :
+	    (size_t)part;
 	double end;
 	int r;
 

@@ -76,13 +76,6 @@ status_line(const struct status *x, const char *fmt, ...)
 	(void)fputc('\n', x->o->f);
 }
 
-static uint64_t
-status_refused(const uint64_t v[RECEIPT_NVERDICT])
-{
-	return v[RECEIPT_INVALID] + v[RECEIPT_EQUIVOCATION] +
-	    v[RECEIPT_FENCED];
-}
-
 /* ---- a run of a spool, as text ---- */
 
 /* The names of those that are missing. */
@@ -212,7 +205,8 @@ fill(struct row *x, const struct status *s, const struct status_run *r,
 	x->bandwidth = d->bandwidth;
 	x->accepted = d->verdict[RECEIPT_ACCEPTED];
 	x->missed = d->missed;
-	x->refused = status_refused(d->verdict) + d->verdict[RECEIPT_LATE];
+	x->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
+	    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
 	x->listed = d->listed;
 	x->disk = d->disk;
 	return (d->any ? SEEN : 0u) | (d->bytes != 0 ? SENT : 0u) |

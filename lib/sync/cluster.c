@@ -32,16 +32,6 @@ struct tiers {
 	uint32_t *arg;		/* k + 1 rows of n + 1 */
 };
 
-static void
-tiers_release(struct tiers *x)
-{
-	alloc_free(x->s);
-	alloc_free(x->p);
-	alloc_free(x->last);
-	alloc_free(x->next);
-	alloc_free(x->arg);
-}
-
 static int
 tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k,
     struct err *e)
@@ -122,25 +112,13 @@ tiers_solve(struct tiers *x, int64_t *idle)
 	}
 }
 
-static void
-tiers_put(const struct tiers *x, size_t k, size_t *tier)
-{
-	size_t j = x->n, lo, i;
-
-	for (; k > 0; k--, j = lo) {
-		lo = k > 1 ? x->arg[k * (x->n + 1) + j] : 0;
-		for (i = lo; i < j; i++)
-			tier[x->s[i].at] = k - 1;
-	}
-}
-
 int
 cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
     size_t *tier, int64_t *idle, size_t *k, struct err *e)
 {
 	struct tiers x = { 0 };
 	int64_t all[CLUSTER_TIERS + 1];
-	size_t i, best = 1;
+	size_t i, j, lo, best = 1;
 	int r;
 
 	if (lambda < 0 || lambda > MOST / CLUSTER_TIERS)
@@ -152,11 +130,19 @@ cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
 			if (all[i] + (int64_t)i * lambda <
 			    all[best] + (int64_t)best * lambda)
 				best = i;
-		tiers_put(&x, best, tier);
 		*idle = all[best];
 		*k = best;
+		for (j = x.n; best > 0; best--, j = lo) {
+			lo = best > 1 ? x.arg[best * (x.n + 1) + j] : 0;
+			for (i = lo; i < j; i++)
+				tier[x.s[i].at] = best - 1;
+		}
 	}
-	tiers_release(&x);
+	alloc_free(x.s);
+	alloc_free(x.p);
+	alloc_free(x.last);
+	alloc_free(x.next);
+	alloc_free(x.arg);
 	return r;
 }
 
