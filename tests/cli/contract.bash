@@ -75,34 +75,6 @@ contract_empty() {
 	poisoned "$kind"
 }
 
-contract_cut() {
-	local kind=$1 at
-	shift
-	for at in 1 7 63 $(frames in | while read -r o _; do
-		echo "$o $((o + 40)) $((o + 70))"; done); do
-		[ "$at" -gt 0 ] && [ "$at" -lt "$(wc -c <in)" ] || continue
-		each_of 7 || continue
-		head -c "$at" in >part
-		exits 3 "$@" <part || { echo "cut at $at"; return 1; }
-		says "^$1: truncated: " || { echo "cut at $at"; return 1; }
-		poisoned "$kind"
-	done
-}
-
-contract_flip() {
-	local kind=$1 o
-	shift
-	for o in $(frames in | while read -r o _; do
-		echo "$((o + 5)) $((o + 64))"; done); do
-		each_of 5 || continue
-		cp in flipped
-		flip flipped "$o"
-		exits 3 "$@" <flipped || { echo "flipped at $o"; return 1; }
-		data_error "$1"
-		poisoned "$kind"
-	done
-}
-
 contract_garbage() {
 	local kind=$1
 	shift
