@@ -225,17 +225,6 @@ contract_same() {
 	exits 2 env ACE_KERNEL=none-such "$@" <big
 }
 
-# whatever allocation fails: status 4, no crash, nothing whole comes out
-contract_alloc() {
-	local kind=$1
-	shift
-	starves -c "contract_starved $kind $1" contract_fed "$@"
-}
-contract_fed() { "$@" <in; }
-contract_starved() {
-	says "^$2: " && poisoned "$1"
-}
-
 # a reader that goes away at each frame of our output
 contract_leaves() {
 	writes_streams "$1" || return 0
