@@ -17,7 +17,7 @@ _ace() {
 	case $call:$at in
 	ace:1 | ace-advise:1 | ace-archive:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
-	ace-inspect:*) case $word in list | brief | follow | diffable | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
+	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
 	ace-ack:--sandbox)
@@ -192,14 +192,6 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ follow:--kind)
 		kind='gradient delta sum mean residual model history' ;;
-	ace-inspect\ diffable:--sandbox)
-		kind='auto require off' ;;
-	ace-inspect\ diffable:--schema)
-		kind='file' ;;
-	ace-inspect\ diffable:--step | ace-inspect\ diffable:--device | ace-inspect\ diffable:--tensor | ace-inspect\ diffable:--max-elements)
-		kind='free' ;;
-	ace-inspect\ diffable:--kind)
-		kind='gradient delta sum mean residual model history' ;;
 	ace-inspect\ stats:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ stats:--schema)
@@ -356,15 +348,13 @@ _ace() {
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow diffable stats verify diff recover books' ;;
+		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover books' ;;
 	ace-inspect\ list)
 		opts='--json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ brief)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ follow)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-inspect\ diffable)
-		opts='--step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ stats)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ verify)

@@ -289,7 +289,8 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-void
+/* "ecq 1200,f32 64": bytes of the bodies, the most first. */
+static void
 report_coded(FILE *f, const struct tally *y, const char *between)
 {
 	char name[16], done[CODEC_MAX] = { 0 };

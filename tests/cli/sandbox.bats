@@ -154,7 +154,7 @@ rows() {
 	read --key ace-sign
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
-	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect diffable, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	replace --output ace-archive create, ace-archive append
 	write --output ace-ack, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
