@@ -216,13 +216,13 @@ run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
 	struct meter x = { .o = o, .state = STATE_INIT };
-	char rate[NUM_RATE_TEXT];
+	char rate[NUM_TEXT];
 	int r;
 
 	link_init(&x.l);
 	if ((r = begin(&x, *path, e)) == 0)
 		r = copy(&x, e);
-	num_rate_text(link_bandwidth(&x.l), rate);
+	(void)num_text(link_bandwidth(&x.l), "bit/s", rate);
 	if (r == 0)
 		cli_say(o->cli, 1, "%llu bytes, %llu shards, bandwidth %s, "
 		    "round trip %.3g s, jitter %.3g s",

@@ -237,7 +237,7 @@ status_device_text(struct status *x, const struct status_run *r,
 static void
 status_run_text(struct status *x, const struct status_run *r)
 {
-	char last[48] = "", size[32];
+	char last[48] = "", size[NUM_TEXT];
 	int wname = 6;
 	size_t i;
 
@@ -248,7 +248,7 @@ status_run_text(struct status *x, const struct status_run *r)
 		    (unsigned long long)r->last);
 	status_line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
 	    r->name, x->dir, (unsigned long long)r->steps, last,
-	    screen_size(r->disk, size));
+	    num_text((double)r->disk, "B", size));
 	status_waits(x, r);
 	for (i = 0; i < r->n; i++)
 		if (screen_chars(r->d[i].name) > wname)
@@ -437,7 +437,7 @@ status_state_read(struct status_state *v, const struct statedir *s, struct err *
 static void
 status_state_text(const struct status *x, const struct status_state *v)
 {
-	char size[32], rate[NUM_RATE_TEXT];
+	char size[NUM_TEXT], rate[NUM_TEXT];
 
 	if (v->any)
 		status_line(x, "device '%s' of run '%s' in '%s': step %llu, %s%s",
@@ -449,7 +449,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 	else
 		status_line(x, "'%s': nothing was coded here yet "
 		    "(ace-compress)", x->dir);
-	num_rate_text(v->bandwidth, rate);
+	(void)num_text(v->bandwidth, "bit/s", rate);
 	if (v->bandwidth > 0)
 		status_line(x, "link      %s, round trip %.1f ms, +- %.1f",
 		    rate, v->rtt * 1e3, v->jitter * 1e3);
@@ -464,7 +464,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_INVALID],
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
-	status_line(x, "disk      %s", screen_size(v->disk, size));
+	status_line(x, "disk      %s", num_text((double)v->disk, "B", size));
 }
 
 static void
