@@ -265,6 +265,16 @@ codec_turn(const struct codec_plan *plan, double f)
 	return p;
 }
 
+int
+codec_turned(const struct codec_last *last, struct codec_plan *plan)
+{
+	const struct codec_impl *c = codec_row(last->codec);
+
+	*plan = (struct codec_plan){ last->codec, last->param, 0 };
+	return c != NULL && c->turned != NULL && c->turned(plan, last->body,
+	    last->len);
+}
+
 /* ---- the bytes ---- */
 
 size_t
