@@ -34,6 +34,7 @@
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
+# POINTS=N	of a curve (25); each takes as long as some steps
 # STEP_MS=X	what a step with a batch of 8 takes on an edge there (20)
 here_is=$(dirname "$0")
 : "${PROGRESS:=60}"		# it takes hours
@@ -48,7 +49,7 @@ REGIME=${REGIME:-fresh}
 SPLIT=${SPLIT:-parts}
 SEEDS=${SEEDS:-8}
 model=${MODEL:---layers 2 --width 64 --heads 2 --context 64}
-points=25			# of a curve
+points=${POINTS:-25}		# of a curve
 sequences=$((STEPS * 8 * 4))	# that all edges read together
 
 # ---- the text ----

@@ -27,14 +27,16 @@ fresh_ways() {
 	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
 	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
 	QSGD            1 16 paper:1=qsgd:64 --gradient --rate 0.01 --form even --feedback none
-	TernGrad        1 16 paper:1=tern --gradient --rate 0.007 --form even --feedback none
-	Paper-2         1 16 paper:count:0.35=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
-	Paper-4         1 16 paper:count:0.2=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
-	Paper-10        1 16 paper:count:0.06=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
-	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.007 --form even
-	ACE-AdamW-4     1 16 8         --gradient --rate 0.007 --form even
-	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.007 --form even
-	ACE-AdamW-20    1 16 1.6       --gradient --rate 0.007 --form even
+	TernGrad        1 16 paper:1=tern --gradient --rate 0.01 --form even --feedback none
+	Paper-2         1 16 paper:count:0.31=f32,1=qsgd:64 --gradient --rate 0.01 --feedback ef:raw
+	Paper-4         1 16 paper:count:0.12=f32,1=qsgd:64 --gradient --rate 0.01 --feedback ef:raw
+	Paper-10        1 16 paper:count:0.02=f32,0.5=qsgd:64,1=qsgd:64@4 --gradient --rate 0.01 --feedback ef:raw
+	Paper-coarse    1 16 paper:count:0.2=f32,1=qsgd:4 --gradient --rate 0.01 --feedback ef:raw
+	Uniform-4       1 16 paper:1=q8    --gradient --rate 0.01 --form even
+	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.01 --form even
+	ACE-AdamW-4     1 16 8         --gradient --rate 0.01 --form even
+	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.01 --form even
+	ACE-AdamW-20    1 16 1.6       --gradient --rate 0.01 --form even
 	AdaSync        10 16 16        --rate 0.01 --form even --feedback none --target 0.06
 	FedProx        10 16 dense     --rate 0.01 --prox 0.01
 	D-PSGD          1 16 gossip    --rate 0.01 --gossip
