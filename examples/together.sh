@@ -6,8 +6,8 @@
 #
 # One device of the example trainer behind a link that is first one, then another
 # (LINKS).  What leaves goes through the link and comes back at once.  Each part of
-# the way is a run of its own that begins with the model, the states and the residuals
-# of the one before, and whose policies are told the link as it is now.  Every way
+# the way is a run of its own that begins with the model of the one before, and whose
+# policies are told the link as it is now; states, residuals and moments begin anew.  Every way
 # takes the same steps; it is the seconds of the steps, all links together, of several
 # tries the least, and the loss at the end.
 #
@@ -57,7 +57,7 @@ coded() {
 	deco | all) policy+=(--compute "${compute}s") ;;
 	esac
 	case $1 in
-	*-9) policy+=(--target-divergence 0.04 --interval 5,4,10) ;;
+	*-9) policy+=(--target-divergence 0.04 --interval '5,4,10') ;;
 	all) policy+=(--cuts "${cost}s") ;;
 	esac
 	case $1 in
@@ -79,8 +79,9 @@ part() {
 	cuts | all) how+=(--cuts none --clock --policy) ;;
 	esac
 	[ ! -e "$work/model" ] || how+=(--load "$work/model")
-	rm -f "$work/back"
+	rm -rf "$work/back" "$work/state"
 	mkfifo "$work/back"
+	# shellcheck disable=SC2094 # the circle is meant
 	train "${model[@]}" --seed "$5" --steps "$4" "${how[@]}" --rate 0.003 --warmup 0 \
 	    --apply "$work/back" --eval --windows 256 --log "$work/log" \
 	    --save "$work/next" "$text" | coded "$@" |
@@ -94,7 +95,7 @@ part() {
 # run WAY STEPS: seconds on each link, and in all; bytes; the loss at the end
 run() {
 	local l seed=0
-	rm -rf "$work/state" "$work/model" "$work/bytes"
+	rm -f "$work/model" "$work/bytes"
 	for l in "${links[@]}"; do
 		part "$1" "${l%/*}" "${l#*/}" "$2" $((seed += 1)) || return
 	done >"$work/parts"

@@ -374,7 +374,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
 		NR > 1 { print "| " $1, $2, $3, $5, $6, $7, with($8, $9), $10,
-		    with($11, $12), with($13, $14), $17, $20 " |" }' \
+		    with($11, $12), with($13, $14), $17, $20 \
+		    (NF > 20 ? OFS $21 OFS $22 : "") " |" }' \
 		    "$r/$t.tsv"
 	done >rows
 	[ "$(wc -l <rows)" -ge 11 ]
@@ -389,6 +390,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
 		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
 		    "$r/$t-runs.tsv" "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
+	done
+	# where the text is in a list, it is the one that the runs say, all of it
+	for t in $all; do
+		[ -e "$r/$t-text.tsv" ] || continue
+		n=$(awk -F '\t' '{ n += $2 } END { print n }' "$r/$t-text.tsv")
+		awk -F '\t' -v n="/$n," 'NR > 1 && !index($NF, n) { exit 1 }
+		    NR > 1 { split($NF, f, ","); text[f[3]] }
+		    END { for (k in text) all++; exit all != 1 }' "$r/$t-runs.tsv"
 	done
 	# in short, with a word on what each method does
 	t=$r/table1.tsv
