@@ -98,17 +98,18 @@ num_rate(double *v, const char *s, const char *what, struct err *e)
 	return num_unit(v, s, u, what, "a rate such as 5Mbit or 200kbit", e);
 }
 
-void
-num_rate_text(double v, char out[NUM_RATE_TEXT])
+const char *
+num_text(double v, const char *unit, char out[NUM_TEXT])
 {
-	static const char *const unit[] = { "", "k", "M", "G" };
+	static const char *const times[] = { "", "k", "M", "G", "T", "P" };
 	int i = 0;
 
 	/* what is rounded up to 1000 is 1 of the next */
-	for (; v >= 999.5 && i < 3; i++)
+	for (; v >= 999.5 && i < 5; i++)
 		v /= 1000;
-	(void)snprintf(out, NUM_RATE_TEXT, v >= 999.5 ? "%.0f %sbit/s" :
-	    "%.3g %sbit/s", v, unit[i]);
+	(void)snprintf(out, NUM_TEXT, v >= 999.5 ? "%.0f %s%.8s" : "%.3g %s%.8s",
+	    v, times[i], unit);
+	return out;
 }
 
 int

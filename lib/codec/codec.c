@@ -265,6 +265,16 @@ codec_turn(const struct codec_plan *plan, double f)
 	return p;
 }
 
+int
+codec_turned(const struct codec_last *last, struct codec_plan *plan)
+{
+	const struct codec_impl *c = codec_row(last->codec);
+
+	*plan = (struct codec_plan){ last->codec, last->param, 0 };
+	return c != NULL && c->turned != NULL && c->turned(plan, last->body,
+	    last->len);
+}
+
 /* ---- the bytes ---- */
 
 size_t
@@ -388,17 +398,6 @@ decoded(const struct codec_impl *c, const struct bytes *b,
 	return 0;
 }
 
-/* The listed values to their places, zeros to the others. */
-static void
-scatter(const struct codec_list *l, float *x, size_t n)
-{
-	size_t i;
-
-	memset(x, 0, n * sizeof(*x));
-	for (i = 0; i < l->k; i++)
-		x[l->pos[i]] = l->x[i];
-}
-
 int
 codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e)
@@ -407,6 +406,7 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 	struct codec_out o = { param, ctx, NULL, x, n };
 	struct bytes b = BYTES(body, len);
 	const struct codec_impl *c;
+	size_t i;
 	int r;
 
 	if ((c = decoder(codec, param, &o, &r, e)) == NULL)
@@ -416,9 +416,11 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 	if (c->list == NULL)
 		return (r = c->decode(&o, &b, e)) < 0 ? r :
 		    decoded(c, &b, o.kern, x, n, e);
-	if ((r = codec_decode_list(codec, param, ctx, body, len, n, &l,
-	    e)) == 0)
-		scatter(&l, x, n);
+	r = codec_decode_list(codec, param, ctx, body, len, n, &l, e);
+	if (r == 0)
+		memset(x, 0, n * sizeof(*x));
+	for (i = 0; r == 0 && i < l.k; i++)
+		x[l.pos[i]] = l.x[i];
 	codec_list_release(&l);
 	return r;
 }

@@ -172,6 +172,10 @@ struct codec_last {
 	size_t len;
 };
 
+/* codec_turned(last, plan): the plan with a knob that a body was coded by: 1; 0: it
+ * has none, or does not say. */
+int codec_turned(const struct codec_last *last, struct codec_plan *plan);
+
 /*
  * codec_encode_after: codec_encode, given the last body as well.  last may be
  * NULL, and what it holds may be of another codec or not a body at all.

@@ -69,6 +69,10 @@ struct codec_impl {
 	/* makes the plan coarser by f > 0, within the codec's range; NULL
 	 * when the argument is no knob (codec_knob) */
 	void (*turn)(struct codec_plan *plan, double f);
+	/* the plan that this body was coded by: 1, or 0 where the body does not
+	 * say; NULL: none does */
+	int (*turned)(struct codec_plan *plan, const unsigned char *body,
+	    size_t len);
 
 	/* of a codec without bias: codec_contracting */
 	void (*contract)(struct codec_plan *plan);

@@ -83,16 +83,6 @@ bound(const struct codec_plan *plan, size_t n)
 	return 4 + bits_size(n, width(plan->param));
 }
 
-static float
-norm_of(const struct codec_in *in)
-{
-	struct kern_stat s;
-	double norm;
-
-	norm = sqrt(codec_seen(in, &s)->sumsq);
-	return norm < 0x1.fffffep127 ? (float)norm : 0x1.fffffep127f;
-}
-
 /* Codes of nine bits. */
 static void
 pack_wide(unsigned char *p, const uint16_t *q, size_t n)
@@ -214,8 +204,9 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 {
 	unsigned s = in->plan->param, w = width(s);
 	unsigned char *p = out->p + out->n, *tmp;
-	float norm = norm_of(in);
-	double unit;
+	struct kern_stat st;
+	double unit = sqrt(codec_seen(in, &st)->sumsq);
+	float norm = unit < 0x1.fffffep127 ? (float)unit : 0x1.fffffep127f;
 	size_t i, n = in->n;
 	uint16_t *q;
 

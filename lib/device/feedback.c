@@ -70,6 +70,7 @@ feedback_open(struct feedback **out, const char *dir,
 	f->scratch = -1;
 	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
+	f->state.again = o->sync != IO_SYNC_RENAME;
 	f->state.later = o->later;
 	f->how = (struct compensate){ o->kind, (float)o->gamma,
 	    (float)o->momentum, (float)o->decay, kern_get(e) };

@@ -190,18 +190,6 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-static int
-shard_check(const struct shard *s, struct err *e)
-{
-	if (!isfinite(s->weight) || s->weight <= 0)
-		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
-		    s->weight);
-	if (s->kind >= SHARD_NKIND)
-		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
-		    (unsigned long)s->kind);
-	return 0;
-}
-
 /* The name, where there is one, is no longer than a name may be, and what the id
  * is the hash of. */
 static int
@@ -285,8 +273,12 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		    "shard", (unsigned long)bits);
 	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
 		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
-	if ((r = shard_check(s, e)) < 0)
-		return r;
+	if (!isfinite(s->weight) || s->weight <= 0)
+		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
+		    s->weight);
+	if (s->kind >= SHARD_NKIND)
+		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
+		    (unsigned long)s->kind);
 	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
 		return r;
 	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||

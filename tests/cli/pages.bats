@@ -100,7 +100,7 @@ page() { WANT=$2 said "$1" && echo; }
 }
 
 @test "ace: the units of sizes, rates and times, and no others" {
-	local of in also u
+	local of also u
 	mkshards >in
 	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h B KiB d P x Tbit"
 	for of in 'size:Sizes take ([\w ]+) \(powers of 1000\)' \
@@ -217,8 +217,8 @@ page() { WANT=$2 said "$1" && echo; }
 	exits 5 ace-aggregate twice			# a device twice
 	exits 0 ace-archive create -o a.tar in
 	exits 0 ace-archive create -o b.tar again
-	exits 0 ace-archive extract --into x a.tar
-	exits 5 ace-archive extract --into x b.tar
+	exits 0 ace-archive extract -o x a.tar
+	exits 5 ace-archive extract -o x b.tar
 	exits 5 ace-archive create -o c.tar in again
 	exits 0 ace-compress -S st -c q8 late
 	exits 5 ace-compress -S st -c q8 in		# older
