@@ -43,7 +43,7 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	(void)val;
 	if (o->act != RECEIVE && o->act != act)
-		return err_set(e, ERR_USAGE, "one of --init, --publish, "
+		return err_set(e, ERR_USAGE, "one of --create, --publish, "
 		    "--fence, --join, --leave");
 	o->act = act;
 	o->f->mute = act == INIT || act == PUBLISH || act == LEAVE;
@@ -67,7 +67,7 @@ static const struct opt options[] = {
 	{ 0, "run", "NAME", "shards of this run only (default that of the spool)",
 	    OPT_TEXT(struct opts, shard.run) },
 	OPT_SHARED(schema_rows),
-	{ 0, "init", NULL, "make the spool, and the file of its limits",
+	{ 0, "create", NULL, "make the spool, and the file of its limits",
 	    OPT_CALL(set_act), .value = INIT },
 	{ 0, "publish", NULL,
 	    "the input is the aggregate: hand it to those who wait",
@@ -219,13 +219,13 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (reads)
 		return 0;
 	if (path != NULL)
-		return err_set(e, ERR_USAGE, "--init, --fence, --join and "
+		return err_set(e, ERR_USAGE, "--create, --fence, --join and "
 		    "--leave read no input, not '%s'", path);
 	if (o->act != INIT && (o->shard.device == NULL || o->shard.run == NULL))
 		return err_set(e, ERR_USAGE, "which device, of which run? "
 		    "(--device NAME --run NAME)");
 	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
-		return err_set(e, ERR_USAGE, "--init is of all devices and "
+		return err_set(e, ERR_USAGE, "--create is of all devices and "
 		    "runs");
 	if (o->act != INIT && strchr(o->shard.run, '*') != NULL)
 		return err_set(e, ERR_USAGE, "--fence, --join and --leave are of "
@@ -302,7 +302,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-recv",
 			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-			    "[--init | --publish | --fence STEP | "
+			    "[--create | --publish | --fence STEP | "
 			    "--join | --leave] [FILE]",
 			.about = "Receives a device's shards into a spool and answers "
 			    "with receipts, or with the aggregate.",

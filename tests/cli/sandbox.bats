@@ -147,7 +147,7 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
-	dir --into ace-archive extract
+	dir --output ace-archive extract
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
@@ -155,7 +155,7 @@ rows() {
 	read --key ace-sign
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
-	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect diffable, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	replace --output ace-archive create, ace-archive append
 	write --output ace-ack, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
@@ -173,7 +173,7 @@ rows() {
 	exits 0 ace-inspect diff "$@" in in
 	exits 0 ace-archive create "$@" -o run.tar in
 	exits 0 ace-archive append "$@" -o run.tar other
-	exits 0 ace-archive extract "$@" --into all run.tar
+	exits 0 ace-archive extract "$@" -o all run.tar
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" --feedback in -o scored in
 	exits 0 ace-select "$@" -b 20k --text scored
