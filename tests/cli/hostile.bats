@@ -660,6 +660,8 @@ let_go() {
 	for n in 'edge1 --publish' "edge'1" 'a;b' -publish ../x ''; do
 		exits 2 "$auth" "$n" key.pub spool
 	done
+	exits 2 "$ROOT/examples/hosts/limits.sh" spool weight 1 $'relay1\nweight 1e6'
+	grep -q 1e6 spool/limits && return 1
 	exits 2 "$auth" edge1 key.pub 'spool --publish'
 	exits 2 "$auth" edge1 key.pub spool '--run a b'
 }
