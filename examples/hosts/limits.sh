@@ -11,6 +11,13 @@
 set -eu
 spool=$1
 shift
+# a second line in a name would be a limit of all
+case $* in
+*[[:cntrl:]]*)
+	echo "limits.sh: one line" >&2
+	exit 2
+	;;
+esac
 [ -e "$spool/limits" ] || {
 	mkdir -p "$(dirname "$spool")"
 	ace-recv --spool "$spool" --create

@@ -217,9 +217,13 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
-	int fd, r;
+	int fd = -1, r;
 
-	if ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
+	if (!temp_trusts(path))
+		errno = EACCES;
+	else
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
 		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "

@@ -21,6 +21,12 @@ int temp_open(int *fd, struct err *e);
 int temp_create(char *path, mode_t mode, int *fd, struct err *e);
 void temp_sweep(const char *dir);
 
+/* temp_trusts(name): may one write through this link, or into this FIFO?  In a folder
+ * where all may make names, such as /tmp, somebody else's leads where he wants; the
+ * kernel refuses those that it comes to itself (protected_symlinks, protected_fifos), by
+ * the same rule. */
+int temp_trusts(const char *name);
+
 /* temp_target(path, e): follows the symbolic links that path itself is and
  * returns, allocated, the name that they lead to: the one that a rename has to
  * replace.  A file of that name need not exist.  Another user's link in a folder
