@@ -51,6 +51,7 @@ struct io {
 	struct buf rec;		/* pipes: what was read since the mark */
 	int behind;		/* io_behind, and so many bytes are on their way */
 	uint64_t sent;
+	int over;		/* io_over */
 	int ahead;		/* there may be more than was written: cut it off */
 };
 
@@ -311,7 +312,7 @@ io_create_over(struct io **out, const char *path, const char *spare,
 		} else {
 			(void)close(io->fd);
 			io->fd = fd;
-			io->ahead = 1;
+			io->over = io->ahead = 1;
 		}
 	}
 	if (r < 0) {
@@ -319,6 +320,12 @@ io_create_over(struct io **out, const char *path, const char *spare,
 		*out = NULL;
 	}
 	return r;
+}
+
+int
+io_over(const struct io *io)
+{
+	return io->over;
 }
 
 int

@@ -227,24 +227,6 @@ coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-int
-coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
-{
-	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
-	void *p;
-	int r;
-
-	pool_lock(q->pool);
-	r = scratch_next(&q->values, each * n, each * q->open, &p, e);
-	pool_unlock(q->pool);
-	if (r < 0 || p == NULL)
-		return r;
-	*a = p;
-	if (q->beside)
-		*u = *a + n;
-	return 0;
-}
-
 /* n values that wait, there or in *p. */
 static int
 coding_there(const struct coding *q, uint64_t at, float **p, size_t n,
@@ -412,6 +394,43 @@ coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 		w->code.len = 0;
 }
 
+/* Room for one group more. */
+static int
+coding_more(struct coding *q, struct err *e)
+{
+	int r;
+
+	if (q->n < q->cap)
+		return 0;
+	/* what is being coded stands in there */
+	r = coding_wait(q, e);
+	return r < 0 ? r : alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*q->g), e);
+}
+
+int
+coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
+{
+	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
+	void *p;
+	int r;
+
+	/* now: to wait takes the room in which the values are made */
+	if ((r = coding_more(q, e)) < 0)
+		return r;
+	if (q->n == 0)
+		q->values.most = q->fb != NULL && feedback_over(q->fb) ? 0 :
+		    memlimit_of(CODING_VALUES);
+	pool_lock(q->pool);
+	r = scratch_next(&q->values, each * n, each * q->open, &p, e);
+	pool_unlock(q->pool);
+	if (r < 0 || p == NULL)
+		return r;
+	*a = p;
+	if (q->beside)
+		*u = *a + n;
+	return 0;
+}
+
 static int
 coding_keep(struct coding *q, const float *x, size_t n, uint64_t *at,
     struct err *e)
@@ -432,9 +451,7 @@ coding_put(struct coding *q, uint32_t g, int absent, const float *a,
 	uint64_t at;
 	int r;
 
-	/* what is being coded stands in there */
-	if (q->n == q->cap && ((r = coding_wait(q, e)) < 0 ||
-	    (r = alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*w), e)) < 0))
+	if ((r = coding_more(q, e)) < 0)
 		return r;
 	w = &q->g[q->n];
 	*w = (struct regulate_group){ .group = g, .n = (uint32_t)n,
