@@ -213,16 +213,6 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	return r;
 }
 
-static int
-io_create_stdout(struct io **out, int force, struct err *e)
-{
-	*out = NULL;
-	if (!force && isatty(STDOUT_FILENO))
-		return err_set(e, ERR_USAGE,
-		    "standard output is a terminal: a shard stream is binary");
-	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
-}
-
 /* Opens a device or a FIFO to write into it as it is. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
@@ -271,9 +261,13 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	char *target;
 	int r;
 
-	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
-		return io_create_stdout(out, force, e);
 	*out = NULL;
+	if (path == NULL || (path[0] == '-' && path[1] == '\0')) {
+		if (!force && isatty(STDOUT_FILENO))
+			return err_set(e, ERR_USAGE, "standard output is a "
+			    "terminal: a shard stream is binary");
+		return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
+	}
 	r = stat(path, &st);
 	if (r == 0 && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
@@ -385,18 +379,6 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
-/* One read from `place' on: where others read in the file, too, or where much
- * of it is passed over. */
-static int
-io_fill_at(struct io *io, unsigned char *p, size_t n, size_t *got,
-    struct err *e)
-{
-	int r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
-
-	io->place += (off_t)*got;
-	return r;
-}
-
 /* Goes on so many bytes after what was read from the file. */
 static int
 io_move(struct io *io, off_t by, struct err *e)
@@ -418,8 +400,12 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
 	    (r = io_await(io, e)) < 0)
 		return r;
-	if (io->placed)
-		return io_fill_at(io, p, n, got, e);
+	/* where others read in the file, too, or where much of it is passed over */
+	if (io->placed) {
+		r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
+		io->place += (off_t)*got;
+		return r;
+	}
 	if (io->share != NULL)
 		return splice_read(io->share, io->watch, p, n, got, io->name, e);
 	/* a file does not let us wait, so that nothing is watched meanwhile */

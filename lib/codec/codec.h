@@ -88,6 +88,9 @@ const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
  * none, although there are greater ones. */
 int codec_known(uint64_t codec);
 
+/* codec_takes(codec, param): 1 when a plan of a codec that is known may have the
+ * parameter. */
+int codec_takes(uint32_t codec, uint8_t param);
 /* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
 static inline int
 codec_exact(uint32_t codec, uint8_t param)

@@ -325,8 +325,8 @@ feedback_describe(const struct feedback *f, struct shard *s,
 		return r;
 	s->flags |= SHARD_PREDICTED;
 	feedback_format(f, how);
-	if ((r = text_set(&s->kv, FEEDBACK_KEY, how, e)) == 0)
-		r = text_set(&s->kv, FEEDBACK_KEY_BASE,
+	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, how, e)) == 0)
+		r = text_set(&s->kv, SHARD_KEY_HISTORY,
 		    f->side.r != NULL ? f->side.stamp : "none", e);
 	return r;
 }
