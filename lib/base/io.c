@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -52,6 +51,7 @@ struct io {
 	struct buf rec;		/* pipes: what was read since the mark */
 	int behind;		/* io_behind, and so many bytes are on their way */
 	uint64_t sent;
+	int over;		/* io_over */
 	int ahead;		/* there may be more than was written: cut it off */
 };
 
@@ -288,23 +288,6 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-/* The spare file, ours alone; -1: there is none to be used. */
-static int
-io_spare(const char *spare)
-{
-	struct stat st;
-	const int fd = open(spare, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
-	    O_NONBLOCK);
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_nlink == 1 && st.st_uid == geteuid() &&
-	    flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
-}
-
 int
 io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e)
@@ -320,14 +303,14 @@ io_create_over(struct io **out, const char *path, const char *spare,
 		return 0;
 	if ((io->spare = alloc_dup(spare, e)) == NULL)
 		r = -ERR_SYS;
-	else if ((fd = io_spare(spare)) >= 0) {
+	else if ((fd = temp_spare(spare)) >= 0) {
 		if ((durable && (r = io_sync_path(path, e)) < 0) ||
 		    rename(spare, io->tmp) < 0) {
 			(void)close(fd);
 		} else {
 			(void)close(io->fd);
 			io->fd = fd;
-			io->ahead = 1;
+			io->over = io->ahead = 1;
 		}
 	}
 	if (r < 0) {
@@ -335,6 +318,12 @@ io_create_over(struct io **out, const char *path, const char *spare,
 		*out = NULL;
 	}
 	return r;
+}
+
+int
+io_over(const struct io *io)
+{
+	return io->over;
 }
 
 int

@@ -115,9 +115,11 @@ int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
  * commit was killed, a backup made of links) is left alone, and so is a small file.
  * durable: first an fsync of the directory, for in a name that a power cut takes
  * back `spare' may be the file that counts.
+ * io_over(io): 1 where there was a spare.
  */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
+int io_over(const struct io *io);
 int io_create_mem(struct io **out, struct err *e);
 
 /* io_behind(io): what is written goes on to the disk while more comes, so that

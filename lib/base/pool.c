@@ -206,9 +206,15 @@ int
 pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
     struct err *e)
 {
-	/* one item has no need of another thread */
-	int r = pool_begin(p, n, n == 1 ? 0 : values, work, arg, e);
+	size_t i;
+	int r = 0;
 
+	if (p->size == 1 || n == 1 || values < POOL_LITTLE) {
+		for (i = 0; i < n && r == 0; i++)
+			r = work(arg, 0, i, e);
+		return r;
+	}
+	r = pool_begin(p, n, values, work, arg, e);
 	return r < 0 ? r : pool_end(p, e);
 }
 

@@ -187,6 +187,21 @@ temp_place(int fd, const char *temp, const char *path, const char *name,
 	return r;
 }
 
+int
+temp_spare(const char *path)
+{
+	struct stat st;
+	const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && st.st_uid == geteuid() &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
 /* ---- what others left ---- */
 
 void

@@ -39,5 +39,8 @@ int temp_beside(const char *path, char **temp, int *fd, struct err *e);
  * and renames the file temp to path.  name is what messages call it. */
 int temp_place(int fd, const char *temp, const char *path, const char *name,
     struct err *e);
+/* temp_spare(path): a file of ours that has this name alone, open to be written over
+ * under another, and locked; -1: there is none. */
+int temp_spare(const char *path);
 
 #endif

@@ -403,6 +403,12 @@ feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 }
 
 int
+feedback_over(const struct feedback *f)
+{
+	return !feedback_beside(f) && residual_over(f->next);
+}
+
+int
 feedback_ahead(const struct feedback *f, uint64_t slack, int *fd,
     uint64_t *from, struct err *e)
 {

@@ -150,6 +150,12 @@ residual_writer(struct residual_new *n)
 }
 
 int
+residual_over(const struct residual_new *n)
+{
+	return writer_over(n->w);
+}
+
+int
 residual_ahead(struct residual_new *n, uint64_t slack, int *fd, uint64_t *from,
     struct err *e)
 {

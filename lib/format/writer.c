@@ -626,6 +626,12 @@ writer_shard_bytes(const struct writer *w)
 }
 
 int
+writer_over(const struct writer *w)
+{
+	return io_over(w->io);
+}
+
+int
 writer_ahead(struct writer *w, uint64_t slack, int *fd, uint64_t *from,
     struct err *e)
 {

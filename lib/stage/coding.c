@@ -18,9 +18,9 @@
 enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
 /* More --bits there are not; and with so many bytes beside its head something of a
  * shard can be sent. */
-/* Groups that are coded early side by side; and of a model with fewer values none. */
-enum { CODING_BATCH = 8, CODING_EARLY = 1 << 22,
-	CODING_GROUP = 1 << 14 };
+/* Of a model with fewer values, or smaller groups, none is coded early: there is
+ * no reading to be done meanwhile. */
+enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
 enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
 
 /* What beside its values a group takes in the residual, at most: its record's entry,
@@ -67,10 +67,7 @@ coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
 	/* two for each thread, as they do not take the same time */
 	c->slots = threads == 1 ? 1 : 2 * threads;
 	c->slot = alloc_get(c->slots, sizeof(*c->slot), e);
-	c->early[0] = alloc_get(CODING_BATCH, sizeof(**c->early), e);
-	c->early[1] = alloc_get(CODING_BATCH, sizeof(**c->early), e);
-	return c->slot != NULL && c->early[0] != NULL && c->early[1] != NULL ?
-	    0 : -ERR_SYS;
+	return c->slot != NULL ? 0 : -ERR_SYS;
 }
 
 static void
@@ -99,8 +96,6 @@ coding_close(struct coding *c)
 	scratch_release(&c->values);
 	scratch_release(&c->bodies);
 	alloc_free(c->g);
-	alloc_free(c->early[0]);
-	alloc_free(c->early[1]);
 	*c = (struct coding){ .fb = NULL };
 }
 
@@ -118,7 +113,7 @@ coding_begin(struct coding *c, const struct schema *sc,
 	c->shard = sh;
 	c->weight = NULL;
 	c->cheaper = c->dropped = c->filled = 0;
-	c->now = c->last = c->last_n = 0;
+	c->now = c->last = c->values_last = 0;
 	c->open = sc->total;
 	coding_drop(c, c->n);
 	if (n <= c->most)
@@ -232,24 +227,6 @@ coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-int
-coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
-{
-	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
-	void *p;
-	int r;
-
-	pool_lock(q->pool);
-	r = scratch_next(&q->values, each * n, each * q->open, &p, e);
-	pool_unlock(q->pool);
-	if (r < 0 || p == NULL)
-		return r;
-	*a = p;
-	if (q->beside)
-		*u = *a + n;
-	return 0;
-}
-
 /* n values that wait, there or in *p. */
 static int
 coding_there(const struct coding *q, uint64_t at, float **p, size_t n,
@@ -320,32 +297,36 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 
 /* ---- coded early ---- */
 
-/* - d log bytes / d log knob, about (measured: 1.2 at a bit a value, 4 at a third). */
+/* - d log bytes / d log knob, about: measured on normal values, 1.2 at a bit a value
+ * and 4 at a third of one. */
 static double
 coding_slope(const struct coding *q)
 {
-	return fmax(fmin(1.25 * q->last_n / (8 * q->last), 6), 1);
+	return fmax(fmin(1.25 * q->values_last / (8 * q->last), 6), 1);
 }
 
-/* Waits for the batch that is being coded, and learns from it how far the knobs
- * of the next are to be turned, so that they take what they took before. */
+/* Waits for the batch that is being coded.  What it took, beside what it took in the
+ * shard before, says how far the knobs of the next one are to be turned; the past
+ * counts half as much with each batch.  All of it depends on the values alone. */
 static int
 coding_wait(struct coding *q, struct err *e)
 {
-	const double t = detmath_log(q->running.f);
+	struct coding_batch *b = &q->batch[0];
+	const double t = b->n != 0 ? detmath_log(q->turned.f) : 0;
 	size_t i, now = 0;
 	int r = pool_end(q->pool, e);
 
-	if (q->running_n == 0)
-		return r;
-	for (i = 0; i < q->running_n; i++)
-		now += q->g[q->running.which[i]].code.len;
-	for (i = 0; i < q->running_n; i++)
-		q->g[q->running.which[i]].code.t = t;
-	q->last = q->last / 2 + (double)q->running.before;
-	q->last_n = q->last_n / 2 + (double)q->running.values;
-	q->now = q->now / 2 + (double)now * detmath_exp(coding_slope(q) * t);
-	q->running_n = 0;
+	for (i = 0; i < b->n; i++) {
+		q->g[b->which[i]].code.t = t;
+		now += q->g[b->which[i]].code.len;
+	}
+	if (b->n != 0) {
+		q->last = q->last / 2 + (double)b->bytes;
+		q->values_last = q->values_last / 2 + (double)b->values;
+		q->now = q->now / 2 + (double)now *
+		    detmath_exp(coding_slope(q) * t);
+	}
+	b->n = 0;
 	return r;
 }
 
@@ -353,29 +334,25 @@ coding_wait(struct coding *q, struct err *e)
 static int
 coding_start(struct coding *q, struct err *e)
 {
-	uint32_t *const which = q->early[1];
-	const size_t n = q->nearly, values = q->early_values;
 	double t = 0;
 	int r = coding_wait(q, e);
 
 	if (r < 0)
 		return r;
-	q->early[1] = q->early[0];
-	q->early[0] = which;
-	q->nearly = q->early_values = 0;
 	if (q->last > 0 && q->now > 0)
 		t = detmath_log(q->now / q->last) / coding_slope(q);
-	q->running = (struct coding_turned){ q, which, detmath_exp(fmax(fmin(t,
-	    1), -1)), q->early_bytes, values };
-	q->running_n = n;
-	q->early_bytes = 0;
-	return pool_begin(q->pool, n, values, coding_turn, &q->running, e);
+	q->batch[0] = q->batch[1];
+	q->batch[1] = (struct coding_batch){ .n = 0 };
+	q->turned = (struct coding_turned){ q, q->batch[0].which,
+	    detmath_exp(fmax(fmin(t, 1), -1)) };
+	return pool_begin(q->pool, q->batch[0].n, q->batch[0].values, coding_turn,
+	    &q->turned, e);
 }
 
 int
 coding_settled(struct coding *q, struct err *e)
 {
-	int r = q->nearly != 0 ? coding_start(q, e) : 0;
+	int r = q->batch[1].n != 0 ? coding_start(q, e) : 0;
 
 	return r < 0 ? r : coding_wait(q, e);
 }
@@ -386,20 +363,20 @@ static int
 coding_early(struct coding *q, struct err *e)
 {
 	struct regulate_group *w = &q->g[q->n - 1];
+	struct coding_batch *b = &q->batch[1];
 	struct codec_last last;
 	int r;
 
-	if (q->fb == NULL || q->schema->total < CODING_EARLY || q->schema->total /
-	    q->schema->ngroups < CODING_GROUP ||
-	    (r = feedback_last(q->fb, w->group, &last, e)) == 0)
+	if (q->fb == NULL || q->schema->total < CODING_EARLY ||
+	    q->schema->total / q->schema->ngroups < CODING_GROUP)
 		return 0;
-	if (r < 0 || !codec_turned(&last, &w->plan))
+	if ((r = feedback_last(q->fb, w->group, &last, e)) <= 0 ||
+	    !codec_turned(&last, &w->plan))
 		return r < 0 ? r : 0;
-	w->code.t = 0;
-	q->early_bytes += last.len;
-	q->early[1][q->nearly++] = (uint32_t)(q->n - 1);
-	q->early_values += w->n;
-	return q->nearly < CODING_BATCH ? 0 : coding_start(q, e);
+	b->which[b->n++] = (uint32_t)(q->n - 1);
+	b->values += w->n;
+	b->bytes += last.len;
+	return b->n < CODING_BATCH ? 0 : coding_start(q, e);
 }
 
 void
@@ -415,6 +392,43 @@ coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 	    (double)p->arg) : HUGE_VAL;
 	if (!same)
 		w->code.len = 0;
+}
+
+/* Room for one group more. */
+static int
+coding_more(struct coding *q, struct err *e)
+{
+	int r;
+
+	if (q->n < q->cap)
+		return 0;
+	/* what is being coded stands in there */
+	r = coding_wait(q, e);
+	return r < 0 ? r : alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*q->g), e);
+}
+
+int
+coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
+{
+	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
+	void *p;
+	int r;
+
+	/* now: to wait takes the room in which the values are made */
+	if ((r = coding_more(q, e)) < 0)
+		return r;
+	if (q->n == 0)
+		q->values.most = q->fb != NULL && feedback_over(q->fb) ? 0 :
+		    memlimit_of(CODING_VALUES);
+	pool_lock(q->pool);
+	r = scratch_next(&q->values, each * n, each * q->open, &p, e);
+	pool_unlock(q->pool);
+	if (r < 0 || p == NULL)
+		return r;
+	*a = p;
+	if (q->beside)
+		*u = *a + n;
+	return 0;
 }
 
 static int
@@ -437,9 +451,7 @@ coding_put(struct coding *q, uint32_t g, int absent, const float *a,
 	uint64_t at;
 	int r;
 
-	/* what is being coded stands in there */
-	if (q->n == q->cap && ((r = coding_wait(q, e)) < 0 ||
-	    (r = alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*w), e)) < 0))
+	if ((r = coding_more(q, e)) < 0)
 		return r;
 	w = &q->g[q->n];
 	*w = (struct regulate_group){ .group = g, .n = (uint32_t)n,
@@ -500,7 +512,7 @@ static int
 coding_turn_all(struct coding *q, const uint32_t *which, size_t n, double f,
     struct err *e)
 {
-	struct coding_turned t = { q, which, f, 0, 0 };
+	struct coding_turned t = { q, which, f };
 	size_t i, values = 0;
 	int r = 0, after = 0;
 

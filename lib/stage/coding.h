@@ -36,6 +36,8 @@ struct feedback;
 struct pool;
 struct select_level;
 
+enum { CODING_BATCH = 8 };
+
 struct coding_slot {
 	uint32_t group;
 	size_t n;
@@ -68,17 +70,17 @@ struct coding {
 	/* private */
 	struct scratch values, bodies;
 	int beside;			/* 1: u of each group waits, too */
-	uint32_t *early[2];		/* [slots]: being coded; coded next */
-	size_t nearly, early_values;	/* of the next */
-	size_t early_bytes, running_n;
-	double now, last, last_n;	/* bytes of those coded early: as by the
-					 * last knobs; in the shard before */
+	struct coding_batch {		/* coded early, side by side */
+		uint32_t which[CODING_BATCH];
+		size_t n, values, bytes;	/* bytes: in the shard before */
+	} batch[2];			/* being coded; coded next */
 	struct coding_turned {
 		struct coding *c;
 		const uint32_t *which;
 		double f;
-		size_t before, values;
-	} running;
+	} turned;			/* what the first one is coded by */
+	double now, last, values_last;	/* bytes of those coded early, as by the
+					 * knobs of the shard before; in it */
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* values that may come still */
 };

@@ -551,7 +551,11 @@ stage_compress_finish(struct stage *s, struct err *e)
 static void
 stage_compress_abort(struct stage *s, struct err *e)
 {
-	filter_abort(((struct stage_compress *)s)->out, e);
+	struct stage_compress *x = (struct stage_compress *)s;
+
+	/* what is coded meanwhile looks at the shard */
+	(void)pool_end(x->pool, NULL);
+	filter_abort(x->out, e);
 }
 
 static void
@@ -559,9 +563,9 @@ stage_compress_free(struct stage *s)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 
+	coding_close(&x->coding);
 	feedback_free(x->fb);
 	note_wait_release(&x->plan);
-	coding_close(&x->coding);
 	pool_free(x->pool);
 	alloc_free(x->weight);
 	alloc_free(x->v);

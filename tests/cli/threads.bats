@@ -157,3 +157,15 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	[ $got -eq 143 ]
 	exits 3 ace-inspect verify out.part
 }
+
+@test "input that ends while groups are coded: status 3, and the state as it was" {
+	large 0
+	large 1
+	ace-step -S S --sync none --bits 0.4 in0 >rest
+	cp -r S was
+	head -c 9000000 in1 >cut
+	exits 3 ace-step -T 4 -S S --sync none --bits 0.4 cut
+	says 'truncated'
+	same S/residual was/residual
+	exits 0 ace-step -T 4 -S S --sync none --bits 0.4 in1
+}
