@@ -298,7 +298,7 @@ main(int argc, char **argv)
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"
-			    "ace-diff old new | ssh host ace-patch model\n",
+			    "ace-diff old new | ace-patch model\n",
 			.opt = options
 		},
 		.run = run

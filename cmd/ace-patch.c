@@ -464,6 +464,9 @@ run(void *opts, char **path, size_t n, struct err *e)
 	shard_init(&x.sh);
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "one MODEL is needed");
+	if (o->act == STAGE && o->way == SWAP_PLACE)
+		return err_set(e, ERR_USAGE, "what is done in place cannot be "
+		    "staged");
 	if ((r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
 		r = o->act == COMMIT ? commit(&x, e) :
 		    from_input(&x, e);

@@ -651,9 +651,6 @@ swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
 		cli_say(s->cli, 2, "%s", ERR_MSG(&no));
 		way = staging ? SWAP_COPY : SWAP_PLACE;
 	}
-	if (way == SWAP_PLACE && staging)
-		return err_set(e, ERR_USAGE, "what is done in place cannot be "
-		    "staged");
 	s->way = way;
 	r = way == SWAP_PLACE ? redo_begin(s, e) : swap_beside(s, touched, e);
 out:

@@ -128,6 +128,16 @@ compared() {
 before() {
 	ace-compress -c q8 edge1.aceg >coded.aceg
 	case $1 in
+	ace-diff | ace-patch)
+		mkdir old new model
+		ace-export -o old.safetensors edge1.aceg
+		ace-export -o new.safetensors edge2.aceg
+		cp old.safetensors old/model.safetensors
+		cp new.safetensors new/model.safetensors
+		cp old.safetensors model/model.safetensors
+		cp old.safetensors model.safetensors
+		ace-diff old.safetensors new.safetensors >step7.aceg
+		;;
 	ace-aggregate | ace-archive | ace-cut | ace-status) cat edge[12].aceg | ace-recv --spool spool >receipts ;;
 	ace-sign)
 		openssl genpkey -algorithm ed25519 -out edge1.pem
