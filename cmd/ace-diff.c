@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/bar.h"
+#include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/pack.h"
@@ -82,6 +83,7 @@ static int
 put_group(struct diff *d, const struct slot *s, struct err *e)
 {
 	struct schema_span span;
+	float *x = NULL;
 	int r;
 
 	if (!s->changed)
@@ -90,8 +92,16 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	if ((r = model_note_add(&d->note, s->sum, e)) < 0)
 		return r;
 	d->changed += span.n;
-	return writer_record(d->w, s->group, CODEC_EXACT, s->param, s->body.p,
-	    s->body.n, NULL, span.n, e);
+	/* what anybody can read counts in the shard's sums */
+	if (codec_values(CODEC_EXACT, s->param)) {
+		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
+			return -ERR_SYS;
+		bytes_get_f32(x, s->new, span.n);
+	}
+	r = writer_record(d->w, s->group, CODEC_EXACT, s->param, s->body.p,
+	    s->body.n, x, span.n, e);
+	alloc_free(x);
+	return r;
 }
 
 static int

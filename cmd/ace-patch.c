@@ -86,14 +86,18 @@ receive(struct patch *x, struct err *e)
 static int
 again(struct patch *x, struct err *e)
 {
+	struct reader_opts o = x->o->f->in;
 	struct io *io;
 	int r;
 
+	/* the table may have been left out: it is the model's */
+	o.schema = &x->m.schema;
+	o.any_model = 1;
 	reader_free(x->in);
 	x->in = NULL;
 	if ((r = io_open_at(&io, x->fd, 0, "<stdin>", e)) < 0)
 		return r;
-	return reader_open(&x->in, io, &x->o->f->in, e);
+	return reader_open(&x->in, io, &o, e);
 }
 
 /* A shard that is a patch. */

@@ -97,6 +97,14 @@ codec_exact(uint32_t codec, uint8_t param)
 	    codec == CODEC_EXACT || (codec == CODEC_LOSSLESS && param == 0);
 }
 
+/* codec_values(codec, param): 1 when a body is values to everybody, and not bits
+ * that only who knows the old ones, or the type, can read. */
+static inline int
+codec_values(uint32_t codec, uint8_t param)
+{
+	return codec != CODEC_EXACT || param == 0;
+}
+
 /*
  * codec_register(row, id): adds a codec to this process, under a private
  * number (CODEC_PRIVATE and above), for tests and for programs that link the

@@ -74,6 +74,10 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 @test "who reads values refuses a patch" {
 	mkshards -s 0 -k ramp | ace-export -o a
 	mkshards -s 1 -k ramp | ace-export -o b
+	one w BF16 40000 80000 >bf16.old
+	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' bf16.old >bf16.new
+	one w F32 40000 160000 >f32.old
+	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' f32.old >f32.new
 	exits 0 ace-diff a b
 	mv out patch
 	for c in ace-expand ace-export "ace-compress -c q8" ace-aggregate; do
@@ -83,6 +87,15 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	done
 	exits 0 ace-inspect verify patch
 	exits 0 ace-inspect patch
+	# and one of groups that are values to nobody, and to everybody
+	for m in bf16 f32; do
+		exits 0 ace-diff $m.old $m.new
+		mv out patch
+		exits 0 ace-inspect verify patch
+		exits 0 ace-diff $m.new
+		mv out patch
+		exits 0 ace-inspect verify patch
+	done
 }
 
 @test "other tensors, types or shapes: status 3, the tensor's name" {
