@@ -52,11 +52,11 @@ const struct text_kv *format_note(const struct format_source *s);
 /* Where the data of a safetensors file begins; they are without holes, in the
  * order of the schema. */
 uint64_t format_where(const struct format_source *s);
-/* format_index(path, fn, arg, e): calls fn for each tensor that a
+/* safetensors_index(path, fn, arg, e): calls fn for each tensor that a
  * model.safetensors.index.json names, and the file it is in. */
 typedef int format_index_fn(void *arg, const char *tensor, const char *file,
     struct err *e);
-int format_index(const char *path, format_index_fn *fn, void *arg,
+int safetensors_index(const char *path, format_index_fn *fn, void *arg,
     struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and

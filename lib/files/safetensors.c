@@ -463,7 +463,7 @@ safetensors_weight_map(struct safetensors_text *t, format_index_fn *fn,
 
 /* An object, of which weight_map is used and the rest is not looked at. */
 static int
-safetensors_index(struct safetensors_text *t, format_index_fn *fn, void *arg,
+safetensors_index_of(struct safetensors_text *t, format_index_fn *fn, void *arg,
     struct err *e)
 {
 	json_t *key, *value;
@@ -485,7 +485,7 @@ safetensors_index(struct safetensors_text *t, format_index_fn *fn, void *arg,
 }
 
 int
-format_index(const char *path, format_index_fn *fn, void *arg, struct err *e)
+safetensors_index(const char *path, format_index_fn *fn, void *arg, struct err *e)
 {
 	struct format_source s = { .name = path, .fd = -1 };
 	struct safetensors_text t = { .s = &s };
@@ -500,7 +500,7 @@ format_index(const char *path, format_index_fn *fn, void *arg, struct err *e)
 	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
 	else
-		r = safetensors_index(&t, fn, arg, e);
+		r = safetensors_index_of(&t, fn, arg, e);
 	alloc_free(t.p);
 	io_free(s.io);
 	return r;

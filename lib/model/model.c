@@ -306,7 +306,7 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 		return -ERR_SYS;
 	if (access(*index, F_OK) == 0) {
 		x->path = *index;
-		if ((r = format_index(*index, index_add, x, e)) < 0)
+		if ((r = safetensors_index(*index, index_add, x, e)) < 0)
 			return err_file(e, r, *index);
 		return index_files(m, x, e);
 	}

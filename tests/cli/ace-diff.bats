@@ -17,7 +17,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mkmodel c -s 1
 	mkmodel d -s 1 -f 5
 	exits 0 ace-diff -v a c
-	mv out patch
+	mv out step.aceg
 	mv err said
 	exits 0 ace-diff -v b d
 	same out patch
@@ -29,8 +29,8 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mkmodel b -n 200000 -s 1
 	exits 0 ace-diff a b
 	[ "$(($(wc -c <out) * 30))" -lt "$(wc -c <b)" ]
-	mv out patch
-	exits 0 ace-patch a <patch
+	mv out step.aceg
+	exits 0 ace-patch a <step.aceg
 	mkmodel --list a >is
 	mkmodel --list b >want
 	same is want
@@ -42,8 +42,8 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mkmodel b -s 1
 	exits 0 ace-diff -v b
 	says "from nothing to"
-	mv out patch
-	exits 0 ace-patch a <patch
+	mv out step.aceg
+	exits 0 ace-patch a <step.aceg
 	same a b
 }
 
@@ -51,8 +51,8 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mkmodel a -n 6000
 	mkmodel b -n 6000 -s 1
 	exits 0 ace-diff a b
-	mv out patch
-	exits 0 python3 "$ROOT/tests/decoder/patch" a patch c
+	mv out step.aceg
+	exits 0 python3 "$ROOT/tests/decoder/patch" a step.aceg c
 	same b c
 	exits 0 ace-diff b
 	mv out whole
@@ -79,22 +79,22 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	one w F32 40000 160000 >f32.old
 	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' f32.old >f32.new
 	exits 0 ace-diff a b
-	mv out patch
+	mv out step.aceg
 	for c in ace-expand ace-export "ace-compress -c q8" ace-aggregate; do
 		# shellcheck disable=SC2086
-		exits 3 $c <patch
+		exits 3 $c <step.aceg
 		says "mismatch: .*difference to a history|mismatch: .*history"
 	done
-	exits 0 ace-inspect verify patch
-	exits 0 ace-inspect patch
+	exits 0 ace-inspect verify step.aceg
+	exits 0 ace-inspect step.aceg
 	# and one of groups that are values to nobody, and to everybody
 	for m in bf16 f32; do
 		exits 0 ace-diff $m.old $m.new
-		mv out patch
-		exits 0 ace-inspect verify patch
+		mv out step.aceg
+		exits 0 ace-inspect verify step.aceg
 		exits 0 ace-diff $m.new
-		mv out patch
-		exits 0 ace-inspect verify patch
+		mv out step.aceg
+		exits 0 ace-inspect verify step.aceg
 	done
 }
 
@@ -216,9 +216,9 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	truncate -s $(($(wc -c <a) + 400000000)) a
 	cp --sparse=always a b
 	printf 'x' | dd of=b bs=1 seek=300000000 conv=notrunc 2>/dev/null
-	exits 0 peak kib ace-diff -T 4 -o patch a b
+	exits 0 peak kib ace-diff -T 4 -o step.aceg a b
 	[ "$(cat kib)" -lt 65536 ]
-	exits 0 peak kib ace-patch -T 4 a <patch
+	exits 0 peak kib ace-patch -T 4 a <step.aceg
 	[ "$(cat kib)" -lt 65536 ]
 	same a b
 }

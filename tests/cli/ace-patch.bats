@@ -8,7 +8,7 @@ models() {
 	mkmodel new -n 1000 -s 1
 	mkmodel olds -n 1000 -f 3 --reverse
 	mkmodel news -n 1000 -f 3 --reverse -s 1
-	ace-diff -s 7 --base-version 6 old new >patch
+	ace-diff -s 7 --base-version 6 old new >step.aceg
 }
 
 # third: another model, in a file and a directory
@@ -22,7 +22,9 @@ ways() {
 	echo copy
 	echo in-place
 	cp old probe
-	ace-patch --way reflink probe <patch 2>/dev/null && echo reflink
+	if ace-patch --way reflink probe <step.aceg 2>/dev/null; then
+		echo reflink
+	fi
 	rm -rf probe probe.ace-patch
 }
 
@@ -41,18 +43,18 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 		cp -r olds d
 		chmod 640 m d/config.json
 		for m in m d; do
-			exits 0 ace-patch -v --way "$way" $m <patch
+			exits 0 ace-patch -v --way "$way" $m <step.aceg
 			is $m new
 			beside $m
 			grep -q "^step 7$" $m.ace-patch/marker
 			stat -c '%i %y %n' $m $m/* >then 2>/dev/null || true
-			exits 0 ace-patch -v --way "$way" $m <patch
+			exits 0 ace-patch -v --way "$way" $m <step.aceg
 			says "is that model already"
 			stat -c '%i %y %n' $m $m/* >now 2>/dev/null || true
 			same then now
 			# and without what it remembers
 			rm -r $m.ace-patch
-			exits 0 ace-patch -v --way "$way" $m <patch
+			exits 0 ace-patch -v --way "$way" $m <step.aceg
 			says "is that model already"
 			is $m new
 			rm -r $m.ace-patch
@@ -67,14 +69,14 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 @test "without --way: a reflink, and else in place; staged: a reflink or a copy" {
 	models
 	cp old m
-	exits 0 ace-patch -v m <patch
+	exits 0 ace-patch -v m <step.aceg
 	says "m: (a reflink beside, and a rename|in place, by a journal)"
 	cp old m
-	exits 0 ace-patch -v --stage m <patch
+	exits 0 ace-patch -v --stage m <step.aceg
 	says "m: a (reflink|copy) beside, and a rename"
-	exits 2 ace-patch --stage --way in-place m <patch
+	exits 2 ace-patch --stage --way in-place m <step.aceg
 	exits 2 ace-patch --stage --commit m
-	exits 2 ace-patch <patch
+	exits 2 ace-patch <step.aceg
 }
 
 @test "staged, then put in its place; who has the old one open keeps it" {
@@ -85,11 +87,11 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 		f=$m
 		[ $m = m ] || f=d/model-00001-of-00003.safetensors
 		cp $f was
-		exits 0 ace-patch --stage $m <patch
+		exits 0 ace-patch --stage $m <step.aceg
 		is $m old
 		[ "$(cd $m.ace-patch && echo *)" = "lock new ready" ]
 		# the same again is staged already
-		exits 0 ace-patch --stage $m <patch
+		exits 0 ace-patch --stage $m <step.aceg
 		exec 9<$f
 		exits 0 ace-patch --commit $m
 		is $m new
@@ -108,11 +110,11 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	ace-diff old third >other
 	cp old m
 	exits 0 ace-patch --stage m <other
-	exits 0 ace-patch --stage m <patch
+	exits 0 ace-patch --stage m <step.aceg
 	exits 0 ace-patch --commit m
 	is m new
 	cp old m
-	exits 0 ace-patch --stage m <patch
+	exits 0 ace-patch --stage m <step.aceg
 	touch -d 2001-01-01 m
 	exits 5 ace-patch --commit m
 	says "'m' changed since the next model was made of it"
@@ -131,9 +133,9 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	says "the patch to step 8 is for the model [0-9a-f]{32}, 'm' is [0-9a-f]{32}\$"
 	stat -c '%i %y' m | diff then -
 	same m old
-	exits 0 ace-patch m <patch
+	exits 0 ace-patch m <step.aceg
 	exits 0 ace-patch m <next
-	exits 5 ace-patch m <patch
+	exits 5 ace-patch m <step.aceg
 	says "the last one that was made of it is step 8"
 	is m third
 }
@@ -144,7 +146,7 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	flip m $(($(wc -c <m) - 1000))
 	cp m was
 	for way in $(ways); do
-		exits 5 ace-patch --way "$way" m <patch
+		exits 5 ace-patch --way "$way" m <step.aceg
 		same m was
 	done
 }
@@ -152,12 +154,12 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 @test "cut, flipped, forged, of another kind: the model stays" {
 	models
 	cp old m
-	for at in $(seq 1 97 $(($(wc -c <patch) - 1))); do
+	for at in $(seq 1 97 $(($(wc -c <step.aceg) - 1))); do
 		each_of 5 || continue
-		head -c "$at" patch >bad
+		head -c "$at" step.aceg >bad
 		exits 3 ace-patch m <bad
 		same m old
-		cp patch bad
+		cp step.aceg bad
 		flip bad "$at"
 		exits 3 ace-patch m <bad
 		same m old
@@ -166,7 +168,7 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	says "truncated"
 	exits 3 ace-patch m <old
 	says "safetensors"
-	cat patch patch >bad
+	cat step.aceg step.aceg >bad
 	exits 3 ace-patch m <bad
 	says "more than one patch"
 	mkshards >bad
@@ -175,7 +177,7 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	mkshards -H kind=5 >bad
 	exits 3 ace-patch m <bad
 	mkmodel small -n 10
-	exits 3 ace-patch small <patch
+	exits 3 ace-patch small <step.aceg
 	says "mismatch: the patch is not of a model like 'small': .*'layer"
 	same m old
 	[ "$(cd m.ace-patch && echo *)" = "lock" ]
@@ -187,8 +189,8 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	perl -e '$h = q({"w":{"dtype":"BF16","shape":[65536],"data_offsets":[0,131072]}});
 	    print pack("Q<", length $h), $h, pack("S<*", map { ($_ * 31 + 7) & 65535 } 0 .. 65535)' >new
 	exits 0 ace-diff old new
-	mv out patch
-	exits 0 ace-patch old <patch
+	mv out step.aceg
+	exits 0 ace-patch old <step.aceg
 	same old new
 }
 
@@ -200,7 +202,7 @@ at_each_kill() {
 		rm -rf m m.ace-patch
 		cp -r "$2" m
 		got=0
-		killed "$n" ace-patch --way "$1" m <patch 2>err || got=$?
+		killed "$n" ace-patch --way "$1" m <step.aceg 2>err || got=$?
 		if [ "$1" != in-place ]; then
 			is m old >/dev/null || is m new || return 1
 		fi
@@ -208,7 +210,7 @@ at_each_kill() {
 		# who comes by with what does not fit brings it to an end, too
 		exits 5 ace-patch m <other
 		is m old >/dev/null || is m new || { echo "killed at $n"; return 1; }
-		exits 0 ace-patch --way "$1" m <patch
+		exits 0 ace-patch --way "$1" m <step.aceg
 		is m new
 		beside m
 	done
@@ -245,7 +247,7 @@ at_each_kill() {
 	for n in $(upto 200); do
 		rm -rf m m.ace-patch
 		cp -r olds m
-		ace-patch --stage --way copy m <patch
+		ace-patch --stage --way copy m <step.aceg
 		got=0
 		killed "$n" ace-patch --commit m 2>err || got=$?
 		is m old >/dev/null || is m new
@@ -265,7 +267,7 @@ at_each_kill() {
 	for m in m d; do
 		pids=
 		for i in 1 2 3 4; do
-			timeout "$HANG" ace-patch $m <patch &
+			timeout "$HANG" ace-patch $m <step.aceg &
 			pids="$pids $!"
 		done
 		for pid in $pids; do
@@ -283,18 +285,18 @@ at_each_kill() {
 	mkdir real
 	cp old real/m
 	ln -s real/m link
-	exits 0 ace-patch link <patch
+	exits 0 ace-patch link <step.aceg
 	[ -L link ]
 	is real/m new
 	cp -r olds d
-	exits 0 ace-patch d/ <patch
+	exits 0 ace-patch d/ <step.aceg
 	exits 0 ace-patch d <next
 	is d third
 	beside d
 	if [ -w /dev/shm ]; then
 		shm=$(mktemp -d /dev/shm/ace-test-XXXXXX)
 		cp old "$shm/m"
-		exits 0 ace-patch "$shm/m" <patch
+		exits 0 ace-patch "$shm/m" <step.aceg
 		is "$shm/m" new || { rm -r "$shm"; false; }
 		rm -r "$shm"
 	fi
@@ -304,10 +306,10 @@ at_each_kill() {
 	models
 	cp -r olds d
 	mkdir d/original
-	exits 5 ace-patch --way copy d <patch
+	exits 5 ace-patch --way copy d <step.aceg
 	says "'d/original' is a directory in a model"
 	is d old
-	exits 0 ace-patch d <patch
+	exits 0 ace-patch d <step.aceg
 	is d new
 }
 
@@ -315,7 +317,7 @@ at_each_kill() {
 	models
 	cp old m
 	mkdir -m 777 m.ace-patch
-	exits 5 ace-patch m <patch
+	exits 5 ace-patch m <step.aceg
 	says "can be changed by other users"
 	same m old
 }
@@ -324,5 +326,5 @@ at_each_kill() {
 	models
 	cp old m
 	check() { is m old >/dev/null || is m new; }
-	starves -c check sh -c 'exec ace-patch --way copy m <patch'
+	starves -c check sh -c 'exec ace-patch --way copy m <step.aceg'
 }
