@@ -47,11 +47,11 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 			is $m new
 			beside $m
 			grep -q "^step 7$" $m.ace-patch/marker
-			stat -c '%i %y %n' $m $m/* >then 2>/dev/null || true
+			stat -c '%i %y %n' $m $m/* >was 2>/dev/null || true
 			exits 0 ace-patch -v --way "$way" $m <step.aceg
 			says "is that model already"
 			stat -c '%i %y %n' $m $m/* >now 2>/dev/null || true
-			same then now
+			same was now
 			# and without what it remembers
 			rm -r $m.ace-patch
 			exits 0 ace-patch -v --way "$way" $m <step.aceg
@@ -128,10 +128,10 @@ beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
 	third
 	ace-diff -s 8 new third >next
 	cp old m
-	stat -c '%i %y' m >then
+	stat -c '%i %y' m >seen
 	exits 5 ace-patch m <next
 	says "the patch to step 8 is for the model [0-9a-f]{32}, 'm' is [0-9a-f]{32}\$"
-	stat -c '%i %y' m | diff then -
+	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
 	exits 0 ace-patch m <next
