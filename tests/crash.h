@@ -171,7 +171,7 @@ by_ino(uint64_t ino)
 {
 	size_t i;
 
-	for (i = nnode; i-- > nfirst;)
+	for (i = nnode; i-- > 0;)
 		if (nodes[i].ino == ino)
 			return (int)i;
 	return -1;
@@ -216,7 +216,13 @@ read_log(const char *path)
 			o->node = node_new(0, 1);
 			tree_set(&now, o->path, o->node);
 		} else if (o->op == CLIP_OP_WRITE || o->op == CLIP_OP_SYNC) {
-			if ((o->node = by_ino(o->ino)) < 0) {
+			/* a file that was there before has no number yet */
+			if ((o->node = by_ino(o->ino)) < 0 && i >= 0 &&
+			    nodes[now.f[i].node].ino == 0) {
+				o->node = now.f[i].node;
+				nodes[o->node].ino = o->ino;
+			}
+			if (o->node < 0) {
 				free(o->data);
 				continue;
 			}

@@ -425,7 +425,9 @@ redo_end(struct swap *s, struct err *e)
 	bytes_set64(last + 32, SWAP_MAGIC);
 	pack_sum_add(s->sum, last, SWAP_HEAD);
 	pack_sum_get(s->sum, last + SWAP_HEAD);
-	if ((r = io_write(s->redo, last, sizeof(last), e)) == 0)
+	/* the directory that it is in is there after a power cut, too */
+	if ((r = io_write(s->redo, last, sizeof(last), e)) == 0 &&
+	    (r = io_sync_path(s->home, e)) == 0)
 		r = io_commit(s->redo, IO_SYNC_FULL, e);
 	io_free(s->redo);
 	s->redo = NULL;
@@ -628,7 +630,10 @@ swap_lock(struct swap *s, struct err *e)
 	}
 	if ((r = swap_inode(s->path, &is, e)) < 0)
 		return r;
-	return is == s->ready.inode ? swap_finish(s, e) : 0;
+	if (is != s->ready.inode)
+		return 0;
+	/* whoever was killed may not have come to this */
+	return (r = io_sync_path(s->path, e)) < 0 ? r : swap_finish(s, e);
 }
 
 /* ---- one after another ---- */

@@ -266,7 +266,7 @@ at_each_kill() {
 	cp -r olds d
 	for m in m d; do
 		pids=
-		for i in 1 2 3 4; do
+		for _ in 1 2 3 4; do
 			timeout "$HANG" ace-patch $m <step.aceg &
 			pids="$pids $!"
 		done
