@@ -218,7 +218,9 @@ begin(struct diff *d, struct err *e)
 	d->sh.kind = SHARD_MODEL;
 	if (!d->whole) {
 		d->sh.flags |= SHARD_PREDICTED;
-		if ((r = text_set(&d->sh.kv, "predict", MODEL_PREDICT, e)) < 0)
+		if ((r = text_set(&d->sh.kv, SHARD_KEY_PREDICT,
+		    SHARD_PREDICT_PATCH, e)) < 0 ||
+		    (r = text_set(&d->sh.kv, SHARD_KEY_HISTORY, "none", e)) < 0)
 			return r;
 	}
 	return writer_shard(d->w, &d->sh, &d->new.schema, e);

@@ -105,11 +105,11 @@ static int
 is_patch(struct patch *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	const char *predict = text_get(&sh->kv, "predict");
+	const char *predict = text_get(&sh->kv, SHARD_KEY_PREDICT);
 	int differs = (sh->flags & SHARD_PREDICTED) != 0;
 
 	if (sh->kind != SHARD_MODEL || differs != (predict != NULL) ||
-	    (differs && strcmp(predict, MODEL_PREDICT) != 0))
+	    (differs && strcmp(predict, SHARD_PREDICT_PATCH) != 0))
 		return reader_place(x->in, err_set(e, ERR_DATA, "mismatch: this "
 		    "is no patch of a model"), e);
 	return shard_copy(&x->sh, sh, e);

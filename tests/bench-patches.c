@@ -351,7 +351,7 @@ values(const char *path, size_t *n)
 	FILE *f = fopen(path, "rb");
 	unsigned char head[8], *p;
 	uint64_t text;
-	long end;
+	long end = 0;
 
 	if (f == NULL || fread(head, 1, 8, f) != 8)
 		fail(path);

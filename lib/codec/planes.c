@@ -19,17 +19,6 @@ planes_bound(size_t n, size_t planes)
 	return planes * (n + 16) + rans_bound(n);
 }
 
-/* LZ4 where it beats entropy (repeats longer than a byte), to less than limit
- * bytes, 0 otherwise; a sample of a long plane is asked first. */
-static size_t
-put_lz4(unsigned char *out, size_t limit, const unsigned char *s, size_t n)
-{
-	if (n > 4 * SAMPLE && pack_lz4(out, limit / (n / SAMPLE) + 64,
-	    s + n / 2, SAMPLE) == 0)
-		return 0;
-	return pack_lz4(out, limit, s, n);
-}
-
 /* count becomes how often each byte is in s. */
 static unsigned char *
 put_plane(unsigned char *out, const unsigned char *s, size_t n,
@@ -49,7 +38,10 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	guess = rans_estimate(count, n);
 	guess = guess < n ? guess : n - 1;
 	*out = LZ4;
-	len = put_lz4(out + 11, guess, s, n);
+	/* LZ4 where it beats entropy (repeats longer than a byte); a sample of a
+	 * long plane is asked first */
+	len = n > 4 * SAMPLE && pack_lz4(out + 11, guess / (n / SAMPLE) + 64,
+	    s + n / 2, SAMPLE) == 0 ? 0 : pack_lz4(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {
 		*out = RANS;
 		len = rans_put(out + 11, s, n, count);
@@ -129,21 +121,11 @@ get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
 	return mode == RANS ? rans_get(&part, s, n) : -1;
 }
 
-/* k values of a plane to where the first plane is not 0. */
-static void
-spread(unsigned char *p, const unsigned char *first, size_t n, size_t k)
-{
-	size_t i;
-
-	for (i = n; i-- > 0;)
-		p[i] = first[i] != 0 ? p[--k] : 0;
-}
-
 int
 planes_get(struct bytes *b, unsigned char *s, size_t n, size_t planes)
 {
 	unsigned mode = bytes_u8(b);
-	size_t i, j, k = n;
+	size_t i, j, k = n, left;
 
 	if (get_plane(b, mode & ~(unsigned)SPARSE, s, n) < 0)
 		return -1;
@@ -153,8 +135,9 @@ planes_get(struct bytes *b, unsigned char *s, size_t n, size_t planes)
 	for (j = 1; j < planes; j++) {
 		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
 			return -1;
-		if (k < n)
-			spread(s + j * n, s, n, k);
+		/* to where the first plane is not 0 */
+		for (i = n, left = k; k < n && i-- > 0; )
+			s[j * n + i] = s[i] != 0 ? s[j * n + --left] : 0;
 	}
 	return 0;
 }

@@ -101,7 +101,4 @@ int model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
     struct err *e);
 void model_note_release(struct model_note *t);
 
-/* The key `predict' of a patch. */
-#define MODEL_PREDICT "patch"
-
 #endif

@@ -91,7 +91,7 @@ swap_close(struct swap *s)
 int
 swap_scratch(const struct swap *s, int *fd, struct err *e)
 {
-	const struct statedir d = { s->home, -1, 0, NULL };
+	const struct statedir d = { .dir = s->home, .lock = -1 };
 
 	return statedir_scratch(&d, fd, e);
 }
