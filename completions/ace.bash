@@ -130,6 +130,12 @@ _ace() {
 		kind='free' ;;
 	ace-cut:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-diff:--sandbox)
+		kind='auto require off' ;;
+	ace-diff:-o | ace-diff:--output)
+		kind='file' ;;
+	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:-T | ace-diff:--threads)
+		kind='free' ;;
 	ace-expand:--sandbox)
 		kind='auto require off' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
@@ -236,6 +242,12 @@ _ace() {
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
 		kind='free' ;;
+	ace-patch:--sandbox)
+		kind='auto require off' ;;
+	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
+		kind='free' ;;
+	ace-patch:--way)
+		kind='reflink in-place copy' ;;
 	ace-policy:--sandbox)
 		kind='auto require off' ;;
 	ace-policy:-S | ace-policy:--state)
@@ -340,6 +352,8 @@ _ace() {
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-diff)
+		opts='-d --device -s --step -r --run --base-version -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
@@ -367,6 +381,8 @@ _ace() {
 		opts='-S --state --spool --json --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-patch)
+		opts='--stage --commit --way -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
@@ -403,4 +419,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-diff ace-expand ace-export ace-import ace-inspect ace-meter ace-patch ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace

@@ -51,6 +51,11 @@ struct scene {
 	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
 
+/* Two models, a patch from one to the other, and one of others. */
+#define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
+	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
+	"ace-diff m2 m3 >q; rm -f m2 m3; "
+
 #define STEP "ace-step -S S --bits 16 in1"
 
 /* So large that the residual is written over the one before the last. */
@@ -129,6 +134,16 @@ static const struct scene scenes[] = {
 	    "{ test ! -e D/out || ace-inspect verify D/out >rest; } && "
 	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
+	/* a model is the old or the new one, in place at the latest when another
+	 * patch has come by */
+	{ "patch, a copy", MODELS, "< p ace-patch --way copy D/m > out",
+	    "cmp D/m new >&2", "{ cmp -s D/m old || cmp D/m new >&2; } && "
+	    "ace-patch --way copy D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
+	{ "patch, in place", MODELS, "< p ace-patch --way in-place D/m > out",
+	    "cmp D/m new >&2", "{ ace-patch D/m <q; test $? = 5; } && "
+	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
+	    "ace-patch --way in-place D/m <p && cmp D/m new >&2", NULL, NULL,
+	    NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },
 	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D "

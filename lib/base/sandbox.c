@@ -199,6 +199,7 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     defined(__aarch64__))
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 
 #ifdef __x86_64__
@@ -258,6 +259,8 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ONLY(fcntl, 1, F_OFD_SETLK), ONLY(fcntl, 1, F_OFD_GETLK),
 	/* is it a terminal, and how wide: nothing is typed there */
 	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
+	/* a file that shares another's bytes */
+	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },
 	/* memory and threads */
 	ANY(brk), ANY(mmap), ANY(munmap), ANY(mremap), ANY(mprotect),
 	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),

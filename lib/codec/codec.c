@@ -63,7 +63,7 @@ codec_word(unsigned i)
 	uint32_t k;
 
 	for (k = 0; k < CODEC_MAX; k++) {
-		if (table[k] == NULL)
+		if (table[k] == NULL || table[k]->parse == NULL)
 			continue;
 		if (i-- == 0)
 			return table[k]->name;

@@ -50,7 +50,7 @@ struct codec_alias {
 };
 
 /*
- * The row.  name, parse, bound, encode, and decode or list, are required.  A property
+ * The row.  name, bound, encode, and decode or list, are required.  A property
  * left 0 does not hold; what a function left NULL means is said beside it.
  */
 struct codec_impl {
@@ -58,7 +58,7 @@ struct codec_impl {
 
 	/* ---- the argument ---- */
 	/* 0, or -ERR_USAGE; arg is what follows the colon, NULL when there
-	 * is no colon */
+	 * is no colon.  NULL: nobody chooses the codec by its name */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* writes what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);

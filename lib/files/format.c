@@ -82,6 +82,12 @@ format_schema(const struct format_source *s)
 	return &s->schema;
 }
 
+uint64_t
+format_where(const struct format_source *s)
+{
+	return s->where;
+}
+
 const struct text_kv *
 format_note(const struct format_source *s)
 {
@@ -242,8 +248,13 @@ format_create(struct format_sink **out, enum format_id f, struct io *io,
 	if ((s->raw = alloc_get(BACKEND_CHUNK, 1, e)) == NULL ||
 	    (s->dtype = alloc_get(schema->n, 1, e)) == NULL)
 		r = -ERR_SYS;
-	for (i = 0; r == 0 && i < schema->n; i++)
+	for (i = 0; r == 0 && i < schema->n; i++) {
 		s->dtype[i] = s->opts->f32 ? SCHEMA_F32 : schema->t[i].dtype;
+		if (schema_bits(s->dtype[i]))
+			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' is %s, "
+			    "which ace-patch writes", schema->t[i].name,
+			    schema_dtype_name(s->dtype[i]));
+	}
 	if (r == 0 && s->out->create != NULL)
 		r = s->out->create(s, e);
 	s->opts = NULL;

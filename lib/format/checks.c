@@ -39,6 +39,7 @@ checks_difference(const struct shard *s, struct err *e)
 		return err_set(e, ERR_DATA, "corrupt: a difference and the keys "
 		    "of one come together");
 	if (how == NULL || strcmp(how, "ef21") == 0 ||
+	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&
 	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
 		return checks_stamp(s, SHARD_KEY_HISTORY, e);
