@@ -9,7 +9,6 @@
 #include "../model.h"
 #include "base/err.h"
 #include "base/pool.h"
-#include "format/schema.h"
 #include "format/shard.h"
 #include "stage/coding.h"
 
