@@ -38,13 +38,6 @@
 #include "lgreco.h"
 #include "rnd.h"
 
-static void
-die(const char *why)
-{
-	(void)fprintf(stderr, "bench-planner: %s\n", why);
-	exit(1);
-}
-
 static void *
 get(size_t n, size_t size)
 {

@@ -12,6 +12,7 @@
 #include "format/writer.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 enum { FILES = 8 };
 
@@ -31,21 +32,13 @@ struct spec {
 static void
 put(struct writer *w, const struct spec *p)
 {
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t;
+	struct schema sc = model_of(p->dim, 0, 4);
 	struct shard s;
 	float x[4] = { p->value, p->value, p->value, p->value };
 
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = p->dim;
-	sc.group_size = 4;
 	shard_init(&s);
 	s.step = p->step;
 	s.flags = p->flags;
-	(void)schema_add(&sc, &t, &e);
-	(void)schema_finish(&sc, &e);
 	(void)shard_set_run(&s, p->run, &e);
 	(void)shard_set_device(&s, p->device, &e);
 	(void)writer_shard(w, &s, &sc, &e);

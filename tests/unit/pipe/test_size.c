@@ -1,6 +1,7 @@
 
 #include "../../rnd.h"
 #include "../tap.h"
+#include "../model.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "pipe/size.h"
@@ -14,8 +15,7 @@ static void
 one(uint32_t ngroups, uint32_t keep, size_t most)
 {
 	static unsigned char body[1 << 18];
-	struct schema_tensor t;
-	struct schema sc = SCHEMA_INIT;
+	struct schema sc = model_of((uint64_t)ngroups << 16, 0, 0);
 	struct writer_opts o = { "test", NULL, 0 };
 	struct writer *w = NULL;
 	struct io *io = NULL;
@@ -27,13 +27,7 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	int r;
 
 	shard_init(&s);
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = (uint64_t)ngroups << 16;
-	if ((r = schema_add(&sc, &t, &e)) < 0 ||
-	    (r = schema_finish(&sc, &e)) < 0 ||
-	    (r = shard_set_device(&s, "edge1", &e)) < 0 ||
+	if ((r = shard_set_device(&s, "edge1", &e)) < 0 ||
 	    (r = io_create_mem(&io, &e)) < 0 ||
 	    (r = writer_open(&w, io, &o, &e)) < 0 ||
 	    (r = size_shard(&z, &s, &e)) < 0)
