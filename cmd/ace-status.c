@@ -722,7 +722,7 @@ look(struct opts *o, size_t n, char **dir, struct err *e)
 static int
 measure(struct opts *o, size_t n, char **dir, struct err *e)
 {
-	struct metrics m;
+	struct metrics m = METRICS_INIT(e);
 	size_t i, j;
 	int r;
 
@@ -732,11 +732,9 @@ measure(struct opts *o, size_t n, char **dir, struct err *e)
 				return err_set(e, ERR_USAGE, "'%s' is there "
 				    "twice", dir[i]);
 	o->look.metrics = &m;
-	if ((r = metrics_open(&m, e)) == 0)
-		r = look(o, n, dir, e);
-	if (r == 0)
-		r = metrics_print(&m, stdout, e);
-	metrics_close(&m);
+	if ((r = look(o, n, dir, e)) == 0)
+		r = metrics_print(&m, stdout);
+	metrics_release(&m);
 	if (r == 0 && fflush(stdout) != 0)
 		r = err_sys(e, "'<stdout>'");
 	return r;

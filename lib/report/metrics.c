@@ -1,9 +1,7 @@
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "format/text.h"
-#include "report/emit.h"
 #include "report/metrics.h"
 
 /* Whoever adds one adds its row, and its name to the page. */
@@ -60,54 +58,50 @@ static const struct {
 	    "What the state takes on the disk." },
 };
 
-int
-metrics_open(struct metrics *m, struct err *e)
+static void
+metrics_text(struct metrics *m, enum metric which, const char *s)
 {
-	int i;
-
-	memset(m, 0, sizeof(*m));
-	for (i = 0; i < METRIC_N; i++)
-		if ((m->f[i] = open_memstream(&m->text[i], &m->len[i])) == NULL)
-			return err_sys(e, "memory");
-	return 0;
+	if (m->r == 0)
+		m->r = buf_put(&m->text[which], s, strlen(s), m->e);
 }
 
 /* Of a name that is no text without control characters what is not ASCII becomes a
  * question mark: one of them, and the reader would take nothing of the file. */
 static void
-metrics_label(FILE *f, char before, const char *key, const char *value)
+metrics_label(struct metrics *m, enum metric which, const char *key,
+    const char *value)
 {
-	const char *p;
-	int clean;
+	const int clean = value != NULL && text_clean(value, strlen(value));
+	char c[3] = "";
 
 	if (value == NULL)
 		return;
-	clean = text_clean(value, strlen(value));
-	(void)fprintf(f, "%c%s=\"", before, key);
-	for (p = value; *p != '\0'; p++) {
-		if (*p == '"' || *p == '\\')
-			(void)fputc('\\', f);
-		(void)fputc(clean || (*p >= 0x20 && *p < 0x7f) ? *p : '?', f);
+	metrics_text(m, which, key);
+	for (; *value != '\0'; value++) {
+		c[0] = clean || (*value >= 0x20 && *value < 0x7f) ? *value : '?';
+		c[1] = '\0';
+		if (c[0] == '"' || c[0] == '\\') {
+			c[1] = c[0];
+			c[0] = '\\';
+		}
+		metrics_text(m, which, c);
 	}
-	(void)fputc('"', f);
+	metrics_text(m, which, "\"");
 }
 
 void
 metrics_put(struct metrics *m, enum metric which, const struct metric_of *of,
     double v)
 {
-	FILE *f = m->f[which];
-	struct emit j;
+	char number[40];
 
-	(void)fputs(family[which].name, f);
-	metrics_label(f, '{', "directory", of->dir);
-	metrics_label(f, ',', "run", of->run);
-	metrics_label(f, ',', "device", of->device);
-	metrics_label(f, ',', "verdict", of->verdict);
-	(void)fputs("} ", f);
-	emit_init(&j, f);
-	emit_f64(&j, NULL, v);
-	(void)fputc('\n', f);
+	metrics_text(m, which, family[which].name);
+	metrics_label(m, which, "{directory=\"", of->dir);
+	metrics_label(m, which, ",run=\"", of->run);
+	metrics_label(m, which, ",device=\"", of->device);
+	metrics_label(m, which, ",verdict=\"", of->verdict);
+	(void)snprintf(number, sizeof(number), "} %.15g\n", v);
+	metrics_text(m, which, number);
 }
 
 void
@@ -164,34 +158,30 @@ metrics_run(struct metrics *m, const char *dir, const struct status_run *r)
 }
 
 int
-metrics_print(struct metrics *m, FILE *f, struct err *e)
+metrics_print(const struct metrics *m, FILE *f)
 {
-	int i, whole;
+	int i;
 
+	if (m->r < 0)
+		return m->r;
 	for (i = 0; i < METRIC_N; i++) {
-		whole = fflush(m->f[i]) == 0 && !ferror(m->f[i]);
-		if (!whole)
-			return err_sys(e, "memory");
-		if (m->len[i] == 0)
+		if (m->text[i].n == 0)
 			continue;
-		(void)fprintf(f, "# HELP %s %s\n# TYPE %s %s\n%s",
+		(void)fprintf(f, "# HELP %s %s\n# TYPE %s %s\n",
 		    family[i].name, family[i].help, family[i].name,
-		    family[i].type, m->text[i]);
+		    family[i].type);
+		(void)fwrite(m->text[i].p, 1, m->text[i].n, f);
 	}
-	/* where it ends; without it a file is not whole */
+	/* where it ends: a file without is not whole */
 	(void)fputs("# EOF\n", f);
 	return 0;
 }
 
 void
-metrics_close(struct metrics *m)
+metrics_release(struct metrics *m)
 {
 	int i;
 
-	for (i = 0; i < METRIC_N; i++) {
-		if (m->f[i] != NULL)
-			(void)fclose(m->f[i]);
-		free(m->text[i]);
-	}
-	memset(m, 0, sizeof(*m));
+	for (i = 0; i < METRIC_N; i++)
+		buf_release(&m->text[i]);
 }

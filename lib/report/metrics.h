@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "report/status.h"
 
 struct err;
@@ -30,17 +31,17 @@ enum metric {
 };
 
 struct metrics {
-	FILE *f[METRIC_N];	/* the samples, into */
-	char *text[METRIC_N];	/* this */
-	size_t len[METRIC_N];
+	struct buf text[METRIC_N];	/* the samples */
+	int r;			/* the first error, which metrics_print returns */
+	struct err *e;
 };
+#define METRICS_INIT(e) { { BUF_INIT }, 0, (e) }
 
 /* Whose number it is; device and verdict may be NULL. */
 struct metric_of {
 	const char *dir, *run, *device, *verdict;
 };
 
-int metrics_open(struct metrics *m, struct err *e);
 /* metrics_put(m, which, of, v): a sample, in the family's unit. */
 void metrics_put(struct metrics *m, enum metric which,
     const struct metric_of *of, double v);
@@ -50,9 +51,9 @@ void metrics_verdicts(struct metrics *m, enum metric which,
 /* metrics_run(m, dir, r): all that is known of a run in the spool dir. */
 void metrics_run(struct metrics *m, const char *dir,
     const struct status_run *r);
-/* metrics_print(m, f, e): writes all of it; families without a sample are left
- * out. */
-int metrics_print(struct metrics *m, FILE *f, struct err *e);
-void metrics_close(struct metrics *m);
+/* metrics_print(m, f): writes all of it; families without a sample are left out.
+ * Nothing where a sample found no memory. */
+int metrics_print(const struct metrics *m, FILE *f);
+void metrics_release(struct metrics *m);
 
 #endif
