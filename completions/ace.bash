@@ -296,6 +296,8 @@ _ace() {
 		kind='auto require off' ;;
 	ace-status:--run)
 		kind='free' ;;
+	ace-status:--format)
+		kind='text json metrics' ;;
 	ace-step:--levels)
 		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-step:--sandbox)
@@ -394,7 +396,7 @@ _ace() {
 	ace-sign)
 		opts='-k --key --check --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
-		opts='--json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)

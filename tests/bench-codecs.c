@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ace.h"
+#include "aceg.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "codec/codec.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ace.h"
+#include "aceg.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -57,7 +57,7 @@ ace_fail(struct ace_error *out, int r, const struct err *e)
 	if (out != NULL && r < 0) {
 		out->code = -r;
 		(void)snprintf(out->message, sizeof(out->message), "%s",
-		    e->code != ERR_OK ? ERR_MSG(e) : "wrong use of libace");
+		    e->code != ERR_OK ? ERR_MSG(e) : "wrong use of libaceg");
 	}
 	return r;
 }
@@ -282,6 +282,8 @@ ace_reader_free(struct ace_reader *a)
 struct ace_writer *
 ace_writer_new(int fd, const char *program, struct ace_error *out)
 {
+	/* as it was called when the format became final: the id of a stream is
+	 * made of it, too, and the same input gives the same bytes */
 	struct writer_opts o = { "libace", program, 0 };
 	struct err e = ERR_INIT;
 	struct ace_writer *a = alloc_get(1, sizeof(*a), &e);
