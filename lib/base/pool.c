@@ -184,15 +184,12 @@ pool_begin(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 	return 0;
 }
 
-int
-pool_end(struct pool *p, struct err *e)
+/* Waits for the others; p->m is locked before, and not after. */
+static int
+pool_reap(struct pool *p, struct err *e)
 {
 	int r;
 
-	if (p->size == 1)
-		return 0;
-	(void)pthread_mutex_lock(&p->m);
-	pool_take(p, 0);
 	while (p->busy != 0)
 		(void)pthread_cond_wait(&p->done, &p->m);
 	p->n = p->next = 0;
@@ -200,6 +197,16 @@ pool_end(struct pool *p, struct err *e)
 	p->r = 0;
 	(void)pthread_mutex_unlock(&p->m);
 	return r < 0 ? err_move(e, &p->e) : 0;
+}
+
+int
+pool_end(struct pool *p, struct err *e)
+{
+	if (p->size == 1)
+		return 0;
+	(void)pthread_mutex_lock(&p->m);
+	pool_take(p, 0);
+	return pool_reap(p, e);
 }
 
 int
@@ -214,8 +221,11 @@ pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 			r = work(arg, 0, i, e);
 		return r;
 	}
-	r = pool_begin(p, n, values, work, arg, e);
-	return r < 0 ? r : pool_end(p, e);
+	if ((r = pool_begin(p, n, values, work, arg, e)) < 0)
+		return r;
+	(void)pthread_mutex_lock(&p->m);
+	pool_take(p, 0);
+	return pool_reap(p, e);
 }
 
 void
