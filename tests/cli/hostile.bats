@@ -31,7 +31,7 @@ aggregate() {
 	done
 	shard 7 edge1 -H flags=16 >in
 	recv "step 7: invalid: mismatch: a difference to a history" <in
-	shard 8 edge1 -H flags=16 >in
+	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=00000000000000000000000000000000 >in
 	limited 'kind gradient,difference' recv "step 8: accepted" <in
 	shard 9 edge1 -H kind=3 >in
 	limited 'kind gradient' recv "step 9: invalid: .* kind mean" <in
