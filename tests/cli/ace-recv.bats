@@ -289,12 +289,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "limits kind: a difference is let in where that word stands, and nowhere else" {
 	shard 0 edge1 -c f32 >in
-	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >diff
-	limited 'kind gradient' recv 'invalid: mismatch: a difference to a history' <diff
+	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
+	limited 'kind gradient' recv 'invalid: mismatch: a difference to a history' <apart
 	rm -r spool
-	limited 'kind gradient,difference' recv accepted <diff
+	limited 'kind gradient,difference' recv accepted <apart
 	rm -r spool
-	limited 'kind difference' recv 'invalid: mismatch: a shard of kind gradient' <diff
+	limited 'kind difference' recv 'invalid: mismatch: a shard of kind gradient' <apart
 }
 
 @test "limits time: of an answer that is not taken, not of an aggregate that is waited for" {

@@ -278,3 +278,29 @@ page() { WANT=$2 said "$1" && echo; }
 	mkshards -t a/b..c:4 >in
 	exits 0 ace-export -f npz in
 }
+
+@test "ace-recv: the default of each limit is the file's that --create writes" {
+	local name default n=0
+	ace-recv --spool spool --create
+	while read -r name default; do
+		D=$default N=$name perl -0777 -ne '
+		    /\n\.It Cm \Q$ENV{N}\E Ar [^\n]*\n(.*?)\n\.(?:It|El)\b/s or exit 1;
+		    $t = $1; exit($t =~ /(?<![\w.])\Q$ENV{D}\E(?![\w])/ ? 0 : 1)' \
+		    "$ROOT/man/ace-recv.1" || { echo "$name $default"; false; }
+		n=$((n + 1))
+	done < <(grep -E '^[a-z]+ [^ ]+$' spool/limits)
+	[ "$n" -ge 11 ]
+}
+
+@test "bounds of arguments: what the page says is taken, and one beyond is not" {
+	local most least
+	most=$(page ace-compress.1 "levels, 1 to (\d+), of the group's norm")
+	least=$(page ace-aggregate.1 'whose norm is over R, at least (\d+),')
+	mkshards >in
+	exits 0 ace-compress -c qsgd:1 in
+	exits 0 ace-compress -c "qsgd:$most" in
+	exits 2 ace-compress -c "qsgd:$((most + 1))" in
+	exits 2 ace-compress -c qsgd:0 in
+	exits 0 ace-aggregate --rule "norm-ratio:$least" in
+	exits 2 ace-aggregate --rule "norm-ratio:$((least - 1)).999" in
+}
