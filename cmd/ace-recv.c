@@ -133,6 +133,17 @@ weary(int sig)
 	_exit(ERR_DATA);
 }
 
+/* A signal may be blocked since before this program was started. */
+static void
+listen_to(int sig)
+{
+	sigset_t s;
+
+	(void)sigemptyset(&s);
+	(void)sigaddset(&s, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &s, NULL);
+}
+
 /* Answers in this process, reads in a child.  Where the shards came from is still
  * open here when the child has given up. */
 static int
@@ -151,12 +162,14 @@ serve(struct run *x, int from, struct err *e)
 		(void)close(fd[0]);
 		/* nobody would hear what we accept */
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		listen_to(SIGTERM);
 		sandbox_narrow(&c->box, 0);
 		r = receive_all(&x->inbox, x->in, &x->o->shard, fd[1], e);
 		_exit(cli_exit(c, r, e));
 	}
 	sandbox_narrow(&c->box, pid);
 	(void)close(fd[1]);
+	listen_to(SIGALRM);
 	(void)signal(SIGALRM, weary);
 	reader_free(x->in);
 	x->in = NULL;

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 
 enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 enum { IO_BEHIND = 4 << 20 };	/* bytes that the disk is given at a time */
+enum { IO_SPARE = 256 << 10 };	/* of less it is not worth its names */
 
 struct io {
 	int fd;			/* -1: memory, or `from' */
@@ -27,6 +30,7 @@ struct io {
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	char *spare;		/* io_create_over: what path was before, or NULL */
 	int placed;		/* reads from `place' on, not where fd stands,
 				 * so that to pass over bytes is no call */
 	off_t place;
@@ -48,7 +52,7 @@ struct io {
 	struct buf rec;		/* pipes: what was read since the mark */
 	int behind;		/* io_behind, and so many bytes are on their way */
 	uint64_t sent;
-	int ahead;		/* io_ahead */
+	int ahead;		/* there may be more than was written: cut it off */
 };
 
 void
@@ -277,6 +281,55 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 		return -ERR_SYS;
 	if ((r = io_create_beside(out, path, target, e)) < 0)
 		alloc_free(target);
+	return r;
+}
+
+/* The spare file, ours alone; -1: there is none to be used. */
+static int
+io_spare(const char *spare)
+{
+	struct stat st;
+	const int fd = open(spare, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && st.st_uid == geteuid() &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+int
+io_create_over(struct io **out, const char *path, const char *spare,
+    int durable, struct err *e)
+{
+	struct stat st;
+	struct io *io;
+	int r, fd;
+
+	if ((r = io_create(out, path, 0, e)) < 0)
+		return r;
+	io = *out;
+	if (io->tmp == NULL || stat(path, &st) < 0 || st.st_size < IO_SPARE)
+		return 0;
+	if ((io->spare = alloc_dup(spare, e)) == NULL)
+		r = -ERR_SYS;
+	else if ((fd = io_spare(spare)) >= 0) {
+		if ((durable && (r = io_sync_path(path, e)) < 0) ||
+		    rename(spare, io->tmp) < 0) {
+			(void)close(fd);
+		} else {
+			(void)close(io->fd);
+			io->fd = fd;
+			io->ahead = 1;
+		}
+	}
+	if (r < 0) {
+		io_free(io);
+		*out = NULL;
+	}
 	return r;
 }
 
@@ -750,6 +803,9 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 		return err_sys(e, "'%s'", io->name);
 	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
 		return err_sys(e, "'%s'", io->name);
+	/* a wish, too: without it the next one is a new file */
+	if (io->spare != NULL && (unlink(io->spare) == 0 || errno == ENOENT))
+		(void)!link(io->path, io->spare);
 	fd = io->fd;
 	io->fd = -1;
 	if (io->tmp == NULL)
@@ -848,6 +904,7 @@ io_free(struct io *io)
 	alloc_free(io->name);
 	alloc_free(io->path);
 	alloc_free(io->tmp);
+	alloc_free(io->spare);
 	alloc_free(io->buf);
 	buf_release(&io->sink);
 	buf_release(&io->rec);

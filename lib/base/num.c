@@ -71,7 +71,8 @@ num_size(uint64_t *v, const char *s, const char *what, struct err *e)
 	static const struct num_unit u[] = {
 		{ "", 1 }, { "k", 1e3 }, { "K", 1e3 }, { "M", 1e6 },
 		{ "G", 1e9 }, { "T", 1e12 }, { "Ki", 1024.0 },
-		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 }, { NULL, 0 }
+		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 },
+		{ "Ti", 1099511627776.0 }, { NULL, 0 }
 	};
 	double x;
 	int r = num_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M, 64Mi",

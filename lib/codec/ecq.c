@@ -242,6 +242,19 @@ turn(struct codec_plan *plan, double f)
 	plan->arg = (float)fmax(fmin((double)plan->arg * f, 1e30), 0x1p-126);
 }
 
+static int
+turned(struct codec_plan *plan, const unsigned char *body, size_t len)
+{
+	uint32_t step;
+
+	if (len <= SAME)
+		return 0;
+	step = (uint32_t)body[0] | (uint32_t)body[1] << 8 |
+	    (uint32_t)body[2] << 16;
+	plan->arg = bytes_f32(step << 8);
+	return step >= STEP_MIN && step <= STEP_MAX;
+}
+
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
@@ -369,6 +382,7 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .again = again, .turn = turn,
+	.turned = turned,
 	.tells = 1, .sums = 1,
 	.sparse_below = HUGE_VALF, .foretell = foretell
 };

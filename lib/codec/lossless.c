@@ -206,9 +206,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	int r;
 
 	*param = in->plan->param;
-	if (*param > BF16)
-		return err_set(e, ERR_USAGE, "codec lossless: parameter %u",
-		    *param);
 	r = *param == BF16 ? encode_bf16(in, &p, e) : encode_f32(in, &p, e);
 	if (r == 0)
 		out->n = (size_t)(p - out->p);

@@ -210,8 +210,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	size_t i, n = in->n;
 	uint16_t *q;
 
-	if (s == 0)
-		return err_set(e, ERR_USAGE, "codec qsgd: 0 levels");
 	*param = (uint8_t)s;
 	bytes_put_f32(p, &norm, 1);
 	out->n += 4;
@@ -290,8 +288,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	double unit;
 	int r;
 
-	if (s == 0)
-		return err_set(e, ERR_DATA, "unsupported: qsgd with 0 levels");
 	if (b->bad || bits >= 0x7f800000)
 		return codec_corrupt("qsgd", "bad norm", e);
 	if (bits == 0) {
@@ -362,6 +358,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl qsgd_codec = {
 	.name = "qsgd", .parse = parse, .format = format,
 	.contract = contract, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = 255, .tells = 1,
+	.encode = encode, .decode = decode, .min_param = 1, .max_param = 255, .tells = 1,
 	.foretell = foretell
 };

@@ -128,11 +128,6 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 
 /* ---- the receiver's side of ef21 and cache ---- */
 
-/* Keys of a shard that is a difference to a history: the variant ("ef21",
- * "cache:0.9") and the stamp of the history it is a difference to. */
-#define FEEDBACK_KEY "predict"
-#define FEEDBACK_KEY_BASE "history"
-
 struct feedback_cache;
 /* feedback_cache_open: dir is the receiver's, one for each device. */
 int feedback_cache_open(struct feedback_cache **out, const char *dir,

@@ -105,14 +105,20 @@ shard_device(const struct shard *s)
 }
 
 uint64_t
+shard_key_of(const unsigned char *p, size_t n)
+{
+	return pack_hash64(p, n < SHARD_KEY_BYTES ? n : SHARD_KEY_BYTES);
+}
+
+uint64_t
 shard_key(const struct shard *s)
 {
-	unsigned char b[40];
+	unsigned char b[SHARD_KEY_BYTES];
 
 	memcpy(b, s->run, 16);
 	memcpy(b + 16, s->device, 16);
 	bytes_set64(b + 32, s->step);
-	return pack_hash64(b, sizeof(b));
+	return shard_key_of(b, sizeof(b));
 }
 
 /*

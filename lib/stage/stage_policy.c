@@ -729,6 +729,8 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 		    p->sh.schema->n, e);
 	if (r < 0)
 		return reader_place(p->sh.in, r, e);
+	if (n->type == FRAME_SIGN)
+		return 0;	/* of a shard without what is added here */
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
 	return p->replay.from != NULL ? 0 : policy_older(p, n, e);
