@@ -514,18 +514,16 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, double f,
 {
 	struct coding_turned t = { q, which, f };
 	size_t i, values = 0;
-	int r = 0, after = 0;
+	int r, after = 0;
 
 	for (i = 0; i < n; i++) {
 		after |= codec_after(&q->g[which[i]].plan);
 		values += q->g[which[i]].n;
 	}
-	if (!after)
-		return pool_run(q->pool, n, values, coding_turn, &t, e);
 	/* those that look at the shard before are coded one by one */
-	for (i = 0; i < n && r == 0; i++)
-		r = coding_turn(&t, 0, i, e);
-	return r;
+	r = pool_begin(q->pool, n, n == 1 || after ? 0 : values, coding_turn, &t,
+	    e);
+	return r < 0 ? r : pool_end(q->pool, e);
 }
 
 /* About how many bytes the groups take that are asked for. */
