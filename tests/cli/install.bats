@@ -22,6 +22,7 @@ build() {
 	"$TO/usr/bin/ace-expand" --help >/dev/null
 	mkshards >in.aceg
 	ln -s "$TO" to
+	# shellcheck disable=SC2046 # words
 	sanitized || ${CC:-cc} -o scale "$ROOT/examples/scale.c" -I to/usr/include \
 	    to/usr/lib/libaceg.a $(pkg-config --libs liblz4 libxxhash) -lm
 	# what mkdir makes is everybody's but for the two that were asked for by name

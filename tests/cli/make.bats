@@ -204,7 +204,7 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	chmod +x stand-in
 	printf '#!/bin/sh\n[ -s "$2" ]\n' >objcopy
 	chmod +x objcopy
-	for n in {1..20}; do
+	for _ in {1..20}; do
 		rm -rf b
 		exits 0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$PWD:$PATH" make -j16 -s -C "$ROOT" \
 		    BUILD="$PWD/b" CC="$PWD/stand-in" AR="$PWD/stand-in" LD="$PWD/stand-in" DEPS=no \
