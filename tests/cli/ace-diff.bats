@@ -20,7 +20,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mv out step.aceg
 	mv err said
 	exits 0 ace-diff -v b d
-	same out patch
+	same out step.aceg
 	same err said
 }
 

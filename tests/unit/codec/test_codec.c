@@ -439,10 +439,11 @@ TEST(test_written)
 		    "%s is %s", same[i][0], s);
 	for (i = 0; i < CODEC_MAX; i++)
 		if (codec_exact((uint32_t)i, 0) != (i == CODEC_F32 ||
-		    i == CODEC_NONZERO || i == CODEC_LOSSLESS))
+		    i == CODEC_NONZERO || i == CODEC_LOSSLESS ||
+		    i == CODEC_EXACT))
 			break;
 	ok(i == CODEC_MAX && !codec_exact(CODEC_LOSSLESS, 1),
-	    "f32, nonzero and lossless are exact, lossless:bf16 is not");
+	    "f32, nonzero, lossless and exact are exact, lossless:bf16 is not");
 	ok(strcmp(codec_name(CODEC_NONE), "none") == 0 &&
 	    strcmp(codec_name(CODEC_TOPK), "topk") == 0, "names");
 }
