@@ -20,6 +20,7 @@
 #include "base/num.h"
 #include "base/scan.h"
 #include "base/wait.h"
+#include "device/contraction.h"
 #include "device/link.h"
 #include "device/memory.h"
 #include "device/receipts.h"
@@ -405,6 +406,8 @@ struct status_state {
 	uint64_t step;		/* of this step, */
 	const struct receipt *answer;	/* which had this answer, or NULL */
 	double bandwidth, rtt, jitter;
+	double growing;		/* shards in a row, of which the code lost more
+				 * than it kept */
 	uint64_t disk;
 };
 
@@ -430,7 +433,8 @@ status_state_read(struct status_state *v, const struct statedir *s, struct err *
 	    &v->bandwidth, e)) < 0 ||
 	    (k = memory_number(s, MEMORY_LINK, LINK_RTT, &v->rtt, e)) < 0 ||
 	    (k = memory_number(s, MEMORY_LINK, LINK_JITTER, &v->jitter,
-	    e)) < 0)
+	    e)) < 0 || (k = memory_number(s, CONTRACTION_FILE,
+	    CONTRACTION_GROWING, &v->growing, e)) < 0)
 		return k;
 	for (i = 0; i < v->q.n; i++) {
 		v->verdict[v->q.r[i].verdict % RECEIPT_NVERDICT]++;
@@ -471,6 +475,9 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_INVALID],
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
+	if (v->growing >= CONTRACTION_PATIENCE)
+		status_line(x, "residual  grows: in %.0f shards in a row the "
+		    "code lost more than it kept (ace-compress)", v->growing);
 	status_line(x, "disk      %s", screen_size(v->disk, size));
 }
 
@@ -489,6 +496,8 @@ status_state_json(struct emit *j, const struct status_state *v)
 	}
 	if (v->q.managed)
 		put_verdicts(j, v->verdict);
+	if (v->growing > 0)
+		emit_f64(j, "growing", v->growing);
 	if (v->bandwidth > 0)
 		emit_f64(j, "bandwidth", v->bandwidth);
 	if (v->rtt > 0) {

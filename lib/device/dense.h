@@ -49,6 +49,10 @@ void dense_close(struct dense *d);
 int dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
+/* dense_begin: the same, written to io, which it owns from now on. */
+int dense_begin(struct writer **w, struct io *io, const struct shard *sh,
+    enum shard_kind kind, const struct text_kv *kv, const struct schema *sc,
+    struct err *e);
 /* dense_put(w, g, x, n, e): group g, in rising order; left out if all are
  * zero. */
 int dense_put(struct writer *w, uint32_t g, const float *x, size_t n,
