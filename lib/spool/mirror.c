@@ -146,12 +146,10 @@ mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	(void)snprintf(name, sizeof(name), MIRROR_STEP,
 	    (unsigned long long)sh->step);
 	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
-		errno = ENAMETOOLONG;
-	else if ((mkdir(m->dir, 0700) == 0 || errno == EEXIST) &&
-	    rename(m->temp, path) == 0)
-		errno = 0;
-	if (errno != 0)
-		return err_sys(e, "'%s/%s'", m->dir, name);
+		return err_set(e, ERR_SYS, "'%s/%s' is too long", m->dir, name);
+	if ((mkdir(m->dir, 0700) < 0 && errno != EEXIST) ||
+	    rename(m->temp, path) < 0)
+		return err_sys(e, "'%s'", path);
 	alloc_free(m->temp);
 	m->temp = NULL;
 	/* before the shard has its name: who is told that it was accepted goes on
