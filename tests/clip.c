@@ -323,8 +323,8 @@ open(const char *path, int flags, ...)
 	if (hit(CLIP_OPEN, "open"))
 		return -1;
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-	/* of a file that was there this says nothing new */
-	if (fd >= 0 && (flags & O_CREAT) != 0)
+	/* of a file that was there this says which it is */
+	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
 		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
 	return fd;
 }
@@ -388,8 +388,13 @@ fchmod(int fd, mode_t mode)
 int
 ftruncate(int fd, off_t n)
 {
-	return hit(CLIP_WRITE, "ftruncate") ? -1 :
-	    (int)syscall(SYS_ftruncate, fd, n);
+	int r;
+
+	if (hit(CLIP_WRITE, "ftruncate"))
+		return -1;
+	if ((r = (int)syscall(SYS_ftruncate, fd, n)) == 0)
+		record_fd(CLIP_OP_CUT, fd, (uint64_t)n, "", 0);
+	return r;
 }
 
 int

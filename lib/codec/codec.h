@@ -88,6 +88,9 @@ const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
  * none, although there are greater ones. */
 int codec_known(uint64_t codec);
 
+/* codec_takes(codec, param): 1 when a plan of a codec that is known may have the
+ * parameter. */
+int codec_takes(uint32_t codec, uint8_t param);
 /* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
 static inline int
 codec_exact(uint32_t codec, uint8_t param)
@@ -168,6 +171,10 @@ struct codec_last {
 	const unsigned char *body;
 	size_t len;
 };
+
+/* codec_turned(last, plan): the plan with a knob that a body was coded by: 1; 0: it
+ * has none, or does not say. */
+int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
 /*
  * codec_encode_after: codec_encode, given the last body as well.  last may be

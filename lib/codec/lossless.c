@@ -53,17 +53,6 @@ bound(const struct codec_plan *plan, size_t n)
 	return (plan->param == BF16 ? 2 : 4) * (n + 16) + rans_bound(n);
 }
 
-/* LZ4 where it beats entropy (repeats longer than a byte), to less than limit
- * bytes, 0 otherwise; a sample of a long plane is asked first. */
-static size_t
-put_lz4(unsigned char *out, size_t limit, const unsigned char *s, size_t n)
-{
-	if (n > 4 * SAMPLE && pack_lz4(out, limit / (n / SAMPLE) + 64,
-	    s + n / 2, SAMPLE) == 0)
-		return 0;
-	return pack_lz4(out, limit, s, n);
-}
-
 /* count becomes how often each byte is in s. */
 static unsigned char *
 put_plane(unsigned char *out, const unsigned char *s, size_t n,
@@ -83,7 +72,10 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	guess = rans_estimate(count, n);
 	guess = guess < n ? guess : n - 1;
 	*out = LZ4;
-	len = put_lz4(out + 11, guess, s, n);
+	/* LZ4 where it beats entropy (repeats longer than a byte); a sample of a
+	 * long plane is asked first */
+	len = n > 4 * SAMPLE && pack_lz4(out + 11, guess / (n / SAMPLE) + 64,
+	    s + n / 2, SAMPLE) == 0 ? 0 : pack_lz4(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {
 		*out = RANS;
 		len = rans_put(out + 11, s, n, count);
@@ -214,9 +206,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	int r;
 
 	*param = in->plan->param;
-	if (*param > BF16)
-		return err_set(e, ERR_USAGE, "codec lossless: parameter %u",
-		    *param);
 	r = *param == BF16 ? encode_bf16(in, &p, e) : encode_f32(in, &p, e);
 	if (r == 0)
 		out->n = (size_t)(p - out->p);
@@ -235,21 +224,11 @@ join_bf16(float *x, const unsigned char *s, size_t n)
 	}
 }
 
-/* k values of a plane to where the first plane is not 0. */
-static void
-spread(unsigned char *p, const unsigned char *first, size_t n, size_t k)
-{
-	size_t i;
-
-	for (i = n; i-- > 0;)
-		p[i] = first[i] != 0 ? p[--k] : 0;
-}
-
 static int
 get_planes(struct bytes *b, unsigned char *s, size_t n, size_t planes)
 {
 	unsigned mode = bytes_u8(b);
-	size_t i, j, k = n;
+	size_t i, j, k = n, left;
 
 	if (get_plane(b, mode & ~(unsigned)SPARSE, s, n) < 0)
 		return -1;
@@ -259,8 +238,9 @@ get_planes(struct bytes *b, unsigned char *s, size_t n, size_t planes)
 	for (j = 1; j < planes; j++) {
 		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
 			return -1;
-		if (k < n)
-			spread(s + j * n, s, n, k);
+		/* to where the first plane is not 0 */
+		for (i = n, left = k; k < n && i-- > 0; )
+			s[j * n + i] = s[i] != 0 ? s[j * n + --left] : 0;
 	}
 	return 0;
 }

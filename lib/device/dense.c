@@ -138,21 +138,27 @@ dense_close(struct dense *d)
 }
 
 int
-dense_begin(struct writer **w, struct io *io, const struct shard *from,
-    enum shard_kind kind, const struct text_kv *kv, const struct schema *sc,
-    struct err *e)
+dense_begin(struct writer **w, struct io *io, const struct statedir *s,
+    const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
+    const struct schema *sc, struct err *e)
 {
 	struct writer_opts o = { "state", NULL, 0 };
 	struct shard sh;
 	int k;
 
+	*w = NULL;
+	if (s->durable)
+		io_behind(io);
+	if ((k = writer_open(w, io, &o, e)) < 0)
+		return k;
 	shard_init(&sh);
 	sh.kind = kind;
 	sh.step = from->step;
 	sh.incarnation = from->incarnation;
-	if ((k = writer_open(w, io, &o, e)) == 0 &&
-	    (k = shard_same(&sh, from, e)) == 0 && (kv == NULL ||
-	    (k = text_add(&sh.kv, kv, e)) == 0))
+	k = shard_same(&sh, from, e);
+	if (k == 0 && kv != NULL)
+		k = text_add(&sh.kv, kv, e);
+	if (k == 0)
 		k = writer_shard(*w, &sh, sc, e);
 	shard_release(&sh);
 	return k;
@@ -165,15 +171,15 @@ dense_create(struct writer **w, const struct statedir *s, const char *name,
 {
 	char *path = statedir_path(s, name, e);
 	struct io *io;
-	int k = path == NULL ? -ERR_SYS : io_create(&io, path, 0, e);
+	int k;
 
 	*w = NULL;
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = io_create(&io, path, 0, e)) == 0)
+		k = dense_begin(w, io, s, from, kind, kv, sc, e);
 	alloc_free(path);
-	if (k < 0)
-		return k;
-	if (s->durable)
-		io_behind(io);
-	return dense_begin(w, io, from, kind, kv, sc, e);
+	return k;
 }
 
 int

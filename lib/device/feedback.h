@@ -135,11 +135,6 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 #define FEEDBACK_KEY_BEFORE "before"
 #define FEEDBACK_KEY_AT "at"
 
-/* Keys of a shard that is a difference to a history: the variant ("ef21",
- * "cache:0.9") and the stamp of the history it is a difference to. */
-#define FEEDBACK_KEY "predict"
-#define FEEDBACK_KEY_BASE "history"
-
 enum { CACHE_NAME = 32 };	/* a file name, "history.STEP", and a zero */
 
 /* feedback_cache_how(c, sh, base, e): how the values of shard sh, a difference,

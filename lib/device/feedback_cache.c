@@ -75,11 +75,11 @@ int
 feedback_cache_how(struct compensate *c, const struct shard *sh,
     const char **base, struct err *e)
 {
-	const char *how = text_get(&sh->kv, FEEDBACK_KEY);
+	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
 	char *end;
 	double d;
 
-	*base = text_get(&sh->kv, FEEDBACK_KEY_BASE);
+	*base = text_get(&sh->kv, SHARD_KEY_HISTORY);
 	if (how == NULL || *base == NULL)
 		return err_set(e, ERR_DATA,
 		    "corrupt: a difference that does not say to what");
@@ -173,9 +173,9 @@ feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
 	}
 	(void)snprintf(c->is, sizeof(c->is), CACHE_FILE ".%llu",
 	    (unsigned long long)sh->step);
-	k = to != NULL ? dense_begin(&c->next, to, sh, SHARD_HISTORY, NULL, sc,
-	    e) : dense_create(&c->next, &c->state, c->is, sh, SHARD_HISTORY,
-	    NULL, sc, e);
+	k = to != NULL ? dense_begin(&c->next, to, &c->state, sh,
+	    SHARD_HISTORY, NULL, sc, e) : dense_create(&c->next, &c->state,
+	    c->is, sh, SHARD_HISTORY, NULL, sc, e);
 	return k < 0 ? k : 1;
 }
 

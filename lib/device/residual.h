@@ -7,7 +7,10 @@
  *                  oldest first
  *
  * It is replaced by one rename, so that a reader finds the old one or the new
- * one, whole.
+ * one, whole.  Of a large model the one before stays, as `spare', and the next one
+ * is written over it: its pages are there already, and the system takes four times
+ * as long for new ones (io_create_over).  Without a sync the names may come to the
+ * disk after the bytes, so that IO_SYNC_RENAME does without.
  */
 #ifndef ACE_RESIDUAL_H
 #define ACE_RESIDUAL_H

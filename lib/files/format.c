@@ -94,43 +94,6 @@ format_rounded(const struct format_source *s)
 	return s->rounded;
 }
 
-static int
-format_begin(struct format_source *s, struct err *e)
-{
-	int r = 0;
-
-	if (s->in->begin != NULL)
-		r = s->in->begin(s, e);
-	s->open = 1;
-	s->at = 0;
-	return r;
-}
-
-static int
-format_end_tensor(struct format_source *s, struct err *e)
-{
-	int r = 0;
-
-	if (s->in->end != NULL)
-		r = s->in->end(s, e);
-	s->open = 0;
-	s->cur++;
-	return r;
-}
-
-static int
-format_bytes(struct format_source *s, size_t n, struct err *e)
-{
-	const struct schema_tensor *t = &s->schema.t[s->cur];
-	int r = s->in->bytes(s, s->raw, n * dtype_size(t->dtype), e);
-
-	if (r < 0)
-		return r;
-	if (s->swap != NULL && s->swap[s->cur])
-		dtype_swap(t->dtype, s->raw, n);
-	return 0;
-}
-
 /* f32 as it lies in memory: no conversion, and no copy. */
 static int
 format_straight(struct format_source *s, float *x, size_t n, size_t *done,
@@ -165,8 +128,10 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 		n = BACKEND_CHUNK / size;
 	if (n > t->numel - s->at)
 		n = (size_t)(t->numel - s->at);
-	if ((r = format_bytes(s, n, e)) < 0)
+	if ((r = s->in->bytes(s, s->raw, n * size, e)) < 0)
 		return r;
+	if (s->swap != NULL && s->swap[s->cur])
+		dtype_swap(t->dtype, s->raw, n);
 	k = dtype_to_f32(t->dtype, s->round, s->raw, x, n, &s->rounded);
 	if (k < n) {
 		dtype_text(t->dtype, s->raw + k * size, text);
@@ -188,12 +153,17 @@ format_advance(struct format_source *s, struct err *e)
 	int r;
 
 	while (s->cur < s->schema.n) {
-		if (!s->open && (r = format_begin(s, e)) < 0)
+		if (!s->open && s->in->begin != NULL &&
+		    (r = s->in->begin(s, e)) < 0)
 			return r;
+		s->open = 1;
 		if (s->at < s->schema.t[s->cur].numel)
 			return 0;
-		if ((r = format_end_tensor(s, e)) < 0)
+		if (s->in->end != NULL && (r = s->in->end(s, e)) < 0)
 			return r;
+		s->open = 0;
+		s->at = 0;
+		s->cur++;
 	}
 	return 0;
 }

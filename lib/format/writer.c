@@ -133,14 +133,6 @@ batch_end(struct batch *b, const unsigned char **p, size_t *n, struct err *e)
 	return 0;
 }
 
-static void
-batch_release(struct batch *b)
-{
-	buf_release(&b->dir);
-	buf_release(&b->body);
-	buf_release(&b->whole);
-}
-
 /* ---- a stream ---- */
 
 struct writer {
@@ -229,7 +221,9 @@ writer_free(struct writer *w)
 	alloc_free(w->history);
 	pack_sum_free(w->headers);
 	pack_sum_free(w->digest);
-	batch_release(&w->batch);
+	buf_release(&w->batch.dir);
+	buf_release(&w->batch.body);
+	buf_release(&w->batch.whole);
 	buf_release(&w->pack);
 	buf_release(&w->f32);
 	alloc_free(w);

@@ -15,7 +15,6 @@
 #include "base/opt.h"
 #include "base/scan.h"
 #include "format/checks.h"
-#include "format/keys.h"
 #include "format/reader.h"
 #include "format/values.h"
 #include "kern/kern.h"
@@ -292,7 +291,7 @@ admit_head(const struct admit *a, const struct shard *sh,
 		admit_refuse(r, "mismatch: a difference to a history "
 		    "(limits: kind)");
 	admit_numbers(a, sh, r);
-	if (keys_check(&sh->kv, &e) < 0)
+	if (checks_shard(sh, &e) < 0)
 		(void)admit_because(r, &e);
 	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
 		admit_refuse(r, "mismatch: not of the model of --schema: "

@@ -173,5 +173,5 @@ before() {
 	[ "${lines[0]}" = "--sync" ]
 	[ "${lines[1]}" = "q8 q4 qsgd" ]
 	[ "${lines[2]}" = "dynacomm deco" ]
-	[ "${lines[3]}" = "--tiers --theta" ]
+	[ "${lines[3]}" = "--theta" ]
 }

@@ -208,7 +208,7 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	says "invalid: limit: [0-9]{6} bytes of this device wait"
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
-	says "step 2: invalid: corrupt: a difference that does not say to what"
+	says "step 2: invalid: corrupt: a difference and the keys of one come together"
 }
 
 @test "a history that is gone when its step is summed: set aside, by name" {

@@ -30,7 +30,7 @@ aggregate() {
 		recv "step 1$k: accepted" <in
 	done
 	shard 7 edge1 -H flags=16 >in
-	recv "step 7: invalid: corrupt: a difference that does not say to what" <in
+	recv "step 7: invalid: corrupt: a difference and the keys of one come together" <in
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
 	recv "step 8: invalid: unsupported: feedback 'poetry'" <in
 	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=none >in
@@ -785,14 +785,16 @@ let_go() {
 
 @test "characters that are not seen, or turn a line around, are in no name and no message" {
 	local c
-	for c in $'\u202e' $'\u2066' $'\u2028' $'\u200b' $'\u200f' $'\ufeff' $'\u061c' $'\u2060'; do
+	for c in $'\u202e' $'\u2066' $'\u2028' $'\u200b' $'\u200f' $'\ufeff' $'\u061c' $'\u2060' \
+	    $'\u00ad' $'\u034f' $'\u115f' $'\u17b4' $'\u180e' $'\u206a' $'\u3164' $'\ufe0f' \
+	    $'\uffa0' $'\ufff9' $'\U0001d173' $'\U000e0041'; do
 		exits 2 ace-import -f raw --name w --shape 1 -d "ed${c}ge" /dev/null
 		exits 4 ace-inspect list "ed${c}ge"
 		LC_ALL=C grep -q '[^ -~]' err && return 1
 		says "'ed\?+ge': No such file"
 	done
 	# letters of other scripts are letters, their joiners too
-	mkshards -d $'k\u00fc\u06cc\u200c' >in
+	mkshards -d $'k\u00fc\u06cc\u200c\u00ae\u0350\u1161\u3165\U0001f600' >in
 	exits 0 ace-inspect list in
 }
 
