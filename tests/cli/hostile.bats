@@ -32,7 +32,7 @@ aggregate() {
 	shard 7 edge1 -H flags=16 >in
 	recv "step 7: invalid: corrupt: a difference and the keys of one come together" <in
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
-	recv "step 8: invalid: unsupported: feedback 'poetry'" <in
+	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
 	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=none >in
 	recv "step 8: accepted" <in
 	shard 9 edge1 -H kind=3 >in
