@@ -481,6 +481,9 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_INVALID],
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
+	if (v->growing >= CONTRACTION_PATIENCE)
+		status_line(x, "residual  grows: in %.0f shards in a row the "
+		    "code lost more than it kept (ace-compress)", v->growing);
 	status_line(x, "disk      %s", num_text((double)v->disk, "B", size));
 }
 
@@ -499,6 +502,8 @@ status_state_json(struct emit *j, const struct status_state *v)
 	}
 	if (v->q.managed)
 		put_verdicts(j, v->verdict);
+	if (v->growing > 0)
+		emit_f64(j, "growing", v->growing);
 	if (v->bandwidth > 0)
 		emit_f64(j, "bandwidth", v->bandwidth);
 	if (v->rtt > 0) {

@@ -160,11 +160,15 @@ knapsack(void)
 
 /* ---- scores ---- */
 
-enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, LEVEL, LEVEL_LEARNT, WAYS,
-	WARM = 4, SCORES = WAYS - PAPER };
+enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, LEVEL, LEVEL_LEARNT, DECAYED,
+	DECAYS = 6, WAYS = DECAYED + 2 * DECAYS, WARM = 4,
+	LEARNT = DECAYED - PAPER, SCORES = WAYS - PAPER };
+static const double decays[DECAYS] = { 0, 0.2, 0.3, 0.5, 0.8, 0.95 };
 static const char *const names[WAYS] = {
 	"last norm", "average of norms, 0.9", "score of the paper",
-	"  learnt", "score", "  learnt"
+	"  learnt", "score", "  learnt", "paper, decay 0", "  0.2", "  0.3",
+	"  0.5", "  0.8", "  0.95", "score, decay 0", "  0.2", "  0.3", "  0.5",
+	"  0.8", "  0.95"
 };
 
 static size_t ngroups;
@@ -282,8 +286,11 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 		if (score[0] == NULL) {
 			ngroups = reader_schema(r)->ngroups;
 			for (i = 0; i < SCORES; i++)
-				score[i] = scorer(reader_schema(r), i < 2 ?
+				score[i] = scorer(reader_schema(r), i < 2 ||
+				    (i >= LEARNT && i < LEARNT + DECAYS) ?
 				    SCORE_PAPER : SCORE_LEVEL);
+			for (i = LEARNT; i < SCORES; i++)
+				score[i]->decay = decays[(i - LEARNT) % DECAYS];
 			real = get(ngroups, sizeof(*real));
 			b = get(ngroups, sizeof(*b));
 			for (i = 0; i < WAYS; i++)
@@ -303,7 +310,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 		for (i = 0; i < WAYS && t >= WARM; i++)
 			judge(way[i], real, sum[i]);
 		*count += t >= WARM;
-		for (i = 1; i < SCORES && t > 0; i += 2)
+		for (i = 1; i < LEARNT && t > 0; i += 2)
 			if (score_learn(score[i], b, 4, e) < 0)
 				return -ERR_DATA;
 		know(way, score, real, t++ == 0);

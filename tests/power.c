@@ -39,6 +39,10 @@ struct scene {
 #define AGAIN "ace-compress -S S -c topk:0.2 --window 4 in1 | " \
 	"ace-recv --spool D | ace-ack -S S >rest"
 
+/* both sides of a history have the same one */
+#define PAST "ace-compress -S S -c topk:0.2 --error-feedback cache:1 "
+#define SHARED "cmp S/history.1 D/test/edge1.history/history.1"
+
 #define AGAIN_DONE "run again"
 
 #define SUM "cp -r D D2; ace-aggregate --spool D2 --steps 1 >sum; rm in1; "
@@ -90,6 +94,12 @@ static const struct scene scenes[] = {
 	    "cp -r D D2; ace-recv --spool D2 sent1 >rcpt; ",
 	    "ace-recv --spool D sent1 > out", "ace-ack -S S rcpt >rest",
 	    AGAIN, NULL, NULL, ALWAYS },
+	{ "recv, difference", MADE PAST "in0 | ace-recv --spool D | ace-ack -S S "
+	    ">rest; " PAST "in1 >sent1; cp -r D D2; "
+	    "ace-recv --spool D2 sent1 >rcpt; ",
+	    "ace-recv --spool D sent1 > out", "ace-ack -S S rcpt >rest && "
+	    SHARED, PAST "in1 | ace-recv --spool D | ace-ack -S S >rest && "
+	    SHARED, NULL, NULL, ALWAYS },
 	{ "recv, late", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 "
 	    ">sent1; mkshards -s 1 -d edge2 | ace-recv --spool D >rest; "
 	    "ace-aggregate --spool D --steps 2 >rest; cp -r D D2; "

@@ -34,12 +34,12 @@ start_one_step(struct device *v, int d)
 		    proc_dir, d);
 	v->line = proc_start("ace-import -f raw --shape %d -g %d --name w "
 	    "-d edge%d -r run -s %llu %s/raw.%d.%llu | "
-	    "ace-expand -S %s/S%d --wait 100ms | "
-	    "ace-compress -S %s/S%d --window %d --wait 5s -c %s%s | "
+	    "ace-expand -S %s/S%d --wait 100ms %s| "
+	    "ace-compress -S %s/S%d --window %d --wait 5s %s%s | "
 	    "ace-recv --spool %s/D %s", N, GROUP, d,
 	    (unsigned long long)v->next, proc_dir, d,
-	    (unsigned long long)v->next, proc_dir, d, proc_dir, d, WINDOW, v->codec,
-	    sync[choose(4) == 0], proc_dir, mail);
+	    (unsigned long long)v->next, proc_dir, d, v->plan, proc_dir, d,
+	    WINDOW, v->code, sync[choose(4) == 0], proc_dir, mail);
 }
 
 /* Several steps in one stream: from the one the state is at, once more. */
@@ -59,20 +59,20 @@ start_stream(struct device *v, int d)
 		    " %s/in.%d.%llu", proc_dir, d, (unsigned long long)i);
 	(void)snprintf(command + n, sizeof(command) - n, " >%s", path);
 	proc_must(system(command) == 0, command);
-	v->line = proc_start("ace-expand -S %s/S%d --wait 5s %s | "
-	    "ace-compress -S %s/S%d --window %d --wait 5s -c %s | "
+	v->line = proc_start("ace-expand -S %s/S%d --wait 5s %s %s| "
+	    "ace-compress -S %s/S%d --window %d --wait 5s %s | "
 	    "ace-recv --spool %s/D | ace-ack -S %s/S%d", proc_dir, d, path,
-	    proc_dir, d, WINDOW, v->codec, proc_dir, proc_dir, d);
+	    v->plan, proc_dir, d, WINDOW, v->code, proc_dir, proc_dir, d);
 }
 
 /* Coded, and on its way for longer than the step is open. */
 static void
 start_away(struct device *v, int d)
 {
-	v->line = proc_start("ace-compress -S %s/S%d --window %d --wait 5s "
-	    "-c %s %s/in.%d.%llu > %s/mail.%d.%u", proc_dir, d, WINDOW, v->codec,
-	    proc_dir, d, (unsigned long long)v->next, proc_dir, d,
-	    v->mail++ % MAIL);
+	v->line = proc_start("ace-expand %s/in.%d.%llu %s| "
+	    "ace-compress -S %s/S%d --window %d --wait 5s %s > %s/mail.%d.%u",
+	    proc_dir, d, (unsigned long long)v->next, v->plan, proc_dir, d,
+	    WINDOW, v->code, proc_dir, d, v->mail++ % MAIL);
 }
 
 static void
@@ -321,8 +321,10 @@ one_round(int with_kills)
 static void
 one_world(uint64_t until)
 {
-	static const char *const codecs[] = {
-		"topk:0.2", "f32", "i64", "f16", "topk:0.05", "sign"
+	static const char *const codes[] = {
+		"-c topk:0.2", "-c f32", "-c i64", "-c f16", "-c topk:0.05",
+		/* what is not sent stands still: sums stay exact */
+		"--error-feedback cache:1"
 	};
 	char path[PATH_MAX + 32];
 	uint64_t i;
@@ -331,7 +333,10 @@ one_world(uint64_t until)
 	choices = 0;
 	for (d = 0; d < DEVICES; d++) {
 		memset(&w.d[d], 0, sizeof(w.d[d]));
-		w.d[d].codec = codecs[choose(5)];
+		w.d[d].code = codes[choose(6)];
+		w.d[d].history = w.d[d].code == codes[5];
+		w.d[d].plan = w.d[d].history ?
+		    "| ace-score | ace-select -p 0.5=topk:0.3 " : "";
 		for (i = 0; i < STEPS + BURST; i++)
 			make_input(d, i);
 	}

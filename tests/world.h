@@ -16,6 +16,7 @@
 #include "report/conserve.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
+#include "device/feedback.h"
 #include "device/pending.h"
 #include "device/residual.h"
 #include "format/values.h"
@@ -26,7 +27,10 @@ enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
     WINDOW = 4 };
 
 struct device {
-	const char *codec;
+	const char *plan;	/* before the coder, */
+	const char *code;	/* and how it codes */
+	int history;		/* differences to one, each with its receipt */
+	float h[N];		/* that of the receiver, from step to step */
 	uint64_t next;		/* step not yet through */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
 	int away;		/* rounds it stays out of reach */
@@ -177,7 +181,8 @@ roomy(int d)
 		must(pending_scan(&p, &s, &e), &e, path);
 		must(receipts_load(&rc, &s, &e), &e, path);
 		pending_judge(&p, &rc, reader_shard(q.d.r));
-		room = pending_count(&p) + 2 <= WINDOW;
+		room = w.d[d].history ? pending_count(&p) == 0 :
+		    pending_count(&p) + 2 <= WINDOW;
 	}
 	residual_close(&q);
 	statedir_close(&s);
@@ -319,11 +324,16 @@ check_books(void)
 	}
 }
 
-/* The values of the one shard in a file, times sign, onto acc. */
+/* The values of the one shard in a file, times sign, onto acc.  Those of a
+ * difference are what h makes of them, and become h. */
 static void
-add_file(const char *path, double sign, double *acc)
+add_file(const char *path, double sign, double *acc, float *h)
 {
+	struct compensate how = { .kern = kern_get(NULL) };
 	struct values v = VALUES_INIT;
+	const char *base;
+	float x[GROUP];
+	int past;
 	struct schema_span span;
 	struct err e = ERR_INIT;
 	struct reader *r;
@@ -336,11 +346,23 @@ add_file(const char *path, double sign, double *acc)
 	while ((k = reader_next(r, &e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
+		v.differences = past = (reader_shard(r)->flags &
+		    SHARD_PREDICTED) != 0;
+		must(past ? feedback_cache_how(&how, reader_shard(r), &base,
+		    &e) : 0, &e, path);
+		if (past && strcmp(base, "none") == 0)
+			memset(h, 0, N * sizeof(*h));
 		must(values_begin(&v, r, &e), &e, path);
 		while ((k = values_next(&v, &e)) > 0) {
 			schema_span(reader_schema(r), v.group, &span);
+			memcpy(x, v.x, v.n * sizeof(*x));
+			if (past) {
+				compensate_receive(&how, h + span.offset,
+				    v.sent, x, v.n);
+				memcpy(h + span.offset, x, v.n * sizeof(*x));
+			}
 			for (i = 0; i < v.n; i++)
-				acc[span.offset + i] += sign * (double)v.x[i];
+				acc[span.offset + i] += sign * (double)x[i];
 		}
 		must(k, &e, path);
 	}
@@ -350,22 +372,20 @@ add_file(const char *path, double sign, double *acc)
 }
 
 static void
-each_aggregate(const char *dir, const char *name, void *arg)
+check_sum(const char *dir, uint64_t step)
 {
-	char path[2 * PATH_MAX], device[INBOX_NAME];
+	char path[2 * PATH_MAX], device[INBOX_NAME], name[32];
 	unsigned char id[SHARD_ID];
 	double acc[N] = { 0 };
 	struct err e = ERR_INIT;
 	struct ledger l;
 	size_t i, d;
 
-	(void)arg;
-	if (name[0] < '0' || name[0] > '9')
-		return;
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)step);
 	(void)snprintf(path, sizeof(path), "%s/%s/aggregate.aceg", dir, name);
 	if (access(path, F_OK) < 0)
 		return;
-	add_file(path, -1, acc);
+	add_file(path, -1, acc, NULL);
 	memset(&l, 0, sizeof(l));
 	(void)snprintf(path, sizeof(path), "%s/%s/manifest", dir, name);
 	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
@@ -381,7 +401,7 @@ each_aggregate(const char *dir, const char *name, void *arg)
 				continue;
 			(void)snprintf(path, sizeof(path), "%s/%s/%s.aceg",
 			    dir, name, device);
-			add_file(path, 1, acc);
+			add_file(path, 1, acc, w.d[d].h);
 		}
 	}
 	for (i = 0; i < N; i++)
@@ -396,9 +416,11 @@ static void
 check_sums(void)
 {
 	char path[PATH_MAX + 16];
+	uint64_t step;
 
 	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
-	names(path, each_aggregate, NULL);
+	for (step = 0; step < STEPS + BURST; step++)
+		check_sum(path, step);
 }
 
 #endif

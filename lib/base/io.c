@@ -786,6 +786,18 @@ io_sync_path(const char *path, struct err *e)
 }
 
 int
+io_sync_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
+
+	if (fd < 0 || fsync(fd) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+int
 io_commit(struct io *io, enum io_sync sync, struct err *e)
 {
 	int fd, r = io_out(io, e);

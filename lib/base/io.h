@@ -147,6 +147,8 @@ int io_commit(struct io *io, enum io_sync sync, struct err *e);
 /* io_sync_path(path, e): fsync of the directory that holds path, so that a
  * link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
+/* io_sync_file(path, e): fsync of that file itself. */
+int io_sync_file(const char *path, struct err *e);
 
 /* io_watch(io, fd): while io waits for input, it also fails when nobody reads the
  * pipe fd any more (wait_orphan), so that a program ends at once when the one

@@ -11,9 +11,6 @@
 #include "device/pending.h"
 #include "sync/compensate.h"
 
-#define FEEDBACK_KEY_STATE "feedback"	/* of the residual: made how */
-#define FEEDBACK_KEY_BEFORE "before"	/* step of the history before */
-
 const char *const feedback_names[] = {
 	"ef", "momentum", "ef21", "cache", NULL
 };
@@ -237,7 +234,8 @@ feedback_side_name(const struct feedback *f)
 
 /* The history that the receiver has: of the last step, or, when that was
  * rejected, of the one before; then the last one is what it reconstructed in
- * vain, r, and the target takes it back. */
+ * vain, r, and the target takes it back.  Where it was invalid a new one is
+ * begun: the receiver may have lost its own. */
 static int
 feedback_history(struct feedback *f, struct err *e)
 {
@@ -257,8 +255,10 @@ feedback_history(struct feedback *f, struct err *e)
 				return r;
 		}
 		f->side_old[0] = '\0';
-		if (before == NULL)
-			return 0;	/* there was none: zeros */
+		/* there was none: zeros; or the receiver has another one, which
+		 * is the one thing that no later shard puts right */
+		if (before == NULL || p->invalid)
+			return 0;
 		(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%.20s",
 		    name, before);
 	}
@@ -274,8 +274,8 @@ feedback_history(struct feedback *f, struct err *e)
 static int
 feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 {
-	const char *made;
-	char want[64];
+	const char *made, *at;
+	char want[64], own[24];
 
 	f->side_old[0] = f->side_new[0] = '\0';
 	feedback_format(f, want);
@@ -293,8 +293,12 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 	    feedback_side_name(f), (unsigned long long)sh->step);
 	if (f->old.d.r == NULL)
 		return 0;
-	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu",
-	    feedback_side_name(f), (unsigned long long)f->old.step);
+	(void)snprintf(own, sizeof(own), "%llu", (unsigned long long)f->old.step);
+	at = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_AT);
+	if (at != NULL && strcmp(at, "none") == 0)
+		return 0;
+	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%.20s",
+	    feedback_side_name(f), at != NULL ? at : own);
 	return feedback_history(f, e);
 }
 
@@ -360,7 +364,7 @@ feedback_create(struct feedback *f, const struct shard *sh,
 		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv,
 		    sc, e);
 	if (r == 0 && f->side_new[0] != '\0')
-		r = dense_create(&f->side_next, &f->state, f->side_new, sh,
+		r = dense_create(&f->side_next, &f->state, f->side_new, &s,
 		    SHARD_HISTORY, NULL, sc, e);
 	shard_release(&s);
 	text_release(&kv);

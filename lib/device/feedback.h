@@ -131,23 +131,43 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 
 /* ---- the receiver's side of ef21 and cache ---- */
 
+/* Keys of the residual: how the state was made; the step of the history before
+ * its own; and, where a restored state takes up another than its own, the step of
+ * that one, or "none". */
+#define FEEDBACK_KEY_STATE "feedback"
+#define FEEDBACK_KEY_BEFORE "before"
+#define FEEDBACK_KEY_AT "at"
+
+enum { CACHE_NAME = 32 };	/* a file name, "history.STEP", and a zero */
+
+/* feedback_cache_how(c, sh, base, e): how the values of shard sh, a difference,
+ * are reconstructed, and the stamp of the history they need, "none": zeros. */
+int feedback_cache_how(struct compensate *c, const struct shard *sh,
+    const char **base, struct err *e);
+
 struct feedback_cache;
-/* feedback_cache_open: dir is the receiver's, one for each device. */
-int feedback_cache_open(struct feedback_cache **out, const char *dir,
+/* feedback_cache_open: dir is the receiver's, one for each device.  lock 1: it is
+ * made and locked, and what is reconstructed is put there; 0: it is only read,
+ * and need not be there. */
+int feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
-/* feedback_cache_begin(c, sh, sc, e): 0: the shard is not a difference; 1: it
- * is one to the history that dir holds; -ERR_REFUSED: it is one to another
- * history. */
+/* feedback_cache_begin(c, sh, sc, to, e): 0: the shard is not a difference; 1: it
+ * is one to a history that dir holds, or to none; -ERR_REFUSED: it is one to
+ * another history.  to: what is reconstructed is written there, and owned from now
+ * on; NULL: it becomes a file of dir. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
-    const struct schema *sc, struct err *e);
+    const struct schema *sc, struct io *to, struct err *e);
 /* feedback_cache_group: x f32[n], decoded, and zeros if the group was not sent,
  * becomes what the receiver reconstructs. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
 /* feedback_cache_commit: at the shard's end, before its end is written: makes
- * what was reconstructed the history of the next shard. */
+ * what was reconstructed the history of the next shard, or, where the caller said
+ * where to write, ends it there. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e);
+/* feedback_cache_was(c): the file that the shard was a difference to; "": none. */
+const char *feedback_cache_was(const struct feedback_cache *c);
 
 #endif

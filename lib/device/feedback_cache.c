@@ -1,47 +1,55 @@
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/scan.h"
 #include "device/feedback.h"
 #include "sync/compensate.h"
 
-#define FEEDBACK_CACHE_FILE "history"
+#define CACHE_FILE "history"	/* and ".STEP", but for what 0.1.0 wrote */
 
 /*
- * The receiver keeps what it reconstructed last, h.  A shard says which h it
- * is a difference to, so a lost or doubled shard is noticed, never summed.
+ * The receiver keeps what it reconstructed last, h, and the one before.  A
+ * shard says which h it is a difference to, so a lost or doubled shard is
+ * noticed, never summed.  The one before is needed where a shard comes again.
  */
 struct feedback_cache {
 	struct statedir state;
 	struct dense h;
 	struct writer *next;
-	int active, replay;	/* replay: this very shard was applied before */
+	char was[CACHE_NAME], is[CACHE_NAME];	/* files: of h, of h' */
+	const char *want;	/* the stamp that h has to have, */
+	const struct shard *of;	/* for this shard */
+	const struct schema *model;
+	uint64_t newest;	/* step of the newest that is there, */
+	char stamp[DENSE_STAMP];	/* and its stamp; "": none */
+	int lent;		/* next writes where the caller said */
 	struct compensate how;
 	float *r;		/* the group at hand */
 	size_t cap;
 };
 
 int
-feedback_cache_open(struct feedback_cache **out, const char *dir, struct err *e)
+feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
+    struct err *e)
 {
 	struct feedback_cache *c = alloc_get(1, sizeof(*c), e);
 	int k;
 
-	*out = NULL;
+	*out = c;
 	if (c == NULL)
 		return -ERR_SYS;
 	c->state = (struct statedir)STATE_INIT;
-	c->how.kern = kern_get(e);
-	k = c->how.kern != NULL ? 0 : -ERR_USAGE;
-	if (k < 0 || (k = statedir_open(&c->state, dir, e)) < 0 ||
-	    (k = statedir_lock(&c->state, e)) < 0) {
-		feedback_cache_free(c);
-		return k;
-	}
-	*out = c;
-	return 0;
+	if ((c->how.kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
+	if (!lock)
+		return (c->state.dir = alloc_dup(dir, e)) != NULL ? 0 :
+		    -ERR_SYS;
+	k = statedir_open(&c->state, dir, e);
+	return k == 0 ? statedir_lock(&c->state, e) : k;
 }
 
 static void
@@ -50,7 +58,6 @@ feedback_cache_drop(struct feedback_cache *c)
 	dense_close(&c->h);
 	writer_free(c->next);
 	c->next = NULL;
-	c->active = c->replay = 0;
 }
 
 void
@@ -64,15 +71,21 @@ feedback_cache_free(struct feedback_cache *c)
 	alloc_free(c);
 }
 
-static int
-feedback_cache_how(struct feedback_cache *c, const char *how, struct err *e)
+int
+feedback_cache_how(struct compensate *c, const struct shard *sh,
+    const char **base, struct err *e)
 {
+	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
 	char *end;
 	double d;
 
-	c->how.kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 :
+	*base = text_get(&sh->kv, SHARD_KEY_HISTORY);
+	if (how == NULL || *base == NULL)
+		return err_set(e, ERR_DATA,
+		    "corrupt: a difference that does not say to what");
+	c->kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 :
 	    COMPENSATE_CACHE;
-	if (c->how.kind == COMPENSATE_EF21)
+	if (c->kind == COMPENSATE_EF21)
 		return 0;
 	if (strncmp(how, "cache:", 6) != 0)
 		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s'",
@@ -80,51 +93,90 @@ feedback_cache_how(struct feedback_cache *c, const char *how, struct err *e)
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
 		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s'", how);
-	c->how.rho = (float)d;
+	c->rho = (float)d;
 	return 0;
+}
+
+/* Is this file the history that is wanted?  1: it is open. */
+static int
+feedback_cache_is(void *arg, const char *name, struct err *e)
+{
+	const size_t stem = strlen(CACHE_FILE);
+	struct feedback_cache *c = arg;
+	uint64_t step;
+	int k;
+
+	if (strncmp(name, CACHE_FILE, stem) != 0 || (name[stem] != '\0' &&
+	    (name[stem] != '.' || strlen(name) >= CACHE_NAME ||
+	    name[stem + 1 + strspn(name + stem + 1, "0123456789")] != '\0')))
+		return 0;
+	if ((k = dense_open(&c->h, &c->state, name, SHARD_HISTORY, e)) < 0 ||
+	    (k = dense_check(&c->h, c->of, c->model, e)) < 0)
+		return k;
+	if (c->h.r != NULL && strcmp(c->h.stamp, c->want) == 0) {
+		(void)snprintf(c->was, sizeof(c->was), "%s", name);
+		return 1;
+	}
+	step = c->h.r != NULL ? reader_shard(c->h.r)->step : 0;
+	if (c->h.r != NULL && (c->stamp[0] == '\0' || step > c->newest)) {
+		c->newest = step;
+		memcpy(c->stamp, c->h.stamp, sizeof(c->stamp));
+	}
+	dense_close(&c->h);
+	return 0;
+}
+
+/* Opens the history that a shard is a difference to; none is all zeros, with
+ * which a sender may begin again at any later step. */
+static int
+feedback_cache_find(struct feedback_cache *c, const struct shard *sh,
+    struct err *e)
+{
+	int k;
+
+	c->was[0] = c->stamp[0] = '\0';
+	if ((k = scan(c->state.dir, feedback_cache_is, c, e)) != 0)
+		return k < 0 ? k : 0;
+	if (strcmp(c->want, "none") == 0 && (c->stamp[0] == '\0' ||
+	    c->newest <= sh->step))
+		return 0;
+	if (c->stamp[0] == '\0')
+		return err_set(e, ERR_REFUSED, "step %llu is a difference to "
+		    "another history (%.8s) than here, where none is: begin "
+		    "again from step %llu", (unsigned long long)sh->step,
+		    c->want, (unsigned long long)sh->step + 1);
+	return err_set(e, ERR_REFUSED, "step %llu is a difference to another "
+	    "history (%.8s) than that of step %llu (%.8s): begin again from "
+	    "step %llu", (unsigned long long)sh->step, c->want,
+	    (unsigned long long)c->newest, c->stamp,
+	    (unsigned long long)sh->step + 1);
 }
 
 int
 feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
-    const struct schema *sc, struct err *e)
+    const struct schema *sc, struct io *to, struct err *e)
 {
-	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
-	const char *base = text_get(&sh->kv, SHARD_KEY_HISTORY);
 	int k;
 
 	feedback_cache_drop(c);
+	c->lent = to != NULL;
 	if ((sh->flags & SHARD_PREDICTED) == 0)
 		return 0;
-	if (how == NULL || base == NULL)
-		return err_set(e, ERR_DATA,
-		    "corrupt: a difference that does not say to what");
-	if ((k = feedback_cache_how(c, how, e)) < 0 ||
-	    (k = dense_open(&c->h, &c->state, FEEDBACK_CACHE_FILE,
-	    SHARD_HISTORY, e)) < 0 ||
-	    (k = dense_check(&c->h, sh, sc, e)) < 0)
+	c->of = sh;
+	c->model = sc;
+	if ((k = feedback_cache_how(&c->how, sh, &c->want, e)) < 0 ||
+	    (k = feedback_cache_find(c, sh, e)) < 0 ||
+	    (k = alloc_grow(&c->r, &c->cap, sc->group_size, sizeof(*c->r),
+	    e)) < 0) {
+		io_free(to);
 		return k;
-	if (strcmp(base, c->h.stamp) != 0) {
-		c->replay = c->h.r != NULL &&
-		    reader_shard(c->h.r)->step == sh->step;
-		if (!c->replay)
-			return err_set(e, ERR_REFUSED, "step %llu of '%s' is a "
-			    "difference to another history than '%s' holds",
-			    (unsigned long long)sh->step, shard_device(sh),
-			    c->state.dir);
 	}
-	if (sc->group_size > c->cap) {
-		alloc_free(c->r);
-		c->cap = 0;
-		c->r = alloc_get(sc->group_size, sizeof(*c->r), e);
-		if (c->r == NULL)
-			return -ERR_SYS;
-		c->cap = sc->group_size;
-	}
-	c->active = 1;
-	if (!c->replay && (k = dense_create(&c->next, &c->state,
-	    FEEDBACK_CACHE_FILE, sh, SHARD_HISTORY, NULL, sc, e)) < 0)
-		return k;
-	return 1;
+	(void)snprintf(c->is, sizeof(c->is), CACHE_FILE ".%llu",
+	    (unsigned long long)sh->step);
+	k = to != NULL ? dense_begin(&c->next, to, &c->state, sh,
+	    SHARD_HISTORY, NULL, sc, e) : dense_create(&c->next, &c->state,
+	    c->is, sh, SHARD_HISTORY, NULL, sc, e);
+	return k < 0 ? k : 1;
 }
 
 int
@@ -134,7 +186,7 @@ feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
 	const float *h;
 	int k;
 
-	if (!c->active)
+	if (c->next == NULL)
 		return 0;
 	if ((k = dense_group(&c->h, g, &h, e)) < 0)
 		return k;
@@ -142,23 +194,36 @@ feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
 		memset(c->r, 0, n * sizeof(*c->r));
 		h = c->r;
 	}
-	if (c->replay)
-		memcpy(x, h, n * sizeof(*x));
-	else
-		compensate_receive(&c->how, h, sent, x, n);
-	return c->replay ? 0 : dense_put(c->next, g, x, n, e);
+	compensate_receive(&c->how, h, sent, x, n);
+	return dense_put(c->next, g, x, n, e);
 }
 
 int
 feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e)
 {
-	int k = 0;
+	char *old;
+	int k = c->next != NULL ? writer_send(c->next, NULL, e) : 0;
 
-	if (c->active && !c->replay && (k = writer_send(c->next, NULL, e)) == 0)
-		k = writer_end(c->next, sync, e);
-	if (k == 0 && sync == IO_SYNC_FULL)
+	if (k == 0 && c->next != NULL)
+		k = c->lent ? writer_finish(c->next, e) :
+		    writer_end(c->next, sync, e);
+	if (k == 0 && c->next != NULL && !c->lent) {
+		statedir_prune(&c->state, c->is, c->was);
+		if (strcmp(c->was, CACHE_FILE) != 0 &&
+		    (old = statedir_path(&c->state, CACHE_FILE, e)) != NULL) {
+			(void)unlink(old);
+			alloc_free(old);
+		}
+	}
+	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
 	feedback_cache_drop(c);
 	return k;
+}
+
+const char *
+feedback_cache_was(const struct feedback_cache *c)
+{
+	return c->was;
 }

@@ -43,9 +43,11 @@ pending_judge(struct pending *p, const struct receipts *q,
 
 	for (i = 0; i < p->n; i++) {
 		key.step = p->p[i].step;
-		if ((r = receipts_find(q, &key, p->p[i].digest)) != NULL)
-			p->p[i].fate = receipt_is_accepted(r) ?
-			    PENDING_ACCEPTED : PENDING_REJECTED;
+		if ((r = receipts_find(q, &key, p->p[i].digest)) == NULL)
+			continue;
+		p->p[i].fate = receipt_is_accepted(r) ? PENDING_ACCEPTED :
+		    PENDING_REJECTED;
+		p->p[i].invalid = r->verdict == RECEIPT_INVALID;
 	}
 }
 

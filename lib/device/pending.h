@@ -21,6 +21,7 @@ struct pending {
 		uint64_t step;
 		unsigned char digest[SHARD_DIGEST];
 		enum pending_fate fate;
+		int invalid;		/* it was rejected as invalid */
 	} p[PENDING_MAX];
 };
 

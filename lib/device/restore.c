@@ -1,8 +1,10 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "device/feedback.h"
 #include "device/pending.h"
 #include "device/restore.h"
 #include "format/values.h"
@@ -17,7 +19,9 @@ struct restore {
 	struct receipt *had;	/* what it accepted */
 	size_t nhad, had_cap;
 	int settled;		/* what was pending is decided */
-	float *x;
+	enum compensate_kind kind;	/* of feedback */
+	struct feedback_cache *cache;	/* with a history */
+	float *x, *y;
 	size_t cap;
 };
 
@@ -26,7 +30,28 @@ struct restore_step {
 	struct dense *back;	/* += */
 	size_t nback;
 	struct values *minus;	/* -=, or NULL */
+	const char *at;		/* the step of the history from here on; NULL:
+				 * that of the residual */
 };
+
+/* Takes what was accepted of group g away: with a history, what the receiver
+ * reconstructed, which is the history of the next step.  ef21 owes nothing. */
+static int
+restore_minus(struct restore *f, struct values *v, uint32_t g, size_t n,
+    struct err *e)
+{
+	int k;
+
+	if (f->kind == COMPENSATE_EF) {
+		f->kern->sub(f->x, f->x, v->x, n);
+		return 0;
+	}
+	memcpy(f->y, v->x, n * sizeof(*f->y));
+	if ((k = feedback_cache_group(f->cache, g, v->sent, f->y, n, e)) == 0 &&
+	    f->kind == COMPENSATE_CACHE)
+		f->kern->sub(f->x, f->x, f->y, n);
+	return k;
+}
 
 static int
 restore_group(struct restore *f, struct residual *old, uint64_t step,
@@ -60,7 +85,8 @@ restore_group(struct restore *f, struct residual *old, uint64_t step,
 		    "values beyond %g in tensor '%.80s'",
 		    (unsigned long long)step, (double)VALUES_MOST,
 		    sc->t[span.tensor].name);
-	f->kern->sub(f->x, f->x, q->minus->x, n);
+	if ((k = restore_minus(f, q->minus, g, n, e)) < 0)
+		return k;
 	if ((i = f->kern->first_nonfinite(f->x, n)) == n)
 		return 0;
 	return err_set(e, ERR_REFUSED, "the shard of step %llu that was "
@@ -76,16 +102,21 @@ restore_commit(struct restore *f, struct residual *old, uint64_t step,
 {
 	const struct schema *sc = reader_schema(old->d.r);
 	const struct shard *sh = reader_shard(old->d.r);
+	struct text_kv kv = TEXT_KV_INIT;
 	struct shard now = *sh;		/* shares its keys */
 	struct schema_span span;
-	struct writer *w;
+	struct writer *w = NULL;
 	uint32_t g;
 	int k;
 
 	now.step = step;
 	now.incarnation = (uint32_t)f->incarnation;
-	k = dense_create(&w, f->s, "residual", &now, SHARD_RESIDUAL, &sh->kv,
-	    sc, e);
+	if ((k = text_add(&kv, &sh->kv, e)) == 0 &&
+	    (k = text_set(&kv, FEEDBACK_KEY_BEFORE, NULL, e)) == 0 &&
+	    (k = text_set(&kv, FEEDBACK_KEY_AT, q->at, e)) == 0)
+		k = dense_create(&w, f->s, "residual", &now, SHARD_RESIDUAL,
+		    &kv, sc, e);
+	text_release(&kv);
 	for (g = 0; g < sc->ngroups && k == 0; g++) {
 		schema_span(sc, g, &span);
 		if ((k = restore_group(f, old, step, g, span.n, q, e)) == 0)
@@ -94,6 +125,9 @@ restore_commit(struct restore *f, struct residual *old, uint64_t step,
 	/* the shard is read to its verified end before it counts */
 	if (k == 0 && q->minus != NULL && (k = values_next(q->minus, e)) > 0)
 		k = err_set(e, ERR_DATA, "corrupt: more groups than there are");
+	/* the history before what refers to it, as with every commit */
+	if (k == 0 && q->minus != NULL && f->kind != COMPENSATE_EF)
+		k = feedback_cache_commit(f->cache, f->sync, e);
 	if (k == 0 && (k = writer_send(w, NULL, e)) == 0)
 		k = writer_end(w, f->sync, e);
 	writer_free(w);
@@ -103,14 +137,10 @@ restore_commit(struct restore *f, struct residual *old, uint64_t step,
 static int
 restore_room(struct restore *f, size_t n, struct err *e)
 {
-	if (n <= f->cap)
-		return 0;
-	alloc_free(f->x);
-	f->cap = 0;
-	if ((f->x = alloc_get(n, sizeof(*f->x), e)) == NULL)
-		return -ERR_SYS;
-	f->cap = n;
-	return 0;
+	size_t cap = f->cap;
+	int k = alloc_grow(&f->y, &cap, n, sizeof(*f->y), e);
+
+	return k < 0 ? k : alloc_grow(&f->x, &f->cap, n, sizeof(*f->x), e);
 }
 
 /* Opens the residual and checks that it can be restored. */
@@ -125,8 +155,12 @@ restore_open(struct restore *f, struct residual *old, struct err *e)
 	if (old->d.r == NULL)
 		return err_set(e, ERR_DATA, "mismatch: no residual in '%s'",
 		    f->s->dir);
-	how = text_get(&reader_shard(old->d.r)->kv, "feedback");
-	if (how != NULL && strcmp(how, "ef") != 0)
+	how = text_get(&reader_shard(old->d.r)->kv, FEEDBACK_KEY_STATE);
+	f->kind = how == NULL || strcmp(how, "ef") == 0 ? COMPENSATE_EF :
+	    strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 :
+	    strncmp(how, "cache:", 6) == 0 ? COMPENSATE_CACHE :
+	    COMPENSATE_MOMENTUM;
+	if (f->kind == COMPENSATE_MOMENTUM)
 		return err_set(e, ERR_REFUSED, "state '%s' of feedback %.40s "
 		    "cannot be restored: begin with a new one", f->s->dir, how);
 	return restore_room(f, reader_schema(old->d.r)->group_size, e);
@@ -144,13 +178,32 @@ restore_is_accepted(const struct restore *f, const struct pending_one *p)
 	return 0;
 }
 
+/* A pending shard that was not accepted is given up: with a history, what it was
+ * to be reconstructed as, and the one before counts again. */
+static int
+restore_give_up(struct restore *f, const struct residual *old, uint64_t step,
+    struct restore_step *q, struct err *e)
+{
+	char name[CACHE_NAME];
+
+	if (f->kind == COMPENSATE_EF)
+		return pending_values(&q->back[q->nback++], f->s, step, e);
+	q->at = text_get(&reader_shard(old->d.r)->kv, FEEDBACK_KEY_BEFORE);
+	q->at = q->at != NULL ? q->at : "none";
+	if (f->kind == COMPENSATE_EF21)
+		return 0;
+	(void)snprintf(name, sizeof(name), "history.%llu",
+	    (unsigned long long)step);
+	return dense_open(&q->back[q->nback++], f->s, name, SHARD_HISTORY, e);
+}
+
 /* After the last receipt it is known of every pending shard whether it was
  * accepted; what was not accepted by now never will be. */
 static int
 restore_settle(struct restore *f, struct err *e)
 {
 	struct dense back[PENDING_MAX];
-	struct restore_step q = { back, 0, NULL };
+	struct restore_step q = { back, 0, NULL, NULL };
 	struct residual old;
 	struct pending p;
 	size_t i;
@@ -168,10 +221,10 @@ restore_settle(struct restore *f, struct err *e)
 			    (unsigned long long)f->had[i].step);
 			goto out;
 		}
+	q.at = text_get(&reader_shard(old.d.r)->kv, FEEDBACK_KEY_AT);
 	for (i = 0; i < p.n && k == 0; i++)
 		if (!restore_is_accepted(f, &p.p[i]))
-			k = pending_values(&back[q.nback++], f->s,
-			    p.p[i].step, e);
+			k = restore_give_up(f, &old, p.p[i].step, &q, e);
 	if (k == 0)
 		k = restore_commit(f, &old, old.step, &q, e);
 out:
@@ -203,12 +256,28 @@ restore_check(const struct restore *f, const struct shard *sh, struct err *e)
 	return 0;
 }
 
+/* What the input's shard is a difference to is found in the state by its stamp;
+ * it may also be one to nothing. */
+static int
+restore_history(struct restore *f, const struct reader *in, struct err *e)
+{
+	int k = f->cache == NULL ? feedback_cache_open(&f->cache, f->s->dir, 0,
+	    e) : 0;
+
+	if (k == 0)
+		k = feedback_cache_begin(f->cache, reader_shard(in),
+		    reader_schema(in), NULL, e);
+	return k < 0 ? k : k > 0 ? 0 : err_set(e, ERR_DATA, "mismatch: the shard "
+	    "of step %llu is no difference to a history, as the state's are",
+	    (unsigned long long)reader_shard(in)->step);
+}
+
 /* The input stands at a shard that was accepted. */
 static int
 restore_count(struct restore *f, struct reader *in, struct err *e)
 {
 	struct values v = VALUES_INIT;
-	struct restore_step q = { NULL, 0, &v };
+	struct restore_step q = { NULL, 0, &v, NULL };
 	const struct shard *sh = reader_shard(in);
 	struct residual old;
 	int k;
@@ -216,8 +285,10 @@ restore_count(struct restore *f, struct reader *in, struct err *e)
 	if ((k = restore_check(f, sh, e)) < 0 ||
 	    (!f->settled && (k = restore_settle(f, e)) < 0))
 		return k;
+	v.differences = 1;
 	if ((k = restore_open(f, &old, e)) == 0 && sh->step > old.step &&
 	    (k = dense_check(&old.d, sh, reader_schema(in), e)) == 0 &&
+	    (f->kind == COMPENSATE_EF || (k = restore_history(f, in, e)) == 0) &&
 	    (k = values_begin(&v, in, e)) == 0)
 		k = restore_commit(f, &old, sh->step, &q, e);
 	values_release(&v);
@@ -308,7 +379,9 @@ restore_take(struct statedir *s, struct reader *in, enum io_sync sync,
 	if (k == 0 && !f.settled)
 		k = restore_settle(&f, e);
 	*n = f.incarnation;
+	feedback_cache_free(f.cache);
 	alloc_free(f.had);
 	alloc_free(f.x);
+	alloc_free(f.y);
 	return k;
 }

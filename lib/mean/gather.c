@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/memlimit.h"
 #include "base/temp.h"
+#include "device/dense.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/reader.h"
@@ -16,6 +17,7 @@
 #include "format/writer.h"
 #include "mean/gather.h"
 #include "pipe/source.h"
+#include "spool/mirror.h"
 
 enum { GATHER_OPEN = 256 };	/* contributions that are open at a time */
 
@@ -37,6 +39,8 @@ struct gather_in {
 	struct shard head;	/* of one that is not lent */
 	int left;		/* left out of the names */
 	struct values v;
+	struct dense made;	/* what a spool reconstructed of a difference;
+				 * its r is NULL where there is none */
 	struct text_kv policy;	/* of this step's shard */
 	struct array_names members;
 };
@@ -204,10 +208,17 @@ gather_in_hear(void *arg, const struct reader *r, struct err *e)
 }
 
 /* The values from the first group on; what is noted between them goes to policy
- * and members. */
+ * and members.  spool: of a difference there is what was reconstructed of it. */
 static int
-gather_in_values(struct gather_in *in, struct err *e)
+gather_in_values(struct gather_in *in, int spool, struct err *e)
 {
+	const struct shard *sh = reader_shard(in->r);
+	int k;
+
+	in->v.differences = spool && (sh->flags & SHARD_PREDICTED) != 0;
+	if (in->v.differences && (k = mirror_open(&in->made, in->path, sh,
+	    reader_schema(in->r), e)) < 0)
+		return k;
 	in->v.lists = 1;	/* until gather_group asks for all values */
 	in->v.note = gather_in_hear;
 	in->v.arg = in;
@@ -221,6 +232,7 @@ static void
 gather_in_shut(struct gather_in *in)
 {
 	values_release(&in->v);
+	dense_close(&in->made);
 	if (in->lent)
 		return;
 	reader_free(in->r);
@@ -253,7 +265,12 @@ gather_in_group(struct gather_in *in, uint32_t group, int lists, struct err *e)
 		return reader_blame(in->r, k, e);
 	if (k == 0 || in->v.group != group)
 		return err_set(e, ERR_USAGE, "groups asked out of order");
-	return 0;
+	if (in->made.r == NULL)
+		return 0;
+	in->v.is_listed = 0;
+	if ((k = dense_group(&in->made, group, &in->v.x, e)) == 0)
+		in->v.sent = in->v.x != NULL;
+	return k;
 }
 
 /* ---- those that are open ---- */
@@ -320,7 +337,7 @@ gather_window(struct gather *g, size_t w, struct err *e)
 			k = err_set(e, ERR_DATA, "mismatch: '%s' was changed "
 			    "while it was read", in->path);
 		if (k > 0)
-			k = gather_in_values(in, e);
+			k = gather_in_values(in, g->once, e);
 		(void)gather_blame(g, g->hi - 1, k);
 	}
 	return k;

@@ -8,8 +8,10 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/compare.h"
+#include "device/feedback.h"
 #include "device/pending.h"
 #include "format/values.h"
+#include "kern/kern.h"
 #include "report/conserve.h"
 #include "spool/fence.h"
 #include "spool/inbox.h"
@@ -40,6 +42,10 @@ struct conserve_run {
 	struct conserve_sum *sum;
 	float *x;
 	size_t nth;			/* shards of this file so far */
+	int cached;			/* shards are differences to a history */
+	struct compensate how;
+	float *h, *made;		/* it, and what is reconstructed, of
+					 * this pass's elements */
 };
 
 /* ---- exact sums ---- */
@@ -138,6 +144,7 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 
 /* ---- adding up ---- */
 
+/* sign 0: the values are what is made. */
 static int
 conserve_records(struct conserve_run *x, struct reader *r, int sign,
     struct err *e)
@@ -157,14 +164,46 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign,
 			continue;
 		if ((err = values_decode(r, &rec[i], x->x, x->cap, &n, e)) < 0)
 			return err;
-		/* what is not finite was refused or taken for zero */
-		for (k = 0; k < n; k++)
-			if (isfinite(x->x[k]) && at + k >= x->lo &&
-			    at + k < x->hi)
+		for (k = 0; k < n; k++) {
+			if (at + k < x->lo || at + k >= x->hi)
+				continue;
+			if (sign == 0)
+				x->made[at + k - x->lo] = x->x[k];
+			/* what is not finite was refused or taken for zero */
+			else if (isfinite(x->x[k]))
 				conserve_add(&x->sum[at + k - x->lo], x->x[k],
 				    sign);
+		}
 	}
 	return 0;
+}
+
+/* An accepted difference: what was not sent of it is reconstructed as well. */
+static int
+conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
+{
+	const size_t n = (size_t)(x->hi - x->lo);
+	const char *base;
+	int k = feedback_cache_how(&x->how, sh, &base, e);
+
+	if (k < 0)
+		return k;
+	if (strcmp(base, "none") == 0)
+		memset(x->h, 0, n * sizeof(*x->h));
+	compensate_receive(&x->how, x->h, 0, x->made, n);
+	return 1;
+}
+
+/* What was reconstructed is the history of the next shard. */
+static void
+conserve_made_add(struct conserve_run *x)
+{
+	const size_t n = (size_t)(x->hi - x->lo);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		conserve_add(&x->sum[i], x->made[i], -1);
+	memcpy(x->h, x->made, n * sizeof(*x->h));
 }
 
 /* An input: does the shard that r stands at count? */
@@ -199,6 +238,15 @@ conserve_accepted(struct conserve_run *x, const struct reader *r,
 {
 	int k = dense_check(&x->now.d, reader_shard(r), reader_schema(r), e);
 
+	return k < 0 ? k : x->cached ? conserve_made(x, reader_shard(r), e) : 1;
+}
+
+/* Of a history what its shard was to be reconstructed as. */
+static int
+conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
+{
+	int k = dense_check(&x->now.d, reader_shard(r), reader_schema(r), e);
+
 	return k < 0 ? k : 1;
 }
 
@@ -210,8 +258,8 @@ conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
 
 	(void)r;
 	(void)e;
-	return n == 0 || n > x->pending.n ||
-	    x->pending.p[n - 1].fate != PENDING_ACCEPTED;
+	return n == 0 || (!x->cached && (n > x->pending.n ||
+	    x->pending.p[n - 1].fate != PENDING_ACCEPTED));
 }
 
 static int
@@ -247,19 +295,33 @@ static int
 conserve_pass(struct conserve_run *x, struct err *e)
 {
 	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
-	char *path;
+	char *path, name[CACHE_NAME];
 	size_t i;
 	int k = 0;
 
 	memset(x->sum, 0, (size_t)(x->hi - x->lo) * sizeof(*x->sum));
+	if (x->cached)
+		memset(x->h, 0, (size_t)(x->hi - x->lo) * sizeof(*x->h));
 	for (i = 0; i < x->in->n && k == 0; i++)
 		k = conserve_file(x, x->in->input[i], 1, x->in->in,
 		    conserve_input, e);
 	for (i = 0; i < x->got.n && k == 0; i++) {
 		path = inbox_path(&x->spool, x->c->run, &x->got.r[i].step,
 		    x->got.name[i], e);
+		k = path == NULL ? -ERR_SYS : conserve_file(x, path,
+		    x->cached ? 0 : -1, &any, conserve_accepted, e);
+		if (k == 0 && x->cached)
+			conserve_made_add(x);
+		alloc_free(path);
+	}
+	for (i = 0; i < x->pending.n && k == 0 && x->cached; i++) {
+		if (x->pending.p[i].fate == PENDING_ACCEPTED)
+			continue;
+		(void)snprintf(name, sizeof(name), "history.%llu",
+		    (unsigned long long)x->pending.p[i].step);
+		path = statedir_path(&x->state, name, e);
 		k = path == NULL ? -ERR_SYS : conserve_file(x, path, -1, &any,
-		    conserve_accepted, e);
+		    conserve_whole, e);
 		alloc_free(path);
 	}
 	if (k < 0 || (path = statedir_path(&x->state, "residual", e)) == NULL)
@@ -322,11 +384,12 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 
 /* Only where the sums are what is kept. */
 static int
-conserve_kind(const struct conserve_run *x, struct err *e)
+conserve_kind(struct conserve_run *x, struct err *e)
 {
 	const char *how = text_get(&reader_shard(x->now.d.r)->kv, "feedback");
 
-	if (how == NULL || strcmp(how, "ef") == 0)
+	x->cached = how != NULL && strncmp(how, "cache:", 6) == 0;
+	if (how == NULL || strcmp(how, "ef") == 0 || x->cached)
 		return 0;
 	return err_set(e, ERR_DATA, "unsupported: feedback %.40s does not keep "
 	    "the sum of the inputs", how);
@@ -381,8 +444,13 @@ conserve_all(struct conserve_run *x, struct err *e)
 	block = sc->total < CONSERVE_BLOCK ? sc->total : CONSERVE_BLOCK;
 	x->cap = sc->group_size;
 	if ((x->sum = alloc_get((size_t)block, sizeof(*x->sum), e)) == NULL ||
-	    (x->x = alloc_get(x->cap, sizeof(*x->x), e)) == NULL)
+	    (x->x = alloc_get(x->cap, sizeof(*x->x), e)) == NULL ||
+	    (x->cached && ((x->h = alloc_get((size_t)block, sizeof(*x->h),
+	    e)) == NULL || (x->made = alloc_get((size_t)block,
+	    sizeof(*x->made), e)) == NULL)))
 		return -ERR_SYS;
+	if ((x->how.kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
 	for (lo = 0; k == 0 && (lo < sc->total || lo == 0); lo += block) {
 		x->lo = lo;
 		x->hi = lo + block < sc->total ? lo + block : sc->total;
@@ -420,6 +488,8 @@ conserve_check(struct conserve *c, const struct conserve_in *in,
 	alloc_free(x.step);
 	alloc_free(x.sum);
 	alloc_free(x.x);
+	alloc_free(x.h);
+	alloc_free(x.made);
 	if (k < 0 || c->violated == 0)
 		return k;
 	return err_set(e, ERR_DATA, "mismatch: tensor '%.80s' at index %llu: "

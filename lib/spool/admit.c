@@ -73,7 +73,7 @@ static const struct opt admit_rows[] = {
 	{ 0, "kind", "LIST", "Of these kinds, between commas: gradient, delta, "
 	    "sum, mean, residual,\n# model, history, and difference (to a "
 	    "history); others are invalid.", OPT_CALL(admit_kinds),
-	    .def = "gradient,delta,sum,mean" },
+	    .def = "gradient,delta,sum,mean,difference" },
 	{ 0, "shard", "SIZE", "Larger shards, on the wire, are invalid.",
 	    OPT_SIZE(struct admit, shard), .def = "256Mi" },
 	{ 0, "weight", "X", "Heavier ones are invalid.  Where all devices weigh "
@@ -537,13 +537,31 @@ admit_took(const struct inbox *s, const struct shard *sh, struct err *e)
 	return k;
 }
 
+/* What was reconstructed of a difference is dense. */
+static int
+admit_mirror(struct admit_place *p, uint64_t step, struct err *e)
+{
+	char end[64], *path;
+	struct stat st;
+
+	(void)snprintf(end, sizeof(end), "history/history.%llu",
+	    (unsigned long long)step);
+	if ((path = inbox_of(p->s, inbox_run_of(p->sh), NULL,
+	    inbox_device_of(p->sh), end, e)) == NULL)
+		return -ERR_SYS;
+	if (stat(path, &st) == 0)
+		p->bytes += (uint64_t)st.st_size;
+	alloc_free(path);
+	return 0;
+}
+
 /* Looks at one open step. */
 static int
 admit_step(struct admit_place *p, uint64_t step, struct err *e)
 {
 	int k, no;
 
-	if ((k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
+	if (admit_mirror(p, step, e) < 0 || (k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
 	    (no = admit_file(p, step, "no", &p->bytes, e)) < 0)
 		return -ERR_SYS;
 	p->steps += (k | no) != 0;

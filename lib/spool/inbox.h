@@ -20,6 +20,7 @@
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
  *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
  *   DIR/RUN/DEVICE.open              see spool/admit.h
+ *   DIR/RUN/DEVICE.history/          see spool/mirror.h
  *   DIR/DEVICE.new-XXXXXX            a shard that is being received; locked
  *                                    while somebody writes it
  *   DIR/.clients                     see spool/clients.h

@@ -10,6 +10,7 @@
 #include "pipe/filter.h"
 #include "spool/join.h"
 #include "spool/ledger.h"
+#include "spool/progress.h"
 #include "spool/steps.h"
 
 #define JOIN_MODEL "model.aceg"
@@ -75,56 +76,6 @@ join_copy_model(const struct inbox *s, const char *run, uint64_t *next,
 	return k;
 }
 
-/* The aggregate of a step, if there is one. */
-static int
-join_copy_step(const struct inbox *s, const char *run, uint64_t step,
-    struct writer *w, struct err *e)
-{
-	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
-	char *path = inbox_path(s, run, &step, "aggregate.aceg", e);
-	int k;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	if (access(path, F_OK) < 0)
-		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
-	else if ((k = inbox_durable(s, run, &step, e)) == 0)
-		k = filter_copy_file(path, &any, w, e);
-	alloc_free(path);
-	return k;
-}
-
-/* A step was removed (ace-aggregate --keep) that the model does not have. */
-static int
-join_gone(const struct steps *old, const char *run, struct err *e)
-{
-	return err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
-	    "'%.80s' was removed (ace-aggregate --keep): put a newer model into "
-	    "the spool first (ace-recv --publish)",
-	    (unsigned long long)old->step[0], run);
-}
-
-int
-join_send(const struct inbox *s, const char *run, const char *device,
-    struct writer *w, struct err *e)
-{
-	struct steps now = STEPS_INIT, old = STEPS_INIT;
-	uint64_t next;
-	size_t i;
-	int k = join_copy_model(s, run, &next, w, e);
-
-	if (k == 0 && (k = steps_list(&old, s, run, "old", next, e)) == 0)
-		k = old.n != 0 ? join_gone(&old, run, e) :
-		    steps_list(&now, s, run, "", next, e);
-	for (i = 0; i < now.n && k >= 0; i++)
-		k = join_copy_step(s, run, now.step[i], w, e);
-	if (k >= 0)		/* whoever it was that let it in */
-		k = join_told(s, run, device, 0, e);
-	steps_release(&now);
-	steps_release(&old);
-	return k < 0 ? k : 0;
-}
-
 /* ---- a device asks ---- */
 
 /* The first step that is not closed. */
@@ -142,6 +93,76 @@ join_open(const struct inbox *s, const char *run, uint64_t *next, struct err *e)
 		ledger_release(&l);
 		++*next;
 	}
+	return k < 0 ? k : 0;
+}
+
+/* The aggregate of a step: 1 when there is none. */
+static int
+join_copy_step(const struct inbox *s, const char *run, uint64_t step,
+    struct writer *w, struct err *e)
+{
+	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
+	char *path = inbox_path(s, run, &step, "aggregate.aceg", e);
+	int k;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	if (access(path, F_OK) < 0)
+		k = errno == ENOENT ? 1 : err_sys(e, "'%s'", path);
+	else if ((k = inbox_durable(s, run, &step, e)) == 0)
+		k = filter_copy_file(path, &any, w, e);
+	alloc_free(path);
+	return k;
+}
+
+/* Says that what was told is not all that the others know. */
+static void
+join_missing(const struct inbox *s, const char *run, const struct steps *l,
+    size_t first, size_t n)
+{
+	if (s->wait != NULL)
+		progress_say(s->wait, "run '%s': the aggregates of %zu closed "
+		    "steps, the first of them %llu, are not in the spool "
+		    "(ace-recv --publish); who joins is not told them", run, n,
+		    (unsigned long long)l->step[first]);
+}
+
+/* A step was removed (ace-aggregate --keep) that the model does not have. */
+static int
+join_gone(const struct steps *old, const char *run, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
+	    "'%.80s' was removed (ace-aggregate --keep): put a newer model into "
+	    "the spool first (ace-recv --publish)",
+	    (unsigned long long)old->step[0], run);
+}
+
+int
+join_send(const struct inbox *s, const char *run, const char *device,
+    struct writer *w, struct err *e)
+{
+	struct steps now = STEPS_INIT, old = STEPS_INIT;
+	uint64_t next, open = 0;
+	size_t i, first = 0, n = 0;
+	char *path;
+	int k = join_copy_model(s, run, &next, w, e);
+
+	if (k == 0 && (k = steps_list(&old, s, run, "old", next, e)) == 0)
+		k = old.n != 0 ? join_gone(&old, run, e) :
+		    steps_list(&now, s, run, "", next, e);
+	if (k >= 0)
+		k = join_open(s, run, &open, e);
+	for (i = 0; i < now.n && k >= 0; i++)
+		if ((k = join_copy_step(s, run, now.step[i], w, e)) > 0 &&
+		    now.step[i] < open && (k = inbox_aggregate(s, run,
+		    now.step[i], &path, e)) == INBOX_COMING && n++ == 0)
+			first = i;
+	if (k >= 0 && n != 0)
+		join_missing(s, run, &now, first, n);
+	if (k >= 0)		/* whoever it was that let it in */
+		k = join_told(s, run, device, 0, e);
+	steps_release(&now);
+	steps_release(&old);
 	return k < 0 ? k : 0;
 }
 

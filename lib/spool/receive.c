@@ -15,6 +15,7 @@
 #include "kern/kern.h"
 #include "pipe/filter.h"
 #include "spool/join.h"
+#include "spool/mirror.h"
 #include "spool/progress.h"
 #include "spool/receive.h"
 #include "spool/verdict.h"
@@ -52,6 +53,7 @@ struct receive {
 	struct reader *in;
 	const struct kern *kern;
 	struct values v;
+	struct mirror mirror;	/* of the shard at hand */
 	struct io *to;		/* the pipe to the answering process */
 };
 
@@ -98,7 +100,11 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 
 	rec = reader_records(x->in, &count);
 	for (i = 0; i < count; i++) {
-		if ((k = values_decode(x->in, &rec[i], x->v.buf, x->v.cap, &n,
+		if ((k = mirror_upto(&x->mirror, sc, rec[i].group, x->v.buf,
+		    e)) < 0 || (k = values_decode(x->in, &rec[i], x->v.buf,
+		    x->v.cap, &n, e)) < 0)
+			return k;
+		if ((k = mirror_group(&x->mirror, rec[i].group, x->v.buf, n,
 		    e)) < 0)
 			return k;
 		schema_span(sc, rec[i].group, &span);
@@ -204,7 +210,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 		k = over ? 0 : inbox_begin(x->inbox, sh, e);
 	if (k == 0)
 		return verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
-		    r, e);
+		    &x->mirror, r, e);
 	(void)unlink(temp);
 	return k;
 }
@@ -218,9 +224,14 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	char *temp = NULL;
 	int k;
 
-	if ((k = inbox_temp(x->inbox, sh, &temp, &w, e)) == 0 &&
+	if ((over || (k = mirror_begin(&x->mirror, x->inbox, sh,
+	    reader_schema(x->in), r, e)) == 0) &&
+	    (k = inbox_temp(x->inbox, sh, &temp, &w, e)) == 0 &&
 	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
 		k = receive_data(x, w, r, e);
+	if (k == 0 && r->verdict == RECEIPT_ACCEPTED)
+		k = mirror_end(&x->mirror, x->inbox, reader_schema(x->in),
+		    x->v.buf, e);
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
 		k = writer_finish(w, e);
@@ -228,6 +239,7 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 		k = receive_settle(x, sh, over, temp, r, e);
 	else if (temp != NULL)
 		(void)unlink(temp);
+	mirror_drop(&x->mirror);
 	writer_free(w);
 	alloc_free(temp);
 	return k;
@@ -317,7 +329,8 @@ int
 receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e)
 {
-	struct receive x = { .o = o, .inbox = s, .in = in, .v = VALUES_INIT };
+	struct receive x = { .o = o, .inbox = s, .in = in, .v = VALUES_INIT,
+	    .mirror = MIRROR_INIT };
 	struct receive_said a;
 	int r;
 

@@ -10,6 +10,7 @@
 #include "spool/admit.h"
 #include "spool/join.h"
 #include "spool/ledger.h"
+#include "spool/mirror.h"
 #include "spool/verdict.h"
 
 /* So many rejected tries of one shard's name are remembered, and no more are let
@@ -21,18 +22,6 @@ enum verdict_says {
 	VERDICT_YES,
 	VERDICT_ALONE		/* retry with the exclusive lock */
 };
-
-static int
-verdict_sync_file(const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
-
-	if (fd < 0 || fsync(fd) < 0)
-		r = err_sys(e, "'%s'", path);
-	if (fd >= 0)
-		(void)close(fd);
-	return r;
-}
 
 /* Gives the temporary file its final name: 1 done, 0 there is such a file. */
 static int
@@ -301,7 +290,7 @@ verdict_judge(const struct inbox *s, const struct shard *sh,
 static int
 verdict_decide(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *temp, const char *path, int alone,
-    struct receipt *r, struct err *e)
+    struct mirror *m, struct receipt *r, struct err *e)
 {
 	int k;
 
@@ -314,7 +303,10 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 		return 0;
 	if (k == VERDICT_NO)
 		return alone ? verdict_refuse(s, sh, r, e) : VERDICT_ALONE;
-	if ((k = admit_took(s, sh, e)) < 0)
+	/* one history goes with the one shard that is accepted */
+	if (m->cache != NULL && !alone)
+		return VERDICT_ALONE;
+	if ((k = mirror_keep(m, s, sh, e)) < 0 || (k = admit_took(s, sh, e)) < 0)
 		return k;
 	if ((k = verdict_link(temp, path, e)) != 0)
 		return k < 0 ? k : 0;
@@ -329,7 +321,7 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 static int
 verdict_locked(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, const char *temp, const char *path,
-    struct receipt *r, struct err *e)
+    struct mirror *m, struct receipt *r, struct err *e)
 {
 	const struct receipt asked = *r;
 	int alone, fd, k = VERDICT_ALONE;
@@ -339,7 +331,7 @@ verdict_locked(const struct inbox *s, const struct shard *sh,
 		if ((k = inbox_lock(s, inbox_run_of(sh), alone ? LOCK_EX :
 		    LOCK_SH, &fd, e)) < 0)
 			return k;
-		k = verdict_decide(s, sh, sc, temp, path, alone, r, e);
+		k = verdict_decide(s, sh, sc, temp, path, alone, m, r, e);
 		if (k == 0)
 			k = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 		(void)close(fd);
@@ -349,8 +341,8 @@ verdict_locked(const struct inbox *s, const struct shard *sh,
 
 int
 verdict_settle(const struct inbox *s, const struct shard *sh,
-    const struct schema *sc, const char *temp, struct receipt *r,
-    struct err *e)
+    const struct schema *sc, const char *temp, struct mirror *m,
+    struct receipt *r, struct err *e)
 {
 	char *path = inbox_of(s, inbox_run_of(sh), &sh->step,
 	    inbox_device_of(sh), "aceg", e);
@@ -359,9 +351,9 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
 	if (path == NULL)
 		k = -ERR_SYS;
 	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
-		k = verdict_sync_file(temp, e);
+		k = io_sync_file(temp, e);
 	if (k == 0)
-		k = verdict_locked(s, sh, sc, temp, path, r, e);
+		k = verdict_locked(s, sh, sc, temp, path, m, r, e);
 	if (r->verdict == RECEIPT_EQUIVOCATION)
 		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
 		    "under this name before");

@@ -130,7 +130,7 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 			return r;
 	if ((r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
 	    sizeof(*x->x), e)) < 0 || (r = x->cache != NULL ?
-	    feedback_cache_begin(x->cache, sh->shard, sh->schema, e) :
+	    feedback_cache_begin(x->cache, sh->shard, sh->schema, NULL, e) :
 	    values_whole(sh->shard, e)) < 0)
 		return r;
 	to.shard = &x->made;
@@ -293,7 +293,7 @@ stage_expand_make(struct stage *s, void *opts, const struct filter *f,
 	if ((x->one = alloc_get(x->many, sizeof(*x->one), e)) == NULL)
 		return -ERR_SYS;
 	if (o->cache != NULL)
-		r = feedback_cache_open(&x->cache, o->cache, e);
+		r = feedback_cache_open(&x->cache, o->cache, 1, e);
 	if (r == 0 && o->dir != NULL)
 		r = statedir_open(&x->state, o->dir, e);
 	return r;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -24,14 +25,47 @@ enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 static const char *const stage_score_forms[] = { "level", "paper",
     "sensitivity", "even", NULL };
 
+/* "paper", "paper:0.5" or "paper:0.5:3" */
+static int
+stage_score_form(void *arg, const struct opt *row, const char *val,
+    struct err *e)
+{
+	struct stage_score_opts *o = arg;
+	const size_t n = strcspn(val, ":");
+	char word[16], text[32];
+	const char *at = val + n;
+	double decay;
+	int form, r;
+
+	(void)row;
+	o->fresh = o->clip = 0;
+	(void)snprintf(word, sizeof(word), "%.*s", (int)(n < 16 ? n : 15), val);
+	if ((r = num_choice(&form, word, stage_score_forms, "--form", e)) < 0)
+		return r;
+	o->form = (enum score_form)form;
+	if (*at == '\0')
+		return 0;
+	if (!score_learns(o->form))
+		return err_set(e, ERR_USAGE, "--form %s has no averages: '%s'",
+		    word, at);
+	(void)snprintf(text, sizeof(text), "%.*s",
+	    (int)strcspn(at + 1, ":"), at + 1);
+	if ((r = num_f64(&decay, text, 0, 0.999, "--form: decay", e)) < 0)
+		return r;
+	o->fresh = 1 - decay;
+	at = strchr(at + 1, ':');
+	return at == NULL ? 0 :
+	    num_f64(&o->clip, at + 1, 0.1, 100, "--form: clip", e);
+}
+
 const struct opt stage_score_rows[] = {
 	{ 'S', "state", "DIR", "keep the history of the groups in DIR",
 	    OPT_PATH(struct stage_score_opts, dir, OPT_DIR) },
 	{ 0, "alpha", "A", "weight of the temporal branch",
 	    OPT_F64(struct stage_score_opts, alpha, 0, 1), .def = "0.5" },
-	{ 0, "form", "NAME", NULL,
-	    OPT_WORD(struct stage_score_opts, form, stage_score_forms),
-	    .def = "level" },
+	{ 0, "form", "NAME", "level, paper, sensitivity or even; "
+	    "level:DECAY:CLIP", OPT_CALL(stage_score_form),
+	    .words = stage_score_forms, .def = "level" },
 	{ 0, "feedback", "FILE", "learn from the aggregates in FILE first",
 	    OPT_PATH(struct stage_score_opts, feedback, OPT_READ) },
 	OPT_END
@@ -340,6 +374,10 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	    sizeof(*x->x), e)) < 0)
 		return r;
 	x->score->alpha = x->o->alpha;
+	if (x->o->fresh > 0)
+		x->score->decay = 1 - x->o->fresh;
+	if (x->o->clip > 0)
+		x->score->clip = x->o->clip;
 	/* in one process only: there nobody commits meanwhile */
 	if (x->o->dir != NULL && x->state.later != NULL &&
 	    (r = stage_score_again(x, e)) < 0)

@@ -15,6 +15,8 @@ struct stage_score_opts {
 	const char *feedback;		/* aggregates to learn from, or NULL */
 	double alpha;
 	enum score_form form;
+	double fresh, clip;		/* 1 - decay of the averages, and where
+					 * z-scores stop; 0: the form's own */
 	const struct filter *f;		/* the program's: set by make */
 };
 extern const struct opt stage_score_rows[];	/* its options */

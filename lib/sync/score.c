@@ -55,11 +55,11 @@ score_moments(const struct score_moments *m, double *mean, double *dev)
 }
 
 static double
-score_z(double x, double mean, double dev)
+score_z(double x, double mean, double dev, double clip)
 {
 	double z = dev > 0 ? (x - mean) / dev : 0;
 
-	return z < -SCORE_ZMAX ? -SCORE_ZMAX : z > SCORE_ZMAX ? SCORE_ZMAX : z;
+	return z < -clip ? -clip : z > clip ? clip : z;
 }
 
 /* place[][f] := z-score over the groups of its logarithm */
@@ -75,7 +75,7 @@ score_place_z(struct score *s, unsigned f)
 	score_moments(&m, &mean, &dev);
 	for (i = 0; i < s->n; i++)
 		s->place[i][f] = (float)score_z((double)s->place[i][f], mean,
-		    dev);
+		    dev, SCORE_ZMAX);
 }
 
 int
@@ -105,6 +105,7 @@ score_new(struct score **out, enum score_form form,
 	memcpy(s->all.u, score_first[form].u, sizeof(s->all.u));
 	s->alpha = 0.5;
 	s->decay = score_first[form].decay;
+	s->clip = SCORE_ZMAX;
 	s->form = form;
 	*out = s;
 	return 0;
@@ -201,8 +202,8 @@ score_of(struct score *s, size_t g)
 	score_features(h, f);
 	for (j = 0; j < SCORE_FEATURES; j++)
 		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
-		    (double)a->mean[j], (double)a->dev[j]) :
-		    (float)-SCORE_ZMAX;
+		    (double)a->mean[j], (double)a->dev[j], s->clip) :
+		    (float)-s->clip;
 	if (!score_learns(s->form))
 		return h->score = s->told != NULL ? s->told[g] : 1;
 	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
@@ -293,7 +294,7 @@ static double
 score_label(float benefit, double mean, double dev)
 {
 	return detmath_sigmoid(benefit > 0 ? score_z(detmath_log((double)benefit +
-	    SCORE_EPS), mean, dev) : -SCORE_ZMAX);
+	    SCORE_EPS), mean, dev, SCORE_ZMAX) : -SCORE_ZMAX);
 }
 
 /* The correlation of I, with either weights, and the labels; 0 when one of

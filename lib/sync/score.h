@@ -32,7 +32,7 @@
  * an error costs the same in a tensor of large gradients and in one of small.
  *
  * Groups without energy are left out of the z-scores and get the lowest;
- * z-scores stop at +-4; the score of a constant feature is 0.  Everything kept
+ * z-scores stop at +-clip; the score of a constant feature is 0.  Everything kept
  * is f32, so a run that keeps its history in memory and one that saves it after
  * every shard give the same bits.
  */
@@ -91,6 +91,7 @@ struct score {
 	struct score_all all;
 	double alpha;			/* default 0.5 */
 	double decay;			/* of the moving averages */
+	double clip;			/* where z-scores stop, default 4 */
 	enum score_form form;
 	float *told;			/* f32[n] SCORE_SENSITIVITY; NULL: 1 */
 };

@@ -210,11 +210,19 @@ load values
 			[ "$got" -eq 137 ] || break
 			exits 0 ace-expand --no-provenance --cache here c2
 			same out want
-			same here/history after/history
-			[ "$(ls here)" = "$(printf 'history\nlock')" ]
+			same here/history.2 after/history.2
+			[ "$(ls here)" = "$(printf 'history.1\nhistory.2\nlock')" ]
 		done
 		[ "$got" -eq 0 ]
 		[ "$n" -gt 5 ]
+		# the one file of 0.1.0
+		mv before/history.1 before/history
+		exits 0 ace-expand --no-provenance --cache before c2
+		same out want
+		mkshards -s 3 -n 10k |
+		    ace-compress -S st --error-feedback "$how" -c topk:0.2 >c3
+		exits 0 ace-expand --cache before c3
+		[ "$(ls before)" = "$(printf 'history.2\nhistory.3\nlock')" ]
 	done
 }
 
@@ -226,7 +234,7 @@ load values
 	for s in rename none; do
 		synced ace-expand --cache $s --sync $s sent >out
 		[ ! -s synced ]
-		same $s/history there/history
+		same $s/history.0 there/history.0
 	done
 }
 

@@ -86,6 +86,25 @@ count() { frames "$1" | grep -c " $2\$"; }
 	says "form"
 }
 
+@test "how much of the averages stays, and where z-scores stop" {
+	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
+	exits 0 ace-score --no-provenance --form level in
+	mv out level
+	for f in level:0.3 level:0.3:4; do
+		exits 0 ace-score --no-provenance --form $f in
+		same out level
+	done
+	for f in level:0 level:0.9 level:0.3:0.5; do
+		exits 0 ace-score --no-provenance --form $f in
+		run ! cmp -s out level
+	done
+	for f in level:1 level:-1 level:x level: paper:0.2:0 paper:0.2:nan even:0.3 \
+	    sensitivity:0.3; do
+		exits 2 ace-score -S st --form $f in
+		says '^ace-score: --form'
+	done
+}
+
 # near RATIO: that of the steps of the two groups, in the plan made of out
 near() {
 	mv out scored

@@ -321,6 +321,22 @@ aged() {
 	grep -q 'invalid 0, equivocation [01], fenced 0;' out
 }
 
+@test "a residual that grows is said from the fifth shard in a row on" {
+	for s in 0 1 2 3 4; do
+		mkshards -n 64k -s $s |
+		    ace-compress -S st -c qsgd:1 --error-feedback ef:raw >sent
+		exits 0 ace-status st
+		[ $s = 4 ] || run ! grep -q residual out
+		exits 0 ace-status --json st
+		[ "$(json 'd["growing"]')" = $((s + 1)) ]
+	done
+	exits 0 ace-status st
+	grep -qx 'residual  grows: in 5 shards in a row the code lost more than it kept (ace-compress)' out
+	mkshards -n 64k -s 5 | ace-compress -S st -c f32 --error-feedback ef:raw >sent
+	exits 0 ace-status st
+	run ! grep -q residual out
+}
+
 @test "a state is one whichever program has begun it" {
 	local p n=0
 	mkshards >in

@@ -161,3 +161,26 @@ balance() { ace-inspect books -S state --spool spool "$@"; }
 	exits 3 balance far
 	says "mismatch: tensor"
 }
+
+@test "every codec, fifty steps: nothing is lost, and what is left does not grow" {
+	local c s g left
+	for s in $(seq 0 49); do mkshards -n 4096 -g 1024 -s "$s"; done >in
+	g=$(mkshards -n 4096 -g 1024 | ace-inspect stats |
+	    awk '$1 == "w" { print $7; exit }')
+	for c in f32 f16 bf16 lossless lossless:bf16 q8 q4 sign topk:0.05 chunk:1/16 \
+	    threshold:2 nonzero i64 natural qsgd:1 qsgd:4 qsgd:255 tern tern:clip \
+	    eden:0.5 eden:2 ecq:0.5 lowrank:2 none; do
+		rm -rf state spool
+		mkdir -m 700 spool
+		ace-compress -S state -c "$c" --sync none in >sent
+		ace-recv --spool spool --sync none sent >receipts
+		exits 0 balance in
+		grep -qE "(exact|within the bound), 50 inputs up to step 49, 50 accepted" out
+		left=$(ace-inspect stats state/residual |
+		    awk '$1 == "w" { print $7; exit }')
+		# nothing was sent: all of it is left
+		[ "$c" != none ] || continue
+		awk -v x="$left" -v g="$g" 'BEGIN { exit !(x < 20 * g) }' ||
+		    { echo "$c: $left of $g"; return 1; }
+	done
+}

@@ -30,9 +30,11 @@ aggregate() {
 		recv "step 1$k: accepted" <in
 	done
 	shard 7 edge1 -H flags=16 >in
-	recv "step 7: invalid: mismatch: a difference to a history" <in
-	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=00000000000000000000000000000000 >in
-	limited 'kind gradient,difference' recv "step 8: accepted" <in
+	recv "step 7: invalid: corrupt: a difference and the keys of one come together" <in
+	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
+	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
+	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=none >in
+	recv "step 8: accepted" <in
 	shard 9 edge1 -H kind=3 >in
 	limited 'kind gradient' recv "step 9: invalid: .* kind mean" <in
 	# of several lines the last one counts

@@ -59,6 +59,15 @@ model() {
 	[ "$(told)" = 'model 4' ]
 }
 
+@test "steps that were closed and have no aggregate here: said, by the first of them" {
+	for s in 0 1 2; do
+		mkshards -r demo -s $s | ace-recv --spool spool >/dev/null
+	done
+	ace-aggregate --spool spool --steps 2 >/dev/null
+	exits 0 ace-recv --spool spool --run demo --device edge9 --join
+	says "^ace-recv: run 'demo': the aggregates of 2 closed steps, the first of them 0, are not in the spool \(ace-recv --publish\); who joins is not told them$"
+}
+
 @test "what is told survives a power cut, and so does a model" {
 	for s in 0 1; do closes $s edge1; done
 	synced joins edge2 >told

@@ -162,7 +162,7 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 		return k;
 	while ((k = reader_next(r, e)) > 0 && k != READER_SHARD)
 		continue;
-	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), e)) >= 0 &&
+	if (k > 0 && (k = feedback_cache_begin(c, reader_shard(r), reader_schema(r), NULL, e)) >= 0 &&
 	    (k = values_begin(&v, r, e)) == 0) {
 		while ((k = values_next(&v, e)) > 0) {
 			memcpy(out + at, v.x, v.n * sizeof(*out));
@@ -229,7 +229,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 	memset(&b, 0, sizeof(b));
 	r = codec_parse(codec, &pl, &e);
 	if (r == 0 && (r = feedback_open(&f, dir, o, &e)) == 0)
-		r = feedback_cache_open(&c, cache_dir, &e);
+		r = feedback_cache_open(&c, cache_dir, 1, &e);
 	for (step = 1; step <= STEPS && r == 0; step++) {
 		struct io *mem, *wire = NULL;
 		struct reader *in = gradient(step, b.g, &mem, &e);
@@ -247,7 +247,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 		    (unsigned long long)step);
 		if (side && (r = load(dir, name, SHARD_HISTORY, b.s1, stamp,
 		    &e)) == 0 && o->kind != COMPENSATE_MOMENTUM) {
-			r = load(cache_dir, "history", SHARD_HISTORY, b.r,
+			r = load(cache_dir, name, SHARD_HISTORY, b.r,
 			    stamp2, &e);
 			same &= strcmp(stamp, stamp2) == 0;
 		}

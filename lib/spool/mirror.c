@@ -1,0 +1,201 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "base/temp.h"
+#include "device/feedback.h"
+#include "spool/admit.h"
+#include "spool/ledger.h"
+#include "spool/mirror.h"
+
+#define MIRROR_STEP "history.%llu"
+
+/* A temporary file beside those of the shards, since the run's folder is made
+ * only when there is a shard to be accepted. */
+static int
+mirror_temp(struct mirror *m, const struct inbox *s, const struct shard *sh,
+    struct io **io, struct err *e)
+{
+	char file[INBOX_FILE];
+	int fd, k;
+
+	inbox_file(sh, "history" TEMP_NAME, file);
+	if ((m->temp = statedir_path(&s->state, file, e)) == NULL)
+		return -ERR_SYS;
+	if ((k = temp_create(m->temp, 0600, &fd, e)) < 0) {
+		alloc_free(m->temp);
+		m->temp = NULL;
+		return k;
+	}
+	if ((k = io_create_fd(io, fd, m->temp, e)) < 0) {
+		(void)close(fd);
+		return k;
+	}
+	io_own(*io);
+	if (s->sync == IO_SYNC_FULL)
+		io_behind(*io);
+	return 0;
+}
+
+int
+mirror_begin(struct mirror *m, const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e)
+{
+	char line[ERR_LINE];
+	struct io *io;
+	int k;
+
+	if ((sh->flags & SHARD_PREDICTED) == 0 ||
+	    r->verdict != RECEIPT_ACCEPTED)
+		return 0;
+	m->dir = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
+	    "history", e);
+	if (m->dir == NULL || feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
+		return -ERR_SYS;
+	if ((k = mirror_temp(m, s, sh, &io, e)) < 0 ||
+	    (k = feedback_cache_begin(m->cache, sh, sc, io, e)) > 0)
+		return k < 0 ? k : 0;
+	mirror_drop(m);
+	if (k == -ERR_SYS)
+		return k;
+	admit_refuse(r, "%.150s", err_format(e, line));
+	err_clear(e);
+	return 0;
+}
+
+static int
+mirror_one(struct mirror *m, uint32_t g, int sent, float *x, size_t n,
+    struct err *e)
+{
+	m->next = g + 1;
+	return feedback_cache_group(m->cache, g, sent, x, n, e);
+}
+
+int
+mirror_upto(struct mirror *m, const struct schema *sc, uint32_t g, float *x,
+    struct err *e)
+{
+	struct schema_span span;
+	int k = 0;
+
+	while (m->cache != NULL && m->next < g && k == 0) {
+		schema_span(sc, m->next, &span);
+		memset(x, 0, span.n * sizeof(*x));
+		k = mirror_one(m, m->next, 0, x, span.n, e);
+	}
+	return k;
+}
+
+int
+mirror_group(struct mirror *m, uint32_t g, float *x, size_t n, struct err *e)
+{
+	return m->cache == NULL ? 0 : mirror_one(m, g, 1, x, n, e);
+}
+
+int
+mirror_end(struct mirror *m, const struct inbox *s, const struct schema *sc,
+    float *x, struct err *e)
+{
+	int k = mirror_upto(m, sc, sc->ngroups, x, e);
+
+	if (k < 0 || m->cache == NULL)
+		return k;
+	k = feedback_cache_commit(m->cache, IO_SYNC_NONE, e);
+	return k == 0 && s->sync == IO_SYNC_FULL ? io_sync_file(m->temp, e) : k;
+}
+
+struct mirror_old {
+	const char *dir, *was;
+	int any;		/* steps have an aggregate, */
+	uint64_t last, step;	/* up to last; step: of the new one */
+};
+
+/* Removes a history that nobody needs any more. */
+static int
+mirror_forget(void *arg, const char *name, struct err *e)
+{
+	const struct mirror_old *o = arg;
+	char path[PATH_MAX];
+	unsigned long long step;
+
+	(void)e;
+	if (sscanf(name, MIRROR_STEP, &step) == 1 && step != o->step &&
+	    o->any && step <= o->last && strcmp(name, o->was) != 0 &&
+	    snprintf(path, sizeof(path), "%s/%s", o->dir, name) < PATH_MAX)
+		(void)unlink(path);
+	return 0;
+}
+
+int
+mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
+    struct err *e)
+{
+	struct mirror_old o = { .dir = m->dir, .step = sh->step };
+	char name[CACHE_NAME], path[PATH_MAX];
+	int k;
+
+	if (m->cache == NULL)
+		return 0;
+	o.was = feedback_cache_was(m->cache);
+	(void)snprintf(name, sizeof(name), MIRROR_STEP,
+	    (unsigned long long)sh->step);
+	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
+		return err_set(e, ERR_SYS, "'%s/%s' is too long", m->dir, name);
+	if ((mkdir(m->dir, 0700) < 0 && errno != EEXIST) ||
+	    rename(m->temp, path) < 0)
+		return err_sys(e, "'%s'", path);
+	alloc_free(m->temp);
+	m->temp = NULL;
+	/* before the shard has its name: who is told that it was accepted goes on
+	 * from here */
+	if (s->sync == IO_SYNC_FULL && ((k = io_sync_path(path, e)) < 0 ||
+	    (k = io_sync_path(m->dir, e)) < 0))
+		return k;
+	if ((o.any = inbox_last(s, inbox_run_of(sh), &o.last, e)) < 0)
+		return o.any;
+	return scan(m->dir, mirror_forget, &o, e);
+}
+
+void
+mirror_drop(struct mirror *m)
+{
+	feedback_cache_free(m->cache);
+	if (m->temp != NULL)
+		(void)unlink(m->temp);
+	alloc_free(m->temp);
+	alloc_free(m->dir);
+	*m = (struct mirror)MIRROR_INIT;
+}
+
+/* DIR/RUN/STEP/DEVICE.aceg: in DIR/RUN/DEVICE.history. */
+int
+mirror_open(struct dense *d, const char *path, const struct shard *sh,
+    const struct schema *sc, struct err *e)
+{
+	struct statedir s = STATE_INIT;
+	const char *file = strrchr(path, '/'), *run = file;
+	char dir[PATH_MAX], name[CACHE_NAME];
+	int k;
+
+	memset(d, 0, sizeof(*d));
+	while (run != NULL && run > path && *--run != '/')
+		continue;
+	if (run == NULL || snprintf(dir, sizeof(dir), "%.*s/%.*s.history",
+	    (int)(run - path), path, (int)strcspn(file + 1, "."),
+	    file + 1) >= PATH_MAX)
+		return err_set(e, ERR_SYS, "'%s'", path);
+	s.dir = dir;
+	(void)snprintf(name, sizeof(name), MIRROR_STEP,
+	    (unsigned long long)sh->step);
+	if ((k = dense_open(d, &s, name, SHARD_HISTORY, e)) < 0 ||
+	    (k = dense_check(d, sh, sc, e)) < 0)
+		return k;
+	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: no '%s' in "
+	    "'%s'", name, dir);
+}

@@ -1,0 +1,224 @@
+# Differences to a history that arrive: the spool keeps what the device has, and
+# what comes between the two is put right.
+
+load helper
+
+# code STEP [HOW]: step of the device, of every second one not all groups, to
+# sentSTEP
+code() {
+	mkshards -s "$1" -k ramp -n 20k -t a:5000 -t b:3000 -x "$1" >"in$1"
+	ace-score "in$1" | ace-select -p "$([ $(($1 % 2)) = 1 ] && echo 0.5 || echo 1)=topk:0.3" |
+	    exits 0 ace-compress -S state --wait 0 --error-feedback "${2:-cache:1}"
+	mv out "sent$1"
+}
+
+# answer FILE [STATUS]: received, the receipt taken; what ace-recv says in err
+answer() {
+	exits 0 ace-recv --spool spool -v "$1"
+	mv out receipt
+	mv err said
+	exits "${2:-0}" ace-ack -S state receipt
+	mv said err
+}
+
+balance() {
+	exits 0 ace-inspect books -S state --spool spool in*
+	grep -qE ", $1\$" out || { cat out; return 1; }
+}
+
+# shared STEP: both sides have the same history after it
+shared() { same "state/history.$1" "spool/test/edge1.history/history.$1"; }
+
+@test "with receipts: the aggregate is what is reconstructed" {
+	for how in cache ef21 cache:0.5; do
+		rm -rf state spool h in*
+		for s in 0 1 2 3; do
+			code $s $how
+			answer sent$s
+			says "step $s: accepted"
+			shared $s
+			mkshards -s $s -d edge2 -n 20k -t a:5000 -t b:3000 >other
+			ace-recv --spool spool other >/dev/null
+			exits 0 ace-aggregate --spool spool --steps 1 --expect 2
+			mv out got
+			exits 0 ace-expand --cache h sent$s
+			ace-aggregate out other >want
+			ace-inspect diff got want
+		done
+		# not the values that were sent
+		run ! ace-inspect diff spool/test/3/edge1.aceg out
+		# the newest, and the one before
+		[ "$(ls spool/test/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
+		# once more: the same bytes, no other history
+		answer sent3
+		says "step 3: accepted"
+		shared 3
+	done
+}
+
+@test "behind the aggregate: what is not summed stays" {
+	for s in 0 1 2; do
+		code $s
+		answer sent$s
+	done
+	[ "$(ls spool/test/edge1.history | wc -l)" -eq 3 ]
+	exits 0 ace-aggregate --spool spool --steps 3
+	mv out got
+	[ "$(ace-inspect --json got | wc -l)" -eq 3 ]
+	code 3
+	answer sent3
+	[ "$(ls spool/test/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
+	balance "4 accepted, 0 pending"
+}
+
+@test "a shard that is late: the next one is a difference to what is there" {
+	for how in cache:1 ef21; do
+		rm -rf state spool in*
+		code 0 $how
+		answer sent0
+		code 1 $how
+		mkshards -s 1 -d edge2 -n 20k -t a:5000 -t b:3000 |
+		    ace-recv --spool spool >/dev/null
+		exits 0 ace-aggregate --spool spool --steps 2
+		answer sent1
+		says "step 1: late"
+		[ "$(ls spool/test/edge1.history)" = history.0 ]
+		code 2 $how
+		answer sent2
+		says "step 2: accepted"
+		shared 2
+		[ $how = ef21 ] || balance "3 inputs up to step 2, 2 accepted, 0 pending"
+	done
+}
+
+# stamp FILE: the first digits of the checksum in its tail
+stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1"; }
+
+@test "a spool that lost a history: refused by digest, and a new one is begun" {
+	for how in cache:1 ef21; do
+		rm -rf state spool in*
+		for s in 0 1 2; do
+			code $s $how
+			answer sent$s
+		done
+		old=$(stamp state/history.1) new=$(stamp state/history.2)
+		# restored from a backup
+		rm spool/test/edge1.history/history.2
+		code 3 $how
+		answer sent3 5
+		says "step 3: invalid: .*another history \($new\) than that of step 1 \($old\): begin again from step 4"
+		[ ! -e spool/test/3/edge1.aceg ]
+		code 4 $how
+		answer sent4
+		says "step 4: accepted"
+		shared 4
+		[ $how = ef21 ] || balance "5 inputs up to step 4, 4 accepted, 0 pending"
+		# all of it
+		rm -r spool/test/edge1.history
+		code 5 $how
+		answer sent5 5
+		says "step 5: invalid: .*another history .* than here, where none is: begin again from step 6"
+		code 6 $how
+		answer sent6
+		shared 6
+	done
+}
+
+@test "a state that was restored: what was accepted since is counted" {
+	for how in cache:1 ef21; do
+		rm -rf state spool backup in*
+		code 0 $how
+		answer sent0
+		code 1 $how
+		cp -r state backup
+		answer sent1
+		code 2 $how
+		answer sent2
+		code 3 $how
+		answer sent3
+		rm -r state
+		mv backup state
+		ace-recv --spool spool --run test --device edge1 --fence 1 >receipt
+		exits 0 ace-ack -S state --fence receipt
+		says "incarnation 1"
+		shared 3
+		rm in2 in3
+		[ $how = ef21 ] || balance "2 inputs up to step 3, 4 accepted, 0 pending"
+		code 4 $how
+		answer sent4
+		says "step 4: accepted"
+		shared 4
+		[ $how = ef21 ] || balance "3 inputs up to step 4, 5 accepted, 0 pending"
+		# pending in the backup and never accepted
+		code 5 $how
+		ace-recv --spool spool --run test --device edge1 --fence 5 >receipt
+		exits 0 ace-ack -S state --fence receipt
+		[ $how = ef21 ] || balance "4 inputs up to step 5, 5 accepted, 0 pending"
+		code 6 $how
+		answer sent6
+		says "step 6: accepted"
+		shared 6
+		[ $how = ef21 ] || balance "5 inputs up to step 6, 6 accepted, 0 pending"
+	done
+}
+
+@test "killed anywhere: nothing is lost, both sides go on alike" {
+	for how in cache:1 ef21; do
+		rm -rf state spool in*
+		code 0 $how
+		answer sent0
+		code 1 $how
+		cp -r spool spool.old
+		cp -r state state.old
+		for ((n = 1; ; n++)); do
+			rm -rf spool state
+			cp -r spool.old spool
+			cp -r state.old state
+			got=0
+			killed "$n" ace-recv --spool spool sent1 >receipt 2>err || got=$?
+			[ $how = ef21 ] || balance "1 pending|2 accepted, 0 pending"
+			answer sent1
+			says "step 1: (accepted|duplicate)"
+			shared 1
+			[ "$got" -ne 0 ] || break
+		done
+		[ "$n" -gt 20 ]
+		rm -r spool.old state.old
+		code 2 $how
+		answer sent2
+		shared 2
+		wait_for tidy
+	done
+}
+
+# tidy: what the dead left goes with the next connection
+tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ]; }
+
+@test "no room, no leave, no sense: invalid, and no trace of a history" {
+	code 0
+	limited 'kind gradient' answer sent0 5
+	says "invalid: mismatch: a difference to a history .limits: kind"
+	[ ! -e spool/test/edge1.history ]
+	rm -r state spool
+	code 0
+	answer sent0
+	code 1
+	# the first one's history is as large as its model, and waits
+	limited 'quota 20000' answer sent1 5
+	says "invalid: limit: [0-9]{6} bytes of this device wait"
+	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
+	exits 0 ace-recv --spool spool -v in
+	says "step 2: invalid: corrupt: a difference and the keys of one come together"
+}
+
+@test "a history that is gone when its step is summed: set aside, by name" {
+	code 0
+	answer sent0
+	rm spool/test/edge1.history/history.0
+	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
+	exits 0 ace-aggregate --spool spool --steps 1 --expect 2
+	says "1 of 2 shards of a step set aside: mismatch: no 'history.0' in 'spool/test/edge1.history'"
+	# files by themselves have none
+	exits 3 ace-aggregate spool/test/0/*.aceg
+	says "is a difference to a history"
+}
