@@ -152,7 +152,7 @@ $(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
 $(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
 # loops of which the compiler makes vectors
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
+$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o exact.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math
@@ -212,6 +212,9 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 # the trainer's own
 $(BUILD)/unit/examples/test_train_data: $(BUILD)/examples/train_data.o $(BUILD)/examples/train_model.o
 $(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
+
+$(BUILD)/tests/bench-patches: $(patsubst %,$(BUILD)/examples/train_%.o,data model optim muon)
+$(BUILD)/tests/bench-patches: LDLIBS += $(BLAS_LIBS)
 
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)

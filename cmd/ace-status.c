@@ -1,6 +1,6 @@
 /*
  * ace-status: how a run is going, from a spool or from a device's state: who is
- * in which step, who is missing, what was decided; once, or again and again.
+ * in which step, who is missing, what was decided.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,6 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/scan.h"
-#include "base/wait.h"
 #include "device/contraction.h"
 #include "device/link.h"
 #include "device/memory.h"
@@ -81,13 +80,6 @@ status_line(const struct status *x, const char *fmt, ...)
 		    x->o->f);
 	}
 	(void)fputc('\n', x->o->f);
-}
-
-static uint64_t
-status_refused(const uint64_t v[RECEIPT_NVERDICT])
-{
-	return v[RECEIPT_INVALID] + v[RECEIPT_EQUIVOCATION] +
-	    v[RECEIPT_FENCED];
 }
 
 /* ---- a run of a spool, as text ---- */
@@ -219,7 +211,8 @@ fill(struct row *x, const struct status *s, const struct status_run *r,
 	x->bandwidth = d->bandwidth;
 	x->accepted = d->verdict[RECEIPT_ACCEPTED];
 	x->missed = d->missed;
-	x->refused = status_refused(d->verdict) + d->verdict[RECEIPT_LATE];
+	x->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
+	    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
 	x->listed = d->listed;
 	x->disk = d->disk;
 	return (d->any ? SEEN : 0u) | (d->bytes != 0 ? SENT : 0u) |
@@ -250,7 +243,7 @@ status_device_text(struct status *x, const struct status_run *r,
 static void
 status_run_text(struct status *x, const struct status_run *r)
 {
-	char last[48] = "", size[32];
+	char last[48] = "", size[NUM_TEXT];
 	int wname = 6;
 	size_t i;
 
@@ -261,7 +254,7 @@ status_run_text(struct status *x, const struct status_run *r)
 		    (unsigned long long)r->last);
 	status_line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
 	    r->name, x->dir, (unsigned long long)r->steps, last,
-	    screen_size(r->disk, size));
+	    num_text((double)r->disk, "B", size));
 	status_waits(x, r);
 	for (i = 0; i < r->n; i++)
 		if (screen_chars(r->d[i].name) > wname)
@@ -461,7 +454,7 @@ status_state_read(struct status_state *v, const struct statedir *s, struct err *
 static void
 status_state_text(const struct status *x, const struct status_state *v)
 {
-	char size[32], rate[NUM_RATE_TEXT];
+	char size[NUM_TEXT], rate[NUM_TEXT];
 
 	if (v->any)
 		status_line(x, "device '%s' of run '%s' in '%s': step %llu, %s%s",
@@ -473,7 +466,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 	else
 		status_line(x, "'%s': nothing was coded here yet "
 		    "(ace-compress)", x->dir);
-	num_rate_text(v->bandwidth, rate);
+	(void)num_text(v->bandwidth, "bit/s", rate);
 	if (v->bandwidth > 0)
 		status_line(x, "link      %s, round trip %.1f ms, +- %.1f",
 		    rate, v->rtt * 1e3, v->jitter * 1e3);
@@ -488,7 +481,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_INVALID],
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
-	status_line(x, "disk      %s", screen_size(v->disk, size));
+	status_line(x, "disk      %s", num_text((double)v->disk, "B", size));
 }
 
 static void
@@ -639,7 +632,6 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	return 0;
 }
 
-/* Says it once. */
 static int
 status_look(const struct status_opts *o, const char *dir, struct err *e)
 {
@@ -669,20 +661,13 @@ status_look(const struct status_opts *o, const char *dir, struct err *e)
 
 /* ---- the program ---- */
 
-struct opts {
-	struct status_opts look;
-	double watch;		/* seconds; 0: once */
-};
-
 static const struct opt options[] = {
-	{ 0, "watch", "TIME", "again so much later, until stopped",
-	    OPT_TIME(struct opts, watch), .lo.f = 0.1 },
 	{ 0, "json", NULL, "JSON, one document a line",
-	    OPT_VALUE(struct opts, look.form, FORM_JSON) },
-	{ 0, "format", "FORMAT", NULL, OPT_WORD(struct opts, look.form, forms),
-	    .def = "text" },
+	    OPT_VALUE(struct status_opts, form, FORM_JSON) },
+	{ 0, "format", "FORMAT", NULL,
+	    OPT_WORD(struct status_opts, form, forms), .def = "text" },
 	{ 0, "run", "NAME", "of a spool with several runs",
-	    OPT_TEXT(struct opts, look.run) },
+	    OPT_TEXT(struct status_opts, run) },
 	OPT_END
 };
 
@@ -698,29 +683,27 @@ columns(void)
 	    w.ws_col : 80;
 }
 
-/* Says all directories once. */
+/* Says all directories. */
 static int
-look(struct opts *o, size_t n, char **dir, struct err *e)
+look(struct status_opts *o, size_t n, char **dir, struct err *e)
 {
 	size_t i;
 	int r;
 
-	o->look.width = o->look.form != FORM_TEXT ? 0 : columns();
+	o->width = o->form != FORM_TEXT ? 0 : columns();
 	for (i = 0; i < n; i++) {
-		if (i != 0 && o->look.form == FORM_TEXT)
+		if (i != 0 && o->form == FORM_TEXT)
 			(void)putchar('\n');
-		if ((r = status_look(&o->look, dir[i], e)) < 0)
+		if ((r = status_look(o, dir[i], e)) < 0)
 			return r;
 	}
-	if (fflush(stdout) != 0)
-		return err_sys(e, "'<stdout>'");
 	return 0;
 }
 
 /* As metrics: nothing is printed before all directories were looked at, since each
  * family stands together, and half of them would look like a run that has ended. */
 static int
-measure(struct opts *o, size_t n, char **dir, struct err *e)
+measure(struct status_opts *o, size_t n, char **dir, struct err *e)
 {
 	struct metrics m = METRICS_INIT(e);
 	size_t i, j;
@@ -731,51 +714,25 @@ measure(struct opts *o, size_t n, char **dir, struct err *e)
 			if (strcmp(dir[i], dir[j]) == 0)
 				return err_set(e, ERR_USAGE, "'%s' is there "
 				    "twice", dir[i]);
-	o->look.metrics = &m;
+	o->metrics = &m;
 	if ((r = look(o, n, dir, e)) == 0)
 		r = metrics_print(&m, stdout);
 	metrics_release(&m);
-	if (r == 0 && fflush(stdout) != 0)
-		r = err_sys(e, "'<stdout>'");
 	return r;
-}
-
-/* On a terminal that can, each look takes the place of the one before. */
-static int
-watch(struct opts *o, size_t n, char **dir, struct err *e)
-{
-	const char *term = getenv("TERM");
-	const int redraw = columns() != 0 && o->look.form == FORM_TEXT &&
-	    term != NULL && *term != '\0' && *term != 'd';	/* dumb */
-	int r;
-
-	for (;;) {
-		if (redraw)
-			(void)fputs("\033[H\033[J", stdout);
-		if ((r = look(o, n, dir, e)) < 0 ||
-		    (r = wait_secs(o->watch, STDOUT_FILENO, e)) < 0)
-			return r;
-		if (!redraw && o->look.form == FORM_TEXT)
-			(void)putchar('\n');
-	}
 }
 
 static int
 run(void *arg, char **dir, size_t n, struct err *e)
 {
-	struct opts *o = arg;
+	struct status_opts *o = arg;
 
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "which directory? (a spool, or a "
 		    "device's state)");
-	if (o->watch > 0 && o->look.form == FORM_METRICS)
-		return err_set(e, ERR_USAGE, "--watch is not for metrics, of "
-		    "which each file is one look");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	if (o->look.form == FORM_METRICS)
-		return measure(o, n, dir, e);
-	return o->watch > 0 ? watch(o, n, dir, e) : look(o, n, dir, e);
+	return o->form == FORM_METRICS ? measure(o, n, dir, e) :
+	    look(o, n, dir, e);
 }
 
 int
@@ -783,7 +740,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-status",
-		.usage = "[--watch TIME] [--json | --format FORMAT] [--run NAME] DIR...",
+		.usage = "[--json | --format FORMAT] [--run NAME] DIR...",
 		.about = "Tells how a run is going, from a spool or from a "
 		    "device's state.",
 		.examples = "ace-status spool\n"
@@ -791,7 +748,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .look = { .f = stdout } };
+	struct status_opts o = { .f = stdout };
 
 	return cli_main(&c, argc, argv, run, &o);
 }

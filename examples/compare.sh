@@ -28,10 +28,13 @@
 #		twice that line's, so that the mean difference is X of the model;
 #		--feedback,none goes without, --feedback,ef:raw (of paper:...) is as
 #		the paper has it;
+#		--link,RATE is what all edges take their link for, so that (5) is the
+#		same for all;
 #		--slope,X begins with 1 - X times the bits and ends with 1 + X
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
+# POINTS=N	of a curve (25); each takes as long as some steps
 # STEP_MS=X	what a step with a batch of 8 takes on an edge there (20)
 here_is=$(dirname "$0")
 : "${PROGRESS:=60}"		# it takes hours
@@ -46,7 +49,7 @@ REGIME=${REGIME:-fresh}
 SPLIT=${SPLIT:-parts}
 SEEDS=${SEEDS:-8}
 model=${MODEL:---layers 2 --width 64 --heads 2 --context 64}
-points=25			# of a curve
+points=${POINTS:-25}		# of a curve
 sequences=$((STEPS * 8 * 4))	# that all edges read together
 
 # ---- the text ----
@@ -132,11 +135,13 @@ way() {
 	[ "$feedback" != none ] || gamma=0
 	target=
 	! take --target || target=$value
+	link=
+	! take --link || link=$value
 	slope=
 	! take --slope || slope=$value
 	[ -z "$target" ] || [ -z "$slope" ] || die "'$1': --slope needs to know" \
 	    "how many rounds there are, and --target leaves that open"
-	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|paper:[a-z0-9.:=,@]+)$ ]] ||
+	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|paper:[a-z0-9.:=,@]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
@@ -152,6 +157,7 @@ way() {
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
 	[ -z "$target" ] || given="$given --policy"
 	setup="$setup, $code, $given, $form${target:+, drift $target}${slope:+, slope $slope}"
+	setup=$setup${link:+, link $link}
 	[ "$feedback" = ef ] || setup="$setup, feedback $feedback"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
@@ -213,6 +219,8 @@ go() {
 	case $code,${LOCAL:-} in
 	dense,) run "$what" dense_edge dense_back dense_cloud ;;
 	dense,*) alone ;;
+	gossip,*) gossip='models of their own' run "$what" gossip_edge \
+	    gossip_back gossip_cloud ;;
 	paper:*) run "$what" paper_edge coded_back paper_cloud ;;
 	*:*) run "$what" code_edge coded_back code_cloud ;;
 	*) run "$what" ace_edge coded_back ace_cloud ;;

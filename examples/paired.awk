@@ -8,6 +8,11 @@
 # FullSync..., by its mean loss, or else the first.  A difference is of the seeds
 # that both have; its interval is Student's, for n - 1 degrees of freedom.
 #
+# Runs that say what they were made with (the column setup) have two columns more:
+# "wait ms", what a step takes beside its computation, of the bytes that were counted
+# on the network that is reckoned; and "MB a pass", of all edges, both ways, for all
+# of the text once.
+#
 # With -v claims="WAY WHAT MEAN END ..." the table is not of ways but of claims:
 # whether the mean is at most MEAN and the upper end of the interval at most END.
 
@@ -38,6 +43,33 @@ file == 1 {
 	snear[w] += at("s_near")
 	all[w] += at("s")
 	setup[w] = at("H") OFS at("batch") OFS at("steps") OFS at("code")
+	if ("setup" in col) {
+		told = 1
+		settle(at("setup"))
+		wait[w] += 1000 * at("s") / at("steps") - ms * at("batch") / 8
+		pass[w] += (at("up") + at("down")) / 1e6 / (at("steps") * \
+		    at("batch") * edges * context / text)
+	}
+}
+
+# What compare.sh says of a run: how many edges there were, what a step with a batch
+# of 8 takes, and the bytes that there are to train on.
+function settle(setup,   i, k, f, x) {
+	context = 64
+	k = split(setup, f, ", ")
+	for (i = 1; i <= k; i++) {
+		split(f[i], x, "[ /]")
+		if (x[2] == "edges")
+			edges = x[1]
+		else if (x[1] == "text")
+			text = x[3]
+		else if (x[2] == "kept")
+			text -= int(text * x[1])
+		else if (x[2] == "ms")
+			ms = x[1]
+		else if (match(f[i], "--context [0-9]+"))
+			context = substr(f[i], RSTART + 10, RLENGTH - 10)
+	}
 }
 
 # the curves: the first time that a way is as good as the reference at its end,
@@ -130,7 +162,8 @@ function line(w,   bytes) {
 	    sprintf("%.2f", down[w] / n[w] / 1e6),
 	    sprintf("%.1f", (up[ref] + down[ref]) / n[ref] / bytes),
 	    sprintf("%.2f", near[w] / n[w]), sprintf("%.0f", snear[w] / n[w]),
-	    sprintf("%.0f", all[w] / n[w])
+	    sprintf("%.0f", all[w] / n[w]) (!told ? "" : \
+	    OFS sprintf("%.0f", wait[w] / n[w]) OFS sprintf("%.2f", pass[w] / n[w]))
 }
 
 # A claim holds when the mean and the interval's upper end are within its bounds,
@@ -167,7 +200,7 @@ END {
 	print "method", "H", "batch", "steps", "coded", "seeds", "top-1 %",
 	    "lost", "+-", "perplexity", "more %", "+-", "text to its loss",
 	    "+-", "MB up", "MB down", "ratio", "text to 1 %", "s to 1 %",
-	    "s in all"
+	    "s in all" (told ? OFS "wait ms" OFS "MB a pass" : "")
 	for (i = 1; i <= ways; i++)
 		if (n[order[i]])
 			line(order[i])

@@ -32,11 +32,11 @@ enum {
 	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH,
 	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS,
 	OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
-	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GRADIENT, OPT_GROUP, OPT_HEADS,
-	OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD, OPT_LOCAL, OPT_LOG,
-	OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
-	OPT_PROFILE, OPT_PROGRESS, OPT_RATE, OPT_RECORD, OPT_RESUME, OPT_RUN,
-	OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP,
+	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GOSSIP, OPT_GRADIENT,
+	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
+	OPT_LOCAL, OPT_LOG, OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
+	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_RECORD, OPT_RESUME,
+	OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP,
 	OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -63,6 +63,7 @@ static const struct option options[] = {
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
 	{ "foretell", required_argument, NULL, OPT_FORETELL },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
+	{ "gossip", no_argument, NULL, OPT_GOSSIP },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "heads", required_argument, NULL, OPT_HEADS },
 	{ "help", no_argument, NULL, 'h' },
@@ -80,6 +81,7 @@ static const struct option options[] = {
 	{ "policy", no_argument, NULL, OPT_POLICY },
 	{ "profile", required_argument, NULL, OPT_PROFILE },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
+	{ "prox", required_argument, NULL, OPT_PROX },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "resume", required_argument, NULL, OPT_RESUME },
@@ -132,8 +134,12 @@ static const char usage[] =
 "      --delay T           apply the average of a round T rounds later (0)\n"
 "      --policy            obey the interval, the delay and, with --cuts, the cuts\n"
 "                          that come with the aggregate\n"
+"      --gossip            with --interval: say the model, and take the mean of it\n"
+"                          and the neighbours' that comes back (D-PSGD)\n"
 "      --foretell X        say, and get, only what a difference is beyond X times\n"
 "                          the average of the round before, which all have (0)\n"
+"      --prox X            hold local steps to the round's first model, by this\n"
+"                          much (FedProx; 0)\n"
 "      --outer-rate X      of the step with the differences (1)\n"
 "      --outer-momentum X  Nesterov (0)\n"
 "  training\n"
@@ -245,6 +251,7 @@ set_flag(struct opts *o, int key)
 	case OPT_CLOCK: o->run.clock = 1; return 0;
 	case OPT_EVAL: o->run.eval = 1; return 0;
 	case OPT_FLIP: o->run.flip = 1; return 0;
+	case OPT_GOSSIP: o->run.gossip = 1; return 0;
 	case OPT_GRADIENT: o->run.local = 0; return 0;
 	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;
 	case OPT_AVERAGE: o->run.moments = 1; return 0;
@@ -265,6 +272,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_BETA2: return real_arg(&r->beta2, s, 0, 0.999999);
 	case OPT_CLIP: return real_arg(&r->clip, s, 0, 1e9);
 	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
+	case OPT_PROX: return real_arg(&o->prox, s, 0, 1e6);
 	case OPT_FORETELL: return real_arg(&o->foretell, s, 0, 1);
 	case OPT_EMA: return real_arg(&o->ema, s, 0, 0.999999);
 	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
@@ -350,6 +358,12 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    r->resume != NULL || r->catch_up != NULL))
 		*why = "--foretell is for --interval, without --delay and "
 		    "--policy, and has no average to go on from";
+	else if (r->prox > 0 && r->local == 0)
+		*why = "--prox is for --interval";
+	else if (r->gossip && (r->local == 0 || r->alone || r->delay > 0 ||
+	    r->foretell > 0))
+		*why = "--gossip is for --interval, and for one device without "
+		    "--delay and --foretell";
 	else if (r->favour.name != NULL && r->sensitivity[0] == NULL)
 		*why = "--favour is for --sensitivity";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))

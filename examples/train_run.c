@@ -165,6 +165,26 @@ gradient(struct run *r, size_t i, size_t step)
 	progress(r, step);
 }
 
+/* The gradient of mu/2 |theta - start|^2 (Li et al. 2020, equation 2). */
+static void
+proximal(struct run *r)
+{
+	const float mu = (float)r->o->prox;
+	size_t j;
+
+	for (j = 0; mu > 0 && j < r->m->n; j++)
+		r->m->grad[j] += mu * (r->m->theta[j] - r->start[j]);
+}
+
+/* Differences are from the round's first model, which all have; in gossip each has
+ * another one, and they are from nothing (D-PSGD, Lian et al. 2017, algorithm 1). */
+static void
+origin(struct run *r)
+{
+	if (r->o->gossip)
+		memset(r->start, 0, r->m->n * sizeof *r->start);
+}
+
 /* What device i says this round into out; the weights are left anywhere. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
@@ -180,9 +200,11 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	for (j = 0; j < h; j++) {
 		gradient(r, i, r->steps + j);
 		drift_gradient(&r->drift, i, r->m->grad);
+		proximal(r);
 		optim_step(opt, &r->o->rule, r->m);
 	}
 	drift_device(&r->drift, i);
+	origin(r);
 	for (j = 0; j < n; j++)
 		out[j] = r->start[j] - r->m->theta[j] -
 		    (float)r->o->foretell * r->last[j];
@@ -260,6 +282,7 @@ apply(struct run *r, const float *x, const struct link_word *word)
 		for (i = 0; i < n; i++)
 			r->last[i] = x[i] + (float)o->foretell * r->last[i];
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
+		origin(r);
 		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
 		    r->last);
 	}

@@ -22,6 +22,8 @@ struct run_options {
 	int alone;		/* all devices in this process, no streams */
 	double foretell;	/* of the average before, so much is not sent */
 	int moments, control;	/* alone: train_drift.h */
+	double prox;		/* FedProx: mu, what ties steps to the round's start */
+	int gossip;		/* models are said and averaged, not differences */
 	double ema;		/* evaluated is a mean of models; 0: the last */
 	int eval;		/* evaluate and log */
 	int obey;		/* the policy's interval and delay */

@@ -6,9 +6,9 @@
 # on each of four edges (with more edges it is less on each, so that all together
 # take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
 # or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
-# than the edges do, or paper:SHARES, by ace-select -p with the paper's importance; and
-# what the trainer is told.  All ways read the same text:
-# twice the batch is half the steps.
+# than the edges do, paper:SHARES, by ace-select -p with the paper's importance, or
+# gossip, which is dense models to two neighbours; and what the trainer is told.  All
+# ways read the same text: twice the batch is half the steps.
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -27,14 +27,19 @@ fresh_ways() {
 	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
 	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
 	QSGD            1 16 paper:1=qsgd:64 --gradient --rate 0.01 --form even --feedback none
-	TernGrad        1 16 paper:1=tern --gradient --rate 0.007 --form even --feedback none
-	Paper-2         1 16 paper:count:0.35=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
-	Paper-4         1 16 paper:count:0.2=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
-	Paper-10        1 16 paper:count:0.06=f32,1=qsgd:64 --gradient --rate 0.007 --feedback ef:raw
-	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.007 --form even
-	ACE-AdamW-4     1 16 8         --gradient --rate 0.007 --form even
-	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.007 --form even
-	ACE-AdamW-20    1 16 1.6       --gradient --rate 0.007 --form even
+	TernGrad        1 16 paper:1=tern --gradient --rate 0.01 --form even --feedback none
+	Paper-2         1 16 paper:count:0.31=f32,1=qsgd:64 --gradient --rate 0.01 --feedback ef:raw
+	Paper-4         1 16 paper:count:0.12=f32,1=qsgd:64 --gradient --rate 0.01 --feedback ef:raw
+	Paper-10        1 16 paper:count:0.02=f32,0.5=qsgd:64,1=qsgd:64@4 --gradient --rate 0.01 --feedback ef:raw
+	Paper-coarse    1 16 paper:count:0.2=f32,1=qsgd:4 --gradient --rate 0.01 --feedback ef:raw
+	Uniform-4       1 16 paper:1=q8    --gradient --rate 0.01 --form even
+	ACE-AdamW-2     1 16 12.8      --gradient --rate 0.01 --form even
+	ACE-AdamW-4     1 16 8         --gradient --rate 0.01 --form even
+	ACE-AdamW-10    1 16 3.2       --gradient --rate 0.01 --form even
+	ACE-AdamW-20    1 16 1.6       --gradient --rate 0.01 --form even
+	AdaSync        10 16 16        --rate 0.01 --form even --feedback none --target 0.06
+	FedProx        10 16 dense     --rate 0.01 --prox 0.01
+	D-PSGD          1 16 gossip    --rate 0.01 --gossip
 	END
 }
 
@@ -149,6 +154,31 @@ paper_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
+# D-PSGD on a ring: each edge says its model to its two neighbours, takes the mean of
+# its own and theirs, and there is no cloud.  What leaves goes left by one named pipe
+# and right by the other, and is counted once for each of them.
+beside() {
+	left=$((($1 + EDGES - 2) % EDGES + 1)) right=$(($1 % EDGES + 1))
+	mkfifo "$dir/own$1" 2>/dev/null || [ -p "$dir/own$1" ]
+}
+gossip_edge() {
+	local left right
+	beside "$1" || return
+	edge "$1" | tee "$dir/own$1" "$dir/up$1" | count "$dir/sent$1" >"$dir/down$1"
+	good "${PIPESTATUS[@]}" && sed -i p "$dir/sent$1"
+}
+# Everybody reads in the order of the devices, so that none waits in a circle.
+gossip_back() {
+	local left right
+	beside "$1" || return
+	# shellcheck disable=SC2046 # names of ours, without blanks
+	ace-aggregate --expect 3 $(printf '%s\n' "$1 $dir/own$1" "$left $dir/down$left" \
+	    "$right $dir/up$right" | sort -n | cut -d ' ' -f 2-) |
+	    count "$dir/got$1" >"$dir/apply$1"
+	good "${PIPESTATUS[@]}" && sed -i p "$dir/got$1"
+}
+gossip_cloud() { [ "$EDGES" -gt 2 ]; }
+
 # The sum has as many values that are not zero, or ranks, as all have together.
 code_cloud() {
 	local all
@@ -216,7 +246,7 @@ plan() {
 # one tells the cloud, too.
 ace_edge() {
 	local s=$dir/state$1 sense=() policy
-	policy "${code%/*}" 0.8 1.35 "$(link "$1")"
+	policy "${code%/*}" 0.8 1.35 "${link:-$(link "$1")}"
 	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	if [ "$form" = sensitivity ]; then
 		(umask 77 && mkdir -p "$s" "$dir/state")

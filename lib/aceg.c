@@ -404,8 +404,9 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 		return err_set(e, ERR_USAGE,
 		    "a shard before its tensors or inside another");
 	if (!isfinite(from->weight) || from->weight <= 0 ||
-	    (unsigned)from->kind >= SHARD_NKIND)
-		return err_set(e, ERR_USAGE, "weight or kind of a shard");
+	    (unsigned)from->kind >= SHARD_NKIND || from->contributors == 0)
+		return err_set(e, ERR_USAGE,
+		    "weight, kind or contributors of a shard");
 	s->step = from->step;
 	s->base_version = from->base_version;
 	s->weight = from->weight;

@@ -29,13 +29,6 @@
 
 #include "bench.h"
 
-static void
-die(const char *why)
-{
-	(void)fprintf(stderr, "bench-codecs: %s\n", why);
-	exit(1);
-}
-
 /* ---- all codecs ---- */
 
 struct row {

@@ -225,3 +225,16 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	exits 0 ace-advise profile made
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }
+
+@test "together.sh: every way takes its steps over a link that changes" {
+	awk 'BEGIN { for (i = 0; i < 1200; i++)
+	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
+	CORPUS=$PWD/text STEPS=2 TRIES=1 LINKS='50/5 200/1' COST=1 \
+	    MODEL='--layers 1 --width 32 --heads 2 --context 16 --batch 4' \
+	    exits 0 timeout "$HANG" "$ROOT/examples/together.sh" .
+	[ "$(cut -f 1 together.tsv | paste -sd ' ')" = \
+	    'way none ace ace-9 cuts deco all all-9' ]
+	awk -F '\t' 'NF != 6 || (NR > 1 && $6 !~ /^[0-9.]+$/) { bad = 1 } { mb[$1] = $5 }
+	    END { exit bad || !(mb["cuts"] < 0.6 * mb["none"] &&
+	    mb["cuts"] > 0.4 * mb["none"] && mb["ace"] < mb["cuts"]) }' together.tsv
+}

@@ -108,7 +108,7 @@ gradient() {
 	done
 }
 
-@test "the tables of deco, dynacomm and overlap in examples/results/README.md are those of the files" {
+@test "the tables of deco, dynacomm, overlap and together in examples/results/README.md are those of the files" {
 	local r=$ROOT/examples/results
 	# 200_10_8_5_300: 200 Mbit/s and 10 ms for 8 s, then 5 and 300
 	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
@@ -137,7 +137,8 @@ gradient() {
 	    name["optimal"] = $1; name["policy"] = "by the policy, in the stream"
 	    printf "| %s | %s | %.3f |\n", name[$1], $2, $4 }' \
 	    "$r/overlap-50.tsv" >>rows
-	[ "$(wc -l <rows)" -eq 21 ]
+	tail -n +2 "$r/together.tsv" | sed 's/\t/ | /g; s/.*/| & |/' >>rows
+	[ "$(wc -l <rows)" -eq 28 ]
 	while IFS= read -r row; do
 		grep -qF -e "$row" "$r/README.md" ||
 		    { echo "not in README.md: $row"; return 1; }

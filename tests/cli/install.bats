@@ -123,7 +123,6 @@ values() {
 	ace-compress --error-feedback m|momentum
 	ace-ack --sync n|none
 	ace-ack --sandbox r|require
-	ace-advise dynacomm --method g|greedy
 	ace-archive create --format tar.zs|tar.zst
 	ace-inspect stats --kind gra|gradient
 	ace-inspect --kind gra|gradient

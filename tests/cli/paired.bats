@@ -31,6 +31,19 @@ curves() {
 	tr ' ' '\t'
 }
 
+@test "runs that say how they were made: what a step waits, what a pass takes" {
+	echo 'A 1 50 5 1.5 3000000' | runs |
+	    awk -v OFS='\t' 'NR == 1 { print $0, "setup"; next }
+	    { print $0, "2 edges, parts, text 12345/10000, 0.1 kept, --layers 1 " \
+	    "--context 32 --width 8, network 99/88, 25 ms, ace 1, batch 8, 10 steps" }' >runs
+	curves </dev/null >curves
+	paired -v list=A
+	# 10 s of 10 steps that compute 25 ms; 10 steps of 8 x 32 bytes on two edges
+	# of 9000, and 3 MB each way
+	[ "$(cell A 'wait ms') $(cell A 'MB a pass')" = "975 10.55" ]
+	[ "$(head -n 1 out | tr '\t' '\n' | wc -l)" -eq 22 ]
+}
+
 # Hours of sleep that ten patients gained by two drugs (Student 1908), plus 50:
 # R's t.test says 1.58, between 0.7001142 and 2.4598858.
 sleepers() {

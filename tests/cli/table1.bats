@@ -68,6 +68,15 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	awk -F '\t' 'NR == 2 { b = ($11 + $12) / 2 / 20 * 8 / 8e6
 	    t = 20 * (b + 0.1 + 0.05); exit $15 < t - 0.1 || $15 > t + 2 }' \
 	    results/table1-runs.tsv
+	# what a step waits, and what is sent for all the text once: 20 steps of a
+	# batch of 8 on 2 edges, of 32 bytes
+	awk -F '\t' -v all="$(wc -c <text)" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+	FNR == NR { wait = $c["wait ms"]; pass = $c["MB a pass"]; next }
+	FNR == 2 { w = 1000 * $15 / 20 - 50
+	    p = ($11 + $12) / 1e6 * (all - int(all * 0.04)) / (20 * 8 * 2 * 32)
+	    exit !(wait > 100 && wait < w + 1 && wait > w - 1 &&
+		pass < p + 0.01 && pass > p - 0.01) }' \
+	    results/table1.tsv results/table1-runs.tsv
 	# what it was, to the sum of the text
 	awk -F '\t' -v sum="$(cksum <text | tr ' ' /)" '
 	    NR == 2 { exit !index($NF, "2 edges") || !index($NF, sum) }' results/table1-runs.tsv
@@ -145,6 +154,32 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	STEPS=12 table 0 frontier
 	[ "$(cut -f 1,2,3 results/curves.tsv | sort | uniq -d | wc -l)" -eq 0 ]
 	[ "$(wc -l <results/runs.tsv)" -eq 7 ]
+}
+
+@test "gossip: each edge tells two neighbours, there is no cloud" {
+	prepare
+	ONLY='FullSync-AdamW D-PSGD AdaSync FedProx' table 0 table1
+	value "g=$(cell table1-runs D-PSGD up); d=$(cell table1-runs D-PSGD down);
+	    f=$(cell table1-runs FullSync-AdamW up);
+	    g1=$(cell table1-runs D-PSGD top1);
+	    f1=$(cell table1-runs FullSync-AdamW top1)" \
+	    'g == 2 * f && d > 1.98 * f && d < 2.02 * f && g1 > f1 - 5'
+	says '^table1: D-PSGD-1: .* the 4 edges hold models of their own$'
+	says '^table1: FedProx-1: .* the 4 edges hold the same model$'
+	# its interval is the policy'"'"'s, and half of 10 at the least
+	value "r=$(cell table1-runs AdaSync rounds)" 'r >= 2 && r <= 4'
+	EDGES=2 ONLY=D-PSGD table 1 table1
+}
+
+@test "a link that all edges take theirs for: the same budget for all" {
+	prepare
+	export STEPS=8
+	ONLY='ACE-AdamW-10 ACE-AdamW-10+--link,30Mbit ACE-AdamW-10+--link,300Mbit' \
+	    table 0 table1
+	value "a=$(cell table1-runs ACE-AdamW-10 up);
+	    b=$(cell table1-runs ACE-AdamW-10+--link,30Mbit up);
+	    c=$(cell table1-runs ACE-AdamW-10+--link,300Mbit up)" \
+	    'a != b && c > 1.15 * b && c < 1.5 * b'
 }
 
 @test "in one process: the same models, the same bytes" {
@@ -339,7 +374,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
 		NR > 1 { print "| " $1, $2, $3, $5, $6, $7, with($8, $9), $10,
-		    with($11, $12), with($13, $14), $17, $20 " |" }' \
+		    with($11, $12), with($13, $14), $17, $20 \
+		    (NF > 20 ? OFS $21 OFS $22 : "") " |" }' \
 		    "$r/$t.tsv"
 	done >rows
 	[ "$(wc -l <rows)" -ge 11 ]
@@ -354,6 +390,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
 		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
 		    "$r/$t-runs.tsv" "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
+	done
+	# where the text is in a list, it is the one that the runs say, all of it
+	for t in $all; do
+		[ -e "$r/$t-text.tsv" ] || continue
+		n=$(awk -F '\t' '{ n += $2 } END { print n }' "$r/$t-text.tsv")
+		awk -F '\t' -v n="/$n," 'NR > 1 && !index($NF, n) { exit 1 }
+		    NR > 1 { split($NF, f, ","); text[f[3]] }
+		    END { for (k in text) all++; exit all != 1 }' "$r/$t-runs.tsv"
 	done
 	# in short, with a word on what each method does
 	t=$r/table1.tsv

@@ -457,6 +457,55 @@ together() {
 	exits 2 train -H 5 --foretell 1.5 $small text
 }
 
+@test "--prox holds local steps to the round's first model" {
+	text
+	# which a single step begins at
+	train --local --of 2 -H 1 --steps 20 --save a $small text
+	train --local --of 2 -H 1 --steps 20 --prox 50 --save b $small text
+	same a b
+	for k in 0 50; do
+		train -H 10 --steps 10 --warmup 0 --prox $k $small text |
+		    ace-inspect -v | sed -n 's/.*sum of squares \([^,]*\),.*/\1/p'
+	done >moved
+	awk '{ x[NR] = $1 } END { exit !(NR == 2 && x[2] > 0 && x[2] < 0.5 * x[1]) }' moved
+	exits 2 train --prox 1 $small text
+	says "--prox is for --interval"
+	exits 2 train -H 2 --prox -1 $small text
+}
+
+@test "--gossip: the mean of models is the model, whatever each began with" {
+	text
+	# where everybody is a neighbour it is the mean of the differences
+	for k in '' --gossip; do
+		rm -f up1 up2 down1 down2
+		mkfifo up1 up2 down1 down2
+		for i in 1 2; do
+			# shellcheck disable=SC2086 # or none
+			train --index $i --of 2 -H 5 --steps 60 $k \
+			    --apply down$i --save "m$k-$i" $small text >up$i 3>&- &
+		done
+		ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		wait
+		same "m$k-1" "m$k-2"
+	done
+	ace-inspect diff --tolerance 1e-5 m-1 m--gossip-1
+	# and one that begins elsewhere holds the same after a round
+	train --local -H 1 --steps 3 --seed 7 --save other $small text
+	rm -f up1 up2 down1 down2
+	mkfifo up1 up2 down1 down2
+	train --index 1 --of 2 -H 1 --steps 1 --gossip --apply down1 --save a \
+	    $small text >up1 3>&- &
+	train --index 2 --of 2 -H 1 --steps 1 --gossip --apply down2 --save b \
+	    --load other $small text >up2 3>&- &
+	ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+	wait
+	same a b
+	for k in '' '-H 1 --local' '-H 1 --delay 1' '-H 1 --foretell 0.5'; do
+		exits 2 train --gossip $k $small text
+		says "--gossip is for --interval"
+	done
+}
+
 @test "--ema: a mean of the models is evaluated, the model is the same" {
 	text
 	for k in 0 0.000001 0.9; do

@@ -1,0 +1,131 @@
+#!/bin/bash
+# The three papers at once, on a link that changes: ACE-Sync's importance, budget
+# and interval, DynaComm's cuts and DeCo-SGD's delay, each alone and all together.
+#
+#	together.sh [DIR]	writes DIR/together.tsv (default .)
+#
+# One device of the example trainer behind a link that is first one, then another
+# (LINKS).  What leaves goes through the link and comes back at once.  Each part of
+# the way is a run of its own that begins with the model of the one before, and whose
+# policies are told the link as it is now; states, residuals and moments begin anew.  Every way
+# takes the same steps; it is the seconds of the steps, all links together, of several
+# tries the least, and the loss at the end.
+#
+#	none	every gradient in f32, waited for
+#	ace	(5), importance and the planner, error feedback
+#	ace-9	the same of differences, whose interval (9) sets
+#	cuts	DynaComm's cuts, in f16, without a state
+#	deco	DeCo-SGD's delay and budget, by the same planner
+#	all	cuts, delay and budget at once; (9) is of differences, and cuts are of
+#		gradients, so that no run has both
+#	all-9	delay, budget and interval at once
+#
+# LINKS="MBIT/MS ..."	5/100 50/10 10/300
+# COST		of a transmission, ms (10)
+# STEPS=N	on each link (12)	TRIES=N  (2)	WAYS="..."
+# MODEL="..."	the trainer's options
+set -euo pipefail
+here=$(cd "${0%/*}" && pwd)
+build=${BUILD:-$here/../build}
+PATH=$build:$build/examples:$build/tests:$PATH
+export OPENBLAS_NUM_THREADS=1 LC_ALL=C
+out=${1:-.}
+mkdir -p "$out"
+work=$(mktemp -d) || exit 4
+trap 'rm -rf "$work"' EXIT
+read -ra links <<<"${LINKS:-5/100 50/10 10/300}"
+cost=$(awk "BEGIN { print ${COST:-10} / 1000 }")
+steps=${STEPS:-12} tries=${TRIES:-2}
+read -ra ways <<<"${WAYS:-none ace ace-9 cuts deco all all-9}"
+read -ra model <<<"${MODEL:---layers 2 --width 64 --heads 2 --context 64 --batch 32}"
+text=${CORPUS:-$work/text}
+[ -n "${CORPUS:-}" ] || "$here/text.sh" >"$text"
+
+# what a step is computed
+compute=$(train "${model[@]}" --steps 4 --clock "$text" | ace-inspect -v |
+    sed -n 's/.*compute.seconds=//p' | sort -g | head -n 1)
+
+# coded WAY MBIT MS: what stands between the trainer and the link
+coded() {
+	local s=$work/state policy=(--cmin 2 --cmax 60 --half 20Mbit)
+	policy+=(--bandwidth "$2Mbit")
+	case $1 in
+	deco | all*) policy+=(--deco --latency "$3ms") ;;
+	esac
+	# with cuts the first shard does not say yet how long it was computed
+	case $1 in
+	deco | all) policy+=(--compute "${compute}s") ;;
+	esac
+	case $1 in
+	*-9) policy+=(--target-divergence 0.04 --interval '5,4,10') ;;
+	all) policy+=(--cuts "${cost}s") ;;
+	esac
+	case $1 in
+	none) cat ;;
+	cuts) ace-policy --cuts "${cost}s" --bandwidth "$2Mbit" --cmin 2 --cmax 2 |
+	    ace-compress -c f16 ;;
+	*) ace-expand -S "$s" | ace-score -S "$s" | ace-policy -S "$s" "${policy[@]}" |
+	    ace-select --policy | ace-compress -S "$s" ;;
+	esac
+}
+
+# part WAY MBIT MS STEPS SEED: seconds; the model goes on, on other text
+part() {
+	local from=$EPOCHREALTIME how=(--gradient)
+	case $1 in
+	none | ace) ;;
+	*-9) how=(--interval 5 --clock --policy) ;;
+	deco) how+=(--clock --policy) ;;
+	cuts | all) how+=(--cuts none --clock --policy) ;;
+	esac
+	[ ! -e "$work/model" ] || how+=(--load "$work/model")
+	rm -rf "$work/back" "$work/state"
+	mkfifo "$work/back"
+	# shellcheck disable=SC2094 # the circle is meant
+	train "${model[@]}" --seed "$5" --steps "$4" "${how[@]}" --rate 0.003 --warmup 0 \
+	    --apply "$work/back" --eval --windows 256 --log "$work/log" \
+	    --save "$work/next" "$text" | coded "$@" |
+	    late -r "$2e6" -c "$cost" -l "$work/sent" \
+	    -d "$(awk "BEGIN { print $3 / 1000 }")" | ace-expand >"$work/back"
+	mv "$work/next" "$work/model"
+	awk '{ s += $1 } END { print s + 0 }' "$work/sent" >>"$work/bytes"
+	awk "BEGIN { print $EPOCHREALTIME - $from }"
+}
+
+# run WAY STEPS: seconds on each link, and in all; bytes; the loss at the end
+run() {
+	local l seed=0
+	rm -f "$work/model" "$work/bytes"
+	for l in "${links[@]}"; do
+		part "$1" "${l%/*}" "${l#*/}" "$2" $((seed += 1)) || return
+	done >"$work/parts"
+	awk -v OFS='\t' -v b="$(awk '{ s += $1 } END { print s }' "$work/bytes")" \
+	    -v loss="$(awk '$1 == "end" { print $4 }' "$work/log")" '
+	    { t += $1; s = s $1 OFS } END { print s t, b, loss }' "$work/parts"
+}
+
+# in turn, since the machine has other work too; a run of one step is what is no step
+for ((i = 0; i < tries; i++)); do
+	for w in "${ways[@]}"; do
+		run "$w" 1 >>"$work/$w.begin"
+		run "$w" $((steps + 1)) >>"$work/$w.all"
+	done
+done
+{
+	printf 'way'
+	printf '\t%s' "${links[@]}" all
+	printf '\tMB\tloss\n'
+	for w in "${ways[@]}"; do
+		awk -v OFS='\t' -v w="$w" -v n="$steps" -v k=$((${#links[@]} + 1)) '
+		FNR == 1 { file++ }
+		{ for (i = 1; i <= k; i++) if (FNR == 1 || $i < t[file, i])
+			t[file, i] = $i
+		    bytes = $(k + 1); loss = $(k + 2) }
+		END { printf "%s", w
+		    for (i = 1; i <= k; i++)
+			printf "\t%.3f", (t[2, i] - t[1, i]) / n / (i < k ? 1 : k - 1)
+		    printf "\t%.2f\t%s\n", bytes / 1e6, loss }' \
+		    "$work/$w.begin" "$work/$w.all"
+	done
+} >"$out/together.tsv"
+cat "$out/together.tsv"
