@@ -30,6 +30,8 @@ static const struct cli_command commands[] = {
 	COMMAND("inspect", "Lists, verifies, measures and compares"),
 	COMMAND("cut", "The chosen shards and tensors, byte for byte"),
 	COMMAND("archive", "Shards of runs into archives, and out"),
+	COMMAND("diff", "The patch that makes one model of another"),
+	COMMAND("patch", "The next model of a model, by a patch"),
 	COMMAND("status", "How a run is going, from a spool or a state"),
 	COMMAND("advise", "Answers the questions before a run, as tables"),
 	COMMAND("help", "This text, or the --help of a command"),

@@ -401,8 +401,8 @@ _ace() {
 		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive status advise help' ;;
-	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive status advise help' ;;
+		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
+	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts

@@ -571,6 +571,8 @@ complete -c ace -n __fish_use_subcommand -x -a export -d 'A stream in: a tensor 
 complete -c ace -n __fish_use_subcommand -x -a inspect -d 'Lists, verifies, measures and compares'
 complete -c ace -n __fish_use_subcommand -x -a cut -d 'The chosen shards and tensors, byte for byte'
 complete -c ace -n __fish_use_subcommand -x -a archive -d 'Shards of runs into archives, and out'
+complete -c ace -n __fish_use_subcommand -x -a diff -d 'The patch that makes one model of another'
+complete -c ace -n __fish_use_subcommand -x -a patch -d 'The next model of a model, by a patch'
 complete -c ace -n __fish_use_subcommand -x -a status -d 'How a run is going, from a spool or a state'
 complete -c ace -n __fish_use_subcommand -x -a advise -d 'Answers the questions before a run, as tables'
 complete -c ace -n __fish_use_subcommand -x -a help -d 'This text, or the --help of a command'

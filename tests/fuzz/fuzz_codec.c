@@ -3,6 +3,7 @@
  * length; the rest is a body to decode, and then values to encode: what was
  * coded must decode, within the bound, to finite values.  Every kernel table of
  * this machine decodes the same body to the same bits, and codes to the same bytes.
+ * Where the upper half of byte 0 is 1, bits given others, too.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "codec/codec.h"
+#include "codec/exact.h"
 #include "kern/kern.h"
 
 enum { MAX = 4096 };
@@ -135,6 +137,37 @@ codes_alike(const struct codec_ctx *ctx, const char *text, const float *x,
 	buf_release(&b);
 }
 
+/* The rest as a body of bits given old words, which are the same each time; and as
+ * the new words, which come back. */
+static void
+bits(unsigned form, const uint8_t *p, size_t n, size_t want)
+{
+	static unsigned char old[8 * MAX], new[8 * MAX], got[8 * MAX];
+	const size_t size = exact_size(form);
+	struct buf b = BUF_INIT;
+	struct err e = ERR_INIT;
+	uint8_t param;
+	size_t i;
+
+	for (i = 0; i < sizeof(old); i++)
+		old[i] = (unsigned char)(i * i >> 3);
+	(void)exact_get((uint8_t)(form | EXACT_GIVEN), form, old, p, n, got, want,
+	    &e);
+	err_clear(&e);
+	(void)exact_get((uint8_t)form, form, old, p, n, got, want, &e);
+	err_clear(&e);
+	memcpy(new, old, sizeof(new));
+	memcpy(new, p, n < want * size ? n : want * size);
+	if (exact_put(form, old, new, want, &b, &param, &e) < 0)
+		fail("exact", want, &e);
+	if (b.n > exact_bound(form, want))
+		fail("exact", want, &e);
+	if (b.n > 0 && (exact_get(param, form, old, b.p, b.n, got, want, &e) < 0 ||
+	    memcmp(got, new, want * size) != 0))
+		fail("exact", want, &e);
+	buf_release(&b);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -148,6 +181,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		return 0;
 	want = bytes_le16(p + 2) % MAX;
 	ctx.cols = p[4] + 1u;
+	if (p[0] >> 4 == 1)
+		bits(p[1] % EXACT_NFORM, p + 5, n - 5, want);
 	r = codec_decode(p[0] & 0x0f, p[1], &ctx, p + 5, n - 5, x, want, &e);
 	decodes_alike(&ctx, p, n, x, want, r);
 	if (r == 0 && (p[0] & 0x0f) > CODEC_LOSSLESS)
