@@ -30,9 +30,12 @@
 #   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
 #   make deps       install what is missing, as check, demo, lint do by themselves;
 #                   with DEPS=no what they cannot do without is named
-#   make dist       the sources of the last commit, or of REV, as an archive
-#   make deb        packages for Debian     make wheel   one for pip, no root
+#   make dist       the sources of the last commit, or of REV, as an archive, with
+#                   the pages as HTML (make html), and recipes that fetch it from URL
+#   make deb        packages for Debian
+#   make wheel      one for pip, no root; ARCH=aarch64      make sdist  its sources
 #   make check-packages  all of them: made, installed, run, taken away; as root
+#   make release    what is given away, made twice, signed with the SSH key KEY
 #   make help       this text
 #
 # One short line a file; V=1 prints the commands.
@@ -41,7 +44,13 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
-DEPS    ?= yes
+# Who makes packages brings what they need, and where nobody sits and no CI says so,
+# nothing is installed that was not asked for: it is named.  brew's own variables of
+# every day are no build of its.
+PACKAGER = $(DEB_BUILD_ARCH)$(RPM_BUILD_ROOT)$(NIX_BUILD_TOP)$(CONDA_BUILD)$(filter-out \
+           %_PREFIX %_CELLAR %_REPOSITORY,$(filter HOMEBREW_%,$(.VARIABLES)))
+DEPS    ?= $(if $(filter deps,$(MAKECMDGOALS)),yes,$(if $(PACKAGER),no,$(if \
+           $(CI),yes,$(shell { [ -t 0 ] || [ -t 2 ]; } && echo yes || echo no))))
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 # What only builds does so on all processors, but where there is a -j, said or in
 # the environment.  The rest comes one after the other, as it was asked for.
@@ -74,21 +83,35 @@ say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@pri
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 PKGS        = libarchive liblz4 libxxhash jansson libsodium
+# what has all that we call
+PKGS_ENOUGH = $(PKGS) 'libxxhash >= 0.8.0' 'libsodium >= 1.0.14'
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
 PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
 ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
 BLAS_CFLAGS = $(call once,BLAS_CFLAGS,.ci/deps blas --cflags)
 BLAS_LIBS   = $(call once,BLAS_LIBS,.ci/deps blas --libs)
 
+# what the compiler has been told already, by itself or by whoever builds
+MACROS      = $(call once,MACROS,$(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) -dM -E -xc /dev/null | \
+              sed -n 's/.define \(__FLT_EVAL_METHOD__\) /\1=/p; s/.define \(_FORTIFY_SOURCE\|__SSP_*[A-Z_]*\) .*/\1/p')
+
 # float means float: what s390x (1) and the x87 (2) need for the same bits
 FLOAT_1     = -fexcess-precision=fast
 FLOAT_2     = -msse2 -mfpmath=sse
-FLOAT       = $(FLOAT_$(call once,EVAL,$(CC) -std=c11 -dM -E -xc /dev/null | sed -n 's/.*FLT_EVAL_METHOD__ //p'))
+FLOAT       = $(FLOAT_$(patsubst __FLT_EVAL_METHOD__=%,%,$(filter __FLT_EVAL_METHOD__=%,$(MACROS))))
 
-# what makes a mistake hard to use; sanitizers look for it themselves
+# What makes a mistake hard to use; sanitizers look for it themselves.  Each is ours
+# only where nobody has said yes or no to it: a distributor's 3 stays 3.
 OPTIMIZED   = $(if $(findstring -fsanitize,$(CFLAGS)),,$(filter-out -O0,$(filter -O%,$(CFLAGS))))
-HARD        = $(if $(OPTIMIZED),-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-HARD_LINK   = $(call once,HARD_LINK,echo 'int main(void) { return 0; }' | $(CC) -xc - -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now -o /dev/null 2>/dev/null && echo -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
+SAID        = $(MACROS) $(CPPFLAGS) $(CFLAGS)
+HARD        = $(if $(OPTIMIZED),$(if $(findstring __SSP,$(SAID))$(findstring stack-protector,$(SAID)),,-fstack-protector-strong) \
+              $(if $(findstring _FORTIFY_SOURCE,$(SAID)),,-D_FORTIFY_SOURCE=2))
+LINKED      = $(CFLAGS) $(LDFLAGS)
+HARD_Z      = $(if $(findstring relro,$(LINKED)),,relro) \
+              $(if $(strip $(foreach z,z$(comma)now z$(comma)lazy,$(findstring $z,$(LINKED)) $(findstring $(subst $(comma), ,$z),$(LINKED)))),,now)
+# where the linker takes them
+HARD_TRIED  = $(call once,HARD_TRIED,echo 'int main(void) { return 0; }' | $(CC) -xc - -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now -o /dev/null 2>/dev/null && echo yes)
+HARD_LINK   = $(if $(HARD_TRIED),$(HARD_Z:%=-Wl$(comma)-z$(comma)%))
 
 # a function in a table takes what all of its kind take, and may leave some unused
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
@@ -117,7 +140,7 @@ TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c
 TRAINER = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
-LIBS   = $(BUILD)/libace.a $(BUILD)/libace.so.0
+LIBS   = $(BUILD)/libaceg.a $(BUILD)/libaceg.so.0
 
 all: $(PROGS) $(LIBS)
 programs: $(PROGS)
@@ -129,7 +152,7 @@ $(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
 $(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
 # loops of which the compiler makes vectors
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
+$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o exact.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math
@@ -154,7 +177,7 @@ $(BUILD)/flags: needed | $(filter deps,$(MAKECMDGOALS))
 	 echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' >$@
 
 needed: | $(filter deps,$(MAKECMDGOALS))
-	@{ command -v $(firstword $(CC)) && pkg-config --exists $(PKGS); } >/dev/null 2>&1 || \
+	@{ command -v $(firstword $(CC)) && pkg-config --exists $(PKGS_ENOUGH); } >/dev/null 2>&1 || \
 	 .ci/deps -n build
 
 # ---- libraries: ours with everything, theirs with ace_* and nothing else ----
@@ -163,17 +186,19 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
 
-# what libace carries: the format; no command line, no archives
+# what libaceg carries: the format; no command line, no archives
 PUBLIC = $(filter-out $(addprefix %/base/,arc.o cli.o pool.o sandbox.o),$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
-$(BUILD)/libace.a: $(PUBLIC)
-	$(call say,LD)$(LD) -r -o $(BUILD)/libace.o $^
-	@objcopy --localize-hidden $(BUILD)/libace.o
+$(BUILD)/libaceg.a: $(PUBLIC)
+	$(call say,LD)$(LD) -r -o $(BUILD)/libaceg.o $^
+	@objcopy --localize-hidden $(BUILD)/libaceg.o
 	@rm -f $@
-	@$(AR) qcs $@ $(BUILD)/libace.o
+	@$(AR) qcs $@ $(BUILD)/libaceg.o
 
-$(BUILD)/libace.so.0: $(PUBLIC)
-	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) $^ $(ACE_LIBS) -lm $(LDLIBS)
+# its names have a version, so that a later library may keep an older meaning beside
+# a newer one, and nothing else of that name (libACE's) is taken for them
+$(BUILD)/libaceg.so.0: $(PUBLIC) lib/aceg.map
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/aceg.map $(PUBLIC) $(ACE_LIBS) -lm $(LDLIBS)
 
 # ---- programs, tests, examples ----
 
@@ -188,6 +213,9 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 $(BUILD)/unit/examples/test_train_data: $(BUILD)/examples/train_data.o $(BUILD)/examples/train_model.o
 $(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
 
+$(BUILD)/tests/bench-patches: $(patsubst %,$(BUILD)/examples/train_%.o,data model optim muon)
+$(BUILD)/tests/bench-patches: LDLIBS += $(BLAS_LIBS)
+
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
@@ -201,10 +229,10 @@ $(CLIP): $(BUILD)/tests/%.so: tests/%.c tests/clip.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -D_GNU_SOURCE -std=c11 -O1 -fPIC -shared -o $@ $<
 
-$(ALONE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libace.a
+$(ALONE): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libaceg.a
 	$(call say,LD)$(LINK) $^ $(ACE_LIBS) -lm $(LDLIBS)
 
-$(TRAINER): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libace.a
+$(TRAINER): $(patsubst %.c,$(BUILD)/%.o,$(TRAINC)) $(BUILD)/libaceg.a
 	$(call say,LD)$(LINK) -pthread $^ $(ACE_LIBS) $(BLAS_LIBS) -lm $(LDLIBS)
 
 examples: $(ALONE) $(TRAINER)
@@ -352,24 +380,40 @@ house: $(PROGS) $(BUILD)/tests/mkshards
 
 PACKAGES ?= $(AT)/packages
 REV     ?= HEAD
+# where a release is to lie, for the recipes that fetch it
+URL     ?= https://ace.example/releases
+
+html:
+	$(call needs,dist)
+	@.packaging/html $(BUILD)/html
 
 dist:
-	@mkdir -p $(PACKAGES)
-	git archive --prefix=ace-$(VERSION)/ $(REV) | gzip -9n >$(PACKAGES)/ace-$(VERSION).tar.gz
+	$(if $(wildcard man/html),,$(call needs,dist))
+	@URL='$(URL)' .packaging/dist $(PACKAGES) $(REV)
+
+# KEY: an SSH key, which signs
+release:
+	$(call needs,dist)
+	@URL='$(URL)' .packaging/release '$(KEY)' $(BUILD)/release
 
 deb:
 	$(call needs,packages)
 	.packaging/deb $(PACKAGES)
 
-# static programs, against musl: they run wherever Linux does
-MUSL      = $(AT)/musl
+# Static programs, against musl: they run wherever Linux does.  ARCH is this machine's
+# or aarch64, for which a compiler of Debian's makes them.
+ARCH     ?= $(shell uname -m)
+MUSL      = $(AT)/musl$(filter-out -$(shell uname -m),-$(ARCH))
 HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
-MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/libs/lib/pkgconfig $(AGAIN) CC=musl-gcc \
-            CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
+MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/libs/lib/pkgconfig $(AGAIN) CC='$(MUSL)/cc' \
+            AR='$(MUSL)/ar' CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
 wheel:
-	.packaging/musl $(MUSL)
+	.packaging/musl $(MUSL) $(ARCH)
 	@+$(MUSL_MAKE) programs LDFLAGS='-static -Wl,-z,relro,-z,now'
-	.packaging/wheel $(MUSL) $(PACKAGES)
+	.packaging/backend.py wheel $(MUSL) $(PACKAGES) $(ARCH)
+
+sdist:
+	.packaging/backend.py sdist $(PACKAGES)
 
 check-packages: all
 	$(call needs,packages)
@@ -382,10 +426,8 @@ help:
 # ---- install ----
 
 VERSION = $(shell sed -n 's/.*VERSION "\(.*\)"/\1/p' lib/base/version.h)
-TO      = $(DESTDIR)$(PREFIX)
 # below PREFIX: lib64 and the like
 LIB     = lib
-SHARE   = $(TO)/share
 COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
           fish/vendor_completions.d/ace.fish
 # bash and fish look for a file of the program's name
@@ -396,42 +438,44 @@ FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace mime/pac
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
+# TO may have spaces; folders and files are for everybody, whatever the umask
+install uninstall: export TO := $(DESTDIR)$(PREFIX)
+
 install: all
-	mkdir -p $(addprefix $(TO)/,bin include $(LIB)/pkgconfig) \
-	 $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 ace/hosts ace/pytorch mime/packages $(dir $(COMPL)))
-	install -m 755 $(PROGS) $(TO)/bin/
-	install -m 644 lib/ace.h $(TO)/include/
-	install -m 644 $(BUILD)/libace.a $(TO)/$(LIB)/
-	install -m 755 $(BUILD)/libace.so.0 $(TO)/$(LIB)/
-	ln -sf libace.so.0 $(TO)/$(LIB)/libace.so
-	sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(LIB)|; s|@VERSION@|$(VERSION)|' lib/libace.pc.in \
-	 >$(TO)/$(LIB)/pkgconfig/libace.pc
+	umask 022; mkdir -p $(foreach d,bin include $(LIB)/pkgconfig $(addprefix share/,man/man1 \
+	 man/man5 man/man7 ace/hosts ace/pytorch mime/packages $(dir $(COMPL))),"$$TO/$d")
+	install -m 755 $(PROGS) "$$TO/bin/"
+	install -m 644 lib/aceg.h "$$TO/include/"
+	install -m 644 $(BUILD)/libaceg.a "$$TO/$(LIB)/"
+	install -m 755 $(BUILD)/libaceg.so.0 "$$TO/$(LIB)/"
+	ln -sf libaceg.so.0 "$$TO/$(LIB)/libaceg.so"
+	umask 022; sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(LIB)|; s|@VERSION@|$(VERSION)|' \
+	 lib/libaceg.pc.in >"$$TO/$(LIB)/pkgconfig/libaceg.pc"
 	for f in man/*.[157]; do \
-	 install -m 644 $$f $(SHARE)/man/man$${f##*.}/ || exit 1; done
-	install -m 644 man/ace.magic $(SHARE)/ace/
-	install -m 644 man/ace.xml $(SHARE)/mime/packages/
-	install -m 644 examples/plot.gnuplot $(SHARE)/ace/
-	install -m 644 examples/hosts/ssh_config $(SHARE)/ace/hosts/
-	install -m 755 examples/hosts/*.sh $(SHARE)/ace/hosts/
-	install -m 644 examples/pytorch/*.py $(SHARE)/ace/pytorch/
+	 install -m 644 $$f "$$TO/share/man/man$${f##*.}/" || exit 1; done
+	install -m 644 man/ace.magic examples/plot.gnuplot "$$TO/share/ace/"
+	install -m 644 man/ace.xml "$$TO/share/mime/packages/"
+	install -m 644 $(filter-out %.sh,$(wildcard examples/hosts/*)) "$$TO/share/ace/hosts/"
+	install -m 755 examples/hosts/*.sh "$$TO/share/ace/hosts/"
+	install -m 644 examples/pytorch/*.py "$$TO/share/ace/pytorch/"
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
-	 install -m 644 completions/$$s $(SHARE)/$$f || exit 1; done
+	 install -m 644 completions/$$s "$$TO/share/$$f" || exit 1; done
 	for f in $(LINKS); do case $$f in *.fish) s=ace.fish ;; *) s=ace ;; esac; \
-	 ln -sf $$s $(SHARE)/$$f || exit 1; done
+	 ln -sf $$s "$$TO/share/$$f" || exit 1; done
 
 uninstall:
-	rm -f $(patsubst $(BUILD)/%,$(TO)/bin/%,$(PROGS)) $(TO)/include/ace.h \
-	 $(addprefix $(TO)/$(LIB)/,libace.a libace.so libace.so.0 pkgconfig/libace.pc) \
-	 $(foreach f,$(wildcard man/*.[157]),$(SHARE)/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(addprefix $(SHARE)/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(LINKS)) \
-	 $(patsubst examples/%,$(SHARE)/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py))
-	for d in $(FOLDERS); do rmdir $(TO)/$$d 2>/dev/null || :; done
+	rm -f $(foreach f,$(PROGS:$(BUILD)/%=bin/%) include/aceg.h \
+	 $(addprefix $(LIB)/,libaceg.a libaceg.so libaceg.so.0 pkgconfig/libaceg.pc) \
+	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
+	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(LINKS)) \
+	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py)),"$$TO/$f")
+	for d in $(FOLDERS); do rmdir "$$TO/$$d" 2>/dev/null || :; done
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all programs dist deb wheel check-packages help build-all fuzz run-fuzz torture run-torture examples ready needed deps deps-demo check \
+.PHONY: all programs html dist release deb wheel sdist check-packages help build-all fuzz run-fuzz torture run-torture examples ready needed deps deps-demo check \
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench house \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean
 .SECONDARY:

@@ -20,7 +20,6 @@ struct opts {
 	const char *dir;	/* the device's state */
 	int fence;		/* it was restored: take what ace-recv --fence
 				   says, and nothing else */
-	uint64_t ahead;		/* shards of so many steps after the state's */
 };
 
 struct ack {
@@ -171,7 +170,7 @@ fence(const struct opts *o, const char *path, struct err *e)
 	if ((r = open_state(&s, o, e)) == 0 &&
 	    (r = statedir_lock(&s, e)) == 0 &&
 	    (r = filter_in(o->f, &in, path, e)) == 0 &&
-	    (r = restore_take(&s, in, o->ahead, o->f->sync, &n, e)) == 0)
+	    (r = restore_take(&s, in, o->f->sync, &n, e)) == 0)
 		cli_say(o->f->cli, 0, "incarnation %llu", (unsigned long long)n);
 	reader_free(in);
 	statedir_close(&s);
@@ -238,10 +237,6 @@ static const struct opt options[] = {
 	{ 0, "fence", NULL,
 	    "the state was restored: take what ace-recv --fence says",
 	    OPT_FLAG(struct opts, fence) },
-	{ 0, "max-ahead", "N",
-	    "with --fence: refuse shards of more than N steps after the state's",
-	    OPT_U64(struct opts, ahead, 1, UINT64_C(1) << 62),
-	    .def = "10000" },
 	FILTER_OPT_SYNC,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
@@ -254,7 +249,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-ack",
-			.usage = "-S DIR [--fence [--max-ahead N]] [--sync WHEN] [FILE]",
+			.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
 			.about = "Takes delivery receipts out of a return stream and "
 			    "into the device's state; passes the rest on.",
 			.examples = "ace-compress -S state -c q8 edge1.aceg | "

@@ -22,8 +22,6 @@
 #include "sync/interval.h"
 #include "sync/ratio.h"
 
-enum method { DP, GREEDY, DP3 };
-
 /* Of all commands; < 0 is what was not given. */
 struct opts {
 	struct filter *f;
@@ -31,12 +29,8 @@ struct opts {
 	double cmin, cmax, half;
 	double bandwidth;	/* bit/s: of ratio; of dynacomm, for bytes */
 	double target;		/* of interval */
-	double dt;		/* of dynacomm: seconds, */
-	enum method method;
-	double kc, kd;		/* of deco */
-	uint64_t tiers;		/* of cluster; 0: each saves the mean round's */
-	uint64_t groups;	/* waiting.  0: none, or by theta */
-	double theta;
+	double dt;		/* of dynacomm: seconds */
+	double theta;		/* of cluster */
 };
 
 #define LONGEST 1e9		/* seconds, of one time */
@@ -156,8 +150,8 @@ put_cuts(FILE *f, const struct dynacomm *d, int back, const size_t *cuts,
 }
 
 static int
-solve(const struct dynacomm *d, int s, int back, enum method m,
-    size_t *cuts, size_t *k, struct err *e)
+solve(const struct dynacomm *d, int s, int back, size_t *cuts, size_t *k,
+    struct err *e)
 {
 	switch (s) {
 	case SEQUENTIAL:
@@ -171,9 +165,7 @@ solve(const struct dynacomm *d, int s, int back, enum method m,
 		    dynacomm_ibatch(d, cuts);
 		return 0;
 	default:
-		return m == GREEDY ? dynacomm_greedy(d, cuts, k, e) :
-		    m == DP3 ? dynacomm_dp3(d, cuts, k, e) :
-		    dynacomm_dp(d, cuts, k, e);
+		return dynacomm_best(d, cuts, k, e);
 	}
 }
 
@@ -193,7 +185,7 @@ put_pass(FILE *f, const struct table *t, const struct opts *o,
 	    (r = dynacomm_init(&d, pt, fc, t->rows, ns(o->dt), e)) < 0)
 		goto out;
 	for (s = 0; s < SCHEDULES; s++) {
-		if ((r = solve(&d, s, p->back, o->method, cuts, &k, e)) < 0)
+		if ((r = solve(&d, s, p->back, cuts, &k, e)) < 0)
 			break;
 		p->time[s] = p->back ? dynacomm_backward(&d, cuts, k) :
 		    dynacomm_forward(&d, cuts, k);
@@ -315,8 +307,6 @@ advise_deco(FILE *f, const struct table *t, const struct opts *o,
 	size_t i;
 	int r;
 
-	d.kc = o->kc;
-	d.kd = o->kd;
 	for (i = 0; i < t->rows; i++) {
 		if ((r = column(t, i, "compute", TABLE_TIME, LEAST, LARGEST,
 		    &d.compute, e)) < 0 ||
@@ -443,9 +433,7 @@ group_tier(struct fleet *x, const struct table *t,
 		for (j = 0; j < x->m; j++)
 			row[i * x->m + j] = x->x[at[i] * x->m + j];
 	cluster_zscore(row, n, x->m, dist);
-	k = (size_t)o->groups;
-	r = k > 0 ? cluster_medoids(dist, n, &k, group, e) :
-	    cluster_linkage(dist, n, o->theta, group, &k, e);
+	r = cluster_linkage(dist, n, o->theta, group, &k, e);
 	for (i = 0; i < n && r == 0; i++)
 		x->group[at[i]] = group[i] + 1;
 out:
@@ -504,11 +492,9 @@ arrange(struct fleet *x, const struct table *t, const struct opts *o,
 		x->time[i] = ns(v);
 		sum += v / (double)t->rows;
 	}
-	*k = o->tiers < t->rows ? (size_t)o->tiers : t->rows;
-	r = o->tiers > 0 ? cluster_tiers(x->time, t->rows, *k, x->tier, idle,
-	    e) : cluster_choose(x->time, t->rows, 16,
-	    ns(fmin(sum, 1e7)), x->tier, idle, k, e);
-	if (r < 0 || (o->groups == 0 && o->theta < 0))
+	r = cluster_tiers(x->time, t->rows, 16, ns(fmin(sum, 1e7)), x->tier,
+	    idle, k, e);
+	if (r < 0 || o->theta < 0)
 		return r;
 	if ((r = features(x, t, e)) < 0)
 		return r;
@@ -611,31 +597,18 @@ static const struct opt interval_options[] = {
 	OPT_END
 };
 
-static const char *const methods[] = { "dp", "greedy", "dp3", NULL };
 static const struct opt dynacomm_options[] = {
 	{ 0, "dt", "TIME", "what a transmission costs beside its bytes",
 	    OPT_TIME(struct opts, dt) },
 	{ 0, "bandwidth", "RATE", "of the link, for column bytes",
 	    OPT_RATE(struct opts, bandwidth) },
-	{ 0, "method", "NAME", NULL,
-	    OPT_WORD(struct opts, method, methods), .def = "dp" },
 	OPT_END
 };
 
-static const struct opt deco_options[] = {
-	{ 0, "kc", "X", "price of compression",
-	    OPT_F64(struct opts, kc, 0, 1e6), .def = "0.005" },
-	{ 0, "kd", "X", "price of a step's delay",
-	    OPT_F64(struct opts, kd, 0, 1e6), .def = "0.3" },
-	OPT_END
-};
+static const struct opt deco_options[] = { OPT_END };
 
 static const struct opt cluster_options[] = {
-	{ 0, "tiers", "N", "so many, whatever they save",
-	    OPT_U64(struct opts, tiers, 1, 64) },
-	{ 0, "groups", "N", "medoids in each tier",
-	    OPT_U64(struct opts, groups, 1, 2048) },
-	{ 0, "theta", "X", "join groups up to this distance",
+	{ 0, "theta", "X", "in each tier, groups up to this distance",
 	    OPT_F64(struct opts, theta, 0, 1e9) },
 	OPT_END
 };
@@ -677,11 +650,7 @@ deco_run(void *arg, char **path, size_t n, struct err *e)
 static int
 cluster_run(void *arg, char **path, size_t n, struct err *e)
 {
-	const struct opts *o = arg;
-
-	if (o->groups > 0 && o->theta >= 0)
-		return err_set(e, ERR_USAGE, "--groups or --theta, not both");
-	return table_run(o, *path, advise_cluster, e);
+	return table_run(arg, *path, advise_cluster, e);
 }
 
 /* ---- profile ---- */
@@ -716,16 +685,6 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 	}
 	x->heard = 0;
 	return 0;
-}
-
-static void
-profile_send(struct profile *x)
-{
-	size_t i;
-
-	x->timed += x->heard;
-	for (i = 0; i < x->sc.n && x->heard; i++)
-		x->seconds[i] += x->v[i];
 }
 
 static void
@@ -766,7 +725,9 @@ profile_print(FILE *f, struct reader *r, struct err *e)
 		if (k == READER_DATA)
 			profile_data(&x, r);
 		if (k == READER_SEND)
-			profile_send(&x);
+			x.timed += x.heard;
+		for (i = 0; k == READER_SEND && x.heard && i < x.sc.n; i++)
+			x.seconds[i] += x.v[i];
 		if (k != READER_NOTE || reader_frame(r)->type != FRAME_TIME)
 			continue;
 		if ((k = keys_times(reader_frame(r)->raw,
@@ -816,13 +777,13 @@ static const struct cli_command commands[] = {
 	    interval_options, interval_run, 1 },
 	{ "profile", "[FILE]", "What the layers of a stream take, for dynacomm",
 	    profile_options, profile_run, 1 },
-	{ "dynacomm", "--dt TIME [options] [FILE]",
+	{ "dynacomm", "--dt TIME [--bandwidth RATE] [FILE]",
 	    "At which layers to cut the transmissions",
 	    dynacomm_options, dynacomm_run, 1 },
-	{ "deco", "[options] [FILE]",
+	{ "deco", "[FILE]",
 	    "How much to compress and how late to aggregate, for each link",
 	    deco_options, deco_run, 1 },
-	{ "cluster", "[options] [FILE]", "Which devices belong together",
+	{ "cluster", "[--theta X] [FILE]", "Which devices belong together",
 	    cluster_options, cluster_run, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };

@@ -113,20 +113,11 @@ by_name(const char *name, const char **format, const char **filter)
 	return n;
 }
 
-static const char *
-lib_of(const char *format)
-{
-	const struct packing *k = archives;
-
-	while (k->name != NULL && strcmp(k->name, format) != 0)
-		k++;
-	return k->lib;
-}
-
 static int
 how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 {
 	const char *format = NULL, *filter = NULL;
+	const struct packing *k = archives;
 	char name[32];
 
 	if (o->format != NULL) {
@@ -145,7 +136,9 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		return err_set(e, ERR_USAGE, "%s packs its entries itself: it "
 		    "is not packed with %s", format, filter);
 	memset(how, 0, sizeof(*how));
-	how->format = lib_of(format);
+	while (strcmp(k->name, format) != 0)
+		k++;
+	how->format = k->lib;
 	how->filter = filter;
 	return 0;
 }
@@ -544,7 +537,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	if (o->into == NULL)
-		return err_set(e, ERR_USAGE, "into which folder? (--into DIR)");
+		return err_set(e, ERR_USAGE, "into which folder? (-o DIR)");
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
 	o->f->mute = 1;
@@ -592,7 +585,7 @@ static const struct opt append_opt[] = {
 	OPT_ROWS(out_opt), OPT_SHARED(old_opt), OPT_END
 };
 static const struct opt extract_opt[] = {
-	{ 0, "into", "DIR", "the folder to make the files in (needed)",
+	{ 'o', "output", "DIR", "the folder to make the files in (needed)",
 	    OPT_PATH(struct opts, into, OPT_DIR) },
 	OPT_ROWS(pick_opt),
 	OPT_END
@@ -607,7 +600,7 @@ static const struct cli_command commands[] = {
 	    append, 0 },
 	{ "list", "[options] [FILE]", "A line for each shard", pick_opt,
 	    list, 1 },
-	{ "extract", "--into DIR [options] [FILE]",
+	{ "extract", "-o DIR [options] [FILE]",
 	    "Each shard as a file in a folder", extract_opt, extract, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };

@@ -20,9 +20,7 @@
 struct opts {
 	struct filter *f;	/* the program's: input and output */
 	int format;		/* -1: by the output's name */
-	int has_step;
-	uint64_t step;		/* of the shard, if has_step */
-	const char *device;	/* of the shard, or NULL */
+	struct pick pick;	/* the shard */
 	const char *tensor;	/* a shell pattern, or NULL: all */
 	int many;		/* all shards, one file after another */
 	struct format_sink_opts so;
@@ -40,13 +38,6 @@ struct export {
 	float *last;		/* many: a group that waits for the shard's end */
 	size_t nlast, room;
 };
-
-static int
-wanted(const struct opts *o, const struct shard *sh)
-{
-	return (!o->has_step || sh->step == o->step) &&
-	    (o->device == NULL || strcmp(shard_device(sh), o->device) == 0);
-}
 
 /* The tensors that --tensor leaves. */
 static int
@@ -164,7 +155,7 @@ put_shard(struct export *x, struct err *e)
 	    (unsigned long long)sh->step);
 	if (x->found[0] != '\0' && !x->o->many)
 		return err_set(e, ERR_USAGE, "more than one shard in '%s', "
-		    "'%s' and '%s': --step and --device choose",
+		    "'%s' and '%s': --step, --device and --kind choose",
 		    reader_name(x->in), x->found, name);
 	memcpy(x->found, name, sizeof(name));
 	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)
@@ -175,7 +166,7 @@ put_shard(struct export *x, struct err *e)
 	return r;
 }
 
-/* Exactly one shard of the stream may be meant by --step and --device.  With
+/* Exactly one shard of the stream may be meant by --step, --device and --kind.  With
  * --many it may be any number, and the last values of a file are written when
  * the shard's end was verified, so that a file that is whole is good. */
 static int
@@ -190,7 +181,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 	    (r = io_create(&x.out, o->f->output, 0, e)) < 0)
 		goto out;
 	while ((r = reader_to_shard(x.in, e)) > 0)
-		if (wanted(o, reader_shard(x.in)) &&
+		if (pick_wants(&o->pick, reader_shard(x.in)) &&
 		    (r = put_shard(&x, e)) < 0)
 			break;
 	if (r == 0 && x.found[0] == '\0' && !o->many)
@@ -209,23 +200,10 @@ out:
 	return r;
 }
 
-static int
-set_step(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	o->has_step = 1;
-	return 0;
-}
-
 static const struct opt options[] = {
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, format, format_names) },
-	{ 0, "step", "N", "the shard of this step",
-	    OPT_U64(struct opts, step, 0, UINT64_MAX),
-	    .set = set_step },
-	{ 0, "device", "NAME", "the shard of this device",
-	    OPT_TEXT(struct opts, device) },
+	OPT_PART(pick_opts, struct opts, pick),
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
 	    OPT_TEXT(struct opts, tensor) },
 	{ 0, "many", NULL, "all shards, safetensors one after another",
@@ -243,8 +221,8 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-export",
-			.usage = "[-f FORMAT] [-o FILE] [--step N] [--device NAME] "
-			    "[--tensor GLOB]\n    [FILE]",
+			.usage = "[-f FORMAT] [-o FILE] [--step A-B] [--device GLOB] "
+			    "[--kind KIND]\n    [--tensor GLOB] [FILE]",
 			.about = "Writes one shard of a stream as a tensor file.",
 			.examples = "ace-export -o mean.safetensors edge1.aceg\n"
 			    "cat edge1.aceg edge2.aceg | ace-export --device "
@@ -255,7 +233,7 @@ main(int argc, char **argv)
 		.open = source_io,
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .format = -1 };
+	struct opts o = { .f = &p.f, .format = -1, .pick = PICK_INIT };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -269,7 +269,6 @@ name(void *arg, char **path, size_t n, struct err *e) \
 }
 COMMAND(list, list_stream)
 COMMAND(brief, list_brief)
-COMMAND(diffable, list_diffable)
 COMMAND(stats, stats_stream)
 COMMAND(verify, verify_file)
 #undef COMMAND
@@ -394,15 +393,13 @@ static const struct opt json_opt[] = {
 	    OPT_FLAG(struct opts, json) },
 	OPT_END
 };
-static const struct opt which_opt[] = {
+static const struct opt list_opt[] = {
+	OPT_ROWS(json_opt),
 	OPT_PART(pick_opts, struct opts, pick),
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
 	    OPT_TEXT(struct opts, p.glob) },
 	FILTER_OPTS_IN,
 	OPT_END
-};
-static const struct opt list_opt[] = {
-	OPT_ROWS(json_opt), OPT_ROWS(which_opt), OPT_END
 };
 static const struct opt table_opt[] = {
 	{ 0, "tsv", NULL, "a table with tabs, all columns",
@@ -444,9 +441,6 @@ static const struct cli_command commands[] = {
 	{ "follow", "[options] FOLDER",
 	    "A line a shard, also of those that come to the folder", table_opt,
 	    follow, 1 },
-	{ "diffable", "[options] [FILE...]",
-	    "Lines without what differs between equal runs", which_opt,
-	    diffable, 0 },
 	{ "stats", "[options] [FILE...]", "Statistics of the values", table_opt,
 	    stats, 0 },
 	{ "verify", "[options] [FILE...]",

@@ -1,12 +1,10 @@
 /*
  * ace-meter: copies its input to its output, measures how fast the link behind
  * it takes the bytes and how long receipts take, writes that into the state, where
- * ace-policy reads it, and draws a progress bar.  It works on bytes and not on
- * shards, so it is no stage.
+ * ace-policy reads it.  It works on bytes and not on shards, so it is no stage.
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,7 +19,6 @@
 #include "kern/kern.h"
 
 enum {
-	BAR = 24,
 	BUF = 64 * 1024,
 	SMALL = 4096,
 	READ = IO_NOT_YET + 1
@@ -33,9 +30,6 @@ struct opts {
 	double wait;		/* how long to wait for receipts at the end,
 				   seconds; < 0: one second, if there ever was
 				   a receipt */
-	int progress;
-	uint64_t size;		/* for the bar, 0 unknown */
-	double shown;		/* when, in seconds since the start; < 0: not */
 	const struct cli *cli;	/* whom to speak for */
 };
 
@@ -47,63 +41,18 @@ struct meter {
 	unsigned char *buf;
 	int shared, moved;		/* values may pass unseen; they did */
 	uint64_t passed;
-	double start, mark;	/* up to when time is accounted for */
+	double mark;		/* up to when time is accounted for */
 	double saved, looked, due, wait;
 };
 
-/* One line, over the one before. */
-static void
-show(struct opts *o, uint64_t passed, double secs, int last)
-{
-	double rate = secs > 0 ? (double)passed / secs : 0, part, left;
-	char bar[BAR + 1];
-	size_t k;
-
-	if (!last && secs - o->shown < 0.2)
-		return;
-	o->shown = secs;
-	(void)fprintf(stderr, "\r%9.2f MB %9.2f Mbit/s",
-	    (double)passed / 1e6, rate * 8 / 1e6);
-	if (o->size != 0) {
-		part = (double)passed / (double)o->size;
-		part = part < 1 ? part : 1;
-		k = (size_t)(part * BAR);
-		memset(bar, ' ', BAR);
-		memset(bar, '=', k);
-		bar[BAR] = '\0';
-		left = rate > 0 ? (1 - part) * (double)o->size / rate : 0;
-		left = left < 359999 ? left : 359999;
-		(void)fprintf(stderr, " [%s] %3.0f%% %ld:%02ld:%02ld left", bar,
-		    part * 100, (long)left / 3600, (long)left / 60 % 60,
-		    (long)left % 60);
-	}
-	(void)fputs(last ? "\n" : "", stderr);
-	(void)fflush(stderr);
-}
-
-/* How many bytes will come, where that can be known. */
-static uint64_t
-expected(const struct opts *o, const char *path)
-{
-	struct stat st;
-	int r = path == NULL || strcmp(path, "-") == 0 ?
-	    fstat(STDIN_FILENO, &st) : stat(path, &st);
-
-	if (o->size != 0 || r < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
-		return o->size;
-	return (uint64_t)st.st_size;
-}
-
-/* Everything besides passing bytes: looking at the receipts, drawing the
- * progress bar and saving the state. */
+/* Everything besides passing bytes: looking at the receipts and saving the
+ * state. */
 static int
 tick(struct meter *x, int last, struct err *e)
 {
 	double t = clock_now();
 	int r = 0;
 
-	if (x->o->progress)
-		show(x->o, x->passed, t - x->start, last);
 	if (x->o->dir == NULL)
 		return 0;
 	if (t - x->looked >= link_patience(&x->l, t)) {
@@ -163,16 +112,6 @@ patience(const struct meter *x)
 	    (int)(link_patience(&x->l, clock_now()) * 1e3);
 }
 
-/* Reads small pieces, a fiftieth of a second each, so that a limited rate is
- * even. */
-static size_t
-piece(const struct opts *o)
-{
-	double n = o->limit / 8 / 50;
-
-	return !(o->limit > 0) || n > BUF ? BUF : n < 1 ? 1 : (size_t)n;
-}
-
 /* Values go from pipe to pipe without being seen here, if the rate is not
  * limited: an enum io_took, or READ when they have to be read. */
 static int
@@ -221,11 +160,14 @@ some(struct meter *x, size_t most, struct err *e)
 static int
 copy(struct meter *x, struct err *e)
 {
-	const size_t most = piece(x->o);
+	/* small pieces, a fiftieth of a second each, so that a rate is even */
+	const double part = x->o->limit / 8 / 50;
+	const size_t most = !(x->o->limit > 0) || part > BUF ? BUF : part < 1 ? 1 :
+	    (size_t)part;
 	double end;
 	int r;
 
-	x->start = x->mark = x->saved = clock_now();
+	x->mark = x->saved = clock_now();
 	while ((r = some(x, most, e)) != IO_END)
 		if (r < 0 || (r == IO_NOT_YET && (r = tick(x, 0, e)) < 0))
 			return r;
@@ -274,15 +216,13 @@ run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
 	struct meter x = { .o = o, .state = STATE_INIT };
-	char rate[NUM_RATE_TEXT];
+	char rate[NUM_TEXT];
 	int r;
 
-	o->size = expected(o, *path);
-	o->progress = o->progress && isatty(STDERR_FILENO);
 	link_init(&x.l);
 	if ((r = begin(&x, *path, e)) == 0)
 		r = copy(&x, e);
-	num_rate_text(link_bandwidth(&x.l), rate);
+	(void)num_text(link_bandwidth(&x.l), "bit/s", rate);
 	if (r == 0)
 		cli_say(o->cli, 1, "%llu bytes, %llu shards, bandwidth %s, "
 		    "round trip %.3g s, jitter %.3g s",
@@ -300,8 +240,6 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 'L', "limit", "RATE", "no faster, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
-	{ 0, "progress", NULL, "a bar on standard error, if that is a terminal",
-	    OPT_FLAG(struct opts, progress) },
 	/* 1 s only where there ever was a receipt */
 	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
 	    OPT_TIME(struct opts, wait) },
@@ -313,7 +251,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-meter",
-		.usage = "[-S DIR] [-L RATE] [--progress] [FILE]",
+		.usage = "[-S DIR] [-L RATE] [FILE]",
 		.about = "Pass bytes unchanged and measure the link behind.",
 		.examples = "cat edge1.aceg | ace-meter -v -S state "
 		    ">copy.aceg\n"
@@ -322,7 +260,7 @@ main(int argc, char **argv)
 		.loops = kern_name,
 		.one = 1
 	};
-	struct opts o = { .wait = -1, .cli = &c, .shown = -1 };
+	struct opts o = { .wait = -1, .cli = &c };
 
 	return cli_main(&c, argc, argv, run, &o);
 }

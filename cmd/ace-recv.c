@@ -43,7 +43,7 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	(void)val;
 	if (o->act != RECEIVE && o->act != act)
-		return err_set(e, ERR_USAGE, "one of --init, --publish, "
+		return err_set(e, ERR_USAGE, "one of --create, --publish, "
 		    "--fence, --join, --leave");
 	o->act = act;
 	o->f->mute = act == INIT || act == PUBLISH || act == LEAVE;
@@ -67,7 +67,7 @@ static const struct opt options[] = {
 	{ 0, "run", "NAME", "shards of this run only (default that of the spool)",
 	    OPT_TEXT(struct opts, shard.run) },
 	OPT_SHARED(schema_rows),
-	{ 0, "init", NULL, "make the spool, and the file of its limits",
+	{ 0, "create", NULL, "make the spool, and the file of its limits",
 	    OPT_CALL(set_act), .value = INIT },
 	{ 0, "publish", NULL,
 	    "the input is the aggregate: hand it to those who wait",
@@ -133,6 +133,17 @@ weary(int sig)
 	_exit(ERR_DATA);
 }
 
+/* A signal may be blocked since before this program was started. */
+static void
+listen_to(int sig)
+{
+	sigset_t s;
+
+	(void)sigemptyset(&s);
+	(void)sigaddset(&s, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &s, NULL);
+}
+
 /* Answers in this process, reads in a child.  Where the shards came from is still
  * open here when the child has given up. */
 static int
@@ -151,12 +162,14 @@ serve(struct run *x, int from, struct err *e)
 		(void)close(fd[0]);
 		/* nobody would hear what we accept */
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		listen_to(SIGTERM);
 		sandbox_narrow(&c->box, 0);
 		r = receive_all(&x->inbox, x->in, &x->o->shard, fd[1], e);
 		_exit(cli_exit(c, r, e));
 	}
 	sandbox_narrow(&c->box, pid);
 	(void)close(fd[1]);
+	listen_to(SIGALRM);
 	(void)signal(SIGALRM, weary);
 	reader_free(x->in);
 	x->in = NULL;
@@ -206,13 +219,13 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (reads)
 		return 0;
 	if (path != NULL)
-		return err_set(e, ERR_USAGE, "--init, --fence, --join and "
+		return err_set(e, ERR_USAGE, "--create, --fence, --join and "
 		    "--leave read no input, not '%s'", path);
 	if (o->act != INIT && (o->shard.device == NULL || o->shard.run == NULL))
 		return err_set(e, ERR_USAGE, "which device, of which run? "
 		    "(--device NAME --run NAME)");
 	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
-		return err_set(e, ERR_USAGE, "--init is of all devices and "
+		return err_set(e, ERR_USAGE, "--create is of all devices and "
 		    "runs");
 	if (o->act != INIT && strchr(o->shard.run, '*') != NULL)
 		return err_set(e, ERR_USAGE, "--fence, --join and --leave are of "
@@ -289,7 +302,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-recv",
 			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-			    "[--init | --publish | --fence STEP | "
+			    "[--create | --publish | --fence STEP | "
 			    "--join | --leave] [FILE]",
 			.about = "Receives a device's shards into a spool and answers "
 			    "with receipts, or with the aggregate.",

@@ -1,6 +1,6 @@
 /*
  * ace-status: how a run is going, from a spool or from a device's state: who is
- * in which step, who is missing, what was decided; once, or again and again.
+ * in which step, who is missing, what was decided.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,21 +19,26 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/scan.h"
-#include "base/wait.h"
+#include "device/contraction.h"
 #include "device/link.h"
 #include "device/memory.h"
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "format/text.h"
 #include "kern/kern.h"
+#include "report/metrics.h"
 #include "report/screen.h"
 #include "report/status.h"
 #include "spool/clients.h"
 
+enum { FORM_TEXT, FORM_JSON, FORM_METRICS };
+static const char *const forms[] = { "text", "json", "metrics", NULL };
+
 struct status_opts {
 	FILE *f;
 	const char *run;	/* of a spool: this one only; NULL: all */
-	int as_json;
+	int form;
+	struct metrics *metrics;	/* what all directories say, in that form */
 	int width;		/* longer lines of text are cut; 0: none is */
 };
 
@@ -75,13 +80,6 @@ status_line(const struct status *x, const char *fmt, ...)
 		    x->o->f);
 	}
 	(void)fputc('\n', x->o->f);
-}
-
-static uint64_t
-status_refused(const uint64_t v[RECEIPT_NVERDICT])
-{
-	return v[RECEIPT_INVALID] + v[RECEIPT_EQUIVOCATION] +
-	    v[RECEIPT_FENCED];
 }
 
 /* ---- a run of a spool, as text ---- */
@@ -213,7 +211,8 @@ fill(struct row *x, const struct status *s, const struct status_run *r,
 	x->bandwidth = d->bandwidth;
 	x->accepted = d->verdict[RECEIPT_ACCEPTED];
 	x->missed = d->missed;
-	x->refused = status_refused(d->verdict) + d->verdict[RECEIPT_LATE];
+	x->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
+	    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
 	x->listed = d->listed;
 	x->disk = d->disk;
 	return (d->any ? SEEN : 0u) | (d->bytes != 0 ? SENT : 0u) |
@@ -244,7 +243,7 @@ status_device_text(struct status *x, const struct status_run *r,
 static void
 status_run_text(struct status *x, const struct status_run *r)
 {
-	char last[48] = "", size[32];
+	char last[48] = "", size[NUM_TEXT];
 	int wname = 6;
 	size_t i;
 
@@ -255,7 +254,7 @@ status_run_text(struct status *x, const struct status_run *r)
 		    (unsigned long long)r->last);
 	status_line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
 	    r->name, x->dir, (unsigned long long)r->steps, last,
-	    screen_size(r->disk, size));
+	    num_text((double)r->disk, "B", size));
 	status_waits(x, r);
 	for (i = 0; i < r->n; i++)
 		if (screen_chars(r->d[i].name) > wname)
@@ -321,8 +320,10 @@ status_each_run(void *arg, const char *run, struct err *e)
 	if (!inbox_fits(x->o->run, run))
 		return 0;
 	if ((k = status_run(&r, c->in, run, e)) == 0) {
-		if (x->o->as_json)
+		if (x->o->form == FORM_JSON)
 			status_run_json(x, &r);
+		else if (x->o->form == FORM_METRICS)
+			metrics_run(x->o->metrics, x->dir, &r);
 		else
 			status_run_text(x, &r);
 		x->runs++;
@@ -374,7 +375,7 @@ status_spool(struct status *x, struct err *e)
 
 	in.sync = IO_SYNC_NONE;
 	k = inbox_open(&in, x->dir, e);
-	if (x->o->as_json) {
+	if (x->o->form == FORM_JSON) {
 		emit_string(&x->s.json, "kind", "spool");
 		emit_u64(&x->s.json, "disk_bytes", status_disk(x->dir));
 		if (k == 0)
@@ -386,10 +387,10 @@ status_spool(struct status *x, struct err *e)
 	if (k >= 0 && x->runs == 0 && x->o->run != NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no run '%.80s' in '%s'",
 		    x->o->run, x->dir);
-	if (k >= 0 && x->runs == 0 && !x->o->as_json)
+	if (k >= 0 && x->runs == 0 && x->o->form == FORM_TEXT)
 		status_line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
-	if (k >= 0 && !x->o->as_json)
+	if (k >= 0 && x->o->form == FORM_TEXT)
 		k = status_sandbox_text(x, &in, e);
 	inbox_close(&in);
 	return k < 0 ? k : 0;
@@ -405,6 +406,8 @@ struct status_state {
 	uint64_t step;		/* of this step, */
 	const struct receipt *answer;	/* which had this answer, or NULL */
 	double bandwidth, rtt, jitter;
+	int has_code;		/* it coded something: */
+	double kept, share, growing;	/* as contraction.h says */
 	uint64_t disk;
 };
 
@@ -432,6 +435,13 @@ status_state_read(struct status_state *v, const struct statedir *s, struct err *
 	    (k = memory_number(s, MEMORY_LINK, LINK_JITTER, &v->jitter,
 	    e)) < 0)
 		return k;
+	if ((v->has_code = memory_number(s, CONTRACTION_FILE, CONTRACTION_ALPHA,
+	    &v->kept, e)) < 0 ||
+	    (k = memory_number(s, CONTRACTION_FILE, CONTRACTION_SHARE,
+	    &v->share, e)) < 0 ||
+	    (k = memory_number(s, CONTRACTION_FILE, CONTRACTION_GROWING,
+	    &v->growing, e)) < 0)
+		return v->has_code < 0 ? v->has_code : k;
 	for (i = 0; i < v->q.n; i++) {
 		v->verdict[v->q.r[i].verdict % RECEIPT_NVERDICT]++;
 		if (v->any && v->q.r[i].step == v->step)
@@ -444,7 +454,7 @@ status_state_read(struct status_state *v, const struct statedir *s, struct err *
 static void
 status_state_text(const struct status *x, const struct status_state *v)
 {
-	char size[32], rate[NUM_RATE_TEXT];
+	char size[NUM_TEXT], rate[NUM_TEXT];
 
 	if (v->any)
 		status_line(x, "device '%s' of run '%s' in '%s': step %llu, %s%s",
@@ -456,7 +466,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 	else
 		status_line(x, "'%s': nothing was coded here yet "
 		    "(ace-compress)", x->dir);
-	num_rate_text(v->bandwidth, rate);
+	(void)num_text(v->bandwidth, "bit/s", rate);
 	if (v->bandwidth > 0)
 		status_line(x, "link      %s, round trip %.1f ms, +- %.1f",
 		    rate, v->rtt * 1e3, v->jitter * 1e3);
@@ -471,7 +481,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_INVALID],
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
-	status_line(x, "disk      %s", screen_size(v->disk, size));
+	status_line(x, "disk      %s", num_text((double)v->disk, "B", size));
 }
 
 static void
@@ -497,6 +507,42 @@ status_state_json(struct emit *j, const struct status_state *v)
 	}
 }
 
+static void
+status_state_metrics(const struct status *x, const struct status_state *v)
+{
+	struct metrics *m = x->o->metrics;
+	struct metric_of of = { x->dir, NULL, NULL, NULL };
+	struct stat st;
+	char path[4096];
+
+	if (v->any) {
+		of.run = v->run;
+		of.device = v->device;
+		metrics_put(m, METRIC_STATE_STEP, &of, (double)v->step);
+		if (snprintf(path, sizeof(path), "%s/residual", x->dir) <
+		    (int)sizeof(path) && stat(path, &st) == 0)
+			metrics_put(m, METRIC_STATE_TIME, &of,
+			    (double)st.st_mtim.tv_sec +
+			    (double)st.st_mtim.tv_nsec * 1e-9);
+	}
+	if (v->q.managed)
+		metrics_verdicts(m, METRIC_STATE_RECEIPTS, of, v->verdict);
+	if (v->has_code) {
+		metrics_put(m, METRIC_STATE_CONTRACTION, &of, v->kept);
+		metrics_put(m, METRIC_STATE_RESIDUAL, &of,
+		    sqrt(fmax(0, 1 - v->kept)));
+		metrics_put(m, METRIC_STATE_CODED, &of, v->share);
+		metrics_put(m, METRIC_STATE_GROWING, &of, v->growing);
+	}
+	if (v->bandwidth > 0)
+		metrics_put(m, METRIC_STATE_LINK, &of, v->bandwidth / 8);
+	if (v->rtt > 0) {
+		metrics_put(m, METRIC_STATE_RTT, &of, v->rtt);
+		metrics_put(m, METRIC_STATE_JITTER, &of, v->jitter);
+	}
+	metrics_put(m, METRIC_STATE_DISK, &of, (double)v->disk);
+}
+
 static int
 status_state(struct status *x, struct err *e)
 {
@@ -505,8 +551,10 @@ status_state(struct status *x, struct err *e)
 	int k = v != NULL ? statedir_open(&s, x->dir, e) : -ERR_SYS;
 
 	if (k == 0 && (k = status_state_read(v, &s, e)) == 0) {
-		if (x->o->as_json)
+		if (x->o->form == FORM_JSON)
 			status_state_json(&x->s.json, v);
+		else if (x->o->form == FORM_METRICS)
+			status_state_metrics(x, v);
 		else
 			status_state_text(x, v);
 	}
@@ -584,7 +632,6 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	return 0;
 }
 
-/* Says it once. */
 static int
 status_look(const struct status_opts *o, const char *dir, struct err *e)
 {
@@ -601,31 +648,26 @@ status_look(const struct status_opts *o, const char *dir, struct err *e)
 	x.s.form = SCREEN_JSON;
 	x.s.in = JSON;
 	emit_init(&x.s.json, o->f);
-	if (o->as_json) {
+	if (o->form == FORM_JSON) {
 		emit_open(&x.s.json, NULL, '{');
 		emit_string(&x.s.json, "directory", dir);
 		emit_f64(&x.s.json, "time", x.now);
 	}
 	k = kind == STATUS_STATE ? status_state(&x, e) : status_spool(&x, e);
-	if (o->as_json)
+	if (o->form == FORM_JSON)
 		emit_end(&x.s.json);
 	return k;
 }
 
 /* ---- the program ---- */
 
-struct opts {
-	struct status_opts look;
-	double watch;		/* seconds; 0: once */
-};
-
 static const struct opt options[] = {
-	{ 0, "watch", "TIME", "again so much later, until stopped",
-	    OPT_TIME(struct opts, watch), .lo.f = 0.1 },
 	{ 0, "json", NULL, "JSON, one document a line",
-	    OPT_FLAG(struct opts, look.as_json) },
+	    OPT_VALUE(struct status_opts, form, FORM_JSON) },
+	{ 0, "format", "FORMAT", NULL,
+	    OPT_WORD(struct status_opts, form, forms), .def = "text" },
 	{ 0, "run", "NAME", "of a spool with several runs",
-	    OPT_TEXT(struct opts, look.run) },
+	    OPT_TEXT(struct status_opts, run) },
 	OPT_END
 };
 
@@ -641,56 +683,56 @@ columns(void)
 	    w.ws_col : 80;
 }
 
-/* Says all directories once. */
+/* Says all directories. */
 static int
-look(struct opts *o, size_t n, char **dir, struct err *e)
+look(struct status_opts *o, size_t n, char **dir, struct err *e)
 {
 	size_t i;
 	int r;
 
-	o->look.width = o->look.as_json ? 0 : columns();
+	o->width = o->form != FORM_TEXT ? 0 : columns();
 	for (i = 0; i < n; i++) {
-		if (i != 0 && !o->look.as_json)
+		if (i != 0 && o->form == FORM_TEXT)
 			(void)putchar('\n');
-		if ((r = status_look(&o->look, dir[i], e)) < 0)
+		if ((r = status_look(o, dir[i], e)) < 0)
 			return r;
 	}
-	if (fflush(stdout) != 0)
-		return err_sys(e, "'<stdout>'");
 	return 0;
 }
 
-/* On a terminal that can, each look takes the place of the one before. */
+/* As metrics: nothing is printed before all directories were looked at, since each
+ * family stands together, and half of them would look like a run that has ended. */
 static int
-watch(struct opts *o, size_t n, char **dir, struct err *e)
+measure(struct status_opts *o, size_t n, char **dir, struct err *e)
 {
-	const char *term = getenv("TERM");
-	const int redraw = columns() != 0 && !o->look.as_json &&
-	    term != NULL && *term != '\0' && *term != 'd';	/* dumb */
+	struct metrics m = METRICS_INIT(e);
+	size_t i, j;
 	int r;
 
-	for (;;) {
-		if (redraw)
-			(void)fputs("\033[H\033[J", stdout);
-		if ((r = look(o, n, dir, e)) < 0 ||
-		    (r = wait_secs(o->watch, STDOUT_FILENO, e)) < 0)
-			return r;
-		if (!redraw && !o->look.as_json)
-			(void)putchar('\n');
-	}
+	for (i = 0; i < n; i++)
+		for (j = 0; j < i; j++)
+			if (strcmp(dir[i], dir[j]) == 0)
+				return err_set(e, ERR_USAGE, "'%s' is there "
+				    "twice", dir[i]);
+	o->metrics = &m;
+	if ((r = look(o, n, dir, e)) == 0)
+		r = metrics_print(&m, stdout);
+	metrics_release(&m);
+	return r;
 }
 
 static int
 run(void *arg, char **dir, size_t n, struct err *e)
 {
-	struct opts *o = arg;
+	struct status_opts *o = arg;
 
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "which directory? (a spool, or a "
 		    "device's state)");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	return o->watch > 0 ? watch(o, n, dir, e) : look(o, n, dir, e);
+	return o->form == FORM_METRICS ? measure(o, n, dir, e) :
+	    look(o, n, dir, e);
 }
 
 int
@@ -698,7 +740,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-status",
-		.usage = "[--watch TIME] [--json] [--run NAME] DIR...",
+		.usage = "[--json | --format FORMAT] [--run NAME] DIR...",
 		.about = "Tells how a run is going, from a spool or from a "
 		    "device's state.",
 		.examples = "ace-status spool\n"
@@ -706,7 +748,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct opts o = { .look = { .f = stdout } };
+	struct status_opts o = { .f = stdout };
 
 	return cli_main(&c, argc, argv, run, &o);
 }

@@ -17,7 +17,7 @@ _ace() {
 	case $call:$at in
 	ace:1 | ace-advise:1 | ace-archive:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
-	ace-inspect:*) case $word in list | brief | follow | diffable | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
+	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
 	ace-ack:--sandbox)
@@ -26,7 +26,7 @@ _ace() {
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--max-ahead | ace-ack:--max-elements)
+	ace-ack:--max-elements)
 		kind='free' ;;
 	ace-ack:--sync)
 		kind='none rename full' ;;
@@ -50,17 +50,13 @@ _ace() {
 		kind='free' ;;
 	ace-advise\ dynacomm:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ dynacomm:--method)
-		kind='dp greedy dp3' ;;
 	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth)
 		kind='free' ;;
 	ace-advise\ deco:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ deco:--kc | ace-advise\ deco:--kd)
-		kind='free' ;;
 	ace-advise\ cluster:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ cluster:--tiers | ace-advise\ cluster:--groups | ace-advise\ cluster:--theta)
+	ace-advise\ cluster:--theta)
 		kind='free' ;;
 	ace-aggregate:--rule)
 		kind=',mean clip: trim: median krum: multikrum: center: norm: norm-ratio: norm-running: weight-share: finite' ;;
@@ -106,7 +102,7 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ extract:--sandbox)
 		kind='auto require off' ;;
-	ace-archive\ extract:--into)
+	ace-archive\ extract:-o | ace-archive\ extract:--output)
 		kind='dir' ;;
 	ace-archive\ extract:--step | ace-archive\ extract:--device | ace-archive\ extract:--max-elements)
 		kind='free' ;;
@@ -134,6 +130,12 @@ _ace() {
 		kind='free' ;;
 	ace-cut:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-diff:--sandbox)
+		kind='auto require off' ;;
+	ace-diff:-o | ace-diff:--output)
+		kind='file' ;;
+	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:-T | ace-diff:--threads)
+		kind='free' ;;
 	ace-expand:--sandbox)
 		kind='auto require off' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
@@ -150,6 +152,8 @@ _ace() {
 		kind='file' ;;
 	ace-export:--step | ace-export:--device | ace-export:--tensor | ace-export:--max-elements)
 		kind='free' ;;
+	ace-export:--kind)
+		kind='gradient delta sum mean residual model history' ;;
 	ace-export:-f | ace-export:--format)
 		kind='safetensors npz npy raw' ;;
 	ace-import:--sandbox)
@@ -193,14 +197,6 @@ _ace() {
 	ace-inspect\ follow:--step | ace-inspect\ follow:--device | ace-inspect\ follow:--tensor | ace-inspect\ follow:--max-elements)
 		kind='free' ;;
 	ace-inspect\ follow:--kind)
-		kind='gradient delta sum mean residual model history' ;;
-	ace-inspect\ diffable:--sandbox)
-		kind='auto require off' ;;
-	ace-inspect\ diffable:--schema)
-		kind='file' ;;
-	ace-inspect\ diffable:--step | ace-inspect\ diffable:--device | ace-inspect\ diffable:--tensor | ace-inspect\ diffable:--max-elements)
-		kind='free' ;;
-	ace-inspect\ diffable:--kind)
 		kind='gradient delta sum mean residual model history' ;;
 	ace-inspect\ stats:--sandbox)
 		kind='auto require off' ;;
@@ -246,6 +242,12 @@ _ace() {
 		kind='dir' ;;
 	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
 		kind='free' ;;
+	ace-patch:--sandbox)
+		kind='auto require off' ;;
+	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
+		kind='free' ;;
+	ace-patch:--way)
+		kind='reflink in-place copy' ;;
 	ace-policy:--sandbox)
 		kind='auto require off' ;;
 	ace-policy:-S | ace-policy:--state)
@@ -292,8 +294,10 @@ _ace() {
 		kind='free' ;;
 	ace-status:--sandbox)
 		kind='auto require off' ;;
-	ace-status:--watch | ace-status:--run)
+	ace-status:--run)
 		kind='free' ;;
+	ace-status:--format)
+		kind='text json metrics' ;;
 	ace-step:--levels)
 		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
 	ace-step:--sandbox)
@@ -317,7 +321,7 @@ _ace() {
 	esac
 	case $call in
 	ace-ack)
-		opts='-S --state --fence --max-ahead --sync --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --fence --sync --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
@@ -328,11 +332,11 @@ _ace() {
 	ace-advise\ profile)
 		opts='--max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
-		opts='--dt --bandwidth --method -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--dt --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
-		opts='--kc --kd -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
-		opts='--tiers --groups --theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--sum --weight-by --expect --rule --tolerate --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
@@ -345,28 +349,28 @@ _ace() {
 	ace-archive\ list)
 		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ extract)
-		opts='--into --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-o --output --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-diff)
+		opts='-d --device -s --step -r --run --base-version -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
-		opts='-f --format --step --device --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --many --round -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow diffable stats verify diff recover books' ;;
+		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover books' ;;
 	ace-inspect\ list)
 		opts='--json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ brief)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ follow)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-inspect\ diffable)
-		opts='--step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ stats)
 		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ verify)
@@ -378,11 +382,13 @@ _ace() {
 	ace-inspect\ books)
 		opts='-S --state --spool --json --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
-		opts='-S --state -L --limit --progress --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state -L --limit --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-patch)
+		opts='--stage --commit --way -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --init --publish --fence --join --leave --sync --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --create --publish --fence --join --leave --sync --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
@@ -390,7 +396,7 @@ _ace() {
 	ace-sign)
 		opts='-k --key --check --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
-		opts='--watch --json --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
@@ -415,4 +421,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-expand ace-export ace-import ace-inspect ace-meter ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-diff ace-expand ace-export ace-import ace-inspect ace-meter ace-patch ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace

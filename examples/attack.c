@@ -33,7 +33,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ace.h>
+#include <aceg.h>
 
 #include "fail.h"
 

@@ -7,7 +7,7 @@
 #
 # The profiles are a batch of 32 at 4 TFLOP/s; a line of the table is one
 # network on one link, in per cent of the time that one transmission for each
-# pass takes.
+# pass takes; the paper's best are 41.10 on VGG-19 and 41.92 on ResNet-152.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)

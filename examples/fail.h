@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <ace.h>
+#include <aceg.h>
 
 static inline int
 fail(struct ace_error *e, int code, const char *what, const char *name)

@@ -2,12 +2,12 @@
  * scale FACTOR <in.aceg >out.aceg: every value times FACTOR.
  * A filter that is not part of ace, and all that one needs:
  *
- *	cc -o scale scale.c $(pkg-config --cflags --libs libace)
+ *	cc -o scale scale.c $(pkg-config --cflags --libs libaceg)
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <ace.h>
+#include <aceg.h>
 
 /* One shard, a group at a time.  Its values may be used once
  * ace_read_group has returned 0, and then the output may end too. */

@@ -6,7 +6,7 @@
 #ifndef TRAIN_LINK_H
 #define TRAIN_LINK_H
 
-#include <ace.h>
+#include <aceg.h>
 
 #include "train_model.h"
 

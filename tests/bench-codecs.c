@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ace.h"
+#include "aceg.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -28,13 +28,6 @@
 #include "kern/kern.h"
 
 #include "bench.h"
-
-static void
-die(const char *why)
-{
-	(void)fprintf(stderr, "bench-codecs: %s\n", why);
-	exit(1);
-}
 
 /* ---- all codecs ---- */
 

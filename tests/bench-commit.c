@@ -17,6 +17,7 @@
 #include "device/pending.h"
 #include "device/residual.h"
 #include "format/values.h"
+#include "unit/model.h"
 
 enum { PARAMS = 25000000, ROUNDS = 5 };
 
@@ -46,20 +47,6 @@ by_size(const void *a, const void *b)
 	const double *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
-}
-
-static void
-make_schema(struct schema *sc)
-{
-	struct schema_tensor t;
-
-	*sc = (struct schema)SCHEMA_INIT;
-	memset(&t, 0, sizeof(t));
-	t.name = (char *)(uintptr_t)"w";
-	t.ndim = 1;
-	t.dim[0] = PARAMS;
-	must(schema_add(sc, &t, &e), "schema");
-	must(schema_finish(sc, &e), "schema");
 }
 
 /* One step's commit, with x in every group, which makes `file' of as many bytes
@@ -154,7 +141,7 @@ main(int argc, char **argv)
 		rng_block(1, 0, 0, (uint32_t)i, r);
 		x[i] = rng_unit(r[0]) - 0.5f;
 	}
-	make_schema(&sc);
+	sc = model_of(PARAMS, 0, 0);
 	(void)snprintf(path, sizeof(path), "%.400s/commit", argv[1]);
 	(void)snprintf(from, sizeof(from), "%.450s/residual", path);
 	(void)snprintf(to, sizeof(to), "%.450s/copy", path);

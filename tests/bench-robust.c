@@ -19,8 +19,11 @@
  *   alie    m - 1.5 deviations of the honest ones, by element (Baruch et al. 2019)
  *   ipm     -m / 2 (Xie et al. 2019)
  *   mimic   what the first honest one sends (Karimireddy et al. 2022)
+ *   cover   -m and noise as an honest one has: no step alone shows who is bad
+ *   pulse   as loud in every fifth step, as honest ones in the others
  *
- * The column "pairs" is the tolerating rule on means of two devices, drawn anew in each
+ * The column "alone" is the tolerating rule without what it knows of the steps before
+ * (mean/past.h), "pairs" is the tolerating rule on means of two devices, drawn anew in each
  * step: bucketing (Karimireddy, He and Jaggi, ICLR 2022, algorithm 1, s = 2).  It
  * is in no program: this is why.
  */
@@ -31,13 +34,15 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "format/schema.h"
+#include "mean/past.h"
 #include "sync/robust.h"
 
-enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 9, WAYS = 3, SIZES = 4,
-	RULES = 9 };
+enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 11, WAYS = 3, SIZES = 4,
+	RULES = 10 };
 
 static const char *const attacks[ATTACKS] = { "none", "flip", "large", "zero", "loud",
-	"loud3", "alie", "ipm", "mimic" };
+	"loud3", "alie", "ipm", "mimic", "cover", "pulse" };
 static const char *const ways[WAYS] = { "plain", "momentum", "sparse" };
 
 struct device {
@@ -45,6 +50,9 @@ struct device {
 };
 static struct device dev[MOST];
 static float grad[N], noise[MOST][STEPS][N], honest[N], paired[MOST][N];
+static struct past past = PAST_INIT;
+static struct schema model;
+static struct shard who[MOST];
 
 static double
 normal(uint32_t a, uint32_t b, uint32_t i)
@@ -130,11 +138,27 @@ median_norm(size_t k)
 	return (double)norm[k / 2];
 }
 
+/* How long an honest one's noise is. */
+static double
+spread(size_t k)
+{
+	double d, s = 0;
+	size_t i, j;
+
+	for (i = 0; i < k; i++)
+		for (j = 0; j < N; j++) {
+			d = (double)dev[i].sent[j] - (double)honest[j];
+			s += d * d;
+		}
+	return sqrt(s / (double)k);
+}
+
 /* What one of the bad ones sends, k honest ones being there. */
 static void
-bad(float *y, const char *attack, size_t k, uint32_t who, uint32_t step)
+bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 {
-	double size = sqrt(dot(honest, honest)), mean, square, f = 0;
+	const double size = sqrt(dot(honest, honest));
+	double mean, square, f = 0, noisy = 0;
 	size_t i, j;
 
 	if (strncmp(attack, "loud", 4) == 0)
@@ -143,10 +167,17 @@ bad(float *y, const char *attack, size_t k, uint32_t who, uint32_t step)
 		f = -1;
 	else if (strcmp(attack, "ipm") == 0)
 		f = -0.5;
+	else if (strcmp(attack, "cover") == 0)
+		f = -1, noisy = spread(k);
+	else if (strcmp(attack, "pulse") == 0 && step % 5 == 4)
+		f = -1.9 * median_norm(k) / size;
+	else if (strcmp(attack, "pulse") == 0)
+		f = 1, noisy = spread(k);
 	for (i = 0; i < N; i++) {
-		y[i] = (float)f * honest[i];
+		y[i] = (float)f * honest[i] +
+		    (float)(noisy / sqrt(N)) * noise[nth][step][i];
 		if (strcmp(attack, "large") == 0)
-			y[i] = (float)(100 * size / sqrt(N)) * noise[who][step][i];
+			y[i] = (float)(100 * size / sqrt(N)) * noise[nth][step][i];
 		else if (strcmp(attack, "mimic") == 0)
 			y[i] = dev[0].sent[i];
 		if (strcmp(attack, "alie") != 0)
@@ -181,10 +212,30 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
+/* What is known of the steps before. */
+static int
+look_back(const float *y, const float **x, size_t k, struct err *e)
+{
+	size_t i;
+	int r;
+
+	if ((r = past_begin(&past, &who[0], &model, k, e)) < 0 || !past.known)
+		return r;
+	if ((r = past_group(&past, 0, N, e)) < 0)
+		return r;
+	past_add(&past, k, y);
+	for (i = 0; i < k; i++) {
+		past_device(&past, i, &who[i]);
+		past_add(&past, i, x[i]);
+	}
+	return 0;
+}
+
 /* The aggregate y of x[k] by a rule, as ace-aggregate makes it; before it y is the
  * step's before. */
 static int
-rule(float *y, const struct robust_rule *q, const float **x, size_t k, struct err *e)
+rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
+    struct err *e)
 {
 	static float in[N];
 	struct robust_step t = { .k = 0 };
@@ -205,6 +256,9 @@ rule(float *y, const struct robust_rule *q, const float **x, size_t k, struct er
 		robust_distances(t.dist, x, k, N);
 	if (r == 0)
 		r = robust_judge(q, &t, e);
+	if (r == 0 && back && (r = look_back(y, x, k, e)) == 0 &&
+	    (r = past_judge(&past, &t, e)) == 0)
+		r = past_commit(&past, &who[0], e);
 	for (i = n = 0; r == 0 && i < k; i++) {
 		if (!robust_counts(&t.one[i]))
 			continue;
@@ -255,13 +309,13 @@ struct cell {
 	int step_away, all_away;
 };
 
-static const struct { const char *name; enum robust_kind kind; double ratio; int pairs; }
+static const struct { const char *name; enum robust_kind kind; double ratio; int pairs, back; }
 rules[RULES] = {
-	{ "mean", ROBUST_MEAN, 0, 0 }, { "ratio:2", ROBUST_MEAN, 2, 0 },
-	{ "trim", ROBUST_TRIM, 0, 0 }, { "median", ROBUST_MEDIAN, 0, 0 },
-	{ "krum", ROBUST_KRUM, 0, 0 }, { "multikrum", ROBUST_MULTIKRUM, 0, 0 },
-	{ "center", ROBUST_CENTER, 0, 0 }, { "tolerate", ROBUST_CENTER, 3, 0 },
-	{ "pairs", ROBUST_CENTER, 3, 1 } };
+	{ "mean", ROBUST_MEAN, 0, 0, 0 }, { "ratio:2", ROBUST_MEAN, 2, 0, 0 },
+	{ "trim", ROBUST_TRIM, 0, 0, 0 }, { "median", ROBUST_MEDIAN, 0, 0, 0 },
+	{ "krum", ROBUST_KRUM, 0, 0, 0 }, { "multikrum", ROBUST_MULTIKRUM, 0, 0, 0 },
+	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
+	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
 /* Runs a rule for all steps; F is the rule's own but among pairs, where fewer than 2F + 1
  * are left and the radius is a median all the same. */
@@ -283,6 +337,7 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 		q.m = 1;
 	(void)memset(y, 0, sizeof(y));
 	(void)memset(dev, 0, sizeof(dev));
+	past_release(&past);
 	for (s = 0; s < STEPS; s++) {
 		good(h, s, way);
 		for (i = 0; i < k; i++) {
@@ -290,7 +345,7 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 				bad(from[i], attack, h, (uint32_t)i, s);
 			x[i] = i < h ? dev[i].sent : from[i];
 		}
-		if (rule(y, &q, x, two ? pairs(x, k, s) : k, &e) < 0) {
+		if (rule(y, &q, rules[which].back, x, two ? pairs(x, k, s) : k, &e) < 0) {
 			c->step = c->all = NAN;
 			return;
 		}
@@ -360,6 +415,9 @@ main(int argc, char **argv)
 	size_t i;
 	uint32_t d, s;
 
+	model.n = 1;
+	for (i = 0; i < MOST; i++)
+		who[i].device[0] = (unsigned char)(i + 1);
 	for (i = 0; i < N; i++) {
 		grad[i] = (float)(normal(0, 0, (uint32_t)i) / sqrt(N));
 		for (d = 0; d < MOST; d++)

@@ -51,13 +51,6 @@ static const struct kern *kern;
 static double bound[NBOUNDS];		/* ns */
 static volatile uint64_t sink;		/* what is computed is needed */
 
-static void
-die(const struct err *e)
-{
-	(void)fprintf(stderr, "bench-roofline: %s\n", ERR_MSG(e));
-	exit(1);
-}
-
 /* The least of many runs, in ns for each of n. */
 #define LEAST(result, n, work) do { \
 	double least_ = 1e9, t_; \
@@ -223,7 +216,7 @@ code(struct coded *c, int hot)
 		c->body[i].n = 0;
 		if (codec_encode(&c->plan, &ctx, gauss + (hot ? 0 : i * GROUP),
 		    GROUP, &c->body[i], &c->param[i], &e) < 0)
-			die(&e);
+			die(ERR_MSG(&e));
 	}
 }
 
@@ -239,7 +232,7 @@ decode(const struct coded *c, int hot)
 		j = hot ? 0 : i;
 		if (codec_decode(c->plan.codec, c->param[j], &ctx,
 		    c->body[j].p, c->body[j].n, y + j * GROUP, GROUP, &e) < 0)
-			die(&e);
+			die(ERR_MSG(&e));
 	}
 }
 
@@ -327,7 +320,7 @@ measure_row(const struct row *r)
 	int hot;
 
 	if (codec_parse(r->spec, &c.plan, &e) < 0)
-		die(&e);
+		die(ERR_MSG(&e));
 	for (hot = 1; hot >= 0; hot--) {
 		LEAST(ns[0][hot], total, code(&c, hot));
 		LEAST(ns[1][hot], total, decode(&c, hot));
@@ -479,7 +472,7 @@ main(void)
 	if (t == NULL || gauss == NULL || y == NULL)
 		return 4;
 	if ((kern = kern_get(&e)) == NULL)
-		die(&e);
+		die(ERR_MSG(&e));
 	make(gauss, y);
 	measure_bounds();
 	(void)printf("%s, ns:", kern->name);

@@ -11,14 +11,23 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/rng.h"
 
 enum { GROUP = 65536, LAYERS = 73, TRIES = 3 };
 static const size_t total = 4u << 20;
+
+static inline void
+die(const char *why)
+{
+	(void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, why);
+	exit(1);
+}
 
 static inline double
 now(void)

@@ -47,6 +47,14 @@ key(struct forge *s, unsigned long at)
 	s->f[at].head[32] ^= 0x55;
 }
 
+/* And a kind that nobody knows: what is corrupt is not called unsupported. */
+static inline void
+key_first(struct forge *s, unsigned long kind)
+{
+	key(s, SHRD);
+	s->f[SHRD].p[64] = (unsigned char)kind;
+}
+
 static inline void
 no_id(struct forge *s, unsigned long arg)
 {
@@ -267,6 +275,7 @@ again(struct forge *s, unsigned long type)
 
 	b[4] = 1;
 	b[8] = (unsigned char)n;
+	b[16] = type == FRAME_STAT ? 16 : 0;
 	(void)forge_insert(s, DATA, (uint32_t)type, b, 16 + n);
 	(void)forge_insert(s, DATA, (uint32_t)type, b, 16 + n);
 }
@@ -288,6 +297,9 @@ plan(struct forge *s, unsigned long which)
 	case 6: b[12] = 1; break;
 	case 7: bytes_set16(b + 32, 1 << 14); break;
 	case 9: bytes_set64(b + 24, (uint64_t)0x7ff << 52); break;
+	case 10: bytes_set16(b + 32, 4); b[34] = 1; break;
+	case 11: bytes_set16(b + 32, 8); break;
+	case 12: bytes_set16(b + 32, 11); b[34] = 128 + 65; break;
 	default: break;
 	}
 	(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
@@ -295,15 +307,46 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
+/* One annotation of each type, and one more that nobody knows and is of the values. */
+static inline void
+annotated(struct forge *s, unsigned long arg)
+{
+	unsigned char b[16 + 152] = { 0 };
+
+	(void)arg;
+	bytes_set32(b + 4, 1);
+	bytes_set32(b + 8, 4);
+	(void)forge_insert(s, DATA, FRAME_SCOR, b, 20);
+	bytes_set32(b + 8, 8);
+	(void)forge_insert(s, DATA, FRAME_PLAN, b, 40);
+	bytes_set32(b + 8, 152);
+	bytes_set32(b + 16, 16);
+	(void)forge_insert(s, DATA, FRAME_STAT, b, 168);
+	(void)forge_insert(s, DATA, FRAME_MEMB, "\1\0\0\0\0\0\0\0\1\0a", 11);
+	(void)forge_insert(s, DATA, FRAME_TIME,
+	    "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	(void)forge_insert(s, DATA, FRAME_POLI, "interval=2\n", 11);
+	(void)forge_insert(s, DATA, FRAME_LINK, "a=b\n", 4);
+	(void)forge_insert(s, DATA, FRAME_TEXT, "", 0);
+	(void)forge_insert(s, DATA, FRAME_TYPE('x', 'y', 'Z', 'Z'), "", 0);
+	memset(b, 0, sizeof(b));
+	b[0] = 1;
+	(void)forge_insert(s, s->n - 2, FRAME_SIGN, b, 104);
+}
+
 /* An annotation that breaks what the page says of it, which no filter looks at
  * that does not use it: who verifies does. */
 enum noted {
 	NOTED_SCORE_NAN, NOTED_STATS, NOTED_STATS_INFINITE,
-	NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
+	NOTED_STATS_VALUES, NOTED_STATS_OCTAVES, NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
 	NOTED_MEMBERS_MANY, NOTED_MEMBERS_EMPTY, NOTED_TIMES_COUNT, NOTED_TIMES,
 	NOTED_POLICY_ORDER, NOTED_POLICY_RANGE, NOTED_LINK_LINE, NOTED_TEXT_END,
 	NOTED_TEXT_UNSEEN, NOTED_SIGN_SHORT, NOTED_SIGN_SCHEME, NOTED_SIGN_MBZ,
-	NOTED_SIGN_BEFORE, NOTED_SIGN_TWICE
+	NOTED_SIGN_BEFORE, NOTED_SIGN_TWICE,
+	NOTED_TWO_SAME, NOTED_TWO_BACK, NOTED_BETWEEN,
+	NOTED_SHARD_NOBODY, NOTED_SHARD_SECONDS, NOTED_SHARD_NORM,
+	NOTED_SHARD_STAMP, NOTED_SHARD_PREDICT, NOTED_SHARD_DIFFERENCE,
+	NOTED_SHARD_HOW, NOTED_SHARD_HISTORY
 };
 
 static inline void
@@ -335,11 +378,60 @@ noted_groups(struct forge *s, unsigned long which)
 	bytes_set32(b + 8, (uint32_t)n);
 	if (which == NOTED_SCORE_NAN)
 		bytes_set32(b + 16, 0x7fc00000);
-	if (which == NOTED_STATS)
-		bytes_set32(b + 20, 1);
+	else
+		bytes_set32(b + 16, which == NOTED_STATS_VALUES ? 15 : 16);
+	if (which == NOTED_STATS_OCTAVES)
+		bytes_set32(b + 16 + 24, 1);
+	if (which == NOTED_STATS) {
+		bytes_set32(b + 20, 17);
+		bytes_set32(b + 16 + 24, 17);
+	}
 	if (which == NOTED_STATS_INFINITE)
 		bytes_set32(b + 24, 0x7f800000);
 	(void)forge_insert(s, DATA, score ? FRAME_SCOR : FRAME_STAT, b, 16 + n);
+}
+
+/* Two lists of contributors, of two names. */
+static inline void
+noted_two(struct forge *s, unsigned long which)
+{
+	unsigned char b[11] = { 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 'b' };
+
+	s->f[SHRD].p[72] = 2;
+	(void)forge_insert(s, DATA, FRAME_MEMB, b, sizeof(b));
+	b[10] = which == NOTED_TWO_SAME ? 'b' : 'a';
+	(void)forge_insert(s, DATA + 1, FRAME_MEMB, b, sizeof(b));
+}
+
+/* What SHRD says: keys in the place of its names, and flags. */
+static inline void
+noted_shard(struct forge *s, unsigned long which)
+{
+	static const struct { size_t n; unsigned flags; const char *kv; } t[] = {
+		[NOTED_SHARD_SECONDS] = { 21, 0, "\17\0\2\0compute.seconds-1" },
+		[NOTED_SHARD_NORM] = { 17, 0, "\12\0\3\0model.normnan" },
+		[NOTED_SHARD_STAMP] = { 15, 0, "\10\0\3\0residualnon" },
+		[NOTED_SHARD_PREDICT] = { 30, 0,
+		    "\7\0\4\0historynone\7\0\4\0predictef21" },
+		[NOTED_SHARD_DIFFERENCE] = { 15, 16, "\7\0\4\0historynone" },
+		[NOTED_SHARD_HOW] = { 33, 16,
+		    "\7\0\4\0historynone\7\0\7\0predictcache:2" },
+		[NOTED_SHARD_HISTORY] = { 30, 16,
+		    "\7\0\4\0historynono\7\0\4\0predictef21" }
+	};
+	struct forge_frame *f = &s->f[SHRD];
+	unsigned char b[96 + 40];
+
+	if (which == NOTED_SHARD_NOBODY) {
+		f->p[72] = 0;
+		return;
+	}
+	memcpy(b, f->p, 96);		/* with the samples */
+	memset(b, 0, 32);
+	memcpy(b + 96, t[which].kv, t[which].n);
+	b[68] = (unsigned char)t[which].flags;
+	bytes_set32(b + 80, (uint32_t)t[which].n);
+	forge_payload(f, b, 96 + t[which].n);
 }
 
 static inline void
@@ -359,7 +451,13 @@ noted(struct forge *s, unsigned long which)
 		[NOTED_TEXT_UNSEEN] = { FRAME_TEXT, 6, "a=\xe2\x80\xae\n" }
 	};
 
-	if (which >= NOTED_SIGN_SHORT)
+	if (which >= NOTED_SHARD_NOBODY)
+		noted_shard(s, which);
+	else if (which == NOTED_BETWEEN)
+		(void)forge_insert(s, SHRD, FRAME_TEXT, "a", 1);
+	else if (which >= NOTED_TWO_SAME)
+		noted_two(s, which);
+	else if (which >= NOTED_SIGN_SHORT)
 		noted_sign(s, which);
 	else if (which < NOTED_MEMBERS_ORDER)
 		noted_groups(s, which);
@@ -394,6 +492,17 @@ nothing(struct forge *s, unsigned long arg)
 {
 	(void)s;
 	(void)arg;
+}
+
+/* Provenance of no line, and then what may not come after it. */
+static inline void
+no_provenance(struct forge *s, unsigned long then)
+{
+	forge_payload(&s->f[PROV], "", 0);
+	if (then == PROV)
+		(void)forge_insert(s, SHRD, FRAME_PROV, "x 1\n", 4);
+	if (then == SCHM)
+		move(s, SCHM << 8 | PROV);
 }
 
 static inline void

@@ -224,6 +224,20 @@ write(int fd, const void *p, size_t n)
 	return k;
 }
 
+/* Killed here as in a write; it does not fail. */
+ssize_t
+pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	ssize_t k;
+
+	if (alone > 0 || (page != NULL && page->action == CLIP_KILL))
+		(void)hit(CLIP_WRITE, "pwrite");
+	k = syscall(SYS_pwrite64, fd, p, n, at);
+	if (k > 0)
+		record_fd(CLIP_OP_WRITE, fd, (uint64_t)at, p, (size_t)k);
+	return k;
+}
+
 /* 1: tee or splice fails, errno is set. */
 static int
 unspliced(const char *what)
@@ -323,8 +337,8 @@ open(const char *path, int flags, ...)
 	if (hit(CLIP_OPEN, "open"))
 		return -1;
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-	/* of a file that was there this says nothing new */
-	if (fd >= 0 && (flags & O_CREAT) != 0)
+	/* of a file that was there this says which it is */
+	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
 		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
 	return fd;
 }
@@ -388,8 +402,13 @@ fchmod(int fd, mode_t mode)
 int
 ftruncate(int fd, off_t n)
 {
-	return hit(CLIP_WRITE, "ftruncate") ? -1 :
-	    (int)syscall(SYS_ftruncate, fd, n);
+	int r;
+
+	if (hit(CLIP_WRITE, "ftruncate"))
+		return -1;
+	if ((r = (int)syscall(SYS_ftruncate, fd, n)) == 0)
+		record_fd(CLIP_OP_CUT, fd, (uint64_t)n, "", 0);
+	return r;
 }
 
 int
@@ -433,6 +452,14 @@ rename(const char *from, const char *to)
 	    0)) == 0)
 		record_names(CLIP_OP_RENAME, from, to);
 	return r;
+}
+
+int
+renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	if (hit(CLIP_RENAME, "rename"))
+		return -1;
+	return (int)syscall(SYS_renameat2, a, from, b, to, flags);
 }
 
 int

@@ -139,7 +139,7 @@ cuts(struct job *j)
 	size_t k;
 
 	(void)j;
-	must(dynacomm_dp(&layers, cut, &k, &e));
+	must(dynacomm_best(&layers, cut, &k, &e));
 }
 
 /* Sums of four uniform numbers, in rows whose scales differ: only arithmetic

@@ -171,10 +171,16 @@ by_ino(uint64_t ino)
 {
 	size_t i;
 
-	for (i = nnode; i-- > nfirst;)
-		if (nodes[i].ino == ino)
+	for (i = nnode; i-- > 0;)
+		if (nodes[i].ino == ino && ino != 0)
 			return (int)i;
 	return -1;
+}
+
+static int
+is_data(const struct op *o)
+{
+	return o->op == CLIP_OP_WRITE || o->op == CLIP_OP_CUT;
 }
 
 static void
@@ -206,17 +212,24 @@ read_log(const char *path)
 		o->n = r.ndata;
 		i = tree_find(&now, o->path);
 		if (o->op == CLIP_OP_CREATE) {
-			if (i >= 0) {
+			if (i >= 0) {		/* it was there */
+				nodes[now.f[i].node].ino = o->ino;
 				free(o->data);
-				continue;	/* it was there */
+				continue;
 			}
 			o->node = node_new(o->ino, 0);
 			tree_set(&now, o->path, o->node);
 		} else if (o->op == CLIP_OP_MKDIR) {
 			o->node = node_new(0, 1);
 			tree_set(&now, o->path, o->node);
-		} else if (o->op == CLIP_OP_WRITE || o->op == CLIP_OP_SYNC) {
-			if ((o->node = by_ino(o->ino)) < 0) {
+		} else if (is_data(o) || o->op == CLIP_OP_SYNC) {
+			/* what was there before has no number yet */
+			if ((o->node = by_ino(o->ino)) < 0 && i >= 0 &&
+			    nodes[now.f[i].node].ino == 0) {
+				o->node = now.f[i].node;
+				nodes[o->node].ino = o->ino;
+			}
+			if (o->node < 0) {
 				free(o->data);
 				continue;
 			}
@@ -242,12 +255,6 @@ read_log(const char *path)
 }
 
 /* ---- crashes ---- */
-
-static int
-is_data(const struct op *o)
-{
-	return o->op == CLIP_OP_WRITE;
-}
 
 static int
 is_name(const struct op *o)
@@ -295,6 +302,10 @@ apply(struct tree *t, const struct op *o, size_t n)
 		break;
 	case CLIP_OP_WRITE:
 		node_put(&nodes[o->node], o->at, o->data, n);
+		break;
+	case CLIP_OP_CUT:
+		if (nodes[o->node].n > o->at)
+			nodes[o->node].n = o->at;
 		break;
 	case CLIP_OP_RENAME:
 		tree_drop(t, o->path);

@@ -42,6 +42,7 @@ MAIN(ace_inspect);
 MAIN(ace_cut);
 MAIN(ace_recv);
 MAIN(ace_ack);
+MAIN(ace_step);
 
 struct prog {
 	const char *name;
@@ -60,6 +61,7 @@ static const struct prog progs[] = {
 	{ "ace-select", ace_select_main, { "-p", "0.5" }, PLAIN, 0, 0 },
 	{ "ace-select", ace_select_main, { "-b", "1200" }, PLAIN, 0, 0 },
 	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, PLAIN, 0, 0 },
+	{ "ace-step", ace_step_main, { "-c", "q8" }, PLAIN, 0, 0 },
 	{ "ace-aggregate", ace_aggregate_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-policy", ace_policy_main, { NULL }, PLAIN, 0, 0 },
 	{ "ace-export", ace_export_main, { "-f", "raw" }, PLAIN, 0, 0 },

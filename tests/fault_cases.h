@@ -113,7 +113,7 @@ static const struct fault_case cases[] = {
 	{ "append", FOLDER "mkdir D; ace-archive create -o D/a.tar in0; ",
 	    "ace-archive append -o D/a.tar dir > out", LEARNS },
 	{ "extract", FOLDER "ace-archive create -o a.zip dir; ",
-	    "ace-archive extract --into D a.zip > out", COMMITS | LIBRARY },
+	    "ace-archive extract -o D a.zip > out", COMMITS | LIBRARY },
 	{ "inspect", FOLDER, "ace-inspect list dir > out", 0 },
 	{ "verify", FOLDER, "ace-inspect verify dir > out", 0 },
 	{ "conservation", CLOSED, "ace-inspect books -S S --spool D "

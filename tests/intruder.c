@@ -268,6 +268,47 @@ owns(void)
 	return pipe(fd) < 0 || passes(fcntl(fd[0], F_SETOWN, getppid()));
 }
 
+/* Rubs out what was said of it: standard error may be a file of the log. */
+static int
+erases(void)
+{
+	int copy;
+
+	if (passes(fcntl(2, F_SETFL, 0)) || passes(lseek(2, 0, SEEK_CUR)) ||
+	    passes(pwrite(2, "", 0, 0)) || passes(ftruncate(2, 0)))
+		return 1;
+	copy = dup(2);
+	return copy >= 0 || passes(fcntl(2, F_DUPFD, 20)) || passes(dup2(2, 20)) ||
+	    passes(dup3(2, 21, 0));
+}
+
+/* A thread in a world of its own: it needs no process for that. */
+#ifdef __x86_64__
+static int
+threads(void)
+{
+	static char stack[4096] __attribute__((aligned(16)));
+	const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+	    CLONE_THREAD | CLONE_SYSVSEM | CLONE_NEWUTS;
+	register long top __asm__("rsi") = (long)(stack + sizeof(stack));
+	long r = SYS_clone;
+
+	/* the thread ends at once: it has no stack to come back to */
+	__asm__ volatile("xor %%edx, %%edx\n\txor %%r10d, %%r10d\n\t"
+	    "xor %%r8d, %%r8d\n\tsyscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
+	    "mov %[end], %%eax\n\txor %%edi, %%edi\n\tsyscall\n1:"
+	    : "+a"(r), "+r"(top) : "D"(flags), [end] "i"(SYS_exit)
+	    : "rcx", "rdx", "r8", "r10", "r11", "memory");
+	return r != -EPERM;
+}
+#else
+static int
+threads(void)
+{
+	return 0;
+}
+#endif
+
 /* Empties what it may read. */
 static int
 empties(void)
@@ -303,6 +344,8 @@ intrude(void)
 	says("worlds", worlds());
 	says("owns", owns());
 	says("empties", empties());
+	says("threads", threads());
+	says("erases", erases());
 }
 
 /* So does a process that another one of ours started. */

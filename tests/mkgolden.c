@@ -26,6 +26,8 @@ static const struct bad bads[] = {
 	{ "good-schema-frames", split, 50 },
 	{ "good-between", between, FRAME_TYPE('x', 'Y', 'Z', 'Z') },
 	{ "good-receipt", receipt, 48 },
+	{ "good-provenance-empty", no_provenance, HEAD },
+	{ "good-annotated", annotated, 0 },
 
 	{ "corrupt-magic", HEAD8(HEAD, 0, 0xad) },
 	{ "unsupported-version", HEAD8(HEAD, 10, 2) },
@@ -46,6 +48,7 @@ static const struct bad bads[] = {
 	{ "corrupt-stream-id", HEAD8(DATA, 24, 0x55) },
 	{ "corrupt-shard-key", key, DATA },
 	{ "corrupt-shard-key-own", key, SHRD },
+	{ "corrupt-shard-key-first", key_first, 99 },
 	{ "corrupt-shard-key-outside", key, TAIL },
 	{ "corrupt-shard-key-head", key, HEAD },
 	{ "corrupt-offset", HEAD8(DATA, 48, 0x41) },
@@ -106,6 +109,9 @@ static const struct bad bads[] = {
 	{ "corrupt-plan-price-infinite", plan, 9 },
 	{ "corrupt-plan-mbz", plan, 6 },
 	{ "unsupported-plan-codec-private", plan, 7 },
+	{ "unsupported-plan-parameter", plan, 10 },
+	{ "unsupported-plan-levels", plan, 11 },
+	{ "unsupported-plan-rank", plan, 12 },
 	{ "unsupported-critical-frame", stranger, FRAME_TYPE('Z', 'Z', 'Z', 'Z') },
 	{ "corrupt-frame-type", stranger, FRAME_TYPE('a', 0, 'C', 0) },
 	{ "corrupt-garbage", nothing, 1 },
@@ -162,6 +168,8 @@ static const struct bad bads[] = {
 	{ "corrupt-provenance", PAY8(PROV, 2, 033) },
 	{ "corrupt-provenance-end", CUT(PROV, 1) },
 	{ "corrupt-provenance-twice", twice, PROV },
+	{ "corrupt-provenance-empty-twice", no_provenance, PROV },
+	{ "corrupt-schema-late-empty", no_provenance, SCHM },
 	{ "corrupt-provenance-late", MOVE(PROV, SEND) },
 	{ "limit-provenance", long_provenance, 65537 },
 
@@ -215,10 +223,14 @@ static const struct bad bads[] = {
 	{ "note-corrupt-score-nan", noted, NOTED_SCORE_NAN },
 	{ "note-corrupt-stats", noted, NOTED_STATS },
 	{ "note-corrupt-stats-infinite", noted, NOTED_STATS_INFINITE },
+	{ "note-corrupt-stats-values", noted, NOTED_STATS_VALUES },
+	{ "note-corrupt-stats-octaves", noted, NOTED_STATS_OCTAVES },
 	{ "note-corrupt-members-order", noted, NOTED_MEMBERS_ORDER },
 	{ "note-corrupt-members-twice", noted, NOTED_MEMBERS_TWICE },
 	{ "note-corrupt-members-many", noted, NOTED_MEMBERS_MANY },
 	{ "note-corrupt-members-empty", noted, NOTED_MEMBERS_EMPTY },
+	{ "note-corrupt-members-again", noted, NOTED_TWO_SAME },
+	{ "note-corrupt-members-back", noted, NOTED_TWO_BACK },
 	{ "note-corrupt-times-count", noted, NOTED_TIMES_COUNT },
 	{ "note-corrupt-times", noted, NOTED_TIMES },
 	{ "note-corrupt-policy-order", noted, NOTED_POLICY_ORDER },
@@ -230,7 +242,16 @@ static const struct bad bads[] = {
 	{ "note-unsupported-sign-scheme", noted, NOTED_SIGN_SCHEME },
 	{ "note-corrupt-sign-mbz", noted, NOTED_SIGN_MBZ },
 	{ "note-corrupt-sign-before", noted, NOTED_SIGN_BEFORE },
-	{ "note-corrupt-sign-twice", noted, NOTED_SIGN_TWICE }
+	{ "note-corrupt-sign-twice", noted, NOTED_SIGN_TWICE },
+	{ "note-corrupt-between-text", noted, NOTED_BETWEEN },
+	{ "note-corrupt-shard-nobody", noted, NOTED_SHARD_NOBODY },
+	{ "note-corrupt-shard-seconds", noted, NOTED_SHARD_SECONDS },
+	{ "note-corrupt-shard-norm", noted, NOTED_SHARD_NORM },
+	{ "note-corrupt-shard-stamp", noted, NOTED_SHARD_STAMP },
+	{ "note-corrupt-shard-predict", noted, NOTED_SHARD_PREDICT },
+	{ "note-corrupt-difference-keys", noted, NOTED_SHARD_DIFFERENCE },
+	{ "note-corrupt-difference-how", noted, NOTED_SHARD_HOW },
+	{ "note-corrupt-difference-history", noted, NOTED_SHARD_HISTORY }
 };
 
 static void

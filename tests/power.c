@@ -51,7 +51,17 @@ struct scene {
 	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
 
+/* Two models, a patch from one to the other, and one of others. */
+#define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
+	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
+	"ace-diff m2 m3 >q; rm -f m2 m3; "
+
 #define STEP "ace-step -S S --bits 16 in1"
+
+/* So large that the residual is written over the one before the last. */
+#define LARGE "mkshards -n 72k -k ramp -s "
+#define LARGE_STEP "ace-compress -S S -c topk:0.01 --window 4 in"
+#define LARGE_SENT " | ace-recv --spool D | ace-ack -S S >rest; "
 
 static const struct scene scenes[] = {
 	{ "step", MADE "ace-step -S S --bits 16 in0 >sent0; ace-recv --spool D "
@@ -61,6 +71,11 @@ static const struct scene scenes[] = {
 	    ALWAYS },
 	{ "compress", STEP0 SENT, "ace-compress -S S -c topk:0.2 --window 4 in1 "
 	    "> out", "ace-recv --spool D sent1 >rest", AGAIN, NULL, NULL, ALWAYS },
+	{ "compress, over a spare", LARGE "0 >in0; " LARGE "1 >in1; " LARGE "2 >in2; "
+	    LARGE_STEP "0" LARGE_SENT LARGE_STEP "1" LARGE_SENT "test -s S/spare; "
+	    "cp -r S S2; ace-compress -S S2 -c topk:0.01 --window 4 in2 >sent2; ",
+	    LARGE_STEP "2 > out", "ace-recv --spool D sent2 >rest",
+	    LARGE_STEP "2" LARGE_SENT, NULL, NULL, ALWAYS },
 	{ "compress, first", MADE "ace-compress -S S2 -c topk:0.2 --window 4 in0 "
 	    ">sent0; mkdir -m 700 D; rm in1; ", "ace-compress -S S -c topk:0.2 "
 	    "--window 4 in0 > out", "ace-recv --spool D sent0 >rest",
@@ -119,6 +134,16 @@ static const struct scene scenes[] = {
 	    "{ test ! -e D/out || ace-inspect verify D/out >rest; } && "
 	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
+	/* a model is the old or the new one, in place at the latest when another
+	 * patch has come by */
+	{ "patch, a copy", MODELS, "< p ace-patch --way copy D/m > out",
+	    "cmp D/m new >&2", "{ cmp -s D/m old || cmp D/m new >&2; } && "
+	    "ace-patch --way copy D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
+	{ "patch, in place", MODELS, "< p ace-patch --way in-place D/m > out",
+	    "cmp D/m new >&2", "{ ace-patch D/m <q; test $? = 5; } && "
+	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
+	    "ace-patch --way in-place D/m <p && cmp D/m new >&2", NULL, NULL,
+	    NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },
 	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D "
@@ -136,8 +161,8 @@ books(const struct scene *s, const char *when, int left)
 {
 	static char text[700];
 	struct err e = ERR_INIT;
-	char name0[] = "crash/in0", name1[] = "crash/in1";
-	char *list[] = { name0, name1 };
+	char name0[] = "crash/in0", name1[] = "crash/in1", name2[] = "crash/in2";
+	char *list[] = { name0, name1, name2 };
 	struct conserve_in in = { "crash/S", "crash/D", list, 1, NULL };
 	struct conserve c;
 	struct stat st;
@@ -150,6 +175,7 @@ books(const struct scene *s, const char *when, int left)
 		return left ? text : NULL;
 	}
 	in.n += access("crash/in1", F_OK) == 0;
+	in.n += access("crash/in2", F_OK) == 0;
 	if (conserve_check(&c, &in, &e) < 0 || c.off != 0) {
 		(void)snprintf(text, sizeof(text), "%s: %s", when,
 		    e.code != ERR_OK ? ERR_MSG(&e) : "not exact");

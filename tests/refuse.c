@@ -5,6 +5,7 @@
  *
  *   - it ends, with a documented status, and says why: 4 where memory ended
  *   - with 0 its output is what it is otherwise
+ *   - without memory, what it wrote is no whole output
  *   - no file stays open, and where memory ended none that is half written stays,
  *     but of a process that the one without memory ends
  *   - called again, all is as if nothing had been
@@ -311,7 +312,8 @@ open_files(void)
 
 struct refuse_run {
 	const struct fault_case *c;
-	uint64_t out;		/* of a run without refusals */
+	uint64_t out;		/* of a run without refusals, which wrote */
+	int whole;		/* something, then */
 	struct tree was, will;
 	unsigned long tried, clean, tolerated, bad;
 };
@@ -332,6 +334,9 @@ judge(const struct refuse_run *f, enum refuse_kind kind, int status, int files)
 		return "status";
 	if (strncmp(message, f->c->command, n) != 0 || message[n] != ':')
 		return "says nothing";
+	if (kind == REFUSE_MEMORY && (f->c->loose & (FUZZY | CLOCK)) == 0 &&
+	    f->whole && output() == f->out)
+		return "fails, and what it wrote is whole";
 	/* its reading child may be killed while it writes */
 	if (kind == REFUSE_MEMORY && now.half > f->was.half &&
 	    (strncmp(f->c->command, "ace-recv ", 9) != 0 ||
@@ -419,6 +424,7 @@ one_case(const struct fault_case *c)
 		f.bad++;
 	}
 	f.out = output();
+	f.whole = lseek(fd_out, 0, SEEK_END) > 0;
 	tree_take(&f.will, "work");
 	for (kind = REFUSE_NOTHING + 1; kind < REFUSE_KINDS && f.bad == 0;
 	    kind++) {

@@ -155,15 +155,13 @@ static const struct fault_case refuse_more[] = {
 	{ "archive-zip", FOLDER, "ace-archive create --format zip dir", 0 },
 	TABLE("cluster", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
 	TABLE("groups", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n",
-	    "cluster --groups 2"),
+	    "cluster --theta 2"),
 	TABLE("interval", "divergence\\n0.002\\n0.01\\n", "interval"),
 	{ "advise-ratio", MADE, "ace-advise ratio", 0 },
 	{ "advise-profile", TIMED,
 	    "ace-advise profile timed", 0 },
-	{ "advise-dp3", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
-	    "--method dp3 --dt 1ms --bandwidth 1Gbit table", 0 },
-	{ "advise-greedy", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
-	    "--method greedy --dt 1ms --bandwidth 1Gbit table", 0 }
+	{ "advise-dynacomm", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
+	    "--dt 1ms --bandwidth 1Gbit table", 0 }
 };
 
 #endif

@@ -381,7 +381,7 @@ main(int argc, char **argv)
 			return 2;
 		}
 	proc_begin("ace-torture");
-	make_schema(&w.sc);
+	w.sc = model_of(N, 0, GROUP);
 	start = clock_now();
 	for (s = seed; kills < until; seed++) {
 		one_world(until);

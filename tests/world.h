@@ -20,6 +20,7 @@
 #include "device/residual.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "unit/model.h"
 
 enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
     WINDOW = 4 };
@@ -88,22 +89,6 @@ values(int d, uint64_t step, float *x)
 		rng_block(seed, (uint64_t)d * 1000 + step, 1, i, r);
 		x[i] = r[1] % 4 == 0 ? 0 : ldexpf((float)(r[0] % 129) - 64, -6);
 	}
-}
-
-static void
-make_schema(struct schema *sc)
-{
-	struct schema_tensor t;
-	struct err e = ERR_INIT;
-
-	*sc = (struct schema)SCHEMA_INIT;
-	sc->group_size = GROUP;
-	memset(&t, 0, sizeof(t));
-	t.name = (char *)(uintptr_t)"w";
-	t.ndim = 1;
-	t.dim[0] = N;
-	must(schema_add(sc, &t, &e), &e, "schema");
-	must(schema_finish(sc, &e), &e, "schema");
 }
 
 static void

@@ -10,15 +10,7 @@
 set -eu
 host=$1 spool=$2 run=$3 device=$4
 
-# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
-plain() {
-	case $2 in
-	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
-		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
-		exit 2
-		;;
-	esac
-}
+. "$(dirname "$0")/plain.sh"
 plain HOST "$host" @:
 plain SPOOL "/$spool" /
 plain RUN "$run"

@@ -11,9 +11,16 @@
 set -eu
 spool=$1
 shift
+# a second line in a name would be a limit of all
+case $* in
+*[[:cntrl:]]*)
+	echo "limits.sh: one line" >&2
+	exit 2
+	;;
+esac
 [ -e "$spool/limits" ] || {
 	mkdir -p "$(dirname "$spool")"
-	ace-recv --spool "$spool" --init
+	ace-recv --spool "$spool" --create
 	sed -i -e 's/^shard .*/shard 64M/' -e 's/^weight .*/weight 1/' \
 	    -e 's/^contributors .*/contributors 1/' -e 's/^quota .*/quota 1G/' \
 	    -e 's/^open .*/open 64/' -e 's/^time .*/time 12h/' "$spool/limits"

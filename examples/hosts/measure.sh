@@ -8,6 +8,9 @@
 set -eu
 host=$1 state=$2
 
+. "$(dirname "$0")/plain.sh"
+plain HOST "$host" @:
+
 # the time counts from where the other side answers: keys and names may take
 # longer than the measuring
 dir=$(mktemp -d)

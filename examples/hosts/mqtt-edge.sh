@@ -9,15 +9,8 @@
 set -eu
 broker=$1 device=$2 state=$3 codec=${4:-topk:0.01}
 
-# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
-plain() {
-	case $2 in
-	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
-		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
-		exit 2
-		;;
-	esac
-}
+. "$(dirname "$0")/plain.sh"
+plain BROKER "$broker" :
 plain DEVICE "$device"
 
 receipts() {

@@ -18,15 +18,7 @@ $(ace-inspect "$state/residual" | awk '
 	$1 == "step" { step = $2 }
 	$1 == "kind" && $2 == "residual" { print run, device, step; exit }')
 END
-# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
-plain() {
-	case $2 in
-	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
-		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
-		exit 2
-		;;
-	esac
-}
+. "$(dirname "$0")/plain.sh"
 plain HOST "$host" @:
 plain SPOOL "/$spool" /
 plain RUN "$run"

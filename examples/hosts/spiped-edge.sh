@@ -9,6 +9,9 @@
 set -eu
 host=$1 key=$2 state=$3 codec=${4:-topk:0.01}
 
+. "$(dirname "$0")/plain.sh"
+plain HOST "$host" :
+
 dir=$(mktemp -d)
 trap 'kill "$(cat "$dir/pid")"; rm -r "$dir"' EXIT
 spiped -e -s "$dir/socket" -t "$host:7443" -k "$key" -p "$dir/pid"

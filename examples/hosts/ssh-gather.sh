@@ -9,15 +9,7 @@ set -eu
 step=$1
 shift
 
-# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
-plain() {
-	case $2 in
-	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
-		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
-		exit 2
-		;;
-	esac
-}
+. "$(dirname "$0")/plain.sh"
 plain STEP "$step"
 
 # ace-aggregate <(ssh edge1 edge-step 7) <(ssh edge2 edge-step 7) ...

@@ -9,6 +9,9 @@
 set -eu
 host=$1 state=$2 codec=${3:-topk:0.01}
 
+. "$(dirname "$0")/plain.sh"
+plain HOST "$host" @:
+
 ace-compress -S "$state" --window 1 -c "$codec" |
     ssh -T "$host" |
     ace-ack -v -S "$state" >/dev/null

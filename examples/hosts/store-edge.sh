@@ -13,15 +13,7 @@
 set -eu
 remote=$1 device=$2 dir=$3 codec=${4:-topk:0.01}
 
-# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
-plain() {
-	case $2 in
-	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
-		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
-		exit 2
-		;;
-	esac
-}
+. "$(dirname "$0")/plain.sh"
 plain DEVICE "$device"
 
 mkdir -p "$dir/out" "$dir/in"

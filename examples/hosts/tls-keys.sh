@@ -5,6 +5,11 @@
 #
 # An edge gets ca.pem and its own two files; ca.key stays where it is.
 set -eu
+. "$(dirname "$0")/plain.sh"
+for name; do
+	# in a certificate a slash or a comma would begin another name
+	plain NAME "$name"
+done
 curve='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1'
 
 # shellcheck disable=SC2086 # words are meant

@@ -10,6 +10,9 @@
 set -uo pipefail
 dir=$1 edges=$2 state=$1/state spool=$1/spool
 
+. "$(dirname "$0")/plain.sh"
+count EDGES "$edges"
+
 # edit: when to go on without an edge, how much to send, how often.  More than
 # half of them have to be there, so that no edge can run ahead of the others alone
 rule=(--quorum "$((edges / 2 + 1))" --deadline 5s)

@@ -12,6 +12,9 @@ set -uo pipefail
 host=$1 dir=$2 state=$2/state
 shift 2
 
+. "$(dirname "$0")/plain.sh"
+plain HOST "$host" @:
+
 # edit: how much to send, by what the link is worth
 policy=(--cmin 8 --cmax 60 --half 20Mbit)
 

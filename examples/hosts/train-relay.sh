@@ -9,16 +9,10 @@
 set -uo pipefail
 host=$1 dir=$2 name=$3 edges=$4 state=$2/state spool=$2/spool
 
-# plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
-plain() {
-	case $2 in
-	'' | [-.]* | *[!A-Za-z0-9._${3-}-]*)
-		echo "${0##*/}: $1: letters, digits, '.', '_' and '-' only" >&2
-		exit 2
-		;;
-	esac
-}
+. "$(dirname "$0")/plain.sh"
+plain HOST "$host" @:
 plain NAME "$name"
+count EDGES "$edges"
 
 # edit: when to go on without an edge, and how much to send.  More than
 # half of them have to be there, so that no edge can run ahead of the others alone

@@ -7,43 +7,27 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
-/* Counts allocations only while a test asks for a failure; this is the
- * library's only global state, and it is never read otherwise. */
-static long alloc_left = -2;		/* -2: not asked yet, -1: no limit */
-static int alloc_once;			/* the N-th, none after it */
+/* A test's: so many more allocations, then none.  The library's only global
+ * state, and never read otherwise. */
+static long alloc_left;
+static int alloc_counted;
 
 /* Bytes: a mapping of its own has as many or more; so many may lie unused at
  * the end of the heap; and so many more than needed are asked for. */
 enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10 };
 
+void
+alloc_starve(long left)
+{
+	alloc_left = left;
+	alloc_counted = 1;
+}
+
 static int
 alloc_refuse(void)
 {
-	const char *s;
-	long left;
-
-	if (alloc_left == -1)
-		return 0;
-	if (alloc_left == -2) {
-		s = getenv("ACE_FAIL_ALLOC");
-		if (s != NULL && strncmp(s, "once:", 5) == 0)
-			alloc_once = 1;
-		alloc_left = s != NULL ? strtol(s + 5 * alloc_once, NULL, 10) :
-		    -1;
-		if (alloc_left == -1)
-			return 0;
-	}
-	/* the first allocation comes before any thread, others may not */
-	left = __atomic_load_n(&alloc_left, __ATOMIC_RELAXED);
-	while (left > 1)
-		if (__atomic_compare_exchange_n(&alloc_left, &left, left - 1,
-		    0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return 0;
-	if (left == -1)
-		return 0;
-	if (alloc_once)
-		__atomic_store_n(&alloc_left, -1, __ATOMIC_RELAXED);
-	return 1;
+	return alloc_counted &&
+	    __atomic_sub_fetch(&alloc_left, 1, __ATOMIC_RELAXED) < 0;
 }
 
 void

@@ -1,7 +1,5 @@
 /*
- * The one place memory comes from, so that tests can make any allocation
- * fail: ACE_FAIL_ALLOC=N in the environment fails the N-th and all after it,
- * ACE_FAIL_ALLOC=once:N the N-th alone.
+ * The one place memory comes from, so that a test can make any allocation fail.
  */
 #ifndef ACE_ALLOC_H
 #define ACE_ALLOC_H
@@ -9,6 +7,9 @@
 #include <stddef.h>
 
 struct err;
+
+/* alloc_starve(left): for tests: so many more allocations, and none after them. */
+void alloc_starve(long left);
 
 /* alloc_keep(): for a whole program, at its start: memory that was freed is not
  * given back at once, as the next group or shard asks for as much again, and

@@ -6,6 +6,7 @@
 #include "base/bar.h"
 #include "base/cli.h"
 #include "base/clock.h"
+#include "base/num.h"
 
 /* seconds before the first line, and between two */
 #define BAR_FIRST 0.5
@@ -23,35 +24,21 @@ bar_begin(struct bar *b, const struct cli *c)
 	b->last = b->since + BAR_FIRST - BAR_AGAIN;
 }
 
-/* "12.4 MB", "31 shards" */
-static void
-bar_amount(uint64_t n, const char *unit, char out[40])
-{
-	static const char *const size[] = { "B", "kB", "MB", "GB", "TB" };
-	double v = (double)n;
-	int i = 0;
-
-	if (strcmp(unit, "B") != 0) {
-		(void)snprintf(out, 40, "%llu %.16s", (unsigned long long)n,
-		    unit);
-		return;
-	}
-	for (; v >= 1000 && i < 4; i++)
-		v /= 1000;
-	(void)snprintf(out, 40, "%.1f %s", v, size[i]);
-}
-
 void
 bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit)
 {
-	char now[40], of[48] = "", left[40] = "";
+	char now[NUM_TEXT], of[48] = "", left[40] = "";
 	double t, part, secs;
 
 	if (!b->on || (t = clock_now()) - b->last < BAR_AGAIN)
 		return;
 	b->last = t;
 	b->drawn = 1;
-	bar_amount(done, unit, now);
+	if (strcmp(unit, "B") == 0)
+		(void)num_text((double)done, unit, now);
+	else
+		(void)snprintf(now, sizeof(now), "%llu %.16s",
+		    (unsigned long long)done, unit);
 	if (all != 0 && done <= all) {
 		part = (double)done / (double)all;
 		(void)snprintf(of, sizeof(of), ", %.0f %%", part * 100);

@@ -28,6 +28,43 @@ bytes_get_f32(float *x, const unsigned char *p, size_t n)
 		x[i] = bytes_f32(bytes_le32(p + 4 * i));
 }
 
+size_t
+bytes_unseen(const unsigned char *s, size_t n)
+{
+	static const struct { uint32_t lo, hi; } unseen[] = {
+		{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f },
+		{ 0x61c, 0x61c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+		{ 0x180b, 0x180f }, { 0x200b, 0x200b }, { 0x200e, 0x200f },
+		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
+		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 },
+		{ 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 },
+		{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff }
+	};
+	uint32_t c;
+	size_t i, k = 1;
+
+	if (n == 0)
+		return 0;
+	c = s[0];
+	if (c >= 0xc0 && c < 0xf8) {
+		k = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+		c &= 0x7fu >> k;
+	} else if (c >= 0x80) {
+		return 0;	/* no UTF-8 */
+	}
+	if (k > n)
+		return 0;
+	for (i = 1; i < k; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	for (i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++)
+		if (c >= unseen[i].lo && c <= unseen[i].hi)
+			return k;
+	return 0;
+}
+
 const unsigned char *
 bytes_take(struct bytes *b, size_t n)
 {

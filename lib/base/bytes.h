@@ -12,24 +12,10 @@
 
 /* bytes_unseen(s, n): how many bytes the control character takes that s begins
  * with, in UTF-8: one that a terminal obeys, that is not seen, or that turns what
- * follows around.  0: it begins with none.  U+0000 to U+001F, U+007F to U+009F,
- * U+061C, U+200B, U+200E, U+200F, U+2028 to U+202E, U+2060 to U+2069, U+FEFF. */
-static inline size_t
-bytes_unseen(const unsigned char *s, size_t n)
-{
-	if (n >= 1 && (s[0] < 0x20 || s[0] == 0x7f))
-		return 1;
-	if (n >= 2 && ((s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0) ||
-	    (s[0] == 0xd8 && s[1] == 0x9c)))
-		return 2;
-	if (n < 3)
-		return 0;
-	if (s[0] == 0xe2 && s[1] == 0x80)
-		return s[2] == 0x8b || s[2] == 0x8e || s[2] == 0x8f ||
-		    (s[2] >= 0xa8 && s[2] <= 0xae) ? 3 : 0;
-	return (s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa0 && s[2] <= 0xa9) ||
-	    (s[0] == 0xef && s[1] == 0xbb && s[2] == 0xbf) ? 3 : 0;
-}
+ * follows around.  0: it begins with none.  These are U+0000 to U+001F, U+007F to
+ * U+009F, U+2028, U+2029, U+FFF9 to U+FFFB, and what Unicode calls
+ * Default_Ignorable_Code_Point, but for U+200C and U+200D, which join letters. */
+size_t bytes_unseen(const unsigned char *s, size_t n);
 
 static inline uint16_t
 bytes_le16(const unsigned char *p)

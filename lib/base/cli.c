@@ -9,9 +9,11 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/alloc.h"
 #include "base/pack.h"
 #include "base/memlimit.h"
 #include "base/sandbox.h"
+#include "base/temp.h"
 #include "base/version.h"
 
 enum {
@@ -241,6 +243,27 @@ cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 	return r;
 }
 
+/* An operand that is replaced: the directory that it is in, links followed, is the
+ * program's. */
+static int
+cli_replaced(struct sandbox *box, const char *path, struct err *e)
+{
+	char *target = temp_target(path, e), *slash;
+	size_t n;
+	int r;
+
+	if (target == NULL)
+		return -ERR_SYS;
+	for (n = strlen(target); n > 1 && target[n - 1] == '/'; n--)
+		target[n - 1] = '\0';
+	slash = strrchr(target, '/');
+	if (slash != NULL)
+		slash[slash == target] = '\0';
+	r = sandbox_allow(box, slash != NULL ? target : ".", SANDBOX_DIR, e);
+	alloc_free(target);
+	return r;
+}
+
 static int
 cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 {
@@ -268,6 +291,9 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 	for (i = 0; i < l->paths; i++)
 		if ((r = sandbox_allow(box, l->path[i].path, l->path[i].how,
 		    e)) < 0)
+			return r;
+	for (i = 0; c->replaces && i < (size_t)n; i++)
+		if ((r = cli_replaced(box, operand[i], e)) < 0)
 			return r;
 	if ((r = cli_operands(box, operand, n, e)) < 0 ||
 	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox,

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@
 
 enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 enum { IO_BEHIND = 4 << 20 };	/* bytes that the disk is given at a time */
+enum { IO_SPARE = 256 << 10 };	/* of less it is not worth its names */
 
 struct io {
 	int fd;			/* -1: memory, or `from' */
@@ -27,6 +29,7 @@ struct io {
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	char *path, *tmp;	/* io_create: the final name, the temporary's */
+	char *spare;		/* io_create_over: what path was before, or NULL */
 	int placed;		/* reads from `place' on, not where fd stands,
 				 * so that to pass over bytes is no call */
 	off_t place;
@@ -48,7 +51,8 @@ struct io {
 	struct buf rec;		/* pipes: what was read since the mark */
 	int behind;		/* io_behind, and so many bytes are on their way */
 	uint64_t sent;
-	int ahead;		/* io_ahead */
+	int over;		/* io_over */
+	int ahead;		/* there may be more than was written: cut it off */
 };
 
 void
@@ -209,23 +213,17 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	return r;
 }
 
-static int
-io_create_stdout(struct io **out, int force, struct err *e)
-{
-	*out = NULL;
-	if (!force && isatty(STDOUT_FILENO))
-		return err_set(e, ERR_USAGE,
-		    "standard output is a terminal: a shard stream is binary");
-	return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
-}
-
 /* Opens a device or a FIFO to write into it as it is. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
-	int fd, r;
+	int fd = -1, r;
 
-	if ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
+	if (!temp_trusts(path))
+		errno = EACCES;
+	else
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
 		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "
@@ -267,9 +265,13 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	char *target;
 	int r;
 
-	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
-		return io_create_stdout(out, force, e);
 	*out = NULL;
+	if (path == NULL || (path[0] == '-' && path[1] == '\0')) {
+		if (!force && isatty(STDOUT_FILENO))
+			return err_set(e, ERR_USAGE, "standard output is a "
+			    "terminal: a shard stream is binary");
+		return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
+	}
 	r = stat(path, &st);
 	if (r == 0 && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
@@ -284,6 +286,44 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 	if ((r = io_create_beside(out, path, target, e)) < 0)
 		alloc_free(target);
 	return r;
+}
+
+int
+io_create_over(struct io **out, const char *path, const char *spare,
+    int durable, struct err *e)
+{
+	struct stat st;
+	struct io *io;
+	int r, fd;
+
+	if ((r = io_create(out, path, 0, e)) < 0)
+		return r;
+	io = *out;
+	if (io->tmp == NULL || stat(path, &st) < 0 || st.st_size < IO_SPARE)
+		return 0;
+	if ((io->spare = alloc_dup(spare, e)) == NULL)
+		r = -ERR_SYS;
+	else if ((fd = temp_spare(spare)) >= 0) {
+		if ((durable && (r = io_sync_path(path, e)) < 0) ||
+		    rename(spare, io->tmp) < 0) {
+			(void)close(fd);
+		} else {
+			(void)close(io->fd);
+			io->fd = fd;
+			io->over = io->ahead = 1;
+		}
+	}
+	if (r < 0) {
+		io_free(io);
+		*out = NULL;
+	}
+	return r;
+}
+
+int
+io_over(const struct io *io)
+{
+	return io->over;
 }
 
 int
@@ -343,18 +383,6 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
-/* One read from `place' on: where others read in the file, too, or where much
- * of it is passed over. */
-static int
-io_fill_at(struct io *io, unsigned char *p, size_t n, size_t *got,
-    struct err *e)
-{
-	int r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
-
-	io->place += (off_t)*got;
-	return r;
-}
-
 /* Goes on so many bytes after what was read from the file. */
 static int
 io_move(struct io *io, off_t by, struct err *e)
@@ -376,8 +404,12 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
 	    (r = io_await(io, e)) < 0)
 		return r;
-	if (io->placed)
-		return io_fill_at(io, p, n, got, e);
+	/* where others read in the file, too, or where much of it is passed over */
+	if (io->placed) {
+		r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
+		io->place += (off_t)*got;
+		return r;
+	}
 	if (io->share != NULL)
 		return splice_read(io->share, io->watch, p, n, got, io->name, e);
 	/* a file does not let us wait, so that nothing is watched meanwhile */
@@ -764,6 +796,9 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 		return err_sys(e, "'%s'", io->name);
 	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
 		return err_sys(e, "'%s'", io->name);
+	/* a wish, too: without it the next one is a new file */
+	if (io->spare != NULL && (unlink(io->spare) == 0 || errno == ENOENT))
+		(void)!link(io->path, io->spare);
 	fd = io->fd;
 	io->fd = -1;
 	if (io->tmp == NULL)
@@ -862,6 +897,7 @@ io_free(struct io *io)
 	alloc_free(io->name);
 	alloc_free(io->path);
 	alloc_free(io->tmp);
+	alloc_free(io->spare);
 	alloc_free(io->buf);
 	buf_release(&io->sink);
 	buf_release(&io->rec);

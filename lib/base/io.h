@@ -107,6 +107,19 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
  * terminal is -ERR_USAGE there. */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
+/*
+ * io_create_over(out, path, spare, durable, e): the same of a file of ours that is
+ * made anew again and again.  What path was before becomes `spare' at io_commit,
+ * and the next one is written over it: pages and blocks that are there already cost
+ * a fraction of new ones.  A spare that has another name too (path itself where a
+ * commit was killed, a backup made of links) is left alone, and so is a small file.
+ * durable: first an fsync of the directory, for in a name that a power cut takes
+ * back `spare' may be the file that counts.
+ * io_over(io): 1 where there was a spare.
+ */
+int io_create_over(struct io **out, const char *path, const char *spare,
+    int durable, struct err *e);
+int io_over(const struct io *io);
 int io_create_mem(struct io **out, struct err *e);
 
 /* io_behind(io): what is written goes on to the disk while more comes, so that

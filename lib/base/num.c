@@ -71,7 +71,8 @@ num_size(uint64_t *v, const char *s, const char *what, struct err *e)
 	static const struct num_unit u[] = {
 		{ "", 1 }, { "k", 1e3 }, { "K", 1e3 }, { "M", 1e6 },
 		{ "G", 1e9 }, { "T", 1e12 }, { "Ki", 1024.0 },
-		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 }, { NULL, 0 }
+		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 },
+		{ "Ti", 1099511627776.0 }, { NULL, 0 }
 	};
 	double x;
 	int r = num_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M, 64Mi",
@@ -97,17 +98,18 @@ num_rate(double *v, const char *s, const char *what, struct err *e)
 	return num_unit(v, s, u, what, "a rate such as 5Mbit or 200kbit", e);
 }
 
-void
-num_rate_text(double v, char out[NUM_RATE_TEXT])
+const char *
+num_text(double v, const char *unit, char out[NUM_TEXT])
 {
-	static const char *const unit[] = { "", "k", "M", "G" };
+	static const char *const times[] = { "", "k", "M", "G", "T", "P" };
 	int i = 0;
 
 	/* what is rounded up to 1000 is 1 of the next */
-	for (; v >= 999.5 && i < 3; i++)
+	for (; v >= 999.5 && i < 5; i++)
 		v /= 1000;
-	(void)snprintf(out, NUM_RATE_TEXT, v >= 999.5 ? "%.0f %sbit/s" :
-	    "%.3g %sbit/s", v, unit[i]);
+	(void)snprintf(out, NUM_TEXT, v >= 999.5 ? "%.0f %s%.8s" : "%.3g %s%.8s",
+	    v, times[i], unit);
+	return out;
 }
 
 int

@@ -18,10 +18,10 @@ int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
 					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
 int num_rate(double *v, const char *s, const char *what, struct err *e);
 					/* bit/s: 5Mbit, 200kbit, 1Gbit */
-/* num_rate_text(v, out): bit/s for people to read: "8 bit/s", "49.5 Mbit/s".
+/* num_text(v, unit, out): for people to read, v >= 0: "8 bit/s", "12.3 kB".
  * Machines are given the number. */
-enum { NUM_RATE_TEXT = 48 };
-void num_rate_text(double v, char out[NUM_RATE_TEXT]);
+enum { NUM_TEXT = 48 };
+const char *num_text(double v, const char *unit, char out[NUM_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);
 					/* seconds: 10ms, 1.5s, 2m; plain = s */
 /* num_choice(v, s, names, what, e): *v is the index of s in the list of names,

@@ -160,13 +160,13 @@ pool_size(const struct pool *p)
 }
 
 int
-pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
+pool_begin(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
     struct err *e)
 {
 	size_t i;
 	int r = 0;
 
-	if (p->size == 1 || n == 1 || values < POOL_LITTLE) {
+	if (p->size == 1 || values < POOL_LITTLE) {
 		for (i = 0; i < n && r == 0; i++)
 			r = work(arg, 0, i, e);
 		return r;
@@ -180,13 +180,42 @@ pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 	p->next = 0;
 	p->r = 0;
 	(void)pthread_cond_broadcast(&p->work);
+	(void)pthread_mutex_unlock(&p->m);
+	return 0;
+}
+
+int
+pool_end(struct pool *p, struct err *e)
+{
+	int r;
+
+	if (p->size == 1)
+		return 0;
+	(void)pthread_mutex_lock(&p->m);
 	pool_take(p, 0);
 	while (p->busy != 0)
 		(void)pthread_cond_wait(&p->done, &p->m);
 	p->n = p->next = 0;
 	r = p->r;
+	p->r = 0;
 	(void)pthread_mutex_unlock(&p->m);
 	return r < 0 ? err_move(e, &p->e) : 0;
+}
+
+int
+pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
+    struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	if (p->size == 1 || n == 1 || values < POOL_LITTLE) {
+		for (i = 0; i < n && r == 0; i++)
+			r = work(arg, 0, i, e);
+		return r;
+	}
+	r = pool_begin(p, n, values, work, arg, e);
+	return r < 0 ? r : pool_end(p, e);
 }
 
 void

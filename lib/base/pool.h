@@ -41,6 +41,16 @@ typedef int pool_work(void *arg, unsigned who, size_t i, struct err *e);
 int pool_run(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);
 
+/*
+ * The same while the caller goes on: pool_begin returns at once where there is
+ * another thread, and pool_end when all are done, of which the caller does what is
+ * left then.  With one thread, or little work, pool_begin does it.  One job at a
+ * time; to end none is nothing.
+ */
+int pool_begin(struct pool *p, size_t n, size_t values, pool_work *work,
+    void *arg, struct err *e);
+int pool_end(struct pool *p, struct err *e);
+
 /* Around what the items of a job share. */
 void pool_lock(struct pool *p);
 void pool_unlock(struct pool *p);

@@ -199,6 +199,7 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     defined(__aarch64__))
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 
 #ifdef __x86_64__
@@ -222,6 +223,8 @@ struct sandbox_call {
 	unsigned arg;
 	uint32_t mask, value;
 };
+#define SANDBOX_WORLDS (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | \
+    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define ANY(call) { SYS_##call, 0, 0, 0, 0 }
 #define MAKES(call) { SYS_##call, SANDBOX_MAKES, 0, 0, 0 }
 #define ONLY(call, arg, value) { SYS_##call, 0, arg, 0xffffffff, value }
@@ -250,18 +253,21 @@ static const struct sandbox_call sandbox_allowed[] = {
 	MAKES(rmdir), MAKES(link), MAKES(rename),
 #endif
 	ONLY(fcntl, 1, F_GETFD), ONLY(fcntl, 1, F_SETFD),
-	ONLY(fcntl, 1, F_GETFL), ONLY(fcntl, 1, F_SETFL),
+	ONLY(fcntl, 1, F_GETFL),
 	ONLY(fcntl, 1, F_DUPFD), ONLY(fcntl, 1, F_DUPFD_CLOEXEC),
 	ONLY(fcntl, 1, F_SETPIPE_SZ), ONLY(fcntl, 1, F_GETPIPE_SZ),
 	ONLY(fcntl, 1, F_OFD_SETLK), ONLY(fcntl, 1, F_OFD_GETLK),
 	/* is it a terminal, and how wide: nothing is typed there */
 	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
+	/* a file that shares another's bytes */
+	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },
 	/* memory and threads */
 	ANY(brk), ANY(mmap), ANY(munmap), ANY(mremap), ANY(mprotect),
 	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),
 	ANY(sched_yield), ANY(sched_getaffinity), ANY(getcpu), ANY(exit),
 	ANY(exit_group), ANY(membarrier),
-	{ SYS_clone, 0, 0, CLONE_THREAD, CLONE_THREAD },
+	/* in the world of the others */
+	{ SYS_clone, 0, 0, CLONE_THREAD | SANDBOX_WORLDS, CLONE_THREAD },
 #ifdef SYS_rseq
 	ANY(rseq),
 #endif
@@ -288,7 +294,17 @@ static const struct sandbox_call sandbox_allowed[] = {
 #endif
 };
 
+/* What was said on standard error stays said: these are not for descriptor 2, nor
+ * is a second one made of it. */
+static const int sandbox_said[] = { SYS_ftruncate, SYS_lseek, SYS_pwrite64, SYS_dup,
+	SYS_dup3, SYS_fcntl,
+#ifdef SYS_dup2
+	SYS_dup2,
+#endif
+};
+
 enum {
+	SANDBOX_SAID = sizeof(sandbox_said) / sizeof(sandbox_said[0]),
 	SANDBOX_ROWS = sizeof(sandbox_allowed) / sizeof(sandbox_allowed[0]),
 	SANDBOX_LINES = 6	/* instructions a row, at most */
 };
@@ -327,15 +343,28 @@ sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
 	    offsetof(struct seccomp_data, nr), 0, 0);
 }
 
+/* The instructions by which a call is refused for standard error, as above. */
+static size_t
+sandbox_not_said(struct sock_filter *f, size_t n, int nr)
+{
+	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
+	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, args), 0, 0);
+	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, STDERR_FILENO, 0, 1);
+	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
+	return sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, nr), 0, 0);
+}
+
 /* From here on the calls of these stages alone. */
 static int
 sandbox_calls(unsigned stages, int child)
 {
-	struct sock_filter f[SANDBOX_ROWS * SANDBOX_LINES + 8];
+	struct sock_filter f[(SANDBOX_ROWS + SANDBOX_SAID) * SANDBOX_LINES + 8];
 	const struct sandbox_call *c;
 	struct sock_fprog p;
 	uint32_t value;
-	size_t n = 0;
+	size_t n = 0, i;
 
 	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, arch), 0, 0);
@@ -343,6 +372,8 @@ sandbox_calls(unsigned stages, int child)
 	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
 	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, nr), 0, 0);
+	for (i = 0; i < SANDBOX_SAID; i++)
+		n = sandbox_not_said(f, n, sandbox_said[i]);
 	for (c = sandbox_allowed; c < sandbox_allowed + SANDBOX_ROWS; c++) {
 		if (c->stage != 0 && (c->stage & stages) == 0)
 			continue;

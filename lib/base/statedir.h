@@ -12,9 +12,10 @@ struct statedir {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
 	int durable;		/* its files are going to be synced */
+	int again;		/* the residual before the last one is written over */
 	struct memories *later;	/* where what is saved waits, or NULL */
 };
-#define STATE_INIT { NULL, -1, 0, NULL }
+#define STATE_INIT { NULL, -1, 0, 0, NULL }
 
 /* statedir_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
  * belongs to somebody else or others may write to it. */

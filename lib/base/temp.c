@@ -91,21 +91,18 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 
 /* ---- in the place of another file ---- */
 
-/* May this link be followed?  In a folder where all may make names, such as /tmp,
- * somebody else's leads where he wants; the kernel refuses those that it follows
- * itself (protected_symlinks), by the same rule. */
-static int
-temp_follows(const char *link)
+int
+temp_trusts(const char *name)
 {
 	const mode_t shared = S_ISVTX | S_IWOTH;
-	const char *slash = strrchr(link, '/');
+	const char *slash = strrchr(name, '/');
 	char dir[PATH_MAX];
 	struct stat l, d;
 	int n;
 
 	n = slash == NULL ? snprintf(dir, sizeof(dir), ".") :
-	    snprintf(dir, sizeof(dir), "%.*s", (int)(slash - link) + 1, link);
-	return n < (int)sizeof(dir) && lstat(link, &l) == 0 &&
+	    snprintf(dir, sizeof(dir), "%.*s", (int)(slash - name) + 1, name);
+	return n < (int)sizeof(dir) && lstat(name, &l) == 0 &&
 	    stat(dir, &d) == 0 && ((d.st_mode & shared) != shared ||
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
 }
@@ -127,7 +124,7 @@ temp_target(const char *path, struct err *e)
 			alloc_free(at);
 			return NULL;
 		}
-		if (!temp_follows(at)) {
+		if (!temp_trusts(at)) {
 			errno = EACCES;
 			(void)err_sys(e, "'%s'", path);
 			alloc_free(at);
@@ -188,6 +185,21 @@ temp_place(int fd, const char *temp, const char *path, const char *name,
 	if (lock >= 0)
 		(void)close(lock);
 	return r;
+}
+
+int
+temp_spare(const char *path)
+{
+	struct stat st;
+	const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && st.st_uid == geteuid() &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
 }
 
 /* ---- what others left ---- */

@@ -21,6 +21,12 @@ int temp_open(int *fd, struct err *e);
 int temp_create(char *path, mode_t mode, int *fd, struct err *e);
 void temp_sweep(const char *dir);
 
+/* temp_trusts(name): may one write through this link, or into this FIFO?  In a folder
+ * where all may make names, such as /tmp, somebody else's leads where he wants; the
+ * kernel refuses those that it comes to itself (protected_symlinks, protected_fifos), by
+ * the same rule. */
+int temp_trusts(const char *name);
+
 /* temp_target(path, e): follows the symbolic links that path itself is and
  * returns, allocated, the name that they lead to: the one that a rename has to
  * replace.  A file of that name need not exist.  Another user's link in a folder
@@ -33,5 +39,8 @@ int temp_beside(const char *path, char **temp, int *fd, struct err *e);
  * and renames the file temp to path.  name is what messages call it. */
 int temp_place(int fd, const char *temp, const char *path, const char *name,
     struct err *e);
+/* temp_spare(path): a file of ours that has this name alone, open to be written over
+ * under another, and locked; -1: there is none. */
+int temp_spare(const char *path);
 
 #endif

@@ -63,7 +63,7 @@ codec_word(unsigned i)
 	uint32_t k;
 
 	for (k = 0; k < CODEC_MAX; k++) {
-		if (table[k] == NULL)
+		if (table[k] == NULL || table[k]->parse == NULL)
 			continue;
 		if (i-- == 0)
 			return table[k]->name;
@@ -78,6 +78,24 @@ int
 codec_known(uint64_t codec)
 {
 	return codec < CODEC_MAX && table[codec] != NULL;
+}
+
+/* Whether a record may have it. */
+static int
+takes(const struct codec_impl *c, uint8_t param)
+{
+	const unsigned p = param & ~(unsigned)c->flag_param;
+
+	return p >= c->min_param && p <= c->max_param;
+}
+
+int
+codec_takes(uint32_t codec, uint8_t param)
+{
+	const struct codec_impl *c = codec_row(codec);
+
+	return c == NULL ? 0 : c->open != 0 ? param <= c->open :
+	    takes(c, param);
 }
 
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
@@ -247,6 +265,16 @@ codec_turn(const struct codec_plan *plan, double f)
 	return p;
 }
 
+int
+codec_turned(const struct codec_last *last, struct codec_plan *plan)
+{
+	const struct codec_impl *c = codec_row(last->codec);
+
+	*plan = (struct codec_plan){ last->codec, last->param, 0 };
+	return c != NULL && c->turned != NULL && c->turned(plan, last->body,
+	    last->len);
+}
+
 /* ---- the bytes ---- */
 
 size_t
@@ -314,6 +342,9 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (c == NULL)
 		return err_set(e, ERR_USAGE, "no codec %lu",
 		    (unsigned long)plan->codec);
+	if (!codec_takes(plan->codec, plan->param))
+		return err_set(e, ERR_USAGE, "codec %s: parameter %u", c->name,
+		    plan->param);
 	if (c->sums)
 		in.seen = codec_seen(&in, &s);
 	in.max_bits = in.seen != NULL && in.seen->nonfinite == 0 ?
@@ -322,7 +353,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 		return err_set(e, ERR_DATA,
 		    "corrupt: value %zu of a group is not finite",
 		    in.kern->first_nonfinite(x, n));
-	*param = 0;
+	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)
 		return 0;			/* nothing is an empty body */
 	if ((r = buf_room(out, c->bound(plan, n), e)) < 0)
@@ -349,7 +380,7 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
 	else if (c == NULL)
 		*r = err_set(e, ERR_DATA, "unsupported: codec %lu",
 		    (unsigned long)codec);
-	else if (param > c->max_param)
+	else if (!takes(c, param))
 		*r = err_set(e, ERR_DATA,
 		    "unsupported: parameter %u of codec %s", param, c->name);
 	return *r == 0 ? c : NULL;
@@ -367,17 +398,6 @@ decoded(const struct codec_impl *c, const struct bytes *b,
 	return 0;
 }
 
-/* The listed values to their places, zeros to the others. */
-static void
-scatter(const struct codec_list *l, float *x, size_t n)
-{
-	size_t i;
-
-	memset(x, 0, n * sizeof(*x));
-	for (i = 0; i < l->k; i++)
-		x[l->pos[i]] = l->x[i];
-}
-
 int
 codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e)
@@ -386,6 +406,7 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 	struct codec_out o = { param, ctx, NULL, x, n };
 	struct bytes b = BYTES(body, len);
 	const struct codec_impl *c;
+	size_t i;
 	int r;
 
 	if ((c = decoder(codec, param, &o, &r, e)) == NULL)
@@ -395,9 +416,11 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 	if (c->list == NULL)
 		return (r = c->decode(&o, &b, e)) < 0 ? r :
 		    decoded(c, &b, o.kern, x, n, e);
-	if ((r = codec_decode_list(codec, param, ctx, body, len, n, &l,
-	    e)) == 0)
-		scatter(&l, x, n);
+	r = codec_decode_list(codec, param, ctx, body, len, n, &l, e);
+	if (r == 0)
+		memset(x, 0, n * sizeof(*x));
+	for (i = 0; r == 0 && i < l.k; i++)
+		x[l.pos[i]] = l.x[i];
 	codec_list_release(&l);
 	return r;
 }

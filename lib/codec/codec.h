@@ -39,7 +39,8 @@ struct kern_stat;
 	X(12, I64, fixed_i64) \
 	X(13, NATURAL, natural_codec) \
 	X(14, EDEN, eden_codec) \
-	X(16, NONZERO, nonzero_codec)
+	X(16, NONZERO, nonzero_codec) \
+	X(17, EXACT, exact_codec)
 
 /* The codec number of a record: CODEC_F32 and so on. */
 #define CODEC_NUMBER(number, name, row) CODEC_##name = number,
@@ -80,7 +81,7 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
  * the closing NUL, of the argument alone and of the whole. */
 enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
-/* codec_word(i): the i-th of all names that there are, NULL behind the last. */
+/* codec_word(i): the i-th of all names that users write, NULL behind the last. */
 const char *codec_word(unsigned i);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
 
@@ -88,12 +89,23 @@ const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
  * none, although there are greater ones. */
 int codec_known(uint64_t codec);
 
+/* codec_takes(codec, param): 1 when a plan of a codec that is known may have the
+ * parameter. */
+int codec_takes(uint32_t codec, uint8_t param);
 /* codec_exact(codec, param): 1 when decoding gives every f32 bit for bit. */
 static inline int
 codec_exact(uint32_t codec, uint8_t param)
 {
 	return codec == CODEC_F32 || codec == CODEC_NONZERO ||
-	    (codec == CODEC_LOSSLESS && param == 0);
+	    codec == CODEC_EXACT || (codec == CODEC_LOSSLESS && param == 0);
+}
+
+/* codec_values(codec, param): 1 when a body is values to everybody, and not bits
+ * that only who knows the old ones, or the type, can read. */
+static inline int
+codec_values(uint32_t codec, uint8_t param)
+{
+	return codec != CODEC_EXACT || param == 0;
 }
 
 /*
@@ -168,6 +180,10 @@ struct codec_last {
 	const unsigned char *body;
 	size_t len;
 };
+
+/* codec_turned(last, plan): the plan with a knob that a body was coded by: 1; 0: it
+ * has none, or does not say. */
+int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
 /*
  * codec_encode_after: codec_encode, given the last body as well.  last may be

@@ -50,7 +50,7 @@ struct codec_alias {
 };
 
 /*
- * The row.  name, parse, bound, encode, and decode or list, are required.  A property
+ * The row.  name, bound, encode, and decode or list, are required.  A property
  * left 0 does not hold; what a function left NULL means is said beside it.
  */
 struct codec_impl {
@@ -58,7 +58,7 @@ struct codec_impl {
 
 	/* ---- the argument ---- */
 	/* 0, or -ERR_USAGE; arg is what follows the colon, NULL when there
-	 * is no colon */
+	 * is no colon.  NULL: nobody chooses the codec by its name */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* writes what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
@@ -69,6 +69,10 @@ struct codec_impl {
 	/* makes the plan coarser by f > 0, within the codec's range; NULL
 	 * when the argument is no knob (codec_knob) */
 	void (*turn)(struct codec_plan *plan, double f);
+	/* the plan that this body was coded by: 1, or 0 where the body does not
+	 * say; NULL: none does */
+	int (*turned)(struct codec_plan *plan, const unsigned char *body,
+	    size_t len);
 
 	/* of a codec without bias: codec_contracting */
 	void (*contract)(struct codec_plan *plan);
@@ -79,7 +83,8 @@ struct codec_impl {
 	 * bound is exact, or when the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
 	    const struct codec_ctx *ctx, size_t n);
-	/* appends to out; room for bound() bytes is there, *param is 0 */
+	/* appends to out; room for bound() bytes is there, *param is the plan's,
+	 * or 0 where encode says it (open) */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
 	/* b holds the body; the caller refuses a body of which decode leaves
@@ -94,10 +99,11 @@ struct codec_impl {
 	 * made of in, bit for bit and sooner; 1: decode has to */
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
-	uint8_t max_param;	/* greater: unsupported */
+	uint8_t min_param, max_param;	/* others: unsupported */
+	uint8_t flag_param;	/* a bit that any of them may have, too */
 	uint8_t raw;		/* may carry values that are not finite */
 	uint8_t open;		/* encode may write another param than the
-				 * plan's */
+				 * plan's, and that is at most this; or 0 */
 	uint8_t after;		/* encode looks at the last body */
 	uint8_t sums;		/* encode calls codec_seen: what is largest is
 				 * taken from there, too */

@@ -75,16 +75,6 @@ store(const struct codec_in *in, struct buf *out)
 }
 
 static int
-all_equal(const float *x, size_t n)
-{
-	size_t i;
-
-	for (i = 1; i < n && x[i] == x[0]; i++)
-		continue;
-	return i == n;
-}
-
-static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
@@ -92,7 +82,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	struct ecq_side s;
 	struct ecq_in q;
 	struct knob k;
-	size_t len, head, cap = 0;
+	size_t len, head, cap = 0, i;
 	int16_t *v = NULL;
 	int r;
 
@@ -102,7 +92,9 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 			memset(in->y, 0, in->n * sizeof(*in->y));
 		return 0;
 	}
-	if (all_equal(in->x, in->n)) {
+	for (i = 1; i < in->n && in->x[i] == in->x[0]; i++)
+		continue;
+	if (i == in->n) {
 		bytes_put_f32(p, in->x, 1);
 		out->n += SAME;
 		if (in->y != NULL)
@@ -250,6 +242,19 @@ turn(struct codec_plan *plan, double f)
 	plan->arg = (float)fmax(fmin((double)plan->arg * f, 1e30), 0x1p-126);
 }
 
+static int
+turned(struct codec_plan *plan, const unsigned char *body, size_t len)
+{
+	uint32_t step;
+
+	if (len <= SAME)
+		return 0;
+	step = (uint32_t)body[0] | (uint32_t)body[1] << 8 |
+	    (uint32_t)body[2] << 16;
+	plan->arg = bytes_f32(step << 8);
+	return step >= STEP_MIN && step <= STEP_MAX;
+}
+
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
@@ -377,6 +382,7 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .again = again, .turn = turn,
+	.turned = turned,
 	.tells = 1, .sums = 1,
 	.sparse_below = HUGE_VALF, .foretell = foretell
 };

@@ -254,9 +254,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	struct part p;
 	int exp;
 
-	if (in->plan->param > MSE)
-		return err_set(e, ERR_USAGE, "codec eden: parameter %u",
-		    in->plan->param);
 	*param = in->plan->param;
 	if (in->max_bits == 0)
 		return 0;

@@ -1,13 +1,8 @@
 /*
  * LOSSLESS: the bytes of f32 (param 0), or of the nearest bf16 (param 1), in
- * planes, each coded as suits it.
+ * planes.
  *
- *   body  := plane[4] or plane[2], most significant first
- *   plane := u8 mode  data
- *   mode 128 + ... of the first plane: the others leave out the values whose
- *        byte in the first is 0; they are 0
- *   mode 0: the bytes as they are      1: one byte, all are it
- *        2: varint length, LZ4 block   3: varint length, rans.h
+ *   body  := planes of 4 or 2 bytes (planes.h), most significant first
  *
  * The sign is moved below the mantissa first, so that the exponent is a plane
  * by itself: it is where gradients have little entropy (2.6 bits).
@@ -15,15 +10,12 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/pack.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
-#include "codec/rans.h"
+#include "codec/planes.h"
 #include "kern/kern.h"
 
-enum { STORED, CONSTANT, LZ4, RANS, SPARSE = 128 };
-enum { SAMPLE = 4096 };
 enum { F32 = 0, BF16 = 1 };
 
 static int
@@ -48,119 +40,7 @@ format(const struct codec_plan *plan, char buf[CODEC_ARG])
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	/* a plane's code is never kept when longer than the plane, but is
-	 * written before that is known */
-	return (plan->param == BF16 ? 2 : 4) * (n + 16) + rans_bound(n);
-}
-
-/* LZ4 where it beats entropy (repeats longer than a byte), to less than limit
- * bytes, 0 otherwise; a sample of a long plane is asked first. */
-static size_t
-put_lz4(unsigned char *out, size_t limit, const unsigned char *s, size_t n)
-{
-	if (n > 4 * SAMPLE && pack_lz4(out, limit / (n / SAMPLE) + 64,
-	    s + n / 2, SAMPLE) == 0)
-		return 0;
-	return pack_lz4(out, limit, s, n);
-}
-
-/* count becomes how often each byte is in s. */
-static unsigned char *
-put_plane(unsigned char *out, const unsigned char *s, size_t n,
-    uint32_t count[RANS_SYMBOLS])
-{
-	size_t i, guess, len;
-	unsigned char head[16];
-
-	if (n == 0)
-		return out;
-	rans_count(s, n, count);
-	if (count[s[0]] == n) {
-		*out++ = CONSTANT;
-		*out++ = s[0];
-		return out;
-	}
-	guess = rans_estimate(count, n);
-	guess = guess < n ? guess : n - 1;
-	*out = LZ4;
-	len = put_lz4(out + 11, guess, s, n);
-	if (len == 0 && guess < n - n / 64) {
-		*out = RANS;
-		len = rans_put(out + 11, s, n, count);
-	}
-	if (len == 0 || len + 3 >= n) {
-		*out++ = STORED;
-		memcpy(out, s, n);
-		return out + n;
-	}
-	i = bytes_set_varint(head, len);
-	memcpy(out + 1, head, i);
-	memmove(out + 1 + i, out + 11, len);
-	return out + 1 + i + len;
-}
-
-/* Is a value 0 in all planes where it is in the first? */
-static int
-zero_whole(const unsigned char *s, size_t n, size_t planes)
-{
-	unsigned char rest = 0;
-	size_t i, j;
-
-	for (i = 0; i < n; i++)
-		for (j = 1; s[i] == 0 && j < planes; j++)
-			rest |= s[j * n + i];
-	return rest == 0;
-}
-
-/* The planes s[n] each; where a 0 in the first means 0 in all, the others
- * without those values. */
-static unsigned char *
-put_planes(unsigned char *out, unsigned char *s, size_t n, size_t planes)
-{
-	uint32_t count[RANS_SYMBOLS] = { 0 };
-	unsigned char *first = out, *p;
-	size_t i, j, k = n;
-
-	out = put_plane(out, s, n, count);
-	if (count[0] > n / 64 && zero_whole(s, n, planes)) {
-		*first |= SPARSE;
-		for (j = 1, p = s + n; j < planes; j++, p += n)
-			for (i = k = 0; i < n; i++) {
-				p[k] = p[i];
-				k += s[i] != 0;
-			}
-	}
-	for (j = 1; j < planes; j++)
-		out = put_plane(out, s + j * n, k, count);
-	return out;
-}
-
-static int
-get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
-{
-	const unsigned char *p;
-	struct bytes part = BYTES(NULL, 0);
-	uint64_t len;
-
-	if (mode == STORED || mode == CONSTANT) {
-		p = bytes_take(b, mode == STORED ? n : 1);
-		if (p == NULL)
-			return -1;
-		if (mode == STORED)
-			memcpy(s, p, n);
-		else
-			memset(s, p[0], n);
-		return 0;
-	}
-	len = bytes_varint(b);
-	if (b->bad || len > b->n - b->at ||
-	    (p = bytes_take(b, (size_t)len)) == NULL)
-		return -1;
-	if (mode == LZ4)
-		return pack_unlz4(s, n, p, (size_t)len);
-	part.p = p;
-	part.n = (size_t)len;
-	return mode == RANS ? rans_get(&part, s, n) : -1;
+	return planes_bound(n, plan->param == BF16 ? 2 : 4);
 }
 
 static int
@@ -173,7 +53,7 @@ encode_f32(const struct codec_in *in, unsigned char **out, struct err *e)
 	in->kern->split(s, in->x, in->n);
 	if (in->y != NULL)
 		memcpy(in->y, in->x, in->n * sizeof(*in->y));
-	*out = put_planes(*out, s, in->n, 4);
+	*out = planes_put(*out, s, in->n, 4);
 	alloc_free(s);
 	return 0;
 }
@@ -200,7 +80,7 @@ encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
 		s[i] = (unsigned char)(u >> 8);
 		s[n + i] = (unsigned char)u;
 	}
-	*out = put_planes(*out, s, n, 2);
+	*out = planes_put(*out, s, n, 2);
 	alloc_free(s);
 	alloc_free(h);
 	return 0;
@@ -214,9 +94,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	int r;
 
 	*param = in->plan->param;
-	if (*param > BF16)
-		return err_set(e, ERR_USAGE, "codec lossless: parameter %u",
-		    *param);
 	r = *param == BF16 ? encode_bf16(in, &p, e) : encode_f32(in, &p, e);
 	if (r == 0)
 		out->n = (size_t)(p - out->p);
@@ -235,36 +112,6 @@ join_bf16(float *x, const unsigned char *s, size_t n)
 	}
 }
 
-/* k values of a plane to where the first plane is not 0. */
-static void
-spread(unsigned char *p, const unsigned char *first, size_t n, size_t k)
-{
-	size_t i;
-
-	for (i = n; i-- > 0;)
-		p[i] = first[i] != 0 ? p[--k] : 0;
-}
-
-static int
-get_planes(struct bytes *b, unsigned char *s, size_t n, size_t planes)
-{
-	unsigned mode = bytes_u8(b);
-	size_t i, j, k = n;
-
-	if (get_plane(b, mode & ~(unsigned)SPARSE, s, n) < 0)
-		return -1;
-	if ((mode & SPARSE) != 0)
-		for (i = 0; i < n; i++)
-			k -= s[i] == 0;
-	for (j = 1; j < planes; j++) {
-		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
-			return -1;
-		if (k < n)
-			spread(s + j * n, s, n, k);
-	}
-	return 0;
-}
-
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
@@ -274,7 +121,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 	if (s == NULL)
 		return -ERR_SYS;
-	if (get_planes(b, s, o->n, planes) < 0)
+	if (planes_get(b, s, o->n, planes) < 0)
 		r = codec_corrupt("lossless", "bad plane", e);
 	else if (o->param == BF16)
 		join_bf16(o->x, s, o->n);

@@ -332,8 +332,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	size_t i;
 	int exp, k;
 
-	if (rank < 1 || rank > MAX_RANK)
-		return err_set(e, ERR_USAGE, "codec lowrank: rank %u", rank);
 	*param = in->plan->param;
 	if (in->max_bits == 0)
 		return 0;
@@ -396,9 +394,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	float *p, *q;
 	int exp, r;
 
-	if (rank < 1 || rank > MAX_RANK)
-		return err_set(e, ERR_DATA, "unsupported: lowrank of rank %u",
-		    rank);
 	memset(o->x, 0, o->n * sizeof(*o->x));
 	if (b->n == 0)
 		return 0;
@@ -453,6 +448,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 
 const struct codec_impl lowrank_codec = {
 	.name = "lowrank", .parse = parse, .format = format, .bound = bound,
-	.size = size, .encode = encode, .decode = decode, .max_param = 255,
-	.after = 1, .fixed = 1, .foretell = foretell
+	.size = size, .encode = encode, .decode = decode, .min_param = 1,
+	.max_param = MAX_RANK, .flag_param = Q8, .after = 1, .fixed = 1, .foretell = foretell
 };

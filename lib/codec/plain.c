@@ -89,16 +89,6 @@ limit_f16(uint16_t *h, const float *x, size_t n)
 }
 
 static void
-limit_bf16(uint16_t *h, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if ((h[i] & 0x7fff) == 0x7f80)
-			h[i]--;
-}
-
-static void
 put16(struct buf *out, uint16_t *h, size_t n)
 {
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -143,13 +133,13 @@ encode_bf16(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
 	uint16_t h[CHUNK];
-	size_t i, m;
+	size_t i, k, m;
 
 	for (i = 0; i < in->n; i += m) {
 		m = in->n - i < CHUNK ? in->n - i : CHUNK;
 		in->kern->to_bf16(h, in->x + i, m);
-		if (in->max_bits >= BF16_OVER)
-			limit_bf16(h, m);
+		for (k = 0; in->max_bits >= BF16_OVER && k < m; k++)
+			h[k] = (uint16_t)(h[k] - ((h[k] & 0x7fff) == 0x7f80));
 		put16(out, h, m);
 	}
 	return 0;

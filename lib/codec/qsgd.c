@@ -83,16 +83,6 @@ bound(const struct codec_plan *plan, size_t n)
 	return 4 + bits_size(n, width(plan->param));
 }
 
-static float
-norm_of(const struct codec_in *in)
-{
-	struct kern_stat s;
-	double norm;
-
-	norm = sqrt(codec_seen(in, &s)->sumsq);
-	return norm < 0x1.fffffep127 ? (float)norm : 0x1.fffffep127f;
-}
-
 /* Codes of nine bits. */
 static void
 pack_wide(unsigned char *p, const uint16_t *q, size_t n)
@@ -214,13 +204,12 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 {
 	unsigned s = in->plan->param, w = width(s);
 	unsigned char *p = out->p + out->n, *tmp;
-	float norm = norm_of(in);
-	double unit;
+	struct kern_stat st;
+	double unit = sqrt(codec_seen(in, &st)->sumsq);
+	float norm = unit < 0x1.fffffep127 ? (float)unit : 0x1.fffffep127f;
 	size_t i, n = in->n;
 	uint16_t *q;
 
-	if (s == 0)
-		return err_set(e, ERR_USAGE, "codec qsgd: 0 levels");
 	*param = (uint8_t)s;
 	bytes_put_f32(p, &norm, 1);
 	out->n += 4;
@@ -299,8 +288,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	double unit;
 	int r;
 
-	if (s == 0)
-		return err_set(e, ERR_DATA, "unsupported: qsgd with 0 levels");
 	if (b->bad || bits >= 0x7f800000)
 		return codec_corrupt("qsgd", "bad norm", e);
 	if (bits == 0) {
@@ -371,6 +358,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl qsgd_codec = {
 	.name = "qsgd", .parse = parse, .format = format,
 	.contract = contract, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = 255, .tells = 1,
+	.encode = encode, .decode = decode, .min_param = 1, .max_param = 255, .tells = 1,
 	.foretell = foretell
 };

@@ -20,26 +20,18 @@ rans_log2(uint32_t v)
 	return r;
 }
 
-/* Of n symbols with these counts, in whole bytes. */
-static size_t
-entropy(const uint32_t *count, size_t symbols, size_t n)
-{
-	uint64_t bits = (uint64_t)n * rans_log2((uint32_t)n);
-	size_t i;
-
-	for (i = 0; i < symbols; i++)
-		if (count[i] != 0)
-			bits -= count[i] * rans_log2(count[i]);
-	return (size_t)(bits >> 19);
-}
-
 size_t
 rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n)
 {
-	size_t i, used = 0, bytes = entropy(count, RANS_SYMBOLS, n);
+	uint64_t bits = (uint64_t)n * rans_log2((uint32_t)n);
+	size_t i, used = 0, bytes;
 
 	for (i = 0; i < RANS_SYMBOLS; i++)
-		used += count[i] != 0;
+		if (count[i] != 0) {
+			bits -= count[i] * rans_log2(count[i]);
+			used++;
+		}
+	bytes = (size_t)(bits >> 19);
 	return bytes + bytes / 512 + 2 * used + 20;
 }
 

@@ -200,8 +200,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	size_t at, i, n;
 	uint16_t h;
 
-	if (mode > MSE)
-		return err_set(e, ERR_USAGE, "codec tern: parameter %u", mode);
 	*param = (uint8_t)mode;
 	if (in->max_bits == 0) {
 		if (in->y != NULL)

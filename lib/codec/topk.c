@@ -631,6 +631,7 @@ static const struct codec_alias other[] = {
 const struct codec_impl topk_codec = {
 	.name = "topk", .parse = parse, .format = format, .alias = other,
 	.title = title, .turn = turn, .bound = bound, .encode = encode,
-	.list = list, .max_param = CODED + TOPK_KIND, .open = 1, .tells = 1,
+	.list = list, .max_param = CODED + TOPK_KIND,
+	.open = (MAX_CHUNK << TOPK_PICK) + TOPK_RICE + TOPK_KIND, .tells = 1,
 	.sparse_below = HUGE_VALF, .foretell = foretell
 };

@@ -138,19 +138,19 @@ dense_close(struct dense *d)
 }
 
 int
-dense_create(struct writer **w, const struct statedir *s, const char *name,
+dense_begin(struct writer **w, struct io *io, const struct statedir *s,
     const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e)
 {
 	struct writer_opts o = { "state", NULL, 0 };
-	char *path = statedir_path(s, name, e);
 	struct shard sh;
-	struct io *io;
 	int k;
 
 	*w = NULL;
-	if (path == NULL)
-		return -ERR_SYS;
+	if (s->durable)
+		io_behind(io);
+	if ((k = writer_open(w, io, &o, e)) < 0)
+		return k;
 	shard_init(&sh);
 	sh.kind = kind;
 	sh.step = from->step;
@@ -158,13 +158,26 @@ dense_create(struct writer **w, const struct statedir *s, const char *name,
 	k = shard_same(&sh, from, e);
 	if (k == 0 && kv != NULL)
 		k = text_add(&sh.kv, kv, e);
-	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0) {
-		if (s->durable)
-			io_behind(io);
-		if ((k = writer_open(w, io, &o, e)) == 0)
-			k = writer_shard(*w, &sh, sc, e);
-	}
+	if (k == 0)
+		k = writer_shard(*w, &sh, sc, e);
 	shard_release(&sh);
+	return k;
+}
+
+int
+dense_create(struct writer **w, const struct statedir *s, const char *name,
+    const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
+    const struct schema *sc, struct err *e)
+{
+	char *path = statedir_path(s, name, e);
+	struct io *io;
+	int k;
+
+	*w = NULL;
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = io_create(&io, path, 0, e)) == 0)
+		k = dense_begin(w, io, s, from, kind, kv, sc, e);
 	alloc_free(path);
 	return k;
 }

@@ -45,8 +45,13 @@ void dense_close(struct dense *d);
 /* dense_create(w, s, name, sh, kind, kv, sc, e): begins a file that appears at
  * writer_end.  It says run, device, step and incarnation of sh and nothing
  * else, so that two parties who keep the same array have the same bytes, and
- * the same stamp.  kv: keys to add, or NULL. */
+ * the same stamp.  kv: keys to add, or NULL.
+ * dense_begin: the same in io, which is the writer's from now on. */
 int dense_create(struct writer **w, const struct statedir *s, const char *name,
+    const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
+    const struct schema *sc, struct err *e);
+struct io;
+int dense_begin(struct writer **w, struct io *io, const struct statedir *s,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
 /* dense_put(w, g, x, n, e): group g, in rising order; left out if all are

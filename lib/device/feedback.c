@@ -70,6 +70,7 @@ feedback_open(struct feedback **out, const char *dir,
 	f->scratch = -1;
 	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
+	f->state.again = o->sync != IO_SYNC_RENAME;
 	f->state.later = o->later;
 	f->how = (struct compensate){ o->kind, (float)o->gamma,
 	    (float)o->momentum, (float)o->decay, kern_get(e) };
@@ -324,8 +325,8 @@ feedback_describe(const struct feedback *f, struct shard *s,
 		return r;
 	s->flags |= SHARD_PREDICTED;
 	feedback_format(f, how);
-	if ((r = text_set(&s->kv, FEEDBACK_KEY, how, e)) == 0)
-		r = text_set(&s->kv, FEEDBACK_KEY_BASE,
+	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, how, e)) == 0)
+		r = text_set(&s->kv, SHARD_KEY_HISTORY,
 		    f->side.r != NULL ? f->side.stamp : "none", e);
 	return r;
 }
@@ -399,6 +400,12 @@ int
 feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 {
 	return statedir_scratch(&f->state, fd, e);
+}
+
+int
+feedback_over(const struct feedback *f)
+{
+	return !feedback_beside(f) && residual_over(f->next);
 }
 
 int

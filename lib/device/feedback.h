@@ -67,7 +67,10 @@ struct writer *feedback_writer(struct feedback *f);
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 /* feedback_ahead(f, slack, fd, from, e): the new residual's file, in which values
  * may wait where these groups' residuals will be, which are as long; slack: of
- * bytes that may come between.  Only with a residual and nothing beside. */
+ * bytes that may come between.  Only with a residual and nothing beside.
+ * feedback_over(f): 1 where its pages are there already, so that nothing is gained by
+ * memory of our own. */
+int feedback_over(const struct feedback *f);
 int feedback_ahead(const struct feedback *f, uint64_t slack, int *fd,
     uint64_t *from, struct err *e);
 
@@ -127,11 +130,6 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 
 /* ---- the receiver's side of ef21 and cache ---- */
-
-/* Keys of a shard that is a difference to a history: the variant ("ef21",
- * "cache:0.9") and the stamp of the history it is a difference to. */
-#define FEEDBACK_KEY "predict"
-#define FEEDBACK_KEY_BASE "history"
 
 struct feedback_cache;
 /* feedback_cache_open: dir is the receiver's, one for each device. */

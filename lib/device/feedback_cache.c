@@ -88,8 +88,8 @@ int
 feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct err *e)
 {
-	const char *how = text_get(&sh->kv, FEEDBACK_KEY);
-	const char *base = text_get(&sh->kv, FEEDBACK_KEY_BASE);
+	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
+	const char *base = text_get(&sh->kv, SHARD_KEY_HISTORY);
 	int k;
 
 	feedback_cache_drop(c);

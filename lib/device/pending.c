@@ -135,9 +135,13 @@ pending_last_open(struct pending_last *l, const struct statedir *s,
 	l->open = 1;
 	if ((k = residual_open(&l->q, s, e)) < 0)
 		return k;
+	if (l->q.d.r != NULL)
+		(void)reader_skip_bodies(l->q.d.r, 1);
 	while ((k = residual_pending(&l->q, e)) > 0)
-		if (reader_shard(l->q.d.r)->step == step)
+		if (reader_shard(l->q.d.r)->step == step) {
+			(void)reader_skip_bodies(l->q.d.r, 0);
 			return 0;
+		}
 	l->done = 1;
 	return k;
 }

@@ -7,6 +7,7 @@
 #include "pipe/filter.h"
 
 #define RESIDUAL_FILE "residual"
+#define RESIDUAL_SPARE "spare"
 
 /* ---- looking ---- */
 
@@ -82,6 +83,28 @@ residual_empty(int fd, struct err *e)
 	    err_sys(e, "<scratch>");
 }
 
+/* The file to be, over the one before the last where that is allowed. */
+static int
+residual_create(struct residual_new *n, const struct statedir *s,
+    const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
+    struct err *e)
+{
+	char *path, *spare = NULL;
+	struct io *io;
+	int k = -ERR_SYS;
+
+	if (!s->again)
+		return dense_create(&n->w, s, RESIDUAL_FILE, sh, SHARD_RESIDUAL,
+		    kv, sc, e);
+	if ((path = statedir_path(s, RESIDUAL_FILE, e)) != NULL &&
+	    (spare = statedir_path(s, RESIDUAL_SPARE, e)) != NULL &&
+	    (k = io_create_over(&io, path, spare, s->durable, e)) == 0)
+		k = dense_begin(&n->w, io, s, sh, SHARD_RESIDUAL, kv, sc, e);
+	alloc_free(path);
+	alloc_free(spare);
+	return k;
+}
+
 int
 residual_begin(struct residual_new **out, const struct statedir *s,
     int scratch, const struct shard *sh, const struct text_kv *kv,
@@ -94,8 +117,7 @@ residual_begin(struct residual_new **out, const struct statedir *s,
 	if (n == NULL)
 		return -ERR_SYS;
 	n->scratch = scratch;
-	if ((k = dense_create(&n->w, s, RESIDUAL_FILE, sh, SHARD_RESIDUAL, kv,
-	    sc, e)) == 0 && (k = residual_empty(scratch, e)) == 0 &&
+	if ((k = residual_create(n, s, sh, kv, sc, e)) == 0 && (k = residual_empty(scratch, e)) == 0 &&
 	    (k = writer_fd(&n->c, n->scratch, "state", e)) == 0)
 		k = writer_shard(n->c, sh, sc, e);
 	if (k < 0) {
@@ -125,6 +147,12 @@ struct writer *
 residual_writer(struct residual_new *n)
 {
 	return n->c;
+}
+
+int
+residual_over(const struct residual_new *n)
+{
+	return writer_over(n->w);
 }
 
 int

@@ -7,7 +7,10 @@
  *                  oldest first
  *
  * It is replaced by one rename, so that a reader finds the old one or the new
- * one, whole.
+ * one, whole.  Of a large model the one before stays, as `spare', and the next one
+ * is written over it: its pages are there already, and the system takes four times
+ * as long for new ones (io_create_over).  Without a sync the names may come to the
+ * disk after the bytes, so that IO_SYNC_RENAME does without.
  */
 #ifndef ACE_RESIDUAL_H
 #define ACE_RESIDUAL_H
@@ -68,7 +71,8 @@ int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
 /* residual_writer(n): the coded shard, for the annotations that go with it. */
 struct writer *residual_writer(struct residual_new *n);
 /* residual_ahead(n, slack, fd, from, e): a place in the new file for values that wait,
- * as io_ahead gives it. */
+ * as io_ahead gives it; residual_over(n): 1 where its pages are there already. */
+int residual_over(const struct residual_new *n);
 int residual_ahead(struct residual_new *n, uint64_t slack, int *fd,
     uint64_t *from, struct err *e);
 /* residual_whole(n, w, e): the residual and the coded shard are whole; *w is the

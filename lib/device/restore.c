@@ -13,7 +13,6 @@ struct restore {
 	const struct kern *kern;
 	enum io_sync sync;
 	struct residual_owner owner;	/* of the state as it was */
-	uint64_t ahead;
 	uint64_t incarnation;	/* 0: not told yet */
 	struct receipt *had;	/* what it accepted */
 	size_t nhad, had_cap;
@@ -196,10 +195,10 @@ restore_check(const struct restore *f, const struct shard *sh, struct err *e)
 		    (unsigned long long)sh->step,
 		    (unsigned long)sh->incarnation,
 		    (unsigned long long)f->incarnation);
-	if (sh->step > f->owner.step && sh->step - f->owner.step > f->ahead)
-		return err_set(e, ERR_DATA, "limit: step %llu is more than %llu "
-		    "after %llu, the state's (--max-ahead)",
-		    (unsigned long long)sh->step, (unsigned long long)f->ahead,
+	if (sh->step > f->owner.step && sh->step - f->owner.step > RESTORE_AHEAD)
+		return err_set(e, ERR_DATA, "limit: step %llu is more than %d "
+		    "after %llu, the state's",
+		    (unsigned long long)sh->step, RESTORE_AHEAD,
 		    (unsigned long long)f->owner.step);
 	return 0;
 }
@@ -289,11 +288,10 @@ restore_event(struct restore *f, struct reader *in, int event, struct err *e)
 /* Nothing is changed before the answer, or at least one shard of it, is known
  * to be whole. */
 int
-restore_take(struct statedir *s, struct reader *in, uint64_t ahead,
-    enum io_sync sync, uint64_t *n, struct err *e)
+restore_take(struct statedir *s, struct reader *in, enum io_sync sync,
+    uint64_t *n, struct err *e)
 {
-	struct restore f = { .s = s, .kern = kern_get(e), .sync = sync,
-	    .ahead = ahead };
+	struct restore f = { .s = s, .kern = kern_get(e), .sync = sync };
 	int k;
 
 	if (f.kern == NULL)

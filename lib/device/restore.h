@@ -26,13 +26,15 @@
 
 struct err;
 
-/* restore_take(s, in, ahead, sync, n, e): the device's part (spool/fence.h has
+/* steps, which no run takes between two backups */
+enum { RESTORE_AHEAD = 1000000 };
+
+/* restore_take(s, in, sync, n, e): the device's part (spool/fence.h has
  * the receiver's); in is the answer, *n becomes the new incarnation.  An answer
- * for another device, an old one, and shards of more than `ahead' steps after the
- * state's are refused.  Each change
- * is one commit, after which the sums above are right: if it fails in between,
+ * for another device, an old one, and shards of more than RESTORE_AHEAD steps
+ * after the state's are refused.  Each change is one commit, after which the sums above are right: if it fails in between,
  * it can be done again, with a new answer. */
-int restore_take(struct statedir *s, struct reader *in, uint64_t ahead,
-    enum io_sync sync, uint64_t *n, struct err *e);
+int restore_take(struct statedir *s, struct reader *in, enum io_sync sync,
+    uint64_t *n, struct err *e);
 
 #endif

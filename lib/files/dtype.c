@@ -13,9 +13,16 @@ size_t
 dtype_size(unsigned dtype)
 {
 	static const unsigned char size[SCHEMA_NDTYPE] = { 4, 2, 2, 8, 4, 8,
-		1, 1, 1, 1, 1, 2 };
+		1, 1, 1, 1, 1, 2, 1, 0, 2, 4, 8
+	};
 
 	return dtype < SCHEMA_NDTYPE ? size[dtype] : 0;
+}
+
+uint64_t
+dtype_bytes(unsigned dtype, uint64_t n)
+{
+	return dtype == SCHEMA_F4 ? n / 2 + n % 2 : n * dtype_size(dtype);
 }
 
 /* ---- to f32 ---- */

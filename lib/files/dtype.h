@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* dtype_size(dtype): bytes per value of an enum schema_dtype. */
+/* dtype_size(dtype): bytes per value of an enum schema_dtype; 0 where two are in
+ * one.  dtype_bytes(dtype, n): those of n values. */
 size_t dtype_size(unsigned dtype);
+uint64_t dtype_bytes(unsigned dtype, uint64_t n);
 
 /*
  * dtype_to_f32: converts n values at p to f32 in x.  Returns n, or the index

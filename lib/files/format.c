@@ -82,6 +82,12 @@ format_schema(const struct format_source *s)
 	return &s->schema;
 }
 
+uint64_t
+format_where(const struct format_source *s)
+{
+	return s->where;
+}
+
 const struct text_kv *
 format_note(const struct format_source *s)
 {
@@ -92,43 +98,6 @@ uint64_t
 format_rounded(const struct format_source *s)
 {
 	return s->rounded;
-}
-
-static int
-format_begin(struct format_source *s, struct err *e)
-{
-	int r = 0;
-
-	if (s->in->begin != NULL)
-		r = s->in->begin(s, e);
-	s->open = 1;
-	s->at = 0;
-	return r;
-}
-
-static int
-format_end_tensor(struct format_source *s, struct err *e)
-{
-	int r = 0;
-
-	if (s->in->end != NULL)
-		r = s->in->end(s, e);
-	s->open = 0;
-	s->cur++;
-	return r;
-}
-
-static int
-format_bytes(struct format_source *s, size_t n, struct err *e)
-{
-	const struct schema_tensor *t = &s->schema.t[s->cur];
-	int r = s->in->bytes(s, s->raw, n * dtype_size(t->dtype), e);
-
-	if (r < 0)
-		return r;
-	if (s->swap != NULL && s->swap[s->cur])
-		dtype_swap(t->dtype, s->raw, n);
-	return 0;
 }
 
 /* f32 as it lies in memory: no conversion, and no copy. */
@@ -165,8 +134,10 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 		n = BACKEND_CHUNK / size;
 	if (n > t->numel - s->at)
 		n = (size_t)(t->numel - s->at);
-	if ((r = format_bytes(s, n, e)) < 0)
+	if ((r = s->in->bytes(s, s->raw, n * size, e)) < 0)
 		return r;
+	if (s->swap != NULL && s->swap[s->cur])
+		dtype_swap(t->dtype, s->raw, n);
 	k = dtype_to_f32(t->dtype, s->round, s->raw, x, n, &s->rounded);
 	if (k < n) {
 		dtype_text(t->dtype, s->raw + k * size, text);
@@ -188,12 +159,17 @@ format_advance(struct format_source *s, struct err *e)
 	int r;
 
 	while (s->cur < s->schema.n) {
-		if (!s->open && (r = format_begin(s, e)) < 0)
+		if (!s->open && s->in->begin != NULL &&
+		    (r = s->in->begin(s, e)) < 0)
 			return r;
+		s->open = 1;
 		if (s->at < s->schema.t[s->cur].numel)
 			return 0;
-		if ((r = format_end_tensor(s, e)) < 0)
+		if (s->in->end != NULL && (r = s->in->end(s, e)) < 0)
 			return r;
+		s->open = 0;
+		s->at = 0;
+		s->cur++;
 	}
 	return 0;
 }
@@ -272,8 +248,13 @@ format_create(struct format_sink **out, enum format_id f, struct io *io,
 	if ((s->raw = alloc_get(BACKEND_CHUNK, 1, e)) == NULL ||
 	    (s->dtype = alloc_get(schema->n, 1, e)) == NULL)
 		r = -ERR_SYS;
-	for (i = 0; r == 0 && i < schema->n; i++)
+	for (i = 0; r == 0 && i < schema->n; i++) {
 		s->dtype[i] = s->opts->f32 ? SCHEMA_F32 : schema->t[i].dtype;
+		if (schema_bits(s->dtype[i]))
+			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' is %s, "
+			    "which ace-patch writes", schema->t[i].name,
+			    schema_dtype_name(s->dtype[i]));
+	}
 	if (r == 0 && s->out->create != NULL)
 		r = s->out->create(s, e);
 	s->opts = NULL;

@@ -30,6 +30,8 @@ struct format_opts {
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
 	unsigned ndim;			/* 0: one dimension, all there is */
 	struct io *many;	/* safetensors: read here, files behind each other */
+	int bits;		/* safetensors: any type; only what is there is
+				 * asked for, not its values */
 };
 
 /* format_guess(path): the enum format_id that the ending of the file name
@@ -47,6 +49,15 @@ const struct schema *format_schema(const struct format_source *s);
 /* The file's key=value metadata (__metadata__ in safetensors).  Pairs that are
  * too long, or whose key a stream cannot carry, are left out. */
 const struct text_kv *format_note(const struct format_source *s);
+/* Where the data of a safetensors file begins; they are without holes, in the
+ * order of the schema. */
+uint64_t format_where(const struct format_source *s);
+/* safetensors_index(path, fn, arg, e): calls fn for each tensor that a
+ * model.safetensors.index.json names, and the file it is in. */
+typedef int format_index_fn(void *arg, const char *tensor, const char *file,
+    struct err *e);
+int safetensors_index(const char *path, format_index_fn *fn, void *arg,
+    struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless opts.round is set.  A finite value beyond the range of f32

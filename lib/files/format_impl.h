@@ -26,6 +26,7 @@ struct format_source {
 	unsigned char *swap;	/* per tensor: it is big-endian; NULL: none is */
 	struct text_kv note;
 	int round;
+	uint64_t where;		/* safetensors: where its data begins */
 	int many, none;		/* io is the caller's; and had no more files */
 	uint64_t rounded;
 

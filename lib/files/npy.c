@@ -265,7 +265,7 @@ npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
 {
 	static const char *const descr[SCHEMA_NDTYPE] = {
 		"<f4", "<f2", "<f4", "<f8", "<i4", "<i8", "|u1", "|b1", "<f4",
-		"<f4", "|i1", "<i2"
+		"<f4", "|i1", "<i2", NULL, NULL, NULL, NULL, NULL
 	};
 	char s[512];
 	size_t n, pad;

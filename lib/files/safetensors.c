@@ -27,13 +27,14 @@ enum {
 
 static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
 	"F32", "F16", "BF16", "F64", "I32", "I64", "U8", "BOOL", "F8_E4M3",
-	"F8_E5M2", "I8", "I16"
+	"F8_E5M2", "I8", "I16", "F8_E8M0", "F4", "U16", "U32", "U64"
 };
 
 /* ---- the header, through a window ---- */
 
 struct safetensors_text {
 	struct format_source *s;
+	int bits;
 	char *p;		/* SAFETENSORS_WINDOW bytes */
 	size_t at, have;
 	uint64_t left;		/* of the header, beyond the window */
@@ -152,6 +153,18 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	return safetensors_bad(t, je.text, e);
 }
 
+/* One JSON value, of whatever kind. */
+static int
+safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
+{
+	char c;
+	int r = safetensors_peek(t, &c, e);
+
+	*out = NULL;
+	return r < 0 ? r : safetensors_json(t, c, SAFETENSORS_WINDOW / 2, out,
+	    e);
+}
+
 /* The next key of an object, as a string; NULL after its last. */
 static int
 safetensors_key(struct safetensors_text *t, int first, json_t **key,
@@ -258,7 +271,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	while (d.dtype < SCHEMA_NDTYPE &&
 	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
 		d.dtype++;
-	if (d.dtype == SCHEMA_NDTYPE)
+	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->bits))
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' "
 		    "has dtype '%.32s'", name, t->s->name, dtype);
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
@@ -271,7 +284,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	d.ndim = (uint8_t)n;
 	if ((r = format_add(t->s, &d, name, e)) < 0)
 		return r;
-	size = sc->t[sc->n - 1].numel * dtype_size(d.dtype);
+	size = dtype_bytes(d.dtype, sc->t[sc->n - 1].numel);
 	if (span[0] > span[1] || span[1] - span[0] != size)
 		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has "
 		    "bytes %llu to %llu, its shape needs %llu", name, t->s->name,
@@ -393,13 +406,12 @@ static int
 safetensors_open(struct format_source *s, const struct format_opts *o,
     struct err *e)
 {
-	struct safetensors_text t = { s, NULL, 0, 0, 0, 0 };
+	struct safetensors_text t = { s, o->bits, NULL, 0, 0, 0, 0 };
 	struct safetensors_spans spans = { NULL, 0, 0 };
 	unsigned char b[8];
 	size_t got;
 	int r;
 
-	(void)o;
 	if ((!s->many && (r = io_open(&s->io, s->path, e)) < 0) ||
 	    (r = io_read(s->io, b, 8, &got, e)) < 0)
 		return r;
@@ -419,10 +431,78 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 		    SAFETENSORS_MAX_HEADER);
 	if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		return -ERR_SYS;
+	s->where = t.base + t.left;
 	if ((r = safetensors_walk(&t, &spans, e)) == 0)
 		r = safetensors_order(s, &spans, e);
 	alloc_free(t.p);
 	alloc_free(spans.p);
+	return r;
+}
+
+/* ---- the index of many files ---- */
+
+static int
+safetensors_weight_map(struct safetensors_text *t, format_index_fn *fn,
+    void *arg, struct err *e)
+{
+	json_t *key, *value;
+	int first = 1, r = safetensors_want(t, '{', e);
+
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
+	    key != NULL) {
+		r = safetensors_json(t, '"', SAFETENSORS_ENTRY, &value, e);
+		if (r == 0)
+			r = fn(arg, json_string_value(key),
+			    json_string_value(value), e);
+		json_decref(key);
+		json_decref(value);
+		first = 0;
+	}
+	return r;
+}
+
+/* An object, of which weight_map is used and the rest is not looked at. */
+static int
+safetensors_index_of(struct safetensors_text *t, format_index_fn *fn, void *arg,
+    struct err *e)
+{
+	json_t *key, *value;
+	int first = 1, maps = 0, r = safetensors_want(t, '{', e);
+
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
+	    key != NULL) {
+		value = NULL;
+		if (strcmp(json_string_value(key), "weight_map") == 0)
+			r = maps++ == 0 ? safetensors_weight_map(t, fn, arg, e) :
+			    safetensors_bad(t, "weight_map twice", e);
+		else
+			r = safetensors_any(t, &value, e);
+		json_decref(key);
+		json_decref(value);
+		first = 0;
+	}
+	return r == 0 && maps == 0 ? safetensors_bad(t, "no weight_map", e) : r;
+}
+
+int
+safetensors_index(const char *path, format_index_fn *fn, void *arg, struct err *e)
+{
+	struct format_source s = { .name = path, .fd = -1 };
+	struct safetensors_text t = { .s = &s };
+	int r = io_open(&s.io, path, e);
+
+	if (r < 0)
+		return r;
+	t.left = io_size(s.io);
+	if (t.left > SAFETENSORS_MAX_HEADER)
+		r = err_set(e, ERR_DATA, "limit: '%s' has %llu bytes, at most %d",
+		    path, (unsigned long long)t.left, SAFETENSORS_MAX_HEADER);
+	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
+		r = -ERR_SYS;
+	else
+		r = safetensors_index_of(&t, fn, arg, e);
+	alloc_free(t.p);
+	io_free(s.io);
 	return r;
 }
 

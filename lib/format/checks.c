@@ -4,20 +4,83 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "format/array.h"
 #include "format/checks.h"
 #include "format/keys.h"
 #include "format/note.h"
 #include "format/reader.h"
 
-/* Numbers that are none, or are beyond f32, are statistics of nothing. */
+/* ---- the shard's own keys ---- */
+
+/* A digest in hexadecimal digits, or none yet. */
 static int
-checks_stat(const struct note *n, uint32_t i, struct err *e)
+checks_stamp(const struct shard *s, const char *key, struct err *e)
 {
+	const char *v = text_get(&s->kv, key);
+	size_t n = v != NULL ? strspn(v, "0123456789abcdef") : 0;
+
+	if (v == NULL || strcmp(v, "none") == 0 ||
+	    (n == 2 * SHARD_DIGEST && v[n] == '\0'))
+		return 0;
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s'", key, v);
+}
+
+/* What is a difference says of what, and how it is made whole. */
+static int
+checks_difference(const struct shard *s, struct err *e)
+{
+	const char *how = text_get(&s->kv, SHARD_KEY_PREDICT);
+	const char *of = text_get(&s->kv, SHARD_KEY_HISTORY);
+	const int is = (s->flags & SHARD_PREDICTED) != 0;
+	double rho;
+
+	if (is != (how != NULL) || is != (of != NULL))
+		return err_set(e, ERR_DATA, "corrupt: a difference and the keys "
+		    "of one come together");
+	if (how == NULL || strcmp(how, "ef21") == 0 ||
+	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
+	    (strncmp(how, "cache:", 6) == 0 &&
+	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
+		return checks_stamp(s, SHARD_KEY_HISTORY, e);
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s'",
+	    SHARD_KEY_PREDICT, how);
+}
+
+int
+checks_shard(const struct shard *s, struct err *e)
+{
+	double v;
+	int k;
+
+	if (s->contributors == 0)
+		return err_set(e, ERR_DATA, "corrupt: a shard of no device");
+	if ((k = keys_real(&s->kv, SHARD_KEY_COMPUTE, &v, NULL, e)) < 0 ||
+	    (k = keys_real(&s->kv, SHARD_KEY_NORM, &v, NULL, e)) < 0 ||
+	    (k = checks_stamp(s, SHARD_KEY_STAMP, e)) < 0)
+		return k;
+	return checks_difference(s, e);
+}
+
+/* ---- annotations ---- */
+
+/* Numbers that are none, or are beyond f32, are statistics of nothing; and each
+ * value that is not 0 is in one octave. */
+static int
+checks_stat(const struct note *n, uint32_t i, const struct schema *sc,
+    struct err *e)
+{
+	struct schema_span span;
 	struct stat_group s;
+	uint64_t octaves = 0;
+	int b;
 
 	note_stat(n, i, &s);
-	if (s.nonzero <= s.n && isfinite(s.sumsq) && isfinite(s.sumabs) &&
+	schema_span(sc, n->first + i, &span);
+	for (b = 0; b < STAT_BINS; b++)
+		octaves += s.hist[b];
+	if (s.n == span.n && s.nonzero <= s.n && octaves == s.nonzero &&
+	    isfinite(s.sumsq) && isfinite(s.sumabs) &&
 	    isfinite(s.sum) && isfinite(s.max_abs) && s.sumsq >= 0 &&
 	    s.sumabs >= 0 && s.max_abs >= 0)
 		return 0;
@@ -37,7 +100,7 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 
 	for (i = 0; i < n.n && k == 0; i++) {
 		if (entry == NOTE_STAT)
-			k = checks_stat(&n, i, e);
+			k = checks_stat(&n, i, reader_schema(r), e);
 		else if (entry == NOTE_SCORE && isnan(note_score(&n, i)))
 			k = err_set(e, ERR_DATA, "corrupt: score of group %lu",
 			    (unsigned long)(n.first + i));
@@ -45,7 +108,8 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 	return k;
 }
 
-/* A shard names as many contributors as it says it has, and no more. */
+/* A shard names as many contributors as it says it has, and no more; and each
+ * once, so the names go on rising from one frame to the next. */
 static int
 checks_names(struct checks *c, const struct reader *r, struct err *e)
 {
@@ -53,6 +117,12 @@ checks_names(struct checks *c, const struct reader *r, struct err *e)
 	struct array_names l = ARRAY_NAMES_INIT;
 	int k = array_get_names(&l, f->raw, f->raw_len, e);
 
+	if (k == 0 && l.n != 0) {
+		if (strcmp(c->last, l.p[0]) >= 0)
+			k = err_set(e, ERR_DATA, "corrupt: a list of "
+			    "contributors does not go on after '%.80s'", c->last);
+		memcpy(c->last, l.p[l.n - 1], strlen(l.p[l.n - 1]) + 1);
+	}
 	c->names += l.n;
 	array_release(&l);
 	if (k == 0 && c->names > reader_shard(r)->contributors)
@@ -145,4 +215,10 @@ checks_note(struct checks *c, const struct reader *r, struct err *e)
 		return k;
 	k = checks_one(c, r, e);
 	return k == -ERR_DATA ? reader_place(r, k, e) : k;
+}
+
+int
+checks_loose(const struct reader *r, struct err *e)
+{
+	return reader_frame(r)->type == FRAME_TEXT ? checks_lines(r, e) : 0;
 }

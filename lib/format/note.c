@@ -102,6 +102,10 @@ note_check_plan(const struct note *note, struct err *e)
 		if (!codec_known(codec) && codec != NOTE_PLAN_NONE)
 			return err_set(e, ERR_DATA, "unsupported: codec %lu in "
 			    "the plan of group %lu", (unsigned long)codec, g);
+		if (codec != NOTE_PLAN_NONE && !codec_takes(codec, p[2]))
+			return err_set(e, ERR_DATA, "unsupported: parameter %u "
+			    "of codec %s in the plan of group %lu", p[2],
+			    codec_name(codec), g);
 		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))
 			return err_set(e, ERR_DATA,
 			    "corrupt: plan of group %lu", g);

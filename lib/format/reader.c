@@ -38,7 +38,8 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 
 	schema_span(s, rec->group, &span);
 	dtype = s->t[span.tensor].dtype;
-	if (!schema_exact(dtype) || codec_exact(rec->codec, rec->param))
+	if (!schema_exact(dtype) || rec->codec == CODEC_EXACT ||
+	    (!schema_bits(dtype) && codec_exact(rec->codec, rec->param)))
 		return 0;
 	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu, whose "
 	    "values are %s", rec->codec, (unsigned long)rec->group,
@@ -350,7 +351,7 @@ reader_on_schema(struct reader *r, struct err *e)
 	char why[256];
 	int k;
 
-	if (r->pos.at != AT_HEAD || r->have_schema || r->prov.n > 1)
+	if (r->pos.at != AT_HEAD || r->have_schema)
 		return reader_corrupt(r, e, "misplaced");
 	if ((k = reader_on_table(r, e)) < 0 || !r->have_schema)
 		return k;
@@ -371,17 +372,19 @@ static int
 reader_on_shard(struct reader *r, struct err *e)
 {
 	const struct schema *s = reader_schema(r);
+	const struct chain_frame *f = &r->c.frame;
 	int k;
 
 	if (r->pos.at == AT_SHARD)
 		return reader_corrupt(r, e, "shard inside a shard");
 	if (r->table.n != 0)
 		return reader_corrupt(r, e, "schema is not whole");
-	if ((k = shard_decode(&r->shard, r->c.frame.raw, r->c.frame.raw_len, e)) < 0)
-		return k;
-	r->pos.key = shard_key(&r->shard);
-	if (r->c.frame.shard_key != r->pos.key)
+	/* before what the payload means: what is corrupt is not unsupported */
+	r->pos.key = shard_key_of(f->raw, f->raw_len);
+	if (f->shard_key != r->pos.key)
 		return reader_corrupt(r, e, "shard key");
+	if ((k = shard_decode(&r->shard, f->raw, f->raw_len, e)) < 0)
+		return k;
 	r->pos.at = AT_SHARD;
 	if (s == NULL)
 		return err_set(e, ERR_DATA,
@@ -393,8 +396,7 @@ reader_on_shard(struct reader *r, struct err *e)
 	memset(r->pos.noted, 0, sizeof(r->pos.noted));
 	*r->tally = (struct reader_tally){ 0, 0 };
 	pack_sum_reset(r->digest);
-	reader_digest_add(r->digest, FRAME_SHRD, r->c.frame.wire_len,
-	    r->c.frame.wire_hash);
+	reader_digest_add(r->digest, FRAME_SHRD, f->wire_len, f->wire_hash);
 	return READER_SHARD;
 }
 
@@ -446,7 +448,7 @@ reader_on_prov(struct reader *r, struct err *e)
 	const char *s = (const char *)r->c.frame.raw;
 	size_t n = r->c.frame.raw_len;
 
-	if (r->pos.at != AT_HEAD || r->prov.n > 1 || r->table.n != 0)
+	if (r->pos.at != AT_HEAD || r->table.n != 0)
 		return reader_corrupt(r, e, "misplaced");
 	if (n > TEXT_MAX_KV)
 		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
@@ -455,6 +457,7 @@ reader_on_prov(struct reader *r, struct err *e)
 	r->prov.n--;
 	if (buf_put(&r->prov, s, n, e) < 0 || buf_put(&r->prov, "", 1, e) < 0)
 		return -ERR_SYS;
+	r->pos.at = AT_BODY;
 	return READER_NOTE;
 }
 

@@ -13,7 +13,7 @@ enum { SCHEMA_HEAD = 32, SCHEMA_ENTRY = 40 };
 
 static const char *const dtype_names[] = {
 	"f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "f8e4m3",
-	"f8e5m2", "i8", "i16"
+	"f8e5m2", "i8", "i16", "f8e8m0", "f4", "u16", "u32", "u64"
 };
 static const char *const kind_names[] = {
 	"other", "weight", "bias", "norm", "embedding", "conv"

@@ -27,7 +27,9 @@ enum schema_dtype {
 	SCHEMA_F32 = 0, SCHEMA_F16 = 1, SCHEMA_BF16 = 2, SCHEMA_F64 = 3,
 	SCHEMA_I32 = 4, SCHEMA_I64 = 5, SCHEMA_U8 = 6, SCHEMA_BOOL = 7,
 	SCHEMA_F8E4M3 = 8, SCHEMA_F8E5M2 = 9, SCHEMA_I8 = 10, SCHEMA_I16 = 11,
-	SCHEMA_NDTYPE = 12
+	SCHEMA_F8E8M0 = 12, SCHEMA_F4 = 13, SCHEMA_U16 = 14, SCHEMA_U32 = 15,
+	SCHEMA_U64 = 16,
+	SCHEMA_NDTYPE = 17
 };
 enum schema_kind {
 	SCHEMA_OTHER = 0, SCHEMA_WEIGHT = 1, SCHEMA_BIAS = 2, SCHEMA_NORM = 3,
@@ -101,6 +103,14 @@ static inline int
 schema_exact(unsigned dtype)
 {
 	return dtype >= SCHEMA_U8;
+}
+
+/* schema_bits(dtype): 1 when only the bits of such values travel, with codec
+ * exact, and never as f32. */
+static inline int
+schema_bits(unsigned dtype)
+{
+	return dtype >= SCHEMA_F8E8M0;
 }
 
 const char *schema_dtype_name(unsigned dtype);	/* "f32", ... */

@@ -105,14 +105,20 @@ shard_device(const struct shard *s)
 }
 
 uint64_t
+shard_key_of(const unsigned char *p, size_t n)
+{
+	return pack_hash64(p, n < SHARD_KEY_BYTES ? n : SHARD_KEY_BYTES);
+}
+
+uint64_t
 shard_key(const struct shard *s)
 {
-	unsigned char b[40];
+	unsigned char b[SHARD_KEY_BYTES];
 
 	memcpy(b, s->run, 16);
 	memcpy(b + 16, s->device, 16);
 	bytes_set64(b + 32, s->step);
-	return pack_hash64(b, sizeof(b));
+	return shard_key_of(b, sizeof(b));
 }
 
 /*
@@ -181,18 +187,6 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 		return r;
 	bytes_set32(out->p + at + 80,
 	    (uint32_t)(out->n - at - SHARD_FIXED - more));
-	return 0;
-}
-
-static int
-shard_check(const struct shard *s, struct err *e)
-{
-	if (!isfinite(s->weight) || s->weight <= 0)
-		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
-		    s->weight);
-	if (s->kind >= SHARD_NKIND)
-		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
-		    (unsigned long)s->kind);
 	return 0;
 }
 
@@ -279,8 +273,12 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		    "shard", (unsigned long)bits);
 	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
 		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
-	if ((r = shard_check(s, e)) < 0)
-		return r;
+	if (!isfinite(s->weight) || s->weight <= 0)
+		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
+		    s->weight);
+	if (s->kind >= SHARD_NKIND)
+		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
+		    (unsigned long)s->kind);
 	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
 		return r;
 	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||

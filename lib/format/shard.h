@@ -30,7 +30,13 @@ enum shard_kind {
 #define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 
-enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255 };
+/* of a difference to a history: how it is made whole, and the history's stamp */
+#define SHARD_KEY_PREDICT "predict"
+#define SHARD_KEY_HISTORY "history"
+#define SHARD_PREDICT_PATCH "patch"	/* of a model (mODL) */
+
+enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
+	SHARD_KEY_BYTES = 40 };		/* run, device, step */
 /* Every incarnation ends the ones before it, so there has to be a next one. */
 #define SHARD_INCARNATIONS UINT32_C(2147483647)
 
@@ -66,8 +72,10 @@ int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
 
-/* XXH3-64 over run, device, step. */
+/* XXH3-64 over run, device, step; the same of the payload of SHRD, which begins
+ * with them. */
 uint64_t shard_key(const struct shard *s);
+uint64_t shard_key_of(const unsigned char *p, size_t n);
 
 const char *shard_kind_name(unsigned kind);	/* "gradient", ... */
 extern const char *const shard_kinds[];	/* for num_choice */

@@ -133,14 +133,6 @@ batch_end(struct batch *b, const unsigned char **p, size_t *n, struct err *e)
 	return 0;
 }
 
-static void
-batch_release(struct batch *b)
-{
-	buf_release(&b->dir);
-	buf_release(&b->body);
-	buf_release(&b->whole);
-}
-
 /* ---- a stream ---- */
 
 struct writer {
@@ -229,7 +221,9 @@ writer_free(struct writer *w)
 	alloc_free(w->history);
 	pack_sum_free(w->headers);
 	pack_sum_free(w->digest);
-	batch_release(&w->batch);
+	buf_release(&w->batch.dir);
+	buf_release(&w->batch.body);
+	buf_release(&w->batch.whole);
 	buf_release(&w->pack);
 	buf_release(&w->f32);
 	alloc_free(w);
@@ -473,7 +467,8 @@ writer_may(const struct writer *w, uint32_t group, uint32_t codec,
 
 	schema_span(w->schema, group, &span);
 	t = &w->schema->t[span.tensor];
-	if (!schema_exact(t->dtype) || codec_exact(codec, param))
+	if (!schema_exact(t->dtype) || codec == CODEC_EXACT ||
+	    (!schema_bits(t->dtype) && codec_exact(codec, param)))
 		return 0;
 	return err_set(e, ERR_REFUSED, "tensor '%.160s' is %s, which only the "
 	    "codecs f32 and lossless carry, not %s", t->name,
@@ -629,6 +624,12 @@ uint64_t
 writer_shard_bytes(const struct writer *w)
 {
 	return io_bytes(w->io) - w->shard_at;
+}
+
+int
+writer_over(const struct writer *w)
+{
+	return io_over(w->io);
 }
 
 int

@@ -538,8 +538,9 @@ aggregate_step(struct aggregate *x, struct err *e)
 	shard_release(&s);
 	/* a shard that is to be set aside is found before this */
 	if (r == 0 && robust_centered(&x->o->who.rule))
-		r = center_commit(&x->c.center, gather_shard(x->g, 0),
-		    gather_schema(x->g), e);
+		if ((r = center_commit(&x->c.center, gather_shard(x->g, 0),
+		    gather_schema(x->g), e)) == 0)
+			r = past_commit(&x->c.past, gather_shard(x->g, 0), e);
 	x->all_total = x->total;
 	if (x->o->per != AGGREGATE_NOTHING)
 		for (c = 0; c < x->c.like.clusters && r == 0; c++)

@@ -149,6 +149,7 @@ contrib_init(struct contrib *c, const struct contrib_opts *o,
 	c->o = o;
 	c->kern = kern;
 	c->center = (struct center)CENTER_INIT;
+	c->past = (struct past)PAST_INIT;
 	c->only = SKETCH_NONE;
 }
 
@@ -157,6 +158,7 @@ contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
 	contrib_norms_release(&c->norms);
+	past_release(&c->past);
 	center_release(&c->center);
 	alloc_free(c->late);
 	sketch_release(&c->like);
@@ -280,6 +282,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 {
 	const struct schema *sc = gather_schema(c->g);
 	const int centered = robust_centered(&c->o->rule);
+	const int past = centered && c->past.known;
 	const float *center = NULL;
 	struct schema_span span;
 	struct kern_stat st;
@@ -293,7 +296,12 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		    span.offset);
 	if (c->o->theta >= 0 && (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
-	for (gather_window_range(c->g, &i, &n); i < n; i++) {
+	if (past && (r = past_group(&c->past, g, span.n, e)) < 0)
+		return r;
+	gather_window_range(c->g, &i, &n);
+	if (past && i == 0 && center != NULL)
+		past_add(&c->past, gather_count(c->g), center);
+	for (; i < n; i++) {
 		struct robust_one *one = &c->step.one[i];
 
 		if ((r = gather_group(c->g, i, g, &v, e)) < 0)
@@ -312,6 +320,8 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		one->nonzero += st.nonzero;
 		if (c->o->theta >= 0)
 			sketch_add(&c->like, i, v);
+		if (past)
+			past_add(&c->past, i, v);
 	}
 	if (robust_pairs(&c->o->rule))
 		robust_distances(c->step.dist, c->step.x, n, span.n);
@@ -464,7 +474,9 @@ contrib_judge(struct contrib *c, struct err *e)
 	int r;
 
 	c->step.running = contrib_norms_median(&c->norms, step);
-	if ((r = robust_judge(q, &c->step, e)) < 0 || !(q->max_running > 0))
+	if ((r = robust_judge(q, &c->step, e)) == 0 && robust_centered(q))
+		r = past_judge(&c->past, &c->step, e);
+	if (r < 0 || !(q->max_running > 0))
 		return r;
 	return contrib_norms_add(&c->norms, step, c->step.median, e);
 }
@@ -489,6 +501,25 @@ contrib_read(struct contrib *c, struct err *e)
 	return r;
 }
 
+/* What the rule `center' knows of the steps before. */
+static int
+contrib_before(struct contrib *c, struct err *e)
+{
+	const struct shard *sh = gather_shard(c->g, 0);
+	size_t i, n = gather_count(c->g);
+	int r = center_begin(&c->center, sh, gather_schema(c->g), e);
+
+	if (r < 0)
+		return r;
+	c->past.dir = &c->center.dir;
+	c->past.sync = c->center.sync;
+	if ((r = past_begin(&c->past, sh, gather_schema(c->g), n, e)) < 0)
+		c->center.bad = 1;
+	for (i = 0; i < n && r == 0; i++)
+		past_device(&c->past, i, gather_shard(c->g, i));
+	return r;
+}
+
 int
 contrib_look(struct contrib *c, struct shard *out, struct err *e)
 {
@@ -507,8 +538,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 			    shard_device(s)));
 	}
 	if (r == 0 && robust_centered(&c->o->rule))
-		r = center_begin(&c->center, gather_shard(c->g, 0),
-		    gather_schema(c->g), e);
+		r = contrib_before(c, e);
 	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
 	    (r = contrib_weights(c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||

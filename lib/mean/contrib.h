@@ -16,6 +16,7 @@
 #include "base/io.h"
 #include "kern/kern.h"
 #include "mean/center.h"
+#include "mean/past.h"
 #include "sync/robust.h"
 #include "sync/sketch.h"
 
@@ -63,6 +64,7 @@ struct contrib {
 	struct robust_step step;
 	struct contrib_norms norms;	/* of the steps before */
 	struct center center;		/* of the step before, for such a rule */
+	struct past past;		/* of more of them, for that rule */
 	double *late;			/* f64[k]: what age and drift leave of
 					 * each weight, 0 to 1 */
 	size_t late_cap;

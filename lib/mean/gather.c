@@ -819,26 +819,54 @@ gather_has(const struct gather *g, size_t i, const char *name)
 	return k < m->n;
 }
 
-/* Who is in two contributions would count twice: the later one is to blame. */
+/* How many of the names that are there twice each contribution has, into times;
+ * returns how many such names there are. */
+static size_t
+gather_times(const struct gather *g, const struct array_names *l, size_t *times)
+{
+	size_t i, k, n = 0;
+
+	for (i = 1; i < l->n; i++) {
+		if (strcmp(l->p[i - 1], l->p[i]) != 0 ||
+		    (i > 1 && strcmp(l->p[i - 2], l->p[i]) == 0))
+			continue;
+		n++;
+		for (k = 0; k < g->n; k++)
+			times[k] += gather_has(g, k, l->p[i]) != 0;
+	}
+	return n;
+}
+
+/* Who is in two contributions would count twice.  To blame is who has most of the
+ * names that others have, since anybody may say that he speaks for all of them; then
+ * who speaks for fewer; then the later one. */
 static int
 gather_once(struct gather *g, const struct array_names *l, struct err *e)
 {
-	const char *name = NULL;
-	size_t i, first;
+	size_t *times = alloc_get(g->n + 1, sizeof(*times), e);
+	size_t i, worst = 0, other = 0, at = 0;
+	int r = 0;
 
-	for (i = 1; i < l->n && name == NULL; i++)
-		if (strcmp(l->p[i - 1], l->p[i]) == 0)
-			name = l->p[i];
-	if (name == NULL)
-		return 0;
-	for (first = 0; !gather_has(g, first, name); first++)
-		;
-	for (i = g->n - 1; i > first && !gather_has(g, i, name); i--)
-		;
-	return gather_blame(g, i, err_set(e, ERR_REFUSED, "'%.80s' is in '%.80s' "
-	    "and in '%.80s', and would count twice", name,
-	    shard_device(gather_shard(g, first)),
-	    shard_device(gather_shard(g, i))));
+	if (times == NULL)
+		return -ERR_SYS;
+	if (gather_times(g, l, times) != 0) {
+		for (i = 1; i < g->n; i++)
+			if (times[i] > times[worst] || (times[i] ==
+			    times[worst] && g->in[i].members.n <=
+			    g->in[worst].members.n))
+				worst = i;
+		for (at = 1; strcmp(l->p[at - 1], l->p[at]) != 0 ||
+		    !gather_has(g, worst, l->p[at]); at++)
+			;
+		while (other == worst || !gather_has(g, other, l->p[at]))
+			other++;
+		r = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' is "
+		    "in '%.80s' and in '%.80s', and would count twice",
+		    l->p[at], shard_device(gather_shard(g, other)),
+		    shard_device(gather_shard(g, worst))));
+	}
+	alloc_free(times);
+	return r;
 }
 
 int

@@ -330,7 +330,6 @@ struct list_lines {
 	struct report_row row;
 	struct text_kv policy;
 	unsigned have;
-	int diffable;
 };
 
 static void
@@ -369,55 +368,6 @@ list_line(struct list_lines *x)
 	p->begun = 1;
 }
 
-/* ---- for diff(1) ---- */
-
-static void
-list_place(const struct list_lines *x)
-{
-	(void)fprintf(x->p->s.f, "step %llu device ",
-	    (unsigned long long)x->row.shard.step);
-	screen_name(x->p->s.f, x->row.device);
-}
-
-static int
-list_sent(void *arg, const struct schema_tensor *t, const struct tally *y,
-    struct err *e)
-{
-	struct list_lines *x = arg;
-	FILE *f = x->p->s.f;
-
-	(void)e;
-	if (!x->diffable || y->sent_groups == 0)
-		return 0;
-	list_place(x);
-	(void)fputs(" tensor ", f);
-	screen_name(f, t->name);
-	(void)fprintf(f, " groups %llu/%llu bytes ",
-	    (unsigned long long)y->sent_groups, (unsigned long long)y->groups);
-	report_coded(f, y, " ");
-	(void)fputc('\n', f);
-	return 0;
-}
-
-static void
-list_same(const struct list_lines *x)
-{
-	const struct report_row *w = &x->row;
-	FILE *f = x->p->s.f;
-
-	list_place(x);
-	(void)fprintf(f, " %s ", w->kind);
-	if (w->error != NULL) {
-		(void)fputs("damaged\n", f);
-		return;
-	}
-	(void)fprintf(f, "weight %.9g nonzero %llu norm %.9g max %.9g bytes ",
-	    w->shard.weight, (unsigned long long)w->end.sums.nonzero, w->norm,
-	    (double)w->end.sums.max_abs);
-	report_coded(f, &w->tally, " ");
-	(void)fputc('\n', f);
-}
-
 /* ---- all shards ---- */
 
 static int
@@ -449,12 +399,11 @@ list_known(struct list_lines *x, const struct walk *w, const struct reader *r)
 	v->interval = (double)steps;
 }
 
-static int
-list_each(struct report *p, struct reader *r, int diffable, struct err *e)
+int
+list_brief(struct report *p, struct reader *r, struct err *e)
 {
-	struct list_lines x = { .p = p, .diffable = diffable };
-	struct walk w = { .glob = p->glob, .tensor = list_sent,
-	    .note = list_policy, .arg = &x };
+	struct list_lines x = { .p = p };
+	struct walk w = { .glob = p->glob, .note = list_policy, .arg = &x };
 	int k, was = p->quiet;
 
 	p->quiet = 1;		/* receipts are no shards */
@@ -468,10 +417,7 @@ list_each(struct report *p, struct reader *r, int diffable, struct err *e)
 		if (k >= 0)
 			list_known(&x, &w, r);
 		x.row.error = k < 0 ? ERR_MSG(e) : NULL;
-		if (diffable)
-			list_same(&x);
-		else
-			list_line(&x);
+		list_line(&x);
 		text_release(&x.policy);
 		x.policy = (struct text_kv)TEXT_KV_INIT;
 		if (k < 0 || (ferror(p->s.f) && (k = report_flush(p, e)) < 0))
@@ -480,16 +426,4 @@ list_each(struct report *p, struct reader *r, int diffable, struct err *e)
 	p->quiet = was;
 	walk_release(&w);
 	return k;
-}
-
-int
-list_brief(struct report *p, struct reader *r, struct err *e)
-{
-	return list_each(p, r, 0, e);
-}
-
-int
-list_diffable(struct report *p, struct reader *r, struct err *e)
-{
-	return list_each(p, r, 1, e);
 }

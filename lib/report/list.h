@@ -16,8 +16,4 @@ int list_stream(struct report *p, struct reader *r, struct err *e);
  * file.  A shard that is damaged has a line too, which says so. */
 int list_brief(struct report *p, struct reader *r, struct err *e);
 
-/* list_diffable(p, r, e): a line for each shard and for each tensor that was sent,
- * with nothing that differs between two runs of the same. */
-int list_diffable(struct report *p, struct reader *r, struct err *e);
-
 #endif

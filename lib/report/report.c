@@ -249,18 +249,6 @@ report_object(struct report *p, const struct report_row *x)
 
 /* ---- tables ---- */
 
-static int
-report_digits(uint64_t v)
-{
-	int n = 1;
-
-	while (v >= 10) {
-		v /= 10;
-		n++;
-	}
-	return n;
-}
-
 enum { REPORT_WNAME, REPORT_WSHAPE, REPORT_WNUM, REPORT_WBYTES };
 
 void
@@ -284,7 +272,7 @@ report_columns(struct report *p, const struct schema *sc)
 		    wide[REPORT_WSHAPE];
 		sum += sc->t[i].numel;
 	}
-	n = report_digits(sum);
+	n = snprintf(NULL, 0, "%llu", (unsigned long long)sum);
 	wide[REPORT_WNUM] = n > 8 ? n : 8;
 	wide[REPORT_WBYTES] = wide[REPORT_WNUM] + 1;
 }
@@ -301,7 +289,8 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-void
+/* "ecq 1200,f32 64": bytes of the bodies, the most first. */
+static void
 report_coded(FILE *f, const struct tally *y, const char *between)
 {
 	char name[16], done[CODEC_MAX] = { 0 };

@@ -114,8 +114,6 @@ void report_heading(const struct report *p, const struct report_row *x);
 /* JSON: opens the shard's object with the members that identify it. */
 void report_object(struct report *p, const struct report_row *x);
 
-/* "ecq 1200,f32 64": bytes of the bodies, the most first. */
-void report_coded(FILE *f, const struct tally *y, const char *between);
 /* Sets the widths of the columns to fit the tensors that p->glob names. */
 void report_columns(struct report *p, const struct schema *sc);
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "format/shard.h"
 #include "format/text.h"
 #include "report/screen.h"
@@ -23,19 +24,6 @@ screen_chars(const char *s)
 	for (; *s != '\0'; s++)
 		n += ((unsigned char)*s & 0xc0) != 0x80;
 	return n;
-}
-
-const char *
-screen_size(uint64_t n, char out[32])
-{
-	static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };
-	double v = (double)n;
-	int i = 0;
-
-	for (; v >= 999.5 && i < 5; i++)
-		v /= 1000;
-	(void)snprintf(out, 32, i == 0 ? "%.0f %s" : "%.3g %s", v, unit[i]);
-	return out;
 }
 
 const char *
@@ -103,7 +91,7 @@ screen_number(const struct screen_field *f, int tsv, union screen_value v,
 	switch (f->type) {
 	case SCREEN_SIZE:
 		if (!tsv)
-			return screen_size(v.u, out);
+			return num_text((double)v.u, "B", out);
 		/* FALLTHROUGH */
 	case SCREEN_U64: case SCREEN_U32: case SCREEN_FLAG:
 		(void)snprintf(out, 64, "%llu", (unsigned long long)v.u);

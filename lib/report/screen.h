@@ -67,8 +67,6 @@ void screen_name(FILE *f, const char *name);
 /* screen_chars(s): how many columns of a terminal s takes, nearly: characters,
  * not bytes. */
 int screen_chars(const char *s);
-/* "532 B", "12.4 MB" */
-const char *screen_size(uint64_t n, char out[32]);
 /* "12 s", "3.4 h" */
 const char *screen_ago(double secs, char out[32]);
 

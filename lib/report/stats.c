@@ -283,13 +283,6 @@ stats_diff_cosine(const struct stats_sums *s)
 	return c > 1 ? 1 : c < -1 ? -1 : c;
 }
 
-static int
-stats_diff_counts(const struct stats_pair *d, const struct stats_sums *s)
-{
-	return s->strange != 0 || (s->differ != 0 &&
-	    !(stats_diff_nmse(s) <= d->p->tolerance && d->p->tolerance > 0));
-}
-
 /* A tensor's difference, or with t NULL that of all. */
 static void
 stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
@@ -320,7 +313,8 @@ stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct er
 	stats_zeros(&d->m, t->numel - d->t.sent);
 	d->t.elements = t->numel;
 	d->t.groups = t->ngroups;
-	d->differ |= stats_diff_counts(d, &d->now);
+	d->differ |= d->now.strange != 0 || (d->now.differ != 0 &&
+	    !(stats_diff_nmse(&d->now) <= p->tolerance && p->tolerance > 0));
 	stats_diff_put(d, t);
 	stats_diff_merge(&d->total, &d->now);
 	stats_merge(&d->m_total, &d->m);

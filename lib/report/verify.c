@@ -47,6 +47,13 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 }
 
 static int
+verify_loose(void *arg, const struct reader *r, struct err *e)
+{
+	(void)arg;
+	return checks_loose(r, e);
+}
+
+static int
 verify_note(void *arg, const struct reader *r, struct err *e)
 {
 	struct verify *v = arg;
@@ -96,6 +103,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 	int k, no = 0;
 
 	bar_begin(&v.bar, p->cli);
+	reader_loose(r, verify_loose, NULL);
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
@@ -108,7 +116,9 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 		memset(&v.sums, 0, sizeof(v.sums));
 		memset(&v.checks, 0, sizeof(v.checks));
 		v.sumabs = 0;
-		if ((k = walk_shard(&w, r, e)) < 0)
+		if ((k = checks_shard(reader_shard(r), e)) < 0)
+			k = k == -ERR_DATA ? reader_place(r, k, e) : k;
+		if (k < 0 || (k = walk_shard(&w, r, e)) < 0)
 			break;
 		if (no == 0)
 			no = verify_sums(&v, r, &sums);

@@ -14,8 +14,8 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/scan.h"
+#include "format/array.h"
 #include "format/checks.h"
-#include "format/keys.h"
 #include "format/reader.h"
 #include "format/values.h"
 #include "kern/kern.h"
@@ -292,7 +292,7 @@ admit_head(const struct admit *a, const struct shard *sh,
 		admit_refuse(r, "mismatch: a difference to a history "
 		    "(limits: kind)");
 	admit_numbers(a, sh, r);
-	if (keys_check(&sh->kv, &e) < 0)
+	if (checks_shard(sh, &e) < 0)
 		(void)admit_because(r, &e);
 	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
 		admit_refuse(r, "mismatch: not of the model of --schema: "
@@ -320,12 +320,33 @@ admit_values(const struct kern *k, const struct schema_tensor *t,
 	    (double)most);
 }
 
-int
-admit_note(struct checks *c, const struct reader *in, struct receipt *r,
+/* Who may speak for nobody else names nobody else. */
+static int
+admit_names(const struct admit *a, const struct reader *in, struct receipt *r,
     struct err *e)
+{
+	const struct chain_frame *f = reader_frame(in);
+	const char *device = inbox_device_of(reader_shard(in));
+	struct array_names l = ARRAY_NAMES_INIT;
+	int k = 0;
+
+	if (a->contributors == 1 && f->type == FRAME_MEMB &&
+	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
+	    (l.n != 1 || strcmp(l.p[0], device) != 0))
+		admit_refuse(r, "limit: speaks for '%.80s' (limits: "
+		    "contributors)", l.n != 0 ? l.p[0] : "");
+	array_release(&l);
+	return k;
+}
+
+int
+admit_note(const struct admit *a, struct checks *c, const struct reader *in,
+    struct receipt *r, struct err *e)
 {
 	int k = r->verdict == RECEIPT_ACCEPTED ? checks_note(c, in, e) : 0;
 
+	if (k == 0 && r->verdict == RECEIPT_ACCEPTED)
+		k = admit_names(a, in, r, e);
 	return k < 0 ? admit_because(r, e) : 0;
 }
 

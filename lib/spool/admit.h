@@ -63,9 +63,9 @@ void admit_head(const struct admit *a, const struct shard *sh,
  * first-th on. */
 void admit_values(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct receipt *r);
-/* admit_note(c, in, r, e): checks the annotation that `in' stands at. */
-int admit_note(struct checks *c, const struct reader *in, struct receipt *r,
-    struct err *e);
+/* admit_note(a, c, in, r, e): checks the annotation that `in' stands at. */
+int admit_note(const struct admit *a, struct checks *c, const struct reader *in,
+    struct receipt *r, struct err *e);
 
 /* admit_place(a, s, sh, r, e): is there room in the spool for the shard?  1: its
  * step is over, and the shard late, whatever r says.

@@ -139,7 +139,7 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
 		    (k == READER_NOTE &&
-		    (k = admit_note(&c, x->in, r, e)) < 0) ||
+		    (k = admit_note(&x->o->admit, &c, x->in, r, e)) < 0) ||
 		    (r->verdict == RECEIPT_ACCEPTED &&
 		    (k = writer_pass(w, x->in, e)) < 0))
 			return k;

@@ -10,8 +10,13 @@
  * Where it is not, they wait; and where it has a budget, they are coded so that
  * the whole coded shard takes it, by sync/regulate.h.
  *
- *   coding_next, coding_put for each group; then coding_fit;
+ *   coding_next, coding_put for each group; then coding_plan for each, coding_fit;
  *   then for each: coding_get, coding_code
+ *
+ * What a budget buys hardly changes from step to step.  So a group that was coded
+ * in the state's last shard is coded by that knob as soon as it waits, beside the
+ * reading of the next ones, and coding_fit codes as many again as it takes.  What
+ * is far off the plan counts as not coded: it costs its time.
  */
 #ifndef ACE_CODING_H
 #define ACE_CODING_H
@@ -30,6 +35,8 @@ struct err;
 struct feedback;
 struct pool;
 struct select_level;
+
+enum { CODING_BATCH = 8 };
 
 struct coding_slot {
 	uint32_t group;
@@ -63,6 +70,17 @@ struct coding {
 	/* private */
 	struct scratch values, bodies;
 	int beside;			/* 1: u of each group waits, too */
+	struct coding_batch {		/* coded early, side by side */
+		uint32_t which[CODING_BATCH];
+		size_t n, values, bytes;	/* bytes: in the shard before */
+	} batch[2];			/* being coded; coded next */
+	struct coding_turned {
+		struct coding *c;
+		const uint32_t *which;
+		double f;
+	} turned;			/* what the first one is coded by */
+	double now, last, values_last;	/* bytes of those coded early, as by the
+					 * knobs of the shard before; in it */
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* values that may come still */
 };
@@ -103,7 +121,11 @@ int coding_put(struct coding *c, uint32_t g, int absent, const float *a,
     const float *u, size_t n, const struct kern_stat *seen, struct err *e);
 int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
     struct err *e);
-/* coding_drop(c, k): removes the first k that wait. */
+/* coding_plan(c, i, p): the i-th that waits is planned so; behind
+ * coding_settled(c, e), which waits for what is coded early. */
+int coding_settled(struct coding *c, struct err *e);
+void coding_plan(struct coding *c, size_t i, const struct codec_plan *p);
+/* coding_drop(c, k): removes the first k that wait, which are settled. */
 void coding_drop(struct coding *c, size_t k);
 
 /*

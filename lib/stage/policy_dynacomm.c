@@ -96,7 +96,7 @@ policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_
 
 	if (cut == NULL)
 		return -ERR_SYS;
-	if ((r = dynacomm_dp(d, cut, &k, e)) < 0) {
+	if ((r = dynacomm_best(d, cut, &k, e)) < 0) {
 		alloc_free(cut);
 		return r;
 	}
@@ -143,11 +143,11 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 {
 	struct dynacomm d = DYNACOMM_INIT;
 	size_t one = sc->n;
-	char rate[NUM_RATE_TEXT];
+	char rate[NUM_TEXT];
 	int64_t t = 0;
 	int r, changed;
 
-	num_rate_text(bandwidth, rate);
+	(void)num_text(bandwidth, "bit/s", rate);
 	(void)snprintf(words, 256, "cuts: %s not known yet", !(bandwidth > 0) ?
 	    "bandwidth" : "times of the layers");
 	if (sc->n == 0 || (r = policy_dynacomm_learn(c, sc->n, e)) == 0)

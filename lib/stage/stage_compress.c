@@ -201,6 +201,8 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 
 	if (k == 0)
 		return 0;
+	if ((r = coding_settled(&x->coding, e)) < 0)
+		return r;
 	for (i = 0; i < k; i++) {
 		w = coding_slot(&x->coding);
 		if ((r = coding_get(&x->coding, i, w, e)) < 0)
@@ -444,7 +446,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 			return stage_compress_lacks(x, g, e);
 		p = stage_compress_plan(x, g);
 		if (w != NULL)
-			w->plan = p;
+			coding_plan(&x->coding, i - 1, &p);
 		else if (p.codec != CODEC_NONE)
 			return reader_place(x->sh.in, err_set(e, ERR_DATA,
 			    "mismatch: the plan of group %lu has no values",
@@ -486,7 +488,8 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 				return stage_compress_lacks(x, q->g[i].group, e);
 		return stage_compress_first(x, q->n, e);
 	}
-	if ((r = stage_compress_plans(x, e)) < 0 ||
+	if ((r = coding_settled(q, e)) < 0 ||
+	    (r = stage_compress_plans(x, e)) < 0 ||
 	    (r = coding_fit(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
 	stage_compress_short(x);
@@ -548,7 +551,11 @@ stage_compress_finish(struct stage *s, struct err *e)
 static void
 stage_compress_abort(struct stage *s, struct err *e)
 {
-	filter_abort(((struct stage_compress *)s)->out, e);
+	struct stage_compress *x = (struct stage_compress *)s;
+
+	/* what is coded meanwhile looks at the shard */
+	(void)pool_end(x->pool, NULL);
+	filter_abort(x->out, e);
 }
 
 static void
@@ -556,9 +563,9 @@ stage_compress_free(struct stage *s)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 
+	coding_close(&x->coding);
 	feedback_free(x->fb);
 	note_wait_release(&x->plan);
-	coding_close(&x->coding);
 	pool_free(x->pool);
 	alloc_free(x->weight);
 	alloc_free(x->v);

@@ -99,8 +99,8 @@ stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 	int r;
 
 	s->flags &= ~SHARD_PREDICTED;
-	if ((r = text_set(&s->kv, FEEDBACK_KEY, NULL, e)) < 0 ||
-	    (r = text_set(&s->kv, FEEDBACK_KEY_BASE, NULL, e)) < 0)
+	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, NULL, e)) < 0 ||
+	    (r = text_set(&s->kv, SHARD_KEY_HISTORY, NULL, e)) < 0)
 		return r;
 	if (x->o->dir == NULL)
 		return 0;
@@ -235,16 +235,11 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 	return 0;
 }
 
-/* With a residual the values change, so that annotations which describe the
- * values are not passed on. */
+/* What speaks of values or of how they were coded is true no more. */
 static int
 stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 {
-	const struct stage_expand *x = (const struct stage_expand *)st;
-
-	if (x->o->dir != NULL && !frame_safe_to_copy(n->type))
-		return 0;
-	return stage_note(st->next, n, e);
+	return frame_safe_to_copy(n->type) ? stage_note(st->next, n, e) : 0;
 }
 
 static int

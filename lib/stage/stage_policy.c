@@ -167,10 +167,10 @@ policy_ratio_why(const struct stage_policy_opts *o,
 {
 	const struct ratio_pace *q = &o->pace;
 	uint64_t step = sh->shard->step;
-	char is[NUM_RATE_TEXT], taken[NUM_RATE_TEXT];
+	char is[NUM_TEXT], taken[NUM_TEXT];
 
-	num_rate_text(rate, is);
-	num_rate_text(fmax(acted, 0), taken);
+	(void)num_text(rate, "bit/s", is);
+	(void)num_text(fmax(acted, 0), "bit/s", taken);
 	if (rate < 0)
 		policy_say(o, "  link: never measured, so taken as %s", taken);
 	else
@@ -220,10 +220,10 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	    fmax(acted, 0));
 	double c = ratio_paced(&o->pace, base, sh->shard->step);
 	uint64_t budget = ratio_budget(sh->schema->total, c);
-	char where[160], taken[NUM_RATE_TEXT];
+	char where[160], taken[NUM_TEXT];
 	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
 
-	num_rate_text(fmax(acted, 0), taken);
+	(void)num_text(fmax(acted, 0), "bit/s", taken);
 	policy_say(o, "%s: %s %s, factor %.4g, %llu bytes",
 	    reader_where(sh->in, where), rate >= 0 ? "link" : "link unknown,",
 	    taken, c, (unsigned long long)budget);
@@ -457,7 +457,7 @@ policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t value
 	    given ? REPLAN_BANDWIDTH : 0 };
 	struct replan *t = &s->plan;
 	struct deco d = DECO_INIT;
-	char rate[NUM_RATE_TEXT];
+	char rate[NUM_TEXT];
 	int r, changed;
 
 	if ((r = policy_deco_sample(s, sh, state, &m, e)) < 0)
@@ -473,7 +473,7 @@ policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t value
 	changed = replan_plan(t, &d, e);
 	if (changed < 0)
 		return changed;
-	num_rate_text(d.bandwidth, rate);
+	(void)num_text(d.bandwidth, "bit/s", rate);
 	(void)snprintf(words, 256, "deco: %s delay %.0f, %.4g of the "
 	    "bits; computation %.4g s, %s, latency %.4g s, price of "
 	    "compression %.3g%s", changed ? "now" : "still",
@@ -729,6 +729,8 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 		    p->sh.schema->n, e);
 	if (r < 0)
 		return reader_place(p->sh.in, r, e);
+	if (n->type == FRAME_SIGN)
+		return 0;	/* of a shard without what is added here */
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
 	return p->replay.from != NULL ? 0 : policy_older(p, n, e);

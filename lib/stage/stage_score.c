@@ -454,7 +454,9 @@ stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
-	if (n->type == FRAME_STAT || n->type == FRAME_SCOR)
+	/* a signature is the last of a shard, and of all that is before it */
+	if (n->type == FRAME_STAT || n->type == FRAME_SCOR ||
+	    n->type == FRAME_SIGN)
 		return 0;
 	return stage_note(s->next, n, e);
 }

@@ -353,7 +353,8 @@ stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 	if ((r = survey_note(&x->survey, n->type, n->p, n->n, n->whole != NULL ?
 	    reader_frame(n->whole)->wire_len : n->n, e)) < 0)
 		return r;
-	return n->type == FRAME_PLAN ? 0 : stage_note(s->next, n, e);
+	return n->type == FRAME_PLAN || n->type == FRAME_SIGN ? 0 :
+	    stage_note(s->next, n, e);
 }
 
 static void

@@ -32,16 +32,6 @@ struct tiers {
 	uint32_t *arg;		/* k + 1 rows of n + 1 */
 };
 
-static void
-tiers_release(struct tiers *x)
-{
-	alloc_free(x->s);
-	alloc_free(x->p);
-	alloc_free(x->last);
-	alloc_free(x->next);
-	alloc_free(x->arg);
-}
-
 static int
 tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k,
     struct err *e)
@@ -122,42 +112,13 @@ tiers_solve(struct tiers *x, int64_t *idle)
 	}
 }
 
-static void
-tiers_put(const struct tiers *x, size_t k, size_t *tier)
-{
-	size_t j = x->n, lo, i;
-
-	for (; k > 0; k--, j = lo) {
-		lo = k > 1 ? x->arg[k * (x->n + 1) + j] : 0;
-		for (i = lo; i < j; i++)
-			tier[x->s[i].at] = k - 1;
-	}
-}
-
 int
-cluster_tiers(const int64_t *t, size_t n, size_t k, size_t *tier,
-    int64_t *idle, struct err *e)
-{
-	struct tiers x = { 0 };
-	int64_t all[CLUSTER_TIERS + 1];
-	int r = tiers_init(&x, t, n, k, e);
-
-	if (r == 0) {
-		tiers_solve(&x, all);
-		tiers_put(&x, x.k, tier);
-		*idle = all[x.k];
-	}
-	tiers_release(&x);
-	return r;
-}
-
-int
-cluster_choose(const int64_t *t, size_t n, size_t most, int64_t lambda,
+cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
     size_t *tier, int64_t *idle, size_t *k, struct err *e)
 {
 	struct tiers x = { 0 };
 	int64_t all[CLUSTER_TIERS + 1];
-	size_t i, best = 1;
+	size_t i, j, lo, best = 1;
 	int r;
 
 	if (lambda < 0 || lambda > MOST / CLUSTER_TIERS)
@@ -169,11 +130,19 @@ cluster_choose(const int64_t *t, size_t n, size_t most, int64_t lambda,
 			if (all[i] + (int64_t)i * lambda <
 			    all[best] + (int64_t)best * lambda)
 				best = i;
-		tiers_put(&x, best, tier);
 		*idle = all[best];
 		*k = best;
+		for (j = x.n; best > 0; best--, j = lo) {
+			lo = best > 1 ? x.arg[best * (x.n + 1) + j] : 0;
+			for (i = lo; i < j; i++)
+				tier[x.s[i].at] = best - 1;
+		}
 	}
-	tiers_release(&x);
+	alloc_free(x.s);
+	alloc_free(x.p);
+	alloc_free(x.last);
+	alloc_free(x.next);
+	alloc_free(x.arg);
 	return r;
 }
 
@@ -338,102 +307,5 @@ out:
 	alloc_free(x.size);
 	alloc_free(x.near);
 	alloc_free(x.d);
-	return r;
-}
-
-/* The member of group g (g == n: of all) with the least sum of distances. */
-static size_t
-medoid(const double *dist, size_t n, const size_t *group, size_t g)
-{
-	size_t i, j, best = n;
-	double sum, least = 0;
-
-	for (i = 0; i < n; i++) {
-		if (g < n && group[i] != g)
-			continue;
-		for (sum = 0, j = 0; j < n; j++)
-			if (g == n || group[j] == g)
-				sum += dist[i * n + j];
-		if (best == n || sum < least) {
-			best = i;
-			least = sum;
-		}
-	}
-	return best;
-}
-
-/* Assigns each device to the nearest of the k medoids; returns the sum of the
- * distances. */
-static double
-assign(const double *dist, size_t n, const size_t *m, size_t k, size_t *group)
-{
-	double sum = 0;
-	size_t i, j, g;
-
-	for (i = 0; i < n; i++) {
-		for (g = 0, j = 1; j < k; j++)
-			if (dist[i * n + m[j]] < dist[i * n + m[g]])
-				g = j;
-		/* a medoid stays in its own group, even if others are just as
-		 * near */
-		for (j = 0; j < k; j++)
-			if (m[j] == i)
-				g = j;
-		group[i] = g;
-		sum += dist[i * n + m[g]];
-	}
-	return sum;
-}
-
-/* The device that is farthest from its seed and is not a seed itself. */
-static size_t
-farthest(const double *dist, size_t n, const size_t *m, size_t k,
-    const size_t *group)
-{
-	size_t i, j, best = n;
-
-	for (i = 0; i < n; i++) {
-		for (j = 0; j < k && m[j] != i; j++)
-			;
-		if (j == k && (best == n || dist[i * n + m[group[i]]] >
-		    dist[best * n + m[group[best]]]))
-			best = i;
-	}
-	return best;
-}
-
-int
-cluster_medoids(const double *dist, size_t n, size_t *k, size_t *group,
-    struct err *e)
-{
-	size_t *m, *name, i;
-	double was, is;
-	int r = -ERR_SYS;
-
-	if (n == 0 || n > CLUSTER_GROUP || *k == 0)
-		return err_set(e, ERR_USAGE, "%zu groups of %zu devices, at "
-		    "most %d", *k, n, CLUSTER_GROUP);
-	*k = *k < n ? *k : n;
-	m = alloc_get(*k, sizeof(*m), e);
-	name = alloc_get(n, sizeof(*name), e);
-	if (m == NULL || name == NULL)
-		goto out;
-	m[0] = medoid(dist, n, NULL, n);
-	is = assign(dist, n, m, 1, group);
-	for (i = 1; i < *k; i++) {
-		m[i] = farthest(dist, n, m, i, group);
-		is = assign(dist, n, m, i + 1, group);
-	}
-	do {
-		was = is;
-		for (i = 0; i < *k; i++)
-			m[i] = medoid(dist, n, group, i);
-		is = assign(dist, n, m, *k, group);
-	} while (is < was);
-	*k = rename_groups(group, n, name);
-	r = 0;
-out:
-	alloc_free(m);
-	alloc_free(name);
 	return r;
 }

@@ -26,18 +26,13 @@ enum {
 	CLUSTER_GROUP = 2048		/* devices that are grouped by distance */
 };
 
-/* cluster_tiers(t, n, k, tier, idle, e): n >= 1 times >= 0 in any order into
- * exactly min(k, n) tiers, k in 1..CLUSTER_TIERS.  tier[i] from 0, the fastest
- * first; *idle: the time waited, summed over the devices.
- * 0, -ERR_USAGE, -ERR_SYS, limit (-ERR_DATA): n times the largest above
- * 2^61. */
-int cluster_tiers(const int64_t *t, size_t n, size_t k, size_t *tier,
-    int64_t *idle, struct err *e);
-
-/* cluster_choose(t, n, most, lambda, tier, idle, k, e): as cluster_tiers, with
- * the number of tiers from 1 to most that has the least idle(k) + lambda k,
- * the smaller on ties; lambda >= 0: what a tier must save. */
-int cluster_choose(const int64_t *t, size_t n, size_t most, int64_t lambda,
+/* cluster_tiers(t, n, most, lambda, tier, idle, k, e): n >= 1 times >= 0 in any
+ * order into the number of tiers *k from 1 to most (in 1..CLUSTER_TIERS, at most
+ * n) that has the least idle(*k) + lambda *k, the smaller on ties; lambda >= 0:
+ * what a tier must save.  tier[i] from 0, the fastest first; *idle: the time
+ * waited, summed over the devices.
+ * 0, -ERR_USAGE, -ERR_SYS, limit (-ERR_DATA): n times the largest above 2^61. */
+int cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
     size_t *tier, int64_t *idle, size_t *k, struct err *e);
 
 /* Distances, n x n, of n rows of m finite features.
@@ -48,18 +43,12 @@ int cluster_choose(const int64_t *t, size_t n, size_t most, int64_t lambda,
 void cluster_zscore(const double *x, size_t n, size_t m, double *dist);
 void cluster_cosine(const double *x, size_t n, size_t m, double *dist);
 
-/* Groups from distances (symmetric, finite, >= 0; n <= CLUSTER_GROUP): group[i]
- * from 0 in the order of their first members; ties to the lower index, so the
- * same input gives the same groups.  *k: how many there are.
- *
- * cluster_linkage: the two groups with the least mean distance are merged
- * while it is at most theta.
- * cluster_medoids: *k of them (at most n), seeded with the medoid of all, then
- * what is farthest from the seeds; then assignment and medoids in turn until
- * nothing moves. */
+/* cluster_linkage(dist, n, theta, group, k, e): groups from distances (symmetric,
+ * finite, >= 0; n <= CLUSTER_GROUP): the two with the least mean distance are
+ * merged while it is at most theta.  group[i] from 0 in the order of their first
+ * members, *k of them; ties to the lower index, so the same input gives the same
+ * groups. */
 int cluster_linkage(const double *dist, size_t n, double theta, size_t *group,
     size_t *k, struct err *e);
-int cluster_medoids(const double *dist, size_t n, size_t *k, size_t *group,
-    struct err *e);
 
 #endif

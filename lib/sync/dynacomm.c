@@ -125,30 +125,6 @@ feasible(const struct dynacomm *d, int64_t t, size_t *cuts)
 	return j;
 }
 
-int
-dynacomm_greedy(const struct dynacomm *d, size_t *cuts, size_t *k,
-    struct err *e)
-{
-	size_t n = d->n, m, *try = alloc_get(n, sizeof(*try), e);
-	const int64_t *pt = d->pt, *fc = d->fc;
-	int64_t hi = d->dt + pt[n] + fc[n], lo, mid;
-
-	if (try == NULL)
-		return -ERR_SYS;
-	/* below both: the first layer's way, and the last layer's */
-	lo = d->dt - 1 + later(pt[1] + fc[n], pt[n] + fc[n] - fc[n - 1]);
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if ((m = feasible(d, mid, try)) > 0)
-			hi = dynacomm_forward(d, try, m);
-		else
-			lo = mid;
-	}
-	alloc_free(try);
-	*k = feasible(d, hi, cuts);
-	return 0;
-}
-
 /* Solves the recurrence over the layers, beginning at the top. */
 static int64_t
 top_pt(const struct dynacomm *d, size_t m)
@@ -157,7 +133,7 @@ top_pt(const struct dynacomm *d, size_t m)
 }
 
 int
-dynacomm_dp(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
+dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
 {
 	size_t n = d->n, m, at = 0, head = 0, tail = 0;
 	int64_t *b = alloc_get(n + 1, sizeof(*b), e), done, best;
@@ -188,73 +164,6 @@ dynacomm_dp(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
 out:
 	alloc_free(b);
 	alloc_free(q);
-	return r;
-}
-
-/* The state of dp3: arg[m] for n transmissions is at row n, n <= m <= L. */
-struct dp3 {
-	int64_t *last, *next;	/* F[.][n-1], F[.][n] */
-	uint16_t *arg;
-};
-
-/* F[m][n] for all m; the first k that is best.  Before the first transmission
- * there is no layer: F[0][0] = 0 and no other F[k][0]. */
-static void
-dp3_row(const struct dynacomm *d, struct dp3 *x, size_t n)
-{
-	size_t m, k, arg;
-	int64_t v, best;
-
-	for (m = n; m <= d->n; m++) {
-		best = INT64_MAX;
-		arg = 0;
-		for (k = n - 1; k < (n > 1 ? m : 1); k++) {
-			v = later(x->last[k], (int64_t)n * d->dt + d->pt[m]) +
-			    d->fc[m] - d->fc[k];
-			if (v < best) {
-				best = v;
-				arg = k;
-			}
-		}
-		x->next[m] = best;
-		x->arg[n * (d->n + 1) + m] = (uint16_t)arg;
-	}
-}
-
-int
-dynacomm_dp3(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
-{
-	size_t n = d->n, j, m, fewest = 0;
-	int64_t best = INT64_MAX, *swap;
-	struct dp3 x = { NULL, NULL, NULL };
-	int r = -ERR_SYS;
-
-	if (n > DYNACOMM_DP3_MOST)
-		return err_set(e, ERR_USAGE, "dp3: %zu layers, at most %d", n,
-		    DYNACOMM_DP3_MOST);
-	if ((x.last = alloc_get(n + 1, sizeof(*x.last), e)) == NULL ||
-	    (x.next = alloc_get(n + 1, sizeof(*x.next), e)) == NULL ||
-	    (x.arg = alloc_get((n + 1) * (n + 1), sizeof(*x.arg), e)) == NULL)
-		goto out;
-	for (j = 1; j <= n; j++) {
-		dp3_row(d, &x, j);
-		if (x.next[n] < best) {
-			best = x.next[n];
-			fewest = j;
-		}
-		swap = x.last;
-		x.last = x.next;
-		x.next = swap;
-	}
-	for (*k = fewest, m = n, j = fewest; j > 0; j--) {
-		cuts[j - 1] = m;
-		m = x.arg[j * (n + 1) + m];
-	}
-	r = 0;
-out:
-	alloc_free(x.last);
-	alloc_free(x.next);
-	alloc_free(x.arg);
 	return r;
 }
 

@@ -16,8 +16,8 @@
  * computation as fc and the gradients as pt, so one solver serves both.
  *
  * Times are whole nanoseconds: optimal means optimal, not nearly.  The
- * objective and the O(L^3) recurrence are the paper's as it is reported; the
- * other two solvers, the reversal and the form of ibatch are ours.
+ * objective is the paper's as it is reported; the solver, the reversal and the
+ * form of ibatch are ours.
  */
 #ifndef ACE_DYNACOMM_H
 #define ACE_DYNACOMM_H
@@ -34,8 +34,6 @@ struct dynacomm {
 };
 #define DYNACOMM_INIT { 0, 0, NULL, NULL }
 
-enum { DYNACOMM_DP3_MOST = 2048 };	/* layers, for dynacomm_dp3 */
-
 /* dynacomm_init(d, pt, fc, n, dt, e): all >= 0 and n >= 1, else -ERR_USAGE;
  * limit (-ERR_DATA): pt, fc and n dt together above 2^61 ns. */
 int dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
@@ -49,24 +47,14 @@ int64_t dynacomm_forward(const struct dynacomm *d, const size_t *cuts,
 int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts,
     size_t k);
 
-/* The optimum, with the fewest segments that reach it.  Each sets cuts and
- * returns how many there are.
- *
- * dynacomm_dp: B[m] = min over k < m of max(B[k], FC'[m]) + dt + PT'[m] -
- * PT'[k] over the layers from the top; B never falls, so the best k is the
- * last one below FC'[m] or the least B[k] - PT'[k] of those above, a window
- * that only moves on: O(L).
- * dynacomm_greedy: bisects T; a T is feasible if segments as long as T allows
- * reach the end: O(segments log L) a probe.
- * dynacomm_dp3: the paper's F[m][n] = min over k of max(F[k][n-1], n dt +
- * PT[m]) + FC[m] - FC[k]: O(L^3) time, O(L^2) memory, n <= DYNACOMM_DP3_MOST.
- *
- * 0 or -ERR_SYS (no memory), -ERR_USAGE (too many layers for dp3). */
-int dynacomm_dp(const struct dynacomm *d, size_t *cuts, size_t *k,
-    struct err *e);
-int dynacomm_greedy(const struct dynacomm *d, size_t *cuts, size_t *k,
-    struct err *e);
-int dynacomm_dp3(const struct dynacomm *d, size_t *cuts, size_t *k,
+/* dynacomm_best(d, cuts, k, e): the optimum, with the fewest segments that reach
+ * it; of several such cuts those that take most layers first.  With the layers
+ * counted from the top, B[m] = min over k < m of max(B[k], FC'[m]) + dt + PT'[m] -
+ * PT'[k]; B never falls, so the best k is the last one below FC'[m] or the least
+ * B[k] - PT'[k] of those above, a window that only moves on: O(L), where the
+ * paper's recurrence over layers and transmissions takes O(L^3).
+ * 0 or -ERR_SYS (no memory). */
+int dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k,
     struct err *e);
 
 /* What others do.  One transmission; one a layer; greedy batches in the

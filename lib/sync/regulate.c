@@ -53,6 +53,10 @@ enum {
 /* A log factor: a plan is not farther off, whatever codes of a few values that
  * take a byte or none may tell. */
 #define REGULATE_FAR 3
+/* A log factor: what was coded before and is farther off the plan is coded as if it
+ * had not been, since to come from there takes more codings (six of all, measured
+ * from four bits to three). */
+#define REGULATE_GIVEN 0.25
 
 enum { PHASE_FIXED, PHASE_PASS, PHASE_REST, PHASE_WALK, PHASE_LEVER,
     PHASE_TURN, PHASE_COARSE, PHASE_FILL };
@@ -750,7 +754,8 @@ regulate_next(struct regulate *r, uint64_t bytes)
 		return 1;
 	}
 	regulate_take(r);
-	if (r->phase == PHASE_FIXED && (r->k == 0 || !regulate_fits(r)))
+	if (r->phase == PHASE_FIXED && (r->k == 0 || (double)r->bytes -
+	    regulate_sum(r) > (double)r->budget))
 		return 0;
 	if (r->phase <= PHASE_PASS && regulate_pass(r))
 		return 1;
@@ -793,13 +798,18 @@ int
 regulate_open(struct regulate *r, struct err *e)
 {
 	size_t i;
+	int knob;
 
-	*r = (struct regulate){ .g = r->g, .n = r->n, .budget = r->budget,
+	*r = (struct regulate){ .g = r->g, .n = r->n, .budget = r->budget, .given = r->given,
 	    .phase = -1, .e = REGULATE_SLOPE, .gain = 1,
 	    .band = REGULATE_BAND, .reach = 1 };
 	for (i = 0; i < r->n; i++) {
-		r->g[i].code = (struct regulate_code){ HUGE_VAL, 0, 0, 0 };
-		r->k += codec_knob(&r->g[i].plan) != 0;
+		knob = codec_knob(&r->g[i].plan) != 0;
+		if (!r->given || !knob || !(fabs(r->g[i].code.t) <
+		    REGULATE_GIVEN))
+			r->g[i].code = (struct regulate_code){ HUGE_VAL, 0, 0, 0 };
+		r->k += (size_t)knob;
+		r->coded += r->g[i].code.t < HUGE_VAL;
 	}
 	r->asked = r->k < REGULATE_ASKED ? r->k : REGULATE_ASKED;
 	r->order = alloc_get(r->k, sizeof(*r->order), e);

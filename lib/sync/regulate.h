@@ -8,7 +8,7 @@
  * to be turned; then one group, or as few as it takes, are coded again beside
  * the common factor, by what they took so far (secants), until the size is
  * within a narrow band under the budget.  The outcome depends on the shard, the
- * plan and the budget alone.
+ * plan, the budget and the codes that were there before alone.
  *
  * It is arithmetic only.  Whoever codes does as it says:
  *
@@ -57,6 +57,8 @@ struct regulate {
 	struct regulate_group *g;	/* [n] */
 	size_t n;
 	uint64_t budget;
+	int given;			/* codes with a finite t are there; what is
+					 * far off the plan is coded anew */
 
 	/* the groups that are asked for, g[order[0]] to g[order[asked - 1]] */
 	uint32_t *order;

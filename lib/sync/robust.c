@@ -407,31 +407,43 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 /* The radius is the lower median of the distances, so that most of the honest
  * are within it as long as they are more than half; who is more than twice as far
  * is said. */
-static int
-robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
-    double *tmp, struct err *e)
+static void
+robust_cut(struct robust_one *o, size_t k, const double *far2, double *tmp)
 {
 	size_t i, n = 0;
 	double far, radius;
 
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
-			tmp[n++] = sqrt(o[i].far2);
-	/* who is left out already is one of the bad ones */
-	if (q->even && k < 2 * q->f + 1)
-		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
-		    "needs %zu contributions, there are %zu", q->f,
-		    2 * q->f + 1, k);
+			tmp[n++] = sqrt(far2 != NULL ? far2[i] : o[i].far2);
 	qsort(tmp, n, sizeof(*tmp), compare_f64);
 	radius = tmp[(n - 1) / 2];
 	for (i = 0; i < k; i++) {
 		if (!robust_counts(&o[i]))
 			continue;
-		far = sqrt(o[i].far2);
-		o[i].scale = far > radius ? radius / far : 1;
+		far = sqrt(far2 != NULL ? far2[i] : o[i].far2);
+		o[i].scale *= far > radius ? radius / far : 1;
 		if (far > 2 * radius)
 			o[i].fate = ROBUST_CLIPPED;
 	}
+}
+
+void
+robust_past(struct robust_step *t, const double *far2, double *tmp)
+{
+	robust_cut(t->one, t->k, far2, tmp);
+}
+
+static int
+robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
+    double *tmp, struct err *e)
+{
+	/* who is left out already is one of the bad ones */
+	if (q->even && k < 2 * q->f + 1)
+		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
+		    "needs %zu contributions, there are %zu", q->f,
+		    2 * q->f + 1, k);
+	robust_cut(o, k, NULL, tmp);
 	return 0;
 }
 

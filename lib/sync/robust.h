@@ -21,7 +21,8 @@
  *   center        with c the aggregate of the step before, c + the mean of
  *                 (g - c) min(1, tau / ||g - c||): centered clipping
  *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
- *                 iteration a step)
+ *                 iteration a step); and the same cut again by how far the
+ *                 device was over many steps (mean/past.h)
  *
  * Ours: tau is the median of the ||g - c||, so that nobody has to know how far
  * apart honest devices are; the ratio to the median, the share of the weights, and `among': a
@@ -125,6 +126,12 @@ int robust_counts(const struct robust_one *o);
  * for F, and when the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t,
     struct err *e);
+
+/* robust_past(t, far2, tmp): center once more, by far2[k], squared distances over many
+ * steps: scale *= min(1, tau / far), tau their median; tmp is f64[k].  One step of
+ * Weiszfeld's for the geometric median has these weights (Pillutla, Kakade and
+ * Harchaoui 2022), for devices nearer than tau all alike. */
+void robust_past(struct robust_step *t, const double *far2, double *tmp);
 
 /* "norm", "distance", ...: why it is left out. */
 const char *robust_why(enum robust_fate fate);

@@ -6,14 +6,11 @@
 #include "sync/cluster.h"
 #include "sync/sketch.h"
 
-#define SEED ((uint64_t)0x736b65746368)	/* the same for ever */
+#define SEED ((uint64_t)0x736b65746368)	/* of clusters: the same for ever */
 
 int
 sketch_begin(struct sketch *s, size_t k, struct err *e)
 {
-	if (k > CLUSTER_GROUP)
-		return err_set(e, ERR_REFUSED, "clusters of %zu contributions: "
-		    "at most %d", k, (int)CLUSTER_GROUP);
 	if (k != s->k) {
 		alloc_free(s->row);
 		alloc_free(s->of);
@@ -48,7 +45,7 @@ sketch_group(struct sketch *s, uint32_t group, size_t n, struct err *e)
 
 	if (r < 0)
 		return r;
-	rng_fill(SEED, 0, group, 0, s->place, blocks);
+	rng_fill(SEED ^ s->seed, 0, group, 0, s->place, blocks);
 	s->n = n;
 	return 0;
 }
@@ -81,6 +78,9 @@ sketch_judge(struct sketch *s, double theta, struct err *e)
 	size_t i, n = 0;
 	int r = 0;
 
+	if (s->k > CLUSTER_GROUP)
+		return err_set(e, ERR_REFUSED, "clusters of %zu contributions: "
+		    "at most %d", s->k, (int)CLUSTER_GROUP);
 	for (i = 0; i < s->k; i++)
 		if (s->of[i] != SKETCH_NONE)
 			memmove(s->row + n++ * SKETCH_M,

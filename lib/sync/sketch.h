@@ -31,6 +31,7 @@ struct sketch {
 	size_t clusters;
 	uint32_t *place;	/* of the values of a group: h and sign */
 	size_t n, cap;
+	uint64_t seed;		/* of the places; 0 for clusters */
 };
 
 /* sketch_begin(s, k, e): begins a step of k contributions with zeros. */

@@ -55,6 +55,15 @@ pending() {
 	[ "$(pending)" = 3 ]
 }
 
+@test "a duplicate behind the receipt it repeats: what is kept says accepted" {
+	step 0
+	ace-recv --spool spool sent >first
+	ace-recv --spool spool sent >again
+	exits 0 ace-ack -S state first
+	exits 0 ace-ack -S state again
+	[ "$(ace-inspect state/receipts | sed 's/.* step/step/')" = 'step 0: accepted' ]
+}
+
 @test "a receipt, and the directory that it is in, survive a power cut" {
 	step 0
 	ace-recv --spool spool sent >receipt

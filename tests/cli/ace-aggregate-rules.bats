@@ -410,9 +410,12 @@ steps() {
 	growing a 3 3 3
 	growing b 3 3 3
 	growing c -30 -30 3
-	# (3 + 3 - 3) / 3; then from 1 on: (2 + 2 - 2) / 3; then all agree
+	# (3 + 3 - 3) / 3.  Then from 1 on: c is cut to -1, of which its past, three times as
+	# long at most, -5 and so 6 from the centers where a is 2, takes two thirds:
+	# (3 + 3 + 1/3) / 3.  Then c is as the others, but its past, 2.37 from the centers'
+	# where a's is 1.42, is not
 	exits 0 ace-aggregate -v --rule center a b c
-	[ "$(steps)" = "1 1.66667 3" ]
+	[ "$(steps)" = "1 2.11111 2.88031" ]
 	says "step 1: 'c' cut: clipped, norm 30$"
 	[ "$(field clipped out | paste -sd' ')" = "c:clipped c:clipped" ]
 	# a mean without anybody bad
@@ -422,7 +425,7 @@ steps() {
 	# how far one may be is what most are: a huge one moves it no further
 	growing c -1e30 -1e30 -1e30
 	exits 0 ace-aggregate --rule center a b c
-	[ "$(steps)" = "1 1.66667 2.11111" ]
+	[ "$(steps)" = "1 2.11111 2.60494" ]
 }
 
 @test "--tolerate: so many bad devices of twice as many and one, each with one voice" {
@@ -471,6 +474,12 @@ steps() {
 	for s in 0 1 2; do "${agg[@]}" --steps 1 >"one$s"; done
 	cp -r spool fourth
 	"${agg[@]}" --steps 1 >last
+	cat one0 one1 one2 last >alone
+	for s in 0 1 2 3; do
+		ace-export --step $s -f raw -o one alone
+		ace-export --step $s -f raw -o all want
+		same one all
+	done
 	for n in $(seq 1 9 400); do
 		rm -r spool
 		cp -r fourth spool
@@ -519,7 +528,7 @@ steps() {
 }
 
 @test "who is in the aggregates of two relays, or beside one, counts once or not at all" {
-	local d
+	local d e
 	for d in edge1 evil edge3; do
 		mkshards -d $d >$d
 	done
@@ -534,4 +543,24 @@ steps() {
 	exits 0 ace-aggregate --spool spool --steps 1 --expect 2 --quorum 1
 	says "1 of 2 shards of a step set aside: 'evil' is in 'relay[12]' and in"
 	ace-inspect list out | grep -q "^contributors  2$"
+	# who says that he speaks for the others silences nobody, whatever he is called
+	for d in edge1 edge2 edge3; do
+		mkshards -d $d -k zeros >as$d
+	done
+	for d in a m z 0 1 2; do
+		exits 0 ace-aggregate -d $d -o claims asedge1 asedge2 asedge3
+		for e in edge1 edge2 edge3; do
+			mkshards -d $e
+		done | cat claims - | ace-recv --spool spool$d >/dev/null
+		exits 0 ace-aggregate --spool spool$d --steps 1 --expect 4
+		says "^ace-aggregate: 1 of 4 shards of a step set aside: 'edge1' is in 'edge1' and in '$d'"
+		[ "$(grep -c aside err)" -eq 1 ]
+		ace-inspect list out | grep -q "^contributors  3$"
+	done
+	# nor a whole relay: who speaks for fewer is the one to blame
+	mkshards -d edge1 | ace-aggregate -d a -o alone
+	exits 0 ace-aggregate -d relay -o group edge1 edge3
+	cat alone group | ace-recv --spool both >/dev/null
+	exits 0 ace-aggregate --spool both --steps 1 --expect 2 --quorum 1
+	says "'edge1' is in 'relay' and in 'a'"
 }

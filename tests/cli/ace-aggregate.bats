@@ -518,6 +518,24 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(grep -c 'aggregate of step 5' said)" -eq 1 ]
 }
 
+@test "--published: who reads has published it and ends, all while we slept" {
+	mkshards >in
+	ace-recv --spool spool in >/dev/null
+	ace-aggregate --no-provenance in >mean
+	mkfifo pipe
+	ace-aggregate --spool spool --expect 1 --steps 1 --published --no-provenance \
+	    3>&- >pipe &
+	pid=$!
+	exec 4<pipe
+	head -c $(($(wc -c <mean) - 112)) <&4 >all	# but for TAIL
+	kill -STOP $pid
+	ace-recv --spool spool --publish mean 4<&-
+	exec 4<&-
+	kill -CONT $pid
+	wait $pid || :			# nobody reads its TAIL
+	[ "$(cat spool/test/last)" = 0 ]
+}
+
 @test "the mean is what it makes unless asked for a sum" {
 	for i in 1 2; do
 		mkshards -d "edge$i" -x "$i" >"e$i"

@@ -32,7 +32,7 @@ digests() {
 		same names want.names
 		exits 0 ace-inspect verify $f
 		rm -rf into
-		exits 0 ace-archive extract --into into $f
+		exits 0 ace-archive extract -o into $f
 		(cd into && find . -type f | sed 's|^\./||' | sort) >got
 		same got want.names
 		digests into >got
@@ -58,10 +58,10 @@ digests() {
 	[ "$(ace-archive list part.tar | cut -f 1,2 | paste -sd ' ')" = \
 	    "step	device 1	edge1 2	edge1" ]
 	exits 0 ace-archive create -o all.cpio spool
-	exits 0 ace-archive extract --into means --kind mean --step 2 - <all.cpio
+	exits 0 ace-archive extract -o means --kind mean --step 2 - <all.cpio
 	[ "$(find means -type f)" = means/demo/2/aggregate.aceg ]
 	same <(digests means) <(digests spool/demo/2/aggregate.aceg)
-	exits 3 ace-archive extract --into none --step 9 all.cpio
+	exits 3 ace-archive extract -o none --step 9 all.cpio
 	says 'no such shard'
 	for none in '--step 9' '--device x' '--kind model'; do
 		# shellcheck disable=SC2086 # words
@@ -92,9 +92,9 @@ digests() {
 	printf '%s\t%s\t%s\t%s\t%s\n' step device kind bytes name \
 	    3 'edge 1' gradient "$(sed -n 1p bytes)" demo/3/edge%201.aceg \
 	    12 b delta "$(sed -n 2p bytes)" demo/12/b.aceg | diff - out
-	exits 0 ace-archive extract -v --into into run.tar
+	exits 0 ace-archive extract -v -o into run.tar
 	says '^ace-archive: 2 shards$'
-	exits 0 ace-archive extract --into into run.tar
+	exits 0 ace-archive extract -o into run.tar
 	[ ! -s err ]
 	# an archive is on disk before it has its name, and then its name is
 	synced ace-archive create -o again.tar one two
@@ -133,17 +133,17 @@ digests() {
 @test "extract leaves alone what is there" {
 	spool 1
 	ace-archive create -o run.tar spool
-	ace-archive extract --into into run.tar
-	exits 0 ace-archive extract --into into run.tar
+	ace-archive extract -o into run.tar
+	exits 0 ace-archive extract -o into run.tar
 	mkshards -d edge1 -s 0 -x 77 -r demo >into/demo/0/edge1.aceg
 	cp into/demo/0/edge1.aceg was
-	exits 5 ace-archive extract --into into run.tar
+	exits 5 ace-archive extract -o into run.tar
 	says "is there already, and is another shard"
 	same was into/demo/0/edge1.aceg
 	# a link in the way is not gone through
 	mkdir away
 	mkdir -p trap/demo && ln -s ../../away trap/demo/0
-	exits 0 ace-archive extract --into fresh run.tar
+	exits 0 ace-archive extract -o fresh run.tar
 	[ -z "$(ls away)" ]
 }
 
@@ -165,7 +165,7 @@ digests() {
 	long=$(printf '%0250d/' {1..16})
 	long+=$(printf '%070d' 1)
 	mkdir -p "$long"
-	exits 4 ace-archive extract --into "$long" run.tar
+	exits 4 ace-archive extract -o "$long" run.tar
 	says "is too long a name, of 'run.tar:demo/0/"
 	[ -z "$(ls "$long")" ]
 }
@@ -197,7 +197,7 @@ hostile() {
 	    'put("c", type=tarfile.CHRTYPE, devmajor=1, devminor=3)' \
 	    'put("a.aceg"); put("a.aceg")'; do
 		hostile "$code"
-		exits 3 ace-archive extract --into work/into bad.tar ||
+		exits 3 ace-archive extract -o work/into bad.tar ||
 		    { echo "$code"; false; }
 		exits 3 ace-archive list bad.tar
 		cp bad.tar again.tar
@@ -210,12 +210,12 @@ hostile() {
 	[ ! -e /tmp/ace-evil.aceg ]
 	# an entry's name says nothing about where its shard goes
 	hostile 'put("some/where/else.aceg")'
-	exits 0 ace-archive extract --into named bad.tar
+	exits 0 ace-archive extract -o named bad.tar
 	[ "$(find named -type f)" = named/demo/0/edge1.aceg ]
 	# a device that is called like a way out, and control characters
 	mkshards -r .. -d '../../x' >good
 	ace-archive create -o odd.tar good
-	ace-archive extract --into odd odd.tar
+	ace-archive extract -o odd odd.tar
 	[ "$(find odd -type f)" = odd/%2E%2E/0/%2E%2E%2F%2E%2E%2Fx.aceg ]
 }
 
@@ -273,11 +273,11 @@ long_name() {
 		cp run.cpio x.cpio
 		flip x.cpio $f
 		exits 3 ace-archive list x.cpio || { echo $f; false; }
-		exits 3 ace-archive extract --into "into$f" x.cpio
+		exits 3 ace-archive extract -o "into$f" x.cpio
 		exits 3 ace-inspect verify x.cpio
 	done
 	mkdir old
-	ace-archive extract --into old run.cpio
+	ace-archive extract -o old run.cpio
 	tar --format=v7 -cf v7.tar old
 	exits 0 ace-inspect verify v7.tar
 	exits 0 ace-archive list v7.tar
@@ -297,7 +297,7 @@ long_name() {
 		exits 3 ace-inspect verify $f
 		says '^ace-inspect: corrupt: not a gradient-shard stream, .*a.aceg'
 	done
-	exits 3 ace-archive extract --into cut some.tar
+	exits 3 ace-archive extract -o cut some.tar
 	# a zip's first entry, whose name is said to be longer
 	ace-archive create -o x.zip run.cpio
 	exits 0 ace-archive list x.zip
@@ -333,7 +333,7 @@ long_name() {
 		for at in 1 100 $((n / 3)) $((n / 2)) $((n * 3 / 4)); do
 			head -c $at $f >part
 			rm -rf into
-			exits 3 ace-archive extract --into into part ||
+			exits 3 ace-archive extract -o into part ||
 			    { echo "$f at $at"; false; }
 			if [ -d into ]; then
 				find into -type f | while read -r x; do
@@ -344,7 +344,7 @@ long_name() {
 	done
 	ace-archive create -o run.tar spool
 	flip run.tar 1600
-	exits 3 ace-archive extract --into flipped run.tar
+	exits 3 ace-archive extract -o flipped run.tar
 	echo hello >text
 	exits 3 ace-archive list text
 	exits 3 ace-archive create -o x.tar text
@@ -390,7 +390,7 @@ long_name() {
 			cp good.$f x.$f
 			python3 spoil.py x.$f &
 			r=0
-			ace-archive extract --into into x.$f 2>err || r=$?
+			ace-archive extract -o into x.$f 2>err || r=$?
 			kill $!
 			wait $! || true
 			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ]; }
@@ -420,12 +420,12 @@ long_name() {
 	exits 2 ace-archive create -o run.tar --format x.tar spool
 	exits 2 ace-archive create -o run.tar --format gz spool
 	exits 2 ace-archive extract run.tar
-	says '--into'
+	says '-o DIR'
 	exits 2 ace-archive list a b
 	exits 4 ace-archive create -o run.tar nowhere
 	[ ! -e run.tar ]
 	ace-archive create -o all.tar spool
-	exits 4 ace-archive extract --into no/where all.tar
+	exits 4 ace-archive extract -o no/where all.tar
 	says "'no/where': No such file"
 	exits 4 ace-archive create -o nowhere/run.tar spool
 	mkdir empty

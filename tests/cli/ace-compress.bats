@@ -354,7 +354,7 @@ anywhere() {
 		digest out | diff - <(digest want)
 		# and nothing half done is left
 		for f in st/*; do
-			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|(momentum|history)\.[12])$ ]]
+			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|spare|(momentum|history)\.[12])$ ]]
 		done
 		for f in $(cat files); do same "st/$f" "after/$f"; done
 	done

@@ -139,7 +139,7 @@ load values
 	mkshards -a >in
 	ace-score in >scored
 	exits 0 ace-expand scored
-	frames out | grep -q ' sTAT$'
+	! frames out | grep -q ' sTAT$' || false
 	frames out | grep -q ' xyZz$'
 	exits 0 ace-expand -S st scored
 	! frames out | grep -q ' sTAT$' || false

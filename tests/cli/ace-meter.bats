@@ -136,31 +136,6 @@ known() {
 	known rtt
 }
 
-@test "the bar: on a terminal" {
-	head -c 400000 /dev/zero >in
-	exits 0 ace-meter --progress in
-	[ ! -s err ]
-	# of a pipe nobody knows how much will come
-	exits 0 pty sh -c 'cat in | ace-meter --progress 2>&1 >/dev/null'
-	grep -q ' 0\.40 MB .* Mbit/s' out
-	! grep -q '%' out || false
-	exits 0 pty sh -c 'ace-meter --progress in 2>&1 >/dev/null'
-	grep -q '\[========================\] 100% 0:00:00 left' out
-}
-
-@test "the bar: megabytes, and megabits in a second" {
-	local began shown
-	head -c 400000 /dev/zero >in
-	began=$(date +%s%N)
-	exits 0 pty sh -c 'ace-meter -L 16Mbit --progress in 2>&1 >/dev/null'
-	shown=$(tr '\r' '\n' <out | sed -nE 's/^ *0\.40 MB +([0-9.]+) Mbit.*/\1/p' |
-	    tail -n 1)
-	# 3.2 Mbit, in no more than the time of all
-	awk -v m="$shown" -v ns="$(($(date +%s%N) - began))" 'BEGIN {
-	    print m, "Mbit/s,", ns / 1e9, "s"
-	    exit !(m * ns / 1e9 >= 3.2 * 0.99 && m <= 24) }'
-}
-
 @test "when nobody reads what it writes, it does not wait for more" {
 	local args
 	mkfifo in

@@ -152,15 +152,15 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 }
 
 @test "the file of limits: made once, with defaults, and a line for a device" {
-	exits 0 ace-recv --spool spool --init
+	exits 0 ace-recv --spool spool --create
 	[ ! -s out ]
 	cp spool/limits made
-	exits 5 ace-recv --spool spool --init
+	exits 5 ace-recv --spool spool --create
 	says "'spool/limits' is there already"
 	same made spool/limits
 	for other in --publish '--run r' '--device d' file; do
 		# shellcheck disable=SC2086 # words
-		exits 2 ace-recv --spool other --init $other
+		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
 	done
 	shard 0 edge1 -w 2 >in
@@ -182,7 +182,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "a line of limits that is wrong: file, line, what it should be; nothing is read" {
 	shard 0 >in
-	ace-recv --spool spool --init
+	ace-recv --spool spool --create
 	while read -r line; do
 		printf '# one\n\n%s\n' "${line%%:*}" | tr _ ' ' >spool/limits
 		exits 2 ace-recv --spool spool in
@@ -207,7 +207,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	rmdir spool/limits
 	# a run of that name has another folder
 	mkshards -r limits >in
-	exits 0 ace-recv --spool other --init
+	exits 0 ace-recv --spool other --create
 	exits 0 ace-recv --spool other in
 	[ -s other/%6Cimits/0/edge1.aceg ]
 	exits 0 ace-aggregate --spool other --steps 1
@@ -285,6 +285,31 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	mv out got
 	ace-aggregate one two >want
 	ace-inspect diff want got
+}
+
+@test "limits kind: a difference is let in where that word stands, and nowhere else" {
+	shard 0 edge1 -c f32 >in
+	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >diff
+	limited 'kind gradient' recv 'invalid: mismatch: a difference to a history' <diff
+	rm -r spool
+	limited 'kind gradient,difference' recv accepted <diff
+	rm -r spool
+	limited 'kind difference' recv 'invalid: mismatch: a shard of kind gradient' <diff
+}
+
+@test "limits time: of an answer that is not taken, not of an aggregate that is waited for" {
+	shard 0 edge1 >one
+	limits 'time 1s'
+	ace-recv --spool spool --reply aggregate one >back 3>&- &
+	pid=$!
+	wait_for grep -q RCPT back
+	sleep 1.5			# at least so long
+	ace-aggregate --spool spool --expect 1 --steps 1 |
+	    ace-recv --spool spool --publish
+	wait $pid
+	exits 0 ace-ack -S state back
+	mv out got
+	exits 0 ace-inspect verify got
 }
 
 @test "in any order, again and again: each once, and the same bytes" {

@@ -120,6 +120,9 @@ one() {
 	ace-sign -k edge1.pem ten >ten.signed
 	exits 5 ace-sign --check old ten.signed
 	says "the key ring has no key of 'edge10'"
+	sed 's/edge1 /edge10 /' old >longer
+	exits 5 ace-sign --check longer a.signed
+	says "the key ring has no key of 'edge1'"
 	# what is behind a # is a comment
 	sed 's/$/ # of the shed, 2026/' old >said
 	ace-sign --check said a.signed >/dev/null

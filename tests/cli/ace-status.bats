@@ -164,27 +164,6 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[ "$(wc -L <out)" -gt 60 ]
 }
 
-@test "--watch goes on, and leaves when nobody reads" {
-	shard edge1 0
-	ace-status --watch 0.1s --json spool >all 3>&- &
-	pid=$!
-	lines() { [ "$(wc -l <all)" -ge "$1" ]; }
-	wait_of $pid lines 2
-	shard edge1 1
-	# one of these may have been begun before
-	wait_of $pid lines $(($(wc -l <all) + 2))
-	kill $pid
-	tail -n 1 all | grep -q '"step":1'
-	# a reader that has gone
-	{ got=0; timeout "$HANG" ace-status --watch 0.1s spool || got=$?; echo $got >status; } |
-	    head -n 1 >/dev/null
-	case $(cat status) in
-	4 | 141) ;;
-	*) echo "nobody reads, and it ends with $(cat status)"; return 1 ;;
-	esac
-	exits 2 ace-status --watch 0 spool
-}
-
 # aged FILE AGE [SIZE]: a shard that came so long ago, and is so large
 aged() {
 	[ $# -lt 3 ] || truncate -s "$3" "spool/demo/$1"
@@ -357,36 +336,6 @@ aged() {
 	done
 }
 
-@test "--watch: in the place of the one before where a terminal can, else behind it" {
-	local t pid esc=$'\033\\[H\033\\[J'
-	esc="($esc)"
-	looks() { [ "$(tr -d '\r' <"$1" | grep -cE "^$esc?run 'demo'")" -ge "$2" ]; }
-	shard edge1 0
-	for t in xterm dumb ''; do
-		TERM=$t pty ace-status --watch 0.1s spool >all 3>&- &
-		pid=$!
-		wait_for looks all 2
-		kill "$(pgrep -P $pid)"
-		wait $pid || true
-		tr -d '\r' <all >shown
-		if [ "$t" = xterm ]; then
-			[ "$(grep -cE "^${esc}run 'demo'" shown)" -ge 2 ]
-			! grep -qx '' shown || false
-		else
-			! grep -q $'\033' shown || false
-			[ "$(grep -m 2 -B 1 "^run 'demo'" shown | sed -n '3p')" = '' ]
-			grep -qx '' shown
-		fi
-	done
-	# nor is there such a line between two documents
-	ace-status --json --watch 0.1s spool >all 3>&- &
-	pid=$!
-	lines() { [ "$(wc -l <all)" -ge 3 ]; }
-	wait_of $pid lines
-	kill $pid
-	! grep -qx '' all || false
-}
-
 @test "a long name does not push the columns out, and 80 columns are a terminal's" {
 	long=$(printf 'x%.0s' {1..100})
 	shard "$long" 0
@@ -408,7 +357,7 @@ aged() {
 }
 
 @test "a spool is one from the first moment on" {
-	exits 0 ace-recv --spool spool --init
+	exits 0 ace-recv --spool spool --create
 	exits 0 ace-status spool
 	grep -q 'waiting for a first shard' out
 	# as whoever makes a run leaves it between two calls

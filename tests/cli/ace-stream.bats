@@ -138,16 +138,16 @@ decode() {
 built() {
 	local san=
 	mkdir -p include lib
-	cp "$ROOT/lib/ace.h" include/
-	cp "$BUILD/libace.a" lib/
+	cp "$ROOT/lib/aceg.h" include/
+	cp "$BUILD/libaceg.a" lib/
 	sanitized && san=-fsanitize=address,undefined
 	shown scale.c >scale.c
 	# shellcheck disable=SC2046,SC2086 # words are meant
-	${CC:-cc} $san -Wall -Wextra -Iinclude -o "$1" scale.c lib/libace.a \
+	${CC:-cc} $san -Wall -Wextra -Iinclude -o "$1" scale.c lib/libaceg.a \
 	    $(pkg-config --libs liblz4 libxxhash) -lm
 }
 
-@test "the page's filter compiles against ace.h and libace alone, and scales" {
+@test "the page's filter compiles against aceg.h and libaceg alone, and scales" {
 	built scale
 	# what stands between shards goes through, where it stood
 	mkshards -A -N 2 >in

@@ -85,7 +85,7 @@ limited() {
 
 @test "limits: the file, ace-recv(1), the table of ace-deploy(7), what scripts say" {
 	local name default strict n=0
-	ace-recv --spool spool --init
+	ace-recv --spool spool --create
 	sed -n 's/^\([a-z]*\) [^ ]*$/\1/p' spool/limits >names
 	sed -n '/^\.Ss Limits/,/^\.El/s/^\.It Cm \([a-z]*\) Ar.*/\1/p' \
 	    "$ROOT/man/ace-recv.1" | cmp - names

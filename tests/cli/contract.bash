@@ -75,34 +75,6 @@ contract_empty() {
 	poisoned "$kind"
 }
 
-contract_cut() {
-	local kind=$1 at
-	shift
-	for at in 1 7 63 $(frames in | while read -r o _; do
-		echo "$o $((o + 40)) $((o + 70))"; done); do
-		[ "$at" -gt 0 ] && [ "$at" -lt "$(wc -c <in)" ] || continue
-		each_of 7 || continue
-		head -c "$at" in >part
-		exits 3 "$@" <part || { echo "cut at $at"; return 1; }
-		says "^$1: truncated: " || { echo "cut at $at"; return 1; }
-		poisoned "$kind"
-	done
-}
-
-contract_flip() {
-	local kind=$1 o
-	shift
-	for o in $(frames in | while read -r o _; do
-		echo "$((o + 5)) $((o + 64))"; done); do
-		each_of 5 || continue
-		cp in flipped
-		flip flipped "$o"
-		exits 3 "$@" <flipped || { echo "flipped at $o"; return 1; }
-		data_error "$1"
-		poisoned "$kind"
-	done
-}
-
 contract_garbage() {
 	local kind=$1
 	shift
@@ -251,17 +223,6 @@ contract_same() {
 	anew env ACE_KERNEL=ref "$@" <big
 	same out once
 	exits 2 env ACE_KERNEL=none-such "$@" <big
-}
-
-# whatever allocation fails: status 4, no crash, nothing whole comes out
-contract_alloc() {
-	local kind=$1
-	shift
-	starves -c "contract_starved $kind $1" contract_fed "$@"
-}
-contract_fed() { "$@" <in; }
-contract_starved() {
-	says "^$2: " && poisoned "$1"
 }
 
 # a reader that goes away at each frame of our output

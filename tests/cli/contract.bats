@@ -49,7 +49,15 @@ load contract_ask
 	ask same "filter sink source report answer"
 }
 
-# bats test_tags=long,asan
-@test "an allocation fails: status 4, whichever it is" {
-	ask alloc
+# Each cut and each bit that is another are tests/damage's.
+@test "empty input is truncated: status 3" {
+	ask empty
+}
+
+@test "garbage after the end: status 3" {
+	ask garbage
+}
+
+@test "damage by a terminal has a message of its own" {
+	ask terminal_damage "filter sink report answer"
 }

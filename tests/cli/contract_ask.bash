@@ -21,6 +21,8 @@ table() {
 	filter ace-ack -S state
 	look   ace-status
 	look   ace-archive
+	look   ace-diff
+	look   ace-patch
 	EOT
 }
 

@@ -21,13 +21,9 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
 	[ "$(sed -n 1p plain)" = "$(printf 'bandwidth\tratio\tbits')" ]
 	printf 'time\n1\n2\n' >t
-	takes ace-advise cluster --tiers 64 t
-	refuses tiers ace-advise cluster --tiers 65 t
-	takes ace-advise cluster --groups 2048 t
-	refuses groups ace-advise cluster --groups 2049 t
-	refuses groups ace-advise cluster --groups 0 t
 	takes ace-advise cluster --theta 0 t
-	refuses 'not both' ace-advise cluster --theta 0 --groups 1 t
+	takes ace-advise cluster --theta 1e9 t
+	refuses theta ace-advise cluster --theta 1.1e9 t
 	printf 'divergence\n0.02\n0.1\n' >t
 	takes ace-advise interval t
 	mv out plain
@@ -121,7 +117,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-archive create -v -o x.tar a b a
 	[ "$(cat err)" = "ace-archive: 2 shards
 ace-archive: 1 shards were there already" ]
-	takes ace-archive extract -v --into x x.tar
+	takes ace-archive extract -v -o x x.tar
 	says '^ace-archive: 2 shards$'
 	takes ace-archive list x.tar
 	[ "$(head -n 1 out)" = "$(printf 'step\tdevice\tkind\tbytes\tname')" ]
@@ -131,13 +127,8 @@ ace-archive: 1 shards were there already" ]
 	[ "$(sed -n 3p out | cut -f 1,3)" = "$(printf '1\tgradient')" ]
 }
 
-@test "ace-meter: bytes, rate and time of the bar; what it waits for at the end" {
+@test "ace-meter: no less than 8 bit/s; what it waits for at the end" {
 	head -c 3000000 /dev/zero >in
-	exits 0 pty sh -c 'ace-meter --progress in 2>&1 >/dev/null'
-	tr '\r' '\n' <out | grep -qE '^ +3\.00 MB +[0-9.]+ Mbit/s \[={24}\] 100% 0:00:00 left$'
-	# of a standard input that is a file, too
-	exits 0 pty sh -c 'ace-meter --progress <in 2>&1 >/dev/null'
-	grep -q '100% 0:00:00 left' out
 	exits 0 pty sh -c 'ace-meter in 2>&1 >/dev/null'
 	[ ! -s out ]
 	refuses limit ace-meter -L 0 in

@@ -38,7 +38,7 @@ refuses() {
 	refuses 3 'limit: line 2: a round of .* s' ace-advise cluster table
 	{ echo time; yes 1 | head -n 2100; } >table
 	refuses 3 'limit: 2100 devices in one tier, at most 2048' \
-	    ace-advise cluster --tiers 1 --groups 2 table
+	    ace-advise cluster --theta 2 table
 }
 
 # bats test_tags=long,asan

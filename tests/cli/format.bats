@@ -54,6 +54,35 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	done
 }
 
+@test "each annotation behind each filter: kept or dropped by its type's last letter" {
+	local all kept how
+	all='sCOR pLAN sTAT mEMb tIMe pOLi lINk tEXt xyZZ xyZz sIGN'
+	openssl genpkey -algorithm ed25519 -out key.pem
+	chmod 600 key.pem
+	[ "$(kinds "$ROOT/tests/golden/good-annotated.aceg" | tr ' ' '\n' | grep -c '^[a-z]')" -eq 12 ]
+	while IFS=: read -r kept how; do
+		exits 0 $how --no-provenance "$ROOT/tests/golden/good-annotated.aceg"
+		mv out got
+		exits 0 ace-inspect verify got
+		got=$(kinds got | tr ' ' '\n' | grep '^[a-z]' | sort -u | paste -sd' ')
+		[ "$got" = "$(tr ' ' '\n' <<<"$kept" | sort | paste -sd' ')" ] ||
+		    { echo "$how: $got"; false; }
+	done <<-END
+	$all:ace-cut
+	$all:ace-sign -k key.pem
+	$all:ace-ack -S ack
+	${all% sIGN}:ace-score
+	${all% sIGN}:ace-policy --bandwidth 1Mbit
+	${all% sIGN}:ace-select --bits 32
+	mEMb tIMe pOLi lINk tEXt xyZz:ace-expand
+	mEMb tIMe pOLi lINk tEXt xyZz:ace-compress
+	mEMb tIMe pOLi lINk tEXt xyZz:ace-compress -c q8
+	mEMb tIMe pOLi lINk tEXt xyZz:ace-compress -S state -c q8
+	mEMb tIMe pOLi lINk tEXt xyZz:ace-cut --tensor w
+	mEMb pOLi:ace-aggregate
+	END
+}
+
 # every: each program that reads a stream and writes one
 every() {
 	openssl genpkey -algorithm ed25519 -out key.pem
@@ -89,6 +118,17 @@ every() {
 		exits 2 pty $how in </dev/null
 		grep -q 'terminal' out err
 		exits 0 pty $how -o file in </dev/null
+	done <programs
+}
+
+@test "a file that -o writes is on the disk before it has its name" {
+	mkshards >in
+	every >programs
+	while read -r how; do
+		rm -f file
+		synced $how -o file in >/dev/null
+		[ -s file ]
+		[ "$(grep -c '^file' synced)" -eq 1 ] || { echo "$how"; cat synced; false; }
 	done <programs
 }
 

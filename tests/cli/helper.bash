@@ -72,23 +72,6 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
-# starves [-c CHECK] CMD...: whatever allocation fails, and all after it, it says
-# so; CHECK holds after each such run.
-starves() {
-	local n got check=true
-	[ "$1" != -c ] || { check=$2; shift 2; }
-	for n in $(upto 2000); do
-		got=0
-		ACE_FAIL_ALLOC=$n "$@" >out 2>err || got=$?
-		[ "$got" -ne 0 ] || break
-		[ "$got" -eq 4 ] || { echo "$*: $n: $got"; cat err; return 1; }
-		says memory || { echo "$*: at $n"; return 1; }
-		# shellcheck disable=SC2086 # words are meant
-		$check || { echo "$*: $check at $n"; return 1; }
-	done
-	[ "$n" -gt 5 ] && [ "$n" -lt 2000 ]
-}
-
 # patient: in this file one command may take minutes by right.
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))

@@ -62,6 +62,18 @@ aggregate() {
 	recv "step 7: accepted" <in
 }
 
+@test "who may speak for himself alone names nobody else" {
+	shard 0 edge1 | ace-aggregate -d evil >in
+	recv "step 0: accepted" <in
+	rm -r spool
+	limited 'contributors 1' recv \
+	    "evil' step 0: invalid: limit: speaks for 'edge1' \(limits: contributors\)" <in
+	shard 1 evil | ace-aggregate -d evil >in
+	limited 'contributors 1' recv "step 1: accepted" <in
+	shard 1 edge1 | ace-aggregate -d relay >in
+	limited 'contributors 1, contributors 16 relay' recv accepted --device relay <in
+}
+
 @test "policies with values that are none: refused, and the aggregate goes on" {
 	local p step=0
 	for p in delay=nan interval=nan force=2 delay=1001 cuts=1,2; do
@@ -406,6 +418,23 @@ gives_up() {
 	ace-inspect verify spool/demo/0/edge1.aceg
 }
 
+@test "nor where whoever started the program had blocked the signal for it" {
+	mkshards -r demo >one
+	mkfifo hole
+	limits 'time 1s'
+	python3 - "$HANG" 3>&- <<-'END'
+	import fcntl, os, signal, subprocess, sys
+	p = os.open('hole', os.O_RDWR)
+	fcntl.fcntl(p, 1031, 1 << 20)	# F_SETPIPE_SZ
+	os.write(p, bytes(fcntl.fcntl(p, 1032)))
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+	r = subprocess.run(['timeout', sys.argv[1], 'ace-recv', '--spool', 'spool',
+	    '--sync', 'none'], stdin=open('one'), stdout=p, stderr=open('err', 'w'))
+	sys.exit(r.returncode != 3)
+	END
+	says 'truncated: the time is over, and nobody takes the answers'
+}
+
 @test "what a killed program left beside its line of the sandbox goes" {
 	mkshards -r demo >one
 	ace-recv --spool spool <one >/dev/null
@@ -631,6 +660,8 @@ let_go() {
 	for n in 'edge1 --publish' "edge'1" 'a;b' -publish ../x ''; do
 		exits 2 "$auth" "$n" key.pub spool
 	done
+	exits 2 "$ROOT/examples/hosts/limits.sh" spool weight 1 $'relay1\nweight 1e6'
+	grep -q 1e6 spool/limits && return 1
 	exits 2 "$auth" edge1 key.pub 'spool --publish'
 	exits 2 "$auth" edge1 key.pub spool '--run a b'
 }
@@ -732,7 +763,8 @@ let_go() {
 	}
 	for name in '$(touch pwned)' '`touch pwned`' 'a;touch pwned' 'a|touch pwned' \
 	    'a&touch pwned' "a'\$(touch pwned)'" 'a"$(touch pwned)"' $'a\ntouch pwned' \
-	    '-oProxyCommand=touch pwned' '../../pwned' $'a\e[31m$(touch pwned)' ''; do
+	    '-oProxyCommand=touch pwned' '../../pwned' $'a\e[31m$(touch pwned)' \
+	    'dir[$(touch pwned)]' 'edge9/CN=edge1' 'edge9,DNS:edge1' ''; do
 		no join.sh cloud spool run "$name"
 		no join.sh cloud spool "$name" edge1
 		no leave.sh cloud spool run "$name"
@@ -746,7 +778,20 @@ let_go() {
 		no store-cloud.sh remote spool dir "$name"
 		no mqtt-edge.sh broker "$name" state
 		no mqtt-cloud.sh broker spool "$name"
+		no mqtt-edge.sh "$name" edge1 state
+		no mqtt-cloud.sh "$name" spool edge1
 		no train-relay.sh cloud dir "$name" 2
+		no train-relay.sh "$name" dir edge9 2
+		no train-edge.sh "$name" dir true
+		no ssh-step.sh "$name" state
+		no measure.sh "$name" state
+		no nc-edge.sh "$name" state
+		no spiped-edge.sh "$name" key state
+		no tls-edge.sh "$name" cert key ca state
+		no tls-keys.sh "$name"
+		# in a calculation, too
+		no train-cloud.sh dir "$name"
+		no train-relay.sh cloud dir edge9 "$name"
 		[ -n "$name" ] || continue
 		# a state whose device has that name
 		rm -rf state
@@ -754,10 +799,48 @@ let_go() {
 		ace-compress -S state -c q8 in >/dev/null 2>&1 || continue
 		no restore.sh cloud spool state
 	done
-	[ "$all" -gt 150 ]
+	[ "$all" -gt 350 ]
+	[ ! -e ca.key ]
 }
 
-@test "-o does not follow a link that another user made in a folder of all" {
+@test "one device's objects hold up no other: long names, large ones, a folder that is none" {
+	local long
+	long=$(printf 'n%.0s' $(seq 245))
+	mkdir bin store store/up
+	# a store, of folders, that has no such thing as a failing copy of half of it
+	cat >bin/rclone <<-'END'
+	#!/bin/bash
+	do=$1 most=
+	shift
+	[ "$1" != --max-size ] || { most=$2; shift 2; }
+	from=${1/#remote:/store/} to=${2/#remote:/store/}
+	[ -e "$from" ] || { echo 'directory not found' >&2; exit 3; }
+	[ -d "$from" ] || { echo 'no folder' >&2; exit 1; }
+	mkdir -p "$to"
+	find "$from" -type f ${most:+-size "-${most%M}M"} -exec cp -t "$to" {} +
+	END
+	chmod +x bin/rclone
+	PATH=$PWD/bin:$PATH
+	for d in edge1 evil1 evil2 evil3 edge2; do
+		mkdir store/up/$d
+		shard 0 $d >store/up/$d/a.aceg
+	done
+	mv store/up/evil1/a.aceg "store/up/evil1/$long.aceg"
+	cp store/up/evil2/a.aceg store/up/evil2/b.aceg
+	truncate -s 70M store/up/evil2/b.aceg
+	rm -r store/up/evil3
+	: >store/up/evil3
+	exits 4 "$ROOT/examples/hosts/store-cloud.sh" remote: spool dir edge1 evil1 evil2 \
+	    evil3 edge2
+	[ "$(ls spool/test/0 | paste -sd ' ')" = "edge1.aceg edge2.aceg evil2.aceg" ]
+	[ "$(ls store/down/edge2)" = a.aceg ]
+	[ ! -e dir/up/evil2/b.aceg ]
+	rm store/up/evil3
+	exits 0 "$ROOT/examples/hosts/store-cloud.sh" remote: spool dir edge1 evil1 evil2 \
+	    evil3 edge2
+}
+
+@test "-o does not follow a link, nor fill a FIFO, that another user made in a folder of all" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to have another user's link"
 	mkshards >in
 	echo mine >victim
@@ -768,6 +851,12 @@ let_go() {
 	says "'all/out': Permission denied"
 	[ "$(cat victim)" = mine ]
 	[ "$(ls all)" = out ]
+	# nor does it write into another's FIFO
+	mkfifo -m 666 all/pipe
+	chown nobody all/pipe
+	exits 4 timeout "$HANG" ace-score -o all/pipe in
+	says "'all/pipe': Permission denied"
+	rm all/pipe
 	# one's own is followed, and so is one that the folder's owner made
 	ln -s ../own all/own
 	exits 0 ace-score -o all/own in
@@ -776,6 +865,11 @@ let_go() {
 	chown nobody all
 	exits 0 ace-score -o all/out in
 	same own victim
+	mkfifo all/mine
+	cat all/mine >got &
+	exits 0 timeout "$HANG" ace-score -o all/mine in
+	wait $!
+	same own got
 	# and so is any in a folder that is not everybody's
 	chmod 1755 all
 	exits 0 ace-score -o all/out in
@@ -783,14 +877,16 @@ let_go() {
 
 @test "characters that are not seen, or turn a line around, are in no name and no message" {
 	local c
-	for c in $'\u202e' $'\u2066' $'\u2028' $'\u200b' $'\u200f' $'\ufeff' $'\u061c' $'\u2060'; do
+	for c in $'\u202e' $'\u2066' $'\u2028' $'\u200b' $'\u200f' $'\ufeff' $'\u061c' $'\u2060' \
+	    $'\u00ad' $'\u034f' $'\u115f' $'\u17b4' $'\u180e' $'\u206a' $'\u3164' $'\ufe0f' \
+	    $'\uffa0' $'\ufff9' $'\U0001d173' $'\U000e0041'; do
 		exits 2 ace-import -f raw --name w --shape 1 -d "ed${c}ge" /dev/null
 		exits 4 ace-inspect list "ed${c}ge"
 		LC_ALL=C grep -q '[^ -~]' err && return 1
 		says "'ed\?+ge': No such file"
 	done
 	# letters of other scripts are letters, their joiners too
-	mkshards -d $'k\u00fc\u06cc\u200c' >in
+	mkshards -d $'k\u00fc\u06cc\u200c\u00ae\u0350\u1161\u3165\U0001f600' >in
 	exits 0 ace-inspect list in
 }
 

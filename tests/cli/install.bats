@@ -4,7 +4,7 @@ load helper
 
 build() {
 	# make takes no spaces in a path but where it begins
-	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="$PWD/installed" PREFIX=/usr "$@"
+	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="${TO:-$PWD/installed}" PREFIX=/usr "$@"
 }
 
 @test "BUILD is one folder, whether it is said with or without its path" {
@@ -15,12 +15,51 @@ build() {
 	done
 }
 
+@test "a folder with blanks, a umask that shuts others out: installed there, for all" {
+	export TO="$PWD/a root  with 'blanks'"
+	(umask 077 && build install)
+	[ "$(ls)" = "a root  with 'blanks'" ]
+	"$TO/usr/bin/ace-expand" --help >/dev/null
+	mkshards >in.aceg
+	ln -s "$TO" to
+	sanitized || ${CC:-cc} -o scale "$ROOT/examples/scale.c" -I to/usr/include \
+	    to/usr/lib/libaceg.a $(pkg-config --libs liblz4 libxxhash) -lm
+	# what mkdir makes is everybody's but for the two that were asked for by name
+	[ -z "$(find "$TO/usr" ! -type l ! -perm -a+r)" ]
+	[ -z "$(find "$TO/usr" -type d ! -perm -a+x)" ]
+	build uninstall
+	[ -z "$(find "$TO" ! -type d)" ]
+}
+
+@test "no name of a file is libACE's, also where file names ignore case" {
+	build install
+	# what Debian's libace-dev has in folders that others use, too
+	printf '%s\n' bin/ace_gperf include/ace lib/ace lib/libace.a lib/libace.so \
+	    lib/libace_etcl.so lib/pkgconfig/ace.pc lib/pkgconfig/ace_etcl.pc \
+	    share/ace share/man/man1/ace_gperf.1 | sort >theirs
+	(cd installed/usr && find . ! -type d) | sed 's|^\./||' | tr 'A-Z' 'a-z' | sort >ours
+	comm -12 theirs ours | diff /dev/null -
+	# nor is any found by the compiler's -lACE or pkg-config's ACE
+	! find installed/usr -iname 'libace.*' -o -iname ace.pc -o -iname ace.h | grep . || false
+	readelf -dW installed/usr/lib/libaceg.so.0 | grep -q 'SONAME.*\[libaceg.so.0\]'
+}
+
+@test "the names of the library have a version, and there are those that it promises" {
+	sanitized && skip "the library of a sanitized build"
+	# lib/aceg.h declares them, debian/libaceg0.symbols promises them, nothing else is there
+	nm -D --defined-only "$BUILD/libaceg.so.0" | awk '$2 == "T" { print $3 }' |
+	    sed 's/@@/@/' | sort >there
+	sed -n 's/^ \(ace_.*\) 0.*/\1/p' "$ROOT/.packaging/debian/libaceg0.symbols" | sort | diff - there
+	tr '\n' ' ' <"$ROOT/lib/aceg.h" | grep -oE 'ACE_API [^;]*;' | grep -oE '\bace_[a-z_]+\(' |
+	    tr -d '(' | sort -u | sed 's/$/@ACE_1/' | diff - there
+}
+
 @test "install, use, uninstall" {
 	sanitized && skip "the library of a sanitized build"
 	root=$PWD/installed
 	build install
-	for f in bin/ace-expand include/ace.h lib/libace.a lib/libace.so.0 \
-	    lib/pkgconfig/libace.pc share/man/man5/ace-stream.5 \
+	for f in bin/ace-expand include/aceg.h lib/libaceg.a lib/libaceg.so.0 \
+	    lib/pkgconfig/libaceg.pc share/man/man5/ace-stream.5 \
 	    share/man/man7/ace.7 share/ace/ace.magic share/ace/plot.gnuplot \
 	    share/mime/packages/ace.xml bin/ace \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/ssh-step.sh \
@@ -28,7 +67,7 @@ build() {
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
 	done
-	[ "$(readlink installed/usr/lib/libace.so)" = libace.so.0 ]
+	[ "$(readlink installed/usr/lib/libaceg.so)" = libaceg.so.0 ]
 	for p in installed/usr/bin/*; do
 		"$p" --help >/dev/null
 	done
@@ -36,17 +75,17 @@ build() {
 
 	export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
 	export PKG_CONFIG_SYSROOT_DIR=$root
-	[ "$(pkg-config --modversion libace)" = \
+	[ "$(pkg-config --modversion libaceg)" = \
 	    "$(sed -n 's/.*VERSION "\(.*\)"/\1/p' "$ROOT/lib/base/version.h")" ]
 	mkshards -k ramp >in.aceg
 	# shellcheck disable=SC2046 # words
 	${CC:-cc} -o shared "$ROOT/examples/scale.c" \
-	    $(pkg-config --cflags --libs libace)
+	    $(pkg-config --cflags --libs libaceg)
 	exits 0 env LD_LIBRARY_PATH="$root/usr/lib" ./shared 2 <in.aceg
 	mv out shared.aceg
 	# shellcheck disable=SC2046 # words
 	${CC:-cc} -o static "$ROOT/examples/scale.c" -I "$root/usr/include" \
-	    "$root/usr/lib/libace.a" $(pkg-config --libs liblz4 libxxhash) -lm
+	    "$root/usr/lib/libaceg.a" $(pkg-config --libs liblz4 libxxhash) -lm
 	exits 0 ./static 2 <in.aceg
 	same out shared.aceg
 	exits 0 installed/usr/bin/ace-expand shared.aceg
@@ -83,7 +122,6 @@ values() {
 	ace-compress --error-feedback m|momentum
 	ace-ack --sync n|none
 	ace-ack --sandbox r|require
-	ace-advise dynacomm --method g|greedy
 	ace-archive create --format tar.zs|tar.zst
 	ace-inspect stats --kind gra|gradient
 	ace-inspect --kind gra|gradient
@@ -195,9 +233,9 @@ values() {
 @test "a header alone is enough for C++" {
 	sanitized && skip "the library of a sanitized build"
 	command -v "${CXX:-c++}" || skip "no C++ compiler"
-	echo '#include <ace.h>
+	echo '#include <aceg.h>
 	    int main() { return ace_version() == nullptr; }' >t.cc
 	"${CXX:-c++}" -std=c++11 -Wall -Werror -I "$ROOT/lib" -o t t.cc \
-	    "$BUILD/libace.a" -llz4 -lxxhash -lm
+	    "$BUILD/libaceg.a" -llz4 -lxxhash -lm
 	./t
 }

@@ -393,6 +393,7 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 	sed 's/^rule=.*/rule=(--deadline 10h)/' \
 	    "$ROOT/examples/hosts/train-cloud.sh" | tail -n +2 >script
 	script train-cloud.sh <script
+	cp "$ROOT/examples/hosts/plain.sh" bin
 	# and it stops twice, so that what is to happen in the middle of the run does
 	script ace-aggregate <<-END
 		'$BUILD/ace-aggregate' "\$@" --steps 3 || exit

@@ -3,9 +3,9 @@
 # bats file_tags=plain
 load helper
 
-# built TARGET [VARIABLE=VALUE]...: make, as from a shell
+# built TARGET [VARIABLE=VALUE]...: make, as in CI, where it installs what is missing
 built() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS -u JOBS "${@:2}" \
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS -u JOBS CI=true "${@:2}" \
 	    make -C "$ROOT" BUILD="$PWD/b" "$1"
 }
 
@@ -74,4 +74,145 @@ without() {
 	[ "$(grep -vc '^make' err)" -eq 1 ]
 	says '^missing: bats[-a-z]*( .*)? \(as root: [a-z-]+ (add|install).* bats'
 	[ ! -e b ]
+}
+
+@test "where packages are made, and where nobody sits, nothing is installed" {
+	local v
+	without bats id
+	printf '#!/bin/sh\necho 1000\n' >"$PATH/id"
+	chmod +x "$PATH/id"
+	for v in DEB_BUILD_ARCH=amd64 RPM_BUILD_ROOT=/r NIX_BUILD_TOP=/build CONDA_BUILD=1 \
+	    HOMEBREW_CC=clang CI=; do
+		exits 2 built check "$v"
+		says '^missing: bats[-a-z]* \(make deps installs them\)$'
+	done
+	# brew's everyday variables make no package
+	exits 2 built check HOMEBREW_PREFIX=/opt HOMEBREW_CELLAR=/c HOMEBREW_REPOSITORY=/r
+	says '\(as root: '
+	# who says which is obeyed, and make deps was asked for
+	exits 2 built check NIX_BUILD_TOP=/build DEPS=yes
+	says '\(as root: '
+	exits 2 built deps CI=
+	says '\(as root: '
+	exits 2 built deps DEB_BUILD_ARCH=amd64
+	says '\(as root: '
+	# at a terminal somebody sits
+	exits 2 env -u CI -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS "$BUILD/tests/pty" \
+	    sh -c 'exec make -C "$1" BUILD="$PWD/b" check 2>&1' - "$ROOT"
+	grep -q '(as root: ' out
+	[ ! -e b ]
+}
+
+@test "a library that is too old is named, with what would do, and nothing is begun" {
+	mkdir pc
+	for p in 'libsodium 1.0.13' 'libxxhash 0.7.4'; do
+		printf 'Name: x\nDescription: x\nVersion: %s\nLibs:\n' "${p#* }" >"pc/${p% *}.pc"
+		exits 2 built all PKG_CONFIG_PATH="$PWD/pc"
+		[ "$(grep -vc '^make' err)" -eq 1 ]
+		says "^missing: ${p% *}.*; ${p% *} ${p#* } is older than "
+		[ ! -e b ]
+		rm "pc/${p% *}.pc"
+	done
+}
+
+# flags FILE [VARIABLE=VALUE]...: with which make compiles, or links, the file
+flags() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS make -n -C "$ROOT" \
+	    V=1 BUILD="$PWD/b" CC=gcc DEPS=no "${@:2}" "$PWD/b/$1" | grep -e "-o $PWD/b/$1 "
+}
+
+# has N PATTERN: in the last flags, so often
+has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line"; return 1; }; }
+
+@test "a flag that hardens is ours only where nobody has said yes or no to it" {
+	local line
+	command -v gcc >/dev/null || skip "no gcc to ask"
+	# as gcc itself comes, of Debian
+	line=$(flags lib/base/err.o CFLAGS=-O2)
+	has 1 '-D_FORTIFY_SOURCE=2'
+	has 1 '-fstack-protector-strong'
+	has 0 '-U_FORTIFY_SOURCE'
+	for v in CPPFLAGS=-D_FORTIFY_SOURCE=3 'CFLAGS=-O2 -D_FORTIFY_SOURCE=3' \
+	    'CFLAGS=-O2 -Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=3'; do
+		line=$(flags lib/base/err.o "$v")
+		has 1 'D_FORTIFY_SOURCE=[0-9]'
+		has 1 'D_FORTIFY_SOURCE=3'
+		has 1 'stack-protector'
+	done
+	line=$(flags lib/base/err.o 'CFLAGS=-O2 -U_FORTIFY_SOURCE -fno-stack-protector')
+	has 0 'D_FORTIFY_SOURCE'
+	has 1 'stack-protector'
+	# without optimization there is none, nor beside sanitizers
+	for v in CFLAGS=-g 'CFLAGS=-O1 -fsanitize=address'; do
+		line=$(flags lib/base/err.o "$v")
+		has 0 'FORTIFY|stack-protector'
+	done
+	# a compiler that has its own
+	printf '#!/bin/sh\nexec gcc -fstack-protector-all -D_FORTIFY_SOURCE=3 "$@"\n' >hardened
+	chmod +x hardened
+	line=$(flags lib/base/err.o CFLAGS=-O2 CC="$PWD/hardened")
+	has 0 'FORTIFY|stack-protector'
+	# and it builds without a word on a macro that is defined twice
+	exits 0 built "$PWD/b/lib/base/err.o" CC="$PWD/hardened" CFLAGS='-O2 -Werror' DEPS=no
+	[ ! -s err ] || { cat err; false; }
+	# of the linker
+	line=$(flags ace CFLAGS=-O2)
+	has 1 'relro'
+	has 1 'z,now'
+	line=$(flags ace LDFLAGS=-Wl,-z,relro)
+	has 1 'relro'
+	has 1 'z,now'
+	line=$(flags ace LDFLAGS=-Wl,-z,norelro,-z,lazy)
+	has 1 'relro'
+	has 0 'z,now'
+}
+
+@test "without headers of Landlock, and with xxhash.h where only pkg-config finds it" {
+	mkdir -p none/linux pc elsewhere
+	echo '#error no such file' >none/linux/landlock.h
+	exits 0 built "$PWD/b/lib/base/sandbox.o" CPPFLAGS="-I$PWD/none" DEPS=no
+	[ -s b/lib/base/sandbox.o ]
+	! grep -q landlock b/lib/base/sandbox.d || false
+	# in front of that of the machine, if there is one
+	printf '#define ACE_FROM_ELSEWHERE\n#include_next <xxhash.h>\n' >elsewhere/xxhash.h
+	printf 'Name: x\nDescription: x\nVersion: 0.8.1\nLibs: -lxxhash\nCflags: -I%s\n' \
+	    "$PWD/elsewhere" >pc/libxxhash.pc
+	exits 0 built "$PWD/b/lib/base/pack.o" PKG_CONFIG_PATH="$PWD/pc" DEPS=no
+	grep -q elsewhere/xxhash.h b/lib/base/pack.d
+}
+
+# bats test_tags=long
+@test "from scratch with -j, twenty times: nothing is made before what it is made of" {
+	# A compiler, a linker and an archiver that look at each name of a file, wait for a
+	# moment, and write what they were asked for: so each order may come.
+	cat >stand-in <<-'E'
+	#!/usr/bin/perl
+	my @from;
+	while (defined($_ = shift)) {
+		if ($_ eq '-o') { $to = shift }
+		elsif (/^-dM$/) { print "#define __FLT_EVAL_METHOD__ 0\n"; exit }
+		elsif (/^-dumpmachine$/) { print "none\n"; exit }
+		elsif (/^(qcs|rcs)$/) { $to = shift }
+		elsif (!/^-/ && /\.([coa]|so)$/) { push @from, $_ }
+	}
+	for (@from) { -s || do { print STDERR "$_ is not there\n"; exit 1 } }
+	exit if !defined $to || $to eq '/dev/null';
+	select(undef, undef, undef, rand(0.004));
+	open(F, '>', $to) or die "$to: $!\n";
+	print F join(' ', @from, "\n");
+	E
+	chmod +x stand-in
+	printf '#!/bin/sh\n[ -s "$2" ]\n' >objcopy
+	chmod +x objcopy
+	for n in {1..20}; do
+		rm -rf b
+		exits 0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$PWD:$PATH" make -j16 -s -C "$ROOT" \
+		    BUILD="$PWD/b" CC="$PWD/stand-in" AR="$PWD/stand-in" LD="$PWD/stand-in" DEPS=no \
+		    build-all
+		for f in ace-step libaceg.a libaceg.so.0 examples/scale examples/train tests/damage; do
+			[ -s "b/$f" ] || { echo "$f"; return 1; }
+		done
+	done
+	# what stands in for them sees what is missing
+	exits 1 ./stand-in -c -o x.o nowhere.c
 }

@@ -9,7 +9,7 @@ said() {
 	    exit 1 if !/$ENV{WANT}/; print $1' "$ROOT/man/$1" ||
 	    { echo "no '$WANT' in $1"; return 1; }
 }
-page() { WANT=$2 said "$1"; }
+page() { WANT=$2 said "$1" && echo; }
 
 @test "ace-sign: what a signature takes" {
 	openssl genpkey -algorithm ed25519 -out key.pem
@@ -97,4 +97,184 @@ page() { WANT=$2 said "$1"; }
 	done >wrong
 	cat wrong
 	[ ! -s wrong ]
+}
+
+@test "ace: the units of sizes, rates and times, and no others" {
+	local of also u
+	mkshards >in
+	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h B KiB d P x Tbit"
+	for of in 'size:Sizes take ([\w ]+) \(powers of 1000\)' \
+	    'size:powers of 1000\) and ([\w ]+) \(of 1024' \
+	    'rate:rates ([\w ]+) per second' 'time:times ([\w ]+\w) ?, and without one'; do
+		page ace.7 "${of#*:}" | tr -s ' ' '\n' | sed "s/^/${of%%:*} /"
+	done >said
+	[ "$(wc -l <said)" -eq 17 ]
+	echo "size K" >>said		# as k
+	for of in 'size ace-select -b 1' 'rate ace-policy --bandwidth 1' \
+	    'time ace-compress -c q8 -S st --wait 1'; do
+		for u in $also; do
+			got=0
+			${of#* }"$u" in >out 2>err || got=$?
+			if grep -qx "${of%% *} $u" said; then
+				! grep -q ' is not a ' err || { cat err; false; }
+			else
+				[ $got -eq 2 ] && says " is not a ${of%% *} " || { echo "$of$u"; false; }
+			fi
+		done
+	done
+	page ace.7 '(without one are seconds)' >/dev/null
+	exits 0 ace-compress -c q8 -S st2 --wait 5 in
+}
+
+@test "a page that lists what all programs have lists all of it" {
+	local p o n=0
+	for p in "$ROOT"/man/ace-*.1; do
+		grep -q '^\.It Fl h , Fl -help$' "$p" || {
+			grep -qE 'that all (filters|programs) have are in$|^The options of its own are' "$p" ||
+			    { echo "$p: neither"; false; }
+			continue
+		}
+		n=$((n + 1))
+		for o in 'q , Fl -quiet' 'v , Fl -verbose' '-sandbox Cm auto | require | off' 'V , Fl -version'; do
+			grep -qx "\.It Fl $o" "$p" || { echo "$p: $o"; false; }
+		done
+	done
+	[ "$n" -ge 12 ]
+}
+
+@test "ace-compress: how much of a budget is left" {
+	local of bytes b n some=0
+	of=$(page ace-compress.1 'below it by no more than ([\d.]+) %')
+	bytes=$(page ace-compress.1 'by no more than [\d.]+ % and (\d+) bytes')
+	for model in '-n 336' '-t a:64,64 -t b:64 -t c:100,30'; do
+		# shellcheck disable=SC2086 # words
+		mkshards $model >in
+		ace-score --no-provenance -o scored in
+		for b in 459 487 572 611 700 754 831 967 1125 1242 1300; do
+			ace-select -b $b --no-provenance scored | ace-compress --no-provenance >coded
+			n=$(frames coded | awk '$2 == "SHRD" { from = $1 } $2 == "TAIL" { print $1 - from }')
+			[ "$n" -le "$b" ]
+			awk -v b=$b -v n="$n" -v of="$of" -v more="$bytes" \
+			    'BEGIN { exit b - n > b * of / 100 + more }' ||
+			    { echo "$model: $n of $b"; false; }
+			some=$((some + 1))
+		done
+	done
+	[ "$some" -eq 22 ]
+}
+
+@test "ace-archive list: a heading, then a line for each shard" {
+	page ace-archive.1 '(A heading, and a line for each shard)' >/dev/null
+	mkshards -N 2 >in
+	ace-archive create -o a.tar in
+	ace-archive list a.tar >list
+	[ "$(sed 1q list | tr '\t' ' ')" = 'step device kind bytes name' ]
+	[ "$(sed 1d list | grep -cE "^[01]	edge1	gradient	[0-9]+	test/[01]/edge1.aceg$")" -eq 2 ]
+	[ "$(wc -l <list)" -eq 3 ]
+}
+
+@test "ace-select: its example changes the plan that it shows" {
+	examples "$ROOT/man/ace-select.1" >all.sh
+	grep -A3 '^ace-score -o scored.aceg' all.sh >it.sh
+	[ "$(wc -l <it.sh)" -eq 4 ]
+	standard_inputs
+	sed 's/^sed -i/cp plan before; sed -i/' it.sh >run.sh
+	bash -euo pipefail run.sh 2>err
+	[ "$(diff before plan | grep -c '^>')" -eq 1 ]
+	same plan <(ace-select --plan plan --text scored.aceg | grep -v '^# shard' | cat <(sed 1q plan) -)
+}
+
+@test "ace-import: by which names tensors are norms, biases, embeddings" {
+	local w kind
+	for kind in 'norm:a norm has ([^;]+?) in it, a bias' 'bias:a bias else (\w+) ?,' \
+	    'embedding:an embedding else ([^;]+?) ?;'; do
+		page ace-import.1 "${kind#*:}" | sed 's/ or /, /; s/,/ /g' | tr -s ' ' '\n' |
+		    sed "s/^/${kind%%:*} /"
+	done >said
+	[ "$(wc -l <said)" -eq 8 ]
+	echo "weight ln.weight" >>said
+	while read -r kind w; do
+		perl -e '$h = qq({"$ARGV[0]":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}});
+		    $h .= " " while length($h) % 8; print pack("Q<", length $h), $h, "\0" x 16' \
+		    "$([ "$w" = ln.weight ] || echo q.)$w" | ace-import -f safetensors >in
+		ace-inspect --json in | grep -q "\"kind\":\"$kind\",\"shape\"" ||
+		    { echo "$w is no $kind"; false; }
+	done <said
+}
+
+@test "ace: what is refused without a status, with 3 or with 5" {
+	page ace.7 '(Where a page says that something is refused, and not how, it is 3 when)' >/dev/null
+	mkshards >in
+	mkshards -x 4 >again
+	mkshards -s 3 >late
+	mkshards -s 9 >gap
+	mkshards -t w:7 >model
+	cat in in >twice
+	mkdir -m 777 open
+	openssl genpkey -algorithm ed25519 -out key.pem
+	chmod 644 key.pem
+	exits 3 ace-advise profile in			# without times
+	exits 5 ace-aggregate twice			# a device twice
+	exits 0 ace-archive create -o a.tar in
+	exits 0 ace-archive create -o b.tar again
+	exits 0 ace-archive extract -o x a.tar
+	exits 5 ace-archive extract -o x b.tar
+	exits 5 ace-archive create -o c.tar in again
+	exits 0 ace-compress -S st -c q8 late
+	exits 5 ace-compress -S st -c q8 in		# older
+	exits 5 ace-compress -S st -c q8 gap		# missing steps
+	exits 5 ace-compress -S open -c q8 in
+	exits 5 ace-expand -S open in
+	exits 5 ace-ack -S open in
+	exits 5 ace-recv --spool open in
+	exits 5 ace-sign -k key.pem in
+	exits 0 ace-score -S sc in
+	exits 3 ace-score -S sc model			# a history of another model
+	exits 0 ace-compress -S e -c q8 --error-feedback ef21 in
+	mkshards -s 1 >next
+	exits 0 ace-compress -S e -c q8 --error-feedback ef21 next
+	mv out next
+	exits 5 ace-expand --cache h next		# to another history
+	exits 3 ace-expand next				# to one, and there is none
+}
+
+@test "ace-status: an empty folder is a spool that waits" {
+	page ace-status.1 '(An empty folder is a spool that waits for a first shard)' >/dev/null
+	mkdir empty
+	exits 0 ace-status empty
+	[ "$(cat out)" = "'empty': waiting for a first shard (ace-recv --spool)" ]
+}
+
+@test "ace-deploy: the line that authorize.sh prints" {
+	sed -n '/^prints the line:$/{n;s/^\.Dl //p}' "$ROOT/man/ace-deploy.7" >line
+	ssh-keygen -q -t ed25519 -N '' -C edge1 -f key || skip "no ssh-keygen"
+	exits 0 "$ROOT/examples/hosts/authorize.sh" edge1 key.pub "$PWD/ace"
+	sed "s,$PWD/ace,/srv/ace,; s,AAAA[^ ]*,AAAA...," out >got
+	same got line
+}
+
+@test "ace-ack: how many receipts are kept" {
+	local n s
+	n=$(page ace-ack.1 'The last (\d+) receipts, a shard stream')
+	page ace-status.1 "(the verdicts of the last $n receipts)" >/dev/null
+	for s in $(seq 0 $((n + 1))); do
+		mkshards -n 4 -s "$s" | ace-compress -S state -c f32 --sync none |
+		    ace-recv --spool spool --sync none | ace-ack -S state --sync none >/dev/null
+		[ "$s" -ge $((n - 2)) ] || continue
+		ace-inspect state/receipts >list
+		[ "$(wc -l <list)" -eq $((s + 1 < n ? s + 1 : n)) ] || { cat list; false; }
+	done
+	tail -n 1 list | grep -q "step $s: accepted"
+}
+
+@test "ace-export: a name that would lead out of where an npz is unpacked" {
+	page ace-export.1 '(A tensor whose name would lead out of the folder of whoever unpacks an npz is refused)' >/dev/null
+	for name in ../x /x a/../../x ..; do
+		mkshards -t "$name:4" >in
+		exits 3 ace-export -f npz in
+		says "^ace-export: unsupported: tensor '$name' has a name that leaves the folder"
+		exits 0 ace-export -f safetensors in
+	done
+	mkshards -t a/b..c:4 >in
+	exits 0 ace-export -f npz in
 }

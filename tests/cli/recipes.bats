@@ -257,6 +257,30 @@ killed_half() {
 	diff -r before spool
 }
 
+@test "mutual TLS: who connects and says nothing keeps no place" {
+	apart
+	need socat openssl ss
+	mkdir keys silent
+	(cd keys && on tls-keys.sh 127.0.0.1 edge1) 2>log
+	# two places, for a second
+	sed 's/max-children=256/max-children=2/; s/:x14/:x01/' \
+	    "$ROOT/examples/hosts/tls-cloud.sh" | tail -n +2 >changed
+	grep -q ':x01' changed
+	script tls-cloud.sh <changed
+	cp "$ROOT/examples/hosts/limits.sh" bin
+	on tls-cloud.sh spool keys/127.0.0.1.pem keys/127.0.0.1.key keys/ca.pem \
+	    >cloud 2>&1 3>&- &
+	wait_for listens 8443
+	for i in 1 2; do
+		on bash -c 'exec 5<>/dev/tcp/127.0.0.1/8443; : >"silent/$1"
+		    exec sleep infinity' - $i 3>&- &
+	done
+	silence() { [ "$(ls silent | wc -l)" -eq 2 ]; }
+	wait_for silence
+	delivers edge1 on tls-edge.sh 127.0.0.1 keys/edge1.pem keys/edge1.key keys/ca.pem \
+	    state
+}
+
 @test "Slurm: a file for each task" {
 	apart
 	need slurmctld slurmd srun salloc sinfo munged nc ss

@@ -65,3 +65,36 @@ PATH=$BUILD/examples:$PATH
 	[ "$(wc -l <rows)" -ge 20 ]
 	has_lines examples/results/README.md <rows
 }
+
+# leaves WAY K F: what --tolerate leaves of a sum, in the worst of all attacks, and without
+leaves() {
+	bench-robust "$@" | awk '/ in all / { all = 1; for (i = 1; i <= NF; i++)
+		if ($i == "tolerate") at = i; next }
+	    all && NF > 3 { v = $(at - 2); if (v ~ /\+/) away = 1; sub(/\+/, "", v) }
+	    all && $1 == "none" { none = v; next }
+	    all && NF > 3 && v > most { most = v }
+	    END { print most, none, away + 0 }'
+}
+# less WAY K F X: no attack leaves more than X of it, or turns it around
+less() {
+	local most none away
+	read -r most none away < <(leaves "$@")
+	echo "$most of $4, $none of 0.1, $away"
+	awk -v m="$most" -v x="$4" -v n="$none" -v a="$away" \
+	    'BEGIN { exit !(m > 0 && m <= x && n <= 0.1 && a == 0) }'
+}
+
+@test "what --tolerate bears: one of eight and three" {
+	less plain 8 1 0.35
+	less plain 8 3 0.6
+	less momentum 8 3 0.35
+}
+
+# bats test_tags=long
+@test "the same of sparse shards, and of more devices" {
+	less plain 20 5 0.35
+	less momentum 20 5 0.2
+	less sparse 8 1 0.35
+	less sparse 8 3 0.6
+	less sparse 20 5 0.4
+}

@@ -60,11 +60,12 @@ none() {
 	echo x >secret
 	mkshards -N 1 >in
 	all="reads writes changes folders listens sends starts signals"
-	rest="types forks limits modes times attributes shares schedules worlds owns empties"
+	rest="types forks limits modes times attributes shares schedules worlds owns empties erases"
 	# a root that is not the machine's own has no worlds
 	unshare -U true || rest=${rest/ worlds/}
 	cp in kept
 	done=$(intruder ace-score --sandbox off in)
+	done=${done/ threads/}	# without it root alone, on some machines
 	[ "${done/ detours/}" = "$all $rest" ] || { echo "$done"; return 1; }
 	rm -r made folder
 	cp kept in
@@ -146,7 +147,7 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
-	dir --into ace-archive extract
+	dir --output ace-archive extract
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
@@ -154,7 +155,7 @@ rows() {
 	read --key ace-sign
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
-	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect diffable, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	replace --output ace-archive create, ace-archive append
 	write --output ace-ack, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
@@ -172,7 +173,7 @@ rows() {
 	exits 0 ace-inspect diff "$@" in in
 	exits 0 ace-archive create "$@" -o run.tar in
 	exits 0 ace-archive append "$@" -o run.tar other
-	exits 0 ace-archive extract "$@" --into all run.tar
+	exits 0 ace-archive extract "$@" -o all run.tar
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" --feedback in -o scored in
 	exits 0 ace-select "$@" -b 20k --text scored

@@ -52,6 +52,50 @@ model() { mkshards -n 900k -k layered "$@"; }
 	done
 }
 
+# A model so large that its groups are coded as they come, by the knobs that they
+# had a step before.
+large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
+
+@test "coded while it comes: the same bytes, by any threads, at any pace, as four programs" {
+	local s
+	for s in 0 1 2; do
+		large $s
+		each "ace-step -T @ -S B@ --sync none --no-provenance --bits 0.4 \
+		    in$s >made.@; cat B@/residual >>made.@"
+	done
+	# steps in one process; bytes that come by the thousand
+	cat in0 in1 in2 | dd bs=3001 2>/dev/null |
+	    ace-step -T 2 -S slow --sync none --no-provenance --bits 0.4 >all
+	same slow/residual B1/residual
+	for s in 0 1 2; do
+		ace-expand -S four --no-provenance in$s |
+		    ace-score -S four --no-provenance |
+		    ace-select --bits 0.4 --no-provenance |
+		    ace-compress -T 2 -S four --sync none --no-provenance >part
+	done
+	same four/residual B1/residual
+}
+
+@test "a knob of the step before that is absurd costs time, never the budget" {
+	local bits n
+	large 0
+	large 1
+	for n in 12 0.01; do
+		ace-step -S "was$n" --sync none --bits $n in0 >rest
+		for bits in 0.01 0.5 12; do
+			rm -rf S
+			cp -r "was$n" S
+			exits 0 ace-step -S S --sync none --bits $bits in1
+			# 4403200 values
+			awk -v n="$(stat -c %s out)" -v b=$bits 'BEGIN {
+			    most = b * 4403200 / 8
+			    exit !(n <= most + 1500 && n >= 0.99 * most - 100) }'
+			mv out got
+			exits 0 ace-inspect verify got
+		done
+	done
+}
+
 # bats test_tags=long,asan
 @test "expand and aggregate" {
 	model -c ecq:1 >coded
@@ -112,4 +156,16 @@ model() { mkshards -n 900k -k layered "$@"; }
 	exec 7>&-
 	[ $got -eq 143 ]
 	exits 3 ace-inspect verify out.part
+}
+
+@test "input that ends while groups are coded: status 3, and the state as it was" {
+	large 0
+	large 1
+	ace-step -S S --sync none --bits 0.4 in0 >rest
+	cp -r S was
+	head -c 9000000 in1 >cut
+	exits 3 ace-step -T 4 -S S --sync none --bits 0.4 cut
+	says 'truncated'
+	same S/residual was/residual
+	exits 0 ace-step -T 4 -S S --sync none --bits 0.4 in1
 }

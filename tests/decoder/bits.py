@@ -162,3 +162,27 @@ def frames(data):
         need(len(payload) == size, 'truncated')
         at += (64 + size + 7) // 8 * 8
         yield kind, lz4(payload, full) if flags & 1 else payload
+
+
+def records(payload):
+    """(group, codec, parameter, body) of a DATA frame."""
+    b = Bytes(payload)
+    count, size, group = b.numbers('I', 3)
+    d = Bytes(b.take(size))
+    b.at = (b.at + 7) // 8 * 8
+    param = 0
+    for i in range(count):
+        head = d.u8()
+        gap, codec = head >> 5, head & 15
+        need(i > 0 or gap == 0, 'gap of the first record')
+        if gap == 7:
+            gap += d.varint()
+        if codec == 15:
+            codec = d.varint()
+            need(codec >= 15, 'codec below 15 after the escape')
+        if not head & 16:
+            param = d.u8()
+        group += gap
+        yield group, codec, param, b.take(d.varint())
+        group += 1
+    need(d.left() == 0 and b.left() == 0, 'bytes left')

@@ -29,8 +29,8 @@ def plane(b, kind, n):
     return lz4(data, n) if kind == 2 else rans(data, n)
 
 
-def lossless(body, n, group):
-    b, size = Bytes(body), 2 if group.param == 1 else 4
+def planes(b, n, size):
+    """Numbers of so many bytes, from planes of them."""
     kind = b.u8()
     first = plane(b, kind & 127, n)
     value = list(first)
@@ -40,6 +40,12 @@ def lossless(body, n, group):
         if there:
             for i, byte in zip(there, plane(b, b.u8(), len(there))):
                 value[i] |= byte
+    return value
+
+
+def lossless(body, n, group):
+    b, size = Bytes(body), 2 if group.param == 1 else 4
+    value = planes(b, n, size)
     need(b.left() == 0, 'too long')
     top = 8 * size - 1
     value = [v >> 1 | (v & 1) << top for v in value]

@@ -217,7 +217,7 @@ answer(const char *dir, const uint8_t *p, size_t n)
 	if (statedir_open(&s, dir, &e) < 0)
 		abort();
 	if (restored(&s, p, n) == 0 && (in = input(p, n, &e)) != NULL) {
-		k = restore_take(&s, in, 10000, IO_SYNC_NONE, &incarnation, &e);
+		k = restore_take(&s, in, IO_SYNC_NONE, &incarnation, &e);
 		reader_free(in);
 		err_clear(&e);
 		if (pending_scan(&left, &s, &e) < 0 || left.n != 0 ||

@@ -35,6 +35,14 @@ tap_say(int good, const char *fmt, ...)
 #define ok(good, ...) \
 	((good) ? tap_say(1, __VA_ARGS__) : tap_say(0, __VA_ARGS__))
 
+/* A number, which is said where it is another. */
+static inline int
+is_u64(uint64_t is, uint64_t want, const char *what)
+{
+	return is == want ? tap_say(1, "%s", what) : tap_say(0, "%s: %llu, not "
+	    "%llu", what, (unsigned long long)is, (unsigned long long)want);
+}
+
 struct tap_test {
 	void (*run)(void);
 	int line;

@@ -56,11 +56,11 @@ main(void)
 	if (fd < 0 || freopen(name, "r+", stderr) == NULL ||
 	    (said = fdopen(fd, "r")) == NULL || unlink(name) < 0)
 		return 1;
-	is(0, 0, "B", "\r0.0 B\033[K", -1);
-	is(999, 0, "B", "\r999.0 B\033[K", -1);
-	is(1000, 0, "B", "\r1.0 kB\033[K", -1);
+	is(0, 0, "B", "\r0 B\033[K", -1);
+	is(999, 0, "B", "\r999 B\033[K", -1);
+	is(1000, 0, "B", "\r1 kB\033[K", -1);
 	is(12400000, 0, "B", "\r12.4 MB\033[K", -1);
-	is(3000000000000000, 0, "B", "\r3000.0 TB\033[K", -1);
+	is(3000000000000000, 0, "B", "\r3 PB\033[K", -1);
 	is(31000, 0, "shards", "\r31000 shards\033[K", -1);
 	is(25, 100, "shards", "\r25 shards, 25 %, ", 3 * AGO);
 	is(80, 100, "shards", "\r80 shards, 80 %, ", AGO / 4);

@@ -226,6 +226,78 @@ TEST(make_long)
 
 /* What comes through a pipe is kept from a mark on, and no longer than asked
  * for; to a byte of it by its number nobody can go. */
+/* n bytes of c over path, with sync; is what was there before the spare? */
+static int
+over(const char *path, const char *spare, char c, size_t n, int commit)
+{
+	struct err e = ERR_INIT;
+	static char b[512 << 10];
+	struct io *io = NULL;
+	int r;
+
+	memset(b, c, n);
+	if ((r = io_create_over(&io, path, spare, 1, &e)) == 0 &&
+	    (r = io_write(io, b, n, &e)) == 0 && commit)
+		r = io_commit(io, IO_SYNC_FULL, &e);
+	io_free(io);
+	return r;
+}
+
+static ino_t
+inode(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* A file begins with c and has n bytes. */
+static int
+begins(const char *path, char c, off_t n)
+{
+	struct stat st;
+	FILE *f = fopen(path, "r");
+	int got;
+
+	if (f == NULL)
+		return 0;
+	got = getc(f);
+	return fclose(f) == 0 && got == c && stat(path, &st) == 0 &&
+	    st.st_size == n;
+}
+
+TEST(test_over)
+{
+	enum { LARGE = 300 << 10, LARGER = 400 << 10, SMALL = 1000 };
+	char p[64], s[64], more[64];
+	ino_t first, second;
+
+	(void)snprintf(p, sizeof(p), "%s/counts", dir);
+	(void)snprintf(s, sizeof(s), "%s/spare", dir);
+	(void)snprintf(more, sizeof(more), "%s/backup", dir);
+	ok(over(p, s, 'a', SMALL, 1) == 0 && over(p, s, 'b', LARGER, 1) == 0 &&
+	    inode(s) == 0, "a small file is not kept");
+	first = inode(p);
+	ok(over(p, s, 'c', LARGE, 1) == 0 && inode(s) == first &&
+	    begins(s, 'b', LARGER) && begins(p, 'c', LARGE),
+	    "a large one is, as it was");
+	second = inode(p);
+	ok(over(p, s, 'd', LARGE, 1) == 0 && inode(p) == first &&
+	    inode(s) == second && begins(p, 'd', LARGE) &&
+	    begins(s, 'c', LARGE), "the next one is written over it, and cut");
+	ok(over(p, s, 'e', LARGE, 0) == 0 && begins(p, 'd', LARGE) &&
+	    inode(s) == 0, "what is given up takes the spare along");
+	ok(link(p, s) == 0 && over(p, s, 'f', LARGE, 0) == 0 &&
+	    begins(p, 'd', LARGE), "a spare that is the file itself, as after a "
+	    "kill, is left alone");
+	ok(over(p, s, 'g', LARGE, 1) == 0 && link(s, more) == 0 &&
+	    over(p, s, 'h', LARGE, 1) == 0 && begins(more, 'd', LARGE) &&
+	    begins(p, 'h', LARGE), "and so is one that a backup has, too");
+	(void)unlink(p);
+	(void)unlink(s);
+	(void)unlink(more);
+}
+
 TEST(test_pipe)
 {
 	struct err e = ERR_INIT;

@@ -71,6 +71,38 @@ all_once(const struct job *j, size_t n)
 	return 1;
 }
 
+/* The caller goes on while others work: begun, and then ended. */
+static void
+test_beside(unsigned threads, int given, const char *what)
+{
+	static struct job j;
+	int r;
+
+	memset(&j, 0, sizeof(j));
+	allowed = given;
+	ok(pool_new(&j.pool, threads, &e) == 0, "%s", what);
+	ok(pool_end(j.pool, &e) == 0, "to end nothing is nothing");
+	r = pool_begin(j.pool, ITEMS, ITEMS * POOL_LITTLE, work, &j, &e);
+	ok(r == 0 && pool_end(j.pool, &e) == 0 && all_once(&j, ITEMS),
+	    "all is done once");
+	memset(j.done, 0, sizeof(j.done));
+	r = pool_begin(j.pool, 7, 0, work, &j, &e);
+	ok(r == 0 && pool_end(j.pool, &e) == 0 && all_once(&j, 7),
+	    "little work, too");
+	j.bad = 500;
+	e = (struct err)ERR_INIT;
+	r = pool_begin(j.pool, ITEMS, ITEMS * POOL_LITTLE, work, &j, &e);
+	if (r == 0)
+		r = pool_end(j.pool, &e);
+	ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "item 500") == 0,
+	    "the first error: %s", ERR_MSG(&e));
+	j.bad = 0;
+	r = pool_begin(j.pool, 3, 3 * POOL_LITTLE, work, &j, &e);
+	ok(r == 0 && pool_end(j.pool, &e) == 0, "and then none");
+	pool_free(j.pool);
+	allowed = -1;
+}
+
 static void
 test_work(unsigned threads, int given, const char *what)
 {
@@ -197,6 +229,10 @@ main(void)
 	test_work(8, -1, "eight");
 	test_work(8, 3, "of which three are given");
 	test_work(8, 0, "of which none is given");
+	test_beside(1, -1, "one, beside");
+	test_beside(4, -1, "four");
+	test_beside(4, 2, "of which two are given");
+	test_beside(4, 0, "of which none is given");
 	test_error(1);
 	test_error(6);
 	run_tests();

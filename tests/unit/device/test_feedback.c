@@ -9,6 +9,7 @@
 #include "device/feedback.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 enum { N = 200, G = 64, STEPS = 30 };
 
@@ -22,20 +23,6 @@ struct books {
 	float s0[N], s1[N];	/* momentum or history before, after */
 	float r[N];		/* reconstructed by the receiver */
 };
-
-static void
-make_schema(void)
-{
-	struct schema_tensor t;
-
-	memset(&t, 0, sizeof(t));
-	schema.group_size = G;
-	t.name = (char *)"w";
-	t.ndim = 1;
-	t.dim[0] = N;
-	(void)schema_add(&schema, &t, NULL);
-	(void)schema_finish(&schema, NULL);
-}
 
 /* The stream of one dense shard, in memory. */
 static struct reader *
@@ -290,7 +277,7 @@ main(void)
 	(void)snprintf(dir, sizeof(dir), "/tmp/ace-feedback.%ld",
 	    (long)getpid());
 	(void)snprintf(cache_dir, sizeof(cache_dir), "%s.cache", dir);
-	make_schema();
+	schema = model_of(N, 0, G);
 	for (k = 0; k < 4; k++) {
 		o.kind = (enum compensate_kind)k;
 		for (i = 0; exact[i] != NULL; i++)

@@ -1,5 +1,6 @@
 
 #include "../test.h"
+#include "../model.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "device/link.h"
@@ -223,8 +224,7 @@ TEST(pace)
 TEST(stream)
 {
 	struct writer_opts wo = { "test", NULL, 0 };
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t;
+	struct schema sc = model_of(100, 0, 0);
 	struct err e = ERR_INIT;
 	struct shard s;
 	struct writer *w = NULL;
@@ -236,13 +236,7 @@ TEST(stream)
 	struct link l;
 
 	shard_init(&s);
-	memset(&t, 0, sizeof(t));
-	t.name = (char *)(uintptr_t)"w";
-	t.dtype = SCHEMA_F32;
-	t.ndim = 1;
-	t.dim[0] = 100;
-	ok(schema_add(&sc, &t, &e) == 0 && schema_finish(&sc, &e) == 0 &&
-	    io_create_mem(&io, &e) == 0 && writer_open(&w, io, &wo, &e) == 0,
+	ok(io_create_mem(&io, &e) == 0 && writer_open(&w, io, &wo, &e) == 0,
 	    "a stream");
 	for (s.step = 0; s.step < 3; s.step++)
 		ok(writer_shard(w, &s, &sc, &e) == 0 &&

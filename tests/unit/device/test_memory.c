@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "../tap.h"
+#include "../model.h"
 #include "base/err.h"
 #include "device/memory.h"
 #include "format/reader.h"
@@ -118,9 +119,7 @@ static void
 file_of(const struct statedir *s, const char *file, uint32_t kind,
     const char *const *name, size_t n)
 {
-	struct schema_tensor t = { .name = (char *)(uintptr_t)"w", .ndim = 1,
-	    .dim = { 1 } };
-	struct schema sc = SCHEMA_INIT;
+	struct schema sc = model_of(1, 0, 0);
 	struct err e = ERR_INIT;
 	char *path = statedir_path(s, file, &e);
 	struct writer *w;
@@ -128,8 +127,6 @@ file_of(const struct statedir *s, const char *file, uint32_t kind,
 	size_t i;
 	int k;
 
-	(void)schema_add(&sc, &t, &e);
-	(void)schema_finish(&sc, &e);
 	k = writer_file(&w, path, "test", &e);
 	for (i = 0; i < n && k == 0; i++) {
 		shard_init(&sh);

@@ -3,6 +3,7 @@
  * arrival, from several files or from one; disagreements by name.
  */
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 #include "base/io.h"
@@ -11,6 +12,7 @@
 #include "format/writer.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 enum { FILES = 8 };
 
@@ -30,21 +32,13 @@ struct spec {
 static void
 put(struct writer *w, const struct spec *p)
 {
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t;
+	struct schema sc = model_of(p->dim, 0, 4);
 	struct shard s;
 	float x[4] = { p->value, p->value, p->value, p->value };
 
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = p->dim;
-	sc.group_size = 4;
 	shard_init(&s);
 	s.step = p->step;
 	s.flags = p->flags;
-	(void)schema_add(&sc, &t, &e);
-	(void)schema_finish(&sc, &e);
 	(void)shard_set_run(&s, p->run, &e);
 	(void)shard_set_device(&s, p->device, &e);
 	(void)writer_shard(w, &s, &sc, &e);
@@ -225,6 +219,46 @@ TEST(test_changed)
 	    strstr(ERR_MSG(&e), path[0]) != NULL, "that becomes another: %s",
 	    ERR_MSG(&e));
 	gather_free(g);
+}
+
+/* With more files than are open at a time, too, it is the one to blame. */
+TEST(test_changed_late)
+{
+	enum { N = 20 };		/* a window has 16 */
+	struct reader_opts o = { .max_elements = 0 };
+	static char names[N][4], of[N][80];
+	struct spec s = { NULL, "run", 3, 2, 8, 0 };
+	char *list[N];
+	struct rlimit lim, low;
+	struct gather *g;
+	size_t i;
+
+	for (i = 0; i < N; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "d%02zu", i);
+		s.device = names[i];
+		make(0, &s, 1);
+		list[i] = of[i];
+		(void)snprintf(of[i], sizeof(of[i]), "%s/of-%zu", dir, i);
+		(void)rename(path[0], list[i]);
+	}
+	(void)getrlimit(RLIMIT_NOFILE, &lim);
+	low = lim;
+	low.rlim_cur = 32;
+	(void)setrlimit(RLIMIT_NOFILE, &low);
+	err_clear(&e);
+	ok(gather_many(&g, list, N, 0, &o, &e) == 0 && gather_step(g, &e) == 1 &&
+	    gather_windows(g) == 2, "two windows: %s", ERR_MSG(&e));
+	s.device = "other";
+	make(0, &s, 1);
+	(void)rename(path[0], list[18]);
+	ok(gather_window(g, 0, &e) == 0 && gather_window(g, 1, &e) == -ERR_DATA &&
+	    gather_blamed(g) == 19 && strstr(ERR_MSG(&e), list[18]) != NULL,
+	    "the 19th became another: %zu, %s", (size_t)gather_blamed(g),
+	    ERR_MSG(&e));
+	gather_free(g);
+	(void)setrlimit(RLIMIT_NOFILE, &lim);
+	for (i = 0; i < N; i++)
+		(void)unlink(list[i]);
 }
 
 TEST(test_members)

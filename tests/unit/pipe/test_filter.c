@@ -5,6 +5,7 @@
 #include "pipe/filter.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 static struct err e;
 static char dir[] = "/tmp/ace-filter.XXXXXX";
@@ -18,21 +19,14 @@ static void
 make(const char *path, int omit)
 {
 	struct writer_opts o = { "maker", "maker 1", omit };
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t;
+	struct schema sc = model_of(4, 0, 0);
 	struct writer *w;
 	struct shard s;
 	struct io *io;
 	float x[4] = { 1, 2, 3, 4 };
 
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = 4;
 	shard_init(&s);
 	(void)shard_set_device(&s, "edge1", &e);
-	(void)schema_add(&sc, &t, &e);
-	(void)schema_finish(&sc, &e);
 	(void)io_create(&io, path, 0, &e);
 	(void)writer_open(&w, io, &o, &e);
 	(void)writer_shard(w, &s, &sc, &e);

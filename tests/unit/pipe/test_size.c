@@ -1,20 +1,21 @@
 
 #include "../../rnd.h"
 #include "../tap.h"
+#include "../model.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "pipe/size.h"
 #include "format/writer.h"
 
-enum { ALIKE = 101 };	/* keep: all, each as long as may be */
+/* keep: all, each as long as may be; but for each third, which is empty */
+enum { ALIKE = 101, THIRD = 102 };
 
 /* The bytes between the first SHRD and the first byte after SEND. */
 static void
 one(uint32_t ngroups, uint32_t keep, size_t most)
 {
 	static unsigned char body[1 << 18];
-	struct schema_tensor t;
-	struct schema sc = SCHEMA_INIT;
+	struct schema sc = model_of((uint64_t)ngroups << 16, 0, 0);
 	struct writer_opts o = { "test", NULL, 0 };
 	struct writer *w = NULL;
 	struct io *io = NULL;
@@ -26,13 +27,7 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	int r;
 
 	shard_init(&s);
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = (uint64_t)ngroups << 16;
-	if ((r = schema_add(&sc, &t, &e)) < 0 ||
-	    (r = schema_finish(&sc, &e)) < 0 ||
-	    (r = shard_set_device(&s, "edge1", &e)) < 0 ||
+	if ((r = shard_set_device(&s, "edge1", &e)) < 0 ||
 	    (r = io_create_mem(&io, &e)) < 0 ||
 	    (r = writer_open(&w, io, &o, &e)) < 0 ||
 	    (r = size_shard(&z, &s, &e)) < 0)
@@ -44,7 +39,8 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	before = io_bytes(io);
 	r = writer_shard(w, &s, &sc, &e);
 	for (g = 0; g < ngroups && r >= 0; g++) {
-		size_t len = keep == ALIKE ? most : rnd_bits() % (uint32_t)most;
+		size_t len = keep == THIRD && g % 3 == 2 ? 0 : keep >= ALIKE ?
+		    most : rnd_bits() % (uint32_t)most;
 		uint8_t param = rnd_bits() % 4 == 0;
 
 		if (rnd_bits() % 100 >= keep)
@@ -82,5 +78,6 @@ main(void)
 	one(7, ALIKE, WRITER_BATCH / 2 - 1);
 	one(7, ALIKE, WRITER_BATCH / 2 + 1);
 	one(3, ALIKE, WRITER_BATCH);
+	one(7, THIRD, WRITER_BATCH / 2);
 	return done_testing();
 }

@@ -1,5 +1,6 @@
 
 #include "../tap.h"
+#include "../model.h"
 #include "base/err.h"
 #include "format/note.h"
 #include "pipe/survey.h"
@@ -14,8 +15,7 @@ static int
 survey(struct survey *s, uint32_t type, const void *p, size_t n, struct err *e)
 {
 	struct writer_opts o = { "test", NULL, 0 };
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t;
+	struct schema sc = model_of(2 * N, 0, N);
 	struct writer *w = NULL;
 	struct reader *r = NULL;
 	struct io *out = NULL, *in = NULL;
@@ -25,14 +25,7 @@ survey(struct survey *s, uint32_t type, const void *p, size_t n, struct err *e)
 	int k;
 
 	shard_init(&sh);
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = 2 * N;
-	sc.group_size = N;
-	if ((k = schema_add(&sc, &t, e)) < 0 ||
-	    (k = schema_finish(&sc, e)) < 0 ||
-	    (k = io_create_mem(&out, e)) < 0 ||
+	if ((k = io_create_mem(&out, e)) < 0 ||
 	    (k = writer_open(&w, out, &o, e)) < 0 ||
 	    (k = writer_shard(w, &sh, &sc, e)) < 0 ||
 	    (k = writer_values(w, 0, x[0], N, e)) < 0 ||

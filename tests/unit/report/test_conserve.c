@@ -10,6 +10,7 @@
 #include "device/feedback.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 enum { N = 1000, G = 256, STEPS = 100 };
 
@@ -22,21 +23,6 @@ struct books {
 	double max;			/* of |a|, all steps */
 	uint64_t lost;			/* values that broke the rule */
 };
-
-static int
-make_schema(void)
-{
-	struct schema_tensor t;
-
-	memset(&t, 0, sizeof(t));
-	schema.group_size = G;
-	t.name = (char *)"w";
-	t.ndim = 2;
-	t.dim[0] = N / 25;
-	t.dim[1] = 25;
-	return schema_add(&schema, &t, NULL) < 0 ? -1 :
-	    schema_finish(&schema, NULL);
-}
 
 /* Twelve octaves, some zeros, and a group that is sometimes all zero. */
 static void
@@ -252,8 +238,7 @@ main(void)
 	};
 	size_t i;
 
-	if (make_schema() < 0)
-		return 1;
+	schema = model_of(N / 25, 25, G);
 	for (i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
 		run(exact[i], 1);
 	for (i = 0; i < sizeof(lossy) / sizeof(lossy[0]); i++)

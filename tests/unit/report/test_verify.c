@@ -8,6 +8,7 @@
 #include "format/writer.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 static struct err e;
 
@@ -17,8 +18,7 @@ verify(const struct shard_sums *sums, char **text)
 {
 	static const float x[] = { 1, -2, 0, 4 };
 	struct writer_opts o = { "test", NULL, 0 };
-	struct schema sc = SCHEMA_INIT;
-	struct schema_tensor t;
+	struct schema sc = model_of(4, 0, 0);
 	const unsigned char *p;
 	struct writer *w;
 	struct report rep;
@@ -29,14 +29,8 @@ verify(const struct shard_sums *sums, char **text)
 	FILE *f;
 	int k;
 
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = 4;
 	shard_init(&s);
 	err_clear(&e);
-	(void)schema_add(&sc, &t, &e);
-	(void)schema_finish(&sc, &e);
 	(void)io_create_mem(&io, &e);
 	(void)writer_open(&w, io, &o, &e);
 	(void)writer_shard(w, &s, &sc, &e);

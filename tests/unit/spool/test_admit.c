@@ -13,6 +13,7 @@
 #include "spool/ledger.h"
 
 #include "../tap.h"
+#include "../model.h"
 
 static char dir[] = "/tmp/ace-admit.XXXXXX";
 static const char *appears;	/* the file that another process makes, at the
@@ -38,17 +39,14 @@ access(const char *path, int mode)
 static void
 begun(const char *path, const char *run)
 {
-	struct schema sc = SCHEMA_INIT;
+	struct schema sc = model_of(4, 0, 0);
 	struct err e = ERR_INIT;
-	struct schema_tensor t = { .name = (char[]){ "w" }, .ndim = 1,
-	    .dim = { 4 } };
 	struct shard sh;
 	char why[256];
 
 	shard_init(&sh);
 	(void)unlink(path);
-	if (schema_add(&sc, &t, &e) < 0 || schema_finish(&sc, &e) < 0 ||
-	    shard_set_run(&sh, run, &e) < 0 ||
+	if (shard_set_run(&sh, run, &e) < 0 ||
 	    ledger_schema(path, &sc, &sh, why, &e) != 0)
 		fprintf(stderr, "%s\n", ERR_MSG(&e));
 	shard_release(&sh);

@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "../tap.h"
+#include "../model.h"
 #include "base/err.h"
 #include "base/pool.h"
-#include "format/schema.h"
 #include "format/shard.h"
 #include "stage/coding.h"
 
@@ -28,17 +28,8 @@ static struct coding coding;
 static void
 model(uint64_t values)
 {
-	struct schema_tensor t;
-
 	schema_release(&schema);
-	schema = (struct schema)SCHEMA_INIT;
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = values;
-	schema.group_size = SIZE;
-	(void)schema_add(&schema, &t, NULL);
-	(void)schema_finish(&schema, NULL);
+	schema = model_of(values, 0, SIZE);
 }
 
 /* Group g's values, of another size in each of 16. */

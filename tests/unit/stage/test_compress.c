@@ -3,6 +3,7 @@
  * behind them, and wrong ones.
  */
 #include "../tap.h"
+#include "../model.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "format/frame.h"
@@ -21,16 +22,9 @@ static unsigned char out[1 << 17];
 static void
 model(void)
 {
-	struct schema_tensor t;
 	uint32_t r[4], g, i;
 
-	memset(&t, 0, sizeof(t));
-	t.name = (char []){ "w" };
-	t.ndim = 1;
-	t.dim[0] = N * SIZE;
-	schema.group_size = SIZE;
-	(void)schema_add(&schema, &t, NULL);
-	(void)schema_finish(&schema, NULL);
+	schema = model_of(N * SIZE, 0, SIZE);
 	for (g = 0; g < N; g++)
 		for (i = 0; i < SIZE; i++) {
 			rng_block(3, 0, g, i, r);

@@ -44,7 +44,7 @@ TEST(test_brute)
 {
 	int64_t t[MOST], idle, lambda, least, v;
 	size_t part[MOST], tier[MOST], n, k, i, chosen;
-	int bad = 0, own = 0, pick = 0;
+	int bad = 0, own = 0;
 	uint32_t c, r[4];
 
 	for (c = 0; c < CASES; c++) {
@@ -57,21 +57,16 @@ TEST(test_brute)
 		}
 		least = INT64_MAX;
 		for (k = 1; k <= n; k++) {
-			(void)cluster_tiers(t, n, k, tier, &idle, NULL);
-			v = brute(t, n, k, part, 0, 0);
-			bad += idle != v;
-			own += waited(t, n, tier) != idle;
-			v += (int64_t)k * lambda;
+			v = brute(t, n, k, part, 0, 0) + (int64_t)k * lambda;
 			least = v < least ? v : least;
 		}
-		(void)cluster_choose(t, n, 64, lambda, tier, &idle, &chosen,
+		(void)cluster_tiers(t, n, 64, lambda, tier, &idle, &chosen,
 		    NULL);
-		pick += idle + (int64_t)chosen * lambda != least ||
-		    waited(t, n, tier) != idle;
+		bad += idle + (int64_t)chosen * lambda != least;
+		own += waited(t, n, tier) != idle;
 	}
 	ok(bad == 0, "tiers: as good as all partitions");
 	ok(own == 0, "tiers: the wait is theirs");
-	ok(pick == 0, "the number of tiers is the best");
 }
 
 /* The same recurrence without halves, at a size brute force cannot have. */
@@ -80,10 +75,10 @@ TEST(test_halves)
 	enum { N = 400, K = 6 };
 	static int64_t t[N], d[K + 1][N + 1], p[N + 1];
 	static size_t tier[N];
-	size_t i, j, k;
-	int64_t v, idle;
+	size_t i, j, k, chosen;
+	int64_t v, idle, lambda, least;
 	uint32_t r[4];
-	int bad = 0;
+	int bad = 0, many = 0;
 
 	for (i = 0; i < N; i++) {
 		rng_block(6, 0, 0, (uint32_t)i, r);
@@ -99,22 +94,28 @@ TEST(test_halves)
 				d[k][j] = v < d[k][j] ? v : d[k][j];
 			}
 		}
-	for (k = 1; k <= K; k++) {
-		(void)cluster_tiers(t, N, k, tier, &idle, NULL);
-		bad += idle != d[k][N];
+	for (lambda = 1; lambda < (int64_t)1 << 40; lambda *= 2) {
+		(void)cluster_tiers(t, N, K, lambda, tier, &idle, &chosen, NULL);
+		for (least = INT64_MAX, k = 1; k <= K; k++) {
+			v = d[k][N] + (int64_t)k * lambda;
+			least = v < least ? v : least;
+		}
+		bad += idle + (int64_t)chosen * lambda != least;
+		many |= 1 << chosen;
 	}
 	ok(bad == 0, "halves: the whole recurrence's optimum");
+	ok((many & (many - 1)) != 0, "of several numbers of tiers");
 	t[0] = INT64_MAX / 2;
-	ok(cluster_tiers(t, N, 2, tier, &idle, NULL) == -ERR_DATA,
+	ok(cluster_tiers(t, N, 2, 0, tier, &idle, &k, NULL) == -ERR_DATA,
 	    "no overflow");
 	t[0] = -1;
-	ok(cluster_tiers(t, N, 2, tier, &idle, NULL) == -ERR_USAGE,
+	ok(cluster_tiers(t, N, 2, 0, tier, &idle, &k, NULL) == -ERR_USAGE,
 	    "a negative time is refused");
-	ok(cluster_choose(t, 1, 2, -1, tier, &idle, &k, NULL) == -ERR_USAGE &&
-	    cluster_choose(t, 1, 2, INT64_MAX, tier, &idle, &k, NULL) ==
+	ok(cluster_tiers(t, 1, 2, -1, tier, &idle, &k, NULL) == -ERR_USAGE &&
+	    cluster_tiers(t, 1, 2, INT64_MAX, tier, &idle, &k, NULL) ==
 	    -ERR_USAGE, "a price of a tier that is none");
-	ok(cluster_tiers(t, 0, 2, tier, &idle, NULL) == -ERR_USAGE &&
-	    cluster_tiers(t, N, 0, tier, &idle, NULL) == -ERR_USAGE,
+	ok(cluster_tiers(t, 0, 2, 0, tier, &idle, &k, NULL) == -ERR_USAGE &&
+	    cluster_tiers(t, N, 0, 0, tier, &idle, &k, NULL) == -ERR_USAGE,
 	    "no devices and no tiers are refused");
 }
 
@@ -130,14 +131,14 @@ TEST(test_ties)
 	size_t tier[4], k = 9;
 	int64_t idle;
 
-	ok(cluster_choose(alike, 4, 4, 0, tier, &idle, &k, NULL) == 0 &&
+	ok(cluster_tiers(alike, 4, 4, 0, tier, &idle, &k, NULL) == 0 &&
 	    k == 1 && idle == 0, "where tiers save nothing there is one");
 	/* 12 idle in one tier, 4 in two, 2 in three, 0 in four */
-	ok(cluster_choose(steps, 4, 4, 8, tier, &idle, &k, NULL) == 0 &&
+	ok(cluster_tiers(steps, 4, 4, 8, tier, &idle, &k, NULL) == 0 &&
 	    k == 1, "where they save as much as they cost, too");
-	ok(cluster_choose(steps, 4, 4, 7, tier, &idle, &k, NULL) == 0 &&
+	ok(cluster_tiers(steps, 4, 4, 7, tier, &idle, &k, NULL) == 0 &&
 	    k == 2, "and where they save more there are as many as that needs");
-	ok(cluster_choose(steps, 4, 4, 2, tier, &idle, &k, NULL) == 0 &&
+	ok(cluster_tiers(steps, 4, 4, 2, tier, &idle, &k, NULL) == 0 &&
 	    k == 2 && idle == 4, "of equal ones the fewest");
 }
 
@@ -164,21 +165,8 @@ TEST(test_groups)
 	    "linkage: above");
 	(void)cluster_linkage(dist, 5, 1e9, g, &k, NULL);
 	ok(k == 1, "linkage: all");
-	k = 3;
-	(void)cluster_medoids(dist, 5, &k, g, NULL);
-	ok(k == 3 && same(g, (const size_t[]){ 0, 0, 1, 1, 2 }, 5),
-	    "medoids: three");
-	k = 9;
-	(void)cluster_medoids(dist, 5, &k, g, NULL);
-	ok(k == 5, "medoids: no more than devices");
-	memset(dist, 0, sizeof(dist));
-	k = 2;
-	ok(cluster_medoids(dist, 5, &k, g, NULL) == 0 && k == 2,
-	    "medoids: all alike");
-	k = 0;
-	ok(cluster_medoids(dist, 5, &k, g, NULL) == -ERR_USAGE &&
-	    cluster_linkage(dist, 0, 1, g, &k, NULL) == -ERR_USAGE,
-	    "no groups and no devices are refused");
+	ok(cluster_linkage(dist, 0, 1, g, &k, NULL) == -ERR_USAGE,
+	    "no devices are refused");
 }
 
 /* Average linkage as its definition has it. */

@@ -41,7 +41,7 @@ TEST(test_known)
 		ok(dynacomm_forward(&d, cuts, k) == known[i].layers &&
 		    dynacomm_backward(&d, cuts, k) == known[i].layers,
 		    "%s: layer by layer", known[i].name);
-		(void)dynacomm_greedy(&d, cuts, &k, NULL);
+		(void)dynacomm_best(&d, cuts, &k, NULL);
 		ok(dynacomm_forward(&d, cuts, k) == known[i].best &&
 		    dynacomm_backward(&d, cuts, k) == known[i].best &&
 		    k == known[i].k &&
@@ -151,14 +151,9 @@ draw(uint32_t c, int64_t *pt, int64_t *fc, size_t *n, int64_t *dt)
 
 TEST(test_brute)
 {
-	static int (*const solver[])(const struct dynacomm *, size_t *,
-	    size_t *, struct err *) = { dynacomm_dp3, dynacomm_dp,
-	    dynacomm_greedy };
-	static const char *const name[] = { "dp3", "dp", "greedy" };
-	int model = 0, mirror = 0, bad[3] = { 0 }, many[3] = { 0 }, worse = 0,
-	    tie[3] = { 0 };
+	int model = 0, mirror = 0, bad = 0, many = 0, worse = 0, tie = 0;
 	int64_t pt[MOST], fc[MOST], dt;
-	size_t cuts[MOST], k, n, s;
+	size_t cuts[MOST], k, n;
 	struct dynacomm d;
 	struct brute b;
 	uint32_t c;
@@ -169,15 +164,12 @@ TEST(test_brute)
 		b = all_cuts(&d, pt, fc);
 		model += b.wrong;
 		mirror += b.forward != b.backward;
-		for (s = 0; s < 3; s++) {
-			(void)solver[s](&d, cuts, &k, NULL);
-			bad[s] += dynacomm_forward(&d, cuts, k) != b.forward ||
-			    dynacomm_backward(&d, cuts, k) != b.forward ||
-			    cuts[k - 1] != n;
-			many[s] += k != b.k;
-			tie[s] += memcmp(cuts, b.cuts,
-			    k * sizeof(*cuts)) != 0;
-		}
+		(void)dynacomm_best(&d, cuts, &k, NULL);
+		bad += dynacomm_forward(&d, cuts, k) != b.forward ||
+		    dynacomm_backward(&d, cuts, k) != b.forward ||
+		    cuts[k - 1] != n;
+		many += k != b.k;
+		tie += memcmp(cuts, b.cuts, k * sizeof(*cuts)) != 0;
 		k = dynacomm_ibatch(&d, cuts);
 		worse += dynacomm_forward(&d, cuts, k) < b.forward ||
 		    cuts[k - 1] != n;
@@ -188,13 +180,9 @@ TEST(test_brute)
 	}
 	ok(model == 0, "the times are those of the events");
 	ok(mirror == 0, "backward is forward in reversed time");
-	for (s = 0; s < 3; s++) {
-		ok(bad[s] == 0, "%s: as good as all sets of cuts", name[s]);
-		ok(many[s] == 0, "%s: with the fewest segments", name[s]);
-		if (s != 0)	/* dp3's may be others */
-			ok(tie[s] == 0, "%s: of several cuts those "
-			    "that take most layers first", name[s]);
-	}
+	ok(bad == 0, "as good as all sets of cuts");
+	ok(many == 0, "with the fewest segments");
+	ok(tie == 0, "of several cuts those that take most layers first");
 	ok(worse == 0, "ibatch: complete, and no better than the optimum");
 }
 
@@ -222,13 +210,35 @@ TEST(test_ibatch)
 
 enum { LARGE = 1000000 };
 
+/* How many transmissions are done by t, as long as each may be, a layer at a time;
+ * 0: t is too short. */
+static size_t
+walked(const int64_t *pt, const int64_t *fc, size_t n, int64_t dt, int64_t t)
+{
+	int64_t left = 0, sent = 0;	/* what is still computed then; the link */
+	size_t i, a, k = 0;
+
+	for (i = 0; i < n; i++)
+		left += fc[i];
+	for (i = 0; i < n; k++) {
+		for (sent += dt, a = i; i < n && sent + pt[i] + left <= t; i++)
+			sent += pt[i];
+		if (i == a)
+			return 0;
+		for (; a < i; a++)
+			left -= fc[a];
+	}
+	return k;
+}
+
 TEST(test_large)
 {
 	static int64_t pt[LARGE], fc[LARGE];
-	static size_t a[LARGE], b[LARGE];
+	static size_t a[LARGE];
 	struct err e = ERR_INIT;
 	struct dynacomm d;
-	size_t i, k, m;
+	size_t i, k;
+	int64_t best;
 	uint32_t r[4];
 
 	for (i = 0; i < LARGE; i++) {
@@ -237,10 +247,11 @@ TEST(test_large)
 		fc[i] = r[1] % 2000000;
 	}
 	ok(dynacomm_init(&d, pt, fc, LARGE, 5000000, &e) == 0 &&
-	    dynacomm_dp(&d, a, &k, &e) == 0 &&
-	    dynacomm_greedy(&d, b, &m, &e) == 0 && k == m &&
-	    memcmp(a, b, k * sizeof(*a)) == 0, "a million layers: dp = greedy");
-	ok(dynacomm_dp3(&d, a, &k, &e) == -ERR_USAGE, "too many for dp3");
+	    dynacomm_best(&d, a, &k, &e) == 0, "a million layers");
+	best = dynacomm_forward(&d, a, k);
+	is_u64(walked(pt, fc, LARGE, 5000000, best), k,
+	    "as few segments as take that time");
+	is_u64(walked(pt, fc, LARGE, 5000000, best - 1), 0, "none takes less");
 	dynacomm_release(&d);
 	for (i = 0; i < LARGE; i++)
 		pt[i] = INT64_MAX / 8;

@@ -193,9 +193,6 @@ TEST(test_groups)
 		(c % 2 ? cluster_zscore : cluster_cosine)(x, N, M, dist);
 		for (i = 0; i < N * N; i++)
 			bad += !(dist[i] >= 0 && isfinite(dist[i]));
-		k = 1 + word() % N;
-		bad += cluster_medoids(dist, N, &k, g, NULL) < 0 || k < 1 ||
-		    k > N;
 		bad += cluster_linkage(dist, N, some(), g, &k, NULL) < 0 ||
 		    k < 1 || k > N;
 	}

@@ -221,6 +221,80 @@ TEST(test_even)
 	    hi);
 }
 
+/* Group i is coded at e^t of its plan before the search. */
+static void
+give(size_t i, double t)
+{
+	struct regulate l = { .f = exp(t) };
+
+	s.g[i].code.t = t;
+	make(&l, i);
+}
+
+/* Given what the last search of like values came to, off by `off' each. */
+static struct regulate
+given(double off, double *fresh)
+{
+	struct regulate l;
+	double mean = 0;
+	size_t i, j;
+
+	do
+		l = random_shard();
+	while (l.n < 70);
+	for (i = 0; i < l.n; i++)
+		s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.5f };
+	l.budget = 100 * l.n;
+	(void)run(&l);
+	*fresh = (double)l.tried;
+	for (i = 0; i < l.n; i++)
+		mean += s.g[i].code.t / (double)l.n;
+	for (i = 0; i < l.n; i++) {
+		for (j = 0; j < s.g[i].n; j++)
+			s.x[i][j] *= (float)(1 + 0.1 * (rnd() - 0.5));
+		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
+		/* the plan is right, as a price would have it */
+		s.g[i].plan.arg = (float)(0.5 * exp(mean));
+		give(i, off * (2 * rnd() - 1));
+	}
+	l.given = 1;
+	return l;
+}
+
+TEST(test_given)
+{
+	static const double absurd[] = { 5, -5, 80, -80, 1e300, -HUGE_VAL, NAN };
+	unsigned i, over = 0, under = 0;
+	double fresh, tried = 0, all = 0;
+	struct regulate l;
+	size_t g;
+	int r;
+
+	for (i = 0; i < 40; i++) {
+		l = given(0.01, &fresh);
+		r = run(&l);
+		over += r != 0 || l.bytes > l.budget || l.bytes != size(&l);
+		under += l.bytes + l.budget / 200 + 16 < l.budget;
+		tried += (double)l.tried;
+		all += fresh;
+	}
+	ok(over == 0 && under == 0, "given the codes of a right price: within "
+	    "the budget, half a percent below");
+	ok(tried < 0.6 * all, "few are coded again: %.2f of all", tried / all);
+	for (over = under = i = 0; i < 40; i++) {
+		l = given(0.1, &fresh);
+		for (g = 0; g < l.n; g++)
+			if (g % (1 + i % 5) == 0) {
+				give(g, fmax(fmin(absurd[i % 7], 80), -80));
+				s.g[g].code.t = absurd[(i + g) % 7];
+			}
+		r = run(&l);
+		over += r != 0 || l.bytes > l.budget || l.bytes != size(&l);
+		under += l.bytes + l.budget / 200 + 16 < l.budget;
+	}
+	ok(over == 0 && under == 0, "of an absurd one: the same");
+}
+
 int
 main(void)
 {

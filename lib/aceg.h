@@ -1,5 +1,5 @@
 /*
- * libace: what a program needs to read and write gradient-shard streams.
+ * libaceg: what a program needs to read and write gradient-shard streams.
  * The format is ace-stream(5); this is the whole installed interface.
  *
  * A filter reads shards, each an ordered list of groups of f32 values, and
@@ -9,8 +9,8 @@
  * number: -3 the data is bad, -4 the system failed, -2 the call is wrong,
  * -5 refused.  The message is complete as it stands.
  */
-#ifndef ACE_H
-#define ACE_H
+#ifndef ACEG_H
+#define ACEG_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ace.h"
+#include "aceg.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -57,7 +57,7 @@ ace_fail(struct ace_error *out, int r, const struct err *e)
 	if (out != NULL && r < 0) {
 		out->code = -r;
 		(void)snprintf(out->message, sizeof(out->message), "%s",
-		    e->code != ERR_OK ? ERR_MSG(e) : "wrong use of libace");
+		    e->code != ERR_OK ? ERR_MSG(e) : "wrong use of libaceg");
 	}
 	return r;
 }
@@ -282,6 +282,8 @@ ace_reader_free(struct ace_reader *a)
 struct ace_writer *
 ace_writer_new(int fd, const char *program, struct ace_error *out)
 {
+	/* as it was called when the format became final: the id of a stream is
+	 * made of it, too, and the same input gives the same bytes */
 	struct writer_opts o = { "libace", program, 0 };
 	struct err e = ERR_INIT;
 	struct ace_writer *a = alloc_get(1, sizeof(*a), &e);
@@ -402,8 +404,9 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 		return err_set(e, ERR_USAGE,
 		    "a shard before its tensors or inside another");
 	if (!isfinite(from->weight) || from->weight <= 0 ||
-	    (unsigned)from->kind >= SHARD_NKIND)
-		return err_set(e, ERR_USAGE, "weight or kind of a shard");
+	    (unsigned)from->kind >= SHARD_NKIND || from->contributors == 0)
+		return err_set(e, ERR_USAGE,
+		    "weight, kind or contributors of a shard");
 	s->step = from->step;
 	s->base_version = from->base_version;
 	s->weight = from->weight;

@@ -1,7 +1,7 @@
 /* The installed interface: keys of shards, there and back; a shard in parts. */
 #include <fcntl.h>
 
-#include "ace.h"
+#include "aceg.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "format/frame.h"

@@ -1,0 +1,325 @@
+/*
+ * ace-diff: what makes one model of another, exactly: a shard of kind model
+ * whose groups are coded given what they were.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bar.h"
+#include "base/bytes.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "base/pool.h"
+#include "codec/codec.h"
+#include "codec/exact.h"
+#include "format/frame.h"
+#include "model/model.h"
+#include "pipe/filter.h"
+#include "pipe/program.h"
+
+struct opts {
+	struct filter *f;	/* the program's: output, threads */
+	struct shard sh;
+};
+
+/* A group on its way; one of as many as there are threads. */
+struct slot {
+	uint32_t group;
+	unsigned char *old, *new;
+	struct buf body;
+	uint8_t param;
+	int changed;
+	uint64_t sum;		/* of the new bytes */
+};
+
+struct diff {
+	const struct opts *o;
+	struct model old, new;
+	int whole;		/* there is no old model */
+	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
+	struct model_note note;
+	struct pool *pool;
+	struct slot *slot;
+	unsigned slots;
+	struct writer *w;
+	struct shard sh;
+	uint64_t changed;	/* bytes of the groups that are written */
+};
+
+/* Groups are the same in both, since their tables are. */
+static int
+code_group(void *arg, unsigned who, size_t i, struct err *e)
+{
+	struct diff *d = arg;
+	struct slot *s = &d->slot[i];
+	struct model_span a, b;
+	int r;
+
+	(void)who;
+	model_span(&d->new, s->group, &b);
+	s->body.n = 0;
+	if ((r = model_read(&d->new, &b, s->new, e)) < 0)
+		return r;
+	pack_hash128(s->new, b.bytes, d->after[s->group]);
+	if (!d->whole) {
+		model_span(&d->old, s->group, &a);
+		if ((r = model_read(&d->old, &a, s->old, e)) < 0)
+			return r;
+		pack_hash128(s->old, a.bytes, d->before[s->group]);
+		s->changed = memcmp(d->before[s->group], d->after[s->group],
+		    MODEL_HASH) != 0;
+		if (!s->changed)
+			return 0;
+	}
+	s->sum = pack_hash64(s->new, b.bytes);
+	s->changed = exact_put(b.form, d->whole ? NULL : s->old, s->new, b.words,
+	    &s->body, &s->param, e);
+	return s->changed < 0 ? s->changed : 0;
+}
+
+static int
+put_group(struct diff *d, const struct slot *s, struct err *e)
+{
+	struct schema_span span;
+	float *x = NULL;
+	int r;
+
+	if (!s->changed)
+		return 0;
+	schema_span(&d->new.schema, s->group, &span);
+	if ((r = model_note_add(&d->note, s->sum, e)) < 0)
+		return r;
+	d->changed += span.n;
+	/* what anybody can read counts in the shard's sums */
+	if (codec_values(CODEC_EXACT, s->param)) {
+		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
+			return -ERR_SYS;
+		bytes_get_f32(x, s->new, span.n);
+	}
+	r = writer_record(d->w, s->group, CODEC_EXACT, s->param, s->body.p,
+	    s->body.n, x, span.n, e);
+	alloc_free(x);
+	return r;
+}
+
+static int
+put_groups(struct diff *d, struct err *e)
+{
+	const uint32_t all = d->new.schema.ngroups;
+	struct bar bar;
+	uint32_t g, k;
+	size_t i;
+	int r = 0;
+
+	bar_begin(&bar, d->o->f->cli);
+	for (g = 0; g < all && r == 0; g += k) {
+		k = all - g < d->slots ? all - g : d->slots;
+		for (i = 0; i < k; i++)
+			d->slot[i].group = g + (uint32_t)i;
+		bar_show(&bar, g, all, "groups");
+		r = pool_run(d->pool, k, (size_t)k * MODEL_GROUP, code_group, d,
+		    e);
+		for (i = 0; i < k && r == 0; i++)
+			r = put_group(d, &d->slot[i], e);
+	}
+	bar_end(&bar);
+	return r;
+}
+
+/* The hashes, which are known now. */
+static int
+put_note(struct diff *d, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int r;
+
+	if (!d->whole)
+		model_hash(&d->old.schema, d->before, d->note.before);
+	model_hash(&d->new.schema, d->after, d->note.after);
+	if ((r = model_note_encode(&d->note, &b, e)) == 0)
+		r = writer_note(d->w, FRAME_MODL, b.p, b.n, e);
+	buf_release(&b);
+	return r;
+}
+
+static int
+room(struct diff *d, struct err *e)
+{
+	size_t n = d->new.schema.ngroups, most = model_most(&d->new), i;
+
+	d->before = alloc_get(n, MODEL_HASH, e);
+	d->after = d->before != NULL ? alloc_get(n, MODEL_HASH, e) : NULL;
+	if (d->after == NULL)
+		return -ERR_SYS;
+	d->slots = pool_size(d->pool);
+	if ((d->slot = alloc_get(d->slots, sizeof(*d->slot), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < d->slots; i++) {
+		d->slot[i].new = alloc_raw(most, 1, e);
+		if (d->slot[i].new == NULL)
+			return -ERR_SYS;
+		if (!d->whole &&
+		    (d->slot[i].old = alloc_raw(most, 1, e)) == NULL)
+			return -ERR_SYS;
+	}
+	return 0;
+}
+
+static void
+release(struct diff *d)
+{
+	size_t i;
+
+	for (i = 0; d->slot != NULL && i < d->slots; i++) {
+		alloc_free(d->slot[i].old);
+		alloc_free(d->slot[i].new);
+		buf_release(&d->slot[i].body);
+	}
+	alloc_free(d->slot);
+	alloc_free(d->before);
+	alloc_free(d->after);
+	pool_free(d->pool);
+	model_note_release(&d->note);
+	model_close(&d->old);
+	model_close(&d->new);
+	shard_release(&d->sh);
+}
+
+static int
+open_models(struct diff *d, char **path, size_t n, struct err *e)
+{
+	char why[256];
+	int r;
+
+	d->whole = n == 1;
+	if (n < 1 || n > 2)
+		return err_set(e, ERR_USAGE, "two models, OLD and NEW, or one");
+	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
+	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
+		return r;
+	if (!d->whole && schema_diff(&d->old.schema, &d->new.schema, why))
+		return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': "
+		    "%s", path[1], path[0], why);
+	return 0;
+}
+
+/* What the shard says before its data.  A reader of values that does not know of
+ * patches refuses it for the difference to a history that it is. */
+static int
+begin(struct diff *d, struct err *e)
+{
+	int r;
+
+	shard_init(&d->sh);
+	if ((r = shard_copy(&d->sh, &d->o->sh, e)) < 0)
+		return r;
+	d->sh.kind = SHARD_MODEL;
+	if (!d->whole) {
+		d->sh.flags |= SHARD_PREDICTED;
+		if ((r = text_set(&d->sh.kv, SHARD_KEY_PREDICT,
+		    SHARD_PREDICT_PATCH, e)) < 0 ||
+		    (r = text_set(&d->sh.kv, SHARD_KEY_HISTORY, "none", e)) < 0)
+			return r;
+	}
+	return writer_shard(d->w, &d->sh, &d->new.schema, e);
+}
+
+static int
+write_patch(struct diff *d, struct err *e)
+{
+	int r;
+
+	if ((r = begin(d, e)) < 0 || (r = put_groups(d, e)) < 0 ||
+	    (r = model_same(&d->new, e)) < 0 ||
+	    (!d->whole && (r = model_same(&d->old, e)) < 0) ||
+	    (r = put_note(d, e)) < 0)
+		return r;
+	return writer_send(d->w, NULL, e);
+}
+
+static void
+tell(const struct diff *d)
+{
+	char before[MODEL_HEX] = "nothing", after[MODEL_HEX];
+
+	if (!d->whole)
+		model_hex(d->note.before, before);
+	model_hex(d->note.after, after);
+	cli_say(d->o->f->cli, 1, "from %s to %s: %zu of %lu groups, %llu of %llu "
+	    "values in them, %llu bytes for %llu", before, after, d->note.n,
+	    (unsigned long)d->new.schema.ngroups,
+	    (unsigned long long)d->changed,
+	    (unsigned long long)d->new.schema.total,
+	    (unsigned long long)writer_sent(d->w)->wire,
+	    (unsigned long long)model_bytes(&d->new));
+}
+
+static int
+run(void *opts, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = opts;
+	struct diff d = { .o = o, .old = MODEL_INIT, .new = MODEL_INIT,
+	    .note = MODEL_NOTE_INIT };
+	int r;
+
+	if ((r = filter_out(o->f, &d.w, e)) == 0 &&
+	    (r = open_models(&d, path, n, e)) == 0 &&
+	    (r = pool_new(&d.pool, o->f->threads, e)) == 0 &&
+	    (r = room(&d, e)) == 0 && (r = write_patch(&d, e)) == 0)
+		tell(&d);
+	if (d.w != NULL)
+		r = filter_end(d.w, r, e);
+	writer_free(d.w);
+	release(&d);
+	return r;
+}
+
+static int
+set_device(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	return shard_set_device(&((struct opts *)arg)->sh, val, e);
+}
+
+static int
+set_run(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	return shard_set_run(&((struct opts *)arg)->sh, val, e);
+}
+
+static const struct opt options[] = {
+	{ 'd', "device", "NAME", "who made the new model", OPT_CALL(set_device) },
+	{ 's', "step", "N", "step of the new model",
+	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
+	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
+	{ 0, "base-version", "N", "step of the old model",
+	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX) },
+	FILTER_OPT_THREADS,
+	FILTER_OPTS_OUT,
+	OPT_END
+};
+
+int
+main(int argc, char **argv)
+{
+	struct program p = {
+		.cli = {
+			.prog = "ace-diff",
+			.usage = "[-d DEVICE] [-s STEP] [-o FILE] [OLD] NEW",
+			.about = "Writes the patch that makes one model of another.",
+			.examples = "ace-diff old.safetensors new.safetensors "
+			    ">step7.aceg\n"
+			    "ace-diff old new | ace-patch model\n",
+			.opt = options
+		},
+		.run = run
+	};
+	struct opts o = { .f = &p.f };
+	int status;
+
+	shard_init(&o.sh);
+	status = program_main(&p, argc, argv, &o);
+	shard_release(&o.sh);
+	return status;
+}

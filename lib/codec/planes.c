@@ -1,0 +1,143 @@
+/*
+ * Planes of bytes, each coded as suits it.  See planes.h.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/pack.h"
+#include "codec/planes.h"
+#include "codec/rans.h"
+
+enum { STORED, CONSTANT, LZ4, RANS, SPARSE = 128 };
+enum { SAMPLE = 4096 };
+
+size_t
+planes_bound(size_t n, size_t planes)
+{
+	/* a plane's code is never kept when longer than the plane, but is
+	 * written before that is known */
+	return planes * (n + 16) + rans_bound(n);
+}
+
+/* count becomes how often each byte is in s. */
+static unsigned char *
+put_plane(unsigned char *out, const unsigned char *s, size_t n,
+    uint32_t count[RANS_SYMBOLS])
+{
+	size_t i, guess, len;
+	unsigned char head[16];
+
+	if (n == 0)
+		return out;
+	rans_count(s, n, count);
+	if (count[s[0]] == n) {
+		*out++ = CONSTANT;
+		*out++ = s[0];
+		return out;
+	}
+	guess = rans_estimate(count, n);
+	guess = guess < n ? guess : n - 1;
+	*out = LZ4;
+	/* LZ4 where it beats entropy (repeats longer than a byte); a sample of a
+	 * long plane is asked first */
+	len = n > 4 * SAMPLE && pack_lz4(out + 11, guess / (n / SAMPLE) + 64,
+	    s + n / 2, SAMPLE) == 0 ? 0 : pack_lz4(out + 11, guess, s, n);
+	if (len == 0 && guess < n - n / 64) {
+		*out = RANS;
+		len = rans_put(out + 11, s, n, count);
+	}
+	if (len == 0 || len + 3 >= n) {
+		*out++ = STORED;
+		memcpy(out, s, n);
+		return out + n;
+	}
+	i = bytes_set_varint(head, len);
+	memcpy(out + 1, head, i);
+	memmove(out + 1 + i, out + 11, len);
+	return out + 1 + i + len;
+}
+
+/* Is a value 0 in all planes where it is in the first? */
+static int
+zero_whole(const unsigned char *s, size_t n, size_t planes)
+{
+	unsigned char rest = 0;
+	size_t i, j;
+
+	for (i = 0; i < n; i++)
+		for (j = 1; s[i] == 0 && j < planes; j++)
+			rest |= s[j * n + i];
+	return rest == 0;
+}
+
+/* The planes s[n] each; where a 0 in the first means 0 in all, the others
+ * without those values. */
+unsigned char *
+planes_put(unsigned char *out, unsigned char *s, size_t n, size_t planes)
+{
+	uint32_t count[RANS_SYMBOLS] = { 0 };
+	unsigned char *first = out, *p;
+	size_t i, j, k = n;
+
+	out = put_plane(out, s, n, count);
+	if (count[0] > n / 64 && zero_whole(s, n, planes)) {
+		*first |= SPARSE;
+		for (j = 1, p = s + n; j < planes; j++, p += n)
+			for (i = k = 0; i < n; i++) {
+				p[k] = p[i];
+				k += s[i] != 0;
+			}
+	}
+	for (j = 1; j < planes; j++)
+		out = put_plane(out, s + j * n, k, count);
+	return out;
+}
+
+static int
+get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
+{
+	const unsigned char *p;
+	struct bytes part = BYTES(NULL, 0);
+	uint64_t len;
+
+	if (mode == STORED || mode == CONSTANT) {
+		p = bytes_take(b, mode == STORED ? n : 1);
+		if (p == NULL)
+			return -1;
+		if (mode == STORED)
+			memcpy(s, p, n);
+		else
+			memset(s, p[0], n);
+		return 0;
+	}
+	len = bytes_varint(b);
+	if (b->bad || len > b->n - b->at ||
+	    (p = bytes_take(b, (size_t)len)) == NULL)
+		return -1;
+	if (mode == LZ4)
+		return pack_unlz4(s, n, p, (size_t)len);
+	part.p = p;
+	part.n = (size_t)len;
+	return mode == RANS ? rans_get(&part, s, n) : -1;
+}
+
+int
+planes_get(struct bytes *b, unsigned char *s, size_t n, size_t planes)
+{
+	unsigned mode = bytes_u8(b);
+	size_t i, j, k = n, left;
+
+	if (get_plane(b, mode & ~(unsigned)SPARSE, s, n) < 0)
+		return -1;
+	if ((mode & SPARSE) != 0)
+		for (i = 0; i < n; i++)
+			k -= s[i] == 0;
+	for (j = 1; j < planes; j++) {
+		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
+			return -1;
+		/* to where the first plane is not 0 */
+		for (i = n, left = k; k < n && i-- > 0; )
+			s[j * n + i] = s[i] != 0 ? s[j * n + --left] : 0;
+	}
+	return 0;
+}

@@ -1,0 +1,361 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/pack.h"
+#include "device/dense.h"
+#include "mean/past.h"
+
+static const char *const past_file[2] = { "past.0", "past.1" };
+static const char past_seed[] = "past.seed", past_model[] = "past.model";
+
+#define PAST_KEEP 0.9f		/* B */
+#define PAST_LEAST 0.01f	/* who has less is forgotten: after some 40 steps */
+
+#define PAST_LOUD 3		/* radii that one step of a device says at most */
+
+enum { PAST_VALUES = SKETCH_M + 1 };	/* of a row in a file: mass, u */
+
+/* Makes room for one more, which is zeros. */
+static struct past_row *
+past_more(struct past_rows *l, struct err *e)
+{
+	if (alloc_grow(&l->row, &l->cap, l->n + 1, sizeof(*l->row), e) < 0)
+		return NULL;
+	l->row[l->n] = (struct past_row){ .mass = 0 };
+	return &l->row[l->n++];
+}
+
+void
+past_release(struct past *p)
+{
+	alloc_free(p->last.row);
+	alloc_free(p->next.row);
+	alloc_free(p->who);
+	alloc_free(p->far2);
+	sketch_release(&p->now);
+	*p = (struct past)PAST_INIT;
+}
+
+/* ---- files ---- */
+
+/* 32 hex digits; 0 when they are none. */
+static int
+past_unhex(const char *s, unsigned char out[SHARD_ID])
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at;
+	size_t i;
+
+	if (strlen(s) != 2 * SHARD_ID)
+		return 0;
+	memset(out, 0, SHARD_ID);
+	for (i = 0; i < 2 * SHARD_ID; i++) {
+		if ((at = strchr(digits, s[i])) == NULL)
+			return 0;
+		out[i / 2] = (unsigned char)(out[i / 2] << 4 | (at - digits));
+	}
+	return 1;
+}
+
+/* The rows of a file: a tensor for each, whose name is the device's hash. */
+static int
+past_read(struct past *p, struct dense *d, struct err *e)
+{
+	const struct schema *sc = reader_schema(d->r);
+	struct past_row *row;
+	const float *x;
+	uint32_t g;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		if ((row = past_more(&p->last, e)) == NULL)
+			return -ERR_SYS;
+		if (sc->ngroups != sc->n || sc->t[g].numel != PAST_VALUES ||
+		    (g != 0 && !past_unhex(sc->t[g].name, row->device)))
+			return err_set(e, ERR_DATA, "corrupt: '%s' is no past of "
+			    "devices", reader_name(d->r));
+		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL) {
+			row->mass = x[0];
+			memcpy(row->u, x + 1, sizeof(row->u));
+		}
+	}
+	return r;
+}
+
+/* Reads the newer of the files of steps before sh's. */
+static int
+past_load(struct past *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	struct dense d[2] = { { .r = NULL }, { .r = NULL } };
+	char model[2 * sizeof(sc->id) + 1];
+	const struct shard *from;
+	const char *of;
+	uint64_t step = 0;
+	int k, use = -1, r = 0;
+
+	shard_hex(sc->id, model);
+	for (k = 0; k < 2 && r == 0; k++) {
+		r = dense_open(&d[k], p->dir, past_file[k], SHARD_HISTORY, e);
+		if (r < 0 || d[k].r == NULL)
+			continue;
+		from = reader_shard(d[k].r);
+		of = text_get(&from->kv, past_model);
+		if (from->step < sh->step && of != NULL &&
+		    strcmp(of, model) == 0 && (use < 0 || from->step > step)) {
+			use = k;
+			step = from->step;
+		}
+	}
+	if (r == 0 && use >= 0) {
+		of = text_get(&reader_shard(d[use].r)->kv, past_seed);
+		p->seed = strtoull(of != NULL ? of : "0", NULL, 16);
+		p->known = 1;
+		r = past_read(p, &d[use], e);
+	}
+	p->newest = use >= 0 ? use : 1;
+	for (k = 0; k < 2; k++)
+		dense_close(&d[k]);
+	return r;
+}
+
+static int
+past_table(const struct past *p, struct schema *sc, struct err *e)
+{
+	char name[2 * SHARD_ID + 1] = "centers";
+	struct schema_tensor t = { .name = name, .dtype = SCHEMA_F32, .ndim = 1,
+		.dim = { PAST_VALUES } };
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < p->last.n && r == 0; i++) {
+		if (i != 0)
+			shard_hex(p->last.row[i].device, name);
+		r = schema_add(sc, &t, e);
+	}
+	return r < 0 ? r : schema_finish(sc, e);
+}
+
+static int
+past_save(struct past *p, const struct shard *sh, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct schema sc = SCHEMA_INIT;
+	char model[2 * sizeof(p->model) + 1];
+	struct writer *w = NULL;
+	float x[PAST_VALUES];
+	size_t i;
+	int r;
+
+	shard_hex(p->model, model);
+	if ((r = past_table(p, &sc, e)) == 0 &&
+	    (r = text_set(&kv, past_model, model, e)) == 0 &&
+	    (r = text_setf(&kv, past_seed, e, "%llx",
+	    (unsigned long long)p->seed)) == 0)
+		r = dense_create(&w, p->dir, past_file[!p->newest], sh,
+		    SHARD_HISTORY, &kv, &sc, e);
+	for (i = 0; i < p->last.n && r == 0; i++) {
+		x[0] = p->last.row[i].mass;
+		memcpy(x + 1, p->last.row[i].u, sizeof(p->last.row[i].u));
+		r = dense_put(w, (uint32_t)i, x, PAST_VALUES, e);
+	}
+	if (r == 0 && (r = writer_send(w, NULL, e)) == 0)
+		r = writer_end(w, p->sync, e);
+	writer_free(w);
+	schema_release(&sc);
+	text_release(&kv);
+	if (r == 0)
+		p->newest = !p->newest;
+	return r;
+}
+
+/* ---- a step ---- */
+
+int
+past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
+    size_t k, struct err *e)
+{
+	int r = 0;
+
+	if (!p->begun || memcmp(p->model, sc->id, sizeof(p->model)) != 0) {
+		p->begun = p->known = 0;
+		p->last.n = 0;
+		if (p->dir != NULL && p->dir->dir != NULL)
+			r = past_load(p, sh, sc, e);
+		if (r == 0 && p->last.n == 0 && past_more(&p->last, e) == NULL)
+			r = -ERR_SYS;
+		memcpy(p->model, sc->id, sizeof(p->model));
+		p->begun = r == 0;
+	}
+	if (r < 0 || (r = alloc_grow(&p->who, &p->who_cap, k, sizeof(*p->who),
+	    e)) < 0 || (r = alloc_grow(&p->far2, &p->far_cap, 2 * k,
+	    sizeof(*p->far2), e)) < 0)
+		return r;
+	memset(p->who, 0, k * sizeof(*p->who));
+	p->k = k;
+	p->now.seed = p->seed;
+	return p->known ? sketch_begin(&p->now, k + 1, e) : 0;
+}
+
+void
+past_device(struct past *p, size_t i, const struct shard *sh)
+{
+	memcpy(p->who[i], sh->device, SHARD_ID);
+}
+
+int
+past_group(struct past *p, uint32_t group, size_t n, struct err *e)
+{
+	return sketch_group(&p->now, group, n, e);
+}
+
+void
+past_add(struct past *p, size_t i, const float *x)
+{
+	sketch_add(&p->now, i, x);
+}
+
+static int
+past_by_device(const void *a, const void *b)
+{
+	return memcmp(((const struct past_row *)a)->device,
+	    ((const struct past_row *)b)->device, SHARD_ID);
+}
+
+/* All of the step before, one step older, without those who are forgotten. */
+static int
+past_older(struct past *p, struct err *e)
+{
+	const struct past_row *from;
+	struct past_row *to;
+	size_t i, j;
+
+	p->next.n = 0;
+	for (i = 0; i < p->last.n; i++) {
+		from = &p->last.row[i];
+		if (i != 0 && from->mass * PAST_KEEP < PAST_LEAST)
+			continue;
+		if ((to = past_more(&p->next, e)) == NULL)
+			return -ERR_SYS;
+		memcpy(to->device, from->device, SHARD_ID);
+		to->mass = from->mass * PAST_KEEP;
+		for (j = 0; j < SKETCH_M; j++)
+			to->u[j] = from->u[j] * PAST_KEEP;
+	}
+	return 0;
+}
+
+/* Adds c + scale (x - c). */
+static void
+past_put(struct past_row *to, const double *c, const double *x, double scale)
+{
+	size_t j;
+
+	for (j = 0; j < SKETCH_M; j++)
+		to->u[j] += (float)((1 - (double)PAST_KEEP) *
+		    (c[j] + scale * (x[j] - c[j])));
+	to->mass += 1 - PAST_KEEP;
+}
+
+static double
+past_far2(const struct past_row *a, const struct past_row *b)
+{
+	double d, s = 0;
+	size_t j;
+
+	for (j = 0; j < SKETCH_M; j++) {
+		d = (double)a->u[j] / (double)a->mass -
+		    (double)b->u[j] / (double)b->mass;
+		s += d * d;
+	}
+	return s;
+}
+
+/* Contribution i of the step t goes into the row of its device, which may be a new
+ * one; one without a name has no past. */
+static int
+past_one(struct past *p, const struct robust_one *one, size_t i, size_t old,
+    struct err *e)
+{
+	static const unsigned char nobody[SHARD_ID];
+	const double *const c = p->now.row + p->k * SKETCH_M;
+	const int named = memcmp(p->who[i], nobody, SHARD_ID) != 0;
+	struct past_row key, *row = NULL;
+
+	memcpy(key.device, p->who[i], SHARD_ID);
+	if (named && old > 1)
+		row = bsearch(&key, p->next.row + 1, old - 1, sizeof(key),
+		    past_by_device);
+	if (row == NULL) {
+		if ((row = past_more(&p->next, e)) == NULL)
+			return -ERR_SYS;
+		memcpy(row->device, p->who[i], SHARD_ID);
+	}
+	past_put(row, c, p->now.row + i * SKETCH_M,
+	    fmin(1, PAST_LOUD * one->scale));
+	p->far2[i] = past_far2(row, &p->next.row[0]);
+	p->next.n -= !named;
+	return 0;
+}
+
+/* The places, from what the shards of the first step are. */
+static uint64_t
+past_places(const struct past *p, const struct robust_step *t)
+{
+	unsigned char all[16];
+	uint64_t seed = 0;
+	size_t i;
+
+	for (i = 0; i < p->k; i++) {
+		bytes_set64(all, seed);
+		bytes_set_f64(all + 8, t->one[i].norm2);
+		seed = pack_hash64(all, sizeof(all));
+	}
+	return seed;
+}
+
+int
+past_judge(struct past *p, struct robust_step *t, struct err *e)
+{
+	const double *c;
+	size_t i, old;
+	int r;
+
+	if (!p->known) {
+		p->seed = past_places(p, t);
+		return 0;
+	}
+	c = p->now.row + p->k * SKETCH_M;
+	if ((r = past_older(p, e)) < 0)
+		return r;
+	past_put(&p->next.row[0], c, c, 1);
+	old = p->next.n;
+	for (i = 0; i < p->k && r == 0; i++) {
+		p->far2[i] = 0;
+		if (robust_counts(&t->one[i]))
+			r = past_one(p, &t->one[i], i, old, e);
+	}
+	if (r < 0)
+		return r;
+	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row),
+	    past_by_device);
+	robust_past(t, p->far2, p->far2 + p->k);
+	return 0;
+}
+
+int
+past_commit(struct past *p, const struct shard *sh, struct err *e)
+{
+	const struct past_rows last = p->last;
+
+	if (p->known) {
+		p->last = p->next;
+		p->next = last;
+	}
+	p->known = 1;
+	return p->dir != NULL && p->dir->dir != NULL ? past_save(p, sh, e) : 0;
+}

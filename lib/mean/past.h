@@ -1,0 +1,87 @@
+/*
+ * What each device's shards had in common over the last steps, and how far that is
+ * from what the aggregates had: for the rule `center', since who hides in the noise
+ * of one step does not hide in the mean of many.
+ *
+ *   u_k = B u_k + (1 - B) S g~_k     m_k = B m_k + (1 - B)    who counts in the step
+ *   u_k = B u_k                      m_k = B m_k              who does not
+ *   far2_k = || u_k / m_k - u_c / m_c ||^2,   B = 0.9
+ *
+ * g~_k is c + min(1, 3 s) (g_k - c), s the scale that the center gives it, so that one
+ * step says no more than three radii; u_c and m_c are the same of the centers, the
+ * aggregates of the steps before.  S is the count-sketch of
+ * sync/sketch.h: 1 KiB a device, whatever the size of the model.  So a device that
+ * is new, or was away for long, is known by little, which is noise, and counts less
+ * until it is known.  History as what robust rules need is of Karimireddy, He and
+ * Jaggi (ICML 2021), who have it as the momentum of honest devices; that the one who
+ * adds up keeps it, in sketches, is ours.
+ *
+ * Who knows the sketch's places can aim between them.  They depend on the norms of
+ * all shards of the first step, and only on them, so that the same input gives the
+ * same bytes and nobody knows them who does not see what the others send.
+ *
+ *	past_begin -> past_device of each -> past_group, past_add for each group
+ *	-> past_judge -> past_commit
+ *
+ * Of two files one is of the last step and the other of the one before, as center's.
+ */
+#ifndef ACE_PAST_H
+#define ACE_PAST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/io.h"
+#include "format/shard.h"
+#include "sync/robust.h"
+#include "sync/sketch.h"
+
+struct err;
+struct schema;
+struct statedir;
+
+struct past_row {
+	unsigned char device[SHARD_ID];
+	float mass, u[SKETCH_M];
+};
+
+struct past_rows {
+	struct past_row *row;	/* row[0] is of the centers, the others by device */
+	size_t n, cap;
+};
+
+struct past {
+	const struct statedir *dir;	/* NULL: no files */
+	enum io_sync sync;
+	int newest;			/* the file that was written last */
+	int begun, known;		/* a step was; so that there are places */
+	uint64_t seed;			/* of the places */
+	unsigned char model[16];
+	struct past_rows last, next;
+	struct sketch now;		/* of this step's shards, and of its center */
+	unsigned char (*who)[SHARD_ID];
+	size_t k, who_cap;
+	double *far2;			/* f64[k], and as much to sort them in */
+	size_t far_cap;
+};
+#define PAST_INIT { .newest = 1 }
+
+/* past_begin(p, sh, sc, k, e): the step of shard sh, of k contributions to the model
+ * sc, begins.  Nothing is known of another model than the step before, or in the
+ * first step: then p->known is 0, and no values are wanted. */
+int past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
+    size_t k, struct err *e);
+/* past_device(p, i, sh): contribution i is this shard. */
+void past_device(struct past *p, size_t i, const struct shard *sh);
+/* past_group(p, group, n, e): what past_add is given next is the n values of this
+ * group.  past_add(p, i, x): x[n] are those of contribution i, or, i being k, of the
+ * center. */
+int past_group(struct past *p, uint32_t group, size_t n, struct err *e);
+void past_add(struct past *p, size_t i, const float *x);
+/* past_judge(p, t, e): behind robust_judge: robust_past by what is known. */
+int past_judge(struct past *p, struct robust_step *t, struct err *e);
+/* past_commit(p, sh, e): this step becomes the one before. */
+int past_commit(struct past *p, const struct shard *sh, struct err *e);
+void past_release(struct past *p);
+
+#endif

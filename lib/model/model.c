@@ -1,0 +1,545 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/pack.h"
+#include "codec/exact.h"
+#include "files/dtype.h"
+#include "files/format.h"
+#include "model/model.h"
+
+#define MODEL_INDEX "model.safetensors.index.json"
+#define MODEL_SINGLE "model.safetensors"
+
+static const uint8_t forms[SCHEMA_NDTYPE] = {
+	[SCHEMA_F32] = EXACT_F32, [SCHEMA_F16] = EXACT_F16,
+	[SCHEMA_BF16] = EXACT_BF16, [SCHEMA_F64] = EXACT_F64,
+	[SCHEMA_I32] = EXACT_INT32, [SCHEMA_I64] = EXACT_INT64,
+	[SCHEMA_U8] = EXACT_INT8, [SCHEMA_BOOL] = EXACT_INT8,
+	[SCHEMA_F8E4M3] = EXACT_F8E4M3, [SCHEMA_F8E5M2] = EXACT_F8E5M2,
+	[SCHEMA_I8] = EXACT_INT8, [SCHEMA_I16] = EXACT_INT16,
+	[SCHEMA_F8E8M0] = EXACT_INT8, [SCHEMA_F4] = EXACT_INT8,
+	[SCHEMA_U16] = EXACT_INT16, [SCHEMA_U32] = EXACT_INT32,
+	[SCHEMA_U64] = EXACT_INT64
+};
+
+/* ---- which files ---- */
+
+/* What an index says: each tensor's file, by name. */
+struct entry {
+	char *tensor;
+	char *file;
+};
+struct index {
+	struct entry *p;
+	size_t n, cap;
+	const char *path;
+};
+
+static int
+index_add(void *arg, const char *tensor, const char *file, struct err *e)
+{
+	struct index *x = arg;
+	int r;
+
+	if (strchr(file, '/') != NULL || arc_leaves(file) || file[0] == '\0')
+		return err_set(e, ERR_DATA, "corrupt: '%s' names a file '%.80s' "
+		    "that is not beside it", x->path, file);
+	if ((r = alloc_grow(&x->p, &x->cap, x->n + 1, sizeof(*x->p), e)) < 0)
+		return r;
+	x->p[x->n].tensor = alloc_dup(tensor, e);
+	x->p[x->n].file = alloc_dup(file, e);
+	x->n++;
+	return x->p[x->n - 1].tensor != NULL && x->p[x->n - 1].file != NULL ?
+	    0 : -ERR_SYS;
+}
+
+static void
+index_release(struct index *x)
+{
+	size_t i;
+
+	for (i = 0; i < x->n; i++) {
+		alloc_free(x->p[i].tensor);
+		alloc_free(x->p[i].file);
+	}
+	alloc_free(x->p);
+}
+
+static int
+by_tensor(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->tensor,
+	    ((const struct entry *)b)->tensor);
+}
+
+static int
+by_file(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->file,
+	    ((const struct entry *)b)->file);
+}
+
+static char *
+beside(const char *dir, const char *name, struct err *e)
+{
+	size_t n = strlen(dir) + strlen(name) + 2;
+	char *p = alloc_get(n, 1, e);
+
+	if (p != NULL)
+		(void)snprintf(p, n, "%s/%s", dir, name);
+	return p;
+}
+
+static void
+file_looks(struct model_file *f, const struct stat *st)
+{
+	f->size = (uint64_t)st->st_size;
+	f->inode = (uint64_t)st->st_ino;
+	f->changed = (int64_t)st->st_mtim.tv_sec * 1000000000 +
+	    st->st_mtim.tv_nsec;
+}
+
+/* One file more, with its path, which becomes m's. */
+static int
+file_add(struct model *m, const char *name, char *path, struct err *e)
+{
+	size_t cap = m->nfiles;
+	struct model_file *f;
+	struct stat st;
+	int r;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	if (m->nfiles == MODEL_FILES)
+		r = err_set(e, ERR_DATA, "limit: '%s' has more than %d files",
+		    m->path, MODEL_FILES);
+	else
+		r = alloc_grow(&m->file, &cap, m->nfiles + 1, sizeof(*m->file), e);
+	if (r < 0) {
+		alloc_free(path);
+		return r;
+	}
+	f = &m->file[m->nfiles++];
+	*f = (struct model_file){ .path = path, .fd = -1 };
+	if ((f->name = alloc_dup(name, e)) == NULL)
+		return -ERR_SYS;
+	if ((f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 ||
+	    fstat(f->fd, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
+	file_looks(f, &st);
+	return 0;
+}
+
+/* All files that the index names, once each. */
+static int
+index_files(struct model *m, struct index *x, struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	if (x->n > 1)
+		qsort(x->p, x->n, sizeof(*x->p), by_file);
+	for (i = 0; i < x->n && r == 0; i++) {
+		if (i > 0 && strcmp(x->p[i].file, x->p[i - 1].file) == 0)
+			continue;
+		r = file_add(m, x->p[i].file, beside(m->path, x->p[i].file, e),
+		    e);
+		if (r == -ERR_SYS && m->nfiles > 0 &&
+		    m->file[m->nfiles - 1].fd < 0 &&
+		    access(m->file[m->nfiles - 1].path, F_OK) < 0) {
+			err_clear(e);
+			r = err_set(e, ERR_DATA, "corrupt: '%s' names a file "
+			    "'%.80s' that is not there", x->path, x->p[i].file);
+		}
+	}
+	if (x->n > 1)
+		qsort(x->p, x->n, sizeof(*x->p), by_tensor);
+	return r;
+}
+
+/* ---- which tensors ---- */
+
+struct found {
+	struct schema_tensor t;
+	struct model_place place;
+};
+struct founds {
+	struct found *p;
+	size_t n, cap;
+};
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct found *)a)->t.name,
+	    ((const struct found *)b)->t.name);
+}
+
+static int
+found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
+    uint64_t at, struct err *e)
+{
+	struct found *f;
+	int r;
+
+	if (t->dtype == SCHEMA_F4 && t->numel % 2 != 0)
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' has an odd "
+		    "number of f4", t->name);
+	if ((r = alloc_grow(&all->p, &all->cap, all->n + 1, sizeof(*all->p),
+	    e)) < 0)
+		return r;
+	f = &all->p[all->n];
+	f->t = *t;
+	f->t.kind = 0;
+	f->t.roles = 0;
+	f->place.file = file;
+	f->place.at = at;
+	if ((f->t.name = alloc_dup(t->name, e)) == NULL)
+		return -ERR_SYS;
+	all->n++;
+	return 0;
+}
+
+/* The tensors of a file, which is as long as they are. */
+static int
+file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
+{
+	const struct format_opts o = { .group_size = SCHEMA_GROUP, .bits = 1 };
+	const struct schema *sc;
+	struct format_source *src;
+	uint64_t at;
+	size_t k;
+	int r;
+
+	if ((r = format_open(&src, FORMAT_SAFETENSORS, m->file[i].path, &o,
+	    e)) < 0)
+		return r;
+	sc = format_schema(src);
+	at = format_where(src);
+	for (k = 0; k < sc->n && r == 0; k++) {
+		r = found_add(all, &sc->t[k], i, at, e);
+		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
+	}
+	if (r == 0 && at != m->file[i].size)
+		r = err_set(e, ERR_DATA, "%s: '%s' has %llu bytes, its tensors "
+		    "need %llu", at > m->file[i].size ? "truncated" : "corrupt",
+		    m->file[i].path, (unsigned long long)m->file[i].size,
+		    (unsigned long long)at);
+	format_close(src);
+	return r;
+}
+
+/* Each tensor is where the index says, and nowhere else. */
+static int
+index_holds(const struct model *m, const struct index *x,
+    const struct founds *all, struct err *e)
+{
+	size_t i;
+	int c;
+
+	for (i = 0; i < x->n || i < all->n; i++) {
+		c = i == x->n ? 1 : i == all->n ? -1 :
+		    strcmp(x->p[i].tensor, all->p[i].t.name);
+		if (c < 0)
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of "
+			    "'%s' is in no file", x->p[i].tensor, x->path);
+		if (c > 0)
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of "
+			    "'%s' is not in the index, or in two files",
+			    all->p[i].t.name,
+			    m->file[all->p[i].place.file].path);
+		if (strcmp(x->p[i].file,
+		    m->file[all->p[i].place.file].name) != 0)
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in "
+			    "'%s', not where '%s' says", x->p[i].tensor,
+			    m->file[all->p[i].place.file].path, x->path);
+	}
+	return 0;
+}
+
+/* By name, whatever the files. */
+static int
+take_tensors(struct model *m, struct founds *all, const struct index *x,
+    struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	if (all->n > 1)
+		qsort(all->p, all->n, sizeof(*all->p), by_name);
+	if (m->dir && x->path != NULL)
+		r = index_holds(m, x, all, e);
+	m->schema.group_size = MODEL_GROUP;
+	if (r == 0 && (m->place = alloc_get(all->n, sizeof(*m->place), e)) ==
+	    NULL)
+		r = -ERR_SYS;
+	for (i = 0; i < all->n && r == 0; i++) {
+		m->place[i] = all->p[i].place;
+		r = schema_add(&m->schema, &all->p[i].t, e);
+	}
+	return r < 0 ? r : schema_finish(&m->schema, e);
+}
+
+static int
+find_files(struct model *m, struct index *x, char **index, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	if (stat(m->path, &st) < 0)
+		return err_sys(e, "'%s'", m->path);
+	if (!S_ISDIR(st.st_mode))
+		return file_add(m, m->path, alloc_dup(m->path, e), e);
+	m->dir = 1;
+	if ((*index = beside(m->path, MODEL_INDEX, e)) == NULL)
+		return -ERR_SYS;
+	if (access(*index, F_OK) == 0) {
+		x->path = *index;
+		if ((r = safetensors_index(*index, index_add, x, e)) < 0)
+			return err_file(e, r, *index);
+		return index_files(m, x, e);
+	}
+	r = file_add(m, MODEL_SINGLE, beside(m->path, MODEL_SINGLE, e), e);
+	if (r == -ERR_SYS && m->nfiles > 0 &&
+	    access(m->file[0].path, F_OK) < 0) {
+		err_clear(e);
+		return err_set(e, ERR_DATA, "mismatch: neither " MODEL_INDEX
+		    " nor " MODEL_SINGLE " in '%s'", m->path);
+	}
+	return r;
+}
+
+int
+model_open(struct model *m, const char *path, struct err *e)
+{
+	struct founds all = { NULL, 0, 0 };
+	struct index x = { NULL, 0, 0, NULL };
+	char *index = NULL;
+	uint32_t i;
+	size_t k;
+	int r;
+
+	m->path = path;
+	r = find_files(m, &x, &index, e);
+	for (i = 0; i < m->nfiles && r == 0; i++)
+		r = file_tensors(m, i, &all, e);
+	if (r == 0)
+		r = take_tensors(m, &all, &x, e);
+	for (k = 0; k < all.n; k++)
+		alloc_free(all.p[k].t.name);
+	alloc_free(all.p);
+	index_release(&x);
+	alloc_free(index);
+	if (r < 0)
+		model_close(m);
+	return r;
+}
+
+void
+model_close(struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nfiles; i++) {
+		if (m->file[i].fd >= 0)
+			(void)close(m->file[i].fd);
+		alloc_free(m->file[i].name);
+		alloc_free(m->file[i].path);
+	}
+	alloc_free(m->file);
+	schema_release(&m->schema);
+	alloc_free(m->place);
+	*m = (struct model)MODEL_INIT;
+}
+
+/* ---- groups ---- */
+
+void
+model_span(const struct model *m, uint32_t g, struct model_span *out)
+{
+	struct schema_span s;
+	unsigned dtype;
+
+	schema_span(&m->schema, g, &s);
+	dtype = m->schema.t[s.tensor].dtype;
+	out->tensor = s.tensor;
+	out->file = m->place[s.tensor].file;
+	out->at = m->place[s.tensor].at + dtype_bytes(dtype, s.offset);
+	out->bytes = (size_t)dtype_bytes(dtype, s.n);
+	out->form = forms[dtype];
+	out->words = out->bytes / exact_size(out->form);
+}
+
+size_t
+model_most(const struct model *m)
+{
+	struct model_span s;
+	size_t most = 1, i;
+
+	for (i = 0; i < m->schema.n; i++)
+		if (m->schema.t[i].ngroups > 0) {
+			model_span(m, m->schema.t[i].group, &s);
+			most = s.bytes > most ? s.bytes : most;
+		}
+	return most;
+}
+
+uint64_t
+model_bytes(const struct model *m)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < m->schema.n; i++)
+		n += dtype_bytes(m->schema.t[i].dtype, m->schema.t[i].numel);
+	return n;
+}
+
+int
+model_read(const struct model *m, const struct model_span *s, unsigned char *p,
+    struct err *e)
+{
+	const struct model_file *f = &m->file[s->file];
+	size_t done = 0, got = 1;
+	int r;
+
+	while (done < s->bytes) {
+		if ((r = fd_read_at(f->fd, (off_t)(s->at + done), p + done,
+		    s->bytes - done, &got, f->path, e)) < 0)
+			return r;
+		if (got == 0)
+			return err_set(e, ERR_REFUSED, "'%s' became shorter while "
+			    "it was read", f->path);
+		done += got;
+	}
+	return 0;
+}
+
+int
+model_same(const struct model *m, struct err *e)
+{
+	struct model_file now;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < m->nfiles; i++) {
+		if (stat(m->file[i].path, &st) < 0)
+			return err_sys(e, "'%s'", m->file[i].path);
+		file_looks(&now, &st);
+		if (now.size != m->file[i].size ||
+		    now.inode != m->file[i].inode ||
+		    now.changed != m->file[i].changed)
+			return err_set(e, ERR_REFUSED, "'%s' changed while it was "
+			    "read", m->file[i].path);
+	}
+	return 0;
+}
+
+uint64_t
+model_stamp(const struct model *m)
+{
+	unsigned char b[32];
+	uint64_t h = m->nfiles;
+	size_t i;
+
+	for (i = 0; i < m->nfiles; i++) {
+		bytes_set64(b, h);
+		bytes_set64(b + 8, m->file[i].size);
+		bytes_set64(b + 16, (uint64_t)m->file[i].changed);
+		bytes_set64(b + 24, m->dir ? pack_hash64(m->file[i].name,
+		    strlen(m->file[i].name)) : 0);
+		h = pack_hash64(b, sizeof(b));
+	}
+	return h;
+}
+
+void
+model_hash(const struct schema *schema, unsigned char (*digest)[MODEL_HASH],
+    unsigned char hash[MODEL_HASH])
+{
+	unsigned char both[2 * MODEL_HASH];
+
+	memcpy(both, schema->id, MODEL_HASH);
+	pack_hash128(digest, (size_t)schema->ngroups * MODEL_HASH,
+	    both + MODEL_HASH);
+	pack_hash128(both, sizeof(both), hash);
+}
+
+void
+model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX])
+{
+	size_t i;
+
+	for (i = 0; i < MODEL_HASH; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+}
+
+/* ---- mODL ---- */
+
+enum { NOTE_HEAD = 40 };
+
+int
+model_note_add(struct model_note *t, uint64_t sum, struct err *e)
+{
+	int r = alloc_grow(&t->sum, &t->cap, t->n + 1, sizeof(*t->sum), e);
+
+	if (r == 0)
+		t->sum[t->n++] = sum;
+	return r;
+}
+
+int
+model_note_encode(const struct model_note *t, struct buf *out, struct err *e)
+{
+	unsigned char *p;
+	size_t i;
+	int r = buf_room(out, NOTE_HEAD + 8 * t->n, e);
+
+	if (r < 0)
+		return r;
+	p = out->p + out->n;
+	memcpy(p, t->before, MODEL_HASH);
+	memcpy(p + MODEL_HASH, t->after, MODEL_HASH);
+	bytes_set64(p + 2 * MODEL_HASH, t->n);
+	for (i = 0; i < t->n; i++)
+		bytes_set64(p + NOTE_HEAD + 8 * i, t->sum[i]);
+	out->n += NOTE_HEAD + 8 * t->n;
+	return 0;
+}
+
+int
+model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
+    struct err *e)
+{
+	uint64_t i, count;
+	int r = 0;
+
+	if (n < NOTE_HEAD || n % 8 != 0)
+		return err_set(e, ERR_DATA, "corrupt: length of mODL");
+	memcpy(t->before, p, MODEL_HASH);
+	memcpy(t->after, p + MODEL_HASH, MODEL_HASH);
+	count = bytes_le64(p + 2 * MODEL_HASH);
+	if (count != (n - NOTE_HEAD) / 8)
+		return err_set(e, ERR_DATA, "corrupt: count of mODL");
+	for (i = t->n = 0; i < count && r == 0; i++)
+		r = model_note_add(t, bytes_le64(p + NOTE_HEAD + 8 * i), e);
+	return r;
+}
+
+void
+model_note_release(struct model_note *t)
+{
+	alloc_free(t->sum);
+	*t = (struct model_note)MODEL_NOTE_INIT;
+}

@@ -1,0 +1,104 @@
+/*
+ * A model on disk: a safetensors file, or a directory as Hugging Face lays it out,
+ * with model.safetensors.index.json and the files that it names.  Its tensors are
+ * known by name, whatever file they are in; their bits are read group by group, in
+ * the order of their names.
+ *
+ * Two models with the same tensors, of the same types and shapes, with the same bits
+ * have the same hash, however they are spread over files.
+ */
+#ifndef ACE_MODEL_H
+#define ACE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "format/schema.h"
+
+struct err;
+
+enum {
+	MODEL_HASH = 16,
+	MODEL_HEX = 2 * MODEL_HASH + 1,
+	MODEL_GROUP = 1 << 19,	/* values of a group; it is in every hash */
+	MODEL_FILES = 1000
+};
+
+struct model_file {
+	char *name;		/* in the directory; of a file, its path */
+	char *path;
+	int fd;			/* for reading */
+	uint64_t size, inode;
+	int64_t changed;	/* last, in nanoseconds */
+};
+
+/* Where a tensor's bytes are. */
+struct model_place {
+	uint32_t file;
+	uint64_t at;
+};
+
+struct model {
+	const char *path;
+	int dir;
+	struct model_file *file;	/* [nfiles], by name */
+	size_t nfiles;
+	struct schema schema;		/* tensors by name */
+	struct model_place *place;	/* [schema.n] */
+};
+#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL }
+
+/* model_open(m, path, e): looks at the headers of all files.  -ERR_DATA with the
+ * tensor's or the file's name when they are not what they should be.  path must
+ * last as long as m. */
+int model_open(struct model *m, const char *path, struct err *e);
+void model_close(struct model *m);
+
+/* A group of a model. */
+struct model_span {
+	uint32_t tensor, file;
+	uint64_t at;		/* of its first byte in the file */
+	size_t bytes, words;
+	unsigned form;		/* enum exact_form */
+};
+void model_span(const struct model *m, uint32_t g, struct model_span *out);
+/* model_most(m): bytes of the largest group. */
+size_t model_most(const struct model *m);
+/* model_bytes(m): of all tensors. */
+uint64_t model_bytes(const struct model *m);
+/* model_read(m, s, p, e): the bytes of a group, exactly. */
+int model_read(const struct model *m, const struct model_span *s,
+    unsigned char *p, struct err *e);
+
+/* model_same(m, e): -ERR_REFUSED when a file is not as it was at model_open. */
+int model_same(const struct model *m, struct err *e);
+/* model_stamp(m): what its files are called, how long they are and when they were
+ * last changed, hashed. */
+uint64_t model_stamp(const struct model *m);
+
+/* model_hash(schema, digest, hash): of a model whose groups have these digests,
+ * XXH3-128 of their bytes. */
+void model_hash(const struct schema *schema, unsigned char (*digest)[MODEL_HASH],
+    unsigned char hash[MODEL_HASH]);
+void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
+
+/* ---- what a patch says of the models before and after (frame mODL) ---- */
+
+struct model_note {
+	unsigned char before[MODEL_HASH];	/* zeros: the patch is whole */
+	unsigned char after[MODEL_HASH];
+	uint64_t *sum;		/* XXH3-64 of each group's bytes after, of those
+				 * that the patch has */
+	size_t n, cap;
+};
+#define MODEL_NOTE_INIT { { 0 }, { 0 }, NULL, 0, 0 }
+
+int model_note_add(struct model_note *t, uint64_t sum, struct err *e);
+int model_note_encode(const struct model_note *t, struct buf *out,
+    struct err *e);
+int model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
+    struct err *e);
+void model_note_release(struct model_note *t);
+
+#endif

@@ -1,0 +1,751 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/io.h"
+#include "base/pack.h"
+#include "base/statedir.h"
+#include "base/temp.h"
+#include "model/swap.h"
+
+const char *const swap_ways[] = { "reflink", "in-place", "copy", NULL };
+
+enum {
+	SWAP_PIECE = 1 << 20,
+	SWAP_TEXT = 512,
+	SWAP_WORD = 8,		/* bytes that are set together */
+	SWAP_SET = 12,		/* of one of them in redo: where, what */
+	SWAP_HEAD = 40,		/* of redo */
+	SWAP_RUN = 24		/* of a group in redo */
+};
+#define SWAP_MAGIC UINT64_C(0x0131304f44455250)	/* "PREDO01", 1 */
+#define SWAP_LAST UINT32_MAX			/* no file: the end of redo */
+
+static char *
+swap_name(const struct swap *s, const char *name, struct err *e)
+{
+	size_t n = strlen(s->home) + strlen(name) + 2;
+	char *p = alloc_get(n, 1, e);
+
+	if (p != NULL)
+		(void)snprintf(p, n, "%s/%s", s->home, name);
+	return p;
+}
+
+int
+swap_open(struct swap *s, const char *path, const struct cli *cli,
+    struct err *e)
+{
+	struct statedir d = STATE_INIT;
+	struct stat st;
+	size_t n;
+	int r;
+
+	s->cli = cli;
+	if ((s->path = temp_target(path, e)) == NULL)
+		return -ERR_SYS;
+	for (n = strlen(s->path); n > 1 && s->path[n - 1] == '/'; n--)
+		s->path[n - 1] = '\0';
+	if (stat(s->path, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
+		return -ERR_SYS;
+	(void)snprintf(s->home, n + 16, "%s.ace-patch", s->path);
+	/* as a device's state: nobody else may write there */
+	r = statedir_open(&d, s->home, e);
+	statedir_close(&d);
+	return r;
+}
+
+void
+swap_close(struct swap *s)
+{
+	size_t i;
+
+	for (i = 0; s->fd != NULL && i < s->m->nfiles; i++)
+		if (s->fd[i] >= 0)
+			(void)close(s->fd[i]);
+	alloc_free(s->fd);
+	io_free(s->redo);
+	pack_sum_free(s->sum);
+	if (s->lock >= 0)
+		(void)close(s->lock);
+	alloc_free(s->path);
+	alloc_free(s->home);
+	*s = (struct swap)SWAP_INIT;
+}
+
+int
+swap_scratch(const struct swap *s, int *fd, struct err *e)
+{
+	const struct statedir d = { .dir = s->home, .lock = -1 };
+
+	return statedir_scratch(&d, fd, e);
+}
+
+/* ---- what is known ---- */
+
+/* 1, or 0 when there is no such file. */
+static int
+mark_read(const struct swap *s, const char *name, struct swap_mark *mark,
+    struct err *e)
+{
+	char text[SWAP_TEXT + 1], hex[MODEL_HEX], *path = swap_name(s, name, e);
+	struct io *io = NULL;
+	unsigned byte;
+	size_t n = 0, i;
+	int r = path != NULL ? io_open_kept(&io, path, e) : -ERR_SYS, good;
+
+	if (r > 0 && (r = io_read(io, text, SWAP_TEXT, &n, e)) == 0) {
+		text[n] = '\0';
+		good = sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
+		    "\nstamp %" SCNx64 "\ninode %" SCNu64 "\n", hex,
+		    &mark->step, &mark->stamp, &mark->inode) == 4 &&
+		    strlen(hex) == MODEL_HEX - 1;
+		for (i = 0; good && i < MODEL_HASH; i++) {
+			good = sscanf(hex + 2 * i, "%2x", &byte) == 1;
+			mark->hash[i] = (unsigned char)byte;
+		}
+		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: '%s'", path);
+	}
+	io_free(io);
+	alloc_free(path);
+	return r;
+}
+
+static int
+mark_write(const struct swap *s, const char *name, const struct swap_mark *mark,
+    struct err *e)
+{
+	char text[SWAP_TEXT], hex[MODEL_HEX], *path = swap_name(s, name, e);
+	struct io *io = NULL;
+	int n, r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
+
+	model_hex(mark->hash, hex);
+	n = snprintf(text, sizeof(text), "hash %s\nstep %" PRIu64 "\nstamp %"
+	    PRIx64 "\ninode %" PRIu64 "\n", hex, mark->step, mark->stamp,
+	    mark->inode);
+	if (r == 0 && (r = io_write(io, text, (size_t)n, e)) == 0)
+		r = io_commit(io, IO_SYNC_FULL, e);
+	io_free(io);
+	alloc_free(path);
+	return r;
+}
+
+/* ---- names ---- */
+
+static void
+swap_unlink(const struct swap *s, const char *name)
+{
+	char *path = swap_name(s, name, NULL);
+
+	if (path != NULL)
+		(void)unlink(path);
+	alloc_free(path);
+}
+
+/* A file, or a directory of files. */
+static void
+swap_remove(const struct swap *s, const char *name)
+{
+	char *path = swap_name(s, name, NULL);
+	const struct dirent *de;
+	DIR *d = path != NULL ? opendir(path) : NULL;
+
+	while (d != NULL && (de = readdir(d)) != NULL)
+		(void)unlinkat(dirfd(d), de->d_name, 0);
+	if (d != NULL)
+		(void)closedir(d);
+	if (path != NULL && unlink(path) < 0)
+		(void)unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+	alloc_free(path);
+}
+
+void
+swap_discard(struct swap *s)
+{
+	size_t i;
+
+	for (i = 0; s->fd != NULL && i < s->m->nfiles; i++)
+		if (s->fd[i] >= 0)
+			(void)close(s->fd[i]);
+	alloc_free(s->fd);
+	s->fd = NULL;
+	io_free(s->redo);
+	s->redo = NULL;
+	swap_unlink(s, "ready");
+	swap_remove(s, "new");
+	s->staged = 0;
+}
+
+static int
+swap_sync(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
+
+	if (fd < 0 || fsync(fd) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+/* ---- the next model, beside ---- */
+
+/* Bytes from one file to another; a reflink shares them. */
+static int
+swap_fill(const struct swap *s, const char *path, int from, int to,
+    struct err *e)
+{
+	unsigned char *p;
+	size_t n = 1;
+	off_t at;
+	int r = 0;
+
+	if (s->way == SWAP_REFLINK)
+		return ioctl(to, FICLONE, from) == 0 ? 0 : err_sys(e, "no "
+		    "reflink of '%s'", path);
+	if ((p = alloc_raw(SWAP_PIECE, 1, e)) == NULL)
+		return -ERR_SYS;
+	for (at = 0; r == 0 && n > 0; at += (off_t)n)
+		if ((r = fd_read_at(from, at, p, SWAP_PIECE, &n, path, e)) == 0)
+			r = fd_write_at(to, at, p, n, path, e);
+	alloc_free(p);
+	return r;
+}
+
+/* A new file like another, by the same rights; *fd stays open. */
+static int
+swap_like(const struct swap *s, const char *path, const char *to, int *fd,
+    struct err *e)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	struct stat st;
+	mode_t mask;
+
+	*fd = -1;
+	if (from < 0 || fstat(from, &st) < 0) {
+		r = err_sys(e, "'%s'", path);
+	} else {
+		mask = umask(0);
+		*fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+		    st.st_mode & 0777);
+		(void)umask(mask);
+		r = *fd >= 0 ? swap_fill(s, path, from, *fd, e) :
+		    err_sys(e, "'%s'", to);
+	}
+	if (from >= 0)
+		(void)close(from);
+	return r;
+}
+
+/* What does not change is in both directories. */
+static int
+swap_link(const struct swap *s, const char *path, const char *to,
+    struct err *e)
+{
+	struct stat st;
+	int fd, r;
+
+	if (lstat(path, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	if (S_ISDIR(st.st_mode))
+		return err_set(e, ERR_REFUSED, "'%s' is a directory in a model: "
+		    "such a model is patched in place only", path);
+	if (linkat(AT_FDCWD, path, AT_FDCWD, to, 0) == 0)
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return err_sys(e, "'%s'", to);
+	if ((r = swap_like(s, path, to, &fd, e)) == 0 && fsync(fd) < 0)
+		r = err_sys(e, "'%s'", to);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+static size_t
+swap_which(const struct model *m, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < m->nfiles && strcmp(m->file[i].name, name) != 0; i++)
+		;
+	return i;
+}
+
+static int
+swap_entry(struct swap *s, const char *new, const char *name,
+    const unsigned char *touched, struct err *e)
+{
+	size_t i = swap_which(s->m, name), n;
+	char *from, *to;
+	int r = -ERR_SYS;
+
+	n = strlen(new) + strlen(s->path) + strlen(name) + 2;
+	from = alloc_get(n, 1, e);
+	to = from != NULL ? alloc_get(n, 1, e) : NULL;
+	if (to != NULL) {
+		(void)snprintf(from, n, "%s/%s", s->path, name);
+		(void)snprintf(to, n, "%s/%s", new, name);
+		r = i < s->m->nfiles && touched[i] ?
+		    swap_like(s, from, to, &s->fd[i], e) :
+		    swap_link(s, from, to, e);
+	}
+	alloc_free(from);
+	alloc_free(to);
+	return r;
+}
+
+static int
+swap_dir(struct swap *s, const char *new, const unsigned char *touched,
+    struct err *e)
+{
+	const struct dirent *de;
+	struct stat st;
+	mode_t mask;
+	DIR *d;
+	int r;
+
+	if (stat(s->path, &st) < 0)
+		return err_sys(e, "'%s'", s->path);
+	mask = umask(0);
+	r = mkdir(new, st.st_mode & 0777);
+	(void)umask(mask);
+	if (r < 0 || (d = opendir(s->path)) == NULL)
+		return err_sys(e, "'%s'", new);
+	for (r = 0; r == 0 && (de = readdir(d)) != NULL;)
+		if (strcmp(de->d_name, ".") != 0 &&
+		    strcmp(de->d_name, "..") != 0)
+			r = swap_entry(s, new, de->d_name, touched, e);
+	(void)closedir(d);
+	return r;
+}
+
+/* All of the next model beside the old one, as the old one is. */
+static int
+swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
+{
+	char *new = swap_name(s, "new", e);
+	size_t i;
+	int r;
+
+	if (new == NULL)
+		return -ERR_SYS;
+	if ((s->fd = alloc_get(s->m->nfiles, sizeof(*s->fd), e)) == NULL) {
+		alloc_free(new);
+		return -ERR_SYS;
+	}
+	for (i = 0; i < s->m->nfiles; i++)
+		s->fd[i] = -1;
+	r = s->m->dir ? swap_dir(s, new, touched, e) :
+	    swap_like(s, s->path, new, &s->fd[0], e);
+	alloc_free(new);
+	return r;
+}
+
+/* ---- the next model, in place ---- */
+
+/* redo: what is in the head, then for each group that changes its file, how many
+ * words, where, how long; each word's number and what it becomes; at last a checksum
+ * of it all. */
+static int
+redo_put(struct swap *s, const void *p, size_t n, struct err *e)
+{
+	pack_sum_add(s->sum, p, n);
+	return io_write(s->redo, p, n, e);
+}
+
+static int
+redo_begin(struct swap *s, struct err *e)
+{
+	char *path = swap_name(s, "redo", e);
+	int r = path != NULL ? io_create(&s->redo, path, 1, e) : -ERR_SYS;
+
+	alloc_free(path);
+	if (r == 0 && s->sum == NULL && (s->sum = pack_sum_new(e)) == NULL)
+		return -ERR_SYS;
+	if (r == 0)
+		pack_sum_reset(s->sum);
+	return r;
+}
+
+static int
+redo_group(struct swap *s, const struct model_span *span,
+    const unsigned char *old, const unsigned char *new, struct err *e)
+{
+	unsigned char head[SWAP_RUN], set[SWAP_SET];
+	size_t i, n, k = 0;
+	int r = 0;
+
+	for (i = 0; i < span->bytes; i += SWAP_WORD) {
+		n = span->bytes - i < SWAP_WORD ? span->bytes - i : SWAP_WORD;
+		k += memcmp(old + i, new + i, n) != 0;
+	}
+	bytes_set32(head, span->file);
+	bytes_set32(head + 4, (uint32_t)k);
+	bytes_set64(head + 8, span->at);
+	bytes_set64(head + 16, span->bytes);
+	if ((r = redo_put(s, head, sizeof(head), e)) < 0)
+		return r;
+	for (i = 0; i < span->bytes && r == 0; i += SWAP_WORD) {
+		n = span->bytes - i < SWAP_WORD ? span->bytes - i : SWAP_WORD;
+		if (memcmp(old + i, new + i, n) == 0)
+			continue;
+		memset(set, 0, sizeof(set));
+		bytes_set32(set, (uint32_t)(i / SWAP_WORD));
+		memcpy(set + 4, new + i, n);
+		r = redo_put(s, set, sizeof(set), e);
+	}
+	return r;
+}
+
+/* Whole, with the model that it makes; durable once it has its name. */
+static int
+redo_end(struct swap *s, struct err *e)
+{
+	unsigned char last[SWAP_HEAD + MODEL_HASH] = { 0 };
+	int r;
+
+	bytes_set32(last, SWAP_LAST);
+	bytes_set64(last + 8, s->ready.step);
+	memcpy(last + 16, s->ready.hash, MODEL_HASH);
+	bytes_set64(last + 32, SWAP_MAGIC);
+	pack_sum_add(s->sum, last, SWAP_HEAD);
+	pack_sum_get(s->sum, last + SWAP_HEAD);
+	/* the directory that it is in is there after a power cut, too */
+	if ((r = io_write(s->redo, last, sizeof(last), e)) == 0 &&
+	    (r = io_sync_path(s->home, e)) == 0)
+		r = io_commit(s->redo, IO_SYNC_FULL, e);
+	io_free(s->redo);
+	s->redo = NULL;
+	return r;
+}
+
+/* Sets a group's words, which stand in f behind its head. */
+static int
+redo_set(struct io *f, const struct model *m, int fd, const unsigned char *head,
+    unsigned char *p, struct err *e)
+{
+	uint64_t at = bytes_le64(head + 8), n = bytes_le64(head + 16), word;
+	uint32_t k = bytes_le32(head + 4);
+	const char *path = m->file[bytes_le32(head)].path;
+	unsigned char set[SWAP_SET];
+	size_t got, len;
+	int r;
+
+	if ((r = fd_read_all(fd, (off_t)at, p, n, path, e)) < 0)
+		return r;
+	for (; k > 0; k--) {
+		if ((r = io_read(f, set, sizeof(set), &got, e)) < 0)
+			return r;
+		word = (uint64_t)bytes_le32(set) * SWAP_WORD;
+		if (got < sizeof(set) || word >= n)
+			return err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
+		len = n - word < SWAP_WORD ? (size_t)(n - word) : SWAP_WORD;
+		memcpy(p + word, set + 4, len);
+	}
+	return fd_write_at(fd, (off_t)at, p, n, path, e);
+}
+
+/* Everything in redo, to the end that was verified. */
+static int
+redo_apply(struct io *f, const struct model *m, int *fd, struct err *e)
+{
+	const size_t most = (size_t)MODEL_GROUP * 8;
+	unsigned char head[SWAP_RUN], *p = alloc_raw(most, 1, e);
+	uint32_t i;
+	size_t got;
+	int r = p != NULL ? 0 : -ERR_SYS;
+
+	while (r == 0 && (r = io_read(f, head, 16, &got, e)) == 0) {
+		i = bytes_le32(head);
+		if (got == 16 && i == SWAP_LAST)
+			break;
+		if (got == 16)
+			r = io_read(f, head + 16, 8, &got, e);
+		if (r == 0 && (got != 8 || i >= m->nfiles ||
+		    bytes_le64(head + 16) > most ||
+		    bytes_le64(head + 8) > m->file[i].size ||
+		    bytes_le64(head + 16) > m->file[i].size -
+		    bytes_le64(head + 8)))
+			r = err_set(e, ERR_DATA, "corrupt: '%s' is not of this "
+			    "model", io_name(f));
+		if (r == 0 && fd[i] < 0 && (fd[i] = open(m->file[i].path,
+		    O_RDWR | O_CLOEXEC)) < 0)
+			r = err_sys(e, "'%s'", m->file[i].path);
+		if (r == 0)
+			r = redo_set(f, m, fd[i], head, p, e);
+	}
+	alloc_free(p);
+	for (i = 0; i < m->nfiles; i++)
+		if (fd[i] >= 0 && fsync(fd[i]) < 0 && r == 0)
+			r = err_sys(e, "'%s'", m->file[i].path);
+	return r;
+}
+
+/* Is it whole?  Says which model it makes. */
+static int
+redo_verify(struct io *f, struct swap_mark *mark, struct err *e)
+{
+	unsigned char p[4096], last[SWAP_HEAD + MODEL_HASH], is[MODEL_HASH];
+	uint64_t left = io_size(f);
+	struct pack_sum *sum;
+	size_t got = 0;
+	int r = 0;
+
+	if (left < sizeof(last) || (sum = pack_sum_new(e)) == NULL)
+		return left < sizeof(last) ? err_set(e, ERR_DATA, "corrupt: '%s'",
+		    io_name(f)) : -ERR_SYS;
+	for (left -= sizeof(last); left > 0 && r == 0; left -= got) {
+		r = io_read(f, p, left < sizeof(p) ? (size_t)left : sizeof(p),
+		    &got, e);
+		if (r == 0 && got == 0)
+			r = err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
+		pack_sum_add(sum, p, got);
+	}
+	if (r == 0 && (r = io_read(f, last, sizeof(last), &got, e)) == 0) {
+		pack_sum_add(sum, last, SWAP_HEAD);
+		pack_sum_get(sum, is);
+		memcpy(mark->hash, last + 16, MODEL_HASH);
+		mark->step = bytes_le64(last + 8);
+		if (got < sizeof(last) || bytes_le64(last + 32) != SWAP_MAGIC ||
+		    memcmp(is, last + SWAP_HEAD, MODEL_HASH) != 0)
+			r = err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
+	}
+	pack_sum_free(sum);
+	return r < 0 ? r : io_seek(f, 0, e);
+}
+
+/* ---- the end ---- */
+
+/* The model is the next one; what is left of the old one goes. */
+static int
+swap_finish(struct swap *s, struct err *e)
+{
+	struct model m = MODEL_INIT;
+	int r = model_open(&m, s->path, e);
+
+	if (r < 0)
+		return r;
+	s->ready.stamp = model_stamp(&m);
+	s->ready.inode = 0;
+	model_close(&m);
+	if ((r = mark_write(s, "marker", &s->ready, e)) < 0)
+		return r;
+	s->mark = s->ready;
+	s->marked = 1;
+	swap_unlink(s, "ready");
+	swap_unlink(s, "redo");
+	swap_remove(s, "new");
+	s->staged = 0;
+	return 0;
+}
+
+/* What redo says is done, again if it was before.  0 when there is none. */
+static int
+swap_redo(struct swap *s, struct err *e)
+{
+	char *path = swap_name(s, "redo", e);
+	struct model m = MODEL_INIT;
+	struct io *f = NULL;
+	int *fd = NULL, r;
+	size_t i, n = 0;
+
+	r = path != NULL ? io_open_kept(&f, path, e) : -ERR_SYS;
+	if (r > 0 && (r = redo_verify(f, &s->ready, e)) == 0 &&
+	    (r = model_open(&m, s->path, e)) == 0) {
+		n = m.nfiles;
+		if ((fd = alloc_get(n, sizeof(*fd), e)) == NULL)
+			r = -ERR_SYS;
+		for (i = 0; fd != NULL && i < n; i++)
+			fd[i] = -1;
+		if (r == 0 && (r = redo_apply(f, &m, fd, e)) == 0)
+			r = 1;
+	}
+	for (i = 0; fd != NULL && i < n; i++)
+		if (fd[i] >= 0)
+			(void)close(fd[i]);
+	alloc_free(fd);
+	model_close(&m);
+	io_free(f);
+	alloc_free(path);
+	return r > 0 ? swap_finish(s, e) : r;
+}
+
+static int
+swap_inode(const char *path, uint64_t *inode, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	*inode = (uint64_t)st.st_ino;
+	return 0;
+}
+
+int
+swap_lock(struct swap *s, struct err *e)
+{
+	char *path = swap_name(s, "lock", e);
+	uint64_t is;
+	int r = path != NULL ? 0 : -ERR_SYS;
+
+	if (r == 0 && (s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC |
+	    O_NOFOLLOW, 0600)) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (r == 0 && flock(s->lock, LOCK_EX | LOCK_NB) < 0) {
+		cli_say(s->cli, 1, "another process changes '%s'", s->path);
+		while ((r = flock(s->lock, LOCK_EX)) < 0 && errno == EINTR)
+			;
+		if (r < 0)
+			r = err_sys(e, "'%s'", path);
+	}
+	alloc_free(path);
+	if (r < 0)
+		return r;
+	temp_sweep(s->home);
+	if ((r = mark_read(s, "marker", &s->mark, e)) < 0)
+		return r;
+	s->marked = r;
+	if ((r = swap_redo(s, e)) < 0 ||
+	    (r = mark_read(s, "ready", &s->ready, e)) < 0)
+		return r;
+	s->staged = r;
+	if (!s->staged) {
+		swap_remove(s, "new");
+		return 0;
+	}
+	if ((r = swap_inode(s->path, &is, e)) < 0)
+		return r;
+	if (is != s->ready.inode)
+		return 0;
+	/* whoever was killed may not have come to this */
+	return (r = io_sync_path(s->path, e)) < 0 ? r : swap_finish(s, e);
+}
+
+/* ---- one after another ---- */
+
+int
+swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
+    enum swap_way way, int staging, struct err *e)
+{
+	struct err no = ERR_INIT;
+	int r = -1;
+
+	s->m = m;
+	if (way == SWAP_ANY || way == SWAP_REFLINK) {
+		s->way = SWAP_REFLINK;
+		r = swap_beside(s, touched, way == SWAP_ANY ? &no : e);
+		if (r < 0)
+			swap_discard(s);
+		if (r == 0 || way == SWAP_REFLINK)
+			goto out;
+		cli_say(s->cli, 2, "%s", ERR_MSG(&no));
+		way = staging ? SWAP_COPY : SWAP_PLACE;
+	}
+	s->way = way;
+	r = way == SWAP_PLACE ? redo_begin(s, e) : swap_beside(s, touched, e);
+out:
+	if (r == 0)
+		cli_say(s->cli, 1, "%s: %s", s->path, s->way == SWAP_REFLINK ?
+		    "a reflink beside, and a rename" : s->way == SWAP_COPY ?
+		    "a copy beside, and a rename" : "in place, by a journal");
+	return r;
+}
+
+int
+swap_group(struct swap *s, const struct model_span *span,
+    const unsigned char *old, const unsigned char *new, struct err *e)
+{
+	if (s->way == SWAP_PLACE)
+		return redo_group(s, span, old, new, e);
+	return fd_write_at(s->fd[span->file], (off_t)span->at, new, span->bytes,
+	    s->m->file[span->file].path, e);
+}
+
+int
+swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
+    uint64_t step, struct err *e)
+{
+	char *new;
+	size_t i;
+	int r = 0;
+
+	memcpy(s->ready.hash, hash, MODEL_HASH);
+	s->ready.step = step;
+	s->ready.stamp = model_stamp(s->m);
+	if (s->way == SWAP_PLACE)
+		return 0;
+	for (i = 0; i < s->m->nfiles && r == 0; i++) {
+		if (s->fd[i] < 0)
+			continue;
+		if (fsync(s->fd[i]) < 0)
+			r = err_sys(e, "'%s'", s->m->file[i].path);
+		if (close(s->fd[i]) < 0 && r == 0)
+			r = err_sys(e, "'%s'", s->m->file[i].path);
+		s->fd[i] = -1;
+	}
+	if (r < 0)
+		return r;
+	if ((new = swap_name(s, "new", e)) == NULL)
+		return -ERR_SYS;
+	if ((r = swap_inode(new, &s->ready.inode, e)) == 0 &&
+	    (r = swap_sync(new, e)) == 0 && (r = io_sync_path(new, e)) == 0 &&
+	    (r = io_sync_path(s->home, e)) == 0 &&
+	    (r = mark_write(s, "ready", &s->ready, e)) == 0)
+		s->staged = 1;
+	alloc_free(new);
+	return r;
+}
+
+/* Has nobody else changed it? */
+static int
+swap_still(const struct swap *s, struct err *e)
+{
+	struct model m = MODEL_INIT;
+	int r = model_open(&m, s->path, e);
+
+	if (r == 0 && model_stamp(&m) != s->ready.stamp)
+		r = err_set(e, ERR_REFUSED, "'%s' changed since the next model was "
+		    "made of it", s->path);
+	model_close(&m);
+	return r;
+}
+
+int
+swap_commit(struct swap *s, struct err *e)
+{
+	struct stat st;
+	char *new;
+	int r;
+
+	if ((r = swap_still(s, e)) < 0)
+		return r;
+	if (s->way == SWAP_PLACE && !s->staged)
+		return (r = redo_end(s, e)) < 0 ? r : swap_redo(s, e);
+	if ((new = swap_name(s, "new", e)) == NULL)
+		return -ERR_SYS;
+	if (stat(s->path, &st) < 0)
+		r = err_sys(e, "'%s'", s->path);
+	else if (S_ISDIR(st.st_mode) ? renameat2(AT_FDCWD, new, AT_FDCWD,
+	    s->path, RENAME_EXCHANGE) < 0 : rename(new, s->path) < 0)
+		r = err_sys(e, "'%s'", s->path);
+	alloc_free(new);
+	if (r == 0 && (r = io_sync_path(s->path, e)) == 0 &&
+	    (r = swap_sync(s->home, e)) == 0)
+		r = swap_finish(s, e);
+	return r;
+}

@@ -1,0 +1,224 @@
+load helper
+
+mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
+export PYTHONDONTWRITEBYTECODE=1
+
+# st TEXT [BYTES]: a safetensors file with this header, on standard output
+st() {
+	perl -e 'print pack("Q<", length $ARGV[0]), $ARGV[0], "\1" x ($ARGV[1] // 0)' "$@"
+}
+one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" "$4"; }
+
+@test "the same tensors in other files are the same model" {
+	mkmodel a
+	mkmodel b -f 3 --reverse
+	exits 0 ace-diff -v a b
+	says "0 of 18 groups"
+	mkmodel c -s 1
+	mkmodel d -s 1 -f 5
+	exits 0 ace-diff -v a c
+	mv out step.aceg
+	mv err said
+	exits 0 ace-diff -v b d
+	same out patch
+	same err said
+}
+
+@test "every type of safetensors; a few bytes for a few bits" {
+	mkmodel a -n 200000
+	mkmodel b -n 200000 -s 1
+	exits 0 ace-diff a b
+	[ "$(($(wc -c <out) * 30))" -lt "$(wc -c <b)" ]
+	mv out step.aceg
+	exits 0 ace-patch a <step.aceg
+	mkmodel --list a >is
+	mkmodel --list b >want
+	same is want
+	[ "$(wc -l <is)" -eq 19 ]
+}
+
+@test "whole, without an old model" {
+	mkmodel a
+	mkmodel b -s 1
+	exits 0 ace-diff -v b
+	says "from nothing to"
+	mv out step.aceg
+	exits 0 ace-patch a <step.aceg
+	same a b
+}
+
+@test "who knows the page alone makes the same model" {
+	mkmodel a -n 6000
+	mkmodel b -n 6000 -s 1
+	exits 0 ace-diff a b
+	mv out step.aceg
+	exits 0 python3 "$ROOT/tests/decoder/patch" a step.aceg c
+	same b c
+	exits 0 ace-diff b
+	mv out whole
+	exits 0 python3 "$ROOT/tests/decoder/patch" a whole c
+	same b c
+}
+
+@test "the same bytes by however many threads" {
+	mkmodel a -f 2
+	mkmodel b -f 2 -s 1
+	exits 0 ace-diff --no-provenance a b
+	mv out want
+	for t in 1 2 3 8; do
+		exits 0 ace-diff --no-provenance -T $t a b
+		same out want
+	done
+}
+
+@test "who reads values refuses a patch" {
+	mkshards -s 0 -k ramp | ace-export -o a
+	mkshards -s 1 -k ramp | ace-export -o b
+	one w BF16 40000 80000 >bf16.old
+	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' bf16.old >bf16.new
+	one w F32 40000 160000 >f32.old
+	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' f32.old >f32.new
+	exits 0 ace-diff a b
+	mv out step.aceg
+	for c in ace-expand ace-export "ace-compress -c q8" ace-aggregate; do
+		# shellcheck disable=SC2086
+		exits 3 $c <step.aceg
+		says "mismatch: .*difference to a history|mismatch: .*history"
+	done
+	exits 0 ace-inspect verify step.aceg
+	exits 0 ace-inspect step.aceg
+	# and one of groups that are values to nobody, and to everybody
+	for m in bf16 f32; do
+		exits 0 ace-diff $m.old $m.new
+		mv out step.aceg
+		exits 0 ace-inspect verify step.aceg
+		exits 0 ace-diff $m.new
+		mv out step.aceg
+		exits 0 ace-inspect verify step.aceg
+	done
+}
+
+@test "other tensors, types or shapes: status 3, the tensor's name" {
+	one w F32 4 16 >a
+	for other in "v F32 4 16" "w BF16 8 16" "w F32 2,2 16" "w F32 3 12"; do
+		# shellcheck disable=SC2086
+		one $other >b
+		exits 3 ace-diff a b
+		says "mismatch: 'b' is not like 'a': .*'[vw]'"
+	done
+	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}' 8 >b
+	exits 3 ace-diff a b
+	exits 3 ace-diff b a
+}
+
+@test "headers that lie" {
+	one w F32 4 16 >a
+	one w F32 4 12 >b
+	exits 3 ace-diff a b
+	says "tensor 'w' in 'b' has bytes 0 to 12, its shape needs 16"
+	head -c -1 a >b
+	exits 3 ace-diff a b
+	says "truncated: 'b'"
+	{ cat a; echo; } >b
+	exits 3 ace-diff a b
+	says "corrupt: 'b'"
+	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}' 8 >b
+	exits 3 ace-diff a b
+	says "overlap before tensor 'x'"
+	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[6,10]}}' 10 >b
+	exits 3 ace-diff a b
+	says "hole before tensor 'x'"
+	st '{"w":{"dtype":"F32","shape":[9223372036854775807,4],"data_offsets":[0,4]}}' 4 >b
+	exits 3 ace-diff a b
+	says "limit: tensor 'w'"
+	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775807,9223372036854775808]}}' 4 >b
+	exits 3 ace-diff a b
+	st '{"w":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}}' 2 >b
+	exits 3 ace-diff a b
+	says "odd number of f4"
+	st '{"w":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}' 8 >b
+	exits 3 ace-diff a b
+	says "unsupported: tensor 'w' in 'b' has dtype 'C64'"
+	printf '\377\377\377\377\377\377\377\177{}' >b
+	exits 3 ace-diff a b
+	says "limit: header of 'b'"
+}
+
+@test "an index that lies" {
+	mkmodel d -f 2
+	mkmodel a
+	i=d/model.safetensors.index.json
+	cp $i was
+	exits 0 ace-diff a d
+	for f in ../a /etc/passwd sub/x .. ''; do
+		f=$f perl -pe 's|"model-00001-of-00002.safetensors"|"$ENV{f}"|' <was >$i
+		exits 3 ace-diff a d
+		says "corrupt: 'd/model.safetensors.index.json' names a file"
+	done
+	sed 's/layer.99.empty/layer.99.other/' was >$i
+	exits 3 ace-diff a d
+	says "corrupt: tensor 'layer.99"
+	sed 's/00001-of-00002/00002-of-00002/' was >$i
+	exits 3 ace-diff a d
+	says "corrupt: tensor 'layer..*' is in .*, not where 'd/model.safetensors.index.json' says"
+	# the same tensor in two files
+	cp was $i
+	cp d/model-00001-of-00002.safetensors d/model-00002-of-00002.safetensors
+	exits 3 ace-diff a d
+	says "corrupt: tensor 'layer"
+	cp was $i
+	rm d/model-00002-of-00002.safetensors
+	exits 3 ace-diff a d
+	says "names a file 'model-00002-of-00002.safetensors' that is not there"
+	for text in '' '{' '{}' '[]' '{"weight_map":{}}' '{"weight_map":[]}' \
+	    '{"weight_map":{"a":1}}' '{"weight_map":{"a":"b"},"weight_map":{}}'; do
+		echo "$text" >$i
+		exits 3 ace-diff a d
+	done
+	rm $i
+	exits 3 ace-diff a d
+	says "neither model.safetensors.index.json nor model.safetensors in 'd'"
+}
+
+@test "neither a file nor a directory; no model at all" {
+	mkmodel a
+	exits 4 ace-diff a gone
+	exits 2 ace-diff
+	exits 2 ace-diff a a a
+	mkshards >s
+	exits 3 ace-diff a s
+	mkfifo pipe
+	exits 3 ace-diff a pipe
+	says "is no file"
+}
+
+@test "a model that changes while it is read is refused" {
+	# more than the pipe holds, so that it waits in the middle
+	mkmodel a -n 600000
+	mkfifo hold
+	timeout "$HANG" ace-diff a 2>err >hold &
+	pid=$!
+	exec 8<hold
+	head -c 100 <&8 >/dev/null
+	touch -d 2001-01-01 a
+	cat <&8 >part
+	got=0
+	wait $pid || got=$?
+	exec 8<&-
+	[ "$got" -eq 5 ]
+	says "'a' changed while it was read"
+	exits 3 ace-inspect verify part
+}
+
+@test "memory does not grow with the model" {
+	header='{"w":{"dtype":"BF16","shape":[200000000],"data_offsets":[0,400000000]}}'
+	st "$header" >a
+	truncate -s $(($(wc -c <a) + 400000000)) a
+	cp --sparse=always a b
+	printf 'x' | dd of=b bs=1 seek=300000000 conv=notrunc 2>/dev/null
+	exits 0 peak kib ace-diff -T 4 -o step.aceg a b
+	[ "$(cat kib)" -lt 65536 ]
+	exits 0 peak kib ace-patch -T 4 a <step.aceg
+	[ "$(cat kib)" -lt 65536 ]
+	same a b
+}

@@ -1,0 +1,330 @@
+load helper
+
+mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
+
+# models: old and new, files; olds and news, directories; patch from one to the other
+models() {
+	mkmodel old -n 1000
+	mkmodel new -n 1000 -s 1
+	mkmodel olds -n 1000 -f 3 --reverse
+	mkmodel news -n 1000 -f 3 --reverse -s 1
+	ace-diff -s 7 --base-version 6 old new >step.aceg
+}
+
+# third: another model, in a file and a directory
+third() {
+	mkmodel third -n 1000 -s 2
+	mkmodel thirds -n 1000 -f 3 --reverse -s 2
+}
+
+# ways: those that this file system has
+ways() {
+	echo copy
+	echo in-place
+	cp old probe
+	if ace-patch --way reflink probe <step.aceg 2>/dev/null; then
+		echo reflink
+	fi
+	rm -rf probe probe.ace-patch
+}
+
+# is M MODEL: M, a file or a directory, is old, new or third
+is() {
+	if [ -d "$1" ]; then diff -r "$1" "$2s"; else cmp "$1" "$2"; fi
+}
+
+# beside M: what is there when all is done
+beside() { [ "$(cd "$1.ace-patch" && echo *)" = "lock marker" ]; }
+
+@test "a file, a directory, in every way; a second time it is done already" {
+	models
+	for way in $(ways); do
+		cp old m
+		cp -r olds d
+		chmod 640 m d/config.json
+		for m in m d; do
+			exits 0 ace-patch -v --way "$way" $m <step.aceg
+			is $m new
+			beside $m
+			grep -q "^step 7$" $m.ace-patch/marker
+			stat -c '%i %y %n' $m $m/* >was 2>/dev/null || true
+			exits 0 ace-patch -v --way "$way" $m <step.aceg
+			says "is that model already"
+			stat -c '%i %y %n' $m $m/* >now 2>/dev/null || true
+			same was now
+			# and without what it remembers
+			rm -r $m.ace-patch
+			exits 0 ace-patch -v --way "$way" $m <step.aceg
+			says "is that model already"
+			is $m new
+			rm -r $m.ace-patch
+		done
+		[ "$(stat -c %a m d/config.json | uniq)" = 640 ]
+		same m new
+		[ "$(cd d && echo *)" = "$(cd olds && echo *)" ]
+		rm -r m d
+	done
+}
+
+@test "without --way: a reflink, and else in place; staged: a reflink or a copy" {
+	models
+	cp old m
+	exits 0 ace-patch -v m <step.aceg
+	says "m: (a reflink beside, and a rename|in place, by a journal)"
+	cp old m
+	exits 0 ace-patch -v --stage m <step.aceg
+	says "m: a (reflink|copy) beside, and a rename"
+	exits 2 ace-patch --stage --way in-place m <step.aceg
+	exits 2 ace-patch --stage --commit m
+	exits 2 ace-patch <step.aceg
+}
+
+@test "staged, then put in its place; who has the old one open keeps it" {
+	models
+	cp old m
+	cp -r olds d
+	for m in m d; do
+		f=$m
+		[ $m = m ] || f=d/model-00001-of-00003.safetensors
+		cp $f was
+		exits 0 ace-patch --stage $m <step.aceg
+		is $m old
+		[ "$(cd $m.ace-patch && echo *)" = "lock new ready" ]
+		# the same again is staged already
+		exits 0 ace-patch --stage $m <step.aceg
+		exec 9<$f
+		exits 0 ace-patch --commit $m
+		is $m new
+		cat <&9 >has
+		exec 9<&-
+		same has was
+		beside $m
+		exits 5 ace-patch --commit $m
+		says "nothing is staged for '$m'"
+	done
+}
+
+@test "what was staged is forgotten for another patch, refused for another model" {
+	models
+	third
+	ace-diff old third >other
+	cp old m
+	exits 0 ace-patch --stage m <other
+	exits 0 ace-patch --stage m <step.aceg
+	exits 0 ace-patch --commit m
+	is m new
+	cp old m
+	exits 0 ace-patch --stage m <step.aceg
+	touch -d 2001-01-01 m
+	exits 5 ace-patch --commit m
+	says "'m' changed since the next model was made of it"
+	same m old
+	exits 0 ace-patch m <other
+	is m third
+}
+
+@test "a patch for another model: status 5, both hashes and the step; nothing is written" {
+	models
+	third
+	ace-diff -s 8 new third >next
+	cp old m
+	stat -c '%i %y' m >seen
+	exits 5 ace-patch m <next
+	says "the patch to step 8 is for the model [0-9a-f]{32}, 'm' is [0-9a-f]{32}\$"
+	stat -c '%i %y' m | diff seen -
+	same m old
+	exits 0 ace-patch m <step.aceg
+	exits 0 ace-patch m <next
+	exits 5 ace-patch m <step.aceg
+	says "the last one that was made of it is step 8"
+	is m third
+}
+
+@test "one bit of the model is another: refused" {
+	models
+	cp old m
+	flip m $(($(wc -c <m) - 1000))
+	cp m was
+	for way in $(ways); do
+		exits 5 ace-patch --way "$way" m <step.aceg
+		same m was
+	done
+}
+
+@test "cut, flipped, forged, of another kind: the model stays" {
+	models
+	cp old m
+	for at in $(seq 1 97 $(($(wc -c <step.aceg) - 1))); do
+		each_of 5 || continue
+		head -c "$at" step.aceg >bad
+		exits 3 ace-patch m <bad
+		same m old
+		cp step.aceg bad
+		flip bad "$at"
+		exits 3 ace-patch m <bad
+		same m old
+	done
+	exits 3 ace-patch m </dev/null
+	says "truncated"
+	exits 3 ace-patch m <old
+	says "safetensors"
+	cat step.aceg step.aceg >bad
+	exits 3 ace-patch m <bad
+	says "more than one patch"
+	mkshards >bad
+	exits 3 ace-patch m <bad
+	says "no patch of a model"
+	mkshards -H kind=5 >bad
+	exits 3 ace-patch m <bad
+	mkmodel small -n 10
+	exits 3 ace-patch small <step.aceg
+	says "mismatch: the patch is not of a model like 'small': .*'layer"
+	same m old
+	[ "$(cd m.ace-patch && echo *)" = "lock" ]
+}
+
+@test "NaN, infinity, -0 and every other bit" {
+	perl -e '$h = q({"w":{"dtype":"BF16","shape":[65536],"data_offsets":[0,131072]}});
+	    print pack("Q<", length $h), $h, pack("S<*", 0 .. 65535)' >old
+	perl -e '$h = q({"w":{"dtype":"BF16","shape":[65536],"data_offsets":[0,131072]}});
+	    print pack("Q<", length $h), $h, pack("S<*", map { ($_ * 31 + 7) & 65535 } 0 .. 65535)' >new
+	exits 0 ace-diff old new
+	mv out step.aceg
+	exits 0 ace-patch old <step.aceg
+	same old new
+}
+
+# at_each_kill WAY MODEL: killed at every change that it makes, the model is the old
+# or the new one, at once or, in place, once another has come by
+at_each_kill() {
+	local n got
+	for n in $(upto 400); do
+		rm -rf m m.ace-patch
+		cp -r "$2" m
+		got=0
+		killed "$n" ace-patch --way "$1" m <step.aceg 2>err || got=$?
+		if [ "$1" != in-place ]; then
+			is m old >/dev/null || is m new || return 1
+		fi
+		[ "$got" -eq 137 ] || break
+		# who comes by with what does not fit brings it to an end, too
+		exits 5 ace-patch m <other
+		is m old >/dev/null || is m new || { echo "killed at $n"; return 1; }
+		exits 0 ace-patch --way "$1" m <step.aceg
+		is m new
+		beside m
+	done
+	[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
+}
+
+@test "killed anywhere: a copy of a file" {
+	models
+	third
+	mkmodel fourth -n 1000 -s 3
+	ace-diff third fourth >other
+	at_each_kill copy old
+}
+
+@test "killed anywhere: in place" {
+	models
+	third
+	mkmodel fourth -n 1000 -s 3
+	ace-diff third fourth >other
+	at_each_kill in-place old
+}
+
+@test "killed anywhere: a directory" {
+	models
+	third
+	mkmodel fourth -n 1000 -s 3
+	ace-diff third fourth >other
+	at_each_kill copy olds
+}
+
+@test "killed anywhere while it puts in place what was staged" {
+	models
+	local n got
+	for n in $(upto 200); do
+		rm -rf m m.ace-patch
+		cp -r olds m
+		ace-patch --stage --way copy m <step.aceg
+		got=0
+		killed "$n" ace-patch --commit m 2>err || got=$?
+		is m old >/dev/null || is m new
+		[ "$got" -eq 137 ] || break
+		# still staged, or done: 5 says that there is nothing more to do
+		ace-patch --commit m 2>err || [ $? -eq 5 ]
+		is m new
+		beside m
+	done
+	[ "$got" -eq 0 ] && [ "$n" -gt 3 ]
+}
+
+@test "several at once" {
+	models
+	cp old m
+	cp -r olds d
+	for m in m d; do
+		pids=
+		for _ in 1 2 3 4; do
+			timeout "$HANG" ace-patch $m <step.aceg &
+			pids="$pids $!"
+		done
+		for pid in $pids; do
+			wait "$pid"
+		done
+		is $m new
+		beside $m
+	done
+}
+
+@test "a chain of steps; through links, with a slash behind, in /dev/shm" {
+	models
+	third
+	ace-diff new third >next
+	mkdir real
+	cp old real/m
+	ln -s real/m link
+	exits 0 ace-patch link <step.aceg
+	[ -L link ]
+	is real/m new
+	cp -r olds d
+	exits 0 ace-patch d/ <step.aceg
+	exits 0 ace-patch d <next
+	is d third
+	beside d
+	if [ -w /dev/shm ]; then
+		shm=$(mktemp -d /dev/shm/ace-test-XXXXXX)
+		cp old "$shm/m"
+		exits 0 ace-patch "$shm/m" <step.aceg
+		is "$shm/m" new || { rm -r "$shm"; false; }
+		rm -r "$shm"
+	fi
+}
+
+@test "a directory inside a model: in place only" {
+	models
+	cp -r olds d
+	mkdir d/original
+	exits 5 ace-patch --way copy d <step.aceg
+	says "'d/original' is a directory in a model"
+	is d old
+	exits 0 ace-patch d <step.aceg
+	is d new
+}
+
+@test "the directory beside it is somebody else's to write: refused" {
+	models
+	cp old m
+	mkdir -m 777 m.ace-patch
+	exits 5 ace-patch m <step.aceg
+	says "can be changed by other users"
+	same m old
+}
+
+@test "whatever allocation fails, the model is the old or the new one" {
+	models
+	cp old m
+	check() { is m old >/dev/null || is m new; }
+	starves -c check sh -c 'exec ace-patch --way copy m <step.aceg'
+}

@@ -1,0 +1,212 @@
+# What watches a run: the numbers that ace-status gives Prometheus, the recipe that
+# writes them where node_exporter looks, what draws them and what warns.
+load helper
+
+# shard DEVICE STEP: into the spool, its state in the directory of its name
+shard() {
+	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q4 |
+	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
+}
+
+# metric NAME: its samples, without the directory
+metric() { sed -n "s/^$1{directory=\"[^\"]*\",\?/{/p" out; }
+
+# families FILE: is it what the format says?  Each family has one HELP and one TYPE and
+# then its samples, which are numbers; a counter ends in _total; no name comes twice.
+families() {
+	perl -ne '
+	    if (/^# HELP (\w+) \S.*\.$/) { $seen{$1}++ and die; $now = $1; $type = "" }
+	    elsif (/^# TYPE (\w+) (gauge|counter)$/) {
+		$1 eq $now && $type eq "" or die; $type = $2;
+		($type eq "counter") == ($now =~ /_total$/) or die }
+	    elsif (/^(\w+)(\{(?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*\}) [0-9.e+-]+$/) {
+		$1 eq $now && $type ne "" && !$sample{$1 . $2}++ or die }
+	    else { /^# EOF$/ && eof or die }
+	    BEGIN { $SIG{__DIE__} = sub { print STDERR "line $.: $_"; exit 1 } }' "$1"
+}
+
+@test "metrics of a spool and of states: the numbers of the other forms" {
+	shard edge1 0
+	shard edge2 0
+	ace-aggregate --spool spool --expect 2 --steps 1 >mean.aceg
+	shard edge1 1
+	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >edge1/link
+	mkshards -d edge2 -s 1 -r demo -n 300 | ace-recv --spool spool >/dev/null
+	exits 0 ace-status --format metrics spool edge1 edge2
+	families out
+	[ "$(metric ace_run_last_step)" = '{run="demo"} 0' ]
+	[ "$(metric ace_run_steps)" = '{run="demo"} 2' ]
+	[ "$(metric ace_device_step | tail -n 1)" = '{run="demo",device="edge2"} 1' ]
+	[ "$(metric ace_device_missing)" = '{run="demo",device="edge1"} 0
+{run="demo",device="edge2"} 1' ]
+	metric ace_device_shards_total >shards
+	grep -qx '{run="demo",device="edge1",verdict="accepted"} 2' shards
+	grep -qx '{run="demo",device="edge2",verdict="invalid"} 1' shards
+	[ "$(wc -l <shards)" -eq 10 ]
+	[ "$(metric ace_device_shard_bytes | head -n 1)" = \
+	    "{run=\"demo\",device=\"edge1\"} $(wc -c <spool/demo/1/edge1.aceg)" ]
+	metric ace_device_shard_timestamp_seconds | grep edge1 |
+	    grep -q "} $(stat -c %Y spool/demo/1/edge1.aceg)"
+	# bits become bytes
+	[ "$(metric ace_state_link_bytes_per_second)" = '{run="demo",device="edge1"} 312500' ]
+	[ "$(metric ace_state_round_trip_seconds)" = '{run="demo",device="edge1"} 0.25' ]
+	[ "$(metric ace_state_step | cut -d ' ' -f 2 | paste -sd ' ')" = '1 0' ]
+	# the part that is kept and the part that is left are one, as squares
+	paste -d ' ' <(metric ace_state_contraction_ratio) <(metric ace_state_residual_ratio) |
+	    awk '{ s = $2 + $4 * $4; if ($2 <= 0.9 || s < 1 - 1e-9 || s > 1 + 1e-9) exit 1; n++ }
+		END { exit n != 2 }'
+	[ "$(metric ace_state_receipts | grep -c 'verdict="accepted"')" -eq 2 ]
+	# json is the other name of --json
+	exits 0 ace-status --format json spool
+	sed 's/"time":[0-9.]*//; s/"seconds":[0-9.]*//g' out >json
+	exits 0 ace-status --json spool
+	sed 's/"time":[0-9.]*//; s/"seconds":[0-9.]*//g' out | diff json -
+}
+
+@test "metrics: names from outside, long ones that are cut, nothing yet" {
+	exits 0 ace-recv --spool spool --init
+	exits 0 ace-status --format metrics spool
+	[ "$(cat out)" = '# EOF' ]
+	shard 'a"b\c' 0
+	mkdir -p spool/demo/0
+	touch spool/demo/0/$'evil\ndevice{x="1"}.aceg'
+	for c in x y; do
+		mkshards -d "$(printf 'l%.0s' {1..190})$c" -r demo | ace-recv --spool spool >/dev/null
+	done
+	exits 0 ace-status --format metrics spool
+	families out
+	metric ace_device_step | grep -qF 'device="a\"b\\c"'
+	[ "$(metric ace_device_step | grep -c 'device="lll')" -eq 2 ]
+	! grep -q '^device' out || false
+}
+
+@test "metrics: one look, of directories that differ, all of it or nothing" {
+	shard edge1 0
+	exits 2 ace-status --format metrics --watch 1s spool
+	says '^ace-status: --watch is not for metrics'
+	exits 2 ace-status --format metrics spool edge1 spool
+	says "^ace-status: 'spool' is there twice"
+	exits 2 ace-status --format prometheus spool
+	says 'text, json or metrics'
+	exits 4 ace-status --format metrics spool nowhere
+	[ ! -s out ]
+	exits 4 sh -c 'ace-status --format metrics spool >/dev/full'
+	starves ace-status --format metrics spool edge1
+}
+
+@test "each metric has its name in the page; dashboard and alerts have no other" {
+	local hosts=$ROOT/examples/hosts
+	grep -oE '"ace_[a-z_]+"' "$ROOT/lib/report/metrics.c" | tr -d '"' | sort >known
+	[ "$(wc -l <known)" -gt 20 ]
+	sed -n '/^\.Sh METRICS/,/^\.Sh ENV/p' "$ROOT/man/ace-status.1" |
+	    grep -oE '\bace_[a-z_]+' | sort -u | diff known -
+	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" | sort -u | comm -13 known - |
+	    diff /dev/null -
+	# all but one is drawn
+	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" "$hosts/ace-alerts.yml" |
+	    sort -u | comm -23 known - | diff <(echo ace_run_steps) -
+	python3 -S - "$hosts/ace-dashboard.json" <<-'E'
+	import json, sys
+	d = json.load(open(sys.argv[1]))
+	ids = [p["id"] for p in d["panels"]]
+	assert len(set(ids)) == len(ids) > 15
+	for p in d["panels"]:
+	    g = p["gridPos"]
+	    assert g["x"] + g["w"] <= 24 and (p["type"] == "row" or p["targets"])
+	E
+}
+
+@test "promtool takes the metrics and the alerts, and alerts fire" {
+	command -v promtool >/dev/null || skip "no promtool"
+	shard edge1 0
+	exits 0 ace-status --format metrics spool edge1
+	mv out text
+	exits 0 promtool check metrics <text
+	[ ! -s err ]
+	cp "$ROOT/examples/hosts/ace-alerts.yml" .
+	exits 0 promtool check rules ace-alerts.yml
+	cat >alerts.test.yml <<-'E'
+	rule_files: [ace-alerts.yml]
+	evaluation_interval: 1m
+	tests:
+	  - interval: 1m
+	    input_series:
+	      - series: ace_run_open_timestamp_seconds{run="demo"}
+	        values: 0x60
+	      - series: ace_device_missing{run="demo",device="edge2"}
+	        values: 1x60
+	      - series: ace_device_missing{run="demo",device="edge1"}
+	        values: 0x60
+	    alert_rule_test:
+	      - eval_time: 20m
+	        alertname: AceStepWaits
+	        exp_alerts: []
+	      - eval_time: 40m
+	        alertname: AceStepWaits
+	        exp_alerts:
+	          - exp_labels: {run: demo}
+	            exp_annotations: {summary: "run demo: a step waits for half an hour"}
+	      - eval_time: 40m
+	        alertname: AceDeviceMissing
+	        exp_alerts:
+	          - exp_labels: {run: demo, device: edge2}
+	            exp_annotations: {summary: "run demo: edge2 is waited for"}
+	E
+	exits 0 promtool test rules alerts.test.yml
+	# what is drawn are expressions that it can read
+	python3 -S - "$ROOT/examples/hosts/ace-dashboard.json" >drawn.yml <<-'E'
+	import json, sys
+	print("groups:\n- name: drawn\n  rules:")
+	for p in json.load(open(sys.argv[1]))["panels"]:
+	    for t in p.get("targets", []):
+	        print("  - record: x:y%d%s\n    expr: %s" % (p["id"], t["refId"], json.dumps(t["expr"])))
+	E
+	exits 0 promtool check rules drawn.yml
+}
+
+@test "metrics.sh: the old file or the new one, and nothing beside it" {
+	local metrics=$ROOT/examples/hosts/metrics.sh
+	shard edge1 0
+	mkdir text
+	exits 0 "$metrics" text spool
+	families text/ace.prom
+	[ "$(stat -c %a text/ace.prom)" = 644 ]
+	cp text/ace.prom before
+	NAME=edge1 exits 0 "$metrics" text edge1
+	grep -q '^ace_state_step' text/edge1.prom
+	# a look that fails leaves what was there
+	exits 4 "$metrics" text spool nowhere
+	same text/ace.prom before
+	[ "$(ls -A text | paste -sd ' ')" = 'ace.prom edge1.prom' ]
+	command -v systemd-analyze >/dev/null || return 0
+	cp "$ROOT"/examples/hosts/ace-metrics.* .
+	# there is no such user here, and nothing may be installed
+	sed -i 's/^User=.*//; s|/usr/local/share/ace/hosts|'"$ROOT"'/examples/hosts|' ace-metrics.service
+	exits 0 systemd-analyze verify ./ace-metrics.service ./ace-metrics.timer
+}
+
+@test "the recipe for TensorBoard writes each number of the table" {
+	local m=torch/utils/tensorboard
+	mkdir -p $m run
+	touch torch/__init__.py torch/utils/__init__.py
+	cat >$m/__init__.py <<-'E'
+	class SummaryWriter:
+	    def __init__(self, to):
+	        self.to = to
+	    def add_scalar(self, what, value, step):
+	        print(self.to, what, step, repr(value))
+	    def close(self):
+	        print("closed", self.to)
+	E
+	sed -n '/^TensorBoard/,/^\.Dl/{/^\.Bd/,/^\.Ed/p}' "$ROOT/man/ace-inspect.1" |
+	    sed '/^\.[BE]d/d; s/\\e/\\/g' >board.py
+	[ "$(wc -l <board.py)" -le 12 ]
+	for d in edge1 edge2; do mkshards -d $d -s 3 -r demo >run/$d.aceg; done
+	ace-inspect --tsv --kind gradient run >table
+	python3 board.py <table >said
+	grep -qE '^board/edge2 bytes 3 [0-9]+\.0$' said
+	[ "$(grep -c ^closed said)" -eq 2 ]
+	[ "$(grep norm said | cut -d ' ' -f 4 | head -n 1)" = "$(awk -F '\t' \
+	    'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "norm") n = i; next }
+	    { print $n; exit }' table)" ]
+}

@@ -1,0 +1,119 @@
+"""Exact bits: codec 17 of ace-stream(5), words given those before them."""
+from bits import Bytes, need
+from rangecode import Learnt, RangeCode, log2
+from values import planes
+
+# bytes, mantissa, exponent
+FORMS = [(4, 23, 8), (2, 10, 5), (2, 7, 8), (8, 52, 11), (1, 3, 4), (1, 2, 5),
+         (1, 0, 0), (2, 0, 0), (4, 0, 0), (8, 0, 0)]
+
+
+class LowBits:
+    def __init__(self, data):
+        self.all, self.left = int.from_bytes(data, 'little'), 8 * len(data)
+
+    def take(self, n):
+        need(n <= self.left, 'bits')
+        self.left -= n
+        v = self.all & (1 << n) - 1
+        self.all >>= n
+        return v
+
+
+class Levels:
+    """What is learnt, and the two numbers that it is for."""
+
+    def __init__(self, code, bits, width):
+        self.code, self.bits, self.width = code, bits, width
+        self.g = [Learnt() for _ in range(4)]
+        self.c = [Learnt() for _ in range(64)]
+        self.end, self.low, self.grows, self.half = \
+            Learnt(), Learnt(), Learnt(), Learnt()
+        self.sum, self.count = 8, 4
+
+    def next(self):
+        for p in self.g + self.c + [self.low]:
+            p.used = min(p.used, 8)
+        self.c = self.c[1:] + [Learnt(self.c[63].p, self.c[63].used)]
+        self.sum, self.count = 8 * self.sum // self.count, 4
+
+    def number(self, width, first):
+        if width == 0:
+            return 0
+        top = self.code.bit(first)
+        return top << width - 1 | self.bits.take(width - 1)
+
+    def gap(self, rest):
+        k = max(0, log2(self.sum // self.count))
+        base, width, t, more = 0, k, 0, 1
+        while rest - base >= 1 << width:
+            more = self.code.bit(self.g[min(t, 3)])
+            if not more:
+                break
+            base += 1 << width
+            t += 1
+            width = k if t < 16 else k + t - 15
+        if more and self.code.bit(self.end):
+            return None
+        gap = base + self.number(width, self.low)
+        need(gap < rest, 'gap')
+        self.sum += gap + 1
+        self.count += 1
+        if self.count == 64:
+            self.sum, self.count = self.sum // 2, self.count // 2
+        return gap
+
+    def move(self, old, is_float):
+        grows, k, top = self.code.bit(self.grows), 0, 1 << self.width - 1
+        while k < self.width - 1 and self.code.bit(self.c[k]):
+            k += 1
+        d = (1 << k) + self.number(k, self.half)
+        sign = is_float and old >= top
+        place = 2 * top - 1 - old if sign else old + top * is_float
+        place = (place + (-d if grows == sign else d)) % (2 * top)
+        if not is_float:
+            return place
+        return place - top if place >= top else 2 * top - 1 - place
+
+
+def given(form, b, old):
+    size, mantissa, exponent = FORMS[form]
+    a, count, m = b.varint(), b.varint(), b.varint()
+    need(1 <= count <= 254 and a + count <= 1 << exponent, 'levels')
+    data = b.take(m)
+    code, bits = RangeCode(data), LowBits(b.take(b.left()))
+    known = Levels(code, bits, 8 * size)
+    new, by_level = list(old), [[] for _ in range(count)]
+    for i, w in enumerate(old):
+        level = max(0, (w >> mantissa & (1 << exponent) - 1) - a)
+        if level < count:
+            by_level[level].append(i)
+    for level, at in enumerate(by_level):
+        if level > 0:
+            known.next()
+        while at:
+            gap = known.gap(len(at))
+            if gap is None:
+                break
+            i = at[gap]
+            new[i] = known.move(old[i], exponent > 0)
+            at = at[gap + 1:]
+    need(code.end() == m, 'end')
+    need(bits.left < 8 and bits.all == 0, 'padding')
+    return new
+
+
+def words(param, body, n, old):
+    """The n words of a group; old: those before, or None."""
+    form = param & 15
+    need(param < 32 and form < len(FORMS), 'form')
+    size, _, exponent = FORMS[form]
+    b = Bytes(body)
+    if param & 16:
+        need(old is not None, 'no old words')
+        return given(form, b, old)
+    value = planes(b, n, size)
+    need(b.left() == 0, 'too long')
+    if exponent:
+        value = [v >> 1 | (v & 1) << 8 * size - 1 for v in value]
+    return value

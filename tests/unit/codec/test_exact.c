@@ -1,0 +1,270 @@
+/*
+ * exact: the bits of words of every form come back, given the old ones and
+ * whole; what little changed takes few bytes; bodies that lie are refused.
+ */
+#include "../tap.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "codec/codec.h"
+#include "codec/exact.h"
+#include "trip.h"
+
+enum { N = 70000 };
+
+static unsigned char old[8 * N], new[8 * N], got[8 * N];
+static struct buf body;
+
+static uint64_t
+random64(uint32_t seed, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(seed, 1, 0, i, r);
+	return (uint64_t)r[0] << 32 | r[1];
+}
+
+/* Words that look like weights where the form is a float, and any bits else. */
+static void
+weights(unsigned form, size_t n, double sigma)
+{
+	size_t i, size = exact_size(form);
+	uint64_t v;
+	double x;
+
+	for (i = 0; i < n; i++) {
+		v = random64(3, (uint32_t)i);
+		x = sigma * trip_normal(7, (uint32_t)i);
+		if (form == EXACT_F32 || form == EXACT_BF16)
+			v = bytes_u32((float)x) >> (form == EXACT_BF16 ? 16 : 0);
+		else if (form == EXACT_F64)
+			memcpy(&v, &x, sizeof(v));
+		else
+			v >>= 64 - 8 * size;
+		memcpy(old + i * size, &v, size);
+	}
+	memcpy(new, old, n * size);
+}
+
+/* One in m words becomes another: a neighbour, or anything. */
+static void
+change(size_t n, size_t size, size_t m, int anything)
+{
+	size_t i;
+	uint64_t v;
+
+	for (i = 0; i < n; i++) {
+		v = random64(5, (uint32_t)i);
+		if (v % m != 0)
+			continue;
+		if (anything)
+			memcpy(new + i * size, &v, size);
+		else
+			new[i * size] ^= 1;
+	}
+}
+
+static int
+there_and_back(unsigned form, size_t n, int with)
+{
+	struct err e = ERR_INIT;
+	size_t size = exact_size(form);
+	uint8_t param;
+	int r;
+
+	body.n = 0;
+	r = exact_put(form, with ? old : NULL, new, n, &body, &param, &e);
+	if (r < 0 || body.n > exact_bound(form, n))
+		return 0;
+	if (r == 0)
+		return memcmp(old, new, n * size) == 0 && (with || n == 0);
+	memset(got, 0x55, n * size);
+	r = exact_get(param, form, with ? old : NULL, body.p, body.n, got, n,
+	    &e);
+	if (r < 0) {
+		(void)printf("# form %u, %zu words: %s\n", form, n, ERR_MSG(&e));
+		return 0;
+	}
+	if (memcmp(got, new, n * size) != 0)
+		return 0;
+	/* in place */
+	memcpy(got, old, n * size);
+	return exact_get(param, form, got, body.p, body.n, got, n, &e) == 0 &&
+	    memcmp(got, new, n * size) == 0;
+}
+
+TEST(forms)
+{
+	static const size_t m[] = { 1, 2, 7, 100, 5000, 1000000 };
+	static const size_t some[] = { 0, 1, 2, 7, 8, 15, 16, 17, 63, 300, 4097,
+	    N };
+	unsigned form, i, k, with, any, good;
+
+	for (form = 0; form < EXACT_NFORM; form++) {
+		good = 1;
+		for (k = 0; k < sizeof(some) / sizeof(*some); k++)
+			for (i = 0; i < 6; i++)
+				for (any = 0; any < 2; any++) {
+					weights(form, some[k], 0.02);
+					change(some[k], exact_size(form), m[i],
+					    (int)any);
+					for (with = 0; with < 2; with++)
+						good &= (unsigned)there_and_back(
+						    form, some[k], (int)with);
+				}
+		ok(good, "form %u: the same words, given others and whole", form);
+	}
+}
+
+/* What adam does to bf16 weights that are kept in f32: all move by about the same. */
+static size_t
+step(double rate, size_t *changed)
+{
+	size_t i;
+	double x, y;
+	uint32_t u;
+	uint8_t param;
+
+	for (i = *changed = 0; i < N; i++) {
+		x = 0.02 * trip_normal(1, (uint32_t)i);
+		y = x + rate * trip_normal(2, (uint32_t)i);
+		u = bytes_u32((float)x) + 0x8000;
+		bytes_set16(old + 2 * i, (uint16_t)(u >> 16));
+		u = bytes_u32((float)y) + 0x8000;
+		bytes_set16(new + 2 * i, (uint16_t)(u >> 16));
+		*changed += memcmp(old + 2 * i, new + 2 * i, 2) != 0;
+	}
+	body.n = 0;
+	return exact_put(EXACT_BF16, old, new, N, &body, &param, NULL) == 1 ?
+	    body.n : SIZE_MAX;
+}
+
+/* The entropy of which change, when only how many is known, and a bit for where
+ * each goes: what an exponent unseen would cost. */
+static double
+blind(size_t k)
+{
+	double p = (double)k / N;
+
+	return -((double)k * log2(p) + (double)(N - k) * log2(1 - p)) / 8 + (double)k / 8;
+}
+
+TEST(few_bytes)
+{
+	size_t k, n;
+
+	n = step(1e-6, &k);
+	ok(k > 0 && (double)n < 0.87 * blind(k), "rate 1e-6: %zu changed, %zu bytes", k, n);
+	n = step(1e-5, &k);
+	ok(n < 2 * N / 17, "rate 1e-5: %zu changed, %zu bytes", k, n);
+	weights(EXACT_INT8, N, 0);
+	change(N, 1, 1000, 0);
+	ok(there_and_back(EXACT_INT8, N, 1) && body.n < 170,
+	    "one byte in a thousand: %zu bytes", body.n);
+}
+
+TEST(never_more_than_whole)
+{
+	size_t whole;
+	unsigned form;
+	int good = 1;
+
+	for (form = 0; form < EXACT_NFORM; form++) {
+		weights(form, N, 0.02);
+		memset(new, 0, N * exact_size(form));
+		good &= there_and_back(form, N, 0);
+		whole = body.n;
+		good &= there_and_back(form, N, 1) && body.n <= whole;
+		change(N, exact_size(form), 1, 1);
+		good &= there_and_back(form, N, 0);
+		whole = body.n;
+		good &= there_and_back(form, N, 1) && body.n <= whole;
+	}
+	ok(good, "everything changes, to 0 or to anything: as many bytes as whole");
+}
+
+/* The example of ace-stream(5). */
+TEST(example)
+{
+	static const uint16_t a[] = { 0x3f80, 0x3f80, 0x0001, 0xbf80 };
+	static const uint16_t b[] = { 0x3f80, 0x3f81, 0x0001, 0xbf80 };
+	static const unsigned char is[] = { 0x7f, 1, 1, 0x90 };
+	size_t i;
+	uint8_t param;
+
+	for (i = 0; i < 4; i++) {
+		bytes_set16(old + 2 * i, a[i]);
+		bytes_set16(new + 2 * i, b[i]);
+	}
+	body.n = 0;
+	ok(exact_put(EXACT_BF16, old, new, 4, &body, &param, NULL) == 1 &&
+	    param == (EXACT_BF16 | EXACT_GIVEN) && body.n == sizeof(is) &&
+	    memcmp(body.p, is, sizeof(is)) == 0, "the bytes of the page");
+}
+
+TEST(refused)
+{
+	struct err e = ERR_INIT;
+	uint8_t param;
+	size_t i, bad = 0, bit;
+	int r;
+
+	weights(EXACT_BF16, 3000, 0.02);
+	change(3000, 2, 30, 0);
+	body.n = 0;
+	(void)exact_put(EXACT_BF16, old, new, 3000, &body, &param, NULL);
+	ok(exact_get(param, EXACT_F16, old, body.p, body.n, got, 3000, &e) ==
+	    -ERR_DATA && e.kind == ERR_MISMATCH, "another form is a mismatch");
+	err_clear(&e);
+	ok(exact_get(param, EXACT_BF16, NULL, body.p, body.n, got, 3000, &e) ==
+	    -ERR_DATA && e.kind == ERR_MISMATCH, "without old words, a mismatch");
+	for (i = 0; i < body.n; i++)
+		bad += exact_get(param, EXACT_BF16, old, body.p, i, got, 3000,
+		    NULL) != -ERR_DATA;
+	ok(bad == 0, "cut anywhere it is corrupt");
+	if (buf_put(&body, "", 1, NULL) == 0)
+		ok(exact_get(param, EXACT_BF16, old, body.p, body.n, got, 3000,
+		    NULL) == -ERR_DATA, "and with a byte more");
+	body.n--;
+	for (i = bad = 0; i < body.n; i++)
+		for (bit = 0; bit < 8; bit++) {
+			body.p[i] ^= (unsigned char)(1 << bit);
+			r = exact_get(param, EXACT_BF16, old, body.p, body.n,
+			    got, 3000, NULL);
+			bad += r != 0 && r != -ERR_DATA;
+			body.p[i] ^= (unsigned char)(1 << bit);
+		}
+	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
+}
+
+TEST(as_a_codec)
+{
+	static float x[N], y[N];
+	struct codec_plan plan = { CODEC_EXACT, 0, 0 };
+	struct codec_ctx ctx = { 0, 0, 0, 1, 0 };
+	struct err e = ERR_INIT;
+	uint8_t param;
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)trip_normal(1, (uint32_t)i);
+	body.n = 0;
+	ok(codec_encode(&plan, &ctx, x, N, &body, &param, &e) == 0 &&
+	    codec_decode(CODEC_EXACT, param, &ctx, body.p, body.n, y, N, &e) ==
+	    0 && memcmp(x, y, sizeof(x)) == 0, "f32 are exact");
+	ok(codec_decode(CODEC_EXACT, EXACT_BF16, &ctx, body.p, body.n, y, N,
+	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "others are for ace-patch");
+	err_clear(&e);
+	ok(codec_decode(CODEC_EXACT, 32, &ctx, body.p, body.n, y, N, &e) ==
+	    -ERR_DATA && e.kind == ERR_UNSUPPORTED, "a parameter too large");
+	ok(codec_parse("exact", &plan, NULL) == -ERR_USAGE,
+	    "nobody asks for it by name");
+}
+
+int
+main(void)
+{
+	run_tests();
+	buf_release(&body);
+	return done_testing();
+}
