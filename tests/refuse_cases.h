@@ -131,6 +131,7 @@ static const struct fault_case refuse_more[] = {
 	{ "recover", MADE, "ace-inspect recover in0", 0 },
 	{ "status-text", TWICE, "ace-status D", CLOCK },
 	{ "status-state", TWICE, "ace-status S", CLOCK },
+	{ "status-metrics", TWICE, "ace-status --format metrics D S", CLOCK },
 	{ "status-refused", MADE "mkshards -k nan >bad; "
 	    "ace-recv --spool D bad >rest; ", "ace-status D", CLOCK },
 	{ "status-open", CODED "ace-recv --spool D sent0 >rest; "

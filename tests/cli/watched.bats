@@ -89,7 +89,6 @@ families() {
 	exits 4 ace-status --format metrics spool nowhere
 	[ ! -s out ]
 	exits 4 sh -c 'ace-status --format metrics spool >/dev/full'
-	starves ace-status --format metrics spool edge1
 }
 
 @test "each metric has its name in the page; dashboard and alerts have no other" {
