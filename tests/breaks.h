@@ -341,7 +341,7 @@ enum noted {
 	NOTED_STATS_VALUES, NOTED_STATS_OCTAVES, NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
 	NOTED_MEMBERS_MANY, NOTED_MEMBERS_EMPTY, NOTED_TIMES_COUNT, NOTED_TIMES,
 	NOTED_POLICY_ORDER, NOTED_POLICY_RANGE, NOTED_LINK_LINE, NOTED_TEXT_END,
-	NOTED_TEXT_UNSEEN, NOTED_SIGN_SHORT, NOTED_SIGN_SCHEME, NOTED_SIGN_MBZ,
+	NOTED_TEXT_UNSEEN, NOTED_MODEL, NOTED_SIGN_SHORT, NOTED_SIGN_SCHEME, NOTED_SIGN_MBZ,
 	NOTED_SIGN_BEFORE, NOTED_SIGN_TWICE,
 	NOTED_TWO_SAME, NOTED_TWO_BACK, NOTED_BETWEEN,
 	NOTED_SHARD_NOBODY, NOTED_SHARD_SECONDS, NOTED_SHARD_NORM,
@@ -437,6 +437,7 @@ noted_shard(struct forge *s, unsigned long which)
 static inline void
 noted(struct forge *s, unsigned long which)
 {
+	static const char nothing[40];
 	static const struct { uint32_t type; size_t n; const char *text; } t[] = {
 		[NOTED_MEMBERS_ORDER] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0b\1\0a" },
 		[NOTED_MEMBERS_TWICE] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0a\1\0a" },
@@ -448,7 +449,9 @@ noted(struct forge *s, unsigned long which)
 		[NOTED_POLICY_RANGE] = { FRAME_POLI, 9, "delay=-1\n" },
 		[NOTED_LINK_LINE] = { FRAME_LINK, 2, "x\n" },
 		[NOTED_TEXT_END] = { FRAME_TEXT, 7, "a=b\nc=d" },
-		[NOTED_TEXT_UNSEEN] = { FRAME_TEXT, 6, "a=\xe2\x80\xae\n" }
+		[NOTED_TEXT_UNSEEN] = { FRAME_TEXT, 6, "a=\xe2\x80\xae\n" },
+		/* of a gradient */
+		[NOTED_MODEL] = { FRAME_MODL, 40, nothing }
 	};
 
 	if (which >= NOTED_SHARD_NOBODY)

@@ -238,6 +238,7 @@ static const struct bad bads[] = {
 	{ "note-corrupt-link-line", noted, NOTED_LINK_LINE },
 	{ "note-corrupt-text-end", noted, NOTED_TEXT_END },
 	{ "note-corrupt-text-unseen", noted, NOTED_TEXT_UNSEEN },
+	{ "note-corrupt-model", noted, NOTED_MODEL },
 	{ "note-corrupt-sign-short", noted, NOTED_SIGN_SHORT },
 	{ "note-unsupported-sign-scheme", noted, NOTED_SIGN_SCHEME },
 	{ "note-corrupt-sign-mbz", noted, NOTED_SIGN_MBZ },

@@ -280,6 +280,8 @@ find_next(const unsigned char *level, size_t from, size_t n, unsigned l,
 
 /* ---- what is learned ---- */
 
+static const uint64_t SUM_MOST = (uint64_t)MEAN << 32;
+
 static void
 first_level(struct model *m)
 {
@@ -309,6 +311,8 @@ next_level(struct model *m)
 	keep(m->class, CLASSES);
 	memmove(m->class, m->class + 1, (CLASSES - 1) * sizeof(*m->class));
 	m->sum = 2 * MEAN * m->sum / m->count;
+	if (m->sum > SUM_MOST)
+		m->sum = SUM_MOST;	/* after many levels in which nothing changes */
 	m->count = MEAN;
 }
 

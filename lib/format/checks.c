@@ -173,6 +173,25 @@ checks_sign(const struct reader *r, struct err *e)
 	    err_set(e, ERR_DATA, "corrupt: a signature");
 }
 
+/* A patch of a model says once, behind its records, what each is the sum of, and of
+ * the model before, or that it needs none. */
+static int
+checks_model(struct checks *c, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	const struct shard *s = reader_shard(r);
+	struct bytes b = BYTES(f->raw, f->raw_len);
+	const int whole = bytes_zero(&b, 16);
+
+	if (s->kind != SHARD_MODEL || c->model++ != 0 || f->raw_len < 40 ||
+	    bytes_le64(f->raw + 32) != reader_so_far(r) ||
+	    f->raw_len != 40 + 8 * (uint64_t)reader_so_far(r) ||
+	    whole != ((s->flags & SHARD_PREDICTED) == 0))
+		return err_set(e, ERR_DATA, "corrupt: what a patch says of its "
+		    "models");
+	return 0;
+}
+
 static int
 checks_one(struct checks *c, const struct reader *r, struct err *e)
 {
@@ -191,6 +210,8 @@ checks_one(struct checks *c, const struct reader *r, struct err *e)
 	case FRAME_LINK:
 	case FRAME_TEXT:
 		return checks_lines(r, e);
+	case FRAME_MODL:
+		return checks_model(c, r, e);
 	case FRAME_SIGN:
 		c->sign = 1;
 		return checks_sign(r, e);

@@ -18,6 +18,7 @@ struct checks {
 	uint64_t names;			/* of contributors */
 	char last[SHARD_NAME + 1];	/* of these */
 	int sign;			/* a signature came: it is the last */
+	int model;			/* the hashes of a patch came */
 };
 
 /* checks_shard(s, e): what stands in SHRD.  -ERR_DATA, without where. */

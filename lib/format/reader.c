@@ -646,6 +646,12 @@ reader_records(const struct reader *r, size_t *n)
 	return r->data.rec;
 }
 
+uint32_t
+reader_so_far(const struct reader *r)
+{
+	return r->pos.data.records;
+}
+
 const struct chain_frame *
 reader_frame(const struct reader *r)
 {

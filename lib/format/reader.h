@@ -73,6 +73,8 @@ void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
 const struct shard *reader_shard(const struct reader *r); /* NULL outside */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
+/* reader_so_far(r): how many records of the shard came. */
+uint32_t reader_so_far(const struct reader *r);
 /* reader_decoded(r, nonzero): tells the reader that one of the records was
  * decoded and how many of its values are finite and not 0.  When all records
  * of a shard were, the total is checked against the one in SEND. */

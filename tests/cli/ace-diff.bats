@@ -60,6 +60,30 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	same b c
 }
 
+@test "the same of words that are anything, level after level" {
+	python3 - <<-'END'
+	import json, random, struct
+	random.seed(1)
+	old = [random.getrandbits(32) if random.random() < .002 else 0x3f800000
+	    for i in range(65536)]
+	new = [w ^ 1 if random.random() < .01 else w for w in old]
+	for name, words in ('a', old), ('b', new):
+	    head = json.dumps({'w': {'dtype': 'F32', 'shape': [256, 256],
+	        'data_offsets': [0, 4 * 65536]}}).encode()
+	    with open(name, 'wb') as f:
+	        f.write(struct.pack('<Q', len(head)) + head + struct.pack('<65536I', *words))
+	END
+	exits 0 ace-diff a b
+	mv out step.aceg
+	exits 0 ace-inspect verify step.aceg
+	exits 0 python3 "$ROOT/tests/decoder/patch" a step.aceg c
+	mkmodel --list b >want
+	mkmodel --list c >is
+	same is want
+	exits 0 ace-patch a <step.aceg
+	same a b
+}
+
 @test "the same bytes by however many threads" {
 	mkmodel a -f 2
 	mkmodel b -f 2 -s 1

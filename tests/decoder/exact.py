@@ -35,7 +35,7 @@ class Levels:
         for p in self.g + self.c + [self.low]:
             p.used = min(p.used, 8)
         self.c = self.c[1:] + [Learnt(self.c[63].p, self.c[63].used)]
-        self.sum, self.count = 8 * self.sum // self.count, 4
+        self.sum, self.count = min(8 * self.sum // self.count, 1 << 34), 4
 
     def number(self, width, first):
         if width == 0:

@@ -237,7 +237,7 @@ TEST(test_large)
 	static size_t a[LARGE];
 	struct err e = ERR_INIT;
 	struct dynacomm d;
-	size_t i, k;
+	size_t i, k = 0;
 	int64_t best;
 	uint32_t r[4];
 
