@@ -431,7 +431,7 @@ LIB     = lib
 COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
           fish/vendor_completions.d/ace.fish
 # bash and fish look for a file of the program's name
-LINKS   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
+NAMES   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
 FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace mime/packages mime \
@@ -461,14 +461,14 @@ install: all
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
 	 install -m 644 completions/$$s "$$TO/share/$$f" || exit 1; done
-	for f in $(LINKS); do case $$f in *.fish) s=ace.fish ;; *) s=ace ;; esac; \
+	for f in $(NAMES); do case $$f in *.fish) s=ace.fish ;; *) s=ace ;; esac; \
 	 ln -sf $$s "$$TO/share/$$f" || exit 1; done
 
 uninstall:
 	rm -f $(foreach f,$(PROGS:$(BUILD)/%=bin/%) include/aceg.h \
 	 $(addprefix $(LIB)/,libaceg.a libaceg.so libaceg.so.0 pkgconfig/libaceg.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(LINKS)) \
+	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(NAMES)) \
 	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py)),"$$TO/$f")
 	for d in $(FOLDERS); do rmdir "$$TO/$$d" 2>/dev/null || :; done
 

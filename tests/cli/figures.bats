@@ -96,18 +96,6 @@ gradient() {
 	    END { print n + 0 }' cells)" -eq 14 ]
 }
 
-# the devices' momentum is what makes the last aggregate a centre
-@test "--tolerate: three of eight never turn the aggregate round, and cost at most 0.6 of it" {
-	for f in 1 2 3; do
-		bench-robust momentum 8 $f >cells
-		awk -v f=$f 'BEGIN { most = f == 1 ? 0.35 : 0.6 }
-		    $1 == "momentum" { for (i = 1; i <= NF; i++) if ($i == "tolerate") c = i - 2 }
-		    $2 == 8 { n++; if ($c ~ /[+]|-/ || $c + 0 > ($1 == "none" ? 0.1 : most)) {
-			print; bad = 1 } }
-		    END { exit bad || n != 18 }' cells
-	done
-}
-
 @test "the tables of deco, dynacomm, overlap and together in examples/results/README.md are those of the files" {
 	local r=$ROOT/examples/results
 	# 200_10_8_5_300: 200 Mbit/s and 10 ms for 8 s, then 5 and 300
