@@ -47,16 +47,16 @@ bytes_unseen(const unsigned char *s, size_t n)
 		return 0;
 	c = s[0];
 	if (c >= 0xc0 && c < 0xf8) {
-		k = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+		k = bytes_utf8(s[0]);
 		c &= 0x7fu >> k;
 	} else if (c >= 0x80) {
-		return 0;	/* no UTF-8 */
+		return 1;	/* no UTF-8 */
 	}
 	if (k > n)
-		return 0;
+		return 1;
 	for (i = 1; i < k; i++) {
 		if ((s[i] & 0xc0) != 0x80)
-			return 0;
+			return 1;
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	for (i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++)

@@ -14,8 +14,16 @@
  * with, in UTF-8: one that a terminal obeys, that is not seen, or that turns what
  * follows around.  0: it begins with none.  These are U+0000 to U+001F, U+007F to
  * U+009F, U+2028, U+2029, U+FFF9 to U+FFFB, and what Unicode calls
- * Default_Ignorable_Code_Point, but for U+200C and U+200D, which join letters. */
+ * Default_Ignorable_Code_Point, but for U+200C and U+200D, which join letters.  1 of
+ * a byte that is no UTF-8: a terminal may take it for a control character of old. */
 size_t bytes_unseen(const unsigned char *s, size_t n);
+
+/* bytes_utf8(c): how long a character of UTF-8 is that begins with c. */
+static inline size_t
+bytes_utf8(unsigned char c)
+{
+	return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+}
 
 static inline uint16_t
 bytes_le16(const unsigned char *p)

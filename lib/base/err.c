@@ -182,8 +182,10 @@ err_format(const struct err *e, char buf[ERR_LINE])
 		    ", at byte %llu", (unsigned long long)e->byte);
 	if (e->file[0] != '\0')
 		(void)snprintf(buf + n, ERR_LINE - n, ", of '%s'", e->file);
-	for (s = buf; *s != '\0'; s++)
-		for (n = bytes_unseen((unsigned char *)s, strlen(s)); n != 0; n--)
-			s[n - 1] = '?';
+	for (s = buf; *s != '\0';) {
+		n = bytes_unseen((unsigned char *)s, strlen(s));
+		memset(s, '?', n);
+		s += n != 0 ? n : bytes_utf8((unsigned char)*s);
+	}
 	return buf;
 }

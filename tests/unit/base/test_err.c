@@ -87,6 +87,17 @@ TEST(test_place)
 	    e.step == 42, "each of them is kept apart");
 }
 
+/* What is UTF-8 and seen stays; what a terminal obeys, in whatever form, does not. */
+TEST(test_seen)
+{
+	struct err e = ERR_INIT;
+
+	(void)err_set(&e, ERR_SYS, "\xc3\xa9 \x9b" "31m \xc2\x9b \xe2\x80\xae "
+	    "\xc3 \xff \xf0\x9f\x98\x80 \xe2\x82");
+	ok(says(&e, "\xc3\xa9 ?31m ?? ??? ? ? \xf0\x9f\x98\x80 ??"), "%s",
+	    ERR_MSG(&e));
+}
+
 /* Whatever is put in, the message has room, and ends. */
 TEST(test_long)
 {
