@@ -16,8 +16,9 @@ enum {
 	ENDLESS = 8,	/* when it was done, a second time waits for more or is
 			 * refused */
 	CLOCK = 16,	/* its output says what time it is */
-	LIBRARY = 32	/* libarchive 3.6 follows a null pointer when it gets no
+	LIBRARY = 32,	/* libarchive 3.6 follows a null pointer when it gets no
 			 * memory for a header: not ours to mend */
+	SILENT = 64	/* what it reads last has no line in what it prints */
 };
 
 /* Run in an empty directory; the last step of each device is left to do.  Those

@@ -334,8 +334,8 @@ judge(const struct refuse_run *f, enum refuse_kind kind, int status, int files)
 		return "status";
 	if (strncmp(message, f->c->command, n) != 0 || message[n] != ':')
 		return "says nothing";
-	if (kind == REFUSE_MEMORY && (f->c->loose & (FUZZY | CLOCK)) == 0 &&
-	    f->whole && output() == f->out)
+	if (kind == REFUSE_MEMORY &&
+	    (f->c->loose & (FUZZY | CLOCK | SILENT)) == 0 && f->whole && output() == f->out)
 		return "fails, and what it wrote is whole";
 	/* its reading child may be killed while it writes */
 	if (kind == REFUSE_MEMORY && now.half > f->was.half &&

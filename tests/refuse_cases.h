@@ -126,11 +126,12 @@ static const struct fault_case refuse_more[] = {
 	{ "stats", MADE, "ace-inspect stats in0 in1", 0 },
 	{ "json", FOLDER, "ace-inspect --json dir", 0 },
 	{ "diff", MADE, "ace-inspect diff in0 in0", 0 },
-	{ "brief", TWICE, "ace-inspect brief D", 0 },
+	{ "brief", TWICE, "ace-inspect brief D", SILENT },
 	{ "stats-tsv", MADE, "ace-inspect stats --tsv in0", 0 },
 	{ "recover", MADE, "ace-inspect recover in0", 0 },
 	{ "status-text", TWICE, "ace-status D", CLOCK },
 	{ "status-state", TWICE, "ace-status S", CLOCK },
+	{ "status-metrics", TWICE, "ace-status --format metrics D S", CLOCK },
 	{ "status-refused", MADE "mkshards -k nan >bad; "
 	    "ace-recv --spool D bad >rest; ", "ace-status D", CLOCK },
 	{ "status-open", CODED "ace-recv --spool D sent0 >rest; "

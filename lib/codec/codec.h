@@ -97,7 +97,8 @@ static inline int
 codec_exact(uint32_t codec, uint8_t param)
 {
 	return codec == CODEC_F32 || codec == CODEC_NONZERO ||
-	    codec == CODEC_EXACT || (codec == CODEC_LOSSLESS && param == 0);
+	    codec == CODEC_EXACT ||
+	    (codec == CODEC_LOSSLESS && param == 0);
 }
 
 /* codec_values(codec, param): 1 when a body is values to everybody, and not bits

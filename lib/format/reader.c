@@ -38,8 +38,11 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 
 	schema_span(s, rec->group, &span);
 	dtype = s->t[span.tensor].dtype;
-	if (!schema_exact(dtype) || rec->codec == CODEC_EXACT ||
-	    (!schema_bits(dtype) && codec_exact(rec->codec, rec->param)))
+	if (schema_bits(dtype) && rec->codec != CODEC_EXACT)
+		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu, "
+		    "whose values are %s", rec->codec,
+		    (unsigned long)rec->group, schema_dtype_name(dtype));
+	if (!schema_exact(dtype) || codec_exact(rec->codec, rec->param))
 		return 0;
 	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu, whose "
 	    "values are %s", rec->codec, (unsigned long)rec->group,

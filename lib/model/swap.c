@@ -600,7 +600,7 @@ int
 swap_lock(struct swap *s, struct err *e)
 {
 	char *path = swap_name(s, "lock", e);
-	uint64_t is;
+	uint64_t is = 0;
 	int r = path != NULL ? 0 : -ERR_SYS;
 
 	if (r == 0 && (s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC |

@@ -55,7 +55,6 @@ refused() {
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in
 		*-between-*) says accepted ;;	# it takes nothing from between shards
-		*-difference-*) says 'invalid: mismatch: ' ;;
 		*-nobody*) says 'invalid: limit: 0 contributors' ;;
 		*) says "invalid: ${w%%-*}: " ;;
 		esac || { echo "$f"; return 1; }

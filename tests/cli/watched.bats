@@ -64,7 +64,7 @@ families() {
 }
 
 @test "metrics: names from outside, long ones that are cut, nothing yet" {
-	exits 0 ace-recv --spool spool --init
+	exits 0 ace-recv --spool spool --create
 	exits 0 ace-status --format metrics spool
 	[ "$(cat out)" = '# EOF' ]
 	shard 'a"b\c' 0
@@ -82,8 +82,6 @@ families() {
 
 @test "metrics: one look, of directories that differ, all of it or nothing" {
 	shard edge1 0
-	exits 2 ace-status --format metrics --watch 1s spool
-	says '^ace-status: --watch is not for metrics'
 	exits 2 ace-status --format metrics spool edge1 spool
 	says "^ace-status: 'spool' is there twice"
 	exits 2 ace-status --format prometheus spool
@@ -91,7 +89,6 @@ families() {
 	exits 4 ace-status --format metrics spool nowhere
 	[ ! -s out ]
 	exits 4 sh -c 'ace-status --format metrics spool >/dev/full'
-	starves ace-status --format metrics spool edge1
 }
 
 @test "each metric has its name in the page; dashboard and alerts have no other" {
