@@ -129,9 +129,12 @@ pending() {
 	mkshards -r other -H incarnation=1 | ace-recv --spool spool2 >/dev/null
 	mkshards -r other -s 1 | ace-recv --spool spool2 >fenced
 	mkshards -s 0 -x 4 | ace-recv --spool spool >bytes
+	mkshards -s 9 -H incarnation=1 | ace-recv --spool spool3 >/dev/null
+	mkshards -x 5 | ace-recv --spool spool3 >before
+	[ "$(ace-inspect before | grep -c 'step 0: fenced')" -eq 1 ]
 	mkshards -d edge2 -s 5 -k nan | ace-recv --spool spool >invalid
 	mkshards -d edge2 -s 6 | ace-recv --spool spool >accepted
-	for v in equivocation fenced bytes invalid accepted; do
+	for v in equivocation fenced bytes before invalid accepted; do
 		exits 0 ace-ack -S state $v
 		says "^ace-ack: passed over, not about a shard that this state waits for: step"
 	done

@@ -252,6 +252,11 @@ long_name() {
 	exits 3 ace-inspect verify more.gz
 	says "'more.gz' goes on after the end of what is packed in it"
 	exits 3 ace-inspect verify <more.gz
+	# behind the end of an archive nothing is looked at
+	ace-archive create -o a.tar.gz good
+	{ cat a.tar.gz; echo more; } >more.tar.gz
+	exits 0 ace-archive list more.tar.gz
+	[ "$(wc -l <out)" -eq 2 ]
 	cat once once >both.gz
 	exits 0 ace-inspect both.gz
 	python3 - <<-'END'

@@ -112,6 +112,7 @@ interval=1' >in
 	[ "$(asks 5)" = "1 5 0 10" ]
 	says 'interval: a device diverges and asks for it, at once'
 	[ "$(asks 900)" = "0 16 0 32" ]
+	[ "$(asks 16)" = "0 16 0 32" ]	# what it gets anyway
 	mkshards -n 1k >in
 	exits 0 ace-policy -v --target-divergence 0.01 --model-norm 1 --interval 8,3,9 in
 	has interval=3

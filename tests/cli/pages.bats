@@ -304,3 +304,18 @@ page() { WANT=$2 said "$1" && echo; }
 	exits 0 ace-aggregate --rule "norm-ratio:$least" in
 	exits 2 ace-aggregate --rule "norm-ratio:$((least - 1)).999" in
 }
+
+@test "an option that a page speaks of is one that a program has" {
+	cat "$ROOT"/completions/* | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u >has
+	sed -nE 's/.*\{ "([a-z-]+)", (no|required)_argument,.*/--\1/p' \
+	    "$ROOT"/examples/train*.c >>has
+	[ "$(wc -l <has)" -ge 80 ]
+	# of what is no more only the page of changes speaks
+	for p in "$ROOT"/man/*.[157]; do
+		case $p in */ace-changes.7) continue ;; esac
+		perl -lne 'next unless /^\./; print "--$1" while /(?<!\w)Fl -([a-z][a-z0-9-]*)/g' "$p" |
+		    sort -u | grep -vxFf has | sed "s,^,${p##*/} ,"
+	done >wrong || true
+	cat wrong
+	[ ! -s wrong ]
+}

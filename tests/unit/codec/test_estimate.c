@@ -161,6 +161,36 @@ TEST(shares)
 	}
 }
 
+/* error: what is foretold of it over what it is */
+static double
+off(const char *name)
+{
+	static struct estimate m;
+	struct stat_group st;
+	struct codec_plan p;
+	double error;
+	int64_t rate;
+
+	if (codec_parse(name, &p, NULL) < 0 || stat_group_of(x, N, &st) != 0 ||
+	    code(&p, &rate, &error) < 0)
+		return -1;
+	estimate_init(&m, &st, &shape);
+	return estimate_error(&m, &p) / error;
+}
+
+/* What its neighbours tell of an octave is believed within limits. */
+TEST(limits)
+{
+	uint32_t i;
+	double of;
+
+	for (i = 0; i < N; i++)
+		x[i] = (float)(i < 5 ? 0.3 : 0.5 + 0.499 * uniform(i, 3));
+	of = off("topk:0.5");
+	ok(fabs(of - 1) < 0.2, "five values below do not make all others the "
+	    "largest: error %.3f of what it is", of);
+}
+
 /* Values of which an octave does not tell where they are: they end at 1.3, and
  * a value in ten is 0. */
 TEST(from_values)

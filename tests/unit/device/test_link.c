@@ -152,6 +152,32 @@ TEST(halts)
 		}
 }
 
+/* After each rest buffers grow for so many seconds, and swallow half as much again
+ * as the link carries.  Of spells in which most came later that alone counts, of
+ * shorter ones the half that comes nearest to it. */
+TEST(settles)
+{
+	static const double grow[] = { 1.8, 1.6 }, secs[] = { 6, 3.4 };
+	struct sim s;
+	size_t k, spell;
+	double at;
+
+	for (k = 0; k < 2; k++) {
+		s = sim(20e6, 0);
+		for (spell = 0; spell < 4; spell++) {
+			for (at = 0; at < secs[k]; at += 0.05) {
+				s.cap = 1e5 + 1.25e6 * fmin(at, grow[k]);
+				feed(&s, 0.05, 16384, 1e-5);
+			}
+			drain(&s, 3);
+			link_idle(&s.l, 3);
+		}
+		ok(near(link_bandwidth(&s.l), 20e6), "behind buffers that grow "
+		    "in %g of %g s: %g", grow[k], secs[k],
+		    link_bandwidth(&s.l));
+	}
+}
+
 /* One shard of so many bytes, to its last at the other end, and a rest before
  * the next; how long it took. */
 static double

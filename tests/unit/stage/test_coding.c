@@ -32,24 +32,31 @@ model(uint64_t values)
 	schema = model_of(values, 0, SIZE);
 }
 
-/* Group g's values, of another size in each of 16. */
+/* Of n groups every so manieth, from `every' - 1 on: group g's values, of another
+ * size in each of 16. */
 static int
-hold(uint32_t n, enum codec_id codec)
+hold_some(uint32_t n, uint32_t every, enum codec_id codec)
 {
 	float own[SIZE], *a, *u;
 	uint32_t g;
 	int r = coding_begin(&coding, &schema, &shard, NULL);
 
-	for (g = 0; g < n && r == 0; g++) {
+	for (g = every - 1; g < n && r == 0; g += every) {
 		a = own;
 		if ((r = coding_next(&coding, SIZE, &a, &u, NULL)) < 0)
 			break;
 		a[0] = (float)(1 + g * 7 % 16);
 		a[1] = -a[0];
 		r = coding_put(&coding, g, 0, a, NULL, SIZE, NULL, NULL);
-		coding.g[g].plan = (struct codec_plan){ codec, 0, 0 };
+		coding.g[g / every].plan = (struct codec_plan){ codec, 0, 0 };
 	}
 	return r;
+}
+
+static int
+hold(uint32_t n, enum codec_id codec)
+{
+	return hold_some(n, 1, codec);
 }
 
 static size_t
@@ -60,6 +67,29 @@ sent(void)
 	for (i = 0; i < coding.n; i++)
 		n += coding.g[i].code.len != 0;
 	return n;
+}
+
+/* Of the groups 1, 3, 5 ... every second one weighs much, by its number: when a third
+ * find room these do, whatever the others' values. */
+static void
+weighs(void)
+{
+	enum { N = 64 };
+	static float weight[N];
+	size_t i, wrong = 0;
+	int r;
+
+	for (i = 0; i < N; i++)
+		weight[i] = i % 4 == 3 ? 1e6f : 1;
+	model((uint64_t)N * SIZE);
+	if ((r = hold_some(N, 2, CODEC_F16)) == 0) {
+		coding.weight = weight;
+		r = coding_fit(&coding, 100, 400, NULL);
+	}
+	for (i = 0; i < coding.n; i++)
+		wrong += i % 2 == 0 && coding.g[i].code.len != 0;
+	ok(r == 0 && sent() >= 8 && wrong == 0, "what weighs more is "
+	    "sent: %zu, %zu others", sent(), wrong);
 }
 
 static double
@@ -104,6 +134,8 @@ main(void)
 	    "are sent", all);
 	ok(hold(1600, CODEC_F16) == 0 && coding_fit(&coding, 100, some,
 	    NULL) == 0 && sent() == all, "the same again the same");
+
+	weighs();
 
 	model((uint64_t)MANY * SIZE);
 	from = seconds();

@@ -221,6 +221,32 @@ TEST(test_even)
 	    hi);
 }
 
+/* However few groups there are, and whatever makes up for the last bytes, none
+ * stands far apart from the others. */
+TEST(test_beside)
+{
+	double lo, hi, most = 1;
+	struct regulate l;
+	unsigned k;
+	size_t i;
+
+	for (k = 0; k < 100; k++) {
+		l = shard_of(60, SIZE);
+		for (i = 0; i < l.n; i++)
+			s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.5f };
+		l.budget = 300 * l.n;
+		if (run(&l) != 0)
+			continue;
+		lo = HUGE_VAL, hi = 0;
+		for (i = 0; i < l.n; i++) {
+			lo = fmin(lo, exp(s.g[i].code.t));
+			hi = fmax(hi, exp(s.g[i].code.t));
+		}
+		most = fmax(most, hi / lo);
+	}
+	ok(most < 1.12, "in 100 shards by a factor of %.3f at most", most);
+}
+
 /* Group i is coded at e^t of its plan before the search. */
 static void
 give(size_t i, double t)

@@ -519,6 +519,42 @@ TEST(odd)
 	ok(select_price(l + 2, 2, 1) == 2, "no level at any price");
 }
 
+/* Ties go to the lower group, then the lower level. */
+TEST(ties)
+{
+	enum { N = 11, M = 4 };
+	struct select_level l[N * M];
+	struct select_result r;
+	uint8_t c[N];
+	int trial, wrong = 0;
+	size_t n, k, i;
+
+	for (n = 1; n <= N; n++)
+		for (k = 0; k <= n; k++) {
+			for (i = 0; i < n; i++) {
+				l[2 * i] = (struct select_level){ 0, 10 };
+				l[2 * i + 1] = (struct select_level){ 4, 4 };
+			}
+			(void)select_budget(l, n, 2, (int64_t)(4 * k), c, &r, NULL);
+			for (i = 0; i < n; i++)
+				wrong += c[i] != (i < k);
+		}
+	ok(wrong == 0, "of groups alike the first ones get what there is, %d do "
+	    "not", wrong);
+	rnd_seed = 15;
+	for (trial = wrong = 0; trial < 2000; trial++) {
+		for (i = 0; i < 4 * M; i++)
+			l[i] = i % M == M - 1 ? l[i - 1] : (struct select_level){
+			    i % M == 0 ? 0 : 1 + (int64_t)(rnd() * 6),
+			    floor(rnd() * 5) + (i % M == 0 ? 5 : 0) };
+		(void)select_budget(l, 4, M, (int64_t)(rnd() * 15), c, &r, NULL);
+		for (i = 0; i < 4; i++)
+			wrong += c[i] == M - 1;
+	}
+	ok(wrong == 0, "of two levels alike the lower one is chosen, %d times not",
+	    wrong);
+}
+
 /* A search of many pairs. */
 static enum starved
 search(void)
