@@ -1,6 +1,6 @@
 /*
- * Bodies that lie, one for each codec: for 16 values in one row, each breaks
- * one rule of ace-stream(5), VALUE CODECS.
+ * Bodies that lie, of each codec: for 16 values in one row, each breaks one rule of
+ * ace-stream(5), VALUE CODECS.
  */
 #ifndef LIES_H
 #define LIES_H
@@ -8,10 +8,12 @@
 enum {
 	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
 	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
-	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN, LIE_NONZERO
+	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN, LIE_NONZERO,
+	LIE_LZ4_END, LIE_LOWRANK_NAN
 };
 
 #define LIE_FF8 255, 255, 255, 255, 255, 255, 255, 255
+#define LIE_MOST4 127, 127, 127, 127, 127, 127, 127, 127
 
 static const struct lie {
 	unsigned char codec, param, n, body[40];	/* codec: below 15 or 16 */
@@ -42,6 +44,12 @@ static const struct lie {
 	[LIE_EDEN] = { 14, 0, 10, { 1, 0x40 } },	/* more than 4 bits */
 	/* one value, an infinite one */
 	[LIE_NONZERO] = { 16, 0, 7, { 1, 0, 1, 0, 0, 0x80, 0x7f } },
+	/* a plane that ends with 4 literals after a match */
+	[LIE_LZ4_END] = { 3, 0, 17, { 2, 9, 0x17, 1, 1, 0, 0x40, 1, 2, 3, 4,
+	    1, 0, 1, 0, 1, 0 } },
+	/* products beyond f32, of both signs, that are added */
+	[LIE_LOWRANK_NAN] = { 11, 2, 34, { 0, 0, LIE_MOST4, 0x7f, 0xff, 0x7f,
+	    0xff, 0x7f, 0xff, 0x7f, 0xff, LIE_MOST4, LIE_MOST4 } },
 };
 
 /* Files of them, made by f. */
@@ -62,6 +70,8 @@ static const struct lie {
 	{ "corrupt-i64-body", f, LIE_I64 }, \
 	{ "corrupt-natural-body", f, LIE_NATURAL }, \
 	{ "corrupt-eden-body", f, LIE_EDEN }, \
-	{ "corrupt-nonzero-body", f, LIE_NONZERO }
+	{ "corrupt-nonzero-body", f, LIE_NONZERO }, \
+	{ "corrupt-lossless-lz4-end", f, LIE_LZ4_END }, \
+	{ "corrupt-lowrank-nan", f, LIE_LOWRANK_NAN }
 
 #endif

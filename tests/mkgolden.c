@@ -197,6 +197,7 @@ static const struct bad bads[] = {
 	{ "corrupt-data-first-gap", data, 20 },
 	{ "corrupt-data-twice", twice, DATA },
 	{ "corrupt-exact-codec", exact, 6 },
+	{ "unsupported-bits-codec", exact, 12 },
 	LIES(body),
 	{ "corrupt-directory-padding", PAY8(DATA, 15, 1) },
 
