@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+#!/bin/sh
 # Read by the scripts beside it, none of which lets a word become a command.  (Slurm
 # copies slurm-gather.sh, which has its own.)
 

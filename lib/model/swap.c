@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -725,6 +726,18 @@ swap_still(const struct swap *s, struct err *e)
 	return r;
 }
 
+/* One takes the name of the other, at once. */
+static int
+swap_exchange(const char *a, const char *b)
+{
+#ifdef __GLIBC__
+	return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+#else					/* musl may have no function for it */
+	return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b,
+	    RENAME_EXCHANGE);
+#endif
+}
+
 int
 swap_commit(struct swap *s, struct err *e)
 {
@@ -740,8 +753,8 @@ swap_commit(struct swap *s, struct err *e)
 		return -ERR_SYS;
 	if (stat(s->path, &st) < 0)
 		r = err_sys(e, "'%s'", s->path);
-	else if (S_ISDIR(st.st_mode) ? renameat2(AT_FDCWD, new, AT_FDCWD,
-	    s->path, RENAME_EXCHANGE) < 0 : rename(new, s->path) < 0)
+	else if (S_ISDIR(st.st_mode) ? swap_exchange(new, s->path) < 0 :
+	    rename(new, s->path) < 0)
 		r = err_sys(e, "'%s'", s->path);
 	alloc_free(new);
 	if (r == 0 && (r = io_sync_path(s->path, e)) == 0 &&
