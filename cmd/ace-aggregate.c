@@ -104,23 +104,23 @@ static const struct opt options[] = {
 	    "aggregate what ace-recv puts there, step after step",
 	    OPT_PATH(struct aggregate_opts, spool, OPT_DIR) },
 	{ 0, "create", NULL, "of a spool: make it if it is not there",
-	    OPT_FLAG(struct aggregate_opts, create) },
+	    OPT_FLAG(struct aggregate_opts, create), .with = "spool" },
 	{ 0, "quorum", "N",
 	    "of a spool: so many are enough at the deadline (default 1)",
-	    OPT_U64(struct aggregate_opts, quorum, 1, 1 << 20) },
+	    OPT_U64(struct aggregate_opts, quorum, 1, 1 << 20), .with = "spool" },
 	{ 0, "deadline", "TIME",
 	    "of a spool: so long after these were there (default none)",
-	    OPT_TIME(struct aggregate_opts, deadline) },
+	    OPT_TIME(struct aggregate_opts, deadline), .with = "spool" },
 	{ 0, "run", "NAME", "of a spool with several runs",
-	    OPT_TEXT(struct aggregate_opts, run) },
+	    OPT_TEXT(struct aggregate_opts, run), .with = "spool" },
 	{ 0, "steps", "N", "of a spool: end after N (default never)",
-	    OPT_U64(struct aggregate_opts, steps, 1, UINT64_MAX) },
+	    OPT_U64(struct aggregate_opts, steps, 1, UINT64_MAX), .with = "spool" },
 	{ 0, "keep", "N",
 	    "of a spool: remove shards N steps after (default never)",
-	    OPT_U64(struct aggregate_opts, keep, 1, UINT64_MAX) },
+	    OPT_U64(struct aggregate_opts, keep, 1, UINT64_MAX), .with = "spool" },
 	{ 0, "published", NULL,
 	    "of a spool: go on when the aggregate is in it (ace-recv --publish)",
-	    OPT_FLAG(struct aggregate_opts, published) },
+	    OPT_FLAG(struct aggregate_opts, published), .with = "spool" },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_THREADS,
 	{ 'd', "device", "NAME", "name of the aggregate",
@@ -152,9 +152,6 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		    "--expect");
 	if (o->per != AGGREGATE_NOTHING && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster writes means of means");
-	if (o->spool == NULL && (o->quorum != 0 || o->deadline > 0))
-		return err_set(e, ERR_USAGE, "--quorum and --deadline are of a "
-		    "--spool");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
 	return 0;

@@ -242,7 +242,7 @@ static const struct opt options[] = {
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
 	/* 1 s only where there ever was a receipt */
 	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
-	    OPT_TIME(struct opts, wait) },
+	    OPT_TIME(struct opts, wait), .with = "state" },
 	OPT_END
 };
 

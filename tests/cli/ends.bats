@@ -49,8 +49,8 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	done
 	refuses quorum ace-aggregate --quorum 1048577 a b
 	refuses deadline ace-aggregate --deadline -1s a b
-	refuses 'quorum and --deadline are of a --spool' ace-aggregate --quorum 2 a b
-	refuses 'quorum and --deadline are of a --spool' ace-aggregate --deadline 1s a b
+	refuses '--quorum means nothing without --spool' ace-aggregate --quorum 2 a b
+	refuses '--deadline means nothing without --spool' ace-aggregate --deadline 1s a b
 	takes ace-aggregate --expect 2 a b
 	refuses "spool and FILE 'a'" ace-aggregate --spool s a
 	[ ! -e s ]
@@ -132,8 +132,8 @@ ace-archive: 1 shards were there already" ]
 	exits 0 pty sh -c 'ace-meter in 2>&1 >/dev/null'
 	[ ! -s out ]
 	refuses limit ace-meter -L 0 in
-	refuses wait ace-meter --wait -1 in
-	takes ace-meter --wait 0 in
+	refuses wait ace-meter -S st --wait -1 in
+	takes ace-meter -S st --wait 0 in
 }
 
 @test "ace-ack: --fence and a receipt alone write nothing of their own" {
