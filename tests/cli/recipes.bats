@@ -351,6 +351,7 @@ trains() {
 		on authorize.sh $d ssh/$d.pub "$PWD/cloud/spool" \
 		    --reply aggregate >>cloud.keys
 	done
+	on limits.sh "$PWD/cloud/spool" contributors 16 relay
 	on authorize.sh edge1 ssh/edge1.pub "$PWD/relay/spool" \
 	    --reply aggregate >relay.keys
 	host cloud 127.0.0.2 "$PWD/cloud.keys"
