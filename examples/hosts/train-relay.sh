@@ -6,6 +6,7 @@
 # It takes the mean of what its EDGES edges send to its spool DIR/spool, codes it
 # with a residual of its own, sends it on to HOST, and hands back what comes from
 # there.  It may be killed at any time and started again.
+# HOST has to let it speak for them: limits.sh SPOOL contributors EDGES+1 NAME, there.
 set -uo pipefail
 host=$1 dir=$2 name=$3 edges=$4 state=$2/state spool=$2/spool
 
