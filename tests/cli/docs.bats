@@ -103,8 +103,8 @@ compared() {
 	examples "$ROOT/man/ace-tutorial.7" >page.sh
 	mkdir here temporary
 	for n in 1 2; do
-		(cd here && TMPDIR=$PWD/../temporary bash -euo pipefail ../page.sh \
-		    >../out 2>../err </dev/null) || { cat out err; false; }
+		(cd here && TMPDIR=$PWD/../temporary bash -euxo pipefail ../page.sh \
+		    >../out 2>../err </dev/null) || { tail -n 9 err out; false; }
 		[ -z "$(ls -A here)" ]
 		[ "$(find temporary -name gradient.py | wc -l)" -eq $n ]
 	done
