@@ -82,7 +82,7 @@ say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@pri
 
 # asked once, and only when something is compiled: make deps comes before
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-PKGS        = libarchive liblz4 libxxhash jansson libsodium
+PKGS        = libarchive liblz4 libxxhash jansson libsodium libzstd
 # what has all that we call
 PKGS_ENOUGH = $(PKGS) 'libxxhash >= 0.8.0' 'libsodium >= 1.0.14'
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))

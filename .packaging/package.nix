@@ -8,6 +8,7 @@
   xxHash,
   jansson,
   libsodium,
+  zstd,
   openblas,
   bats,
   file,
@@ -36,6 +37,7 @@ stdenv.mkDerivation (finalAttrs: {
     xxHash
     jansson
     libsodium
+    zstd
   ];
 
   makeFlags = [

@@ -15,6 +15,7 @@
 #include "codec/codec.h"
 #include "codec/exact.h"
 #include "format/frame.h"
+#include "model/delta.h"
 #include "model/model.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
@@ -38,6 +39,7 @@ struct diff {
 	const struct opts *o;
 	struct model old, new;
 	int whole;		/* there is no old model */
+	struct delta_head head;	/* of the new one, if it is what changed */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
 	struct pool *pool;
@@ -187,6 +189,25 @@ release(struct diff *d)
 	shard_release(&d->sh);
 }
 
+/* NEW is a directory of what changed in OLD. */
+static int
+open_delta(struct diff *d, char **path, struct err *e)
+{
+	const uint64_t base = d->o->sh.base_version;
+	int r;
+
+	if (d->whole)
+		return err_set(e, ERR_USAGE, "'%s' says what changed in a model, so "
+		    "that one is needed: OLD and NEW", path[0]);
+	if (base != 0 && base != d->head.base)
+		return err_set(e, ERR_DATA, "mismatch: '%s' is for version %llu, not "
+		    "%llu", path[1], (unsigned long long)d->head.base,
+		    (unsigned long long)base);
+	if ((r = model_open(&d->old, path[0], e)) < 0)
+		return r;
+	return delta_open(&d->new, &d->old, path[1], &d->head, e);
+}
+
 static int
 open_models(struct diff *d, char **path, size_t n, struct err *e)
 {
@@ -196,6 +217,10 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
 		return err_set(e, ERR_USAGE, "two models, OLD and NEW, or one");
+	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
+		return r;
+	if (d->head.is)
+		return open_delta(d, path, e);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
 	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
 		return r;
@@ -216,6 +241,10 @@ begin(struct diff *d, struct err *e)
 	if ((r = shard_copy(&d->sh, &d->o->sh, e)) < 0)
 		return r;
 	d->sh.kind = SHARD_MODEL;
+	if (d->head.is) {
+		d->sh.step = d->sh.step != 0 ? d->sh.step : d->head.version;
+		d->sh.base_version = d->head.base;
+	}
 	if (!d->whole) {
 		d->sh.flags |= SHARD_PREDICTED;
 		if ((r = text_set(&d->sh.kv, SHARD_KEY_PREDICT,

@@ -18,6 +18,7 @@
 #include "codec/exact.h"
 #include "format/frame.h"
 #include "format/reader.h"
+#include "model/delta.h"
 #include "model/model.h"
 #include "model/swap.h"
 #include "pipe/filter.h"
@@ -27,6 +28,8 @@ struct opts {
 	struct filter *f;	/* the program's: threads */
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
+	const char *delta;	/* directory for what changed, or NULL */
+	int coding;		/* of it, enum delta_coding */
 };
 
 /* A group on its way; one of as many as there are threads. */
@@ -44,6 +47,7 @@ struct patch {
 	const struct opts *o;
 	struct model m;
 	struct swap swap;
+	struct delta *delta;
 	int fd;			/* what came, all of it */
 	/* what it says */
 	struct shard sh;
@@ -257,13 +261,17 @@ static int
 put_group(struct patch *x, const struct slot *s, struct err *e)
 {
 	struct model_span span;
+	int r;
 
 	if (s->bad.code != ERR_OK && x->bad.code == ERR_OK)
 		x->bad = s->bad;
-	if (!s->coded || x->bad.code != ERR_OK)
+	if (x->bad.code != ERR_OK)
 		return 0;
 	model_span(&x->m, s->group, &span);
-	return swap_group(&x->swap, &span, s->old, s->new, e);
+	if (x->delta != NULL && (r = delta_group(x->delta, &span, s->old,
+	    s->coded ? s->new : s->old, e)) < 0)
+		return r;
+	return !s->coded ? 0 : swap_group(&x->swap, &span, s->old, s->new, e);
 }
 
 static int
@@ -366,13 +374,34 @@ there_already(const struct patch *x)
 	    MODEL_HASH) == 0 && x->swap.mark.stamp == model_stamp(&x->m);
 }
 
+/* Whether what changed can be said in a directory of others', and begins it. */
+static int
+begin_delta(struct patch *x, struct err *e)
+{
+	const struct opts *o = x->o;
+	int fd, r;
+
+	if (o->delta == NULL)
+		return 0;
+	if ((x->sh.flags & SHARD_PREDICTED) == 0)
+		return err_set(e, ERR_DATA, "mismatch: a patch of no old model says "
+		    "not what changed; '%s' is not made", o->delta);
+	if (x->sh.step <= x->sh.base_version)
+		return err_set(e, ERR_DATA, "mismatch: the patch says not of which "
+		    "step to which it is (ace-diff --base-version, --step)");
+	if ((r = swap_scratch(&x->swap, &fd, e)) < 0)
+		return r;
+	return delta_create(&x->delta, &x->m, fd, o->coding, e);
+}
+
 static int
 make_next(struct patch *x, struct err *e)
 {
 	const struct opts *o = x->o;
 	int r;
 
-	if ((r = room(x, e)) < 0 || (r = swap_begin(&x->swap, &x->m, x->touched,
+	if ((r = begin_delta(x, e)) < 0 || (r = room(x, e)) < 0 ||
+	    (r = swap_begin(&x->swap, &x->m, x->touched,
 	    (enum swap_way)o->way, o->act == STAGE, e)) < 0 ||
 	    (r = put_groups(x, e)) < 0 || (r = judge(x, e)) < 0)
 		return r;
@@ -381,6 +410,10 @@ make_next(struct patch *x, struct err *e)
 		swap_discard(&x->swap);
 		return 0;
 	}
+	/* before the model: whoever is killed between them writes it again */
+	if (x->delta != NULL && (r = delta_place(x->delta, o->delta, x->sh.step,
+	    x->sh.base_version, e)) < 0)
+		return r;
 	if ((r = swap_ready(&x->swap, x->note.after, x->sh.step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
@@ -448,6 +481,7 @@ release(struct patch *x)
 	alloc_free(x->after);
 	alloc_free(x->touched);
 	pool_free(x->pool);
+	delta_free(x->delta);
 	reader_free(x->in);
 	model_note_release(&x->note);
 	shard_release(&x->sh);
@@ -471,6 +505,9 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == STAGE && o->way == SWAP_PLACE)
 		return err_set(e, ERR_USAGE, "what is done in place cannot be "
 		    "staged");
+	if (o->act == COMMIT && o->delta != NULL)
+		return err_set(e, ERR_USAGE, "--output is for who has the patch, "
+		    "--stage or neither");
 	if ((r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
 		r = o->act == COMMIT ? commit(&x, e) :
 		    from_input(&x, e);
@@ -496,6 +533,10 @@ static const struct opt options[] = {
 	{ 0, "commit", NULL, "put what was staged in the model's place",
 	    OPT_CALL(set_act), .value = COMMIT },
 	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, swap_ways) },
+	{ 'o', "output", "DIR", "write there what changed, as SGLang reads it",
+	    OPT_TEXT(struct opts, delta) },
+	{ 'f', "format", "FORMAT", NULL,
+	    OPT_WORD(struct opts, coding, delta_codings) },
 	FILTER_OPT_THREADS,
 	OPT_SHARED(filter_opts_max),
 	OPT_END

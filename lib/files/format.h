@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "format/schema.h"
 
+struct buf;
 struct err;
 struct io;
 struct text_kv;
@@ -23,6 +24,10 @@ enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */
 };
 
+/* Two texts of a file that belong together. */
+typedef int format_pair_fn(void *arg, const char *key, const char *value,
+    struct err *e);
+
 struct format_opts {
 	uint32_t group_size;
 	int round;		/* accept f64, i32, i64 values not exact in f32 */
@@ -32,6 +37,8 @@ struct format_opts {
 	struct io *many;	/* safetensors: read here, files behind each other */
 	int bits;		/* safetensors: any type; only what is there is
 				 * asked for, not its values */
+	format_pair_fn *pair;	/* safetensors: is told all metadata, or NULL */
+	void *arg;
 };
 
 /* format_guess(path): the enum format_id that the ending of the file name
@@ -52,12 +59,15 @@ const struct text_kv *format_note(const struct format_source *s);
 /* Where the data of a safetensors file begins; they are without holes, in the
  * order of the schema. */
 uint64_t format_where(const struct format_source *s);
-/* safetensors_index(path, fn, arg, e): calls fn for each tensor that a
- * model.safetensors.index.json names, and the file it is in. */
-typedef int format_index_fn(void *arg, const char *tensor, const char *file,
-    struct err *e);
-int safetensors_index(const char *path, format_index_fn *fn, void *arg,
-    struct err *e);
+/* safetensors_index(path, fn, about, arg, e): calls fn for each tensor that a
+ * model.safetensors.index.json names, and the file it is in; and about, if it is
+ * not NULL, for what is text in its metadata. */
+int safetensors_index(const char *path, format_pair_fn *fn,
+    format_pair_fn *about, void *arg, struct err *e);
+/* safetensors_index_put(about, s, file, out, e): writes such an index, with this
+ * metadata, of a model whose tensors are all in one file. */
+int safetensors_index_put(const struct text_kv *about, const struct schema *s,
+    const char *file, struct buf *out, struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless opts.round is set.  A finite value beyond the range of f32
@@ -70,8 +80,12 @@ int format_end(struct format_source *s, struct err *e);
 uint64_t format_rounded(const struct format_source *s);
 void format_close(struct format_source *s);
 
+enum { FORMAT_SUM = 33 };
+
 struct format_sink_opts {
 	const struct text_kv *note;	/* metadata (safetensors), or NULL */
+	const char (*sum)[FORMAT_SUM];	/* safetensors: a text for each tensor,
+					 * which is metadata under its name */
 	int f32;			/* all tensors as f32 */
 };
 

@@ -34,7 +34,7 @@ static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
 
 struct safetensors_text {
 	struct format_source *s;
-	int bits;
+	const struct format_opts *o;
 	char *p;		/* SAFETENSORS_WINDOW bytes */
 	size_t at, have;
 	uint64_t left;		/* of the header, beyond the window */
@@ -223,6 +223,9 @@ safetensors_metadata(struct safetensors_text *t, struct err *e)
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
 	    key != NULL) {
 		r = safetensors_json(t, '"', SAFETENSORS_WINDOW, &value, e);
+		if (r == 0 && t->o->pair != NULL)
+			r = t->o->pair(t->o->arg, json_string_value(key),
+			    json_string_value(value), e);
 		if (r == 0)
 			r = safetensors_note(t->s, json_string_value(key),
 			    json_string_value(value), e);
@@ -271,7 +274,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	while (d.dtype < SCHEMA_NDTYPE &&
 	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
 		d.dtype++;
-	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->bits))
+	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' "
 		    "has dtype '%.32s'", name, t->s->name, dtype);
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
@@ -406,7 +409,7 @@ static int
 safetensors_open(struct format_source *s, const struct format_opts *o,
     struct err *e)
 {
-	struct safetensors_text t = { s, o->bits, NULL, 0, 0, 0, 0 };
+	struct safetensors_text t = { s, o, NULL, 0, 0, 0, 0 };
 	struct safetensors_spans spans = { NULL, 0, 0 };
 	unsigned char b[8];
 	size_t got;
@@ -442,7 +445,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 /* ---- the index of many files ---- */
 
 static int
-safetensors_weight_map(struct safetensors_text *t, format_index_fn *fn,
+safetensors_weight_map(struct safetensors_text *t, format_pair_fn *fn,
     void *arg, struct err *e)
 {
 	json_t *key, *value;
@@ -461,13 +464,33 @@ safetensors_weight_map(struct safetensors_text *t, format_index_fn *fn,
 	return r;
 }
 
-/* An object, of which weight_map is used and the rest is not looked at. */
+/* Metadata, of which only text is told; what is no object says nothing. */
 static int
-safetensors_index_of(struct safetensors_text *t, format_index_fn *fn, void *arg,
+safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
     struct err *e)
 {
+	const char *name;
+	json_t *all, *value;
+	int r = safetensors_any(t, &all, e);
+
+	if (r == 0 && about != NULL)
+		json_object_foreach(all, name, value)
+			if (json_is_string(value) && (r = about(arg, name,
+			    json_string_value(value), e)) < 0)
+				break;
+	json_decref(all);
+	return r;
+}
+
+/* An object, of which weight_map and metadata are used and the rest is not looked
+ * at. */
+static int
+safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
+    format_pair_fn *about, void *arg, struct err *e)
+{
 	json_t *key, *value;
-	int first = 1, maps = 0, r = safetensors_want(t, '{', e);
+	int first = 1, maps = 0, abouts = 0;
+	int r = safetensors_want(t, '{', e);
 
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
 	    key != NULL) {
@@ -475,6 +498,9 @@ safetensors_index_of(struct safetensors_text *t, format_index_fn *fn, void *arg,
 		if (strcmp(json_string_value(key), "weight_map") == 0)
 			r = maps++ == 0 ? safetensors_weight_map(t, fn, arg, e) :
 			    safetensors_bad(t, "weight_map twice", e);
+		else if (strcmp(json_string_value(key), "metadata") == 0)
+			r = abouts++ == 0 ? safetensors_about(t, about, arg, e) :
+			    safetensors_bad(t, "metadata twice", e);
 		else
 			r = safetensors_any(t, &value, e);
 		json_decref(key);
@@ -485,7 +511,8 @@ safetensors_index_of(struct safetensors_text *t, format_index_fn *fn, void *arg,
 }
 
 int
-safetensors_index(const char *path, format_index_fn *fn, void *arg, struct err *e)
+safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
+    void *arg, struct err *e)
 {
 	struct format_source s = { .name = path, .fd = -1 };
 	struct safetensors_text t = { .s = &s };
@@ -500,7 +527,7 @@ safetensors_index(const char *path, format_index_fn *fn, void *arg, struct err *
 	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
 	else
-		r = safetensors_index_of(&t, fn, arg, e);
+		r = safetensors_index_of(&t, fn, about, arg, e);
 	alloc_free(t.p);
 	io_free(s.io);
 	return r;
@@ -555,6 +582,53 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 	return any && r == 0 ? safetensors_puts(b, "}", e) : r;
 }
 
+/* "NAME":"TEXT", of each tensor */
+static int
+safetensors_put_pairs(struct buf *b, const struct schema *sc,
+    const char (*sum)[FORMAT_SUM], const char *file, struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sc->n && r == 0; i++)
+		if ((r = safetensors_puts(b, i > 0 ? "," : "", e)) == 0 &&
+		    (r = safetensors_quote(b, sc->t[i].name, e)) == 0 &&
+		    (r = safetensors_puts(b, ":", e)) == 0)
+			r = safetensors_quote(b, sum != NULL ? sum[i] : file, e);
+	return r;
+}
+
+static int
+safetensors_put_sums(struct buf *b, const struct format_sink *s, struct err *e)
+{
+	int r;
+
+	if (s->opts->sum == NULL)
+		return 0;
+	if ((r = safetensors_puts(b, "\"" SAFETENSORS_META "\":{", e)) == 0 &&
+	    (r = safetensors_put_pairs(b, s->schema, s->opts->sum, NULL, e)) == 0)
+		r = safetensors_puts(b, "}", e);
+	return r;
+}
+
+int
+safetensors_index_put(const struct text_kv *about, const struct schema *s,
+    const char *file, struct buf *out, struct err *e)
+{
+	size_t i;
+	int r = safetensors_puts(out, "{\"metadata\":{", e);
+
+	for (i = 0; i < about->n && r == 0; i++)
+		if ((r = safetensors_puts(out, i > 0 ? "," : "", e)) == 0 &&
+		    (r = safetensors_quote(out, about->p[i].key, e)) == 0 &&
+		    (r = safetensors_puts(out, ":", e)) == 0)
+			r = safetensors_quote(out, about->p[i].value, e);
+	if (r == 0 && (r = safetensors_puts(out, "},\"weight_map\":{", e)) == 0 &&
+	    (r = safetensors_put_pairs(out, s, NULL, file, e)) == 0)
+		r = safetensors_puts(out, "}}\n", e);
+	return r;
+}
+
 static int
 safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
     unsigned dtype, uint64_t *at, struct err *e)
@@ -594,6 +668,8 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size,
 
 	if ((r = safetensors_puts(&b, "{", e)) == 0)
 		r = safetensors_put_notes(&b, s->opts->note, e);
+	if (r == 0)
+		r = safetensors_put_sums(&b, s, e);
 	for (i = 0; i < s->schema->n && r == 0; i++) {
 		if (*size + b.n > 1)
 			r = safetensors_puts(&b, ",", e);

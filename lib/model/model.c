@@ -306,7 +306,8 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 		return -ERR_SYS;
 	if (access(*index, F_OK) == 0) {
 		x->path = *index;
-		if ((r = safetensors_index(*index, index_add, x, e)) < 0)
+		if ((r = safetensors_index(*index, index_add, NULL, x,
+		    e)) < 0)
 			return err_file(e, r, *index);
 		return index_files(m, x, e);
 	}
@@ -434,6 +435,8 @@ model_same(const struct model *m, struct err *e)
 	size_t i;
 
 	for (i = 0; i < m->nfiles; i++) {
+		if (m->file[i].made)
+			continue;
 		if (stat(m->file[i].path, &st) < 0)
 			return err_sys(e, "'%s'", m->file[i].path);
 		file_looks(&now, &st);

@@ -31,6 +31,7 @@ struct model_file {
 	int fd;			/* for reading */
 	uint64_t size, inode;
 	int64_t changed;	/* last, in nanoseconds */
+	int made;		/* by us, without a name; path is what of */
 };
 
 /* Where a tensor's bytes are. */

@@ -1,0 +1,261 @@
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "files/zst.h"
+
+enum {
+	ZST_PIECE = 1 << 16,
+	ZST_LEVEL = 1,		/* what those programs write, too */
+	ZST_HEAD = 18		/* a frame's header is not longer */
+};
+#define ZST_MAGIC 0xfd2fb528u
+
+struct zst_in {
+	ZSTD_DCtx *d;
+	int fd;
+	const char *name;
+	uint64_t at, left;	/* of what is still in the file */
+	uint64_t says;		/* bytes, or ZSTD_CONTENTSIZE_UNKNOWN */
+	int done;
+	ZSTD_inBuffer in;
+	unsigned char p[ZST_PIECE];
+};
+
+struct zst_out {
+	ZSTD_CCtx *c;
+	int fd;
+	const char *name;
+	uint64_t at;
+	unsigned char p[ZST_PIECE];
+};
+
+/* ---- reading ---- */
+
+/* More of the file, when all that was read is used. */
+static int
+zst_fill(struct zst_in *z, struct err *e)
+{
+	size_t n = z->left < ZST_PIECE ? (size_t)z->left : ZST_PIECE;
+	int r;
+
+	if (z->in.pos < z->in.size || n == 0)
+		return 0;
+	if ((r = fd_read_all(z->fd, (off_t)z->at, z->p, n, z->name, e)) < 0)
+		return r;
+	z->at += n;
+	z->left -= n;
+	z->in.pos = 0;
+	z->in.size = n;
+	return 0;
+}
+
+static int
+zst_head(struct zst_in *z, struct err *e)
+{
+	int r = zst_fill(z, e);
+
+	if (r < 0)
+		return r;
+	/* frames that one is to skip have another magic */
+	if (z->in.size < 4 || bytes_le32(z->p) != ZST_MAGIC)
+		return err_set(e, ERR_DATA, "corrupt: no zstd frame");
+	z->says = ZSTD_getFrameContentSize(z->p, z->in.size);
+	if (z->says == ZSTD_CONTENTSIZE_ERROR)
+		return err_set(e, ERR_DATA, z->in.size < ZST_HEAD ?
+		    "truncated: a zstd frame" : "corrupt: head of a zstd frame");
+	return 0;
+}
+
+int
+zst_open(struct zst_in **out, int fd, uint64_t at, uint64_t n, const char *name,
+    struct err *e)
+{
+	struct zst_in *z = alloc_get(1, sizeof(*z), e);
+	int r = 0;
+
+	*out = NULL;
+	if (z == NULL)
+		return -ERR_SYS;
+	z->fd = fd;
+	z->at = at;
+	z->left = n;
+	z->name = name;
+	z->in.src = z->p;
+	if ((z->d = ZSTD_createDCtx()) == NULL || ZSTD_isError(
+	    ZSTD_DCtx_setParameter(z->d, ZSTD_d_windowLogMax, ZST_WINDOW)))
+		r = err_set(e, ERR_SYS, "out of memory");
+	if (r == 0)
+		r = zst_head(z, e);
+	if (r < 0)
+		zst_close(z);
+	else
+		*out = z;
+	return r;
+}
+
+int
+zst_says(const struct zst_in *z, uint64_t n)
+{
+	return z->says == ZSTD_CONTENTSIZE_UNKNOWN || z->says == n;
+}
+
+static int
+zst_bad(size_t code, struct err *e)
+{
+	switch (ZSTD_getErrorCode(code)) {
+	case ZSTD_error_memory_allocation:
+		return err_set(e, ERR_SYS, "out of memory");
+	case ZSTD_error_frameParameter_windowTooLarge:
+		return err_set(e, ERR_DATA, "limit: a zstd frame with a window "
+		    "beyond %d MiB", 1 << (ZST_WINDOW - 20));
+	default:
+		return err_set(e, ERR_DATA, "corrupt: zstd frame: %s",
+		    ZSTD_getErrorName(code));
+	}
+}
+
+/* Some bytes; *got is 0 only at the frame's end. */
+static int
+zst_some(struct zst_in *z, void *p, size_t n, size_t *got, struct err *e)
+{
+	ZSTD_outBuffer out = { p, n, 0 };
+	size_t k, was;
+	int r;
+
+	while (out.pos == 0 && !z->done) {
+		if ((r = zst_fill(z, e)) < 0)
+			return r;
+		was = z->in.pos;
+		k = ZSTD_decompressStream(z->d, &out, &z->in);
+		if (ZSTD_isError(k))
+			return zst_bad(k, e);
+		z->done = k == 0;
+		if (!z->done && out.pos == 0 && z->in.pos == was && z->left == 0)
+			return err_set(e, ERR_DATA, "truncated: a zstd frame");
+	}
+	*got = out.pos;
+	return 0;
+}
+
+int
+zst_read(struct zst_in *z, void *p, size_t n, struct err *e)
+{
+	unsigned char *to = p;
+	size_t got;
+	int r;
+
+	for (; n > 0; to += got, n -= got) {
+		if ((r = zst_some(z, to, n, &got, e)) < 0)
+			return r;
+		if (got == 0)
+			return err_set(e, ERR_DATA, "corrupt: a zstd frame that "
+			    "ends too early");
+	}
+	return 0;
+}
+
+int
+zst_end(struct zst_in *z, struct err *e)
+{
+	unsigned char one;
+	size_t got;
+	int r = zst_some(z, &one, 1, &got, e);
+
+	if (r == 0 && got != 0)
+		r = err_set(e, ERR_DATA, "corrupt: a zstd frame that goes on too "
+		    "long");
+	if (r == 0 && (z->in.pos < z->in.size || z->left > 0))
+		r = err_set(e, ERR_DATA, "corrupt: something behind a zstd frame");
+	return r;
+}
+
+void
+zst_close(struct zst_in *z)
+{
+	if (z == NULL)
+		return;
+	(void)ZSTD_freeDCtx(z->d);
+	alloc_free(z);
+}
+
+/* ---- writing ---- */
+
+int
+zst_create(struct zst_out **out, int fd, const char *name, struct err *e)
+{
+	struct zst_out *z = alloc_get(1, sizeof(*z), e);
+
+	*out = NULL;
+	if (z == NULL)
+		return -ERR_SYS;
+	z->fd = fd;
+	z->name = name;
+	if ((z->c = ZSTD_createCCtx()) == NULL) {
+		alloc_free(z);
+		return err_set(e, ERR_SYS, "out of memory");
+	}
+	*out = z;
+	return 0;
+}
+
+int
+zst_begin(struct zst_out *z, uint64_t at, uint64_t size, struct err *e)
+{
+	z->at = at;
+	if (ZSTD_isError(ZSTD_CCtx_reset(z->c, ZSTD_reset_session_only)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(z->c, ZSTD_c_compressionLevel,
+	    ZST_LEVEL)) || ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(z->c, size)))
+		return err_set(e, ERR_SYS, "zstd does not begin");
+	return 0;
+}
+
+static int
+zst_put(struct zst_out *z, const void *p, size_t n, ZSTD_EndDirective how,
+    struct err *e)
+{
+	ZSTD_inBuffer in = { p, n, 0 };
+	ZSTD_outBuffer out;
+	size_t left;
+	int r;
+
+	do {
+		out = (ZSTD_outBuffer){ z->p, sizeof(z->p), 0 };
+		left = ZSTD_compressStream2(z->c, &out, &in, how);
+		if (ZSTD_isError(left))
+			return err_set(e, ERR_SYS, "zstd: %s",
+			    ZSTD_getErrorName(left));
+		if ((r = fd_write_at(z->fd, (off_t)z->at, z->p, out.pos, z->name,
+		    e)) < 0)
+			return r;
+		z->at += out.pos;
+	} while (how == ZSTD_e_end ? left > 0 : in.pos < in.size);
+	return 0;
+}
+
+int
+zst_write(struct zst_out *z, const void *p, size_t n, struct err *e)
+{
+	return zst_put(z, p, n, ZSTD_e_continue, e);
+}
+
+int
+zst_finish(struct zst_out *z, uint64_t *end, struct err *e)
+{
+	int r = zst_put(z, NULL, 0, ZSTD_e_end, e);
+
+	*end = z->at;
+	return r;
+}
+
+void
+zst_free(struct zst_out *z)
+{
+	if (z == NULL)
+		return;
+	(void)ZSTD_freeCCtx(z->c);
+	alloc_free(z);
+}

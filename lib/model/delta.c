@@ -1,0 +1,794 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "base/pack.h"
+#include "base/temp.h"
+#include "files/dtype.h"
+#include "files/format.h"
+#include "files/zst.h"
+#include "format/text.h"
+#include "model/delta.h"
+#include "pipe/scratch.h"
+
+#define DELTA_INDEX "model.safetensors.index.json"
+#define DELTA_FILE "model-00000-of-00001.safetensors"
+#define DELTA_SCRATCH "what changed in a model"
+
+enum { DELTA_PIECE = 1 << 20 };
+
+const char *const delta_codings[] = { "xor", "overwrite", NULL };
+
+static char *
+delta_name(const char *dir, const char *name, struct err *e)
+{
+	size_t n = strlen(dir) + strlen(name) + 2;
+	char *p = alloc_get(n, 1, e);
+
+	if (p != NULL)
+		(void)snprintf(p, n, "%s/%s", dir, name);
+	return p;
+}
+
+/* ---- checksums ---- */
+
+struct delta_sum {
+	int adler;
+	struct pack_sum *x;
+	uint32_t a, b;
+};
+
+static int
+delta_sum_begin(struct delta_sum *s, int adler, struct err *e)
+{
+	s->adler = adler;
+	s->a = 1;
+	s->b = 0;
+	if (s->x == NULL && (s->x = pack_sum_new(e)) == NULL)
+		return -ERR_SYS;
+	pack_sum_reset(s->x);
+	return 0;
+}
+
+/* RFC 1950: both sums modulo the largest prime below 2^16; so many bytes go into
+ * them before they could pass 2^32. */
+static void
+delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
+{
+	enum { PRIME = 65521, MOST = 5552 };
+	size_t i, k;
+
+	if (!s->adler) {
+		pack_sum_add(s->x, p, n);
+		return;
+	}
+	for (; n > 0; p += k, n -= k) {
+		k = n < MOST ? n : MOST;
+		for (i = 0; i < k; i++) {
+			s->a += p[i];
+			s->b += s->a;
+		}
+		s->a %= PRIME;
+		s->b %= PRIME;
+	}
+}
+
+/* As Python prints them: XXH3-128 with its upper half first. */
+static void
+delta_sum_text(const struct delta_sum *s, char text[FORMAT_SUM])
+{
+	unsigned char h[16];
+
+	pack_sum_get(s->x, h);
+	if (s->adler)
+		(void)snprintf(text, FORMAT_SUM, "%08lx",
+		    (unsigned long)(s->b << 16 | s->a));
+	else
+		(void)snprintf(text, FORMAT_SUM, "%016llx%016llx",
+		    (unsigned long long)bytes_le64(h + 8),
+		    (unsigned long long)bytes_le64(h));
+}
+
+/* ---- what a directory says ---- */
+
+struct about {
+	struct delta_head *h;
+	int version, base, packed, sum;	/* were there */
+};
+
+static int
+about_coding(struct about *a, const char *value, struct err *e)
+{
+	a->h->is = 1;
+	for (a->h->coding = 0; delta_codings[a->h->coding] != NULL; a->h->coding++)
+		if (strcmp(value, delta_codings[a->h->coding]) == 0)
+			return 0;
+	return err_set(e, ERR_DATA, "unsupported: delta_encoding '%.32s', where xor "
+	    "and overwrite are known", value);
+}
+
+static int
+about_pair(void *arg, const char *key, const char *value, struct err *e)
+{
+	struct about *a = arg;
+
+	if (strcmp(key, "delta_encoding") == 0)
+		return about_coding(a, value, e);
+	if (strcmp(key, "version") == 0)
+		a->version = num_u64(&a->h->version, value, 0, UINT64_MAX, key,
+		    e) == 0;
+	else if (strcmp(key, "base_version") == 0)
+		a->base = num_u64(&a->h->base, value, 0, UINT64_MAX, key,
+		    e) == 0;
+	else if (strcmp(key, "compression_format") == 0)
+		a->packed = strcmp(value, "zstd") == 0 ? 1 : -1;
+	else if (strcmp(key, "checksum_format") == 0) {
+		a->h->adler = strcmp(value, "adler32") == 0;
+		a->sum = a->h->adler || strcmp(value, "xxh3-128") == 0 ? 1 :
+		    strcmp(value, "blake3") == 0 ? -2 : -1;
+	}
+	err_clear(e);
+	return 0;
+}
+
+/* A whole model may say of itself what it likes. */
+static int
+about_right(const struct about *a, struct err *e)
+{
+	if (!a->h->is)
+		return 0;
+	if (!a->version || !a->base)
+		return err_set(e, ERR_DATA, "corrupt: version and base_version are "
+		    "no numbers, or not there");
+	if (a->packed != 1)
+		return err_set(e, ERR_DATA, "unsupported: another "
+		    "compression_format than zstd");
+	if (a->sum == -2)
+		return err_set(e, ERR_DATA, "unsupported: checksums by blake3, "
+		    "which this program has not; xxh3-128 and adler32 it has");
+	if (a->sum != 1)
+		return err_set(e, ERR_DATA, "unsupported: another checksum_format "
+		    "than xxh3-128 and adler32");
+	return 0;
+}
+
+static int
+about_nothing(void *arg, const char *key, const char *value, struct err *e)
+{
+	(void)arg, (void)key, (void)value, (void)e;
+	return 0;
+}
+
+int
+delta_head(const char *path, struct delta_head *h, struct err *e)
+{
+	struct about a = { .h = h };
+	char *index = delta_name(path, DELTA_INDEX, e);
+	int r = 0;
+
+	*h = (struct delta_head){ 0 };
+	if (index == NULL)
+		return -ERR_SYS;
+	if (access(index, F_OK) == 0 && (r = safetensors_index(index,
+	    about_nothing, about_pair, &a, e)) == 0)
+		r = about_right(&a, e);
+	r = r < 0 ? err_file(e, r, index) : 0;
+	alloc_free(index);
+	return r;
+}
+
+/* ---- the model that it makes ---- */
+
+struct make {
+	const struct delta_head *h;
+	const struct model *old;
+	struct model d;			/* the directory's: frames */
+	char (*sum)[FORMAT_SUM];	/* of each tensor of d */
+	uint32_t file;			/* of d, whose sums are read */
+	struct model *new;
+	int fd;				/* what was unpacked */
+	uint64_t at;			/* in it */
+	struct delta_sum is;
+	unsigned char *p, *q, *pos;	/* DELTA_PIECE bytes each */
+};
+
+/* The number of a tensor, or -1; their names rise. */
+static ssize_t
+delta_find(const struct schema *s, const char *name)
+{
+	size_t low = 0, high = s->n, mid;
+	int c;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if ((c = strcmp(name, s->t[mid].name)) == 0)
+			return (ssize_t)mid;
+		if (c < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return -1;
+}
+
+static int
+make_sum(void *arg, const char *key, const char *value, struct err *e)
+{
+	struct make *k = arg;
+	ssize_t i = delta_find(&k->d.schema, key);
+
+	if (i < 0 || k->d.place[i].file != k->file)
+		return 0;
+	if (k->sum[i][0] != '\0' || strlen(value) >= FORMAT_SUM)
+		return err_set(e, ERR_DATA, "corrupt: checksum of tensor '%.160s'",
+		    key);
+	memcpy(k->sum[i], value, strlen(value) + 1);
+	return 0;
+}
+
+static int
+make_sums(struct make *k, struct err *e)
+{
+	const struct format_opts o = { .group_size = SCHEMA_GROUP, .bits = 1,
+	    .pair = make_sum, .arg = k };
+	struct format_source *src;
+	int r = 0;
+
+	k->sum = alloc_get(k->d.schema.n, sizeof(*k->sum), e);
+	if (k->sum == NULL)
+		return -ERR_SYS;
+	for (k->file = 0; k->file < k->d.nfiles && r == 0; k->file++)
+		if ((r = format_open(&src, FORMAT_SAFETENSORS,
+		    k->d.file[k->file].path, &o, e)) == 0)
+			format_close(src);
+	return r;
+}
+
+/* n bytes of the tensor as it is to be, which are at p. */
+static int
+make_put(struct make *k, const unsigned char *p, size_t n, struct err *e)
+{
+	int r = fd_write_at(k->fd, (off_t)k->at, p, n, DELTA_SCRATCH, e);
+
+	delta_sum_add(&k->is, p, n);
+	k->at += n;
+	return r;
+}
+
+/* n bytes of the tensor as it was, from byte `done' on, into p. */
+static int
+make_old(struct make *k, const struct model_span *s, uint64_t done, size_t n,
+    struct err *e)
+{
+	struct model_span part = *s;
+
+	part.at += done;
+	part.bytes = n;
+	return model_read(k->old, &part, k->p, e);
+}
+
+static int
+make_xor(struct make *k, const struct model_span *s, uint64_t all,
+    struct zst_in *z, struct err *e)
+{
+	uint64_t done;
+	size_t n, i;
+	int r = 0;
+
+	if (!zst_says(z, all))
+		return err_set(e, ERR_DATA, "corrupt: a frame that is not as long "
+		    "as its tensor");
+	for (done = 0; done < all && r == 0; done += n) {
+		n = all - done < DELTA_PIECE ? (size_t)(all - done) : DELTA_PIECE;
+		if ((r = make_old(k, s, done, n, e)) < 0 ||
+		    (r = zst_read(z, k->q, n, e)) < 0)
+			break;
+		for (i = 0; i < n; i++)
+			k->p[i] ^= k->q[i];
+		r = make_put(k, k->p, n, e);
+	}
+	return r < 0 ? r : zst_end(z, e);
+}
+
+/* Positions and the bytes for them, a piece of each, from two readers of one frame. */
+struct marks {
+	struct zst_in *pos, *val;
+	uint64_t left, last;	/* of them; the one that was before, and 1 */
+	size_t n, i;		/* of this piece */
+};
+
+static int
+marks_begin(struct make *k, struct marks *m, uint64_t all, struct err *e)
+{
+	uint64_t skip;
+	unsigned char b[4];
+	size_t n;
+	int r = zst_read(m->pos, b, 4, e);
+
+	if (r < 0)
+		return r;
+	m->left = bytes_le32(b);
+	if (m->left > all)
+		return err_set(e, ERR_DATA, "corrupt: more positions than the "
+		    "tensor has bytes");
+	if (!zst_says(m->pos, 4 + 5 * m->left))
+		return err_set(e, ERR_DATA, "corrupt: a frame that is not as long "
+		    "as its positions and bytes");
+	for (skip = 4 + 4 * m->left; skip > 0 && r == 0; skip -= n) {
+		n = skip < DELTA_PIECE ? (size_t)skip : DELTA_PIECE;
+		r = zst_read(m->val, k->q, n, e);
+	}
+	return r;
+}
+
+/* More of them, and whether they are where they may be. */
+static int
+marks_more(struct make *k, struct marks *m, uint64_t all, struct err *e)
+{
+	uint64_t at;
+	size_t i;
+	int r;
+
+	m->i = 0;
+	m->n = m->left < DELTA_PIECE / 4 ? (size_t)m->left : DELTA_PIECE / 4;
+	m->left -= m->n;
+	if ((r = zst_read(m->pos, k->pos, 4 * m->n, e)) < 0 ||
+	    (r = zst_read(m->val, k->q, m->n, e)) < 0)
+		return r;
+	for (i = 0; i < m->n; i++, m->last = at + 1)
+		if ((at = bytes_le32(k->pos + 4 * i)) >= all || at < m->last)
+			return err_set(e, ERR_DATA, "corrupt: position %llu %s",
+			    (unsigned long long)at, at >= all ?
+			    "beyond the tensor" : "behind a larger one");
+	return 0;
+}
+
+static int
+make_marks(struct make *k, const struct model_span *s, uint64_t all,
+    struct marks *m, struct err *e)
+{
+	uint64_t done, at;
+	size_t n;
+	int r = marks_begin(k, m, all, e);
+
+	for (done = 0; done < all && r == 0; done += n) {
+		n = all - done < DELTA_PIECE ? (size_t)(all - done) : DELTA_PIECE;
+		if ((r = make_old(k, s, done, n, e)) < 0)
+			return r;
+		for (;;) {
+			if (m->i == m->n && m->left == 0)
+				break;
+			if (m->i == m->n && (r = marks_more(k, m, all, e)) < 0)
+				return r;
+			at = bytes_le32(k->pos + 4 * m->i);
+			if (at >= done + n)
+				break;
+			k->p[at - done] = k->q[m->i++];
+		}
+		r = make_put(k, k->p, n, e);
+	}
+	return r < 0 ? r : zst_end(m->val, e);
+}
+
+/* Tensor i of the directory, which is number t of the model. */
+static int
+make_bytes(struct make *k, size_t i, size_t t, struct err *e)
+{
+	const struct model_place *f = &k->d.place[i];
+	const struct schema_tensor *c = &k->d.schema.t[i];
+	const struct schema_tensor *old = &k->old->schema.t[t];
+	const struct model_file *file = &k->d.file[f->file];
+	const uint64_t all = dtype_bytes(old->dtype, old->numel);
+	struct model_span s = { .file = k->old->place[t].file,
+	    .at = k->old->place[t].at };
+	struct marks m = { NULL, NULL, 0, 0, 0, 0 };
+	int r;
+
+	if ((r = zst_open(&m.pos, file->fd, f->at, c->numel, file->path, e)) == 0)
+		r = k->h->coding == DELTA_XOR ? make_xor(k, &s, all, m.pos, e) :
+		    zst_open(&m.val, file->fd, f->at, c->numel, file->path, e);
+	if (r == 0 && k->h->coding == DELTA_OVERWRITE)
+		r = make_marks(k, &s, all, &m, e);
+	zst_close(m.pos);
+	zst_close(m.val);
+	return r;
+}
+
+static int
+make_tensor(struct make *k, size_t i, struct err *e)
+{
+	const struct schema_tensor *c = &k->d.schema.t[i];
+	const ssize_t t = delta_find(&k->old->schema, c->name);
+	const uint64_t begin = k->at;
+	char is[FORMAT_SUM];
+	int r;
+
+	if (t < 0)
+		return err_set(e, ERR_DATA, "mismatch: it is not in '%s'",
+		    k->old->path);
+	if (c->dtype != SCHEMA_U8)
+		return err_set(e, ERR_DATA, "corrupt: a frame of zstd is bytes, "
+		    "not %s", schema_dtype_name(c->dtype));
+	if (k->sum[i][0] == '\0')
+		return err_set(e, ERR_DATA, "corrupt: it has no checksum");
+	if ((r = delta_sum_begin(&k->is, k->h->adler, e)) < 0 ||
+	    (r = make_bytes(k, i, (size_t)t, e)) < 0)
+		return r;
+	delta_sum_text(&k->is, is);
+	if (strcmp(is, k->sum[i]) != 0)
+		return err_set(e, ERR_DATA, "corrupt: checksum, %s for %s; or it is "
+		    "for another model than '%s'", is, k->sum[i], k->old->path);
+	k->new->place[t].file = (uint32_t)k->old->nfiles;
+	k->new->place[t].at = begin;
+	return 0;
+}
+
+/* The old model's files, of which one has each a descriptor of its own, and behind
+ * them what is unpacked. */
+static int
+make_files(struct make *k, const char *path, struct err *e)
+{
+	const size_t n = k->old->nfiles;
+	struct model *m = k->new;
+	size_t i;
+
+	if ((m->file = alloc_get(n + 1, sizeof(*m->file), e)) == NULL)
+		return -ERR_SYS;
+	for (; m->nfiles <= n; m->nfiles++) {
+		i = m->nfiles;
+		m->file[i] = i < n ? k->old->file[i] : (struct model_file){
+		    .made = 1, .fd = k->fd };
+		m->file[i].name = alloc_dup(i < n ? k->old->file[i].name :
+		    DELTA_SCRATCH, e);
+		m->file[i].path = alloc_dup(i < n ? k->old->file[i].path : path,
+		    e);
+		m->file[i].fd = i < n ? fcntl(k->old->file[i].fd,
+		    F_DUPFD_CLOEXEC, 3) : k->fd;
+		if (m->file[i].name == NULL || m->file[i].path == NULL) {
+			m->nfiles++;
+			return -ERR_SYS;
+		}
+		if (m->file[i].fd < 0) {
+			m->nfiles++;
+			return err_sys(e, "'%s'", k->old->file[i].path);
+		}
+	}
+	return 0;
+}
+
+static int
+make_model(struct make *k, const char *path, struct err *e)
+{
+	const size_t n = k->old->schema.n;
+	struct model *m = k->new;
+	int r;
+
+	m->path = path;
+	m->dir = k->old->dir;
+	if ((r = temp_open(&k->fd, e)) < 0)
+		return r;
+	if ((r = make_files(k, path, e)) < 0) {
+		if (m->nfiles <= k->old->nfiles)
+			(void)close(k->fd);
+		return r;
+	}
+	if ((r = schema_copy(&m->schema, &k->old->schema, e)) < 0)
+		return r;
+	if ((m->place = alloc_get(n, sizeof(*m->place), e)) == NULL)
+		return -ERR_SYS;
+	if (n > 0)
+		memcpy(m->place, k->old->place, n * sizeof(*m->place));
+	k->p = alloc_raw(3, DELTA_PIECE, e);
+	if (k->p == NULL)
+		return -ERR_SYS;
+	k->q = k->p + DELTA_PIECE;
+	k->pos = k->q + DELTA_PIECE;
+	return 0;
+}
+
+int
+delta_open(struct model *m, const struct model *old, const char *path,
+    const struct delta_head *h, struct err *e)
+{
+	struct make k = { .h = h, .old = old, .d = MODEL_INIT, .new = m,
+	    .fd = -1 };
+	size_t i;
+	int r;
+
+	if ((r = model_open(&k.d, path, e)) == 0 && (r = make_sums(&k, e)) == 0)
+		r = make_model(&k, path, e);
+	for (i = 0; i < k.d.schema.n && r == 0; i++)
+		if ((r = make_tensor(&k, i, e)) < 0)
+			(void)err_after(e, r, ", tensor '%.160s' of '%s'",
+			    k.d.schema.t[i].name, path);
+	if (r == 0)
+		r = model_same(&k.d, e);
+	alloc_free(k.p);
+	alloc_free(k.sum);
+	pack_sum_free(k.is.x);
+	model_close(&k.d);
+	if (r < 0)
+		model_close(m);
+	return r;
+}
+
+/* ---- writing ---- */
+
+struct delta {
+	const struct model *m;
+	int fd, coding;
+	uint64_t at;		/* behind the last frame in fd */
+	struct zst_out *z;
+	struct delta_sum is;
+	struct schema frames;	/* of the tensors that changed, */
+	char (*sum)[FORMAT_SUM];	/* and what they are afterwards */
+	size_t cap;
+	/* the tensor that is coming */
+	uint64_t done, all;	/* its bytes */
+	int changed;
+	struct scratch pos, val;	/* overwrite: where, and what */
+	unsigned char *p;	/* a piece, for that */
+};
+
+int
+delta_create(struct delta **out, const struct model *m, int fd, int coding,
+    struct err *e)
+{
+	struct delta *d = alloc_get(1, sizeof(*d), e);
+	int r;
+
+	*out = NULL;
+	if (d == NULL) {
+		(void)close(fd);
+		return -ERR_SYS;
+	}
+	d->m = m;
+	d->fd = fd;
+	d->coding = coding;
+	d->frames = (struct schema)SCHEMA_INIT;
+	d->pos = d->val = (struct scratch)SCRATCH_INIT(DELTA_PIECE);
+	r = zst_create(&d->z, fd, DELTA_SCRATCH, e);
+	if (r == 0 && (d->p = alloc_raw(DELTA_PIECE, 1, e)) == NULL)
+		r = -ERR_SYS;
+	if (r < 0)
+		delta_free(d);
+	else
+		*out = d;
+	return r;
+}
+
+static int
+delta_begin(struct delta *d, const struct model_span *s, struct err *e)
+{
+	const struct schema_tensor *t = &d->m->schema.t[s->tensor];
+	int r;
+
+	d->done = 0;
+	d->changed = 0;
+	d->all = dtype_bytes(t->dtype, t->numel);
+	if ((r = delta_sum_begin(&d->is, 0, e)) < 0)
+		return r;
+	if (d->coding == DELTA_XOR)
+		return zst_begin(d->z, d->at, d->all, e);
+	scratch_clear(&d->pos);
+	scratch_clear(&d->val);
+	if (d->all > UINT32_MAX)
+		return err_set(e, ERR_DATA, "limit: tensor '%s' is too long for "
+		    "overwrite, which has positions of 32 bits; xor does it",
+		    t->name);
+	return 0;
+}
+
+static int
+delta_xor(struct delta *d, const unsigned char *old, const unsigned char *new,
+    size_t all, struct err *e)
+{
+	size_t i, n, k;
+	int r = 0;
+
+	for (i = 0; i < all && r == 0; i += n) {
+		n = all - i < DELTA_PIECE ? all - i : DELTA_PIECE;
+		for (k = 0; k < n; k++)
+			d->p[k] = old[i + k] ^ new[i + k];
+		r = zst_write(d->z, d->p, n, e);
+	}
+	return r;
+}
+
+static int
+delta_marks(struct delta *d, const unsigned char *old, const unsigned char *new,
+    size_t n, struct err *e)
+{
+	unsigned char b[4];
+	uint64_t at;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		if (old[i] == new[i])
+			continue;
+		bytes_set32(b, (uint32_t)(d->done + i));
+		if ((r = scratch_put(&d->pos, b, 4, &at, e)) == 0)
+			r = scratch_put(&d->val, new + i, 1, &at, e);
+	}
+	return r;
+}
+
+static int
+delta_pass(struct delta *d, const struct scratch *from, struct err *e)
+{
+	uint64_t at;
+	size_t n;
+	int r = 0;
+
+	for (at = 0; at < from->n && r == 0; at += n) {
+		n = from->n - at < DELTA_PIECE ? (size_t)(from->n - at) :
+		    DELTA_PIECE;
+		if ((r = scratch_get(from, at, d->p, n, e)) == 0)
+			r = zst_write(d->z, d->p, n, e);
+	}
+	return r;
+}
+
+static int
+delta_put_marks(struct delta *d, struct err *e)
+{
+	unsigned char b[4];
+	int r;
+
+	bytes_set32(b, (uint32_t)d->val.n);
+	if ((r = zst_begin(d->z, d->at, 4 + d->pos.n + d->val.n, e)) < 0 ||
+	    (r = zst_write(d->z, b, 4, e)) < 0 ||
+	    (r = delta_pass(d, &d->pos, e)) < 0)
+		return r;
+	return delta_pass(d, &d->val, e);
+}
+
+/* A tensor is whole; the frame of one that did not change is written over. */
+static int
+delta_tensor(struct delta *d, const struct model_span *s, struct err *e)
+{
+	struct schema_tensor t = { .dtype = SCHEMA_U8, .ndim = 1 };
+	uint64_t end;
+	int r = 0;
+
+	if (!d->changed)
+		return 0;
+	if (d->coding == DELTA_OVERWRITE)
+		r = delta_put_marks(d, e);
+	if (r < 0 || (r = zst_finish(d->z, &end, e)) < 0 ||
+	    (r = alloc_grow(&d->sum, &d->cap, d->frames.n + 1, sizeof(*d->sum),
+	    e)) < 0)
+		return r;
+	delta_sum_text(&d->is, d->sum[d->frames.n]);
+	t.name = d->m->schema.t[s->tensor].name;
+	t.dim[0] = end - d->at;
+	d->at = end;
+	return schema_add(&d->frames, &t, e);
+}
+
+int
+delta_group(struct delta *d, const struct model_span *s,
+    const unsigned char *old, const unsigned char *new, struct err *e)
+{
+	int r = d->done == d->all ? delta_begin(d, s, e) : 0;
+
+	if (r < 0)
+		return r;
+	delta_sum_add(&d->is, new, s->bytes);
+	r = d->coding == DELTA_XOR ? delta_xor(d, old, new, s->bytes, e) :
+	    delta_marks(d, old, new, s->bytes, e);
+	if (r < 0)
+		return r;
+	d->changed |= memcmp(old, new, s->bytes) != 0;
+	d->done += s->bytes;
+	return d->done == d->all ? delta_tensor(d, s, e) : 0;
+}
+
+/* The one file, a header and the frames. */
+static int
+place_file(struct delta *d, const char *dir, struct err *e)
+{
+	const struct format_sink_opts o = {
+	    .sum = (const char (*)[FORMAT_SUM])d->sum };
+	char *path = delta_name(dir, DELTA_FILE, e);
+	struct format_sink *sink = NULL;
+	struct io *io = NULL;
+	uint64_t at;
+	size_t n;
+	int r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
+
+	if (r == 0)
+		r = format_create(&sink, FORMAT_SAFETENSORS, io, &d->frames, &o, e);
+	for (at = 0; at < d->at && r == 0; at += n) {
+		n = d->at - at < DELTA_PIECE ? (size_t)(d->at - at) : DELTA_PIECE;
+		if ((r = fd_read_all(d->fd, (off_t)at, d->p, n, DELTA_SCRATCH,
+		    e)) == 0)
+			r = io_write(io, d->p, n, e);
+	}
+	if (r == 0)
+		r = io_commit(io, IO_SYNC_FULL, e);
+	format_free(sink);
+	io_free(io);
+	alloc_free(path);
+	return r;
+}
+
+static int
+place_index(struct delta *d, const char *dir, uint64_t version, uint64_t base,
+    struct err *e)
+{
+	struct text_kv about = TEXT_KV_INIT;
+	struct buf b = BUF_INIT;
+	char *path = delta_name(dir, DELTA_INDEX, e);
+	struct io *io = NULL;
+	int r = path != NULL ? 0 : -ERR_SYS;
+
+	if (r == 0 && (r = text_setf(&about, "version", e, "%06llu",
+	    (unsigned long long)version)) == 0 &&
+	    (r = text_setf(&about, "base_version", e, "%06llu",
+	    (unsigned long long)base)) == 0 &&
+	    (r = text_set(&about, "delta_encoding", delta_codings[d->coding],
+	    e)) == 0 &&
+	    (r = text_set(&about, "compression_format", "zstd", e)) == 0 &&
+	    (r = text_set(&about, "checksum_format", "xxh3-128", e)) == 0 &&
+	    (r = safetensors_index_put(&about, &d->frames, DELTA_FILE, &b, e)) == 0 &&
+	    (r = io_create(&io, path, 1, e)) == 0 &&
+	    (r = io_write(io, b.p, b.n, e)) == 0)
+		r = io_commit(io, IO_SYNC_FULL, e);
+	io_free(io);
+	text_release(&about);
+	buf_release(&b);
+	alloc_free(path);
+	return r;
+}
+
+int
+delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
+    struct err *e)
+{
+	struct delta_head is;
+	char *index = NULL;
+	int r;
+
+	if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, "'%s'", dir);
+	if ((r = delta_head(dir, &is, e)) < 0)
+		return r;
+	if ((index = delta_name(dir, DELTA_INDEX, e)) == NULL)
+		return -ERR_SYS;
+	if (access(index, F_OK) == 0 && (!is.is || is.version != version))
+		r = err_set(e, ERR_REFUSED, "'%s' holds another version, which is "
+		    "not overwritten", dir);
+	alloc_free(index);
+	if (r < 0 || (d->frames.n > 0 && ((r = schema_finish(&d->frames, e)) < 0 ||
+	    (r = place_file(d, dir, e)) < 0)) ||
+	    (r = place_index(d, dir, version, base, e)) < 0)
+		return r;
+	return io_sync_path(dir, e);
+}
+
+void
+delta_free(struct delta *d)
+{
+	if (d == NULL)
+		return;
+	zst_free(d->z);
+	pack_sum_free(d->is.x);
+	schema_release(&d->frames);
+	scratch_release(&d->pos);
+	scratch_release(&d->val);
+	alloc_free(d->sum);
+	alloc_free(d->p);
+	(void)close(d->fd);
+	alloc_free(d);
+}
