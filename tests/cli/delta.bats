@@ -1,0 +1,208 @@
+# The directories in which other programs send what changed in a model, read by
+# ace-diff and written by ace-patch; tests/mkdelta is the other program.
+load helper
+
+mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
+mkdelta() { "$ROOT/tests/mkdelta" "$@"; }
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	needs zstd
+	mkmodel old -n 1000
+	mkmodel new -n 1000 -s 1
+}
+
+# without what says by which command
+plain() { ace-diff --no-provenance "$@"; }
+
+@test "a directory of either coding, with either checksum, is what the two models are" {
+	mkmodel olds -n 1000 -f 3 --reverse
+	plain -s 7 --base-version 6 old new >want
+	for coding in xor overwrite; do
+		for sum in xxh3-128 adler32; do
+			mkdelta make old new d -e $coding -s $sum -n 3
+			for m in old olds; do
+				exits 0 plain $m d
+				same out want
+			done
+			rm -r d
+		done
+	done
+	# the step that is said stands
+	mkdelta make old new d
+	exits 0 plain -s 9 --base-version 6 old d
+	plain -s 9 --base-version 6 old new | cmp - out
+	# a frame that does not say how long it is
+	mkdelta make old new e --lie silent --size 2000
+	exits 0 plain old e
+	same out want
+}
+
+@test "what ace-patch writes, another program reads, and so do we" {
+	mkmodel olds -n 1000 -f 3 --reverse
+	plain -s 7 --base-version 6 old new >7.aceg
+	for coding in xor overwrite; do
+		cp old m
+		cp old theirs
+		cp -r olds theirses
+		exits 0 ace-patch -o d -f $coding m <7.aceg
+		same m new
+		[ "$(cd d && echo *)" = "model-00000-of-00001.safetensors model.safetensors.index.json" ]
+		[ "$(mkdelta apply d theirs)" = "000006 000007 $coding 18" ]
+		same theirs new
+		mkdelta apply d theirses
+		mkmodel --list theirses/*.safetensors >is
+		mkmodel --list new >want
+		same is want
+		plain old d | cmp - 7.aceg
+		# once more, as after a kill between directory and model
+		mv d first
+		cp old again
+		mkdir d
+		cp first/model-*.safetensors d
+		exits 0 ace-patch -o d -f $coding again <7.aceg
+		diff -r first d
+		cp old again
+		exits 0 ace-patch --stage -o d -f $coding again <7.aceg
+		same again old
+		diff -r first d
+		ace-patch --commit again
+		same again new
+		rm -r d first m* again* theirs*
+	done
+}
+
+@test "tensors that did not change are absent; nothing at all is an index alone" {
+	perl -e 'print pack("Q<", length($ARGV[0])), $ARGV[0], "a" x 8, $ARGV[1] x 8' \
+	    '{"v":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}' b >a
+	sed 's/bbbbbbbb/bbbbbbbc/' a >b
+	plain -s 2 --base-version 1 a b >2.aceg
+	cp a m
+	exits 0 ace-patch -o d m <2.aceg
+	grep -q '"weight_map":{"w":"model-00000-of-00001.safetensors"}' d/*.json
+	[ "$(mkdelta apply d a)" = "000001 000002 xor 1" ]
+	same a b
+	plain -s 3 --base-version 2 a b >3.aceg
+	exits 0 ace-patch -o none m <3.aceg
+	mkdelta make a b none2
+	rm -r none2/model.*
+	exits 0 plain -s 3 a b
+	mkdir empty
+	echo '{"metadata":{"version":"000003","base_version":"000002","delta_encoding":"xor","compression_format":"zstd","checksum_format":"adler32"},"weight_map":{}}' >empty/model.safetensors.index.json
+	exits 0 plain a empty
+	plain -s 3 --base-version 2 a b | cmp - out
+}
+
+# refused RE WHAT...: mkdelta make with WHAT; ace-diff has status 3, says RE, writes nothing
+refused() {
+	local re=$1
+	shift
+	rm -rf d
+	mkdelta make old new d "$@"
+	exits 3 ace-diff -o patch old d
+	says "$re"
+	[ ! -e patch ]
+}
+
+@test "frames that lie: status 3, with the tensor's name" {
+	local t="tensor 'layer.00.bf16' of 'd'"
+	for c in xor overwrite; do
+		refused "truncated: a zstd frame.*$t" -e $c --lie cut
+		refused "(truncated|corrupt): .*zstd frame.*$t" -e $c --lie head
+		refused "corrupt: no zstd frame.*$t" -e $c --lie empty
+		refused "corrupt: no zstd frame.*$t" -e $c --lie none
+		refused "corrupt: no zstd frame.*$t" -e $c --lie skip
+		refused "corrupt: something behind a zstd frame.*$t" -e $c --lie two
+		refused "limit: .* window.*$t|corrupt: a frame that is not as long.*$t" -e $c --lie window
+		refused "corrupt: .*$t" -e $c --lie bits
+		for lie in short long bomb; do
+			refused "corrupt: a frame that is not as long.*$t" -e $c --lie $lie
+		done
+		refused "corrupt: checksum.*tensor 'layer" -e $c --lie sum
+		refused "corrupt: it has no checksum.*tensor 'layer" -e $c --lie nosum
+	done
+	refused "corrupt: position 2000 beyond the tensor.*$t" -e overwrite --lie beyond
+	refused "corrupt: position [0-9]* behind a larger one.*$t" -e overwrite --lie order
+	refused "corrupt: position [0-9]* behind a larger one.*$t" -e overwrite --lie twice
+	refused "corrupt: more positions than the tensor has bytes.*$t" -e overwrite --lie count
+	refused "corrupt: a frame that is not as long.*$t" -e overwrite --lie more
+}
+
+@test "lies of the index" {
+	refused "corrupt: .*names a file 'model-00009-of-00009.safetensors' that is not there" --lie file
+	refused "corrupt: tensor 'absent' of .* is in no file" --lie nowhere
+	refused "mismatch: it is not in 'old', tensor 'other'" --lie name
+	refused "unsupported: checksums by blake3" -a checksum_format=blake3
+	refused "unsupported: another checksum_format" -a checksum_format=md5
+	refused "unsupported: another compression_format" -a compression_format=lz4
+	refused "unsupported: delta_encoding 'add'" -a delta_encoding=add
+	refused "corrupt: version and base_version" -a base_version=six
+	refused "corrupt: version and base_version" -a version=
+	refused "corrupt: checksum.*tensor" -a checksum_format=adler32
+	# without delta_encoding it is a whole model, which this is not
+	mkdelta make old new e
+	sed -i 's/delta_encoding/x_encoding/' e/*.json
+	exits 3 ace-diff old e
+	says "mismatch: 'e' is not like 'old'"
+}
+
+@test "for another model, or another version of it" {
+	mkmodel third -n 1000 -s 2
+	for c in xor overwrite; do
+		mkdelta make old new $c -e $c
+		exits 3 ace-diff third $c
+		says "corrupt: checksum, .*; or it is for another model than 'third', tensor"
+		exits 3 ace-diff --base-version 5 old $c
+		says "mismatch: '$c' is for version 6, not 5"
+		exits 2 ace-diff $c
+		says "says what changed in a model, so that one is needed"
+	done
+}
+
+@test "what cannot be said in such a directory is not, and nothing of others is overwritten" {
+	cp old m
+	plain old new >0.aceg
+	exits 3 ace-patch -o d m <0.aceg
+	says "mismatch: the patch says not of which step to which it is"
+	plain -s 7 --base-version 6 new >whole.aceg
+	exits 3 ace-patch -o d m <whole.aceg
+	says "mismatch: a patch of no old model"
+	same m old
+	plain -s 7 --base-version 6 old new >7.aceg
+	mkmodel served -n 1000 -f 2
+	mkdelta make old new other -v 8
+	cp -r served was
+	cp -r other other.was
+	for d in served other; do
+		exits 5 ace-patch -o $d m <7.aceg
+		says "'$d' holds another version, which is not overwritten"
+		same m old
+	done
+	diff -r served was
+	diff -r other other.was
+	exits 2 ace-patch -o d --commit m
+	[ ! -e d ]
+	# a patch for another model
+	mkmodel m2 -n 1000 -s 2
+	exits 5 ace-patch -o d m2 <7.aceg
+	[ ! -e d ]
+}
+
+@test "what does not fit into memory: one byte of 40 MB, and all of them" {
+	perl -e 'print pack("Q<", length($h)), $h, "\1" x 40_000_000 for $h = q({"w":{"dtype":"U8","shape":[40000000],"data_offsets":[0,40000000]}})' >a
+	perl -pe 's/\x01\z/\x02/' a >b
+	perl -e 'print pack("Q<", length($h)), $h, "\3" x 40_000_000 for $h = q({"w":{"dtype":"U8","shape":[40000000],"data_offsets":[0,40000000]}})' >c
+	for new in b c; do
+		for coding in xor overwrite; do
+			plain -s 2 --base-version 1 a $new >2.aceg
+			cp a m
+			exits 0 peak kib ace-patch -o d -f $coding m <2.aceg
+			same m $new
+			[ "$(cat kib)" -lt 65536 ] || [ -n "$ACE_SANITIZED" ]
+			exits 0 peak kib ace-diff --no-provenance a d
+			same out 2.aceg
+			[ "$(cat kib)" -lt 65536 ] || [ -n "$ACE_SANITIZED" ]
+			rm -r d m m.ace-patch
+		done
+	done
+}
