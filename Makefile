@@ -434,7 +434,7 @@ COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
 NAMES   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/pytorch ace mime/packages mime \
+FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/patches ace/pytorch ace mime/packages mime \
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
@@ -443,7 +443,7 @@ install uninstall: export TO := $(DESTDIR)$(PREFIX)
 
 install: all
 	umask 022; mkdir -p $(foreach d,bin include $(LIB)/pkgconfig $(addprefix share/,man/man1 \
-	 man/man5 man/man7 ace/hosts ace/pytorch mime/packages $(dir $(COMPL))),"$$TO/$d")
+	 man/man5 man/man7 ace/hosts ace/patches ace/pytorch mime/packages $(dir $(COMPL))),"$$TO/$d")
 	install -m 755 $(PROGS) "$$TO/bin/"
 	install -m 644 lib/aceg.h "$$TO/include/"
 	install -m 644 $(BUILD)/libaceg.a "$$TO/$(LIB)/"
@@ -457,6 +457,7 @@ install: all
 	install -m 644 man/ace.xml "$$TO/share/mime/packages/"
 	install -m 644 $(filter-out %.sh,$(wildcard examples/hosts/*)) "$$TO/share/ace/hosts/"
 	install -m 755 examples/hosts/*.sh "$$TO/share/ace/hosts/"
+	install -m 755 examples/patches/* "$$TO/share/ace/patches/"
 	install -m 644 examples/pytorch/*.py "$$TO/share/ace/pytorch/"
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
@@ -469,7 +470,7 @@ uninstall:
 	 $(addprefix $(LIB)/,libaceg.a libaceg.so libaceg.so.0 pkgconfig/libaceg.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(NAMES)) \
-	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/pytorch/*.py)),"$$TO/$f")
+	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/patches/* examples/pytorch/*.py)),"$$TO/$f")
 	for d in $(FOLDERS); do rmdir "$$TO/$$d" 2>/dev/null || :; done
 
 clean:

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""A trainer in PyTorch that sends its weights to a host that serves them, as exact
+patches in bf16, after every few steps:
+
+    train.py 'ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000'
+
+The host has the first model already (base/, which is written here).  The model is a small
+network; what is yours to take is Publisher."""
+import json
+import os
+import subprocess
+import sys
+
+import torch
+from torch import nn
+
+
+class Publisher:
+    """The weights of `model` in bf16, and what the other side has of them, in DIR.
+
+    base/ is the first model, to be brought to the host once; old/ is what the host is
+    known to have, new/ what it is to have."""
+
+    def __init__(self, model, directory, receiver):
+        self.model, self.dir, self.receiver, self.step = model, directory, receiver, 0
+        self.base = 0
+        self.write("base")
+        self.write("old")
+
+    def write(self, name):
+        """A directory as Hugging Face has it, written and then renamed."""
+        os.makedirs(os.path.join(self.dir, name), exist_ok=True)
+        head, parts, at = {}, [], 0
+        for tensor, t in self.model.state_dict().items():
+            t = t.detach().to("cpu", torch.bfloat16).contiguous()
+            parts.append(bytes(t.view(torch.int16).flatten().numpy().tobytes()))
+            head[tensor] = {"dtype": "BF16", "shape": list(t.shape),
+                            "data_offsets": [at, at + len(parts[-1])]}
+            at += len(parts[-1])
+        text = json.dumps(head).encode()
+        text += b" " * (-len(text) % 8)
+        path = os.path.join(self.dir, name, "model.safetensors")
+        with open(path + ".tmp", "wb") as f:
+            f.write(len(text).to_bytes(8, "little") + text + b"".join(parts))
+        os.replace(path + ".tmp", path)
+
+    def publish(self):
+        """Sends what changed since the receiver last said that it has it.  False: it did
+        not say so; the next patch then is from the same old model."""
+        self.step += 1
+        self.write("new")
+        diff = subprocess.Popen(
+            ["ace-diff", "--step", str(self.step), "--base-version", str(self.base),
+             os.path.join(self.dir, "old"), os.path.join(self.dir, "new")],
+            stdout=subprocess.PIPE)
+        received = subprocess.run(self.receiver, shell=True, stdin=diff.stdout)
+        diff.stdout.close()
+        if diff.wait() != 0 or received.returncode != 0:
+            return False
+        os.replace(os.path.join(self.dir, "new", "model.safetensors"),
+                   os.path.join(self.dir, "old", "model.safetensors"))
+        self.base = self.step
+        return True
+
+
+def main():
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 8))
+    teacher = torch.randn(64, 8)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    publisher = Publisher(model, os.environ.get("DIR", "."), sys.argv[1])
+    for step in range(20):
+        x = torch.randn(64, 64)
+        loss = nn.functional.cross_entropy(model(x), (x @ teacher).argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 4 == 3:
+            print(f"step {step + 1}: {'sent' if publisher.publish() else 'not sent'}",
+                  flush=True)
+
+
+if __name__ == "__main__":
+    main()

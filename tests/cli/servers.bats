@@ -1,0 +1,195 @@
+# examples/patches: a trainer, a host that takes its patches, and a stand-in for the
+# server there, which maps the model's files and says when it sees two versions.
+load helper
+
+patches=$ROOT/examples/patches
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	needs curl
+	needs flock
+	PATH=$patches:$PATH
+}
+
+teardown() { stop; }
+
+# version DIR N: a model in three files, of which every byte is N
+version() {
+	python3 -S - "$@" <<-'E'
+	import json, os, struct, sys
+	d, n = sys.argv[1], int(sys.argv[2])
+	os.makedirs(d)
+	where = {}
+	for i in range(3):
+	    names = ['layer.%d.%s' % (i, w) for w in ('up', 'down')] + ['version'] * (i == 2)
+	    head, at = {}, 0
+	    for w in names:
+	        head[w] = {'dtype': 'U8', 'shape': [30000], 'data_offsets': [at, at + 30000]}
+	        where[w] = 'model-%d.safetensors' % i
+	        at += 30000
+	    text = json.dumps(head).encode()
+	    with open(os.path.join(d, where[names[0]]), 'wb') as f:
+	        f.write(struct.pack('<Q', len(text)) + text + bytes([n]) * at)
+	with open(os.path.join(d, 'model.safetensors.index.json'), 'w') as f:
+	    json.dump({'metadata': {}, 'weight_map': where}, f)
+	E
+}
+
+# serve MODEL: starts the stand-in; its address is $url
+serve() {
+	rm -f port
+	server.py "$1" 0 >port 2>server.log &
+	server=$!
+	wait_for test -s port
+	url=http://127.0.0.1:$(cat port)
+}
+
+stop() {
+	[ -z "${server:-}" ] || { kill "$server"; wait "$server" 2>/dev/null || true; }
+	server=
+}
+
+# has MODEL: the server has read that one, and nothing else since
+has() {
+	curl -fsS "$url/model" >is
+	python3 -S - "$1" "$patches" <<-'E' >want
+	import hashlib, sys
+	sys.path.insert(0, sys.argv[2])
+	sys.dont_write_bytecode = True
+	from server import mapped
+	t = mapped(sys.argv[1])
+	text = ''.join('%s %s\n' % (n, hashlib.sha256(t[n]).hexdigest()) for n in sorted(t))
+	print(hashlib.sha256(text.encode()).hexdigest())
+	E
+	grep -q "\"$(cat want)\"" is
+}
+
+# passes: how often the server has read all of it
+passes() { sed 's/.*"passes": \([0-9]*\).*/\1/' is; }
+
+read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
+
+@test "patches put in place under a server that reads all the time: it never sees two versions" {
+	version old 0
+	cp -r old model
+	serve "$PWD/model"
+	# and one that opens the model anew all the time, by its directory
+	cat >reader.py <<-'E'
+	import json, os
+	n, seen = 0, set()
+	while not os.path.exists('enough'):
+	    d = os.open('model', os.O_RDONLY | os.O_DIRECTORY)
+	    def whole(name):
+	        f = os.open(name, os.O_RDONLY, dir_fd=d)
+	        with os.fdopen(f, 'rb') as f:
+	            return f.read()
+	    try:
+	        index = json.loads(whole('model.safetensors.index.json'))
+	        is_ = {whole(f)[-30000:] for f in set(index['weight_map'].values())}
+	    except FileNotFoundError:
+	        # the old one is taken away behind whoever has its directory open
+	        continue
+	    finally:
+	        os.close(d)
+	    assert len(is_) == 1, 'a mixture'
+	    seen |= is_
+	    n += 1
+	print(n, len(seen))
+	E
+	python3 -S reader.py >readings 2>&1 &
+	reader=$!
+	for step in $(seq 12); do
+		version new "$step"
+		ace-diff -s "$step" --base-version $((step - 1)) old new >patch
+		ace-patch --stage model <patch
+		# what is staged is nothing to a server
+		curl -fsS "$url/model" >is
+		read_more "$(passes)"
+		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch
+		has new
+		diff -r model new
+		# the same patch again
+		exits 0 receive.sh "$PWD/model" sglang "$url" <patch
+		has new
+		rm -r old
+		mv new old
+	done
+	touch enough
+	wait $reader
+	read -r n seen <readings
+	[ "$n" -gt 12 ] && [ "$seen" -ge 2 ]
+}
+
+@test "the stand-in notices a mixture: what is changed in place, and files of two models" {
+	version old 0
+	version new 1
+	ace-diff -s 1 old new >patch
+	cp -r old model
+	serve "$PWD/model"
+	has old
+	ace-patch --way in-place model <patch
+	changed() { ! curl -fsS "$url/model" >is 2>err; }
+	wait_for changed
+	curl -sS "$url/model" | grep -q "changed while it was served"
+	exits 4 receive.sh "$PWD/model" sglang "$url" <patch
+	stop
+	cp -r old two
+	cp new/model-1.safetensors two
+	serve "$PWD/two"
+	curl -sS "$url/model" | grep -q "of another model than version"
+}
+
+@test "a server that does not answer: status 4, and the same patch again does the rest" {
+	version old 0
+	version new 1
+	cp -r old model
+	ace-diff -s 1 old new >patch
+	exits 4 receive.sh "$PWD/model" sglang http://127.0.0.1:1 <patch
+	diff -r model new
+	serve "$PWD/model"
+	exits 0 receive.sh "$PWD/model" sglang "$url" <patch
+	has new
+	# what is no patch for it leaves all as it is
+	ace-diff -s 1 old new >other
+	head -c 200 other >cut
+	exits 3 receive.sh "$PWD/model" sglang "$url" <cut
+	version third 3
+	version fourth 4
+	ace-diff -s 4 third fourth >other
+	exits 5 receive.sh "$PWD/model" sglang "$url" <other
+	has new
+	exits 2 receive.sh "$PWD/model" triton "$url" <patch
+	exits 2 receive.sh "$PWD/model"
+	# a server of another model does not know this one
+	cp -r old unknown
+	exits 4 receive.sh "$PWD/unknown" sglang "$url" <patch
+	diff -r unknown new
+}
+
+@test "a trainer in PyTorch, and the server has its weights, bit for bit" {
+	for PYTHON in python3 /usr/bin/python3 none; do
+		"$PYTHON" -c 'import torch' 2>/dev/null && break
+	done
+	[ "$PYTHON" != none ] || skip "no torch here"
+	mkdir run
+	# the first time nobody is there
+	DIR=run exits 0 "$PYTHON" "$patches/train.py" "sh -c 'cat >/dev/null; exit 4'"
+	[ "$(grep -c 'not sent' out)" -eq 5 ]
+	cmp run/old/model.safetensors run/base/model.safetensors
+	cp -r run/base model
+	serve "$PWD/model"
+	# a receiver that fails at every second call
+	cat >flaky <<-END
+		#!/bin/sh
+		echo >>calls
+		[ \$((\$(wc -l <calls) % 2)) -eq 0 ] || { cat >/dev/null; exit 4; }
+		exec receive.sh '$PWD/model' sglang $url
+	END
+	chmod +x flaky
+	DIR=run exits 0 "$PYTHON" "$patches/train.py" "$PWD/flaky"
+	[ "$(grep -c ': sent' out)" -eq 2 ]
+	[ "$(grep -c 'not sent' out)" -eq 3 ]
+	cmp run/old/model.safetensors model/model.safetensors
+	! cmp -s run/old/model.safetensors run/base/model.safetensors
+	has run/old
+}
