@@ -548,7 +548,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-patch",
-			.usage = "[--stage | --commit] [--way WAY] MODEL <PATCH",
+			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]] MODEL\n    <PATCH",
 			.about = "Makes the next model of a model, by a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
 			    "ace-patch --stage model <step7.aceg && "

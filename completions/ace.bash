@@ -244,10 +244,12 @@ _ace() {
 		kind='free' ;;
 	ace-patch:--sandbox)
 		kind='auto require off' ;;
-	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
+	ace-patch:-o | ace-patch:--output | ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
 	ace-patch:--way)
 		kind='reflink in-place copy' ;;
+	ace-patch:-f | ace-patch:--format)
+		kind='xor overwrite' ;;
 	ace-policy:--sandbox)
 		kind='auto require off' ;;
 	ace-policy:-S | ace-policy:--state)
@@ -384,7 +386,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --limit --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --way -o --output -f --format -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)

@@ -47,7 +47,7 @@ plain() { ace-diff --no-provenance "$@"; }
 		cp -r olds theirses
 		exits 0 ace-patch -o d -f $coding m <7.aceg
 		same m new
-		[ "$(cd d && echo *)" = "model-00000-of-00001.safetensors model.safetensors.index.json" ]
+		[ "$(echo d/*)" = "d/model-00000-of-00001.safetensors d/model.safetensors.index.json" ]
 		[ "$(mkdelta apply d theirs)" = "000006 000007 $coding 18" ]
 		same theirs new
 		mkdelta apply d theirses

@@ -100,16 +100,16 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	reader=$!
 	for step in $(seq 12); do
 		version new "$step"
-		ace-diff -s "$step" --base-version $((step - 1)) old new >patch
-		ace-patch --stage model <patch
+		ace-diff -s "$step" --base-version $((step - 1)) old new >patch.aceg
+		ace-patch --stage model <patch.aceg
 		# what is staged is nothing to a server
 		curl -fsS "$url/model" >is
 		read_more "$(passes)"
-		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch
+		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch.aceg
 		has new
 		diff -r model new
 		# the same patch again
-		exits 0 receive.sh "$PWD/model" sglang "$url" <patch
+		exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 		has new
 		rm -r old
 		mv new old
@@ -123,15 +123,15 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 @test "the stand-in notices a mixture: what is changed in place, and files of two models" {
 	version old 0
 	version new 1
-	ace-diff -s 1 old new >patch
+	ace-diff -s 1 old new >patch.aceg
 	cp -r old model
 	serve "$PWD/model"
 	has old
-	ace-patch --way in-place model <patch
+	ace-patch --way in-place model <patch.aceg
 	changed() { ! curl -fsS "$url/model" >is 2>err; }
 	wait_for changed
 	curl -sS "$url/model" | grep -q "changed while it was served"
-	exits 4 receive.sh "$PWD/model" sglang "$url" <patch
+	exits 4 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 	stop
 	cp -r old two
 	cp new/model-1.safetensors two
@@ -143,26 +143,26 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	version old 0
 	version new 1
 	cp -r old model
-	ace-diff -s 1 old new >patch
-	exits 4 receive.sh "$PWD/model" sglang http://127.0.0.1:1 <patch
+	ace-diff -s 1 old new >patch.aceg
+	exits 4 receive.sh "$PWD/model" sglang http://127.0.0.1:1 <patch.aceg
 	diff -r model new
 	serve "$PWD/model"
-	exits 0 receive.sh "$PWD/model" sglang "$url" <patch
+	exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 	has new
 	# what is no patch for it leaves all as it is
-	ace-diff -s 1 old new >other
-	head -c 200 other >cut
-	exits 3 receive.sh "$PWD/model" sglang "$url" <cut
+	ace-diff -s 1 old new >other.aceg
+	head -c 200 other.aceg >cut.aceg
+	exits 3 receive.sh "$PWD/model" sglang "$url" <cut.aceg
 	version third 3
 	version fourth 4
-	ace-diff -s 4 third fourth >other
-	exits 5 receive.sh "$PWD/model" sglang "$url" <other
+	ace-diff -s 4 third fourth >other.aceg
+	exits 5 receive.sh "$PWD/model" sglang "$url" <other.aceg
 	has new
-	exits 2 receive.sh "$PWD/model" triton "$url" <patch
+	exits 2 receive.sh "$PWD/model" triton "$url" <patch.aceg
 	exits 2 receive.sh "$PWD/model"
 	# a server of another model does not know this one
 	cp -r old unknown
-	exits 4 receive.sh "$PWD/unknown" sglang "$url" <patch
+	exits 4 receive.sh "$PWD/unknown" sglang "$url" <patch.aceg
 	diff -r unknown new
 }
 
@@ -190,6 +190,6 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	[ "$(grep -c ': sent' out)" -eq 2 ]
 	[ "$(grep -c 'not sent' out)" -eq 3 ]
 	cmp run/old/model.safetensors model/model.safetensors
-	! cmp -s run/old/model.safetensors run/base/model.safetensors
+	exits 1 cmp run/old/model.safetensors run/base/model.safetensors
 	has run/old
 }
