@@ -64,10 +64,8 @@ uint64_t format_where(const struct format_source *s);
  * not NULL, for what is text in its metadata. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
-/* safetensors_index_put(about, s, file, out, e): writes such an index, with this
- * metadata, of a model whose tensors are all in one file. */
-int safetensors_index_put(const struct text_kv *about, const struct schema *s,
-    const char *file, struct buf *out, struct err *e);
+/* safetensors_quote(b, s, e): a JSON string, quotes and all. */
+int safetensors_quote(struct buf *b, const char *s, struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless opts.round is set.  A finite value beyond the range of f32
@@ -80,12 +78,8 @@ int format_end(struct format_source *s, struct err *e);
 uint64_t format_rounded(const struct format_source *s);
 void format_close(struct format_source *s);
 
-enum { FORMAT_SUM = 33 };
-
 struct format_sink_opts {
 	const struct text_kv *note;	/* metadata (safetensors), or NULL */
-	const char (*sum)[FORMAT_SUM];	/* safetensors: a text for each tensor,
-					 * which is metadata under its name */
 	int f32;			/* all tensors as f32 */
 };
 

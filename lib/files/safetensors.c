@@ -545,8 +545,7 @@ safetensors_puts(struct buf *b, const char *s, struct err *e)
 	return buf_put(b, s, strlen(s), e);
 }
 
-/* A JSON string, quotes and all. */
-static int
+int
 safetensors_quote(struct buf *b, const char *s, struct err *e)
 {
 	json_t *j = json_string(s);
@@ -580,53 +579,6 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 		any = 1;
 	}
 	return any && r == 0 ? safetensors_puts(b, "}", e) : r;
-}
-
-/* "NAME":"TEXT", of each tensor */
-static int
-safetensors_put_pairs(struct buf *b, const struct schema *sc,
-    const char (*sum)[FORMAT_SUM], const char *file, struct err *e)
-{
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < sc->n && r == 0; i++)
-		if ((r = safetensors_puts(b, i > 0 ? "," : "", e)) == 0 &&
-		    (r = safetensors_quote(b, sc->t[i].name, e)) == 0 &&
-		    (r = safetensors_puts(b, ":", e)) == 0)
-			r = safetensors_quote(b, sum != NULL ? sum[i] : file, e);
-	return r;
-}
-
-static int
-safetensors_put_sums(struct buf *b, const struct format_sink *s, struct err *e)
-{
-	int r;
-
-	if (s->opts->sum == NULL)
-		return 0;
-	if ((r = safetensors_puts(b, "\"" SAFETENSORS_META "\":{", e)) == 0 &&
-	    (r = safetensors_put_pairs(b, s->schema, s->opts->sum, NULL, e)) == 0)
-		r = safetensors_puts(b, "}", e);
-	return r;
-}
-
-int
-safetensors_index_put(const struct text_kv *about, const struct schema *s,
-    const char *file, struct buf *out, struct err *e)
-{
-	size_t i;
-	int r = safetensors_puts(out, "{\"metadata\":{", e);
-
-	for (i = 0; i < about->n && r == 0; i++)
-		if ((r = safetensors_puts(out, i > 0 ? "," : "", e)) == 0 &&
-		    (r = safetensors_quote(out, about->p[i].key, e)) == 0 &&
-		    (r = safetensors_puts(out, ":", e)) == 0)
-			r = safetensors_quote(out, about->p[i].value, e);
-	if (r == 0 && (r = safetensors_puts(out, "},\"weight_map\":{", e)) == 0 &&
-	    (r = safetensors_put_pairs(out, s, NULL, file, e)) == 0)
-		r = safetensors_puts(out, "}}\n", e);
-	return r;
 }
 
 static int
@@ -668,8 +620,6 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size,
 
 	if ((r = safetensors_puts(&b, "{", e)) == 0)
 		r = safetensors_put_notes(&b, s->opts->note, e);
-	if (r == 0)
-		r = safetensors_put_sums(&b, s, e);
 	for (i = 0; i < s->schema->n && r == 0; i++) {
 		if (*size + b.n > 1)
 			r = safetensors_puts(&b, ",", e);

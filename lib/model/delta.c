@@ -16,7 +16,6 @@
 #include "files/dtype.h"
 #include "files/format.h"
 #include "files/zst.h"
-#include "format/text.h"
 #include "model/delta.h"
 #include "pipe/scratch.h"
 
@@ -24,7 +23,10 @@
 #define DELTA_FILE "model-00000-of-00001.safetensors"
 #define DELTA_SCRATCH "what changed in a model"
 
-enum { DELTA_PIECE = 1 << 20 };
+enum {
+	DELTA_PIECE = 1 << 20,
+	DELTA_SUM = 33		/* a checksum as text */
+};
 
 const char *const delta_codings[] = { "xor", "overwrite", NULL };
 
@@ -84,16 +86,16 @@ delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
 
 /* As Python prints them: XXH3-128 with its upper half first. */
 static void
-delta_sum_text(const struct delta_sum *s, char text[FORMAT_SUM])
+delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 {
 	unsigned char h[16];
 
 	pack_sum_get(s->x, h);
 	if (s->adler)
-		(void)snprintf(text, FORMAT_SUM, "%08lx",
+		(void)snprintf(text, DELTA_SUM, "%08lx",
 		    (unsigned long)(s->b << 16 | s->a));
 	else
-		(void)snprintf(text, FORMAT_SUM, "%016llx%016llx",
+		(void)snprintf(text, DELTA_SUM, "%016llx%016llx",
 		    (unsigned long long)bytes_le64(h + 8),
 		    (unsigned long long)bytes_le64(h));
 }
@@ -192,7 +194,7 @@ struct make {
 	const struct delta_head *h;
 	const struct model *old;
 	struct model d;			/* the directory's: frames */
-	char (*sum)[FORMAT_SUM];	/* of each tensor of d */
+	char (*sum)[DELTA_SUM];	/* of each tensor of d */
 	uint32_t file;			/* of d, whose sums are read */
 	struct model *new;
 	int fd;				/* what was unpacked */
@@ -228,7 +230,7 @@ make_sum(void *arg, const char *key, const char *value, struct err *e)
 
 	if (i < 0 || k->d.place[i].file != k->file)
 		return 0;
-	if (k->sum[i][0] != '\0' || strlen(value) >= FORMAT_SUM)
+	if (k->sum[i][0] != '\0' || strlen(value) >= DELTA_SUM)
 		return err_set(e, ERR_DATA, "corrupt: checksum of tensor '%.160s'",
 		    key);
 	memcpy(k->sum[i], value, strlen(value) + 1);
@@ -409,7 +411,7 @@ make_tensor(struct make *k, size_t i, struct err *e)
 	const struct schema_tensor *c = &k->d.schema.t[i];
 	const ssize_t t = delta_find(&k->old->schema, c->name);
 	const uint64_t begin = k->at;
-	char is[FORMAT_SUM];
+	char is[DELTA_SUM];
 	int r;
 
 	if (t < 0)
@@ -530,7 +532,7 @@ struct delta {
 	struct zst_out *z;
 	struct delta_sum is;
 	struct schema frames;	/* of the tensors that changed, */
-	char (*sum)[FORMAT_SUM];	/* and what they are afterwards */
+	char (*sum)[DELTA_SUM];	/* and what they are afterwards */
 	size_t cap;
 	/* the tensor that is coming */
 	uint64_t done, all;	/* its bytes */
@@ -694,21 +696,72 @@ delta_group(struct delta *d, const struct model_span *s,
 	return d->done == d->all ? delta_tensor(d, s, e) : 0;
 }
 
+static int
+place_text(struct buf *b, const char *s, struct err *e)
+{
+	return buf_put(b, s, strlen(s), e);
+}
+
+/* "NAME":"TEXT", of each tensor: its checksum, or its file */
+static int
+place_pairs(const struct delta *d, const char *file, struct buf *b,
+    struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < d->frames.n && r == 0; i++)
+		if ((r = place_text(b, i > 0 ? "," : "", e)) == 0 &&
+		    (r = safetensors_quote(b, d->frames.t[i].name, e)) == 0 &&
+		    (r = place_text(b, ":", e)) == 0)
+			r = safetensors_quote(b, file != NULL ? file : d->sum[i],
+			    e);
+	return r;
+}
+
+/* The header of the file, with what it says of itself before it. */
+static int
+place_head(const struct delta *d, struct buf *b, struct err *e)
+{
+	char text[128] = "        ";
+	uint64_t at = 0, n;
+	size_t i;
+	int r;
+
+	if ((r = place_text(b, text, e)) < 0 ||
+	    (r = place_text(b, "{\"__metadata__\":{", e)) < 0 ||
+	    (r = place_pairs(d, NULL, b, e)) < 0)
+		return r;
+	for (i = 0; i < d->frames.n && r == 0; i++, at += n) {
+		n = d->frames.t[i].numel;
+		(void)snprintf(text, sizeof(text), ":{\"dtype\":\"U8\",\"shape\""
+		    ":[%llu],\"data_offsets\":[%llu,%llu]}",
+		    (unsigned long long)n, (unsigned long long)at,
+		    (unsigned long long)(at + n));
+		if ((r = place_text(b, i > 0 ? "," : "},", e)) == 0 &&
+		    (r = safetensors_quote(b, d->frames.t[i].name, e)) == 0)
+			r = place_text(b, text, e);
+	}
+	if (r == 0 && (r = place_text(b, "}", e)) == 0)
+		r = place_text(b, &"        "[b->n % 8 != 0 ? b->n % 8 : 8], e);
+	if (r == 0)
+		bytes_set64(b->p, b->n - 8);
+	return r;
+}
+
 /* The one file, a header and the frames. */
 static int
 place_file(struct delta *d, const char *dir, struct err *e)
 {
-	const struct format_sink_opts o = {
-	    .sum = (const char (*)[FORMAT_SUM])d->sum };
 	char *path = delta_name(dir, DELTA_FILE, e);
-	struct format_sink *sink = NULL;
+	struct buf b = BUF_INIT;
 	struct io *io = NULL;
 	uint64_t at;
 	size_t n;
 	int r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
 
-	if (r == 0)
-		r = format_create(&sink, FORMAT_SAFETENSORS, io, &d->frames, &o, e);
+	if (r == 0 && (r = place_head(d, &b, e)) == 0)
+		r = io_write(io, b.p, b.n, e);
 	for (at = 0; at < d->at && r == 0; at += n) {
 		n = d->at - at < DELTA_PIECE ? (size_t)(d->at - at) : DELTA_PIECE;
 		if ((r = fd_read_all(d->fd, (off_t)at, d->p, n, DELTA_SCRATCH,
@@ -717,8 +770,8 @@ place_file(struct delta *d, const char *dir, struct err *e)
 	}
 	if (r == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
-	format_free(sink);
 	io_free(io);
+	buf_release(&b);
 	alloc_free(path);
 	return r;
 }
@@ -727,26 +780,23 @@ static int
 place_index(struct delta *d, const char *dir, uint64_t version, uint64_t base,
     struct err *e)
 {
-	struct text_kv about = TEXT_KV_INIT;
 	struct buf b = BUF_INIT;
-	char *path = delta_name(dir, DELTA_INDEX, e);
+	char *path = delta_name(dir, DELTA_INDEX, e), text[256];
 	struct io *io = NULL;
 	int r = path != NULL ? 0 : -ERR_SYS;
 
-	if (r == 0 && (r = text_setf(&about, "version", e, "%06llu",
-	    (unsigned long long)version)) == 0 &&
-	    (r = text_setf(&about, "base_version", e, "%06llu",
-	    (unsigned long long)base)) == 0 &&
-	    (r = text_set(&about, "delta_encoding", delta_codings[d->coding],
-	    e)) == 0 &&
-	    (r = text_set(&about, "compression_format", "zstd", e)) == 0 &&
-	    (r = text_set(&about, "checksum_format", "xxh3-128", e)) == 0 &&
-	    (r = safetensors_index_put(&about, &d->frames, DELTA_FILE, &b, e)) == 0 &&
+	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"version\":\"%06llu\","
+	    "\"base_version\":\"%06llu\",\"delta_encoding\":\"%s\","
+	    "\"compression_format\":\"zstd\",\"checksum_format\":\"xxh3-128\"},"
+	    "\"weight_map\":{", (unsigned long long)version,
+	    (unsigned long long)base, delta_codings[d->coding]);
+	if (r == 0 && (r = place_text(&b, text, e)) == 0 &&
+	    (r = place_pairs(d, DELTA_FILE, &b, e)) == 0 &&
+	    (r = place_text(&b, "}}\n", e)) == 0 &&
 	    (r = io_create(&io, path, 1, e)) == 0 &&
 	    (r = io_write(io, b.p, b.n, e)) == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
 	io_free(io);
-	text_release(&about);
 	buf_release(&b);
 	alloc_free(path);
 	return r;
