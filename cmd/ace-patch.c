@@ -534,7 +534,7 @@ static const struct opt options[] = {
 	    OPT_CALL(set_act), .value = COMMIT },
 	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, swap_ways) },
 	{ 'o', "output", "DIR", "write there what changed, as SGLang reads it",
-	    OPT_TEXT(struct opts, delta) },
+	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, coding, delta_codings) },
 	FILTER_OPT_THREADS,

@@ -244,7 +244,9 @@ _ace() {
 		kind='free' ;;
 	ace-patch:--sandbox)
 		kind='auto require off' ;;
-	ace-patch:-o | ace-patch:--output | ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
+	ace-patch:-o | ace-patch:--output)
+		kind='dir' ;;
+	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
 	ace-patch:--way)
 		kind='reflink in-place copy' ;;

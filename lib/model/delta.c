@@ -808,9 +808,9 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 {
 	struct delta_head is;
 	char *index = NULL;
-	int r;
+	int r, made;
 
-	if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+	if (!(made = mkdir(dir, 0777) == 0) && errno != EEXIST)
 		return err_sys(e, "'%s'", dir);
 	if ((r = delta_head(dir, &is, e)) < 0)
 		return r;
@@ -824,7 +824,7 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 	    (r = place_file(d, dir, e)) < 0)) ||
 	    (r = place_index(d, dir, version, base, e)) < 0)
 		return r;
-	return io_sync_path(dir, e);
+	return made ? io_sync_path(dir, e) : 0;
 }
 
 void

@@ -72,6 +72,22 @@ plain() { ace-diff --no-provenance "$@"; }
 	done
 }
 
+@test "the directory may be anywhere, there or not, in the sandbox" {
+	plain -s 7 --base-version 6 old new >7.aceg
+	mkdir -p here/m there/d
+	for d in there/d there/new; do
+		cp old here/m/old
+		exits 0 ace-patch -o $d here/m/old <7.aceg
+		same here/m/old new
+		[ -s $d/model.safetensors.index.json ]
+		exits 0 plain old $d
+		same out 7.aceg
+	done
+	cp old here/m/old
+	exits 4 ace-patch -o absent/d here/m/old <7.aceg
+	same here/m/old old
+}
+
 @test "tensors that did not change are absent; nothing at all is an index alone" {
 	perl -e 'print pack("Q<", length($ARGV[0])), $ARGV[0], "a" x 8, $ARGV[1] x 8' \
 	    '{"v":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}' b >a

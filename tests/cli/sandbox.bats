@@ -147,7 +147,7 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
-	dir --output ace-archive extract
+	dir --output ace-archive extract, ace-patch
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
