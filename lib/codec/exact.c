@@ -17,6 +17,7 @@
 #include "codec/exact.h"
 #include "codec/planes.h"
 #include "codec/range.h"
+#include "kern/kern.h"
 
 enum {
 	LEVELS = 254,		/* at most */
@@ -157,12 +158,15 @@ exponent(const struct form *f, uint64_t v)
 
 /* ---- levels ---- */
 
-/* The loop of level_all, for words of one size. */
-#define LEVEL_ALL(load, bytes) \
+/* The loop of level_all, for words of one size, in numbers that hold them, so that
+ * as many as can be are done at once. */
+#define LEVEL_ALL(type, load, bytes) \
 	for (i = 0; i < n; i++) { \
-		x = (uint32_t)(load(old + (bytes) * i) >> shift) & mask; \
-		x = x > a ? x - a : 0; \
-		level[i] = (unsigned char)(x < levels ? x : OUT); \
+		type x = (type)((type)(load(old + (bytes) * i) >> shift) & \
+		    (type)mask); \
+		\
+		x = (type)(x > (type)a ? x - (type)a : 0); \
+		level[i] = (unsigned char)(x < (type)levels ? x : OUT); \
 	}
 
 #define LOAD8(p) (*(p))
@@ -172,7 +176,7 @@ static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)
 {
-	uint32_t x, mask = (1u << f->exponent) - 1;
+	uint32_t mask = (1u << f->exponent) - 1;
 	unsigned shift = f->mantissa;
 	size_t i;
 
@@ -182,100 +186,56 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	}
 	switch (f->size) {
 	case 1:
-		LEVEL_ALL(LOAD8, 1)
+		LEVEL_ALL(uint8_t, LOAD8, 1)
 		break;
 	case 2:
-		LEVEL_ALL(bytes_le16, 2)
+		LEVEL_ALL(uint16_t, bytes_le16, 2)
 		break;
 	case 4:
-		LEVEL_ALL(bytes_le32, 4)
+		LEVEL_ALL(uint32_t, bytes_le32, 4)
 		break;
 	default:
-		LEVEL_ALL(bytes_le64, 8)
+		LEVEL_ALL(uint32_t, bytes_le64, 8)
 	}
 }
 
-/* Sixteen bytes that are compared at once. */
-typedef unsigned char bytes16 __attribute__((vector_size(16)));
+/* Which words have a level, as kern.h's marks says it. */
+struct marks {
+	const struct kern *kern;
+	uint64_t *mark;		/* u64[(n + 63) / 64] */
+	uint32_t *before;	/* u32[(n + 63) / 64 + 1] */
+};
 
-static inline uint64_t
-eight(const unsigned char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-/* The sum of sixteen bytes of at most 127 each. */
 static inline size_t
-sum_of(bytes16 v)
+marks_words(size_t n)
 {
-	uint64_t half[2], s;
-
-	memcpy(half, &v, sizeof(half));
-	s = half[0] + half[1];
-	s = (s & 0x00ff00ff00ff00ffu) + (s >> 8 & 0x00ff00ff00ff00ffu);
-	return (size_t)(s * 0x0001000100010001u >> 48);
+	return (n + 63) / 64;
 }
 
-/* How often l stands in level[from..to). */
-static size_t
-count_of(const unsigned char *level, size_t from, size_t to, unsigned l)
-{
-	const bytes16 all = (bytes16){ 0 } + (unsigned char)l;
-	bytes16 v, sum;
-	size_t n = 0, k;
-
-	while (to - from >= 16) {
-		k = (to - from) / 16;
-		k = k < 64 ? k : 64;
-		for (sum = (bytes16){ 0 }; k-- > 0; from += 16) {
-			memcpy(&v, level + from, sizeof(v));
-			sum -= (bytes16)(v == all);
-		}
-		n += sum_of(sum);
-	}
-	for (; from < to; from++)
-		n += level[from] == l;
-	return n;
-}
-
-/* In each of the eight bytes of v that is 0, the highest bit; in the others 0. */
+/* In each byte of the result, how many bits are 1 in this byte of m and below. */
 static inline uint64_t
-zero_bytes(uint64_t v)
+counts(uint64_t m)
 {
-	const uint64_t low = 0x7f7f7f7f7f7f7f7fu;
-
-	return ~(((v & low) + low) | v | low);
+	m -= m >> 1 & 0x5555555555555555u;
+	m = (m & 0x3333333333333333u) + (m >> 2 & 0x3333333333333333u);
+	m = (m + (m >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+	return m * 0x0101010101010101u;
 }
 
-/* Where in level[from..n) the one behind `skip' others of level l stands; n when
- * there is none. */
-static inline size_t
-find_next(const unsigned char *level, size_t from, size_t n, unsigned l,
-    size_t skip)
+/* The place of the bit of m that is 1 and has k such below it; there is one. */
+static inline unsigned
+bit_behind(uint64_t m, unsigned k)
 {
-	const uint64_t all = 0x0101010101010101u * l;
-	uint64_t v;
-	size_t step, k;
+	const uint64_t one = 0x0101010101010101u, top = 0x80 * one;
+	uint64_t upto = counts(m);
+	/* bytes that end before it */
+	uint64_t less = (((k * one | top) - upto) & top) >> 7;
+	unsigned at = (unsigned)(less * one >> 56) * 8;
 
-	for (step = 1024; step >= 64 && skip >= 4; step /= 4)
-		while (n - from >= step &&
-		    (k = count_of(level, from, from + step, l)) <= skip) {
-			skip -= k;
-			from += step;
-		}
-	for (; n - from >= 8; from += 8, skip -= k) {
-		v = zero_bytes(eight(level + from) ^ all);
-		k = (size_t)((v >> 7) * 0x0101010101010101u >> 56);
-		if (k > skip)
-			break;
-	}
-	for (; from < n; from++)
-		if (level[from] == l && skip-- == 0)
-			break;
-	return from;
+	k -= (unsigned)(upto << 8 >> at) & 255;
+	for (m >>= at; k > 0; k--)
+		m &= m - 1;
+	return at + (unsigned)__builtin_ctzll(m);
 }
 
 /* ---- what is learned ---- */
@@ -320,11 +280,10 @@ next_level(struct model *m)
 static inline unsigned
 lower_bits(const struct model *m)
 {
-	unsigned k = 0;
+	unsigned k = (unsigned)(__builtin_clzll(m->count) -
+	    __builtin_clzll(m->sum | m->count));
 
-	while (m->count << (k + 1) <= m->sum)
-		k++;
-	return k;
+	return k > 0 && m->count << k > m->sum ? k - 1 : k;
 }
 
 static inline void
@@ -387,28 +346,29 @@ range_width(unsigned k, unsigned t)
 
 /* gap of the rest values of the level there still are; gap == rest: there is no
  * further change. */
-static inline void
+RANGE_INLINE void
 put_gap(struct model *m, struct range_put *w, struct bits *b, uint64_t gap,
     uint64_t rest)
 {
 	unsigned k = lower_bits(m), t, width = k;
 	uint64_t base = 0;
-	int more = 1;
 
-	for (t = 0; (rest - base) >> width != 0; width = range_width(k, ++t)) {
-		more = (gap - base) >> width != 0;
-		range_put_bit(w, &m->gap[t < GAPS ? t : GAPS - 1], more);
-		if (!more)
+	for (t = 0;; width = range_width(k, ++t)) {
+		if ((rest - base) >> width == 0) {
+			range_put_bit(w, &m->end, gap == rest);
+			if (gap == rest)
+				return;
 			break;
+		}
+		if ((gap - base) >> width == 0) {
+			range_put_bit(w, &m->gap[t < GAPS ? t : GAPS - 1], 0);
+			break;
+		}
+		range_put_bit(w, &m->gap[t < GAPS ? t : GAPS - 1], 1);
 		base += (uint64_t)1 << width;
 	}
-	if (more) {
-		range_put_bit(w, &m->end, gap == rest);
-		if (gap == rest)
-			return;
-	}
 	if (width > 0) {
-		range_put_bit(w, &m->low,
+		range_put_even(w, &m->low,
 		    (int)((gap - base) >> (width - 1) & 1));
 		bits_set(b, gap - base, width - 1);
 	}
@@ -416,24 +376,25 @@ put_gap(struct model *m, struct range_put *w, struct bits *b, uint64_t gap,
 }
 
 /* As put_gap; above rest: no such distance is written. */
-static inline uint64_t
+RANGE_INLINE uint64_t
 get_gap(struct model *m, struct range_get *r, struct bits *b, uint64_t rest)
 {
 	unsigned k = lower_bits(m), t, width = k;
 	uint64_t base = 0, gap;
-	int more = 1;
 
-	for (t = 0; (rest - base) >> width != 0; width = range_width(k, ++t)) {
-		more = range_get_bit(r, &m->gap[t < GAPS ? t : GAPS - 1]);
-		if (!more)
+	for (t = 0;; width = range_width(k, ++t)) {
+		if ((rest - base) >> width == 0) {
+			if (range_get_bit(r, &m->end))
+				return rest;
+			break;
+		}
+		if (!range_get_bit(r, &m->gap[t < GAPS ? t : GAPS - 1]))
 			break;
 		base += (uint64_t)1 << width;
 	}
-	if (more && range_get_bit(r, &m->end))
-		return rest;
 	gap = base;
 	if (width > 0) {
-		gap += (uint64_t)range_get_bit(r, &m->low) << (width - 1);
+		gap += (uint64_t)range_get_even(r, &m->low) << (width - 1);
 		gap += bits_take(b, width - 1);
 	}
 	learn_gap(m, gap);
@@ -441,7 +402,7 @@ get_gap(struct model *m, struct range_get *r, struct bits *b, uint64_t rest)
 }
 
 /* From old to new, by a move of 1 to 2^(bits - 1). */
-static inline void
+RANGE_INLINE void
 put_move(const struct form *f, struct model *m, struct range_put *w,
     struct bits *b, uint64_t old, uint64_t new)
 {
@@ -458,12 +419,12 @@ put_move(const struct form *f, struct model *m, struct range_put *w,
 	if (k < 8u * f->size - 1)
 		range_put_bit(w, &m->class[k], 0);
 	if (k > 0) {
-		range_put_bit(w, &m->half, (int)(d >> (k - 1) & 1));
+		range_put_even(w, &m->half, (int)(d >> (k - 1) & 1));
 		bits_set(b, d, k - 1);
 	}
 }
 
-static inline uint64_t
+RANGE_INLINE uint64_t
 get_move(const struct form *f, struct model *m, struct range_get *r,
     struct bits *b, uint64_t old)
 {
@@ -475,7 +436,7 @@ get_move(const struct form *f, struct model *m, struct range_get *r,
 		k++;
 	d = (uint64_t)1 << k;
 	if (k > 0) {
-		d |= (uint64_t)range_get_bit(r, &m->half) << (k - 1);
+		d |= (uint64_t)range_get_even(r, &m->half) << (k - 1);
 		d |= bits_take(b, k - 1);
 	}
 	return at_place(f, (place(f, old) + (down ? 0 - d : d)) & all_bits(f));
@@ -483,75 +444,64 @@ get_move(const struct form *f, struct model *m, struct range_get *r,
 
 /* ---- given the old words ---- */
 
-/* The words that changed, and how many have which exponent. */
+/* Which words changed, and the levels that they are of. */
 struct changes {
-	uint32_t *at;		/* their places, by level once sorted */
-	size_t n;
-	uint32_t first[LEVELS + 1];	/* of each level, in at */
+	uint64_t *at;		/* u64[(n + 63) / 64], a bit for each word */
+	size_t n;		/* how many */
 	uint32_t a, levels;
 };
 
-/* Places that differ, eight bytes at a time where nothing does. */
-static size_t
-find_changes(unsigned size, const unsigned char *old, const unsigned char *new,
-    size_t n, uint32_t *at)
-{
-	size_t i = 0, k = 0, step = 8 / size, end;
+/* The loop of find_changes, for words of one size. */
+#define DIFFER_ALL(load, bytes) \
+	for (i = 0; i < n; i++) \
+		differs[i] = load(old + (bytes) * i) != load(new + (bytes) * i);
 
-	while (i < n) {
-		if (n - i >= step && eight(old + i * size) ==
-		    eight(new + i * size)) {
-			i += step;
-			continue;
-		}
-		end = n - i >= step ? i + step : n;
-		for (; i < end; i++) {
-			at[k] = (uint32_t)i;
-			k += word(old + i * size, size) !=
-			    word(new + i * size, size);
-		}
+/* Which words changed, by a byte for each on the way. */
+static void
+find_changes(unsigned size, const unsigned char *restrict old,
+    const unsigned char *restrict new, size_t n,
+    unsigned char *restrict differs, const struct marks *t, struct changes *c)
+{
+	size_t i;
+
+	switch (size) {
+	case 1:
+		DIFFER_ALL(LOAD8, 1)
+		break;
+	case 2:
+		DIFFER_ALL(bytes_le16, 2)
+		break;
+	case 4:
+		DIFFER_ALL(bytes_le32, 4)
+		break;
+	default:
+		DIFFER_ALL(bytes_le64, 8)
 	}
-	return k;
+	t->kern->marks(c->at, t->before, differs, n, 1);
+	c->n = t->before[marks_words(n)];
 }
 
 /* Which exponents become levels: the first takes what is below it too, about one
  * in 64 of the changes, the last is the greatest that changed. */
 static void
-choose_levels(const struct form *f, const unsigned char *old, struct changes *c)
+choose_levels(const struct form *f, const unsigned char *old, size_t n,
+    struct changes *c)
 {
 	uint32_t count[2048] = { 0 }, top = 0, low = 0, x;
+	uint64_t at;
 	size_t i, sum;
 
-	for (i = 0; i < c->n; i++) {
-		x = exponent(f, word(old + (size_t)c->at[i] * f->size,
-		    f->size));
-		count[x]++;
-		top = x > top ? x : top;
-	}
+	for (i = 0; i < marks_words(n); i++)
+		for (at = c->at[i]; at != 0; at &= at - 1) {
+			x = exponent(f, word(old + (64 * i +
+			    (unsigned)__builtin_ctzll(at)) * f->size, f->size));
+			count[x]++;
+			top = x > top ? x : top;
+		}
 	for (sum = count[0]; sum * 64 < c->n; sum += count[low])
 		low++;
 	c->a = top - low < LEVELS ? low : top - LEVELS + 1;
 	c->levels = top - c->a + 1;
-}
-
-/* The places by level, in each rising. */
-static void
-sort_changes(const unsigned char *level, struct changes *c, uint32_t *to)
-{
-	uint32_t next[LEVELS] = { 0 };
-	size_t i;
-	uint32_t l, sum = 0;
-
-	for (i = 0; i < c->n; i++)
-		next[level[c->at[i]]]++;
-	for (l = 0; l < c->levels; l++) {
-		c->first[l] = sum;
-		sum += next[l];
-		next[l] = c->first[l];
-	}
-	c->first[c->levels] = sum;
-	for (i = 0; i < c->n; i++)
-		to[next[level[c->at[i]]]++] = c->at[i];
 }
 
 /* Where a group is written. */
@@ -560,56 +510,65 @@ struct out {
 	struct model m;
 	struct range_put w;
 	struct bits b;
-	unsigned char *level;		/* u8[n], of the old words */
 	const unsigned char *bits;	/* where b begins */
 	const unsigned char *old, *new;
 	size_t n;
 };
 
-/* Level l, of which the words at[k] changed.  -1: it takes more than they do. */
+/* The level whose words are marked.  -1: it takes more than they do. */
 static int
-put_level(struct out *o, unsigned l, const uint32_t *at, size_t k)
+put_level(struct out *o, const struct marks *t, const uint64_t *changed)
 {
 	const unsigned size = o->f->size;
 	const unsigned char *most = o->w.start + o->n * size;
 	const unsigned char *most_bits = o->bits + o->n * size;
-	uint64_t rest = count_of(o->level, 0, o->n, l), gap;
-	size_t i, from = 0, p;
+	const size_t words = marks_words(o->n), all = t->before[words];
+	struct range_put w = o->w;	/* here, so that they stay in registers */
+	struct bits b = o->b;
+	size_t i, p, next = 0, is;
+	uint64_t at;
 
-	for (i = 0; i < k; i++) {
-		if (o->w.p > most || o->b.p > most_bits)
-			return -1;
-		p = at[i];
-		gap = count_of(o->level, from, p, l);
-		put_gap(&o->m, &o->w, &o->b, gap, rest);
-		put_move(o->f, &o->m, &o->w, &o->b, word(o->old + p * size,
-		    size), word(o->new + p * size, size));
-		rest -= gap + 1;
-		from = p + 1;
-	}
-	if (rest > 0)
-		put_gap(&o->m, &o->w, &o->b, rest, rest);
+	for (i = 0; i < words; i++)
+		for (at = t->mark[i] & changed[i]; at != 0; at &= at - 1) {
+			if (w.p > most || b.p > most_bits)
+				return -1;
+			p = 64 * i + (unsigned)__builtin_ctzll(at);
+			is = t->before[i] + (counts(t->mark[i] &
+			    ((at & (0 - at)) - 1)) >> 56);
+			put_gap(&o->m, &w, &b, is - next, all - next);
+			put_move(o->f, &o->m, &w, &b, word(o->old + p * size,
+			    size), word(o->new + p * size, size));
+			next = is + 1;
+		}
+	if (next < all)
+		put_gap(&o->m, &w, &b, all - next, all - next);
+	o->w = w;
+	o->b = b;
 	return 0;
 }
 
 /* Where things are while a group is coded. */
 struct room {
-	uint32_t *at, *sorted;	/* [n + 8] each */
+	uint64_t *changed;	/* [(n + 63) / 64] */
+	struct marks marks;
 	unsigned char *level;	/* [n] */
-	unsigned char *bits;	/* [n * size + SLACK] */
+	unsigned char *bits;	/* [n * size + SLACK] when written */
 };
 
 static int
-room_get(struct room *r, const struct form *f, size_t n, struct err *e)
+room_get(struct room *r, const struct form *f, size_t n, size_t bits,
+    struct err *e)
 {
-	size_t places = n + 8;
+	size_t words = marks_words(n) + 1;
 
-	r->at = alloc_raw(2 * places * sizeof(*r->at) + n + n * f->size + SLACK,
-	    1, e);
-	if (r->at == NULL)
+	if ((r->marks.kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
+	r->changed = alloc_raw(words * (8 + 8 + 4) + n + bits, 1, e);
+	if (r->changed == NULL)
 		return -ERR_SYS;
-	r->sorted = r->at + places;
-	r->level = (unsigned char *)(r->sorted + places);
+	r->marks.mark = r->changed + words;
+	r->marks.before = (uint32_t *)(r->marks.mark + words);
+	r->level = (unsigned char *)(r->marks.before + words);
 	r->bits = r->level + n;
 	return 0;
 }
@@ -623,18 +582,17 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	size_t h, len, k;
 	uint32_t l;
 
-	choose_levels(o->f, o->old, c);
+	choose_levels(o->f, o->old, o->n, c);
 	level_all(o->f, o->old, o->n, c->a, c->levels, t->level);
-	sort_changes(t->level, c, t->sorted);
-	o->level = t->level;
 	o->bits = o->b.p = t->bits;
 	o->w = range_put_start(p + HEAD);
 	first_level(&o->m);
 	for (l = 0; l < c->levels; l++) {
 		if (l > 0)
 			next_level(&o->m);
-		if (put_level(o, l, t->sorted + c->first[l],
-		    c->first[l + 1] - c->first[l]) < 0)
+		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level,
+		    o->n, (unsigned char)l);
+		if (put_level(o, &t->marks, c->at) < 0)
 			return -1;
 	}
 	len = range_put_end(o->w);
@@ -651,30 +609,50 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	return 0;
 }
 
+/* A level of which words are marked; -1 where its changes are not right. */
+static int
+get_level(const struct form *f, struct model *m, const struct marks *t,
+    const unsigned char *old, unsigned char *new, size_t n,
+    struct range_get *from, struct bits *bits)
+{
+	const size_t all = t->before[marks_words(n)];
+	struct range_get r = *from;	/* here, so that they stay in registers */
+	struct bits b = *bits;
+	size_t i = 0, next, p;
+	uint64_t gap = 0;
+
+	for (next = 0; next < all; next++) {
+		gap = get_gap(m, &r, &b, all - next);
+		if (gap >= all - next)
+			break;
+		next += (size_t)gap;
+		while (t->before[i + 1] <= next)
+			i++;
+		p = 64 * i + bit_behind(t->mark[i],
+		    (unsigned)(next - t->before[i]));
+		set_word(new + p * f->size, f->size, get_move(f, m, &r, &b,
+		    word(old + p * f->size, f->size)));
+	}
+	*from = r;
+	*bits = b;
+	return next < all && gap > all - next ? -1 : 0;
+}
+
 static int
 get_levels(const struct form *f, const unsigned char *old, unsigned char *new,
-    size_t n, const unsigned char *level, uint32_t levels, struct range_get *r,
+    size_t n, struct room *t, uint32_t levels, struct range_get *r,
     struct bits *b)
 {
 	struct model m;
-	uint64_t rest, gap;
 	uint32_t l;
-	size_t p, i;
 
 	first_level(&m);
 	for (l = 0; l < levels && r->at <= r->n + 16 && !b->bad; l++) {
 		if (l > 0)
 			next_level(&m);
-		rest = count_of(level, 0, n, l);
-		for (p = 0; rest > 0; rest -= gap + 1, p = i + 1) {
-			gap = get_gap(&m, r, b, rest);
-			if (gap >= rest)
-				break;
-			i = find_next(level, p, n, l, (size_t)gap);
-			set_word(new + i * f->size, f->size, get_move(f, &m, r,
-			    b, word(old + i * f->size, f->size)));
-		}
-		if (rest > 0 && gap > rest)
+		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level, n,
+		    (unsigned char)l);
+		if (get_level(f, &m, &t->marks, old, new, n, r, b) < 0)
 			return -1;
 	}
 	return l == levels ? 0 : -1;
@@ -688,23 +666,23 @@ get_given(const struct form *f, const unsigned char *old, struct bytes *in,
 	uint64_t len = bytes_varint(in);
 	struct bits b = { NULL, NULL, NULL, 0, 0, 0 };
 	struct range_get r;
-	unsigned char *level;
+	struct room t;
 	int bad;
 
 	if (in->bad || len > in->n - in->at || levels == 0 ||
 	    levels > LEVELS || a + levels > (uint64_t)1 << f->exponent)
 		return codec_corrupt("exact", "bad levels", e);
-	if ((level = alloc_raw(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	level_all(f, old, n, (uint32_t)a, (uint32_t)levels, level);
+	if ((bad = room_get(&t, f, n, 0, e)) < 0)
+		return bad;
+	level_all(f, old, n, (uint32_t)a, (uint32_t)levels, t.level);
 	if (new != old)
 		memcpy(new, old, n * f->size);
 	r = range_get_start(bytes_take(in, (size_t)len), (size_t)len);
 	b.end = in->p + in->n;
 	b.q = in->p + in->at;
-	bad = get_levels(f, old, new, n, level, (uint32_t)levels, &r, &b) < 0 ||
+	bad = get_levels(f, old, new, n, &t, (uint32_t)levels, &r, &b) < 0 ||
 	    range_get_end(r) != len || b.bad || b.q != b.end || b.v != 0;
-	alloc_free(level);
+	alloc_free(t.changed);
 	in->at = in->n;
 	return bad ? codec_corrupt("exact", "bad changes", e) : 0;
 }
@@ -785,17 +763,18 @@ static int
 put_changes(const struct form *f, const unsigned char *old,
     const unsigned char *new, size_t n, struct buf *out, struct err *e)
 {
-	struct changes c = { NULL, 0, { 0 }, 0, 0 };
+	struct changes c = { NULL, 0, 0, 0 };
 	struct out o = { .f = f, .old = old, .new = new, .n = n };
 	struct room t;
-	int r = room_get(&t, f, n, e);
+	int r = room_get(&t, f, n, n * f->size + SLACK, e);
 
 	if (r < 0)
 		return r;
-	c.at = t.at;
-	if ((c.n = find_changes(f->size, old, new, n, c.at)) > 0)
+	c.at = t.changed;
+	find_changes(f->size, old, new, n, t.level, &t.marks, &c);
+	if (c.n > 0)
 		r = put_given(&o, &c, &t, out) == 0 ? GIVEN : TOO_LONG;
-	alloc_free(t.at);
+	alloc_free(t.changed);
 	return r;
 }
 

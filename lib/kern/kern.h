@@ -98,6 +98,12 @@ struct kern {
 	void (*split)(unsigned char *p, const float *x, size_t n);
 	void (*join)(float *x, const unsigned char *p, size_t n);
 
+	/* which of x[n] are v: bit i % 64 of mark[i / 64], and how many bits of
+	 * mark are 1 before that word; the last of before[(n + 63) / 64 + 1] is
+	 * how many there are */
+	void (*marks)(uint64_t *mark, uint32_t *before, const unsigned char *x,
+	    size_t n, unsigned char v);
+
 	/* The passes of ECQ, whose words kern_ecq.h explains.  m has been
 	 * started; all but the first pass need its tables too. */
 	/* finds the code of each q[n], and the greatest symbol, by each of k

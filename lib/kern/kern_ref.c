@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_marks.h"
 #include "kern/ref.h"
 
 /* With any other evaluation this machine would give other bits than the rest;
@@ -481,6 +482,7 @@ const struct kern kern_ref = {
 	.deadzone = kern_ref_deadzone,
 	.split = split,
 	.join = join,
+	.marks = kern_marks,
 	.ecq_sort = kern_ecq_sort,
 	.ecq_spans = kern_ecq_spans,
 	.ecq_put = kern_ecq_put,

@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_marks.h"
 #include "kern/ref.h"
 
 #ifdef WIDE_BYTES
@@ -618,6 +619,7 @@ wide_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
 	.deadzone = wide_deadzone, \
 	.split = wide_split, \
 	.join = wide_join, \
+	.marks = kern_marks, \
 	.ecq_centers = wide_ecq_centers, \
 	.ecq_told = wide_ecq_told
 

@@ -1,0 +1,83 @@
+/*
+ * The row `marks' of every table: for 64 bytes at a time, in the instructions of the
+ * file that includes it.
+ */
+#ifndef ACE_KERN_MARKS_H
+#define ACE_KERN_MARKS_H
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* Bit i is 1 where p[i] is v, for 64 of them. */
+static inline uint64_t
+kern_marks_of(const unsigned char *p, unsigned char v)
+{
+#if defined(__AVX512BW__)
+	return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p),
+	    _mm512_set1_epi8((char)v));
+#elif defined(__AVX2__)
+	const __m256i all = _mm256_set1_epi8((char)v);
+	__m256i a = _mm256_loadu_si256((const void *)p);
+	__m256i b = _mm256_loadu_si256((const void *)(p + 32));
+
+	a = _mm256_cmpeq_epi8(a, all);
+	b = _mm256_cmpeq_epi8(b, all);
+	return (uint32_t)_mm256_movemask_epi8(a) |
+	    (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32;
+#else
+	const uint64_t one = 0x0101010101010101u, low = 0x7f * one;
+	uint64_t x, m = 0;
+	unsigned k;
+
+	for (k = 0; k < 64; k += 8) {
+		x = bytes_le64(p + k) ^ one * v;
+		/* 1 in each of the eight bytes that is 0 */
+		x = ~(((x & low) + low) | x | low) >> 7;
+		m |= (x * 0x0102040810204080u >> 56) << k;
+	}
+	return m;
+#endif
+}
+
+/* How many bits of m are 1. */
+static inline unsigned
+kern_marks_count(uint64_t m)
+{
+#if defined(__POPCNT__)
+	return (unsigned)__builtin_popcountll(m);
+#else
+	m -= m >> 1 & 0x5555555555555555u;
+	m = (m & 0x3333333333333333u) + (m >> 2 & 0x3333333333333333u);
+	m = (m + (m >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+	return (unsigned)(m * 0x0101010101010101u >> 56);
+#endif
+}
+
+static void
+kern_marks(uint64_t *mark, uint32_t *before, const unsigned char *x, size_t n,
+    unsigned char v)
+{
+	unsigned char last[64];
+	uint32_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < n / 64; i++) {
+		mark[i] = kern_marks_of(x + 64 * i, v);
+		before[i] = sum;
+		sum += kern_marks_count(mark[i]);
+	}
+	if (n % 64 != 0) {
+		memset(last, (unsigned char)~v, sizeof(last));
+		memcpy(last, x + 64 * i, n % 64);
+		mark[i] = kern_marks_of(last, v);
+		before[i] = sum;
+		sum += kern_marks_count(mark[i++]);
+	}
+	before[i] = sum;
+}
+
+#endif
