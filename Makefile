@@ -457,7 +457,8 @@ install: all
 	install -m 644 man/ace.xml "$$TO/share/mime/packages/"
 	install -m 644 $(filter-out %.sh,$(wildcard examples/hosts/*)) "$$TO/share/ace/hosts/"
 	install -m 755 examples/hosts/*.sh "$$TO/share/ace/hosts/"
-	install -m 755 examples/patches/* "$$TO/share/ace/patches/"
+	install -m 644 examples/patches/*.py "$$TO/share/ace/patches/"
+	install -m 755 examples/patches/*.sh "$$TO/share/ace/patches/"
 	install -m 644 examples/pytorch/*.py "$$TO/share/ace/pytorch/"
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \

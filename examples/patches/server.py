@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """A stand-in for a server of models, to try receive.sh with, and no server for users:
 
-    server.py MODEL PORT
+    python3 server.py MODEL PORT
 
 It maps the model's files into memory as such servers do, reads all of them all the
 time, and answers with what it has:

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """A trainer in PyTorch that sends its weights to a host that serves them, as exact
 patches in bf16, after every few steps:
 
-    train.py 'ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000'
+    python3 train.py 'ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000'
 
 The host has the first model already (base/, which is written here).  The model is a small
 network; what is yours to take is Publisher."""

@@ -38,7 +38,7 @@ version() {
 # serve MODEL: starts the stand-in; its address is $url
 serve() {
 	rm -f port
-	server.py "$1" 0 >port 2>server.log &
+	python3 "$patches/server.py" "$1" 0 >port 2>server.log &
 	server=$!
 	wait_for test -s port
 	url=http://127.0.0.1:$(cat port)
