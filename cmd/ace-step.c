@@ -256,7 +256,7 @@ lines(const struct opts *o, struct buf *b, struct err *e)
 		if (!wanted(o, t))
 			continue;
 		filter_line(table[t].name, o->words[t], o->word[t], line);
-		if ((r = buf_put(b, line, strlen(line), e)) == 0)
+		if ((r = buf_puts(b, line, e)) == 0)
 			r = buf_put(b, "\n", 1, e);
 	}
 	return r < 0 ? r : buf_put(b, "", 1, e);

@@ -159,6 +159,12 @@ buf_put(struct buf *b, const void *p, size_t n, struct err *e)
 	return 0;
 }
 
+int
+buf_puts(struct buf *b, const char *s, struct err *e)
+{
+	return buf_put(b, s, strlen(s), e);
+}
+
 void
 buf_release(struct buf *b)
 {

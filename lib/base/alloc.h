@@ -47,10 +47,11 @@ struct buf {
 #define BUF_INIT { NULL, 0, 0 }
 
 /* buf_room(b, n, e): makes room for at least n more bytes behind the b->n that
- * are in use.  buf_put(b, p, n, e): appends the n bytes at p.  Both return 0 or
- * -ERR_SYS.  buf_release(b): frees the memory. */
+ * are in use.  buf_put(b, p, n, e): appends the n bytes at p; buf_puts(b, s, e)
+ * those of a string.  All return 0 or -ERR_SYS.  buf_release(b): frees the memory. */
 int buf_room(struct buf *b, size_t n, struct err *e);
 int buf_put(struct buf *b, const void *p, size_t n, struct err *e);
+int buf_puts(struct buf *b, const char *s, struct err *e);
 void buf_release(struct buf *b);
 
 #endif

@@ -539,12 +539,6 @@ const struct backend_in safetensors_in = {
 
 /* ---- writing ---- */
 
-static int
-safetensors_puts(struct buf *b, const char *s, struct err *e)
-{
-	return buf_put(b, s, strlen(s), e);
-}
-
 int
 safetensors_quote(struct buf *b, const char *s, struct err *e)
 {
@@ -555,7 +549,7 @@ safetensors_quote(struct buf *b, const char *s, struct err *e)
 	if (text == NULL)
 		r = err_set(e, ERR_SYS, "out of memory");
 	else
-		r = safetensors_puts(b, text, e);
+		r = buf_puts(b, text, e);
 	free(text);
 	json_decref(j);
 	return r;
@@ -571,14 +565,14 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 	for (i = 0; kv != NULL && i < kv->n && r == 0; i++) {
 		if (strncmp(kv->p[i].key, SAFETENSORS_PREFIX, k) != 0)
 			continue;
-		if ((r = safetensors_puts(b, sep, e)) == 0 &&
+		if ((r = buf_puts(b, sep, e)) == 0 &&
 		    (r = safetensors_quote(b, kv->p[i].key + k, e)) == 0 &&
-		    (r = safetensors_puts(b, ":", e)) == 0)
+		    (r = buf_puts(b, ":", e)) == 0)
 			r = safetensors_quote(b, kv->p[i].value, e);
 		sep = ",";
 		any = 1;
 	}
-	return any && r == 0 ? safetensors_puts(b, "}", e) : r;
+	return any && r == 0 ? buf_puts(b, "}", e) : r;
 }
 
 static int
@@ -604,7 +598,7 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	    "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)*at,
 	    (unsigned long long)end);
 	*at = end;
-	return safetensors_puts(b, text, e);
+	return buf_puts(b, text, e);
 }
 
 /* Makes the whole header, entry by entry, and either writes it to the file or
@@ -618,11 +612,11 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size,
 	size_t i;
 	int r;
 
-	if ((r = safetensors_puts(&b, "{", e)) == 0)
+	if ((r = buf_puts(&b, "{", e)) == 0)
 		r = safetensors_put_notes(&b, s->opts->note, e);
 	for (i = 0; i < s->schema->n && r == 0; i++) {
 		if (*size + b.n > 1)
-			r = safetensors_puts(&b, ",", e);
+			r = buf_puts(&b, ",", e);
 		if (r == 0)
 			r = safetensors_put_tensor(&b, &s->schema->t[i],
 			    s->dtype[i], &at, e);
@@ -631,7 +625,7 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size,
 		*size += b.n;
 		b.n = 0;
 	}
-	if (r == 0 && (r = safetensors_puts(&b, "}", e)) == 0 && write)
+	if (r == 0 && (r = buf_puts(&b, "}", e)) == 0 && write)
 		r = io_write(s->io, b.p, b.n, e);
 	*size += b.n;
 	buf_release(&b);

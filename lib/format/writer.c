@@ -335,7 +335,7 @@ writer_provenance(struct writer *w, struct err *e)
 		h += strcspn(h, "\n");
 		h += *h != '\0';
 	}
-	if ((r = buf_put(&b, h, strlen(h), e)) == 0 &&
+	if ((r = buf_puts(&b, h, e)) == 0 &&
 	    (r = buf_put(&b, w->line, n - 1, e)) == 0 &&
 	    (r = buf_put(&b, "\n", 1, e)) == 0)
 		r = writer_plain(w, FRAME_PROV, b.p, b.n, 1, e);

@@ -334,9 +334,9 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 static int
 contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 {
-	int r = b->n != 0 ? buf_put(b, sep, strlen(sep), e) : 0;
+	int r = b->n != 0 ? buf_puts(b, sep, e) : 0;
 
-	return r < 0 ? r : buf_put(b, word, strlen(word), e);
+	return r < 0 ? r : buf_puts(b, word, e);
 }
 
 /* Writes the list as a key of out. A list that is too long is left out, as is

@@ -19,7 +19,6 @@
 #include "model/delta.h"
 #include "pipe/scratch.h"
 
-#define DELTA_INDEX "model.safetensors.index.json"
 #define DELTA_FILE "model-00000-of-00001.safetensors"
 #define DELTA_SCRATCH "what changed in a model"
 
@@ -29,17 +28,6 @@ enum {
 };
 
 const char *const delta_codings[] = { "xor", "overwrite", NULL };
-
-static char *
-delta_name(const char *dir, const char *name, struct err *e)
-{
-	size_t n = strlen(dir) + strlen(name) + 2;
-	char *p = alloc_get(n, 1, e);
-
-	if (p != NULL)
-		(void)snprintf(p, n, "%s/%s", dir, name);
-	return p;
-}
 
 /* ---- checksums ---- */
 
@@ -174,7 +162,7 @@ int
 delta_head(const char *path, struct delta_head *h, struct err *e)
 {
 	struct about a = { .h = h };
-	char *index = delta_name(path, DELTA_INDEX, e);
+	char *index = model_name(path, MODEL_INDEX, e);
 	int r = 0;
 
 	*h = (struct delta_head){ 0 };
@@ -696,12 +684,6 @@ delta_group(struct delta *d, const struct model_span *s,
 	return d->done == d->all ? delta_tensor(d, s, e) : 0;
 }
 
-static int
-place_text(struct buf *b, const char *s, struct err *e)
-{
-	return buf_put(b, s, strlen(s), e);
-}
-
 /* "NAME":"TEXT", of each tensor: its checksum, or its file */
 static int
 place_pairs(const struct delta *d, const char *file, struct buf *b,
@@ -711,9 +693,9 @@ place_pairs(const struct delta *d, const char *file, struct buf *b,
 	int r = 0;
 
 	for (i = 0; i < d->frames.n && r == 0; i++)
-		if ((r = place_text(b, i > 0 ? "," : "", e)) == 0 &&
+		if ((r = buf_puts(b, i > 0 ? "," : "", e)) == 0 &&
 		    (r = safetensors_quote(b, d->frames.t[i].name, e)) == 0 &&
-		    (r = place_text(b, ":", e)) == 0)
+		    (r = buf_puts(b, ":", e)) == 0)
 			r = safetensors_quote(b, file != NULL ? file : d->sum[i],
 			    e);
 	return r;
@@ -728,8 +710,8 @@ place_head(const struct delta *d, struct buf *b, struct err *e)
 	size_t i;
 	int r;
 
-	if ((r = place_text(b, text, e)) < 0 ||
-	    (r = place_text(b, "{\"__metadata__\":{", e)) < 0 ||
+	if ((r = buf_puts(b, text, e)) < 0 ||
+	    (r = buf_puts(b, "{\"__metadata__\":{", e)) < 0 ||
 	    (r = place_pairs(d, NULL, b, e)) < 0)
 		return r;
 	for (i = 0; i < d->frames.n && r == 0; i++, at += n) {
@@ -738,12 +720,12 @@ place_head(const struct delta *d, struct buf *b, struct err *e)
 		    ":[%llu],\"data_offsets\":[%llu,%llu]}",
 		    (unsigned long long)n, (unsigned long long)at,
 		    (unsigned long long)(at + n));
-		if ((r = place_text(b, i > 0 ? "," : "},", e)) == 0 &&
+		if ((r = buf_puts(b, i > 0 ? "," : "},", e)) == 0 &&
 		    (r = safetensors_quote(b, d->frames.t[i].name, e)) == 0)
-			r = place_text(b, text, e);
+			r = buf_puts(b, text, e);
 	}
-	if (r == 0 && (r = place_text(b, "}", e)) == 0)
-		r = place_text(b, &"        "[b->n % 8 != 0 ? b->n % 8 : 8], e);
+	if (r == 0 && (r = buf_puts(b, "}", e)) == 0)
+		r = buf_puts(b, &"        "[b->n % 8 != 0 ? b->n % 8 : 8], e);
 	if (r == 0)
 		bytes_set64(b->p, b->n - 8);
 	return r;
@@ -753,7 +735,7 @@ place_head(const struct delta *d, struct buf *b, struct err *e)
 static int
 place_file(struct delta *d, const char *dir, struct err *e)
 {
-	char *path = delta_name(dir, DELTA_FILE, e);
+	char *path = model_name(dir, DELTA_FILE, e);
 	struct buf b = BUF_INIT;
 	struct io *io = NULL;
 	uint64_t at;
@@ -781,7 +763,7 @@ place_index(struct delta *d, const char *dir, uint64_t version, uint64_t base,
     struct err *e)
 {
 	struct buf b = BUF_INIT;
-	char *path = delta_name(dir, DELTA_INDEX, e), text[256];
+	char *path = model_name(dir, MODEL_INDEX, e), text[256];
 	struct io *io = NULL;
 	int r = path != NULL ? 0 : -ERR_SYS;
 
@@ -790,9 +772,9 @@ place_index(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 	    "\"compression_format\":\"zstd\",\"checksum_format\":\"xxh3-128\"},"
 	    "\"weight_map\":{", (unsigned long long)version,
 	    (unsigned long long)base, delta_codings[d->coding]);
-	if (r == 0 && (r = place_text(&b, text, e)) == 0 &&
+	if (r == 0 && (r = buf_puts(&b, text, e)) == 0 &&
 	    (r = place_pairs(d, DELTA_FILE, &b, e)) == 0 &&
-	    (r = place_text(&b, "}}\n", e)) == 0 &&
+	    (r = buf_puts(&b, "}}\n", e)) == 0 &&
 	    (r = io_create(&io, path, 1, e)) == 0 &&
 	    (r = io_write(io, b.p, b.n, e)) == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
@@ -814,7 +796,7 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 		return err_sys(e, "'%s'", dir);
 	if ((r = delta_head(dir, &is, e)) < 0)
 		return r;
-	if ((index = delta_name(dir, DELTA_INDEX, e)) == NULL)
+	if ((index = model_name(dir, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (access(index, F_OK) == 0 && (!is.is || is.version != version))
 		r = err_set(e, ERR_REFUSED, "'%s' holds another version, which is "

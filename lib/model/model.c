@@ -16,7 +16,6 @@
 #include "files/format.h"
 #include "model/model.h"
 
-#define MODEL_INDEX "model.safetensors.index.json"
 #define MODEL_SINGLE "model.safetensors"
 
 static const uint8_t forms[SCHEMA_NDTYPE] = {
@@ -88,8 +87,8 @@ by_file(const void *a, const void *b)
 	    ((const struct entry *)b)->file);
 }
 
-static char *
-beside(const char *dir, const char *name, struct err *e)
+char *
+model_name(const char *dir, const char *name, struct err *e)
 {
 	size_t n = strlen(dir) + strlen(name) + 2;
 	char *p = alloc_get(n, 1, e);
@@ -153,7 +152,7 @@ index_files(struct model *m, struct index *x, struct err *e)
 	for (i = 0; i < x->n && r == 0; i++) {
 		if (i > 0 && strcmp(x->p[i].file, x->p[i - 1].file) == 0)
 			continue;
-		r = file_add(m, x->p[i].file, beside(m->path, x->p[i].file, e),
+		r = file_add(m, x->p[i].file, model_name(m->path, x->p[i].file, e),
 		    e);
 		if (r == -ERR_SYS && m->nfiles > 0 &&
 		    m->file[m->nfiles - 1].fd < 0 &&
@@ -302,7 +301,7 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
-	if ((*index = beside(m->path, MODEL_INDEX, e)) == NULL)
+	if ((*index = model_name(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (access(*index, F_OK) == 0) {
 		x->path = *index;
@@ -311,7 +310,7 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 			return err_file(e, r, *index);
 		return index_files(m, x, e);
 	}
-	r = file_add(m, MODEL_SINGLE, beside(m->path, MODEL_SINGLE, e), e);
+	r = file_add(m, MODEL_SINGLE, model_name(m->path, MODEL_SINGLE, e), e);
 	if (r == -ERR_SYS && m->nfiles > 0 &&
 	    access(m->file[0].path, F_OK) < 0) {
 		err_clear(e);

@@ -72,6 +72,10 @@ uint64_t model_bytes(const struct model *m);
 int model_read(const struct model *m, const struct model_span *s,
     unsigned char *p, struct err *e);
 
+/* model_name(dir, name, e): "DIR/NAME", the caller's to free; NULL without memory. */
+char *model_name(const char *dir, const char *name, struct err *e);
+#define MODEL_INDEX "model.safetensors.index.json"
+
 /* model_same(m, e): -ERR_REFUSED when a file is not as it was at model_open. */
 int model_same(const struct model *m, struct err *e);
 /* model_stamp(m): what its files are called, how long they are and when they were

@@ -38,12 +38,7 @@ enum {
 static char *
 swap_name(const struct swap *s, const char *name, struct err *e)
 {
-	size_t n = strlen(s->home) + strlen(name) + 2;
-	char *p = alloc_get(n, 1, e);
-
-	if (p != NULL)
-		(void)snprintf(p, n, "%s/%s", s->home, name);
-	return p;
+	return model_name(s->home, name, e);
 }
 
 int

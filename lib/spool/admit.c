@@ -212,7 +212,7 @@ admit_init(const struct inbox *s, struct err *e)
 	if (k == 0 && access(path, F_OK) == 0)
 		k = err_set(e, ERR_REFUSED, "'%s' is there already", path);
 	if (k == 0)
-		k = buf_put(&b, head, strlen(head), e);
+		k = buf_puts(&b, head, e);
 	for (o = admit_rows; k == 0 && o->type != OPT_IS_END; o++) {
 		n = snprintf(line, sizeof(line), "\n# %s\n# %s, default %s\n%s "
 		    "%s\n", o->help, o->arg, o->def, o->name, o->def);

@@ -99,10 +99,9 @@ plain() { ace-diff --no-provenance "$@"; }
 	[ "$(mkdelta apply d a)" = "000001 000002 xor 1" ]
 	same a b
 	plain -s 3 --base-version 2 a b >3.aceg
+	# the model is that already, and nothing is written
 	exits 0 ace-patch -o none m <3.aceg
-	mkdelta make a b none2
-	rm -r none2/model.*
-	exits 0 plain -s 3 a b
+	[ ! -e none ]
 	mkdir empty
 	echo '{"metadata":{"version":"000003","base_version":"000002","delta_encoding":"xor","compression_format":"zstd","checksum_format":"adler32"},"weight_map":{}}' >empty/model.safetensors.index.json
 	exits 0 plain a empty

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/exact.h"
+#include "kern/kern.h"
 #include "trip.h"
 
 enum { N = 70000 };
@@ -259,6 +260,39 @@ TEST(as_a_codec)
 	    -ERR_DATA && e.kind == ERR_UNSUPPORTED, "a parameter too large");
 	ok(codec_parse("exact", &plan, NULL) == -ERR_USAGE,
 	    "nobody asks for it by name");
+}
+
+/* kern.h's marks, by its meaning, at every length and place, by every table. */
+TEST(marks)
+{
+	enum { LONG = 200 };
+	const struct kern *const *k;
+	uint64_t mark[LONG / 64 + 1];
+	uint32_t before[LONG / 64 + 2], sum;
+	unsigned char *p;
+	size_t n, i;
+	int good;
+
+	for (k = kern_list(); *k != NULL; k++) {
+		good = 1;
+		for (n = 0; n <= LONG; n++) {
+			p = malloc(n + 1);	/* no byte behind them is read */
+			for (i = 0; i < n; i++)
+				p[i] = (unsigned char)(random64(9, (uint32_t)i) %
+				    3 * 127);
+			(*k)->marks(mark, before, p, n, 254);
+			for (i = sum = 0; i < n; i++) {
+				good &= i % 64 != 0 || before[i / 64] == sum;
+				good &= (int)(mark[i / 64] >> i % 64 & 1) ==
+				    (p[i] == 254);
+				sum += p[i] == 254;
+			}
+			good &= before[(n + 63) / 64] == sum;
+			good &= n % 64 == 0 || mark[n / 64] >> n % 64 == 0;
+			free(p);
+		}
+		ok(good, "%s: which bytes are some value", (*k)->name);
+	}
 }
 
 int

@@ -233,7 +233,7 @@ TEST(test_inexact)
 
 TEST(test_note)
 {
-	struct format_sink_opts o = { .note = NULL };
+	struct format_sink_opts o = { NULL, 0 };
 	struct text_kv kv = TEXT_KV_INIT;
 	struct format_source *s = NULL;
 	struct err e = ERR_INIT;
