@@ -124,7 +124,7 @@ allot(struct job *j)
 	static const struct codec_plan other[] = { { CODEC_Q8, 0, 0 },
 	    { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
 	struct allot a = { .n = GROUPS, .stat = stat, .weight = weight,
-	    .dense = dense, .other = other, .m = 3, .ctx = context,
+	    .dense = dense, .shared = CODEC_ECQ, .other = other, .m = 3, .ctx = context,
 	    .cost = size_cost,
 	    .plan = plan, .budget = 0.3 / 8 * GROUPS * 1024 };
 

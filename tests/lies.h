@@ -9,14 +9,15 @@ enum {
 	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
 	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
 	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN, LIE_NONZERO,
-	LIE_LZ4_END, LIE_LOWRANK_NAN
+	LIE_LZ4_END, LIE_LOWRANK_NAN, LIE_TCQ, LIE_TCQ_LEVEL, LIE_TCQ_STATE,
+	LIE_TCQ_BITS, LIE_TCQ_FINE
 };
 
 #define LIE_FF8 255, 255, 255, 255, 255, 255, 255, 255
 #define LIE_MOST4 127, 127, 127, 127, 127, 127, 127, 127
 
 static const struct lie {
-	unsigned char codec, param, n, body[40];	/* codec: below 15 or 16 */
+	unsigned char codec, param, n, body[40];	/* codec: 15 is none */
 } lies[] = {
 	[LIE_F16] = { 1, 0, 31, { 0 } },	/* not 2 bytes each */
 	[LIE_BF16] = { 2, 0, 33, { 0 } },
@@ -50,6 +51,23 @@ static const struct lie {
 	/* products beyond f32, of both signs, that are added */
 	[LIE_LOWRANK_NAN] = { 11, 2, 34, { 0, 0, LIE_MOST4, 0x7f, 0xff, 0x7f,
 	    0xff, 0x7f, 0xff, 0x7f, 0xff, LIE_MOST4, LIE_MOST4 } },
+	/* the code does not end where the body does */
+	[LIE_TCQ] = { 18, 0, 33, { 0, 0x80, 0x3f, 0, 0, 0, 0, 64 + 20, 3, LIE_FF8,
+	    LIE_FF8, LIE_FF8 } },
+	/* a level of 32768, one too many */
+	[LIE_TCQ_LEVEL] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 103, 17, 200, 12, 0, 0,
+	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 167,
+	    255, 249 } },
+	/* a state that is not where it began */
+	[LIE_TCQ_STATE] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 207, 163, 252, 142, 0,
+	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31,
+	    167, 255, 251 } },
+	/* a sixth sign of five */
+	[LIE_TCQ_BITS] = { 18, 0, 14, { 0, 128, 63, 0, 0, 0, 0, 17, 2, 182, 132, 29, 74, 177 } },
+	/* 15 bits of an escape as they are */
+	[LIE_TCQ_FINE] = { 18, 0, 38, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 15, 103, 17, 142, 12, 0, 0,
+	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30,
+	    167, 255, 249 } },
 };
 
 /* Files of them, made by f. */
@@ -72,6 +90,11 @@ static const struct lie {
 	{ "corrupt-eden-body", f, LIE_EDEN }, \
 	{ "corrupt-nonzero-body", f, LIE_NONZERO }, \
 	{ "corrupt-lossless-lz4-end", f, LIE_LZ4_END }, \
-	{ "corrupt-lowrank-nan", f, LIE_LOWRANK_NAN }
+	{ "corrupt-lowrank-nan", f, LIE_LOWRANK_NAN }, \
+	{ "corrupt-tcq-body", f, LIE_TCQ }, \
+	{ "corrupt-tcq-level", f, LIE_TCQ_LEVEL }, \
+	{ "corrupt-tcq-state", f, LIE_TCQ_STATE }, \
+	{ "corrupt-tcq-bits", f, LIE_TCQ_BITS }, \
+	{ "corrupt-tcq-fine", f, LIE_TCQ_FINE }
 
 #endif

@@ -74,6 +74,31 @@ codec_word(unsigned i)
 	return NULL;
 }
 
+uint32_t
+codec_shared(unsigned effort)
+{
+	uint32_t k, best = CODEC_NONE;
+
+	for (k = 0; k < CODEC_MAX; k++)
+		if (table[k] != NULL && table[k]->effort != 0 &&
+		    table[k]->effort <= effort && (best == CODEC_NONE ||
+		    table[k]->effort > table[best]->effort))
+			best = k;
+	return best;
+}
+
+uint32_t
+codec_shares(const char *name)
+{
+	uint32_t k;
+
+	for (k = 0; k < CODEC_MAX; k++)
+		if (table[k] != NULL && table[k]->effort != 0 &&
+		    strcmp(table[k]->name, name) == 0)
+			return k;
+	return CODEC_NONE;
+}
+
 int
 codec_known(uint64_t codec)
 {

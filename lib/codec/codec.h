@@ -40,7 +40,8 @@ struct kern_stat;
 	X(13, NATURAL, natural_codec) \
 	X(14, EDEN, eden_codec) \
 	X(16, NONZERO, nonzero_codec) \
-	X(17, EXACT, exact_codec)
+	X(17, EXACT, exact_codec) \
+	X(18, TCQ, tcq_codec)
 
 /* The codec number of a record: CODEC_F32 and so on. */
 #define CODEC_NUMBER(number, name, row) CODEC_##name = number,
@@ -148,6 +149,18 @@ int codec_param(const struct codec_plan *plan);
  */
 int codec_knob(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);
+
+/*
+ * codec_shared(effort): the codec whose step all groups of a shard share, so that
+ * one number says how they are coded (sync/allot.h): of several the one that takes
+ * the fewest bytes for its error and no more work than that effort, 1 to
+ * CODEC_EFFORT_MOST.
+ * codec_shares(name): the number of the codec with that name when it is one of
+ * these; CODEC_NONE otherwise.
+ */
+enum { CODEC_EFFORT_MOST = 9, CODEC_EFFORT = 3 };	/* usual: the second */
+uint32_t codec_shared(unsigned effort);
+uint32_t codec_shares(const char *name);
 
 /*
  * codec_contracting(plan): the plan in the form that error feedback needs: with

@@ -112,6 +112,9 @@ struct codec_impl {
 
 	/* ---- what it is, what it costs ---- */
 	uint8_t dense;		/* every value takes 8 bits or more */
+	uint8_t effort;		/* the argument is a step that all groups of a shard
+				 * can share, and from this effort on it does:
+				 * codec_shared; 0: it is none */
 	uint8_t fixed;		/* size, or the bound, is exact */
 	float sparse_below;	/* most values, or all small ones, become zero
 				 * where the plan's argument is below this */

@@ -21,16 +21,14 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/ecq_code.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
+#include "codec/stepped.h"
 #include "kern/kern.h"
 
-enum { HEADER = 7, SAME = 4, ROOM = 64 };
-/* Steps, 24 bits of f32: 2^-125 to 2^100.  1 / step is finite, |q| * step is. */
-enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
+enum { HEADER = 7, ROOM = 64 };
 
 struct knob {
 	float step, inv, dead, r;
@@ -49,29 +47,12 @@ choose(struct knob *k, const struct codec_in *in)
 	struct kern_stat s;
 	double mean;
 
-	k->bits = (bytes_u32(in->plan->arg) + 128) >> 8;
-	if (k->bits < STEP_MIN || !(in->plan->arg > 0))
-		k->bits = STEP_MIN;
-	if (k->bits > STEP_MAX)
-		k->bits = STEP_MAX;
+	k->bits = stepped_bits(in->plan);
 	k->step = bytes_f32(k->bits << 8);
 	k->inv = 1 / k->step;
 	mean = codec_seen(in, &s)->sumabs / ((double)in->n * (double)k->step);
 	k->dead = mean < 0.5 ? 0.6f : mean < 2 ? 0.55f : 0.53f;
 	k->r = mean < 0.5 ? 0.45f : mean < 2 ? 0.48f : 0.49f;
-}
-
-static int
-store(const struct codec_in *in, struct buf *out)
-{
-	unsigned char *p = out->p + out->n;
-
-	memset(p, 0, 3);
-	bytes_put_f32(p + 3, in->x, in->n);
-	out->n += 3 + 4 * in->n;
-	if (in->y != NULL)
-		memcpy(in->y, in->x, in->n * sizeof(*in->y));
-	return 0;
 }
 
 static int
@@ -82,25 +63,17 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	struct ecq_side s;
 	struct ecq_in q;
 	struct knob k;
-	size_t len, head, cap = 0, i;
+	size_t len, head, cap = 0;
 	int16_t *v = NULL;
 	int r;
 
 	choose(&k, in);
 	if (bytes_f32(in->max_bits) * k.inv < k.dead) {
-		if (in->y != NULL)	/* nothing: all are 0 */
-			memset(in->y, 0, in->n * sizeof(*in->y));
+		stepped_nothing(in);
 		return 0;
 	}
-	for (i = 1; i < in->n && in->x[i] == in->x[0]; i++)
-		continue;
-	if (i == in->n) {
-		bytes_put_f32(p, in->x, 1);
-		out->n += SAME;
-		if (in->y != NULL)
-			memcpy(in->y, in->x, in->n * sizeof(*in->y));
+	if (stepped_same(in, out))
 		return 0;
-	}
 	if (alloc_grow(&v, &cap, in->n, sizeof(*v), e) < 0)
 		return -ERR_SYS;
 	in->kern->deadzone(v, in->x, in->n, k.inv, k.dead, k.r);
@@ -112,10 +85,11 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		return r;
 	head = HEADER + (s.top == KERN_ECQ_SYMBOLS - 1);
 	memmove(p + head, p + HEADER + 1, len);
-	if (len == 0 || head + len >= 3 + 4 * in->n)
-		return store(in, out);
-	bytes_set16(p, (uint16_t)k.bits);
-	p[2] = (unsigned char)(k.bits >> 16);
+	if (len == 0 || head + len >= 3 + 4 * in->n) {
+		stepped_store(in, out);
+		return 0;
+	}
+	stepped_set(p, k.bits);
 	p[3] = (unsigned char)s.delta[0];
 	p[4] = (unsigned char)((s.delta[1] & 15) | (s.delta[2] & 15) << 4);
 	p[5] = (unsigned char)(s.mode << 6 | s.level);
@@ -153,33 +127,12 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	struct ecq_side s;
 	struct ecq_out out;
-	const unsigned char *p;
 	uint32_t step;
-	size_t i;
 	int r;
 
-	if (b->n == 0) {
-		memset(o->x, 0, o->n * sizeof(*o->x));
-		return 0;
-	}
-	if (b->n == SAME) {
-		bytes_get_f32(o->x, bytes_take(b, SAME), 1);
-		for (i = 1; i < o->n; i++)
-			o->x[i] = o->x[0];
-		return 0;
-	}
-	step = bytes_u16(b);
-	step |= (uint32_t)bytes_u8(b) << 16;
-	if (b->bad)
-		return codec_corrupt("ecq", "body too short", e);
-	if (step == 0) {
-		p = bytes_take(b, 4 * o->n);
-		if (p == NULL)
-			return codec_corrupt("ecq", "body too short", e);
-		bytes_get_f32(o->x, p, o->n);
-		return 0;
-	}
-	if (step < STEP_MIN || step > STEP_MAX || side(b, &s) < 0)
+	if ((r = stepped_get("ecq", o, b, &step, e)) != 0)
+		return r < 0 ? r : 0;
+	if (side(b, &s) < 0)
 		return codec_corrupt("ecq", "bad header", e);
 	out = (struct ecq_out){ o->kern, o->ctx, o->x, o->n,
 		bytes_f32(step << 8) };
@@ -203,7 +156,7 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 	uint32_t step;
 
 	choose(&k, in);
-	if (b->n <= SAME)
+	if (b->n <= STEPPED_SAME)
 		return 1;
 	step = bytes_u16(b);
 	step |= (uint32_t)bytes_u8(b) << 16;
@@ -219,41 +172,6 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 }
 
 /* ---- the table's part ---- */
-
-static int
-parse(const char *arg, struct codec_plan *plan, struct err *e)
-{
-	int r = arg_number(arg, 0, 1e30f, &plan->arg, e);
-
-	if (r == 0 && !(plan->arg > 0))
-		return err_set(e, ERR_USAGE, "a step is above 0");
-	return r;
-}
-
-static void
-format(const struct codec_plan *plan, char buf[CODEC_ARG])
-{
-	arg_print(plan->arg, buf);
-}
-
-static void
-turn(struct codec_plan *plan, double f)
-{
-	plan->arg = (float)fmax(fmin((double)plan->arg * f, 1e30), 0x1p-126);
-}
-
-static int
-turned(struct codec_plan *plan, const unsigned char *body, size_t len)
-{
-	uint32_t step;
-
-	if (len <= SAME)
-		return 0;
-	step = (uint32_t)body[0] | (uint32_t)body[1] << 8 |
-	    (uint32_t)body[2] << 16;
-	plan->arg = bytes_f32(step << 8);
-	return step >= STEP_MIN && step <= STEP_MAX;
-}
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -380,9 +298,9 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 }
 
 const struct codec_impl ecq_codec = {
-	.name = "ecq", .parse = parse, .format = format, .bound = bound,
-	.encode = encode, .decode = decode, .again = again, .turn = turn,
-	.turned = turned,
-	.tells = 1, .sums = 1,
+	.name = "ecq", .parse = stepped_parse, .format = stepped_format, .bound = bound,
+	.encode = encode, .decode = decode, .again = again, .turn = stepped_turn,
+	.turned = stepped_turned,
+	.tells = 1, .sums = 1, .effort = 1,
 	.sparse_below = HUGE_VALF, .foretell = foretell
 };

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "codec/codec.h"
+#include "codec/ecq_bits.h"
 #include "codec/ecq_code.h"
 #include "codec/rans.h"
 
@@ -26,13 +27,6 @@ static inline uint32_t
 magnitude(int16_t q)
 {
 	return (uint32_t)(q < 0 ? -q : q);
-}
-
-/* v > 0 */
-static inline unsigned
-length(uint32_t v)
-{
-	return 32 - (unsigned)__builtin_clz(v);
 }
 
 /* ---- the mode ---- */
@@ -87,7 +81,7 @@ fine(const uint16_t *code, const int16_t *q, size_t n)
 		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
 		k++;
 	}
-	return sum > k ? length((uint32_t)(sum / k)) - 1 : 0;
+	return sum > k ? ecq_bits_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
 /* Counts codes, whose symbols are top at most. */
@@ -168,7 +162,7 @@ level(const int16_t *q, size_t n)
 	for (i = 0; i < n; i++)
 		v += magnitude(q[i]);
 	v = (v << 10) / n | 1;
-	o = length((uint32_t)v) - 1;
+	o = ecq_bits_length((uint32_t)v) - 1;
 	o = 2 * o + (unsigned)(v << 1 >> o & 1);
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
@@ -244,17 +238,19 @@ lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	}
 }
 
-/* The mode and the level that a sample takes fewest bits in, and the codes of
- * all in these: fills s, but for the centroids, and w->code.  w has its room. */
-static void
-choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
+/* The mode and the level that a sample takes fewest bits in, and the states for
+ * so many.  w has its room; best is the model of these values' codes, whose
+ * number is returned: all there are, or those of a sample. */
+static size_t
+pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
+    struct kern_ecq_sorted *best)
 {
-	struct kern_ecq_sorted t[KERN_ECQ_MODES], all;
+	struct kern_ecq_sorted t[KERN_ECQ_MODES];
 	size_t n = in->n;
 	int16_t some[SPARSE_TRIAL];
 	const int16_t *q = in->q;
 	uint64_t bits, least = UINT64_MAX;
-	unsigned modes, i, best = 0;
+	unsigned modes, i;
 
 	s->level = level(in->q, in->n);
 	if (n > MANY) {
@@ -262,18 +258,31 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 		sample(in, in->ctx->cols, some, n);
 		q = some;
 	}
+	s->mode = 0;
 	modes = trials(w, in, s->level, q, n, t);
 	for (i = 0; i < modes; i++) {
 		bits = cost(w->trial[i], q, n, in->n, t[i].top);
 		if (bits >= least)
 			continue;
 		least = bits;
-		best = i;
+		s->mode = (uint8_t)i;
 	}
-	s->mode = (uint8_t)best;
-	if (best == KERN_ECQ_ABOVE)
+	if (s->mode == KERN_ECQ_ABOVE)
 		lower(w, in, s, q, n, t, &least);
-	all = t[best];
+	*best = t[s->mode];
+	s->states = 0;
+	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)
+		s->states++;
+	return n;
+}
+
+/* pick(), and the codes of all: fills s, but for the centroids, and w->code. */
+static void
+choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
+{
+	struct kern_ecq_sorted all;
+	size_t n = pick(w, in, s, &all);
+
 	w->code = all.code;
 	if (n < in->n) {
 		work_start(w, in->ctx, s);
@@ -283,116 +292,9 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
 	s->fine = (uint8_t)(all.top == ESCAPED ?
 	    fine(w->code, in->q, in->n) : 0);
-	s->states = 0;
-	while (s->states < ECQ_STATES && least >> 19 >= 448u << s->states)
-		s->states++;
-}
-
-/*
- * ---- bits that are written from the end of a body towards its start, the
- * least significant of a byte and of a number first: bits that need no model
- * go there, because a shift is cheaper than a step of a coder ----
- */
-
-struct tail_put {
-	uint64_t bits;		/* n < 32 of them */
-	unsigned n;
-	unsigned char *p;	/* the next byte goes before it */
-};
-
-/* tail_put(t, v, n): writes the n <= 32 low bits of v; its others are 0. */
-static inline void
-tail_put(struct tail_put *t, uint32_t v, unsigned n)
-{
-	t->bits |= (uint64_t)v << t->n;
-	t->n += n;
-	if (t->n < 32)
-		return;
-	t->p -= 4;
-	t->p[0] = (unsigned char)(t->bits >> 24);
-	t->p[1] = (unsigned char)(t->bits >> 16);
-	t->p[2] = (unsigned char)(t->bits >> 8);
-	t->p[3] = (unsigned char)t->bits;
-	t->bits >>= 32;
-	t->n -= 32;
-}
-
-/* tail_put_end(t): pads the last byte with 0 and returns where the bits
- * begin. */
-static inline unsigned char *
-tail_put_end(struct tail_put *t)
-{
-	for (; t->n > 0; t->n -= t->n < 8 ? t->n : 8, t->bits >>= 8)
-		*--t->p = (unsigned char)t->bits;
-	return t->p;
-}
-
-struct tail_get {
-	uint64_t bits;
-	unsigned n;		/* of them */
-	const unsigned char *p;
-	size_t at;		/* p[at] and what follows was taken */
-	int bad;		/* more than there was */
-};
-
-/* tail_get(t, n): the next n <= 32 bits; zeros where p has no more bytes. */
-static inline uint32_t
-tail_get(struct tail_get *t, unsigned n)
-{
-	const unsigned char *p;
-	uint64_t v;
-
-	while (t->n < n) {
-		if (t->at >= 4) {
-			p = t->p + (t->at -= 4);
-			v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-			    (uint32_t)p[2] << 8 | p[3];
-			t->bits |= v << t->n;
-			t->n += 32;
-			continue;
-		}
-		t->bad |= t->at == 0;
-		v = t->at > 0 ? t->p[--t->at] : 0u;
-		t->bits |= v << t->n;
-		t->n += 8;
-	}
-	v = t->bits & (((uint64_t)1 << n) - 1);
-	t->bits >>= n;
-	t->n -= n;
-	return (uint32_t)v;
-}
-
-/* tail_get_end(t, start): 0 when the bits that were read, padded with 0, begin
- * exactly at p[start], -1 otherwise. */
-static inline int
-tail_get_end(const struct tail_get *t, size_t start)
-{
-	return t->bad || t->at + t->n / 8 != start ||
-	    (t->bits & ((1u << t->n % 8) - 1)) != 0 ? -1 : 0;
 }
 
 /* ---- plain bits, written ---- */
-
-/* Bits, the least significant of a byte first; fewer than 32 are pending. */
-struct bits {
-	uint64_t v;
-	unsigned n;
-	unsigned char *p, *start;
-	unsigned fine;		/* ecq_side's */
-};
-
-static inline void
-put_bits(struct bits *b, uint32_t v, unsigned n)
-{
-	b->v |= (uint64_t)v << b->n;
-	b->n += n;
-	if (b->n < 32)
-		return;
-	bytes_set32(b->p, (uint32_t)b->v);
-	b->p += 4;
-	b->v >>= 32;
-	b->n -= 32;
-}
 
 /* The bits that a symbol leaves out, and the sign where it has none. */
 static void
@@ -404,7 +306,7 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x)
 
 	if (s == ESCAPED) {
 		e = (a >> shift) - ESCAPED;
-		k = length((e >> b->fine) + 1) - 1;
+		k = ecq_bits_length((e >> b->fine) + 1) - 1;
 		put_bits(b, (1u << k) - 1, k + 1);
 		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
 		put_bits(b, e & ((1u << b->fine) - 1), b->fine);
@@ -517,31 +419,6 @@ whole_chunks(const struct kern *kern, float *x, const uint16_t *code,
 
 /* ---- all of them ---- */
 
-/* The states, then what they do not hold of the bits, before `end'; where
- * they begin, or NULL when there is no room from p on. */
-static unsigned char *
-put_back(const struct work *w, unsigned states, const struct bits *raw,
-    const unsigned char *p, unsigned char *end)
-{
-	struct tail_put t = { 0, 0, end };
-	size_t n = (size_t)(raw->p - raw->start) * 8 + raw->n, i;
-	unsigned j, e, k;
-
-	if ((size_t)(end - p) < n / 8 + 4 * states + 8)
-		return NULL;
-	for (j = 0; j < states; j++) {
-		e = length(w->state[j]) - 17;
-		tail_put(&t, e, 4);
-		tail_put(&t, w->state[j] & ((1u << (16 + e)) - 1), 16 + e);
-	}
-	for (i = 16 * (size_t)states; i < n; i += k) {
-		k = n - i < 16 ? (unsigned)(n - i) : 16;
-		tail_put(&t, bytes_le16(raw->start + i / 8) & ((1u << k) - 1),
-		    k);
-	}
-	return tail_put_end(&t);
-}
-
 /* The states, as the bits leave them, then all symbols. */
 static size_t
 put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
@@ -578,12 +455,42 @@ put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
 	    front);
 	if (k > limit)
 		return 0;
-	back = put_back(w, states, raw, p + k, end);
+	back = ecq_bits_back(w->state, states, raw, p + k, end);
 	if (back == NULL)
 		return 0;
 	memcpy(p, front, k);
 	memmove(p + k, back, (size_t)(end - back));
 	return k + (size_t)(end - back);
+}
+
+/* Room of each value to choose the mode in, from p on. */
+enum { ROOM = sizeof(int32_t) + KERN_ECQ_MODES * sizeof(uint16_t) };
+
+static void
+room(struct work *w, int32_t *p, size_t n)
+{
+	unsigned i;
+
+	w->above = p;
+	w->trial[0] = (uint16_t *)(p + n);
+	for (i = 1; i < KERN_ECQ_MODES; i++)
+		w->trial[i] = w->trial[i - 1] + n;
+}
+
+int
+ecq_code_pick(const struct ecq_in *in, struct ecq_side *s, struct err *e)
+{
+	size_t n = (in->n > MANY ? (size_t)MANY : in->n) + KERN_ECQ_LANES;
+	struct work w = { .code = NULL };
+	struct kern_ecq_sorted best;
+	int32_t *p = alloc_raw(n, ROOM, e);
+
+	if (p == NULL)
+		return -ERR_SYS;
+	room(&w, p, n);
+	(void)pick(&w, in, s, &best);
+	alloc_free(p);
+	return 0;
 }
 
 int
@@ -594,18 +501,14 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	struct work w = { .code = NULL };
 	struct bits raw = { .n = 0 };
 	uint32_t *span;
-	unsigned i;
 
 	/* in one piece, which the allocator keeps */
-	span = alloc_raw(n * (sizeof(*span) + sizeof(*w.above) +
-	    KERN_ECQ_MODES * sizeof(*w.code)) + limit + RAW_MOST + 128, 1, e);
+	span = alloc_raw(n * (sizeof(*span) + ROOM) + limit + RAW_MOST + 128, 1,
+	    e);
 	if (span == NULL)
 		return -ERR_SYS;
-	w.above = (int32_t *)(span + n);
-	w.trial[0] = (uint16_t *)(w.above + n);
-	for (i = 1; i < KERN_ECQ_MODES; i++)
-		w.trial[i] = w.trial[i - 1] + n;
-	raw.p = raw.start = (unsigned char *)(w.trial[i - 1] + n);
+	room(&w, (int32_t *)(span + n), n);
+	raw.p = raw.start = (unsigned char *)(w.trial[KERN_ECQ_MODES - 1] + n);
 	choose(&w, in, s);
 	centroids(in, s->delta);
 	*len = put_all(&w, in, s, span, &raw, p, limit);
@@ -614,38 +517,6 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 }
 
 /* ---- read ---- */
-
-/* Plain bits: those that the states end with, then the others. */
-struct plain {
-	const uint32_t *state, *end;
-	struct tail_get t;
-	uint64_t v;
-	unsigned n, fine;
-	int bad;
-};
-
-/* n <= 32 bits. */
-static inline uint32_t
-get_bits(struct plain *b, unsigned n)
-{
-	uint64_t v;
-
-	if (b->n == 0 && b->state == b->end)
-		return tail_get(&b->t, n);
-
-	while (b->n < n && b->state < b->end) {
-		b->v |= (uint64_t)(*b->state++ & 0xffff) << b->n;
-		b->n += 16;
-	}
-	if (b->n < n) {
-		b->v |= (uint64_t)tail_get(&b->t, n - b->n) << b->n;
-		b->n = n;
-	}
-	v = b->v & (((uint64_t)1 << n) - 1);
-	b->v >>= n;
-	b->n -= n;
-	return (uint32_t)v;
-}
 
 /* The value of a code and bits of its own; neg: the sign, if it is known. */
 static float
@@ -696,18 +567,6 @@ get_plain(const struct values *f, struct plain *b, const struct work *w,
 	whole_chunks(o->kern, o->x, w->code, w->mark, o->n, f->of);
 }
 
-static int
-get_states(struct tail_get *t, uint32_t *state, unsigned n)
-{
-	unsigned i, e;
-
-	for (i = 0; i < n; i++) {
-		e = tail_get(t, 4);
-		state[i] = KERN_ECQ_LOW << e | tail_get(t, 16 + e);
-	}
-	return t->bad ? -1 : 0;
-}
-
 /* All of it, the model started: 1 or 0. */
 static int
 get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
@@ -721,7 +580,7 @@ get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
 
 	values_start(&f, s->delta, o->step);
 	kern_ecq_tables(&w->m, s->top);
-	if (get_states(&b.t, w->state, states) < 0 ||
+	if (ecq_bits_states(&b.t, w->state, states) < 0 ||
 	    o->kern->ecq_get(&w->m, &g, w->code, o->n) < 0)
 		return 0;
 	for (j = 0; j < states; j++)

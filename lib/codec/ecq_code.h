@@ -59,6 +59,11 @@ struct ecq_in {
 void ecq_code_delta(const int8_t delta[ECQ_CENTROIDS],
     float of[ECQ_CENTROIDS + 1]);
 
+/* ecq_code_pick(in, s, e): the mode, the level and the states of s that some of
+ * the values, or all, take fewest bits in; in->x is not looked at.  0 or
+ * -ERR_SYS. */
+int ecq_code_pick(const struct ecq_in *in, struct ecq_side *s, struct err *e);
+
 /* ecq_code_put(in, p, limit, s, len, e): writes the code to p, which has room
  * for limit bytes, and fills s.  *len is the number of bytes, or 0 when the
  * code would take more than limit.  0 or -ERR_SYS. */

@@ -41,7 +41,7 @@ size_t exact_bound(unsigned form, size_t n);
  * are in memory, little-endian.  old[n], what the reader has in their place; NULL:
  * nothing.  Whatever takes fewer bytes: whole, or given the old ones; whole is
  * only tried where given takes more than a sixteenth of the words' own bytes.
- * Returns 1, 0 when new is old and nothing was appended, -ERR_SYS.
+ * Returns how many words changed, of whole n; 0: nothing was appended.  -ERR_SYS.
  */
 int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
     size_t n, struct buf *out, uint8_t *param, struct err *e);

@@ -23,6 +23,8 @@ struct err;
 struct kern_ecq;
 struct kern_ecq_get;
 struct kern_ecq_sorted;
+struct kern_tcq;
+struct kern_tcq_walk;
 
 struct kern_stat {
 	double sum;		/* f64 lanes */
@@ -139,6 +141,17 @@ struct kern {
 	 * * step with the sign of q[i]; 0 for 0, and x[i] for KERN_QMAX */
 	void (*ecq_told)(float *y, const int16_t *q, const float *x, size_t n,
 	    const float delta[4], float step);
+
+	/* The passes of TCQ, as kern_tcq.h explains: the codes of q[n] and the
+	 * greatest symbol; their spans for ecq_put; all n codes from what that
+	 * wrote, or -1; the q[n] of least cost */
+	unsigned (*tcq_sort)(struct kern_tcq *m, const int16_t *q, size_t n,
+	    uint16_t *code);
+	void (*tcq_spans)(struct kern_tcq *m, const uint16_t *code, size_t n,
+	    uint32_t *span);
+	int (*tcq_get)(struct kern_tcq *m, struct kern_ecq_get *g,
+	    uint16_t *code, size_t n);
+	void (*tcq_walk)(const struct kern_tcq_walk *w, int16_t *q);
 };
 
 #define KERN_QMAX 32767

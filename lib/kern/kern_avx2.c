@@ -1,5 +1,6 @@
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_tcq.h"
 #include "kern/ref.h"
 
 #if defined(__AVX2__) && defined(__F16C__)
@@ -69,35 +70,111 @@ top8(__m256i v)
 /* ---- ecq ---- */
 
 #include "kern/kern_ecq_impl.h"
+#include "kern/kern_ecq_wide.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 2")
+
+/* Tried at all times; a step that is not foreseen costs more. */
+enum { SURE = 4 };
+
+/* Symbols s, all in context c, are counted. */
+INLINE void
+count_one(struct kern_ecq *m, unsigned c, __m256i s)
+{
+	unsigned i = 0, left = LANES, n;
+
+	for (; i < SURE || left > 0; i++) {
+		n = (unsigned)__builtin_popcount((unsigned)_mm256_movemask_epi8(
+		    _mm256_cmpgt_epi16(s, _mm256_set1_epi16((short)i)))) / 2;
+		m->count[i][c] += KERN_ECQ_STEP * (left - n);
+		left = n;
+	}
+}
+
+/* The spans of the symbols of context c. */
+INLINE void
+span_column(const struct kern_ecq *m, unsigned c, uint32_t t[KERN_ECQ_SYMBOLS])
+{
+	unsigned s;
+
+	for (s = 0; s < KERN_ECQ_SYMBOLS; s++)
+		t[s] = m->first[s][c] |
+		    (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
+}
+
+/* ecq_spans where a chunk has one context: its spans are two vectors, which are made
+ * when they are first needed after the tables changed. */
+INLINE size_t
+spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	uint32_t t[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS], made = 0;
+	__m256i low, high, s, v;
+	unsigned c;
+	size_t i, j;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
+		if ((made >> c & 1) == 0)
+			span_column(m, c, t[c]);
+		made |= 1u << c;
+		low = _mm256_loadu_si256((const void *)t[c]);
+		high = _mm256_loadu_si256((const void *)(t[c] + 8));
+		s = _mm256_srli_epi16(_mm256_loadu_si256(
+		    (const void *)(code + i)), 6);
+		count_one(m, c, s);
+		for (j = 0; j < LANES; j += 8) {
+			s = _mm256_srli_epi32(_mm256_cvtepu16_epi32(
+			    _mm_loadu_si128((const void *)(code + i + j))), 6);
+			v = _mm256_castps_si256(_mm256_blendv_ps(
+			    _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(
+			    low, s)), _mm256_castsi256_ps(
+			    _mm256_permutevar8x32_epi32(high, s)),
+			    _mm256_castsi256_ps(_mm256_slli_epi32(s, 28))));
+			_mm256_storeu_si256((void *)(span + i + j), v);
+		}
+		if (kern_ecq_learn(m))
+			made = 0;
+	}
+	return i;
+}
+
+/* The same where contexts differ within a chunk. */
+INLINE size_t
+spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	uint32_t t[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+	const uint32_t *of = t[0];
+	struct banks b = { { { 0 } } };
+	uint16_t at[LANES];
+	unsigned s, c;
+	size_t i, j;
+	int new = 1;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		for (s = 0; new && s <= m->top; s++)
+			for (c = 0; c < KERN_ECQ_WIDTH; c++)
+				t[s][c] = m->first[s][c] | (uint32_t)(
+				    m->first[s + 1][c] - m->first[s][c]) << 16;
+		banks_places(at, code + i);
+		for (j = 0; j < LANES; j++)
+			span[i + j] = of[at[j]];
+		banks_count(&b, at);
+		new = banks_learn(&b, m);
+	}
+	banks_take(&b, m);
+	return i;
+}
 
 static void
 ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
     uint32_t *span)
 {
-	int32_t l[LANES], s[LANES];
-	unsigned c;
-	size_t i;
-	int j;
+	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
+	    spans_one(m, code, n, span);
 
-	for (i = 0; i + LANES <= n; i += LANES) {
-		ALL {
-			l[j] = code[i + (size_t)j] & 63;
-			s[j] = code[i + (size_t)j] >> 6;
-		}
-		ALL {
-			c = kern_ecq_context((unsigned)l[j]);
-			span[i + (size_t)j] = m->first[s[j]][c] |
-			    (uint32_t)(m->first[s[j] + 1][c] -
-			    m->first[s[j]][c]) << 16;
-		}
-		loop_count(m, l, s, m->mode != KERN_ECQ_ABOVE);
-		kern_ecq_learn(m);
-	}
 	kern_ecq_spans(m, code + i, n - i, span + i);
 }
-
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 2")
 
 /* A chunk in two halves. */
 struct pair {
@@ -167,9 +244,6 @@ look(const uint16_t *row, __m256i c)
 	    _mm256_i32gather_epi32((const void *)row, c, 2));
 }
 
-/* Tried at all times; a step that is not foreseen costs more. */
-enum { SURE = 4 };
-
 INLINE struct found
 find(const struct kern_ecq *m, const int32_t l[LANES], int same,
     const struct pair *slot)
@@ -238,7 +312,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 		return kern_ecq_get(m, g, code, n);
 	x = load((const void *)g->x);
 	for (i = 0; i + LANES <= n && g->end - p >= 2 * LANES; i += LANES) {
-		same = loop_levels(m, l);
+		same = loop_levels(&m->e, l);
 		UNROLL
 		for (j = 0; j < 2; j++)
 			slot.v[j] = _mm256_and_si256(x.v[j], low);
@@ -250,7 +324,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 		store(s, f.s);
 		loop_codes(code + i, l, s);
 		loop_count(m, l, s, same);
-		loop_done(m, l, s, same);
+		loop_done(&m->e, l, s, same);
 		kern_ecq_learn(m);
 	}
 	store(g->x, x);
@@ -267,33 +341,40 @@ full(__m256i x, __m256i f)
 	return _mm256_cmpeq_epi32(_mm256_max_epu32(x, most), x);
 }
 
-/* A half's states after the words are out: x / f * 2^15 + x % f + first. */
+/*
+ * A half's states x after symbols of f slots, v the spans, k: of which a word was
+ * shed.  The quotient x / f or x / 2^16 / f is below 2^17, and c / f is less than
+ * 1 / f by 4 to 6 parts of 2^24, each of three roundings is less than 1: so q is
+ * the quotient or one less.  What is left tells; that product and the one of q
+ * with all the rest go on side by side.
+ */
 INLINE __m256i
-into(__m256i x, __m256i f, __m256i first)
+into(__m256i x, __m256i v, __m256i f, __m256i k)
 {
-	const __m256i one = _mm256_set1_epi32(1 << KERN_ECQ_BITS);
-	__m256 y, inv = _mm256_div_ps(_mm256_set1_ps(1), _mm256_cvtepi32_ps(f));
-	__m256i q, r;
+	const __m256i low = _mm256_set1_epi32(0xffff);
+	__m256 inv = _mm256_div_ps(_mm256_set1_ps(1 - 0x5p-24f),
+	    _mm256_cvtepi32_ps(f)), y;
+	__m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(1 << KERN_ECQ_BITS),
+	    f), high = _mm256_srli_epi32(x, 16), q, left;
 
 	y = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(65536),
-	    _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16))),
-	    _mm256_cvtepi32_ps(_mm256_and_si256(x,
-	    _mm256_set1_epi32(0xffff))));
-	/* below 2^17, so off by one at most */
+	    _mm256_cvtepi32_ps(high)),
+	    _mm256_cvtepi32_ps(_mm256_and_si256(x, low)));
+	inv = _mm256_blendv_ps(inv, _mm256_mul_ps(inv,
+	    _mm256_set1_ps(0x1p-16f)), _mm256_castsi256_ps(k));
 	q = _mm256_cvttps_epi32(_mm256_mul_ps(y, inv));
-	r = _mm256_sub_epi32(x, _mm256_mullo_epi32(q, f));
-	q = _mm256_add_epi32(q, _mm256_srai_epi32(r, 31));
-	q = _mm256_sub_epi32(q, _mm256_andnot_si256(_mm256_cmpgt_epi32(f, r),
-	    _mm256_set1_epi32(-1)));
-	return _mm256_add_epi32(_mm256_add_epi32(x, first),
-	    _mm256_mullo_epi32(q, _mm256_sub_epi32(one, f)));
+	x = _mm256_blendv_epi8(x, high, k);
+	left = _mm256_sub_epi32(x, _mm256_mullo_epi32(q, f));
+	x = _mm256_add_epi32(x, _mm256_and_si256(v, low));
+	x = _mm256_add_epi32(x, _mm256_mullo_epi32(q, rest));
+	return _mm256_add_epi32(x, _mm256_andnot_si256(
+	    _mm256_cmpgt_epi32(f, left), rest));
 }
 
 static unsigned char *
 ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
     size_t n, unsigned char *w)
 {
-	const __m256i low = _mm256_set1_epi32(0xffff);
 	size_t i = n - n % LANES;
 	uint32_t at[LANES];
 	struct pair x, v, f, k;
@@ -324,9 +405,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 		}
 		UNROLL
 		for (j = 0; j < 2; j++)
-			x.v[j] = into(_mm256_blendv_epi8(x.v[j],
-			    _mm256_srli_epi32(x.v[j], 16), k.v[j]), f.v[j],
-			    _mm256_and_si256(v.v[j], low));
+			x.v[j] = into(x.v[j], v.v[j], f.v[j], k.v[j]);
 	}
 	store(state, x);
 	return w;
@@ -402,15 +481,21 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
 }
 
+#include "kern/kern_tcq_avx2.h"
+
 const struct kern kern_avx2 = {
 	.name = "avx2",
 	WIDE_ROWS,
-	.ecq_sort = loop_sort,
+	.ecq_sort = kern_ecq_sort_wide,
 	.ecq_spans = ecq_spans,
 	.ecq_put = ecq_put,
 	.ecq_get = ecq_get,
 	.ecq_marks = ecq_marks,
 	.ecq_values = ecq_values,
+	.tcq_sort = kern_tcq_sort,
+	.tcq_spans = kern_tcq_spans,
+	.tcq_get = kern_tcq_get,
+	.tcq_walk = tcq_walk,
 };
 
 #else

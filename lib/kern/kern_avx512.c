@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_tcq.h"
 #include "kern/ref.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && \
@@ -44,6 +45,8 @@
 	_mm512_maskz_compress_epi32((__mmask16)(m), (__m512i)(place)))
 #include "kern/wide.h"
 
+#include "kern/kern_ecq_wide.h"
+
 /* ---- ecq ---- */
 
 enum { LANES = KERN_ECQ_LANES };
@@ -85,17 +88,17 @@ counted(__m512i l, __m512i s)
 
 /* Computes the levels of a full chunk; returns 1 when all are the same. */
 INLINE int
-levels(const struct kern_ecq *m, int *one, __m512i *l)
+levels(const struct kern_ecq_expect *e, int *one, __m512i *l)
 {
 	__m512i a, z = _mm512_setzero_si512();
 
-	*one = (int)m->level;
-	if (m->mode == KERN_ECQ_PLAIN || kern_ecq_gain(m, one)) {
+	*one = (int)e->level;
+	if (e->mode == KERN_ECQ_PLAIN || kern_ecq_gain(e, one)) {
 		*l = _mm512_set1_epi32(*one);
 		return 1;
 	}
-	a = _mm512_add_epi32(_mm512_loadu_si512(m->above + m->at - m->stride),
-	    _mm512_set1_epi32(m->base));
+	a = _mm512_add_epi32(_mm512_loadu_si512(e->above + e->at - e->stride),
+	    _mm512_set1_epi32(e->base));
 	a = _mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(a)), 20);
 	a = _mm512_add_epi32(a, _mm512_set1_epi32(*one));
 	*l = _mm512_min_epi32(_mm512_max_epi32(_mm512_srai_epi32(a, 2), z),
@@ -105,70 +108,25 @@ levels(const struct kern_ecq *m, int *one, __m512i *l)
 
 /* Updates the means with the magnitudes of a chunk. */
 INLINE void
-done(struct kern_ecq *m, __m512i mag)
+done(struct kern_ecq_expect *e, __m512i mag)
 {
 	__m512i old = _mm512_setzero_si512(), d;
 	uint32_t sum, expected = 0;
 
-	if (m->mode == KERN_ECQ_PLAIN)
+	if (e->mode == KERN_ECQ_PLAIN)
 		return;
 	sum = (uint32_t)_mm512_reduce_add_epi32(mag);
-	if (m->mode == KERN_ECQ_ABOVE) {
-		if (m->row > 0)
-			old = _mm512_loadu_si512(m->above + m->at - m->stride);
+	if (e->mode == KERN_ECQ_ABOVE) {
+		if (e->row > 0)
+			old = _mm512_loadu_si512(e->above + e->at - e->stride);
 		expected = (uint32_t)_mm512_reduce_add_epi32(old);
 		d = _mm512_sub_epi32(_mm512_slli_epi32(mag, 12), old);
 		d = _mm512_mullo_epi32(d,
-		    _mm512_set1_epi32(kern_ecq_pace(m->row)));
-		_mm512_storeu_si512(m->above + m->at,
+		    _mm512_set1_epi32(kern_ecq_pace(e->row)));
+		_mm512_storeu_si512(e->above + e->at,
 		    _mm512_add_epi32(old, _mm512_srai_epi32(d, 8)));
 	}
-	kern_ecq_follow(m, sum, expected, LANES);
-}
-
-/* k models at once: each waits for its own chunk before, not for the others'.
- * k is a constant where this is called. */
-INLINE void
-sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
-{
-	__m512i a, l, s, most[KERN_ECQ_MODES];
-	size_t i;
-	unsigned w;
-	int one;
-
-	for (w = 0; w < k; w++)
-		most[w] = _mm512_setzero_si512();
-	for (i = 0; i + LANES <= n; i += LANES) {
-		a = _mm512_abs_epi32(_mm512_cvtepi16_epi32(
-		    _mm256_loadu_si256((const void *)(q + i))));
-#pragma GCC unroll 3
-		for (w = 0; w < k; w++) {
-			(void)levels(t[w].m, &one, &l);
-			s = _mm512_min_epi32(_mm512_srlv_epi32(a, shifts(l)),
-			    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1));
-			most[w] = _mm512_max_epi32(most[w], s);
-			_mm256_storeu_si256((__m256i *)(void *)
-			    (t[w].code + i), _mm512_cvtepi32_epi16(
-			    _mm512_or_si512(l, _mm512_slli_epi32(s, 6))));
-			done(t[w].m, counted(l, s));
-		}
-	}
-	for (w = 0; w < k; w++) {
-		t[w].top = (unsigned)_mm512_reduce_max_epi32(most[w]);
-		kern_ecq_sort_some(&t[w], q, i, n);
-	}
-}
-
-static void
-ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
-    size_t n)
-{
-	if (k == 1)
-		sort(t, 1, q, n);
-	else if (k == 2)
-		sort(t, 2, q, n);
-	else
-		sort(t, 3, q, n);
+	kern_ecq_follow(e, sum, expected, LANES);
 }
 
 /* What is found of slots. */
@@ -220,17 +178,6 @@ symbols_of(const struct kern_ecq *m, unsigned c, __m512i slot)
 	    _mm512_set1_epi32(m->first[i][c])) != 0; i++)
 		continue;
 	return f;
-}
-
-static inline void
-count(struct kern_ecq *m, __m512i c, __m512i s)
-{
-	uint32_t at[LANES], *p = m->count[0];
-	int i;
-
-	_mm512_storeu_si512(at, _mm512_or_si512(c, _mm512_slli_epi32(s, 5)));
-	for (i = 0; i < LANES; i++)
-		p[at[i]] += KERN_ECQ_STEP;
 }
 
 /* Symbols s, all in context c, are counted. */
@@ -327,11 +274,15 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 	__m512i s = _mm512_setzero_si512();
 	struct kern_ecq_get g = *from;
 	struct chunk h = { s, s, 0, 0 };
+	struct banks b;
+	uint16_t at[LANES];
 	size_t i;
 	int one;
 
+	if (mode == KERN_ECQ_ABOVE)
+		memset(&b, 0, sizeof(b));
 	for (i = 0; i + LANES <= n; i += LANES) {
-		h.same = levels(m, &one, &h.l) || mode != KERN_ECQ_ABOVE;
+		h.same = levels(&m->e, &one, &h.l) || mode != KERN_ECQ_ABOVE;
 		if (h.same)
 			h.one = kern_ecq_context((unsigned)one);
 		else
@@ -340,15 +291,22 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 			return -1;
 		if (h.same)
 			count_one(m, h.one, s);
-		else
-			count(m, h.c, s);
 		_mm256_storeu_si256((__m256i *)(void *)(code + i),
 		    _mm512_cvtepi32_epi16(_mm512_or_si512(h.l,
 		    _mm512_slli_epi32(s, 6))));
+		if (!h.same) {
+			banks_places(at, code + i);
+			banks_count(&b, at);
+		}
 		if (mode != KERN_ECQ_PLAIN)
-			done(m, counted(h.l, s));
-		kern_ecq_learn(m);
+			done(&m->e, counted(h.l, s));
+		if (mode == KERN_ECQ_ABOVE)
+			(void)banks_learn(&b, m);
+		else
+			kern_ecq_learn(m);
 	}
+	if (mode == KERN_ECQ_ABOVE)
+		banks_take(&b, m);
 	_mm512_mask_storeu_epi32(g.x, (__mmask16)((1u << states) - 1), x);
 	*from = g;
 	return kern_ecq_get_some(m, from, code + i, n - i);
@@ -358,9 +316,9 @@ INLINE int
 get_mode(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n,
     unsigned states)
 {
-	return m->mode == KERN_ECQ_PLAIN ?
+	return m->e.mode == KERN_ECQ_PLAIN ?
 	    get(m, g, code, n, states, KERN_ECQ_PLAIN) :
-	    m->mode == KERN_ECQ_LEFT ?
+	    m->e.mode == KERN_ECQ_LEFT ?
 	    get(m, g, code, n, states, KERN_ECQ_LEFT) :
 	    get(m, g, code, n, states, KERN_ECQ_ABOVE);
 }
@@ -399,22 +357,22 @@ INLINE size_t
 spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
 	uint32_t t[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
-	__m512i v, c, s;
+	struct banks b = { { { 0 } } };
+	uint16_t at[LANES];
 	size_t i;
 	int new = 1;
 
 	for (i = 0; i + LANES <= n; i += LANES) {
 		if (new)
 			span_table(m, t);
-		v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const void *)(code + i)));
-		s = _mm512_srli_epi32(v, 6);
-		c = contexts(_mm512_and_si512(v, _mm512_set1_epi32(63)));
+		banks_places(at, code + i);
 		_mm512_storeu_si512(span + i, _mm512_i32gather_epi32(
-		    _mm512_or_si512(c, _mm512_slli_epi32(s, 5)), t, 4));
-		count(m, c, s);
-		new = kern_ecq_learn(m);
+		    _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+		    (const void *)at)), t, 4));
+		banks_count(&b, at);
+		new = banks_learn(&b, m);
 	}
+	banks_take(&b, m);
 	return i;
 }
 
@@ -461,10 +419,37 @@ static void
 ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
     uint32_t *span)
 {
-	size_t i = m->mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
+	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
 	    spans_one(m, code, n, span);
 
 	kern_ecq_spans(m, code + i, n - i, span + i);
+}
+
+/*
+ * States x after symbols of f slots; k: of which a word was shed.  The quotient
+ * x / f or x / 2^16 / f is below 2^17, and c / f is less than 1 / f by 4 to 6
+ * parts of 2^24, each rounding is less than 1: so q is the quotient or one less.
+ * What is left tells, and fits into 16 bits, of which a product takes half the
+ * time; but that of q with all the rest goes on beside it.
+ */
+INLINE __m512i
+into(__m512i x, __m512i v, __m512i f, __mmask16 k)
+{
+	const __m512 c = _mm512_set1_ps(1 - 0x5p-24f);
+	__m512 inv = _mm512_div_ps(c, _mm512_cvtepi32_ps(f));
+	__m512i rest = _mm512_sub_epi32(
+	    _mm512_set1_epi32(1 << KERN_ECQ_BITS), f), q, left;
+
+	inv = _mm512_mask_mul_ps(inv, k, inv, _mm512_set1_ps(0x1p-16f));
+	q = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepu32_ps(x), inv));
+	x = _mm512_mask_srli_epi32(x, k, x, 16);
+	left = _mm512_sub_epi16(x, _mm512_mullo_epi16(q, f));
+	left = _mm512_and_si512(left, _mm512_set1_epi32(0xffff));
+	x = _mm512_add_epi32(x, _mm512_and_si512(v,
+	    _mm512_set1_epi32(0xffff)));
+	x = _mm512_add_epi32(x, _mm512_mullo_epi32(q, rest));
+	return _mm512_mask_add_epi32(x, _mm512_cmpge_epi32_mask(left, f), x,
+	    rest);
 }
 
 static unsigned char *
@@ -472,7 +457,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
     size_t n, unsigned char *w)
 {
 	size_t whole = n - n % LANES, i;
-	__m512i x, y, f, v, q, r, rest;
+	__m512i x, f, v;
 	__mmask16 k, turn = (__mmask16)((1u << states) - 1);
 	unsigned out, j;
 
@@ -490,21 +475,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 		w -= 2 * out;
 		_mm256_mask_storeu_epi16(w, (__mmask16)((1u << out) - 1),
 		    _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(k, x)));
-		y = _mm512_mask_srli_epi32(x, k, x, 16);
-		/* the quotient q is below 2^17, so off by one at most; what
-		 * it gives is y + q (2^15 - f) + the first slot */
-		q = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepu32_ps(y),
-		    _mm512_div_ps(_mm512_set1_ps(1), _mm512_cvtepi32_ps(f))));
-		r = _mm512_sub_epi32(y, _mm512_mullo_epi32(q, f));
-		rest = _mm512_sub_epi32(_mm512_set1_epi32(1 << KERN_ECQ_BITS),
-		    f);
-		y = _mm512_add_epi32(_mm512_add_epi32(y,
-		    _mm512_and_si512(v, _mm512_set1_epi32(0xffff))),
-		    _mm512_mullo_epi32(q, rest));
-		y = _mm512_mask_sub_epi32(y, _mm512_movepi32_mask(r), y, rest);
-		y = _mm512_mask_add_epi32(y, _mm512_cmpge_epi32_mask(r, f), y,
-		    rest);
-		x = spread(y, states, j);
+		x = spread(into(x, v, f, k), states, j);
 		j = j == 0 ? LANES : j;
 	}
 	_mm512_mask_storeu_epi32(state, turn, x);
@@ -565,15 +536,21 @@ ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
 
+#include "kern/kern_tcq_avx2.h"
+
 const struct kern kern_avx512 = {
 	.name = "avx512",
 	WIDE_ROWS,
-	.ecq_sort = ecq_sort,
+	.ecq_sort = kern_ecq_sort_wide,
 	.ecq_spans = ecq_spans,
 	.ecq_put = ecq_put,
 	.ecq_get = ecq_get,
 	.ecq_marks = ecq_marks,
 	.ecq_values = ecq_values,
+	.tcq_sort = kern_tcq_sort,
+	.tcq_spans = kern_tcq_spans,
+	.tcq_get = kern_tcq_get,
+	.tcq_walk = tcq_walk,
 };
 
 #else

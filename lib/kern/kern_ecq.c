@@ -31,15 +31,15 @@ kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
 	uint32_t mean = (2 + level % 2) << level / 2 >> 1;	/* 2^-10 */
 
 	memset(m, 0, sizeof(*m));
-	m->near = m->far = m->near_above = m->far_above = mean << 6;
-	m->base = (int32_t)(mean / 2 + 2);
-	m->above = above;
-	m->stride = cols < KERN_ECQ_LANES ?
+	m->e.near = m->e.far = m->e.near_above = m->e.far_above = mean << 6;
+	m->e.base = (int32_t)(mean / 2 + 2);
+	m->e.above = above;
+	m->e.stride = cols < KERN_ECQ_LANES ?
 	    (KERN_ECQ_LANES + cols - 1) / cols * cols : cols;
-	m->cols = cols;
-	m->col = offset % cols;
-	m->level = level;
-	m->mode = mode;
+	m->e.cols = cols;
+	m->e.col = offset % cols;
+	m->e.level = level;
+	m->e.mode = mode;
 }
 
 void
@@ -64,45 +64,44 @@ kern_ecq_tables(struct kern_ecq *m, unsigned top)
 	kern_ecq_change(m);
 }
 
-/* Computes the levels of the next chunk. */
-static void
-levels(const struct kern_ecq *m, uint8_t l[KERN_ECQ_LANES])
+void
+kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES])
 {
 	uint32_t v;
 	size_t i;
 	int gain;
 
-	if (m->mode == KERN_ECQ_PLAIN) {
-		memset(l, (int)m->level, KERN_ECQ_LANES);
+	if (e->mode == KERN_ECQ_PLAIN) {
+		memset(l, (int)e->level, KERN_ECQ_LANES);
 		return;
 	}
-	if (kern_ecq_gain(m, &gain)) {
+	if (kern_ecq_gain(e, &gain)) {
 		memset(l, gain, KERN_ECQ_LANES);
 		return;
 	}
 	for (i = 0; i < KERN_ECQ_LANES; i++) {
-		v = (uint32_t)(m->above[m->at - m->stride + i] + m->base);
+		v = (uint32_t)(e->above[e->at - e->stride + i] + e->base);
 		l[i] = (uint8_t)kern_ecq_level((int)kern_ecq_eighths(v) + (127 << 3) + gain);
 	}
 }
 
-/* Updates the means with the k magnitudes of a chunk. */
-static void
-done(struct kern_ecq *m, const int32_t mag[KERN_ECQ_LANES], size_t k)
+void
+kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
+    size_t k)
 {
-	int32_t *a = m->above, old, rate = kern_ecq_pace(m->row);
+	int32_t *a = e->above, old, rate = kern_ecq_pace(e->row);
 	uint32_t sum = 0, expected = 0;
 	size_t i;
 
 	for (i = 0; i < k; i++) {
 		sum += (uint32_t)mag[i];
-		if (m->mode != KERN_ECQ_ABOVE)
+		if (e->mode != KERN_ECQ_ABOVE)
 			continue;
-		old = m->row > 0 ? a[m->at + i - m->stride] : 0;
+		old = e->row > 0 ? a[e->at + i - e->stride] : 0;
 		expected += (uint32_t)old;
-		a[m->at + i] = old + (((mag[i] << 12) - old) * rate >> 8);
+		a[e->at + i] = old + (((mag[i] << 12) - old) * rate >> 8);
 	}
-	kern_ecq_follow(m, sum, expected, k);
+	kern_ecq_follow(e, sum, expected, k);
 }
 
 /* ---- the passes, value by value ---- */
@@ -126,7 +125,7 @@ kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
 
 	for (i = from; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
-		levels(t->m, l);
+		kern_ecq_levels(&t->m->e, l);
 		for (j = 0; j < k; j++) {
 			a = (uint32_t)(q[i + j] < 0 ? -q[i + j] : q[i + j]);
 			s = a >> kern_ecq_shift(l[j]);
@@ -135,7 +134,7 @@ kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
 			t->code[i + j] = KERN_ECQ_CODE(l[j], s);
 			mag[j] = counted(l[j], s);
 		}
-		done(t->m, mag, k);
+		kern_ecq_done(&t->m->e, mag, k);
 	}
 }
 
@@ -227,7 +226,7 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 
 	for (i = 0; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
-		levels(m, l);
+		kern_ecq_levels(&m->e, l);
 		for (j = 0; j < k; j++) {
 			x = &g->x[j & (g->states - 1)];
 			c = kern_ecq_context(l[j]);
@@ -246,7 +245,7 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 			code[i + j] = KERN_ECQ_CODE(l[j], s);
 			mag[j] = counted(l[j], s);
 		}
-		done(m, mag, k);
+		kern_ecq_done(&m->e, mag, k);
 		if (k == KERN_ECQ_LANES)
 			kern_ecq_learn(m);
 	}
@@ -373,7 +372,7 @@ get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
 	for (j = 0; j < (int)states; j++)
 		x[j] = g.x[j];
 	for (i = 0; i + LANES <= n; i += LANES) {
-		same = loop_levels(m, l);
+		same = loop_levels(&m->e, l);
 		ALL
 			c[j] = kern_ecq_context((unsigned)l[j]);
 		for (j = 0, bad = 0; j < LANES; j += 4) {
@@ -390,7 +389,7 @@ get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
 			return n + 1;
 		loop_codes(code + i, l, s);
 		loop_count(m, l, s, same);
-		loop_done(m, l, s, same);
+		loop_done(&m->e, l, s, same);
 		kern_ecq_learn(m);
 	}
 	for (j = 0; j < (int)states; j++)

@@ -38,10 +38,8 @@ enum {
 enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
 	KERN_ECQ_MODES };
 
-struct kern_ecq {
-	/* [s][c]: the first slot of symbol s, 0 for s = 0, 2^15 above top */
-	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
-	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+/* What is known before a chunk, and where it is. */
+struct kern_ecq_expect {
 	/* means of magnitudes, and of what the columns had foretold */
 	uint32_t near, far, near_above, far_above;	/* 2^-16 */
 	int32_t *above;		/* [n], 2^-12; NULL: no rows */
@@ -49,9 +47,17 @@ struct kern_ecq {
 	size_t stride;		/* to the value above */
 	size_t cols, col;	/* of the tensor; of the chunk */
 	size_t at, row;		/* of the chunk: value, row of strides */
-	uint32_t chunks;	/* that were learnt */
-	unsigned level, top;
+	unsigned level;
 	enum kern_ecq_mode mode;
+};
+
+struct kern_ecq {
+	/* [s][c]: the first slot of symbol s, 0 for s = 0, 2^15 above top */
+	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
+	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+	struct kern_ecq_expect e;
+	uint32_t chunks;	/* that were learnt */
+	unsigned top;
 };
 
 /*
@@ -111,39 +117,39 @@ kern_ecq_level(int eighth)
 /* 1 and the level of all of a chunk, or 0 and what is added to the bits of a
  * column's mean as f32, from the 20th on, for four times its level. */
 static inline int
-kern_ecq_gain(const struct kern_ecq *m, int *gain)
+kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {
-	int first = m->cols >= KERN_ECQ_SHORTEST && m->col < KERN_ECQ_LANES && m->at > 0;
-	int left = (int)kern_ecq_eighths((first ? m->far : m->near) + m->far + 32);
+	int first = e->cols >= KERN_ECQ_SHORTEST && e->col < KERN_ECQ_LANES && e->at > 0;
+	int left = (int)kern_ecq_eighths((first ? e->far : e->near) + e->far + 32);
 
-	if (m->mode == KERN_ECQ_LEFT || m->row == 0) {
+	if (e->mode == KERN_ECQ_LEFT || e->row == 0) {
 		*gain = (int)kern_ecq_level(left - 56);
 		return 1;
 	}
 	*gain = -16 - (127 << 3);
 	if (!first)
 		*gain += left -
-		    (int)kern_ecq_eighths(m->near_above + m->far_above + 32);
+		    (int)kern_ecq_eighths(e->near_above + e->far_above + 32);
 	return 0;
 }
 
 /* Updates the means after k values whose magnitudes have this sum; expected is
  * the sum that the means of their columns had foretold. */
 static inline void
-kern_ecq_follow(struct kern_ecq *m, uint32_t sum, uint32_t expected, size_t k)
+kern_ecq_follow(struct kern_ecq_expect *e, uint32_t sum, uint32_t expected, size_t k)
 {
 	sum <<= 12;
-	expected = m->row > 0 ? expected : sum;
-	m->near += (sum >> 1) + (sum >> 3) - (m->near >> 1) - (m->near >> 3);
-	m->far += (sum >> 3) - (m->far >> 3);
-	m->near_above += (expected >> 1) + (expected >> 3) -
-	    (m->near_above >> 1) - (m->near_above >> 3);
-	m->far_above += (expected >> 3) - (m->far_above >> 3);
-	m->at += k;
-	m->col += k;
-	if (m->col >= m->cols)
-		m->col -= m->cols < KERN_ECQ_SHORTEST ? m->col : m->cols;
-	m->row += m->at >= (m->row + 1) * m->stride;
+	expected = e->row > 0 ? expected : sum;
+	e->near += (sum >> 1) + (sum >> 3) - (e->near >> 1) - (e->near >> 3);
+	e->far += (sum >> 3) - (e->far >> 3);
+	e->near_above += (expected >> 1) + (expected >> 3) -
+	    (e->near_above >> 1) - (e->near_above >> 3);
+	e->far_above += (expected >> 3) - (e->far_above >> 3);
+	e->at += k;
+	e->col += k;
+	if (e->col >= e->cols)
+		e->col -= e->cols < KERN_ECQ_SHORTEST ? e->col : e->cols;
+	e->row += e->at >= (e->row + 1) * e->stride;
 }
 
 /* The share of a new magnitude in a column's mean, in 2^-8. */
@@ -199,18 +205,25 @@ kern_ecq_change(struct kern_ecq *m)
 		}
 }
 
+/* One more chunk was counted: 1 when it is time for new tables. */
+static inline int
+kern_ecq_due(struct kern_ecq *m)
+{
+	uint32_t k = ++m->chunks;
+
+	return k < 32 || (k < 128 && k % 8 == 0) ||
+	    (k < 1024 && k % 32 == 0) || k % 128 == 0;
+}
+
 /* One more chunk was counted: the tables change when it is time; 1 if so. */
 static inline int
 kern_ecq_learn(struct kern_ecq *m)
 {
-	uint32_t k = ++m->chunks;
+	int due = kern_ecq_due(m);
 
-	if (k < 32 || (k < 128 && k % 8 == 0) ||
-	    (k < 1024 && k % 32 == 0) || k % 128 == 0) {
+	if (due)
 		kern_ecq_change(m);
-		return 1;
-	}
-	return 0;
+	return due;
 }
 
 /* What a model makes of values: their codes, and the greatest symbol. */
@@ -241,6 +254,12 @@ int kern_ecq_rows(size_t cols, size_t n);
 /* kern_ecq_tables(m, top): sets up the first tables, for symbols from 0 to top;
  * top is from 1 to 15. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
+
+/* kern_ecq_levels(e, l): the levels of the next chunk.
+ * kern_ecq_done(e, mag, k): its k magnitudes, none above KERN_ECQ_CAP. */
+void kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES]);
+void kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
+    size_t k);
 
 /* Two passes of kern.h value by value, which defines them: sort is of values
  * from `from' to n, by one model, and top is of those before. */

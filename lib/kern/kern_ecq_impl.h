@@ -17,20 +17,20 @@ enum { LANES = KERN_ECQ_LANES };
 
 /* Computes the levels of a chunk; returns 1 when all are the same. */
 static inline int
-loop_levels(const struct kern_ecq *m, int32_t l[LANES])
+loop_levels(const struct kern_ecq_expect *e, int32_t l[LANES])
 {
 	int32_t v[LANES];
 	float f[LANES];
-	int one = (int)m->level, j;
+	int one = (int)e->level, j;
 
-	if (m->mode == KERN_ECQ_PLAIN || kern_ecq_gain(m, &one)) {
+	if (e->mode == KERN_ECQ_PLAIN || kern_ecq_gain(e, &one)) {
 		ALL
 			l[j] = one;
 		return 1;
 	}
-	memcpy(v, m->above + m->at - m->stride, sizeof(v));
+	memcpy(v, e->above + e->at - e->stride, sizeof(v));
 	ALL
-		f[j] = (float)(v[j] + m->base);
+		f[j] = (float)(v[j] + e->base);
 	memcpy(v, f, sizeof(v));
 	ALL {
 		v[j] = ((v[j] >> 20) + one) >> 2;
@@ -40,16 +40,39 @@ loop_levels(const struct kern_ecq *m, int32_t l[LANES])
 	return 0;
 }
 
+/* Updates the means with the magnitudes of a chunk. */
+static inline void
+loop_follow(struct kern_ecq_expect *e, int32_t mag[LANES])
+{
+	int32_t old[LANES] = { 0 }, rate = kern_ecq_pace(e->row);
+	uint32_t sum = 0, expected = 0;
+	int j;
+
+	ALL {
+		mag[j] = mag[j] < KERN_ECQ_CAP ? mag[j] : KERN_ECQ_CAP;
+		sum += (uint32_t)mag[j];
+	}
+	if (e->mode == KERN_ECQ_ABOVE) {
+		if (e->row > 0)
+			memcpy(old, e->above + e->at - e->stride, sizeof(old));
+		ALL {
+			expected += (uint32_t)old[j];
+			old[j] += ((mag[j] << 12) - old[j]) * rate >> 8;
+		}
+		memcpy(e->above + e->at, old, sizeof(old));
+	}
+	kern_ecq_follow(e, sum, expected, LANES);
+}
+
 /* Updates the means with the symbols s of levels l. */
 static inline void
-loop_done(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
+loop_done(struct kern_ecq_expect *e, const int32_t l[LANES], const int32_t s[LANES],
     int same)
 {
-	int32_t mag[LANES], old[LANES] = { 0 }, rate = kern_ecq_pace(m->row);
-	uint32_t sum = 0, expected = 0;
+	int32_t mag[LANES];
 	int j, shift;
 
-	if (m->mode == KERN_ECQ_PLAIN)
+	if (e->mode == KERN_ECQ_PLAIN)
 		return;
 	shift = (int)kern_ecq_shift((unsigned)l[0]);
 	if (same)
@@ -58,20 +81,7 @@ loop_done(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
 	else
 		ALL
 			mag[j] = s[j] << kern_ecq_shift((unsigned)l[j]);
-	ALL {
-		mag[j] = mag[j] < KERN_ECQ_CAP ? mag[j] : KERN_ECQ_CAP;
-		sum += (uint32_t)mag[j];
-	}
-	if (m->mode == KERN_ECQ_ABOVE) {
-		if (m->row > 0)
-			memcpy(old, m->above + m->at - m->stride, sizeof(old));
-		ALL {
-			expected += (uint32_t)old[j];
-			old[j] += ((mag[j] << 12) - old[j]) * rate >> 8;
-		}
-		memcpy(m->above + m->at, old, sizeof(old));
-	}
-	kern_ecq_follow(m, sum, expected, LANES);
+	loop_follow(e, mag);
 }
 
 static inline void
@@ -112,7 +122,7 @@ loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
     int32_t top)
 {
 	int32_t l[LANES], s[LANES];
-	int same = loop_levels(m, l), j;
+	int same = loop_levels(&m->e, l), j;
 	int shift = (int)kern_ecq_shift((unsigned)l[0]);
 
 	if (same)
@@ -126,7 +136,7 @@ loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
 		top = s[j] > top ? s[j] : top;
 	}
 	loop_codes(code, l, s);
-	loop_done(m, l, s, same);
+	loop_done(&m->e, l, s, same);
 	return top;
 }
 

@@ -1,5 +1,6 @@
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_tcq.h"
 #include "kern/ref.h"
 
 #if defined(__aarch64__) && defined(__ARM_NEON) && \
@@ -93,6 +94,10 @@ const struct kern kern_neon = {
 	.ecq_get = kern_ecq_get,
 	.ecq_marks = kern_ecq_marks,
 	.ecq_values = kern_ecq_values,
+	.tcq_sort = kern_tcq_sort,
+	.tcq_spans = kern_tcq_spans,
+	.tcq_get = kern_tcq_get,
+	.tcq_walk = kern_tcq_walk,
 };
 
 #else

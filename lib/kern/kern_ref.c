@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "kern/kern.h"
 #include "kern/kern_ecq.h"
+#include "kern/kern_tcq.h"
 #include "kern/kern_marks.h"
 #include "kern/ref.h"
 
@@ -491,4 +492,8 @@ const struct kern kern_ref = {
 	.ecq_values = kern_ecq_values,
 	.ecq_centers = kern_ecq_centers,
 	.ecq_told = kern_ecq_told,
+	.tcq_sort = kern_tcq_sort,
+	.tcq_spans = kern_tcq_spans,
+	.tcq_get = kern_tcq_get,
+	.tcq_walk = kern_tcq_walk,
 };

@@ -1,4 +1,4 @@
-"""Codec 9, ecq, whose levels and tables are a page of their own."""
+"""Codecs 9 and 18, ecq and tcq, whose levels and tables are a page of their own."""
 from bits import Bytes, f32, need, of_bits
 
 FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
@@ -236,5 +236,91 @@ def ecq(body, n, group):
             if x is None and q:
                 x = f32(f32(q + d[min(q, 3) - 1]) * step)
             out.append(-x if negative else x if q else 0.0)
+    code.end()
+    return out
+
+
+# ---- codec 18, tcq: two quantisers, and a trellis in each of 16 lanes ----
+
+def moved_on(state, parity):
+    a, b, c = state & 1, state >> 1 & 1, state >> 2
+    return (a ^ b) + 2 * (c ^ parity) + 4 * a
+
+
+def tcq_rest(bits, level, s, g, negative):
+    """k, its sign, and x where it is given."""
+    h, top = shift(level), s >> 1
+    if s >= 14:
+        j = 0
+        while j < 15 and bits.bit():
+            j += 1
+        e = (1 << j) + bits.bits(j) - 1
+        top = 7 + (e << g) + bits.bits(g)
+    k = 2 * ((top << h) + bits.bits(h)) + s % 2
+    need(k <= 32767, 'too large')
+    if s == 0 and k:
+        negative = bits.bit()
+    return k, negative, of_bits(bits.bits(31)) if k == 32767 else None
+
+
+def tcq_symbols(code, levels, tables, n):
+    """Chunks of (level, symbol, quantiser)."""
+    chunks, state = [], [0] * 16
+    for at in range(0, n, 16):
+        chunk, counted = [], []
+        for i, l in enumerate(levels.chunk(min(16, n - at))):
+            u = state[i] % 2
+            s = code.symbol(i, tables[u].first[context(l)])
+            state[i] = moved_on(state[i], s % 2)
+            chunk.append((l, s, u))
+            counted.append(min((s // 2 << shift(l) + 1) + s % 2, 2047))
+        levels.done(counted)
+        if len(chunk) == 16:
+            for u in 0, 1:
+                tables[u].learn([(context(l), s) for l, s, v in chunk
+                                 if v == u])
+        chunks.append(chunk)
+    return chunks
+
+
+def tcq_values(chunks, bits, g, d, step):
+    out = []
+    for chunk in chunks:
+        signs = [bits.bit() if s else 0 for _, s, _ in chunk]
+        for (l, s, u), negative in zip(chunk, signs):
+            k, x = s, None
+            if shift(l) or s >= 14:
+                k, negative, x = tcq_rest(bits, l, s, g, negative)
+            if x is None and k:
+                x = f32(f32(2 * k - u + d[u][min(k, 3) - 1]) * step)
+            out.append(-x if negative else x if k else 0.0)
+    return out
+
+
+def tcq(body, n, group):
+    b = Bytes(body)
+    if len(body) == 0:
+        return [0.0] * n
+    if len(body) == 4:
+        return [b.number('f')] * n
+    step = int.from_bytes(b.take(3), 'little')
+    if step == 0:
+        return list(b.numbers('f', n)) if b.left() == 4 * n else need(0, 'long')
+    need(0x010000 <= step <= 0x718000, 'step')
+    d = []
+    for _ in range(2):
+        first, both = b.number('b'), b.u8()
+        d.append([first / 128, ((both & 15 ^ 8) - 8) / 16,
+                  ((both >> 4 ^ 8) - 8) / 16])
+    level, top = b.u8(), b.u8()
+    mode, level, states, top = level >> 6, level & 63, top >> 4, top & 15
+    need(level < 43 and mode < 3 and states < 5 and top > 0, 'header')
+    g = b.u8() if top >= 14 else 0
+    need(g < 15, 'header')
+    levels = Levels(mode, level, n, group)
+    code = Code(b.rest(), 1 << states)
+    chunks = tcq_symbols(code, levels, [Tables(top), Tables(top)], n)
+    code.turn()
+    out = tcq_values(chunks, code.tail, g, d, of_bits(step << 8))
     code.end()
     return out

@@ -2,7 +2,7 @@
 import math
 
 from bits import Bytes, bf16, cut, f32, lz4, need, of_bits, rans
-from ecq import ecq
+from ecq import ecq, tcq
 from eden import eden
 from rangecode import Gaps, Learnt, RangeCode
 
@@ -289,6 +289,7 @@ CODECS = {i: f for i, f in enumerate((
     f32s, f16s, bf16s, lossless, q8, q4, sign, topk, qsgd, ecq, tern,
     lowrank, i64, natural, eden))}
 CODECS[16] = nonzero
+CODECS[18] = tcq
 
 
 def decode(codec, body, n, group):

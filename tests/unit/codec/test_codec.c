@@ -20,6 +20,7 @@ static const char *const specs[] = {
 	"topk:0.5:q4:rice:sample", "chunk:64/4096:q2", "chunk:1/16",
 	"threshold:0.001", "threshold:1e-05:mag:rice", "qsgd:1", "qsgd:127", "qsgd:255",
 	"i64", "ecq:0.004", "ecq:0.001", "ecq:1e-05",
+	"tcq:0.004", "tcq:0.0006", "tcq:1e-05", "tcq:1e-38",
 	"eden:1", "eden:4", "eden:0.25:mse", "eden:2.5:mse",
 	"tern", "tern:clip", "tern:mse", "lowrank:2", "lowrank:64",
 	"lowrank:5:q8", "natural", "nonzero", NULL
@@ -200,6 +201,7 @@ TEST(test_hard)
 		{ "qsgd:127", 4, 480, 0.06, 1e-9 },
 		{ "i64", 40001, 40001, 0, 1e-9 },
 		{ "ecq:0.001", 0, 4, 0, 1e-9 },
+		{ "tcq:0.001", 0, 4, 0, 1e-9 },
 		{ "eden:1", 0, 640, 0.7, 0.7 },
 		{ "eden:4", 0, 2520, 0.02, 0.02 },
 		{ "tern", 0, 1032, 0.01, 1e-5 },
@@ -374,7 +376,8 @@ TEST(test_names)
 		"threshold:1:", "topk:1000%", "topk:1:rice:f32",
 		"tern:clip:mse", "none:", "q8:", "i64:40", "sign:1",
 		"natural:", "ecq:1.1e30", "ecq:nan", "ecq:1:mse",
-		"ecq", "ecq:0", "ecq:-1", "ecq:inf", NULL
+		"ecq", "ecq:0", "ecq:-1", "ecq:inf",
+		"tcq", "tcq:0", "tcq:-1", "tcq:inf", NULL
 	};
 	struct codec_plan p, again;
 	struct err e;

@@ -65,6 +65,18 @@ change(size_t n, size_t size, size_t m, int anything)
 	}
 }
 
+/* How many words are other ones. */
+static int
+differ(size_t size, size_t n)
+{
+	size_t i;
+	int k = 0;
+
+	for (i = 0; i < n; i++)
+		k += memcmp(old + i * size, new + i * size, size) != 0;
+	return k;
+}
+
 static int
 there_and_back(unsigned form, size_t n, int with)
 {
@@ -75,7 +87,8 @@ there_and_back(unsigned form, size_t n, int with)
 
 	body.n = 0;
 	r = exact_put(form, with ? old : NULL, new, n, &body, &param, &e);
-	if (r < 0 || body.n > exact_bound(form, n))
+	if (r < 0 || body.n > exact_bound(form, n) ||
+	    r != (with ? differ(size, n) : (int)n))
 		return 0;
 	if (r == 0)
 		return memcmp(old, new, n * size) == 0 && (with || n == 0);
@@ -136,8 +149,8 @@ step(double rate, size_t *changed)
 		*changed += memcmp(old + 2 * i, new + 2 * i, 2) != 0;
 	}
 	body.n = 0;
-	return exact_put(EXACT_BF16, old, new, N, &body, &param, NULL) == 1 ?
-	    body.n : SIZE_MAX;
+	return exact_put(EXACT_BF16, old, new, N, &body, &param, NULL) ==
+	    (int)*changed ? body.n : SIZE_MAX;
 }
 
 /* The entropy of which change, when only how many is known, and a bit for where

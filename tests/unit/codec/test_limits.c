@@ -257,8 +257,10 @@ TEST(test_longer)
 }
 
 /* Only the step's upper 24 bits are in a body: those of a whole body, changed. */
-TEST(test_steps)
+static void
+steps_of(uint32_t codec, const char *plan)
 {
+	const char *name = codec_name(codec);
 	static const struct {
 		unsigned char step[3];
 		int bad;
@@ -268,29 +270,35 @@ TEST(test_steps)
 		{ { 0, 0, 0x80 }, 1 }
 	};
 	const struct codec_plan far[] = {
-		{ CODEC_ECQ, 0, 1e-40f }, { CODEC_ECQ, 0, 3e38f }
+		{ codec, 0, 1e-40f }, { codec, 0, 3e38f }
 	};
 	unsigned char p[4096];
 	struct err e = ERR_INIT;
 	size_t len, i;
 
 	trip_gauss(&t, 4, 1000, 1);
-	len = trip(&t, "ecq:0.5", 1000);
+	len = trip(&t, plan, 1000);
 	memcpy(p, t.body.p, len);
 	for (i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		memcpy(p, steps[i].step, 3);
-		ok(trip_refused(&t, CODEC_ECQ, 0, p, len, 1000) ==
-		    steps[i].bad, "ecq: a step of %02x%02x%02x is %s",
-		    p[2], p[1], p[0], steps[i].bad ? "none" : "one");
+		ok(trip_refused(&t, codec, 0, p, len, 1000) ==
+		    steps[i].bad, "%s: a step of %02x%02x%02x is %s",
+		    name, p[2], p[1], p[0], steps[i].bad ? "none" : "one");
 	}
 	for (i = 0; i < 2; i++) {
 		t.body.n = 0;
 		ok(codec_encode(&far[i], &t.ctx, t.x, 1000, &t.body, &t.param,
-		    &e) == 0 && codec_decode(CODEC_ECQ, 0, &t.ctx, t.body.p,
+		    &e) == 0 && codec_decode(codec, 0, &t.ctx, t.body.p,
 		    t.body.n, t.y, 1000, &e) == 0 && t.y[7] ==
-		    (i == 0 ? t.x[7] : 0), "ecq: a step of %g: %s",
-		    (double)far[i].arg, ERR_MSG(&e));
+		    (i == 0 ? t.x[7] : 0), "%s: a step of %g: %s",
+		    name, (double)far[i].arg, ERR_MSG(&e));
 	}
+}
+
+TEST(test_steps)
+{
+	steps_of(CODEC_ECQ, "ecq:0.5");
+	steps_of(CODEC_TCQ, "tcq:0.5");
 }
 
 /* What a codec is asked to keep at the least is kept. */
@@ -331,8 +339,10 @@ farthest(const float *x, const float *y, size_t n)
 
 /* Bits of a value's length changed, one by one: what is read all the same is no
  * more than 32767 steps. */
-TEST(test_escapes)
+static void
+escapes_of(uint32_t codec, const char *plan, float far, double limit)
 {
+	const char *name = codec_name(codec);
 	enum { N = 512 };
 	unsigned char p[4096];
 	struct err e = ERR_INIT;
@@ -342,22 +352,29 @@ TEST(test_escapes)
 
 	trip_gauss(&t, 9, N, 300);
 	for (i = 0; i < N; i += 8)
-		t.x[i] = (float)(18000 + 27 * i);
-	len = trip(&t, "ecq:1", N);
+		t.x[i] = far * (float)(18000 + 27 * i);
+	len = trip(&t, plan, N);
 	most = farthest(t.x, t.y, N);
-	ok(most < 2, "ecq of values up to 32000 steps: %g", most);
+	ok(most < 2, "%s of values up to %g: %g", name,
+	    (double)t.x[N - 8], most);
 	for (i = 0; i < 8 * len; i++) {
 		memcpy(p, t.body.p, len);
 		p[i / 8] ^= (unsigned char)(1 << i % 8);
 		/* not the step, which is in front */
-		if (i < 24 || codec_decode(CODEC_ECQ, t.param, &t.ctx, p, len,
+		if (i < 24 || codec_decode(codec, t.param, &t.ctx, p, len,
 		    t.y, N, &e) < 0)
 			continue;
 		read++;
 		most = fmax(most, farthest(t.y, zeros, N));
 	}
-	ok(read > 100 && most < 32769, "ecq: of %zu bits changed %zu are read, "
-	    "none for more than %g", 8 * len, read, most);
+	ok(read > 100 && most < limit, "%s: of %zu bits changed %zu are read, "
+	    "none for more than %g", name, 8 * len, read, most);
+}
+
+TEST(test_escapes)
+{
+	escapes_of(CODEC_ECQ, "ecq:1", 1, 32769);
+	escapes_of(CODEC_TCQ, "tcq:1", 2, 65537);
 }
 
 int

@@ -20,7 +20,7 @@ static const struct {
 	{ "topk:0.2:q4:rice:sample", "sko" }, { "chunk:64/4096", "sko" },
 	{ "threshold:0.001", "sko" },
 	{ "qsgd:4", "" }, { "qsgd:200", "" }, { "qsgd:1:mse", "" },
-	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" },
+	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" }, { "tcq:0.001", "sk" },
 	{ "tern", "f" }, { "tern:clip", "f" }, { "tern:mse", "f" },
 	{ "lowrank:4", "fa" }, { "lowrank:2:q8", "fa" }, { "i64", "df" },
 	{ "natural", "" }, { "nonzero", "" },

@@ -56,10 +56,10 @@ alike(const struct kern_ecq *a, const struct kern_ecq *b)
 {
 	return same(a->first, b->first, sizeof(a->first)) &&
 	    same(a->count, b->count, sizeof(a->count)) &&
-	    a->chunks == b->chunks && (a->mode == KERN_ECQ_PLAIN ||
-	    (a->near == b->near && a->far == b->far &&
-	    a->near_above == b->near_above && a->at == b->at &&
-	    a->row == b->row));
+	    a->chunks == b->chunks && (a->e.mode == KERN_ECQ_PLAIN ||
+	    (a->e.near == b->e.near && a->e.far == b->e.far &&
+	    a->e.near_above == b->e.near_above && a->e.at == b->e.at &&
+	    a->e.row == b->e.row));
 }
 
 /* What a table is given and what it must give. */
@@ -167,7 +167,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	memcpy(p, t->w, len);
 	g = (struct kern_ecq_get){ state, way->states, p, p + len };
 	memset(code, 0, 2 * n);
-	again.above = guard_place(page[1], n, 4, off);
+	again.e.above = guard_place(page[1], n, 4, off);
 	good &= k->ecq_get(&again, &g, code, n) == 0 && g.p == p + len &&
 	    same(code, t->code, 2 * n) && same(state, first, 4 * way->states);
 	if (len == 0)
@@ -179,6 +179,47 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	memcpy(state, t->state, sizeof(state));
 	g = (struct kern_ecq_get){ state, way->states, p, p + len - 2 };
 	return good && k->ecq_get(&again, &g, code, n) == -1;
+}
+
+/* States where a quotient, or what is shed, comes out even, and by one less. */
+static uint32_t
+edge(uint32_t f, const uint32_t r[4])
+{
+	uint32_t few = 1 + r[1] % 0x1ffff, x;
+
+	x = r[0] % 5 == 0 ? f << 17 : r[0] % 5 == 1 ? f * few :
+	    r[0] % 5 == 2 ? f * (few % (0xffff / f + 1)) << 16 :
+	    r[0] % 5 == 3 ? UINT32_MAX : r[2];
+	x -= r[0] >> 16 & 1;
+	return x < KERN_ECQ_LOW ? KERN_ECQ_LOW + r[3] % 2 : x;
+}
+
+/* ecq_put of any spans, into any states. */
+static void
+test_put(const struct kern *k)
+{
+	uint32_t span[32], state[2][16], r[4], i, j, f, good = 1, states;
+	unsigned char word[2][64], *w[2];
+
+	for (i = 0; i < 40000; i++) {
+		states = 8u << i % 2;
+		for (j = 0; j < 2 * states; j++) {
+			rng_block(9, 5, i, j, r);
+			f = 1 + r[3] % (r[2] % 3 == 0 ? 0x7fff : 99);
+			span[j] = f << 16 | r[1] % ((1u << 15) - f);
+			if (j >= states)
+				state[0][j - states] = edge(f, r);
+		}
+		memcpy(state[1], state[0], sizeof(state[0]));
+		w[0] = kern_ecq_put(state[0], states, span, 2 * states,
+		    word[0] + 64);
+		w[1] = k->ecq_put(state[1], states, span, 2 * states,
+		    word[1] + 64);
+		good &= w[0] - word[0] == w[1] - word[1] &&
+		    same(state[0], state[1], 4 * states) &&
+		    same(w[0], w[1], (size_t)(word[0] + 64 - w[0]));
+	}
+	ok(good, "%s: put of any spans into any states", k->name);
 }
 
 static int
@@ -260,9 +301,11 @@ main(void)
 
 	for (i = 0; i < 6; i++)
 		page[i] = guard_new();
-	for (i = 0; l[i] != NULL; i++)
+	for (i = 0; l[i] != NULL; i++) {
 		for (j = 0; j < sizeof(ways) / sizeof(*ways); j++)
 			test_way(l[i], &ways[j]);
+		test_put(l[i]);
+	}
 	test_rows();
 	return done_testing();
 }

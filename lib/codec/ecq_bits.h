@@ -1,0 +1,200 @@
+/*
+ * The bits of ECQ and TCQ that need no model (ecq_code.h): written as they come,
+ * they become what the states of the coder begin from and what stands at the end
+ * of a body.
+ */
+#ifndef ACE_ECQ_BITS_H
+#define ACE_ECQ_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "kern/kern_ecq.h"
+
+/* v > 0 */
+static inline unsigned
+ecq_bits_length(uint32_t v)
+{
+	return 32 - (unsigned)__builtin_clz(v);
+}
+
+/*
+ * ---- bits that are written from the end of a body towards its start, the
+ * least significant of a byte and of a number first: bits that need no model
+ * go there, because a shift is cheaper than a step of a coder ----
+ */
+
+struct tail_put {
+	uint64_t bits;		/* n < 32 of them */
+	unsigned n;
+	unsigned char *p;	/* the next byte goes before it */
+};
+
+/* tail_put(t, v, n): writes the n <= 32 low bits of v; its others are 0. */
+static inline void
+tail_put(struct tail_put *t, uint32_t v, unsigned n)
+{
+	t->bits |= (uint64_t)v << t->n;
+	t->n += n;
+	if (t->n < 32)
+		return;
+	t->p -= 4;
+	t->p[0] = (unsigned char)(t->bits >> 24);
+	t->p[1] = (unsigned char)(t->bits >> 16);
+	t->p[2] = (unsigned char)(t->bits >> 8);
+	t->p[3] = (unsigned char)t->bits;
+	t->bits >>= 32;
+	t->n -= 32;
+}
+
+/* tail_put_end(t): pads the last byte with 0 and returns where the bits
+ * begin. */
+static inline unsigned char *
+tail_put_end(struct tail_put *t)
+{
+	for (; t->n > 0; t->n -= t->n < 8 ? t->n : 8, t->bits >>= 8)
+		*--t->p = (unsigned char)t->bits;
+	return t->p;
+}
+
+struct tail_get {
+	uint64_t bits;
+	unsigned n;		/* of them */
+	const unsigned char *p;
+	size_t at;		/* p[at] and what follows was taken */
+	int bad;		/* more than there was */
+};
+
+/* tail_get(t, n): the next n <= 32 bits; zeros where p has no more bytes. */
+static inline uint32_t
+tail_get(struct tail_get *t, unsigned n)
+{
+	const unsigned char *p;
+	uint64_t v;
+
+	while (t->n < n) {
+		if (t->at >= 4) {
+			p = t->p + (t->at -= 4);
+			v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+			    (uint32_t)p[2] << 8 | p[3];
+			t->bits |= v << t->n;
+			t->n += 32;
+			continue;
+		}
+		t->bad |= t->at == 0;
+		v = t->at > 0 ? t->p[--t->at] : 0u;
+		t->bits |= v << t->n;
+		t->n += 8;
+	}
+	v = t->bits & (((uint64_t)1 << n) - 1);
+	t->bits >>= n;
+	t->n -= n;
+	return (uint32_t)v;
+}
+
+/* tail_get_end(t, start): 0 when the bits that were read, padded with 0, begin
+ * exactly at p[start], -1 otherwise. */
+static inline int
+tail_get_end(const struct tail_get *t, size_t start)
+{
+	return t->bad || t->at + t->n / 8 != start ||
+	    (t->bits & ((1u << t->n % 8) - 1)) != 0 ? -1 : 0;
+}
+
+/* ---- as they come ---- */
+
+/* Bits, the least significant of a byte first; fewer than 32 are pending. */
+struct bits {
+	uint64_t v;
+	unsigned n;
+	unsigned char *p, *start;
+	unsigned fine;		/* ecq_side's */
+};
+
+static inline void
+put_bits(struct bits *b, uint32_t v, unsigned n)
+{
+	b->v |= (uint64_t)v << b->n;
+	b->n += n;
+	if (b->n < 32)
+		return;
+	bytes_set32(b->p, (uint32_t)b->v);
+	b->p += 4;
+	b->v >>= 32;
+	b->n -= 32;
+}
+
+/* The states, then what they do not hold of the bits, before `end'; where
+ * they begin, or NULL when there is no room from p on. */
+static inline unsigned char *
+ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
+    const unsigned char *p, unsigned char *end)
+{
+	struct tail_put t = { 0, 0, end };
+	size_t n = (size_t)(raw->p - raw->start) * 8 + raw->n, i;
+	unsigned j, e, k;
+
+	if ((size_t)(end - p) < n / 8 + 4 * states + 8)
+		return NULL;
+	for (j = 0; j < states; j++) {
+		e = ecq_bits_length(state[j]) - 17;
+		tail_put(&t, e, 4);
+		tail_put(&t, state[j] & ((1u << (16 + e)) - 1), 16 + e);
+	}
+	for (i = 16 * (size_t)states; i < n; i += k) {
+		k = n - i < 16 ? (unsigned)(n - i) : 16;
+		tail_put(&t, bytes_le16(raw->start + i / 8) & ((1u << k) - 1),
+		    k);
+	}
+	return tail_put_end(&t);
+}
+
+/* ---- read ---- */
+
+/* Plain bits: those that the states end with, then the others. */
+struct plain {
+	const uint32_t *state, *end;
+	struct tail_get t;
+	uint64_t v;
+	unsigned n, fine;
+	int bad;
+};
+
+/* n <= 32 bits. */
+static inline uint32_t
+get_bits(struct plain *b, unsigned n)
+{
+	uint64_t v;
+
+	if (b->n == 0 && b->state == b->end)
+		return tail_get(&b->t, n);
+
+	while (b->n < n && b->state < b->end) {
+		b->v |= (uint64_t)(*b->state++ & 0xffff) << b->n;
+		b->n += 16;
+	}
+	if (b->n < n) {
+		b->v |= (uint64_t)tail_get(&b->t, n - b->n) << b->n;
+		b->n = n;
+	}
+	v = b->v & (((uint64_t)1 << n) - 1);
+	b->v >>= n;
+	b->n -= n;
+	return (uint32_t)v;
+}
+
+/* The states at the end of a body; -1 where they are cut. */
+static inline int
+ecq_bits_states(struct tail_get *t, uint32_t *state, unsigned n)
+{
+	unsigned i, e;
+
+	for (i = 0; i < n; i++) {
+		e = tail_get(t, 4);
+		state[i] = KERN_ECQ_LOW << e | tail_get(t, 16 + e);
+	}
+	return t->bad ? -1 : 0;
+}
+
+#endif

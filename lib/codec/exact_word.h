@@ -1,0 +1,89 @@
+/*
+ * The words that exact codes: how large they are, and what their bits mean.
+ */
+#ifndef ACE_EXACT_WORD_H
+#define ACE_EXACT_WORD_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+struct form {
+	uint8_t size, mantissa, exponent;	/* bytes; bits; 0: no float */
+};
+
+static inline uint64_t
+word(const unsigned char *p, unsigned size)
+{
+	switch (size) {
+	case 1:
+		return p[0];
+	case 2:
+		return bytes_le16(p);
+	case 4:
+		return bytes_le32(p);
+	default:
+		return bytes_le64(p);
+	}
+}
+
+static inline void
+set_word(unsigned char *p, unsigned size, uint64_t v)
+{
+	switch (size) {
+	case 1:
+		p[0] = (unsigned char)v;
+		break;
+	case 2:
+		bytes_set16(p, (uint16_t)v);
+		break;
+	case 4:
+		bytes_set32(p, (uint32_t)v);
+		break;
+	default:
+		bytes_set64(p, v);
+	}
+}
+
+static inline uint64_t
+all_bits(const struct form *f)
+{
+	return UINT64_MAX >> (64 - 8 * f->size);
+}
+
+static inline uint64_t
+sign_bit(const struct form *f)
+{
+	return (uint64_t)1 << (8 * f->size - 1);
+}
+
+/* Where a value stands among all of its type: floats by their size. */
+static inline uint64_t
+place(const struct form *f, uint64_t v)
+{
+	if (f->exponent == 0)
+		return v;
+	return (v & sign_bit(f)) != 0 ? ~v & all_bits(f) : v | sign_bit(f);
+}
+
+static inline uint64_t
+at_place(const struct form *f, uint64_t v)
+{
+	if (f->exponent == 0)
+		return v;
+	return (v & sign_bit(f)) != 0 ? v ^ sign_bit(f) : ~v & all_bits(f);
+}
+
+static inline int
+negative(const struct form *f, uint64_t v)
+{
+	return f->exponent != 0 && (v & sign_bit(f)) != 0;
+}
+
+static inline unsigned
+exponent(const struct form *f, uint64_t v)
+{
+	return (unsigned)(v >> f->mantissa) & ((1u << f->exponent) - 1);
+}
+
+#endif

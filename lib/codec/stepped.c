@@ -1,0 +1,134 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/arg.h"
+#include "codec/stepped.h"
+
+/* Steps, 24 bits of f32: 2^-125 to 2^100.  1 / step is finite, |q| * step is. */
+enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
+
+uint32_t
+stepped_bits(const struct codec_plan *plan)
+{
+	uint32_t bits = (bytes_u32(plan->arg) + 128) >> 8;
+
+	if (bits < STEP_MIN || !(plan->arg > 0))
+		return STEP_MIN;
+	return bits > STEP_MAX ? STEP_MAX : bits;
+}
+
+void
+stepped_set(unsigned char *p, uint32_t bits)
+{
+	bytes_set16(p, (uint16_t)bits);
+	p[2] = (unsigned char)(bits >> 16);
+}
+
+void
+stepped_nothing(const struct codec_in *in)
+{
+	if (in->y != NULL)
+		memset(in->y, 0, in->n * sizeof(*in->y));
+}
+
+static void
+exact(const struct codec_in *in)
+{
+	if (in->y != NULL)
+		memcpy(in->y, in->x, in->n * sizeof(*in->y));
+}
+
+int
+stepped_same(const struct codec_in *in, struct buf *out)
+{
+	size_t i;
+
+	for (i = 1; i < in->n && in->x[i] == in->x[0]; i++)
+		continue;
+	if (i != in->n)
+		return 0;
+	bytes_put_f32(out->p + out->n, in->x, 1);
+	out->n += STEPPED_SAME;
+	exact(in);
+	return 1;
+}
+
+void
+stepped_store(const struct codec_in *in, struct buf *out)
+{
+	unsigned char *p = out->p + out->n;
+
+	memset(p, 0, 3);
+	bytes_put_f32(p + 3, in->x, in->n);
+	out->n += 3 + 4 * in->n;
+	exact(in);
+}
+
+int
+stepped_get(const char *name, const struct codec_out *o, struct bytes *b,
+    uint32_t *bits, struct err *e)
+{
+	const unsigned char *p;
+	size_t i;
+
+	if (b->n == 0) {
+		memset(o->x, 0, o->n * sizeof(*o->x));
+		return 1;
+	}
+	if (b->n == STEPPED_SAME) {
+		bytes_get_f32(o->x, bytes_take(b, STEPPED_SAME), 1);
+		for (i = 1; i < o->n; i++)
+			o->x[i] = o->x[0];
+		return 1;
+	}
+	*bits = bytes_u16(b);
+	*bits |= (uint32_t)bytes_u8(b) << 16;
+	if (b->bad)
+		return codec_corrupt(name, "body too short", e);
+	if (*bits == 0) {
+		p = bytes_take(b, 4 * o->n);
+		if (p == NULL)
+			return codec_corrupt(name, "body too short", e);
+		bytes_get_f32(o->x, p, o->n);
+		return 1;
+	}
+	if (*bits < STEP_MIN || *bits > STEP_MAX)
+		return codec_corrupt(name, "bad header", e);
+	return 0;
+}
+
+int
+stepped_parse(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	int r = arg_number(arg, 0, 1e30f, &plan->arg, e);
+
+	if (r == 0 && !(plan->arg > 0))
+		return err_set(e, ERR_USAGE, "a step is above 0");
+	return r;
+}
+
+void
+stepped_format(const struct codec_plan *plan, char buf[CODEC_ARG])
+{
+	arg_print(plan->arg, buf);
+}
+
+void
+stepped_turn(struct codec_plan *plan, double f)
+{
+	plan->arg = (float)fmax(fmin((double)plan->arg * f, 1e30), 0x1p-126);
+}
+
+int
+stepped_turned(struct codec_plan *plan, const unsigned char *body, size_t len)
+{
+	uint32_t step;
+
+	if (len <= STEPPED_SAME)
+		return 0;
+	step = (uint32_t)body[0] | (uint32_t)body[1] << 8 |
+	    (uint32_t)body[2] << 16;
+	plan->arg = bytes_f32(step << 8);
+	return step >= STEP_MIN && step <= STEP_MAX;
+}

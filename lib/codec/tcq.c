@@ -1,0 +1,169 @@
+/*
+ * TCQ: trellis-coded quantisation (Marcellin and Fischer 1990), entropy coded.
+ *
+ * There are two quantisers, of the even multiples of a step and of 0 and the
+ * odd ones; which of them a value has follows from the parities of those before
+ * it, and the encoder looks for the path of least error and bits.
+ *
+ *   x ~ sign(q) * (2 |q| - u + delta[u][min(|q|, 3)]) * step
+ *
+ *   body := nothing                                 all values are 0
+ *         | f32                                     all are that
+ *         | 00 00 00  f32[n]                        as they are
+ *         | step[3]  (i8 delta  i4 delta[2])[2]  u8 level  u8 symbols  u8 fine?
+ *           code
+ *
+ * step is the f32 of which these are the upper 24 bits, least first; the first
+ * delta of each quantiser is in units of 2^-7, the others of 2^-4; level, symbols
+ * and code are ECQ's (ecq.c), of |q|, but for what tcq_code.h says.  fine is there
+ * when the greatest symbol is 14 or 15.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/codec.h"
+#include "codec/codec_impl.h"
+#include "codec/estimate.h"
+#include "codec/stepped.h"
+#include "codec/tcq_code.h"
+#include "kern/kern.h"
+
+enum { HEADER = 9, ROOM = 64 };
+
+static unsigned char *
+put_side(unsigned char *p, uint32_t step, const struct tcq_side *s)
+{
+	unsigned u;
+
+	stepped_set(p, step);
+	p += 3;
+	for (u = 0; u < 2; u++) {
+		*p++ = (unsigned char)s->delta[u][0];
+		*p++ = (unsigned char)((s->delta[u][1] & 15) |
+		    (s->delta[u][2] & 15) << 4);
+	}
+	*p++ = (unsigned char)(s->mode << 6 | s->level);
+	*p++ = (unsigned char)(s->states << 4 | s->top);
+	if (s->top >= KERN_TCQ_ESCAPE)
+		*p++ = s->fine;
+	return p;
+}
+
+static int
+encode(const struct codec_in *in, struct buf *out, uint8_t *param,
+    struct err *e)
+{
+	unsigned char *p = out->p + out->n, *at;
+	uint32_t bits = stepped_bits(in->plan);
+	float step = bytes_f32(bits << 8);
+	struct tcq_in q = { in->kern, in->ctx, in->x, in->n, step, 1 / step,
+		in->y };
+	struct tcq_side s;
+	size_t len;
+	int r;
+
+	if (bytes_f32(in->max_bits) * q.inv < 0.5f) {
+		stepped_nothing(in);
+		return 0;
+	}
+	if (stepped_same(in, out))
+		return 0;
+	r = tcq_code_put(&q, p + HEADER + 1, 4 * in->n + ROOM, &s, &len, e);
+	if (r < 0)
+		return r;
+	if (s.top == 0) {
+		stepped_nothing(in);
+		return 0;
+	}
+	if (len == 0 || HEADER + len >= 3 + 4 * in->n) {
+		stepped_store(in, out);
+		return 0;
+	}
+	at = put_side(p, bits, &s);
+	memmove(at, p + HEADER + 1, len);
+	out->n += (size_t)(at - p) + len;
+	return 0;
+}
+
+/* What follows the step; -1 when it is not what encode() writes. */
+static int
+side(struct bytes *b, struct tcq_side *s)
+{
+	unsigned d, u;
+
+	for (u = 0; u < 2; u++) {
+		s->delta[u][0] = (int8_t)bytes_u8(b);
+		d = bytes_u8(b);
+		s->delta[u][1] = (int8_t)(((d & 15) ^ 8) - 8);
+		s->delta[u][2] = (int8_t)((d >> 4 ^ 8) - 8);
+	}
+	d = bytes_u8(b);
+	s->mode = (uint8_t)(d >> 6);
+	s->level = d & 63;
+	d = bytes_u8(b);
+	s->states = (uint8_t)(d >> 4);
+	s->top = d & 15;
+	s->fine = s->top >= KERN_TCQ_ESCAPE ? bytes_u8(b) : 0;
+	return b->bad || s->fine > TCQ_FINE || s->level >= KERN_ECQ_LEVELS ||
+	    s->mode >= KERN_ECQ_MODES || s->states > TCQ_STATES ||
+	    s->top == 0 ? -1 : 0;
+}
+
+static int
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
+{
+	struct tcq_side s;
+	struct tcq_out out;
+	uint32_t step;
+	int r;
+
+	if ((r = stepped_get("tcq", o, b, &step, e)) != 0)
+		return r < 0 ? r : 0;
+	if (side(b, &s) < 0)
+		return codec_corrupt("tcq", "bad header", e);
+	out = (struct tcq_out){ o->kern, o->ctx, o->x, o->n,
+		bytes_f32(step << 8) };
+	r = tcq_code_get(&out, &s, b->p + b->at, b->n - b->at, e);
+	b->at = b->n;
+	if (r == 0)
+		return codec_corrupt("tcq", "bad code", e);
+	return r < 0 ? r : 0;
+}
+
+/* ---- the table's part ---- */
+
+static size_t
+bound(const struct codec_plan *plan, size_t n)
+{
+	return HEADER + 1 + 4 * n + ROOM;
+}
+
+/*
+ * What ecq takes at the same error, less a tenth of its bits or a sixth of a bit a
+ * value.  The step of that ecq is 1.4 of ours at 1.4 bits a value; more where a
+ * path has quantiser 0 nearly always, whose steps are two, and at many bits
+ * (fitted to the values of tests/unit/codec/test_estimate.c).
+ */
+static void
+foretell(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *bytes, double *error)
+{
+	const double zeros = fmax(1 - 2 * m->nonzero / m->n, 0);
+	struct codec_plan p = { CODEC_ECQ, 0, plan->arg * 1.5f };
+	double bits, more;
+
+	ecq_codec.foretell(&p, m, bytes, error);
+	bits = 8 * (double)*bytes / m->n;
+	more = fmax(0.35 - 0.25 * bits, fmin(0.07 * (bits - 1), 0.3));
+	p.arg = plan->arg * (float)(1.4 + fmax(more, 0.5 * zeros));
+	ecq_codec.foretell(&p, m, bytes, error);
+	bits = 8 * (double)*bytes / m->n;
+	*bytes -= (int64_t)(fmin(0.1 * bits, 0.16) * (1 - zeros) * m->n / 8);
+}
+
+const struct codec_impl tcq_codec = {
+	.name = "tcq", .parse = stepped_parse, .format = stepped_format, .bound = bound,
+	.encode = encode, .decode = decode, .turn = stepped_turn, .turned = stepped_turned,
+	.tells = 1, .effort = 6, .sparse_below = HUGE_VALF, .foretell = foretell
+};

@@ -1,0 +1,328 @@
+/*
+ * What the tables with vectors of 256 bits share (AVX2, AVX-512): a chunk is one of
+ * them, of 16 bits a value.
+ *
+ * ---- ecq_sort ----
+ *
+ * What is expected of a chunk waits for the magnitudes of the chunk before it, and
+ * these for what was expected of that one, since a level shifts them.  But below the
+ * level KERN_ECQ_CONTEXTS nothing is shifted, and most chunks are there: a branch
+ * that is foreseen takes their sum from the values alone, and what waits is a few
+ * sums and shifts a chunk.
+ */
+#ifndef ACE_KERN_ECQ_WIDE_H
+#define ACE_KERN_ECQ_WIDE_H
+
+#include <immintrin.h>
+
+#include "kern/kern_ecq.h"
+
+#define WIDE_INLINE static inline __attribute__((always_inline))
+
+/* Magnitudes; and their symbols where no level shifts, and the sum of these. */
+struct sort_chunk {
+	__m256i a, s;
+	uint32_t sum;
+};
+
+/* 16 lanes of 32 bits. */
+struct sort_pair {
+	__m256i v[2];
+};
+
+WIDE_INLINE __m256i
+sort_min(__m256i v, int most)
+{
+	return _mm256_min_epu16(v, _mm256_set1_epi16((short)most));
+}
+
+WIDE_INLINE uint32_t
+sort_sum(__m256i v)
+{
+	__m128i t = _mm_add_epi32(_mm256_castsi256_si128(v),
+	    _mm256_extracti128_si256(v, 1));
+
+	t = _mm_add_epi32(t, _mm_shuffle_epi32(t, 0x4e));
+	t = _mm_add_epi32(t, _mm_shuffle_epi32(t, 0xb1));
+	return (uint32_t)_mm_cvtsi128_si32(t);
+}
+
+/* of 16 values below 2^15 */
+WIDE_INLINE uint32_t
+sort_sum16(__m256i v)
+{
+	return sort_sum(_mm256_madd_epi16(v, _mm256_set1_epi16(1)));
+}
+
+WIDE_INLINE struct sort_pair
+sort_widen(__m256i v)
+{
+	struct sort_pair r = { { _mm256_cvtepu16_epi32(_mm256_castsi256_si128(v)),
+		_mm256_cvtepu16_epi32(_mm256_extracti128_si256(v, 1)) } };
+
+	return r;
+}
+
+WIDE_INLINE __m256i
+sort_narrow(struct sort_pair p)
+{
+	return _mm256_permute4x64_epi64(_mm256_packus_epi32(p.v[0], p.v[1]),
+	    0xd8);
+}
+
+WIDE_INLINE struct sort_chunk
+sort_load(const int16_t *q)
+{
+	struct sort_chunk c;
+
+	c.a = _mm256_abs_epi16(_mm256_loadu_si256((const void *)q));
+	c.s = sort_min(c.a, KERN_ECQ_SYMBOLS - 1);
+	c.sum = sort_sum16(c.s);
+	return c;
+}
+
+/* The level of each column, by what is above it. */
+WIDE_INLINE struct sort_pair
+sort_levels(const struct kern_ecq_expect *e, int gain)
+{
+	const int32_t *p = e->above + e->at - e->stride;
+	struct sort_pair l;
+	__m256i v;
+	int i;
+
+#pragma GCC unroll 2
+	for (i = 0; i < 2; i++) {
+		v = _mm256_add_epi32(_mm256_loadu_si256(
+		    (const void *)(p + 8 * i)), _mm256_set1_epi32(e->base));
+		v = _mm256_srli_epi32(_mm256_castps_si256(
+		    _mm256_cvtepi32_ps(v)), 20);
+		v = _mm256_srai_epi32(_mm256_add_epi32(v,
+		    _mm256_set1_epi32(gain)), 2);
+		v = _mm256_max_epi32(v, _mm256_setzero_si256());
+		l.v[i] = _mm256_min_epi32(v,
+		    _mm256_set1_epi32(KERN_ECQ_LEVELS - 1));
+	}
+	return l;
+}
+
+/* The symbols of a chunk whose levels shift, and what their magnitudes count as. */
+WIDE_INLINE __m256i
+sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag)
+{
+	struct sort_pair s = sort_widen(a);
+	__m256i shift;
+	int i;
+
+#pragma GCC unroll 2
+	for (i = 0; i < 2; i++) {
+		shift = _mm256_srli_epi32(_mm256_max_epi32(_mm256_sub_epi32(
+		    l.v[i], _mm256_set1_epi32(KERN_ECQ_CONTEXTS - 2)),
+		    _mm256_setzero_si256()), 1);
+		s.v[i] = _mm256_min_epi32(_mm256_srlv_epi32(s.v[i], shift),
+		    _mm256_set1_epi32(KERN_ECQ_SYMBOLS - 1));
+		mag->v[i] = _mm256_min_epi32(_mm256_sllv_epi32(s.v[i], shift),
+		    _mm256_set1_epi32(KERN_ECQ_CAP));
+	}
+	return sort_narrow(s);
+}
+
+/* Puts the means of columns where magnitudes count; what they had foretold. */
+WIDE_INLINE uint32_t
+sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
+{
+	const __m256i rate = _mm256_set1_epi32(kern_ecq_pace(e->row));
+	__m256i old[2] = { _mm256_setzero_si256(), _mm256_setzero_si256() }, d;
+	int32_t *p = e->above + e->at;
+	int i;
+
+#pragma GCC unroll 2
+	for (i = 0; i < 2; i++) {
+		if (e->row > 0)
+			old[i] = _mm256_loadu_si256((const void *)
+			    (p - e->stride + 8 * i));
+		d = _mm256_sub_epi32(_mm256_slli_epi32(mag.v[i], 12), old[i]);
+		d = _mm256_srai_epi32(_mm256_mullo_epi32(d, rate), 8);
+		_mm256_storeu_si256((void *)(p + 8 * i),
+		    _mm256_add_epi32(old[i], d));
+	}
+	return sort_sum(_mm256_add_epi32(old[0], old[1]));
+}
+
+/* A chunk whose level is one. */
+WIDE_INLINE __m256i
+sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
+    uint16_t *code)
+{
+	unsigned shift = kern_ecq_shift((unsigned)level);
+	__m128i by = _mm_cvtsi32_si128((int)shift);
+	__m256i s = c->s, mag = s;
+	uint32_t sum = c->sum, expected = 0;
+
+	if (__builtin_expect(shift != 0, 0)) {
+		s = sort_min(_mm256_srl_epi16(c->a, by), KERN_ECQ_SYMBOLS - 1);
+		mag = sort_min(_mm256_sll_epi16(s, by), KERN_ECQ_CAP);
+		sum = sort_sum16(mag);
+	}
+	_mm256_storeu_si256((void *)code, _mm256_or_si256(
+	    _mm256_set1_epi16((short)level), _mm256_slli_epi16(s, 6)));
+	if (e->mode == KERN_ECQ_PLAIN)
+		return s;
+	if (e->mode == KERN_ECQ_ABOVE)
+		expected = sort_columns(e, sort_widen(mag));
+	kern_ecq_follow(e, sum, expected, KERN_ECQ_LANES);
+	return s;
+}
+
+/* A chunk's codes by one model; its symbols. */
+WIDE_INLINE __m256i
+sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code)
+{
+	const __m256i first = _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1);
+	int level = (int)e->level;
+	struct sort_pair l, mag;
+	uint32_t sum = c->sum, expected;
+	__m256i s = c->s, levels, high;
+
+	if (e->mode == KERN_ECQ_PLAIN || kern_ecq_gain(e, &level))
+		return sort_one(e, c, level, code);
+	l = sort_levels(e, level);
+	levels = sort_narrow(l);
+	high = _mm256_cmpgt_epi16(levels, first);
+	if (__builtin_expect(_mm256_testz_si256(high, high), 1)) {
+		mag = sort_widen(s);
+	} else {
+		s = sort_shifted(c->a, l, &mag);
+		sum = sort_sum(_mm256_add_epi32(mag.v[0], mag.v[1]));
+	}
+	_mm256_storeu_si256((void *)code, _mm256_or_si256(levels,
+	    _mm256_slli_epi16(s, 6)));
+	expected = sort_columns(e, mag);
+	kern_ecq_follow(e, sum, expected, KERN_ECQ_LANES);
+	return s;
+}
+
+WIDE_INLINE unsigned
+sort_most(__m256i v)
+{
+	__m128i t = _mm_max_epu16(_mm256_castsi256_si128(v),
+	    _mm256_extracti128_si256(v, 1));
+
+	/* the least of 8 is what the processor has */
+	t = _mm_minpos_epu16(_mm_sub_epi16(_mm_set1_epi16(-1), t));
+	return 0xffff - (unsigned)_mm_extract_epi16(t, 0);
+}
+
+/* k models at once: each waits for its own chunk before, not for the others'.  What
+ * they expect stays in registers; k is a constant where this is called. */
+WIDE_INLINE void
+sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
+{
+	struct kern_ecq_expect a = t[0].m->e, b = t[k > 1].m->e;
+	struct kern_ecq_expect c = t[k - 1].m->e;
+	__m256i most[KERN_ECQ_MODES] = { _mm256_setzero_si256(),
+		_mm256_setzero_si256(), _mm256_setzero_si256() };
+	struct sort_chunk in;
+	unsigned w;
+	size_t i;
+
+	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
+		in = sort_load(q + i);
+		most[0] = _mm256_max_epu16(most[0],
+		    sort_by(&a, &in, t[0].code + i));
+		if (k > 1)
+			most[1] = _mm256_max_epu16(most[1],
+			    sort_by(&b, &in, t[1].code + i));
+		if (k > 2)
+			most[2] = _mm256_max_epu16(most[2],
+			    sort_by(&c, &in, t[2].code + i));
+	}
+	t[0].m->e = a;
+	if (k > 1)
+		t[1].m->e = b;
+	if (k > 2)
+		t[2].m->e = c;
+	for (w = 0; w < k; w++) {
+		t[w].top = sort_most(most[w]);
+		kern_ecq_sort_some(&t[w], q, i, n);
+	}
+}
+
+static void
+kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
+    size_t n)
+{
+	if (k == 1)
+		sort(t, 1, q, n);
+	else if (k == 2)
+		sort(t, 2, q, n);
+	else
+		sort(t, 3, q, n);
+}
+
+/*
+ * ---- counts of symbols ----
+ *
+ * Where a chunk's contexts differ its symbols are counted one by one, and most of
+ * them are equal: an increment would wait for the store of the one before it.  So
+ * they are counted in banks by turns, until the tables change.
+ */
+
+enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
+
+struct banks {
+	/* a vector more than is used: of banks 2048 bytes apart two would lie at
+	 * the same place of their pages */
+	uint32_t n[BANKS][BANK + 16];
+};
+
+/* Where each value of a chunk is counted: symbol * KERN_ECQ_WIDTH + context. */
+WIDE_INLINE void
+banks_places(uint16_t at[KERN_ECQ_LANES], const uint16_t *code)
+{
+	__m256i v = _mm256_loadu_si256((const void *)code), c, high;
+
+	c = _mm256_and_si256(v, _mm256_set1_epi16(63));
+	high = _mm256_add_epi16(_mm256_and_si256(v, _mm256_set1_epi16(1)),
+	    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 2));
+	c = _mm256_blendv_epi8(c, high, _mm256_cmpgt_epi16(c,
+	    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1)));
+	/* a symbol begins at bit 6 of a code, and at bit 5 here */
+	v = _mm256_slli_epi16(_mm256_srli_epi16(v, 6), 5);
+	_mm256_storeu_si256((void *)at, _mm256_or_si256(v, c));
+}
+
+WIDE_INLINE void
+banks_count(struct banks *b, const uint16_t at[KERN_ECQ_LANES])
+{
+	int j;
+
+#pragma GCC unroll 16
+	for (j = 0; j < KERN_ECQ_LANES; j++)
+		b->n[j % BANKS][at[j]]++;
+}
+
+/* To the counts of m, whose symbols are top at most; the banks are 0 then. */
+static inline void
+banks_take(struct banks *b, struct kern_ecq *m)
+{
+	size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH, i;
+	uint32_t *count = m->count[0];
+
+	for (i = 0; i < n; i++) {
+		count[i] += KERN_ECQ_STEP * (b->n[0][i] + b->n[1][i] +
+		    b->n[2][i] + b->n[3][i]);
+		b->n[0][i] = b->n[1][i] = b->n[2][i] = b->n[3][i] = 0;
+	}
+}
+
+WIDE_INLINE int
+banks_learn(struct banks *b, struct kern_ecq *m)
+{
+	if (!kern_ecq_due(m))
+		return 0;
+	banks_take(b, m);
+	kern_ecq_change(m);
+	return 1;
+}
+
+#endif
