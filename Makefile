@@ -19,6 +19,7 @@
 #   make robust     what each rule survives of nine attacks (half an hour)
 #   make table1-sweep  each way with other rates, batches, intervals (hours)
 #                   all three go on where they were stopped; RESULTS=DIR
+#   make claims     each figure of the README's results, with the runs behind it
 #   make pytorch    handwritten digits in PyTorch; needs torch, sklearn, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
 #   make torture    KILLS programs killed at random places, from SEED on, and
@@ -152,7 +153,7 @@ $(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
 $(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
 # loops of which the compiler makes vectors
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o exact.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
+$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,eden.o exact.o exact_given.o natural.o qsgd.o rotate.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math
@@ -340,6 +341,9 @@ demo-hosts:
 run-demo-hosts: all examples
 	BUILD='$(AT)' examples/demo-hosts.sh
 
+claims:
+	@examples/claims.sh
+
 bench: deps
 	@+$(AGAIN) run-bench
 
@@ -478,7 +482,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all programs html dist release deb wheel sdist check-packages help build-all fuzz run-fuzz torture run-torture examples ready needed deps deps-demo check \
-	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep bench counts run-counts run-demo run-demo-hosts run-sweep run-bench house \
+	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep claims bench counts run-counts run-demo run-demo-hosts run-sweep run-bench house \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean
 .SECONDARY:
 # not those of builds inside it, which may be going on

@@ -1,6 +1,7 @@
 /*
  * ace-ack: takes the receipts out of a return stream and records them in the
- * state.  The rest of the stream (the aggregate) is passed on.
+ * state.  The rest of the stream (the aggregate) is passed on.  In the directory of
+ * ace-diff -S it puts down which model each receiver has.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include "device/pending.h"
 #include "device/receipts.h"
 #include "device/restore.h"
+#include "model/books.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
@@ -29,6 +31,7 @@ struct ack {
 	struct statedir state;
 	struct receipts receipts;
 	int fresh;			/* some are not on disk yet */
+	int models;			/* the state is of ace-diff */
 	int owned;			/* whose the state is is known: */
 	struct residual_owner owner;
 };
@@ -87,6 +90,26 @@ keep(struct ack *x, struct err *e)
 	    x->o->f->sync, e);
 }
 
+/* A receiver says which model it has; that is on disk when this returns. */
+static int
+take_model(struct ack *x, const struct receipt *r, struct err *e)
+{
+	const struct books_line *l = NULL;
+	struct books b = BOOKS_INIT;
+	int k = books_open(&b, x->o->dir, 1, e);
+
+	if (k == 0 && (k = books_take(&b, r, &l, e)) == 0)
+		cli_say(x->o->f->cli, 0, "passed over, of no receiver that "
+		    "anything was sent to (ace-diff --to)");
+	else if (k > 0)
+		cli_say(x->o->f->cli, 1, "'%s' has step %llu, %s%s", l->name,
+		    (unsigned long long)r->version, r->reason,
+		    r->verdict == RECEIPT_INVALID ? ", and refused what came" :
+		    "");
+	books_close(&b);
+	return k < 0 ? k : 0;
+}
+
 /* The receipt is on disk before anything that follows it in the stream is
  * passed on, and before more is waited for; receipts that came together get
  * there together. Where the shard was refused nothing follows: there will be
@@ -101,6 +124,8 @@ take(struct ack *x, struct err *e)
 
 	if ((k = receipt_decode(&r, f->raw, f->raw_len, e)) < 0)
 		return k;
+	if (x->models)
+		return take_model(x, &r, e);
 	(void)snprintf(said, sizeof(said), "step %llu: %s%s%s",
 	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
 	    r.reason[0] != '\0' ? ": " : "", r.reason);
@@ -197,12 +222,14 @@ run(void *opts, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "whose receipts? (-S DIR)");
 	if (o->fence)
 		return fence(o, *path, e);
-	if ((r = open_state(&x.state, o, e)) < 0 ||
-	    (r = statedir_lock_as(&x.state, "ack-lock", e)) < 0 ||
-	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
+	if ((r = open_state(&x.state, o, e)) < 0)
+		goto out;
+	x.models = books_there(o->dir);
+	if (!x.models && ((r = statedir_lock_as(&x.state, "ack-lock", e)) < 0 ||
+	    (r = receipts_load(&x.receipts, &x.state, e)) < 0))
 		goto out;
 	/* from now on a shard is kept until there is a receipt for it */
-	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
+	if (!x.models && !x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
 	    o->f->sync, e)) < 0)
 		goto out;
 	if ((r = filter_both(o->f, &x.in, &x.out, *path, e)) < 0)

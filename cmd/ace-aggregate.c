@@ -97,6 +97,8 @@ static const struct opt options[] = {
 	{ 0, "delay", "STEPS", "say that it is applied so much later "
 	    "(default: the most that a device asks for)",
 	    OPT_CALL(set_delay) },
+	{ 0, "own-interval", NULL, "give each device the interval it asks for, within limits",
+	    OPT_FLAG(struct aggregate_opts, own) },
 	{ 0, "cluster", "THETA",
 	    "name clusters, merged up to 1 - cos THETA; :mean, :offset writes "
 	    "them", OPT_CALL(set_cluster) },

@@ -4,11 +4,15 @@
  * spool, and a stream of its own.  Entries are made from what a shard says of
  * itself, and files from that as well, never from the name of an entry: so that
  * no archive can name a place to write to.
+ *
+ * Of a model it keeps whole ones and patches, and gives back the shortest way to any
+ * step of it.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +24,10 @@
 #include "base/fd.h"
 #include "base/pack.h"
 #include "base/temp.h"
+#include "format/frame.h"
 #include "kern/kern.h"
+#include "model/model.h"
+#include "model/ways.h"
 #include "pipe/filter.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
@@ -42,17 +49,21 @@ enum { BLOCK = 1 << 16 };
 /* ---- names ---- */
 
 /* The place of a shard in an archive or a folder.  `from' is the file that it
- * came from: a spool's aggregate keeps its name. */
+ * came from: a spool's aggregate keeps its name.  A patch has another one than the
+ * whole model of its step, or a patch of another model to it. */
 static void
 name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 {
 	const char *slash = strrchr(from, '/');
-	char run[INBOX_NAME], file[INBOX_FILE];
+	char run[INBOX_NAME], file[INBOX_FILE], end[40] = "aceg";
 
+	if (shard_is_patch(sh))
+		(void)snprintf(end, sizeof(end), "from-%llu.aceg",
+		    (unsigned long long)sh->base_version);
 	if (strcmp(slash != NULL ? slash + 1 : from, "aggregate.aceg") == 0)
 		(void)snprintf(file, sizeof(file), "aggregate.aceg");
 	else
-		inbox_file(sh, "aceg", file);
+		inbox_file(sh, end, file);
 	inbox_name(inbox_run_of(sh), run);
 	(void)snprintf(out, ARC_NAME, "%s/%llu/%s", run,
 	    (unsigned long long)sh->step, file);
@@ -551,6 +562,161 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	return k;
 }
 
+/* ---- a model of a run ---- */
+
+struct makings {
+	struct ways all;
+	size_t *way, steps;	/* their numbers, from a whole model on */
+	/* while it is written */
+	struct writer *w;
+	size_t seen, done;
+};
+
+/* Notes what a shard makes of what, if it is of ace-diff. */
+static int
+each_made(void *arg, struct reader *r, const char *from, struct err *e)
+{
+	struct makings *x = arg;
+	struct model_note note = MODEL_NOTE_INIT;
+	const uint64_t at = reader_offset(r);
+	struct way m = { .step = reader_shard(r)->step, .nth = x->seen++,
+	    .whole = !shard_is_patch(reader_shard(r)) };
+	int k, noted = 0;
+
+	(void)from;
+	(void)reader_skip_bodies(r, 1);
+	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
+		if (k == READER_NOTE && reader_frame(r)->type == FRAME_MODL) {
+			noted = 1;
+			if ((k = model_note_decode(&note, reader_frame(r)->raw,
+			    reader_frame(r)->raw_len, e)) < 0)
+				break;
+		}
+	(void)reader_skip_bodies(r, 0);
+	if (k >= 0 && noted) {
+		memcpy(m.before, note.before, MODEL_HASH);
+		memcpy(m.after, note.after, MODEL_HASH);
+		memcpy(m.digest, reader_end_of_shard(r)->digest, 16);
+		m.bytes = reader_offset(r) - at;
+		k = ways_add(&x->all, &m, e);
+	}
+	model_note_release(&note);
+	return k < 0 ? k : 0;
+}
+
+static int
+by_step(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+
+	return x->step != y->step ? (x->step > y->step) - (x->step < y->step) :
+	    (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+/* The way to the last step that is meant. */
+static int
+choose_way(struct makings *x, const struct pick *pick, struct err *e)
+{
+	const struct way *m, *best = NULL;
+	struct ways *all = &x->all;
+	size_t i;
+
+	if (all->n > 1)
+		qsort(all->p, all->n, sizeof(*all->p), by_step);
+	ways_find(all, NULL);
+	for (i = all->n; i-- > 0;) {
+		m = &all->p[i];
+		if (m->step < pick->lo || m->step > pick->hi ||
+		    (best != NULL && m->step != best->step))
+			continue;
+		if (best != NULL && memcmp(m->after, best->after,
+		    MODEL_HASH) != 0)
+			return err_set(e, ERR_REFUSED, "two models of step %llu "
+			    "(--device tells those of two devices apart)",
+			    (unsigned long long)m->step);
+		if (best == NULL || m->cost < best->cost)
+			best = m;
+	}
+	if (best == NULL)
+		return err_set(e, ERR_DATA, "mismatch: no model of such a step");
+	if (best->cost == UINT64_MAX)
+		return err_set(e, ERR_DATA, "mismatch: no way to the model of step "
+		    "%llu: a patch before it, or a whole model, is not there",
+		    (unsigned long long)best->step);
+	return ways_list(all, (size_t)(best - all->p), &x->way, &x->steps, e);
+}
+
+/* Writes a shard if it is the next one. */
+static int
+each_step(void *arg, struct reader *r, const char *from, struct err *e)
+{
+	struct makings *x = arg;
+	const struct way *m;
+	int k;
+
+	(void)from;
+	if (x->done == x->steps || x->all.p[x->way[x->done]].nth != x->seen++)
+		return pick_pass(r, e);
+	m = &x->all.p[x->way[x->done++]];
+	if ((k = writer_history(x->w, reader_provenance(r), e)) < 0 ||
+	    (k = filter_copy(r, x->w, e)) < 0)
+		return k;
+	return memcmp(reader_end_of_shard(r)->digest, m->digest, 16) == 0 ? 0 :
+	    err_set(e, ERR_REFUSED, "the archive changed while it was read");
+}
+
+/* As often as it takes until they stand in the order of their steps: once where the
+ * archive has them so. */
+static int
+put_way(struct makings *x, const struct pick *pick, const struct opts *o,
+    const char *path, struct err *e)
+{
+	size_t was;
+	int k = 0;
+
+	while (k == 0 && x->done < x->steps) {
+		was = x->done;
+		x->seen = 0;
+		k = pick_each(pick, o->f, path, each_step, x, e);
+		if (k == 0 && x->done == was)
+			k = err_set(e, ERR_REFUSED, "'%s' changed while it was "
+			    "read", path);
+	}
+	return k;
+}
+
+static int
+get(void *arg, char **path, size_t n, struct err *e)
+{
+	const struct opts *o = arg;
+	struct pick all = o->pick;
+	struct makings x = { { NULL, 0, 0 }, NULL, 0, NULL, 0, 0 };
+	int k;
+
+	if (kern_get(e) == NULL)
+		return -ERR_USAGE;
+	if (n != 1 || strcmp(*path, "-") == 0)
+		return err_set(e, ERR_USAGE, "of which FILE? (it is read twice)");
+	all.lo = 0;
+	all.hi = UINT64_MAX;
+	all.kind = SHARD_MODEL;
+	if ((k = filter_out(o->f, &x.w, e)) == 0 &&
+	    (k = pick_each(&all, o->f, *path, each_made, &x, e)) == 0 &&
+	    (k = choose_way(&x, &o->pick, e)) == 0)
+		k = put_way(&x, &all, o, *path, e);
+	if (x.w != NULL)
+		k = filter_end(x.w, k, e);
+	if (k == 0)
+		cli_say(o->f->cli, 1, "step %llu: a whole model and %zu patches, "
+		    "%llu bytes", (unsigned long long)
+		    x.all.p[x.way[x.steps - 1]].step, x.steps - 1,
+		    (unsigned long long)x.all.p[x.way[x.steps - 1]].cost);
+	writer_free(x.w);
+	alloc_free(x.way);
+	ways_release(&x.all);
+	return k;
+}
+
 /* ---- options ---- */
 
 static const char *const formats[] = { "tar", "tar.gz", "tar.bz2", "tar.xz",
@@ -591,6 +757,13 @@ static const struct opt extract_opt[] = {
 	OPT_END
 };
 
+static const struct opt get_opt[] = {
+	OPT_PART(pick_step_opts, struct opts, pick),
+	OPT_SHARED(filter_opts_max),
+	FILTER_OPTS_OUT,
+	OPT_END
+};
+
 static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
 	    "Shards of files, folders, spools and archives into a new one",
@@ -602,6 +775,9 @@ static const struct cli_command commands[] = {
 	    list, 1 },
 	{ "extract", "-o DIR [options] [FILE]",
 	    "Each shard as a file in a folder", extract_opt, extract, 1 },
+	{ "get", "[-o FILE] [options] ARCHIVE",
+	    "What makes the model of a step: a whole one, and patches", get_opt,
+	    get, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 

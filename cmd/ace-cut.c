@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "codec/codec.h"
 #include "format/frame.h"
 #include "format/values.h"
 #include "pipe/filter.h"
@@ -46,6 +47,11 @@ cut_data(struct cut *x, struct reader *r, struct err *e)
 		schema_span(sc, rec[i].group, &span);
 		if (!pick_tensor(x->o->tensor, sc->t[span.tensor].name))
 			continue;
+		if (!codec_values(rec[i].codec, rec[i].param))
+			return reader_place(r, err_set(e, ERR_DATA, "mismatch: "
+			    "tensor '%.160s' has bits that are no f32, which "
+			    "--tensor does not cut",
+			    sc->t[span.tensor].name), e);
 		if ((k = reader_fetch(r, e)) < 0 || (k = values_decode(r,
 		    &rec[i], x->x, x->cap, &len, e)) < 0)
 			break;
@@ -95,6 +101,10 @@ cut_shard(void *arg, struct reader *r, const char *from, struct err *e)
 	int k;
 
 	x->shards++;
+	if (x->o->tensor != NULL && shard_is_patch(reader_shard(r)))
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: a patch is "
+		    "between two whole models, and --tensor leaves some of it "
+		    "out"), e);
 	if (x->o->tensor == NULL)
 		return (k = writer_history(x->w, reader_provenance(r), e)) < 0 ?
 		    k : filter_copy(r, x->w, e);

@@ -1,9 +1,12 @@
 /*
  * ace-diff: what makes one model of another, exactly: a shard of kind model
- * whose groups are coded given what they were.
+ * whose groups are coded given what they were.  With a directory (-S) it keeps what
+ * it makes, and gives each receiver the way from the model that it has.
  */
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/bar.h"
@@ -15,14 +18,18 @@
 #include "codec/codec.h"
 #include "codec/exact.h"
 #include "format/frame.h"
+#include "model/books.h"
 #include "model/delta.h"
 #include "model/model.h"
+#include "model/store.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
 struct opts {
 	struct filter *f;	/* the program's: output, threads */
 	struct shard sh;
+	const char *state;	/* what is kept, or NULL */
+	const char *to;		/* receiver, or NULL */
 };
 
 /* A group on its way; one of as many as there are threads. */
@@ -31,7 +38,7 @@ struct slot {
 	unsigned char *old, *new;
 	struct buf body;
 	uint8_t param;
-	int changed;
+	int changed;		/* words of it */
 	uint64_t sum;		/* of the new bytes */
 };
 
@@ -47,7 +54,7 @@ struct diff {
 	unsigned slots;
 	struct writer *w;
 	struct shard sh;
-	uint64_t changed;	/* bytes of the groups that are written */
+	uint64_t changed;	/* words; all of the groups that are whole */
 };
 
 /* Groups are the same in both, since their tables are. */
@@ -64,18 +71,19 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 	s->body.n = 0;
 	if ((r = model_read(&d->new, &b, s->new, e)) < 0)
 		return r;
-	pack_hash128(s->new, b.bytes, d->after[s->group]);
+	s->sum = pack_hash_both(s->new, b.bytes, d->after[s->group]);
 	if (!d->whole) {
 		model_span(&d->old, s->group, &a);
 		if ((r = model_read(&d->old, &a, s->old, e)) < 0)
 			return r;
-		pack_hash128(s->old, a.bytes, d->before[s->group]);
-		s->changed = memcmp(d->before[s->group], d->after[s->group],
-		    MODEL_HASH) != 0;
-		if (!s->changed)
+		s->changed = memcmp(s->old, s->new, b.bytes) != 0;
+		if (!s->changed) {
+			memcpy(d->before[s->group], d->after[s->group],
+			    MODEL_HASH);
 			return 0;
+		}
+		pack_hash128(s->old, a.bytes, d->before[s->group]);
 	}
-	s->sum = pack_hash64(s->new, b.bytes);
 	s->changed = exact_put(b.form, d->whole ? NULL : s->old, s->new, b.words,
 	    &s->body, &s->param, e);
 	return s->changed < 0 ? s->changed : 0;
@@ -91,9 +99,10 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	if (!s->changed)
 		return 0;
 	schema_span(&d->new.schema, s->group, &span);
-	if ((r = model_note_add(&d->note, s->sum, e)) < 0)
+	if ((r = model_note_add(&d->note, s->sum, e)) < 0 || (!d->whole &&
+	    (r = model_note_changed(&d->note, (uint64_t)s->changed, e)) < 0))
 		return r;
-	d->changed += span.n;
+	d->changed += (uint64_t)s->changed;
 	/* what anybody can read counts in the shard's sums */
 	if (codec_values(CODEC_EXACT, s->param)) {
 		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
@@ -208,10 +217,26 @@ open_delta(struct diff *d, char **path, struct err *e)
 	return delta_open(&d->new, &d->old, path[1], &d->head, e);
 }
 
+/* Whether a patch can make one of the other: it has tensors and nothing else. */
+static int
+alike(const struct diff *d, char **path, struct err *e)
+{
+	const char *key;
+	char why[256];
+
+	if (schema_diff(&d->old.schema, &d->new.schema, why))
+		return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': "
+		    "%s", path[1], path[0], why);
+	if (d->old.gguf && d->new.gguf &&
+	    (key = gguf_differs(&d->old.keys, &d->new.keys)) != NULL)
+		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' differ in key "
+		    "'%.160s', which no patch changes", path[0], path[1], key);
+	return 0;
+}
+
 static int
 open_models(struct diff *d, char **path, size_t n, struct err *e)
 {
-	char why[256];
 	int r;
 
 	d->whole = n == 1;
@@ -224,10 +249,7 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
 	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
 		return r;
-	if (!d->whole && schema_diff(&d->old.schema, &d->new.schema, why))
-		return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': "
-		    "%s", path[1], path[0], why);
-	return 0;
+	return d->whole ? 0 : alike(d, path, e);
 }
 
 /* What the shard says before its data.  A reader of values that does not know of
@@ -277,7 +299,7 @@ tell(const struct diff *d)
 		model_hex(d->note.before, before);
 	model_hex(d->note.after, after);
 	cli_say(d->o->f->cli, 1, "from %s to %s: %zu of %lu groups, %llu of %llu "
-	    "values in them, %llu bytes for %llu", before, after, d->note.n,
+	    "values, %llu bytes for %llu", before, after, d->note.n,
 	    (unsigned long)d->new.schema.ngroups,
 	    (unsigned long long)d->changed,
 	    (unsigned long long)d->new.schema.total,
@@ -285,10 +307,10 @@ tell(const struct diff *d)
 	    (unsigned long long)model_bytes(&d->new));
 }
 
+/* A patch, or with one path a whole model, as its file says; *w: what it is. */
 static int
-run(void *opts, char **path, size_t n, struct err *e)
+make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 {
-	const struct opts *o = opts;
 	struct diff d = { .o = o, .old = MODEL_INIT, .new = MODEL_INIT,
 	    .note = MODEL_NOTE_INIT };
 	int r;
@@ -296,13 +318,182 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if ((r = filter_out(o->f, &d.w, e)) == 0 &&
 	    (r = open_models(&d, path, n, e)) == 0 &&
 	    (r = pool_new(&d.pool, o->f->threads, e)) == 0 &&
-	    (r = room(&d, e)) == 0 && (r = write_patch(&d, e)) == 0)
+	    (r = room(&d, e)) == 0 && (r = write_patch(&d, e)) == 0) {
 		tell(&d);
+		memset(w, 0, sizeof(*w));
+		memcpy(w->before, d.note.before, MODEL_HASH);
+		memcpy(w->after, d.note.after, MODEL_HASH);
+		w->step = d.sh.step;
+		w->whole = d.whole;
+	}
 	if (d.w != NULL)
 		r = filter_end(d.w, r, e);
 	writer_free(d.w);
 	release(&d);
 	return r;
+}
+
+/* ---- what is kept ---- */
+
+/* One more file there. */
+static int
+keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
+{
+	char *draft = store_draft(st, e);
+	struct way w;
+	int r = -ERR_SYS;
+
+	if (draft != NULL) {
+		o->f->output = draft;
+		if ((r = make(o, path, n, &w, e)) == 0 && (w.whole ||
+		    memcmp(w.before, w.after, MODEL_HASH) != 0))
+			r = store_add(st, &w, e);
+		o->f->output = NULL;
+	}
+	alloc_free(draft);
+	return r;
+}
+
+/* The way to the new model, and that model when its turn has come; then what is over
+ * the limits goes, when nobody is about to read it. */
+static int
+publish(struct opts *o, char **path, size_t n, struct err *e)
+{
+	struct statedir s = STATE_INIT;
+	struct books b = BOOKS_INIT;
+	struct store st = STORE_INIT;
+	int r, due = 0;
+
+	if ((r = statedir_open(&s, o->state, e)) == 0 &&
+	    (r = statedir_durable(&s, e)) == 0 &&
+	    (r = statedir_lock(&s, e)) == 0 &&
+	    (r = store_create(o->state, e)) == 0 &&
+	    (r = store_open(&st, o->state, e)) == 0 &&
+	    (r = keep(o, &st, path, n, e)) == 0 &&
+	    (r = store_due(&st, &due, e)) == 0 && due && n == 2)
+		r = keep(o, &st, path + 1, 1, e);
+	if (r == 0 && (r = books_open(&b, o->state, 1, e)) == 0 &&
+	    (books_there(o->state) || (r = books_save(&b, e)) == 0))
+		r = store_prune(&st, e);
+	books_close(&b);
+	store_close(&st);
+	statedir_close(&s);
+	return r;
+}
+
+/* ---- to a receiver ---- */
+
+/* What is on its way: files that are open, so that nobody takes them away. */
+struct sending {
+	size_t *way, n;
+	int *fd;
+};
+
+/* Opens what the receiver needs.  Nothing where it is not known what it has: what is
+ * empty asks, and its receipt says. */
+static int
+gather(struct sending *x, struct store *st, const struct books_line *l,
+    struct err *e)
+{
+	const struct way *to = store_newest(st);
+	char hex[MODEL_HEX];
+	size_t i;
+	int r;
+
+	if (to == NULL)
+		return err_set(e, ERR_REFUSED, "nothing was kept in '%s' yet",
+		    st->dir);
+	if (l->has.time == 0)
+		return 0;
+	if ((r = store_way(st, l->has.hash, &x->way, &x->n, e)) < 0)
+		return r;
+	model_hex(l->has.hash, hex);
+	if (r == 0)
+		return err_set(e, ERR_REFUSED, "no way from %s, which '%.80s' has, to "
+		    "step %llu: neither patches nor a whole model (limits: "
+		    "anchor)", hex, l->name, (unsigned long long)to->step);
+	if (x->n > 0 && (x->fd = alloc_get(x->n, sizeof(*x->fd), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < x->n; i++)
+		x->fd[i] = -1;
+	for (i = 0; i < x->n; i++)
+		if ((x->fd[i] = store_fd(st, x->way[i], e)) < 0)
+			return -ERR_SYS;
+	return 0;
+}
+
+/* Chooses what is to be sent and puts that down, before any of it leaves. */
+static int
+prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e)
+{
+	struct books b = BOOKS_INIT;
+	struct books_line *l = NULL;
+	const struct way *to;
+	int r;
+
+	if ((r = books_open(&b, o->state, 1, e)) < 0 ||
+	    (r = store_open(st, o->state, e)) < 0 ||
+	    (l = books_line(&b, o->to, e)) == NULL ||
+	    (r = gather(x, st, l, e)) < 0) {
+		r = r < 0 ? r : -e->code;
+		goto out;
+	}
+	to = store_newest(st);
+	if (l->has.time != 0) {
+		memcpy(l->sent.hash, to->after, MODEL_HASH);
+		l->sent.step = to->step;
+		l->sent.time = (uint64_t)time(NULL);
+	}
+	if ((r = books_save(&b, e)) == 0 && l->has.time == 0)
+		cli_say(o->f->cli, 1, "'%s' is asked which model it has", o->to);
+	else if (r == 0)
+		cli_say(o->f->cli, 1, "'%s' gets %zu patches, from step %llu to "
+		    "step %llu", o->to, x->n, (unsigned long long)l->has.step,
+		    (unsigned long long)to->step);
+out:
+	books_close(&b);
+	return r;
+}
+
+static int
+send_to(const struct opts *o, struct err *e)
+{
+	struct sending x = { NULL, 0, NULL };
+	struct store st = STORE_INIT;
+	struct writer *w = NULL;
+	size_t i;
+	int r;
+
+	if ((r = filter_out(o->f, &w, e)) == 0)
+		r = prepare(o, &x, &st, e);
+	for (i = 0; i < x.n && r == 0; i++)
+		r = filter_copy_fd(x.fd[i], &o->f->in, w, e);
+	if (w != NULL)
+		r = filter_end(w, r, e);
+	for (i = 0; x.fd != NULL && i < x.n; i++)
+		if (x.fd[i] >= 0)
+			(void)close(x.fd[i]);
+	alloc_free(x.fd);
+	alloc_free(x.way);
+	store_close(&st);
+	writer_free(w);
+	return r;
+}
+
+static int
+run(void *opts, char **path, size_t n, struct err *e)
+{
+	struct opts *o = opts;
+	struct way w;
+
+	if (o->to != NULL && (o->state == NULL || n != 0))
+		return err_set(e, ERR_USAGE, o->state == NULL ? "what was kept where? "
+		    "(-S DIR)" : "--to sends what was kept, and takes no models");
+	if (o->state != NULL && o->f->output != NULL && o->to == NULL)
+		return err_set(e, ERR_USAGE, "-S keeps the patch, and --output "
+		    "would: one of them");
+	return o->to != NULL ? send_to(o, e) : o->state != NULL ?
+	    publish(o, path, n, e) : make(o, path, n, &w, e);
 }
 
 static int
@@ -324,6 +515,10 @@ static const struct opt options[] = {
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 0, "base-version", "N", "step of the old model",
 	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX) },
+	{ 'S', "state", "DIR", "keep the patch there, for all receivers",
+	    OPT_PATH(struct opts, state, OPT_DIR) },
+	{ 0, "to", "NAME", "write what this receiver needs of what was kept",
+	    OPT_TEXT(struct opts, to), .with = "state" },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -335,7 +530,8 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-diff",
-			.usage = "[-d DEVICE] [-s STEP] [-o FILE] [OLD] NEW",
+			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE] [OLD] NEW\n"
+			    "    ace-diff -S DIR --to NAME",
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"

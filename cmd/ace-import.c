@@ -92,6 +92,21 @@ put_values(const struct opts *o,
 	return r < 0 ? r : format_end(src, e);
 }
 
+/* What the file notes of itself.  One note is the shard's own key. */
+static int
+notes(const struct format_source *src, struct shard *sh, struct err *e)
+{
+	const char *digest;
+	int r = text_add(&sh->kv, format_note(src), e);
+
+	if (r < 0 || (digest = text_get(&sh->kv, "safetensors."
+	    SHARD_KEY_MODEL)) == NULL)
+		return r;
+	r = text_set(&sh->kv, SHARD_KEY_MODEL, digest, e);
+	return r < 0 ? r : text_set(&sh->kv, "safetensors." SHARD_KEY_MODEL,
+	    NULL, e);
+}
+
 /* The annotations of shard i: those of the options, i steps further, and the
  * notes in the file itself. */
 static int
@@ -105,7 +120,7 @@ describe(const struct opts *o, uint64_t i,
 	if (r == 0 && sh->step < i)
 		r = err_set(e, ERR_USAGE, "--step: too large for so many "
 		    "files");
-	return r < 0 ? r : text_add(&sh->kv, format_note(src), e);
+	return r < 0 ? r : notes(src, sh, e);
 }
 
 /* The first file's tensors are everybody's. */

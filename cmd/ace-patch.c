@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -14,12 +15,12 @@
 #include "base/io.h"
 #include "base/pack.h"
 #include "base/pool.h"
-#include "codec/codec.h"
-#include "codec/exact.h"
-#include "format/frame.h"
 #include "format/reader.h"
+#include "format/receipt.h"
+#include "model/books.h"
 #include "model/delta.h"
 #include "model/model.h"
+#include "model/series.h"
 #include "model/swap.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
@@ -30,15 +31,15 @@ struct opts {
 	int way;		/* enum swap_way */
 	const char *delta;	/* directory for what changed, or NULL */
 	int coding;		/* of it, enum delta_coding */
+	const char *receiver;	/* who answers with a receipt, or NULL */
 };
 
 /* A group on its way; one of as many as there are threads. */
 struct slot {
 	uint32_t group;
-	int coded, whole;	/* the patch has it; it needs no old words */
-	uint8_t param;
+	struct series_part *part;	/* what the patches have of it */
+	size_t n, cap;
 	struct buf body;
-	uint64_t sum;		/* of the bytes that it is to make */
 	unsigned char *old, *new;
 	struct err bad;		/* what is wrong with it */
 };
@@ -48,184 +49,62 @@ struct patch {
 	struct model m;
 	struct swap swap;
 	struct delta *delta;
-	int fd;			/* what came, all of it */
-	/* what it says */
-	struct shard sh;
-	struct model_note note;
-	struct schema schema;
+	struct series s;	/* what came */
+	size_t which;		/* the first patch of it that is needed */
 	unsigned char *touched;	/* files that change */
-	/* while it is applied */
-	struct reader *in;
-	const struct record *rec;
-	size_t nrec, at, sums;
+	/* while they are applied */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;
 	struct err bad;		/* of the first group that has one */
+	/* what the receipt says */
+	int measured;		/* it is known which model there is: */
+	unsigned char is[MODEL_HASH];
+	uint64_t is_step;
+	int changed;
 };
 
 /* ---- what came ---- */
 
 static int
-receive(struct patch *x, struct err *e)
+scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
 {
-	enum { PIECE = 1 << 16 };
-	unsigned char *p = alloc_raw(PIECE, 1, e);
-	struct io *io = NULL;
-	off_t at = 0;
-	size_t n = 1;
-	int r = p != NULL ? io_open(&io, NULL, e) : -ERR_SYS;
-
-	if (r == 0)
-		r = swap_scratch(&x->swap, &x->fd, e);
-	for (; r == 0 && n > 0; at += (off_t)n)
-		if ((r = io_read(io, p, PIECE, &n, e)) == 0)
-			r = fd_write_at(x->fd, at, p, n, "the patch", e);
-	io_free(io);
-	alloc_free(p);
-	return r;
+	*from = 0;
+	return swap_scratch(swap, fd, e);
 }
 
+/* All of it, to its verified end, while others may still change the model: it is looked
+ * at for its tensors only. */
 static int
-again(struct patch *x, struct err *e)
+receive(struct patch *x, struct err *e)
 {
 	struct reader_opts o = x->o->f->in;
+	struct reader *in = NULL;
 	struct io *io;
 	int r;
 
+	x->s.s.file = scratch_file;
+	x->s.s.arg = &x->swap;
+	x->s.s.name = x->swap.home;
+	if ((r = model_open(&x->m, x->swap.path, e)) < 0)
+		return r;
 	/* the table may have been left out: it is the model's */
 	o.schema = &x->m.schema;
 	o.any_model = 1;
-	reader_free(x->in);
-	x->in = NULL;
-	if ((r = io_open_at(&io, x->fd, 0, "<stdin>", e)) < 0)
-		return r;
-	return reader_open(&x->in, io, &o, e);
-}
-
-/* A shard that is a patch. */
-static int
-is_patch(struct patch *x, struct err *e)
-{
-	const struct shard *sh = reader_shard(x->in);
-	const char *predict = text_get(&sh->kv, SHARD_KEY_PREDICT);
-	int differs = (sh->flags & SHARD_PREDICTED) != 0;
-
-	if (sh->kind != SHARD_MODEL || differs != (predict != NULL) ||
-	    (differs && strcmp(predict, SHARD_PREDICT_PATCH) != 0))
-		return reader_place(x->in, err_set(e, ERR_DATA, "mismatch: this "
-		    "is no patch of a model"), e);
-	return shard_copy(&x->sh, sh, e);
-}
-
-static int
-note_groups(struct patch *x, struct err *e)
-{
-	const struct record *rec;
-	struct model_span span;
-	size_t i, n;
-
-	rec = reader_records(x->in, &n);
-	for (i = 0; i < n; i++) {
-		if (rec[i].codec != CODEC_EXACT)
-			return reader_place(x->in, err_set(e, ERR_DATA,
-			    "mismatch: group %lu of a patch is coded %s",
-			    (unsigned long)rec[i].group,
-			    codec_name(rec[i].codec)), e);
-		model_span(&x->m, rec[i].group, &span);
-		x->touched[span.file] = 1;
-	}
-	x->sums += n;
-	return 0;
-}
-
-/* The tensors of the patch are the model's. */
-static int
-fits(struct patch *x, struct err *e)
-{
-	char why[256];
-
-	if (schema_diff(&x->m.schema, reader_schema(x->in), why))
-		return err_set(e, ERR_DATA, "mismatch: the patch is not of a model "
-		    "like '%s': %s", x->m.path, why);
-	return 0;
-}
-
-/* Reads it once, to its verified end. */
-static int
-look(struct patch *x, struct err *e)
-{
-	const struct chain_frame *f;
-	int r, shards = 0, notes = 0, ev;
-
-	if ((r = again(x, e)) < 0)
-		return r;
-	while (r == 0 && (ev = r = reader_next(x->in, e)) > 0) {
-		r = 0;
-		if (ev == READER_SHARD && shards++ > 0)
-			r = err_set(e, ERR_DATA, "mismatch: more than one patch; "
-			    "each needs a call of its own");
-		else if (ev == READER_SHARD && (r = is_patch(x, e)) == 0)
-			r = fits(x, e);
-		else if (ev == READER_DATA)
-			r = note_groups(x, e);
-		else if (ev == READER_NOTE &&
-		    (f = reader_frame(x->in))->type == FRAME_MODL) {
-			notes++;
-			r = model_note_decode(&x->note, f->raw, f->raw_len, e);
-		}
-		if (r == 0)
-			continue;
-		return r;
-	}
-	if (r == 0 && (shards == 0 || notes != 1 || x->note.n != x->sums))
-		r = err_set(e, ERR_DATA, "%s", shards == 0 ?
-		    "mismatch: no patch came" :
-		    "corrupt: a patch without the hashes of its groups");
+	if ((r = io_open(&io, NULL, e)) == 0 &&
+	    (r = reader_open(&in, io, &o, e)) == 0)
+		r = series_read(&x->s, in, &x->m, e);
+	/* with a receipt that asks for it */
+	if (r == 0 && x->s.n == 0 && x->o->receiver == NULL)
+		r = err_set(e, ERR_DATA, "mismatch: no patch came");
+	reader_free(in);
+	if (r == -ERR_DATA)
+		fd_linger(STDIN_FILENO);
 	return r;
 }
 
 /* ---- its groups ---- */
-
-/* The next record of the patch; 0 behind the last. */
-static int
-next_record(struct patch *x, struct err *e)
-{
-	int r;
-
-	while (x->at == x->nrec) {
-		if ((r = reader_next(x->in, e)) < 0)
-			return r;
-		if (r == READER_END)
-			return 0;
-		x->at = x->nrec = 0;
-		if (r == READER_DATA)
-			x->rec = reader_records(x->in, &x->nrec);
-	}
-	return 1;
-}
-
-/* Group g, as the patch has it, if it has. */
-static int
-take(struct patch *x, struct slot *s, uint32_t g, struct err *e)
-{
-	const struct record *rec;
-	int r = next_record(x, e);
-
-	s->group = g;
-	s->coded = 0;
-	err_clear(&s->bad);
-	if (r <= 0 || x->rec[x->at].group != g)
-		return r < 0 ? r : 0;
-	rec = &x->rec[x->at++];
-	s->coded = 1;
-	s->whole = (rec->param & EXACT_GIVEN) == 0;
-	s->param = rec->param;
-	s->sum = x->note.sum[x->sums++];
-	s->body.n = 0;
-	return buf_put(&s->body, rec->body, rec->len, e);
-}
 
 /* What is wrong with a group is kept for later: it may be that the patch is for
  * another model. */
@@ -243,13 +122,10 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 		return r;
 	pack_hash128(s->old, span.bytes, x->before[s->group]);
 	memcpy(x->after[s->group], x->before[s->group], MODEL_HASH);
-	if (!s->coded)
+	if (s->n == 0)
 		return 0;
-	r = exact_get(s->param, span.form, s->whole ? NULL : s->old, s->body.p,
-	    s->body.n, s->new, span.words, &s->bad);
-	if (r == 0 && pack_hash64(s->new, span.bytes) != s->sum)
-		r = err_set(&s->bad, ERR_DATA, "corrupt: checksum of a group");
-	if (r == 0)
+	if ((r = series_group(&x->s, s->part, s->n, &span, s->old, s->new,
+	    &s->body, &s->bad)) == 0)
 		pack_hash128(s->new, span.bytes, x->after[s->group]);
 	else
 		(void)err_after(&s->bad, r, ", tensor '%.160s'",
@@ -269,29 +145,35 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 		return 0;
 	model_span(&x->m, s->group, &span);
 	if (x->delta != NULL && (r = delta_group(x->delta, &span, s->old,
-	    s->coded ? s->new : s->old, e)) < 0)
+	    s->n > 0 ? s->new : s->old, e)) < 0)
 		return r;
-	return !s->coded ? 0 : swap_group(&x->swap, &span, s->old, s->new, e);
+	return s->n == 0 ? 0 : swap_group(&x->swap, &span, s->old, s->new, e);
 }
 
+/* All groups of the model, with what the patches from `first' on have of them. */
 static int
-put_groups(struct patch *x, struct err *e)
+each_group(struct patch *x, size_t first, struct err *e)
 {
 	const uint32_t all = x->m.schema.ngroups;
+	struct slot *s;
 	struct bar bar;
 	uint32_t g, k;
 	size_t i;
-	int r;
+	int r = 0;
 
-	if ((r = again(x, e)) < 0)
-		return r;
-	x->at = x->nrec = x->sums = 0;
+	err_clear(&x->bad);
+	series_from(&x->s, first);
 	bar_begin(&bar, x->o->f->cli);
 	for (g = 0; g < all && r == 0; g += k) {
 		k = all - g < x->slots ? all - g : x->slots;
 		bar_show(&bar, g, all, "groups");
-		for (i = 0; i < k && r == 0; i++)
-			r = take(x, &x->slot[i], g + (uint32_t)i, e);
+		for (i = 0; i < k && r == 0; i++) {
+			s = &x->slot[i];
+			s->group = g + (uint32_t)i;
+			err_clear(&s->bad);
+			r = series_take(&x->s, s->group, &s->part, &s->n,
+			    &s->cap, e);
+		}
 		if (r == 0)
 			r = pool_run(x->pool, k, (size_t)k * MODEL_GROUP,
 			    decode_group, x, e);
@@ -308,6 +190,8 @@ room(struct patch *x, struct err *e)
 	size_t n = x->m.schema.ngroups, most = model_most(&x->m), i;
 	int r;
 
+	if (x->slot != NULL)
+		return 0;
 	if ((r = pool_new(&x->pool, x->o->f->threads, e)) < 0)
 		return r;
 	x->slots = pool_size(x->pool);
@@ -329,49 +213,116 @@ room(struct patch *x, struct err *e)
 
 /* ---- is it that model ---- */
 
-enum is { BASE, TARGET };
+enum is { BASE, LATER, TARGET };
 
-/* Whether the model is the one that the patch is for, or the one that it makes. */
+/* The refusal of a patch for another model. */
+static int
+other_model(const struct patch *x, struct err *e)
+{
+	const struct series_patch *p = &x->s.p[x->which];
+	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[96] = "";
+
+	model_hex(p->before, want);
+	model_hex(x->is, have);
+	if (p->base != 0)
+		(void)snprintf(of, sizeof(of), ", step %llu",
+		    (unsigned long long)p->base);
+	if (x->swap.marked)
+		(void)snprintf(step, sizeof(step), "; the last one that "
+		    "was made of it is step %llu",
+		    (unsigned long long)x->swap.mark.step);
+	return err_set(e, ERR_REFUSED, "the patch to step %llu is for the "
+	    "model %s%s, '%s' is %s%s", (unsigned long long)p->step, want, of,
+	    x->m.path, have, step);
+}
+
+/* The step of the model that there is, as the patches say; 0: none does. */
+static uint64_t
+step_of(const struct patch *x)
+{
+	const struct series_patch *p = x->s.p;
+	size_t i;
+
+	for (i = x->s.n; i-- > 0;)
+		if (memcmp(x->is, p[i].after, MODEL_HASH) == 0)
+			return p[i].step;
+	return x->s.n > 0 && memcmp(x->is, p[0].before, MODEL_HASH) == 0 ?
+	    p[0].base : 0;
+}
+
+/* The patch from which on nothing changes; n where there is none. */
+static size_t
+idle(const struct patch *x)
+{
+	size_t i = x->s.n;
+
+	while (i > 0 && memcmp(x->s.p[i - 1].before, x->s.p[x->s.n - 1].after,
+	    MODEL_HASH) != 0)
+		i--;
+	return i > 0 ? i - 1 : x->s.n;
+}
+
+/* Which model it was all the time that is: the one that the patches are for, the one
+ * that they make, or LATER, one between, which leaves fewer of them. */
 static int
 judge(struct patch *x, struct err *e)
 {
-	unsigned char is[MODEL_HASH], makes[MODEL_HASH];
-	const unsigned char none[MODEL_HASH] = { 0 };
-	char want[MODEL_HEX], have[MODEL_HEX], step[96] = "";
+	const struct series_patch *p = x->s.p;
+	const size_t n = x->s.n;
+	unsigned char makes[MODEL_HASH];
+	uint64_t step;
+	size_t i = n;
 	int r;
 
 	if ((r = model_same(&x->m, e)) < 0)
 		return r;
-	model_hash(&x->m.schema, x->before, is);
-	if (memcmp(is, x->note.after, MODEL_HASH) == 0)
-		return TARGET;
-	if (memcmp(x->note.before, none, MODEL_HASH) != 0 &&
-	    memcmp(x->note.before, is, MODEL_HASH) != 0) {
-		model_hex(x->note.before, want);
-		model_hex(is, have);
-		if (x->swap.marked)
-			(void)snprintf(step, sizeof(step), "; the last one that "
-			    "was made of it is step %llu",
-			    (unsigned long long)x->swap.mark.step);
-		return err_set(e, ERR_REFUSED, "the patch to step %llu is for the "
-		    "model %s, '%s' is %s%s", (unsigned long long)x->sh.step,
-		    want, x->m.path, have, step);
+	model_hash(&x->m.schema, x->before, x->is);
+	x->measured = 1;
+	while (i > 0 && memcmp(x->is, p[i - 1].after, MODEL_HASH) != 0)
+		i--;
+	if ((step = step_of(x)) != 0)
+		x->is_step = step;
+	if (i == n) {
+		if (x->delta == NULL || (i = idle(x)) == n || i == x->which)
+			return TARGET;
+		x->which = i;
+		return LATER;
+	}
+	if (!p[x->which].whole &&
+	    memcmp(p[x->which].before, x->is, MODEL_HASH) != 0) {
+		if (i == 0)
+			return other_model(x, e);
+		x->which = i;
+		return LATER;
 	}
 	if (x->bad.code != ERR_OK)
 		return err_move(e, &x->bad);
 	model_hash(&x->m.schema, x->after, makes);
-	if (memcmp(makes, x->note.after, MODEL_HASH) != 0)
-		return err_set(e, ERR_DATA, "corrupt: the patch does not make the "
-		    "model that it names");
+	if (memcmp(makes, p[n - 1].after, MODEL_HASH) != 0)
+		return err_set(e, ERR_DATA, "corrupt: %s not make the model that "
+		    "%s", n - x->which > 1 ? "the patches do" : "the patch does",
+		    n - x->which > 1 ? "the last of them names" : "it names");
 	return BASE;
 }
 
-/* The marker says so, and no file has changed since. */
-static int
-there_already(const struct patch *x)
+/* The first patch that is needed, by the marker if no file has changed since: what is
+ * done is not, nor is what comes before a whole model. */
+static size_t
+needed(struct patch *x)
 {
-	return x->swap.marked && memcmp(x->swap.mark.hash, x->note.after,
-	    MODEL_HASH) == 0 && x->swap.mark.stamp == model_stamp(&x->m);
+	const struct swap_mark *mark = &x->swap.mark;
+	size_t i = 0, k;
+
+	if (x->swap.marked && mark->stamp == model_stamp(&x->m)) {
+		x->is_step = mark->step;
+		for (i = x->s.n; i > 0 && memcmp(mark->hash,
+		    x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
+			;
+	}
+	for (k = i; k < x->s.n; k++)
+		if (x->s.p[k].whole)
+			i = k;
+	return i;
 }
 
 /* Whether what changed can be said in a directory of others', and begins it. */
@@ -379,14 +330,19 @@ static int
 begin_delta(struct patch *x, struct err *e)
 {
 	const struct opts *o = x->o;
+	size_t i;
 	int fd, r;
 
+	delta_free(x->delta);
+	x->delta = NULL;
 	if (o->delta == NULL)
 		return 0;
-	if ((x->sh.flags & SHARD_PREDICTED) == 0)
-		return err_set(e, ERR_DATA, "mismatch: a patch of no old model says "
-		    "not what changed; '%s' is not made", o->delta);
-	if (x->sh.step <= x->sh.base_version)
+	for (i = x->which; i < x->s.n; i++)
+		if (x->s.p[i].whole)
+			return err_set(e, ERR_DATA, "mismatch: a patch of no old "
+			    "model says not what changed; '%s' is not made",
+			    o->delta);
+	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
 		return err_set(e, ERR_DATA, "mismatch: the patch says not of which "
 		    "step to which it is (ace-diff --base-version, --step)");
 	if ((r = swap_scratch(&x->swap, &fd, e)) < 0)
@@ -394,63 +350,157 @@ begin_delta(struct patch *x, struct err *e)
 	return delta_create(&x->delta, &x->m, fd, o->coding, e);
 }
 
+/* The next model beside the one that there is, or in the journal. */
 static int
 make_next(struct patch *x, struct err *e)
 {
 	const struct opts *o = x->o;
 	int r;
 
-	if ((r = begin_delta(x, e)) < 0 || (r = room(x, e)) < 0 ||
-	    (r = swap_begin(&x->swap, &x->m, x->touched,
-	    (enum swap_way)o->way, o->act == STAGE, e)) < 0 ||
-	    (r = put_groups(x, e)) < 0 || (r = judge(x, e)) < 0)
-		return r;
-	if (r == TARGET) {
-		cli_say(o->f->cli, 1, "'%s' is that model already", x->m.path);
+	do {
 		swap_discard(&x->swap);
-		return 0;
-	}
-	/* before the model: whoever is killed between them writes it again */
-	if (x->delta != NULL && (r = delta_place(x->delta, o->delta, x->sh.step,
-	    x->sh.base_version, e)) < 0)
+		if ((r = begin_delta(x, e)) < 0 ||
+		    (r = swap_begin(&x->swap, &x->m, x->touched,
+		    (enum swap_way)o->way, o->act == STAGE, e)) < 0 ||
+		    (r = each_group(x, x->which, e)) < 0)
+			return r;
+		r = judge(x, e);
+	} while (r == LATER);
+	return r;
+}
+
+/* It is that model already, which is remembered, if it was not. */
+static int
+already(struct patch *x)
+{
+	const struct series_patch *last = &x->s.p[x->s.n - 1];
+
+	cli_say(x->o->f->cli, 1, "'%s' is that model already", x->m.path);
+	swap_discard(&x->swap);
+	swap_known(&x->swap, &x->m, last->after, last->step);
+	return 0;
+}
+
+/* All patches at once: the model is the old one or the last. */
+static int
+make(struct patch *x, struct err *e)
+{
+	const struct series_patch *last = &x->s.p[x->s.n - 1];
+	const struct opts *o = x->o;
+	int r, is;
+
+	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
-	if ((r = swap_ready(&x->swap, x->note.after, x->sh.step, e)) < 0 ||
+	/* before the model: whoever is killed between them writes it again */
+	if (x->delta != NULL &&
+	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0 &&
+	    (r = delta_place(x->delta, o->delta, last->step,
+	    x->s.p[x->which].base, e)) < 0)
+		return r;
+	if (is == TARGET)
+		return already(x);
+	x->changed = 1;
+	if ((r = swap_ready(&x->swap, last->after, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
+	x->measured = 0;	/* the marker says it */
 	return swap_commit(&x->swap, e);
+}
+
+/* The model as it is now. */
+static int
+open_model(struct patch *x, struct err *e)
+{
+	int r = model_open(&x->m, x->swap.path, e);
+
+	if (r < 0)
+		return r;
+	x->touched = alloc_get(x->m.nfiles, 1, e);
+	return x->touched != NULL ? 0 : -ERR_SYS;
+}
+
+static void
+close_model(struct patch *x)
+{
+	size_t i;
+
+	for (i = 0; x->slot != NULL && i < x->slots; i++) {
+		alloc_free(x->slot[i].old);
+		alloc_free(x->slot[i].new);
+		alloc_free(x->slot[i].part);
+		buf_release(&x->slot[i].body);
+	}
+	alloc_free(x->slot);
+	alloc_free(x->before);
+	alloc_free(x->after);
+	alloc_free(x->touched);
+	x->slot = NULL;
+	x->before = x->after = NULL;
+	x->touched = NULL;
+	pool_free(x->pool);
+	x->pool = NULL;
+	model_close(&x->m);
+}
+
+/* The model again, now that nobody else changes it. */
+static int
+look_again(struct patch *x, struct err *e)
+{
+	struct model was = x->m;
+	char why[256];
+	uint32_t g;
+	struct model_span span;
+	int r;
+
+	x->m = (struct model)MODEL_INIT;
+	if ((r = open_model(x, e)) == 0 && x->s.n > 0 &&
+	    schema_diff(&was.schema, &x->m.schema, why))
+		r = err_set(e, ERR_REFUSED, "'%s' changed while the patch came: %s",
+		    x->m.path, why);
+	model_close(&was);
+	for (g = 0; r == 0 && x->s.n > 0 && g < x->m.schema.ngroups; g++)
+		if (x->s.has[g]) {
+			model_span(&x->m, g, &span);
+			x->touched[span.file] = 1;
+		}
+	return r;
+}
+
+/* What of several patches is wrong is said with what there is after that. */
+static int
+still(const struct patch *x, struct err *e)
+{
+	return x->is_step == 0 ? err_after(e, -ERR_DATA, "; '%.80s' stays as it is",
+	    x->m.path) : err_after(e, -ERR_DATA, "; '%.80s' stays at step %llu",
+	    x->m.path, (unsigned long long)x->is_step);
 }
 
 /* What was staged before is forgotten, if it is not the same. */
 static int
-apply(struct patch *x, struct err *e)
-{
-	int r;
-
-	if (x->swap.staged && x->o->act == STAGE && memcmp(x->swap.ready.hash,
-	    x->note.after, MODEL_HASH) == 0)
-		return 0;
-	if (x->swap.staged)
-		swap_discard(&x->swap);
-	if (there_already(x)) {
-		cli_say(x->o->f->cli, 1, "'%s' is that model already", x->m.path);
-		return 0;
-	}
-	if ((r = make_next(x, e)) < 0)
-		swap_discard(&x->swap);
-	return r;
-}
-
-static int
 from_input(struct patch *x, struct err *e)
 {
-	int r;
+	const struct series_patch *last;
+	struct err own = ERR_INIT;
+	int r = receive(x, e), k;
 
-	if ((r = receive(x, e)) < 0 || (r = swap_lock(&x->swap, e)) < 0 ||
-	    (r = model_open(&x->m, x->swap.path, e)) < 0)
+	if (r == -ERR_SYS)
 		return r;
-	if ((x->touched = alloc_get(x->m.nfiles, 1, e)) == NULL)
-		return -ERR_SYS;
-	return (r = look(x, e)) < 0 ? r : apply(x, e);
+	if ((k = swap_lock(&x->swap, r < 0 ? &own : e)) < 0 || r < 0)
+		return r < 0 ? r : k;
+	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
+		return r;
+	last = &x->s.p[x->s.n - 1];
+	if (x->swap.staged && x->o->act == STAGE && memcmp(x->swap.ready.hash,
+	    last->after, MODEL_HASH) == 0)
+		return 0;
+	x->which = needed(x);
+	if (x->which == x->s.n && x->o->delta != NULL)
+		x->which = idle(x);
+	if (x->which == x->s.n)
+		return already(x);
+	if ((r = make(x, e)) < 0)
+		swap_discard(&x->swap);
+	return r == -ERR_DATA && x->s.n > 1 ? still(x, e) : r;
 }
 
 static int
@@ -463,43 +513,86 @@ commit(struct patch *x, struct err *e)
 	if (!x->swap.staged)
 		return err_set(e, ERR_REFUSED, "nothing is staged for '%s'",
 		    x->swap.path);
+	x->changed = 1;
 	return swap_commit(&x->swap, e);
+}
+
+/* ---- the receipt ---- */
+
+/* Which model there is: as it was found, or as the marker says, or by its bytes. */
+static int
+measure(struct patch *x, struct err *e)
+{
+	int r;
+
+	close_model(x);
+	if ((r = open_model(x, e)) < 0)
+		return r;
+	if (x->swap.marked && x->swap.mark.stamp == model_stamp(&x->m)) {
+		memcpy(x->is, x->swap.mark.hash, MODEL_HASH);
+		x->is_step = x->swap.mark.step;
+		return 0;
+	}
+	if (x->measured)
+		return 0;
+	if ((r = room(x, e)) < 0)
+		return r;
+	delta_free(x->delta);
+	x->delta = NULL;
+	if ((r = each_group(x, x->s.n, e)) < 0 ||
+	    (r = model_same(&x->m, e)) < 0)
+		return r;
+	model_hash(&x->m.schema, x->before, x->is);
+	x->is_step = step_of(x);
+	return 0;
+}
+
+/* Says which model there is, also to who sent what was refused.  Where the system
+ * failed there is no answer: the same may come again. */
+static int
+answer(struct patch *x, struct writer *w, int r, struct err *e)
+{
+	struct timespec now = { 0, 0 };
+	struct err own = ERR_INIT;
+	struct receipt rc;
+	int k;
+
+	if (r == -ERR_SYS || r == -ERR_USAGE || x->swap.lock < 0)
+		return r;
+	if ((k = measure(x, &own)) < 0)
+		return r < 0 ? r : err_move(e, &own);
+	memset(&rc, 0, sizeof(rc));
+	memcpy(rc.run, x->s.run, SHARD_ID);
+	memcpy(rc.digest, x->s.digest, SHARD_DIGEST);
+	rc.step = x->s.step;
+	rc.verdict = r < 0 ? RECEIPT_INVALID : x->changed ? RECEIPT_ACCEPTED :
+	    RECEIPT_DUPLICATE;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	rc.clock = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	rc.version = x->is_step;
+	books_receipt(&rc, x->o->receiver, x->is);
+	k = writer_receipt(w, &rc, r < 0 ? &own : e);
+	return r < 0 ? r : k;
 }
 
 static void
 release(struct patch *x)
 {
-	size_t i;
-
-	for (i = 0; x->slot != NULL && i < x->slots; i++) {
-		alloc_free(x->slot[i].old);
-		alloc_free(x->slot[i].new);
-		buf_release(&x->slot[i].body);
-	}
-	alloc_free(x->slot);
-	alloc_free(x->before);
-	alloc_free(x->after);
-	alloc_free(x->touched);
-	pool_free(x->pool);
 	delta_free(x->delta);
-	reader_free(x->in);
-	model_note_release(&x->note);
-	shard_release(&x->sh);
+	series_release(&x->s);
 	swap_close(&x->swap);
-	model_close(&x->m);
-	if (x->fd >= 0)
-		(void)close(x->fd);
+	close_model(x);
 }
 
 static int
 run(void *opts, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = opts;
-	struct patch x = { .o = o, .m = MODEL_INIT, .swap = SWAP_INIT, .fd = -1,
-	    .note = MODEL_NOTE_INIT };
-	int r;
+	struct patch x = { .o = o, .m = MODEL_INIT, .swap = SWAP_INIT,
+	    .s = SERIES_INIT };
+	struct writer *w = NULL;
+	int r = 0;
 
-	shard_init(&x.sh);
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "one MODEL is needed");
 	if (o->act == STAGE && o->way == SWAP_PLACE)
@@ -508,9 +601,14 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == COMMIT && o->delta != NULL)
 		return err_set(e, ERR_USAGE, "--output is for who has the patch, "
 		    "--stage or neither");
-	if ((r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
+	if (o->receiver != NULL && (r = books_name(o->receiver, e)) == 0)
+		r = filter_out(o->f, &w, e);
+	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
 		r = o->act == COMMIT ? commit(&x, e) :
 		    from_input(&x, e);
+	if (w != NULL)
+		r = filter_end(w, answer(&x, w, r, e), e);
+	writer_free(w);
 	release(&x);
 	return r;
 }
@@ -537,6 +635,8 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, coding, delta_codings) },
+	{ 0, "receipt", "NAME", "answer with the model that NAME has then",
+	    OPT_TEXT(struct opts, receiver) },
 	FILTER_OPT_THREADS,
 	OPT_SHARED(filter_opts_max),
 	OPT_END
@@ -548,7 +648,8 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-patch",
-			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]] MODEL\n    <PATCH",
+			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]]\n"
+			    "    [--receipt NAME] MODEL <PATCH",
 			.about = "Makes the next model of a model, by a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
 			    "ace-patch --stage model <step7.aceg && "

@@ -1,6 +1,7 @@
 /*
  * ace-status: how a run is going, from a spool or from a device's state: who is
- * in which step, who is missing, what was decided.
+ * in which step, who is missing, what was decided; and from the directory of
+ * ace-diff -S who has which model.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,6 +27,8 @@
 #include "device/residual.h"
 #include "format/text.h"
 #include "kern/kern.h"
+#include "model/books.h"
+#include "model/store.h"
 #include "report/metrics.h"
 #include "report/screen.h"
 #include "report/status.h"
@@ -219,22 +222,21 @@ fill(struct row *x, const struct status *s, const struct status_run *r,
 	    (d->bandwidth > 0 ? LINKED : 0u);
 }
 
-/* A line of the table of devices; NULL: the first one. */
+/* A line of a table; NULL: the first one. */
 static void
-status_device_text(struct status *x, const struct status_run *r,
-    const struct status_device *d, int wide)
+status_row(const struct status *x, const struct screen_field *t, const void *row,
+    unsigned have, int wide)
 {
 	char line[1024] = "";
 	FILE *f = fmemopen(line, sizeof(line) - 1, "w");
 	struct screen s = { .f = f, .in = TEXT, .wide = { wide } };
-	struct row row;
 
 	if (f == NULL)
 		return;
-	if (d == NULL)
-		screen_head(&s, fields);
+	if (row == NULL)
+		screen_head(&s, t);
 	else
-		screen_row(&s, fields, &row, fill(&row, x, r, d));
+		screen_row(&s, t, row, have);
 	(void)fclose(f);
 	line[strcspn(line, "\n")] = '\0';
 	status_line(x, "%s", line);
@@ -244,6 +246,8 @@ static void
 status_run_text(struct status *x, const struct status_run *r)
 {
 	char last[48] = "", size[NUM_TEXT];
+	struct row row;
+	unsigned have;
 	int wname = 6;
 	size_t i;
 
@@ -262,9 +266,11 @@ status_run_text(struct status *x, const struct status_run *r)
 	if (wname > 24)
 		wname = 24;
 	if (r->n != 0)
-		status_device_text(x, r, NULL, wname);
-	for (i = 0; i < r->n; i++)
-		status_device_text(x, r, &r->d[i], wname);
+		status_row(x, fields, NULL, 0, wname);
+	for (i = 0; i < r->n; i++) {
+		have = fill(&row, x, r, &r->d[i]);
+		status_row(x, fields, &row, have, wname);
+	}
 }
 
 /* ---- the same as JSON ---- */
@@ -568,9 +574,116 @@ status_state(struct status *x, struct err *e)
 	return k;
 }
 
-/* ---- which of the two it is ---- */
+/* ---- models and who has which ---- */
 
-enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_OTHER };
+#define RECEIVER(field, what, member, must, ...) { .name = (field), \
+	.type = SCREEN_##what, .at = offsetof(struct status_receiver, \
+	member), \
+	.in = BOTH, .need = (must), .gap = 1, __VA_ARGS__ }
+static const struct screen_field receiver_fields[] = {
+	RECEIVER("receiver", NAME, name, 0, .width = -SCREEN_WIDE),
+	RECEIVER("is", NAME, is, 0, .width = -7),
+	RECEIVER("step", U64, step, STATUS_HAS, .width = 6),
+	RECEIVER("behind", U64, behind, STATUS_FAR, .width = 6),
+	RECEIVER("patches", U64, patches, STATUS_WAY, .width = 7),
+	RECEIVER("bytes", SIZE, bytes, STATUS_WAY, .width = 8),
+	RECEIVER("seconds", AGO, ago, STATUS_HAS, .head = "since", .width = 7),
+	{ .name = NULL }
+};
+
+static void
+receiver_say(struct status *x, const struct status_receiver *v, unsigned have, int wide)
+{
+	const struct metric_of of = { x->dir, NULL, v->name, NULL };
+	struct metrics *m = x->o->metrics;
+
+	if (x->o->form == FORM_TEXT) {
+		status_row(x, receiver_fields, v, have, wide);
+	} else if (x->o->form == FORM_JSON) {
+		emit_open(&x->s.json, NULL, '{');
+		screen_row(&x->s, receiver_fields, v, have);
+		emit_close(&x->s.json);
+	} else {
+		if (have & STATUS_HAS)
+			metrics_put(m, METRIC_RECEIVER_STEP, &of,
+			    (double)v->step);
+		if (have & STATUS_FAR)
+			metrics_put(m, METRIC_RECEIVER_BEHIND, &of,
+			    (double)v->behind);
+		if (have & STATUS_WAY)
+			metrics_put(m, METRIC_RECEIVER_BYTES, &of,
+			    (double)v->bytes);
+	}
+}
+
+/* What is kept, before the receivers. */
+static void
+models_say(struct status *x, const struct store *st)
+{
+	const struct way *to = store_newest(st);
+	const struct metric_of of = { x->dir, NULL, NULL, NULL };
+	const uint64_t disk = status_disk(x->dir);
+	char hex[MODEL_HEX] = "", size[NUM_TEXT];
+	struct emit *j = &x->s.json;
+
+	if (to != NULL)
+		model_hex(to->after, hex);
+	if (x->o->form == FORM_TEXT && to == NULL) {
+		status_line(x, "'%s': no model was kept here yet (ace-diff -S)",
+		    x->dir);
+	} else if (x->o->form == FORM_TEXT) {
+		status_line(x, "models in '%s': step %llu, %s, %zu patches and whole "
+		    "ones, %s on disk", x->dir, (unsigned long long)to->step, hex,
+		    st->w.n, num_text((double)disk, "B", size));
+	} else if (x->o->form == FORM_JSON) {
+		emit_string(j, "kind", "models");
+		emit_u64(j, "disk_bytes", disk);
+		emit_u64(j, "kept", st->w.n);
+		if (to != NULL) {
+			emit_u64(j, "step", to->step);
+			emit_string(j, "hash", hex);
+		}
+		emit_open(j, "receivers", '[');
+	} else {
+		if (to != NULL)
+			metrics_put(x->o->metrics, METRIC_MODEL_STEP, &of,
+			    (double)to->step);
+		metrics_put(x->o->metrics, METRIC_STATE_DISK, &of, (double)disk);
+	}
+}
+
+static int
+status_models(struct status *x, struct err *e)
+{
+	struct books b = BOOKS_INIT;
+	struct store st = STORE_INIT;
+	struct status_receiver v;
+	int k, wide = 8;
+	size_t i;
+
+	if ((k = books_open(&b, x->dir, 0, e)) == 0 &&
+	    (k = store_open(&st, x->dir, e)) == 0)
+		models_say(x, &st);
+	for (i = 0; i < b.n && k >= 0; i++)
+		if (screen_chars(b.p[i].name) > wide)
+			wide = screen_chars(b.p[i].name);
+	if (wide > 24)
+		wide = 24;
+	if (k == 0 && b.n > 0 && x->o->form == FORM_TEXT)
+		status_row(x, receiver_fields, NULL, 0, wide);
+	for (i = 0; i < b.n && k >= 0; i++)
+		if ((k = status_receiver(&v, &st, &b.p[i], x->now,
+		    e)) >= 0)
+			receiver_say(x, &v, (unsigned)k, wide);
+	store_close(&st);
+	books_close(&b);
+	return k < 0 ? k : 0;
+}
+
+/* ---- which of them it is ---- */
+
+enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_MODELS,
+	STATUS_OTHER };
 
 struct status_names_in {
 	const char *dir;
@@ -626,14 +739,17 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_DATA, "mismatch: '%s' is a file: the "
 		    "directory is wanted (ace-inspect reads files)", dir);
-	if (status_marked(dir))
+	if (books_there(dir))
+		x.kind = STATUS_MODELS;
+	else if (status_marked(dir))
 		x.kind = STATUS_SPOOL;
 	else if ((k = scan(dir, status_each_name, &x, e)) < 0)
 		return k;
 	*kind = x.kind == STATUS_NOTHING ? STATUS_SPOOL : x.kind;
 	if (x.kind == STATUS_OTHER)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is no spool "
-		    "(ace-recv --spool) and no device's state (-S)", dir);
+		    "(ace-recv --spool), no device's state and no models "
+		    "(-S)", dir);
 	return 0;
 }
 
@@ -658,7 +774,8 @@ status_look(const struct status_opts *o, const char *dir, struct err *e)
 		emit_string(&x.s.json, "directory", dir);
 		emit_f64(&x.s.json, "time", x.now);
 	}
-	k = kind == STATUS_STATE ? status_state(&x, e) : status_spool(&x, e);
+	k = kind == STATUS_STATE ? status_state(&x, e) :
+	    kind == STATUS_MODELS ? status_models(&x, e) : status_spool(&x, e);
 	if (o->form == FORM_JSON)
 		emit_end(&x.s.json);
 	return k;

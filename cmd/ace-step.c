@@ -181,6 +181,9 @@ check(const struct opts *o, struct err *e)
 		if (o->asked[t] && !wanted(o, t))
 			return err_set(e, ERR_USAGE, "with -c there is no %s, "
 			    "so it has no options", table[t].name);
+	if (o->state == NULL && stage_select_waits(&o->select))
+		return err_set(e, ERR_USAGE, "-p with @: -S is missing, where "
+		    "groups wait for their step");
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -13,8 +14,10 @@ static long alloc_left;
 static int alloc_counted;
 
 /* Bytes: a mapping of its own has as many or more; so many may lie unused at
- * the end of the heap; and so many more than needed are asked for. */
-enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10 };
+ * the end of the heap; so many more than needed are asked for; of a large page, and
+ * of the memory that is made of them. */
+enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10,
+    ALLOC_WHOLE = 2 << 20, ALLOC_EXPECTED = 8 << 20 };
 
 void
 alloc_starve(long left)
@@ -37,6 +40,7 @@ alloc_keep(void)
 	(void)mallopt(M_MMAP_THRESHOLD, ALLOC_APART);
 	(void)mallopt(M_TRIM_THRESHOLD, ALLOC_KEPT);
 	(void)mallopt(M_TOP_PAD, ALLOC_PAD);
+	(void)mallopt(M_ARENA_MAX, 1);
 #endif
 }
 
@@ -49,6 +53,28 @@ alloc_modest(size_t bytes)
 	if (bytes > ALLOC_MOST)
 		abort();
 #else
+#endif
+}
+
+void
+alloc_expect(void)
+{
+#if defined(MADV_HUGEPAGE) && defined(M_MMAP_THRESHOLD)
+	const uintptr_t page = 4096, whole = ALLOC_WHOLE;
+	const uintptr_t at = (uintptr_t)sbrk(0);
+	const uintptr_t from = (at + page + whole - 1) & ~(whole - 1);
+	char *volatile p;	/* or a compiler leaves both calls out */
+
+	/* a large page is made where none of it was touched, and malloc writes before
+	 * and behind what it gives: that is in the small pages around these */
+	if (sbrk((intptr_t)(from - page - at)) == (void *)-1)
+		return;
+	(void)mallopt(M_MMAP_THRESHOLD, 2 * ALLOC_EXPECTED);
+	p = malloc(ALLOC_EXPECTED + page);
+	(void)mallopt(M_MMAP_THRESHOLD, ALLOC_APART);
+	if ((uintptr_t)p < from && (uintptr_t)p >= from - page)
+		alloc_whole((char *)from, ALLOC_EXPECTED);
+	free(p);
 #endif
 }
 

@@ -16,6 +16,10 @@ void alloc_starve(long left);
  * fresh pages cost more than what is done to them. */
 void alloc_keep(void);
 
+/* alloc_expect(): some megabytes are going to be allocated in pieces: those to come are
+ * put into large pages, where there are.  To be called once. */
+void alloc_expect(void);
+
 /* alloc_get(n, size, e): n*size zeroed bytes, overflow-checked; n*size may be
  * 0.  NULL and e filled (ERR_SYS) when there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);

@@ -237,15 +237,39 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
+/* What io_create_over was told. */
+struct io_spare {
+	const char *path;
+	int durable;
+};
+
+/* The spare, under a temporary name: 1; 0: there is none. */
+static int
+io_take_spare(const char *target, const struct io_spare *s, char **tmp, int *fd,
+    struct err *e)
+{
+	int r;
+
+	if (s == NULL || (*fd = temp_spare(s->path)) < 0)
+		return 0;
+	if ((r = s->durable ? io_sync_path(target, e) : 0) == 0)
+		r = temp_over(target, s->path, tmp, e);
+	if (r <= 0)
+		(void)close(*fd);
+	return r;
+}
+
 /* Makes a temporary file that will become target, new or replaced. */
 static int
-io_create_beside(struct io **out, const char *path, char *target, struct err *e)
+io_create_beside(struct io **out, const char *path, char *target,
+    const struct io_spare *s, struct err *e)
 {
 	char *tmp;
-	int fd, r;
+	int fd, r, over;
 
-	if ((r = temp_beside(target, &tmp, &fd, e)) < 0)
-		return r;
+	if ((over = io_take_spare(target, s, &tmp, &fd, e)) < 0 ||
+	    (over == 0 && (over = temp_beside(target, &tmp, &fd, e)) < 0))
+		return over;
 	if ((r = io_new(out, fd, 1, path, e)) < 0) {
 		(void)close(fd);
 		(void)unlink(tmp);
@@ -255,11 +279,13 @@ io_create_beside(struct io **out, const char *path, char *target, struct err *e)
 	(*out)->own = 1;
 	(*out)->tmp = tmp;
 	(*out)->path = target;
+	(*out)->over = (*out)->ahead = over;
 	return 0;
 }
 
-int
-io_create(struct io **out, const char *path, int force, struct err *e)
+static int
+io_create_with(struct io **out, const char *path, int force,
+    const struct io_spare *s, struct err *e)
 {
 	struct stat st;
 	char *target;
@@ -283,41 +309,35 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 		return err_sys(e, "'%s'", path);
 	if ((target = temp_target(path, e)) == NULL)
 		return -ERR_SYS;
-	if ((r = io_create_beside(out, path, target, e)) < 0)
+	if ((r = io_create_beside(out, path, target, s, e)) < 0)
 		alloc_free(target);
 	return r;
+}
+
+int
+io_create(struct io **out, const char *path, int force, struct err *e)
+{
+	return io_create_with(out, path, force, NULL, e);
 }
 
 int
 io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e)
 {
+	const struct io_spare s = { spare, durable };
 	struct stat st;
-	struct io *io;
-	int r, fd;
+	const int large = stat(path, &st) == 0 && st.st_size >= IO_SPARE;
+	int r;
 
-	if ((r = io_create(out, path, 0, e)) < 0)
+	if ((r = io_create_with(out, path, 0, large ? &s : NULL, e)) < 0)
 		return r;
-	io = *out;
-	if (io->tmp == NULL || stat(path, &st) < 0 || st.st_size < IO_SPARE)
-		return 0;
-	if ((io->spare = alloc_dup(spare, e)) == NULL)
-		r = -ERR_SYS;
-	else if ((fd = temp_spare(spare)) >= 0) {
-		if ((durable && (r = io_sync_path(path, e)) < 0) ||
-		    rename(spare, io->tmp) < 0) {
-			(void)close(fd);
-		} else {
-			(void)close(io->fd);
-			io->fd = fd;
-			io->over = io->ahead = 1;
-		}
-	}
-	if (r < 0) {
-		io_free(io);
+	if (large && (*out)->tmp != NULL &&
+	    ((*out)->spare = alloc_dup(spare, e)) == NULL) {
+		io_free(*out);
 		*out = NULL;
+		return -ERR_SYS;
 	}
-	return r;
+	return 0;
 }
 
 int

@@ -10,6 +10,17 @@
 #include "base/err.h"
 #include "base/pack.h"
 
+/*
+ * XXH3 by the vectors that the processor has, where the library was built with
+ * these (xxh_x86dispatch.h, which it may not bring along); else by those that all
+ * such processors have.  The sums are the same.
+ */
+XXH64_hash_t XXH3_64bits_dispatch(const void *, size_t) __attribute__((weak));
+XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t)
+    __attribute__((weak));
+XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *, const void *,
+    size_t) __attribute__((weak));
+
 struct pack_sum {
 	XXH3_state_t *x;
 };
@@ -17,7 +28,8 @@ struct pack_sum {
 uint64_t
 pack_hash64(const void *p, size_t n)
 {
-	return XXH3_64bits(p, n);
+	return XXH3_64bits_dispatch != NULL ? XXH3_64bits_dispatch(p, n) :
+	    XXH3_64bits(p, n);
 }
 
 static void
@@ -30,7 +42,19 @@ pack_store128(XXH128_hash_t h, unsigned char out[16])
 void
 pack_hash128(const void *p, size_t n, unsigned char out[16])
 {
-	pack_store128(XXH3_128bits(p, n), out);
+	pack_store128(XXH3_128bits_dispatch != NULL ?
+	    XXH3_128bits_dispatch(p, n) : XXH3_128bits(p, n), out);
+}
+
+uint64_t
+pack_hash_both(const void *p, size_t n, unsigned char out[16])
+{
+	/* by XXH3's specification the lower half of the longer hash, where it reads
+	 * stripes: above 240 bytes */
+	enum { STRIPES = 240 };
+
+	pack_hash128(p, n, out);
+	return n > STRIPES ? bytes_le64(out) : pack_hash64(p, n);
 }
 
 struct pack_sum *
@@ -59,7 +83,10 @@ pack_sum_reset(struct pack_sum *s)
 void
 pack_sum_add(struct pack_sum *s, const void *p, size_t n)
 {
-	(void)XXH3_128bits_update(s->x, p, n);
+	if (XXH3_128bits_update_dispatch != NULL)
+		(void)XXH3_128bits_update_dispatch(s->x, p, n);
+	else
+		(void)XXH3_128bits_update(s->x, p, n);
 }
 
 void

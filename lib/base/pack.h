@@ -11,6 +11,9 @@ struct err;
 
 uint64_t pack_hash64(const void *p, size_t n);			/* XXH3-64 */
 void pack_hash128(const void *p, size_t n, unsigned char out[16]);
+/* pack_hash_both(p, n, out): XXH3-128 into out; returns XXH3-64.  One pass if n is
+ * more than 240. */
+uint64_t pack_hash_both(const void *p, size_t n, unsigned char out[16]);
 
 /* XXH3-128 of bytes that come in pieces.  pack_sum_get gives the checksum of
  * what was added so far, and more may be added after it.  pack_sum_copy keeps a

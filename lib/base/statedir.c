@@ -86,8 +86,8 @@ statedir_prune(const struct statedir *s, const char *keep, const char *too)
 		(void)closedir(dir);
 }
 
-int
-statedir_lock_as(struct statedir *s, const char *name, struct err *e)
+static int
+statedir_locked(struct statedir *s, const char *name, int wait, struct err *e)
 {
 	char *path = statedir_path(s, name, e);
 	int r = 0;
@@ -95,16 +95,30 @@ statedir_lock_as(struct statedir *s, const char *name, struct err *e)
 	if (path == NULL)
 		return -ERR_SYS;
 	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (s->lock < 0)
+	while (s->lock >= 0 && (r = flock(s->lock, wait ? LOCK_EX :
+	    LOCK_EX | LOCK_NB)) < 0 && errno == EINTR)
+		;
+	if (s->lock < 0 || (r < 0 && errno != EWOULDBLOCK))
 		r = err_sys(e, "'%s'", path);
-	else if (flock(s->lock, LOCK_EX | LOCK_NB) < 0)
-		r = errno == EWOULDBLOCK ? err_set(e, ERR_REFUSED,
-		    "state '%s' is in use by another process", s->dir) :
-		    err_sys(e, "'%s'", path);
+	else if (r < 0)
+		r = err_set(e, ERR_REFUSED, "state '%s' is in use by another "
+		    "process", s->dir);
 	alloc_free(path);
 	if (r == 0)
 		temp_sweep(s->dir);
 	return r;
+}
+
+int
+statedir_lock_as(struct statedir *s, const char *name, struct err *e)
+{
+	return statedir_locked(s, name, 0, e);
+}
+
+int
+statedir_wait(struct statedir *s, const char *name, struct err *e)
+{
+	return statedir_locked(s, name, 1, e);
 }
 
 int

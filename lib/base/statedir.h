@@ -28,8 +28,10 @@ int statedir_durable(const struct statedir *s, struct err *e);
 /* statedir_lock(s, e): locks the state until statedir_close; -ERR_REFUSED when another
  * process has the lock.  Removes files that killed programs left unfinished. */
 int statedir_lock(struct statedir *s, struct err *e);
-/* The same with another lock than the committing program's. */
+/* The same with another lock than the committing program's; statedir_wait waits for
+ * who has it. */
 int statedir_lock_as(struct statedir *s, const char *name, struct err *e);
+int statedir_wait(struct statedir *s, const char *name, struct err *e);
 void statedir_close(struct statedir *s);
 
 /* statedir_prune(s, keep, too): removes the files that were kept for a step, such

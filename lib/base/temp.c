@@ -38,24 +38,34 @@ temp_open(int *fd, struct err *e)
 	return r;
 }
 
+/* A random end for path, in the i-th try. */
+static void
+temp_random(char *path, int i)
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	enum { DIGITS = sizeof(digits) - 1 };
+	char *at = path + strlen(path) - 6;
+	uint64_t r;
+	int k;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) < 0)
+		r = ((uint64_t)getpid() << 20 ^ (uint64_t)time(NULL)) *
+		    (2 * (uint64_t)i + 1);
+	for (k = 0; k < 6; k++, r /= DIGITS)
+		at[k] = digits[r % DIGITS];
+}
+
 /* As mkostemp(3) does, but with the mode: who changes that afterwards needs a
  * system call by which anything can be opened to others. */
 static int
 temp_new(char *path, mode_t mode)
 {
-	static const char digits[] = "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-	enum { TRIES = 1000, DIGITS = sizeof(digits) - 1 };
-	char *at = path + strlen(path) - 6;
-	uint64_t r;
-	int fd = -1, i, k;
+	enum { TRIES = 1000 };
+	int fd = -1, i;
 
 	for (i = 0; i < TRIES && fd < 0; i++) {
-		if (getrandom(&r, sizeof(r), GRND_NONBLOCK) < 0)
-			r = ((uint64_t)getpid() << 20 ^ (uint64_t)time(NULL)) *
-			    (2 * (uint64_t)i + 1);
-		for (k = 0; k < 6; k++, r /= DIGITS)
-			at[k] = digits[r % DIGITS];
+		temp_random(path, i);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd < 0 && errno != EEXIST)
 			break;
@@ -151,15 +161,25 @@ temp_target(const char *path, struct err *e)
 	return at;
 }
 
+/* path with TEMP_NAME, allocated. */
+static char *
+temp_named(const char *path, struct err *e)
+{
+	size_t n = strlen(path) + sizeof(TEMP_NAME);
+	char *temp = alloc_get(n, 1, e);
+
+	if (temp != NULL)
+		(void)snprintf(temp, n, "%s" TEMP_NAME, path);
+	return temp;
+}
+
 int
 temp_beside(const char *path, char **temp, int *fd, struct err *e)
 {
-	size_t n = strlen(path) + sizeof(TEMP_NAME);
 	int r;
 
-	if ((*temp = alloc_get(n, 1, e)) == NULL)
+	if ((*temp = temp_named(path, e)) == NULL)
 		return -ERR_SYS;
-	(void)snprintf(*temp, n, "%s" TEMP_NAME, path);
 	if ((r = temp_create(*temp, 0666, fd, e)) < 0) {
 		alloc_free(*temp);
 		*temp = NULL;
@@ -200,6 +220,19 @@ temp_spare(const char *path)
 	if (fd >= 0)
 		(void)close(fd);
 	return -1;
+}
+
+int
+temp_over(const char *path, const char *spare, char **temp, struct err *e)
+{
+	if ((*temp = temp_named(path, e)) == NULL)
+		return -ERR_SYS;
+	temp_random(*temp, 0);
+	if (rename(spare, *temp) == 0)
+		return 1;
+	alloc_free(*temp);
+	*temp = NULL;
+	return 0;
 }
 
 /* ---- what others left ---- */

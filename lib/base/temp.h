@@ -42,5 +42,9 @@ int temp_place(int fd, const char *temp, const char *path, const char *name,
 /* temp_spare(path): a file of ours that has this name alone, open to be written over
  * under another, and locked; -1: there is none. */
 int temp_spare(const char *path);
+/* temp_over(path, spare, temp, e): 1: that file has a name as temp_beside gives one,
+ * *temp, allocated; 0: it cannot be renamed, and keeps its own.  Nobody else may be
+ * writing path: a temporary file of the same random name would be replaced. */
+int temp_over(const char *path, const char *spare, char **temp, struct err *e);
 
 #endif

@@ -400,6 +400,12 @@ feedback_writer(struct feedback *f)
 	return residual_writer(f->next);
 }
 
+const struct statedir *
+feedback_state(const struct feedback *f)
+{
+	return &f->state;
+}
+
 int
 feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 {
@@ -519,6 +525,12 @@ feedback_renew(struct feedback *f, uint64_t step,
 	p->p[n].fate = PENDING_OPEN;
 	memcpy(p->p[n].digest, digest, SHARD_DIGEST);
 	p->n = n + 1;
+}
+
+int
+feedback_early(struct feedback *f, struct writer *w, struct err *e)
+{
+	return residual_early(f->next, w, e);
 }
 
 int

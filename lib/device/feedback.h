@@ -63,6 +63,8 @@ int feedback_begin(struct feedback *f, const struct shard *sh,
 /* feedback_writer(f): the coded shard that is being made, for its
  * annotations. */
 struct writer *feedback_writer(struct feedback *f);
+/* feedback_state(f): the state directory, for what is remembered with a step. */
+const struct statedir *feedback_state(const struct feedback *f);
 /* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 /* feedback_ahead(f, slack, fd, from, e): the new residual's file, in which values
@@ -120,8 +122,10 @@ int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
     size_t n, const struct kern_stat *seen, const struct feedback_code *c,
     struct err *e);
 
-/* feedback_commit(f, step, w, e): commits that step to the state, and only then
- * writes the coded shard to w. */
+/* feedback_early(f, w, e): writes to w what was settled so far.
+ * feedback_commit(f, step, w, e): commits that step to the state, and only then
+ * writes the coded shard's end to w, and what was not written of it before. */
+int feedback_early(struct feedback *f, struct writer *w, struct err *e);
 int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 /* feedback_send(f, step, w, e): writes the shard of that step, which was

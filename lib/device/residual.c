@@ -73,6 +73,7 @@ struct residual_new {
 	struct writer *w;	/* the file to be */
 	struct writer *c;	/* the pending shard, in a scratch file */
 	int scratch;		/* the caller's */
+	struct reader *early;	/* what leaves of it before the commit; or NULL */
 };
 
 /* A file that is used again costs less than another. */
@@ -162,21 +163,56 @@ residual_ahead(struct residual_new *n, uint64_t slack, int *fd, uint64_t *from,
 	return writer_ahead(n->w, slack, fd, from, e);
 }
 
-int
-residual_made(struct residual_new *n, struct writer *w, struct err *e)
+/* Reads the coded shard from its scratch file: 1, at the READER_SHARD. */
+static int
+residual_read(const struct residual_new *n, struct reader **r, struct err *e)
 {
-	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
-	struct reader *r = NULL;
+	const struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct io *io;
 	int k;
 
+	*r = NULL;
 	if ((k = io_open_at(&io, n->scratch, 0, "<scratch>", e)) < 0 ||
-	    (k = reader_open(&r, io, &o, e)) < 0)
+	    (k = reader_open(r, io, &o, e)) < 0)
 		return k;
-	if ((k = reader_to_shard(r, e)) > 0)
+	return reader_to_shard(*r, e);
+}
+
+static int
+residual_copy(const struct residual_new *n, struct writer *w, struct err *e)
+{
+	struct reader *r;
+	int k = residual_read(n, &r, e);
+
+	if (k > 0)
 		k = filter_copy(r, w, e);
 	reader_free(r);
 	return k;
+}
+
+int
+residual_early(struct residual_new *n, struct writer *w, struct err *e)
+{
+	int k;
+
+	if ((k = writer_flush(n->c, e)) < 0)
+		return k;
+	if (n->early == NULL && ((k = residual_read(n, &n->early, e)) < 0 ||
+	    (k = writer_shard(w, reader_shard(n->early),
+	    reader_schema(n->early), e)) < 0))
+		return k;
+	while (reader_bytes(n->early) < writer_bytes(n->c))
+		if ((k = reader_next(n->early, e)) < 0 ||
+		    (k = writer_pass(w, n->early, e)) < 0)
+			return k;
+	return writer_flush(w, e);
+}
+
+int
+residual_made(struct residual_new *n, struct writer *w, struct err *e)
+{
+	return n->early != NULL ? filter_rest(n->early, w, e) :
+	    residual_copy(n, w, e);
 }
 
 int
@@ -198,7 +234,7 @@ residual_commit(struct residual_new *n, enum io_sync sync,
 	int k;
 
 	memcpy(digest, writer_sent(n->c)->digest, SHARD_DIGEST);
-	k = residual_made(n, n->w, e);
+	k = residual_copy(n, n->w, e);
 	return k < 0 ? k : writer_end(n->w, sync, e);
 }
 
@@ -207,6 +243,7 @@ residual_free(struct residual_new *n)
 {
 	if (n == NULL)
 		return;
+	reader_free(n->early);
 	writer_free(n->w);
 	writer_free(n->c);
 	alloc_free(n);

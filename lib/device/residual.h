@@ -75,16 +75,20 @@ struct writer *residual_writer(struct residual_new *n);
 int residual_over(const struct residual_new *n);
 int residual_ahead(struct residual_new *n, uint64_t slack, int *fd,
     uint64_t *from, struct err *e);
+/* residual_early(n, w, e): writes to w what there is of the coded shard: all but
+ * its end, without which nobody takes it for a shard, so that no commit is needed
+ * for it. */
+int residual_early(struct residual_new *n, struct writer *w, struct err *e);
 /* residual_whole(n, w, e): the residual and the coded shard are whole; *w is the
  * file to be, for the shards that are pending longer. */
 int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
 /* residual_commit(n, sync, digest, e), after residual_whole: the rename; the
- * shard may be sent after it, and not before.  digest becomes the coded
+ * shard's end may be sent after it, and not before.  digest becomes the coded
  * shard's. */
 int residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);
-/* residual_made(n, w, e), after the commit: writes the coded shard to w, from
- * the scratch file in which it was made. */
+/* residual_made(n, w, e), after the commit: writes the coded shard to w, or what
+ * is missing there of it, from the scratch file in which it was made. */
 int residual_made(struct residual_new *n, struct writer *w, struct err *e);
 void residual_free(struct residual_new *n);
 

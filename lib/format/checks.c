@@ -173,20 +173,34 @@ checks_sign(const struct reader *r, struct err *e)
 	    err_set(e, ERR_DATA, "corrupt: a signature");
 }
 
+/* As many numbers as there are records, or none. */
+static int
+checks_changed(const unsigned char *p, size_t len, uint64_t n)
+{
+	struct bytes b = BYTES(p, len);
+
+	for (; len > 0 && n > 0 && !b.bad; n--)
+		(void)bytes_varint(&b);
+	return !b.bad && b.at == len;
+}
+
 /* A patch of a model says once, behind its records, what each is the sum of, and of
- * the model before, or that it needs none. */
+ * the model before, or that it needs none; where it needs one, also how many words
+ * of each record changed. */
 static int
 checks_model(struct checks *c, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
 	const struct shard *s = reader_shard(r);
 	struct bytes b = BYTES(f->raw, f->raw_len);
+	const uint64_t n = reader_so_far(r), sums = 40 + 8 * n;
 	const int whole = bytes_zero(&b, 16);
 
-	if (s->kind != SHARD_MODEL || c->model++ != 0 || f->raw_len < 40 ||
-	    bytes_le64(f->raw + 32) != reader_so_far(r) ||
-	    f->raw_len != 40 + 8 * (uint64_t)reader_so_far(r) ||
-	    whole != ((s->flags & SHARD_PREDICTED) == 0))
+	if (s->kind != SHARD_MODEL || c->model++ != 0 || f->raw_len < sums ||
+	    bytes_le64(f->raw + 32) != n ||
+	    whole != ((s->flags & SHARD_PREDICTED) == 0) ||
+	    !checks_changed(f->raw + sums, (size_t)(f->raw_len - sums),
+	    whole ? 0 : n))
 		return err_set(e, ERR_DATA, "corrupt: what a patch says of its "
 		    "models");
 	return 0;

@@ -63,11 +63,24 @@ keys_list(const char *s, double most)
 	}
 }
 
+/* The row of a key; its name is NULL where there is none. */
+static const struct keys_row *
+keys_row(const char *key)
+{
+	const struct keys_row *k = keys_table;
+
+	if (strncmp(key, KEYS_INTERVAL_OF, strlen(KEYS_INTERVAL_OF)) == 0)
+		key = KEYS_INTERVAL;
+	while (k->name != NULL && strcmp(k->name, key) != 0)
+		k++;
+	return k;
+}
+
 /* whose: NULL where the place says it. */
 static int
-keys_one(const struct keys_row *k, const char *s, const char *whose,
-    struct err *e)
+keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {
+	const struct keys_row *k = keys_row(key);
 	static const char *const type[] = { "a whole number",
 	    "a number", "a falling list" };
 	uint64_t u;
@@ -79,7 +92,7 @@ keys_one(const struct keys_row *k, const char *s, const char *whose,
 	if (r == 0)
 		return 1;
 	return err_set(e, ERR_DATA, "corrupt: key %s%s%.200s%s: '%.40s' is not "
-	    "%s from %.10g to %.10g", k->name, whose != NULL ? " of '" : "",
+	    "%s from %.10g to %.10g", key, whose != NULL ? " of '" : "",
 	    whose != NULL ? whose : "", whose != NULL ? "'" : "", s,
 	    type[k->type], k->lo, k->hi);
 }
@@ -89,13 +102,9 @@ static int
 keys_find(const struct text_kv *kv, const char *key, const char **s,
     const char *whose, struct err *e)
 {
-	const struct keys_row *k = keys_table;
-
 	if ((*s = text_get(kv, key)) == NULL)
 		return 0;
-	while (k->name != NULL && strcmp(k->name, key) != 0)
-		k++;
-	return k->name != NULL ? keys_one(k, *s, whose, e) :
+	return keys_row(key)->name != NULL ? keys_one(key, *s, whose, e) :
 	    err_set(e, ERR_DATA, "unsupported: key %s", key);
 }
 
@@ -126,13 +135,12 @@ keys_real(const struct text_kv *kv, const char *key, double *v,
 int
 keys_check(const struct text_kv *kv, struct err *e)
 {
-	const struct keys_row *k;
-	const char *s;
+	size_t i;
 	int r = 0;
 
-	for (k = keys_table; k->name != NULL && r >= 0; k++)
-		if ((s = text_get(kv, k->name)) != NULL)
-			r = keys_one(k, s, NULL, e);
+	for (i = 0; i < kv->n && r >= 0; i++)
+		if (keys_row(kv->p[i].key)->name != NULL)
+			r = keys_one(kv->p[i].key, kv->p[i].value, NULL, e);
 	return r < 0 ? r : 0;
 }
 

@@ -810,3 +810,9 @@ reader_offset(const struct reader *r)
 {
 	return r->c.pos.offset;
 }
+
+uint64_t
+reader_bytes(const struct reader *r)
+{
+	return io_bytes(r->c.io);
+}

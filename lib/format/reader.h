@@ -135,8 +135,10 @@ int reader_recover(struct reader *r, uint64_t from, struct err *e);
 /* reader_unknown(r): 1 when what reader_next refused is not damaged, but has a
  * version, a feature or a critical flag that this reader does not know. */
 int reader_unknown(const struct reader *r);
-/* Where the current frame begins, or the one that was refused. */
+/* Where the current frame begins, or the one that was refused; and where what was
+ * read ends. */
 uint64_t reader_offset(const struct reader *r);
+uint64_t reader_bytes(const struct reader *r);
 
 /* The bytes of the digest that one SHRD or DATA frame adds. */
 struct pack_sum;

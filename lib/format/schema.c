@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/pack.h"
+#include "format/ggml.h"
 #include "format/schema.h"
 #include "format/text.h"
 
@@ -28,7 +29,11 @@ schema_dtype_name(unsigned dtype)
 const char *
 schema_kind_name(unsigned kind)
 {
-	return kind < SCHEMA_NKIND ? kind_names[kind] : "?";
+	const struct ggml_type *type = kind < GGML_KIND ? NULL :
+	    ggml_type(kind - GGML_KIND);
+
+	return kind < SCHEMA_NKIND ? kind_names[kind] : type != NULL ?
+	    type->name : "?";
 }
 
 /* ---- building ---- */
@@ -276,8 +281,14 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			    "shape or dtype", x->name);
 			return 1;
 		}
+		if (x->kind != y->kind) {
+			(void)snprintf(why, 256, "tensor '%.160s' is of kind "
+			    "%s and %s", x->name, schema_kind_name(x->kind),
+			    schema_kind_name(y->kind));
+			return 1;
+		}
 	}
-	(void)snprintf(why, 256, "%zu and %zu tensors, or other kinds", a->n,
+	(void)snprintf(why, 256, "%zu and %zu tensors, or other roles", a->n,
 	    b->n);
 	return 1;
 }

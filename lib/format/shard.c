@@ -96,6 +96,14 @@ shard_run(const struct shard *s)
 	return name != NULL ? name : "?";
 }
 
+int
+shard_is_patch(const struct shard *s)
+{
+	const char *how = text_get(&s->kv, SHARD_KEY_PREDICT);
+
+	return how != NULL && strcmp(how, SHARD_PREDICT_PATCH) == 0;
+}
+
 const char *
 shard_device(const struct shard *s)
 {

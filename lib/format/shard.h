@@ -28,6 +28,7 @@ enum shard_kind {
 #define SHARD_KEY_DEVICE "device"
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
 #define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
+#define SHARD_KEY_MODEL "model.digest"	/* of the model it was computed at */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 
 /* of a difference to a history: how it is made whole, and the history's stamp */
@@ -71,6 +72,8 @@ int shard_set_device(struct shard *s, const char *name, struct err *e);
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
+/* shard_is_patch(s): 1 when it makes one model of another (mODL). */
+int shard_is_patch(const struct shard *s);
 
 /* XXH3-64 over run, device, step; the same of the payload of SHRD, which begins
  * with them. */

@@ -626,6 +626,12 @@ writer_shard_bytes(const struct writer *w)
 	return io_bytes(w->io) - w->shard_at;
 }
 
+uint64_t
+writer_bytes(const struct writer *w)
+{
+	return io_bytes(w->io);
+}
+
 int
 writer_over(const struct writer *w)
 {

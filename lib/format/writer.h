@@ -88,6 +88,8 @@ void writer_dropped(struct writer *w, uint64_t n);
 /* writer_shard_bytes(w): how many bytes of the current shard are written;
  * records that still wait for their frame are not counted. */
 uint64_t writer_shard_bytes(const struct writer *w);
+/* writer_bytes(w): the same of all that it wrote. */
+uint64_t writer_bytes(const struct writer *w);
 /* writer_ahead, writer_over: as io_ahead and io_over, where it writes. */
 int writer_over(const struct writer *w);
 int writer_ahead(struct writer *w, uint64_t slack, int *fd, uint64_t *from,

@@ -18,6 +18,7 @@
 #include "format/writer.h"
 #include "kern/kern.h"
 #include "mean/aggregate.h"
+#include "mean/alike.h"
 #include "mean/contrib.h"
 #include "mean/gather.h"
 #include "mean/merged.h"
@@ -127,6 +128,8 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
 	    (r = shard_set_device(out, device, e)) < 0)
+		return r;
+	if ((r = alike_put(x->g, &out->kv, e)) < 0)
 		return r;
 	return merged_norm(x->g, &out->kv, e);
 }
@@ -411,7 +414,7 @@ static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	int r = merged_policy(x->g, &kv, e);
+	int r = merged_policy(x->g, x->o->own, &kv, e);
 
 	if (r == 0 && x->o->delay != NULL)
 		r = text_set(&kv, KEYS_DELAY, x->o->delay, e);
@@ -616,6 +619,16 @@ aggregate_most(const struct aggregate *x)
 	return most < AGGREGATE_MOST ? most : AGGREGATE_MOST;
 }
 
+/* The next step, of shards of one model: 1, or 0 at the end. */
+static int
+aggregate_next(struct aggregate *x, struct err *e)
+{
+	const int k = gather_step(x->g, e);
+	const int r = k > 0 ? alike_check(x->g, e) : 0;
+
+	return r < 0 ? r : k;
+}
+
 /* Opens the step's contributions. A rule that sees all values at once says
  * before what it takes for that. */
 static int
@@ -654,7 +667,7 @@ aggregate_paths(struct aggregate *x, char **paths, size_t n,
 	int r = gather_many(&x->g, paths, n, contrib_at_once(&x->o->who),
 	    &x->o->f->in, e);
 
-	if (r == 0 && (r = gather_step(x->g, e)) > 0 &&
+	if (r == 0 && (r = aggregate_next(x, e)) > 0 &&
 	    (r = aggregate_begin(x, most, e)) == 0)
 		r = aggregate_step(x, e);
 	*blame = gather_blamed(x->g);
@@ -783,7 +796,7 @@ aggregate_files(struct aggregate *x, char **paths, size_t n, struct err *e)
 		return r;
 	if (contrib_active(&x->o->who))
 		gather_twice(x->g);
-	while ((r = gather_step(x->g, e)) > 0)
+	while ((r = aggregate_next(x, e)) > 0)
 		if ((r = aggregate_begin(x, most, e)) < 0 ||
 		    (r = aggregate_step(x, e)) < 0)
 			break;

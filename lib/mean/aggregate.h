@@ -31,6 +31,7 @@ struct aggregate_opts {
 	int per;			/* enum aggregate_per */
 	const char *device;		/* name of the aggregate */
 	const char *delay;		/* for the key KEYS_DELAY, or NULL */
+	int own;			/* each device's own interval, too */
 	uint64_t expect;		/* contributions to a step; 0: not said */
 	/* of a spool */
 	uint64_t quorum;		/* see spool/closing.h; 0: not said */

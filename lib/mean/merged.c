@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/compare.h"
+#include "base/num.h"
 #include "format/keys.h"
 #include "format/text.h"
 #include "mean/merged.h"
@@ -116,6 +117,40 @@ merged_interval(struct asked *a, struct text_kv *kv, struct err *e)
 	return text_setf(kv, KEYS_INTERVAL, e, "%.0f", v > least ? v : least);
 }
 
+/* The interval of each device that asks for another one than all get; nothing where
+ * they are too many for an annotation. */
+static int
+merged_own(const struct asked *a, struct gather *g, struct text_kv *kv,
+    struct err *e)
+{
+	struct text_kv own = TEXT_KV_INIT;
+	const char *all = text_get(kv, KEYS_INTERVAL), *name;
+	char key[TEXT_MAX_KEY + 1], v[NUM_TEXT];
+	size_t i, bytes = 0;
+	double m;
+	int r = merged_median(a, 0, &m, e);
+
+	for (i = 0; i < a->n && r > 0; i++) {
+		name = shard_device(gather_shard(g, a->who[i]));
+		if (strlen(KEYS_INTERVAL_OF) + strlen(name) > TEXT_MAX_KEY ||
+		    name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-")]
+		    != '\0')
+			continue;	/* no key has that name */
+		(void)snprintf(key, sizeof(key), KEYS_INTERVAL_OF "%s", name);
+		(void)snprintf(v, sizeof(v), "%.0f", fmin(fmax(a->v[i],
+		    ceil(m / MERGED_FACTOR)), m * MERGED_FACTOR));
+		if (strcmp(v, all) == 0)
+			continue;
+		bytes += strlen(key) + strlen(v) + 2;
+		if ((r = text_set(&own, key, v, e)) == 0)
+			r = bytes <= MERGED_TEXT;
+	}
+	if (r > 0)
+		r = text_add(kv, &own, e);
+	text_release(&own);
+	return r < 0 ? r : 0;
+}
+
 static int
 merged_force(struct asked *a, struct text_kv *kv, struct err *e)
 {
@@ -153,7 +188,7 @@ merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e
 }
 
 int
-merged_policy(struct gather *g, struct text_kv *kv, struct err *e)
+merged_policy(struct gather *g, int own, struct text_kv *kv, struct err *e)
 {
 	struct asked a;
 	int r = merged_begin(&a, gather_count(g), e);
@@ -162,6 +197,7 @@ merged_policy(struct gather *g, struct text_kv *kv, struct err *e)
 	    (r = merged_delay(&a, kv, e)) == 0 &&
 	    (r = merged_collect(&a, g, KEYS_INTERVAL, NULL, e)) == 0 &&
 	    (r = merged_interval(&a, kv, e)) == 0 &&
+	    (!own || (r = merged_own(&a, g, kv, e)) == 0) &&
 	    (r = merged_collect(&a, g, KEYS_FORCE, NULL, e)) == 0 &&
 	    (r = merged_force(&a, kv, e)) == 0 &&
 	    (r = merged_collect(&a, g, KEYS_CUTS_SECONDS, KEYS_CUTS, e)) == 0)

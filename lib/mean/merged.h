@@ -13,12 +13,16 @@ struct text_kv;
 
 enum { MERGED_FACTOR = 4 };
 
-/* merged_policy(g, kv, e), after gather_finish, puts into kv: as KEYS_DELAY the
+enum { MERGED_TEXT = 32 * 1024 };	/* bytes of the devices' own intervals */
+
+/* merged_policy(g, own, kv, e), after gather_finish, puts into kv: as KEYS_DELAY the
  * largest that is asked for; as KEYS_INTERVAL the least; both within the
  * bounds; as KEYS_FORCE 1, if half of those who have this key want it, else 0;
  * as KEYS_CUTS and KEYS_CUTS_SECONDS those of the device whose backward pass
- * is said to take longest, within the bounds, since all others wait for it. */
-int merged_policy(struct gather *g, struct text_kv *kv, struct err *e);
+ * is said to take longest, within the bounds, since all others wait for it.
+ * own: under KEYS_INTERVAL_OF and its name, too, what each one asks for, within the
+ * bounds on both sides. */
+int merged_policy(struct gather *g, int own, struct text_kv *kv, struct err *e);
 
 /* merged_norm(g, kv, e): when every contributor says the norm of its model
  * (SHARD_KEY_NORM), puts their mean under that key into kv, none of them

@@ -14,6 +14,7 @@
 #include "codec/exact.h"
 #include "files/dtype.h"
 #include "files/format.h"
+#include "files/gguf.h"
 #include "model/model.h"
 
 #define MODEL_SINGLE "model.safetensors"
@@ -200,7 +201,6 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 		return r;
 	f = &all->p[all->n];
 	f->t = *t;
-	f->t.kind = 0;
 	f->t.roles = 0;
 	f->place.file = file;
 	f->place.at = at;
@@ -208,6 +208,13 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 		return -ERR_SYS;
 	all->n++;
 	return 0;
+}
+
+static int
+gguf_found(void *all, const struct schema_tensor *t, uint64_t at,
+    struct err *e)
+{
+	return found_add(all, t, 0, at, e);
 }
 
 /* The tensors of a file, which is as long as they are. */
@@ -227,7 +234,10 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	sc = format_schema(src);
 	at = format_where(src);
 	for (k = 0; k < sc->n && r == 0; k++) {
-		r = found_add(all, &sc->t[k], i, at, e);
+		struct schema_tensor t = sc->t[k];
+
+		t.kind = 0;	/* it was guessed */
+		r = found_add(all, &t, i, at, e);
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
 	if (r == 0 && at != m->file[i].size)
@@ -331,8 +341,13 @@ model_open(struct model *m, const char *path, struct err *e)
 	int r;
 
 	m->path = path;
-	r = find_files(m, &x, &index, e);
-	for (i = 0; i < m->nfiles && r == 0; i++)
+	if ((r = find_files(m, &x, &index, e)) == 0 && !m->dir &&
+	    (r = gguf_is(m->file[0].fd, path, e)) > 0) {
+		m->gguf = 1;
+		r = gguf_read(m->file[0].fd, path, m->file[0].size, &m->keys,
+		    gguf_found, &all, e);
+	}
+	for (i = 0; !m->gguf && i < m->nfiles && r == 0; i++)
 		r = file_tensors(m, i, &all, e);
 	if (r == 0)
 		r = take_tensors(m, &all, &x, e);
@@ -359,6 +374,7 @@ model_close(struct model *m)
 	}
 	alloc_free(m->file);
 	schema_release(&m->schema);
+	gguf_release(&m->keys);
 	alloc_free(m->place);
 	*m = (struct model)MODEL_INIT;
 }
@@ -487,6 +503,22 @@ model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX])
 		(void)snprintf(hex + 2 * i, 3, "%02x", hash[i]);
 }
 
+int
+model_unhex(const char *hex, unsigned char hash[MODEL_HASH])
+{
+	unsigned byte;
+	size_t i;
+
+	if (strlen(hex) != MODEL_HEX - 1 ||
+	    strspn(hex, "0123456789abcdef") != MODEL_HEX - 1)
+		return 0;
+	for (i = 0; i < MODEL_HASH; i++) {
+		(void)sscanf(hex + 2 * i, "%2x", &byte);
+		hash[i] = (unsigned char)byte;
+	}
+	return 1;
+}
+
 /* ---- mODL ---- */
 
 enum { NOTE_HEAD = 40 };
@@ -502,11 +534,22 @@ model_note_add(struct model_note *t, uint64_t sum, struct err *e)
 }
 
 int
+model_note_changed(struct model_note *t, uint64_t words, struct err *e)
+{
+	int r = buf_room(&t->changed, 10, e);
+
+	if (r == 0)
+		t->changed.n += bytes_set_varint(t->changed.p + t->changed.n,
+		    words);
+	return r;
+}
+
+int
 model_note_encode(const struct model_note *t, struct buf *out, struct err *e)
 {
 	unsigned char *p;
 	size_t i;
-	int r = buf_room(out, NOTE_HEAD + 8 * t->n, e);
+	int r = buf_room(out, NOTE_HEAD + 8 * t->n + t->changed.n, e);
 
 	if (r < 0)
 		return r;
@@ -517,7 +560,8 @@ model_note_encode(const struct model_note *t, struct buf *out, struct err *e)
 	for (i = 0; i < t->n; i++)
 		bytes_set64(p + NOTE_HEAD + 8 * i, t->sum[i]);
 	out->n += NOTE_HEAD + 8 * t->n;
-	return 0;
+	return t->changed.n == 0 ? 0 : buf_put(out, t->changed.p, t->changed.n,
+	    e);
 }
 
 int
@@ -527,21 +571,25 @@ model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
 	uint64_t i, count;
 	int r = 0;
 
-	if (n < NOTE_HEAD || n % 8 != 0)
+	if (n < NOTE_HEAD)
 		return err_set(e, ERR_DATA, "corrupt: length of mODL");
 	memcpy(t->before, p, MODEL_HASH);
 	memcpy(t->after, p + MODEL_HASH, MODEL_HASH);
 	count = bytes_le64(p + 2 * MODEL_HASH);
-	if (count != (n - NOTE_HEAD) / 8)
+	if (count > (n - NOTE_HEAD) / 8)
 		return err_set(e, ERR_DATA, "corrupt: count of mODL");
 	for (i = t->n = 0; i < count && r == 0; i++)
 		r = model_note_add(t, bytes_le64(p + NOTE_HEAD + 8 * i), e);
-	return r;
+	t->changed.n = 0;
+	n -= NOTE_HEAD + 8 * count;
+	return r < 0 || n == 0 ? r : buf_put(&t->changed, p + NOTE_HEAD +
+	    8 * count, n, e);
 }
 
 void
 model_note_release(struct model_note *t)
 {
 	alloc_free(t->sum);
+	buf_release(&t->changed);
 	*t = (struct model_note)MODEL_NOTE_INIT;
 }

@@ -1,6 +1,6 @@
 /*
- * A model on disk: a safetensors file, or a directory as Hugging Face lays it out,
- * with model.safetensors.index.json and the files that it names.  Its tensors are
+ * A model on disk: a safetensors or a GGUF file, or a directory as Hugging Face lays it
+ * out, with model.safetensors.index.json and the files that it names.  Its tensors are
  * known by name, whatever file they are in; their bits are read group by group, in
  * the order of their names.
  *
@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/alloc.h"
+#include "files/gguf.h"
 #include "format/schema.h"
 
 struct err;
@@ -47,8 +49,10 @@ struct model {
 	size_t nfiles;
 	struct schema schema;		/* tensors by name */
 	struct model_place *place;	/* [schema.n] */
+	int gguf;
+	struct gguf_keys keys;		/* of a GGUF file */
 };
-#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL }
+#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL, 0, { NULL, 0, 0 } }
 
 /* model_open(m, path, e): looks at the headers of all files.  -ERR_DATA with the
  * tensor's or the file's name when they are not what they should be.  path must
@@ -87,6 +91,8 @@ uint64_t model_stamp(const struct model *m);
 void model_hash(const struct schema *schema, unsigned char (*digest)[MODEL_HASH],
     unsigned char hash[MODEL_HASH]);
 void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
+/* model_unhex(hex, hash): 1 if these are its digits and nothing else. */
+int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 
 /* ---- what a patch says of the models before and after (frame mODL) ---- */
 
@@ -96,10 +102,14 @@ struct model_note {
 	uint64_t *sum;		/* XXH3-64 of each group's bytes after, of those
 				 * that the patch has */
 	size_t n, cap;
+	struct buf changed;	/* varint of each: how many of its words changed;
+				 * empty: it is not said */
 };
-#define MODEL_NOTE_INIT { { 0 }, { 0 }, NULL, 0, 0 }
+#define MODEL_NOTE_INIT { { 0 }, { 0 }, NULL, 0, 0, BUF_INIT }
 
 int model_note_add(struct model_note *t, uint64_t sum, struct err *e);
+/* model_note_changed(t, words, e): how many changed, of the next group. */
+int model_note_changed(struct model_note *t, uint64_t words, struct err *e);
 int model_note_encode(const struct model_note *t, struct buf *out,
     struct err *e);
 int model_note_decode(struct model_note *t, const unsigned char *p, size_t n,

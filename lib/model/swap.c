@@ -29,6 +29,7 @@ enum {
 	SWAP_TEXT = 512,
 	SWAP_WORD = 8,		/* bytes that are set together */
 	SWAP_SET = 12,		/* of one of them in redo: where, what */
+	SWAP_SETS = 256,	/* that are written at once */
 	SWAP_HEAD = 40,		/* of redo */
 	SWAP_RUN = 24		/* of a group in redo */
 };
@@ -101,8 +102,7 @@ mark_read(const struct swap *s, const char *name, struct swap_mark *mark,
 {
 	char text[SWAP_TEXT + 1], hex[MODEL_HEX], *path = swap_name(s, name, e);
 	struct io *io = NULL;
-	unsigned byte;
-	size_t n = 0, i;
+	size_t n = 0;
 	int r = path != NULL ? io_open_kept(&io, path, e) : -ERR_SYS, good;
 
 	if (r > 0 && (r = io_read(io, text, SWAP_TEXT, &n, e)) == 0) {
@@ -110,11 +110,7 @@ mark_read(const struct swap *s, const char *name, struct swap_mark *mark,
 		good = sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
 		    "\nstamp %" SCNx64 "\ninode %" SCNu64 "\n", hex,
 		    &mark->step, &mark->stamp, &mark->inode) == 4 &&
-		    strlen(hex) == MODEL_HEX - 1;
-		for (i = 0; good && i < MODEL_HASH; i++) {
-			good = sscanf(hex + 2 * i, "%2x", &byte) == 1;
-			mark->hash[i] = (unsigned char)byte;
-		}
+		    model_unhex(hex, mark->hash);
 		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: '%s'", path);
 	}
 	io_free(io);
@@ -139,6 +135,24 @@ mark_write(const struct swap *s, const char *name, const struct swap_mark *mark,
 	io_free(io);
 	alloc_free(path);
 	return r;
+}
+
+void
+swap_known(struct swap *s, const struct model *m,
+    const unsigned char hash[MODEL_HASH], uint64_t step)
+{
+	struct swap_mark mark = { .step = step, .stamp = model_stamp(m) };
+	const int same = s->marked && memcmp(s->mark.hash, hash, MODEL_HASH) == 0;
+
+	memcpy(mark.hash, hash, MODEL_HASH);
+	if (same && s->mark.step > step)
+		mark.step = s->mark.step;
+	if (same && s->mark.step == mark.step && s->mark.stamp == mark.stamp)
+		return;
+	if (mark_write(s, "marker", &mark, NULL) == 0) {
+		s->mark = mark;
+		s->marked = 1;
+	}
 }
 
 /* ---- names ---- */
@@ -340,6 +354,7 @@ swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 
 	if (new == NULL)
 		return -ERR_SYS;
+	alloc_free(s->fd);
 	if ((s->fd = alloc_get(s->m->nfiles, sizeof(*s->fd), e)) == NULL) {
 		alloc_free(new);
 		return -ERR_SYS;
@@ -378,18 +393,25 @@ redo_begin(struct swap *s, struct err *e)
 	return r;
 }
 
+/* Is the word at byte i another one?  The last one may be short. */
+static inline size_t
+redo_differs(const unsigned char *old, const unsigned char *new, size_t i,
+    size_t bytes)
+{
+	return bytes - i < SWAP_WORD ? memcmp(old + i, new + i, bytes - i) != 0 :
+	    bytes_le64(old + i) != bytes_le64(new + i);
+}
+
 static int
 redo_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new, struct err *e)
 {
-	unsigned char head[SWAP_RUN], set[SWAP_SET];
-	size_t i, n, k = 0;
-	int r = 0;
+	unsigned char head[SWAP_RUN], set[SWAP_SET * SWAP_SETS], *p;
+	size_t i, n, k = 0, sets = 0;
+	int r;
 
-	for (i = 0; i < span->bytes; i += SWAP_WORD) {
-		n = span->bytes - i < SWAP_WORD ? span->bytes - i : SWAP_WORD;
-		k += memcmp(old + i, new + i, n) != 0;
-	}
+	for (i = 0; i < span->bytes; i += SWAP_WORD)
+		k += redo_differs(old, new, i, span->bytes);
 	bytes_set32(head, span->file);
 	bytes_set32(head + 4, (uint32_t)k);
 	bytes_set64(head + 8, span->at);
@@ -397,15 +419,19 @@ redo_group(struct swap *s, const struct model_span *span,
 	if ((r = redo_put(s, head, sizeof(head), e)) < 0)
 		return r;
 	for (i = 0; i < span->bytes && r == 0; i += SWAP_WORD) {
-		n = span->bytes - i < SWAP_WORD ? span->bytes - i : SWAP_WORD;
-		if (memcmp(old + i, new + i, n) == 0)
+		if (!redo_differs(old, new, i, span->bytes))
 			continue;
-		memset(set, 0, sizeof(set));
-		bytes_set32(set, (uint32_t)(i / SWAP_WORD));
-		memcpy(set + 4, new + i, n);
-		r = redo_put(s, set, sizeof(set), e);
+		n = span->bytes - i < SWAP_WORD ? span->bytes - i : SWAP_WORD;
+		p = set + SWAP_SET * sets++;
+		memset(p, 0, SWAP_SET);
+		bytes_set32(p, (uint32_t)(i / SWAP_WORD));
+		memcpy(p + 4, new + i, n);
+		if (sets == SWAP_SETS) {
+			r = redo_put(s, set, sizeof(set), e);
+			sets = 0;
+		}
 	}
-	return r;
+	return r == 0 && sets > 0 ? redo_put(s, set, SWAP_SET * sets, e) : r;
 }
 
 /* Whole, with the model that it makes; durable once it has its name. */

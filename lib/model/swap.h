@@ -81,6 +81,10 @@ int swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 /* swap_commit(s, e): the model is the next one, if it still is the one that that was
  * made of. */
 int swap_commit(struct swap *s, struct err *e);
+/* swap_known(s, m, hash, step): the model was found to be this one, which the marker says
+ * from now on, if it can be written and does not say a later step of it. */
+void swap_known(struct swap *s, const struct model *m,
+    const unsigned char hash[MODEL_HASH], uint64_t step);
 /* swap_discard(s): there is no next model. */
 void swap_discard(struct swap *s);
 

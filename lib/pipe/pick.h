@@ -14,8 +14,8 @@ struct filter;
 struct reader;
 struct shard;
 
-/* For OPT_PART, with struct pick. */
-extern const struct opt pick_opts[];
+/* For OPT_PART, with struct pick: all three, and but for the kind. */
+extern const struct opt pick_opts[], pick_step_opts[];
 
 struct pick {
 	uint64_t lo, hi;	/* steps, both included */

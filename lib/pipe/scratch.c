@@ -8,7 +8,11 @@
 /* The first bytes are kept in memory, in whole items, and the rest in the file, in
  * which there is a hole for those. */
 
-static const char scratch_name[] = "values that wait for their plan";
+static const char *
+scratch_name(const struct scratch *h)
+{
+	return h->name != NULL ? h->name : "values that wait for their plan";
+}
 
 static int
 scratch_open(struct scratch *h, struct err *e)
@@ -63,7 +67,7 @@ scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err
 		return r;
 	else
 		r = fd_write_at(h->fd, (off_t)(h->from + h->n), p, n,
-		    scratch_name, e);
+		    scratch_name(h), e);
 	if (r == 0)
 		h->n += n;
 	return r;
@@ -72,11 +76,13 @@ scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err
 int
 scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n, struct err *e)
 {
-	if (at >= h->mem.n)
-		return fd_read_all(h->fd, (off_t)(h->from + at), p, n,
-		    scratch_name, e);
-	memcpy(p, h->mem.p + at, n);
-	return 0;
+	const size_t left = at < h->mem.n ? h->mem.n - (size_t)at : 0;
+	const size_t k = n < left ? n : left;
+
+	if (k > 0)
+		memcpy(p, h->mem.p + at, k);
+	return k == n ? 0 : fd_read_all(h->fd, (off_t)(h->from + at + k),
+	    (char *)p + k, n - k, scratch_name(h), e);
 }
 
 void *

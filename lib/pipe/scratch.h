@@ -18,13 +18,14 @@ struct scratch {
 	 * on; NULL: temp_open does */
 	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
+	const char *name;	/* for messages; NULL: values that wait */
 	/* private */
 	struct buf mem;
 	uint64_t n;		/* bytes, those in the file too */
 	uint64_t from;		/* in the file, where the first of all would be */
 	int fd, open;
 };
-#define SCRATCH_INIT(most) { (most), NULL, NULL, BUF_INIT, 0, 0, -1, 0 }
+#define SCRATCH_INIT(most) { (most), NULL, NULL, NULL, BUF_INIT, 0, 0, -1, 0 }
 
 /* scratch_put(h, p, n, at, e): puts down n bytes; *at is where, for scratch_get. */
 int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
@@ -35,6 +36,7 @@ int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
  * for which there is room then. */
 int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
     struct err *e);
+/* scratch_get(h, at, p, n, e): n bytes from there, of one item or of several. */
 int scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n,
     struct err *e);
 /* scratch_at(h, at): where the bytes put down there are in memory, until more are put down

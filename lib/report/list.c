@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "format/array.h"
 #include "format/keys.h"
+#include "report/changes.h"
 #include "report/list.h"
 #include "report/report.h"
 
@@ -23,6 +24,7 @@ struct list {
 	struct buf text;	/* "pOLi key=value\n"... */
 	struct text_kv kv;
 	struct array_names members;
+	struct changes changes;
 };
 
 /* ---- the shard itself ---- */
@@ -198,6 +200,8 @@ list_note(void *arg, const struct reader *r, struct err *e)
 		return list_lines(l, r, e);
 	if (f->type == FRAME_MEMB)
 		return list_members(l, r, e);
+	if (f->type == FRAME_MODL)
+		return changes_note(&l->changes, r, e);
 	return f->type == FRAME_TIME ? list_times(l, r, e) : 0;
 }
 
@@ -236,7 +240,7 @@ list_notes(const struct list *l)
 /* ---- a shard at length ---- */
 
 static void
-list_end(struct list *l, const struct walk *w)
+list_end(struct list *l, const struct walk *w, const struct schema *sc)
 {
 	const struct shard_end *end = &l->row.end;
 	struct report *p = l->p;
@@ -258,6 +262,7 @@ list_end(struct list *l, const struct walk *w)
 		for (i = 0; i < l->members.n; i++)
 			emit_string(j, NULL, l->members.p[i]);
 		emit_close(j);
+		changes_put(&l->changes, p, sc);
 		emit_end(j);
 		return;
 	}
@@ -266,6 +271,7 @@ list_end(struct list *l, const struct walk *w)
 	    (unsigned long long)w->framed,
 	    n > 0 ? 8 * (double)w->framed / n : 0);
 	list_notes(l);
+	changes_put(&l->changes, p, sc);
 	if (!p->verbose)
 		return;
 	shard_hex(end->digest, hex);
@@ -280,11 +286,16 @@ static int
 list_shard(struct report *p, struct reader *r, struct err *e)
 {
 	struct list l = { .p = p, .text = BUF_INIT, .kv = TEXT_KV_INIT,
-	    .members = ARRAY_NAMES_INIT };
+	    .members = ARRAY_NAMES_INIT, .changes = CHANGES_INIT };
 	struct walk w = { .glob = p->glob, .tensor = list_tensor,
 	    .note = list_note, .arg = &l };
 	int k;
 
+	if ((k = changes_begin(&l.changes, r, e)) < 0) {
+		changes_release(&l.changes);
+		return k;
+	}
+	w.sent = l.changes.sent;
 	report_shard(p, &l.row, r);
 	if (p->s.form == SCREEN_JSON) {
 		list_json(p, r, &l.row);
@@ -299,10 +310,11 @@ list_shard(struct report *p, struct reader *r, struct err *e)
 	p->fresh = 0;
 	if ((k = walk_shard(&w, r, e)) >= 0) {
 		l.row.end = *reader_end_of_shard(r);
-		list_end(&l, &w);
+		list_end(&l, &w, reader_schema(r));
 		k = report_flush(p, e);
 	}
 	walk_release(&w);
+	changes_release(&l.changes);
 	buf_release(&l.text);
 	array_release(&l.members);
 	text_release(&l.kv);

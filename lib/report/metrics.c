@@ -56,6 +56,14 @@ static const struct {
 	    "Mean deviation of the round trip." },
 	[METRIC_STATE_DISK] = { "ace_state_disk_bytes", "gauge",
 	    "What the state takes on the disk." },
+	[METRIC_MODEL_STEP] = { "ace_model_step", "gauge",
+	    "Step of the newest model that was kept." },
+	[METRIC_RECEIVER_STEP] = { "ace_receiver_step", "gauge",
+	    "Step of the model that the receiver has, as it said last." },
+	[METRIC_RECEIVER_BEHIND] = { "ace_receiver_behind_steps", "gauge",
+	    "Steps from there to the newest." },
+	[METRIC_RECEIVER_BYTES] = { "ace_receiver_behind_bytes", "gauge",
+	    "Bytes that would bring the receiver there." },
 };
 
 static void

@@ -1,7 +1,8 @@
 /*
  * What a spool says of a run, for ace-status: who has sent which step, what the
  * aggregator waits for, what was decided, and the bytes on disk.  The spool may
- * be written meanwhile; what appears or goes during the look is seen or not.
+ * be written meanwhile; what appears or goes during the look is seen or not.  And
+ * what the books of ace-diff say of a receiver of models.
  */
 #ifndef ACE_STATUS_H
 #define ACE_STATUS_H
@@ -10,6 +11,8 @@
 #include <stdint.h>
 
 #include "format/receipt.h"
+#include "model/books.h"
+#include "model/store.h"
 #include "spool/inbox.h"
 
 struct err;
@@ -63,6 +66,22 @@ int status_runs(const struct inbox *in,
 int status_run(struct status_run *s, const struct inbox *in,
     const char *run, struct err *e);
 void status_release(struct status_run *s);
+
+/* ---- a receiver of models ---- */
+
+struct status_receiver {
+	const char *name, *is;
+	uint64_t step;		/* of what it has, */
+	uint64_t behind;	/* and so many before the newest */
+	uint64_t patches, bytes;	/* of what would bring it there */
+	double ago;		/* since its receipt, seconds */
+};
+enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };
+
+/* status_receiver(v, st, l, now, e): what is known of it, of which STATUS_... says
+ * how much there is. */
+int status_receiver(struct status_receiver *v, struct store *st,
+    const struct books_line *l, double now, struct err *e);
 
 /* status_disk(dir): bytes on disk of the files in a directory and in
  * those below it; what is gone counts nothing. */

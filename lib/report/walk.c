@@ -76,6 +76,10 @@ walk_records(struct walk *w, const struct reader *r, struct err *e)
 	rec = reader_records(r, &n);
 	for (i = 0; i < n; i++) {
 		schema_span(sc, rec[i].group, &span);
+		if (w->sent != NULL) {
+			w->sent[span.tensor].groups++;
+			w->sent[span.tensor].bytes += rec[i].len;
+		}
 		if ((k = walk_leave(w, sc, span.tensor, e)) < 0)
 			return k;
 		if (!w->wanted)

@@ -21,6 +21,12 @@ struct tally {
 	uint64_t coded[CODEC_MAX];	/* and their bytes */
 };
 
+/* What a shard has of a tensor, whatever the glob. */
+struct walk_sent {
+	uint32_t groups;
+	uint64_t bytes;
+};
+
 struct walk {
 	const char *glob;	/* only tensors whose name matches, or NULL */
 	/* called for each group that was sent; NULL: nothing is decoded */
@@ -31,6 +37,7 @@ struct walk {
 	    const struct tally *y, struct err *e);
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
+	struct walk_sent *sent;	/* [tensors], to be added to; or NULL */
 	struct tally total;	/* of all that matched */
 	uint64_t framed;	/* bytes of all the shard's frames */
 	/* below: private */

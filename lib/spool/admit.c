@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/scan.h"
@@ -26,8 +27,6 @@
 #include "spool/steps.h"
 
 /* ---- the limits ---- */
-
-enum { ADMIT_BYTES = 1 << 20 };
 
 /* As their numbers are. */
 static const char *const admit_words[] = { "gradient", "delta", "sum", "mean",
@@ -115,73 +114,17 @@ admit_defaults(struct admit *a, struct err *e)
 	return opt_defaults(admit_rows, a, e);
 }
 
-/* The next word of a line, which is cut off; NULL: there is none. */
-static char *
-admit_word(char **line)
-{
-	char *word;
-
-	*line += strspn(*line, " \t\r");
-	word = *line;
-	*line += strcspn(word, " \t\r");
-	if (**line != '\0')
-		*(*line)++ = '\0';
-	return *word != '\0' ? word : NULL;
-}
-
-/* Takes a line, NAME VALUE [DEVICE], if it is of this device; of none: if it is
- * of all.  What is not taken has to be right as well. */
-static int
-admit_line(struct admit *a, char *line, const char *device, struct err *e)
-{
-	struct admit other = *a;
-	const char *name, *val;
-	struct opt_place p;
-	char *end;
-
-	for (end = line; (end = strchr(end, '#')) != NULL; end++)
-		if (end == line || strchr(" \t", end[-1]) != NULL) {
-			*end = '\0';	/* a comment, no part of a name */
-			break;
-		}
-	if ((name = admit_word(&line)) == NULL)
-		return 0;
-	if ((p.row = opt_named(admit_rows, name)) == NULL)
-		return err_set(e, ERR_USAGE, "there is no limit '%.40s'", name);
-	if ((val = admit_word(&line)) == NULL)
-		return err_set(e, ERR_USAGE, "%s %s", name, p.row->arg);
-	line += strspn(line, " \t\r");
-	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]) !=
-	    NULL; end--)
-		end[-1] = '\0';
-	p.base = strcmp(line, device != NULL ? device : "") == 0 ? a : &other;
-	return opt_set_to(&p, val, name, e);
-}
-
 static int
 admit_lines(struct admit *a, const struct inbox *s, const char *device,
     struct err *e)
 {
-	char *path = statedir_path(&s->state, INBOX_LIMITS, e);
-	char *text = alloc_get(ADMIT_BYTES, 1, e), *rest, *line;
-	struct err own = ERR_INIT;
-	unsigned n = 0;
-	int k = path == NULL || text == NULL ? -ERR_SYS :
-	    ledger_text(path, text, ADMIT_BYTES, e);
+	char *path = statedir_path(&s->state, LIMITS_FILE, e);
+	struct admit other = *a;
+	int k = path == NULL ? -ERR_SYS :
+	    limits_read(path, admit_rows, a, &other, device, e);
 
-	if (k > 0 && strlen(text) + 1 == ADMIT_BYTES)
-		k = err_set(e, ERR_USAGE, "'%s' is too long", path);
-	for (rest = text; k > 0 && (line = strsep(&rest, "\n")) != NULL;) {
-		n++;
-		if ((k = admit_line(a, line, device, &own)) == 0)
-			k = 1;
-		else
-			k = err_set(e, ERR_USAGE, "%s:%u: %s", path, n,
-			    ERR_MSG(&own));
-	}
-	alloc_free(text);
 	alloc_free(path);
-	return k < 0 ? k : 0;
+	return k;
 }
 
 int
@@ -203,24 +146,10 @@ admit_init(const struct inbox *s, struct err *e)
 	    "counts, and one of the\n# device before one of all; where there is "
 	    "none, the default.  SIZE is bytes:\n# 64M, 256Mi; TIME 500ms, 60s, "
 	    "2h.\n";
-	char *path = statedir_path(&s->state, INBOX_LIMITS, e);
-	struct buf b = BUF_INIT;
-	const struct opt *o;
-	char line[256];
-	int n, k = path == NULL ? -ERR_SYS : 0;
+	char *path = statedir_path(&s->state, LIMITS_FILE, e);
+	int k = path == NULL ? -ERR_SYS :
+	    limits_write(path, head, admit_rows, s->sync, e);
 
-	if (k == 0 && access(path, F_OK) == 0)
-		k = err_set(e, ERR_REFUSED, "'%s' is there already", path);
-	if (k == 0)
-		k = buf_puts(&b, head, e);
-	for (o = admit_rows; k == 0 && o->type != OPT_IS_END; o++) {
-		n = snprintf(line, sizeof(line), "\n# %s\n# %s, default %s\n%s "
-		    "%s\n", o->help, o->arg, o->def, o->name, o->def);
-		k = buf_put(&b, line, (size_t)n, e);
-	}
-	if (k == 0 && (k = buf_put(&b, "", 1, e)) == 0)
-		k = ledger_set_text(path, (const char *)b.p, s->sync, e);
-	buf_release(&b);
 	alloc_free(path);
 	return k;
 }

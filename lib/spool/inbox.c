@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/temp.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -63,7 +64,7 @@ void
 inbox_folder(const char *run, char out[INBOX_NAME])
 {
 	inbox_name(run, out);
-	if (strcmp(out, INBOX_LIMITS) == 0)
+	if (strcmp(out, LIMITS_FILE) == 0)
 		(void)snprintf(out, INBOX_NAME, "%%6Cimits");
 }
 

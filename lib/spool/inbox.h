@@ -45,7 +45,6 @@
 struct err;
 struct progress;
 
-#define INBOX_LIMITS "limits"	/* of a spool, beside its runs */
 
 enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 

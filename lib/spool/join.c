@@ -283,15 +283,59 @@ join_stranger(const struct inbox *s, const struct shard *sh, uint64_t floor,
 
 /* ---- a model comes ---- */
 
+/* A shard of what is to be the model: of its run, and no difference, which would be
+ * of no use to who joins. */
+static int
+join_put(const char *run, struct reader *in, struct writer *w, struct err *e)
+{
+	const struct shard *sh = reader_shard(in);
+	const char *own = text_get(&sh->kv, SHARD_KEY_RUN);
+
+	if (own != NULL && !inbox_fits(run, own))
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a model of "
+		    "run '%.80s', not '%.80s'", own, run), e);
+	if ((sh->flags & SHARD_PREDICTED) != 0)
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a "
+		    "difference, %s; who joins needs a whole model",
+		    shard_is_patch(sh) ? "a patch of ace-diff" : "to a history"),
+		    e);
+	return filter_copy(in, w, e);
+}
+
+/* All of them, into the place of the model that was. */
+static int
+join_place(const struct inbox *s, const char *run, struct reader *in,
+    struct err *e)
+{
+	struct writer_opts wo = { "ace-recv", NULL, 0 };
+	char *dir = inbox_path(s, run, NULL, "", e);
+	char *path = inbox_path(s, run, NULL, JOIN_MODEL, e);
+	struct writer *w = NULL;
+	struct io *io;
+	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
+
+	if (k == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+		k = err_sys(e, "'%s'", dir);
+	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0 &&
+	    (k = writer_open(&w, io, &wo, e)) == 0 &&
+	    (k = join_put(run, in, w, e)) == 0)
+		while ((k = reader_to_shard(in, e)) > 0)
+			if ((k = join_put(run, in, w, e)) < 0)
+				break;
+	if (k == 0 && (k = writer_end(w, s->sync, e)) == 0)
+		k = inbox_durable(s, run, NULL, e);
+	writer_free(w);
+	alloc_free(dir);
+	alloc_free(path);
+	return k;
+}
+
 int
 join_model(const struct inbox *s, const char *run, struct reader *in,
     struct err *e)
 {
-	struct writer_opts wo = { "ace-recv", NULL, 0 };
-	struct writer *w = NULL;
 	const char *own = text_get(&reader_shard(in)->kv, SHARD_KEY_RUN);
-	struct io *io;
-	char *path;
+	char *copy;
 	int k;
 
 	if (own != NULL && run != NULL && !inbox_fits(run, own))
@@ -302,17 +346,10 @@ join_model(const struct inbox *s, const char *run, struct reader *in,
 	if (run == NULL || strchr(run, '*') != NULL)
 		return err_set(e, ERR_USAGE, "a model of which run? (--run "
 		    "NAME)");
-	if ((path = inbox_path(s, run, NULL, JOIN_MODEL, e)) == NULL)
+	/* the next shard takes the place of the one that says it */
+	if ((copy = alloc_dup(run, e)) == NULL)
 		return -ERR_SYS;
-	if ((k = io_create(&io, path, 0, e)) == 0 &&
-	    (k = writer_open(&w, io, &wo, e)) == 0 &&
-	    (k = filter_copy(in, w, e)) == 0)
-		while ((k = reader_next(in, e)) > 0)
-			if (k == READER_SHARD && (k = filter_copy(in, w, e)) < 0)
-				break;
-	if (k == 0 && (k = writer_end(w, s->sync, e)) == 0)
-		k = inbox_durable(s, run, NULL, e);
-	writer_free(w);
-	alloc_free(path);
+	k = join_place(s, copy, in, e);
+	alloc_free(copy);
 	return k;
 }

@@ -8,6 +8,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/scan.h"
 #include "base/wait.h"
 #include "format/checks.h"
@@ -175,7 +176,7 @@ receive_is_run(void *arg, const char *name, struct err *e)
 {
 	(void)arg;
 	(void)e;
-	return strchr(name, '.') == NULL && strcmp(name, INBOX_LIMITS) != 0;
+	return strchr(name, '.') == NULL && strcmp(name, LIMITS_FILE) != 0;
 }
 
 /* Is a refused shard's verdict kept?  Of a second run not before a first shard of

@@ -16,6 +16,9 @@
 
 /* Bytes in memory, where there is as much; what is more waits in files. */
 enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
+/* So little waits in memory even where there are pages of the residual's file: each
+ * coding of a group would read it from there. */
+enum { CODING_LITTLE = 8 << 20 };
 /* More --bits there are not; and with so many bytes beside its head something of a
  * shard can be sent. */
 /* Of a model with fewer values, or smaller groups, none is coded early: there is
@@ -418,7 +421,8 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	if ((r = coding_more(q, e)) < 0)
 		return r;
 	if (q->n == 0)
-		q->values.most = q->fb != NULL && feedback_over(q->fb) ? 0 :
+		q->values.most = each * q->open > CODING_LITTLE &&
+		    q->fb != NULL && feedback_over(q->fb) ? 0 :
 		    memlimit_of(CODING_VALUES);
 	pool_lock(q->pool);
 	r = scratch_next(&q->values, each * n, each * q->open, &p, e);

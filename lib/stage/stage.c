@@ -7,6 +7,9 @@
 #include "pipe/program.h"
 #include "stage/stage.h"
 
+/* Values of a shard for which memory is made in large pages. */
+enum { STAGE_MANY = 1 << 16 };
+
 /* ---- to the next stage that cares ---- */
 
 int
@@ -99,12 +102,12 @@ stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
 
 int
 stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
-    const struct kern_stat *stat, struct err *e)
+    const struct kern_stat *stat, int cut, struct err *e)
 {
 	struct record rec = { g, CODEC_F32, 0, (const unsigned char *)x,
 	    4 * n };
 	struct stage_data d = { .rec = &rec, .n = 1, .x = x, .nx = n,
-	    .stat = stat };
+	    .stat = stat, .cut = cut };
 
 	return stage_data(s, &d, e);
 }
@@ -146,7 +149,7 @@ stage_run(struct reader *in, struct stage *s, const char *lines, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(in);
 	struct buf provenance = BUF_INIT;
-	int r;
+	int r, expected = 0;
 
 	while ((r = reader_next(in, e)) > 0) {
 		struct stage_shard sh = { reader_shard(in), reader_schema(in),
@@ -155,6 +158,11 @@ stage_run(struct reader *in, struct stage *s, const char *lines, struct err *e)
 		    .cut = (f->flags & FRAME_CUT) != 0 };
 		struct stage_note n = { f->type, f->raw, f->raw_len, in };
 
+		if (r == READER_SHARD && !expected &&
+		    sh.schema->total >= STAGE_MANY) {
+			alloc_expect();
+			expected = 1;
+		}
 		if (r == READER_SHARD && (r = stage_provenance(&provenance, in,
 		    lines, &sh.provenance, e)) == 0) {
 			r = stage_begin(s, &sh, e);
@@ -205,9 +213,8 @@ stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
 	struct writer *w = stage_out_writer(s);
 	int r;
 
-	if (d->whole == NULL)
-		return writer_dense(w, d->rec->group, d->x, d->nx, e);
-	r = writer_pass(w, d->whole, e);
+	r = d->whole != NULL ? writer_pass(w, d->whole, e) :
+	    writer_dense(w, d->rec->group, d->x, d->nx, e);
 	return r < 0 || !d->cut ? r : writer_flush(w, e);
 }
 

@@ -110,10 +110,10 @@ int stage_finish(struct stage *s, struct err *e);
  * the input. */
 int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
     struct err *e);
-/* stage_values(s, g, x, n, stat, e): gives s group g, whose values are x f32[n],
- * with these statistics. */
+/* stage_values(s, g, x, n, stat, cut, e): gives s group g, whose values are
+ * x f32[n], with these statistics; cut: as in stage_data. */
 int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
-    const struct kern_stat *stat, struct err *e);
+    const struct kern_stat *stat, int cut, struct err *e);
 
 /* stage_read(d, i, in, buf, cap, v, e): the values of record i, where they are
  * already or in buf f32[cap], and their statistics. */

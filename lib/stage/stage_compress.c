@@ -5,11 +5,13 @@
 #include "base/num.h"
 #include "base/pool.h"
 #include "device/contraction.h"
+#include "device/shares.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "format/writer.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "pipe/size.h"
 #include "stage/coding.h"
 #include "stage/stage_compress.h"
 
@@ -98,6 +100,8 @@ struct stage_compress {
 	size_t cap;
 	struct pool *pool;
 	struct coding coding;		/* groups at hand */
+	struct shares shares;		/* of the budget, where there are cuts */
+	uint32_t left;			/* groups before this one left, in segments */
 	uint64_t sent, none;
 };
 
@@ -131,6 +135,9 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 
 	x->sent += w->sent != 0;
 	x->none += w->sent == 0;
+	if (x->shares.on)
+		shares_coded(&x->shares, w->group, &w->plan, w->sent ?
+		    w->body.n : 0, w->seen.nonzero != 0 ? w->n : 0);
 	if (x->fb != NULL)
 		return feedback_settle(x->fb, w->group, w->acc, w->u, w->n,
 		    w->made ? &w->seen : NULL, w->sent != 0 ? &c : NULL, e);
@@ -284,6 +291,81 @@ stage_compress_upto(struct stage_compress *x, uint32_t g,
 	return r;
 }
 
+/* ---- segments of a budget ---- */
+
+enum {
+	STAGE_COMPRESS_LATE = 256,	/* bytes kept for annotations at the end */
+	STAGE_COMPRESS_LEAST = 1024	/* a segment of fewer waits for the next one:
+					 * frames take a hundred */
+};
+
+/* Codes what waits as is found and settles it. */
+static int
+stage_compress_fitted(struct stage_compress *x, struct err *e)
+{
+	struct coding *q = &x->coding;
+	struct coding_slot *w;
+	size_t i;
+	int r;
+
+	for (i = 0; i < q->n; i++) {
+		w = coding_slot(q);
+		if ((r = coding_get(q, i, w, e)) < 0 ||
+		    (r = coding_code(q, i, w, e)) < 0 || (coding_add(q) &&
+		    (r = stage_compress_work(x, e)) < 0))
+			return r;
+	}
+	return 0;
+}
+
+/* What the groups that wait may take of what is left of the budget. */
+static uint64_t
+stage_compress_share(const struct stage_compress *x, uint64_t spent,
+    struct shares_sum *q)
+{
+	size_t i;
+
+	*q = (struct shares_sum){ 0, 0 };
+	for (i = 0; i < x->coding.n; i++)
+		shares_add(&x->shares, x->coding.g[i].group, q);
+	spent += STAGE_COMPRESS_LATE;
+	return x->budget > spent ? shares_bytes(&x->shares, q, x->budget - spent) :
+	    0;
+}
+
+/* A segment ends, of a shard with a budget whose plan is not there yet: it is coded
+ * as that of the shard before says, where the state remembers it, in its share. */
+static int
+stage_compress_land(struct stage_compress *x, struct err *e)
+{
+	struct coding *q = &x->coding;
+	struct size z = { .bytes = writer_shard_bytes(x->to) };
+	const uint64_t base = z.bytes, end = size_send(&z);
+	struct shares_sum sum;
+	uint64_t share;
+	size_t i;
+	int r;
+
+	if (!x->shares.on && (r = shares_begin(&x->shares, feedback_state(x->fb),
+	    x->sh.shard, x->sh.schema->ngroups, e)) < 0)
+		return r;
+	if (!x->shares.known || (share = stage_compress_share(x, end, &sum)) <
+	    STAGE_COMPRESS_LEAST)
+		return 0;
+	if ((r = coding_settled(q, e)) < 0)
+		return r;
+	for (i = 0; i < q->n; i++)
+		coding_plan(q, i, &x->shares.of[q->g[i].group].plan);
+	if ((r = coding_fit(q, base, end + share, e)) < 0 ||
+	    (r = stage_compress_fitted(x, e)) < 0 ||
+	    (r = stage_compress_work(x, e)) < 0)
+		return r;
+	shares_left(&x->shares, &sum);
+	coding_drop(q, q->n);
+	x->left = x->done;
+	return 0;
+}
+
 static int
 stage_compress_data(struct stage *s, const struct stage_data *d,
     struct err *e)
@@ -303,10 +385,14 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 			return r;
 	if ((r = stage_compress_flush(x, e)) < 0)
 		return r;
-	if (!d->cut || x->fb != NULL)
+	if (!d->cut)
 		return 0;
-	r = stage_compress_work(x, e);
-	return r < 0 ? r : writer_flush(x->out, e);
+	if (x->budget != 0 && x->fb != NULL && (r = stage_compress_land(x, e)) < 0)
+		return r;
+	if ((r = stage_compress_work(x, e)) < 0 || (x->fb != NULL && x->sent == 0))
+		return r;
+	return x->fb == NULL ? writer_flush(x->out, e) :
+	    feedback_early(x->fb, x->out, e);
 }
 
 /* ---- one shard ---- */
@@ -328,7 +414,8 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 	x->sh = *sh;
 	x->again = 0;
 	x->budget = 0;
-	x->done = 0;
+	x->done = x->left = 0;
+	x->shares.on = 0;
 	x->sent = x->none = 0;
 	note_wait_clear(&x->plan);
 	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
@@ -440,14 +527,18 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	size_t i = 0;
 
 	for (g = 0; g < x->sh.schema->ngroups; g++) {
+		if (g < x->left && !note_wait_has(&x->plan, g))
+			return stage_compress_lacks(x, g, e);
 		w = i < x->coding.n && x->coding.g[i].group == g ?
 		    &x->coding.g[i++] : NULL;
 		if (w != NULL && !w->absent && !note_wait_has(&x->plan, g))
 			return stage_compress_lacks(x, g, e);
 		p = stage_compress_plan(x, g);
+		if (x->shares.on)
+			x->shares.of[g].plan = p;
 		if (w != NULL)
 			coding_plan(&x->coding, i - 1, &p);
-		else if (p.codec != CODEC_NONE)
+		else if (g >= x->left && p.codec != CODEC_NONE)
 			return reader_place(x->sh.in, err_set(e, ERR_DATA,
 			    "mismatch: the plan of group %lu has no values",
 			    (unsigned long)g), e);
@@ -478,7 +569,6 @@ static int
 stage_compress_rest(struct stage_compress *x, struct err *e)
 {
 	struct coding *q = &x->coding;
-	struct coding_slot *w;
 	size_t i;
 	int r;
 
@@ -493,14 +583,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 	    (r = coding_fit(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
 	stage_compress_short(x);
-	for (i = 0; i < q->n; i++) {
-		w = coding_slot(q);
-		if ((r = coding_get(q, i, w, e)) < 0 ||
-		    (r = coding_code(q, i, w, e)) < 0 || (coding_add(q) &&
-		    (r = stage_compress_work(x, e)) < 0))
-			return r;
-	}
-	return 0;
+	return stage_compress_fitted(x, e);
 }
 
 static int
@@ -521,6 +604,9 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 	    shard_device(x->sh.shard), (unsigned long long)step,
 	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	writer_dropped(x->to, sums->dropped);
+	if (x->shares.on && (r = shares_save(&x->shares, feedback_state(x->fb),
+	    x->sh.shard, x->sh.schema, e)) < 0)
+		return r;
 	if (x->fb == NULL)
 		return writer_send(x->out, NULL, e);
 	r = feedback_commit(x->fb, step, x->out, e);
@@ -564,6 +650,7 @@ stage_compress_free(struct stage *s)
 	struct stage_compress *x = (struct stage_compress *)s;
 
 	coding_close(&x->coding);
+	shares_release(&x->shares);
 	feedback_free(x->fb);
 	note_wait_release(&x->plan);
 	pool_free(x->pool);

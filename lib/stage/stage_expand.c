@@ -144,10 +144,11 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 /* ---- its groups ---- */
 
 /* v: the values of group x->next as they came, or zeros in x->x when it was not
- * sent.  They stay where they are unless something is added to them. */
+ * sent.  They stay where they are unless something is added to them.  cut: with
+ * them a segment ends. */
 static int
 stage_expand_group(struct stage_expand *x, int sent,
-    const struct stage_seen *v, struct err *e)
+    const struct stage_seen *v, int cut, struct err *e)
 {
 	struct stage_seen to = *v;
 	const float *res = NULL;
@@ -172,7 +173,7 @@ stage_expand_group(struct stage_expand *x, int sent,
 	if (to.x == x->x)
 		x->kern->stat(to.x, n, &to.stat);
 	shard_sums_put(&x->sums, &to.stat);
-	return stage_values(x->s.next, g, to.x, n, &to.stat, e);
+	return stage_values(x->s.next, g, to.x, n, &to.stat, cut, e);
 }
 
 /* Writes the groups before g that were not sent. */
@@ -187,7 +188,7 @@ stage_expand_upto(struct stage_expand *x, uint32_t g, struct err *e)
 		schema_span(x->sh.schema, x->next, &span);
 		v.n = span.n;
 		memset(x->x, 0, v.n * sizeof(*x->x));
-		r = stage_expand_group(x, 0, &v, e);
+		r = stage_expand_group(x, 0, &v, 0, e);
 	}
 	return r;
 }
@@ -228,7 +229,8 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 			if ((r = stage_expand_upto(x,
 			    d->rec[j.first + i].group, e)) < 0)
 				return r;
-			if ((r = stage_expand_group(x, 1, v, e)) < 0)
+			if ((r = stage_expand_group(x, 1, v, d->cut &&
+			    j.first + i + 1 == d->n, e)) < 0)
 				return r;
 		}
 	}

@@ -23,6 +23,7 @@
 
 #define POLICY_FILE "policy"		/* a memory of the state */
 #define POLICY_RATE "rate"		/* key in it: the one acted on */
+#define POLICY_NONZERO "nonzero"	/* and the share of the values that were not 0 */
 #define POLICY_DECO_STATE "deco"	/* and what DeCo-SGD has learnt */
 
 struct policy_replay {
@@ -98,6 +99,8 @@ const struct opt stage_policy_rows[] = {
 	{ 0, "warmup", "STEPS", "reach the factor over so many",
 	    OPT_U64(struct stage_policy_opts, pace.warmup, 0, UINT64_MAX),
 	    .def = "0" },
+	{ 0, "sparsity", NULL, "compress harder where many values are zero",
+	    OPT_FLAG(struct stage_policy_opts, pace.sparse) },
 	{ 0, "deadline", "TIME", "no more than the link carries in TIME",
 	    OPT_TIME(struct stage_policy_opts, deadline) },
 	{ 0, "cuts", "TIME",
@@ -115,10 +118,12 @@ const struct opt stage_policy_rows[] = {
 	    OPT_F64(struct stage_policy_opts, interval.target, 1e-300,
 	    POLICY_BIG) },
 	{ 0, "model-norm", "X", "the norm of the model",
-	    OPT_F64(struct stage_policy_opts, norm, 1e-300, POLICY_BIG) },
+	    OPT_F64(struct stage_policy_opts, norm, 1e-300, POLICY_BIG),
+	    .with = "target-divergence" },
 	{ 0, "interval", "FIRST[,MIN,MAX]",
 	    "the first interval, and its limits",
-	    OPT_CALL(policy_set_steps), .def = "1,1,1000" },
+	    OPT_CALL(policy_set_steps), .def = "1,1,1000",
+	    .with = "target-divergence" },
 	{ 0, "replay", "FILE", "decide as in FILE, a stream",
 	    OPT_PATH(struct stage_policy_opts, replay, OPT_READ) },
 	OPT_END
@@ -136,9 +141,10 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	    o->interval.target > 0 || o->cuts.on))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
 		    "with no -S, --deco, --cuts or --target-divergence");
-	if (o->stale.on && (o->pace.warmup > 0 || o->deadline >= 0))
-		return err_set(e, ERR_USAGE, "--deco has neither --warmup nor "
-		    "--deadline");
+	if (o->stale.on && (o->pace.warmup > 0 || o->pace.sparse ||
+	    o->deadline >= 0))
+		return err_set(e, ERR_USAGE, "--deco has neither --warmup, "
+		    "--sparsity nor --deadline");
 	return 0;
 }
 
@@ -182,6 +188,10 @@ policy_ratio_why(const struct stage_policy_opts *o,
 	policy_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
 	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
 	    fmax(acted, 0), base);
+	if (q->sparse && q->nonzero >= 0)
+		policy_say(o, "  sparsity: %.4g of the last shard's values were "
+		    "not zero, so %.4g", q->nonzero, ratio_sparse(q, base,
+		    o->cmax));
 	if (step < q->warmup)
 		policy_say(o, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
@@ -218,7 +228,8 @@ policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
 	double acted = ratio_acted(&o->pace, rate);
 	double base = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
 	    fmax(acted, 0));
-	double c = ratio_paced(&o->pace, base, sh->shard->step);
+	double c = ratio_paced(&o->pace, ratio_sparse(&o->pace, base, o->cmax),
+	    sh->shard->step);
 	uint64_t budget = ratio_budget(sh->schema->total, c);
 	char where[160], taken[NUM_TEXT];
 	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
@@ -505,6 +516,10 @@ policy_load(struct stage_policy *p, struct err *e)
 	    e)) > 0 && !isfinite(p->o.pace.rate))
 		r = err_set(e, ERR_DATA, "corrupt: " POLICY_RATE " in "
 		    "'%s/%s'", p->o.dir, h.file);
+	if (r >= 0 && (r = memory_list(&h, POLICY_NONZERO, &p->o.pace.nonzero, 1,
+	    e)) > 0 && !(p->o.pace.nonzero >= 0 && p->o.pace.nonzero <= 1))
+		r = err_set(e, ERR_DATA, "corrupt: " POLICY_NONZERO " in "
+		    "'%s/%s'", p->o.dir, h.file);
 	memory_release(&h);
 	return r < 0 ? r : 0;
 }
@@ -516,7 +531,7 @@ policy_save(struct stage_policy *p, struct err *e)
 	float row = (float)p->o.steps;
 	int r;
 
-	if (p->o.dir == NULL || (p->o.pace.rate < 0 &&
+	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !p->o.pace.sparse &&
 	    !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* nothing to remember */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
@@ -524,7 +539,8 @@ policy_save(struct stage_policy *p, struct err *e)
 	    (!p->o.stale.on || (r = memory_put_list(&h, POLICY_DECO_STATE,
 	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
 	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
-	    e)) == 0 &&
+	    e)) == 0 && (!p->o.pace.sparse || (r = memory_put_list(&h,
+	    POLICY_NONZERO, &p->o.pace.nonzero, 1, e)) == 0) &&
 	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
 		r = memory_save(&h, &p->state, POLICY_FILE, p->sh.shard,
 		    e);
@@ -662,6 +678,9 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	}
 	if (p->waits && (r = policy_decide(p, e)) < 0)
 		return r;
+	if (p->sh.schema->total > 0)
+		p->o.pace.nonzero = (double)sums->nonzero /
+		    (double)p->sh.schema->total;
 	if (p->o.interval.target > 0)
 		r = policy_interval(p, sums, e);
 	if (r < 0 || (r = policy_save(p, e)) < 0)
@@ -712,6 +731,10 @@ policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)
 		if (on[ours[i].when])
 			r = text_set(&kv, ours[i].key, NULL, e);
+	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* and each device's */
+		if (strncmp(kv.p[i].key, KEYS_INTERVAL_OF,
+		    strlen(KEYS_INTERVAL_OF)) == 0)
+			r = text_set(&kv, kv.p[i].key, NULL, e);
 	if (r == 0 && kv.n > 0)
 		r = policy_put(p, &kv, e);
 	text_release(&kv);

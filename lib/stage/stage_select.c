@@ -19,23 +19,27 @@
 enum {
 	STAGE_SELECT_PART = 65536,	/* groups of one annotation */
 	/* shards of no more groups are filled to the last byte */
-	STAGE_SELECT_FEW = 64
+	STAGE_SELECT_FEW = 64,
+	/* bytes of a budget beside an empty shard, for it to be announced */
+	STAGE_SELECT_SPARE = 1024
 };
 
 /* ---- options ---- */
 
-/* Reads codecs separated by commas; "ecq" without a step allows any step. */
+/* Reads codecs separated by commas; "ecq", or "tcq", without a step allows any
+ * step. */
 static int
 stage_select_levels(void *arg, const struct opt *row, const char *list,
     struct err *e)
 {
 	struct stage_select_opts *o = arg;
+	uint32_t shared;
 	char word[64];
 	size_t n;
 	int r;
 
 	o->level[0] = (struct codec_plan){ CODEC_NONE, 0, 0 };
-	o->free_step = 0;
+	o->shared = CODEC_NONE;
 	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");
 		if (n == 0 || n >= sizeof(word) || o->m > STAGE_SELECT_MOST)
@@ -43,8 +47,12 @@ stage_select_levels(void *arg, const struct opt *row, const char *list,
 			    "codecs, separated by commas", STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
-		if (strcmp(word, "ecq") == 0) {
-			o->free_step = 1;
+		shared = codec_shares(word);
+		if (shared != CODEC_NONE && o->shared != CODEC_NONE)
+			return err_set(e, ERR_USAGE, "--levels: %s and %s at any "
+			    "step: one of them", codec_name(o->shared), word);
+		if (shared != CODEC_NONE) {
+			o->shared = shared;
 			continue;
 		}
 		if ((r = codec_parse(word, &o->level[o->m], e)) < 0)
@@ -165,6 +173,8 @@ const struct opt stage_select_rows[] = {
 	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
 	{ 0, "levels", "LIST", "codecs to choose from, by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
+	{ 0, "effort", "N", "1 to 9: from 6 on codes that take fewer bytes, but longer",
+	    OPT_U64(struct stage_select_opts, effort, 1, CODEC_EFFORT_MOST) },
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "up to that share of all importance so (f16), then none",
 	    OPT_CALL(stage_select_by_share) },
@@ -172,6 +182,17 @@ const struct opt stage_select_rows[] = {
 	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
 	OPT_END
 };
+
+int
+stage_select_waits(const struct stage_select_opts *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->shares; i++)
+		if (o->upto[i].every > 1)
+			return o->mode == STAGE_SELECT_SHARE;
+	return 0;
+}
 
 void
 stage_select_release(struct stage_select_opts *o)
@@ -186,8 +207,10 @@ struct stage_select {
 	const struct stage_select_opts *o;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;
+	uint32_t shared;		/* as of the options */
 	struct stage_shard sh;		/* at hand */
 	struct survey survey;
+	uint64_t announced;		/* its budget, before the plan; 0: it is not */
 	uint8_t *dense;			/* [groups] */
 	struct codec_plan *plan;	/* [groups] */
 	size_t dense_cap, plan_cap;
@@ -265,6 +288,7 @@ stage_select_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	int r;
 
 	x->sh = *sh;
+	x->announced = 0;
 	x->nlate = x->values.n = 0;
 	if ((r = alloc_grow(&x->dense, &x->dense_cap, n, 1, e)) < 0 ||
 	    (r = alloc_grow(&x->plan, &x->plan_cap, n, sizeof(*x->plan),
@@ -324,6 +348,74 @@ stage_select_keep(struct stage_select *x, const struct stage_data *d,
 	return 0;
 }
 
+/* ---- a budget ---- */
+
+static uint64_t
+stage_select_whole(double v)
+{
+	return v < 9e18 ? (uint64_t)v : (uint64_t)9e18;
+}
+
+static int
+stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
+{
+	double v;
+	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
+
+	if (k != 0)
+		return k < 0 ? k : 0;
+	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
+		return k;
+	if (k == 0)
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream: put ace-policy before"), e);
+	*bytes = ratio_budget(s->schema->total, v);
+	return 0;
+}
+
+/* The budget of the shard that s is collected from.  Of a policy its key
+ * budget_bytes, or else ratio counts; -ERR_USAGE when it has neither. */
+static int
+stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
+    uint64_t *bytes, struct err *e)
+{
+	switch (b->by) {
+	case STAGE_SELECT_BY_BYTES:
+		*bytes = b->bytes;
+		return 0;
+	case STAGE_SELECT_BY_BITS:
+		*bytes = stage_select_whole(b->bits *
+		    (double)s->schema->total / 8);
+		return 0;
+	default:
+		return stage_select_policy(s, bytes, e);
+	}
+}
+
+/* Who codes may send a segment before the plan is there, and needs to know of how
+ * much: a plan of no group says the budget.  One that hardly holds a shard without
+ * groups may come to be none (stage_select_least). */
+static int
+stage_select_announce(struct stage_select *x, struct err *e)
+{
+	struct note_terms terms = { 0, 0 };
+	struct size empty;
+	int r;
+
+	if ((r = stage_select_bytes(&x->o->want, &x->survey, &terms.budget,
+	    e)) < 0 || (r = size_shard(&empty, x->sh.shard, e)) < 0 ||
+	    terms.budget < size_send(&empty) + x->survey.notes +
+	    STAGE_SELECT_SPARE)
+		return r;
+	x->announced = terms.budget;
+	x->note.n = 0;
+	r = note_put_plan(&x->note, 0, x->plan, 0, &terms, e);
+	return r < 0 ? r : stage_make(x->s.next, FRAME_PLAN, x->note.p,
+	    x->note.n, e);
+}
+
+/* ---- values and annotations ---- */
+
 static int
 stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
@@ -331,6 +423,9 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	size_t i;
 	int r;
 
+	if (d->cut && x->o->mode == STAGE_SELECT_BUDGET && x->announced == 0 &&
+	    (r = stage_select_announce(x, e)) < 0)
+		return r;
 	if ((r = stage_data(s->next, d, e)) < 0 ||
 	    x->o->mode != STAGE_SELECT_BUDGET ||
 	    (r = stage_select_late(x, e)) < 0)
@@ -529,57 +624,15 @@ stage_select_list(struct stage_select *x, struct allot *a,
 	return r < 0 ? r : 0;
 }
 
-/* ---- a budget ---- */
-
-static uint64_t
-stage_select_whole(double v)
-{
-	return v < 9e18 ? (uint64_t)v : (uint64_t)9e18;
-}
-
-static int
-stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
-{
-	double v;
-	int k = keys_whole(&s->policy, KEYS_BUDGET, bytes, "the policy", e);
-
-	if (k != 0)
-		return k < 0 ? k : 0;
-	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
-		return k;
-	if (k == 0)
-		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
-		    "the stream: put ace-policy before"), e);
-	*bytes = ratio_budget(s->schema->total, v);
-	return 0;
-}
-
-/* The budget of the shard that s is collected from.  Of a policy its key
- * budget_bytes, or else ratio counts; -ERR_USAGE when it has neither. */
-static int
-stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
-    uint64_t *bytes, struct err *e)
-{
-	switch (b->by) {
-	case STAGE_SELECT_BY_BYTES:
-		*bytes = b->bytes;
-		return 0;
-	case STAGE_SELECT_BY_BITS:
-		*bytes = stage_select_whole(b->bits *
-		    (double)s->schema->total / 8);
-		return 0;
-	default:
-		return stage_select_policy(s, bytes, e);
-	}
-}
+/* ---- the plan of a budget ---- */
 
 static int
 stage_select_least(struct stage_select *x, struct err *e)
 {
 	struct survey *s = &x->survey;
 	struct allot a = { .n = s->n, .stat = s->stat, .weight = s->score,
-	    .dense = x->dense, .other = x->level + 1, .m = x->m - 1,
-	    .cost = size_cost,
+	    .dense = x->dense, .shared = x->shared,
+	    .other = x->level + 1, .m = x->m - 1, .cost = size_cost,
 	    .ctx = stage_select_ctx, .arg = x, .plan = x->plan };
 	struct note_terms terms;
 	struct size empty, z;
@@ -587,13 +640,14 @@ stage_select_least(struct stage_select *x, struct err *e)
 	uint32_t g;
 	int r;
 
-	if ((r = stage_select_bytes(&x->o->want, s, &budget, e)) < 0 ||
-	    (r = size_shard(&empty, x->sh.shard, e)) < 0)
+	budget = x->announced;
+	if ((budget == 0 && (r = stage_select_bytes(&x->o->want, s, &budget,
+	    e)) < 0) || (r = size_shard(&empty, x->sh.shard, e)) < 0)
 		return r;
 	z = empty;
 	size_record(&z, 0, 0, 0);
 	a.budget = (double)budget - (double)(size_send(&z) + s->notes);
-	r = x->o->free_step || x->o->m == 0 ? allot_plan(&a, e) :
+	r = x->shared != CODEC_NONE ? allot_plan(&a, e) :
 	    stage_select_list(x, &a, &empty, budget, e);
 	if (r < 0)
 		return r;
@@ -602,7 +656,8 @@ stage_select_least(struct stage_select *x, struct err *e)
 	/* A policy does not know how many bytes an empty shard takes. With a
 	 * budget below that nothing is sent, which is no reason to end a
 	 * run. */
-	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0) {
+	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0 &&
+	    x->announced == 0) {
 		terms.budget = 0;
 		for (g = 0; g < s->n; g++)
 			x->plan[g] = x->level[0];
@@ -693,9 +748,14 @@ stage_select_make(struct stage *s, void *opts, const struct filter *f,
 	if (o->mode == STAGE_SELECT_UNSAID)
 		return err_set(e, ERR_USAGE, "how much to send: -p, -b, "
 		    "--bits, --policy or --plan");
+	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
+		return err_set(e, ERR_USAGE, "--effort goes with -b, --bits or "
+		    "--policy, and not with --levels");
 	o->f = f;
 	x->o = o;
 	x->m = o->m > 0 ? o->m : sizeof(usual) / sizeof(*usual);
+	x->shared = o->m > 0 ? o->shared : codec_shared(o->effort != 0 ?
+	    (unsigned)o->effort : CODEC_EFFORT);
 	memcpy(x->level, o->m > 0 ? o->level : usual, x->m * sizeof(*usual));
 	return 0;
 }

@@ -46,7 +46,9 @@ struct stage_select_opts {
 	struct stage_select_budget want;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
-	int free_step;			/* ECQ at any step is among them */
+	uint32_t shared;		/* of these one at any step (codec_shared), or
+					 * CODEC_NONE */
+	uint64_t effort;		/* 0: not said */
 	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* shares rise */
 	size_t shares;
 	int count;			/* they are of the values' number */
@@ -56,6 +58,9 @@ struct stage_select_opts {
 extern const struct opt stage_select_rows[];	/* its options */
 
 extern const struct stage_kind stage_select;
+/* stage_select_waits(o): 1 when some groups leave at longer intervals, so that what
+ * they have meanwhile has to be kept. */
+int stage_select_waits(const struct stage_select_opts *o);
 void stage_select_release(struct stage_select_opts *o);
 
 #endif

@@ -14,7 +14,7 @@ enum {
 	ALLOT_ROUNDS = 6
 };
 #define ALLOT_LN2 0.69314718055994530942
-#define ALLOT_DEAD 0.6		/* |x| / step below which ECQ makes 0 */
+#define ALLOT_DEAD 0.6		/* |x| / step below which they make 0 */
 /* Foretold bytes are a few per cent off, and the less they are the more: an
  * exception must be better by this share, and by so many bytes. */
 #define ALLOT_MARGIN 0.06
@@ -24,7 +24,8 @@ enum {
  * to leave groups out: a body is foretold to take some 16 too many. */
 #define ALLOT_SURE 256
 
-/* What ECQ costs and loses on a group, at step max / 0.6 / 2^k. */
+/* What the codec whose step is shared costs and loses on a group, at step
+ * max / 0.6 / 2^k. */
 struct allot_curve {
 	float bytes[ALLOT_NODES], error[ALLOT_NODES];	/* log2; error < 0:
 							 * not foretold yet */
@@ -63,9 +64,9 @@ allot_exp2(double x)
 }
 
 static struct codec_plan
-allot_ecq(const struct allot_work *w, size_t g, double step)
+allot_shared(const struct allot_work *w, size_t g, double step)
 {
-	struct codec_plan p = { CODEC_ECQ, 0, 0 };
+	struct codec_plan p = { w->a->shared, 0, 0 };
 
 	p.arg = (float)(step / sqrt(w->weight[g]));
 	return p;
@@ -117,7 +118,7 @@ allot_node(struct allot_work *w, size_t g, unsigned k)
 	if ((c->have >> k & 1) != 0)
 		return;
 	c->have |= (uint32_t)1 << k;
-	p = allot_ecq(w, g, allot_exp2((double)c->top - k));
+	p = allot_shared(w, g, allot_exp2((double)c->top - k));
 	bytes = allot_told(w, g, allot_model(w, g), &p, &dist);
 	c->bytes[k] = (float)allot_log2(fmax(bytes, 1));
 	c->error[k] = (float)allot_log2(fmax(dist, 1e-300));
@@ -228,12 +229,13 @@ allot_price(struct allot_work *w, double lstep)
 
 /* What contexts save is not foretold, so that rate control makes steps finer,
  * down to a half.  With such a step, and a quarter of the price, as errors go
- * with its square: what ECQ costs, less what an exception must be better by. */
+ * with its square: what the shared step costs, less what an exception must be better
+ * by. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m,
     double step, double price)
 {
-	const struct codec_plan p = allot_ecq(w, g, step / 2);
+	const struct codec_plan p = allot_shared(w, g, step / 2);
 	double dist, bytes = allot_told(w, g, m, &p, &dist);
 
 	price /= 4;
@@ -253,7 +255,7 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	double best, dist, bytes, finer = HUGE_VAL;
 	size_t i;
 
-	a->plan[g] = allot_ecq(w, g, step);
+	a->plan[g] = allot_shared(w, g, step);
 	w->fixed[g] = 0;
 	bytes = allot_told(w, g, m, &a->plan[g], &dist);
 	best = floor ? HUGE_VAL : (dist + price * bytes) * (1 - ALLOT_MARGIN) -

@@ -2,10 +2,10 @@
  * The plan of a shard under a budget, from statistics of its groups and without
  * coding anything: one number and its exceptions (ours).
  *
- * At the optimum all groups coded with ECQ share one step, divided by the root
- * of their weight (reverse water-filling; Cover and Thomas, section 10.3).  It
- * is found by bisection on foretold bytes; ace-compress then corrects it by
- * what coding really takes (sync/regulate.h).  The price of a byte is the error
+ * At the optimum all groups coded with ECQ, or all with TCQ (codec_shared), share
+ * one step, divided by the root of their weight (reverse water-filling; Cover and
+ * Thomas, section 10.3).  It is found by bisection on foretold bytes; ace-compress
+ * then corrects it by what coding really takes (sync/regulate.h).  The price of a byte is the error
  * that one byte more would take away at that step:
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes
@@ -38,6 +38,7 @@ struct allot {
 	const struct stat_group *stat;	/* [n]; all 0: not in the shard */
 	const float *weight;		/* [n] */
 	const uint8_t *dense;		/* [n]: 1: a norm or a bias */
+	uint32_t shared;		/* the codec of the step */
 	const struct codec_plan *other;	/* [m]: codecs of the exceptions */
 	size_t m;
 	double budget;			/* bytes of bodies and their entries */

@@ -7,31 +7,50 @@
 #define REPLAN_LEAST 0.01	/* contraction that is believed */
 #define REPLAN_ODD 1.5		/* times the estimate, or a part of it */
 
+/* A sample that is measured.  whole: two in a row that are far off are believed;
+ * otherwise such a one is approached by halves. */
 static void
-replan_mean(struct replan_mean *m, double x, int given)
+replan_mean(struct replan_mean *m, double x, int whole)
 {
-	double off, gain = 1 - exp2(-1.0 / REPLAN_HALF);
+	const double gain = 1 - exp2(-1.0 / REPLAN_HALF);
+	const double off = m->v > 0 ? x / m->v : 0;
 
-	if (!(x > 0))
-		return;
-	if (given) {
-		m->v = x;
-		m->odd = 0;
-		return;
-	}
-	off = m->v > 0 ? x / m->v : 0;
 	if (off >= REPLAN_ODD)
 		m->odd = m->odd > 0 ? m->odd + 1 : 1;
 	else if (off <= 1 / REPLAN_ODD)
 		m->odd = m->odd < 0 ? m->odd - 1 : -1;
 	else
 		m->odd = 0;
-	if (!(m->v > 0) || fabs(m->odd) >= 2) {
+	if (!(m->v > 0) || (whole && fabs(m->odd) >= 2)) {
 		m->v = x;
 		m->odd = 0;
+	} else if (fabs(m->odd) >= 2) {
+		m->v = sqrt(m->v * x);
 	} else if (m->odd == 0) {	/* one that is far off may be nothing */
 		m->v = exp(smooth(log(m->v), log(x), gain));
 	}
+}
+
+static void
+replan_rate(struct replan_mean *m, double x, int given)
+{
+	if (!(x > 0))
+		return;
+	if (given)
+		*m = (struct replan_mean){ x, 0 };
+	else
+		replan_mean(m, x, 1);
+}
+
+/* What is nominal counts as the first sample of a price: what the code kept of one
+ * shard says little of the next ones, above all at the beginning of a run. */
+static void
+replan_price(struct replan *t, double x)
+{
+	if (!(t->kc.v > 0))
+		t->kc.v = t->planned != 0 ? t->from[2] :
+		    ((struct deco)DECO_INIT).kc;
+	replan_mean(&t->kc, x, 0);
 }
 
 /* The newest but `back' of the n samples of latency that are kept. */
@@ -71,12 +90,12 @@ replan_see(struct replan *t, const struct replan_sample *s)
 	/* nothing was sent, because the planned share was too small */
 	double share = s->share > 0 ? s->share : t->planned * t->delta;
 
-	replan_mean(&t->bandwidth, s->bandwidth, s->given & REPLAN_BANDWIDTH);
-	replan_mean(&t->compute, s->compute, s->given & REPLAN_COMPUTE);
+	replan_rate(&t->bandwidth, s->bandwidth, s->given & REPLAN_BANDWIDTH);
+	replan_rate(&t->compute, s->compute, s->given & REPLAN_COMPUTE);
 	/* near d = 1 the measurement says nothing */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
-		replan_mean(&t->kc, REPLAN_KC * (1 - alpha) / alpha * share /
-		    (1 - share), 0);
+		replan_price(t, REPLAN_KC * (1 - alpha) / alpha * share /
+		    (1 - share));
 	if (s->latency >= 0)
 		replan_latency_see(t, s->latency, s->given & REPLAN_LATENCY);
 	t->age++;

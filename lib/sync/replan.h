@@ -6,8 +6,10 @@
  * Bandwidth, computation and the price of compression are geometric means that
  * forget half in REPLAN_HALF samples; two samples in a row that are off by half
  * or more to the same side are a change, not noise, and the estimate jumps
- * there.  Latency is the least of REPLAN_WINDOW samples, since what is above it
- * is queueing (as in BBR, Cardwell et al. 2016); but two samples in a row that
+ * there.  The price is approached by halves instead, in logarithms, and what
+ * is nominal counts as its first sample, since one shard's code says little.
+ * Latency is the least of REPLAN_WINDOW samples, since what is above it is
+ * queueing (as in BBR, Cardwell et al. 2016); but two samples in a row that
  * lie further above all the others than these are apart, and by half, are
  * another way through the network, and the others are forgotten.  What was
  * given by the user is no estimate: it is taken as it is.

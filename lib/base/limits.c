@@ -1,0 +1,110 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/limits.h"
+
+enum { LIMITS_BYTES = 1 << 20 };
+
+struct limits {
+	const struct opt *rows;
+	void *own, *other;
+	const char *who;
+};
+
+/* The next word of a line, which is cut off; NULL: there is none. */
+static char *
+limits_word(char **line)
+{
+	char *word;
+
+	*line += strspn(*line, " \t\r");
+	word = *line;
+	*line += strcspn(word, " \t\r");
+	if (**line != '\0')
+		*(*line)++ = '\0';
+	return *word != '\0' ? word : NULL;
+}
+
+/* Takes a line, NAME VALUE [WHO]. */
+static int
+limits_line(const struct limits *x, char *line, struct err *e)
+{
+	const char *name, *val;
+	struct opt_place p;
+	char *end;
+
+	for (end = line; (end = strchr(end, '#')) != NULL; end++)
+		if (end == line || strchr(" \t", end[-1]) != NULL) {
+			*end = '\0';	/* a comment, no part of a name */
+			break;
+		}
+	if ((name = limits_word(&line)) == NULL)
+		return 0;
+	if ((p.row = opt_named(x->rows, name)) == NULL)
+		return err_set(e, ERR_USAGE, "there is no limit '%.40s'", name);
+	if ((val = limits_word(&line)) == NULL)
+		return err_set(e, ERR_USAGE, "%s %s", name, p.row->arg);
+	line += strspn(line, " \t\r");
+	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]) !=
+	    NULL; end--)
+		end[-1] = '\0';
+	p.base = strcmp(line, x->who != NULL ? x->who : "") == 0 ? x->own :
+	    x->other;
+	return opt_set_to(&p, val, name, e);
+}
+
+int
+limits_read(const char *path, const struct opt *rows, void *own, void *other,
+    const char *who, struct err *e)
+{
+	const struct limits x = { rows, own, other, who };
+	char *text = alloc_get(LIMITS_BYTES, 1, e), *rest, *line;
+	struct err why = ERR_INIT;
+	struct io *io = NULL;
+	unsigned at = 0;
+	size_t n = 0;
+	int r = text != NULL ? io_open_kept(&io, path, e) : -ERR_SYS;
+
+	if (r > 0 && (r = io_read(io, text, LIMITS_BYTES - 1, &n, e)) == 0 &&
+	    n == LIMITS_BYTES - 1)
+		r = err_set(e, ERR_USAGE, "'%s' is too long", path);
+	if (text != NULL)
+		text[n] = '\0';
+	for (rest = text; r == 0 && n > 0 &&
+	    (line = strsep(&rest, "\n")) != NULL;) {
+		at++;
+		if (limits_line(&x, line, &why) < 0)
+			r = err_set(e, ERR_USAGE, "%s:%u: %s", path, at,
+			    ERR_MSG(&why));
+	}
+	io_free(io);
+	alloc_free(text);
+	return r;
+}
+
+int
+limits_write(const char *path, const char *head, const struct opt *rows,
+    enum io_sync sync, struct err *e)
+{
+	struct io *io = NULL;
+	const struct opt *o;
+	char line[256];
+	int n, r;
+
+	if (access(path, F_OK) == 0)
+		return err_set(e, ERR_REFUSED, "'%s' is there already", path);
+	if ((r = io_create(&io, path, 0, e)) == 0)
+		r = io_write(io, head, strlen(head), e);
+	for (o = rows; r == 0 && o->type != OPT_IS_END; o++) {
+		n = snprintf(line, sizeof(line), "\n# %s\n# %s, default %s\n%s "
+		    "%s\n", o->help, o->arg, o->def, o->name, o->def);
+		r = io_write(io, line, (size_t)n, e);
+	}
+	if (r == 0)
+		r = io_commit(io, sync, e);
+	io_free(io);
+	return r;
+}

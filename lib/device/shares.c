@@ -1,0 +1,241 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/detmath.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "device/memory.h"
+#include "device/shares.h"
+#include "format/frame.h"
+#include "format/values.h"
+
+/* A memory's rows, of a number for each group. */
+enum { CODEC, PARAM, KNOB, BYTES, ROWS };
+static const char *const shares_row[ROWS] = {
+	"codec", "param", "knob", "bytes"
+};
+
+/* What a step says of the next one, at most: bytes by a factor of so much. */
+#define SHARES_FAR 16.0
+
+#define SHARES_SEGMENTS "segments"	/* a key: parts of that shard */
+
+/* A frame's head, its directory's, and padding; and an entry of a group. */
+enum { SHARES_FRAME = FRAME_HEAD_SIZE + 12 + 3 * 8, SHARES_ENTRY = 6 };
+
+void
+shares_release(struct shares *s)
+{
+	alloc_free(s->of);
+	*s = (struct shares){ 0 };
+}
+
+/* What is remembered of a group; a plan that cannot be is none. */
+static void
+shares_read(struct share *h, const float *const row[ROWS], size_t g)
+{
+	const float codec = row[CODEC][g], param = row[PARAM][g];
+
+	h->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
+	h->bytes = 0;
+	if (!(codec >= 0 && codec < CODEC_MAX && param >= 0 && param < 256 &&
+	    isfinite(row[KNOB][g]) && row[BYTES][g] >= 0 &&
+	    isfinite(row[BYTES][g])) || !codec_known((uint64_t)codec) ||
+	    !codec_takes((uint32_t)codec, (uint8_t)param))
+		return;
+	h->plan.codec = (uint32_t)codec;
+	h->plan.param = (uint8_t)param;
+	h->plan.arg = row[KNOB][g];
+	/* the argument becomes one that the codec takes */
+	h->plan = codec_turn(&h->plan, 1);
+	h->bytes = (double)row[BYTES][g];
+}
+
+/* How many parts the shard before had. */
+static unsigned
+shares_parts(const struct memory *h)
+{
+	const char *text = text_get(&h->kv, SHARES_SEGMENTS);
+	uint64_t n = 1;
+
+	if (text != NULL && num_u64(&n, text, 1, UINT32_MAX, SHARES_SEGMENTS,
+	    NULL) < 0)
+		n = 1;
+	return (unsigned)n;
+}
+
+int
+shares_begin(struct shares *s, const struct statedir *st,
+    const struct shard *sh, size_t n, struct err *e)
+{
+	const float *row[ROWS];
+	struct shares_sum all = { 0, 0 };
+	struct memory h;
+	size_t g, k = 0;
+	int r;
+
+	if ((r = alloc_grow(&s->of, &s->cap, n, sizeof(*s->of), e)) < 0 ||
+	    (r = memory_before(&h, st, SHARES_FILE, sh->step, e)) < 0)
+		return r;
+	memset(s->of, 0, n * sizeof(*s->of));
+	s->n = n;
+	s->on = 1;
+	s->segments = 0;
+	s->before = shares_parts(&h);
+	while (k < ROWS && (row[k] = memory_row(&h, shares_row[k], n)) != NULL)
+		k++;
+	s->known = k == ROWS;
+	for (g = 0; g < n && s->known; g++) {
+		shares_read(&s->of[g], row, g);
+		shares_add(s, g, &all);
+	}
+	s->open = all.open;
+	s->stiff = all.stiff;
+	memory_release(&h);
+	return 0;
+}
+
+void
+shares_add(const struct shares *s, size_t g, struct shares_sum *q)
+{
+	const struct share *h = &s->of[g];
+
+	if (codec_knob(&h->plan))
+		q->open += h->bytes;
+	else if (h->bytes > 0)
+		q->stiff += h->bytes + SHARES_ENTRY;
+}
+
+uint64_t
+shares_bytes(const struct shares *s, const struct shares_sum *q, uint64_t room)
+{
+	const unsigned parts = s->before > s->segments + 1 ?
+	    s->before - s->segments : 1;
+	const double left = (double)room, fixed = q->stiff + SHARES_FRAME,
+	    all = s->stiff + (double)parts * SHARES_FRAME;
+	double part;
+
+	if (!(q->open + q->stiff > 0))
+		return 0;
+	/* what has no knob does not fit: all as it took */
+	if (left < all)
+		part = left * (q->open + q->stiff) / fmax(s->open + s->stiff,
+		    q->open + q->stiff);
+	else
+		part = fixed + (q->open > 0 ? (left - all) * q->open /
+		    fmax(s->open, q->open) : 0);
+	return (uint64_t)fmin(part, left);
+}
+
+void
+shares_left(struct shares *s, const struct shares_sum *q)
+{
+	s->open -= q->open;
+	s->stiff -= q->stiff;
+	s->segments++;
+}
+
+void
+shares_coded(struct shares *s, size_t g, const struct codec_plan *p,
+    size_t len, size_t values)
+{
+	s->of[g].coded = *p;
+	s->of[g].len = len;
+	s->of[g].values = values;
+}
+
+/* ---- what the next shard is to remember ---- */
+
+/* log of how much coarser than `want' a group was coded. */
+static double
+shares_coarser(const struct share *h, const struct codec_plan *want)
+{
+	const struct codec_plan more = codec_turn(want, 2);
+	const double t = detmath_log((double)h->coded.arg / (double)want->arg);
+
+	return more.arg < want->arg ? -t : t;
+}
+
+/* The bytes that the group would have taken as its plan says; < 0: there is no way to
+ * say. */
+static double
+shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
+{
+	const struct codec_plan *want = &h->plan;
+	const double len = (double)h->len;
+	double far;
+
+	if (want->codec == CODEC_NONE || h->values == 0)
+		return 0;
+	if (codec_fixed(want))
+		return (double)codec_size(want, ctx, n);
+	if (h->len == 0)
+		return -1;
+	if (h->coded.codec != want->codec || !codec_knob(want) ||
+	    !(h->coded.arg > 0) || !(want->arg > 0))
+		return len;
+	far = detmath_exp(shares_coarser(h, want) * fmax(1, fmin(6,
+	    1.25 * (double)h->values / (8 * len))));
+	return len * fmax(1 / SHARES_FAR, fmin(SHARES_FAR, far));
+}
+
+/* Groups that are planned and were not sent get as many bytes as the others with
+ * as many values, so that whoever got none has room the next time. */
+static void
+shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
+{
+	double bytes = 0, values = 0;
+	struct schema_span span;
+	struct codec_ctx ctx;
+	struct share *h;
+	uint32_t g;
+
+	for (g = 0; g < s->n; g++) {
+		h = &s->of[g];
+		schema_span(sc, g, &span);
+		values_ctx(sc, sh, g, &ctx);
+		h->bytes = shares_would(h, &ctx, span.n);
+		if (h->bytes > 0) {
+			bytes += h->bytes;
+			values += (double)h->values;
+		}
+		if (h->plan.codec == CODEC_NONE && h->values == 0 && g > 0)
+			h->plan = s->of[g - 1].plan;
+	}
+	for (g = 0; g < s->n; g++)
+		if (s->of[g].bytes < 0)
+			s->of[g].bytes = values > 0 ? bytes *
+			    (double)s->of[g].values / values :
+			    (double)s->of[g].values;
+}
+
+int
+shares_save(struct shares *s, const struct statedir *st,
+    const struct shard *sh, const struct schema *sc, struct err *e)
+{
+	struct memory h = MEMORY_INIT;
+	float *row = alloc_get(s->n, ROWS * sizeof(*row), e);
+	const struct share *q;
+	size_t g, k;
+	int r = row != NULL ? 0 : -ERR_SYS;
+
+	shares_next(s, sh, sc);
+	for (g = 0; g < s->n && r == 0; g++) {
+		q = &s->of[g];
+		row[CODEC * s->n + g] = q->plan.codec < CODEC_MAX ?
+		    (float)q->plan.codec : -1;
+		row[PARAM * s->n + g] = (float)q->plan.param;
+		row[KNOB * s->n + g] = q->plan.arg;
+		row[BYTES * s->n + g] = (float)q->bytes;
+	}
+	for (k = 0; k < ROWS && r == 0; k++)
+		r = memory_put(&h, shares_row[k], row + k * s->n, s->n, e);
+	if (r == 0)
+		r = text_setf(&h.kv, SHARES_SEGMENTS, e, "%u", s->segments + 1);
+	if (r == 0)
+		r = memory_save_again(&h, st, SHARES_FILE, sh, e);
+	memory_release(&h);
+	alloc_free(row);
+	return r;
+}

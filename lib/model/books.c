@@ -1,0 +1,194 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/pack.h"
+#include "format/text.h"
+#include "model/books.h"
+
+#define BOOKS_FILE "models"
+#define BOOKS_LOCK "models-lock"
+
+enum { BOOKS_BYTES = 1 << 24, BOOKS_FIXED = 256 };
+
+int
+books_there(const char *dir)
+{
+	char *path = model_name(dir, BOOKS_FILE, NULL);
+	const int there = path != NULL && access(path, F_OK) == 0;
+
+	alloc_free(path);
+	return there;
+}
+
+int
+books_name(const char *name, struct err *e)
+{
+	const size_t n = strlen(name);
+
+	return n > 0 && n <= SHARD_NAME && text_clean(name, n) ? 0 :
+	    err_set(e, ERR_USAGE, "'%.80s' is no name of a receiver", name);
+}
+
+struct books_line *
+books_line(struct books *b, const char *name, struct err *e)
+{
+	struct books_line *l;
+	size_t i = 0;
+
+	if (books_name(name, e) < 0)
+		return NULL;
+	while (i < b->n && strcmp(b->p[i].name, name) < 0)
+		i++;
+	if (i < b->n && strcmp(b->p[i].name, name) == 0)
+		return &b->p[i];
+	if (alloc_grow(&b->p, &b->cap, b->n + 1, sizeof(*b->p), e) < 0)
+		return NULL;
+	l = &b->p[i];
+	memmove(l + 1, l, (b->n - i) * sizeof(*l));
+	memset(l, 0, sizeof(*l));
+	b->n++;
+	pack_hash128(name, strlen(name), l->id);
+	return (l->name = alloc_dup(name, e)) != NULL ? l : NULL;
+}
+
+/* ---- the file ---- */
+
+static int
+books_get(struct books *b, const char *text, struct err *e)
+{
+	char has[MODEL_HEX], sent[MODEL_HEX];
+	struct books_line l, *to;
+	int at = 0;
+
+	if (sscanf(text, "has %32s %" SCNu64 " %" SCNu64 " sent %32s %" SCNu64
+	    " %" SCNu64 "%n", has, &l.has.step, &l.has.time, sent,
+	    &l.sent.step, &l.sent.time, &at) != 6 || text[at] != ' ' ||
+	    !model_unhex(has, l.has.hash) || !model_unhex(sent, l.sent.hash) ||
+	    (to = books_line(b, text + at + 1, e)) == NULL)
+		return e != NULL && e->code == ERR_SYS ? -ERR_SYS : 0;
+	to->has = l.has;
+	to->sent = l.sent;
+	return 1;
+}
+
+static int
+books_read(struct books *b, const char *path, struct err *e)
+{
+	struct err own = ERR_INIT;
+	char *text = NULL, *rest, *line;
+	struct io *io = NULL;
+	unsigned at = 0;
+	size_t n;
+	int r = io_open_kept(&io, path, e);
+
+	if (r <= 0)
+		return r;
+	n = (size_t)io_size(io);
+	if (n > BOOKS_BYTES)
+		r = err_set(e, ERR_DATA, "limit: '%s' is too long", path);
+	else if ((text = alloc_get(n + 1, 1, e)) == NULL)
+		r = -ERR_SYS;
+	else
+		r = io_read(io, text, n, &n, e);
+	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL &&
+	    (rest != NULL || *line != '\0');) {
+		at++;
+		if (books_get(b, line, &own) <= 0)
+			r = own.code == ERR_SYS ? err_move(e, &own) :
+			    err_set(e, ERR_DATA, "corrupt: '%s', line %u",
+			    path, at);
+	}
+	io_free(io);
+	alloc_free(text);
+	return r;
+}
+
+int
+books_open(struct books *b, const char *dir, int alone, struct err *e)
+{
+	char *path;
+	int r = statedir_open(&b->s, dir, e);
+
+	if (r < 0 || (alone && (r = statedir_wait(&b->s, BOOKS_LOCK, e)) < 0))
+		return r;
+	if ((path = statedir_path(&b->s, BOOKS_FILE, e)) == NULL)
+		return -ERR_SYS;
+	r = books_read(b, path, e);
+	alloc_free(path);
+	return r;
+}
+
+void
+books_close(struct books *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		alloc_free(b->p[i].name);
+	alloc_free(b->p);
+	statedir_close(&b->s);
+	*b = (struct books)BOOKS_INIT;
+}
+
+int
+books_save(const struct books *b, struct err *e)
+{
+	char line[BOOKS_FIXED + SHARD_NAME], has[MODEL_HEX], sent[MODEL_HEX];
+	char *path = statedir_path(&b->s, BOOKS_FILE, e);
+	struct io *io = NULL;
+	size_t i;
+	int n, r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
+
+	for (i = 0; i < b->n && r == 0; i++) {
+		model_hex(b->p[i].has.hash, has);
+		model_hex(b->p[i].sent.hash, sent);
+		n = snprintf(line, sizeof(line), "has %s %" PRIu64 " %" PRIu64
+		    " sent %s %" PRIu64 " %" PRIu64 " %s\n", has,
+		    b->p[i].has.step, b->p[i].has.time, sent,
+		    b->p[i].sent.step, b->p[i].sent.time, b->p[i].name);
+		r = io_write(io, line, (size_t)n, e);
+	}
+	if (r == 0 && (r = statedir_durable(&b->s, e)) == 0)
+		r = io_commit(io, IO_SYNC_FULL, e);
+	io_free(io);
+	alloc_free(path);
+	return r;
+}
+
+/* ---- receipts ---- */
+
+void
+books_receipt(struct receipt *r, const char *name,
+    const unsigned char hash[MODEL_HASH])
+{
+	pack_hash128(name, strlen(name), r->device);
+	model_hex(hash, r->reason);
+}
+
+int
+books_take(struct books *b, const struct receipt *r,
+    const struct books_line **line, struct err *e)
+{
+	unsigned char hash[MODEL_HASH];
+	struct books_line *l = NULL;
+	size_t i;
+
+	for (i = 0; i < b->n && l == NULL; i++)
+		if (memcmp(b->p[i].id, r->device, SHARD_ID) == 0)
+			l = &b->p[i];
+	if (l == NULL || !model_unhex(r->reason, hash))
+		return 0;
+	memcpy(l->has.hash, hash, MODEL_HASH);
+	l->has.step = r->version;
+	l->has.time = (uint64_t)time(NULL);
+	*line = l;
+	return books_save(b, e) < 0 ? -ERR_SYS : 1;
+}

@@ -1,0 +1,77 @@
+/*
+ * Patches that come in one stream, each of the model that the one before makes, or
+ * whole.  They are read and verified to their end, put down, and then taken all
+ * together, group by group, so that a model makes several steps at once.
+ */
+#ifndef ACE_SERIES_H
+#define ACE_SERIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/shard.h"
+#include "model/model.h"
+#include "pipe/scratch.h"
+
+struct err;
+struct reader;
+
+enum {
+	SERIES_MOST = 1024,	/* patches of a stream */
+	SERIES_AHEAD = 32	/* parts that are fetched at once */
+};
+
+/* A group as one of the patches has it. */
+struct series_part {
+	uint32_t group, len;	/* len: of its body */
+	uint64_t at;		/* where that is put down */
+	uint64_t sum;		/* XXH3-64 of the bytes that it makes */
+	uint64_t step;		/* of the patch */
+	uint8_t param;
+	uint8_t whole;		/* it needs no old words */
+};
+
+struct series_patch {
+	unsigned char before[MODEL_HASH];	/* zeros: whole */
+	unsigned char after[MODEL_HASH];
+	uint64_t step, base;	/* base_version, 0: it is not said */
+	int whole;
+	/* private: its parts, and those that are fetched */
+	uint64_t at;
+	size_t n, done, i, k;
+	struct series_part next[SERIES_AHEAD];
+};
+
+struct series {
+	struct scratch s;	/* its file is the caller's to choose */
+	struct series_patch *p;
+	size_t n, cap;
+	size_t from;		/* the first that is taken */
+	/* of the last one that came, also of one that is refused: */
+	unsigned char run[SHARD_ID], digest[SHARD_DIGEST];
+	uint64_t step;
+	unsigned char *has;	/* [groups]: 1 where any patch has this one */
+};
+#define SERIES_INIT { .s = SCRATCH_INIT(1 << 20) }
+
+/* series_read(s, in, m, e): all of the stream, which may have none.  -ERR_DATA where
+ * one is no patch, or not of a model with m's tensors, or does not go on from the one
+ * before. */
+int series_read(struct series *s, struct reader *in, const struct model *m,
+    struct err *e);
+void series_release(struct series *s);
+
+/* series_from(s, i): from the first group on, of patch i and those after it; with n of
+ * none. */
+void series_from(struct series *s, size_t i);
+/* series_take(s, g, part, n, cap, e): the parts of group g, in their order.  Groups are
+ * asked for as they rise.  *part, of *cap, grows where it has to. */
+int series_take(struct series *s, uint32_t g, struct series_part **part,
+    size_t *n, size_t *cap, struct err *e);
+/* series_group(s, list, n, span, old, new, body, e): what n parts make of a group, each
+ * verified by its sum; for several threads at once, each with a body of its own. */
+int series_group(const struct series *s, const struct series_part *list, size_t n,
+    const struct model_span *span, const unsigned char *old, unsigned char *new,
+    struct buf *body, struct err *e);
+
+#endif

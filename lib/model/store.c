@@ -1,0 +1,285 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/opt.h"
+#include "base/scan.h"
+#include "base/temp.h"
+#include "model/store.h"
+
+#define STORE_DRAFT ".next"
+
+static const struct opt store_rows[] = {
+	{ 0, "patches", "N", "The oldest files of more than N are removed.",
+	    OPT_U64(struct store_limits, patches, 2, 1024), .def = "64" },
+	{ 0, "bytes", "SIZE", "And of those with more bytes together, 0: any.",
+	    OPT_SIZE(struct store_limits, bytes), .def = "0" },
+	{ 0, "anchor", "N", "A whole model every N patches, or sooner if they have its "
+	    "bytes; 0: never.",
+	    OPT_U64(struct store_limits, anchor, 0, 1024), .def = "16" },
+	OPT_END
+};
+
+static void
+store_name(const struct way *w, char name[STORE_NAME])
+{
+	char before[MODEL_HEX], after[MODEL_HEX];
+
+	model_hex(w->before, before);
+	model_hex(w->after, after);
+	(void)snprintf(name, STORE_NAME, "%08" PRIu64 ".%s.%s.%" PRIu64 ".aceg",
+	    w->nth, before, after, w->step);
+}
+
+static char *
+store_path(const struct store *s, const struct way *w, struct err *e)
+{
+	char name[STORE_NAME];
+
+	store_name(w, name);
+	return model_name(s->dir, name, e);
+}
+
+/* ---- the list ---- */
+
+struct store_scan {
+	struct store *s;
+	char again[STORE_NAME];
+};
+
+static int
+store_each(void *arg, const char *name, struct err *e)
+{
+	const unsigned char none[MODEL_HASH] = { 0 };
+	struct store_scan *x = arg;
+	char before[MODEL_HEX], after[MODEL_HEX], *path;
+	struct way w = { .digest = { 0 } };
+	struct stat st;
+
+	/* what does not have such a name is not ours */
+	if (sscanf(name, "%" SCNu64 ".%32[0-9a-f].%32[0-9a-f].%" SCNu64, &w.nth,
+	    before, after, &w.step) != 4 || !model_unhex(before, w.before) ||
+	    !model_unhex(after, w.after))
+		return 0;
+	store_name(&w, x->again);
+	if (strcmp(name, x->again) != 0)
+		return 0;
+	if ((path = model_name(x->s->dir, name, e)) == NULL)
+		return -ERR_SYS;
+	w.bytes = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	alloc_free(path);
+	w.whole = memcmp(w.before, none, MODEL_HASH) == 0;
+	return w.bytes == 0 ? 0 : ways_add(&x->s->w, &w, e);
+}
+
+static int
+store_by_nth(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+
+	return (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+int
+store_create(const char *state, struct err *e)
+{
+	static const char head[] =
+	    "# What ace-diff -S keeps for those who missed something; it reads this "
+	    "when it\n# starts.  A line is NAME VALUE; where there is none, the "
+	    "default.  SIZE is bytes:\n# 64M, 2Gi.  The last whole model, and what "
+	    "leads from it to the newest, is kept.\n";
+	char *dir = model_name(state, "patches", e);
+	char *limits = model_name(state, LIMITS_FILE, e);
+	int r = dir == NULL || limits == NULL ? -ERR_SYS : 0;
+
+	if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+		r = err_sys(e, "'%s'", dir);
+	if (r == 0)
+		temp_sweep(dir);
+	if (r == 0 && access(limits, F_OK) < 0)
+		r = limits_write(limits, head, store_rows, IO_SYNC_FULL, e);
+	alloc_free(dir);
+	alloc_free(limits);
+	return r;
+}
+
+int
+store_open(struct store *s, const char *state, struct err *e)
+{
+	struct store_scan x = { .s = s };
+	struct store_limits other;
+	char *limits = model_name(state, LIMITS_FILE, e);
+	int r = -ERR_SYS;
+
+	if (limits != NULL && (s->dir = model_name(state, "patches", e)) != NULL &&
+	    (r = opt_defaults(store_rows, &s->limits, e)) == 0 &&
+	    (r = limits_read(limits, store_rows, &s->limits, &other, NULL,
+	    e)) == 0)
+		r = scan(s->dir, store_each, &x, e);
+	if (s->w.n > 1)
+		qsort(s->w.p, s->w.n, sizeof(*s->w.p), store_by_nth);
+	alloc_free(limits);
+	return r;
+}
+
+void
+store_close(struct store *s)
+{
+	alloc_free(s->dir);
+	ways_release(&s->w);
+	*s = (struct store)STORE_INIT;
+}
+
+const struct way *
+store_newest(const struct store *s)
+{
+	return s->w.n > 0 ? &s->w.p[s->w.n - 1] : NULL;
+}
+
+const struct way *
+store_known(const struct store *s, const unsigned char hash[MODEL_HASH])
+{
+	size_t i;
+
+	for (i = s->w.n; i-- > 0;)
+		if (memcmp(s->w.p[i].after, hash, MODEL_HASH) == 0)
+			return &s->w.p[i];
+	return NULL;
+}
+
+int
+store_way(struct store *s, const unsigned char *from, size_t **list, size_t *n,
+    struct err *e)
+{
+	const struct way *to = store_newest(s), *w;
+	size_t i, best = WAYS_FIRST;
+
+	*list = NULL;
+	*n = 0;
+	if (to == NULL)
+		return 0;
+	if (from != NULL && memcmp(from, to->after, MODEL_HASH) == 0)
+		return 1;
+	ways_find(&s->w, from);
+	for (i = 0; i < s->w.n; i++) {
+		w = &s->w.p[i];
+		if (w->cost < UINT64_MAX &&
+		    memcmp(w->after, to->after, MODEL_HASH) == 0 &&
+		    (best == WAYS_FIRST || w->cost < s->w.p[best].cost))
+			best = i;
+	}
+	return best == WAYS_FIRST ? 0 : ways_list(&s->w, best, list, n, e) < 0 ?
+	    -ERR_SYS : 1;
+}
+
+/* ---- one more ---- */
+
+char *
+store_draft(const struct store *s, struct err *e)
+{
+	return model_name(s->dir, STORE_DRAFT, e);
+}
+
+int
+store_add(struct store *s, struct way *w, struct err *e)
+{
+	const struct way *last = store_newest(s);
+	size_t i = last != NULL &&
+	    memcmp(last->after, w->after, MODEL_HASH) == 0 ? 0 : s->w.n;
+	char *draft = store_draft(s, e), *path = NULL;
+	struct stat st;
+	int r = -ERR_SYS;
+
+	w->nth = last != NULL ? last->nth + 1 : 1;
+	if (draft == NULL || (path = store_path(s, w, e)) == NULL)
+		goto out;
+	while (i < s->w.n && (memcmp(s->w.p[i].before, w->before, MODEL_HASH) != 0 ||
+	    memcmp(s->w.p[i].after, w->after, MODEL_HASH) != 0))
+		i++;
+	if (i < s->w.n) {
+		(void)unlink(draft);
+		r = 0;
+	} else if (stat(draft, &st) < 0 || rename(draft, path) < 0) {
+		r = err_sys(e, "'%s'", path);
+	} else {
+		w->bytes = (uint64_t)st.st_size;
+		r = ways_add(&s->w, w, e);
+	}
+	/* also what a killed process has renamed */
+	if (r == 0)
+		r = io_sync_path(path, e);
+out:
+	alloc_free(draft);
+	alloc_free(path);
+	return r;
+}
+
+int
+store_due(struct store *s, int *due, struct err *e)
+{
+	uint64_t patches = 0;
+	size_t *list, n, most;
+	int r = store_way(s, NULL, &list, &n, e);
+
+	if (r > 0) {
+		/* list[0] is whole; one more than these must not be over the limit */
+		most = (size_t)(s->limits.anchor < s->limits.patches - 1 ?
+		    s->limits.anchor : s->limits.patches - 1);
+		patches = s->w.p[list[n - 1]].cost - s->w.p[list[0]].bytes;
+		*due = n - 1 >= most || patches >= s->w.p[list[0]].bytes;
+	} else {
+		*due = 1;
+	}
+	*due = *due && s->limits.anchor != 0;
+	alloc_free(list);
+	return r < 0 ? r : 0;
+}
+
+int
+store_prune(struct store *s, struct err *e)
+{
+	uint64_t bytes = 0, files = s->w.n;
+	size_t *list, n, i, k;
+	char *path;
+	int r = store_way(s, NULL, &list, &n, e);
+
+	for (i = 0; i < s->w.n; i++)
+		bytes += s->w.p[i].bytes;
+	for (i = 0; r >= 0 && i + 1 < s->w.n && (files > s->limits.patches ||
+	    (s->limits.bytes != 0 && bytes > s->limits.bytes)); i++) {
+		for (k = 0; k < n && list[k] != i; k++)
+			;
+		if (k < n)
+			continue;
+		if ((path = store_path(s, &s->w.p[i], e)) == NULL)
+			r = -ERR_SYS;
+		else if (unlink(path) < 0 && errno != ENOENT)
+			r = err_sys(e, "'%s'", path);
+		alloc_free(path);
+		bytes -= s->w.p[i].bytes;
+		files--;
+	}
+	alloc_free(list);
+	return r < 0 ? r : 0;
+}
+
+int
+store_fd(const struct store *s, size_t i, struct err *e)
+{
+	char *path = store_path(s, &s->w.p[i], e);
+	int fd = -1;
+
+	if (path != NULL && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		(void)err_sys(e, "'%s'", path);
+	alloc_free(path);
+	return fd;
+}

@@ -1,0 +1,76 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "model/ways.h"
+
+int
+ways_add(struct ways *x, const struct way *w, struct err *e)
+{
+	int r = alloc_grow(&x->p, &x->cap, x->n + 1, sizeof(*x->p), e);
+
+	if (r == 0)
+		x->p[x->n++] = *w;
+	return r;
+}
+
+void
+ways_release(struct ways *x)
+{
+	alloc_free(x->p);
+	memset(x, 0, sizeof(*x));
+}
+
+/* Is the way to i shorter behind k? */
+static int
+ways_shorter(struct ways *x, size_t i, size_t k)
+{
+	struct way *w = &x->p[i];
+	const struct way *p = &x->p[k];
+
+	if (w->whole || p->cost >= UINT64_MAX - w->bytes ||
+	    p->cost + w->bytes >= w->cost ||
+	    memcmp(p->after, w->before, MODEL_HASH) != 0)
+		return 0;
+	w->cost = p->cost + w->bytes;
+	w->prior = k;
+	return 1;
+}
+
+/* Bellman and Ford: once through all of them is enough where each stands behind what
+ * it goes on from, and no way has more of them than there are.  A patch has bytes, so
+ * none comes twice on a way. */
+void
+ways_find(struct ways *x, const unsigned char *from)
+{
+	struct way *w;
+	size_t i, k, round;
+	int more = 1;
+
+	for (i = 0; i < x->n; i++) {
+		w = &x->p[i];
+		w->prior = WAYS_FIRST;
+		w->cost = w->whole || (from != NULL &&
+		    memcmp(w->before, from, MODEL_HASH) == 0) ? w->bytes :
+		    UINT64_MAX;
+	}
+	for (round = 0; more && round < x->n; round++)
+		for (more = 0, i = 0; i < x->n; i++)
+			for (k = 0; k < x->n; k++)
+				more |= ways_shorter(x, i, k);
+}
+
+int
+ways_list(const struct ways *x, size_t last, size_t **list, size_t *n,
+    struct err *e)
+{
+	size_t i;
+
+	for (*n = 0, i = last; i != WAYS_FIRST; i = x->p[i].prior)
+		++*n;
+	if ((*list = alloc_get(*n, sizeof(**list), e)) == NULL)
+		return -ERR_SYS;
+	for (i = last, last = *n; last > 0; i = x->p[i].prior)
+		(*list)[--last] = i;
+	return 0;
+}

@@ -1,0 +1,235 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "codec/exact.h"
+#include "files/dtype.h"
+#include "format/frame.h"
+#include "report/changes.h"
+#include "report/report.h"
+
+/* A line: of a tensor, of all of one type, or of all. */
+struct row {
+	const char *name, *dtype;
+	uint64_t changed, values, bytes;
+};
+
+int
+changes_begin(struct changes *c, const struct reader *r, struct err *e)
+{
+	const size_t n = reader_schema(r)->n;
+
+	if (reader_shard(r)->kind != SHARD_MODEL)
+		return 0;
+	c->sent = alloc_get(n, sizeof(*c->sent), e);
+	c->changed = c->sent != NULL ? alloc_get(n, sizeof(*c->changed), e) : NULL;
+	return c->changed != NULL ? 0 : -ERR_SYS;
+}
+
+void
+changes_release(struct changes *c)
+{
+	alloc_free(c->sent);
+	alloc_free(c->changed);
+	model_note_release(&c->note);
+	*c = (struct changes)CHANGES_INIT;
+}
+
+/* Values that are counted: two of f4 are one. */
+static uint64_t
+changes_values(const struct schema_tensor *t)
+{
+	return dtype_size(t->dtype) != 0 ? t->numel : t->numel / 2;
+}
+
+int
+changes_note(struct changes *c, const struct reader *r, struct err *e)
+{
+	const struct chain_frame *f = reader_frame(r);
+	const struct schema *sc = reader_schema(r);
+	struct bytes b;
+	size_t i;
+	uint32_t k;
+	int bad;
+
+	if ((bad = model_note_decode(&c->note, f->raw, f->raw_len, e)) < 0)
+		return reader_place(r, bad, e);
+	c->known = 1;
+	if (c->note.changed.n == 0)
+		return 0;
+	b = (struct bytes)BYTES(c->note.changed.p, c->note.changed.n);
+	for (i = 0; i < sc->n; i++) {
+		for (k = 0; k < c->sent[i].groups; k++)
+			c->changed[i] += bytes_varint(&b);
+		if (c->changed[i] > changes_values(&sc->t[i]))
+			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
+			    "more values of '%.160s' changed than there are",
+			    sc->t[i].name), e);
+	}
+	return 0;
+}
+
+static double
+changes_share(uint64_t k, uint64_t n)
+{
+	return n > 0 ? (double)k / (double)n : 0;
+}
+
+/* counted: how many changed is known. */
+static void
+changes_text(struct report *p, const struct row *x, int counted, int wide)
+{
+	screen_name(p->s.f, x->name);
+	(void)fprintf(p->s.f, "%*s  %-6s", wide - screen_chars(x->name), "",
+	    x->dtype);
+	if (counted)
+		(void)fprintf(p->s.f, "  %12llu  %9.4f", (unsigned long long)
+		    x->changed, 100 * changes_share(x->changed, x->values));
+	else
+		(void)fprintf(p->s.f, "  %12s  %9s", "-", "-");
+	(void)fprintf(p->s.f, "  %12llu  %10.4f\n", (unsigned long long)x->values,
+	    8 * changes_share(x->bytes, x->values));
+}
+
+static void
+changes_json(struct emit *j, const struct row *x, int counted)
+{
+	emit_open(j, NULL, '{');
+	if (x->name != NULL)
+		emit_string(j, "name", x->name);
+	if (x->dtype != NULL)
+		emit_string(j, "dtype", x->dtype);
+	if (counted)
+		emit_u64(j, "changed", x->changed);
+	emit_u64(j, "values", x->values);
+	emit_u64(j, "bytes", x->bytes);
+	emit_f64(j, "bits_per_value", 8 * changes_share(x->bytes, x->values));
+	emit_close(j);
+}
+
+static void
+changes_add(struct row *to, const struct row *x)
+{
+	to->changed += x->changed;
+	to->values += x->values;
+	to->bytes += x->bytes;
+}
+
+/* What there is to be said of tensor i. */
+static struct row
+changes_row(const struct changes *c, const struct schema *sc, size_t i)
+{
+	return (struct row){ sc->t[i].name, schema_dtype_name(sc->t[i].dtype),
+	    c->changed[i], changes_values(&sc->t[i]), c->sent[i].bytes };
+}
+
+/* The models that it is between. */
+static void
+changes_models(const struct changes *c, struct report *p)
+{
+	char before[MODEL_HEX] = "nothing", after[MODEL_HEX];
+	unsigned char none[MODEL_HASH] = { 0 };
+	const int given = memcmp(c->note.before, none, MODEL_HASH) != 0;
+
+	if (given)
+		model_hex(c->note.before, before);
+	model_hex(c->note.after, after);
+	if (p->s.form != SCREEN_JSON) {
+		(void)fprintf(p->s.f, "%-13s from %s to %s\n", "models", before,
+		    after);
+		return;
+	}
+	emit_open(&p->s.json, "patch", '{');
+	if (given)
+		emit_string(&p->s.json, "before", before);
+	emit_string(&p->s.json, "after", after);
+}
+
+static void
+changes_tensors(const struct changes *c, struct report *p,
+    const struct schema *sc, int counted, int wide)
+{
+	struct row x;
+	size_t i;
+
+	if (p->s.form == SCREEN_JSON)
+		emit_open(&p->s.json, "tensors", '[');
+	else
+		(void)fprintf(p->s.f, "%-*s  dtype   %12s  %9s  %12s  bits/value\n",
+		    wide, "changed", "values", "%", "of");
+	for (i = 0; i < sc->n; i++) {
+		if (!walk_wants(p->glob, &sc->t[i]) || c->sent[i].groups == 0)
+			continue;
+		x = changes_row(c, sc, i);
+		if (p->s.form == SCREEN_JSON)
+			changes_json(&p->s.json, &x, counted);
+		else
+			changes_text(p, &x, counted, wide);
+	}
+	if (p->s.form == SCREEN_JSON)
+		emit_close(&p->s.json);
+}
+
+/* Of each type that there is, and of all. */
+static void
+changes_types(const struct changes *c, struct report *p,
+    const struct schema *sc, int counted, int wide)
+{
+	struct row type[SCHEMA_NDTYPE], all = { "all", "", 0, 0, 0 }, x;
+	size_t i;
+
+	memset(type, 0, sizeof(type));
+	for (i = 0; i < sc->n; i++) {
+		if (!walk_wants(p->glob, &sc->t[i]))
+			continue;
+		x = changes_row(c, sc, i);
+		type[sc->t[i].dtype].dtype = x.dtype;
+		changes_add(&type[sc->t[i].dtype], &x);
+		changes_add(&all, &x);
+	}
+	if (p->s.form == SCREEN_JSON)
+		emit_open(&p->s.json, "dtypes", '[');
+	for (i = 0; i < SCHEMA_NDTYPE; i++) {
+		if (type[i].dtype == NULL)
+			continue;
+		if (p->s.form == SCREEN_JSON) {
+			changes_json(&p->s.json, &type[i], counted);
+			continue;
+		}
+		type[i].name = all.name;
+		changes_text(p, &type[i], counted, wide);
+	}
+	if (p->s.form != SCREEN_JSON) {
+		changes_text(p, &all, counted, wide);
+		return;
+	}
+	emit_close(&p->s.json);
+	if (counted)
+		emit_u64(&p->s.json, "changed", all.changed);
+	emit_u64(&p->s.json, "values", all.values);
+	emit_u64(&p->s.json, "bytes", all.bytes);
+	emit_f64(&p->s.json, "bits_per_value", 8 * changes_share(all.bytes,
+	    all.values));
+}
+
+void
+changes_put(const struct changes *c, struct report *p, const struct schema *sc)
+{
+	const int counted = c->note.n == 0 || c->note.changed.n != 0;
+	int wide = (int)sizeof("changed") - 1, n;
+	size_t i;
+
+	if (!c->known)
+		return;
+	for (i = 0; i < sc->n; i++)
+		if (walk_wants(p->glob, &sc->t[i]) && c->sent[i].groups != 0 &&
+		    (n = screen_chars(sc->t[i].name)) > wide)
+			wide = n;
+	changes_models(c, p);
+	changes_tensors(c, p, sc, counted, wide);
+	changes_types(c, p, sc, counted, wide);
+	if (p->s.form == SCREEN_JSON)
+		emit_close(&p->s.json);
+}
