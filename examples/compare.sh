@@ -6,16 +6,16 @@
 # Each takes a DIR, and leaves there DIR/NAME.tsv and more; every run is a line of
 # DIR/runs.tsv and some of DIR/curves.tsv, and is not made again, so that what
 # was stopped goes on, and what one of them has run the others have.  The last column
-# says all that a run depends on, the sum of its text among it; DIR/text.tsv is the
-# sum, the size and the name of each file of the text.
+# says all that a run depends on, the sum of its text among it; DIR/text is the text
+# and its files, as corpus.sh leaves them.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
 # STEPS=N	of a batch of 8 on each of 4 edges (5000); all ways read as much
 #		text as that
-# REGIME=fresh	on 12 MB of program sources of this machine, of which nothing is
+# REGIME=fresh	on 12 MB of C++ headers, the same everywhere, of which nothing is
 #		read twice; or
-# REGIME=repeated  on 400 kB of C headers, read 26 times; NAME-repeated.tsv
-# CORPUS=FILE	text of your own
+# REGIME=repeated  on 400 kB of them, read 26 times; NAME-repeated.tsv
+# CORPUS=FILE	text of your own; without it none but that is taken
 # SPLIT=parts	each edge has another part of the text; or interleaved: in turn
 # LOCAL=1	ways that exchange dense values: all edges in one process, which
 #		gives the same models; their bytes are reckoned, and the time of
@@ -29,8 +29,15 @@
 #		--feedback,none goes without, --feedback,ef:raw (of paper:...) is as
 #		the paper has it;
 #		--link,RATE is what all edges take their link for, so that (5) is the
-#		same for all;
-#		--slope,X begins with 1 - X times the bits and ends with 1 + X
+#		same for all; with tier, the mean of the links of its tier;
+#		--clusters,X (of paper:...) makes one plan for the edges of a cluster,
+#		after their first ten local steps, for all of the run; X is how unlike
+#		they may be, 0: each has its own;
+#		--slope,X begins with 1 - X times the bits and ends with 1 + X;
+#		--effort,9 codes with ace-step --effort 9, both ways;
+#		--relays,2 has two relays between the edges and the cloud, which code
+#		as edges do: what they send and get is counted, too, and how long that
+#		takes is not
 # TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
 #		otherwise one that swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  What a step takes on it is reckoned, not waited for.
@@ -54,19 +61,11 @@ sequences=$((STEPS * 8 * 4))	# that all edges read together
 
 # ---- the text ----
 
-# what the text of a regime is, and the suffix of its tables
+# the share of a regime's text that is for training, and the suffix of its tables
 regime() {
 	case $REGIME in
-	fresh) suffix=
-		size=12000000 share=0.96
-		files() {
-			find /usr/include /usr/share/perl -type f \
-			    \( -name '*.h' -o -name '*.hpp' -o -name '*.pm' \
-			    -o -path '/usr/include/c++/*' \) \
-			    ! -path '*/unicore/*' -size -256k
-		} ;;
-	repeated) suffix=-repeated
-		size=800000 share=0.5 ;;
+	fresh) suffix='' share=0.96 ;;
+	repeated) suffix=-repeated share=0.5 ;;
 	*) die "no regime is called '$REGIME': fresh, repeated" ;;
 	esac
 	valid=$(awk "BEGIN { print 1 - $share }")
@@ -139,6 +138,16 @@ way() {
 	! take --link || link=$value
 	slope=
 	! take --slope || slope=$value
+	effort=
+	! take --effort || effort=$value
+	clusters=
+	! take --clusters || clusters=$value
+	[[ -z $clusters || $code = paper:* ]] || die "'$1': clusters are of paper:..."
+	relays=
+	! take --relays || relays=$value
+	[[ -z $relays || $relays =~ ^[1-9][0-9]*$ && $code =~ ^(paper:|[0-9.]) &&
+	    $((EDGES % relays)) -eq 0 ]] ||
+	    die "'$1': relays have equally many of $EDGES edges each, and a code"
 	[ -z "$target" ] || [ -z "$slope" ] || die "'$1': --slope needs to know" \
 	    "how many rounds there are, and --target leaves that open"
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|paper:[a-z0-9.:=,@]+)$ ]] ||
@@ -157,7 +166,7 @@ way() {
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
 	[ -z "$target" ] || given="$given --policy"
 	setup="$setup, $code, $given, $form${target:+, drift $target}${slope:+, slope $slope}"
-	setup=$setup${link:+, link $link}
+	setup=$setup${link:+, link $link}${effort:+, effort $effort}${relays:+, $relays relays}${clusters:+, clusters $clusters}
 	[ "$feedback" = ef ] || setup="$setup, feedback $feedback"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
@@ -167,7 +176,8 @@ way() {
 }
 
 # dense ROUNDS: the streams of the edges with a step in each round, and of the
-# cloud
+# cloud.  No aggregate comes back: all take the first one's text, since models that
+# differ are not averaged.
 dense() {
 	local k short='' given=$given
 	# what only --local knows
@@ -177,7 +187,7 @@ dense() {
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # words are meant
-		train --index "$k" --of "$EDGES" $model --batch "$batch" \
+		train --index 1 --device "edge$k" --of "$EDGES" $model --batch "$batch" \
 		    --valid "$valid" $given $short --steps "$1" --run "$name" \
 		    "$text" >"$dir/up$1-$k"
 	done
@@ -216,6 +226,7 @@ alone() {
 
 go() {
 	[ -z "$slope" ] || plan || die "$what: cannot plan its bits"
+	[ -z "$clusters" ] || clusters || die "$what: cannot find its clusters"
 	case $code,${LOCAL:-} in
 	dense,) run "$what" dense_edge dense_back dense_cloud ;;
 	dense,*) alone ;;
@@ -386,13 +397,12 @@ begin() {
 	    for (i = 1; i < n; i++) if (f[i] == "--context") c = f[i + 1]
 	    print c ? c : 64 }')
 	regime
-	find_text
+	find_text "$out/text/$REGIME" "$here/examples/corpus.sh" "$REGIME" "$out/text"
 	passes
 	trace >"$work/trace"
 	common="text $(cksum <"$text" | tr ' ' /), $valid kept, $model, network"
 	common="$common $(cksum <"$work/trace" | tr ' ' /), ${STEP_MS:-20} ms"
 	common="$common, $(ace-step --version | head -n 1)"
-	[ ! -s "$work/manifest" ] || cp "$work/manifest" "$out/text$suffix.tsv"
 	[ -s "$out/runs.tsv" ] || tr ' ' '\t' <<<"$runs_head" >"$out/runs.tsv"
 	[ -s "$out/curves.tsv" ] ||
 	    tr ' ' '\t' <<<"$curves_head" >"$out/curves.tsv"

@@ -148,8 +148,8 @@ if [ "${1:-}" = --one ]; then
 	one "$2" "$3" "$4"
 	exit
 fi
-corpus() { "$here/examples/text.sh"; }
-find_text
+unpack() { "$here/examples/text.sh" >"$work/text"; }
+find_text "$work/text" unpack
 if [ "${1:-}" = --sweep ]; then
 	sweep
 	exit

@@ -11,6 +11,8 @@
 # ace-policy --cuts in the stream, which the trainer obeys, from nothing known on.
 #
 # RATE, COST	of the link, Mbit/s and ms; 25, 10
+# BUDGET=SIZE	through ace-step with a state and so many bytes a step, instead of
+#		ace-compress in 16 bits a value, which keeps nothing; overlap-state.tsv
 # STEPS=N	of each run; 6
 # TRIES=N	of which the fastest counts; 5
 # MODEL="..."	the trainer's options
@@ -27,6 +29,17 @@ rate=${RATE:-25} cost=${COST:-10} steps=${STEPS:-6} tries=${TRIES:-5}
 read -ra model <<<"${MODEL:---layers 4 --width 96 --heads 3 --context 64 --batch 48}"
 cat "$here"/../lib/*/*.c >"$work/text"
 
+table=overlap share=0.5
+[ -z "${BUDGET:-}" ] || table=overlap-state
+
+coder() {
+	if [ -n "${BUDGET:-}" ]; then
+		ace-step -S "$work/state" -b "$BUDGET"
+	else
+		ace-compress -c f16
+	fi
+}
+
 decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --cmin 2 \
     --cmax 2 | tee "$work/decided"; }
 
@@ -37,12 +50,15 @@ run() {
 		cuts=(--cuts none --clock --policy)
 		policy=decides
 	fi
-	rm -f "$work/back"
+	rm -rf "$work/back" "$work/state"
 	mkfifo "$work/back"
 	from=$EPOCHREALTIME
+	# both ends of the circle are opened before any program runs, so that whoever
+	# ends, all others see an end
+	# shellcheck disable=SC2094 # the circle is meant
 	train "${model[@]}" --steps "$2" "${cuts[@]}" --rate 0.001 \
-	    --profile "$work/profile" --apply "$work/back" --clip 0 \
-	    "$work/text" | $policy | ace-compress -c f16 |
+	    --profile "$work/profile" --apply - --clip 0 \
+	    "$work/text" <"$work/back" | $policy | coder |
 	    late -r "${rate}e6" -c "$(awk "BEGIN { print $cost / 1000 }")" \
 	    -l "$work/sent" >"$work/back"
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
@@ -57,7 +73,11 @@ fit() {
 
 # the link and the layers, as a run layer by layer finds them
 run all "$steps" >"$work/all"
-awk 'NR > 1 { $2 = $2 / 2 } { print $1, $2, $3 }' "$work/profile" >"$work/table"
+[ -z "${BUDGET:-}" ] || share=$(awk -v sent="$(tail -n +2 "$work/sent" | awk '{ n += $1 }
+    END { print n }')" -v n="$((steps - 1))" 'NR > 1 { all += $2 }
+    END { print sent / n / all }' "$work/profile")
+awk -v share="$share" 'NR > 1 { $2 = $2 * share } { print $1, $2, $3 }' \
+    "$work/profile" >"$work/table"
 read -r bits dt <<<"$(fit)"
 echo "link: $bits bit/s, ${dt} s a transmission, as measured"
 ace-advise dynacomm --bandwidth "${bits}bit" --dt "${dt}s" "$work/table" |
@@ -96,5 +116,5 @@ least() { sort -g "$1" | head -n 1; }
 			whole - $3) }' \
 		    "$work/plan"
 	done
-} >"$out/overlap.tsv"
-cat "$out/overlap.tsv"
+} >"$out/$table.tsv"
+cat "$out/$table.tsv"

@@ -14,7 +14,8 @@
 # of the text once.
 #
 # With -v claims="WAY WHAT MEAN END ..." the table is not of ways but of claims:
-# whether the mean is at most MEAN and the upper end of the interval at most END.
+# whether the mean is at most MEAN and the upper end of the interval at most END, with
+# `digits' digits (3).
 
 BEGIN { FS = OFS = "\t"; infinite = 1e300 }
 
@@ -179,9 +180,9 @@ function claim(w, what, most, end,   verdict) {
 		verdict = "holds"
 	else if (half >= 0 && mean - half > most)
 		verdict = "does not hold"
-	print w, what, most, end, pairs, number(mean, 3),
-	    (half < 0 ? "-" : number(mean - half, 3)),
-	    (half < 0 ? "-" : number(mean + half, 3)), verdict
+	print w, what, most, end, pairs, number(mean, digits),
+	    (half < 0 ? "-" : number(mean - half, digits)),
+	    (half < 0 ? "-" : number(mean + half, digits)), verdict
 }
 
 END {
@@ -189,6 +190,7 @@ END {
 		ref = reference()
 	ways = split(list, order, " ")
 	if (claims) {
+		digits = digits ? digits : 3
 		print "way", "what", "at most", "interval to at most", "seeds",
 		    "mean", "from", "to", "verdict"
 		k = split(claims, f, " ")

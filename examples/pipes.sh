@@ -139,43 +139,11 @@ need() {
 
 # ---- the text ----
 
-# which files, how many bytes of them, and the share of those for training
-files() { find /usr/include -name '*.h' -type f; }
-size=800000 share=0.9
-
-# The files in an order that is no order, so that what is kept for validation
-# (the end) is of the same kind; the training part sorted again, so that the
-# devices see different things.  Where there is less, less of everything.  Which they
-# are, each with its sum and size, is left in $work/manifest.
-corpus() {
-	files | sort |
-	    awk '{ print (NR * 7919) % 10007 "\t" $0 }' | sort -n | cut -f 2- |
-	    tr '\n' '\0' | xargs -0 wc -c | awk -v size=$size -v share=$share '
-		$2 == "total" { next }
-		{ bytes[++files] = $1; all += $1
-		    sub(/^ *[0-9]+ /, ""); name[files] = $0 }
-		END {
-			size = all < size ? all : size
-			for (i = 1; i <= files; i++) {
-				n += bytes[i]
-				if (n <= share * size) {
-					print name[i] | "sort"
-					continue
-				}
-				if (!kept++)
-					close("sort")
-				if (n <= size)
-					print name[i]
-			}
-		}' | tr '\n' '\0' >"$work/files"
-	xargs -0 cksum <"$work/files" | tr ' ' '\t' >"$work/manifest"
-	xargs -0 cat <"$work/files"
-}
-
-# Sets text: CORPUS, or what corpus gives.
+# find_text FILE CMD...: sets text: CORPUS, or FILE, which the command makes.
 find_text() {
-	text=${CORPUS:-$work/text}
-	[ -n "${CORPUS:-}" ] || corpus >"$text" ||
+	text=${CORPUS:-$1}
+	shift
+	[ -n "${CORPUS:-}" ] || "$@" ||
 	    status=$? die "there is no text to train on"
 	[ -r "$text" ] || die "cannot read '$text'"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||

@@ -10,7 +10,7 @@
 # BAD="..."		how many attackers (3 1 2)
 # RULES="..."		NAME=RULE of ace-aggregate; NAME= is the mean
 # ATTACKS="..."		KIND=FACTOR of attack.c
-# CORPUS=FILE		text of your own; otherwise C headers of this machine
+# CORPUS=FILE		text of your own; otherwise what corpus.sh gives (small)
 #
 # What was run is not run again, so that what was stopped goes on.  Every run with
 # the first seed comes before those with the second.
@@ -71,10 +71,13 @@ one() {
 	rm -rf "$dir"
 }
 
+# told: what else this run depends on
+told() { echo "$setup, ${rule:-mean}, $kind $factor"; }
+
 # known: was it run before?
 known() {
-	awk -F '\t' -v r="$rulename" -v k="$kind" -v b="$bad" -v s="$seed" '
-	    $1 == r && $2 == k && $3 == b && $4 == s { found = 1 }
+	awk -F '\t' -v r="$rulename" -v k="$kind" -v b="$bad" -v s="$seed" -v setup="$(told)" '
+	    $1 == r && $2 == k && $3 == b && $4 == s && $NF == setup { found = 1 }
 	    END { exit !found }' "$out/robust-runs.tsv"
 }
 
@@ -87,8 +90,8 @@ attempt() {
 	[ "$rulename $kind" = "caps heavy" ] || [ "$rulename" != caps ] || return 0
 	! known || return 0
 	one
-	printf '%s\t%s\t%s\t%s\t%s\n' "$rulename" "$kind" "$bad" \
-	    "$seed" "$line" >>"$out/robust-runs.tsv"
+	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$rulename" "$kind" "$bad" \
+	    "$seed" "$line" "$(told)" >>"$out/robust-runs.tsv"
 }
 
 all() {
@@ -114,8 +117,8 @@ all() {
 # greatest standard deviation between seeds in it.
 table() {
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \
-	    -v attacks="none $(printf '%s ' $ATTACKS)" '
-	NR == 1 { next }
+	    -v attacks="none $(printf '%s ' $ATTACKS)" -v setup="$setup, " '
+	NR == 1 || index($NF, setup) != 1 { next }
 	{ key = $2 OFS $3; seen[key]
 	    n[key, $1]++; x[key, $1] += $6; sq[key, $1] += $6 * $6 }
 	END {
@@ -163,9 +166,11 @@ need train attack ace-aggregate awk cmp mkfifo tee
 BAD=${BAD:-3 1 2}
 out=${1:-.}
 mkdir -p "$out"
-find_text
+find_text "$out/text/small" "$here/examples/corpus.sh" small "$out/text"
+setup="$devices devices, text $(cksum <"$text" | tr ' ' /), $STEPS steps, ${model[*]},"
+setup="$setup $(ace-aggregate --version | head -n 1)"
 [ -s "$out/robust-runs.tsv" ] ||
-    printf 'rule\tattack\tattackers\tseed\tloss\ttop1\tunigram\n' \
+    printf 'rule\tattack\tattackers\tseed\tloss\ttop1\tunigram\tsetup\n' \
     >"$out/robust-runs.tsv"
 all
 table

@@ -33,6 +33,29 @@ out=${1:-.}
 mkdir -p "$out"
 work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# note STATUSES PROGRAM...: those of a pipeline that failed
+note() {
+	local status
+	for status in $1; do
+		shift
+		[ "$status" -eq 0 ] || echo "$1 $status" >>"$work/failed"
+	done
+}
+
+# failed WHEN: ends with who failed, if one did.  Then others find a pipe closed (141)
+# or a stream without its end (3), so it is one with another status, if there is one.
+failed() {
+	local who status
+	[ -s "$work/failed" ] || return 0
+	read -r who status <<<"$(awk '{ r = $2 == 141 ? 1 : $2 == 3 ? 2 : 3 }
+	    r > best { best = r; line = $0 } END { print line }' "$work/failed")"
+	echo "together.sh: $1: $who failed with status $status" >&2
+	[ "$status" -le 5 ] || status=4
+	exit "$status"
+}
 read -ra links <<<"${LINKS:-5/100 50/10 10/300}"
 cost=$(awk "BEGIN { print ${COST:-10} / 1000 }")
 steps=${STEPS:-12} tries=${TRIES:-2}
@@ -43,7 +66,9 @@ text=${CORPUS:-$work/text}
 
 # what a step is computed
 compute=$(train "${model[@]}" --steps 4 --clock "$text" | ace-inspect -v |
-    sed -n 's/.*compute.seconds=//p' | sort -g | head -n 1)
+    sed -n 's/.*compute.seconds=//p' | sort -g | sed -n 1p
+    note "${PIPESTATUS[*]}" train ace-inspect sed sort sed)
+failed 'before all ways'
 
 # coded WAY MBIT MS: what stands between the trainer and the link
 coded() {
@@ -63,9 +88,10 @@ coded() {
 	case $1 in
 	none) cat ;;
 	cuts) ace-policy --cuts "${cost}s" --bandwidth "$2Mbit" --cmin 2 --cmax 2 |
-	    ace-compress -c f16 ;;
+	    ace-compress -c f16 || note "${PIPESTATUS[*]}" ace-policy ace-compress ;;
 	*) ace-expand -S "$s" | ace-score -S "$s" | ace-policy -S "$s" "${policy[@]}" |
-	    ace-select --policy | ace-compress -S "$s" ;;
+	    ace-select --policy | ace-compress -S "$s" || note "${PIPESTATUS[*]}" \
+	    ace-expand ace-score ace-policy ace-select ace-compress ;;
 	esac
 }
 
@@ -81,12 +107,16 @@ part() {
 	[ ! -e "$work/model" ] || how+=(--load "$work/model")
 	rm -rf "$work/back" "$work/state"
 	mkfifo "$work/back"
+	# both ends of the circle are opened before any program runs, so that whoever
+	# ends, all others see an end
 	# shellcheck disable=SC2094 # the circle is meant
 	train "${model[@]}" --seed "$5" --steps "$4" "${how[@]}" --rate 0.003 --warmup 0 \
-	    --apply "$work/back" --eval --windows 256 --log "$work/log" \
-	    --save "$work/next" "$text" | coded "$@" |
+	    --apply - --eval --windows 256 --log "$work/log" \
+	    --save "$work/next" "$text" <"$work/back" | coded "$@" |
 	    late -r "$2e6" -c "$cost" -l "$work/sent" \
-	    -d "$(awk "BEGIN { print $3 / 1000 }")" | ace-expand >"$work/back"
+	    -d "$(awk "BEGIN { print $3 / 1000 }")" | ace-expand >"$work/back" ||
+	    note "${PIPESTATUS[*]}" train coded late ace-expand
+	failed "$1 on $2/$3"
 	mv "$work/next" "$work/model"
 	awk '{ s += $1 } END { print s + 0 }' "$work/sent" >>"$work/bytes"
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
@@ -97,7 +127,7 @@ run() {
 	local l seed=0
 	rm -f "$work/model" "$work/bytes"
 	for l in "${links[@]}"; do
-		part "$1" "${l%/*}" "${l#*/}" "$2" $((seed += 1)) || return
+		part "$1" "${l%/*}" "${l#*/}" "$2" $((seed += 1))
 	done >"$work/parts"
 	awk -v OFS='\t' -v b="$(awk '{ s += $1 } END { print s }' "$work/bytes")" \
 	    -v loss="$(awk '$1 == "end" { print $4 }' "$work/log")" '

@@ -34,8 +34,9 @@ enum {
 	OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
 	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GOSSIP, OPT_GRADIENT,
 	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
-	OPT_LOCAL, OPT_LOG, OPT_MUON, OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
-	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_RECORD, OPT_RESUME,
+	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON,
+	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
+	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_RECORD, OPT_REPLAY, OPT_RESUME,
 	OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP,
 	OPT_WIDTH, OPT_WINDOWS
 };
@@ -74,6 +75,7 @@ static const struct option options[] = {
 	{ "load", required_argument, NULL, OPT_LOAD },
 	{ "local", no_argument, NULL, OPT_LOCAL },
 	{ "log", required_argument, NULL, OPT_LOG },
+	{ "momentum", required_argument, NULL, OPT_MOMENTUM },
 	{ "muon", required_argument, NULL, OPT_MUON },
 	{ "of", required_argument, NULL, OPT_OF },
 	{ "outer-momentum", required_argument, NULL, OPT_OUTER_MOMENTUM },
@@ -84,6 +86,7 @@ static const struct option options[] = {
 	{ "prox", required_argument, NULL, OPT_PROX },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "record", required_argument, NULL, OPT_RECORD },
+	{ "replay", no_argument, NULL, OPT_REPLAY },
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "run", required_argument, NULL, OPT_RUN },
 	{ "save", required_argument, NULL, OPT_SAVE },
@@ -136,6 +139,9 @@ static const char usage[] =
 "                          that come with the aggregate\n"
 "      --gossip            with --interval: say the model, and take the mean of it\n"
 "                          and the neighbours' that comes back (D-PSGD)\n"
+"      --replay            with --interval: those steps are taken back, their mean\n"
+"                          gradient is said, and all take as many steps with the\n"
+"                          average, so that all hold the same moments\n"
 "      --foretell X        say, and get, only what a difference is beyond X times\n"
 "                          the average of the round before, which all have (0)\n"
 "      --prox X            hold local steps to the round's first model, by this\n"
@@ -148,6 +154,7 @@ static const char usage[] =
 "      --rate X            AdamW's, at its highest (0.01)\n"
 "      --warmup N          steps to get there (a tenth), then a cosine\n"
 "      --muon X            Muon for the matrices inside the layers, at rate X\n"
+"      --momentum X        of Muon (0.95)\n"
 "      --decay X --beta2 X --clip NORM     (0.1, 0.95, 1; 0: none)\n"
 "      --seed N            same seed, same bits (1)\n"
 "  the model\n"
@@ -257,6 +264,7 @@ set_flag(struct opts *o, int key)
 	case OPT_AVERAGE: o->run.moments = 1; return 0;
 	case OPT_CONTROL: o->run.control = 1; return 0;
 	case OPT_LOCAL: o->run.alone = 1; return 0;
+	case OPT_REPLAY: o->run.replay = 1; return 0;
 	case OPT_POLICY: o->run.obey = 1; return 0;
 	case 'h': o->help = 1; return 0;
 	default: return 1;
@@ -275,6 +283,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_PROX: return real_arg(&o->prox, s, 0, 1e6);
 	case OPT_FORETELL: return real_arg(&o->foretell, s, 0, 1);
 	case OPT_EMA: return real_arg(&o->ema, s, 0, 0.999999);
+	case OPT_MOMENTUM: return real_arg(&r->momentum, s, 0, 0.999999);
 	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
 	case OPT_OUTER_MOMENTUM:
 		return real_arg(&r->outer_momentum, s, 0, 0.999999);
@@ -364,6 +373,12 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    r->foretell > 0))
 		*why = "--gossip is for --interval, and for one device without "
 		    "--delay and --foretell";
+	else if (r->replay && (r->local == 0 || r->delay > 0 || r->obey ||
+	    r->foretell > 0 || r->prox > 0 || r->gossip || r->moments ||
+	    r->control))
+		*why = "--replay is for --interval alone: not with --delay, "
+		    "--policy, --foretell, --prox, --gossip, --average-moments "
+		    "and --control-variates";
 	else if (r->favour.name != NULL && r->sensitivity[0] == NULL)
 		*why = "--favour is for --sensitivity";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
@@ -409,7 +424,8 @@ main(int argc, char **argv)
 	    .shape = { 2, 96, 3, 64 }, .batch = 16, .seed = 1,
 	    .share = { 1, 1, 0 }, .valid = 0.1, .windows = 256, .run = "train",
 	    .rule = { .rate = 0.01, .beta1 = 0.9, .beta2 = 0.95, .decay = 0.1,
-	    .clip = 1, .last = 0.05, .steps = 1000, .outer_rate = 1 } } };
+	    .clip = 1, .last = 0.05, .steps = 1000, .outer_rate = 1,
+	    .momentum = 0.95 } } };
 	struct ace_error e = { 0, "" };
 	const char *why = NULL;
 	char device[32];

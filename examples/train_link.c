@@ -153,6 +153,9 @@ link_begin(struct link *l, enum ace_kind kind, uint64_t round,
 	(void)snprintf(text, sizeof text, "%.9g", model_norm(l->m));
 	if ((r = ace_write_key(l->out, "model.norm", text, e)) < 0)
 		return r;
+	if (l->digest[0] != '\0' && (r = ace_write_key(l->out, "model.digest",
+	    l->digest, e)) < 0)
+		return r;
 	(void)snprintf(text, sizeof text, "%.9g", l->compute);
 	if (l->compute >= 0 && (r = ace_write_key(l->out, "compute.seconds",
 	    text, e)) < 0)
@@ -203,12 +206,16 @@ apply_open(struct link *l, struct ace_error *e)
 }
 
 static void
-hear(const struct ace_reader *in, struct link_word *word)
+hear(const struct link *l, struct link_word *word)
 {
-	const char *v = ace_policy(in, "interval");
-	char *end;
+	const struct ace_reader *in = l->in;
+	char own[80], *end;
+	const char *v;
 
 	memset(word, 0, sizeof *word);
+	(void)snprintf(own, sizeof own, "interval.%s", l->device);
+	if ((v = ace_policy(in, own)) == NULL)
+		v = ace_policy(in, "interval");
 	if (v != NULL)
 		word->interval = strtoul(v, NULL, 10);
 	if ((v = ace_policy(in, "cuts")) != NULL &&
@@ -230,7 +237,7 @@ mean(const struct link *l, const struct ace_shard *s, float *x,
 	if (s->kind == ACE_SUM)
 		for (i = 0; i < l->m->n; i++)
 			x[i] = (float)((double)x[i] / s->weight);
-	hear(l->in, word);
+	hear(l, word);
 }
 
 int

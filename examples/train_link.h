@@ -15,6 +15,7 @@ struct link {
 	const size_t *order;	/* of the tensors; NULL: the model's */
 	const char *device, *run;
 	double compute;		/* seconds for the next shard; < 0: untold */
+	char digest[20];	/* of what all devices have alike; "": untold */
 	const char *record;	/* directory for a copy of each shard, or NULL */
 	const char *apply;	/* file to read aggregates from, "-" stdin */
 	struct ace_writer *out;

@@ -1,10 +1,9 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "train_muon.h"
 #include "train_optim.h"
-
-static const float muon_momentum = 0.95f;
 
 struct optim *
 optim_new(const struct model *m)
@@ -102,12 +101,13 @@ muon_step(struct optim *o, const struct optim_rule *r, const struct tensor *s,
 	const float keep = (float)(1 - rate * r->decay);
 	const double tall = (double)s->dim[0] / (double)s->dim[1];
 	const float a = (float)(rate * sqrt(tall > 1 ? tall : 1));
+	const float momentum = (float)r->momentum;
 	float *g = grad + s->at, *m = o->m + s->at;
 	size_t j;
 
 	for (j = 0; j < s->n; j++) {
-		m[j] = muon_momentum * m[j] + g[j];
-		g[j] += muon_momentum * m[j];
+		m[j] = momentum * m[j] + g[j];
+		g[j] += momentum * m[j];
 	}
 	muon_orthogonal(g, g, s->dim[0], s->dim[1], o->scratch);
 	for (j = 0; j < s->n; j++)
@@ -124,6 +124,15 @@ optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
 		(r->muon > 0 && m->tensor[i].hidden ? muon_step : adamw)(o, r,
 		    &m->tensor[i], m->theta, m->grad);
 	o->t++;
+}
+
+void
+optim_copy(struct optim *to, const struct optim *from)
+{
+	memcpy(to->m, from->m, from->n * sizeof *to->m);
+	memcpy(to->v, from->v, from->n * sizeof *to->v);
+	memcpy(to->outer, from->outer, from->n * sizeof *to->outer);
+	to->t = from->t;
 }
 
 void

@@ -17,6 +17,7 @@ struct optim_rule {
 	size_t warmup, steps;	/* linear to warmup, cosine to steps */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
+	double momentum;	/* of Muon */
 };
 
 struct optim {
@@ -44,10 +45,14 @@ double optim_share(const struct optim_rule *r, size_t t);
  * With Muon, the matrices inside the layers instead, o->m being their plain
  * momentum and s = muon times the share of the rate that the schedule is at:
  *
- *   m = 0.95 m + g
- *   theta -= s (sqrt(max(1, rows / cols)) orthogonal(g + 0.95 m) + decay theta)
+ *   m = momentum m + g
+ *   theta -= s (sqrt(max(1, rows / cols)) orthogonal(g + momentum m)
+ *		+ decay theta)
  */
 void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
+
+/* to becomes as from is: what the steps before have left. */
+void optim_copy(struct optim *to, const struct optim *from);
 
 /*
  * The outer step, with delta = theta_start - theta_local, averaged: it acts

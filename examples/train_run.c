@@ -21,6 +21,8 @@ struct run {
 	struct model *m;
 	struct optim **optim;	/* one, or one per device when alone */
 	size_t noptim;
+	struct optim *before;	/* replay: the moments that all have */
+	size_t taken;		/* replay: steps of the round that is applied */
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device says */
 	float *last;		/* f32[n] the average before, 0 at first */
@@ -185,16 +187,49 @@ origin(struct run *r)
 		memset(r->start, 0, r->m->n * sizeof *r->start);
 }
 
+static int
+says_gradients(const struct run_options *o)
+{
+	return o->local == 0 || o->replay;
+}
+
+/*
+ * Replay: the mean gradient along h steps, which are taken back.  The moments are
+ * the same on all devices, since all take the steps with the average, so that none
+ * of them has to travel.  The weights are left anywhere.
+ */
+static void
+look_ahead(struct run *r, size_t i, size_t h, float *out)
+{
+	const float share = 1.0f / (float)h;
+	size_t j, k;
+
+	optim_copy(r->before, r->optim[0]);
+	memset(out, 0, r->m->n * sizeof *out);
+	for (j = 0; j < h; j++) {
+		gradient(r, i, r->steps + j);
+		for (k = 0; k < r->m->n; k++)
+			out[k] += share * r->m->grad[k];
+		if (j + 1 < h)
+			optim_step(r->optim[0], &r->o->rule, r->m);
+	}
+	optim_copy(r->optim[0], r->before);
+}
+
 /* What device i says this round into out; the weights are left anywhere. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
 {
-	struct optim *opt = r->optim[r->o->alone ? i : 0];
+	struct optim *opt = r->optim[r->noptim > 1 ? i : 0];
 	size_t n = r->m->n, j;
 
 	if (r->o->local == 0) {
 		gradient(r, i, r->steps);
 		memcpy(out, r->m->grad, n * sizeof *out);
+		return;
+	}
+	if (r->o->replay) {
+		look_ahead(r, i, h, out);
 		return;
 	}
 	for (j = 0; j < h; j++) {
@@ -208,6 +243,45 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	for (j = 0; j < n; j++)
 		out[j] = r->start[j] - r->m->theta[j] -
 		    (float)r->o->foretell * r->last[j];
+}
+
+/* FNV-1a (Fowler, Noll and Vo), of whole numbers of 32 bits. */
+static uint64_t
+digest_add(uint64_t h, const void *x, size_t n)
+{
+	const unsigned char *p = x;
+	uint32_t v;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&v, p + i * sizeof v, sizeof v);
+		h = (h ^ v) * UINT64_C(0x100000001b3);
+	}
+	return h;
+}
+
+/* The digest of what all devices have alike when a round begins: the weights, the
+ * outer step's memory, and where all of them take the same steps the moments and
+ * how many steps that are.  In gossip each has a model of its own. */
+static void
+digest(struct run *r)
+{
+	const struct optim *o = r->optim[0];
+	const uint32_t h = r->local > 0 ? (uint32_t)r->local : 1;
+	const size_t n = r->m->n;
+	uint64_t x = UINT64_C(0xcbf29ce484222325);
+
+	if (r->o->gossip)
+		return;
+	x = digest_add(x, r->m->theta, n);
+	x = digest_add(x, o->outer, n);
+	if (says_gradients(r->o)) {
+		x = digest_add(x, o->m, n);
+		x = digest_add(x, o->v, n);
+		x = digest_add(x, &h, 1);
+	}
+	(void)snprintf(r->link.digest, sizeof r->link.digest, "%016llx",
+	    (unsigned long long)x);
 }
 
 /* Every device in turn, and the mean in double as ace-aggregate forms it. */
@@ -247,6 +321,7 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	const double from = now();
 	int c = 0;
 
+	digest(r);
 	if (o->cuts != NULL)
 		c = emit_begin(&r->emit, r->round, r->applied, tokens, e);
 	if (c == 0)
@@ -257,7 +332,7 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 		    tokens, r->sent, e);
 	if (c == 0)
 		c = o->cuts != NULL ? emit_end(&r->emit, e) :
-		    link_send(&r->link, o->local == 0 ? ACE_GRADIENT :
+		    link_send(&r->link, says_gradients(o) ? ACE_GRADIENT :
 		    ACE_DELTA, r->round, r->applied, tokens, r->sent, e);
 	if (c < 0)
 		return c;
@@ -275,12 +350,17 @@ apply(struct run *r, const float *x, const struct link_word *word)
 	const struct run_options *o = r->o;
 	size_t n = r->m->n, i;
 
-	if (o->local == 0) {
-		memcpy(r->m->grad, x, n * sizeof *x);
-		optim_step(r->optim[0], &o->rule, r->m);
+	if (says_gradients(o)) {
+		for (i = 0; i < (o->replay ? r->taken : 1); i++) {
+			memcpy(r->m->grad, x, n * sizeof *x);
+			optim_step(r->optim[0], &o->rule, r->m);
+		}
 	} else {
+		/* nothing times the one before would leave a zero its sign, which a
+		 * device that was killed does not know */
 		for (i = 0; i < n; i++)
-			r->last[i] = x[i] + (float)o->foretell * r->last[i];
+			r->last[i] = o->foretell > 0 ?
+			    x[i] + (float)o->foretell * r->last[i] : x[i];
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
 		origin(r);
 		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
@@ -328,6 +408,7 @@ one_round(struct run *r, struct ace_error *e)
 		return c;
 	memcpy(r->m->theta, r->start, n * sizeof *r->start);
 	r->steps += h;
+	r->taken = h;
 	r->round++;
 	if ((c = apply_due(r, r->steps == o->steps, e)) == 0)
 		mean_add(&r->mean, r->m->theta, h);
@@ -413,6 +494,7 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	if (h > r->o->steps - r->steps)
 		h = r->o->steps - r->steps;
 	r->steps += h;
+	r->taken = h;
 	r->round++;
 	apply(r, r->sent, word);
 	r->optim[0]->t = r->steps;
@@ -480,7 +562,7 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 		    r->data.n);
 	if ((r->m = model_new(&o->shape, o->batch)) == NULL)
 		goto memory;
-	r->noptim = o->alone && o->local > 0 ? o->share.of : 1;
+	r->noptim = o->alone && !says_gradients(o) ? o->share.of : 1;
 	r->optim = calloc(o->share.of, sizeof(struct optim *));
 	r->text = malloc(o->batch * (o->shape.context + 1));
 	r->start = calloc(r->m->n, sizeof *r->start);
@@ -496,6 +578,8 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	for (i = 0; i < r->noptim; i++)
 		if ((r->optim[i] = optim_new(r->m)) == NULL)
 			goto memory;
+	if (o->replay && (r->before = optim_new(r->m)) == NULL)
+		goto memory;
 	if (sense_init(&r->sense, r->m, o->sensitivity, &o->favour, e) < 0)
 		return -4;
 	model_init(r->m, o->seed);
@@ -524,6 +608,7 @@ release(struct run *r)
 	for (i = 0; r->optim != NULL && i < r->noptim; i++)
 		optim_free(r->optim[i]);
 	free(r->optim);
+	optim_free(r->before);
 	free(r->text);
 	free(r->start);
 	free(r->sent);

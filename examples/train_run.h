@@ -11,6 +11,7 @@ struct run_options {
 	struct shape shape;
 	size_t batch;
 	size_t local;		/* H: AdamW steps per round; 0: send gradients */
+	int replay;		/* those are looked ahead, and their gradient is sent */
 	size_t delay;		/* rounds before an average is applied */
 	size_t steps;		/* batches in all, per device */
 	uint64_t seed;

@@ -25,6 +25,7 @@ fresh_ways() {
 	ACE-500        10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-1000       20 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity
 	ACE-policy     10 32 1.28      --rate 0.03 --muon 0.04 --form sensitivity --target 0.06
+	Replay-100      3 32 1.54/2.3  --rate 0.03 --muon 0.04 --momentum 0.9 --replay --form even
 	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
 	QSGD            1 16 paper:1=qsgd:64 --gradient --rate 0.01 --form even --feedback none
 	TernGrad        1 16 paper:1=tern --gradient --rate 0.01 --form even --feedback none
@@ -39,6 +40,8 @@ fresh_ways() {
 	ACE-AdamW-20    1 16 1.6       --gradient --rate 0.01 --form even
 	AdaSync        10 16 16        --rate 0.01 --form even --feedback none --target 0.06
 	FedProx        10 16 dense     --rate 0.01 --prox 0.01
+	ACE-local       9 16 8         --rate 0.01 --form even
+	Paper-local     9 16 paper:count:0.12=f32,1=qsgd:64 --rate 0.01 --feedback ef:raw
 	D-PSGD          1 16 gossip    --rate 0.01 --gossip
 	END
 }
@@ -126,6 +129,53 @@ grid() {
 
 # ---- between the edges and the cloud ----
 
+# down: to all edges; relays pass it on as it is, and got it once each
+down() {
+	local r
+	[ -n "$relays" ] || {
+		broadcast
+		return
+	}
+	count "$dir/got-down" | broadcast
+	good "${PIPESTATUS[@]}" || return
+	for r in $(seq "$relays"); do
+		cp "$dir/got-down" "$dir/got-relay$r" || return
+	done
+	rm "$dir/got-down"
+}
+
+# relay R CODE...: adds up what its edges say and codes that as an edge does.  Its
+# edges are neighbours; there are as many behind each relay.
+relay() {
+	local r=$1 each=$((EDGES / relays)) k up=()
+	shift
+	for ((k = (r - 1) * each + 1; k <= r * each; k++)); do
+		up+=("$dir/up$k")
+	done
+	ace-aggregate --expect "$each" --sum -d "relay$r" "${up[@]}" | "$@" |
+	    count "$dir/sent-relay$r" >"$dir/relay$r"
+	good "${PIPESTATUS[@]}"
+}
+
+# gathered: what the cloud makes of all edges' streams, or of the relays'.  How a
+# relay codes, relay_code knows: a function that is told its state.
+gathered() {
+	local r p jobs=()
+	[ -n "$relays" ] || {
+		ace-aggregate --expect "$EDGES" "$dir"/up*
+		return
+	}
+	for r in $(seq "$relays"); do
+		mkfifo "$dir/relay$r" || return
+		relay "$r" "$relay_code" "$dir/state-relay$r" &
+		jobs+=($!)
+	done
+	ace-aggregate --expect "$relays" "$dir"/relay* || return
+	for p in "${jobs[@]}"; do
+		wait "$p" || return
+	done
+}
+
 code_edge() {
 	local s=$dir/state$1
 	edge "$1" | ace-expand -S "$s" |
@@ -136,22 +186,63 @@ code_edge() {
 
 # ACE-Sync as its text says it: (3) and (4) without our third feature, a share of the
 # parameters in full precision and the next ones by (6), error feedback by (7).  The
-# shares stand for what (5) would choose, and (9) is one step.  Both ways.  Without
-# feedback the codes are those of their papers, which have no bias.
+# shares stand for what (5) would choose, and (9) is what --target says.  Both ways.
+# Without feedback the codes are those of their papers, which have no bias.
+# paper_code STATE [PLAN]
 paper_code() {
 	local state=(-S "$1") how=(--error-feedback "$feedback" --sync rename)
+	local choose=(-p "${code#paper:}")
 	[ "$feedback" != none ] || state=() how=()
+	[ $# -lt 2 ] || choose=(--plan "$2")
 	ace-expand "${state[@]}" | ace-score -S "$1" --form "$form" |
-	    ace-select -p "${code#paper:}" | ace-compress "${state[@]}" "${how[@]}"
+	    ace-select "${choose[@]}" | ace-compress "${state[@]}" "${how[@]}"
 	good "${PIPESTATUS[@]}"
 }
+# often: with a target, the interval that (9) asks for, within half and twice H
+often() {
+	[ -n "$target" ] || exec cat
+	ace-policy -S "$dir/state" --target-divergence "$target" \
+	    --interval "$H,$(((H + 1) / 2)),$((2 * H))"
+}
 paper_edge() {
-	edge "$1" | paper_code "$dir/state$1" | count "$dir/sent$1" >"$dir/up$1"
+	edge "$1" | paper_code "$dir/state$1" ${clusters:+"$work/plan-edge$1"} |
+	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
 paper_cloud() {
-	ace-aggregate --expect "$EDGES" "$dir"/up* | paper_code "$dir/state" | broadcast
+	local relay_code=paper_code
+	gathered | often | paper_code "$dir/state" | down
 	good "${PIPESTATUS[@]}"
+}
+
+# With clusters, ace-aggregate says by the first ten local steps of all edges which
+# belong together, and the mean of a cluster makes one plan for its edges, for all
+# steps: $work/plan-EDGE.
+first() {
+	# shellcheck disable=SC2086 # words are meant
+	train --index "$1" --device "edge$1" --of "$EDGES" $model --batch "$batch" \
+	    --valid "$valid" --seed "$seed" --rate 0.01 --interval 10 --steps 10 \
+	    --run "$name" "$text"
+}
+clusters() {
+	local k c=0 members
+	for k in $(seq "$EDGES"); do
+		first "$k" >"$work/first$k" || return
+	done
+	ace-aggregate --expect "$EDGES" --cluster "$clusters:mean" "$work"/first* \
+	    >"$work/clusters" || return
+	members=$(ace-inspect -v "$work/clusters" | sed -n 's/^key *clusters=//p')
+	echo "$name: $what: clusters $members" >&2
+	for members in ${members//;/ }; do
+		ace-cut --device "aggregate.$c" "$work/clusters" |
+		    ace-score -S "$work/scored$seed-$c" --form "$form" |
+		    ace-select -p "${code#paper:}" --text >"$work/plan$c"
+		good "${PIPESTATUS[@]}" || return
+		for k in ${members//,/ }; do
+			cp "$work/plan$c" "$work/plan-$k" || return
+		done
+		c=$((c + 1))
+	done
 }
 
 # D-PSGD on a ring: each edge says its model to its two neighbours, takes the mean of
@@ -197,6 +288,28 @@ link() {
 	    5 * 40 ^ (n > 1 ? (k - 1) / (n - 1) : 0.5) }'
 }
 
+# link_of K: what edge K takes its link for: its own, or what --link says; with
+# tier, the mean of its tier's, in logarithms, as ace-advise cluster finds these.
+link_of() {
+	local k n
+	[ "$link" = tier ] || {
+		echo "${link:-$(link "$1")}"
+		return
+	}
+	n=$(elements) || return
+	for k in $(seq "$EDGES"); do
+		echo "edge$k $(awk "BEGIN { print ${STEP_MS:-20} * $batch / 8e3 }")" \
+		    "$(link "$k" | sed s/Mbit/e6/) 0.1 $((4 * n))"
+	done | { echo device compute bandwidth rtt bytes && cat; } >"$work/links$1"
+	ace-advise cluster "$work/links$1" | awk -v k="edge$1" '
+	    FNR == NR { rate[$1] = $3; next }
+	    $1 in rate { tier[$1] = $3 }
+	    END { for (d in tier) if (tier[d] == tier[k]) {
+		    n++
+		    sum += log(rate[d]) }
+		printf "%.0fbit\n", exp(sum / n) }' "$work/links$1" -
+}
+
 # factor BITS X: so many times fewer than 32, and X times that
 factor() {
 	awk -v b="$1" -v x="$2" 'BEGIN { print 32 / b * x }'
@@ -223,14 +336,19 @@ decided() {
 	    ace-policy "${policy[@]}"
 }
 
+# elements: of the model
+elements() {
+	# shellcheck disable=SC2086 # words are meant
+	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
+	    ace-inspect | awk '$1 == "tensors" { print $3 }'
+}
+
 # With a slope, what ace-policy decides is decided before: in $work/plan there is
 # a shard for each device and round, for --replay.
 plan() {
 	local r k
 	rounds=$(((steps + H - 1) / H))
-	# shellcheck disable=SC2086 # words are meant
-	elements=$(train --index 1 $model --batch 1 --valid "$valid" --steps 1 \
-	    "$text" | ace-inspect | awk '$1 == "tensors" { print $3 }')
+	elements=$(elements)
 	for ((r = 0; r < rounds; r++)); do
 		for k in $(seq "$EDGES"); do
 			policy "$(bits_of "$r" "${code%/*}")" 0.8 1.35 "$(link "$k")"
@@ -246,7 +364,7 @@ plan() {
 # one tells the cloud, too.
 ace_edge() {
 	local s=$dir/state$1 sense=() policy
-	policy "${code%/*}" 0.8 1.35 "${link:-$(link "$1")}"
+	policy "${code%/*}" 0.8 1.35 "$(link_of "$1")"
 	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	if [ "$form" = sensitivity ]; then
 		(umask 77 && mkdir -p "$s" "$dir/state")
@@ -256,20 +374,27 @@ ace_edge() {
 	fi
 	edge "$1" "${sense[@]}" |
 	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
-	    "${policy[@]}" --gamma "$gamma" --sync rename |
+	    "${policy[@]}" ${effort:+--effort "$effort"} --gamma "$gamma" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
 
+ace_relay() {
+	local policy
+	policy "${code%/*}" 1 1 1000Mbit
+	ace-step -q -S "$1" --form "$form" --policy "${policy[@]}" \
+	    ${effort:+--effort "$effort"} --gamma "$gamma" --sync rename
+}
 ace_cloud() {
-	local often=() policy
+	local often=() policy relay_code=ace_relay
 	policy "${code#*/}" 1 1 1000Mbit
 	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	[ -z "$target" ] || often=(--target-divergence "$target"
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
-	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
+	timed cloud gathered |
 	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
-	    "${policy[@]}" --gamma "$gamma" --sync rename "${often[@]}" |
-	    broadcast
+	    "${policy[@]}" ${effort:+--effort "$effort"} --gamma "$gamma" --sync rename \
+	    "${often[@]}" |
+	    down
 	good "${PIPESTATUS[@]}"
 }

@@ -1,0 +1,49 @@
+#!/bin/bash
+# What README.md says of accuracy, with the runs that say it:
+#
+#	claims.sh [README]	make claims
+#
+# results/claims.tsv has the sentences, with @ for each figure, and where the figures
+# are: TABLE WAY KEY DIGITS, between semicolons.  KEY is mean, from or to (points of
+# top-1 lost against the table's reference, and the ends of their 95 % interval) or
+# ratio (how many times fewer bytes).  All are reckoned again from results/TABLE-runs.tsv.
+# Printed are the sentence, and below it each figure with its seeds; the status is 1
+# when README does not say that.
+set -u
+export LC_ALL=C
+here=$(cd "$(dirname "$0")/.." && pwd)
+results=$here/examples/results
+
+# figure TABLE WAY KEY DIGITS: the figure and its seeds
+figure() {
+	local t=$results/$1 claims=
+	[ "$3" = ratio ] || claims="$2 top-1 0 0"
+	awk -v list="$(tail -n +2 "$t.tsv" | cut -f 1 | paste -sd ' ')" \
+	    -v claims="$claims" -v digits=9 -f "$here/examples/student.awk" \
+	    -f "$here/examples/paired.awk" "$t-runs.tsv" "$t-curves.tsv" |
+	    awk -F '\t' -v way="$2" -v key="$3" -v digits="$4" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		NR > 1 && $1 == way && $at[key] != "-" {
+			printf "%.*f\t%s\n", digits, $at[key], $at["seeds"] }'
+}
+
+folded=$(tr '\n' ' ' <"${1:-$here/README.md}") || exit 4
+bad=0
+while IFS=$'\t' read -r sentence figures; do
+	below=
+	while read -r table way key digits; do
+		got=$(figure "$table" "$way" "$key" "$digits")
+		[ -n "$got" ] || {
+			echo "claims.sh: no '$key' of '$way' in $table.tsv" >&2
+			exit 3
+		}
+		sentence=${sentence/@/${got%$'\t'*}}
+		below+="    ${got%$'\t'*}: $key of $way in $table.tsv, seeds: ${got#*$'\t'}"$'\n'
+	done < <(tr ';' '\n' <<<"$figures")
+	printf '%s\n%s' "$sentence" "$below"
+	[[ "$folded" == *"$sentence"* ]] || {
+		echo '    README does not say this'
+		bad=1
+	}
+done < <(tail -n +2 "$results/claims.tsv")
+exit $bad

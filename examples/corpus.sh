@@ -1,0 +1,92 @@
+#!/bin/sh
+# The texts that table1.sh, frontier.sh, table1-sweep.sh and robust.sh train on: C++
+# headers of one Debian package that stays as it is, so that whoever has Debian 12
+# has the same bytes.  Nothing is installed: the package is fetched and unpacked.
+#
+#	corpus.sh KIND DIR	leaves DIR/KIND, the text, and DIR/KIND.tsv, which
+#				says the package, its version and the sum of the
+#				text, and then each file with its sum and size, in
+#				their order; does nothing where they are already
+#
+# fresh	12 MB, of which the last 4 % are for validation
+# repeated	800 kB, the last half
+# small	800 kB, the last tenth
+#
+# The rule: headers of 4 to 256 kB, without those that a program made (preprocessed),
+# none twice; in an order that is no order, so that what is kept for validation is of
+# the same kind; as many as are within the size; those for training sorted again, so
+# that the devices see different things.
+set -u
+export LC_ALL=C
+package=libboost1.74-dev version=1.74.0+ds1-21
+
+# die STATUS WHY...
+die() {
+	status=$1
+	shift
+	echo "corpus.sh: $*" >&2
+	exit "$status"
+}
+
+[ $# -eq 2 ] || die 2 'usage: corpus.sh KIND DIR'
+kind=$1 out=$2
+case $kind in	# the sums as cksum prints them
+fresh) size=12000000 share=0.96 sum='477617608 11976906' ;;
+repeated) size=800000 share=0.5 sum='4021062858 768470' ;;
+small) size=800000 share=0.9 sum='3898855858 768470' ;;
+*) die 2 "no text is called '$kind': fresh, repeated, small" ;;
+esac
+
+# right: is the text there that this is to be?
+right() { [ -r "$out/$kind" ] && [ "$(cksum <"$out/$kind")" = "$sum" ]; }
+
+# fetch: leaves the package's files in $work/tree
+fetch() {
+	for p in apt-get dpkg-deb; do
+		command -v $p >/dev/null || die 4 "program missing: $p; the text" \
+		    "is of Debian 12, and CORPUS=FILE is one of your own"
+	done
+	(cd "$work" && apt-get -q download "$package=$version" >log 2>&1 &&
+	    dpkg-deb -x $package*.deb tree >>log 2>&1) || {
+		cat "$work/log" >&2
+		die 4 "cannot fetch $package $version, which the text is of:" \
+		    "as root, apt-get update; or CORPUS=FILE, which is another text"
+	}
+}
+
+# choose: the files of the text, each with its sum and size, in their order
+choose() {
+	find usr/include/boost -type f | sort | tr '\n' '\0' | xargs -0 cksum |
+	    awk '$2 >= 4096 && $2 < 262144 && !/\/preprocessed\// &&
+		!seen[$1, $2]++ { print (++n * 7919) % 10007 "\t" $0 }' |
+	    sort -t "$(printf '\t')" -k 1,1n -k 2 | cut -f 2- |
+	    awk -v size=$size -v share=$share '
+		{ sum = $1; bytes = $2; sub(/^[0-9]+ [0-9]+ /, "")
+		    n += bytes
+		    if (n <= share * size) {
+			print $0 "\t" sum "\t" bytes | "sort"
+			next
+		    }
+		    if (!kept++)
+			close("sort")
+		    if (n <= size)
+			print $0 "\t" sum "\t" bytes }' |
+	    awk -F '\t' -v OFS='\t' '{ print $2, $3, $1 }'
+}
+
+right && [ -r "$out/$kind.tsv" ] && exit
+work=$(mktemp -d "${TMPDIR:-/tmp}/ace-corpus.XXXXXX") || exit 4
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+fetch
+mkdir -p "$out" && (cd "$work/tree" && choose) >"$work/files" &&
+    (cd "$work/tree" && cut -f 3 "$work/files" | tr '\n' '\0' | xargs -0 cat) \
+    >"$work/text" || die 4 'the text cannot be made'
+is=$(cksum <"$work/text")
+[ "$is" = "$sum" ] || die 3 "the text is not that of the tables: its sum and size are" \
+    "$is, and should be $sum; CORPUS=FILE takes another text"
+{ printf '%s\t%s\t%s\n' $package $version "$sum" && cat "$work/files"; } \
+    >"$work/list" && cp "$work/list" "$out/$kind.tsv" &&
+    cp "$work/text" "$out/$kind.new" && mv "$out/$kind.new" "$out/$kind" ||
+    die 4 "cannot write the text into '$out'"
